@@ -1,0 +1,25 @@
+# Flags of every target.  Results must not depend on them: no fast-math, no contraction, no -march.
+include(CheckCCompilerFlag)
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+find_package(Threads REQUIRED)
+
+add_library(blockscale_flags INTERFACE)
+target_compile_definitions(blockscale_flags INTERFACE _GNU_SOURCE)
+target_compile_options(blockscale_flags INTERFACE
+  -ffp-contract=off -fno-fast-math
+  -Wall -Wextra -Wpedantic -Wconversion -Wformat=2 -Wstrict-prototypes -Wmissing-prototypes -Wno-unknown-warning-option)
+if(BLOCKSCALE_WERROR)
+  target_compile_options(blockscale_flags INTERFACE -Werror)
+endif()
+if(BLOCKSCALE_SANITIZE)
+  target_compile_options(blockscale_flags INTERFACE -fsanitize=${BLOCKSCALE_SANITIZE} -fno-omit-frame-pointer -g)
+  target_link_options(blockscale_flags INTERFACE -fsanitize=${BLOCKSCALE_SANITIZE})
+endif()
+if(BLOCKSCALE_OPENMP)
+  find_package(OpenMP COMPONENTS C)
+  if(OpenMP_C_FOUND)
+    target_link_libraries(blockscale_flags INTERFACE OpenMP::OpenMP_C)
+  else()
+    message(STATUS "OpenMP not found: products run on one thread")
+  endif()
+endif()

@@ -1,0 +1,26 @@
+/* blockscale: block-scaled matrices (MXFP8, MXFP6, MXFP4, MXINT8, NVFP4) and their products.
+ *
+ * This header is the contract: what is not written in it, or in the small headers it includes, is not public.
+ * It can be included from C99, C11 and C++17.
+ *
+ * In one page:
+ *   - a bsm_matrix describes codes and scales that lie in the caller's memory: format, packing, scale layout;
+ *   - bsm_quantize turns real numbers into such a matrix, bsm_dequantize turns it back;
+ *   - bsm_multiply computes D = act(alpha (A x SA)(B x SB)^T + beta C + bias), every product of operands exact;
+ *   - bsm_matmul_exact gives the exact sum, rounded once: the definition that every kernel is tested against.
+ *
+ * The library never prints, never exits, and allocates only through the context's allocator.
+ */
+#ifndef BLOCKSCALE_H
+#define BLOCKSCALE_H
+
+#include "blockscale/status.h"
+#include "blockscale/context.h"
+#include "blockscale/format.h"
+#include "blockscale/scale_layout.h"
+#include "blockscale/matrix.h"
+#include "blockscale/quantize.h"
+#include "blockscale/matmul.h"
+#include "blockscale/npy.h"
+
+#endif

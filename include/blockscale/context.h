@@ -1,0 +1,59 @@
+/* A context: one device with its threads, its allocator and its cached workspace. */
+#ifndef BLOCKSCALE_CONTEXT_H
+#define BLOCKSCALE_CONTEXT_H
+
+#include "status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct bsm_context bsm_context;
+
+/* Where the library gets host memory.  allocate returns memory aligned to `alignment` (a power of two, at most 4096)
+ * or NULL; release gets the same pointer and byte count back and is never called with NULL.  Both may be called from
+ * any thread that calls the library, never from a thread that the library started. */
+typedef struct bsm_allocator {
+    void *(*allocate)(void *user, size_t bytes, size_t alignment);
+    void (*release)(void *user, void *memory, size_t bytes);
+    void *user;
+} bsm_allocator;
+
+/* CPU features that kernels may use.  A context starts from what CPUID and the operating system allow; the mask in
+ * bsm_context_options and the environment variable BLOCKSCALE_CPU (a comma-separated list of names, such as
+ * "avx2,fma", or "none") can only take features away. */
+enum {
+    BSM_CPU_FMA = 1u << 0,
+    BSM_CPU_AVX2 = 1u << 1,
+    BSM_CPU_ALL = 0x7fffffff
+};
+
+typedef struct bsm_context_options {
+    size_t struct_size;                  /* sizeof(bsm_context_options) where the caller was compiled */
+    int threads;                         /* 0: as many as the machine (or OMP_NUM_THREADS) gives; else 1..1024 */
+    uint32_t cpu_mask;                   /* features that may be used; 0 is read as BSM_CPU_ALL */
+    bool portable_only;                  /* true: no CPU feature at all, only portable C kernels */
+    const bsm_allocator *allocator;      /* copied; NULL: aligned malloc */
+} bsm_context_options;
+
+/* Creates a context for the CPU.  options may be NULL for the defaults.  On failure *context is NULL.
+ * Threads: a context may be used by several threads at once; see bsm_multiply for its cached workspace.
+ * A child of fork may go on using a context; it runs on one thread.
+ * Errors: BSM_EINVAL, BSM_ENOMEM. */
+BSM_API bsm_status bsm_context_create(const bsm_context_options *options, bsm_context **context);
+
+/* Frees the context and its cached workspace.  NULL is allowed.  No call may be using the context. */
+BSM_API void bsm_context_destroy(bsm_context *context);
+
+/* How many threads a product may use, 1..1024; 0 asks for the default again.  Never changes a bit of any result. */
+BSM_API bsm_status bsm_context_set_threads(bsm_context *context, int threads);
+BSM_API int bsm_context_threads(const bsm_context *context);
+
+/* The CPU features this context uses, as BSM_CPU_ bits, and the name of one feature bit (NULL if there is none). */
+BSM_API uint32_t bsm_context_cpu_features(const bsm_context *context);
+BSM_API const char *bsm_cpu_feature_name(uint32_t bit);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

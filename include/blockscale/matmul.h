@@ -1,0 +1,143 @@
+/* Products.
+ *
+ *     S[i,j] = sum over k of a[i,k] sA[i,k/blockA] b[j,k] sB[j,k/blockB]
+ *     f      = alpha * tA * tB              in double, rounded once to fp32 (a dividing tensor scale divides)
+ *     t      = act(f * S + beta * C[i,j] + bias)      in fp32: fma(f, S, fma(beta, C, bias)), terms that are absent left
+ *                                                     out; beta == 0 never reads C; an activation is evaluated in double
+ *                                                     and rounded once to fp32; gating comes after it and halves N
+ *     D[i,j] = t rounded once to D's type, or to codes and scales in blocks along N
+ *
+ * Every product of decoded operands is exact; sums are fp32.  Their order on the CPU depends on K and the pair of formats
+ * alone.  Where both elements are small integers times a power of two (e2m1, e2m3, int8): k is cut into runs of
+ * min(blockA, blockB), each run sums exactly, and runs are added in ascending order, one fused multiply-add each:
+ * S = fma(run sum, combined scale, S).  For every other pair k ascends, S = fma(a sA, b sB, S).  Both are defined on the
+ * exact scaled values, also where these leave fp32's range; S itself is fp32, subnormals included.
+ * NaN is always written as the canonical quiet NaN (sign 0) of D's type.  An exact zero sum is +0. */
+#ifndef BLOCKSCALE_MATMUL_H
+#define BLOCKSCALE_MATMUL_H
+
+#include "quantize.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum bsm_activation {
+    BSM_ACT_NONE,
+    BSM_ACT_RELU,                        /* max(x, 0); NaN stays NaN */
+    BSM_ACT_GELU,                        /* x (1 + erf(x / sqrt 2)) / 2 */
+    BSM_ACT_GELU_TANH,                   /* x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2 */
+    BSM_ACT_SILU,                        /* x / (1 + exp(-x)) */
+    BSM_ACT_SWIGLU_CLAMPED,              /* gpt-oss, gated only: g = min(gate, 7), u = clamp(up, -7, 7), g / (1 + exp(-1.702 g)) * (u + 1) */
+    BSM_ACT_COUNT
+} bsm_activation;
+
+/* Gating: of B's N rows half are gates and half are ups; D[i, j] = act(gate_j) * up_j, rounded once, has N/2 columns. */
+typedef enum bsm_gate {
+    BSM_GATE_NONE,
+    BSM_GATE_INTERLEAVED,                /* gate_j is column 2j, up_j is column 2j + 1 (gpt-oss) */
+    BSM_GATE_SPLIT,                      /* gate_j is column j, up_j is column N/2 + j */
+    BSM_GATE_COUNT
+} bsm_gate;
+
+/* What a vector is indexed by. */
+typedef enum bsm_per {
+    BSM_PER_TENSOR,                      /* one number */
+    BSM_PER_ROW,                         /* M of them (grouped: one per row of A, all groups together) */
+    BSM_PER_COLUMN,                      /* N of them, N counted before gating */
+    BSM_PER_BATCH,                       /* one per matrix of the batch, or per group */
+    BSM_PER_COUNT
+} bsm_per;
+
+/* One product.  A is M x K, B is N x K, both K-major; C and D are M x N (D: M x N/2 when gated).
+ *   a, b     any two formats.  Batch: a->batch and b->batch are equal, or one of them is 1 and is broadcast; scales
+ *            have the batch of their operand.
+ *   alpha    NULL: 1.  beta NULL: 0.  Finite or not, taken as they are; beta == 0 never reads C.
+ *   c        fp32, bf16 or fp16, unscaled, no tensor scale; NULL only if beta is absent or 0.  Batch 1 is broadcast.
+ *            May be D itself (same data, same format, same pitches) when not gated; no other overlap is allowed.
+ *   bias     NULL: none; bias_per is PER_ROW or PER_COLUMN; bias_batch_pitch elements lie between the biases of
+ *            two batches (groups), 0: all share one.  Grouped PER_ROW biases are indexed by the row of A.
+ *   d        fp32, bf16, fp16, unscaled e4m3 or e5m2, or a block format with its scales in any layout.  A tensor scale of d
+ *            is read: codes hold t / tensor_scale.  Batch is that of the product.
+ *   d_recipe, d_no_saturate   as in bsm_quantize_options; d_nonfinite likewise.
+ *   amax     NULL, or receives the largest |t| of the whole product before it was rounded to D: NaN if any t is NaN; 0 for an empty D.
+ *   groups   0: not grouped.  Else A, C and D hold the rows of all groups one after the other, group_rows[g] >= 0 rows each,
+ *            their sum is M; b->batch is groups, and group g multiplies with matrix g of B.  a, c, d have batch 1.
+ * Sizes: M, N, K may be 0; K = 0 gives S = 0.
+ */
+typedef struct bsm_matmul {
+    size_t struct_size;                  /* sizeof(bsm_matmul) where the caller was compiled */
+    const bsm_matrix *a, *b;
+    const float *alpha;
+    bsm_per alpha_per;
+    const float *beta;
+    const bsm_matrix *c;
+    const void *bias;
+    bsm_real bias_type;                  /* fp32, bf16 or fp16 */
+    bsm_per bias_per;
+    int64_t bias_batch_pitch;
+    bsm_activation activation;
+    bsm_gate gate;
+    const bsm_matrix *d;
+    bsm_recipe d_recipe;
+    bsm_nonfinite d_nonfinite;
+    bool d_no_saturate;
+    float *amax;
+    int64_t groups;
+    const int64_t *group_rows;
+} bsm_matmul;
+
+/* BSM_OK if bsm_multiply would serve this description; else the status, and the sentence in bsm_last_error.
+ * Reads descriptions and group_rows, no other data. */
+BSM_API bsm_status bsm_supported(bsm_context *context, const bsm_matmul *product);
+
+/* Computes the product with a workspace that the context keeps and grows.
+ * Threads: calls on one context at the same time are safe; they take turns at the cached workspace.  For products that
+ * should overlap, use plans with workspaces of their own, or one context each.
+ * The same description and data give the same bits for any number of threads, any M, any N, and in any batch or group.
+ * Errors: as bsm_plan_create; D is untouched after BSM_EINVAL, BSM_EALIGN, BSM_EOVERFLOW, BSM_EUNSUPPORTED, BSM_ENOMEM. */
+BSM_API bsm_status bsm_multiply(bsm_context *context, const bsm_matmul *product);
+
+/* The way chosen for one description: which kernel, why, and the workspace it needs. */
+typedef struct bsm_plan bsm_plan;
+
+/* Errors: BSM_EINVAL, BSM_EALIGN, BSM_EOVERFLOW, BSM_EUNSUPPORTED, BSM_ENOMEM; *plan is NULL then. */
+BSM_API bsm_status bsm_plan_create(bsm_context *context, const bsm_matmul *product, bsm_plan **plan);
+BSM_API void bsm_plan_destroy(bsm_plan *plan);
+
+/* Bytes of workspace that bsm_plan_run wants, aligned to 64 bytes.  May be 0. */
+BSM_API size_t bsm_plan_workspace_bytes(const bsm_plan *plan);
+
+/* Runs the plan on a description that differs from the plan's only in pointers and group_rows (their sum stays M).
+ * Allocates nothing.  A plan may run in several threads at once, each with its own workspace.
+ * Errors: BSM_EINVAL (another shape or format than the plan's; workspace NULL or too small), BSM_EALIGN. */
+BSM_API bsm_status bsm_plan_run(const bsm_plan *plan, const bsm_matmul *product, void *workspace, size_t workspace_bytes);
+
+/* One line for a person: kernel, tile, threads, order of sums, and the reason.  Writes at most `bytes` bytes, always ends
+ * with a zero byte if bytes > 0, returns the length it wanted to write (like snprintf). */
+BSM_API size_t bsm_plan_describe(const bsm_plan *plan, char *text, size_t bytes);
+
+/* The name of kernel number `index` of this build, whether or not this machine can run it; NULL behind the last. */
+BSM_API const char *bsm_kernel_name(int index);
+/* true if kernel `index` runs on this context and serves this pair of formats. */
+BSM_API bool bsm_kernel_serves(const bsm_context *context, int index, bsm_format a, bsm_format b);
+/* Makes every later plan of this context use kernel `index`; -1 lets the library choose again.  For tests and measurements.
+ * Plans that the kernel cannot serve then fail with BSM_EUNSUPPORTED. */
+BSM_API bsm_status bsm_context_force_kernel(bsm_context *context, int index);
+
+/* S itself, for any pair of formats, exact and rounded once to the type of `sum` (fp32, fp16, bf16 or fp64), to nearest even;
+ * tensor scales, alpha and beta have no part in it.  NaN by rule: a NaN operand or scale, infinity times zero, or infinities
+ * of both signs give NaN; otherwise an infinity gives that infinity.  An exact zero is +0.
+ * magnitude: NULL, or receives the sum of |a||b| in the same way: the unit of error is eps * magnitude.
+ * Shapes: a M x K, b N x K, sum and magnitude M x N with any strides.  Batches: refused, pass one matrix at a time.
+ * Aliasing: none.  Allocates scratch from the context.  Errors: BSM_EINVAL, BSM_EALIGN, BSM_EOVERFLOW, BSM_EUNSUPPORTED, BSM_ENOMEM. */
+BSM_API bsm_status bsm_matmul_exact(bsm_context *context, const bsm_matrix *a, const bsm_matrix *b,
+                                    const bsm_real_matrix *sum, const bsm_real_matrix *magnitude);
+
+BSM_API const char *bsm_activation_name(int activation);
+BSM_API int bsm_activation_from_name(const char *name);  /* -1 when not known */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

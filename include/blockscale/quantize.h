@@ -1,0 +1,79 @@
+/* Real numbers into codes and scales, and back. */
+#ifndef BLOCKSCALE_QUANTIZE_H
+#define BLOCKSCALE_QUANTIZE_H
+
+#include "matrix.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* How the scale of a block follows from its largest magnitude m.  max and emax belong to the element: e4m3 448 and 8,
+ * e5m2 57344 and 15, e3m2 28 and 4, e2m3 7.5 and 2, e2m1 6 and 2, int8 1.984375 and 0.  docs/recipes.md has the details. */
+typedef enum bsm_recipe {
+    BSM_RECIPE_DEFAULT,                  /* e8m0: RCEIL; ue4m3: NEAREST; unscaled: none */
+    BSM_RECIPE_FLOOR,                    /* e8m0: floor(log2 m) - emax: OCP MX v1.0, torchao's default, oneDNN */
+    BSM_RECIPE_RCEIL,                    /* e8m0: ceil(log2(m / max)), exact: NVIDIA, TransformerEngine, cuBLAS */
+    BSM_RECIPE_CEIL,                     /* e8m0: ceil(log2 m) - emax */
+    BSM_RECIPE_EVEN,                     /* e8m0: floor(log2(m rounded half up to the element's mantissa)) - emax: Quark, compressed-tensors */
+    BSM_RECIPE_NEAREST,                  /* ue4m3: m / (6 t) rounded to nearest even, t the tensor scale: NVFP4's two levels */
+    BSM_RECIPE_COUNT
+} bsm_recipe;
+
+typedef enum bsm_nonfinite {
+    BSM_NONFINITE_PROPAGATE,             /* a block with NaN or infinity gets the NaN scale code; its elements are code 0 */
+    BSM_NONFINITE_SATURATE               /* m is taken over finite elements; infinity becomes +-max, NaN what its encoder gives */
+} bsm_nonfinite;
+
+typedef enum bsm_tensor_scale_source {
+    BSM_TENSOR_SCALE_GIVEN,              /* read from *tensor_scale of the destination; NULL there means none */
+    BSM_TENSOR_SCALE_COMPUTED            /* computed from the largest finite magnitude and written to *tensor_scale */
+} bsm_tensor_scale_source;
+
+typedef struct bsm_quantize_options {
+    size_t struct_size;                  /* sizeof(bsm_quantize_options) where the caller was compiled */
+    bsm_recipe recipe;
+    bsm_rounding rounding;               /* of elements */
+    uint64_t seed;                       /* of stochastic rounding */
+    bsm_nonfinite nonfinite;
+    bsm_tensor_scale_source tensor_scale;
+    bool no_saturate;                    /* unscaled e4m3 and e5m2: overflow gives NaN or infinity instead of the largest value */
+} bsm_quantize_options;
+
+typedef struct bsm_quantize_stats {
+    size_t struct_size;                  /* sizeof(bsm_quantize_stats) where the caller was compiled */
+    int64_t elements, blocks;
+    int64_t saturated_elements;          /* finite magnitudes beyond the largest code under their scale, cut to it */
+    int64_t flushed_blocks;              /* blocks with a nonzero element whose codes are all zero, or whose scale is zero */
+    int64_t nan_blocks;                  /* blocks that got the NaN scale */
+    double signal, noise;                /* sum of x^2, and of (x - decoded)^2, over elements finite on both sides */
+    double snr_db;                       /* 10 log10(signal / noise); +inf when noise is 0 */
+    double amax;                         /* largest finite magnitude */
+    int64_t scale_histogram[256];        /* by scale code */
+} bsm_quantize_stats;
+
+/* Quantizes source into the codes and scales of `destination` (its format, packing, scale layout, pitches).
+ * Shapes: equal rows, columns, batch.  Aliasing: none.  Zero sizes: nothing but the padding is written.
+ * Element = RNE(x / (scale * tensor scale)), the quotient exact (rounded once), saturating.
+ * Zero block: scale code 0 (e8m0: 2^-127), elements +-0; never a NaN scale.
+ * Unscaled destinations are converted element by element, divided by the tensor scale if there is one.
+ * A computed tensor scale t makes the largest magnitude the largest that the format holds: t = amax / (448 * 6) for
+ * NVFP4, amax / max for unscaled e4m3 and e5m2, kept within [2^-126, FLT_MAX]; 1 when amax is 0; a divisor is
+ * (448 * 6) / amax, rounded once, in the same way.  e8m0 formats, bf16, fp16 and fp32 refuse COMPUTED by name.
+ * options may be NULL (all defaults), stats may be NULL.
+ * Threads: runs on the context's; the bits do not depend on how many, nor on the caller's floating-point mode.
+ * Errors: BSM_EINVAL, BSM_EALIGN, BSM_EOVERFLOW, BSM_EUNSUPPORTED; the destination is untouched then. */
+BSM_API bsm_status bsm_quantize(bsm_context *context, const bsm_real_matrix *source, const bsm_quantize_options *options,
+                                const bsm_matrix *destination, bsm_quantize_stats *stats);
+
+/* The value of every element, element * scale * tensor scale (or / it), exact and rounded once to destination's type.
+ * Values beyond that type's range become infinity.  Shapes, aliasing, threads, errors as bsm_quantize. */
+BSM_API bsm_status bsm_dequantize(bsm_context *context, const bsm_matrix *source, const bsm_real_matrix *destination);
+
+BSM_API const char *bsm_recipe_name(int recipe);
+BSM_API int bsm_recipe_from_name(const char *name);      /* -1 when not known */
+
+#ifdef __cplusplus
+}
+#endif
+#endif

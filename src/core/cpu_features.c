@@ -1,0 +1,46 @@
+/* Which instructions this CPU and operating system allow. */
+#include "core.h"
+
+static const struct { const char *name; uint32_t bit; } features[] = {
+    { "fma", BSM_CPU_FMA },
+    { "avx2", BSM_CPU_AVX2 },
+};
+enum { FEATURE_COUNT = sizeof features / sizeof features[0] };
+
+const char *bsm_cpu_feature_name(uint32_t bit)
+{
+    for (int i = 0; i < FEATURE_COUNT; i++)
+        if (features[i].bit == bit) return features[i].name;
+    return NULL;
+}
+
+#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
+uint32_t bsmi_cpu_detect(void)
+{
+    uint32_t found = 0;
+    __builtin_cpu_init();                 /* asks CPUID and XGETBV */
+    if (__builtin_cpu_supports("fma")) found |= BSM_CPU_FMA;
+    if (__builtin_cpu_supports("avx2")) found |= BSM_CPU_AVX2;
+    return found;
+}
+#else
+uint32_t bsmi_cpu_detect(void) { return 0; }
+#endif
+
+bool bsmi_cpu_parse(const char *list, uint32_t *allowed)
+{
+    *allowed = 0;
+    for (const char *word = list; *word != '\0';) {
+        const size_t length = strcspn(word, ",");
+        uint32_t bit = 0;
+        for (int i = 0; i < FEATURE_COUNT; i++)
+            if (strlen(features[i].name) == length && memcmp(features[i].name, word, length) == 0) bit = features[i].bit;
+        if (bit == 0 && !(length == 4 && memcmp(word, "none", 4) == 0)) {
+            bsmi_fail(BSM_EINVAL, "BLOCKSCALE_CPU=%s: \"%.*s\" is no feature; known are fma, avx2, none", list, (int)length, word);
+            return false;
+        }
+        *allowed |= bit;
+        word += length + (word[length] == ',');
+    }
+    return true;
+}

@@ -1,0 +1,40 @@
+/* One block: the function that quantizers, epilogues and other backends share. */
+#ifndef BSMI_BLOCK_H
+#define BSMI_BLOCK_H
+
+#include "blockscale/quantize.h"
+#include "matrix/matrix.h"
+
+struct bsmi_recipe;                       /* one row of recipes.c: name, scale type, scale-code rule */
+
+/* Everything about a block that is fixed for a matrix. */
+struct bsmi_block_quantizer {
+    const struct bsmi_recipe *recipe;
+    bsm_element element;
+    bsm_scale scale;                      /* E8M0 or UE4M3 */
+    bsm_rounding rounding;
+    uint64_t seed;
+    bsm_nonfinite nonfinite;
+    double tensor_scale;                  /* 1: none */
+    bool tensor_scale_divides;            /* value = element * scale / tensor_scale */
+};
+
+/* What quantizing counted; added up over blocks and threads. */
+struct bsmi_block_stats {
+    int64_t elements, blocks, saturated_elements, flushed_blocks, nan_blocks;
+    double signal, noise, amax;
+    int64_t scale_histogram[256];
+};
+
+/* Fills a quantizer for blocks of `format`; recipe DEFAULT becomes the format's.  tensor_scale is the host value.
+ * Fails (with name, the argument the recipe came from) for a recipe that does not give the format's scale type. */
+bsm_status bsmi_block_quantizer_make(const char *name, bsm_format format, bsm_recipe recipe, bsm_rounding rounding, uint64_t seed,
+                                     bsm_nonfinite nonfinite, float tensor_scale, bsm_tensor_scale_use use,
+                                     struct bsmi_block_quantizer *quantizer);
+
+/* Quantizes count (1 .. 32) values into codes and returns the scale code.  index: the number of x[0] for stochastic
+ * rounding.  stats may be NULL.  Default floating-point mode. */
+uint8_t bsmi_quantize_block(const struct bsmi_block_quantizer *quantizer, const float *x, int count, uint64_t index,
+                            uint8_t *codes, struct bsmi_block_stats *stats);
+
+#endif
