@@ -32,9 +32,11 @@ typedef struct bsm_scale_layout {
     int64_t tile_rows, tile_columns;     /* tiles: > 0; others: 0 */
 } bsm_scale_layout;
 
-/* The short name ("128x4"), NULL for numbers not listed; and one line about the layout for a person. */
+/* The short name ("128x4"), one line about the layout for a person, and the offset of (r, s) written out for R rows and S
+ * columns.  NULL for numbers not listed. */
 BSM_API const char *bsm_layout_name(int layout);
 BSM_API const char *bsm_layout_about(int layout);
+BSM_API const char *bsm_layout_formula(int layout);
 
 /* Reads "128x4", "32_4_4", "linear", "linear:PITCH", "tiles:ROWSxCOLUMNS", ...
  * Errors: BSM_EINVAL names the text and lists the layouts. */

@@ -1,33 +1,38 @@
 /* Scale layouts, for the other rooms: one table row per layout, and a map for fast addressing.
  *
  * A layout is one file with one formula.  To add one: an enumerator in scale_layout.h, a file here that defines its
- * struct bsmi_layout, one row in layout.c's table, its formula with the source in docs/layouts.md, and the layout tests
- * cover it by themselves. */
+ * struct bsmi_layout, its line in layouts.h and one row in layout.c's table, its formula with the source in
+ * docs/layouts.md; the layout tests cover it by themselves, all but an independent statement of its formula, which
+ * tests/layout/views.c wants (the build of that test fails until it is there).
+ *
+ * The offset of every layout is a sum of a part that the row alone gives and one that the column alone gives:
+ *     offset(r, s) = offset(r, 0) + offset(0, s),   offset(0, 0) = 0.
+ * The converter relies on it, others may; the tests hold every layout to it. */
 #ifndef BSMI_LAYOUT_H
 #define BSMI_LAYOUT_H
 
 #include "blockscale/scale_layout.h"
 
+/* The layout that an offset function sees was checked, and its pitch filled in. */
+typedef int64_t bsmi_scale_offset(const bsm_scale_layout *layout, int64_t rows, int64_t columns, int64_t row, int64_t column);
+
 struct bsmi_layout {
     const char *name;                     /* "128x4" */
     const char *about;                    /* one line for a person */
-    /* The layout's own parameters (pitch, tiles) for this shape; NULL where there are none.  name is the argument's. */
-    bsm_status (*check)(const char *name, const bsm_scale_layout *layout, int64_t rows, int64_t columns);
-    /* Rows and columns after padding.  rows, columns > 0, and small enough that nothing overflows. */
-    void (*padded)(const bsm_scale_layout *layout, int64_t rows, int64_t columns, int64_t *padded_rows, int64_t *padded_columns);
-    /* Bytes of the whole buffer; NULL: padded rows times padded columns.  Returns true on overflow. */
-    bool (*bytes)(const bsm_scale_layout *layout, int64_t rows, int64_t columns, int64_t *bytes);
-    /* The formula. */
-    int64_t (*offset)(const bsm_scale_layout *layout, int64_t rows, int64_t columns, int64_t row, int64_t column);
+    const char *formula;                  /* the offset of (r, s) in words, for R rows and S columns; / rounds down */
+    int64_t pad_rows, pad_columns;        /* rows and columns are padded to multiples of these; tiles: 0, the layout's tile */
+    int64_t row_block_bytes;              /* > 0: rows follow one another at a pitch, and pad_columns columns of a row take
+                                             this many bytes; 0: no pitch, the buffer is padded rows x padded columns bytes */
+    bsmi_scale_offset *offset;
 };
 
 const struct bsmi_layout *bsmi_layout_get(int kind);
 
 /* A layout that was checked for a shape. */
 struct bsmi_scale_map {
-    bsm_scale_layout layout;
-    int64_t rows, columns, bytes;
-    int64_t (*offset)(const bsm_scale_layout *layout, int64_t rows, int64_t columns, int64_t row, int64_t column);
+    bsm_scale_layout layout;              /* pitch filled in */
+    int64_t rows, columns, padded_rows, padded_columns, bytes;
+    bsmi_scale_offset *offset;
 };
 
 /* Checks the layout and its shape; name is the argument's, for the sentence ("a->scale_layout"). */
