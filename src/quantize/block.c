@@ -1,0 +1,116 @@
+/* One block: scan, scale code, elements, counts. */
+#include "block.h"
+
+#include "core/core.h"
+#include "recipes.h"
+
+enum { MAX_BLOCK = 32 };
+
+/* A float as a double, exact also where the thread treats subnormals as zero. */
+static double widen(float value)
+{
+    const uint32_t bits = bsmi_float_bits(value), exponent = bits >> 23 & 255, fraction = bits & 0x7fffff;
+    if (exponent == 0) return (bits >> 31 != 0 ? -0x1p-149 : 0x1p-149) * (double)fraction;
+    return (double)value;
+}
+
+bsm_status bsmi_block_quantizer_make(const char *name, bsm_format format, bsm_recipe recipe, bsm_rounding rounding, uint64_t seed,
+                                     bsm_nonfinite nonfinite, float tensor_scale, bsm_tensor_scale_use use,
+                                     struct bsmi_block_quantizer *quantizer)
+{
+    const struct bsmi_recipe *row = bsmi_recipe_choose(name, format, recipe);
+    if (row == NULL) return BSM_EINVAL;
+    const bsm_format_info *info = bsm_format_get((int)format);
+    *quantizer = (struct bsmi_block_quantizer){
+        .recipe = row, .element = info->element, .scale = info->scale, .rounding = rounding, .seed = seed, .nonfinite = nonfinite,
+        .tensor_scale = widen(tensor_scale), .tensor_scale_divides = use == BSM_TENSOR_SCALE_DIVIDES,
+    };
+    return BSM_OK;
+}
+
+/* The largest finite magnitude, and whether there is anything that is not finite. */
+static float scan(const float *x, int count, bool *nonfinite)
+{
+    uint32_t largest = 0, largest_finite = 0;
+    for (int i = 0; i < count; i++) {
+        const uint32_t magnitude = bsmi_float_bits(x[i]) & 0x7fffffff;
+        largest = BSMI_MAX(largest, magnitude);
+        largest_finite = BSMI_MAX(largest_finite, magnitude < 0x7f800000 ? magnitude : 0);
+    }
+    *nonfinite = largest >= 0x7f800000;
+    return bsmi_float_from_bits(largest_finite);
+}
+
+/* What the elements of a block are divided by: x * factor / divisor.
+ * Both parts are exact doubles: 24 times 24 bits, over 24 times at most 4 bits.  Their quotient is rounded to a double, and
+ * then to the element; that is one rounding in effect.  A midpoint of an element has at most 8 bits, so midpoint * divisor
+ * has at most 36 bits, and a quotient that is no midpoint differs from it by 2^-48 or more, relatively; the double is off
+ * by 2^-53.  Nor does it matter for "larger than the largest value". */
+struct division { double factor, divisor; };
+
+static struct division division_of(const struct bsmi_block_quantizer *quantizer, double scale)
+{
+    if (scale == 0) return (struct division){ 1, INFINITY };          /* ue4m3 code 0: everything is +-0 */
+    if (quantizer->tensor_scale_divides) return (struct division){ quantizer->tensor_scale, scale };
+    return (struct division){ 1, scale * quantizer->tensor_scale };
+}
+
+static void encode_elements(const struct bsmi_block_quantizer *quantizer, struct division by, const float *x, int count,
+                            uint64_t index, double *quotients, uint8_t *codes)
+{
+    const bool stochastic = quantizer->rounding == BSM_ROUND_STOCHASTIC;
+    for (int i = 0; i < count; i++) quotients[i] = isfinite(x[i]) ? (double)x[i] * by.factor / by.divisor : (double)x[i];
+    for (int i = 0; i < count; i++) {
+        const uint32_t random = stochastic ? bsm_random_bits(quantizer->seed, index + (uint64_t)i) : 0;
+        codes[i] = (uint8_t)bsm_element_encode(quantizer->element, quotients[i], quantizer->rounding, true, random);
+    }
+}
+
+static double decoded(const struct bsmi_block_quantizer *quantizer, double scale, uint8_t code)
+{
+    const double value = (double)bsm_element_decode(quantizer->element, code) * scale;
+    return quantizer->tensor_scale_divides ? value / quantizer->tensor_scale : value * quantizer->tensor_scale;
+}
+
+static void count_elements(const struct bsmi_block_quantizer *quantizer, double scale, const float *x, int count,
+                           const double *quotients, const uint8_t *codes, struct bsmi_block_stats *stats)
+{
+    const double max = bsm_element_get((int)quantizer->element)->max_value;
+    bool nonzero = false, nonzero_code = false;
+    for (int i = 0; i < count; i++) {
+        const double value = x[i], back = decoded(quantizer, scale, codes[i]);
+        nonzero |= value != 0;
+        nonzero_code |= back != 0;
+        if (!isfinite(value)) continue;
+        stats->saturated_elements += fabs(quotients[i]) > max;
+        stats->signal += value * value;
+        stats->noise += (value - back) * (value - back);
+    }
+    stats->flushed_blocks += nonzero && !nonzero_code;
+}
+
+uint8_t bsmi_quantize_block(const struct bsmi_block_quantizer *quantizer, const float *x, int count, uint64_t index,
+                            uint8_t *codes, struct bsmi_block_stats *stats)
+{
+    bool nonfinite;
+    const struct bsmi_block_view block = { x, count, scan(x, count, &nonfinite) };
+    const bool nan_block = nonfinite && quantizer->nonfinite == BSM_NONFINITE_PROPAGATE;
+    uint8_t scale_code = 0;
+    if (nan_block) scale_code = quantizer->scale == BSM_E8M0 ? 0xff : 0x7f;
+    else if (block.amax > 0) scale_code = quantizer->recipe->scale_code(quantizer, &block);
+
+    const double scale = bsm_scale_decode(quantizer->scale, scale_code);
+    double quotients[MAX_BLOCK];
+    if (nan_block) memset(codes, 0, (size_t)count);
+    else encode_elements(quantizer, division_of(quantizer, scale), x, count, index, quotients, codes);
+
+    if (stats != NULL) {
+        stats->elements += count;
+        stats->blocks++;
+        stats->scale_histogram[scale_code]++;
+        stats->amax = BSMI_MAX(stats->amax, (double)block.amax);
+        stats->nan_blocks += nan_block;
+        if (!nan_block) count_elements(quantizer, scale, x, count, quotients, codes, stats);
+    }
+    return scale_code;
+}
