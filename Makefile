@@ -1,0 +1,65 @@
+# The commands of this project.  How it is built is in CMakeLists.txt and CMakePresets.json.
+#
+#   make             the library and the command, in build/release
+#   make demo        every format on two matrices: a table, and build/demo.svg   (A=a.npy B=b.npy: yours)
+#   make test        every test
+#   make test-asan   the test programs under AddressSanitizer; test-ubsan, test-tsan likewise
+#   make fuzz        every fuzz target for FUZZ_SECONDS (30)
+#   make sweep       the quantizers over all 2^32 numbers: many minutes
+#   make bench       speed of the products on this machine
+#   make install     into PREFIX (/usr/local)
+#   make clean       removes build/
+JOBS         := $(shell nproc 2>/dev/null || echo 2)
+PREFIX       ?= /usr/local
+FUZZ_SECONDS ?= 30
+bin          := build/release/bin/blockscale
+tools        := cc cmake openmp
+configure     = cmake --preset $(1) --log-level=WARNING >/dev/null
+build         = $(call configure,$(1)) && env -u MAKEFLAGS cmake --build build/$(1) -j $(JOBS) -- --no-print-directory -s
+
+all:
+	@scripts/need $(tools)
+	@$(call build,release)
+
+demo: all
+	@$(bin) demo $(if $(A),--a $(A)) $(if $(B),--b $(B)) --svg build/demo.svg
+
+test:
+	@scripts/need $(tools) python3 c++ pkg-config
+	@$(call build,release)
+	@echo "CUDA kernels: none in this version (nvcc $(if $(shell command -v nvcc),is here,is not here); nothing on a GPU is tested)"
+	@tests/run --jobs $(JOBS) build/release/tests/list.txt
+
+test-asan test-ubsan: test-%:
+	@scripts/need $(tools) python3
+	@$(call build,$*)
+	@tests/run --jobs $(JOBS) --slow 10 build/$*/tests/list.txt
+
+test-tsan:
+	@scripts/need cmake python3 tsan
+	@$(call build,tsan)
+	@OMP_TOOL_LIBRARIES=$$(scripts/archer) TSAN_OPTIONS="ignore_noninstrumented_modules=1 $$TSAN_OPTIONS" \
+	    tests/run --jobs $(JOBS) --slow 20 build/tsan/tests/list.txt
+
+fuzz:
+	@scripts/need cmake python3 fuzzer
+	@$(call build,fuzz)
+	@fuzz/run --seconds $(FUZZ_SECONDS) build/fuzz
+
+sweep: all
+	@scripts/need python3
+	@tests/run --jobs $(JOBS) build/release/tests/sweeps.txt
+
+bench: all
+	@$(bin) bench
+
+test-gpu bench-gpu:
+	@echo "$@: this version has no GPU backend: nothing was built for a GPU and nothing ran on one"
+
+install: all
+	@cmake --install build/release --prefix $(PREFIX)
+
+clean:
+	rm -rf build
+
+.PHONY: all demo test test-asan test-ubsan test-tsan fuzz sweep bench test-gpu bench-gpu install clean

@@ -1,0 +1,42 @@
+"""What tests written as scripts share: cases that are counted, and the last line that tests/run reads."""
+import os
+import subprocess
+import sys
+import traceback
+
+
+class Skip(Exception):
+    """Raised by a case that cannot run here; its text says why."""
+
+
+def cases(name, functions):
+    """Runs every function; a case fails by raising anything but Skip.  Ends the program."""
+    passed = failed = skipped = 0
+    for function in functions:
+        try:
+            function()
+            passed += 1
+        except Skip as reason:
+            skipped += 1
+            print(f"  {function.__name__}: skipped: {reason}", file=sys.stderr)
+        except Exception as error:                     # a case may fail in any way; the next ones still run
+            failed += 1
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            print(f"  FAILED {function.__name__} ({os.path.basename(where.filename)}:{where.lineno}): {error}", file=sys.stderr)
+    print(f"{name}: {passed} passed, {failed} failed, {skipped} skipped")
+    sys.exit(1 if failed or passed + skipped == 0 else 0)
+
+
+def run(command, expect=0, **options):
+    """Runs a command and returns its standard output; fails, with what it printed, on another exit status."""
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          errors="replace", check=False, **options)
+    if done.returncode != expect:
+        words = command if isinstance(command, str) else " ".join(command)
+        raise AssertionError(f"exit status {done.returncode}, not {expect}: {words}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def check(condition, sentence):
+    if not condition:
+        raise AssertionError(sentence)
