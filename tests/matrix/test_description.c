@@ -1,0 +1,174 @@
+/* The rules of bsm_matrix: each broken one gives its status and a sentence that names the field; sizes; batches. */
+#include "test.h"
+
+#include "blockscale.h"
+#include "matrix/matrix.h"
+
+static _Alignas(64) unsigned char memory[8192];
+static float one = 1;
+
+static bsm_matrix good(void)
+{
+    return (bsm_matrix){ .struct_size = sizeof(bsm_matrix), .format = BSM_MXFP4, .rows = 4, .columns = 64, .data = memory,
+                         .scales = memory + 4096, .tensor_scale = &one };
+}
+
+static void expect(struct test *t, int line, const bsm_matrix *m, bsm_status want, const char *words)
+{
+    const bsm_status got = bsm_matrix_check(m);
+    if (got != want) test_fail(t, __FILE__, line, "status %d, want %d: %s", (int)got, (int)want, bsm_last_error());
+    else if (got != BSM_OK && strstr(bsm_last_error(), words) == NULL)
+        test_fail(t, __FILE__, line, "sentence \"%s\" lacks \"%s\"", bsm_last_error(), words);
+}
+/* One field changed in a good description. */
+#define EXPECT(change, status, words) \
+    do { bsm_matrix m = good(); change; expect(t, __LINE__, &m, status, words); } while (0)
+
+static void rules_are_enforced_by_name(struct test *t)
+{
+    EXPECT((void)0, BSM_OK, "");
+    CHECK(t, bsm_matrix_check(NULL) == BSM_EINVAL && strstr(bsm_last_error(), "matrix is NULL") != NULL);
+    EXPECT(m.struct_size = 0, BSM_EINVAL, "struct_size is 0");
+    EXPECT(m.format = BSM_FORMAT_NONE, BSM_EINVAL, "format=0");
+    EXPECT(m.format = BSM_FORMAT_COUNT, BSM_EINVAL, "format=14");
+    EXPECT(m.packing = BSM_PACKING_COUNT, BSM_EINVAL, "packing=6");
+    EXPECT(m.packing = BSM_PACKING_BIT_STREAM, BSM_EINVAL, "packing=bit_stream does not go with mxfp4");
+    EXPECT((m.format = BSM_MXFP8_E4M3, m.packing = BSM_PACKING_LOW_FIRST), BSM_EINVAL, "low_first");
+    EXPECT((m.format = BSM_FORMAT_BF16, m.packing = BSM_PACKING_BYTES, m.scales = NULL), BSM_EINVAL, "bytes");
+    EXPECT((m.format = BSM_MXFP4_BLOCK16, m.packing = BSM_PACKING_GGUF), BSM_EINVAL, "gguf");
+    EXPECT(m.rows = -1, BSM_EINVAL, "rows=-1");
+    EXPECT(m.columns = -5, BSM_EINVAL, "columns=-5");
+    EXPECT(m.batch = -2, BSM_EINVAL, "batch=-2");
+    EXPECT(m.pitch = 63, BSM_EINVAL, "pitch=63");
+    EXPECT(m.pitch = 65, BSM_EALIGN, "pitch=65");
+    EXPECT((m.columns = 33, m.pitch = 33), BSM_EALIGN, "pitch=33");
+    EXPECT((m.format = BSM_MXFP6_E3M2, m.pitch = 66), BSM_EALIGN, "multiple of 4");
+    EXPECT((m.packing = BSM_PACKING_BYTES, m.pitch = 65), BSM_OK, "");
+    EXPECT((m.batch = 2, m.batch_pitch = 63), BSM_EINVAL, "batch_pitch=63");
+    EXPECT((m.batch = 2, m.batch_pitch = 257), BSM_EALIGN, "batch_pitch=257");
+    EXPECT((m.batch = 2, m.scale_batch_pitch = 1), BSM_EINVAL, "scale_batch_pitch=1");
+    EXPECT((m.batch = 1, m.batch_pitch = 1, m.scale_batch_pitch = 1), BSM_OK, "");
+    EXPECT(m.data = NULL, BSM_EINVAL, "data is NULL");
+    EXPECT(m.scales = NULL, BSM_EINVAL, "scales is NULL");
+    EXPECT((m.rows = 0, m.data = NULL, m.scales = NULL), BSM_OK, "");
+    EXPECT((m.columns = 0, m.data = NULL, m.scales = NULL), BSM_OK, "");
+    EXPECT(m.format = BSM_FORMAT_E4M3, BSM_EINVAL, "has no scales");
+    EXPECT((m.format = BSM_FORMAT_FP32, m.scales = NULL, m.data = memory + 2), BSM_EALIGN, "data=");
+    EXPECT((m.format = BSM_FORMAT_BF16, m.scales = NULL, m.data = memory + 2), BSM_OK, "");
+    EXPECT((m.format = BSM_FORMAT_BF16, m.scales = NULL, m.data = memory + 1), BSM_EALIGN, "data=");
+    EXPECT(m.data = memory + 1, BSM_OK, "");
+    EXPECT(m.tensor_scale = (float *)(void *)(memory + 1), BSM_EALIGN, "tensor_scale=");
+    EXPECT(m.tensor_scale_use = (bsm_tensor_scale_use)2, BSM_EINVAL, "tensor_scale_use=2");
+    EXPECT(m.scale_layout.kind = BSM_LAYOUT_COUNT, BSM_EINVAL, "scale_layout.kind=11");
+    EXPECT(m.scale_layout.kind = BSM_LAYOUT_TILES, BSM_EINVAL, "matrix->scale_layout");
+    EXPECT(m.scale_layout.pitch = 1, BSM_EINVAL, "matrix->scale_layout");
+    EXPECT(m.scale_layout.kind = BSM_LAYOUT_GGUF_MXFP4, BSM_EINVAL, "packing gguf");
+    EXPECT(m.packing = BSM_PACKING_GGUF, BSM_EINVAL, "goes with layout");
+    EXPECT((m.packing = BSM_PACKING_GGUF, m.scale_layout.kind = BSM_LAYOUT_GGUF_NVFP4), BSM_EINVAL, "goes with layout");
+    EXPECT((m.packing = BSM_PACKING_GGUF, m.scale_layout.kind = BSM_LAYOUT_GGUF_MXFP4), BSM_EINVAL, "scales must be data");
+    EXPECT((m.packing = BSM_PACKING_GGUF, m.scale_layout.kind = BSM_LAYOUT_GGUF_MXFP4, m.scales = m.data), BSM_OK, "");
+    EXPECT((m.packing = BSM_PACKING_GGUF, m.scale_layout.kind = BSM_LAYOUT_GGUF_MXFP4, m.scales = NULL), BSM_OK, "");
+    EXPECT((m.packing = BSM_PACKING_GGUF, m.scale_layout = (bsm_scale_layout){ BSM_LAYOUT_GGUF_MXFP4, 35, 0, 0 }, m.scales = NULL), BSM_EINVAL,
+           "34 bytes apart");
+    EXPECT((m.packing = BSM_PACKING_GGUF, m.scale_layout.kind = BSM_LAYOUT_GGUF_MXFP4, m.scales = NULL, m.pitch = 80), BSM_EALIGN, "multiple of 32");
+    EXPECT((m.rows = INT64_MAX / 4, m.columns = 1 << 20), BSM_EOVERFLOW, "rows=");
+    EXPECT(m.columns = INT64_MAX, BSM_EOVERFLOW, "columns=");
+    EXPECT((m.pitch = INT64_MAX - 1, m.rows = 3), BSM_EOVERFLOW, "rows=");
+    EXPECT((m.batch = INT64_MAX / 64, m.batch_pitch = 1 << 20), BSM_EOVERFLOW, "batch=");
+}
+
+static void sizes_follow_the_packing(struct test *t)
+{
+    static const struct { bsm_format format; bsm_packing packing; bsm_layout layout; int64_t rows, columns, data, scales; } sizes[] = {
+        { BSM_MXFP4, BSM_PACKING_DEFAULT, BSM_LAYOUT_LINEAR, 3, 33, 51, 6 },
+        { BSM_MXFP4, BSM_PACKING_DEFAULT, BSM_LAYOUT_128X4, 129, 2880, 129 * 1440, 2 * 23 * 512 },
+        { BSM_MXFP4, BSM_PACKING_BYTES, BSM_LAYOUT_LINEAR, 3, 33, 99, 6 },
+        { BSM_NVFP4, BSM_PACKING_HIGH_FIRST, BSM_LAYOUT_8X4, 9, 50, 225, 2 * 32 },
+        { BSM_MXFP6_E2M3, BSM_PACKING_DEFAULT, BSM_LAYOUT_LINEAR, 2, 5, 6 + 4, 2 },
+        { BSM_MXFP4, BSM_PACKING_GGUF, BSM_LAYOUT_GGUF_MXFP4, 2, 33, 4 * 17, 0 },
+        { BSM_NVFP4, BSM_PACKING_GGUF, BSM_LAYOUT_GGUF_NVFP4, 2, 65, 4 * 36, 0 },
+        { BSM_FORMAT_FP32, BSM_PACKING_DEFAULT, BSM_LAYOUT_LINEAR, 5, 7, 140, 0 },
+        { BSM_FORMAT_BF16, BSM_PACKING_DEFAULT, BSM_LAYOUT_LINEAR, 0, 7, 0, 0 },
+        { BSM_MXINT8, BSM_PACKING_DEFAULT, BSM_LAYOUT_LINEAR, 5, 0, 0, 0 },
+    };
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        bsm_matrix m = { .struct_size = sizeof m, .format = sizes[i].format, .packing = sizes[i].packing, .rows = sizes[i].rows,
+                         .columns = sizes[i].columns, .scale_layout = { .kind = sizes[i].layout } };
+        int64_t data = -1, scales = -1;
+        CHECK(t, bsm_matrix_data_bytes(&m, &data) == BSM_OK && data == sizes[i].data);
+        CHECK(t, bsm_matrix_scale_bytes(&m, &scales) == BSM_OK && scales == sizes[i].scales);
+        m.batch = 3;                      /* tight batches follow one another: pitch-rounded rows */
+        int64_t more = -1;
+        CHECK(t, bsm_matrix_data_bytes(&m, &more) == BSM_OK && more >= 3 * data);
+        CHECK(t, bsm_matrix_scale_bytes(&m, &more) == BSM_OK && more == 3 * scales);
+    }
+}
+
+/* Sizes far beyond 2^31 and 2^32, counted without memory. */
+static void large_sizes_are_counted_in_64_bits(struct test *t)
+{
+    bsm_matrix m = { .struct_size = sizeof m, .format = BSM_NVFP4, .rows = (int64_t)1 << 21, .columns = (int64_t)1 << 14,
+                     .scale_layout = { .kind = BSM_LAYOUT_128X4 } };
+    int64_t bytes;
+    CHECK(t, bsm_matrix_data_bytes(&m, &bytes) == BSM_OK && bytes == (int64_t)1 << 34);
+    CHECK(t, bsm_matrix_scale_bytes(&m, &bytes) == BSM_OK && bytes == (int64_t)1 << 31);
+    m.data = memory, m.scales = memory;   /* never touched */
+    struct bsmi_matrix r;
+    CHECK_OR_RETURN(t, bsmi_matrix_resolve("m", &m, &r) == BSM_OK);
+    CHECK(t, bsmi_row(&r, 0, m.rows - 1) - r.data == ((int64_t)1 << 34) - ((int64_t)1 << 13));
+    m.batch = 5, m.batch_pitch = (int64_t)1 << 36, m.scale_batch_pitch = (int64_t)1 << 33;
+    CHECK_OR_RETURN(t, bsmi_matrix_resolve("m", &m, &r) == BSM_OK);
+    CHECK(t, bsmi_row(&r, 4, 1) - r.data == 4 * ((int64_t)1 << 35) + ((int64_t)1 << 13));
+    CHECK(t, bsmi_scale_pointer(&r, 4, 0, 0) - r.scales == (int64_t)1 << 35);
+}
+
+static void batches_and_scales_are_addressed(struct test *t)
+{
+    bsm_matrix m = good();
+    m.batch = 3, m.rows = 2, m.columns = 64, m.scale_batch_pitch = 100, m.batch_pitch = 200;
+    memset(memory, 0, sizeof memory);
+    for (int b = 0; b < 3; b++)
+        for (int row = 0; row < 2; row++) {
+            CHECK(t, bsm_matrix_set_scale(&m, b, row, 1, (uint8_t)(10 * b + row + 1)) == BSM_OK);
+            CHECK(t, bsm_matrix_set_code(&m, b, row, 3, (uint32_t)(4 * b + row + 1)) == BSM_OK);
+            CHECK(t, memory[4096 + 100 * b + 2 * row + 1] == 10 * b + row + 1);
+            CHECK(t, memory[100 * b + 32 * row + 1] == (4 * b + row + 1) << 4);
+        }
+    uint8_t scale;
+    CHECK(t, bsm_matrix_get_scale(&m, 3, 0, 0, &scale) == BSM_EINVAL && strstr(bsm_last_error(), "batch=3") != NULL);
+    CHECK(t, bsm_matrix_get_scale(&m, 0, 0, 2, &scale) == BSM_EINVAL && strstr(bsm_last_error(), "scale_column=2") != NULL);
+    m.scales = NULL, m.format = BSM_FORMAT_E4M3;
+    CHECK(t, bsm_matrix_get_scale(&m, 0, 0, 0, &scale) == BSM_EINVAL && strstr(bsm_last_error(), "no scales") != NULL);
+    CHECK(t, bsm_matrix_scale_columns(&m) == 0);
+    m.format = BSM_NVFP4, m.columns = 33;
+    CHECK(t, bsm_matrix_scale_columns(&m) == 3);
+}
+
+static void tensor_scales_are_finite_and_positive(struct test *t)
+{
+    static const uint32_t bad[] = { 0, 0x80000000, 0xbf800000, 0x7f800000, 0xff800000, 0x7fc00000, 0x7f800001 };
+    static const uint32_t fine[] = { 1, 0x007fffff, 0x3f800000, 0x7f7fffff };
+    bsm_matrix m = good();
+    float value;
+    struct bsmi_matrix r;
+    m.tensor_scale = &value;
+    CHECK_OR_RETURN(t, bsmi_matrix_resolve("m", &m, &r) == BSM_OK);
+    float read;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        memcpy(&value, &bad[i], 4);
+        CHECK(t, bsmi_matrix_tensor_scale("m", &r, &read) == BSM_EINVAL && strstr(bsm_last_error(), "*m->tensor_scale") != NULL);
+    }
+    for (size_t i = 0; i < sizeof fine / sizeof fine[0]; i++) {
+        memcpy(&value, &fine[i], 4);
+        CHECK(t, bsmi_matrix_tensor_scale("m", &r, &read) == BSM_OK && memcmp(&read, &fine[i], 4) == 0);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case tests[] = {
+        TEST(rules_are_enforced_by_name), TEST(sizes_follow_the_packing), TEST(large_sizes_are_counted_in_64_bits),
+        TEST(batches_and_scales_are_addressed), TEST(tensor_scales_are_finite_and_positive),
+    };
+    return TEST_MAIN(argc, argv, tests);
+}
