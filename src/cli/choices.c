@@ -1,0 +1,18 @@
+/* The library's enums, by name. */
+#include "cli.h"
+
+_Static_assert(sizeof(bsm_format) == sizeof(int) && sizeof(bsm_recipe) == sizeof(int) && sizeof(bsm_packing) == sizeof(int) &&
+               sizeof(bsm_activation) == sizeof(int) && sizeof(bsm_gate) == sizeof(int), "cli_choice stores an int");
+
+static const char *format_name(int value)
+{
+    const bsm_format_info *info = bsm_format_get(value);
+    return info == NULL ? NULL : info->name;
+}
+static int format_from_name(const char *name) { return (int)bsm_format_from_name(name); }
+const struct cli_choices cli_formats = { format_name, format_from_name, BSM_FORMAT_NONE + 1, BSM_FORMAT_COUNT };
+
+static const char *const gate_names[] = { "none", "interleaved", "split", NULL };
+static const char *gate_name(int value) { return value >= 0 && value < BSM_GATE_COUNT ? gate_names[value] : NULL; }
+static int gate_from_name(const char *name) { return cli_name_index(gate_names, name); }
+const struct cli_choices cli_gates = { gate_name, gate_from_name, 0, BSM_GATE_COUNT };

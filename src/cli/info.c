@@ -1,0 +1,120 @@
+/* blockscale info: what a bug report needs. */
+#include "cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+/* One fact after another, as lines of text or members of a JSON object. */
+struct facts { struct cli_json json; bool as_json; };
+
+static void text_fact(struct facts *f, const char *key, const char *value)
+{
+    if (f->as_json) cli_json_text(&f->json, key, value);
+    else printf("%-18s %s\n", key, value != NULL ? value : "unknown");
+}
+
+static void number_fact(struct facts *f, const char *key, int64_t value, const char *unit)
+{
+    if (f->as_json) cli_json_integer(&f->json, key, value);
+    else printf("%-18s %lld%s\n", key, (long long)value, unit);
+}
+
+static void version_fact(struct facts *f, const char *key, int version)
+{
+    char text[40];
+    snprintf(text, sizeof text, "%d.%d.%d", version / 10000, version / 100 % 100, version % 100);
+    text_fact(f, key, text);
+}
+
+/* The processor's name, as Linux tells it. */
+static bool cpu_model(char *model, size_t bytes)
+{
+    char line[512];
+    bool found = false;
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    if (file == NULL) return false;
+    while (!found && fgets(line, sizeof line, file) != NULL) {
+        const char *colon = strchr(line, ':');
+        if (strncmp(line, "model name", 10) != 0 || colon == NULL) continue;
+        snprintf(model, bytes, "%.*s", (int)strcspn(colon + 1 + strspn(colon + 1, " "), "\n"), colon + 1 + strspn(colon + 1, " "));
+        found = true;
+    }
+    fclose(file);
+    return found;
+}
+
+static void system_facts(struct facts *f)
+{
+    struct utsname system;
+    char text[512];
+    if (uname(&system) == 0) {
+        snprintf(text, sizeof text, "%.100s %.100s %.100s", system.sysname, system.release, system.machine);
+        text_fact(f, "system", text);
+    }
+    text_fact(f, "cpu", cpu_model(text, sizeof text) ? text : NULL);
+    number_fact(f, "cpus_online", sysconf(_SC_NPROCESSORS_ONLN), "");
+    number_fact(f, "memory_mib", (int64_t)sysconf(_SC_PHYS_PAGES) / 1024 * sysconf(_SC_PAGESIZE) / 1024, " MiB");
+    number_fact(f, "page_bytes", sysconf(_SC_PAGESIZE), " bytes");
+}
+
+static void build_facts(struct facts *f)
+{
+    version_fact(f, "version", bsm_version());
+    version_fact(f, "header_version", BSM_VERSION);
+#if defined(__clang__)
+    text_fact(f, "compiler", "clang " __clang_version__);
+#else
+    text_fact(f, "compiler", "gcc " __VERSION__);
+#endif
+    text_fact(f, "build_type", BLOCKSCALE_BUILD_TYPE[0] != '\0' ? BLOCKSCALE_BUILD_TYPE : "none");
+    text_fact(f, "sanitizers", BLOCKSCALE_SANITIZERS[0] != '\0' ? BLOCKSCALE_SANITIZERS : "none");
+#ifdef _OPENMP
+    number_fact(f, "openmp", _OPENMP, "");
+#else
+    text_fact(f, "openmp", "none: products run on one thread");
+#endif
+    text_fact(f, "cuda", "no CUDA backend in this build");
+    text_fact(f, "hip", "no HIP backend in this build");
+    text_fact(f, "allocation", "posix_memalign, through the context's allocator");
+}
+
+static void context_facts(struct facts *f, const bsm_context *context)
+{
+    char text[256] = "";
+    const uint32_t features = bsm_context_cpu_features(context);
+    for (int bit = 0; bit < 31; bit++) {
+        const char *name = (features >> bit & 1) != 0 ? bsm_cpu_feature_name((uint32_t)1 << bit) : NULL;
+        if (name == NULL) continue;
+        const size_t used = strlen(text);
+        snprintf(text + used, sizeof text - used, "%s%s", used > 0 ? "," : "", name);
+    }
+    text_fact(f, "cpu_features", text[0] != '\0' ? text : "none");
+    number_fact(f, "threads", bsm_context_threads(context), "");
+    static const char *const variables[] = { "BLOCKSCALE_CPU", "OMP_NUM_THREADS", "OMP_PROC_BIND", NULL };
+    for (int i = 0; variables[i] != NULL; i++) {
+        const char *value = getenv(variables[i]);
+        text_fact(f, variables[i], value != NULL ? value : "not set");
+    }
+}
+
+static int run(struct cli *cli, const void *settings)
+{
+    (void)settings;
+    struct facts f = { .json = cli_json_to(stdout), .as_json = cli->json };
+    if (cli->json) cli_json_object(&f.json, NULL);
+    build_facts(&f);
+    system_facts(&f);
+    context_facts(&f, cli->context);
+    if (cli->json) cli_json_end(&f.json);
+    return CLI_DONE;
+}
+
+static const struct cli_option options[] = { { .name = NULL } };
+
+const struct cli_verb cli_verb_info = {
+    .name = "info", .summary = "versions, CPU, kernels: what a bug report needs", .usage = "[options]",
+    .about = "Prints what this build is and what it found on this machine.",
+    .example = "blockscale info\nblockscale info --json", .options = options, .run = run,
+};

@@ -1,0 +1,3 @@
+/* The verbs, in the order of `blockscale help`: one line each. */
+#define CLI_VERBS(X) \
+    X(info)
