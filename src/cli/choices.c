@@ -12,6 +12,17 @@ static const char *format_name(int value)
 static int format_from_name(const char *name) { return (int)bsm_format_from_name(name); }
 const struct cli_choices cli_formats = { format_name, format_from_name, BSM_FORMAT_NONE + 1, BSM_FORMAT_COUNT };
 
+const struct cli_choices cli_recipes = { bsm_recipe_name, bsm_recipe_from_name, 0, BSM_RECIPE_COUNT };
+const struct cli_choices cli_packings = { bsm_packing_name, bsm_packing_from_name, 0, BSM_PACKING_COUNT };
+
+/* For --help alone: a layout may carry parameters, and is read by the library. */
+static int no_layout_name(const char *name)
+{
+    (void)name;
+    return -1;
+}
+const struct cli_choices cli_layouts = { bsm_layout_name, no_layout_name, 0, BSM_LAYOUT_COUNT };
+
 static const char *const gate_names[] = { "none", "interleaved", "split", NULL };
 static const char *gate_name(int value) { return value >= 0 && value < BSM_GATE_COUNT ? gate_names[value] : NULL; }
 static int gate_from_name(const char *name) { return cli_name_index(gate_names, name); }

@@ -79,7 +79,7 @@ struct cli_option {
 #define CLI_UNSIGNED(settings, field)   cli_unsigned, CLI_FIELD(settings, field, uint64_t), .choices = NULL      /* 0 .. 2^64-1 */
 #define CLI_FLOAT(settings, field)      cli_float, CLI_FIELD(settings, field, float), .choices = NULL            /* inf and nan too */
 #define CLI_RANGE(settings, field)      cli_range, CLI_FIELD(settings, field, struct cli_range), .choices = NULL
-#define CLI_LAYOUT(settings, field)     cli_layout, CLI_FIELD(settings, field, bsm_scale_layout), .choices = NULL
+#define CLI_LAYOUT(settings, field)     cli_layout, CLI_FIELD(settings, field, bsm_scale_layout), .choices = &cli_layouts
 #define CLI_FORMAT(settings, field)     cli_choice, CLI_FIELD(settings, field, bsm_format), .choices = &cli_formats
 #define CLI_FORMATS(settings, field)    cli_choice_set, CLI_FIELD(settings, field, uint64_t), .choices = &cli_formats   /* bit per format */
 #define CLI_RECIPE(settings, field)     cli_choice, CLI_FIELD(settings, field, bsm_recipe), .choices = &cli_recipes
@@ -93,7 +93,7 @@ struct cli_option {
 struct cli_range { int64_t first, last, step; };
 
 cli_parser cli_flag, cli_text, cli_integer, cli_unsigned, cli_float, cli_range, cli_layout, cli_choice, cli_choice_set;
-extern const struct cli_choices cli_formats, cli_recipes, cli_packings, cli_activations, cli_gates;
+extern const struct cli_choices cli_formats, cli_layouts, cli_recipes, cli_packings, cli_activations, cli_gates;
 
 /* Position of a name in a NULL-terminated list, -1 when it is not in it: from_name for a verb's own choices. */
 int cli_name_index(const char *const *names, const char *name);

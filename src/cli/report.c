@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-static void print_sentence(const struct cli *cli, const char *format, va_list arguments)
+__attribute__((format(printf, 2, 0))) static void print_sentence(const struct cli *cli, const char *format, va_list arguments)
 {
     if (cli != NULL && cli->verb != NULL) fprintf(stderr, "blockscale %s: ", cli->verb->name);
     else fprintf(stderr, "blockscale: ");

@@ -118,6 +118,14 @@ bool cli_range(const struct cli_option *option, const char *text, void *destinat
     return true;
 }
 
+bool cli_layout(const struct cli_option *option, const char *text, void *destination, struct cli_why *why)
+{
+    (void)option;
+    if (bsm_scale_layout_parse(text, destination) == BSM_OK) return true;
+    cli_say(why, "%s", bsm_last_error());
+    return false;
+}
+
 /* Choices ------------------------------------------------------------------------------------------------------------ */
 
 /* By name, where `length` bytes of text are the name. */
