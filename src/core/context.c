@@ -119,6 +119,7 @@ uint32_t bsm_context_cpu_features(const bsm_context *context) { return context =
 void *bsmi_workspace_lock(bsm_context *context, size_t bytes)
 {
     struct bsmi_workspace *workspace = context->workspace;
+    if (bytes == 0) bytes = 1;            /* so that NULL always means that the allocator failed */
     pthread_mutex_lock(&workspace->lock);
     if (workspace->bytes < bytes) {
         bsmi_release(context, workspace->memory, workspace->bytes);

@@ -3,16 +3,18 @@
 
 #include <fenv.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 #ifdef _OPENMP
 #include <omp.h>
-#endif
 
-/* OpenMP run-times do not survive fork: a child that opens a team waits for threads that do not exist in it. */
-static volatile bool in_forked_child;
+/* OpenMP run-times do not survive fork: a child that opens a team waits for threads that do not exist in it.  The handler
+ * is installed when the library is loaded, not by its first call, because other code of the process may have opened a
+ * team, and forked, before that. */
+static _Atomic bool in_forked_child;
 static void note_fork(void) { in_forked_child = true; }
-static pthread_once_t fork_handler_once = PTHREAD_ONCE_INIT;
-static void install_fork_handler(void) { pthread_atfork(NULL, NULL, note_fork); }
+__attribute__((constructor)) static void install_fork_handler(void) { pthread_atfork(NULL, NULL, note_fork); }
+#endif
 
 int bsmi_default_threads(void)
 {
@@ -24,7 +26,8 @@ int bsmi_default_threads(void)
 #endif
 }
 
-/* Rounding to nearest, subnormals kept.  On x86-64 FE_DFL_ENV clears flush-to-zero and denormals-are-zero too. */
+/* Rounding to nearest, subnormals kept: on x86-64 glibc's FE_DFL_ENV clears flush-to-zero and denormals-are-zero too,
+ * which tests/core checks. */
 static void run_serial(int64_t count, bsmi_task *task, void *argument)
 {
     fenv_t callers;
@@ -52,7 +55,6 @@ static void run_team(int threads, int64_t count, bsmi_task *task, void *argument
 void bsmi_parallel_for(int threads, int64_t count, bsmi_task *task, void *argument)
 {
 #ifdef _OPENMP
-    pthread_once(&fork_handler_once, install_fork_handler);
     if (threads > count) threads = (int)count;
     if (threads > 1 && !in_forked_child) {
         run_team(threads, count, task, argument);

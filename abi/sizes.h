@@ -1,0 +1,138 @@
+/* Sizes and offsets of the public structs on 64-bit machines (LP64): a change here is a change of the binary interface.
+ * Fields are appended, never moved.  The includer defines ABI_SIZE(type, bytes) and ABI_OFFSET(type, field, bytes). */
+
+/* bsm_allocator */
+ABI_SIZE(bsm_allocator, 24)
+ABI_OFFSET(bsm_allocator, allocate, 0)
+ABI_OFFSET(bsm_allocator, release, 8)
+ABI_OFFSET(bsm_allocator, user, 16)
+
+/* bsm_context_options */
+ABI_SIZE(bsm_context_options, 32)
+ABI_OFFSET(bsm_context_options, struct_size, 0)
+ABI_OFFSET(bsm_context_options, threads, 8)
+ABI_OFFSET(bsm_context_options, cpu_mask, 12)
+ABI_OFFSET(bsm_context_options, portable_only, 16)
+ABI_OFFSET(bsm_context_options, allocator, 24)
+
+/* bsm_scale_layout */
+ABI_SIZE(bsm_scale_layout, 32)
+ABI_OFFSET(bsm_scale_layout, kind, 0)
+ABI_OFFSET(bsm_scale_layout, pitch, 8)
+ABI_OFFSET(bsm_scale_layout, tile_rows, 16)
+ABI_OFFSET(bsm_scale_layout, tile_columns, 24)
+
+/* bsm_scales */
+ABI_SIZE(bsm_scales, 56)
+ABI_OFFSET(bsm_scales, data, 0)
+ABI_OFFSET(bsm_scales, rows, 8)
+ABI_OFFSET(bsm_scales, columns, 16)
+ABI_OFFSET(bsm_scales, layout, 24)
+
+/* bsm_element_info */
+ABI_SIZE(bsm_element_info, 48)
+ABI_OFFSET(bsm_element_info, name, 0)
+ABI_OFFSET(bsm_element_info, bits, 8)
+ABI_OFFSET(bsm_element_info, exponent_bits, 12)
+ABI_OFFSET(bsm_element_info, mantissa_bits, 16)
+ABI_OFFSET(bsm_element_info, bias, 20)
+ABI_OFFSET(bsm_element_info, max_code, 24)
+ABI_OFFSET(bsm_element_info, has_infinity, 28)
+ABI_OFFSET(bsm_element_info, nan_code, 32)
+ABI_OFFSET(bsm_element_info, nan_codes, 36)
+ABI_OFFSET(bsm_element_info, max_value, 40)
+
+/* bsm_format_info */
+ABI_SIZE(bsm_format_info, 32)
+ABI_OFFSET(bsm_format_info, name, 0)
+ABI_OFFSET(bsm_format_info, element, 8)
+ABI_OFFSET(bsm_format_info, scale, 12)
+ABI_OFFSET(bsm_format_info, block, 16)
+ABI_OFFSET(bsm_format_info, bits_per_element, 24)
+
+/* bsm_matrix */
+ABI_SIZE(bsm_matrix, 128)
+ABI_OFFSET(bsm_matrix, struct_size, 0)
+ABI_OFFSET(bsm_matrix, format, 8)
+ABI_OFFSET(bsm_matrix, packing, 12)
+ABI_OFFSET(bsm_matrix, rows, 16)
+ABI_OFFSET(bsm_matrix, columns, 24)
+ABI_OFFSET(bsm_matrix, data, 32)
+ABI_OFFSET(bsm_matrix, pitch, 40)
+ABI_OFFSET(bsm_matrix, scales, 48)
+ABI_OFFSET(bsm_matrix, scale_layout, 56)
+ABI_OFFSET(bsm_matrix, tensor_scale, 88)
+ABI_OFFSET(bsm_matrix, tensor_scale_use, 96)
+ABI_OFFSET(bsm_matrix, batch, 104)
+ABI_OFFSET(bsm_matrix, batch_pitch, 112)
+ABI_OFFSET(bsm_matrix, scale_batch_pitch, 120)
+
+/* bsm_real_matrix */
+ABI_SIZE(bsm_real_matrix, 72)
+ABI_OFFSET(bsm_real_matrix, struct_size, 0)
+ABI_OFFSET(bsm_real_matrix, type, 8)
+ABI_OFFSET(bsm_real_matrix, rows, 16)
+ABI_OFFSET(bsm_real_matrix, columns, 24)
+ABI_OFFSET(bsm_real_matrix, data, 32)
+ABI_OFFSET(bsm_real_matrix, row_stride, 40)
+ABI_OFFSET(bsm_real_matrix, column_stride, 48)
+ABI_OFFSET(bsm_real_matrix, batch, 56)
+ABI_OFFSET(bsm_real_matrix, batch_stride, 64)
+
+/* bsm_quantize_options */
+ABI_SIZE(bsm_quantize_options, 40)
+ABI_OFFSET(bsm_quantize_options, struct_size, 0)
+ABI_OFFSET(bsm_quantize_options, recipe, 8)
+ABI_OFFSET(bsm_quantize_options, rounding, 12)
+ABI_OFFSET(bsm_quantize_options, seed, 16)
+ABI_OFFSET(bsm_quantize_options, nonfinite, 24)
+ABI_OFFSET(bsm_quantize_options, tensor_scale, 28)
+ABI_OFFSET(bsm_quantize_options, no_saturate, 32)
+
+/* bsm_quantize_stats */
+ABI_SIZE(bsm_quantize_stats, 2128)
+ABI_OFFSET(bsm_quantize_stats, struct_size, 0)
+ABI_OFFSET(bsm_quantize_stats, elements, 8)
+ABI_OFFSET(bsm_quantize_stats, blocks, 16)
+ABI_OFFSET(bsm_quantize_stats, saturated_elements, 24)
+ABI_OFFSET(bsm_quantize_stats, flushed_blocks, 32)
+ABI_OFFSET(bsm_quantize_stats, nan_blocks, 40)
+ABI_OFFSET(bsm_quantize_stats, signal, 48)
+ABI_OFFSET(bsm_quantize_stats, noise, 56)
+ABI_OFFSET(bsm_quantize_stats, snr_db, 64)
+ABI_OFFSET(bsm_quantize_stats, amax, 72)
+ABI_OFFSET(bsm_quantize_stats, scale_histogram, 80)
+
+/* bsm_matmul */
+ABI_SIZE(bsm_matmul, 136)
+ABI_OFFSET(bsm_matmul, struct_size, 0)
+ABI_OFFSET(bsm_matmul, a, 8)
+ABI_OFFSET(bsm_matmul, b, 16)
+ABI_OFFSET(bsm_matmul, alpha, 24)
+ABI_OFFSET(bsm_matmul, alpha_per, 32)
+ABI_OFFSET(bsm_matmul, beta, 40)
+ABI_OFFSET(bsm_matmul, c, 48)
+ABI_OFFSET(bsm_matmul, bias, 56)
+ABI_OFFSET(bsm_matmul, bias_type, 64)
+ABI_OFFSET(bsm_matmul, bias_per, 68)
+ABI_OFFSET(bsm_matmul, bias_batch_pitch, 72)
+ABI_OFFSET(bsm_matmul, activation, 80)
+ABI_OFFSET(bsm_matmul, gate, 84)
+ABI_OFFSET(bsm_matmul, d, 88)
+ABI_OFFSET(bsm_matmul, d_recipe, 96)
+ABI_OFFSET(bsm_matmul, d_nonfinite, 100)
+ABI_OFFSET(bsm_matmul, d_no_saturate, 104)
+ABI_OFFSET(bsm_matmul, amax, 112)
+ABI_OFFSET(bsm_matmul, groups, 120)
+ABI_OFFSET(bsm_matmul, group_rows, 128)
+
+/* bsm_npy */
+ABI_SIZE(bsm_npy, 120)
+ABI_OFFSET(bsm_npy, struct_size, 0)
+ABI_OFFSET(bsm_npy, type, 8)
+ABI_OFFSET(bsm_npy, rank, 12)
+ABI_OFFSET(bsm_npy, shape, 16)
+ABI_OFFSET(bsm_npy, fortran_order, 80)
+ABI_OFFSET(bsm_npy, data, 88)
+ABI_OFFSET(bsm_npy, bytes, 96)
+ABI_OFFSET(bsm_npy, descr, 104)
