@@ -61,11 +61,11 @@ bsm_status bsm_scales_convert(const bsm_scales *from, const bsm_scales *to)
         return bsmi_fail(BSM_EINVAL, "from has %" PRId64 " rows x %" PRId64 " columns of scales, to has %" PRId64 " x %" PRId64
                          ": they must be equal", from->rows, from->columns, to->rows, to->columns);
     if (same_layout(&source.map.layout, &destination.map.layout))
-        return bsmi_fail(BSM_EINVAL, "from and to are both in layout %s: the scales already are where they should be; copy the bytes "
-                         "with memcpy if you need them twice", bsm_layout_name((int)to->layout.kind));
+        return bsmi_fail(BSM_EINVAL, "from and to are both in layout %s: the scales already are where they should be; copy the "
+                         "bytes with memcpy if you need them twice", bsm_layout_name((int)to->layout.kind));
     if (overlap(&source, &destination))
-        return bsmi_fail(BSM_EINVAL, "from and to overlap: from has %" PRId64 " bytes at %p, to has %" PRId64 " bytes at %p; convert into "
-                         "another buffer", source.map.bytes, (void *)source.data, destination.map.bytes, (void *)destination.data);
+        return bsmi_fail(BSM_EINVAL, "from and to overlap: from has %" PRId64 " bytes at %p, to has %" PRId64 " bytes at %p; "
+                         "convert into another buffer", source.map.bytes, from->data, destination.map.bytes, to->data);
     if (destination.map.bytes == 0) return BSM_OK;
     copy_scales(&source, &destination);
     bsmi_scale_clear_padding(&destination.map, destination.data);

@@ -67,8 +67,8 @@ static bool round_up_overflows(int64_t count, int64_t multiple, int64_t *rounded
 
 static bsm_status too_large(const struct bsmi_layout *about, int64_t rows, int64_t columns)
 {
-    return bsmi_fail(BSM_EOVERFLOW, "%" PRId64 " rows x %" PRId64 " columns of scales in layout %s: more than an int64_t counts", rows,
-                     columns, about->name);
+    return bsmi_fail(BSM_EOVERFLOW, "%" PRId64 " rows x %" PRId64 " columns of scales in layout %s: more than an int64_t counts",
+                     rows, columns, about->name);
 }
 
 /* Everything of a map except its bytes, and a pitch of 0 as it was given. */
@@ -78,7 +78,8 @@ static bsm_status resolve_shape(const char *name, const bsm_scale_layout *layout
     if (layout == NULL) return bsmi_fail(BSM_EINVAL, "%s is NULL", name);
     const struct bsmi_layout *about = bsmi_layout_get((int)layout->kind);
     if (about == NULL)
-        return bsmi_fail(BSM_EINVAL, "%s%skind=%d: no layout has this number, see bsm_layout", name, member_of(name), (int)layout->kind);
+        return bsmi_fail(BSM_EINVAL, "%s%skind=%d: no layout has this number, see bsm_layout", name, member_of(name),
+                         (int)layout->kind);
     const bsm_status status = check_parameters(name, layout, about);
     if (status != BSM_OK) return status;
     if (rows < 0) return bsmi_fail(BSM_EINVAL, "rows=%" PRId64 " of scales: rows must be >= 0", rows);
@@ -100,8 +101,8 @@ static bsm_status resolve_pitch(const char *name, const struct bsmi_layout *abou
         return too_large(about, map->rows, map->columns);
     if (map->layout.pitch != 0 && map->layout.pitch < row_bytes)
         return bsmi_fail(BSM_EINVAL, "%s%spitch=%" PRId64 ": %" PRId64 " columns in layout %s take %" PRId64
-                         " bytes a row; give at least that, or 0 for tight rows", name, member_of(name), map->layout.pitch, map->columns,
-                         about->name, row_bytes);
+                         " bytes a row; give at least that, or 0 for tight rows", name, member_of(name), map->layout.pitch,
+                         map->columns, about->name, row_bytes);
     if (map->layout.pitch == 0) map->layout.pitch = row_bytes;
     if (map->rows == 0 || map->columns == 0) return BSM_OK;
     if (bsmi_mul_overflows(map->rows - 1, map->layout.pitch, &map->bytes) || bsmi_add_overflows(map->bytes, row_bytes, &map->bytes))
@@ -149,11 +150,11 @@ bsm_status bsm_scale_offset(const bsm_scale_layout *layout, int64_t rows, int64_
     const bsm_status status = bsmi_scale_map_make("layout", layout, rows, columns, &map);
     if (status != BSM_OK) return status;
     if (row < 0 || row >= map.padded_rows)
-        return bsmi_fail(BSM_EINVAL, "row=%" PRId64 ": layout %s has %" PRId64 " rows here, padding included; row must be at least 0 and "
-                         "below that", row, bsm_layout_name((int)layout->kind), map.padded_rows);
+        return bsmi_fail(BSM_EINVAL, "row=%" PRId64 ": must be at least 0 and below %" PRId64 ", the rows of layout %s with its "
+                         "padding", row, map.padded_rows, bsm_layout_name((int)layout->kind));
     if (column < 0 || column >= map.padded_columns)
-        return bsmi_fail(BSM_EINVAL, "column=%" PRId64 ": layout %s has %" PRId64 " columns here, padding included; column must be at "
-                         "least 0 and below that", column, bsm_layout_name((int)layout->kind), map.padded_columns);
+        return bsmi_fail(BSM_EINVAL, "column=%" PRId64 ": must be at least 0 and below %" PRId64 ", the columns of layout %s with "
+                         "its padding", column, map.padded_columns, bsm_layout_name((int)layout->kind));
     *offset = bsmi_scale_at(&map, row, column);
     return BSM_OK;
 }

@@ -69,15 +69,15 @@ bsm_status bsm_scale_layout_parse(const char *text, bsm_scale_layout *layout)
         if (parameters != NULL) rest = read_number(parameters, &read.tile_rows);
         if (rest != NULL) rest = *rest == 'x' || *rest == 'X' ? read_number(rest + 1, &read.tile_columns) : NULL;
         if (rest == NULL || *rest != '\0')
-            return bsmi_fail(BSM_EINVAL, "\"%.64s\": write %s:ROWSxCOLUMNS with the size of a tile, as in %s:32x8", text, about->name,
-                             about->name);
+            return bsmi_fail(BSM_EINVAL, "\"%.64s\": write %s:ROWSxCOLUMNS with the size of a tile, as in %s:32x8", text,
+                             about->name, about->name);
     } else if (parameters != NULL && about->row_block_bytes == 0) {
         return bsmi_fail(BSM_EINVAL, "\"%.64s\": the layout %s has no parameters, write %s", text, about->name, about->name);
     } else if (parameters != NULL) {
         rest = read_number(parameters, &read.pitch);
         if (rest == NULL || *rest != '\0')
-            return bsmi_fail(BSM_EINVAL, "\"%.64s\": write %s:PITCH with the bytes between rows, as in %s:128, or %s alone for tight rows",
-                             text, about->name, about->name, about->name);
+            return bsmi_fail(BSM_EINVAL, "\"%.64s\": write %s:PITCH with the bytes between rows, as in %s:128, or %s alone for "
+                             "tight rows", text, about->name, about->name, about->name);
     }
     *layout = read;
     return BSM_OK;
