@@ -22,8 +22,11 @@ static const struct { int grid, integer_bits; } integers[BSM_ELEMENT_COUNT] = {
 #undef X
 };
 
-enum { BITS_E4M3 = 8, BITS_E5M2 = 8, BITS_E3M2 = 6, BITS_E2M3 = 6, BITS_E2M1 = 4, BITS_INT8 = 8, BITS_BF16 = 16, BITS_FP16 = 16,
-       BITS_FP32 = 32 };
+enum {
+#define X(id, name, bits, ...) BITS_##id = bits,
+    BSMI_ELEMENTS(X)
+#undef X
+};
 
 static const bsm_format_info formats[BSM_FORMAT_COUNT] = {
 #define X(id, name, element, scale, block) \

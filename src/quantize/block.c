@@ -3,11 +3,11 @@
 
 #include "core/core.h"
 #include "recipes.h"
+#include "stats.h"
 
 enum { MAX_BLOCK = 32 };
 
-/* A float as a double, exact also where the thread treats subnormals as zero. */
-static double widen(float value)
+double bsmi_widen(float value)
 {
     const uint32_t bits = bsmi_float_bits(value), exponent = bits >> 23 & 255, fraction = bits & 0x7fffff;
     if (exponent == 0) return (bits >> 31 != 0 ? -0x1p-149 : 0x1p-149) * (double)fraction;
@@ -23,7 +23,7 @@ bsm_status bsmi_block_quantizer_make(const char *name, bsm_format format, bsm_re
     const bsm_format_info *info = bsm_format_get((int)format);
     *quantizer = (struct bsmi_block_quantizer){
         .recipe = row, .element = info->element, .scale = info->scale, .rounding = rounding, .seed = seed, .nonfinite = nonfinite,
-        .tensor_scale = widen(tensor_scale), .tensor_scale_divides = use == BSM_TENSOR_SCALE_DIVIDES,
+        .tensor_scale = bsmi_widen(tensor_scale), .tensor_scale_divides = use == BSM_TENSOR_SCALE_DIVIDES,
     };
     return BSM_OK;
 }
@@ -66,27 +66,19 @@ static void encode_elements(const struct bsmi_block_quantizer *quantizer, struct
     }
 }
 
-static double decoded(const struct bsmi_block_quantizer *quantizer, double scale, uint8_t code)
-{
-    const double value = (double)bsm_element_decode(quantizer->element, code) * scale;
-    return quantizer->tensor_scale_divides ? value / quantizer->tensor_scale : value * quantizer->tensor_scale;
-}
-
 static void count_elements(const struct bsmi_block_quantizer *quantizer, double scale, const float *x, int count,
                            const double *quotients, const uint8_t *codes, struct bsmi_block_stats *stats)
 {
     const double max = bsm_element_get((int)quantizer->element)->max_value;
-    bool nonzero = false, nonzero_code = false;
+    bool nonzero = false, nonzero_back = false;
     for (int i = 0; i < count; i++) {
-        const double value = x[i], back = decoded(quantizer, scale, codes[i]);
-        nonzero |= value != 0;
-        nonzero_code |= back != 0;
-        if (!isfinite(value)) continue;
-        stats->saturated_elements += fabs(quotients[i]) > max;
-        stats->signal += value * value;
-        stats->noise += (value - back) * (value - back);
+        const double element = (double)bsm_element_decode(quantizer->element, codes[i]);
+        const double back = bsmi_scaled_value(element, scale, quantizer->tensor_scale, quantizer->tensor_scale_divides);
+        nonzero |= x[i] != 0;
+        nonzero_back |= back != 0;
+        bsmi_count_element(stats, (double)x[i], back, fabs(quotients[i]) > max);
     }
-    stats->flushed_blocks += nonzero && !nonzero_code;
+    stats->flushed_blocks += nonzero && !nonzero_back;
 }
 
 uint8_t bsmi_quantize_block(const struct bsmi_block_quantizer *quantizer, const float *x, int count, uint64_t index,

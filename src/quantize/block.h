@@ -26,6 +26,9 @@ struct bsmi_block_stats {
     int64_t scale_histogram[256];
 };
 
+/* A float as a double, exact also where the thread treats subnormals as zero. */
+double bsmi_widen(float value);
+
 /* Fills a quantizer for blocks of `format`; recipe DEFAULT becomes the format's.  tensor_scale is the host value.
  * Fails (with name, the argument the recipe came from) for a recipe that does not give the format's scale type. */
 bsm_status bsmi_block_quantizer_make(const char *name, bsm_format format, bsm_recipe recipe, bsm_rounding rounding, uint64_t seed,

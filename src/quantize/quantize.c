@@ -1,0 +1,146 @@
+/* bsm_quantize: checks everything, then goes through the rows. */
+#include "blockscale/quantize.h"
+
+#include "block.h"
+#include "convert.h"
+#include "core/core.h"
+#include "stats.h"
+#include "tensor_scale.h"
+#include "walk.h"
+
+struct quantize_job {
+    struct bsmi_reals source;
+    struct bsmi_matrix destination;
+    bsm_quantize_options options;
+    struct bsmi_block_quantizer quantizer;                /* block formats */
+    struct bsmi_converter converter;                      /* unscaled formats */
+    struct bsmi_walk walk;
+    bsm_quantize_stats *stats;
+    struct bsmi_stats_sum sum;
+};
+
+/* Checks -------------------------------------------------------------------------------------------------------------- */
+
+static bsm_status check_choice(const char *field, int value, int count)
+{
+    if (value < 0 || value >= count)
+        return bsmi_fail(BSM_EINVAL, "options->%s=%d: choices are 0 to %d", field, value, count - 1);
+    return BSM_OK;
+}
+
+static bsm_status read_options(const bsm_quantize_options *given, const struct bsmi_matrix *destination, bsm_quantize_options *options)
+{
+    *options = (bsm_quantize_options){ .struct_size = sizeof *options };
+    if (given == NULL) return BSM_OK;
+    bsm_status status = bsmi_read_struct("options", given, options, sizeof *options);
+    if (status == BSM_OK) status = check_choice("recipe", (int)options->recipe, BSM_RECIPE_COUNT);
+    if (status == BSM_OK) status = check_choice("rounding", (int)options->rounding, BSM_ROUND_STOCHASTIC + 1);
+    if (status == BSM_OK) status = check_choice("nonfinite", (int)options->nonfinite, BSM_NONFINITE_SATURATE + 1);
+    if (status == BSM_OK) status = check_choice("tensor_scale", (int)options->tensor_scale, BSM_TENSOR_SCALE_COMPUTED + 1);
+    if (status != BSM_OK) return status;
+    const char *format = bsm_format_get((int)destination->format)->name;
+    const bool unscaled = destination->scale == BSM_UNSCALED;
+    if (unscaled && options->recipe != BSM_RECIPE_DEFAULT)
+        return bsmi_fail(BSM_EINVAL, "options->recipe=%s: %s has no block scales; leave the recipe at default",
+                         bsm_recipe_name((int)options->recipe), format);
+    if (options->no_saturate && !(unscaled && destination->bits == 8))
+        return bsmi_fail(BSM_EINVAL, "options->no_saturate is for e4m3 and e5m2 without scales, not for %s: block formats always "
+                                     "saturate, and 16- and 32-bit floats never do", format);
+    return BSM_OK;
+}
+
+static bsm_status check_source(const struct bsmi_reals *source)
+{
+    if (source->type == BSM_REAL_FP64)
+        return bsmi_fail(BSM_EUNSUPPORTED, "source->type=fp64: quantizing reads fp32, fp16 and bf16; round to fp32 first");
+    return BSM_OK;
+}
+
+static bsm_status check(const bsm_context *context, const bsm_real_matrix *source, const bsm_quantize_options *options,
+                        const bsm_matrix *destination, bsm_quantize_stats *stats, struct quantize_job *job)
+{
+    if (context == NULL) return bsmi_fail(BSM_EINVAL, "context is NULL");
+    bsm_status status = bsmi_reals_resolve("source", source, &job->source);
+    if (status == BSM_OK) status = check_source(&job->source);
+    if (status == BSM_OK) status = bsmi_matrix_resolve("destination", destination, &job->destination);
+    if (status == BSM_OK)
+        status = bsmi_shapes_equal((struct bsmi_shape){ job->source.rows, job->source.columns, job->source.batch },
+                                   (struct bsmi_shape){ job->destination.rows, job->destination.columns, job->destination.batch });
+    if (status == BSM_OK) status = read_options(options, &job->destination, &job->options);
+    if (status == BSM_OK && stats != NULL) status = bsmi_stats_check(stats);
+    if (status == BSM_OK && job->options.tensor_scale == BSM_TENSOR_SCALE_COMPUTED) status = bsmi_tensor_scale_check(&job->destination);
+    return status;
+}
+
+/* Work ---------------------------------------------------------------------------------------------------------------- */
+
+static void quantize_piece(const struct quantize_job *job, const struct bsmi_piece *piece, struct bsmi_block_stats *stats)
+{
+    const struct bsmi_matrix *m = &job->destination;
+    const uint64_t index = (uint64_t)((piece->batch * m->rows + piece->row) * m->columns + piece->k);
+    float x[BSMI_PIECE];
+    bsmi_reals_row(&job->source, piece->batch, piece->row, piece->k, piece->count, x);
+    if (m->scale == BSM_UNSCALED) {
+        bsmi_convert_row(&job->converter, m, piece->batch, piece->row, piece->k, x, piece->count, index, stats);
+        return;
+    }
+    uint8_t codes[BSMI_PIECE];
+    for (int64_t i = 0; i < piece->count; i += m->block) {
+        const int count = (int)BSMI_MIN(piece->count - i, m->block);
+        *bsmi_scale_pointer(m, piece->batch, piece->row, (piece->k + i) / m->block) =
+            bsmi_quantize_block(&job->quantizer, x + i, count, index + (uint64_t)i, codes + i, stats);
+    }
+    bsmi_row_store_codes(m, piece->batch, piece->row, piece->k, piece->count, codes);
+}
+
+static void quantize_task(void *argument, int64_t task, int worker)
+{
+    struct quantize_job *job = argument;
+    struct bsmi_walk_place place = bsmi_walk_start(&job->walk, task);
+    struct bsmi_piece piece;
+    struct bsmi_block_stats stats = { 0 };
+    (void)worker;
+    while (bsmi_walk_next(&job->walk, &place, &piece)) quantize_piece(job, &piece, job->stats != NULL ? &stats : NULL);
+    if (job->stats != NULL) bsmi_stats_add(&job->sum, task, &stats);
+}
+
+static void stats_task(void *argument, int64_t index, int worker)
+{
+    struct quantize_job *job = argument;
+    (void)index, (void)worker;
+    bsmi_stats_write(&job->sum, job->walk.tasks, job->stats);
+}
+
+/* The quantizer of a block format or the converter of an unscaled one. */
+static bsm_status prepare(struct quantize_job *job, float tensor_scale)
+{
+    const bsm_quantize_options *o = &job->options;
+    const struct bsmi_matrix *m = &job->destination;
+    if (m->scale != BSM_UNSCALED)
+        return bsmi_block_quantizer_make("options->recipe", m->format, o->recipe, o->rounding, o->seed, o->nonfinite, tensor_scale,
+                                         m->tensor_scale_use, &job->quantizer);
+    job->converter = (struct bsmi_converter){ m->element, o->rounding, o->seed, m->bits == 8 && !o->no_saturate,
+                                              bsmi_widen(tensor_scale), m->tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES };
+    return BSM_OK;
+}
+
+bsm_status bsm_quantize(bsm_context *context, const bsm_real_matrix *source, const bsm_quantize_options *options,
+                        const bsm_matrix *destination, bsm_quantize_stats *stats)
+{
+    struct quantize_job job = { .stats = stats };
+    float tensor_scale = 1;
+    bsm_status status = check(context, source, options, destination, stats, &job);
+    if (status != BSM_OK) return status;
+    const bool computed = job.options.tensor_scale == BSM_TENSOR_SCALE_COMPUTED;
+    if (computed) tensor_scale = bsmi_tensor_scale_compute(context->threads, &job.source, &job.destination);
+    else status = bsmi_matrix_tensor_scale("destination", &job.destination, &tensor_scale);
+    if (status == BSM_OK) status = prepare(&job, tensor_scale);
+    if (status != BSM_OK) return status;
+
+    if (computed) *job.destination.tensor_scale = tensor_scale;
+    job.walk = bsmi_walk_make((struct bsmi_shape){ job.source.rows, job.source.columns, job.source.batch });
+    bsmi_parallel_for(context->threads, job.walk.tasks, quantize_task, &job);
+    bsmi_matrix_clear_scale_padding(&job.destination);
+    if (stats != NULL) bsmi_parallel_for(1, 1, stats_task, &job);
+    return BSM_OK;
+}

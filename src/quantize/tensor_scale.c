@@ -1,0 +1,83 @@
+/* The largest finite magnitude of a matrix, and the tensor scale that follows from it. */
+#include "tensor_scale.h"
+
+#include "core/core.h"
+#include "walk.h"
+
+#include <float.h>
+
+struct amax_job {
+    const struct bsmi_reals *source;
+    double largest;                       /* that the format holds */
+    bool divides;
+    struct bsmi_walk walk;
+    uint32_t amax_bits[BSMI_WALK_TASKS];
+    float tensor_scale;
+};
+
+static uint32_t largest_finite(const float *x, int64_t count, uint32_t so_far)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const uint32_t magnitude = bsmi_float_bits(x[i]) & 0x7fffffff;
+        so_far = BSMI_MAX(so_far, magnitude < 0x7f800000 ? magnitude : 0);
+    }
+    return so_far;
+}
+
+static void amax_task(void *argument, int64_t task, int worker)
+{
+    struct amax_job *job = argument;
+    struct bsmi_walk_place place = bsmi_walk_start(&job->walk, task);
+    struct bsmi_piece piece;
+    float x[BSMI_PIECE];
+    uint32_t amax = 0;
+    (void)worker;
+    while (bsmi_walk_next(&job->walk, &place, &piece)) {
+        bsmi_reals_row(job->source, piece.batch, piece.row, piece.k, piece.count, x);
+        amax = largest_finite(x, piece.count, amax);
+    }
+    job->amax_bits[task] = amax;
+}
+
+/* amax / largest or largest / amax, rounded to fp32 once: a quotient of two 24-bit numbers, rounded to 53 bits, never lies
+ * on a midpoint of 24 bits unless the exact one does (53 >= 2 * 24 + 2), and results are kept out of the subnormals. */
+static void scale_task(void *argument, int64_t index, int worker)
+{
+    struct amax_job *job = argument;
+    (void)index, (void)worker;
+    uint32_t bits = 0;
+    for (int64_t i = 0; i < job->walk.tasks; i++) bits = BSMI_MAX(bits, job->amax_bits[i]);
+    const double amax = bsmi_float_from_bits(bits);
+    const double exact = amax == 0 ? 1 : job->divides ? job->largest / amax : amax / job->largest;
+    job->tensor_scale = (float)BSMI_MAX(0x1p-126, BSMI_MIN(FLT_MAX, exact));
+}
+
+/* The largest magnitude of element times scale; 0 for formats whose range needs no tensor scale. */
+static double largest_of(const struct bsmi_matrix *m)
+{
+    const double element = bsm_element_get((int)m->element)->max_value;
+    if (m->scale == BSM_UE4M3) return element * bsm_element_get(BSM_E4M3)->max_value;
+    if (m->scale == BSM_UNSCALED && m->bits == 8) return element;
+    return 0;
+}
+
+bsm_status bsmi_tensor_scale_check(const struct bsmi_matrix *destination)
+{
+    const char *format = bsm_format_get((int)destination->format)->name;
+    if (largest_of(destination) == 0)
+        return bsmi_fail(BSM_EINVAL, "options->tensor_scale=COMPUTED: %s has the range of fp32 or 16-bit numbers and takes a GIVEN "
+                                     "tensor scale alone; nvfp4, e4m3 and e5m2 compute one", format);
+    if (destination->tensor_scale == NULL)
+        return bsmi_fail(BSM_EINVAL, "destination->tensor_scale is NULL: options->tensor_scale=COMPUTED writes the scale there");
+    return BSM_OK;
+}
+
+float bsmi_tensor_scale_compute(int threads, const struct bsmi_reals *source, const struct bsmi_matrix *destination)
+{
+    struct amax_job job = { .source = source, .largest = largest_of(destination),
+                            .divides = destination->tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES };
+    job.walk = bsmi_walk_make((struct bsmi_shape){ source->rows, source->columns, source->batch });
+    bsmi_parallel_for(threads, job.walk.tasks, amax_task, &job);
+    bsmi_parallel_for(1, 1, scale_task, &job);
+    return job.tensor_scale;
+}

@@ -1,0 +1,13 @@
+/* The tensor scale: computed from the largest magnitude. */
+#ifndef BSMI_TENSOR_SCALE_H
+#define BSMI_TENSOR_SCALE_H
+
+#include "matrix/matrix.h"
+
+/* Whether a tensor scale can be computed for the format; the sentence names why not. */
+bsm_status bsmi_tensor_scale_check(const struct bsmi_matrix *destination);
+
+/* The scale that makes the largest finite magnitude of `source` the largest that the destination's format holds. */
+float bsmi_tensor_scale_compute(int threads, const struct bsmi_reals *source, const struct bsmi_matrix *destination);
+
+#endif
