@@ -1,0 +1,150 @@
+/* From S to t: f * S + beta * C + bias, activation, gating; then the row is stored. */
+#include "epilogue.h"
+#include "kernels.h"
+#include "core/core.h"
+
+/* Rows of scratch memory, `columns` long each. */
+struct scratch { float *t, *addend, *column_factor, *column_bias; };
+
+size_t bsmi_epilogue_scratch_bytes(int64_t columns) { return (size_t)columns * 4 * sizeof(float); }
+
+static struct scratch divide_scratch(void *memory, int64_t columns)
+{
+    float *row = memory;
+    return (struct scratch){ row, row + columns, row + 2 * columns, row + 3 * columns };
+}
+
+void bsmi_epilogue_make(const struct bsmi_product *product, struct bsmi_epilogue *e)
+{
+    memset(e, 0, sizeof *e);
+    e->product = product;
+    e->reads_c = bsmi_product_reads_c(product);
+    e->tensor_scale_a = product->a.tensor_scale == NULL ? 1 : *product->a.tensor_scale;
+    e->tensor_scale_b = product->b.tensor_scale == NULL ? 1 : *product->b.tensor_scale;
+    e->tensor_scale_d = product->d.tensor_scale == NULL ? 1 : *product->d.tensor_scale;
+    if (product->d.block != 0)
+        (void)bsmi_block_quantizer_make("d_recipe", product->d.format, product->d_recipe, BSM_ROUND_NEAREST_EVEN, 0, product->d_nonfinite,
+                                        e->tensor_scale_d, product->d.tensor_scale_use, &e->quantizer);
+}
+
+/* f: everything that multiplies, times each other in double, over the product of everything that divides; rounded to fp32. */
+static float factor(const struct bsmi_epilogue *e, float alpha)
+{
+    double numerator = (double)alpha, denominator = 1;
+    if (e->product->a.tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES) denominator *= (double)e->tensor_scale_a;
+    else numerator *= (double)e->tensor_scale_a;
+    if (e->product->b.tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES) denominator *= (double)e->tensor_scale_b;
+    else numerator *= (double)e->tensor_scale_b;
+    return (float)(numerator / denominator);
+}
+
+/* Number of the source column of virtual column v of the product: of B's row, C's column, a bias, an alpha. */
+static int64_t source_column(const struct bsmi_product *p, int64_t v)
+{
+    return bsmi_source_column(v, p->gate == BSM_GATE_SPLIT ? p->n / 2 : 0);
+}
+
+static void make_column_factors(const struct bsmi_epilogue *e, const struct bsmi_epilogue_tile *tile, float *factors)
+{
+    const struct bsmi_product *p = e->product;
+    if (p->alpha == NULL || p->alpha_per != BSM_PER_COLUMN) return;
+    for (int64_t j = 0; j < tile->columns; j++) factors[j] = factor(e, p->alpha[source_column(p, tile->column + j)]);
+}
+
+static float row_factor(const struct bsmi_epilogue *e, const struct bsmi_epilogue_tile *tile, int64_t row)
+{
+    const struct bsmi_product *p = e->product;
+    if (p->alpha == NULL) return factor(e, 1);
+    return factor(e, p->alpha[p->alpha_per == BSM_PER_ROW ? row : p->alpha_per == BSM_PER_BATCH ? tile->matrix : 0]);
+}
+
+static void make_column_bias(const struct bsmi_epilogue *e, const struct bsmi_epilogue_tile *tile, float *bias)
+{
+    const struct bsmi_product *p = e->product;
+    if (p->bias == NULL || p->bias_per != BSM_PER_COLUMN) return;
+    const int64_t first = tile->matrix * p->bias_batch_pitch;
+    for (int64_t j = 0; j < tile->columns; j++)
+        bias[j] = (float)bsmi_real_load(p->bias_type, p->bias, first + source_column(p, tile->column + j));
+}
+
+static float row_bias(const struct bsmi_product *p, const struct bsmi_epilogue_tile *tile, int64_t row)
+{
+    const int64_t first = p->groups > 0 ? 0 : tile->matrix * p->bias_batch_pitch;
+    return (float)bsmi_real_load(p->bias_type, p->bias, first + row);
+}
+
+/* Matrix of a batch that has either one or all. */
+static int64_t broadcast(const struct bsmi_product *p, const struct bsmi_matrix *m, int64_t matrix)
+{
+    return p->groups > 0 || m->batch == 1 ? 0 : matrix;
+}
+
+/* beta * C in virtual columns. */
+static void read_c(const struct bsmi_epilogue *e, const struct bsmi_epilogue_tile *tile, int64_t row, float *values)
+{
+    const struct bsmi_product *p = e->product;
+    const int64_t batch = broadcast(p, &p->c, tile->matrix);
+    if (p->gate != BSM_GATE_SPLIT) {
+        bsmi_row_elements(&p->c, NULL, batch, row, tile->column, tile->columns, values);
+        return;
+    }
+    for (int64_t j = 0; j < tile->columns; j++)
+        bsmi_row_elements(&p->c, NULL, batch, row, source_column(p, tile->column + j), 1, values + j);
+}
+
+/* beta * C + bias, what is there of it; false if nothing is. */
+static bool make_addend(const struct bsmi_epilogue *e, const struct bsmi_epilogue_tile *tile, int64_t row, const float *column_bias,
+                        float *addend)
+{
+    const struct bsmi_product *p = e->product;
+    const bool per_row = p->bias != NULL && p->bias_per == BSM_PER_ROW;
+    const float bias = per_row ? row_bias(p, tile, row) : 0, beta = e->reads_c ? *p->beta : 0;
+    if (e->reads_c) read_c(e, tile, row, addend);
+    if (p->bias == NULL) {
+        for (int64_t j = 0; e->reads_c && j < tile->columns; j++) addend[j] *= beta;
+        return e->reads_c;
+    }
+    for (int64_t j = 0; j < tile->columns; j++) {
+        const float b = per_row ? bias : column_bias[j];
+        addend[j] = e->reads_c ? fmaf(beta, addend[j], b) : b;
+    }
+    return true;
+}
+
+static void raise_amax(uint32_t *amax_bits, const float *t, int64_t count)
+{
+    uint32_t largest = *amax_bits;
+    for (int64_t j = 0; j < count; j++) largest = BSMI_MAX(largest, bsmi_float_bits(t[j]) & 0x7fffffff);
+    *amax_bits = largest;
+}
+
+static void run_row(const struct bsmi_epilogue *e, const struct bsmi_epilogue_tile *tile, int64_t i, const struct scratch *s, uint32_t *amax_bits)
+{
+    const struct bsmi_product *p = e->product;
+    const int64_t row = tile->row + i;
+    const float *sums = tile->sums + i * tile->sums_pitch;
+    const bool per_column = p->alpha != NULL && p->alpha_per == BSM_PER_COLUMN;
+    const float f = per_column ? 1 : row_factor(e, tile, row);
+    const bool adds = make_addend(e, tile, row, s->column_bias, s->addend);
+    for (int64_t j = 0; j < tile->columns; j++) {
+        const float fj = per_column ? s->column_factor[j] : f;
+        s->t[j] = adds ? fmaf(fj, sums[j], s->addend[j]) : fj * sums[j];
+    }
+    int64_t column = tile->column, count = tile->columns;
+    if (p->gate == BSM_GATE_NONE) {
+        bsmi_activate(p->activation, s->t, count);
+    } else {
+        column /= 2, count /= 2;
+        bsmi_activate_gated(p->activation, s->t, count);
+    }
+    if (p->amax != NULL) raise_amax(amax_bits, s->t, count);
+    bsmi_store_row(e, p->groups > 0 ? 0 : tile->matrix, row, column, count, s->t);
+}
+
+void bsmi_epilogue_run(const struct bsmi_epilogue *e, const struct bsmi_epilogue_tile *tile, void *scratch, uint32_t *amax_bits)
+{
+    const struct scratch s = divide_scratch(scratch, tile->columns);
+    make_column_factors(e, tile, s.column_factor);
+    make_column_bias(e, tile, s.column_bias);
+    for (int64_t i = 0; i < tile->rows; i++) run_row(e, tile, i, &s, amax_bits);
+}

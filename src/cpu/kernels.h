@@ -1,0 +1,66 @@
+/* CPU kernels: one table, best first.
+ *
+ * A kernel computes a tile of S; the loop over tiles, the epilogue and the threads are multiply.c's.  To add one: a file that
+ * defines its `sum` function, a row in kernels.c above the rows it beats, and the tests cover it by themselves.  What a
+ * kernel promises is the order of sums that docs/numerics.md defines for its pairs, bit for bit. */
+#ifndef BSMI_KERNELS_H
+#define BSMI_KERNELS_H
+
+#include "matrix/matrix.h"
+
+/* One operand and the value of each of its codes (elements of at most 8 bits). */
+struct bsmi_operand {
+    const struct bsmi_matrix *matrix;
+    const float *values;
+};
+
+/* A tile of S: rows [row, row + rows) of A times columns [column, column + columns) of the product.
+ * Columns are virtual: when gates and ups are split in halves, column v is row v/2 of B (even v, a gate) or row
+ * split + v/2 (odd v, an up), so that the two halves of a pair always share a tile. */
+struct bsmi_tile {
+    struct bsmi_operand a, b;
+    int64_t a_batch, b_batch;
+    int64_t row, rows, column, columns;
+    int64_t split;                        /* 0: virtual columns are rows of B */
+    int64_t k;
+    float *sums;                          /* rows x sums_pitch, written whole by the kernel; 64-byte aligned */
+    int64_t sums_pitch;                   /* a multiple of the kernel's register columns, >= columns */
+};
+
+static inline int64_t bsmi_source_column(int64_t column, int64_t split)
+{
+    return split == 0 ? column : column / 2 + (column % 2) * split;
+}
+
+struct bsmi_kernel {
+    const char *name;
+    uint32_t needs;                       /* BSM_CPU_ bits */
+    bool (*serves)(bsm_format a, bsm_format b);
+    const char *order;                    /* of the sums, for a person */
+    int register_rows, register_columns;  /* what one inner loop computes; tiles are best made of whole ones */
+    int64_t most_rows;                    /* of the product that the kernel is meant for; 0: any */
+    /* Bytes of scratch memory that `sum` needs for tiles of at most rows x columns. */
+    size_t (*scratch_bytes)(int64_t rows, int64_t columns);
+    /* Default floating-point mode.  scratch is aligned to 64 bytes. */
+    void (*sum)(const struct bsmi_tile *tile, void *scratch);
+};
+
+/* The table, and how many rows it has. */
+extern const struct bsmi_kernel bsmi_kernels[];
+extern const int bsmi_kernel_count;
+
+/* Both elements are small integers times a power of two, so that runs sum exactly; and every other pair. */
+bool bsmi_pair_sums_runs(bsm_format a, bsm_format b);
+bool bsmi_pair_sums_terms(bsm_format a, bsm_format b);
+
+/* The portable tiles and their instantiation for AVX2 and FMA: tile_template.h. */
+size_t bsmi_tile_scratch_portable(int64_t rows, int64_t columns);
+void bsmi_tile_terms_portable(const struct bsmi_tile *tile, void *scratch);
+void bsmi_tile_runs_portable(const struct bsmi_tile *tile, void *scratch);
+#if defined(__x86_64__)
+size_t bsmi_tile_scratch_avx2_fma(int64_t rows, int64_t columns);
+void bsmi_tile_terms_avx2_fma(const struct bsmi_tile *tile, void *scratch);
+void bsmi_tile_runs_avx2_fma(const struct bsmi_tile *tile, void *scratch);
+#endif
+
+#endif

@@ -1,0 +1,161 @@
+/* A product cut into tiles: which tile belongs to which matrix, and the road of one tile through kernel and epilogue. */
+#include "multiply.h"
+#include "core/core.h"
+#include "epilogue.h"
+
+/* S, a tile's panels and the epilogue's rows stay within a second-level cache of 1 MiB.  Columns are a multiple of 128, so
+ * that pairs of gates, blocks of D and GGUF's blocks of 64 never straddle two tiles. */
+enum { MOST_TILE_ROWS = 192, MOST_TILE_COLUMNS = 256, LEAST_TILE_ROWS = 48, LEAST_TILE_COLUMNS = 128, TILES_PER_THREAD = 3 };
+
+struct run {
+    const struct bsmi_cpu_multiply *multiply;
+    const struct bsmi_product *product;
+    struct bsmi_epilogue epilogue;
+    int64_t row_tiles, column_tiles;      /* of one matrix of a batch */
+    int64_t *group_tiles, *group_starts;  /* grouped: number of the first tile, of the first row; one more than groups */
+    unsigned char *threads;               /* thread_bytes each */
+};
+
+/* The largest magnitude that a thread has seen, on a cache line of its own. */
+struct thread_header { uint32_t amax_bits; unsigned char rest[BSMI_ALIGNMENT - sizeof(uint32_t)]; };
+
+static int64_t count_tiles(const struct bsmi_product *p, int64_t rows, int64_t columns)
+{
+    const int64_t matrices = p->groups > 0 ? 1 : p->batch;
+    return bsmi_ceil_div(p->m, rows) * bsmi_ceil_div(p->n, columns) * matrices;
+}
+
+/* Tiles of equal height, enough of them to keep every thread busy. */
+static void choose_tile(const struct bsmi_product *p, struct bsmi_cpu_multiply *c)
+{
+    const int64_t unit = c->kernel->register_rows, bands = BSMI_MAX(1, bsmi_ceil_div(p->m, MOST_TILE_ROWS));
+    c->tile_rows = bsmi_round_up(BSMI_MAX(1, bsmi_ceil_div(p->m, bands)), unit);
+    c->tile_columns = BSMI_MIN(MOST_TILE_COLUMNS, bsmi_round_up(BSMI_MAX(1, p->n), LEAST_TILE_COLUMNS));
+    if (c->threads == 1) return;
+    const int64_t wanted = (int64_t)c->threads * TILES_PER_THREAD;
+    if (count_tiles(p, c->tile_rows, c->tile_columns) < wanted) c->tile_columns = LEAST_TILE_COLUMNS;
+    while (count_tiles(p, c->tile_rows, c->tile_columns) < wanted && c->tile_rows >= 2 * LEAST_TILE_ROWS)
+        c->tile_rows = bsmi_round_up(c->tile_rows / 2, unit);
+}
+
+static size_t sums_bytes(const struct bsmi_cpu_multiply *c) { return (size_t)(c->tile_rows * c->tile_columns) * sizeof(float); }
+
+static size_t aligned(size_t bytes) { return (bytes + BSMI_ALIGNMENT - 1) / BSMI_ALIGNMENT * BSMI_ALIGNMENT; }
+
+bsm_status bsmi_cpu_prepare(const struct bsmi_product *p, const struct bsmi_kernel *kernel, int threads, struct bsmi_cpu_multiply *c)
+{
+    memset(c, 0, sizeof *c);
+    c->kernel = kernel;
+    c->threads = threads;
+    choose_tile(p, c);
+    if (p->a.bits <= 8) bsmi_element_table(p->a.element, c->a_values);
+    if (p->b.bits <= 8) bsmi_element_table(p->b.element, c->b_values);
+    if (p->groups > INT64_MAX / 64)
+        return bsmi_fail(BSM_EOVERFLOW, "groups=%lld: the workspace cannot be counted", (long long)p->groups);
+    c->shared_bytes = p->groups == 0 ? 0 : aligned((size_t)(p->groups + 1) * 2 * sizeof(int64_t));
+    c->thread_bytes = sizeof(struct thread_header) + aligned(sums_bytes(c)) + aligned(kernel->scratch_bytes(c->tile_rows, c->tile_columns))
+                      + aligned(bsmi_epilogue_scratch_bytes(c->tile_columns));
+    c->workspace_bytes = c->shared_bytes + (size_t)threads * c->thread_bytes;
+    return BSM_OK;
+}
+
+static struct thread_header *thread_memory(const struct run *run, int worker)
+{
+    return (struct thread_header *)(void *)(run->threads + (size_t)worker * run->multiply->thread_bytes);
+}
+
+/* The last group whose first tile is not behind `index`; empty groups have no tile and are never it. */
+static int64_t find_group(const struct run *run, int64_t index)
+{
+    int64_t low = 0, high = run->product->groups;
+    while (high - low > 1) {
+        const int64_t middle = low + (high - low) / 2;
+        if (run->group_tiles[middle] <= index) low = middle;
+        else high = middle;
+    }
+    return low;
+}
+
+/* Which part of which matrix tile `index` is.  Neighbouring tiles share columns. */
+static struct bsmi_epilogue_tile locate(const struct run *run, int64_t index)
+{
+    const struct bsmi_product *p = run->product;
+    const int64_t height = run->multiply->tile_rows, width = run->multiply->tile_columns;
+    struct bsmi_epilogue_tile tile = { 0 };
+    int64_t first = 0, end = p->m, row_tiles = run->row_tiles;
+    if (p->groups > 0) {
+        tile.matrix = find_group(run, index);
+        index -= run->group_tiles[tile.matrix];
+        first = run->group_starts[tile.matrix];
+        end = run->group_starts[tile.matrix + 1];
+        row_tiles = bsmi_ceil_div(end - first, height);
+    } else {
+        tile.matrix = index / (row_tiles * run->column_tiles);
+        index %= row_tiles * run->column_tiles;
+    }
+    tile.row = first + index % row_tiles * height;
+    tile.rows = BSMI_MIN(height, end - tile.row);
+    tile.column = index / row_tiles * width;
+    tile.columns = BSMI_MIN(width, p->n - tile.column);
+    return tile;
+}
+
+static void run_tile(void *argument, int64_t index, int worker)
+{
+    const struct run *run = argument;
+    const struct bsmi_cpu_multiply *c = run->multiply;
+    const struct bsmi_product *p = run->product;
+    struct thread_header *header = thread_memory(run, worker);
+    unsigned char *sums = (unsigned char *)(header + 1), *scratch = sums + aligned(sums_bytes(c));
+    struct bsmi_epilogue_tile at = locate(run, index);
+    const struct bsmi_tile tile = {
+        .a = { &p->a, c->a_values }, .b = { &p->b, c->b_values },
+        .a_batch = p->groups > 0 || p->a.batch == 1 ? 0 : at.matrix, .b_batch = p->b.batch == 1 ? 0 : at.matrix,
+        .row = at.row, .rows = at.rows, .column = at.column, .columns = at.columns,
+        .split = p->gate == BSM_GATE_SPLIT ? p->n / 2 : 0, .k = p->k,
+        .sums = (float *)(void *)sums, .sums_pitch = c->tile_columns,
+    };
+    c->kernel->sum(&tile, scratch);
+    at.sums = tile.sums;
+    at.sums_pitch = tile.sums_pitch;
+    bsmi_epilogue_run(&run->epilogue, &at, scratch + aligned(c->kernel->scratch_bytes(c->tile_rows, c->tile_columns)), &header->amax_bits);
+}
+
+/* Fills the tables of a grouped product; returns the number of tiles. */
+static int64_t start_groups(struct run *run, void *memory)
+{
+    const struct bsmi_product *p = run->product;
+    run->group_tiles = memory;
+    run->group_starts = run->group_tiles + p->groups + 1;
+    int64_t tiles = 0, row = 0;
+    for (int64_t g = 0; g < p->groups; g++) {
+        run->group_tiles[g] = tiles;
+        run->group_starts[g] = row;
+        tiles += bsmi_ceil_div(p->group_rows[g], run->multiply->tile_rows) * run->column_tiles;
+        row += p->group_rows[g];
+    }
+    run->group_tiles[p->groups] = tiles;
+    run->group_starts[p->groups] = row;
+    return tiles;
+}
+
+/* Told by bits: a caller who flushes subnormals gets the same. */
+static void finish_amax(const struct run *run)
+{
+    uint32_t largest = 0;
+    for (int i = 0; i < run->multiply->threads; i++) largest = BSMI_MAX(largest, thread_memory(run, i)->amax_bits);
+    *run->product->amax = bsmi_float_from_bits(largest > 0x7f800000 ? 0x7fc00000 : largest);
+}
+
+void bsmi_cpu_run(const struct bsmi_cpu_multiply *c, const struct bsmi_product *p, void *workspace)
+{
+    struct run run = { .multiply = c, .product = p, .threads = (unsigned char *)workspace + c->shared_bytes };
+    bsmi_epilogue_make(p, &run.epilogue);
+    run.row_tiles = bsmi_ceil_div(p->m, c->tile_rows);
+    run.column_tiles = bsmi_ceil_div(p->n, c->tile_columns);
+    const int64_t tiles = p->groups > 0 ? start_groups(&run, workspace) : run.row_tiles * run.column_tiles * p->batch;
+    for (int i = 0; i < c->threads; i++) thread_memory(&run, i)->amax_bits = 0;
+    bsmi_matrix_clear_scale_padding(&p->d);
+    bsmi_parallel_for(c->threads, tiles, run_tile, &run);
+    if (p->amax != NULL) finish_amax(&run);
+}

@@ -1,0 +1,24 @@
+/* Products on the CPU: how a product is cut into tiles, and running it. */
+#ifndef BSMI_MULTIPLY_H
+#define BSMI_MULTIPLY_H
+
+#include "kernels.h"
+#include "plan/product.h"
+
+/* Made once for a product; a product that differs in pointers and group_rows alone can run with it. */
+struct bsmi_cpu_multiply {
+    const struct bsmi_kernel *kernel;
+    int threads;
+    int64_t tile_rows, tile_columns;      /* of S; columns are counted before gating */
+    size_t shared_bytes, thread_bytes, workspace_bytes;
+    float a_values[256], b_values[256];   /* of the codes of elements of at most 8 bits */
+};
+
+/* Fails with BSM_EOVERFLOW if the workspace cannot be counted. */
+bsm_status bsmi_cpu_prepare(const struct bsmi_product *product, const struct bsmi_kernel *kernel, int threads,
+                            struct bsmi_cpu_multiply *multiply);
+
+/* product was checked, its data too.  workspace: workspace_bytes, aligned to 64 bytes. */
+void bsmi_cpu_run(const struct bsmi_cpu_multiply *multiply, const struct bsmi_product *product, void *workspace);
+
+#endif

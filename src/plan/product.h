@@ -1,0 +1,53 @@
+/* A checked bsm_matmul: what backends compute from, and what a plan was made for. */
+#ifndef BSMI_PRODUCT_H
+#define BSMI_PRODUCT_H
+
+#include "blockscale/matmul.h"
+#include "matrix/matrix.h"
+
+struct bsmi_product {
+    struct bsmi_matrix a, b, c, d;        /* c only if has_c */
+    bool has_c;
+    int64_t m, n, k;                      /* n counted before gating */
+    int64_t batch;                        /* matrices of D; 1 when grouped */
+    int64_t groups;                       /* 0: not grouped */
+    const int64_t *group_rows;
+    const float *alpha, *beta;            /* NULL: 1 and 0 */
+    bsm_per alpha_per;
+    const void *bias;                     /* NULL: none */
+    bsm_real bias_type;
+    bsm_per bias_per;
+    int64_t bias_batch_pitch;
+    bsm_activation activation;
+    bsm_gate gate;
+    bsm_recipe d_recipe;
+    bsm_nonfinite d_nonfinite;
+    bool d_no_saturate;
+    float *amax;                          /* NULL: not wanted */
+};
+
+/* Checks `given` whole, fills in defaults.  Reads descriptions and group_rows, no other data. */
+bsm_status bsmi_product_check(const bsm_matmul *given, struct bsmi_product *product);
+
+/* The rules that only reading host data can tell: tensor scales, and C where beta is not 0. */
+bsm_status bsmi_product_check_data(const struct bsmi_product *product);
+
+/* Part of the check: nothing that is written may overlap anything else, but D may be C. */
+bsm_status bsmi_product_check_overlap(const struct bsmi_product *product);
+
+/* Fails, naming the difference, unless both differ in pointers and group_rows alone. */
+bsm_status bsmi_product_same_shape(const struct bsmi_product *planned, const struct bsmi_product *product);
+
+/* beta as it lies in host memory; 0 without one.  Told by its bits, so that a caller who flushes subnormals sees the same. */
+static inline bool bsmi_product_reads_c(const struct bsmi_product *product)
+{
+    return product->beta != NULL && (bsmi_float_bits(*product->beta) & 0x7fffffff) != 0;
+}
+
+/* Columns of D. */
+static inline int64_t bsmi_product_d_columns(const struct bsmi_product *product)
+{
+    return product->gate == BSM_GATE_NONE ? product->n : product->n / 2;
+}
+
+#endif

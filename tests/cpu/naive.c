@@ -1,0 +1,216 @@
+#include "naive.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Operands --------------------------------------------------------------------------------------------------------------- */
+
+struct operand operand_make(const struct shape *s, int poison)
+{
+    struct operand o = { .m = { .struct_size = sizeof(bsm_matrix), .format = s->format, .rows = s->rows, .columns = s->columns,
+                                .batch = s->batch, .packing = s->packing, .scale_layout = s->layout } };
+    if (s->extra_pitch != 0) o.m.pitch = (s->columns + 63) / 64 * 64 + s->extra_pitch;
+    if (s->extra_batch_pitch != 0) {
+        const int64_t pitch = o.m.pitch != 0 ? o.m.pitch : (s->columns + 63) / 64 * 64;
+        o.m.pitch = pitch;
+        o.m.batch_pitch = pitch * s->rows + s->extra_batch_pitch;
+    }
+    int64_t data_bytes = 0, scale_bytes = 0;
+    if (bsm_matrix_data_bytes(&o.m, &data_bytes) != BSM_OK || bsm_matrix_scale_bytes(&o.m, &scale_bytes) != BSM_OK) {
+        fprintf(stderr, "operand: %s\n", bsm_last_error());
+        exit(1);
+    }
+    o.data_bytes = (size_t)data_bytes, o.scale_bytes = (size_t)scale_bytes;
+    const int bits = bsm_element_get((int)bsm_format_get((int)s->format)->element)->bits;
+    o.m.data = guarded_at_end(o.data_bytes, bits > 8 ? (size_t)bits / 8 : 1, poison);
+    if (o.scale_bytes > 0) o.m.scales = guarded_at_end(o.scale_bytes, 1, poison);
+    return o;
+}
+
+void operand_free(struct operand *o)
+{
+    guarded_free(o->m.data);
+    if (o->scale_bytes > 0) guarded_free(o->m.scales);
+    free(o->data_copy);
+    free(o->scale_copy);
+}
+
+static uint32_t random_code(struct test *t, bsm_element element, bool small)
+{
+    const bsm_element_info *info = bsm_element_get((int)element);
+    for (;;) {
+        uint32_t code = (uint32_t)rnd(t) & (uint32_t)(((uint64_t)1 << info->bits) - 1);
+        if (small) code = bsm_element_encode(element, (double)rnd_between(t, -4, 4), BSM_ROUND_NEAREST_EVEN, true, 0);
+        const double value = naive_element(element, code);
+        if (small && fabs(value) > 4) continue;
+        if (isnan(value) || isinf(value)) continue;
+        if (info->bits >= 16 && fabs(value) > 0x1p15) continue;
+        return code;
+    }
+}
+
+static uint8_t random_scale(struct test *t, bsm_scale scale, bool small)
+{
+    if (scale == BSM_E8M0) return (uint8_t)(small ? 127 : 127 + rnd_between(t, -4, 4));
+    return (uint8_t)(small ? 0x38 : rnd_between(t, 0x10, 0x60));
+}
+
+void operand_fill(struct test *t, struct operand *o, bool small)
+{
+    const bsm_format_info *f = bsm_format_get((int)o->m.format);
+    const int64_t batch = o->m.batch == 0 ? 1 : o->m.batch;
+    for (int64_t b = 0; b < batch; b++)
+        for (int64_t r = 0; r < o->m.rows; r++) {
+            for (int64_t k = 0; k < o->m.columns; k++) bsm_matrix_set_code(&o->m, b, r, k, random_code(t, f->element, small));
+            for (int64_t s = 0; s < bsm_matrix_scale_columns(&o->m); s++)
+                bsm_matrix_set_scale(&o->m, b, r, s, random_scale(t, f->scale, small));
+        }
+}
+
+static void *copy_bytes(const void *from, size_t bytes)
+{
+    void *copy = malloc(bytes + 1);
+    if (bytes > 0) memcpy(copy, from, bytes);
+    return copy;
+}
+
+void operand_freeze(struct operand *o)
+{
+    free(o->data_copy);
+    free(o->scale_copy);
+    o->data_copy = copy_bytes(o->m.data, o->data_bytes);
+    o->scale_copy = copy_bytes(o->m.scales, o->scale_bytes);
+}
+
+void operand_check_same(struct test *t, const struct operand *o, const char *name)
+{
+    if (o->data_bytes > 0 && memcmp(o->data_copy, o->m.data, o->data_bytes) != 0) FAIL(t, "%s: data changed", name);
+    if (o->scale_bytes > 0 && memcmp(o->scale_copy, o->m.scales, o->scale_bytes) != 0) FAIL(t, "%s: scales changed", name);
+}
+
+/* Values ------------------------------------------------------------------------------------------------------------------ */
+
+double naive_element(bsm_element element, uint32_t code)
+{
+    static const struct { int bits, exponent_bits, fraction_bits, bias; bool infinity; int nans; } forms[BSM_ELEMENT_COUNT] = {
+        [BSM_E4M3] = { 8, 4, 3, 7, false, 1 }, [BSM_E5M2] = { 8, 5, 2, 15, true, 1 }, [BSM_E3M2] = { 6, 3, 2, 3, false, 0 },
+        [BSM_E2M3] = { 6, 2, 3, 1, false, 0 }, [BSM_E2M1] = { 4, 2, 1, 1, false, 0 }, [BSM_BF16] = { 16, 8, 7, 127, true, 1 },
+        [BSM_FP16] = { 16, 5, 10, 15, true, 1 }, [BSM_FP32] = { 32, 8, 23, 127, true, 1 } };
+    if (element == BSM_INT8) return ((int)(code & 255) - ((code & 128) != 0 ? 256 : 0)) / 64.0;
+    const int e_bits = forms[element].exponent_bits, f_bits = forms[element].fraction_bits;
+    const int exponent = (int)(code >> f_bits) & ((1 << e_bits) - 1), top = (1 << e_bits) - 1;
+    const double fraction = (double)(code & ((1u << f_bits) - 1)) / (double)(1u << f_bits);
+    const double sign = (code >> (forms[element].bits - 1) & 1) != 0 ? -1 : 1;
+    if (forms[element].infinity && exponent == top) return fraction == 0 ? sign * INFINITY : NAN;
+    if (element == BSM_E4M3 && exponent == top && fraction == 0.875) return NAN;
+    return sign * (exponent == 0 ? ldexp(fraction, 1 - forms[element].bias) : ldexp(1 + fraction, exponent - forms[element].bias));
+}
+
+double naive_scale(bsm_scale scale, uint8_t code)
+{
+    if (scale == BSM_E8M0) return code == 255 ? NAN : ldexp(1, code - 127);
+    if (scale == BSM_UE4M3) return naive_element(BSM_E4M3, code & 0x7f);
+    return 1;
+}
+
+static double scale_of(const bsm_matrix *m, int64_t batch, int64_t row, int64_t column)
+{
+    const bsm_format_info *f = bsm_format_get((int)m->format);
+    uint8_t code = 0;
+    if (f->block == 0) return 1;
+    bsm_matrix_get_scale(m, batch, row, column / f->block, &code);
+    return naive_scale(f->scale, code);
+}
+
+static double element_of(const bsm_matrix *m, int64_t batch, int64_t row, int64_t column)
+{
+    uint32_t code = 0;
+    bsm_matrix_get_code(m, batch, row, column, &code);
+    return naive_element(bsm_format_get((int)m->format)->element, code);
+}
+
+double operand_value(const bsm_matrix *m, int64_t batch, int64_t row, int64_t column)
+{
+    return element_of(m, batch, row, column) * scale_of(m, batch, row, column);
+}
+
+/* Sums -------------------------------------------------------------------------------------------------------------------- */
+
+__extension__ typedef __int128 int128;
+
+struct integer_and_exponent { int128 integer; int exponent; };
+
+static struct integer_and_exponent split(double x)
+{
+    int exponent;
+    const double fraction = frexp(x, &exponent);
+    return (struct integer_and_exponent){ (int128)(int64_t)ldexp(fraction, 53), exponent - 53 };
+}
+
+/* Rounded half to even to a multiple of 2^drop. */
+static int128 round_bits(int128 magnitude, int drop)
+{
+    if (drop <= 0) return magnitude << -drop;
+    if (drop > 125) return 0;
+    const int128 one = 1, half = one << (drop - 1), rest = magnitude & ((one << drop) - 1), whole = magnitude >> drop;
+    return whole + (rest > half || (rest == half && (whole & 1) != 0));
+}
+
+static float round_to_float(int128 value, int exponent)
+{
+    const bool negative = value < 0;
+    const int128 magnitude = negative ? -value : value;
+    int bits = 0;
+    while (bits < 127 && (magnitude >> bits) != 0) bits++;
+    const int keep = bits + exponent - 24 > -149 ? bits + exponent - 24 : -149;      /* exponent of the last place kept */
+    const int drop = keep - exponent;
+    const double result = ldexp((double)(int64_t)round_bits(magnitude, drop), keep);
+    const float rounded = result >= 0x1p128 ? INFINITY : (float)result;
+    return negative ? -rounded : rounded;
+}
+
+float naive_add(float sum, double term)
+{
+    if (!isfinite(sum) || !isfinite(term)) return (float)((double)sum + term);
+    if (term == 0) return sum + (float)term;
+    if (sum == 0) {
+        const struct integer_and_exponent x = split(term);
+        return round_to_float(x.integer, x.exponent);
+    }
+    struct integer_and_exponent high = split((double)sum), low = split(term);
+    if (high.exponent < low.exponent) { const struct integer_and_exponent swap = high; high = low; low = swap; }
+    const int gap = high.exponent - low.exponent;
+    if (gap <= 60) {
+        const int128 total = high.integer * ((int128)1 << gap) + low.integer;
+        return total == 0 ? 0 : round_to_float(total, low.exponent);
+    }
+    /* low is cut 60 bits below high's last place, and what was cut off is kept as a one. */
+    const int shift = gap - 60 < 100 ? gap - 60 : 100;
+    const int128 cut = low.integer >> shift, rest = low.integer - cut * ((int128)1 << shift);
+    return round_to_float(high.integer * ((int128)1 << 60) + (cut | (rest != 0)), high.exponent - 60);
+}
+
+static bool sums_runs(const bsm_format_info *a, const bsm_format_info *b)
+{
+    const bool small_a = a->element == BSM_E2M1 || a->element == BSM_E2M3 || a->element == BSM_INT8;
+    const bool small_b = b->element == BSM_E2M1 || b->element == BSM_E2M3 || b->element == BSM_INT8;
+    return small_a && small_b;
+}
+
+float naive_sum(const bsm_matrix *a, int64_t a_batch, int64_t row, const bsm_matrix *b, int64_t b_batch, int64_t column)
+{
+    const bsm_format_info *fa = bsm_format_get((int)a->format), *fb = bsm_format_get((int)b->format);
+    float sum = 0;
+    if (!sums_runs(fa, fb)) {
+        for (int64_t k = 0; k < a->columns; k++)
+            sum = naive_add(sum, operand_value(a, a_batch, row, k) * operand_value(b, b_batch, column, k));
+        return sum;
+    }
+    const int64_t run = fa->block < fb->block ? fa->block : fb->block;
+    for (int64_t k = 0; k < a->columns; k += run) {
+        double r = 0;
+        for (int64_t i = k; i < k + run && i < a->columns; i++) r += element_of(a, a_batch, row, i) * element_of(b, b_batch, column, i);
+        sum = naive_add(sum, r * (scale_of(a, a_batch, row, k) * scale_of(b, b_batch, column, k)));
+    }
+    return sum;
+}

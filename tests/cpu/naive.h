@@ -1,0 +1,48 @@
+/* Products the plain way, for comparison: one loop, every rule from matmul.h written out, no code of the library but
+ * reading and writing single codes. */
+#ifndef NAIVE_H
+#define NAIVE_H
+
+#include "blockscale.h"
+#include "test.h"
+
+/* A matrix with memory of its own, guarded, and poisoned wherever nothing is owed. */
+struct operand {
+    bsm_matrix m;
+    size_t data_bytes, scale_bytes;
+    void *data_copy, *scale_copy;         /* what the buffers held when operand_freeze was called */
+};
+
+/* How an operand is laid out; zeros are the defaults. */
+struct shape {
+    bsm_format format;
+    int64_t rows, columns, batch;
+    bsm_packing packing;
+    bsm_scale_layout layout;
+    int64_t extra_pitch, extra_batch_pitch;          /* elements beyond tight, a multiple of 64 */
+};
+
+/* Memory filled with `poison`; nothing else is written. */
+struct operand operand_make(const struct shape *shape, int poison);
+void operand_free(struct operand *o);
+
+/* Random codes.  small: integers of magnitude at most 4 (times the element's grid), scales of 1, so that sums are exact
+ * in fp32; else every code but NaN, infinity and the largest exponents of wide elements; scales within +-4 octaves. */
+void operand_fill(struct test *t, struct operand *o, bool small);
+
+/* Remembers the bytes; operand_same fails the test when one has changed since. */
+void operand_freeze(struct operand *o);
+void operand_check_same(struct test *t, const struct operand *o, const char *name);
+
+/* The value of an element with its scale, without tensor scale: decoded by the test's own arithmetic. */
+double naive_element(bsm_element element, uint32_t code);
+double naive_scale(bsm_scale scale, uint8_t code);
+double operand_value(const bsm_matrix *m, int64_t batch, int64_t row, int64_t column);
+
+/* sum + term rounded once to fp32, in integers. */
+float naive_add(float sum, double term);
+
+/* S of the header, in the order of sums that it defines.  column is a row of B. */
+float naive_sum(const bsm_matrix *a, int64_t a_batch, int64_t row, const bsm_matrix *b, int64_t b_batch, int64_t column);
+
+#endif
