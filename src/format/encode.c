@@ -29,27 +29,22 @@ static uint64_t round_shift(uint64_t significand, int shift, bsm_rounding roundi
     return whole + (rest > half || (rest == half && (whole & 1) != 0));
 }
 
-/* Two's complement times 2^-6, within +-127. */
-static uint32_t encode_int8(uint64_t bits, bsm_rounding rounding, uint32_t random)
+/* int8 is two's complement; the others have a sign bit. */
+static uint32_t with_sign(const bsm_element_info *info, bool negative, uint32_t code)
 {
-    const bool negative = bits >> 63 != 0;
-    const struct magnitude m = split(bits & ~((uint64_t)1 << 63));
-    const int shift = 52 - 6 - m.exponent;
-    const uint64_t steps = shift < 40 ? 127 : round_shift(m.significand, shift, rounding, random);   /* 40: far above 127 steps */
-    const int value = steps > 127 ? 127 : (int)steps;
-    return (uint8_t)(negative ? -value : value);
+    if (!negative) return code;
+    return info->exponent_bits == 0 ? (0u - code) & 0xff : code | (uint32_t)1 << (info->bits - 1);
 }
 
+/* int8 needs no case of its own: 7 mantissa bits and no exponent make it the subnormals below 2^1, in steps of 2^-6. */
 uint32_t bsm_element_encode(bsm_element element, double value, bsm_rounding rounding, bool saturate, uint32_t random)
 {
     const bsm_element_info *info = bsm_element_get((int)element);
     if (info == NULL) return 0;
     const uint64_t bits = bsmi_double_bits(value), magnitude_bits = bits & ~((uint64_t)1 << 63);
-    const bool infinite = magnitude_bits == (uint64_t)0x7ff << 52;
+    const bool negative = bits >> 63 != 0, infinite = magnitude_bits == (uint64_t)0x7ff << 52;
     if (magnitude_bits > (uint64_t)0x7ff << 52) return info->nan_code;
-    if (element == BSM_INT8) return infinite ? (uint8_t)(bits >> 63 ? -127 : 127) : encode_int8(bits, rounding, random);
 
-    const uint32_t sign = (uint32_t)(bits >> 63) << (info->bits - 1);
     const int min_exponent = 1 - info->bias;
     uint64_t code = (uint64_t)info->max_code + 1;
     if (!infinite) {
@@ -59,11 +54,32 @@ uint32_t bsm_element_encode(bsm_element element, double value, bsm_rounding roun
         /* The leading bit of a normal number adds 1 to the exponent field, also when rounding carries into it. */
         code = ((uint64_t)(exponent - min_exponent) << info->mantissa_bits) + round_shift(m.significand, shift, rounding, random);
     }
-    if (code <= info->max_code) return sign | (uint32_t)code;
-    if (saturate) return sign | info->max_code;
-    if (info->has_infinity) return sign | ((((uint32_t)1 << info->exponent_bits) - 1) << info->mantissa_bits);
+    if (code <= info->max_code) return with_sign(info, negative, (uint32_t)code);
+    if (saturate) return with_sign(info, negative, info->max_code);
+    if (info->has_infinity) return with_sign(info, negative, info->max_code + 1);
     if (info->nan_codes > 0) return info->nan_code;
-    return sign | info->max_code;
+    return with_sign(info, negative, info->max_code);
+}
+
+/* The same rounding without its branches.  A shift of 63 stands for all that are longer: nothing is left then. */
+void bsmi_element_encode_nearest(bsm_element element, const double *values, int count, uint8_t *codes)
+{
+    const bsm_element_info *info = bsm_element_get((int)element);
+    const int mantissa_bits = info->mantissa_bits, min_biased = 1 - info->bias + 1023;
+    const uint64_t fraction_mask = ((uint64_t)1 << 52) - 1, max_code = info->max_code;
+    const uint32_t complement = info->exponent_bits == 0 ? 0xff : 0, sign_bit = ((uint32_t)1 << (info->bits - 1)) & ~complement;
+    for (int i = 0; i < count; i++) {
+        const uint64_t bits = bsmi_double_bits(values[i]), magnitude = bits & ~((uint64_t)1 << 63);
+        const int biased = (int)(magnitude >> 52), kept = biased > min_biased ? biased : min_biased;
+        const int wanted = 52 - mantissa_bits + (kept - biased), shift = wanted < 63 ? wanted : 63;
+        const uint64_t significand = (magnitude & fraction_mask) | (uint64_t)1 << 52;
+        const uint64_t below_half = ((uint64_t)1 << (shift - 1)) - 1, odd = significand >> shift & 1;
+        const uint64_t code = ((uint64_t)(kept - min_biased) << mantissa_bits) + ((significand + below_half + odd) >> shift);
+        const uint32_t cut = (uint32_t)(code < max_code ? code : max_code);
+        const uint32_t if_negative = 0u - (uint32_t)(bits >> 63), flip = complement & if_negative;
+        const uint32_t signed_code = ((cut ^ flip) + (flip & 1)) | (sign_bit & if_negative);
+        codes[i] = (uint8_t)(magnitude > (uint64_t)0x7ff << 52 ? info->nan_code : signed_code);
+    }
 }
 
 uint8_t bsmi_ue4m3_encode(double magnitude)

@@ -86,6 +86,9 @@ static inline bool bsmi_scale_is_nan(bsm_scale scale, uint8_t code)
     return (scale == BSM_E8M0 && code == 255) || (scale == BSM_UE4M3 && (code & 0x7f) == 0x7f);
 }
 
+/* bsm_element_encode of many values, to nearest and saturating, for elements of at most 8 bits. */
+void bsmi_element_encode_nearest(bsm_element element, const double *values, int count, uint8_t *codes);
+
 /* The code nearest to a magnitude >= 0 (ties to even), saturating at 448; NaN gives 0x7f. */
 uint8_t bsmi_ue4m3_encode(double magnitude);
 

@@ -55,15 +55,23 @@ static struct division division_of(const struct bsmi_block_quantizer *quantizer,
     return (struct division){ 1, scale * quantizer->tensor_scale };
 }
 
-static void encode_elements(const struct bsmi_block_quantizer *quantizer, struct division by, const float *x, int count,
-                            uint64_t index, double *quotients, uint8_t *codes)
+/* Infinity and NaN are no quotients: the encoder has rules for them. */
+static void divide(struct division by, const float *x, int count, bool nonfinite, double *quotients)
 {
-    const bool stochastic = quantizer->rounding == BSM_ROUND_STOCHASTIC;
-    for (int i = 0; i < count; i++) quotients[i] = isfinite(x[i]) ? (double)x[i] * by.factor / by.divisor : (double)x[i];
-    for (int i = 0; i < count; i++) {
-        const uint32_t random = stochastic ? bsm_random_bits(quantizer->seed, index + (uint64_t)i) : 0;
-        codes[i] = (uint8_t)bsm_element_encode(quantizer->element, quotients[i], quantizer->rounding, true, random);
+    for (int i = 0; i < count; i++) quotients[i] = (double)x[i] * by.factor / by.divisor;
+    for (int i = 0; nonfinite && i < count; i++)
+        if (!isfinite(x[i])) quotients[i] = (double)x[i];
+}
+
+static void encode(const struct bsmi_block_quantizer *quantizer, const double *quotients, int count, uint64_t index, uint8_t *codes)
+{
+    if (quantizer->rounding != BSM_ROUND_STOCHASTIC) {
+        bsmi_element_encode_nearest(quantizer->element, quotients, count, codes);
+        return;
     }
+    for (int i = 0; i < count; i++)
+        codes[i] = (uint8_t)bsm_element_encode(quantizer->element, quotients[i], BSM_ROUND_STOCHASTIC, true,
+                                               bsm_random_bits(quantizer->seed, index + (uint64_t)i));
 }
 
 static void count_elements(const struct bsmi_block_quantizer *quantizer, double scale, const float *x, int count,
@@ -91,11 +99,14 @@ uint8_t bsmi_quantize_block(const struct bsmi_block_quantizer *quantizer, const 
     if (nan_block) scale_code = quantizer->scale == BSM_E8M0 ? 0xff : 0x7f;
     else if (block.amax > 0) scale_code = quantizer->recipe->scale_code(quantizer, &block);
 
-    const double scale = bsm_scale_decode(quantizer->scale, scale_code);
+    const double scale = (double)bsm_scale_decode(quantizer->scale, scale_code);
     double quotients[MAX_BLOCK];
-    if (nan_block) memset(codes, 0, (size_t)count);
-    else encode_elements(quantizer, division_of(quantizer, scale), x, count, index, quotients, codes);
-
+    if (nan_block) {
+        memset(codes, 0, (size_t)count);
+    } else {
+        divide(division_of(quantizer, scale), x, count, nonfinite, quotients);
+        encode(quantizer, quotients, count, index, codes);
+    }
     if (stats != NULL) {
         stats->elements += count;
         stats->blocks++;
