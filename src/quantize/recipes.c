@@ -109,7 +109,8 @@ const struct bsmi_recipe *bsmi_recipe_choose(const char *name, bsm_format format
 {
     const bsm_format_info *info = bsm_format_get((int)format);
     if (info == NULL || info->scale == BSM_UNSCALED) {
-        bsmi_fail(BSM_EINVAL, "%s: %s has no block scales, and so no recipe", name, info == NULL ? "no such format" : info->name);
+        if (info == NULL) bsmi_fail(BSM_EINVAL, "format=%d is no format: use one of enum bsm_format", (int)format);
+        else bsmi_fail(BSM_EINVAL, "%s: %s has no block scales, and so no recipe", name, info->name);
         return NULL;
     }
     if ((int)recipe < 0 || recipe >= BSM_RECIPE_COUNT) {
