@@ -48,6 +48,16 @@ BSM_API bsm_status bsm_npy_parse(bsm_context *context, const void *file, size_t 
  * Errors: BSM_EINVAL, BSM_EOVERFLOW, BSM_EIO; the target is untouched then. */
 BSM_API bsm_status bsm_npy_write(const char *path, bsm_npy_type type, int rank, const int64_t *shape, const void *data);
 
+/* The bytes that stand before the data of such a file, for callers that write it themselves.  room is the size of `header`,
+ * *bytes gets the length: a multiple of 64, at most BSM_NPY_MAX_HEADER.
+ * Errors: BSM_EINVAL (room too small included), BSM_EOVERFLOW. */
+enum { BSM_NPY_MAX_HEADER = 384 };
+BSM_API bsm_status bsm_npy_header(bsm_npy_type type, int rank, const int64_t *shape, void *header, size_t room, size_t *bytes);
+
+/* "fp32", "bytes" ...; NULL for numbers not listed.  Bytes of one number; 0 for numbers not listed. */
+BSM_API const char *bsm_npy_type_name(int type);
+BSM_API size_t bsm_npy_type_bytes(int type);
+
 #ifdef __cplusplus
 }
 #endif
