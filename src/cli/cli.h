@@ -73,15 +73,15 @@ struct cli_option {
 #define CLI_FIELD(settings, field, type) \
     (offsetof(settings, field) + 0 * sizeof(char[_Generic(((settings *)0)->field, type: 1, default: -1)]))
 
-#define CLI_FLAG(settings, field)       cli_flag, CLI_FIELD(settings, field, bool), .choices = NULL              /* takes no value */
+#define CLI_FLAG(settings, field)       cli_flag, CLI_FIELD(settings, field, bool), .choices = NULL           /* takes no value */
 #define CLI_TEXT(settings, field)       cli_text, CLI_FIELD(settings, field, const char *), .choices = NULL      /* not empty */
 #define CLI_INTEGER(settings, field)    cli_integer, CLI_FIELD(settings, field, int64_t), .choices = NULL
 #define CLI_UNSIGNED(settings, field)   cli_unsigned, CLI_FIELD(settings, field, uint64_t), .choices = NULL      /* 0 .. 2^64-1 */
-#define CLI_FLOAT(settings, field)      cli_float, CLI_FIELD(settings, field, float), .choices = NULL            /* inf and nan too */
+#define CLI_FLOAT(settings, field)      cli_float, CLI_FIELD(settings, field, float), .choices = NULL         /* inf and nan too */
 #define CLI_RANGE(settings, field)      cli_range, CLI_FIELD(settings, field, struct cli_range), .choices = NULL
 #define CLI_LAYOUT(settings, field)     cli_layout, CLI_FIELD(settings, field, bsm_scale_layout), .choices = &cli_layouts
 #define CLI_FORMAT(settings, field)     cli_choice, CLI_FIELD(settings, field, bsm_format), .choices = &cli_formats
-#define CLI_FORMATS(settings, field)    cli_choice_set, CLI_FIELD(settings, field, uint64_t), .choices = &cli_formats   /* bit per format */
+#define CLI_FORMATS(settings, field)    cli_choice_set, CLI_FIELD(settings, field, uint64_t), .choices = &cli_formats  /* a bit each */
 #define CLI_RECIPE(settings, field)     cli_choice, CLI_FIELD(settings, field, bsm_recipe), .choices = &cli_recipes
 #define CLI_PACKING(settings, field)    cli_choice, CLI_FIELD(settings, field, bsm_packing), .choices = &cli_packings
 #define CLI_ACTIVATION(settings, field) cli_choice, CLI_FIELD(settings, field, bsm_activation), .choices = &cli_activations

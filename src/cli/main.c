@@ -66,6 +66,12 @@ static int version(void)
     return cli_outputs_finish(NULL, true);
 }
 
+static void append_name(char *names, size_t room, const char *name)
+{
+    const size_t used = strlen(names);
+    if (name != NULL) snprintf(names + used, room - used, " %s", name);
+}
+
 /* The features that --cpu names. */
 static int read_cpu_list(const struct cli *cli, const char *list, bsm_context_options *options)
 {
@@ -81,11 +87,9 @@ static int read_cpu_list(const struct cli *cli, const char *list, bsm_context_op
             known = true;
         }
         if (!known) {
-            fprintf(stderr, "blockscale %s: --cpu %s: \"%.*s\" is no feature; known are none", cli->verb->name, list, (int)length, word);
-            for (int bit = 0; bit < 31; bit++)
-                if (bsm_cpu_feature_name((uint32_t)1 << bit) != NULL) fprintf(stderr, " %s", bsm_cpu_feature_name((uint32_t)1 << bit));
-            fprintf(stderr, "\n");
-            return CLI_WRONG_USAGE;
+            char names[256] = "none";
+            for (int bit = 0; bit < 31; bit++) append_name(names, sizeof names, bsm_cpu_feature_name((uint32_t)1 << bit));
+            return cli_wrong_usage(cli, "--cpu %s: \"%.*s\" is no feature; known are %s", list, (int)length, word, names);
         }
         word += length;
         if (*word == '\0') return CLI_DONE;
@@ -125,7 +129,8 @@ static int run_verb(const struct cli_verb *verb, int count, char **arguments)
 static void fill_standard_descriptors(void)
 {
     for (int descriptor = 0; descriptor <= 2; descriptor++)
-        if (fcntl(descriptor, F_GETFD) < 0 && open("/dev/null", descriptor == 2 ? O_WRONLY : O_RDONLY) != descriptor) exit(CLI_BAD_INPUT);
+        if (fcntl(descriptor, F_GETFD) < 0 && open("/dev/null", descriptor == 2 ? O_WRONLY : O_RDONLY) != descriptor)
+            exit(CLI_BAD_INPUT);
 }
 
 int main(int argc, char **argv)

@@ -125,7 +125,8 @@ static int check_required(const struct parse *p)
     for (const struct cli_option *o = p->verb->options; o->name != NULL; o++)
         if (o->required && !p->seen[o - p->verb->options]) {
             char subject[128];
-            snprintf(subject, sizeof subject, "%s%s%s is missing", o->name, o->value != NULL ? " " : "", o->value != NULL ? o->value : "");
+            const bool valued = o->value != NULL;
+            snprintf(subject, sizeof subject, "%s%s%s is missing", o->name, valued ? " " : "", valued ? o->value : "");
             return fail(p, subject, "");
         }
     return CLI_DONE;
@@ -239,10 +240,10 @@ static int distance(const char *a, const char *b)
 const char *cli_nearest(const char *given, const char *(*name)(const void *list, int index), const void *list)
 {
     const char *best = NULL;
-    int best_distance = 3;                /* up to two slips, */
+    int best_distance = 3;                /* up to two slips, in less than half of the name */
     for (int i = 0; name(list, i) != NULL; i++) {
         const int d = distance(given, name(list, i));
-        if (d < best_distance && 2 * d < (int)strlen(given)) best = name(list, i), best_distance = d;   /* in less than half of the name */
+        if (d < best_distance && 2 * d < (int)strlen(given)) best = name(list, i), best_distance = d;
     }
     return best;
 }

@@ -58,7 +58,8 @@ static bool write_pieces(int descriptor, const struct bsmi_piece *pieces, int co
 {
     for (int i = 0; i < count; i++)
         for (size_t done = 0; done < pieces[i].bytes;) {
-            const ssize_t put = write(descriptor, (const char *)pieces[i].data + done, BSMI_MIN(pieces[i].bytes - done, MOST_AT_ONCE));
+            const size_t bytes = BSMI_MIN(pieces[i].bytes - done, MOST_AT_ONCE);
+            const ssize_t put = write(descriptor, (const char *)pieces[i].data + done, bytes);
             if (put < 0 && errno == EINTR) continue;
             if (put < 0) return false;
             done += (size_t)put;
@@ -90,7 +91,7 @@ static bsm_status replace(const char *path, const char *target, mode_t mode, boo
     const int descriptor = open_temporary(target, temporary, sizeof temporary, there ? 0600 : 0666);
     if (descriptor < 0) return fail_with_errno(path, "cannot be written");
     bool good = write_pieces(descriptor, pieces, count);
-    if (good && there) good = fchmod(descriptor, mode) == 0 || errno == EPERM || errno == ENOTSUP;   /* file systems without modes */
+    if (good && there) good = fchmod(descriptor, mode) == 0 || errno == EPERM || errno == ENOTSUP;   /* no modes there */
     const int reason = errno;
     if (close(descriptor) != 0) good = false;
     else errno = reason;

@@ -15,7 +15,8 @@ static bsm_status prepare(bsm_npy *array)
 {
     if (array == NULL) return bsmi_fail(BSM_EINVAL, "array is NULL");
     if (array->struct_size < sizeof *array || array->struct_size > 65536)
-        return bsmi_fail(BSM_EINVAL, "array->struct_size is %zu: set it to sizeof(bsm_npy), %zu", array->struct_size, sizeof *array);
+        return bsmi_fail(BSM_EINVAL, "array->struct_size is %zu: set it to sizeof(bsm_npy), %zu", array->struct_size,
+                         sizeof *array);
     memset((char *)array + sizeof array->struct_size, 0, array->struct_size - sizeof array->struct_size);
     return BSM_OK;
 }
@@ -31,7 +32,8 @@ static bsm_status give_up(bsm_npy *array, bsm_status status)
 static bsm_status make_room(bsm_context *context, uint64_t rest, bsm_npy *array)
 {
     if (rest < array->bytes)
-        return bsmi_fail(BSM_EFILE, "the shape needs %zu bytes of data, but the file has only %" PRIu64 ": it is cut off", array->bytes, rest);
+        return bsmi_fail(BSM_EFILE, "the shape needs %zu bytes of data, but the file has only %" PRIu64 ": it is cut off",
+                         array->bytes, rest);
     if (rest > array->bytes)
         return bsmi_fail(BSM_EFILE, "%" PRIu64 " bytes stand behind the data that the shape needs", rest - array->bytes);
     if (array->bytes == 0) return BSM_OK;
@@ -114,7 +116,8 @@ void bsm_npy_release(bsm_context *context, bsm_npy *array)
 static bsm_status check_array(bsm_npy_type type, int rank, const int64_t *shape, int64_t *bytes)
 {
     if (bsm_npy_type_bytes((int)type) == 0) return bsmi_fail(BSM_EINVAL, "type=%d is no type of .npy files", (int)type);
-    if (rank < 0 || rank > BSM_NPY_MAX_RANK) return bsmi_fail(BSM_EINVAL, "rank=%d: an array has 0 to %d dimensions", rank, BSM_NPY_MAX_RANK);
+    if (rank < 0 || rank > BSM_NPY_MAX_RANK)
+        return bsmi_fail(BSM_EINVAL, "rank=%d: an array has 0 to %d dimensions", rank, BSM_NPY_MAX_RANK);
     if (shape == NULL && rank > 0) return bsmi_fail(BSM_EINVAL, "shape is NULL with rank=%d", rank);
     for (int i = 0; i < rank; i++)
         if (shape[i] < 0) return bsmi_fail(BSM_EINVAL, "shape[%d]=%" PRId64 " is negative", i, shape[i]);
@@ -168,7 +171,8 @@ bsm_status bsm_npy_write(const char *path, bsm_npy_type type, int rank, const in
     if (path == NULL || path[0] == '\0') return bsmi_fail(BSM_EINVAL, "path is %s", path == NULL ? "NULL" : "empty");
     bsm_status status = check_array(type, rank, shape, &data_bytes);
     if (status != BSM_OK) return status;
-    if (data == NULL && data_bytes > 0) return bsmi_fail(BSM_EINVAL, "data is NULL, but the shape needs %" PRId64 " bytes", data_bytes);
+    if (data == NULL && data_bytes > 0)
+        return bsmi_fail(BSM_EINVAL, "data is NULL, but the shape needs %" PRId64 " bytes", data_bytes);
     status = bsm_npy_header(type, rank, shape, header, sizeof header, &header_bytes);
     if (status != BSM_OK) return status;
     const struct bsmi_piece pieces[] = { { header, header_bytes }, { data, (size_t)data_bytes } };

@@ -88,8 +88,8 @@ static bsm_status read_string(struct cursor *c, const char *what, char *into, si
     if (peek(c) == '\0') return bsmi_fail(BSM_EFILE, "the quote at byte %zu of the header is never closed", start - 1);
     const size_t length = c->at++ - start;
     if (length >= room)
-        return bsmi_fail(BSM_EUNSUPPORTED, "%s at byte %zu of the header has %zu characters; none that is known is so long", what, start,
-                         length);
+        return bsmi_fail(BSM_EUNSUPPORTED, "%s at byte %zu of the header has %zu characters; none that is known is so long", what,
+                         start, length);
     memcpy(into, c->text + start, length);
     into[length] = '\0';
     return BSM_OK;

@@ -11,7 +11,8 @@ import ml_dtypes
 import numpy as np
 
 TYPES = [("FP16", "<f2"), ("FP32", "<f4"), ("FP64", "<f8"), ("INT8", "|i1"), ("UINT8", "|u1"), ("UINT16", "<u2"), ("BYTES", "|V1"),
-         ("WORDS", "|V2"), ("BYTES", ml_dtypes.float4_e2m1fn), ("BYTES", ml_dtypes.float6_e2m3fn), ("BYTES", ml_dtypes.float6_e3m2fn),
+         ("WORDS", "|V2"), ("BYTES", ml_dtypes.float4_e2m1fn), ("BYTES", ml_dtypes.float6_e2m3fn),
+         ("BYTES", ml_dtypes.float6_e3m2fn),
          ("BYTES", ml_dtypes.float8_e4m3fn), ("BYTES", ml_dtypes.float8_e5m2), ("BYTES", ml_dtypes.float8_e8m0fnu),
          ("WORDS", ml_dtypes.bfloat16)]
 SHAPES = [(), (0,), (5,), (2, 3), (3, 0, 2), (1, 2, 1, 3), (1, 1, 1, 1, 1, 1, 1, 2), (1234567, 0)]
