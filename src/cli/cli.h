@@ -81,7 +81,7 @@ struct cli_option {
 #define CLI_RANGE(settings, field)      cli_range, CLI_FIELD(settings, field, struct cli_range), .choices = NULL
 #define CLI_LAYOUT(settings, field)     cli_layout, CLI_FIELD(settings, field, bsm_scale_layout), .choices = &cli_layouts
 #define CLI_FORMAT(settings, field)     cli_choice, CLI_FIELD(settings, field, bsm_format), .choices = &cli_formats
-#define CLI_FORMATS(settings, field)    cli_choice_set, CLI_FIELD(settings, field, uint64_t), .choices = &cli_formats  /* a bit each */
+#define CLI_FORMATS(settings, field)    cli_choice_set, CLI_FIELD(settings, field, uint64_t), .choices = &cli_formats   /* bits */
 #define CLI_RECIPE(settings, field)     cli_choice, CLI_FIELD(settings, field, bsm_recipe), .choices = &cli_recipes
 #define CLI_PACKING(settings, field)    cli_choice, CLI_FIELD(settings, field, bsm_packing), .choices = &cli_packings
 #define CLI_ACTIVATION(settings, field) cli_choice, CLI_FIELD(settings, field, bsm_activation), .choices = &cli_activations
