@@ -20,7 +20,7 @@ static bsm_status check_strides(const struct bsmi_reals *r)
     const struct { const char *field; int64_t count, stride; } strides[] = {
         { "row_stride", r->rows, r->row_stride }, { "column_stride", r->columns, r->column_stride },
         { "batch_stride", r->batch, r->batch_stride } };
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 3 && r->rows > 0 && r->columns > 0; i++)
         if (strides[i].count > 1 && strides[i].stride == 0)
             return bsmi_fail(BSM_EINVAL, "destination->%s=0: only a source may have a stride of 0", strides[i].field);
     return BSM_OK;
