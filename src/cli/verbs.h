@@ -1,3 +1,4 @@
 /* The verbs, in the order of `blockscale help`: one line each. */
 #define CLI_VERBS(X) \
+    X(layout) \
     X(info)
