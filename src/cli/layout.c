@@ -171,7 +171,8 @@ static int run(struct cli *cli, const void *given)
 }
 
 const struct cli_verb cli_verb_layout = {
-    .name = "layout", .summary = "where every scale of a layout lies: a table, or a picture", .usage = "NAME [--rows R] [--cols C] [options]",
+    .name = "layout", .summary = "where every scale of a layout lies: a table, or a picture",
+    .usage = "NAME [--rows R] [--cols C] [options]",
     .about = "Prints the byte of the scale (row, column) in a layout, and what lies in memory, byte after byte. Of each piece that "
              "the layout moves as a whole the first two rows and the last are shown.\n"
              "--svg draws the same. --json lists the byte of every scale, row by row.",

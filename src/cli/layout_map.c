@@ -147,7 +147,8 @@ static bool moves(const struct layout_map *map, int64_t line, struct layout_owne
         const struct layout_owner a = map->owners[i], b = map->owners[i + map->line_bytes];
         if ((a.row < 0) != (b.row < 0)) return false;
         if (a.row < 0) continue;
-        if (map->row_piece[a.row] != map->row_piece[b.row] || map->column_piece[a.column] != map->column_piece[b.column]) return false;
+        if (map->row_piece[a.row] != map->row_piece[b.row]) return false;
+        if (map->column_piece[a.column] != map->column_piece[b.column]) return false;
         if (!first && (b.row - a.row != by->row || b.column - a.column != by->column)) return false;
         *by = (struct layout_owner){ b.row - a.row, b.column - a.column };
         first = false;

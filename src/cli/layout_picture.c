@@ -239,7 +239,8 @@ static void draw_heading(const struct drawing *d)
     const int kind = (int)map->layout.kind;
     char line[512], name[64];
     layout_text(&map->layout, name, sizeof name);
-    snprintf(line, sizeof line, "%s: where the scales of %" PRId64 " rows × %" PRId64 " columns lie", name, map->rows, map->columns);
+    snprintf(line, sizeof line, "%s: where the scales of %" PRId64 " rows × %" PRId64 " columns lie", name, map->rows,
+             map->columns);
     text(d, MARGIN, 40, "title", line);
     text(d, MARGIN, 62, "words", bsm_layout_about(kind));
     snprintf(line, sizeof line, "byte of (r, s) of R × S:  %s", bsm_layout_formula(kind));
@@ -260,7 +261,8 @@ static void draw_legend(const struct drawing *d, double y)
     char line[256];
     double x = MARGIN;
     snprintf(line, sizeof line, "%" PRId64 " bytes, padded to %" PRId64 " × %" PRId64
-             ".  One colour: a piece that moves as a whole, darker to its right.", map->bytes, map->padded_rows, map->padded_columns);
+             ".  One colour: a piece that moves as a whole, darker to its right.", map->bytes, map->padded_rows,
+             map->padded_columns);
     text(d, x, y + 14, "words", line);
     y += 26;
     if (padding > 0) {
@@ -279,8 +281,8 @@ static void draw_legend(const struct drawing *d, double y)
 
 static void draw_page(const struct drawing *d)
 {
-    fprintf(d->file, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\">\n", d->width,
-            d->height, d->width, d->height);
+    fprintf(d->file, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\">\n",
+            d->width, d->height, d->width, d->height);
     fprintf(d->file,
             "<style>\n"
             "text { fill: #1c2330; font-family: system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif }\n"
@@ -288,9 +290,9 @@ static void draw_page(const struct drawing *d)
             ".formula { font-size: 12.5px; font-family: ui-monospace, 'DejaVu Sans Mono', monospace }\n"
             ".heading { font-size: 13.5px; font-weight: 600 }\n"
             ".cell { font-size: 11px; font-family: ui-monospace, 'DejaVu Sans Mono', monospace; text-anchor: middle }\n"
-            ".label { font-size: 11px; font-family: ui-monospace, 'DejaVu Sans Mono', monospace; text-anchor: end; fill: #4a5364 }\n"
-            ".gap { font-size: 10.5px; fill: #6b7385 } .faint { fill: #6b7385 } rect { stroke: #ffffff; stroke-width: 1 }\n"
-            ".padding { fill: url(#hatch) } .foreign { fill: #e9ebef }\n"
+            ".label { font-size: 11px; font-family: ui-monospace, 'DejaVu Sans Mono', monospace; text-anchor: end }\n"
+            ".label { fill: #4a5364 } .gap { font-size: 10.5px; fill: #6b7385 } .faint { fill: #6b7385 }\n"
+            "rect { stroke: #ffffff; stroke-width: 1 } .padding { fill: url(#hatch) } .foreign { fill: #e9ebef }\n"
             "</style>\n"
             "<pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">"
             "<rect width=\"6\" height=\"6\" fill=\"#ffffff\" fill-opacity=\"0.62\" stroke=\"none\"/>"
