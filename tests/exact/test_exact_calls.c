@@ -1,9 +1,8 @@
 /* bsm_matmul_exact as a function: strides, shapes, tiles, packings and scale layouts, padding, threads, floating-point modes,
  * failing allocations, and what it refuses. */
+#include "counted.h"
 #include "exact_help.h"
-
-#include <fenv.h>
-#include <stdlib.h>
+#include "format/fp_mode.h"
 
 enum { MOST = 80 * 80 };
 
@@ -209,106 +208,64 @@ static void tensor_scales_have_no_part(struct test *t)
     bsm_context_destroy(context);
 }
 
-/* The caller's floating-point mode -------------------------------------------------------------------------------------- */
-
-#if defined(__SSE__)
-#include <xmmintrin.h>
-enum { HAVE_FLUSH = 1 };
-static void flush_subnormals(void) { _mm_setcsr(_mm_getcsr() | 0x8040); }       /* FTZ and DAZ */
-static unsigned mode_word(void) { return _mm_getcsr() & 0xffc0; }
-#else
-enum { HAVE_FLUSH = 0 };
-static void flush_subnormals(void) {}
-static unsigned mode_word(void) { return (unsigned)fegetround(); }
-#endif
+/* The caller's surroundings --------------------------------------------------------------------------------------------- */
 
 static void floating_point_modes(struct test *t)
 {
-    static const int modes[] = { FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO };
     static const bsm_format formats[] = { BSM_FORMAT_FP16, BSM_FORMAT_FP32, BSM_FORMAT_BF16, BSM_MXFP8_E5M2, BSM_NVFP4 };
-    bsm_context *context = context_or_stop(1);
+    bsm_context *context = context_or_stop(2);
     for (int f = 0; f < 5; f++) {
         struct operand a, b;
-        uint16_t want[9], got[9];
-        make_pair(t, formats[f], BSM_FORMAT_FP16, 3, 3, 20, &a, &b);
+        uint16_t want[35 * 3], got[35 * 3];
+        make_pair(t, formats[f], BSM_FORMAT_FP16, 35, 3, 20, &a, &b);
         for (int64_t k = 0; k < 20; k++) operand_set(&a, 0, k, 1), operand_set(&b, 0, k, 3);          /* subnormals */
-        const bsm_real_matrix sum = result_of(BSM_REAL_FP16, 3, 3, want), other = result_of(BSM_REAL_FP16, 3, 3, got);
+        const bsm_real_matrix sum = result_of(BSM_REAL_FP16, 35, 3, want), other = result_of(BSM_REAL_FP16, 35, 3, got);
         CHECK(t, bsm_matmul_exact(context, &a.matrix, &b.matrix, &sum, NULL) == BSM_OK);
-        for (int mode = 0; mode < 8; mode++) {
-            fenv_t before;
-            fegetenv(&before);
-            fesetround(modes[mode % 4]);
-            if (mode >= 4) flush_subnormals();
-            const unsigned word = mode_word();
+        for (int mode = 0; mode < fp_mode_count; mode++) {
+            const struct fp_mode_state before = fp_mode_enter(mode);
+            const int direction = fegetround();
             const bsm_status status = bsm_matmul_exact(context, &a.matrix, &b.matrix, &other, NULL);
-            const unsigned word_after = mode_word();
-            fesetenv(&before);
-            CHECK(t, status == BSM_OK && word == word_after);
-            CHECK(t, memcmp(want, got, sizeof want) == 0);
+            const int direction_after = fegetround();
+            fp_mode_leave(before);
+            CHECK(t, status == BSM_OK && direction == direction_after);
+            if (memcmp(want, got, sizeof want) != 0) FAIL(t, "%s, mode %s", bsm_format_get((int)formats[f])->name, fp_mode_name(mode));
         }
         free_pair(&a, &b);
     }
     bsm_context_destroy(context);
-    if (!HAVE_FLUSH) printf("  flush-to-zero was not tried on this machine\n");
-}
-
-/* Allocations ----------------------------------------------------------------------------------------------------------- */
-
-struct counted { int64_t calls, live_bytes, fail_at, fail_count; };
-
-static void *counted_allocate(void *user, size_t bytes, size_t alignment)
-{
-    struct counted *c = user;
-    void *memory = NULL;
-    const int64_t call = c->calls++;
-    if (call >= c->fail_at && call < c->fail_at + c->fail_count) return NULL;
-    if (posix_memalign(&memory, alignment, bytes) != 0) return NULL;
-    memset(memory, 0xff, bytes);                              /* scratch comes dirty */
-    c->live_bytes += (int64_t)bytes;
-    return memory;
-}
-
-static void counted_release(void *user, void *memory, size_t bytes)
-{
-    struct counted *c = user;
-    c->live_bytes -= (int64_t)bytes;
-    free(memory);
 }
 
 static void failing_allocations(struct test *t)
 {
-    struct counted counted = { .fail_at = INT64_MAX };
-    const bsm_allocator allocator = { counted_allocate, counted_release, &counted };
+    struct counted counted = { .fail_at = 0 };
+    const bsm_allocator allocator = counted_allocator(&counted);
     const bsm_context_options options = { .struct_size = sizeof options, .threads = 2, .allocator = &allocator };
     bsm_context *context;
     CHECK_OR_RETURN(t, bsm_context_create(&options, &context) == BSM_OK);
     struct operand a, b;
-    static float want[40 * 40], got[40 * 40];
+    static uint32_t want[40 * 40], got[40 * 40], other[40 * 40];
     make_pair(t, BSM_MXFP8_E4M3, BSM_NVFP4, 40, 40, 50, &a, &b);
-    const bsm_real_matrix sum = result_of(BSM_REAL_FP32, 40, 40, want), other = result_of(BSM_REAL_FP32, 40, 40, got);
+    const bsm_real_matrix first = result_of(BSM_REAL_FP32, 40, 40, want), sum = result_of(BSM_REAL_FP32, 40, 40, got);
+    const bsm_real_matrix magnitude = result_of(BSM_REAL_FP32, 40, 40, other);
 
-    const int64_t before = counted.calls, live = counted.live_bytes;
-    CHECK(t, bsm_matmul_exact(context, &a.matrix, &b.matrix, &sum, &other) == BSM_OK);
+    const int64_t before = counted.calls, live = counted.live;
+    CHECK(t, bsm_matmul_exact(context, &a.matrix, &b.matrix, &first, NULL) == BSM_OK);
     const int64_t needed = counted.calls - before;
-    CHECK(t, needed > 0 && counted.live_bytes == live);
-    for (int64_t forever = 0; forever < 2; forever++)
-        for (int64_t n = 0; n < needed; n++) {
-            memset(got, 0xff, sizeof got);
-            counted.fail_at = counted.calls + n, counted.fail_count = forever != 0 ? INT32_MAX : 1;
-            CHECK(t, bsm_matmul_exact(context, &a.matrix, &b.matrix, &other, NULL) == BSM_ENOMEM);
-            for (int i = 0; i < 40 * 40; i++) {
-                uint32_t bits;
-                memcpy(&bits, &got[i], 4);
-                CHECK(t, bits == 0xffffffff);                 /* untouched */
-            }
-            CHECK(t, counted.live_bytes == live);
-            counted.fail_at = INT64_MAX;
-            CHECK(t, bsm_matmul_exact(context, &a.matrix, &b.matrix, &other, NULL) == BSM_OK);
-            CHECK(t, memcmp(want, got, sizeof want) == 0 && counted.live_bytes == live);
+    CHECK(t, needed > 0 && counted.live == live);
+    for (int forever = 0; forever < 2; forever++)
+        for (int64_t n = 1; n <= needed; n++) {
+            memset(got, 0xff, sizeof got), memset(other, 0xff, sizeof other);
+            counted.fail_at = counted.calls + n, counted.forever = forever != 0;
+            CHECK(t, bsm_matmul_exact(context, &a.matrix, &b.matrix, &sum, &magnitude) == BSM_ENOMEM);
+            for (int i = 0; i < 40 * 40; i++) CHECK(t, got[i] == 0xffffffff && other[i] == 0xffffffff);
+            CHECK(t, counted.live == live);
+            counted.fail_at = 0;
+            CHECK(t, bsm_matmul_exact(context, &a.matrix, &b.matrix, &sum, &magnitude) == BSM_OK);
+            CHECK(t, memcmp(want, got, sizeof want) == 0 && counted.live == live);
         }
     free_pair(&a, &b);
     bsm_context_destroy(context);
-    CHECK(t, counted.live_bytes == 0);
+    CHECK(t, counted.live == 0 && counted.errors == 0);
 }
 
 /* Refusals -------------------------------------------------------------------------------------------------------------- */
