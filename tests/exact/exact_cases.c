@@ -31,7 +31,7 @@ static struct operand read_operand(const char *format_name, int64_t rows, int64_
                                    const char *codes, const char *scales)
 {
     const bsm_format format = bsm_format_from_name(format_name);
-    bsm_scale_layout layout;
+    bsm_scale_layout layout = { .kind = BSM_LAYOUT_LINEAR };
     if (format == BSM_FORMAT_NONE || bsm_packing_from_name(packing) < 0 || bsm_scale_layout_parse(layout_name, &layout) != BSM_OK)
         stop("a name is not known");
     const int bits = bsm_element_get((int)bsm_format_get((int)format)->element)->bits;
