@@ -6,9 +6,10 @@
 /* x / t or x * d, so that value = element * t or element / d.  The quotient is rounded to a double first, which does no
  * harm: it has 24 bits over 24, a midpoint of an element of at most 24 bits has 25, so unless it is that midpoint it
  * differs from it by 2^-49 relatively.  The product has 48 bits and is exact. */
-static double quotient_of(const struct bsmi_converter *converter, float x)
+static void divide(const struct bsmi_converter *converter, const float *x, int count, double *quotients)
 {
-    return converter->tensor_scale_divides ? (double)x * converter->tensor_scale : (double)x / converter->tensor_scale;
+    const double t = converter->tensor_scale;
+    for (int i = 0; i < count; i++) quotients[i] = converter->tensor_scale_divides ? (double)x[i] * t : (double)x[i] / t;
 }
 
 static void store_code(const struct bsmi_matrix *m, unsigned char *row, int64_t k, uint32_t code)
@@ -20,23 +21,41 @@ static void store_code(const struct bsmi_matrix *m, unsigned char *row, int64_t 
     }
 }
 
-void bsmi_convert_row(const struct bsmi_converter *converter, const struct bsmi_matrix *m, int64_t batch, int64_t row, int64_t k,
-                      const float *x, int64_t count, uint64_t index, struct bsmi_block_stats *stats)
+static void encode(const struct bsmi_converter *converter, const double *quotients, int count, uint64_t index, uint32_t *codes)
 {
-    const bsm_element_info *info = bsm_element_get((int)converter->element);
-    const bool stochastic = converter->rounding == BSM_ROUND_STOCHASTIC;
-    unsigned char *bytes = bsmi_row(m, batch, row);
-    for (int64_t i = 0; i < count; i++) {
-        const double quotient = quotient_of(converter, x[i]);
-        const uint32_t random = stochastic ? bsm_random_bits(converter->seed, index + (uint64_t)i) : 0;
-        const uint32_t code = bsm_element_encode(converter->element, quotient, converter->rounding, converter->saturate, random);
-        store_code(m, bytes, k + i, code);
-        if (stats == NULL) continue;
-        const double element = (double)bsm_element_decode(converter->element, code);
-        const bool cut = fabs(quotient) > info->max_value && fabs(element) == info->max_value;
-        bsmi_count_element(stats, (double)x[i],
-                           bsmi_scaled_value(element, 1, converter->tensor_scale, converter->tensor_scale_divides), cut);
-        if (isfinite(x[i])) stats->amax = stats->amax > fabs((double)x[i]) ? stats->amax : fabs((double)x[i]);
+    if (converter->saturate && converter->rounding != BSM_ROUND_STOCHASTIC) {              /* 8 bits: the quick way */
+        uint8_t small[BSMI_PIECE];
+        bsmi_element_encode_nearest(converter->element, quotients, count, small);
+        for (int i = 0; i < count; i++) codes[i] = small[i];
+        return;
     }
-    if (stats != NULL) stats->elements += count;
+    const bool stochastic = converter->rounding == BSM_ROUND_STOCHASTIC;
+    for (int i = 0; i < count; i++)
+        codes[i] = bsm_element_encode(converter->element, quotients[i], converter->rounding, converter->saturate,
+                                      stochastic ? bsm_random_bits(converter->seed, index + (uint64_t)i) : 0);
+}
+
+static void count_elements(const struct bsmi_converter *converter, const float *x, int count, const double *quotients,
+                           const uint32_t *codes, struct bsmi_block_stats *stats)
+{
+    const double max = bsm_element_get((int)converter->element)->max_value;
+    stats->elements += count;
+    for (int i = 0; i < count; i++) {
+        const double value = (double)x[i], element = (double)bsm_element_decode(converter->element, codes[i]);
+        const bool cut = fabs(quotients[i]) > max && fabs(element) == max;
+        bsmi_count_element(stats, value, bsmi_scaled_value(element, 1, converter->tensor_scale, converter->tensor_scale_divides), cut);
+        if (isfinite(value)) stats->amax = fmax(stats->amax, fabs(value));
+    }
+}
+
+void bsmi_convert_row(const struct bsmi_converter *converter, const struct bsmi_matrix *m, int64_t batch, int64_t row, int64_t k,
+                      const float *x, int count, uint64_t index, struct bsmi_block_stats *stats)
+{
+    unsigned char *bytes = bsmi_row(m, batch, row);
+    double quotients[BSMI_PIECE] = { 0 };
+    uint32_t codes[BSMI_PIECE];
+    divide(converter, x, count, quotients);
+    encode(converter, quotients, count, index, codes);
+    for (int i = 0; i < count; i++) store_code(m, bytes, k + i, codes[i]);
+    if (stats != NULL) count_elements(converter, x, count, quotients, codes, stats);
 }

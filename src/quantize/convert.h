@@ -14,8 +14,8 @@ struct bsmi_converter {
     bool tensor_scale_divides;
 };
 
-/* Converts count values and stores them at column k of a row.  index: as in bsmi_quantize_block. */
+/* Converts count (at most BSMI_PIECE) values and stores them at column k of a row.  index: as in bsmi_quantize_block. */
 void bsmi_convert_row(const struct bsmi_converter *converter, const struct bsmi_matrix *m, int64_t batch, int64_t row, int64_t k,
-                      const float *x, int64_t count, uint64_t index, struct bsmi_block_stats *stats);
+                      const float *x, int count, uint64_t index, struct bsmi_block_stats *stats);
 
 #endif

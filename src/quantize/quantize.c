@@ -81,7 +81,7 @@ static void quantize_piece(const struct quantize_job *job, const struct bsmi_pie
     float x[BSMI_PIECE];
     bsmi_reals_row(&job->source, piece->batch, piece->row, piece->k, piece->count, x);
     if (m->scale == BSM_UNSCALED) {
-        bsmi_convert_row(&job->converter, m, piece->batch, piece->row, piece->k, x, piece->count, index, stats);
+        bsmi_convert_row(&job->converter, m, piece->batch, piece->row, piece->k, x, (int)piece->count, index, stats);
         return;
     }
     uint8_t codes[BSMI_PIECE];
