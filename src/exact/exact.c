@@ -135,7 +135,8 @@ static bsm_status resolve_result(const char *name, const bsm_real_matrix *given,
     const bsm_status status = bsmi_reals_resolve(name, given, result);
     if (status != BSM_OK) return status;
     if (result->batch != 1)
-        return bsmi_fail(BSM_EINVAL, "%s->batch=%lld: the exact product takes one matrix at a time", name, (long long)result->batch);
+        return bsmi_fail(BSM_EINVAL, "%s->batch=%lld: the exact product takes one matrix at a time", name,
+                         (long long)result->batch);
     if (result->rows != rows || result->columns != columns)
         return bsmi_fail(BSM_EINVAL, "%s is %lld x %lld: it must be M x N, the rows of a and of b, here %lld x %lld", name,
                          (long long)result->rows, (long long)result->columns, (long long)rows, (long long)columns);

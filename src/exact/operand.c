@@ -56,10 +56,12 @@ static void make_scales(struct bsmi_exact_operand *operand)
 {
     const bsm_scale scale = operand->matrix->scale;
     for (int code = 0; code < 256; code++) {
-        const int exponent = (code >> 3) & 15, fraction = code & 7;
         struct bsmi_scaled_integer *s = &operand->scales[code];
-        if (scale == BSM_UE4M3) *s = (struct bsmi_scaled_integer){ exponent != 0 ? 8 + fraction : fraction, BSMI_MAX(exponent, 1) - 1 };
-        else *s = (struct bsmi_scaled_integer){ 1, scale == BSM_E8M0 ? code : 0 };
+        *s = (struct bsmi_scaled_integer){ 1, scale == BSM_E8M0 ? code : 0 };
+        if (scale == BSM_UE4M3) {
+            const int exponent = (code >> 3) & 15, fraction = code & 7;
+            *s = (struct bsmi_scaled_integer){ exponent != 0 ? 8 + fraction : fraction, exponent != 0 ? exponent - 1 : 0 };
+        }
         operand->scale_classes[code] = (uint8_t)(s->significand == 0 ? BSMI_ZERO : 0);
         if (bsmi_scale_is_nan(scale, (uint8_t)code)) {
             *s = (struct bsmi_scaled_integer){ 0, 0 };

@@ -27,8 +27,8 @@ static uint32_t hex(const char **text, int digits)
     return value;
 }
 
-static struct operand read_operand(const char *format_name, int64_t rows, int64_t columns, const char *packing, const char *layout_name,
-                                   const char *codes, const char *scales)
+static struct operand read_operand(const char *format_name, int64_t rows, int64_t columns, const char *packing,
+                                   const char *layout_name, const char *codes, const char *scales)
 {
     const bsm_format format = bsm_format_from_name(format_name);
     bsm_scale_layout layout = { .kind = BSM_LAYOUT_LINEAR };

@@ -63,7 +63,8 @@ struct operand operand_make_packed(bsm_format format, int64_t rows, int64_t colu
 
 struct operand operand_make(bsm_format format, int64_t rows, int64_t columns)
 {
-    return operand_make_packed(format, rows, columns, BSM_PACKING_DEFAULT, (bsm_scale_layout){ .kind = BSM_LAYOUT_LINEAR }, 0, 0xff);
+    const bsm_scale_layout linear = { .kind = BSM_LAYOUT_LINEAR };
+    return operand_make_packed(format, rows, columns, BSM_PACKING_DEFAULT, linear, 0, 0xff);
 }
 
 void operand_free(struct operand *o)
@@ -117,6 +118,57 @@ void operand_decode(struct operand *o)
             if (info->scale != BSM_UNSCALED) stop_unless_ok(bsm_matrix_get_scale(&o->matrix, 0, r, k / info->block, &scale));
             o->values[r * o->matrix.columns + k] = element_value(info->element, code) * scale_value(info->scale, scale);
         }
+}
+
+/* Operands of one column ---------------------------------------------------------------------------------------------- */
+
+enum { MOST_CODES = 512 };
+
+/* 8 bits and less: all codes.  More: every exponent with a few fractions, both signs, and random codes. */
+static int choose_codes(struct test *t, bsm_element element, uint32_t *codes)
+{
+    const int bits = bsm_element_get((int)element)->bits, fraction_bits = bsm_element_get((int)element)->mantissa_bits;
+    int count = 0;
+    if (bits <= 8) {
+        for (uint32_t code = 0; code < 1u << bits; code++) codes[count++] = code;
+        return count;
+    }
+    const int exponents = 1 << (bits - 1 - fraction_bits);
+    const int step = exponents > 32 ? exponents / 32 : 1;
+    for (int e = 0; e < exponents; e += step)
+        for (uint32_t pick = 0; pick < 4; pick++) {
+            const int exponent = pick == 3 && e + step >= exponents ? exponents - 1 : e;
+            const uint32_t all = (1u << fraction_bits) - 1, picks[4] = { 0, 1, all, (uint32_t)rnd(t) & all };
+            const uint32_t fraction = picks[pick];
+            codes[count++] = (uint32_t)exponent << fraction_bits | fraction;
+            codes[count++] = 1u << (bits - 1) | (uint32_t)exponent << fraction_bits | fraction;
+        }
+    codes[count++] = (uint32_t)(exponents - 1) << fraction_bits;                                       /* the infinities */
+    codes[count++] = 1u << (bits - 1) | (uint32_t)(exponents - 1) << fraction_bits;
+    while (count < 300) codes[count++] = (uint32_t)(rnd(t) & (((uint64_t)1 << bits) - 1));
+    return count;
+}
+
+struct operand column_of_codes(struct test *t, bsm_format format)
+{
+    uint32_t codes[MOST_CODES];
+    const int count = choose_codes(t, bsm_format_get((int)format)->element, codes);
+    struct operand o = operand_make(format, count, 1);
+    for (int i = 0; i < count; i++) operand_set(&o, i, 0, codes[i]);
+    return o;
+}
+
+struct operand column_of_scales(bsm_format format, bool largest)
+{
+    const bsm_format_info *info = bsm_format_get((int)format);
+    const uint32_t max_code = bsm_element_get((int)info->element)->max_code;
+    struct operand o = operand_make(format, info->scale != BSM_UNSCALED ? 256 : 2, 1);
+    for (int r = 0; r < 256 && info->scale != BSM_UNSCALED; r++) {
+        operand_set(&o, r, 0, largest ? max_code : 1);
+        operand_set_scale(&o, r, 0, (uint8_t)r);
+    }
+    if (info->scale == BSM_UNSCALED) operand_set(&o, 0, 0, 1), operand_set(&o, 1, 0, max_code);
+    return o;
 }
 
 /* Counters ------------------------------------------------------------------------------------------------------------- */

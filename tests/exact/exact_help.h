@@ -30,6 +30,11 @@ void operand_set_scale(struct operand *o, int64_t row, int64_t scale_column, uin
 void operand_fill(struct test *t, struct operand *o, bool finite, int scale_low, int scale_high);
 void operand_decode(struct operand *o);   /* reads every code and scale back, one by one, and decodes them by definition */
 
+/* One column.  All codes of an element, or of one wider than 8 bits a choice of some 300; scales are 1. */
+struct operand column_of_codes(struct test *t, bsm_format format);
+/* One code, the smallest positive or the largest, under every scale; without scales two rows, one with each code. */
+struct operand column_of_scales(bsm_format format, bool largest);
+
 /* The exact sum of doubles within 2^-400 .. 2^400. */
 enum { COUNTERS = 1000, COUNTERS_ONE = 500 };   /* counter COUNTERS_ONE counts units of 1 */
 struct counters { int64_t count[COUNTERS]; };

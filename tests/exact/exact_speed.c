@@ -95,7 +95,10 @@ int main(int argc, char **argv)
             }
             printf("%-14s x %-14s %8.0f million products per second\n", bsm_format_get(a)->name, bsm_format_get(b)->name, best);
             fflush(stdout);
-            if (slowest == 0 || best < slowest) slowest = best, slowest_a = bsm_format_get(a)->name, slowest_b = bsm_format_get(b)->name;
+            if (slowest == 0 || best < slowest) {
+                slowest = best;
+                slowest_a = bsm_format_get(a)->name, slowest_b = bsm_format_get(b)->name;
+            }
             free(ma.data), free(ma.scales), free(mb.data), free(mb.scales);
         }
     printf("slowest: %s x %s, %.0f million products per second (M=%lld N=%lld K=%lld, one thread)\n", slowest_a, slowest_b, slowest,

@@ -7,7 +7,8 @@
 enum { MOST = 80 * 80 };
 
 /* Random finite operands of one shape. */
-static void make_pair(struct test *t, bsm_format fa, bsm_format fb, int64_t m, int64_t n, int64_t k, struct operand *a, struct operand *b)
+static void make_pair(struct test *t, bsm_format fa, bsm_format fb, int64_t m, int64_t n, int64_t k, struct operand *a,
+                      struct operand *b)
 {
     *a = operand_make(fa, m, k), *b = operand_make(fb, n, k);
     operand_fill(t, a, true, 0x30, 0x60), operand_fill(t, b, true, 0x30, 0x60);
@@ -31,7 +32,8 @@ static bsm_matrix one_row(const bsm_matrix *from, int64_t row)
 }
 
 /* The products of rows one by one: the judge of everything that has to do with tiles. */
-static void one_by_one(struct test *t, bsm_context *context, const struct operand *a, const struct operand *b, bsm_real type, void *data)
+static void one_by_one(struct test *t, bsm_context *context, const struct operand *a, const struct operand *b, bsm_real type,
+                       void *data)
 {
     const size_t size = bsm_real_bytes((int)type);
     for (int64_t i = 0; i < a->matrix.rows; i++)
@@ -44,9 +46,10 @@ static void one_by_one(struct test *t, bsm_context *context, const struct operan
 
 static void tiles_and_threads(struct test *t)
 {
-    static const bsm_format pairs[][2] = { { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3 }, { BSM_NVFP4, BSM_MXFP4 }, { BSM_FORMAT_FP32, BSM_MXFP6_E3M2 },
-                                           { BSM_FORMAT_FP16, BSM_FORMAT_FP16 } };
-    static const int64_t shapes[][3] = { { 1, 1, 300 }, { 31, 33, 40 }, { 32, 32, 256 }, { 33, 65, 257 }, { 66, 70, 17 }, { 1, 80, 512 }, { 80, 1, 513 } };
+    static const bsm_format pairs[][2] = { { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3 }, { BSM_NVFP4, BSM_MXFP4 },
+                                           { BSM_FORMAT_FP32, BSM_MXFP6_E3M2 }, { BSM_FORMAT_FP16, BSM_FORMAT_FP16 } };
+    static const int64_t shapes[][3] = { { 1, 1, 300 },  { 31, 33, 40 }, { 32, 32, 256 }, { 33, 65, 257 },
+                                         { 66, 70, 17 }, { 1, 80, 512 }, { 80, 1, 513 } };
     static const int threads[] = { 1, 2, 3, 7 };
     static uint32_t want[MOST], got[MOST];
     bsm_context *context = context_or_stop(1);
@@ -72,14 +75,16 @@ static void tiles_and_threads(struct test *t)
 /* Every stride that a result may have, on both results, with everything between the elements untouched. */
 static void strides(struct test *t)
 {
-    static const struct { int64_t row, column; } cases[] = { { 7, 1 }, { 1, 5 }, { 20, 3 }, { -7, 1 }, { 7, -1 }, { -9, -1 }, { 2, -11 } };
+    static const struct { int64_t row, column; } cases[] = { { 7, 1 },  { 1, 5 },   { 20, 3 }, { -7, 1 },
+                                                             { 7, -1 }, { -9, -1 }, { 2, -11 } };
     enum { M = 5, N = 7, ROOM = 400, MIDDLE = 200 };
     static uint64_t want[M * N], want_magnitude[M * N];
     bsm_context *context = context_or_stop(2);
     struct operand a, b;
     make_pair(t, BSM_MXFP4, BSM_FORMAT_BF16, M, N, 50, &a, &b);
     for (int type = 0; type < BSM_REAL_COUNT; type++) {
-        const bsm_real_matrix tight = result_of((bsm_real)type, M, N, want), tight_magnitude = result_of((bsm_real)type, M, N, want_magnitude);
+        const bsm_real_matrix tight = result_of((bsm_real)type, M, N, want);
+        const bsm_real_matrix tight_magnitude = result_of((bsm_real)type, M, N, want_magnitude);
         CHECK(t, bsm_matmul_exact(context, &a.matrix, &b.matrix, &tight, &tight_magnitude) == BSM_OK);
         for (int c = 0; c < 7; c++) {
             static uint64_t room[2][ROOM];
@@ -147,7 +152,8 @@ static void packings_layouts_and_padding(struct test *t)
             operand_decode(&b);
             for (int fill = 0; fill < 2; fill++) {
                 struct test same = *t;                        /* the same random codes */
-                struct operand a = operand_make_packed(from->format, M, depths[d], from->packing, from->layout, from->extra_pitch, fill * 255);
+                struct operand a = operand_make_packed(from->format, M, depths[d], from->packing, from->layout, from->extra_pitch,
+                                                       fill * 255);
                 operand_fill(&same, &a, true, 1, 100);
                 operand_decode(&a);
                 uint32_t sums[M * N], turned[M * N];
@@ -156,7 +162,8 @@ static void packings_layouts_and_padding(struct test *t)
                 CHECK(t, bsm_matmul_exact(context, &b.matrix, &a.matrix, &other, NULL) == BSM_OK);
                 for (int64_t i = 0; i < M; i++)
                     for (int64_t j = 0; j < N; j++) {
-                        if (!product_is_right(&a, i, &b, j, false, BSM_REAL_FP32, sums[i * N + j]) || turned[j * M + i] != sums[i * N + j])
+                        if (!product_is_right(&a, i, &b, j, false, BSM_REAL_FP32, sums[i * N + j])
+                            || turned[j * M + i] != sums[i * N + j])
                             FAIL(t, "storage %d, K=%d, fill %d, (%d, %d)", s, (int)depths[d], fill, (int)i, (int)j);
                     }
                 memcpy(first[fill], sums, sizeof sums);
@@ -228,7 +235,8 @@ static void floating_point_modes(struct test *t)
             const int direction_after = fegetround();
             fp_mode_leave(before);
             CHECK(t, status == BSM_OK && direction == direction_after);
-            if (memcmp(want, got, sizeof want) != 0) FAIL(t, "%s, mode %s", bsm_format_get((int)formats[f])->name, fp_mode_name(mode));
+            if (memcmp(want, got, sizeof want) != 0)
+                FAIL(t, "%s, mode %s", bsm_format_get((int)formats[f])->name, fp_mode_name(mode));
         }
         free_pair(&a, &b);
     }
@@ -318,7 +326,8 @@ static void refusals(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        TEST(tiles_and_threads), TEST(strides), TEST(packings_layouts_and_padding), TEST(zero_sizes), TEST(tensor_scales_have_no_part),
+        TEST(tiles_and_threads), TEST(strides), TEST(packings_layouts_and_padding), TEST(zero_sizes),
+        TEST(tensor_scales_have_no_part),
         TEST(floating_point_modes), TEST(failing_allocations), TEST(refusals),
     };
     return TEST_MAIN(argc, argv, cases);

@@ -57,11 +57,11 @@ static void accumulator_rounds_around_every_code(struct test *t)
     static const bsm_real narrow_types[] = { BSM_REAL_FP16, BSM_REAL_BF16 };
     for (int which = 0; which < 2; which++) {
         const bsm_real type = narrow_types[which];
+        const bsm_element element = type == BSM_REAL_FP16 ? BSM_FP16 : BSM_BF16;
         const int lowest = -150;
         for (uint64_t code = 0; code < infinity_bits(type, false); code++) {
-            const double here = element_value(type == BSM_REAL_FP16 ? BSM_FP16 : BSM_BF16, (uint32_t)code);
-            const double next = code + 1 == infinity_bits(type, false) ? (type == BSM_REAL_FP16 ? 65536 : 0x1p128)
-                                                                       : element_value(type == BSM_REAL_FP16 ? BSM_FP16 : BSM_BF16, (uint32_t)code + 1);
+            const double here = element_value(element, (uint32_t)code), behind_last = type == BSM_REAL_FP16 ? 65536 : 0x1p128;
+            const double next = code + 1 == infinity_bits(type, false) ? behind_last : element_value(element, (uint32_t)code + 1);
             for (int pick = 0; pick < 5; pick++) {            /* the number; the midpoint, a hair below and above; below the next */
                 const double value = pick == 0 ? here : pick == 4 ? next : here / 2 + next / 2;
                 const int hair = pick == 1 || pick == 4 ? -1 : pick == 3 ? 1 : 0;
@@ -73,7 +73,9 @@ static void accumulator_rounds_around_every_code(struct test *t)
                 bsmi_limbs_add_narrow(limbs, hair, 0);
                 if (value == 0 && hair < 0) continue;
                 const uint64_t got = bsmi_limbs_round(limbs, LIMBS, lowest - 32, type);
-                if (got != want) FAIL(t, "%s code %04x pick %d: %04x wanted %04x", bsm_real_name((int)type), (unsigned)code, pick, (unsigned)got, (unsigned)want);
+                if (got != want)
+                    FAIL(t, "%s code %04x pick %d: %04x wanted %04x", bsm_real_name((int)type), (unsigned)code, pick, (unsigned)got,
+                         (unsigned)want);
             }
         }
     }
@@ -93,8 +95,9 @@ static void check_product(struct test *t, bsm_context *context, struct operand *
         for (int64_t j = 0; j < columns; j++)
             if (!product_is_right(a, i, b, j, false, type, load_bits(type, sums, i * columns + j))
                 || !product_is_right(a, i, b, j, true, type, load_bits(type, magnitudes, i * columns + j)))
-                FAIL(t, "%s x %s, K=%d, %s, (%d, %d): %016" PRIx64 ", magnitude %016" PRIx64, bsm_format_get((int)a->matrix.format)->name,
-                     bsm_format_get((int)b->matrix.format)->name, (int)a->matrix.columns, bsm_real_name((int)type), (int)i, (int)j,
+                FAIL(t, "%s x %s, K=%d, %s, (%d, %d): %016" PRIx64 ", magnitude %016" PRIx64,
+                     bsm_format_get((int)a->matrix.format)->name, bsm_format_get((int)b->matrix.format)->name,
+                     (int)a->matrix.columns, bsm_real_name((int)type), (int)i, (int)j,
                      load_bits(type, sums, i * columns + j), load_bits(type, magnitudes, i * columns + j));
 }
 
@@ -165,7 +168,8 @@ static void cancellation(struct test *t)
                 operand_set(both[which], 0, 5, e->max_code);
                 operand_set(both[which], 0, 40, 1);
                 /* two's complement has no sign bit */
-                operand_set(both[which], 0, 70, which == 1 ? e->max_code : info->element == BSM_INT8 ? 256 - e->max_code : e->max_code | 1u << (e->bits - 1));
+                const uint32_t negative = info->element == BSM_INT8 ? 256 - e->max_code : e->max_code | 1u << (e->bits - 1);
+                operand_set(both[which], 0, 70, which == 1 ? e->max_code : negative);
                 for (int64_t s = 0; s < bsm_matrix_scale_columns(&both[which]->matrix); s++) {
                     const bool middle = s * info->block >= 32 && s * info->block < 64;
                     operand_set_scale(both[which], 0, s, info->scale == BSM_E8M0 ? (middle ? 0 : 254) : middle ? 1 : 126);
@@ -193,7 +197,8 @@ static void fill_row(struct operand *o, uint32_t code)
  * of which fills it fastest.  One tiny term is with them. */
 static void deep_sums(struct test *t)
 {
-    static const bsm_format formats[] = { BSM_FORMAT_FP32, BSM_FORMAT_BF16, BSM_FORMAT_FP16, BSM_MXFP8_E5M2, BSM_MXFP8_E4M3, BSM_NVFP4 };
+    static const bsm_format formats[] = { BSM_FORMAT_FP32, BSM_FORMAT_BF16, BSM_FORMAT_FP16,
+                                          BSM_MXFP8_E5M2,  BSM_MXFP8_E4M3,  BSM_NVFP4 };
     const int64_t depth = 140000;
     bsm_context *context = context_or_stop(1);
     for (int f = 0; f < 6; f++) {

@@ -5,47 +5,13 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { MOST = 512 };                      /* rows of an operand in the sweeps */
-
-/* 8 bits and less: all codes.  More: every exponent with a few fractions, both signs, and random codes. */
-static int choose_codes(struct test *t, bsm_element element, uint32_t *codes)
-{
-    const int bits = bsm_element_get((int)element)->bits, fraction_bits = bsm_element_get((int)element)->mantissa_bits;
-    int count = 0;
-    if (bits <= 8) {
-        for (uint32_t code = 0; code < 1u << bits; code++) codes[count++] = code;
-        return count;
-    }
-    const int exponents = 1 << (bits - 1 - fraction_bits);
-    const int step = exponents > 32 ? exponents / 32 : 1;
-    for (int e = 0; e < exponents; e += step)
-        for (uint32_t pick = 0; pick < 4; pick++) {
-            const int exponent = pick == 3 && e + step >= exponents ? exponents - 1 : e;
-            const uint32_t all = (1u << fraction_bits) - 1, fraction = pick == 0 ? 0 : pick == 1 ? 1 : pick == 2 ? all : (uint32_t)rnd(t) & all;
-            codes[count++] = (uint32_t)exponent << fraction_bits | fraction;
-            codes[count++] = 1u << (bits - 1) | (uint32_t)exponent << fraction_bits | fraction;
-        }
-    codes[count++] = (uint32_t)(exponents - 1) << fraction_bits;                                       /* the infinities */
-    codes[count++] = 1u << (bits - 1) | (uint32_t)(exponents - 1) << fraction_bits;
-    while (count < 300) codes[count++] = (uint32_t)(rnd(t) & (((uint64_t)1 << bits) - 1));
-    return count;
-}
-
-static struct operand column_of_codes(struct test *t, bsm_format format)
-{
-    uint32_t codes[MOST];
-    const int count = choose_codes(t, bsm_format_get((int)format)->element, codes);
-    struct operand o = operand_make(format, count, 1);
-    for (int i = 0; i < count; i++) operand_set(&o, i, 0, codes[i]);
-    return o;
-}
-
 static void check_terms(struct test *t, bsm_context *context, struct operand *a, struct operand *b)
 {
     const int64_t rows = a->matrix.rows, columns = b->matrix.rows;
     uint64_t *exact = malloc((size_t)(rows * columns) * 8);
     uint32_t *single = malloc((size_t)(rows * columns) * 4);
-    const bsm_real_matrix sum = result_of(BSM_REAL_FP64, rows, columns, exact), narrow = result_of(BSM_REAL_FP32, rows, columns, single);
+    const bsm_real_matrix sum = result_of(BSM_REAL_FP64, rows, columns, exact);
+    const bsm_real_matrix narrow = result_of(BSM_REAL_FP32, rows, columns, single);
     operand_decode(a), operand_decode(b);
     CHECK(t, bsm_matmul_exact(context, &a->matrix, &b->matrix, &sum, NULL) == BSM_OK);
     CHECK(t, bsm_matmul_exact(context, &a->matrix, &b->matrix, &narrow, NULL) == BSM_OK);
@@ -60,8 +26,8 @@ static void check_terms(struct test *t, bsm_context *context, struct operand *a,
             if (isnan(product)) want = nan_bits(BSM_REAL_FP64), want_single = (uint32_t)nan_bits(BSM_REAL_FP32);
             if (exact[i * columns + j] != want || single[i * columns + j] != want_single)
                 FAIL(t, "%s x %s: %a * %a: fp64 %016" PRIx64 " wanted %016" PRIx64 ", fp32 %08x wanted %08x",
-                     bsm_format_get((int)a->matrix.format)->name, bsm_format_get((int)b->matrix.format)->name, a->values[i], b->values[j],
-                     exact[i * columns + j], want, (unsigned)single[i * columns + j], (unsigned)want_single);
+                     bsm_format_get((int)a->matrix.format)->name, bsm_format_get((int)b->matrix.format)->name, a->values[i],
+                     b->values[j], exact[i * columns + j], want, (unsigned)single[i * columns + j], (unsigned)want_single);
         }
     free(exact), free(single);
 }
@@ -78,27 +44,13 @@ static void every_pair_of_codes(struct test *t)
     bsm_context_destroy(context);
 }
 
-/* One code under every scale; without scales two rows, the smallest positive code and the largest. */
-static struct operand column_of_scales(bsm_format format, bool largest)
-{
-    const bsm_format_info *info = bsm_format_get((int)format);
-    const uint32_t max_code = bsm_element_get((int)info->element)->max_code;
-    struct operand o = operand_make(format, info->scale != BSM_UNSCALED ? 256 : 2, 1);
-    for (int r = 0; r < 256 && info->scale != BSM_UNSCALED; r++) {
-        operand_set(&o, r, 0, largest ? max_code : 1);
-        operand_set_scale(&o, r, 0, (uint8_t)r);
-    }
-    if (info->scale == BSM_UNSCALED) operand_set(&o, 0, 0, 1), operand_set(&o, 1, 0, max_code);
-    return o;
-}
-
 static void every_pair_of_scales(struct test *t)
 {
     bsm_context *context = context_or_stop(0);
     for (int fa = 1; fa < BSM_FORMAT_COUNT; fa++)
         for (int fb = 1; fb < BSM_FORMAT_COUNT; fb++)
-            for (int pick = 0; pick < 4; pick++) {
-                struct operand a = column_of_scales((bsm_format)fa, pick % 2 != 0), b = column_of_scales((bsm_format)fb, pick / 2 != 0);
+            for (int pick = 0; pick < 2; pick++) {            /* the smallest positive codes, and the largest */
+                struct operand a = column_of_scales((bsm_format)fa, pick != 0), b = column_of_scales((bsm_format)fb, pick != 0);
                 check_terms(t, context, &a, &b);
                 operand_free(&a), operand_free(&b);
             }

@@ -1,0 +1,71 @@
+/* Products of one term, through every kernel, against the exact product: with K = 1 both round one exact number once to fp32,
+ * so every bit agrees.  All pairs of element codes and all pairs of scales, for every pair of formats. */
+#include "exact/exact_help.h"
+
+#include <stdlib.h>
+
+static void check_kernel(struct test *t, bsm_context *context, const struct operand *a, const struct operand *b,
+                         const uint32_t *want, uint32_t *got, int kernel)
+{
+    const int64_t rows = a->matrix.rows, columns = b->matrix.rows;
+    const bsm_matrix d = { .struct_size = sizeof d, .format = BSM_FORMAT_FP32, .rows = rows, .columns = columns, .data = got };
+    const bsm_matmul product = { .struct_size = sizeof product, .a = &a->matrix, .b = &b->matrix, .d = &d };
+    memset(got, 0xa5, (size_t)(rows * columns) * 4);
+    CHECK(t, bsm_context_force_kernel(context, kernel) == BSM_OK);
+    if (bsm_multiply(context, &product) != BSM_OK) FAIL(t, "%s", bsm_last_error());
+    for (int64_t i = 0; i < rows * columns; i++)
+        if (got[i] != want[i]) {
+            FAIL(t, "%s: %s x %s: %a * %a is %08x, wanted %08x", bsm_kernel_name(kernel),
+                 bsm_format_get((int)a->matrix.format)->name, bsm_format_get((int)b->matrix.format)->name, a->values[i / columns],
+                 b->values[i % columns], (unsigned)got[i], (unsigned)want[i]);
+            break;
+        }
+}
+
+static void check_pair(struct test *t, bsm_context *context, struct operand *a, struct operand *b)
+{
+    const int64_t rows = a->matrix.rows, columns = b->matrix.rows;
+    uint32_t *want = malloc((size_t)(rows * columns) * 4), *got = malloc((size_t)(rows * columns) * 4);
+    const bsm_real_matrix sum = result_of(BSM_REAL_FP32, rows, columns, want);
+    int kernels = 0;
+    operand_decode(a), operand_decode(b);
+    CHECK(t, bsm_matmul_exact(context, &a->matrix, &b->matrix, &sum, NULL) == BSM_OK);
+    for (int kernel = 0; bsm_kernel_name(kernel) != NULL; kernel++)
+        if (bsm_kernel_serves(context, kernel, a->matrix.format, b->matrix.format)) {
+            check_kernel(t, context, a, b, want, got, kernel);
+            kernels++;
+        }
+    CHECK(t, kernels > 0);
+    free(want), free(got);
+}
+
+static void every_pair_of_codes(struct test *t)
+{
+    bsm_context *context = context_or_stop(0);
+    for (int fa = 1; fa < BSM_FORMAT_COUNT; fa++)
+        for (int fb = 1; fb < BSM_FORMAT_COUNT; fb++) {
+            struct operand a = column_of_codes(t, (bsm_format)fa), b = column_of_codes(t, (bsm_format)fb);
+            check_pair(t, context, &a, &b);
+            operand_free(&a), operand_free(&b);
+        }
+    bsm_context_destroy(context);
+}
+
+static void every_pair_of_scales(struct test *t)
+{
+    bsm_context *context = context_or_stop(0);
+    for (int fa = 1; fa < BSM_FORMAT_COUNT; fa++)
+        for (int fb = 1; fb < BSM_FORMAT_COUNT; fb++)
+            for (int pick = 0; pick < 2; pick++) {            /* the smallest positive codes, and the largest */
+                struct operand a = column_of_scales((bsm_format)fa, pick != 0), b = column_of_scales((bsm_format)fb, pick != 0);
+                check_pair(t, context, &a, &b);
+                operand_free(&a), operand_free(&b);
+            }
+    bsm_context_destroy(context);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = { TEST(every_pair_of_codes), TEST(every_pair_of_scales) };
+    return TEST_MAIN(argc, argv, cases);
+}

@@ -1,0 +1,234 @@
+/* Sums, through every kernel: bit for bit in the order that matmul.h defines, by a model of its own; and within the error bound
+ * of fp32 sums, against the exact product.
+ *
+ * The model works with exact doubles: a term, and the sum of a run times its scales, has at most 53 bits and lies within
+ * 2^+-320.  fp32 + double is rounded once to fp32: TwoSum gives the double's rounding error, with which the double is rounded to
+ * odd; 53 bits to odd and then 24 to nearest is one rounding to nearest (Boldo and Melquiond, 2008). */
+#include "exact/exact_help.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+static float add_once(float sum, double term)
+{
+    const double s = (double)sum + term;
+    if (!isfinite(s)) return (float)s;
+    const double part = s - (double)sum, error = ((double)sum - (s - part)) + (term - part);
+    uint64_t bits;
+    double odd = s;
+    memcpy(&bits, &s, sizeof bits);
+    if (error != 0 && bits % 2 == 0) odd = nextafter(s, error > 0 ? INFINITY : -INFINITY);
+    return (float)odd;
+}
+
+static bool small_integers(bsm_format format)
+{
+    const bsm_element element = bsm_format_get((int)format)->element;
+    return element == BSM_E2M1 || element == BSM_E2M3 || element == BSM_INT8;
+}
+
+static float sum_of_terms(const struct operand *a, int64_t i, const struct operand *b, int64_t j)
+{
+    const int64_t depth = a->matrix.columns;
+    float sum = 0;
+    for (int64_t k = 0; k < depth; k++) sum = add_once(sum, a->values[i * depth + k] * b->values[j * depth + k]);
+    return sum;
+}
+
+/* The values of elements alone, and the scale of a block, read again. */
+static double plain_value(const struct operand *o, int64_t row, int64_t k)
+{
+    uint32_t code;
+    if (bsm_matrix_get_code(&o->matrix, 0, row, k, &code) != BSM_OK) abort();
+    return element_value(bsm_format_get((int)o->matrix.format)->element, code);
+}
+
+static double scale_at(const struct operand *o, int64_t row, int64_t k)
+{
+    const bsm_format_info *info = bsm_format_get((int)o->matrix.format);
+    uint8_t code;
+    if (bsm_matrix_get_scale(&o->matrix, 0, row, k / info->block, &code) != BSM_OK) abort();
+    return scale_value(info->scale, code);
+}
+
+static float sum_of_runs(const struct operand *a, int64_t i, const struct operand *b, int64_t j)
+{
+    const int block_a = bsm_format_get((int)a->matrix.format)->block, block_b = bsm_format_get((int)b->matrix.format)->block;
+    const int64_t depth = a->matrix.columns, run = block_a < block_b ? block_a : block_b;
+    float sum = 0;
+    for (int64_t first = 0; first < depth; first += run) {
+        double of_run = 0;
+        for (int64_t k = first; k < first + run && k < depth; k++) of_run += plain_value(a, i, k) * plain_value(b, j, k);
+        sum = add_once(sum, of_run * (scale_at(a, i, first) * scale_at(b, j, first)));
+    }
+    return sum;
+}
+
+static uint32_t model(const struct operand *a, int64_t i, const struct operand *b, int64_t j)
+{
+    const bool runs = small_integers(a->matrix.format) && small_integers(b->matrix.format);
+    const float sum = runs ? sum_of_runs(a, i, b, j) : sum_of_terms(a, i, b, j);
+    uint32_t bits;
+    memcpy(&bits, &sum, sizeof bits);
+    return isnan(sum) ? 0x7fc00000 : bits;
+}
+
+/* Every kernel ----------------------------------------------------------------------------------------------------------- */
+
+enum { M = 7, N = 21 };
+
+typedef void judge(struct test *t, const char *kernel, const struct operand *a, const struct operand *b, const void *want,
+                   const uint32_t *got);
+
+static void through_every_kernel(struct test *t, bsm_context *context, const struct operand *a, const struct operand *b,
+                                 judge *judge, const void *want)
+{
+    uint32_t got[M * N];
+    const bsm_matrix d = { .struct_size = sizeof d, .format = BSM_FORMAT_FP32, .rows = M, .columns = N, .data = got };
+    const bsm_matmul product = { .struct_size = sizeof product, .a = &a->matrix, .b = &b->matrix, .d = &d };
+    int kernels = 0;
+    for (int kernel = 0; bsm_kernel_name(kernel) != NULL; kernel++) {
+        if (!bsm_kernel_serves(context, kernel, a->matrix.format, b->matrix.format)) continue;
+        memset(got, 0xff, sizeof got);
+        CHECK(t, bsm_context_force_kernel(context, kernel) == BSM_OK);
+        if (bsm_multiply(context, &product) != BSM_OK) FAIL(t, "%s", bsm_last_error());
+        judge(t, bsm_kernel_name(kernel), a, b, want, got);
+        kernels++;
+    }
+    CHECK(t, kernels > 0);
+}
+
+static const char *format_name(const struct operand *o) { return bsm_format_get((int)o->matrix.format)->name; }
+
+static void judge_bits(struct test *t, const char *kernel, const struct operand *a, const struct operand *b, const void *want,
+                       const uint32_t *got)
+{
+    const uint32_t *wanted = want;
+    for (int i = 0; i < M * N; i++)
+        if (got[i] != wanted[i]) {
+            FAIL(t, "%s: %s x %s, K=%d: (%d, %d) is %08x, wanted %08x", kernel, format_name(a), format_name(b),
+                 (int)a->matrix.columns, i / N, i % N, (unsigned)got[i], (unsigned)wanted[i]);
+            return;
+        }
+}
+
+static void check_bits(struct test *t, bsm_context *context, struct operand *a, struct operand *b)
+{
+    uint32_t want[M * N];
+    operand_decode(a), operand_decode(b);
+    for (int64_t i = 0; i < M; i++)
+        for (int64_t j = 0; j < N; j++) want[i * N + j] = model(a, i, b, j);
+    through_every_kernel(t, context, a, b, judge_bits, want);
+}
+
+/* Codes of a choice of scales around 1, at the ends of their range, or over all of it; NaN scales only where asked for. */
+enum spread { NEAR, LOW, HIGH, ENDS, ALL, WITH_NAN, SPREADS };
+
+static void fill(struct test *t, struct operand *o, enum spread spread)
+{
+    const bool e8m0 = bsm_format_get((int)o->matrix.format)->scale == BSM_E8M0;
+    const int top = e8m0 ? 254 : 126;
+    operand_fill(t, o, spread != WITH_NAN, e8m0 ? 124 : 0x34, e8m0 ? 130 : 0x3c);
+    for (int64_t r = 0; r < o->matrix.rows; r++)
+        for (int64_t s = 0; s < bsm_matrix_scale_columns(&o->matrix); s++) {
+            const int near_end = (int)rnd_below(t, 6);
+            int code;
+            switch (spread) {
+            case LOW: code = near_end; break;
+            case HIGH: code = top - near_end; break;
+            case ENDS: code = rnd_below(t, 2) != 0 ? near_end : top - near_end; break;
+            case ALL: code = (int)rnd_below(t, top + 1); break;
+            case WITH_NAN: code = rnd_below(t, 40) == 0 ? 255 : (int)rnd_below(t, top + 1); break;
+            default: continue;
+            }
+            operand_set_scale(o, r, s, (uint8_t)code);
+        }
+}
+
+static void order_of_sums(struct test *t)
+{
+    static const int64_t depths[] = { 1, 2, 15, 16, 17, 31, 32, 33, 48, 63, 65, 96, 129, 255, 256, 257, 300 };
+    bsm_context *context = context_or_stop(1);
+    for (int fa = 1; fa < BSM_FORMAT_COUNT; fa++)
+        for (int fb = 1; fb < BSM_FORMAT_COUNT; fb++)
+            for (int spread = 0; spread < SPREADS; spread++) {
+                const int64_t depth = spread == WITH_NAN ? rnd_between(t, 1, 40) : depths[rnd_below(t, 17)];
+                /* every other time the two sides' scales pull in opposite directions, so that sums stay within fp32 */
+                const enum spread opposite = spread == LOW ? HIGH : spread == HIGH ? LOW : NEAR;
+                const enum spread other = rnd_below(t, 2) != 0 ? (enum spread)spread : opposite;
+                struct operand a = operand_make((bsm_format)fa, M, depth), b = operand_make((bsm_format)fb, N, depth);
+                fill(t, &a, (enum spread)spread), fill(t, &b, other);
+                check_bits(t, context, &a, &b);
+                operand_free(&a), operand_free(&b);
+            }
+    bsm_context_destroy(context);
+}
+
+/* Error ------------------------------------------------------------------------------------------------------------------- */
+
+struct reference { double sum[M * N], magnitude[M * N]; };
+
+/* K fused multiply-adds: K relative errors of 2^-24 on partial sums that stay below the magnitude times (1 + gamma), and, where a
+ * partial sum is subnormal, an absolute one of 2^-150 each; the exact sum itself was rounded to fp64. */
+static void judge_error(struct test *t, const char *kernel, const struct operand *a, const struct operand *b, const void *want,
+                        const uint32_t *got)
+{
+    const struct reference *reference = want;
+    const double nu = (double)a->matrix.columns * 0x1p-24, gamma = nu / (1 - nu);
+    for (int i = 0; i < M * N; i++) {
+        float value;
+        memcpy(&value, &got[i], sizeof value);
+        const double error = fabs((double)value - reference->sum[i]);
+        const double bound = (gamma + 0x1p-52) * reference->magnitude[i] + (double)a->matrix.columns * 0x1p-149;
+        if (!(error <= bound))
+            FAIL(t, "%s: %s x %s, K=%d: (%d, %d) is %a, exactly %a: beyond %a", kernel, format_name(a), format_name(b),
+                 (int)a->matrix.columns, i / N, i % N, (double)value, reference->sum[i], bound);
+    }
+}
+
+/* Wide elements are cut so that no sum leaves fp32's range. */
+static void cut(struct operand *o)
+{
+    if (o->matrix.format != BSM_FORMAT_FP32 && o->matrix.format != BSM_FORMAT_BF16) return;
+    const bool single = o->matrix.format == BSM_FORMAT_FP32;
+    for (int64_t i = 0; i < o->matrix.rows; i++)
+        for (int64_t k = 0; k < o->matrix.columns; k++) {
+            uint32_t code;
+            if (bsm_matrix_get_code(&o->matrix, 0, i, k, &code) != BSM_OK) abort();
+            const int shift = single ? 23 : 7;
+            const uint32_t exponent = (code >> shift) & 255, kept = 112 + exponent % 32;
+            operand_set(o, i, k, (code & ~((uint32_t)255 << shift)) | kept << shift);
+        }
+}
+
+static void error_bound(struct test *t)
+{
+    bsm_context *context = context_or_stop(1);
+    for (int fa = 1; fa < BSM_FORMAT_COUNT; fa++)
+        for (int fb = 1; fb < BSM_FORMAT_COUNT; fb++) {
+            const int64_t depth = rnd_between(t, 1, 700);
+            struct operand a = operand_make((bsm_format)fa, M, depth), b = operand_make((bsm_format)fb, N, depth);
+            struct reference reference;
+            const bsm_real_matrix sum = result_of(BSM_REAL_FP64, M, N, reference.sum);
+            const bsm_real_matrix magnitude = result_of(BSM_REAL_FP64, M, N, reference.magnitude);
+            fill(t, &a, NEAR), fill(t, &b, NEAR);
+            cut(&a), cut(&b);
+            CHECK(t, bsm_matmul_exact(context, &a.matrix, &b.matrix, &sum, &magnitude) == BSM_OK);
+            int zeros = 0;
+            for (int i = 0; i < M * N; i++) {
+                zeros += reference.magnitude[i] == 0;
+                CHECK(t, reference.magnitude[i] >= 0 && reference.magnitude[i] < FLT_MAX / 2);
+            }
+            CHECK(t, zeros < M * N);
+            through_every_kernel(t, context, &a, &b, judge_error, &reference);
+            operand_free(&a), operand_free(&b);
+        }
+    bsm_context_destroy(context);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = { TEST(order_of_sums), TEST(error_bound) };
+    return TEST_MAIN(argc, argv, cases);
+}
