@@ -105,7 +105,7 @@ static void run_tile(void *argument, int64_t index, int worker)
     struct scratch *scratch = (struct scratch *)(void *)(job->scratch + (size_t)worker * job->scratch_bytes);
     const struct tile tile = tile_at(job, index);
     memset(scratch->met, 0, sizeof scratch->met);
-    memset(scratch->limbs, 0, sizeof(int64_t) * TILE * TILE * (size_t)pair->limbs);
+    memset(scratch->limbs, 0, sizeof(int64_t) * TILE * (size_t)(tile.rows * pair->limbs));
 
     int chunks = 0;
     for (int64_t k = 0; k < job->depth; k += CHUNK) {
