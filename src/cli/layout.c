@@ -78,17 +78,30 @@ static void print_offsets(const struct cli *cli, const struct layout_map *map)
     free(titles), free(text);
 }
 
-/* Scales of one row whose columns follow one another, from `byte`: how many. */
+/* Scales of one row side by side, from `byte`: how many. */
 static int64_t row_run(const struct layout_map *map, int64_t byte, int64_t end)
 {
     int64_t count = 1;
-    const struct layout_owner first = map->owners[byte];
-    const bool padding = layout_is_padding(map, first.row, first.column);
-    while (byte + count < end && map->owners[byte + count].row == first.row &&
-           map->owners[byte + count].column == first.column + count &&
-           layout_is_padding(map, first.row, first.column + count) == padding)
+    const struct layout_owner *first = &map->owners[byte];
+    const bool padding = layout_is_padding(map, first->row, first->column);
+    while (byte + count < end && first[count].row == first->row &&
+           layout_is_padding(map, first->row, first[count].column) == padding)
         count++;
     return count;
+}
+
+/* r5 s0-3: row 5, columns 0 to 3; r5 s0,2,4: each of them. */
+static void print_owners(const struct layout_map *map, int64_t byte, int64_t count)
+{
+    const struct layout_owner *first = &map->owners[byte];
+    const bool padding = layout_is_padding(map, first->row, first->column);
+    printf("  %sr%" PRId64 " s", padding ? "(" : "", first->row);
+    for (int64_t i = 0, end; i < count; i = end) {
+        for (end = i + 1; end < count && first[end].column == first[end - 1].column + 1; end++) continue;
+        printf(i > 0 ? ",%" PRId64 : "%" PRId64, first[i].column);
+        if (end > i + 1) printf("-%" PRId64, first[end - 1].column);
+    }
+    printf("%s", padding ? ")" : "");
 }
 
 static void print_line(const struct layout_map *map, int64_t line)
@@ -99,14 +112,10 @@ static void print_line(const struct layout_map *map, int64_t line)
         count = layout_foreign_bytes(map, byte, end);
         if (count > 0) {
             printf("  [%" PRId64 " bytes %s]", count, layout_foreign_name(map));
-            continue;
+        } else {
+            count = row_run(map, byte, end);
+            print_owners(map, byte, count);
         }
-        const struct layout_owner owner = map->owners[byte];
-        const bool padding = layout_is_padding(map, owner.row, owner.column);
-        count = row_run(map, byte, end);
-        printf("  %sr%" PRId64 " s%" PRId64, padding ? "(" : "", owner.row, owner.column);
-        if (count > 1) printf("-%" PRId64, owner.column + count - 1);
-        printf("%s", padding ? ")" : "");
     }
     printf("\n");
 }

@@ -7,6 +7,7 @@
 
 enum {
     KNOWN = 65536,                        /* rows, columns and bytes that are looked at, unless all are wanted */
+    FEW_ROWS = 20, FEW_COLUMNS = 16, FEW_LINES = 12,         /* are all shown */
     MOST_ROWS = 40, MOST_COLUMNS = 16, MOST_LINES = 40
 };
 
@@ -64,10 +65,11 @@ static void note_gaps(struct layout_list *list, const int64_t *piece, int64_t kn
 }
 
 /* known: how many of count have a piece number; the last is shown even if it has none. */
-static struct layout_list choose(const struct cli *cli, const int64_t *piece, int64_t known, int64_t count, int most, bool all)
+static struct layout_list choose(const struct cli *cli, const int64_t *piece, int64_t known, int64_t count, int few, int most,
+                                 bool all)
 {
     struct layout_list list = { .shown = cli_memory(cli, known + 1, sizeof *list.shown) };
-    if (all || count <= most) {
+    if (all || count <= few) {
         for (int64_t i = 0; i < known; i++) show(&list, i);
     } else {
         show_pieces(&list, piece, known);
@@ -88,8 +90,8 @@ static void find_pieces(const struct cli *cli, bool all, struct layout_map *map)
     for (int64_t column = 0; column < map->known_columns; column++) column_offsets[column] = layout_map_offset(map, 0, column);
     map->row_piece = number_pieces(cli, row_offsets, map->known_rows, map->rows);
     map->column_piece = number_pieces(cli, column_offsets, map->known_columns, map->columns);
-    map->row_list = choose(cli, map->row_piece, map->known_rows, map->padded_rows, MOST_ROWS, all);
-    map->column_list = choose(cli, map->column_piece, map->known_columns, map->padded_columns, MOST_COLUMNS, all);
+    map->row_list = choose(cli, map->row_piece, map->known_rows, map->padded_rows, FEW_ROWS, MOST_ROWS, all);
+    map->column_list = choose(cli, map->column_piece, map->known_columns, map->padded_columns, FEW_COLUMNS, MOST_COLUMNS, all);
     free(row_offsets), free(column_offsets);
 }
 
@@ -170,7 +172,7 @@ static void choose_lines(const struct cli *cli, bool all, struct layout_map *map
         if (!goes_on) start = line;
         step = by;
     }
-    map->line_list = choose(cli, piece, known, map->line_count, MOST_LINES, all);
+    map->line_list = choose(cli, piece, known, map->line_count, FEW_LINES, MOST_LINES, all);
     if (known < map->line_count) map->line_list.count--;           /* nobody knows the last line's owners */
     map->lines_left_out = map->line_count - 1 - map->line_list.shown[map->line_list.count - 1].index;
     free(piece);

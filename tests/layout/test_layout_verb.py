@@ -51,7 +51,8 @@ def json_holds_the_byte_of_every_scale():
             script.check(len(offsets) == rows and all(len(row) == columns for row in offsets), f"{name}: size of offsets")
             for row in range(rows):
                 for column in range(columns):
-                    script.check(offsets[row][column] == evaluate(told, row, column), f"{name} {rows} x {columns}: ({row}, {column})")
+                    where = f"{name} {rows} x {columns}: ({row}, {column})"
+                    script.check(offsets[row][column] == evaluate(told, row, column), where)
             flat = [offset for row in offsets for offset in row]
             script.check(len(set(flat)) == len(flat) and min(flat) == 0 and max(flat) < told["bytes"], f"{name}: bytes")
 
@@ -76,18 +77,19 @@ def memory_cells(text):
     """byte: (row, column, padding), from the lines of memory."""
     cells = {}
     for line in text.split("What lies in memory")[1].split("\n\n")[1].splitlines()[1:]:
-        words = line.split("  ")
         if line.strip() == "⋮":
             continue
         byte = int(line.split()[0])
-        for item in re.findall(r"\[\d+ bytes [a-z ]+\]|\(?r\d+ s[\d-]+\)?", line):
+        for item in re.findall(r"\[\d+ bytes [a-z ]+\]|\(?r\d+ s[\d,-]+\)?", line):
             if item.startswith("["):
                 byte += int(item[1:].split()[0])
                 continue
-            row, first, last = re.match(r"\(?r(\d+) s(\d+)(?:-(\d+))?", item).groups()
-            for column in range(int(first), int(last or first) + 1):
-                cells[byte] = (int(row), column, item.startswith("("))
-                byte += 1
+            row, columns = re.match(r"\(?r(\d+) s([\d,-]+)", item).groups()
+            for span in columns.split(","):
+                first, last = int(span.split("-")[0]), int(span.split("-")[-1])
+                for column in range(first, last + 1):
+                    cells[byte] = (int(row), column, item.startswith("("))
+                    byte += 1
     return cells
 
 
@@ -97,7 +99,7 @@ def the_table_and_memory_agree_with_json():
             told, text = read(name, rows, columns), layout(name, rows, columns, "--all")
             cells, memory = table_cells(text), memory_cells(text)
             positions = told["padded_rows"] * told["padded_columns"]
-            script.check(len(cells) == positions and len(memory) == positions, f"{name} {rows} x {columns}: {len(cells)}, {len(memory)}")
+            script.check(len(cells) == len(memory) == positions, f"{name} {rows} x {columns}: {len(cells)}, {len(memory)}")
             for (row, column), (byte, padding) in cells.items():
                 script.check(padding == (row >= rows or column >= columns), f"{name}: padding at ({row}, {column})")
                 script.check(padding or byte == told["offsets"][row][column], f"{name}: byte of ({row}, {column})")
@@ -155,8 +157,8 @@ def the_picture_agrees_with_json():
                 script.check(all(len(labels) == 2 for labels in seen.values()), f"{name}: not every byte is drawn on both sides")
                 width, height = float(root.get("width")), float(root.get("height"))
                 for rect in root.iter(space + "rect"):
-                    inside = float(rect.get("x", 0)) + float(rect.get("width")) <= width
-                    script.check(inside and float(rect.get("y", 0)) + float(rect.get("height")) <= height, f"{name}: a cell off the page")
+                    right, bottom = (float(rect.get(a, 0)) + float(rect.get(b)) for a, b in (("x", "width"), ("y", "height")))
+                    script.check(right <= width and bottom <= height, f"{name}: a cell off the page")
 
 
 def large_shapes_are_quick_and_right():
@@ -178,7 +180,38 @@ def what_cannot_be_is_refused():
     script.run([BLOCKSCALE, "layout"], expect=2)
 
 
+def told_bytes(path):
+    with open(path, encoding="utf-8") as file:
+        return re.findall(r"<title>(.*?)</title>", file.read())
+
+
+def the_page_of_layouts_is_true():
+    """docs/layouts.md: every formula, every printed map, and the pictures are what the command gives."""
+    docs = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs")
+    with open(os.path.join(docs, "layouts.md"), encoding="utf-8") as file:
+        page = file.read()
+    for name in {layout.split(":")[0] for layout in LAYOUTS}:
+        told = read("tiles:3x5" if name == "tiles" else name, 1, 1)
+        formula = told["formula"].split(",")
+        script.check(f"| [{name}](#{name}) |" in page and f"\n## {name}\n" in page, f"{name} is missing")
+        script.check("`" + formula[0] + "`" + ",".join([""] + formula[1:]) in page, f"{name}: another formula")
+    blocks = re.findall(r"^    \$ (blockscale layout .*)\n((?:    .*\n|\n(?=    ))*)", page, re.M)
+    script.check(len(blocks) >= 10, f"{len(blocks)} commands")
+    with tempfile.TemporaryDirectory() as folder:
+        for command, printed in blocks:
+            words = command.split()[1:]
+            picture = os.path.basename(words[-1]) if "--svg" in words else None
+            if picture:
+                words[-1] = os.path.join(folder, picture)
+            output = script.run([BLOCKSCALE, *words])
+            wanted = re.sub(r"^    ", "", printed, flags=re.M)
+            script.check(wanted in output, f"another output: {command}")
+            if picture:
+                script.check(told_bytes(words[-1]) == told_bytes(os.path.join(docs, picture)), f"another picture: {picture}")
+
+
 if __name__ == "__main__":
     script.cases("test_layout_verb", [
         json_holds_the_byte_of_every_scale, the_table_and_memory_agree_with_json, what_is_left_out_is_counted_right,
-        the_picture_agrees_with_json, large_shapes_are_quick_and_right, what_cannot_be_is_refused])
+        the_picture_agrees_with_json, large_shapes_are_quick_and_right, the_page_of_layouts_is_true,
+        what_cannot_be_is_refused])
