@@ -152,8 +152,8 @@ static void sizes_of_known_shapes(struct test *t)
         { "gguf_mxfp4", 33, 90, 33, 90, 33 * 90 * 17 },
         { "gguf_nvfp4", 33, 90, 33, 92, 33 * 23 * 36 },
         { "gguf_nvfp4:1000", 33, 90, 33, 92, 32 * 1000 + 23 * 36 },
-        { "128x4", 0, 90, 0, 92, 0 }, { "128x4", 33, 0, 128, 0, 0 }, { "linear:128", 0, 90, 0, 90, 0 }, { "linear:128", 5, 0, 5, 0, 0 },
-        { "linear", 5, 0, 5, 0, 0 }, { "gguf_nvfp4", 5, 0, 5, 0, 0 },
+        { "128x4", 0, 90, 0, 92, 0 }, { "128x4", 33, 0, 128, 0, 0 }, { "linear:128", 0, 90, 0, 90, 0 },
+        { "linear:128", 5, 0, 5, 0, 0 }, { "linear", 5, 0, 5, 0, 0 }, { "gguf_nvfp4", 5, 0, 5, 0, 0 },
     };
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         bsm_scale_layout layout;
