@@ -1,4 +1,5 @@
 /* The verbs, in the order of `blockscale help`: one line each. */
 #define CLI_VERBS(X) \
     X(layout) \
+    X(verify) \
     X(info)

@@ -1,0 +1,35 @@
+/* Comparing a product with what it must be, element by element.  NaN never passes as close to anything. */
+#ifndef CLI_COMPARE_H
+#define CLI_COMPARE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The unit roundoff of fp32: half the distance from 1 to the next number. */
+#define COMPARE_EPS 0x1p-24
+
+/* got: M x N fp32 with a pitch; all others: M x N, tight. */
+struct compare_shape { int64_t m, n, pitch; };
+
+/* The first element that is not as it must be, in row-major order. */
+struct difference {
+    bool found;
+    int64_t i, j;
+    double got, want, allowed;            /* allowed: |got - want| may be this much; 0 where bits are compared */
+    uint32_t got_bits, want_bits;         /* want_bits: of want rounded to fp32 where it is not fp32 */
+    int64_t count;                        /* of elements that differ */
+};
+
+/* Bits must be equal, NaN and -0 included. */
+struct difference compare_bits(struct compare_shape shape, const float *got, const float *want);
+
+/* NaN of `sum` must be the canonical NaN, an infinity that infinity, all others within terms * eps / (1 - terms * eps) of the
+ * magnitude (Higham's gamma_n, the error of n rounded additions).  *worst, unless NULL, becomes the largest
+ * |got - sum| / (eps * magnitude) of the finite elements if that is larger than what it holds. */
+struct difference compare_bound(struct compare_shape shape, const float *got, const double *sum, const double *magnitude,
+                                int64_t terms, double *worst);
+
+/* Between the rows nothing may have been written: all columns from n to pitch still have the bits `fill`. */
+struct difference compare_gaps(struct compare_shape shape, const float *got, uint32_t fill);
+
+#endif

@@ -1,0 +1,148 @@
+/* blockscale verify: every pair of formats on every kernel of this machine against the exact product. */
+#include "verify.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct pair { bsm_format a, b; };
+struct settings { struct pair pair; int kernel; bool quick; };
+static const struct settings defaults = { .kernel = -1 };
+
+/* "A:B", or one name for both. */
+static bool parse_pair(const struct cli_option *option, const char *text, void *destination, struct cli_why *why)
+{
+    char name[2][64] = { "", "" };
+    const char *colon = strchr(text, ':'), *second = colon != NULL ? colon + 1 : text;
+    const size_t length = colon != NULL ? (size_t)(colon - text) : strlen(text);
+    (void)option;
+    if (length < sizeof name[0]) memcpy(name[0], text, length);
+    if (strlen(second) < sizeof name[1]) memcpy(name[1], second, strlen(second));
+    const struct pair pair = { bsm_format_from_name(name[0]), bsm_format_from_name(name[1]) };
+    if (pair.a == BSM_FORMAT_NONE || pair.b == BSM_FORMAT_NONE) {
+        size_t used = (size_t)snprintf(why->sentence, sizeof why->sentence, "FORMAT:FORMAT is wanted, each one of:");
+        for (int i = BSM_FORMAT_NONE + 1; i < BSM_FORMAT_COUNT; i++)
+            used += (size_t)snprintf(why->sentence + used, sizeof why->sentence - used, " %s", bsm_format_get(i)->name);
+        return false;
+    }
+    memcpy(destination, &pair, sizeof pair);
+    return true;
+}
+
+static int kernel_from_name(const char *name)
+{
+    for (int i = 0; i < VERIFY_KERNELS_MAX && bsm_kernel_name(i) != NULL; i++)
+        if (strcmp(bsm_kernel_name(i), name) == 0) return i;
+    return -1;
+}
+
+/* bsm_kernel_name ends with NULL, and is not asked behind it. */
+static const char *kernel_name(int value)
+{
+    for (int i = 0; i <= value; i++)
+        if (bsm_kernel_name(i) == NULL) return NULL;
+    return bsm_kernel_name(value);
+}
+
+static const struct cli_choices kernels = { kernel_name, kernel_from_name, 0, VERIFY_KERNELS_MAX };
+
+static bool serves_any(const struct cli *cli, int kernel, const struct pair *only)
+{
+    for (int a = 1; a <= VERIFY_FORMATS; a++)
+        for (int b = 1; b <= VERIFY_FORMATS; b++) {
+            if (only->a != BSM_FORMAT_NONE && ((int)only->a != a || (int)only->b != b)) continue;
+            if (bsm_kernel_serves(cli->context, kernel, (bsm_format)a, (bsm_format)b)) return true;
+        }
+    return false;
+}
+
+/* The kernels that this machine can run, or the one that was asked for. */
+static void choose_kernels(const struct cli *cli, const struct settings *s, struct verify_report *report)
+{
+    for (int i = 0; i < VERIFY_KERNELS_MAX && bsm_kernel_name(i) != NULL; i++)
+        if ((s->kernel < 0 || s->kernel == i) && serves_any(cli, i, &s->pair)) report->kernel[report->kernels++] = i;
+}
+
+/* All cases of one pair; each problem is made once for all kernels. */
+static int verify_pair(struct cli *cli, struct verify_report *report, bsm_format a, bsm_format b)
+{
+    bool served = false;
+    for (int i = 0; i < report->kernels; i++) {
+        struct verify_result *result = &report->results[i][a - 1][b - 1];
+        result->served = bsm_kernel_serves(cli->context, report->kernel[i], a, b);
+        served |= result->served;
+    }
+    for (int c = 0; c < verify_case_count && served; c++) {
+        struct verify_problem problem;
+        if (report->quick && !verify_cases[c].quick) continue;
+        const int code = verify_problem_create(cli, &problem, c, a, b);
+        if (code != CLI_DONE) return code;
+        for (int i = 0; i < report->kernels; i++)
+            if (report->results[i][a - 1][b - 1].served)
+                verify_run(cli, &problem, report->kernel[i], &report->results[i][a - 1][b - 1]);
+        verify_problem_free(&problem);
+    }
+    return CLI_DONE;
+}
+
+static int verify_pairs(struct cli *cli, struct verify_report *report)
+{
+    const bool progress = isatty(STDERR_FILENO);
+    int done = 0;
+    for (int a = 1; a <= VERIFY_FORMATS; a++)
+        for (int b = 1; b <= VERIFY_FORMATS; b++, done++) {
+            if (report->only_a != BSM_FORMAT_NONE && ((int)report->only_a != a || (int)report->only_b != b)) continue;
+            if (progress) fprintf(stderr, "\r%d of %d pairs\033[K", done, VERIFY_FORMATS * VERIFY_FORMATS);
+            const int code = verify_pair(cli, report, (bsm_format)a, (bsm_format)b);
+            if (code != CLI_DONE) return code;
+        }
+    if (progress) fprintf(stderr, "\r\033[K");
+    return CLI_DONE;
+}
+
+static int run(struct cli *cli, const void *given)
+{
+    const struct settings *s = given;
+    struct verify_report report = { .only_a = s->pair.a, .only_b = s->pair.b, .quick = s->quick };
+    choose_kernels(cli, s, &report);
+    if (report.kernels == 0) {
+        cli_bad_input(cli, "no kernel of this machine serves %s: nothing was compared",
+                      s->pair.a != BSM_FORMAT_NONE ? "this pair" : "any pair");
+        return CLI_NO_DEVICE;
+    }
+    const double start = cli_seconds();
+    report.results = cli_memory(cli, report.kernels, (int64_t)sizeof *report.results);
+    int code = verify_pairs(cli, &report);
+    report.seconds = cli_seconds() - start;
+    if (code == CLI_DONE) {
+        if (cli->json) verify_report_json(cli, &report);
+        else verify_report_text(cli, &report);
+        code = verify_report_differs(&report) ? CLI_DIFFERS : CLI_DONE;
+    }
+    free(report.results);
+    return code;
+}
+
+static const struct cli_option options[] = {
+    { .name = "--pair", .value = "A:B", .help = "this pair of formats alone; one name stands for both", .parse = parse_pair,
+      .offset = CLI_FIELD(struct settings, pair, struct pair) },
+    { "--kernel", 0, "NAME", "this kernel alone", CLI_CHOICE(struct settings, kernel, &kernels) },
+    { "--quick", 'q', NULL, "few and small cases: about a tenth of the time", CLI_FLAG(struct settings, quick) },
+    { .name = NULL },
+};
+
+const struct cli_verb cli_verb_verify = {
+    .name = "verify",
+    .summary = "every pair of formats and every kernel against the exact product: a table of marks",
+    .usage = "[options]",
+    .about = "Multiplies random matrices in every pair of formats on every kernel that this machine can run, and compares each "
+             "element with the exact sum (bsm_matmul_exact).\n"
+             "Small integers, whose sums fp32 holds exactly, must come out bit for bit, in shapes around the sizes of tiles "
+             "and blocks, in several scale layouts and packings, with NaN in all padding. Random codes must come out bit for "
+             "bit as the documented order of sums gives them, and within gamma_n * sum |a||b| of the exact sum. NaN and "
+             "infinity must stand where the rules put them. One-term products go through all pairs of scale codes and of "
+             "element codes, bit for bit.\n"
+             "Exit code 1 if an element differs: the first one is printed with the command that repeats it.",
+    .example = "blockscale verify --quick\nblockscale verify --pair mxfp4:nvfp4\nblockscale verify --pair bf16:mxfp4 --json",
+    .options = options, .defaults = &defaults, .settings_bytes = sizeof defaults, .run = run,
+};

@@ -1,0 +1,194 @@
+/* The cases of verify, what their products must be, and running one on a kernel. */
+#include "verify.h"
+#include "sample_data.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Sizes around the widths that kernels like (4, 6, 8, 16, 32, 64, 128), blocks and runs (16, 32), and cuts of K; M differs from N,
+ * and one case has more than 128 rows and a number of scale columns that is no multiple of 4. */
+const struct verify_case verify_cases[] = {
+    { VERIFY_INTEGERS, 1, 1, 1, true },         { VERIFY_INTEGERS, 1, 7, 33, false },
+    { VERIFY_INTEGERS, 3, 5, 17, false },       { VERIFY_INTEGERS, 9, 16, 31, true },
+    { VERIFY_INTEGERS, 4, 32, 128, false },     { VERIFY_INTEGERS, 17, 33, 64, false },
+    { VERIFY_INTEGERS, 31, 8, 95, false },      { VERIFY_INTEGERS, 65, 63, 129, false },
+    { VERIFY_INTEGERS, 131, 130, 161, false },  { VERIFY_INTEGERS, 5, 19, 1055, true },
+    { VERIFY_CODES, 7, 9, 40, true },           { VERIFY_CODES, 33, 18, 97, false },
+    { VERIFY_CODES, 2, 6, 2100, false },        { VERIFY_CODES, 13, 70, 300, false },
+    { VERIFY_NOT_FINITE, 12, 21, 70, true },    { VERIFY_NOT_FINITE, 34, 5, 33, false },
+    { VERIFY_SCALE_CODES, 256, 256, 1, false }, { VERIFY_ELEMENT_CODES, 256, 256, 1, false },
+};
+const int verify_case_count = (int)(sizeof verify_cases / sizeof verify_cases[0]);
+
+const char *verify_kind_name(enum verify_kind kind)
+{
+    static const char *const names[VERIFY_KINDS] = { "integers", "codes", "not finite", "scale codes", "element codes" };
+    return names[kind];
+}
+
+enum { ROW_GAP = 3 };                     /* columns of D behind column N, which nobody may write */
+static const uint32_t untouched = 0xffc0bad0;      /* what D holds before the product: a NaN that no product writes */
+
+/* Descriptions change with the case, so that every pair meets several layouts, packings and pitches. */
+static bsm_matrix describe(bsm_format format, int64_t rows, int64_t columns, int variant)
+{
+    static const bsm_scale_layout layouts[] = {
+        { .kind = BSM_LAYOUT_LINEAR },   { .kind = BSM_LAYOUT_128X4 },
+        { .kind = BSM_LAYOUT_8X4 },      { .kind = BSM_LAYOUT_TILES, .tile_rows = 16, .tile_columns = 3 },
+        { .kind = BSM_LAYOUT_PAGES16 },  { .kind = BSM_LAYOUT_CDNA4_16 },
+        { .kind = BSM_LAYOUT_CDNA4_32 }, { .kind = BSM_LAYOUT_AITER },
+        { .kind = BSM_LAYOUT_DEEPGEMM },
+    };
+    static const bsm_packing packings[3][3] = {
+        { BSM_PACKING_DEFAULT, BSM_PACKING_HIGH_FIRST, BSM_PACKING_BYTES },         /* 4 bits */
+        { BSM_PACKING_DEFAULT, BSM_PACKING_BIT_STREAM, BSM_PACKING_BYTES },         /* 6 bits */
+        { BSM_PACKING_DEFAULT, BSM_PACKING_DEFAULT, BSM_PACKING_DEFAULT },
+    };
+    const int bits = bsm_element_get((int)bsm_format_get((int)format)->element)->bits;
+    return (bsm_matrix) { .format = format, .rows = rows, .columns = columns, .scale_layout = layouts[variant % 9],
+                          .packing = packings[bits == 4 ? 0 : bits == 6 ? 1 : 2][variant % 3],
+                          .pitch = variant % 2 == 0 ? 0 : (columns + 63) / 64 * 64 + 64 };
+}
+
+/* k is cut into runs where both elements are small integers times a power of two (matmul.h); else every term is one rounding. */
+static int64_t run_length(bsm_format a, bsm_format b)
+{
+    const bsm_format_info *x = bsm_format_get((int)a), *y = bsm_format_get((int)b);
+    const uint32_t integers = 1u << BSM_E2M1 | 1u << BSM_E2M3 | 1u << BSM_INT8;
+    const bool exact_runs = (integers >> x->element & 1) != 0 && (integers >> y->element & 1) != 0;
+    if (!exact_runs) return 1;
+    return x->block < y->block ? x->block : y->block;
+}
+
+/* Elements and scales apart; scales one per element, 1 for unscaled formats. */
+struct decoded { float *element, *scale; };
+
+static struct decoded decode(const struct cli *cli, const bsm_matrix *matrix)
+{
+    const bsm_format_info *info = bsm_format_get((int)matrix->format);
+    struct decoded decoded = { cli_memory(cli, matrix->rows * matrix->columns, sizeof(float)),
+                               cli_memory(cli, matrix->rows * matrix->columns, sizeof(float)) };
+    for (int64_t r = 0; r < matrix->rows; r++) {
+        uint8_t scale = 0;
+        for (int64_t c = 0; c < matrix->columns; c++) {
+            uint32_t code = 0;
+            if (info->block != 0 && c % info->block == 0) bsm_matrix_get_scale(matrix, 0, r, c / info->block, &scale);
+            bsm_matrix_get_code(matrix, 0, r, c, &code);
+            decoded.element[r * matrix->columns + c] = bsm_element_decode(info->element, code);
+            decoded.scale[r * matrix->columns + c] = bsm_scale_decode(info->scale, scale);
+        }
+    }
+    return decoded;
+}
+
+/* S of one element in the documented order.  The data of VERIFY_CODES keeps every scaled value, run and combined scale exact in
+ * fp32, so that fmaf rounds once. */
+static float ordered_sum(const float *a, const float *sa, const float *b, const float *sb, int64_t k, int64_t length)
+{
+    float sum = 0;
+    for (int64_t first = 0; first < k; first += length) {
+        double run = 0;
+        for (int64_t i = first; i < k && i < first + length; i++) run += (double)a[i] * (double)b[i];
+        sum = length == 1 ? fmaf(a[first] * sa[first], b[first] * sb[first], sum) : fmaf((float)run, sa[first] * sb[first], sum);
+    }
+    return sum == 0 ? 0 : sum;            /* an exact zero is +0 */
+}
+
+static float *ordered_product(const struct cli *cli, const struct verify_problem *problem, int64_t length)
+{
+    const int64_t m = problem->shape.m, n = problem->shape.n, k = problem->a.matrix.columns;
+    struct decoded a = decode(cli, &problem->a.matrix), b = decode(cli, &problem->b.matrix);
+    float *product = cli_memory(cli, m * n, sizeof *product);
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++)
+            product[i * n + j] = ordered_sum(a.element + i * k, a.scale + i * k, b.element + j * k, b.scale + j * k, k, length);
+    free(a.element), free(a.scale), free(b.element), free(b.scale);
+    return product;
+}
+
+static bsm_status reference(struct cli *cli, struct verify_problem *problem)
+{
+    const int64_t m = problem->shape.m, n = problem->shape.n;
+    const enum verify_kind kind = problem->what->kind;
+    if (kind == VERIFY_CODES || kind == VERIFY_NOT_FINITE) {
+        problem->sum = cli_memory(cli, m * n, sizeof(double));
+        problem->magnitude = cli_memory(cli, m * n, sizeof(double));
+        const bsm_real_matrix sum = real_rows(BSM_REAL_FP64, m, n, problem->sum, n);
+        const bsm_real_matrix magnitude = real_rows(BSM_REAL_FP64, m, n, problem->magnitude, n);
+        return bsm_matmul_exact(cli->context, &problem->a.matrix, &problem->b.matrix, &sum, &magnitude);
+    }
+    problem->exact = cli_memory(cli, m * n, sizeof(float));
+    const bsm_real_matrix exact = real_rows(BSM_REAL_FP32, m, n, problem->exact, n);
+    return bsm_matmul_exact(cli->context, &problem->a.matrix, &problem->b.matrix, &exact, NULL);
+}
+
+int verify_problem_create(struct cli *cli, struct verify_problem *problem, int case_index, bsm_format a, bsm_format b)
+{
+    const struct verify_case *what = &verify_cases[case_index];
+    const uint64_t seed = sample_bits(cli->seed, (uint64_t)case_index, (uint64_t)a * BSM_FORMAT_COUNT + (uint64_t)b);
+    *problem = (struct verify_problem) { .what = what, .shape = { what->m, what->n, what->n + ROW_GAP } };
+    int code = operand_create(cli, &problem->a, describe(a, what->m, what->k, case_index));
+    if (code == CLI_DONE) code = operand_create(cli, &problem->b, describe(b, what->n, what->k, case_index + 4));
+    if (code != CLI_DONE) return code;
+    bsm_status status = verify_fill(&problem->a, what->kind, seed, 0);
+    if (status == BSM_OK) status = verify_fill(&problem->b, what->kind, seed, 1);
+    if (status != BSM_OK) return cli_library_failed(cli, "setting codes", status);
+    problem->d = cli_memory(cli, problem->shape.m * problem->shape.pitch, sizeof(float));
+    status = reference(cli, problem);
+    if (status != BSM_OK) return cli_library_failed(cli, "the exact product", status);
+
+    const int64_t length = run_length(a, b);
+    problem->terms = (what->k + length - 1) / length;
+    if (what->kind == VERIFY_CODES) problem->ordered = ordered_product(cli, problem, length);
+    return CLI_DONE;
+}
+
+void verify_problem_free(struct verify_problem *problem)
+{
+    operand_free(&problem->a);
+    operand_free(&problem->b);
+    free(problem->d), free(problem->exact), free(problem->sum), free(problem->magnitude), free(problem->ordered);
+}
+
+static bsm_status multiply(struct cli *cli, const struct verify_problem *problem, int kernel)
+{
+    const int64_t elements = problem->shape.m * problem->shape.pitch;
+    for (int64_t i = 0; i < elements; i++) memcpy(problem->d + i, &untouched, sizeof untouched);
+    const bsm_matrix d = fp32_rows(problem->shape.m, problem->shape.n, problem->d, problem->shape.pitch);
+    const bsm_matmul product = { .struct_size = sizeof product, .a = &problem->a.matrix, .b = &problem->b.matrix, .d = &d };
+    bsm_status status = bsm_context_force_kernel(cli->context, kernel);
+    if (status == BSM_OK) status = bsm_multiply(cli->context, &product);
+    bsm_context_force_kernel(cli->context, -1);
+    return status;
+}
+
+void verify_run(struct cli *cli, struct verify_problem *problem, int kernel, struct verify_result *result)
+{
+    struct verify_failure failure = { .check = VERIFY_CHECK_STATUS, .what = *problem->what };
+    const bsm_status status = multiply(cli, problem, kernel);
+    bool differs = status != BSM_OK;
+    if (differs) snprintf(failure.sentence, sizeof failure.sentence, "%s", bsm_last_error());
+    if (!differs && problem->exact != NULL) {
+        failure.check = VERIFY_CHECK_EXACT;
+        failure.first = compare_bits(problem->shape, problem->d, problem->exact);
+        differs = failure.first.found;
+    }
+    if (!differs && problem->sum != NULL) {
+        failure.check = VERIFY_CHECK_BOUND;
+        failure.first = compare_bound(problem->shape, problem->d, problem->sum, problem->magnitude, problem->terms, &result->worst);
+        differs = failure.first.found;
+    }
+    if (!differs && problem->ordered != NULL) {
+        failure.check = VERIFY_CHECK_ORDER;
+        failure.first = compare_bits(problem->shape, problem->d, problem->ordered);
+        differs = failure.first.found;
+    }
+    if (!differs) {
+        failure.check = VERIFY_CHECK_GAPS;
+        failure.first = compare_gaps(problem->shape, problem->d, untouched);
+        differs = failure.first.found;
+    }
+    result->cases++;
+    if (differs && result->failures++ == 0) result->first = failure;
+}
