@@ -1,5 +1,6 @@
 /* blockscale info: what a bug report needs. */
 #include "cli.h"
+#include "machine.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,23 +29,6 @@ static void version_fact(struct facts *f, const char *key, int version)
     text_fact(f, key, text);
 }
 
-/* The processor's name, as Linux tells it. */
-static bool cpu_model(char *model, size_t bytes)
-{
-    char line[512];
-    bool found = false;
-    FILE *file = fopen("/proc/cpuinfo", "r");
-    if (file == NULL) return false;
-    while (!found && fgets(line, sizeof line, file) != NULL) {
-        const char *colon = strchr(line, ':');
-        if (strncmp(line, "model name", 10) != 0 || colon == NULL) continue;
-        snprintf(model, bytes, "%.*s", (int)strcspn(colon + 1 + strspn(colon + 1, " "), "\n"), colon + 1 + strspn(colon + 1, " "));
-        found = true;
-    }
-    fclose(file);
-    return found;
-}
-
 static void system_facts(struct facts *f)
 {
     struct utsname system;
@@ -53,7 +37,7 @@ static void system_facts(struct facts *f)
         snprintf(text, sizeof text, "%.100s %.100s %.100s", system.sysname, system.release, system.machine);
         text_fact(f, "system", text);
     }
-    text_fact(f, "cpu", cpu_model(text, sizeof text) ? text : NULL);
+    text_fact(f, "cpu", machine_processor(text, sizeof text) ? text : NULL);
     number_fact(f, "cpus_online", sysconf(_SC_NPROCESSORS_ONLN), "");
     number_fact(f, "memory_mib", (int64_t)sysconf(_SC_PHYS_PAGES) / 1024 * sysconf(_SC_PAGESIZE) / 1024, " MiB");
     number_fact(f, "page_bytes", sysconf(_SC_PAGESIZE), " bytes");

@@ -2,4 +2,5 @@
 #define CLI_VERBS(X) \
     X(layout) \
     X(verify) \
+    X(bench) \
     X(info)

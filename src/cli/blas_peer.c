@@ -1,0 +1,64 @@
+/* cblas_sgemm out of a BLAS library, see blas_peer.h. */
+#include "blas_peer.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The names of the C interface of BLAS (netlib.org/blas, cblas.h). */
+enum { ROW_MAJOR = 101, NO_TRANSPOSE = 111, TRANSPOSE = 112 };
+typedef void sgemm_function(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha, const float *a, int lda,
+                            const float *b, int ldb, float beta, float *c, int ldc);
+
+/* POSIX lets dlsym's data pointer be a function; ISO C has no cast for it. */
+static void (*find(void *library, const char *name))(void)
+{
+    void *symbol = dlsym(library, name);
+    void (*function)(void) = NULL;
+    memcpy(&function, &symbol, sizeof function);
+    return function;
+}
+
+/* libblas.so.3 is often another library behind a link: the file it really is says more. */
+static void name_library(struct blas_peer *peer, const char *asked)
+{
+    void *symbol = NULL;
+    char path[PATH_MAX];
+    Dl_info info;
+    memcpy(&symbol, &peer->sgemm, sizeof symbol);
+    const char *file = asked;
+    if (dladdr(symbol, &info) != 0 && info.dli_fname != NULL && realpath(info.dli_fname, path) != NULL) file = path;
+    const char *slash = strrchr(file, '/');
+    snprintf(peer->name, sizeof peer->name, "cblas_sgemm of %.90s", slash != NULL ? slash + 1 : file);
+}
+
+static void set_threads(void *library, int threads)
+{
+    void (*set)(void) = find(library, "openblas_set_num_threads");
+    if (set != NULL) ((void (*)(int))set)(threads);
+}
+
+bool blas_peer_open(struct blas_peer *peer, int threads)
+{
+    static const char *const names[] = { "libopenblas.so.0", "libmkl_rt.so.2", "libblis.so.4", "libblas.so.3", "libcblas.so.3" };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        *peer = (struct blas_peer) { .library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL) };
+        if (peer->library == NULL) continue;
+        peer->sgemm = find(peer->library, "cblas_sgemm");
+        if (peer->sgemm != NULL) {
+            set_threads(peer->library, threads);
+            name_library(peer, names[i]);
+            return true;
+        }
+        dlclose(peer->library);
+    }
+    return false;
+}
+
+void blas_peer_multiply(const struct blas_peer *peer, int64_t m, int64_t n, int64_t k, const float *a, const float *b, float *d)
+{
+    sgemm_function *const sgemm = (sgemm_function *)peer->sgemm;
+    sgemm(ROW_MAJOR, NO_TRANSPOSE, TRANSPOSE, (int)m, (int)n, (int)k, 1, a, (int)k, b, (int)k, 0, d, (int)n);
+}

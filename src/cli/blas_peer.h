@@ -1,0 +1,20 @@
+/* Somebody else's fp32 product, if this machine has one: cblas_sgemm out of a BLAS library that is opened at run time. */
+#ifndef CLI_BLAS_PEER_H
+#define CLI_BLAS_PEER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct blas_peer {
+    void *library;
+    void (*sgemm)(void);                  /* cblas_sgemm, cast where it is called */
+    char name[128];                       /* "cblas_sgemm of libopenblas.so.0" */
+};
+
+/* Opens the first library that has cblas_sgemm and, where it can be told, gives it that many threads.  false: there is none. */
+bool blas_peer_open(struct blas_peer *peer, int threads);
+
+/* d[m][n] = a[m][k] x b[n][k]^T, tight.  Sizes must fit an int. */
+void blas_peer_multiply(const struct blas_peer *peer, int64_t m, int64_t n, int64_t k, const float *a, const float *b, float *d);
+
+#endif
