@@ -3,4 +3,5 @@
     X(layout) \
     X(verify) \
     X(bench) \
+    X(demo) \
     X(info)
