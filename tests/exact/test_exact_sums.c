@@ -193,26 +193,56 @@ static void fill_row(struct operand *o, uint32_t code)
     }
 }
 
-/* More equal terms than may come between two settles; the exponents of fp32 and bf16 put them at every other bit of a limb, one
- * of which fills it fastest.  One tiny term is with them. */
+static void check_full_rows(struct test *t, bsm_context *context, struct operand *a, struct operand *b)
+{
+    uint64_t bits;
+    const bsm_real_matrix sum = result_of(BSM_REAL_FP64, 1, 1, &bits);
+    operand_decode(a), operand_decode(b);
+    CHECK(t, bsm_matmul_exact(context, &a->matrix, &b->matrix, &sum, NULL) == BSM_OK);
+    if (!product_is_right(a, 0, b, 0, false, BSM_REAL_FP64, bits))
+        FAIL(t, "%s x %s, K=%d, first codes' values %a and %a: %016" PRIx64, bsm_format_get((int)a->matrix.format)->name,
+             bsm_format_get((int)b->matrix.format)->name, (int)a->matrix.columns, a->values[0], b->values[0], bits);
+}
+
+/* More equal terms than may come between two settles.  The exponents of fp32 and bf16 put them at each of the 32 bits of a limb,
+ * one of which fills it fastest.  One tiny term is with them. */
 static void deep_sums(struct test *t)
 {
     static const bsm_format formats[] = { BSM_FORMAT_FP32, BSM_FORMAT_BF16, BSM_FORMAT_FP16,
                                           BSM_MXFP8_E5M2,  BSM_MXFP8_E4M3,  BSM_NVFP4 };
-    const int64_t depth = 140000;
+    const int64_t depth = 70000;
     bsm_context *context = context_or_stop(1);
     for (int f = 0; f < 6; f++) {
         const bsm_element_info *e = bsm_element_get((int)bsm_format_get((int)formats[f])->element);
         struct operand a = operand_make(formats[f], 1, depth), b = operand_make(formats[f], 1, depth);
-        for (uint32_t exponent = 0; exponent < (f < 2 ? 16 : 1); exponent++) {
-            const uint32_t code = e->max_code - (exponent << e->mantissa_bits);
-            fill_row(&a, code), fill_row(&b, code);
+        for (uint32_t shift = 0; shift < (f < 2 ? 32 : 1); shift++) {
+            fill_row(&a, e->max_code - (shift / 2 << e->mantissa_bits));
+            fill_row(&b, e->max_code - ((shift + 1) / 2 << e->mantissa_bits));
             operand_set(&a, 0, 77, 1), operand_set(&b, 0, 77, 1);
-            uint64_t bits;
-            const bsm_real_matrix sum = result_of(BSM_REAL_FP64, 1, 1, &bits);
-            operand_decode(&a), operand_decode(&b);
-            CHECK(t, bsm_matmul_exact(context, &a.matrix, &b.matrix, &sum, NULL) == BSM_OK);
-            CHECK(t, product_is_right(&a, 0, &b, 0, false, BSM_REAL_FP64, bits));
+            check_full_rows(t, context, &a, &b);
+        }
+        operand_free(&a), operand_free(&b);
+    }
+    bsm_context_destroy(context);
+}
+
+/* The same for runs whose sums have more than 48 bits: the largest codes, under scales that put them at each bit of a limb. */
+static void deep_runs(struct test *t)
+{
+    static const struct { bsm_format a, b; int64_t depth; } pairs[] = {
+        { BSM_MXFP8_E4M3, BSM_FORMAT_FP16, 2000 },  { BSM_MXFP8_E5M2, BSM_FORMAT_FP16, 2000 },
+        { BSM_MXFP8_E5M2, BSM_MXFP8_E5M2, 2000 },   { BSM_MXFP8_E4M3, BSM_MXFP8_E5M2, 20000 },
+        { BSM_MXINT8, BSM_FORMAT_FP16, 20000 },
+    };
+    bsm_context *context = context_or_stop(1);
+    for (int p = 0; p < 5; p++) {
+        const bsm_element first = bsm_format_get((int)pairs[p].a)->element, second = bsm_format_get((int)pairs[p].b)->element;
+        struct operand a = operand_make(pairs[p].a, 1, pairs[p].depth), b = operand_make(pairs[p].b, 1, pairs[p].depth);
+        fill_row(&a, first == BSM_INT8 ? 0x80 : bsm_element_get((int)first)->max_code);
+        fill_row(&b, bsm_element_get((int)second)->max_code);
+        for (uint8_t scale = 110; scale < 142; scale++) {
+            for (int64_t s = 0; s < bsm_matrix_scale_columns(&a.matrix); s++) operand_set_scale(&a, 0, s, scale);
+            check_full_rows(t, context, &a, &b);
         }
         operand_free(&a), operand_free(&b);
     }
@@ -223,7 +253,7 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         TEST(accumulator_holds_its_terms), TEST(accumulator_rounds), TEST(accumulator_rounds_around_every_code),
-        TEST(random_operands), TEST(random_nonfinite), TEST(cancellation), TEST(deep_sums),
+        TEST(random_operands), TEST(random_nonfinite), TEST(cancellation), TEST(deep_sums), TEST(deep_runs),
     };
     return TEST_MAIN(argc, argv, cases);
 }
