@@ -10,6 +10,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+enum { M = 7, N = 21, MOST_DEPTH = 700 };
+
 static float add_once(float sum, double term)
 {
     const double s = (double)sum + term;
@@ -36,47 +38,57 @@ static float sum_of_terms(const struct operand *a, int64_t i, const struct opera
     return sum;
 }
 
-/* The values of elements alone, and the scale of a block, read again. */
-static double plain_value(const struct operand *o, int64_t row, int64_t k)
-{
-    uint32_t code;
-    if (bsm_matrix_get_code(&o->matrix, 0, row, k, &code) != BSM_OK) abort();
-    return element_value(bsm_format_get((int)o->matrix.format)->element, code);
-}
+/* The values of a row's elements alone, and the scale of each element. */
+struct plain_row { double elements[MOST_DEPTH], scales[MOST_DEPTH]; };
 
-static double scale_at(const struct operand *o, int64_t row, int64_t k)
+static void read_plain_row(const struct operand *o, int64_t row, struct plain_row *plain)
 {
     const bsm_format_info *info = bsm_format_get((int)o->matrix.format);
-    uint8_t code;
-    if (bsm_matrix_get_scale(&o->matrix, 0, row, k / info->block, &code) != BSM_OK) abort();
-    return scale_value(info->scale, code);
+    for (int64_t k = 0; k < o->matrix.columns; k++) {
+        uint32_t code;
+        uint8_t scale;
+        if (bsm_matrix_get_code(&o->matrix, 0, row, k, &code) != BSM_OK) abort();
+        if (bsm_matrix_get_scale(&o->matrix, 0, row, k / info->block, &scale) != BSM_OK) abort();
+        plain->elements[k] = element_value(info->element, code);
+        plain->scales[k] = scale_value(info->scale, scale);
+    }
 }
 
-static float sum_of_runs(const struct operand *a, int64_t i, const struct operand *b, int64_t j)
+static float sum_of_runs(const struct plain_row *a, const struct plain_row *b, int64_t depth, int64_t run)
 {
-    const int block_a = bsm_format_get((int)a->matrix.format)->block, block_b = bsm_format_get((int)b->matrix.format)->block;
-    const int64_t depth = a->matrix.columns, run = block_a < block_b ? block_a : block_b;
     float sum = 0;
     for (int64_t first = 0; first < depth; first += run) {
         double of_run = 0;
-        for (int64_t k = first; k < first + run && k < depth; k++) of_run += plain_value(a, i, k) * plain_value(b, j, k);
-        sum = add_once(sum, of_run * (scale_at(a, i, first) * scale_at(b, j, first)));
+        for (int64_t k = first; k < first + run && k < depth; k++) of_run += a->elements[k] * b->elements[k];
+        sum = add_once(sum, of_run * (a->scales[first] * b->scales[first]));
     }
     return sum;
 }
 
-static uint32_t model(const struct operand *a, int64_t i, const struct operand *b, int64_t j)
+static uint32_t canonical_bits(float value)
 {
-    const bool runs = small_integers(a->matrix.format) && small_integers(b->matrix.format);
-    const float sum = runs ? sum_of_runs(a, i, b, j) : sum_of_terms(a, i, b, j);
     uint32_t bits;
-    memcpy(&bits, &sum, sizeof bits);
-    return isnan(sum) ? 0x7fc00000 : bits;
+    memcpy(&bits, &value, sizeof bits);
+    return isnan(value) ? 0x7fc00000 : bits;
+}
+
+/* want: M x N. */
+static void model(const struct operand *a, const struct operand *b, uint32_t *want)
+{
+    static struct plain_row plain_a[M], plain_b[N];
+    const int block_a = bsm_format_get((int)a->matrix.format)->block, block_b = bsm_format_get((int)b->matrix.format)->block;
+    const bool runs = small_integers(a->matrix.format) && small_integers(b->matrix.format);
+    for (int64_t i = 0; i < M && runs; i++) read_plain_row(a, i, &plain_a[i]);
+    for (int64_t j = 0; j < N && runs; j++) read_plain_row(b, j, &plain_b[j]);
+    for (int64_t i = 0; i < M; i++)
+        for (int64_t j = 0; j < N; j++) {
+            const float sum = runs ? sum_of_runs(&plain_a[i], &plain_b[j], a->matrix.columns, block_a < block_b ? block_a : block_b)
+                                   : sum_of_terms(a, i, b, j);
+            want[i * N + j] = canonical_bits(sum);
+        }
 }
 
 /* Every kernel ----------------------------------------------------------------------------------------------------------- */
-
-enum { M = 7, N = 21 };
 
 typedef void judge(struct test *t, const char *kernel, const struct operand *a, const struct operand *b, const void *want,
                    const uint32_t *got);
@@ -117,8 +129,7 @@ static void check_bits(struct test *t, bsm_context *context, struct operand *a, 
 {
     uint32_t want[M * N];
     operand_decode(a), operand_decode(b);
-    for (int64_t i = 0; i < M; i++)
-        for (int64_t j = 0; j < N; j++) want[i * N + j] = model(a, i, b, j);
+    model(a, b, want);
     through_every_kernel(t, context, a, b, judge_bits, want);
 }
 
@@ -165,6 +176,53 @@ static void order_of_sums(struct test *t)
     bsm_context_destroy(context);
 }
 
+/* One scale for each side, so that the exponents of a whole tile lie together just within, or just beyond, what fp32 holds:
+ * there a kernel changes roads.  e8m0 is 2^exponent; beside it ue4m3 is its largest or smallest. */
+struct scale_pair { uint8_t a, b; };
+
+static int scales_near_the_guards(struct test *t, bsm_scale a, bsm_scale b, struct scale_pair *pairs)
+{
+    int count = 0;
+    if (a == BSM_E8M0 && b == BSM_E8M0)
+        for (int exponent = -154; exponent <= 132; exponent++) {
+            if (exponent > -146 && exponent < 122) continue;
+            const int high = exponent > 0, first = (int)rnd_between(t, high ? exponent - 127 : -127, high ? 127 : exponent + 127);
+            pairs[count++] = (struct scale_pair){ (uint8_t)(first + 127), (uint8_t)(exponent - first + 127) };
+        }
+    else if (a == BSM_E8M0)
+        for (int exponent = -127; exponent <= 127; exponent++) {
+            if (exponent > -120 && exponent < 108) continue;
+            pairs[count++] = (struct scale_pair){ (uint8_t)(exponent + 127), exponent > 0 ? 126 : 1 };
+        }
+    return count;
+}
+
+static void set_all_scales(struct operand *o, uint8_t code)
+{
+    for (int64_t r = 0; r < o->matrix.rows; r++)
+        for (int64_t s = 0; s < bsm_matrix_scale_columns(&o->matrix); s++) operand_set_scale(o, r, s, code);
+}
+
+static void scales_at_the_guards(struct test *t)
+{
+    bsm_context *context = context_or_stop(1);
+    for (int fa = 1; fa < BSM_FORMAT_COUNT; fa++)
+        for (int fb = 1; fb < BSM_FORMAT_COUNT; fb++) {
+            struct scale_pair pairs[64];
+            const bsm_scale first = bsm_format_get(fa)->scale, second = bsm_format_get(fb)->scale;
+            const bool turned = first != BSM_E8M0;
+            const int count = scales_near_the_guards(t, turned ? second : first, turned ? first : second, pairs);
+            struct operand a = operand_make((bsm_format)fa, M, 33), b = operand_make((bsm_format)fb, N, 33);
+            operand_fill(t, &a, true, 0, 100), operand_fill(t, &b, true, 0, 100);
+            for (int i = 0; i < count; i++) {
+                set_all_scales(&a, turned ? pairs[i].b : pairs[i].a), set_all_scales(&b, turned ? pairs[i].a : pairs[i].b);
+                check_bits(t, context, &a, &b);
+            }
+            operand_free(&a), operand_free(&b);
+        }
+    bsm_context_destroy(context);
+}
+
 /* Error ------------------------------------------------------------------------------------------------------------------- */
 
 struct reference { double sum[M * N], magnitude[M * N]; };
@@ -207,7 +265,7 @@ static void error_bound(struct test *t)
     bsm_context *context = context_or_stop(1);
     for (int fa = 1; fa < BSM_FORMAT_COUNT; fa++)
         for (int fb = 1; fb < BSM_FORMAT_COUNT; fb++) {
-            const int64_t depth = rnd_between(t, 1, 700);
+            const int64_t depth = rnd_between(t, 1, MOST_DEPTH);
             struct operand a = operand_make((bsm_format)fa, M, depth), b = operand_make((bsm_format)fb, N, depth);
             struct reference reference;
             const bsm_real_matrix sum = result_of(BSM_REAL_FP64, M, N, reference.sum);
@@ -229,6 +287,6 @@ static void error_bound(struct test *t)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(order_of_sums), TEST(error_bound) };
+    static const struct test_case cases[] = { TEST(order_of_sums), TEST(scales_at_the_guards), TEST(error_bound) };
     return TEST_MAIN(argc, argv, cases);
 }
