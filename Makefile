@@ -15,7 +15,10 @@ FUZZ_SECONDS ?= 30
 bin          := build/release/bin/blockscale
 tools        := cc cmake openmp
 configure     = cmake --preset $(1) --log-level=WARNING >/dev/null
-build         = $(call configure,$(1)) && env -u MAKEFLAGS cmake --build build/$(1) -j $(JOBS) -- --no-print-directory -s
+build         = $(call configure,$(1)) && cmake --build build/$(1) -j $(JOBS) -- --no-print-directory -s
+
+# The build tools below make their own jobs.
+unexport MAKEFLAGS
 
 all:
 	@scripts/need $(tools)
