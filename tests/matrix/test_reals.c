@@ -93,11 +93,28 @@ static void stores_round_once(struct test *t)
     CHECK(t, bits == 0x7fc00000);
 }
 
+static void every_nan_is_stored_as_one(struct test *t)
+{
+    static const uint64_t nans[] = { 0x7ff8000000000000, 0xfff8000000000000, 0x7ff0000000000001, 0xffffffffffffffff, 0xfff8dead00000000 };
+    for (int i = 0; i < 5; i++) {
+        union { uint16_t half; uint32_t single; uint64_t both; } out = { .both = 0 };
+        const double nan = bsmi_double_from_bits(nans[i]);
+        bsmi_real_store(BSM_REAL_FP64, &out, 0, nan);
+        CHECK(t, out.both == (uint64_t)0x7ff8 << 48);
+        bsmi_real_store(BSM_REAL_FP32, &out, 0, nan);
+        CHECK(t, out.single == 0x7fc00000);
+        bsmi_real_store(BSM_REAL_FP16, &out, 0, nan);
+        CHECK(t, out.half == 0x7e00);
+        bsmi_real_store(BSM_REAL_BF16, &out, 0, nan);
+        CHECK(t, out.half == 0x7fc0);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case tests[] = {
         TEST(rules_are_enforced_by_name), TEST(strides_address_every_direction), TEST(all_halves_load_exactly_and_store_back),
-        TEST(stores_round_once),
+        TEST(stores_round_once), TEST(every_nan_is_stored_as_one),
     };
     return TEST_MAIN(argc, argv, tests);
 }

@@ -1,0 +1,286 @@
+#!/usr/bin/env python3
+"""A test of the tests: small bugs, kept as data in *.bugs, are planted one at a time, and the tests must notice each.
+
+    planted_test.py BUILD_FOLDER C_COMPILER [--only REGEX] [--jobs N]
+
+The library is built once as a shared library that the test programs load.  For a bug, a copy of the source is changed,
+the objects that depend on it are compiled again, and the test case that the bug names runs with the library that
+results; it must fail.  Where it does not, every other test program runs; if all pass, the bug survived, and a test is
+missing.  Each named case must pass without the bug.
+
+A .bugs file holds entries of this form; "-" lines are the old text, which must be found exactly once, "+" lines the new:
+
+    bug      e8m0_zero_is_zero
+    category value rules
+    file     src/format/format.h
+    why      code 0 is 2^-127, not zero
+    test     test_decode every_e8m0_code
+    -return old;
+    +return new;
+"""
+import argparse
+import concurrent.futures
+import glob
+import json
+import os
+import queue
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SOURCE = os.path.dirname(os.path.dirname(HERE))
+ROOMS = ["core", "format", "layout", "matrix", "quantize", "exact", "plan", "cpu", "file"]
+# How many bugs of each kind there are at least.
+WANTED = {"value rules": 10, "layouts and padding": 10, "tails and strides": 10, "kernels": 15, "plan, files, threads": 15}
+KEYS = ["bug", "category", "file", "why", "test"]
+DEADLINE = 60                                          # seconds for one run of a test program
+
+
+class Bug:
+    def __init__(self):
+        self.fields, self.old, self.new = {}, [], []
+
+    def __getattr__(self, key):
+        return self.fields[key]
+
+    def plant(self, text):
+        """The text with the bug, or a ValueError."""
+        old, new = "\n".join(self.old), "\n".join(self.new)
+        if text.count(old) != 1:
+            raise ValueError(f"old text found {text.count(old)} times in {self.file}, not once")
+        if old == new:
+            raise ValueError("new text is the old text")
+        return text.replace(old, new)
+
+
+def read_bugs(path):
+    bugs = []
+    with open(path, encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            line = line.rstrip("\n")
+            word, _, rest = line.partition(" ")
+            if not line or line.startswith("#"):
+                continue
+            if word == "bug":
+                bugs.append(Bug())
+            if word in KEYS and bugs and not bugs[-1].old:
+                bugs[-1].fields[word] = rest.strip()
+            elif line[0] == "-" and bugs and not bugs[-1].new:
+                bugs[-1].old.append(line[1:])
+            elif line[0] == "+" and bugs and bugs[-1].old:
+                bugs[-1].new.append(line[1:])
+            else:
+                raise SystemExit(f"{path}:{number}: not understood: {line}")
+    for bug in bugs:
+        missing = [key for key in KEYS if not bug.fields.get(key)]
+        if missing or not bug.old or not bug.new:
+            raise SystemExit(f"{path}: {bug.fields.get('bug')}: lacks {', '.join(missing) or 'old or new text'}")
+        if bug.category not in WANTED:
+            raise SystemExit(f"{path}: {bug.bug}: no category \"{bug.category}\"")
+    return bugs
+
+
+def call(command, **options):
+    return subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          errors="replace", check=False, **options)
+
+
+def must(command):
+    done = call(command)
+    if done.returncode != 0:
+        raise RuntimeError(f"{shlex.join(command)}\n{done.stdout}")
+
+
+class Workshop:
+    """One copy of the sources, the objects made of them, and the test programs."""
+
+    FLAGS = ["-O1", "-w", "-D_GNU_SOURCE", "-fPIC", "-ffp-contract=off", "-fno-fast-math"]
+
+    def __init__(self, folder, compiler, build):
+        self.folder, self.compiler = folder, compiler
+        for part in ("src", "include", "tests", "abi"):
+            shutil.copytree(os.path.join(SOURCE, part), os.path.join(folder, part))
+        for made in ("obj", "base"):
+            os.makedirs(os.path.join(folder, made))
+        self.flags = self.FLAGS + self.openmp()
+        self.programs = self.read_programs(build)
+        self.built = set()
+        self.dependencies = {}
+        self.sources = [os.path.relpath(path, folder)
+                        for room in ROOMS for path in sorted(glob.glob(os.path.join(folder, "src", room, "*.c")))]
+
+    def openmp(self):
+        path = os.path.join(self.folder, "probe.c")
+        with open(path, "w", encoding="utf-8") as out:
+            out.write("#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n")
+        return ["-fopenmp"] if call([self.compiler, "-fopenmp", path, "-o", path + ".out"]).returncode == 0 else []
+
+    @staticmethod
+    def read_programs(build):
+        """{program: its sources and definitions}, from the commands of the build."""
+        programs = {}
+        with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
+            for entry in json.load(file):
+                path = os.path.relpath(entry["file"], SOURCE)
+                target = re.search(r"CMakeFiles/(test_\w+)\.dir/", entry["command"])
+                if path.startswith("tests/") and target and target.group(1) != "test_harness":
+                    defines = [word for word in shlex.split(entry["command"]) if word.startswith("-D")]
+                    programs.setdefault(target.group(1), []).append((path, defines))
+        return programs
+
+    def path(self, *parts): return os.path.join(self.folder, *parts)
+
+    def compile(self, source, target, defines=()):
+        """Compiles and returns the files that the object depends on."""
+        listed = target + ".d"
+        must([self.compiler, *self.flags, *defines, "-I" + self.path("include"), "-I" + self.path("src"), "-I" + self.path("tests"),
+              "-MMD", "-MF", listed, "-c", self.path(source), "-o", target])
+        with open(listed, encoding="utf-8") as file:
+            words = file.read().replace("\\\n", " ").split()[1:]
+        return {os.path.relpath(os.path.realpath(word), os.path.realpath(self.folder)) for word in words}
+
+    def object(self, source): return self.path("obj", source.replace("/", "-") + ".o")
+
+    def link_library(self, objects, folder):
+        must([self.compiler, "-shared", *self.flags, *objects, "-o", os.path.join(folder, "libblockscale.so"), "-lm", "-lpthread"])
+
+    def build_library(self):
+        for source in self.sources:
+            self.dependencies[source] = self.compile(source, self.object(source))
+        self.compile("tests/test.c", self.path("obj", "harness.o"))
+        self.link_library([self.object(source) for source in self.sources], self.path("base"))
+
+    def build_program(self, name, folder):
+        """Builds a test program in `folder`; returns the files it depends on."""
+        used, objects = set(), [self.path("obj", "harness.o")]
+        for number, (source, defines) in enumerate(self.programs[name]):
+            objects.append(os.path.join(folder, f"{name}-{number}.o"))
+            used |= self.compile(source, objects[-1], defines)
+        must([self.compiler, *self.flags, *objects, "-o", os.path.join(folder, name), "-L" + self.path("base"), "-lblockscale", "-lm",
+              "-lpthread"])
+        return used
+
+    def base_program(self, name):
+        if name not in self.built:
+            self.dependencies[name] = self.build_program(name, self.path("base"))
+            self.built.add(name)
+
+    def passes(self, name, arguments, folder):
+        """Whether a program passes with the library in `folder`; what it printed."""
+        program = os.path.join(folder, name)
+        if not os.path.exists(program):
+            program = self.path("base", name)
+        try:
+            done = call([program, *arguments], cwd=folder, timeout=DEADLINE, env={**os.environ, "LD_LIBRARY_PATH": folder})
+        except subprocess.TimeoutExpired:
+            return False, "deadline"
+        return done.returncode == 0, done.stdout
+
+    def try_bug(self, bug):
+        """"caught", "caught by NAME", "survived", or a sentence about what is wrong with the bug itself."""
+        name, *only = bug.test.split()
+        arguments = [word for case in only for word in ("--only", case)]
+        if name not in self.programs:
+            return f"no test program {name}"
+        self.base_program(name)
+        fine, output = self.passes(name, arguments, self.path("base"))
+        if not fine:
+            return f"the test fails without the bug: {output}"
+        with open(self.path(bug.file), encoding="utf-8") as file:
+            text = file.read()
+        try:
+            changed = bug.plant(text)
+        except ValueError as error:
+            return str(error)
+        folder = tempfile.mkdtemp(dir=self.folder)
+        try:
+            with open(self.path(bug.file), "w", encoding="utf-8") as file:
+                file.write(changed)
+            return self.try_planted(bug, name, arguments, folder)
+        except RuntimeError as error:
+            return f"does not build: {error}"
+        finally:
+            with open(self.path(bug.file), "w", encoding="utf-8") as file:
+                file.write(text)
+            shutil.rmtree(folder)
+
+    def try_planted(self, bug, name, arguments, folder):
+        objects, touched = [], False
+        for source in self.sources:
+            objects.append(self.object(source))
+            if bug.file in self.dependencies[source]:
+                objects[-1] = os.path.join(folder, os.path.basename(objects[-1]))
+                self.compile(source, objects[-1])
+                touched = True
+        if not touched:
+            return f"nothing in the library depends on {bug.file}"
+        self.link_library(objects, folder)
+        if bug.file in self.dependencies[name]:
+            self.build_program(name, folder)
+        if not self.passes(name, arguments, folder)[0]:
+            return "caught"
+        for other in sorted(self.programs):
+            self.base_program(other)
+            if bug.file in self.dependencies[other]:
+                self.build_program(other, folder)
+            if self.passes(other, [], self.path("base"))[0] and not self.passes(other, [], folder)[0]:
+                return f"caught by {other}"
+        return "survived"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build")
+    parser.add_argument("compiler")
+    parser.add_argument("--only", default="", help="regular expression for the names of bugs")
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
+    options = parser.parse_args()
+    everything = [bug for path in sorted(glob.glob(os.path.join(HERE, "*.bugs"))) for bug in read_bugs(path)]
+    bugs = [bug for bug in everything if re.search(options.only, bug.bug)]
+    names = [bug.bug for bug in everything]
+    assert len(names) == len(set(names)), "two bugs have one name"
+    started = time.monotonic()
+    failed = 0
+    with tempfile.TemporaryDirectory(prefix="planted-") as scratch:
+        shops = queue.SimpleQueue()
+
+        def open_shop(number):
+            shop = Workshop(os.path.join(scratch, str(number)), options.compiler, options.build)
+            shop.build_library()
+            shops.put(shop)
+
+        def work(bug):
+            shop = shops.get()
+            try:
+                return bug, shop.try_bug(bug)
+            finally:
+                shops.put(shop)
+
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+            list(pool.map(open_shop, range(options.jobs)))
+            for done in concurrent.futures.as_completed([pool.submit(work, bug) for bug in bugs]):
+                bug, verdict = done.result()
+                if verdict.startswith("caught"):
+                    if verdict != "caught":
+                        print(f"  {bug.bug}: {verdict}, not by {bug.test}")
+                else:
+                    failed += 1
+                    print(f"  {bug.bug} ({bug.file}: {bug.why}): {verdict}")
+    if not options.only:
+        for category, wanted in WANTED.items():
+            count = sum(bug.category == category for bug in bugs)
+            if count < wanted:
+                failed += 1
+                print(f"  {category}: {count} bugs, at least {wanted} are wanted")
+    print(f"{len(bugs)} planted, {len(bugs) - failed} caught, {time.monotonic() - started:.0f} s")
+    print(f"planted: {len(bugs) - failed} passed, {failed} failed, 0 skipped")
+    return 1 if failed or not bugs else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
