@@ -38,7 +38,8 @@ typedef enum bsm_tensor_scale_use {
  *   batch    number of matrices, 0 is read as 1.  batch_pitch in elements, with the same rule as pitch;
  *            scale_batch_pitch in bytes.  Both are ignored when batch is 1, and 0 means tight.
  * Bytes behind the last code of a row, padding bits and padding scales are never read into a result; a function that
- * writes the matrix writes the padding bits of a row's last byte, and padding scales, as zeros. */
+ * writes the matrix writes the padding bits of a row's last byte, and padding scales, as zeros.
+ * What is written must not overlap itself: matrices of a batch lie one behind the other, or interleave by whole rows. */
 typedef struct bsm_matrix {
     size_t struct_size;                  /* sizeof(bsm_matrix) where the caller was compiled */
     bsm_format format;
@@ -84,7 +85,8 @@ BSM_API const char *bsm_real_name(int real);
 BSM_API size_t bsm_real_bytes(int real);                 /* 0 for numbers not listed */
 
 /* Element (b, r, c) lies at data + (b * batch_stride + r * row_stride + c * column_stride) * size.
- * Strides are in elements and may be negative or, for a source, zero; data is aligned to the size of an element.
+ * Strides are in elements and may be negative or, for a source, zero; elements of a destination must not overlap.
+ * data is aligned to the size of an element.
  * row_stride 0 with rows > 1 is taken literally (every row is the same); there is no "tight" default. */
 typedef struct bsm_real_matrix {
     size_t struct_size;                  /* sizeof(bsm_real_matrix) where the caller was compiled */

@@ -140,10 +140,7 @@ static bsm_status resolve_result(const char *name, const bsm_real_matrix *given,
     if (result->rows != rows || result->columns != columns)
         return bsmi_fail(BSM_EINVAL, "%s is %lld x %lld: it must be M x N, the rows of a and of b, here %lld x %lld", name,
                          (long long)result->rows, (long long)result->columns, (long long)rows, (long long)columns);
-    if ((result->row_stride == 0 && rows > 1) || (result->column_stride == 0 && columns > 1))
-        return bsmi_fail(BSM_EINVAL, "%s->%s=0: a result cannot write several elements to one place", name,
-                         result->row_stride == 0 && rows > 1 ? "row_stride" : "column_stride");
-    return BSM_OK;
+    return bsmi_reals_check_written(name, result);
 }
 
 struct request {

@@ -87,7 +87,7 @@ static bool batch_extent(int64_t batch, int64_t batch_bytes, int64_t last, int64
 
 static bool is_empty(const struct bsmi_matrix *m) { return m->rows == 0 || m->columns == 0; }
 
-static int64_t used_row_bytes(const struct bsmi_matrix *m)
+int64_t bsmi_row_used_bytes(const struct bsmi_matrix *m)
 {
     const struct packing_unit unit = packing_unit(m);
     if (m->packing == BSM_PACKING_BIT_STREAM) return m->columns / 4 * 3 + (m->columns % 4 * 6 + 7) / 8;
@@ -100,7 +100,7 @@ static bool data_extent(const struct bsmi_matrix *m, int64_t *bytes)
     int64_t rows_before, matrix;
     *bytes = 0;
     if (is_empty(m)) return false;
-    return bsmi_mul_overflows(m->rows - 1, m->row_bytes, &rows_before) || bsmi_add_overflows(rows_before, used_row_bytes(m), &matrix)
+    return bsmi_mul_overflows(m->rows - 1, m->row_bytes, &rows_before) || bsmi_add_overflows(rows_before, bsmi_row_used_bytes(m), &matrix)
            || batch_extent(m->batch, m->batch_bytes, matrix, bytes);
 }
 

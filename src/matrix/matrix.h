@@ -27,6 +27,12 @@ struct bsmi_matrix {
  * Reads no data, nor *tensor_scale: that is a device's business where the matrix lies on a device. */
 bsm_status bsmi_matrix_resolve(const char *name, const bsm_matrix *given, struct bsmi_matrix *matrix);
 
+/* Fails, naming the pitch, if matrices of the batch, their rows or their scales overlap: for what a function writes. */
+bsm_status bsmi_matrix_check_written(const char *name, const struct bsmi_matrix *matrix);
+
+/* Bytes from the first to the last code of a row; of GGUF whole blocks. */
+int64_t bsmi_row_used_bytes(const struct bsmi_matrix *matrix);
+
 /* The tensor scale as it lies in host memory: 1 without one.  Fails unless it is finite and > 0. */
 bsm_status bsmi_matrix_tensor_scale(const char *name, const struct bsmi_matrix *matrix, float *tensor_scale);
 
@@ -68,6 +74,9 @@ struct bsmi_reals {
 
 /* Checks `given`; name as above. */
 bsm_status bsmi_reals_resolve(const char *name, const bsm_real_matrix *given, struct bsmi_reals *reals);
+
+/* Fails, naming the stride, if elements overlap: for what a function writes. */
+bsm_status bsmi_reals_check_written(const char *name, const struct bsmi_reals *reals);
 
 static inline int64_t bsmi_real_index(const struct bsmi_reals *r, int64_t batch, int64_t row, int64_t column)
 {

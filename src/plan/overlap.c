@@ -18,17 +18,9 @@ static void add_bytes(struct regions *list, const char *name, const void *start,
     add(list, (struct region){ name, (uintptr_t)start, 1, 0, 1, 0, bytes });
 }
 
-/* Bytes from the first to the last code of a row. */
-static int64_t used_row_bytes(const struct bsmi_matrix *m)
-{
-    if (m->packing == BSM_PACKING_GGUF) return m->format == BSM_MXFP4 ? bsmi_ceil_div(m->columns, 32) * 17 : bsmi_ceil_div(m->columns, 64) * 36;
-    if (m->packing == BSM_PACKING_BYTES) return m->columns;
-    return (m->columns / 8) * m->bits + ((m->columns % 8) * m->bits + 7) / 8;
-}
-
 static void add_matrix(struct regions *list, const char *data, const char *scales, const char *tensor_scale, const struct bsmi_matrix *m)
 {
-    add(list, (struct region){ data, (uintptr_t)m->data, m->batch, m->batch_bytes, m->rows, m->row_bytes, m->rows == 0 ? 0 : used_row_bytes(m) });
+    add(list, (struct region){ data, (uintptr_t)m->data, m->batch, m->batch_bytes, m->rows, m->row_bytes, m->rows == 0 ? 0 : bsmi_row_used_bytes(m) });
     add_bytes(list, tensor_scale, m->tensor_scale, (int64_t)sizeof(float));
     if (m->scale == BSM_UNSCALED || m->packing == BSM_PACKING_GGUF || m->rows == 0 || m->columns == 0) return;
     if (m->map.layout.kind == BSM_LAYOUT_LINEAR) {
@@ -89,6 +81,8 @@ static bsm_status check_pair(const struct bsmi_product *p, const struct region *
 bsm_status bsmi_product_check_overlap(const struct bsmi_product *p)
 {
     struct regions written = { .count = 0 }, read = { .count = 0 };
+    bsm_status status = bsmi_matrix_check_written("d", &p->d);
+    if (status != BSM_OK) return status;
     add_matrix(&written, "d->data", "d->scales", "d->tensor_scale", &p->d);
     /* d's tensor scale is read. */
     for (int i = 0; i < written.count; i++)
@@ -112,11 +106,11 @@ bsm_status bsmi_product_check_overlap(const struct bsmi_product *p)
 
     for (int i = 0; i < written.count; i++) {
         for (int j = 0; j < read.count; j++) {
-            const bsm_status status = check_pair(p, &written.all[i], &read.all[j]);
+            status = check_pair(p, &written.all[i], &read.all[j]);
             if (status != BSM_OK) return status;
         }
         for (int j = 0; j < i; j++) {
-            const bsm_status status = check_pair(p, &written.all[i], &written.all[j]);
+            status = check_pair(p, &written.all[i], &written.all[j]);
             if (status != BSM_OK) return status;
         }
     }

@@ -14,19 +14,6 @@ struct dequantize_job {
     struct bsmi_walk walk;
 };
 
-/* A stride of 0 would let many elements, of several threads, land on one. */
-static bsm_status check_strides(const struct bsmi_reals *r)
-{
-    if (r->rows == 0 || r->columns == 0) return BSM_OK;              /* tight strides of nothing are 0 */
-    const struct { const char *field; int64_t count, stride; } strides[] = {
-        { "row_stride", r->rows, r->row_stride }, { "column_stride", r->columns, r->column_stride },
-        { "batch_stride", r->batch, r->batch_stride } };
-    for (int i = 0; i < 3 && r->rows > 0 && r->columns > 0; i++)
-        if (strides[i].count > 1 && strides[i].stride == 0)
-            return bsmi_fail(BSM_EINVAL, "destination->%s=0: only a source may have a stride of 0", strides[i].field);
-    return BSM_OK;
-}
-
 /* Every value is right before its one rounding.
  * A product of element, scale and tensor scale is exact in a double: at most 8 + 4 + 24 bits, or 24 + 24 for unscaled ones,
  * and no smaller than 2^-149 2^-149.
@@ -71,7 +58,7 @@ bsm_status bsm_dequantize(bsm_context *context, const bsm_matrix *source, const 
     if (status == BSM_OK)
         status = bsmi_shapes_equal((struct bsmi_shape){ job.source.rows, job.source.columns, job.source.batch },
                                    (struct bsmi_shape){ job.destination.rows, job.destination.columns, job.destination.batch });
-    if (status == BSM_OK) status = check_strides(&job.destination);
+    if (status == BSM_OK) status = bsmi_reals_check_written("destination", &job.destination);
     if (status == BSM_OK) status = bsmi_matrix_tensor_scale("source", &job.source, &job.tensor_scale);
     if (status != BSM_OK) return status;
     if (job.source.bits <= 8) bsmi_element_table(job.source.element, job.table);

@@ -63,6 +63,7 @@ static bsm_status check(const bsm_context *context, const bsm_real_matrix *sourc
     bsm_status status = bsmi_reals_resolve("source", source, &job->source);
     if (status == BSM_OK) status = check_source(&job->source);
     if (status == BSM_OK) status = bsmi_matrix_resolve("destination", destination, &job->destination);
+    if (status == BSM_OK) status = bsmi_matrix_check_written("destination", &job->destination);
     if (status == BSM_OK)
         status = bsmi_shapes_equal((struct bsmi_shape){ job->source.rows, job->source.columns, job->source.batch },
                                    (struct bsmi_shape){ job->destination.rows, job->destination.columns, job->destination.batch });

@@ -133,10 +133,13 @@ static void quantize_refuses_by_name(struct test *t)
 static void dequantize_refuses_by_name(struct test *t)
 {
     DEQUANTIZE_REFUSED(c.real_destination.rows = 4, BSM_EINVAL, "source->rows=3, destination->rows=4: the shapes must be equal");
-    DEQUANTIZE_REFUSED(c.real_destination.row_stride = 0, BSM_EINVAL, "destination->row_stride=0: only a source may have a stride of 0");
-    DEQUANTIZE_REFUSED(c.real_destination.column_stride = 0, BSM_EINVAL, "destination->column_stride=0: only a source may have a stride of 0");
+    DEQUANTIZE_REFUSED(c.real_destination.row_stride = 0, BSM_EINVAL, "destination->row_stride: elements that are written would lie on one another; "
+                       "let each dimension step over those within it");
+    DEQUANTIZE_REFUSED(c.real_destination.column_stride = 0, BSM_EINVAL, "destination->column_stride: elements that are written would lie on one another; "
+                       "let each dimension step over those within it");
     DEQUANTIZE_REFUSED((c.real_destination.batch = 2, c.destination.batch = 2), BSM_EINVAL,
-                       "destination->batch_stride=0: only a source may have a stride of 0");
+                       "destination->batch_stride: elements that are written would lie on one another; "
+                       "let each dimension step over those within it");
     DEQUANTIZE_REFUSED(c.tensor_scale = NAN, BSM_EINVAL, "*source->tensor_scale=nan: a tensor scale is finite and > 0");
     DEQUANTIZE_REFUSED(c.destination.scales = NULL, BSM_EINVAL, "source->scales is NULL, but nvfp4 has a scale per 16 elements");
     DEQUANTIZE_REFUSED(c.real_destination.type = (bsm_real)9, BSM_EINVAL, "destination->type=9 is no type of reals: use one of enum bsm_real");
