@@ -43,7 +43,7 @@ static bsm_matrix make(bsm_format format, int64_t rows, int64_t columns)
     const bsm_format_info *info = bsm_format_get((int)format);
     const int bits = bsm_element_get((int)info->element)->bits;
     bsm_matrix m = { .struct_size = sizeof m, .format = format, .rows = rows, .columns = columns };
-    int64_t bytes, scale_bytes;
+    int64_t bytes, scale_bytes = 0;
     if (bsm_matrix_data_bytes(&m, &bytes) != BSM_OK || bsm_matrix_scale_bytes(&m, &scale_bytes) != BSM_OK) stop("sizes");
     unsigned char *data = aligned_alloc(64, ((size_t)bytes + 63) / 64 * 64), *scales = malloc((size_t)scale_bytes + 1);
     if (data == NULL || scales == NULL) stop("memory");
