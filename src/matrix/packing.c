@@ -17,18 +17,34 @@ int bsm_packing_from_name(const char *name)
 
 /* 4 bits, two per byte ------------------------------------------------------------------------------------------------ */
 
+/* 8 codes of 4 bytes in 8 bytes, in order. */
+static uint64_t spread_nibbles(uint32_t bytes, int first_shift)
+{
+    uint64_t x = bytes;
+    x = (x | x << 16) & 0x0000ffff0000ffff;
+    x = (x | x << 8) & 0x00ff00ff00ff00ff;
+    const uint64_t low = x & 0x000f000f000f000f, high = (x >> 4) & 0x000f000f000f000f;
+    return first_shift == 0 ? low | high << 8 : high | low << 8;
+}
+
 /* first_shift: where the even element lies, 0 or 4. */
 static void read_nibbles(const unsigned char *row, int first_shift, int64_t k, int64_t count, uint8_t *codes)
 {
     const int second_shift = 4 - first_shift;
     int64_t i = 0;
     if (k % 2 != 0 && count > 0) codes[i++] = (row[k / 2] >> second_shift) & 15;
-    for (; i + 1 < count; i += 2) {
-        const unsigned char byte = row[(k + i) / 2];
-        codes[i] = (byte >> first_shift) & 15;
-        codes[i + 1] = (byte >> second_shift) & 15;
+    const unsigned char *byte = row + (k + i) / 2;
+    for (; i + 8 <= count; i += 8, byte += 4) {
+        uint32_t bytes;
+        memcpy(&bytes, byte, sizeof bytes);
+        const uint64_t spread = spread_nibbles(bytes, first_shift);
+        memcpy(codes + i, &spread, sizeof spread);
     }
-    if (i < count) codes[i] = (row[(k + i) / 2] >> first_shift) & 15;
+    for (; i + 1 < count; i += 2, byte++) {
+        codes[i] = (*byte >> first_shift) & 15;
+        codes[i + 1] = (*byte >> second_shift) & 15;
+    }
+    if (i < count) codes[i] = (*byte >> first_shift) & 15;
 }
 
 static void write_nibbles(unsigned char *row, int first_shift, int64_t k, int64_t count, const uint8_t *codes)
