@@ -26,10 +26,11 @@ struct bsmi_scale_range bsmi_part_scale_range(const struct bsmi_part *part);
 bool bsmi_scaled_elements_fit(const struct bsmi_operand *operand, struct bsmi_scale_range range);
 
 /* Panels of `width` rows: element (r, k) of the part lies at panel[r / width * length * width + k * width + r % width].  Rows
- * behind the part's last are zeros up to a whole panel. */
+ * behind the part's last, up to a whole panel, are something that may be computed with. */
 void bsmi_pack_elements(const struct bsmi_part *part, int width, float *panels);          /* without scales */
 void bsmi_pack_scaled(const struct bsmi_part *part, int width, float *panels);            /* times scale, if that fits */
-void bsmi_pack_scaled_wide(const struct bsmi_part *part, int width, double *panels);      /* times scale, exact */
+/* Times scale, exact.  Returns an exponent e such that every finite packed number is a multiple of 2^e. */
+int bsmi_pack_scaled_wide(const struct bsmi_part *part, int width, double *panels);
 
 /* The same of scales: one for each run of `run` columns (a divisor of the block), ceil(length / run) of them. */
 void bsmi_pack_scales(const struct bsmi_part *part, int run, int width, float *panels);

@@ -31,6 +31,11 @@ static void store_bytes(const struct bsmi_epilogue *e, unsigned char *row, int64
                                                             !p->d_no_saturate, 0);
 }
 
+static void store_fp32(float *row, int64_t count, const float *t)
+{
+    for (int64_t j = 0; j < count; j++) row[j] = isnan(t[j]) ? bsmi_float_from_bits(0x7fc00000) : t[j];
+}
+
 void bsmi_store_row(const struct bsmi_epilogue *e, int64_t batch, int64_t row, int64_t column, int64_t count, const float *t)
 {
     const struct bsmi_matrix *d = &e->product->d;
@@ -41,6 +46,10 @@ void bsmi_store_row(const struct bsmi_epilogue *e, int64_t batch, int64_t row, i
     unsigned char *to = bsmi_row(d, batch, row);
     if (d->bits == 8) {
         store_bytes(e, to, column, count, t);
+        return;
+    }
+    if (d->element == BSM_FP32 && d->tensor_scale == NULL) {
+        store_fp32((float *)(void *)to + column, count, t);
         return;
     }
     const bsm_real type = d->element == BSM_FP32 ? BSM_REAL_FP32 : d->element == BSM_BF16 ? BSM_REAL_BF16 : BSM_REAL_FP16;

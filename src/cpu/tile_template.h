@@ -11,7 +11,8 @@
  * then S = fma(r, sA sB, S), runs ascending.
  *
  * Narrow road, with a hardware FMA only: operands (combined scales) that are exact in fp32.
- * Wide road: the term is exact in double, S + term is rounded once (wide_add).  Same bits wherever both apply. */
+ * Wide road: the term is exact in double, S + term is rounded once (wide_add).  Same bits wherever both apply.
+ * Checked road, without a hardware FMA: the wide one with a quick test for the sums that would be rounded twice. */
 #include "pack.h"
 #include "core/core.h"
 
@@ -28,6 +29,7 @@ typedef float floats __attribute__((vector_size(BSMI_LANES * 4)));
 typedef float half_floats __attribute__((vector_size(BSMI_LANES * 2)));
 typedef double doubles __attribute__((vector_size(BSMI_LANES * 4)));
 typedef int64_t integers __attribute__((vector_size(BSMI_LANES * 4)));
+typedef int32_t words __attribute__((vector_size(BSMI_LANES * 4)));
 
 BSMI_INLINE floats load(const float *from) { floats v; memcpy(&v, from, sizeof v); return v; }
 BSMI_INLINE void store(float *to, floats v) { memcpy(to, &v, sizeof v); }
@@ -88,20 +90,41 @@ BSMI_INLINE void narrow_terms(int rows, int64_t length, const float *a, const fl
 }
 #endif
 
-BSMI_INLINE void wide_terms(int rows, int64_t length, const double *a, const double *b, float *sums, int64_t pitch)
+BSMI_INLINE doubles round_to_float(doubles v) { return __builtin_convertvector(__builtin_convertvector(v, half_floats), doubles); }
+
+/* All ones in the low word of each sum that lies in the middle of two fp32 numbers of 24 bits, or was rounded to it. */
+BSMI_INLINE words in_the_middle(doubles sum)
 {
-    for (int i = 0; i < rows; i++) {
-        doubles s[HALVES];
-        BSMI_UNROLL for (int j = 0; j < HALVES; j++) s[j] = load_widened(sums + i * pitch + j * (LANES / 2));
-        for (int64_t k = 0; k < length; k++) {
-            const doubles row = a[k * ROWS + i] - (doubles){ 0 };
-            BSMI_UNROLL for (int j = 0; j < HALVES; j++) {
-                const doubles sum = wide_add(s[j], row * load_doubles(b + k * COLUMNS + j * (LANES / 2)));
-                s[j] = __builtin_convertvector(__builtin_convertvector(sum, half_floats), doubles);
-            }
+    const integers mask = (integers){ 0 } + 0x1fffffff, middle = (integers){ 0 } + (int64_t)((uint64_t)0xffffffff << 32 | 0x10000000);
+    return ((words)sum & (words)mask) == (words)middle;
+}
+
+BSMI_INLINE bool any(words w)
+{
+    const integers bits = (integers)w;
+    int64_t all = 0;
+    BSMI_UNROLL for (int i = 0; i < LANES / 2; i++) all |= bits[i];
+    return all != 0;
+}
+
+BSMI_INLINE void wide_row(bool checked, int64_t length, const double *a, const double *b, float *sums)
+{
+    doubles s[HALVES];
+    BSMI_UNROLL for (int j = 0; j < HALVES; j++) s[j] = load_widened(sums + j * (LANES / 2));
+    for (int64_t k = 0; k < length; k++, a += ROWS, b += COLUMNS) {
+        const doubles row = *a - (doubles){ 0 };
+        doubles next[HALVES];
+        words doubtful = { 0 };
+        BSMI_UNROLL for (int j = 0; checked && j < HALVES; j++) {
+            next[j] = s[j] + row * load_doubles(b + j * (LANES / 2));
+            doubtful |= in_the_middle(next[j]);
         }
-        BSMI_UNROLL for (int j = 0; j < HALVES; j++) store_narrowed(sums + i * pitch + j * (LANES / 2), s[j]);
+        if (!checked || any(doubtful)) {
+            BSMI_UNROLL for (int j = 0; j < HALVES; j++) next[j] = wide_add(s[j], row * load_doubles(b + j * (LANES / 2)));
+        }
+        BSMI_UNROLL for (int j = 0; j < HALVES; j++) s[j] = round_to_float(next[j]);
     }
+    BSMI_UNROLL for (int j = 0; j < HALVES; j++) store_narrowed(sums + j * (LANES / 2), s[j]);
 }
 
 /* One run: its exact sum, then its scales. */
@@ -119,40 +142,44 @@ BSMI_INLINE void run_sum(int rows, int64_t length, const float *a, const float *
     }
 }
 
-BSMI_INLINE void narrow_scales(int rows, floats r[ROWS][VECTORS], const float *a, const float *b, float *sums, int64_t pitch)
-{
-    BSMI_UNROLL for (int i = 0; i < rows; i++) {
-        const floats row = a[i] - (floats){ 0 };
-        BSMI_UNROLL for (int j = 0; j < VECTORS; j++) {
-            float *s = sums + i * pitch + j * LANES;
-            store(s, multiply_add(r[i][j], row * load(b + j * LANES), load(s)));
-        }
-    }
-}
-
-BSMI_INLINE void wide_scales(int rows, floats r[ROWS][VECTORS], const float *a, const float *b, float *sums, int64_t pitch)
-{
-    for (int i = 0; i < rows; i++) {
-        float run[COLUMNS];
-        BSMI_UNROLL for (int j = 0; j < VECTORS; j++) store(run + j * LANES, r[i][j]);
-        const doubles row = (double)a[i] - (doubles){ 0 };
-        for (int j = 0; j < COLUMNS; j += LANES / 2) {
-            float *s = sums + i * pitch + j;
-            store_narrowed(s, wide_add(load_widened(s), load_widened(run + j) * (row * load_widened(b + j))));
-        }
-    }
-}
-
 struct run_panels { const float *a, *b, *a_scales, *b_scales; int64_t length; int run; bool narrow; };
 
-BSMI_INLINE void run_tile(int rows, const struct run_panels *p, float *sums, int64_t pitch)
+#if BSMI_HARDWARE_FMA
+BSMI_INLINE void narrow_runs(int rows, const struct run_panels *p, float *sums, int64_t pitch)
 {
     const float *a_scales = p->a_scales, *b_scales = p->b_scales;
     for (int64_t k = 0; k < p->length; k += p->run, a_scales += ROWS, b_scales += COLUMNS) {
         floats r[ROWS][VECTORS];
         run_sum(rows, BSMI_MIN(p->run, p->length - k), p->a + k * ROWS, p->b + k * COLUMNS, r);
-        if (BSMI_HARDWARE_FMA && p->narrow) narrow_scales(rows, r, a_scales, b_scales, sums, pitch);
-        else wide_scales(rows, r, a_scales, b_scales, sums, pitch);
+        BSMI_UNROLL for (int i = 0; i < rows; i++) {
+            const floats row = a_scales[i] - (floats){ 0 };
+            BSMI_UNROLL for (int j = 0; j < VECTORS; j++) {
+                float *s = sums + i * pitch + j * LANES;
+                store(s, multiply_add(r[i][j], row * load(b_scales + j * LANES), load(s)));
+            }
+        }
+    }
+}
+#endif
+
+/* The scales of one row's run. */
+BSMI_INLINE void wide_scales(const float *run, float a_scale, const float *b_scales, float *sums)
+{
+    const doubles row = (double)a_scale - (doubles){ 0 };
+    for (int j = 0; j < COLUMNS; j += LANES / 2)
+        store_narrowed(sums + j, wide_add(load_widened(sums + j), load_widened(run + j) * (row * load_widened(b_scales + j))));
+}
+
+BSMI_INLINE void wide_runs(int rows, const struct run_panels *p, float *sums, int64_t pitch)
+{
+    const float *a_scales = p->a_scales, *b_scales = p->b_scales;
+    for (int64_t k = 0; k < p->length; k += p->run, a_scales += ROWS, b_scales += COLUMNS) {
+        floats r[ROWS][VECTORS];
+        float run[ROWS][COLUMNS];
+        run_sum(rows, BSMI_MIN(p->run, p->length - k), p->a + k * ROWS, p->b + k * COLUMNS, r);
+        BSMI_UNROLL for (int i = 0; i < rows; i++)
+            BSMI_UNROLL for (int j = 0; j < VECTORS; j++) store(run[i] + j * LANES, r[i][j]);
+        for (int i = 0; i < rows; i++) wide_scales(run[i], a_scales[i], b_scales, sums + i * pitch);
     }
 }
 
@@ -177,12 +204,35 @@ BSMI_TARGET static void narrow_terms_rows(int64_t rows, int64_t length, const fl
 
 BSMI_TARGET static void wide_terms_rows(int64_t rows, int64_t length, const double *a, const double *b, float *sums, int64_t pitch)
 {
-    wide_terms((int)BSMI_MIN(rows, ROWS), length, a, b, sums, pitch);
+    for (int64_t i = 0; i < BSMI_MIN(rows, ROWS); i++) wide_row(false, length, a + i, b, sums + i * pitch);
 }
 
-BSMI_TARGET static void run_tile_rows(int64_t rows, const struct run_panels *p, float *sums, int64_t pitch)
+BSMI_TARGET static void checked_terms_rows(int64_t rows, int64_t length, const double *a, const double *b, float *sums, int64_t pitch)
 {
-    BY_ROWS(rows, run_tile(R, p, sums, pitch))
+    for (int64_t i = 0; i < BSMI_MIN(rows, ROWS); i++) wide_row(true, length, a + i, b, sums + i * pitch);
+}
+
+BSMI_TARGET static void wide_runs_rows(int64_t rows, const struct run_panels *p, float *sums, int64_t pitch)
+{
+    BY_ROWS(rows, wide_runs(R, p, sums, pitch))
+}
+
+#if BSMI_HARDWARE_FMA
+BSMI_TARGET static void narrow_runs_rows(int64_t rows, const struct run_panels *p, float *sums, int64_t pitch)
+{
+    BY_ROWS(rows, narrow_runs(R, p, sums, pitch))
+}
+#endif
+
+static void runs_rows(int64_t rows, const struct run_panels *p, float *sums, int64_t pitch)
+{
+#if BSMI_HARDWARE_FMA
+    if (p->narrow) {
+        narrow_runs_rows(rows, p, sums, pitch);
+        return;
+    }
+#endif
+    wide_runs_rows(rows, p, sums, pitch);
 }
 
 /* The tile ---------------------------------------------------------------------------------------------------------------- */
@@ -226,12 +276,13 @@ static void add_terms_wide(const struct bsmi_tile *tile, const struct panels *p,
 {
     const struct bsmi_part a = part_a(tile, k, length), b = part_b(tile, k, length);
     double *wide_a = (double *)(void *)p->a, *wide_b = (double *)(void *)p->b;
-    bsmi_pack_scaled_wide(&a, ROWS, wide_a);
-    bsmi_pack_scaled_wide(&b, COLUMNS, wide_b);
+    const int last_place = bsmi_pack_scaled_wide(&a, ROWS, wide_a) + bsmi_pack_scaled_wide(&b, COLUMNS, wide_b);
+    /* Below 2^-126 sums of multiples of 2^-149 are exact in fp32: only 24-bit sums can be rounded twice. */
+    const bool checked = !BSMI_HARDWARE_FMA && last_place >= -149;
     for (int64_t j = 0; j < tile->columns; j += COLUMNS)
         for (int64_t i = 0; i < tile->rows; i += ROWS)
-            wide_terms_rows(tile->rows - i, length, wide_a + i * length, wide_b + j * length, tile->sums + i * tile->sums_pitch + j,
-                            tile->sums_pitch);
+            (checked ? checked_terms_rows : wide_terms_rows)(tile->rows - i, length, wide_a + i * length, wide_b + j * length,
+                                                             tile->sums + i * tile->sums_pitch + j, tile->sums_pitch);
 }
 
 #if BSMI_HARDWARE_FMA
@@ -287,7 +338,7 @@ static void add_runs(const struct bsmi_tile *tile, const struct panels *p, int64
         for (int64_t i = 0; i < tile->rows; i += ROWS) {
             const struct run_panels panels = { p->a + i * length, p->b + j * length, p->a_scales + i * runs, p->b_scales + j * runs,
                                                length, run, narrow };
-            run_tile_rows(tile->rows - i, &panels, tile->sums + i * tile->sums_pitch + j, tile->sums_pitch);
+            runs_rows(tile->rows - i, &panels, tile->sums + i * tile->sums_pitch + j, tile->sums_pitch);
         }
 }
 
