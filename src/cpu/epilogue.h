@@ -2,7 +2,7 @@
 #ifndef BSMI_EPILOGUE_H
 #define BSMI_EPILOGUE_H
 
-#include "plan/product.h"
+#include "product/product.h"
 #include "quantize/block.h"
 
 /* What an epilogue needs besides the product, read once before the tasks start. */

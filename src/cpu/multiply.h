@@ -3,7 +3,7 @@
 #define BSMI_MULTIPLY_H
 
 #include "kernels.h"
-#include "plan/product.h"
+#include "product/product.h"
 
 /* Made once for a product; a product that differs in pointers and group_rows alone can run with it. */
 struct bsmi_cpu_multiply {

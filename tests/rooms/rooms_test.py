@@ -116,8 +116,6 @@ def files_are_short():
     for path in [path for room in KNOWS for path in sources(room)] + glob.glob(os.path.join(SOURCE, "tests", "*", "*.[ch]")):
         lines = read(path).splitlines()
         check(len(lines) <= 650, f"{os.path.relpath(path, SOURCE)} has {len(lines)} lines: one file, one purpose")
-        wide = [number for number, line in enumerate(lines, 1) if len(line) > 140]
-        check(not wide, f"{os.path.relpath(path, SOURCE)}:{wide[:1]} is wider than 140 columns")
 
 
 script.cases("rooms", [every_room_is_known, rooms_know_only_what_they_may, arrows_make_no_circle, public_headers_know_public_headers,
