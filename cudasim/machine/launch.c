@@ -1,0 +1,253 @@
+/* Grids: variables of a module, clusters and their CTAs, host threads. */
+#include "machine/agent.h"
+#include "machine/checks.h"
+
+#include <fenv.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SLICE_STEPS = 4096, MAX_RESIDENT = 64 };
+
+struct machine_options machine_default_options(void)
+{
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    return (struct machine_options){ .seed = 1, .threads = processors < 1 ? 1 : (uint32_t)processors, .sms = 4, .check_uninitialised = true };
+}
+
+void machine_open(struct machine *machine, const struct device_limits *device, const struct machine_options *options)
+{
+    *machine = (struct machine){ .device = device, .options = *options };
+    global_open(&machine->memory, UINT64_C(1) << 36);
+}
+
+void machine_close(struct machine *machine) { global_close(&machine->memory); }
+
+/* ---- variables of a module ---- */
+
+static void relocate(struct image *image, struct machine *machine, const struct variable *v)
+{
+    uint8_t *host = global_host(&machine->memory, image->address[v->index], v->bytes);
+    for (uint32_t i = 0; i < v->relocation_count; i++) {
+        const struct relocation *r = &v->relocations[i];
+        const uint64_t target = r->function != NULL ? CODE_WINDOW + 16 * (uint64_t)r->function->index : image->address[r->variable->index];
+        const uint64_t value = target + (uint64_t)r->addend;
+        memcpy(host + r->offset, &value, sizeof value);
+    }
+}
+
+bool image_open(struct image *image, struct machine *machine, const struct module *module)
+{
+    *image = (struct image){ .module = module, .address = calloc(module->variable_count + 1, sizeof *image->address) };
+    if (image->address == NULL) return false;
+    for (uint32_t i = 0; i < module->variable_count; i++) {
+        const struct variable *v = module->variables[i];
+        if (v->space == SPACE_SHARED || v->bytes == 0) continue;
+        const uint64_t base = global_allocate(&machine->memory, v->bytes, v->align, v->name);
+        if (base == 0) {
+            image_close(image, machine);
+            return false;
+        }
+        image->address[i] = base;
+        if (v->initial != NULL) memcpy(global_host(&machine->memory, base, v->bytes), v->initial, v->bytes);
+    }
+    for (uint32_t i = 0; i < module->variable_count; i++) relocate(image, machine, module->variables[i]);
+    return true;
+}
+
+void image_close(struct image *image, struct machine *machine)
+{
+    for (uint32_t i = 0; image->address != NULL && i < image->module->variable_count; i++)
+        if (image->address[i] != 0) global_release(&machine->memory, image->address[i]);
+    free(image->address);
+    *image = (struct image){ 0 };
+}
+
+/* ---- a cluster ---- */
+
+static bool open_cta(struct cta *cta, struct cluster *c, uint32_t rank)
+{
+    const struct grid *grid = c->grid;
+    const uint32_t *extent = grid->cluster_extent;
+    const uint32_t in_cluster[3] = { rank % extent[0], rank / extent[0] % extent[1], rank / (extent[0] * extent[1]) };
+    *cta = (struct cta){ .cluster = c, .rank = rank, .shared_base = rank << SHARED_RANK_SHIFT, .shared_bytes = grid->shared_bytes, .threads = grid->threads_per_cta };
+    for (int i = 0; i < 3; i++) cta->id[i] = c->id[i] * extent[i] + in_cluster[i];
+    cta->live_threads = cta->threads;
+    const uint32_t warps = (cta->threads + LANES - 1) / LANES;
+    cta->shared = calloc(1, cta->shared_bytes);
+    cta->warp = calloc(warps, sizeof *cta->warp);
+    if (cta->shared == NULL || cta->warp == NULL || !shadow_open(&cta->shadow, cta->shared_bytes)) return false;
+    for (; cta->warps < warps; cta->warps++) {
+        const uint32_t threads = cta->threads - cta->warps * LANES;
+        if (!warp_open(&cta->warp[cta->warps], cta, cta->warps, threads >= LANES ? UINT32_MAX : (1u << threads) - 1)) {
+            cta->warps++;
+            return false;
+        }
+    }
+    return true;
+}
+
+static void close_cluster(struct cluster *c)
+{
+    agents_drop(c);
+    for (uint32_t i = 0; c->cta != NULL && i < c->ctas; i++) {
+        struct cta *cta = &c->cta[i];
+        for (uint32_t j = 0; j < cta->warps; j++) warp_close(&cta->warp[j]);
+        shadow_close(&cta->shadow);
+        free(cta->warp), free(cta->shared);
+    }
+    free(c->cta);
+    free(c);
+}
+
+static struct cluster *open_cluster(struct grid *grid, uint64_t index)
+{
+    struct cluster *c = calloc(1, sizeof *c);
+    if (c == NULL) return NULL;
+    const uint32_t *extent = grid->clusters_extent;
+    c->grid = grid;
+    c->index = (uint32_t)index;
+    c->id[0] = (uint32_t)(index % extent[0]);
+    c->id[1] = (uint32_t)(index / extent[0] % extent[1]);
+    c->id[2] = (uint32_t)(index / ((uint64_t)extent[0] * extent[1]));
+    c->ctas = c->live_ctas = grid->cluster_extent[0] * grid->cluster_extent[1] * grid->cluster_extent[2];
+    c->random = grid->machine->options.seed * UINT64_C(0x2545f4914f6cdd1d) + index * UINT64_C(0x9e3779b97f4a7c15) + grid->id;
+    c->next_due = UINT64_MAX;
+    c->events = 1;
+    c->cta = calloc(c->ctas, sizeof *c->cta);
+    for (uint32_t i = 0; c->cta != NULL && i < c->ctas; i++)
+        if (!open_cta(&c->cta[i], c, i)) {
+            close_cluster(c);
+            return NULL;
+        }
+    if (c->cta != NULL) return c;
+    free(c);
+    return NULL;
+}
+
+/* ---- host threads ---- */
+
+struct worker { struct grid *grid; uint32_t resident_limit; bool no_memory; };
+
+static uint32_t take_clusters(struct worker *worker, struct cluster **resident, uint32_t count)
+{
+    struct grid *grid = worker->grid;
+    while (count < worker->resident_limit && !atomic_load(&grid->stop)) {
+        const uint64_t index = atomic_fetch_add(&grid->next_cluster, 1);
+        if (index >= grid->clusters) break;
+        resident[count] = open_cluster(grid, index);
+        if (resident[count] == NULL) {
+            worker->no_memory = true;
+            atomic_store(&grid->stop, true);
+            break;
+        }
+        count++;
+    }
+    return count;
+}
+
+/* Runs the clusters that are resident in turns, so that one may wait for what another writes to global memory. */
+static void *work(void *argument)
+{
+    struct worker *worker = argument;
+    struct cluster *resident[MAX_RESIDENT];
+    fesetenv(FE_DFL_ENV);
+    uint32_t count = take_clusters(worker, resident, 0);
+    while (count != 0) {
+        for (uint32_t i = 0; i < count;) {
+            if (!cluster_run(resident[i], SLICE_STEPS)) {
+                i++;
+                continue;
+            }
+            close_cluster(resident[i]);
+            resident[i] = resident[--count];
+        }
+        count = take_clusters(worker, resident, count);
+    }
+    return NULL;
+}
+
+/* How many clusters the SMs hold together, shared among the host threads. */
+static uint32_t resident_clusters(const struct grid *grid, uint32_t workers)
+{
+    const struct device_limits *d = grid->machine->device;
+    uint32_t per_sm = d->blocks_per_sm;
+    if (per_sm > d->shared_per_sm / grid->shared_bytes) per_sm = d->shared_per_sm / grid->shared_bytes;
+    if (per_sm > d->threads_per_sm / grid->threads_per_cta) per_sm = d->threads_per_sm / grid->threads_per_cta;
+    if (per_sm == 0) per_sm = 1;
+    const uint32_t ctas = grid->cluster_extent[0] * grid->cluster_extent[1] * grid->cluster_extent[2];
+    uint32_t clusters = (grid->machine->options.sms * per_sm / ctas + workers - 1) / workers;
+    if (clusters == 0) clusters = 1;
+    return clusters > MAX_RESIDENT ? MAX_RESIDENT : clusters;
+}
+
+static bool run_clusters(struct grid *grid)
+{
+    enum { MOST = 64 };
+    pthread_t threads[MOST];
+    struct worker workers[MOST];
+    uint32_t count = grid->machine->options.threads, started = 0;
+    if (count > MOST) count = MOST;
+    if (count > grid->clusters) count = (uint32_t)grid->clusters;
+    if (count == 0) count = 1;
+    const uint32_t limit = resident_clusters(grid, count);
+    for (uint32_t i = 0; i < count; i++) workers[i] = (struct worker){ .grid = grid, .resident_limit = limit };
+    for (; started < count; started++)
+        if (pthread_create(&threads[started], NULL, work, &workers[started]) != 0) break;
+    if (started == 0) return false;
+    bool ok = true;
+    for (uint32_t i = 0; i < started; i++) {
+        pthread_join(threads[i], NULL);
+        ok = ok && !workers[i].no_memory;
+    }
+    return ok;
+}
+
+/* Shared variables: static ones first, as ptxas places them behind the reserved bytes, then the dynamic ones, which overlap. */
+static void place_shared(struct grid *grid)
+{
+    const struct function *f = grid->function;
+    uint64_t at = grid->machine->device->shared_reserved;
+    for (uint32_t i = 0; i < f->shared_count; i++) {
+        const struct variable *v = f->shared[i];
+        if (v->bytes == 0) continue;
+        at = (at + v->align - 1) / v->align * v->align;
+        grid->symbol[v->index] = at;
+        at += v->bytes;
+    }
+    uint64_t dynamic = at;
+    for (uint32_t i = 0; i < f->shared_count; i++)
+        if (f->shared[i]->bytes == 0) dynamic = (dynamic + f->shared[i]->align - 1) / f->shared[i]->align * f->shared[i]->align;
+    for (uint32_t i = 0; i < f->shared_count; i++)
+        if (f->shared[i]->bytes == 0) grid->symbol[f->shared[i]->index] = dynamic;
+    grid->shared_bytes = (uint32_t)(dynamic + grid->launch->dynamic_shared);
+}
+
+bool machine_run(struct machine *machine, const struct launch *launch, struct report *report)
+{
+    const struct module *module = launch->image->module;
+    struct grid *grid = calloc(1, sizeof *grid);
+    uint64_t *symbol = calloc(module->variable_count + 1, sizeof *symbol);
+    bool ok = grid != NULL && symbol != NULL;
+    if (ok) {
+        memcpy(symbol, launch->image->address, module->variable_count * sizeof *symbol);
+        *grid = (struct grid){ .machine = machine, .launch = launch, .module = module, .function = launch->function, .code = module->code,
+                               .id = ++machine->grids, .symbol = symbol, .threads_per_cta = launch->block[0] * launch->block[1] * launch->block[2], .clusters = 1 };
+        for (int i = 0; i < 3; i++) {
+            grid->cluster_extent[i] = launch->cluster[i] == 0 ? 1 : launch->cluster[i];
+            grid->clusters_extent[i] = launch->grid[i] / grid->cluster_extent[i];
+            grid->clusters *= grid->clusters_extent[i];
+        }
+        place_shared(grid);
+        ok = run_clusters(grid);
+        if (!ok && !grid->reported) grid->report = (struct report){ .code = REPORT_RESOURCES, .kernel = launch->function->name, .lane = NO_LANE, .sentence = "no host memory for the grid", .text = "cudasim: no host memory for the grid\n" };
+        ok = ok && !grid->reported;
+        if (!ok && report != NULL) *report = grid->report;
+    } else if (report != NULL) {
+        *report = (struct report){ .code = REPORT_RESOURCES, .kernel = launch->function->name, .lane = NO_LANE, .sentence = "no host memory for the grid", .text = "cudasim: no host memory for the grid\n" };
+    }
+    free(symbol);
+    free(grid);
+    return ok;
+}

@@ -1,0 +1,138 @@
+/* Names: nested scopes, families of registers, labels that are used before they stand. */
+#include "ptx/reader.h"
+
+#include <string.h>
+
+static uint32_t hash(const char *name, uint32_t length)
+{
+    uint32_t h = 2166136261u;
+    for (uint32_t i = 0; i < length; i++) h = (h ^ (uint8_t)name[i]) * 16777619u;
+    return h ^ h >> 15;
+}
+
+void *reader_allocate(struct reader *r, size_t bytes)
+{
+    void *memory = arena_allocate(&r->module->arena, bytes);
+    if (memory == NULL) reader_fail(r, "this module needs more memory than the limit of %zu MiB", r->limits->arena_bytes >> 20);
+    return memory;
+}
+
+void scope_open(struct reader *r)
+{
+    const uint32_t depth = r->scope == NULL ? 0 : r->scope->depth + 1;
+    if (depth > r->limits->depth) {
+        reader_fail(r, "blocks are nested deeper than %u", r->limits->depth);
+        return;
+    }
+    struct scope_level *scope = reader_allocate(r, sizeof *scope);
+    if (scope == NULL) return;
+    scope->outer = r->scope;
+    scope->depth = depth;
+    r->scope = scope;
+}
+
+static struct symbol *find_in(const struct scope_level *scope, const char *name, uint32_t length)
+{
+    for (struct symbol *s = scope->bucket[hash(name, length) % SCOPE_BUCKETS]; s != NULL; s = s->next)
+        if (s->length == length && memcmp(s->name, name, length) == 0 && !s->is_family) return s;
+    return NULL;
+}
+
+struct symbol *scope_find_here(const struct reader *r, const char *name, uint32_t length) { return find_in(r->scope, name, length); }
+
+struct symbol *scope_find(const struct reader *r, const char *name, uint32_t length)
+{
+    for (const struct scope_level *scope = r->scope; scope != NULL; scope = scope->outer) {
+        struct symbol *s = find_in(scope, name, length);
+        if (s != NULL) return s;
+    }
+    return NULL;
+}
+
+struct symbol *scope_add(struct reader *r, const char *name, uint32_t length, enum symbol_kind kind)
+{
+    struct symbol *s = reader_allocate(r, sizeof *s);
+    if (s == NULL) return NULL;
+    struct symbol **bucket = &r->scope->bucket[hash(name, length) % SCOPE_BUCKETS];
+    *s = (struct symbol){ .next = *bucket, .name = name, .length = length, .kind = kind };
+    *bucket = s;
+    return s;
+}
+
+/* %r17 of %r<532>: the digits behind the longest prefix that is a family, without leading zeros. */
+static bool find_family(const struct scope_level *scope, const char *name, uint32_t length, uint32_t *slot, enum ptx_type *type)
+{
+    uint64_t number = 0, power = 1;
+    for (uint32_t prefix = length; prefix-- > 1 && length - prefix <= 9;) {
+        const char digit = name[prefix];
+        if (digit < '0' || digit > '9') return false;
+        number += (uint64_t)(digit - '0') * power;
+        power *= 10;
+        if (digit == '0' && prefix + 1 < length) continue;
+        for (const struct symbol *s = scope->bucket[hash(name, prefix) % SCOPE_BUCKETS]; s != NULL; s = s->next)
+            if (s->is_family && s->length == prefix && memcmp(s->name, name, prefix) == 0 && number < s->count) {
+                *slot = s->slot + (uint32_t)number * (s->type == T_B128 ? 2 : 1);
+                *type = s->type;
+                return true;
+            }
+    }
+    return false;
+}
+
+bool scope_register(const struct reader *r, const char *name, uint32_t length, uint32_t *slot, enum ptx_type *type)
+{
+    for (const struct scope_level *scope = r->scope; scope != NULL; scope = scope->outer) {
+        const struct symbol *s = find_in(scope, name, length);
+        if (s != NULL) {
+            *slot = s->slot;
+            *type = s->type;
+            return s->kind == SYMBOL_REGISTER;
+        }
+        if (find_family(scope, name, length, slot, type)) return true;
+    }
+    return false;
+}
+
+void fixup_add(struct reader *r, const struct token *name, int64_t *value, uint32_t *target, struct operand *operand)
+{
+    struct fixup *fixup = reader_allocate(r, sizeof *fixup);
+    if (fixup == NULL) return;
+    *fixup = (struct fixup){ .next = r->fixups, .name = name->text, .length = name->length, .line = name->line,
+                             .column = name->column, .scope = r->scope, .value = value, .target = target, .operand = operand };
+    r->fixups = fixup;
+}
+
+static bool resolve(struct reader *r, const struct fixup *fixup)
+{
+    const struct symbol *s = find_in(r->scope, fixup->name, fixup->length);
+    if (s == NULL) return false;
+    if (fixup->operand != NULL) {
+        if (s->kind != SYMBOL_TABLE) return false;
+        fixup->operand->targets = s->targets;
+        fixup->operand->count = s->count;
+        return true;
+    }
+    if (s->kind != SYMBOL_LABEL) return false;
+    if (fixup->value != NULL) *fixup->value = s->slot;
+    if (fixup->target != NULL) *fixup->target = s->slot;
+    return true;
+}
+
+void scope_close(struct reader *r)
+{
+    if (r->scope == NULL || r->failed) return;
+    struct fixup **link = &r->fixups;
+    while (*link != NULL) {
+        struct fixup *fixup = *link;
+        if (fixup->scope == r->scope && !resolve(r, fixup)) {
+            if (r->scope->outer == NULL || r->scope->outer->outer == NULL) {
+                reader_fail_at(r, fixup->line, fixup->column, "no label '%.*s' in this function", (int)(fixup->length > 100 ? 100 : fixup->length), fixup->name);
+                return;
+            }
+            fixup->scope = r->scope->outer;
+        }
+        if (fixup->scope == r->scope) *link = fixup->next;
+        else link = &fixup->next;
+    }
+    r->scope = r->scope->outer;
+}

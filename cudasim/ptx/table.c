@@ -1,0 +1,111 @@
+/* The table as a whole: finding rows, words with a common meaning, where a row exists. */
+#include "ptx/table.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum field { FIELD_FLAG, FIELD_ROUNDING, FIELD_SPACE, FIELD_ORDER, FIELD_SCOPE, FIELD_COMPARE, FIELD_VECTOR };
+
+static const struct { const char *word; enum field field; uint16_t value; } common_words[] = {
+    { ".ftz", FIELD_FLAG, FLAG_FTZ }, { ".sat", FIELD_FLAG, FLAG_SAT }, { ".satfinite", FIELD_FLAG, FLAG_SATFINITE },
+    { ".relu", FIELD_FLAG, FLAG_RELU }, { ".NaN", FIELD_FLAG, FLAG_NAN }, { ".abs", FIELD_FLAG, FLAG_ABS },
+    { ".xorsign", FIELD_FLAG, FLAG_XORSIGN }, { ".approx", FIELD_FLAG, FLAG_APPROX }, { ".uni", FIELD_FLAG, FLAG_UNI },
+    { ".cc", FIELD_FLAG, FLAG_CC }, { ".full", FIELD_FLAG, FLAG_FULL },
+    { ".rn", FIELD_ROUNDING, ROUND_RN }, { ".rz", FIELD_ROUNDING, ROUND_RZ }, { ".rm", FIELD_ROUNDING, ROUND_RM },
+    { ".rp", FIELD_ROUNDING, ROUND_RP }, { ".rna", FIELD_ROUNDING, ROUND_RNA }, { ".rs", FIELD_ROUNDING, ROUND_RS },
+    { ".rni", FIELD_ROUNDING, ROUND_RNI }, { ".rzi", FIELD_ROUNDING, ROUND_RZI }, { ".rmi", FIELD_ROUNDING, ROUND_RMI },
+    { ".rpi", FIELD_ROUNDING, ROUND_RPI },
+    { ".global", FIELD_SPACE, SPACE_GLOBAL }, { ".shared", FIELD_SPACE, SPACE_SHARED }, { ".shared::cta", FIELD_SPACE, SPACE_SHARED },
+    { ".shared::cluster", FIELD_SPACE, SPACE_SHARED_CLUSTER }, { ".local", FIELD_SPACE, SPACE_LOCAL },
+    { ".const", FIELD_SPACE, SPACE_CONST }, { ".param", FIELD_SPACE, SPACE_PARAM }, { ".param::entry", FIELD_SPACE, SPACE_PARAM },
+    { ".param::func", FIELD_SPACE, SPACE_PARAM },
+    { ".weak", FIELD_ORDER, ORDER_WEAK }, { ".volatile", FIELD_ORDER, ORDER_VOLATILE }, { ".relaxed", FIELD_ORDER, ORDER_RELAXED },
+    { ".acquire", FIELD_ORDER, ORDER_ACQUIRE }, { ".release", FIELD_ORDER, ORDER_RELEASE }, { ".acq_rel", FIELD_ORDER, ORDER_ACQ_REL },
+    { ".sc", FIELD_ORDER, ORDER_SC }, { ".mmio", FIELD_ORDER, ORDER_MMIO },
+    { ".cta", FIELD_SCOPE, SCOPE_CTA }, { ".cluster", FIELD_SCOPE, SCOPE_CLUSTER }, { ".gpu", FIELD_SCOPE, SCOPE_GPU },
+    { ".sys", FIELD_SCOPE, SCOPE_SYS },
+    { ".eq", FIELD_COMPARE, COMPARE_EQ }, { ".ne", FIELD_COMPARE, COMPARE_NE }, { ".lt", FIELD_COMPARE, COMPARE_LT },
+    { ".le", FIELD_COMPARE, COMPARE_LE }, { ".gt", FIELD_COMPARE, COMPARE_GT }, { ".ge", FIELD_COMPARE, COMPARE_GE },
+    { ".lo", FIELD_COMPARE, COMPARE_LO }, { ".ls", FIELD_COMPARE, COMPARE_LS }, { ".hi", FIELD_COMPARE, COMPARE_HI },
+    { ".hs", FIELD_COMPARE, COMPARE_HS }, { ".equ", FIELD_COMPARE, COMPARE_EQU }, { ".neu", FIELD_COMPARE, COMPARE_NEU },
+    { ".ltu", FIELD_COMPARE, COMPARE_LTU }, { ".leu", FIELD_COMPARE, COMPARE_LEU }, { ".gtu", FIELD_COMPARE, COMPARE_GTU },
+    { ".geu", FIELD_COMPARE, COMPARE_GEU }, { ".num", FIELD_COMPARE, COMPARE_NUM }, { ".nan", FIELD_COMPARE, COMPARE_NAN },
+    { ".v2", FIELD_VECTOR, 2 }, { ".v4", FIELD_VECTOR, 4 }, { ".v8", FIELD_VECTOR, 8 },
+};
+
+static void set_field(struct insn *in, enum field field, uint16_t value)
+{
+    switch (field) {
+    case FIELD_FLAG: in->flags |= value; break;
+    case FIELD_ROUNDING: in->rounding = (uint8_t)value; break;
+    case FIELD_SPACE: if (in->space == SPACE_GENERIC) in->space = (uint8_t)value; break;   /* the first counts: the destination */
+    case FIELD_ORDER: in->semantics = (uint8_t)value; break;
+    case FIELD_SCOPE: in->scope = (uint8_t)value; break;
+    case FIELD_COMPARE: in->compare = (uint8_t)value; break;
+    case FIELD_VECTOR: in->vector = (uint8_t)value; break;
+    }
+}
+
+bool common_word(struct insn *in, const char *word, size_t length)
+{
+    for (size_t i = 0; i < sizeof common_words / sizeof common_words[0]; i++)
+        if (strlen(common_words[i].word) == length && memcmp(common_words[i].word, word, length) == 0) {
+            set_field(in, common_words[i].field, common_words[i].value);
+            return true;
+        }
+    return false;
+}
+
+static bool begins_with(const struct row *row, const char *base, size_t length)
+{
+    return strncmp(row->pattern, base, length) == 0 && strchr(".{(", row->pattern[length]) != NULL;
+}
+
+/* *state: family in the upper half, row in the lower. */
+const struct row *table_next(const char *base, size_t length, uint32_t *state)
+{
+    uint32_t family = *state >> 16, row = *state & 0xffff;
+    for (; instruction_families[family] != NULL; family++, row = 0)
+        for (; row < (uint32_t)instruction_families[family]->count; row++)
+            if (begins_with(&instruction_families[family]->rows[row], base, length)) {
+                *state = family << 16 | (row + 1);
+                return &instruction_families[family]->rows[row];
+            }
+    *state = family << 16;
+    return NULL;
+}
+
+bool table_knows(const char *base, size_t length)
+{
+    uint32_t state = 0;
+    return table_next(base, length, &state) != NULL;
+}
+
+/* "sm_90a", "sm_80+": whether a target list names it. */
+static bool target_listed(const char *targets, uint32_t sm, char suffix)
+{
+    while (*targets != '\0') {
+        targets += strspn(targets, " ");
+        char *end;
+        const uint32_t number = (uint32_t)strtoul(targets + 3, &end, 10);
+        if (*end == '+' && sm >= number) return true;
+        if (*end == suffix && sm == number) return true;
+        /* sm_100f stands for the whole family: sm_100a, sm_100f, sm_103a, sm_103f */
+        if (*end == 'f' && suffix != '\0' && sm >= number && sm / 10 == number / 10) return true;
+        targets = end + (*end != '\0' && *end != ' ');
+    }
+    return false;
+}
+
+bool row_available(const struct row *row, const struct module *module, char *sentence, size_t size)
+{
+    if (module->version < row->since) {
+        snprintf(sentence, size, "this form needs PTX %d.%d; the module says .version %u.%u", row->since / 10, row->since % 10,
+                 module->version / 10, module->version % 10);
+        return false;
+    }
+    if (row->targets[0] == '\0' || target_listed(row->targets, module->sm, module->suffix)) return true;
+    snprintf(sentence, size, "this form needs the target %s; the module says sm_%u%.1s", row->targets, module->sm, &module->suffix);
+    return false;
+}
