@@ -3,7 +3,14 @@
 
 const struct family *const instruction_families[] = {
     &family_integer,
+    &family_extended,
+    &family_float,
+    &family_approximate,
+    &family_half,
+    &family_compare,
+    &family_logic,
     &family_move,
+    &family_convert,
     &family_memory,
     &family_control,
     NULL

@@ -4,7 +4,19 @@
 
 #include "ptx/table.h"
 
-extern const struct family family_integer, family_extended, family_bits, family_logic, family_compare, family_move, family_convert, family_memory,
-    family_atomic, family_control, family_barrier, family_warp, family_float;
+extern const struct family family_integer;
+extern const struct family family_extended;
+extern const struct family family_float;
+extern const struct family family_approximate;
+extern const struct family family_half;
+extern const struct family family_compare;
+extern const struct family family_logic;
+extern const struct family family_move;
+extern const struct family family_convert;
+extern const struct family family_memory;
+extern const struct family family_atomic;
+extern const struct family family_control;
+extern const struct family family_barrier;
+extern const struct family family_warp;
 
 #endif

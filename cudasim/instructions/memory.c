@@ -113,9 +113,9 @@ static const struct row rows[] = {
     { "st.volatile" SPACES VECTORS ".$1", TYPES, "a s:1+*", 10, "", 0, op_st, check_access, "9.7.9.11 st" },
     { "st(.relaxed|.release)(.cta|.cluster|.gpu|.sys)" SPACES EVICT EVICT2 "{.L2::cache_hint}" VECTORS ".$1", TYPES, "a s:1+* (.L2::cache_hint)s:b64", 60, "sm_70+", 0, op_st, check_access, "9.7.9.11 st" },
     { "st.mmio.relaxed.sys{.global}.$1", TYPES, "a s:1+", 82, "sm_70+", 0, op_st, check_access, "9.7.9.11 st" },
-    { "prefetch{.global|.local}(.L1|.L2)", NULL, "a", 20, "", 0, op_prefetch, NULL, "9.7.9.16 prefetch" },
-    { "prefetch.global(.L2::evict_last|.L2::evict_normal)", NULL, "a", 74, "sm_80+", 0, op_prefetch, NULL, "9.7.9.16 prefetch" },
-    { "prefetchu.L1", NULL, "a", 20, "", 0, op_prefetch, NULL, "9.7.9.16 prefetch" },
+    { "prefetch{.global|.local}(.L1|.L2)", NULL, "a", 20, "", 0, op_prefetch, NULL, "9.7.9.15 prefetch" },
+    { "prefetch.global(.L2::evict_last|.L2::evict_normal)", NULL, "a", 74, "sm_80+", 0, op_prefetch, NULL, "9.7.9.15 prefetch" },
+    { "prefetchu.L1", NULL, "a", 20, "", 0, op_prefetch, NULL, "9.7.9.15 prefetch" },
 };
 
 const struct family family_memory = FAMILY("loads and stores", rows);

@@ -119,6 +119,7 @@ struct call_frame { uint32_t return_pc, base, local; };
 struct warp {
     struct cta *cta;
     uint32_t index;                       /* in the CTA */
+    uint32_t carry;                       /* of add.cc and the like, a bit per lane */
     uint32_t live;                        /* lanes that have not exited */
     uint64_t *frame;                      /* row 0 of the running group: what handlers read */
     struct group *group;                  /* the running group */
