@@ -2,8 +2,6 @@
 #include "instructions/families.h"
 #include "instructions/real.h"
 
-enum ptx_type;
-
 static uint64_t clamp(int128 x, uint32_t bits, bool is_signed)
 {
     const int128 lowest = is_signed ? -((int128)1 << (bits - 1)) : 0;
@@ -50,10 +48,13 @@ static trap op_cvt_from_integer(struct warp *w, const struct insn *in, uint32_t 
     const enum ptx_type to = (enum ptx_type)in->type[0], from = (enum ptx_type)in->type[1];
     const struct real_format *f = real_format_of(to);
     const enum rounding rounding = rounding_of(in);
+    const bool sat = (in->flags & FLAG_SAT) != 0;
     uint64_t *d = destination(w, in, 0);
     const uint64_t *a = source(w, in, 1);
     FOR_LANES(l, lanes) {
-        const struct real x = real_from_integer(a[l], type_bits(from), type_kind(from) == 's');
+        struct real x = real_from_integer(a[l], type_bits(from), type_kind(from) == 's');
+        if (sat && x.negative) x = (struct real){ .kind = REAL_ZERO };
+        if (sat && x.magnitude > 1) x.magnitude = 1;
         d[l] = real_pack(f, &x, rounding, false);
     }
     return TRAP_NONE;
@@ -77,13 +78,13 @@ static trap op_cvt_to_integer(struct warp *w, const struct insn *in, uint32_t la
     return TRAP_NONE;
 }
 
-/* Between floats; with .rni and the like to an integral value; .sat: to [0, 1], NaN to 0; .relu: negative and NaN... to 0 and NaN. */
+/* Between floats; with .rni and the like to an integral value; .sat: to [0, 1], NaN to 0. */
 static uint64_t convert_float(const struct insn *in, const struct real_format *to, const struct real_format *from, uint64_t bits, bool ftz)
 {
     struct real x = real_unpack(from, bits, ftz);
     if (x.kind == REAL_NAN) return (in->flags & FLAG_SAT) != 0 ? 0 : to == from && to == &real_f64 ? bits | UINT64_C(1) << 51 : to->nan;
     if (in->rounding >= ROUND_RNI) x = real_round_integral(&x, rounding_of(in));
-    if ((in->flags & (FLAG_SAT | FLAG_RELU)) != 0 && x.negative) x = (struct real){ .kind = REAL_ZERO };
+    if ((in->flags & FLAG_SAT) != 0 && x.negative) x = (struct real){ .kind = REAL_ZERO };
     uint64_t d = real_pack(to, &x, rounding_of(in), ftz && (to == &real_f32 || to == &real_f16));
     if ((in->flags & FLAG_SAT) != 0) {
         const struct real one = { .kind = REAL_FINITE, .magnitude = 1 };

@@ -13,5 +13,8 @@ const struct family *const instruction_families[] = {
     &family_convert,
     &family_memory,
     &family_control,
+    &family_barrier,
+    &family_atomic,
+    &family_warp,
     NULL
 };

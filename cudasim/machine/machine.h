@@ -135,6 +135,8 @@ struct warp {
     const struct allocation *recent;      /* the last allocation that was found */
     uint32_t barrier_mask;                /* bar.warp.sync: lanes that have arrived */
     uint64_t barrier_turn;
+    uint32_t cluster_arrived;             /* barrier.cluster: lanes that have arrived and not waited, and at which phase */
+    uint64_t cluster_ticket[LANES];
     void *engine[4];                      /* state of async engines per warp, by enum agent_engine; freed by them */
     /* Happens-before: joined clocks, [threads of the cluster]; NULL until races are watched. */
     uint32_t (*clock)[LANES];
@@ -146,7 +148,7 @@ struct warp {
 };
 
 /* bar / barrier: 16 of them per CTA. */
-struct cta_barrier { uint32_t arrived, expected; uint64_t turn; uint32_t reduction; bool in_use; };
+struct cta_barrier { uint32_t arrived, expected; uint64_t turn; uint32_t reduction, votes, last_reduction, last_votes; bool in_use; };
 
 struct tensor_memory;                     /* of an SM: tensor.h, part two */
 struct sm { uint32_t index; struct tensor_memory *tensor; };
@@ -198,6 +200,7 @@ struct machine {
     struct machine_options options;
     struct global_memory memory;
     uint64_t grids;                       /* launched so far */
+    atomic_flag wide_lock;                /* of 16-byte atomics */
     void (*print)(void *user, const char *text, size_t length);   /* vprintf of kernels */
     void *print_user;
 };
