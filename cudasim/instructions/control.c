@@ -1,4 +1,5 @@
 /* Control flow (PTX ISA 9.7.12): bra, brx.idx, call, ret, exit, trap, brkpt, nanosleep, pmevent. */
+#include "instructions/builtin.h"
 #include "instructions/families.h"
 #include "instructions/lanes.h"
 
@@ -27,7 +28,7 @@ static trap op_brx(struct warp *w, const struct insn *in, uint32_t lanes)
 static trap call_function(struct warp *w, const struct insn *in, uint32_t lanes, const struct function *f)
 {
     if (f->defined) return warp_call(w, in, lanes, f);
-    return warp_fault(w, in, (uint32_t)__builtin_ctz(lanes), REPORT_ILLEGAL, "calls %s, which has no body in this module", f->name);
+    return builtin_call(w, in, lanes, f);
 }
 
 /* call (results), function, (arguments) */

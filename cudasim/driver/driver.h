@@ -1,0 +1,68 @@
+/* The state behind the cu* calls: one device, its primary context and others, all under one lock.  Streams run their work when it is
+ * given to them: everything is done, in order, when a call returns; a fault of a kernel is kept and returned by later calls, as a real
+ * device does. */
+#ifndef CUDASIM_DRIVER_DRIVER_H
+#define CUDASIM_DRIVER_DRIVER_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "driver/api.h"
+#include "machine/machine.h"
+
+struct CUfunc_st {
+    struct CUmod_st *module;
+    const struct function *function;
+    int maximum_dynamic_shared;           /* set by cuFuncSetAttribute */
+    bool non_portable_cluster;
+};
+
+struct CUmod_st {
+    struct CUmod_st *next;
+    struct CUctx_st *context;
+    struct module *module;
+    struct image image;
+    struct CUfunc_st *function;           /* one per function of the module */
+};
+
+struct CUstream_st { struct CUstream_st *next; struct CUctx_st *context; unsigned flags; };
+struct CUevent_st { struct CUevent_st *next; struct CUctx_st *context; bool recorded; uint64_t nanoseconds; };
+
+struct CUctx_st {
+    struct CUctx_st *next;
+    struct machine machine;
+    struct CUmod_st *modules;
+    struct CUstream_st *streams;
+    struct CUevent_st *events;
+    CUresult fault;                       /* sticky */
+    bool primary;
+};
+
+struct driver {
+    pthread_mutex_t lock;
+    bool initialised;
+    const struct device_limits *device;
+    struct machine_options options;
+    struct CUctx_st *contexts;            /* all that live */
+    struct CUctx_st *primary;
+    int primary_users;
+};
+extern struct driver driver;
+
+/* Every exported function begins with one of these and ends with leave(result). */
+CUresult driver_enter(void);              /* initialised? takes the lock */
+CUresult driver_enter_context(struct CUctx_st **context);   /* and has a current context without a fault */
+CUresult driver_leave(CUresult result);
+
+struct CUctx_st *context_open(bool primary);
+void context_close(struct CUctx_st *context);
+bool context_lives(const struct CUctx_st *context);
+bool stream_lives(const struct CUctx_st *context, const struct CUstream_st *stream);    /* NULL, 1 and 2 are the default streams */
+
+/* Says it on stderr, unless CUDASIM_QUIET is set: reports, and what the API has no code for. */
+__attribute__((format(printf, 1, 2))) void driver_say(const char *format, ...);
+/* The code that CUDA gives for such a fault. */
+CUresult driver_fault_code(enum report_code code);
+
+
+#endif
