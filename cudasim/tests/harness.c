@@ -13,7 +13,7 @@ static char *whole_module(const char *device, const char *text)
     const size_t size = strlen(text) + sizeof head + 128;
     char *whole = malloc(size);
     if (whole == NULL) abort();
-    if (strncmp(text, ".version", 8) == 0) snprintf(whole, size, "%s", text);
+    if (strstr(text, ".version") != NULL) snprintf(whole, size, "%s", text);
     else snprintf(whole, size, ".version 9.0\n.target %s\n%s%s\nret;\n}\n", device, head, text);
     return whole;
 }
