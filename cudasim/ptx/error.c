@@ -41,6 +41,7 @@ static void show_line(const struct reader *r, struct ptx_error *error, size_t us
     *at = '\0';
 }
 
+__attribute__((format(printf, 4, 0)))
 static void fail(struct reader *r, uint32_t line, uint32_t column, const char *format, va_list arguments)
 {
     if (r->failed) return;
