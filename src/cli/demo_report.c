@@ -43,7 +43,7 @@ void demo_report_text(const struct demo *demo, const char *svg_path, bool own_da
         cell_snr(table, row->snr_a);
         cell_snr(table, row->snr_b);
         cell_percent(table, row->error);
-        cli_table_cell(table, "%.2f eps%s", row->worst, row->within ? "" : " ✗");
+        cli_table_cell(table, "%.2g eps%s", row->worst, row->within ? "" : " ✗");
         cli_table_cell(table, "%.2f", demo_gflops(demo, row));
         cli_table_cell(table, "%.2fx", demo_ratio(demo, row));
     }

@@ -9,7 +9,7 @@
 bsm_status __real_bsm_multiply(bsm_context *context, const bsm_matmul *product);
 bsm_status __wrap_bsm_multiply(bsm_context *context, const bsm_matmul *product);
 
-enum { SUBNORMAL_LIMIT = 0x00800000, INFINITE = 0x7f800000, LARGEST = 0x7f7fffff };
+enum { SUBNORMAL_LIMIT = 0x00800000, INFINITE = 0x7f800000 };
 
 /* The fault in one element of D. */
 static uint32_t change(const char *fault, uint32_t bits, bool last)
@@ -21,7 +21,7 @@ static uint32_t change(const char *fault, uint32_t bits, bool last)
     if (strcmp(fault, "nan to zero") == 0 && magnitude > INFINITE) return 0;
     if (strcmp(fault, "saturate") == 0 && magnitude == INFINITE) return bits - 1;
     if (strcmp(fault, "flush") == 0 && magnitude < SUBNORMAL_LIMIT) return 0;
-    if (strcmp(fault, "double") == 0 && magnitude > 0 && magnitude < LARGEST / 2) return bits + SUBNORMAL_LIMIT;
+    if (strcmp(fault, "double") == 0 && magnitude > 0 && magnitude < INFINITE - SUBNORMAL_LIMIT) return bits + SUBNORMAL_LIMIT;
     return bits;
 }
 
@@ -45,6 +45,7 @@ bsm_status __wrap_bsm_multiply(bsm_context *context, const bsm_matmul *product)
         bsm_context_set_threads(context, -1);        /* a sentence for bsm_last_error */
         return BSM_EUNSUPPORTED;
     }
-    spoil(fault, product->d);
+    const bool this_pair = product->a->format == BSM_MXFP4 && product->b->format == BSM_NVFP4;
+    spoil(strcmp(fault, "one pair") == 0 ? this_pair ? "double" : "none" : fault, product->d);
     return BSM_OK;
 }

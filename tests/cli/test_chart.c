@@ -96,7 +96,7 @@ static void texts_are_escaped(struct test *t)
         { "\xef\xbf\xbf", "???" },
         { "\xf4\x90\x80\x80", "????" },
         { "\xe0\x80\x80", "???" },
-        { "\x80", "?" },
+        { "\x80", "?" }, { "\xc3\xc3\xa9", "?\xc3\xa9" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char content[128];

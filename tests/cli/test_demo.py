@@ -85,6 +85,15 @@ def own_matrices_are_used():
         script.run([command, "demo", "--b", a, "--rounds", "1"])
 
 
+def tiny_numbers_get_a_tensor_scale():
+    with tempfile.TemporaryDirectory() as folder:
+        a = os.path.join(folder, "a.npy")
+        write_npy(a, (8, 64), [(((i * 7919) % 101) - 50) * 1e-9 for i in range(512)])
+        rows = rows_of(json.loads(script.run([command, "demo", "--a", a, "--rounds", "1", "--json"])))
+        for name, most in (("nvfp4", 0.2), ("e4m3", 0.06), ("e5m2", 0.12)):
+            script.check(rows[name, name]["product_error"] < most, rows[name, name])
+
+
 def large_files_are_shortened():
     with tempfile.TemporaryDirectory() as folder:
         a = os.path.join(folder, "a.npy")
@@ -109,7 +118,8 @@ def bad_files_are_refused():
         path, other, svg = (os.path.join(folder, name) for name in ("a.npy", "b.npy", "p.svg"))
         write_npy(other, (5, 32), [1.0] * 160)
         cases = [((4, 31), [1.0] * 124, "<f4"), ((128,), [1.0] * 128, "<f4"), ((2, 2, 32), [1.0] * 128, "<f4"),
-                 ((0, 32), [], "<f4"), ((4, 32), [1.0] * 127 + [float("nan")], "<f4"), ((4, 32), [1.0] * 127 + [float("inf")], "<f2"),
+                 ((0, 32), [], "<f4"), ((4, 32), [1.0] * 127 + [float("nan")], "<f4"),
+                 ((4, 32), [1.0] * 127 + [float("inf")], "<f2"),
                  ((4, 32), [1.0] * 127 + [1e300], "<f8"), ((4, 32), [1] * 128, "|u1")]
         for shape, values, descr in cases:
             write_npy(path, shape, values, descr)
@@ -153,5 +163,6 @@ def the_picture_is_well_laid_out():
 
 
 script.cases("test_cli_demo", [the_figures_make_sense, the_seed_decides, the_table_has_every_row, own_matrices_are_used,
+                               tiny_numbers_get_a_tensor_scale,
                                large_files_are_shortened, zeros_are_no_error, bad_files_are_refused, wrong_usage_is_refused,
                                the_picture_is_well_laid_out])

@@ -56,6 +56,25 @@ def every_fault_is_noticed():
         script.check(re.search(words, out), f"{fault}: no {words!r} in {out}")
 
 
+def one_pair_of_all_is_marked():
+    out = script.run([faulty, "verify", "--quick"], expect=1, env=with_fault("one pair"))
+    for table in re.split("^kernel ", out, flags=re.M)[1:]:
+        lines = [line.split() for line in table.splitlines()]
+        marks = [words[2:] for words in lines if len(words) == 15 and re.match(r"[a-z]+\d", words[1])]
+        wrong = [(a, b) for a, row in enumerate(marks) for b, mark in enumerate(row) if mark == "✗"]
+        served = [(a, b) for a, row in enumerate(marks) for b, mark in enumerate(row) if mark != "·"]
+        script.check(len(marks) == 13 and all(len(row) == 13 for row in marks), table)
+        script.check(wrong == ([(4, 7)] if (4, 7) in served else []), wrong)       # rows mxfp4 (5th), column nvfp4 (8th)
+
+
+def the_first_difference_is_the_first():
+    for pair in ("mxfp4:nvfp4", "fp16:bf16"):
+        value = json.loads(script.run([faulty, "verify", "--pair", pair, "--json"], expect=1, env=with_fault("double")))
+        first = value["kernels"][0]["pairs"][0]["first_difference"]
+        script.check([first["case"], first["m"], first["n"], first["k"]] == ["integers", 1, 1, 1], first)
+        script.check(first["got"] == 2 * first["want"] != 0 and first["elements_that_differ"] == 1, first)
+
+
 def the_first_difference_repeats():
     out = script.run([faulty, "verify", "--pair", "mxfp4:nvfp4", "--seed", "5"], expect=1, env=with_fault("last bit"))
     place = re.search(r"D\[\d+,\d+\] is .*", out).group(0)
@@ -94,5 +113,6 @@ def nothing_compared_is_no_success():
 
 
 script.cases("test_cli_verify", [every_pair_agrees_quickly, one_pair_in_full, the_json_is_whole, every_fault_is_noticed,
+                                 one_pair_of_all_is_marked, the_first_difference_is_the_first,
                                  the_first_difference_repeats, a_fault_shows_in_json, one_kernel_at_a_time,
                                  wrong_usage_is_refused, nothing_compared_is_no_success])
