@@ -83,6 +83,36 @@ static void context_facts(struct facts *f, const bsm_context *context)
     }
 }
 
+/* Pairs of formats that a kernel serves on this machine; 0: it lacks a CPU feature. */
+static int pairs_served(const bsm_context *context, int kernel)
+{
+    int pairs = 0;
+    for (int a = BSM_FORMAT_NONE + 1; a < BSM_FORMAT_COUNT; a++)
+        for (int b = BSM_FORMAT_NONE + 1; b < BSM_FORMAT_COUNT; b++) pairs += bsm_kernel_serves(context, kernel, (bsm_format)a, (bsm_format)b);
+    return pairs;
+}
+
+static void kernel_facts(struct facts *f, const bsm_context *context)
+{
+    const int all = (BSM_FORMAT_COUNT - 1) * (BSM_FORMAT_COUNT - 1);
+    if (f->as_json) cli_json_array(&f->json, "kernels");
+    for (int i = 0; bsm_kernel_name(i) != NULL; i++) {
+        const int pairs = pairs_served(context, i);
+        if (f->as_json) {
+            cli_json_object(&f->json, NULL);
+            cli_json_text(&f->json, "name", bsm_kernel_name(i));
+            cli_json_integer(&f->json, "pairs_served_here", pairs);
+            cli_json_integer(&f->json, "pairs", all);
+            cli_json_end(&f->json);
+        } else if (pairs > 0) {
+            printf("%-18s %s: %d of %d pairs of formats\n", "kernel", bsm_kernel_name(i), pairs, all);
+        } else {
+            printf("%-18s %s: not here, for lack of a CPU feature\n", "kernel", bsm_kernel_name(i));
+        }
+    }
+    if (f->as_json) cli_json_end(&f->json);
+}
+
 static int run(struct cli *cli, const void *settings)
 {
     (void)settings;
@@ -91,6 +121,7 @@ static int run(struct cli *cli, const void *settings)
     build_facts(&f);
     system_facts(&f);
     context_facts(&f, cli->context);
+    kernel_facts(&f, cli->context);
     if (cli->json) cli_json_end(&f.json);
     return CLI_DONE;
 }
@@ -99,6 +130,7 @@ static const struct cli_option options[] = { { .name = NULL } };
 
 const struct cli_verb cli_verb_info = {
     .name = "info", .summary = "versions, CPU, kernels: what a bug report needs", .usage = "[options]",
-    .about = "Prints what this build is and what it found on this machine.",
+    .about = "Prints what this build is and what it found on this machine. Kernels are in the order in which they are tried; --cpu "
+             "none shows what is left without CPU features.",
     .example = "blockscale info\nblockscale info --json", .options = options, .run = run,
 };

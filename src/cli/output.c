@@ -14,7 +14,7 @@
 enum { MAX_OUTPUTS = 8 };
 
 static struct output {
-    const char *given;                    /* the path as the user wrote it */
+    char given[PATH_MAX];                 /* the path as the user wrote it */
     char target[PATH_MAX];                /* behind symbolic links */
     char temporary[PATH_MAX + 64];
     FILE *file;
@@ -77,13 +77,8 @@ static FILE *open_temporary(struct output *o, mode_t mode)
 /* A file that is there keeps its mode, and a symbolic link stays one. */
 static FILE *open_regular(struct output *o, const char *path, const struct stat *there)
 {
-    if (there == NULL) {
-        if (snprintf(o->target, sizeof o->target, "%s", path) >= (int)sizeof o->target) {
-            errno = ENAMETOOLONG;
-            return NULL;
-        }
-        return open_temporary(o, 0666);
-    }
+    memcpy(o->target, o->given, sizeof o->target);
+    if (there == NULL) return open_temporary(o, 0666);
     if (access(path, W_OK) != 0 || realpath(path, o->target) == NULL) return NULL;
     FILE *file = open_temporary(o, 0600);
     if (file != NULL && fchmod(fileno(file), there->st_mode & 07777) != 0) errno = 0;   /* a file system without modes */
@@ -98,7 +93,10 @@ FILE *cli_output(struct cli *cli, const char *path)
         return NULL;
     }
     struct output *o = &outputs[output_count];
-    o->given = path;
+    if (snprintf(o->given, sizeof o->given, "%s", path) >= (int)sizeof o->given) {
+        cli_bad_input(cli, "%.64s...: cannot be written: %s", path, strerror(ENAMETOOLONG));
+        return NULL;
+    }
     errno = 0;
     if (stat(path, &there) != 0) o->file = errno == ENOENT ? open_regular(o, path, NULL) : NULL;
     else if (S_ISREG(there.st_mode)) o->file = open_regular(o, path, &there);
@@ -106,6 +104,7 @@ FILE *cli_output(struct cli *cli, const char *path)
     else o->file = fopen(path, "w");      /* devices and pipes take what comes */
     if (o->file == NULL) {
         cli_bad_input(cli, "%s: cannot be written: %s", path, strerror(errno));
+        if (o->remove) unlink(o->temporary), o->remove = 0;
         return NULL;
     }
     for (int i = 0; i < output_count; i++)
@@ -160,4 +159,19 @@ int cli_outputs_finish(const struct cli *cli, bool keep)
     output_count = 0;
     if (pending_signal != 0) remove_and_die(pending_signal);
     return good ? CLI_DONE : CLI_BAD_INPUT;
+}
+
+int cli_output_npy(struct cli *cli, const char *path, bsm_npy_type type, int rank, const int64_t *shape, const void *data)
+{
+    unsigned char header[BSM_NPY_MAX_HEADER];
+    size_t header_bytes, bytes = bsm_npy_type_bytes((int)type);
+    for (int i = 0; i < rank; i++) bytes *= (size_t)shape[i];
+    const bsm_status status = bsm_npy_header(type, rank, shape, header, sizeof header, &header_bytes);
+    if (status != BSM_OK) return cli_library_failed(cli, path, status);
+    FILE *file = cli_output(cli, path);
+    if (file == NULL) return CLI_BAD_INPUT;
+    errno = 0;
+    if (fwrite(header, 1, header_bytes, file) != header_bytes || (bytes > 0 && fwrite(data, 1, bytes, file) != bytes))
+        return cli_bad_input(cli, "%s: could not be written: %s", path, strerror(errno != 0 ? errno : EIO));
+    return CLI_DONE;
 }

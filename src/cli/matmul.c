@@ -1,0 +1,243 @@
+/* blockscale matmul: two matrices from files, quantized, multiplied, and written. */
+#include "matmul.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const per_names[] = { "column", "row", NULL };
+static const char *per_name(int value) { return value >= 0 && value < 2 ? per_names[value] : NULL; }
+static int per_from_name(const char *name) { return cli_name_index(per_names, name); }
+static const struct cli_choices bias_pers = { per_name, per_from_name, 0, 2 };
+
+static const struct matmul_settings defaults = { .alpha = 1, .beta = 0, .d_tensor_scale = 1, .d_format = BSM_FORMAT_FP32 };
+
+static const struct cli_option options[] = {
+    { "A", 0, NULL, "A.npy, M x K; or a note of blockscale quantize; or random:MxK", CLI_TEXT(struct matmul_settings, a),
+      .required = true },
+    { "B", 0, NULL, "B.npy, N x K: its rows are the columns of the product, as in the weights of a linear layer; or a note; or random:NxK",
+      CLI_TEXT(struct matmul_settings, b), .required = true },
+    { "--output", 'o', "D", "D.npy, M x N; for block formats the files D.codes.npy, D.scales.npy and D.json",
+      CLI_TEXT(struct matmul_settings, output), .required = true },
+    { "--format", 'f', "FORMAT", "what A and B are quantized to", CLI_FORMAT(struct matmul_settings, format) },
+    { "--a-format", 0, "FORMAT", "of A, if it is another", CLI_FORMAT(struct matmul_settings, a_format) },
+    { "--b-format", 0, "FORMAT", "of B, if it is another", CLI_FORMAT(struct matmul_settings, b_format) },
+    { "--recipe", 0, "RECIPE", "how a block's scale follows from its largest number", CLI_RECIPE(struct matmul_settings, recipe) },
+    { "--tensor-scale", 0, "T", "of A and B: none, computed, or a number; computed for nvfp4, none for the others unless given",
+      CLI_TENSOR_SCALE(struct matmul_settings, tensor_scale) },
+    { "--layout", 0, "LAYOUT", "where the scales of A and B lie", CLI_LAYOUT(struct matmul_settings, layout) },
+    { "--transpose-b", 0, NULL, "B.npy is K x N", CLI_FLAG(struct matmul_settings, transpose_b) },
+    { "--a-type", 0, "TYPE", "what A.npy holds: fp64 is rounded to fp32, bf16 reads uint16 too",
+      CLI_CHOICE(struct matmul_settings, a_type, &cli_types) },
+    { "--b-type", 0, "TYPE", "what B.npy holds", CLI_CHOICE(struct matmul_settings, b_type, &cli_types) },
+    { "--alpha", 0, "NUMBER", "a factor on the product", CLI_FLOAT(struct matmul_settings, alpha) },
+    { "--beta", 0, "NUMBER", "a factor on C", CLI_FLOAT(struct matmul_settings, beta) },
+    { "--c", 0, "C.npy", "M x N, fp32, fp16 or bf16: beta times it is added", CLI_TEXT(struct matmul_settings, c) },
+    { "--bias", 0, "BIAS.npy", "N numbers that are added", CLI_TEXT(struct matmul_settings, bias) },
+    { "--bias-per", 0, "WHAT", "or M numbers, one for each row", CLI_CHOICE(struct matmul_settings, bias_per, &bias_pers) },
+    { "--activation", 0, "NAME", "of the sum", CLI_ACTIVATION(struct matmul_settings, activation) },
+    { "--gate", 0, "WHAT", "half of B's rows are gates: D has N/2 columns, activation(gate) * up", CLI_GATE(struct matmul_settings, gate) },
+    { "--d-type", 0, "FORMAT", "of D, fp32 unless given", CLI_FORMAT(struct matmul_settings, d_format) },
+    { "--d-recipe", 0, "RECIPE", "of D, if it has block scales", CLI_RECIPE(struct matmul_settings, d_recipe) },
+    { "--d-layout", 0, "LAYOUT", "where the scales of D lie", CLI_LAYOUT(struct matmul_settings, d_layout) },
+    { "--d-tensor-scale", 0, "NUMBER", "D's codes hold the result divided by it", CLI_FLOAT(struct matmul_settings, d_tensor_scale) },
+    { "--check", 0, NULL, "compare with the exact product, however long it takes; small products are compared anyway",
+      CLI_FLAG(struct matmul_settings, check) },
+    { "--no-check", 0, NULL, "do not", CLI_FLAG(struct matmul_settings, no_check) },
+    { .name = NULL }
+};
+
+/* Operands ------------------------------------------------------------------------------------------------------------- */
+
+static void free_operand(struct cli *cli, struct matmul_operand *o)
+{
+    if (!o->stored) cli_real_free(cli, &o->real);
+    cli_quantized_free(cli, &o->quantized);
+}
+
+static int quantize_operand(struct cli *cli, const struct matmul_settings *s, bsm_format format, struct matmul_operand *o)
+{
+    const bool scaled = bsm_format_get((int)format)->scale != BSM_UNSCALED;
+    const bsm_quantize_options how = { .recipe = scaled ? s->recipe : BSM_RECIPE_DEFAULT };
+    struct cli_tensor_scale scale = s->tensor_scale;
+    if (format == BSM_FORMAT_FP32 || format == BSM_FORMAT_FP16 || format == BSM_FORMAT_BF16) scale.source = CLI_SCALE_NONE;
+    int result = cli_quantized_new(cli, format, BSM_PACKING_DEFAULT, s->layout, o->real.rows, o->real.columns, &o->quantized);
+    if (result == CLI_DONE) result = cli_quantize(cli, o->path, &o->real, scale, how, &o->quantized, &o->stats);
+    return result;
+}
+
+/* letter: "a" or "b", for the sentences. */
+static int read_operand(struct cli *cli, const struct matmul_settings *s, const char *letter, const char *path, bsm_format format, int type,
+                        bool transpose, struct matmul_operand *o)
+{
+    o->path = path;
+    o->stored = cli_ends_with(path, ".json");
+    if (o->stored && (format != BSM_FORMAT_NONE || type != CLI_TYPE_AUTO || transpose))
+        return cli_wrong_usage(cli, "%s is a note, which says its format: --%s-format, --%s-type and --transpose-%s are not for it", path,
+                               letter, letter, letter);
+    if (o->stored) return cli_load_quantized(cli, path, &o->quantized);
+    if (format == BSM_FORMAT_NONE) format = s->format;
+    if (format == BSM_FORMAT_NONE)
+        return cli_wrong_usage(cli, "the format of %s is missing: give --format, or --%s-format", path, letter);
+    const int result = cli_read_real(cli, path, type, transpose, letter[0] == 'a' ? 0 : 1, &o->real);
+    return result == CLI_DONE ? quantize_operand(cli, s, format, o) : result;
+}
+
+static int read_operands(struct cli *cli, struct matmul_job *job)
+{
+    const struct matmul_settings *s = job->settings;
+    int result = read_operand(cli, s, "a", s->a, s->a_format, s->a_type, false, &job->a);
+    if (result == CLI_DONE) result = read_operand(cli, s, "b", s->b, s->b_format, s->b_type, s->transpose_b, &job->b);
+    if (result != CLI_DONE) return result;
+    const bsm_matrix *a = &job->a.quantized.matrix, *b = &job->b.quantized.matrix;
+    if (a->columns != b->columns)
+        return cli_bad_input(cli, "A is %lld x %lld and B is %lld x %lld: A is M x K and B is N x K, with the same K%s", (long long)a->rows,
+                             (long long)a->columns, (long long)b->rows, (long long)b->columns,
+                             !job->b.stored && !s->transpose_b && a->columns == b->rows ? "; --transpose-b is for a B of K x N" : "");
+    return CLI_DONE;
+}
+
+/* Epilogue ------------------------------------------------------------------------------------------------------------- */
+
+static int add_c(struct cli *cli, struct matmul_job *job)
+{
+    const struct matmul_settings *s = job->settings;
+    if ((s->c != NULL) != (s->beta < 0 || s->beta > 0 || s->beta != s->beta))
+        return cli_wrong_usage(cli, s->c != NULL ? "--c without --beta: C is not read when beta is 0" : "--beta without --c: a C is missing");
+    if (s->c == NULL) return CLI_DONE;
+    const int result = cli_read_real(cli, s->c, CLI_TYPE_AUTO, false, 2, &job->c);
+    if (result != CLI_DONE) return result;
+    job->c_matrix = cli_real_matrix(&job->c);
+    job->product.c = &job->c_matrix;
+    job->product.beta = &s->beta;
+    return CLI_DONE;
+}
+
+static int add_bias(struct cli *cli, struct matmul_job *job)
+{
+    const struct matmul_settings *s = job->settings;
+    if (s->bias == NULL) return CLI_DONE;
+    const int result = cli_read_vector(cli, s->bias, CLI_TYPE_AUTO, &job->bias);
+    if (result != CLI_DONE) return result;
+    const bool per_row = s->bias_per == 1;
+    const int64_t wanted = per_row ? job->product.a->rows : job->product.b->rows;
+    if (job->bias.columns != wanted)
+        return cli_bad_input(cli, "%s: has %lld numbers; one for each of the %lld %s is wanted", s->bias, (long long)job->bias.columns,
+                             (long long)wanted, per_row ? "rows of A" : "rows of B");
+    job->product.bias = job->bias.data;
+    job->product.bias_type = job->bias.type;
+    job->product.bias_per = per_row ? BSM_PER_ROW : BSM_PER_COLUMN;
+    return CLI_DONE;
+}
+
+static int add_d(struct cli *cli, struct matmul_job *job)
+{
+    const struct matmul_settings *s = job->settings;
+    const int64_t n = job->product.b->rows, columns = s->gate == BSM_GATE_NONE ? n : n / 2;
+    if (!(s->d_tensor_scale > 0)) return cli_wrong_usage(cli, "--d-tensor-scale %g: a number above 0 is wanted", (double)s->d_tensor_scale);
+    const int result = cli_quantized_new(cli, s->d_format, BSM_PACKING_DEFAULT, s->d_layout, job->product.a->rows, columns, &job->d);
+    if (result != CLI_DONE) return result;
+    if (s->d_tensor_scale < 1 || s->d_tensor_scale > 1) {
+        job->d.tensor_scale = s->d_tensor_scale;
+        job->d.matrix.tensor_scale = &job->d.tensor_scale;
+    }
+    job->product.d = &job->d.matrix;
+    job->product.d_recipe = s->d_recipe;
+    return CLI_DONE;
+}
+
+static int describe(struct cli *cli, struct matmul_job *job)
+{
+    const struct matmul_settings *s = job->settings;
+    job->product = (bsm_matmul){ .struct_size = sizeof job->product, .a = &job->a.quantized.matrix, .b = &job->b.quantized.matrix,
+                                 .alpha = &s->alpha, .activation = s->activation, .gate = s->gate, .amax = &job->amax };
+    int result = add_c(cli, job);
+    if (result == CLI_DONE) result = add_bias(cli, job);
+    if (result == CLI_DONE) result = add_d(cli, job);
+    return result;
+}
+
+/* Running -------------------------------------------------------------------------------------------------------------- */
+
+/* Once, and again while that is quick: the fastest of up to 5 runs within a quarter of a second. */
+static bsm_status run_plan(const bsm_plan *plan, struct matmul_job *job, void *workspace)
+{
+    const double start = cli_seconds();
+    for (job->runs = 0; job->runs < 5 && (job->runs == 0 || cli_seconds() - start < 0.25); job->runs++) {
+        const double before = cli_seconds();
+        const bsm_status status = bsm_plan_run(plan, &job->product, workspace, bsm_plan_workspace_bytes(plan));
+        const double seconds = cli_seconds() - before;
+        if (status != BSM_OK) return status;
+        if (job->runs == 0 || seconds < job->seconds) job->seconds = seconds;
+    }
+    return BSM_OK;
+}
+
+static int multiply(struct cli *cli, struct matmul_job *job)
+{
+    bsm_plan *plan;
+    bsm_status status = bsm_plan_create(cli->context, &job->product, &plan);
+    if (status != BSM_OK) return cli_library_failed(cli, NULL, status);
+    bsm_plan_describe(plan, job->kernel, sizeof job->kernel);
+    void *workspace = cli_memory(cli, (int64_t)bsm_plan_workspace_bytes(plan), 1);
+    status = run_plan(plan, job, workspace);
+    free(workspace);
+    bsm_plan_destroy(plan);
+    return status == BSM_OK ? CLI_DONE : cli_library_failed(cli, NULL, status);
+}
+
+static int store(struct cli *cli, const struct matmul_job *job)
+{
+    const struct matmul_settings *s = job->settings;
+    const int64_t shape[2] = { job->d.matrix.rows, job->d.matrix.columns };
+    static const bsm_npy_type types[BSM_FORMAT_COUNT] = { [BSM_FORMAT_E4M3] = BSM_NPY_BYTES, [BSM_FORMAT_E5M2] = BSM_NPY_BYTES,
+        [BSM_FORMAT_BF16] = BSM_NPY_WORDS, [BSM_FORMAT_FP16] = BSM_NPY_FP16, [BSM_FORMAT_FP32] = BSM_NPY_FP32 };
+    if (bsm_format_get((int)s->d_format)->scale == BSM_UNSCALED && job->d.matrix.tensor_scale == NULL)
+        return cli_output_npy(cli, s->output, types[s->d_format], 2, shape, job->d.matrix.data);
+    char *prefix = cli_without_ending(cli, s->output, cli_ends_with(s->output, ".json") ? ".json" : ".npy");
+    const int result = cli_store_quantized(cli, prefix, &job->d, cli_recipe_used(s->d_format, s->d_recipe));
+    free(prefix);
+    return result;
+}
+
+static int run_job(struct cli *cli, struct matmul_job *job)
+{
+    int result = read_operands(cli, job);
+    if (result == CLI_DONE) result = describe(cli, job);
+    if (result == CLI_DONE) result = multiply(cli, job);
+    if (result == CLI_DONE && matmul_wants_check(job)) result = matmul_check(cli, job);
+    if (result == CLI_DONE) result = store(cli, job);
+    if (result == CLI_DONE) matmul_report(cli, job);
+    return result == CLI_DONE && job->check.beyond > 0 ? CLI_DIFFERS : result;
+}
+
+static int run(struct cli *cli, const void *given)
+{
+    const struct matmul_settings *s = given;
+    if (s->check && s->no_check) return cli_wrong_usage(cli, "--check and --no-check: give one of them");
+    if (s->format != BSM_FORMAT_NONE && s->a_format != BSM_FORMAT_NONE && s->b_format != BSM_FORMAT_NONE)
+        return cli_wrong_usage(cli, "--format, --a-format and --b-format: the first is for nobody; leave one out");
+    struct matmul_job *job = cli_memory(cli, 1, (int64_t)sizeof *job);
+    job->settings = s;
+    const int result = run_job(cli, job);
+    free_operand(cli, &job->a);
+    free_operand(cli, &job->b);
+    cli_real_free(cli, &job->c);
+    cli_real_free(cli, &job->bias);
+    cli_quantized_free(cli, &job->d);
+    free(job);
+    return result;
+}
+
+const struct cli_verb cli_verb_matmul = {
+    .name = "matmul", .summary = "two .npy matrices, quantized and multiplied", .usage = "A.npy B.npy -o D.npy --format FORMAT [options]",
+    .about = "D = activation(alpha A B^T + beta C + bias). A is M x K and B is N x K: blocks run along K in both. Every product of "
+             "quantized numbers is exact, sums are fp32, and D is rounded once.\n"
+             "Prints how much of each operand survived quantizing (signal to noise), the kernel and why it was chosen, the time, and how far "
+             "the sums are from the exact ones. Exit code 1: further than fp32 sums can be.\n"
+             "bf16 results are read back by np.load('D.npy').view(ml_dtypes.bfloat16), e4m3 by .view(ml_dtypes.float8_e4m3fn).",
+    .example = "blockscale matmul random:256x512 random:128x512 -o D.npy --a-format mxfp8 --b-format nvfp4\n"
+               "blockscale matmul random:256x512 random:512x128 --transpose-b -o D.npy --format mxfp4 --activation silu --d-type bf16\n"
+               "blockscale quantize random:128x512 -o W --format mxfp6 --layout 128x4\n"
+               "blockscale matmul random:8x512 W.json -o D.npy --a-format bf16",
+    .options = options, .defaults = &defaults, .settings_bytes = sizeof defaults, .run = run,
+};

@@ -1,0 +1,59 @@
+/* blockscale matmul, in parts: options and the product (matmul.c), how right it is (matmul_check.c), the summary
+ * (matmul_report.c). */
+#ifndef CLI_MATMUL_H
+#define CLI_MATMUL_H
+
+#include "matrices.h"
+
+struct matmul_settings {
+    const char *a, *b, *output, *c, *bias;
+    bsm_format format, a_format, b_format, d_format;
+    bsm_recipe recipe, d_recipe;
+    bsm_scale_layout layout, d_layout;
+    struct cli_tensor_scale tensor_scale;
+    int a_type, b_type, bias_per;
+    float alpha, beta, d_tensor_scale;
+    bsm_activation activation;
+    bsm_gate gate;
+    bool transpose_b, check, no_check;
+};
+
+struct matmul_operand {
+    const char *path;
+    bool stored;                          /* codes came from files; there are no real numbers to compare with */
+    struct cli_real real;
+    struct cli_quantized quantized;
+    bsm_quantize_stats stats;
+};
+
+/* How right the product is. */
+struct matmul_check {
+    bool done;
+    double worst;                         /* largest error of f S, in units of 2^-24 times f times the sum of |a||b| */
+    double bound;                         /* the most that K fused multiply-adds can give */
+    int64_t beyond;                       /* elements above the bound, or NaN or infinite where the exact sum is not */
+    bool has_snr;                         /* both operands had real numbers */
+    double snr_db;                        /* of f S against the exact product of the real numbers */
+};
+
+struct matmul_job {
+    const struct matmul_settings *settings;
+    struct matmul_operand a, b;
+    struct cli_real c, bias;
+    bsm_matrix c_matrix;
+    struct cli_quantized d;
+    bsm_matmul product;
+    float amax;
+    char kernel[512];
+    double seconds;                       /* of the fastest run */
+    int runs;
+    struct matmul_check check;
+};
+
+/* Whether to check: when asked, or when it takes about a second at most. */
+bool matmul_wants_check(const struct matmul_job *job);
+/* The same operands without epilogue against the exact product.  CLI_DONE, or prints and returns another. */
+int matmul_check(struct cli *cli, struct matmul_job *job);
+void matmul_report(const struct cli *cli, const struct matmul_job *job);
+
+#endif

@@ -1,0 +1,213 @@
+/* blockscale quantize: a real matrix into codes, scales and a note, with statistics. */
+#include "matrices.h"
+#include "layout_map.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct settings {
+    const char *input, *output;
+    bsm_format format;
+    bsm_recipe recipe;
+    bsm_scale_layout layout;
+    bsm_packing packing;
+    struct cli_tensor_scale tensor_scale;
+    bool packed, divides, transpose, no_saturate;
+    int type, rounding, nonfinite;
+};
+
+static const struct settings defaults = { .type = CLI_TYPE_AUTO };
+
+static const char *const rounding_names[] = { "nearest", "stochastic", NULL };
+static const char *rounding_name(int value) { return value >= 0 && value < 2 ? rounding_names[value] : NULL; }
+static int rounding_from_name(const char *name) { return cli_name_index(rounding_names, name); }
+static const struct cli_choices roundings = { rounding_name, rounding_from_name, 0, 2 };
+
+static const char *const nonfinite_names[] = { "propagate", "saturate", NULL };
+static const char *nonfinite_name(int value) { return value >= 0 && value < 2 ? nonfinite_names[value] : NULL; }
+static int nonfinite_from_name(const char *name) { return cli_name_index(nonfinite_names, name); }
+static const struct cli_choices nonfinites = { nonfinite_name, nonfinite_from_name, 0, 2 };
+
+static const struct cli_option options[] = {
+    { "X.npy", 0, NULL, "the matrix, rows x K, blocks run along K; or random:ROWSxCOLUMNS", CLI_TEXT(struct settings, input),
+      .required = true },
+    { "--output", 'o', "NAME", "NAME.codes.npy, NAME.scales.npy, NAME.tensor_scale.npy and NAME.json are written",
+      CLI_TEXT(struct settings, output), .required = true },
+    { "--format", 'f', "FORMAT", "what it becomes", CLI_FORMAT(struct settings, format), .required = true },
+    { "--recipe", 0, "RECIPE", "how a block's scale follows from its largest number", CLI_RECIPE(struct settings, recipe) },
+    { "--layout", 0, "LAYOUT", "where the scales lie, linear unless given", CLI_LAYOUT(struct settings, layout) },
+    { "--packed", 0, NULL, "codes of 4 and 6 bits packed, as uint8; else one per byte, as ml_dtypes has them",
+      CLI_FLAG(struct settings, packed) },
+    { "--packing", 0, "PACKING", "how they are packed; instead of --packed", CLI_PACKING(struct settings, packing) },
+    { "--tensor-scale", 0, "T", "none, computed, or a number; computed for nvfp4, none for the others unless given",
+      CLI_TENSOR_SCALE(struct settings, tensor_scale) },
+    { "--divides", 0, NULL, "the tensor scale is stored as a divisor", CLI_FLAG(struct settings, divides) },
+    { "--rounding", 0, "ROUNDING", "of elements; stochastic starts at --seed", CLI_CHOICE(struct settings, rounding, &roundings) },
+    { "--nonfinite", 0, "WHAT", "NaN and infinity make the block's scale NaN, or are saturated",
+      CLI_CHOICE(struct settings, nonfinite, &nonfinites) },
+    { "--no-saturate", 0, NULL, "e4m3 and e5m2 without scales: overflow gives NaN or infinity", CLI_FLAG(struct settings, no_saturate) },
+    { "--type", 0, "TYPE", "what X.npy holds: fp64 is rounded to fp32, bf16 reads uint16 too", CLI_CHOICE(struct settings, type, &cli_types) },
+    { "--transpose", 0, NULL, "X.npy is K x rows", CLI_FLAG(struct settings, transpose) },
+    { .name = NULL }
+};
+
+/* Report ------------------------------------------------------------------------------------------------------------- */
+
+/* A bar of the histogram: the codes [first, first + count). */
+struct bar { int first, count; int64_t blocks; };
+
+/* e8m0 has a bar per code; ue4m3 one per exponent, since its 127 codes would fill pages. */
+static int make_bars(bsm_scale scale, const int64_t *histogram, struct bar *bars)
+{
+    const int width = scale == BSM_UE4M3 ? 8 : 1;
+    int count = 0;
+    for (int first = 0; first < 256; first += width) {
+        struct bar bar = { first, width, 0 };
+        for (int i = 0; i < width; i++) bar.blocks += histogram[first + i];
+        if (bar.blocks > 0) bars[count++] = bar;
+    }
+    return count;
+}
+
+static void bar_label(bsm_scale scale, const struct bar *bar, char *text, size_t room)
+{
+    const double low = (double)bsm_scale_decode(scale, (uint8_t)bar->first);
+    const double high = (double)bsm_scale_decode(scale, (uint8_t)(bar->first + bar->count - 1));
+    if (scale == BSM_E8M0 && bar->first == 255) snprintf(text, room, "NaN");
+    else if (scale == BSM_E8M0) snprintf(text, room, "2^%d", bar->first - 127);
+    else if (bar->first % 128 == 120) snprintf(text, room, "%g .. 448, NaN", low);
+    else snprintf(text, room, "%g .. %g", low, high);
+}
+
+static void print_histogram(bsm_scale scale, const int64_t *histogram)
+{
+    enum { BAR_WIDTH = 40 };
+    static const struct cli_column columns[] = { { "code", CLI_LEFT }, { "scale", CLI_RIGHT }, { "blocks", CLI_RIGHT }, { "share", CLI_LEFT } };
+    struct bar bars[256];
+    const int count = make_bars(scale, histogram, bars);
+    int64_t most = 1;
+    for (int i = 0; i < count; i++)
+        if (bars[i].blocks > most) most = bars[i].blocks;
+    struct cli_table *table = cli_table_new(columns, 4);
+    for (int i = 0; i < count; i++) {
+        char label[64], bar[3 * BAR_WIDTH + 1] = "";
+        bar_label(scale, &bars[i], label, sizeof label);
+        const int length = 1 + (int)((double)bars[i].blocks / (double)most * (BAR_WIDTH - 1));   /* one block is seen */
+        for (int j = 0; j < length; j++) memcpy(bar + 3 * j, "\xe2\x96\x88", 4);                  /* a full block, U+2588 */
+        if (bars[i].count == 1) cli_table_cell(table, "0x%02x", bars[i].first);
+        else cli_table_cell(table, "0x%02x-0x%02x", bars[i].first, bars[i].first + bars[i].count - 1);
+        cli_table_cell(table, "%s", label);
+        cli_table_cell(table, "%" PRId64, bars[i].blocks);
+        cli_table_cell(table, "%s", bar);
+    }
+    printf("\nscales:\n");
+    cli_table_print(table, stdout);
+    cli_table_free(table);
+}
+
+static void print_text(const struct cli_quantized *q, const bsm_quantize_stats *stats, const char *recipe)
+{
+    const bsm_format_info *info = bsm_format_get((int)q->matrix.format);
+    char layout[64];
+    layout_text(&q->matrix.scale_layout, layout, sizeof layout);
+    printf("%s, %" PRId64 " x %" PRId64 ", %.2f bits per element", info->name, q->matrix.rows, q->matrix.columns, info->bits_per_element);
+    if (info->scale != BSM_UNSCALED) printf(", recipe %s, scales %s in layout %s", recipe, bsm_scale_name((int)info->scale), layout);
+    printf("\nelements            %" PRId64 ", largest magnitude %.6g\n", stats->elements, stats->amax);
+    if (q->matrix.tensor_scale != NULL)
+        printf("tensor scale        %.9g, %s\n", (double)q->tensor_scale, q->matrix.tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES ? "divides" : "multiplies");
+    printf("signal to noise     %.2f dB\n", stats->snr_db);
+    printf("saturated elements  %" PRId64 "\n", stats->saturated_elements);
+    if (info->scale == BSM_UNSCALED) return;
+    printf("blocks              %" PRId64 " of %d\n", stats->blocks, info->block);
+    printf("  flushed to zero   %" PRId64 "\n", stats->flushed_blocks);
+    printf("  with NaN scale    %" PRId64 "\n", stats->nan_blocks);
+    if (stats->blocks > 0) print_histogram(info->scale, stats->scale_histogram);
+}
+
+static void print_json(const struct cli_quantized *q, const bsm_quantize_stats *stats, const char *recipe, const char *prefix)
+{
+    const bsm_format_info *info = bsm_format_get((int)q->matrix.format);
+    char layout[64], note[4096];
+    struct cli_json json = cli_json_to(stdout);
+    layout_text(&q->matrix.scale_layout, layout, sizeof layout);
+    snprintf(note, sizeof note, "%s.json", prefix);
+    cli_json_object(&json, NULL);
+    cli_json_text(&json, "note", note);
+    cli_json_text(&json, "format", info->name);
+    cli_json_integer(&json, "rows", q->matrix.rows);
+    cli_json_integer(&json, "columns", q->matrix.columns);
+    cli_json_number(&json, "bits_per_element", info->bits_per_element);
+    cli_json_text(&json, "recipe", recipe);
+    cli_json_text(&json, "scale_layout", info->scale != BSM_UNSCALED ? layout : NULL);
+    cli_json_number(&json, "tensor_scale", q->matrix.tensor_scale != NULL ? (double)q->tensor_scale : 1);
+    cli_json_integer(&json, "elements", stats->elements);
+    cli_json_integer(&json, "saturated_elements", stats->saturated_elements);
+    cli_json_number(&json, "amax", stats->amax);
+    cli_json_number(&json, "snr_db", stats->snr_db);
+    cli_json_integer(&json, "blocks", stats->blocks);
+    cli_json_integer(&json, "flushed_blocks", stats->flushed_blocks);
+    cli_json_integer(&json, "nan_blocks", stats->nan_blocks);
+    cli_json_object(&json, "scale_histogram");
+    for (int code = 0; code < 256; code++) {
+        char key[8];
+        snprintf(key, sizeof key, "%d", code);
+        if (stats->scale_histogram[code] > 0) cli_json_integer(&json, key, stats->scale_histogram[code]);
+    }
+    cli_json_end(&json);
+    cli_json_end(&json);
+}
+
+/* Running ------------------------------------------------------------------------------------------------------------ */
+
+/* One per byte unless the user wants otherwise; wider codes have one packing only. */
+static bsm_packing choose_packing(const struct settings *s)
+{
+    const int bits = bsm_element_get((int)bsm_format_get((int)s->format)->element)->bits;
+    const bool gguf = s->layout.kind == BSM_LAYOUT_GGUF_MXFP4 || s->layout.kind == BSM_LAYOUT_GGUF_NVFP4;
+    if (s->packing != BSM_PACKING_DEFAULT) return s->packing;
+    return s->packed || bits >= 8 || gguf ? BSM_PACKING_DEFAULT : BSM_PACKING_BYTES;
+}
+
+static int quantize(struct cli *cli, const struct settings *s, const struct cli_real *real, struct cli_quantized *q)
+{
+    const bsm_quantize_options how = { .recipe = s->recipe, .rounding = (bsm_rounding)s->rounding, .seed = cli->seed,
+                                       .nonfinite = (bsm_nonfinite)s->nonfinite, .no_saturate = s->no_saturate };
+    const char *recipe = cli_recipe_used(s->format, s->recipe);
+    bsm_quantize_stats stats;
+    if (s->divides) q->matrix.tensor_scale_use = BSM_TENSOR_SCALE_DIVIDES;
+    char *prefix = cli_without_ending(cli, s->output, ".json");
+    int result = cli_quantize(cli, s->input, real, s->tensor_scale, how, q, &stats);
+    if (result == CLI_DONE) result = cli_store_quantized(cli, prefix, q, recipe);
+    if (result == CLI_DONE && cli->json) print_json(q, &stats, recipe, prefix);
+    else if (result == CLI_DONE) print_text(q, &stats, recipe);
+    free(prefix);
+    return result;
+}
+
+static int run(struct cli *cli, const void *given)
+{
+    const struct settings *s = given;
+    struct cli_real real;
+    struct cli_quantized q;
+    if (s->packed && s->packing != BSM_PACKING_DEFAULT) return cli_wrong_usage(cli, "--packed and --packing: give one of them");
+    int result = cli_read_real(cli, s->input, s->type, s->transpose, 0, &real);
+    if (result != CLI_DONE) return result;
+    result = cli_quantized_new(cli, s->format, choose_packing(s), s->layout, real.rows, real.columns, &q);
+    if (result == CLI_DONE) {
+        result = quantize(cli, s, &real, &q);
+        cli_quantized_free(cli, &q);
+    }
+    cli_real_free(cli, &real);
+    return result;
+}
+
+const struct cli_verb cli_verb_quantize = {
+    .name = "quantize", .summary = "an .npy matrix into codes and scales, with statistics", .usage = "X.npy -o NAME --format FORMAT [options]",
+    .about = "Writes NAME.codes.npy, NAME.scales.npy (formats with block scales), NAME.tensor_scale.npy (where there is one) and the note "
+             "NAME.json, which says how they belong together: blockscale dequantize and blockscale matmul read it. Codes are one per byte, "
+             "as ml_dtypes has them: np.load('NAME.codes.npy').view(ml_dtypes.float4_e2m1fn).",
+    .example = "blockscale quantize random:64x256 -o W --format nvfp4\nblockscale quantize random:64x256 -o V --format mxfp4 --packed "
+               "--layout 128x4",
+    .options = options, .defaults = &defaults, .settings_bytes = sizeof defaults, .run = run,
+};
