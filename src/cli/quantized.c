@@ -2,6 +2,7 @@
 #include "matrices.h"
 #include "layout_map.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -197,7 +198,7 @@ static int store_note(struct cli *cli, const struct paths *paths, const struct c
         cli_json_text(&json, "tensor_scale_use", m->tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES ? "divides" : "multiplies");
     }
     cli_json_end(&json);
-    return CLI_DONE;
+    return fflush(file) == 0 ? CLI_DONE : cli_bad_input(cli, "%s: could not be written: %s", paths->note, strerror(errno));
 }
 
 int cli_store_quantized(struct cli *cli, const char *prefix, const struct cli_quantized *q, const char *recipe)

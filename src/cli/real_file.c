@@ -1,8 +1,7 @@
 /* Matrices of real numbers from .npy files. */
 #include "matrices.h"
+#include "sample_data.h"
 
-#include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,14 +76,6 @@ static void rearrange(const struct cli *cli, const bsm_npy *array, bool columns_
 
 /* Random ------------------------------------------------------------------------------------------------------------- */
 
-/* Box and Muller; 24 bits of a uniform number in (0, 1) each. */
-static float normal(uint64_t seed, uint64_t index)
-{
-    const double u = ((double)(bsm_random_bits(seed, 2 * index) >> 8) + 0.5) * 0x1p-24;
-    const double v = (double)(bsm_random_bits(seed, 2 * index + 1) >> 8) * 0x1p-24;
-    return (float)(sqrt(-2 * log(u)) * cos(6.283185307179586 * v));
-}
-
 static int make_random(struct cli *cli, const char *path, bool transpose, uint64_t stream, struct cli_real *real)
 {
     int64_t shape[2];
@@ -100,7 +91,7 @@ static int make_random(struct cli *cli, const char *path, bool transpose, uint64
     real->type = BSM_REAL_FP32;
     real->rows = shape[transpose ? 1 : 0], real->columns = shape[transpose ? 0 : 1];
     float *data = real->data = real->own = cli_memory(cli, shape[0] * shape[1], (int64_t)sizeof *data);
-    for (int64_t i = 0; i < shape[0] * shape[1]; i++) data[i] = normal(cli->seed + 0x9e3779b97f4a7c15u * stream, (uint64_t)i);
+    for (int64_t i = 0; i < shape[0] * shape[1]; i++) data[i] = (float)sample_normal(cli->seed, stream, (uint64_t)i);
     return CLI_DONE;
 }
 
