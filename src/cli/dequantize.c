@@ -51,7 +51,9 @@ static void report(const struct cli *cli, const struct settings *s, const struct
 static int run(struct cli *cli, const void *given)
 {
     const struct settings *s = given;
-    static const bsm_real types[] = { [CLI_TYPE_FP32] = BSM_REAL_FP32, [CLI_TYPE_FP16] = BSM_REAL_FP16, [CLI_TYPE_BF16] = BSM_REAL_BF16,
+    static const bsm_real types[] = { [CLI_TYPE_FP32] = BSM_REAL_FP32,
+                                      [CLI_TYPE_FP16] = BSM_REAL_FP16,
+                                      [CLI_TYPE_BF16] = BSM_REAL_BF16,
                                       [CLI_TYPE_FP64] = BSM_REAL_FP64 };
     struct cli_quantized q;
     int result = cli_load_quantized(cli, s->note, &q);
@@ -70,9 +72,14 @@ static int run(struct cli *cli, const void *given)
 }
 
 const struct cli_verb cli_verb_dequantize = {
-    .name = "dequantize", .summary = "the files of a quantized matrix back into an .npy matrix", .usage = "NOTE.json -o X.npy [options]",
+    .name = "dequantize",
+    .summary = "the files of a quantized matrix back into an .npy matrix",
+    .usage = "NOTE.json -o X.npy [options]",
     .about = "Each number is element * scale * tensor scale, exact, rounded once to the type that is asked for. bf16 is written as "
              "ml_dtypes does: np.load('X.npy').view(ml_dtypes.bfloat16).",
     .example = "blockscale quantize random:64x256 -o W --format nvfp4\nblockscale dequantize W.json -o X.npy",
-    .options = options, .defaults = &defaults, .settings_bytes = sizeof defaults, .run = run,
+    .options = options,
+    .defaults = &defaults,
+    .settings_bytes = sizeof defaults,
+    .run = run,
 };

@@ -88,7 +88,8 @@ static int pairs_served(const bsm_context *context, int kernel)
 {
     int pairs = 0;
     for (int a = BSM_FORMAT_NONE + 1; a < BSM_FORMAT_COUNT; a++)
-        for (int b = BSM_FORMAT_NONE + 1; b < BSM_FORMAT_COUNT; b++) pairs += bsm_kernel_serves(context, kernel, (bsm_format)a, (bsm_format)b);
+        for (int b = BSM_FORMAT_NONE + 1; b < BSM_FORMAT_COUNT; b++)
+            pairs += bsm_kernel_serves(context, kernel, (bsm_format)a, (bsm_format)b);
     return pairs;
 }
 

@@ -14,7 +14,8 @@ static const struct matmul_settings defaults = { .alpha = 1, .beta = 0, .d_tenso
 static const struct cli_option options[] = {
     { "A", 0, NULL, "A.npy, M x K; or a note of blockscale quantize; or random:MxK", CLI_TEXT(struct matmul_settings, a),
       .required = true },
-    { "B", 0, NULL, "B.npy, N x K: its rows are the columns of the product, as in the weights of a linear layer; or a note; or random:NxK",
+    { "B", 0, NULL,
+      "B.npy, N x K: its rows are the columns of the product, as in the weights of a linear layer; or a note; or random:NxK",
       CLI_TEXT(struct matmul_settings, b), .required = true },
     { "--output", 'o', "D", "D.npy, M x N; for block formats the files D.codes.npy, D.scales.npy and D.json",
       CLI_TEXT(struct matmul_settings, output), .required = true },
@@ -35,11 +36,13 @@ static const struct cli_option options[] = {
     { "--bias", 0, "BIAS.npy", "N numbers that are added", CLI_TEXT(struct matmul_settings, bias) },
     { "--bias-per", 0, "WHAT", "or M numbers, one for each row", CLI_CHOICE(struct matmul_settings, bias_per, &bias_pers) },
     { "--activation", 0, "NAME", "of the sum", CLI_ACTIVATION(struct matmul_settings, activation) },
-    { "--gate", 0, "WHAT", "half of B's rows are gates: D has N/2 columns, activation(gate) * up", CLI_GATE(struct matmul_settings, gate) },
+    { "--gate", 0, "WHAT", "half of B's rows are gates: D has N/2 columns, activation(gate) * up",
+      CLI_GATE(struct matmul_settings, gate) },
     { "--d-type", 0, "FORMAT", "of D, fp32 unless given", CLI_FORMAT(struct matmul_settings, d_format) },
     { "--d-recipe", 0, "RECIPE", "of D, if it has block scales", CLI_RECIPE(struct matmul_settings, d_recipe) },
     { "--d-layout", 0, "LAYOUT", "where the scales of D lie", CLI_LAYOUT(struct matmul_settings, d_layout) },
-    { "--d-tensor-scale", 0, "NUMBER", "D's codes hold the result divided by it", CLI_FLOAT(struct matmul_settings, d_tensor_scale) },
+    { "--d-tensor-scale", 0, "NUMBER", "D's codes hold the result divided by it",
+      CLI_FLOAT(struct matmul_settings, d_tensor_scale) },
     { "--check", 0, NULL, "compare with the exact product, however long it takes; small products are compared anyway",
       CLI_FLAG(struct matmul_settings, check) },
     { "--no-check", 0, NULL, "do not", CLI_FLAG(struct matmul_settings, no_check) },
@@ -66,14 +69,14 @@ static int quantize_operand(struct cli *cli, const struct matmul_settings *s, bs
 }
 
 /* letter: "a" or "b", for the sentences. */
-static int read_operand(struct cli *cli, const struct matmul_settings *s, const char *letter, const char *path, bsm_format format, int type,
-                        bool transpose, struct matmul_operand *o)
+static int read_operand(struct cli *cli, const struct matmul_settings *s, const char *letter, const char *path, bsm_format format,
+                        int type, bool transpose, struct matmul_operand *o)
 {
     o->path = path;
     o->stored = cli_ends_with(path, ".json");
     if (o->stored && (format != BSM_FORMAT_NONE || type != CLI_TYPE_AUTO || transpose))
-        return cli_wrong_usage(cli, "%s is a note, which says its format: --%s-format, --%s-type and --transpose-%s are not for it", path,
-                               letter, letter, letter);
+        return cli_wrong_usage(cli, "%s is a note, which says its format: --%s-format, --%s-type and --transpose-%s are not for it",
+                               path, letter, letter, letter);
     if (o->stored) return cli_load_quantized(cli, path, &o->quantized);
     if (format == BSM_FORMAT_NONE) format = s->format;
     if (format == BSM_FORMAT_NONE)
@@ -90,9 +93,10 @@ static int read_operands(struct cli *cli, struct matmul_job *job)
     if (result != CLI_DONE) return result;
     const bsm_matrix *a = &job->a.quantized.matrix, *b = &job->b.quantized.matrix;
     if (a->columns != b->columns)
-        return cli_bad_input(cli, "A is %lld x %lld and B is %lld x %lld: A is M x K and B is N x K, with the same K%s", (long long)a->rows,
-                             (long long)a->columns, (long long)b->rows, (long long)b->columns,
-                             !job->b.stored && !s->transpose_b && a->columns == b->rows ? "; --transpose-b is for a B of K x N" : "");
+        return cli_bad_input(cli, "A is %lld x %lld and B is %lld x %lld: A is M x K and B is N x K, with the same K%s",
+                             (long long)a->rows, (long long)a->columns, (long long)b->rows, (long long)b->columns,
+                             !job->b.stored && !s->transpose_b && a->columns == b->rows ? "; --transpose-b is for a B of K x N"
+                                                                                        : "");
     return CLI_DONE;
 }
 
@@ -102,7 +106,8 @@ static int add_c(struct cli *cli, struct matmul_job *job)
 {
     const struct matmul_settings *s = job->settings;
     if ((s->c != NULL) != (s->beta < 0 || s->beta > 0 || s->beta != s->beta))
-        return cli_wrong_usage(cli, s->c != NULL ? "--c without --beta: C is not read when beta is 0" : "--beta without --c: a C is missing");
+        return cli_wrong_usage(cli, s->c != NULL ? "--c without --beta: C is not read when beta is 0"
+                                                 : "--beta without --c: a C is missing");
     if (s->c == NULL) return CLI_DONE;
     const int result = cli_read_real(cli, s->c, CLI_TYPE_AUTO, false, 2, &job->c);
     if (result != CLI_DONE) return result;
@@ -121,8 +126,8 @@ static int add_bias(struct cli *cli, struct matmul_job *job)
     const bool per_row = s->bias_per == 1;
     const int64_t wanted = per_row ? job->product.a->rows : job->product.b->rows;
     if (job->bias.columns != wanted)
-        return cli_bad_input(cli, "%s: has %lld numbers; one for each of the %lld %s is wanted", s->bias, (long long)job->bias.columns,
-                             (long long)wanted, per_row ? "rows of A" : "rows of B");
+        return cli_bad_input(cli, "%s: has %lld numbers; one for each of the %lld %s is wanted", s->bias,
+                             (long long)job->bias.columns, (long long)wanted, per_row ? "rows of A" : "rows of B");
     job->product.bias = job->bias.data;
     job->product.bias_type = job->bias.type;
     job->product.bias_per = per_row ? BSM_PER_ROW : BSM_PER_COLUMN;
@@ -133,8 +138,10 @@ static int add_d(struct cli *cli, struct matmul_job *job)
 {
     const struct matmul_settings *s = job->settings;
     const int64_t n = job->product.b->rows, columns = s->gate == BSM_GATE_NONE ? n : n / 2;
-    if (!(s->d_tensor_scale > 0)) return cli_wrong_usage(cli, "--d-tensor-scale %g: a number above 0 is wanted", (double)s->d_tensor_scale);
-    const int result = cli_quantized_new(cli, s->d_format, BSM_PACKING_DEFAULT, s->d_layout, job->product.a->rows, columns, &job->d);
+    if (!(s->d_tensor_scale > 0))
+        return cli_wrong_usage(cli, "--d-tensor-scale %g: a number above 0 is wanted", (double)s->d_tensor_scale);
+    const int result =
+        cli_quantized_new(cli, s->d_format, BSM_PACKING_DEFAULT, s->d_layout, job->product.a->rows, columns, &job->d);
     if (result != CLI_DONE) return result;
     if (s->d_tensor_scale < 1 || s->d_tensor_scale > 1) {
         job->d.tensor_scale = s->d_tensor_scale;
@@ -229,15 +236,21 @@ static int run(struct cli *cli, const void *given)
 }
 
 const struct cli_verb cli_verb_matmul = {
-    .name = "matmul", .summary = "two .npy matrices, quantized and multiplied", .usage = "A.npy B.npy -o D.npy --format FORMAT [options]",
+    .name = "matmul",
+    .summary = "two .npy matrices, quantized and multiplied",
+    .usage = "A.npy B.npy -o D.npy --format FORMAT [options]",
     .about = "D = activation(alpha A B^T + beta C + bias). A is M x K and B is N x K: blocks run along K in both. Every product of "
              "quantized numbers is exact, sums are fp32, and D is rounded once.\n"
-             "Prints how much of each operand survived quantizing (signal to noise), the kernel and why it was chosen, the time, and how far "
-             "the sums are from the exact ones. Exit code 1: further than fp32 sums can be.\n"
+             "Prints how much of each operand survived quantizing (signal to noise), the kernel and why it was chosen, the time, "
+             "and how far the sums are from the exact ones. Exit code 1: further than fp32 sums can be.\n"
              "bf16 results are read back by np.load('D.npy').view(ml_dtypes.bfloat16), e4m3 by .view(ml_dtypes.float8_e4m3fn).",
-    .example = "blockscale matmul random:256x512 random:128x512 -o D.npy --a-format mxfp8 --b-format nvfp4\n"
-               "blockscale matmul random:256x512 random:512x128 --transpose-b -o D.npy --format mxfp4 --activation silu --d-type bf16\n"
-               "blockscale quantize random:128x512 -o W --format mxfp6 --layout 128x4\n"
-               "blockscale matmul random:8x512 W.json -o D.npy --a-format bf16",
-    .options = options, .defaults = &defaults, .settings_bytes = sizeof defaults, .run = run,
+    .example =
+        "blockscale matmul random:256x512 random:128x512 -o D.npy --a-format mxfp8 --b-format nvfp4\n"
+        "blockscale matmul random:256x512 random:512x128 --transpose-b -o D.npy --format mxfp4 --activation silu --d-type bf16\n"
+        "blockscale quantize random:128x512 -o W --format mxfp6 --layout 128x4\n"
+        "blockscale matmul random:8x512 W.json -o D.npy --a-format bf16",
+    .options = options,
+    .defaults = &defaults,
+    .settings_bytes = sizeof defaults,
+    .run = run,
 };

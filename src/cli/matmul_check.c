@@ -17,8 +17,13 @@ bool matmul_wants_check(const struct matmul_job *job)
 
 static bsm_real_matrix doubles(double *data, int64_t rows, int64_t columns)
 {
-    return (bsm_real_matrix){ .struct_size = sizeof(bsm_real_matrix), .type = BSM_REAL_FP64, .rows = rows, .columns = columns, .data = data,
-                              .row_stride = columns, .column_stride = 1 };
+    return (bsm_real_matrix){ .struct_size = sizeof(bsm_real_matrix),
+                              .type = BSM_REAL_FP64,
+                              .rows = rows,
+                              .columns = columns,
+                              .data = data,
+                              .row_stride = columns,
+                              .column_stride = 1 };
 }
 
 /* What a tensor scale multiplies by. */

@@ -38,8 +38,9 @@ static void print_row(struct cli_table *table, const char *name, const bsm_matri
 
 static void print_matrices(const struct matmul_job *job)
 {
-    static const struct cli_column columns[] = { { "", CLI_LEFT }, { "shape", CLI_RIGHT }, { "format", CLI_LEFT }, { "bits", CLI_RIGHT },
-        { "scales", CLI_LEFT }, { "SNR dB", CLI_RIGHT }, { "saturated", CLI_RIGHT } };
+    static const struct cli_column columns[] = { { "", CLI_LEFT },          { "shape", CLI_RIGHT }, { "format", CLI_LEFT },
+                                                 { "bits", CLI_RIGHT },     { "scales", CLI_LEFT }, { "SNR dB", CLI_RIGHT },
+                                                 { "saturated", CLI_RIGHT } };
     struct cli_table *table = cli_table_new(columns, 7);
     print_row(table, "A", job->product.a, job->a.stored ? NULL : &job->a.stats);
     print_row(table, "B", job->product.b, job->b.stored ? NULL : &job->b.stats);
@@ -54,7 +55,8 @@ static void print_check(const struct matmul_check *check)
         printf("check    not done; --check compares with the exact product\n");
         return;
     }
-    printf("sums     at most %.3g eps * sum |a||b| from the exact ones (eps = 2^-24; fp32 sums may reach %.4g)\n", check->worst, check->bound);
+    printf("sums     at most %.3g eps * sum |a||b| from the exact ones (eps = 2^-24; fp32 sums may reach %.4g)\n", check->worst,
+           check->bound);
     if (check->beyond > 0) printf("WRONG    %" PRId64 " sums are further off than fp32 sums can be\n", check->beyond);
     if (!check->has_snr) return;
     if (isinf(check->snr_db)) printf("product  the same as that of the numbers before quantizing\n");

@@ -91,7 +91,8 @@ static bool read_entry(struct reader *r, struct cli_note *note)
     if (!take(r, ':')) return fail(r, "':'");
     skip_blanks(r);
     entry->is_text = *r->at == '"';
-    if (!(entry->is_text ? read_text(r, entry->value, sizeof entry->value) : read_word(r, entry->value, sizeof entry->value))) return false;
+    if (!(entry->is_text ? read_text(r, entry->value, sizeof entry->value) : read_word(r, entry->value, sizeof entry->value)))
+        return false;
     note->count++;
     return true;
 }

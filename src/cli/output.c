@@ -171,7 +171,8 @@ int cli_output_npy(struct cli *cli, const char *path, bsm_npy_type type, int ran
     FILE *file = cli_output(cli, path);
     if (file == NULL) return CLI_BAD_INPUT;
     errno = 0;
-    const bool written = fwrite(header, 1, header_bytes, file) == header_bytes && (bytes == 0 || fwrite(data, 1, bytes, file) == bytes);
+    const bool written =
+        fwrite(header, 1, header_bytes, file) == header_bytes && (bytes == 0 || fwrite(data, 1, bytes, file) == bytes);
     if (!written || fflush(file) != 0)                          /* now, so that nothing is reported of a file that does not fit */
         return cli_bad_input(cli, "%s: could not be written: %s", path, strerror(errno != 0 ? errno : EIO));
     return CLI_DONE;

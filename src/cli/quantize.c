@@ -46,8 +46,10 @@ static const struct cli_option options[] = {
     { "--rounding", 0, "ROUNDING", "of elements; stochastic starts at --seed", CLI_CHOICE(struct settings, rounding, &roundings) },
     { "--nonfinite", 0, "WHAT", "NaN and infinity make the block's scale NaN, or are saturated",
       CLI_CHOICE(struct settings, nonfinite, &nonfinites) },
-    { "--no-saturate", 0, NULL, "e4m3 and e5m2 without scales: overflow gives NaN or infinity", CLI_FLAG(struct settings, no_saturate) },
-    { "--type", 0, "TYPE", "what X.npy holds: fp64 is rounded to fp32, bf16 reads uint16 too", CLI_CHOICE(struct settings, type, &cli_types) },
+    { "--no-saturate", 0, NULL, "e4m3 and e5m2 without scales: overflow gives NaN or infinity",
+      CLI_FLAG(struct settings, no_saturate) },
+    { "--type", 0, "TYPE", "what X.npy holds: fp64 is rounded to fp32, bf16 reads uint16 too",
+      CLI_CHOICE(struct settings, type, &cli_types) },
     { "--transpose", 0, NULL, "X.npy is K x rows", CLI_FLAG(struct settings, transpose) },
     { .name = NULL }
 };
@@ -83,7 +85,9 @@ static void bar_label(bsm_scale scale, const struct bar *bar, char *text, size_t
 static void print_histogram(bsm_scale scale, const int64_t *histogram)
 {
     enum { BAR_WIDTH = 40 };
-    static const struct cli_column columns[] = { { "code", CLI_LEFT }, { "scale", CLI_RIGHT }, { "blocks", CLI_RIGHT }, { "share", CLI_LEFT } };
+    static const struct cli_column columns[] = {
+        { "code", CLI_LEFT }, { "scale", CLI_RIGHT }, { "blocks", CLI_RIGHT }, { "share", CLI_LEFT }
+    };
     struct bar bars[256];
     const int count = make_bars(scale, histogram, bars);
     int64_t most = 1;
@@ -111,11 +115,14 @@ static void print_text(const struct cli_quantized *q, const bsm_quantize_stats *
     const bsm_format_info *info = bsm_format_get((int)q->matrix.format);
     char layout[64];
     layout_text(&q->matrix.scale_layout, layout, sizeof layout);
-    printf("%s, %" PRId64 " x %" PRId64 ", %.2f bits per element", info->name, q->matrix.rows, q->matrix.columns, info->bits_per_element);
-    if (info->scale != BSM_UNSCALED) printf(", recipe %s, scales %s in layout %s", recipe, bsm_scale_name((int)info->scale), layout);
+    printf("%s, %" PRId64 " x %" PRId64 ", %.2f bits per element", info->name, q->matrix.rows, q->matrix.columns,
+           info->bits_per_element);
+    if (info->scale != BSM_UNSCALED)
+        printf(", recipe %s, scales %s in layout %s", recipe, bsm_scale_name((int)info->scale), layout);
     printf("\nelements            %" PRId64 ", largest magnitude %.6g\n", stats->elements, stats->amax);
     if (q->matrix.tensor_scale != NULL)
-        printf("tensor scale        %.9g, %s\n", (double)q->tensor_scale, q->matrix.tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES ? "divides" : "multiplies");
+        printf("tensor scale        %.9g, %s\n", (double)q->tensor_scale,
+               q->matrix.tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES ? "divides" : "multiplies");
     printf("signal to noise     %.2f dB\n", stats->snr_db);
     printf("saturated elements  %" PRId64 "\n", stats->saturated_elements);
     if (info->scale == BSM_UNSCALED) return;
@@ -203,11 +210,17 @@ static int run(struct cli *cli, const void *given)
 }
 
 const struct cli_verb cli_verb_quantize = {
-    .name = "quantize", .summary = "an .npy matrix into codes and scales, with statistics", .usage = "X.npy -o NAME --format FORMAT [options]",
-    .about = "Writes NAME.codes.npy, NAME.scales.npy (formats with block scales), NAME.tensor_scale.npy (where there is one) and the note "
-             "NAME.json, which says how they belong together: blockscale dequantize and blockscale matmul read it. Codes are one per byte, "
-             "as ml_dtypes has them: np.load('NAME.codes.npy').view(ml_dtypes.float4_e2m1fn).",
-    .example = "blockscale quantize random:64x256 -o W --format nvfp4\nblockscale quantize random:64x256 -o V --format mxfp4 --packed "
-               "--layout 128x4",
-    .options = options, .defaults = &defaults, .settings_bytes = sizeof defaults, .run = run,
+    .name = "quantize",
+    .summary = "an .npy matrix into codes and scales, with statistics",
+    .usage = "X.npy -o NAME --format FORMAT [options]",
+    .about = "Writes NAME.codes.npy, NAME.scales.npy (formats with block scales), NAME.tensor_scale.npy (where there is one) and "
+             "the note NAME.json, which says how they belong together: blockscale dequantize and blockscale matmul read it. Codes "
+             "are one per byte, as ml_dtypes has them: np.load('NAME.codes.npy').view(ml_dtypes.float4_e2m1fn).",
+    .example =
+        "blockscale quantize random:64x256 -o W --format nvfp4\n"
+        "blockscale quantize random:64x256 -o V --format mxfp4 --packed --layout 128x4",
+    .options = options,
+    .defaults = &defaults,
+    .settings_bytes = sizeof defaults,
+    .run = run,
 };

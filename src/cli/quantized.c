@@ -44,17 +44,20 @@ static int measure(struct cli *cli, struct cli_quantized *q, const char *what)
     return status == BSM_OK ? CLI_DONE : cli_library_failed(cli, what, status);
 }
 
-static void describe(struct cli_quantized *q, bsm_format format, bsm_packing packing, bsm_scale_layout layout, int64_t rows, int64_t columns)
+static void describe(struct cli_quantized *q, bsm_format format, bsm_packing packing, bsm_scale_layout layout, int64_t rows,
+                     int64_t columns)
 {
-    *q = (struct cli_quantized){ .matrix = { .struct_size = sizeof(bsm_matrix), .format = format, .packing = packing, .rows = rows,
-                                             .columns = columns },
-                                 .codes_file = { .struct_size = sizeof(bsm_npy) }, .scales_file = { .struct_size = sizeof(bsm_npy) } };
+    *q = (struct cli_quantized){
+        .matrix = { .struct_size = sizeof(bsm_matrix), .format = format, .packing = packing, .rows = rows, .columns = columns },
+        .codes_file = { .struct_size = sizeof(bsm_npy) },
+        .scales_file = { .struct_size = sizeof(bsm_npy) }
+    };
     if (bsm_format_get((int)format)->scale != BSM_UNSCALED) q->matrix.scale_layout = layout;
     settle_gguf(&q->matrix);
 }
 
-int cli_quantized_new(struct cli *cli, bsm_format format, bsm_packing packing, bsm_scale_layout layout, int64_t rows, int64_t columns,
-                      struct cli_quantized *q)
+int cli_quantized_new(struct cli *cli, bsm_format format, bsm_packing packing, bsm_scale_layout layout, int64_t rows,
+                      int64_t columns, struct cli_quantized *q)
 {
     describe(q, format, packing, layout, rows, columns);
     const int result = measure(cli, q, NULL);
@@ -271,9 +274,10 @@ static int check_shape(struct cli *cli, const struct cli_note *note, const struc
     int64_t shape[2];
     code_shape(q, shape);
     const bsm_npy *codes = &q->codes_file;
-    if (codes->rank != 2 || codes->shape[0] != shape[0] || bsm_npy_type_bytes((int)codes->type) != bsm_npy_type_bytes((int)code_type(&q->matrix)))
-        return cli_bad_input(cli, "%s: \"codes\": an array of %" PRId64 " x %" PRId64 " codes of %zu bytes is wanted", note->path, shape[0],
-                             shape[1], bsm_npy_type_bytes((int)code_type(&q->matrix)));
+    if (codes->rank != 2 || codes->shape[0] != shape[0] ||
+        bsm_npy_type_bytes((int)codes->type) != bsm_npy_type_bytes((int)code_type(&q->matrix)))
+        return cli_bad_input(cli, "%s: \"codes\": an array of %" PRId64 " x %" PRId64 " codes of %zu bytes is wanted", note->path,
+                             shape[0], shape[1], bsm_npy_type_bytes((int)code_type(&q->matrix)));
     return CLI_DONE;
 }
 
@@ -292,7 +296,8 @@ static int read_tensor_scale(struct cli *cli, const struct cli_note *note, struc
 int cli_load_quantized(struct cli *cli, const char *note_path, struct cli_quantized *q)
 {
     struct cli_note *note = cli_memory(cli, 1, (int64_t)sizeof *note);
-    *q = (struct cli_quantized){ .codes_file = { .struct_size = sizeof(bsm_npy) }, .scales_file = { .struct_size = sizeof(bsm_npy) } };
+    *q = (struct cli_quantized){ .codes_file = { .struct_size = sizeof(bsm_npy) },
+                                 .scales_file = { .struct_size = sizeof(bsm_npy) } };
     int result = cli_note_read(cli, note_path, note);
     if (result == CLI_DONE) result = read_description(cli, note, q);
     if (result == CLI_DONE) result = read_named(cli, note, "codes", q->data_bytes, &q->codes_file);

@@ -60,7 +60,8 @@ static void rearrange(const struct cli *cli, const bsm_npy *array, bool columns_
 {
     enum { TILE = 32 };
     const bool narrow = real->type == BSM_REAL_FP64;
-    const int64_t from_bytes = (int64_t)bsm_npy_type_bytes((int)array->type), to_bytes = narrow ? (int64_t)sizeof(float) : from_bytes;
+    const int64_t from_bytes = (int64_t)bsm_npy_type_bytes((int)array->type);
+    const int64_t to_bytes = narrow ? (int64_t)sizeof(float) : from_bytes;
     const int64_t row_step = columns_first ? 1 : real->columns, column_step = columns_first ? real->rows : 1;
     const unsigned char *from = array->data;
     unsigned char *to = real->own = cli_memory(cli, (int64_t)array->bytes / from_bytes, to_bytes);
@@ -150,13 +151,20 @@ void cli_real_free(struct cli *cli, struct cli_real *real)
 
 bsm_real_matrix cli_real_view(const struct cli_real *real)
 {
-    return (bsm_real_matrix){ .struct_size = sizeof(bsm_real_matrix), .type = real->type, .rows = real->rows, .columns = real->columns,
-                              .data = real->data, .row_stride = real->columns, .column_stride = 1 };
+    return (bsm_real_matrix){ .struct_size = sizeof(bsm_real_matrix),
+                              .type = real->type,
+                              .rows = real->rows,
+                              .columns = real->columns,
+                              .data = real->data,
+                              .row_stride = real->columns,
+                              .column_stride = 1 };
 }
 
 bsm_matrix cli_real_matrix(const struct cli_real *real)
 {
-    const bsm_format format = real->type == BSM_REAL_FP32 ? BSM_FORMAT_FP32 : real->type == BSM_REAL_FP16 ? BSM_FORMAT_FP16 : BSM_FORMAT_BF16;
+    const bsm_format format = real->type == BSM_REAL_FP32   ? BSM_FORMAT_FP32
+                              : real->type == BSM_REAL_FP16 ? BSM_FORMAT_FP16
+                                                            : BSM_FORMAT_BF16;
     return (bsm_matrix){ .struct_size = sizeof(bsm_matrix), .format = format, .rows = real->rows, .columns = real->columns,
                          .data = real->data };
 }

@@ -47,8 +47,8 @@ bsm_status bsmi_npy_type_from_descr(const char *descr, bsm_npy_type *type)
     int found = 0;
     while (found < BSM_NPY_TYPE_COUNT && (types[found].kind != wanted || types[found].bytes != size)) found++;
     if (found == BSM_NPY_TYPE_COUNT)
-        return bsmi_fail(BSM_EUNSUPPORTED, "the array has type '%s'; read are fp16, fp32, fp64, int8, uint8, uint16 and types of one "
-                                           "or two bytes from ml_dtypes: convert it, as in x.astype('float32')", descr);
+        return bsmi_fail(BSM_EUNSUPPORTED, "the array has type '%s'; read are fp16, fp32, fp64, int8, uint8, uint16 and types of "
+                                           "one or two bytes from ml_dtypes: convert it, as in x.astype('float32')", descr);
     if (order == '>' && size > 1)
         return bsmi_fail(BSM_EUNSUPPORTED, "the array is big-endian ('%s'); save it little-endian, as in "
                                            "x.astype(x.dtype.newbyteorder('<'))", descr);

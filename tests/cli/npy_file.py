@@ -2,7 +2,8 @@
 import ast
 import struct
 
-CODES = {"<f4": "f", "<f8": "d", "<f2": "e", "|u1": "B", "|i1": "b", "|V1": "B", "<V1": "B", "|V2": "H", "<V2": "H", "<u2": "H", "<i4": "i"}
+CODES = {"<f4": "f", "<f8": "d", "<f2": "e", "|u1": "B", "|i1": "b", "|V1": "B", "<V1": "B", "|V2": "H", "<V2": "H", "<u2": "H",
+         "<i4": "i"}
 
 
 def write(path, shape, values, descr="<f4", fortran=False):

@@ -22,7 +22,8 @@ PARTS = [".codes.npy", ".scales.npy", ".tensor_scale.npy", ".json"]
 
 
 def run(arguments, folder, expect, words="", **more):
-    done = subprocess.run([command] + arguments, capture_output=True, text=True, stdin=subprocess.DEVNULL, cwd=folder, check=False, **more)
+    done = subprocess.run([command] + arguments, capture_output=True, text=True, stdin=subprocess.DEVNULL, cwd=folder, check=False,
+                          **more)
     line = " ".join(arguments)
     script.check(done.returncode == expect, f"{line}: exit status {done.returncode}, not {expect}: {done.stderr}")
     script.check(words in done.stderr, f"{line}: {done.stderr!r} without {words!r}")
@@ -74,10 +75,11 @@ def bad_inputs(folder):
     os.chmod(os.path.join(folder, "secret.npy"), 0)
     os.mkfifo(os.path.join(folder, "pipe.npy"))
     names = sorted(os.listdir(folder))
-    for name, words in [("missing.npy", "missing.npy: cannot be opened: No such file"), (".", "is a directory"), ("empty.npy", "is empty"),
-                        ("cut.npy", "cut off"), ("long.npy", "1 bytes stand behind"), ("pipe.npy", "no regular file"),
-                        ("wide.npy", "holds fp64; say type fp64"), ("three.npy", "has 3 dimensions"), ("one.npy", "has 1 dimension;"),
-                        ("bytes.npy", "'|u1'"), ("bits.npy", "say type bf16"), ("int.npy", "'<i4'"), ("/dev/null", "no regular file")]:
+    for name, words in [("missing.npy", "missing.npy: cannot be opened: No such file"), (".", "is a directory"),
+                        ("empty.npy", "is empty"), ("cut.npy", "cut off"), ("long.npy", "1 bytes stand behind"),
+                        ("pipe.npy", "no regular file"), ("wide.npy", "holds fp64; say type fp64"),
+                        ("three.npy", "has 3 dimensions"), ("one.npy", "has 1 dimension;"), ("bytes.npy", "'|u1'"),
+                        ("bits.npy", "say type bf16"), ("int.npy", "'<i4'"), ("/dev/null", "no regular file")]:
         run(["quantize", name, "-o", "out", "-f", "mxfp4"], folder, 3, words)
         run(["matmul", name, "good.npy", "-o", "out.npy", "-f", "mxfp4"], folder, 3, words)
         run(["matmul", "good.npy", name, "-o", "out.npy", "-f", "mxfp4"], folder, 3, words)
@@ -97,7 +99,8 @@ def contradictions(folder):
     run(MATMUL + ["D.npy", "--check", "--no-check"], folder, 2, "give one of them")
     run(MATMUL + ["D.npy", "--a-format", "mxfp4", "--b-format", "mxfp4"], folder, 2, "leave one out")
     run(["matmul", "random:4x64", "random:8x64", "-o", "D.npy"], folder, 2, "the format of random:4x64 is missing")
-    run(["matmul", "random:4x64", "random:8x64", "-o", "D.npy", "--a-format", "mxfp4"], folder, 2, "the format of random:8x64 is missing")
+    run(["matmul", "random:4x64", "random:8x64", "-o", "D.npy", "--a-format", "mxfp4"], folder, 2,
+        "the format of random:8x64 is missing")
     run(MATMUL + ["D.npy", "--c", "c.npy"], folder, 2, "--c without --beta")
     run(MATMUL + ["D.npy", "--beta", "2"], folder, 2, "--beta without --c")
     run(MATMUL + ["D.npy", "--beta", "nan"], folder, 2, "--beta without --c")
@@ -260,7 +263,8 @@ def notes_that_lie(folder):
     lies = [("\"blockscale_note\": 1", "\"blockscale_note\": 2", "is no note"), ("nvfp4", "nvfp5", "is no format"),
             ("nvfp4", "bf16", "packing"), ("\"rows\": 4", "\"rows\": 5", "the note's shape and format need"),
             ("\"rows\": 4", "\"rows\": -4", "must be whole numbers"), ("\"rows\": 4", "\"rows\": \"4\"", "must be whole numbers"),
-            ("\"rows\": 4", "\"rows\": 9223372036854775807", ""), ("\"rows\": 4", "\"rows\": 99999999999999999999", "must be whole numbers"),
+            ("\"rows\": 4", "\"rows\": 9223372036854775807", ""),
+            ("\"rows\": 4", "\"rows\": 99999999999999999999", "must be whole numbers"),
             ("\"rows\": 4,\n  \"columns\": 64", "\"rows\": 2,\n  \"columns\": 128", "an array of 2 x 128"),
             ("\"bytes\"", "\"bites\"", "is no packing"), ("\"bytes\"", "\"low_first\"", "the note's shape and format need"),
             ("128x4", "129x4", "is no scale layout"), ("128x4", "linear", "the note's shape and format need"),
@@ -282,10 +286,11 @@ def notes_that_lie(folder):
     npy_file.write(os.path.join(folder, "W.tensor_scale.npy"), (), [-1.0])
     run(["dequantize", "W.json", "-o", "X.npy"], folder, 3, "tensor_scale")
     run(["matmul", "W.json", "W.json", "-o", "X.npy", "--a-format", "nvfp4"], folder, 2, "is a note, which says its format")
-    run(["matmul", "random:4x64", "W.json", "-o", "X.npy", "-f", "nvfp4", "--transpose-b"], folder, 2, "is a note, which says its format")
+    run(["matmul", "random:4x64", "W.json", "-o", "X.npy", "-f", "nvfp4", "--transpose-b"], folder, 2,
+        "is a note, which says its format")
 
 
 script.cases("test_cli_files", [in_folder(case) for case in [
-    bad_inputs, contradictions, targets_that_cannot_be_written, outputs_are_all_or_none, nothing_is_written_when_standard_output_fails,
-    a_disk_that_fills_up, a_signal_in_the_middle, an_ignored_signal_stays_ignored, a_reader_that_goes_away, what_a_target_keeps,
-    an_input_may_be_the_output, two_outputs_on_one_file, notes_that_lie]])
+    bad_inputs, contradictions, targets_that_cannot_be_written, outputs_are_all_or_none,
+    nothing_is_written_when_standard_output_fails, a_disk_that_fills_up, a_signal_in_the_middle,
+    an_ignored_signal_stays_ignored, a_reader_that_goes_away, what_a_target_keeps, an_input_may_be_the_output, two_outputs_on_one_file, notes_that_lie]])

@@ -33,24 +33,28 @@ static void good_notes(struct test *t)
     struct cli_note note;
     int64_t value = -1;
     CHECK(t, read_text("{}", &note) == CLI_DONE && note.count == 0);
-    CHECK(t, read_text(" {\n \"rows\" : 12 , \"format\":\"nvfp4\",\"x\":-1.5e3, \"y\": null }\r\n\t", &note) == CLI_DONE && note.count == 4);
+    CHECK(t, read_text(" {\n \"rows\" : 12 , \"format\":\"nvfp4\",\"x\":-1.5e3, \"y\": null }\r\n\t", &note) == CLI_DONE &&
+                 note.count == 4);
     CHECK(t, cli_note_size(&note, "rows", &value) && value == 12);
     CHECK(t, cli_note_text(&note, "format") != NULL && strcmp(cli_note_text(&note, "format"), "nvfp4") == 0);
     CHECK(t, cli_note_text(&note, "rows") == NULL && cli_note_text(&note, "z") == NULL);
     CHECK(t, !cli_note_size(&note, "format", &value) && !cli_note_size(&note, "x", &value) && !cli_note_size(&note, "z", &value));
     CHECK(t, read_text("{\"a\":\"\\\"\\\\\\/\\n\\u0041\\u007f \xc3\xa9\"}", &note) == CLI_DONE);
     CHECK(t, strcmp(cli_note_text(&note, "a"), "\"\\/\nA\x7f \xc3\xa9") == 0);
-    CHECK(t, read_text("{\"n\": 9223372036854775807}", &note) == CLI_DONE && cli_note_size(&note, "n", &value) && value == INT64_MAX);
+    CHECK(t,
+          read_text("{\"n\": 9223372036854775807}", &note) == CLI_DONE && cli_note_size(&note, "n", &value) && value == INT64_MAX);
     CHECK(t, read_text("{\"n\": 9223372036854775808}", &note) == CLI_DONE && !cli_note_size(&note, "n", &value));
     CHECK(t, read_text("{\"n\": -1}", &note) == CLI_DONE && !cli_note_size(&note, "n", &value));
 }
 
 static void bad_notes(struct test *t)
 {
-    static const char *const bad[] = { "", " ", "[]", "1", "{", "{\"a\"", "{\"a\":", "{\"a\":1", "{\"a\":1,", "{\"a\":1,}", "{,}", "{\"a\":}",
-        "{\"a\" 1}", "{a:1}", "{'a':1}", "{\"a\":1}x", "{\"a\":1}{}", "{\"a\":1 \"b\":2}", "{\"a\":[1]}", "{\"a\":{}}", "{\"a\":1,\"a\":1}",
+    static const char *const bad[] = {
+        "", " ", "[]", "1", "{", "{\"a\"", "{\"a\":", "{\"a\":1", "{\"a\":1,", "{\"a\":1,}", "{,}", "{\"a\":}", "{\"a\" 1}",
+        "{a:1}", "{'a':1}", "{\"a\":1}x", "{\"a\":1}{}", "{\"a\":1 \"b\":2}", "{\"a\":[1]}", "{\"a\":{}}", "{\"a\":1,\"a\":1}",
         "{\"a\":\"x}", "{\"a\":\"x\n\"}", "{\"a\":\"\\x\"}", "{\"a\":\"\\u00e9\"}", "{\"a\":\"\\u12\"}", "{\"a\":\"\\", "{\"a\":\"\\u",
-        "{\"a\":\"\\u0000\"}" };
+        "{\"a\":\"\\u0000\"}",
+    };
     struct cli_note note;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         if (read_text(bad[i], &note) != CLI_BAD_INPUT) FAIL(t, "accepted: %s", bad[i]);
@@ -86,7 +90,8 @@ static void limits(struct test *t)
 
 static void every_cut_and_every_flipped_bit(struct test *t)
 {
-    static const char text[] = "{\n  \"blockscale_note\": 1,\n  \"format\": \"nvfp4\",\n  \"rows\": 64,\n  \"codes\": \"W.codes.npy\"\n}\n";
+    static const char text[] =
+        "{\n  \"blockscale_note\": 1,\n  \"format\": \"nvfp4\",\n  \"rows\": 64,\n  \"codes\": \"W.codes.npy\"\n}\n";
     struct cli_note note;
     for (size_t bytes = 0; bytes + 2 < sizeof text; bytes++) CHECK(t, read_note(text, bytes, &note) == CLI_BAD_INPUT);
     for (size_t bit = 0; bit < 8 * (sizeof text - 1); bit++) {

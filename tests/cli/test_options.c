@@ -45,8 +45,14 @@ static const struct cli_option options[] = {
     { .name = NULL }
 };
 
-static const struct cli_verb verb = { .name = "nothing", .summary = "does nothing", .usage = "FIRST", .about = "One.\nTwo.",
-    .example = "blockscale nothing x\nblockscale nothing y", .options = options, .defaults = &defaults, .settings_bytes = sizeof defaults };
+static const struct cli_verb verb = { .name = "nothing",
+                                      .summary = "does nothing",
+                                      .usage = "FIRST",
+                                      .about = "One.\nTwo.",
+                                      .example = "blockscale nothing x\nblockscale nothing y",
+                                      .options = options,
+                                      .defaults = &defaults,
+                                      .settings_bytes = sizeof defaults };
 
 /* What a parse gave. */
 struct outcome { int status; struct settings settings; struct cli_common common; char said[2048]; };
@@ -85,7 +91,8 @@ static void good_lines(struct test *t)
     CHECK(t, o.status == CLI_DONE && strcmp(o.settings.first, "a.npy") == 0 && o.settings.second == NULL && o.said[0] == '\0');
     CHECK(t, o.settings.number == 7 && o.settings.colour == 2 && !o.settings.flag && o.common.seed == 1 && !o.common.json);
     o = parse("a|b|--number|100|--any|-9223372036854775808|--word|18446744073709551615|--real|-1e-3|--flag");
-    CHECK(t, o.status == CLI_DONE && strcmp(o.settings.second, "b") == 0 && o.settings.number == 100 && o.settings.any == INT64_MIN);
+    CHECK(t,
+          o.status == CLI_DONE && strcmp(o.settings.second, "b") == 0 && o.settings.number == 100 && o.settings.any == INT64_MIN);
     CHECK(t, o.settings.word == UINT64_MAX && fabsf(o.settings.real + 1e-3f) < 1e-9f && o.settings.flag);
     o = parse("--number=1|-xtwords|a|--any=9223372036854775807");
     CHECK(t, o.status == CLI_WRONG_USAGE);                     /* letters are not bundled: -x takes no value */
@@ -94,17 +101,20 @@ static void good_lines(struct test *t)
     o = parse("-n|5|-t|two words|a");
     CHECK(t, o.status == CLI_DONE && o.settings.number == 5 && strcmp(o.settings.text, "two words") == 0);
     o = parse("--|--flag|-x");
-    CHECK(t, o.status == CLI_DONE && strcmp(o.settings.first, "--flag") == 0 && strcmp(o.settings.second, "-x") == 0 && !o.settings.flag);
+    CHECK(t, o.status == CLI_DONE && strcmp(o.settings.first, "--flag") == 0 && strcmp(o.settings.second, "-x") == 0 &&
+                 !o.settings.flag);
     o = parse("-|--text=-dash");
     CHECK(t, o.status == CLI_DONE && strcmp(o.settings.first, "-") == 0 && strcmp(o.settings.text, "-dash") == 0);
     o = parse("a|--threads|3|--seed|0|--json|--cpu|none");
-    CHECK(t, o.status == CLI_DONE && o.common.threads == 3 && o.common.seed == 0 && o.common.json && strcmp(o.common.cpu, "none") == 0);
+    CHECK(t, o.status == CLI_DONE && o.common.threads == 3 && o.common.seed == 0 && o.common.json &&
+                 strcmp(o.common.cpu, "none") == 0);
 }
 
 static void names(struct test *t)
 {
     struct outcome o = parse("a|--format|NVFP4|--recipe|even|--colour|red|--layout|tiles:8x2");
-    CHECK(t, o.status == CLI_DONE && o.settings.format == BSM_NVFP4 && o.settings.recipe == BSM_RECIPE_EVEN && o.settings.colour == 0);
+    CHECK(t,
+          o.status == CLI_DONE && o.settings.format == BSM_NVFP4 && o.settings.recipe == BSM_RECIPE_EVEN && o.settings.colour == 0);
     CHECK(t, o.settings.layout.kind == BSM_LAYOUT_TILES && o.settings.layout.tile_rows == 8 && o.settings.layout.tile_columns == 2);
     o = parse("a|--format|mxfp8|--formats|nvfp4,mxfp4");
     CHECK(t, o.settings.format == BSM_MXFP8_E4M3 && o.settings.formats == ((uint64_t)1 << BSM_NVFP4 | (uint64_t)1 << BSM_MXFP4));
@@ -212,7 +222,8 @@ static void wrong_lines(struct test *t)
 {
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         const struct outcome o = parse(wrong[i].line);
-        if (o.status != CLI_WRONG_USAGE || strstr(o.said, wrong[i].said) == NULL || strncmp(o.said, "blockscale nothing: ", 20) != 0)
+        if (o.status != CLI_WRONG_USAGE || strstr(o.said, wrong[i].said) == NULL ||
+            strncmp(o.said, "blockscale nothing: ", 20) != 0)
             FAIL(t, "\"%s\": status %d, \"%s\"", wrong[i].line, o.status, o.said);
     }
 }
@@ -243,21 +254,25 @@ static void help_shows_the_table(struct test *t)
         CHECK(t, strstr(text, wanted) != NULL && strstr(text, o->help) != NULL);
     }
     CHECK(t, strstr(text, "-n, --number N") != NULL && strstr(text, "one of red green blue") != NULL);
-    CHECK(t, strstr(text, "--seed N") != NULL && strstr(text, "One.\nTwo.\n") != NULL && strstr(text, "  blockscale nothing y\n") != NULL);
+    CHECK(t, strstr(text, "--seed N") != NULL && strstr(text, "One.\nTwo.\n") != NULL &&
+                 strstr(text, "  blockscale nothing y\n") != NULL);
     for (const char *line = text; *line != '\0'; line += strcspn(line, "\n") + 1) CHECK(t, strcspn(line, "\n") <= 100);
 }
 
 /* Random lines: an answer, and no crash. */
 static void random_lines(struct test *t)
 {
-    static const char *const words[] = { "a", "--number", "5", "--", "-n", "--flag", "-x", "--text=", "--range", "1:2", "=", "--=", "-",
-        "--format", "mxfp4", "--formats", ",", "--real", "nan", "", "--number=5", "--layout", "128x4", "---", "-n5", "--help=" };
+    static const char *const words[] = { "a",        "--number",  "5",   "--",     "-n",     "--flag", "-x",
+                                         "--text=",  "--range",   "1:2", "=",      "--=",    "-",      "--format",
+                                         "mxfp4",    "--formats", ",",   "--real", "nan",    "",       "--number=5",
+                                         "--layout", "128x4",     "---", "-n5",    "--help=" };
     for (int round = 0; round < 3000; round++) {
         char line[256] = "";
         const int64_t count = rnd_below(t, 8);
         for (int64_t i = 0; i < count; i++) {
             const size_t used = strlen(line);
-            snprintf(line + used, sizeof line - used, "%s%s", i > 0 ? "|" : "", words[rnd_below(t, (int64_t)(sizeof words / sizeof words[0]))]);
+            snprintf(line + used, sizeof line - used, "%s%s", i > 0 ? "|" : "",
+                     words[rnd_below(t, (int64_t)(sizeof words / sizeof words[0]))]);
         }
         const struct outcome o = parse(line);
         CHECK(t, o.status == CLI_DONE || (o.status == CLI_WRONG_USAGE && strstr(o.said, "lists the options") != NULL));
@@ -293,18 +308,18 @@ static void tables_and_json(struct test *t)
     rewind(file);
     text[fread(text, 1, sizeof text - 1, file)] = '\0';
     fclose(file);
-    static const char wanted[] =
-        "name      dB  bar\n\xc3\xa9t\xc3\xa9      1.5  \xe2\x96\x88\nx     -10.25  \n"
-        "{\n  \"a\\\"b\": \"\\\\\\u000a\\u0001\xc3\xa9\",\n  \"list\": [\n    -9223372036854775808,\n    0.1,\n    0.33333333333333331,\n"
-        "    null,\n    true,\n    null\n  ],\n  \"empty\": {}\n}\n";
+    static const char wanted[] = "name      dB  bar\n\xc3\xa9t\xc3\xa9      1.5  \xe2\x96\x88\nx     -10.25  \n"
+                                 "{\n  \"a\\\"b\": \"\\\\\\u000a\\u0001\xc3\xa9\",\n  \"list\": [\n    -9223372036854775808,\n"
+                                 "    0.1,\n    0.33333333333333331,\n"
+                                 "    null,\n    true,\n    null\n  ],\n  \"empty\": {}\n}\n";
     if (strcmp(text, wanted) != 0) FAIL(t, "printed:\n%s", text);
 }
 
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        TEST(good_lines), TEST(names), TEST(ranges), TEST(floats), TEST(wrong_lines), TEST(help_anywhere), TEST(help_shows_the_table),
-        TEST(random_lines), TEST(tables_and_json),
+        TEST(good_lines),           TEST(names),        TEST(ranges),          TEST(floats), TEST(wrong_lines), TEST(help_anywhere),
+        TEST(help_shows_the_table), TEST(random_lines), TEST(tables_and_json),
     };
     return TEST_MAIN(argc, argv, cases);
 }
