@@ -293,4 +293,5 @@ def notes_that_lie(folder):
 script.cases("test_cli_files", [in_folder(case) for case in [
     bad_inputs, contradictions, targets_that_cannot_be_written, outputs_are_all_or_none,
     nothing_is_written_when_standard_output_fails, a_disk_that_fills_up, a_signal_in_the_middle,
-    an_ignored_signal_stays_ignored, a_reader_that_goes_away, what_a_target_keeps, an_input_may_be_the_output, two_outputs_on_one_file, notes_that_lie]])
+    an_ignored_signal_stays_ignored, a_reader_that_goes_away, what_a_target_keeps, an_input_may_be_the_output,
+    two_outputs_on_one_file, notes_that_lie]])
