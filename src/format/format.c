@@ -30,7 +30,8 @@ enum {
 
 static const bsm_format_info formats[BSM_FORMAT_COUNT] = {
 #define X(id, name, element, scale, block) \
-    [BSM_##id] = { name, BSM_##element, BSM_##scale, block, BITS_##element + ((block) != 0 ? 8.0 / ((block) + ((block) == 0)) : 0) },
+    [BSM_##id] = { name, BSM_##element, BSM_##scale, block, \
+                   BITS_##element + ((block) != 0 ? 8.0 / ((block) + ((block) == 0)) : 0) },
     BSMI_FORMATS(X)
 #undef X
 };

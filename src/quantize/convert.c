@@ -43,7 +43,8 @@ static void count_elements(const struct bsmi_converter *converter, const float *
     for (int i = 0; i < count; i++) {
         const double value = (double)x[i], element = (double)bsm_element_decode(converter->element, codes[i]);
         const bool cut = fabs(quotients[i]) > max && fabs(element) == max;
-        bsmi_count_element(stats, value, bsmi_scaled_value(element, 1, converter->tensor_scale, converter->tensor_scale_divides), cut);
+        bsmi_count_element(stats, value, bsmi_scaled_value(element, 1, converter->tensor_scale, converter->tensor_scale_divides),
+                           cut);
         if (isfinite(value)) stats->amax = fmax(stats->amax, fabs(value));
     }
 }

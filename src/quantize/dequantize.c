@@ -33,7 +33,8 @@ static void dequantize_piece(const struct dequantize_job *job, const struct bsmi
     for (int64_t i = 0; i < piece->count; i += block) {
         const int64_t end = BSMI_MIN(i + block, piece->count);
         double scale = 1;
-        if (m->block > 0) scale = bsm_scale_decode(m->scale, *bsmi_scale_pointer(m, piece->batch, piece->row, (piece->k + i) / block));
+        if (m->block > 0)
+            scale = bsm_scale_decode(m->scale, *bsmi_scale_pointer(m, piece->batch, piece->row, (piece->k + i) / block));
         for (int64_t j = i; j < end; j++)
             bsmi_real_store(d->type, d->data, bsmi_real_index(d, piece->batch, piece->row, piece->k + j),
                             bsmi_scaled_value((double)elements[j], scale, tensor_scale, divides));

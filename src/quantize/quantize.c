@@ -28,7 +28,8 @@ static bsm_status check_choice(const char *field, int value, int count)
     return BSM_OK;
 }
 
-static bsm_status read_options(const bsm_quantize_options *given, const struct bsmi_matrix *destination, bsm_quantize_options *options)
+static bsm_status read_options(const bsm_quantize_options *given, const struct bsmi_matrix *destination,
+                               bsm_quantize_options *options)
 {
     *options = (bsm_quantize_options){ .struct_size = sizeof *options };
     if (given == NULL) return BSM_OK;
@@ -69,7 +70,8 @@ static bsm_status check(const bsm_context *context, const bsm_real_matrix *sourc
                                    (struct bsmi_shape){ job->destination.rows, job->destination.columns, job->destination.batch });
     if (status == BSM_OK) status = read_options(options, &job->destination, &job->options);
     if (status == BSM_OK && stats != NULL) status = bsmi_stats_check(stats);
-    if (status == BSM_OK && job->options.tensor_scale == BSM_TENSOR_SCALE_COMPUTED) status = bsmi_tensor_scale_check(&job->destination);
+    if (status == BSM_OK && job->options.tensor_scale == BSM_TENSOR_SCALE_COMPUTED)
+        status = bsmi_tensor_scale_check(&job->destination);
     return status;
 }
 

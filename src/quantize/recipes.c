@@ -42,7 +42,10 @@ static struct fraction divided_by(struct fraction r, double divisor)
 /* The e8m0 code of 2^exponent, within the codes that are numbers. */
 static uint8_t e8m0_code(int exponent) { return (uint8_t)BSMI_MAX(0, BSMI_MIN(254, exponent + 127)); }
 
-static double max_value(const struct bsmi_block_quantizer *quantizer) { return bsm_element_get((int)quantizer->element)->max_value; }
+static double max_value(const struct bsmi_block_quantizer *quantizer)
+{
+    return bsm_element_get((int)quantizer->element)->max_value;
+}
 static int emax(const struct bsmi_block_quantizer *quantizer) { return exponent_of(max_value(quantizer)); }
 
 static uint8_t floor_code(const struct bsmi_block_quantizer *quantizer, const struct bsmi_block_view *block)

@@ -23,7 +23,8 @@ static void check_literals(struct test *t, bsm_element element, const double *va
     for (uint32_t code = 0; code < count; code++) {
         const float positive = bsm_element_decode(element, code), negative = bsm_element_decode(element, code + count);
         if (!same_bits(positive, (float)values[code])) FAIL(t, "code 0x%x is %g, want %g", code, (double)positive, values[code]);
-        if (!same_bits(negative, -(float)values[code])) FAIL(t, "code 0x%x is %g, want -%g", code + count, (double)negative, values[code]);
+        if (!same_bits(negative, -(float)values[code]))
+            FAIL(t, "code 0x%x is %g, want -%g", code + count, (double)negative, values[code]);
     }
 }
 
@@ -188,13 +189,26 @@ static void unknown_numbers(struct test *t)
 }
 
 /* Every format, stated once more. */
-static const struct { bsm_format format; const char *name; bsm_element element; bsm_scale scale; int block; double bits; } formats[] = {
-    { BSM_MXFP8_E4M3, "mxfp8_e4m3", BSM_E4M3, BSM_E8M0, 32, 8.25 },   { BSM_MXFP8_E5M2, "mxfp8_e5m2", BSM_E5M2, BSM_E8M0, 32, 8.25 },
-    { BSM_MXFP6_E3M2, "mxfp6_e3m2", BSM_E3M2, BSM_E8M0, 32, 6.25 },   { BSM_MXFP6_E2M3, "mxfp6_e2m3", BSM_E2M3, BSM_E8M0, 32, 6.25 },
-    { BSM_MXFP4, "mxfp4", BSM_E2M1, BSM_E8M0, 32, 4.25 },             { BSM_MXFP4_BLOCK16, "mxfp4_block16", BSM_E2M1, BSM_E8M0, 16, 4.5 },
-    { BSM_MXINT8, "mxint8", BSM_INT8, BSM_E8M0, 32, 8.25 },           { BSM_NVFP4, "nvfp4", BSM_E2M1, BSM_UE4M3, 16, 4.5 },
-    { BSM_FORMAT_E4M3, "e4m3", BSM_E4M3, BSM_UNSCALED, 0, 8 },        { BSM_FORMAT_E5M2, "e5m2", BSM_E5M2, BSM_UNSCALED, 0, 8 },
-    { BSM_FORMAT_BF16, "bf16", BSM_BF16, BSM_UNSCALED, 0, 16 },       { BSM_FORMAT_FP16, "fp16", BSM_FP16, BSM_UNSCALED, 0, 16 },
+static const struct {
+    bsm_format format;
+    const char *name;
+    bsm_element element;
+    bsm_scale scale;
+    int block;
+    double bits;
+} formats[] = {
+    { BSM_MXFP8_E4M3, "mxfp8_e4m3", BSM_E4M3, BSM_E8M0, 32, 8.25 },
+    { BSM_MXFP8_E5M2, "mxfp8_e5m2", BSM_E5M2, BSM_E8M0, 32, 8.25 },
+    { BSM_MXFP6_E3M2, "mxfp6_e3m2", BSM_E3M2, BSM_E8M0, 32, 6.25 },
+    { BSM_MXFP6_E2M3, "mxfp6_e2m3", BSM_E2M3, BSM_E8M0, 32, 6.25 },
+    { BSM_MXFP4, "mxfp4", BSM_E2M1, BSM_E8M0, 32, 4.25 },
+    { BSM_MXFP4_BLOCK16, "mxfp4_block16", BSM_E2M1, BSM_E8M0, 16, 4.5 },
+    { BSM_MXINT8, "mxint8", BSM_INT8, BSM_E8M0, 32, 8.25 },
+    { BSM_NVFP4, "nvfp4", BSM_E2M1, BSM_UE4M3, 16, 4.5 },
+    { BSM_FORMAT_E4M3, "e4m3", BSM_E4M3, BSM_UNSCALED, 0, 8 },
+    { BSM_FORMAT_E5M2, "e5m2", BSM_E5M2, BSM_UNSCALED, 0, 8 },
+    { BSM_FORMAT_BF16, "bf16", BSM_BF16, BSM_UNSCALED, 0, 16 },
+    { BSM_FORMAT_FP16, "fp16", BSM_FP16, BSM_UNSCALED, 0, 16 },
     { BSM_FORMAT_FP32, "fp32", BSM_FP32, BSM_UNSCALED, 0, 32 },
 };
 
@@ -227,14 +241,26 @@ static void names_and_aliases(struct test *t)
         { NULL, BSM_FORMAT_NONE },
     };
     for (size_t i = 0; i < sizeof format_aliases / sizeof format_aliases[0]; i++)
-        if (bsm_format_from_name(format_aliases[i].alias) != format_aliases[i].format) FAIL(t, "format %s", format_aliases[i].alias);
+        if (bsm_format_from_name(format_aliases[i].alias) != format_aliases[i].format)
+            FAIL(t, "format %s", format_aliases[i].alias);
     static const struct { const char *alias; int element; } element_aliases[] = {
-        { "float8_e4m3fn", BSM_E4M3 }, { "float8_e5m2", BSM_E5M2 }, { "float6_e3m2fn", BSM_E3M2 }, { "float6_e2m3fn", BSM_E2M3 },
-        { "float4_e2m1fn", BSM_E2M1 }, { "bfloat16", BSM_BF16 }, { "float16", BSM_FP16 }, { "float32", BSM_FP32 }, { "E2M1", BSM_E2M1 },
-        { "", -1 }, { "e4m3fnuz", -1 }, { "e2m", -1 }, { NULL, -1 },
+        { "float8_e4m3fn", BSM_E4M3 },
+        { "float8_e5m2", BSM_E5M2 },
+        { "float6_e3m2fn", BSM_E3M2 },
+        { "float6_e2m3fn", BSM_E2M3 },
+        { "float4_e2m1fn", BSM_E2M1 },
+        { "bfloat16", BSM_BF16 },
+        { "float16", BSM_FP16 },
+        { "float32", BSM_FP32 },
+        { "E2M1", BSM_E2M1 },
+        { "", -1 },
+        { "e4m3fnuz", -1 },
+        { "e2m", -1 },
+        { NULL, -1 },
     };
     for (size_t i = 0; i < sizeof element_aliases / sizeof element_aliases[0]; i++)
-        if (bsm_element_from_name(element_aliases[i].alias) != element_aliases[i].element) FAIL(t, "element %s", element_aliases[i].alias);
+        if (bsm_element_from_name(element_aliases[i].alias) != element_aliases[i].element)
+            FAIL(t, "element %s", element_aliases[i].alias);
     CHECK(t, strcmp(bsm_scale_name(BSM_UNSCALED), "unscaled") == 0);
     CHECK(t, strcmp(bsm_scale_name(BSM_E8M0), "e8m0") == 0 && strcmp(bsm_scale_name(BSM_UE4M3), "ue4m3") == 0);
 }

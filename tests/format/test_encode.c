@@ -20,7 +20,8 @@ static void check_value(struct test *t, bsm_element element, double value)
             const double signed_value = sign ? -value : value;
             const uint32_t got = encode(element, signed_value, saturate), want = oracle_encode(element, signed_value, saturate);
             if (got != want)
-                FAIL(t, "%s of %a, saturate %d: code 0x%x, want 0x%x", bsm_element_get((int)element)->name, signed_value, saturate, got, want);
+                FAIL(t, "%s of %a, saturate %d: code 0x%x, want 0x%x", bsm_element_get((int)element)->name, signed_value, saturate,
+                     got, want);
         }
 }
 
@@ -32,8 +33,10 @@ static void all_16_bit_sources(struct test *t)
                 const double bf16 = bsmi_bf16_to_float((uint16_t)bits), fp16 = bsmi_fp16_to_float((uint16_t)bits);
                 const uint32_t from_bf16 = encode((bsm_element)element, bf16, saturate);
                 const uint32_t from_fp16 = encode((bsm_element)element, fp16, saturate);
-                if (from_bf16 != oracle_encode((bsm_element)element, bf16, saturate)) FAIL(t, "element %d bf16 0x%x", element, bits);
-                if (from_fp16 != oracle_encode((bsm_element)element, fp16, saturate)) FAIL(t, "element %d fp16 0x%x", element, bits);
+                if (from_bf16 != oracle_encode((bsm_element)element, bf16, saturate))
+                    FAIL(t, "element %d bf16 0x%x", element, bits);
+                if (from_fp16 != oracle_encode((bsm_element)element, fp16, saturate))
+                    FAIL(t, "element %d fp16 0x%x", element, bits);
             }
 }
 
@@ -92,11 +95,18 @@ static void random_doubles(struct test *t)
 
 static void what_is_no_finite_number(struct test *t)
 {
-    static const struct { bsm_element element; uint32_t nan, saturated, negative_saturated, infinity, negative_infinity; } rows[] = {
-        { BSM_E4M3, 0x7f, 0x7e, 0xfe, 0x7f, 0x7f }, { BSM_E5M2, 0x7f, 0x7b, 0xfb, 0x7c, 0xfc },
-        { BSM_E3M2, 0x1f, 0x1f, 0x3f, 0x1f, 0x3f }, { BSM_E2M3, 0x1f, 0x1f, 0x3f, 0x1f, 0x3f },
-        { BSM_E2M1, 0x07, 0x07, 0x0f, 0x07, 0x0f }, { BSM_INT8, 0x00, 0x7f, 0x81, 0x7f, 0x81 },
-        { BSM_BF16, 0x7fc0, 0x7f7f, 0xff7f, 0x7f80, 0xff80 }, { BSM_FP16, 0x7e00, 0x7bff, 0xfbff, 0x7c00, 0xfc00 },
+    static const struct {
+        bsm_element element;
+        uint32_t nan, saturated, negative_saturated, infinity, negative_infinity;
+    } rows[] = {
+        { BSM_E4M3, 0x7f, 0x7e, 0xfe, 0x7f, 0x7f },
+        { BSM_E5M2, 0x7f, 0x7b, 0xfb, 0x7c, 0xfc },
+        { BSM_E3M2, 0x1f, 0x1f, 0x3f, 0x1f, 0x3f },
+        { BSM_E2M3, 0x1f, 0x1f, 0x3f, 0x1f, 0x3f },
+        { BSM_E2M1, 0x07, 0x07, 0x0f, 0x07, 0x0f },
+        { BSM_INT8, 0x00, 0x7f, 0x81, 0x7f, 0x81 },
+        { BSM_BF16, 0x7fc0, 0x7f7f, 0xff7f, 0x7f80, 0xff80 },
+        { BSM_FP16, 0x7e00, 0x7bff, 0xfbff, 0x7c00, 0xfc00 },
         { BSM_FP32, 0x7fc00000, 0x7f7fffff, 0xff7fffff, 0x7f800000, 0xff800000 },
     };
     for (int i = 0; i < BSM_ELEMENT_COUNT; i++) {
@@ -106,7 +116,8 @@ static void what_is_no_finite_number(struct test *t)
             const bsm_rounding r = (bsm_rounding)rounding;
             for (int saturate = 0; saturate < 2; saturate++)
                 for (int payload = 0; payload < 4; payload++) {
-                    const uint64_t bits = (uint64_t)0x7ff << 52 | (uint64_t)(payload & 1) << 63 | (payload < 2 ? 1 : (uint64_t)1 << 51);
+                    const uint64_t bits =
+                        (uint64_t)0x7ff << 52 | (uint64_t)(payload & 1) << 63 | (payload < 2 ? 1 : (uint64_t)1 << 51);
                     CHECK(t, bsm_element_encode(element, bsmi_double_from_bits(bits), r, saturate, 0x80000000) == rows[i].nan);
                 }
             for (int j = 0; j < 3; j++) {
@@ -129,11 +140,37 @@ static void ue4m3_codes(struct test *t)
     for (uint32_t bits = 0; bits < 0x8000; bits++) {
         const double magnitudes[] = { bsmi_bf16_to_float((uint16_t)bits), bsmi_fp16_to_float((uint16_t)bits) };
         for (int i = 0; i < 2; i++)
-            if (bsmi_ue4m3_encode(magnitudes[i]) != oracle_encode(BSM_E4M3, magnitudes[i], true)) FAIL(t, "ue4m3 of %a", magnitudes[i]);
+            if (bsmi_ue4m3_encode(magnitudes[i]) != oracle_encode(BSM_E4M3, magnitudes[i], true))
+                FAIL(t, "ue4m3 of %a", magnitudes[i]);
     }
     CHECK(t, bsmi_ue4m3_encode(0x1p-10) == 0 && bsmi_ue4m3_encode(nextafter(0x1p-10, 1)) == 1);
     CHECK(t, bsmi_ue4m3_encode(464) == 0x7e && bsmi_ue4m3_encode((double)INFINITY) == 0x7e);
     CHECK(t, bsmi_ue4m3_encode((double)NAN) == 0x7f);
+}
+
+/* The many-at-once encoder is the single one, to nearest and saturating: 16-bit sources, midpoints of all elements, any
+ * double. */
+static void many_at_once(struct test *t)
+{
+    enum { COUNT = 65536 * 2 + 20000 };
+    static double values[COUNT];
+    static uint8_t codes[COUNT + 1];
+    int count = 0;
+    for (uint32_t bits = 0; bits < 65536; bits++) {
+        values[count++] = (double)bsmi_bf16_to_float((uint16_t)bits);
+        values[count++] = (double)bsmi_fp16_to_float((uint16_t)bits);
+    }
+    for (; count < COUNT; count++)
+        values[count] =
+            count % 2 ? bsmi_double_from_bits(rnd(t)) : ldexp((double)rnd_between(t, -4095, 4095), (int)rnd_between(t, -30, 6));
+    for (int element = BSM_E4M3; element <= BSM_INT8; element++) {
+        codes[COUNT] = 0xa5;
+        bsmi_element_encode_nearest((bsm_element)element, values, COUNT, codes);
+        for (int i = 0; i < COUNT; i++)
+            if (codes[i] != encode((bsm_element)element, values[i], true))
+                FAIL(t, "element %d of %a: 0x%x", element, values[i], codes[i]);
+        CHECK(t, codes[COUNT] == 0xa5);
+    }
 }
 
 /* Of 2^bits random values, evenly spaced, as many round up as the fraction says: spaced from 0 its floor, from the last
@@ -145,7 +182,8 @@ static void check_round_ups(struct test *t, bsm_element element, double value, i
     if (low >= largest) return;
     const double low_value = oracle_decode(element, low), step = oracle_decode(element, low + 1) - low_value;
     const double expected = ldexp((magnitude - low_value) / step, bits);
-    const uint32_t down = value < 0 ? oracle_negative(element, low) : low, up = value < 0 ? oracle_negative(element, low + 1) : low + 1;
+    const uint32_t down = value < 0 ? oracle_negative(element, low) : low,
+                   up = value < 0 ? oracle_negative(element, low + 1) : low + 1;
     for (int end = 0; end < 2; end++) {
         int64_t ups = 0;
         for (uint32_t i = 0; i < (uint32_t)1 << bits; i++) {
@@ -157,7 +195,8 @@ static void check_round_ups(struct test *t, bsm_element element, double value, i
         /* What is below 2^-32 of the step is cut. */
         const double cut = floor(ldexp(expected, 32 - bits)) * ldexp(1, bits - 32);
         const double want = end ? ceil(cut) : floor(cut);
-        if ((double)ups != want) FAIL(t, "element %d of %a: %" PRId64 " round up of 2^%d, want %g", (int)element, value, ups, bits, want);
+        if ((double)ups != want)
+            FAIL(t, "element %d of %a: %" PRId64 " round up of 2^%d, want %g", (int)element, value, ups, bits, want);
     }
 }
 
@@ -171,7 +210,8 @@ static void stochastic_counts(struct test *t)
         for (int i = 0; i < 300; i++)
             check_round_ups(t, (bsm_element)element, bsmi_bf16_to_float((uint16_t)rnd_between(t, 0x3000, 0x4200)), 12);
     }
-    for (uint32_t code = 0; code < 65536; code += 97) check_round_ups(t, BSM_BF16, bsmi_fp16_to_float((uint16_t)(code & 0xfbff)), 11);
+    for (uint32_t code = 0; code < 65536; code += 97)
+        check_round_ups(t, BSM_BF16, bsmi_fp16_to_float((uint16_t)(code & 0xfbff)), 11);
 }
 
 static void stochastic_extremes(struct test *t)
@@ -185,7 +225,8 @@ static void stochastic_extremes(struct test *t)
     }
     CHECK(t, bsm_element_encode(BSM_E4M3, 0x1p-9 * 0x1p-32, BSM_ROUND_STOCHASTIC, true, 0xffffffff) == 1);
     CHECK(t, bsm_element_encode(BSM_E4M3, 0x1p-9 * 0x1.8p-33, BSM_ROUND_STOCHASTIC, true, 0xffffffff) == 0);
-    for (int e = -1074; e < -41; e++) CHECK(t, bsm_element_encode(BSM_E4M3, ldexp(1, e), BSM_ROUND_STOCHASTIC, true, 0xffffffff) == 0);
+    for (int e = -1074; e < -41; e++)
+        CHECK(t, bsm_element_encode(BSM_E4M3, ldexp(1, e), BSM_ROUND_STOCHASTIC, true, 0xffffffff) == 0);
     CHECK(t, bsm_element_encode(BSM_E4M3, 479, BSM_ROUND_STOCHASTIC, true, 0xffffffff) == 0x7e);
     CHECK(t, bsm_element_encode(BSM_E4M3, 479, BSM_ROUND_STOCHASTIC, false, 0xffffffff) == 0x7f);
     CHECK(t, bsm_element_encode(BSM_E4M3, 479, BSM_ROUND_STOCHASTIC, false, 0) == 0x7e);
@@ -239,7 +280,8 @@ static void compute_in_mode(const double *values, struct mode_results *results)
                 bsm_element_encode((bsm_element)element, values[i], BSM_ROUND_STOCHASTIC, i % 2 != 0, (uint32_t)i * 0x9e3779b9u);
         }
     for (uint32_t code = 0; code < 65536; code++) {
-        const uint32_t scales = bsmi_float_bits(bsm_scale_decode(BSM_E8M0, (uint8_t)code)) ^ bsmi_float_bits(bsm_scale_decode(BSM_UE4M3, (uint8_t)code));
+        const uint32_t scales = bsmi_float_bits(bsm_scale_decode(BSM_E8M0, (uint8_t)code)) ^
+                                bsmi_float_bits(bsm_scale_decode(BSM_UE4M3, (uint8_t)code));
         results->values[code] = scales;
         for (int element = 0; element < BSM_ELEMENT_COUNT; element++)
             results->values[code] = results->values[code] * 31 + bsmi_float_bits(bsm_element_decode((bsm_element)element, code));
@@ -251,8 +293,9 @@ static void the_callers_mode_does_not_matter(struct test *t)
     static double values[MODE_VALUES];
     static struct mode_results plain, other;
     for (int i = 0; i < MODE_VALUES; i++)
-        values[i] = i % 3 == 0 ? ldexp(rnd_normal(t), (int)rnd_between(t, -12, 10))
-                               : i % 3 == 1 ? bsmi_double_from_bits(rnd(t)) : ldexp((double)rnd_between(t, -31, 31), (int)rnd_between(t, -12, 5));
+        values[i] = i % 3 == 0   ? ldexp(rnd_normal(t), (int)rnd_between(t, -12, 10))
+                    : i % 3 == 1 ? bsmi_double_from_bits(rnd(t))
+                                 : ldexp((double)rnd_between(t, -31, 31), (int)rnd_between(t, -12, 5));
     compute_in_mode(values, &plain);
     for (int mode = 0; mode < fp_mode_count; mode++) {
         memset(&other, 0xee, sizeof other);
@@ -267,7 +310,7 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         TEST(all_16_bit_sources), TEST(every_code_comes_back), TEST(around_midpoints), TEST(random_doubles),
-        TEST(what_is_no_finite_number), TEST(ue4m3_codes), TEST(stochastic_counts), TEST(stochastic_extremes),
+        TEST(what_is_no_finite_number), TEST(ue4m3_codes), TEST(many_at_once), TEST(stochastic_counts), TEST(stochastic_extremes),
         TEST(random_bits_are_splitmix64), TEST(sums_round_once), TEST(the_callers_mode_does_not_matter),
     };
     return TEST_MAIN(argc, argv, cases);

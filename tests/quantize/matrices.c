@@ -33,7 +33,9 @@ static int64_t index_of(const bsm_real_matrix *m, int64_t batch, int64_t row, in
 /* 0xff is NaN in every type. */
 struct strided strided_make(bsm_real type, enum lie lie, struct numbers *n)
 {
-    struct strided s = { .matrix = { .struct_size = sizeof s.matrix, .type = type, .rows = n->rows, .columns = n->columns, .batch = n->batch } };
+    struct strided s = {
+        .matrix = { .struct_size = sizeof s.matrix, .type = type, .rows = n->rows, .columns = n->columns, .batch = n->batch }
+    };
     int64_t first, elements;
     set_strides(&s.matrix, lie, &first, &elements);
     const size_t size = bsm_real_bytes((int)type);
@@ -65,7 +67,8 @@ bool strided_rest_is_poison(const struct strided *s)
     for (int64_t b = 0; b < m->batch; b++)
         for (int64_t r = 0; r < m->rows; r++)
             for (int64_t c = 0; c < m->columns; c++)
-                memset(theirs + ((unsigned char *)m->data - (unsigned char *)s->memory) + index_of(m, b, r, c) * (int64_t)size, 1, size);
+                memset(theirs + ((unsigned char *)m->data - (unsigned char *)s->memory) + index_of(m, b, r, c) * (int64_t)size, 1,
+                       size);
     bool poison = true;
     for (size_t i = 0; i < s->bytes; i++)
         if (!theirs[i] && ((unsigned char *)s->memory)[i] != 0xff) poison = false;
@@ -83,7 +86,8 @@ bool target_make(struct test *t, struct target *target, bsm_matrix description, 
         FAIL(t, "%s", bsm_last_error());
         return false;
     }
-    m->data = guarded_at_end((size_t)target->data_bytes, (size_t)(bsm_format_get((int)m->format)->bits_per_element >= 32 ? 4 : 2), POISON);
+    m->data = guarded_at_end((size_t)target->data_bytes, (size_t)(bsm_format_get((int)m->format)->bits_per_element >= 32 ? 4 : 2),
+                             POISON);
     if (m->packing == BSM_PACKING_GGUF) m->scales = m->data;
     else if (bsm_format_get((int)m->format)->block > 0) m->scales = guarded_at_end((size_t)target->scale_bytes, 1, POISON);
     return true;
@@ -181,7 +185,8 @@ static void check_scale_padding(struct test *t, const struct target *target, con
         for (int64_t i = 0; i < m->map.bytes; i++) {
             const int want = m->map.layout.kind == BSM_LAYOUT_LINEAR ? POISON : 0;
             const int64_t at = b * m->scale_batch_bytes + i;
-            if (!theirs[at] && ((unsigned char *)target->matrix.scales)[at] != want) FAIL(t, "padding byte %" PRId64 " of the scales", at);
+            if (!theirs[at] && ((unsigned char *)target->matrix.scales)[at] != want)
+                FAIL(t, "padding byte %" PRId64 " of the scales", at);
         }
     free(theirs);
 }
@@ -197,7 +202,9 @@ void check_target(struct test *t, const struct target *target, const struct code
 
 bool goes_together(bsm_format format, bsm_packing packing, bsm_scale_layout layout)
 {
-    const bsm_matrix m = { .struct_size = sizeof m, .format = format, .packing = packing, .scale_layout = layout, .rows = 1, .columns = 64 };
+    const bsm_matrix m = {
+        .struct_size = sizeof m, .format = format, .packing = packing, .scale_layout = layout, .rows = 1, .columns = 64
+    };
     int64_t bytes;
     return bsm_matrix_scale_bytes(&m, &bytes) == BSM_OK;
 }

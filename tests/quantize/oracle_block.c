@@ -7,8 +7,12 @@
 
 static const double largest_values[] = { [BSM_E4M3] = 448, [BSM_E5M2] = 57344, [BSM_E3M2] = 28, [BSM_E2M3] = 7.5, [BSM_E2M1] = 6,
                                          [BSM_INT8] = 1.984375 };
-static const int largest_exponents[] = { [BSM_E4M3] = 8, [BSM_E5M2] = 15, [BSM_E3M2] = 4, [BSM_E2M3] = 2, [BSM_E2M1] = 2, [BSM_INT8] = 0 };
-static const int fraction_bits[] = { [BSM_E4M3] = 3, [BSM_E5M2] = 2, [BSM_E3M2] = 2, [BSM_E2M3] = 3, [BSM_E2M1] = 1, [BSM_INT8] = 6 };
+static const int largest_exponents[] = {
+    [BSM_E4M3] = 8, [BSM_E5M2] = 15, [BSM_E3M2] = 4, [BSM_E2M3] = 2, [BSM_E2M1] = 2, [BSM_INT8] = 0
+};
+static const int fraction_bits[] = {
+    [BSM_E4M3] = 3, [BSM_E5M2] = 2, [BSM_E3M2] = 2, [BSM_E2M3] = 3, [BSM_E2M1] = 1, [BSM_INT8] = 6
+};
 
 static const struct { bsm_format format; bsm_element element; bool ue4m3; } formats[] = {
     { BSM_MXFP8_E4M3, BSM_E4M3, false }, { BSM_MXFP8_E5M2, BSM_E5M2, false }, { BSM_MXFP6_E3M2, BSM_E3M2, false },
@@ -107,7 +111,8 @@ uint32_t oracle_round(bsm_element element, bool negative, struct exact numerator
     return negative ? oracle_negative(element, code) : code;
 }
 
-void oracle_value(double element, double scale, float tensor_scale, bool divides, struct exact *numerator, struct exact *denominator)
+void oracle_value(double element, double scale, float tensor_scale, bool divides, struct exact *numerator,
+                  struct exact *denominator)
 {
     const struct exact product = exact_times(exact_of(fabs(element)), exact_of(scale)), t = exact_of((double)tensor_scale);
     *numerator = divides ? product : exact_times(product, t);

@@ -27,6 +27,7 @@ void oracle_quantize_block(const struct oracle_setup *setup, const float *x, int
 uint32_t oracle_round(bsm_element element, bool negative, struct exact numerator, struct exact denominator, bool saturate);
 
 /* The exact magnitude of element * scale * or / tensor scale as a fraction. */
-void oracle_value(double element, double scale, float tensor_scale, bool divides, struct exact *numerator, struct exact *denominator);
+void oracle_value(double element, double scale, float tensor_scale, bool divides, struct exact *numerator,
+                  struct exact *denominator);
 
 #endif

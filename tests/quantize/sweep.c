@@ -6,7 +6,8 @@
  * that is expected: the thresholds between codes are exact doubles, and the code moves on when one is crossed.  Nothing is
  * searched and nothing computed, so one input costs a few nanoseconds.
  * --quick takes every 499th run of 65,536 magnitudes, another one in each pass.  --part takes the I-th of N shares (I from
- * 0).  --only takes the passes whose name contains TEXT.  Prints one line a pass; exit status 1 if any code was wrong. */
+ * 0).  --only takes the passes whose name contains TEXT.  Prints one line a pass, with seconds of processor time; exit
+ * status 1 if any code was wrong. */
 #include "../format/oracle.h"
 #include "format/format.h"
 #include "quantize/recipes.h"
@@ -66,7 +67,8 @@ static struct ladder ladder_at(bsm_element element, bool saturate, double magnit
 
 static uint32_t ladder_climb(struct ladder *ladder, double magnitude)
 {
-    while (magnitude > ladder->threshold || (magnitude == ladder->threshold && ladder->code % 2 == 1 && ladder->code <= ladder->largest))
+    while (magnitude > ladder->threshold ||
+           (magnitude == ladder->threshold && ladder->code % 2 == 1 && ladder->code <= ladder->largest))
         ladder_set(ladder, ladder->code + 1);
     return ladder->code;
 }
@@ -74,7 +76,8 @@ static uint32_t ladder_climb(struct ladder *ladder, double magnitude)
 /* The code with its sign, and what becomes of overflow. */
 static uint32_t finished(const struct ladder *ladder, uint32_t code, bool negative)
 {
-    if (code > ladder->largest) return oracle_encode(ladder->element, negative ? -(double)INFINITY : (double)INFINITY, ladder->saturate);
+    if (code > ladder->largest)
+        return oracle_encode(ladder->element, negative ? -(double)INFINITY : (double)INFINITY, ladder->saturate);
     return negative ? oracle_negative(ladder->element, code) : code;
 }
 
@@ -86,7 +89,8 @@ static uint64_t run_element(const struct pass *pass, uint32_t first, uint64_t *i
     for (uint32_t bits = first; bits < first + RUN_LENGTH; bits++)
         for (uint32_t sign = 0; sign < 2; sign++) {
             const double value = (double)bsmi_float_from_bits(bits | sign << 31);
-            const uint32_t want = bits > FIRST_INFINITE ? nan : finished(&ladder, ladder_climb(&ladder, (double)bsmi_float_from_bits(bits)), sign);
+            const uint32_t want =
+                bits > FIRST_INFINITE ? nan : finished(&ladder, ladder_climb(&ladder, (double)bsmi_float_from_bits(bits)), sign);
             const uint32_t got = bsm_element_encode(pass->element, value, BSM_ROUND_NEAREST_EVEN, pass->saturate, 0);
             if (got != want) mismatches++, show(pass, value, got, want);
         }
@@ -122,10 +126,15 @@ struct scale_ladder { int code; double threshold; bool threshold_included; };
 
 static void scale_ladder_set(const struct pass *pass, struct scale_ladder *ladder, int code)
 {
-    static const int largest_exponents[] = { [BSM_E4M3] = 8, [BSM_E5M2] = 15, [BSM_E3M2] = 4, [BSM_E2M3] = 2, [BSM_E2M1] = 2, [BSM_INT8] = 0 };
-    static const double largest_values[] = { [BSM_E4M3] = 448, [BSM_E5M2] = 57344, [BSM_E3M2] = 28, [BSM_E2M3] = 7.5, [BSM_E2M1] = 6, [BSM_INT8] = 1.984375 };
-    static const double carries_from[] = { [BSM_E4M3] = 1.9375, [BSM_E5M2] = 1.875, [BSM_E3M2] = 1.875, [BSM_E2M3] = 1.9375, [BSM_E2M1] = 1.75,
-                                           [BSM_INT8] = 1.9921875 };
+    static const int largest_exponents[] = {
+        [BSM_E4M3] = 8, [BSM_E5M2] = 15, [BSM_E3M2] = 4, [BSM_E2M3] = 2, [BSM_E2M1] = 2, [BSM_INT8] = 0
+    };
+    static const double largest_values[] = {
+        [BSM_E4M3] = 448, [BSM_E5M2] = 57344, [BSM_E3M2] = 28, [BSM_E2M3] = 7.5, [BSM_E2M1] = 6, [BSM_INT8] = 1.984375
+    };
+    static const double carries_from[] = {
+        [BSM_E4M3] = 1.9375, [BSM_E5M2] = 1.875, [BSM_E3M2] = 1.875, [BSM_E2M3] = 1.9375, [BSM_E2M1] = 1.75, [BSM_INT8] = 1.9921875
+    };
     const bool last = code == (pass->recipe == BSM_RECIPE_NEAREST ? 0x7e : 254);
     *ladder = (struct scale_ladder){ code, (double)INFINITY, false };
     if (last) return;
@@ -141,7 +150,8 @@ static void scale_ladder_set(const struct pass *pass, struct scale_ladder *ladde
         ladder->threshold_included = true;
         break;
     default:                              /* a midpoint times 6 times the tensor scale: 5 + 2 + 24 bits, exact */
-        ladder->threshold = (oracle_decode(BSM_E4M3, (uint32_t)code) + oracle_decode(BSM_E4M3, (uint32_t)code + 1)) / 2 * 6 * (double)pass->tensor_scale;
+        ladder->threshold = (oracle_decode(BSM_E4M3, (uint32_t)code) + oracle_decode(BSM_E4M3, (uint32_t)code + 1)) / 2 * 6 *
+                            (double)pass->tensor_scale;
         ladder->threshold_included = code % 2 == 1;
     }
 }
@@ -152,8 +162,9 @@ static uint64_t run_scale(const struct pass *pass, uint32_t first, uint64_t *inp
                                           [BSM_E2M3] = BSM_MXFP6_E2M3, [BSM_E2M1] = BSM_MXFP4, [BSM_INT8] = BSM_MXINT8 };
     const bsm_format format = pass->recipe == BSM_RECIPE_NEAREST ? BSM_NVFP4 : formats[pass->element];
     struct bsmi_block_quantizer quantizer;
-    if (bsmi_block_quantizer_make("recipe", format, pass->recipe, BSM_ROUND_NEAREST_EVEN, 0, BSM_NONFINITE_PROPAGATE, pass->tensor_scale,
-                                  BSM_TENSOR_SCALE_MULTIPLIES, &quantizer) != BSM_OK) return 1;
+    if (bsmi_block_quantizer_make("recipe", format, pass->recipe, BSM_ROUND_NEAREST_EVEN, 0, BSM_NONFINITE_PROPAGATE,
+                                  pass->tensor_scale, BSM_TENSOR_SCALE_MULTIPLIES, &quantizer) != BSM_OK)
+        return 1;
     uint64_t mismatches = 0;
     struct scale_ladder ladder;
     scale_ladder_set(pass, &ladder, 0);
@@ -187,13 +198,15 @@ static int list_passes(struct pass *passes)
         passes[count] = (struct pass){ .element = (bsm_element)e, .saturate = true, .run = run_element_many };
         snprintf(passes[count++].name, sizeof passes[0].name, "%s in blocks", name);
         for (int recipe = BSM_RECIPE_FLOOR; recipe <= BSM_RECIPE_EVEN; recipe++) {
-            passes[count] = (struct pass){ .element = (bsm_element)e, .recipe = (bsm_recipe)recipe, .tensor_scale = 1, .run = run_scale };
+            passes[count] =
+                (struct pass){ .element = (bsm_element)e, .recipe = (bsm_recipe)recipe, .tensor_scale = 1, .run = run_scale };
             snprintf(passes[count++].name, sizeof passes[0].name, "e8m0 %s for %s", bsm_recipe_name(recipe), name);
         }
     }
     static const float tensor_scales[] = { 1, 0.1f, 0x1.fffffep-9f };
     for (int i = 0; i < 3; i++) {
-        passes[count] = (struct pass){ .element = BSM_E2M1, .recipe = BSM_RECIPE_NEAREST, .tensor_scale = tensor_scales[i], .run = run_scale };
+        passes[count] =
+            (struct pass){ .element = BSM_E2M1, .recipe = BSM_RECIPE_NEAREST, .tensor_scale = tensor_scales[i], .run = run_scale };
         snprintf(passes[count++].name, sizeof passes[0].name, "ue4m3 nearest for e2m1, tensor scale %g", (double)tensor_scales[i]);
     }
     return count;
@@ -202,7 +215,7 @@ static int list_passes(struct pass *passes)
 static double seconds_now(void)
 {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);        /* of this process: the machine may be shared */
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
@@ -225,7 +238,8 @@ static bool read_choice(int argc, char **argv, struct choice *choice)
 static bool chosen(const struct choice *choice, uint32_t run, uint32_t pass)
 {
     if (run % choice->parts != choice->part) return false;
-    return !choice->quick || run % QUICK_STEP == pass * 31 % QUICK_STEP || run == 0 || run == FIRST_INFINITE / RUN_LENGTH || run == RUNS - 1;
+    return !choice->quick || run % QUICK_STEP == pass * 31 % QUICK_STEP || run == 0 || run == FIRST_INFINITE / RUN_LENGTH ||
+           run == RUNS - 1;
 }
 
 int main(int argc, char **argv)
@@ -246,8 +260,8 @@ int main(int argc, char **argv)
         const double pass_started = seconds_now();
         for (uint32_t run = 0; run < RUNS; run++)
             if (chosen(&choice, run, (uint32_t)p)) mismatches += passes[p].run(&passes[p], run * RUN_LENGTH, &inputs);
-        printf("%-44s %11llu inputs, %llu mismatches, %.1f s\n", passes[p].name, (unsigned long long)inputs, (unsigned long long)mismatches,
-               seconds_now() - pass_started);
+        printf("%-44s %11llu inputs, %llu mismatches, %.1f s\n", passes[p].name, (unsigned long long)inputs,
+               (unsigned long long)mismatches, seconds_now() - pass_started);
         fflush(stdout);
         all_inputs += inputs;
         if (mismatches == 0 && inputs > 0) passed++;

@@ -34,15 +34,17 @@ static void check_block(struct test *t, const struct oracle_setup *setup, const 
     const uint8_t scale = bsmi_quantize_block(&quantizer, x, count, 0, codes, &stats);
     const uint8_t scale_again = bsmi_quantize_block(&quantizer, x, count, 0, again, NULL);
     if (scale != want.scale || scale_again != want.scale)
-        FAIL(t, "%s %s: scale %d, want %d", bsm_format_get((int)setup->format)->name, bsm_recipe_name((int)setup->recipe), scale, want.scale);
+        FAIL(t, "%s %s: scale %d, want %d", bsm_format_get((int)setup->format)->name, bsm_recipe_name((int)setup->recipe), scale,
+             want.scale);
     for (int i = 0; i < count; i++)
         if (codes[i] != want.codes[i])
             FAIL(t, "%s %s, scale %d, tensor scale %a%s: %a became 0x%02x, want 0x%02x", bsm_format_get((int)setup->format)->name,
-                 bsm_recipe_name((int)setup->recipe), scale, (double)setup->tensor_scale, setup->divides ? " divides" : "", (double)x[i],
-                 codes[i], want.codes[i]);
+                 bsm_recipe_name((int)setup->recipe), scale, (double)setup->tensor_scale, setup->divides ? " divides" : "",
+                 (double)x[i], codes[i], want.codes[i]);
     CHECK(t, memcmp(codes, again, sizeof codes) == 0);
     for (int i = count; i < 33; i++) CHECK(t, codes[i] == POISON);
-    if (stats.saturated_elements != want.saturated) FAIL(t, "saturated %" PRId64 ", want %d", stats.saturated_elements, want.saturated);
+    if (stats.saturated_elements != want.saturated)
+        FAIL(t, "saturated %" PRId64 ", want %d", stats.saturated_elements, want.saturated);
     if (stats.flushed_blocks != want.flushed) FAIL(t, "flushed %" PRId64 ", want %d", stats.flushed_blocks, want.flushed);
     if (stats.nan_blocks != want.nan) FAIL(t, "NaN blocks %" PRId64 ", want %d", stats.nan_blocks, want.nan);
     CHECK(t, stats.elements == count && stats.blocks == 1 && stats.scale_histogram[scale] == 1);
@@ -69,8 +71,8 @@ static void random_blocks(struct test *t)
     static const float tensor_scales[] = { 1, 1, 1, 0.37f, 3e-4f, 1.7f, 0x1p-126f, 0x1.fffffep20f, 1e30f };
     for (int i = 0; i < 9000; i++) {
         const bsm_format format = (bsm_format)rnd_between(t, BSM_MXFP8_E4M3, BSM_NVFP4);
-        const struct oracle_setup setup = { format, random_recipe(t, format), (bsm_nonfinite)rnd_below(t, 2), tensor_scales[rnd_below(t, 9)],
-                                            rnd_below(t, 2) };
+        const struct oracle_setup setup = { format, random_recipe(t, format), (bsm_nonfinite)rnd_below(t, 2),
+                                            tensor_scales[rnd_below(t, 9)], rnd_below(t, 2) };
         const int count = (int)rnd_between(t, 1, block_of(format)), kind = (int)rnd_below(t, 5);
         const int shift = (int)rnd_between(t, -8, 8);
         float x[32];
@@ -89,8 +91,8 @@ static void around_every_midpoint(struct test *t)
         const double largest = bsm_element_get((int)element)->max_value;
         static const float tensor_scales[] = { 1, 0.1f, 3, 0x1.3p-11f };
         for (int s = 0; s < 8; s++) {
-            const struct oracle_setup setup = { format, format == BSM_NVFP4 ? BSM_RECIPE_NEAREST : BSM_RECIPE_RCEIL, BSM_NONFINITE_PROPAGATE,
-                                                tensor_scales[s % 4], s >= 4 };
+            const struct oracle_setup setup = { format, format == BSM_NVFP4 ? BSM_RECIPE_NEAREST : BSM_RECIPE_RCEIL,
+                                                BSM_NONFINITE_PROPAGATE, tensor_scales[s % 4], s >= 4 };
             const double t_value = setup.divides ? 1 / (double)setup.tensor_scale : (double)setup.tensor_scale;
             const double block_scale = format == BSM_NVFP4 ? 1.25 : ldexp(1, 5);
             float x[3];
@@ -118,7 +120,13 @@ static void e2m1_ties_in_plain_numbers(struct test *t)
         for (int i = 0; i < 7; i++) {
             const struct oracle_setup setup = { formats[f], BSM_RECIPE_DEFAULT, BSM_NONFINITE_PROPAGATE, 1, false };
             const struct bsmi_block_quantizer quantizer = quantizer_of(&setup, BSM_ROUND_NEAREST_EVEN, 0);
-            const float x[] = { 6, ties[i], -ties[i], nextafterf(ties[i], 0), -nextafterf(ties[i], 0), nextafterf(ties[i], 9), -nextafterf(ties[i], 9) };
+            const float x[] = { 6,
+                                ties[i],
+                                -ties[i],
+                                nextafterf(ties[i], 0),
+                                -nextafterf(ties[i], 0),
+                                nextafterf(ties[i], 9),
+                                -nextafterf(ties[i], 9) };
             const uint8_t want[] = { 7, at[i], at[i] | 8, below[i], below[i] | 8, above[i], above[i] | 8 };
             uint8_t codes[7];
             const uint8_t scale = bsmi_quantize_block(&quantizer, x, 7, 0, codes, NULL);
@@ -132,8 +140,8 @@ static void zero_blocks(struct test *t)
     static const float tensor_scales[] = { 1, 0x1p-126f, FLT_MAX };
     for (int f = BSM_MXFP8_E4M3; f <= BSM_NVFP4; f++)
         for (int s = 0; s < 6; s++) {
-            const struct oracle_setup setup = { (bsm_format)f, f == BSM_NVFP4 ? BSM_RECIPE_NEAREST : BSM_RECIPE_FLOOR, BSM_NONFINITE_PROPAGATE,
-                                                tensor_scales[s % 3], s >= 3 };
+            const struct oracle_setup setup = { (bsm_format)f, f == BSM_NVFP4 ? BSM_RECIPE_NEAREST : BSM_RECIPE_FLOOR,
+                                                BSM_NONFINITE_PROPAGATE, tensor_scales[s % 3], s >= 3 };
             const struct bsmi_block_quantizer quantizer = quantizer_of(&setup, BSM_ROUND_NEAREST_EVEN, 0);
             float x[32];
             uint8_t codes[32];
@@ -142,7 +150,8 @@ static void zero_blocks(struct test *t)
             CHECK(t, bsmi_quantize_block(&quantizer, x, block_of(setup.format), 0, codes, &stats) == 0);
             for (int i = 0; i < block_of(setup.format); i++)
                 CHECK(t, codes[i] == (i % 3 == 1 ? oracle_negative(bsm_format_get(f)->element, 0) : 0));
-            CHECK(t, stats.flushed_blocks == 0 && stats.nan_blocks == 0 && stats.signal == 0 && stats.noise == 0 && stats.amax == 0);
+            CHECK(t,
+                  stats.flushed_blocks == 0 && stats.nan_blocks == 0 && stats.signal == 0 && stats.noise == 0 && stats.amax == 0);
         }
 }
 
@@ -151,7 +160,8 @@ static void one_nonzero_per_block(struct test *t)
     for (int f = BSM_MXFP8_E4M3; f <= BSM_NVFP4; f++)
         for (int place = 0; place < block_of((bsm_format)f); place++)
             for (int i = 0; i < 6; i++) {
-                const struct oracle_setup setup = { (bsm_format)f, random_recipe(t, (bsm_format)f), BSM_NONFINITE_PROPAGATE, 1, false };
+                const struct oracle_setup setup = { (bsm_format)f, random_recipe(t, (bsm_format)f), BSM_NONFINITE_PROPAGATE, 1,
+                                                    false };
                 float x[32] = { 0 };
                 x[place] = (float)rnd_normal(t) * (i < 3 ? 1 : 1e-23f);
                 check_block(t, &setup, x, block_of((bsm_format)f));
@@ -164,7 +174,8 @@ static void every_magnitude(struct test *t)
         for (int e = -149; e <= 127; e++)
             for (int recipe = BSM_RECIPE_FLOOR; recipe <= BSM_RECIPE_NEAREST; recipe++) {
                 if ((f == BSM_NVFP4) != (recipe == BSM_RECIPE_NEAREST)) continue;
-                const struct oracle_setup setup = { (bsm_format)f, (bsm_recipe)recipe, BSM_NONFINITE_PROPAGATE, e % 2 == 0 ? 1 : 0.7f, e % 3 == 0 };
+                const struct oracle_setup setup = { (bsm_format)f, (bsm_recipe)recipe, BSM_NONFINITE_PROPAGATE,
+                                                    e % 2 == 0 ? 1 : 0.7f, e % 3 == 0 };
                 float x[4];
                 for (int i = 0; i < 4; i++) x[i] = ldexpf((float)(rnd_normal(t) / 8), e);
                 x[3] = ldexpf(1, e);
@@ -193,7 +204,8 @@ static void what_is_not_finite(struct test *t)
         for (int policy = 0; policy < 2; policy++)
             for (int kind = 0; kind < 8; kind++)
                 for (int place = 0; place < block_of((bsm_format)f); place += 5) {
-                    const struct oracle_setup setup = { (bsm_format)f, random_recipe(t, (bsm_format)f), (bsm_nonfinite)policy, 1, false };
+                    const struct oracle_setup setup = { (bsm_format)f, random_recipe(t, (bsm_format)f), (bsm_nonfinite)policy, 1,
+                                                        false };
                     float x[32];
                     for (int i = 0; i < 32; i++) x[i] = kind < 4 ? (float)rnd_normal(t) : 0;
                     x[place] = specials[kind % 4];
@@ -270,7 +282,8 @@ static void stochastic_rounding(struct test *t)
         CHECK(t, bsmi_quantize_block(&quantizer, x, 16, index, again, NULL) == scale && memcmp(codes, again, 16) == 0);
         const double s = (double)bsm_scale_decode(bsm_format_get(f)->scale, scale);
         for (int i = 0; i < 16; i++)
-            CHECK(t, codes[i] == bsm_element_encode(element, (double)x[i] / s, BSM_ROUND_STOCHASTIC, true, bsm_random_bits(99, index + (uint64_t)i)));
+            CHECK(t, codes[i] == bsm_element_encode(element, (double)x[i] / s, BSM_ROUND_STOCHASTIC, true,
+                                                    bsm_random_bits(99, index + (uint64_t)i)));
         /* Another place, another seed: other bits. */
         struct bsmi_block_quantizer other = quantizer_of(&setup, BSM_ROUND_STOCHASTIC, 100);
         int moved = 0, reseeded = 0;
@@ -302,8 +315,10 @@ static void stochastic_rounding_is_unbiased(struct test *t)
         }
         for (int j = 0; j < 4; j++) {
             const uint32_t low = oracle_floor_code(element, fabs((double)x[j]));
-            const double step = low < bsm_element_get((int)element)->max_code ? oracle_decode(element, low + 1) - oracle_decode(element, low) : 0;
-            if (!(fabs(sums[j] / TRIES - (double)x[j]) <= 5 * 0.5 * step / sqrt(TRIES))) FAIL(t, "%s: mean %g of %g", bsm_format_get(f)->name, sums[j] / TRIES, (double)x[j]);
+            const double step =
+                low < bsm_element_get((int)element)->max_code ? oracle_decode(element, low + 1) - oracle_decode(element, low) : 0;
+            if (!(fabs(sums[j] / TRIES - (double)x[j]) <= 5 * 0.5 * step / sqrt(TRIES)))
+                FAIL(t, "%s: mean %g of %g", bsm_format_get(f)->name, sums[j] / TRIES, (double)x[j]);
         }
     }
 }
@@ -313,7 +328,8 @@ static void sums_of_squares(struct test *t)
 {
     for (int f = BSM_MXFP8_E4M3; f <= BSM_NVFP4; f++)
         for (int n = 0; n < 40; n++) {
-            const struct oracle_setup setup = { (bsm_format)f, random_recipe(t, (bsm_format)f), (bsm_nonfinite)(n % 2), n % 3 == 0 ? 1 : 0.3f, n % 3 == 2 };
+            const struct oracle_setup setup = { (bsm_format)f, random_recipe(t, (bsm_format)f), (bsm_nonfinite)(n % 2),
+                                                n % 3 == 0 ? 1 : 0.3f, n % 3 == 2 };
             const struct bsmi_block_quantizer quantizer = quantizer_of(&setup, BSM_ROUND_NEAREST_EVEN, 0);
             struct bsmi_block_stats stats = { 0 };
             long double signal = 0, noise = 0;
@@ -325,8 +341,11 @@ static void sums_of_squares(struct test *t)
                 const uint8_t scale = bsmi_quantize_block(&quantizer, x, 16, 0, codes, &stats);
                 for (int i = 0; i < 16; i++) {
                     const double element = oracle_decode(bsm_format_get(f)->element, codes[i]);
-                    const double s = f == BSM_NVFP4 ? oracle_decode(BSM_E4M3, scale) : scale == 255 ? (double)NAN : ldexp(1, scale - 127);
-                    const double back = setup.divides ? element * s / (double)setup.tensor_scale : element * s * (double)setup.tensor_scale;
+                    const double s = f == BSM_NVFP4 ? oracle_decode(BSM_E4M3, scale)
+                                     : scale == 255 ? (double)NAN
+                                                    : ldexp(1, scale - 127);
+                    const double back =
+                        setup.divides ? element * s / (double)setup.tensor_scale : element * s * (double)setup.tensor_scale;
                     if (isfinite(x[i])) amax = fmax(amax, fabs((double)x[i]));
                     if (!isfinite(x[i]) || !isfinite(back)) continue;
                     signal += (long double)x[i] * x[i];
@@ -343,9 +362,19 @@ static void sums_of_squares(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        TEST(random_blocks), TEST(around_every_midpoint), TEST(e2m1_ties_in_plain_numbers), TEST(zero_blocks), TEST(one_nonzero_per_block),
-        TEST(every_magnitude), TEST(between_max_and_twice_max), TEST(what_is_not_finite), TEST(flushed_blocks),
-        TEST(divisors_are_not_inverted), TEST(stochastic_rounding), TEST(stochastic_rounding_is_unbiased), TEST(sums_of_squares),
+        TEST(random_blocks),
+        TEST(around_every_midpoint),
+        TEST(e2m1_ties_in_plain_numbers),
+        TEST(zero_blocks),
+        TEST(one_nonzero_per_block),
+        TEST(every_magnitude),
+        TEST(between_max_and_twice_max),
+        TEST(what_is_not_finite),
+        TEST(flushed_blocks),
+        TEST(divisors_are_not_inverted),
+        TEST(stochastic_rounding),
+        TEST(stochastic_rounding_is_unbiased),
+        TEST(sums_of_squares),
     };
     return TEST_MAIN(argc, argv, cases);
 }

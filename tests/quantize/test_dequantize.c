@@ -17,7 +17,9 @@ static bsm_context *context_with(int threads)
     return context;
 }
 
-static const bsm_element elements_of_reals[] = { [BSM_REAL_FP32] = BSM_FP32, [BSM_REAL_FP16] = BSM_FP16, [BSM_REAL_BF16] = BSM_BF16 };
+static const bsm_element elements_of_reals[] = {
+    [BSM_REAL_FP32] = BSM_FP32, [BSM_REAL_FP16] = BSM_FP16, [BSM_REAL_BF16] = BSM_BF16
+};
 static const uint32_t canonical_nan[] = { [BSM_REAL_FP32] = 0x7fc00000, [BSM_REAL_FP16] = 0x7e00, [BSM_REAL_BF16] = 0x7fc0 };
 
 /* Whether the double is the one nearest to numerator / denominator, a tie being even. */
@@ -37,7 +39,8 @@ static bool is_nearest_double(double value, struct exact numerator, struct exact
 }
 
 /* What lies at data[index] must be element * scale, * or / tensor scale, rounded once. */
-static void check_number(struct test *t, bsm_real type, const void *data, int64_t index, double element, double scale, float tensor_scale, bool divides)
+static void check_number(struct test *t, bsm_real type, const void *data, int64_t index, double element, double scale,
+                         float tensor_scale, bool divides)
 {
     if (type == BSM_REAL_FP64) {
         const double got = ((const double *)data)[index];
@@ -49,7 +52,8 @@ static void check_number(struct test *t, bsm_real type, const void *data, int64_
             struct exact above, below;
             oracle_value(element, scale, tensor_scale, divides, &above, &below);
             CHECK(t, (signbit(got) != 0) == (signbit(element) != 0));
-            if (!is_nearest_double(fabs(got), above, below)) FAIL(t, "%a * %a by %a became %a", element, scale, (double)tensor_scale, got);
+            if (!is_nearest_double(fabs(got), above, below))
+                FAIL(t, "%a * %a by %a became %a", element, scale, (double)tensor_scale, got);
         }
         return;
     }
@@ -63,14 +67,16 @@ static void check_number(struct test *t, bsm_real type, const void *data, int64_
         want = oracle_round(elements_of_reals[type], signbit(element) != 0, above, below, false);
     }
     if (got != want)
-        FAIL(t, "%a * %a %s %a as %s: 0x%x, want 0x%x", element, scale, divides ? "/" : "*", (double)tensor_scale, bsm_real_name((int)type), got, want);
+        FAIL(t, "%a * %a %s %a as %s: 0x%x, want 0x%x", element, scale, divides ? "/" : "*", (double)tensor_scale,
+             bsm_real_name((int)type), got, want);
 }
 
 static const float tensor_scales[] = { 1, 3, 0.1f, 0x1.fffffep-127f, 0x1p-149f, 0x1.8p127f, 0x1.000002p0f, 7e-4f };
 enum { TENSOR_SCALES = 8 };
 
 /* Row s has scale code s in every block and holds every code. */
-static void check_all_codes(struct test *t, bsm_context *context, bsm_format format, bsm_real type, float tensor_scale, bool divides, int scale_step)
+static void check_all_codes(struct test *t, bsm_context *context, bsm_format format, bsm_real type, float tensor_scale,
+                            bool divides, int scale_step)
 {
     const bsm_format_info *info = bsm_format_get((int)format);
     const int codes = 1 << bsm_element_get((int)info->element)->bits, columns = codes < info->block ? info->block : codes;
@@ -80,15 +86,30 @@ static void check_all_codes(struct test *t, bsm_context *context, bsm_format for
         memset(scales + s * (columns / info->block), s, (size_t)(columns / info->block));
         for (int c = 0; c < columns; c++) data[s * columns + c] = (unsigned char)c;      /* bits above the width are ignored */
     }
-    const bsm_matrix m = { .struct_size = sizeof m, .format = format, .packing = codes == 256 ? BSM_PACKING_DEFAULT : BSM_PACKING_BYTES, .rows = 256,
-                           .columns = columns, .data = data, .scales = scales, .tensor_scale = &tensor_scale,
+    const bsm_matrix m = { .struct_size = sizeof m,
+                           .format = format,
+                           .packing = codes == 256 ? BSM_PACKING_DEFAULT : BSM_PACKING_BYTES,
+                           .rows = 256,
+                           .columns = columns,
+                           .data = data,
+                           .scales = scales,
+                           .tensor_scale = &tensor_scale,
                            .tensor_scale_use = divides ? BSM_TENSOR_SCALE_DIVIDES : BSM_TENSOR_SCALE_MULTIPLIES };
-    const bsm_real_matrix to = { .struct_size = sizeof to, .type = type, .rows = 256, .columns = columns, .data = results, .row_stride = columns, .column_stride = 1 };
+    const bsm_real_matrix to = { .struct_size = sizeof to,
+                                 .type = type,
+                                 .rows = 256,
+                                 .columns = columns,
+                                 .data = results,
+                                 .row_stride = columns,
+                                 .column_stride = 1 };
     if (bsm_dequantize(context, &m, &to) != BSM_OK) FAIL(t, "%s", bsm_last_error());
     for (int s = 0; s < 256; s += scale_step) {
-        const double scale = info->scale == BSM_UE4M3 ? oracle_decode(BSM_E4M3, (uint32_t)s & 0x7f) : s == 255 ? (double)NAN : ldexp(1, s - 127);
+        const double scale = info->scale == BSM_UE4M3 ? oracle_decode(BSM_E4M3, (uint32_t)s & 0x7f)
+                             : s == 255               ? (double)NAN
+                                                      : ldexp(1, s - 127);
         for (int c = 0; c < columns; c++)
-            check_number(t, type, results, s * columns + c, oracle_decode(info->element, (uint32_t)c), scale, tensor_scale, divides);
+            check_number(t, type, results, s * columns + c, oracle_decode(info->element, (uint32_t)c), scale, tensor_scale,
+                         divides);
     }
 }
 
@@ -101,7 +122,8 @@ static void every_code_under_every_scale(struct test *t)
             check_all_codes(t, context, (bsm_format)format, (bsm_real)type, 1, false, step);
             for (int s = 1; s < TENSOR_SCALES; s++)
                 for (int divides = 0; divides < 2; divides++)
-                    check_all_codes(t, context, (bsm_format)format, (bsm_real)type, tensor_scales[s], divides, format == BSM_NVFP4 ? 11 : 85);
+                    check_all_codes(t, context, (bsm_format)format, (bsm_real)type, tensor_scales[s], divides,
+                                    format == BSM_NVFP4 ? 11 : 85);
         }
     }
     bsm_context_destroy(context);
@@ -127,7 +149,8 @@ static void unscaled_sources(struct test *t)
                     if (bits == 32 && i > 0 && j % 5 == 0 && type != BSM_REAL_FP32 && type != BSM_REAL_FP64) {
                         /* The fp32 number whose value comes nearest to a midpoint of the destination. */
                         const uint32_t low = (uint32_t)rnd_between(t, 0x3000, 0x4000);
-                        const double middle = (oracle_decode(elements_of_reals[type], low) + oracle_decode(elements_of_reals[type], low + 1)) / 2;
+                        const double middle =
+                            (oracle_decode(elements_of_reals[type], low) + oracle_decode(elements_of_reals[type], low + 1)) / 2;
                         code = bsmi_float_bits((float)(i % 2 != 0 ? middle * (double)tensor_scale : middle / (double)tensor_scale));
                     }
                     if (bits == 32) codes[j] = code;
@@ -136,9 +159,19 @@ static void unscaled_sources(struct test *t)
                 }
                 float t_scale = tensor_scale;
                 const bool divides = i % 2 != 0;
-                const bsm_matrix m = { .struct_size = sizeof m, .format = (bsm_format)format, .rows = 1, .columns = COUNT, .data = codes,
-                                       .tensor_scale = i == 0 ? NULL : &t_scale, .tensor_scale_use = (bsm_tensor_scale_use)divides };
-                const bsm_real_matrix to = { .struct_size = sizeof to, .type = (bsm_real)type, .rows = 1, .columns = COUNT, .data = results, .column_stride = 1 };
+                const bsm_matrix m = { .struct_size = sizeof m,
+                                       .format = (bsm_format)format,
+                                       .rows = 1,
+                                       .columns = COUNT,
+                                       .data = codes,
+                                       .tensor_scale = i == 0 ? NULL : &t_scale,
+                                       .tensor_scale_use = (bsm_tensor_scale_use)divides };
+                const bsm_real_matrix to = { .struct_size = sizeof to,
+                                             .type = (bsm_real)type,
+                                             .rows = 1,
+                                             .columns = COUNT,
+                                             .data = results,
+                                             .column_stride = 1 };
                 if (bsm_dequantize(context, &m, &to) != BSM_OK) FAIL(t, "%s", bsm_last_error());
                 for (int j = 0; j < COUNT; j++) {
                     const uint32_t code = bits == 32 ? codes[j] : bits == 16 ? ((uint16_t *)codes)[j] : ((uint8_t *)codes)[j];
@@ -146,7 +179,8 @@ static void unscaled_sources(struct test *t)
                     check_number(t, (bsm_real)type, results, j, value, 1, tensor_scale, divides);
                     if (!isfinite(value) || type == BSM_REAL_FP64 || type == BSM_REAL_FP32) continue;
                     const double exact = divides ? value / (double)tensor_scale : value * (double)tensor_scale;
-                    traps += oracle_encode(elements_of_reals[type], exact, false) != oracle_encode(elements_of_reals[type], (double)(float)exact, false);
+                    traps += oracle_encode(elements_of_reals[type], exact, false) !=
+                             oracle_encode(elements_of_reals[type], (double)(float)exact, false);
                 }
             }
     CHECK(t, traps > 100);                 /* numbers that the way through fp32 gets wrong were among them */
@@ -159,7 +193,12 @@ static void never_through_fp32(struct test *t)
     bsm_context *context = context_with(1);
     const float code = 0x1.010004p0f;                     /* times 0x1.fffff8p-1: 1.01 hex and a bit beyond fp32 */
     float tensor_scale = 0x1.fffffap-1f;
-    const bsm_matrix m = { .struct_size = sizeof m, .format = BSM_FORMAT_FP32, .rows = 1, .columns = 1, .data = (void *)(uintptr_t)&code, .tensor_scale = &tensor_scale };
+    const bsm_matrix m = { .struct_size = sizeof m,
+                           .format = BSM_FORMAT_FP32,
+                           .rows = 1,
+                           .columns = 1,
+                           .data = (void *)(uintptr_t)&code,
+                           .tensor_scale = &tensor_scale };
     const double exact = (double)code * (double)tensor_scale;
     CHECK(t, exact > 0x1.01p0 && (double)(float)exact >= 0x1.01p0);
     uint16_t bf16 = 0;
@@ -172,10 +211,18 @@ static void never_through_fp32(struct test *t)
 }
 
 static const bsm_scale_layout layouts[] = {
-    { .kind = BSM_LAYOUT_LINEAR, .pitch = 40 }, { .kind = BSM_LAYOUT_128X4 }, { .kind = BSM_LAYOUT_8X4 },
-    { .kind = BSM_LAYOUT_TILES, .tile_rows = 4, .tile_columns = 2 }, { .kind = BSM_LAYOUT_PAGES16 }, { .kind = BSM_LAYOUT_CDNA4_16 },
-    { .kind = BSM_LAYOUT_CDNA4_32 }, { .kind = BSM_LAYOUT_AITER }, { .kind = BSM_LAYOUT_DEEPGEMM }, { .kind = BSM_LAYOUT_GGUF_MXFP4 },
-    { .kind = BSM_LAYOUT_GGUF_NVFP4 }, { .kind = BSM_LAYOUT_LINEAR },
+    { .kind = BSM_LAYOUT_LINEAR, .pitch = 40 },
+    { .kind = BSM_LAYOUT_128X4 },
+    { .kind = BSM_LAYOUT_8X4 },
+    { .kind = BSM_LAYOUT_TILES, .tile_rows = 4, .tile_columns = 2 },
+    { .kind = BSM_LAYOUT_PAGES16 },
+    { .kind = BSM_LAYOUT_CDNA4_16 },
+    { .kind = BSM_LAYOUT_CDNA4_32 },
+    { .kind = BSM_LAYOUT_AITER },
+    { .kind = BSM_LAYOUT_DEEPGEMM },
+    { .kind = BSM_LAYOUT_GGUF_MXFP4 },
+    { .kind = BSM_LAYOUT_GGUF_NVFP4 },
+    { .kind = BSM_LAYOUT_LINEAR },
 };
 
 /* Numbers that the format holds exactly come back as they were, through every packing and layout, into every way a
@@ -188,20 +235,27 @@ static void there_and_back(struct test *t)
         for (int packing = 0; packing < BSM_PACKING_COUNT; packing++)
             for (int layout = 0; layout < 12; layout++) {
                 const bsm_format_info *info = bsm_format_get(format);
-                if (!goes_together((bsm_format)format, (bsm_packing)packing, layouts[layout]) || (info->block == 0 && layout > 0)) continue;
+                if (!goes_together((bsm_format)format, (bsm_packing)packing, layouts[layout]) || (info->block == 0 && layout > 0))
+                    continue;
                 struct numbers n = numbers_make(rnd_between(t, 1, 40), rnd_between(t, 1, 140), rnd_between(t, 1, 2));
                 for (int64_t i = 0; i < numbers_count(&n); i++) {
                     /* Every block starts with the largest value, so that its scale is 4. */
                     const bool first = info->block > 0 && i % n.columns % info->block == 0;
                     const uint32_t code = first ? bsm_element_get((int)info->element)->max_code : (uint32_t)rnd(t);
                     n.values[i] = 4 * bsm_element_decode(info->element, code);
-                    if (!isfinite(n.values[i]) || (info->element == BSM_INT8 && (code & 0xff) == 0x80)) n.values[i] = info->element == BSM_INT8 ? 0 : -0.0f;
+                    if (!isfinite(n.values[i]) || (info->element == BSM_INT8 && (code & 0xff) == 0x80))
+                        n.values[i] = info->element == BSM_INT8 ? 0 : -0.0f;
                     if (info->block == 0) n.values[i] = isfinite(n.values[i] / 4) ? n.values[i] / 4 : 0;
                 }
                 struct numbers kept = numbers_make(n.rows, n.columns, n.batch);
                 memcpy(kept.values, n.values, (size_t)numbers_count(&n) * sizeof(float));
                 struct target target;
-                const bsm_matrix m = { .format = (bsm_format)format, .packing = (bsm_packing)packing, .scale_layout = layouts[layout], .rows = n.rows, .columns = n.columns, .batch = n.batch };
+                const bsm_matrix m = { .format = (bsm_format)format,
+                                       .packing = (bsm_packing)packing,
+                                       .scale_layout = layouts[layout],
+                                       .rows = n.rows,
+                                       .columns = n.columns,
+                                       .batch = n.batch };
                 if (!target_make(t, &target, m, 0)) return;
                 struct strided source = strided_make(BSM_REAL_FP32, LIE_TIGHT, &n);
                 for (int64_t i = 0; i < numbers_count(&n); i++) n.values[i] = 12345;
@@ -214,7 +268,8 @@ static void there_and_back(struct test *t)
                             const float got = (float)strided_get(&back, b, r, c), want = kept.values[i];
                             const bool int8_zero = info->element == BSM_INT8 && want == 0 && got == 0;
                             if (bsmi_float_bits(got) != bsmi_float_bits(want) && !int8_zero)
-                                FAIL(t, "%s packing %d layout %d: %a came back as %a", info->name, packing, layout, (double)want, (double)got);
+                                FAIL(t, "%s packing %d layout %d: %a came back as %a", info->name, packing, layout, (double)want,
+                                     (double)got);
                         }
                 CHECK(t, strided_rest_is_poison(&back));
                 strided_free(&back);
@@ -236,7 +291,10 @@ static void padding_is_not_read(struct test *t)
         struct numbers n = numbers_make(35, 83, 1);
         for (int64_t i = 0; i < numbers_count(&n); i++) n.values[i] = (float)rnd_normal(t);
         struct target target;
-        if (!target_make(t, &target, (bsm_matrix){ .format = BSM_NVFP4, .scale_layout = layouts[layout], .rows = 35, .columns = 83, .pitch = 96 }, 0)) return;
+        if (!target_make(
+                t, &target,
+                (bsm_matrix){ .format = BSM_NVFP4, .scale_layout = layouts[layout], .rows = 35, .columns = 83, .pitch = 96 }, 0))
+            return;
         struct strided source = strided_make(BSM_REAL_FP32, LIE_TIGHT, &n), first = strided_make(BSM_REAL_FP32, LIE_TIGHT, &n),
                        second = strided_make(BSM_REAL_FP32, LIE_TIGHT, &n);
         CHECK(t, bsm_quantize(context, &source.matrix, NULL, &target.matrix, NULL) == BSM_OK);
@@ -277,7 +335,13 @@ static void threads_and_modes(struct test *t)
     for (int i = 0; i < R * C / 2; i++) data[i] = (unsigned char)rnd(t);
     for (int i = 0; i < R * C / 16; i++) scales[i] = (unsigned char)rnd(t);
     float tensor_scale = 0x1.234568p-133f;
-    const bsm_matrix m = { .struct_size = sizeof m, .format = BSM_NVFP4, .rows = R, .columns = C, .data = data, .scales = scales, .tensor_scale = &tensor_scale };
+    const bsm_matrix m = { .struct_size = sizeof m,
+                           .format = BSM_NVFP4,
+                           .rows = R,
+                           .columns = C,
+                           .data = data,
+                           .scales = scales,
+                           .tensor_scale = &tensor_scale };
     bsm_real_matrix to = { .struct_size = sizeof to, .rows = R, .columns = C, .data = plain, .row_stride = C, .column_stride = 1 };
     bsm_context *context = context_with(1);
     CHECK(t, bsm_dequantize(context, &m, &to) == BSM_OK);

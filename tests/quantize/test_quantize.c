@@ -29,9 +29,9 @@ static struct coded expected(const struct numbers *n, const bsm_matrix *m, const
     const bsm_format_info *info = bsm_format_get((int)m->format);
     struct coded want = coded_make(m);
     struct bsmi_block_quantizer quantizer;
-    if (info->block > 0
-        && bsmi_block_quantizer_make("recipe", m->format, o->recipe, o->rounding, o->seed, o->nonfinite, tensor_scale, m->tensor_scale_use,
-                                     &quantizer) != BSM_OK) abort();
+    if (info->block > 0 && bsmi_block_quantizer_make("recipe", m->format, o->recipe, o->rounding, o->seed, o->nonfinite,
+                                                     tensor_scale, m->tensor_scale_use, &quantizer) != BSM_OK)
+        abort();
     for (int64_t row = 0; row < n->batch * n->rows; row++)
         for (int64_t c = 0; c < n->columns; c += info->block > 0 ? info->block : 1) {
             const int64_t first = row * n->columns + c;
@@ -54,8 +54,8 @@ static struct coded expected(const struct numbers *n, const bsm_matrix *m, const
 }
 
 /* Quantizes into a fresh target and compares. */
-static void check_quantize(struct test *t, bsm_context *context, struct numbers *n, bsm_real type, enum lie lie, bsm_matrix description,
-                           bsm_quantize_options options, float tensor_scale)
+static void check_quantize(struct test *t, bsm_context *context, struct numbers *n, bsm_real type, enum lie lie,
+                           bsm_matrix description, bsm_quantize_options options, float tensor_scale)
 {
     struct target target;
     options.struct_size = sizeof options;
@@ -71,9 +71,17 @@ static void check_quantize(struct test *t, bsm_context *context, struct numbers 
 }
 
 static const bsm_scale_layout layouts[] = {
-    { .kind = BSM_LAYOUT_LINEAR }, { .kind = BSM_LAYOUT_LINEAR, .pitch = 97 }, { .kind = BSM_LAYOUT_128X4 }, { .kind = BSM_LAYOUT_8X4 },
-    { .kind = BSM_LAYOUT_TILES, .tile_rows = 4, .tile_columns = 2 }, { .kind = BSM_LAYOUT_PAGES16 }, { .kind = BSM_LAYOUT_CDNA4_16 },
-    { .kind = BSM_LAYOUT_CDNA4_32 }, { .kind = BSM_LAYOUT_AITER }, { .kind = BSM_LAYOUT_DEEPGEMM }, { .kind = BSM_LAYOUT_GGUF_MXFP4 },
+    { .kind = BSM_LAYOUT_LINEAR },
+    { .kind = BSM_LAYOUT_LINEAR, .pitch = 97 },
+    { .kind = BSM_LAYOUT_128X4 },
+    { .kind = BSM_LAYOUT_8X4 },
+    { .kind = BSM_LAYOUT_TILES, .tile_rows = 4, .tile_columns = 2 },
+    { .kind = BSM_LAYOUT_PAGES16 },
+    { .kind = BSM_LAYOUT_CDNA4_16 },
+    { .kind = BSM_LAYOUT_CDNA4_32 },
+    { .kind = BSM_LAYOUT_AITER },
+    { .kind = BSM_LAYOUT_DEEPGEMM },
+    { .kind = BSM_LAYOUT_GGUF_MXFP4 },
     { .kind = BSM_LAYOUT_GGUF_NVFP4 },
 };
 enum { LAYOUTS = sizeof layouts / sizeof layouts[0] };
@@ -81,13 +89,17 @@ enum { LAYOUTS = sizeof layouts / sizeof layouts[0] };
 /* Short last blocks (1, 17, 33, 50), whole ones, rows beyond one tile of every layout. */
 static void every_format_packing_and_layout(struct test *t)
 {
-    static const struct { int64_t rows, columns; } shapes[] = { { 1, 1 }, { 2, 17 }, { 3, 33 }, { 9, 50 }, { 33, 64 }, { 130, 300 } };
+    static const struct {
+        int64_t rows, columns;
+    } shapes[] = { { 1, 1 }, { 2, 17 }, { 3, 33 }, { 9, 50 }, { 33, 64 }, { 130, 300 } };
     bsm_context *context = context_with(1);
     int combinations = 0;
     for (int format = BSM_MXFP8_E4M3; format < BSM_FORMAT_COUNT; format++)
         for (int packing = 0; packing < BSM_PACKING_COUNT; packing++)
             for (int layout = 0; layout < LAYOUTS; layout++) {
-                const bsm_matrix m = { .format = (bsm_format)format, .packing = (bsm_packing)packing, .scale_layout = layouts[layout] };
+                const bsm_matrix m = { .format = (bsm_format)format,
+                                       .packing = (bsm_packing)packing,
+                                       .scale_layout = layouts[layout] };
                 if (!goes_together(m.format, m.packing, m.scale_layout)) continue;
                 if (bsm_format_get(format)->block == 0 && layout > 0) continue;
                 combinations++;
@@ -105,7 +117,8 @@ static void every_format_packing_and_layout(struct test *t)
 
 static void every_way_a_source_can_lie(struct test *t)
 {
-    static const bsm_format formats[] = { BSM_MXFP8_E4M3, BSM_MXFP6_E2M3, BSM_NVFP4, BSM_MXINT8, BSM_FORMAT_E5M2, BSM_FORMAT_BF16, BSM_FORMAT_FP32 };
+    static const bsm_format formats[] = { BSM_MXFP8_E4M3,  BSM_MXFP6_E2M3,  BSM_NVFP4,      BSM_MXINT8,
+                                          BSM_FORMAT_E5M2, BSM_FORMAT_BF16, BSM_FORMAT_FP32 };
     static const bsm_real types[] = { BSM_REAL_FP32, BSM_REAL_FP16, BSM_REAL_BF16 };
     bsm_context *context = context_with(1);
     for (int f = 0; f < 7; f++)
@@ -114,7 +127,9 @@ static void every_way_a_source_can_lie(struct test *t)
                 for (int batch = 1; batch <= 3; batch += 2) {
                     struct numbers n = numbers_make(19, 70, batch);
                     fill_normal(t, &n, 2);
-                    bsm_matrix m = { .format = formats[f], .pitch = batch == 1 ? 0 : 80, .batch_pitch = batch == 1 ? 0 : 19 * 80 + 16,
+                    bsm_matrix m = { .format = formats[f],
+                                     .pitch = batch == 1 ? 0 : 80,
+                                     .batch_pitch = batch == 1 ? 0 : 19 * 80 + 16,
                                      .scale_layout = { .kind = BSM_LAYOUT_8X4 } };
                     if (bsm_format_get((int)formats[f])->block > 0) m.scale_batch_pitch = 1000;
                     check_quantize(t, context, &n, types[type], (enum lie)lie, m, (bsm_quantize_options){ 0 }, 0);
@@ -161,13 +176,21 @@ static void every_option(struct test *t)
     bsm_context *context = context_with(1);
     for (int i = 0; i < 300; i++) {
         const bsm_format format = (bsm_format)rnd_between(t, BSM_MXFP8_E4M3, BSM_NVFP4);
-        const bsm_quantize_options options = { .recipe = format == BSM_NVFP4 ? BSM_RECIPE_NEAREST : (bsm_recipe)rnd_between(t, BSM_RECIPE_FLOOR, BSM_RECIPE_EVEN),
-                                               .rounding = (bsm_rounding)rnd_below(t, 2), .seed = rnd(t), .nonfinite = (bsm_nonfinite)rnd_below(t, 2) };
+        const bsm_quantize_options options = { .recipe = format == BSM_NVFP4
+                                                             ? BSM_RECIPE_NEAREST
+                                                             : (bsm_recipe)rnd_between(t, BSM_RECIPE_FLOOR, BSM_RECIPE_EVEN),
+                                               .rounding = (bsm_rounding)rnd_below(t, 2),
+                                               .seed = rnd(t),
+                                               .nonfinite = (bsm_nonfinite)rnd_below(t, 2) };
         struct numbers n = numbers_make(rnd_between(t, 1, 20), rnd_between(t, 1, 600), rnd_between(t, 1, 3));
         fill_normal(t, &n, 1);
-        for (int64_t j = 0; j < numbers_count(&n); j += 1 + rnd_below(t, 200)) n.values[j] = j % 3 == 0 ? NAN : j % 3 == 1 ? INFINITY : 0;
-        const bsm_matrix m = { .format = format, .tensor_scale_use = (bsm_tensor_scale_use)rnd_below(t, 2), .scale_layout = layouts[rnd_between(t, 2, 9)] };
-        check_quantize(t, context, &n, BSM_REAL_FP32, (enum lie)rnd_below(t, LIE_COUNT), m, options, i % 2 ? (float)rnd_between(t, 1, 1000) / 333 : 0);
+        for (int64_t j = 0; j < numbers_count(&n); j += 1 + rnd_below(t, 200))
+            n.values[j] = j % 3 == 0 ? NAN : j % 3 == 1 ? INFINITY : 0;
+        const bsm_matrix m = { .format = format,
+                               .tensor_scale_use = (bsm_tensor_scale_use)rnd_below(t, 2),
+                               .scale_layout = layouts[rnd_between(t, 2, 9)] };
+        check_quantize(t, context, &n, BSM_REAL_FP32, (enum lie)rnd_below(t, LIE_COUNT), m, options,
+                       i % 2 ? (float)rnd_between(t, 1, 1000) / 333 : 0);
         free(n.values);
     }
     bsm_context_destroy(context);
@@ -180,8 +203,11 @@ static void unscaled_destinations(struct test *t)
         for (int i = 0; i < 24; i++) {
             struct numbers n = numbers_make(7, 101, 1);
             for (int64_t j = 0; j < numbers_count(&n); j++)
-                n.values[j] = j % 4 == 0 ? bsmi_float_from_bits((uint32_t)rnd(t)) : ldexpf((float)rnd_between(t, -4095, 4095), (int)rnd_between(t, -24, 8));
-            const bsm_matrix m = { .format = (bsm_format)format, .pitch = i % 2 ? 120 : 0, .tensor_scale_use = (bsm_tensor_scale_use)(i / 2 % 2) };
+                n.values[j] = j % 4 == 0 ? bsmi_float_from_bits((uint32_t)rnd(t))
+                                         : ldexpf((float)rnd_between(t, -4095, 4095), (int)rnd_between(t, -24, 8));
+            const bsm_matrix m = { .format = (bsm_format)format,
+                                   .pitch = i % 2 ? 120 : 0,
+                                   .tensor_scale_use = (bsm_tensor_scale_use)(i / 2 % 2) };
             const bsm_quantize_options options = { .no_saturate = format <= BSM_FORMAT_E5M2 && i % 3 == 0 };
             static const float scales[] = { 0, 3, 0.1f, 0x1p-140f };
             check_quantize(t, context, &n, i % 5 == 4 ? BSM_REAL_BF16 : BSM_REAL_FP32, LIE_PADDED, m, options, scales[i / 4 % 4]);
@@ -209,13 +235,19 @@ static void check_computed(struct test *t, bsm_context *context, bsm_format form
     n.values[numbers_count(&n) - 2] = NAN;
     struct strided source = strided_make(BSM_REAL_FP32, LIE_TRANSPOSED, &n);
     struct target target;
-    if (target_make(t, &target, (bsm_matrix){ .format = format, .rows = 4, .columns = 50, .batch = 2,
-                                              .tensor_scale_use = divides ? BSM_TENSOR_SCALE_DIVIDES : BSM_TENSOR_SCALE_MULTIPLIES }, 123)) {
+    if (target_make(t, &target,
+                    (bsm_matrix){ .format = format,
+                                  .rows = 4,
+                                  .columns = 50,
+                                  .batch = 2,
+                                  .tensor_scale_use = divides ? BSM_TENSOR_SCALE_DIVIDES : BSM_TENSOR_SCALE_MULTIPLIES },
+                    123)) {
         const bsm_quantize_options options = { .struct_size = sizeof options, .tensor_scale = BSM_TENSOR_SCALE_COMPUTED };
         CHECK(t, bsm_quantize(context, &source.matrix, &options, &target.matrix, NULL) == BSM_OK);
         const float want = want_tensor_scale((double)amax, largest, divides);
         if (bsmi_float_bits(target.tensor_scale) != bsmi_float_bits(want))
-            FAIL(t, "%s: tensor scale of amax %a is %a, want %a", bsm_format_get((int)format)->name, (double)amax, (double)target.tensor_scale, (double)want);
+            FAIL(t, "%s: tensor scale of amax %a is %a, want %a", bsm_format_get((int)format)->name, (double)amax,
+                 (double)target.tensor_scale, (double)want);
         struct coded codes = expected(&n, &target.matrix, &options, target.tensor_scale);
         check_target(t, &target, &codes);
         coded_free(&codes);
@@ -228,14 +260,16 @@ static void check_computed(struct test *t, bsm_context *context, bsm_format form
 static void computed_tensor_scales(struct test *t)
 {
     bsm_context *context = context_with(1);
-    static const float amaxes[] = { 0, 1, 2688, 448, 57344, 28672, 1e-23f, FLT_MAX, 0x1p-126f, 0x1p-149f, 0x1.8p-130f, 1e-38f, 3e-36f, 0.1f, 0x1.fffffep-118f };
+    static const float amaxes[] = { 0,         1,         2688,        448,    57344,  28672, 1e-23f,          FLT_MAX,
+                                    0x1p-126f, 0x1p-149f, 0x1.8p-130f, 1e-38f, 3e-36f, 0.1f,  0x1.fffffep-118f };
     for (int divides = 0; divides < 2; divides++) {
         for (int i = 0; i < 15; i++) {
             check_computed(t, context, BSM_NVFP4, 448 * 6, divides, amaxes[i]);
             check_computed(t, context, BSM_FORMAT_E4M3, 448, divides, amaxes[i]);
             check_computed(t, context, BSM_FORMAT_E5M2, 57344, divides, amaxes[i]);
         }
-        for (int i = 0; i < 200; i++) check_computed(t, context, BSM_NVFP4, 448 * 6, divides, bsmi_float_from_bits((uint32_t)rnd_between(t, 1, 0x7f7fffff)));
+        for (int i = 0; i < 200; i++)
+            check_computed(t, context, BSM_NVFP4, 448 * 6, divides, bsmi_float_from_bits((uint32_t)rnd_between(t, 1, 0x7f7fffff)));
     }
     bsm_context_destroy(context);
 }
@@ -251,7 +285,11 @@ static void zeros_with_a_computed_scale(struct test *t)
         for (int64_t c = 16; c < 32; c++) n.values[c] = 0;                 /* a block */
         struct strided source = strided_make(BSM_REAL_FP32, LIE_TIGHT, &n);
         struct target target;
-        if (!target_make(t, &target, (bsm_matrix){ .format = BSM_NVFP4, .rows = 6, .columns = 48, .tensor_scale_use = (bsm_tensor_scale_use)(kind % 2) }, 1)) continue;
+        if (!target_make(
+                t, &target,
+                (bsm_matrix){ .format = BSM_NVFP4, .rows = 6, .columns = 48, .tensor_scale_use = (bsm_tensor_scale_use)(kind % 2) },
+                1))
+            continue;
         const bsm_quantize_options options = { .struct_size = sizeof options, .tensor_scale = BSM_TENSOR_SCALE_COMPUTED };
         bsm_quantize_stats stats = { .struct_size = sizeof stats };
         CHECK(t, bsm_quantize(context, &source.matrix, &options, &target.matrix, &stats) == BSM_OK);
@@ -273,10 +311,14 @@ struct outcome { struct target target; bsm_quantize_stats stats; };
 enum { PLAIN_MODE = -1 };
 
 /* The call alone runs in the mode. */
-static void run_outcome(struct test *t, bsm_context *context, const struct strided *source, bsm_format format, int mode, struct outcome *outcome)
+static void run_outcome(struct test *t, bsm_context *context, const struct strided *source, bsm_format format, int mode,
+                        struct outcome *outcome)
 {
     const bool scaled = format == BSM_NVFP4 || format == BSM_FORMAT_E4M3;
-    const bsm_matrix m = { .format = format, .rows = source->matrix.rows, .columns = source->matrix.columns, .scale_layout = { .kind = BSM_LAYOUT_128X4 } };
+    const bsm_matrix m = { .format = format,
+                           .rows = source->matrix.rows,
+                           .columns = source->matrix.columns,
+                           .scale_layout = { .kind = BSM_LAYOUT_128X4 } };
     const bsm_quantize_options options = { .struct_size = sizeof options, .rounding = BSM_ROUND_STOCHASTIC, .seed = 5,
                                            .tensor_scale = scaled ? BSM_TENSOR_SCALE_COMPUTED : BSM_TENSOR_SCALE_GIVEN };
     memset(outcome, 0, sizeof *outcome);
@@ -295,16 +337,19 @@ static void run_outcome(struct test *t, bsm_context *context, const struct strid
 
 static bool same_outcome(const struct outcome *a, const struct outcome *b)
 {
-    return memcmp(a->target.matrix.data, b->target.matrix.data, (size_t)a->target.data_bytes) == 0
-           && (a->target.scale_bytes == 0 || memcmp(a->target.matrix.scales, b->target.matrix.scales, (size_t)a->target.scale_bytes) == 0)
-           && memcmp(&a->target.tensor_scale, &b->target.tensor_scale, sizeof(float)) == 0 && memcmp(&a->stats, &b->stats, sizeof a->stats) == 0;
+    return memcmp(a->target.matrix.data, b->target.matrix.data, (size_t)a->target.data_bytes) == 0 &&
+           (a->target.scale_bytes == 0 ||
+            memcmp(a->target.matrix.scales, b->target.matrix.scales, (size_t)a->target.scale_bytes) == 0) &&
+           memcmp(&a->target.tensor_scale, &b->target.tensor_scale, sizeof(float)) == 0 &&
+           memcmp(&a->stats, &b->stats, sizeof a->stats) == 0;
 }
 
 /* Enough rows and columns for many tasks, subnormals among them. */
 static struct strided many_numbers(struct test *t, struct numbers *n)
 {
     *n = numbers_make(70, 9001, 1);
-    for (int64_t i = 0; i < numbers_count(n); i++) n->values[i] = i % 7 == 0 ? (float)rnd_normal(t) * 0x1p-130f : (float)rnd_normal(t);
+    for (int64_t i = 0; i < numbers_count(n); i++)
+        n->values[i] = i % 7 == 0 ? (float)rnd_normal(t) * 0x1p-130f : (float)rnd_normal(t);
     for (int64_t i = 0; i < 9001; i++) n->values[i] *= 0x1p-128f;         /* a row of subnormals */
     return strided_make(BSM_REAL_FP32, LIE_PADDED, n);
 }
@@ -323,7 +368,8 @@ static void any_number_of_threads(struct test *t)
         for (int i = 0; i < 3; i++) {
             bsm_context_set_threads(context, threads[i]);
             run_outcome(t, context, &source, varied_formats[f], PLAIN_MODE, &many);
-            if (!same_outcome(&one, &many)) FAIL(t, "%s differs with %d threads", bsm_format_get((int)varied_formats[f])->name, threads[i]);
+            if (!same_outcome(&one, &many))
+                FAIL(t, "%s differs with %d threads", bsm_format_get((int)varied_formats[f])->name, threads[i]);
             target_free(&many.target);
         }
         target_free(&one.target);
@@ -344,7 +390,8 @@ static void any_mode_of_the_caller(struct test *t)
             run_outcome(t, context, &source, varied_formats[f], PLAIN_MODE, &plain);
             for (int mode = 0; mode < fp_mode_count; mode++) {
                 run_outcome(t, context, &source, varied_formats[f], mode, &other);
-                if (!same_outcome(&plain, &other)) FAIL(t, "%s differs in mode %s", bsm_format_get((int)varied_formats[f])->name, fp_mode_name(mode));
+                if (!same_outcome(&plain, &other))
+                    FAIL(t, "%s differs in mode %s", bsm_format_get((int)varied_formats[f])->name, fp_mode_name(mode));
                 target_free(&other.target);
             }
             target_free(&plain.target);

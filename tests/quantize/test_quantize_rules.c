@@ -29,11 +29,16 @@ static void call_make(struct call *c, bsm_format format)
     memset(c->back, POISON, sizeof c->back);
     for (int i = 0; i < ROWS * COLUMNS; i++) c->x[i] = (float)(i % 13) - 6;
     c->tensor_scale = 2;
-    c->source = (bsm_real_matrix){ .struct_size = sizeof c->source, .rows = ROWS, .columns = COLUMNS, .data = c->x, .row_stride = COLUMNS,
-                                   .column_stride = 1 };
+    c->source = (bsm_real_matrix){
+        .struct_size = sizeof c->source, .rows = ROWS, .columns = COLUMNS, .data = c->x, .row_stride = COLUMNS, .column_stride = 1
+    };
     c->real_destination = c->source;
     c->real_destination.data = c->back;
-    c->destination = (bsm_matrix){ .struct_size = sizeof c->destination, .format = format, .rows = ROWS, .columns = COLUMNS, .data = c->data,
+    c->destination = (bsm_matrix){ .struct_size = sizeof c->destination,
+                                   .format = format,
+                                   .rows = ROWS,
+                                   .columns = COLUMNS,
+                                   .data = c->data,
                                    .tensor_scale = &c->tensor_scale };
     if (bsm_format_get((int)format)->block > 0) c->destination.scales = c->scales;
     c->options.struct_size = sizeof c->options;
@@ -84,7 +89,8 @@ static void quantize_refuses_by_name(struct test *t)
     REFUSED(BSM_MXFP4, c.options.recipe = BSM_RECIPE_COUNT, BSM_EINVAL, "options->recipe=6: choices are 0 to 5");
     REFUSED(BSM_MXFP4, c.options.rounding = (bsm_rounding)2, BSM_EINVAL, "options->rounding=2: choices are 0 to 1");
     REFUSED(BSM_MXFP4, c.options.nonfinite = (bsm_nonfinite)-1, BSM_EINVAL, "options->nonfinite=-1: choices are 0 to 1");
-    REFUSED(BSM_MXFP4, c.options.tensor_scale = (bsm_tensor_scale_source)2, BSM_EINVAL, "options->tensor_scale=2: choices are 0 to 1");
+    REFUSED(BSM_MXFP4, c.options.tensor_scale = (bsm_tensor_scale_source)2, BSM_EINVAL,
+            "options->tensor_scale=2: choices are 0 to 1");
     REFUSED(BSM_MXFP4, c.options.recipe = BSM_RECIPE_NEAREST, BSM_EINVAL,
             "options->recipe=nearest gives ue4m3 scales, and mxfp4 has e8m0: take floor, rceil, ceil, even");
     REFUSED(BSM_NVFP4, c.options.recipe = BSM_RECIPE_RCEIL, BSM_EINVAL,
@@ -92,11 +98,13 @@ static void quantize_refuses_by_name(struct test *t)
     REFUSED(BSM_FORMAT_E4M3, c.options.recipe = BSM_RECIPE_FLOOR, BSM_EINVAL,
             "options->recipe=floor: e4m3 has no block scales; leave the recipe at default");
     REFUSED(BSM_NVFP4, c.options.no_saturate = true, BSM_EINVAL,
-            "options->no_saturate is for e4m3 and e5m2 without scales, not for nvfp4: block formats always saturate, and 16- and 32-bit "
+            "options->no_saturate is for e4m3 and e5m2 without scales, not for nvfp4: block formats always saturate, and 16- and "
+            "32-bit "
             "floats never do");
-    REFUSED(BSM_FORMAT_FP16, c.options.no_saturate = true, BSM_EINVAL,
-            "options->no_saturate is for e4m3 and e5m2 without scales, not for fp16: block formats always saturate, and 16- and 32-bit "
-            "floats never do");
+    REFUSED(
+        BSM_FORMAT_FP16, c.options.no_saturate = true, BSM_EINVAL,
+        "options->no_saturate is for e4m3 and e5m2 without scales, not for fp16: block formats always saturate, and 16- and 32-bit "
+        "floats never do");
     REFUSED(BSM_NVFP4, (c.options.tensor_scale = BSM_TENSOR_SCALE_COMPUTED, c.destination.tensor_scale = NULL), BSM_EINVAL,
             "destination->tensor_scale is NULL: options->tensor_scale=COMPUTED writes the scale there");
     static const struct { bsm_format format; const char *name; } refusing[] = {
@@ -104,8 +112,10 @@ static void quantize_refuses_by_name(struct test *t)
         { BSM_FORMAT_BF16, "bf16" }, { BSM_FORMAT_FP16, "fp16" }, { BSM_FORMAT_FP32, "fp32" } };
     for (int i = 0; i < 6; i++) {
         char sentence[256];
-        snprintf(sentence, sizeof sentence, "options->tensor_scale=COMPUTED: %s has the range of fp32 or 16-bit numbers and takes a GIVEN "
-                 "tensor scale alone; nvfp4, e4m3 and e5m2 compute one", refusing[i].name);
+        snprintf(sentence, sizeof sentence,
+                 "options->tensor_scale=COMPUTED: %s has the range of fp32 or 16-bit numbers and takes a GIVEN "
+                 "tensor scale alone; nvfp4, e4m3 and e5m2 compute one",
+                 refusing[i].name);
         REFUSED(refusing[i].format, c.options.tensor_scale = BSM_TENSOR_SCALE_COMPUTED, BSM_EINVAL, sentence);
     }
     REFUSED(BSM_NVFP4, c.tensor_scale = 0, BSM_EINVAL, "*destination->tensor_scale=0: a tensor scale is finite and > 0");
@@ -133,16 +143,19 @@ static void quantize_refuses_by_name(struct test *t)
 static void dequantize_refuses_by_name(struct test *t)
 {
     DEQUANTIZE_REFUSED(c.real_destination.rows = 4, BSM_EINVAL, "source->rows=3, destination->rows=4: the shapes must be equal");
-    DEQUANTIZE_REFUSED(c.real_destination.row_stride = 0, BSM_EINVAL, "destination->row_stride: elements that are written would lie on one another; "
+    DEQUANTIZE_REFUSED(c.real_destination.row_stride = 0, BSM_EINVAL,
+                       "destination->row_stride: elements that are written would lie on one another; "
                        "let each dimension step over those within it");
-    DEQUANTIZE_REFUSED(c.real_destination.column_stride = 0, BSM_EINVAL, "destination->column_stride: elements that are written would lie on one another; "
+    DEQUANTIZE_REFUSED(c.real_destination.column_stride = 0, BSM_EINVAL,
+                       "destination->column_stride: elements that are written would lie on one another; "
                        "let each dimension step over those within it");
     DEQUANTIZE_REFUSED((c.real_destination.batch = 2, c.destination.batch = 2), BSM_EINVAL,
                        "destination->batch_stride: elements that are written would lie on one another; "
                        "let each dimension step over those within it");
     DEQUANTIZE_REFUSED(c.tensor_scale = NAN, BSM_EINVAL, "*source->tensor_scale=nan: a tensor scale is finite and > 0");
     DEQUANTIZE_REFUSED(c.destination.scales = NULL, BSM_EINVAL, "source->scales is NULL, but nvfp4 has a scale per 16 elements");
-    DEQUANTIZE_REFUSED(c.real_destination.type = (bsm_real)9, BSM_EINVAL, "destination->type=9 is no type of reals: use one of enum bsm_real");
+    DEQUANTIZE_REFUSED(c.real_destination.type = (bsm_real)9, BSM_EINVAL,
+                       "destination->type=9 is no type of reals: use one of enum bsm_real");
     struct call c;
     call_make(&c, BSM_MXFP4);
     expect_sentence(t, __LINE__, bsm_dequantize(NULL, &c.destination, &c.real_destination), BSM_EINVAL, "context is NULL");
@@ -157,7 +170,9 @@ static void sizes_of_zero(struct test *t)
             call_make(&c, (bsm_format)format);
             if (kind % 4 == 0) c.source.rows = c.destination.rows = c.real_destination.rows = 0;
             if (kind % 4 == 1) c.source.columns = c.destination.columns = c.real_destination.columns = 0;
-            if (kind % 4 == 2) c.source.columns = c.destination.columns = c.real_destination.columns = c.source.rows = c.destination.rows = c.real_destination.rows = 0;
+            if (kind % 4 == 2)
+                c.source.columns = c.destination.columns = c.real_destination.columns = c.source.rows = c.destination.rows =
+                    c.real_destination.rows = 0;
             if (kind % 4 == 3) {         /* huge, and nothing */
                 c.source.rows = c.destination.rows = c.real_destination.rows = (int64_t)1 << 62;
                 c.source.columns = c.destination.columns = c.real_destination.columns = 0;
@@ -218,17 +233,24 @@ static void statistics_are_those_of_the_blocks(struct test *t)
     call_make(&c, BSM_NVFP4);
     for (int i = 0; i < R * C; i++) x[i] = (float)rnd_normal(t) * (i % C / 16 % 50 == 7 ? 1e-6f : 1);
     for (int i = 0; i < 20; i++) x[rnd_below(t, R * C)] = i % 2 ? NAN : -INFINITY;
-    c.source = (bsm_real_matrix){ .struct_size = sizeof c.source, .rows = R, .columns = C, .data = x, .row_stride = C, .column_stride = 1 };
+    c.source = (bsm_real_matrix){
+        .struct_size = sizeof c.source, .rows = R, .columns = C, .data = x, .row_stride = C, .column_stride = 1
+    };
     for (int format = BSM_MXFP8_E4M3; format <= BSM_NVFP4; format++)
         for (int policy = 0; policy < 2; policy++) {
-            c.destination = (bsm_matrix){ .struct_size = sizeof c.destination, .format = (bsm_format)format, .rows = R, .columns = C, .data = data, .scales = scales };
+            c.destination = (bsm_matrix){ .struct_size = sizeof c.destination,
+                                          .format = (bsm_format)format,
+                                          .rows = R,
+                                          .columns = C,
+                                          .data = data,
+                                          .scales = scales };
             c.options.nonfinite = (bsm_nonfinite)policy;
             c.options.recipe = format == BSM_NVFP4 ? BSM_RECIPE_NEAREST : BSM_RECIPE_FLOOR;
             CHECK(t, bsm_quantize(c.context, &c.source, &c.options, &c.destination, &c.stats) == BSM_OK);
             struct bsmi_block_quantizer quantizer;
             struct bsmi_block_stats sum = { 0 };
-            CHECK(t, bsmi_block_quantizer_make("r", (bsm_format)format, c.options.recipe, BSM_ROUND_NEAREST_EVEN, 0, (bsm_nonfinite)policy, 1,
-                                               BSM_TENSOR_SCALE_MULTIPLIES, &quantizer) == BSM_OK);
+            CHECK(t, bsmi_block_quantizer_make("r", (bsm_format)format, c.options.recipe, BSM_ROUND_NEAREST_EVEN, 0,
+                                               (bsm_nonfinite)policy, 1, BSM_TENSOR_SCALE_MULTIPLIES, &quantizer) == BSM_OK);
             const int block = bsm_format_get(format)->block;
             uint8_t codes[32];
             for (int r = 0; r < R; r++)
@@ -239,7 +261,8 @@ static void statistics_are_those_of_the_blocks(struct test *t)
             CHECK(t, c.stats.nan_blocks == sum.nan_blocks && (policy == 0) == (c.stats.nan_blocks > 0));
             CHECK(t, memcmp(c.stats.scale_histogram, sum.scale_histogram, sizeof sum.scale_histogram) == 0);
             CHECK(t, c.stats.amax == sum.amax);
-            CHECK(t, fabs(c.stats.signal - sum.signal) <= 1e-12 * sum.signal && fabs(c.stats.noise - sum.noise) <= 1e-12 * sum.noise);
+            CHECK(t,
+                  fabs(c.stats.signal - sum.signal) <= 1e-12 * sum.signal && fabs(c.stats.noise - sum.noise) <= 1e-12 * sum.noise);
             CHECK(t, fabs(c.stats.snr_db - 10 * log10(sum.signal / sum.noise)) <= 1e-9);
             if (format == BSM_NVFP4) CHECK(t, c.stats.flushed_blocks > 30);
             if (format == BSM_MXFP4) CHECK(t, c.stats.saturated_elements > 0);
@@ -256,7 +279,8 @@ static void statistics_of_unscaled_destinations(struct test *t)
     for (int no_saturate = 0; no_saturate < 2; no_saturate++) {
         c.options.no_saturate = no_saturate;
         CHECK(t, bsm_quantize(c.context, &c.source, &c.options, &c.destination, &c.stats) == BSM_OK);
-        CHECK(t, c.stats.elements == ROWS * COLUMNS && c.stats.blocks == 0 && c.stats.nan_blocks == 0 && c.stats.flushed_blocks == 0);
+        CHECK(t,
+              c.stats.elements == ROWS * COLUMNS && c.stats.blocks == 0 && c.stats.nan_blocks == 0 && c.stats.flushed_blocks == 0);
         CHECK(t, c.stats.saturated_elements == (no_saturate ? 1 : 3));
         CHECK(t, c.stats.amax == 2000);
         CHECK(t, bytes_are(c.stats.scale_histogram, sizeof c.stats.scale_histogram, 0));

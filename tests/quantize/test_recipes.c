@@ -13,15 +13,18 @@ static const int mantissa_bits[] = { 3, 2, 2, 3, 1, 1, 6 };
 enum { E8M0_FORMATS = 7 };
 static const bsm_recipe e8m0_recipes[] = { BSM_RECIPE_FLOOR, BSM_RECIPE_RCEIL, BSM_RECIPE_CEIL, BSM_RECIPE_EVEN };
 
-static const float tensor_scales[] = { 1, 3, 0.1f, 0x1.fffffep-1f, 0x1.000002p0f, 0x1p-126f, 0x1.8p-149f, 0x1p-149f, FLT_MAX, 1234567 };
+static const float tensor_scales[] = { 1,         3,           0.1f,      0x1.fffffep-1f, 0x1.000002p0f,
+                                       0x1p-126f, 0x1.8p-149f, 0x1p-149f, FLT_MAX,        1234567 };
 enum { TENSOR_SCALES = sizeof tensor_scales / sizeof tensor_scales[0] };
 
 static uint8_t scale_code_of(const struct oracle_setup *setup, float m)
 {
     struct bsmi_block_quantizer quantizer;
     uint8_t code;
-    if (bsmi_block_quantizer_make("recipe", setup->format, setup->recipe, BSM_ROUND_NEAREST_EVEN, 0, setup->nonfinite, setup->tensor_scale,
-                                  setup->divides ? BSM_TENSOR_SCALE_DIVIDES : BSM_TENSOR_SCALE_MULTIPLIES, &quantizer) != BSM_OK) return 0xee;
+    if (bsmi_block_quantizer_make("recipe", setup->format, setup->recipe, BSM_ROUND_NEAREST_EVEN, 0, setup->nonfinite,
+                                  setup->tensor_scale, setup->divides ? BSM_TENSOR_SCALE_DIVIDES : BSM_TENSOR_SCALE_MULTIPLIES,
+                                  &quantizer) != BSM_OK)
+        return 0xee;
     return bsmi_quantize_block(&quantizer, &m, 1, 0, &code, NULL);
 }
 
@@ -31,7 +34,8 @@ static void check_amax(struct test *t, const struct oracle_setup *setup, float m
     const uint8_t got = scale_code_of(setup, m), want = oracle_scale_code(setup, m);
     if (got != want)
         FAIL(t, "%s %s of %a, tensor scale %a%s: code %d, want %d", bsm_format_get((int)setup->format)->name,
-             bsm_recipe_name((int)setup->recipe), (double)m, (double)setup->tensor_scale, setup->divides ? " divides" : "", got, want);
+             bsm_recipe_name((int)setup->recipe), (double)m, (double)setup->tensor_scale, setup->divides ? " divides" : "", got,
+             want);
     if (scale_code_of(setup, -m) != want) FAIL(t, "the sign of %a matters", (double)m);
 }
 
@@ -67,7 +71,8 @@ static void around_thresholds_with_tensor_scales(struct test *t)
         for (int r = 0; r < 4; r++)
             for (int s = 0; s < TENSOR_SCALES; s++)
                 for (int divides = 0; divides < 2; divides++) {
-                    const struct oracle_setup setup = { e8m0_formats[f], e8m0_recipes[r], BSM_NONFINITE_PROPAGATE, tensor_scales[s], divides };
+                    const struct oracle_setup setup = { e8m0_formats[f], e8m0_recipes[r], BSM_NONFINITE_PROPAGATE, tensor_scales[s],
+                                                        divides };
                     const double scale = divides ? 1 / (double)tensor_scales[s] : (double)tensor_scales[s];
                     const double places[] = { 1, largest[f], 2 - ldexp(1, -mantissa_bits[f] - 1) };
                     for (int k = -140; k <= 130; k += (int)rnd_between(t, 1, 9))
@@ -82,14 +87,16 @@ static void random_amax_and_tensor_scale(struct test *t)
     for (int i = 0; i < 60000; i++) {
         const bool nvfp4 = i % 5 == 4;
         struct oracle_setup setup = { nvfp4 ? BSM_NVFP4 : e8m0_formats[rnd_below(t, E8M0_FORMATS)],
-                                      nvfp4 ? BSM_RECIPE_NEAREST : e8m0_recipes[rnd_below(t, 4)], BSM_NONFINITE_PROPAGATE, 1, i % 2 };
+                                      nvfp4 ? BSM_RECIPE_NEAREST : e8m0_recipes[rnd_below(t, 4)], BSM_NONFINITE_PROPAGATE, 1,
+                                      i % 2 };
         float m = random_positive(t);
         if (i % 3 != 0) setup.tensor_scale = random_positive(t);
         if (setup.tensor_scale == 0) continue;
         /* For ue4m3 most random pairs are far out of range: put three of four within it. */
         if (nvfp4 && i % 4 != 0) {
             const double near = (double)m * (setup.divides ? 1 / (double)setup.tensor_scale : (double)setup.tensor_scale);
-            m = (float)ldexp(near, (int)rnd_between(t, -8, 12) - ilogb(near) + ilogb(setup.divides ? 1 / (double)setup.tensor_scale : (double)setup.tensor_scale));
+            m = (float)ldexp(near, (int)rnd_between(t, -8, 12) - ilogb(near) +
+                                       ilogb(setup.divides ? 1 / (double)setup.tensor_scale : (double)setup.tensor_scale));
         }
         check_amax(t, &setup, m);
     }
@@ -140,8 +147,8 @@ static void known_codes(struct test *t)
         const struct oracle_setup setup = { rows[i].format, rows[i].recipe, BSM_NONFINITE_PROPAGATE, 1, false };
         const int got = scale_code_of(&setup, rows[i].m);
         if (got != rows[i].code)
-            FAIL(t, "%s %s of %a: code %d, want %d", bsm_format_get((int)rows[i].format)->name, bsm_recipe_name((int)rows[i].recipe),
-                 (double)rows[i].m, got, rows[i].code);
+            FAIL(t, "%s %s of %a: code %d, want %d", bsm_format_get((int)rows[i].format)->name,
+                 bsm_recipe_name((int)rows[i].recipe), (double)rows[i].m, got, rows[i].code);
     }
 }
 
@@ -157,7 +164,8 @@ static void even_is_the_sum_on_fp32_bits(struct test *t)
             const int exponent = (int)((bits + ((uint32_t)1 << (23 - mantissa_bits[f] - 1))) >> 23) - emax;
             const int want = exponent < 0 ? 0 : exponent > 254 ? 254 : exponent;
             const int got = scale_code_of(&setup, bsmi_float_from_bits(bits));
-            if (got != want) FAIL(t, "%s of bits 0x%08x: code %d, want %d", bsm_format_get((int)setup.format)->name, bits, got, want);
+            if (got != want)
+                FAIL(t, "%s of bits 0x%08x: code %d, want %d", bsm_format_get((int)setup.format)->name, bits, got, want);
         }
     }
 }
@@ -169,7 +177,8 @@ static void finite_blocks_never_get_a_nan_scale(struct test *t)
         for (int recipe = 0; recipe < BSM_RECIPE_COUNT; recipe++)
             for (int s = 0; s < TENSOR_SCALES; s++)
                 for (int divides = 0; divides < 2; divides++) {
-                    const struct oracle_setup setup = { (bsm_format)format, (bsm_recipe)recipe, BSM_NONFINITE_PROPAGATE, tensor_scales[s], divides };
+                    const struct oracle_setup setup = { (bsm_format)format, (bsm_recipe)recipe, BSM_NONFINITE_PROPAGATE,
+                                                        tensor_scales[s], divides };
                     if (scale_code_of(&setup, 1) == 0xee) continue;         /* the recipe is not for this format */
                     for (uint32_t bits = 0; bits < 0x7f800000; bits += 0x00400000 - 1) {
                         const uint8_t code = scale_code_of(&setup, bsmi_float_from_bits(bits));
@@ -211,9 +220,10 @@ static void defaults_and_names(struct test *t)
 
     struct bsmi_block_quantizer q;
     for (int f = 0; f < E8M0_FORMATS; f++) {
-        CHECK(t, bsmi_recipe_choose("r", e8m0_formats[f], BSM_RECIPE_DEFAULT) == bsmi_recipe_choose("r", e8m0_formats[f], BSM_RECIPE_RCEIL));
-        CHECK(t, bsmi_block_quantizer_make("r", e8m0_formats[f], BSM_RECIPE_DEFAULT, BSM_ROUND_NEAREST_EVEN, 0, BSM_NONFINITE_PROPAGATE, 1,
-                                           BSM_TENSOR_SCALE_MULTIPLIES, &q) == BSM_OK);
+        CHECK(t, bsmi_recipe_choose("r", e8m0_formats[f], BSM_RECIPE_DEFAULT) ==
+                     bsmi_recipe_choose("r", e8m0_formats[f], BSM_RECIPE_RCEIL));
+        CHECK(t, bsmi_block_quantizer_make("r", e8m0_formats[f], BSM_RECIPE_DEFAULT, BSM_ROUND_NEAREST_EVEN, 0,
+                                           BSM_NONFINITE_PROPAGATE, 1, BSM_TENSOR_SCALE_MULTIPLIES, &q) == BSM_OK);
     }
     CHECK(t, strcmp(bsmi_recipe_choose("r", BSM_NVFP4, BSM_RECIPE_DEFAULT)->name, "nearest") == 0);
 }
@@ -240,9 +250,16 @@ static void misfits_are_refused(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        TEST(known_codes), TEST(around_every_threshold), TEST(around_thresholds_with_tensor_scales), TEST(random_amax_and_tensor_scale),
-        TEST(around_every_ue4m3_midpoint), TEST(even_is_the_sum_on_fp32_bits), TEST(finite_blocks_never_get_a_nan_scale),
-        TEST(who_saturates), TEST(defaults_and_names), TEST(misfits_are_refused),
+        TEST(known_codes),
+        TEST(around_every_threshold),
+        TEST(around_thresholds_with_tensor_scales),
+        TEST(random_amax_and_tensor_scale),
+        TEST(around_every_ue4m3_midpoint),
+        TEST(even_is_the_sum_on_fp32_bits),
+        TEST(finite_blocks_never_get_a_nan_scale),
+        TEST(who_saturates),
+        TEST(defaults_and_names),
+        TEST(misfits_are_refused),
     };
     return TEST_MAIN(argc, argv, cases);
 }
