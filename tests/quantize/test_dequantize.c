@@ -330,10 +330,10 @@ static void padding_is_not_read(struct test *t)
 static void threads_and_modes(struct test *t)
 {
     enum { R = 50, C = 9000 };
-    static unsigned char data[R * C / 2], scales[R * C / 16];
+    static unsigned char data[R * C / 2], scales[R * (C / 16 + 1)];
     static float plain[R * C], other[R * C];
     for (int i = 0; i < R * C / 2; i++) data[i] = (unsigned char)rnd(t);
-    for (int i = 0; i < R * C / 16; i++) scales[i] = (unsigned char)rnd(t);
+    for (int i = 0; i < R * (C / 16 + 1); i++) scales[i] = (unsigned char)rnd(t);
     float tensor_scale = 0x1.234568p-133f;
     const bsm_matrix m = { .struct_size = sizeof m,
                            .format = BSM_NVFP4,
