@@ -283,6 +283,45 @@ static void there_and_back(struct test *t)
     bsm_context_destroy(context);
 }
 
+/* Any codes under any scales, a different one for each block, in shapes that are cut into several pieces and tasks. */
+static void every_block_has_its_own_scale(struct test *t)
+{
+    static const struct { int64_t rows, columns, batch; } shapes[] = { { 3, 8700, 1 }, { 37, 300, 2 }, { 1, 17, 1 }, { 2, 17, 600 } };
+    bsm_context *context = context_with(2);
+    for (int format = BSM_MXFP8_E4M3; format <= BSM_NVFP4; format++)
+        for (int s = 0; s < 4; s++) {
+            const bsm_matrix m = { .format = (bsm_format)format, .scale_layout = layouts[1 + (format + s) % 8], .rows = shapes[s].rows,
+                                   .columns = shapes[s].columns, .batch = shapes[s].batch };
+            struct target source;
+            struct bsmi_matrix resolved;
+            if (!target_make(t, &source, m, 0)) return;
+            for (int64_t i = 0; i < source.data_bytes; i++) ((unsigned char *)source.matrix.data)[i] = (unsigned char)rnd(t);
+            for (int64_t i = 0; i < source.scale_bytes; i++) ((unsigned char *)source.matrix.scales)[i] = (unsigned char)rnd(t);
+            CHECK_OR_RETURN(t, bsmi_matrix_resolve("source", &source.matrix, &resolved) == BSM_OK);
+            struct numbers n = numbers_make(m.rows, m.columns, m.batch);
+            struct strided back = strided_make(BSM_REAL_FP32, LIE_TRANSPOSED, &n);
+            CHECK(t, bsm_dequantize(context, &source.matrix, &back.matrix) == BSM_OK);
+            const bsm_format_info *info = bsm_format_get(format);
+            for (int64_t b = 0; b < n.batch; b++)
+                for (int64_t r = 0; r < n.rows; r++)
+                    for (int64_t c = 0; c < n.columns; c++) {
+                        uint8_t code;
+                        bsmi_row_codes(&resolved, b, r, c, 1, &code);
+                        const uint8_t scale_code = *bsmi_scale_pointer(&resolved, b, r, c / info->block);
+                        const double element = oracle_decode(info->element, code);
+                        const double scale = info->scale == BSM_UE4M3 ? oracle_decode(BSM_E4M3, scale_code & 0x7f)
+                                                                      : (scale_code == 255 ? (double)NAN : ldexp(1, scale_code - 127));
+                        const float want = (float)(element * scale), got = (float)strided_get(&back, b, r, c);
+                        if (isnan(want) ? !isnan(got) : bsmi_float_bits(want) != bsmi_float_bits(got))
+                            FAIL(t, "%s row %" PRId64 " column %" PRId64 ": %a, want %a", info->name, r, c, (double)got, (double)want);
+                    }
+            strided_free(&back);
+            target_free(&source);
+            free(n.values);
+        }
+    bsm_context_destroy(context);
+}
+
 /* Rewrites everything that is padding with 0xff: the numbers stay. */
 static void padding_is_not_read(struct test *t)
 {
@@ -365,7 +404,7 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         TEST(every_code_under_every_scale), TEST(unscaled_sources), TEST(never_through_fp32), TEST(there_and_back),
-        TEST(padding_is_not_read), TEST(threads_and_modes),
+        TEST(every_block_has_its_own_scale), TEST(padding_is_not_read), TEST(threads_and_modes),
     };
     return TEST_MAIN(argc, argv, cases);
 }
