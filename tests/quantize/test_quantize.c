@@ -62,7 +62,10 @@ static void check_quantize(struct test *t, bsm_context *context, struct numbers 
     description.rows = n->rows, description.columns = n->columns, description.batch = n->batch;
     if (!target_make(t, &target, description, tensor_scale)) return;
     struct strided source = strided_make(type, lie, n);
-    if (bsm_quantize(context, &source.matrix, &options, &target.matrix, NULL) != BSM_OK) FAIL(t, "%s", bsm_last_error());
+    bsm_quantize_stats stats = { .struct_size = sizeof stats };
+    if (bsm_quantize(context, &source.matrix, &options, &target.matrix, &stats) != BSM_OK) FAIL(t, "%s", bsm_last_error());
+    CHECK(t, stats.elements == numbers_count(n));
+    CHECK(t, stats.blocks == n->batch * n->rows * bsm_matrix_scale_columns(&target.matrix));
     struct coded want = expected(n, &target.matrix, &options, tensor_scale != 0 ? tensor_scale : 1);
     check_target(t, &target, &want);
     coded_free(&want);
@@ -141,7 +144,9 @@ static void every_way_a_source_can_lie(struct test *t)
 /* Shapes that are cut into several pieces, spans and tasks. */
 static void large_shapes(struct test *t)
 {
-    static const struct { int64_t rows, columns, batch; } shapes[] = { { 3, 17000, 1 }, { 33, 8200, 1 }, { 1100, 20, 1 }, { 2, 17, 700 } };
+    static const struct {
+        int64_t rows, columns, batch;
+    } shapes[] = { { 3, 17000, 1 }, { 33, 8200, 1 }, { 1100, 20, 1 }, { 1, 17, 1025 } };
     static const bsm_format formats[] = { BSM_MXFP6_E2M3, BSM_NVFP4, BSM_FORMAT_E4M3, BSM_FORMAT_FP32 };
     bsm_context *context = context_with(2);
     for (int s = 0; s < 4; s++)
@@ -149,7 +154,8 @@ static void large_shapes(struct test *t)
             struct numbers n = numbers_make(shapes[s].rows, shapes[s].columns, shapes[s].batch);
             fill_normal(t, &n, 1);
             const bsm_matrix m = { .format = formats[f], .scale_layout = { .kind = BSM_LAYOUT_128X4 } };
-            check_quantize(t, context, &n, BSM_REAL_FP32, s % 2 ? LIE_TRANSPOSED : LIE_TIGHT, m, (bsm_quantize_options){ 0 }, 0.25f);
+            check_quantize(t, context, &n, BSM_REAL_FP32, s % 2 ? LIE_TRANSPOSED : LIE_TIGHT, m, (bsm_quantize_options){ 0 },
+                           0.25f);
             free(n.values);
         }
     bsm_context_destroy(context);
@@ -447,9 +453,17 @@ static void rows_do_not_see_each_other(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        TEST(every_format_packing_and_layout), TEST(every_way_a_source_can_lie), TEST(large_shapes), TEST(broadcast_sources),
-        TEST(every_option), TEST(unscaled_destinations), TEST(computed_tensor_scales), TEST(zeros_with_a_computed_scale), TEST(any_number_of_threads),
-        TEST(any_mode_of_the_caller), TEST(rows_do_not_see_each_other),
+        TEST(every_format_packing_and_layout),
+        TEST(every_way_a_source_can_lie),
+        TEST(large_shapes),
+        TEST(broadcast_sources),
+        TEST(every_option),
+        TEST(unscaled_destinations),
+        TEST(computed_tensor_scales),
+        TEST(zeros_with_a_computed_scale),
+        TEST(any_number_of_threads),
+        TEST(any_mode_of_the_caller),
+        TEST(rows_do_not_see_each_other),
     };
     return TEST_MAIN(argc, argv, cases);
 }
