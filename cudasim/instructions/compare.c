@@ -172,8 +172,8 @@ static trap op_slct(struct warp *w, const struct insn *in, uint32_t lanes)
 static const struct row rows[] = {
     { "setp" OPERATORS "{.ftz}.$1", NUMBERS " f16 bf16", "P |P s:1 s:1", 10, "", 0, op_setp, prepare_setp, "9.7.6.2 setp" },
     { "setp" OPERATORS "(.and|.or|.xor){.ftz}.$1", NUMBERS " f16 bf16", "P |P s:1 s:1 p", 10, "", 0, op_setp, prepare_setp, "9.7.6.2 setp" },
-    { "setp" OPERATORS "{.ftz}.$1", "f16x2 bf16x2", "P |P s:1 s:1", 42, "sm_53+", 0, op_setp_x2, prepare_setp, "9.7.7.2 setp" },
-    { "setp" OPERATORS "(.and|.or|.xor){.ftz}.$1", "f16x2 bf16x2", "P |P s:1 s:1 p", 42, "sm_53+", 0, op_setp_x2, prepare_setp, "9.7.7.2 setp" },
+    { "setp" OPERATORS "{.ftz}.$1", "f16x2 bf16x2", "P &P s:1 s:1", 42, "sm_53+", 0, op_setp_x2, prepare_setp, "9.7.7.2 setp" },
+    { "setp" OPERATORS "(.and|.or|.xor){.ftz}.$1", "f16x2 bf16x2", "P &P s:1 s:1 p", 42, "sm_53+", 0, op_setp_x2, prepare_setp, "9.7.7.2 setp" },
     { "set" OPERATORS "{.ftz}.$1.$2", "u32 s32 f32; " NUMBERS " f16 bf16", "d:1 s:2 s:2", 10, "", 0, op_set, prepare_set, "9.7.6.1 set" },
     { "set" OPERATORS "(.and|.or|.xor){.ftz}.$1.$2", "u32 s32 f32; " NUMBERS " f16 bf16", "d:1 s:2 s:2 p", 10, "", 0, op_set, prepare_set, "9.7.6.1 set" },
     { "set" OPERATORS "{.ftz}.$1.$2", "u16 s16 f16 bf16; f16 bf16", "d:1 s:2 s:2", 42, "sm_53+", 0, op_set, prepare_set, "9.7.7.1 set" },

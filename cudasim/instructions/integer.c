@@ -148,6 +148,25 @@ static trap op_bfind(struct warp *w, const struct insn *in, uint32_t lanes)
     return TRAP_NONE;
 }
 
+/* fns.b32 d, mask, base, offset   the position of the offset-th one counted from base (upwards, or downwards where negative);
+ * offset 0: base itself if its bit is set.  0xffffffff where there is none. */
+static uint32_t find_nth(uint32_t mask, uint32_t base, int32_t offset)
+{
+    if (offset == 0) return base < 32 && (mask >> base & 1) != 0 ? base : UINT32_MAX;
+    const int32_t step = offset > 0 ? 1 : -1;
+    uint32_t left = offset > 0 ? (uint32_t)offset : 0 - (uint32_t)offset;
+    for (int32_t position = (int32_t)(base & 31); base < 32 && position >= 0 && position < 32; position += step)
+        if ((mask >> position & 1) != 0 && --left == 0) return (uint32_t)position;
+    return UINT32_MAX;
+}
+static trap op_fns(struct warp *w, const struct insn *in, uint32_t lanes)
+{
+    uint64_t *d = destination(w, in, 0);
+    const uint64_t *a = source(w, in, 1), *b = source(w, in, 2), *c = source(w, in, 3);
+    FOR_LANES(l, lanes) d[l] = find_nth((uint32_t)a[l], (uint32_t)b[l], (int32_t)c[l]);
+    return TRAP_NONE;
+}
+
 static const struct row rows[] = {
     { "add.$1", "u16 u32 u64 s16 s32 s64", "d:1 s:1 s:1", 10, "", 0, op_add, NULL, "9.7.1.1 add" },
     { "add.sat.s32", NULL, "d:s32 s:s32 s:s32", 10, "", 0, op_add_sat, NULL, "9.7.1.1 add" },
@@ -192,6 +211,7 @@ static const struct row rows[] = {
     { "popc.$1", "b32 b64", "d:u32 s:1", 20, "", 0, op_popc, NULL, "9.7.1.14 popc" },
     { "clz.$1", "b32 b64", "d:u32 s:1", 20, "", 0, op_clz, NULL, "9.7.1.15 clz" },
     { "bfind{.shiftamt}.$1", "u32 u64 s32 s64", "d:u32 s:1", 20, "", 0, op_bfind, NULL, "9.7.1.16 bfind" },
+    { "fns.b32", NULL, "d:b32 s:b32 s:u32 s:s32", 60, "sm_30+", 0, op_fns, NULL, "9.7.1.17 fns" },
     { "brev.$1", "b32 b64", "d:1 s:1", 20, "", 0, op_brev, NULL, "9.7.1.18 brev" },
 };
 

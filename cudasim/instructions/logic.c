@@ -2,12 +2,36 @@
 #include "instructions/families.h"
 #include "instructions/lanes.h"
 
-/* and, or, xor, not; cnot: 1 where a is 0.  Also of predicates. */
+/* and, or, xor, not; cnot: 1 where a is 0. */
 static trap op_and(struct warp *w, const struct insn *in, uint32_t lanes) { BINARY(a & b); }
 static trap op_or(struct warp *w, const struct insn *in, uint32_t lanes) { BINARY(a | b); }
 static trap op_xor(struct warp *w, const struct insn *in, uint32_t lanes) { BINARY(a ^ b); }
 static trap op_not(struct warp *w, const struct insn *in, uint32_t lanes) { UNARY(~a); }
 static trap op_cnot(struct warp *w, const struct insn *in, uint32_t lanes) { UNARY(a == 0); }
+
+/* the same of predicates, each of which may be negated */
+static void write_predicate(struct warp *w, const struct insn *in, uint32_t lanes, uint32_t value)
+{
+    uint64_t *d = destination(w, in, 0);
+    FOR_LANES(l, lanes) d[l] = value >> l & 1;
+}
+static trap op_pred(struct warp *w, const struct insn *in, uint32_t lanes)
+{
+    const uint32_t a = predicate_lanes(w, &in->operand[1], lanes), b = predicate_lanes(w, &in->operand[2], lanes);
+    write_predicate(w, in, lanes, in->detail == '&' ? a & b : in->detail == '|' ? a | b : a ^ b);
+    return TRAP_NONE;
+}
+static trap op_not_pred(struct warp *w, const struct insn *in, uint32_t lanes)
+{
+    write_predicate(w, in, lanes, ~predicate_lanes(w, &in->operand[1], lanes));
+    return TRAP_NONE;
+}
+static const char *prepare_pred(struct module *module, struct insn *in)
+{
+    (void)module;
+    in->detail = in->row->pattern[0] == 'a' ? '&' : in->row->pattern[0] == 'o' ? '|' : '^';
+    return NULL;
+}
 
 /* lop3.b32 d, a, b, c, table   bit i of d is bit (4 a_i + 2 b_i + c_i) of the table. */
 static uint64_t lop3(uint64_t a, uint64_t b, uint64_t c, uint64_t table)
@@ -214,10 +238,14 @@ static trap op_dp2a(struct warp *w, const struct insn *in, uint32_t lanes)
 }
 
 static const struct row rows[] = {
-    { "and.$1", "b16 b32 b64 pred", "d:1 s:1 s:1", 10, "", 0, op_and, NULL, "9.7.8.1 and" },
-    { "or.$1", "b16 b32 b64 pred", "d:1 s:1 s:1", 10, "", 0, op_or, NULL, "9.7.8.2 or" },
-    { "xor.$1", "b16 b32 b64 pred", "d:1 s:1 s:1", 10, "", 0, op_xor, NULL, "9.7.8.3 xor" },
-    { "not.$1", "b16 b32 b64 pred", "d:1 s:1", 10, "", 0, op_not, NULL, "9.7.8.4 not" },
+    { "and.$1", "b16 b32 b64", "d:1 s:1 s:1", 10, "", 0, op_and, NULL, "9.7.8.1 and" },
+    { "and.pred", NULL, "P p p", 10, "", 0, op_pred, prepare_pred, "9.7.8.1 and" },
+    { "or.$1", "b16 b32 b64", "d:1 s:1 s:1", 10, "", 0, op_or, NULL, "9.7.8.2 or" },
+    { "or.pred", NULL, "P p p", 10, "", 0, op_pred, prepare_pred, "9.7.8.2 or" },
+    { "xor.$1", "b16 b32 b64", "d:1 s:1 s:1", 10, "", 0, op_xor, NULL, "9.7.8.3 xor" },
+    { "xor.pred", NULL, "P p p", 10, "", 0, op_pred, prepare_pred, "9.7.8.3 xor" },
+    { "not.$1", "b16 b32 b64", "d:1 s:1", 10, "", 0, op_not, NULL, "9.7.8.4 not" },
+    { "not.pred", NULL, "P p", 10, "", 0, op_not_pred, NULL, "9.7.8.4 not" },
     { "cnot.$1", "b16 b32 b64", "d:1 s:1", 10, "", 0, op_cnot, NULL, "9.7.8.5 cnot" },
     { "lop3.$1", "b32", "d:1 s:1 s:1 s:1 i:u32", 43, "", 0, op_lop3, NULL, "9.7.8.6 lop3" },
     { "lop3(.or|.and).$1", "b32", "d_:1 |P s:1 s:1 s:1 i:u32 p", 82, "sm_70+", 0, op_lop3_pred, NULL, "9.7.8.6 lop3" },

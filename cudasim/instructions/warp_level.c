@@ -170,7 +170,7 @@ static const struct row rows[] = {
     { "redux.sync(.add|.min|.max).$1", "u32 s32", "d:1 s:1 s:u32", 70, "sm_80+", 0, op_redux, prepare_redux, "9.7.13.12 redux.sync" },
     { "redux.sync(.and|.or|.xor).$1", "b32", "d:1 s:1 s:u32", 70, "sm_80+", 0, op_redux, prepare_redux, "9.7.13.12 redux.sync" },
     { "activemask.b32", NULL, "d:b32", 62, "sm_30+", 0, op_activemask, NULL, "9.7.13.11 activemask" },
-    { "elect.sync", NULL, "d_:b32 |P s:u32", 80, "sm_90+", 0, op_elect, NULL, "9.7.13.14 elect.sync" },
+    { "elect.sync", NULL, "d_:b32 &P s:u32", 80, "sm_90+", 0, op_elect, NULL, "9.7.13.14 elect.sync" },
 };
 
 const struct family family_warp = FAMILY("exchange within a warp", rows);

@@ -331,7 +331,7 @@ static inline uint64_t *destination(const struct warp *w, const struct insn *in,
 /* A predicate operand as a mask of lanes. */
 static inline uint32_t predicate_lanes(const struct warp *w, const struct operand *o, uint32_t lanes)
 {
-    const uint64_t *row = register_row(w, o->slot);
+    const uint64_t *row = source_row(w, o);
     uint32_t set = 0;
     FOR_LANES(l, lanes) set |= (uint32_t)(row[l] & 1) << l;
     return o->negated ? lanes & ~set : set;

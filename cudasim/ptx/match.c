@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* One item of a row's operands column. */
-struct spec { bool optional, pair, sink, wider; char word[32]; char kind; enum ptx_type type; int vector; };
+struct spec { bool optional, pair, must_pair, sink, wider; char word[32]; char kind; enum ptx_type type; int vector; };
 enum { VECTOR_NONE = 0, VECTOR_AS_MODIFIER = -1, VECTOR_ANY = -2 };
 
 static enum ptx_type double_width(enum ptx_type type)
@@ -42,7 +42,7 @@ static const char *next_spec(const char *at, const struct insn *in, struct spec 
         snprintf(s->word, sizeof s->word, "%.*s", (int)length, at + 1);
         at += length + 2;
     }
-    if (*at == '|') s->pair = true, at++;
+    if (*at == '|' || *at == '&') s->pair = true, s->must_pair = *at == '&', at++;
     s->kind = *at++;
     if (*at == '_') s->sink = true, at++;
     if (*at == ':') at++, s->type = spec_type(&at, in);
@@ -123,6 +123,10 @@ static bool take_scalar(struct match *m, const struct parsed *p, const struct sp
         if (o->kind != OPERAND_REGISTER) return refuse(m, p, "the destination should be a register");
     }
     if (s->kind == 'p' || s->kind == 'P' || s->type == T_PRED) {
+        if (p->is_constant && !p->constant.is_float && s->kind == 'p') {
+            *o = (struct operand){ .kind = OPERAND_CONSTANT, .type = T_PRED, .row = constant_row(m->r, p->constant.bits != 0) };
+            return !m->r->failed;
+        }
         if (p->is_constant || o->kind == OPERAND_SINK) return refuse(m, p, "a predicate register should stand here");
         if (o->kind == OPERAND_SPECIAL && s->kind != 'P') return take_preset(m, p, &(struct spec){ .type = T_PRED }, o);
         if (o->kind != OPERAND_REGISTER || o->type != T_PRED) return refuse(m, p, "a predicate register should stand here");
@@ -213,11 +217,12 @@ bool operands_match(struct reader *r, const struct row *row, struct insn *in, co
         why->reached = next;
         const bool wanted = s.word[0] == '\0' || insn_has(in, s.word);
         const bool here = next < list->count && p->pair == s.pair && !p->in_address;
-        if (!wanted || (!here && (s.optional || s.pair))) {
+        if (!wanted || (!here && (s.optional || (s.pair && !s.must_pair)))) {
             if (s.kind == 'A') count++;
             continue;
         }
-        if (!here && next < list->count) return refuse(&m, p, "%s does not belong here", p->pair ? "'|'" : "a second part of the address");
+        if (!here && next < list->count && !s.must_pair) return refuse(&m, p, "%s does not belong here", p->pair ? "'|'" : "a second part of the address");
+        if (!here && s.must_pair) return refuse(&m, p, "'|' and a second result should stand before this");
         if (!here) return refuse(&m, p, "operand %u is missing", next + 1);
         if (!take(&m, p, &s, &out[count])) return false;
         source[count] = p;

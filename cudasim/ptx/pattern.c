@@ -5,7 +5,8 @@
 
 enum { MAX_WORDS = 32 };
 
-struct matching { const struct row *row; const struct word *words; uint32_t count; struct insn *in; uint32_t reached; uint32_t numbers; };
+/* order[t]: which word stands at place t of the pattern; any_order: the first unused word that fits, in_order checks the result. */
+struct matching { const struct row *row; const struct word *words; uint32_t count; struct insn *in; uint32_t reached; uint32_t numbers; bool any_order; uint8_t order[MAX_WORDS]; };
 
 static size_t base_length(const char *pattern) { return strcspn(pattern, ".{("); }
 static size_t word_length(const char *at) { return 1 + strcspn(at + 1, ".{}()|"); }
@@ -45,20 +46,45 @@ static bool with_number(struct matching *m, const char *pattern, size_t length, 
     return true;
 }
 
+static bool fits(struct matching *m, const char *pattern, size_t length, const struct word *w)
+{
+    if (pattern[1] != '$') return with_number(m, pattern, length, w);
+    const int n = pattern[2] - '1';
+    if (!in_set(m->row->types, n, w->text + 1, w->length - 1)) return false;
+    m->in->type[n] = (uint8_t)type_named(w->text + 1, w->length - 1);
+    return true;
+}
+
 static bool match_word(struct matching *m, const char *pattern, size_t length, uint32_t t)
 {
     if (t >= m->count) return false;
-    const struct word *w = &m->words[t];
-    bool matched;
-    if (pattern[1] == '$') {
-        const int n = pattern[2] - '1';
-        matched = in_set(m->row->types, n, w->text + 1, w->length - 1);
-        if (matched) m->in->type[n] = (uint8_t)type_named(w->text + 1, w->length - 1);
-    } else {
-        matched = with_number(m, pattern, length, w);
+    if (!m->any_order) {
+        if (!fits(m, pattern, length, &m->words[t])) return false;
+        if (t + 1 > m->reached) m->reached = t + 1;
+        return true;
     }
-    if (matched && t + 1 > m->reached) m->reached = t + 1;
-    return matched;
+    uint32_t used = 0;
+    for (uint32_t i = 0; i < t; i++) used |= 1u << m->order[i];
+    for (uint32_t i = 0; i < m->count; i++) {
+        if ((used >> i & 1) != 0 || !fits(m, pattern, length, &m->words[i])) continue;
+        m->order[t] = (uint8_t)i;
+        return true;
+    }
+    return false;
+}
+
+/* ptxas takes "ld.global.acquire.gpu" for "ld.acquire.gpu.global": a word with a common meaning may stand elsewhere, but not change
+ * places with another of the same kind (two spaces, two types). */
+static bool in_order(const struct matching *m)
+{
+    for (uint32_t i = 0; i < m->count; i++)
+        for (uint32_t j = i + 1; j < m->count; j++) {
+            const struct word *a = &m->words[m->order[i]], *b = &m->words[m->order[j]];
+            if (m->order[i] < m->order[j]) continue;
+            const int kind_a = common_kind(a->text, a->length), kind_b = common_kind(b->text, b->length);
+            if (kind_a == kind_b || (kind_a < 0 && kind_b < 0)) return false;
+        }
+    return true;
 }
 
 static bool match_from(struct matching *m, const char *p, uint32_t t, int group);
@@ -111,8 +137,14 @@ static bool match_from(struct matching *m, const char *p, uint32_t t, int group)
 bool pattern_match(const struct row *row, const struct word *words, uint32_t count, struct insn *in, uint32_t *reached)
 {
     struct matching m = { .row = row, .words = words, .count = count, .in = in };
-    const bool matched = count <= MAX_WORDS && match_from(&m, row->pattern + base_length(row->pattern), 0, 0);
+    const char *pattern = row->pattern + base_length(row->pattern);
+    bool matched = count <= MAX_WORDS && match_from(&m, pattern, 0, 0);
     *reached = m.reached;
+    if (!matched && count <= MAX_WORDS) {
+        m.any_order = true;
+        m.numbers = 0;
+        matched = match_from(&m, pattern, 0, 0) && in_order(&m);
+    }
     if (!matched) return false;
     for (uint32_t i = 0; i < count; i++) common_word(in, words[i].text, words[i].length);
     return true;

@@ -47,6 +47,14 @@ static void set_field(struct insn *in, enum field field, uint16_t value)
     }
 }
 
+int common_kind(const char *word, size_t length)
+{
+    for (size_t i = 0; i < sizeof common_words / sizeof common_words[0]; i++)
+        if (strlen(common_words[i].word) == length && memcmp(common_words[i].word, word, length) == 0)
+            return common_words[i].field == FIELD_FLAG ? 100 + (int)i : (int)common_words[i].field;
+    return -1;
+}
+
 bool common_word(struct insn *in, const char *word, size_t length)
 {
     for (size_t i = 0; i < sizeof common_words / sizeof common_words[0]; i++)

@@ -4,6 +4,7 @@
  * pattern   "add{.rn|.rz}{.ftz}.$1": words in their order; {.a|.b} may be left out, (.a|.b) may not; .$1 is a type of the first set;
  *           # inside a word is a number (".m64n#k16").  Words with a common meaning (.rn, .ftz, .shared::cta, .v4, .acquire, ...)
  *           fill insn.rounding, flags, space, vector, semantics, scope, compare; the rest is in insn.choice by group.
+ *           Words with a common meaning may also stand in another order, as ptxas allows; all others may not.
  * types     sets of types for $1, $2, ..., separated by ';': "u16 u32; s32".
  * operands  separated by blanks, each [?|(.word)][|]CLASS[_][:TYPE][+][*|{n}|{}], CLASS being
  *             d destination register (d_: or a sink)            s source: register, constant, address of a variable or function
@@ -15,7 +16,7 @@
  *             +  a wider register is allowed (ld, st, cvt)
  *             *  a vector {..} as long as the .v2/.v4/.v8 modifier says (a scalar without it)
  *             {n} a vector of n elements; {} of any number
- *           ?  the operand may be left out;  (.word)  it is there exactly if the modifier is;  |  it stands behind '|', or not at all
+ *           ?  the operand may be left out;  (.word)  it is there exactly if the modifier is;  |  it stands behind '|', or not at all; &  it stands behind '|'
  *           A handler finds operand i of this list in in->operand[i]; one that was left out has kind OPERAND_NONE.
  * targets   "" everywhere, "sm_80+", or a list "sm_90a sm_100a". */
 #ifndef CUDASIM_PTX_TABLE_H
@@ -58,6 +59,8 @@ bool table_knows(const char *base, size_t length);
 struct word { const char *text; uint32_t length, column; };
 bool pattern_match(const struct row *row, const struct word *words, uint32_t count, struct insn *in, uint32_t *reached);
 
+/* Which field of insn the word fills (a number per field; two flags are two kinds), or -1. */
+int common_kind(const char *word, size_t length);
 /* Sets rounding, flags, ... from one word; false if the word has no common meaning. */
 bool common_word(struct insn *in, const char *word, size_t length);
 
