@@ -146,7 +146,11 @@ bool pattern_match(const struct row *row, const struct word *words, uint32_t cou
         matched = match_from(&m, pattern, 0, 0) && in_order(&m);
     }
     if (!matched) return false;
-    for (uint32_t i = 0; i < count; i++) common_word(in, words[i].text, words[i].length);
+    for (uint32_t i = 0; i < count; i++) {
+        common_word(in, words[i].text, words[i].length);
+        /* a pattern without $1: the first type that it spells out counts as $1 */
+        if (in->type[0] == T_NONE) in->type[0] = (uint8_t)type_named(words[i].text + 1, words[i].length - 1);
+    }
     return true;
 }
 

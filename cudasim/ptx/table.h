@@ -5,7 +5,7 @@
  *           # inside a word is a number (".m64n#k16").  Words with a common meaning (.rn, .ftz, .shared::cta, .v4, .acquire, ...)
  *           fill insn.rounding, flags, space, vector, semantics, scope, compare; the rest is in insn.choice by group.
  *           Words with a common meaning may also stand in another order, as ptxas allows; all others may not.
- * types     sets of types for $1, $2, ..., separated by ';': "u16 u32; s32".
+ * types     sets of types for $1, $2, ..., separated by ';': "u16 u32; s32".  Without $1, insn.type[0] is the first type spelled out.
  * operands  separated by blanks, each [?|(.word)][|]CLASS[_][:TYPE][+][*|{n}|{}], CLASS being
  *             d destination register (d_: or a sink)            s source: register, constant, address of a variable or function
  *             r source register    i integer constant           q special register that changes (%clock64)
