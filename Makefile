@@ -15,20 +15,20 @@ FUZZ_SECONDS ?= 30
 bin          := build/release/bin/blockscale
 tools        := cc cmake openmp
 configure     = cmake --preset $(1) --log-level=WARNING >/dev/null
-build         = $(call configure,$(1)) && cmake --build build/$(1) -j $(JOBS) -- --no-print-directory -s
+build         = $(call configure,$(1)) && cmake --build build/$(1) -j $(JOBS) $(2) -- --no-print-directory -s
 
 # The build tools below make their own jobs.
 unexport MAKEFLAGS
 
 all:
 	@scripts/need $(tools)
-	@$(call build,release)
+	@$(call build,release,--target blockscale blockscale_static blockscale_command)
 
 demo: all
 	@$(bin) demo $(if $(A),--a $(A)) $(if $(B),--b $(B)) --svg build/demo.svg
 
 test:
-	@scripts/need $(tools) python3 c++ pkg-config
+	@scripts/need $(tools) python3 numpy c++ pkg-config
 	@$(call build,release)
 	@echo "CUDA kernels: none in this version (nvcc $(if $(shell command -v nvcc),is here,is not here); nothing on a GPU is tested)"
 	@tests/run --jobs $(JOBS) build/release/tests/list.txt

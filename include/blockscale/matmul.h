@@ -22,6 +22,8 @@
 extern "C" {
 #endif
 
+/* The formulas are taken at their word: at -infinity, where gelu, gelu_tanh, silu and swiglu_clamped are infinity times zero,
+ * they give NaN (as PyTorch's do); at +infinity they give +infinity. */
 typedef enum bsm_activation {
     BSM_ACT_NONE,
     BSM_ACT_RELU,                        /* max(x, 0); NaN stays NaN */

@@ -284,6 +284,7 @@ static void activations_of_special_values(struct test *t)
         CHECK(t, plain[a] == BSM_ACT_RELU ? tiny == 0x1p-149f : tiny == 0 || tiny == 0x1p-149f);
     }
     CHECK(t, activate_one(t, context, BSM_ACT_RELU, -INFINITY) == 0);
+    for (int a = 1; a < 4; a++) CHECK(t, isnan(activate_one(t, context, plain[a], -INFINITY)));      /* infinity times zero */
     bsm_context_destroy(context);
 }
 
