@@ -217,7 +217,7 @@ static trap op_dp4a(struct warp *w, const struct insn *in, uint32_t lanes)
     uint64_t *d = destination(w, in, 0);
     const uint64_t *a = source(w, in, 1), *b = source(w, in, 2), *c = source(w, in, 3);
     FOR_LANES(l, lanes) {
-        int64_t sum = (int64_t)c[l];
+        int64_t sum = sign_extend(c[l], 32);
         for (uint32_t i = 0; i < 4; i++) sum += part(a[l], i, 8, signed_a) * part(b[l], i, 8, signed_b);
         d[l] = (uint64_t)sum & UINT32_MAX;
     }
@@ -230,7 +230,7 @@ static trap op_dp2a(struct warp *w, const struct insn *in, uint32_t lanes)
     uint64_t *d = destination(w, in, 0);
     const uint64_t *a = source(w, in, 1), *b = source(w, in, 2), *c = source(w, in, 3);
     FOR_LANES(l, lanes) {
-        int64_t sum = (int64_t)c[l];
+        int64_t sum = sign_extend(c[l], 32);
         for (uint32_t i = 0; i < 2; i++) sum += part(a[l], i, 16, signed_a) * part(b[l], first + i, 8, signed_b);
         d[l] = (uint64_t)sum & UINT32_MAX;
     }
