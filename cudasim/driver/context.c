@@ -104,7 +104,8 @@ CUresult cuCtxCreate_v4(CUcontext *context, void *parameters, unsigned flags, CU
 CUresult cuCtxDestroy_v2(CUcontext context)
 {
     CUresult result = driver_enter();
-    if (result == CUDA_SUCCESS && (context == NULL || !context_lives(context) || context->primary)) result = context == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_CONTEXT;
+    if (result == CUDA_SUCCESS && (context == NULL || !context_lives(context) || context->primary))
+        result = context == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_INVALID_CONTEXT;
     if (result == CUDA_SUCCESS) {
         struct CUctx_st *popped;
         if (current_get() == context) current_pop(&popped);

@@ -4,8 +4,9 @@
 
 #include "driver/driver.h"
 
-CUDASIM_EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
-                                       unsigned shared_bytes, CUstream stream, void **parameters, void **extra);
+CUDASIM_EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                                       unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream,
+                                       void **parameters, void **extra);
 
 /* CU_LAUNCH_PARAM_BUFFER_POINTER, _SIZE, _END of cuLaunchKernel's extra */
 enum { EXTRA_END = 0, EXTRA_POINTER = 1, EXTRA_SIZE = 2 };
@@ -41,19 +42,23 @@ static bool product_exceeds(const uint32_t *extent, uint64_t most)
 static CUresult check_block(const struct function *f, const struct launch *l)
 {
     const uint32_t *b = l->block;
-    if (b[0] > 1024 || b[1] > 1024 || b[2] > 64 || product_exceeds(b, driver.device->threads_per_block)) return CUDA_ERROR_INVALID_VALUE;
+    if (b[0] > 1024 || b[1] > 1024 || b[2] > 64 || product_exceeds(b, driver.device->threads_per_block))
+        return CUDA_ERROR_INVALID_VALUE;
     if (f->reqntid.given && (b[0] != f->reqntid.x || b[1] != f->reqntid.y || b[2] != f->reqntid.z)) return CUDA_ERROR_INVALID_VALUE;
-    if (f->maxntid.given && (uint64_t)b[0] * b[1] * b[2] > (uint64_t)f->maxntid.x * f->maxntid.y * f->maxntid.z) return CUDA_ERROR_INVALID_VALUE;
+    if (f->maxntid.given && (uint64_t)b[0] * b[1] * b[2] > (uint64_t)f->maxntid.x * f->maxntid.y * f->maxntid.z)
+        return CUDA_ERROR_INVALID_VALUE;
     return CUDA_SUCCESS;
 }
 
 static CUresult check(const struct CUfunc_st *function, const struct launch *l)
 {
     const struct function *f = function->function;
-    if (product_exceeds(l->grid, UINT64_MAX) || l->grid[0] > INT32_MAX || l->grid[1] > 65535 || l->grid[2] > 65535) return CUDA_ERROR_INVALID_VALUE;
+    if (product_exceeds(l->grid, UINT64_MAX) || l->grid[0] > INT32_MAX || l->grid[1] > 65535 || l->grid[2] > 65535)
+        return CUDA_ERROR_INVALID_VALUE;
     const CUresult block = check_block(f, l);
     if (block != CUDA_SUCCESS) return block;
-    const uint64_t allowed = function->maximum_dynamic_shared != 0 ? (uint64_t)function->maximum_dynamic_shared : driver.device->shared_per_block - f->static_shared_bytes;
+    const uint64_t allowed = function->maximum_dynamic_shared != 0 ? (uint64_t)function->maximum_dynamic_shared
+                                                                   : driver.device->shared_per_block - f->static_shared_bytes;
     if (l->dynamic_shared > allowed) return CUDA_ERROR_INVALID_VALUE;
     uint64_t ctas = 1;
     for (int i = 0; i < 3; i++) {
@@ -70,7 +75,8 @@ static CUresult run(struct CUctx_st *context, const struct CUfunc_st *function, 
     if (checked != CUDA_SUCCESS) return checked;
     uint8_t *buffer = calloc(1, function->function->parameter_bytes + 16);
     struct report *report = calloc(1, sizeof *report);
-    CUresult result = buffer == NULL || report == NULL ? CUDA_ERROR_OUT_OF_MEMORY : gather(function->function, parameters, extra, buffer);
+    CUresult result = buffer == NULL || report == NULL ? CUDA_ERROR_OUT_OF_MEMORY
+                                                       : gather(function->function, parameters, extra, buffer);
     l->parameters = buffer;
     if (result == CUDA_SUCCESS && !machine_run(&context->machine, l, report)) {
         driver_say("%s", report->text);
@@ -81,16 +87,20 @@ static CUresult run(struct CUctx_st *context, const struct CUfunc_st *function, 
     return result;
 }
 
-CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,
-                        unsigned shared_bytes, CUstream stream, void **parameters, void **extra)
+CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
+                        unsigned block_z, unsigned shared_bytes, CUstream stream, void **parameters, void **extra)
 {
     struct CUctx_st *context;
     CUresult result = driver_enter_context(&context);
     if (result == CUDA_SUCCESS && (function == NULL || !stream_lives(context, stream))) result = CUDA_ERROR_INVALID_HANDLE;
     if (result == CUDA_SUCCESS) {
         const struct dimensions *c = &function->function->reqnctapercluster;
-        struct launch l = { .image = &function->module->image, .function = function->function, .grid = { grid_x, grid_y, grid_z },
-                            .block = { block_x, block_y, block_z }, .dynamic_shared = shared_bytes, .explicit_cluster = function->function->explicitcluster || c->given };
+        struct launch l = { .image = &function->module->image,
+                            .function = function->function,
+                            .grid = { grid_x, grid_y, grid_z },
+                            .block = { block_x, block_y, block_z },
+                            .dynamic_shared = shared_bytes,
+                            .explicit_cluster = function->function->explicitcluster || c->given };
         l.cluster[0] = c->given ? c->x : 1, l.cluster[1] = c->given ? c->y : 1, l.cluster[2] = c->given ? c->z : 1;
         result = run(context, function, &l, parameters, extra);
     }

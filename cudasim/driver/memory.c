@@ -53,7 +53,8 @@ CUresult cuMemFreeAsync(CUdeviceptr pointer, CUstream stream)
     CUresult result = begin(&context, stream);
     if (result == CUDA_SUCCESS && pointer != 0) {
         const struct allocation *a = global_find(&context->machine.memory, pointer);
-        if (a == NULL || a->base != pointer || a->name != NULL || !global_release(&context->machine.memory, pointer)) result = CUDA_ERROR_INVALID_VALUE;
+        if (a == NULL || a->base != pointer || a->name != NULL || !global_release(&context->machine.memory, pointer))
+            result = CUDA_ERROR_INVALID_VALUE;
     }
     return driver_leave(result);
 }
@@ -73,7 +74,8 @@ CUresult cuMemGetInfo_v2(size_t *available, size_t *total)
 }
 
 /* Copies between host memory and device memory; a device address goes by its allocation. */
-static CUresult copy(struct CUctx_st *context, void *to, CUdeviceptr to_device, const void *from, CUdeviceptr from_device, size_t bytes)
+static CUresult copy(struct CUctx_st *context, void *to, CUdeviceptr to_device, const void *from, CUdeviceptr from_device,
+                     size_t bytes)
 {
     if (bytes == 0) return CUDA_SUCCESS;
     if (to == NULL) to = global_host(&context->machine.memory, to_device, bytes);
@@ -87,7 +89,8 @@ CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CU
 {
     struct CUctx_st *context;
     CUresult result = begin(&context, stream);
-    if (result == CUDA_SUCCESS) result = from == NULL && bytes != 0 ? CUDA_ERROR_INVALID_VALUE : copy(context, NULL, to, from, 0, bytes);
+    if (result == CUDA_SUCCESS)
+        result = from == NULL && bytes != 0 ? CUDA_ERROR_INVALID_VALUE : copy(context, NULL, to, from, 0, bytes);
     return driver_leave(result);
 }
 
@@ -95,7 +98,8 @@ CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream
 {
     struct CUctx_st *context;
     CUresult result = begin(&context, stream);
-    if (result == CUDA_SUCCESS) result = to == NULL && bytes != 0 ? CUDA_ERROR_INVALID_VALUE : copy(context, to, 0, NULL, from, bytes);
+    if (result == CUDA_SUCCESS)
+        result = to == NULL && bytes != 0 ? CUDA_ERROR_INVALID_VALUE : copy(context, to, 0, NULL, from, bytes);
     return driver_leave(result);
 }
 
@@ -116,7 +120,8 @@ static CUresult fill(CUdeviceptr to, unsigned value, size_t count, size_t width,
     struct CUctx_st *context;
     CUresult result = begin(&context, stream);
     if (result == CUDA_SUCCESS && count != 0) {
-        uint8_t *host = count > SIZE_MAX / width || to % width != 0 ? NULL : global_host(&context->machine.memory, to, count * width);
+        uint8_t *host = count > SIZE_MAX / width || to % width != 0 ? NULL
+                                                                    : global_host(&context->machine.memory, to, count * width);
         if (host == NULL) result = CUDA_ERROR_INVALID_VALUE;
         for (size_t i = 0; host != NULL && i < count; i++) memcpy(host + i * width, &value, width);
     }
@@ -126,9 +131,18 @@ static CUresult fill(CUdeviceptr to, unsigned value, size_t count, size_t width,
 CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t count) { return fill(to, value, count, 1, NULL); }
 CUresult cuMemsetD16_v2(CUdeviceptr to, unsigned short value, size_t count) { return fill(to, value, count, 2, NULL); }
 CUresult cuMemsetD32_v2(CUdeviceptr to, unsigned value, size_t count) { return fill(to, value, count, 4, NULL); }
-CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUstream stream) { return fill(to, value, count, 1, stream); }
-CUresult cuMemsetD16Async(CUdeviceptr to, unsigned short value, size_t count, CUstream stream) { return fill(to, value, count, 2, stream); }
-CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t count, CUstream stream) { return fill(to, value, count, 4, stream); }
+CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUstream stream)
+{
+    return fill(to, value, count, 1, stream);
+}
+CUresult cuMemsetD16Async(CUdeviceptr to, unsigned short value, size_t count, CUstream stream)
+{
+    return fill(to, value, count, 2, stream);
+}
+CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t count, CUstream stream)
+{
+    return fill(to, value, count, 4, stream);
+}
 
 /* Page-locked host memory is host memory; kernels do not reach it. */
 CUresult cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags)

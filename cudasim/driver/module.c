@@ -6,7 +6,8 @@
 #include "driver/driver.h"
 
 CUDASIM_EXPORT CUresult cuModuleLoadData(CUmodule *module, const void *image);
-CUDASIM_EXPORT CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned count, CUjit_option *options, void **values);
+CUDASIM_EXPORT CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned count, CUjit_option *options,
+                                           void **values);
 CUDASIM_EXPORT CUresult cuModuleLoad(CUmodule *module, const char *file);
 CUDASIM_EXPORT CUresult cuModuleUnload(CUmodule module);
 CUDASIM_EXPORT CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name);
@@ -51,7 +52,8 @@ static CUresult read_text(const void *image, const struct log *log, struct modul
     }
     if (device_runs(driver.device, (*module)->sm, (*module)->suffix)) return CUDA_SUCCESS;
     char text[160];
-    snprintf(text, sizeof text, "the module's target sm_%u%.1s does not run on %s (CUDASIM_DEVICE)", (*module)->sm, &(*module)->suffix, driver.device->name);
+    snprintf(text, sizeof text, "the module's target sm_%u%.1s does not run on %s (CUDASIM_DEVICE)", (*module)->sm,
+             &(*module)->suffix, driver.device->name);
     say_error(log, text);
     ptx_release(*module);
     return CUDA_ERROR_INVALID_PTX;
@@ -73,7 +75,8 @@ static CUresult load(struct CUctx_st *context, CUmodule *result, const void *ima
         free(m->function), free(m);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    for (uint32_t i = 0; i < m->module->function_count; i++) m->function[i] = (struct CUfunc_st){ .module = m, .function = m->module->functions[i] };
+    for (uint32_t i = 0; i < m->module->function_count; i++)
+        m->function[i] = (struct CUfunc_st){ .module = m, .function = m->module->functions[i] };
     m->next = context->modules;
     context->modules = m;
     *result = m;
@@ -84,7 +87,8 @@ CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned count,
 {
     struct CUctx_st *context;
     CUresult result = driver_enter_context(&context);
-    if (result == CUDA_SUCCESS && (module == NULL || image == NULL || (count != 0 && (options == NULL || values == NULL)))) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS && (module == NULL || image == NULL || (count != 0 && (options == NULL || values == NULL))))
+        result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS) {
         const struct log log = error_log(count, options, values);
         result = load(context, module, image, &log);
@@ -186,7 +190,9 @@ CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfuncti
     const struct function *f = function->function;
     const struct dimensions *most = f->reqntid.given ? &f->reqntid : &f->maxntid;
     switch ((int)attribute) {
-    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = most->given ? (int)(most->x * most->y * most->z) : (int)driver.device->threads_per_block; break;
+    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+        *value = most->given ? (int)(most->x * most->y * most->z) : (int)driver.device->threads_per_block;
+        break;
     case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES: *value = (int)f->static_shared_bytes; break;
     case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES: case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA: *value = 0; break;
     case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES: *value = (int)f->local_bytes; break;

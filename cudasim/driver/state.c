@@ -50,7 +50,8 @@ static uint64_t environment_number(const char *name, uint64_t otherwise, uint64_
     char *end;
     const unsigned long long value = strtoull(text, &end, 0);
     if (*end == '\0' && value >= low && value <= high) return value;
-    driver_say("cudasim: %s=%s is no number from %llu to %llu: %llu is used\n", name, text, (unsigned long long)low, (unsigned long long)high, (unsigned long long)otherwise);
+    driver_say("cudasim: %s=%s is no number from %llu to %llu: %llu is used\n", name, text, (unsigned long long)low,
+               (unsigned long long)high, (unsigned long long)otherwise);
     return otherwise;
 }
 

@@ -77,7 +77,8 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
 {
     struct CUctx_st *context;
     CUresult result = driver_enter_context(&context);
-    if (result == CUDA_SUCCESS && (!stream_lives(context, stream) || !event_lives(context, event))) result = CUDA_ERROR_INVALID_HANDLE;
+    if (result == CUDA_SUCCESS && (!stream_lives(context, stream) || !event_lives(context, event)))
+        result = CUDA_ERROR_INVALID_HANDLE;
     if (result == CUDA_SUCCESS && flags > 1) result = CUDA_ERROR_INVALID_VALUE;
     return driver_leave(result);
 }
@@ -114,7 +115,8 @@ CUresult cuEventRecord(CUevent event, CUstream stream)
 {
     struct CUctx_st *context;
     CUresult result = driver_enter_context(&context);
-    if (result == CUDA_SUCCESS && (!stream_lives(context, stream) || !event_lives(context, event))) result = CUDA_ERROR_INVALID_HANDLE;
+    if (result == CUDA_SUCCESS && (!stream_lives(context, stream) || !event_lives(context, event)))
+        result = CUDA_ERROR_INVALID_HANDLE;
     if (result == CUDA_SUCCESS) {
         struct timespec now;
         clock_gettime(CLOCK_MONOTONIC, &now);
@@ -140,7 +142,9 @@ CUresult cuEventElapsedTime_v2(float *milliseconds, CUevent start, CUevent end)
     struct CUctx_st *context;
     CUresult result = driver_enter_context(&context);
     if (result == CUDA_SUCCESS && milliseconds == NULL) result = CUDA_ERROR_INVALID_VALUE;
-    if (result == CUDA_SUCCESS && (!event_lives(context, start) || !event_lives(context, end) || !start->recorded || !end->recorded)) result = CUDA_ERROR_INVALID_HANDLE;
+    if (result == CUDA_SUCCESS &&
+        (!event_lives(context, start) || !event_lives(context, end) || !start->recorded || !end->recorded))
+        result = CUDA_ERROR_INVALID_HANDLE;
     if (result == CUDA_SUCCESS) *milliseconds = (float)((double)(end->nanoseconds - start->nanoseconds) * 1e-6);
     return driver_leave(result);
 }

@@ -25,7 +25,8 @@ static uint64_t pick_half(enum ptx_type type, uint64_t a, uint64_t b, bool large
     if (nan_a && nan_b) return 0x7fff;
     if (nan_a) return b;
     if (nan_b) return a;
-    const int32_t x = (a & 0x8000) != 0 ? -1 - (int32_t)(a & 0x7fff) : (int32_t)a, y = (b & 0x8000) != 0 ? -1 - (int32_t)(b & 0x7fff) : (int32_t)b;
+    const int32_t x = (a & 0x8000) != 0 ? -1 - (int32_t)(a & 0x7fff) : (int32_t)a,
+                  y = (b & 0x8000) != 0 ? -1 - (int32_t)(b & 0x7fff) : (int32_t)b;
     return (x < y) != largest ? a : b;
 }
 
@@ -34,7 +35,8 @@ static uint64_t float_operation(enum operation operation, enum ptx_type type, ui
 
     if (type == T_F16X2 || type == T_BF16X2) {
         const enum ptx_type half = type == T_F16X2 ? T_F16 : T_BF16;
-        return float_operation(operation, half, a & 0xffff, b & 0xffff) | float_operation(operation, half, a >> 16 & 0xffff, b >> 16 & 0xffff) << 16;
+        return float_operation(operation, half, a & 0xffff, b & 0xffff) |
+               float_operation(operation, half, a >> 16 & 0xffff, b >> 16 & 0xffff) << 16;
     }
     if (operation == ADD) return add_float(type, false, a, b);
     return pick_half(type, a, b, operation == MAX);
@@ -70,11 +72,13 @@ static uint64_t update(const struct insn *in, uint8_t *host, uint32_t bytes, uin
         bool done;
         if (bytes == 2) {
             uint16_t seen = (uint16_t)old;
-            done = __atomic_compare_exchange_n((uint16_t *)(void *)host, &seen, (uint16_t)wanted, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+            done = __atomic_compare_exchange_n((uint16_t *)(void *)host, &seen, (uint16_t)wanted, false, __ATOMIC_SEQ_CST,
+                                               __ATOMIC_SEQ_CST);
             if (!done) old = seen;
         } else if (bytes == 4) {
             uint32_t seen = (uint32_t)old;
-            done = __atomic_compare_exchange_n((uint32_t *)(void *)host, &seen, (uint32_t)wanted, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+            done = __atomic_compare_exchange_n((uint32_t *)(void *)host, &seen, (uint32_t)wanted, false, __ATOMIC_SEQ_CST,
+                                               __ATOMIC_SEQ_CST);
             if (!done) old = seen;
         } else {
             done = __atomic_compare_exchange_n((uint64_t *)(void *)host, &old, wanted, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
@@ -93,7 +97,10 @@ static trap resolve(struct warp *w, const struct insn *in, uint32_t lanes, const
 }
 
 /* b or c: the operand, or element i of the vector */
-static const uint64_t *part(const struct warp *w, const struct operand *o, uint32_t i, uint32_t count) { return source_row(w, count == 1 ? o : &o->element[i]); }
+static const uint64_t *part(const struct warp *w, const struct operand *o, uint32_t i, uint32_t count)
+{
+    return source_row(w, count == 1 ? o : &o->element[i]);
+}
 
 static trap run(struct warp *w, const struct insn *in, uint32_t lanes, const struct operand *d, int first)
 {
@@ -162,24 +169,36 @@ static const char *prepare(struct module *module, struct insn *in)
 #define VECTOR_RED "{.relaxed|.release}{.cta|.cluster|.gpu|.sys}{.global}"
 #define HINT "{.L2::cache_hint}"
 #define ATOM(operation, types, since, targets) \
-    { "atom" HOW operation HINT ".$1", types, "d_:1 a s:1 (.L2::cache_hint)s:b64", since, targets, 0, op_atom, prepare, "9.7.13.5 atom" }, \
-    { "red" HOW_RED operation HINT ".$1", types, "a s:1 (.L2::cache_hint)s:b64", since, targets, 0, op_red, prepare, "9.7.13.6 red" }
+    { "atom" HOW operation HINT ".$1", types, "d_:1 a s:1 (.L2::cache_hint)s:b64", since, targets, 0, op_atom, prepare, \
+      "9.7.13.5 atom" }, \
+    { "red" HOW_RED operation HINT ".$1", types, "a s:1 (.L2::cache_hint)s:b64", since, targets, 0, op_red, prepare, \
+      "9.7.13.6 red" }
 static const struct row rows[] = {
     ATOM(".add", "u32 s32 u64 f32 f64", 12, ""),
     ATOM(".add.noftz", "f16 f16x2 bf16 bf16x2", 62, "sm_70+"),
     ATOM("(.min|.max)", "u32 u64 s32 s64", 12, ""),
     ATOM("(.inc|.dec)", "u32", 12, ""),
     ATOM("(.and|.or|.xor)", "b32 b64", 12, ""),
-    { "atom" HOW ".exch" HINT ".$1", "b32 b64 u32 u64 s32 s64 f32", "d_:1 a s:1 (.L2::cache_hint)s:b64", 12, "", 0, op_atom, prepare, "9.7.13.5 atom" },
-    { "atom" HOW ".cas" HINT ".$1", "b16 b32 b64 u32 u64 s32 s64", "d_:1 a s:1 s:1 (.L2::cache_hint)s:b64", 12, "", 0, op_atom, prepare, "9.7.13.5 atom" },
-    { "atom" HOW ".exch" HINT ".$1", "b128", "d:1 a r:1 (.L2::cache_hint)s:b64", 83, "sm_90+", 0, op_atom, prepare, "9.7.13.5 atom" },
-    { "atom" HOW ".cas" HINT ".$1", "b128", "d:1 a r:1 r:1 (.L2::cache_hint)s:b64", 83, "sm_90+", 0, op_atom, prepare, "9.7.13.5 atom" },
-    { "atom" VECTOR ".add" HINT "(.v2|.v4).$1", "f32", "d_:1* a s:1* (.L2::cache_hint)s:b64", 81, "sm_90+", 0, op_atom, prepare, "9.7.13.5 atom" },
-    { "red" VECTOR_RED ".add" HINT "(.v2|.v4).$1", "f32", "a s:1* (.L2::cache_hint)s:b64", 81, "sm_90+", 0, op_red, prepare, "9.7.13.6 red" },
-    { "atom" VECTOR "(.add|.min|.max).noftz" HINT "(.v2|.v4|.v8).$1", "f16 bf16", "d_:1* a s:1* (.L2::cache_hint)s:b64", 81, "sm_90+", 0, op_atom, prepare, "9.7.13.5 atom" },
-    { "red" VECTOR_RED "(.add|.min|.max).noftz" HINT "(.v2|.v4|.v8).$1", "f16 bf16", "a s:1* (.L2::cache_hint)s:b64", 81, "sm_90+", 0, op_red, prepare, "9.7.13.6 red" },
-    { "atom" VECTOR "(.add|.min|.max).noftz" HINT "(.v2|.v4).$1", "f16x2 bf16x2", "d_:1* a s:1* (.L2::cache_hint)s:b64", 81, "sm_90+", 0, op_atom, prepare, "9.7.13.5 atom" },
-    { "red" VECTOR_RED "(.add|.min|.max).noftz" HINT "(.v2|.v4).$1", "f16x2 bf16x2", "a s:1* (.L2::cache_hint)s:b64", 81, "sm_90+", 0, op_red, prepare, "9.7.13.6 red" },
+    { "atom" HOW ".exch" HINT ".$1", "b32 b64 u32 u64 s32 s64 f32", "d_:1 a s:1 (.L2::cache_hint)s:b64", 12, "", 0, op_atom,
+      prepare, "9.7.13.5 atom" },
+    { "atom" HOW ".cas" HINT ".$1", "b16 b32 b64 u32 u64 s32 s64", "d_:1 a s:1 s:1 (.L2::cache_hint)s:b64", 12, "", 0, op_atom,
+      prepare, "9.7.13.5 atom" },
+    { "atom" HOW ".exch" HINT ".$1", "b128", "d:1 a r:1 (.L2::cache_hint)s:b64", 83, "sm_90+", 0, op_atom, prepare,
+      "9.7.13.5 atom" },
+    { "atom" HOW ".cas" HINT ".$1", "b128", "d:1 a r:1 r:1 (.L2::cache_hint)s:b64", 83, "sm_90+", 0, op_atom, prepare,
+      "9.7.13.5 atom" },
+    { "atom" VECTOR ".add" HINT "(.v2|.v4).$1", "f32", "d_:1* a s:1* (.L2::cache_hint)s:b64", 81, "sm_90+", 0, op_atom, prepare,
+      "9.7.13.5 atom" },
+    { "red" VECTOR_RED ".add" HINT "(.v2|.v4).$1", "f32", "a s:1* (.L2::cache_hint)s:b64", 81, "sm_90+", 0, op_red, prepare,
+      "9.7.13.6 red" },
+    { "atom" VECTOR "(.add|.min|.max).noftz" HINT "(.v2|.v4|.v8).$1", "f16 bf16", "d_:1* a s:1* (.L2::cache_hint)s:b64", 81,
+      "sm_90+", 0, op_atom, prepare, "9.7.13.5 atom" },
+    { "red" VECTOR_RED "(.add|.min|.max).noftz" HINT "(.v2|.v4|.v8).$1", "f16 bf16", "a s:1* (.L2::cache_hint)s:b64", 81, "sm_90+",
+      0, op_red, prepare, "9.7.13.6 red" },
+    { "atom" VECTOR "(.add|.min|.max).noftz" HINT "(.v2|.v4).$1", "f16x2 bf16x2", "d_:1* a s:1* (.L2::cache_hint)s:b64", 81,
+      "sm_90+", 0, op_atom, prepare, "9.7.13.5 atom" },
+    { "red" VECTOR_RED "(.add|.min|.max).noftz" HINT "(.v2|.v4).$1", "f16x2 bf16x2", "a s:1* (.L2::cache_hint)s:b64", 81, "sm_90+",
+      0, op_red, prepare, "9.7.13.6 red" },
 };
 
 const struct family family_atomic = FAMILY("atomics", rows);

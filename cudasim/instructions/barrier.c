@@ -8,7 +8,10 @@ enum { RED_NONE, RED_POPC, RED_AND, RED_OR };
 
 /* ---- barriers of a CTA ---- */
 
-static uint64_t barrier_object(const struct cta *cta, uint32_t number) { return (uint64_t)1 << 63 | (uint64_t)cta->rank << 8 | number; }
+static uint64_t barrier_object(const struct cta *cta, uint32_t number)
+{
+    return (uint64_t)1 << 63 | (uint64_t)cta->rank << 8 | number;
+}
 
 /* Operand i must be the same in all lanes: barriers count warps, or lanes that come together. */
 static trap same_value(struct warp *w, const struct insn *in, uint32_t lanes, int i, uint32_t *value)
@@ -17,7 +20,9 @@ static trap same_value(struct warp *w, const struct insn *in, uint32_t lanes, in
     const uint32_t first = (uint32_t)__builtin_ctz(lanes);
     *value = (uint32_t)row[first];
     FOR_LANES(l, lanes)
-        if ((uint32_t)row[l] != *value) return warp_fault(w, in, l, REPORT_BARRIER, "names barrier or count %u in this lane and %u in lane %u", (uint32_t)row[l], *value, first);
+    if ((uint32_t)row[l] != *value)
+        return warp_fault(w, in, l, REPORT_BARRIER, "names barrier or count %u in this lane and %u in lane %u", (uint32_t)row[l],
+                          *value, first);
     return TRAP_NONE;
 }
 
@@ -41,16 +46,19 @@ static trap arrive(struct warp *w, const struct insn *in, uint32_t lanes, uint32
     struct cta *cta = w->cta;
     struct cta_barrier *b = &cta->barrier[number];
     if (expected % LANES != 0)
-        return warp_fault(w, in, (uint32_t)__builtin_ctz(lanes), REPORT_BARRIER, "expects %u threads; the count is a multiple of the warp's size", expected);
+        return warp_fault(w, in, (uint32_t)__builtin_ctz(lanes), REPORT_BARRIER,
+                          "expects %u threads; the count is a multiple of the warp's size", expected);
     if (b->in_use && b->expected != expected)
-        return warp_fault(w, in, (uint32_t)__builtin_ctz(lanes), REPORT_BARRIER, "expects %u threads at barrier %u, where others expect %u (0: all)", expected, number, b->expected);
+        return warp_fault(w, in, (uint32_t)__builtin_ctz(lanes), REPORT_BARRIER,
+                          "expects %u threads at barrier %u, where others expect %u (0: all)", expected, number, b->expected);
     b->in_use = true;
     b->expected = expected;
     /* whole warps count with their missing lanes, as the counts are multiples of 32 */
     const bool whole = lanes == w->live;
     b->arrived += expected != 0 && whole ? LANES : (uint32_t)__builtin_popcount(lanes);
     if (expected != 0 && b->arrived > expected)
-        return warp_fault(w, in, (uint32_t)__builtin_ctz(lanes), REPORT_BARRIER, "brings %u threads to barrier %u, which expects %u", b->arrived, number, expected);
+        return warp_fault(w, in, (uint32_t)__builtin_ctz(lanes), REPORT_BARRIER,
+                          "brings %u threads to barrier %u, which expects %u", b->arrived, number, expected);
     checks_release(w, lanes, barrier_object(cta, number));
     return TRAP_NONE;
 }
@@ -61,9 +69,11 @@ static trap operands(struct warp *w, const struct insn *in, uint32_t lanes, int 
     trap t = same_value(w, in, lanes, first, number);
     if (t == TRAP_NONE && in->operand[first + 1].kind != OPERAND_NONE) {
         t = same_value(w, in, lanes, first + 1, expected);
-        if (t == TRAP_NONE && *expected == 0) return warp_fault(w, in, (uint32_t)__builtin_ctz(lanes), REPORT_BARRIER, "expects 0 threads");
+        if (t == TRAP_NONE && *expected == 0)
+            return warp_fault(w, in, (uint32_t)__builtin_ctz(lanes), REPORT_BARRIER, "expects 0 threads");
     }
-    if (t == TRAP_NONE && *number >= BARRIERS) return warp_fault(w, in, (uint32_t)__builtin_ctz(lanes), REPORT_BARRIER, "names barrier %u; there are 0 to 15", *number);
+    if (t == TRAP_NONE && *number >= BARRIERS)
+        return warp_fault(w, in, (uint32_t)__builtin_ctz(lanes), REPORT_BARRIER, "names barrier %u; there are 0 to 15", *number);
     return t;
 }
 
@@ -139,7 +149,9 @@ static trap op_bar_warp_sync(struct warp *w, const struct insn *in, uint32_t lan
     uint32_t mask;
     const trap t = same_value(w, in, lanes, 0, &mask);
     if (t != TRAP_NONE) return t;
-    if ((lanes & ~mask) != 0) return warp_fault(w, in, (uint32_t)__builtin_ctz(lanes & ~mask), REPORT_DIVERGENCE, "executes bar.warp.sync with a mask (0x%08x) that lacks its own lane", mask);
+    if ((lanes & ~mask) != 0)
+        return warp_fault(w, in, (uint32_t)__builtin_ctz(lanes & ~mask), REPORT_DIVERGENCE,
+                          "executes bar.warp.sync with a mask (0x%08x) that lacks its own lane", mask);
     if (g->stage == 0) {
         w->barrier_mask |= lanes;
         g->stage = 1;
@@ -179,7 +191,8 @@ static trap op_cluster_arrive(struct warp *w, const struct insn *in, uint32_t la
 {
     struct cluster *c = w->cta->cluster;
     if ((w->cluster_arrived & lanes) != 0)
-        return warp_fault(w, in, (uint32_t)__builtin_ctz(w->cluster_arrived & lanes), REPORT_BARRIER, "arrives a second time at the cluster's barrier with no barrier.cluster.wait between");
+        return warp_fault(w, in, (uint32_t)__builtin_ctz(w->cluster_arrived & lanes), REPORT_BARRIER,
+                          "arrives a second time at the cluster's barrier with no barrier.cluster.wait between");
     w->cluster_arrived |= lanes;
     FOR_LANES(l, lanes) w->cluster_ticket[l] = c->barrier_turn;
     c->barrier_arrived += (uint32_t)__builtin_popcount(lanes);
@@ -192,7 +205,8 @@ static trap op_cluster_wait(struct warp *w, const struct insn *in, uint32_t lane
 {
     struct cluster *c = w->cta->cluster;
     if ((lanes & ~w->cluster_arrived) != 0)
-        return warp_fault(w, in, (uint32_t)__builtin_ctz(lanes & ~w->cluster_arrived), REPORT_BARRIER, "waits at the cluster's barrier without having arrived");
+        return warp_fault(w, in, (uint32_t)__builtin_ctz(lanes & ~w->cluster_arrived), REPORT_BARRIER,
+                          "waits at the cluster's barrier without having arrived");
     complete_cluster(c);                  /* threads that exited may have been the last ones missing */
     FOR_LANES(l, lanes)
         if (w->cluster_ticket[l] == c->barrier_turn) return warp_wait(w, WAIT_CLUSTER_BARRIER, c->barrier_turn, c->barrier_arrived);
@@ -221,17 +235,22 @@ static const struct row rows[] = {
     { "barrier" BAR ".arrive.aligned", NULL, "s:u32 s:u32", 60, "", DEMANDS_ALIGNED, op_bar_arrive, NULL, "9.7.13.1 barrier" },
     { "bar" BAR ".red.popc.u32", NULL, "d:u32 s:u32 ?s:u32 p", 20, "", DEMANDS_ALIGNED, op_bar_red, prepare_red, "9.7.13.1 bar" },
     { "bar" BAR ".red(.and|.or).pred", NULL, "P s:u32 ?s:u32 p", 20, "", DEMANDS_ALIGNED, op_bar_red, prepare_red, "9.7.13.1 bar" },
-    { "barrier" BAR ".red.popc.aligned.u32", NULL, "d:u32 s:u32 ?s:u32 p", 60, "", DEMANDS_ALIGNED, op_bar_red, prepare_red, "9.7.13.1 barrier" },
-    { "barrier" BAR ".red(.and|.or).aligned.pred", NULL, "P s:u32 ?s:u32 p", 60, "", DEMANDS_ALIGNED, op_bar_red, prepare_red, "9.7.13.1 barrier" },
+    { "barrier" BAR ".red.popc.aligned.u32", NULL, "d:u32 s:u32 ?s:u32 p", 60, "", DEMANDS_ALIGNED, op_bar_red, prepare_red,
+      "9.7.13.1 barrier" },
+    { "barrier" BAR ".red(.and|.or).aligned.pred", NULL, "P s:u32 ?s:u32 p", 60, "", DEMANDS_ALIGNED, op_bar_red, prepare_red,
+      "9.7.13.1 barrier" },
     { "barrier" BAR ".red.popc.u32", NULL, "d:u32 s:u32 ?s:u32 p", 60, "", 0, op_bar_red, prepare_red, "9.7.13.1 barrier" },
     { "barrier" BAR ".red(.and|.or).pred", NULL, "P s:u32 ?s:u32 p", 60, "", 0, op_bar_red, prepare_red, "9.7.13.1 barrier" },
     { "bar.warp.sync", NULL, "s:b32", 60, "sm_30+", 0, op_bar_warp_sync, NULL, "9.7.13.2 bar.warp.sync" },
     { "barrier.cluster.arrive{.release|.relaxed}", NULL, "", 78, "sm_90+", 0, op_cluster_arrive, NULL, "9.7.13.3 barrier.cluster" },
-    { "barrier.cluster.arrive{.release|.relaxed}.aligned", NULL, "", 78, "sm_90+", DEMANDS_ALIGNED, op_cluster_arrive, NULL, "9.7.13.3 barrier.cluster" },
+    { "barrier.cluster.arrive{.release|.relaxed}.aligned", NULL, "", 78, "sm_90+", DEMANDS_ALIGNED, op_cluster_arrive, NULL,
+      "9.7.13.3 barrier.cluster" },
     { "barrier.cluster.wait{.acquire}", NULL, "", 78, "sm_90+", 0, op_cluster_wait, NULL, "9.7.13.3 barrier.cluster" },
-    { "barrier.cluster.wait{.acquire}.aligned", NULL, "", 78, "sm_90+", DEMANDS_ALIGNED, op_cluster_wait, NULL, "9.7.13.3 barrier.cluster" },
+    { "barrier.cluster.wait{.acquire}.aligned", NULL, "", 78, "sm_90+", DEMANDS_ALIGNED, op_cluster_wait, NULL,
+      "9.7.13.3 barrier.cluster" },
     { "membar(.cta|.gl|.sys)", NULL, "", 14, "", 0, op_fence, NULL, "9.7.13.4 membar" },
-    { "fence{.sc|.acq_rel|.acquire|.release}(.cta|.cluster|.gpu|.sys)", NULL, "", 60, "sm_70+", 0, op_fence, NULL, "9.7.13.4 fence" },
+    { "fence{.sc|.acq_rel|.acquire|.release}(.cta|.cluster|.gpu|.sys)", NULL, "", 60, "sm_70+", 0, op_fence, NULL,
+      "9.7.13.4 fence" },
 };
 
 const struct family family_barrier = FAMILY("barriers and fences", rows);

@@ -112,7 +112,8 @@ static const char *print_one(struct printing *p, const char *at)
         if (!next(p, 8, &value) || !fetch_text(p->w, p->in, p->lane, value, text)) return NULL;
         append(p, text, strlen(text));
     } else {
-        const bool is_integer = strchr("diuoxX", kind) != NULL, is_eight = (is_integer && wide) || strchr("fFeEgGaAp", kind) != NULL;
+        const bool is_integer = strchr("diuoxX", kind) != NULL,
+                   is_eight = (is_integer && wide) || strchr("fFeEgGaAp", kind) != NULL;
         if (!next(p, is_eight ? 8 : 4, &value)) return NULL;
         if (is_integer && !wide) value = kind == 'd' || kind == 'i' ? (uint64_t)sign_extend(value, 32) : value;
         print_number(p, format, kind, value);
@@ -149,7 +150,8 @@ static trap assertion(struct warp *w, const struct insn *in, uint32_t lane)
     char message[TEXT_BYTES], file[TEXT_BYTES], function[TEXT_BYTES];
     if (!fetch_text(w, in, lane, argument(w, in, lane, 0), message) || !fetch_text(w, in, lane, argument(w, in, lane, 1), file) ||
         !fetch_text(w, in, lane, argument(w, in, lane, 3), function)) return TRAP_FAULT;
-    return warp_fault(w, in, lane, REPORT_ASSERT, "%.120s:%u: %.120s: the assertion `%.160s` failed", file, (uint32_t)argument(w, in, lane, 2), function, message);
+    return warp_fault(w, in, lane, REPORT_ASSERT, "%.120s:%u: %.120s: the assertion `%.160s` failed", file,
+                      (uint32_t)argument(w, in, lane, 2), function, message);
 }
 
 trap builtin_call(struct warp *w, const struct insn *in, uint32_t lanes, const struct function *f)

@@ -98,8 +98,10 @@ static trap op_setp_x2(struct warp *w, const struct insn *in, uint32_t lanes)
     FOR_LANES(l, lanes) low_a[l] = a[l] & 0xffff, high_a[l] = a[l] >> 16, low_b[l] = b[l] & 0xffff, high_b[l] = b[l] >> 16;
     const bool ftz = (in->flags & FLAG_FTZ) != 0;
     const uint32_t c = in->operand[4].kind == OPERAND_NONE ? 0 : predicate_lanes(w, &in->operand[4], lanes);
-    const uint32_t p = combine(holds((enum compare)in->compare, compare_floats(low_a, low_b, lanes, type, ftz), lanes), c, (uint32_t)in->detail);
-    const uint32_t q = combine(holds((enum compare)in->compare, compare_floats(high_a, high_b, lanes, type, ftz), lanes), c, (uint32_t)in->detail);
+    const uint32_t p = combine(holds((enum compare)in->compare, compare_floats(low_a, low_b, lanes, type, ftz), lanes), c,
+                               (uint32_t)in->detail);
+    const uint32_t q = combine(holds((enum compare)in->compare, compare_floats(high_a, high_b, lanes, type, ftz), lanes), c,
+                               (uint32_t)in->detail);
     uint64_t *p_row = destination(w, in, 0), *q_row = destination(w, in, 1);
     FOR_LANES(l, lanes) p_row[l] = p >> l & 1, q_row[l] = q >> l & 1;
     return TRAP_NONE;
@@ -127,7 +129,10 @@ static const char *check_operator(const struct insn *in, enum ptx_type type)
     if (kind == 's' && c >= COMPARE_LO && c <= COMPARE_HS) return "signed integers are not compared by .lo, .ls, .hi or .hs";
     return NULL;
 }
-static void note_boolean(struct insn *in) { in->detail = insn_has(in, ".and") ? BOOL_AND : insn_has(in, ".or") ? BOOL_OR : insn_has(in, ".xor") ? BOOL_XOR : BOOL_NONE; }
+static void note_boolean(struct insn *in)
+{
+    in->detail = insn_has(in, ".and") ? BOOL_AND : insn_has(in, ".or") ? BOOL_OR : insn_has(in, ".xor") ? BOOL_XOR : BOOL_NONE;
+}
 static const char *prepare_setp(struct module *module, struct insn *in)
 {
     (void)module;
@@ -171,15 +176,22 @@ static trap op_slct(struct warp *w, const struct insn *in, uint32_t lanes)
 #define NUMBERS "b16 b32 b64 u16 u32 u64 s16 s32 s64 f32 f64"
 static const struct row rows[] = {
     { "setp" OPERATORS "{.ftz}.$1", NUMBERS " f16 bf16", "P |P s:1 s:1", 10, "", 0, op_setp, prepare_setp, "9.7.6.2 setp" },
-    { "setp" OPERATORS "(.and|.or|.xor){.ftz}.$1", NUMBERS " f16 bf16", "P |P s:1 s:1 p", 10, "", 0, op_setp, prepare_setp, "9.7.6.2 setp" },
+    { "setp" OPERATORS "(.and|.or|.xor){.ftz}.$1", NUMBERS " f16 bf16", "P |P s:1 s:1 p", 10, "", 0, op_setp, prepare_setp,
+      "9.7.6.2 setp" },
     { "setp" OPERATORS "{.ftz}.$1", "f16x2 bf16x2", "P &P s:1 s:1", 42, "sm_53+", 0, op_setp_x2, prepare_setp, "9.7.7.2 setp" },
-    { "setp" OPERATORS "(.and|.or|.xor){.ftz}.$1", "f16x2 bf16x2", "P &P s:1 s:1 p", 42, "sm_53+", 0, op_setp_x2, prepare_setp, "9.7.7.2 setp" },
-    { "set" OPERATORS "{.ftz}.$1.$2", "u32 s32 f32; " NUMBERS " f16 bf16", "d:1 s:2 s:2", 10, "", 0, op_set, prepare_set, "9.7.6.1 set" },
-    { "set" OPERATORS "(.and|.or|.xor){.ftz}.$1.$2", "u32 s32 f32; " NUMBERS " f16 bf16", "d:1 s:2 s:2 p", 10, "", 0, op_set, prepare_set, "9.7.6.1 set" },
-    { "set" OPERATORS "{.ftz}.$1.$2", "u16 s16 f16 bf16; f16 bf16", "d:1 s:2 s:2", 42, "sm_53+", 0, op_set, prepare_set, "9.7.7.1 set" },
+    { "setp" OPERATORS "(.and|.or|.xor){.ftz}.$1", "f16x2 bf16x2", "P &P s:1 s:1 p", 42, "sm_53+", 0, op_setp_x2, prepare_setp,
+      "9.7.7.2 setp" },
+    { "set" OPERATORS "{.ftz}.$1.$2", "u32 s32 f32; " NUMBERS " f16 bf16", "d:1 s:2 s:2", 10, "", 0, op_set, prepare_set,
+      "9.7.6.1 set" },
+    { "set" OPERATORS "(.and|.or|.xor){.ftz}.$1.$2", "u32 s32 f32; " NUMBERS " f16 bf16", "d:1 s:2 s:2 p", 10, "", 0, op_set,
+      prepare_set, "9.7.6.1 set" },
+    { "set" OPERATORS "{.ftz}.$1.$2", "u16 s16 f16 bf16; f16 bf16", "d:1 s:2 s:2", 42, "sm_53+", 0, op_set, prepare_set,
+      "9.7.7.1 set" },
     { "selp.$1", NUMBERS, "d:1 s:1 s:1 p", 10, "", 0, op_selp, NULL, "9.7.6.3 selp" },
-    { "slct{.ftz}.$1.$2", "b16 b32 b64 u16 u32 u64 s16 s32 s64 f32 f64; f32", "d:1 s:1 s:1 s:2", 10, "", 0, op_slct, NULL, "9.7.6.4 slct" },
-    { "slct.$1.$2", "b16 b32 b64 u16 u32 u64 s16 s32 s64 f32 f64; s32", "d:1 s:1 s:1 s:2", 10, "", 0, op_slct, NULL, "9.7.6.4 slct" },
+    { "slct{.ftz}.$1.$2", "b16 b32 b64 u16 u32 u64 s16 s32 s64 f32 f64; f32", "d:1 s:1 s:1 s:2", 10, "", 0, op_slct, NULL,
+      "9.7.6.4 slct" },
+    { "slct.$1.$2", "b16 b32 b64 u16 u32 u64 s16 s32 s64 f32 f64; s32", "d:1 s:1 s:1 s:2", 10, "", 0, op_slct, NULL,
+      "9.7.6.4 slct" },
 };
 
 const struct family family_compare = FAMILY("comparison and selection", rows);

@@ -7,7 +7,8 @@
 static trap op_bra(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     if ((in->flags & FLAG_UNI) != 0 && lanes != w->group->lanes)
-        return warp_fault(w, in, (uint32_t)__builtin_ctz(lanes), REPORT_DIVERGENCE, "is marked .uni, but lanes 0x%08x of 0x%08x branch", lanes, w->group->lanes);
+        return warp_fault(w, in, (uint32_t)__builtin_ctz(lanes), REPORT_DIVERGENCE,
+                          "is marked .uni, but lanes 0x%08x of 0x%08x branch", lanes, w->group->lanes);
     return warp_branch(w, lanes, (uint32_t)in->operand[0].value);
 }
 
@@ -19,7 +20,8 @@ static trap op_brx(struct warp *w, const struct insn *in, uint32_t lanes)
     uint32_t target[LANES];
     FOR_LANES(l, lanes) {
         if ((uint32_t)index[l] >= table->count)
-            return warp_fault(w, in, l, REPORT_OUT_OF_BOUNDS, "branches to entry %u of a table of %u", (uint32_t)index[l], table->count);
+            return warp_fault(w, in, l, REPORT_OUT_OF_BOUNDS, "branches to entry %u of a table of %u", (uint32_t)index[l],
+                              table->count);
         target[l] = table->targets[(uint32_t)index[l]];
     }
     return warp_branch_each(w, lanes, target);
@@ -43,7 +45,8 @@ static trap op_call(struct warp *w, const struct insn *in, uint32_t lanes)
     FOR_LANES(l, lanes) same |= (uint32_t)(address[l] == address[leader]) << l;
     const uint64_t index = (address[leader] - CODE_WINDOW) / 16;
     if (address[leader] < CODE_WINDOW || index >= m->function_count || address[leader] % 16 != 0)
-        return warp_fault(w, in, leader, REPORT_ILLEGAL, "calls address 0x%llx, where no function begins", (unsigned long long)address[leader]);
+        return warp_fault(w, in, leader, REPORT_ILLEGAL, "calls address 0x%llx, where no function begins",
+                          (unsigned long long)address[leader]);
     if (same != lanes) warp_leave_behind(w, lanes & ~same);   /* they call another function */
     return call_function(w, in, same, m->functions[index]);
 }

@@ -79,10 +79,12 @@ static trap op_cvt_to_integer(struct warp *w, const struct insn *in, uint32_t la
 }
 
 /* Between floats; with .rni and the like to an integral value; .sat: to [0, 1], NaN to 0. */
-static uint64_t convert_float(const struct insn *in, const struct real_format *to, const struct real_format *from, uint64_t bits, bool ftz)
+static uint64_t convert_float(const struct insn *in, const struct real_format *to, const struct real_format *from, uint64_t bits,
+                              bool ftz)
 {
     struct real x = real_unpack(from, bits, ftz);
-    if (x.kind == REAL_NAN) return (in->flags & FLAG_SAT) != 0 ? 0 : to == from && to == &real_f64 ? bits | UINT64_C(1) << 51 : to->nan;
+    if (x.kind == REAL_NAN)
+        return (in->flags & FLAG_SAT) != 0 ? 0 : to == from && to == &real_f64 ? bits | UINT64_C(1) << 51 : to->nan;
     if (in->rounding >= ROUND_RNI) x = real_round_integral(&x, rounding_of(in));
     if ((in->flags & FLAG_SAT) != 0 && x.negative) x = (struct real){ .kind = REAL_ZERO };
     uint64_t d = real_pack(to, &x, rounding_of(in), ftz && (to == &real_f32 || to == &real_f16));
@@ -140,7 +142,8 @@ static trap op_cvt_pack(struct warp *w, const struct insn *in, uint32_t lanes)
     uint64_t *d = destination(w, in, 0);
     const uint64_t *a = source(w, in, 1), *b = source(w, in, 2), *c = with_c ? source(w, in, 3) : a;
     FOR_LANES(l, lanes) {
-        const uint64_t x = clamp(sign_extend(a[l], 32), bits, is_signed) & bits_mask(bits), y = clamp(sign_extend(b[l], 32), bits, is_signed) & bits_mask(bits);
+        const uint64_t x = clamp(sign_extend(a[l], 32), bits, is_signed) & bits_mask(bits),
+                       y = clamp(sign_extend(b[l], 32), bits, is_signed) & bits_mask(bits);
         d[l] = (x << bits | y | (with_c ? c[l] << 2 * bits : 0)) & UINT32_MAX;
     }
     return TRAP_NONE;
@@ -149,7 +152,8 @@ static trap op_cvt_pack(struct warp *w, const struct insn *in, uint32_t lanes)
 static const char *check_ftz(struct module *module, struct insn *in)
 {
     (void)module;
-    if ((in->flags & FLAG_FTZ) != 0 && in->type[0] != T_F32 && in->type[1] != T_F32) return ".ftz is for conversions from or to f32";
+    if ((in->flags & FLAG_FTZ) != 0 && in->type[0] != T_F32 && in->type[1] != T_F32)
+        return ".ftz is for conversions from or to f32";
     return NULL;
 }
 
@@ -158,9 +162,11 @@ static const char *check_float(struct module *module, struct insn *in)
     const uint32_t to = type_bits((enum ptx_type)in->type[0]), from = type_bits((enum ptx_type)in->type[1]);
     const bool integral = in->rounding >= ROUND_RNI, same = in->type[0] == in->type[1];
     const bool narrows = to < from || (to == from && !same);
-    if (narrows && (in->rounding == ROUND_NONE || integral)) return "a conversion to a narrower float names its rounding: .rn, .rz, .rm or .rp";
+    if (narrows && (in->rounding == ROUND_NONE || integral))
+        return "a conversion to a narrower float names its rounding: .rn, .rz, .rm or .rp";
     if (!narrows && !same && in->rounding != ROUND_NONE) return "a conversion to a wider float takes no rounding";
-    if (same && in->rounding != ROUND_NONE && !integral) return "a conversion of a float to itself rounds by .rni, .rzi, .rmi or .rpi";
+    if (same && in->rounding != ROUND_NONE && !integral)
+        return "a conversion of a float to itself rounds by .rni, .rzi, .rmi or .rpi";
     if ((in->flags & FLAG_SAT) != 0 && (in->type[0] == T_BF16 || in->type[1] == T_BF16)) return "bf16 takes no .sat";
     return check_ftz(module, in);
 }
@@ -169,17 +175,22 @@ static const char *check_float(struct module *module, struct insn *in)
 #define FLOATS "f16 f32 f64"
 static const struct row rows[] = {
     { "cvt{.sat}.$1.$2", INTEGERS "; " INTEGERS, "d:1+ s:2+", 10, "", 0, op_cvt_integer, NULL, "9.7.9.21 cvt" },
-    { "cvt(.rn|.rz|.rm|.rp){.sat}.$1.$2", FLOATS " ; " INTEGERS, "d:1+ s:2+", 10, "", 0, op_cvt_from_integer, NULL, "9.7.9.21 cvt" },
+    { "cvt(.rn|.rz|.rm|.rp){.sat}.$1.$2", FLOATS " ; " INTEGERS, "d:1+ s:2+", 10, "", 0, op_cvt_from_integer, NULL,
+      "9.7.9.21 cvt" },
     { "cvt(.rn|.rz|.rm|.rp).$1.$2", "bf16; " INTEGERS, "d:1+ s:2+", 78, "sm_90+", 0, op_cvt_from_integer, NULL, "9.7.9.21 cvt" },
-    { "cvt(.rni|.rzi|.rmi|.rpi){.ftz}{.sat}.$1.$2", INTEGERS "; " FLOATS, "d:1+ s:2+", 10, "", 0, op_cvt_to_integer, check_ftz, "9.7.9.21 cvt" },
+    { "cvt(.rni|.rzi|.rmi|.rpi){.ftz}{.sat}.$1.$2", INTEGERS "; " FLOATS, "d:1+ s:2+", 10, "", 0, op_cvt_to_integer, check_ftz,
+      "9.7.9.21 cvt" },
     { "cvt(.rni|.rzi|.rmi|.rpi).$1.$2", INTEGERS "; bf16", "d:1+ s:2+", 78, "sm_90+", 0, op_cvt_to_integer, NULL, "9.7.9.21 cvt" },
-    { "cvt{.rn|.rz|.rm|.rp|.rni|.rzi|.rmi|.rpi}{.ftz}{.sat}.$1.$2", FLOATS "; " FLOATS, "d:1+ s:2+", 10, "", 0, op_cvt_float, check_float, "9.7.9.21 cvt" },
-    { "cvt{.rn|.rz|.rm|.rp|.rni|.rzi|.rmi|.rpi}.$1.$2", "bf16 f16 f64; bf16", "d:1+ s:2+", 78, "sm_90+", 0, op_cvt_float, check_float, "9.7.9.21 cvt" },
+    { "cvt{.rn|.rz|.rm|.rp|.rni|.rzi|.rmi|.rpi}{.ftz}{.sat}.$1.$2", FLOATS "; " FLOATS, "d:1+ s:2+", 10, "", 0, op_cvt_float,
+      check_float, "9.7.9.21 cvt" },
+    { "cvt{.rn|.rz|.rm|.rp|.rni|.rzi|.rmi|.rpi}.$1.$2", "bf16 f16 f64; bf16", "d:1+ s:2+", 78, "sm_90+", 0, op_cvt_float,
+      check_float, "9.7.9.21 cvt" },
     { "cvt.$1.$2", "f32; bf16", "d:1+ s:2+", 71, "sm_80+", 0, op_cvt_float, NULL, "9.7.9.21 cvt" },
     { "cvt(.rn|.rz|.rm|.rp).$1.$2", "bf16; f16 f64", "d:1+ s:2+", 78, "sm_90+", 0, op_cvt_float, check_float, "9.7.9.21 cvt" },
     { "cvt(.rm|.rp).$1.$2", "bf16; f32", "d:1 s:2", 78, "sm_90+", 0, op_cvt_narrow, NULL, "9.7.9.21 cvt" },
     { "cvt(.rn|.rz){.relu}{.satfinite}.$1.f32", "f16 bf16", "d:1 s:f32", 70, "sm_80+", 0, op_cvt_narrow, NULL, "9.7.9.21 cvt" },
-    { "cvt(.rn|.rz){.relu}{.satfinite}.$1.f32", "f16x2 bf16x2", "d:1 s:f32 s:f32", 70, "sm_80+", 0, op_cvt_x2, NULL, "9.7.9.21 cvt" },
+    { "cvt(.rn|.rz){.relu}{.satfinite}.$1.f32", "f16x2 bf16x2", "d:1 s:f32 s:f32", 70, "sm_80+", 0, op_cvt_x2, NULL,
+      "9.7.9.21 cvt" },
     { "cvt.pack.sat.$1.s32", "u16 s16", "d:b32 s:s32 s:s32", 65, "sm_72+", 0, op_cvt_pack, NULL, "9.7.9.22 cvt.pack" },
     { "cvt.pack.sat.$1.s32.b32", "u8 s8", "d:b32 s:s32 s:s32 s:b32", 65, "sm_72+", 0, op_cvt_pack, NULL, "9.7.9.22 cvt.pack" },
 };

@@ -3,7 +3,8 @@
 #include "instructions/lanes.h"
 
 /* d = a + b + carry, or a - b - carry, which is a + ~b + 1 - carry; the carry (the borrow) out is kept with .cc. */
-static trap add_with(struct warp *w, const struct insn *in, uint32_t lanes, const uint64_t *a, const uint64_t *b, bool take, uint64_t flip)
+static trap add_with(struct warp *w, const struct insn *in, uint32_t lanes, const uint64_t *a, const uint64_t *b, bool take,
+                     uint64_t flip)
 {
     uint64_t *d = destination(w, in, 0);
     const uint32_t bits = insn_bits(in);
@@ -18,10 +19,22 @@ static trap add_with(struct warp *w, const struct insn *in, uint32_t lanes, cons
     return TRAP_NONE;
 }
 
-static trap op_add_cc(struct warp *w, const struct insn *in, uint32_t lanes) { return add_with(w, in, lanes, source(w, in, 1), source(w, in, 2), false, 0); }
-static trap op_addc(struct warp *w, const struct insn *in, uint32_t lanes) { return add_with(w, in, lanes, source(w, in, 1), source(w, in, 2), true, 0); }
-static trap op_sub_cc(struct warp *w, const struct insn *in, uint32_t lanes) { return add_with(w, in, lanes, source(w, in, 1), source(w, in, 2), false, UINT64_MAX); }
-static trap op_subc(struct warp *w, const struct insn *in, uint32_t lanes) { return add_with(w, in, lanes, source(w, in, 1), source(w, in, 2), true, UINT64_MAX); }
+static trap op_add_cc(struct warp *w, const struct insn *in, uint32_t lanes)
+{
+    return add_with(w, in, lanes, source(w, in, 1), source(w, in, 2), false, 0);
+}
+static trap op_addc(struct warp *w, const struct insn *in, uint32_t lanes)
+{
+    return add_with(w, in, lanes, source(w, in, 1), source(w, in, 2), true, 0);
+}
+static trap op_sub_cc(struct warp *w, const struct insn *in, uint32_t lanes)
+{
+    return add_with(w, in, lanes, source(w, in, 1), source(w, in, 2), false, UINT64_MAX);
+}
+static trap op_subc(struct warp *w, const struct insn *in, uint32_t lanes)
+{
+    return add_with(w, in, lanes, source(w, in, 1), source(w, in, 2), true, UINT64_MAX);
+}
 
 static trap mad_with(struct warp *w, const struct insn *in, uint32_t lanes, bool take)
 {

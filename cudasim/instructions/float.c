@@ -9,7 +9,8 @@
 
 enum operation { ADD, SUB, MUL, FMA, DIV, ROOT };
 
-static struct real exact(enum operation operation, const struct real *a, const struct real *b, const struct real *c, enum rounding rounding)
+static struct real exact(enum operation operation, const struct real *a, const struct real *b, const struct real *c,
+                         enum rounding rounding)
 {
     struct real minus, product;
     switch (operation) {
@@ -27,7 +28,8 @@ static struct real exact(enum operation operation, const struct real *a, const s
     }
 }
 
-static uint64_t rounded(const struct real_format *f, enum operation operation, uint64_t a, uint64_t b, uint64_t c, enum rounding rounding, bool ftz)
+static uint64_t rounded(const struct real_format *f, enum operation operation, uint64_t a, uint64_t b, uint64_t c,
+                        enum rounding rounding, bool ftz)
 {
     const struct real x = real_unpack(f, a, ftz), y = real_unpack(f, b, ftz), z = real_unpack(f, c, ftz);
     const struct real r = exact(operation, &x, &y, &z, rounding);
@@ -88,7 +90,8 @@ static uint64_t compute64(const struct insn *in, enum operation operation, uint6
     if (is_nan64(a)) return a | quiet;
     if (is_nan64(b)) return b | quiet;
     if (is_nan64(c)) return c | quiet;
-    const uint64_t d = in->rounding <= ROUND_RN ? nearest64(operation, a, b, c) : rounded(&real_f64, operation, a, b, c, (enum rounding)in->rounding, false);
+    const uint64_t d = in->rounding <= ROUND_RN ? nearest64(operation, a, b, c)
+                                                : rounded(&real_f64, operation, a, b, c, (enum rounding)in->rounding, false);
     return is_nan64(d) ? real_f64.nan : d;
 }
 
@@ -113,7 +116,8 @@ static trap op_rcp(struct warp *w, const struct insn *in, uint32_t lanes)
 /* f32x2: both halves of 64 bits */
 static uint64_t both(const struct insn *in, enum operation operation, uint64_t a, uint64_t b, uint64_t c)
 {
-    return compute32(in, operation, a & UINT32_MAX, b & UINT32_MAX, c & UINT32_MAX) | compute32(in, operation, a >> 32, b >> 32, c >> 32) << 32;
+    return compute32(in, operation, a & UINT32_MAX, b & UINT32_MAX, c & UINT32_MAX) |
+           compute32(in, operation, a >> 32, b >> 32, c >> 32) << 32;
 }
 static trap op_add_x2(struct warp *w, const struct insn *in, uint32_t lanes) { BINARY(both(in, ADD, a, b, 0)); }
 static trap op_sub_x2(struct warp *w, const struct insn *in, uint32_t lanes) { BINARY(both(in, SUB, a, b, 0)); }
@@ -133,7 +137,8 @@ static trap op_copysign(struct warp *w, const struct insn *in, uint32_t lanes) {
 static uint64_t pick(const struct insn *in, uint64_t a, uint64_t b, bool largest)
 {
     const bool wide = in->type[0] == T_F64;
-    const uint64_t sign = sign_of(in), nan = wide ? real_f64.nan : real_f32.nan, infinity = wide ? UINT64_C(0x7ff0000000000000) : 0x7f800000;
+    const uint64_t sign = sign_of(in), nan = wide ? real_f64.nan : real_f32.nan,
+                   infinity = wide ? UINT64_C(0x7ff0000000000000) : 0x7f800000;
     a = flushed(in, a), b = flushed(in, b);
     const uint64_t flip = (in->flags & FLAG_XORSIGN) != 0 ? (a ^ b) & sign : 0;
     if ((in->flags & FLAG_ABS) != 0) a &= ~sign, b &= ~sign;
@@ -142,7 +147,8 @@ static uint64_t pick(const struct insn *in, uint64_t a, uint64_t b, bool largest
     if (nan_a) return b | flip;
     if (nan_b) return a | flip;
     /* as integers of sign and magnitude, so that -0 < +0 */
-    const int64_t x = (a & sign) != 0 ? -1 - (int64_t)(a & ~sign) : (int64_t)a, y = (b & sign) != 0 ? -1 - (int64_t)(b & ~sign) : (int64_t)b;
+    const int64_t x = (a & sign) != 0 ? -1 - (int64_t)(a & ~sign) : (int64_t)a,
+                  y = (b & sign) != 0 ? -1 - (int64_t)(b & ~sign) : (int64_t)b;
     return ((x < y) != largest ? a : b) | flip;
 }
 static trap op_min(struct warp *w, const struct insn *in, uint32_t lanes) { BINARY(pick(in, a, b, false)); }
@@ -161,8 +167,12 @@ static trap op_testp(struct warp *w, const struct insn *in, uint32_t lanes)
     FOR_LANES(l, lanes) {
         const struct real x = real_unpack(f, a[l], false);
         const bool normal = x.kind == REAL_FINITE && x.magnitude >> f->mantissa_bits != 0;
-        const bool answers[] = { [TEST_FINITE] = x.kind <= REAL_FINITE, [TEST_INFINITE] = x.kind == REAL_INFINITE, [TEST_NUMBER] = x.kind != REAL_NAN,
-                                 [TEST_NAN] = x.kind == REAL_NAN, [TEST_NORMAL] = normal, [TEST_SUBNORMAL] = x.kind == REAL_FINITE && !normal };
+        const bool answers[] = { [TEST_FINITE] = x.kind <= REAL_FINITE,
+                                 [TEST_INFINITE] = x.kind == REAL_INFINITE,
+                                 [TEST_NUMBER] = x.kind != REAL_NAN,
+                                 [TEST_NAN] = x.kind == REAL_NAN,
+                                 [TEST_NORMAL] = normal,
+                                 [TEST_SUBNORMAL] = x.kind == REAL_FINITE && !normal };
         d[l] = answers[what];
     }
     return TRAP_NONE;
@@ -171,7 +181,8 @@ static trap op_testp(struct warp *w, const struct insn *in, uint32_t lanes)
 #define RND "{.rn|.rz|.rm|.rp}"
 #define RND_MUST "(.rn|.rz|.rm|.rp)"
 static const struct row rows[] = {
-    { "testp(.finite|.infinite|.number|.notanumber|.normal|.subnormal).$1", "f32 f64", "P s:1", 20, "", 0, op_testp, NULL, "9.7.3.1 testp" },
+    { "testp(.finite|.infinite|.number|.notanumber|.normal|.subnormal).$1", "f32 f64", "P s:1", 20, "", 0, op_testp, NULL,
+      "9.7.3.1 testp" },
     { "copysign.$1", "f32 f64", "d:1 s:1 s:1", 20, "", 0, op_copysign, NULL, "9.7.3.2 copysign" },
     { "add" RND "{.ftz}{.sat}.$1", "f32", "d:1 s:1 s:1", 10, "", 0, op_add, NULL, "9.7.3.3 add" },
     { "add" RND ".$1", "f64", "d:1 s:1 s:1", 10, "", 0, op_add, NULL, "9.7.3.3 add" },

@@ -12,7 +12,8 @@ static uint64_t nan_or_pick(const struct insn *in, uint64_t a, uint64_t b, uint6
     if ((nan_a && nan_b) || ((nan_a || nan_b) && (in->flags & FLAG_NAN) != 0)) return 0x7fff;
     if (nan_a) return b | flip;
     if (nan_b) return a | flip;
-    const int32_t x = (a & 0x8000) != 0 ? -1 - (int32_t)(a & 0x7fff) : (int32_t)a, y = (b & 0x8000) != 0 ? -1 - (int32_t)(b & 0x7fff) : (int32_t)b;
+    const int32_t x = (a & 0x8000) != 0 ? -1 - (int32_t)(a & 0x7fff) : (int32_t)a,
+                  y = (b & 0x8000) != 0 ? -1 - (int32_t)(b & 0x7fff) : (int32_t)b;
     return ((x < y) != largest ? a : b) | flip;
 }
 
@@ -27,7 +28,8 @@ static uint64_t limit(const struct insn *in, uint64_t d, uint64_t one, uint64_t 
     return d;
 }
 
-static uint64_t one_half(const struct insn *in, enum operation operation, const struct real_format *f, uint64_t a, uint64_t b, uint64_t c)
+static uint64_t one_half(const struct insn *in, enum operation operation, const struct real_format *f, uint64_t a, uint64_t b,
+                         uint64_t c)
 {
     const bool ftz = (in->flags & FLAG_FTZ) != 0;
     const uint64_t infinity = bits_mask(f->exponent_bits) << f->mantissa_bits, one = f == &real_f16 ? 0x3c00 : 0x3f80;

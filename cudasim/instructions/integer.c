@@ -10,8 +10,14 @@ static trap op_add(struct warp *w, const struct insn *in, uint32_t lanes) { BINA
 static trap op_sub(struct warp *w, const struct insn *in, uint32_t lanes) { BINARY(a - b); }
 
 static uint64_t saturate_s32(int64_t x) { return (uint64_t)(x > INT32_MAX ? INT32_MAX : x < INT32_MIN ? INT32_MIN : x); }
-static trap op_add_sat(struct warp *w, const struct insn *in, uint32_t lanes) { BINARY(saturate_s32(sign_extend(a, 32) + sign_extend(b, 32))); }
-static trap op_sub_sat(struct warp *w, const struct insn *in, uint32_t lanes) { BINARY(saturate_s32(sign_extend(a, 32) - sign_extend(b, 32))); }
+static trap op_add_sat(struct warp *w, const struct insn *in, uint32_t lanes)
+{
+    BINARY(saturate_s32(sign_extend(a, 32) + sign_extend(b, 32)));
+}
+static trap op_sub_sat(struct warp *w, const struct insn *in, uint32_t lanes)
+{
+    BINARY(saturate_s32(sign_extend(a, 32) - sign_extend(b, 32)));
+}
 
 /* mul.lo d, a, b   the low half of the product; mul.hi the high half; mul.wide both. */
 static trap op_mul_lo(struct warp *w, const struct insn *in, uint32_t lanes) { BINARY(a * b); }
@@ -70,8 +76,14 @@ static trap op_mul24_hi_u(struct warp *w, const struct insn *in, uint32_t lanes)
 static trap op_mul24_hi_s(struct warp *w, const struct insn *in, uint32_t lanes) { BINARY(product24(a, b, true) >> 16); }
 static trap op_mad24_lo_u(struct warp *w, const struct insn *in, uint32_t lanes) { TERNARY((uint64_t)product24(a, b, false) + c); }
 static trap op_mad24_lo_s(struct warp *w, const struct insn *in, uint32_t lanes) { TERNARY((uint64_t)product24(a, b, true) + c); }
-static trap op_mad24_hi_u(struct warp *w, const struct insn *in, uint32_t lanes) { TERNARY((uint64_t)(product24(a, b, false) >> 16) + c); }
-static trap op_mad24_hi_s(struct warp *w, const struct insn *in, uint32_t lanes) { TERNARY((uint64_t)(product24(a, b, true) >> 16) + c); }
+static trap op_mad24_hi_u(struct warp *w, const struct insn *in, uint32_t lanes)
+{
+    TERNARY((uint64_t)(product24(a, b, false) >> 16) + c);
+}
+static trap op_mad24_hi_s(struct warp *w, const struct insn *in, uint32_t lanes)
+{
+    TERNARY((uint64_t)(product24(a, b, true) >> 16) + c);
+}
 
 /* sad d, a, b, c   d = c + |a - b|. */
 static trap op_sad_u(struct warp *w, const struct insn *in, uint32_t lanes) { TERNARY(c + (a < b ? b - a : a - b)); }
@@ -93,8 +105,16 @@ static trap op_min_u(struct warp *w, const struct insn *in, uint32_t lanes) { BI
 static trap op_max_u(struct warp *w, const struct insn *in, uint32_t lanes) { BINARY(a > b ? a : b); }
 static trap op_min_s(struct warp *w, const struct insn *in, uint32_t lanes) { BITS; BINARY(S(a) < S(b) ? a : b); }
 static trap op_max_s(struct warp *w, const struct insn *in, uint32_t lanes) { BITS; BINARY(S(a) > S(b) ? a : b); }
-static trap op_min_s_relu(struct warp *w, const struct insn *in, uint32_t lanes) { BITS; BINARY(S(a) < 0 || S(b) < 0 ? 0 : a < b ? a : b); }
-static trap op_max_s_relu(struct warp *w, const struct insn *in, uint32_t lanes) { BITS; BINARY(S(a) < 0 && S(b) < 0 ? 0 : S(a) > S(b) ? a : b); }
+static trap op_min_s_relu(struct warp *w, const struct insn *in, uint32_t lanes)
+{
+    BITS;
+    BINARY(S(a) < 0 || S(b) < 0 ? 0 : a < b ? a : b);
+}
+static trap op_max_s_relu(struct warp *w, const struct insn *in, uint32_t lanes)
+{
+    BITS;
+    BINARY(S(a) < 0 && S(b) < 0 ? 0 : S(a) > S(b) ? a : b);
+}
 
 /* Both halves of a word, each with f. */
 #define HALVES(expression) ((expression(a & 0xffff, b & 0xffff) & 0xffff) | (expression(a >> 16, b >> 16) & 0xffff) << 16)
@@ -122,7 +142,11 @@ static trap op_max_s16x2(struct warp *w, const struct insn *in, uint32_t lanes)
 
 /* popc.b32 d, a   number of ones; clz: zeros from the top (the width for 0).  d is u32. */
 static trap op_popc(struct warp *w, const struct insn *in, uint32_t lanes) { UNARY((uint64_t)__builtin_popcountll(a)); }
-static trap op_clz(struct warp *w, const struct insn *in, uint32_t lanes) { BITS; UNARY(a == 0 ? bits : (uint64_t)__builtin_clzll(a) - (64 - bits)); }
+static trap op_clz(struct warp *w, const struct insn *in, uint32_t lanes)
+{
+    BITS;
+    UNARY(a == 0 ? bits : (uint64_t)__builtin_clzll(a) - (64 - bits));
+}
 
 static uint64_t reverse(uint64_t a, uint32_t bits)
 {

@@ -10,7 +10,8 @@ static uint64_t extend(uint64_t value, enum ptx_type type, enum ptx_type declare
     return (uint64_t)sign_extend(value, type_bits(type)) & bits_mask(type_bits(declared));
 }
 
-static trap resolve(struct warp *w, const struct insn *in, uint32_t lanes, const struct operand *address, struct access *a, bool writes)
+static trap resolve(struct warp *w, const struct insn *in, uint32_t lanes, const struct operand *address, struct access *a,
+                    bool writes)
 {
     a->space = (enum space)in->space;
     a->bytes = type_bytes((enum ptx_type)in->type[0]) * in->vector;
@@ -46,7 +47,8 @@ static trap op_ld(struct warp *w, const struct insn *in, uint32_t lanes)
             FOR_LANES(l, lanes) row[l] = load_bytes(a.host[l] + 16 * i, 8), row[l + LANES] = load_bytes(a.host[l] + 16 * i + 8, 8);
             continue;
         }
-        FOR_LANES(l, lanes) row[l] = extend(load_bytes(a.host[l] + i * bytes, bytes), type, (enum ptx_type)(o->kind == OPERAND_SINK ? type : o->type));
+        FOR_LANES(l, lanes)
+        row[l] = extend(load_bytes(a.host[l] + i * bytes, bytes), type, (enum ptx_type)(o->kind == OPERAND_SINK ? type : o->type));
     }
     order_after(in);
     return TRAP_NONE;
@@ -86,7 +88,8 @@ static const char *check_access(struct module *module, struct insn *in)
     if (bytes > 32 || (bytes == 32 && in->space != SPACE_GLOBAL)) return "an access has at most 16 bytes (32 in .global)";
     if (bytes == 32 && module->sm < 100) return "an access of 32 bytes needs sm_100 or later";
     const bool ordered = in->semantics == ORDER_RELAXED || in->semantics == ORDER_ACQUIRE || in->semantics == ORDER_RELEASE;
-    if (ordered && (in->space == SPACE_LOCAL || in->space == SPACE_PARAM || in->space == SPACE_CONST)) return "this space has no ordered accesses";
+    if (ordered && (in->space == SPACE_LOCAL || in->space == SPACE_PARAM || in->space == SPACE_CONST))
+        return "this space has no ordered accesses";
     return NULL;
 }
 
@@ -100,18 +103,27 @@ static const char *check_access(struct module *module, struct insn *in)
 #define VECTORS "{.v2|.v4|.v8}"
 
 static const struct row rows[] = {
-    { "ld{.weak}" SPACES CACHES HINTS VECTORS ".$1", TYPES, "d_:1+* a (.L2::cache_hint)s:b64", 10, "", 0, op_ld, check_access, "9.7.9.8 ld" },
-    { "ld{.weak}" SPACES EVICT EVICT2 HINTS VECTORS ".$1", TYPES, "d_:1+* a (.L2::cache_hint)s:b64", 74, "sm_70+", 0, op_ld, check_access, "9.7.9.8 ld" },
-    { "ld.volatile" SPACES "{.L2::64B|.L2::128B|.L2::256B}" VECTORS ".$1", TYPES, "d_:1+* a", 10, "", 0, op_ld, check_access, "9.7.9.8 ld" },
-    { "ld(.relaxed|.acquire)(.cta|.cluster|.gpu|.sys)" SPACES EVICT EVICT2 HINTS VECTORS ".$1", TYPES, "d_:1+* a (.L2::cache_hint)s:b64", 60, "sm_70+", 0, op_ld, check_access, "9.7.9.8 ld" },
+    { "ld{.weak}" SPACES CACHES HINTS VECTORS ".$1", TYPES, "d_:1+* a (.L2::cache_hint)s:b64", 10, "", 0, op_ld, check_access,
+      "9.7.9.8 ld" },
+    { "ld{.weak}" SPACES EVICT EVICT2 HINTS VECTORS ".$1", TYPES, "d_:1+* a (.L2::cache_hint)s:b64", 74, "sm_70+", 0, op_ld,
+      check_access, "9.7.9.8 ld" },
+    { "ld.volatile" SPACES "{.L2::64B|.L2::128B|.L2::256B}" VECTORS ".$1", TYPES, "d_:1+* a", 10, "", 0, op_ld, check_access,
+      "9.7.9.8 ld" },
+    { "ld(.relaxed|.acquire)(.cta|.cluster|.gpu|.sys)" SPACES EVICT EVICT2 HINTS VECTORS ".$1", TYPES,
+      "d_:1+* a (.L2::cache_hint)s:b64", 60, "sm_70+", 0, op_ld, check_access, "9.7.9.8 ld" },
     { "ld.mmio.relaxed.sys{.global}.$1", TYPES, "d:1+ a", 82, "sm_70+", 0, op_ld, check_access, "9.7.9.8 ld" },
-    { "ld.global{.ca|.cg|.cs}.nc" HINTS VECTORS ".$1", TYPES, "d_:1+* a (.L2::cache_hint)s:b64", 31, "", 0, op_ld, check_access, "9.7.9.9 ld.global.nc" },
-    { "ld.global.nc" EVICT EVICT2 HINTS VECTORS ".$1", TYPES, "d_:1+* a (.L2::cache_hint)s:b64", 74, "sm_70+", 0, op_ld, check_access, "9.7.9.9 ld.global.nc" },
+    { "ld.global{.ca|.cg|.cs}.nc" HINTS VECTORS ".$1", TYPES, "d_:1+* a (.L2::cache_hint)s:b64", 31, "", 0, op_ld, check_access,
+      "9.7.9.9 ld.global.nc" },
+    { "ld.global.nc" EVICT EVICT2 HINTS VECTORS ".$1", TYPES, "d_:1+* a (.L2::cache_hint)s:b64", 74, "sm_70+", 0, op_ld,
+      check_access, "9.7.9.9 ld.global.nc" },
     { "ldu{.global}" VECTORS ".$1", TYPES, "d:1+* a", 20, "", 0, op_ld, check_access, "9.7.9.10 ldu" },
-    { "st{.weak}" SPACES WRITES "{.L2::cache_hint}" VECTORS ".$1", TYPES, "a s:1+* (.L2::cache_hint)s:b64", 10, "", 0, op_st, check_access, "9.7.9.11 st" },
-    { "st{.weak}" SPACES EVICT EVICT2 "{.L2::cache_hint}" VECTORS ".$1", TYPES, "a s:1+* (.L2::cache_hint)s:b64", 74, "sm_70+", 0, op_st, check_access, "9.7.9.11 st" },
+    { "st{.weak}" SPACES WRITES "{.L2::cache_hint}" VECTORS ".$1", TYPES, "a s:1+* (.L2::cache_hint)s:b64", 10, "", 0, op_st,
+      check_access, "9.7.9.11 st" },
+    { "st{.weak}" SPACES EVICT EVICT2 "{.L2::cache_hint}" VECTORS ".$1", TYPES, "a s:1+* (.L2::cache_hint)s:b64", 74, "sm_70+", 0,
+      op_st, check_access, "9.7.9.11 st" },
     { "st.volatile" SPACES VECTORS ".$1", TYPES, "a s:1+*", 10, "", 0, op_st, check_access, "9.7.9.11 st" },
-    { "st(.relaxed|.release)(.cta|.cluster|.gpu|.sys)" SPACES EVICT EVICT2 "{.L2::cache_hint}" VECTORS ".$1", TYPES, "a s:1+* (.L2::cache_hint)s:b64", 60, "sm_70+", 0, op_st, check_access, "9.7.9.11 st" },
+    { "st(.relaxed|.release)(.cta|.cluster|.gpu|.sys)" SPACES EVICT EVICT2 "{.L2::cache_hint}" VECTORS ".$1", TYPES,
+      "a s:1+* (.L2::cache_hint)s:b64", 60, "sm_70+", 0, op_st, check_access, "9.7.9.11 st" },
     { "st.mmio.relaxed.sys{.global}.$1", TYPES, "a s:1+", 82, "sm_70+", 0, op_st, check_access, "9.7.9.11 st" },
     { "prefetch{.global|.local}(.L1|.L2)", NULL, "a", 20, "", 0, op_prefetch, NULL, "9.7.9.15 prefetch" },
     { "prefetch.global(.L2::evict_last|.L2::evict_normal)", NULL, "a", 74, "sm_80+", 0, op_prefetch, NULL, "9.7.9.15 prefetch" },

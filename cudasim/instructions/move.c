@@ -114,7 +114,8 @@ static bool is_in(enum space space, const struct warp *w, uint64_t a)
 {
     switch (space) {
     case SPACE_SHARED: return a - SHARED_WINDOW < WINDOW_BYTES && (a - SHARED_WINDOW) >> SHARED_RANK_SHIFT == w->cta->rank;
-    case SPACE_SHARED_CLUSTER: return a - SHARED_WINDOW < WINDOW_BYTES && (a - SHARED_WINDOW) >> SHARED_RANK_SHIFT < w->cta->cluster->ctas;
+    case SPACE_SHARED_CLUSTER:
+        return a - SHARED_WINDOW < WINDOW_BYTES && (a - SHARED_WINDOW) >> SHARED_RANK_SHIFT < w->cta->cluster->ctas;
     case SPACE_LOCAL: return a - LOCAL_WINDOW < WINDOW_BYTES;
     case SPACE_PARAM: return a - PARAM_WINDOW < PARAMETER_LIMIT;
     default: return a < SHARED_WINDOW;
@@ -138,9 +139,11 @@ static trap op_mapa(struct warp *w, const struct insn *in, uint32_t lanes)
     const uint64_t *a = source(w, in, 1), *b = source(w, in, 2);
     FOR_LANES(l, lanes) {
         const uint64_t offset = a[l] - window;
-        if (offset > UINT32_MAX) return warp_fault(w, in, l, REPORT_OUT_OF_BOUNDS, "maps 0x%llx, which is no shared address", (unsigned long long)a[l]);
+        if (offset > UINT32_MAX)
+            return warp_fault(w, in, l, REPORT_OUT_OF_BOUNDS, "maps 0x%llx, which is no shared address", (unsigned long long)a[l]);
         if ((uint32_t)b[l] >= w->cta->cluster->ctas)
-            return warp_fault(w, in, l, REPORT_OUT_OF_BOUNDS, "maps to CTA rank %u of a cluster of %u", (uint32_t)b[l], w->cta->cluster->ctas);
+            return warp_fault(w, in, l, REPORT_OUT_OF_BOUNDS, "maps to CTA rank %u of a cluster of %u", (uint32_t)b[l],
+                              w->cta->cluster->ctas);
         d[l] = window + (((uint64_t)(uint32_t)b[l] << SHARED_RANK_SHIFT) | (offset & ((1u << SHARED_RANK_SHIFT) - 1)));
     }
     return TRAP_NONE;
@@ -191,9 +194,12 @@ static const struct row rows[] = {
     VECTOR_MOVES("b64", "b32", "2"),
     VECTOR_MOVES("b64", "b16", "4"),
     VECTOR_MOVES("b128", "b64", "2"),
-    { "cvta(.const|.global|.local|.shared|.shared::cta|.shared::cluster|.param|.param::entry).$1", "u64", "d:1 s:1", 20, "", 0, op_cvta, NULL, "9.7.9.20 cvta" },
-    { "cvta.to(.const|.global|.local|.shared|.shared::cta|.shared::cluster|.param|.param::entry).$1", "u64", "d:1 s:1", 20, "", 0, op_cvta_to, NULL, "9.7.9.20 cvta" },
-    { "isspacep(.const|.global|.local|.shared|.shared::cta|.shared::cluster|.param|.param::entry)", NULL, "P s:u64", 20, "", 0, op_isspacep, NULL, "9.7.9.19 isspacep" },
+    { "cvta(.const|.global|.local|.shared|.shared::cta|.shared::cluster|.param|.param::entry).$1", "u64", "d:1 s:1", 20, "", 0,
+      op_cvta, NULL, "9.7.9.20 cvta" },
+    { "cvta.to(.const|.global|.local|.shared|.shared::cta|.shared::cluster|.param|.param::entry).$1", "u64", "d:1 s:1", 20, "", 0,
+      op_cvta_to, NULL, "9.7.9.20 cvta" },
+    { "isspacep(.const|.global|.local|.shared|.shared::cta|.shared::cluster|.param|.param::entry)", NULL, "P s:u64", 20, "", 0,
+      op_isspacep, NULL, "9.7.9.19 isspacep" },
     { "mapa.shared::cluster.$1", "u32", "d:1 s:1 s:u32", 78, "sm_90+", 0, op_mapa, NULL, "9.7.9.23 mapa" },
     { "mapa.$1", "u64", "d:1 s:1 s:u32", 78, "sm_90+", 0, op_mapa, NULL, "9.7.9.23 mapa" },
     { "getctarank.shared::cluster.$1", "u32", "d:u32 s:1", 78, "sm_90+", 0, op_getctarank, NULL, "9.7.9.24 getctarank" },

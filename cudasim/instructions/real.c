@@ -148,7 +148,9 @@ struct real real_multiply(const struct real *a, const struct real *b)
     if (a->kind == REAL_INFINITE || b->kind == REAL_INFINITE)
         return a->kind == REAL_ZERO || b->kind == REAL_ZERO ? special(REAL_NAN, false) : special(REAL_INFINITE, negative);
     if (a->kind == REAL_ZERO || b->kind == REAL_ZERO) return special(REAL_ZERO, negative);
-    return (struct real){ .kind = REAL_FINITE, .negative = negative, .exponent = a->exponent + b->exponent, .magnitude = a->magnitude * b->magnitude };
+    return (struct real){
+        .kind = REAL_FINITE, .negative = negative, .exponent = a->exponent + b->exponent, .magnitude = a->magnitude * b->magnitude
+    };
 }
 
 struct real real_divide(const struct real *a, const struct real *b)

@@ -7,7 +7,7 @@
 
 struct real_format {
     uint8_t exponent_bits, mantissa_bits;
-    bool has_infinity;                    /* the largest exponent means infinity and NaN, as in IEEE 754; else all but NaN are numbers */
+    bool has_infinity; /* the largest exponent means infinity and NaN, as in IEEE 754; else all but NaN are numbers */
     uint64_t nan;                         /* what operations give */
 };
 extern const struct real_format real_f16, real_bf16, real_f32, real_f64, real_tf32;

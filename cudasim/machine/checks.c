@@ -32,10 +32,13 @@ trap checks_shared(struct warp *w, const struct insn *in, uint32_t lanes, const 
         if (a->reads && check) {
             const uint32_t missing = unwritten(state, a->bytes);
             if (missing != 0)
-                return warp_fault(w, in, l, REPORT_UNINITIALISED, "reads %u bytes at shared address 0x%llx, of which nothing has written %u", a->bytes, (unsigned long long)a->address[l], missing);
+                return warp_fault(w, in, l, REPORT_UNINITIALISED,
+                                  "reads %u bytes at shared address 0x%llx, of which nothing has written %u", a->bytes,
+                                  (unsigned long long)a->address[l], missing);
         }
         if (a->writes)
-            for (uint32_t i = 0; i < a->bytes; i++) state[i] = (uint8_t)((state[i] & ~SHADOW_ASYNC_WRITE) | SHADOW_WRITTEN | SHADOW_UNFENCED);
+            for (uint32_t i = 0; i < a->bytes; i++)
+                state[i] = (uint8_t)((state[i] & ~SHADOW_ASYNC_WRITE) | SHADOW_WRITTEN | SHADOW_UNFENCED);
     }
     return TRAP_NONE;
 }

@@ -13,7 +13,9 @@ enum { SLICE_STEPS = 4096, MAX_RESIDENT = 64 };
 struct machine_options machine_default_options(void)
 {
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    return (struct machine_options){ .seed = 1, .threads = processors < 1 ? 1 : (uint32_t)processors, .sms = 4, .check_uninitialised = true };
+    return (struct machine_options){
+        .seed = 1, .threads = processors < 1 ? 1 : (uint32_t)processors, .sms = 4, .check_uninitialised = true
+    };
 }
 
 void machine_open(struct machine *machine, const struct device_limits *device, const struct machine_options *options)
@@ -31,7 +33,8 @@ static void relocate(struct image *image, struct machine *machine, const struct 
     uint8_t *host = global_host(&machine->memory, image->address[v->index], v->bytes);
     for (uint32_t i = 0; i < v->relocation_count; i++) {
         const struct relocation *r = &v->relocations[i];
-        const uint64_t target = r->function != NULL ? CODE_WINDOW + 16 * (uint64_t)r->function->index : image->address[r->variable->index];
+        const uint64_t target = r->function != NULL ? CODE_WINDOW + 16 * (uint64_t)r->function->index
+                                                    : image->address[r->variable->index];
         const uint64_t value = target + (uint64_t)r->addend;
         memcpy(host + r->offset, &value, sizeof value);
     }
@@ -224,6 +227,12 @@ static void place_shared(struct grid *grid)
     grid->shared_bytes = (uint32_t)(dynamic + grid->launch->dynamic_shared);
 }
 
+static struct report no_memory(const struct launch *launch)
+{
+    return (struct report){ .code = REPORT_RESOURCES, .kernel = launch->function->name, .lane = NO_LANE,
+                            .sentence = "no host memory for the grid", .text = "cudasim: no host memory for the grid\n" };
+}
+
 bool machine_run(struct machine *machine, const struct launch *launch, struct report *report)
 {
     const struct module *module = launch->image->module;
@@ -232,8 +241,15 @@ bool machine_run(struct machine *machine, const struct launch *launch, struct re
     bool ok = grid != NULL && symbol != NULL;
     if (ok) {
         memcpy(symbol, launch->image->address, module->variable_count * sizeof *symbol);
-        *grid = (struct grid){ .machine = machine, .launch = launch, .module = module, .function = launch->function, .code = module->code,
-                               .id = ++machine->grids, .symbol = symbol, .threads_per_cta = launch->block[0] * launch->block[1] * launch->block[2], .clusters = 1 };
+        *grid = (struct grid){ .machine = machine,
+                                .launch = launch,
+                                .module = module,
+                                .function = launch->function,
+                                .code = module->code,
+                                .id = ++machine->grids,
+                                .symbol = symbol,
+                                .threads_per_cta = launch->block[0] * launch->block[1] * launch->block[2],
+                                .clusters = 1 };
         for (int i = 0; i < 3; i++) {
             grid->cluster_extent[i] = launch->cluster[i] == 0 ? 1 : launch->cluster[i];
             grid->clusters_extent[i] = launch->grid[i] / grid->cluster_extent[i];
@@ -241,11 +257,11 @@ bool machine_run(struct machine *machine, const struct launch *launch, struct re
         }
         place_shared(grid);
         ok = run_clusters(grid);
-        if (!ok && !grid->reported) grid->report = (struct report){ .code = REPORT_RESOURCES, .kernel = launch->function->name, .lane = NO_LANE, .sentence = "no host memory for the grid", .text = "cudasim: no host memory for the grid\n" };
+        if (!ok && !grid->reported) grid->report = no_memory(launch);
         ok = ok && !grid->reported;
         if (!ok && report != NULL) *report = grid->report;
     } else if (report != NULL) {
-        *report = (struct report){ .code = REPORT_RESOURCES, .kernel = launch->function->name, .lane = NO_LANE, .sentence = "no host memory for the grid", .text = "cudasim: no host memory for the grid\n" };
+        *report = no_memory(launch);
     }
     free(symbol);
     free(grid);

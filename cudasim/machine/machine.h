@@ -91,8 +91,21 @@ struct shadow {
 
 /* ---- waiting ---- */
 
-enum wait_kind { WAIT_NONE, WAIT_CONVERGENCE, WAIT_BARRIER, WAIT_WARP_BARRIER, WAIT_CLUSTER_BARRIER, WAIT_MBARRIER, WAIT_ASYNC_GROUP,
-                 WAIT_MMA, WAIT_TENSOR_MEMORY, WAIT_REGISTERS, WAIT_SLEEP, WAIT_GRID, WAIT_KIND_COUNT };
+enum wait_kind {
+    WAIT_NONE,
+    WAIT_CONVERGENCE,
+    WAIT_BARRIER,
+    WAIT_WARP_BARRIER,
+    WAIT_CLUSTER_BARRIER,
+    WAIT_MBARRIER,
+    WAIT_ASYNC_GROUP,
+    WAIT_MMA,
+    WAIT_TENSOR_MEMORY,
+    WAIT_REGISTERS,
+    WAIT_SLEEP,
+    WAIT_GRID,
+    WAIT_KIND_COUNT
+};
 
 struct wait {
     enum wait_kind kind;
@@ -148,7 +161,12 @@ struct warp {
 };
 
 /* bar / barrier: 16 of them per CTA. */
-struct cta_barrier { uint32_t arrived, expected; uint64_t turn; uint32_t reduction, votes, last_reduction, last_votes; bool in_use; };
+struct cta_barrier {
+    uint32_t arrived, expected;
+    uint64_t turn;
+    uint32_t reduction, votes, last_reduction, last_votes;
+    bool in_use;
+};
 
 struct tensor_memory;                     /* of an SM: tensor.h, part two */
 struct sm { uint32_t index; struct tensor_memory *tensor; };
@@ -322,12 +340,19 @@ struct cta *shared_target(struct warp *w, uint32_t address, uint32_t *offset);
 /* ---- registers ---- */
 
 #define FOR_LANES(lane, lanes) \
-    for (uint32_t lane##_left = (lanes), lane = 0; lane##_left != 0 && (lane = (uint32_t)__builtin_ctz(lane##_left), true); lane##_left &= lane##_left - 1)
+    for (uint32_t lane##_left = (lanes), lane = 0; lane##_left != 0 && (lane = (uint32_t)__builtin_ctz(lane##_left), true); \
+         lane##_left &= lane##_left - 1)
 
 static inline uint64_t *register_row(const struct warp *w, uint32_t slot) { return w->frame + (size_t)slot * LANES; }
-static inline const uint64_t *source_row(const struct warp *w, const struct operand *o) { return o->row != NULL ? o->row : register_row(w, o->slot); }
+static inline const uint64_t *source_row(const struct warp *w, const struct operand *o)
+{
+    return o->row != NULL ? o->row : register_row(w, o->slot);
+}
 static inline const uint64_t *source(const struct warp *w, const struct insn *in, int i) { return source_row(w, &in->operand[i]); }
-static inline uint64_t *destination(const struct warp *w, const struct insn *in, int i) { return register_row(w, in->operand[i].slot); }
+static inline uint64_t *destination(const struct warp *w, const struct insn *in, int i)
+{
+    return register_row(w, in->operand[i].slot);
+}
 /* A predicate operand as a mask of lanes. */
 static inline uint32_t predicate_lanes(const struct warp *w, const struct operand *o, uint32_t lanes)
 {

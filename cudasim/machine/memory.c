@@ -6,7 +6,10 @@
 
 enum { GLOBAL_ALIGNMENT = 512, GUARD_BYTES = 4096 };
 
-void global_open(struct global_memory *memory, uint64_t limit) { *memory = (struct global_memory){ .next = GLOBAL_WINDOW + (UINT64_C(1) << 32), .limit = limit }; }
+void global_open(struct global_memory *memory, uint64_t limit)
+{
+    *memory = (struct global_memory){ .next = GLOBAL_WINDOW + (UINT64_C(1) << 32), .limit = limit };
+}
 
 void global_close(struct global_memory *memory)
 {
@@ -34,7 +37,9 @@ uint64_t global_allocate(struct global_memory *memory, uint64_t bytes, uint64_t 
     if (base + bytes + GUARD_BYTES > SHARED_WINDOW) return 0;
     uint8_t *host = calloc(1, bytes == 0 ? 1 : bytes);
     if (host == NULL) return 0;
-    memory->allocation[memory->count++] = (struct allocation){ .base = base, .bytes = bytes, .host = host, .owned = true, .name = name };
+    memory->allocation[memory->count++] = (struct allocation){
+        .base = base, .bytes = bytes, .host = host, .owned = true, .name = name
+    };
     memory->next = base + bytes + GUARD_BYTES;
     memory->used += bytes;
     return base;
@@ -116,18 +121,22 @@ static uint8_t *in_shared(struct warp *w, const struct insn *in, struct access *
     uint32_t offset;
     struct cta *cta = address > UINT32_MAX ? NULL : shared_target(w, (uint32_t)address, &offset);
     if (cta == NULL) {
-        warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS, "%s %u bytes at shared address 0x%llx, which belongs to no CTA of the cluster", verb(a), a->bytes, (unsigned long long)address);
+        warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS,
+                   "%s %u bytes at shared address 0x%llx, which belongs to no CTA of the cluster", verb(a), a->bytes,
+                   (unsigned long long)address);
         return NULL;
     }
     if (cta != w->cta && !any_cta) {
-        warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS, "%s %u bytes at shared address 0x%llx of CTA rank %u with an instruction for the CTA's own shared memory (rank %u)",
-                   verb(a), a->bytes, (unsigned long long)address, cta->rank, w->cta->rank);
+        warp_fault(
+            w, in, lane, REPORT_OUT_OF_BOUNDS,
+            "%s %u bytes at shared address 0x%llx of CTA rank %u with an instruction for the CTA's own shared memory (rank %u)",
+            verb(a), a->bytes, (unsigned long long)address, cta->rank, w->cta->rank);
         return NULL;
     }
     const uint32_t first = w->cta->cluster->grid->machine->device->shared_reserved;
     if (offset < first || offset > cta->shared_bytes || a->bytes > cta->shared_bytes - offset) {
-        warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS, "%s %u bytes at shared address 0x%llx; the CTA has 0x%x to 0x%x (%u bytes)", verb(a), a->bytes,
-                   (unsigned long long)address, first, cta->shared_bytes, cta->shared_bytes - first);
+        warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS, "%s %u bytes at shared address 0x%llx; the CTA has 0x%x to 0x%x (%u bytes)",
+                   verb(a), a->bytes, (unsigned long long)address, first, cta->shared_bytes, cta->shared_bytes - first);
         return NULL;
     }
     a->owner[lane] = cta;
@@ -141,15 +150,17 @@ static uint8_t *in_global(struct warp *w, const struct insn *in, struct access *
     if (found == NULL || address - found->base >= found->bytes) {
         found = search(&w->cta->cluster->grid->machine->memory, address);
         if (found == NULL) {
-            warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS, "%s %u bytes at global address 0x%llx, where nothing is allocated", verb(a), a->bytes, (unsigned long long)address);
+            warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS, "%s %u bytes at global address 0x%llx, where nothing is allocated",
+                       verb(a), a->bytes, (unsigned long long)address);
             return NULL;
         }
     }
     const uint64_t offset = address - found->base;
     if (offset >= found->bytes || a->bytes > found->bytes - offset) {
-        warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS, "%s %u bytes at global address 0x%llx, %llu bytes behind the start of the %llu bytes allocated at 0x%llx%s%s", verb(a), a->bytes,
-                   (unsigned long long)address, (unsigned long long)offset, (unsigned long long)found->bytes, (unsigned long long)found->base,
-                   found->name == NULL ? "" : " for ", found->name == NULL ? "" : found->name);
+        warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS,
+                   "%s %u bytes at global address 0x%llx, %llu bytes behind the start of the %llu bytes allocated at 0x%llx%s%s",
+                   verb(a), a->bytes, (unsigned long long)address, (unsigned long long)offset, (unsigned long long)found->bytes,
+                   (unsigned long long)found->base, found->name == NULL ? "" : " for ", found->name == NULL ? "" : found->name);
         return NULL;
     }
     if (found->read_only && a->writes) {
@@ -163,7 +174,8 @@ static uint8_t *in_global(struct warp *w, const struct insn *in, struct access *
 static uint8_t *in_local(struct warp *w, const struct insn *in, struct access *a, uint32_t lane, uint64_t address)
 {
     if (address < LOCAL_BASE || address > w->local_bytes || a->bytes > w->local_bytes - address) {
-        warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS, "%s %u bytes at local address 0x%llx; the thread has 0x%x to 0x%x", verb(a), a->bytes, (unsigned long long)address, LOCAL_BASE, w->local_bytes);
+        warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS, "%s %u bytes at local address 0x%llx; the thread has 0x%x to 0x%x", verb(a),
+                   a->bytes, (unsigned long long)address, LOCAL_BASE, w->local_bytes);
         return NULL;
     }
     return w->local + (size_t)lane * w->local_bytes + address;
@@ -175,7 +187,8 @@ static uint8_t *in_param(struct warp *w, const struct insn *in, struct access *a
     if (address < PARAM_WINDOW) return in_local(w, in, a, lane, address);
     const uint64_t offset = address - PARAM_WINDOW, bytes = grid->function->parameter_bytes;
     if (a->writes || offset > bytes || a->bytes > bytes - offset) {
-        warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS, "%s %u bytes at offset %llu of the %llu bytes of kernel parameters", verb(a), a->bytes, (unsigned long long)offset, (unsigned long long)bytes);
+        warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS, "%s %u bytes at offset %llu of the %llu bytes of kernel parameters", verb(a),
+                   a->bytes, (unsigned long long)offset, (unsigned long long)bytes);
         return NULL;
     }
     return (uint8_t *)(uintptr_t)(grid->launch->parameters + offset);
@@ -208,7 +221,8 @@ trap memory_access(struct warp *w, const struct insn *in, uint32_t lanes, struct
     bool shared = false;
     FOR_LANES(l, lanes) {
         if ((a->address[l] & (a->bytes - 1)) != 0)
-            return warp_fault(w, in, l, REPORT_MISALIGNED, "%s %u bytes at address 0x%llx, which is no multiple of %u", verb(a), a->bytes, (unsigned long long)a->address[l], a->bytes);
+            return warp_fault(w, in, l, REPORT_MISALIGNED, "%s %u bytes at address 0x%llx, which is no multiple of %u", verb(a),
+                              a->bytes, (unsigned long long)a->address[l], a->bytes);
         a->owner[l] = NULL;
         a->host[l] = find(w, in, a, l);
         if (a->host[l] == NULL) return TRAP_FAULT;

@@ -14,9 +14,18 @@ static const char *const code_names[REPORT_CODE_COUNT] = {
 };
 
 static const char *const wait_names[WAIT_KIND_COUNT] = {
-    [WAIT_NONE] = "nothing", [WAIT_CONVERGENCE] = "the other lanes of the warp", [WAIT_BARRIER] = "barrier", [WAIT_WARP_BARRIER] = "bar.warp.sync",
-    [WAIT_CLUSTER_BARRIER] = "barrier.cluster", [WAIT_MBARRIER] = "mbarrier", [WAIT_ASYNC_GROUP] = "copies", [WAIT_MMA] = "matrix products",
-    [WAIT_TENSOR_MEMORY] = "tensor memory", [WAIT_REGISTERS] = "registers", [WAIT_SLEEP] = "time", [WAIT_GRID] = "another grid",
+    [WAIT_NONE] = "nothing",
+    [WAIT_CONVERGENCE] = "the other lanes of the warp",
+    [WAIT_BARRIER] = "barrier",
+    [WAIT_WARP_BARRIER] = "bar.warp.sync",
+    [WAIT_CLUSTER_BARRIER] = "barrier.cluster",
+    [WAIT_MBARRIER] = "mbarrier",
+    [WAIT_ASYNC_GROUP] = "copies",
+    [WAIT_MMA] = "matrix products",
+    [WAIT_TENSOR_MEMORY] = "tensor memory",
+    [WAIT_REGISTERS] = "registers",
+    [WAIT_SLEEP] = "time",
+    [WAIT_GRID] = "another grid",
 };
 
 const char *report_code_name(enum report_code code) { return code < REPORT_CODE_COUNT ? code_names[code] : "unknown"; }
@@ -98,10 +107,12 @@ static void add_waiting(struct text *t, const struct grid *grid, const struct wa
     add(t, "  CTA (%u,%u,%u) warp %u lanes 0x%08x wait for %s", w->cta->id[0], w->cta->id[1], w->cta->id[2], w->index, g->lanes,
         g->blocked ? wait_names[g->wait.kind] : "nothing: they run without end");
     if (g->blocked && g->wait.kind == WAIT_BARRIER) add(t, " %llu", (unsigned long long)g->wait.object);
-    if (g->blocked && g->wait.kind == WAIT_MBARRIER) add(t, " 0x%llx, parity %llu", (unsigned long long)g->wait.object, (unsigned long long)g->wait.detail);
+    if (g->blocked && g->wait.kind == WAIT_MBARRIER)
+        add(t, " 0x%llx, parity %llu", (unsigned long long)g->wait.object, (unsigned long long)g->wait.detail);
     add(t, " at PTX line %u", in->line);
     if (in->location != 0 && grid->module->locations[in->location].file < grid->module->file_count)
-        add(t, " (%s:%u)", grid->module->files[grid->module->locations[in->location].file], grid->module->locations[in->location].line);
+        add(t, " (%s:%u)", grid->module->files[grid->module->locations[in->location].file],
+            grid->module->locations[in->location].line);
     add(t, "\n");
 }
 
@@ -127,10 +138,14 @@ void report_deadlock(struct cluster *c)
                 r->section = grid->code[g->pc].row->section;
                 r->warp = j;
             }
-    snprintf(r->sentence, sizeof r->sentence, "%s", r->code == REPORT_DEADLOCK ? "nothing in the cluster can go on" : "lanes wait at an instruction that the other lanes of their warp do not reach");
-    add(&t, "cudasim: %s\n  what     %s\n  where    kernel %s, cluster of CTA (%u,%u,%u)\n", report_code_name(r->code), r->sentence, r->kernel, r->cta[0], r->cta[1], r->cta[2]);
+    snprintf(r->sentence, sizeof r->sentence, "%s",
+             r->code == REPORT_DEADLOCK ? "nothing in the cluster can go on"
+                                        : "lanes wait at an instruction that the other lanes of their warp do not reach");
+    add(&t, "cudasim: %s\n  what     %s\n  where    kernel %s, cluster of CTA (%u,%u,%u)\n", report_code_name(r->code), r->sentence,
+        r->kernel, r->cta[0], r->cta[1], r->cta[2]);
     for (uint32_t i = 0; i < c->ctas; i++)
         for (uint32_t j = 0; j < c->cta[i].warps; j++)
-            for (uint32_t k = 0; k < c->cta[i].warp[j].group_count; k++) add_waiting(&t, grid, &c->cta[i].warp[j], &c->cta[i].warp[j].groups[k]);
+            for (uint32_t k = 0; k < c->cta[i].warp[j].group_count; k++)
+                add_waiting(&t, grid, &c->cta[i].warp[j], &c->cta[i].warp[j].groups[k]);
     atomic_store(&grid->stop, true);
 }

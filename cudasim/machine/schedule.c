@@ -42,7 +42,8 @@ static uint64_t soonest_timeout(const struct cluster *c)
         for (uint32_t j = 0; j < c->cta[i].warps; j++) {
             const struct warp *w = &c->cta[i].warp[j];
             for (uint32_t g = 0; g < w->group_count; g++)
-                if (w->groups[g].blocked && w->groups[g].wait.until != 0 && w->groups[g].wait.until < soonest) soonest = w->groups[g].wait.until;
+                if (w->groups[g].blocked && w->groups[g].wait.until != 0 && w->groups[g].wait.until < soonest)
+                    soonest = w->groups[g].wait.until;
         }
     return soonest;
 }
@@ -72,7 +73,8 @@ bool cluster_run(struct cluster *c, uint64_t steps)
             report_deadlock(c);
             return true;
         }
-        const uint32_t turn = options->schedule == SCHEDULE_RANDOM ? 1 + (uint32_t)(cluster_random(c) % LONGEST_TURN) : LONGEST_TURN;
+        const uint32_t turn = options->schedule == SCHEDULE_RANDOM ? 1 + (uint32_t)(cluster_random(c) % LONGEST_TURN)
+                                                                   : LONGEST_TURN;
         if (warp_run(w, turn) == TRAP_FAULT) return true;
         if (options->step_limit != 0 && c->now > options->step_limit) {
             report_deadlock(c);

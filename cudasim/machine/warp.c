@@ -24,7 +24,8 @@ static bool make_local(struct warp *w, uint64_t bytes)
     const uint32_t wanted = (uint32_t)(bytes + 1023) / 1024 * 1024;
     uint8_t *larger = bytes > MAX_LOCAL_BYTES ? NULL : calloc(LANES, wanted);
     if (larger == NULL) return false;
-    for (uint32_t l = 0; l < LANES && w->local_bytes != 0; l++) memcpy(larger + (size_t)l * wanted, w->local + (size_t)l * w->local_bytes, w->local_bytes);
+    for (uint32_t l = 0; l < LANES && w->local_bytes != 0; l++)
+        memcpy(larger + (size_t)l * wanted, w->local + (size_t)l * w->local_bytes, w->local_bytes);
     free(w->local);
     w->local = larger;
     w->local_bytes = wanted;
@@ -188,10 +189,14 @@ trap warp_wait(struct warp *w, enum wait_kind kind, uint64_t object, uint64_t de
 
 /* ---- calls ---- */
 
-static uint8_t *local_bytes(const struct warp *w, uint32_t lane, uint64_t address) { return w->local + (size_t)lane * w->local_bytes + address; }
+static uint8_t *local_bytes(const struct warp *w, uint32_t lane, uint64_t address)
+{
+    return w->local + (size_t)lane * w->local_bytes + address;
+}
 
 /* Copies one argument or result between a frame's operand and the other frame's parameter. */
-static void pass(struct warp *w, uint32_t lanes, const struct operand *o, uint32_t o_base, uint32_t o_local, const struct variable *v, uint32_t v_base, uint32_t v_local, bool to_parameter)
+static void pass(struct warp *w, uint32_t lanes, const struct operand *o, uint32_t o_base, uint32_t o_local,
+                 const struct variable *v, uint32_t v_base, uint32_t v_local, bool to_parameter)
 {
     uint64_t *formal = v->space == SPACE_REG ? w->registers + ((size_t)v_base + v->slot) * LANES : NULL;
     uint64_t *actual = o->kind == OPERAND_REGISTER ? w->registers + ((size_t)o_base + o->slot) * LANES : NULL;
@@ -199,7 +204,9 @@ static void pass(struct warp *w, uint32_t lanes, const struct operand *o, uint32
     FOR_LANES(l, lanes) {
         uint8_t *formal_bytes = formal != NULL ? (uint8_t *)&formal[l] : local_bytes(w, l, v_local + v->offset);
         if (o->kind == OPERAND_SINK) continue;
-        uint8_t *actual_bytes = actual != NULL ? (uint8_t *)&actual[l] : o->kind == OPERAND_CONSTANT ? (uint8_t *)(uintptr_t)&o->row[l] : local_bytes(w, l, o_local + o->variable->offset);
+        uint8_t *actual_bytes = actual != NULL                ? (uint8_t *)&actual[l]
+                                : o->kind == OPERAND_CONSTANT ? (uint8_t *)(uintptr_t)&o->row[l]
+                                                              : local_bytes(w, l, o_local + o->variable->offset);
         uint8_t *to = to_parameter ? formal_bytes : actual_bytes;
         if ((to_parameter ? formal : actual) != NULL) memset(to, 0, 8);
         memcpy(to, to_parameter ? actual_bytes : formal_bytes, bytes);
@@ -221,12 +228,14 @@ trap warp_call(struct warp *w, const struct insn *in, uint32_t lanes, const stru
 {
     const struct operand *arguments = &in->operand[2];
     if (arguments->count != f->parameter_count || in->operand[0].count != f->result_count)
-        return warp_fault(w, in, (uint32_t)__builtin_ctz(lanes), REPORT_ILLEGAL, "calls %s with %u arguments and %u results; it has %u and %u", f->name,
-                          arguments->count, in->operand[0].count, f->parameter_count, f->result_count);
+        return warp_fault(w, in, (uint32_t)__builtin_ctz(lanes), REPORT_ILLEGAL,
+                          "calls %s with %u arguments and %u results; it has %u and %u", f->name, arguments->count,
+                          in->operand[0].count, f->parameter_count, f->result_count);
     if (lanes != w->group->lanes) split(w, w->group->lanes & ~lanes)->pc++;
     struct group *g = w->group;
     const struct function *caller = ptx_function_at(w->cta->cluster->grid->module, g->pc);
-    if (!deeper(w, g->depth)) return warp_fault(w, in, (uint32_t)__builtin_ctz(lanes), REPORT_RESOURCES, "calls are nested deeper than %d", MAX_DEPTH);
+    if (!deeper(w, g->depth))
+        return warp_fault(w, in, (uint32_t)__builtin_ctz(lanes), REPORT_RESOURCES, "calls are nested deeper than %d", MAX_DEPTH);
     const struct call_frame here = { .return_pc = g->pc + 1, .base = g->base, .local = g->local };
     FOR_LANES(l, lanes) w->calls[g->depth][l] = here;
     const uint64_t align = f->local_align;
@@ -235,8 +244,11 @@ trap warp_call(struct warp *w, const struct insn *in, uint32_t lanes, const stru
     g->depth++;
     g->pc = f->code_begin;
     g->stage = 0;
-    if (!enter(w, f, lanes)) return warp_fault(w, in, (uint32_t)__builtin_ctz(lanes), REPORT_RESOURCES, "the stack of %s does not fit: %d bytes of local memory are the limit", f->name, MAX_LOCAL_BYTES);
-    for (uint32_t i = 0; i < f->parameter_count; i++) pass(w, lanes, &arguments->element[i], here.base, here.local, f->parameters[i], g->base, g->local, true);
+    if (!enter(w, f, lanes))
+        return warp_fault(w, in, (uint32_t)__builtin_ctz(lanes), REPORT_RESOURCES,
+                          "the stack of %s does not fit: %d bytes of local memory are the limit", f->name, MAX_LOCAL_BYTES);
+    for (uint32_t i = 0; i < f->parameter_count; i++)
+        pass(w, lanes, &arguments->element[i], here.base, here.local, f->parameters[i], g->base, g->local, true);
     return TRAP_JUMP;
 }
 
@@ -254,7 +266,8 @@ trap warp_return(struct warp *w, uint32_t lanes)
         uint32_t same = 0;
         FOR_LANES(l, left) same |= (uint32_t)(memcmp(&frames[l], &to, sizeof to) == 0) << l;
         const struct operand *results = &grid->code[to.return_pc - 1].operand[0];
-        for (uint32_t i = 0; i < f->result_count; i++) pass(w, same, &results->element[i], to.base, to.local, f->results[i], callee.base, callee.local, false);
+        for (uint32_t i = 0; i < f->result_count; i++)
+            pass(w, same, &results->element[i], to.base, to.local, f->results[i], callee.base, callee.local, false);
         left &= ~same;
         struct group *g = left == 0 ? w->group : split(w, same);
         g->pc = to.return_pc;
@@ -285,7 +298,10 @@ static trap demand(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     struct group *g = w->group;
     if (lanes != g->lanes)
-        return warp_fault(w, in, (uint32_t)__builtin_ctz(lanes), REPORT_DIVERGENCE, "its guard lets only some lanes of the warp (0x%08x of 0x%08x) execute an instruction that all must execute together", lanes, g->lanes);
+        return warp_fault(
+            w, in, (uint32_t)__builtin_ctz(lanes), REPORT_DIVERGENCE,
+            "its guard lets only some lanes of the warp (0x%08x of 0x%08x) execute an instruction that all must execute together",
+            lanes, g->lanes);
     if (g->lanes != w->live && g->stage == 0) return warp_wait(w, WAIT_CONVERGENCE, w->live, g->lanes);
     return TRAP_NONE;
 }

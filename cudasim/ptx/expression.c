@@ -7,7 +7,10 @@ enum { MAX_NESTING = 64 };
 
 static struct constant read_level(struct reader *r, int level, int nesting);
 
-static struct constant integer(uint64_t bits, bool is_unsigned) { return (struct constant){ .bits = bits, .is_unsigned = is_unsigned, .kind = TOKEN_INTEGER }; }
+static struct constant integer(uint64_t bits, bool is_unsigned)
+{
+    return (struct constant){ .bits = bits, .is_unsigned = is_unsigned, .kind = TOKEN_INTEGER };
+}
 
 bool constant_follows(const struct reader *r)
 {
@@ -176,7 +179,8 @@ const char *constant_as(const struct constant *c, enum ptx_type type, uint64_t *
 {
     const char kind = type_kind(type);
     if (!c->is_float) {
-        if (kind == 'f' && (type == T_F32 || type == T_F64)) return "a float constant (0f... or 0d...) should stand here, not an integer";
+        if (kind == 'f' && (type == T_F32 || type == T_F64))
+            return "a float constant (0f... or 0d...) should stand here, not an integer";
         *bits = c->bits & bits_mask(type_bits(type));
         return NULL;
     }

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool reader_grow(struct reader *r, void **array, uint32_t count, uint32_t *capacity, size_t element, uint32_t limit, const char *what)
+bool reader_grow(struct reader *r, void **array, uint32_t count, uint32_t *capacity, size_t element, uint32_t limit,
+                 const char *what)
 {
     if (count < *capacity) return !r->failed;
     if (count >= limit) {

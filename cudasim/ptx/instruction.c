@@ -13,7 +13,8 @@ static void read_guard(struct reader *r, struct insn *in)
     if (!token_take(r, '@')) return;
     in->guard = token_take(r, '!') ? 2 : 1;
     enum ptx_type type;
-    if (r->token.kind != TOKEN_NAME || !scope_register(r, r->token.text, r->token.length, &in->guard_slot, &type) || type != T_PRED) {
+    if (r->token.kind != TOKEN_NAME || !scope_register(r, r->token.text, r->token.length, &in->guard_slot, &type) ||
+        type != T_PRED) {
         reader_fail(r, "a declared predicate register should stand behind '@'");
         return;
     }
@@ -29,7 +30,8 @@ static void read_mnemonic(struct reader *r, struct mnemonic *m)
         return;
     }
     if (!table_knows(r->token.text, r->token.length)) {
-        reader_fail(r, "the instruction '%.*s' is not known here", (int)(r->token.length > 100 ? 100 : r->token.length), r->token.text);
+        reader_fail(r, "the instruction '%.*s' is not known here", (int)(r->token.length > 100 ? 100 : r->token.length),
+                    r->token.text);
         return;
     }
     token_next(r);
@@ -47,8 +49,8 @@ static void fail_modifiers(struct reader *r, const struct mnemonic *m, uint32_t 
 {
     if (reached < m->count) {
         const struct word *w = &m->words[reached];
-        reader_fail_at(r, m->base.line, w->column, "'%.*s' is unknown or misplaced here; the nearest form is %.120s", (int)(w->length > 60 ? 60 : w->length),
-                       w->text, nearest->pattern);
+        reader_fail_at(r, m->base.line, w->column, "'%.*s' is unknown or misplaced here; the nearest form is %.120s",
+                       (int)(w->length > 60 ? 60 : w->length), w->text, nearest->pattern);
     } else {
         reader_fail_at(r, m->base.line, m->base.column, "a modifier is missing; the nearest form is %.160s", nearest->pattern);
     }
@@ -67,8 +69,12 @@ static void place_call(struct reader *r, struct insn *in, const struct parsed_li
         elements[i] = e->operand;
         const bool ok = e->operand.kind == OPERAND_REGISTER || e->operand.kind == OPERAND_SINK ||
                         (e->operand.kind == OPERAND_SYMBOL && e->operand.variable->space == SPACE_PARAM && e->operand.value == 0);
-        if (e->is_constant) elements[i] = (struct operand){ .kind = OPERAND_CONSTANT, .row = constant_row(r, e->constant.bits), .value = (int64_t)e->constant.bits };
-        else if (!ok || e->is_name) reader_fail_at(r, e->at.line, e->at.column, "arguments of a call are .param variables, registers or constants");
+        if (e->is_constant)
+            elements[i] = (struct operand){ .kind = OPERAND_CONSTANT,
+                                             .row = constant_row(r, e->constant.bits),
+                                             .value = (int64_t)e->constant.bits };
+        else if (!ok || e->is_name)
+            reader_fail_at(r, e->at.line, e->at.column, "arguments of a call are .param variables, registers or constants");
     }
     for (int k = 0; k < 4; k++) {
         const struct parsed *p = &list->item[next];
@@ -77,11 +83,14 @@ static void place_call(struct reader *r, struct insn *in, const struct parsed_li
         if (p->is_list) out[k].element = elements + p->first;
         next++;
     }
-    const bool direct = out[1].kind == OPERAND_FUNCTION, indirect = out[1].kind == OPERAND_REGISTER && type_bits((enum ptx_type)out[1].type) == 64;
+    const bool direct = out[1].kind == OPERAND_FUNCTION,
+               indirect = out[1].kind == OPERAND_REGISTER && type_bits((enum ptx_type)out[1].type) == 64;
     const struct parsed *target = &list->item[list->count > 1 && list->item[0].is_list ? 1 : 0];
-    if (!direct && !indirect) reader_fail_at(r, target->at.line, target->at.column, "a declared function or a 64-bit register should stand here");
+    if (!direct && !indirect)
+        reader_fail_at(r, target->at.line, target->at.column, "a declared function or a 64-bit register should stand here");
     else if (indirect && out[3].kind != OPERAND_PROTOTYPE) reader_fail(r, "a call through a register names a .callprototype");
-    else if (next != list->count) reader_fail_at(r, list->item[next].at.line, list->item[next].at.column, "a call has no operand here");
+    else if (next != list->count)
+        reader_fail_at(r, list->item[next].at.line, list->item[next].at.column, "a call has no operand here");
     memcpy(kept, out, sizeof out);
     in->operand = kept;
     in->operands = 4;
@@ -90,7 +99,9 @@ static void place_call(struct reader *r, struct insn *in, const struct parsed_li
 static void append(struct reader *r, const struct insn *in)
 {
     struct module *m = r->module;
-    if (!reader_grow(r, (void **)&m->code, m->code_count, &r->code_capacity, sizeof *m->code, r->limits->instructions, "instructions")) return;
+    if (!reader_grow(r, (void **)&m->code, m->code_count, &r->code_capacity, sizeof *m->code, r->limits->instructions,
+                     "instructions"))
+        return;
     m->code[m->code_count++] = *in;
 }
 

@@ -17,14 +17,16 @@ static void note_operand(struct reach *reach, uint32_t f, const struct operand *
 static void note_function(struct reach *reach, const struct module *m, const struct function *f)
 {
     for (const struct preset *p = f->presets; p != NULL; p = p->next) {
-        if (p->variable != NULL && p->variable->space == SPACE_SHARED) reach->names[(size_t)f->index * reach->variables + p->variable->index] = 1;
+        if (p->variable != NULL && p->variable->space == SPACE_SHARED)
+            reach->names[(size_t)f->index * reach->variables + p->variable->index] = 1;
         if (p->function != NULL) reach->calls[(size_t)f->index * reach->functions + p->function->index] = 1;
     }
     for (uint32_t pc = f->code_begin; pc < f->code_end; pc++) {
         const struct insn *in = &m->code[pc];
         for (uint32_t i = 0; i < in->operands; i++) note_operand(reach, f->index, &in->operand[i]);
         /* a call through a register may reach every function */
-        if (in->operands == 4 && in->operand[3].kind == OPERAND_PROTOTYPE) memset(reach->calls + (size_t)f->index * reach->functions, 1, reach->functions);
+        if (in->operands == 4 && in->operand[3].kind == OPERAND_PROTOTYPE)
+            memset(reach->calls + (size_t)f->index * reach->functions, 1, reach->functions);
     }
 }
 

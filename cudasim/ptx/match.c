@@ -55,7 +55,15 @@ static const char *next_spec(const char *at, const struct insn *in, struct spec 
     return at;
 }
 
-struct match { struct reader *r; struct insn *in; const struct parsed_list *list; struct operand *out; struct operand *elements; uint32_t element_count; struct mismatch *why; };
+struct match {
+    struct reader *r;
+    struct insn *in;
+    const struct parsed_list *list;
+    struct operand *out;
+    struct operand *elements;
+    uint32_t element_count;
+    struct mismatch *why;
+};
 
 __attribute__((format(printf, 3, 4)))
 static bool refuse(struct match *m, const struct parsed *p, const char *format, ...)
@@ -108,7 +116,8 @@ static bool take_register(struct match *m, const struct parsed *p, const struct 
 {
     if (o->negated) return refuse(m, p, "'!' belongs before predicates");
     if (type_accepts(s->type, (enum ptx_type)o->type, s->wider)) return true;
-    return refuse(m, p, "this register has type .%s, a .%s operand should stand here", type_name((enum ptx_type)o->type), type_name(s->type));
+    return refuse(m, p, "this register has type .%s, a .%s operand should stand here", type_name((enum ptx_type)o->type),
+                  type_name(s->type));
 }
 
 static bool take_scalar(struct match *m, const struct parsed *p, const struct spec *s, struct operand *o)
@@ -163,7 +172,8 @@ static bool take_vector(struct match *m, const struct parsed *p, const struct sp
 
 static bool take_label(struct match *m, const struct parsed *p, const struct spec *s, struct operand *o)
 {
-    if (!p->is_name || p->at.kind != TOKEN_NAME) return refuse(m, p, s->kind == 'l' ? "a label should stand here" : "a table of labels should stand here");
+    if (!p->is_name || p->at.kind != TOKEN_NAME)
+        return refuse(m, p, s->kind == 'l' ? "a label should stand here" : "a table of labels should stand here");
     *o = (struct operand){ .kind = s->kind == 'l' ? OPERAND_LABEL : OPERAND_TABLE };
     return true;                          /* the fixup comes when the operand has its place: see keep */
 }
@@ -221,7 +231,8 @@ bool operands_match(struct reader *r, const struct row *row, struct insn *in, co
             if (s.kind == 'A') count++;
             continue;
         }
-        if (!here && next < list->count && !s.must_pair) return refuse(&m, p, "%s does not belong here", p->pair ? "'|'" : "a second part of the address");
+        if (!here && next < list->count && !s.must_pair)
+            return refuse(&m, p, "%s does not belong here", p->pair ? "'|'" : "a second part of the address");
         if (!here && s.must_pair) return refuse(&m, p, "'|' and a second result should stand before this");
         if (!here) return refuse(&m, p, "operand %u is missing", next + 1);
         if (!take(&m, p, &s, &out[count])) return false;

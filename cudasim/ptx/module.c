@@ -36,7 +36,8 @@ static void read_one_target(struct reader *r)
     token_next(r);
     if (t.length >= 5 && memcmp(t.text, "sm_", 3) == 0) {
         uint32_t number = 0, i = 3;
-        for (; i < t.length && t.text[i] >= '0' && t.text[i] <= '9' && i < 7; i++) number = number * 10 + (uint32_t)(t.text[i] - '0');
+        for (; i < t.length && t.text[i] >= '0' && t.text[i] <= '9' && i < 7; i++)
+            number = number * 10 + (uint32_t)(t.text[i] - '0');
         const char suffix = i + 1 == t.length ? t.text[i] : '\0';
         if (i == 3 || (i != t.length && suffix != 'a' && suffix != 'f'))
             reader_fail_at(r, t.line, t.column, "'%.*s' is no target", (int)(t.length > 32 ? 32 : t.length), t.text);

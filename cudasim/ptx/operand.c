@@ -142,7 +142,8 @@ static void read_address(struct reader *r, struct parsed_list *list, struct pars
         } else if (s != NULL && s->kind == SYMBOL_VARIABLE) {
             p->operand.variable = s->variable;
         } else {
-            reader_fail(r, "'%.*s' is no declared register or variable", (int)(r->token.length > 100 ? 100 : r->token.length), r->token.text);
+            reader_fail(r, "'%.*s' is no declared register or variable", (int)(r->token.length > 100 ? 100 : r->token.length),
+                        r->token.text);
         }
         token_next(r);
         if (token_is(r, '+') || token_is(r, '-')) p->operand.value = read_integer(r, "an offset", INT32_MIN, INT32_MAX);

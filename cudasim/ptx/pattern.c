@@ -6,7 +6,16 @@
 enum { MAX_WORDS = 32 };
 
 /* order[t]: which word stands at place t of the pattern; any_order: the first unused word that fits, in_order checks the result. */
-struct matching { const struct row *row; const struct word *words; uint32_t count; struct insn *in; uint32_t reached; uint32_t numbers; bool any_order; uint8_t order[MAX_WORDS]; };
+struct matching {
+    const struct row *row;
+    const struct word *words;
+    uint32_t count;
+    struct insn *in;
+    uint32_t reached;
+    uint32_t numbers;
+    bool any_order;
+    uint8_t order[MAX_WORDS];
+};
 
 static size_t base_length(const char *pattern) { return strcspn(pattern, ".{("); }
 static size_t word_length(const char *at) { return 1 + strcspn(at + 1, ".{}()|"); }

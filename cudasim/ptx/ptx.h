@@ -85,7 +85,13 @@ struct insn {
     const void *data;
 };
 
-struct relocation { uint32_t offset, bytes; int64_t addend; bool generic; const struct variable *variable; const struct function *function; };
+struct relocation {
+    uint32_t offset, bytes;
+    int64_t addend;
+    bool generic;
+    const struct variable *variable;
+    const struct function *function;
+};
 
 struct variable {
     const char *name;
@@ -173,7 +179,8 @@ struct ptx_limits { size_t bytes, arena_bytes; uint32_t registers, instructions,
 extern const struct ptx_limits ptx_default_limits;
 
 /* Reads any bytes.  Returns the module, or NULL with *error filled.  `name` stands in error texts. */
-struct module *ptx_read(const char *name, const char *text, size_t length, const struct ptx_limits *limits, struct ptx_error *error);
+struct module *ptx_read(const char *name, const char *text, size_t length, const struct ptx_limits *limits,
+                        struct ptx_error *error);
 void ptx_release(struct module *module);
 
 const struct function *ptx_function(const struct module *module, const char *name);

@@ -17,7 +17,7 @@ struct token {
     uint32_t length;
     uint32_t line, column;
     uint64_t value;                       /* integers; the bits of a float */
-    char punctuation;                     /* the character; of two: '<' <<, '>' >>, 'e' ==, 'n' !=, 'l' <=, 'g' >=, 'a' &&, 'o' || */
+    char punctuation; /* the character; of two: '<' <<, '>' >>, 'e' ==, 'n' !=, 'l' <=, 'g' >=, 'a' &&, 'o' || */
     bool is_unsigned;                     /* written with U */
 };
 
@@ -82,11 +82,13 @@ const char *token_expect_name(struct reader *r, const char *what, uint32_t *leng
 
 /* error.c.  The first error counts; the others are dropped. */
 __attribute__((format(printf, 2, 3))) void reader_fail(struct reader *r, const char *format, ...);   /* at the current token */
-__attribute__((format(printf, 4, 5))) void reader_fail_at(struct reader *r, uint32_t line, uint32_t column, const char *format, ...);
+__attribute__((format(printf, 4, 5))) void reader_fail_at(struct reader *r, uint32_t line, uint32_t column, const char *format,
+                                                          ...);
 
 void *reader_allocate(struct reader *r, size_t bytes);        /* zeroed; NULL, and failed, where there is no memory */
 /* Makes room for one more element; false (and failed) where there is no memory or more than limit. */
-bool reader_grow(struct reader *r, void **array, uint32_t count, uint32_t *capacity, size_t element, uint32_t limit, const char *what);
+bool reader_grow(struct reader *r, void **array, uint32_t count, uint32_t *capacity, size_t element, uint32_t limit,
+                 const char *what);
 
 void scope_open(struct reader *r);
 void scope_close(struct reader *r);                           /* resolves the labels that were waited for */

@@ -38,7 +38,10 @@ static struct symbol *find_in(const struct scope_level *scope, const char *name,
     return NULL;
 }
 
-struct symbol *scope_find_here(const struct reader *r, const char *name, uint32_t length) { return find_in(r->scope, name, length); }
+struct symbol *scope_find_here(const struct reader *r, const char *name, uint32_t length)
+{
+    return find_in(r->scope, name, length);
+}
 
 struct symbol *scope_find(const struct reader *r, const char *name, uint32_t length)
 {
@@ -126,7 +129,8 @@ void scope_close(struct reader *r)
         struct fixup *fixup = *link;
         if (fixup->scope == r->scope && !resolve(r, fixup)) {
             if (r->scope->outer == NULL || r->scope->outer->outer == NULL) {
-                reader_fail_at(r, fixup->line, fixup->column, "no label '%.*s' in this function", (int)(fixup->length > 100 ? 100 : fixup->length), fixup->name);
+                reader_fail_at(r, fixup->line, fixup->column, "no label '%.*s' in this function",
+                               (int)(fixup->length > 100 ? 100 : fixup->length), fixup->name);
                 return;
             }
             fixup->scope = r->scope->outer;

@@ -73,7 +73,15 @@ static void read_dimensions(struct reader *r, struct variable *v, bool *open)
 
 /* ---- initializers ---- */
 
-struct initializer { struct variable *variable; uint8_t *bytes; uint64_t at, capacity; uint32_t element; uint32_t relocations; struct relocation *relocation; uint32_t relocation_capacity; };
+struct initializer {
+    struct variable *variable;
+    uint8_t *bytes;
+    uint64_t at, capacity;
+    uint32_t element;
+    uint32_t relocations;
+    struct relocation *relocation;
+    uint32_t relocation_capacity;
+};
 
 static bool reserve(struct reader *r, struct initializer *i)
 {
@@ -225,7 +233,8 @@ static struct variable *read_declarator(struct reader *r, const struct variable 
         return NULL;
     }
     if (token_take(r, '=')) read_initializer(r, v, open);
-    else if (open && !(v->external || v->space == SPACE_PARAM)) reader_fail(r, "an array of unknown size is .extern or has initial values");
+    else if (open && !(v->external || v->space == SPACE_PARAM))
+        reader_fail(r, "an array of unknown size is .extern or has initial values");
     return r->failed ? NULL : v;
 }
 
@@ -247,7 +256,9 @@ static void keep(struct reader *r, struct variable *v)
         v->offset = place(&r->function->local_bytes, v);
         if (v->align > r->function->local_align) r->function->local_align = v->align;
     } else {
-        if (!reader_grow(r, (void **)&m->variables, m->variable_count, &r->variable_capacity, sizeof *m->variables, 1u << 20, "variables")) return;
+        if (!reader_grow(r, (void **)&m->variables, m->variable_count, &r->variable_capacity, sizeof *m->variables, 1u << 20,
+                         "variables"))
+            return;
         v->index = m->variable_count;
         m->variables[m->variable_count++] = v;
     }

@@ -2,13 +2,27 @@
 
 #include <dlfcn.h>
 
-static const struct { const char *name; size_t at; } names[] = {
+static const struct { const char *name; size_t at;
+} names[] = {
 #define F(field, name) { name, offsetof(struct api, field) }
-    F(init, "cuInit"), F(device_get, "cuDeviceGet"), F(primary_retain, "cuDevicePrimaryCtxRetain"), F(set_current, "cuCtxSetCurrent"),
-    F(synchronize, "cuCtxSynchronize"), F(primary_reset, "cuDevicePrimaryCtxReset_v2"), F(mem_alloc, "cuMemAlloc_v2"), F(mem_free, "cuMemFree_v2"),
-    F(to_device, "cuMemcpyHtoD_v2"), F(to_host, "cuMemcpyDtoH_v2"), F(memset8, "cuMemsetD8_v2"), F(module_load, "cuModuleLoad"),
-    F(module_load_data, "cuModuleLoadData"), F(module_unload, "cuModuleUnload"), F(get_function, "cuModuleGetFunction"),
-    F(get_global, "cuModuleGetGlobal_v2"), F(launch, "cuLaunchKernel"), F(error_name, "cuGetErrorName"),
+    F(init, "cuInit"),
+    F(device_get, "cuDeviceGet"),
+    F(primary_retain, "cuDevicePrimaryCtxRetain"),
+    F(set_current, "cuCtxSetCurrent"),
+    F(synchronize, "cuCtxSynchronize"),
+    F(primary_reset, "cuDevicePrimaryCtxReset_v2"),
+    F(mem_alloc, "cuMemAlloc_v2"),
+    F(mem_free, "cuMemFree_v2"),
+    F(to_device, "cuMemcpyHtoD_v2"),
+    F(to_host, "cuMemcpyDtoH_v2"),
+    F(memset8, "cuMemsetD8_v2"),
+    F(module_load, "cuModuleLoad"),
+    F(module_load_data, "cuModuleLoadData"),
+    F(module_unload, "cuModuleUnload"),
+    F(get_function, "cuModuleGetFunction"),
+    F(get_global, "cuModuleGetGlobal_v2"),
+    F(launch, "cuLaunchKernel"),
+    F(error_name, "cuGetErrorName"),
 #undef F
 };
 

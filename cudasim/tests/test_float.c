@@ -81,13 +81,15 @@ WRAP4_64(fma64, 3)
 WRAP4_64(sqrt64, 1)
 
 #define FOUR(before, after, kind, name) \
-    { before ".rn" after, kind, w_##name##_rn }, { before ".rz" after, kind, w_##name##_rz }, { before ".rm" after, kind, w_##name##_rm }, { before ".rp" after, kind, w_##name##_rp }
+    { before ".rn" after, kind, w_##name##_rn }, { before ".rz" after, kind, w_##name##_rz }, \
+    { before ".rm" after, kind, w_##name##_rm }, { before ".rp" after, kind, w_##name##_rp }
 
 static void rounded_f32(struct test *t)
 {
     static const struct operation operations[] = {
-        FOUR("add", ".f32 %f9, %f1, %f2;", 'f', add32), FOUR("mul", ".f32 %f9, %f1, %f2;", 'f', mul32), FOUR("div", ".f32 %f9, %f1, %f2;", 'f', div32),
-        FOUR("fma", ".f32 %f9, %f1, %f2, %f3;", 'f', fma32), FOUR("sqrt", ".f32 %f9, %f1;", 'f', sqrt32),
+        FOUR("add", ".f32 %f9, %f1, %f2;", 'f', add32), FOUR("mul", ".f32 %f9, %f1, %f2;", 'f', mul32),
+        FOUR("div", ".f32 %f9, %f1, %f2;", 'f', div32), FOUR("fma", ".f32 %f9, %f1, %f2, %f3;", 'f', fma32),
+        FOUR("sqrt", ".f32 %f9, %f1;", 'f', sqrt32),
     };
     static uint64_t a[1600], b[1600], c[1600];
     const struct operands in = { a, b, c, boundary_floats(t, 32, a, b, c, 1600) };
@@ -97,8 +99,9 @@ static void rounded_f32(struct test *t)
 static void rounded_f64(struct test *t)
 {
     static const struct operation operations[] = {
-        FOUR("add", ".f64 %fd9, %fd1, %fd2;", 'F', add64), FOUR("mul", ".f64 %fd9, %fd1, %fd2;", 'F', mul64), FOUR("div", ".f64 %fd9, %fd1, %fd2;", 'F', div64),
-        FOUR("fma", ".f64 %fd9, %fd1, %fd2, %fd3;", 'F', fma64), FOUR("sqrt", ".f64 %fd9, %fd1;", 'F', sqrt64),
+        FOUR("add", ".f64 %fd9, %fd1, %fd2;", 'F', add64), FOUR("mul", ".f64 %fd9, %fd1, %fd2;", 'F', mul64),
+        FOUR("div", ".f64 %fd9, %fd1, %fd2;", 'F', div64), FOUR("fma", ".f64 %fd9, %fd1, %fd2, %fd3;", 'F', fma64),
+        FOUR("sqrt", ".f64 %fd9, %fd1;", 'F', sqrt64),
     };
     static uint64_t a[1600], b[1600], c[1600];
     const struct operands in = { a, b, c, boundary_floats(t, 64, a, b, c, 1600) };
@@ -109,12 +112,21 @@ static float flush(float x) { return fpclassify(x) == FP_SUBNORMAL ? copysignf(0
 static float saturate(float x) { return x > 1.0f ? 1.0f : x > 0.0f ? x : 0.0f; }
 REFERENCE(add_ftz, b32(flush(flush(f32(a)) + flush(f32(b)))))
 REFERENCE(mul_ftz_sat, b32(saturate(flush(flush(f32(a)) * flush(f32(b))))))
-REFERENCE(minimum, isnan(f32(a)) && isnan(f32(b)) ? 0x7fffffff : isnan(f32(a)) ? (uint32_t)b : isnan(f32(b)) ? (uint32_t)a : f32(a) < f32(b) || (f32(a) == f32(b) && signbit(f32(a))) ? (uint32_t)a : (uint32_t)b)
-REFERENCE(maximum_nan, isnan(f32(a)) || isnan(f32(b)) ? 0x7fffffff : f32(a) > f32(b) || (f32(a) == f32(b) && signbit(f32(b))) ? (uint32_t)a : (uint32_t)b)
+REFERENCE(minimum, isnan(f32(a)) && isnan(f32(b))                             ? 0x7fffffff
+                   : isnan(f32(a))                                            ? (uint32_t)b
+                   : isnan(f32(b))                                            ? (uint32_t)a
+                   : f32(a) < f32(b) || (f32(a) == f32(b) && signbit(f32(a))) ? (uint32_t)a
+                                                                              : (uint32_t)b)
+REFERENCE(maximum_nan, isnan(f32(a)) || isnan(f32(b))                             ? 0x7fffffff
+                       : f32(a) > f32(b) || (f32(a) == f32(b) && signbit(f32(b))) ? (uint32_t)a
+                                                                                  : (uint32_t)b)
 REFERENCE(negated, (uint32_t)a ^ 0x80000000u)
 REFERENCE(less_unordered, !(f32(a) >= f32(b)))
 REFERENCE(equal, f32(a) == f32(b))
-REFERENCE(to_s32, isnan(f32(a)) ? 0 : f32(a) >= 2147483648.0f ? INT32_MAX : f32(a) <= -2147483648.0f ? (uint32_t)INT32_MIN : (uint32_t)(int32_t)f32(a))
+REFERENCE(to_s32, isnan(f32(a))              ? 0
+                  : f32(a) >= 2147483648.0f  ? INT32_MAX
+                  : f32(a) <= -2147483648.0f ? (uint32_t)INT32_MIN
+                                             : (uint32_t)(int32_t)f32(a))
 REFERENCE(to_u8, isnan(f32(a)) ? 0 : f32(a) >= 255.0f ? 255 : f32(a) <= 0.0f ? 0 : (uint32_t)rintf(f32(a)))
 REFERENCE(from_s64, b32((float)(int64_t)a))
 REFERENCE(narrow, b32((float)f64(a)))
@@ -124,10 +136,12 @@ REFERENCE(floor32, b32(floorf(f32(a))))
 static void flushing_picking_converting(struct test *t)
 {
     static const struct operation operations[] = {
-        { "add.ftz.f32 %f9, %f1, %f2;", 'f', add_ftz }, { "mul.rn.ftz.sat.f32 %f9, %f1, %f2;", 'f', mul_ftz_sat }, { "min.f32 %f9, %f1, %f2;", 'f', minimum },
-        { "max.NaN.f32 %f9, %f1, %f2;", 'f', maximum_nan }, { "neg.f32 %f9, %f1;", 'f', negated }, { "setp.ltu.f32 %p9, %f1, %f2;", 'p', less_unordered },
-        { "setp.eq.f32 %p9, %f1, %f2;", 'p', equal }, { "cvt.rzi.s32.f32 %r9, %f1;", 'r', to_s32 }, { "cvt.rni.u8.f32 %r9, %f1;", 'r', to_u8 },
-        { "cvt.rn.f32.s64 %f9, %rd1;", 'f', from_s64 }, { "cvt.f64.f32 %fd9, %f1;", 'F', widen }, { "cvt.rmi.f32.f32 %f9, %f1;", 'f', floor32 },
+        { "add.ftz.f32 %f9, %f1, %f2;", 'f', add_ftz }, { "mul.rn.ftz.sat.f32 %f9, %f1, %f2;", 'f', mul_ftz_sat },
+        { "min.f32 %f9, %f1, %f2;", 'f', minimum },     { "max.NaN.f32 %f9, %f1, %f2;", 'f', maximum_nan },
+        { "neg.f32 %f9, %f1;", 'f', negated },          { "setp.ltu.f32 %p9, %f1, %f2;", 'p', less_unordered },
+        { "setp.eq.f32 %p9, %f1, %f2;", 'p', equal },   { "cvt.rzi.s32.f32 %r9, %f1;", 'r', to_s32 },
+        { "cvt.rni.u8.f32 %r9, %f1;", 'r', to_u8 },     { "cvt.rn.f32.s64 %f9, %rd1;", 'f', from_s64 },
+        { "cvt.f64.f32 %fd9, %f1;", 'F', widen },       { "cvt.rmi.f32.f32 %f9, %f1;", 'f', floor32 },
     };
     static const struct operation from_f64 = { "cvt.rn.f32.f64 %f9, %fd1;", 'f', narrow };
     static uint64_t a[1600], b[1600], c[1600];
@@ -164,14 +178,18 @@ static uint64_t nearest16(double x)
 }
 REFERENCE(add_f16, nearest16(value16(a & 0xffff) + value16(b & 0xffff)))
 REFERENCE(mul_f16, nearest16(value16(a & 0xffff) * value16(b & 0xffff)))
-REFERENCE(relu_f16, (nearest16(fma(value16(a & 0xffff), value16(b & 0xffff), value16(c & 0xffff))) & 0x8000) != 0 ? 0 : nearest16(fma(value16(a & 0xffff), value16(b & 0xffff), value16(c & 0xffff))))
+REFERENCE(relu_f16, (nearest16(fma(value16(a & 0xffff), value16(b & 0xffff), value16(c & 0xffff))) & 0x8000) != 0
+                        ? 0
+                        : nearest16(fma(value16(a & 0xffff), value16(b & 0xffff), value16(c & 0xffff))))
 REFERENCE(to_f16, nearest16((double)f32(a)))
 REFERENCE(from_f16, isnan(value16(a & 0xffff)) ? 0x7fffffff : b32((float)value16(a & 0xffff)))
 
 static void halves(struct test *t)
 {
     static const struct operation operations[] = {
-        { "add.f16 %rs9, %rs1, %rs2;", 's', add_f16 }, { "mul.f16 %rs9, %rs1, %rs2;", 's', mul_f16 }, { "fma.rn.relu.f16 %rs9, %rs1, %rs2, %rs3;", 's', relu_f16 },
+        { "add.f16 %rs9, %rs1, %rs2;", 's', add_f16 },
+        { "mul.f16 %rs9, %rs1, %rs2;", 's', mul_f16 },
+        { "fma.rn.relu.f16 %rs9, %rs1, %rs2, %rs3;", 's', relu_f16 },
         { "cvt.f32.f16 %f9, %rs1;", 'f', from_f16 },
     };
     static const struct operation narrowing = { "cvt.rn.f16.f32 %rs9, %f1;", 's', to_f16 };
@@ -184,6 +202,7 @@ static void halves(struct test *t)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(rounded_f32), TEST(rounded_f64), TEST(flushing_picking_converting), TEST(halves) };
+    static const struct test_case cases[] = { TEST(rounded_f32), TEST(rounded_f64), TEST(flushing_picking_converting),
+                                              TEST(halves) };
     return TEST_MAIN(argc, argv, cases);
 }

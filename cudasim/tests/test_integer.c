@@ -12,8 +12,12 @@ __extension__ typedef unsigned __int128 uint128;
 REFERENCE(add16, U16(a + b))
 REFERENCE(add32, U32(a + b))
 REFERENCE(add64, a + b)
-REFERENCE(add_sat, U32(S64(S32(a)) + S32(b) > INT32_MAX ? INT32_MAX : S64(S32(a)) + S32(b) < INT32_MIN ? INT32_MIN : S64(S32(a)) + S32(b)))
-REFERENCE(sub_sat, U32(S64(S32(a)) - S32(b) > INT32_MAX ? INT32_MAX : S64(S32(a)) - S32(b) < INT32_MIN ? INT32_MIN : S64(S32(a)) - S32(b)))
+REFERENCE(add_sat, U32(S64(S32(a)) + S32(b) > INT32_MAX   ? INT32_MAX
+                       : S64(S32(a)) + S32(b) < INT32_MIN ? INT32_MIN
+                                                          : S64(S32(a)) + S32(b)))
+REFERENCE(sub_sat, U32(S64(S32(a)) - S32(b) > INT32_MAX   ? INT32_MAX
+                       : S64(S32(a)) - S32(b) < INT32_MIN ? INT32_MIN
+                                                          : S64(S32(a)) - S32(b)))
 REFERENCE(sub32, U32(a - b))
 REFERENCE(mul16, U16(U32(U16(a)) * U16(b)))
 REFERENCE(mul32, U32(a * b))
@@ -49,18 +53,41 @@ REFERENCE(bfind_shift, U32(a) == 0 ? UINT32_MAX : U32(__builtin_clz(U32(a))))
 static void integer_arithmetic(struct test *t)
 {
     static const struct operation operations[] = {
-        { "add.s16 %rs9, %rs1, %rs2;", 's', add16 }, { "add.u32 %r9, %r1, %r2;", 'r', add32 }, { "add.s64 %rd9, %rd1, %rd2;", 'd', add64 },
-        { "add.sat.s32 %r9, %r1, %r2;", 'r', add_sat }, { "sub.sat.s32 %r9, %r1, %r2;", 'r', sub_sat }, { "sub.s32 %r9, %r1, %r2;", 'r', sub32 },
-        { "mul.lo.u16 %rs9, %rs1, %rs2;", 's', mul16 }, { "mul.lo.s32 %r9, %r1, %r2;", 'r', mul32 }, { "mul.lo.s64 %rd9, %rd1, %rd2;", 'd', mul64 },
-        { "mul.hi.u16 %rs9, %rs1, %rs2;", 's', hi_u16 }, { "mul.hi.s32 %r9, %r1, %r2;", 'r', hi_s32 }, { "mul.hi.u32 %r9, %r1, %r2;", 'r', hi_u32 },
-        { "mul.hi.s64 %rd9, %rd1, %rd2;", 'd', hi_s64 }, { "mul.hi.u64 %rd9, %rd1, %rd2;", 'd', hi_u64 },
-        { "mul.wide.u32 %rd9, %r1, %r2;", 'd', wide_u32 }, { "mul.wide.s32 %rd9, %r1, %r2;", 'd', wide_s32 }, { "mul.wide.s16 %r9, %rs1, %rs2;", 'r', wide_s16 },
-        { "mad.lo.s32 %r9, %r1, %r2, %r3;", 'r', mad32 }, { "mad.wide.s32 %rd9, %r1, %r2, %rd3;", 'd', mad_wide }, { "mad.hi.s32 %r9, %r1, %r2, %r3;", 'r', mad_hi },
-        { "mul24.lo.u32 %r9, %r1, %r2;", 'r', mul24 }, { "mul24.hi.s32 %r9, %r1, %r2;", 'r', mul24_hi }, { "sad.s32 %r9, %r1, %r2, %r3;", 'r', sad_s32 },
-        { "div.s32 %r9, %r1, %r2;", 'r', div_s32 }, { "div.u64 %rd9, %rd1, %rd2;", 'd', div_u64 }, { "rem.s32 %r9, %r1, %r2;", 'r', rem_s32 },
-        { "rem.u16 %rs9, %rs1, %rs2;", 's', rem_u16 }, { "abs.s32 %r9, %r1;", 'r', abs_s32 }, { "neg.s64 %rd9, %rd1;", 'd', neg_s64 },
-        { "min.s64 %rd9, %rd1, %rd2;", 'd', min_s64 }, { "max.u32 %r9, %r1, %r2;", 'r', max_u32 }, { "max.s16x2 %r9, %r1, %r2;", 'r', max_s16x2 },
-        { "popc.b64 %r9, %rd1;", 'r', popc64 }, { "clz.b32 %r9, %r1;", 'r', clz32 }, { "bfind.s32 %r9, %r1;", 'r', bfind_s32 },
+        { "add.s16 %rs9, %rs1, %rs2;", 's', add16 },
+        { "add.u32 %r9, %r1, %r2;", 'r', add32 },
+        { "add.s64 %rd9, %rd1, %rd2;", 'd', add64 },
+        { "add.sat.s32 %r9, %r1, %r2;", 'r', add_sat },
+        { "sub.sat.s32 %r9, %r1, %r2;", 'r', sub_sat },
+        { "sub.s32 %r9, %r1, %r2;", 'r', sub32 },
+        { "mul.lo.u16 %rs9, %rs1, %rs2;", 's', mul16 },
+        { "mul.lo.s32 %r9, %r1, %r2;", 'r', mul32 },
+        { "mul.lo.s64 %rd9, %rd1, %rd2;", 'd', mul64 },
+        { "mul.hi.u16 %rs9, %rs1, %rs2;", 's', hi_u16 },
+        { "mul.hi.s32 %r9, %r1, %r2;", 'r', hi_s32 },
+        { "mul.hi.u32 %r9, %r1, %r2;", 'r', hi_u32 },
+        { "mul.hi.s64 %rd9, %rd1, %rd2;", 'd', hi_s64 },
+        { "mul.hi.u64 %rd9, %rd1, %rd2;", 'd', hi_u64 },
+        { "mul.wide.u32 %rd9, %r1, %r2;", 'd', wide_u32 },
+        { "mul.wide.s32 %rd9, %r1, %r2;", 'd', wide_s32 },
+        { "mul.wide.s16 %r9, %rs1, %rs2;", 'r', wide_s16 },
+        { "mad.lo.s32 %r9, %r1, %r2, %r3;", 'r', mad32 },
+        { "mad.wide.s32 %rd9, %r1, %r2, %rd3;", 'd', mad_wide },
+        { "mad.hi.s32 %r9, %r1, %r2, %r3;", 'r', mad_hi },
+        { "mul24.lo.u32 %r9, %r1, %r2;", 'r', mul24 },
+        { "mul24.hi.s32 %r9, %r1, %r2;", 'r', mul24_hi },
+        { "sad.s32 %r9, %r1, %r2, %r3;", 'r', sad_s32 },
+        { "div.s32 %r9, %r1, %r2;", 'r', div_s32 },
+        { "div.u64 %rd9, %rd1, %rd2;", 'd', div_u64 },
+        { "rem.s32 %r9, %r1, %r2;", 'r', rem_s32 },
+        { "rem.u16 %rs9, %rs1, %rs2;", 's', rem_u16 },
+        { "abs.s32 %r9, %r1;", 'r', abs_s32 },
+        { "neg.s64 %rd9, %rd1;", 'd', neg_s64 },
+        { "min.s64 %rd9, %rd1, %rd2;", 'd', min_s64 },
+        { "max.u32 %r9, %r1, %r2;", 'r', max_u32 },
+        { "max.s16x2 %r9, %r1, %r2;", 'r', max_s16x2 },
+        { "popc.b64 %r9, %rd1;", 'r', popc64 },
+        { "clz.b32 %r9, %r1;", 'r', clz32 },
+        { "bfind.s32 %r9, %r1;", 'r', bfind_s32 },
         { "bfind.shiftamt.u32 %r9, %r1;", 'r', bfind_shift },
     };
     static uint64_t a[2000], b[2000], c[2000];
@@ -148,13 +175,23 @@ static uint64_t dp4a_by_bytes(uint64_t a, uint64_t b, uint64_t c)
 static void logic_and_fields(struct test *t)
 {
     static const struct operation operations[] = {
-        { "lop3.b32 %r9, %r1, %r2, %r3, 0xe8;", 'r', lop3_e8 }, { "lop3.b32 %r9, %r1, %r2, %r3, 0x1b;", 'r', lop3_1b },
-        { "shl.b32 %r9, %r1, %r2;", 'r', shl32 }, { "shr.s32 %r9, %r1, %r2;", 'r', shr_s32 }, { "shr.u64 %rd9, %rd1, %r2;", 'd', shr_u64 },
-        { "shr.s16 %rs9, %rs1, %r2;", 's', shr_s16 }, { "shf.l.wrap.b32 %r9, %r1, %r2, %r3;", 'r', shf_l_wrap }, { "shf.r.clamp.b32 %r9, %r1, %r2, %r3;", 'r', shf_r_clamp },
-        { "bfe.s32 %r9, %r1, %r2, %r3;", 'r', bfe_s32 }, { "bfe.u64 %rd9, %rd1, %r2, %r3;", 'd', bfe_u64 }, { "bfe.s64 %rd9, %rd1, %r2, %r3;", 'd', bfe_s64 },
-        { "bfi.b32 %r9, %r1, %r2, %r3, 11;", 'r', bfi_b32 }, { "bfi.b64 %rd9, %rd1, %rd2, %r3, 45;", 'd', bfi_b64 },
-        { "prmt.b32 %r9, %r1, %r2, %r3;", 'r', prmt_by_bytes }, { "dp4a.s32.u32 %r9, %r1, %r2, %r3;", 'r', dp4a_by_bytes },
-        { "cnot.b32 %r9, %r1;", 'r', cnot }, { "and.pred %p9, %p1, !%p2;", 'p', and_pred },
+        { "lop3.b32 %r9, %r1, %r2, %r3, 0xe8;", 'r', lop3_e8 },
+        { "lop3.b32 %r9, %r1, %r2, %r3, 0x1b;", 'r', lop3_1b },
+        { "shl.b32 %r9, %r1, %r2;", 'r', shl32 },
+        { "shr.s32 %r9, %r1, %r2;", 'r', shr_s32 },
+        { "shr.u64 %rd9, %rd1, %r2;", 'd', shr_u64 },
+        { "shr.s16 %rs9, %rs1, %r2;", 's', shr_s16 },
+        { "shf.l.wrap.b32 %r9, %r1, %r2, %r3;", 'r', shf_l_wrap },
+        { "shf.r.clamp.b32 %r9, %r1, %r2, %r3;", 'r', shf_r_clamp },
+        { "bfe.s32 %r9, %r1, %r2, %r3;", 'r', bfe_s32 },
+        { "bfe.u64 %rd9, %rd1, %r2, %r3;", 'd', bfe_u64 },
+        { "bfe.s64 %rd9, %rd1, %r2, %r3;", 'd', bfe_s64 },
+        { "bfi.b32 %r9, %r1, %r2, %r3, 11;", 'r', bfi_b32 },
+        { "bfi.b64 %rd9, %rd1, %rd2, %r3, 45;", 'd', bfi_b64 },
+        { "prmt.b32 %r9, %r1, %r2, %r3;", 'r', prmt_by_bytes },
+        { "dp4a.s32.u32 %r9, %r1, %r2, %r3;", 'r', dp4a_by_bytes },
+        { "cnot.b32 %r9, %r1;", 'r', cnot },
+        { "and.pred %p9, %p1, !%p2;", 'p', and_pred },
     };
     static uint64_t a[2000], b[2000], c[2000];
     const struct operands in = { a, b, c, boundary_integers(t, a, b, c, 2000) };
@@ -178,11 +215,19 @@ REFERENCE(cvt_sat_u32_s64, S64(a) < 0 ? 0 : S64(a) > UINT32_MAX ? UINT32_MAX : U
 static void comparison_and_conversion(struct test *t)
 {
     static const struct operation operations[] = {
-        { "setp.lt.s32 %p9, %r1, %r2;", 'p', lt_s32 }, { "setp.ge.u64 %p9, %rd1, %rd2;", 'p', ge_u64 }, { "setp.hi.u16 %p9, %rs1, %rs2;", 'p', hi_u16_compare },
-        { "setp.le.and.s64 %p9, %rd1, %rd2, !%p3;", 'p', le_and_not }, { "setp.ne.or.s32 %p8|%p9, %r1, %r2, %p3;", 'p', second_or },
-        { "selp.b32 %r9, %r1, %r2, %p3;", 'r', selp32 }, { "slct.u32.s32 %r9, %r1, %r2, %r3;", 'r', slct32 }, { "set.eq.u32.u32 %r9, %r1, %r2;", 'r', set_eq },
-        { "cvt.s8.s32 %r9, %r1;", 'r', cvt_s8 }, { "cvt.s64.s16 %rd9, %rs1;", 'd', cvt_s64_s16 }, { "cvt.sat.s8.s32 %r9, %r1;", 'r', cvt_sat_s8 },
-        { "cvt.sat.u8.s64 %r9, %rd1;", 'r', cvt_sat_u8 }, { "cvt.sat.u32.s64 %r9, %rd1;", 'r', cvt_sat_u32_s64 },
+        { "setp.lt.s32 %p9, %r1, %r2;", 'p', lt_s32 },
+        { "setp.ge.u64 %p9, %rd1, %rd2;", 'p', ge_u64 },
+        { "setp.hi.u16 %p9, %rs1, %rs2;", 'p', hi_u16_compare },
+        { "setp.le.and.s64 %p9, %rd1, %rd2, !%p3;", 'p', le_and_not },
+        { "setp.ne.or.s32 %p8|%p9, %r1, %r2, %p3;", 'p', second_or },
+        { "selp.b32 %r9, %r1, %r2, %p3;", 'r', selp32 },
+        { "slct.u32.s32 %r9, %r1, %r2, %r3;", 'r', slct32 },
+        { "set.eq.u32.u32 %r9, %r1, %r2;", 'r', set_eq },
+        { "cvt.s8.s32 %r9, %r1;", 'r', cvt_s8 },
+        { "cvt.s64.s16 %rd9, %rs1;", 'd', cvt_s64_s16 },
+        { "cvt.sat.s8.s32 %r9, %r1;", 'r', cvt_sat_s8 },
+        { "cvt.sat.u8.s64 %r9, %rd1;", 'r', cvt_sat_u8 },
+        { "cvt.sat.u32.s64 %r9, %rd1;", 'r', cvt_sat_u32_s64 },
     };
     static uint64_t a[2000], b[2000], c[2000];
     const struct operands in = { a, b, c, boundary_integers(t, a, b, c, 2000) };
@@ -191,6 +236,7 @@ static void comparison_and_conversion(struct test *t)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(integer_arithmetic), TEST(carries), TEST(logic_and_fields), TEST(comparison_and_conversion) };
+    static const struct test_case cases[] = { TEST(integer_arithmetic), TEST(carries), TEST(logic_and_fields),
+                                              TEST(comparison_and_conversion) };
     return TEST_MAIN(argc, argv, cases);
 }

@@ -14,7 +14,8 @@ static CUfunction function(struct test *t, const char *name)
     return f;
 }
 
-static void launch(struct test *t, const char *name, unsigned gx, unsigned gy, unsigned bx, unsigned by, unsigned shared, void **parameters)
+static void launch(struct test *t, const char *name, unsigned gx, unsigned gy, unsigned bx, unsigned by, unsigned shared,
+                   void **parameters)
 {
     const struct api *api = api_get(t);
     OK(t, api->launch(function(t, name), gx, gy, 1, bx, by, 1, shared, NULL, parameters, NULL));
@@ -76,7 +77,8 @@ static void calls(struct test *t)
     launch(t, "calls", 1, 1, N, 1, 0, (void *[]){ &p, &dout });
     api_read(t, dout, got, sizeof got);
     for (int i = 0; i < N; i++) {
-        int v = fibonacci(i % 9) + ((i & 1) != 0 ? 2 * (i % 7) : fibonacci(i % 7)) + ((i * 5) & 15) * i + p.a + (int)p.b + p.c[i % 20] + table[i & 3];
+        int v = fibonacci(i % 9) + ((i & 1) != 0 ? 2 * (i % 7) : fibonacci(i % 7)) + ((i * 5) & 15) * i + p.a + (int)p.b +
+                p.c[i % 20] + table[i & 3];
         const int choices[] = { v + 1, v * 3, v - 7, v ^ 0x55, -v, v * 4 };
         CHECK(t, got[i] == choices[i % 6]);
     }
@@ -133,7 +135,8 @@ static void doubles(struct test *t)
     double in[N], got[N];
     long long integers[N];
     for (int i = 0; i < N; i++) in[i] = fabs(rnd_normal(t)) * 1e6 + 1.0;
-    CUdeviceptr din = api_buffer(t, in, sizeof in), dout = api_buffer(t, NULL, sizeof got), dintegers = api_buffer(t, NULL, sizeof integers);
+    CUdeviceptr din = api_buffer(t, in, sizeof in), dout = api_buffer(t, NULL, sizeof got),
+                dintegers = api_buffer(t, NULL, sizeof integers);
     launch(t, "doubles", 1, 1, N, 1, 0, (void *[]){ &din, &dout, &dintegers });
     api_read(t, dout, got, sizeof got);
     api_read(t, dintegers, integers, sizeof integers);
@@ -164,8 +167,8 @@ static void globals_by_name(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        TEST(saxpy), TEST(block_sum), TEST(matrix_product), TEST(calls), TEST(histogram), TEST(a_lock_among_lanes), TEST(halves), TEST(doubles),
-        TEST(globals_by_name),
+        TEST(saxpy),  TEST(block_sum), TEST(matrix_product),  TEST(calls), TEST(histogram), TEST(a_lock_among_lanes),
+        TEST(halves), TEST(doubles),   TEST(globals_by_name),
     };
     return TEST_MAIN(argc, argv, cases);
 }

@@ -37,21 +37,29 @@ static void unknown_modifiers(struct test *t)
             "k.ptx:10:7: error: '.s32' is unknown or misplaced here; the nearest form is add{.rn|.rz|.rm|.rp}{.ftz}{.sat}.$1\n"
             "add.rn.s32 %r1, %r2, %r3;\n      ^");
     refuses(t, ENTRY "ld.global.nc.volatile.u32 %r1, [%rd1];\n}\n",
-            "k.ptx:10:13: error: '.volatile' is unknown or misplaced here; the nearest form is ld.global{.ca|.cg|.cs}.nc{.L2::cache_hint}"
+            "k.ptx:10:13: error: '.volatile' is unknown or misplaced here; the nearest form is "
+            "ld.global{.ca|.cg|.cs}.nc{.L2::cache_hint}"
             "{.L2::64B|.L2::128B|.L2::256B}{.v2|.v4|.v8}.$1\nld.global.nc.volatile.u32 %r1, [%rd1];\n            ^");
 }
 
 static void wrong_operands(struct test *t)
 {
-    refuses(t, ENTRY "add.s32 %r1, %f2, 4;\n}\n", "k.ptx:10:14: error: this register has type .f32, a .s32 operand should stand here\nadd.s32 %r1, %f2, 4;\n             ^");
+    refuses(
+        t, ENTRY "add.s32 %r1, %f2, 4;\n}\n",
+        "k.ptx:10:14: error: this register has type .f32, a .s32 operand should stand here\nadd.s32 %r1, %f2, 4;\n             ^");
     refuses(t, ENTRY "add.s32 %r1, %r2;\n}\n", "k.ptx:10:17: error: operand 3 is missing\nadd.s32 %r1, %r2;\n                ^");
-    refuses(t, ENTRY "add.s32 %r1, %r2, %r3, %r1;\n}\n", "k.ptx:10:24: error: the instruction has no operand here: one too many\nadd.s32 %r1, %r2, %r3, %r1;\n                       ^");
-    refuses(t, ENTRY "add.s32 4, %r2, %r3;\n}\n", "k.ptx:10:9: error: the destination should be a register\nadd.s32 4, %r2, %r3;\n        ^");
+    refuses(t, ENTRY "add.s32 %r1, %r2, %r3, %r1;\n}\n",
+            "k.ptx:10:24: error: the instruction has no operand here: one too many\nadd.s32 %r1, %r2, %r3, %r1;\n                  "
+            "     ^");
+    refuses(t, ENTRY "add.s32 4, %r2, %r3;\n}\n",
+            "k.ptx:10:9: error: the destination should be a register\nadd.s32 4, %r2, %r3;\n        ^");
     refuses(t, ENTRY "add.f32 %f1, %f2, 4;\n}\n",
-            "k.ptx:10:19: error: a float constant (0f... or 0d...) should stand here, not an integer\nadd.f32 %f1, %f2, 4;\n                  ^");
+            "k.ptx:10:19: error: a float constant (0f... or 0d...) should stand here, not an integer\nadd.f32 %f1, %f2, 4;\n       "
+            "           ^");
     refuses(t, ENTRY "mov.u32 %r9, 1;\n}\n", "k.ptx:10:9: error: the register '%r9' is not declared\nmov.u32 %r9, 1;\n        ^");
     refuses(t, ENTRY "ld.global.v4.u32 {%r0, %r1, %r2}, [%rd1];\n}\n",
-            "k.ptx:10:18: error: a vector of 4 elements should stand here, not of 3\nld.global.v4.u32 {%r0, %r1, %r2}, [%rd1];\n                 ^");
+            "k.ptx:10:18: error: a vector of 4 elements should stand here, not of 3\nld.global.v4.u32 {%r0, %r1, %r2}, [%rd1];\n   "
+            "              ^");
     refuses(t, ENTRY "@%r1 ret;\n}\n", "k.ptx:10:2: error: a declared predicate register should stand behind '@'\n@%r1 ret;\n ^");
 }
 
@@ -68,9 +76,11 @@ static void heads(struct test *t)
 {
     refuses(t, "", "k.ptx:1:1: error: a module begins with .version\n\n^");
     refuses(t, ".version 12.0\n", "k.ptx:1:10: error: the version should stand here, as 9.0\n.version 12.0\n         ^");
-    refuses(t, ".version 9.0\n.target tesla\n", "k.ptx:2:9: error: the target option 'tesla' is not known here\n.target tesla\n        ^");
+    refuses(t, ".version 9.0\n.target tesla\n",
+            "k.ptx:2:9: error: the target option 'tesla' is not known here\n.target tesla\n        ^");
     refuses(t, HEAD "/* no end", "k.ptx:4:1: error: this comment has no end\n/* no end\n^");
-    refuses(t, HEAD ".global .u32 x = 1.5;", "k.ptx:4:21: error: an integer constant should stand here, not a float\n.global .u32 x = 1.5;\n                    ^");
+    refuses(t, HEAD ".global .u32 x = 1.5;",
+            "k.ptx:4:21: error: an integer constant should stand here, not a float\n.global .u32 x = 1.5;\n                    ^");
     accepts(t, HEAD);
 }
 
@@ -112,8 +122,8 @@ static void cut_and_changed_text(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        TEST(unknown_instructions), TEST(unknown_modifiers), TEST(wrong_operands), TEST(labels), TEST(heads), TEST(versions_and_targets),
-        TEST(every_row_is_well_formed), TEST(cut_and_changed_text),
+        TEST(unknown_instructions), TEST(unknown_modifiers),        TEST(wrong_operands),       TEST(labels), TEST(heads),
+        TEST(versions_and_targets), TEST(every_row_is_well_formed), TEST(cut_and_changed_text),
     };
     return TEST_MAIN(argc, argv, cases);
 }
