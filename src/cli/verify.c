@@ -139,7 +139,8 @@ const struct cli_verb cli_verb_verify = {
              "element with the exact sum (bsm_matmul_exact).\n"
              "Small integers, whose sums fp32 holds exactly, must come out bit for bit, in shapes around the sizes of tiles "
              "and blocks, in several scale layouts and packings, with NaN in all padding. Random codes must come out bit for "
-             "bit as the documented order of sums gives them, and within gamma_n * sum |a||b| of the exact sum. NaN and "
+             "bit as the documented order of sums gives them, also where scaled values leave fp32's range, and within "
+             "gamma_n * sum |a||b| of the exact sum where they do not. NaN and "
              "infinity must stand where the rules put them. One-term products go through all pairs of scale codes and of "
              "element codes, bit for bit.\n"
              "Exit code 1 if an element differs: the first one is printed with the command that repeats it.",

@@ -39,7 +39,16 @@ static uint8_t integer_scale(bsm_scale scale, struct stream *s)
     return scale == BSM_UE4M3 ? ue4m3[draw_below(s, 5)] : (uint8_t)(127 + draw_below(s, 3));
 }
 
-/* fp32 and bf16 keep to 2^-10 .. 2^10, with some zeros, as their products must stay within fp32; narrower ones use every code. */
+/* Every finite code. */
+static uint32_t any_code(bsm_element element, struct stream *s)
+{
+    uint32_t code;
+    do code = (uint32_t)draw(s) & code_mask(element);
+    while (!isfinite(bsm_element_decode(element, code)));
+    return code;
+}
+
+/* fp32 and bf16 keep to 2^-10 .. 2^10, with some zeros, so that products stay within fp32; narrower ones use every code. */
 static uint32_t finite_code(bsm_element element, struct stream *s)
 {
     if (element == BSM_FP32 || element == BSM_BF16) {
@@ -48,17 +57,19 @@ static uint32_t finite_code(bsm_element element, struct stream *s)
         const uint32_t code = random % 16 == 0 ? sign : sign | exponent << 23 | ((uint32_t)(random >> 32) & 0x7fffff);
         return element == BSM_FP32 ? code : code >> 16;
     }
-    uint32_t code;
-    do code = (uint32_t)draw(s) & code_mask(element);
-    while (!isfinite(bsm_element_decode(element, code)));
-    return code;
+    return any_code(element, s);
 }
 
-/* ue4m3: every finite code, also with the sign bit, which means nothing. */
-static uint8_t finite_scale(bsm_scale scale, struct stream *s)
+/* e8m0 around 2^exponent; ue4m3: every finite code, also with the sign bit, which means nothing. */
+static uint8_t scale_near(bsm_scale scale, int exponent, struct stream *s)
 {
-    if (scale == BSM_E8M0) return (uint8_t)(117 + draw_below(s, 21));
+    if (scale == BSM_E8M0) return (uint8_t)(117 + exponent + draw_below(s, 21));
     return (uint8_t)(draw_below(s, 0x7f) | (draw_below(s, 2) << 7));
+}
+
+static uint8_t any_scale(bsm_scale scale, struct stream *s)
+{
+    return scale == BSM_E8M0 ? (uint8_t)draw_below(s, 255) : scale_near(scale, 0, s);
 }
 
 /* One of the codes that are not finite; a finite one where there are none. */
@@ -76,7 +87,9 @@ static uint32_t element_code(bsm_element element, enum verify_kind kind, int64_t
 {
     switch (kind) {
     case VERIFY_INTEGERS: return integer_code(element, s);
-    case VERIFY_CODES: return finite_code(element, s);
+    case VERIFY_CODES:
+    case VERIFY_FAR_SCALES: return finite_code(element, s);
+    case VERIFY_ANY_CODES: return any_code(element, s);
     case VERIFY_NOT_FINITE: return draw_below(s, 200) == 0 ? not_finite_code(element, s) : finite_code(element, s);
     case VERIFY_ELEMENT_CODES:
         if (bsm_element_get((int)element)->bits <= 8) return (uint32_t)row & code_mask(element);
@@ -89,8 +102,10 @@ static uint8_t scale_code(bsm_scale scale, enum verify_kind kind, int64_t row, s
 {
     switch (kind) {
     case VERIFY_INTEGERS: return integer_scale(scale, s);
-    case VERIFY_CODES: return finite_scale(scale, s);
-    case VERIFY_NOT_FINITE: return draw_below(s, 16) != 0 ? finite_scale(scale, s) : scale == BSM_E8M0 ? 0xff : 0x7f;
+    case VERIFY_CODES: return scale_near(scale, 0, s);
+    case VERIFY_FAR_SCALES: return scale_near(scale, s->stream == 0 ? 115 : -115, s);
+    case VERIFY_ANY_CODES: return any_scale(scale, s);
+    case VERIFY_NOT_FINITE: return draw_below(s, 16) != 0 ? scale_near(scale, 0, s) : scale == BSM_E8M0 ? 0xff : 0x7f;
     case VERIFY_SCALE_CODES: return (uint8_t)row;
     default: return (uint8_t)draw(s);
     }

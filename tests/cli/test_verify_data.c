@@ -60,10 +60,10 @@ static void integers_have_exact_sums(struct test *t)
                      (int)longest);
 }
 
-static void finite_data_is_finite_and_reaches_every_code(struct test *t)
+static void check_finite_data(struct test *t, enum verify_kind kind)
 {
     for (int f = 1; f < BSM_FORMAT_COUNT; f++) {
-        struct operand operand = filled(t, f, VERIFY_CODES, 400, 100);
+        struct operand operand = filled(t, f, kind, 400, 100);
         const bsm_format_info *info = bsm_format_get(f);
         const bsm_element_info *element = bsm_element_get((int)info->element);
         bool seen[256] = { false };
@@ -81,6 +81,36 @@ static void finite_data_is_finite_and_reaches_every_code(struct test *t)
         if (codes != finite) FAIL(t, "%s: %d of %d finite codes", info->name, codes, finite);
         operand_free(&operand);
     }
+}
+
+static void finite_data_is_finite_and_reaches_every_code(struct test *t)
+{
+    check_finite_data(t, VERIFY_CODES);
+    check_finite_data(t, VERIFY_FAR_SCALES);
+    check_finite_data(t, VERIFY_ANY_CODES);
+}
+
+static int scale_codes_seen(const struct operand *operand, int *lowest)
+{
+    bool seen[256] = { false };
+    int count = 0;
+    for (int64_t r = 0; r < operand->matrix.rows; r++)
+        for (int64_t c = 0; c < bsm_matrix_scale_columns(&operand->matrix); c++) seen[scale_at(operand, r, c)] = true;
+    for (int code = 255; code >= 0; code--)
+        if (seen[code]) count++, *lowest = code;
+    return count;
+}
+
+static void scales_are_near_or_far_or_any(struct test *t)
+{
+    struct operand near = filled(t, BSM_MXFP4, VERIFY_CODES, 100, 640), far = filled(t, BSM_MXFP4, VERIFY_FAR_SCALES, 100, 640);
+    struct operand any = filled(t, BSM_MXFP4, VERIFY_ANY_CODES, 200, 640), nvfp4 = filled(t, BSM_NVFP4, VERIFY_ANY_CODES, 200, 640);
+    int lowest = -1;
+    CHECK(t, scale_codes_seen(&near, &lowest) == 21 && lowest == 117);
+    CHECK(t, scale_codes_seen(&far, &lowest) == 21 && lowest == 2);        /* 2^-125 .. 2^-105: B, as stream 3 is not A's */
+    CHECK(t, scale_codes_seen(&any, &lowest) == 255 && lowest == 0);
+    CHECK(t, scale_codes_seen(&nvfp4, &lowest) == 254);
+    operand_free(&near), operand_free(&far), operand_free(&any), operand_free(&nvfp4);
 }
 
 static void some_codes_are_not_finite(struct test *t)
@@ -135,7 +165,8 @@ static void every_kind_has_a_case_and_quick_is_less(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        TEST(integers_have_exact_sums), TEST(finite_data_is_finite_and_reaches_every_code), TEST(some_codes_are_not_finite),
+        TEST(integers_have_exact_sums), TEST(finite_data_is_finite_and_reaches_every_code),
+        TEST(scales_are_near_or_far_or_any), TEST(some_codes_are_not_finite),
         TEST(one_term_data_has_every_code), TEST(every_kind_has_a_case_and_quick_is_less),
     };
     return TEST_MAIN(argc, argv, cases);
