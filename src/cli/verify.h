@@ -10,7 +10,7 @@ enum { VERIFY_FORMATS = BSM_FORMAT_COUNT - 1, VERIFY_KERNELS_MAX = 64 };
 enum verify_kind {
     VERIFY_INTEGERS,                      /* small integers: every sum is exact in fp32, so bits must be those of the exact sum */
     VERIFY_CODES,                         /* finite codes, scales near 1: the documented order of sums, bitwise; and gamma_n */
-    VERIFY_FAR_SCALES,                    /* scales of A near 2^115, of B near 2^-115: the order of sums, bitwise */
+    VERIFY_FAR_SCALES,                    /* scales of A far from those of B: the order of sums, bitwise */
     VERIFY_ANY_CODES,                     /* any finite codes and scales, sums beyond fp32 included: the order of sums, bitwise */
     VERIFY_NOT_FINITE,                    /* some NaN and infinite codes among finite ones: in the right places */
     VERIFY_SCALE_CODES,                   /* one term, all pairs of scale codes: bits of the exact sum */

@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-/* Numbers one after the other. */
-struct stream { uint64_t seed, stream, next; };
+/* Numbers one after the other; far: where e8m0 scales of VERIFY_FAR_SCALES lie, as an exponent. */
+struct stream { uint64_t seed, stream, next; int far; };
 
 static uint64_t draw(struct stream *s) { return sample_bits(s->seed, s->stream, s->next++); }
 static int64_t draw_below(struct stream *s, int64_t bound) { return (int64_t)(draw(s) % (uint64_t)bound); }
@@ -103,7 +103,7 @@ static uint8_t scale_code(bsm_scale scale, enum verify_kind kind, int64_t row, s
     switch (kind) {
     case VERIFY_INTEGERS: return integer_scale(scale, s);
     case VERIFY_CODES: return scale_near(scale, 0, s);
-    case VERIFY_FAR_SCALES: return scale_near(scale, s->stream == 0 ? 115 : -115, s);
+    case VERIFY_FAR_SCALES: return scale_near(scale, s->far, s);
     case VERIFY_ANY_CODES: return any_scale(scale, s);
     case VERIFY_NOT_FINITE: return draw_below(s, 16) != 0 ? scale_near(scale, 0, s) : scale == BSM_E8M0 ? 0xff : 0x7f;
     case VERIFY_SCALE_CODES: return (uint8_t)row;
@@ -111,11 +111,25 @@ static uint8_t scale_code(bsm_scale scale, enum verify_kind kind, int64_t row, s
     }
 }
 
+static int clamp(int64_t exponent) { return exponent < -117 ? -117 : exponent > 117 ? 117 : (int)exponent; }
+
+/* One operand's scales lie near 2^105 .. 2^117, where scaled elements begin to leave fp32, or anywhere; the other's so that both
+ * together are near 1, or where combined scales become subnormal, or large.  The same seed tells both operands. */
+static int far_exponent(uint64_t seed, uint64_t stream)
+{
+    struct stream s = { .seed = seed, .stream = UINT64_MAX };
+    const int64_t first = draw_below(&s, 2) == 0 ? 95 + draw_below(&s, 23) : draw_below(&s, 235) - 117;
+    const int64_t near = draw_below(&s, 21) - 10;
+    const int64_t together = draw_below(&s, 2) == 0 ? 0 : draw_below(&s, 2) == 0 ? -140 + near : 110 + near;
+    const bool swapped = draw_below(&s, 2) != 0;
+    return clamp((stream == 0) != swapped ? first : together - first);
+}
+
 bsm_status verify_fill(const struct operand *operand, enum verify_kind kind, uint64_t seed, uint64_t stream)
 {
     const bsm_matrix *matrix = &operand->matrix;
     const bsm_format_info *info = bsm_format_get((int)matrix->format);
-    struct stream s = { .seed = seed, .stream = stream };
+    struct stream s = { .seed = seed, .stream = stream, .far = far_exponent(seed, stream) };
     bsm_status status = BSM_OK;
     for (int64_t r = 0; r < matrix->rows; r++) {
         for (int64_t c = 0; c < matrix->columns && status == BSM_OK; c++)

@@ -101,16 +101,40 @@ static int scale_codes_seen(const struct operand *operand, int *lowest)
     return count;
 }
 
-static void scales_are_near_or_far_or_any(struct test *t)
+/* Over many seeds: high, low and between, together near 1, tiny and large. */
+static void far_scales_reach_everywhere(struct test *t)
 {
-    struct operand near = filled(t, BSM_MXFP4, VERIFY_CODES, 100, 640), far = filled(t, BSM_MXFP4, VERIFY_FAR_SCALES, 100, 640);
+    bool lowest_seen[256] = { false };
+    int together[3] = { 0 }, distinct = 0;
+    struct cli cli = { .seed = 1 };
+    for (uint64_t seed = 0; seed < 400; seed++) {
+        int lowest[2] = { -1, -1 };
+        for (uint64_t stream = 0; stream < 2; stream++) {
+            struct operand operand;
+            operand_create_plain(&cli, &operand, BSM_MXFP4, 30, 320);
+            CHECK(t, verify_fill(&operand, VERIFY_FAR_SCALES, seed, stream) == BSM_OK);
+            if (scale_codes_seen(&operand, &lowest[stream]) > 21) FAIL(t, "seed %d: more than 21 scale codes", (int)seed);
+            lowest_seen[lowest[stream]] = true;
+            operand_free(&operand);
+        }
+        const int sum = lowest[0] + lowest[1] - 2 * 117;
+        if (sum == 0) together[0]++;
+        else together[sum < 0 ? 1 : 2]++;
+    }
+    for (int code = 0; code < 256; code++) distinct += lowest_seen[code];
+    CHECK(t, distinct > 100 && lowest_seen[0] && lowest_seen[234]);
+    CHECK(t, together[0] > 100 && together[1] > 50 && together[2] > 50);
+}
+
+static void scales_are_near_or_any(struct test *t)
+{
+    struct operand near = filled(t, BSM_MXFP4, VERIFY_CODES, 100, 640);
     struct operand any = filled(t, BSM_MXFP4, VERIFY_ANY_CODES, 200, 640), nvfp4 = filled(t, BSM_NVFP4, VERIFY_ANY_CODES, 200, 640);
     int lowest = -1;
     CHECK(t, scale_codes_seen(&near, &lowest) == 21 && lowest == 117);
-    CHECK(t, scale_codes_seen(&far, &lowest) == 21 && lowest == 2);        /* 2^-125 .. 2^-105: B, as stream 3 is not A's */
     CHECK(t, scale_codes_seen(&any, &lowest) == 255 && lowest == 0);
     CHECK(t, scale_codes_seen(&nvfp4, &lowest) == 254);
-    operand_free(&near), operand_free(&far), operand_free(&any), operand_free(&nvfp4);
+    operand_free(&near), operand_free(&any), operand_free(&nvfp4);
 }
 
 static void some_codes_are_not_finite(struct test *t)
@@ -166,7 +190,7 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         TEST(integers_have_exact_sums), TEST(finite_data_is_finite_and_reaches_every_code),
-        TEST(scales_are_near_or_far_or_any), TEST(some_codes_are_not_finite),
+        TEST(far_scales_reach_everywhere), TEST(scales_are_near_or_any), TEST(some_codes_are_not_finite),
         TEST(one_term_data_has_every_code), TEST(every_kind_has_a_case_and_quick_is_less),
     };
     return TEST_MAIN(argc, argv, cases);
