@@ -7,33 +7,22 @@
 #include <string.h>
 #include <unistd.h>
 
-#define X(name) extern const struct cli_verb cli_verb_##name;
-CLI_VERBS(X)
-#undef X
-
-static const struct cli_verb *const verbs[] = {
-#define X(name) &cli_verb_##name,
-    CLI_VERBS(X)
-#undef X
-    NULL
-};
-
 static const struct cli_verb *find_verb(const char *name)
 {
-    for (int i = 0; verbs[i] != NULL; i++)
-        if (strcmp(verbs[i]->name, name) == 0) return verbs[i];
+    for (int i = 0; cli_verbs[i] != NULL; i++)
+        if (strcmp(cli_verbs[i]->name, name) == 0) return cli_verbs[i];
     return NULL;
 }
 
 static const char *verb_name(const void *list, int index)
 {
     (void)list;
-    return verbs[index] == NULL ? NULL : verbs[index]->name;
+    return cli_verbs[index] == NULL ? NULL : cli_verbs[index]->name;
 }
 
 static int unknown_verb(const char *name)
 {
-    const char *near = cli_nearest(name, verb_name, verbs);
+    const char *near = cli_nearest(name, verb_name, cli_verbs);
     if (near != NULL) fprintf(stderr, "blockscale: %s: no such verb; did you mean %s?\n", name, near);
     else fprintf(stderr, "blockscale: %s: no such verb\n", name);
     fprintf(stderr, "blockscale help lists them.\n");
@@ -44,7 +33,7 @@ static void print_overview(FILE *file)
 {
     fprintf(file, "blockscale: block-scaled matrices (MXFP8, MXFP6, MXFP4, MXINT8, NVFP4) and their products\n\n"
                   "usage: blockscale VERB [arguments]\n\n");
-    for (int i = 0; verbs[i] != NULL; i++) fprintf(file, "  %-12s %s\n", verbs[i]->name, verbs[i]->summary);
+    for (int i = 0; cli_verbs[i] != NULL; i++) fprintf(file, "  %-12s %s\n", cli_verbs[i]->name, cli_verbs[i]->summary);
     fprintf(file, "  %-12s %s\n  %-12s %s\n\n", "help [VERB]", "this text, or that of a verb", "--version", "the version");
     fprintf(file, "blockscale VERB --help explains a verb, with an example.\n"
                   "Exit codes: 0 done, 1 a result differs, 2 wrong usage, 3 bad input or output, 4 no device.\n");

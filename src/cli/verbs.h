@@ -1,3 +1,6 @@
+#ifndef CLI_VERBS_H
+#define CLI_VERBS_H
+
 /* The verbs, in the order of `blockscale help`: one line each. */
 #define CLI_VERBS(X) \
     X(matmul) \
@@ -8,3 +11,8 @@
     X(bench) \
     X(demo) \
     X(info)
+
+/* The list itself: NULL behind the last. */
+extern const struct cli_verb *const cli_verbs[];
+
+#endif

@@ -171,9 +171,11 @@ static bsm_status resolve_scales(const char *name, const bsm_matrix *given, stru
     bsm_status status = check_gguf(name, given, m);
     if (status != BSM_OK) return status;
     if (m->packing == BSM_PACKING_GGUF) layout.pitch = m->row_bytes;
-    snprintf(layout_name, sizeof layout_name, "%s->scale_layout", name);
-    status = bsmi_scale_map_make(layout_name, &layout, m->rows, m->scale_columns, &m->map);
-    if (status != BSM_OK) return status;
+    status = bsmi_scale_map_make("scale_layout", &layout, m->rows, m->scale_columns, &m->map);
+    if (status != BSM_OK) {               /* once more, for a sentence with the matrix's name: it is formed for failures alone */
+        snprintf(layout_name, sizeof layout_name, "%s->scale_layout", name);
+        return bsmi_scale_map_make(layout_name, &layout, m->rows, m->scale_columns, &m->map);
+    }
 
     m->scale_batch_bytes = m->packing == BSM_PACKING_GGUF ? m->batch_bytes : m->map.bytes;
     if (m->batch > 1 && m->packing != BSM_PACKING_GGUF && given->scale_batch_pitch != 0) {

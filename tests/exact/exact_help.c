@@ -305,3 +305,30 @@ bsm_context *context_or_stop(int threads)
     fprintf(stderr, "no context: %s\n", bsm_last_error());
     exit(1);
 }
+
+/* Every pair of formats ------------------------------------------------------------------------------------------------ */
+
+void for_every_pair_of_codes(struct test *t, pair_check *check)
+{
+    bsm_context *context = context_or_stop(0);
+    for (int fa = 1; fa < BSM_FORMAT_COUNT; fa++)
+        for (int fb = 1; fb < BSM_FORMAT_COUNT; fb++) {
+            struct operand a = column_of_codes(t, (bsm_format)fa), b = column_of_codes(t, (bsm_format)fb);
+            check(t, context, &a, &b);
+            operand_free(&a), operand_free(&b);
+        }
+    bsm_context_destroy(context);
+}
+
+void for_every_pair_of_scales(struct test *t, pair_check *check)
+{
+    bsm_context *context = context_or_stop(0);
+    for (int fa = 1; fa < BSM_FORMAT_COUNT; fa++)
+        for (int fb = 1; fb < BSM_FORMAT_COUNT; fb++)
+            for (int pick = 0; pick < 2; pick++) {            /* the smallest positive codes, and the largest */
+                struct operand a = column_of_scales((bsm_format)fa, pick != 0), b = column_of_scales((bsm_format)fb, pick != 0);
+                check(t, context, &a, &b);
+                operand_free(&a), operand_free(&b);
+            }
+    bsm_context_destroy(context);
+}

@@ -35,6 +35,11 @@ struct operand column_of_codes(struct test *t, bsm_format format);
 /* One code, the smallest positive or the largest, under every scale; without scales two rows, one with each code. */
 struct operand column_of_scales(bsm_format format, bool largest);
 
+/* Calls check for every pair of formats with all their codes (with every scale of both), K = 1. */
+typedef void pair_check(struct test *t, bsm_context *context, struct operand *a, struct operand *b);
+void for_every_pair_of_codes(struct test *t, pair_check *check);
+void for_every_pair_of_scales(struct test *t, pair_check *check);
+
 /* The exact sum of doubles within 2^-400 .. 2^400. */
 enum { COUNTERS = 1000, COUNTERS_ONE = 500 };   /* counter COUNTERS_ONE counts units of 1 */
 struct counters { int64_t count[COUNTERS]; };

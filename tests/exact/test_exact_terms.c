@@ -32,30 +32,8 @@ static void check_terms(struct test *t, bsm_context *context, struct operand *a,
     free(exact), free(single);
 }
 
-static void every_pair_of_codes(struct test *t)
-{
-    bsm_context *context = context_or_stop(0);
-    for (int fa = 1; fa < BSM_FORMAT_COUNT; fa++)
-        for (int fb = 1; fb < BSM_FORMAT_COUNT; fb++) {
-            struct operand a = column_of_codes(t, (bsm_format)fa), b = column_of_codes(t, (bsm_format)fb);
-            check_terms(t, context, &a, &b);
-            operand_free(&a), operand_free(&b);
-        }
-    bsm_context_destroy(context);
-}
-
-static void every_pair_of_scales(struct test *t)
-{
-    bsm_context *context = context_or_stop(0);
-    for (int fa = 1; fa < BSM_FORMAT_COUNT; fa++)
-        for (int fb = 1; fb < BSM_FORMAT_COUNT; fb++)
-            for (int pick = 0; pick < 2; pick++) {            /* the smallest positive codes, and the largest */
-                struct operand a = column_of_scales((bsm_format)fa, pick != 0), b = column_of_scales((bsm_format)fb, pick != 0);
-                check_terms(t, context, &a, &b);
-                operand_free(&a), operand_free(&b);
-            }
-    bsm_context_destroy(context);
-}
+static void every_pair_of_codes(struct test *t) { for_every_pair_of_codes(t, check_terms); }
+static void every_pair_of_scales(struct test *t) { for_every_pair_of_scales(t, check_terms); }
 
 /* All 65,536 codes of bf16 and fp16, against three codes of every format. */
 static void every_code_of_16_bits(struct test *t)
