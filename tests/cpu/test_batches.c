@@ -49,7 +49,10 @@ static float expected(const bsm_matmul *call, int64_t g, int64_t i, int64_t j)
 {
     const bool grouped = call->groups > 0;
     const float sum = naive_sum(call->a, grouped ? 0 : of_batch(call->a, g), i, call->b, of_batch(call->b, g), j);
-    const int64_t alpha_index = call->alpha_per == BSM_PER_ROW ? i : call->alpha_per == BSM_PER_COLUMN ? j : call->alpha_per == BSM_PER_BATCH ? g : 0;
+    const int64_t alpha_index = call->alpha_per == BSM_PER_ROW      ? i
+                                : call->alpha_per == BSM_PER_COLUMN ? j
+                                : call->alpha_per == BSM_PER_BATCH  ? g
+                                                                    : 0;
     const float f = call->alpha == NULL ? 1 : call->alpha[alpha_index];
     float c = 0, bias = 0;
     const bool reads_c = call->beta != NULL && *call->beta != 0;
@@ -103,13 +106,17 @@ static void multiply_and_check(struct test *t, bsm_context *context, const bsm_m
     }
 }
 
-static const struct { bsm_format a, b; } pairs[] = { { BSM_MXFP8_E4M3, BSM_MXFP4 }, { BSM_NVFP4, BSM_NVFP4 }, { BSM_FORMAT_BF16, BSM_MXFP6_E3M2 },
-                                                     { BSM_MXINT8, BSM_MXFP4_BLOCK16 } };
+static const struct {
+    bsm_format a, b;
+} pairs[] = {
+    { BSM_MXFP8_E4M3, BSM_MXFP4 }, { BSM_NVFP4, BSM_NVFP4 }, { BSM_FORMAT_BF16, BSM_MXFP6_E3M2 }, { BSM_MXINT8, BSM_MXFP4_BLOCK16 }
+};
 enum { PAIRS = 4, MOST_NUMBERS = 4096 };
 
 static bsm_scale_layout layout_of(struct test *t, bsm_format format)
 {
-    static const bsm_layout kinds[] = { BSM_LAYOUT_LINEAR, BSM_LAYOUT_128X4, BSM_LAYOUT_8X4, BSM_LAYOUT_PAGES16, BSM_LAYOUT_CDNA4_32, BSM_LAYOUT_DEEPGEMM };
+    static const bsm_layout kinds[] = { BSM_LAYOUT_LINEAR,  BSM_LAYOUT_128X4,    BSM_LAYOUT_8X4,
+                                        BSM_LAYOUT_PAGES16, BSM_LAYOUT_CDNA4_32, BSM_LAYOUT_DEEPGEMM };
     if (bsm_format_get((int)format)->block == 0) return (bsm_scale_layout){ 0 };
     return (bsm_scale_layout){ .kind = kinds[rnd_below(t, 6)] };
 }
@@ -119,7 +126,8 @@ static void *random_reals(struct test *t, bsm_real type)
     char *numbers = malloc(MOST_NUMBERS * sizeof(float));
     for (int i = 0; i < MOST_NUMBERS; i++) {
         const float value = (float)rnd_normal(t);
-        const uint16_t half = (uint16_t)bsm_element_encode(type == BSM_REAL_BF16 ? BSM_BF16 : BSM_FP16, (double)value, BSM_ROUND_NEAREST_EVEN, true, 0);
+        const uint16_t half = (uint16_t)bsm_element_encode(type == BSM_REAL_BF16 ? BSM_BF16 : BSM_FP16, (double)value,
+                                                           BSM_ROUND_NEAREST_EVEN, true, 0);
         if (type == BSM_REAL_FP32) memcpy(numbers + 4 * i, &value, 4);
         else memcpy(numbers + 2 * i, &half, 2);
     }
@@ -130,18 +138,33 @@ static void *random_reals(struct test *t, bsm_real type)
 
 static void one_batch(struct test *t, bsm_context *context, int pair, int64_t a_batch, int64_t b_batch, int64_t c_batch)
 {
-    const int64_t m = rnd_between(t, 1, 20), n = rnd_between(t, 1, 20), k = rnd_between(t, 1, 70), batch = a_batch > b_batch ? a_batch : b_batch;
+    const int64_t m = rnd_between(t, 1, 20), n = rnd_between(t, 1, 20), k = rnd_between(t, 1, 70),
+                  batch = a_batch > b_batch ? a_batch : b_batch;
     const int64_t gaps[] = { 0, 64, 192 };
-    struct shape sa = { .format = pairs[pair].a, .rows = m, .columns = k, .batch = a_batch, .extra_batch_pitch = gaps[rnd_below(t, 3)] };
-    struct shape sb = { .format = pairs[pair].b, .rows = n, .columns = k, .batch = b_batch, .extra_batch_pitch = gaps[rnd_below(t, 3)] };
+    struct shape sa = {
+        .format = pairs[pair].a, .rows = m, .columns = k, .batch = a_batch, .extra_batch_pitch = gaps[rnd_below(t, 3)]
+    };
+    struct shape sb = {
+        .format = pairs[pair].b, .rows = n, .columns = k, .batch = b_batch, .extra_batch_pitch = gaps[rnd_below(t, 3)]
+    };
     sa.layout = layout_of(t, sa.format), sb.layout = layout_of(t, sb.format);
     struct operand a = filled(t, &sa), b = filled(t, &sb);
-    struct operand c = filled(t, &(struct shape){ .format = BSM_FORMAT_BF16, .rows = m, .columns = n, .batch = c_batch, .extra_batch_pitch = gaps[rnd_below(t, 3)] });
-    struct operand d = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = m, .columns = n, .batch = batch, .extra_batch_pitch = gaps[rnd_below(t, 3)] }, 0xff);
+    struct operand c = filled(
+        t, &(struct shape){
+               .format = BSM_FORMAT_BF16, .rows = m, .columns = n, .batch = c_batch, .extra_batch_pitch = gaps[rnd_below(t, 3)] });
+    struct operand d = operand_make(
+        &(struct shape){
+            .format = BSM_FORMAT_FP32, .rows = m, .columns = n, .batch = batch, .extra_batch_pitch = gaps[rnd_below(t, 3)] },
+        0xff);
     if (rnd_below(t, 3) == 0) {                       /* an odd pitch, matrices an odd number of elements apart */
         operand_free(&d);
-        d = (struct operand){ .m = { .struct_size = sizeof(bsm_matrix), .format = BSM_FORMAT_FP32, .rows = m, .columns = n, .batch = batch,
-                                     .pitch = n + 3, .batch_pitch = m * (n + 3) + 5 } };
+        d = (struct operand){ .m = { .struct_size = sizeof(bsm_matrix),
+                                     .format = BSM_FORMAT_FP32,
+                                     .rows = m,
+                                     .columns = n,
+                                     .batch = batch,
+                                     .pitch = n + 3,
+                                     .batch_pitch = m * (n + 3) + 5 } };
         int64_t bytes = 0;
         CHECK(t, bsm_matrix_data_bytes(&d.m, &bytes) == BSM_OK);
         d.data_bytes = (size_t)bytes;
@@ -151,12 +174,24 @@ static void one_batch(struct test *t, bsm_context *context, int pair, int64_t a_
     const bsm_real type = (bsm_real)rnd_below(t, 3);
     float *alpha = random_reals(t, BSM_REAL_FP32);
     void *bias = random_reals(t, type);
-    bsm_matmul call = { .struct_size = sizeof call, .a = &a.m, .b = &b.m, .c = &c.m, .d = &d.m, .alpha = alpha, .alpha_per = (bsm_per)rnd_below(t, BSM_PER_COUNT),
-                        .beta = &beta, .bias = bias, .bias_type = type, .bias_per = rnd_below(t, 2) == 0 ? BSM_PER_ROW : BSM_PER_COLUMN,
+    bsm_matmul call = { .struct_size = sizeof call,
+                        .a = &a.m,
+                        .b = &b.m,
+                        .c = &c.m,
+                        .d = &d.m,
+                        .alpha = alpha,
+                        .alpha_per = (bsm_per)rnd_below(t, BSM_PER_COUNT),
+                        .beta = &beta,
+                        .bias = bias,
+                        .bias_type = type,
+                        .bias_per = rnd_below(t, 2) == 0 ? BSM_PER_ROW : BSM_PER_COLUMN,
                         .bias_batch_pitch = rnd_below(t, 2) * rnd_between(t, 20, 33) };
     char what[200];
-    snprintf(what, sizeof what, "%s x %s, %" PRId64 " x %" PRId64 " x %" PRId64 ", batches %" PRId64 ", %" PRId64 ", %" PRId64 ", alpha %d, bias pitch %" PRId64,
-             bsm_format_get((int)sa.format)->name, bsm_format_get((int)sb.format)->name, m, n, k, a_batch, b_batch, c_batch, (int)call.alpha_per, call.bias_batch_pitch);
+    snprintf(what, sizeof what,
+             "%s x %s, %" PRId64 " x %" PRId64 " x %" PRId64 ", batches %" PRId64 ", %" PRId64 ", %" PRId64
+             ", alpha %d, bias pitch %" PRId64,
+             bsm_format_get((int)sa.format)->name, bsm_format_get((int)sb.format)->name, m, n, k, a_batch, b_batch, c_batch,
+             (int)call.alpha_per, call.bias_batch_pitch);
     multiply_and_check(t, context, &call, &d, what);
     operand_check_same(t, &a, "a"), operand_check_same(t, &b, "b"), operand_check_same(t, &c, "c");
     free(alpha), free(bias);
@@ -167,7 +202,11 @@ static void batches_and_broadcasts(struct test *t)
 {
     bsm_context *context = make_context(t);
     for (int turn = 0; turn < 96; turn++)
-        one_batch(t, context, turn % PAIRS, turn / 4 % 4 == 1 ? 1 : 3, turn / 4 % 4 == 2 ? 1 : turn / 4 % 4 == 1 && turn % 8 == 4 ? 1 : 3, 1);
+        one_batch(t, context, turn % PAIRS, turn / 4 % 4 == 1 ? 1 : 3,
+                  turn / 4 % 4 == 2                    ? 1
+                  : turn / 4 % 4 == 1 && turn % 8 == 4 ? 1
+                                                       : 3,
+                  1);
     for (int turn = 0; turn < 40; turn++) one_batch(t, context, turn % PAIRS, 4, turn % 2 == 0 ? 1 : 4, 4);
     bsm_context_destroy(context);
 }
@@ -181,7 +220,9 @@ static void block_scaled_batches(struct test *t)
         const bsm_format format = (bsm_format)(BSM_MXFP8_E4M3 + turn % 8);
         struct operand a = filled(t, &(struct shape){ .format = BSM_MXFP8_E5M2, .rows = M, .columns = K, .batch = BATCH });
         struct operand b = filled(t, &(struct shape){ .format = BSM_MXFP6_E2M3, .rows = N, .columns = K });
-        struct shape shape = { .format = format, .rows = M, .columns = N, .batch = BATCH, .extra_batch_pitch = 128, .layout = layout_of(t, format) };
+        struct shape shape = {
+            .format = format, .rows = M, .columns = N, .batch = BATCH, .extra_batch_pitch = 128, .layout = layout_of(t, format)
+        };
         struct operand d = operand_make(&shape, 0xff);
         spread_scales(&d, turn % 2 * 11, 0xff);
         const bsm_matmul call = { .struct_size = sizeof call, .a = &a.m, .b = &b.m, .d = &d.m };
@@ -191,7 +232,9 @@ static void block_scaled_batches(struct test *t)
             struct operand alone = operand_make(&shape, 0x5a);
             bsm_matrix single_a = a.m;
             int64_t bytes = 0;
-            CHECK(t, bsm_matrix_data_bytes(&(bsm_matrix){ .struct_size = sizeof a.m, .format = a.m.format, .rows = M, .columns = K }, &bytes) == BSM_OK);
+            CHECK(t,
+                  bsm_matrix_data_bytes(&(bsm_matrix){ .struct_size = sizeof a.m, .format = a.m.format, .rows = M, .columns = K },
+                                        &bytes) == BSM_OK);
             const int64_t scales = a.m.scale_batch_pitch != 0 ? a.m.scale_batch_pitch : (int64_t)M * (K / 32);
             single_a.batch = 1, single_a.data = (char *)a.m.data + g * bytes, single_a.scales = (char *)a.m.scales + g * scales;
             const bsm_matmul one = { .struct_size = sizeof one, .a = &single_a, .b = &b.m, .d = &alone.m };
@@ -200,14 +243,17 @@ static void block_scaled_batches(struct test *t)
                 uint32_t x = 0, y = 1;
                 uint8_t s = 0, u = 1;
                 for (int64_t j = 0; j < N; j++) {
-                    CHECK(t, bsm_matrix_get_code(&d.m, g, i, j, &x) == BSM_OK && bsm_matrix_get_code(&alone.m, 0, i, j, &y) == BSM_OK && x == y);
+                    CHECK(t, bsm_matrix_get_code(&d.m, g, i, j, &x) == BSM_OK &&
+                                 bsm_matrix_get_code(&alone.m, 0, i, j, &y) == BSM_OK && x == y);
                     const int64_t block = j / bsm_format_get((int)format)->block;
-                    CHECK(t, bsm_matrix_get_scale(&d.m, g, i, block, &s) == BSM_OK && bsm_matrix_get_scale(&alone.m, 0, i, block, &u) == BSM_OK && s == u);
+                    CHECK(t, bsm_matrix_get_scale(&d.m, g, i, block, &s) == BSM_OK &&
+                                 bsm_matrix_get_scale(&alone.m, 0, i, block, &u) == BSM_OK && s == u);
                 }
             }
             const int64_t tight = (int64_t)alone.scale_bytes;
             if (g + 1 < BATCH && turn % 2 != 0)
-                for (int64_t i = tight; i < tight + 11; i++) CHECK(t, ((uint8_t *)d.m.scales)[g * d.m.scale_batch_pitch + i] == 0xff);
+                for (int64_t i = tight; i < tight + 11; i++)
+                    CHECK(t, ((uint8_t *)d.m.scales)[g * d.m.scale_batch_pitch + i] == 0xff);
             operand_free(&alone);
         }
         operand_free(&a), operand_free(&b), operand_free(&d);
@@ -222,8 +268,14 @@ static void interleaved_batches(struct test *t)
     bsm_context *context = make_context(t);
     struct operand a = filled(t, &(struct shape){ .format = BSM_MXFP8_E4M3, .rows = M, .columns = K });
     struct operand b = filled(t, &(struct shape){ .format = BSM_MXFP8_E4M3, .rows = N, .columns = K, .batch = BATCH });
-    struct operand d = { .m = { .struct_size = sizeof(bsm_matrix), .format = BSM_FORMAT_FP32, .rows = M, .columns = N, .batch = BATCH,
-                                .pitch = BATCH * N, .batch_pitch = N }, .data_bytes = sizeof(float) * BATCH * M * N };
+    struct operand d = { .m = { .struct_size = sizeof(bsm_matrix),
+                                .format = BSM_FORMAT_FP32,
+                                .rows = M,
+                                .columns = N,
+                                .batch = BATCH,
+                                .pitch = BATCH * N,
+                                .batch_pitch = N },
+                         .data_bytes = sizeof(float) * BATCH * M * N };
     d.m.data = guarded_at_end(d.data_bytes, 4, 0xff);
     const bsm_matmul call = { .struct_size = sizeof call, .a = &a.m, .b = &b.m, .d = &d.m };
     multiply_and_check(t, context, &call, &d, "interleaved");
@@ -239,20 +291,27 @@ static void one_grouping(struct test *t, bsm_context *context, const int64_t *ro
     for (int64_t g = 0; g < groups; g++) m += rows[g];
     const int64_t n = rnd_between(t, 1, 20), k = rnd_between(t, 1, 50);
     struct shape sa = { .format = pairs[pair].a, .rows = m, .columns = k, .extra_pitch = rnd_below(t, 2) * 64 };
-    struct shape sb = { .format = pairs[pair].b, .rows = n, .columns = k, .batch = groups, .extra_batch_pitch = rnd_below(t, 2) * 64 };
+    struct shape sb = {
+        .format = pairs[pair].b, .rows = n, .columns = k, .batch = groups, .extra_batch_pitch = rnd_below(t, 2) * 64
+    };
     sa.layout = layout_of(t, sa.format), sb.layout = layout_of(t, sb.format);
-    struct operand a = filled(t, &sa), b = filled(t, &sb), c = filled(t, &(struct shape){ .format = BSM_FORMAT_FP16, .rows = m, .columns = n });
+    struct operand a = filled(t, &sa), b = filled(t, &sb),
+                   c = filled(t, &(struct shape){ .format = BSM_FORMAT_FP16, .rows = m, .columns = n });
     struct operand d = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = m, .columns = n, .extra_pitch = 64 }, 0xff);
     const float beta = 0.5f;
     float *alpha = random_reals(t, BSM_REAL_FP32);
     void *bias = random_reals(t, BSM_REAL_FP32);
     for (int variant = 0; variant < 4; variant++) {
         bsm_matmul call = { .struct_size = sizeof call, .a = &a.m, .b = &b.m, .d = &d.m, .groups = groups, .group_rows = rows };
-        if (variant != 0) call.alpha = alpha, call.alpha_per = variant == 1 ? BSM_PER_ROW : variant == 2 ? BSM_PER_COLUMN : BSM_PER_BATCH;
+        if (variant != 0)
+            call.alpha = alpha, call.alpha_per = variant == 1 ? BSM_PER_ROW : variant == 2 ? BSM_PER_COLUMN : BSM_PER_BATCH;
         if (variant >= 2) call.beta = &beta, call.c = &c.m;
-        if (variant != 2) call.bias = bias, call.bias_per = variant == 1 ? BSM_PER_ROW : BSM_PER_COLUMN, call.bias_batch_pitch = variant == 3 ? 23 : 0;
+        if (variant != 2)
+            call.bias = bias, call.bias_per = variant == 1 ? BSM_PER_ROW : BSM_PER_COLUMN,
+            call.bias_batch_pitch = variant == 3 ? 23 : 0;
         char what[120];
-        snprintf(what, sizeof what, "%" PRId64 " groups, M=%" PRId64 ", variant %d, %s", groups, m, variant, bsm_format_get((int)sa.format)->name);
+        snprintf(what, sizeof what, "%" PRId64 " groups, M=%" PRId64 ", variant %d, %s", groups, m, variant,
+                 bsm_format_get((int)sa.format)->name);
         multiply_and_check(t, context, &call, &d, what);
     }
     operand_check_same(t, &a, "a"), operand_check_same(t, &b, "b");
@@ -262,13 +321,15 @@ static void one_grouping(struct test *t, bsm_context *context, const int64_t *ro
 
 static void ragged_groups(struct test *t)
 {
-    static const struct { int64_t groups, rows[6]; } cases[] = {
-        { 4, { 3, 0, 5, 1 } }, { 3, { 0, 0, 7 } }, { 3, { 7, 0, 0 } }, { 5, { 0, 2, 0, 0, 9 } }, { 3, { 0, 0, 0 } }, { 1, { 6 } }, { 1, { 0 } },
-        { 6, { 1, 1, 1, 1, 1, 1 } }, { 3, { 200, 0, 131 } }, { 4, { 0, 193, 1, 0 } },
+    static const struct { int64_t groups, rows[6];
+    } cases[] = {
+        { 4, { 3, 0, 5, 1 } }, { 3, { 0, 0, 7 } }, { 3, { 7, 0, 0 } },          { 5, { 0, 2, 0, 0, 9 } }, { 3, { 0, 0, 0 } },
+        { 1, { 6 } },          { 1, { 0 } },       { 6, { 1, 1, 1, 1, 1, 1 } }, { 3, { 200, 0, 131 } },   { 4, { 0, 193, 1, 0 } },
     };
     bsm_context *context = make_context(t);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        for (int p = 0; p < (i < 8 ? PAIRS : 1); p++) one_grouping(t, context, cases[i].rows, cases[i].groups, (p + (int)i) % PAIRS);
+        for (int p = 0; p < (i < 8 ? PAIRS : 1); p++)
+            one_grouping(t, context, cases[i].rows, cases[i].groups, (p + (int)i) % PAIRS);
     bsm_context_destroy(context);
 }
 
@@ -278,7 +339,8 @@ static void block_scaled_groups(struct test *t)
     enum { M = 141, N = 100, K = 32, GROUPS = 4 };
     static const int64_t rows[GROUPS] = { 130, 0, 10, 1 };
     bsm_context *context = make_context(t);
-    struct operand a = filled(t, &(struct shape){ .format = BSM_MXFP8_E4M3, .rows = M, .columns = K, .layout = { .kind = BSM_LAYOUT_128X4 } });
+    struct operand a =
+        filled(t, &(struct shape){ .format = BSM_MXFP8_E4M3, .rows = M, .columns = K, .layout = { .kind = BSM_LAYOUT_128X4 } });
     struct operand b = filled(t, &(struct shape){ .format = BSM_MXFP4, .rows = N, .columns = K, .batch = GROUPS });
     struct operand plain = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = M, .columns = N }, 0xff);
     bsm_matmul call = { .struct_size = sizeof call, .a = &a.m, .b = &b.m, .d = &plain.m, .groups = GROUPS, .group_rows = rows };
@@ -287,9 +349,12 @@ static void block_scaled_groups(struct test *t)
     for (int f = BSM_MXFP8_E4M3; f <= BSM_NVFP4; f++) {
         const struct shape shape = { .format = (bsm_format)f, .rows = M, .columns = N, .layout = { .kind = BSM_LAYOUT_128X4 } };
         struct operand d = operand_make(&shape, 0xff), want = operand_make(&shape, 0x00);
-        const bsm_real_matrix source = { .struct_size = sizeof source, .rows = M, .columns = N, .data = plain.m.data, .row_stride = N, .column_stride = 1 };
+        const bsm_real_matrix source = {
+            .struct_size = sizeof source, .rows = M, .columns = N, .data = plain.m.data, .row_stride = N, .column_stride = 1
+        };
         call.d = &d.m;
-        if (bsm_multiply(context, &call) != BSM_OK || bsm_quantize(context, &source, NULL, &want.m, NULL) != BSM_OK) FAIL(t, "%s", bsm_last_error());
+        if (bsm_multiply(context, &call) != BSM_OK || bsm_quantize(context, &source, NULL, &want.m, NULL) != BSM_OK)
+            FAIL(t, "%s", bsm_last_error());
         CHECK(t, memcmp(d.m.data, want.m.data, d.data_bytes) == 0 && memcmp(d.m.scales, want.m.scales, d.scale_bytes) == 0);
         operand_free(&d), operand_free(&want);
     }
@@ -310,7 +375,8 @@ static void sizes_of_zero_and_one(struct test *t)
         struct operand a = filled(t, &(struct shape){ .format = pairs[pair].a, .rows = m, .columns = k, .batch = batch });
         struct operand b = filled(t, &(struct shape){ .format = pairs[pair].b, .rows = n, .columns = k });
         struct operand c = filled(t, &(struct shape){ .format = BSM_FORMAT_FP32, .rows = m, .columns = n, .batch = batch });
-        struct operand d = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = m, .columns = n, .batch = batch }, 0xff);
+        struct operand d =
+            operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = m, .columns = n, .batch = batch }, 0xff);
         bsm_matmul call = { .struct_size = sizeof call, .a = &a.m, .b = &b.m, .d = &d.m };
         multiply_and_check(t, context, &call, &d, "sizes of 0 and 1");
         call.beta = &beta, call.c = &c.m, call.alpha = &alpha;
@@ -329,8 +395,8 @@ static void sizes_of_zero_and_one(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        TEST(batches_and_broadcasts), TEST(block_scaled_batches), TEST(interleaved_batches), TEST(ragged_groups), TEST(block_scaled_groups),
-        TEST(sizes_of_zero_and_one),
+        TEST(batches_and_broadcasts), TEST(block_scaled_batches), TEST(interleaved_batches),
+        TEST(ragged_groups),          TEST(block_scaled_groups),  TEST(sizes_of_zero_and_one),
     };
     return TEST_MAIN(argc, argv, cases);
 }

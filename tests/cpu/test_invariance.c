@@ -73,7 +73,8 @@ static float at(const struct operand *d, int64_t i, int64_t j) { return ((const 
 static bool same(float x, float y) { return memcmp(&x, &y, sizeof x) == 0; }
 
 /* A chosen set of rows of A and of B: the same elements as in the whole product.  Covers fewer rows, fewer columns, permutations. */
-static void check_selection(struct test *t, const struct problem *p, const int64_t *rows, int64_t m, const int64_t *columns, int64_t n)
+static void check_selection(struct test *t, const struct problem *p, const int64_t *rows, int64_t m, const int64_t *columns,
+                            int64_t n)
 {
     struct operand a = rows_of(&p->a, rows, m), b = rows_of(&p->b, columns, n);
     struct operand d = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = m, .columns = n }, 0xff);
@@ -81,8 +82,10 @@ static void check_selection(struct test *t, const struct problem *p, const int64
     for (int64_t i = 0; i < m; i++)
         for (int64_t j = 0; j < n; j++)
             if (!same(at(&d, i, j), at(&p->d, rows[i], columns[j]))) {
-                FAIL(t, "%s: %" PRId64 " x %" PRId64 " gave other bits at [%" PRId64 ", %" PRId64 "] than the whole product: %a, %a",
-                     bsm_format_get((int)p->a.m.format)->name, m, n, i, j, (double)at(&d, i, j), (double)at(&p->d, rows[i], columns[j]));
+                FAIL(t,
+                     "%s: %" PRId64 " x %" PRId64 " gave other bits at [%" PRId64 ", %" PRId64 "] than the whole product: %a, %a",
+                     bsm_format_get((int)p->a.m.format)->name, m, n, i, j, (double)at(&d, i, j),
+                     (double)at(&p->d, rows[i], columns[j]));
                 i = m, j = n;
             }
     operand_free(&a), operand_free(&b), operand_free(&d);
@@ -127,10 +130,12 @@ static void threads_and_kernels(struct test *t)
         for (int kernel = 0, runs = 0; bsm_kernel_name(kernel) != NULL; kernel++) {
             if (!bsm_kernel_serves(p.context, kernel, pairs[pair].a, pairs[pair].b)) continue;
             for (int i = 0; i < 4; i++, runs++) {
-                CHECK(t, bsm_context_force_kernel(p.context, kernel) == BSM_OK && bsm_context_set_threads(p.context, threads[i]) == BSM_OK);
+                CHECK(t, bsm_context_force_kernel(p.context, kernel) == BSM_OK &&
+                             bsm_context_set_threads(p.context, threads[i]) == BSM_OK);
                 memset(p.d.m.data, 0xff, p.d.data_bytes);
                 multiply(t, p.context, &p.a.m, &p.b.m, runs == 0 ? &first.m : &p.d.m);
-                if (runs > 0 && memcmp(first.m.data, p.d.m.data, p.d.data_bytes) != 0) FAIL(t, "%s, %d threads: other bits", bsm_kernel_name(kernel), threads[i]);
+                if (runs > 0 && memcmp(first.m.data, p.d.m.data, p.d.data_bytes) != 0)
+                    FAIL(t, "%s, %d threads: other bits", bsm_kernel_name(kernel), threads[i]);
             }
         }
         operand_free(&first);
@@ -154,8 +159,10 @@ static void scale_shift(struct test *t)
         memcpy(a.m.scales, p.a.m.scales, p.a.scale_bytes), memcpy(b.m.scales, p.b.m.scales, p.b.scale_bytes);
         for (int r = 0; r < 40; r++) {
             shift_a[r] = (int)rnd_between(t, -20, 20), shift_b[r] = (int)rnd_between(t, -20, 20);
-            for (int64_t s = 0; s < 4; s++) ((uint8_t *)a.m.scales)[r * 4 + s] = (uint8_t)(((uint8_t *)a.m.scales)[r * 4 + s] + shift_a[r]);
-            for (int64_t s = 0; s < 4; s++) ((uint8_t *)b.m.scales)[r * 4 + s] = (uint8_t)(((uint8_t *)b.m.scales)[r * 4 + s] + shift_b[r]);
+            for (int64_t s = 0; s < 4; s++)
+                ((uint8_t *)a.m.scales)[r * 4 + s] = (uint8_t)(((uint8_t *)a.m.scales)[r * 4 + s] + shift_a[r]);
+            for (int64_t s = 0; s < 4; s++)
+                ((uint8_t *)b.m.scales)[r * 4 + s] = (uint8_t)(((uint8_t *)b.m.scales)[r * 4 + s] + shift_b[r]);
         }
         struct operand d = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = 40, .columns = 40 }, 0xff);
         multiply(t, p.context, &a.m, &b.m, &d.m);
@@ -230,8 +237,13 @@ struct subnormal_call { float alpha, beta, ta, tb, td, amax, bias[40]; struct op
 
 static void subnormal_make(struct test *t, struct subnormal_call *x, const struct problem *p, bsm_format format, int variant)
 {
-    *x = (struct subnormal_call){ .alpha = variant == 1 ? 0x1.4p-140f : 0x1p-100f, .beta = variant == 2 ? 0x1p-130f : -0.3f, .ta = variant == 3 ? 0x1.8p-135f : 0x1p-20f,
-                                  .tb = variant == 4 ? 0x1.8p-132f : 0x1.1p-15f, .td = variant == 5 ? 0x1.2p-133f : 0x1p-120f, .a = p->a.m, .b = p->b.m };
+    *x = (struct subnormal_call){ .alpha = variant == 1 ? 0x1.4p-140f : 0x1p-100f,
+                                  .beta = variant == 2 ? 0x1p-130f : -0.3f,
+                                  .ta = variant == 3 ? 0x1.8p-135f : 0x1p-20f,
+                                  .tb = variant == 4 ? 0x1.8p-132f : 0x1.1p-15f,
+                                  .td = variant == 5 ? 0x1.2p-133f : 0x1p-120f,
+                                  .a = p->a.m,
+                                  .b = p->b.m };
     if (variant == 3) x->alpha = 0x1p10f;
     if (variant == 4) x->alpha = 0x1p10f;
     x->c = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = 30, .columns = 40 }, 0);
@@ -239,8 +251,16 @@ static void subnormal_make(struct test *t, struct subnormal_call *x, const struc
     for (int j = 0; j < 40; j++) x->bias[j] = ldexpf((float)rnd_normal(t), -129);
     x->d = operand_make(&(struct shape){ .format = format, .rows = 30, .columns = 40 }, 0xff);
     x->a.tensor_scale = &x->ta, x->b.tensor_scale = &x->tb, x->d.m.tensor_scale = &x->td;
-    x->call = (bsm_matmul){ .struct_size = sizeof x->call, .a = &x->a, .b = &x->b, .alpha = &x->alpha, .beta = &x->beta, .c = &x->c.m, .d = &x->d.m,
-                            .bias = x->bias, .bias_per = BSM_PER_COLUMN, .amax = &x->amax };
+    x->call = (bsm_matmul){ .struct_size = sizeof x->call,
+                            .a = &x->a,
+                            .b = &x->b,
+                            .alpha = &x->alpha,
+                            .beta = &x->beta,
+                            .c = &x->c.m,
+                            .d = &x->d.m,
+                            .bias = x->bias,
+                            .bias_per = BSM_PER_COLUMN,
+                            .amax = &x->amax };
 }
 
 static void mode_of_the_caller(struct test *t)
@@ -311,7 +331,8 @@ static void *call_again_and_again(void *argument)
 {
     struct caller *c = argument;
     bsm_context *context = c->context;
-    struct operand d = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = c->problem->d.m.rows, .columns = c->problem->d.m.columns }, 0xff);
+    struct operand d = operand_make(
+        &(struct shape){ .format = BSM_FORMAT_FP32, .rows = c->problem->d.m.rows, .columns = c->problem->d.m.columns }, 0xff);
     if (c->own && bsm_context_create(NULL, &context) != BSM_OK) c->wrong++;
     const bsm_matmul call = { .struct_size = sizeof call, .a = &c->problem->a.m, .b = &c->problem->b.m, .d = &d.m };
     for (int i = 0; i < 15; i++) {
@@ -336,10 +357,12 @@ static void callers_at_once(struct test *t)
         pthread_t threads[CALLERS];
         bsm_context_set_threads(p[0].context, 2);
         for (int i = 0; i < CALLERS; i++) callers[i] = (struct caller){ p[0].context, &p[i], own != 0, 0 };
-        for (int i = 0; i < CALLERS; i++) CHECK_OR_RETURN(t, pthread_create(&threads[i], NULL, call_again_and_again, &callers[i]) == 0);
+        for (int i = 0; i < CALLERS; i++)
+            CHECK_OR_RETURN(t, pthread_create(&threads[i], NULL, call_again_and_again, &callers[i]) == 0);
         for (int i = 0; i < CALLERS; i++) pthread_join(threads[i], NULL);
         for (int i = 0; i < CALLERS; i++)
-            if (callers[i].wrong != 0) FAIL(t, "caller %d, %s: %d calls of 15 wrong", i, own ? "a context each" : "one context", callers[i].wrong);
+            if (callers[i].wrong != 0)
+                FAIL(t, "caller %d, %s: %d calls of 15 wrong", i, own ? "a context each" : "one context", callers[i].wrong);
     }
     for (int i = 0; i < CALLERS; i++) problem_free(t, &p[i]);
 }
@@ -354,7 +377,8 @@ static bsm_matrix far_apart(const struct operand *from, int64_t gap, int64_t row
     char *memory = mmap(NULL, *mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     m.data = memory == MAP_FAILED ? NULL : memory;
     m.pitch = gap / element_bytes;
-    for (int64_t r = 0; m.data != NULL && r < m.rows; r++) memcpy(memory + r * gap, (char *)from->m.data + r * row_bytes, (size_t)row_bytes);
+    for (int64_t r = 0; m.data != NULL && r < m.rows; r++)
+        memcpy(memory + r * gap, (char *)from->m.data + r * row_bytes, (size_t)row_bytes);
     return m;
 }
 
@@ -362,7 +386,8 @@ static void pitches_of_gigabytes(struct test *t)
 {
     enum { ROWS = 5, COLUMNS = 7, DEPTH = 64 };
     const int64_t gap = (int64_t)3 << 30;             /* 3 * 2^30 elements of one byte, over 2^33 bytes from end to end */
-    struct operand a = filled(t, BSM_MXFP8_E4M3, ROWS, DEPTH), b = filled(t, BSM_MXFP8_E4M3, COLUMNS, DEPTH), c = filled(t, BSM_FORMAT_FP32, ROWS, COLUMNS);
+    struct operand a = filled(t, BSM_MXFP8_E4M3, ROWS, DEPTH), b = filled(t, BSM_MXFP8_E4M3, COLUMNS, DEPTH),
+                   c = filled(t, BSM_FORMAT_FP32, ROWS, COLUMNS);
     struct operand d = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = ROWS, .columns = COLUMNS }, 0xff);
     bsm_context *context = NULL;
     CHECK_OR_RETURN(t, bsm_context_create(NULL, &context) == BSM_OK);
@@ -391,8 +416,9 @@ static void pitches_of_gigabytes(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        TEST(any_rows_and_columns), TEST(threads_and_kernels), TEST(scale_shift), TEST(negation), TEST(zero_blocks), TEST(mode_of_the_caller),
-        TEST(in_a_forked_child), TEST(callers_at_once), TEST(pitches_of_gigabytes),
+        TEST(any_rows_and_columns), TEST(threads_and_kernels), TEST(scale_shift),       TEST(negation),
+        TEST(zero_blocks),          TEST(mode_of_the_caller),  TEST(in_a_forked_child), TEST(callers_at_once),
+        TEST(pitches_of_gigabytes),
     };
     return TEST_MAIN(argc, argv, cases);
 }
