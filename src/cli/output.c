@@ -79,7 +79,7 @@ static FILE *open_regular(struct output *o, const char *path, const struct stat 
 {
     memcpy(o->target, o->given, sizeof o->target);
     if (there == NULL) return open_temporary(o, 0666);
-    if (access(path, W_OK) != 0 || realpath(path, o->target) == NULL) return NULL;
+    if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0 || realpath(path, o->target) == NULL) return NULL;
     FILE *file = open_temporary(o, 0600);
     if (file != NULL && fchmod(fileno(file), there->st_mode & 07777) != 0) errno = 0;   /* a file system without modes */
     return file;

@@ -122,6 +122,7 @@ bsm_status bsmi_write_file(const char *path, const struct bsmi_piece *pieces, in
     }
     if (S_ISDIR(facts.st_mode)) return bsmi_fail(BSM_EIO, "%.256s: cannot be written: is a directory", path);
     if (!S_ISREG(facts.st_mode)) return write_directly(path, pieces, count);
-    if (access(path, W_OK) != 0 || realpath(path, target) == NULL) return fail_with_errno(path, "cannot be written");
+    if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0 || realpath(path, target) == NULL)
+        return fail_with_errno(path, "cannot be written");
     return replace(path, target, facts.st_mode & 07777, true, pieces, count);
 }

@@ -234,6 +234,7 @@ static void unwritable(struct test *t)
     CHECK(t, count_entries(false) == 0);
 
     put_file(path, old, sizeof old);
+    CHECK_OR_RETURN(t, chmod(folder, 0777) == 0);              /* the folder would allow a rename */
     const bool root = geteuid() == 0;
     if (root) CHECK_OR_RETURN(t, seteuid(65534) == 0);
     else CHECK_OR_RETURN(t, chmod(path, 0400) == 0);

@@ -128,7 +128,7 @@ class Workshop:
             for entry in json.load(file):
                 path = os.path.relpath(entry["file"], SOURCE)
                 target = re.search(r"CMakeFiles/(test_\w+)\.dir/", entry["command"])
-                if path.startswith("tests/") and target and target.group(1) != "test_harness":
+                if path.startswith(("tests/", "src/cli/")) and target and target.group(1) != "test_harness":
                     defines = [word for word in shlex.split(entry["command"]) if word.startswith("-D")]
                     programs.setdefault(target.group(1), []).append((path, defines))
         return programs
