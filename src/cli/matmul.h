@@ -52,7 +52,8 @@ struct matmul_job {
 
 /* Whether to check: when asked, or when it takes about a second at most. */
 bool matmul_wants_check(const struct matmul_job *job);
-/* The same operands without epilogue against the exact product.  CLI_DONE, or prints and returns another. */
+/* D, or if it has an epilogue or another type the same operands without, against the exact product.  CLI_DONE, or prints and
+ * returns another. */
 int matmul_check(struct cli *cli, struct matmul_job *job);
 void matmul_report(const struct cli *cli, const struct matmul_job *job);
 

@@ -198,7 +198,7 @@ def a_signal_in_the_middle(folder):
         put(folder, "W" + part)
     for number in [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT]:
         for arguments in [QUANTIZE + ["W"], BLOCKS + ["W"]]:
-            process = blocked(arguments, folder, "W.json")
+            process = blocked(arguments, folder, "W.json", preexec_fn=lambda number=number: signal.signal(number, signal.SIG_DFL))
             process.send_signal(number)
             out, _ = process.communicate(timeout=60)
             script.check(process.returncode == -number and out == b"", f"{number}: {process.returncode}")

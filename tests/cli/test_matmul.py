@@ -164,6 +164,49 @@ def layouts_and_packings_change_nothing(folder):
             os.remove(os.path.join(folder, "x.json"))
 
 
+def scales_lie_where_the_layout_says(folder):
+    """128x4 by its own formula, for A and for D."""
+    sample(folder, "x", 137, 200)
+    sample(folder, "i", 200, 200)
+    for run in [lambda layout: quantize(folder, "x", "mxfp4", "--layout", layout),
+                lambda layout: script.run([command, "matmul", "x.npy", "i.npy", "-o", "x", "-f", "fp32", "--d-type", "mxfp4",
+                                           "--d-layout", layout], cwd=folder)]:
+        run("linear")
+        (rows, columns), _, linear = npy_file.read(os.path.join(folder, "x.scales.npy"))
+        run("128x4")
+        shape, _, tiled = npy_file.read(os.path.join(folder, "x.scales.npy"))
+        wide = -(-columns // 4)
+        script.check(rows == 137 and columns == 7 and shape == (2 * wide * 512,), f"{rows} x {columns}, {shape}")
+        for r in range(rows):
+            for s in range(columns):
+                at = (r // 128 * wide + s // 4) * 512 + r % 32 * 16 + r % 128 // 32 * 4 + s % 4
+                script.check(tiled[at] == linear[r * columns + s], f"scale ({r}, {s})")
+
+
+def recipes(folder):
+    """The largest number of a block is 7: floor gives 1, the others 2."""
+    npy_file.write(os.path.join(folder, "x.npy"), (1, 32), [7.0] * 32)
+    npy_file.write(os.path.join(folder, "e.npy"), (32, 32), [float(i % 33 == 0) for i in range(1024)])
+    for more, code in [([], 128), (["floor"], 127), (["rceil"], 128), (["ceil"], 128)]:
+        quantize(folder, "x", "mxfp4", *(["--recipe"] + more if more else []))
+        script.check(npy_file.read(os.path.join(folder, "x.scales.npy"))[2] == [code], f"{more}")
+        script.run([command, "matmul", "x.npy", "e.npy", "-o", "d", "-f", "fp32", "--d-type", "mxfp4"] +
+                   (["--d-recipe"] + more if more else []), cwd=folder)
+        script.check(npy_file.read(os.path.join(folder, "d.scales.npy"))[2] == [code], f"{more} of D")
+        said = json.loads(script.run([command, "matmul", "x.npy", "x.npy", "-o", "e", "-f", "mxfp4", "--json"] +
+                                     (["--recipe"] + more if more else []), cwd=folder))
+        script.check(said["a"]["saturated_elements"] == (32 if code == 127 else 0), f"{more} of A")
+
+
+def types_of_dequantized_numbers(folder):
+    npy_file.write(os.path.join(folder, "x.npy"), (1, 2), [1.0, -3.0])
+    quantize(folder, "x", "mxfp8")
+    for name, wanted in [("fp32", ("<f4", [1.0, -3.0])), ("fp16", ("<f2", [1.0, -3.0])), ("fp64", ("<f8", [1.0, -3.0])),
+                         ("bf16", ("|V2", [0x3f80, 0xc040]))]:
+        script.run([command, "dequantize", "x.json", "-o", "y.npy", "--type", name], cwd=folder)
+        script.check(npy_file.read(os.path.join(folder, "y.npy"))[1:] == wanted, name)
+
+
 def packed_codes(folder):
     sample(folder, "x", 3, 34)
     quantize(folder, "x", "mxfp4")
@@ -257,9 +300,11 @@ def input_types(folder):
 
 def threads_and_seeds(folder):
     """--threads never changes a bit; --seed alone decides random matrices and stochastic rounding."""
+    sample(folder, "x", 9, 96)
+
     def files(*more):
         script.run([command, "matmul", "random:33x96", "random:65x96", "-o", "d.npy", "-f", "nvfp4", *more], cwd=folder)
-        script.run([command, "quantize", "random:9x96", "-o", "w", "-f", "mxfp4", "--rounding", "stochastic", *more], cwd=folder)
+        script.run([command, "quantize", "x.npy", "-o", "w", "-f", "mxfp4", "--rounding", "stochastic", *more], cwd=folder)
         return [open(os.path.join(folder, name), "rb").read() for name in ["d.npy", "w.codes.npy"]]
     first = files()
     for more in [["--threads", "1"], ["--threads", "7"], ["--cpu", "none"], ["--seed", "1"]]:
@@ -281,6 +326,20 @@ def the_check_says_the_truth(folder):
     snr = 10 * math.log10(sum(y * y for y in exact) / noise)
     script.check(abs(said["check"]["product_snr_db"] - snr) < 1e-6, f"{said['check']}, not {snr}")
     script.check("check" not in json.loads(script.run(line + ["--no-check"], cwd=folder)), "--no-check")
+
+
+def a_wrong_product_is_noticed(folder):
+    """Exit status 1, and the files are written: the command with a wrong bsm_multiply, which --alpha makes it call."""
+    if len(sys.argv) < 3 or not os.path.exists(sys.argv[2]):
+        raise script.Skip("there is no command with a wrong bsm_multiply here")
+    line = [os.path.abspath(sys.argv[2]), "matmul", "random:5x64", "random:7x64", "-o", "d.npy", "-f", "mxfp6", "--alpha", "2", "--json"]
+    for fault, status in [("none", 0), ("double", 1), ("last row missing", 1)]:
+        said = json.loads(script.run(line, expect=status, cwd=folder, env={**os.environ, "FAULT": fault}))
+        beyond = said["check"]["sums_beyond_bound"]
+        script.check(beyond == 0 if status == 0 else beyond >= 7, f"{fault}: {beyond} sums")
+        script.check(npy_file.read(os.path.join(folder, "d.npy"))[0] == (5, 7), "d.npy")
+    text = script.run(line[:-1], expect=1, cwd=folder, env={**os.environ, "FAULT": "double"})
+    script.check("WRONG" in text, text)
 
 
 def nan_and_statistics(folder):
@@ -326,5 +385,6 @@ def as_ml_dtypes_has_them(folder):
 
 
 script.cases("test_cli_matmul", [with_folder(case) for case in [
-    codes_mean_what_was_put_in, dequantize_is_exact, a_divisor_divides, layouts_and_packings_change_nothing, packed_codes, products,
-    epilogues, output_types, input_types, threads_and_seeds, the_check_says_the_truth, nan_and_statistics, as_ml_dtypes_has_them]])
+    codes_mean_what_was_put_in, dequantize_is_exact, a_divisor_divides, layouts_and_packings_change_nothing,
+    scales_lie_where_the_layout_says, recipes, types_of_dequantized_numbers, packed_codes, products, epilogues, output_types,
+    input_types, threads_and_seeds, the_check_says_the_truth, a_wrong_product_is_noticed, nan_and_statistics, as_ml_dtypes_has_them]])
