@@ -332,7 +332,8 @@ def a_wrong_product_is_noticed(folder):
     """Exit status 1, and the files are written: the command with a wrong bsm_multiply, which --alpha makes it call."""
     if len(sys.argv) < 3 or not os.path.exists(sys.argv[2]):
         raise script.Skip("there is no command with a wrong bsm_multiply here")
-    line = [os.path.abspath(sys.argv[2]), "matmul", "random:5x64", "random:7x64", "-o", "d.npy", "-f", "mxfp6", "--alpha", "2", "--json"]
+    line = [os.path.abspath(sys.argv[2]), "matmul", "random:5x64", "random:7x64", "-o", "d.npy", "-f", "mxfp6", "--alpha", "2",
+            "--json"]
     for fault, status in [("none", 0), ("double", 1), ("last row missing", 1)]:
         said = json.loads(script.run(line, expect=status, cwd=folder, env={**os.environ, "FAULT": fault}))
         beyond = said["check"]["sums_beyond_bound"]
@@ -387,4 +388,5 @@ def as_ml_dtypes_has_them(folder):
 script.cases("test_cli_matmul", [with_folder(case) for case in [
     codes_mean_what_was_put_in, dequantize_is_exact, a_divisor_divides, layouts_and_packings_change_nothing,
     scales_lie_where_the_layout_says, recipes, types_of_dequantized_numbers, packed_codes, products, epilogues, output_types,
-    input_types, threads_and_seeds, the_check_says_the_truth, a_wrong_product_is_noticed, nan_and_statistics, as_ml_dtypes_has_them]])
+    input_types, threads_and_seeds, the_check_says_the_truth, a_wrong_product_is_noticed, nan_and_statistics,
+    as_ml_dtypes_has_them]])
