@@ -343,6 +343,21 @@ def a_wrong_product_is_noticed(folder):
     script.check("WRONG" in text, text)
 
 
+def empty_matrices(folder):
+    npy_file.write(os.path.join(folder, "none.npy"), (0, 64), [])
+    npy_file.write(os.path.join(folder, "thin.npy"), (4, 0), [])
+    npy_file.write(os.path.join(folder, "some.npy"), (8, 64), [1.0] * 512)
+    for format in ["mxfp4", "nvfp4", "bf16"]:
+        for a, b, shape in [("none", "some", (0, 8)), ("some", "none", (8, 0)), ("none", "none", (0, 0)), ("thin", "thin", (4, 4))]:
+            json.loads(script.run([command, "matmul", a + ".npy", b + ".npy", "-o", "d.npy", "-f", format, "--json"], cwd=folder))
+            got = npy_file.read(os.path.join(folder, "d.npy"))
+            script.check(got == (shape, "<f4", [0.0] * (shape[0] * shape[1])), f"{format} {a} {b}: {got}")
+        for name, shape in [("none", (0, 64)), ("thin", (4, 0))]:
+            quantize(folder, name, format)
+            script.run([command, "dequantize", name + ".json", "-o", "y.npy"], cwd=folder)
+            script.check(npy_file.read(os.path.join(folder, "y.npy"))[0] == shape, f"{format} {name}")
+
+
 def nan_and_statistics(folder):
     values = [0.0] * 32 + [1.0] * 31 + [float("nan")] + [1e-40] * 16 + [448.0] * 16
     npy_file.write(os.path.join(folder, "x.npy"), (1, 96), values)
@@ -388,5 +403,5 @@ def as_ml_dtypes_has_them(folder):
 script.cases("test_cli_matmul", [with_folder(case) for case in [
     codes_mean_what_was_put_in, dequantize_is_exact, a_divisor_divides, layouts_and_packings_change_nothing,
     scales_lie_where_the_layout_says, recipes, types_of_dequantized_numbers, packed_codes, products, epilogues, output_types,
-    input_types, threads_and_seeds, the_check_says_the_truth, a_wrong_product_is_noticed, nan_and_statistics,
+    input_types, threads_and_seeds, the_check_says_the_truth, a_wrong_product_is_noticed, empty_matrices, nan_and_statistics,
     as_ml_dtypes_has_them]])
