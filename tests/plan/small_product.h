@@ -26,8 +26,10 @@ static inline void small_product_make(struct small_product *x)
     memset(x, 0, sizeof *x);
     const bsm_matrix empty = { .struct_size = sizeof empty };
     x->a = x->b = x->c = x->d = empty;
-    x->a.format = BSM_MXFP8_E4M3, x->a.rows = SMALL_M, x->a.columns = SMALL_K, x->a.data = x->memory.a, x->a.scales = x->memory.a_scales;
-    x->b.format = BSM_MXFP8_E5M2, x->b.rows = SMALL_N, x->b.columns = SMALL_K, x->b.data = x->memory.b, x->b.scales = x->memory.b_scales;
+    x->a.format = BSM_MXFP8_E4M3, x->a.rows = SMALL_M, x->a.columns = SMALL_K, x->a.data = x->memory.a,
+    x->a.scales = x->memory.a_scales;
+    x->b.format = BSM_MXFP8_E5M2, x->b.rows = SMALL_N, x->b.columns = SMALL_K, x->b.data = x->memory.b,
+    x->b.scales = x->memory.b_scales;
     x->c.format = BSM_FORMAT_FP32, x->c.rows = SMALL_M, x->c.columns = SMALL_N, x->c.data = x->memory.c;
     x->d.format = BSM_FORMAT_BF16, x->d.rows = SMALL_M, x->d.columns = SMALL_N, x->d.data = x->memory.d;
     for (size_t i = 0; i < sizeof x->memory.a; i++) x->memory.a[i] = (uint8_t)(0x30 + i % 11);

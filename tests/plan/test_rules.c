@@ -21,16 +21,19 @@ static bool d_untouched(const struct small_product *x)
 }
 
 /* words: separated by "|", all of them must be in the sentence. */
-static void check_sentence(struct test *t, const char *rule, const char *call, bsm_status found, bsm_status wanted, const char *words)
+static void check_sentence(struct test *t, const char *rule, const char *call, bsm_status found, bsm_status wanted,
+                           const char *words)
 {
     char copy[256];
     if (found != wanted) {
-        FAIL(t, "%s: %s gave status %d, not %d (%s)", rule, call, (int)found, (int)wanted, found == BSM_OK ? "no error" : bsm_last_error());
+        FAIL(t, "%s: %s gave status %d, not %d (%s)", rule, call, (int)found, (int)wanted,
+             found == BSM_OK ? "no error" : bsm_last_error());
         return;
     }
     snprintf(copy, sizeof copy, "%s", words);
     for (char *rest = copy, *word; (word = strsep(&rest, "|")) != NULL;)
-        if (strstr(bsm_last_error(), word) == NULL) FAIL(t, "%s: %s said \"%s\", without \"%s\"", rule, call, bsm_last_error(), word);
+        if (strstr(bsm_last_error(), word) == NULL)
+            FAIL(t, "%s: %s said \"%s\", without \"%s\"", rule, call, bsm_last_error(), word);
 }
 
 /* The product in x breaks a rule. */
@@ -126,7 +129,8 @@ static void biases(struct test *t)
     RULE(x.call.bias_batch_pitch = -1, BSM_EINVAL, "bias_batch_pitch=-1|negative");
     RULE(x.call.bias = (char *)x.bias + 2, BSM_EALIGN, "bias|aligned");
     FINE((x.call.bias_type = BSM_REAL_BF16, x.call.bias = (char *)x.bias + 2));
-    RULE((small_product_group(&x), x.call.bias_per = BSM_PER_ROW, x.call.bias_batch_pitch = 4), BSM_EINVAL, "bias_batch_pitch=4|row of A");
+    RULE((small_product_group(&x), x.call.bias_per = BSM_PER_ROW, x.call.bias_batch_pitch = 4), BSM_EINVAL,
+         "bias_batch_pitch=4|row of A");
     RULE((small_product_group(&x), x.call.bias_batch_pitch = INT64_MAX / 2), BSM_EOVERFLOW, "bias_batch_pitch=4611686018427387903");
     FINE((x.call.bias = NULL, x.call.bias_per = BSM_PER_TENSOR, x.call.bias_type = BSM_REAL_COUNT));      /* not looked at */
 }
@@ -170,8 +174,8 @@ static void overlaps(struct test *t)
     RULE(x.call.amax = &x.memory.c[1], BSM_EINVAL, "amax|c->data");
     RULE((x.d.format = BSM_MXFP8_E4M3, x.d.scales = x.memory.d), BSM_EINVAL, "d->scales|d->data");
     RULE((x.d.format = BSM_MXFP8_E4M3, x.d.scales = x.memory.a), BSM_EINVAL, "d->scales|a->data");
-    RULE((x.d.format = BSM_MXFP8_E4M3, x.d.scales = x.memory.d_scales, x.call.amax = (float *)(void *)x.memory.d_scales), BSM_EINVAL,
-         "amax|d->scales");
+    RULE((x.d.format = BSM_MXFP8_E4M3, x.d.scales = x.memory.d_scales, x.call.amax = (float *)(void *)x.memory.d_scales),
+         BSM_EINVAL, "amax|d->scales");
     RULE((x.d.batch = 3, x.b.batch = 3, x.d.batch_pitch = SMALL_N), BSM_EINVAL, "d->batch_pitch|on one another");
     FINE((x.d.data = x.memory.a + A_BYTES));                                        /* directly behind */
     FINE((x.b.data = (char *)x.memory.d + D_BYTES, x.b.rows = 1, x.d.columns = 1, x.c.columns = 1));
@@ -191,7 +195,8 @@ static void d_and_c(struct test *t)
     RULE((x.d.format = BSM_FORMAT_FP32, x.d.data = x.c.data, x.d.pitch = SMALL_N + 1), BSM_EINVAL, "d->data|c->data");
     RULE((x.d.format = BSM_FORMAT_FP32, x.d.data = x.memory.c + 1), BSM_EINVAL, "d->data|c->data");
     RULE((x.d.format = BSM_FORMAT_FP32, x.d.data = x.c.data, x.b.batch = x.d.batch = 3), BSM_EINVAL, "d->data|c->data");
-    RULE((x.d.format = BSM_FORMAT_FP32, x.d.data = x.c.data, x.d.columns = 3, x.call.gate = BSM_GATE_SPLIT), BSM_EINVAL, "d->data|c->data");
+    RULE((x.d.format = BSM_FORMAT_FP32, x.d.data = x.c.data, x.d.columns = 3, x.call.gate = BSM_GATE_SPLIT), BSM_EINVAL,
+         "d->data|c->data");
 }
 
 /* What only the data tells: bsm_supported reads none. */
@@ -288,8 +293,16 @@ static void supported_is_true(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        TEST(shapes), TEST(operands), TEST(choices), TEST(biases), TEST(batches_and_groups), TEST(overlaps), TEST(d_and_c), TEST(data),
-        TEST(versions_of_the_structs), TEST(supported_is_true),
+        TEST(shapes),
+        TEST(operands),
+        TEST(choices),
+        TEST(biases),
+        TEST(batches_and_groups),
+        TEST(overlaps),
+        TEST(d_and_c),
+        TEST(data),
+        TEST(versions_of_the_structs),
+        TEST(supported_is_true),
     };
     return TEST_MAIN(argc, argv, cases);
 }
