@@ -18,6 +18,7 @@ void test_fail(struct test *t, const char *file, int line, const char *format, .
     vfprintf(stderr, format, arguments);
     fprintf(stderr, "\n");
     va_end(arguments);
+    if (getenv("BLOCKSCALE_TEST_STOP") != NULL) exit(1);      /* for tests of the tests, which want to know nothing more */
 }
 
 void test_skip(struct test *t, const char *reason)

@@ -30,6 +30,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -90,29 +91,30 @@ def call(command, **options):
                           errors="replace", check=False, **options)
 
 
+def has_main(path):
+    with open(path, encoding="utf-8") as file:
+        return re.search(r"^int main\(", file.read(), flags=re.M) is not None
+
+
 def must(command):
     done = call(command)
     if done.returncode != 0:
         raise RuntimeError(f"{shlex.join(command)}\n{done.stdout}")
 
 
-class Workshop:
-    """One copy of the sources, the objects made of them, and the test programs."""
+class Base:
+    """What is built once, without any bug: objects of the library, the library, and the test programs that are asked for."""
 
-    FLAGS = ["-O1", "-w", "-D_GNU_SOURCE", "-fPIC", "-ffp-contract=off", "-fno-fast-math"]
+    FLAGS = ["-w", "-D_GNU_SOURCE", "-fPIC", "-ffp-contract=off", "-fno-fast-math", "-fno-semantic-interposition"]
 
     def __init__(self, folder, compiler, build):
         self.folder, self.compiler = folder, compiler
-        for part in ("src", "include", "tests", "abi"):
-            shutil.copytree(os.path.join(SOURCE, part), os.path.join(folder, part))
-        for made in ("obj", "base"):
-            os.makedirs(os.path.join(folder, made))
+        os.makedirs(folder)
         self.flags = self.FLAGS + self.openmp()
-        self.programs = self.read_programs(build)
-        self.built = set()
-        self.dependencies = {}
-        self.sources = [os.path.relpath(path, folder)
-                        for room in ROOMS for path in sorted(glob.glob(os.path.join(folder, "src", room, "*.c")))]
+        self.programs, self.helpers = self.read_programs(build)
+        self.sources = [os.path.relpath(path, SOURCE)
+                        for room in ROOMS for path in sorted(glob.glob(os.path.join(SOURCE, "src", room, "*.c")))]
+        self.dependencies, self.controls, self.locks, self.lock = {}, {}, {}, threading.Lock()
 
     def openmp(self):
         path = os.path.join(self.folder, "probe.c")
@@ -122,76 +124,107 @@ class Workshop:
 
     @staticmethod
     def read_programs(build):
-        """{program: its sources and definitions}, from the commands of the build."""
-        programs = {}
+        """{program: its sources, each with its definitions and include folders}, and the sources that several programs share,
+        from the commands of the build."""
+        programs, helpers = {}, []
         with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
             for entry in json.load(file):
                 path = os.path.relpath(entry["file"], SOURCE)
-                target = re.search(r"CMakeFiles/(test_\w+)\.dir/", entry["command"])
-                if path.startswith(("tests/", "src/cli/")) and target and target.group(1) != "test_harness":
-                    defines = [word for word in shlex.split(entry["command"]) if word.startswith("-D")]
-                    programs.setdefault(target.group(1), []).append((path, defines))
-        return programs
+                target = re.search(r"CMakeFiles/([\w-]+)\.dir/", entry["command"]).group(1)
+                options = [word for word in shlex.split(entry["command"]) if word.startswith(("-D", "-I"))]
+                if not path.startswith(("tests/", "src/")):
+                    continue
+                if target.startswith("test_") and target != "test_harness":
+                    programs.setdefault(target, []).append((path, options))
+                elif path.startswith("tests/") and not has_main(os.path.join(SOURCE, path)):
+                    helpers.append((path, options))
+        return programs, helpers
 
     def path(self, *parts): return os.path.join(self.folder, *parts)
 
-    def compile(self, source, target, defines=()):
-        """Compiles and returns the files that the object depends on."""
-        listed = target + ".d"
-        must([self.compiler, *self.flags, *defines, "-I" + self.path("include"), "-I" + self.path("src"), "-I" + self.path("tests"),
-              "-MMD", "-MF", listed, "-c", self.path(source), "-o", target])
-        with open(listed, encoding="utf-8") as file:
+    def compile(self, tree, source, target, options=()):
+        """Compiles a file of a tree of sources; returns the files that the object depends on."""
+        level = "-O2" if source.startswith("src/cpu/") else "-O1"      # kernels are slow to test otherwise
+        moved = [word.replace(SOURCE, tree) for word in options]
+        must([self.compiler, level, *self.flags, *moved, f"-I{tree}/include", f"-I{tree}/src", f"-I{tree}/tests", "-MMD", "-MF", target + ".d",
+              "-c", os.path.join(tree, source), "-o", target])
+        with open(target + ".d", encoding="utf-8") as file:
             words = file.read().replace("\\\n", " ").split()[1:]
-        return {os.path.relpath(os.path.realpath(word), os.path.realpath(self.folder)) for word in words}
+        return {os.path.relpath(os.path.realpath(word), os.path.realpath(tree)) for word in words}
 
-    def object(self, source): return self.path("obj", source.replace("/", "-") + ".o")
+    def object(self, source): return self.path(source.replace("/", "-") + ".o")
 
     def link_library(self, objects, folder):
         must([self.compiler, "-shared", *self.flags, *objects, "-o", os.path.join(folder, "libblockscale.so"), "-lm", "-lpthread"])
 
-    def build_library(self):
-        for source in self.sources:
-            self.dependencies[source] = self.compile(source, self.object(source))
-        self.compile("tests/test.c", self.path("obj", "harness.o"))
-        self.link_library([self.object(source) for source in self.sources], self.path("base"))
+    def build_object(self, source): self.dependencies[source] = self.compile(SOURCE, source, self.object(source))
 
-    def build_program(self, name, folder):
+    def build_library(self, pool):
+        list(pool.map(self.build_object, self.sources))
+        list(pool.map(lambda helper: self.compile(SOURCE, helper[0], self.object(helper[0]), helper[1]), self.helpers))
+        self.link_library([self.object(source) for source in self.sources], self.folder)
+        must(["ar", "rcs", self.path("libhelpers.a"), *[self.object(path) for path, _ in self.helpers]])
+
+    def build_program(self, tree, name, folder):
         """Builds a test program in `folder`; returns the files it depends on."""
-        used, objects = set(), [self.path("obj", "harness.o")]
-        for number, (source, defines) in enumerate(self.programs[name]):
+        used, objects = set(), []
+        for number, (source, options) in enumerate(self.programs[name]):
             objects.append(os.path.join(folder, f"{name}-{number}.o"))
-            used |= self.compile(source, objects[-1], defines)
-        must([self.compiler, *self.flags, *objects, "-o", os.path.join(folder, name), "-L" + self.path("base"), "-lblockscale", "-lm",
-              "-lpthread"])
+            used |= self.compile(tree, source, objects[-1], options)
+        must([self.compiler, *self.flags, *objects, "-o", os.path.join(folder, name), self.path("libhelpers.a"), "-L" + self.folder,
+              "-lblockscale", "-lm", "-lpthread"])
         return used
 
-    def base_program(self, name):
-        if name not in self.built:
-            self.dependencies[name] = self.build_program(name, self.path("base"))
-            self.built.add(name)
+    def once(self, key, make):
+        """make(), the first time that it is asked for."""
+        with self.lock:
+            lock = self.locks.setdefault(key, threading.Lock())
+        with lock:
+            if key not in self.controls:
+                self.controls[key] = make()
+            return self.controls[key]
+
+    def program(self, name):
+        """The files that a program of the base depends on."""
+        return self.once(("program", name), lambda: self.build_program(SOURCE, name, self.folder))
 
     def passes(self, name, arguments, folder):
-        """Whether a program passes with the library in `folder`; what it printed."""
+        """Whether a program passes with the library in `folder`, and what it printed."""
         program = os.path.join(folder, name)
         if not os.path.exists(program):
-            program = self.path("base", name)
+            program = self.path(name)
         try:
-            done = call([program, *arguments], cwd=folder, timeout=DEADLINE, env={**os.environ, "LD_LIBRARY_PATH": folder})
+            done = call([program, *arguments], cwd=folder, timeout=DEADLINE,
+                        env={**os.environ, "LD_LIBRARY_PATH": folder, "BLOCKSCALE_TEST_STOP": "1"})
         except subprocess.TimeoutExpired:
             return False, "deadline"
         return done.returncode == 0, done.stdout
+
+    def control(self, name, arguments):
+        """The same without a bug."""
+        self.program(name)
+        return self.once(("control", name, *arguments), lambda: self.passes(name, arguments, self.folder))
+
+
+class Bench:
+    """A copy of the sources in which one bug at a time is planted."""
+
+    def __init__(self, base, folder):
+        self.base, self.folder = base, folder
+        for part in ("src", "include", "tests", "abi"):
+            shutil.copytree(os.path.join(SOURCE, part), os.path.join(folder, part))
 
     def try_bug(self, bug):
         """"caught", "caught by NAME", "survived", or a sentence about what is wrong with the bug itself."""
         name, *only = bug.test.split()
         arguments = [word for case in only for word in ("--only", case)]
-        if name not in self.programs:
+        if name not in self.base.programs:
             return f"no test program {name}"
-        self.base_program(name)
-        fine, output = self.passes(name, arguments, self.path("base"))
+        fine, output = self.base.control(name, arguments)
         if not fine:
             return f"the test fails without the bug: {output}"
-        with open(self.path(bug.file), encoding="utf-8") as file:
+        path = os.path.join(self.folder, bug.file)
+        with open(path, encoding="utf-8") as file:
             text = file.read()
         try:
             changed = bug.plant(text)
@@ -199,36 +232,36 @@ class Workshop:
             return str(error)
         folder = tempfile.mkdtemp(dir=self.folder)
         try:
-            with open(self.path(bug.file), "w", encoding="utf-8") as file:
+            with open(path, "w", encoding="utf-8") as file:
                 file.write(changed)
             return self.try_planted(bug, name, arguments, folder)
         except RuntimeError as error:
             return f"does not build: {error}"
         finally:
-            with open(self.path(bug.file), "w", encoding="utf-8") as file:
+            with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
             shutil.rmtree(folder)
 
+    def fails(self, bug, name, arguments, folder):
+        if bug.file in self.base.program(name):
+            self.base.build_program(self.folder, name, folder)
+        return not self.base.passes(name, arguments, folder)[0]
+
     def try_planted(self, bug, name, arguments, folder):
-        objects, touched = [], False
-        for source in self.sources:
-            objects.append(self.object(source))
-            if bug.file in self.dependencies[source]:
+        base, objects, touched = self.base, [], False
+        for source in base.sources:
+            objects.append(base.object(source))
+            if bug.file in base.dependencies[source]:
                 objects[-1] = os.path.join(folder, os.path.basename(objects[-1]))
-                self.compile(source, objects[-1])
+                base.compile(self.folder, source, objects[-1])
                 touched = True
-        if not touched:
-            return f"nothing in the library depends on {bug.file}"
-        self.link_library(objects, folder)
-        if bug.file in self.dependencies[name]:
-            self.build_program(name, folder)
-        if not self.passes(name, arguments, folder)[0]:
+        if not touched and bug.file not in base.program(name):
+            return f"neither the library nor {name} depends on {bug.file}"
+        base.link_library(objects, folder)
+        if self.fails(bug, name, arguments, folder):
             return "caught"
-        for other in sorted(self.programs):
-            self.base_program(other)
-            if bug.file in self.dependencies[other]:
-                self.build_program(other, folder)
-            if self.passes(other, [], self.path("base"))[0] and not self.passes(other, [], folder)[0]:
+        for other in sorted(base.programs):
+            if base.control(other, [])[0] and self.fails(bug, other, [], folder):
                 return f"caught by {other}"
         return "survived"
 
@@ -246,31 +279,28 @@ def main():
     assert len(names) == len(set(names)), "two bugs have one name"
     started = time.monotonic()
     failed = 0
-    with tempfile.TemporaryDirectory(prefix="planted-") as scratch:
-        shops = queue.SimpleQueue()
-
-        def open_shop(number):
-            shop = Workshop(os.path.join(scratch, str(number)), options.compiler, options.build)
-            shop.build_library()
-            shops.put(shop)
+    with tempfile.TemporaryDirectory(prefix="planted-") as scratch, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        base = Base(os.path.join(scratch, "base"), options.compiler, options.build)
+        base.build_library(pool)
+        benches = queue.SimpleQueue()
+        for number in range(options.jobs):
+            benches.put(Bench(base, os.path.join(scratch, str(number))))
 
         def work(bug):
-            shop = shops.get()
+            bench = benches.get()
             try:
-                return bug, shop.try_bug(bug)
+                return bug, bench.try_bug(bug)
             finally:
-                shops.put(shop)
+                benches.put(bench)
 
-        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-            list(pool.map(open_shop, range(options.jobs)))
-            for done in concurrent.futures.as_completed([pool.submit(work, bug) for bug in bugs]):
-                bug, verdict = done.result()
-                if verdict.startswith("caught"):
-                    if verdict != "caught":
-                        print(f"  {bug.bug}: {verdict}, not by {bug.test}")
-                else:
-                    failed += 1
-                    print(f"  {bug.bug} ({bug.file}: {bug.why}): {verdict}")
+        for done in concurrent.futures.as_completed([pool.submit(work, bug) for bug in bugs]):
+            bug, verdict = done.result()
+            if verdict.startswith("caught"):
+                if verdict != "caught":
+                    print(f"  {bug.bug}: {verdict}, not by {bug.test}", flush=True)
+            else:
+                failed += 1
+                print(f"  {bug.bug} ({bug.file}: {bug.why}): {verdict}", flush=True)
     if not options.only:
         for category, wanted in WANTED.items():
             count = sum(bug.category == category for bug in bugs)
