@@ -124,9 +124,9 @@ class Base:
 
     @staticmethod
     def read_programs(build):
-        """{program: its sources, each with its definitions and include folders}, and the sources that several programs share,
-        from the commands of the build."""
-        programs, helpers = {}, []
+        """{program: its sources}, and the same of the libraries that programs share, from the commands of the build.  With a
+        source come its definitions and include folders."""
+        programs, helpers = {}, {}
         with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
             for entry in json.load(file):
                 path = os.path.relpath(entry["file"], SOURCE)
@@ -137,7 +137,7 @@ class Base:
                 if target.startswith("test_") and target != "test_harness":
                     programs.setdefault(target, []).append((path, options))
                 elif path.startswith("tests/") and not has_main(os.path.join(SOURCE, path)):
-                    helpers.append((path, options))
+                    helpers.setdefault(target, []).append((path, options))
         return programs, helpers
 
     def path(self, *parts): return os.path.join(self.folder, *parts)
@@ -161,9 +161,11 @@ class Base:
 
     def build_library(self, pool):
         list(pool.map(self.build_object, self.sources))
-        list(pool.map(lambda helper: self.compile(SOURCE, helper[0], self.object(helper[0]), helper[1]), self.helpers))
         self.link_library([self.object(source) for source in self.sources], self.folder)
-        must(["ar", "rcs", self.path("libhelpers.a"), *[self.object(path) for path, _ in self.helpers]])
+        for name, files in self.helpers.items():
+            for path, options in files:
+                self.compile(SOURCE, path, self.object(path), options)
+            must(["ar", "rcs", self.path(name + ".a"), *[self.object(path) for path, _ in files]])
 
     def build_program(self, tree, name, folder):
         """Builds a test program in `folder`; returns the files it depends on."""
@@ -171,9 +173,15 @@ class Base:
         for number, (source, options) in enumerate(self.programs[name]):
             objects.append(os.path.join(folder, f"{name}-{number}.o"))
             used |= self.compile(tree, source, objects[-1], options)
-        must([self.compiler, *self.flags, *objects, "-o", os.path.join(folder, name), self.path("libhelpers.a"), "-L" + self.folder,
-              "-lblockscale", "-lm", "-lpthread"])
+        helper = self.once(("helper", name), lambda: next((h for h in sorted(self.helpers) if self.links(objects, h, os.path.join(folder, name))), None))
+        if helper is None or not self.links(objects, helper, os.path.join(folder, name)):
+            raise RuntimeError(f"{name} does not link")
         return used
+
+    def links(self, objects, helper, program):
+        """A program is linked with the harness and one library of helpers: whichever has what it lacks."""
+        return call([self.compiler, *self.flags, *objects, "-o", program, self.path(helper + ".a"), self.path("test_harness.a"),
+                     "-L" + self.folder, "-lblockscale", "-lm", "-lpthread"]).returncode == 0
 
     def once(self, key, make):
         """make(), the first time that it is asked for."""
