@@ -49,8 +49,9 @@ fuzz:
 	@$(call build,fuzz)
 	@fuzz/run --seconds $(FUZZ_SECONDS) build/fuzz
 
-sweep: all
-	@scripts/need python3
+sweep:
+	@scripts/need $(tools) python3
+	@$(call build,release)
 	@tests/run --jobs $(JOBS) build/release/tests/sweeps.txt
 
 bench: all

@@ -91,6 +91,20 @@ def cxx17():
     builds_and_runs(CXX, ["-std=c++17", "-xc++"], [f"-L{libdir()}", "-lblockscale"], "cxx17", LD_LIBRARY_PATH=libdir())
 
 
+def readme_program():
+    """The first C program of README.md, as it is printed there."""
+    with open(os.path.join(SOURCE, "README.md"), encoding="utf-8") as file:
+        program = re.search(r"^```c\n(.*?)^```", file.read(), flags=re.S | re.M)
+    check(program, "README.md has no C program")
+    with open(scratch("readme.c"), "w", encoding="utf-8") as out:
+        out.write(program.group(1))
+    run([CC, *STRICT, f"-I{PREFIX}/include", scratch("readme.c"), "-o", scratch("readme"), f"-L{libdir()}", "-lblockscale"])
+    printed = run([scratch("readme")], env={**os.environ, "LD_LIBRARY_PATH": libdir()}).split()
+    # x = i % 7 - 3 and w = i % 5 - 2 are e2m1 numbers: D is exact.
+    want = [sum((i % 7 - 3) * ((j * 64 + i) % 5 - 2) for i in range(64)) for j in range(3)]
+    check([float(word) for word in printed] == want, f"README.md's program prints {printed}, not {want}")
+
+
 def loads_and_unloads():
     run([CC, "-D_GNU_SOURCE", os.path.join(HERE, "reload.c"), "-o", scratch("reload"), "-ldl"])
     run([scratch("reload"), os.path.join(libdir(), "libblockscale.so")])
@@ -222,7 +236,7 @@ def flags():
 
 
 script.cases("install", [
-    installs_and_moves, installed_command_runs, find_package, pkg_config, plain_compiler, c99, c11, cxx17, loads_and_unloads,
+    installs_and_moves, installed_command_runs, find_package, pkg_config, plain_compiler, c99, c11, cxx17, readme_program, loads_and_unloads,
     no_path_of_the_builder, headers_in_c, headers_in_cxx, sizes_in_cxx, bare_compiler_builds_the_library,
     exported_symbols_are_the_list, listed_symbols_are_declared, static_library_keeps_to_its_prefixes, hardened_files,
     control_flow_protection, flags])
