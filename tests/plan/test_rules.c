@@ -67,6 +67,7 @@ static void shapes(struct test *t)
 {
     FINE((void)x);
     RULE(x.b.columns = 32, BSM_EINVAL, "a->columns=64|b->columns=32|same K");
+    RULE((x.b.columns = 96, x.b.pitch = 96), BSM_EINVAL, "a->columns=64|b->columns=96|same K");
     RULE(x.d.rows = 3, BSM_EINVAL, "d->rows=3|4 rows of A");
     RULE(x.d.columns = 5, BSM_EINVAL, "d->columns=5|6 columns");
     RULE(x.call.gate = BSM_GATE_SPLIT, BSM_EINVAL, "d->columns=6|3 columns|gated");
