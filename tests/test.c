@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -44,7 +45,8 @@ double rnd_normal(struct test *t)
     return sqrt(-2 * log(u)) * cos(6.283185307179586 * v);
 }
 
-/* A guarded block remembers its mapping in a small table. */
+/* A guarded block remembers its mapping in a small table; tests make them in several threads. */
+static pthread_mutex_t guarded_lock = PTHREAD_MUTEX_INITIALIZER;
 enum { MAX_GUARDED = 256 };
 static struct { void *memory, *mapping; size_t length; } guarded[MAX_GUARDED];
 
@@ -52,6 +54,7 @@ static void *map_guarded(size_t bytes, size_t alignment, int fill, bool at_end)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE), room = (bytes + page - 1) / page * page + page;
     unsigned char *mapping = mmap(NULL, room + 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    pthread_mutex_lock(&guarded_lock);
     int slot = 0;
     while (slot < MAX_GUARDED && guarded[slot].memory != NULL) slot++;
     if (mapping == MAP_FAILED || slot == MAX_GUARDED) {
@@ -64,6 +67,7 @@ static void *map_guarded(size_t bytes, size_t alignment, int fill, bool at_end)
     /* At the end the block is moved down to its alignment: fewer than `alignment` bytes then lie before the guard. */
     unsigned char *memory = at_end ? mapping + page + (room - bytes) / alignment * alignment : mapping + page;
     guarded[slot].memory = memory, guarded[slot].mapping = mapping, guarded[slot].length = room + 2 * page;
+    pthread_mutex_unlock(&guarded_lock);
     return memory;
 }
 
@@ -72,12 +76,14 @@ void *guarded_at_start(size_t bytes, int fill) { return map_guarded(bytes, 1, fi
 
 void guarded_free(void *memory)
 {
+    pthread_mutex_lock(&guarded_lock);
     for (int slot = 0; slot < MAX_GUARDED; slot++)
         if (guarded[slot].memory == memory && memory != NULL) {
             munmap(guarded[slot].mapping, guarded[slot].length);
             guarded[slot].memory = NULL;
-            return;
+            break;
         }
+    pthread_mutex_unlock(&guarded_lock);
 }
 
 int test_main(int argc, char **argv, const struct test_case *cases, int count)

@@ -57,7 +57,7 @@ typedef enum bsm_per {
  *   alpha    NULL: 1.  beta NULL: 0.  Finite or not, taken as they are; beta == 0 never reads C.
  *   c        fp32, bf16 or fp16, unscaled, no tensor scale; NULL only if beta is absent or 0.  Batch 1 is broadcast.
  *            May be D itself (same data, same format, same pitches) when not gated; no other overlap is allowed.
- *   bias     NULL: none; bias_per is PER_ROW or PER_COLUMN; bias_batch_pitch elements lie between the biases of
+ *   bias     NULL: none; bias_per must be set, to PER_ROW or PER_COLUMN; bias_batch_pitch elements lie between the biases of
  *            two batches (groups), 0: all share one.  Grouped PER_ROW biases are indexed by the row of A.
  *   d        fp32, bf16, fp16, unscaled e4m3 or e5m2, or a block format with its scales in any layout.  A tensor scale of d
  *            is read: codes hold t / tensor_scale.  Batch is that of the product.
@@ -107,7 +107,8 @@ typedef struct bsm_plan bsm_plan;
 BSM_API bsm_status bsm_plan_create(bsm_context *context, const bsm_matmul *product, bsm_plan **plan);
 BSM_API void bsm_plan_destroy(bsm_plan *plan);
 
-/* Bytes of workspace that bsm_plan_run wants, aligned to 64 bytes.  May be 0. */
+/* Bytes of workspace that bsm_plan_run wants, aligned to 64 bytes.  May be 0.  It must not overlap anything that the product
+ * reads or writes. */
 BSM_API size_t bsm_plan_workspace_bytes(const bsm_plan *plan);
 
 /* Runs the plan on a description that differs from the plan's only in pointers and group_rows (their sum stays M).

@@ -30,6 +30,7 @@ static void print_row(struct cli_table *table, const char *name, const bsm_matri
     cli_table_cell(table, "%.2f", info->bits_per_element);
     cli_table_cell(table, "%s", layout);
     if (stats == NULL) cli_table_cell(table, "-");
+    else if (stats->nan_blocks > 0) cli_table_cell(table, "NaN blocks");
     else if (isinf(stats->snr_db)) cli_table_cell(table, "exact");
     else cli_table_cell(table, "%.2f", stats->snr_db);
     if (stats == NULL) cli_table_cell(table, "-");

@@ -124,7 +124,8 @@ static void print_text(const struct cli_quantized *q, const bsm_quantize_stats *
     if (q->matrix.tensor_scale != NULL)
         printf("tensor scale        %.9g, %s\n", (double)q->tensor_scale,
                q->matrix.tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES ? "divides" : "multiplies");
-    if (isinf(stats->snr_db)) printf("signal to noise     none: every number is exact\n");
+    if (isinf(stats->snr_db) && stats->nan_blocks > 0) printf("signal to noise     none: what is not in a NaN block is exact\n");
+    else if (isinf(stats->snr_db)) printf("signal to noise     none: every number is exact\n");
     else printf("signal to noise     %.2f dB\n", stats->snr_db);
     printf("saturated elements  %" PRId64 "\n", stats->saturated_elements);
     if (info->scale == BSM_UNSCALED) return;
