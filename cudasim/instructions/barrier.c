@@ -10,7 +10,7 @@ enum { RED_NONE, RED_POPC, RED_AND, RED_OR };
 
 static uint64_t barrier_object(const struct cta *cta, uint32_t number)
 {
-    return (uint64_t)1 << 63 | (uint64_t)cta->rank << 8 | number;
+    return sync_object(SYNC_BARRIER, cta, number);
 }
 
 /* Operand i must be the same in all lanes: barriers count warps, or lanes that come together. */
@@ -156,7 +156,7 @@ static trap op_bar_warp_sync(struct warp *w, const struct insn *in, uint32_t lan
         w->barrier_mask |= lanes;
         g->stage = 1;
         g->ticket = w->barrier_turn;
-        checks_release(w, lanes, (uint64_t)3 << 62 | w->index);
+        checks_release(w, lanes, sync_object(SYNC_WARP, w->cta, w->index));
         cluster_event(w->cta->cluster);
     }
     if (w->barrier_turn == g->ticket && (mask & w->live & ~w->barrier_mask) == 0) {
@@ -165,7 +165,7 @@ static trap op_bar_warp_sync(struct warp *w, const struct insn *in, uint32_t lan
         cluster_event(w->cta->cluster);
     }
     if (w->barrier_turn == g->ticket) return warp_wait(w, WAIT_WARP_BARRIER, mask, w->barrier_mask);
-    checks_acquire(w, lanes, (uint64_t)3 << 62 | w->index);
+    checks_acquire(w, lanes, sync_object(SYNC_WARP, w->cta, w->index));
     return TRAP_NONE;
 }
 
@@ -196,7 +196,7 @@ static trap op_cluster_arrive(struct warp *w, const struct insn *in, uint32_t la
     w->cluster_arrived |= lanes;
     FOR_LANES(l, lanes) w->cluster_ticket[l] = c->barrier_turn;
     c->barrier_arrived += (uint32_t)__builtin_popcount(lanes);
-    if (in->semantics != ORDER_RELAXED) checks_release(w, lanes, (uint64_t)1 << 62);
+    if (in->semantics != ORDER_RELAXED) checks_release(w, lanes, sync_object(SYNC_CLUSTER, &c->cta[0], 0));
     complete_cluster(c);
     return TRAP_NONE;
 }
@@ -211,7 +211,7 @@ static trap op_cluster_wait(struct warp *w, const struct insn *in, uint32_t lane
     FOR_LANES(l, lanes)
         if (w->cluster_ticket[l] == c->barrier_turn) return warp_wait(w, WAIT_CLUSTER_BARRIER, c->barrier_turn, c->barrier_arrived);
     w->cluster_arrived &= ~lanes;
-    checks_acquire(w, lanes, (uint64_t)1 << 62);
+    checks_acquire(w, lanes, sync_object(SYNC_CLUSTER, &c->cta[0], 0));
     return TRAP_NONE;
 }
 
