@@ -77,6 +77,7 @@ static CUresult initialise(void)
     options.threads = (uint32_t)environment_number("CUDASIM_THREADS", options.threads, 1, 64);
     options.seed = environment_number("CUDASIM_SEED", options.seed, 0, UINT64_MAX);
     options.step_limit = environment_number("CUDASIM_STEPS", 0, 0, UINT64_MAX);
+    options.check_races = environment_number("CUDASIM_CHECK_RACES", 1, 0, 1) != 0;
     options.check_uninitialised = environment_number("CUDASIM_CHECK_UNINITIALISED", 1, 0, 1) != 0;
     read_schedule(&options);
     driver.options = options;

@@ -91,9 +91,11 @@ static trap resolve(struct warp *w, const struct insn *in, uint32_t lanes, const
 {
     a->space = (enum space)in->space;
     a->bytes = type_bytes((enum ptx_type)in->type[0]) * in->vector;
-    a->writes = a->reads = true;
+    a->writes = a->reads = a->strong = true;
     address_lanes(w, address, lanes, a->address);
-    return memory_access(w, in, lanes, a);
+    const trap t = memory_access(w, in, lanes, a);
+    if (t == TRAP_NONE) checks_ordered(w, lanes, a, (enum semantics)in->semantics);
+    return t;
 }
 
 /* b or c: the operand, or element i of the vector */

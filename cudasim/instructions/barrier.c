@@ -8,9 +8,10 @@ enum { RED_NONE, RED_POPC, RED_AND, RED_OR };
 
 /* ---- barriers of a CTA ---- */
 
-static uint64_t barrier_object(const struct cta *cta, uint32_t number)
+/* Two objects in turn: who arrives for the next turn does not order those who have yet to leave this one. */
+static uint64_t barrier_object(const struct cta *cta, uint32_t number, uint64_t turn)
 {
-    return sync_object(SYNC_BARRIER, cta, number);
+    return sync_object(SYNC_BARRIER, cta, number << 1 | (turn & 1));
 }
 
 /* Operand i must be the same in all lanes: barriers count warps, or lanes that come together. */
@@ -59,7 +60,7 @@ static trap arrive(struct warp *w, const struct insn *in, uint32_t lanes, uint32
     if (expected != 0 && b->arrived > expected)
         return warp_fault(w, in, (uint32_t)__builtin_ctz(lanes), REPORT_BARRIER,
                           "brings %u threads to barrier %u, which expects %u", b->arrived, number, expected);
-    checks_release(w, lanes, barrier_object(cta, number));
+    checks_release(w, lanes, barrier_object(cta, number, b->turn));
     return TRAP_NONE;
 }
 
@@ -93,7 +94,7 @@ static trap sync(struct warp *w, const struct insn *in, uint32_t lanes, int firs
     }
     if (b->turn == g->ticket && is_complete(w->cta, b)) complete(w->cta, b);
     if (b->turn == g->ticket) return warp_wait(w, WAIT_BARRIER, number, expected);
-    checks_acquire(w, lanes, barrier_object(w->cta, number));
+    checks_acquire(w, lanes, barrier_object(w->cta, number, g->ticket));
     return TRAP_NONE;
 }
 
@@ -156,7 +157,7 @@ static trap op_bar_warp_sync(struct warp *w, const struct insn *in, uint32_t lan
         w->barrier_mask |= lanes;
         g->stage = 1;
         g->ticket = w->barrier_turn;
-        checks_release(w, lanes, sync_object(SYNC_WARP, w->cta, w->index));
+        checks_release(w, lanes, sync_object(SYNC_WARP, w->cta, w->index << 1 | (w->barrier_turn & 1)));
         cluster_event(w->cta->cluster);
     }
     if (w->barrier_turn == g->ticket && (mask & w->live & ~w->barrier_mask) == 0) {
@@ -165,7 +166,7 @@ static trap op_bar_warp_sync(struct warp *w, const struct insn *in, uint32_t lan
         cluster_event(w->cta->cluster);
     }
     if (w->barrier_turn == g->ticket) return warp_wait(w, WAIT_WARP_BARRIER, mask, w->barrier_mask);
-    checks_acquire(w, lanes, sync_object(SYNC_WARP, w->cta, w->index));
+    checks_acquire(w, lanes, sync_object(SYNC_WARP, w->cta, w->index << 1 | (g->ticket & 1)));
     return TRAP_NONE;
 }
 
@@ -177,6 +178,8 @@ static uint32_t cluster_threads(const struct cluster *c)
     for (uint32_t i = 0; i < c->ctas; i++) threads += c->cta[i].live_threads;
     return threads;
 }
+
+static uint64_t cluster_object(const struct cluster *c, uint64_t turn) { return sync_object(SYNC_CLUSTER, &c->cta[0], turn & 1); }
 
 static void complete_cluster(struct cluster *c)
 {
@@ -196,7 +199,7 @@ static trap op_cluster_arrive(struct warp *w, const struct insn *in, uint32_t la
     w->cluster_arrived |= lanes;
     FOR_LANES(l, lanes) w->cluster_ticket[l] = c->barrier_turn;
     c->barrier_arrived += (uint32_t)__builtin_popcount(lanes);
-    if (in->semantics != ORDER_RELAXED) checks_release(w, lanes, sync_object(SYNC_CLUSTER, &c->cta[0], 0));
+    if (in->semantics != ORDER_RELAXED) checks_release(w, lanes, cluster_object(c, c->barrier_turn));
     complete_cluster(c);
     return TRAP_NONE;
 }
@@ -211,7 +214,9 @@ static trap op_cluster_wait(struct warp *w, const struct insn *in, uint32_t lane
     FOR_LANES(l, lanes)
         if (w->cluster_ticket[l] == c->barrier_turn) return warp_wait(w, WAIT_CLUSTER_BARRIER, c->barrier_turn, c->barrier_arrived);
     w->cluster_arrived &= ~lanes;
-    checks_acquire(w, lanes, sync_object(SYNC_CLUSTER, &c->cta[0], 0));
+    uint64_t turn = 0;
+    FOR_LANES(l, lanes) turn = w->cluster_ticket[l];
+    checks_acquire(w, lanes, cluster_object(c, turn));
     return TRAP_NONE;
 }
 
@@ -220,8 +225,9 @@ static trap op_cluster_wait(struct warp *w, const struct insn *in, uint32_t lane
 /* membar, fence: other clusters see global memory through the host's memory */
 static trap op_fence(struct warp *w, const struct insn *in, uint32_t lanes)
 {
-    (void)w, (void)in, (void)lanes;
+    (void)in;
     atomic_thread_fence(memory_order_seq_cst);
+    checks_fence(w, lanes);
     return TRAP_NONE;
 }
 

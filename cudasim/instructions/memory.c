@@ -2,6 +2,7 @@
 #include "instructions/memory.h"
 #include "instructions/families.h"
 #include "instructions/lanes.h"
+#include "machine/checks.h"
 
 /* What a register holds of a loaded value: sign-extended to its own width where the type is signed. */
 static uint64_t extend(uint64_t value, enum ptx_type type, enum ptx_type declared)
@@ -17,8 +18,11 @@ static trap resolve(struct warp *w, const struct insn *in, uint32_t lanes, const
     a->bytes = type_bytes((enum ptx_type)in->type[0]) * in->vector;
     a->writes = writes;
     a->reads = !writes;
+    a->strong = in->semantics >= ORDER_VOLATILE;
     address_lanes(w, address, lanes, a->address);
-    return memory_access(w, in, lanes, a);
+    const trap t = memory_access(w, in, lanes, a);
+    if (t == TRAP_NONE && a->strong) checks_ordered(w, lanes, a, (enum semantics)in->semantics);
+    return t;
 }
 
 /* Order of memory: a host thread runs a whole cluster, other clusters see relaxed accesses of full width; fences cost nothing here. */

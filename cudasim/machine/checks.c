@@ -1,8 +1,8 @@
-/* Checks of shared memory: reading what nothing wrote. */
+/* Checks of a generic access to shared memory: live mbarriers, races, bytes that nothing wrote; accesses that synchronise. */
 #include "machine/checks.h"
+#include "machine/clocks.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 bool shadow_open(struct shadow *shadow, uint32_t bytes)
 {
@@ -12,7 +12,7 @@ bool shadow_open(struct shadow *shadow, uint32_t bytes)
 
 void shadow_close(struct shadow *shadow)
 {
-    free(shadow->state), free(shadow->writer), free(shadow->reader), free(shadow->pending);
+    free(shadow->state), free(shadow->granule);
     *shadow = (struct shadow){ 0 };
 }
 
@@ -25,6 +25,11 @@ static uint32_t unwritten(const uint8_t *state, uint32_t bytes)
 
 trap checks_shared(struct warp *w, const struct insn *in, uint32_t lanes, const struct access *a)
 {
+    if (w->cta->cluster->clocks != NULL) {
+        const trap t = race_check(w, in, lanes, a);
+        if (t != TRAP_NONE) return t;
+        if (a->writes && !a->strong) w->clocks->fence_seen &= ~lanes;
+    }
     const bool check = w->cta->cluster->grid->machine->options.check_uninitialised;
     FOR_LANES(l, lanes) {
         if (a->owner[l] == NULL) continue;
@@ -37,57 +42,29 @@ trap checks_shared(struct warp *w, const struct insn *in, uint32_t lanes, const 
                                   (unsigned long long)a->address[l], missing);
         }
         if (a->writes)
-            for (uint32_t i = 0; i < a->bytes; i++)
-                state[i] = (uint8_t)((state[i] & ~SHADOW_ASYNC_WRITE) | SHADOW_WRITTEN | SHADOW_UNFENCED);
+            for (uint32_t i = 0; i < a->bytes; i++) state[i] |= SHADOW_WRITTEN;
     }
     return TRAP_NONE;
 }
 
-/* ---- happens-before: clocks.c and race.c take these over ---- */
+/* ---- accesses that synchronise ---- */
 
-struct async_token { struct warp *warp; const struct insn *in; uint32_t lane; };
-
-void checks_release(struct warp *w, uint32_t lanes, uint64_t object) { (void)w, (void)lanes, (void)object; }
-void checks_acquire(struct warp *w, uint32_t lanes, uint64_t object) { (void)w, (void)lanes, (void)object; }
-void checks_fence(struct warp *w, uint32_t lanes) { (void)w, (void)lanes; }
-void checks_proxy_fence(struct warp *w, uint32_t lanes) { (void)w, (void)lanes; }
-
-struct async_token *async_begin(struct warp *w, const struct insn *in, uint32_t lanes, enum proxy proxy)
+static uint64_t memory_object(const struct access *a, uint32_t lane)
 {
-    struct async_token *token = malloc(sizeof *token);
-    (void)proxy;
-    if (token != NULL) *token = (struct async_token){ .warp = w, .in = in, .lane = (uint32_t)__builtin_ctz(lanes) };
-    return token;
+    if (a->owner[lane] != NULL) return sync_object(SYNC_MEMORY, a->owner[lane], a->offset[lane]);
+    return (uint64_t)SYNC_MEMORY << 60 | (a->address[lane] & ((UINT64_C(1) << 59) - 1)) | UINT64_C(1) << 59;
 }
 
-trap async_reads(struct async_token *token, struct cta *cta, uint32_t offset, uint32_t bytes)
+/* A release, or a relaxed write behind a fence, hands on what the lane knows; an acquire, or a fence behind a relaxed read, takes it. */
+void checks_ordered(struct warp *w, uint32_t lanes, const struct access *a, enum semantics semantics)
 {
-    const bool check = cta->cluster->grid->machine->options.check_uninitialised;
-    const uint32_t missing = check ? unwritten(cta->shadow.state + offset, bytes) : 0;
-    if (missing == 0) return TRAP_NONE;
-    return warp_fault(token->warp, token->in, token->lane, REPORT_UNINITIALISED,
-                      "reads %u bytes at shared address 0x%x, of which nothing has written %u", bytes, cta->shared_base | offset,
-                      missing);
+    if (w->clocks == NULL) return;
+    const bool releases = semantics == ORDER_RELEASE || semantics == ORDER_ACQ_REL || semantics == ORDER_SC;
+    const bool acquires = semantics == ORDER_ACQUIRE || semantics == ORDER_ACQ_REL || semantics == ORDER_SC;
+    FOR_LANES(l, lanes) {
+        const uint64_t object = memory_object(a, l);
+        if (a->reads && acquires) checks_acquire(w, 1u << l, object);
+        else if (a->reads) w->clocks->relaxed[l] = object;
+        if (a->writes && (releases || (w->clocks->fence_seen >> l & 1) != 0)) checks_release(w, 1u << l, object);
+    }
 }
-
-trap async_writes(struct async_token *token, struct cta *cta, uint32_t offset, uint32_t bytes)
-{
-    (void)token, (void)cta, (void)offset, (void)bytes;
-    return TRAP_NONE;
-}
-
-trap async_adds(struct async_token *token, struct cta *cta, uint32_t offset, uint32_t bytes)
-{
-    return async_reads(token, cta, offset, bytes);
-}
-
-void async_written(struct cta *cta, uint32_t offset, uint32_t bytes)
-{
-    for (uint32_t i = 0; i < bytes; i++) cta->shadow.state[offset + i] |= SHADOW_WRITTEN;
-}
-
-void async_publish(struct async_token *token, uint64_t object) { (void)token, (void)object; }
-void async_follow(struct async_token *later, const struct async_token *earlier) { (void)later, (void)earlier; }
-void async_end(struct async_token *token) { free(token); }
-bool clocks_open(struct cluster *cluster) { (void)cluster; return true; }
-void clocks_close(struct cluster *cluster) { (void)cluster; }

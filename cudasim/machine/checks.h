@@ -65,6 +65,9 @@ void async_publish(struct async_token *token, uint64_t object);
 void async_follow(struct async_token *later, const struct async_token *earlier);
 void async_end(struct async_token *token);
 
+/* A strong access, shared or global, that memory_access has found: it may order others. */
+void checks_ordered(struct warp *w, uint32_t lanes, const struct access *a, enum semantics semantics);
+
 /* ---- state of the checks ---- */
 
 bool shadow_open(struct shadow *shadow, uint32_t bytes);

@@ -14,7 +14,8 @@ struct machine_options machine_default_options(void)
 {
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
     return (struct machine_options){
-        .seed = 1, .threads = processors < 1 ? 1 : (uint32_t)processors, .sms = 4, .check_uninitialised = true
+        .seed = 1, .threads = processors < 1 ? 1 : (uint32_t)processors, .sms = 4, .check_uninitialised = true,
+        .check_races = true
     };
 }
 
@@ -74,7 +75,8 @@ static bool open_cta(struct cta *cta, struct cluster *c, uint32_t rank)
     const struct grid *grid = c->grid;
     const uint32_t *extent = grid->cluster_extent;
     const uint32_t in_cluster[3] = { rank % extent[0], rank / extent[0] % extent[1], rank / (extent[0] * extent[1]) };
-    *cta = (struct cta){ .cluster = c, .rank = rank, .shared_base = rank << SHARED_RANK_SHIFT, .shared_bytes = grid->shared_bytes, .threads = grid->threads_per_cta };
+    *cta = (struct cta){ .cluster = c, .rank = rank, .shared_base = rank << SHARED_RANK_SHIFT, .shared_bytes = grid->shared_bytes,
+                         .threads = grid->threads_per_cta };
     for (int i = 0; i < 3; i++) cta->id[i] = c->id[i] * extent[i] + in_cluster[i];
     cta->live_threads = cta->threads;
     const uint32_t warps = (cta->threads + LANES - 1) / LANES;
@@ -94,6 +96,7 @@ static bool open_cta(struct cta *cta, struct cluster *c, uint32_t rank)
 static void close_cluster(struct cluster *c)
 {
     agents_drop(c);
+    clocks_close(c);
     for (uint32_t i = 0; c->cta != NULL && i < c->ctas; i++) {
         struct cta *cta = &c->cta[i];
         for (uint32_t j = 0; j < cta->warps; j++) warp_close(&cta->warp[j]);
@@ -124,8 +127,8 @@ static struct cluster *open_cluster(struct grid *grid, uint64_t index)
             close_cluster(c);
             return NULL;
         }
-    if (c->cta != NULL) return c;
-    free(c);
+    if (c->cta != NULL && clocks_open(c)) return c;
+    close_cluster(c);
     return NULL;
 }
 

@@ -28,7 +28,7 @@ enum trap_code {
 
 enum report_code {
     REPORT_NONE, REPORT_OUT_OF_BOUNDS, REPORT_MISALIGNED, REPORT_UNINITIALISED, REPORT_DIVERGENCE, REPORT_DEADLOCK, REPORT_TRAP,
-    REPORT_ASSERT, REPORT_ILLEGAL, REPORT_BARRIER, REPORT_RACE, REPORT_ASYNC, REPORT_RESOURCES,
+    REPORT_ASSERT, REPORT_ILLEGAL, REPORT_BARRIER, REPORT_RACE, REPORT_PROXY, REPORT_ASYNC, REPORT_RESOURCES,
     REPORT_CODE_COUNT
 };
 
@@ -74,19 +74,13 @@ enum { SHARED_RANK_SHIFT = 24, LOCAL_BASE = 64, PARAMETER_LIMIT = 32768 };
 
 enum {
     SHADOW_WRITTEN = 1,                   /* by anybody since the CTA began */
-    SHADOW_ASYNC_WRITE = 2,               /* the last write was the async proxy's */
-    SHADOW_UNFENCED = 4,                  /* a generic write that no proxy fence followed yet */
-    SHADOW_PENDING_WRITE = 8,             /* an operation under way writes it */
-    SHADOW_PENDING_READ = 16,             /* an operation under way reads it */
-    SHADOW_BARRIER = 32                   /* part of a live mbarrier object */
+    SHADOW_BARRIER = 2                    /* part of a live mbarrier object */
 };
 
-/* An epoch: who (a thread of the cluster, or an agent) at which value of its own clock.  0: nobody. */
-typedef uint64_t epoch;
+struct granule;                           /* last writer and readers of four bytes: clocks.h */
 struct shadow {
     uint8_t *state;                       /* SHADOW_*, a byte per byte of shared memory: always there */
-    epoch *writer, *reader;               /* last write, last read; NULL until races are watched */
-    uint32_t *pending;                    /* how many operations under way read or write it; NULL until the first */
+    struct granule *granule;              /* NULL until the first access while races are watched */
 };
 
 /* ---- waiting ---- */
@@ -151,9 +145,7 @@ struct warp {
     uint32_t cluster_arrived;             /* barrier.cluster: lanes that have arrived and not waited, and at which phase */
     uint64_t cluster_ticket[LANES];
     void *engine[4];                      /* state of async engines per warp, by enum agent_engine; freed by them */
-    /* Happens-before: joined clocks, [threads of the cluster]; NULL until races are watched. */
-    uint32_t (*clock)[LANES];
-    uint32_t *vector_clock;
+    struct warp_clocks *clocks;           /* happens-before (clocks.h); NULL: races are not watched */
     /* wgmma: rows that an operation under way reads (1) or writes (2); NULL: none. */
     uint8_t *row_pending;
     uint32_t rows_pending;
@@ -200,6 +192,7 @@ struct cluster {
     uint32_t next_warp;                   /* round robin */
     uint32_t barrier_arrived;             /* barrier.cluster: threads */
     uint64_t barrier_turn;
+    struct cluster_clocks *clocks;        /* happens-before (clocks.h); NULL: races are not watched */
 };
 
 enum schedule { SCHEDULE_RANDOM, SCHEDULE_EARLIEST, SCHEDULE_LATEST };
@@ -313,6 +306,7 @@ struct access {
     enum space space;
     uint32_t bytes;                       /* per lane */
     bool writes, reads;
+    bool strong;                          /* atomic, relaxed, volatile: does not race with others like it */
     uint64_t address[LANES];              /* as the instruction names it, in `space` */
     uint8_t *host[LANES];
     struct cta *owner[LANES];             /* whose shared memory it is; NULL: not shared */

@@ -9,7 +9,8 @@ static const char *const code_names[REPORT_CODE_COUNT] = {
     [REPORT_NONE] = "nothing", [REPORT_OUT_OF_BOUNDS] = "out-of-bounds access", [REPORT_MISALIGNED] = "misaligned access",
     [REPORT_UNINITIALISED] = "uninitialised read", [REPORT_DIVERGENCE] = "divergence at a collective instruction",
     [REPORT_DEADLOCK] = "deadlock", [REPORT_TRAP] = "trap", [REPORT_ASSERT] = "assertion", [REPORT_ILLEGAL] = "illegal instruction",
-    [REPORT_BARRIER] = "misused barrier", [REPORT_RACE] = "race", [REPORT_ASYNC] = "misused asynchronous operation",
+    [REPORT_BARRIER] = "misused barrier", [REPORT_RACE] = "race", [REPORT_PROXY] = "missing proxy fence",
+    [REPORT_ASYNC] = "asynchronous operation not waited for",
     [REPORT_RESOURCES] = "out of resources",
 };
 

@@ -63,7 +63,7 @@ bool warp_open(struct warp *w, struct cta *cta, uint32_t index, uint32_t lanes)
 
 void warp_close(struct warp *w)
 {
-    free(w->registers), free(w->local), free(w->calls), free(w->clock), free(w->vector_clock), free(w->row_pending);
+    free(w->registers), free(w->local), free(w->calls), free(w->row_pending);
     for (int i = 0; i < 4; i++) free(w->engine[i]);
     *w = (struct warp){ 0 };
 }

@@ -1,0 +1,67 @@
+/* Clocks of happens-before, between clocks.c (what threads know) and race.c (what memory remembers).
+ *
+ * An actor is a thread of the cluster or a slot in which asynchronous operations follow each other.  Knowledge is, per actor, the
+ * latest value of its clock that is ordered before the present.  Lanes of a warp mostly know the same: one row serves them all until
+ * some of them learn something alone.  The method is that of vector clocks (Lamport 1978, Fidge 1988; FastTrack, PLDI 2009). */
+#ifndef CUDASIM_MACHINE_CLOCKS_H
+#define CUDASIM_MACHINE_CLOCKS_H
+
+#include "machine/checks.h"
+
+enum { ASYNC_SLOTS = 64, MOST_SYNC_OBJECTS = 1 << 16 };
+
+/* [0, actors): ordered; [actors, 2 * actors): proxied. */
+typedef uint32_t knowledge;
+
+struct warp_clocks {
+    uint32_t clock[LANES];                /* each lane's own; begins at 1: 0 is nobody */
+    uint32_t fenced[LANES];               /* its own writes up to this clock are visible to the async proxy */
+    uint32_t own;                         /* lanes that have a row of their own */
+    uint32_t fence_seen;                  /* lanes that fenced since their last weak write */
+    uint64_t relaxed[LANES];              /* the object that a relaxed read saw; a fence acquires it */
+    knowledge *common, *row[LANES];
+};
+
+struct sync_entry { uint64_t object; knowledge *known; };
+
+struct cluster_clocks {
+    uint32_t actors, threads;
+    uint32_t slot_clock[ASYNC_SLOTS], slot_busy[ASYNC_SLOTS], next_slot;
+    struct sync_entry *entry;             /* open addressing; capacity is a power of two */
+    uint32_t entries, capacity;
+    bool exhausted;                       /* no host memory for clocks: nothing is watched any more */
+};
+
+struct async_token {
+    struct warp *warp;
+    const struct insn *in;
+    uint32_t lane, actor, clock;
+    enum proxy proxy;
+    uint32_t actors;
+    knowledge *known;                     /* NULL where races are not watched */
+};
+
+static inline uint32_t actor_of(const struct warp *w, uint32_t lane)
+{
+    return (w->cta->rank * w->cta->warps + w->index) * LANES + lane;
+}
+static inline const knowledge *known_to(const struct warp *w, uint32_t lane)
+{
+    return w->clocks->own >> lane & 1 ? w->clocks->row[lane] : w->clocks->common;
+}
+
+/* ---- race.c ---- */
+
+/* One access that a granule of 4 bytes remembers. */
+struct mark {
+    uint32_t clock;                       /* 0: none */
+    uint32_t actor : 20, mask : 4, async : 1, strong : 1, adds : 1;
+    uint32_t pc;
+};
+enum { READER_MARKS = 3, GRANULE_BYTES = 4 };
+struct granule { struct mark writer, reader[READER_MARKS]; };
+
+/* A generic access of one instruction's lanes; both report what is not ordered. */
+trap race_check(struct warp *w, const struct insn *in, uint32_t lanes, const struct access *a);
+
+#endif

@@ -1,0 +1,260 @@
+/* What shared memory remembers of its accesses, and which of them conflict.
+ *
+ * Two accesses conflict if they touch the same byte, one of them writes, and they are neither both strong (atomics, relaxed, volatile)
+ * nor both additions of engines.  A conflict is a race unless the earlier one is ordered before the later one (PTX ISA, memory
+ * consistency model: causality order); where a generic write meets the async proxy, a proxy fence must lie on the way.
+ * A granule of four bytes keeps its last writer and three readers with the bytes they touched: a reader may be forgotten, never invented. */
+#include "machine/clocks.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Who accesses: a lane, or an operation that carries its issuer's knowledge. */
+struct accessor {
+    struct warp *warp;
+    const struct insn *in;
+    uint32_t lane;
+    const knowledge *known;
+    struct mark mark;                     /* as it will be remembered, but for the mask */
+    uint32_t actors;
+    bool fenced;                          /* needs a proxy fence behind generic writes */
+    uint64_t sound_writer;                /* the last writer that was found to be ordered: clock << 32 | actor */
+    uint32_t turn;                        /* which reader is forgotten next */
+};
+
+static struct granule *granules_of(struct cta *cta)
+{
+    if (cta->shadow.granule == NULL)
+        cta->shadow.granule = calloc(cta->shared_bytes / GRANULE_BYTES + 1, sizeof *cta->shadow.granule);
+    return cta->shadow.granule;
+}
+
+static bool is_ordered(const struct accessor *a, const struct mark *m)
+{
+    return m->actor == a->mark.actor || a->known[m->actor] >= m->clock;
+}
+
+static bool needs_fence(const struct accessor *a, const struct mark *m)
+{
+    return a->fenced && !m->async && a->known[a->actors + m->actor] < m->clock;
+}
+
+/* ---- the sentences ---- */
+
+static void describe(char *text, size_t size, const struct accessor *a, const struct mark *m)
+{
+    const struct cluster *c = a->warp->cta->cluster;
+    const struct insn *in = &c->grid->code[m->pc];
+    const uint32_t warps = c->cta[0].warps, warp = m->actor / LANES;
+    if (m->actor >= c->clocks->threads)
+        snprintf(text, size, "an asynchronous operation issued at PTX line %u (%s)", in->line, in->row->section);
+    else
+        snprintf(text, size, "CTA rank %u warp %u lane %u at PTX line %u", warp / warps, warp % warps, m->actor % LANES, in->line);
+}
+
+enum conflict { READ_AFTER_WRITE, WRITE_AFTER_WRITE, WRITE_AFTER_READ };
+
+static trap report_race(const struct accessor *a, const struct mark *m, uint32_t address, enum conflict conflict)
+{
+    static const char *const verbs[] = { "reads", "overwrites", "overwrites" };
+    static const char *const earlier[] = { "written", "written", "read" };
+    const bool other_async = m->actor >= a->warp->cta->cluster->clocks->threads;
+    char who[160];
+    describe(who, sizeof who, a, m);
+    if (other_async)
+        return warp_fault(a->warp, a->in, a->lane, REPORT_ASYNC,
+                          "%s the byte at shared address 0x%x, which is %s by %s; this thread does not know that it has completed: "
+                          "it has not waited for it, nor for anybody who has",
+                          verbs[conflict], address, earlier[conflict], who);
+    return warp_fault(a->warp, a->in, a->lane, REPORT_RACE,
+                      "%s the byte at shared address 0x%x, which was %s by %s; no barrier or other synchronisation orders the two",
+                      verbs[conflict], address, earlier[conflict], who);
+}
+
+static trap report_proxy(const struct accessor *a, const struct mark *m, uint32_t address, bool writes)
+{
+    char who[160];
+    describe(who, sizeof who, a, m);
+    return warp_fault(a->warp, a->in, a->lane, REPORT_PROXY,
+                      "%s through the async proxy the byte at shared address 0x%x, which was written through the generic proxy by %s; "
+                      "no fence.proxy.async lies between",
+                      writes ? "overwrites" : "reads", address, who);
+}
+
+/* ---- one granule ---- */
+
+static uint32_t first_byte(uint32_t mask) { return (uint32_t)__builtin_ctz(mask); }
+
+/* Both strong, or both additions: no conflict. */
+static bool agree(const struct mark *a, const struct mark *b) { return (a->strong && b->strong) || (a->adds && b->adds); }
+
+static trap check_writer(struct accessor *a, const struct granule *g, uint32_t mask, uint32_t address, bool writes)
+{
+    const struct mark *m = &g->writer;
+    const uint64_t key = (uint64_t)m->clock << 32 | m->actor;
+    if (m->clock == 0 || (m->mask & mask) == 0 || key == a->sound_writer) return TRAP_NONE;
+    if (agree(m, &a->mark)) return TRAP_NONE;
+    const uint32_t byte = address + first_byte(m->mask & mask);
+    if (!is_ordered(a, m)) return report_race(a, m, byte, writes ? WRITE_AFTER_WRITE : READ_AFTER_WRITE);
+    if (needs_fence(a, m)) return report_proxy(a, m, byte, writes);
+    a->sound_writer = key;
+    return TRAP_NONE;
+}
+
+static trap check_readers(const struct accessor *a, const struct granule *g, uint32_t mask, uint32_t address)
+{
+    for (int i = 0; i < READER_MARKS; i++) {
+        const struct mark *m = &g->reader[i];
+        if (m->clock == 0 || (m->mask & mask) == 0 || is_ordered(a, m) || agree(m, &a->mark)) continue;
+        return report_race(a, m, address + first_byte(m->mask & mask), WRITE_AFTER_READ);
+    }
+    return TRAP_NONE;
+}
+
+static struct mark mark_of(const struct accessor *a, uint32_t mask)
+{
+    struct mark m = a->mark;
+    m.mask = mask & 15;
+    return m;
+}
+
+static void remember_write(struct accessor *a, struct granule *g, uint32_t mask)
+{
+    g->writer = mark_of(a, mask);
+    for (int i = 0; i < READER_MARKS; i++)
+        if ((g->reader[i].mask & ~mask) == 0) g->reader[i].clock = 0;
+}
+
+/* A reader of the same warp, or one that is ordered before, gives way; then an empty place; else anybody. */
+static void remember_read(struct accessor *a, struct granule *g, uint32_t mask)
+{
+    struct mark *place = NULL;
+    for (int i = 0; i < READER_MARKS; i++) {
+        struct mark *m = &g->reader[i];
+        if (m->clock == 0) {
+            if (place == NULL) place = m;
+        } else if (m->actor == a->mark.actor && m->clock == a->mark.clock) {
+            m->mask |= mask & 15;
+            return;
+        } else if (m->actor / LANES == a->mark.actor / LANES || is_ordered(a, m)) {
+            place = m;
+        }
+    }
+    if (place == NULL) place = &g->reader[a->turn++ % READER_MARKS];
+    *place = mark_of(a, mask);
+}
+
+enum pass { CHECK_READ, CHECK_WRITE, REMEMBER_READ, REMEMBER_WRITE };
+
+static trap visit(struct accessor *a, struct cta *cta, uint32_t offset, uint32_t bytes, enum pass pass)
+{
+    struct granule *granules = granules_of(cta);
+    if (granules == NULL) return TRAP_NONE;
+    const uint32_t end = offset + bytes;
+    for (uint32_t at = offset & ~3u; at < end; at += GRANULE_BYTES) {
+        struct granule *g = &granules[at / GRANULE_BYTES];
+        uint32_t mask = 15;
+        if (at < offset) mask &= 15u << (offset - at);
+        if (at + GRANULE_BYTES > end) mask &= 15u >> (at + GRANULE_BYTES - end);
+        trap t = TRAP_NONE;
+        switch (pass) {
+        case CHECK_READ: t = check_writer(a, g, mask, cta->shared_base | at, false); break;
+        case CHECK_WRITE:
+            t = check_writer(a, g, mask, cta->shared_base | at, true);
+            if (t == TRAP_NONE) t = check_readers(a, g, mask, cta->shared_base | at);
+            break;
+        case REMEMBER_READ: remember_read(a, g, mask); break;
+        case REMEMBER_WRITE: remember_write(a, g, mask); break;
+        }
+        if (t != TRAP_NONE) return t;
+    }
+    return TRAP_NONE;
+}
+
+/* ---- generic accesses ---- */
+
+static struct accessor lane_accessor(struct warp *w, const struct insn *in, uint32_t lane, const struct access *access)
+{
+    const struct cluster_clocks *c = w->cta->cluster->clocks;
+    return (struct accessor){
+        .warp = w, .in = in, .lane = lane, .known = known_to(w, lane), .actors = c->actors, .turn = (uint32_t)w->cta->cluster->now,
+        .mark = { .clock = w->clocks->clock[lane], .actor = actor_of(w, lane) & 0xfffff, .strong = access->strong,
+                  .pc = (uint32_t)(in - w->cta->cluster->grid->code) },
+    };
+}
+
+/* All lanes are looked at before any is remembered: lanes of one instruction do not race with each other. */
+trap race_check(struct warp *w, const struct insn *in, uint32_t lanes, const struct access *access)
+{
+    FOR_LANES(l, lanes) {
+        if (access->owner[l] == NULL) continue;
+        struct accessor a = lane_accessor(w, in, l, access);
+        const trap t = visit(&a, access->owner[l], access->offset[l], access->bytes, access->writes ? CHECK_WRITE : CHECK_READ);
+        if (t != TRAP_NONE) return t;
+    }
+    FOR_LANES(l, lanes) {
+        if (access->owner[l] == NULL) continue;
+        struct accessor a = lane_accessor(w, in, l, access);
+        visit(&a, access->owner[l], access->offset[l], access->bytes, access->writes ? REMEMBER_WRITE : REMEMBER_READ);
+    }
+    return TRAP_NONE;
+}
+
+/* ---- operations ---- */
+
+static struct accessor token_accessor(const struct async_token *token, bool adds)
+{
+    return (struct accessor){
+        .warp = token->warp, .in = token->in, .lane = token->lane, .known = token->known, .actors = token->actors,
+        .fenced = token->proxy == PROXY_ASYNC,
+        .mark = { .clock = token->clock, .actor = token->actor & 0xfffff, .async = token->proxy == PROXY_ASYNC, .adds = adds,
+                  .pc = (uint32_t)(token->in - token->warp->cta->cluster->grid->code) },
+    };
+}
+
+static trap unwritten(const struct async_token *token, const struct cta *cta, uint32_t offset, uint32_t bytes)
+{
+    if (!cta->cluster->grid->machine->options.check_uninitialised) return TRAP_NONE;
+    uint32_t missing = 0;
+    for (uint32_t i = 0; i < bytes; i++) missing += (cta->shadow.state[offset + i] & SHADOW_WRITTEN) == 0;
+    if (missing == 0) return TRAP_NONE;
+    return warp_fault(token->warp, token->in, token->lane, REPORT_UNINITIALISED,
+                      "reads %u bytes at shared address 0x%x, of which nothing has written %u", bytes, cta->shared_base | offset,
+                      missing);
+}
+
+trap async_reads(struct async_token *token, struct cta *cta, uint32_t offset, uint32_t bytes)
+{
+    if (token->known != NULL) {
+        struct accessor a = token_accessor(token, false);
+        const trap t = visit(&a, cta, offset, bytes, CHECK_READ);
+        if (t != TRAP_NONE) return t;
+        visit(&a, cta, offset, bytes, REMEMBER_READ);
+    }
+    return unwritten(token, cta, offset, bytes);
+}
+
+static trap writes(struct async_token *token, struct cta *cta, uint32_t offset, uint32_t bytes, bool adds)
+{
+    if (token->known == NULL) return TRAP_NONE;
+    struct accessor a = token_accessor(token, adds);
+    const trap t = visit(&a, cta, offset, bytes, CHECK_WRITE);
+    if (t != TRAP_NONE) return t;
+    return visit(&a, cta, offset, bytes, REMEMBER_WRITE);
+}
+
+trap async_writes(struct async_token *token, struct cta *cta, uint32_t offset, uint32_t bytes)
+{
+    return writes(token, cta, offset, bytes, false);
+}
+
+trap async_adds(struct async_token *token, struct cta *cta, uint32_t offset, uint32_t bytes)
+{
+    const trap t = writes(token, cta, offset, bytes, true);
+    return t != TRAP_NONE ? t : unwritten(token, cta, offset, bytes);
+}
+
+void async_written(struct cta *cta, uint32_t offset, uint32_t bytes)
+{
+    for (uint32_t i = 0; i < bytes; i++) cta->shadow.state[offset + i] |= SHADOW_WRITTEN;
+}
