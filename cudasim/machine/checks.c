@@ -47,6 +47,13 @@ trap checks_shared(struct warp *w, const struct insn *in, uint32_t lanes, const 
     return TRAP_NONE;
 }
 
+trap checks_global(struct warp *w, const struct insn *in, const struct access *a)
+{
+    if (w->clocks == NULL) return TRAP_NONE;
+    if (a->writes && !a->strong) w->clocks->fence_seen &= ~a->global;
+    return race_check_global(w, in, a);
+}
+
 /* ---- accesses that synchronise ---- */
 
 static uint64_t memory_object(const struct access *a, uint32_t lane)

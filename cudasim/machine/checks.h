@@ -51,6 +51,9 @@ void checks_proxy_fence(struct warp *w, uint32_t lanes);
 /* A generic access to shared memory, after bounds and alignment: host[] is filled. */
 trap checks_shared(struct warp *w, const struct insn *in, uint32_t lanes, const struct access *a);
 
+/* The same to global memory: against what this cluster has written. */
+trap checks_global(struct warp *w, const struct insn *in, const struct access *a);
+
 enum proxy { PROXY_GENERIC, PROXY_ASYNC };
 
 struct async_token;
@@ -59,6 +62,10 @@ struct async_token *async_begin(struct warp *w, const struct insn *in, uint32_t 
 trap async_reads(struct async_token *token, struct cta *cta, uint32_t offset, uint32_t bytes);
 trap async_writes(struct async_token *token, struct cta *cta, uint32_t offset, uint32_t bytes);
 trap async_adds(struct async_token *token, struct cta *cta, uint32_t offset, uint32_t bytes);
+/* The same for global memory, where only writers are remembered. */
+trap async_reads_global(struct async_token *token, uint64_t address, uint64_t bytes);
+trap async_writes_global(struct async_token *token, uint64_t address, uint64_t bytes);
+trap async_adds_global(struct async_token *token, uint64_t address, uint64_t bytes);
 void async_written(struct cta *cta, uint32_t offset, uint32_t bytes);
 void async_publish(struct async_token *token, uint64_t object);
 /* For operations that follow each other by a rule of the manual: the later one knows what the earlier one did. */

@@ -99,6 +99,8 @@ void clocks_close(struct cluster *cluster)
     if (c == NULL) return;
     for (uint32_t i = 0; i < c->capacity; i++) free(c->entry[i].known);
     free(c->entry);
+    for (uint32_t i = 0; i < c->page_capacity; i++) free(c->page[i]);
+    free(c->page);
     free(c);
 }
 

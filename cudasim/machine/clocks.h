@@ -29,6 +29,8 @@ struct cluster_clocks {
     uint32_t slot_clock[ASYNC_SLOTS], slot_busy[ASYNC_SLOTS], next_slot;
     struct sync_entry *entry;             /* open addressing; capacity is a power of two */
     uint32_t entries, capacity;
+    struct global_page **page;            /* open addressing; capacity is a power of two */
+    uint32_t pages, page_capacity;
     bool exhausted;                       /* no host memory for clocks: nothing is watched any more */
 };
 
@@ -61,7 +63,13 @@ struct mark {
 enum { READER_MARKS = 3, GRANULE_BYTES = 4 };
 struct granule { struct mark writer, reader[READER_MARKS]; };
 
+/* Global memory: last writers of this cluster alone, in pages that come when they are written; other clusters run on other threads.
+ * Beyond the limit nothing more is remembered. */
+enum { PAGE_BYTES = 4096, MOST_PAGES = 16384 };
+struct global_page { uint64_t number; struct mark writer[PAGE_BYTES / GRANULE_BYTES]; };
+
 /* A generic access of one instruction's lanes; both report what is not ordered. */
 trap race_check(struct warp *w, const struct insn *in, uint32_t lanes, const struct access *a);
+trap race_check_global(struct warp *w, const struct insn *in, const struct access *a);
 
 #endif

@@ -311,6 +311,7 @@ struct access {
     uint8_t *host[LANES];
     struct cta *owner[LANES];             /* whose shared memory it is; NULL: not shared */
     uint32_t offset[LANES];               /* in it */
+    uint32_t global;                      /* lanes whose access is to global memory */
 };
 
 void global_open(struct global_memory *memory, uint64_t limit);

@@ -168,6 +168,7 @@ static uint8_t *in_global(struct warp *w, const struct insn *in, struct access *
         return NULL;
     }
     w->recent = found;
+    a->global |= 1u << lane;
     return found->host + offset;
 }
 
@@ -219,6 +220,7 @@ static uint8_t *find(struct warp *w, const struct insn *in, struct access *a, ui
 trap memory_access(struct warp *w, const struct insn *in, uint32_t lanes, struct access *a)
 {
     bool shared = false;
+    a->global = 0;
     FOR_LANES(l, lanes) {
         if ((a->address[l] & (a->bytes - 1)) != 0)
             return warp_fault(w, in, l, REPORT_MISALIGNED, "%s %u bytes at address 0x%llx, which is no multiple of %u", verb(a),
@@ -228,5 +230,6 @@ trap memory_access(struct warp *w, const struct insn *in, uint32_t lanes, struct
         if (a->host[l] == NULL) return TRAP_FAULT;
         shared |= a->owner[l] != NULL;
     }
-    return shared ? checks_shared(w, in, lanes, a) : TRAP_NONE;
+    const trap t = shared ? checks_shared(w, in, lanes, a) : TRAP_NONE;
+    return t == TRAP_NONE && a->global != 0 ? checks_global(w, in, a) : t;
 }

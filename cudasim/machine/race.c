@@ -3,7 +3,8 @@
  * Two accesses conflict if they touch the same byte, one of them writes, and they are neither both strong (atomics, relaxed, volatile)
  * nor both additions of engines.  A conflict is a race unless the earlier one is ordered before the later one (PTX ISA, memory
  * consistency model: causality order); where a generic write meets the async proxy, a proxy fence must lie on the way.
- * A granule of four bytes keeps its last writer and three readers with the bytes they touched: a reader may be forgotten, never invented. */
+ * A granule of four bytes of shared memory keeps its last writer and three readers with the bytes they touched: a reader may be forgotten, never invented.
+ * Global memory keeps last writers alone, those of the same cluster. */
 #include "machine/clocks.h"
 
 #include <stdio.h>
@@ -52,9 +53,11 @@ static void describe(char *text, size_t size, const struct accessor *a, const st
         snprintf(text, size, "CTA rank %u warp %u lane %u at PTX line %u", warp / warps, warp % warps, m->actor % LANES, in->line);
 }
 
+static const char *space_of(uint64_t address) { return address > UINT32_MAX ? "global" : "shared"; }
+
 enum conflict { READ_AFTER_WRITE, WRITE_AFTER_WRITE, WRITE_AFTER_READ };
 
-static trap report_race(const struct accessor *a, const struct mark *m, uint32_t address, enum conflict conflict)
+static trap report_race(const struct accessor *a, const struct mark *m, uint64_t address, enum conflict conflict)
 {
     static const char *const verbs[] = { "reads", "overwrites", "overwrites" };
     static const char *const earlier[] = { "written", "written", "read" };
@@ -63,38 +66,37 @@ static trap report_race(const struct accessor *a, const struct mark *m, uint32_t
     describe(who, sizeof who, a, m);
     if (other_async)
         return warp_fault(a->warp, a->in, a->lane, REPORT_ASYNC,
-                          "%s the byte at shared address 0x%x, which is %s by %s; this thread does not know that it has completed: "
+                          "%s the byte at %s address 0x%llx, which is %s by %s; this thread does not know that it has completed: "
                           "it has not waited for it, nor for anybody who has",
-                          verbs[conflict], address, earlier[conflict], who);
+                          verbs[conflict], space_of(address), (unsigned long long)address, earlier[conflict], who);
     return warp_fault(a->warp, a->in, a->lane, REPORT_RACE,
-                      "%s the byte at shared address 0x%x, which was %s by %s; no barrier or other synchronisation orders the two",
-                      verbs[conflict], address, earlier[conflict], who);
+                      "%s the byte at %s address 0x%llx, which was %s by %s; no barrier or other synchronisation orders the two",
+                      verbs[conflict], space_of(address), (unsigned long long)address, earlier[conflict], who);
 }
 
-static trap report_proxy(const struct accessor *a, const struct mark *m, uint32_t address, bool writes)
+static trap report_proxy(const struct accessor *a, const struct mark *m, uint64_t address, bool writes)
 {
     char who[160];
     describe(who, sizeof who, a, m);
     return warp_fault(a->warp, a->in, a->lane, REPORT_PROXY,
-                      "%s through the async proxy the byte at shared address 0x%x, which was written through the generic proxy by %s; "
+                      "%s through the async proxy the byte at %s address 0x%llx, which was written through the generic proxy by %s; "
                       "no fence.proxy.async lies between",
-                      writes ? "overwrites" : "reads", address, who);
+                      writes ? "overwrites" : "reads", space_of(address), (unsigned long long)address, who);
 }
 
 /* ---- one granule ---- */
 
 static uint32_t first_byte(uint32_t mask) { return (uint32_t)__builtin_ctz(mask); }
 
-/* Both strong, or both additions: no conflict. */
-static bool agree(const struct mark *a, const struct mark *b) { return (a->strong && b->strong) || (a->adds && b->adds); }
+/* Strong accesses, and the engines' reductions, which are relaxed atomics element by element, do not race with each other. */
+static bool agree(const struct mark *a, const struct mark *b) { return (a->strong || a->adds) && (b->strong || b->adds); }
 
-static trap check_writer(struct accessor *a, const struct granule *g, uint32_t mask, uint32_t address, bool writes)
+static trap check_writer(struct accessor *a, const struct mark *m, uint32_t mask, uint64_t address, bool writes)
 {
-    const struct mark *m = &g->writer;
     const uint64_t key = (uint64_t)m->clock << 32 | m->actor;
     if (m->clock == 0 || (m->mask & mask) == 0 || key == a->sound_writer) return TRAP_NONE;
     if (agree(m, &a->mark)) return TRAP_NONE;
-    const uint32_t byte = address + first_byte(m->mask & mask);
+    const uint64_t byte = address + first_byte(m->mask & mask);
     if (!is_ordered(a, m)) return report_race(a, m, byte, writes ? WRITE_AFTER_WRITE : READ_AFTER_WRITE);
     if (needs_fence(a, m)) return report_proxy(a, m, byte, writes);
     a->sound_writer = key;
@@ -158,14 +160,77 @@ static trap visit(struct accessor *a, struct cta *cta, uint32_t offset, uint32_t
         if (at + GRANULE_BYTES > end) mask &= 15u >> (at + GRANULE_BYTES - end);
         trap t = TRAP_NONE;
         switch (pass) {
-        case CHECK_READ: t = check_writer(a, g, mask, cta->shared_base | at, false); break;
+        case CHECK_READ: t = check_writer(a, &g->writer, mask, cta->shared_base | at, false); break;
         case CHECK_WRITE:
-            t = check_writer(a, g, mask, cta->shared_base | at, true);
+            t = check_writer(a, &g->writer, mask, cta->shared_base | at, true);
             if (t == TRAP_NONE) t = check_readers(a, g, mask, cta->shared_base | at);
             break;
         case REMEMBER_READ: remember_read(a, g, mask); break;
         case REMEMBER_WRITE: remember_write(a, g, mask); break;
         }
+        if (t != TRAP_NONE) return t;
+    }
+    return TRAP_NONE;
+}
+
+/* ---- global memory ---- */
+
+static uint32_t page_place(const struct cluster_clocks *c, uint64_t number)
+{
+    uint32_t at = (uint32_t)((number * UINT64_C(0x9e3779b97f4a7c15)) >> 40) & (c->page_capacity - 1);
+    while (c->page[at] != NULL && c->page[at]->number != number) at = (at + 1) & (c->page_capacity - 1);
+    return at;
+}
+
+static bool more_pages(struct cluster_clocks *c)
+{
+    if (c->pages >= MOST_PAGES) return false;
+    if (2 * (c->pages + 1) <= c->page_capacity) return true;
+    struct cluster_clocks larger = *c;
+    larger.page_capacity = c->page_capacity == 0 ? 64 : 2 * c->page_capacity;
+    larger.page = calloc(larger.page_capacity, sizeof *larger.page);
+    if (larger.page == NULL) return false;
+    for (uint32_t i = 0; i < c->page_capacity; i++)
+        if (c->page[i] != NULL) larger.page[page_place(&larger, c->page[i]->number)] = c->page[i];
+    free(c->page);
+    *c = larger;
+    return true;
+}
+
+/* NULL: this cluster has written nothing there (or, where it is to be made: no more is remembered). */
+static struct global_page *page_at(struct cluster_clocks *c, uint64_t number, bool make)
+{
+    struct global_page *found = c->page_capacity == 0 ? NULL : c->page[page_place(c, number)];
+    if (found != NULL || !make || !more_pages(c)) return found;
+    found = calloc(1, sizeof *found);
+    if (found == NULL) return NULL;
+    found->number = number;
+    c->page[page_place(c, number)] = found;
+    c->pages++;
+    return found;
+}
+
+static trap visit_global(struct accessor *a, uint64_t address, uint64_t bytes, enum pass pass)
+{
+    struct cluster_clocks *c = a->warp->cta->cluster->clocks;
+    if (c->pages == 0 && pass != REMEMBER_WRITE) return TRAP_NONE;
+    const uint64_t end = address + bytes;
+    struct global_page *page = NULL;
+    for (uint64_t at = address & ~UINT64_C(3); at < end; at += GRANULE_BYTES) {
+        if (page == NULL || at / PAGE_BYTES != page->number) page = page_at(c, at / PAGE_BYTES, pass == REMEMBER_WRITE);
+        if (page == NULL) {
+            at = (at / PAGE_BYTES + 1) * PAGE_BYTES - GRANULE_BYTES;
+            continue;
+        }
+        struct mark *writer = &page->writer[at % PAGE_BYTES / GRANULE_BYTES];
+        uint32_t mask = 15;
+        if (at < address) mask &= 15u << (address - at);
+        if (at + GRANULE_BYTES > end) mask &= 15u >> (at + GRANULE_BYTES - end);
+        if (pass == REMEMBER_WRITE) {
+            *writer = mark_of(a, mask);
+            continue;
+        }
+        const trap t = check_writer(a, writer, mask, at, pass == CHECK_WRITE);
         if (t != TRAP_NONE) return t;
     }
     return TRAP_NONE;
@@ -196,6 +261,22 @@ trap race_check(struct warp *w, const struct insn *in, uint32_t lanes, const str
         if (access->owner[l] == NULL) continue;
         struct accessor a = lane_accessor(w, in, l, access);
         visit(&a, access->owner[l], access->offset[l], access->bytes, access->writes ? REMEMBER_WRITE : REMEMBER_READ);
+    }
+    return TRAP_NONE;
+}
+
+trap race_check_global(struct warp *w, const struct insn *in, const struct access *access)
+{
+    if (!access->writes && w->cta->cluster->clocks->pages == 0) return TRAP_NONE;
+    FOR_LANES(l, access->global) {
+        struct accessor a = lane_accessor(w, in, l, access);
+        const trap t = visit_global(&a, access->address[l], access->bytes, access->writes ? CHECK_WRITE : CHECK_READ);
+        if (t != TRAP_NONE) return t;
+    }
+    if (!access->writes) return TRAP_NONE;
+    FOR_LANES(l, access->global) {
+        struct accessor a = lane_accessor(w, in, l, access);
+        visit_global(&a, access->address[l], access->bytes, REMEMBER_WRITE);
     }
     return TRAP_NONE;
 }
@@ -252,6 +333,31 @@ trap async_adds(struct async_token *token, struct cta *cta, uint32_t offset, uin
 {
     const trap t = writes(token, cta, offset, bytes, true);
     return t != TRAP_NONE ? t : unwritten(token, cta, offset, bytes);
+}
+
+trap async_reads_global(struct async_token *token, uint64_t address, uint64_t bytes)
+{
+    if (token->known == NULL) return TRAP_NONE;
+    struct accessor a = token_accessor(token, false);
+    return visit_global(&a, address, bytes, CHECK_READ);
+}
+
+static trap writes_global(struct async_token *token, uint64_t address, uint64_t bytes, bool adds)
+{
+    if (token->known == NULL) return TRAP_NONE;
+    struct accessor a = token_accessor(token, adds);
+    const trap t = visit_global(&a, address, bytes, CHECK_WRITE);
+    return t != TRAP_NONE ? t : visit_global(&a, address, bytes, REMEMBER_WRITE);
+}
+
+trap async_writes_global(struct async_token *token, uint64_t address, uint64_t bytes)
+{
+    return writes_global(token, address, bytes, false);
+}
+
+trap async_adds_global(struct async_token *token, uint64_t address, uint64_t bytes)
+{
+    return writes_global(token, address, bytes, true);
 }
 
 void async_written(struct cta *cta, uint32_t offset, uint32_t bytes)

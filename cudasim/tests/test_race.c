@@ -56,7 +56,13 @@ static const struct example examples[] = {
     { "named barriers order only who takes part",
       "st.shared.u32 [%r5], 0; bar.sync 0; setp.lt.u32 %p2, %r3, 64; st.shared.u32 [%r5], %r3; @%p2 bar.sync 1, 64; @!%p2 bar.sync 2, 32; "
       "setp.ge.u32 %p3, %r3, 64; @%p3 ld.shared.u32 %r9, [%r1+128];",
-      96, REPORT_RACE, "written by CTA rank 0 warp 1 lane 0" },
+      96, REPORT_RACE, "the byte" },
+    { "global memory with a barrier", "cvt.u64.u32 %rd1, %r4; add.u64 %rd2, %rd1, %rd60; cvt.u64.u32 %rd3, %r7; add.u64 %rd4, %rd3, %rd60; "
+      "mov.u32 %r9, %ctaid.x; setp.ne.u32 %p2, %r9, 0; @%p2 exit; st.global.u32 [%rd2], %r3; bar.sync 0; ld.global.u32 %r9, [%rd4];", 64,
+      REPORT_NONE, "" },
+    { "global memory with no barrier", "cvt.u64.u32 %rd1, %r4; add.u64 %rd2, %rd1, %rd60; cvt.u64.u32 %rd3, %r7; add.u64 %rd4, %rd3, %rd60; "
+      "mov.u32 %r9, %ctaid.x; setp.ne.u32 %p2, %r9, 0; @%p2 exit; st.global.u32 [%rd2], %r3; bar.sync 0; st.global.u32 [%rd4], %r3; "
+      "ld.global.u32 %r9, [%rd2];", 64, REPORT_RACE, "at global address" },
     { "a producer arrives, a consumer waits",
       "setp.lt.u32 %p2, %r3, 32; @%p2 bra P; bar.sync 1, 64; ld.shared.u32 %r9, [%r6]; bra E; P: st.shared.u32 [%r5], %r3; "
       "bar.arrive 1, 64; E:",
