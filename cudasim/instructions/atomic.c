@@ -1,91 +1,10 @@
 /* Atomics (PTX ISA 9.7.13.5-6): atom and red on global and shared memory.
  *
- * Lanes act one after the other, in their order.  Shared memory belongs to one host thread; global memory is updated by compare and
- * swap of the access's width, so that clusters on other host threads see each update whole. */
+ * Lanes act one after the other, in their order. */
 #include "instructions/families.h"
 #include "instructions/memory.h"
-#include "instructions/real.h"
+#include "instructions/reduction.h"
 #include "machine/checks.h"
-
-enum operation { ADD, MIN, MAX, INC, DEC, AND, OR, XOR, EXCH, CAS };
-
-static uint64_t add_float(enum ptx_type type, bool ftz, uint64_t a, uint64_t b)
-{
-    const struct real_format *f = real_format_of(type);
-    const struct real x = real_unpack(f, a, ftz), y = real_unpack(f, b, ftz);
-    const struct real r = real_add(&x, &y, ROUND_RN);
-    return real_pack(f, &r, ROUND_RN, ftz);
-}
-
-/* f16, bf16 minimum and maximum: the other operand where one is NaN. */
-static uint64_t pick_half(enum ptx_type type, uint64_t a, uint64_t b, bool largest)
-{
-    const uint64_t infinity = type == T_F16 || type == T_F16X2 ? 0x7c00 : 0x7f80;
-    const bool nan_a = (a & 0x7fff) > infinity, nan_b = (b & 0x7fff) > infinity;
-    if (nan_a && nan_b) return 0x7fff;
-    if (nan_a) return b;
-    if (nan_b) return a;
-    const int32_t x = (a & 0x8000) != 0 ? -1 - (int32_t)(a & 0x7fff) : (int32_t)a,
-                  y = (b & 0x8000) != 0 ? -1 - (int32_t)(b & 0x7fff) : (int32_t)b;
-    return (x < y) != largest ? a : b;
-}
-
-static uint64_t float_operation(enum operation operation, enum ptx_type type, uint64_t a, uint64_t b)
-{
-
-    if (type == T_F16X2 || type == T_BF16X2) {
-        const enum ptx_type half = type == T_F16X2 ? T_F16 : T_BF16;
-        return float_operation(operation, half, a & 0xffff, b & 0xffff) |
-               float_operation(operation, half, a >> 16 & 0xffff, b >> 16 & 0xffff) << 16;
-    }
-    if (operation == ADD) return add_float(type, false, a, b);
-    return pick_half(type, a, b, operation == MAX);
-}
-
-/* old, operand (and for cas the new value): what is stored. */
-static uint64_t result_of(const struct insn *in, uint64_t old, uint64_t b, uint64_t c)
-{
-    const enum ptx_type type = (enum ptx_type)in->type[0];
-    const uint32_t bits = type_bits(type);
-    const bool is_signed = type_kind(type) == 's';
-    const enum operation operation = (enum operation)in->detail;
-    if (type_kind(type) == 'f') return float_operation(operation, type, old, b);
-    switch (operation) {
-    case ADD: return old + b;
-    case MIN: return (is_signed ? sign_extend(old, bits) < sign_extend(b, bits) : old < b) ? old : b;
-    case MAX: return (is_signed ? sign_extend(old, bits) > sign_extend(b, bits) : old > b) ? old : b;
-    case INC: return old >= b ? 0 : old + 1;
-    case DEC: return old == 0 || old > b ? b : old - 1;
-    case AND: return old & b;
-    case OR: return old | b;
-    case XOR: return old ^ b;
-    case EXCH: return b;
-    default: return old == b ? c : old;
-    }
-}
-
-static uint64_t update(const struct insn *in, uint8_t *host, uint32_t bytes, uint64_t b, uint64_t c)
-{
-    uint64_t old = load_bytes(host, bytes);
-    for (;;) {
-        const uint64_t wanted = result_of(in, old, b, c) & bits_mask(8 * bytes);
-        bool done;
-        if (bytes == 2) {
-            uint16_t seen = (uint16_t)old;
-            done = __atomic_compare_exchange_n((uint16_t *)(void *)host, &seen, (uint16_t)wanted, false, __ATOMIC_SEQ_CST,
-                                               __ATOMIC_SEQ_CST);
-            if (!done) old = seen;
-        } else if (bytes == 4) {
-            uint32_t seen = (uint32_t)old;
-            done = __atomic_compare_exchange_n((uint32_t *)(void *)host, &seen, (uint32_t)wanted, false, __ATOMIC_SEQ_CST,
-                                               __ATOMIC_SEQ_CST);
-            if (!done) old = seen;
-        } else {
-            done = __atomic_compare_exchange_n((uint64_t *)(void *)host, &old, wanted, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-        }
-        if (done) return old;
-    }
-}
 
 static trap resolve(struct warp *w, const struct insn *in, uint32_t lanes, const struct operand *address, struct access *a)
 {
@@ -110,11 +29,12 @@ static trap run(struct warp *w, const struct insn *in, uint32_t lanes, const str
     const trap t = resolve(w, in, lanes, &in->operand[first], &a);
     if (t != TRAP_NONE) return t;
     const uint32_t bytes = type_bytes((enum ptx_type)in->type[0]), count = in->vector;
-    const bool is_cas = in->detail == CAS;
+    const bool is_cas = in->detail == REDUCE_CAS;
+    const struct reducer reducer = { (enum reduction)in->detail, (enum ptx_type)in->type[0], false };
     FOR_LANES(l, lanes)
         for (uint32_t i = 0; i < count; i++) {
             const uint64_t *b = part(w, &in->operand[first + 1], i, count), *c = is_cas ? source(w, in, first + 2) : b;
-            const uint64_t old = update(in, a.host[l] + i * bytes, bytes, b[l] & in->mask, c[l] & in->mask);
+            const uint64_t old = reduction_update(reducer, a.host[l] + i * bytes, b[l] & in->mask, c[l] & in->mask);
             if (d == NULL) continue;
             uint64_t *row = register_row(w, count == 1 ? d->slot : d->element[i].slot);
             row[l] = old;
@@ -134,7 +54,7 @@ static trap op_atom_b128(struct warp *w, const struct insn *in, uint32_t lanes)
     const trap t = resolve(w, in, lanes, &in->operand[1], &a);
     if (t != TRAP_NONE) return t;
     uint64_t *d = destination(w, in, 0);
-    const bool is_cas = in->detail == CAS;
+    const bool is_cas = in->detail == REDUCE_CAS;
     const uint64_t *b = source(w, in, 2), *c = is_cas ? source(w, in, 3) : b;
     /* one lock for all 16-byte atomics of the machine: they are rare */
     struct machine *machine = w->cta->cluster->grid->machine;
@@ -154,13 +74,8 @@ static trap op_atom_b128(struct warp *w, const struct insn *in, uint32_t lanes)
 
 static const char *prepare(struct module *module, struct insn *in)
 {
-    static const struct { const char *word; enum operation operation; } words[] = {
-        { ".add", ADD }, { ".min", MIN }, { ".max", MAX }, { ".inc", INC }, { ".dec", DEC }, { ".and", AND }, { ".or", OR },
-        { ".xor", XOR }, { ".exch", EXCH }, { ".cas", CAS },
-    };
     (void)module;
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (insn_has(in, words[i].word)) in->detail = words[i].operation;
+    in->detail = reduction_of(in);
     if (in->type[0] == T_B128) in->run = op_atom_b128;
     return NULL;
 }
