@@ -64,6 +64,14 @@ static void read_schedule(struct machine_options *options)
     else driver_say("cudasim: CUDASIM_SCHEDULE=%s is none of random, earliest, latest: random is used\n", text);
 }
 
+static void read_tensor_core(struct machine_options *options)
+{
+    const char *text = getenv("CUDASIM_TENSOR_CORE");
+    if (text == NULL || strcmp(text, "model") == 0) options->tensor_core = TENSOR_MODE_MODEL;
+    else if (strcmp(text, "fp32") == 0) options->tensor_core = TENSOR_MODE_FP32;
+    else driver_say("cudasim: CUDASIM_TENSOR_CORE=%s is none of model, fp32: model is used\n", text);
+}
+
 static CUresult initialise(void)
 {
     const char *name = getenv("CUDASIM_DEVICE");
@@ -80,6 +88,7 @@ static CUresult initialise(void)
     options.check_races = environment_number("CUDASIM_CHECK_RACES", 1, 0, 1) != 0;
     options.check_uninitialised = environment_number("CUDASIM_CHECK_UNINITIALISED", 1, 0, 1) != 0;
     read_schedule(&options);
+    read_tensor_core(&options);
     driver.options = options;
     driver.initialised = true;
     return CUDA_SUCCESS;

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "machine/device.h"
+#include "machine/tensor_core.h"
 #include "ptx/ptx.h"
 #include "ptx/special.h"
 #include "ptx/table.h"
@@ -204,6 +205,7 @@ struct machine_options {
     uint32_t sms;
     uint64_t step_limit;                  /* of a cluster; 0: none */
     bool check_uninitialised, check_races;
+    enum tensor_mode tensor_core;         /* TENSOR_MODE_FP32: plain fp32 in place of the models of tensor_core.h */
 };
 
 struct machine {
