@@ -112,6 +112,7 @@ BSM_API void bsm_plan_destroy(bsm_plan *plan);
 BSM_API size_t bsm_plan_workspace_bytes(const bsm_plan *plan);
 
 /* Runs the plan on a description that differs from the plan's only in pointers and group_rows (their sum stays M).
+ * Optional pointers (c, bias, alpha, beta, amax, tensor scales) may be NULL in one and given in the other.
  * Allocates nothing.  A plan may run in several threads at once, each with its own workspace.
  * Errors: BSM_EINVAL (another shape or format than the plan's; workspace NULL or too small), BSM_EALIGN. */
 BSM_API bsm_status bsm_plan_run(const bsm_plan *plan, const bsm_matmul *product, void *workspace, size_t workspace_bytes);
@@ -133,7 +134,7 @@ BSM_API bsm_status bsm_context_force_kernel(bsm_context *context, int index);
  * of both signs give NaN; otherwise an infinity gives that infinity.  An exact zero is +0.
  * magnitude: NULL, or receives the sum of |a||b| in the same way: the unit of error is eps * magnitude.
  * Shapes: a M x K, b N x K, sum and magnitude M x N with any strides.  Batches: refused, pass one matrix at a time.
- * Aliasing: none.  Allocates scratch from the context.  Errors: BSM_EINVAL, BSM_EALIGN, BSM_EOVERFLOW, BSM_EUNSUPPORTED, BSM_ENOMEM. */
+ * Aliasing: refused, as in bsm_quantize.  Allocates scratch from the context.  Errors: BSM_EINVAL, BSM_EALIGN, BSM_EOVERFLOW, BSM_EUNSUPPORTED, BSM_ENOMEM. */
 BSM_API bsm_status bsm_matmul_exact(bsm_context *context, const bsm_matrix *a, const bsm_matrix *b,
                                     const bsm_real_matrix *sum, const bsm_real_matrix *magnitude);
 

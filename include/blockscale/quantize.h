@@ -53,7 +53,8 @@ typedef struct bsm_quantize_stats {
 } bsm_quantize_stats;
 
 /* Quantizes source into the codes and scales of `destination` (its format, packing, scale layout, pitches).
- * Shapes: equal rows, columns, batch.  Aliasing: none.  Zero sizes: nothing but the padding is written.
+ * Shapes: equal rows, columns, batch.  Aliasing: refused, to the byte (strided views with no stride of 1
+ * count as everything from their first byte to their last).  Zero sizes: nothing but the padding is written.
  * Element = RNE(x / (scale * tensor scale)), the quotient exact (rounded once), saturating.
  * Zero block: scale code 0 (e8m0: 2^-127), elements +-0; never a NaN scale.
  * Unscaled destinations are converted element by element, divided by the tensor scale if there is one.

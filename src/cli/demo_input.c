@@ -73,6 +73,7 @@ int demo_read(struct cli *cli, const char *path, const char *name, struct demo_m
 {
     bsm_npy array = { .struct_size = sizeof array };
     const bsm_status status = bsm_npy_read(cli->context, path, &array);
+    cli_input(path);
     if (status != BSM_OK) return cli_library_failed(cli, name, status);
     int code = check(cli, &array, path, name);
     if (code == CLI_DONE) code = copy(cli, &array, path, name, matrix);

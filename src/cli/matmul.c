@@ -220,6 +220,10 @@ static int run_job(struct cli *cli, struct matmul_job *job)
 static int run(struct cli *cli, const void *given)
 {
     const struct matmul_settings *s = given;
+    if (s->bias == NULL && s->bias_per == 1) return cli_wrong_usage(cli, "--bias-per without --bias: there is no bias to lay out");
+    if (s->d_layout.kind != BSM_LAYOUT_LINEAR && bsm_format_get((int)s->d_format)->block == 0)
+        return cli_wrong_usage(cli, "--d-layout: %s has no block scales that could lie anywhere; --d-type names a format that has",
+                               bsm_format_get((int)s->d_format)->name);
     if (s->check && s->no_check) return cli_wrong_usage(cli, "--check and --no-check: give one of them");
     if (s->format != BSM_FORMAT_NONE && s->a_format != BSM_FORMAT_NONE && s->b_format != BSM_FORMAT_NONE)
         return cli_wrong_usage(cli, "--format, --a-format and --b-format: the first is for nobody; leave one out");

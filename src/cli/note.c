@@ -120,6 +120,7 @@ static int read_bytes(struct cli *cli, const char *path, char *text)
     const int reason = errno;
     if (file != NULL) fclose(file);
     if (failed) return cli_bad_input(cli, "%s: cannot be read: %s", path, strerror(reason));
+    cli_input(path);
     if (bytes == MOST_BYTES) return cli_bad_input(cli, "%s: is no note: a note has fewer than %d bytes", path, MOST_BYTES);
     text[bytes] = '\0';
     if (strlen(text) != bytes) return cli_bad_input(cli, "%s: byte %zu is a NUL; a note is JSON", path, strlen(text));

@@ -11,7 +11,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_OUTPUTS = 8 };
+enum { MAX_OUTPUTS = 8, MAX_INPUTS = 32 };
+
+static struct { dev_t device; ino_t file; } inputs[MAX_INPUTS];
+static int input_count;
 
 static struct output {
     char given[PATH_MAX];                 /* the path as the user wrote it */
@@ -85,6 +88,21 @@ static FILE *open_regular(struct output *o, const char *path, const struct stat 
     return file;
 }
 
+void cli_input(const char *path)
+{
+    struct stat there;
+    if (input_count == MAX_INPUTS || stat(path, &there) != 0 || !S_ISREG(there.st_mode)) return;
+    inputs[input_count].device = there.st_dev;
+    inputs[input_count++].file = there.st_ino;
+}
+
+static bool is_input(const struct stat *there)
+{
+    for (int i = 0; i < input_count; i++)
+        if (inputs[i].device == there->st_dev && inputs[i].file == there->st_ino) return true;
+    return false;
+}
+
 FILE *cli_output(struct cli *cli, const char *path)
 {
     struct stat there;
@@ -95,6 +113,11 @@ FILE *cli_output(struct cli *cli, const char *path)
     struct output *o = &outputs[output_count];
     if (snprintf(o->given, sizeof o->given, "%s", path) >= (int)sizeof o->given) {
         cli_bad_input(cli, "%.64s...: cannot be written: %s", path, strerror(ENAMETOOLONG));
+        return NULL;
+    }
+    errno = 0;
+    if (stat(path, &there) == 0 && is_input(&there)) {
+        cli_bad_input(cli, "%s: is read by this command: an output must be another file", path);
         return NULL;
     }
     errno = 0;
@@ -156,7 +179,7 @@ int cli_outputs_finish(const struct cli *cli, bool keep)
     for (int i = 0; i < output_count; i++)
         if (outputs[i].remove) unlink(outputs[i].temporary), outputs[i].remove = 0;
     renaming = 0;
-    output_count = 0;
+    output_count = input_count = 0;
     if (pending_signal != 0) remove_and_die(pending_signal);
     return good ? CLI_DONE : CLI_BAD_INPUT;
 }

@@ -188,6 +188,8 @@ static int quantize(struct cli *cli, const struct settings *s, const struct cli_
     if (s->divides) q->matrix.tensor_scale_use = BSM_TENSOR_SCALE_DIVIDES;
     char *prefix = cli_without_ending(cli, s->output, ".json");
     int result = cli_quantize(cli, s->input, real, s->tensor_scale, how, q, &stats);
+    if (result == CLI_DONE && s->divides && q->matrix.tensor_scale == NULL)
+        result = cli_wrong_usage(cli, "--divides: there is no tensor scale that could divide; --tensor-scale gives one");
     if (result == CLI_DONE) result = cli_store_quantized(cli, prefix, q, recipe);
     if (result == CLI_DONE && cli->json) print_json(q, &stats, recipe, prefix);
     else if (result == CLI_DONE) print_text(q, &stats, recipe);
@@ -200,6 +202,8 @@ static int run(struct cli *cli, const void *given)
     const struct settings *s = given;
     struct cli_real real;
     struct cli_quantized q;
+    if (s->layout.kind != BSM_LAYOUT_LINEAR && bsm_format_get((int)s->format)->block == 0)
+        return cli_wrong_usage(cli, "--layout: %s has no block scales that could lie anywhere", bsm_format_get((int)s->format)->name);
     if (s->packed && s->packing != BSM_PACKING_DEFAULT) return cli_wrong_usage(cli, "--packed and --packing: give one of them");
     int result = cli_read_real(cli, s->input, s->type, s->transpose, 0, &real);
     if (result != CLI_DONE) return result;

@@ -260,6 +260,7 @@ static int read_named(struct cli *cli, const struct cli_note *note, const char *
     if (snprintf(path, sizeof path, "%.*s%s", folder, note->path, name) >= (int)sizeof path)
         return cli_bad_input(cli, "%s: too long a name", note->path);
     const bsm_status status = bsm_npy_read(cli->context, path, array);
+    cli_input(path);
     if (status != BSM_OK) return cli_library_failed(cli, note->path, status);
     if (array->fortran_order && array->rank > 1)
         return cli_bad_input(cli, "%s: is in Fortran order; codes and scales lie row by row", path);

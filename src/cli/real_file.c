@@ -2,6 +2,8 @@
 #include "matrices.h"
 #include "sample_data.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,6 +77,20 @@ static void rearrange(const struct cli *cli, const bsm_npy *array, bool columns_
     real->data = real->own;
 }
 
+/* A finite fp64 number that would become an infinity is refused: its whole block would become NaN. */
+static int check_range(struct cli *cli, const char *path, const bsm_npy *array)
+{
+    if (array->type != BSM_NPY_FP64) return CLI_DONE;
+    for (size_t i = 0; i < array->bytes / sizeof(double); i++) {
+        double wide;
+        memcpy(&wide, (const unsigned char *)array->data + i * sizeof wide, sizeof wide);
+        if (isfinite(wide) && isinf((float)wide))
+            return cli_bad_input(cli, "%s: number %zu is %g, beyond the range of fp32 (%g), to which fp64 is rounded", path, i, wide,
+                                 (double)FLT_MAX);
+    }
+    return CLI_DONE;
+}
+
 /* Random ------------------------------------------------------------------------------------------------------------- */
 
 static int make_random(struct cli *cli, const char *path, bool transpose, uint64_t stream, struct cli_real *real)
@@ -101,6 +117,7 @@ static int make_random(struct cli *cli, const char *path, bool transpose, uint64
 static int read_array(struct cli *cli, const char *path, int rank, const char *what, bsm_npy *array)
 {
     const bsm_status status = bsm_npy_read(cli->context, path, array);
+    cli_input(path);
     if (status != BSM_OK) return cli_library_failed(cli, NULL, status);
     if (array->rank != rank)
         return cli_bad_input(cli, "%s: has %d dimension%s; %s", path, array->rank, array->rank == 1 ? "" : "s", what);
@@ -114,6 +131,7 @@ int cli_read_real(struct cli *cli, const char *path, int type, bool transpose, u
     bsm_npy *array = &real->array;
     int result = read_array(cli, path, 2, "a matrix has 2", array);
     if (result == CLI_DONE) result = settle_type(cli, path, array, type, &real->type);
+    if (result == CLI_DONE) result = check_range(cli, path, array);
     if (result != CLI_DONE) {
         cli_real_free(cli, real);
         return result;
@@ -132,6 +150,7 @@ int cli_read_vector(struct cli *cli, const char *path, int type, struct cli_real
     *real = (struct cli_real){ .array = { .struct_size = sizeof(bsm_npy) } };
     int result = read_array(cli, path, 1, "one number after the other is wanted, in 1 dimension", &real->array);
     if (result == CLI_DONE) result = settle_type(cli, path, &real->array, type, &real->type);
+    if (result == CLI_DONE) result = check_range(cli, path, &real->array);
     if (result != CLI_DONE) {
         cli_real_free(cli, real);
         return result;

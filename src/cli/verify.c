@@ -106,8 +106,11 @@ static int run(struct cli *cli, const void *given)
     struct verify_report report = { .only_a = s->pair.a, .only_b = s->pair.b, .quick = s->quick };
     choose_kernels(cli, s, &report);
     if (report.kernels == 0) {
-        cli_bad_input(cli, "no kernel of this machine serves %s: nothing was compared",
-                      s->pair.a != BSM_FORMAT_NONE ? "this pair" : "any pair");
+        const char *which = s->pair.a != BSM_FORMAT_NONE ? "this pair" : "any pair";
+        if (s->kernel >= 0)
+            cli_bad_input(cli, "kernel %s does not serve %s on this machine (with the features that --cpu leaves): nothing was compared",
+                          bsm_kernel_name(s->kernel), which);
+        else cli_bad_input(cli, "no kernel of this machine serves %s: nothing was compared", which);
         return CLI_NO_DEVICE;
     }
     const double start = cli_seconds();

@@ -3,6 +3,7 @@
 
 #include "accumulator.h"
 #include "core/core.h"
+#include "matrix/regions.h"
 #include "pair.h"
 
 enum {
@@ -149,6 +150,16 @@ struct request {
     bool wants_magnitude;
 };
 
+static bsm_status check_overlap(const struct request *request)
+{
+    struct bsmi_regions written = { .count = 0 }, read = { .count = 0 };
+    bsmi_regions_add_reals(&written, "sum->data", &request->sum);
+    if (request->wants_magnitude) bsmi_regions_add_reals(&written, "magnitude->data", &request->magnitude);
+    bsmi_regions_add_matrix(&read, "a->data", "a->scales", &request->a);
+    bsmi_regions_add_matrix(&read, "b->data", "b->scales", &request->b);
+    return bsmi_regions_check(&written, &read);
+}
+
 static bsm_status resolve(bsm_context *context, const bsm_matrix *a, const bsm_matrix *b, const bsm_real_matrix *sum,
                           const bsm_real_matrix *magnitude, struct request *request)
 {
@@ -163,7 +174,7 @@ static bsm_status resolve(bsm_context *context, const bsm_matrix *a, const bsm_m
     status = resolve_result("sum", sum, request->a.rows, request->b.rows, &request->sum);
     if (status == BSM_OK && request->wants_magnitude)
         status = resolve_result("magnitude", magnitude, request->a.rows, request->b.rows, &request->magnitude);
-    return status;
+    return status == BSM_OK ? check_overlap(request) : status;
 }
 
 static void run(const struct request *request, bool magnitude, struct bsmi_exact_pair *pair, struct job *job, int workers)

@@ -128,6 +128,8 @@ bsm_status bsm_plan_run(const bsm_plan *plan, const bsm_matmul *given, void *wor
         return bsmi_fail(BSM_EINVAL, "workspace_bytes=%zu: the plan needs %zu", workspace_bytes, plan->multiply.workspace_bytes);
     if ((uintptr_t)workspace % BSMI_ALIGNMENT != 0)
         return bsmi_fail(BSM_EALIGN, "workspace=%p is not aligned to %d bytes", workspace, BSMI_ALIGNMENT);
+    status = bsmi_product_check_workspace(&product, workspace, plan->multiply.workspace_bytes);
+    if (status != BSM_OK) return status;
     bsmi_cpu_run(&plan->multiply, &product, workspace);
     return BSM_OK;
 }

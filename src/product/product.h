@@ -34,6 +34,8 @@ bsm_status bsmi_product_check_data(const struct bsmi_product *product);
 
 /* Part of the check: nothing that is written may overlap anything else, but D may be C. */
 bsm_status bsmi_product_check_overlap(const struct bsmi_product *product);
+/* The same of a caller's workspace. */
+bsm_status bsmi_product_check_workspace(const struct bsmi_product *product, void *workspace, size_t bytes);
 
 /* Fails, naming the difference, unless both differ in pointers and group_rows alone. */
 bsm_status bsmi_product_same_shape(const struct bsmi_product *planned, const struct bsmi_product *product);

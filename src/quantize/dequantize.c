@@ -3,6 +3,7 @@
 
 #include "block.h"
 #include "core/core.h"
+#include "matrix/regions.h"
 #include "stats.h"
 #include "walk.h"
 
@@ -50,6 +51,15 @@ static void dequantize_task(void *argument, int64_t task, int worker)
     while (bsmi_walk_next(&job->walk, &place, &piece)) dequantize_piece(job, &piece);
 }
 
+static bsm_status check_overlap(const struct dequantize_job *job)
+{
+    struct bsmi_regions written = { .count = 0 }, read = { .count = 0 };
+    bsmi_regions_add_reals(&written, "destination->data", &job->destination);
+    bsmi_regions_add_matrix(&read, "source->data", "source->scales", &job->source);
+    bsmi_regions_add_bytes(&read, "source->tensor_scale", job->source.tensor_scale, (int64_t)sizeof(float));
+    return bsmi_regions_check(&written, &read);
+}
+
 bsm_status bsm_dequantize(bsm_context *context, const bsm_matrix *source, const bsm_real_matrix *destination)
 {
     struct dequantize_job job;
@@ -60,6 +70,7 @@ bsm_status bsm_dequantize(bsm_context *context, const bsm_matrix *source, const 
         status = bsmi_shapes_equal((struct bsmi_shape){ job.source.rows, job.source.columns, job.source.batch },
                                    (struct bsmi_shape){ job.destination.rows, job.destination.columns, job.destination.batch });
     if (status == BSM_OK) status = bsmi_reals_check_written("destination", &job.destination);
+    if (status == BSM_OK) status = check_overlap(&job);
     if (status == BSM_OK) status = bsmi_matrix_tensor_scale("source", &job.source, &job.tensor_scale);
     if (status != BSM_OK) return status;
     if (job.source.bits <= 8) bsmi_element_table(job.source.element, job.table);

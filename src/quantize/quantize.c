@@ -4,6 +4,7 @@
 #include "block.h"
 #include "convert.h"
 #include "core/core.h"
+#include "matrix/regions.h"
 #include "stats.h"
 #include "tensor_scale.h"
 #include "walk.h"
@@ -57,6 +58,16 @@ static bsm_status check_source(const struct bsmi_reals *source)
     return BSM_OK;
 }
 
+static bsm_status check_overlap(const struct quantize_job *job, bsm_quantize_stats *stats, bool computed)
+{
+    struct bsmi_regions written = { .count = 0 }, read = { .count = 0 };
+    bsmi_regions_add_matrix(&written, "destination->data", "destination->scales", &job->destination);
+    bsmi_regions_add_bytes(computed ? &written : &read, "destination->tensor_scale", job->destination.tensor_scale, (int64_t)sizeof(float));
+    if (stats != NULL) bsmi_regions_add_bytes(&written, "stats", stats, (int64_t)sizeof *stats);
+    bsmi_regions_add_reals(&read, "source->data", &job->source);
+    return bsmi_regions_check(&written, &read);
+}
+
 static bsm_status check(const bsm_context *context, const bsm_real_matrix *source, const bsm_quantize_options *options,
                         const bsm_matrix *destination, bsm_quantize_stats *stats, struct quantize_job *job)
 {
@@ -70,9 +81,9 @@ static bsm_status check(const bsm_context *context, const bsm_real_matrix *sourc
                                    (struct bsmi_shape){ job->destination.rows, job->destination.columns, job->destination.batch });
     if (status == BSM_OK) status = read_options(options, &job->destination, &job->options);
     if (status == BSM_OK && stats != NULL) status = bsmi_stats_check(stats);
-    if (status == BSM_OK && job->options.tensor_scale == BSM_TENSOR_SCALE_COMPUTED)
-        status = bsmi_tensor_scale_check(&job->destination);
-    return status;
+    const bool computed = job->options.tensor_scale == BSM_TENSOR_SCALE_COMPUTED;
+    if (status == BSM_OK && computed) status = bsmi_tensor_scale_check(&job->destination);
+    return status == BSM_OK ? check_overlap(job, stats, computed) : status;
 }
 
 /* Work ---------------------------------------------------------------------------------------------------------------- */

@@ -311,6 +311,10 @@ static void refusals(struct test *t)
     REFUSED(bad.a.format = BSM_FORMAT_NONE, BSM_EINVAL, "a->format");
     REFUSED(bad.b.scales = NULL, BSM_EINVAL, "b->scales");
     REFUSED(bad.sum.struct_size = 0, BSM_EINVAL, "sum->struct_size");
+    REFUSED(bad.sum.data = bad.magnitude.data, BSM_EINVAL, "magnitude->data");
+    REFUSED(bad.magnitude.data = sums + 1, BSM_EINVAL, "magnitude->data");
+    REFUSED(bad.a.data = sums + 8, BSM_EINVAL, "sum->data");
+    REFUSED(bad.b.scales = magnitudes, BSM_EINVAL, "magnitude->data");
     REFUSED(bad.sum.data = (unsigned char *)sums + 1, BSM_EALIGN, "sum->data");
     REFUSED(bad.magnitude.type = BSM_REAL_COUNT, BSM_EINVAL, "magnitude->type");
 #undef REFUSED

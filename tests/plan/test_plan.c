@@ -149,6 +149,10 @@ static void workspaces(struct test *t)
     expect_error(t, bsm_plan_run(p.plan, &x.call, NULL, p.bytes), BSM_EINVAL, "workspace is NULL");
     expect_error(t, bsm_plan_run(p.plan, &x.call, p.workspace, p.bytes - 1), BSM_EINVAL, "workspace_bytes=");
     expect_error(t, bsm_plan_run(p.plan, &x.call, p.workspace, 0), BSM_EINVAL, "workspace_bytes=0");
+    const void *data = x.b.data;
+    x.b.data = (unsigned char *)p.workspace + p.bytes - 64;
+    expect_error(t, bsm_plan_run(p.plan, &x.call, p.workspace, p.bytes), BSM_EINVAL, "overlaps b->data");
+    x.b.data = (void *)(uintptr_t)data;
     unsigned char *larger = aligned_alloc(64, (p.bytes + 191) / 64 * 64);
     static const int offsets[] = { 1, 4, 16, 32, 63 };
     for (int i = 0; i < 5; i++)

@@ -47,6 +47,12 @@ static void call_make(struct call *c, bsm_format format)
 
 static void call_free(struct call *c) { bsm_context_destroy(c->context); }
 
+static void expect_start(struct test *t, int line, bsm_status got, const char *start)
+{
+    if (got != BSM_EINVAL || strncmp(bsm_last_error(), start, strlen(start)) != 0 || strstr(bsm_last_error(), " overlaps ") == NULL)
+        test_fail(t, __FILE__, line, "status %d, \"%s\"", (int)got, bsm_last_error());
+}
+
 static bool bytes_are(const void *bytes, size_t count, unsigned char value)
 {
     for (size_t i = 0; i < count; i++)
@@ -191,6 +197,35 @@ static void sizes_of_zero(struct test *t)
         }
 }
 
+/* Exactly what overlaps is refused; what lies between the rows of the other is not. */
+static void sources_that_overlap_destinations(struct test *t)
+{
+    struct call c;
+    call_make(&c, BSM_MXFP4);
+    static float buffer[2 * ROWS * COLUMNS];
+    c.source.data = c.real_destination.data = buffer;
+    c.destination.data = buffer;
+    expect_start(t, __LINE__, bsm_quantize(c.context, &c.source, NULL, &c.destination, NULL), "destination->data=");
+    expect_start(t, __LINE__, bsm_dequantize(c.context, &c.destination, &c.real_destination), "destination->data=");
+    c.destination.data = c.data, c.destination.scales = buffer + ROWS * COLUMNS - 1;
+    expect_start(t, __LINE__, bsm_quantize(c.context, &c.source, NULL, &c.destination, NULL), "destination->scales=");
+    c.destination.scales = buffer + ROWS * COLUMNS;
+    CHECK(t, bsm_quantize(c.context, &c.source, NULL, &c.destination, NULL) == BSM_OK);
+    c.destination.scales = c.data;
+    expect_start(t, __LINE__, bsm_quantize(c.context, &c.source, NULL, &c.destination, NULL), "destination->scales=");
+    c.destination.scales = c.scales;
+    /* codes between the rows of the source, upwards and downwards */
+    c.source.row_stride = 2 * COLUMNS;
+    c.destination.data = buffer + COLUMNS;
+    c.destination.pitch = 16 * COLUMNS;
+    CHECK(t, bsm_quantize(c.context, &c.source, NULL, &c.destination, NULL) == BSM_OK);
+    c.source.data = buffer + 4 * COLUMNS, c.source.row_stride = -2 * COLUMNS;
+    CHECK(t, bsm_quantize(c.context, &c.source, NULL, &c.destination, NULL) == BSM_OK);
+    c.destination.data = buffer + COLUMNS - 1;
+    expect_start(t, __LINE__, bsm_quantize(c.context, &c.source, NULL, &c.destination, NULL), "destination->data=");
+    call_free(&c);
+}
+
 /* A caller compiled with an older header gives shorter structs; fields it does not know have their defaults. */
 static void shorter_and_longer_structs(struct test *t)
 {
@@ -299,7 +334,7 @@ static void statistics_of_unscaled_destinations(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        TEST(quantize_refuses_by_name), TEST(dequantize_refuses_by_name), TEST(sizes_of_zero), TEST(shorter_and_longer_structs),
+        TEST(quantize_refuses_by_name), TEST(dequantize_refuses_by_name), TEST(sizes_of_zero), TEST(sources_that_overlap_destinations), TEST(shorter_and_longer_structs),
         TEST(statistics_are_those_of_the_blocks), TEST(statistics_of_unscaled_destinations),
     };
     return TEST_MAIN(argc, argv, cases);
