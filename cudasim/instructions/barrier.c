@@ -1,4 +1,4 @@
-/* Barriers among threads (PTX ISA 9.7.13.1-3): bar and barrier, bar.warp.sync, barrier.cluster; fences (9.7.13.4). */
+/* Barriers among threads (PTX ISA 9.7.13.1-3): bar and barrier, bar.warp.sync, barrier.cluster. */
 #include "instructions/families.h"
 #include "instructions/lanes.h"
 #include "machine/checks.h"
@@ -220,17 +220,6 @@ static trap op_cluster_wait(struct warp *w, const struct insn *in, uint32_t lane
     return TRAP_NONE;
 }
 
-/* ---- fences ---- */
-
-/* membar, fence: other clusters see global memory through the host's memory */
-static trap op_fence(struct warp *w, const struct insn *in, uint32_t lanes)
-{
-    (void)in;
-    atomic_thread_fence(memory_order_seq_cst);
-    checks_fence(w, lanes);
-    return TRAP_NONE;
-}
-
 #define BAR "{.cta}"
 static const struct row rows[] = {
     { "bar" BAR ".sync", NULL, "s:u32 ?s:u32", 10, "", DEMANDS_ALIGNED, op_bar_sync, NULL, "9.7.13.1 bar" },
@@ -254,9 +243,6 @@ static const struct row rows[] = {
     { "barrier.cluster.wait{.acquire}", NULL, "", 78, "sm_90+", 0, op_cluster_wait, NULL, "9.7.13.3 barrier.cluster" },
     { "barrier.cluster.wait{.acquire}.aligned", NULL, "", 78, "sm_90+", DEMANDS_ALIGNED, op_cluster_wait, NULL,
       "9.7.13.3 barrier.cluster" },
-    { "membar(.cta|.gl|.sys)", NULL, "", 14, "", 0, op_fence, NULL, "9.7.13.4 membar" },
-    { "fence{.sc|.acq_rel|.acquire|.release}(.cta|.cluster|.gpu|.sys)", NULL, "", 60, "sm_70+", 0, op_fence, NULL,
-      "9.7.13.4 fence" },
 };
 
-const struct family family_barrier = FAMILY("barriers and fences", rows);
+const struct family family_barrier = FAMILY("barriers", rows);

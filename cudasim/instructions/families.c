@@ -14,6 +14,8 @@ const struct family *const instruction_families[] = {
     &family_memory,
     &family_control,
     &family_barrier,
+    &family_mbarrier,
+    &family_fence,
     &family_atomic,
     &family_warp,
     NULL

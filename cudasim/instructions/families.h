@@ -15,6 +15,8 @@ extern const struct family family_move;
 extern const struct family family_convert;
 extern const struct family family_memory;
 extern const struct family family_atomic;
+extern const struct family family_fence;
+extern const struct family family_mbarrier;
 extern const struct family family_control;
 extern const struct family family_barrier;
 extern const struct family family_warp;

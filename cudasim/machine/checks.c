@@ -23,6 +23,14 @@ static uint32_t unwritten(const uint8_t *state, uint32_t bytes)
     return count;
 }
 
+/* A live mbarrier may be touched by mbarrier operations only (PTX ISA 9.7.13.15). */
+static bool touches_mbarrier(const uint8_t *state, uint32_t bytes)
+{
+    for (uint32_t i = 0; i < bytes; i++)
+        if ((state[i] & SHADOW_BARRIER) != 0) return true;
+    return false;
+}
+
 trap checks_shared(struct warp *w, const struct insn *in, uint32_t lanes, const struct access *a)
 {
     if (w->cta->cluster->clocks != NULL) {
@@ -34,6 +42,9 @@ trap checks_shared(struct warp *w, const struct insn *in, uint32_t lanes, const 
     FOR_LANES(l, lanes) {
         if (a->owner[l] == NULL) continue;
         uint8_t *state = a->owner[l]->shadow.state + a->offset[l];
+        if (!a->mbarrier && touches_mbarrier(state, a->bytes))
+            return warp_fault(w, in, l, REPORT_BARRIER, "%s bytes of a live mbarrier at shared address 0x%llx",
+                              a->writes ? "writes" : "reads", (unsigned long long)a->address[l]);
         if (a->reads && check) {
             const uint32_t missing = unwritten(state, a->bytes);
             if (missing != 0)

@@ -1,6 +1,6 @@
 /* Grids: variables of a module, clusters and their CTAs, host threads. */
 #include "machine/agent.h"
-#include "machine/checks.h"
+#include "machine/mbarrier.h"
 
 #include <fenv.h>
 #include <pthread.h>
@@ -100,6 +100,7 @@ static void close_cluster(struct cluster *c)
     for (uint32_t i = 0; c->cta != NULL && i < c->ctas; i++) {
         struct cta *cta = &c->cta[i];
         for (uint32_t j = 0; j < cta->warps; j++) warp_close(&cta->warp[j]);
+        mbarriers_close(cta);
         shadow_close(&cta->shadow);
         free(cta->warp), free(cta->shared);
     }
@@ -167,6 +168,7 @@ static void *work(void *argument)
                 continue;
             }
             close_cluster(resident[i]);
+            atomic_fetch_add(&worker->grid->ended, 1);
             resident[i] = resident[--count];
         }
         count = take_clusters(worker, resident, count);

@@ -161,6 +161,7 @@ struct cta_barrier {
     bool in_use;
 };
 
+struct mbarrier_table;
 struct tensor_memory;                     /* of an SM: tensor.h, part two */
 struct sm { uint32_t index; struct tensor_memory *tensor; };
 
@@ -174,6 +175,7 @@ struct cta {
     struct warp *warp;
     uint32_t warps, threads, live_threads;
     struct cta_barrier barrier[16];
+    struct mbarrier_table *mbarriers;     /* mbarrier.h; NULL until the first mbarrier.init */
     struct sm *sm;
 };
 
@@ -194,6 +196,9 @@ struct cluster {
     uint32_t barrier_arrived;             /* barrier.cluster: threads */
     uint64_t barrier_turn;
     struct cluster_clocks *clocks;        /* happens-before (clocks.h); NULL: races are not watched */
+    /* Threads that look again and again for what nobody brings: rounds in which time passed and nothing else happened. */
+    uint64_t idle_events, idle_rounds;
+    bool idle;                            /* counted in grid.idle */
 };
 
 enum schedule { SCHEDULE_RANDOM, SCHEDULE_EARLIEST, SCHEDULE_LATEST };
@@ -246,6 +251,7 @@ struct grid {
     uint32_t cluster_extent[3], clusters_extent[3];
     uint64_t clusters;
     _Atomic uint64_t next_cluster;
+    _Atomic uint64_t ended, idle;         /* clusters */
     _Atomic bool stop;
     _Atomic bool reported;
     struct report report;                 /* of the first fault */
@@ -309,6 +315,7 @@ struct access {
     uint32_t bytes;                       /* per lane */
     bool writes, reads;
     bool strong;                          /* atomic, relaxed, volatile: does not race with others like it */
+    bool mbarrier;                        /* by an mbarrier operation: may touch a live object */
     uint64_t address[LANES];              /* as the instruction names it, in `space` */
     uint8_t *host[LANES];
     struct cta *owner[LANES];             /* whose shared memory it is; NULL: not shared */

@@ -1,5 +1,5 @@
 /* Reports: one block of text each. */
-#include "machine/machine.h"
+#include "machine/mbarrier.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -102,6 +102,13 @@ trap warp_fault(struct warp *w, const struct insn *in, uint32_t lane, enum repor
     return TRAP_FAULT;
 }
 
+static void add_mbarrier(struct text *t, const struct cta *cta, uint32_t address, uint32_t parity)
+{
+    char state[96];
+    add(t, " 0x%x, parity %u", address, parity);
+    if (mbarrier_describe(cta, address - cta->shared_base, state, sizeof state)) add(t, " (%s)", state);
+}
+
 static void add_waiting(struct text *t, const struct grid *grid, const struct warp *w, const struct group *g)
 {
     const struct insn *in = &grid->code[g->pc];
@@ -109,7 +116,7 @@ static void add_waiting(struct text *t, const struct grid *grid, const struct wa
         g->blocked ? wait_names[g->wait.kind] : "nothing: they run without end");
     if (g->blocked && g->wait.kind == WAIT_BARRIER) add(t, " %llu", (unsigned long long)g->wait.object);
     if (g->blocked && g->wait.kind == WAIT_MBARRIER)
-        add(t, " 0x%llx, parity %llu", (unsigned long long)g->wait.object, (unsigned long long)g->wait.detail);
+        add_mbarrier(t, w->cta, (uint32_t)g->wait.object, (uint32_t)g->wait.detail);
     add(t, " at PTX line %u", in->line);
     if (in->location != 0 && grid->module->locations[in->location].file < grid->module->file_count)
         add(t, " (%s:%u)", grid->module->files[grid->module->locations[in->location].file],

@@ -1,6 +1,8 @@
 /* Which warp of a cluster runs next, time, deadlock. */
 #include "machine/agent.h"
 
+#include <time.h>
+
 enum { LONGEST_TURN = 64 };
 
 /* splitmix64 */
@@ -34,25 +36,66 @@ static struct warp *next_warp(struct cluster *c)
     return NULL;
 }
 
-/* The soonest end of a wait that time ends; UINT64_MAX: none. */
-static uint64_t soonest_timeout(const struct cluster *c)
+/* The soonest end of a wait that time ends; UINT64_MAX: none.  *sleeps: whether nanosleep is among them. */
+static uint64_t soonest_timeout(const struct cluster *c, bool *sleeps)
 {
     uint64_t soonest = UINT64_MAX;
+    *sleeps = false;
     for (uint32_t i = 0; i < c->ctas; i++)
         for (uint32_t j = 0; j < c->cta[i].warps; j++) {
             const struct warp *w = &c->cta[i].warp[j];
-            for (uint32_t g = 0; g < w->group_count; g++)
-                if (w->groups[g].blocked && w->groups[g].wait.until != 0 && w->groups[g].wait.until < soonest)
-                    soonest = w->groups[g].wait.until;
+            for (uint32_t g = 0; g < w->group_count; g++) {
+                const struct wait *wait = &w->groups[g].wait;
+                if (!w->groups[g].blocked || wait->until == 0) continue;
+                *sleeps |= wait->kind == WAIT_SLEEP;
+                if (wait->until < soonest) soonest = wait->until;
+            }
         }
     return soonest;
+}
+
+static void set_idle(struct cluster *c, bool idle)
+{
+    if (c->idle == idle) return;
+    c->idle = idle;
+    if (idle) atomic_fetch_add(&c->grid->idle, 1);
+    else atomic_fetch_sub(&c->grid->idle, 1);
+}
+
+/* Every cluster that has begun has ended or is idle: none will write what another looks for.  Others may be between two looks on their
+ * host threads: they get some milliseconds. */
+static bool all_idle(const struct grid *grid)
+{
+    const uint64_t next = atomic_load(&grid->next_cluster), begun = next < grid->clusters ? next : grid->clusters;
+    if (atomic_load(&grid->idle) + atomic_load(&grid->ended) < begun) return false;
+    if (begun > 1) nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
+    return true;
+}
+
+/* Waits that time ends (mbarrier.try_wait) hide a deadlock: the threads look in vain, again and again.  Called when nothing can run
+ * before a timeout; true when nothing has happened for many rounds, in all of the grid. */
+static bool is_idle(struct cluster *c, bool sleeps)
+{
+    enum { ROUNDS = 1000, ROUNDS_OF_SLEEP = 100000, ROUNDS_TOGETHER = 500 };
+    if (c->idle_events != c->events) {
+        c->idle_events = c->events;
+        c->idle_rounds = 0;
+        set_idle(c, false);
+    }
+    const uint64_t most = sleeps ? ROUNDS_OF_SLEEP : ROUNDS;
+    if (++c->idle_rounds < most) return false;
+    set_idle(c, true);
+    if (!all_idle(c->grid)) c->idle_rounds = most;
+    return c->idle_rounds > most + (c->grid->clusters == 1 ? 0 : ROUNDS_TOGETHER);
 }
 
 /* Nothing can run: time passes until something can.  False: nothing ever will. */
 static bool pass_time(struct cluster *c)
 {
-    const uint64_t timeout = soonest_timeout(c);
+    bool sleeps;
+    const uint64_t timeout = soonest_timeout(c, &sleeps);
     if (timeout < c->next_due) {
+        if (is_idle(c, sleeps)) return false;
         c->now = timeout;
         return true;
     }
@@ -63,7 +106,7 @@ static bool pass_time(struct cluster *c)
 bool cluster_run(struct cluster *c, uint64_t steps)
 {
     const struct machine_options *options = &c->grid->machine->options;
-    const uint64_t end = c->now + steps;
+    const uint64_t end = c->now + steps, rounds = c->idle_rounds;
     while (c->now < end) {
         if (c->live_ctas == 0 && c->operations == NULL) return true;
         if (atomic_load_explicit(&c->grid->stop, memory_order_relaxed)) return true;
@@ -81,5 +124,6 @@ bool cluster_run(struct cluster *c, uint64_t steps)
             return true;
         }
     }
+    if (c->idle_rounds == rounds) set_idle(c, false);
     return false;
 }
