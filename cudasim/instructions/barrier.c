@@ -199,7 +199,8 @@ static trap op_cluster_arrive(struct warp *w, const struct insn *in, uint32_t la
     w->cluster_arrived |= lanes;
     FOR_LANES(l, lanes) w->cluster_ticket[l] = c->barrier_turn;
     c->barrier_arrived += (uint32_t)__builtin_popcount(lanes);
-    if (in->semantics != ORDER_RELAXED) checks_release(w, lanes, cluster_object(c, c->barrier_turn));
+    if (in->semantics == ORDER_RELAXED) checks_release_relaxed(w, lanes, cluster_object(c, c->barrier_turn));
+    else checks_release(w, lanes, cluster_object(c, c->barrier_turn));
     complete_cluster(c);
     return TRAP_NONE;
 }

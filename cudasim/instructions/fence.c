@@ -1,7 +1,7 @@
 /* Fences (PTX ISA 9.7.13.4): membar, fence, fence.proxy, fence.mbarrier_init.
  *
- * Other clusters see global memory through the host's memory; inside a cluster every access is seen in its order.  What a kernel may
- * rely on is decided by the checks of happens-before, to which each fence is told. */
+ * Other clusters see global memory through the host's memory; inside a cluster every access is seen in its order.  What a kernel
+ * may rely on is decided by the checks of happens-before, to which each fence is told. */
 #include "instructions/families.h"
 #include "instructions/lanes.h"
 #include "machine/checks.h"
@@ -23,7 +23,7 @@ static trap op_proxy_async(struct warp *w, const struct insn *in, uint32_t lanes
     return TRAP_NONE;
 }
 
-/* fence.proxy.async::generic.release (.acquire): the same in one direction, and a release (acquire) by what follows (precedes) it */
+/* fence.proxy.async::generic.release (.acquire): the same in one direction, and a release (acquire) by what follows (precedes) */
 static trap op_proxy_async_generic(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     (void)in;

@@ -158,8 +158,8 @@ static trap look_at(struct warp *w, const struct insn *in, uint32_t lanes, struc
 }
 
 /* When a wait ends though the phase has not: the manual leaves the time to the system, so that a hint is only its upper bound here.
- * Half of the waits are short: the program has to look again.  test_wait does not wait; but a thread that does nothing but look may run
- * slowly, and then time passes faster. */
+ * Half of the waits are short: the program has to look again.  test_wait does not wait; but a thread that does nothing but look may
+ * run slowly, and then time passes faster. */
 static uint64_t time_limit(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     enum { LONGEST = 20000, SHORTEST = 64 };
@@ -240,35 +240,26 @@ static const char *prepare_count(struct module *module, struct insn *in)
 #define RELAX   "(.relaxed.cta|.relaxed.cluster)"
 #define ACQUIRE "(.acquire.cta|.acquire.cluster)"
 
+#define ARRIVAL(words, operands, since, targets, prepare, section) \
+    { "mbarrier" words ".b64", NULL, "d_:b64 a " operands, since, targets, 0, op_arrive, prepare, section }
+
 /* Without an order: .release.cta */
-#define ARRIVE(verb, section)                                                                                                           \
-    { "mbarrier" verb ANY ".b64", NULL, "d_:b64 a ?s:u32", 70, "sm_80+", 0, op_arrive, prepare_count, section },                        \
-        { "mbarrier" verb RELEASE ANY ".b64", NULL, "d_:b64 a ?s:u32", 80, "sm_80+", 0, op_arrive, prepare_count, section },            \
-        { "mbarrier" verb RELAX ANY ".b64", NULL, "d_:b64 a ?s:u32", 86, "sm_90+", 0, op_arrive, prepare_count, section },              \
-        { "mbarrier" verb ".expect_tx" ANY ".b64", NULL, "d_:b64 a s:u32", 80, "sm_90+", 0, op_arrive, prepare_arrive, section },       \
-        { "mbarrier" verb ".expect_tx" RELEASE ANY ".b64",                                                                              \
-          NULL,                                                                                                                         \
-          "d_:b64 a s:u32",                                                                                                             \
-          80,                                                                                                                           \
-          "sm_90+",                                                                                                                     \
-          0,                                                                                                                            \
-          op_arrive,                                                                                                                    \
-          prepare_arrive,                                                                                                               \
-          section },                                                                                                                    \
-        { "mbarrier" verb ".expect_tx" RELAX ANY ".b64", NULL, "d_:b64 a s:u32", 86, "sm_90+", 0, op_arrive, prepare_arrive, section }, \
-        { "mbarrier" verb ".noComplete" CTA ".b64", NULL, "d_:b64 a s:u32", 70, "sm_80+", 0, op_arrive, prepare_own, section },         \
-    {                                                                                                                                   \
-        "mbarrier" verb ".noComplete.release.cta" CTA ".b64", NULL, "d_:b64 a s:u32", 80, "sm_80+", 0, op_arrive, prepare_own,          \
-            section                                                                                                                     \
-    }
+#define ARRIVE(verb, section) \
+    ARRIVAL(verb ANY, "?s:u32", 70, "sm_80+", prepare_count, section), \
+    ARRIVAL(verb RELEASE ANY, "?s:u32", 80, "sm_80+", prepare_count, section), \
+    ARRIVAL(verb RELAX ANY, "?s:u32", 86, "sm_90+", prepare_count, section), \
+    ARRIVAL(verb ".expect_tx" ANY, "s:u32", 80, "sm_90+", prepare_arrive, section), \
+    ARRIVAL(verb ".expect_tx" RELEASE ANY, "s:u32", 80, "sm_90+", prepare_arrive, section), \
+    ARRIVAL(verb ".expect_tx" RELAX ANY, "s:u32", 86, "sm_90+", prepare_arrive, section), \
+    ARRIVAL(verb ".noComplete" CTA, "s:u32", 70, "sm_80+", prepare_own, section), \
+    ARRIVAL(verb ".noComplete.release.cta" CTA, "s:u32", 80, "sm_80+", prepare_own, section)
 
 /* Without an order: .acquire.cta */
-#define WAIT(verb, value, operands, since, targets)                                                                                \
-    { "mbarrier" verb CTA ".b64", NULL, operands, since, targets, 0, op_wait, prepare_own, "9.7.13.15.16 " value },                \
-        { "mbarrier" verb ACQUIRE CTA ".b64", NULL, operands, 80, targets, 0, op_wait, prepare_own, "9.7.13.15.16 " value },       \
-    {                                                                                                                              \
-        "mbarrier" verb RELAX CTA ".b64", NULL, operands, 86, "sm_90+", 0, op_wait, prepare_own, "9.7.13.15.16 " value             \
-    }
+#define LOOK(words, operands, since, targets, name) \
+    { "mbarrier" words ".b64", NULL, "d:pred a " operands, since, targets, 0, op_wait, prepare_own, "9.7.13.15.16 mbarrier" name }
+#define WAIT(verb, name, operands, since, targets) \
+    LOOK(verb CTA, operands, since, targets, name), LOOK(verb ACQUIRE CTA, operands, 80, targets, name), \
+    LOOK(verb RELAX CTA, operands, 86, "sm_90+", name)
 
 static const struct row rows[] = {
     { "mbarrier.init" CTA ".b64", NULL, "a s:u32", 70, "sm_80+", 0, op_init, prepare_own, "9.7.13.15.9 mbarrier.init" },
@@ -279,10 +270,10 @@ static const struct row rows[] = {
       "9.7.13.15.12 mbarrier.complete_tx" },
     ARRIVE(".arrive", "9.7.13.15.13 mbarrier.arrive"),
     ARRIVE(".arrive_drop", "9.7.13.15.14 mbarrier.arrive_drop"),
-    WAIT(".test_wait", "mbarrier.test_wait", "d:pred a s:b64", 70, "sm_80+"),
-    WAIT(".test_wait.parity", "mbarrier.test_wait", "d:pred a s:u32", 71, "sm_80+"),
-    WAIT(".try_wait", "mbarrier.try_wait", "d:pred a s:b64 ?s:u32", 78, "sm_90+"),
-    WAIT(".try_wait.parity", "mbarrier.try_wait", "d:pred a s:u32 ?s:u32", 78, "sm_90+"),
+    WAIT(".test_wait", ".test_wait", "s:b64", 70, "sm_80+"),
+    WAIT(".test_wait.parity", ".test_wait", "s:u32", 71, "sm_80+"),
+    WAIT(".try_wait", ".try_wait", "s:b64 ?s:u32", 78, "sm_90+"),
+    WAIT(".try_wait.parity", ".try_wait", "s:u32 ?s:u32", 78, "sm_90+"),
     { "mbarrier.pending_count.b64", NULL, "d:u32 s:b64", 70, "sm_80+", 0, op_pending_count, NULL,
       "9.7.13.15.17 mbarrier.pending_count" },
 };

@@ -86,3 +86,14 @@ void checks_ordered(struct warp *w, uint32_t lanes, const struct access *a, enum
         if (a->writes && (releases || (w->clocks->fence_seen >> l & 1) != 0)) checks_release(w, 1u << l, object);
     }
 }
+
+void checks_release_relaxed(struct warp *w, uint32_t lanes, uint64_t object)
+{
+    if (w->clocks != NULL) checks_release(w, lanes & w->clocks->fence_seen, object);
+}
+
+void checks_acquire_relaxed(struct warp *w, uint32_t lanes, uint64_t object)
+{
+    if (w->clocks == NULL) return;
+    FOR_LANES(l, lanes) w->clocks->relaxed[l] = object;
+}

@@ -41,6 +41,9 @@ static inline uint64_t group_object(const struct warp *w, uint32_t lane, uint32_
 /* What the lanes know goes to the object; what the object holds is known to the lanes. */
 void checks_release(struct warp *w, uint32_t lanes, uint64_t object);
 void checks_acquire(struct warp *w, uint32_t lanes, uint64_t object);
+/* The same by relaxed operations: only with a fence before the release, behind the acquire. */
+void checks_release_relaxed(struct warp *w, uint32_t lanes, uint64_t object);
+void checks_acquire_relaxed(struct warp *w, uint32_t lanes, uint64_t object);
 /* fence.acq_rel, fence.sc, membar: relaxed accesses around it order what lies before and behind. */
 void checks_fence(struct warp *w, uint32_t lanes);
 /* fence.proxy.async: generic writes that the lanes know of are visible to the async proxy. */

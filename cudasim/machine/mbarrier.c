@@ -262,7 +262,8 @@ trap mbarrier_arrive(struct warp *w, const struct insn *in, uint32_t lane, struc
         if (arrival.count > b->expected) return wrong(w, in, lane, cta, b, "drops more arrivals than are expected at");
         b->expected -= arrival.count;
     }
-    if (!arrival.relaxed) checks_release(w, 1u << lane, object_of(cta, b));
+    if (arrival.relaxed) checks_release_relaxed(w, 1u << lane, object_of(cta, b));
+    else checks_release(w, 1u << lane, object_of(cta, b));
     return subtract(w, in, lane, cta, b, arrival.count);
 }
 
@@ -351,6 +352,8 @@ trap mbarrier_test(struct warp *w, const struct insn *in, uint32_t lane, struct 
     if (t == TRAP_NONE) t = awaited_phase(w, in, lane, cta, b, awaited, &phase);
     if (t == TRAP_NONE) t = check_waited(w, in, lane, cta, b, phase, found);
     if (t != TRAP_NONE) return t;
-    if (*found == FOUND_COMPLETE && !awaited.relaxed) checks_acquire(w, 1u << lane, mbarrier_object(cta, offset, phase & 1));
+    if (*found != FOUND_COMPLETE) return TRAP_NONE;
+    if (awaited.relaxed) checks_acquire_relaxed(w, 1u << lane, mbarrier_object(cta, offset, phase & 1));
+    else checks_acquire(w, 1u << lane, mbarrier_object(cta, offset, phase & 1));
     return TRAP_NONE;
 }

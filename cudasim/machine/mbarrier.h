@@ -1,8 +1,8 @@
 /* mbarrier objects (PTX ISA 9.7.13.15).
  *
- * The manual makes the contents of the 64 bits opaque, so they mark a place only (SHADOW_BARRIER); phase and counts are kept here, by
- * the CTA whose shared memory holds the object.  Everything that arrives, expects or completes goes through these functions: they
- * check the counts, end phases, and pass knowledge on (machine/checks.h).
+ * The manual makes the contents of the 64 bits opaque, so they mark a place only (SHADOW_BARRIER); phase and counts are kept here,
+ * by the CTA whose shared memory holds the object.  Everything that arrives, expects or completes goes through these functions:
+ * they check the counts, end phases, and pass knowledge on (machine/checks.h).
  *
  * An engine whose copies complete on an mbarrier:
  *     mbarrier_target(w, in, lane, space, false, address, &cta, &offset)   when issued: where it is; bounds and alignment

@@ -25,7 +25,7 @@ static bool launch(struct sim *sim, uint32_t grid, uint32_t block, uint32_t clus
     return machine_run(&sim->machine, &l, &sim->report);
 }
 
-/* `text` on a cluster of `ctas` CTAs of `block` threads: the report must have this code and hold these words; words NULL: no report. */
+/* `text` on a cluster of `ctas` CTAs of `block` threads: the report must have this code and these words; words NULL: none. */
 static void expect(struct test *t, const char *text, uint32_t ctas, uint32_t block, enum report_code code, const char *words)
 {
     struct sim sim;
@@ -191,7 +191,7 @@ __attribute__((format(printf, 2, 3))) static void put(struct writer *s, const ch
     va_end(arguments);
 }
 
-/* One thread does random legal operations; after each it stores what test_wait says of both parities, and what pending_count says. */
+/* One thread does random legal operations; after each it stores what is said of both parities, and by pending_count. */
 static void one_sequence(struct test *t)
 {
     enum { STEPS = 60, TEXT = 64 * 1024 };
@@ -271,8 +271,7 @@ static void sequences_agree_with_a_model(struct test *t)
 
 /* ---- rings ---- */
 
-/* Warp 0 produces, warps 1 and 2 consume: 4 stages of 32 words, full barriers of 32 arrivals, empty ones of 64.  BYTES: what a thread
- * expects and completes beside its arrival. */
+/* Warp 0 produces, warps 1 and 2 consume: 4 stages of 32 words, full barriers of 32 arrivals, empty ones of 64. */
 static const char ring[] =
     ".shared .align 8 .b64 full[4], empty[4]; .shared .align 4 .b32 data[128];\n"
     "mov.u32 %r1, %tid.x; shr.u32 %r2, %r1, 5; and.b32 %r3, %r1, 31; mov.u32 %r20, full; mov.u32 %r21, empty; mov.u32 %r22, data;\n"
