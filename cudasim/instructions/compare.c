@@ -74,6 +74,17 @@ static uint32_t combine(uint32_t x, uint32_t c, uint32_t operation)
     return operation == BOOL_AND ? x & c : operation == BOOL_OR ? x | c : operation == BOOL_XOR ? x ^ c : x;
 }
 
+/* setp.cmp p, a, b of f16 and bf16: one result only */
+static trap op_setp_half(struct warp *w, const struct insn *in, uint32_t lanes)
+{
+    const uint32_t is = compared(w, in, lanes, (enum ptx_type)in->type[0], 1);
+    const uint32_t c = in->operand[3].kind == OPERAND_NONE ? 0 : predicate_lanes(w, &in->operand[3], lanes);
+    const uint32_t p = combine(is, c, (uint32_t)in->detail);
+    uint64_t *p_row = destination(w, in, 0);
+    FOR_LANES(l, lanes) p_row[l] = p >> l & 1;
+    return TRAP_NONE;
+}
+
 /* setp.cmp p|q, a, b   p = a cmp b, q = not;  setp.cmp.bool p|q, a, b, c   p = (a cmp b) bool c, q = !(a cmp b) bool c */
 static trap op_setp(struct warp *w, const struct insn *in, uint32_t lanes)
 {
@@ -89,21 +100,41 @@ static trap op_setp(struct warp *w, const struct insn *in, uint32_t lanes)
     return TRAP_NONE;
 }
 
-/* setp.f16x2: p for the low halves, q for the high ones */
-static trap op_setp_x2(struct warp *w, const struct insn *in, uint32_t lanes)
+/* Halves compared on their own: low and high results. */
+static void compared_x2(struct warp *w, const struct insn *in, uint32_t lanes, enum ptx_type packed, int first, uint32_t c,
+                        uint32_t *low, uint32_t *high)
 {
-    const enum ptx_type type = in->type[0] == T_F16X2 ? T_F16 : T_BF16;
-    const uint64_t *a = source(w, in, 2), *b = source(w, in, 3);
+    const enum ptx_type type = packed == T_F16X2 ? T_F16 : T_BF16;
+    const uint64_t *a = source(w, in, first), *b = source(w, in, first + 1);
     uint64_t low_a[LANES], low_b[LANES], high_a[LANES], high_b[LANES];
     FOR_LANES(l, lanes) low_a[l] = a[l] & 0xffff, high_a[l] = a[l] >> 16, low_b[l] = b[l] & 0xffff, high_b[l] = b[l] >> 16;
     const bool ftz = (in->flags & FLAG_FTZ) != 0;
+    const enum compare how = (enum compare)in->compare;
+    *low = combine(holds(how, compare_floats(low_a, low_b, lanes, type, ftz), lanes), c, (uint32_t)in->detail);
+    *high = combine(holds(how, compare_floats(high_a, high_b, lanes, type, ftz), lanes), c, (uint32_t)in->detail);
+}
+
+/* setp.f16x2: p for the low halves, q for the high ones */
+static trap op_setp_x2(struct warp *w, const struct insn *in, uint32_t lanes)
+{
     const uint32_t c = in->operand[4].kind == OPERAND_NONE ? 0 : predicate_lanes(w, &in->operand[4], lanes);
-    const uint32_t p = combine(holds((enum compare)in->compare, compare_floats(low_a, low_b, lanes, type, ftz), lanes), c,
-                               (uint32_t)in->detail);
-    const uint32_t q = combine(holds((enum compare)in->compare, compare_floats(high_a, high_b, lanes, type, ftz), lanes), c,
-                               (uint32_t)in->detail);
+    uint32_t p, q;
+    compared_x2(w, in, lanes, (enum ptx_type)in->type[0], 2, c, &p, &q);
     uint64_t *p_row = destination(w, in, 0), *q_row = destination(w, in, 1);
-    FOR_LANES(l, lanes) p_row[l] = p >> l & 1, q_row[l] = q >> l & 1;
+    FOR_LANES(l, lanes) q_row[l] = q >> l & 1, p_row[l] = p >> l & 1;
+    return TRAP_NONE;
+}
+
+/* set of f16x2, bf16x2: each half of d all ones (u32, s32) or 1.0 */
+static trap op_set_x2(struct warp *w, const struct insn *in, uint32_t lanes)
+{
+    const uint32_t c = in->operand[3].kind == OPERAND_NONE ? 0 : predicate_lanes(w, &in->operand[3], lanes);
+    const enum ptx_type type = (enum ptx_type)in->type[0];
+    const uint64_t yes = type == T_F16X2 ? 0x3c00 : type == T_BF16X2 ? 0x3f80 : 0xffff;
+    uint32_t low, high;
+    compared_x2(w, in, lanes, (enum ptx_type)in->type[1], 1, c, &low, &high);
+    uint64_t *d = destination(w, in, 0);
+    FOR_LANES(l, lanes) d[l] = ((low >> l & 1) != 0 ? yes : 0) | ((high >> l & 1) != 0 ? yes << 16 : 0);
     return TRAP_NONE;
 }
 
@@ -145,7 +176,8 @@ static const char *prepare_set(struct module *module, struct insn *in)
 {
     (void)module;
     note_boolean(in);
-    if ((in->flags & FLAG_FTZ) != 0 && in->type[1] != T_F32 && in->type[1] != T_F16) return ".ftz is for f32 and f16";
+    const enum ptx_type from = (enum ptx_type)in->type[1];
+    if ((in->flags & FLAG_FTZ) != 0 && from != T_F32 && from != T_F16 && from != T_F16X2) return ".ftz is for f32 and f16";
     return check_operator(in, (enum ptx_type)in->type[1]);
 }
 
@@ -174,19 +206,26 @@ static trap op_slct(struct warp *w, const struct insn *in, uint32_t lanes)
 
 #define OPERATORS "(.eq|.ne|.lt|.le|.gt|.ge|.lo|.ls|.hi|.hs|.equ|.neu|.ltu|.leu|.gtu|.geu|.num|.nan)"
 #define NUMBERS "b16 b32 b64 u16 u32 u64 s16 s32 s64 f32 f64"
+#define BOOLEAN "(.and|.or|.xor)"
+/* A form, and the form with a predicate. */
+#define COMPARE(name, operands, boolean_operands, ftz, types, since, targets, run, prepare, section) \
+    { name OPERATORS ftz, types, operands, since, targets, 0, run, prepare, section }, \
+    { name OPERATORS BOOLEAN ftz, types, boolean_operands, since, targets, 0, run, prepare, section }
+#define SET(ftz, types, since, targets, run, section) \
+    COMPARE("set", "d:1 s:2 s:2", "d:1 s:2 s:2 p", ftz ".$1.$2", types, since, targets, run, prepare_set, section)
 static const struct row rows[] = {
-    { "setp" OPERATORS "{.ftz}.$1", NUMBERS " f16 bf16", "P |P s:1 s:1", 10, "", 0, op_setp, prepare_setp, "9.7.6.2 setp" },
-    { "setp" OPERATORS "(.and|.or|.xor){.ftz}.$1", NUMBERS " f16 bf16", "P |P s:1 s:1 p", 10, "", 0, op_setp, prepare_setp,
-      "9.7.6.2 setp" },
-    { "setp" OPERATORS "{.ftz}.$1", "f16x2 bf16x2", "P &P s:1 s:1", 42, "sm_53+", 0, op_setp_x2, prepare_setp, "9.7.7.2 setp" },
-    { "setp" OPERATORS "(.and|.or|.xor){.ftz}.$1", "f16x2 bf16x2", "P &P s:1 s:1 p", 42, "sm_53+", 0, op_setp_x2, prepare_setp,
-      "9.7.7.2 setp" },
-    { "set" OPERATORS "{.ftz}.$1.$2", "u32 s32 f32; " NUMBERS " f16 bf16", "d:1 s:2 s:2", 10, "", 0, op_set, prepare_set,
-      "9.7.6.1 set" },
-    { "set" OPERATORS "(.and|.or|.xor){.ftz}.$1.$2", "u32 s32 f32; " NUMBERS " f16 bf16", "d:1 s:2 s:2 p", 10, "", 0, op_set,
-      prepare_set, "9.7.6.1 set" },
-    { "set" OPERATORS "{.ftz}.$1.$2", "u16 s16 f16 bf16; f16 bf16", "d:1 s:2 s:2", 42, "sm_53+", 0, op_set, prepare_set,
-      "9.7.7.1 set" },
+    COMPARE("setp", "P |P s:1 s:1", "P |P s:1 s:1 p", "{.ftz}.$1", NUMBERS, 10, "", op_setp, prepare_setp, "9.7.6.2 setp"),
+    COMPARE("setp", "P s:1 s:1", "P s:1 s:1 p", "{.ftz}.$1", "f16", 42, "sm_53+", op_setp_half, prepare_setp, "9.7.7.2 setp"),
+    COMPARE("setp", "P s:1 s:1", "P s:1 s:1 p", ".$1", "bf16", 78, "sm_90+", op_setp_half, prepare_setp, "9.7.7.2 setp"),
+    COMPARE("setp", "P &P s:1 s:1", "P &P s:1 s:1 p", "{.ftz}.$1", "f16x2", 42, "sm_53+", op_setp_x2, prepare_setp, "9.7.7.2 setp"),
+    COMPARE("setp", "P &P s:1 s:1", "P &P s:1 s:1 p", ".$1", "bf16x2", 78, "sm_90+", op_setp_x2, prepare_setp, "9.7.7.2 setp"),
+    SET("{.ftz}", "u32 s32 f32; " NUMBERS, 10, "", op_set, "9.7.6.1 set"),
+    SET("{.ftz}", "u16 s16 u32 s32; f16", 42, "sm_53+", op_set, "9.7.7.1 set"),
+    SET("{.ftz}", "f16; " NUMBERS " f16", 42, "sm_53+", op_set, "9.7.7.1 set"),
+    SET("", "u16 s16 u32 s32; bf16", 78, "sm_90+", op_set, "9.7.7.1 set"),
+    SET("", "bf16; " NUMBERS " bf16", 78, "sm_90+", op_set, "9.7.7.1 set"),
+    SET("{.ftz}", "u32 s32 f16x2; f16x2", 42, "sm_53+", op_set_x2, "9.7.7.1 set"),
+    SET("", "u32 s32 bf16x2; bf16x2", 78, "sm_90+", op_set_x2, "9.7.7.1 set"),
     { "selp.$1", NUMBERS, "d:1 s:1 s:1 p", 10, "", 0, op_selp, NULL, "9.7.6.3 selp" },
     { "slct{.ftz}.$1.$2", "b16 b32 b64 u16 u32 u64 s16 s32 s64 f32 f64; f32", "d:1 s:1 s:1 s:2", 10, "", 0, op_slct, NULL,
       "9.7.6.4 slct" },

@@ -157,6 +157,16 @@ static const char *check_ftz(struct module *module, struct insn *in)
     return NULL;
 }
 
+/* .sat where every source value fits is no form: ptxas refuses it too. */
+static const char *check_sat(struct module *module, struct insn *in)
+{
+    (void)module;
+    const uint32_t to = type_bits((enum ptx_type)in->type[0]), from = type_bits((enum ptx_type)in->type[1]);
+    const bool to_signed = type_kind((enum ptx_type)in->type[0]) == 's', from_signed = type_kind((enum ptx_type)in->type[1]) == 's';
+    const bool fits = to_signed == from_signed ? to >= from : to_signed && to > from;
+    return (in->flags & FLAG_SAT) != 0 && fits ? ".sat is for conversions whose result can be out of range" : NULL;
+}
+
 static const char *check_float(struct module *module, struct insn *in)
 {
     const uint32_t to = type_bits((enum ptx_type)in->type[0]), from = type_bits((enum ptx_type)in->type[1]);
@@ -174,13 +184,13 @@ static const char *check_float(struct module *module, struct insn *in)
 #define INTEGERS "u8 u16 u32 u64 s8 s16 s32 s64"
 #define FLOATS "f16 f32 f64"
 static const struct row rows[] = {
-    { "cvt{.sat}.$1.$2", INTEGERS "; " INTEGERS, "d:1+ s:2+", 10, "", 0, op_cvt_integer, NULL, "9.7.9.21 cvt" },
+    { "cvt{.sat}.$1.$2", INTEGERS "; " INTEGERS, "d:1+ s:2+", 10, "", 0, op_cvt_integer, check_sat, "9.7.9.21 cvt" },
     { "cvt(.rn|.rz|.rm|.rp){.sat}.$1.$2", FLOATS " ; " INTEGERS, "d:1+ s:2+", 10, "", 0, op_cvt_from_integer, NULL,
       "9.7.9.21 cvt" },
-    { "cvt(.rn|.rz|.rm|.rp).$1.$2", "bf16; " INTEGERS, "d:1+ s:2+", 78, "sm_90+", 0, op_cvt_from_integer, NULL, "9.7.9.21 cvt" },
+    { "cvt(.rn|.rz|.rm|.rp).$1.$2", "bf16; " INTEGERS, "d:1 s:2", 78, "sm_90+", 0, op_cvt_from_integer, NULL, "9.7.9.21 cvt" },
     { "cvt(.rni|.rzi|.rmi|.rpi){.ftz}{.sat}.$1.$2", INTEGERS "; " FLOATS, "d:1+ s:2+", 10, "", 0, op_cvt_to_integer, check_ftz,
       "9.7.9.21 cvt" },
-    { "cvt(.rni|.rzi|.rmi|.rpi).$1.$2", INTEGERS "; bf16", "d:1+ s:2+", 78, "sm_90+", 0, op_cvt_to_integer, NULL, "9.7.9.21 cvt" },
+    { "cvt(.rni|.rzi|.rmi|.rpi).$1.$2", INTEGERS "; bf16", "d:1 s:2", 78, "sm_90+", 0, op_cvt_to_integer, NULL, "9.7.9.21 cvt" },
     { "cvt{.rn|.rz|.rm|.rp|.rni|.rzi|.rmi|.rpi}{.ftz}{.sat}.$1.$2", FLOATS "; " FLOATS, "d:1+ s:2+", 10, "", 0, op_cvt_float,
       check_float, "9.7.9.21 cvt" },
     { "cvt{.rn|.rz|.rm|.rp|.rni|.rzi|.rmi|.rpi}.$1.$2", "bf16 f16 f64; bf16", "d:1+ s:2+", 78, "sm_90+", 0, op_cvt_float,
