@@ -31,6 +31,7 @@ struct CUctx_st *context_open(bool primary)
     if (context == NULL) return NULL;
     machine_open(&context->machine, driver.device, &driver.options);
     context->machine.print = print;
+    context->machine.watch = driver_watch();
     context->primary = primary;
     context->next = driver.contexts;
     driver.contexts = context;

@@ -55,6 +55,10 @@ CUresult driver_enter_context(struct CUctx_st **context);   /* and has a current
 CUresult driver_leave(CUresult result);
 
 struct CUctx_st *context_open(bool primary);
+/* watch.c: CUDASIM_TRACE, CUDASIM_PROFILE; NULL where neither is set. */
+struct watch *driver_watch(void);
+/* watch.c: takes away the instruction that CUDASIM_MUTATE names, where the module has it. */
+void driver_mutate(struct module *module);
 void context_close(struct CUctx_st *context);
 bool context_lives(const struct CUctx_st *context);
 bool stream_lives(const struct CUctx_st *context, const struct CUstream_st *stream);    /* NULL, 1 and 2 are the default streams */

@@ -50,7 +50,10 @@ static CUresult read_text(const void *image, const struct log *log, struct modul
         say_error(log, error.text);
         return CUDA_ERROR_INVALID_PTX;
     }
-    if (device_runs(driver.device, (*module)->sm, (*module)->suffix)) return CUDA_SUCCESS;
+    if (device_runs(driver.device, (*module)->sm, (*module)->suffix)) {
+        driver_mutate(*module);
+        return CUDA_SUCCESS;
+    }
     char text[160];
     snprintf(text, sizeof text, "the module's target sm_%u%.1s does not run on %s (CUDASIM_DEVICE)", (*module)->sm,
              &(*module)->suffix, driver.device->name);

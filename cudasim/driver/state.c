@@ -87,6 +87,7 @@ static CUresult initialise(void)
     options.step_limit = environment_number("CUDASIM_STEPS", 0, 0, UINT64_MAX);
     options.check_races = environment_number("CUDASIM_CHECK_RACES", 1, 0, 1) != 0;
     options.check_uninitialised = environment_number("CUDASIM_CHECK_UNINITIALISED", 1, 0, 1) != 0;
+    options.schedules = (uint32_t)environment_number("CUDASIM_SCHEDULES", 1, 1, 1000000);
     read_schedule(&options);
     read_tensor_core(&options);
     driver.options = options;

@@ -1,5 +1,6 @@
 /* Operations under way. */
 #include "machine/agent.h"
+#include "machine/watch.h"
 
 #include <stdlib.h>
 
@@ -27,6 +28,7 @@ void agent_start(struct agent_operation *operation, uint64_t least, uint64_t mos
     operation->issued = c->now;
     operation->due = c->now + duration(c, least, most);
     operation->serial = c->operation_serial++;
+    if (c->grid->watch != NULL) watch_started(operation);
     insert(c, operation);
 }
 
@@ -48,6 +50,7 @@ static struct agent_operation **first_ready(struct cluster *c)
 
 static void finish(struct cluster *c, struct agent_operation *operation)
 {
+    if (c->grid->watch != NULL) watch_completed(operation);
     operation->kind->complete(operation);
     if (operation->kind->drop != NULL) operation->kind->drop(operation);
     free(operation);

@@ -1,6 +1,8 @@
 /* Grids: variables of a module, clusters and their CTAs, host threads. */
 #include "machine/agent.h"
 #include "machine/mbarrier.h"
+#include "machine/checks.h"
+#include "machine/watch.h"
 
 #include <fenv.h>
 #include <pthread.h>
@@ -97,6 +99,7 @@ static void close_cluster(struct cluster *c)
 {
     agents_drop(c);
     clocks_close(c);
+    watch_close_cluster(c);
     for (uint32_t i = 0; c->cta != NULL && i < c->ctas; i++) {
         struct cta *cta = &c->cta[i];
         for (uint32_t j = 0; j < cta->warps; j++) warp_close(&cta->warp[j]);
@@ -128,14 +131,14 @@ static struct cluster *open_cluster(struct grid *grid, uint64_t index)
             close_cluster(c);
             return NULL;
         }
-    if (c->cta != NULL && clocks_open(c)) return c;
+    if (c->cta != NULL && clocks_open(c) && watch_open_cluster(c)) return c;
     close_cluster(c);
     return NULL;
 }
 
 /* ---- host threads ---- */
 
-struct worker { struct grid *grid; uint32_t resident_limit; bool no_memory; };
+struct worker { struct grid *grid; uint32_t resident_limit; uint64_t random; bool no_memory; };
 
 static uint32_t take_clusters(struct worker *worker, struct cluster **resident, uint32_t count)
 {
@@ -154,23 +157,47 @@ static uint32_t take_clusters(struct worker *worker, struct cluster **resident, 
     return count;
 }
 
+/* How long a cluster runs before the next one's turn. */
+static uint64_t slice(struct worker *worker)
+{
+    const struct machine_options *options = &worker->grid->machine->options;
+    if (options->schedule != SCHEDULE_RANDOM) return SLICE_STEPS;
+    worker->random = (worker->random + options->seed) * UINT64_C(0x5851f42d4c957f2d) + UINT64_C(0x14057b7ef767814f);
+    return 1 + (worker->random >> 33) % SLICE_STEPS;
+}
+
+static void count_steps(const struct cluster *c)
+{
+    uint64_t most = atomic_load(&c->grid->steps);
+    while (c->now > most && !atomic_compare_exchange_weak(&c->grid->steps, &most, c->now)) { }
+}
+
+static uint32_t close_ranks(struct cluster **resident, uint32_t count)
+{
+    uint32_t left = 0;
+    for (uint32_t i = 0; i < count; i++)
+        if (resident[i] != NULL) resident[left++] = resident[i];
+    return left;
+}
+
 /* Runs the clusters that are resident in turns, so that one may wait for what another writes to global memory. */
 static void *work(void *argument)
 {
     struct worker *worker = argument;
     struct cluster *resident[MAX_RESIDENT];
+    const bool latest = worker->grid->machine->options.schedule == SCHEDULE_LATEST;
     fesetenv(FE_DFL_ENV);
     uint32_t count = take_clusters(worker, resident, 0);
     while (count != 0) {
-        for (uint32_t i = 0; i < count;) {
-            if (!cluster_run(resident[i], SLICE_STEPS)) {
-                i++;
-                continue;
-            }
-            close_cluster(resident[i]);
+        for (uint32_t i = count; i-- > 0;) {
+            const uint32_t at = latest ? i : count - 1 - i;
+            if (!cluster_run(resident[at], slice(worker))) continue;
+            count_steps(resident[at]);
+            close_cluster(resident[at]);
             atomic_fetch_add(&worker->grid->ended, 1);
-            resident[i] = resident[--count];
+            resident[at] = NULL;
         }
+        count = close_ranks(resident, count);
         count = take_clusters(worker, resident, count);
     }
     return NULL;
@@ -198,6 +225,7 @@ static bool run_clusters(struct grid *grid)
     uint32_t count = grid->machine->options.threads, started = 0;
     if (count > MOST) count = MOST;
     if (count > grid->clusters) count = (uint32_t)grid->clusters;
+    if (watch_in_order(grid)) count = 1;
     if (count == 0) count = 1;
     const uint32_t limit = resident_clusters(grid, count);
     for (uint32_t i = 0; i < count; i++) workers[i] = (struct worker){ .grid = grid, .resident_limit = limit };
@@ -240,6 +268,11 @@ static struct report no_memory(const struct launch *launch)
 
 bool machine_run(struct machine *machine, const struct launch *launch, struct report *report)
 {
+    return machine->options.schedules > 1 ? schedules_run(machine, launch, report) : grid_run(machine, launch, report);
+}
+
+bool grid_run(struct machine *machine, const struct launch *launch, struct report *report)
+{
     const struct module *module = launch->image->module;
     struct grid *grid = calloc(1, sizeof *grid);
     uint64_t *symbol = calloc(module->variable_count + 1, sizeof *symbol);
@@ -253,6 +286,7 @@ bool machine_run(struct machine *machine, const struct launch *launch, struct re
                                 .code = module->code,
                                 .id = ++machine->grids,
                                 .symbol = symbol,
+                                .watch = machine->watch,
                                 .threads_per_cta = launch->block[0] * launch->block[1] * launch->block[2],
                                 .clusters = 1 };
         for (int i = 0; i < 3; i++) {
@@ -261,7 +295,9 @@ bool machine_run(struct machine *machine, const struct launch *launch, struct re
             grid->clusters *= grid->clusters_extent[i];
         }
         place_shared(grid);
-        ok = run_clusters(grid);
+        ok = watch_open(grid) && run_clusters(grid);
+        watch_close(grid);
+        machine->steps = atomic_load(&grid->steps);
         if (!ok && !grid->reported) grid->report = no_memory(launch);
         ok = ok && !grid->reported;
         if (!ok && report != NULL) *report = grid->report;

@@ -29,7 +29,7 @@ enum trap_code {
 
 enum report_code {
     REPORT_NONE, REPORT_OUT_OF_BOUNDS, REPORT_MISALIGNED, REPORT_UNINITIALISED, REPORT_DIVERGENCE, REPORT_DEADLOCK, REPORT_TRAP,
-    REPORT_ASSERT, REPORT_ILLEGAL, REPORT_BARRIER, REPORT_RACE, REPORT_PROXY, REPORT_ASYNC, REPORT_RESOURCES,
+    REPORT_ASSERT, REPORT_ILLEGAL, REPORT_BARRIER, REPORT_RACE, REPORT_PROXY, REPORT_ASYNC, REPORT_RESOURCES, REPORT_SCHEDULES,
     REPORT_CODE_COUNT
 };
 
@@ -120,6 +120,7 @@ struct group {
     bool blocked;
     uint64_t blocked_at;                  /* cluster.events when it blocked */
     struct wait wait;
+    uint64_t waiting_since;               /* step; 0: it does not wait, or nobody watches (watch.h) */
 };
 
 struct call_frame { uint32_t return_pc, base, local; };
@@ -199,6 +200,7 @@ struct cluster {
     /* Threads that look again and again for what nobody brings: rounds in which time passed and nothing else happened. */
     uint64_t idle_events, idle_rounds;
     bool idle;                            /* counted in grid.idle */
+    struct insn_counts *counts;           /* by program counter (profile.c); NULL: no profile */
 };
 
 enum schedule { SCHEDULE_RANDOM, SCHEDULE_EARLIEST, SCHEDULE_LATEST };
@@ -211,6 +213,7 @@ struct machine_options {
     uint64_t step_limit;                  /* of a cluster; 0: none */
     bool check_uninitialised, check_races;
     enum tensor_mode tensor_core;         /* TENSOR_MODE_FP32: plain fp32 in place of the models of tensor_core.h */
+    uint32_t schedules;                   /* a launch is repeated under so many, which must agree; 0, 1: it is not (schedules.c) */
 };
 
 struct machine {
@@ -221,6 +224,8 @@ struct machine {
     atomic_flag wide_lock;                /* of 16-byte atomics */
     void (*print)(void *user, const char *text, size_t length);   /* vprintf of kernels */
     void *print_user;
+    struct watch *watch;                  /* trace and profile (watch.h); NULL: none */
+    uint64_t steps;                       /* of the longest cluster of the last grid */
 };
 
 /* A module on a machine: where its variables lie. */
@@ -255,7 +260,8 @@ struct grid {
     _Atomic bool stop;
     _Atomic bool reported;
     struct report report;                 /* of the first fault */
-    struct profile *profile;              /* NULL unless asked for */
+    struct watch *watch;                  /* NULL: none */
+    _Atomic uint64_t steps;               /* of the longest cluster that has ended */
 };
 
 /* ---- launch.c ---- */
@@ -268,6 +274,15 @@ bool image_open(struct image *image, struct machine *machine, const struct modul
 void image_close(struct image *image, struct machine *machine);
 /* Runs a grid to its end.  Returns false and fills *report if it faulted. */
 bool machine_run(struct machine *machine, const struct launch *launch, struct report *report);
+/* The same once, whatever options.schedules says. */
+bool grid_run(struct machine *machine, const struct launch *launch, struct report *report);
+
+/* ---- schedules.c ---- */
+
+/* Runs a grid under options.schedules schedules: always-earliest, always-latest, then random ones.  Every one begins with the same
+ * memory and must leave the same bytes. */
+bool schedules_run(struct machine *machine, const struct launch *launch, struct report *report);
+const char *schedule_name(enum schedule schedule);
 
 /* ---- schedule.c ---- */
 
@@ -307,6 +322,7 @@ __attribute__((format(printf, 5, 6)))
 trap warp_fault(struct warp *w, const struct insn *in, uint32_t lane, enum report_code code, const char *format, ...);
 void report_deadlock(struct cluster *cluster);
 const char *report_code_name(enum report_code code);
+const char *wait_name(enum wait_kind kind);
 
 /* ---- memory.c ---- */
 

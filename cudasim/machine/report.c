@@ -11,7 +11,7 @@ static const char *const code_names[REPORT_CODE_COUNT] = {
     [REPORT_DEADLOCK] = "deadlock", [REPORT_TRAP] = "trap", [REPORT_ASSERT] = "assertion", [REPORT_ILLEGAL] = "illegal instruction",
     [REPORT_BARRIER] = "misused barrier", [REPORT_RACE] = "race", [REPORT_PROXY] = "missing proxy fence",
     [REPORT_ASYNC] = "asynchronous operation not waited for",
-    [REPORT_RESOURCES] = "out of resources",
+    [REPORT_RESOURCES] = "out of resources", [REPORT_SCHEDULES] = "schedules disagree",
 };
 
 static const char *const wait_names[WAIT_KIND_COUNT] = {
@@ -28,6 +28,8 @@ static const char *const wait_names[WAIT_KIND_COUNT] = {
     [WAIT_SLEEP] = "time",
     [WAIT_GRID] = "another grid",
 };
+
+const char *wait_name(enum wait_kind kind) { return wait_names[kind]; }
 
 const char *report_code_name(enum report_code code) { return code < REPORT_CODE_COUNT ? code_names[code] : "unknown"; }
 

@@ -1,5 +1,6 @@
 /* A warp: groups of lanes that stand at the same instruction, which of them runs, calls and returns. */
 #include "machine/agent.h"
+#include "machine/watch.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -313,7 +314,8 @@ static void block(struct warp *w, uint32_t lanes)
     w->group->blocked_at = w->cta->cluster->events;
 }
 
-static trap step(struct warp *w, const struct insn *code)
+/* `watched` is a constant where it is called: nobody pays for trace and profile who did not ask for them. */
+static inline __attribute__((always_inline)) trap step(struct warp *w, const struct insn *code, bool watched)
 {
     struct group *g = w->group;
     const struct insn *in = &code[g->pc];
@@ -331,6 +333,7 @@ static trap step(struct warp *w, const struct insn *code)
     }
     trap t = TRAP_NONE;
     if ((in->row->demands & DEMANDS_ALIGNED) != 0) t = demand(w, in, lanes);
+    if (watched && t == TRAP_NONE) watch_before(w, in, lanes);
     if (t == TRAP_NONE) t = in->run(w, in, lanes);
     if (t == TRAP_NONE) {
         g->pc++;
@@ -338,17 +341,18 @@ static trap step(struct warp *w, const struct insn *code)
     } else if (t == TRAP_WAIT) {
         block(w, lanes);
     }
+    if (watched) watch_after(w, in, lanes, t);
     return t;
 }
 
-trap warp_run(struct warp *w, uint32_t steps)
+static inline __attribute__((always_inline)) trap run(struct warp *w, uint32_t steps, bool watched)
 {
     struct cluster *c = w->cta->cluster;
     const struct insn *code = c->grid->code;
     if (!warp_choose(w)) return TRAP_WAIT;
     for (; steps != 0; steps--) {
         c->now++;
-        const trap t = step(w, code);
+        const trap t = step(w, code, watched);
         if (t == TRAP_FAULT) return t;
         if (c->now >= c->next_due && agents_run(c) == TRAP_FAULT) return TRAP_FAULT;
         if (w->group_count == 0) return TRAP_JUMP;
@@ -356,4 +360,11 @@ trap warp_run(struct warp *w, uint32_t steps)
         if (t != TRAP_NONE && !warp_choose(w)) return TRAP_WAIT;
     }
     return TRAP_NONE;
+}
+
+static __attribute__((noinline)) trap run_watched(struct warp *w, uint32_t steps) { return run(w, steps, true); }
+
+trap warp_run(struct warp *w, uint32_t steps)
+{
+    return w->cta->cluster->grid->watch != NULL ? run_watched(w, steps) : run(w, steps, false);
 }
