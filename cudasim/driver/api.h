@@ -18,6 +18,28 @@ typedef struct CUfunc_st *CUfunction;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
 typedef struct CUuuid_st { char bytes[16]; } CUuuid;
+typedef uint32_t cuuint32_t;
+typedef uint64_t cuuint64_t;
+typedef struct { _Alignas(64) cuuint64_t opaque[16]; } CUtensorMap;
+
+typedef enum {
+#define X(name, value) CU_LAUNCH_ATTRIBUTE_##name = value,
+    CU_LAUNCH_ATTRIBUTES(X)
+#undef X
+} CUlaunchAttributeID;
+typedef union {
+    char pad[64];
+    struct { unsigned x, y, z; } clusterDim;
+    int cooperative, programmaticStreamSerializationAllowed, priority;
+} CUlaunchAttributeValue;
+typedef struct { CUlaunchAttributeID id; char pad[4]; CUlaunchAttributeValue value; } CUlaunchAttribute;
+typedef struct {
+    unsigned gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
+    CUstream hStream;
+    CUlaunchAttribute *attrs;
+    unsigned numAttrs;
+} CUlaunchConfig;
+_Static_assert(sizeof(CUlaunchConfig) == 56 && sizeof(CUlaunchAttribute) == 72, "as in cuda.h");
 
 typedef enum {
 #define X(name, value, text) CUDA_##name = value,

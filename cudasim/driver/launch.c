@@ -7,6 +7,7 @@
 CUDASIM_EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                                        unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream,
                                        void **parameters, void **extra);
+CUDASIM_EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra);
 
 /* CU_LAUNCH_PARAM_BUFFER_POINTER, _SIZE, _END of cuLaunchKernel's extra */
 enum { EXTRA_END = 0, EXTRA_POINTER = 1, EXTRA_SIZE = 2 };
@@ -87,22 +88,57 @@ static CUresult run(struct CUctx_st *context, const struct CUfunc_st *function, 
     return result;
 }
 
-CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
-                        unsigned block_z, unsigned shared_bytes, CUstream stream, void **parameters, void **extra)
+/* The attributes that change what runs; those that only change speed are read over. */
+static CUresult apply(const CUlaunchAttribute *a, const struct function *f, struct launch *l)
+{
+    const struct dimensions *c = &f->reqnctapercluster;
+    switch ((int)a->id) {
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+        if (c->given && (a->value.clusterDim.x != c->x || a->value.clusterDim.y != c->y || a->value.clusterDim.z != c->z))
+            return CUDA_ERROR_INVALID_VALUE;
+        l->cluster[0] = a->value.clusterDim.x, l->cluster[1] = a->value.clusterDim.y, l->cluster[2] = a->value.clusterDim.z;
+        l->explicit_cluster = true;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+        if (a->value.cooperative == 0) return CUDA_SUCCESS;
+        driver_say("cudasim: cooperative launches (grid-wide barriers) are not simulated\n");
+        return CUDA_ERROR_NOT_SUPPORTED;
+    case CU_LAUNCH_ATTRIBUTE_IGNORE: case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW: case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE: case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY: case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN: case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+    case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: return CUDA_SUCCESS;
+    default:
+        driver_say("cudasim: launch attribute %d is not simulated\n", (int)a->id);
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+}
+
+CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra)
 {
     struct CUctx_st *context;
     CUresult result = driver_enter_context(&context);
-    if (result == CUDA_SUCCESS && (function == NULL || !stream_lives(context, stream))) result = CUDA_ERROR_INVALID_HANDLE;
+    if (result == CUDA_SUCCESS && (config == NULL || (config->numAttrs != 0 && config->attrs == NULL))) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS && (function == NULL || !stream_lives(context, config->hStream))) result = CUDA_ERROR_INVALID_HANDLE;
     if (result == CUDA_SUCCESS) {
         const struct dimensions *c = &function->function->reqnctapercluster;
         struct launch l = { .image = &function->module->image,
                             .function = function->function,
-                            .grid = { grid_x, grid_y, grid_z },
-                            .block = { block_x, block_y, block_z },
-                            .dynamic_shared = shared_bytes,
+                            .grid = { config->gridDimX, config->gridDimY, config->gridDimZ },
+                            .block = { config->blockDimX, config->blockDimY, config->blockDimZ },
+                            .dynamic_shared = config->sharedMemBytes,
                             .explicit_cluster = function->function->explicitcluster || c->given };
         l.cluster[0] = c->given ? c->x : 1, l.cluster[1] = c->given ? c->y : 1, l.cluster[2] = c->given ? c->z : 1;
-        result = run(context, function, &l, parameters, extra);
+        for (unsigned i = 0; i < config->numAttrs && result == CUDA_SUCCESS; i++)
+            result = apply(&config->attrs[i], function->function, &l);
+        if (result == CUDA_SUCCESS) result = run(context, function, &l, parameters, extra);
     }
     return driver_leave(result);
+}
+
+CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
+                        unsigned block_z, unsigned shared_bytes, CUstream stream, void **parameters, void **extra)
+{
+    const CUlaunchConfig config = { .gridDimX = grid_x, .gridDimY = grid_y, .gridDimZ = grid_z, .blockDimX = block_x,
+                                    .blockDimY = block_y, .blockDimZ = block_z, .sharedMemBytes = shared_bytes, .hStream = stream };
+    return cuLaunchKernelEx(&config, function, parameters, extra);
 }

@@ -4,18 +4,18 @@
 #include <string.h>
 
 #include "driver/driver.h"
+#include "driver/fatbin.h"
 
 CUDASIM_EXPORT CUresult cuModuleLoadData(CUmodule *module, const void *image);
 CUDASIM_EXPORT CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned count, CUjit_option *options,
                                            void **values);
 CUDASIM_EXPORT CUresult cuModuleLoad(CUmodule *module, const char *file);
+CUDASIM_EXPORT CUresult cuModuleLoadFatBinary(CUmodule *module, const void *fatbin);
 CUDASIM_EXPORT CUresult cuModuleUnload(CUmodule module);
 CUDASIM_EXPORT CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name);
 CUDASIM_EXPORT CUresult cuModuleGetGlobal_v2(CUdeviceptr *pointer, size_t *bytes, CUmodule module, const char *name);
 CUDASIM_EXPORT CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfunction function);
 CUDASIM_EXPORT CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value);
-
-enum { FATBIN_MAGIC = 0x466243b1, WRAPPER_MAGIC = (int)0xba55ed50, ELF_MAGIC = 0x464c457f };
 
 /* Where the caller wants the error text. */
 struct log { char *buffer; size_t size; };
@@ -38,14 +38,18 @@ static void say_error(const struct log *log, const char *text)
 
 static CUresult read_text(const void *image, const struct log *log, struct module **module)
 {
-    int32_t magic;
-    memcpy(&magic, image, sizeof magic);
-    if (magic == FATBIN_MAGIC || magic == WRAPPER_MAGIC || magic == ELF_MAGIC) {
-        say_error(log, "this image is a binary; PTX text is what runs here");
+    char sentence[256] = "this image is a cubin, and PTX is what runs here";
+    const enum image_kind kind = image_kind(image);
+    const char *source = image;
+    size_t length = 0;
+    if (kind == IMAGE_TEXT) length = strlen(source);
+    else source = kind == IMAGE_FATBIN ? fatbin_text(image, driver.device, &length, sentence, sizeof sentence) : NULL;
+    if (source == NULL) {
+        say_error(log, sentence);
         return CUDA_ERROR_NO_BINARY_FOR_GPU;
     }
     struct ptx_error error;
-    *module = ptx_read("ptx", image, strlen(image), NULL, &error);
+    *module = ptx_read("ptx", source, length, NULL, &error);
     if (*module == NULL) {
         say_error(log, error.text);
         return CUDA_ERROR_INVALID_PTX;
@@ -100,6 +104,12 @@ CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned count,
 }
 
 CUresult cuModuleLoadData(CUmodule *module, const void *image) { return cuModuleLoadDataEx(module, image, 0, NULL, NULL); }
+
+CUresult cuModuleLoadFatBinary(CUmodule *module, const void *fatbin)
+{
+    if (fatbin != NULL && image_kind(fatbin) != IMAGE_FATBIN) return CUDA_ERROR_INVALID_IMAGE;
+    return cuModuleLoadDataEx(module, fatbin, 0, NULL, NULL);
+}
 
 static char *read_file(const char *name)
 {

@@ -78,7 +78,7 @@ __attribute__((format(printf, 2, 3))) static bool refuse(const struct complaint 
 
 /* The padded types go through containers of 16 bytes, 128 elements at a time. */
 static bool is_padded(const struct tensor_layout *t) { return tensor_types[t->type].packed != tensor_types[t->type].padded; }
-static bool is_sub_byte(const struct tensor_layout *t) { return t->type >= TENSOR_B4X16; }
+static bool is_sub_byte(const struct tensor_layout *t) { return t->type >= TENSOR_MAP_B4X16; }
 
 static uint32_t alignment(const struct tensor_layout *t) { return t->interleave == INTERLEAVE_32B || is_padded(t) ? 32 : 16; }
 
@@ -105,7 +105,7 @@ static bool check_tensor(const struct tensor_layout *t, const struct complaint *
         if (t->stride[i] >= max_stride)
             return refuse(c, "the stride of dimension %u, %llu bytes, is not below 2^40", i + 1, (unsigned long long)t->stride[i]);
     }
-    const uint32_t multiple = is_padded(t) ? 128 : t->type == TENSOR_B4X16 ? 2 : 1;
+    const uint32_t multiple = is_padded(t) ? 128 : t->type == TENSOR_MAP_B4X16 ? 2 : 1;
     if (t->dim[0] % multiple != 0)
         return refuse(c, "dimension 0 has %llu elements of type %s, no multiple of %u", (unsigned long long)t->dim[0],
                       tensor_types[t->type].name, multiple);
@@ -150,7 +150,7 @@ static bool check_modes(const struct tensor_layout *t, const struct complaint *c
     if (!is_padded(t)) return true;
     if (t->interleave != INTERLEAVE_NONE) return refuse(c, "type %s is not interleaved", tensor_types[t->type].name);
     const bool whole = t->swizzle == SWIZZLE_NONE || (t->swizzle == SWIZZLE_128B && t->atom != ATOM_32B_FLIP_8B);
-    if (!whole || (t->type == TENSOR_B4X16_P64 && t->atom == ATOM_64B))
+    if (!whole || (t->type == TENSOR_MAP_B4X16_P64 && t->atom == ATOM_64B))
         return refuse(c, "type %s does not go with this swizzle", tensor_types[t->type].name);
     return true;
 }

@@ -34,7 +34,7 @@ enum { TENSOR_MAP_BYTES = 128, TENSOR_RANK = 5 };
         X(B6X16_P32, "b6x16_p32", 12,    16,    0)
 
 enum tensor_type {
-#define X(id, ...) TENSOR_##id,
+#define X(id, ...) TENSOR_MAP_##id,
     TENSOR_TYPES(X)
 #undef X
     TENSOR_TYPE_COUNT

@@ -19,13 +19,23 @@ static void device_attributes_are_cudas(struct test *t)
     CU_DEVICE_ATTRIBUTES(X)
 #undef X
 }
+
+static void launch_attributes_are_cudas(struct test *t)
+{
+#define X(name, value) if (CU_LAUNCH_ATTRIBUTE_##name != (value)) FAIL(t, #name " is %d, not %d", (int)CU_LAUNCH_ATTRIBUTE_##name, value);
+    CU_LAUNCH_ATTRIBUTES(X)
+#undef X
+    CHECK(t, sizeof(CUlaunchConfig) == 56 && sizeof(CUlaunchAttribute) == 72);
+}
 #else
 static void status_codes_are_cudas(struct test *t) { test_skip(t, "no cuda.h"); }
 static void device_attributes_are_cudas(struct test *t) { test_skip(t, "no cuda.h"); }
+static void launch_attributes_are_cudas(struct test *t) { test_skip(t, "no cuda.h"); }
 #endif
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(status_codes_are_cudas), TEST(device_attributes_are_cudas) };
+    static const struct test_case cases[] = { TEST(status_codes_are_cudas), TEST(device_attributes_are_cudas),
+                                              TEST(launch_attributes_are_cudas) };
     return TEST_MAIN(argc, argv, cases);
 }

@@ -9,7 +9,7 @@ struct request {
     unsigned interleave, swizzle, l2_promotion, fill;
 };
 
-static const struct request plain = { .type = TENSOR_F16,
+static const struct request plain = { .type = TENSOR_MAP_F16,
                                       .rank = 3,
                                       .address = 0x10000,
                                       .dim = { 256, 64, 8 },
@@ -86,7 +86,7 @@ static void modes_that_go_together(struct test *t)
     EDGE("L2 promotion 4", r.l2_promotion = 4);
     EDGE("fill 2", r.fill = 2);
     EDGE(NULL, r.fill = 1);
-    EDGE("no fill for type u16", r.fill = 1, r.type = TENSOR_U16);
+    EDGE("no fill for type u16", r.fill = 1, r.type = TENSOR_MAP_U16);
     EDGE(NULL, r.interleave = INTERLEAVE_16B, r.box[0] = 8);
     EDGE("3 dimensions", r.interleave = INTERLEAVE_16B, r.rank = 2);
     EDGE("32 bytes only", r.interleave = INTERLEAVE_32B);
@@ -95,7 +95,7 @@ static void modes_that_go_together(struct test *t)
     EDGE("no multiple of 32", r.interleave = INTERLEAVE_32B, r.swizzle = SWIZZLE_32B, r.stride[0] = 528);
 }
 
-#define PADDED r.type = TENSOR_B4X16_P64, r.box[0] = 128
+#define PADDED r.type = TENSOR_MAP_B4X16_P64, r.box[0] = 128
 static void what_only_later_devices_have(struct test *t)
 {
     EDGE("needs sm_100", r.swizzle = SWIZZLE_128B + ATOM_32B);
@@ -109,12 +109,12 @@ static void what_only_later_devices_have(struct test *t)
     ON("sm_100a", "no multiple of 128", PADDED, r.dim[0] = 192);
     ON("sm_100a", "does not go with this swizzle", PADDED, r.swizzle = SWIZZLE_128B + ATOM_32B_FLIP_8B);
     ON("sm_100a", "does not go with this swizzle", PADDED, r.swizzle = SWIZZLE_128B + ATOM_64B);
-    ON("sm_100a", NULL, PADDED, r.type = TENSOR_B6X16_P32, r.swizzle = SWIZZLE_128B + ATOM_64B);
+    ON("sm_100a", NULL, PADDED, r.type = TENSOR_MAP_B6X16_P32, r.swizzle = SWIZZLE_128B + ATOM_64B);
     ON("sm_100a", "is not interleaved", PADDED, r.interleave = INTERLEAVE_16B);
     ON("sm_100a", "no fill", PADDED, r.fill = 1);
-    ON("sm_100a", NULL, r.type = TENSOR_B4X16, r.box[0] = 256);
-    ON("sm_100a", "no multiple of 16", r.type = TENSOR_B4X16, r.box[0] = 48);
-    ON("sm_100a", "no multiple of 2", r.type = TENSOR_B4X16, r.dim[0] = 255);
+    ON("sm_100a", NULL, r.type = TENSOR_MAP_B4X16, r.box[0] = 256);
+    ON("sm_100a", "no multiple of 16", r.type = TENSOR_MAP_B4X16, r.box[0] = 48);
+    ON("sm_100a", "no multiple of 2", r.type = TENSOR_MAP_B4X16, r.dim[0] = 255);
 }
 
 static void null_and_misaligned_arguments(struct test *t)
