@@ -11,6 +11,7 @@ const struct family *const instruction_families[] = {
     &family_logic,
     &family_move,
     &family_convert,
+    &family_convert_narrow,
     &family_memory,
     &family_control,
     &family_barrier,

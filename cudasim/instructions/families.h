@@ -13,6 +13,7 @@ extern const struct family family_compare;
 extern const struct family family_logic;
 extern const struct family family_move;
 extern const struct family family_convert;
+extern const struct family family_convert_narrow;
 extern const struct family family_memory;
 extern const struct family family_atomic;
 extern const struct family family_fence;
