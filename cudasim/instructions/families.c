@@ -19,5 +19,6 @@ const struct family *const instruction_families[] = {
     &family_fence,
     &family_atomic,
     &family_warp,
+    &family_wgmma,
     NULL
 };

@@ -21,5 +21,6 @@ extern const struct family family_mbarrier;
 extern const struct family family_control;
 extern const struct family family_barrier;
 extern const struct family family_warp;
+extern const struct family family_wgmma;
 
 #endif

@@ -3,6 +3,7 @@
 #include "machine/mbarrier.h"
 #include "machine/checks.h"
 #include "machine/watch.h"
+#include "machine/wgmma.h"
 
 #include <fenv.h>
 #include <pthread.h>
@@ -98,6 +99,8 @@ static bool open_cta(struct cta *cta, struct cluster *c, uint32_t rank)
 static void close_cluster(struct cluster *c)
 {
     agents_drop(c);
+    for (uint32_t i = 0; c->cta != NULL && i < c->ctas; i++)
+        for (uint32_t j = 0; j < c->cta[i].warps; j++) wgmma_close(&c->cta[i].warp[j]);
     clocks_close(c);
     watch_close_cluster(c);
     for (uint32_t i = 0; c->cta != NULL && i < c->ctas; i++) {

@@ -148,9 +148,8 @@ struct warp {
     uint64_t cluster_ticket[LANES];
     void *engine[4];                      /* state of async engines per warp, by enum agent_engine; freed by them */
     struct warp_clocks *clocks;           /* happens-before (clocks.h); NULL: races are not watched */
-    /* wgmma: rows that an operation under way reads (1) or writes (2); NULL: none. */
-    uint8_t *row_pending;
-    uint32_t rows_pending;
+    struct row_use *row_use;              /* wgmma's registers (wgmma.h), [row_uses]; NULL: the warp has executed no wgmma.fence */
+    uint32_t row_uses, wgmma_fences;      /* wgmma.fence executed so far */
     uint32_t maximum_registers;           /* setmaxnreg */
 };
 

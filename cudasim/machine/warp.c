@@ -1,6 +1,7 @@
 /* A warp: groups of lanes that stand at the same instruction, which of them runs, calls and returns. */
 #include "machine/agent.h"
 #include "machine/watch.h"
+#include "machine/wgmma.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +65,7 @@ bool warp_open(struct warp *w, struct cta *cta, uint32_t index, uint32_t lanes)
 
 void warp_close(struct warp *w)
 {
-    free(w->registers), free(w->local), free(w->calls), free(w->row_pending);
+    free(w->registers), free(w->local), free(w->calls), free(w->row_use);
     for (int i = 0; i < 4; i++) free(w->engine[i]);
     *w = (struct warp){ 0 };
 }
@@ -283,7 +284,9 @@ trap warp_return(struct warp *w, uint32_t lanes)
 trap warp_exit(struct warp *w, uint32_t lanes)
 {
     struct cta *cta = w->cta;
+    const struct insn *in = &cta->cluster->grid->code[w->group->pc];
     w->live &= ~lanes;
+    if (w->live == 0 && wgmma_warp_ends(w, in) == TRAP_FAULT) return TRAP_FAULT;
     w->group->lanes &= ~lanes;
     w->group->pc++;
     cta->live_threads -= (uint32_t)__builtin_popcount(lanes);
@@ -334,6 +337,7 @@ static inline __attribute__((always_inline)) trap step(struct warp *w, const str
     trap t = TRAP_NONE;
     if ((in->row->demands & DEMANDS_ALIGNED) != 0) t = demand(w, in, lanes);
     if (watched && t == TRAP_NONE) watch_before(w, in, lanes);
+    if (w->row_use != NULL && t == TRAP_NONE && (in->row->demands & DEMANDS_WARPGROUP) == 0) t = rows_touch(w, in);
     if (t == TRAP_NONE) t = in->run(w, in, lanes);
     if (t == TRAP_NONE) {
         g->pc++;
