@@ -20,5 +20,8 @@ const struct family *const instruction_families[] = {
     &family_atomic,
     &family_warp,
     &family_wgmma,
+    &family_bulk_copy,
+    &family_tensor_copy,
+    &family_tensormap,
     NULL
 };

@@ -22,5 +22,8 @@ extern const struct family family_control;
 extern const struct family family_barrier;
 extern const struct family family_warp;
 extern const struct family family_wgmma;
+extern const struct family family_bulk_copy;
+extern const struct family family_tensor_copy;
+extern const struct family family_tensormap;
 
 #endif

@@ -5,6 +5,7 @@
 #include "instructions/families.h"
 #include "instructions/lanes.h"
 #include "machine/checks.h"
+#include "machine/tma.h"
 
 /* fence, membar: what lies before is ordered before what lies behind, where relaxed accesses or arrivals carry it to others */
 static trap op_fence(struct warp *w, const struct insn *in, uint32_t lanes)
@@ -47,6 +48,7 @@ static trap op_proxy_tensormap_acquire(struct warp *w, const struct insn *in, ui
     address_lanes(w, &in->operand[0], lanes, a.address);
     const trap t = memory_access(w, in, lanes, &a);
     if (t != TRAP_NONE) return t;
+    tma_map_acquired(w, lanes, a.address);
     return op_fence(w, in, lanes);
 }
 

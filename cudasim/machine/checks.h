@@ -69,6 +69,8 @@ trap async_adds(struct async_token *token, struct cta *cta, uint32_t offset, uin
 trap async_reads_global(struct async_token *token, uint64_t address, uint64_t bytes);
 trap async_writes_global(struct async_token *token, uint64_t address, uint64_t bytes);
 trap async_adds_global(struct async_token *token, uint64_t address, uint64_t bytes);
+/* Whether this cluster has written any of these bytes of global memory. */
+bool race_wrote_global(const struct cluster *cluster, uint64_t address, uint64_t bytes);
 void async_written(struct cta *cta, uint32_t offset, uint32_t bytes);
 void async_publish(struct async_token *token, uint64_t object);
 /* For operations that follow each other by a rule of the manual: the later one knows what the earlier one did. */

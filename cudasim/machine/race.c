@@ -236,6 +236,17 @@ static trap visit_global(struct accessor *a, uint64_t address, uint64_t bytes, e
     return TRAP_NONE;
 }
 
+bool race_wrote_global(const struct cluster *cluster, uint64_t address, uint64_t bytes)
+{
+    const struct cluster_clocks *c = cluster->clocks;
+    if (c == NULL || c->pages == 0) return false;
+    for (uint64_t at = address & ~UINT64_C(3); at < address + bytes; at += GRANULE_BYTES) {
+        const struct global_page *page = c->page[page_place(c, at / PAGE_BYTES)];
+        if (page != NULL && page->writer[at % PAGE_BYTES / GRANULE_BYTES].clock != 0) return true;
+    }
+    return false;
+}
+
 /* ---- generic accesses ---- */
 
 static struct accessor lane_accessor(struct warp *w, const struct insn *in, uint32_t lane, const struct access *access)

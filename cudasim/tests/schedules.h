@@ -1,0 +1,21 @@
+/* For tests of asynchronous engines: launches of clusters under numbered schedules. */
+#ifndef CUDASIM_TESTS_SCHEDULES_H
+#define CUDASIM_TESTS_SCHEDULES_H
+
+#include "harness.h"
+
+/* 0: everything as early as possible; 1: as late; others: by that seed. */
+void use_schedule(struct sim *sim, uint64_t number);
+
+/* One cluster of `ctas` CTAs runs entry k; parameters: p0.. as 64-bit numbers. */
+bool run_cluster(struct sim *sim, uint32_t ctas, uint32_t block, uint32_t dynamic_shared, const uint64_t *parameters, uint32_t count);
+
+/* A kernel that is wrong, or its correct twin (words NULL). */
+struct misuse { const char *text, *words; enum report_code code; uint32_t ctas, block; };
+
+/* The wrong ones must be reported with code and words under one of 20 schedules, the right ones must run without a report under 100.
+ * `before` is put in front of each text; p0, p1: as given; p2, p3: buffers of 64 KiB, the first filled with numbers. */
+void check_misuses(struct test *t, const char *device, const char *before, const struct misuse *misuses, int count,
+                   uint64_t (*make)(struct sim *sim, uint64_t buffer));
+
+#endif
