@@ -23,5 +23,7 @@ const struct family *const instruction_families[] = {
     &family_bulk_copy,
     &family_tensor_copy,
     &family_tensormap,
+    &family_mma,
+    &family_matrix_memory,
     NULL
 };
