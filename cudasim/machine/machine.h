@@ -150,7 +150,7 @@ struct warp {
     struct warp_clocks *clocks;           /* happens-before (clocks.h); NULL: races are not watched */
     struct row_use *row_use;              /* wgmma's registers (wgmma.h), [row_uses]; NULL: the warp has executed no wgmma.fence */
     uint32_t row_uses, wgmma_fences;      /* wgmma.fence executed so far */
-    uint32_t maximum_registers;           /* setmaxnreg */
+    uint32_t maximum_registers, register_turns;           /* setmaxnreg: registers per thread, how often it was executed */
 };
 
 /* bar / barrier: 16 of them per CTA. */
@@ -174,6 +174,7 @@ struct cta {
     struct shadow shadow;
     struct warp *warp;
     uint32_t warps, threads, live_threads;
+    uint32_t free_registers;              /* per thread of a warp: what setmaxnreg.dec released */
     struct cta_barrier barrier[16];
     struct mbarrier_table *mbarriers;     /* mbarrier.h; NULL until the first mbarrier.init */
     struct sm *sm;
