@@ -41,6 +41,7 @@ static void forget(struct warpgroup *g)
 {
     uint32_t done = 0;
     while (done < g->entries && g->entry[done].warps == ALL_WARPS) done++;
+    if (done == 0) return;
     memmove(g->entry, g->entry + done, (g->entries - done) * sizeof *g->entry);
     g->entries -= done;
     g->first += done;
