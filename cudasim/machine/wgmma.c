@@ -188,12 +188,15 @@ static struct wgmma_product *make_product(struct warp *w, const struct insn *in,
                                           const struct common *c, trap *t)
 {
     struct wgmma_product *p = calloc(1, sizeof *p);
+    struct wgmma_reads *reads = calloc(1, sizeof *reads);
     *t = TRAP_FAULT;
-    if (p == NULL) {
+    if (p == NULL || reads == NULL) {
+        free(p), free(reads);
         no_memory(w, in);
         return NULL;
     }
     char why[128];
+    p->reads = reads;
     p->form = form;
     p->group = warpgroup_of(w);
     p->a_descriptor = c->a;
@@ -206,7 +209,7 @@ static struct wgmma_product *make_product(struct warp *w, const struct insn *in,
     }
     warp_fault(w, in, NO_LANE, REPORT_ILLEGAL, "takes %s by the descriptor 0x%llx, which %s", a_legal ? "B" : "A",
                (unsigned long long)(a_legal ? c->b : c->a), why);
-    free(p);
+    free(p), free(reads);
     return NULL;
 }
 
@@ -277,14 +280,14 @@ static trap read_metadata(struct warp *w, const struct insn *in, const struct wg
     return TRAP_NONE;
 }
 
-static trap fill_part(struct warp *w, const struct insn *in, const struct wgmma_form *form, struct wgmma_product *p,
-                      struct wgmma_part *part)
+static trap read_operands(struct warp *w, const struct insn *in, const struct wgmma_form *form, struct wgmma_product *p)
 {
-    part->token = async_begin(w, in, UINT32_MAX, PROXY_ASYNC);
-    if (part->token == NULL) return no_memory(w, in);
+    struct async_token *token = async_begin(w, in, UINT32_MAX, PROXY_ASYNC);
+    if (token == NULL) return no_memory(w, in);
+    p->reads->token[w->index % GROUP_WARPS] = token;
     trap t = TRAP_NONE;
-    if (!form->a_in_registers) t = read_matrix(w, in, part->token, form, &p->a, 'A');
-    if (t == TRAP_NONE) t = read_matrix(w, in, part->token, form, &p->b, 'B');
+    if (!form->a_in_registers) t = read_matrix(w, in, token, form, &p->a, 'A');
+    if (t == TRAP_NONE) t = read_matrix(w, in, token, form, &p->b, 'B');
     if (t == TRAP_NONE && form->sparse) t = read_metadata(w, in, form, p->metadata[w->index % GROUP_WARPS]);
     if (t == TRAP_NONE) t = rows_claim(w, in, form);
     return t;
@@ -303,10 +306,12 @@ trap wgmma_issue(struct warp *w, const struct insn *in, const struct wgmma_form 
     *part = (struct wgmma_part){ .in = in, .base = w->group->base, .group = UNCOMMITTED };
     struct wgmma_product *p = entry->product;
     struct wgmma_warp *m = member(p->group, w);
+    part->reads = p->reads;
+    part->reads->parts++;
     *m->last = part; /* it is the warp's from here on, also where a report ends the grid */
     m->last = &part->next;
     p->part[w->index % GROUP_WARPS] = part;
-    t = fill_part(w, in, form, p, part);
+    t = read_operands(w, in, form, p);
     if (t == TRAP_NONE && entry->warps == ALL_WARPS) {
         entry->product = NULL; /* it is the agents' now */
         start(p, w, in);
@@ -324,6 +329,15 @@ void wgmma_commit(struct warp *w)
     m->groups++;
 }
 
+static void drop_part(struct wgmma_part *p)
+{
+    if (--p->reads->parts == 0) {
+        for (int i = 0; i < GROUP_WARPS; i++) async_end(p->reads->token[i]);
+        free(p->reads);
+    }
+    free(p);
+}
+
 bool wgmma_wait(struct warp *w, uint64_t allowed)
 {
     struct warpgroup *g = warpgroup_of(w);
@@ -334,12 +348,11 @@ bool wgmma_wait(struct warp *w, uint64_t allowed)
     const uint64_t object = group_object(w, 0, SYNC_GROUP_WGMMA);
     while (m->part != NULL && m->part->group < through) {
         struct wgmma_part *p = m->part;
-        async_publish(p->token, object);
-        async_end(p->token);
+        for (int i = 0; i < GROUP_WARPS; i++) async_publish(p->reads->token[i], object);
         rows_release(w, p);
         m->part = p->next;
         if (m->part == NULL) m->last = &m->part;
-        free(p);
+        drop_part(p);
     }
     checks_acquire(w, UINT32_MAX, object);
     forget(g);
@@ -377,8 +390,7 @@ void wgmma_close(struct warp *w)
         while (g->warp[i].part != NULL) {
             struct wgmma_part *p = g->warp[i].part;
             g->warp[i].part = p->next;
-            async_end(p->token);
-            free(p);
+            drop_part(p);
         }
     free(g->workspace), free(g->entry), free(g);
     w->engine[ENGINE_TENSOR] = NULL;

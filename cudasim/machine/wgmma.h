@@ -43,11 +43,14 @@ struct row_use {
 
 /* ---- products under way ---- */
 
+/* What the four warps' shares of a product read.  Whoever has waited for the product knows that all of it has been read. */
+struct wgmma_reads { struct async_token *token[GROUP_WARPS]; uint32_t parts; };
+
 /* A warp's share of a product, until it has waited for it. */
 struct wgmma_part {
     struct wgmma_part *next;
     const struct insn *in;
-    struct async_token *token;
+    struct wgmma_reads *reads;
     uint32_t base;                        /* the frame's first row */
     uint64_t group;                       /* UNCOMMITTED, or the number of the wgmma-group */
     bool complete;
@@ -61,6 +64,7 @@ struct wgmma_product {
     uint64_t a_descriptor, b_descriptor;
     struct matrix_layout a, b;
     bool accumulates;
+    struct wgmma_reads *reads;
     struct wgmma_part *part[GROUP_WARPS];
     uint32_t metadata[GROUP_WARPS][LANES];
 };

@@ -54,6 +54,7 @@ static const struct example examples[] = {
     { "results used, then a fence", FILL FENCE MMA COMMIT WAIT(0) USE FENCE MMA COMMIT WAIT(0) USE, 128, REPORT_NONE, "" },
     { "two warpgroups", FIRST_FILLS FENCE MMA COMMIT WAIT(0) USE BAR FIRST_FILLS, 256, REPORT_NONE, "" },
     { "memory written after the wait and a barrier", FILL FENCE MMA COMMIT WAIT(0) BAR STORE, 128, REPORT_NONE, "" },
+    { "a warp's wait is for all of the product", FILL FENCE MMA COMMIT WAIT(0) "xor.b32 %r4, %r4, 512;\n" STORE, 128, REPORT_NONE, "" },
     { "rows of A by the warp that reads them",
       FILL FENCE MMA COMMIT WAIT(0) BAR "st.shared.v4.u32 [%r6], {%r2, %r2, %r2, %r2};\n" PROXY
                                         "bar.warp.sync -1;\n" FENCE MMA COMMIT WAIT(0) USE,
@@ -107,8 +108,6 @@ static const struct example examples[] = {
                                         "bar.warp.sync -1;\n" FENCE MMA COMMIT WAIT(0) USE,
       128, REPORT_RACE, "at shared address" },
     { "memory overwritten before the wait", FILL FENCE MMA COMMIT STORE WAIT(0) USE, 128, REPORT_ASYNC, "at shared address" },
-    { "memory overwritten with no barrier", FILL FENCE MMA COMMIT WAIT(0) "xor.b32 %r4, %r4, 512;\n" STORE, 128, REPORT_ASYNC,
-      "overwrites the byte" },
     { "memory overwritten after a wait for another group", FILL FENCE MMA COMMIT MMA COMMIT WAIT(1) BAR STORE WAIT(0), 128,
       REPORT_ASYNC, "overwrites the byte" },
     { "memory that nothing wrote", "st.shared.v4.u32 [%r4], {%r2, %r2, %r2, %r2};\n" PROXY BAR FENCE MMA COMMIT WAIT(0) USE, 128,
