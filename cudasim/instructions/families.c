@@ -27,6 +27,7 @@ const struct family *const instruction_families[] = {
     &family_tensor_copy,
     &family_tensormap,
     &family_mma,
+    &family_mma_sparse,
     &family_matrix_memory,
     NULL
 };

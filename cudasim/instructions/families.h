@@ -29,6 +29,7 @@ extern const struct family family_bulk_copy;
 extern const struct family family_tensor_copy;
 extern const struct family family_tensormap;
 extern const struct family family_mma;
+extern const struct family family_mma_sparse;
 extern const struct family family_matrix_memory;
 
 #endif

@@ -139,12 +139,15 @@ static uint32_t round_sum(enum tensor_output output, int64_t sum, int32_t unit)
 
 /* ---- one fused step ---- */
 
+static bool is_absent(int32_t exponent) { return exponent < ABSENT / 2; }
+
 /* NaN and infinities among the terms: true, and the result, if there are any. */
-static bool special_sum(enum tensor_output output, const float *sa, const float *sb, uint32_t count, const struct accumulator *c,
-                        uint32_t *result)
+static bool special_sum(enum tensor_output output, const float *sa, const float *sb, const int32_t *ea, const int32_t *eb,
+                        uint32_t count, const struct accumulator *c, uint32_t *result)
 {
     bool nan = c->nan, plus = c->infinite && !c->negative, minus = c->infinite && c->negative;
     for (uint32_t k = 0; k < count; k++) {
+        if (is_absent(ea[k]) || is_absent(eb[k])) continue;
         const float product = sa[k] * sb[k];                                      /* finite significands have finite products */
         nan |= product != product;
         plus |= product == INFINITY;
@@ -202,16 +205,25 @@ static int64_t sum_products(const float *sa, const float *sb, const int32_t *ea,
     return sum;
 }
 
+/* The same where an infinity or a NaN stands beside an absent element: 0 * infinity is no number, but nobody multiplies them. */
+static int64_t sum_present(const float *sa, const float *sb, const int32_t *ea, const int32_t *eb, uint32_t count, int32_t unit)
+{
+    int64_t sum = 0;
+    for (uint32_t k = 0; k < count; k++)
+        if (!is_absent(ea[k]) && !is_absent(eb[k])) sum += (int64_t)ldexp((double)sa[k] * (double)sb[k], ea[k] + eb[k] - unit);
+    return sum;
+}
+
 static uint32_t fused_step(const struct tensor_model *model, const float *sa, const float *sb, const int32_t *ea, const int32_t *eb,
                            uint32_t count, bool special, uint32_t c_code)
 {
     const struct accumulator c = accumulator_of(model->output, c_code);
     uint32_t result;
-    if ((special || c.nan || c.infinite) && special_sum(model->output, sa, sb, count, &c, &result)) return result;
+    if ((special || c.nan || c.infinite) && special_sum(model->output, sa, sb, ea, eb, count, &c, &result)) return result;
     int32_t largest = c.magnitude != 0 && c.exponent > model->least_exponent ? c.exponent : model->least_exponent;
     largest = largest_exponent(ea, eb, count, largest);
     const int32_t unit = largest - model->fraction_bits;
-    int64_t sum = sum_products(sa, sb, ea, eb, count, unit);
+    int64_t sum = (special ? sum_present : sum_products)(sa, sb, ea, eb, count, unit);
     const int32_t shift = c.exponent - (int32_t)c.fraction_bits - unit;
     const int64_t cut = shift >= 0 ? (int64_t)c.magnitude << (shift < 32 ? shift : 0) : shift > -32 ? c.magnitude >> -shift : 0;
     sum += c.negative ? -cut : cut;
@@ -250,18 +262,12 @@ static uint32_t float_to_output(enum tensor_output output, float value)
     return value != value ? (uint32_t)NAN_F32 : bits_of(value);
 }
 
-/* Two times the exponent range of an element is that of a float: both factors are floats. */
-static float element_value(float significand, int32_t exponent)
-{
-    return exponent == ABSENT ? 0.0f : ldexpf(significand, exponent);
-}
-
 static uint32_t plain_dot(const struct tensor_model *model, const float *sa, const float *sb, const int32_t *ea, const int32_t *eb,
                           uint32_t length, uint32_t c)
 {
     float d = output_to_float(model->output, c);
     for (uint32_t k = 0; k < length; k++)
-        if (ea[k] != ABSENT && eb[k] != ABSENT) d = fmaf(element_value(sa[k], ea[k]), element_value(sb[k], eb[k]), d);
+        if (!is_absent(ea[k]) && !is_absent(eb[k])) d = fmaf(ldexpf(sa[k], ea[k]), ldexpf(sb[k], eb[k]), d);
     return float_to_output(model->output, d);
 }
 
