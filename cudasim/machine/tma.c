@@ -3,6 +3,7 @@
 #include "machine/agent.h"
 #include "machine/bulk_group.h"
 #include "machine/mbarrier.h"
+#include "machine/watch.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -93,6 +94,8 @@ static void fill(uint8_t *bytes, uint32_t count, bool nan)
 
 static void load_row(const struct tma_operation *o, const struct tma_row *row)
 {
+    watch_moved(&o->agent, MOVED_FROM_GLOBAL, row->valid);
+    watch_moved(&o->agent, MOVED_TO_SHARED, o->plan.row_bytes);
     const struct tensor_layout *t = &o->plan.layout;
     const uint32_t chunk = chunk_bytes(t), end = row->skip + row->valid;
     for (uint32_t at = 0, to = row->shared; at < o->plan.row_bytes; at += chunk, to += CHUNK) {
@@ -127,6 +130,7 @@ static void pack_six_bits(uint8_t *bytes)
 /* The bytes of a row that are to be stored, to held[skip ...). */
 static void read_row(const struct tma_operation *o, const struct tma_row *row, uint8_t *held)
 {
+    watch_moved(&o->agent, MOVED_FROM_SHARED, row->valid);
     const struct tensor_layout *t = &o->plan.layout;
     const uint32_t chunk = chunk_bytes(t);
     for (uint32_t at = 0, from = row->shared; at < row->skip + row->valid; at += chunk, from += CHUNK) {
@@ -139,12 +143,15 @@ static void read_row(const struct tma_operation *o, const struct tma_row *row, u
 
 static void write_row(const struct tma_operation *o, const struct tma_row *row, const uint8_t *held)
 {
+    watch_moved(&o->agent, MOVED_TO_GLOBAL, row->valid);
     if (o->plan.combine != NULL) o->plan.combine(o->plan.kind, row->host, held + row->skip, row->valid);
     else to_global(row->host, held + row->skip, row->valid, o->plan.byte_mask);
 }
 
 static void exchange_row(const struct tma_operation *o, const struct tma_row *row)
 {
+    watch_moved(&o->agent, MOVED_FROM_SHARED, row->valid);
+    watch_moved(&o->agent, MOVED_TO_SHARED, row->valid);
     const uint32_t to = (uint32_t)(row->shared + o->distance);
     uint8_t *bytes = o->to->shared + to;
     const uint8_t *source = o->agent.cta->shared + row->shared;

@@ -1,38 +1,49 @@
-/* cudasim-read FILE...: reads PTX and says what it found, or the first error.  Exit status 1 where a file has one. */
-#include <stdio.h>
+/* cudasim read: reads PTX and says what it found, or the first error. */
+#include "tools/command.h"
+
 #include <stdlib.h>
 
 #include "ptx/ptx.h"
 
-static char *slurp(const char *name, size_t *length)
-{
-    FILE *file = fopen(name, "rb");
-    if (file == NULL) return NULL;
-    size_t capacity = 1 << 16;
-    char *text = malloc(capacity);
-    *length = 0;
-    for (size_t got; text != NULL && (got = fread(text + *length, 1, capacity - *length, file)) != 0;) {
-        *length += got;
-        if (*length == capacity) text = realloc(text, capacity *= 2);
-    }
-    fclose(file);
-    return text;
-}
+struct read_settings { struct text_list files; };
 
-int main(int argc, char **argv)
+static const struct option options[] = {
+    { "FILE.ptx...", "", "PTX texts", OPTION_FILES, .offset = offsetof(struct read_settings, files), .required = true },
+    { .name = NULL }
+};
+
+static int read_one(const char *name)
 {
-    int status = 0;
-    for (int i = 1; i < argc; i++) {
-        size_t length;
-        char *text = slurp(argv[i], &length);
-        struct ptx_error error;
-        struct module *m = text == NULL ? NULL : ptx_read(argv[i], text, length, NULL, &error);
-        if (text == NULL) fprintf(stderr, "%s: cannot be read\n", argv[i]);
-        else if (m == NULL) fprintf(stderr, "%s\n", error.text);
-        else printf("%s: %u functions, %u instructions\n", argv[i], m->function_count, m->code_count);
-        if (m == NULL) status = 1;
-        ptx_release(m);
-        free(text);
-    }
+    size_t length;
+    char *text = read_file(name, &length);
+    if (text == NULL) return EXIT_BAD_INPUT;
+    struct ptx_error error;
+    struct module *m = ptx_read(name, text, length, NULL, &error);
+    if (m == NULL) fprintf(stderr, "%s\n", error.text);
+    else printf("%s: %u functions, %u instructions\n", name, m->function_count, m->code_count);
+    const int status = m == NULL ? EXIT_REPORT : EXIT_DONE;
+    ptx_release(m);
+    free(text);
     return status;
 }
+
+static int run(const void *settings)
+{
+    const struct read_settings *s = settings;
+    int worst = EXIT_DONE;
+    for (int i = 0; i < s->files.count; i++) {
+        const int status = read_one(s->files.item[i]);
+        if (status > worst) worst = status;
+    }
+    return worst;
+}
+
+const struct verb verb_read = {
+    .name = "read",
+    .summary = "reads PTX and says what it does not know, with line and caret",
+    .usage = "FILE.ptx...",
+    .about = "Reads each file as a module is read when it is loaded; exit status 1 where one has an error.",
+    .options = options,
+    .settings_bytes = sizeof(struct read_settings),
+    .run = run
+};

@@ -1,0 +1,101 @@
+/* cudasim run: one launch of one kernel, arguments from and to files. */
+#include "tools/kernel.h"
+
+#include "machine/profile.h"
+#include "machine/trace.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct run_settings {
+    struct kernel_settings kernel;
+    const char *trace, *trace_cta, *trace_warp, *trace_lines, *trace_lane, *profile;
+};
+
+static const struct run_settings defaults = { .kernel = { .seed = 1, .schedules = 1 } };
+
+static const struct option options[] = {
+    KERNEL_OPTIONS(struct run_settings, kernel),
+    { "--schedule", "NAME", "random, earliest or latest; random unless given", OPTION_TEXT,
+      .offset = KERNEL_AT(struct run_settings, kernel, schedule) },
+    { "--trace", "FILE", "one line for each executed warp instruction; to standard output without a file", OPTION_MAYBE_TEXT,
+      .offset = offsetof(struct run_settings, trace) },
+    { "--trace-cta", "X[,Y,Z]", "only this CTA", OPTION_TEXT, .offset = offsetof(struct run_settings, trace_cta) },
+    { "--trace-warp", "A[-B]", "only these warps", OPTION_TEXT, .offset = offsetof(struct run_settings, trace_warp) },
+    { "--trace-lines", "A[-B]", "only these lines of the PTX text", OPTION_TEXT, .offset = offsetof(struct run_settings, trace_lines) },
+    { "--trace-lane", "N", "whose results are shown; 0 unless given", OPTION_TEXT, .offset = offsetof(struct run_settings, trace_lane) },
+    { "--profile", "json", "what was executed, moved and waited for, and an estimate of times", OPTION_MAYBE_TEXT,
+      .offset = offsetof(struct run_settings, profile) },
+    { .name = NULL }
+};
+
+/* ---- what is written down ---- */
+
+static int open_trace(const struct run_settings *s, struct watch *watch, FILE **file)
+{
+    struct trace_filter filter = trace_everything;
+    const char *wrong = trace_filter_read(&filter, s->trace_cta, s->trace_warp, s->trace_lines, s->trace_lane);
+    if (wrong != NULL) return bad_input("\"%s\": must be X,Y,Z for --trace-cta, A-B for warps and lines, 0 to 31 for a lane", wrong);
+    if (s->trace == NULL) return EXIT_DONE;
+    *file = s->trace[0] == '\0' ? stdout : fopen(s->trace, "we");
+    if (*file == NULL) return bad_input("--trace %s: %s", s->trace, strerror(errno));
+    watch->trace = trace_open(*file, &filter);
+    return watch->trace != NULL ? EXIT_DONE : bad_input("no memory for the trace");
+}
+
+static int open_profile(const struct run_settings *s, struct watch *watch)
+{
+    if (s->profile == NULL) return EXIT_DONE;
+    const bool json = strcmp(s->profile, "json") == 0;
+    if (!json && s->profile[0] != '\0') return bad_input("--profile=%s: must be --profile or --profile=json", s->profile);
+    watch->profile = profile_open(stdout, json);
+    return watch->profile != NULL ? EXIT_DONE : bad_input("no memory for the profile");
+}
+
+static int launch(struct kernel *k, struct watch *watch)
+{
+    static struct report report;
+    int status = kernel_start(k);
+    if (status == EXIT_DONE) {
+        if (watch->trace != NULL || watch->profile != NULL) k->machine.watch = watch;
+        if (machine_run(&k->machine, &k->launch, &report)) {
+            status = kernel_write_outputs(k);
+        } else {
+            fflush(stdout);
+            fputs(report.text, stderr);
+            status = EXIT_REPORT;
+        }
+    }
+    kernel_end(k);
+    return status;
+}
+
+static int run(const void *settings)
+{
+    const struct run_settings *s = settings;
+    static struct kernel kernel;
+    struct watch watch = { NULL, NULL };
+    FILE *trace_file = NULL;
+    int status = kernel_open(&kernel, &s->kernel);
+    if (status == EXIT_DONE) status = open_trace(s, &watch, &trace_file);
+    if (status == EXIT_DONE) status = open_profile(s, &watch);
+    if (status == EXIT_DONE) status = launch(&kernel, &watch);
+    trace_close(watch.trace);
+    profile_close(watch.profile);
+    if (trace_file != NULL && trace_file != stdout && fclose(trace_file) != 0 && status == EXIT_DONE)
+        status = bad_input("--trace %s: %s", s->trace, strerror(errno));
+    kernel_close(&kernel);
+    return status;
+}
+
+const struct verb verb_run = {
+    .name = "run",
+    .summary = "runs a kernel of a PTX file on arrays from .npy files",
+    .usage = "KERNEL.ptx --entry NAME --grid X --block X [--arg ARGUMENT]... [options]",
+    .about = "Runs one launch. Where the kernel does what it must not do, the report is printed and no file is written.\n\n"
+             KERNEL_ARGUMENTS,
+    .options = options,
+    .defaults = &defaults,
+    .settings_bytes = sizeof defaults,
+    .run = run
+};
