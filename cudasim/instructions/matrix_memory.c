@@ -28,6 +28,7 @@ static trap find_rows(struct warp *w, const struct insn *in, uint32_t count, con
     const uint32_t lanes = (uint32_t)bits_mask(SIDE * count);
     a->space = (enum space)in->space;
     a->bytes = ROW_BYTES;
+    a->strong = a->mbarrier = false;
     a->writes = writes;
     a->reads = !writes;
     address_lanes(w, address, lanes, a->address);
