@@ -316,7 +316,7 @@ static const struct misuse misuses[] = {
     { FILL "@%p1 bra END; cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r1+512], [%r1], 128, [%r2]; END:",
       "another CTA of the cluster", REPORT_ILLEGAL, 1, 32 },
     /* reading before completion */
-    { "@%p1 bra W; " EXPECT("256") LOAD "[%r1], [%rd62], 256, [%r2]; W: ld.shared.u32 %r5, [%r1]; " WAIT("WAIT1"), "", REPORT_ASYNC, 1, 1 },
+    { "@%p1 bra W; " EXPECT("256") LOAD "[%r1], [%rd62], 256, [%r2]; W: ld.shared.u32 %r5, [%r1]; " WAIT("WAIT1"), "", REPORT_ASYNC + ALWAYS, 1, 1 },
     /* generic writes overwritten by the engine with no proxy fence */
     { "shl.b32 %r4, %r3, 2; add.u32 %r4, %r4, %r1; st.shared.u32 [%r4], %r3; bar.sync 0; " LOADS("", "[%r1], [%rd62], 256, [%r2];"),
       "no fence.proxy.async", REPORT_PROXY, 1, 32 },
@@ -349,9 +349,9 @@ static const struct misuse misuses[] = {
       NULL, 0, 1, 32 },
     { STORES("[%rd63], [%r1], 64;") COMMIT STORE "[%rd63+64], [%r1+64], 64; " COMMIT
       "cp.async.bulk.wait_group.read 1; st.shared.u32 [%r1+64], 0; cp.async.bulk.wait_group 0; END:",
-      "overwrites the byte", REPORT_ASYNC, 1, 32 },
+      "overwrites the byte", REPORT_ASYNC + ALWAYS, 1, 32 },
     /* .read does not make what was written visible */
-    { STORES("[%rd63], [%r1], 128;") COMMIT "cp.async.bulk.wait_group.read 0; ld.global.u32 %r5, [%rd63]; END:", "reads the byte", REPORT_ASYNC,
+    { STORES("[%rd63], [%r1], 128;") COMMIT "cp.async.bulk.wait_group.read 0; ld.global.u32 %r5, [%rd63]; END:", "reads the byte", REPORT_ASYNC + ALWAYS,
       1, 32 },
     { STORES("[%rd63], [%r1], 128;") COMMIT "cp.async.bulk.wait_group 0; ld.global.u32 %r5, [%rd63]; END:", NULL, 0, 1, 32 },
 };

@@ -214,6 +214,25 @@ static void stores_are_the_model_s(struct test *t)
             }
 }
 
+/* Ties go to the even number, the largest numbers to infinity, every NaN to one of them. */
+static void tf32_is_rounded_to_nearest_even(struct test *t)
+{
+    static const uint32_t in[8] = { 0x3f801000, 0x3f803000, 0x3f801001, 0xbf800fff, 0x7f7fffff, 0x00001001, 0x7fa00001, 0x00003000 };
+    static const uint32_t want[8] = { 0x3f800000, 0x3f804000, 0x3f802000, 0xbf800000, 0x7f800000, 0x00002000, 0x7fffe000, 0x00004000 };
+    const struct tensor_case c = { .type = TENSOR_MAP_TF32, .rank = 1, .dim = { 8 }, .box = { 8 }, .step = { 1 } };
+    char text[8192];
+    struct sim sim;
+    uint32_t got[SHARED_BYTES / 4];
+    load_text(text, sizeof text, &c, 0, false);
+    if (!sim_open(t, &sim, "sm_90a", text)) return;
+    const uint64_t tensor = sim_buffer(&sim, in, sizeof in);
+    const uint64_t p[3] = { make_map(t, &sim, &c, tensor), sim_buffer(&sim, NULL, sizeof got), sim_buffer(&sim, NULL, sizeof got) };
+    if (!run_cluster(&sim, 1, 128, 0, p, 3)) FAIL(t, "%s", sim.report.text);
+    sim_read(&sim, p[1], got, sizeof got);
+    CHECK(t, memcmp(got, want, sizeof want) == 0);
+    sim_close(&sim);
+}
+
 static void later_devices_have_more(struct test *t)
 {
     uint64_t schedule = 0;
@@ -359,6 +378,43 @@ static void slices_are_multicast(struct test *t)
         }
 }
 
+/* 128 zeros and every field set by tensormap.replace, in shared memory, as compilers of tensor programs do. */
+static void a_map_is_assembled_from_zeros(struct test *t)
+{
+#define FIELD(field, type, operands) "tensormap.replace.tile." field ".shared::cta.b1024." type " [%%r20], " operands ";\n"
+    static const char before[] =
+        ".shared .align 128 .b8 m[128]; mov.u32 %%r20, m; mov.u32 %%r21, %%tid.x; setp.ge.u32 %%p4, %%r21, 32; @%%p4 bra DONE; "
+        "shl.b32 %%r22, %%r21, 2; add.u32 %%r22, %%r22, %%r20; st.shared.u32 [%%r22], 0; bar.warp.sync -1; setp.ne.u32 %%p5, %%r21, 0; "
+        "@%%p5 bra COPY;\n" FIELD("global_address", "b64", "%%rd63") FIELD("rank", "b32", "1") FIELD("box_dim", "b32", "0, %u")
+        FIELD("box_dim", "b32", "1, %u") FIELD("global_dim", "b32", "0, %u") FIELD("global_dim", "b32", "1, %u")
+        FIELD("global_stride", "b64", "0, %u") FIELD("element_stride", "b32", "0, 1") FIELD("element_stride", "b32", "1, 1")
+        FIELD("elemtype", "b32", "10") FIELD("interleave_layout", "b32", "0") FIELD("swizzle_mode", "b32", "3") FIELD("fill_mode", "b32", "1")
+        "COPY: bar.warp.sync -1; tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%%rd60], [%%r20], 128;\n"
+        "DONE: bar.sync 0; fence.proxy.tensormap::generic.acquire.gpu [%%rd60], 128;\n%s";
+    for (uint64_t s = 0; s < 20; s++) {
+        struct tensor_case c = random_case(t, TENSOR_MAP_BF16, 3, 2, false);
+        char text[16384], load[8192];
+        struct sim sim;
+        c.nan_fill = true;
+        c.step[1] = 1;
+        load_text(load, sizeof load, &c, 0, false);
+        snprintf(text, sizeof text, before, c.box[0], c.box[1], (uint32_t)c.dim[0], (uint32_t)c.dim[1], (uint32_t)c.stride[0], load);
+        if (!sim_open(t, &sim, "sm_90a", text)) return;
+        use_schedule(&sim, s);
+        const size_t bytes = (size_t)model_global_bytes(&c);
+        uint8_t *global = random_bytes(t, bytes), got[SHARED_BYTES], want[SHARED_BYTES];
+        memset(want, POISON, sizeof want);
+        const uint64_t p[4] = { sim_buffer(&sim, NULL, 128), sim_buffer(&sim, NULL, sizeof got), sim_buffer(&sim, want, sizeof want),
+                                sim_buffer(&sim, global, bytes) };
+        model_load(&c, global, want, 0);
+        if (!run_cluster(&sim, 1, 128, 0, p, 4)) FAIL(t, "%s", sim.report.text);
+        sim_read(&sim, p[1], got, sizeof got);
+        compare(t, &c, "assembled map", got, want, sizeof got);
+        free(global);
+        sim_close(&sim);
+    }
+}
+
 /* ---- misuse ---- */
 
 /* Maps over p2 (64 KiB) in p0 and over p3 in p1: 64 x 64 f16, boxes of 64 x 8, swizzle 128B. */
@@ -431,7 +487,7 @@ static const struct misuse misuses[] = {
     /* waiting */
     { "@%p1 bra W; mbarrier.arrive.expect_tx.shared.b64 _, [%r2], 1024; cp.async.bulk.tensor.2d.shared::cluster.global"
       ".mbarrier::complete_tx::bytes [%r1], [%rd60, {0, 0}], [%r2]; W: ld.shared.u32 %r5, [%r1]; WAIT: mbarrier.try_wait.parity.shared.b64 %p2, "
-      "[%r2], 0; @!%p2 bra WAIT;", "", REPORT_ASYNC, 1, 1 },
+      "[%r2], 0; @!%p2 bra WAIT;", "", REPORT_ASYNC + ALWAYS, 1, 1 },
     { "@%p1 bra WAIT; mbarrier.arrive.expect_tx.shared.b64 _, [%r2], 1008; cp.async.bulk.tensor.2d.shared::cluster.global"
       ".mbarrier::complete_tx::bytes [%r1], [%rd60, {56, 0}], [%r2];\nWAIT: mbarrier.try_wait.parity.shared.b64 %p2, [%r2], 0; @!%p2 bra WAIT;",
       "", REPORT_DEADLOCK, 1, 32 },
@@ -481,7 +537,9 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         TEST(loads_are_the_model_s),           TEST(stores_are_the_model_s),     TEST(later_devices_have_more),
+        TEST(tf32_is_rounded_to_nearest_even),
         TEST(rows_are_gathered_and_scattered), TEST(reductions_are_the_model_s), TEST(slices_are_multicast),
+        TEST(a_map_is_assembled_from_zeros),
         TEST(misuse_is_reported),              TEST(forms_that_do_not_exist_are_refused),
     };
     return TEST_MAIN(argc, argv, cases);
