@@ -4,5 +4,7 @@
 calibration_family *const calibration_families[] = {
     calibration_family_scalar,            /* from the table: register-to-register forms */
     calibration_family_special,           /* lop3, carry chains of mixed kinds */
+    calibration_family_bulk,              /* cp.async.bulk, cp.reduce.async.bulk */
+    calibration_family_tensor,            /* cp.async.bulk.tensor, cp.reduce.async.bulk.tensor */
     0,
 };
