@@ -2,7 +2,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "driver/capture.h"
 #include "driver/current.h"
+#include "driver/module.h"
 
 CUDASIM_EXPORT CUresult cuCtxCreate_v2(CUcontext *context, unsigned flags, CUdevice device);
 CUDASIM_EXPORT CUresult cuCtxCreate_v4(CUcontext *context, void *parameters, unsigned flags, CUdevice device);
@@ -43,10 +45,7 @@ static void close_modules(struct CUctx_st *context)
     while (context->modules != NULL) {
         struct CUmod_st *module = context->modules;
         context->modules = module->next;
-        image_close(&module->image, &context->machine);
-        ptx_release(module->module);
-        free(module->function);
-        free(module);
+        module_close(context, module);
     }
 }
 
@@ -55,14 +54,17 @@ void context_close(struct CUctx_st *context)
     struct CUctx_st **link = &driver.contexts;
     while (*link != context) link = &(*link)->next;
     *link = context->next;
+    captures_drop(context);
     close_modules(context);
     while (context->streams != NULL) {
         struct CUstream_st *next = context->streams->next;
+        tail_clear(&context->streams->tail);
         free(context->streams);
         context->streams = next;
     }
     while (context->events != NULL) {
         struct CUevent_st *next = context->events->next;
+        tail_clear(&context->events->tail);
         free(context->events);
         context->events = next;
     }
@@ -160,7 +162,9 @@ CUresult cuCtxGetDevice(CUdevice *device)
 CUresult cuCtxSynchronize(void)
 {
     struct CUctx_st *context;
-    return driver_leave(driver_enter_context(&context));
+    CUresult result = driver_enter_context(&context);
+    if (result == CUDA_SUCCESS) result = capture_allows_unsafe_call(context);
+    return driver_leave(result);
 }
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)

@@ -20,13 +20,35 @@ struct CUfunc_st {
 struct CUmod_st {
     struct CUmod_st *next;
     struct CUctx_st *context;
+    const struct CUlib_st *library;       /* it was loaded for a library; NULL */
     struct module *module;
     struct image image;
     struct CUfunc_st *function;           /* one per function of the module */
 };
 
-struct CUstream_st { struct CUstream_st *next; struct CUctx_st *context; unsigned flags; };
-struct CUevent_st { struct CUevent_st *next; struct CUctx_st *context; bool recorded; uint64_t nanoseconds; };
+/* The nodes of a graph that the next captured work depends on. */
+struct tail { CUgraphNode *node; size_t count, capacity; };
+
+/* A capture: from cuStreamBeginCapture on, over all streams that events join to it. */
+struct capture;
+
+struct CUstream_st {
+    struct CUstream_st *next;
+    struct CUctx_st *context;
+    unsigned flags;
+    int priority;
+    struct capture *capture;              /* NULL: work runs when it is given */
+    struct tail tail;
+};
+struct CUevent_st {
+    struct CUevent_st *next;
+    struct CUctx_st *context;
+    unsigned flags;
+    bool recorded;
+    uint64_t nanoseconds;
+    struct capture *capture;              /* it was last recorded in one: only streams may wait for it */
+    struct tail tail;
+};
 
 struct CUctx_st {
     struct CUctx_st *next;
@@ -35,7 +57,9 @@ struct CUctx_st {
     struct CUstream_st *streams;
     struct CUevent_st *events;
     CUresult fault;                       /* sticky */
+    unsigned flags;
     bool primary;
+    struct capture *captures;
 };
 
 struct driver {
@@ -46,6 +70,10 @@ struct driver {
     struct CUctx_st *contexts;            /* all that live */
     struct CUctx_st *primary;
     int primary_users;
+    struct CUgraph_st *graphs;            /* all that live */
+    struct CUgraphExec_st *executables;
+    struct CUlib_st *libraries;
+    uint64_t captures;                    /* begun so far: their identities */
 };
 extern struct driver driver;
 
@@ -61,6 +89,9 @@ struct watch *driver_watch(void);
 void driver_mutate(struct module *module);
 void context_close(struct CUctx_st *context);
 bool context_lives(const struct CUctx_st *context);
+bool event_lives(const struct CUctx_st *context, const struct CUevent_st *event);
+/* A CUfunction, or a CUkernel in its place (which becomes its function). */
+bool function_lives(const struct CUctx_st *context, struct CUfunc_st **function);
 bool stream_lives(const struct CUctx_st *context, const struct CUstream_st *stream);    /* NULL, 1 and 2 are the default streams */
 
 /* Says it on stderr, unless CUDASIM_QUIET is set: reports, and what the API has no code for. */

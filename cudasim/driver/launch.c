@@ -2,11 +2,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver/driver.h"
+#include "driver/current.h"
+#include "driver/work.h"
 
 CUDASIM_EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                                        unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream,
                                        void **parameters, void **extra);
+CUDASIM_EXPORT CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                                                  unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                                                  CUstream stream, void **parameters);
+CUDASIM_EXPORT CUresult cuLaunchHostFunc(CUstream stream, CUhostFn *function, void *user);
 CUDASIM_EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra);
 
 /* CU_LAUNCH_PARAM_BUFFER_POINTER, _SIZE, _END of cuLaunchKernel's extra */
@@ -70,24 +75,6 @@ static CUresult check(const struct CUfunc_st *function, const struct launch *l)
     return ctas > most ? CUDA_ERROR_INVALID_CLUSTER_SIZE : CUDA_SUCCESS;
 }
 
-static CUresult run(struct CUctx_st *context, const struct CUfunc_st *function, struct launch *l, void **parameters, void **extra)
-{
-    const CUresult checked = check(function, l);
-    if (checked != CUDA_SUCCESS) return checked;
-    uint8_t *buffer = calloc(1, function->function->parameter_bytes + 16);
-    struct report *report = calloc(1, sizeof *report);
-    CUresult result = buffer == NULL || report == NULL ? CUDA_ERROR_OUT_OF_MEMORY
-                                                       : gather(function->function, parameters, extra, buffer);
-    l->parameters = buffer;
-    if (result == CUDA_SUCCESS && !machine_run(&context->machine, l, report)) {
-        driver_say("%s", report->text);
-        context->fault = driver_fault_code(report->code);
-    }
-    free(report);
-    free(buffer);
-    return result;
-}
-
 /* The attributes that change what runs; those that only change speed are read over. */
 static CUresult apply(const CUlaunchAttribute *a, const struct function *f, struct launch *l)
 {
@@ -113,25 +100,42 @@ static CUresult apply(const CUlaunchAttribute *a, const struct function *f, stru
     }
 }
 
+CUresult work_from_launch(const CUlaunchConfig *config, struct CUfunc_st *function, void **parameters, void **extra, struct work *work)
+{
+    const struct dimensions *c = &function->function->reqnctapercluster;
+    struct launch l = { .image = &function->module->image,
+                        .function = function->function,
+                        .grid = { config->gridDimX, config->gridDimY, config->gridDimZ },
+                        .block = { config->blockDimX, config->blockDimY, config->blockDimZ },
+                        .dynamic_shared = config->sharedMemBytes,
+                        .explicit_cluster = function->function->explicitcluster || c->given };
+    l.cluster[0] = c->given ? c->x : 1, l.cluster[1] = c->given ? c->y : 1, l.cluster[2] = c->given ? c->z : 1;
+    CUresult result = CUDA_SUCCESS;
+    for (unsigned i = 0; i < config->numAttrs && result == CUDA_SUCCESS; i++) result = apply(&config->attrs[i], function->function, &l);
+    if (result == CUDA_SUCCESS) result = check(function, &l);
+    if (result != CUDA_SUCCESS) return result;
+    *work = (struct work){ .kind = WORK_KERNEL, .as.kernel = { .function = function, .dynamic_shared = l.dynamic_shared,
+                                                               .explicit_cluster = l.explicit_cluster } };
+    memcpy(work->as.kernel.grid, l.grid, sizeof l.grid);
+    memcpy(work->as.kernel.block, l.block, sizeof l.block);
+    memcpy(work->as.kernel.cluster, l.cluster, sizeof l.cluster);
+    work->as.kernel.parameters = calloc(1, function->function->parameter_bytes + 16);
+    result = work->as.kernel.parameters == NULL ? CUDA_ERROR_OUT_OF_MEMORY
+                                                : gather(function->function, parameters, extra, work->as.kernel.parameters);
+    if (result != CUDA_SUCCESS) work_release(work);
+    return result;
+}
+
 CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra)
 {
     struct CUctx_st *context;
+    struct work work = { .kind = WORK_EMPTY };
     CUresult result = driver_enter_context(&context);
     if (result == CUDA_SUCCESS && (config == NULL || (config->numAttrs != 0 && config->attrs == NULL))) result = CUDA_ERROR_INVALID_VALUE;
-    if (result == CUDA_SUCCESS && (function == NULL || !stream_lives(context, config->hStream))) result = CUDA_ERROR_INVALID_HANDLE;
-    if (result == CUDA_SUCCESS) {
-        const struct dimensions *c = &function->function->reqnctapercluster;
-        struct launch l = { .image = &function->module->image,
-                            .function = function->function,
-                            .grid = { config->gridDimX, config->gridDimY, config->gridDimZ },
-                            .block = { config->blockDimX, config->blockDimY, config->blockDimZ },
-                            .dynamic_shared = config->sharedMemBytes,
-                            .explicit_cluster = function->function->explicitcluster || c->given };
-        l.cluster[0] = c->given ? c->x : 1, l.cluster[1] = c->given ? c->y : 1, l.cluster[2] = c->given ? c->z : 1;
-        for (unsigned i = 0; i < config->numAttrs && result == CUDA_SUCCESS; i++)
-            result = apply(&config->attrs[i], function->function, &l);
-        if (result == CUDA_SUCCESS) result = run(context, function, &l, parameters, extra);
-    }
+    if (result == CUDA_SUCCESS && (!function_lives(context, &function) || !stream_lives(context, config->hStream)))
+        result = CUDA_ERROR_INVALID_HANDLE;
+    if (result == CUDA_SUCCESS) result = work_from_launch(config, function, parameters, extra, &work);
+    if (result == CUDA_SUCCESS) result = stream_submit(context, config->hStream, &work);
     return driver_leave(result);
 }
 
@@ -141,4 +145,36 @@ CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, u
     const CUlaunchConfig config = { .gridDimX = grid_x, .gridDimY = grid_y, .gridDimZ = grid_z, .blockDimX = block_x,
                                     .blockDimY = block_y, .blockDimZ = block_z, .sharedMemBytes = shared_bytes, .hStream = stream };
     return cuLaunchKernelEx(&config, function, parameters, extra);
+}
+
+CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                                   unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream, void **parameters)
+{
+    CUlaunchAttribute cooperative = { .id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1 };
+    const CUlaunchConfig config = { .gridDimX = grid_x, .gridDimY = grid_y, .gridDimZ = grid_z, .blockDimX = block_x,
+                                    .blockDimY = block_y, .blockDimZ = block_z, .sharedMemBytes = shared_bytes, .hStream = stream,
+                                    .attrs = &cooperative, .numAttrs = 1 };
+    return cuLaunchKernelEx(&config, function, parameters, NULL);
+}
+
+CUresult cuLaunchHostFunc(CUstream stream, CUhostFn *function, void *user)
+{
+    struct CUctx_st *context;
+    struct work work = { .kind = WORK_HOST, .as.host = { function, user } };
+    CUresult result = driver_enter_context(&context);
+    if (result == CUDA_SUCCESS && !stream_lives(context, stream)) result = CUDA_ERROR_INVALID_HANDLE;
+    if (result == CUDA_SUCCESS) result = stream_submit(context, stream, &work);
+    return driver_leave(result);
+}
+
+CUresult work_from_kernel_node(const CUDA_KERNEL_NODE_PARAMS *p, struct work *work)
+{
+    if (p == NULL) return CUDA_ERROR_INVALID_VALUE;
+    struct CUfunc_st *function = p->func != NULL ? p->func : p->kern;
+    const CUlaunchConfig config = { .gridDimX = p->gridDimX, .gridDimY = p->gridDimY, .gridDimZ = p->gridDimZ, .blockDimX = p->blockDimX,
+                                    .blockDimY = p->blockDimY, .blockDimZ = p->blockDimZ, .sharedMemBytes = p->sharedMemBytes };
+    struct CUctx_st *context = p->ctx != NULL ? p->ctx : current_get();
+    if (!context_lives(context)) return CUDA_ERROR_INVALID_CONTEXT;
+    if (!function_lives(context, &function)) return CUDA_ERROR_INVALID_HANDLE;
+    return work_from_launch(&config, function, p->kernelParams, p->extra, work);
 }

@@ -1,10 +1,9 @@
-/* Modules from PTX text; functions and globals in them. */
-#include <stdio.h>
+/* Modules of a context: loading, functions and globals in them. */
 #include <stdlib.h>
-#include <string.h>
 
-#include "driver/driver.h"
+#include "driver/capture.h"
 #include "driver/fatbin.h"
+#include "driver/module.h"
 
 CUDASIM_EXPORT CUresult cuModuleLoadData(CUmodule *module, const void *image);
 CUDASIM_EXPORT CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned count, CUjit_option *options,
@@ -14,63 +13,15 @@ CUDASIM_EXPORT CUresult cuModuleLoadFatBinary(CUmodule *module, const void *fatb
 CUDASIM_EXPORT CUresult cuModuleUnload(CUmodule module);
 CUDASIM_EXPORT CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name);
 CUDASIM_EXPORT CUresult cuModuleGetGlobal_v2(CUdeviceptr *pointer, size_t *bytes, CUmodule module, const char *name);
-CUDASIM_EXPORT CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfunction function);
-CUDASIM_EXPORT CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value);
+CUDASIM_EXPORT CUresult cuModuleGetFunctionCount(unsigned *count, CUmodule module);
+CUDASIM_EXPORT CUresult cuModuleEnumerateFunctions(CUfunction *functions, unsigned count, CUmodule module);
+CUDASIM_EXPORT CUresult cuModuleGetLoadingMode(int *mode);
 
-/* Where the caller wants the error text. */
-struct log { char *buffer; size_t size; };
-
-static struct log error_log(unsigned count, const CUjit_option *options, void *const *values)
-{
-    struct log log = { NULL, 0 };
-    for (unsigned i = 0; i < count; i++) {
-        if (options[i] == CU_JIT_ERROR_LOG_BUFFER) log.buffer = values[i];
-        if (options[i] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES) log.size = (size_t)(uintptr_t)values[i];
-    }
-    return log;
-}
-
-static void say_error(const struct log *log, const char *text)
-{
-    if (log->buffer != NULL && log->size != 0) snprintf(log->buffer, log->size, "%s", text);
-    driver_say("cudasim: %s\n", text);
-}
-
-static CUresult read_text(const void *image, const struct log *log, struct module **module)
-{
-    char sentence[256] = "this image is a cubin, and PTX is what runs here";
-    const enum image_kind kind = image_kind(image);
-    const char *source = image;
-    size_t length = 0;
-    if (kind == IMAGE_TEXT) length = strlen(source);
-    else source = kind == IMAGE_FATBIN ? fatbin_text(image, driver.device, &length, sentence, sizeof sentence) : NULL;
-    if (source == NULL) {
-        say_error(log, sentence);
-        return CUDA_ERROR_NO_BINARY_FOR_GPU;
-    }
-    struct ptx_error error;
-    *module = ptx_read("ptx", source, length, NULL, &error);
-    if (*module == NULL) {
-        say_error(log, error.text);
-        return CUDA_ERROR_INVALID_PTX;
-    }
-    if (device_runs(driver.device, (*module)->sm, (*module)->suffix)) {
-        driver_mutate(*module);
-        return CUDA_SUCCESS;
-    }
-    char text[160];
-    snprintf(text, sizeof text, "the module's target sm_%u%.1s does not run on %s (CUDASIM_DEVICE)", (*module)->sm,
-             &(*module)->suffix, driver.device->name);
-    say_error(log, text);
-    ptx_release(*module);
-    return CUDA_ERROR_INVALID_PTX;
-}
-
-static CUresult load(struct CUctx_st *context, CUmodule *result, const void *image, const struct log *log)
+CUresult module_load(struct CUctx_st *context, CUmodule *result, const void *image, const struct jit_log *log)
 {
     struct CUmod_st *m = calloc(1, sizeof *m);
     if (m == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
-    const CUresult read = read_text(image, log, &m->module);
+    const CUresult read = image_read(image, log, &m->module);
     if (read != CUDA_SUCCESS) {
         free(m);
         return read;
@@ -97,8 +48,8 @@ CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned count,
     if (result == CUDA_SUCCESS && (module == NULL || image == NULL || (count != 0 && (options == NULL || values == NULL))))
         result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS) {
-        const struct log log = error_log(count, options, values);
-        result = load(context, module, image, &log);
+        const struct jit_log log = jit_error_log(count, options, values);
+        result = module_load(context, module, image, &log);
     }
     return driver_leave(result);
 }
@@ -111,35 +62,22 @@ CUresult cuModuleLoadFatBinary(CUmodule *module, const void *fatbin)
     return cuModuleLoadDataEx(module, fatbin, 0, NULL, NULL);
 }
 
-static char *read_file(const char *name)
-{
-    FILE *file = fopen(name, "rb");
-    if (file == NULL) return NULL;
-    char *text = NULL;
-    size_t used = 0, capacity = 0;
-    for (;;) {
-        if (capacity - used < 4096) {
-            char *larger = realloc(text, capacity = capacity * 2 + 65536);
-            if (larger == NULL) break;
-            text = larger;
-        }
-        const size_t got = fread(text + used, 1, capacity - used - 8, file);
-        used += got;
-        if (got == 0) break;
-    }
-    if (text != NULL) memset(text + used, 0, 8);
-    fclose(file);
-    return text;
-}
-
 CUresult cuModuleLoad(CUmodule *module, const char *file)
 {
     if (file == NULL) return CUDA_ERROR_INVALID_VALUE;
-    char *text = read_file(file);
+    char *text = image_read_file(file);
     if (text == NULL) return CUDA_ERROR_FILE_NOT_FOUND;
     const CUresult result = cuModuleLoadData(module, text);
     free(text);
     return result;
+}
+
+void module_close(struct CUctx_st *context, struct CUmod_st *module)
+{
+    image_close(&module->image, &context->machine);
+    ptx_release(module->module);
+    free(module->function);
+    free(module);
 }
 
 static struct CUmod_st **find(struct CUctx_st *context, const struct CUmod_st *module)
@@ -157,12 +95,26 @@ CUresult cuModuleUnload(CUmodule module)
     if (result == CUDA_SUCCESS && *link == NULL) result = CUDA_ERROR_INVALID_HANDLE;
     if (result == CUDA_SUCCESS) {
         *link = module->next;
-        image_close(&module->image, &context->machine);
-        ptx_release(module->module);
-        free(module->function);
-        free(module);
+        module_close(context, module);
     }
     return driver_leave(result);
+}
+
+CUresult module_function(struct CUmod_st *module, const char *name, CUfunction *function)
+{
+    const struct function *f = ptx_function(module->module, name);
+    if (f == NULL || !f->entry || !f->defined) return CUDA_ERROR_NOT_FOUND;
+    *function = &module->function[f->index];
+    return CUDA_SUCCESS;
+}
+
+CUresult module_global(const struct CUmod_st *module, const char *name, CUdeviceptr *pointer, size_t *bytes)
+{
+    const struct variable *v = ptx_variable(module->module, name);
+    if (v == NULL || v->space == SPACE_SHARED) return CUDA_ERROR_NOT_FOUND;
+    if (pointer != NULL) *pointer = module->image.address[v->index];
+    if (bytes != NULL) *bytes = v->bytes;
+    return CUDA_SUCCESS;
 }
 
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
@@ -171,11 +123,7 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
     CUresult result = driver_enter_context(&context);
     if (result == CUDA_SUCCESS && (function == NULL || name == NULL)) result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS && *find(context, module) == NULL) result = CUDA_ERROR_INVALID_HANDLE;
-    if (result == CUDA_SUCCESS) {
-        const struct function *f = ptx_function(module->module, name);
-        if (f == NULL || !f->entry || !f->defined) result = CUDA_ERROR_NOT_FOUND;
-        else *function = &module->function[f->index];
-    }
+    if (result == CUDA_SUCCESS) result = module_function(module, name, function);
     return driver_leave(result);
 }
 
@@ -185,61 +133,39 @@ CUresult cuModuleGetGlobal_v2(CUdeviceptr *pointer, size_t *bytes, CUmodule modu
     CUresult result = driver_enter_context(&context);
     if (result == CUDA_SUCCESS && (name == NULL || (pointer == NULL && bytes == NULL))) result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS && *find(context, module) == NULL) result = CUDA_ERROR_INVALID_HANDLE;
-    if (result == CUDA_SUCCESS) {
-        const struct variable *v = ptx_variable(module->module, name);
-        if (v == NULL || v->space == SPACE_SHARED) result = CUDA_ERROR_NOT_FOUND;
-        if (v != NULL && pointer != NULL) *pointer = module->image.address[v->index];
-        if (v != NULL && bytes != NULL) *bytes = v->bytes;
-    }
+    if (result == CUDA_SUCCESS) result = module_global(module, name, pointer, bytes);
     return driver_leave(result);
 }
 
-CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfunction function)
+static bool is_kernel(const struct CUfunc_st *f) { return f->function->entry && f->function->defined; }
+
+CUresult cuModuleGetFunctionCount(unsigned *count, CUmodule module)
 {
-    CUresult result = driver_enter();
-    if (result == CUDA_SUCCESS && value == NULL) result = CUDA_ERROR_INVALID_VALUE;
-    if (result == CUDA_SUCCESS && function == NULL) result = CUDA_ERROR_INVALID_HANDLE;
-    if (result != CUDA_SUCCESS) return driver_leave(result);
-    const struct function *f = function->function;
-    const struct dimensions *most = f->reqntid.given ? &f->reqntid : &f->maxntid;
-    switch ((int)attribute) {
-    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
-        *value = most->given ? (int)(most->x * most->y * most->z) : (int)driver.device->threads_per_block;
-        break;
-    case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES: *value = (int)f->static_shared_bytes; break;
-    case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES: case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA: *value = 0; break;
-    case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES: *value = (int)f->local_bytes; break;
-    case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = f->maxnreg != 0 ? (int)f->maxnreg : 128; break;
-    case CU_FUNC_ATTRIBUTE_PTX_VERSION: *value = (int)function->module->module->sm; break;
-    case CU_FUNC_ATTRIBUTE_BINARY_VERSION: *value = (int)driver.device->sm; break;
-    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-        *value = function->maximum_dynamic_shared != 0 ? function->maximum_dynamic_shared : (int)(driver.device->shared_per_block - f->static_shared_bytes);
-        break;
-    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: *value = -1; break;
-    case CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET: *value = f->explicitcluster && !f->reqnctapercluster.given; break;
-    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH: *value = f->reqnctapercluster.given ? (int)f->reqnctapercluster.x : 0; break;
-    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT: *value = f->reqnctapercluster.given ? (int)f->reqnctapercluster.y : 0; break;
-    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH: *value = f->reqnctapercluster.given ? (int)f->reqnctapercluster.z : 0; break;
-    case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED: *value = function->non_portable_cluster; break;
-    default: result = CUDA_ERROR_INVALID_VALUE; break;
-    }
+    struct CUctx_st *context;
+    CUresult result = driver_enter_context(&context);
+    if (result == CUDA_SUCCESS && count == NULL) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS && *find(context, module) == NULL) result = CUDA_ERROR_INVALID_HANDLE;
+    if (result == CUDA_SUCCESS) *count = 0;
+    for (uint32_t i = 0; result == CUDA_SUCCESS && i < module->module->function_count; i++) *count += is_kernel(&module->function[i]);
     return driver_leave(result);
 }
 
-CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value)
+CUresult cuModuleEnumerateFunctions(CUfunction *functions, unsigned count, CUmodule module)
 {
-    CUresult result = driver_enter();
-    if (result == CUDA_SUCCESS && function == NULL) result = CUDA_ERROR_INVALID_HANDLE;
-    if (result != CUDA_SUCCESS) return driver_leave(result);
-    const int64_t room = (int64_t)driver.device->shared_per_block_optin - (int64_t)function->function->static_shared_bytes;
-    switch ((int)attribute) {
-    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-        if (value < 0 || value > room) result = CUDA_ERROR_INVALID_VALUE;
-        else function->maximum_dynamic_shared = value;
-        break;
-    case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED: function->non_portable_cluster = value != 0; break;
-    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: break;
-    default: result = CUDA_ERROR_INVALID_VALUE; break;
-    }
+    struct CUctx_st *context;
+    CUresult result = driver_enter_context(&context);
+    unsigned found = 0;
+    if (result == CUDA_SUCCESS && functions == NULL) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS && *find(context, module) == NULL) result = CUDA_ERROR_INVALID_HANDLE;
+    for (uint32_t i = 0; result == CUDA_SUCCESS && i < module->module->function_count; i++)
+        if (is_kernel(&module->function[i]) && found < count) functions[found++] = &module->function[i];
     return driver_leave(result);
+}
+
+CUresult cuModuleGetLoadingMode(int *mode)
+{
+    enum { EAGER = 1 };
+    if (mode == NULL) return CUDA_ERROR_INVALID_VALUE;
+    *mode = EAGER;
+    return CUDA_SUCCESS;
 }

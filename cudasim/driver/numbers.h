@@ -20,6 +20,7 @@
     X(ERROR_FILE_NOT_FOUND, 301, "file not found") \
     X(ERROR_OPERATING_SYSTEM, 304, "OS call failed or operation not supported on this OS") \
     X(ERROR_INVALID_HANDLE, 400, "invalid resource handle") \
+    X(ERROR_ILLEGAL_STATE, 401, "the operation cannot be performed in the present state") \
     X(ERROR_NOT_FOUND, 500, "named symbol not found") \
     X(ERROR_NOT_READY, 600, "device not ready") \
     X(ERROR_ILLEGAL_ADDRESS, 700, "an illegal memory access was encountered") \
@@ -36,6 +37,16 @@
     X(ERROR_LAUNCH_FAILED, 719, "unspecified launch failure") \
     X(ERROR_NOT_PERMITTED, 800, "operation not permitted") \
     X(ERROR_NOT_SUPPORTED, 801, "operation not supported") \
+    X(ERROR_STREAM_CAPTURE_UNSUPPORTED, 900, "operation not permitted when stream is capturing") \
+    X(ERROR_STREAM_CAPTURE_INVALIDATED, 901, "operation failed due to a previous error during capture") \
+    X(ERROR_STREAM_CAPTURE_MERGE, 902, "operation would result in a merge of separate capture sequences") \
+    X(ERROR_STREAM_CAPTURE_UNMATCHED, 903, "capture was not ended in the same stream as it began") \
+    X(ERROR_STREAM_CAPTURE_UNJOINED, 904, "capturing stream has unjoined work") \
+    X(ERROR_STREAM_CAPTURE_ISOLATION, 905, "dependency created on uncaptured work in another stream") \
+    X(ERROR_STREAM_CAPTURE_IMPLICIT, 906, "operation would make the legacy stream depend on a capturing blocking stream") \
+    X(ERROR_CAPTURED_EVENT, 907, "operation not permitted on an event last recorded in a capturing stream") \
+    X(ERROR_STREAM_CAPTURE_WRONG_THREAD, 908, "attempt to terminate a thread-local capture sequence from another thread") \
+    X(ERROR_GRAPH_EXEC_UPDATE_FAILURE, 910, "the graph update was not performed because it included changes which violated constraints specific to instantiated graph update") \
     X(ERROR_INVALID_CLUSTER_SIZE, 912, "cluster misconfiguration") \
     X(ERROR_UNKNOWN, 999, "unknown error")
 

@@ -1,8 +1,7 @@
-/* Streams and events.  Work is done when it is given to a stream, so waiting is checking for faults. */
+/* Streams and events.  Work is done when it is given to a stream, so waiting is checking for faults and captures. */
 #include <stdlib.h>
-#include <time.h>
 
-#include "driver/driver.h"
+#include "driver/capture.h"
 
 CUDASIM_EXPORT CUresult cuStreamCreate(CUstream *stream, unsigned flags);
 CUDASIM_EXPORT CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned flags, int priority);
@@ -17,6 +16,15 @@ CUDASIM_EXPORT CUresult cuEventSynchronize(CUevent event);
 CUDASIM_EXPORT CUresult cuEventQuery(CUevent event);
 CUDASIM_EXPORT CUresult cuEventElapsedTime_v2(float *milliseconds, CUevent start, CUevent end);
 
+CUDASIM_EXPORT CUresult cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end);
+CUDASIM_EXPORT CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned flags);
+CUDASIM_EXPORT CUresult cuStreamGetFlags(CUstream stream, unsigned *flags);
+CUDASIM_EXPORT CUresult cuStreamGetPriority(CUstream stream, int *priority);
+CUDASIM_EXPORT CUresult cuStreamGetCtx(CUstream stream, CUcontext *context);
+CUDASIM_EXPORT CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest);
+
+enum { EVENT_DISABLE_TIMING = 2, LEAST_PRIORITY = 0, GREATEST_PRIORITY = -5 };
+
 bool stream_lives(const struct CUctx_st *context, const struct CUstream_st *stream)
 {
     if ((uintptr_t)stream <= 2) return true;
@@ -25,7 +33,7 @@ bool stream_lives(const struct CUctx_st *context, const struct CUstream_st *stre
     return false;
 }
 
-static bool event_lives(const struct CUctx_st *context, const struct CUevent_st *event)
+bool event_lives(const struct CUctx_st *context, const struct CUevent_st *event)
 {
     for (const struct CUevent_st *e = context->events; e != NULL; e = e->next)
         if (e == event) return true;
@@ -34,14 +42,13 @@ static bool event_lives(const struct CUctx_st *context, const struct CUevent_st 
 
 CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned flags, int priority)
 {
-    (void)priority;
     struct CUctx_st *context;
     CUresult result = driver_enter_context(&context);
     if (result == CUDA_SUCCESS && (stream == NULL || flags > CU_STREAM_NON_BLOCKING)) result = CUDA_ERROR_INVALID_VALUE;
     struct CUstream_st *made = result == CUDA_SUCCESS ? calloc(1, sizeof *made) : NULL;
     if (result == CUDA_SUCCESS && made == NULL) result = CUDA_ERROR_OUT_OF_MEMORY;
     if (result == CUDA_SUCCESS) {
-        *made = (struct CUstream_st){ .next = context->streams, .context = context, .flags = flags };
+        *made = (struct CUstream_st){ .next = context->streams, .context = context, .flags = flags, .priority = priority };
         context->streams = *stream = made;
     }
     return driver_leave(result);
@@ -58,6 +65,8 @@ CUresult cuStreamDestroy_v2(CUstream stream)
     if (result == CUDA_SUCCESS && *link == NULL) result = CUDA_ERROR_INVALID_HANDLE;
     if (result == CUDA_SUCCESS) {
         *link = stream->next;
+        if (stream->capture != NULL) stream->capture->invalid = true;
+        tail_clear(&stream->tail);
         free(stream);
     }
     return driver_leave(result);
@@ -68,6 +77,8 @@ CUresult cuStreamSynchronize(CUstream stream)
     struct CUctx_st *context;
     CUresult result = driver_enter_context(&context);
     if (result == CUDA_SUCCESS && !stream_lives(context, stream)) result = CUDA_ERROR_INVALID_HANDLE;
+    if (result == CUDA_SUCCESS) result = capture_allows_waiting(context, stream);
+    if (result == CUDA_SUCCESS && (uintptr_t)stream <= 1) result = capture_allows_legacy_stream(context);
     return driver_leave(result);
 }
 
@@ -80,6 +91,7 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
     if (result == CUDA_SUCCESS && (!stream_lives(context, stream) || !event_lives(context, event)))
         result = CUDA_ERROR_INVALID_HANDLE;
     if (result == CUDA_SUCCESS && flags > 1) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS) result = capture_wait_event(context, stream, event);
     return driver_leave(result);
 }
 
@@ -91,7 +103,7 @@ CUresult cuEventCreate(CUevent *event, unsigned flags)
     struct CUevent_st *made = result == CUDA_SUCCESS ? calloc(1, sizeof *made) : NULL;
     if (result == CUDA_SUCCESS && made == NULL) result = CUDA_ERROR_OUT_OF_MEMORY;
     if (result == CUDA_SUCCESS) {
-        *made = (struct CUevent_st){ .next = context->events, .context = context };
+        *made = (struct CUevent_st){ .next = context->events, .context = context, .flags = flags };
         context->events = *event = made;
     }
     return driver_leave(result);
@@ -106,6 +118,7 @@ CUresult cuEventDestroy_v2(CUevent event)
     if (result == CUDA_SUCCESS && *link == NULL) result = CUDA_ERROR_INVALID_HANDLE;
     if (result == CUDA_SUCCESS) {
         *link = event->next;
+        tail_clear(&event->tail);
         free(event);
     }
     return driver_leave(result);
@@ -117,11 +130,14 @@ CUresult cuEventRecord(CUevent event, CUstream stream)
     CUresult result = driver_enter_context(&context);
     if (result == CUDA_SUCCESS && (!stream_lives(context, stream) || !event_lives(context, event)))
         result = CUDA_ERROR_INVALID_HANDLE;
-    if (result == CUDA_SUCCESS) {
-        struct timespec now;
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        event->recorded = true;
-        event->nanoseconds = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+    struct capture *capture = result == CUDA_SUCCESS ? stream_capture(context, stream) : NULL;
+    if (capture != NULL) {
+        result = capture_record_event(capture, stream, event);
+    } else if (result == CUDA_SUCCESS) {
+        struct work work = { .kind = WORK_EVENT_RECORD, .as.event = event };
+        event->capture = NULL;
+        tail_clear(&event->tail);
+        result = stream_submit(context, stream, &work);
     }
     return driver_leave(result);
 }
@@ -131,6 +147,7 @@ CUresult cuEventSynchronize(CUevent event)
     struct CUctx_st *context;
     CUresult result = driver_enter_context(&context);
     if (result == CUDA_SUCCESS && !event_lives(context, event)) result = CUDA_ERROR_INVALID_HANDLE;
+    if (result == CUDA_SUCCESS && event->capture != NULL) result = CUDA_ERROR_CAPTURED_EVENT;
     return driver_leave(result);
 }
 
@@ -143,8 +160,61 @@ CUresult cuEventElapsedTime_v2(float *milliseconds, CUevent start, CUevent end)
     CUresult result = driver_enter_context(&context);
     if (result == CUDA_SUCCESS && milliseconds == NULL) result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS &&
-        (!event_lives(context, start) || !event_lives(context, end) || !start->recorded || !end->recorded))
+        (!event_lives(context, start) || !event_lives(context, end) || !start->recorded || !end->recorded ||
+         ((start->flags | end->flags) & EVENT_DISABLE_TIMING) != 0))
         result = CUDA_ERROR_INVALID_HANDLE;
     if (result == CUDA_SUCCESS) *milliseconds = (float)((double)(end->nanoseconds - start->nanoseconds) * 1e-6);
+    return driver_leave(result);
+}
+
+CUresult cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end) { return cuEventElapsedTime_v2(milliseconds, start, end); }
+
+CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned flags)
+{
+    if (flags == 0) return cuEventRecord(event, stream);
+    driver_say("cudasim: cuEventRecordWithFlags: external events in captures are not simulated\n");
+    return flags == 1 ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
+}
+
+/* ---- questions ---- */
+
+static CUresult begin(struct CUctx_st **context, CUstream stream, const void *answer)
+{
+    const CUresult result = driver_enter_context(context);
+    if (result != CUDA_SUCCESS) return result;
+    if (!stream_lives(*context, stream)) return CUDA_ERROR_INVALID_HANDLE;
+    return answer == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+CUresult cuStreamGetFlags(CUstream stream, unsigned *flags)
+{
+    struct CUctx_st *context;
+    const CUresult result = begin(&context, stream, flags);
+    if (result == CUDA_SUCCESS) *flags = (uintptr_t)stream <= 2 ? CU_STREAM_DEFAULT : stream->flags;
+    return driver_leave(result);
+}
+
+CUresult cuStreamGetPriority(CUstream stream, int *priority)
+{
+    struct CUctx_st *context;
+    const CUresult result = begin(&context, stream, priority);
+    if (result == CUDA_SUCCESS) *priority = (uintptr_t)stream <= 2 ? 0 : stream->priority;
+    return driver_leave(result);
+}
+
+CUresult cuStreamGetCtx(CUstream stream, CUcontext *answer)
+{
+    struct CUctx_st *context;
+    const CUresult result = begin(&context, stream, answer);
+    if (result == CUDA_SUCCESS) *answer = context;
+    return driver_leave(result);
+}
+
+CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest)
+{
+    struct CUctx_st *context;
+    const CUresult result = driver_enter_context(&context);
+    if (result == CUDA_SUCCESS && least != NULL) *least = LEAST_PRIORITY;
+    if (result == CUDA_SUCCESS && greatest != NULL) *greatest = GREATEST_PRIORITY;
     return driver_leave(result);
 }

@@ -1,0 +1,74 @@
+/* Images that a caller hands over: which text is in them, and what the reader says of it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver/fatbin.h"
+#include "driver/module.h"
+
+struct jit_log jit_error_log(unsigned count, const CUjit_option *options, void *const *values)
+{
+    struct jit_log log = { NULL, 0 };
+    for (unsigned i = 0; i < count; i++) {
+        if (options[i] == CU_JIT_ERROR_LOG_BUFFER) log.buffer = values[i];
+        if (options[i] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES) log.size = (size_t)(uintptr_t)values[i];
+    }
+    return log;
+}
+
+static void say_error(const struct jit_log *log, const char *text)
+{
+    if (log->buffer != NULL && log->size != 0) snprintf(log->buffer, log->size, "%s", text);
+    driver_say("cudasim: %s\n", text);
+}
+
+CUresult image_read(const void *image, const struct jit_log *log, struct module **module)
+{
+    char sentence[256] = "this image is a cubin, and PTX is what runs here";
+    const enum image_kind kind = image_kind(image);
+    const char *source = image;
+    size_t length = 0;
+    if (kind == IMAGE_TEXT) length = strlen(source);
+    else source = kind == IMAGE_FATBIN ? fatbin_text(image, driver.device, &length, sentence, sizeof sentence) : NULL;
+    if (source == NULL) {
+        say_error(log, sentence);
+        return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    }
+    struct ptx_error error;
+    *module = ptx_read("ptx", source, length, NULL, &error);
+    if (*module == NULL) {
+        say_error(log, error.text);
+        return CUDA_ERROR_INVALID_PTX;
+    }
+    if (device_runs(driver.device, (*module)->sm, (*module)->suffix)) {
+        driver_mutate(*module);
+        return CUDA_SUCCESS;
+    }
+    char text[160];
+    snprintf(text, sizeof text, "the module's target sm_%u%.1s does not run on %s (CUDASIM_DEVICE)", (*module)->sm,
+             &(*module)->suffix, driver.device->name);
+    say_error(log, text);
+    ptx_release(*module);
+    return CUDA_ERROR_INVALID_PTX;
+}
+
+char *image_read_file(const char *name)
+{
+    FILE *file = fopen(name, "rb");
+    if (file == NULL) return NULL;
+    char *text = NULL;
+    size_t used = 0, capacity = 0;
+    for (;;) {
+        if (capacity - used < 4096) {
+            char *larger = realloc(text, capacity = capacity * 2 + 65536);
+            if (larger == NULL) break;
+            text = larger;
+        }
+        const size_t got = fread(text + used, 1, capacity - used - 8, file);
+        used += got;
+        if (got == 0) break;
+    }
+    if (text != NULL) memset(text + used, 0, 8);
+    fclose(file);
+    return text;
+}
