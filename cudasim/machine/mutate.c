@@ -26,11 +26,11 @@ static size_t word_length(const char *word)
 
 bool mutation_possible(const struct module *module, uint32_t pc)
 {
-    static const char *const bases[] = { "fence", "membar", "wgmma", "cp", "mbarrier", "bar", "barrier", "griddepcontrol", "tcgen05",
-                                         NULL };
-    static const char *const words[] = { "fence", "membar", "commit", "commit_group", "wait", "wait_group", "wait_all", "test_wait",
-                                         "try_wait", "arrive", "arrive_drop", "expect_tx", "complete_tx", "launch_dependents",
-                                         NULL };
+    static const char *const bases[] = { "fence", "membar",  "wgmma",          "cp",      "mbarrier",
+                                         "bar",   "barrier", "griddepcontrol", "tcgen05", NULL };
+    static const char *const words[] = { "fence",       "membar",    "commit",      "commit_group",      "wait",
+                                         "wait_group",  "wait_all",  "test_wait",   "try_wait",          "arrive",
+                                         "arrive_drop", "expect_tx", "complete_tx", "launch_dependents", NULL };
     static const char *const of_barriers[] = { "sync", NULL };
     char name[STATEMENT_BYTES];
     statement_name(module, pc, name, sizeof name);
@@ -70,7 +70,7 @@ static uint64_t results(const struct row *row)
     int i = 0;
     for (const char *item = row->operands; *item != '\0'; i++) {
         const char *class = item;
-        while (*class == '?' || *class == '|' || *class == '&') class++;
+        while (*class == '?' || *class == '|' || *class == '&') class ++;
         if (*class == 'd' || *class == 'P') bits |= UINT64_C(1) << i;
         if (*class == 'A') i++;
         item += strcspn(item, " ");

@@ -41,10 +41,19 @@ static bool begins(const char *pattern, const char *word)
 
 static enum profile_access access_of(const struct insn *in)
 {
-    static const struct { const char *word; enum profile_access access; } words[] = {
-        { "ld", ACCESS_LOAD },     { "ldu", ACCESS_LOAD },           { "st", ACCESS_STORE },
-        { "atom", ACCESS_ATOMIC }, { "red", ACCESS_REDUCE },         { "ldmatrix", ACCESS_LOAD_MATRIX },
-        { "stmatrix", ACCESS_STORE_MATRIX }, { "cp.async.ca", ACCESS_COPY }, { "cp.async.cg", ACCESS_COPY },
+    static const struct {
+        const char *word;
+        enum profile_access access;
+    } words[] = {
+        { "ld", ACCESS_LOAD },
+        { "ldu", ACCESS_LOAD },
+        { "st", ACCESS_STORE },
+        { "atom", ACCESS_ATOMIC },
+        { "red", ACCESS_REDUCE },
+        { "ldmatrix", ACCESS_LOAD_MATRIX },
+        { "stmatrix", ACCESS_STORE_MATRIX },
+        { "cp.async.ca", ACCESS_COPY },
+        { "cp.async.cg", ACCESS_COPY },
     };
     const char *pattern = in->row->pattern;
     if (begins(pattern, "st.async") || begins(pattern, "red.async") || begins(pattern, "st.bulk")) return ACCESS_NONE;
@@ -148,7 +157,8 @@ static void count_access(struct warp *w, const struct insn *in, uint32_t lanes, 
     const uint32_t bytes = type_bytes((enum ptx_type)in->type[0]) * (in->vector == 0 ? 1 : in->vector);
     const bool reads = access == ACCESS_LOAD || access == ACCESS_ATOMIC, writes = access != ACCESS_LOAD;
     uint32_t shared = 0;
-    FOR_LANES(l, lanes) {
+    FOR_LANES(l, lanes)
+    {
         const enum space space = space_of((enum space)in->space, address[l]);
         add_bytes(counts, space, bytes, reads, writes);
         if (space == SPACE_SHARED) shared |= 1u << l;
@@ -193,7 +203,8 @@ void profile_before(struct warp *w, const struct insn *in, uint32_t lanes)
     const enum profile_access access = (enum profile_access)grid->watch->profile->access[in - grid->code];
     switch (access) {
     case ACCESS_NONE: break;
-    case ACCESS_LOAD_MATRIX: case ACCESS_STORE_MATRIX: count_matrix(w, in, lanes, access == ACCESS_STORE_MATRIX); break;
+    case ACCESS_LOAD_MATRIX:
+    case ACCESS_STORE_MATRIX: count_matrix(w, in, lanes, access == ACCESS_STORE_MATRIX); break;
     case ACCESS_COPY: count_copy(w, in, lanes); break;
     default: count_access(w, in, lanes, access);
     }
@@ -213,8 +224,10 @@ void profile_after(struct warp *w, const struct insn *in, uint32_t lanes, trap t
 void profile_moved(const struct agent_operation *operation, enum moved what, uint64_t bytes)
 {
     static const enum profile_place places[MOVED_COUNT] = {
-        [MOVED_FROM_GLOBAL] = GLOBAL_READ, [MOVED_TO_GLOBAL] = GLOBAL_WRITTEN,
-        [MOVED_FROM_SHARED] = SHARED_READ, [MOVED_TO_SHARED] = SHARED_WRITTEN,
+        [MOVED_FROM_GLOBAL] = GLOBAL_READ,
+        [MOVED_TO_GLOBAL] = GLOBAL_WRITTEN,
+        [MOVED_FROM_SHARED] = SHARED_READ,
+        [MOVED_TO_SHARED] = SHARED_WRITTEN,
     };
     const struct cluster *c = operation->cluster;
     c->counts[operation->in - c->grid->code].bytes[places[what]] += bytes;

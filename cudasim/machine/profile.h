@@ -1,5 +1,5 @@
-/* A profile: what a grid executed, moved and waited for, by instruction; and how long each engine of a real device would need for it
- * by published rates, which is an estimate. */
+/* A profile: what a grid executed, moved and waited for, by instruction; and how long each engine of a real device would need for
+ * it by published rates, which is an estimate. */
 #ifndef CUDASIM_MACHINE_PROFILE_H
 #define CUDASIM_MACHINE_PROFILE_H
 
@@ -12,22 +12,30 @@ enum profile_place { GLOBAL_READ, GLOBAL_WRITTEN, SHARED_READ, SHARED_WRITTEN, L
 
 /* Of one instruction. */
 struct insn_counts {
-    uint64_t warps, threads;              /* how often it was executed */
+    uint64_t warps, threads; /* how often it was executed */
     uint64_t bytes[PROFILE_PLACES];
-    uint64_t wavefronts, ideal;           /* of accesses to shared memory: as its banks need them, and without conflicts */
-    uint64_t waits, waited;               /* times that a warp waited there, and steps */
+    uint64_t wavefronts, ideal; /* of accesses to shared memory: as its banks need them, and without conflicts */
+    uint64_t waits, waited;     /* times that a warp waited there, and steps */
 };
 
 /* What kind of access an instruction is. */
-enum profile_access { ACCESS_NONE, ACCESS_LOAD, ACCESS_STORE, ACCESS_ATOMIC, ACCESS_REDUCE, ACCESS_LOAD_MATRIX, ACCESS_STORE_MATRIX,
-                      ACCESS_COPY };
+enum profile_access {
+    ACCESS_NONE,
+    ACCESS_LOAD,
+    ACCESS_STORE,
+    ACCESS_ATOMIC,
+    ACCESS_REDUCE,
+    ACCESS_LOAD_MATRIX,
+    ACCESS_STORE_MATRIX,
+    ACCESS_COPY
+};
 
 struct profile {
-    FILE *file;                           /* where each launch's profile is written; NULL: nowhere */
-    bool json;                            /* one object a line */
+    FILE *file; /* where each launch's profile is written; NULL: nowhere */
+    bool json;  /* one object a line */
     pthread_mutex_t lock;
-    struct insn_counts *counts;           /* by program counter: of the last grid */
-    uint8_t *access;                      /* enum profile_access, by program counter */
+    struct insn_counts *counts; /* by program counter: of the last grid */
+    uint8_t *access;            /* enum profile_access, by program counter */
     uint32_t code_count;
 };
 
@@ -47,23 +55,38 @@ void profile_moved(const struct agent_operation *operation, enum moved what, uin
 /* ---- profile_summary.c, profile_print.c ---- */
 
 enum { PROFILE_NAME_BYTES = 96 };
-struct profile_kind { char name[PROFILE_NAME_BYTES]; uint64_t warps, threads; };
-struct profile_traffic { const char *name; uint64_t bytes[PROFILE_PLACES]; };
-struct profile_product { char name[PROFILE_NAME_BYTES]; const char *type; uint64_t instructions, operations; };
+struct profile_kind {
+    char name[PROFILE_NAME_BYTES];
+    uint64_t warps, threads;
+};
+struct profile_traffic {
+    const char *name;
+    uint64_t bytes[PROFILE_PLACES];
+};
+/* sparse: operations with the zeros, which take half of the time. */
+struct profile_product {
+    char name[PROFILE_NAME_BYTES];
+    const char *type;
+    bool sparse;
+    uint64_t instructions, operations;
+};
 enum { TRAFFIC_THREADS, TRAFFIC_MATRIX, TRAFFIC_ATOMIC, TRAFFIC_COPY, TRAFFIC_BULK, TRAFFIC_COUNT };
-struct profile_time { const char *engine, *source; double cycles, seconds; };   /* of the busiest SM; cycles 0: device-wide */
+struct profile_time {
+    const char *engine, *source;
+    double cycles, seconds;
+}; /* of the busiest SM; cycles 0: device-wide */
 
 struct profile_summary {
-    struct profile_kind *kind;            /* by falling number of warps */
+    struct profile_kind *kind; /* by falling number of warps */
     uint32_t kinds;
     uint64_t warps, threads;
     struct profile_traffic traffic[TRAFFIC_COUNT];
     struct profile_product *product;
     uint32_t products;
     uint64_t wavefronts, ideal;
-    struct profile_time *time;            /* none: no published rates for this device */
+    struct profile_time *time; /* none: no published rates for this device */
     uint32_t times;
-    uint32_t sms;                         /* of the device that the times are for: those that have work */
+    uint32_t sms; /* of the device that the times are for: those that have work */
 };
 
 /* False: no host memory. */

@@ -7,8 +7,8 @@
 
 typedef unsigned long long number;
 
-static const char *const place_names[PROFILE_PLACES] = { "global_read", "global_written", "shared_read", "shared_written",
-                                                         "local_read", "local_written" };
+static const char *const place_names[PROFILE_PLACES] = { "global_read",    "global_written", "shared_read",
+                                                         "shared_written", "local_read",     "local_written" };
 
 static bool moves(const struct profile_traffic *t)
 {
@@ -70,8 +70,8 @@ static void print_banks(FILE *file, const struct profile *profile, const struct 
         if (c->wavefronts <= c->ideal) continue;
         char text[STATEMENT_BYTES];
         statement_text(grid->module, i, text, sizeof text);
-        fprintf(file, "  line %5u %12llu for %12llu (%.2f times)  %s\n", grid->code[i].line, (number)c->wavefronts, (number)c->ideal,
-                (double)c->wavefronts / (double)c->ideal, text);
+        fprintf(file, "  line %5u %12llu for %12llu (%.2f times)  %s\n", grid->code[i].line, (number)c->wavefronts,
+                (number)c->ideal, (double)c->wavefronts / (double)c->ideal, text);
     }
 }
 
@@ -82,8 +82,9 @@ static void print_times(FILE *file, const struct profile_summary *s, const struc
         fprintf(file, "\nno estimate of times: no published rates of %s are known here\n", grid->machine->device->name);
         return;
     }
-    fprintf(file, "\nestimate of the time that each engine would need on an %s, from published rates: %u of %u SMs at %.2f GHz\n"
-                  "  (PTX instructions; ptxas makes other ones of them.  Nothing of this was measured.)\n",
+    fprintf(file,
+            "\nestimate of the time that each engine would need on an %s, from published rates: %u of %u SMs at %.2f GHz\n"
+            "  (PTX instructions; ptxas makes other ones of them.  Nothing of this was measured.)\n",
             r->card, s->sms, r->sms, r->clock_hz / 1e9);
     for (uint32_t i = 0; i < s->times; i++) {
         fprintf(file, "  %-22s %12.3f us", s->time[i].engine, s->time[i].seconds * 1e6);
@@ -180,17 +181,20 @@ static void print_json(const struct profile *profile, const struct profile_summa
     const struct launch *l = grid->launch;
     fprintf(file, "{\"launch\":%llu,\"kernel\":", (number)grid->id);
     json_text(file, grid->function->name);
-    fprintf(file, ",\"device\":\"%s\",\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u],\"cluster\":[%u,%u,%u],\"steps\":%llu,\"reported\":%s",
+    fprintf(file,
+            ",\"device\":\"%s\",\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u],\"cluster\":[%u,%u,%u],\"steps\":%llu,\"reported\":%s",
             grid->machine->device->name, l->grid[0], l->grid[1], l->grid[2], l->block[0], l->block[1], l->block[2],
             grid->cluster_extent[0], grid->cluster_extent[1], grid->cluster_extent[2], (number)grid->steps,
             grid->reported ? "true" : "false");
-    fprintf(file, ",\"warp_instructions\":%llu,\"thread_instructions\":%llu,\"instructions\":[", (number)s->warps, (number)s->threads);
+    fprintf(file, ",\"warp_instructions\":%llu,\"thread_instructions\":%llu,\"instructions\":[", (number)s->warps,
+            (number)s->threads);
     json_kinds(file, s);
     fprintf(file, "],\"bytes\":[");
     json_bytes(file, s);
     fprintf(file, "],\"matrix_products\":[");
     json_products(file, s);
-    fprintf(file, "],\"wavefronts\":%llu,\"wavefronts_without_conflicts\":%llu,\"lines\":[", (number)s->wavefronts, (number)s->ideal);
+    fprintf(file, "],\"wavefronts\":%llu,\"wavefronts_without_conflicts\":%llu,\"lines\":[", (number)s->wavefronts,
+            (number)s->ideal);
     json_lines(file, profile, grid);
     fprintf(file, "],\"sms_of_the_estimate\":%u,\"estimate\":[", s->sms);
     json_times(file, s);

@@ -9,10 +9,10 @@
 
 /* ---- kinds of instructions ---- */
 
-/* The row's words up to the first that varies, without those that may be left out: "ld", "bar.sync", "wgmma.mma_async.sync.aligned". */
+/* The row's words up to the first that varies, without those that may be left out: "ld", "bar.sync". */
 static void mnemonic(const struct insn *in, char *name)
 {
-    size_t used = 0, word = 0;            /* word: where the last one begins */
+    size_t used = 0, word = 0; /* word: where the last one begins */
     const char *at = in->row->pattern;
     for (; *at != '\0' && strchr("($#", *at) == NULL && used + 1 < PROFILE_NAME_BYTES; at++) {
         if (*at == '{') {
@@ -43,7 +43,9 @@ static int by_warps(const void *a, const void *b)
 
 /* ---- matrix products ---- */
 
-struct shape { uint64_t m, n, k; };
+struct shape {
+    uint64_t m, n, k;
+};
 
 /* ".m64n128k16" in a name, and the words behind it. */
 static const char *find_shape(const char *name, struct shape *shape)
@@ -86,10 +88,10 @@ static void add_product(struct profile_summary *s, const struct grid *grid, uint
         if (strcmp(s->product[i].name, name) == 0) p = &s->product[i];
     if (p == NULL) {
         p = &s->product[s->products++];
-        *p = (struct profile_product){ .type = type_of_a(rest) };
+        *p = (struct profile_product){ .type = type_of_a(rest), .sparse = strstr(name, ".sp") != NULL };
         memcpy(p->name, name, sizeof name);
     }
-    const uint64_t times = warpgroup ? counts->warps / 4 : counts->warps;     /* four warps execute one wgmma */
+    const uint64_t times = warpgroup ? counts->warps / 4 : counts->warps; /* four warps execute one wgmma */
     p->instructions += times;
     p->operations += times * 2 * shape.m * shape.n * shape.k;
 }
@@ -99,9 +101,12 @@ static void add_product(struct profile_summary *s, const struct grid *grid, uint
 static int traffic_of(enum profile_access access)
 {
     switch (access) {
-    case ACCESS_LOAD: case ACCESS_STORE: return TRAFFIC_THREADS;
-    case ACCESS_ATOMIC: case ACCESS_REDUCE: return TRAFFIC_ATOMIC;
-    case ACCESS_LOAD_MATRIX: case ACCESS_STORE_MATRIX: return TRAFFIC_MATRIX;
+    case ACCESS_LOAD:
+    case ACCESS_STORE: return TRAFFIC_THREADS;
+    case ACCESS_ATOMIC:
+    case ACCESS_REDUCE: return TRAFFIC_ATOMIC;
+    case ACCESS_LOAD_MATRIX:
+    case ACCESS_STORE_MATRIX: return TRAFFIC_MATRIX;
     case ACCESS_COPY: return TRAFFIC_COPY;
     default: return TRAFFIC_BULK;
     }
@@ -119,11 +124,11 @@ static bool one_of(const char *word, size_t length, const char *const *list)
 /* Which pipe executes it; RATE_ISSUE: it needs an issue slot and nothing else that has a rate here. */
 static enum rate_engine pipe_of(const struct insn *in)
 {
-    static const char *const arithmetic[] = { "add", "sub", "mul", "mad", "fma", "min", "max", "neg", "abs", "set", "setp", "selp",
-                                              "slct", "copysign", "testp", "div", "rem", NULL };
-    static const char *const integer[] = { "and", "or", "xor", "not", "cnot", "lop3", "shl", "shr", "shf", "prmt", "bfe", "bfi",
-                                           "bfind", "brev", "clz", "popc", "fns", "sad", "mul24", "mad24", "dp4a", "dp2a", "addc",
-                                           "subc", "madc", "bmsk", "szext", NULL };
+    static const char *const arithmetic[] = { "add", "sub",  "mul",  "mad",  "fma",      "min",   "max", "neg", "abs",
+                                              "set", "setp", "selp", "slct", "copysign", "testp", "div", "rem", NULL };
+    static const char *const integer[] = { "and",  "or",   "xor",   "not",  "cnot", "lop3", "shl",   "shr", "shf",   "prmt",
+                                           "bfe",  "bfi",  "bfind", "brev", "clz",  "popc", "fns",   "sad", "mul24", "mad24",
+                                           "dp4a", "dp2a", "addc",  "subc", "madc", "bmsk", "szext", NULL };
     static const char *const special[] = { "ex2", "lg2", "rcp", "rsqrt", "sqrt", "sin", "cos", "tanh", NULL };
     const char *name = in->row->pattern;
     const size_t length = strcspn(name, ".{($");
@@ -141,8 +146,8 @@ static enum rate_engine pipe_of(const struct insn *in)
 static void add_time(struct profile_summary *s, const struct rate *rate, double cycles, double seconds)
 {
     if (seconds > 0)
-        s->time[s->times++] = (struct profile_time){ .engine = rate->engine, .source = rate->source, .cycles = cycles,
-                                                     .seconds = seconds };
+        s->time[s->times++] =
+            (struct profile_time){ .engine = rate->engine, .source = rate->source, .cycles = cycles, .seconds = seconds };
 }
 
 static int by_seconds(const void *a, const void *b)
@@ -170,7 +175,7 @@ static void estimate(struct profile_summary *s, const struct profile *profile, c
     threads[RATE_SHARED] = shared;
     for (uint32_t i = 0; i < s->products; i++) {
         const double rate = rate_of_products(r->device, s->product[i].type);
-        if (rate > 0) tensor += (double)s->product[i].operations / rate;
+        if (rate > 0) tensor += (double)s->product[i].operations / (s->product[i].sparse ? 2 * rate : rate);
     }
     for (int e = RATE_ISSUE; e <= RATE_SHARED; e++) {
         const double cycles = threads[e] / r->rate[e].per_clock / s->sms;
@@ -185,12 +190,14 @@ static void estimate(struct profile_summary *s, const struct profile *profile, c
 
 bool profile_summarise(struct profile_summary *s, const struct profile *profile, const struct grid *grid)
 {
-    static const char *const names[TRAFFIC_COUNT] = {
-        [TRAFFIC_THREADS] = "loads and stores", [TRAFFIC_MATRIX] = "ldmatrix, stmatrix", [TRAFFIC_ATOMIC] = "atomics",
-        [TRAFFIC_COPY] = "cp.async", [TRAFFIC_BULK] = "bulk copies (TMA)"
-    };
+    static const char *const names[TRAFFIC_COUNT] = { [TRAFFIC_THREADS] = "loads and stores",
+                                                      [TRAFFIC_MATRIX] = "ldmatrix, stmatrix",
+                                                      [TRAFFIC_ATOMIC] = "atomics",
+                                                      [TRAFFIC_COPY] = "cp.async",
+                                                      [TRAFFIC_BULK] = "bulk copies (TMA)" };
     const uint32_t count = profile->code_count + 1;
-    *s = (struct profile_summary){ .kind = calloc(count, sizeof *s->kind), .product = calloc(count, sizeof *s->product),
+    *s = (struct profile_summary){ .kind = calloc(count, sizeof *s->kind),
+                                   .product = calloc(count, sizeof *s->product),
                                    .time = calloc(RATE_COUNT, sizeof *s->time) };
     if (s->kind == NULL || s->product == NULL || s->time == NULL) return false;
     for (int i = 0; i < TRAFFIC_COUNT; i++) s->traffic[i].name = names[i];

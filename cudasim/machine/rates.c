@@ -27,7 +27,10 @@ static const struct device_rates devices[] = {
       } },
 };
 
-static const struct { const char *device, *type; double operations; } products[] = {
+static const struct {
+    const char *device, *type;
+    double operations;
+} products[] = {
     { "sm_90a", "f16", 4096 },  { "sm_90a", "bf16", 4096 }, { "sm_90a", "tf32", 2048 }, { "sm_90a", "e4m3", 8192 },
     { "sm_90a", "e5m2", 8192 }, { "sm_90a", "s8", 8192 },   { "sm_90a", "u8", 8192 },   { "sm_90a", "f64", 256 },
 };

@@ -6,11 +6,22 @@
 #include <string.h>
 
 /* The bytes of all allocations that a kernel may write, in the order of global_memory.allocation. */
-struct snapshot { uint8_t **bytes, **written; uint32_t count; };
+struct snapshot {
+    uint8_t **bytes, **written;
+    uint32_t count;
+};
 
-struct repetition { enum schedule schedule; uint64_t seed; };
+struct repetition {
+    enum schedule schedule;
+    uint64_t seed;
+};
 
-struct difference { uint32_t allocation; uint64_t offset; uint8_t first[8], second[8]; uint32_t bytes; };
+struct difference {
+    uint32_t allocation;
+    uint64_t offset;
+    uint8_t first[8], second[8];
+    uint32_t bytes;
+};
 
 const char *schedule_name(enum schedule schedule)
 {
@@ -89,11 +100,12 @@ static bool differs(const struct snapshot *s, const struct global_memory *memory
 
 /* ---- repetitions ---- */
 
-static bool run(struct machine *machine, const struct launch *launch, const struct repetition *r, uint64_t id, struct report *report)
+static bool run(struct machine *machine, const struct launch *launch, const struct repetition *r, uint64_t id,
+                struct report *report)
 {
     machine->options.schedule = r->schedule;
     machine->options.seed = r->seed;
-    machine->grids = id;                  /* a grid's number is part of its random numbers: the same in every repetition */
+    machine->grids = id; /* a grid's number is part of its random numbers: the same in every repetition */
     return grid_run(machine, launch, report);
 }
 
@@ -133,7 +145,9 @@ static void describe(struct report *report, const struct machine *machine, const
 
 static bool no_memory(const struct launch *launch, struct report *report)
 {
-    *report = (struct report){ .code = REPORT_RESOURCES, .kernel = launch->function->name, .lane = NO_LANE,
+    *report = (struct report){ .code = REPORT_RESOURCES,
+                               .kernel = launch->function->name,
+                               .lane = NO_LANE,
                                .sentence = "no host memory for a copy of global memory: CUDASIM_SCHEDULES needs two",
                                .text = "cudasim: no host memory for a copy of global memory: CUDASIM_SCHEDULES needs two\n" };
     return false;
@@ -152,7 +166,7 @@ static bool run_all(struct machine *machine, const struct launch *launch, const 
         snapshot_restore(before, &machine->memory);
         ok = run(machine, launch, &r, id, report);
         if (!ok) add_repeat(report, &r, false);
-        machine->watch = NULL;            /* one of them is watched and prints */
+        machine->watch = NULL; /* one of them is watched and prints */
         machine->print = NULL;
         if (ok && i == 0) ok = snapshot_take(&after, &machine->memory) || no_memory(launch, report);
         if (!ok || !differs(&after, &machine->memory, &d)) continue;

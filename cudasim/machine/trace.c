@@ -8,7 +8,7 @@
 struct trace {
     FILE *file;
     struct trace_filter filter;
-    char (*text)[STATEMENT_BYTES];        /* by program counter of the running grid; empty: not asked for yet */
+    char (*text)[STATEMENT_BYTES]; /* by program counter of the running grid; empty: not asked for yet */
 };
 
 const struct trace_filter trace_everything = { .last_warp = UINT32_MAX, .last_line = UINT32_MAX };
@@ -151,9 +151,9 @@ static void print_results(FILE *file, const struct warp *w, const struct insn *i
     bool any = false;
     for (const char *item = in->row->operands; *item != '\0' && i < in->operands; i++) {
         const char *class = item;
-        if (*class == '?') class++;
+        if (*class == '?') class ++;
         if (*class == '(') class = strchr(class, ')') + 1;
-        if (*class == '|' || *class == '&') class++;
+        if (*class == '|' || *class == '&') class ++;
         if (*class == 'd' || *class == 'P') {
             if (!any) fprintf(file, " ->");
             any = true;

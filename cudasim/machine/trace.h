@@ -10,8 +10,8 @@ struct trace_filter {
     bool one_cta;
     uint32_t cta[3];
     uint32_t first_warp, last_warp;
-    uint32_t first_line, last_line;       /* of the PTX text */
-    uint32_t lane;                        /* whose values are shown */
+    uint32_t first_line, last_line; /* of the PTX text */
+    uint32_t lane;                  /* whose values are shown */
 };
 extern const struct trace_filter trace_everything;
 

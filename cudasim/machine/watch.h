@@ -6,7 +6,10 @@
 
 struct trace;
 struct profile;
-struct watch { struct trace *trace; struct profile *profile; };
+struct watch {
+    struct trace *trace;
+    struct profile *profile;
+};
 
 /* ---- for the machine ---- */
 

@@ -1,5 +1,5 @@
-/* A launch under several schedules: what must agree agrees, what depends on the order of threads is reported, and the report says how
- * it is seen again. */
+/* A launch under several schedules: what must agree agrees, what depends on the order of threads is reported, and the report says
+ * how it is seen again. */
 #include "harness.h"
 
 #include <stdlib.h>
@@ -10,7 +10,9 @@ static const char tickets[] = "mov.u32 %r1, %tid.x; atom.global.add.u32 %r2, [%r
 /* The same, but what is written depends on the sum of all tickets alone. */
 static const char sums[] = "mov.u32 %r1, %tid.x; atom.global.add.u32 %r2, [%rd60], %r1;\n";
 
-struct setting { uint32_t schedules, threads; };
+struct setting {
+    uint32_t schedules, threads;
+};
 
 static bool run(struct test *t, struct sim *sim, const char *text, struct setting s, uint32_t grid, uint32_t block, uint64_t out[2])
 {
@@ -30,7 +32,7 @@ static void schedules_that_agree_run_from_the_same_memory(struct test *t)
     uint32_t sum = 0;
     CHECK(t, run(t, &sim, sums, (struct setting){ 20, 2 }, 4, 64, out));
     sim_read(&sim, out[0], &sum, 4);
-    CHECK(t, sum == 4 * 64 * 63 / 2);     /* and not twenty times that */
+    CHECK(t, sum == 4 * 64 * 63 / 2); /* and not twenty times that */
     CHECK(t, sim.machine.options.seed == t->seed && sim.machine.grids == 1);
     sim_close(&sim);
 }
@@ -145,8 +147,12 @@ static void results_do_not_depend_on_host_threads(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        TEST(schedules_that_agree_run_from_the_same_memory), TEST(on_one_thread), TEST(on_two_threads),
-        TEST(a_report_says_how_it_is_repeated), TEST(a_variable_is_named), TEST(results_do_not_depend_on_host_threads),
+        TEST(schedules_that_agree_run_from_the_same_memory),
+        TEST(on_one_thread),
+        TEST(on_two_threads),
+        TEST(a_report_says_how_it_is_repeated),
+        TEST(a_variable_is_named),
+        TEST(results_do_not_depend_on_host_threads),
     };
     return TEST_MAIN(argc, argv, cases);
 }

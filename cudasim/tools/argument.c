@@ -9,11 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct element_type { const char *name, *descr; uint32_t bytes; char kind; };     /* kind: i, u, f, or 0: no number of it is read */
+struct element_type {
+    const char *name, *descr;
+    uint32_t bytes;
+    char kind;
+}; /* kind: i, u, f, or 0: no number of it is read */
 static const struct element_type types[] = {
-    { "i8", "|i1", 1, 'i' },  { "i16", "<i2", 2, 'i' }, { "i32", "<i4", 4, 'i' },  { "i64", "<i8", 8, 'i' },
-    { "u8", "|u1", 1, 'u' },  { "u16", "<u2", 2, 'u' }, { "u32", "<u4", 4, 'u' },  { "u64", "<u8", 8, 'u' },
-    { "f32", "<f4", 4, 'f' }, { "f64", "<f8", 8, 'f' }, { "f16", "<f2", 2, 0 },    { "bf16", "<u2", 2, 0 },
+    { "i8", "|i1", 1, 'i' },  { "i16", "<i2", 2, 'i' }, { "i32", "<i4", 4, 'i' }, { "i64", "<i8", 8, 'i' },
+    { "u8", "|u1", 1, 'u' },  { "u16", "<u2", 2, 'u' }, { "u32", "<u4", 4, 'u' }, { "u64", "<u8", 8, 'u' },
+    { "f32", "<f4", 4, 'f' }, { "f64", "<f8", 8, 'f' }, { "f16", "<f2", 2, 0 },   { "bf16", "<u2", 2, 0 },
     { "e4m3", "|u1", 1, 0 },  { "e5m2", "|u1", 1, 0 },
 };
 
@@ -130,8 +134,7 @@ static int load(struct argument *a, const char *path)
 static int in_and_out(struct argument *a, const char *rest)
 {
     const char *colon = strrchr(rest, ':');
-    if (colon == NULL || colon == rest || colon[1] == '\0')
-        return bad_input("--arg %s: must be inout:FILE.npy:OUT.npy", a->text);
+    if (colon == NULL || colon == rest || colon[1] == '\0') return bad_input("--arg %s: must be inout:FILE.npy:OUT.npy", a->text);
     char *path = strndup(rest, (size_t)(colon - rest));
     const int status = path == NULL ? bad_input("no memory") : load(a, path);
     free(path);

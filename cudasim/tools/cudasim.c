@@ -14,9 +14,11 @@ char **command_rest(void) { return rest; }
 static void help(FILE *file)
 {
     fputs("usage: cudasim VERB ...\n\n"
-          "Executes PTX kernels without a GPU and checks them harder than hardware does.\n\n", file);
+          "Executes PTX kernels without a GPU and checks them harder than hardware does.\n\n",
+          file);
     for (int i = 0; i < VERBS; i++) fprintf(file, "  %-10s %s\n", verbs[i]->name, verbs[i]->summary);
-    fputs("\n`cudasim VERB --help` says more of a verb.  A program of your own runs with libcudasim.so as its libcuda.so.1.\n", file);
+    fputs("\n`cudasim VERB --help` says more of a verb.  A program of your own runs with libcudasim.so as its libcuda.so.1.\n",
+          file);
 }
 
 static bool wants_help(int count, char **arguments)

@@ -10,7 +10,28 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-const struct kernel_settings kernel_defaults = { .seed = 1, .schedules = 1 };
+#define AT(member) .offset = offsetof(struct kernel_settings, member)
+const struct option kernel_options[] = {
+    { "KERNEL.ptx", "", "the PTX text", OPTION_TEXT, AT(file), .required = true },
+    { "--entry", "NAME", "the kernel; may be left out where there is one only", OPTION_TEXT, AT(entry) },
+    { "--grid", "X[,Y,Z]", "CTAs; 1 unless given", OPTION_EXTENT, AT(grid), .high = INT32_MAX },
+    { "--block", "X[,Y,Z]", "threads of a CTA", OPTION_EXTENT, AT(block), .high = 1024 },
+    { "--cluster", "X[,Y,Z]", "CTAs of a cluster; what the kernel's directives say, or 1, unless given", OPTION_EXTENT, AT(cluster),
+      .high = 16 },
+    { "--shared", "BYTES", "dynamic shared memory; 0 unless given", OPTION_NUMBER, AT(shared), .high = 1 << 24 },
+    { "--arg", "ARGUMENT", "the next argument of the kernel, see above", OPTION_LIST, AT(arguments) },
+    { "--device", "NAME", "sm_90a, sm_100a, ...; the first that runs the module unless given", OPTION_TEXT, AT(device) },
+    { "--seed", "N", "of the schedule; 1 unless given", OPTION_NUMBER, AT(seed), .high = UINT64_MAX },
+    { "--schedules", "N", "the launch is repeated under N schedules, which must leave the same bytes", OPTION_NUMBER, AT(schedules),
+      .low = 1, .high = 1000000 },
+    { "--check", "NAME=off", "races=off or uninitialised=off: that check is not made", OPTION_LIST, AT(checks) },
+    { "--tensor-core", "NAME", "model, as published models of the tensor cores say, or fp32; model unless given", OPTION_TEXT,
+      AT(tensor_core) },
+    { "--threads", "N", "host threads; all processors unless given", OPTION_NUMBER, AT(threads), .low = 1, .high = 64 },
+    { "--sms", "N", "multiprocessors; 4 unless given", OPTION_NUMBER, AT(sms), .low = 1, .high = 1024 },
+    { "--steps", "N", "limit of a cluster's steps; none unless given", OPTION_NUMBER, AT(steps), .low = 1, .high = UINT64_MAX },
+    { .name = NULL }
+};
 
 /* ---- module and entry ---- */
 
@@ -80,7 +101,8 @@ static int check_cluster(struct kernel *k, const struct extent *given)
     uint32_t *c = k->launch.cluster;
     const uint32_t *g = k->launch.grid;
     if (d->given) c[0] = d->x, c[1] = d->y, c[2] = d->z;
-    else for (int i = 0; i < 3; i++) c[i] = given->given ? given->x[i] : 1;
+    else
+        for (int i = 0; i < 3; i++) c[i] = given->given ? given->x[i] : 1;
     if (given->given && d->given && !same_extent(given->x, d))
         return bad_input("--cluster %u,%u,%u: the kernel's .reqnctapercluster is %u,%u,%u", given->x[0], given->x[1], given->x[2],
                          d->x, d->y, d->z);
@@ -159,6 +181,9 @@ static int read_options(struct kernel *k)
         if (strcmp(s->checks.item[i], "races=off") == 0) k->options.check_races = false;
         else if (strcmp(s->checks.item[i], "uninitialised=off") == 0) k->options.check_uninitialised = false;
         else return bad_input("--check %s: must be races=off or uninitialised=off", s->checks.item[i]);
+    if (s->tensor_core != NULL && strcmp(s->tensor_core, "model") != 0 && strcmp(s->tensor_core, "fp32") != 0)
+        return bad_input("--tensor-core %s: must be model or fp32", s->tensor_core);
+    k->options.tensor_core = s->tensor_core != NULL && s->tensor_core[0] == 'f' ? TENSOR_MODE_FP32 : TENSOR_MODE_MODEL;
     if (s->schedule == NULL || strcmp(s->schedule, "random") == 0) k->options.schedule = SCHEDULE_RANDOM;
     else if (strcmp(s->schedule, "earliest") == 0) k->options.schedule = SCHEDULE_EARLIEST;
     else if (strcmp(s->schedule, "latest") == 0) k->options.schedule = SCHEDULE_LATEST;
@@ -210,8 +235,8 @@ static int encode_map(const struct kernel *k, const struct argument *a, void *ma
         return bad_input("--arg %s: the tensor has %llu bytes, argument %u (%s) has %llu", a->text,
                          (unsigned long long)stride[a->rank - 1], a->over + 1, over->text, (unsigned long long)over->bytes);
     char why[256];
-    if (tensor_map_encode_tiled(k->device, map, a->type, a->rank, over->address, dim, stride, box, step, INTERLEAVE_NONE, a->swizzle,
-                                0, 0, why, sizeof why) == 0)
+    if (tensor_map_encode_tiled(k->device, map, a->type, a->rank, over->address, dim, stride, box, step, INTERLEAVE_NONE,
+                                a->swizzle, 0, 0, why, sizeof why) == 0)
         return EXIT_DONE;
     return bad_input("--arg %s: %s", a->text, why);
 }
@@ -270,8 +295,8 @@ const uint8_t *kernel_bytes(const struct kernel *k, const struct argument *a)
 
 static bool write_array(FILE *file, const struct kernel *k, const struct argument *a)
 {
-    return npy_write_header(file, a->descr, a->rank, a->shape) != 0 &&
-           fwrite(kernel_bytes(k, a), 1, a->bytes, file) == a->bytes && fflush(file) == 0;
+    return npy_write_header(file, a->descr, a->rank, a->shape) != 0 && fwrite(kernel_bytes(k, a), 1, a->bytes, file) == a->bytes &&
+           fflush(file) == 0;
 }
 
 /* Beside its place, under another name; NULL after saying why not. */

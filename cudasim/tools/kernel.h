@@ -3,67 +3,45 @@
 #define CUDASIM_TOOLS_KERNEL_H
 
 #include "machine/machine.h"
+#include "machine/tensor_core.h"
 #include "tools/command.h"
 
 struct kernel_settings {
-    const char *file, *entry, *device, *schedule;
+    const char *file, *entry, *device, *schedule, *tensor_core;
     struct extent grid, block, cluster;
     struct text_list arguments, checks;
     uint64_t shared, seed, schedules, threads, sms, steps;
 };
-extern const struct kernel_settings kernel_defaults;
 
-/* The rows that read them, of a verb whose settings `type` have them as `field`. */
-#define KERNEL_AT(type, field, member) (offsetof(type, field) + offsetof(struct kernel_settings, member))
-#define KERNEL_OPTIONS(type, field) \
-    { "KERNEL.ptx", "", "the PTX text", OPTION_TEXT, .offset = KERNEL_AT(type, field, file), .required = true }, \
-    { "--entry", "NAME", "the kernel; may be left out where there is one only", OPTION_TEXT, .offset = KERNEL_AT(type, field, entry) }, \
-    { "--grid", "X[,Y,Z]", "CTAs; 1 unless given", OPTION_EXTENT, .offset = KERNEL_AT(type, field, grid), .high = INT32_MAX }, \
-    { "--block", "X[,Y,Z]", "threads of a CTA", OPTION_EXTENT, .offset = KERNEL_AT(type, field, block), .high = 1024 }, \
-    { "--cluster", "X[,Y,Z]", "CTAs of a cluster; what the kernel's directives say, or 1, unless given", OPTION_EXTENT, \
-      .offset = KERNEL_AT(type, field, cluster), .high = 16 }, \
-    { "--shared", "BYTES", "dynamic shared memory; 0 unless given", OPTION_NUMBER, .offset = KERNEL_AT(type, field, shared), \
-      .high = 1 << 24 }, \
-    { "--arg", "ARGUMENT", "the next argument of the kernel, see above", OPTION_LIST, .offset = KERNEL_AT(type, field, arguments) }, \
-    { "--device", "NAME", "sm_90a, sm_100a, ...; the first that runs the module unless given", OPTION_TEXT, \
-      .offset = KERNEL_AT(type, field, device) }, \
-    { "--seed", "N", "of the schedule; 1 unless given", OPTION_NUMBER, .offset = KERNEL_AT(type, field, seed), .high = UINT64_MAX }, \
-    { "--schedules", "N", "the launch is repeated under N schedules, which must leave the same bytes", OPTION_NUMBER, \
-      .offset = KERNEL_AT(type, field, schedules), .low = 1, .high = 1000000 }, \
-    { "--check", "NAME=off", "races=off or uninitialised=off: that check is not made", OPTION_LIST, \
-      .offset = KERNEL_AT(type, field, checks) }, \
-    { "--threads", "N", "host threads; all processors unless given", OPTION_NUMBER, .offset = KERNEL_AT(type, field, threads), .low = 1, \
-      .high = 64 }, \
-    { "--sms", "N", "multiprocessors; 4 unless given", OPTION_NUMBER, .offset = KERNEL_AT(type, field, sms), .low = 1, .high = 1024 }, \
-    { "--steps", "N", "limit of a cluster's steps; none unless given", OPTION_NUMBER, .offset = KERNEL_AT(type, field, steps), .low = 1, \
-      .high = UINT64_MAX }
+/* The rows that read them: `shared` of a verb whose settings begin with a struct kernel_settings. */
+extern const struct option kernel_options[];
 
-#define KERNEL_ARGUMENTS \
-    "Each --arg is an argument of the kernel, in order:\n" \
-    "  in:FILE.npy               pointer to the array's bytes\n" \
-    "  inout:FILE.npy:OUT.npy    the same; what the kernel leaves is written to OUT.npy\n" \
-    "  out:FILE.npy:TYPE:SHAPE   pointer to an array of 0xff bytes, written to FILE.npy; SHAPE as 128x64, TYPE one of\n" \
-    "                            f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 bf16 (as u2) e4m3 e5m2 (as u1)\n" \
-    "  zero:BYTES                pointer to zeros that nobody reads back\n" \
-    "  i32:5 u64:0x10 f32:1.5    a number of that type\n" \
-    "  hex:00ff12                these bytes, for a structure passed by value\n" \
-    "  tensormap:ARG:TYPE:SHAPE:BOX[:SWIZZLE]   a tensor map over the pointer that is argument number ARG (from 1); SHAPE and\n" \
+#define KERNEL_ARGUMENTS                                                                                                           \
+    "Each --arg is an argument of the kernel, in order:\n"                                                                         \
+    "  in:FILE.npy               pointer to the array's bytes\n"                                                                   \
+    "  inout:FILE.npy:OUT.npy    the same; what the kernel leaves is written to OUT.npy\n"                                         \
+    "  out:FILE.npy:TYPE:SHAPE   pointer to an array of 0xff bytes, written to FILE.npy; SHAPE as 128x64, TYPE one of\n"           \
+    "                            f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 bf16 (as u2) e4m3 e5m2 (as u1)\n"                       \
+    "  zero:BYTES                pointer to zeros that nobody reads back\n"                                                        \
+    "  i32:5 u64:0x10 f32:1.5    a number of that type\n"                                                                          \
+    "  hex:00ff12                these bytes, for a structure passed by value\n"                                                   \
+    "  tensormap:ARG:TYPE:SHAPE:BOX[:SWIZZLE]   a tensor map over the pointer that is argument number ARG (from 1); SHAPE and\n"   \
     "                            BOX as numpy writes them, SWIZZLE none, 32B, 64B, 128B; by value, or in memory for a pointer\n"
 
 enum argument_kind { ARGUMENT_BUFFER, ARGUMENT_VALUE, ARGUMENT_TENSOR_MAP };
 
 struct argument {
     enum argument_kind kind;
-    const char *text;                     /* as given */
-    uint8_t *initial;                     /* the buffer's bytes when the kernel begins, or the value */
+    const char *text; /* as given */
+    uint8_t *initial; /* the buffer's bytes when the kernel begins, or the value */
     uint64_t bytes;
-    uint64_t address;                     /* of a buffer, while the machine is open */
-    const char *output;                   /* NULL: not written */
+    uint64_t address;   /* of a buffer, while the machine is open */
+    const char *output; /* NULL: not written */
     char descr[8];
     uint32_t rank;
     uint64_t shape[8];
     /* a tensor map */
-    uint32_t over;                        /* which argument, from 0 */
+    uint32_t over; /* which argument, from 0 */
     uint32_t type, swizzle, box[8];
 };
 

@@ -1,4 +1,4 @@
-/* cudasim mutate: takes away each fence, wait, arrive, commit, expect_tx and barrier in turn, and lists those that nothing misses. */
+/* cudasim mutate: takes away each fence, wait, arrive, commit and barrier in turn, and lists those that nothing misses. */
 #include "tools/mutate.h"
 
 #include "machine/mutate.h"
@@ -11,7 +11,6 @@
 static const struct mutate_settings defaults = { .kernel = { .seed = 1, .schedules = 20 }, .seconds = 0 };
 
 static const struct option options[] = {
-    KERNEL_OPTIONS(struct mutate_settings, kernel),
     { "--program", "PROGRAM", "runs PROGRAM with what stands behind -- once for each instruction of KERNEL.ptx, which it loads",
       OPTION_TEXT, .offset = offsetof(struct mutate_settings, program) },
     { "--limit", "SECONDS", "of a run of PROGRAM; ten times the first run unless given", OPTION_NUMBER,
@@ -45,8 +44,8 @@ int mutants_end(const struct fates *fates)
 
 /* What the unchanged kernel did. */
 struct reference {
-    uint8_t *bytes[LIST_MOST];            /* of each buffer when it ended */
-    uint64_t *executed;                   /* by program counter */
+    uint8_t *bytes[LIST_MOST]; /* of each buffer when it ended */
+    uint64_t *executed;        /* by program counter */
     uint64_t steps;
 };
 
@@ -161,10 +160,12 @@ const struct verb verb_mutate = {
     .name = "mutate",
     .summary = "takes away each fence, wait, arrive and commit in turn and lists those that nothing misses",
     .usage = "KERNEL.ptx --block X [the options of run]   or   KERNEL.ptx --program PROGRAM -- ARGUMENTS",
-    .about = "Each fence, wait, arrive, commit, expect_tx and barrier of the kernel is taken away alone: it does nothing, a wait says "
-             "true at once. The kernel runs under the schedules (20 unless given). A report, other bytes, a deadlock or far more steps "
-             "notice it. What survives may be superfluous, or the arguments do not need it, or no check knows of it.\n\n"
-             KERNEL_ARGUMENTS,
+    .about =
+        "Each fence, wait, arrive, commit, expect_tx and barrier of the kernel is taken away alone: it does nothing, a wait says "
+        "true at once. The kernel runs under the schedules (20 unless given). A report, other bytes, a deadlock or far more steps "
+        "notice it. What survives may be superfluous, or the arguments do not need it, or no check knows of "
+        "it.\n\n" KERNEL_ARGUMENTS,
+    .shared = kernel_options,
     .options = options,
     .defaults = &defaults,
     .settings_bytes = sizeof defaults,

@@ -13,10 +13,13 @@ struct mutate_settings {
 
 /* What became of one mutant. */
 enum fate { FATE_NOTICED, FATE_SURVIVED, FATE_NOT_EXECUTED, FATES };
-struct fates { uint32_t count[FATES]; };
+struct fates {
+    uint32_t count[FATES];
+};
 
 /* Prints the mutant's line; how: by what it was noticed. */
-void mutant_print(const struct mutate_settings *settings, const struct module *module, uint32_t pc, enum fate fate, const char *how);
+void mutant_print(const struct mutate_settings *settings, const struct module *module, uint32_t pc, enum fate fate,
+                  const char *how);
 /* Prints the sums; the verb's exit status. */
 int mutants_end(const struct fates *fates);
 

@@ -21,7 +21,11 @@ static double now(void)
 }
 
 /* What a run of the program came to. */
-struct outcome { bool good, taken, too_long; int status; double seconds; };
+struct outcome {
+    bool good, taken, too_long;
+    int status;
+    double seconds;
+};
 
 /* In the child: its output goes to the file. */
 static void become(const struct mutate_settings *s, char **arguments, const char *mutation, int output)
@@ -143,8 +147,7 @@ int mutate_program(const struct mutate_settings *s)
     char **arguments = module == NULL ? NULL : program_arguments(s);
     int status = arguments == NULL ? EXIT_BAD_INPUT : run_program(s, arguments, NULL, (double)s->seconds, &o);
     if (status == EXIT_DONE && !o.good) status = bad_input("--program %s: fails before anything is taken away", s->program);
-    if (status == EXIT_DONE)
-        status = try_all(s, module, arguments, s->seconds != 0 ? (double)s->seconds : 10 * o.seconds + 5);
+    if (status == EXIT_DONE) status = try_all(s, module, arguments, s->seconds != 0 ? (double)s->seconds : 10 * o.seconds + 5);
     free(arguments);
     ptx_release(module);
     return status;

@@ -4,7 +4,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-struct cursor { const char *at, *end; };
+struct cursor {
+    const char *at, *end;
+};
 
 static void blanks(struct cursor *c)
 {
@@ -127,8 +129,8 @@ const char *npy_read(struct npy *npy, const void *bytes, size_t count)
     if (b[6] < 1 || b[6] > 3 || b[7] != 0) return "its version is none of 1.0, 2.0, 3.0";
     const size_t begin = first ? 10 : 12;
     if (count < begin) return "it ends within its header";
-    const uint64_t length = first ? b[8] | (uint64_t)b[9] << 8
-                                  : b[8] | (uint64_t)b[9] << 8 | (uint64_t)b[10] << 16 | (uint64_t)b[11] << 24;
+    const uint64_t length =
+        first ? b[8] | (uint64_t)b[9] << 8 : b[8] | (uint64_t)b[9] << 8 | (uint64_t)b[10] << 16 | (uint64_t)b[11] << 24;
     if (length > count - begin) return "it ends within its header";
     struct cursor c = { (const char *)b + begin, (const char *)b + begin + length };
     const char *wrong = read_dictionary(&c, npy);
@@ -146,7 +148,9 @@ int npy_write_header(FILE *file, const char *descr, uint32_t rank, const uint64_
     int used = snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
     for (uint32_t i = 0; i < rank; i++)
         used += snprintf(text + used, sizeof text - (size_t)used, "%llu%s", (unsigned long long)shape[i],
-                         rank == 1 ? "," : i + 1 < rank ? ", " : "");
+                         rank == 1      ? ","
+                         : i + 1 < rank ? ", "
+                                        : "");
     used += snprintf(text + used, sizeof text - (size_t)used, "), }");
     while ((10 + used + 1) % 64 != 0) text[used++] = ' ';
     text[used++] = '\n';

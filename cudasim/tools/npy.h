@@ -9,11 +9,11 @@
 enum { NPY_RANK = 8 };
 
 struct npy {
-    char kind;                            /* b i u f c V */
+    char kind; /* b i u f c V */
     uint32_t item_bytes;
     uint32_t rank;
     uint64_t shape[NPY_RANK];
-    const uint8_t *data;                  /* in the bytes that were read */
+    const uint8_t *data; /* in the bytes that were read */
     uint64_t data_bytes;
 };
 

@@ -76,7 +76,8 @@ static int store(const struct option *o, const char *text, void *settings)
     struct text_list *list = (struct text_list *)(void *)at;
     switch (o->kind) {
     case OPTION_FLAG: *(bool *)at = true; return EXIT_DONE;
-    case OPTION_TEXT: case OPTION_MAYBE_TEXT: *(const char **)(void *)at = text; return EXIT_DONE;
+    case OPTION_TEXT:
+    case OPTION_MAYBE_TEXT: *(const char **)(void *)at = text; return EXIT_DONE;
     case OPTION_NUMBER:
         if (read_number(text, o->low, o->high, (uint64_t *)(void *)at, &end) && *end == '\0') return EXIT_DONE;
         return bad_input("%s %s: must be a number from %llu to %llu", o->name, text, (unsigned long long)o->low,
@@ -84,7 +85,8 @@ static int store(const struct option *o, const char *text, void *settings)
     case OPTION_EXTENT:
         if (read_extent(text, o->high, (struct extent *)(void *)at)) return EXIT_DONE;
         return bad_input("%s %s: must be X, X,Y or X,Y,Z, each from 1 to %llu", o->name, text, (unsigned long long)o->high);
-    case OPTION_LIST: case OPTION_FILES:
+    case OPTION_LIST:
+    case OPTION_FILES:
         if (list->count == LIST_MOST) return bad_input("%s %s: more than %d of them", o->name, text, LIST_MOST);
         list->item[list->count++] = text;
         return EXIT_DONE;
@@ -94,29 +96,52 @@ static int store(const struct option *o, const char *text, void *settings)
 
 /* ---- arguments ---- */
 
+enum { OPTIONS_MOST = 64 };
+
+/* Option `number` of the verb, the shared ones first; NULL behind the last. */
+static const struct option *option_at(const struct verb *verb, int number)
+{
+    for (const struct option *o = verb->shared; o != NULL && o->name != NULL; o++)
+        if (number-- == 0) return o;
+    for (const struct option *o = verb->options; o->name != NULL; o++)
+        if (number-- == 0) return o;
+    return NULL;
+}
+
+/* Which options were given. */
+struct seen {
+    const struct option *option[OPTIONS_MOST];
+    int count;
+};
+
+static bool was_seen(const struct seen *seen, const struct option *o)
+{
+    for (int i = 0; i < seen->count; i++)
+        if (seen->option[i] == o) return true;
+    return false;
+}
+
 static const struct option *find(const struct verb *verb, const char *text, size_t length)
 {
-    for (const struct option *o = verb->options; o->name != NULL; o++)
+    const struct option *o;
+    for (int i = 0; (o = option_at(verb, i)) != NULL; i++)
         if (!is_positional(o) && strlen(o->name) == length && memcmp(o->name, text, length) == 0) return o;
     return NULL;
 }
 
-enum { OPTIONS_MOST = 64 };
-struct seen { bool at[OPTIONS_MOST]; };
-
-static int store_once(const struct verb *verb, const struct option *o, const char *text, void *settings, struct seen *seen)
+static int store_once(const struct option *o, const char *text, void *settings, struct seen *seen)
 {
-    bool *before = &seen->at[o - verb->options];
-    if (*before && o->kind != OPTION_LIST && o->kind != OPTION_FILES) return bad_input("%s: given twice", o->name);
-    *before = true;
+    const bool before = was_seen(seen, o);
+    if (before && o->kind != OPTION_LIST && o->kind != OPTION_FILES) return bad_input("%s: given twice", o->name);
+    if (!before) seen->option[seen->count++] = o;
     return store(o, text, settings);
 }
 
 static int store_positional(const struct verb *verb, const char *text, void *settings, struct seen *seen)
 {
-    for (const struct option *o = verb->options; o->name != NULL; o++)
-        if (is_positional(o) && (!seen->at[o - verb->options] || o->kind == OPTION_FILES))
-            return store_once(verb, o, text, settings, seen);
+    const struct option *o;
+    for (int i = 0; (o = option_at(verb, i)) != NULL; i++)
+        if (is_positional(o) && (!was_seen(seen, o) || o->kind == OPTION_FILES)) return store_once(o, text, settings, seen);
     return bad_input("%s: one argument too many; `cudasim %s --help` lists what there is", text, verb->name);
 }
 
@@ -130,17 +155,18 @@ static int parse_option(const struct verb *verb, int count, char **arguments, vo
     if (o == NULL) return bad_input("%.*s: no option of `cudasim %s`; --help lists them", (int)length, text, verb->name);
     if (!takes_value(o)) {
         if (equals != NULL && o->kind == OPTION_FLAG) return bad_input("%s: takes no value", o->name);
-        return store_once(verb, o, equals == NULL ? "" : equals + 1, settings, seen);
+        return store_once(o, equals == NULL ? "" : equals + 1, settings, seen);
     }
     if (equals == NULL && count < 2) return bad_input("%s: needs a value, %s", o->name, o->value);
     if (equals == NULL) *used = 2;
-    return store_once(verb, o, equals == NULL ? arguments[1] : equals + 1, settings, seen);
+    return store_once(o, equals == NULL ? arguments[1] : equals + 1, settings, seen);
 }
 
 static int check_required(const struct verb *verb, const struct seen *seen)
 {
-    for (const struct option *o = verb->options; o->name != NULL; o++)
-        if (o->required && !seen->at[o - verb->options])
+    const struct option *o;
+    for (int i = 0; (o = option_at(verb, i)) != NULL; i++)
+        if (o->required && !was_seen(seen, o))
             return bad_input("%s%s%s is missing; `cudasim %s --help` lists what there is", o->name, is_positional(o) ? "" : " ",
                              is_positional(o) ? "" : o->value, verb->name);
     return EXIT_DONE;
@@ -148,7 +174,7 @@ static int check_required(const struct verb *verb, const struct seen *seen)
 
 int options_parse(const struct verb *verb, int count, char **arguments, void *settings, char ***rest)
 {
-    struct seen seen = { { false } };
+    struct seen seen = { .count = 0 };
     int status = EXIT_DONE;
     *rest = NULL;
     for (int i = 0; i < count && status == EXIT_DONE;) {
@@ -208,7 +234,8 @@ void options_help(const struct verb *verb, FILE *file)
 {
     fprintf(file, "usage: cudasim %s %s\n\n", verb->name, verb->usage);
     about(file, verb->about);
-    for (const struct option *o = verb->options; o->name != NULL; o++) {
+    const struct option *o;
+    for (int i = 0; (o = option_at(verb, i)) != NULL; i++) {
         int used = fprintf(file, "  %s", o->name);
         if (o->kind == OPTION_MAYBE_TEXT) used += fprintf(file, "[=%s]", o->value);
         else if (takes_value(o) && !is_positional(o)) used += fprintf(file, " %s", o->value);

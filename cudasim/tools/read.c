@@ -5,12 +5,13 @@
 
 #include "ptx/ptx.h"
 
-struct read_settings { struct text_list files; };
-
-static const struct option options[] = {
-    { "FILE.ptx...", "", "PTX texts", OPTION_FILES, .offset = offsetof(struct read_settings, files), .required = true },
-    { .name = NULL }
+struct read_settings {
+    struct text_list files;
 };
+
+static const struct option options[] = { { "FILE.ptx...", "", "PTX texts", OPTION_FILES,
+                                           .offset = offsetof(struct read_settings, files), .required = true },
+                                         { .name = NULL } };
 
 static int read_one(const char *name)
 {
@@ -38,12 +39,11 @@ static int run(const void *settings)
     return worst;
 }
 
-const struct verb verb_read = {
-    .name = "read",
-    .summary = "reads PTX and says what it does not know, with line and caret",
-    .usage = "FILE.ptx...",
-    .about = "Reads each file as a module is read when it is loaded; exit status 1 where one has an error.",
-    .options = options,
-    .settings_bytes = sizeof(struct read_settings),
-    .run = run
-};
+const struct verb verb_read = { .name = "read",
+                                .summary = "reads PTX and says what it does not know, with line and caret",
+                                .usage = "FILE.ptx...",
+                                .about =
+                                    "Reads each file as a module is read when it is loaded; exit status 1 where one has an error.",
+                                .options = options,
+                                .settings_bytes = sizeof(struct read_settings),
+                                .run = run };

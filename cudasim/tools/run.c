@@ -15,15 +15,16 @@ struct run_settings {
 static const struct run_settings defaults = { .kernel = { .seed = 1, .schedules = 1 } };
 
 static const struct option options[] = {
-    KERNEL_OPTIONS(struct run_settings, kernel),
     { "--schedule", "NAME", "random, earliest or latest; random unless given", OPTION_TEXT,
-      .offset = KERNEL_AT(struct run_settings, kernel, schedule) },
+      .offset = offsetof(struct run_settings, kernel.schedule) },
     { "--trace", "FILE", "one line for each executed warp instruction; to standard output without a file", OPTION_MAYBE_TEXT,
       .offset = offsetof(struct run_settings, trace) },
     { "--trace-cta", "X[,Y,Z]", "only this CTA", OPTION_TEXT, .offset = offsetof(struct run_settings, trace_cta) },
     { "--trace-warp", "A[-B]", "only these warps", OPTION_TEXT, .offset = offsetof(struct run_settings, trace_warp) },
-    { "--trace-lines", "A[-B]", "only these lines of the PTX text", OPTION_TEXT, .offset = offsetof(struct run_settings, trace_lines) },
-    { "--trace-lane", "N", "whose results are shown; 0 unless given", OPTION_TEXT, .offset = offsetof(struct run_settings, trace_lane) },
+    { "--trace-lines", "A[-B]", "only these lines of the PTX text", OPTION_TEXT,
+      .offset = offsetof(struct run_settings, trace_lines) },
+    { "--trace-lane", "N", "whose results are shown; 0 unless given", OPTION_TEXT,
+      .offset = offsetof(struct run_settings, trace_lane) },
     { "--profile", "json", "what was executed, moved and waited for, and an estimate of times", OPTION_MAYBE_TEXT,
       .offset = offsetof(struct run_settings, profile) },
     { .name = NULL }
@@ -35,7 +36,8 @@ static int open_trace(const struct run_settings *s, struct watch *watch, FILE **
 {
     struct trace_filter filter = trace_everything;
     const char *wrong = trace_filter_read(&filter, s->trace_cta, s->trace_warp, s->trace_lines, s->trace_lane);
-    if (wrong != NULL) return bad_input("\"%s\": must be X,Y,Z for --trace-cta, A-B for warps and lines, 0 to 31 for a lane", wrong);
+    if (wrong != NULL)
+        return bad_input("\"%s\": must be X,Y,Z for --trace-cta, A-B for warps and lines, 0 to 31 for a lane", wrong);
     if (s->trace == NULL) return EXIT_DONE;
     *file = s->trace[0] == '\0' ? stdout : fopen(s->trace, "we");
     if (*file == NULL) return bad_input("--trace %s: %s", s->trace, strerror(errno));
@@ -88,14 +90,13 @@ static int run(const void *settings)
     return status;
 }
 
-const struct verb verb_run = {
-    .name = "run",
-    .summary = "runs a kernel of a PTX file on arrays from .npy files",
-    .usage = "KERNEL.ptx --entry NAME --grid X --block X [--arg ARGUMENT]... [options]",
-    .about = "Runs one launch. Where the kernel does what it must not do, the report is printed and no file is written.\n\n"
-             KERNEL_ARGUMENTS,
+const struct verb verb_run = { .name = "run",
+                               .summary = "runs a kernel of a PTX file on arrays from .npy files",
+                               .usage = "KERNEL.ptx --entry NAME --grid X --block X [--arg ARGUMENT]... [options]",
+                               .about = "Runs one launch. Where the kernel does what it must not do, the report is printed and no "
+                                        "file is written.\n\n" KERNEL_ARGUMENTS,
+                               .shared = kernel_options,
     .options = options,
-    .defaults = &defaults,
-    .settings_bytes = sizeof defaults,
-    .run = run
-};
+                               .defaults = &defaults,
+                               .settings_bytes = sizeof defaults,
+                               .run = run };
