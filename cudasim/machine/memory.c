@@ -133,6 +133,12 @@ static uint8_t *in_shared(struct warp *w, const struct insn *in, struct access *
             verb(a), a->bytes, (unsigned long long)address, cta->rank, w->cta->rank);
         return NULL;
     }
+    if (cta->live_threads == 0 && !a->mbarrier) {        /* mbarrier.c has its own sentence */
+        warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS,
+                   "%s %u bytes at shared address 0x%llx of CTA rank %u, which has ended: its shared memory is gone", verb(a),
+                   a->bytes, (unsigned long long)address, cta->rank);
+        return NULL;
+    }
     const uint32_t first = w->cta->cluster->grid->machine->device->shared_reserved;
     if (offset < first || offset > cta->shared_bytes || a->bytes > cta->shared_bytes - offset) {
         warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS, "%s %u bytes at shared address 0x%llx; the CTA has 0x%x to 0x%x (%u bytes)",

@@ -89,6 +89,27 @@ static void clusters_share_memory(struct test *t)
     sim_close(&sim);
 }
 
+/* A CTA writes into the other's shared memory; the other waits for it at the cluster's barrier, or has ended long before. */
+static void shared_memory_ends_with_its_cta(struct test *t)
+{
+    for (int waits = 0; waits < 2; waits++) {
+        struct sim sim;
+        char text[1024];
+        snprintf(text, sizeof text,
+                 ".shared .align 4 .b32 s[4]; mov.u32 %%r1, s; mov.u32 %%r2, %%cluster_ctarank; setp.eq.u32 %%p1, %%r2, 1; @%%p1 bra E;\n"
+                 "mov.u32 %%r3, 0; L: add.u32 %%r3, %%r3, 1; setp.lt.u32 %%p2, %%r3, 20000; @%%p2 bra L;\n"
+                 "mapa.shared::cluster.u32 %%r4, %%r1, 1; st.shared::cluster.u32 [%%r4], %%r2;\nE: %s",
+                 waits ? "barrier.cluster.arrive; barrier.cluster.wait;\n" : "");
+        if (!sim_open(t, &sim, "sm_90a", text)) return;
+        const struct launch launch = { .image = &sim.image, .function = ptx_function(sim.module, "k"), .grid = { 2, 1, 1 },
+                                       .block = { 32, 1, 1 }, .cluster = { 2, 1, 1 }, .parameters = (const uint8_t[32]){ 0 } };
+        const bool ran = machine_run(&sim.machine, &launch, &sim.report);
+        if (waits && !ran) FAIL(t, "%s", sim.report.text);
+        if (!waits) CHECK(t, !ran && strstr(sim.report.text, "which has ended") != NULL);
+        sim_close(&sim);
+    }
+}
+
 /* One CTA waits for a flag that another sets: both must be resident, on one host thread as well. */
 static void resident_ctas_wait_for_each_other(struct test *t)
 {
@@ -152,7 +173,8 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         TEST(each_thread_writes_its_number), TEST(a_write_behind_the_end_is_reported), TEST(misuse_is_reported),
-        TEST(clusters_share_memory),         TEST(resident_ctas_wait_for_each_other),  TEST(lanes_meet_again),
+        TEST(clusters_share_memory),         TEST(shared_memory_ends_with_its_cta),    TEST(resident_ctas_wait_for_each_other),
+        TEST(lanes_meet_again),
         TEST(warps_synchronise_by_counts),
     };
     return TEST_MAIN(argc, argv, cases);
