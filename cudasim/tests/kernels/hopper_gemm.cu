@@ -162,8 +162,8 @@ template <bool CLUSTER> __device__ void init(const barriers &bar)
             mbarrier_init(shared_address(&bar.full[i]), 1);
             mbarrier_init(shared_address(&bar.empty[i]), CONSUMERS * (CLUSTER ? 2 : 1));
         }
-        fence_mbarrier_init();
-        fence_proxy_async();
+        if (CLUSTER) fence_mbarrier_init();
+        else fence_proxy_async();
     }
     if (CLUSTER) cluster_sync();
     else __syncthreads();
@@ -180,7 +180,6 @@ __device__ void gemm(const tensor_map *a, const tensor_map *b, const tensor_map 
     if (warpgroup == 0) {
         registers_down<40>();
         if (threadIdx.x == 0) produce<T, CLUSTER>(a, b, stages, bar, k_tiles, m, n, rank);
-        __syncwarp();
     } else {
         registers_up<232>();
         typename T::accumulator d[64];
@@ -189,9 +188,10 @@ __device__ void gemm(const tensor_map *a, const tensor_map *b, const tensor_map 
         u8 *out = shared + STAGES * STAGE_BYTES + consumer * (C_BYTES / CONSUMERS);
         if constexpr (TO_BF16) store_bf16(d, c, out, m, n, consumer);
         else store_words(d, c, out, m, n, consumer);
-        __syncwarp();
     }
-    if (CLUSTER) cluster_sync(); // no CTA ends while the other may still arrive at its barriers
+    if (!CLUSTER) return;
+    __syncwarp();
+    cluster_sync(); // no CTA ends while the other may still arrive at its barriers
 }
 
 #define KERNEL(name, type, cluster, to_bf16, ...)                                                                                  \
