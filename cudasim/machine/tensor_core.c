@@ -214,16 +214,48 @@ static int64_t sum_present(const float *sa, const float *sb, const int32_t *ea, 
     return sum;
 }
 
+/* The usual case in few operations: no special terms, c zero or normal, the result zero or normal.  False: fused_step decides. */
+static inline bool usual_step(const struct tensor_model *model, const float *sa, const float *sb, const int32_t *ea, const int32_t *eb,
+                              uint32_t count, uint32_t c, uint32_t *d)
+{
+    const bool half = model->output == TENSOR_TO_F16;
+    const uint32_t bits = half ? 10 : 23, highest = half ? 31 : 255, bias = half ? 15 : 127, sign = half ? 15 : 31;
+    const uint32_t field = c >> bits & highest, fraction = c & ((1u << bits) - 1);
+    if (field == highest || (field == 0 && fraction != 0)) return false;
+    const int32_t exponent = (int32_t)(field - bias);
+    const int32_t largest = largest_exponent(ea, eb, count, exponent > model->least_exponent ? exponent : model->least_exponent);
+    const int32_t unit = largest - model->fraction_bits;
+    int64_t sum = sum_products(sa, sb, ea, eb, count, unit);
+    const uint64_t significand = (uint64_t)(fraction | (uint32_t)(field != 0) << bits) << 15;       /* fraction bits are at most 25 */
+    const int32_t down = 15 + (int32_t)bits + unit - exponent;
+    const int64_t cut = down < 64 ? (int64_t)(significand >> down) : 0;
+    sum += c >> sign & 1 ? -cut : cut;
+    if (sum == 0) {
+        *d = 0;
+        return true;
+    }
+    const uint64_t magnitude = sum < 0 ? -(uint64_t)sum : (uint64_t)sum;
+    const int32_t zeros = __builtin_clzll(magnitude), place = 63 - zeros + unit + (int32_t)bias;    /* the exponent field */
+    if (place < 1 || place >= (int32_t)highest) return false;
+    const uint64_t top = magnitude << zeros;
+    uint32_t kept = (uint32_t)(top >> (63 - bits));
+    if (half) kept += top << 11 > (UINT64_C(1) << 63) - (kept & 1);                                 /* to nearest, ties to even */
+    if (model->output == TENSOR_TO_F32_E8M13) kept &= ~0x3ffu;
+    *d = (uint32_t)(sum < 0) << sign | (((uint32_t)(place - 1) << bits) + kept);
+    return true;
+}
+
 static uint32_t fused_step(const struct tensor_model *model, const float *sa, const float *sb, const int32_t *ea, const int32_t *eb,
                            uint32_t count, bool special, uint32_t c_code)
 {
-    const struct accumulator c = accumulator_of(model->output, c_code);
     uint32_t result;
+    if (!special && usual_step(model, sa, sb, ea, eb, count, c_code, &result)) return result;
+    const struct accumulator c = accumulator_of(model->output, c_code);
     if ((special || c.nan || c.infinite) && special_sum(model->output, sa, sb, ea, eb, count, &c, &result)) return result;
     int32_t largest = c.magnitude != 0 && c.exponent > model->least_exponent ? c.exponent : model->least_exponent;
     largest = largest_exponent(ea, eb, count, largest);
     const int32_t unit = largest - model->fraction_bits;
-    int64_t sum = (special ? sum_present : sum_products)(sa, sb, ea, eb, count, unit);
+    int64_t sum = special ? sum_present(sa, sb, ea, eb, count, unit) : sum_products(sa, sb, ea, eb, count, unit);
     const int32_t shift = c.exponent - (int32_t)c.fraction_bits - unit;
     const int64_t cut = shift >= 0 ? (int64_t)c.magnitude << (shift < 32 ? shift : 0) : shift > -32 ? c.magnitude >> -shift : 0;
     sum += c.negative ? -cut : cut;
@@ -301,8 +333,15 @@ void tensor_multiply_integers(const int16_t *a, uint32_t rows_a, const int16_t *
 {
     for (uint32_t i = 0; i < rows_a; i++)
         for (uint32_t j = 0; j < rows_b; j++) {
+            const int16_t *x = a + (size_t)i * k, *y = b + (size_t)j * k;
             int64_t sum = 0;
-            for (uint32_t l = 0; l < k; l++) sum += a[i * k + l] * b[j * k + l];
+            uint32_t l = 0;
+            for (; l + 16 <= k; l += 16) {
+                int32_t part = 0;                             /* a fixed count: compilers make vector code of it */
+                for (uint32_t n = 0; n < 16; n++) part += x[l + n] * y[l + n];
+                sum += part;
+            }
+            for (; l < k; l++) sum += x[l] * y[l];
             d[i * rows_b + j] = tensor_accumulate(d[i * rows_b + j], sum, saturate);
         }
 }
