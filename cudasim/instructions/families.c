@@ -28,6 +28,7 @@ const struct family *const instruction_families[] = {
     &family_tensormap,
     &family_mma,
     &family_mma_sparse,
+    &family_wmma,
     &family_matrix_memory,
     NULL
 };

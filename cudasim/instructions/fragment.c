@@ -1,8 +1,11 @@
 /* Registers to matrices and back: see fragment.h. */
 #include "instructions/fragment.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "instructions/real.h"
 
 /* Row and first k of a register. */
 static void place(uint32_t rows, uint32_t lane, uint32_t r, uint32_t each, uint32_t *row, uint32_t *k)
@@ -90,6 +93,18 @@ void fragment_integers(int16_t *value, enum ptx_type type, const uint32_t *code,
     const uint32_t bits = type == T_S4 || type == T_U4 ? 4 : 8;
     const bool is_signed = type == T_S4 || type == T_S8;
     for (uint32_t i = 0; i < count; i++) value[i] = (int16_t)(is_signed ? sign_extend(code[i], bits) : (int64_t)code[i]);
+}
+
+uint64_t fused_f64(uint64_t a, uint64_t b, uint64_t c, enum rounding rounding)
+{
+    if (rounding <= ROUND_RN) {
+        const double d = fma(bits_f64(a), bits_f64(b), bits_f64(c));
+        return d != d ? real_f64.nan : f64_bits(d);
+    }
+    const struct real x = real_unpack(&real_f64, a, false), y = real_unpack(&real_f64, b, false),
+                      z = real_unpack(&real_f64, c, false);
+    const struct real product = real_multiply(&x, &y), sum = real_add(&product, &z, rounding);
+    return real_pack(&real_f64, &sum, rounding, false);
 }
 
 trap whole_warp(struct warp *w, const struct insn *in, uint32_t lanes)

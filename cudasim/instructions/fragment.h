@@ -29,6 +29,9 @@ void fragment_decode(struct tensor_panel *panel, const struct tensor_model *mode
 /* The same for s8, u8, s4, u4. */
 void fragment_integers(int16_t *value, enum ptx_type type, const uint32_t *code, uint32_t count);
 
+/* f64: a * b + c, rounded once; a NaN is the one that f64 arithmetic gives. */
+uint64_t fused_f64(uint64_t a, uint64_t b, uint64_t c, enum rounding rounding);
+
 /* "behavior is undefined if any thread in the warp has exited": a report unless all 32 lanes execute it. */
 trap whole_warp(struct warp *w, const struct insn *in, uint32_t lanes);
 

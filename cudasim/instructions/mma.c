@@ -1,7 +1,6 @@
 /* Matrix multiply-and-accumulate of a warp with dense operands (PTX ISA 9.7.14.5.14): mma.sync, D = A * B + C.
  * Floating-point sums follow the models of machine/tensor_core.h; integers and bits are exact; f64 is a chain of fma, rising k. */
 #include <math.h>
-#include <string.h>
 
 #include "instructions/families.h"
 #include "instructions/fragment.h"
@@ -92,19 +91,6 @@ static trap op_mma_bits(struct warp *w, const struct insn *in, uint32_t lanes)
     return TRAP_NONE;
 }
 
-/* a * b + c, rounded once; a NaN is the one that f64 arithmetic gives. */
-static uint64_t fused64(uint64_t a, uint64_t b, uint64_t c, enum rounding rounding)
-{
-    if (rounding <= ROUND_RN) {
-        const double d = fma(bits_f64(a), bits_f64(b), bits_f64(c));
-        return d != d ? real_f64.nan : f64_bits(d);
-    }
-    const struct real x = real_unpack(&real_f64, a, false), y = real_unpack(&real_f64, b, false),
-                      z = real_unpack(&real_f64, c, false);
-    const struct real product = real_multiply(&x, &y), sum = real_add(&product, &z, rounding);
-    return real_pack(&real_f64, &sum, rounding, false);
-}
-
 /* mma.sync{.rnd} with f64   d = fma(a[k], b[k], ...), k rising */
 static trap op_mma_f64(struct warp *w, const struct insn *in, uint32_t lanes)
 {
@@ -119,7 +105,7 @@ static trap op_mma_f64(struct warp *w, const struct insn *in, uint32_t lanes)
         for (uint32_t j = 0; j < FRAGMENT_COLUMNS; j++) {
             uint64_t *d = &value[i * FRAGMENT_COLUMNS + j];
             for (uint32_t k = 0; k < length; k++)
-                *d = fused64(a[i * length + k], b[j * length + k], *d, (enum rounding)in->rounding);
+                *d = fused_f64(a[i * length + k], b[j * length + k], *d, (enum rounding)in->rounding);
         }
     accumulator_write(w, &in->operand[D], false, value);
     return TRAP_NONE;
