@@ -67,10 +67,10 @@ static uint32_t chunk_bytes(const struct tensor_layout *t)
 static void put_chunk(struct cta *cta, const struct tensor_layout *t, uint32_t offset, const uint8_t *bytes, uint32_t count)
 {
     for (uint32_t at = 0; at < count; at += 8) {
-        const uint32_t n = count - at < 8 ? count - at : 8, to = tensor_swizzle_address(t, offset + at);
-        memcpy(cta->shared + to, bytes + at, n);
-        async_written(cta, to, n);
+        const uint32_t n = count - at < 8 ? count - at : 8;
+        memcpy(cta->shared + tensor_swizzle_address(t, offset + at), bytes + at, n);
     }
+    async_written(cta, tensor_swizzle_address(t, offset) & ~(CHUNK - 1u), count);
 }
 
 static void get_chunk(const struct cta *cta, const struct tensor_layout *t, uint32_t offset, uint8_t *bytes, uint32_t count)
