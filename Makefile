@@ -6,6 +6,7 @@
 #   make test-asan   the test programs under AddressSanitizer; test-ubsan, test-tsan likewise
 #   make fuzz        every fuzz target for FUZZ_SECONDS (30)
 #   make sweep       the quantizers over all 2^32 numbers: many minutes
+#   make calibrate   cudasim against this machine's GPU: small kernels of every form, all bytes compared
 #   make bench       speed of the products on this machine
 #   make install     into PREFIX (/usr/local)
 #   make clean       removes build/
@@ -60,10 +61,17 @@ bench: all
 test-gpu bench-gpu:
 	@echo "$@: this version has no GPU backend: nothing was built for a GPU and nothing ran on one"
 
+calibrate:
+	@scripts/need cc cmake
+	@$(call build,release,--target cudasim cudasim-calibrate)
+	@build/release/bin/cudasim-calibrate --library libcuda.so.1 --out build/hardware.bin
+	@CUDASIM_QUIET=1 build/release/bin/cudasim-calibrate --library build/release/lib/libcudasim.so --out build/simulated.bin
+	@build/release/bin/cudasim-calibrate --compare build/hardware.bin build/simulated.bin --keep build/kept.txt
+
 install: all
 	@cmake --install build/release --prefix $(PREFIX)
 
 clean:
 	rm -rf build
 
-.PHONY: all demo test test-asan test-ubsan test-tsan fuzz sweep bench test-gpu bench-gpu install clean
+.PHONY: all demo calibrate test test-asan test-ubsan test-tsan fuzz sweep bench test-gpu bench-gpu install clean

@@ -47,6 +47,7 @@ struct calibration_case {
      * the maps that .maps counts. */
     const char *body;
     const char *before;                   /* directives of the entry, between its parameters and '{': ".reqnctapercluster 2, 1, 1"; or NULL */
+    const char *module;                   /* declarations before the entry, or NULL; in them and in body, $ stands for a number of its own */
     const char *target;                   /* NULL: sm_90a */
     uint32_t version;                     /* of PTX, times 10; 0: 9.0 */
     uint32_t grid[3], block[3];           /* 0 counts as 1; block[0] 0 as 32 */
@@ -63,6 +64,7 @@ struct calibration_case {
     int reach_operand;                    /* only tuples where low <= |this operand| <= high are compared; high 0: all */
     double low, high;
     const char *describe;                 /* layout of operands and results: see operands.h; NULL: bytes */
+    bool scattered;                       /* the results do not lie as described: compared as bytes */
 };
 
 struct calibration {
@@ -70,7 +72,7 @@ struct calibration {
     uint32_t count, capacity;
 };
 
-/* Copies the case with its name, form, body, before, target. */
+/* Copies the case with all its texts. */
 void calibration_add(struct calibration *c, const struct calibration_case *one);
 void calibration_release(struct calibration *c);
 

@@ -22,6 +22,7 @@ void calibration_add(struct calibration *c, const struct calibration_case *one)
     struct calibration_case *kept = &c->cases[c->count++];
     *kept = *one;
     kept->name = copy(one->name), kept->form = copy(one->form), kept->body = copy(one->body), kept->before = copy(one->before);
+    kept->module = copy(one->module);
     kept->target = copy(one->target == NULL ? "sm_90a" : one->target), kept->describe = copy(one->describe);
     for (int i = 0; i < 3; i++) {
         if (kept->grid[i] == 0) kept->grid[i] = 1;
@@ -33,7 +34,7 @@ void calibration_add(struct calibration *c, const struct calibration_case *one)
 /* The members are const for the families; what was copied is freed here. */
 static void forget(struct calibration_case *c)
 {
-    const char *const owned[] = { c->name, c->form, c->body, c->before, c->target, c->describe };
+    const char *const owned[] = { c->name, c->form, c->body, c->before, c->module, c->target, c->describe };
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; i++) free((void *)(uintptr_t)owned[i]);
 }
 
@@ -116,15 +117,26 @@ uint64_t calibration_identity(const struct calibration_case *c)
     return hash;
 }
 
+static void put_numbered(FILE *out, const char *text, uint32_t number)
+{
+    for (; text != NULL && *text != '\0'; text++) {
+        if (*text == '$') fprintf(out, "%u", number);
+        else fputc(*text, out);
+    }
+}
+
 char *calibration_entry(const struct calibration_case *c, uint32_t number)
 {
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     if (out == NULL) abort();
+    put_numbered(out, c->module, number);
     fprintf(out, ".visible .entry c%u(.param .u64 in, .param .u64 out", number);
     for (int i = 0; i < c->maps; i++) fprintf(out, ", .param .align 64 .b8 map%d[128]", i);
-    fprintf(out, ")\n%s\n{\n%s\nret;\n}\n", c->before == NULL ? "" : c->before, c->body);
+    fprintf(out, ")\n%s\n{\n", c->before == NULL ? "" : c->before);
+    put_numbered(out, c->body, number);
+    fputs("\nret;\n}\n", out);
     if (fclose(out) != 0) abort();
     return text;
 }

@@ -144,7 +144,7 @@ enum verdict compare_case(const struct calibration_case *c, const uint8_t *hardw
     m.input = malloc(c->input_bytes + 16);
     if (m.input == NULL) abort();
     calibration_fill(c, m.input);
-    if (c->describe != NULL) {
+    if (c->describe != NULL && !c->scattered) {
         layout_read(&m.layout, c->describe, c->grid[0] * c->block[0]);
         compare_tuples(&m, distance);
     } else {

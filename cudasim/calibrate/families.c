@@ -6,5 +6,9 @@ calibration_family *const calibration_families[] = {
     calibration_family_special,           /* lop3, carry chains of mixed kinds */
     calibration_family_bulk,              /* cp.async.bulk, cp.reduce.async.bulk */
     calibration_family_tensor,            /* cp.async.bulk.tensor, cp.reduce.async.bulk.tensor */
+    calibration_family_memory,            /* ld and st, from the table */
+    calibration_family_atomic,            /* atom and red, from the table */
+    calibration_family_warp,              /* shfl, vote, match, redux, elect, bar.red */
+    calibration_family_cluster,           /* mapa, isspacep, distributed shared memory */
     0,
 };

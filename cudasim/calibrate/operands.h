@@ -6,7 +6,7 @@
 #include "calibrate/calibrate.h"
 #include "ptx/type.h"
 
-enum { LAYOUT_FIELDS = 16 };
+enum { LAYOUT_FIELDS = 32 };
 
 /* Results lie one after the other, each as an array over all tuples. */
 struct layout {

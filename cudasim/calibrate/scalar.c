@@ -212,18 +212,6 @@ static void add_form(struct calibration *c, const struct form *f, bool wide)
 
 /* ---- which forms ---- */
 
-static bool reads(const struct calibration_case *one)
-{
-    char *entry = calibration_entry(one, 0);
-    char *text = NULL;
-    struct ptx_error error;
-    if (asprintf(&text, ".version 9.0\n.target sm_90a\n.address_size 64\n%s", entry) < 0) abort();
-    struct module *m = ptx_read("form", text, strlen(text), NULL, &error);
-    ptx_release(m);
-    free(entry), free(text);
-    return m != NULL;
-}
-
 static bool has_wider(const struct form *f)
 {
     struct form_operand operands[FORM_OPERANDS];
@@ -233,39 +221,10 @@ static bool has_wider(const struct form *f)
     return false;
 }
 
-/* Pairs (choice of one place, choice of another) that were seen. */
-struct pairs { uint8_t seen[FORM_CHOICES][FORM_CHOICES][32][32]; };
-
-static bool new_pair(struct pairs *p, const struct form *f)
+static void add_forms(struct calibration *c, const struct form *f)
 {
-    bool is_new = false;
-    for (int i = 0; i < FORM_CHOICES; i++)
-        for (int j = i + 1; j < FORM_CHOICES; j++) {
-            uint8_t *seen = &p->seen[i][j][f->choice[i] & 31][f->choice[j] & 31];
-            if (*seen == 0) is_new = true;
-            *seen = 1;
-        }
-    return is_new;
-}
-
-/* All forms of a row that the reader takes; where they are very many, so many that each pair of choices occurs. */
-static void add_row(struct calibration *c, const struct row *row)
-{
-    uint32_t count;
-    struct form *forms = forms_of(row, &count);
-    struct pairs *pairs = calloc(1, sizeof *pairs);
-    if (pairs == NULL) abort();
-    uint32_t step = 1;
-    if (count > FORMS_IN_FULL)
-        for (step = count * 5 / 8 | 1; count % step == 0 || (step % 3 == 0 && count % 3 == 0) || step % 13 == 0;) step += 2;
-    for (uint32_t i = 0; i < count; i++) {
-        const struct form *f = &forms[(uint64_t)i * step % count];
-        const uint32_t first = c->count;
-        add_form(c, f, false);
-        if (has_wider(f)) add_form(c, f, true);
-        if (!reads(&c->cases[first]) || (count > FORMS_IN_FULL && !new_pair(pairs, f))) calibration_drop(c, first);
-    }
-    free(pairs), free(forms);
+    add_form(c, f, false);
+    if (has_wider(f)) add_form(c, f, true);
 }
 
 void calibration_family_scalar(struct calibration *c)
@@ -275,6 +234,6 @@ void calibration_family_scalar(struct calibration *c)
             const struct row *row = &(*family)->rows[i];
             char why[200];
             const struct module hopper = { .version = 90, .sm = 90, .suffix = 'a' };
-            if (registers_only(row) && row_available(row, &hopper, why, sizeof why)) add_row(c, row);
+            if (registers_only(row) && row_available(row, &hopper, why, sizeof why)) calibration_row(c, row, FORMS_IN_FULL, add_forms);
         }
 }

@@ -78,6 +78,8 @@ static const char *prepare(struct module *module, struct insn *in)
     (void)module;
     in->detail = reduction_of(in);
     if (in->type[0] == T_B128) in->run = op_atom_b128;
+    if (in->space != SPACE_GENERIC && in->space != SPACE_GLOBAL && insn_has(in, ".L2::cache_hint"))
+        return "a cache hint is for .global and generic addresses";
     return NULL;
 }
 
@@ -97,14 +99,12 @@ static const struct row rows[] = {
     ATOM("(.min|.max)", "u32 u64 s32 s64", 12, ""),
     ATOM("(.inc|.dec)", "u32", 12, ""),
     ATOM("(.and|.or|.xor)", "b32 b64", 12, ""),
-    { "atom" HOW ".exch" HINT ".$1", "b32 b64 u32 u64 s32 s64 f32", "d_:1 a s:1 (.L2::cache_hint)s:b64", 12, "", 0, op_atom,
+    { "atom" HOW ".exch" HINT ".$1", "b32 b64", "d_:1 a s:1 (.L2::cache_hint)s:b64", 12, "", 0, op_atom,
       prepare, "9.7.13.5 atom" },
-    { "atom" HOW ".cas" HINT ".$1", "b16 b32 b64 u32 u64 s32 s64", "d_:1 a s:1 s:1 (.L2::cache_hint)s:b64", 12, "", 0, op_atom,
-      prepare, "9.7.13.5 atom" },
+    { "atom" HOW ".cas.$1", "b16 b32 b64", "d_:1 a s:1 s:1", 12, "", 0, op_atom, prepare, "9.7.13.5 atom" },
     { "atom" HOW ".exch" HINT ".$1", "b128", "d:1 a r:1 (.L2::cache_hint)s:b64", 83, "sm_90+", 0, op_atom, prepare,
       "9.7.13.5 atom" },
-    { "atom" HOW ".cas" HINT ".$1", "b128", "d:1 a r:1 r:1 (.L2::cache_hint)s:b64", 83, "sm_90+", 0, op_atom, prepare,
-      "9.7.13.5 atom" },
+    { "atom" HOW ".cas.$1", "b128", "d:1 a r:1 r:1", 83, "sm_90+", 0, op_atom, prepare, "9.7.13.5 atom" },
     { "atom" VECTOR ".add" HINT "(.v2|.v4).$1", "f32", "d_:1* a s:1* (.L2::cache_hint)s:b64", 81, "sm_90+", 0, op_atom, prepare,
       "9.7.13.5 atom" },
     { "red" VECTOR_RED ".add" HINT "(.v2|.v4).$1", "f32", "a s:1* (.L2::cache_hint)s:b64", 81, "sm_90+", 0, op_red, prepare,

@@ -85,9 +85,22 @@ static trap op_prefetch(struct warp *w, const struct insn *in, uint32_t lanes)
     return TRAP_NONE;
 }
 
+/* Hints change nothing here, but only global memory has them. */
+static const char *check_hints(const struct insn *in, uint32_t bytes)
+{
+    static const char *const hints[] = { ".L1::evict_normal", ".L1::evict_unchanged", ".L1::evict_first", ".L1::evict_last",
+                                         ".L1::no_allocate", ".L2::cache_hint", ".L2::64B", ".L2::128B", ".L2::256B" };
+    static const char *const wide[] = { ".L2::evict_normal", ".L2::evict_first", ".L2::evict_last" };
+    if (in->space != SPACE_GENERIC && in->space != SPACE_GLOBAL)
+        for (size_t i = 0; i < sizeof hints / sizeof hints[0]; i++)
+            if (insn_has(in, hints[i])) return "this hint is for .global and generic addresses";
+    for (size_t i = 0; i < sizeof wide / sizeof wide[0]; i++)
+        if (bytes != 32 && insn_has(in, wide[i])) return "this hint is for accesses of 32 bytes: .v8.b32, .v4.b64";
+    return NULL;
+}
+
 static const char *check_access(struct module *module, struct insn *in)
 {
-    (void)module;
     const uint32_t bytes = type_bytes((enum ptx_type)in->type[0]) * in->vector;
     if (in->vector == 8 && bytes != 32) return ".v8 takes 32-bit types";
     if (bytes > 32 || (bytes == 32 && in->space != SPACE_GLOBAL)) return "an access has at most 16 bytes (32 in .global)";
@@ -95,7 +108,9 @@ static const char *check_access(struct module *module, struct insn *in)
     const bool ordered = in->semantics == ORDER_RELAXED || in->semantics == ORDER_ACQUIRE || in->semantics == ORDER_RELEASE;
     if (ordered && (in->space == SPACE_LOCAL || in->space == SPACE_PARAM || in->space == SPACE_CONST))
         return "this space has no ordered accesses";
-    return NULL;
+    if (in->semantics == ORDER_VOLATILE && (in->space == SPACE_LOCAL || in->space == SPACE_PARAM || in->space == SPACE_CONST))
+        return "this space has no volatile accesses";
+    return check_hints(in, bytes);
 }
 
 #define TYPES "b8 b16 b32 b64 b128 u8 u16 u32 u64 s8 s16 s32 s64 f32 f64"

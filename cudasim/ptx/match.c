@@ -214,6 +214,15 @@ static bool keep(struct match *m, const struct parsed *const *source, uint32_t c
     return !m->r->failed;
 }
 
+/* How many operands must still come behind `at`. */
+static uint32_t required(const char *at, const struct insn *in)
+{
+    uint32_t count = 0;
+    for (struct spec s; (at = next_spec(at, in, &s)) != NULL;)
+        if (!s.optional && (!s.pair || s.must_pair) && (s.word[0] == '\0' || insn_has(in, s.word))) count++;
+    return count;
+}
+
 bool operands_match(struct reader *r, const struct row *row, struct insn *in, const struct parsed_list *list, struct mismatch *why)
 {
     struct operand out[MAX_PARSED + 8] = { 0 }, elements[MAX_ELEMENTS];
@@ -226,7 +235,8 @@ bool operands_match(struct reader *r, const struct row *row, struct insn *in, co
         const struct parsed *p = next < list->count ? &list->item[next] : &end;
         why->reached = next;
         const bool wanted = s.word[0] == '\0' || insn_has(in, s.word);
-        const bool here = next < list->count && p->pair == s.pair && !p->in_address;
+        const bool left_out = s.optional && list->count - next <= required(at, in);
+        const bool here = next < list->count && p->pair == s.pair && !p->in_address && !left_out;
         if (!wanted || (!here && (s.optional || (s.pair && !s.must_pair)))) {
             if (s.kind == 'A') count++;
             continue;
