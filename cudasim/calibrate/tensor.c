@@ -10,18 +10,29 @@ enum { SHARED_BYTES = 8192, TENSOR_BYTES = 65536, THREADS = 128, TYPES = 13 };
 /* ---- tensors and boxes ---- */
 
 /* In the order of CUtensorMapDataType. */
-static const struct { const char *name; uint32_t bytes; bool is_float; } types[TYPES] = {
-    { "u8", 1, false },  { "u16", 2, false }, { "u32", 4, false }, { "s32", 4, false },     { "u64", 8, false },
-    { "s64", 8, false }, { "f16", 2, true },  { "f32", 4, true },  { "f64", 8, true },      { "bf16", 2, true },
+static const struct {
+    const char *name;
+    uint32_t bytes;
+    bool is_float;
+} types[TYPES] = {
+    { "u8", 1, false },     { "u16", 2, false }, { "u32", 4, false },     { "s32", 4, false }, { "u64", 8, false },
+    { "s64", 8, false },    { "f16", 2, true },  { "f32", 4, true },      { "f64", 8, true },  { "bf16", 2, true },
     { "f32.ftz", 4, true }, { "tf32", 4, true }, { "tf32.ftz", 4, true },
 };
 static const char *const swizzles[] = { "none", "32B", "64B", "128B" };
 
-struct draw { uint64_t state; };
+struct draw {
+    uint64_t state;
+};
 static uint32_t below(struct draw *d, uint32_t bound) { return (uint32_t)(calibration_random(&d->state) >> 32) % bound; }
 static int32_t between(struct draw *d, int32_t low, int32_t high) { return low + (int32_t)below(d, (uint32_t)(high - low + 1)); }
 
-struct box { struct calibration_map map; int32_t start[5]; uint32_t rows, row_bytes, pitch; uint64_t tensor_bytes; };
+struct box {
+    struct calibration_map map;
+    int32_t start[5];
+    uint32_t rows, row_bytes, pitch;
+    uint64_t tensor_bytes;
+};
 
 static void draw_box(struct draw *d, struct box *b, uint32_t bytes)
 {
@@ -93,15 +104,13 @@ static void begin(FILE *out)
 /* A loop of all threads over `bytes` bytes, a word each. */
 static void put_loop(FILE *out, const char *label, uint32_t bytes, const char *body)
 {
-    fprintf(out, "shl.b32 %%r4, %%r3, 2; %s: add.u32 %%r5, %%r1, %%r4; cvt.u64.u32 %%l4, %%r4; %s\n"
-                 "add.u32 %%r4, %%r4, %d; setp.lt.u32 %%p2, %%r4, %u; @%%p2 bra %s;\n",
+    fprintf(out,
+            "shl.b32 %%r4, %%r3, 2; %s: add.u32 %%r5, %%r1, %%r4; cvt.u64.u32 %%l4, %%r4; %s\n"
+            "add.u32 %%r4, %%r4, %d; setp.lt.u32 %%p2, %%r4, %u; @%%p2 bra %s;\n",
             label, body, THREADS * 4, bytes, label);
 }
 
-static void put_wait(FILE *out)
-{
-    fputs("WAIT: mbarrier.try_wait.parity.shared.b64 %p2, [%r2], 0; @!%p2 bra WAIT;\n", out);
-}
+static void put_wait(FILE *out) { fputs("WAIT: mbarrier.try_wait.parity.shared.b64 %p2, [%r2], 0; @!%p2 bra WAIT;\n", out); }
 
 static void add(struct calibration *c, struct calibration_case *one, FILE *out, char **body, const char *name)
 {
@@ -128,14 +137,16 @@ static void add_load(struct calibration *c, const struct box *b, const char *des
     FILE *out = text(&body, &size);
     begin(out);
     put_loop(out, "POISON", SHARED_BYTES, "st.shared.u32 [%r5], 0xa5a5a5a5;");
-    fprintf(out, "fence.proxy.async; bar.sync 0; @%%p1 bra WAIT; mbarrier.arrive.expect_tx.shared.b64 _, [%%r2], %u;\n"
-                 "cp.async.bulk.tensor.%ud.shared::%s.global.tile.mbarrier::complete_tx::bytes [%%r1+%u], [%%l2, ",
+    fprintf(out,
+            "fence.proxy.async; bar.sync 0; @%%p1 bra WAIT; mbarrier.arrive.expect_tx.shared.b64 _, [%%r2], %u;\n"
+            "cp.async.bulk.tensor.%ud.shared::%s.global.tile.mbarrier::complete_tx::bytes [%%r1+%u], [%%l2, ",
             b->rows * b->row_bytes, b->map.rank, destination, 128 * (number % 9));
     put_coordinates(out, b);
     fputs("], [%r2];\n", out);
     put_wait(out);
     put_loop(out, "DRAIN", SHARED_BYTES, "add.u64 %l5, %l1, %l4; ld.shared.u32 %r6, [%r5]; st.global.u32 [%l5], %r6;");
-    snprintf(form, sizeof form, "cp.async.bulk.tensor.%ud.shared::%s.global.tile.mbarrier::complete_tx::bytes", b->map.rank, destination);
+    snprintf(form, sizeof form, "cp.async.bulk.tensor.%ud.shared::%s.global.tile.mbarrier::complete_tx::bytes", b->map.rank,
+             destination);
     snprintf(name, sizeof name, "tensor load %ud %s swizzle %s%s to %s, box %u", b->map.rank, types[b->map.data_type].name,
              swizzles[b->map.swizzle], b->map.fill ? " NaN" : "", destination, number);
     struct calibration_case one = { .form = form, .input_bytes = TENSOR_BYTES, .output_bytes = SHARED_BYTES };
@@ -145,7 +156,7 @@ static void add_load(struct calibration *c, const struct box *b, const char *des
 
 /* ---- stores and reductions: the output is the tensor ---- */
 
-/* Numbers: the first half of the input goes to the tensor, the second to shared memory.  Floats of moderate size, small counters. */
+/* The first part of the input goes to the tensor, the rest to shared memory.  Floats of moderate size, small counters. */
 static void fill(const struct calibration_case *c, uint8_t *input)
 {
     uint64_t state = calibration_hash(3, c->name, strlen(c->name));
@@ -153,10 +164,10 @@ static void fill(const struct calibration_case *c, uint8_t *input)
     for (size_t i = 0; i < c->input_bytes; i += bytes) {
         uint64_t value = calibration_random(&state);
         switch (c->data[1]) {
-        case 'h': value = (value & 0x83ff) | 0x3800 | (value >> 20 & 0x0400); break;          /* f16 */
-        case 'b': value = (value & 0x80ff) | 0x3f00; break;                                 /* bf16 */
-        case 'f': value = (value & 0x81ffffff) | 0x3e000000; break;                         /* f32 */
-        case 'c': value &= 7; break;                                                        /* inc, dec */
+        case 'h': value = (value & 0x83ff) | 0x3800 | (value >> 20 & 0x0400); break; /* f16 */
+        case 'b': value = (value & 0x80ff) | 0x3f00; break;                          /* bf16 */
+        case 'f': value = (value & 0x81ffffff) | 0x3e000000; break;                  /* f32 */
+        case 'c': value &= 7; break;                                                 /* inc, dec */
         default: break;
         }
         memcpy(input + i, &value, bytes);
@@ -169,18 +180,24 @@ static void add_store(struct calibration *c, const struct box *b, const char *op
     size_t size;
     FILE *out = text(&body, &size);
     begin(out);
-    put_loop(out, "OLD", TENSOR_BYTES, "add.u64 %l5, %l0, %l4; add.u64 %l6, %l1, %l4; ld.global.u32 %r6, [%l5]; st.global.u32 [%l6], %r6;");
+    put_loop(out, "OLD", TENSOR_BYTES,
+             "add.u64 %l5, %l0, %l4; add.u64 %l6, %l1, %l4; ld.global.u32 %r6, [%l5]; st.global.u32 [%l6], %r6;");
     fprintf(out, "add.u64 %%l0, %%l0, %d;\n", TENSOR_BYTES);
     put_loop(out, "NEW", SHARED_BYTES, "add.u64 %l5, %l0, %l4; ld.global.u32 %r6, [%l5]; st.shared.u32 [%r5], %r6;");
-    fprintf(out, "fence.proxy.async; bar.sync 0; @%%p1 bra END;\ncp%s.async.bulk.tensor.%ud.global.shared::cta%s.tile.bulk_group [%%l2, ",
-            operation[0] == '\0' ? "" : ".reduce", b->map.rank, operation);
+    fprintf(
+        out,
+        "fence.proxy.async; bar.sync 0; @%%p1 bra END;\ncp%s.async.bulk.tensor.%ud.global.shared::cta%s.tile.bulk_group [%%l2, ",
+        operation[0] == '\0' ? "" : ".reduce", b->map.rank, operation);
     put_coordinates(out, b);
     fprintf(out, "], [%%r1+%u];\ncp.async.bulk.commit_group; cp.async.bulk.wait_group 0;\nEND:", 128 * (number % 9));
-    snprintf(form, sizeof form, "cp%s.async.bulk.tensor.%ud.global.shared::cta%s.tile.bulk_group", operation[0] == '\0' ? "" : ".reduce",
-             b->map.rank, operation);
+    snprintf(form, sizeof form, "cp%s.async.bulk.tensor.%ud.global.shared::cta%s.tile.bulk_group",
+             operation[0] == '\0' ? "" : ".reduce", b->map.rank, operation);
     snprintf(name, sizeof name, "tensor %s %ud %s swizzle %s, box %u", operation[0] == '\0' ? "store" : operation + 1, b->map.rank,
              types[b->map.data_type].name, swizzles[b->map.swizzle], number);
-    struct calibration_case one = { .form = form, .input_bytes = TENSOR_BYTES + SHARED_BYTES, .output_bytes = TENSOR_BYTES, .fill = fill,
+    struct calibration_case one = { .form = form,
+                                    .input_bytes = TENSOR_BYTES + SHARED_BYTES,
+                                    .output_bytes = TENSOR_BYTES,
+                                    .fill = fill,
                                     .data = { types[b->map.data_type].bytes, (uint64_t)numbers } };
     one.map[0] = b->map;
     add(c, &one, out, &body, name);
@@ -191,8 +208,10 @@ static bool is_reduced(uint32_t operation, uint32_t type)
     const char *name = types[type].name;
     switch (operation) {
     case 0: return type == 2 || type == 3 || type == 4 || type == 6 || type == 7 || type == 9;
-    case 1: case 2: return (type >= 2 && type <= 5) || type == 6 || type == 9;
-    case 3: case 4: return strcmp(name, "u32") == 0;
+    case 1:
+    case 2: return (type >= 2 && type <= 5) || type == 6 || type == 9;
+    case 3:
+    case 4: return strcmp(name, "u32") == 0;
     default: return type >= 2 && type <= 5;
     }
 }
@@ -219,13 +238,16 @@ static void add_multicast(struct calibration *c, uint32_t ctas)
     FILE *out = text(&body, &size);
     begin(out);
     put_loop(out, "POISON", SHARED_BYTES, "st.shared.u32 [%r5], 0xa5a5a5a5;");
-    fprintf(out,
-            "fence.proxy.async; @%%p1 bra ARMED; mbarrier.arrive.expect_tx.shared.b64 _, [%%r2], %u; ARMED: barrier.cluster.arrive; "
-            "barrier.cluster.wait;\nmov.u32 %%r8, %%cluster_ctarank; shl.b32 %%r9, %%r8, 10; add.u32 %%r9, %%r9, %%r1; shl.b32 %%r10, %%r8, 3; "
-            "mov.u16 %%h1, %u; @%%p1 bra WAIT;\n"
-            "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%%r9], [%%l2, {0, %%r10}], "
-            "[%%r2], %%h1;\n",
-            ctas * 1024, (1u << ctas) - 1);
+    fprintf(
+        out,
+        "fence.proxy.async; @%%p1 bra ARMED; mbarrier.arrive.expect_tx.shared.b64 _, [%%r2], %u; ARMED: barrier.cluster.arrive; "
+        "barrier.cluster.wait;\nmov.u32 %%r8, %%cluster_ctarank; shl.b32 %%r9, %%r8, 10; add.u32 %%r9, %%r9, %%r1; shl.b32 %%r10, "
+        "%%r8, 3; "
+        "mov.u16 %%h1, %u; @%%p1 bra WAIT;\n"
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%%r9], [%%l2, {0, "
+        "%%r10}], "
+        "[%%r2], %%h1;\n",
+        ctas * 1024, (1u << ctas) - 1);
     put_wait(out);
     fprintf(out, "mul.wide.u32 %%l6, %%r8, %d; add.u64 %%l1, %%l1, %%l6;\n", SHARED_BYTES);
     put_loop(out, "DRAIN", SHARED_BYTES, "add.u64 %l5, %l1, %l4; ld.shared.u32 %r6, [%r5]; st.global.u32 [%l5], %r6;");
@@ -233,11 +255,19 @@ static void add_multicast(struct calibration *c, uint32_t ctas)
     snprintf(name, sizeof name, "tensor load multicast to %u CTAs", ctas);
     snprintf(before, sizeof before, ".explicitcluster .reqnctapercluster %u, 1, 1", ctas);
     struct calibration_case one = {
-        .form = "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster", .before = before,
-        .grid = { ctas }, .input_bytes = TENSOR_BYTES, .output_bytes = ctas * SHARED_BYTES
+        .form = "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster",
+        .before = before,
+        .grid = { ctas },
+        .input_bytes = TENSOR_BYTES,
+        .output_bytes = ctas * SHARED_BYTES
     };
-    one.map[0] = (struct calibration_map){ .data_type = 6, .rank = 2, .size = { 64, 8 * ctas - 3 }, .stride = { 160 }, .box = { 64, 8 },
-                                           .element_stride = { 1, 1 }, .swizzle = 3 };
+    one.map[0] = (struct calibration_map){ .data_type = 6,
+                                           .rank = 2,
+                                           .size = { 64, 8 * ctas - 3 },
+                                           .stride = { 160 },
+                                           .box = { 64, 8 },
+                                           .element_stride = { 1, 1 },
+                                           .swizzle = 3 };
     add(c, &one, out, &body, name);
 }
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIECE = 128 };                     /* bytes that move together */
+enum { PIECE = 128 }; /* bytes that move together */
 
 /* ---- the operands of one lane ---- */
 
@@ -23,14 +23,16 @@ static struct bulk operands(struct warp *w, const struct insn *in, uint32_t lane
     uint64_t to[LANES], from[LANES];
     address_lanes(w, &in->operand[0], 1u << lane, to);
     address_lanes(w, &in->operand[1], 1u << lane, from);
-    return (struct bulk){ .warp = w, .in = in, .lane = lane, .to = to[lane], .from = from[lane],
-                          .size = (uint32_t)source(w, in, 2)[lane] };
+    return (struct bulk){
+        .warp = w, .in = in, .lane = lane, .to = to[lane], .from = from[lane], .size = (uint32_t)source(w, in, 2)[lane]
+    };
 }
 
 static trap check_alignment(const struct bulk *b)
 {
     if (b->size == 0 || b->size % 16 != 0)
-        return warp_fault(b->warp, b->in, b->lane, REPORT_ILLEGAL, "moves %u bytes; the size is a multiple of 16, and not 0", b->size);
+        return warp_fault(b->warp, b->in, b->lane, REPORT_ILLEGAL, "moves %u bytes; the size is a multiple of 16, and not 0",
+                          b->size);
     if (b->to % 16 != 0 || b->from % 16 != 0)
         return warp_fault(b->warp, b->in, b->lane, REPORT_MISALIGNED, "%s address 0x%llx, which is no multiple of 16",
                           b->to % 16 != 0 ? "writes to" : "reads from", (unsigned long long)(b->to % 16 != 0 ? b->to : b->from));
@@ -49,13 +51,19 @@ static trap find_barrier(const struct bulk *b, uint32_t operand, const struct ct
 static bool make_rows(const struct bulk *b, uint32_t shared, uint64_t address, uint8_t *host, struct tma_plan *plan)
 {
     const uint32_t count = (b->size + PIECE - 1) / PIECE;
-    *plan = (struct tma_plan){ .warp = b->warp, .in = b->in, .lane = b->lane, .row_bytes = b->size < PIECE ? b->size : PIECE,
-                               .count = count, .row = malloc(count * sizeof *plan->row), .byte_mask = UINT16_MAX,
+    *plan = (struct tma_plan){ .warp = b->warp,
+                               .in = b->in,
+                               .lane = b->lane,
+                               .row_bytes = b->size < PIECE ? b->size : PIECE,
+                               .count = count,
+                               .row = malloc(count * sizeof *plan->row),
+                               .byte_mask = UINT16_MAX,
                                .layout = { .type = TENSOR_MAP_U8, .rank = 1 } };
     for (uint32_t i = 0; plan->row != NULL && i < count; i++) {
         const uint32_t at = i * PIECE, bytes = b->size - at < PIECE ? b->size - at : PIECE;
-        plan->row[i] = (struct tma_row){ .shared = shared + at, .valid = bytes, .address = address + at,
-                                         .host = host == NULL ? NULL : host + at };
+        plan->row[i] = (struct tma_row){
+            .shared = shared + at, .valid = bytes, .address = address + at, .host = host == NULL ? NULL : host + at
+        };
     }
     return plan->row != NULL;
 }
@@ -76,8 +84,7 @@ static trap load(const struct bulk *b)
     uint8_t *host;
     struct tma_barrier barrier;
     trap t = check_alignment(b);
-    if (t == TRAP_NONE)
-        t = tma_shared(b->warp, b->in, b->lane, b->to, b->size, b->in->space == SPACE_SHARED_CLUSTER, &to, &offset);
+    if (t == TRAP_NONE) t = tma_shared(b->warp, b->in, b->lane, b->to, b->size, b->in->space == SPACE_SHARED_CLUSTER, &to, &offset);
     if (t == TRAP_NONE) t = tma_global(b->warp, b->in, b->lane, b->from, b->size, 0, false, &host);
     if (t == TRAP_NONE) t = find_barrier(b, 3, to, &barrier);
     if (t != TRAP_NONE) return t;
@@ -201,7 +208,8 @@ static const char *prepare_copy(struct module *module, struct insn *in)
 {
     (void)module;
     in->detail = BULK_COPY;
-    return insn_has(in, ".multicast::cluster") && in->choice[0] != 0 && in->choice[2] != 0 ? ".multicast::cluster stands twice" : NULL;
+    return insn_has(in, ".multicast::cluster") && in->choice[0] != 0 && in->choice[2] != 0 ? ".multicast::cluster stands twice"
+                                                                                           : NULL;
 }
 
 static const char *prepare_reduction(struct module *module, struct insn *in)
@@ -219,29 +227,33 @@ static const char *prepare_wait(struct module *module, struct insn *in)
     return NULL;
 }
 
-#define SIGNAL ".mbarrier::complete_tx::bytes"
-#define HINT "{.L2::cache_hint}"
-#define MULTICAST "{.multicast::cluster}" HINT "{.multicast::cluster}"
-#define COPY_SECTION "9.7.9.25.4.1 cp.async.bulk"
+#define SIGNAL         ".mbarrier::complete_tx::bytes"
+#define HINT           "{.L2::cache_hint}"
+#define MULTICAST      "{.multicast::cluster}" HINT "{.multicast::cluster}"
+#define COPY_SECTION   "9.7.9.25.4.1 cp.async.bulk"
 #define REDUCE_SECTION "9.7.9.25.4.2 cp.reduce.async.bulk"
 #define TO_CLUSTER(operation, types) \
-    { "cp.reduce.async.bulk.shared::cluster.shared::cta" SIGNAL operation ".$1", types, "a a s:u32 a", 80, "sm_90+", 0, op_exchange, \
-      prepare_reduction, REDUCE_SECTION }
+    { \
+        "cp.reduce.async.bulk.shared::cluster.shared::cta" SIGNAL operation ".$1", types, "a a s:u32 a", 80, "sm_90+", 0, \
+            op_exchange, prepare_reduction, REDUCE_SECTION \
+    }
 #define TO_GLOBAL(operation, types) \
-    { "cp.reduce.async.bulk.global.shared::cta.bulk_group" HINT operation ".$1", types, "a a s:u32 (.L2::cache_hint)s:b64", 80, \
-      "sm_90+", 0, op_store, prepare_reduction, REDUCE_SECTION }
+    { \
+        "cp.reduce.async.bulk.global.shared::cta.bulk_group" HINT operation ".$1", types, "a a s:u32 (.L2::cache_hint)s:b64", 80, \
+            "sm_90+", 0, op_store, prepare_reduction, REDUCE_SECTION \
+    }
 
 static const struct row rows[] = {
     { "cp.async.bulk.shared::cta.global" SIGNAL HINT, NULL, "a a s:u32 a (.multicast::cluster)s:b16 (.L2::cache_hint)s:b64", 86,
       "sm_90+", 0, op_load, prepare_copy, COPY_SECTION },
-    { "cp.async.bulk.shared::cluster.global" SIGNAL MULTICAST, NULL, "a a s:u32 a (.multicast::cluster)s:b16 (.L2::cache_hint)s:b64",
-      80, "sm_90+", 0, op_load, prepare_copy, COPY_SECTION },
+    { "cp.async.bulk.shared::cluster.global" SIGNAL MULTICAST, NULL,
+      "a a s:u32 a (.multicast::cluster)s:b16 (.L2::cache_hint)s:b64", 80, "sm_90+", 0, op_load, prepare_copy, COPY_SECTION },
     { "cp.async.bulk.shared::cluster.shared::cta" SIGNAL, NULL, "a a s:u32 a", 80, "sm_90+", 0, op_exchange, prepare_copy,
       COPY_SECTION },
     { "cp.async.bulk.global.shared::cta.bulk_group" HINT, NULL, "a a s:u32 (.L2::cache_hint)s:b64", 80, "sm_90+", 0, op_store,
       prepare_copy, COPY_SECTION },
-    { "cp.async.bulk.global.shared::cta.bulk_group" HINT ".cp_mask", NULL, "a a s:u32 (.L2::cache_hint)s:b64 s:b16", 86, "sm_100+", 0,
-      op_store, prepare_copy, COPY_SECTION },
+    { "cp.async.bulk.global.shared::cta.bulk_group" HINT ".cp_mask", NULL, "a a s:u32 (.L2::cache_hint)s:b64 s:b16", 86, "sm_100+",
+      0, op_store, prepare_copy, COPY_SECTION },
     TO_CLUSTER(".add", "u32 s32 u64"),
     TO_CLUSTER("(.min|.max)", "u32 s32"),
     TO_CLUSTER("(.inc|.dec)", "u32"),

@@ -12,8 +12,8 @@ enum reduction reduction_of(const struct insn *in);
 
 struct reducer { enum reduction operation; enum ptx_type type; bool ftz; };
 
-/* *host = operation(*host, b), for cas: *host == b ? c : *host; by compare and swap of the type's width, so that other host threads see
- * each update whole.  Returns what was there. */
+/* *host = operation(*host, b), for cas: *host == b ? c : *host; by compare and swap of the type's width, so that other host threads
+ * see each update whole.  Returns what was there. */
 uint64_t reduction_update(struct reducer reducer, uint8_t *host, uint64_t b, uint64_t c);
 
 #endif

@@ -1,6 +1,6 @@
-/* Tensor copies (PTX ISA 9.7.9.27.1): cp.async.bulk.tensor, cp.reduce.async.bulk.tensor, their prefetch, in tile mode with gather4 and
- * scatter4.  The element address is that of 5.5.3; what the manual leaves open is as measured on Hopper: rows of a swizzled box take
- * the whole span of the swizzle, stores round a clipped row up to 16 bytes, complete_tx counts the whole box. */
+/* Tensor copies (PTX ISA 9.7.9.27.1): cp.async.bulk.tensor, cp.reduce.async.bulk.tensor, their prefetch, in tile mode with gather4
+ * and scatter4.  The element address is that of 5.5.3; what the manual leaves open is as measured on Hopper: rows of a swizzled box
+ * take the whole span of the swizzle, stores round a clipped row up to 16 bytes, complete_tx counts the whole box. */
 #include "instructions/bulk_reduction.h"
 #include "instructions/families.h"
 #include "instructions/reduction.h"
@@ -25,10 +25,10 @@ struct box {
     uint32_t lane;
     struct tensor_layout layout;
     int64_t start[TENSOR_RANK];
-    uint32_t elements[TENSOR_RANK];       /* of the box along each dimension */
-    int64_t gathered[GATHERED];           /* rows; elements[1] is their number */
-    uint64_t shared;                      /* address */
-    bool writes;                          /* to global memory */
+    uint32_t elements[TENSOR_RANK]; /* of the box along each dimension */
+    int64_t gathered[GATHERED];     /* rows; elements[1] is their number */
+    uint64_t shared;                /* address */
+    bool writes;                    /* to global memory */
 };
 
 static trap illegal(const struct box *b, const char *sentence)
@@ -53,10 +53,7 @@ static void take_coordinates(struct box *b, const struct operand *vector)
     for (uint32_t i = 0; i < GATHERED; i++) b->gathered[i] = coordinate(b, vector, 1 + i);
 }
 
-static bool is_padded(const struct box *b)
-{
-    return tensor_types[b->layout.type].packed != tensor_types[b->layout.type].padded;
-}
+static bool is_padded(const struct box *b) { return tensor_types[b->layout.type].packed != tensor_types[b->layout.type].padded; }
 
 static trap check_shape(const struct box *b)
 {
@@ -64,7 +61,8 @@ static trap check_shape(const struct box *b)
     const uint32_t wanted = dimensions_of(b->in);
     if (t->rank != wanted)
         return warp_fault(b->warp, b->in, b->lane, REPORT_ILLEGAL, "names %u dimensions; the tensor map has %u", wanted, t->rank);
-    if (t->interleave != INTERLEAVE_NONE) return illegal(b, "uses an interleaved tensor map; interleaved layouts are not simulated");
+    if (t->interleave != INTERLEAVE_NONE)
+        return illegal(b, "uses an interleaved tensor map; interleaved layouts are not simulated");
     if (mode_of(b->in) == MODE_GATHER && t->box[1] != 1)
         return illegal(b, "gathers or scatters rows with a box of more than one element in dimension 1");
     return TRAP_NONE;
@@ -73,7 +71,7 @@ static trap check_shape(const struct box *b)
 static trap check_coordinates(const struct box *b)
 {
     const struct tensor_layout *t = &b->layout;
-    const int64_t step = is_padded(b) ? 128 : 256 / tensor_types[t->type].packed;     /* elements of 16 bytes */
+    const int64_t step = is_padded(b) ? 128 : 256 / tensor_types[t->type].packed; /* elements of 16 bytes */
     if (b->start[0] % step != 0)
         return warp_fault(b->warp, b->in, b->lane, REPORT_ILLEGAL,
                           "names coordinate %lld in dimension 0; for type %s it is a multiple of %lld", (long long)b->start[0],
@@ -99,9 +97,11 @@ static trap check_type(const struct box *b)
     if (t->type == TENSOR_MAP_TF32_FTZ) return illegal(b, "moves elements of type tf32.ftz; no source says how they are rounded");
     if (b->writes && (t->type == TENSOR_MAP_TF32 || t->type == TENSOR_MAP_F32_FTZ))
         return illegal(b, "stores elements of type tf32 or f32.ftz; no source says how they are rounded");
-    if (b->writes && t->type == TENSOR_MAP_B4X16_P64) return illegal(b, "stores elements of type b4x16_p64, which can be loaded only");
+    if (b->writes && t->type == TENSOR_MAP_B4X16_P64)
+        return illegal(b, "stores elements of type b4x16_p64, which can be loaded only");
     if (b->writes || t->type < TENSOR_MAP_B4X16) {
-        if (!b->writes && sm >= 120 && t->atom != ATOM_16B) return illegal(b, "loads with a swizzle atomicity, which sm_120 does not");
+        if (!b->writes && sm >= 120 && t->atom != ATOM_16B)
+            return illegal(b, "loads with a swizzle atomicity, which sm_120 does not");
         return TRAP_NONE;
     }
     if (sm >= 120) return illegal(b, "loads elements of a sub-byte type, which sm_120 does not");
@@ -169,8 +169,13 @@ static trap make_plan(const struct box *b, uint32_t offset, struct tma_plan *pla
 {
     const struct tensor_layout *t = &b->layout;
     const uint32_t count = row_count(b), pitch = tensor_row_pitch(t);
-    *plan = (struct tma_plan){ .warp = b->warp, .in = b->in, .lane = b->lane, .layout = *t, .count = count,
-                               .row_bytes = tensor_packed_bytes(t, t->box[0]), .row = calloc(count, sizeof *plan->row),
+    *plan = (struct tma_plan){ .warp = b->warp,
+                               .in = b->in,
+                               .lane = b->lane,
+                               .layout = *t,
+                               .count = count,
+                               .row_bytes = tensor_packed_bytes(t, t->box[0]),
+                               .row = calloc(count, sizeof *plan->row),
                                .byte_mask = UINT16_MAX };
     if (plan->row == NULL) return warp_fault(b->warp, b->in, b->lane, REPORT_RESOURCES, "finds no host memory for its box");
     for (uint32_t i = 0; i < count; i++) {
@@ -199,7 +204,7 @@ static uint64_t touched_bytes(const struct box *b)
 
 /* ---- loads ---- */
 
-/* cp.async.bulk.tensor.shared.global [to], [map, {coordinates}], [mbar]   the box to shared memory; complete_tx of its bytes on mbar */
+/* cp.async.bulk.tensor.shared.global [to], [map, {coordinates}], [mbar]   the box to shared memory; complete_tx of its bytes */
 static trap load(struct box *b)
 {
     const struct insn *in = b->in;
@@ -337,21 +342,21 @@ static const char *prepare_store(struct module *module, struct insn *in)
     return prepare(in, 1);
 }
 
-#define DIMENSIONS "(.1d|.2d|.3d|.4d|.5d)"
-#define SIGNAL ".mbarrier::complete_tx::bytes"
-#define MULTICAST "{.multicast::cluster}{.L2::cache_hint}{.multicast::cluster}"
-#define LOADED "a A:s32{} a (.multicast::cluster)s:b16 (.L2::cache_hint)s:b64"
-#define STORED "A:s32{} a (.L2::cache_hint)s:b64"
-#define LOAD_SECTION "9.7.9.27.1.2 cp.async.bulk.tensor"
-#define REDUCE_SECTION "9.7.9.27.1.3 cp.reduce.async.bulk.tensor"
+#define DIMENSIONS       "(.1d|.2d|.3d|.4d|.5d)"
+#define SIGNAL           ".mbarrier::complete_tx::bytes"
+#define MULTICAST        "{.multicast::cluster}{.L2::cache_hint}{.multicast::cluster}"
+#define LOADED           "a A:s32{} a (.multicast::cluster)s:b16 (.L2::cache_hint)s:b64"
+#define STORED           "A:s32{} a (.L2::cache_hint)s:b64"
+#define LOAD_SECTION     "9.7.9.27.1.2 cp.async.bulk.tensor"
+#define REDUCE_SECTION   "9.7.9.27.1.3 cp.reduce.async.bulk.tensor"
 #define PREFETCH_SECTION "9.7.9.27.1.4 cp.async.bulk.prefetch.tensor"
-#define REDUCTIONS "(.add|.min|.max|.inc|.dec|.and|.or|.xor)"
+#define REDUCTIONS       "(.add|.min|.max|.inc|.dec|.and|.or|.xor)"
 
 static const struct row rows[] = {
     { "cp.async.bulk.tensor" DIMENSIONS ".shared::cluster.global{.tile}" SIGNAL "{.tile}" MULTICAST, NULL, LOADED, 80, "sm_90+", 0,
       op_load, prepare_load, LOAD_SECTION },
-    { "cp.async.bulk.tensor" DIMENSIONS ".shared::cta.global{.tile}" SIGNAL "{.tile}{.L2::cache_hint}", NULL, LOADED, 86, "sm_90+", 0,
-      op_load, prepare_load, LOAD_SECTION },
+    { "cp.async.bulk.tensor" DIMENSIONS ".shared::cta.global{.tile}" SIGNAL "{.tile}{.L2::cache_hint}", NULL, LOADED, 86, "sm_90+",
+      0, op_load, prepare_load, LOAD_SECTION },
     { "cp.async.bulk.tensor(.2d).shared::cluster.global(.tile::gather4)" SIGNAL MULTICAST, NULL, LOADED, 86, "sm_100f", 0, op_load,
       prepare_load, LOAD_SECTION },
     { "cp.async.bulk.tensor(.2d).shared::cta.global(.tile::gather4)" SIGNAL "{.L2::cache_hint}", NULL, LOADED, 86, "sm_100+", 0,
@@ -360,10 +365,10 @@ static const struct row rows[] = {
       op_store, prepare_store, LOAD_SECTION },
     { "cp.async.bulk.tensor(.2d).global.shared::cta(.tile::scatter4).bulk_group{.L2::cache_hint}", NULL, STORED, 86, "sm_100f", 0,
       op_store, prepare_store, LOAD_SECTION },
-    { "cp.reduce.async.bulk.tensor" DIMENSIONS ".global.shared::cta" REDUCTIONS "{.tile}.bulk_group{.L2::cache_hint}", NULL, STORED, 80,
-      "sm_90+", 0, op_reduce, prepare_store, REDUCE_SECTION },
-    { "cp.reduce.async.bulk.tensor" DIMENSIONS ".global.shared::cta.tile" REDUCTIONS ".bulk_group{.L2::cache_hint}", NULL, STORED, 80,
-      "sm_90+", 0, op_reduce, prepare_store, REDUCE_SECTION },
+    { "cp.reduce.async.bulk.tensor" DIMENSIONS ".global.shared::cta" REDUCTIONS "{.tile}.bulk_group{.L2::cache_hint}", NULL, STORED,
+      80, "sm_90+", 0, op_reduce, prepare_store, REDUCE_SECTION },
+    { "cp.reduce.async.bulk.tensor" DIMENSIONS ".global.shared::cta.tile" REDUCTIONS ".bulk_group{.L2::cache_hint}", NULL, STORED,
+      80, "sm_90+", 0, op_reduce, prepare_store, REDUCE_SECTION },
     { "cp.async.bulk.prefetch.tensor" DIMENSIONS ".L2.global{.tile}{.L2::cache_hint}", NULL, "A:s32{} (.L2::cache_hint)s:b64", 80,
       "sm_90+", 0, op_prefetch, prepare_store, PREFETCH_SECTION },
     { "cp.async.bulk.prefetch.tensor(.2d).L2.global(.tile::gather4){.L2::cache_hint}", NULL, "A:s32{} (.L2::cache_hint)s:b64", 86,

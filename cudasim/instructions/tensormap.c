@@ -23,7 +23,8 @@ static trap find_map(struct warp *w, const struct insn *in, uint32_t lane, uint6
     } else {
         return warp_fault(w, in, lane, REPORT_ILLEGAL,
                           "reads a tensor map at 0x%llx in %s memory; it lies in .param (a __grid_constant__ parameter), .const or "
-                          ".global", (unsigned long long)address, address < LOCAL_WINDOW ? "shared" : "local");
+                          ".global",
+                          (unsigned long long)address, address < LOCAL_WINDOW ? "shared" : "local");
     }
     if (*map == NULL)
         return warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS, "reads a tensor map at 0x%llx, where no 128 bytes are allocated",
@@ -45,7 +46,8 @@ static trap check_changes(struct warp *w, const struct insn *in, uint32_t lane, 
     if (t != TRAP_NONE || tma_map_is_acquired(w, address, map)) return t;
     return warp_fault(w, in, lane, REPORT_PROXY,
                       "reads the tensor map at 0x%llx, which this kernel has changed; no fence.proxy.tensormap::generic.acquire of "
-                      "this CTA lies between", (unsigned long long)address);
+                      "this CTA lies between",
+                      (unsigned long long)address);
 }
 
 trap tensormap_fetch(struct warp *w, const struct insn *in, uint32_t lane, uint64_t address, struct tensor_layout *layout)
@@ -87,8 +89,8 @@ static trap op_prefetch(struct warp *w, const struct insn *in, uint32_t lanes)
 /* ---- as generic memory ---- */
 
 /* 128 bytes in pieces that memory_access knows. */
-static trap access_map(struct warp *w, const struct insn *in, uint32_t lane, enum space space, uint64_t address, bool reads, bool writes,
-                       uint8_t **host)
+static trap access_map(struct warp *w, const struct insn *in, uint32_t lane, enum space space, uint64_t address, bool reads,
+                       bool writes, uint8_t **host)
 {
     if (address % MAP_ALIGNMENT != 0)
         return warp_fault(w, in, lane, REPORT_MISALIGNED, "names a tensor map at 0x%llx, which is no multiple of %d",
@@ -122,18 +124,42 @@ static void store_map(uint8_t *host, const uint8_t *map)
 
 /* ---- tensormap.replace ---- */
 
-enum field { GLOBAL_ADDRESS, RANK, BOX_DIM, GLOBAL_DIM, GLOBAL_STRIDE, ELEMENT_STRIDE, ELEMTYPE, INTERLEAVE_LAYOUT, SWIZZLE_MODE,
-             SWIZZLE_ATOMICITY, FILL_MODE, FIELD_COUNT };
-static const struct { const char *word; uint32_t values; } fields[FIELD_COUNT] = {
-    { ".global_address", 0 }, { ".rank", 0 }, { ".box_dim", 0 }, { ".global_dim", 0 }, { ".global_stride", 0 }, { ".element_stride", 0 },
-    { ".elemtype", TENSOR_TYPE_COUNT }, { ".interleave_layout", 3 }, { ".swizzle_mode", 4 }, { ".swizzle_atomicity", 4 },
+enum field {
+    GLOBAL_ADDRESS,
+    RANK,
+    BOX_DIM,
+    GLOBAL_DIM,
+    GLOBAL_STRIDE,
+    ELEMENT_STRIDE,
+    ELEMTYPE,
+    INTERLEAVE_LAYOUT,
+    SWIZZLE_MODE,
+    SWIZZLE_ATOMICITY,
+    FILL_MODE,
+    FIELD_COUNT
+};
+static const struct {
+    const char *word;
+    uint32_t values;
+} fields[FIELD_COUNT] = {
+    { ".global_address", 0 },
+    { ".rank", 0 },
+    { ".box_dim", 0 },
+    { ".global_dim", 0 },
+    { ".global_stride", 0 },
+    { ".element_stride", 0 },
+    { ".elemtype", TENSOR_TYPE_COUNT },
+    { ".interleave_layout", 3 },
+    { ".swizzle_mode", 4 },
+    { ".swizzle_atomicity", 4 },
     { ".fill_mode", 2 },
 };
 
 /* The numbers of .elemtype are not those of CUtensorMapDataType. */
 static const uint8_t elemtypes[TENSOR_TYPE_COUNT] = {
-    TENSOR_MAP_U8, TENSOR_MAP_U16, TENSOR_MAP_U32, TENSOR_MAP_S32, TENSOR_MAP_U64, TENSOR_MAP_S64, TENSOR_MAP_F16, TENSOR_MAP_F32, TENSOR_MAP_F32_FTZ, TENSOR_MAP_F64,
-    TENSOR_MAP_BF16, TENSOR_MAP_TF32, TENSOR_MAP_TF32_FTZ, TENSOR_MAP_B4X16, TENSOR_MAP_B4X16_P64, TENSOR_MAP_B6X16_P32,
+    TENSOR_MAP_U8,       TENSOR_MAP_U16,   TENSOR_MAP_U32,       TENSOR_MAP_S32,       TENSOR_MAP_U64,  TENSOR_MAP_S64,
+    TENSOR_MAP_F16,      TENSOR_MAP_F32,   TENSOR_MAP_F32_FTZ,   TENSOR_MAP_F64,       TENSOR_MAP_BF16, TENSOR_MAP_TF32,
+    TENSOR_MAP_TF32_FTZ, TENSOR_MAP_B4X16, TENSOR_MAP_B4X16_P64, TENSOR_MAP_B6X16_P32,
 };
 
 static uint8_t narrow(uint64_t value) { return (uint8_t)(value > UINT8_MAX ? UINT8_MAX : value); }
@@ -200,7 +226,7 @@ static const char *prepare_replace(struct module *module, struct insn *in)
 
 /* ---- tensormap.cp_fenceproxy ---- */
 
-/* tensormap.cp_fenceproxy [to], [from], 128   the warp copies a map from shared to global memory and releases it to the tensormap proxy */
+/* tensormap.cp_fenceproxy [to], [from], 128   the warp copies a map from shared to global memory, for the tensormap proxy */
 static trap op_copy(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     uint64_t to[LANES], from[LANES];
@@ -210,7 +236,7 @@ static trap op_copy(struct warp *w, const struct insn *in, uint32_t lanes)
     const uint32_t first = (uint32_t)__builtin_ctz(lanes);
     FOR_LANES(l, lanes)
         if (to[l] != to[first] || from[l] != from[first])
-            return warp_fault(w, in, l, REPORT_ILLEGAL, "names other addresses in this lane than in lane %u", first);
+        return warp_fault(w, in, l, REPORT_ILLEGAL, "names other addresses in this lane than in lane %u", first);
     trap t = access_map(w, in, first, SPACE_SHARED, from[first], true, false, &origin);
     if (t == TRAP_NONE) t = access_map(w, in, first, SPACE_GLOBAL, to[first], false, true, &target);
     if (t != TRAP_NONE) return t;
@@ -226,11 +252,13 @@ static const char *prepare_copy(struct module *module, struct insn *in)
     return in->operand[2].value == TENSOR_MAP_BYTES ? NULL : "the size of a tensor map is 128";
 }
 
-#define SPACES "{.global|.shared::cta}"
+#define SPACES          "{.global|.shared::cta}"
 #define REPLACE_TARGETS "sm_90a sm_100f sm_110f sm_120f"
 #define REPLACE(field, type, operands, since, targets) \
-    { "tensormap.replace.tile" field SPACES ".b1024." type, NULL, operands, since, targets, 0, op_replace, prepare_replace, \
-      "9.7.9.28 tensormap.replace" }
+    { \
+        "tensormap.replace.tile" field SPACES ".b1024." type, NULL, operands, since, targets, 0, op_replace, prepare_replace, \
+            "9.7.9.28 tensormap.replace" \
+    }
 
 static const struct row rows[] = {
     { "prefetch{.const|.param}.tensormap", NULL, "a", 80, "sm_90+", 0, op_prefetch, NULL, "9.7.9.15 prefetch" },

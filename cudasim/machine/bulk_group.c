@@ -9,15 +9,20 @@
 /* Knowledge of a group goes through one of a few objects in turn, by its number. */
 enum { GROUP_OBJECTS = 8, MOST_FENCED_MAPS = 64 };
 
-struct bulk_group { uint32_t lane, number, stores, unread, unfinished; };
-struct fenced_map { uint64_t address; uint8_t bytes[TENSOR_MAP_BYTES]; };
+struct bulk_group {
+    uint32_t lane, number, stores, unread, unfinished;
+};
+struct fenced_map {
+    uint64_t address;
+    uint8_t bytes[TENSOR_MAP_BYTES];
+};
 
 /* In warp.engine[ENGINE_TMA]: one block, freed with the warp. */
 struct bulk_state {
-    uint32_t committed[LANES];            /* groups closed so far; the open one has this number */
+    uint32_t committed[LANES]; /* groups closed so far; the open one has this number */
     uint32_t fenced, capacity, count;
     struct fenced_map map[MOST_FENCED_MAPS];
-    struct bulk_group group[];            /* those that are open or pending */
+    struct bulk_group group[]; /* those that are open or pending */
 };
 
 static struct bulk_state *state_of(const struct warp *w) { return w->engine[ENGINE_TMA]; }

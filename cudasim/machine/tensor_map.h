@@ -1,7 +1,8 @@
 /* Tensor maps: what cuTensorMapEncodeTiled makes and cp.async.bulk.tensor reads (PTX ISA 5.5.8).
  *
- * The 128 bytes are opaque, as on hardware, in an encoding of our own with a mark and a checksum, so that a map which nobody encoded,
- * or of which only a part was copied, is seen when it is used.  128 zero bytes on which tensormap.replace sets the fields are a map too. */
+ * The 128 bytes are opaque, as on hardware, in an encoding of our own with a mark and a checksum, so that a map which nobody
+ * encoded, or of which only a part was copied, is seen when it is used.  128 zero bytes on which tensormap.replace sets the fields
+ * are a map too. */
 #ifndef CUDASIM_MACHINE_TENSOR_MAP_H
 #define CUDASIM_MACHINE_TENSOR_MAP_H
 

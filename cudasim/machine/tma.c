@@ -11,16 +11,16 @@
 enum { CHUNK = 16, MOST_STEPS = 2000, MOST_PARTS = 8 };
 
 struct tma_operation {
-    struct agent_operation agent;         /* cta: whose shared memory it reads or writes */
-    struct async_token *token;            /* of what it does in shared memory */
-    struct async_token *global_token;     /* stores: of what it writes to global memory */
-    struct tma_plan plan;                 /* its row: see below */
-    struct cta *to;                       /* of an exchange */
+    struct agent_operation agent;     /* cta: whose shared memory it reads or writes */
+    struct async_token *token;        /* of what it does in shared memory */
+    struct async_token *global_token; /* stores: of what it writes to global memory */
+    struct tma_plan plan;             /* its row: see below */
+    struct cta *to;                   /* of an exchange */
     int64_t distance;
     struct tma_barrier barrier;
     uint32_t group;
-    uint32_t done, first, stride, batch;  /* rows moved; the order is first, first + stride, ... modulo the count */
-    uint8_t *held;                        /* stores: what was read */
+    uint32_t done, first, stride, batch; /* rows moved; the order is first, first + stride, ... modulo the count */
+    uint8_t *held;                       /* stores: what was read */
     struct tma_row row[];
 };
 
@@ -88,7 +88,7 @@ static uint32_t round_tf32(uint32_t bits)
 
 static void fill(uint8_t *bytes, uint32_t count, bool nan)
 {
-    static const uint8_t pattern[2] = { 0xf7, 0x7f };     /* the out-of-bounds NaN: 0x7ff7 in every 16 bits, whatever the type */
+    static const uint8_t pattern[2] = { 0xf7, 0x7f }; /* the out-of-bounds NaN: 0x7ff7 in every 16 bits, whatever the type */
     for (uint32_t i = 0; i < count; i++) bytes[i] = nan ? pattern[i % 2] : 0;
 }
 
@@ -243,14 +243,18 @@ static void drop(struct agent_operation *operation)
 }
 
 static void complete_read(struct agent_operation *operation);
-static const struct agent_kind load_kind = { .name = "bulk load", .engine = ENGINE_TMA, .step = step_load,
-                                             .complete = complete_nothing, .drop = drop };
-static const struct agent_kind exchange_kind = { .name = "bulk copy to another CTA", .engine = ENGINE_TMA, .step = step_exchange,
-                                                 .complete = complete_nothing, .drop = drop };
-static const struct agent_kind read_kind = { .name = "bulk store", .engine = ENGINE_TMA, .step = step_read,
-                                             .complete = complete_read, .drop = drop };
-static const struct agent_kind write_kind = { .name = "bulk store", .engine = ENGINE_TMA, .step = step_write,
-                                              .complete = complete_write, .drop = drop };
+static const struct agent_kind load_kind = {
+    .name = "bulk load", .engine = ENGINE_TMA, .step = step_load, .complete = complete_nothing, .drop = drop
+};
+static const struct agent_kind exchange_kind = {
+    .name = "bulk copy to another CTA", .engine = ENGINE_TMA, .step = step_exchange, .complete = complete_nothing, .drop = drop
+};
+static const struct agent_kind read_kind = {
+    .name = "bulk store", .engine = ENGINE_TMA, .step = step_read, .complete = complete_read, .drop = drop
+};
+static const struct agent_kind write_kind = {
+    .name = "bulk store", .engine = ENGINE_TMA, .step = step_write, .complete = complete_write, .drop = drop
+};
 
 /* ---- starting ---- */
 
@@ -302,9 +306,10 @@ static struct tma_operation *new_operation(const struct tma_plan *plan, const st
 {
     struct tma_operation *o = malloc(sizeof *o + plan->count * sizeof o->row[0]);
     if (o == NULL) return NULL;
-    *o = (struct tma_operation){ .agent = { .kind = kind, .cluster = cta->cluster, .cta = cta, .warp = plan->warp, .in = plan->in,
-                                            .lane = plan->lane },
-                                 .plan = *plan };
+    *o = (struct tma_operation){
+        .agent = { .kind = kind, .cluster = cta->cluster, .cta = cta, .warp = plan->warp, .in = plan->in, .lane = plan->lane },
+        .plan = *plan
+    };
     memcpy(o->row, plan->row, plan->count * sizeof o->row[0]);
     o->plan.row = NULL;
     o->token = async_begin(plan->warp, plan->in, 1u << plan->lane, PROXY_ASYNC);
@@ -347,14 +352,13 @@ static bool is_whole(const struct tma_operation *o, const struct tma_row *row)
     return row->skip == 0 && row->valid == o->plan.row_bytes;
 }
 
-/* Rows that fill their pitch lie without gaps, and a swizzle stays inside of a row: one range.  Of stores only what is stored counts. */
+/* Rows that fill their pitch have no gaps, and a swizzle stays inside of a row: one range.  Of a store what is stored counts. */
 static trap touch_shared(const struct tma_operation *o, bool all, touch_function *touch)
 {
     const bool padded = chunk_bytes(&o->plan.layout) != CHUNK;
     bool gapless = !padded;
     for (uint32_t i = 0; i < o->plan.count && gapless; i++)
-        gapless = (all || is_whole(o, &o->row[i])) &&
-                  (i == 0 || o->row[i].shared == o->row[i - 1].shared + o->plan.row_bytes);
+        gapless = (all || is_whole(o, &o->row[i])) && (i == 0 || o->row[i].shared == o->row[i - 1].shared + o->plan.row_bytes);
     if (gapless) return touch(o->token, o->agent.cta, o->row[0].shared, o->plan.count * o->plan.row_bytes);
     for (uint32_t i = 0; i < o->plan.count; i++) {
         const struct tma_row *row = &o->row[i];
@@ -456,8 +460,8 @@ trap tma_shared(struct warp *w, const struct insn *in, uint32_t lane, uint64_t a
     const uint32_t first = w->cta->cluster->grid->machine->device->shared_reserved, end = (*cta)->shared_bytes;
     if (*offset < first || *offset > end || bytes > end - *offset)
         return warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS,
-                          "moves %llu bytes at shared address 0x%llx; the CTA has 0x%x to 0x%x (%u bytes)", (unsigned long long)bytes,
-                          (unsigned long long)address, first, end, end - first);
+                          "moves %llu bytes at shared address 0x%llx; the CTA has 0x%x to 0x%x (%u bytes)",
+                          (unsigned long long)bytes, (unsigned long long)address, first, end, end - first);
     return TRAP_NONE;
 }
 
@@ -469,12 +473,12 @@ trap tma_find_barrier(struct warp *w, const struct insn *in, uint32_t lane, cons
     const trap t = mbarrier_target(w, in, lane, SPACE_SHARED_CLUSTER, false, at[lane], &barrier->cta, &barrier->offset);
     if (t != TRAP_NONE || barrier->cta == to) return t;
     return warp_fault(w, in, lane, REPORT_ILLEGAL,
-                      "writes shared memory of CTA rank %u and signals an mbarrier of CTA rank %u; it has to be the same CTA", to->rank,
-                      barrier->cta->rank);
+                      "writes shared memory of CTA rank %u and signals an mbarrier of CTA rank %u; it has to be the same CTA",
+                      to->rank, barrier->cta->rank);
 }
 
-trap tma_global(struct warp *w, const struct insn *in, uint32_t lane, uint64_t address, uint64_t bytes, uint64_t within, bool writes,
-                uint8_t **host)
+trap tma_global(struct warp *w, const struct insn *in, uint32_t lane, uint64_t address, uint64_t bytes, uint64_t within,
+                bool writes, uint8_t **host)
 {
     const struct global_memory *memory = &w->cta->cluster->grid->machine->memory;
     const struct allocation *a = global_find(memory, within != 0 ? within : address);

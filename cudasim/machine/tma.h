@@ -1,8 +1,8 @@
 /* The engine of bulk copies: cp.async.bulk, cp.async.bulk.tensor and their reductions (PTX ISA 9.7.9.25.4, 9.7.9.27).
  *
- * An instruction works out which bytes it moves, a plan of rows, and starts an operation for each CTA that receives or gives them.  The
- * operation moves its rows some steps later, in several steps and in an order of its own; loads then signal an mbarrier, stores first
- * the reading of their source, later their completion to the bulk group of the thread. */
+ * An instruction works out which bytes it moves, a plan of rows, and starts an operation for each CTA that receives or gives them.
+ * The operation moves its rows some steps later, in several steps and in an order of its own; loads then signal an mbarrier, stores
+ * first the reading of their source, later their completion to the bulk group of the thread. */
 #ifndef CUDASIM_MACHINE_TMA_H
 #define CUDASIM_MACHINE_TMA_H
 
@@ -61,8 +61,8 @@ trap tma_shared(struct warp *w, const struct insn *in, uint32_t lane, uint64_t a
 trap tma_find_barrier(struct warp *w, const struct insn *in, uint32_t lane, const struct operand *address, const struct cta *to,
                       struct tma_barrier *barrier);
 /* The host's bytes of global memory, or a report.  `within`: an address in the allocation that they must belong to; 0: any. */
-trap tma_global(struct warp *w, const struct insn *in, uint32_t lane, uint64_t address, uint64_t bytes, uint64_t within, bool writes,
-                uint8_t **host);
+trap tma_global(struct warp *w, const struct insn *in, uint32_t lane, uint64_t address, uint64_t bytes, uint64_t within,
+                bool writes, uint8_t **host);
 
 /* fence.proxy.tensormap::generic.acquire: the lanes' CTA may use the maps at these addresses as they are now. */
 void tma_map_acquired(struct warp *w, uint32_t lanes, const uint64_t *address);

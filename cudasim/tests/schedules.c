@@ -10,7 +10,8 @@ void use_schedule(struct sim *sim, uint64_t number)
     sim->machine.options.schedule = number == 0 ? SCHEDULE_EARLIEST : number == 1 ? SCHEDULE_LATEST : SCHEDULE_RANDOM;
 }
 
-bool run_cluster(struct sim *sim, uint32_t ctas, uint32_t block, uint32_t dynamic_shared, const uint64_t *parameters, uint32_t count)
+bool run_cluster(struct sim *sim, uint32_t ctas, uint32_t block, uint32_t dynamic_shared, const uint64_t *parameters,
+                 uint32_t count)
 {
     uint64_t buffer[16] = { 0 };
     for (uint32_t i = 0; i < count && i < 16; i++) buffer[i] = parameters[i];

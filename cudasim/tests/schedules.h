@@ -8,14 +8,16 @@
 void use_schedule(struct sim *sim, uint64_t number);
 
 /* One cluster of `ctas` CTAs runs entry k; parameters: p0.. as 64-bit numbers. */
-bool run_cluster(struct sim *sim, uint32_t ctas, uint32_t block, uint32_t dynamic_shared, const uint64_t *parameters, uint32_t count);
+bool run_cluster(struct sim *sim, uint32_t ctas, uint32_t block, uint32_t dynamic_shared, const uint64_t *parameters,
+                 uint32_t count);
 
 /* A kernel that is wrong, or its correct twin (words NULL). */
 struct misuse { const char *text, *words; int code; uint32_t ctas, block; };
 enum { ALWAYS = 256 };                    /* added to a code: under every schedule */
 
-/* The wrong ones must be reported with code and words under one of 20 schedules, the right ones must run without a report under 100.
- * `before` is put in front of each text; p0, p1: as given; p2, p3: buffers of 64 KiB, the first filled with numbers. */
+/* The wrong ones must be reported with code and words under one of 20 schedules, the right ones must run without a report under
+ * 100.  `before` is put in front of each text; p2, p3: buffers of 64 KiB, the first filled with numbers; p0, p1: what `make` gives
+ * for them. */
 void check_misuses(struct test *t, const char *device, const char *before, const struct misuse *misuses, int count,
                    uint64_t (*make)(struct sim *sim, uint64_t buffer));
 

@@ -2,13 +2,13 @@
 
 #include <string.h>
 
-/* In the order of CUtensorMapDataType: u8 u16 u32 s32 u64 s64 f16 f32 f64 bf16 f32.ftz tf32 tf32.ftz 16u4 8B, 16u4 16B, 16u6 16B. */
+/* CUtensorMapDataType: u8 u16 u32 s32 u64 s64 f16 f32 f64 bf16 f32.ftz tf32 tf32.ftz, then the three of less than a byte. */
 enum { TYPE_TF32 = 11, TYPE_U4_PACKED = 13, TYPE_U4_PADDED = 14, TYPE_U6_PADDED = 15 };
 static const uint8_t bits_of[16] = { 8, 16, 32, 32, 64, 64, 16, 32, 64, 16, 32, 32, 32, 4, 4, 6 };
 
 uint32_t model_bits(uint32_t type) { return bits_of[type]; }
 
-/* Which 16-byte chunk of 128 bytes of data lies at each place of 128 bytes of shared memory, by row: the tables of PTX ISA 5.5.7. */
+/* Which 16-byte chunk of 128 bytes of data lies at each place of 128 bytes of shared memory, by row: tables of PTX ISA 5.5.7. */
 static const char *const pattern[7][8] = {
     { "01234567", "01234567", "01234567", "01234567", "01234567", "01234567", "01234567", "01234567" },
     { "01234567", "10325476", "01234567", "10325476", "01234567", "10325476", "01234567", "10325476" },

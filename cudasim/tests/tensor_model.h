@@ -1,5 +1,5 @@
-/* What a tensor copy does, element by element, from the formulas of PTX ISA 5.5 and the driver's manual; independent of the simulator
- * (tests and calibration use it). */
+/* What a tensor copy does, element by element, from the formulas of PTX ISA 5.5 and the driver's manual; independent of the
+ * simulator. */
 #ifndef CUDASIM_TESTS_TENSOR_MODEL_H
 #define CUDASIM_TESTS_TENSOR_MODEL_H
 

@@ -20,9 +20,9 @@
 
 static void copies_there_and_back(struct test *t)
 {
-    static const char text[] = BEGIN
-        "@%p1 bra WAIT1;\n" EXPECT("%r20") LOAD "[%r1], [%rd60], %r20, [%r2];\n" WAIT("WAIT1")
-        "setp.ne.u32 %p1, %r3, 0; @%p1 bra END; " STORE "[%rd61], [%r1], %r20;\n" COMMIT "cp.async.bulk.wait_group 0; END:";
+    static const char text[] = BEGIN "@%p1 bra WAIT1;\n" EXPECT("%r20") LOAD
+        "[%r1], [%rd60], %r20, [%r2];\n" WAIT("WAIT1") "setp.ne.u32 %p1, %r3, 0; @%p1 bra END; " STORE
+                                                       "[%rd61], [%r1], %r20;\n" COMMIT "cp.async.bulk.wait_group 0; END:";
     for (uint32_t bytes = 16; bytes <= 4096; bytes = bytes < 256 ? bytes + 48 : bytes * 2) {
         struct sim sim;
         char whole[4096];
@@ -46,12 +46,14 @@ static void multicast_reaches_each_cta_of_the_mask(struct test *t)
 {
     static const char text[] = BEGIN
         "mov.u32 %r5, %cluster_ctarank; shr.u32 %r6, %r20, %r5; and.b32 %r6, %r6, 1; setp.eq.u32 %p3, %r6, 0; @%p3 bra ISSUE;\n"
-        "@%p1 bra ISSUE;\n" EXPECT("256")
-        "ISSUE: setp.ne.u32 %p4, %r5, 0; or.pred %p4, %p4, %p1; @%p4 bra TAKE; cvt.u16.u32 %rs1, %r20; "
-        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r1], [%rd60], 256, [%r2], %rs1;\n"
-        "TAKE: @%p3 bra END;\n" WAIT("WAIT1") "shl.b32 %r7, %r3, 2; add.u32 %r7, %r7, %r1; ld.shared.u32 %r8, [%r7]; "
-        "mad.lo.u32 %r9, %r5, 64, %r3; mul.wide.u32 %rd1, %r9, 4; add.u64 %rd1, %rd1, %rd61; st.global.u32 [%rd1], %r8;\n"
-        "END: barrier.cluster.arrive; barrier.cluster.wait;";
+        "@%p1 bra ISSUE;\n" EXPECT(
+            "256") "ISSUE: setp.ne.u32 %p4, %r5, 0; or.pred %p4, %p4, %p1; @%p4 bra TAKE; cvt.u16.u32 %rs1, %r20; "
+                   "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r1], [%rd60], 256, "
+                   "[%r2], %rs1;\n"
+                   "TAKE: @%p3 bra END;\n" WAIT("WAIT1") "shl.b32 %r7, %r3, 2; add.u32 %r7, %r7, %r1; ld.shared.u32 %r8, [%r7]; "
+                                                         "mad.lo.u32 %r9, %r5, 64, %r3; mul.wide.u32 %rd1, %r9, 4; add.u64 %rd1, "
+                                                         "%rd1, %rd61; st.global.u32 [%rd1], %r8;\n"
+                                                         "END: barrier.cluster.arrive; barrier.cluster.wait;";
     for (uint32_t ctas = 2; ctas <= 4; ctas += 2)
         for (uint32_t mask = 1; mask < 1u << ctas; mask++) {
             struct sim sim;
@@ -74,11 +76,13 @@ static void shared_memory_goes_to_another_cta(struct test *t)
 {
     static const char text[] = BEGIN FILL
         "mov.u32 %r5, %cluster_ctarank; mov.u32 %r6, %cluster_nctarank; add.u32 %r7, %r5, 1; rem.u32 %r7, %r7, %r6;\n"
-        "@%p1 bra WAIT1; " EXPECT("128") "st.shared.u32 [%r1], %r5; fence.proxy.async; mapa.shared::cluster.u32 %r8, %r1, %r7; "
-        "mapa.shared::cluster.u32 %r9, %r2, %r7; add.u32 %r8, %r8, 512;\n"
-        "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r8], [%r1], 128, [%r9];\n" WAIT("WAIT1")
-        "ld.shared.u32 %r11, [%r4+512]; mad.lo.u32 %r10, %r5, 32, %r3; mul.wide.u32 %rd1, %r10, 4; add.u64 %rd1, %rd1, %rd61; "
-        "st.global.u32 [%rd1], %r11; barrier.cluster.arrive; barrier.cluster.wait;";
+        "@%p1 bra WAIT1; " EXPECT(
+            "128") "st.shared.u32 [%r1], %r5; fence.proxy.async; mapa.shared::cluster.u32 %r8, %r1, %r7; "
+                   "mapa.shared::cluster.u32 %r9, %r2, %r7; add.u32 %r8, %r8, 512;\n"
+                   "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r8], [%r1], 128, [%r9];\n" WAIT(
+                       "WAIT1") "ld.shared.u32 %r11, [%r4+512]; mad.lo.u32 %r10, %r5, 32, %r3; mul.wide.u32 %rd1, %r10, 4; add.u64 "
+                                "%rd1, %rd1, %rd61; "
+                                "st.global.u32 [%rd1], %r11; barrier.cluster.arrive; barrier.cluster.wait;";
     for (uint64_t s = 0; s < 20; s++) {
         struct sim sim;
         uint32_t got[4 * 32];
@@ -94,7 +98,12 @@ static void shared_memory_goes_to_another_cta(struct test *t)
 
 /* ---- reductions ---- */
 
-struct reduction { const char *words, *type; uint32_t width; uint64_t (*want)(uint64_t old, uint64_t value); bool to_shared; };
+struct reduction {
+    const char *words, *type;
+    uint32_t width;
+    uint64_t (*want)(uint64_t old, uint64_t value);
+    bool to_shared;
+};
 
 static double half_value(uint64_t bits, int mantissa, int bias)
 {
@@ -150,18 +159,31 @@ static uint64_t max_u64(uint64_t a, uint64_t b) { return a > b ? a : b; }
 static uint64_t min_s64(uint64_t a, uint64_t b) { return (int64_t)a < (int64_t)b ? a : b; }
 static uint64_t inc(uint64_t a, uint64_t b) { return (uint32_t)a >= (uint32_t)b ? 0 : a + 1; }
 static uint64_t dec(uint64_t a, uint64_t b) { return (uint32_t)a == 0 || (uint32_t)a > (uint32_t)b ? b : a - 1; }
-static uint64_t and(uint64_t a, uint64_t b) { return a & b; }
-static uint64_t or(uint64_t a, uint64_t b) { return a | b; }
-static uint64_t xor(uint64_t a, uint64_t b) { return a ^ b; }
+static uint64_t and (uint64_t a, uint64_t b) { return a & b; }
+static uint64_t or (uint64_t a, uint64_t b) { return a | b; }
+static uint64_t xor (uint64_t a, uint64_t b) { return a ^ b; }
 
-static const struct reduction reductions[] = {
-    { ".add", "u32", 4, add, true },     { ".add", "s32", 4, add, true },     { ".add", "u64", 8, add, true },
-    { ".min", "u32", 4, min_u32, true }, { ".max", "s32", 4, max_s32, true }, { ".inc", "u32", 4, inc, true },
-    { ".dec", "u32", 4, dec, true },     { ".and", "b32", 4, and, true },     { ".or", "b32", 4, or, true },
-    { ".xor", "b32", 4, xor, true },     { ".add", "f32", 4, add_f32, false }, { ".add", "f64", 8, add_f64, false },
-    { ".add.noftz", "f16", 2, add_f16, false }, { ".add.noftz", "bf16", 2, add_bf16, false },
-    { ".min", "f16", 2, min_f16, false }, { ".max", "bf16", 2, max_bf16, false }, { ".max", "u64", 8, max_u64, false },
-    { ".min", "s64", 8, min_s64, false }, { ".and", "b64", 8, and, false },   { ".or", "b64", 8, or, false },
+    static const struct reduction reductions[] = {
+    { ".add", "u32", 4, add, true },
+    { ".add", "s32", 4, add, true },
+    { ".add", "u64", 8, add, true },
+    { ".min", "u32", 4, min_u32, true },
+    { ".max", "s32", 4, max_s32, true },
+    { ".inc", "u32", 4, inc, true },
+    { ".dec", "u32", 4, dec, true },
+    { ".and", "b32", 4, and, true },
+    { ".or", "b32", 4, or, true },
+    { ".xor", "b32", 4, xor, true },
+    { ".add", "f32", 4, add_f32, false },
+    { ".add", "f64", 8, add_f64, false },
+    { ".add.noftz", "f16", 2, add_f16, false },
+    { ".add.noftz", "bf16", 2, add_bf16, false },
+    { ".min", "f16", 2, min_f16, false },
+    { ".max", "bf16", 2, max_bf16, false },
+    { ".max", "u64", 8, max_u64, false },
+    { ".min", "s64", 8, min_s64, false },
+    { ".and", "b64", 8, and, false },
+    { ".or", "b64", 8, or, false },
     { ".xor", "b64", 8, xor, false },
 };
 
@@ -180,8 +202,9 @@ enum { REDUCED = 256 };
 
 static void reduces_to_global(struct test *t, const struct reduction *r)
 {
-    static const char before[] = BEGIN "@%p1 bra WAIT1; " EXPECT("256") LOAD "[%r1], [%rd60], 256, [%r2];\n" WAIT("WAIT1") "@%p1 bra END; "
-                                       "cp.reduce.async.bulk.global.shared::cta.bulk_group";
+    static const char before[] = BEGIN "@%p1 bra WAIT1; " EXPECT("256") LOAD
+        "[%r1], [%rd60], 256, [%r2];\n" WAIT("WAIT1") "@%p1 bra END; "
+                                                      "cp.reduce.async.bulk.global.shared::cta.bulk_group";
     char text[4096];
     struct sim sim;
     uint8_t in[REDUCED] = { 0 }, out[REDUCED] = { 0 }, got[REDUCED];
@@ -189,7 +212,8 @@ static void reduces_to_global(struct test *t, const struct reduction *r)
         const uint64_t a = number(t, r), b = number(t, r);
         memcpy(in + i, &a, r->width), memcpy(out + i, &b, r->width);
     }
-    snprintf(text, sizeof text, "%s%s.%s [%%rd61], [%%r1], 256; " COMMIT "cp.async.bulk.wait_group 0; END:", before, r->words, r->type);
+    snprintf(text, sizeof text, "%s%s.%s [%%rd61], [%%r1], 256; " COMMIT "cp.async.bulk.wait_group 0; END:", before, r->words,
+             r->type);
     if (!sim_open(t, &sim, "sm_90a", text)) return;
     const uint64_t p[2] = { sim_buffer(&sim, in, sizeof in), sim_buffer(&sim, out, sizeof out) };
     if (!run_cluster(&sim, 1, 32, 0, p, 2)) FAIL(t, "%s", sim.report.text);
@@ -198,7 +222,8 @@ static void reduces_to_global(struct test *t, const struct reduction *r)
         uint64_t a = 0, b = 0, g = 0;
         memcpy(&a, out + i, r->width), memcpy(&b, in + i, r->width), memcpy(&g, got + i, r->width);
         const uint64_t mask = r->width == 8 ? UINT64_MAX : (UINT64_C(1) << (8 * r->width)) - 1, want = r->want(a, b) & mask;
-        if (g != want) FAIL(t, "%s.%s of %#" PRIx64 " and %#" PRIx64 " gives %#" PRIx64 ", not %#" PRIx64, r->words, r->type, a, b, g, want);
+        if (g != want)
+            FAIL(t, "%s.%s of %#" PRIx64 " and %#" PRIx64 " gives %#" PRIx64 ", not %#" PRIx64, r->words, r->type, a, b, g, want);
     }
     sim_close(&sim);
 }
@@ -208,12 +233,14 @@ static void reduces_to_shared(struct test *t, const struct reduction *r)
 {
     static const char before[] =
         BEGIN "mov.u32 %r5, %cluster_ctarank; @%p1 bra WAIT1; setp.eq.u32 %p3, %r5, 0; selp.u64 %rd1, %rd61, %rd60, %p3; "
-        "mbarrier.arrive.expect_tx.shared.b64 _, [%r2], 256;\n" LOAD "[%r1], [%rd1], 256, [%r2];\n" WAIT("WAIT1")
-        "barrier.cluster.arrive; barrier.cluster.wait; @%p1 bra NEXT; setp.eq.u32 %p3, %r5, 0; @%p3 bra ZERO; "
-        "mapa.shared::cluster.u32 %r8, %r1, 0; mapa.shared::cluster.u32 %r9, %r2, 0; cp.reduce.async.bulk.shared::cluster.shared::cta"
-        ".mbarrier::complete_tx::bytes";
+              "mbarrier.arrive.expect_tx.shared.b64 _, [%r2], 256;\n" LOAD "[%r1], [%rd1], 256, [%r2];\n" WAIT(
+                  "WAIT1") "barrier.cluster.arrive; barrier.cluster.wait; @%p1 bra NEXT; setp.eq.u32 %p3, %r5, 0; @%p3 bra ZERO; "
+                           "mapa.shared::cluster.u32 %r8, %r1, 0; mapa.shared::cluster.u32 %r9, %r2, 0; "
+                           "cp.reduce.async.bulk.shared::cluster.shared::cta"
+                           ".mbarrier::complete_tx::bytes";
     static const char behind[] =
-        " [%r8], [%r1], 256, [%r9]; bra NEXT; ZERO: mbarrier.arrive.expect_tx.shared.b64 _, [%r2], 256; NEXT: setp.ne.u32 %p3, %r5, 0; "
+        " [%r8], [%r1], 256, [%r9]; bra NEXT; ZERO: mbarrier.arrive.expect_tx.shared.b64 _, [%r2], 256; NEXT: setp.ne.u32 %p3, "
+        "%r5, 0; "
         "@%p3 bra END; W2: mbarrier.try_wait.parity.shared.b64 %p2, [%r2], 1; @!%p2 bra W2; @%p1 bra END; " STORE
         "[%rd62], [%r1], 256; " COMMIT "cp.async.bulk.wait_group 0; END: barrier.cluster.arrive; barrier.cluster.wait;";
     char text[4096];
@@ -225,7 +252,8 @@ static void reduces_to_shared(struct test *t, const struct reduction *r)
     }
     snprintf(text, sizeof text, "%s%s.%s%s", before, r->words, r->type, behind);
     if (!sim_open(t, &sim, "sm_90a", text)) return;
-    const uint64_t p[3] = { sim_buffer(&sim, in, sizeof in), sim_buffer(&sim, out, sizeof out), sim_buffer(&sim, NULL, sizeof got) };
+    const uint64_t p[3] = { sim_buffer(&sim, in, sizeof in), sim_buffer(&sim, out, sizeof out),
+                            sim_buffer(&sim, NULL, sizeof got) };
     if (!run_cluster(&sim, 2, 32, 0, p, 3)) FAIL(t, "%s", sim.report.text);
     sim_read(&sim, p[2], got, sizeof got);
     for (uint32_t i = 0; i < REDUCED; i += r->width) {
@@ -246,15 +274,19 @@ static void every_reduction_is_the_host_s(struct test *t)
 
 static void forms_that_do_not_exist_are_refused(struct test *t)
 {
-    static const struct { const char *device, *text; } forms[] = {
+    static const struct {
+        const char *device, *text;
+    } forms[] = {
         { "sm_90a", STORE "[%rd1], [%r1], 16, %rs1;" },
         { "sm_90a", "cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%rd1], [%r1], 16, %rs1;" },
-        { "sm_90a", "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.multicast::cluster [%r1], [%rd1], 16, [%r2], %rs1;" },
+        { "sm_90a",
+          "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.multicast::cluster [%r1], [%rd1], 16, [%r2], %rs1;" },
         { "sm_90a", LOAD "[%r1], [%rd1], 16;" },
         { "sm_90a", "cp.reduce.async.bulk.global.shared::cta.bulk_group.min.f32 [%rd1], [%r1], 16;" },
         { "sm_90a", "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f16 [%rd1], [%r1], 16;" },
         { "sm_90a", "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.s64 [%rd1], [%r1], 16;" },
-        { "sm_90a", "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.f32 [%r1], [%r3], 16, [%r2];" },
+        { "sm_90a",
+          "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.f32 [%r1], [%r3], 16, [%r2];" },
         { "sm_90a", "cp.async.bulk.wait_group %r1;" },
     };
     struct sim sim;
@@ -266,9 +298,10 @@ static void a_mask_chooses_bytes(struct test *t)
     struct sim sim;
     uint8_t in[256], got[256];
     for (int i = 0; i < 256; i++) in[i] = (uint8_t)(i + 1);
-    if (!sim_open(t, &sim, "sm_100a", BEGIN "@%p1 bra END; " EXPECT("256") LOAD "[%r1], [%rd60], 256, [%r2];\n" WAIT("WAIT1")
-                  "mov.u16 %rs1, 0x9a05; cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%rd61], [%r1], 256, %rs1; " COMMIT
-                  "cp.async.bulk.wait_group 0; END:"))
+    if (!sim_open(t, &sim, "sm_100a",
+                  BEGIN "@%p1 bra END; " EXPECT("256") LOAD "[%r1], [%rd60], 256, [%r2];\n" WAIT(
+                      "WAIT1") "mov.u16 %rs1, 0x9a05; cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%rd61], [%r1], 256, "
+                               "%rs1; " COMMIT "cp.async.bulk.wait_group 0; END:"))
         return;
     const uint64_t p[2] = { sim_buffer(&sim, in, sizeof in), sim_buffer(&sim, NULL, sizeof got) };
     if (!run_cluster(&sim, 1, 32, 0, p, 2)) FAIL(t, "%s", sim.report.text);
@@ -296,16 +329,19 @@ static const struct misuse misuses[] = {
     { LOADS("", "[%r1], [64], 256, [%r2];"), "where nothing is allocated", REPORT_OUT_OF_BOUNDS, 1, 32 },
     { LOADS("add.u32 %r1, %r1, 0x3000000; ", "[%r1], [%rd62], 256, [%r2];"), "belongs to no CTA", REPORT_OUT_OF_BOUNDS, 1, 32 },
     /* wrong number of bytes */
-    { "@%p1 bra W; " EXPECT("256") LOAD "[%r1], [%rd62], 128, [%r2]; W: " WAIT("WAIT1"), "wait for mbarrier", REPORT_DEADLOCK, 1, 32 },
+    { "@%p1 bra W; " EXPECT("256") LOAD "[%r1], [%rd62], 128, [%r2]; W: " WAIT("WAIT1"), "wait for mbarrier", REPORT_DEADLOCK, 1,
+      32 },
     /* the mbarrier of another CTA */
-    { "@%p1 bra END; mov.u32 %r5, %cluster_ctarank; setp.ne.u32 %p3, %r5, 0; @%p3 bra END; mapa.shared::cluster.u32 %r6, %r2, 1; " LOAD
-      "[%r1], [%rd62], 256, [%r6]; END: barrier.cluster.arrive; barrier.cluster.wait;",
+    { "@%p1 bra END; mov.u32 %r5, %cluster_ctarank; setp.ne.u32 %p3, %r5, 0; @%p3 bra END; mapa.shared::cluster.u32 %r6, %r2, "
+      "1; " LOAD "[%r1], [%rd62], 256, [%r6]; END: barrier.cluster.arrive; barrier.cluster.wait;",
       "it has to be the same CTA", REPORT_ILLEGAL, 2, 32 },
     /* multicast */
-    { "@%p1 bra END; mov.u16 %rs1, 4; cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r1], [%rd62], "
+    { "@%p1 bra END; mov.u16 %rs1, 4; cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r1], "
+      "[%rd62], "
       "256, [%r2], %rs1; END: barrier.cluster.arrive; barrier.cluster.wait;",
       "multicasts to CTA rank 2; the cluster has 2", REPORT_ILLEGAL, 2, 32 },
-    { "@%p1 bra END; mov.u16 %rs1, 0; cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r1], [%rd62], "
+    { "@%p1 bra END; mov.u16 %rs1, 0; cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%r1], "
+      "[%rd62], "
       "256, [%r2], %rs1; END: barrier.cluster.arrive; barrier.cluster.wait;",
       "multicasts to no CTA", REPORT_ILLEGAL, 2, 32 },
     /* .shared::cta is the CTA's own */
@@ -313,10 +349,12 @@ static const struct misuse misuses[] = {
       "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r6], [%rd62], 256, [%r2]; END: barrier.cluster.arrive; "
       "barrier.cluster.wait;",
       "of CTA rank 1", REPORT_OUT_OF_BOUNDS, 2, 32 },
-    { FILL "@%p1 bra END; cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r1+512], [%r1], 128, [%r2]; END:",
+    { FILL
+      "@%p1 bra END; cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r1+512], [%r1], 128, [%r2]; END:",
       "another CTA of the cluster", REPORT_ILLEGAL, 1, 32 },
     /* reading before completion */
-    { "@%p1 bra W; " EXPECT("256") LOAD "[%r1], [%rd62], 256, [%r2]; W: ld.shared.u32 %r5, [%r1]; " WAIT("WAIT1"), "", REPORT_ASYNC + ALWAYS, 1, 1 },
+    { "@%p1 bra W; " EXPECT("256") LOAD "[%r1], [%rd62], 256, [%r2]; W: ld.shared.u32 %r5, [%r1]; " WAIT("WAIT1"), "",
+      REPORT_ASYNC + ALWAYS, 1, 1 },
     /* generic writes overwritten by the engine with no proxy fence */
     { "shl.b32 %r4, %r3, 2; add.u32 %r4, %r4, %r1; st.shared.u32 [%r4], %r3; bar.sync 0; " LOADS("", "[%r1], [%rd62], 256, [%r2];"),
       "no fence.proxy.async", REPORT_PROXY, 1, 32 },
@@ -342,17 +380,19 @@ static const struct misuse misuses[] = {
     { STORES("[%rd63], [%r1], 128;") COMMIT "st.shared.u32 [%r1], 0; cp.async.bulk.wait_group.read 0; END:", "overwrites the byte",
       REPORT_ASYNC, 1, 32 },
     { STORES("[%rd63], [%r1], 128;") COMMIT "cp.async.bulk.wait_group.read 0; st.shared.u32 [%r1], 0; END:", NULL, 0, 1, 32 },
-    { STORES("[%rd63], [%r1], 128;") "cp.async.bulk.wait_group.read 0; st.shared.u32 [%r1], 0; END:", "overwrites the byte", REPORT_ASYNC,
-      1, 32 },
-    { STORES("[%rd63], [%r1], 64;") COMMIT STORE "[%rd63+64], [%r1+64], 64; " COMMIT
+    { STORES("[%rd63], [%r1], 128;") "cp.async.bulk.wait_group.read 0; st.shared.u32 [%r1], 0; END:", "overwrites the byte",
+      REPORT_ASYNC, 1, 32 },
+    { STORES("[%rd63], [%r1], 64;") COMMIT STORE
+      "[%rd63+64], [%r1+64], 64; " COMMIT
       "cp.async.bulk.wait_group.read 1; st.shared.u32 [%r1], 0; cp.async.bulk.wait_group 0; END:",
       NULL, 0, 1, 32 },
-    { STORES("[%rd63], [%r1], 64;") COMMIT STORE "[%rd63+64], [%r1+64], 64; " COMMIT
+    { STORES("[%rd63], [%r1], 64;") COMMIT STORE
+      "[%rd63+64], [%r1+64], 64; " COMMIT
       "cp.async.bulk.wait_group.read 1; st.shared.u32 [%r1+64], 0; cp.async.bulk.wait_group 0; END:",
       "overwrites the byte", REPORT_ASYNC + ALWAYS, 1, 32 },
     /* .read does not make what was written visible */
-    { STORES("[%rd63], [%r1], 128;") COMMIT "cp.async.bulk.wait_group.read 0; ld.global.u32 %r5, [%rd63]; END:", "reads the byte", REPORT_ASYNC + ALWAYS,
-      1, 32 },
+    { STORES("[%rd63], [%r1], 128;") COMMIT "cp.async.bulk.wait_group.read 0; ld.global.u32 %r5, [%rd63]; END:", "reads the byte",
+      REPORT_ASYNC + ALWAYS, 1, 32 },
     { STORES("[%rd63], [%r1], 128;") COMMIT "cp.async.bulk.wait_group 0; ld.global.u32 %r5, [%rd63]; END:", NULL, 0, 1, 32 },
 };
 
@@ -367,19 +407,26 @@ static void misuse_is_reported(struct test *t)
 static void a_ring_gives_the_same_under_every_schedule(struct test *t)
 {
     static const char text[] =
-        ".shared .align 128 .b8 s[256]; .shared .align 8 .b64 full[2]; .shared .align 8 .b64 empty[2]; mov.u32 %r1, s; mov.u32 %r2, full; "
+        ".shared .align 128 .b8 s[256]; .shared .align 8 .b64 full[2]; .shared .align 8 .b64 empty[2]; mov.u32 %r1, s; mov.u32 "
+        "%r2, full; "
         "mov.u32 %r3, empty; mov.u32 %r4, %tid.x; setp.ne.u32 %p1, %r4, 0; @%p1 bra READY; mbarrier.init.shared.b64 [%r2], 1; "
         "mbarrier.init.shared.b64 [%r2+8], 1; mbarrier.init.shared.b64 [%r3], 32; mbarrier.init.shared.b64 [%r3+8], 32; "
-        "fence.mbarrier_init.release.cluster; READY: bar.sync 0; mov.u32 %r5, 0; mov.u32 %r20, 0; setp.lt.u32 %p2, %r4, 32; @!%p2 bra PRODUCE;\n"
+        "fence.mbarrier_init.release.cluster; READY: bar.sync 0; mov.u32 %r5, 0; mov.u32 %r20, 0; setp.lt.u32 %p2, %r4, 32; @!%p2 "
+        "bra PRODUCE;\n"
         "CONSUME: and.b32 %r6, %r5, 1; shr.u32 %r7, %r5, 1; and.b32 %r7, %r7, 1; shl.b32 %r8, %r6, 3; add.u32 %r9, %r2, %r8; "
         "W1: mbarrier.try_wait.parity.shared.b64 %p3, [%r9], %r7; @!%p3 bra W1; shl.b32 %r10, %r6, 7; shl.b32 %r11, %r4, 2; "
-        "add.u32 %r10, %r10, %r11; add.u32 %r10, %r10, %r1; ld.shared.u32 %r12, [%r10]; mad.lo.u32 %r20, %r20, 3, %r12; add.u32 %r9, %r3, %r8; "
+        "add.u32 %r10, %r10, %r11; add.u32 %r10, %r10, %r1; ld.shared.u32 %r12, [%r10]; mad.lo.u32 %r20, %r20, 3, %r12; add.u32 "
+        "%r9, %r3, %r8; "
         "mbarrier.arrive.shared.b64 _, [%r9]; add.u32 %r5, %r5, 1; setp.lt.u32 %p4, %r5, 16; @%p4 bra CONSUME;\n"
         "mul.wide.u32 %rd1, %r4, 4; add.u64 %rd1, %rd1, %rd61; st.global.u32 [%rd1], %r20; bra END;\n"
-        "PRODUCE: setp.ne.u32 %p1, %r4, 32; @%p1 bra END; LOOP: and.b32 %r6, %r5, 1; shr.u32 %r7, %r5, 1; and.b32 %r7, %r7, 1; xor.b32 %r7, %r7, 1; "
-        "shl.b32 %r8, %r6, 3; add.u32 %r9, %r3, %r8; W2: mbarrier.try_wait.parity.shared.b64 %p3, [%r9], %r7; @!%p3 bra W2; add.u32 %r9, %r2, %r8; "
-        "mbarrier.arrive.expect_tx.shared.b64 _, [%r9], 128; shl.b32 %r10, %r6, 7; add.u32 %r10, %r10, %r1; mul.wide.u32 %rd1, %r5, 128; "
-        "add.u64 %rd1, %rd1, %rd60; " LOAD "[%r10], [%rd1], 128, [%r9]; add.u32 %r5, %r5, 1; setp.lt.u32 %p4, %r5, 16; @%p4 bra LOOP;\nEND:";
+        "PRODUCE: setp.ne.u32 %p1, %r4, 32; @%p1 bra END; LOOP: and.b32 %r6, %r5, 1; shr.u32 %r7, %r5, 1; and.b32 %r7, %r7, 1; "
+        "xor.b32 %r7, %r7, 1; "
+        "shl.b32 %r8, %r6, 3; add.u32 %r9, %r3, %r8; W2: mbarrier.try_wait.parity.shared.b64 %p3, [%r9], %r7; @!%p3 bra W2; "
+        "add.u32 %r9, %r2, %r8; "
+        "mbarrier.arrive.expect_tx.shared.b64 _, [%r9], 128; shl.b32 %r10, %r6, 7; add.u32 %r10, %r10, %r1; mul.wide.u32 %rd1, "
+        "%r5, 128; "
+        "add.u64 %rd1, %rd1, %rd60; " LOAD
+        "[%r10], [%rd1], 128, [%r9]; add.u32 %r5, %r5, 1; setp.lt.u32 %p4, %r5, 16; @%p4 bra LOOP;\nEND:";
     uint32_t in[16 * 32], want[32] = { 0 }, got[32];
     for (int i = 0; i < 16 * 32; i++) in[i] = (uint32_t)rnd(t), want[i % 32] = want[i % 32] * 3 + in[i];
     for (uint64_t s = 0; s < 100; s++) {
@@ -397,9 +444,14 @@ static void a_ring_gives_the_same_under_every_schedule(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        TEST(copies_there_and_back),         TEST(multicast_reaches_each_cta_of_the_mask), TEST(shared_memory_goes_to_another_cta),
-        TEST(every_reduction_is_the_host_s), TEST(forms_that_do_not_exist_are_refused),    TEST(a_mask_chooses_bytes),
-        TEST(misuse_is_reported),            TEST(a_ring_gives_the_same_under_every_schedule),
+        TEST(copies_there_and_back),
+        TEST(multicast_reaches_each_cta_of_the_mask),
+        TEST(shared_memory_goes_to_another_cta),
+        TEST(every_reduction_is_the_host_s),
+        TEST(forms_that_do_not_exist_are_refused),
+        TEST(a_mask_chooses_bytes),
+        TEST(misuse_is_reported),
+        TEST(a_ring_gives_the_same_under_every_schedule),
     };
     return TEST_MAIN(argc, argv, cases);
 }

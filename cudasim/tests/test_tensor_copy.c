@@ -14,7 +14,7 @@ static uint32_t span_of(uint32_t swizzle) { return swizzle == 0 ? 4096 : swizzle
 
 static void choose_box(struct test *t, struct tensor_case *c)
 {
-    const uint32_t bits = model_bits(c->type), grain = 128 / bits;        /* elements of 16 bytes */
+    const uint32_t bits = model_bits(c->type), grain = 128 / bits; /* elements of 16 bytes */
     uint32_t most = span_of(c->swizzle) * 8 / bits;
     if (most > 256) most = 256;
     c->box[0] = c->type >= 14 ? 128 : grain * (uint32_t)rnd_between(t, 1, most / grain < 6 ? most / grain : 6);
@@ -63,8 +63,8 @@ static uint64_t make_map(struct test *t, struct sim *sim, const struct tensor_ca
 {
     _Alignas(64) uint8_t map[TENSOR_MAP_BYTES];
     char sentence[256];
-    if (tensor_map_encode_tiled(sim->machine.device, map, c->type, c->rank, address, c->dim, c->stride, c->box, c->step, 0, c->swizzle, 0,
-                                c->nan_fill, sentence, sizeof sentence) != 0)
+    if (tensor_map_encode_tiled(sim->machine.device, map, c->type, c->rank, address, c->dim, c->stride, c->box, c->step, 0,
+                                c->swizzle, 0, c->nan_fill, sentence, sizeof sentence) != 0)
         FAIL(t, "%s", sentence);
     return sim_buffer(sim, map, sizeof map);
 }
@@ -76,12 +76,14 @@ static const char begin[] =
     ".shared .align 1024 .b8 s[16384]; .shared .align 8 .b64 bar; mov.u32 %r1, s; mov.u32 %r2, bar; mov.u32 %r3, %tid.x; "
     "setp.ne.u32 %p1, %r3, 0; shl.b32 %r4, %r3, 2; cvt.u64.u32 %rd4, %r4; add.u32 %r5, %r1, %r4; add.u32 %r6, %r1, 16384;\n";
 /* Bytes of p2 to s, visible to the engine. */
-static const char fill[] = "add.u64 %rd5, %rd62, %rd4; FILL: ld.global.u32 %r7, [%rd5]; st.shared.u32 [%r5], %r7; add.u64 %rd5, %rd5, 512; "
-                           "add.u32 %r5, %r5, 512; setp.lt.u32 %p2, %r5, %r6; @%p2 bra FILL; fence.proxy.async; @%p1 bra READY; "
-                           "mbarrier.init.shared.b64 [%r2], 1; fence.mbarrier_init.release.cluster; READY: bar.sync 0;\n";
+static const char fill[] =
+    "add.u64 %rd5, %rd62, %rd4; FILL: ld.global.u32 %r7, [%rd5]; st.shared.u32 [%r5], %r7; add.u64 %rd5, %rd5, 512; "
+    "add.u32 %r5, %r5, 512; setp.lt.u32 %p2, %r5, %r6; @%p2 bra FILL; fence.proxy.async; @%p1 bra READY; "
+    "mbarrier.init.shared.b64 [%r2], 1; fence.mbarrier_init.release.cluster; READY: bar.sync 0;\n";
 /* s to p1. */
-static const char drain[] = "add.u32 %r5, %r1, %r4; add.u64 %rd5, %rd61, %rd4; DRAIN: ld.shared.u32 %r7, [%r5]; st.global.u32 [%rd5], %r7; "
-                            "add.u64 %rd5, %rd5, 512; add.u32 %r5, %r5, 512; setp.lt.u32 %p2, %r5, %r6; @%p2 bra DRAIN;\n";
+static const char drain[] =
+    "add.u32 %r5, %r1, %r4; add.u64 %rd5, %rd61, %rd4; DRAIN: ld.shared.u32 %r7, [%r5]; st.global.u32 [%rd5], %r7; "
+    "add.u64 %rd5, %rd5, 512; add.u32 %r5, %r5, 512; setp.lt.u32 %p2, %r5, %r6; @%p2 bra DRAIN;\n";
 
 static int put_coordinates(char *text, size_t size, const struct tensor_case *c)
 {
@@ -99,7 +101,8 @@ static void load_text(char *text, size_t size, const struct tensor_case *c, uint
              "%s%s@%%p1 bra WAIT; mbarrier.arrive.expect_tx.shared.b64 _, [%%r2], %u;\n"
              "cp.async.bulk.tensor.%ud.shared::%s.global.tile%s.mbarrier::complete_tx::bytes [%%r1+%u], [%%rd60, %s], [%%r2];\n"
              "WAIT: mbarrier.try_wait.parity.shared.b64 %%p2, [%%r2], 0; @!%%p2 bra WAIT;\n%s",
-             begin, fill, model_transaction_bytes(c), c->rank, own ? "cta" : "cluster", c->gathers ? "::gather4" : "", offset, at, drain);
+             begin, fill, model_transaction_bytes(c), c->rank, own ? "cta" : "cluster", c->gathers ? "::gather4" : "", offset, at,
+             drain);
 }
 
 static void store_text(char *text, size_t size, const struct tensor_case *c, uint32_t offset, const char *operation)
@@ -116,12 +119,13 @@ static void describe(struct test *t, const struct tensor_case *c, const char *wh
 {
     char at[128];
     put_coordinates(at, sizeof at, c);
-    FAIL(t, "%s: type %u rank %u swizzle %u dims %llu %llu %llu box %u %u %u steps %u %u at %s: byte %llu is %#x, not %#x", what, c->type,
-         c->rank, c->swizzle, (unsigned long long)c->dim[0], (unsigned long long)c->dim[1], (unsigned long long)c->dim[2], c->box[0],
-         c->box[1], c->box[2], c->step[1], c->step[2], at, (unsigned long long)byte, got, want);
+    FAIL(t, "%s: type %u rank %u swizzle %u dims %llu %llu %llu box %u %u %u steps %u %u at %s: byte %llu is %#x, not %#x", what,
+         c->type, c->rank, c->swizzle, (unsigned long long)c->dim[0], (unsigned long long)c->dim[1], (unsigned long long)c->dim[2],
+         c->box[0], c->box[1], c->box[2], c->step[1], c->step[2], at, (unsigned long long)byte, got, want);
 }
 
-static void compare(struct test *t, const struct tensor_case *c, const char *what, const uint8_t *got, const uint8_t *want, size_t bytes)
+static void compare(struct test *t, const struct tensor_case *c, const char *what, const uint8_t *got, const uint8_t *want,
+                    size_t bytes)
 {
     for (size_t i = 0; i < bytes; i++)
         if (got[i] != want[i]) {
@@ -172,7 +176,8 @@ static void check_store(struct test *t, const char *device, const struct tensor_
     if (!sim_open(t, &sim, device, text)) return;
     use_schedule(&sim, schedule);
     const size_t bytes = ((size_t)model_global_bytes(c) + 15) / 16 * 16;
-    uint8_t *want = numbers != NULL ? malloc(bytes) : random_bytes(t, bytes), *shared = numbers != NULL ? numbers : random_bytes(t, SHARED_BYTES);
+    uint8_t *want = numbers != NULL ? malloc(bytes) : random_bytes(t, bytes),
+            *shared = numbers != NULL ? numbers : random_bytes(t, SHARED_BYTES);
     uint8_t *got = malloc(bytes);
     if (got == NULL || want == NULL) abort();
     if (numbers != NULL)
@@ -217,8 +222,12 @@ static void stores_are_the_model_s(struct test *t)
 /* Ties go to the even number, the largest numbers to infinity, every NaN to one of them. */
 static void tf32_is_rounded_to_nearest_even(struct test *t)
 {
-    static const uint32_t in[8] = { 0x3f801000, 0x3f803000, 0x3f801001, 0xbf800fff, 0x7f7fffff, 0x00001001, 0x7fa00001, 0x00003000 };
-    static const uint32_t want[8] = { 0x3f800000, 0x3f804000, 0x3f802000, 0xbf800000, 0x7f800000, 0x00002000, 0x7fffe000, 0x00004000 };
+    static const uint32_t in[8] = {
+        0x3f801000, 0x3f803000, 0x3f801001, 0xbf800fff, 0x7f7fffff, 0x00001001, 0x7fa00001, 0x00003000
+    };
+    static const uint32_t want[8] = {
+        0x3f800000, 0x3f804000, 0x3f802000, 0xbf800000, 0x7f800000, 0x00002000, 0x7fffe000, 0x00004000
+    };
     const struct tensor_case c = { .type = TENSOR_MAP_TF32, .rank = 1, .dim = { 8 }, .box = { 8 }, .step = { 1 } };
     char text[8192];
     struct sim sim;
@@ -265,7 +274,8 @@ static void rows_are_gathered_and_scattered(struct test *t)
         c.start[0] = c.start[0] < 0 ? 0 : c.start[0];
         for (int j = 1; j < 5; j++) c.start[j] = 5 * j % (int)(c.dim[1] + 4);
         for (int j = 2; j < 5; j++)
-            if (c.start[j] == c.start[1] || (j > 2 && c.start[j] == c.start[2]) || (j > 3 && c.start[j] == c.start[3])) c.start[j] = 100 + j;
+            if (c.start[j] == c.start[1] || (j > 2 && c.start[j] == c.start[2]) || (j > 3 && c.start[j] == c.start[3]))
+                c.start[j] = 100 + j;
         if (type != 14) check_store(t, "sm_100a", &c, "", model_copy, 0, NULL, i);
     }
 }
@@ -305,7 +315,8 @@ static bool is_reduced(uint32_t operation, uint32_t type)
 {
     switch (operation) {
     case ADD: return type == TENSOR_MAP_U32 || type == TENSOR_MAP_S32 || type == TENSOR_MAP_U64 || type == TENSOR_MAP_F32;
-    case INC: case DEC: return type == TENSOR_MAP_U32;
+    case INC:
+    case DEC: return type == TENSOR_MAP_U32;
     default: return type >= TENSOR_MAP_U32 && type <= TENSOR_MAP_S64;
     }
 }
@@ -344,22 +355,31 @@ static void slices_are_multicast(struct test *t)
         for (uint64_t s = 0; s < 20; s++) {
             char text[8192];
             struct sim sim;
-            struct tensor_case c = { .type = TENSOR_MAP_F16, .rank = 2, .dim = { 64, 30 }, .stride = { 160 }, .box = { 64, 8 },
-                                     .step = { 1, 1 }, .swizzle = 3 };
+            struct tensor_case c = { .type = TENSOR_MAP_F16,
+                                     .rank = 2,
+                                     .dim = { 64, 30 },
+                                     .stride = { 160 },
+                                     .box = { 64, 8 },
+                                     .step = { 1, 1 },
+                                     .swizzle = 3 };
             uint8_t *global = random_bytes(t, (size_t)model_global_bytes(&c)), got[4 * 4096], want[4 * 4096];
-            snprintf(text, sizeof text,
-                     ".shared .align 1024 .b8 s[4096]; .shared .align 8 .b64 bar; mov.u32 %%r1, s; mov.u32 %%r2, bar; mov.u32 %%r3, %%tid.x; "
-                     "mov.u32 %%r8, %%cluster_ctarank; setp.ne.u32 %%p1, %%r3, 0; @%%p1 bra READY; mbarrier.init.shared.b64 [%%r2], 1; "
-                     "mbarrier.arrive.expect_tx.shared.b64 _, [%%r2], %u; fence.mbarrier_init.release.cluster; "
-                     "READY: barrier.cluster.arrive; barrier.cluster.wait; @%%p1 bra WAIT; mov.u16 %%rs1, %u; shl.b32 %%r9, %%r8, 10; "
-                     "add.u32 %%r10, %%r1, %%r9; shl.b32 %%r11, %%r8, 3;\n"
-                     "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%%r10], [%%rd60, {0, "
-                     "%%r11}], [%%r2], %%rs1;\nWAIT: mbarrier.try_wait.parity.shared.b64 %%p2, [%%r2], 0; @!%%p2 bra WAIT;\n"
-                     "shl.b32 %%r4, %%r3, 2; add.u32 %%r5, %%r1, %%r4; shl.b32 %%r12, %%r8, 12; add.u32 %%r12, %%r12, %%r4; "
-                     "cvt.u64.u32 %%rd4, %%r12; add.u64 %%rd5, %%rd61, %%rd4; mov.u32 %%r6, 0;\n"
-                     "DRAIN: ld.shared.u32 %%r7, [%%r5]; st.global.u32 [%%rd5], %%r7; add.u32 %%r5, %%r5, 256; add.u64 %%rd5, %%rd5, 256; "
-                     "add.u32 %%r6, %%r6, 1; setp.lt.u32 %%p3, %%r6, %u; @%%p3 bra DRAIN; barrier.cluster.arrive; barrier.cluster.wait;",
-                     ctas * 1024, (1u << ctas) - 1, ctas * 4);
+            snprintf(
+                text, sizeof text,
+                ".shared .align 1024 .b8 s[4096]; .shared .align 8 .b64 bar; mov.u32 %%r1, s; mov.u32 %%r2, bar; mov.u32 %%r3, "
+                "%%tid.x; "
+                "mov.u32 %%r8, %%cluster_ctarank; setp.ne.u32 %%p1, %%r3, 0; @%%p1 bra READY; mbarrier.init.shared.b64 [%%r2], 1; "
+                "mbarrier.arrive.expect_tx.shared.b64 _, [%%r2], %u; fence.mbarrier_init.release.cluster; "
+                "READY: barrier.cluster.arrive; barrier.cluster.wait; @%%p1 bra WAIT; mov.u16 %%rs1, %u; shl.b32 %%r9, %%r8, 10; "
+                "add.u32 %%r10, %%r1, %%r9; shl.b32 %%r11, %%r8, 3;\n"
+                "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%%r10], [%%rd60, "
+                "{0, "
+                "%%r11}], [%%r2], %%rs1;\nWAIT: mbarrier.try_wait.parity.shared.b64 %%p2, [%%r2], 0; @!%%p2 bra WAIT;\n"
+                "shl.b32 %%r4, %%r3, 2; add.u32 %%r5, %%r1, %%r4; shl.b32 %%r12, %%r8, 12; add.u32 %%r12, %%r12, %%r4; "
+                "cvt.u64.u32 %%rd4, %%r12; add.u64 %%rd5, %%rd61, %%rd4; mov.u32 %%r6, 0;\n"
+                "DRAIN: ld.shared.u32 %%r7, [%%r5]; st.global.u32 [%%rd5], %%r7; add.u32 %%r5, %%r5, 256; add.u64 %%rd5, %%rd5, "
+                "256; "
+                "add.u32 %%r6, %%r6, 1; setp.lt.u32 %%p3, %%r6, %u; @%%p3 bra DRAIN; barrier.cluster.arrive; barrier.cluster.wait;",
+                ctas * 1024, (1u << ctas) - 1, ctas * 4);
             if (!sim_open(t, &sim, "sm_90a", text)) return;
             use_schedule(&sim, s);
             const uint64_t tensor = sim_buffer(&sim, global, (size_t)model_global_bytes(&c));
@@ -384,13 +404,16 @@ static void a_map_is_assembled_from_zeros(struct test *t)
 #define FIELD(field, type, operands) "tensormap.replace.tile." field ".shared::cta.b1024." type " [%%r20], " operands ";\n"
     static const char before[] =
         ".shared .align 128 .b8 m[128]; mov.u32 %%r20, m; mov.u32 %%r21, %%tid.x; setp.ge.u32 %%p4, %%r21, 32; @%%p4 bra DONE; "
-        "shl.b32 %%r22, %%r21, 2; add.u32 %%r22, %%r22, %%r20; st.shared.u32 [%%r22], 0; bar.warp.sync -1; setp.ne.u32 %%p5, %%r21, 0; "
+        "shl.b32 %%r22, %%r21, 2; add.u32 %%r22, %%r22, %%r20; st.shared.u32 [%%r22], 0; bar.warp.sync -1; setp.ne.u32 %%p5, "
+        "%%r21, 0; "
         "@%%p5 bra COPY;\n" FIELD("global_address", "b64", "%%rd63") FIELD("rank", "b32", "1") FIELD("box_dim", "b32", "0, %u")
-        FIELD("box_dim", "b32", "1, %u") FIELD("global_dim", "b32", "0, %u") FIELD("global_dim", "b32", "1, %u")
-        FIELD("global_stride", "b64", "0, %u") FIELD("element_stride", "b32", "0, 1") FIELD("element_stride", "b32", "1, 1")
-        FIELD("elemtype", "b32", "10") FIELD("interleave_layout", "b32", "0") FIELD("swizzle_mode", "b32", "3") FIELD("fill_mode", "b32", "1")
-        "COPY: bar.warp.sync -1; tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%%rd60], [%%r20], 128;\n"
-        "DONE: bar.sync 0; fence.proxy.tensormap::generic.acquire.gpu [%%rd60], 128;\n%s";
+            FIELD("box_dim", "b32", "1, %u") FIELD("global_dim", "b32", "0, %u") FIELD("global_dim", "b32", "1, %u")
+                FIELD("global_stride", "b64", "0, %u") FIELD("element_stride", "b32", "0, 1") FIELD("element_stride", "b32", "1, 1")
+                    FIELD("elemtype", "b32", "10") FIELD("interleave_layout", "b32", "0") FIELD("swizzle_mode", "b32", "3") FIELD(
+                        "fill_mode", "b32", "1") "COPY: bar.warp.sync -1; "
+                                                 "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync."
+                                                 "aligned [%%rd60], [%%r20], 128;\n"
+                                                 "DONE: bar.sync 0; fence.proxy.tensormap::generic.acquire.gpu [%%rd60], 128;\n%s";
     for (uint64_t s = 0; s < 20; s++) {
         struct tensor_case c = random_case(t, TENSOR_MAP_BF16, 3, 2, false);
         char text[16384], load[8192];
@@ -398,14 +421,15 @@ static void a_map_is_assembled_from_zeros(struct test *t)
         c.nan_fill = true;
         c.step[1] = 1;
         load_text(load, sizeof load, &c, 0, false);
-        snprintf(text, sizeof text, before, c.box[0], c.box[1], (uint32_t)c.dim[0], (uint32_t)c.dim[1], (uint32_t)c.stride[0], load);
+        snprintf(text, sizeof text, before, c.box[0], c.box[1], (uint32_t)c.dim[0], (uint32_t)c.dim[1], (uint32_t)c.stride[0],
+                 load);
         if (!sim_open(t, &sim, "sm_90a", text)) return;
         use_schedule(&sim, s);
         const size_t bytes = (size_t)model_global_bytes(&c);
         uint8_t *global = random_bytes(t, bytes), got[SHARED_BYTES], want[SHARED_BYTES];
         memset(want, POISON, sizeof want);
-        const uint64_t p[4] = { sim_buffer(&sim, NULL, 128), sim_buffer(&sim, NULL, sizeof got), sim_buffer(&sim, want, sizeof want),
-                                sim_buffer(&sim, global, bytes) };
+        const uint64_t p[4] = { sim_buffer(&sim, NULL, 128), sim_buffer(&sim, NULL, sizeof got),
+                                sim_buffer(&sim, want, sizeof want), sim_buffer(&sim, global, bytes) };
         model_load(&c, global, want, 0);
         if (!run_cluster(&sim, 1, 128, 0, p, 4)) FAIL(t, "%s", sim.report.text);
         sim_read(&sim, p[1], got, sizeof got);
@@ -423,14 +447,15 @@ static uint64_t matrix_map(struct sim *sim, uint64_t buffer)
     _Alignas(64) uint8_t map[TENSOR_MAP_BYTES];
     char sentence[256];
     const struct tensor_case c = { .dim = { 64, 64 }, .stride = { 128 }, .box = { 64, 8 }, .step = { 1, 1 } };
-    if (tensor_map_encode_tiled(sim->machine.device, map, TENSOR_MAP_F16, 2, buffer, c.dim, c.stride, c.box, c.step, 0, 3, 0, 0, sentence,
-                                sizeof sentence) != 0)
+    if (tensor_map_encode_tiled(sim->machine.device, map, TENSOR_MAP_F16, 2, buffer, c.dim, c.stride, c.box, c.step, 0, 3, 0, 0,
+                                sentence, sizeof sentence) != 0)
         abort();
     return sim_buffer(sim, map, sizeof map);
 }
 
 #define BEGIN \
-    ".shared .align 1024 .b8 s[2048]; .shared .align 128 .b8 m[128]; .shared .align 8 .b64 bar; mov.u32 %r1, s; mov.u32 %r2, bar; " \
+    ".shared .align 1024 .b8 s[2048]; .shared .align 128 .b8 m[128]; .shared .align 8 .b64 bar; mov.u32 %r1, s; mov.u32 %r2, " \
+    "bar; " \
     "mov.u32 %r3, %tid.x; mov.u32 %r20, m; setp.ne.u32 %p1, %r3, 0; @%p1 bra READY; mbarrier.init.shared.b64 [%r2], 1; " \
     "fence.mbarrier_init.release.cluster; READY: bar.sync 0;\n"
 #define LOAD(operands) \
@@ -441,10 +466,14 @@ static uint64_t matrix_map(struct sim *sim, uint64_t buffer)
     FILL "@%p1 bra END; cp.async.bulk.tensor.2d.global.shared::cta.bulk_group " operands "; cp.async.bulk.commit_group; " \
          "cp.async.bulk.wait_group 0; END:"
 /* one thread copies the map to shared memory, word by word */
-#define COPY_MAP "mov.u64 %rd5, 0; COPY: add.u64 %rd6, %rd60, %rd5; ld.global.u64 %rd7, [%rd6]; cvt.u32.u64 %r5, %rd5; add.u32 %r5, %r5, %r20; " \
-                 "st.shared.u64 [%r5], %rd7; add.u64 %rd5, %rd5, 8; setp.lt.u64 %p3, %rd5, 128; @%p3 bra COPY;\n"
-#define PUBLISH  "bar.warp.sync -1; tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%rd63], [%r20], 128;\n"
-#define ACQUIRE  "fence.proxy.tensormap::generic.acquire.gpu [%rd63], 128;\n"
+#define COPY_MAP \
+    "mov.u64 %rd5, 0; COPY: add.u64 %rd6, %rd60, %rd5; ld.global.u64 %rd7, [%rd6]; cvt.u32.u64 %r5, %rd5; add.u32 %r5, %r5, " \
+    "%r20; " \
+    "st.shared.u64 [%r5], %rd7; add.u64 %rd5, %rd5, 8; setp.lt.u64 %p3, %rd5, 128; @%p3 bra COPY;\n"
+#define PUBLISH \
+    "bar.warp.sync -1; tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%rd63], [%r20], " \
+    "128;\n"
+#define ACQUIRE        "fence.proxy.tensormap::generic.acquire.gpu [%rd63], 128;\n"
 #define REPLACE(words) "tensormap.replace.tile." words "\n"
 
 static const struct misuse misuses[] = {
@@ -461,35 +490,57 @@ static const struct misuse misuses[] = {
     { "add.u64 %rd60, %rd60, 32; " LOAD("[%r1], [%rd60, {0, 0}], [%r2]"), "no 128 bytes", REPORT_OUT_OF_BOUNDS, 1, 128 },
     { "add.u64 %rd60, %rd62, 32; " LOAD("[%r1], [%rd60, {0, 0}], [%r2]"), "no multiple of 64", REPORT_MISALIGNED, 1, 128 },
     { LOAD("[%r1], [%rd60, {0, 0}], [%r2+4]"), "no multiple of 8", REPORT_MISALIGNED, 1, 128 },
-    { "@%p1 bra END; cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd60, {0, 0, 0}], [%r2]; END:",
+    { "@%p1 bra END; cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd60, {0, 0, 0}], [%r2]; "
+      "END:",
       "names 3 dimensions; the tensor map has 2", REPORT_ILLEGAL, 1, 128 },
-    { "cvta.shared.u64 %rd5, %rd5; mov.u32 %r5, m; cvt.u64.u32 %rd6, %r5; cvta.shared.u64 %rd60, %rd6; " LOAD("[%r1], [%rd60, {0, 0}], [%r2]"),
+    { ".local .align 64 .b8 copy[128]; mov.u64 %rd5, copy; cvta.local.u64 %rd60, %rd5; " LOAD("[%r1], [%rd60, {0, 0}], [%r2]"),
+      "in local memory", REPORT_ILLEGAL, 1, 128 },
+    { "mov.u32 %r5, m; cvt.u64.u32 %rd6, %r5; cvta.shared.u64 %rd60, %rd6; " LOAD("[%r1], [%rd60, {0, 0}], [%r2]"),
       "in shared memory", REPORT_ILLEGAL, 1, 128 },
     /* the tensor of a map that was freed, or ends before the map says so */
-    { "@%p1 bra C; " COPY_MAP REPLACE("global_dim.shared::cta.b1024.b32 [%r20], 1, 1000;") "C: bar.sync 0; setp.ge.u32 %p4, %r3, 32; @%p4 bra N; "
-      PUBLISH "N: bar.sync 0; " ACQUIRE LOAD("[%r1], [%rd63, {0, 508}], [%r2]"), "outside of the 65536 bytes", REPORT_OUT_OF_BOUNDS, 1, 128 },
-    { "@%p1 bra C; " COPY_MAP REPLACE("global_dim.shared::cta.b1024.b32 [%r20], 1, 1000;") "C: bar.sync 0; setp.ge.u32 %p4, %r3, 32; @%p4 bra N; "
-      PUBLISH "N: bar.sync 0; " ACQUIRE LOAD("[%r1], [%rd63, {0, 504}], [%r2]"), NULL, 0, 1, 128 },
+    { "@%p1 bra C; " COPY_MAP REPLACE(
+          "global_dim.shared::cta.b1024.b32 [%r20], 1, 1000;") "C: bar.sync 0; setp.ge.u32 %p4, %r3, 32; @%p4 bra N; " PUBLISH
+                                                               "N: bar.sync 0; " ACQUIRE LOAD("[%r1], [%rd63, {0, 508}], [%r2]"),
+      "outside of the 65536 bytes", REPORT_OUT_OF_BOUNDS, 1, 128 },
+    { "@%p1 bra C; " COPY_MAP REPLACE(
+          "global_dim.shared::cta.b1024.b32 [%r20], 1, 1000;") "C: bar.sync 0; setp.ge.u32 %p4, %r3, 32; @%p4 bra N; " PUBLISH
+                                                               "N: bar.sync 0; " ACQUIRE LOAD("[%r1], [%rd63, {0, 504}], [%r2]"),
+      NULL, 0, 1, 128 },
     /* a changed map without the fence, without a barrier, by generic stores, with a field that is illegal, copied in part */
-    { "@%p1 bra C; " COPY_MAP REPLACE("global_dim.shared::cta.b1024.b32 [%r20], 1, 32;") "C: bar.sync 0; setp.ge.u32 %p4, %r3, 32; @%p4 bra N; "
-      PUBLISH "N: bar.sync 0; " LOAD("[%r1], [%rd63, {0, 0}], [%r2]"), "no fence.proxy.tensormap", REPORT_PROXY, 1, 128 },
-    { "setp.ne.u32 %p4, %r3, 32; @%p4 bra N; " REPLACE("box_dim.global.b1024.b32 [%rd60], 1, 8;") "fence.proxy.tensormap::generic.release.gpu; "
-      "N: fence.proxy.tensormap::generic.acquire.gpu [%rd60], 128; " LOAD("[%r1], [%rd60, {0, 0}], [%r2]"), "no barrier", REPORT_RACE, 1, 128 },
-    { "setp.ne.u32 %p4, %r3, 32; @%p4 bra N; " REPLACE("box_dim.global.b1024.b32 [%rd60], 1, 8;") "fence.proxy.tensormap::generic.release.gpu; "
-      "N: bar.sync 0; fence.proxy.tensormap::generic.acquire.gpu [%rd60], 128; " LOAD("[%r1], [%rd60, {0, 0}], [%r2]"), NULL, 0, 1, 128 },
-    { "@%p1 bra C; " COPY_MAP REPLACE("box_dim.shared::cta.b1024.b32 [%r20], 0, 72;") "C: bar.sync 0; setp.ge.u32 %p4, %r3, 32; @%p4 bra N; "
-      PUBLISH "N: bar.sync 0; " ACQUIRE LOAD("[%r1], [%rd63, {0, 0}], [%r2]"), "more than the 128 of its swizzle", REPORT_ILLEGAL, 1, 128 },
-    { "@%p1 bra C; " COPY_MAP "st.shared.u64 [%r20+24], 0; C: bar.sync 0; setp.ge.u32 %p4, %r3, 32; @%p4 bra N; " PUBLISH "N: bar.sync 0; "
-      ACQUIRE LOAD("[%r1], [%rd63, {0, 0}], [%r2]"), "changed after it was encoded", REPORT_ILLEGAL, 1, 128 },
-    { "@%p1 bra C; " REPLACE("rank.shared::cta.b1024.b32 [%r20], 1;") "C: bar.sync 0;", "nothing has written", REPORT_UNINITIALISED, 1, 128 },
+    { "@%p1 bra C; " COPY_MAP REPLACE(
+          "global_dim.shared::cta.b1024.b32 [%r20], 1, 32;") "C: bar.sync 0; setp.ge.u32 %p4, %r3, 32; @%p4 bra N; " PUBLISH
+                                                             "N: bar.sync 0; " LOAD("[%r1], [%rd63, {0, 0}], [%r2]"),
+      "no fence.proxy.tensormap", REPORT_PROXY, 1, 128 },
+    { "setp.ne.u32 %p4, %r3, 32; @%p4 bra N; " REPLACE(
+          "box_dim.global.b1024.b32 [%rd60], 1, 8;") "fence.proxy.tensormap::generic.release.gpu; "
+                                                     "N: fence.proxy.tensormap::generic.acquire.gpu [%rd60], 128; " LOAD(
+                                                         "[%r1], [%rd60, {0, 0}], [%r2]"),
+      "no barrier", REPORT_RACE, 1, 128 },
+    { "setp.ne.u32 %p4, %r3, 32; @%p4 bra N; " REPLACE(
+          "box_dim.global.b1024.b32 [%rd60], 1, 8;") "fence.proxy.tensormap::generic.release.gpu; "
+                                                     "N: bar.sync 0; fence.proxy.tensormap::generic.acquire.gpu [%rd60], "
+                                                     "128; " LOAD("[%r1], [%rd60, {0, 0}], [%r2]"),
+      NULL, 0, 1, 128 },
+    { "@%p1 bra C; " COPY_MAP REPLACE(
+          "box_dim.shared::cta.b1024.b32 [%r20], 0, 72;") "C: bar.sync 0; setp.ge.u32 %p4, %r3, 32; @%p4 bra N; " PUBLISH
+                                                          "N: bar.sync 0; " ACQUIRE LOAD("[%r1], [%rd63, {0, 0}], [%r2]"),
+      "more than the 128 of its swizzle", REPORT_ILLEGAL, 1, 128 },
+    { "@%p1 bra C; " COPY_MAP "st.shared.u64 [%r20+24], 0; C: bar.sync 0; setp.ge.u32 %p4, %r3, 32; @%p4 bra N; " PUBLISH
+      "N: bar.sync 0; " ACQUIRE LOAD("[%r1], [%rd63, {0, 0}], [%r2]"),
+      "changed after it was encoded", REPORT_ILLEGAL, 1, 128 },
+    { "@%p1 bra C; " REPLACE("rank.shared::cta.b1024.b32 [%r20], 1;") "C: bar.sync 0;", "nothing has written", REPORT_UNINITIALISED,
+      1, 128 },
     { "@%p1 bra C; " COPY_MAP "st.shared.u64 [%r20], 5; " REPLACE("rank.shared::cta.b1024.b32 [%r20], 1;") "C: bar.sync 0;",
       "no tensor map", REPORT_ILLEGAL, 1, 128 },
     /* waiting */
     { "@%p1 bra W; mbarrier.arrive.expect_tx.shared.b64 _, [%r2], 1024; cp.async.bulk.tensor.2d.shared::cluster.global"
-      ".mbarrier::complete_tx::bytes [%r1], [%rd60, {0, 0}], [%r2]; W: ld.shared.u32 %r5, [%r1]; WAIT: mbarrier.try_wait.parity.shared.b64 %p2, "
-      "[%r2], 0; @!%p2 bra WAIT;", "", REPORT_ASYNC + ALWAYS, 1, 1 },
+      ".mbarrier::complete_tx::bytes [%r1], [%rd60, {0, 0}], [%r2]; W: ld.shared.u32 %r5, [%r1]; WAIT: "
+      "mbarrier.try_wait.parity.shared.b64 %p2, "
+      "[%r2], 0; @!%p2 bra WAIT;",
+      "", REPORT_ASYNC + ALWAYS, 1, 1 },
     { "@%p1 bra WAIT; mbarrier.arrive.expect_tx.shared.b64 _, [%r2], 1008; cp.async.bulk.tensor.2d.shared::cluster.global"
-      ".mbarrier::complete_tx::bytes [%r1], [%rd60, {56, 0}], [%r2];\nWAIT: mbarrier.try_wait.parity.shared.b64 %p2, [%r2], 0; @!%p2 bra WAIT;",
+      ".mbarrier::complete_tx::bytes [%r1], [%rd60, {56, 0}], [%r2];\nWAIT: mbarrier.try_wait.parity.shared.b64 %p2, [%r2], 0; "
+      "@!%p2 bra WAIT;",
       "", REPORT_DEADLOCK, 1, 32 },
     /* stores */
     { STORE("[%rd61, {0, 0}], [%r1]"), NULL, 0, 1, 128 },
@@ -500,8 +551,10 @@ static const struct misuse misuses[] = {
     { STORE("[%rd61, {0, 57}], [%r1+128]"), NULL, 0, 1, 128 },
     { FILL "@%p1 bra END; cp.reduce.async.bulk.tensor.2d.global.shared::cta.and.bulk_group [%rd61, {0, 0}], [%r1]; END:",
       "reduces elements of type f16", REPORT_ILLEGAL, 1, 128 },
-    { FILL "@%p1 bra END; cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%rd61, {0, 0}], [%r1]; cp.async.bulk.commit_group; "
-      "st.shared.u32 [%r1], 0; cp.async.bulk.wait_group 0; END:", "overwrites the byte", REPORT_ASYNC, 1, 128 },
+    { FILL
+      "@%p1 bra END; cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%rd61, {0, 0}], [%r1]; cp.async.bulk.commit_group; "
+      "st.shared.u32 [%r1], 0; cp.async.bulk.wait_group 0; END:",
+      "overwrites the byte", REPORT_ASYNC, 1, 128 },
 };
 
 static void misuse_is_reported(struct test *t)
@@ -512,8 +565,10 @@ static void misuse_is_reported(struct test *t)
 static void forms_that_do_not_exist_are_refused(struct test *t)
 {
 #define TILE(dimensions, destination, rest) "cp.async.bulk.tensor." dimensions ".shared::" destination ".global" rest
-#define BYTES ".mbarrier::complete_tx::bytes"
-    static const struct { const char *device, *text; } forms[] = {
+#define BYTES                               ".mbarrier::complete_tx::bytes"
+    static const struct {
+        const char *device, *text;
+    } forms[] = {
         { "sm_90a", TILE("2d", "cluster", ".tile::gather4" BYTES) " [%r1], [%rd1, {0, 0, 1, 2, 3}], [%r2];" },
         { "sm_120a", TILE("2d", "cluster", ".tile::gather4" BYTES) " [%r1], [%rd1, {0, 0, 1, 2, 3}], [%r2];" },
         { "sm_90a", "cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group [%rd1, {0, 0, 1, 2, 3}], [%r1];" },
@@ -536,11 +591,16 @@ static void forms_that_do_not_exist_are_refused(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        TEST(loads_are_the_model_s),           TEST(stores_are_the_model_s),     TEST(later_devices_have_more),
+        TEST(loads_are_the_model_s),
+        TEST(stores_are_the_model_s),
+        TEST(later_devices_have_more),
         TEST(tf32_is_rounded_to_nearest_even),
-        TEST(rows_are_gathered_and_scattered), TEST(reductions_are_the_model_s), TEST(slices_are_multicast),
+        TEST(rows_are_gathered_and_scattered),
+        TEST(reductions_are_the_model_s),
+        TEST(slices_are_multicast),
         TEST(a_map_is_assembled_from_zeros),
-        TEST(misuse_is_reported),              TEST(forms_that_do_not_exist_are_refused),
+        TEST(misuse_is_reported),
+        TEST(forms_that_do_not_exist_are_refused),
     };
     return TEST_MAIN(argc, argv, cases);
 }

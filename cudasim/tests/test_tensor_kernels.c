@@ -7,8 +7,11 @@
 enum { TILE = 32, ROWS = 75, COLUMNS = 140, FLOAT32 = 7, SWIZZLE_128B = 3 };
 
 typedef CUresult encode_tiled(void *map, int type, uint32_t rank, void *address, const uint64_t *dim, const uint64_t *stride,
-                              const uint32_t *box, const uint32_t *element_stride, int interleave, int swizzle, int promotion, int fill);
-struct map { _Alignas(64) uint8_t bytes[128]; };
+                              const uint32_t *box, const uint32_t *element_stride, int interleave, int swizzle, int promotion,
+                              int fill);
+struct map {
+    _Alignas(64) uint8_t bytes[128];
+};
 
 static CUfunction function(struct test *t, const char *name)
 {
@@ -39,12 +42,13 @@ static void a_pipeline_of_tiles(struct test *t)
     static float in[ROWS * COLUMNS], got[ROWS * COLUMNS], sums[ROWS * TILE];
     const struct api *api = api_get(t);
     for (int i = 0; i < ROWS * COLUMNS; i++) in[i] = (float)rnd_between(t, -50, 50);
-    CUdeviceptr din = api_buffer(t, in, sizeof in), dout = api_buffer(t, NULL, sizeof got), dsums = api_buffer(t, NULL, sizeof sums);
+    CUdeviceptr din = api_buffer(t, in, sizeof in), dout = api_buffer(t, NULL, sizeof got),
+                dsums = api_buffer(t, NULL, sizeof sums);
     struct map maps[3] = { tiles_of(t, din, COLUMNS, ROWS, COLUMNS * 4), tiles_of(t, dout, COLUMNS, ROWS, COLUMNS * 4),
                            tiles_of(t, dsums, TILE, ROWS, TILE * 4) };
     int tiles = TILES;
-    OK(t, api->launch(function(t, "scale_and_sum"), BLOCKS, 1, 1, 128, 1, 1, 0, NULL, (void *[]){ &maps[0], &maps[1], &maps[2], &tiles },
-                      NULL));
+    OK(t, api->launch(function(t, "scale_and_sum"), BLOCKS, 1, 1, 128, 1, 1, 0, NULL,
+                      (void *[]){ &maps[0], &maps[1], &maps[2], &tiles }, NULL));
     OK(t, api->synchronize());
     api_read(t, dout, got, sizeof got);
     api_read(t, dsums, sums, sizeof sums);

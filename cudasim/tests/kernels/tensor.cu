@@ -42,7 +42,8 @@ __device__ static void store_tile(const tensor_map *map, int x, int y, const voi
 }
 __device__ static void add_tile(const tensor_map *map, int x, int y, const void *from)
 {
-    asm volatile("cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.bulk_group [%0, {%1, %2}], [%3];\ncp.async.bulk.commit_group;"
+    asm volatile("cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.bulk_group [%0, {%1, %2}], [%3];\n"
+                 "cp.async.bulk.commit_group;"
                  :: "l"(map), "r"(x), "r"(y), "r"(shared_address(from)) : "memory");
 }
 
@@ -50,8 +51,9 @@ __device__ static void add_tile(const tensor_map *map, int x, int y, const void 
 __device__ static int swizzled(int r, int c) { return r * TILE + ((c / 4 ^ r % 8) * 4 + c % 4); }
 
 /* out = 2 in + 1, sums += in; in tiles of 32 x 32, those of one row of tiles by one CTA.  Warp 0 loads, the other three compute. */
-extern "C" __global__ void __launch_bounds__(THREADS) scale_and_sum(const __grid_constant__ tensor_map in, const __grid_constant__ tensor_map out,
-                                                                    const __grid_constant__ tensor_map sums, int tiles)
+extern "C" __global__ void __launch_bounds__(THREADS)
+scale_and_sum(const __grid_constant__ tensor_map in, const __grid_constant__ tensor_map out,
+              const __grid_constant__ tensor_map sums, int tiles)
 {
     __shared__ alignas(1024) float stage[STAGES][TILE * TILE];
     __shared__ alignas(1024) float result[TILE * TILE];
@@ -94,8 +96,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) scale_and_sum(const __grid
     if (thread == 0) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
 }
 
-/* Both CTAs of a pair get both halves of a tile of 64 x 32: each loads its half for both.  CTA i writes the sum of each row, i = 0: of
- * even, 1: of odd columns. */
+/* Both CTAs of a pair get the halves of a tile of 64 x 32: each loads its half for both.  CTA 0 writes the sum of each row over its
+ * even columns, CTA 1 over the odd ones. */
 extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(64) share(const __grid_constant__ tensor_map in, float *out)
 {
     __shared__ alignas(1024) float tile[2][TILE * TILE];
@@ -111,7 +113,8 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(64) share
     if (threadIdx.x == 0)
         asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
                      "[%0], [%1, {%2, %3}], [%4], %5;"
-                     :: "r"(shared_address(tile[rank])), "l"(&in), "r"(0), "r"(rank * TILE), "r"(shared_address(&bar)), "h"((uint16_t)3)
+                     :: "r"(shared_address(tile[rank])), "l"(&in), "r"(0), "r"(rank * TILE), "r"(shared_address(&bar)),
+                        "h"((uint16_t)3)
                      : "memory");
     barrier_wait(&bar, 0);
     float sum = 0;
