@@ -10,5 +10,6 @@ calibration_family *const calibration_families[] = {
     calibration_family_atomic,            /* atom and red, from the table */
     calibration_family_warp,              /* shfl, vote, match, redux, elect, bar.red */
     calibration_family_cluster,           /* mapa, isspacep, distributed shared memory */
+    calibration_family_wgmma,             /* wgmma.mma_async and its groups */
     0,
 };
