@@ -1,5 +1,5 @@
 /* wgmma: products of every form with A in shared memory and in registers, every layout, every N for some types, sparse metadata;
- * operands around 1, whole, and of any bits.  Shared memory holds codes at random: whatever a descriptor says, it finds operands. */
+ * operands around 1, whole, and of any bits.  Shared memory holds codes at random: a descriptor finds operands everywhere. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
