@@ -126,7 +126,7 @@ def tensor_maps_are_arguments(folder):
     status, _, err = cudasim(*arguments, "tensormap:2:u32:16x8:8x4", "--schedules", 5)
     check(status == 0, err)
     check(read_npy(folder + "/o.npy")[1] == words(*[8 * (4 + i // 4) + 4 + i % 4 for i in range(32)]), "tensor map")
-    for text, sentence in (("tensormap:3:u32:16x8:8x4", "not the number of an argument before it"),
+    for text, sentence in (("tensormap:3:u32:16x8:8x4", "neither the number of an argument before it"),
                            ("tensormap:2:u99:16x8:8x4", "no type of tensor maps"),
                            ("tensormap:2:u32:16x8:8", "the same number of dimensions"),
                            ("tensormap:2:u32:16x9:8x4", "the tensor has 576 bytes"),

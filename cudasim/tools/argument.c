@@ -182,6 +182,20 @@ static bool named(const char *text, size_t length, const char *const *names, uin
     return false;
 }
 
+/* "2": the second argument of the kernel; "M2": what the second --memory has. */
+static bool buffer_named(const char *text, size_t length, const struct kernel *kernel, uint32_t *index)
+{
+    const bool memory = text[0] == 'M';
+    const char *digits = text + memory;
+    char *end;
+    if (*digits < '1' || *digits > '9') return false;
+    const unsigned long long number = strtoull(digits, &end, 10);
+    const uint32_t first = memory ? 0 : kernel->memories, count = memory ? kernel->memories : kernel->arguments - kernel->memories;
+    if (end != text + length || number > count) return false;
+    *index = first + (uint32_t)number - 1;
+    return kernel->argument[*index].kind == ARGUMENT_BUFFER;
+}
+
 static int tensor_map(struct argument *a, const char *rest, const struct kernel *kernel)
 {
     static const char *const swizzles[] = { "none", "32B", "64B", "128B" };
@@ -196,12 +210,9 @@ static int tensor_map(struct argument *a, const char *rest, const struct kernel 
         return bad_input("--arg %s: must be tensormap:ARG:TYPE:SHAPE:BOX[:SWIZZLE]", a->text);
     a->kind = ARGUMENT_TENSOR_MAP;
     a->bytes = TENSOR_MAP_BYTES;
-    char *end;
-    const unsigned long over = strtoul(field[0], &end, 10);
-    if (end != field[0] + length[0] || over < 1 || over > kernel->arguments || kernel->argument[over - 1].kind != ARGUMENT_BUFFER)
-        return bad_input("--arg %s: \"%.*s\" is not the number of an argument before it that is a pointer", a->text, (int)length[0],
-                         field[0]);
-    a->over = (uint32_t)over - 1;
+    if (!buffer_named(field[0], length[0], kernel, &a->over))
+        return bad_input("--arg %s: \"%.*s\" is neither the number of an argument before it that is a pointer nor M1, M2, ...", a->text,
+                         (int)length[0], field[0]);
     const char *names[TENSOR_TYPE_COUNT];
     for (int i = 0; i < TENSOR_TYPE_COUNT; i++) names[i] = tensor_types[i].name;
     if (!named(field[1], length[1], names, TENSOR_TYPE_COUNT, &a->type))

@@ -20,6 +20,7 @@ const struct option kernel_options[] = {
       .high = 16 },
     { "--shared", "BYTES", "dynamic shared memory; 0 unless given", OPTION_NUMBER, AT(shared), .high = 1 << 24 },
     { "--arg", "ARGUMENT", "the next argument of the kernel, see above", OPTION_LIST, AT(arguments) },
+    { "--memory", "ARGUMENT", "an array as --arg has them that no parameter points to: for tensor maps", OPTION_LIST, AT(memory) },
     { "--device", "NAME", "sm_90a, sm_100a, ...; the first that runs the module unless given", OPTION_TEXT, AT(device) },
     { "--seed", "N", "of the schedule; 1 unless given", OPTION_NUMBER, AT(seed), .high = UINT64_MAX },
     { "--schedules", "N", "the launch is repeated under N schedules, which must leave the same bytes", OPTION_NUMBER, AT(schedules),
@@ -138,7 +139,7 @@ static int check_launch(struct kernel *k)
 
 static int check_argument(const struct kernel *k, uint32_t i)
 {
-    const struct argument *a = &k->argument[i];
+    const struct argument *a = &k->argument[k->memories + i];
     const uint64_t wanted = k->function->parameters[i]->bytes;
     const bool pointer = a->kind == ARGUMENT_BUFFER;
     const uint64_t has = pointer ? 8 : a->bytes;
@@ -149,16 +150,22 @@ static int check_argument(const struct kernel *k, uint32_t i)
 
 static int read_arguments(struct kernel *k)
 {
-    const struct text_list *given = &k->settings->arguments;
-    for (int i = 0; i < given->count; i++) {
-        const int status = argument_read(&k->argument[k->arguments++], given->item[i], k);
+    const struct text_list *memory = &k->settings->memory, *given = &k->settings->arguments;
+    k->memories = (uint32_t)memory->count;
+    for (int i = 0; i < memory->count + given->count; i++) {
+        const char *text = i < memory->count ? memory->item[i] : given->item[i - memory->count];
+        const int status = argument_read(&k->argument[k->arguments++], text, k);
         if (status != EXIT_DONE) return status;
+        if (i < memory->count && k->argument[i].kind != ARGUMENT_BUFFER) return bad_input("--memory %s: is no array", text);
     }
-    if (k->arguments != k->function->parameter_count)
-        return bad_input("%u --arg, but %s has %u parameters", k->arguments, k->function->name, k->function->parameter_count);
-    for (uint32_t i = 0; i < k->arguments; i++) {
+    if (k->arguments - k->memories != k->function->parameter_count)
+        return bad_input("%u --arg, but %s has %u parameters", k->arguments - k->memories, k->function->name,
+                         k->function->parameter_count);
+    for (uint32_t i = 0; i < k->function->parameter_count; i++) {
         const int status = check_argument(k, i);
         if (status != EXIT_DONE) return status;
+    }
+    for (uint32_t i = 0; i < k->arguments; i++) {
         for (uint32_t j = 0; j < i && k->argument[i].output != NULL; j++)
             if (k->argument[j].output != NULL && strcmp(k->argument[i].output, k->argument[j].output) == 0)
                 return bad_input("--arg %s: %s is written by another argument too", k->argument[i].text, k->argument[i].output);
@@ -232,8 +239,8 @@ static int encode_map(const struct kernel *k, const struct argument *a, void *ma
     }
     const struct argument *over = &k->argument[a->over];
     if (stride[a->rank - 1] > over->bytes)
-        return bad_input("--arg %s: the tensor has %llu bytes, argument %u (%s) has %llu", a->text,
-                         (unsigned long long)stride[a->rank - 1], a->over + 1, over->text, (unsigned long long)over->bytes);
+        return bad_input("--arg %s: the tensor has %llu bytes, %s has %llu", a->text,
+                         (unsigned long long)stride[a->rank - 1], over->text, (unsigned long long)over->bytes);
     char why[256];
     if (tensor_map_encode_tiled(k->device, map, a->type, a->rank, over->address, dim, stride, box, step, INTERLEAVE_NONE,
                                 a->swizzle, 0, 0, why, sizeof why) == 0)
@@ -241,9 +248,10 @@ static int encode_map(const struct kernel *k, const struct argument *a, void *ma
     return bad_input("--arg %s: %s", a->text, why);
 }
 
+/* parameter: NULL for what --memory gives. */
 static int place(struct kernel *k, struct argument *a, const struct variable *parameter)
 {
-    uint8_t *to = k->parameters + parameter->offset;
+    uint8_t *to = k->parameters + (parameter == NULL ? 0 : parameter->offset);
     _Alignas(64) uint8_t map[TENSOR_MAP_BYTES];
     if (a->kind == ARGUMENT_VALUE) {
         memcpy(to, a->initial, a->bytes);
@@ -260,7 +268,7 @@ static int place(struct kernel *k, struct argument *a, const struct variable *pa
     a->address = global_allocate(&k->machine.memory, a->bytes, 0, NULL);
     if (a->address == 0) return bad_input("--arg %s: no memory", a->text);
     memcpy(global_host(&k->machine.memory, a->address, a->bytes), a->kind == ARGUMENT_BUFFER ? a->initial : map, a->bytes);
-    memcpy(to, &a->address, sizeof a->address);
+    if (parameter != NULL) memcpy(to, &a->address, sizeof a->address);
     return EXIT_DONE;
 }
 
@@ -274,7 +282,7 @@ int kernel_start(struct kernel *k)
     k->launch.parameters = k->parameters;
     int status = EXIT_DONE;
     for (uint32_t i = 0; i < k->arguments && status == EXIT_DONE; i++)
-        status = place(k, &k->argument[i], k->function->parameters[i]);
+        status = place(k, &k->argument[i], i < k->memories ? NULL : k->function->parameters[i - k->memories]);
     return status;
 }
 
@@ -327,7 +335,7 @@ static char *write_temporary(const struct kernel *k, const struct argument *a)
 
 int kernel_write_outputs(const struct kernel *k)
 {
-    char *path[LIST_MOST] = { NULL };
+    char *path[2 * LIST_MOST] = { NULL };
     int status = EXIT_DONE;
     for (uint32_t i = 0; i < k->arguments && status == EXIT_DONE; i++) {
         if (k->argument[i].output == NULL) continue;

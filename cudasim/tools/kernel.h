@@ -9,7 +9,7 @@
 struct kernel_settings {
     const char *file, *entry, *device, *schedule, *tensor_core;
     struct extent grid, block, cluster;
-    struct text_list arguments, checks;
+    struct text_list memory, arguments, checks;
     uint64_t shared, seed, schedules, threads, sms, steps;
 };
 
@@ -25,8 +25,9 @@ extern const struct option kernel_options[];
     "  zero:BYTES                pointer to zeros that nobody reads back\n"                                                        \
     "  i32:5 u64:0x10 f32:1.5    a number of that type\n"                                                                          \
     "  hex:00ff12                these bytes, for a structure passed by value\n"                                                   \
-    "  tensormap:ARG:TYPE:SHAPE:BOX[:SWIZZLE]   a tensor map over the pointer that is argument number ARG (from 1); SHAPE and\n"   \
-    "                            BOX as numpy writes them, SWIZZLE none, 32B, 64B, 128B; by value, or in memory for a pointer\n"
+    "  tensormap:ARG:TYPE:SHAPE:BOX[:SWIZZLE]   a tensor map over the pointer that is argument number ARG (from 1), or over\n" \
+    "                            M1, M2, ...: what the first, the second --memory has; SHAPE and BOX as numpy writes them,\n" \
+    "                            SWIZZLE none, 32B, 64B, 128B; by value, or in memory where the parameter is a pointer\n"
 
 enum argument_kind { ARGUMENT_BUFFER, ARGUMENT_VALUE, ARGUMENT_TENSOR_MAP };
 
@@ -41,7 +42,7 @@ struct argument {
     uint32_t rank;
     uint64_t shape[8];
     /* a tensor map */
-    uint32_t over; /* which argument, from 0 */
+    uint32_t over; /* index of the buffer in kernel.argument */
     uint32_t type, swizzle, box[8];
 };
 
@@ -50,8 +51,8 @@ struct kernel {
     struct module *module;
     const struct function *function;
     const struct device_limits *device;
-    struct argument argument[LIST_MOST];
-    uint32_t arguments;
+    struct argument argument[2 * LIST_MOST]; /* those of --memory, then the kernel's own */
+    uint32_t memories, arguments;            /* arguments: all of them */
     struct machine_options options;
     /* between kernel_start and kernel_end */
     struct machine machine;

@@ -44,14 +44,14 @@ int mutants_end(const struct fates *fates)
 
 /* What the unchanged kernel did. */
 struct reference {
-    uint8_t *bytes[LIST_MOST]; /* of each buffer when it ended */
+    uint8_t *bytes[2 * LIST_MOST]; /* of each buffer when it ended */
     uint64_t *executed;        /* by program counter */
     uint64_t steps;
 };
 
 static void reference_free(struct reference *r)
 {
-    for (int i = 0; i < LIST_MOST; i++) free(r->bytes[i]);
+    for (int i = 0; i < 2 * LIST_MOST; i++) free(r->bytes[i]);
     free(r->executed);
 }
 
