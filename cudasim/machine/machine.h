@@ -194,6 +194,8 @@ struct cluster {
     uint64_t next_due;                    /* of the first; UINT64_MAX */
     uint64_t operation_serial;            /* started so far */
     uint32_t next_warp;                   /* round robin */
+    uint64_t favour;                      /* what warps or CTAs come first now (schedule.c), and for how many turns */
+    uint32_t favour_turns;
     uint32_t barrier_arrived;             /* barrier.cluster: threads */
     uint64_t barrier_turn;
     struct cluster_clocks *clocks;        /* happens-before (clocks.h); NULL: races are not watched */

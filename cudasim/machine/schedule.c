@@ -3,16 +3,17 @@
 
 #include <time.h>
 
-enum { LONGEST_TURN = 64 };
+enum { LONGEST_TURN = 64, LONGEST_FAVOUR = 1024 };
 
 /* splitmix64 */
-uint64_t cluster_random(struct cluster *c)
+static uint64_t mixed(uint64_t z)
 {
-    uint64_t z = c->random += UINT64_C(0x9e3779b97f4a7c15);
     z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
     z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
     return z ^ z >> 31;
 }
+
+uint64_t cluster_random(struct cluster *c) { return mixed(c->random += UINT64_C(0x9e3779b97f4a7c15)); }
 
 static struct warp *warp_at(struct cluster *c, uint32_t number)
 {
@@ -21,10 +22,50 @@ static struct warp *warp_at(struct cluster *c, uint32_t number)
     return &c->cta[cta].warp[number];
 }
 
+/* Where all warps go on at about the same pace, none is ever far ahead.  Two seeds of three favour some: the warp, or the CTA, of the
+ * highest rank runs as long as it can; for some turns, then the ranks are others. */
+static uint64_t rank_of(const struct cluster *c, const struct warp *w, uint32_t number, bool whole_ctas)
+{
+    return mixed(c->favour + (whole_ctas ? w->cta->rank : number)) | 1;
+}
+
+static struct warp *highest_warp(struct cluster *c, bool whole_ctas, uint64_t *rank)
+{
+    const uint32_t warps = c->ctas * c->cta[0].warps, first = (uint32_t)(cluster_random(c) % warps);
+    struct warp *best = NULL;
+    *rank = 0;
+    for (uint32_t i = 0; i < warps; i++) {
+        const uint32_t number = (first + i) % warps;
+        struct warp *w = warp_at(c, number);
+        const uint64_t its = rank_of(c, w, number, whole_ctas);
+        if (its <= *rank || w->group_count == 0 || !warp_can_run(w)) continue;
+        best = w;
+        *rank = its;
+    }
+    return best;
+}
+
+/* The lower half does not even run where nothing else can, as long as operations are under way: they overtake it. */
+static struct warp *favoured_warp(struct cluster *c, bool whole_ctas)
+{
+    for (;;) {
+        uint64_t rank;
+        if (c->favour_turns == 0) {
+            c->favour = cluster_random(c);
+            c->favour_turns = 1 + (uint32_t)(cluster_random(c) % LONGEST_FAVOUR);
+        }
+        c->favour_turns--;
+        struct warp *w = highest_warp(c, whole_ctas, &rank);
+        if (w == NULL || rank > UINT64_MAX / 2 || !agents_advance(c) || agents_run(c) == TRAP_FAULT) return w;
+    }
+}
+
 static struct warp *next_warp(struct cluster *c)
 {
     const uint32_t warps = c->ctas * c->cta[0].warps;
-    const bool random = c->grid->machine->options.schedule == SCHEDULE_RANDOM;
+    const struct machine_options *options = &c->grid->machine->options;
+    const bool random = options->schedule == SCHEDULE_RANDOM;
+    if (random && options->seed % 3 != 1) return favoured_warp(c, options->seed % 3 == 0);
     const uint32_t first = random ? (uint32_t)(cluster_random(c) % warps) : c->next_warp;
     for (uint32_t i = 0; i < warps; i++) {
         const uint32_t number = (first + i) % warps;

@@ -115,13 +115,19 @@ static int run_mutant(struct kernel *k, const struct reference *r, char *how, si
     return status;
 }
 
+static bool is_of_another_entry(const struct kernel *k, uint32_t pc)
+{
+    const struct function *f = ptx_function_at(k->module, pc);
+    return f != NULL && f->entry && f != k->function;
+}
+
 static int try_all(const struct mutate_settings *s, struct kernel *k, const struct reference *r)
 {
     struct fates fates = { { 0 } };
     static char how[640];
     k->options.step_limit = 20 * r->steps + 100000;
     for (uint32_t pc = 0; pc < k->module->code_count; pc++) {
-        if (!mutation_possible(k->module, pc)) continue;
+        if (!mutation_possible(k->module, pc) || is_of_another_entry(k, pc)) continue;
         enum fate fate = FATE_NOT_EXECUTED;
         const struct insn kept = k->module->code[pc];
         how[0] = '\0';
