@@ -150,8 +150,8 @@ static void clusters_arrive_at_each_other(struct test *t)
            2, 1, REPORT_NONE, NULL);
     expect(t, CLUSTER MEET "@!%p2 mbarrier.arrive.shared.b64 %rd1, [%r5];", 2, 1, REPORT_OUT_OF_BOUNDS,
            "the CTA's own shared memory");
-    expect(t, CLUSTER MEET "mbarrier.expect_tx.shared::cluster.b64 [%r5], 8; mbarrier.complete_tx.shared::cluster.b64 [%r5], 8;", 2,
-           1, REPORT_NONE, NULL);
+    expect(t, CLUSTER MEET "mbarrier.expect_tx.shared::cluster.b64 [%r5], 8; mbarrier.complete_tx.shared::cluster.b64 [%r5], 8; " MEET,
+           2, 1, REPORT_NONE, NULL);
     /* CTA 0 leaves at once; CTA 1 goes through a long loop first */
 #define LATE "@%p2 bra D; mov.u32 %r6, 2000; L: sub.u32 %r6, %r6, 1; setp.ne.u32 %p4, %r6, 0; @%p4 bra L; "
     expect(t, CLUSTER MEET LATE "mbarrier.arrive.shared::cluster.b64 _, [%r5]; D:", 2, 1, REPORT_BARRIER,
