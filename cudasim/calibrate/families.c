@@ -11,5 +11,6 @@ calibration_family *const calibration_families[] = {
     calibration_family_warp,              /* shfl, vote, match, redux, elect, bar.red */
     calibration_family_cluster,           /* mapa, isspacep, distributed shared memory */
     calibration_family_wgmma,             /* wgmma.mma_async and its groups */
+    calibration_family_matrix,            /* mma, mma.sp, ldmatrix, stmatrix, movmatrix, wmma */
     0,
 };

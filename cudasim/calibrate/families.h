@@ -6,7 +6,7 @@
 
 calibration_family calibration_family_scalar, calibration_family_special;
 calibration_family calibration_family_memory, calibration_family_atomic, calibration_family_warp, calibration_family_cluster;
-calibration_family calibration_family_bulk, calibration_family_tensor, calibration_family_wgmma;
+calibration_family calibration_family_bulk, calibration_family_tensor, calibration_family_wgmma, calibration_family_matrix;
 
 struct form;
 /* Whether cudasim's reader takes the case's text. */
