@@ -63,6 +63,8 @@ struct async_token;
 struct async_token *async_begin(struct warp *w, const struct insn *in, uint32_t lanes, enum proxy proxy);
 /* The operation reads or writes these bytes of a CTA's shared memory; `adds`: writes that commute with others like them (reductions). */
 trap async_reads(struct async_token *token, struct cta *cta, uint32_t offset, uint32_t bytes);
+/* A read that another token of the same operation stands for afterwards: only what comes before it is checked. */
+trap async_looks(struct async_token *token, struct cta *cta, uint32_t offset, uint32_t bytes);
 trap async_writes(struct async_token *token, struct cta *cta, uint32_t offset, uint32_t bytes);
 trap async_adds(struct async_token *token, struct cta *cta, uint32_t offset, uint32_t bytes);
 /* The same for global memory, where only writers are remembered. */

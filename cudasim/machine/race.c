@@ -127,6 +127,11 @@ static void remember_write(struct accessor *a, struct granule *g, uint32_t mask)
         if ((g->reader[i].mask & ~mask) == 0) g->reader[i].clock = 0;
 }
 
+static bool same_warp(const struct accessor *a, const struct mark *m)
+{
+    return m->actor < a->warp->cta->cluster->clocks->threads && m->actor / LANES == a->mark.actor / LANES;
+}
+
 /* A reader of the same warp, or one that is ordered before, gives way; then an empty place; else anybody. */
 static void remember_read(struct accessor *a, struct granule *g, uint32_t mask)
 {
@@ -138,7 +143,7 @@ static void remember_read(struct accessor *a, struct granule *g, uint32_t mask)
         } else if (m->actor == a->mark.actor && m->clock == a->mark.clock) {
             m->mask |= mask & 15;
             return;
-        } else if (m->actor / LANES == a->mark.actor / LANES || is_ordered(a, m)) {
+        } else if (same_warp(a, m) || is_ordered(a, m)) {
             place = m;
         }
     }
@@ -313,6 +318,13 @@ static trap unwritten(const struct async_token *token, const struct cta *cta, ui
     return warp_fault(token->warp, token->in, token->lane, REPORT_UNINITIALISED,
                       "reads %u bytes at shared address 0x%x, of which nothing has written %u", bytes, cta->shared_base | offset,
                       missing);
+}
+
+trap async_looks(struct async_token *token, struct cta *cta, uint32_t offset, uint32_t bytes)
+{
+    if (token->known == NULL) return TRAP_NONE;
+    struct accessor a = token_accessor(token, false);
+    return visit(&a, cta, offset, bytes, CHECK_READ);
 }
 
 trap async_reads(struct async_token *token, struct cta *cta, uint32_t offset, uint32_t bytes)

@@ -223,49 +223,50 @@ static trap compare(struct warp *w, const struct insn *in, const struct wgmma_pr
     return warp_fault(w, in, NO_LANE, REPORT_ILLEGAL, "has a %s that is not the same in the four warps of the warpgroup", what);
 }
 
-/* The bytes of `chunks` x `lines` chunks, from line `first` on, are read. */
-static trap reads(struct warp *w, const struct insn *in, struct async_token *token, const struct matrix_layout *m, char name,
-                  const uint32_t chunk[2], const uint32_t line[2])
+/* One warp's look at a matrix.  All of a product's tokens end together: what one of them remembers counts for all. */
+struct reading {
+    struct warp *w;
+    const struct insn *in;
+    struct async_token *token;
+    const struct matrix_layout *layout;
+    char name;
+    trap (*read)(struct async_token *token, struct cta *cta, uint32_t offset, uint32_t bytes);   /* async_reads or async_looks */
+};
+
+static trap read_chunks(const struct reading *r, uint32_t first_chunk, uint32_t chunks, uint32_t first_line, uint32_t lines)
 {
-    const uint32_t lowest = w->cta->cluster->grid->machine->device->shared_reserved;
+    const uint32_t lowest = r->w->cta->cluster->grid->machine->device->shared_reserved;
     uint32_t run = 0, run_bytes = 0;
     trap t = TRAP_NONE;
-    for (uint32_t l = line[0]; l < line[1]; l++)
-        for (uint32_t c = chunk[0]; c < chunk[1]; c++) {
-            const uint32_t at = matrix_chunk(m, c, l);
-            if (at < lowest || at + CHUNK_BYTES > w->cta->shared_bytes)
-                return warp_fault(w, in, NO_LANE, REPORT_OUT_OF_BOUNDS,
+    for (uint32_t l = first_line; l < first_line + lines; l++)
+        for (uint32_t c = first_chunk; c < first_chunk + chunks; c++) {
+            const uint32_t at = matrix_chunk(r->layout, c, l);
+            if (at < lowest || at + CHUNK_BYTES > r->w->cta->shared_bytes)
+                return warp_fault(r->w, r->in, NO_LANE, REPORT_OUT_OF_BOUNDS,
                                   "reads 16 bytes of %c at shared address 0x%x; the CTA's shared memory lies from 0x%x to 0x%x",
-                                  name, at, lowest, w->cta->shared_bytes);
+                                  r->name, at, lowest, r->w->cta->shared_bytes);
             if (run_bytes != 0 && at == run + run_bytes) {
                 run_bytes += CHUNK_BYTES;
                 continue;
             }
-            if (run_bytes != 0) t = async_reads(token, w->cta, run, run_bytes);
+            if (run_bytes != 0) t = r->read(r->token, r->w->cta, run, run_bytes);
             if (t != TRAP_NONE) return t;
             run = at;
             run_bytes = CHUNK_BYTES;
         }
-    return run_bytes == 0 ? TRAP_NONE : async_reads(token, w->cta, run, run_bytes);
+    return run_bytes == 0 ? TRAP_NONE : r->read(r->token, r->w->cta, run, run_bytes);
 }
 
-/* A warp reads its own 16 rows of A and all of B.  A swizzled row of K holds no more than its span: nothing says what would
- * follow. */
-static trap read_matrix(struct warp *w, const struct insn *in, struct async_token *token, const struct wgmma_form *form,
-                        const struct matrix_layout *m, char name)
+/* A swizzled row of K holds no more than its span: nothing says what would follow. */
+static trap read_matrix(const struct reading *r, const struct wgmma_form *form, uint32_t first_row, uint32_t rows, uint32_t k)
 {
-    const uint32_t k = name == 'A' ? form->a_k : form->k, row = name == 'A' ? w->index % GROUP_WARPS * WARP_ROWS : 0;
-    const uint32_t rows[2] = { row, name == 'A' ? row + WARP_ROWS : form->n };
-    if (!m->mn_major) {
-        const uint32_t bytes = k * form->bits / 8;
-        if (m->swizzle != MATRIX_PLAIN && bytes > matrix_span(m))
-            return warp_fault(w, in, NO_LANE, REPORT_ILLEGAL,
-                              "reads %u bytes of K in a row of %c, which a %u-byte swizzle does not hold", bytes, name,
-                              matrix_span(m));
-        return reads(w, in, token, m, name, (const uint32_t[]){ 0, bytes / CHUNK_BYTES }, rows);
-    }
-    const uint32_t per_chunk = CHUNK_BYTES * 8 / form->bits;
-    return reads(w, in, token, m, name, (const uint32_t[]){ rows[0] / per_chunk, rows[1] / per_chunk }, (const uint32_t[]){ 0, k });
+    const uint32_t k_bytes = k * form->bits / 8, per_chunk = CHUNK_BYTES * 8 / form->bits;
+    if (r->layout->mn_major) return read_chunks(r, first_row / per_chunk, rows / per_chunk, 0, k);
+    if (r->layout->swizzle != MATRIX_PLAIN && k_bytes > matrix_span(r->layout))
+        return warp_fault(r->w, r->in, NO_LANE, REPORT_ILLEGAL,
+                          "reads %u bytes of K in a row of %c, which a %u-byte swizzle does not hold", k_bytes, r->name,
+                          matrix_span(r->layout));
+    return read_chunks(r, 0, k_bytes / CHUNK_BYTES, first_row, rows);
 }
 
 static trap read_metadata(struct warp *w, const struct insn *in, const struct wgmma_form *form, uint32_t metadata[LANES])
@@ -280,14 +281,17 @@ static trap read_metadata(struct warp *w, const struct insn *in, const struct wg
     return TRAP_NONE;
 }
 
+/* A warp reads its own 16 rows of A and all of B. */
 static trap read_operands(struct warp *w, const struct insn *in, const struct wgmma_form *form, struct wgmma_product *p)
 {
     struct async_token *token = async_begin(w, in, UINT32_MAX, PROXY_ASYNC);
     if (token == NULL) return no_memory(w, in);
     p->reads->token[w->index % GROUP_WARPS] = token;
     trap t = TRAP_NONE;
-    if (!form->a_in_registers) t = read_matrix(w, in, token, form, &p->a, 'A');
-    if (t == TRAP_NONE) t = read_matrix(w, in, token, form, &p->b, 'B');
+    const struct reading a = { w, in, token, &p->a, 'A', async_reads };
+    const struct reading b = { w, in, token, &p->b, 'B', p->reads->parts == 1 ? async_reads : async_looks };
+    if (!form->a_in_registers) t = read_matrix(&a, form, w->index % GROUP_WARPS * WARP_ROWS, WARP_ROWS, form->a_k);
+    if (t == TRAP_NONE) t = read_matrix(&b, form, 0, form->n, form->k);
     if (t == TRAP_NONE && form->sparse) t = read_metadata(w, in, form, p->metadata[w->index % GROUP_WARPS]);
     if (t == TRAP_NONE) t = rows_claim(w, in, form);
     return t;

@@ -22,6 +22,14 @@ static const char begin[] =
 #define FIRST_FILLS                                                                                                                \
     "setp.lt.u32 %p5, %r3, 4; @%p5 st.shared.v4.u32 [%r4], {%r2, %r2, %r2, %r2}; @%p5 st.shared.v4.u32 [%r4+2048], "               \
     "{%r2, %r2, %r2, %r2};\n" PROXY BAR
+/* Thread 0 copies 4096 bytes from p0 to s; %r12 is an mbarrier. */
+#define COPY \
+    ".shared .align 8 .b64 bar; mov.u32 %r12, bar; @%p4 mbarrier.init.shared.b64 [%r12], 1; fence.proxy.async; bar.sync 0;\n" NEXT_COPY(0)
+#define NEXT_COPY(n) \
+    "@!%p4 bra C" #n "; mbarrier.arrive.expect_tx.shared.b64 _, [%r12], 4096; "                                                     \
+    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd60], 4096, [%r12]; C" #n ":\n"
+#define ARRIVED_AGAIN "V: mbarrier.try_wait.parity.shared.b64 %p6, [%r12], 1; @!%p6 bra V;\n"
+#define ARRIVED "W: mbarrier.try_wait.parity.shared.b64 %p6, [%r12], 0; @!%p6 bra W;\n"
 #define FENCE     "wgmma.fence.sync.aligned;\n"
 #define COMMIT    "wgmma.commit_group.sync.aligned;\n"
 #define WAIT(n)   "wgmma.wait_group.sync.aligned " #n ";\n"
@@ -71,6 +79,8 @@ static const struct example examples[] = {
            "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.bf16.bf16 {%f0, %f1, %f2, %f3}, %rd1, %rd2, %r10, "
            "0, %p1, 1, 1, 0, 0;\n" COMMIT WAIT(0) USE,
       128, REPORT_NONE, "" },
+    { "a copy that was waited for", COPY ARRIVED FENCE MMA COMMIT WAIT(0) USE, 128, REPORT_NONE, "" },
+    { "the next copy behind the wait", COPY ARRIVED FENCE MMA COMMIT WAIT(0) USE NEXT_COPY(1) ARRIVED_AGAIN, 128, REPORT_NONE, "" },
     /* registers */
     { "no fence", FILL MMA COMMIT WAIT(0) USE, 128, REPORT_ASYNC, "no wgmma.fence lies before it" },
     { "accumulator written behind the fence", FILL FENCE "mov.f32 %f2, 0f00000000;\n" MMA COMMIT WAIT(0) USE, 128, REPORT_ASYNC,
@@ -112,6 +122,11 @@ static const struct example examples[] = {
       REPORT_ASYNC, "overwrites the byte" },
     { "memory that nothing wrote", "st.shared.v4.u32 [%r4], {%r2, %r2, %r2, %r2};\n" PROXY BAR FENCE MMA COMMIT WAIT(0) USE, 128,
       REPORT_UNINITIALISED, "of which nothing has written" },
+    { "a copy that was not waited for", FILL COPY FENCE MMA COMMIT WAIT(0) USE ARRIVED, 128, REPORT_ASYNC, "" },
+    { "the next copy before the wait", COPY ARRIVED FENCE MMA COMMIT NEXT_COPY(1) WAIT(0) USE ARRIVED_AGAIN, 128, REPORT_ASYNC,
+      "at shared address" },
+    { "the next copy behind another warp's wait", COPY ARRIVED FENCE MMA COMMIT WAIT(0) NEXT_COPY(1) ARRIVED_AGAIN, 256, REPORT_ASYNC,
+      "at shared address" },
     /* groups left behind */
     { "the end before the commit", FILL FENCE MMA, 128, REPORT_ASYNC, "wgmma.commit_group is missing" },
     { "the end before the wait", FILL FENCE MMA COMMIT, 128, REPORT_ASYNC, "has not been waited for" },
@@ -159,7 +174,8 @@ static bool run(struct sim *sim, const struct example *e, int schedule)
     o->schedule = schedule == 0 ? SCHEDULE_EARLIEST : schedule == 1 ? SCHEDULE_LATEST : SCHEDULE_RANDOM;
     o->seed = (uint64_t)schedule;
     o->threads = 1;
-    return sim_run(sim, "k", 1, e->block, 0, NULL, 0);
+    const uint64_t copied = sim_buffer(sim, NULL, 4096);
+    return sim_run(sim, "k", 1, e->block, 0, &copied, 1);
 }
 
 /* A race with an operation, or, where the other thread comes first, with that thread. */
