@@ -100,20 +100,18 @@ static const char *prepare_transposed(struct module *module, struct insn *in)
     return NULL;
 }
 
-#define LDMATRIX(number, count) \
-    { "ldmatrix.sync.aligned.m8n8" number "{.trans}{.shared|.shared::cta}.b16", NULL, "d_:b32{" count "} a", 65, "sm_75+", \
+/* In the manual's order of words and in CUTLASS's, which ptxas takes as well. */
+#define LDMATRIX(words, count) \
+    { "ldmatrix.sync.aligned" words "{.shared|.shared::cta}.b16", NULL, "d_:b32{" count "} a", 65, "sm_75+", \
       DEMANDS_ALIGNED, op_ldmatrix, prepare_transposed, "9.7.14.5.15 ldmatrix" }
-#define STMATRIX(number, count) \
-    { "stmatrix.sync.aligned.m8n8" number "{.trans}{.shared|.shared::cta}.b16", NULL, "a s:b32{" count "}", 78, "sm_90+", \
+#define STMATRIX(words, count) \
+    { "stmatrix.sync.aligned" words "{.shared|.shared::cta}.b16", NULL, "a s:b32{" count "}", 78, "sm_90+", \
       DEMANDS_ALIGNED, op_stmatrix, prepare_transposed, "9.7.14.5.16 stmatrix" }
+#define BOTH_ORDERS(ROW, number, count) ROW(".m8n8" number "{.trans}", count), ROW(number "{.trans}.m8n8", count)
 
 static const struct row rows[] = {
-    LDMATRIX(".x1", "1"),
-    LDMATRIX(".x2", "2"),
-    LDMATRIX(".x4", "4"),
-    STMATRIX(".x1", "1"),
-    STMATRIX(".x2", "2"),
-    STMATRIX(".x4", "4"),
+    BOTH_ORDERS(LDMATRIX, ".x1", "1"), BOTH_ORDERS(LDMATRIX, ".x2", "2"), BOTH_ORDERS(LDMATRIX, ".x4", "4"),
+    BOTH_ORDERS(STMATRIX, ".x1", "1"), BOTH_ORDERS(STMATRIX, ".x2", "2"), BOTH_ORDERS(STMATRIX, ".x4", "4"),
     { "movmatrix.sync.aligned.m8n8.trans.b16", NULL, "d:b32 s:b32", 78, "sm_75+", DEMANDS_ALIGNED, op_movmatrix, NULL,
       "9.7.14.5.17 movmatrix" },
 };

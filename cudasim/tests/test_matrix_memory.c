@@ -124,6 +124,8 @@ static void mistakes_are_reported(struct test *t)
         { FILL "add.u32 %r10, %r10, 8; ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r20,%r21,%r22,%r23}, [%r10];", REPORT_MISALIGNED,
           "reads 16 bytes", 32 },
         { FILL "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r20,%r21,%r22,%r23}, [%r10];", REPORT_NONE, "", 32 },
+        { FILL "ldmatrix.sync.aligned.x4.trans.m8n8.shared.b16 {%r20,%r21,%r22,%r23}, [%r10]; stmatrix.sync.aligned.x1.m8n8.shared.b16 [%r10], {%r20};",
+          REPORT_NONE, "", 32 },
         { FILL "add.u32 %r10, %r10, 64; ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r20,%r21,%r22,%r23}, [%r10];",
           REPORT_OUT_OF_BOUNDS, "reads 16 bytes", 32 },
         { FILL "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%r10+1536], {%r20,%r21,%r22,%r23};", REPORT_OUT_OF_BOUNDS,
