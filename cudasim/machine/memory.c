@@ -223,10 +223,29 @@ static uint8_t *find(struct warp *w, const struct insn *in, struct access *a, ui
     }
 }
 
+/* The common case first: all lanes in the CTA's own shared memory.  False: find out lane by lane. */
+static bool all_in_own_shared(struct warp *w, uint32_t lanes, struct access *a)
+{
+    struct cta *cta = w->cta;
+    if (a->space != SPACE_SHARED || a->bytes > cta->shared_bytes) return false;
+    const uint64_t base = cta->shared_base, first = base + cta->cluster->grid->machine->device->shared_reserved;
+    const uint64_t last = base + cta->shared_bytes - a->bytes;
+    bool inside = true;
+    FOR_LANES(l, lanes) inside &= a->address[l] >= first && a->address[l] <= last && (a->address[l] & (a->bytes - 1)) == 0;
+    if (!inside) return false;
+    FOR_LANES(l, lanes) {
+        a->owner[l] = cta;
+        a->offset[l] = (uint32_t)(a->address[l] - base);
+        a->host[l] = cta->shared + a->offset[l];
+    }
+    return true;
+}
+
 trap memory_access(struct warp *w, const struct insn *in, uint32_t lanes, struct access *a)
 {
     bool shared = false;
     a->global = 0;
+    if (all_in_own_shared(w, lanes, a)) return checks_shared(w, in, lanes, a);
     FOR_LANES(l, lanes) {
         if ((a->address[l] & (a->bytes - 1)) != 0)
             return warp_fault(w, in, l, REPORT_MISALIGNED, "%s %u bytes at address 0x%llx, which is no multiple of %u", verb(a),
