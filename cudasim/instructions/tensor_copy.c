@@ -89,14 +89,11 @@ static trap check_coordinates(const struct box *b)
     return TRAP_NONE;
 }
 
-/* Which types go which way ("Restriction on Tensor Copy instructions", and what no source settles). */
+/* Which types go which way ("Restriction on Tensor Copy instructions"). */
 static trap check_type(const struct box *b)
 {
     const struct tensor_layout *t = &b->layout;
     const uint32_t sm = b->warp->cta->cluster->grid->machine->device->sm;
-    if (t->type == TENSOR_MAP_TF32_FTZ) return illegal(b, "moves elements of type tf32.ftz; no source says how they are rounded");
-    if (b->writes && (t->type == TENSOR_MAP_TF32 || t->type == TENSOR_MAP_F32_FTZ))
-        return illegal(b, "stores elements of type tf32 or f32.ftz; no source says how they are rounded");
     if (b->writes && t->type == TENSOR_MAP_B4X16_P64)
         return illegal(b, "stores elements of type b4x16_p64, which can be loaded only");
     if (b->writes || t->type < TENSOR_MAP_B4X16) {

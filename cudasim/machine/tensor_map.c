@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_BOX = 256, MAX_ELEMENT_STRIDE = 8, MAX_BOX_BYTES = 227 * 1024 };
+enum { MAX_BOX = 256, MAX_ELEMENT_STRIDE = 8, MAX_BOX_BYTES = 228 * 1024 };
 static const uint64_t max_dim = UINT64_C(1) << 32, max_stride = UINT64_C(1) << 40;
 static const uint32_t map_mark = 0x7a6d6174;
 

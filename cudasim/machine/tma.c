@@ -79,7 +79,7 @@ static void get_chunk(const struct cta *cta, const struct tensor_layout *t, uint
         memcpy(bytes + at, cta->shared + tensor_swizzle_address(t, offset + at), count - at < 8 ? count - at : 8);
 }
 
-/* f32 to tf32, to nearest even, as loads of type tf32 do. */
+/* f32 to tf32, to nearest even, as loads of types tf32 and tf32.ftz do: subnormals stay, and stores change nothing, on an H200. */
 static uint32_t round_tf32(uint32_t bits)
 {
     if ((bits & 0x7fffffff) > 0x7f800000) return 0x7fffe000;
@@ -104,7 +104,7 @@ static void load_row(const struct tma_operation *o, const struct tma_row *row)
         const uint32_t low = row->skip > at ? row->skip : at, high = end < at + count ? end : at + count;
         if (low != at || high != at + count) fill(bytes, count, t->nan_fill != 0);
         if (low < high) from_global(bytes + (low - at), row->host + (low - row->skip), high - low);
-        if (t->type == TENSOR_MAP_TF32)
+        if (t->type == TENSOR_MAP_TF32 || t->type == TENSOR_MAP_TF32_FTZ)
             for (uint32_t i = low; i + 4 <= high; i += 4) {
                 uint32_t value;
                 memcpy(&value, bytes + (i - at), 4);

@@ -3,7 +3,7 @@
 #include <string.h>
 
 /* CUtensorMapDataType: u8 u16 u32 s32 u64 s64 f16 f32 f64 bf16 f32.ftz tf32 tf32.ftz, then the three of less than a byte. */
-enum { TYPE_TF32 = 11, TYPE_U4_PACKED = 13, TYPE_U4_PADDED = 14, TYPE_U6_PADDED = 15 };
+enum { TYPE_TF32 = 11, TYPE_TF32_FTZ = 12, TYPE_U4_PACKED = 13, TYPE_U4_PADDED = 14, TYPE_U6_PADDED = 15 };
 static const uint8_t bits_of[16] = { 8, 16, 32, 32, 64, 64, 16, 32, 64, 16, 32, 32, 32, 4, 4, 6 };
 
 uint32_t model_bits(uint32_t type) { return bits_of[type]; }
@@ -119,7 +119,7 @@ void model_load(const struct tensor_case *c, const uint8_t *global, uint8_t *sha
             uint64_t from, row_bit, value = c->nan_fill ? UINT64_C(0x7ff77ff77ff77ff7) : 0;
             if (global_bit(c, row, e, &from, &row_bit)) {
                 value = get_bits(global, from, width);
-                if (c->type == TYPE_TF32) value = nearest_tf32((uint32_t)value);
+                if (c->type == TYPE_TF32 || c->type == TYPE_TF32_FTZ) value = nearest_tf32((uint32_t)value);
             }
             for (uint32_t i = 0; i < width; i++)
                 put_bit(shared, swizzled(c, base, shared_bit(c, row, e, false) + i), (uint32_t)(value >> i & 1));

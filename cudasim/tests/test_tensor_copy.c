@@ -201,7 +201,6 @@ static void loads_are_the_model_s(struct test *t)
     for (uint32_t type = 0; type < TYPES_OF_HOPPER; type++)
         for (uint32_t swizzle = 0; swizzle < 4; swizzle++)
             for (uint32_t rank = 1; rank <= 5; rank++) {
-                if (type == TENSOR_MAP_TF32_FTZ) continue;
                 const struct tensor_case c = random_case(t, type, swizzle, rank, false);
                 check_load(t, "sm_90a", &c, schedule++ % 16);
             }
@@ -213,14 +212,13 @@ static void stores_are_the_model_s(struct test *t)
     for (uint32_t type = 0; type < TYPES_OF_HOPPER; type++)
         for (uint32_t swizzle = 0; swizzle < 4; swizzle++)
             for (uint32_t rank = 1; rank <= 5; rank++) {
-                if (type == TENSOR_MAP_TF32_FTZ || type == TENSOR_MAP_TF32 || type == TENSOR_MAP_F32_FTZ) continue;
                 const struct tensor_case c = random_case(t, type, swizzle, rank, true);
                 check_store(t, "sm_90a", &c, "", model_copy, 0, NULL, schedule++ % 16);
             }
 }
 
 /* Ties go to the even number, the largest numbers to infinity, every NaN to one of them. */
-static void tf32_is_rounded_to_nearest_even(struct test *t)
+static void check_tf32(struct test *t, enum tensor_type type)
 {
     static const uint32_t in[8] = {
         0x3f801000, 0x3f803000, 0x3f801001, 0xbf800fff, 0x7f7fffff, 0x00001001, 0x7fa00001, 0x00003000
@@ -228,7 +226,7 @@ static void tf32_is_rounded_to_nearest_even(struct test *t)
     static const uint32_t want[8] = {
         0x3f800000, 0x3f804000, 0x3f802000, 0xbf800000, 0x7f800000, 0x00002000, 0x7fffe000, 0x00004000
     };
-    const struct tensor_case c = { .type = TENSOR_MAP_TF32, .rank = 1, .dim = { 8 }, .box = { 8 }, .step = { 1 } };
+    const struct tensor_case c = { .type = (uint8_t)type, .rank = 1, .dim = { 8 }, .box = { 8 }, .step = { 1 } };
     char text[8192];
     struct sim sim;
     uint32_t got[SHARED_BYTES / 4];
@@ -242,6 +240,12 @@ static void tf32_is_rounded_to_nearest_even(struct test *t)
     sim_close(&sim);
 }
 
+static void tf32_is_rounded_to_nearest_even(struct test *t)
+{
+    check_tf32(t, TENSOR_MAP_TF32);
+    check_tf32(t, TENSOR_MAP_TF32_FTZ);
+}
+
 static void later_devices_have_more(struct test *t)
 {
     uint64_t schedule = 0;
@@ -250,7 +254,6 @@ static void later_devices_have_more(struct test *t)
             for (uint32_t rank = 1; rank <= 5; rank += 2) {
                 const bool padded = type == TENSOR_MAP_B4X16_P64 || type == TENSOR_MAP_B6X16_P32;
                 if (type < TENSOR_MAP_B4X16 && swizzle < 4 && type != 0) continue;
-                if (type >= TENSOR_MAP_F32_FTZ && type <= TENSOR_MAP_TF32_FTZ) continue;
                 if (padded && (swizzle == 1 || swizzle == 2 || swizzle == 5)) continue;
                 if (type == TENSOR_MAP_B4X16_P64 && swizzle == 6) continue;
                 struct tensor_case c = random_case(t, type, swizzle, rank, false);
