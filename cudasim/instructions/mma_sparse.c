@@ -174,8 +174,8 @@ static const char *prepare_sparse(struct module *module, struct insn *in)
     INTEGERS(word, "m16n8k128", "s4 u4", "4", "4", since, "sm_80+")
 
 static const struct row rows[] = {
-    FORMS("(.sp)", 71, 84),
-    FORMS("(.sp::ordered_metadata)", 85, 85),
+    FORMS(".sp", 71, 84),
+    FORMS(".sp::ordered_metadata", 85, 85),
 };
 
 const struct family family_mma_sparse = FAMILY("matrix multiply-and-accumulate with a sparse A", rows);
