@@ -94,7 +94,7 @@ static void fill(uint8_t *bytes, uint32_t count, bool nan)
 
 static void load_row(const struct tma_operation *o, const struct tma_row *row)
 {
-    watch_moved(&o->agent, MOVED_FROM_GLOBAL, row->valid);
+    if (!o->plan.read_already) watch_moved(&o->agent, MOVED_FROM_GLOBAL, row->valid);
     watch_moved(&o->agent, MOVED_TO_SHARED, o->plan.row_bytes);
     const struct tensor_layout *t = &o->plan.layout;
     const uint32_t chunk = chunk_bytes(t), end = row->skip + row->valid;
@@ -405,10 +405,12 @@ trap tma_load_each(const struct tma_plan *plan, struct cta *to, struct tma_barri
 {
     if (mask->kind == OPERAND_NONE) return tma_load(plan, to, barrier);
     uint32_t left = (uint32_t)source_row(plan->warp, mask)[plan->lane] & 0xffff;
+    struct tma_plan each = *plan;
     trap t = check_mask(plan, left);
     for (; left != 0 && t == TRAP_NONE; left &= left - 1) {
         barrier.cta = &to->cluster->cta[__builtin_ctz(left)];
-        t = tma_load(plan, barrier.cta, barrier);
+        t = tma_load(&each, barrier.cta, barrier);
+        each.read_already = true;
     }
     return t;
 }

@@ -30,6 +30,7 @@ struct tma_plan {
     struct tma_row *row;
     uint16_t byte_mask;                   /* of each 16 bytes that are stored */
     tma_combine *combine;                 /* NULL: a copy */
+    bool read_already;                    /* a multicast reads global memory once: this is not its first CTA */
     uint64_t kind;
 };
 

@@ -418,6 +418,48 @@ def the_library_writes_traces_and_profiles(folder):
     check(done.returncode == 0 and done.stderr.count("\n") == 2, done.stderr)
 
 
+# ---- a kernel as they are written for Hopper: TMA in a ring of stages, wgmma, two CTAs that share what they load ----
+
+def gemm_arguments(folder):
+    def bf16(value):
+        return struct.pack("<f", value)[2:]
+
+    m, n, k = 256, 128, 256
+    a = [[(7 * i + 3 * j) % 9 - 4 for j in range(k)] for i in range(m)]
+    b = [[(5 * i + 11 * j) % 7 - 3 for j in range(k)] for i in range(n)]
+    npy(folder + "/a.npy", "<u2", [m, k], b"".join(bf16(x) for row in a for x in row))
+    npy(folder + "/b.npy", "<u2", [n, k], b"".join(bf16(x) for row in b for x in row))
+    arguments = [HERE + "/kernels/hopper_gemm.ptx", "--entry", "gemm_bf16_cluster", "--grid", "1,2", "--block", 384, "--shared", 163840]
+    for memory in ("in:%s/a.npy" % folder, "in:%s/b.npy" % folder, "out:%s/c.npy:f32:256x128" % folder):
+        arguments += ["--memory", memory]
+    for argument in ("tensormap:M1:bf16:256x256:64x64:128B", "tensormap:M2:bf16:128x256:64x64:128B",
+                     "tensormap:M3:f32:256x128:64x32:128B", "i32:4"):
+        arguments += ["--arg", argument]
+    return arguments, a, b
+
+
+def a_product_of_two_ctas(folder):
+    arguments, a, b = gemm_arguments(folder)
+    status, out, err = cudasim("run", *arguments, "--profile=json")
+    check(status == 0, err)
+    c = struct.unpack("<32768f", read_npy(folder + "/c.npy")[1])
+    check(all(c[128 * i + j] == sum(x * y for x, y in zip(a[i], b[j])) for i in range(0, 256, 15) for j in range(0, 128, 9)), "C")
+    p = json.loads(out)
+    check(p["matrix_products"][0]["operations"] == 2 * 256 * 128 * 256, p["matrix_products"])
+    bulk = [e for e in p["bytes"] if e["engine"].startswith("bulk")][0]
+    read = 2 * (256 * 256 + 128 * 256)        # each half of B goes to both CTAs and is read once
+    check((bulk["global_read"], bulk["global_written"]) == (read, 4 * 256 * 128), bulk)
+    check(bulk["shared_written"] == 2 * (256 * 256 + 2 * 128 * 256), bulk)
+
+
+def every_wait_of_the_product_is_needed(folder):
+    status, out, err = cudasim("mutate", *gemm_arguments(folder)[0], "--survivors")
+    check(re.search(r"^\d+ taken away in turn: 1\d noticed", out, re.M), out + err)
+    # the mbarriers' fence: the cluster's barrier behind it orders the same; a bar.warp.sync of the compiler orders nothing
+    survivors = set(re.findall(r"^survives .*: ([\w.:]+)", out, re.M))
+    check(survivors <= {"fence.mbarrier_init.release.cluster", "bar.warp.sync"}, out)
+
+
 # ---- other verbs ----
 
 def other_verbs(folder):
@@ -440,7 +482,7 @@ def main():
              tensor_maps_are_arguments, bad_input_is_named, wrong_arrays_are_refused, a_report_leaves_files_alone,
              schedules_that_differ_are_reported, checks_can_be_left_out, a_trace_has_each_step, a_trace_has_operations, a_profile_counts,
              bank_conflicts_are_counted, engines_are_counted, a_profile_is_readable, mutants_are_noticed, waits_and_arrivals_are_mutated,
-             a_program_is_run_for_each_mutant, the_library_writes_traces_and_profiles, other_verbs]
+             a_program_is_run_for_each_mutant, a_product_of_two_ctas, every_wait_of_the_product_is_needed, the_library_writes_traces_and_profiles, other_verbs]
     failed = 0
     for test in tests:
         del failures[:]
