@@ -45,7 +45,8 @@ def read_npy(path):
 def ptx(path, parameters, body, version="8.4", target="sm_90a", entry="k"):
     with open(path, "w") as file:
         file.write(".version %s\n.target %s\n.address_size 64\n.visible .entry %s(%s)\n{\n.reg .b32 %%r<40>; .reg .b64 %%rd<20>; "
-                   ".reg .f32 %%f<40>; .reg .pred %%p<8>; .reg .b64 %%t<4>;\n%s\nret;\n}\n" % (version, target, entry, parameters, body))
+                   ".reg .f32 %%f<40>; .reg .pred %%p<8>; .reg .b64 %%t<4>;\n%s\nret;\n}\n" %
+                   (version, target, entry, parameters, body))
     return path
 
 
@@ -75,7 +76,8 @@ def results_come_back(folder):
                  "ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [b]; ld.param.u64 %rd3, [c]; ld.param.s32 %r1, [i]; ld.param.f32 %f1, "
                  "[f];\nld.param.u64 %rd4, [z]; mov.u32 %r2, %tid.x; mul.wide.u32 %rd5, %r2, 4; add.u64 %rd1, %rd1, %rd5;\n"
                  "add.u64 %rd2, %rd2, %rd5; add.u64 %rd3, %rd3, %rd5; add.u64 %rd4, %rd4, %rd5; ld.global.s32 %r3, [%rd1]; "
-                 "ld.global.s32 %r4, [%rd4];\nadd.s32 %r3, %r3, %r1; add.s32 %r3, %r3, %r4; st.global.s32 [%rd2], %r3; ld.global.f32 "
+                 "ld.global.s32 %r4, [%rd4];\nadd.s32 %r3, %r3, %r1; add.s32 %r3, %r3, %r4; st.global.s32 [%rd2], %r3; "
+                 "ld.global.f32 "
                  "%f2, [%rd3]; mul.f32 %f2, %f2, %f1; st.global.f32 [%rd3], %f2;")
     values = list(range(-4, 28))
     for version in (1, 2, 3):
@@ -105,12 +107,14 @@ def an_array_that_nothing_writes_is_seen(folder):
 def structures_pass_by_value(folder):
     kernel = ptx(folder + "/k.ptx", ".param .u64 a, .param .align 4 .b8 s[12]",
                  "ld.param.u64 %rd1, [a]; ld.param.u32 %r1, [s+4]; st.global.u32 [%rd1], %r1;")
-    check(cudasim("run", kernel, "--block", 1, "--arg", "out:%s/o.npy:u32:1" % folder, "--arg", "hex:000000004433221100000000")[0] == 0,
+    check(cudasim("run", kernel, "--block", 1, "--arg", "out:%s/o.npy:u32:1" % folder, "--arg",
+                  "hex:000000004433221100000000")[0] == 0,
           "hex")
     check(read_npy(folder + "/o.npy")[1] == words(0x11223344), "hex")
 
 
-TENSOR = ("ld.param.u64 %rd1, [o]; mov.b64 %rd2, m; cvta.param.u64 %rd2, %rd2; mov.u32 %r1, s; mov.u32 %r2, bar; mov.u32 %r3, %tid.x;\n"
+TENSOR = ("ld.param.u64 %rd1, [o]; mov.b64 %rd2, m; cvta.param.u64 %rd2, %rd2; mov.u32 %r1, s; mov.u32 %r2, bar; mov.u32 %r3, "
+          "%tid.x;\n"
           "setp.ne.u32 %p1, %r3, 0; @%p1 bra READY; mbarrier.init.shared.b64 [%r2], 1; fence.mbarrier_init.release.cluster; READY: "
           "bar.sync 0;\n@%p1 bra WAIT; mbarrier.arrive.expect_tx.shared.b64 _, [%r2], 128; mov.u32 %r4, 4; mov.u32 %r5, 4;\n"
           "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1], [%rd2, {%r4, %r5}], [%r2];\n"
@@ -185,7 +189,8 @@ def wrong_arrays_are_refused(folder):
     kernel, path, data = ptx(folder + "/k.ptx", ".param .u64 a", ""), folder + "/a.npy", b"\0" * 24
     good = dict(descr="<f4", shape=[2, 3], data=data)
     cases = [
-        (dict(good, head=b"\x93NUMPZ"), "no .npy file"), (dict(good, version=4), "version"), (dict(good, descr=">f4"), "big endian"),
+        (dict(good, head=b"\x93NUMPZ"), "no .npy file"), (dict(good, version=4), "version"),
+        (dict(good, descr=">f4"), "big endian"),
         (dict(good, order="True"), "Fortran order"), (dict(good, order="Maybe"), "neither True nor False"),
         (dict(good, data=data[:-1]), "ends before its last element"), (dict(good, data=data + b"\0"), "bytes behind"),
         (dict(good, descr="<O8"), "type that is not read"), (dict(good, shape=[1] * 9), "more than 8 dimensions"),
@@ -228,7 +233,8 @@ def schedules_that_differ_are_reported(folder):
     check(status == 1 and "cudasim: schedules disagree" in err and not os.path.exists(folder + "/o.npy"), err)
     runs = re.findall(r"CUDASIM_SCHEDULE=(\w+) CUDASIM_SEED=(\d+)", err)
     check(len(runs) == 2, err)
-    offset, one, first, other, second = re.search(r"; from offset (\d+): ([0-9a-f ]+) \((\w+)\), ([0-9a-f ]+) \((\w+)\)", err).groups()
+    offset, one, first, other, second = re.search(r"; from offset (\d+): ([0-9a-f ]+) \((\w+)\), ([0-9a-f ]+) \((\w+)\)",
+                                                  err).groups()
     for (schedule, seed), wanted in zip(runs, (one, other)):
         check(cudasim(*arguments, "--schedule", schedule, "--seed", seed)[0] == 0, "one schedule")
         data = read_npy(folder + "/o.npy")[1][int(offset):int(offset) + 4]
@@ -269,7 +275,8 @@ def a_trace_has_operations(folder):
     kernel = ptx(folder + "/k.ptx", ".param .u64 o, .param .u64 a, .param .align 64 .b8 m[128]",
                  ".shared .align 128 .b8 s[128]; .shared .align 8 .b64 bar;\n" + TENSOR)
     npy(folder + "/a.npy", "<u4", [16, 8], words(*range(128)))
-    status, out, err = cudasim("run", kernel, "--block", 32, "--arg", "out:%s/o.npy:u32:8x4" % folder, "--arg", "in:%s/a.npy" % folder,
+    status, out, err = cudasim("run", kernel, "--block", 32, "--arg", "out:%s/o.npy:u32:8x4" % folder, "--arg",
+                               "in:%s/a.npy" % folder,
                                "--arg", "tensormap:2:u32:16x8:8x4", "--trace")
     issued = re.search(r"^ +(\d+) \(0,0,0\) .*operation 0 \(.*\) issued, is due at step (\d+)$", out, re.M)
     completed = re.search(r"^ +(\d+) \(0,0,0\) .*operation 0 \(.*\) completes$", out, re.M)
@@ -299,14 +306,17 @@ def a_profile_counts(folder):
 
 def bank_conflicts_are_counted(folder):
     # address of lane l, bytes, wavefronts, wavefronts without conflicts
-    cases = [("shl.b32 %r2, %r1, 2;", "u32", 4, 1, 1), ("shl.b32 %r2, %r1, 3;", "u32", 4, 2, 1), ("shl.b32 %r2, %r1, 7;", "u32", 4, 32, 1),
-             ("mov.u32 %r2, 0;", "u32", 4, 1, 1), ("shl.b32 %r2, %r1, 3;", "u64", 8, 2, 2), ("shl.b32 %r2, %r1, 4;", "u64", 8, 4, 2),
+    cases = [("shl.b32 %r2, %r1, 2;", "u32", 4, 1, 1), ("shl.b32 %r2, %r1, 3;", "u32", 4, 2, 1),
+             ("shl.b32 %r2, %r1, 7;", "u32", 4, 32, 1), ("mov.u32 %r2, 0;", "u32", 4, 1, 1),
+             ("shl.b32 %r2, %r1, 3;", "u64", 8, 2, 2), ("shl.b32 %r2, %r1, 4;", "u64", 8, 4, 2),
              ("shl.b32 %r2, %r1, 4;", "v4.u32", 16, 4, 4), ("shl.b32 %r2, %r1, 5;", "v4.u32", 16, 8, 4),
              ("and.b32 %r2, %r1, 15; shl.b32 %r2, %r2, 7;", "u32", 4, 16, 1), ("shl.b32 %r2, %r1, 1;", "u16", 2, 1, 1)]
     for address, kind, size, wavefronts, ideal in cases:
         value = {"u64": "%rd1", "v4.u32": "{%r4, %r5, %r6, %r7}", "u16": "%rs1"}.get(kind, "%r4")
-        kernel = ptx(folder + "/k.ptx", "", ".reg .b16 %%rs<2>; .shared .align 16 .b8 s[4096]; mov.u32 %%r1, %%tid.x; mov.u64 %%rd1, 0; "
-                     "mov.u32 %%r3, s; %s add.u32 %%r3, %%r3, %%r2;\nmov.u16 %%rs1, 0; mov.u32 %%r4, 0; mov.u32 %%r5, 0; mov.u32 %%r6, 0; "
+        kernel = ptx(folder + "/k.ptx", "", ".reg .b16 %%rs<2>; .shared .align 16 .b8 s[4096]; mov.u32 %%r1, %%tid.x; mov.u64 "
+                                            "%%rd1, 0; "
+                     "mov.u32 %%r3, s; %s add.u32 %%r3, %%r3, %%r2;\nmov.u16 %%rs1, 0; mov.u32 %%r4, 0; mov.u32 %%r5, 0; mov.u32 "
+                     "%%r6, 0; "
                      "mov.u32 %%r7, 0; st.shared.%s [%%r3], %s;" % (address, kind, value))
         p = profile_of(kernel, "--block", 32, "--check", "races=off")
         check((p["wavefronts"], p["wavefronts_without_conflicts"]) == (wavefronts, ideal),
@@ -322,14 +332,18 @@ def engines_are_counted(folder):
                    "tensormap:2:u32:16x8:8x4")
     bulk = [b for b in p["bytes"] if b["engine"].startswith("bulk")]
     check(len(bulk) == 1 and bulk[0]["global_read"] == 128 and bulk[0]["shared_written"] == 128, p["bytes"])
-    product = ptx(folder + "/m.ptx", "", ".shared .align 1024 .b8 s[4096]; mov.u32 %r1, %tid.x; shl.b32 %r2, %r1, 5; mov.u32 %r3, s;\n"
+    product = ptx(folder + "/m.ptx", "", ".shared .align 1024 .b8 s[4096]; mov.u32 %r1, %tid.x; shl.b32 %r2, %r1, 5; mov.u32 %r3, "
+                                         "s;\n"
                   "add.u32 %r2, %r2, %r3; mov.u32 %r4, 0; st.shared.v4.b32 [%r2], {%r4, %r4, %r4, %r4}; st.shared.v4.b32 [%r2+16], "
-                  "{%r4, %r4, %r4, %r4};\nfence.proxy.async; bar.sync 0; cvt.u64.u32 %rd1, %r3; shr.u64 %rd1, %rd1, 4; mov.b64 %rd2, "
-                  "0x0000001000080000; or.b64 %rd1, %rd1, %rd2;\nwgmma.fence.sync.aligned; wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16."
+                  "{%r4, %r4, %r4, %r4};\nfence.proxy.async; bar.sync 0; cvt.u64.u32 %rd1, %r3; shr.u64 %rd1, %rd1, 4; mov.b64 "
+                  "%rd2, "
+                  "0x0000001000080000; or.b64 %rd1, %rd1, %rd2;\nwgmma.fence.sync.aligned; "
+                  "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16."
                   "bf16 {%f1, %f2, %f3, %f4}, %rd1, %rd1, 0, 1, 1, 0, 0;\nwgmma.commit_group.sync.aligned; "
                   "wgmma.wait_group.sync.aligned 0;")
     p = profile_of(product, "--block", 128)
-    check(p["matrix_products"] == [{"name": "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16", "type": "bf16", "instructions": 1,
+    check(p["matrix_products"] == [{"name": "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16", "type": "bf16",
+                                    "instructions": 1,
                                     "operations": 2 * 64 * 8 * 16}], p["matrix_products"])
     tensor = [e for e in p["estimate"] if e["engine"] == "tensor cores"]
     check(len(tensor) == 1 and abs(tensor[0]["estimated_cycles"] - 2 * 64 * 8 * 16 / 4096) < 1e-6, p["estimate"])
@@ -348,13 +362,15 @@ def a_profile_is_readable(folder):
 # ---- mutations ----
 
 REVERSE = ("ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [b]; mov.u32 %r1, %tid.x; mul.wide.u32 %rd3, %r1, 4; add.u64 %rd1, %rd1, "
-           "%rd3;\nadd.u64 %rd2, %rd2, %rd3; ld.global.u32 %r2, [%rd2]; shl.b32 %r3, %r1, 2; mov.u32 %r4, s; add.u32 %r5, %r4, %r3;\n"
+           "%rd3;\nadd.u64 %rd2, %rd2, %rd3; ld.global.u32 %r2, [%rd2]; shl.b32 %r3, %r1, 2; mov.u32 %r4, s; add.u32 %r5, %r4, "
+           "%r3;\n"
            "st.shared.u32 [%r5], %r2;\nbar.sync 0;{}\nxor.b32 %r3, %r3, 252; add.u32 %r5, %r4, %r3; ld.shared.u32 %r2, [%r5]; "
            "st.global.u32 [%rd1], %r2;\nret;\n.loc 1 1 1\nbar.sync 2;\n")
 
 
 def reverse(folder, more):
-    return ptx(folder + "/reverse.ptx", ".param .u64 a, .param .u64 b", ".shared .align 4 .b32 s[64];\n" + REVERSE.format(more).replace(
+    return ptx(folder + "/reverse.ptx", ".param .u64 a, .param .u64 b",
+               ".shared .align 4 .b32 s[64];\n" + REVERSE.format(more).replace(
         ".loc 1 1 1\n", ""), entry="reverse")
 
 
@@ -367,7 +383,8 @@ def mutants_are_noticed(folder):
     arguments = reverse_arguments(folder)
     status, out, err = cudasim("mutate", reverse(folder, ""), *arguments)
     check(status == 0 and "noticed      line    11: bar.sync 0  (PTX ISA, 9.7.13.1 bar)  by " in out, out + err)
-    check("not executed line    14: bar.sync 2" in out and "1 taken away in turn: 1 noticed, 0 survive; 1 more are not executed" in out, out)
+    check("not executed line    14: bar.sync 2" in out
+          and "1 taken away in turn: 1 noticed, 0 survive; 1 more are not executed" in out, out)
     check(not os.path.exists(folder + "/o.npy"), "mutate writes outputs")
     status, out, _ = cudasim("mutate", reverse(folder, " fence.acq_rel.gpu;"), *arguments, "--survivors")
     check(status == 1 and re.findall(r"^survives .*: (.*?)  \(", out, re.M) == ["fence.acq_rel.gpu"], out)
@@ -379,7 +396,8 @@ def waits_and_arrivals_are_mutated(folder):
     kernel = ptx(folder + "/k.ptx", ".param .u64 o, .param .u64 a, .param .align 64 .b8 m[128]",
                  ".shared .align 128 .b8 s[128]; .shared .align 8 .b64 bar;\n" + TENSOR)
     npy(folder + "/a.npy", "<u4", [16, 8], words(*range(128)))
-    status, out, err = cudasim("mutate", kernel, "--block", 32, "--arg", "out:%s/o.npy:u32:8x4" % folder, "--arg", "in:%s/a.npy" % folder,
+    status, out, err = cudasim("mutate", kernel, "--block", 32, "--arg", "out:%s/o.npy:u32:8x4" % folder, "--arg",
+                               "in:%s/a.npy" % folder,
                                "--arg", "tensormap:2:u32:16x8:8x4")
     fates = dict((name, fate) for fate, name in re.findall(r"^(\w+) +line +\d+: ([\w.:]+)", out, re.M))
     for name in ("mbarrier.arrive.expect_tx.shared.b64", "mbarrier.try_wait.parity.shared.b64"):
@@ -392,7 +410,8 @@ def a_program_is_run_for_each_mutant(folder):
     status, out, err = cudasim("mutate", kernel, "--program", program[0], "--schedules", 3, "--", *program[1:], kernel, "reverse")
     check(status == 1, out + err)
     fates = re.findall(r"^(noticed|survives|not executed) +line +(\d+): (.*?)  \(", out, re.M)
-    check(fates == [("noticed", "11", "bar.sync 0"), ("survives", "11", "fence.acq_rel.gpu"), ("survives", "14", "bar.sync 2")], out)
+    check(fates == [("noticed", "11", "bar.sync 0"), ("survives", "11", "fence.acq_rel.gpu"), ("survives", "14", "bar.sync 2")],
+          out)
     status, out, err = cudasim("mutate", kernel, "--program", "/bin/false", "--")
     check(status == 2 and "fails before anything is taken away" in err, err)
     status, out, err = cudasim("mutate", kernel, "--program", "/bin/true", "--")
@@ -403,7 +422,8 @@ def the_library_writes_traces_and_profiles(folder):
     kernel, trace, profile = reverse(folder, ""), folder + "/trace", folder + "/profile.json"
 
     def run(**env):
-        return subprocess.run([sys.executable, HERE + "/library_program.py", LIBRARY, kernel, "reverse"], capture_output=True, text=True,
+        return subprocess.run([sys.executable, HERE + "/library_program.py", LIBRARY, kernel, "reverse"], capture_output=True,
+                              text=True,
                               env=dict(os.environ, **env))
     done = run(CUDASIM_TRACE=trace, CUDASIM_TRACE_WARP="1", CUDASIM_PROFILE=profile, CUDASIM_SCHEDULES="7")
     check(done.returncode == 0 and done.stderr == "", done)
@@ -413,7 +433,8 @@ def the_library_writes_traces_and_profiles(folder):
     p = json.loads(open(profile).read())
     check(p["kernel"] == "reverse" and {k["name"]: k["threads"] for k in p["instructions"]}["xor"] == 64, p)
     done = run(CUDASIM_MUTATE="reverse:11")
-    check(done.returncode == 2 and "CUDASIM_MUTATE took away reverse:11: bar.sync 0" in done.stderr and "cudasim: " in done.stderr, done)
+    check(done.returncode == 2 and "CUDASIM_MUTATE took away reverse:11: bar.sync 0" in done.stderr and "cudasim: " in done.stderr,
+          done)
     done = run(CUDASIM_TRACE=folder + "/no/trace", CUDASIM_MUTATE="reverse:12", CUDASIM_SCHEDULES="many")
     check(done.returncode == 0 and done.stderr.count("\n") == 2, done.stderr)
 
@@ -429,7 +450,8 @@ def gemm_arguments(folder):
     b = [[(5 * i + 11 * j) % 7 - 3 for j in range(k)] for i in range(n)]
     npy(folder + "/a.npy", "<u2", [m, k], b"".join(bf16(x) for row in a for x in row))
     npy(folder + "/b.npy", "<u2", [n, k], b"".join(bf16(x) for row in b for x in row))
-    arguments = [HERE + "/kernels/hopper_gemm.ptx", "--entry", "gemm_bf16_cluster", "--grid", "1,2", "--block", 384, "--shared", 163840]
+    arguments = [HERE + "/kernels/hopper_gemm.ptx", "--entry", "gemm_bf16_cluster", "--grid", "1,2", "--block", 384, "--shared",
+                 163840]
     for memory in ("in:%s/a.npy" % folder, "in:%s/b.npy" % folder, "out:%s/c.npy:f32:256x128" % folder):
         arguments += ["--memory", memory]
     for argument in ("tensormap:M1:bf16:256x256:64x64:128B", "tensormap:M2:bf16:128x256:64x64:128B",
@@ -470,19 +492,22 @@ def other_verbs(folder):
     check(status == 1 and "bad.ptx:7:1: error: " in err and "^" in err, err)
     check(cudasim("read", folder + "/none.ptx")[0] == 2, "read")
     status, out, _ = cudasim("devices")
-    check(status == 0 and [line.split()[0] for line in out.splitlines()[1:]] == ["sm_90a", "sm_100a", "sm_103a", "sm_120a", "sm_121a"], out)
+    names = [line.split()[0] for line in out.splitlines()[1:]]
+    check(status == 0 and names == ["sm_90a", "sm_100a", "sm_103a", "sm_120a", "sm_121a"], out)
     status, out, _ = cudasim("table")
     check(status == 0 and "`add.$1`" in out and out.count("\n| `") > 300, out[:2000])
     status, out, err = cudasim("bench", "--loops", 3)
-    check(status == 0 and len(re.findall(r"^\w+ +[\d.]+ million thread-instructions a second of one core$", out, re.M)) == 6, out + err)
+    check(status == 0 and len(re.findall(r"^\w+ +[\d.]+ million thread-instructions a second of one core$", out, re.M)) == 6,
+          out + err)
 
 
 def main():
     tests = [every_verb_has_help, results_come_back, an_array_that_nothing_writes_is_seen, structures_pass_by_value,
              tensor_maps_are_arguments, bad_input_is_named, wrong_arrays_are_refused, a_report_leaves_files_alone,
-             schedules_that_differ_are_reported, checks_can_be_left_out, a_trace_has_each_step, a_trace_has_operations, a_profile_counts,
-             bank_conflicts_are_counted, engines_are_counted, a_profile_is_readable, mutants_are_noticed, waits_and_arrivals_are_mutated,
-             a_program_is_run_for_each_mutant, a_product_of_two_ctas, every_wait_of_the_product_is_needed, the_library_writes_traces_and_profiles, other_verbs]
+             schedules_that_differ_are_reported, checks_can_be_left_out, a_trace_has_each_step, a_trace_has_operations,
+             a_profile_counts, bank_conflicts_are_counted, engines_are_counted, a_profile_is_readable, mutants_are_noticed,
+             waits_and_arrivals_are_mutated, a_program_is_run_for_each_mutant, a_product_of_two_ctas, every_wait_of_the_product_is_needed,
+             the_library_writes_traces_and_profiles, other_verbs]
     failed = 0
     for test in tests:
         del failures[:]
