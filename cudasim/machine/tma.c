@@ -415,6 +415,14 @@ trap tma_load_each(const struct tma_plan *plan, struct cta *to, struct tma_barri
     return t;
 }
 
+/* Lanes of one instruction do not race with each other: CUTLASS lets all lanes of a warp store the same box. */
+static void follow_other_lanes(struct tma_operation *o)
+{
+    for (struct agent_operation *a = o->agent.cluster->operations; a != NULL; a = a->next)
+        if (a->kind == o->agent.kind && a->warp == o->agent.warp && a->in == o->agent.in && a->issued == o->agent.cluster->now)
+            async_follow(o->global_token, ((struct tma_operation *)a)->global_token);
+}
+
 trap tma_store(const struct tma_plan *plan, struct cta *from)
 {
     struct tma_operation *o = new_operation(plan, &read_kind, from);
@@ -423,6 +431,7 @@ trap tma_store(const struct tma_plan *plan, struct cta *from)
     o->global_token = async_begin(plan->warp, plan->in, 1u << plan->lane, PROXY_ASYNC);
     if (o->held == NULL || o->global_token == NULL || !bulk_group_join(plan->warp, plan->lane, &o->group))
         return start(o, no_memory(plan));
+    follow_other_lanes(o);
     trap t = touch_shared(o, false, async_reads);
     if (t == TRAP_NONE) t = touch_global(o, o->global_token, plan->combine != NULL ? async_adds_global : async_writes_global);
     return start(o, t);

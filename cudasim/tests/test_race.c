@@ -57,6 +57,13 @@ static const struct example examples[] = {
       "st.shared.u32 [%r5], 0; bar.sync 0; setp.lt.u32 %p2, %r3, 64; st.shared.u32 [%r5], %r3; @%p2 bar.sync 1, 64; @!%p2 bar.sync 2, 32; "
       "setp.ge.u32 %p3, %r3, 64; @%p3 ld.shared.u32 %r9, [%r1+128];",
       96, REPORT_RACE, "the byte" },
+    { "global memory stored by an engine for all lanes of a warp",
+      "st.shared.u32 [%r5], %r3; fence.proxy.async; bar.sync 0; setp.ge.u32 %p2, %r3, 32; @%p2 bra E; "
+      "cp.async.bulk.global.shared::cta.bulk_group [%rd60], [%r1], 256; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; E:",
+      64, REPORT_NONE, "" },
+    { "global memory stored by an engine for two warps",
+      "st.shared.u32 [%r5], %r3; fence.proxy.async; bar.sync 0; cp.async.bulk.global.shared::cta.bulk_group [%rd60], [%r1], 256; "
+      "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;", 64, REPORT_ASYNC, "overwrites the byte at global address" },
     { "global memory with a barrier", "cvt.u64.u32 %rd1, %r4; add.u64 %rd2, %rd1, %rd60; cvt.u64.u32 %rd3, %r7; add.u64 %rd4, %rd3, %rd60; "
       "mov.u32 %r9, %ctaid.x; setp.ne.u32 %p2, %r9, 0; @%p2 exit; st.global.u32 [%rd2], %r3; bar.sync 0; ld.global.u32 %r9, [%rd4];", 64,
       REPORT_NONE, "" },
