@@ -18,13 +18,13 @@ static const struct { const char *form; enum ptx_type number; enum calibration_r
     { "rsqrt.approx.ftz.f64", T_F64,    CALIBRATION_RELATIVE, 0x1p-19,     0, 0, 0 },
     { "sin.approx",           T_F32,    CALIBRATION_ABSOLUTE, 0x1.3bp-15,  0, 0, 314.0 },   /* 2^-14.7 up to 100 pi */
     { "cos.approx",           T_F32,    CALIBRATION_ABSOLUTE, 0x1.3bp-15,  0, 0, 314.0 },
-    { "lg2.approx",           T_F32,    CALIBRATION_RELATIVE, 0x1p-22,     0, 0, 0 },
+    { "lg2.approx",           T_F32,    CALIBRATION_EITHER,   0x1p-22,     0, 0, 0 },
     { "ex2.approx.f32",       T_F32,    CALIBRATION_ULP,      2,           0, 0, 0 },
     { "ex2.approx.ftz.f32",   T_F32,    CALIBRATION_ULP,      2,           0, 0, 0 },
     { "tanh.approx.f32",      T_F32,    CALIBRATION_RELATIVE, 0x1p-11,     0, 0, 0 },
     { "tanh.approx.f16",      T_F16,    CALIBRATION_ABSOLUTE, 0x1.02p-11,  0, 0, 0 },       /* 2^-10.987; f16x2 too */
     { "tanh.approx.bf16",     T_BF16,   CALIBRATION_ABSOLUTE, 0x1p-8,      0, 0, 0 },
-    { "ex2.approx.f16",       T_F16,    CALIBRATION_RELATIVE, 0x1.13p-10,  0, 0, 0 },       /* 2^-9.9 */
+    { "ex2.approx.f16",       T_F16,    CALIBRATION_ULP,      1,           0, 0, 0 },       /* 2^-9.9 relative */
     { "ex2.approx.ftz.bf16",  T_BF16,   CALIBRATION_RELATIVE, 0x1p-7,      0, 0, 0 },
 };
 

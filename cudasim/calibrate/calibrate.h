@@ -35,7 +35,8 @@ enum calibration_rule {
     CALIBRATION_BITS,                     /* all bytes equal */
     CALIBRATION_ULP,                      /* numbers of `number` at most `bound` units in the last place apart */
     CALIBRATION_RELATIVE,                 /* difference at most bound * the larger one */
-    CALIBRATION_ABSOLUTE                  /* difference at most bound */
+    CALIBRATION_ABSOLUTE,                 /* difference at most bound */
+    CALIBRATION_EITHER                    /* relative of numbers above 1, absolute of others */
 };
 
 struct calibration_case {

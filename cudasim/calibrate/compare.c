@@ -53,8 +53,9 @@ static bool within(const struct calibration_case *c, const uint8_t *a, const uin
     if (ulp > d->ulp) d->ulp = ulp;
     if (difference > d->absolute) d->absolute = difference;
     if (larger != 0 && difference / larger > d->relative) d->relative = difference / larger;
+    const double factor = c->rule == CALIBRATION_RELATIVE ? larger : c->rule == CALIBRATION_EITHER ? fmax(larger, 1) : 1;
     if (c->rule == CALIBRATION_ULP) return (double)ulp <= c->bound;
-    return difference <= unit / 2 + c->bound * (c->rule == CALIBRATION_RELATIVE ? larger : 1);
+    return difference <= unit / 2 + c->bound * factor;
 }
 
 /* ---- one case ---- */

@@ -18,12 +18,12 @@ static uint64_t apply32(const struct insn *in, function *f, uint64_t a)
     return is_nan32(bits) ? real_f32.nan : ftz ? flush32(bits) : bits;
 }
 
-static uint64_t apply16(const struct real_format *f, function *operation, uint64_t a)
+static uint64_t apply16(const struct real_format *f, function *operation, uint64_t a, bool ftz)
 {
-    const struct real x = real_unpack(f, a & 0xffff, false);
+    const struct real x = real_unpack(f, a & 0xffff, ftz);
     const double value = operation(bits_f64(real_pack(&real_f64, &x, ROUND_RN, false)));
     const struct real y = real_unpack(&real_f64, f64_bits(value), false);
-    return real_pack(f, &y, ROUND_RN, false);
+    return real_pack(f, &y, ROUND_RN, ftz);
 }
 
 static uint64_t apply(const struct insn *in, function *f, uint64_t a)
@@ -31,8 +31,9 @@ static uint64_t apply(const struct insn *in, function *f, uint64_t a)
     const enum ptx_type type = (enum ptx_type)in->type[0];
     if (type == T_F32) return apply32(in, f, a);
     const struct real_format *format = real_format_of(type);
-    const uint64_t low = apply16(format, f, a);
-    return type_bits(type) == 16 ? low : low | apply16(format, f, a >> 16) << 16;
+    const bool ftz = (in->flags & FLAG_FTZ) != 0;
+    const uint64_t low = apply16(format, f, a, ftz);
+    return type_bits(type) == 16 ? low : low | apply16(format, f, a >> 16, ftz) << 16;
 }
 
 static trap op_rcp(struct warp *w, const struct insn *in, uint32_t lanes) { UNARY(apply(in, reciprocal, a)); }

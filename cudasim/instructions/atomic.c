@@ -31,8 +31,11 @@ static trap run(struct warp *w, const struct insn *in, uint32_t lanes, const str
     if (t != TRAP_NONE) return t;
     const uint32_t bytes = type_bytes((enum ptx_type)in->type[0]), count = in->vector;
     const bool is_cas = in->detail == REDUCE_CAS;
-    const struct reducer reducer = { (enum reduction)in->detail, (enum ptx_type)in->type[0], false };
-    FOR_LANES(l, lanes)
+    FOR_LANES(l, lanes) {
+        /* f32 sums in global memory flush subnormals (9.7.13.5) */
+        const bool shared = a.owner[l] != NULL;
+        const struct reducer reducer = { (enum reduction)in->detail, (enum ptx_type)in->type[0],
+                                         !shared && in->type[0] == T_F32, shared };
         for (uint32_t i = 0; i < count; i++) {
             const uint64_t *b = part(w, &in->operand[first + 1], i, count), *c = is_cas ? source(w, in, first + 2) : b;
             const uint64_t old = reduction_update(reducer, a.host[l] + i * bytes, b[l] & in->mask, c[l] & in->mask);
@@ -40,6 +43,7 @@ static trap run(struct warp *w, const struct insn *in, uint32_t lanes, const str
             uint64_t *row = register_row(w, count == 1 ? d->slot : d->element[i].slot);
             row[l] = old;
         }
+    }
     cluster_event(w->cta->cluster);
     return TRAP_NONE;
 }

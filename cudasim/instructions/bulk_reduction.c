@@ -15,12 +15,10 @@ tma_combine *bulk_combine_of(const struct insn *in, uint64_t *kind)
     return in->detail == BULK_COPY ? NULL : bulk_combine;
 }
 
-/* Sums in f32 flush subnormals to zero, those in f16 and bf16 do not. */
 void bulk_combine(uint64_t kind, uint8_t *to, const uint8_t *from, uint32_t bytes)
 {
     const struct reducer reducer = { .operation = (enum reduction)((kind - 1) >> 8),
-                                     .type = (enum ptx_type)((kind - 1) & 0xff),
-                                     .ftz = ((kind - 1) & 0xff) == T_F32 };
+                                     .type = (enum ptx_type)((kind - 1) & 0xff) };
     const uint32_t width = type_bytes(reducer.type);
     for (uint32_t i = 0; i < bytes; i += width) {
         uint64_t value = 0;

@@ -78,16 +78,29 @@ static trap op_cvt_to_integer(struct warp *w, const struct insn *in, uint32_t la
     return TRAP_NONE;
 }
 
-/* Between floats; with .rni and the like to an integral value; .sat: to [0, 1], NaN to 0. */
+/* As hardware does: f64 and bf16 keep sign and payload, cut or filled up, on the way to and from f64, and become quiet; all others
+ * give the one NaN of their format. */
+static uint64_t convert_nan(const struct real_format *to, const struct real_format *from, uint64_t bits)
+{
+    if (to != &real_f64 && from != &real_f64) return to->nan;
+    if (from == &real_f16) bits = (uint64_t)real_f16.nan;
+    const uint32_t have = from->mantissa_bits, want = to->mantissa_bits;
+    const uint64_t sign = bits >> (from->exponent_bits + have) & 1;
+    uint64_t payload = bits & bits_mask(have);
+    payload = want > have ? payload << (want - have) : payload >> (have - want);
+    return sign << (to->exponent_bits + want) | bits_mask(to->exponent_bits) << want | payload | UINT64_C(1) << (want - 1);
+}
+
+/* Between floats; with .rni and the like to an integral value; .sat: to [0, 1], NaN to 0.  .ftz is of the f32 side, and does nothing
+ * on the way to f16. */
 static uint64_t convert_float(const struct insn *in, const struct real_format *to, const struct real_format *from, uint64_t bits,
                               bool ftz)
 {
-    struct real x = real_unpack(from, bits, ftz);
-    if (x.kind == REAL_NAN)
-        return (in->flags & FLAG_SAT) != 0 ? 0 : to == from && to == &real_f64 ? bits | UINT64_C(1) << 51 : to->nan;
+    struct real x = real_unpack(from, bits, ftz && from == &real_f32 && to != &real_f16);
+    if (x.kind == REAL_NAN) return (in->flags & FLAG_SAT) != 0 ? 0 : convert_nan(to, from, bits);
     if (in->rounding >= ROUND_RNI) x = real_round_integral(&x, rounding_of(in));
     if ((in->flags & FLAG_SAT) != 0 && x.negative) x = (struct real){ .kind = REAL_ZERO };
-    uint64_t d = real_pack(to, &x, rounding_of(in), ftz && (to == &real_f32 || to == &real_f16));
+    uint64_t d = real_pack(to, &x, rounding_of(in), ftz && to == &real_f32);
     if ((in->flags & FLAG_SAT) != 0) {
         const struct real one = { .kind = REAL_FINITE, .magnitude = 1 };
         const uint64_t highest = real_pack(to, &one, ROUND_RN, false);
@@ -105,6 +118,11 @@ static trap op_cvt_float(struct warp *w, const struct insn *in, uint32_t lanes)
     FOR_LANES(l, lanes) d[l] = convert_float(in, to, from, a[l], ftz);
     return TRAP_NONE;
 }
+
+/* cvt.f32.f32 without a modifier: a copy, NaN too. */
+static trap op_cvt_copy(struct warp *w, const struct insn *in, uint32_t lanes) { UNARY(a); }
+/* cvt.f32.bf16: the upper half of an f32. */
+static trap op_cvt_bf16(struct warp *w, const struct insn *in, uint32_t lanes) { UNARY((a & 0xffff) << 16); }
 
 /* cvt.rn.f16x2.f32 d, a, b   a in the upper half. */
 static uint64_t narrow(const struct insn *in, const struct real_format *to, uint64_t bits)
@@ -178,6 +196,7 @@ static const char *check_float(struct module *module, struct insn *in)
     if (same && in->rounding != ROUND_NONE && !integral)
         return "a conversion of a float to itself rounds by .rni, .rzi, .rmi or .rpi";
     if ((in->flags & FLAG_SAT) != 0 && (in->type[0] == T_BF16 || in->type[1] == T_BF16)) return "bf16 takes no .sat";
+    if (same && in->type[0] != T_F16 && in->type[0] != T_BF16 && in->rounding == ROUND_NONE && (in->flags & (FLAG_FTZ | FLAG_SAT)) == 0) in->run = op_cvt_copy;
     return check_ftz(module, in);
 }
 
@@ -195,7 +214,7 @@ static const struct row rows[] = {
       check_float, "9.7.9.21 cvt" },
     { "cvt{.rn|.rz|.rm|.rp|.rni|.rzi|.rmi|.rpi}.$1.$2", "bf16 f16 f64; bf16", "d:1+ s:2+", 78, "sm_90+", 0, op_cvt_float,
       check_float, "9.7.9.21 cvt" },
-    { "cvt.$1.$2", "f32; bf16", "d:1+ s:2+", 71, "sm_80+", 0, op_cvt_float, NULL, "9.7.9.21 cvt" },
+    { "cvt.$1.$2", "f32; bf16", "d:1+ s:2+", 71, "sm_80+", 0, op_cvt_bf16, NULL, "9.7.9.21 cvt" },
     { "cvt(.rn|.rz|.rm|.rp).$1.$2", "bf16; f16 f64", "d:1+ s:2+", 78, "sm_90+", 0, op_cvt_float, check_float, "9.7.9.21 cvt" },
     { "cvt(.rm|.rp).$1.$2", "bf16; f32", "d:1 s:2", 78, "sm_90+", 0, op_cvt_narrow, NULL, "9.7.9.21 cvt" },
     { "cvt(.rn|.rz){.relu}{.satfinite}.$1.f32", "f16 bf16", "d:1 s:f32", 70, "sm_80+", 0, op_cvt_narrow, NULL, "9.7.9.21 cvt" },

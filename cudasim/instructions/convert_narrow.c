@@ -94,6 +94,14 @@ static trap op_ue8m0_to_bf16x2(struct warp *w, const struct insn *in, uint32_t l
 
 /* ---- tf32: an f32 whose low 13 bits are zero ---- */
 
+/* As hardware does: .rna cuts a NaN like a number, and .satfinite takes one unit from it. */
+static uint64_t tf32_nan(const struct insn *in, uint64_t bits)
+{
+    const uint64_t unit = UINT64_C(1) << 13;
+    if (in->rounding != ROUND_RNA) return real_f32.nan & ~(unit - 1);
+    return (bits & UINT32_MAX & ~(unit - 1)) - ((in->flags & FLAG_SATFINITE) != 0 ? unit : 0);
+}
+
 static trap op_tf32(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     enum { LOST = 13 };
@@ -102,7 +110,7 @@ static trap op_tf32(struct warp *w, const struct insn *in, uint32_t lanes)
     FOR_LANES(l, lanes) {
         const struct real x = real_unpack(&real_f32, a[l], false);
         if (x.kind == REAL_NAN) {
-            d[l] = real_f32.nan;
+            d[l] = tf32_nan(in, a[l]);
             continue;
         }
         d[l] = (in->flags & FLAG_RELU) != 0 && x.negative ? 0 : real_pack(&real_tf32, &x, (enum rounding)in->rounding, false) << LOST;

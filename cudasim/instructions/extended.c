@@ -1,8 +1,9 @@
-/* Arithmetic with carry (PTX ISA 9.7.2): add.cc, addc, sub.cc, subc, mad.cc, madc.  The carry is a bit per lane of the warp. */
+/* Arithmetic with carry (PTX ISA 9.7.2): add.cc, addc, sub.cc, subc, mad.cc, madc.  The carry is a bit per lane of the warp:
+ * of a difference a - b it is that of a + ~b + 1, so 1 means no borrow, as chains of mixed kinds show on hardware. */
 #include "instructions/families.h"
 #include "instructions/lanes.h"
 
-/* d = a + b + carry, or a - b - carry, which is a + ~b + 1 - carry; the carry (the borrow) out is kept with .cc. */
+/* d = a + b + carry, where flip makes b its complement; without the carry of before (take) a sum has 0, a difference 1. */
 static trap add_with(struct warp *w, const struct insn *in, uint32_t lanes, const uint64_t *a, const uint64_t *b, bool take,
                      uint64_t flip)
 {
@@ -10,10 +11,10 @@ static trap add_with(struct warp *w, const struct insn *in, uint32_t lanes, cons
     const uint32_t bits = insn_bits(in);
     uint32_t out = 0;
     FOR_LANES(l, lanes) {
-        const uint32_t carry = take ? w->carry >> l & 1 : 0;
-        const uint128 sum = (uint128)(a[l] & in->mask) + ((b[l] ^ flip) & in->mask) + (carry ^ (flip & 1));
+        const uint32_t carry = take ? w->carry >> l & 1 : flip & 1;
+        const uint128 sum = (uint128)(a[l] & in->mask) + ((b[l] ^ flip) & in->mask) + carry;
         d[l] = (uint64_t)sum & in->mask;
-        out |= (uint32_t)((sum >> bits ^ flip) & 1) << l;
+        out |= (uint32_t)(sum >> bits & 1) << l;
     }
     if ((in->flags & FLAG_CC) != 0) w->carry = (w->carry & ~lanes) | out;
     return TRAP_NONE;

@@ -1,7 +1,8 @@
 /* f32 and f64 arithmetic (PTX ISA 9.7.3): add, sub, mul, fma, mad, div, rcp, sqrt, abs, neg, min, max, testp, copysign; f32x2.
  *
  * .rn uses the host's arithmetic where it is the same (the machine's threads run in the default mode), all else is exact and rounded
- * once.  f32 results that are NaN are 0x7fffffff; f64 keeps a NaN operand's payload. */
+ * once.  f32 results that are NaN are 0x7fffffff; f64 keeps the payload of a NaN operand: of the second before the third before the first,
+ * as hardware does, but of the first of div. */
 #include "instructions/families.h"
 #include "instructions/real.h"
 
@@ -43,6 +44,9 @@ static uint64_t finish32(float value, bool ftz)
     return ftz ? flush32(bits) : bits;
 }
 
+/* Hardware flushes what is subnormal before it is rounded: the smallest normal number may have been. */
+static bool perhaps_rounded_up(uint64_t bits) { return (bits & 0x7fffffff) == 0x00800000; }
+
 /* .sat: to [0, 1]; NaN and -0 become +0. */
 static uint64_t saturate32(uint64_t bits)
 {
@@ -66,8 +70,10 @@ static uint64_t nearest32(enum operation operation, uint64_t a, uint64_t b, uint
 static uint64_t compute32(const struct insn *in, enum operation operation, uint64_t a, uint64_t b, uint64_t c)
 {
     const bool ftz = (in->flags & FLAG_FTZ) != 0;
-    const uint64_t d = in->rounding <= ROUND_RN ? nearest32(operation, a, b, c, ftz)
-                                                : rounded(&real_f32, operation, a, b, c, (enum rounding)in->rounding, ftz);
+    uint64_t d;
+    if (in->rounding > ROUND_RN) d = rounded(&real_f32, operation, a, b, c, (enum rounding)in->rounding, ftz);
+    else d = nearest32(operation, a, b, c, ftz);
+    if (ftz && in->rounding <= ROUND_RN && perhaps_rounded_up(d)) d = rounded(&real_f32, operation, a, b, c, ROUND_RN, true);
     return (in->flags & FLAG_SAT) != 0 ? saturate32(d) : d;
 }
 
@@ -87,9 +93,10 @@ static uint64_t nearest64(enum operation operation, uint64_t a, uint64_t b, uint
 static uint64_t compute64(const struct insn *in, enum operation operation, uint64_t a, uint64_t b, uint64_t c)
 {
     const uint64_t quiet = UINT64_C(1) << 51;
-    if (is_nan64(a)) return a | quiet;
+    if (operation == DIV && is_nan64(a)) return a | quiet;
     if (is_nan64(b)) return b | quiet;
     if (is_nan64(c)) return c | quiet;
+    if (is_nan64(a)) return a | quiet;
     const uint64_t d = in->rounding <= ROUND_RN ? nearest64(operation, a, b, c)
                                                 : rounded(&real_f64, operation, a, b, c, (enum rounding)in->rounding, false);
     return is_nan64(d) ? real_f64.nan : d;
@@ -124,11 +131,16 @@ static trap op_sub_x2(struct warp *w, const struct insn *in, uint32_t lanes) { B
 static trap op_mul_x2(struct warp *w, const struct insn *in, uint32_t lanes) { BINARY(both(in, MUL, a, b, 0)); }
 static trap op_fma_x2(struct warp *w, const struct insn *in, uint32_t lanes) { TERNARY(both(in, FMA, a, b, c)); }
 
-/* abs, neg: of the sign bit; .ftz flushes.  A NaN is still one. */
+/* abs, neg: of the sign bit; .ftz flushes.  On hardware they are additions: NaN is 0x7fffffff, or, of f64, quiet with its sign. */
 static uint64_t sign_of(const struct insn *in) { return in->type[0] == T_F64 ? UINT64_C(1) << 63 : UINT64_C(1) << 31; }
 static uint64_t flushed(const struct insn *in, uint64_t a) { return (in->flags & FLAG_FTZ) != 0 ? flush32(a) : a; }
-static trap op_abs(struct warp *w, const struct insn *in, uint32_t lanes) { UNARY(flushed(in, a) & ~sign_of(in)); }
-static trap op_neg(struct warp *w, const struct insn *in, uint32_t lanes) { UNARY(flushed(in, a) ^ sign_of(in)); }
+static uint64_t signed_as(const struct insn *in, uint64_t a, uint64_t value)
+{
+    if (in->type[0] == T_F64) return is_nan64(a) ? a | UINT64_C(1) << 51 : value;
+    return is_nan32(a) ? real_f32.nan : value;
+}
+static trap op_abs(struct warp *w, const struct insn *in, uint32_t lanes) { UNARY(signed_as(in, a, flushed(in, a) & ~sign_of(in))); }
+static trap op_neg(struct warp *w, const struct insn *in, uint32_t lanes) { UNARY(signed_as(in, a, flushed(in, a) ^ sign_of(in))); }
 
 /* copysign d, a, b   b with the sign of a */
 static trap op_copysign(struct warp *w, const struct insn *in, uint32_t lanes) { BINARY((b & ~sign_of(in)) | (a & sign_of(in))); }
@@ -143,6 +155,7 @@ static uint64_t pick(const struct insn *in, uint64_t a, uint64_t b, bool largest
     const uint64_t flip = (in->flags & FLAG_XORSIGN) != 0 ? (a ^ b) & sign : 0;
     if ((in->flags & FLAG_ABS) != 0) a &= ~sign, b &= ~sign;
     const bool nan_a = (a & ~sign) > infinity, nan_b = (b & ~sign) > infinity;
+    if (wide && nan_a && nan_b) return b | UINT64_C(1) << 51;
     if ((nan_a && nan_b) || ((nan_a || nan_b) && (in->flags & FLAG_NAN) != 0)) return nan;
     if (nan_a) return b | flip;
     if (nan_b) return a | flip;
@@ -156,7 +169,7 @@ static trap op_max(struct warp *w, const struct insn *in, uint32_t lanes) { BINA
 static trap op_min3(struct warp *w, const struct insn *in, uint32_t lanes) { TERNARY(pick(in, pick(in, a, b, false), c, false)); }
 static trap op_max3(struct warp *w, const struct insn *in, uint32_t lanes) { TERNARY(pick(in, pick(in, a, b, true), c, true)); }
 
-/* testp.what p, a */
+/* testp.what p, a   Zero counts as normal. */
 enum { TEST_FINITE = 1, TEST_INFINITE, TEST_NUMBER, TEST_NAN, TEST_NORMAL, TEST_SUBNORMAL };
 static trap op_testp(struct warp *w, const struct insn *in, uint32_t lanes)
 {
@@ -166,12 +179,12 @@ static trap op_testp(struct warp *w, const struct insn *in, uint32_t lanes)
     const int what = in->choice[0];
     FOR_LANES(l, lanes) {
         const struct real x = real_unpack(f, a[l], false);
-        const bool normal = x.kind == REAL_FINITE && x.magnitude >> f->mantissa_bits != 0;
+        const bool normal = x.kind == REAL_FINITE && x.magnitude >> f->mantissa_bits != 0, zero = x.kind == REAL_ZERO;
         const bool answers[] = { [TEST_FINITE] = x.kind <= REAL_FINITE,
                                  [TEST_INFINITE] = x.kind == REAL_INFINITE,
                                  [TEST_NUMBER] = x.kind != REAL_NAN,
                                  [TEST_NAN] = x.kind == REAL_NAN,
-                                 [TEST_NORMAL] = normal,
+                                 [TEST_NORMAL] = normal || zero,
                                  [TEST_SUBNORMAL] = x.kind == REAL_FINITE && !normal };
         d[l] = answers[what];
     }

@@ -33,6 +33,7 @@ static uint64_t one_half(const struct insn *in, enum operation operation, const 
 {
     const bool ftz = (in->flags & FLAG_FTZ) != 0;
     const uint64_t infinity = bits_mask(f->exponent_bits) << f->mantissa_bits, one = f == &real_f16 ? 0x3c00 : 0x3f80;
+    if (operation <= NEG && operation >= ABS && (a & 0x7fff) > infinity) return f->nan;
     if (operation == ABS) return (ftz ? flush16(a) : a) & 0x7fff;
     if (operation == NEG) return (ftz ? flush16(a) : a) ^ 0x8000;
     if (operation >= MIN) return nan_or_pick(in, ftz ? flush16(a) : a, ftz ? flush16(b) : b, infinity, operation == MAX);

@@ -89,12 +89,12 @@ static trap op_mad24_hi_s(struct warp *w, const struct insn *in, uint32_t lanes)
 static trap op_sad_u(struct warp *w, const struct insn *in, uint32_t lanes) { TERNARY(c + (a < b ? b - a : a - b)); }
 static trap op_sad_s(struct warp *w, const struct insn *in, uint32_t lanes) { BITS; TERNARY(c + (S(a) < S(b) ? b - a : a - b)); }
 
-/* div d, a, b   Division by zero gives what the hardware gives: all ones; rem gives a.  The manual leaves it open. */
+/* div, rem d, a, b   Division by zero gives what the hardware gives: all ones.  The manual leaves it open. */
 static uint64_t divide_s(int64_t a, int64_t b) { return b == 0 ? UINT64_MAX : b == -1 ? 0 - (uint64_t)a : (uint64_t)(a / b); }
-static uint64_t remainder_s(int64_t a, int64_t b) { return b == 0 ? (uint64_t)a : b == -1 ? 0 : (uint64_t)(a % b); }
+static uint64_t remainder_s(int64_t a, int64_t b) { return b == 0 ? UINT64_MAX : b == -1 ? 0 : (uint64_t)(a % b); }
 static trap op_div_u(struct warp *w, const struct insn *in, uint32_t lanes) { BINARY(b == 0 ? UINT64_MAX : a / b); }
 static trap op_div_s(struct warp *w, const struct insn *in, uint32_t lanes) { BITS; BINARY(divide_s(S(a), S(b))); }
-static trap op_rem_u(struct warp *w, const struct insn *in, uint32_t lanes) { BINARY(b == 0 ? a : a % b); }
+static trap op_rem_u(struct warp *w, const struct insn *in, uint32_t lanes) { BINARY(b == 0 ? UINT64_MAX : a % b); }
 static trap op_rem_s(struct warp *w, const struct insn *in, uint32_t lanes) { BITS; BINARY(remainder_s(S(a), S(b))); }
 
 /* abs, neg: two's complement, so that the most negative number stays. */
@@ -173,10 +173,11 @@ static trap op_bfind(struct warp *w, const struct insn *in, uint32_t lanes)
 }
 
 /* fns.b32 d, mask, base, offset   the position of the offset-th one counted from base (upwards, or downwards where negative);
- * offset 0: base itself if its bit is set.  0xffffffff where there is none. */
+ * offset 0: base itself if its bit is set.  0xffffffff where there is none; hardware gives 0 for the offset that has no negative. */
 static uint32_t find_nth(uint32_t mask, uint32_t base, int32_t offset)
 {
     if (offset == 0) return base < 32 && (mask >> base & 1) != 0 ? base : UINT32_MAX;
+    if (offset == INT32_MIN) return 0;
     const int32_t step = offset > 0 ? 1 : -1;
     uint32_t left = offset > 0 ? (uint32_t)offset : 0 - (uint32_t)offset;
     for (int32_t position = (int32_t)(base & 31); base < 32 && position >= 0 && position < 32; position += step)

@@ -111,10 +111,17 @@ static const char *prepare_shf(struct module *module, struct insn *in)
     return NULL;
 }
 
+/* Positions and lengths of fields: the low 8 bits for 32-bit fields; on hardware 64-bit fields are made of shifts that take all 32. */
+static uint32_t field_number(uint64_t value, uint32_t bits)
+{
+    const uint32_t number = (uint32_t)value;
+    return bits == 32 ? number & 255 : number > 255 ? 255 : number;
+}
+
 /* bfe d, a, b, c   c bits of a from bit b on; signed: the field's top bit (or a's, where the field ends above) extends. */
 static uint64_t bfe(uint64_t a, uint64_t b, uint64_t c, uint32_t bits, bool is_signed)
 {
-    const uint32_t position = (uint32_t)b & 255, length = (uint32_t)c & 255, msb = bits - 1;
+    const uint32_t position = field_number(b, bits), length = field_number(c, bits), msb = bits - 1;
     const uint32_t last = length == 0 ? 0 : position + length - 1 < msb ? position + length - 1 : msb;
     const bool sign = is_signed && length != 0 && (a >> last & 1) != 0;
     uint64_t d = position > msb ? 0 : a >> position;
@@ -140,7 +147,7 @@ static trap op_bfi(struct warp *w, const struct insn *in, uint32_t lanes)
     uint64_t *d = destination(w, in, 0);
     const uint64_t *a = source(w, in, 1), *b = source(w, in, 2), *c = source(w, in, 3), *n = source(w, in, 4);
     FOR_LANES(l, lanes) {
-        const uint32_t position = (uint32_t)c[l] & 255, length = (uint32_t)n[l] & 255;
+        const uint32_t position = field_number(c[l], bits), length = field_number(n[l], bits);
         const uint64_t field = position >= bits || length == 0 ? 0 : bits_mask(length > 64 ? 64 : length) << position & in->mask;
         d[l] = (b[l] & ~field) | (position >= bits ? 0 : a[l] << position & field);
     }

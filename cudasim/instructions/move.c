@@ -110,6 +110,12 @@ static trap op_cvta_to(struct warp *w, const struct insn *in, uint32_t lanes)
     UNARY(a - window);
 }
 
+static bool in_const(const struct warp *w, uint64_t a)
+{
+    const struct allocation *found = global_find(&w->cta->cluster->grid->machine->memory, a);
+    return found != NULL && found->read_only;
+}
+
 static bool is_in(enum space space, const struct warp *w, uint64_t a)
 {
     switch (space) {
@@ -118,7 +124,8 @@ static bool is_in(enum space space, const struct warp *w, uint64_t a)
         return a - SHARED_WINDOW < WINDOW_BYTES && (a - SHARED_WINDOW) >> SHARED_RANK_SHIFT < w->cta->cluster->ctas;
     case SPACE_LOCAL: return a - LOCAL_WINDOW < WINDOW_BYTES;
     case SPACE_PARAM: return a - PARAM_WINDOW < PARAMETER_LIMIT;
-    default: return a < SHARED_WINDOW;
+    case SPACE_CONST: return in_const(w, a);
+    default: return a < SHARED_WINDOW && !in_const(w, a);
     }
 }
 

@@ -81,6 +81,15 @@ static uint64_t overflow(const struct real_format *f, bool negative, enum roundi
     return to_largest ? infinity - 1 : infinity;
 }
 
+/* Whether a number with leading bit `top`, rounded as if exponents had no lower end, becomes 2^lowest.  If not, it is subnormal, and
+ * hardware flushes it although it may round to the smallest normal number on the grid of the subnormal ones. */
+static bool rounds_up_to(const struct real_format *f, const struct real *x, int32_t top, int32_t lowest, enum rounding rounding)
+{
+    if (top != lowest - 1) return false;
+    return round_shift(x->magnitude, top - f->mantissa_bits - x->exponent, x->sticky, x->negative, rounding) >>
+           (f->mantissa_bits + 1) != 0;
+}
+
 uint64_t real_pack(const struct real_format *f, const struct real *x, enum rounding rounding, bool ftz)
 {
     const uint64_t sign = (uint64_t)x->negative << (f->mantissa_bits + f->exponent_bits);
@@ -89,11 +98,12 @@ uint64_t real_pack(const struct real_format *f, const struct real *x, enum round
     if (x->kind == REAL_ZERO) return sign;
     const int32_t lowest = 1 - bias_of(f);                                /* exponent of the smallest normal number */
     int32_t top = x->exponent + width(x->magnitude) - 1;                  /* exponent of the leading bit */
+    if (ftz && top < lowest && !rounds_up_to(f, x, top, lowest, rounding)) return sign;
     if (top < lowest) top = lowest;
     const int32_t unit = top - f->mantissa_bits;                          /* exponent of the last bit that is kept */
     uint128 kept = round_shift(x->magnitude, unit - x->exponent, x->sticky, x->negative, rounding);
     if (kept >> (f->mantissa_bits + 1) != 0) kept >>= 1, top++;           /* rounding carried: the lost bit is 0 */
-    if (kept >> f->mantissa_bits == 0) return sign | (ftz ? 0 : (uint64_t)kept);
+    if (kept >> f->mantissa_bits == 0) return sign | (uint64_t)kept;
     if (top > bias_of(f)) return sign | overflow(f, x->negative, rounding);
     return sign | (uint64_t)(top + bias_of(f)) << f->mantissa_bits | ((uint64_t)kept & bits_mask(f->mantissa_bits));
 }

@@ -11,8 +11,17 @@ enum reduction reduction_of(const struct insn *in)
     return REDUCE_CAS;
 }
 
-static uint64_t add_float(enum ptx_type type, bool ftz, uint64_t a, uint64_t b)
+/* NaN as hardware has it: in global memory the operand's before the old value's, as it is; in shared memory the old value's before the
+ * operand's, quiet. */
+static uint64_t nan_of_sum(bool shared, uint64_t old, uint64_t b)
 {
+    if (!shared) return is_nan64(b) ? b : old;
+    return (is_nan64(old) ? old : b) | UINT64_C(1) << 51;
+}
+
+static uint64_t add_float(enum ptx_type type, bool ftz, bool shared, uint64_t a, uint64_t b)
+{
+    if (type == T_F64 && (is_nan64(a) || is_nan64(b))) return nan_of_sum(shared, a, b);
     const struct real_format *f = real_format_of(type);
     const struct real x = real_unpack(f, a, ftz), y = real_unpack(f, b, ftz);
     const struct real r = real_add(&x, &y, ROUND_RN);
@@ -35,10 +44,10 @@ static uint64_t pick_half(enum ptx_type type, uint64_t a, uint64_t b, bool large
 static uint64_t float_result(struct reducer r, uint64_t a, uint64_t b)
 {
     if (r.type == T_F16X2 || r.type == T_BF16X2) {
-        const struct reducer half = { r.operation, r.type == T_F16X2 ? T_F16 : T_BF16, r.ftz };
+        const struct reducer half = { r.operation, r.type == T_F16X2 ? T_F16 : T_BF16, r.ftz, r.shared };
         return float_result(half, a & 0xffff, b & 0xffff) | float_result(half, a >> 16 & 0xffff, b >> 16 & 0xffff) << 16;
     }
-    if (r.operation == REDUCE_ADD) return add_float(r.type, r.ftz, a, b);
+    if (r.operation == REDUCE_ADD) return add_float(r.type, r.ftz, r.shared, a, b);
     return pick_half(r.type, a, b, r.operation == REDUCE_MAX);
 }
 

@@ -10,7 +10,8 @@ enum reduction { REDUCE_ADD, REDUCE_MIN, REDUCE_MAX, REDUCE_INC, REDUCE_DEC, RED
 /* The operation among the instruction's modifiers (.add, .min, ...).  For prepare functions. */
 enum reduction reduction_of(const struct insn *in);
 
-struct reducer { enum reduction operation; enum ptx_type type; bool ftz; };
+/* ftz: subnormal operands and results become zero; shared: of shared memory, where f64 sums treat NaN otherwise. */
+struct reducer { enum reduction operation; enum ptx_type type; bool ftz, shared; };
 
 /* *host = operation(*host, b), for cas: *host == b ? c : *host; by compare and swap of the type's width, so that other host threads
  * see each update whole.  Returns what was there. */

@@ -57,6 +57,7 @@ bool image_open(struct image *image, struct machine *machine, const struct modul
             return false;
         }
         image->address[i] = base;
+        machine->memory.allocation[machine->memory.count - 1].read_only = v->space == SPACE_CONST;   /* the newest is the last */
         if (v->initial != NULL) memcpy(global_host(&machine->memory, base, v->bytes), v->initial, v->bytes);
     }
     for (uint32_t i = 0; i < module->variable_count; i++) relocate(image, machine, module->variables[i]);

@@ -1,0 +1,241 @@
+/* cudasim-instructions KEPT KERNEL.ptx...: the table of instructions, docs/instructions.md, to stdout.
+ *
+ * Of each row of the table it says what its results were checked against: hardware (the kept results of cudasim-calibrate), kernels
+ * of compilers that the tests run (the PTX files named), or the manual alone. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "calibrate/compare.h"
+#include "calibrate/forms.h"
+
+enum { MOST_ROWS = 4096 };
+
+struct line {
+    const struct row *row;
+    uint32_t equal, within, different, refused;   /* cases on hardware */
+    char **forms;                                 /* in compilers' kernels */
+    uint32_t form_count;
+};
+
+struct table { struct line lines[MOST_ROWS]; uint32_t count; };
+
+static struct line *line_of(struct table *t, const struct row *row)
+{
+    for (uint32_t i = 0; i < t->count; i++)
+        if (t->lines[i].row == row) return &t->lines[i];
+    fprintf(stderr, "a row that is not in the table\n");
+    exit(2);
+}
+
+static void gather_rows(struct table *t)
+{
+    for (const struct family *const *family = instruction_families; *family != NULL; family++)
+        for (int i = 0; i < (*family)->count && t->count < MOST_ROWS; i++) t->lines[t->count++].row = &(*family)->rows[i];
+}
+
+/* ---- hardware ---- */
+
+static struct module *read_text(const char *name, const char *text)
+{
+    struct ptx_error error;
+    struct module *m = ptx_read(name, text, strlen(text), NULL, &error);
+    if (m == NULL) fprintf(stderr, "%s\n", error.text);
+    return m;
+}
+
+static bool lists(const char *forms, const char *text)
+{
+    const size_t length = strlen(text);
+    for (const char *at = forms; (at = strstr(at, text)) != NULL; at++)
+        if ((at == forms || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0')) return true;
+    return false;
+}
+
+static void count_case(struct line *line, const struct kept_line *kept)
+{
+    if (kept->state == KEPT_EQUAL) line->equal++;
+    else if (kept->state == KEPT_WITHIN) line->within++;
+    else if (kept->state == KEPT_DIFFERENT) line->different++;
+    else line->refused++;
+}
+
+/* The rows of the instructions that the case names. */
+static void credit(struct table *t, const struct calibration_case *c, const struct kept_line *kept)
+{
+    char *entry = calibration_entry(c, 0), *text = NULL, form[512];
+    if (asprintf(&text, ".version %u.%u\n.target %s\n.address_size 64\n%s", c->version / 10, c->version % 10, c->target, entry) < 0) abort();
+    struct module *m = read_text(c->name, text);
+    const struct row *seen[64];
+    uint32_t seen_count = 0;
+    for (uint32_t i = 0; m != NULL && i < m->code_count; i++) {
+        const struct row *row = m->code[i].row;
+        bool old = seen_count == 64;
+        for (uint32_t k = 0; k < seen_count; k++) old = old || seen[k] == row;
+        if (old) continue;
+        form_of_insn(&m->code[i], form, sizeof form);
+        if (!lists(c->form, form)) continue;
+        seen[seen_count++] = row;
+        count_case(line_of(t, row), kept);
+    }
+    ptx_release(m);
+    free(entry), free(text);
+}
+
+static void gather_hardware(struct table *t, const struct kept *kept)
+{
+    struct calibration c = { .count = 0 };
+    calibration_collect(&c, NULL);
+    for (uint32_t i = 0; i < c.count; i++) {
+        const struct kept_line *line = kept_find(kept, c.cases[i].name);
+        if (line != NULL && line->identity == calibration_identity(&c.cases[i])) credit(t, &c.cases[i], line);
+    }
+    calibration_release(&c);
+}
+
+/* ---- compilers ---- */
+
+static void add_form(struct line *line, const char *form)
+{
+    for (uint32_t i = 0; i < line->form_count; i++)
+        if (strcmp(line->forms[i], form) == 0) return;
+    line->forms = realloc(line->forms, (line->form_count + 1) * sizeof *line->forms);
+    if (line->forms == NULL || (line->forms[line->form_count] = strdup(form)) == NULL) abort();
+    line->form_count++;
+}
+
+static char *slurp(const char *name)
+{
+    FILE *file = fopen(name, "rb");
+    char *text = NULL;
+    size_t size = 0;
+    if (file == NULL) return NULL;
+    FILE *out = open_memstream(&text, &size);
+    for (int c; out != NULL && (c = fgetc(file)) != EOF;) fputc(c, out);
+    if (out != NULL) fclose(out);
+    fclose(file);
+    return text;
+}
+
+static bool gather_kernel(struct table *t, const char *name)
+{
+    char *text = slurp(name), form[512];
+    struct module *m = text == NULL ? NULL : read_text(name, text);
+    for (uint32_t i = 0; m != NULL && i < m->code_count; i++) {
+        form_of_insn(&m->code[i], form, sizeof form);
+        add_form(line_of(t, m->code[i].row), form);
+    }
+    const bool good = m != NULL;
+    ptx_release(m);
+    free(text);
+    return good;
+}
+
+/* ---- the page ---- */
+
+static int set_size(const char *sets, int n)
+{
+    for (; n > 0 && sets != NULL; n--) sets = strchr(sets, ';') == NULL ? NULL : strchr(sets, ';') + 1;
+    int size = 0;
+    while (sets != NULL && *(sets += strspn(sets, " ")) != '\0' && *sets != ';') size++, sets += strcspn(sets, " ;");
+    return size;
+}
+
+/* How many forms the pattern stands for; some of them the reader refuses. */
+static uint64_t forms_count(const struct row *row)
+{
+    uint64_t count = 1;
+    for (const char *p = row->pattern; *p != '\0'; p++) {
+        if (*p == '$') count *= (uint64_t)set_size(row->types, p[1] - '1');
+        if (*p != '{' && *p != '(') continue;
+        uint64_t alternatives = *p == '{' ? 2 : 1;
+        for (const char *q = p + 1; *q != '}' && *q != ')'; q++) alternatives += *q == '|';
+        count *= alternatives;
+    }
+    return count;
+}
+
+/* '|' would end the cell. */
+static void put_cell(const char *text)
+{
+    for (; *text != '\0'; text++) {
+        if (*text == '|') fputs("\\|", stdout);
+        else putchar(*text);
+    }
+}
+
+static bool on_hopper(const struct row *row)
+{
+    const struct module hopper = { .version = 999, .sm = 90, .suffix = 'a' };
+    char why[200];
+    return row_available(row, &hopper, why, sizeof why);
+}
+
+static void put_state(const struct line *l)
+{
+    const uint32_t cases = l->equal + l->within + l->different;
+    if (cases != 0) {
+        printf("hardware: %u case%s", cases, cases == 1 ? "" : "s");
+        if (l->within != 0) printf(", %u within the manual's error", l->within);
+        if (l->different != 0) printf(", **%u different**", l->different);
+    }
+    if (l->form_count != 0) printf("%scompilers: %u form%s", cases != 0 ? "; " : "", l->form_count, l->form_count == 1 ? "" : "s");
+    if (cases == 0 && l->form_count == 0) printf("manual alone%s", on_hopper(l->row) ? "" : " (not a Hopper instruction)");
+}
+
+static void put_line(const struct line *l)
+{
+    printf("| `");
+    put_cell(l->row->pattern);
+    printf("` | ");
+    put_cell(l->row->types == NULL ? "" : l->row->types);
+    printf(" | %s | %d.%d%s%s | %llu | ", l->row->section, l->row->since / 10, l->row->since % 10, l->row->targets[0] == '\0' ? "" : ", ",
+           l->row->targets, (unsigned long long)forms_count(l->row));
+    put_state(l);
+    printf(" |\n");
+}
+
+static void put_page(const struct table *t, const struct kept *kept, int kernels)
+{
+    uint32_t hardware = 0, compilers = 0, manual = 0, different = 0, cases = 0;
+    for (uint32_t i = 0; i < t->count; i++) {
+        const struct line *l = &t->lines[i];
+        const uint32_t measured = l->equal + l->within + l->different;
+        if (measured != 0) hardware++;
+        else if (l->form_count != 0) compilers++;
+        else manual++;
+        different += l->different, cases += measured;
+    }
+    printf("# Table of instructions\n\nMade by `cudasim-instructions`; `make test` says when it is not what the program prints.\n\n"
+           "A row of the table stands for all forms of its pattern: `{.a|.b}` may be left out, `(.a|.b)` may not, `$1` is a type.\n"
+           "The count of forms is of all choices; the reader refuses those that the manual does not have. What a row was checked\n"
+           "against: *hardware*, all output bytes of cases run on %s (driver %d.%d, %s) and simulated; *compilers*, forms in the %d\n"
+           "kernels of nvcc, clang and Triton that the tests run; or the *manual alone*.\n\n"
+           "%u rows: %u checked on hardware (%u cases, %u different), %u in compilers' kernels only, %u from the manual alone.\n",
+           kept->device, kept->driver / 1000, kept->driver % 1000 / 10, kept->date, kernels, t->count, hardware, cases, different,
+           compilers, manual);
+    uint32_t at = 0;
+    for (const struct family *const *family = instruction_families; *family != NULL; family++) {
+        printf("\n## %c%s\n\n| form | types | PTX ISA | since | forms | checked |\n|---|---|---|---|---|---|\n",
+               (*family)->name[0] >= 'a' && (*family)->name[0] <= 'z' ? (*family)->name[0] - 'a' + 'A' : (*family)->name[0],
+               (*family)->name + 1);
+        for (int i = 0; i < (*family)->count; i++) put_line(&t->lines[at++]);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static struct table table;
+    struct kept kept;
+    if (argc < 2 || !kept_read(&kept, argv[1])) {
+        fprintf(stderr, "cudasim-instructions KEPT KERNEL.ptx...\n");
+        return 2;
+    }
+    gather_rows(&table);
+    gather_hardware(&table, &kept);
+    for (int i = 2; i < argc; i++)
+        if (!gather_kernel(&table, argv[i])) return 2;
+    put_page(&table, &kept, argc - 2);
+    kept_release(&kept);
+    return 0;
+}
