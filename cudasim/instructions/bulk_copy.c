@@ -47,22 +47,24 @@ static trap find_barrier(const struct bulk *b, uint32_t operand, const struct ct
     return t;
 }
 
-/* Rows of up to PIECE bytes, one behind the other. */
+/* Rows of up to PIECE bytes, one behind the other, all of one length: a load fills its rows. */
 static bool make_rows(const struct bulk *b, uint32_t shared, uint64_t address, uint8_t *host, struct tma_plan *plan)
 {
-    const uint32_t count = (b->size + PIECE - 1) / PIECE;
+    uint32_t piece = PIECE;
+    while (b->size % piece != 0) piece -= 16;
+    const uint32_t count = b->size / piece;
     *plan = (struct tma_plan){ .warp = b->warp,
                                .in = b->in,
                                .lane = b->lane,
-                               .row_bytes = b->size < PIECE ? b->size : PIECE,
+                               .row_bytes = piece,
                                .count = count,
                                .row = malloc(count * sizeof *plan->row),
                                .byte_mask = UINT16_MAX,
                                .layout = { .type = TENSOR_MAP_U8, .rank = 1 } };
     for (uint32_t i = 0; plan->row != NULL && i < count; i++) {
-        const uint32_t at = i * PIECE, bytes = b->size - at < PIECE ? b->size - at : PIECE;
+        const uint32_t at = i * piece;
         plan->row[i] = (struct tma_row){
-            .shared = shared + at, .valid = bytes, .address = address + at, .host = host == NULL ? NULL : host + at
+            .shared = shared + at, .valid = piece, .address = address + at, .host = host == NULL ? NULL : host + at
         };
     }
     return plan->row != NULL;

@@ -132,13 +132,12 @@ static float as_float(uint64_t bits)
     memcpy(&f, &low, 4);
     return f;
 }
-static uint64_t flushed(uint64_t bits) { return (bits & 0x7f800000) == 0 ? bits & 0x80000000 : bits & UINT32_MAX; }
 static uint64_t add_f32(uint64_t a, uint64_t b)
 {
-    const float sum = as_float(flushed(a)) + as_float(flushed(b));
+    const float sum = as_float(a) + as_float(b);
     uint32_t bits;
     memcpy(&bits, &sum, 4);
-    return flushed(bits);
+    return bits;
 }
 static uint64_t add_f64(uint64_t a, uint64_t b)
 {

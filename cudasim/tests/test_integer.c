@@ -38,8 +38,8 @@ REFERENCE(mul24_hi, U32(((S64(a << 40) >> 40) * (S64(b << 40) >> 40)) >> 16))
 REFERENCE(sad_s32, U32(c + (S32(a) < S32(b) ? b - a : a - b)))
 REFERENCE(div_s32, S32(b) == 0 ? UINT32_MAX : U32(S64(S32(a)) / S32(b)))
 REFERENCE(div_u64, b == 0 ? UINT64_MAX : a / b)
-REFERENCE(rem_s32, S32(b) == 0 ? U32(a) : U32(S64(S32(a)) % S32(b)))
-REFERENCE(rem_u16, U16(b) == 0 ? U16(a) : U16(a) % U16(b))
+REFERENCE(rem_s32, S32(b) == 0 ? UINT32_MAX : U32(S64(S32(a)) % S32(b)))
+REFERENCE(rem_u16, U16(b) == 0 ? UINT16_MAX : U16(a) % U16(b))
 REFERENCE(abs_s32, S32(a) < 0 ? U32(0 - a) : U32(a))
 REFERENCE(neg_s64, 0 - a)
 REFERENCE(min_s64, S64(a) < S64(b) ? a : b)
@@ -120,10 +120,12 @@ static uint64_t lop3_by_bits(uint64_t a, uint64_t b, uint64_t c, uint32_t table)
     for (int i = 0; i < 32; i++) d |= (uint64_t)(table >> ((a >> i & 1) * 4 + (b >> i & 1) * 2 + (c >> i & 1)) & 1) << i;
     return d;
 }
+/* The low 8 bits of 32-bit fields' numbers; of 64-bit fields all of them, as on hardware. */
+static int field_number(uint64_t value, int msb) { return msb == 31 ? (int)(value & 0xff) : U32(value) > 255 ? 255 : (int)U32(value); }
 /* The manual's pseudo code, bit by bit. */
 static uint64_t bfe_by_bits(uint64_t a, uint64_t b, uint64_t c, int msb, bool is_signed)
 {
-    const int pos = (int)(b & 0xff), len = (int)(c & 0xff);
+    const int pos = field_number(b, msb), len = field_number(c, msb);
     const int last = pos + len - 1 < msb ? pos + len - 1 : msb;
     const uint64_t sign = !is_signed || len == 0 ? 0 : a >> last & 1;
     uint64_t d = 0;
@@ -132,7 +134,7 @@ static uint64_t bfe_by_bits(uint64_t a, uint64_t b, uint64_t c, int msb, bool is
 }
 static uint64_t bfi_by_bits(uint64_t a, uint64_t b, uint64_t c, int len, int msb)
 {
-    const int pos = (int)(c & 0xff);
+    const int pos = field_number(c, msb);
     uint64_t f = b & (msb == 63 ? UINT64_MAX : UINT32_MAX);
     for (int i = 0; i < len && pos + i <= msb; i++) f = (f & ~(UINT64_C(1) << (pos + i))) | (a >> i & 1) << (pos + i);
     return f;

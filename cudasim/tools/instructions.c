@@ -1,4 +1,5 @@
-/* cudasim-instructions KEPT KERNEL.ptx...: the table of instructions, docs/instructions.md, to stdout.
+/* cudasim-instructions [--expect FILE] KEPT KERNEL.ptx...: the table of instructions, docs/instructions.md, to stdout; or exit status 1
+ * if FILE is not what would be printed.
  *
  * Of each row of the table it says what its results were checked against: hardware (the kept results of cudasim-calibrate), kernels
  * of compilers that the tests run (the PTX files named), or the manual alone. */
@@ -156,11 +157,11 @@ static uint64_t forms_count(const struct row *row)
 }
 
 /* '|' would end the cell. */
-static void put_cell(const char *text)
+static void put_cell(FILE *out, const char *text)
 {
     for (; *text != '\0'; text++) {
-        if (*text == '|') fputs("\\|", stdout);
-        else putchar(*text);
+        if (*text == '|') fputs("\\|", out);
+        else fputc(*text, out);
     }
 }
 
@@ -171,31 +172,31 @@ static bool on_hopper(const struct row *row)
     return row_available(row, &hopper, why, sizeof why);
 }
 
-static void put_state(const struct line *l)
+static void put_state(FILE *out, const struct line *l)
 {
     const uint32_t cases = l->equal + l->within + l->different;
     if (cases != 0) {
-        printf("hardware: %u case%s", cases, cases == 1 ? "" : "s");
-        if (l->within != 0) printf(", %u within the manual's error", l->within);
-        if (l->different != 0) printf(", **%u different**", l->different);
+        fprintf(out, "hardware: %u case%s", cases, cases == 1 ? "" : "s");
+        if (l->within != 0) fprintf(out, ", %u within the manual's error", l->within);
+        if (l->different != 0) fprintf(out, ", **%u different**", l->different);
     }
-    if (l->form_count != 0) printf("%scompilers: %u form%s", cases != 0 ? "; " : "", l->form_count, l->form_count == 1 ? "" : "s");
-    if (cases == 0 && l->form_count == 0) printf("manual alone%s", on_hopper(l->row) ? "" : " (not a Hopper instruction)");
+    if (l->form_count != 0) fprintf(out, "%scompilers: %u form%s", cases != 0 ? "; " : "", l->form_count, l->form_count == 1 ? "" : "s");
+    if (cases == 0 && l->form_count == 0) fprintf(out, "manual alone%s", on_hopper(l->row) ? "" : " (not a Hopper instruction)");
 }
 
-static void put_line(const struct line *l)
+static void put_line(FILE *out, const struct line *l)
 {
-    printf("| `");
-    put_cell(l->row->pattern);
-    printf("` | ");
-    put_cell(l->row->types == NULL ? "" : l->row->types);
-    printf(" | %s | %d.%d%s%s | %llu | ", l->row->section, l->row->since / 10, l->row->since % 10, l->row->targets[0] == '\0' ? "" : ", ",
+    fprintf(out, "| `");
+    put_cell(out, l->row->pattern);
+    fprintf(out, "` | ");
+    put_cell(out, l->row->types == NULL ? "" : l->row->types);
+    fprintf(out, " | %s | %d.%d%s%s | %llu | ", l->row->section, l->row->since / 10, l->row->since % 10, l->row->targets[0] == '\0' ? "" : ", ",
            l->row->targets, (unsigned long long)forms_count(l->row));
-    put_state(l);
-    printf(" |\n");
+    put_state(out, l);
+    fprintf(out, " |\n");
 }
 
-static void put_page(const struct table *t, const struct kept *kept, int kernels)
+static void put_page(FILE *out, const struct table *t, const struct kept *kept, int kernels)
 {
     uint32_t hardware = 0, compilers = 0, manual = 0, different = 0, cases = 0;
     for (uint32_t i = 0; i < t->count; i++) {
@@ -206,7 +207,7 @@ static void put_page(const struct table *t, const struct kept *kept, int kernels
         else manual++;
         different += l->different, cases += measured;
     }
-    printf("# Table of instructions\n\nMade by `cudasim-instructions`; `make test` says when it is not what the program prints.\n\n"
+    fprintf(out, "# Table of instructions\n\nMade by `cudasim-instructions`; `make test` says when it is not what the program prints.\n\n"
            "A row of the table stands for all forms of its pattern: `{.a|.b}` may be left out, `(.a|.b)` may not, `$1` is a type.\n"
            "The count of forms is of all choices; the reader refuses those that the manual does not have. What a row was checked\n"
            "against: *hardware*, all output bytes of cases run on %s (driver %d.%d, %s) and simulated; *compilers*, forms in the %d\n"
@@ -216,26 +217,46 @@ static void put_page(const struct table *t, const struct kept *kept, int kernels
            compilers, manual);
     uint32_t at = 0;
     for (const struct family *const *family = instruction_families; *family != NULL; family++) {
-        printf("\n## %c%s\n\n| form | types | PTX ISA | since | forms | checked |\n|---|---|---|---|---|---|\n",
+        fprintf(out, "\n## %c%s\n\n| form | types | PTX ISA | since | forms | checked |\n|---|---|---|---|---|---|\n",
                (*family)->name[0] >= 'a' && (*family)->name[0] <= 'z' ? (*family)->name[0] - 'a' + 'A' : (*family)->name[0],
                (*family)->name + 1);
-        for (int i = 0; i < (*family)->count; i++) put_line(&t->lines[at++]);
+        for (int i = 0; i < (*family)->count; i++) put_line(out, &t->lines[at++]);
     }
+}
+
+static int expect(const char *file, const char *page)
+{
+    char *text = slurp(file);
+    const bool same = text != NULL && strcmp(text, page) == 0;
+    if (!same) fprintf(stderr, "%s is not what cudasim-instructions prints: make instructions\n", file);
+    free(text);
+    return same ? 0 : 1;
 }
 
 int main(int argc, char **argv)
 {
     static struct table table;
+    const char *expected = NULL;
+    if (argc > 2 && strcmp(argv[1], "--expect") == 0) expected = argv[2], argc -= 2, argv += 2;
     struct kept kept;
     if (argc < 2 || !kept_read(&kept, argv[1])) {
-        fprintf(stderr, "cudasim-instructions KEPT KERNEL.ptx...\n");
+        fprintf(stderr, "cudasim-instructions [--expect FILE] KEPT KERNEL.ptx...\n");
         return 2;
     }
     gather_rows(&table);
     gather_hardware(&table, &kept);
     for (int i = 2; i < argc; i++)
         if (!gather_kernel(&table, argv[i])) return 2;
-    put_page(&table, &kept, argc - 2);
+    char *page = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&page, &size);
+    if (out == NULL) abort();
+    put_page(out, &table, &kept, argc - 2);
+    if (fclose(out) != 0) abort();
+    int status = 0;
+    if (expected != NULL) status = expect(expected, page);
+    else fputs(page, stdout);
     kept_release(&kept);
-    return 0;
+    free(page);
+    return status;
 }
