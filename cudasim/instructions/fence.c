@@ -52,6 +52,14 @@ static trap op_proxy_tensormap_acquire(struct warp *w, const struct insn *in, ui
     return op_fence(w, in, lanes);
 }
 
+/* fence.mbarrier_init: mbarrier.inits before it are seen by the cluster and by its engines.  Other writes count as seen by engines, too:
+ * the checks of happens-before do not tell them apart. */
+static trap op_mbarrier_init(struct warp *w, const struct insn *in, uint32_t lanes)
+{
+    checks_proxy_fence(w, lanes);
+    return op_fence(w, in, lanes);
+}
+
 static const char *prepare_scope(struct module *module, struct insn *in)
 {
     if (in->scope == SCOPE_CLUSTER && (module->sm < 90 || module->version < 78))
@@ -72,7 +80,7 @@ static const struct row rows[] = {
     { "fence{.sc|.acq_rel|.acquire|.release}" SCOPE, NULL, "", 60, "sm_70+", 0, op_fence, prepare_scope, "9.7.13.4 fence" },
     { "fence.acquire.sync_restrict::shared::cluster.cluster", NULL, "", 86, "sm_90+", 0, op_fence, NULL, "9.7.13.4 fence" },
     { "fence.release.sync_restrict::shared::cta.cluster", NULL, "", 86, "sm_90+", 0, op_fence, NULL, "9.7.13.4 fence" },
-    { "fence.mbarrier_init.release.cluster", NULL, "", 80, "sm_90+", 0, op_fence, NULL, "9.7.13.4 fence.mbarrier_init" },
+    { "fence.mbarrier_init.release.cluster", NULL, "", 80, "sm_90+", 0, op_mbarrier_init, NULL, "9.7.13.4 fence.mbarrier_init" },
     { "fence.proxy.alias", NULL, "", 75, "sm_70+", 0, op_proxy_alias, NULL, "9.7.13.4 fence.proxy" },
     { "fence.proxy(.async|.async.global|.async.shared::cta|.async.shared::cluster)", NULL, "", 80, "sm_90+", 0, op_proxy_async,
       NULL, "9.7.13.4 fence.proxy" },

@@ -314,6 +314,11 @@ static void a_mask_chooses_bytes(struct test *t)
 /* p2 in %rd62: 64 KiB in, p3 in %rd63: 64 KiB out */
 #define LOADS(first, rest) "@%p1 bra WAIT1; " EXPECT("256") first LOAD rest "\n" WAIT("WAIT1")
 #define STORES(rest)       FILL "@%p1 bra END; " STORE rest "\n"
+/* thread 0 loads with an mbarrier of its own, which it has just initialised */
+#define LOADS_BY_OWN(fence) \
+    ".shared .align 8 .b64 own; @%p1 bra END; mov.u32 %r9, own; mbarrier.init.shared.b64 [%r9], 1; " fence \
+    "mbarrier.arrive.expect_tx.shared.b64 _, [%r9], 256; " LOAD "[%r1], [%rd62], 256, [%r9];\n" \
+    "W: mbarrier.try_wait.parity.shared.b64 %p2, [%r9], 0; @!%p2 bra W; END:"
 static const struct misuse misuses[] = {
     { LOADS("", "[%r1], [%rd62], 256, [%r2];"), NULL, 0, 1, 32 },
     { LOADS("", "[%r1+8], [%rd62], 256, [%r2];"), "no multiple of 16", REPORT_MISALIGNED, 1, 32 },
@@ -327,6 +332,11 @@ static const struct misuse misuses[] = {
     { LOADS("", "[%r1], [%rd62+65280], 256, [%r2];"), NULL, 0, 1, 32 },
     { LOADS("", "[%r1], [64], 256, [%r2];"), "where nothing is allocated", REPORT_OUT_OF_BOUNDS, 1, 32 },
     { LOADS("add.u32 %r1, %r1, 0x3000000; ", "[%r1], [%rd62], 256, [%r2];"), "belongs to no CTA", REPORT_OUT_OF_BOUNDS, 1, 32 },
+    /* the engine signals an mbarrier whose mbarrier.init it need not see */
+    { LOADS_BY_OWN(""), "no fence.proxy.async lies between", REPORT_PROXY, 1, 32 },
+    { LOADS_BY_OWN("fence.acq_rel.cluster; "), "no fence.proxy.async lies between", REPORT_PROXY, 1, 32 },
+    { LOADS_BY_OWN("fence.mbarrier_init.release.cluster; "), NULL, 0, 1, 32 },
+    { LOADS_BY_OWN("fence.proxy.async.shared::cta; "), NULL, 0, 1, 32 },
     /* wrong number of bytes */
     { "@%p1 bra W; " EXPECT("256") LOAD "[%r1], [%rd62], 128, [%r2]; W: " WAIT("WAIT1"), "wait for mbarrier", REPORT_DEADLOCK, 1,
       32 },
