@@ -22,8 +22,8 @@ static struct warp *warp_at(struct cluster *c, uint32_t number)
     return &c->cta[cta].warp[number];
 }
 
-/* Where all warps go on at about the same pace, none is ever far ahead.  Two seeds of three favour some: the warp, or the CTA, of the
- * highest rank runs as long as it can; for some turns, then the ranks are others. */
+/* Where all warps go on at about the same pace, none is ever far ahead.  Two seeds of three favour some: the warp, or the CTA, of
+ * the highest rank runs as long as it can; for some turns, then the ranks are others. */
 static uint64_t rank_of(const struct cluster *c, const struct warp *w, uint32_t number, bool whole_ctas)
 {
     return mixed(c->favour + (whole_ctas ? w->cta->rank : number)) | 1;

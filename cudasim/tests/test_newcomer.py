@@ -64,7 +64,7 @@ def main():
         open(path, "w").write(page)
     for failure in failures:
         print(failure)
-    print("test_newcomer: %s" % ("failed" if failures else "passed"))
+    print("test_cudasim_newcomer: %d passed, %d failed, 0 skipped" % (not failures, bool(failures)))
     return bool(failures)
 
 

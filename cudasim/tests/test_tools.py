@@ -506,8 +506,8 @@ def main():
              tensor_maps_are_arguments, bad_input_is_named, wrong_arrays_are_refused, a_report_leaves_files_alone,
              schedules_that_differ_are_reported, checks_can_be_left_out, a_trace_has_each_step, a_trace_has_operations,
              a_profile_counts, bank_conflicts_are_counted, engines_are_counted, a_profile_is_readable, mutants_are_noticed,
-             waits_and_arrivals_are_mutated, a_program_is_run_for_each_mutant, a_product_of_two_ctas, every_wait_of_the_product_is_needed,
-             the_library_writes_traces_and_profiles, other_verbs]
+             waits_and_arrivals_are_mutated, a_program_is_run_for_each_mutant, a_product_of_two_ctas,
+             every_wait_of_the_product_is_needed, the_library_writes_traces_and_profiles, other_verbs]
     failed = 0
     for test in tests:
         del failures[:]
@@ -519,7 +519,7 @@ def main():
         for failure in failures[:10]:
             print("%s: %s" % (test.__name__, failure))
         failed += bool(failures)
-    print("test_tools: %d passed, %d failed, 0 skipped" % (len(tests) - failed, failed))
+    print("test_cudasim_tools: %d passed, %d failed, 0 skipped" % (len(tests) - failed, failed))
     return failed != 0
 
 

@@ -211,7 +211,8 @@ static int tensor_map(struct argument *a, const char *rest, const struct kernel 
     a->kind = ARGUMENT_TENSOR_MAP;
     a->bytes = TENSOR_MAP_BYTES;
     if (!buffer_named(field[0], length[0], kernel, &a->over))
-        return bad_input("--arg %s: \"%.*s\" is neither the number of an argument before it that is a pointer nor M1, M2, ...", a->text,
+        return bad_input("--arg %s: \"%.*s\" is neither the number of an argument before it that is a pointer nor M1, M2, ...",
+                         a->text,
                          (int)length[0], field[0]);
     const char *names[TENSOR_TYPE_COUNT];
     for (int i = 0; i < TENSOR_TYPE_COUNT; i++) names[i] = tensor_types[i].name;

@@ -1,7 +1,7 @@
 /* What the verbs of the command `cudasim` share.
  *
- * A verb is one file that defines one `const struct verb verb_NAME`, and a line in cudasim.c.  Its options are rows of a table, from
- * which parsing, errors and --help come; a row says where in the verb's settings the value goes. */
+ * A verb is one file that defines one `const struct verb verb_NAME`, and a line in cudasim.c.  Its options are rows of a table,
+ * from which parsing, errors and --help come; a row says where in the verb's settings the value goes. */
 #ifndef CUDASIM_TOOLS_COMMAND_H
 #define CUDASIM_TOOLS_COMMAND_H
 
