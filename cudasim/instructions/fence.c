@@ -5,6 +5,7 @@
 #include "instructions/families.h"
 #include "instructions/lanes.h"
 #include "machine/checks.h"
+#include "machine/mbarrier.h"
 #include "machine/tma.h"
 
 /* fence, membar: what lies before is ordered before what lies behind, where relaxed accesses or arrivals carry it to others */
@@ -20,6 +21,7 @@ static trap op_fence(struct warp *w, const struct insn *in, uint32_t lanes)
 static trap op_proxy_async(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     (void)in;
+    mbarrier_fence(w, lanes);
     checks_proxy_fence(w, lanes);
     return TRAP_NONE;
 }
@@ -28,6 +30,7 @@ static trap op_proxy_async(struct warp *w, const struct insn *in, uint32_t lanes
 static trap op_proxy_async_generic(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     (void)in;
+    mbarrier_fence(w, lanes);
     checks_proxy_fence(w, lanes);
     checks_fence(w, lanes);
     return TRAP_NONE;
@@ -52,11 +55,10 @@ static trap op_proxy_tensormap_acquire(struct warp *w, const struct insn *in, ui
     return op_fence(w, in, lanes);
 }
 
-/* fence.mbarrier_init: mbarrier.inits before it are seen by the cluster and by its engines.  Other writes count as seen by engines, too:
- * the checks of happens-before do not tell them apart. */
+/* fence.mbarrier_init: mbarrier.inits before it are seen by the cluster and by its engines; no other writes are. */
 static trap op_mbarrier_init(struct warp *w, const struct insn *in, uint32_t lanes)
 {
-    checks_proxy_fence(w, lanes);
+    mbarrier_fence(w, lanes);
     return op_fence(w, in, lanes);
 }
 

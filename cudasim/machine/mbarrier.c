@@ -108,7 +108,21 @@ static trap use(struct warp *w, const struct insn *in, uint32_t lane, struct cta
 trap mbarrier_access(struct warp *w, const struct insn *in, uint32_t lane, struct cta *cta, uint32_t offset)
 {
     struct mbarrier *b;
-    return use(w, in, lane, cta, offset, &b);
+    const trap t = use(w, in, lane, cta, offset, &b);
+    if (t != TRAP_NONE || cta == w->cta || b->fenced || cta->cluster->clocks == NULL) return t;
+    return warp_fault(w, in, lane, REPORT_PROXY,
+                      "lets the async proxy signal the mbarrier at shared address 0x%x of CTA rank %u, whose mbarrier.init at PTX line "
+                      "%u no fence.mbarrier_init and no fence.proxy.async of the same thread follows",
+                      cta->shared_base | offset, cta->rank, b->changed->line);
+}
+
+void mbarrier_fence(struct warp *w, uint32_t lanes)
+{
+    struct mbarrier_table *table = w->cta->mbarriers;
+    for (uint32_t i = 0; table != NULL && i < table->count; i++) {
+        struct mbarrier *b = &table->barrier[i];
+        if (b->maker == w && (lanes >> b->maker_lane & 1) != 0) b->fenced = true;
+    }
 }
 
 trap mbarrier_target(struct warp *w, const struct insn *in, uint32_t lane, enum space space, bool own_cta, uint64_t address,
@@ -155,7 +169,8 @@ trap mbarrier_init(struct warp *w, const struct insn *in, uint32_t lane, struct 
     struct mbarrier *b = find_or_add(cta, offset);
     if (b == NULL) return warp_fault(w, in, lane, REPORT_RESOURCES, "finds no host memory for an mbarrier");
     free(b->waited);
-    *b = (struct mbarrier){ .offset = offset, .live = true, .expected = count, .pending = count, .changed = in };
+    *b = (struct mbarrier){ .offset = offset, .live = true, .expected = count, .pending = count, .changed = in,
+                             .maker = w, .maker_lane = lane };
     mark(cta, offset, 0, SHADOW_WRITTEN | SHADOW_BARRIER);
     return TRAP_NONE;
 }

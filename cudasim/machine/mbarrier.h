@@ -6,7 +6,8 @@
  *
  * An engine whose copies complete on an mbarrier:
  *     mbarrier_target(w, in, lane, space, false, address, &cta, &offset)   when issued: where it is; bounds and alignment
- *     mbarrier_access(w, in, lane, cta, offset)           when issued: it is live, and its mbarrier.init is ordered before
+ *     mbarrier_access(w, in, lane, cta, offset)           when issued: it is live, and its mbarrier.init is ordered before; that of
+ *                                                         another CTA's, also fenced (fence.mbarrier_init or fence.proxy.async)
  *     mbarrier_complete_tx(w, in, lane, cta, offset, bytes, token)     when bytes have been moved; the token is published
  *     mbarrier_arrive_async(w, in, lane, cta, offset, token)           arrive-on of cp.async.mbarrier.arrive, tcgen05.commit
  * w, in, lane say who issued it: reports name them. */
@@ -24,6 +25,9 @@ struct mbarrier {
     int32_t tx;                 /* bytes expected and not completed */
     uint64_t phase;             /* 0, 1, ...: the one under way */
     const struct insn *changed; /* its mbarrier.init, or mbarrier.inval */
+    const struct warp *maker;   /* who initialised it: warp and lane */
+    uint32_t maker_lane;
+    bool fenced;                /* the maker has fenced since: engines that another CTA started may signal it */
     uint32_t *waited;           /* by thread of the CTA: 1 + the phase that it last found incomplete; 0, NULL: none */
 };
 
@@ -60,6 +64,9 @@ trap mbarrier_pending_count(struct warp *w, const struct insn *in, uint32_t lane
 /* The object that an address in `space` names; own_cta: another CTA's is a report. */
 trap mbarrier_target(struct warp *w, const struct insn *in, uint32_t lane, enum space space, bool own_cta, uint64_t address,
                      struct cta **cta, uint32_t *offset);
+
+/* fence.mbarrier_init, fence.proxy.async: the lanes' mbarrier.inits may be seen by engines of the cluster. */
+void mbarrier_fence(struct warp *w, uint32_t lanes);
 
 /* ---- for engines ---- */
 

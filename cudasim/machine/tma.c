@@ -379,12 +379,6 @@ static trap touch_global(const struct tma_operation *o, struct async_token *toke
     return TRAP_NONE;
 }
 
-/* The engine signals in the async proxy: mbarrier.init, a generic write, must be visible there by a fence. */
-static trap sees_barrier(const struct tma_operation *o)
-{
-    return async_reads(o->token, o->barrier.cta, o->barrier.offset, MBARRIER_BYTES);
-}
-
 trap tma_load(const struct tma_plan *plan, struct cta *to, struct tma_barrier barrier)
 {
     trap t = mbarrier_access(plan->warp, plan->in, plan->lane, barrier.cta, barrier.offset);
@@ -392,8 +386,7 @@ trap tma_load(const struct tma_plan *plan, struct cta *to, struct tma_barrier ba
     struct tma_operation *o = new_operation(plan, &load_kind, to);
     if (o == NULL) return no_memory(plan);
     o->barrier = barrier;
-    t = sees_barrier(o);
-    if (t == TRAP_NONE) t = touch_global(o, o->token, async_reads_global);
+    t = touch_global(o, o->token, async_reads_global);
     if (t == TRAP_NONE) t = touch_shared(o, true, async_writes);
     return start(o, t);
 }
@@ -453,7 +446,6 @@ trap tma_exchange(const struct tma_plan *plan, struct cta *from, struct cta *to,
     o->to = to;
     o->distance = distance;
     o->barrier = barrier;
-    t = sees_barrier(o);
     for (uint32_t i = 0; i < plan->count && t == TRAP_NONE; i++) {
         const struct tma_row *row = &o->row[i];
         const uint32_t offset = (uint32_t)(row->shared + distance);

@@ -400,8 +400,7 @@ def waits_and_arrivals_are_mutated(folder):
                                "in:%s/a.npy" % folder,
                                "--arg", "tensormap:2:u32:16x8:8x4")
     fates = dict((name, fate) for fate, name in re.findall(r"^(\w+) +line +\d+: ([\w.:]+)", out, re.M))
-    for name in ("fence.mbarrier_init.release.cluster", "mbarrier.arrive.expect_tx.shared.b64",
-                 "mbarrier.try_wait.parity.shared.b64"):
+    for name in ("mbarrier.arrive.expect_tx.shared.b64", "mbarrier.try_wait.parity.shared.b64"):
         check(fates.get(name) == "noticed", out + err)
 
 
