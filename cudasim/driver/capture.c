@@ -1,4 +1,4 @@
-/* Capturing: what is given to a stream becomes nodes of a graph. */
+/* Stream capture, after the CUDA driver API's section on streams: what each call does to a capture that is under way. */
 #include "driver/capture.h"
 
 #include <stdlib.h>
@@ -7,290 +7,344 @@
 #include "driver/graph.h"
 
 CUDASIM_EXPORT CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode);
-CUDASIM_EXPORT CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph, const CUgraphNode *after, const void *edges,
-                                                    size_t count, CUstreamCaptureMode mode);
+CUDASIM_EXPORT CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph, const CUgraphNode *dependency,
+                                                    const CUgraphEdgeData *edges, size_t count, CUstreamCaptureMode mode);
 CUDASIM_EXPORT CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph);
 CUDASIM_EXPORT CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status);
-CUDASIM_EXPORT CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *identity, CUgraph *graph,
-                                                  const CUgraphNode **after, size_t *count);
+CUDASIM_EXPORT CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
+                                                  const CUgraphNode **dependencies, size_t *count);
+CUDASIM_EXPORT CUresult cuStreamGetCaptureInfo_v3(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
+                                                  const CUgraphNode **dependencies, const CUgraphEdgeData **edges, size_t *count);
+CUDASIM_EXPORT CUresult cuStreamUpdateCaptureDependencies_v2(CUstream stream, CUgraphNode *dependencies, const CUgraphEdgeData *edges,
+                                                             size_t count, unsigned flags);
 CUDASIM_EXPORT CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode);
 
-static _Thread_local CUstreamCaptureMode thread_mode;
+static struct capture *captures;          /* under way, valid or not */
+static uint64_t numbers;
+static _Thread_local CUstreamCaptureMode thread_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 
-bool tail_add(struct tail *tail, const struct tail *more)
+void capture_invalidate(struct capture *capture) { capture->invalid = true; }
+
+static struct capture *find(uint64_t number)
 {
-    for (size_t i = 0; i < more->count; i++) {
-        bool known = false;
-        for (size_t j = 0; j < tail->count; j++) known = known || tail->node[j] == more->node[i];
-        if (known) continue;
-        if (tail->count == tail->capacity) {
-            const size_t capacity = tail->capacity == 0 ? 8 : 2 * tail->capacity;
-            CUgraphNode *larger = realloc(tail->node, capacity * sizeof *larger);
-            if (larger == NULL) return false;
-            tail->node = larger;
-            tail->capacity = capacity;
-        }
-        tail->node[tail->count++] = more->node[i];
-    }
+    for (struct capture *c = captures; c != NULL; c = c->next)
+        if (c->number == number) return c;
+    return NULL;
+}
+
+/* ---- tails ---- */
+
+static bool set_tail(struct CUgraphNode_st ***tail, size_t *count, struct CUgraphNode_st *const *from, size_t from_count)
+{
+    struct CUgraphNode_st **copy = malloc((from_count + 1) * sizeof *copy);
+    if (copy == NULL) return false;
+    if (from_count != 0) memcpy(copy, from, from_count * sizeof *copy);
+    free(*tail);
+    *tail = copy;
+    *count = from_count;
     return true;
 }
 
-void tail_clear(struct tail *tail)
+static bool join_tail(struct CUstream_st *stream, struct CUgraphNode_st *const *from, size_t count)
 {
-    free(tail->node);
-    *tail = (struct tail){ NULL, 0, 0 };
+    struct CUgraphNode_st **both = malloc((stream->tail_count + count + 1) * sizeof *both);
+    if (both == NULL) return false;
+    size_t used = 0;
+    for (; used < stream->tail_count; used++) both[used] = stream->tail[used];
+    for (size_t i = 0; i < count; i++) {
+        size_t at = 0;
+        while (at < used && both[at] != from[i]) at++;
+        if (at == used) both[used++] = from[i];
+    }
+    free(stream->tail);
+    stream->tail = both;
+    stream->tail_count = used;
+    return true;
 }
 
-static bool tail_set(struct tail *tail, CUgraphNode node)
+/* ---- what other calls ask ---- */
+
+CUresult capture_enter(struct CUstream_st *stream)
 {
-    tail->count = 0;
-    return tail_add(tail, &(struct tail){ .node = &node, .count = 1 });
+    if (stream->capture != NULL) return stream->capture->invalid ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS;
+    CUresult result = CUDA_SUCCESS;
+    for (struct CUstream_st *s = stream->legacy ? stream->context->streams : NULL; s != NULL; s = s->next)
+        if (s->capture != NULL && (s->flags & CU_STREAM_NON_BLOCKING) == 0) {
+            capture_invalidate(s->capture);
+            result = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+        }
+    return result;
 }
 
-struct capture *stream_capture(const struct CUctx_st *context, CUstream stream)
+CUresult capture_add(struct CUstream_st *stream, struct work *work)
+{
+    struct CUgraphNode_st *node = graph_add(stream->capture->graph, stream->tail, stream->tail_count, work);
+    return node != NULL && set_tail(&stream->tail, &stream->tail_count, &node, 1) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult capture_forbids(struct CUctx_st *context)
 {
     (void)context;
-    return (uintptr_t)stream <= 2 ? NULL : stream->capture;
-}
-
-/* ---- what a capture forbids ---- */
-
-static CUresult spoil(struct capture *capture, CUresult code)
-{
-    capture->invalid = true;
-    return code;
-}
-
-/* Global: any thread's unsafe call; thread-local: the same thread's; relaxed: none.  A thread that says relaxed is let through. */
-CUresult capture_allows_unsafe_call(struct CUctx_st *context)
-{
-    if (thread_mode == CU_STREAM_CAPTURE_MODE_RELAXED) return CUDA_SUCCESS;
     CUresult result = CUDA_SUCCESS;
-    for (struct capture *c = context->captures; c != NULL; c = c->next) {
+    for (struct capture *c = captures; c != NULL && thread_mode != CU_STREAM_CAPTURE_MODE_RELAXED; c = c->next) {
         const bool own = pthread_equal(c->thread, pthread_self()) != 0;
-        if (c->mode == CU_STREAM_CAPTURE_MODE_RELAXED) continue;
-        if (c->mode == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL && !own) continue;
-        if (c->mode == CU_STREAM_CAPTURE_MODE_GLOBAL && !own && thread_mode != CU_STREAM_CAPTURE_MODE_GLOBAL) continue;
-        result = spoil(c, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+        if (own ? c->mode == CU_STREAM_CAPTURE_MODE_RELAXED
+                : c->mode != CU_STREAM_CAPTURE_MODE_GLOBAL || thread_mode != CU_STREAM_CAPTURE_MODE_GLOBAL)
+            continue;
+        capture_invalidate(c);
+        result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     }
     return result;
 }
 
-CUresult capture_allows_legacy_stream(struct CUctx_st *context)
+CUresult capture_wait(struct CUstream_st *stream, struct CUevent_st *event)
 {
-    CUresult result = CUDA_SUCCESS;
-    for (const struct CUstream_st *s = context->streams; s != NULL; s = s->next)
-        if (s->capture != NULL && (s->flags & CU_STREAM_NON_BLOCKING) == 0)
-            result = spoil(s->capture, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
-    return result;
-}
-
-CUresult capture_allows_waiting(struct CUctx_st *context, CUstream stream)
-{
-    struct capture *capture = stream_capture(context, stream);
-    return capture == NULL ? CUDA_SUCCESS : spoil(capture, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-}
-
-/* ---- submitting ---- */
-
-static CUresult record(struct capture *capture, struct CUstream_st *stream, struct work *work)
-{
-    CUgraphNode node;
-    if (capture->invalid) {
-        work_release(work);
-        return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    struct capture *of_event = event->capture == 0 ? NULL : find(event->capture);
+    if (event->capture != 0 && of_event == NULL) return CUDA_ERROR_CAPTURED_EVENT;
+    if (of_event == NULL) {
+        if (stream->capture == NULL || !event->recorded) return CUDA_SUCCESS;
+        capture_invalidate(stream->capture);
+        return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
     }
-    const CUresult result = graph_add(capture->graph, work, stream->tail.node, stream->tail.count, &node);
-    if (result != CUDA_SUCCESS) return spoil(capture, result);
-    return tail_set(&stream->tail, node) ? CUDA_SUCCESS : spoil(capture, CUDA_ERROR_OUT_OF_MEMORY);
-}
-
-CUresult stream_submit(struct CUctx_st *context, CUstream stream, struct work *work)
-{
-    struct capture *capture = stream_capture(context, stream);
-    CUresult result = work_check(context, work);
-    if (result == CUDA_SUCCESS && (uintptr_t)stream <= 1) result = capture_allows_legacy_stream(context);
-    if (result == CUDA_SUCCESS && capture != NULL) return record(capture, stream, work);
-    if (result == CUDA_SUCCESS) result = work_run(context, work);
-    work_release(work);
-    return result;
-}
-
-CUresult stream_submit_blocking(struct CUctx_st *context, struct work *work)
-{
-    CUresult result = work_check(context, work);
-    if (result == CUDA_SUCCESS) result = capture_allows_legacy_stream(context);
-    if (result == CUDA_SUCCESS) result = capture_allows_unsafe_call(context);
-    if (result == CUDA_SUCCESS) result = work_run(context, work);
-    work_release(work);
-    return result;
-}
-
-/* ---- events ---- */
-
-CUresult capture_record_event(struct capture *capture, struct CUstream_st *stream, struct CUevent_st *event)
-{
-    if (capture->invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-    tail_clear(&event->tail);
-    event->capture = capture;
-    return tail_add(&event->tail, &stream->tail) ? CUDA_SUCCESS : spoil(capture, CUDA_ERROR_OUT_OF_MEMORY);
-}
-
-/* The stream joins the event's capture; one that captures already must be of the same. */
-CUresult capture_wait_event(struct CUctx_st *context, struct CUstream_st *stream, struct CUevent_st *event)
-{
-    struct capture *capture = stream_capture(context, stream);
-    if (event->capture == NULL) return capture == NULL ? CUDA_SUCCESS : spoil(capture, CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
-    if ((uintptr_t)stream <= 2) return spoil(event->capture, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
-    if (event->capture->invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-    if (capture != NULL && capture != event->capture) {
-        spoil(capture, CUDA_SUCCESS);
-        return spoil(event->capture, CUDA_ERROR_STREAM_CAPTURE_MERGE);
+    if (of_event->invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    if (stream->legacy) {
+        capture_invalidate(of_event);
+        return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
     }
-    stream->capture = event->capture;
-    return tail_add(&stream->tail, &event->tail) ? CUDA_SUCCESS : spoil(event->capture, CUDA_ERROR_OUT_OF_MEMORY);
-}
-
-/* ---- begin and end ---- */
-
-static CUresult begin(struct CUctx_st *context, CUstream stream, CUgraph graph, const struct tail *after, CUstreamCaptureMode mode)
-{
-    if ((uintptr_t)stream <= 2) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-    if (stream->capture != NULL) return CUDA_ERROR_ILLEGAL_STATE;
-    struct capture *capture = calloc(1, sizeof *capture);
-    if (capture == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
-    *capture = (struct capture){ .next = context->captures, .graph = graph, .origin = stream, .thread = pthread_self(), .mode = mode,
-                                 .identity = ++driver.captures, .owns_graph = graph == NULL };
-    if (graph == NULL) capture->graph = graph_open(context);
-    tail_clear(&stream->tail);
-    if (capture->graph == NULL || !tail_add(&stream->tail, after)) {
-        if (capture->owns_graph && capture->graph != NULL) graph_close(capture->graph);
-        free(capture);
-        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (stream->capture != NULL && stream->capture != of_event) {
+        capture_invalidate(stream->capture), capture_invalidate(of_event);
+        return CUDA_ERROR_STREAM_CAPTURE_MERGE;
     }
-    context->captures = stream->capture = capture;
+    if (stream->capture == NULL) stream->tail_count = 0;
+    if (!join_tail(stream, event->tail, event->tail_count)) return CUDA_ERROR_OUT_OF_MEMORY;
+    stream->capture = of_event;
     return CUDA_SUCCESS;
 }
 
-CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph, const CUgraphNode *after, const void *edges, size_t count,
-                                     CUstreamCaptureMode mode)
+bool capture_record(struct CUevent_st *event, const struct CUstream_st *stream)
 {
-    struct CUctx_st *context;
-    CUresult result = driver_enter_context(&context);
-    if (result == CUDA_SUCCESS && !stream_lives(context, stream)) result = CUDA_ERROR_INVALID_HANDLE;
-    if (result == CUDA_SUCCESS && (mode > CU_STREAM_CAPTURE_MODE_RELAXED || !graph_lives(graph) || (count != 0 && after == NULL)))
-        result = CUDA_ERROR_INVALID_VALUE;
-    if (result == CUDA_SUCCESS && edges != NULL) result = CUDA_ERROR_NOT_SUPPORTED;
-    for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++)
-        if (!graph_node_lives(after[i]) || after[i]->graph != graph) result = CUDA_ERROR_INVALID_VALUE;
-    if (result == CUDA_SUCCESS)
-        result = begin(context, stream, graph, &(struct tail){ .node = (CUgraphNode *)(uintptr_t)after, .count = count }, mode);
-    return driver_leave(result);
-}
-
-CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode)
-{
-    struct CUctx_st *context;
-    CUresult result = driver_enter_context(&context);
-    if (result == CUDA_SUCCESS && !stream_lives(context, stream)) result = CUDA_ERROR_INVALID_HANDLE;
-    if (result == CUDA_SUCCESS && mode > CU_STREAM_CAPTURE_MODE_RELAXED) result = CUDA_ERROR_INVALID_VALUE;
-    if (result == CUDA_SUCCESS) result = begin(context, stream, NULL, &(struct tail){ NULL, 0, 0 }, mode);
-    return driver_leave(result);
-}
-
-/* Streams and events forget the capture, which is freed. */
-static void forget(struct CUctx_st *context, struct capture *capture)
-{
-    for (struct CUstream_st *s = context->streams; s != NULL; s = s->next)
-        if (s->capture == capture) {
-            s->capture = NULL;
-            tail_clear(&s->tail);
-        }
-    for (struct CUevent_st *e = context->events; e != NULL; e = e->next)
-        if (e->capture == capture) {
-            e->capture = NULL;
-            tail_clear(&e->tail);
-        }
-    struct capture **link = &context->captures;
-    while (*link != capture) link = &(*link)->next;
-    *link = capture->next;
-    free(capture);
-}
-
-/* All that other streams captured must come before something in the origin. */
-static bool all_joined(const struct CUctx_st *context, const struct capture *capture)
-{
-    for (const struct CUstream_st *s = context->streams; s != NULL; s = s->next) {
-        if (s->capture != capture || s == capture->origin) continue;
-        for (size_t i = 0; i < s->tail.count; i++)
-            if (!graph_reaches(capture->graph, s->tail.node[i], &capture->origin->tail)) return false;
-    }
+    if (!set_tail(&event->tail, &event->tail_count, stream->tail, stream->tail_count)) return false;
+    event->capture = stream->capture->number;
     return true;
 }
 
-CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph)
+bool capture_has_event(const struct CUevent_st *event)
+{
+    struct capture *capture = event->capture == 0 ? NULL : find(event->capture);
+    if (capture != NULL) capture_invalidate(capture);
+    return event->capture != 0;
+}
+
+bool capture_in_context(struct CUctx_st *context)
+{
+    bool any = false;
+    for (struct CUstream_st *s = context->streams; s != NULL; s = s->next)
+        if (s->capture != NULL) capture_invalidate(s->capture), any = true;
+    return any;
+}
+
+bool capture_fills(const struct CUgraph_st *graph)
+{
+    for (const struct capture *c = captures; c != NULL; c = c->next)
+        if (c->graph == graph) return true;
+    return false;
+}
+
+/* ---- beginning and end ---- */
+
+static void close_capture(struct capture *capture)
+{
+    struct capture **link = &captures;
+    while (*link != capture) link = &(*link)->next;
+    *link = capture->next;
+    for (struct CUctx_st *c = driver.contexts; c != NULL; c = c->next)
+        for (struct CUstream_st *s = c->streams; s != NULL; s = s->next)
+            if (s->capture == capture) s->capture = NULL, s->tail_count = 0;
+    free(capture);
+}
+
+void capture_leave(struct CUstream_st *stream)
+{
+    struct capture *capture = stream->capture;
+    stream->capture = NULL;
+    if (capture == NULL) return;
+    capture_invalidate(capture);
+    if (capture->origin != stream) return;
+    if (capture->owns_graph) graph_free(capture->graph);
+    close_capture(capture);
+}
+
+static CUresult begin(struct CUctx_st **context, CUstream handle, struct CUstream_st **stream)
+{
+    const CUresult result = driver_enter_context(context);
+    if (result != CUDA_SUCCESS) return result;
+    *stream = stream_find(*context, handle);
+    return *stream == NULL ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
+}
+
+static CUresult start(struct CUstream_st *stream, struct CUgraph_st *graph, const CUgraphNode *dependency, size_t count,
+                      CUstreamCaptureMode mode)
+{
+    if ((unsigned)mode > CU_STREAM_CAPTURE_MODE_RELAXED) return CUDA_ERROR_INVALID_VALUE;
+    if (stream->legacy) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    if (stream->capture != NULL) return CUDA_ERROR_ILLEGAL_STATE;
+    struct capture *capture = malloc(sizeof *capture);
+    struct CUgraph_st *into = graph != NULL ? graph : graph_new();
+    if (capture == NULL || into == NULL || !set_tail(&stream->tail, &stream->tail_count, dependency, count)) {
+        if (graph == NULL) graph_free(into);
+        free(capture);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    *capture = (struct capture){ .next = captures, .number = ++numbers, .graph = into, .owns_graph = graph == NULL, .origin = stream,
+                                 .mode = mode, .thread = pthread_self() };
+    captures = stream->capture = capture;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuStreamBeginCapture_v2(CUstream handle, CUstreamCaptureMode mode)
 {
     struct CUctx_st *context;
-    CUresult result = driver_enter_context(&context);
-    if (result == CUDA_SUCCESS && !stream_lives(context, stream)) result = CUDA_ERROR_INVALID_HANDLE;
-    if (result == CUDA_SUCCESS && graph == NULL) result = CUDA_ERROR_INVALID_VALUE;
-    if (result != CUDA_SUCCESS) return driver_leave(result);
-    *graph = NULL;
-    struct capture *capture = stream_capture(context, stream);
-    if (capture == NULL) return driver_leave(CUDA_ERROR_ILLEGAL_STATE);
-    if (capture->origin != stream) return driver_leave(spoil(capture, CUDA_ERROR_STREAM_CAPTURE_UNMATCHED));
-    if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED && !pthread_equal(capture->thread, pthread_self()))
-        return driver_leave(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
-    if (capture->invalid) result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-    else if (!all_joined(context, capture)) result = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
-    if (result == CUDA_SUCCESS) *graph = capture->graph;
-    else if (capture->owns_graph) graph_close(capture->graph);
-    forget(context, capture);
+    struct CUstream_st *stream;
+    CUresult result = begin(&context, handle, &stream);
+    if (result == CUDA_SUCCESS) result = start(stream, NULL, NULL, 0, mode);
     return driver_leave(result);
 }
 
-void captures_drop(struct CUctx_st *context)
+CUresult cuStreamBeginCaptureToGraph(CUstream handle, CUgraph graph, const CUgraphNode *dependency, const CUgraphEdgeData *edges,
+                                     size_t count, CUstreamCaptureMode mode)
 {
-    while (context->captures != NULL) {
-        struct capture *capture = context->captures;
-        if (capture->owns_graph) graph_close(capture->graph);
-        forget(context, capture);
+    struct CUctx_st *context;
+    struct CUstream_st *stream;
+    CUresult result = begin(&context, handle, &stream);
+    if (result == CUDA_SUCCESS && !handle_is(graph, HANDLE_GRAPH)) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS && edges != NULL) result = CUDA_ERROR_NOT_SUPPORTED;
+    if (result == CUDA_SUCCESS) result = graph_check_nodes(graph, dependency, count);
+    if (result == CUDA_SUCCESS) result = start(stream, graph, dependency, count, mode);
+    return driver_leave(result);
+}
+
+/* Work of other streams that the origin does not wait for: nodes that nothing depends on and that are not in its tail. */
+static bool all_joined(const struct CUstream_st *origin)
+{
+    const struct CUgraph_st *graph = origin->capture->graph;
+    bool *waited_for = calloc(graph->nodes + 1, sizeof *waited_for);
+    if (waited_for == NULL) return false;
+    size_t number = 0;
+    for (struct CUgraphNode_st *n = graph->first; n != NULL; n = n->next) n->index = number++;
+    for (struct CUgraphNode_st *n = graph->first; n != NULL; n = n->next)
+        for (size_t i = 0; i < n->dependencies; i++) waited_for[n->dependency[i]->index] = true;
+    for (size_t i = 0; i < origin->tail_count; i++) waited_for[origin->tail[i]->index] = true;
+    bool joined = true;
+    for (const struct CUctx_st *c = driver.contexts; c != NULL; c = c->next)
+        for (const struct CUstream_st *s = c->streams; s != NULL; s = s->next)
+            for (size_t i = 0; s->capture == origin->capture && i < s->tail_count; i++) joined = joined && waited_for[s->tail[i]->index];
+    free(waited_for);
+    return joined;
+}
+
+static CUresult end(struct CUstream_st *stream, CUgraph *graph)
+{
+    struct capture *capture = stream->capture;
+    *graph = NULL;
+    if (capture == NULL) return CUDA_ERROR_ILLEGAL_STATE;
+    if (capture->origin != stream) {
+        capture_invalidate(capture);
+        return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
     }
+    if (capture->mode != CU_STREAM_CAPTURE_MODE_RELAXED && !pthread_equal(capture->thread, pthread_self()))
+        return CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+    CUresult result = capture->invalid ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS;
+    if (result == CUDA_SUCCESS && !all_joined(stream)) result = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
+    if (result == CUDA_SUCCESS) *graph = capture->graph;
+    else if (capture->owns_graph) graph_free(capture->graph);
+    close_capture(capture);
+    return result;
+}
+
+CUresult cuStreamEndCapture(CUstream handle, CUgraph *graph)
+{
+    struct CUctx_st *context;
+    struct CUstream_st *stream;
+    CUresult result = begin(&context, handle, &stream);
+    if (result == CUDA_SUCCESS && graph == NULL) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS) result = end(stream, graph);
+    return driver_leave(result);
 }
 
 /* ---- questions ---- */
 
-CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *identity, CUgraph *graph,
-                                   const CUgraphNode **after, size_t *count)
+static CUstreamCaptureStatus status_of(const struct CUstream_st *stream)
+{
+    if (stream->capture == NULL) return CU_STREAM_CAPTURE_STATUS_NONE;
+    return stream->capture->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED : CU_STREAM_CAPTURE_STATUS_ACTIVE;
+}
+
+/* The legacy stream cannot be asked while a blocking stream captures; asking does no harm to the capture. */
+static CUresult may_ask(const struct CUstream_st *stream)
+{
+    for (const struct CUstream_st *s = stream->legacy ? stream->context->streams : NULL; s != NULL; s = s->next)
+        if (s->capture != NULL && (s->flags & CU_STREAM_NON_BLOCKING) == 0) return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuStreamGetCaptureInfo_v3(CUstream handle, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
+                                   const CUgraphNode **dependencies, const CUgraphEdgeData **edges, size_t *count)
 {
     struct CUctx_st *context;
-    CUresult result = driver_enter_context(&context);
-    if (result == CUDA_SUCCESS && !stream_lives(context, stream)) result = CUDA_ERROR_INVALID_HANDLE;
+    struct CUstream_st *stream;
+    CUresult result = begin(&context, handle, &stream);
     if (result == CUDA_SUCCESS && status == NULL) result = CUDA_ERROR_INVALID_VALUE;
-    if (result != CUDA_SUCCESS) return driver_leave(result);
-    const struct capture *capture = stream_capture(context, stream);
-    if ((uintptr_t)stream <= 1 && (result = capture_allows_legacy_stream(context)) != CUDA_SUCCESS) return driver_leave(result);
-    *status = capture == NULL ? CU_STREAM_CAPTURE_STATUS_NONE : capture->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
-                                                                                : CU_STREAM_CAPTURE_STATUS_ACTIVE;
-    if (*status == CU_STREAM_CAPTURE_STATUS_ACTIVE) {
-        if (identity != NULL) *identity = capture->identity;
-        if (graph != NULL) *graph = capture->graph;
-        if (after != NULL) *after = stream->tail.node;
-        if (count != NULL) *count = stream->tail.count;
+    if (result == CUDA_SUCCESS) result = may_ask(stream);
+    if (result == CUDA_SUCCESS) *status = status_of(stream);
+    if (result == CUDA_SUCCESS && edges != NULL) *edges = NULL;
+    if (result == CUDA_SUCCESS && *status == CU_STREAM_CAPTURE_STATUS_ACTIVE) {
+        if (id != NULL) *id = stream->capture->number;
+        if (graph != NULL) *graph = stream->capture->graph;
+        if (dependencies != NULL) *dependencies = stream->tail;
+        if (count != NULL) *count = stream->tail_count;
     }
-    return driver_leave(CUDA_SUCCESS);
+    return driver_leave(result);
+}
+
+CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
+                                   const CUgraphNode **dependencies, size_t *count)
+{
+    return cuStreamGetCaptureInfo_v3(stream, status, id, graph, dependencies, NULL, count);
 }
 
 CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
 {
-    return cuStreamGetCaptureInfo_v2(stream, status, NULL, NULL, NULL, NULL);
+    return cuStreamGetCaptureInfo_v3(stream, status, NULL, NULL, NULL, NULL, NULL);
+}
+
+CUresult cuStreamUpdateCaptureDependencies_v2(CUstream handle, CUgraphNode *dependencies, const CUgraphEdgeData *edges, size_t count,
+                                              unsigned flags)
+{
+    enum { ADD = 0, SET = 1 };
+    struct CUctx_st *context;
+    struct CUstream_st *stream;
+    CUresult result = begin(&context, handle, &stream);
+    if (result == CUDA_SUCCESS && (flags > SET || (count != 0 && dependencies == NULL))) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS && edges != NULL) result = CUDA_ERROR_NOT_SUPPORTED;
+    if (result == CUDA_SUCCESS && stream->capture == NULL) result = CUDA_ERROR_ILLEGAL_STATE;
+    if (result == CUDA_SUCCESS) result = capture_enter(stream);
+    if (result == CUDA_SUCCESS) result = graph_check_nodes(stream->capture->graph, dependencies, count);
+    if (result == CUDA_SUCCESS) {
+        const bool done = flags == SET ? set_tail(&stream->tail, &stream->tail_count, dependencies, count)
+                                       : join_tail(stream, dependencies, count);
+        if (!done) result = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    return driver_leave(result);
 }
 
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
 {
-    if (mode == NULL || *mode > CU_STREAM_CAPTURE_MODE_RELAXED) return CUDA_ERROR_INVALID_VALUE;
-    const CUstreamCaptureMode old = thread_mode;
-    thread_mode = *mode;
-    *mode = old;
-    return CUDA_SUCCESS;
+    CUresult result = driver_enter();
+    if (result == CUDA_SUCCESS && (mode == NULL || (unsigned)*mode > CU_STREAM_CAPTURE_MODE_RELAXED)) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS) {
+        const CUstreamCaptureMode old = thread_mode;
+        thread_mode = *mode;
+        *mode = old;
+    }
+    return driver_leave(result);
 }

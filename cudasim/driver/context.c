@@ -4,7 +4,6 @@
 
 #include "driver/capture.h"
 #include "driver/current.h"
-#include "driver/module.h"
 
 CUDASIM_EXPORT CUresult cuCtxCreate_v2(CUcontext *context, unsigned flags, CUdevice device);
 CUDASIM_EXPORT CUresult cuCtxCreate_v4(CUcontext *context, void *parameters, unsigned flags, CUdevice device);
@@ -35,39 +34,39 @@ struct CUctx_st *context_open(bool primary)
     context->machine.print = print;
     context->machine.watch = driver_watch();
     context->primary = primary;
+    context->id = ++driver.context_ids;
+    context->limit[LIMIT_STACK] = 1024, context->limit[LIMIT_PRINTF] = 1 << 20, context->limit[LIMIT_HEAP] = 8 << 20;
     context->next = driver.contexts;
     driver.contexts = context;
     return context;
 }
 
-static void close_modules(struct CUctx_st *context)
+/* Streams go first: a capture under way ends while the context is still found. */
+static void close_objects(struct CUctx_st *context)
 {
-    while (context->modules != NULL) {
-        struct CUmod_st *module = context->modules;
-        context->modules = module->next;
-        module_close(context, module);
+    for (struct CUstream_st *s = context->streams; s != NULL; s = s->next)
+        if (s->capture != NULL) capture_leave(s);
+    for (struct CUstream_st *s = context->streams, *next; s != NULL; s = next) {
+        next = s->next;
+        stream_free(s);
     }
+    for (struct CUevent_st *e = context->events, *next; e != NULL; e = next) {
+        next = e->next;
+        event_free(e);
+    }
+    while (context->modules != NULL) module_close(context->modules);
 }
 
 void context_close(struct CUctx_st *context)
 {
     struct CUctx_st **link = &driver.contexts;
+    close_objects(context);
+    context->streams = NULL;
+    context->events = NULL;
     while (*link != context) link = &(*link)->next;
     *link = context->next;
-    captures_drop(context);
-    close_modules(context);
-    while (context->streams != NULL) {
-        struct CUstream_st *next = context->streams->next;
-        tail_clear(&context->streams->tail);
-        free(context->streams);
-        context->streams = next;
-    }
-    while (context->events != NULL) {
-        struct CUevent_st *next = context->events->next;
-        tail_clear(&context->events->tail);
-        free(context->events);
-        context->events = next;
-    }
+    reservations_close(context);
+    host_ranges_close(context);
     machine_close(&context->machine);
     free(context);
 }
@@ -79,29 +78,37 @@ bool context_lives(const struct CUctx_st *context)
     return false;
 }
 
-static CUresult create(CUcontext *context, CUdevice device)
+CUresult context_or_current(struct CUctx_st *named, struct CUctx_st **context)
+{
+    *context = named != NULL ? named : current_get();
+    if (*context == NULL) return CUDA_ERROR_INVALID_CONTEXT;
+    if (!context_lives(*context)) return named != NULL ? CUDA_ERROR_INVALID_CONTEXT : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    return (*context)->fault;
+}
+
+static CUresult create(CUcontext *context, unsigned flags, CUdevice device)
 {
     CUresult result = driver_enter();
     if (result == CUDA_SUCCESS && context == NULL) result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS && device != 0) result = CUDA_ERROR_INVALID_DEVICE;
+    if (result == CUDA_SUCCESS && !context_flags_valid(flags)) result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS) {
         *context = context_open(false);
         if (*context == NULL) result = CUDA_ERROR_OUT_OF_MEMORY;
         else if (!current_push(*context)) result = CUDA_ERROR_INVALID_VALUE;
+        else (*context)->flags = flags;
     }
     return driver_leave(result);
 }
 
 CUresult cuCtxCreate_v2(CUcontext *context, unsigned flags, CUdevice device)
 {
-    (void)flags;
-    return create(context, device);
+    return create(context, flags, device);
 }
 
 CUresult cuCtxCreate_v4(CUcontext *context, void *parameters, unsigned flags, CUdevice device)
 {
-    (void)flags;
-    return parameters == NULL ? create(context, device) : CUDA_ERROR_NOT_SUPPORTED;
+    return parameters == NULL ? create(context, flags, device) : CUDA_ERROR_NOT_SUPPORTED;
 }
 
 CUresult cuCtxDestroy_v2(CUcontext context)
@@ -163,7 +170,8 @@ CUresult cuCtxSynchronize(void)
 {
     struct CUctx_st *context;
     CUresult result = driver_enter_context(&context);
-    if (result == CUDA_SUCCESS) result = capture_allows_unsafe_call(context);
+    if (result == CUDA_SUCCESS && capture_in_context(context)) result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    if (result == CUDA_SUCCESS) result = capture_forbids(context);
     return driver_leave(result);
 }
 
@@ -176,7 +184,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device)
         if (driver.primary == NULL) driver.primary = context_open(true);
         *context = driver.primary;
         if (driver.primary == NULL) result = CUDA_ERROR_OUT_OF_MEMORY;
-        else driver.primary_users++;
+        else driver.primary->flags = driver.primary_flags, driver.primary_users++;
     }
     return driver_leave(result);
 }
@@ -210,14 +218,16 @@ CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags, int *activ
     CUresult result = driver_enter();
     if (result == CUDA_SUCCESS && device != 0) result = CUDA_ERROR_INVALID_DEVICE;
     if (result == CUDA_SUCCESS && (flags == NULL || active == NULL)) result = CUDA_ERROR_INVALID_VALUE;
-    if (result == CUDA_SUCCESS) *flags = 0, *active = driver.primary != NULL;
+    if (result == CUDA_SUCCESS) *flags = driver.primary_flags, *active = driver.primary != NULL;
     return driver_leave(result);
 }
 
 CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned flags)
 {
-    (void)flags;
     CUresult result = driver_enter();
     if (result == CUDA_SUCCESS && device != 0) result = CUDA_ERROR_INVALID_DEVICE;
+    if (result == CUDA_SUCCESS && !context_flags_valid(flags)) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS) driver.primary_flags = flags;
+    if (result == CUDA_SUCCESS && driver.primary != NULL) driver.primary->flags = flags;
     return driver_leave(result);
 }

@@ -20,7 +20,10 @@ static const struct { const char *name; int suffix, since; } later[] = {
     { "cuCtxPushCurrent", 2, 4000 },        { "cuStreamDestroy", 2, 4000 },       { "cuEventDestroy", 2, 4000 },
     { "cuStreamGetCaptureInfo", 2, 11030 }, { "cuStreamBeginCapture", 2, 10010 }, { "cuGraphAddKernelNode", 2, 12000 },
     { "cuGraphKernelNodeGetParams", 2, 12000 }, { "cuGraphKernelNodeSetParams", 2, 12000 }, { "cuGraphExecKernelNodeSetParams", 2, 12000 },
-    { "cuGraphExecUpdate", 2, 12000 },      { "cuGraphInstantiate", 2, 11000 },
+    { "cuGraphExecUpdate", 2, 12000 },      { "cuGraphInstantiate", 2, 11000 },   { "cuStreamGetCaptureInfo", 3, 12030 },
+    { "cuStreamUpdateCaptureDependencies", 2, 12030 }, { "cuGraphAddDependencies", 2, 12030 }, { "cuGraphRemoveDependencies", 2, 12030 },
+    { "cuGraphGetEdges", 2, 12030 },        { "cuGraphNodeGetDependencies", 2, 12030 }, { "cuGraphNodeGetDependentNodes", 2, 12030 },
+    { "cuMemPrefetchAsync", 2, 12020 },     { "cuMemAdvise", 2, 12020 },          { "cuMemHostRegister", 2, 6050 },
 };
 
 static int since_version(const char *name, int suffix)
@@ -39,16 +42,26 @@ static void *open_self(void)
     return dladdr(address, &info) != 0 ? dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : NULL;
 }
 
+/* A form by its number, where `per_thread` the one for threads' own default streams if there is one. */
+static void *form(void *self, const char *symbol, int suffix, bool per_thread)
+{
+    static const char *const endings[] = { "_ptsz", "_ptds", "" };
+    void *found = NULL;
+    for (int i = per_thread ? 0 : 2; i < 3 && found == NULL; i++) {
+        char name[160];
+        const int length = suffix == 1 ? snprintf(name, sizeof name, "%s%s", symbol, endings[i])
+                                       : snprintf(name, sizeof name, "%s_v%d%s", symbol, suffix, endings[i]);
+        if (length > 0 && (size_t)length < sizeof name) found = dlsym(self, name);
+    }
+    return found;
+}
+
 /* The newest form that `version` knows. */
-static void *look_up(void *self, const char *symbol, int version, int *status)
+static void *look_up(void *self, const char *symbol, int version, bool per_thread, int *status)
 {
     *status = SYMBOL_NOT_FOUND;
     for (int suffix = 4; suffix >= 1; suffix--) {
-        char name[128];
-        const int length = suffix == 1 ? snprintf(name, sizeof name, "%s", symbol)
-                                       : snprintf(name, sizeof name, "%s_v%d", symbol, suffix);
-        if (length < 0 || (size_t)length >= sizeof name) return NULL;
-        void *found = dlsym(self, name);
+        void *found = form(self, symbol, suffix, per_thread);
         if (found == NULL) continue;
         if (version >= since_version(symbol, suffix)) {
             *status = SYMBOL_FOUND;
@@ -61,11 +74,11 @@ static void *look_up(void *self, const char *symbol, int version, int *status)
 
 CUresult cuGetProcAddress_v2(const char *symbol, void **function, int version, cuuint64_t flags, int *status)
 {
-    enum { ALL_FLAGS = 3 };               /* legacy and per-thread default streams: one and the same here */
+    enum { LEGACY_STREAM = 1, PER_THREAD_STREAM = 2 };
     int found = SYMBOL_NOT_FOUND;
-    if (symbol == NULL || function == NULL || (flags & ~(cuuint64_t)ALL_FLAGS) != 0 || flags == ALL_FLAGS) return CUDA_ERROR_INVALID_VALUE;
+    if (symbol == NULL || function == NULL || flags > PER_THREAD_STREAM) return CUDA_ERROR_INVALID_VALUE;
     void *self = strncmp(symbol, "cu", 2) == 0 ? open_self() : NULL;
-    *function = self == NULL ? NULL : look_up(self, symbol, version, &found);
+    *function = self == NULL ? NULL : look_up(self, symbol, version, flags == PER_THREAD_STREAM, &found);
     if (self != NULL) dlclose(self);
     if (status != NULL) {
         *status = found;

@@ -1,376 +1,346 @@
-/* Building graphs: nodes and their order. */
+/* Graphs: nodes and edges. */
 #include "driver/graph.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-struct CUgraph_st *graph_open(struct CUctx_st *context)
-{
-    struct CUgraph_st *graph = calloc(1, sizeof *graph);
-    if (graph == NULL) return NULL;
-    *graph = (struct CUgraph_st){ .next = driver.graphs, .context = context };
-    graph->last = &graph->nodes;
-    driver.graphs = graph;
-    return graph;
-}
-
-static void free_node(struct CUgraphNode_st *node)
-{
-    work_release(&node->work);
-    free(node->after);
-    free(node);
-}
-
-void graph_close(struct CUgraph_st *graph)
-{
-    struct CUgraph_st **link = &driver.graphs;
-    while (*link != graph) link = &(*link)->next;
-    *link = graph->next;
-    while (graph->nodes != NULL) {
-        struct CUgraphNode_st *node = graph->nodes;
-        graph->nodes = node->next;
-        free_node(node);
-    }
-    free(graph);
-}
-
-bool graph_lives(const struct CUgraph_st *graph)
-{
-    for (const struct CUgraph_st *g = driver.graphs; g != NULL; g = g->next)
-        if (g == graph) return true;
-    return false;
-}
-
-static bool is_of(const struct CUgraph_st *graph, const struct CUgraphNode_st *node)
-{
-    for (const struct CUgraphNode_st *n = graph->nodes; n != NULL; n = n->next)
-        if (n == node) return true;
-    return false;
-}
-
-bool graph_node_lives(const struct CUgraphNode_st *node)
-{
-    for (const struct CUgraph_st *g = driver.graphs; g != NULL; g = g->next)
-        if (is_of(g, node)) return true;
-    return false;
-}
-
-CUresult graph_add(struct CUgraph_st *graph, struct work *work, const CUgraphNode *after, size_t count, CUgraphNode *node)
-{
-    CUresult result = count != 0 && after == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
-    for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++)
-        if (!is_of(graph, after[i])) result = CUDA_ERROR_INVALID_VALUE;
-    struct CUgraphNode_st *made = result == CUDA_SUCCESS ? calloc(1, sizeof *made) : NULL;
-    CUgraphNode *list = made != NULL ? calloc(count + 1, sizeof *list) : NULL;
-    if (result == CUDA_SUCCESS && list == NULL) result = CUDA_ERROR_OUT_OF_MEMORY;
-    if (result != CUDA_SUCCESS) {
-        free(made);
-        work_release(work);
-        return result;
-    }
-    if (count != 0) memcpy(list, after, count * sizeof *list);
-    *made = (struct CUgraphNode_st){ .graph = graph, .work = *work, .after = list, .after_count = count };
-    *work = (struct work){ .kind = WORK_EMPTY };
-    *graph->last = made;
-    graph->last = &made->next;
-    graph->count++;
-    if (node != NULL) *node = made;
-    return CUDA_SUCCESS;
-}
-
-/* Kahn's way, in the order of adding, over counts of nodes that still have to come before. */
-CUgraphNode *graph_order(struct CUgraph_st *graph, bool *circular)
-{
-    CUgraphNode *order = calloc(graph->count + 1, sizeof *order);
-    bool *placed = calloc(graph->count + 1, sizeof *placed);
-    size_t count = 0, index = 0;
-    *circular = false;
-    for (CUgraphNode n = graph->nodes; n != NULL; n = n->next) n->index = index++;
-    bool moved = order != NULL && placed != NULL;
-    while (moved && count < graph->count) {
-        moved = false;
-        for (CUgraphNode n = graph->nodes; n != NULL; n = n->next) {
-            bool ready = !placed[n->index];
-            for (size_t i = 0; i < n->after_count && ready; i++) ready = placed[n->after[i]->index];
-            if (!ready) continue;
-            placed[n->index] = moved = true;
-            order[count++] = n;
-        }
-    }
-    *circular = order != NULL && placed != NULL && count < graph->count;
-    free(placed);
-    if (count == graph->count && order != NULL) return order;
-    free(order);
-    return NULL;
-}
-
-static void mark(CUgraphNode node, bool *seen)
-{
-    if (seen[node->index]) return;
-    seen[node->index] = true;
-    for (size_t i = 0; i < node->after_count; i++) mark(node->after[i], seen);
-}
-
-bool graph_reaches(const struct CUgraph_st *graph, CUgraphNode node, const struct tail *tail)
-{
-    size_t index = 0;
-    for (CUgraphNode n = graph->nodes; n != NULL; n = n->next) n->index = index++;
-    bool *seen = calloc(graph->count + 1, sizeof *seen);
-    if (seen == NULL) return false;
-    for (size_t i = 0; i < tail->count; i++) mark(tail->node[i], seen);
-    const bool reached = seen[node->index];
-    free(seen);
-    return reached;
-}
-
-/* ---- calls ---- */
+#include "driver/capture.h"
 
 CUDASIM_EXPORT CUresult cuGraphCreate(CUgraph *graph, unsigned flags);
 CUDASIM_EXPORT CUresult cuGraphDestroy(CUgraph graph);
 CUDASIM_EXPORT CUresult cuGraphClone(CUgraph *clone, CUgraph graph);
-CUDASIM_EXPORT CUresult cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *after, size_t count,
-                                                const CUDA_KERNEL_NODE_PARAMS *parameters);
-CUDASIM_EXPORT CUresult cuGraphAddMemcpyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after, size_t count,
-                                             const CUDA_MEMCPY3D *copy, CUcontext context);
-CUDASIM_EXPORT CUresult cuGraphAddMemsetNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after, size_t count,
-                                             const CUDA_MEMSET_NODE_PARAMS *fill, CUcontext context);
-CUDASIM_EXPORT CUresult cuGraphAddHostNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after, size_t count,
-                                           const CUDA_HOST_NODE_PARAMS *host);
-CUDASIM_EXPORT CUresult cuGraphAddEmptyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after, size_t count);
-CUDASIM_EXPORT CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t count);
+CUDASIM_EXPORT CUresult cuGraphNodeFindInClone(CUgraphNode *found, CUgraphNode original, CUgraph clone);
 CUDASIM_EXPORT CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *count);
 CUDASIM_EXPORT CUresult cuGraphGetRootNodes(CUgraph graph, CUgraphNode *nodes, size_t *count);
 CUDASIM_EXPORT CUresult cuGraphGetEdges(CUgraph graph, CUgraphNode *from, CUgraphNode *to, size_t *count);
-CUDASIM_EXPORT CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType *type);
-CUDASIM_EXPORT CUresult cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode *before, size_t *count);
+CUDASIM_EXPORT CUresult cuGraphGetEdges_v2(CUgraph graph, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *edges, size_t *count);
+CUDASIM_EXPORT CUresult cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode *nodes, size_t *count);
+CUDASIM_EXPORT CUresult cuGraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData *edges, size_t *count);
+CUDASIM_EXPORT CUresult cuGraphNodeGetDependentNodes(CUgraphNode node, CUgraphNode *nodes, size_t *count);
+CUDASIM_EXPORT CUresult cuGraphNodeGetDependentNodes_v2(CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData *edges, size_t *count);
+CUDASIM_EXPORT CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t count);
+CUDASIM_EXPORT CUresult cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
+                                                  const CUgraphEdgeData *edges, size_t count);
+CUDASIM_EXPORT CUresult cuGraphRemoveDependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t count);
+CUDASIM_EXPORT CUresult cuGraphRemoveDependencies_v2(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
+                                                     const CUgraphEdgeData *edges, size_t count);
 CUDASIM_EXPORT CUresult cuGraphDestroyNode(CUgraphNode node);
+CUDASIM_EXPORT CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType *type);
+
+/* ---- inside ---- */
+
+struct CUgraph_st *graph_new(void)
+{
+    struct CUgraph_st *graph = calloc(1, sizeof *graph);
+    if (graph == NULL || handle_add(graph, HANDLE_GRAPH)) return graph;
+    free(graph);
+    return NULL;
+}
+
+static void node_free(struct CUgraphNode_st *node)
+{
+    work_free(&node->work);
+    handle_remove(node);
+    free(node->dependency);
+    free(node);
+}
+
+void graph_free(struct CUgraph_st *graph)
+{
+    if (graph == NULL) return;
+    for (struct CUgraphNode_st *n = graph->first, *next; n != NULL; n = next) {
+        next = n->next;
+        node_free(n);
+    }
+    handle_remove(graph);
+    free(graph);
+}
+
+struct CUgraphNode_st *graph_add(struct CUgraph_st *graph, struct CUgraphNode_st *const *dependency, size_t count, struct work *work)
+{
+    struct CUgraphNode_st *node = calloc(1, sizeof *node);
+    struct CUgraphNode_st **copy = malloc((count + 1) * sizeof *copy);
+    if (node == NULL || copy == NULL || !handle_add(node, HANDLE_NODE)) {
+        work_free(work);
+        free(node), free(copy);
+        return NULL;
+    }
+    if (count != 0) memcpy(copy, dependency, count * sizeof *copy);
+    *node = (struct CUgraphNode_st){ .graph = graph, .work = *work, .dependency = copy, .dependencies = count };
+    if (work->type == CU_GRAPH_NODE_TYPE_GRAPH) work->graph->child = true;
+    *(graph->last == NULL ? &graph->first : &graph->last->next) = node;
+    graph->last = node;
+    graph->nodes++;
+    return node;
+}
+
+struct CUgraph_st *graph_clone(const struct CUgraph_st *graph)
+{
+    struct CUgraph_st *clone = graph_new();
+    struct CUgraphNode_st **made = calloc(graph->nodes + 1, sizeof *made);
+    size_t number = 0;
+    for (struct CUgraphNode_st *n = graph->first; n != NULL; n = n->next) n->index = number++;
+    for (struct CUgraphNode_st *n = graph->first; clone != NULL && made != NULL && n != NULL; n = n->next) {
+        struct work work;
+        made[n->index] = work_copy(&work, &n->work) ? graph_add(clone, NULL, 0, &work) : NULL;
+        if (made[n->index] == NULL) graph_free(clone), clone = NULL;
+        else made[n->index]->original = n;
+    }
+    for (struct CUgraphNode_st *n = graph->first; clone != NULL && made != NULL && n != NULL; n = n->next) {
+        struct CUgraphNode_st *copy = made[n->index];
+        struct CUgraphNode_st **dependency = malloc((n->dependencies + 1) * sizeof *dependency);
+        if (dependency == NULL) {
+            graph_free(clone), clone = NULL;
+            break;
+        }
+        for (size_t i = 0; i < n->dependencies; i++) dependency[i] = made[n->dependency[i]->index];
+        free(copy->dependency);
+        copy->dependency = dependency;
+        copy->dependencies = n->dependencies;
+    }
+    if (made == NULL) graph_free(clone), clone = NULL;
+    free(made);
+    return clone;
+}
+
+CUresult graph_check_nodes(const struct CUgraph_st *graph, struct CUgraphNode_st *const *node, size_t count)
+{
+    if (count != 0 && node == NULL) return CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; i < count; i++) {
+        if (!handle_is(node[i], HANDLE_NODE) || node[i]->graph != graph) return CUDA_ERROR_INVALID_VALUE;
+        for (size_t j = 0; j < i; j++)
+            if (node[j] == node[i]) return CUDA_ERROR_INVALID_VALUE;
+    }
+    return CUDA_SUCCESS;
+}
+
+static CUresult begin_graph(CUgraph graph, const void *pointer)
+{
+    const CUresult result = driver_enter();
+    if (result != CUDA_SUCCESS) return result;
+    return pointer == NULL || !handle_is(graph, HANDLE_GRAPH) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+static CUresult begin_node(CUgraphNode node, const void *pointer)
+{
+    const CUresult result = driver_enter();
+    if (result != CUDA_SUCCESS) return result;
+    return pointer == NULL || !handle_is(node, HANDLE_NODE) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+/* ---- graphs ---- */
 
 CUresult cuGraphCreate(CUgraph *graph, unsigned flags)
 {
     CUresult result = driver_enter();
     if (result == CUDA_SUCCESS && (graph == NULL || flags != 0)) result = CUDA_ERROR_INVALID_VALUE;
-    if (result == CUDA_SUCCESS && (*graph = graph_open(NULL)) == NULL) result = CUDA_ERROR_OUT_OF_MEMORY;
+    if (result == CUDA_SUCCESS && (*graph = graph_new()) == NULL) result = CUDA_ERROR_OUT_OF_MEMORY;
     return driver_leave(result);
-}
-
-/* Enters; then the graph must live. */
-static CUresult begin(const struct CUgraph_st *graph)
-{
-    const CUresult result = driver_enter();
-    return result == CUDA_SUCCESS && !graph_lives(graph) ? CUDA_ERROR_INVALID_VALUE : result;
 }
 
 CUresult cuGraphDestroy(CUgraph graph)
 {
-    const CUresult result = begin(graph);
-    if (result == CUDA_SUCCESS) graph_close(graph);
+    CUresult result = begin_graph(graph, graph);
+    if (result == CUDA_SUCCESS && (graph->child || capture_fills(graph))) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS) graph_free(graph);
     return driver_leave(result);
 }
 
-static CUresult copy_nodes(struct CUgraph_st *to, struct CUgraph_st *from)
+CUresult cuGraphClone(CUgraph *clone, CUgraph graph)
 {
-    bool circular;
-    CUgraphNode *order = graph_order(from, &circular), *made = order == NULL ? NULL : calloc(from->count + 1, sizeof *made),
-                *after = made == NULL ? NULL : calloc(from->count + 1, sizeof *after);
-    CUresult result = after == NULL ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
-    for (size_t i = 0; i < from->count && result == CUDA_SUCCESS; i++) {
-        struct work work;
-        for (size_t j = 0; j < order[i]->after_count; j++) after[j] = made[order[i]->after[j]->index];
-        result = work_clone(&work, &order[i]->work) ? graph_add(to, &work, after, order[i]->after_count, &made[order[i]->index])
-                                                    : CUDA_ERROR_OUT_OF_MEMORY;
-    }
-    free(order), free(made), free(after);
-    return result;
+    CUresult result = begin_graph(graph, clone);
+    if (result == CUDA_SUCCESS && (*clone = graph_clone(graph)) == NULL) result = CUDA_ERROR_OUT_OF_MEMORY;
+    return driver_leave(result);
 }
 
-CUresult cuGraphClone(CUgraph *copy, CUgraph graph)
+CUresult cuGraphNodeFindInClone(CUgraphNode *found, CUgraphNode original, CUgraph clone)
 {
-    CUresult result = begin(graph);
-    if (result == CUDA_SUCCESS && copy == NULL) result = CUDA_ERROR_INVALID_VALUE;
-    if (result == CUDA_SUCCESS && (*copy = graph_open(graph->context)) == NULL) result = CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult result = begin_graph(clone, found);
+    if (result == CUDA_SUCCESS && !handle_is(original, HANDLE_NODE)) result = CUDA_ERROR_INVALID_VALUE;
+    struct CUgraphNode_st *n = result == CUDA_SUCCESS ? clone->first : NULL;
+    while (n != NULL && n->original != original) n = n->next;
+    if (result == CUDA_SUCCESS && n == NULL) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS) *found = n;
+    return driver_leave(result);
+}
+
+/* ---- lists: with nodes == NULL the number alone; places behind the last become NULL ---- */
+
+struct list { CUgraphNode *nodes; size_t room, used; };
+
+static void list_add(struct list *list, struct CUgraphNode_st *node)
+{
+    if (list->nodes != NULL && list->used < list->room) list->nodes[list->used] = node;
+    list->used++;
+}
+
+static void list_end(const struct list *list, size_t *count)
+{
+    for (size_t i = list->used; list->nodes != NULL && i < list->room; i++) list->nodes[i] = NULL;
+    *count = list->nodes != NULL && list->room < list->used ? list->room : list->used;
+}
+
+static CUresult list_nodes(CUgraph graph, CUgraphNode *nodes, size_t *count, bool roots_only)
+{
+    const CUresult result = begin_graph(graph, count);
     if (result == CUDA_SUCCESS) {
-        result = copy_nodes(*copy, graph);
-        if (result != CUDA_SUCCESS) graph_close(*copy);
+        struct list list = { nodes, *count, 0 };
+        for (struct CUgraphNode_st *n = graph->first; n != NULL; n = n->next)
+            if (!roots_only || n->dependencies == 0) list_add(&list, n);
+        list_end(&list, count);
     }
     return driver_leave(result);
 }
 
-/* Adds work that a call has made, if that went well, to a graph that lives. */
-static CUresult finish(CUresult result, struct work *work, CUgraph graph, const CUgraphNode *after, size_t count, CUgraphNode *node)
-{
-    if (result == CUDA_SUCCESS && node == NULL) {
-        work_release(work);
-        result = CUDA_ERROR_INVALID_VALUE;
-    }
-    if (result == CUDA_SUCCESS) result = graph_add(graph, work, after, count, node);
-    return driver_leave(result);
-}
+CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *count) { return list_nodes(graph, nodes, count, false); }
+CUresult cuGraphGetRootNodes(CUgraph graph, CUgraphNode *nodes, size_t *count) { return list_nodes(graph, nodes, count, true); }
 
-CUresult cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *after, size_t count,
-                                 const CUDA_KERNEL_NODE_PARAMS *parameters)
+CUresult cuGraphGetEdges_v2(CUgraph graph, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *edges, size_t *count)
 {
-    struct work work = { .kind = WORK_EMPTY };
-    CUresult result = begin(graph);
-    if (result == CUDA_SUCCESS) result = work_from_kernel_node(parameters, &work);
-    return finish(result, &work, graph, after, count, node);
-}
-
-CUresult cuGraphAddMemcpyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after, size_t count, const CUDA_MEMCPY3D *copy,
-                              CUcontext context)
-{
-    struct work work = { .kind = WORK_EMPTY };
-    CUresult result = begin(graph);
-    if (result == CUDA_SUCCESS && (copy == NULL || !context_lives(context))) result = CUDA_ERROR_INVALID_VALUE;
-    if (result == CUDA_SUCCESS) result = work_from_copy(copy, &work);
-    return finish(result, &work, graph, after, count, node);
-}
-
-CUresult cuGraphAddMemsetNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after, size_t count,
-                              const CUDA_MEMSET_NODE_PARAMS *fill, CUcontext context)
-{
-    struct work work = { .kind = WORK_EMPTY };
-    CUresult result = begin(graph);
-    if (result == CUDA_SUCCESS && (fill == NULL || !context_lives(context))) result = CUDA_ERROR_INVALID_VALUE;
-    if (result == CUDA_SUCCESS) result = work_from_fill(fill, &work);
-    return finish(result, &work, graph, after, count, node);
-}
-
-CUresult cuGraphAddHostNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after, size_t count, const CUDA_HOST_NODE_PARAMS *host)
-{
-    CUresult result = begin(graph);
-    if (result == CUDA_SUCCESS && (host == NULL || host->fn == NULL)) result = CUDA_ERROR_INVALID_VALUE;
-    struct work work = { .kind = WORK_HOST };
-    if (result == CUDA_SUCCESS) work.as.host.function = host->fn, work.as.host.user = host->userData;
-    return finish(result, &work, graph, after, count, node);
-}
-
-CUresult cuGraphAddEmptyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after, size_t count)
-{
-    struct work work = { .kind = WORK_EMPTY };
-    return finish(begin(graph), &work, graph, after, count, node);
-}
-
-static bool add_after(CUgraphNode node, CUgraphNode before)
-{
-    for (size_t i = 0; i < node->after_count; i++)
-        if (node->after[i] == before) return false;
-    CUgraphNode *larger = realloc(node->after, (node->after_count + 1) * sizeof *larger);
-    if (larger == NULL) return false;
-    node->after = larger;
-    node->after[node->after_count++] = before;
-    return true;
-}
-
-CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t count)
-{
-    CUresult result = begin(graph);
-    if (result == CUDA_SUCCESS && count != 0 && (from == NULL || to == NULL)) result = CUDA_ERROR_INVALID_VALUE;
-    for (size_t i = 0; i < count && result == CUDA_SUCCESS; i++) {
-        if (!is_of(graph, from[i]) || !is_of(graph, to[i]) || from[i] == to[i]) result = CUDA_ERROR_INVALID_VALUE;
-        else if (graph_reaches(graph, to[i], &(struct tail){ .node = (CUgraphNode[]){ from[i] }, .count = 1 })) result = CUDA_ERROR_INVALID_VALUE;
-        else if (!add_after(to[i], from[i])) result = CUDA_ERROR_INVALID_VALUE;
-    }
-    return driver_leave(result);
-}
-
-/* Fills a caller's array as CUDA does: with NULL only the count; the rest of a long array with NULL. */
-struct listing { CUgraphNode *out, *second; size_t room, found; };
-static void list(struct listing *l, CUgraphNode a, CUgraphNode b)
-{
-    if (l->out != NULL && l->found < l->room) {
-        l->out[l->found] = a;
-        if (l->second != NULL) l->second[l->found] = b;
-    }
-    l->found++;
-}
-static void list_end(struct listing *l, size_t *count)
-{
-    for (size_t i = l->found; l->out != NULL && i < l->room; i++) {
-        l->out[i] = NULL;
-        if (l->second != NULL) l->second[i] = NULL;
-    }
-    *count = l->out == NULL || l->found < l->room ? l->found : l->room;
-}
-
-static CUresult get_nodes(CUgraph graph, CUgraphNode *nodes, size_t *count, bool roots)
-{
-    CUresult result = begin(graph);
-    if (result == CUDA_SUCCESS && count == NULL) result = CUDA_ERROR_INVALID_VALUE;
+    CUresult result = begin_graph(graph, count);
+    if (result == CUDA_SUCCESS && (from == NULL) != (to == NULL)) result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS) {
-        struct listing l = { .out = nodes, .room = *count };
-        for (CUgraphNode n = graph->nodes; n != NULL; n = n->next)
-            if (!roots || n->after_count == 0) list(&l, n, NULL);
-        list_end(&l, count);
+        struct list sources = { from, *count, 0 }, targets = { to, *count, 0 };
+        if (edges != NULL && from != NULL) memset(edges, 0, *count * sizeof *edges);
+        for (struct CUgraphNode_st *n = graph->first; n != NULL; n = n->next)
+            for (size_t i = 0; i < n->dependencies; i++) list_add(&sources, n->dependency[i]), list_add(&targets, n);
+        list_end(&targets, count);
+        list_end(&sources, count);
     }
     return driver_leave(result);
 }
-
-CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *count) { return get_nodes(graph, nodes, count, false); }
-CUresult cuGraphGetRootNodes(CUgraph graph, CUgraphNode *nodes, size_t *count) { return get_nodes(graph, nodes, count, true); }
 
 CUresult cuGraphGetEdges(CUgraph graph, CUgraphNode *from, CUgraphNode *to, size_t *count)
 {
-    CUresult result = begin(graph);
-    if (result == CUDA_SUCCESS && (count == NULL || (from == NULL) != (to == NULL))) result = CUDA_ERROR_INVALID_VALUE;
+    return cuGraphGetEdges_v2(graph, from, to, NULL, count);
+}
+
+CUresult cuGraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData *edges, size_t *count)
+{
+    const CUresult result = begin_node(node, count);
     if (result == CUDA_SUCCESS) {
-        struct listing l = { .out = from, .second = to, .room = *count };
-        for (CUgraphNode n = graph->nodes; n != NULL; n = n->next)
-            for (size_t i = 0; i < n->after_count; i++) list(&l, n->after[i], n);
-        list_end(&l, count);
+        struct list list = { nodes, *count, 0 };
+        if (edges != NULL && nodes != NULL) memset(edges, 0, *count * sizeof *edges);
+        for (size_t i = 0; i < node->dependencies; i++) list_add(&list, node->dependency[i]);
+        list_end(&list, count);
     }
     return driver_leave(result);
 }
 
-static CUresult begin_node(CUgraphNode node)
+CUresult cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode *nodes, size_t *count)
 {
-    const CUresult result = driver_enter();
-    return result == CUDA_SUCCESS && !graph_node_lives(node) ? CUDA_ERROR_INVALID_VALUE : result;
+    return cuGraphNodeGetDependencies_v2(node, nodes, NULL, count);
+}
+
+CUresult cuGraphNodeGetDependentNodes_v2(CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData *edges, size_t *count)
+{
+    const CUresult result = begin_node(node, count);
+    if (result == CUDA_SUCCESS) {
+        struct list list = { nodes, *count, 0 };
+        if (edges != NULL && nodes != NULL) memset(edges, 0, *count * sizeof *edges);
+        for (struct CUgraphNode_st *n = node->graph->first; n != NULL; n = n->next)
+            for (size_t i = 0; i < n->dependencies; i++)
+                if (n->dependency[i] == node) list_add(&list, n);
+        list_end(&list, count);
+    }
+    return driver_leave(result);
+}
+
+CUresult cuGraphNodeGetDependentNodes(CUgraphNode node, CUgraphNode *nodes, size_t *count)
+{
+    return cuGraphNodeGetDependentNodes_v2(node, nodes, NULL, count);
 }
 
 CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType *type)
 {
-    static const CUgraphNodeType types[] = {
-        [WORK_EMPTY] = CU_GRAPH_NODE_TYPE_EMPTY, [WORK_KERNEL] = CU_GRAPH_NODE_TYPE_KERNEL, [WORK_COPY] = CU_GRAPH_NODE_TYPE_MEMCPY,
-        [WORK_FILL] = CU_GRAPH_NODE_TYPE_MEMSET, [WORK_HOST] = CU_GRAPH_NODE_TYPE_HOST,
-        [WORK_EVENT_RECORD] = CU_GRAPH_NODE_TYPE_EVENT_RECORD, [WORK_EVENT_WAIT] = CU_GRAPH_NODE_TYPE_WAIT_EVENT };
-    CUresult result = begin_node(node);
-    if (result == CUDA_SUCCESS && type == NULL) result = CUDA_ERROR_INVALID_VALUE;
-    if (result == CUDA_SUCCESS) *type = types[node->work.kind];
+    const CUresult result = begin_node(node, type);
+    if (result == CUDA_SUCCESS) *type = node->work.type;
     return driver_leave(result);
 }
 
-CUresult cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode *before, size_t *count)
+/* ---- edges ---- */
+
+static size_t find_edge(const struct CUgraphNode_st *from, const struct CUgraphNode_st *to)
 {
-    CUresult result = begin_node(node);
-    if (result == CUDA_SUCCESS && count == NULL) result = CUDA_ERROR_INVALID_VALUE;
-    if (result == CUDA_SUCCESS) {
-        struct listing l = { .out = before, .room = *count };
-        for (size_t i = 0; i < node->after_count; i++) list(&l, node->after[i], NULL);
-        list_end(&l, count);
+    size_t at = 0;
+    while (at < to->dependencies && to->dependency[at] != from) at++;
+    return at;
+}
+
+static bool add_edge(struct CUgraphNode_st *from, struct CUgraphNode_st *to)
+{
+    struct CUgraphNode_st **larger = realloc(to->dependency, (to->dependencies + 1) * sizeof *larger);
+    if (larger == NULL) return false;
+    to->dependency = larger;
+    larger[to->dependencies++] = from;
+    return true;
+}
+
+static void remove_edge(struct CUgraphNode_st *to, size_t at)
+{
+    memmove(&to->dependency[at], &to->dependency[at + 1], (to->dependencies - at - 1) * sizeof *to->dependency);
+    to->dependencies--;
+}
+
+/* Edges that exist must not be added, others not be removed: all are looked at before one is changed. */
+static CUresult check_edges(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t count, bool exist)
+{
+    if (count != 0 && (from == NULL || to == NULL)) return CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; i < count; i++) {
+        if (graph_check_nodes(graph, &from[i], 1) != CUDA_SUCCESS || graph_check_nodes(graph, &to[i], 1) != CUDA_SUCCESS ||
+            from[i] == to[i] || (find_edge(from[i], to[i]) < to[i]->dependencies) != exist)
+            return CUDA_ERROR_INVALID_VALUE;
+        for (size_t j = 0; j < i; j++)
+            if (from[j] == from[i] && to[j] == to[i]) return CUDA_ERROR_INVALID_VALUE;
     }
+    return CUDA_SUCCESS;
+}
+
+CUresult cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *edges, size_t count)
+{
+    CUresult result = begin_graph(graph, graph);
+    if (result == CUDA_SUCCESS && edges != NULL) result = CUDA_ERROR_NOT_SUPPORTED;
+    if (result == CUDA_SUCCESS) result = check_edges(graph, from, to, count, false);
+    for (size_t i = 0; result == CUDA_SUCCESS && i < count; i++)
+        if (!add_edge(from[i], to[i])) result = CUDA_ERROR_OUT_OF_MEMORY;
     return driver_leave(result);
+}
+
+CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t count)
+{
+    return cuGraphAddDependencies_v2(graph, from, to, NULL, count);
+}
+
+CUresult cuGraphRemoveDependencies_v2(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *edges, size_t count)
+{
+    CUresult result = begin_graph(graph, graph);
+    if (result == CUDA_SUCCESS && edges != NULL) result = CUDA_ERROR_NOT_SUPPORTED;
+    if (result == CUDA_SUCCESS) result = check_edges(graph, from, to, count, true);
+    for (size_t i = 0; result == CUDA_SUCCESS && i < count; i++) remove_edge(to[i], find_edge(from[i], to[i]));
+    return driver_leave(result);
+}
+
+CUresult cuGraphRemoveDependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t count)
+{
+    return cuGraphRemoveDependencies_v2(graph, from, to, NULL, count);
 }
 
 CUresult cuGraphDestroyNode(CUgraphNode node)
 {
-    const CUresult result = begin_node(node);
+    CUresult result = begin_node(node, node);
+    if (result == CUDA_SUCCESS && capture_fills(node->graph)) result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS) {
         struct CUgraph_st *graph = node->graph;
-        struct CUgraphNode_st **link = &graph->nodes;
-        graph->last = &graph->nodes;
-        while (*link != NULL) {
-            if (*link == node) {
-                *link = node->next;
-                continue;
-            }
-            struct CUgraphNode_st *n = *link;
-            for (size_t i = 0; i < n->after_count;)
-                if (n->after[i] == node) n->after[i] = n->after[--n->after_count];
-                else i++;
-            link = graph->last = &n->next;
+        struct CUgraphNode_st **link = &graph->first, *before = NULL;
+        for (struct CUgraphNode_st *n = graph->first; n != NULL; n = n->next) {
+            const size_t at = find_edge(node, n);
+            if (at < n->dependencies) remove_edge(n, at);
         }
-        graph->count--;
-        free_node(node);
+        for (; *link != node; link = &(*link)->next) before = *link;
+        *link = node->next;
+        if (graph->last == node) graph->last = before;
+        graph->nodes--;
+        node_free(node);
     }
     return driver_leave(result);
 }

@@ -1,34 +1,47 @@
-/* Graphs: nodes with work and the nodes that they come after. */
+/* Graphs, their nodes, and what they become when they are made executable. */
 #ifndef CUDASIM_DRIVER_GRAPH_H
 #define CUDASIM_DRIVER_GRAPH_H
 
 #include "driver/work.h"
 
 struct CUgraphNode_st {
+    struct CUgraphNode_st *next;
     struct CUgraph_st *graph;
-    struct CUgraphNode_st *next;          /* in the order in which they were added */
+    struct CUgraphNode_st *original;      /* of which it is a clone; may be gone */
     struct work work;
-    CUgraphNode *after;
-    size_t after_count;
-    size_t index;                         /* for walks: set by graph_order */
+    struct CUgraphNode_st **dependency;
+    size_t dependencies;
+    size_t index;                         /* for those who walk the graph */
 };
 
 struct CUgraph_st {
-    struct CUgraph_st *next;
-    struct CUctx_st *context;
-    struct CUgraphNode_st *nodes, **last;
-    size_t count;
+    struct CUgraphNode_st *first, *last;
+    size_t nodes;
+    bool child;                           /* belongs to a node */
 };
 
-struct CUgraph_st *graph_open(struct CUctx_st *context);
-void graph_close(struct CUgraph_st *graph);
-bool graph_lives(const struct CUgraph_st *graph);
-bool graph_node_lives(const struct CUgraphNode_st *node);
-/* Takes the work over, even where it fails. */
-CUresult graph_add(struct CUgraph_st *graph, struct work *work, const CUgraphNode *after, size_t count, CUgraphNode *node);
-/* The nodes so that each stands behind those it comes after; NULL: no memory, or *circular. */
-CUgraphNode *graph_order(struct CUgraph_st *graph, bool *circular);
-/* Whether `node` comes, over any number of steps, before one of the tail, or is one of them. */
-bool graph_reaches(const struct CUgraph_st *graph, CUgraphNode node, const struct tail *tail);
+/* A graph flattened: children in place, every node by the numbers of those it waits for. */
+struct step {
+    struct CUgraphNode_st *source;        /* for comparison; may be gone */
+    struct work work;
+    size_t *dependency, dependencies;
+    bool enabled;
+};
+struct CUgraphExec_st {
+    struct step *step;
+    size_t steps, capacity;
+    uint64_t flags;
+    uint64_t launches;
+    uint32_t running;
+    bool destroyed;                       /* while it was running */
+};
+
+struct CUgraph_st *graph_new(void);
+void graph_free(struct CUgraph_st *graph);
+struct CUgraph_st *graph_clone(const struct CUgraph_st *graph);
+/* Takes the work over in every case; NULL: no memory. */
+struct CUgraphNode_st *graph_add(struct CUgraph_st *graph, struct CUgraphNode_st *const *dependency, size_t count, struct work *work);
+/* All of them alive and of the graph, none twice. */
+CUresult graph_check_nodes(const struct CUgraph_st *graph, struct CUgraphNode_st *const *node, size_t count);
 
 #endif

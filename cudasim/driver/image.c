@@ -3,26 +3,40 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "driver/driver.h"
 #include "driver/fatbin.h"
-#include "driver/module.h"
 
-struct jit_log jit_error_log(unsigned count, const CUjit_option *options, void *const *values)
+struct log log_of(unsigned count, const CUjit_option *options, void *const *values)
 {
-    struct jit_log log = { NULL, 0 };
+    struct log log = { NULL, NULL, 0, 0 };
     for (unsigned i = 0; i < count; i++) {
-        if (options[i] == CU_JIT_ERROR_LOG_BUFFER) log.buffer = values[i];
-        if (options[i] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES) log.size = (size_t)(uintptr_t)values[i];
+        if (options[i] == CU_JIT_ERROR_LOG_BUFFER) log.error = values[i];
+        if (options[i] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES) log.error_size = (size_t)(uint32_t)(uintptr_t)values[i];
+        if (options[i] == CU_JIT_INFO_LOG_BUFFER) log.info = values[i];
+        if (options[i] == CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES) log.info_size = (size_t)(uint32_t)(uintptr_t)values[i];
     }
+    if (log.error != NULL && log.error_size != 0) *log.error = '\0';
+    if (log.info != NULL && log.info_size != 0) *log.info = '\0';
     return log;
 }
 
-static void say_error(const struct jit_log *log, const char *text)
+void log_end(const struct log *log, unsigned count, const CUjit_option *options, void **values)
 {
-    if (log->buffer != NULL && log->size != 0) snprintf(log->buffer, log->size, "%s", text);
+    for (unsigned i = 0; i < count; i++) {
+        if (options[i] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES && log->error != NULL && log->error_size != 0)
+            values[i] = (void *)(uintptr_t)strlen(log->error);
+        if (options[i] == CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES && log->info != NULL && log->info_size != 0)
+            values[i] = (void *)(uintptr_t)strlen(log->info);
+    }
+}
+
+static void say_error(const struct log *log, const char *text)
+{
+    if (log->error != NULL && log->error_size != 0) snprintf(log->error, log->error_size, "%s", text);
     driver_say("cudasim: %s\n", text);
 }
 
-CUresult image_read(const void *image, const struct jit_log *log, struct module **module)
+CUresult module_read(const void *image, const struct log *log, struct module **module)
 {
     char sentence[256] = "this image is a cubin, and PTX is what runs here";
     const enum image_kind kind = image_kind(image);
@@ -52,7 +66,7 @@ CUresult image_read(const void *image, const struct jit_log *log, struct module 
     return CUDA_ERROR_INVALID_PTX;
 }
 
-char *image_read_file(const char *name)
+char *file_read(const char *name)
 {
     FILE *file = fopen(name, "rb");
     if (file == NULL) return NULL;

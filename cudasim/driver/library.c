@@ -1,26 +1,13 @@
-/* Libraries: images that belong to no context; each context loads them when it first needs them. */
+/* Libraries: modules without a context, which each context that uses them gets of its own. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver/fatbin.h"
-#include "driver/module.h"
-
-typedef struct CUlib_st *CUlibrary;
-typedef struct CUkern_st *CUkernel;
-
-struct CUkern_st { struct CUlib_st *library; const char *name; };
-struct CUlib_st {
-    struct CUlib_st *next;
-    char *text;                           /* PTX, zero behind it */
-    struct module *module;                /* read once, for names */
-    struct CUkern_st *kernel;
-    unsigned kernels;
-};
+#include "driver/driver.h"
 
 CUDASIM_EXPORT CUresult cuLibraryLoadData(CUlibrary *library, const void *image, CUjit_option *options, void **values, unsigned count,
-                                          const int *library_options, void **library_values, unsigned library_count);
+                                          int *library_options, void **library_values, unsigned library_count);
 CUDASIM_EXPORT CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *file, CUjit_option *options, void **values, unsigned count,
-                                              const int *library_options, void **library_values, unsigned library_count);
+                                              int *library_options, void **library_values, unsigned library_count);
 CUDASIM_EXPORT CUresult cuLibraryUnload(CUlibrary library);
 CUDASIM_EXPORT CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name);
 CUDASIM_EXPORT CUresult cuLibraryGetKernelCount(unsigned *count, CUlibrary library);
@@ -29,241 +16,238 @@ CUDASIM_EXPORT CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library);
 CUDASIM_EXPORT CUresult cuLibraryGetGlobal(CUdeviceptr *pointer, size_t *bytes, CUlibrary library, const char *name);
 CUDASIM_EXPORT CUresult cuKernelGetFunction(CUfunction *function, CUkernel kernel);
 CUDASIM_EXPORT CUresult cuKernelGetLibrary(CUlibrary *library, CUkernel kernel);
-CUDASIM_EXPORT CUresult cuKernelGetName(const char **name, CUkernel kernel);
 CUDASIM_EXPORT CUresult cuKernelGetAttribute(int *value, CUfunction_attribute attribute, CUkernel kernel, CUdevice device);
 CUDASIM_EXPORT CUresult cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkernel kernel, CUdevice device);
-CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfunction function);
-CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value);
+CUDASIM_EXPORT CUresult cuKernelSetCacheConfig(CUkernel kernel, int config, CUdevice device);
+CUDASIM_EXPORT CUresult cuKernelGetName(const char **name, CUkernel kernel);
+CUDASIM_EXPORT CUresult cuKernelGetParamInfo(CUkernel kernel, size_t index, size_t *offset, size_t *size);
 
-static struct CUlib_st **find(const struct CUlib_st *library)
+struct CUkern_st {
+    struct CUlib_st *library;
+    const struct function *function;
+    struct function_settings settings;    /* for contexts that do not have it yet */
+};
+struct CUlib_st { struct module *module; struct CUkern_st *kernel; };  /* one per function of the module */
+
+/* ---- libraries in contexts ---- */
+
+/* The library's module in the context; loaded when it is first asked for. */
+static CUresult module_in(struct CUctx_st *context, struct CUlib_st *library, struct CUmod_st **module)
 {
-    struct CUlib_st **link = &driver.libraries;
-    while (*link != NULL && *link != library) link = &(*link)->next;
-    return link;
+    for (*module = context->modules; *module != NULL; *module = (*module)->next)
+        if ((*module)->library == library) return CUDA_SUCCESS;
+    const CUresult result = module_open(context, library->module, library, module);
+    for (uint32_t i = 0; result == CUDA_SUCCESS && i < library->module->function_count; i++)
+        (*module)->function[i].settings = library->kernel[i].settings;
+    return result;
 }
 
-static struct CUkern_st *find_kernel(const void *handle)
+struct CUfunc_st *function_find(struct CUctx_st *context, CUfunction handle)
 {
-    for (const struct CUlib_st *l = driver.libraries; l != NULL; l = l->next)
-        for (unsigned i = 0; i < l->kernels; i++)
-            if (&l->kernel[i] == handle) return &l->kernel[i];
-    return NULL;
+    if (handle_is(handle, HANDLE_FUNCTION)) return handle->module->context == context ? handle : NULL;
+    if (!handle_is(handle, HANDLE_KERNEL)) return NULL;
+    const struct CUkern_st *kernel = (const struct CUkern_st *)(const void *)handle;
+    struct CUmod_st *module;
+    return module_in(context, kernel->library, &module) == CUDA_SUCCESS ? &module->function[kernel->function->index] : NULL;
 }
 
-static void close_library(struct CUlib_st *l)
+/* ---- libraries ---- */
+
+static bool is_kernel(const struct function *f) { return f->entry && f->defined; }
+
+static void close_library(struct CUlib_st *library)
 {
-    if (l->module != NULL) ptx_release(l->module);
-    free(l->text), free(l->kernel), free(l);
+    for (struct CUctx_st *c = driver.contexts; c != NULL; c = c->next)
+        for (struct CUmod_st *m = c->modules, *next; m != NULL; m = next) {
+            next = m->next;
+            if (m->library == library) module_close(m);
+        }
+    for (uint32_t i = 0; library->kernel != NULL && i < library->module->function_count; i++) handle_remove(&library->kernel[i]);
+    handle_remove(library);
+    ptx_release(library->module);
+    free(library->kernel);
+    free(library);
 }
 
-/* The text alone, so that the caller's image may go. */
-static char *copy_text(const void *image)
+static CUresult open_library(CUlibrary *made, struct module *module)
 {
-    char sentence[256];
-    size_t length = 0;
-    const char *text = image_kind(image) == IMAGE_TEXT ? image : fatbin_text(image, driver.device, &length, sentence, sizeof sentence);
-    if (image_kind(image) == IMAGE_TEXT) length = strlen(text);
-    char *copy = text == NULL ? NULL : malloc(length + 8);
-    if (copy == NULL) return NULL;
-    memcpy(copy, text, length);
-    memset(copy + length, 0, 8);
-    return copy;
-}
-
-static CUresult load(CUlibrary *result, const void *image, const struct jit_log *log)
-{
-    struct CUlib_st *l = calloc(1, sizeof *l);
-    if (l == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
-    CUresult code = image_read(image, log, &l->module);
-    if (code == CUDA_SUCCESS) {
-        l->text = copy_text(image);
-        l->kernel = calloc(l->module->function_count + 1, sizeof *l->kernel);
-        if (l->text == NULL || l->kernel == NULL) code = CUDA_ERROR_OUT_OF_MEMORY;
+    struct CUlib_st *library = calloc(1, sizeof *library);
+    if (library == NULL) {
+        ptx_release(module);
+        return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    if (code != CUDA_SUCCESS) {
-        close_library(l);
-        return code;
+    library->module = module;
+    library->kernel = calloc(module->function_count + 1, sizeof *library->kernel);
+    bool known = library->kernel != NULL && handle_add(library, HANDLE_LIBRARY);
+    for (uint32_t i = 0; known && i < module->function_count; i++) {
+        library->kernel[i] = (struct CUkern_st){ library, module->functions[i], function_default_settings() };
+        if (is_kernel(module->functions[i])) known = handle_add(&library->kernel[i], HANDLE_KERNEL);
     }
-    for (uint32_t i = 0; i < l->module->function_count; i++) {
-        const struct function *f = l->module->functions[i];
-        if (f->entry && f->defined) l->kernel[l->kernels++] = (struct CUkern_st){ .library = l, .name = f->name };
-    }
-    l->next = driver.libraries;
-    driver.libraries = *result = l;
-    return CUDA_SUCCESS;
+    if (!known) close_library(library);
+    else *made = library;
+    return known ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* Library options say when to load and whether the image stays: here it is copied. */
 CUresult cuLibraryLoadData(CUlibrary *library, const void *image, CUjit_option *options, void **values, unsigned count,
-                           const int *library_options, void **library_values, unsigned library_count)
+                           int *library_options, void **library_values, unsigned library_count)
 {
-    (void)library_values;
+    enum { LIBRARY_OPTIONS = 2 };
     CUresult result = driver_enter();
-    if (result == CUDA_SUCCESS && (library == NULL || image == NULL || (count != 0 && (options == NULL || values == NULL)) ||
-                                   (library_count != 0 && library_options == NULL)))
+    if (result == CUDA_SUCCESS && (library == NULL || image == NULL || (count != 0 && (options == NULL || values == NULL))))
         result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS && library_count != 0 && (library_options == NULL || library_values == NULL)) result = CUDA_ERROR_INVALID_VALUE;
+    for (unsigned i = 0; result == CUDA_SUCCESS && i < library_count; i++)
+        if (library_options[i] < 0 || library_options[i] >= LIBRARY_OPTIONS) result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS) {
-        const struct jit_log log = jit_error_log(count, options, values);
-        result = load(library, image, &log);
+        const struct log log = log_of(count, options, values);
+        struct module *module;
+        result = module_read(image, &log, &module);
+        if (result == CUDA_SUCCESS) result = open_library(library, module);
+        log_end(&log, count, options, values);
     }
     return driver_leave(result);
 }
 
 CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *file, CUjit_option *options, void **values, unsigned count,
-                               const int *library_options, void **library_values, unsigned library_count)
+                               int *library_options, void **library_values, unsigned library_count)
 {
-    if (file == NULL) return CUDA_ERROR_INVALID_VALUE;
-    char *text = image_read_file(file);
-    if (text == NULL) return CUDA_ERROR_FILE_NOT_FOUND;
-    const CUresult result = cuLibraryLoadData(library, text, options, values, count, library_options, library_values, library_count);
+    char *text = file == NULL ? NULL : file_read(file);
+    CUresult result = file == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_FILE_NOT_FOUND;
+    if (text != NULL) result = cuLibraryLoadData(library, text, options, values, count, library_options, library_values, library_count);
     free(text);
     return result;
 }
 
-static void close_modules_of(const struct CUlib_st *library)
+static CUresult begin(CUlibrary library, bool pointers)
 {
-    for (struct CUctx_st *c = driver.contexts; c != NULL; c = c->next)
-        for (struct CUmod_st **link = &c->modules; *link != NULL;) {
-            struct CUmod_st *m = *link;
-            if (m->library != library) {
-                link = &m->next;
-                continue;
-            }
-            *link = m->next;
-            module_close(c, m);
-        }
+    const CUresult result = driver_enter();
+    if (result != CUDA_SUCCESS) return result;
+    if (!handle_is(library, HANDLE_LIBRARY)) return CUDA_ERROR_INVALID_HANDLE;
+    return pointers ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuLibraryUnload(CUlibrary library)
 {
-    CUresult result = driver_enter();
-    struct CUlib_st **link = find(library);
-    if (result == CUDA_SUCCESS && *link == NULL) result = CUDA_ERROR_INVALID_HANDLE;
-    if (result == CUDA_SUCCESS) {
-        *link = library->next;
-        close_modules_of(library);
-        close_library(library);
-    }
+    const CUresult result = begin(library, true);
+    if (result == CUDA_SUCCESS) close_library(library);
     return driver_leave(result);
-}
-
-static CUresult module_of(struct CUctx_st *context, struct CUlib_st *library, CUmodule *module)
-{
-    for (struct CUmod_st *m = context->modules; m != NULL; m = m->next)
-        if (m->library == library) {
-            *module = m;
-            return CUDA_SUCCESS;
-        }
-    const CUresult result = module_load(context, module, library->text, &(struct jit_log){ NULL, 0 });
-    if (result == CUDA_SUCCESS) (*module)->library = library;
-    return result;
-}
-
-struct CUfunc_st *kernel_function(struct CUctx_st *context, const void *handle)
-{
-    CUmodule module;
-    CUfunction function;
-    const struct CUkern_st *kernel = find_kernel(handle);
-    if (kernel == NULL || module_of(context, kernel->library, &module) != CUDA_SUCCESS) return NULL;
-    return module_function(module, kernel->name, &function) == CUDA_SUCCESS ? function : NULL;
-}
-
-/* Enters with a library that lives. */
-static CUresult begin(const struct CUlib_st *library, const void *answer)
-{
-    const CUresult result = driver_enter();
-    if (result != CUDA_SUCCESS) return result;
-    if (*find(library) == NULL) return CUDA_ERROR_INVALID_HANDLE;
-    return answer == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
 CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name)
 {
-    CUresult result = begin(library, kernel);
-    if (result == CUDA_SUCCESS && name == NULL) result = CUDA_ERROR_INVALID_VALUE;
-    if (result != CUDA_SUCCESS) return driver_leave(result);
-    result = CUDA_ERROR_NOT_FOUND;
-    for (unsigned i = 0; i < library->kernels; i++)
-        if (strcmp(library->kernel[i].name, name) == 0) {
-            *kernel = &library->kernel[i];
-            result = CUDA_SUCCESS;
-        }
+    CUresult result = begin(library, kernel != NULL && name != NULL);
+    const struct function *f = result == CUDA_SUCCESS ? ptx_function(library->module, name) : NULL;
+    if (result == CUDA_SUCCESS && (f == NULL || !is_kernel(f))) result = CUDA_ERROR_NOT_FOUND;
+    if (result == CUDA_SUCCESS) *kernel = &library->kernel[f->index];
     return driver_leave(result);
 }
 
 CUresult cuLibraryGetKernelCount(unsigned *count, CUlibrary library)
 {
-    const CUresult result = begin(library, count);
-    if (result == CUDA_SUCCESS) *count = library->kernels;
+    const CUresult result = begin(library, count != NULL);
+    if (result == CUDA_SUCCESS) {
+        *count = 0;
+        for (uint32_t i = 0; i < library->module->function_count; i++) *count += is_kernel(library->module->functions[i]);
+    }
     return driver_leave(result);
 }
 
 CUresult cuLibraryEnumerateKernels(CUkernel *kernels, unsigned count, CUlibrary library)
 {
-    const CUresult result = begin(library, kernels);
-    for (unsigned i = 0; result == CUDA_SUCCESS && i < count && i < library->kernels; i++) kernels[i] = &library->kernel[i];
+    const CUresult result = begin(library, kernels != NULL || count == 0);
+    unsigned used = 0;
+    for (uint32_t i = 0; result == CUDA_SUCCESS && i < library->module->function_count && used < count; i++)
+        if (is_kernel(library->module->functions[i])) kernels[used++] = &library->kernel[i];
     return driver_leave(result);
-}
-
-/* Enters with a context and a library that live. */
-static CUresult begin_loaded(struct CUlib_st *library, CUmodule *module)
-{
-    struct CUctx_st *context;
-    const CUresult result = driver_enter_context(&context);
-    if (result != CUDA_SUCCESS) return result;
-    return *find(library) == NULL ? CUDA_ERROR_INVALID_HANDLE : module_of(context, library, module);
 }
 
 CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library)
 {
-    if (module == NULL) return CUDA_ERROR_INVALID_VALUE;
-    return driver_leave(begin_loaded(library, module));
+    struct CUctx_st *context = NULL;
+    CUresult result = begin(library, module != NULL);
+    if (result == CUDA_SUCCESS) result = context_or_current(NULL, &context);
+    if (result == CUDA_SUCCESS) result = module_in(context, library, module);
+    return driver_leave(result);
 }
 
 CUresult cuLibraryGetGlobal(CUdeviceptr *pointer, size_t *bytes, CUlibrary library, const char *name)
 {
-    CUmodule module;
-    CUresult result = begin_loaded(library, &module);
-    if (result == CUDA_SUCCESS && (name == NULL || (pointer == NULL && bytes == NULL))) result = CUDA_ERROR_INVALID_VALUE;
-    if (result == CUDA_SUCCESS) result = module_global(module, name, pointer, bytes);
+    struct CUctx_st *context = NULL;
+    struct CUmod_st *module = NULL;
+    CUresult result = begin(library, name != NULL && (pointer != NULL || bytes != NULL));
+    if (result == CUDA_SUCCESS) result = context_or_current(NULL, &context);
+    if (result == CUDA_SUCCESS) result = module_in(context, library, &module);
+    const struct variable *v = result == CUDA_SUCCESS ? ptx_variable(library->module, name) : NULL;
+    if (result == CUDA_SUCCESS && (v == NULL || v->space == SPACE_SHARED)) result = CUDA_ERROR_NOT_FOUND;
+    if (result == CUDA_SUCCESS && pointer != NULL) *pointer = module->image.address[v->index];
+    if (result == CUDA_SUCCESS && bytes != NULL) *bytes = v->bytes;
     return driver_leave(result);
+}
+
+/* ---- kernels ---- */
+
+static CUresult begin_kernel(CUkernel kernel, bool pointers, CUdevice device)
+{
+    const CUresult result = driver_enter();
+    if (result != CUDA_SUCCESS) return result;
+    if (!handle_is(kernel, HANDLE_KERNEL)) return CUDA_ERROR_INVALID_HANDLE;
+    if (!pointers) return CUDA_ERROR_INVALID_VALUE;
+    return device == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 
 CUresult cuKernelGetFunction(CUfunction *function, CUkernel kernel)
 {
-    struct CUctx_st *context;
-    CUresult result = driver_enter_context(&context);
-    if (result == CUDA_SUCCESS && function == NULL) result = CUDA_ERROR_INVALID_VALUE;
-    if (result == CUDA_SUCCESS && (*function = kernel_function(context, kernel)) == NULL) result = CUDA_ERROR_INVALID_HANDLE;
+    struct CUctx_st *context = NULL;
+    CUresult result = begin_kernel(kernel, function != NULL, 0);
+    if (result == CUDA_SUCCESS) result = context_or_current(NULL, &context);
+    if (result == CUDA_SUCCESS && (*function = function_find(context, (CUfunction)(void *)kernel)) == NULL) result = CUDA_ERROR_OUT_OF_MEMORY;
     return driver_leave(result);
 }
 
 CUresult cuKernelGetLibrary(CUlibrary *library, CUkernel kernel)
 {
-    CUresult result = driver_enter();
-    const struct CUkern_st *found = find_kernel(kernel);
-    if (result == CUDA_SUCCESS && found == NULL) result = CUDA_ERROR_INVALID_HANDLE;
-    if (result == CUDA_SUCCESS && library == NULL) result = CUDA_ERROR_INVALID_VALUE;
-    if (result == CUDA_SUCCESS) *library = found->library;
-    return driver_leave(result);
-}
-
-CUresult cuKernelGetName(const char **name, CUkernel kernel)
-{
-    CUresult result = driver_enter();
-    const struct CUkern_st *found = find_kernel(kernel);
-    if (result == CUDA_SUCCESS && found == NULL) result = CUDA_ERROR_INVALID_HANDLE;
-    if (result == CUDA_SUCCESS && name == NULL) result = CUDA_ERROR_INVALID_VALUE;
-    if (result == CUDA_SUCCESS) *name = found->name;
+    const CUresult result = begin_kernel(kernel, library != NULL, 0);
+    if (result == CUDA_SUCCESS) *library = kernel->library;
     return driver_leave(result);
 }
 
 CUresult cuKernelGetAttribute(int *value, CUfunction_attribute attribute, CUkernel kernel, CUdevice device)
 {
-    return device != 0 ? CUDA_ERROR_INVALID_DEVICE : cuFuncGetAttribute(value, attribute, (CUfunction)(void *)kernel);
+    CUresult result = begin_kernel(kernel, value != NULL, device);
+    if (result == CUDA_SUCCESS)
+        result = function_attribute(value, (int)attribute, kernel->library->module, kernel->function, &kernel->settings);
+    return driver_leave(result);
 }
 
+/* Also where contexts have the kernel already. */
 CUresult cuKernelSetAttribute(CUfunction_attribute attribute, int value, CUkernel kernel, CUdevice device)
 {
-    return device != 0 ? CUDA_ERROR_INVALID_DEVICE : cuFuncSetAttribute((CUfunction)(void *)kernel, attribute, value);
+    CUresult result = begin_kernel(kernel, true, device);
+    if (result == CUDA_SUCCESS) result = function_set_attribute(&kernel->settings, kernel->function, (int)attribute, value);
+    for (struct CUctx_st *c = driver.contexts; result == CUDA_SUCCESS && c != NULL; c = c->next)
+        for (struct CUmod_st *m = c->modules; m != NULL; m = m->next)
+            if (m->library == kernel->library)
+                function_set_attribute(&m->function[kernel->function->index].settings, kernel->function, (int)attribute, value);
+    return driver_leave(result);
+}
+
+CUresult cuKernelSetCacheConfig(CUkernel kernel, int config, CUdevice device)
+{
+    return driver_leave(begin_kernel(kernel, config >= 0 && config <= 3, device));
+}
+
+CUresult cuKernelGetName(const char **name, CUkernel kernel)
+{
+    const CUresult result = begin_kernel(kernel, name != NULL, 0);
+    if (result == CUDA_SUCCESS) *name = kernel->function->name;
+    return driver_leave(result);
+}
+
+CUresult cuKernelGetParamInfo(CUkernel kernel, size_t index, size_t *offset, size_t *size)
+{
+    CUresult result = begin_kernel(kernel, offset != NULL, 0);
+    if (result == CUDA_SUCCESS && index >= kernel->function->parameter_count) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS) *offset = kernel->function->parameters[index]->offset;
+    if (result == CUDA_SUCCESS && size != NULL) *size = kernel->function->parameters[index]->bytes;
+    return driver_leave(result);
 }

@@ -1,61 +1,70 @@
-/* Occupancy: how many blocks the device's limits let an SM hold. */
-#include "driver/module.h"
+/* Occupancy: how many CTAs one SM holds by its threads, its shared memory, its registers and its number of CTAs (CUDA C++ Programming
+ * Guide, "Hardware Multithreading" and "Technical Specifications per Compute Capability"). */
+#include "driver/driver.h"
 
 typedef size_t CUoccupancyB2DSize(int block_size);
 
 CUDASIM_EXPORT CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function, int block_size, size_t dynamic_shared);
 CUDASIM_EXPORT CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfunction function, int block_size,
                                                                              size_t dynamic_shared, unsigned flags);
-CUDASIM_EXPORT CUresult cuOccupancyMaxPotentialBlockSize(int *grid_size, int *block_size, CUfunction function, CUoccupancyB2DSize *shared_of,
-                                                         size_t dynamic_shared, int limit);
+CUDASIM_EXPORT CUresult cuOccupancyMaxPotentialBlockSize(int *grid_size, int *block_size, CUfunction function,
+                                                         CUoccupancyB2DSize *dynamic_of, size_t dynamic_shared, int limit);
 CUDASIM_EXPORT CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid_size, int *block_size, CUfunction function,
-                                                                  CUoccupancyB2DSize *shared_of, size_t dynamic_shared, int limit,
+                                                                  CUoccupancyB2DSize *dynamic_of, size_t dynamic_shared, int limit,
                                                                   unsigned flags);
 CUDASIM_EXPORT CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, CUfunction function, int blocks, int block_size);
-CUDASIM_EXPORT CUresult cuOccupancyMaxPotentialClusterSize(int *cluster_size, CUfunction function, const CUlaunchConfig *config);
 CUDASIM_EXPORT CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction function, const CUlaunchConfig *config);
+CUDASIM_EXPORT CUresult cuOccupancyMaxPotentialClusterSize(int *size, CUfunction function, const CUlaunchConfig *config);
 
-enum { REGISTERS_PER_WARP_UNIT = 256 };
+enum { SHARED_UNIT = 128, REGISTER_UNIT = 256, PARTITIONS = 4 };
 
-/* Registers of a thread: .maxnreg, or what the launch bounds leave; the simulator allocates none. */
-static uint32_t registers_of(const struct function *f)
+static uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
+
+/* Registers are given to warps in units, and each quarter of the SM has its own. */
+static uint32_t ctas_by_registers(const struct function *f, uint32_t warps)
 {
-    const struct dimensions *most = f->reqntid.given ? &f->reqntid : &f->maxntid;
-    if (f->maxnreg != 0) return f->maxnreg;
-    if (!most->given) return 32;
-    const uint64_t threads = (uint64_t)most->x * most->y * most->z * (f->minnctapersm != 0 ? f->minnctapersm : 1);
-    const uint64_t fit = driver.device->registers_per_sm / (threads == 0 ? 1 : threads) / 8 * 8;
-    return fit > 255 ? 255 : fit < 24 ? 24 : (uint32_t)fit;
+    const uint64_t per_warp = round_up((uint64_t)function_registers(f) * LANES, REGISTER_UNIT);
+    if (per_warp * round_up(warps, PARTITIONS) > driver.device->registers_per_block) return 0;
+    return (uint32_t)(driver.device->registers_per_sm / PARTITIONS / per_warp * PARTITIONS / warps);
 }
 
-static uint32_t least(uint32_t a, uint64_t b) { return a < b ? a : (uint32_t)b; }
-
-static uint32_t active_blocks(const struct CUfunc_st *function, uint32_t threads, uint64_t dynamic_shared)
+static uint32_t ctas_by_shared(const struct function *f, uint64_t dynamic_shared)
 {
     const struct device_limits *d = driver.device;
-    const struct function *f = function->function;
-    const uint64_t shared = f->static_shared_bytes + dynamic_shared + d->shared_reserved;
-    const uint32_t warps = (threads + LANES - 1) / LANES;
-    if (threads == 0 || threads > d->threads_per_block || f->static_shared_bytes + dynamic_shared > d->shared_per_block_optin) return 0;
-    const uint32_t per_warp = (registers_of(f) * LANES + REGISTERS_PER_WARP_UNIT - 1) / REGISTERS_PER_WARP_UNIT * REGISTERS_PER_WARP_UNIT;
-    uint32_t blocks = least(d->blocks_per_sm, d->threads_per_sm / (warps * LANES));
-    blocks = least(blocks, d->shared_per_sm / shared);
-    return least(blocks, d->registers_per_sm / ((uint64_t)per_warp * warps));
+    const uint64_t bytes = f->static_shared_bytes + dynamic_shared;
+    if (bytes > d->shared_per_block_optin) return 0;
+    return (uint32_t)(d->shared_per_sm / round_up(bytes + d->shared_reserved, SHARED_UNIT));
 }
 
-static CUresult begin(struct CUctx_st **context, struct CUfunc_st **function)
+uint32_t occupancy_ctas(const struct function *f, uint32_t threads, uint64_t dynamic_shared)
 {
-    const CUresult result = driver_enter_context(context);
-    return result == CUDA_SUCCESS && !function_lives(*context, function) ? CUDA_ERROR_INVALID_HANDLE : result;
+    const struct device_limits *d = driver.device;
+    const uint32_t warps = (threads + LANES - 1) / LANES;
+    const uint64_t most = f->maxntid.given ? (uint64_t)f->maxntid.x * f->maxntid.y * f->maxntid.z : d->threads_per_block;
+    if (threads == 0 || threads > d->threads_per_block || threads > most) return 0;
+    uint32_t ctas = d->blocks_per_sm;
+    const uint32_t others[3] = { d->threads_per_sm / LANES / warps, ctas_by_registers(f, warps), ctas_by_shared(f, dynamic_shared) };
+    for (int i = 0; i < 3; i++)
+        if (others[i] < ctas) ctas = others[i];
+    return ctas;
 }
 
-CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfunction function, int block_size, size_t dynamic_shared,
-                                                              unsigned flags)
+static CUresult begin(CUfunction handle, bool arguments, struct CUfunc_st **function)
 {
     struct CUctx_st *context;
-    CUresult result = begin(&context, &function);
-    if (result == CUDA_SUCCESS && (blocks == NULL || block_size <= 0 || flags > 1)) result = CUDA_ERROR_INVALID_VALUE;
-    if (result == CUDA_SUCCESS) *blocks = (int)active_blocks(function, (uint32_t)block_size, dynamic_shared);
+    const CUresult result = driver_enter_context(&context);
+    if (result != CUDA_SUCCESS) return result;
+    *function = function_find(context, handle);
+    if (*function == NULL) return CUDA_ERROR_INVALID_HANDLE;
+    return arguments ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfunction handle, int block_size, size_t dynamic_shared,
+                                                              unsigned flags)
+{
+    struct CUfunc_st *f;
+    const CUresult result = begin(handle, blocks != NULL && block_size > 0 && flags <= 1, &f);
+    if (result == CUDA_SUCCESS) *blocks = (int)occupancy_ctas(f->function, (uint32_t)block_size, dynamic_shared);
     return driver_leave(result);
 }
 
@@ -64,86 +73,86 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction fun
     return cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, block_size, dynamic_shared, 0);
 }
 
-/* The block size with the most threads in an SM; of several the largest. */
-CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid_size, int *block_size, CUfunction function, CUoccupancyB2DSize *shared_of,
+/* The size of a block with which an SM holds the most threads; of those the largest. */
+CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid_size, int *block_size, CUfunction handle, CUoccupancyB2DSize *dynamic_of,
                                                    size_t dynamic_shared, int limit, unsigned flags)
 {
-    struct CUctx_st *context;
-    CUresult result = begin(&context, &function);
-    if (result == CUDA_SUCCESS && (grid_size == NULL || block_size == NULL || limit < 0 || flags > 1)) result = CUDA_ERROR_INVALID_VALUE;
-    if (result != CUDA_SUCCESS) return driver_leave(result);
-    const struct dimensions *most = function->function->reqntid.given ? &function->function->reqntid : &function->function->maxntid;
-    uint32_t largest = most->given ? most->x * most->y * most->z : driver.device->threads_per_block;
-    if (limit != 0 && (uint32_t)limit < largest) largest = (uint32_t)limit;
-    uint32_t best = 0;
-    for (uint32_t threads = (largest + LANES - 1) / LANES * LANES; threads != 0; threads -= LANES) {
-        const uint32_t size = threads < largest ? threads : largest;
-        const uint32_t blocks = active_blocks(function, size, shared_of != NULL ? shared_of((int)size) : dynamic_shared);
-        if (blocks * size <= best) continue;
-        best = blocks * size;
-        *block_size = (int)size;
-        *grid_size = (int)(blocks * driver.options.sms);
+    struct CUfunc_st *f;
+    const CUresult result = begin(handle, grid_size != NULL && block_size != NULL && limit >= 0 && flags <= 1, &f);
+    if (result == CUDA_SUCCESS) {
+        uint32_t largest = driver.device->threads_per_block, best = 0, best_ctas = 0;
+        if (limit != 0 && (uint32_t)limit < largest) largest = (uint32_t)limit;
+        for (uint32_t threads = (largest + LANES - 1) / LANES * LANES; threads > 0; threads -= LANES) {
+            const uint32_t size = threads < largest ? threads : largest;
+            const uint32_t ctas = occupancy_ctas(f->function, size, dynamic_of != NULL ? dynamic_of((int)size) : dynamic_shared);
+            if (ctas * size > best_ctas * best) best = size, best_ctas = ctas;
+        }
+        *block_size = (int)best;
+        *grid_size = (int)(best_ctas * driver.options.sms);
     }
-    return driver_leave(best == 0 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS);
+    return driver_leave(result);
 }
 
-CUresult cuOccupancyMaxPotentialBlockSize(int *grid_size, int *block_size, CUfunction function, CUoccupancyB2DSize *shared_of,
+CUresult cuOccupancyMaxPotentialBlockSize(int *grid_size, int *block_size, CUfunction function, CUoccupancyB2DSize *dynamic_of,
                                           size_t dynamic_shared, int limit)
 {
-    return cuOccupancyMaxPotentialBlockSizeWithFlags(grid_size, block_size, function, shared_of, dynamic_shared, limit, 0);
+    return cuOccupancyMaxPotentialBlockSizeWithFlags(grid_size, block_size, function, dynamic_of, dynamic_shared, limit, 0);
 }
 
-CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, CUfunction function, int blocks, int block_size)
+/* The most dynamic shared memory with which that many CTAs still fit. */
+CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, CUfunction handle, int blocks, int block_size)
 {
-    struct CUctx_st *context;
-    CUresult result = begin(&context, &function);
-    if (result == CUDA_SUCCESS && (bytes == NULL || blocks <= 0 || block_size <= 0)) result = CUDA_ERROR_INVALID_VALUE;
+    struct CUfunc_st *f;
+    CUresult result = begin(handle, bytes != NULL && blocks > 0 && block_size > 0, &f);
+    if (result == CUDA_SUCCESS && (uint32_t)blocks > occupancy_ctas(f->function, (uint32_t)block_size, 0)) result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS) {
         const struct device_limits *d = driver.device;
-        const uint64_t taken = function->function->static_shared_bytes + d->shared_reserved, share = d->shared_per_sm / (uint32_t)blocks;
-        const uint64_t most = d->shared_per_block_optin - function->function->static_shared_bytes;
-        if (active_blocks(function, (uint32_t)block_size, 0) < (uint32_t)blocks || share < taken) result = CUDA_ERROR_INVALID_VALUE;
-        else *bytes = share - taken < most ? share - taken : most;
+        const uint64_t each = d->shared_per_sm / (uint32_t)blocks / SHARED_UNIT * SHARED_UNIT - d->shared_reserved;
+        const uint64_t most = each < d->shared_per_block_optin ? each : d->shared_per_block_optin;
+        *bytes = most - f->function->static_shared_bytes;
     }
     return driver_leave(result);
 }
 
-static uint32_t cluster_of(const struct function *f, const CUlaunchConfig *config)
+static uint32_t cluster_size(const CUlaunchConfig *config, const struct function *f)
 {
+    uint64_t size = f->reqnctapercluster.given ? (uint64_t)f->reqnctapercluster.x * f->reqnctapercluster.y * f->reqnctapercluster.z : 1;
     for (unsigned i = 0; i < config->numAttrs; i++)
         if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
-            return config->attrs[i].value.clusterDim.x * config->attrs[i].value.clusterDim.y * config->attrs[i].value.clusterDim.z;
-    const struct dimensions *c = &f->reqnctapercluster;
-    return c->given ? c->x * c->y * c->z : 1;
+            size = (uint64_t)config->attrs[i].value.clusterDim.x * config->attrs[i].value.clusterDim.y * config->attrs[i].value.clusterDim.z;
+    return size > UINT32_MAX ? UINT32_MAX : (uint32_t)size;
 }
 
-static uint32_t resident(const struct CUfunc_st *function, const CUlaunchConfig *config)
+static uint32_t ctas_of_device(const struct function *f, const CUlaunchConfig *config)
 {
-    return driver.options.sms * active_blocks(function, config->blockDimX * config->blockDimY * config->blockDimZ, config->sharedMemBytes);
+    const uint64_t threads = (uint64_t)config->blockDimX * config->blockDimY * config->blockDimZ;
+    return threads > 1024 ? 0 : occupancy_ctas(f, (uint32_t)threads, config->sharedMemBytes) * driver.options.sms;
 }
 
-CUresult cuOccupancyMaxPotentialClusterSize(int *cluster_size, CUfunction function, const CUlaunchConfig *config)
+static bool config_valid(const CUlaunchConfig *config) { return config != NULL && (config->numAttrs == 0 || config->attrs != NULL); }
+
+/* A cluster that is larger than the simulated device runs all the same, one at a time. */
+CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction handle, const CUlaunchConfig *config)
 {
-    struct CUctx_st *context;
-    CUresult result = begin(&context, &function);
-    if (result == CUDA_SUCCESS && (cluster_size == NULL || config == NULL)) result = CUDA_ERROR_INVALID_VALUE;
+    struct CUfunc_st *f;
+    CUresult result = begin(handle, clusters != NULL && config_valid(config), &f);
+    const uint32_t size = result == CUDA_SUCCESS ? cluster_size(config, f->function) : 1;
+    const uint32_t most = result == CUDA_SUCCESS && f->settings.non_portable_cluster ? driver.device->cluster_max : driver.device != NULL ? driver.device->cluster_portable : 1;
+    if (result == CUDA_SUCCESS && (size == 0 || size > most)) result = CUDA_ERROR_INVALID_CLUSTER_SIZE;
     if (result == CUDA_SUCCESS) {
-        uint32_t size = function->non_portable_cluster ? driver.device->cluster_max : driver.device->cluster_portable;
-        while (size > 1 && size > resident(function, config)) size /= 2;
-        *cluster_size = (int)size;
+        const uint32_t ctas = ctas_of_device(f->function, config);
+        *clusters = ctas == 0 ? 0 : ctas < size ? 1 : (int)(ctas / size);
     }
     return driver_leave(result);
 }
 
-CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction function, const CUlaunchConfig *config)
+CUresult cuOccupancyMaxPotentialClusterSize(int *size, CUfunction handle, const CUlaunchConfig *config)
 {
-    struct CUctx_st *context;
-    CUresult result = begin(&context, &function);
-    if (result == CUDA_SUCCESS && (clusters == NULL || config == NULL || (config->numAttrs != 0 && config->attrs == NULL)))
-        result = CUDA_ERROR_INVALID_VALUE;
-    const uint32_t size = result == CUDA_SUCCESS ? cluster_of(function->function, config) : 0;
-    const uint32_t most = result != CUDA_SUCCESS ? 0 : function->non_portable_cluster ? driver.device->cluster_max : driver.device->cluster_portable;
-    if (result == CUDA_SUCCESS && (size == 0 || size > most)) result = CUDA_ERROR_INVALID_CLUSTER_SIZE;
-    if (result == CUDA_SUCCESS) *clusters = (int)(resident(function, config) / size);
+    struct CUfunc_st *f;
+    const CUresult result = begin(handle, size != NULL && config_valid(config), &f);
+    if (result == CUDA_SUCCESS) {
+        const uint32_t most = f->settings.non_portable_cluster ? driver.device->cluster_max : driver.device->cluster_portable;
+        *size = ctas_of_device(f->function, config) == 0 ? 0 : (int)most;
+    }
     return driver_leave(result);
 }

@@ -1,6 +1,7 @@
 /* The driver's state: initialisation, the lock, current contexts. */
 #include "driver/driver.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,53 +44,81 @@ void driver_say(const char *format, ...)
     va_end(arguments);
 }
 
-static uint64_t environment_number(const char *name, uint64_t otherwise, uint64_t low, uint64_t high)
+/* A variable that is not understood is an error: nothing runs under settings that nobody asked for. */
+static bool number(const char *name, uint64_t low, uint64_t high, uint64_t *value)
 {
     const char *text = getenv(name);
-    if (text == NULL || *text == '\0') return otherwise;
+    if (text == NULL || *text == '\0') return true;
     char *end;
-    const unsigned long long value = strtoull(text, &end, 0);
-    if (*end == '\0' && value >= low && value <= high) return value;
-    driver_say("cudasim: %s=%s is no number from %llu to %llu: %llu is used\n", name, text, (unsigned long long)low,
-               (unsigned long long)high, (unsigned long long)otherwise);
-    return otherwise;
+    errno = 0;
+    const unsigned long long read = strtoull(text, &end, 0);
+    if (*text >= '0' && *text <= '9' && *end == '\0' && errno == 0 && read >= low && read <= high) {
+        *value = read;
+        return true;
+    }
+    driver_say("cudasim: %s=%s is no number from %llu to %llu\n", name, text, (unsigned long long)low, (unsigned long long)high);
+    return false;
 }
 
-static void read_schedule(struct machine_options *options)
+static bool number32(const char *name, uint64_t low, uint64_t high, uint32_t *value)
 {
-    const char *text = getenv("CUDASIM_SCHEDULE");
-    if (text == NULL || strcmp(text, "random") == 0) options->schedule = SCHEDULE_RANDOM;
-    else if (strcmp(text, "earliest") == 0) options->schedule = SCHEDULE_EARLIEST;
-    else if (strcmp(text, "latest") == 0) options->schedule = SCHEDULE_LATEST;
-    else driver_say("cudasim: CUDASIM_SCHEDULE=%s is none of random, earliest, latest: random is used\n", text);
+    uint64_t wide = *value;
+    const bool ok = number(name, low, high, &wide);
+    *value = (uint32_t)wide;
+    return ok;
 }
 
-static void read_tensor_core(struct machine_options *options)
+static bool yes_or_no(const char *name, bool *value)
 {
-    const char *text = getenv("CUDASIM_TENSOR_CORE");
-    if (text == NULL || strcmp(text, "model") == 0) options->tensor_core = TENSOR_MODE_MODEL;
-    else if (strcmp(text, "fp32") == 0) options->tensor_core = TENSOR_MODE_FP32;
-    else driver_say("cudasim: CUDASIM_TENSOR_CORE=%s is none of model, fp32: model is used\n", text);
+    uint64_t wide = *value;
+    const bool ok = number(name, 0, 1, &wide);
+    *value = wide != 0;
+    return ok;
+}
+
+struct setting { const char *text; int value; };
+
+static bool choice(const char *name, const struct setting *words, int count, int *value)
+{
+    const char *text = getenv(name);
+    if (text == NULL || *text == '\0') return true;
+    for (int i = 0; i < count; i++)
+        if (strcmp(words[i].text, text) == 0) {
+            *value = words[i].value;
+            return true;
+        }
+    driver_say("cudasim: %s=%s is none of", name, text);
+    for (int i = 0; i < count; i++) driver_say("%s %s", i == 0 ? "" : ",", words[i].text);
+    driver_say("\n");
+    return false;
+}
+
+static bool read_environment(struct machine_options *options)
+{
+    static const struct setting schedules[] = { { "random", SCHEDULE_RANDOM }, { "earliest", SCHEDULE_EARLIEST }, { "latest", SCHEDULE_LATEST } };
+    static const struct setting modes[] = { { "model", TENSOR_MODE_MODEL }, { "fp32", TENSOR_MODE_FP32 } };
+    int schedule = (int)options->schedule, mode = (int)options->tensor_core;
+    const bool ok = number32("CUDASIM_SMS", 1, 1024, &options->sms) && number32("CUDASIM_THREADS", 1, 64, &options->threads) &&
+                    number("CUDASIM_SEED", 0, UINT64_MAX, &options->seed) && number("CUDASIM_STEPS", 0, UINT64_MAX, &options->step_limit) &&
+                    yes_or_no("CUDASIM_CHECK_RACES", &options->check_races) &&
+                    yes_or_no("CUDASIM_CHECK_UNINITIALISED", &options->check_uninitialised) &&
+                    number32("CUDASIM_SCHEDULES", 1, 1000000, &options->schedules) && choice("CUDASIM_SCHEDULE", schedules, 3, &schedule) &&
+                    choice("CUDASIM_TENSOR_CORE", modes, 2, &mode);
+    options->schedule = (enum schedule)schedule;
+    options->tensor_core = (enum tensor_mode)mode;
+    return ok;
 }
 
 static CUresult initialise(void)
 {
     const char *name = getenv("CUDASIM_DEVICE");
-    driver.device = device_named(name == NULL ? "sm_90a" : name);
+    driver.device = device_named(name == NULL || *name == '\0' ? "sm_90a" : name);
     if (driver.device == NULL) {
         driver_say("cudasim: CUDASIM_DEVICE=%s is none of sm_90a, sm_100a, sm_103a, sm_120a, sm_121a\n", name);
         return CUDA_ERROR_NO_DEVICE;
     }
     struct machine_options options = machine_default_options();
-    options.sms = (uint32_t)environment_number("CUDASIM_SMS", options.sms, 1, 1024);
-    options.threads = (uint32_t)environment_number("CUDASIM_THREADS", options.threads, 1, 64);
-    options.seed = environment_number("CUDASIM_SEED", options.seed, 0, UINT64_MAX);
-    options.step_limit = environment_number("CUDASIM_STEPS", 0, 0, UINT64_MAX);
-    options.check_races = environment_number("CUDASIM_CHECK_RACES", 1, 0, 1) != 0;
-    options.check_uninitialised = environment_number("CUDASIM_CHECK_UNINITIALISED", 1, 0, 1) != 0;
-    options.schedules = (uint32_t)environment_number("CUDASIM_SCHEDULES", 1, 1, 1000000);
-    read_schedule(&options);
-    read_tensor_core(&options);
+    if (!read_environment(&options)) return CUDA_ERROR_INVALID_VALUE;
     driver.options = options;
     driver.initialised = true;
     return CUDA_SUCCESS;
@@ -111,9 +140,22 @@ CUresult cuDriverGetVersion(int *version)
     return CUDA_SUCCESS;
 }
 
+/* The thread runs a function that was given to a stream. */
+static _Thread_local bool in_host_function;
+
+void driver_call_host(CUhostFn *function, void *user)
+{
+    pthread_mutex_unlock(&driver.lock);
+    in_host_function = true;
+    function(user);
+    in_host_function = false;
+    pthread_mutex_lock(&driver.lock);
+}
+
 CUresult driver_enter(void)
 {
     pthread_mutex_lock(&driver.lock);
+    if (in_host_function) return CUDA_ERROR_NOT_PERMITTED;
     return driver.initialised ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
 }
 

@@ -1,4 +1,4 @@
-/* Streams and events.  Work is done when it is given to a stream, so waiting is checking for faults and captures. */
+/* Streams.  Work is done when it is given to a stream, so waiting is checking for faults. */
 #include <stdlib.h>
 
 #include "driver/capture.h"
@@ -8,36 +8,69 @@ CUDASIM_EXPORT CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned fl
 CUDASIM_EXPORT CUresult cuStreamDestroy_v2(CUstream stream);
 CUDASIM_EXPORT CUresult cuStreamSynchronize(CUstream stream);
 CUDASIM_EXPORT CUresult cuStreamQuery(CUstream stream);
-CUDASIM_EXPORT CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags);
-CUDASIM_EXPORT CUresult cuEventCreate(CUevent *event, unsigned flags);
-CUDASIM_EXPORT CUresult cuEventDestroy_v2(CUevent event);
-CUDASIM_EXPORT CUresult cuEventRecord(CUevent event, CUstream stream);
-CUDASIM_EXPORT CUresult cuEventSynchronize(CUevent event);
-CUDASIM_EXPORT CUresult cuEventQuery(CUevent event);
-CUDASIM_EXPORT CUresult cuEventElapsedTime_v2(float *milliseconds, CUevent start, CUevent end);
-
-CUDASIM_EXPORT CUresult cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end);
-CUDASIM_EXPORT CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned flags);
-CUDASIM_EXPORT CUresult cuStreamGetFlags(CUstream stream, unsigned *flags);
 CUDASIM_EXPORT CUresult cuStreamGetPriority(CUstream stream, int *priority);
+CUDASIM_EXPORT CUresult cuStreamGetFlags(CUstream stream, unsigned *flags);
+CUDASIM_EXPORT CUresult cuStreamGetId(CUstream stream, unsigned long long *id);
 CUDASIM_EXPORT CUresult cuStreamGetCtx(CUstream stream, CUcontext *context);
+CUDASIM_EXPORT CUresult cuStreamGetDevice(CUstream stream, CUdevice *device);
+CUDASIM_EXPORT CUresult cuStreamAddCallback(CUstream stream, void (*callback)(CUstream, CUresult, void *), void *user, unsigned flags);
 CUDASIM_EXPORT CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest);
 
-enum { EVENT_DISABLE_TIMING = 2, LEAST_PRIORITY = 0, GREATEST_PRIORITY = -5 };
+enum { LEAST_PRIORITY = 0, GREATEST_PRIORITY = -5 };
 
-bool stream_lives(const struct CUctx_st *context, const struct CUstream_st *stream)
+static struct CUstream_st *make(struct CUctx_st *context, const struct CUstream_st *like)
 {
-    if ((uintptr_t)stream <= 2) return true;
-    for (const struct CUstream_st *s = context->streams; s != NULL; s = s->next)
-        if (s == stream) return true;
-    return false;
+    struct CUstream_st *made = calloc(1, sizeof *made);
+    if (made == NULL || !handle_add(made, HANDLE_STREAM)) {
+        free(made);
+        return NULL;
+    }
+    *made = *like;
+    made->context = context;
+    made->id = ++driver.stream_ids;
+    made->next = context->streams;
+    context->streams = made;
+    return made;
 }
 
-bool event_lives(const struct CUctx_st *context, const struct CUevent_st *event)
+static struct CUstream_st *find_legacy(struct CUctx_st *context)
 {
-    for (const struct CUevent_st *e = context->events; e != NULL; e = e->next)
-        if (e == event) return true;
-    return false;
+    for (struct CUstream_st *s = context->streams; s != NULL; s = s->next)
+        if (s->legacy) return s;
+    return make(context, &(struct CUstream_st){ .legacy = true });
+}
+
+static struct CUstream_st *find_per_thread(struct CUctx_st *context)
+{
+    const pthread_t self = pthread_self();
+    for (struct CUstream_st *s = context->streams; s != NULL; s = s->next)
+        if (s->per_thread && pthread_equal(s->thread, self)) return s;
+    return make(context, &(struct CUstream_st){ .per_thread = true, .thread = self });
+}
+
+struct CUstream_st *stream_find(struct CUctx_st *context, CUstream handle)
+{
+    if (handle == CU_STREAM_PER_THREAD || (handle == NULL && stream_null_is_own)) return find_per_thread(context);
+    if (handle == NULL || handle == CU_STREAM_LEGACY) return find_legacy(context);
+    return handle_is(handle, HANDLE_STREAM) && handle->context == context ? handle : NULL;
+}
+
+void stream_free(struct CUstream_st *stream)
+{
+    capture_leave(stream);
+    handle_remove(stream);
+    free(stream->tail);
+    free(stream);
+}
+
+/* Enters with a context and one of its streams. */
+static CUresult begin(CUstream handle, struct CUstream_st **stream)
+{
+    struct CUctx_st *context;
+    const CUresult result = driver_enter_context(&context);
+    if (result != CUDA_SUCCESS) return result;
+    *stream = stream_find(context, handle);
+    return *stream == NULL ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
 }
 
 CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned flags, int priority)
@@ -45,168 +78,111 @@ CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned flags, int priori
     struct CUctx_st *context;
     CUresult result = driver_enter_context(&context);
     if (result == CUDA_SUCCESS && (stream == NULL || flags > CU_STREAM_NON_BLOCKING)) result = CUDA_ERROR_INVALID_VALUE;
-    struct CUstream_st *made = result == CUDA_SUCCESS ? calloc(1, sizeof *made) : NULL;
-    if (result == CUDA_SUCCESS && made == NULL) result = CUDA_ERROR_OUT_OF_MEMORY;
     if (result == CUDA_SUCCESS) {
-        *made = (struct CUstream_st){ .next = context->streams, .context = context, .flags = flags, .priority = priority };
-        context->streams = *stream = made;
+        if (priority > LEAST_PRIORITY) priority = LEAST_PRIORITY;
+        if (priority < GREATEST_PRIORITY) priority = GREATEST_PRIORITY;
+        *stream = make(context, &(struct CUstream_st){ .flags = flags, .priority = priority });
+        if (*stream == NULL) result = CUDA_ERROR_OUT_OF_MEMORY;
     }
     return driver_leave(result);
 }
 
 CUresult cuStreamCreate(CUstream *stream, unsigned flags) { return cuStreamCreateWithPriority(stream, flags, 0); }
 
-CUresult cuStreamDestroy_v2(CUstream stream)
+CUresult cuStreamDestroy_v2(CUstream handle)
 {
-    struct CUctx_st *context;
-    CUresult result = driver_enter_context(&context);
-    struct CUstream_st **link = context == NULL ? NULL : &context->streams;
-    while (link != NULL && *link != NULL && *link != stream) link = &(*link)->next;
-    if (result == CUDA_SUCCESS && *link == NULL) result = CUDA_ERROR_INVALID_HANDLE;
+    struct CUstream_st *stream = NULL;
+    CUresult result = begin(handle, &stream);
+    if (result == CUDA_SUCCESS && stream != handle) result = CUDA_ERROR_INVALID_HANDLE;
     if (result == CUDA_SUCCESS) {
+        struct CUstream_st **link = &stream->context->streams;
+        while (*link != stream) link = &(*link)->next;
         *link = stream->next;
-        if (stream->capture != NULL) stream->capture->invalid = true;
-        tail_clear(&stream->tail);
-        free(stream);
+        stream_free(stream);
     }
     return driver_leave(result);
 }
 
-CUresult cuStreamSynchronize(CUstream stream)
+/* Waiting for a stream that captures would wait for work that does not run. */
+CUresult cuStreamSynchronize(CUstream handle)
 {
-    struct CUctx_st *context;
-    CUresult result = driver_enter_context(&context);
-    if (result == CUDA_SUCCESS && !stream_lives(context, stream)) result = CUDA_ERROR_INVALID_HANDLE;
-    if (result == CUDA_SUCCESS) result = capture_allows_waiting(context, stream);
-    if (result == CUDA_SUCCESS && (uintptr_t)stream <= 1) result = capture_allows_legacy_stream(context);
+    struct CUstream_st *stream;
+    CUresult result = begin(handle, &stream);
+    if (result == CUDA_SUCCESS) result = capture_enter(stream);
+    if (result == CUDA_SUCCESS && stream->capture != NULL) {
+        capture_invalidate(stream->capture);
+        result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    }
+    if (result == CUDA_SUCCESS) result = capture_forbids(stream->context);
     return driver_leave(result);
 }
 
 CUresult cuStreamQuery(CUstream stream) { return cuStreamSynchronize(stream); }
 
-CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags)
+CUresult cuStreamGetPriority(CUstream handle, int *priority)
 {
-    struct CUctx_st *context;
-    CUresult result = driver_enter_context(&context);
-    if (result == CUDA_SUCCESS && (!stream_lives(context, stream) || !event_lives(context, event)))
-        result = CUDA_ERROR_INVALID_HANDLE;
-    if (result == CUDA_SUCCESS && flags > 1) result = CUDA_ERROR_INVALID_VALUE;
-    if (result == CUDA_SUCCESS) result = capture_wait_event(context, stream, event);
+    struct CUstream_st *stream;
+    CUresult result = begin(handle, &stream);
+    if (result == CUDA_SUCCESS && priority == NULL) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS) *priority = stream->priority;
     return driver_leave(result);
 }
 
-CUresult cuEventCreate(CUevent *event, unsigned flags)
+CUresult cuStreamGetFlags(CUstream handle, unsigned *flags)
 {
-    struct CUctx_st *context;
-    CUresult result = driver_enter_context(&context);
-    if (result == CUDA_SUCCESS && (event == NULL || flags > 7)) result = CUDA_ERROR_INVALID_VALUE;
-    struct CUevent_st *made = result == CUDA_SUCCESS ? calloc(1, sizeof *made) : NULL;
-    if (result == CUDA_SUCCESS && made == NULL) result = CUDA_ERROR_OUT_OF_MEMORY;
-    if (result == CUDA_SUCCESS) {
-        *made = (struct CUevent_st){ .next = context->events, .context = context, .flags = flags };
-        context->events = *event = made;
+    struct CUstream_st *stream;
+    CUresult result = begin(handle, &stream);
+    if (result == CUDA_SUCCESS && flags == NULL) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS) *flags = stream->flags;
+    return driver_leave(result);
+}
+
+CUresult cuStreamGetId(CUstream handle, unsigned long long *id)
+{
+    struct CUstream_st *stream;
+    CUresult result = begin(handle, &stream);
+    if (result == CUDA_SUCCESS && id == NULL) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS) *id = stream->id;
+    return driver_leave(result);
+}
+
+CUresult cuStreamGetCtx(CUstream handle, CUcontext *context)
+{
+    struct CUstream_st *stream;
+    CUresult result = begin(handle, &stream);
+    if (result == CUDA_SUCCESS && context == NULL) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS) *context = stream->context;
+    return driver_leave(result);
+}
+
+CUresult cuStreamGetDevice(CUstream handle, CUdevice *device)
+{
+    struct CUstream_st *stream;
+    CUresult result = begin(handle, &stream);
+    if (result == CUDA_SUCCESS && device == NULL) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS) *device = 0;
+    return driver_leave(result);
+}
+
+struct callback { void (*function)(CUstream, CUresult, void *); CUstream stream; void *user; };
+
+static void call_back(void *user)
+{
+    const struct callback *c = user;
+    c->function(c->stream, CUDA_SUCCESS, c->user);
+}
+
+CUresult cuStreamAddCallback(CUstream handle, void (*callback)(CUstream, CUresult, void *), void *user, unsigned flags)
+{
+    struct CUstream_st *stream;
+    CUresult result = begin(handle, &stream);
+    if (result == CUDA_SUCCESS && (callback == NULL || flags != 0)) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS) result = capture_enter(stream);
+    if (result == CUDA_SUCCESS && stream->capture != NULL) {
+        capture_invalidate(stream->capture);
+        result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     }
-    return driver_leave(result);
-}
-
-CUresult cuEventDestroy_v2(CUevent event)
-{
-    struct CUctx_st *context;
-    CUresult result = driver_enter_context(&context);
-    struct CUevent_st **link = context == NULL ? NULL : &context->events;
-    while (link != NULL && *link != NULL && *link != event) link = &(*link)->next;
-    if (result == CUDA_SUCCESS && *link == NULL) result = CUDA_ERROR_INVALID_HANDLE;
-    if (result == CUDA_SUCCESS) {
-        *link = event->next;
-        tail_clear(&event->tail);
-        free(event);
-    }
-    return driver_leave(result);
-}
-
-CUresult cuEventRecord(CUevent event, CUstream stream)
-{
-    struct CUctx_st *context;
-    CUresult result = driver_enter_context(&context);
-    if (result == CUDA_SUCCESS && (!stream_lives(context, stream) || !event_lives(context, event)))
-        result = CUDA_ERROR_INVALID_HANDLE;
-    struct capture *capture = result == CUDA_SUCCESS ? stream_capture(context, stream) : NULL;
-    if (capture != NULL) {
-        result = capture_record_event(capture, stream, event);
-    } else if (result == CUDA_SUCCESS) {
-        struct work work = { .kind = WORK_EVENT_RECORD, .as.event = event };
-        event->capture = NULL;
-        tail_clear(&event->tail);
-        result = stream_submit(context, stream, &work);
-    }
-    return driver_leave(result);
-}
-
-CUresult cuEventSynchronize(CUevent event)
-{
-    struct CUctx_st *context;
-    CUresult result = driver_enter_context(&context);
-    if (result == CUDA_SUCCESS && !event_lives(context, event)) result = CUDA_ERROR_INVALID_HANDLE;
-    if (result == CUDA_SUCCESS && event->capture != NULL) result = CUDA_ERROR_CAPTURED_EVENT;
-    return driver_leave(result);
-}
-
-CUresult cuEventQuery(CUevent event) { return cuEventSynchronize(event); }
-
-/* The host's time: of the simulation, not of a device. */
-CUresult cuEventElapsedTime_v2(float *milliseconds, CUevent start, CUevent end)
-{
-    struct CUctx_st *context;
-    CUresult result = driver_enter_context(&context);
-    if (result == CUDA_SUCCESS && milliseconds == NULL) result = CUDA_ERROR_INVALID_VALUE;
-    if (result == CUDA_SUCCESS &&
-        (!event_lives(context, start) || !event_lives(context, end) || !start->recorded || !end->recorded ||
-         ((start->flags | end->flags) & EVENT_DISABLE_TIMING) != 0))
-        result = CUDA_ERROR_INVALID_HANDLE;
-    if (result == CUDA_SUCCESS) *milliseconds = (float)((double)(end->nanoseconds - start->nanoseconds) * 1e-6);
-    return driver_leave(result);
-}
-
-CUresult cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end) { return cuEventElapsedTime_v2(milliseconds, start, end); }
-
-CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned flags)
-{
-    if (flags == 0) return cuEventRecord(event, stream);
-    driver_say("cudasim: cuEventRecordWithFlags: external events in captures are not simulated\n");
-    return flags == 1 ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
-}
-
-/* ---- questions ---- */
-
-static CUresult begin(struct CUctx_st **context, CUstream stream, const void *answer)
-{
-    const CUresult result = driver_enter_context(context);
-    if (result != CUDA_SUCCESS) return result;
-    if (!stream_lives(*context, stream)) return CUDA_ERROR_INVALID_HANDLE;
-    return answer == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
-}
-
-CUresult cuStreamGetFlags(CUstream stream, unsigned *flags)
-{
-    struct CUctx_st *context;
-    const CUresult result = begin(&context, stream, flags);
-    if (result == CUDA_SUCCESS) *flags = (uintptr_t)stream <= 2 ? CU_STREAM_DEFAULT : stream->flags;
-    return driver_leave(result);
-}
-
-CUresult cuStreamGetPriority(CUstream stream, int *priority)
-{
-    struct CUctx_st *context;
-    const CUresult result = begin(&context, stream, priority);
-    if (result == CUDA_SUCCESS) *priority = (uintptr_t)stream <= 2 ? 0 : stream->priority;
-    return driver_leave(result);
-}
-
-CUresult cuStreamGetCtx(CUstream stream, CUcontext *answer)
-{
-    struct CUctx_st *context;
-    const CUresult result = begin(&context, stream, answer);
-    if (result == CUDA_SUCCESS) *answer = context;
+    if (result == CUDA_SUCCESS) driver_call_host(call_back, &(struct callback){ callback, handle, user });
     return driver_leave(result);
 }
 

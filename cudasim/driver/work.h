@@ -1,47 +1,58 @@
-/* What can be given to a stream or stand in a graph: one struct for all of it, run at once or recorded by a capture. */
+/* Work: what is given to a stream or stands in a graph's node. */
 #ifndef CUDASIM_DRIVER_WORK_H
 #define CUDASIM_DRIVER_WORK_H
 
 #include "driver/driver.h"
 
-enum work_kind { WORK_EMPTY, WORK_KERNEL, WORK_COPY, WORK_FILL, WORK_HOST, WORK_EVENT_RECORD, WORK_EVENT_WAIT };
-
-/* Rows of a copy: where the first byte lies, bytes from row to row and from slice to slice. */
-struct place { bool on_device; CUdeviceptr device; void *host; size_t pitch, slice; };
-
-struct work {
-    enum work_kind kind;
-    union {
-        struct {
-            struct CUfunc_st *function;
-            uint32_t grid[3], block[3], cluster[3], dynamic_shared;
-            bool explicit_cluster;
-            uint8_t *parameters;          /* owned */
-        } kernel;
-        struct { struct place to, from; size_t width, height, depth; } copy;      /* width in bytes */
-        struct { CUdeviceptr to; size_t pitch, width, height; unsigned value, element; } fill;   /* width in elements */
-        struct { CUhostFn *function; void *user; } host;
-        struct CUevent_st *event;
-    } as;
+struct kernel_work {
+    CUfunction function;                  /* or a CUkernel */
+    int priority;
+    uint32_t grid[3], block[3], cluster[3];
+    uint32_t shared_bytes;
+    bool explicit_cluster, cooperative;
+    uint8_t *parameters;                  /* its own copy */
+    uint64_t parameter_bytes;
+    void **values;                        /* into it: what cuGraphKernelNodeGetParams gives */
 };
 
-/* Runs it now.  A fault of a kernel is the context's from then on. */
-CUresult work_run(struct CUctx_st *context, const struct work *work);
-/* What must hold whether it runs now or is recorded. */
+struct work {
+    CUgraphNodeType type;
+    union {
+        struct kernel_work kernel;
+        CUDA_MEMCPY3D copy;
+        CUDA_MEMSET_NODE_PARAMS fill;
+        CUDA_HOST_NODE_PARAMS host;
+        CUevent event;
+        CUgraph graph;
+    };
+};
+
+void work_free(struct work *work);
+bool work_copy(struct work *to, const struct work *from);
+/* Whether it could run now: the code that a call gives at once. */
 CUresult work_check(struct CUctx_st *context, const struct work *work);
-void work_release(struct work *work);
-bool work_clone(struct work *to, const struct work *from);
+/* Runs it.  The fault of a kernel is kept in the context. */
+CUresult work_run(struct CUctx_st *context, const struct work *work);
+/* Gives it to a stream, which runs it or, while it captures, adds it to its graph.  Takes the work over in every case. */
+CUresult work_submit(struct CUctx_st *context, CUstream stream, struct work *work);
 
-/* Takes the work over: runs it, or, where the stream is capturing, adds it to the graph. */
-CUresult stream_submit(struct CUctx_st *context, CUstream stream, struct work *work);
-/* The same for calls that return when the work is done: they are refused while anything that they would wait for is captured. */
-CUresult stream_submit_blocking(struct CUctx_st *context, struct work *work);
-
-/* What the caller described, checked as far as no memory is looked at. */
-CUresult work_from_kernel_node(const CUDA_KERNEL_NODE_PARAMS *parameters, struct work *work);
-CUresult work_from_copy(const CUDA_MEMCPY3D *copy, struct work *work);
-CUresult work_from_fill(const CUDA_MEMSET_NODE_PARAMS *fill, struct work *work);
-/* launch.c: fills a kernel's work from what the caller gave; the caller releases it. */
-CUresult work_from_launch(const CUlaunchConfig *config, struct CUfunc_st *function, void **parameters, void **extra, struct work *work);
+/* launch.c */
+CUresult kernel_work_make(struct CUctx_st *context, const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra,
+                          struct work *work);
+CUresult kernel_work_from_node(struct CUctx_st *context, const CUDA_KERNEL_NODE_PARAMS *node, struct work *work);
+/* The new one has the old one's attributes, as on a device. */
+void kernel_work_replace(struct work *old, const struct work *with);
+void kernel_work_to_node(const struct work *work, CUDA_KERNEL_NODE_PARAMS *node);
+CUresult kernel_set_attribute(struct CUctx_st *context, struct kernel_work *k, const CUlaunchAttribute *attribute);
+bool kernel_get_attribute(const struct kernel_work *k, CUlaunchAttributeID id, CUlaunchAttributeValue *value);
+CUresult kernel_check(struct CUctx_st *context, const struct kernel_work *k);
+CUresult kernel_run(struct CUctx_st *context, const struct kernel_work *k);
+/* copy.c, fill.c */
+CUresult copy_check(struct CUctx_st *context, const CUDA_MEMCPY3D *copy);
+CUresult copy_run(struct CUctx_st *context, const CUDA_MEMCPY3D *copy);
+CUresult fill_check(struct CUctx_st *context, const CUDA_MEMSET_NODE_PARAMS *fill);
+CUresult fill_run(struct CUctx_st *context, const CUDA_MEMSET_NODE_PARAMS *fill);
+/* event.c */
+void event_stamp(struct CUevent_st *event);
 
 #endif

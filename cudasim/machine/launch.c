@@ -142,7 +142,7 @@ static struct cluster *open_cluster(struct grid *grid, uint64_t index)
 
 /* ---- host threads ---- */
 
-struct worker { struct grid *grid; uint32_t resident_limit; uint64_t random; bool no_memory; };
+struct worker { struct grid *grid; struct cluster **resident; uint32_t resident_limit; uint64_t random; bool no_memory; };
 
 static uint32_t take_clusters(struct worker *worker, struct cluster **resident, uint32_t count)
 {
@@ -188,7 +188,7 @@ static uint32_t close_ranks(struct cluster **resident, uint32_t count)
 static void *work(void *argument)
 {
     struct worker *worker = argument;
-    struct cluster *resident[MAX_RESIDENT];
+    struct cluster **resident = worker->resident;
     const bool latest = worker->grid->machine->options.schedule == SCHEDULE_LATEST;
     fesetenv(FE_DFL_ENV);
     uint32_t count = take_clusters(worker, resident, 0);
@@ -218,6 +218,7 @@ static uint32_t resident_clusters(const struct grid *grid, uint32_t workers)
     const uint32_t ctas = grid->cluster_extent[0] * grid->cluster_extent[1] * grid->cluster_extent[2];
     uint32_t clusters = (grid->machine->options.sms * per_sm / ctas + workers - 1) / workers;
     if (clusters == 0) clusters = 1;
+    if (grid->launch->cooperative) return (uint32_t)((grid->clusters + workers - 1) / workers);
     return clusters > MAX_RESIDENT ? MAX_RESIDENT : clusters;
 }
 
@@ -232,16 +233,19 @@ static bool run_clusters(struct grid *grid)
     if (watch_in_order(grid)) count = 1;
     if (count == 0) count = 1;
     const uint32_t limit = resident_clusters(grid, count);
-    for (uint32_t i = 0; i < count; i++) workers[i] = (struct worker){ .grid = grid, .resident_limit = limit };
+    struct cluster **resident = calloc((size_t)count * limit, sizeof *resident);
+    if (resident == NULL) return false;
+    for (uint32_t i = 0; i < count; i++)
+        workers[i] = (struct worker){ .grid = grid, .resident = resident + (size_t)i * limit, .resident_limit = limit };
     for (; started < count; started++)
         if (pthread_create(&threads[started], NULL, work, &workers[started]) != 0) break;
-    if (started == 0) return false;
     bool ok = true;
     for (uint32_t i = 0; i < started; i++) {
         pthread_join(threads[i], NULL);
         ok = ok && !workers[i].no_memory;
     }
-    return ok;
+    free(resident);
+    return ok && started != 0;
 }
 
 /* Shared variables: static ones first, as ptxas places them behind the reserved bytes, then the dynamic ones, which overlap. */

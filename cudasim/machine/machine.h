@@ -48,10 +48,13 @@ enum { NO_LANE = 32 };
 
 /* ---- global memory (memory.c) ---- */
 
+enum allocation_kind { ALLOCATION_DEVICE, ALLOCATION_HOST, ALLOCATION_MANAGED, ALLOCATION_REGISTERED, ALLOCATION_VIRTUAL };
 struct allocation {
     uint64_t base, bytes;                 /* device address; never used twice in a process, so that stale pointers are seen */
     uint8_t *host;
     bool read_only, owned;                /* owned: host is freed with it */
+    bool mapped;                          /* host == base, and is unmapped with it */
+    uint8_t kind;                         /* enum allocation_kind: what the driver's callers see of it */
     uint8_t *written;                     /* shadow, a bit per byte; NULL: not watched */
     const char *name;                     /* of a module's variable */
 };
@@ -241,6 +244,7 @@ struct launch {
     const struct function *function;
     uint32_t grid[3], block[3], cluster[3];
     bool explicit_cluster;
+    bool cooperative;                     /* all clusters are resident together */
     uint32_t dynamic_shared;
     const uint8_t *parameters;            /* function->parameter_bytes */
 };
@@ -345,6 +349,11 @@ void global_open(struct global_memory *memory, uint64_t limit);
 void global_close(struct global_memory *memory);
 /* 0: no memory. */
 uint64_t global_allocate(struct global_memory *memory, uint64_t bytes, uint64_t alignment, const char *name);
+/* Memory that has the same address on the host.  0: no memory. */
+uint64_t global_map(struct global_memory *memory, uint64_t bytes, enum allocation_kind kind);
+/* Addresses without memory; and memory of somebody's at such addresses.  0, false: no room. */
+uint64_t global_reserve(struct global_memory *memory, uint64_t bytes, uint64_t alignment);
+bool global_insert(struct global_memory *memory, const struct allocation *allocation);
 bool global_release(struct global_memory *memory, uint64_t base);
 const struct allocation *global_find(const struct global_memory *memory, uint64_t address);
 /* Host pointer of bytes [address, address+bytes), or NULL. */

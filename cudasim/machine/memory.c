@@ -3,17 +3,24 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-enum { GLOBAL_ALIGNMENT = 512, GUARD_BYTES = 4096 };
+enum { GLOBAL_ALIGNMENT = 512, GUARD_BYTES = 4096, PAGE_BYTES = 4096 };
 
 void global_open(struct global_memory *memory, uint64_t limit)
 {
     *memory = (struct global_memory){ .next = GLOBAL_WINDOW + (UINT64_C(1) << 32), .limit = limit };
 }
 
+static void free_host(const struct allocation *a)
+{
+    if (a->owned) free(a->host);
+    if (a->mapped) munmap(a->host, a->bytes);
+}
+
 void global_close(struct global_memory *memory)
 {
-    for (uint32_t i = 0; i < memory->count; i++) free(memory->allocation[i].host);
+    for (uint32_t i = 0; i < memory->count; i++) free_host(&memory->allocation[i]);
     free(memory->allocation);
     *memory = (struct global_memory){ 0 };
 }
@@ -29,20 +36,50 @@ static bool make_room(struct global_memory *memory)
     return true;
 }
 
-uint64_t global_allocate(struct global_memory *memory, uint64_t bytes, uint64_t alignment, const char *name)
+uint64_t global_reserve(struct global_memory *memory, uint64_t bytes, uint64_t alignment)
 {
     if (alignment < GLOBAL_ALIGNMENT) alignment = GLOBAL_ALIGNMENT;
-    if (bytes > memory->limit - memory->used || !make_room(memory)) return 0;
     const uint64_t base = (memory->next + alignment - 1) / alignment * alignment;
-    if (base + bytes + GUARD_BYTES > SHARED_WINDOW) return 0;
-    uint8_t *host = calloc(1, bytes == 0 ? 1 : bytes);
-    if (host == NULL) return 0;
-    memory->allocation[memory->count++] = (struct allocation){
-        .base = base, .bytes = bytes, .host = host, .owned = true, .name = name
-    };
+    if (base >= SHARED_WINDOW || bytes > SHARED_WINDOW - GUARD_BYTES - base) return 0;
     memory->next = base + bytes + GUARD_BYTES;
-    memory->used += bytes;
     return base;
+}
+
+bool global_insert(struct global_memory *memory, const struct allocation *allocation)
+{
+    if (!make_room(memory)) return false;
+    uint32_t at = memory->count++;
+    for (; at > 0 && memory->allocation[at - 1].base > allocation->base; at--) memory->allocation[at] = memory->allocation[at - 1];
+    memory->allocation[at] = *allocation;
+    memory->used += allocation->bytes;
+    return true;
+}
+
+uint64_t global_allocate(struct global_memory *memory, uint64_t bytes, uint64_t alignment, const char *name)
+{
+    if (bytes > memory->limit - memory->used) return 0;
+    const uint64_t base = global_reserve(memory, bytes, alignment);
+    struct allocation made = { .base = base, .bytes = bytes, .owned = true, .name = name };
+    made.host = base == 0 ? NULL : calloc(1, bytes == 0 ? 1 : bytes);
+    if (made.host != NULL && global_insert(memory, &made)) return base;
+    free(made.host);
+    return 0;
+}
+
+uint64_t global_map(struct global_memory *memory, uint64_t bytes, enum allocation_kind kind)
+{
+    const uint64_t size = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+    if (bytes > memory->limit - memory->used) return 0;
+    const uint64_t base = global_reserve(memory, size, PAGE_BYTES);
+    if (base == 0) return 0;
+    void *place = (void *)(uintptr_t)base;
+    void *host = mmap(place, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (host == MAP_FAILED) return 0;
+    const struct allocation made = { .base = base, .bytes = bytes, .host = host, .mapped = true,
+                                      .kind = (uint8_t)kind };
+    if (host == place && global_insert(memory, &made)) return base;
+    munmap(host, size);
+    return 0;
 }
 
 static struct allocation *search(const struct global_memory *memory, uint64_t address)
@@ -60,7 +97,7 @@ bool global_release(struct global_memory *memory, uint64_t base)
 {
     struct allocation *a = search(memory, base);
     if (a == NULL || a->base != base) return false;
-    free(a->host);
+    free_host(a);
     memory->used -= a->bytes;
     const size_t behind = (size_t)(memory->allocation + memory->count - (a + 1));
     memmove(a, a + 1, behind * sizeof *a);
