@@ -1,5 +1,5 @@
-/* The CUDA driver API as this library declares it: names, numbers and layouts of cuda.h, written anew, so that no toolkit is needed.
- * tests/test_driver_numbers.c compares them with a cuda.h where there is one. */
+/* The CUDA driver API as this library declares it: names, numbers and layouts of cuda.h, written anew, so that no toolkit is
+ * needed. tests/test_driver_numbers.c compares them with a cuda.h where there is one. */
 #ifndef CUDASIM_DRIVER_API_H
 #define CUDASIM_DRIVER_API_H
 
@@ -140,12 +140,26 @@ typedef enum {
 
 /* ---- streams, graphs ---- */
 
-typedef enum { CU_STREAM_CAPTURE_STATUS_NONE, CU_STREAM_CAPTURE_STATUS_ACTIVE, CU_STREAM_CAPTURE_STATUS_INVALIDATED } CUstreamCaptureStatus;
-typedef enum { CU_STREAM_CAPTURE_MODE_GLOBAL, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, CU_STREAM_CAPTURE_MODE_RELAXED } CUstreamCaptureMode;
+typedef enum {
+    CU_STREAM_CAPTURE_STATUS_NONE,
+    CU_STREAM_CAPTURE_STATUS_ACTIVE,
+    CU_STREAM_CAPTURE_STATUS_INVALIDATED
+} CUstreamCaptureStatus;
+typedef enum {
+    CU_STREAM_CAPTURE_MODE_GLOBAL,
+    CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
+    CU_STREAM_CAPTURE_MODE_RELAXED
+} CUstreamCaptureMode;
 
 typedef enum {
-    CU_GRAPH_NODE_TYPE_KERNEL, CU_GRAPH_NODE_TYPE_MEMCPY, CU_GRAPH_NODE_TYPE_MEMSET, CU_GRAPH_NODE_TYPE_HOST, CU_GRAPH_NODE_TYPE_GRAPH,
-    CU_GRAPH_NODE_TYPE_EMPTY, CU_GRAPH_NODE_TYPE_WAIT_EVENT, CU_GRAPH_NODE_TYPE_EVENT_RECORD
+    CU_GRAPH_NODE_TYPE_KERNEL,
+    CU_GRAPH_NODE_TYPE_MEMCPY,
+    CU_GRAPH_NODE_TYPE_MEMSET,
+    CU_GRAPH_NODE_TYPE_HOST,
+    CU_GRAPH_NODE_TYPE_GRAPH,
+    CU_GRAPH_NODE_TYPE_EMPTY,
+    CU_GRAPH_NODE_TYPE_WAIT_EVENT,
+    CU_GRAPH_NODE_TYPE_EVENT_RECORD
 } CUgraphNodeType;
 
 typedef struct {
@@ -163,6 +177,11 @@ typedef enum {
     CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED
 } CUgraphExecUpdateResult;
 typedef struct { CUgraphExecUpdateResult result; CUgraphNode errorNode, errorFromNode; } CUgraphExecUpdateResultInfo;
-typedef struct { cuuint64_t flags; CUstream hUploadStream; CUgraphNode hErrNode_out; int result_out; } CUDA_GRAPH_INSTANTIATE_PARAMS;
+typedef struct {
+    cuuint64_t flags;
+    CUstream hUploadStream;
+    CUgraphNode hErrNode_out;
+    int result_out;
+} CUDA_GRAPH_INSTANTIATE_PARAMS;
 
 #endif

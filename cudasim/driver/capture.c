@@ -15,8 +15,8 @@ CUDASIM_EXPORT CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptu
                                                   const CUgraphNode **dependencies, size_t *count);
 CUDASIM_EXPORT CUresult cuStreamGetCaptureInfo_v3(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,
                                                   const CUgraphNode **dependencies, const CUgraphEdgeData **edges, size_t *count);
-CUDASIM_EXPORT CUresult cuStreamUpdateCaptureDependencies_v2(CUstream stream, CUgraphNode *dependencies, const CUgraphEdgeData *edges,
-                                                             size_t count, unsigned flags);
+CUDASIM_EXPORT CUresult cuStreamUpdateCaptureDependencies_v2(CUstream stream, CUgraphNode *dependencies,
+                                                             const CUgraphEdgeData *edges, size_t count, unsigned flags);
 CUDASIM_EXPORT CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode);
 
 static struct capture *captures;          /* under way, valid or not */
@@ -237,7 +237,8 @@ static bool all_joined(const struct CUstream_st *origin)
     bool joined = true;
     for (const struct CUctx_st *c = driver.contexts; c != NULL; c = c->next)
         for (const struct CUstream_st *s = c->streams; s != NULL; s = s->next)
-            for (size_t i = 0; s->capture == origin->capture && i < s->tail_count; i++) joined = joined && waited_for[s->tail[i]->index];
+            for (size_t i = 0; s->capture == origin->capture && i < s->tail_count; i++)
+                joined = joined && waited_for[s->tail[i]->index];
     free(waited_for);
     return joined;
 }
@@ -317,8 +318,8 @@ CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
     return cuStreamGetCaptureInfo_v3(stream, status, NULL, NULL, NULL, NULL, NULL);
 }
 
-CUresult cuStreamUpdateCaptureDependencies_v2(CUstream handle, CUgraphNode *dependencies, const CUgraphEdgeData *edges, size_t count,
-                                              unsigned flags)
+CUresult cuStreamUpdateCaptureDependencies_v2(CUstream handle, CUgraphNode *dependencies, const CUgraphEdgeData *edges,
+                                              size_t count, unsigned flags)
 {
     enum { ADD = 0, SET = 1 };
     struct CUctx_st *context;
@@ -340,7 +341,8 @@ CUresult cuStreamUpdateCaptureDependencies_v2(CUstream handle, CUgraphNode *depe
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
 {
     CUresult result = driver_enter();
-    if (result == CUDA_SUCCESS && (mode == NULL || (unsigned)*mode > CU_STREAM_CAPTURE_MODE_RELAXED)) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS && (mode == NULL || (unsigned)*mode > CU_STREAM_CAPTURE_MODE_RELAXED))
+        result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS) {
         const CUstreamCaptureMode old = thread_mode;
         thread_mode = *mode;

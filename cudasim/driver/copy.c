@@ -32,8 +32,8 @@ static struct end target_of(const CUDA_MEMCPY3D *c)
     return (struct end){ c->dstMemoryType, address, c->dstXInBytes, c->dstY, c->dstZ, c->dstPitch, c->dstHeight };
 }
 
-/* Host bytes behind an address.  All memory has one address space: an address of the device's window is the device's, whatever the call
- * says; others are the program's own, which a call that says DEVICE must not name. */
+/* Host bytes behind an address.  All memory has one address space: an address of the device's window is the device's, whatever the
+ * call says; others are the program's own, which a call that says DEVICE must not name. */
 static uint8_t *bytes_at(const struct CUctx_st *context, CUmemorytype type, uint64_t address, size_t bytes)
 {
     const bool device = address >= GLOBAL_WINDOW && address < SHARED_WINDOW;
@@ -104,10 +104,21 @@ static CUDA_MEMCPY3D line(CUmemorytype to_type, uint64_t to, CUmemorytype from_t
 
 static CUDA_MEMCPY3D plane(const CUDA_MEMCPY2D *c)
 {
-    return (CUDA_MEMCPY3D){ .srcXInBytes = c->srcXInBytes, .srcY = c->srcY, .srcMemoryType = c->srcMemoryType, .srcHost = c->srcHost,
-                            .srcDevice = c->srcDevice, .srcPitch = c->srcPitch, .dstXInBytes = c->dstXInBytes, .dstY = c->dstY,
-                            .dstMemoryType = c->dstMemoryType, .dstHost = c->dstHost, .dstDevice = c->dstDevice, .dstPitch = c->dstPitch,
-                            .WidthInBytes = c->WidthInBytes, .Height = c->Height, .Depth = 1 };
+    return (CUDA_MEMCPY3D){ .srcXInBytes = c->srcXInBytes,
+                            .srcY = c->srcY,
+                            .srcMemoryType = c->srcMemoryType,
+                            .srcHost = c->srcHost,
+                            .srcDevice = c->srcDevice,
+                            .srcPitch = c->srcPitch,
+                            .dstXInBytes = c->dstXInBytes,
+                            .dstY = c->dstY,
+                            .dstMemoryType = c->dstMemoryType,
+                            .dstHost = c->dstHost,
+                            .dstDevice = c->dstDevice,
+                            .dstPitch = c->dstPitch,
+                            .WidthInBytes = c->WidthInBytes,
+                            .Height = c->Height,
+                            .Depth = 1 };
 }
 
 CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream)

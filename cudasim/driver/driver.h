@@ -1,6 +1,6 @@
-/* The state behind the cu* calls: one device, its primary context and others, all under one lock.  Streams run their work when it is
- * given to them: everything is done, in order, when a call returns; a fault of a kernel is kept and returned by later calls, as a real
- * device does. */
+/* The state behind the cu* calls: one device, its primary context and others, all under one lock.  Streams run their work when it
+ * is given to them: everything is done, in order, when a call returns; a fault of a kernel is kept and returned by later calls, as
+ * a real device does. */
 #ifndef CUDASIM_DRIVER_DRIVER_H
 #define CUDASIM_DRIVER_DRIVER_H
 

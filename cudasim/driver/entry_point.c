@@ -1,4 +1,5 @@
-/* cuGetProcAddress: the library's own functions by their names without suffix, as a CUDA version knew them; and what is not served. */
+/* cuGetProcAddress: the library's own functions by their names without suffix, as a CUDA version knew them; and what is not
+ * served. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,17 +14,38 @@ enum { SYMBOL_FOUND = 0, SYMBOL_NOT_FOUND = 1, SYMBOL_VERSION_NOT_SUFFICIENT = 2
 enum { FIRST_V2 = 3020 };                 /* most _v2 functions came with 64-bit sizes, CUDA 3.2 */
 
 /* Functions whose suffixed form came later than that. */
-static const struct { const char *name; int suffix, since; } later[] = {
-    { "cuGetProcAddress", 2, 12000 },       { "cuCtxCreate", 4, 12050 },          { "cuEventElapsedTime", 2, 12080 },
-    { "cuDevicePrimaryCtxRelease", 2, 11000 }, { "cuDevicePrimaryCtxReset", 2, 11000 }, { "cuDevicePrimaryCtxSetFlags", 2, 11000 },
-    { "cuDeviceGetUuid", 2, 11040 },        { "cuCtxDestroy", 2, 4000 },          { "cuCtxPopCurrent", 2, 4000 },
-    { "cuCtxPushCurrent", 2, 4000 },        { "cuStreamDestroy", 2, 4000 },       { "cuEventDestroy", 2, 4000 },
-    { "cuStreamGetCaptureInfo", 2, 11030 }, { "cuStreamBeginCapture", 2, 10010 }, { "cuGraphAddKernelNode", 2, 12000 },
-    { "cuGraphKernelNodeGetParams", 2, 12000 }, { "cuGraphKernelNodeSetParams", 2, 12000 }, { "cuGraphExecKernelNodeSetParams", 2, 12000 },
-    { "cuGraphExecUpdate", 2, 12000 },      { "cuGraphInstantiate", 2, 11000 },   { "cuStreamGetCaptureInfo", 3, 12030 },
-    { "cuStreamUpdateCaptureDependencies", 2, 12030 }, { "cuGraphAddDependencies", 2, 12030 }, { "cuGraphRemoveDependencies", 2, 12030 },
-    { "cuGraphGetEdges", 2, 12030 },        { "cuGraphNodeGetDependencies", 2, 12030 }, { "cuGraphNodeGetDependentNodes", 2, 12030 },
-    { "cuMemPrefetchAsync", 2, 12020 },     { "cuMemAdvise", 2, 12020 },          { "cuMemHostRegister", 2, 6050 },
+static const struct { const char *name; int suffix, since;
+} later[] = {
+    { "cuGetProcAddress", 2, 12000 },
+    { "cuCtxCreate", 4, 12050 },
+    { "cuEventElapsedTime", 2, 12080 },
+    { "cuDevicePrimaryCtxRelease", 2, 11000 },
+    { "cuDevicePrimaryCtxReset", 2, 11000 },
+    { "cuDevicePrimaryCtxSetFlags", 2, 11000 },
+    { "cuDeviceGetUuid", 2, 11040 },
+    { "cuCtxDestroy", 2, 4000 },
+    { "cuCtxPopCurrent", 2, 4000 },
+    { "cuCtxPushCurrent", 2, 4000 },
+    { "cuStreamDestroy", 2, 4000 },
+    { "cuEventDestroy", 2, 4000 },
+    { "cuStreamGetCaptureInfo", 2, 11030 },
+    { "cuStreamBeginCapture", 2, 10010 },
+    { "cuGraphAddKernelNode", 2, 12000 },
+    { "cuGraphKernelNodeGetParams", 2, 12000 },
+    { "cuGraphKernelNodeSetParams", 2, 12000 },
+    { "cuGraphExecKernelNodeSetParams", 2, 12000 },
+    { "cuGraphExecUpdate", 2, 12000 },
+    { "cuGraphInstantiate", 2, 11000 },
+    { "cuStreamGetCaptureInfo", 3, 12030 },
+    { "cuStreamUpdateCaptureDependencies", 2, 12030 },
+    { "cuGraphAddDependencies", 2, 12030 },
+    { "cuGraphRemoveDependencies", 2, 12030 },
+    { "cuGraphGetEdges", 2, 12030 },
+    { "cuGraphNodeGetDependencies", 2, 12030 },
+    { "cuGraphNodeGetDependentNodes", 2, 12030 },
+    { "cuMemPrefetchAsync", 2, 12020 },
+    { "cuMemAdvise", 2, 12020 },
+    { "cuMemHostRegister", 2, 6050 },
 };
 
 static int since_version(const char *name, int suffix)
@@ -99,8 +121,9 @@ CUresult cuGetExportTable(const void **table, const CUuuid *uuid)
     (void)uuid;
     if (table != NULL) *table = NULL;
     if (!said)
-        driver_say("cudasim: this program uses the CUDA runtime library (cudart), which needs undocumented parts of the driver that are "
-                   "not here: use the driver API (cu... functions), or run its kernels' PTX with the command cudasim run\n");
+        driver_say(
+            "cudasim: this program uses the CUDA runtime library (cudart), which needs undocumented parts of the driver that are "
+            "not here: use the driver API (cu... functions), or run its kernels' PTX with the command cudasim run\n");
     said = true;
     return CUDA_ERROR_NOT_SUPPORTED;
 }

@@ -142,4 +142,7 @@ CUresult cuEventElapsedTime_v2(float *milliseconds, CUevent start, CUevent end)
     return driver_leave(result);
 }
 
-CUresult cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end) { return cuEventElapsedTime_v2(milliseconds, start, end); }
+CUresult cuEventElapsedTime(float *milliseconds, CUevent start, CUevent end)
+{
+    return cuEventElapsedTime_v2(milliseconds, start, end);
+}

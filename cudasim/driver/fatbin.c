@@ -1,8 +1,9 @@
 /* The PTX in a fat binary.
  *
- * A wrapper (magic, version, pointer to the data) or the data itself: a header of 16 bytes, then entries, each with a header of its
- * own.  NVIDIA does not document the container; the fields here are those that nvcc 13.0's output shows (kind 1: PTX, 2: cubin; the
- * architecture as a number; flags that say how the payload is compressed).  A fatbin carries its size: nothing behind it is read. */
+ *  * A wrapper (magic, version, pointer to the data) or the data itself: a header of 16 bytes, then entries, each with a header of
+ * its own.  NVIDIA does not document the container; the fields here are those that nvcc 13.0's output shows (kind 1: PTX, 2:
+ * cubin; the architecture as a number; flags that say how the payload is compressed).  A fatbin carries its size: nothing behind
+ * it is read. */
 #include "driver/fatbin.h"
 
 #include <stdbool.h>
@@ -16,8 +17,15 @@ enum { WRAPPER_MAGIC = 0x466243b1, ELF_MAGIC = 0x464c457f, HEADER_BYTES = 16, EN
 #define COMPRESSED UINT64_C(0xa000)      /* 0x2000: LZ4, 0x8000: Zstandard */
 
 struct wrapper { uint32_t magic, version; const void *data; const void *file; };
-struct entry { uint16_t kind, version; uint32_t header_bytes; uint64_t bytes; uint32_t compressed_bytes, options; uint16_t minor, major;
-               uint32_t architecture, name, name_bytes; uint64_t flags; };
+struct entry {
+    uint16_t kind, version;
+    uint32_t header_bytes;
+    uint64_t bytes;
+    uint32_t compressed_bytes, options;
+    uint16_t minor, major;
+    uint32_t architecture, name, name_bytes;
+    uint64_t flags;
+};
 
 static uint32_t first_word(const void *image)
 {
@@ -52,8 +60,9 @@ struct seen { int text, compressed, binary; };
 static void say_why(const struct seen *seen, const struct device_limits *device, char *sentence, size_t size)
 {
     if (seen->text != 0)
-        snprintf(sentence, size, "none of the %d PTX texts in this fatbin runs on %s (CUDASIM_DEVICE): build it for that target too",
-                 seen->text, device->name);
+        snprintf(sentence, size,
+                 "none of the %d PTX texts in this fatbin runs on %s (CUDASIM_DEVICE): build it for that target too", seen->text,
+                 device->name);
     else if (seen->compressed != 0)
         snprintf(sentence, size, "the PTX in this fatbin is compressed: build it with nvcc --no-compress (-Xfatbin -no-compress)");
     else
@@ -84,7 +93,8 @@ const char *fatbin_text(const void *image, const struct device_limits *device, s
         const uint8_t *place = data + header_bytes + at;
         struct entry e;
         memcpy(&e, place, sizeof e);
-        if (header_bytes < HEADER_BYTES || e.header_bytes < sizeof e || e.header_bytes > bytes - at || e.bytes > bytes - at - e.header_bytes) {
+        if (header_bytes < HEADER_BYTES || e.header_bytes < sizeof e || e.header_bytes > bytes - at ||
+            e.bytes > bytes - at - e.header_bytes) {
             snprintf(sentence, size, "the entry at byte %llu of this fatbin reaches behind its end", (unsigned long long)at);
             return NULL;
         }
@@ -95,7 +105,8 @@ const char *fatbin_text(const void *image, const struct device_limits *device, s
         if (e.kind != KIND_PTX) seen.binary++;
         else if (compressed) seen.compressed++;
         else seen.text++;
-        if (e.kind == KIND_PTX && !compressed && target_of(text, e.bytes, &sm, &suffix) && sm >= best_sm && device_runs(device, sm, suffix)) {
+        if (e.kind == KIND_PTX && !compressed && target_of(text, e.bytes, &sm, &suffix) && sm >= best_sm &&
+            device_runs(device, sm, suffix)) {
             best = text;
             best_sm = sm;
             *length = strnlen(text, e.bytes);

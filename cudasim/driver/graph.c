@@ -13,11 +13,13 @@ CUDASIM_EXPORT CUresult cuGraphNodeFindInClone(CUgraphNode *found, CUgraphNode o
 CUDASIM_EXPORT CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *count);
 CUDASIM_EXPORT CUresult cuGraphGetRootNodes(CUgraph graph, CUgraphNode *nodes, size_t *count);
 CUDASIM_EXPORT CUresult cuGraphGetEdges(CUgraph graph, CUgraphNode *from, CUgraphNode *to, size_t *count);
-CUDASIM_EXPORT CUresult cuGraphGetEdges_v2(CUgraph graph, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *edges, size_t *count);
+CUDASIM_EXPORT CUresult cuGraphGetEdges_v2(CUgraph graph, CUgraphNode *from, CUgraphNode *to, CUgraphEdgeData *edges,
+                                           size_t *count);
 CUDASIM_EXPORT CUresult cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode *nodes, size_t *count);
 CUDASIM_EXPORT CUresult cuGraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData *edges, size_t *count);
 CUDASIM_EXPORT CUresult cuGraphNodeGetDependentNodes(CUgraphNode node, CUgraphNode *nodes, size_t *count);
-CUDASIM_EXPORT CUresult cuGraphNodeGetDependentNodes_v2(CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData *edges, size_t *count);
+CUDASIM_EXPORT CUresult cuGraphNodeGetDependentNodes_v2(CUgraphNode node, CUgraphNode *nodes, CUgraphEdgeData *edges,
+                                                        size_t *count);
 CUDASIM_EXPORT CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, size_t count);
 CUDASIM_EXPORT CUresult cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
                                                   const CUgraphEdgeData *edges, size_t count);
@@ -56,7 +58,8 @@ void graph_free(struct CUgraph_st *graph)
     free(graph);
 }
 
-struct CUgraphNode_st *graph_add(struct CUgraph_st *graph, struct CUgraphNode_st *const *dependency, size_t count, struct work *work)
+struct CUgraphNode_st *graph_add(struct CUgraph_st *graph, struct CUgraphNode_st *const *dependency, size_t count,
+                                 struct work *work)
 {
     struct CUgraphNode_st *node = calloc(1, sizeof *node);
     struct CUgraphNode_st **copy = malloc((count + 1) * sizeof *copy);
@@ -296,7 +299,8 @@ static CUresult check_edges(CUgraph graph, const CUgraphNode *from, const CUgrap
     return CUDA_SUCCESS;
 }
 
-CUresult cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *edges, size_t count)
+CUresult cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *edges,
+                                   size_t count)
 {
     CUresult result = begin_graph(graph, graph);
     if (result == CUDA_SUCCESS && edges != NULL) result = CUDA_ERROR_NOT_SUPPORTED;
@@ -311,7 +315,8 @@ CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from, const CU
     return cuGraphAddDependencies_v2(graph, from, to, NULL, count);
 }
 
-CUresult cuGraphRemoveDependencies_v2(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *edges, size_t count)
+CUresult cuGraphRemoveDependencies_v2(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to, const CUgraphEdgeData *edges,
+                                      size_t count)
 {
     CUresult result = begin_graph(graph, graph);
     if (result == CUDA_SUCCESS && edges != NULL) result = CUDA_ERROR_NOT_SUPPORTED;

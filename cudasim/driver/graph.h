@@ -40,7 +40,8 @@ struct CUgraph_st *graph_new(void);
 void graph_free(struct CUgraph_st *graph);
 struct CUgraph_st *graph_clone(const struct CUgraph_st *graph);
 /* Takes the work over in every case; NULL: no memory. */
-struct CUgraphNode_st *graph_add(struct CUgraph_st *graph, struct CUgraphNode_st *const *dependency, size_t count, struct work *work);
+struct CUgraphNode_st *graph_add(struct CUgraph_st *graph, struct CUgraphNode_st *const *dependency, size_t count,
+                                 struct work *work);
 /* All of them alive and of the graph, none twice. */
 CUresult graph_check_nodes(const struct CUgraph_st *graph, struct CUgraphNode_st *const *node, size_t count);
 

@@ -7,17 +7,20 @@
 #include "driver/graph.h"
 
 CUDASIM_EXPORT CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned long long flags);
-CUDASIM_EXPORT CUresult cuGraphInstantiate_v2(CUgraphExec *exec, CUgraph graph, CUgraphNode *error_node, char *log, size_t log_size);
+CUDASIM_EXPORT CUresult cuGraphInstantiate_v2(CUgraphExec *exec, CUgraph graph, CUgraphNode *error_node, char *log,
+                                              size_t log_size);
 CUDASIM_EXPORT CUresult cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *parameters);
 CUDASIM_EXPORT CUresult cuGraphExecGetFlags(CUgraphExec exec, cuuint64_t *flags);
 CUDASIM_EXPORT CUresult cuGraphExecDestroy(CUgraphExec exec);
 CUDASIM_EXPORT CUresult cuGraphUpload(CUgraphExec exec, CUstream stream);
 CUDASIM_EXPORT CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream);
 CUDASIM_EXPORT CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo *info);
-CUDASIM_EXPORT CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS *parameters);
-CUDASIM_EXPORT CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D *parameters, CUcontext context);
-CUDASIM_EXPORT CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *parameters,
+CUDASIM_EXPORT CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
+                                                          const CUDA_KERNEL_NODE_PARAMS *parameters);
+CUDASIM_EXPORT CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D *parameters,
                                                        CUcontext context);
+CUDASIM_EXPORT CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node,
+                                                       const CUDA_MEMSET_NODE_PARAMS *parameters, CUcontext context);
 CUDASIM_EXPORT CUresult cuGraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_HOST_NODE_PARAMS *parameters);
 CUDASIM_EXPORT CUresult cuGraphExecEventRecordNodeSetEvent(CUgraphExec exec, CUgraphNode node, CUevent event);
 CUDASIM_EXPORT CUresult cuGraphExecEventWaitNodeSetEvent(CUgraphExec exec, CUgraphNode node, CUevent event);
@@ -59,11 +62,12 @@ static bool waits_for(struct step *step, size_t number)
     return true;
 }
 
-/* Adds the graph's nodes; those without dependencies wait for step `before` (SIZE_MAX: none).  Steps come in an order that the edges
- * allow.  A child becomes: a step that waits for what the child waits for, its nodes, a step that waits for all of them. */
+/* Adds the graph's nodes; those without dependencies wait for step `before` (SIZE_MAX: none).  Steps come in an order that the
+ * edges allow.  A child becomes: a step that waits for what the child waits for, its nodes, a step that waits for all of them. */
 static CUresult flatten(struct CUgraphExec_st *exec, struct CUgraph_st *graph, size_t before);
 
-static CUresult add_node(struct CUgraphExec_st *exec, struct CUgraphNode_st *node, const size_t *step_of, size_t before, size_t *made)
+static CUresult add_node(struct CUgraphExec_st *exec, struct CUgraphNode_st *node, const size_t *step_of, size_t before,
+                         size_t *made)
 {
     const bool child = node->work.type == CU_GRAPH_NODE_TYPE_GRAPH;
     struct step *step = add_step(exec);
@@ -126,7 +130,8 @@ CUresult cuGraphInstantiateWithParams(CUgraphExec *exec, CUgraph graph, CUDA_GRA
 {
     struct CUctx_st *context;
     CUresult result = driver_enter_context(&context);
-    if (result == CUDA_SUCCESS && (exec == NULL || parameters == NULL || !handle_is(graph, HANDLE_GRAPH))) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS && (exec == NULL || parameters == NULL || !handle_is(graph, HANDLE_GRAPH)))
+        result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS && (parameters->flags & ~(cuuint64_t)ALL_FLAGS) != 0) result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS) {
         parameters->hErrNode_out = NULL;
@@ -358,7 +363,8 @@ CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node, cons
     return driver_leave(result);
 }
 
-CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *parameters, CUcontext named)
+CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *parameters,
+                                        CUcontext named)
 {
     struct CUctx_st *context;
     struct step *step;

@@ -27,7 +27,8 @@ CUDASIM_EXPORT CUresult cuGraphHostNodeSetParams(CUgraphNode node, const CUDA_HO
 CUDASIM_EXPORT CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *graph);
 CUDASIM_EXPORT CUresult cuGraphEventRecordNodeGetEvent(CUgraphNode node, CUevent *event);
 CUDASIM_EXPORT CUresult cuGraphEventWaitNodeGetEvent(CUgraphNode node, CUevent *event);
-CUDASIM_EXPORT CUresult cuGraphKernelNodeSetAttribute(CUgraphNode node, CUlaunchAttributeID id, const CUlaunchAttributeValue *value);
+CUDASIM_EXPORT CUresult cuGraphKernelNodeSetAttribute(CUgraphNode node, CUlaunchAttributeID id,
+                                                      const CUlaunchAttributeValue *value);
 CUDASIM_EXPORT CUresult cuGraphKernelNodeGetAttribute(CUgraphNode node, CUlaunchAttributeID id, CUlaunchAttributeValue *value);
 
 /* Enters; then what every call that adds a node needs. */
@@ -235,7 +236,8 @@ CUresult cuGraphKernelNodeSetAttribute(CUgraphNode node, CUlaunchAttributeID id,
     CUresult result = begin_node(node, CU_GRAPH_NODE_TYPE_KERNEL, value);
     struct CUctx_st *context = NULL;
     if (result == CUDA_SUCCESS) result = context_or_current(NULL, &context);
-    if (result == CUDA_SUCCESS) result = kernel_set_attribute(context, &node->work.kernel, &(CUlaunchAttribute){ .id = id, .value = *value });
+    if (result == CUDA_SUCCESS)
+        result = kernel_set_attribute(context, &node->work.kernel, &(CUlaunchAttribute){ .id = id, .value = *value });
     return driver_leave(result);
 }
 

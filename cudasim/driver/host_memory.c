@@ -61,10 +61,13 @@ CUresult cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags)
 {
     struct CUctx_st *context;
     CUresult result = begin(&context);
-    if (result == CUDA_SUCCESS && (pointer == NULL || bytes == 0 || (flags & ~(unsigned)ALLOC_FLAGS) != 0)) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS && (pointer == NULL || bytes == 0 || (flags & ~(unsigned)ALLOC_FLAGS) != 0))
+        result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS) {
         const uint64_t base = global_map(&context->machine.memory, bytes, ALLOCATION_HOST);
-        const struct host_range range = { .host = base, .device = base, .bytes = bytes, .flags = flags | CU_MEMHOSTALLOC_DEVICEMAP };
+        const struct host_range range = {
+            .host = base, .device = base, .bytes = bytes, .flags = flags | CU_MEMHOSTALLOC_DEVICEMAP
+        };
         if (base == 0 || !add_range(context, &range)) {
             if (base != 0) global_release(&context->machine.memory, base);
             result = CUDA_ERROR_OUT_OF_MEMORY;
@@ -100,7 +103,8 @@ CUresult cuMemHostRegister_v2(void *pointer, size_t bytes, unsigned flags)
     struct CUctx_st *context;
     const uint64_t address = (uint64_t)(uintptr_t)pointer;
     CUresult result = begin(&context);
-    if (result == CUDA_SUCCESS && (pointer == NULL || bytes == 0 || (flags & ~(unsigned)REGISTER_FLAGS) != 0)) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS && (pointer == NULL || bytes == 0 || (flags & ~(unsigned)REGISTER_FLAGS) != 0))
+        result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS && (flags & REGISTER_IO) != 0) result = CUDA_ERROR_NOT_SUPPORTED;
     if (result == CUDA_SUCCESS && overlaps(context, address, bytes)) result = CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
     if (result == CUDA_SUCCESS) {

@@ -29,7 +29,8 @@ static CUresult from_buffer(const struct function *f, void **extra, uint8_t *buf
     }
     if (f->parameter_count == 0) return CUDA_SUCCESS;
     const struct variable *last = f->parameters[f->parameter_count - 1];
-    if (from == NULL || size < last->offset + last->bytes || size > (f->parameter_bytes + 15) / 16 * 16) return CUDA_ERROR_INVALID_VALUE;
+    if (from == NULL || size < last->offset + last->bytes || size > (f->parameter_bytes + 15) / 16 * 16)
+        return CUDA_ERROR_INVALID_VALUE;
     memcpy(buffer, from, size < f->parameter_bytes ? size : f->parameter_bytes);
     return CUDA_SUCCESS;
 }
@@ -72,7 +73,8 @@ static CUresult check_cluster(const struct CUfunc_st *function, const struct ker
     const struct function *f = function->function;
     const struct dimensions *fixed = &f->reqnctapercluster;
     if (f->explicitcluster && !k->explicit_cluster) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
-    if (fixed->given && (k->cluster[0] != fixed->x || k->cluster[1] != fixed->y || k->cluster[2] != fixed->z)) return CUDA_ERROR_INVALID_VALUE;
+    if (fixed->given && (k->cluster[0] != fixed->x || k->cluster[1] != fixed->y || k->cluster[2] != fixed->z))
+        return CUDA_ERROR_INVALID_VALUE;
     uint64_t ctas = 1;
     for (int i = 0; i < 3; i++) {
         if (k->cluster[i] == 0 || k->grid[i] % k->cluster[i] != 0) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
@@ -87,7 +89,8 @@ static CUresult check_cluster(const struct CUfunc_st *function, const struct ker
 static CUresult check_cooperative(const struct function *f, const struct kernel_work *k)
 {
     const uint64_t ctas = (uint64_t)k->grid[0] * k->grid[1] * k->grid[2];
-    const uint64_t room = (uint64_t)occupancy_ctas(f, k->block[0] * k->block[1] * k->block[2], k->shared_bytes) * driver.options.sms;
+    const uint64_t room =
+        (uint64_t)occupancy_ctas(f, k->block[0] * k->block[1] * k->block[2], k->shared_bytes) * driver.options.sms;
     return k->cooperative && ctas > room ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE : CUDA_SUCCESS;
 }
 
@@ -131,13 +134,14 @@ static CUresult set_cluster(struct kernel_work *k, unsigned x, unsigned y, unsig
     return CUDA_SUCCESS;
 }
 
-/* The attributes that change what runs; those that only change speed are read over.  A grid begins when the one before it in its stream
- * has ended, which programmatic serialization allows. */
+/* The attributes that change what runs; those that only change speed are read over.  A grid begins when the one before it in its
+ * stream has ended, which programmatic serialization allows. */
 CUresult kernel_set_attribute(struct CUctx_st *context, struct kernel_work *k, const CUlaunchAttribute *a)
 {
     (void)context;
     switch ((int)a->id) {
-    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: return set_cluster(k, a->value.clusterDim.x, a->value.clusterDim.y, a->value.clusterDim.z);
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+        return set_cluster(k, a->value.clusterDim.x, a->value.clusterDim.y, a->value.clusterDim.z);
     case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: k->cooperative = a->value.cooperative != 0; return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_PRIORITY: k->priority = a->value.priority; return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
@@ -156,7 +160,8 @@ bool kernel_get_attribute(const struct kernel_work *k, CUlaunchAttributeID id, C
     *value = (CUlaunchAttributeValue){ .pad = { 0 } };
     switch ((int)id) {
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-        if (k->explicit_cluster) value->clusterDim.x = k->cluster[0], value->clusterDim.y = k->cluster[1], value->clusterDim.z = k->cluster[2];
+        if (k->explicit_cluster)
+            value->clusterDim.x = k->cluster[0], value->clusterDim.y = k->cluster[1], value->clusterDim.z = k->cluster[2];
         return true;
     case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: value->cooperative = k->cooperative; return true;
     case CU_LAUNCH_ATTRIBUTE_PRIORITY: value->priority = k->priority; return true;
@@ -174,8 +179,8 @@ static void demanded_cluster(const struct CUfunc_st *function, struct kernel_wor
     else if (set[0] > 0 && set[1] > 0 && set[2] > 0) set_cluster(k, (unsigned)set[0], (unsigned)set[1], (unsigned)set[2]);
 }
 
-CUresult kernel_work_make(struct CUctx_st *context, const CUlaunchConfig *config, CUfunction handle, void **parameters, void **extra,
-                          struct work *work)
+CUresult kernel_work_make(struct CUctx_st *context, const CUlaunchConfig *config, CUfunction handle, void **parameters,
+                          void **extra, struct work *work)
 {
     const struct CUfunc_st *function = function_find(context, handle);
     *work = (struct work){ .type = CU_GRAPH_NODE_TYPE_KERNEL };
@@ -187,7 +192,8 @@ CUresult kernel_work_make(struct CUctx_st *context, const CUlaunchConfig *config
     k->shared_bytes = config->sharedMemBytes;
     demanded_cluster(function, k);
     CUresult result = CUDA_SUCCESS;
-    for (unsigned i = 0; i < config->numAttrs && result == CUDA_SUCCESS; i++) result = kernel_set_attribute(context, k, &config->attrs[i]);
+    for (unsigned i = 0; i < config->numAttrs && result == CUDA_SUCCESS; i++)
+        result = kernel_set_attribute(context, k, &config->attrs[i]);
     if (result == CUDA_SUCCESS) result = gather(function->function, parameters, extra, k);
     if (result == CUDA_SUCCESS) result = kernel_check(context, k);
     if (result != CUDA_SUCCESS) work_free(work);
@@ -231,7 +237,8 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
     struct CUctx_st *context;
     struct work work;
     CUresult result = driver_enter_context(&context);
-    if (result == CUDA_SUCCESS && (config == NULL || (config->numAttrs != 0 && config->attrs == NULL))) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS && (config == NULL || (config->numAttrs != 0 && config->attrs == NULL)))
+        result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS && stream_find(context, config->hStream) == NULL) result = CUDA_ERROR_INVALID_HANDLE;
     if (result == CUDA_SUCCESS) result = kernel_work_make(context, config, function, parameters, extra, &work);
     if (result == CUDA_SUCCESS) result = work_submit(context, config->hStream, &work);

@@ -4,10 +4,10 @@
 
 #include "driver/driver.h"
 
-CUDASIM_EXPORT CUresult cuLibraryLoadData(CUlibrary *library, const void *image, CUjit_option *options, void **values, unsigned count,
-                                          int *library_options, void **library_values, unsigned library_count);
-CUDASIM_EXPORT CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *file, CUjit_option *options, void **values, unsigned count,
-                                              int *library_options, void **library_values, unsigned library_count);
+CUDASIM_EXPORT CUresult cuLibraryLoadData(CUlibrary *library, const void *image, CUjit_option *options, void **values,
+                                          unsigned count, int *library_options, void **library_values, unsigned library_count);
+CUDASIM_EXPORT CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *file, CUjit_option *options, void **values,
+                                              unsigned count, int *library_options, void **library_values, unsigned library_count);
 CUDASIM_EXPORT CUresult cuLibraryUnload(CUlibrary library);
 CUDASIM_EXPORT CUresult cuLibraryGetKernel(CUkernel *kernel, CUlibrary library, const char *name);
 CUDASIM_EXPORT CUresult cuLibraryGetKernelCount(unsigned *count, CUlibrary library);
@@ -95,7 +95,8 @@ CUresult cuLibraryLoadData(CUlibrary *library, const void *image, CUjit_option *
     CUresult result = driver_enter();
     if (result == CUDA_SUCCESS && (library == NULL || image == NULL || (count != 0 && (options == NULL || values == NULL))))
         result = CUDA_ERROR_INVALID_VALUE;
-    if (result == CUDA_SUCCESS && library_count != 0 && (library_options == NULL || library_values == NULL)) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS && library_count != 0 && (library_options == NULL || library_values == NULL))
+        result = CUDA_ERROR_INVALID_VALUE;
     for (unsigned i = 0; result == CUDA_SUCCESS && i < library_count; i++)
         if (library_options[i] < 0 || library_options[i] >= LIBRARY_OPTIONS) result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS) {
@@ -113,7 +114,8 @@ CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *file, CUjit_optio
 {
     char *text = file == NULL ? NULL : file_read(file);
     CUresult result = file == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_FILE_NOT_FOUND;
-    if (text != NULL) result = cuLibraryLoadData(library, text, options, values, count, library_options, library_values, library_count);
+    if (text != NULL)
+        result = cuLibraryLoadData(library, text, options, values, count, library_options, library_values, library_count);
     free(text);
     return result;
 }
@@ -200,7 +202,8 @@ CUresult cuKernelGetFunction(CUfunction *function, CUkernel kernel)
     struct CUctx_st *context = NULL;
     CUresult result = begin_kernel(kernel, function != NULL, 0);
     if (result == CUDA_SUCCESS) result = context_or_current(NULL, &context);
-    if (result == CUDA_SUCCESS && (*function = function_find(context, (CUfunction)(void *)kernel)) == NULL) result = CUDA_ERROR_OUT_OF_MEMORY;
+    if (result == CUDA_SUCCESS && (*function = function_find(context, (CUfunction)(void *)kernel)) == NULL)
+        result = CUDA_ERROR_OUT_OF_MEMORY;
     return driver_leave(result);
 }
 

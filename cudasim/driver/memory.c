@@ -8,7 +8,8 @@ CUDASIM_EXPORT CUresult cuMemFree_v2(CUdeviceptr pointer);
 CUDASIM_EXPORT CUresult cuMemGetInfo_v2(size_t *available, size_t *total);
 CUDASIM_EXPORT CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size, CUdeviceptr pointer);
 CUDASIM_EXPORT CUresult cuMemPrefetchAsync(CUdeviceptr pointer, size_t bytes, CUdevice device, CUstream stream);
-CUDASIM_EXPORT CUresult cuMemPrefetchAsync_v2(CUdeviceptr pointer, size_t bytes, CUmemLocation location, unsigned flags, CUstream stream);
+CUDASIM_EXPORT CUresult cuMemPrefetchAsync_v2(CUdeviceptr pointer, size_t bytes, CUmemLocation location, unsigned flags,
+                                              CUstream stream);
 CUDASIM_EXPORT CUresult cuMemAdvise(CUdeviceptr pointer, size_t bytes, int advice, CUdevice device);
 CUDASIM_EXPORT CUresult cuMemAdvise_v2(CUdeviceptr pointer, size_t bytes, int advice, CUmemLocation location);
 CUDASIM_EXPORT CUresult cuStreamAttachMemAsync(CUstream stream, CUdeviceptr pointer, size_t bytes, unsigned flags);
@@ -62,7 +63,8 @@ CUresult cuMemFree_v2(CUdeviceptr pointer)
     CUresult result = begin(&context);
     if (result == CUDA_SUCCESS && pointer != 0) {
         const struct allocation *a = global_find(&context->machine.memory, pointer);
-        const bool wrong = a == NULL || a->base != pointer || a->name != NULL || (a->kind != ALLOCATION_DEVICE && a->kind != ALLOCATION_MANAGED);
+        const bool wrong =
+            a == NULL || a->base != pointer || a->name != NULL || (a->kind != ALLOCATION_DEVICE && a->kind != ALLOCATION_MANAGED);
         if (wrong || !global_release(&context->machine.memory, pointer)) result = CUDA_ERROR_INVALID_VALUE;
     }
     return driver_leave(result);
@@ -96,7 +98,8 @@ CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *size, CUdeviceptr po
 static bool is_managed(const struct CUctx_st *context, CUdeviceptr pointer, size_t bytes)
 {
     const struct allocation *a = global_find(&context->machine.memory, pointer);
-    return bytes != 0 && a != NULL && a->kind == ALLOCATION_MANAGED && global_host(&context->machine.memory, pointer, bytes) != NULL;
+    return bytes != 0 && a != NULL && a->kind == ALLOCATION_MANAGED &&
+           global_host(&context->machine.memory, pointer, bytes) != NULL;
 }
 
 static bool is_location(CUmemLocation l)
@@ -153,7 +156,8 @@ CUresult cuStreamAttachMemAsync(CUstream stream, CUdeviceptr pointer, size_t byt
     if (result == CUDA_SUCCESS && flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST && flags != CU_MEM_ATTACH_SINGLE)
         result = CUDA_ERROR_INVALID_VALUE;
     const struct allocation *a = result == CUDA_SUCCESS ? global_find(&context->machine.memory, pointer) : NULL;
-    if (result == CUDA_SUCCESS && (a == NULL || a->base != pointer || a->kind != ALLOCATION_MANAGED || (bytes != 0 && bytes != a->bytes)))
+    if (result == CUDA_SUCCESS &&
+        (a == NULL || a->base != pointer || a->kind != ALLOCATION_MANAGED || (bytes != 0 && bytes != a->bytes)))
         result = CUDA_ERROR_INVALID_VALUE;
     return driver_leave(result);
 }

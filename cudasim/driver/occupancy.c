@@ -1,10 +1,11 @@
-/* Occupancy: how many CTAs one SM holds by its threads, its shared memory, its registers and its number of CTAs (CUDA C++ Programming
- * Guide, "Hardware Multithreading" and "Technical Specifications per Compute Capability"). */
+/* Occupancy: how many CTAs one SM holds by its threads, its shared memory, its registers and its number of CTAs (CUDA C++
+ * Programming Guide, "Hardware Multithreading" and "Technical Specifications per Compute Capability"). */
 #include "driver/driver.h"
 
 typedef size_t CUoccupancyB2DSize(int block_size);
 
-CUDASIM_EXPORT CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function, int block_size, size_t dynamic_shared);
+CUDASIM_EXPORT CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function, int block_size,
+                                                                    size_t dynamic_shared);
 CUDASIM_EXPORT CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, CUfunction function, int block_size,
                                                                              size_t dynamic_shared, unsigned flags);
 CUDASIM_EXPORT CUresult cuOccupancyMaxPotentialBlockSize(int *grid_size, int *block_size, CUfunction function,
@@ -43,7 +44,8 @@ uint32_t occupancy_ctas(const struct function *f, uint32_t threads, uint64_t dyn
     const uint64_t most = f->maxntid.given ? (uint64_t)f->maxntid.x * f->maxntid.y * f->maxntid.z : d->threads_per_block;
     if (threads == 0 || threads > d->threads_per_block || threads > most) return 0;
     uint32_t ctas = d->blocks_per_sm;
-    const uint32_t others[3] = { d->threads_per_sm / LANES / warps, ctas_by_registers(f, warps), ctas_by_shared(f, dynamic_shared) };
+    const uint32_t others[3] = { d->threads_per_sm / LANES / warps, ctas_by_registers(f, warps),
+                                 ctas_by_shared(f, dynamic_shared) };
     for (int i = 0; i < 3; i++)
         if (others[i] < ctas) ctas = others[i];
     return ctas;
@@ -74,8 +76,8 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction fun
 }
 
 /* The size of a block with which an SM holds the most threads; of those the largest. */
-CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid_size, int *block_size, CUfunction handle, CUoccupancyB2DSize *dynamic_of,
-                                                   size_t dynamic_shared, int limit, unsigned flags)
+CUresult cuOccupancyMaxPotentialBlockSizeWithFlags(int *grid_size, int *block_size, CUfunction handle,
+                                                   CUoccupancyB2DSize *dynamic_of, size_t dynamic_shared, int limit, unsigned flags)
 {
     struct CUfunc_st *f;
     const CUresult result = begin(handle, grid_size != NULL && block_size != NULL && limit >= 0 && flags <= 1, &f);
@@ -104,7 +106,8 @@ CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, CUfunction handl
 {
     struct CUfunc_st *f;
     CUresult result = begin(handle, bytes != NULL && blocks > 0 && block_size > 0, &f);
-    if (result == CUDA_SUCCESS && (uint32_t)blocks > occupancy_ctas(f->function, (uint32_t)block_size, 0)) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS && (uint32_t)blocks > occupancy_ctas(f->function, (uint32_t)block_size, 0))
+        result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS) {
         const struct device_limits *d = driver.device;
         const uint64_t each = d->shared_per_sm / (uint32_t)blocks / SHARED_UNIT * SHARED_UNIT - d->shared_reserved;
@@ -116,10 +119,12 @@ CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, CUfunction handl
 
 static uint32_t cluster_size(const CUlaunchConfig *config, const struct function *f)
 {
-    uint64_t size = f->reqnctapercluster.given ? (uint64_t)f->reqnctapercluster.x * f->reqnctapercluster.y * f->reqnctapercluster.z : 1;
+    uint64_t size =
+        f->reqnctapercluster.given ? (uint64_t)f->reqnctapercluster.x * f->reqnctapercluster.y * f->reqnctapercluster.z : 1;
     for (unsigned i = 0; i < config->numAttrs; i++)
         if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
-            size = (uint64_t)config->attrs[i].value.clusterDim.x * config->attrs[i].value.clusterDim.y * config->attrs[i].value.clusterDim.z;
+            size = (uint64_t)config->attrs[i].value.clusterDim.x * config->attrs[i].value.clusterDim.y *
+                   config->attrs[i].value.clusterDim.z;
     return size > UINT32_MAX ? UINT32_MAX : (uint32_t)size;
 }
 
@@ -129,7 +134,10 @@ static uint32_t ctas_of_device(const struct function *f, const CUlaunchConfig *c
     return threads > 1024 ? 0 : occupancy_ctas(f, (uint32_t)threads, config->sharedMemBytes) * driver.options.sms;
 }
 
-static bool config_valid(const CUlaunchConfig *config) { return config != NULL && (config->numAttrs == 0 || config->attrs != NULL); }
+static bool config_valid(const CUlaunchConfig *config)
+{
+    return config != NULL && (config->numAttrs == 0 || config->attrs != NULL);
+}
 
 /* A cluster that is larger than the simulated device runs all the same, one at a time. */
 CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction handle, const CUlaunchConfig *config)
@@ -137,7 +145,9 @@ CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction handle, const CU
     struct CUfunc_st *f;
     CUresult result = begin(handle, clusters != NULL && config_valid(config), &f);
     const uint32_t size = result == CUDA_SUCCESS ? cluster_size(config, f->function) : 1;
-    const uint32_t most = result == CUDA_SUCCESS && f->settings.non_portable_cluster ? driver.device->cluster_max : driver.device != NULL ? driver.device->cluster_portable : 1;
+    const uint32_t most = result == CUDA_SUCCESS && f->settings.non_portable_cluster ? driver.device->cluster_max
+                          : driver.device != NULL                                    ? driver.device->cluster_portable
+                                                                                     : 1;
     if (result == CUDA_SUCCESS && (size == 0 || size > most)) result = CUDA_ERROR_INVALID_CLUSTER_SIZE;
     if (result == CUDA_SUCCESS) {
         const uint32_t ctas = ctas_of_device(f->function, config);

@@ -1,5 +1,5 @@
-/* The forms of calls for which the default stream is the calling thread's own: _ptsz for those with a stream, _ptds for those that wait.
- * A program gets them when it is compiled with CUDA_API_PER_THREAD_DEFAULT_STREAM, or by cuGetProcAddress's flag. */
+/* The forms of calls for which the default stream is the calling thread's own: _ptsz for those with a stream, _ptds for those that
+ * wait. A program gets them when it is compiled with CUDA_API_PER_THREAD_DEFAULT_STREAM, or by cuGetProcAddress's flag. */
 #include "driver/driver.h"
 
 _Thread_local bool stream_null_is_own;

@@ -24,8 +24,12 @@ static size_t width(int attribute)
     case CU_POINTER_ATTRIBUTE_CONTEXT: case CU_POINTER_ATTRIBUTE_DEVICE_POINTER: case CU_POINTER_ATTRIBUTE_HOST_POINTER:
     case CU_POINTER_ATTRIBUTE_BUFFER_ID: case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES: case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE: return 8;
-    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE: case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS: return 4;
-    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: case CU_POINTER_ATTRIBUTE_IS_MANAGED: case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+    case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS: return 4;
+    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
     case CU_POINTER_ATTRIBUTE_MAPPED: case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE: return 1;
     default: return 0;
     }
@@ -44,7 +48,8 @@ static uint64_t value_of(int attribute, const struct allocation *a, struct CUctx
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: return a->base;
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE: return a->bytes;
     case CU_POINTER_ATTRIBUTE_MAPPED: return 1;
-    case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS: return a->read_only ? CU_MEM_ACCESS_FLAGS_PROT_READ : CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
+        return a->read_only ? CU_MEM_ACCESS_FLAGS_PROT_READ : CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
     default: return 0;
     }
 }
@@ -90,7 +95,8 @@ CUresult cuPointerSetAttribute(const void *value, CUpointer_attribute attribute,
 {
     struct CUctx_st *context;
     CUresult result = driver_enter_context(&context);
-    if (result == CUDA_SUCCESS && (value == NULL || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS || find(pointer, &context) == NULL))
+    if (result == CUDA_SUCCESS &&
+        (value == NULL || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS || find(pointer, &context) == NULL))
         result = CUDA_ERROR_INVALID_VALUE;
     return driver_leave(result);
 }

@@ -3,8 +3,14 @@
 
 #include "driver/capture.h"
 
-typedef struct { int allocType, handleTypes; CUmemLocation location; void *win32SecurityAttributes; size_t maxSize; unsigned short usage;
-                 unsigned char reserved[54]; } CUmemPoolProps;
+typedef struct {
+    int allocType, handleTypes;
+    CUmemLocation location;
+    void *win32SecurityAttributes;
+    size_t maxSize;
+    unsigned short usage;
+    unsigned char reserved[54];
+} CUmemPoolProps;
 _Static_assert(sizeof(CUmemPoolProps) == 88, "as in cuda.h");
 
 CUDASIM_EXPORT CUresult cuMemAllocAsync(CUdeviceptr *pointer, size_t bytes, CUstream stream);
@@ -21,8 +27,14 @@ CUDASIM_EXPORT CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice d
 CUDASIM_EXPORT CUresult cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice device);
 CUDASIM_EXPORT CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool);
 
-enum { ATTRIBUTE_FIRST = 1, ATTRIBUTE_LAST_SWITCH = 3, ATTRIBUTE_THRESHOLD = 4, ATTRIBUTE_RESERVED_HIGH = 6, ATTRIBUTE_USED_HIGH = 8,
-       ATTRIBUTES = 9 };
+enum {
+    ATTRIBUTE_FIRST = 1,
+    ATTRIBUTE_LAST_SWITCH = 3,
+    ATTRIBUTE_THRESHOLD = 4,
+    ATTRIBUTE_RESERVED_HIGH = 6,
+    ATTRIBUTE_USED_HIGH = 8,
+    ATTRIBUTES = 9
+};
 struct CUmemPoolHandle_st { uint64_t attribute[ATTRIBUTES]; };
 
 static struct CUmemPoolHandle_st default_pool = { .attribute = { 0, 1, 1, 1 } };
@@ -35,7 +47,8 @@ CUresult cuMemAllocFromPoolAsync(CUdeviceptr *pointer, size_t bytes, CUmemoryPoo
     struct CUctx_st *context;
     CUresult result = driver_enter_context(&context);
     struct CUstream_st *stream = result == CUDA_SUCCESS ? stream_find(context, handle) : NULL;
-    if (result == CUDA_SUCCESS && (pointer == NULL || bytes == 0 || (pool != NULL && !pool_lives(pool)))) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS && (pointer == NULL || bytes == 0 || (pool != NULL && !pool_lives(pool))))
+        result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS && stream == NULL) result = CUDA_ERROR_INVALID_HANDLE;
     if (result == CUDA_SUCCESS) result = capture_enter(stream);
     if (result == CUDA_SUCCESS && stream->capture != NULL) {
@@ -80,7 +93,8 @@ CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *properties)
 {
     enum { PINNED = 1 };
     CUresult result = driver_enter();
-    if (result == CUDA_SUCCESS && (pool == NULL || properties == NULL || properties->allocType != PINNED || properties->handleTypes != 0))
+    if (result == CUDA_SUCCESS &&
+        (pool == NULL || properties == NULL || properties->allocType != PINNED || properties->handleTypes != 0))
         result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS && (properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE || properties->location.id != 0))
         result = properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_NOT_SUPPORTED;
@@ -125,7 +139,8 @@ CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t bytes)
 CUresult cuMemPoolGetAttribute(CUmemoryPool pool, int attribute, void *value)
 {
     CUresult result = begin(pool);
-    if (result == CUDA_SUCCESS && (value == NULL || attribute < ATTRIBUTE_FIRST || attribute >= ATTRIBUTES)) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS && (value == NULL || attribute < ATTRIBUTE_FIRST || attribute >= ATTRIBUTES))
+        result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS && attribute <= ATTRIBUTE_LAST_SWITCH) *(int *)value = (int)pool->attribute[attribute];
     else if (result == CUDA_SUCCESS) *(cuuint64_t *)value = pool->attribute[attribute];
     return driver_leave(result);
@@ -149,7 +164,8 @@ CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *access, si
     CUresult result = begin(pool);
     if (result == CUDA_SUCCESS && count != 0 && access == NULL) result = CUDA_ERROR_INVALID_VALUE;
     for (size_t i = 0; result == CUDA_SUCCESS && i < count; i++)
-        if (access[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE || access[i].location.id != 0) result = CUDA_ERROR_INVALID_DEVICE;
+        if (access[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE || access[i].location.id != 0)
+            result = CUDA_ERROR_INVALID_DEVICE;
         else if (access[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE) result = CUDA_ERROR_INVALID_VALUE;
     return driver_leave(result);
 }
@@ -158,7 +174,8 @@ CUresult cuMemPoolGetAccess(int *flags, CUmemoryPool pool, CUmemLocation *locati
 {
     CUresult result = begin(pool);
     if (result == CUDA_SUCCESS && (flags == NULL || location == NULL)) result = CUDA_ERROR_INVALID_VALUE;
-    if (result == CUDA_SUCCESS && (location->type != CU_MEM_LOCATION_TYPE_DEVICE || location->id != 0)) result = CUDA_ERROR_INVALID_DEVICE;
+    if (result == CUDA_SUCCESS && (location->type != CU_MEM_LOCATION_TYPE_DEVICE || location->id != 0))
+        result = CUDA_ERROR_INVALID_DEVICE;
     if (result == CUDA_SUCCESS) *flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
     return driver_leave(result);
 }

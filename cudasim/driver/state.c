@@ -95,15 +95,18 @@ static bool choice(const char *name, const struct setting *words, int count, int
 
 static bool read_environment(struct machine_options *options)
 {
-    static const struct setting schedules[] = { { "random", SCHEDULE_RANDOM }, { "earliest", SCHEDULE_EARLIEST }, { "latest", SCHEDULE_LATEST } };
+    static const struct setting schedules[] = { { "random", SCHEDULE_RANDOM },
+                                                { "earliest", SCHEDULE_EARLIEST },
+                                                { "latest", SCHEDULE_LATEST } };
     static const struct setting modes[] = { { "model", TENSOR_MODE_MODEL }, { "fp32", TENSOR_MODE_FP32 } };
     int schedule = (int)options->schedule, mode = (int)options->tensor_core;
     const bool ok = number32("CUDASIM_SMS", 1, 1024, &options->sms) && number32("CUDASIM_THREADS", 1, 64, &options->threads) &&
-                    number("CUDASIM_SEED", 0, UINT64_MAX, &options->seed) && number("CUDASIM_STEPS", 0, UINT64_MAX, &options->step_limit) &&
+                    number("CUDASIM_SEED", 0, UINT64_MAX, &options->seed) &&
+                    number("CUDASIM_STEPS", 0, UINT64_MAX, &options->step_limit) &&
                     yes_or_no("CUDASIM_CHECK_RACES", &options->check_races) &&
                     yes_or_no("CUDASIM_CHECK_UNINITIALISED", &options->check_uninitialised) &&
-                    number32("CUDASIM_SCHEDULES", 1, 1000000, &options->schedules) && choice("CUDASIM_SCHEDULE", schedules, 3, &schedule) &&
-                    choice("CUDASIM_TENSOR_CORE", modes, 2, &mode);
+                    number32("CUDASIM_SCHEDULES", 1, 1000000, &options->schedules) &&
+                    choice("CUDASIM_SCHEDULE", schedules, 3, &schedule) && choice("CUDASIM_TENSOR_CORE", modes, 2, &mode);
     options->schedule = (enum schedule)schedule;
     options->tensor_core = (enum tensor_mode)mode;
     return ok;

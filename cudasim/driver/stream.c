@@ -13,7 +13,8 @@ CUDASIM_EXPORT CUresult cuStreamGetFlags(CUstream stream, unsigned *flags);
 CUDASIM_EXPORT CUresult cuStreamGetId(CUstream stream, unsigned long long *id);
 CUDASIM_EXPORT CUresult cuStreamGetCtx(CUstream stream, CUcontext *context);
 CUDASIM_EXPORT CUresult cuStreamGetDevice(CUstream stream, CUdevice *device);
-CUDASIM_EXPORT CUresult cuStreamAddCallback(CUstream stream, void (*callback)(CUstream, CUresult, void *), void *user, unsigned flags);
+CUDASIM_EXPORT CUresult cuStreamAddCallback(CUstream stream, void (*callback)(CUstream, CUresult, void *), void *user,
+                                            unsigned flags);
 CUDASIM_EXPORT CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest);
 
 enum { LEAST_PRIORITY = 0, GREATEST_PRIORITY = -5 };

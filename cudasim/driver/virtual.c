@@ -1,6 +1,6 @@
-/* Virtual memory management: ranges of addresses, physical memory, and mappings.  Physical memory is a file without a name; a mapping
- * shows it on the host at the address that it has on the device, so that neighbours are neighbours there too and two mappings of one
- * memory show the same bytes.  What the device may reach is one allocation per run of neighbours. */
+/* Virtual memory management: ranges of addresses, physical memory, and mappings.  Physical memory is a file without a name; a
+ * mapping shows it on the host at the address that it has on the device, so that neighbours are neighbours there too and two
+ * mappings of one memory show the same bytes.  What the device may reach is one allocation per run of neighbours. */
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -11,9 +11,11 @@ CUDASIM_EXPORT CUresult cuMemGetAllocationGranularity(size_t *granularity, const
 CUDASIM_EXPORT CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, const CUmemAllocationProp *properties,
                                     unsigned long long flags);
 CUDASIM_EXPORT CUresult cuMemRelease(CUmemGenericAllocationHandle handle);
-CUDASIM_EXPORT CUresult cuMemAddressReserve(CUdeviceptr *pointer, size_t bytes, size_t alignment, CUdeviceptr wish, unsigned long long flags);
+CUDASIM_EXPORT CUresult cuMemAddressReserve(CUdeviceptr *pointer, size_t bytes, size_t alignment, CUdeviceptr wish,
+                                            unsigned long long flags);
 CUDASIM_EXPORT CUresult cuMemAddressFree(CUdeviceptr pointer, size_t bytes);
-CUDASIM_EXPORT CUresult cuMemMap(CUdeviceptr pointer, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle, unsigned long long flags);
+CUDASIM_EXPORT CUresult cuMemMap(CUdeviceptr pointer, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle,
+                                 unsigned long long flags);
 CUDASIM_EXPORT CUresult cuMemUnmap(CUdeviceptr pointer, size_t bytes);
 CUDASIM_EXPORT CUresult cuMemSetAccess(CUdeviceptr pointer, size_t bytes, const CUmemAccessDesc *access, size_t count);
 CUDASIM_EXPORT CUresult cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location, CUdeviceptr pointer);
@@ -21,7 +23,12 @@ CUDASIM_EXPORT CUresult cuMemGetAccess(unsigned long long *flags, const CUmemLoc
 enum { GRANULE = 2 << 20 };
 struct physical { struct physical *next; uint64_t number; size_t bytes; int file; uint32_t users; };
 struct mapping { struct mapping *next; uint64_t base; size_t bytes; struct physical *physical; int access; };
-struct reservation { struct reservation *next; uint64_t base; size_t bytes; struct mapping *mappings; };      /* mappings by rising base */
+struct reservation {
+    struct reservation *next;
+    uint64_t base;
+    size_t bytes;
+    struct mapping *mappings;
+}; /* mappings by rising base */
 
 static struct physical *physicals;        /* with those that are released and still mapped: number 0 */
 static uint64_t numbers;
@@ -59,8 +66,12 @@ static CUresult publish(struct CUctx_st *context, const struct reservation *r)
         if ((old = global_find(memory, at)) != NULL) global_release(memory, old->base);
     for (const struct mapping *m = r->mappings, *next; m != NULL; m = next) {
         size_t bytes = m->bytes;
-        for (next = m->next; next != NULL && next->base == m->base + bytes && next->access == m->access; next = next->next) bytes += next->bytes;
-        const struct allocation a = { .base = m->base, .bytes = bytes, .host = (void *)(uintptr_t)m->base, .kind = ALLOCATION_VIRTUAL,
+        for (next = m->next; next != NULL && next->base == m->base + bytes && next->access == m->access; next = next->next)
+            bytes += next->bytes;
+        const struct allocation a = { .base = m->base,
+                                      .bytes = bytes,
+                                      .host = (void *)(uintptr_t)m->base,
+                                      .kind = ALLOCATION_VIRTUAL,
                                       .read_only = m->access == CU_MEM_ACCESS_FLAGS_PROT_READ };
         if (m->access != CU_MEM_ACCESS_FLAGS_PROT_NONE && !global_insert(memory, &a)) return CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -98,7 +109,8 @@ static bool properties_valid(const CUmemAllocationProp *p)
 CUresult cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocationProp *properties, int option)
 {
     CUresult result = driver_enter();
-    if (result == CUDA_SUCCESS && (granularity == NULL || option < 0 || option > 1 || !properties_valid(properties))) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS && (granularity == NULL || option < 0 || option > 1 || !properties_valid(properties)))
+        result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS) *granularity = GRANULE;
     return driver_leave(result);
 }
@@ -111,15 +123,18 @@ static CUresult create(struct physical *made, size_t bytes)
     return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, const CUmemAllocationProp *properties, unsigned long long flags)
+CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, const CUmemAllocationProp *properties,
+                     unsigned long long flags)
 {
     struct CUctx_st *context;
     CUresult result = driver_enter_context(&context);
     if (result == CUDA_SUCCESS) result = capture_forbids(context);
-    if (result == CUDA_SUCCESS && (handle == NULL || flags != 0 || bytes == 0 || bytes % GRANULE != 0 || !properties_valid(properties)))
+    if (result == CUDA_SUCCESS &&
+        (handle == NULL || flags != 0 || bytes == 0 || bytes % GRANULE != 0 || !properties_valid(properties)))
         result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS && properties->requestedHandleTypes != 0) result = CUDA_ERROR_NOT_SUPPORTED;
-    if (result == CUDA_SUCCESS && bytes > context->machine.memory.limit - context->machine.memory.used) result = CUDA_ERROR_OUT_OF_MEMORY;
+    if (result == CUDA_SUCCESS && bytes > context->machine.memory.limit - context->machine.memory.used)
+        result = CUDA_ERROR_OUT_OF_MEMORY;
     struct physical *made = result == CUDA_SUCCESS ? malloc(sizeof *made) : NULL;
     if (result == CUDA_SUCCESS) result = made == NULL ? CUDA_ERROR_OUT_OF_MEMORY : create(made, bytes);
     if (result == CUDA_SUCCESS) {
@@ -150,14 +165,16 @@ CUresult cuMemAddressReserve(CUdeviceptr *pointer, size_t bytes, size_t alignmen
     (void)wish;                           /* a hint */
     struct CUctx_st *context;
     CUresult result = driver_enter_context(&context);
-    if (result == CUDA_SUCCESS && (pointer == NULL || flags != 0 || bytes == 0 || bytes % GRANULE != 0 || (alignment & (alignment - 1)) != 0))
+    if (result == CUDA_SUCCESS &&
+        (pointer == NULL || flags != 0 || bytes == 0 || bytes % GRANULE != 0 || (alignment & (alignment - 1)) != 0))
         result = CUDA_ERROR_INVALID_VALUE;
     struct reservation *made = result == CUDA_SUCCESS ? malloc(sizeof *made) : NULL;
     if (result == CUDA_SUCCESS && made == NULL) result = CUDA_ERROR_OUT_OF_MEMORY;
     if (result == CUDA_SUCCESS) {
         const uint64_t base = global_reserve(&context->machine.memory, bytes, alignment < GRANULE ? GRANULE : alignment);
         void *place = (void *)(uintptr_t)base, *host = MAP_FAILED;
-        if (base != 0) host = mmap(place, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+        if (base != 0)
+            host = mmap(place, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
         if (host != place) {
             if (host != MAP_FAILED) munmap(host, bytes);
             result = CUDA_ERROR_OUT_OF_MEMORY;
@@ -177,7 +194,8 @@ CUresult cuMemAddressFree(CUdeviceptr pointer, size_t bytes)
     CUresult result = driver_enter_context(&context);
     struct reservation **link = result == CUDA_SUCCESS ? &context->reservations : NULL;
     while (link != NULL && *link != NULL && (*link)->base != pointer) link = &(*link)->next;
-    if (result == CUDA_SUCCESS && (*link == NULL || (*link)->bytes != bytes || (*link)->mappings != NULL)) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS && (*link == NULL || (*link)->bytes != bytes || (*link)->mappings != NULL))
+        result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS) {
         struct reservation *r = *link;
         *link = r->next;
@@ -211,7 +229,8 @@ CUresult cuMemMap(CUdeviceptr pointer, size_t bytes, size_t offset, CUmemGeneric
     if (result == CUDA_SUCCESS && link == NULL) result = CUDA_ERROR_INVALID_VALUE;
     struct mapping *made = result == CUDA_SUCCESS ? malloc(sizeof *made) : NULL;
     if (result == CUDA_SUCCESS && made == NULL) result = CUDA_ERROR_OUT_OF_MEMORY;
-    if (result == CUDA_SUCCESS && mmap((void *)(uintptr_t)pointer, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, p->file, 0) == MAP_FAILED) {
+    if (result == CUDA_SUCCESS &&
+        mmap((void *)(uintptr_t)pointer, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, p->file, 0) == MAP_FAILED) {
         free(made);
         result = CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -260,10 +279,13 @@ CUresult cuMemSetAccess(CUdeviceptr pointer, size_t bytes, const CUmemAccessDesc
     if (result == CUDA_SUCCESS && (link == NULL || access == NULL || count == 0)) result = CUDA_ERROR_INVALID_VALUE;
     for (size_t i = 0; result == CUDA_SUCCESS && i < count; i++) {
         const int flags = access[i].flags;
-        if (access[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE || access[i].location.id != 0) result = CUDA_ERROR_INVALID_DEVICE;
-        else if (flags != CU_MEM_ACCESS_FLAGS_PROT_NONE && flags != CU_MEM_ACCESS_FLAGS_PROT_READ && flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
+        if (access[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE || access[i].location.id != 0)
+            result = CUDA_ERROR_INVALID_DEVICE;
+        else if (flags != CU_MEM_ACCESS_FLAGS_PROT_NONE && flags != CU_MEM_ACCESS_FLAGS_PROT_READ &&
+                 flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
             result = CUDA_ERROR_INVALID_VALUE;
-        for (struct mapping *m = *link; result == CUDA_SUCCESS && m != NULL && m->base < pointer + bytes; m = m->next) m->access = flags;
+        for (struct mapping *m = *link; result == CUDA_SUCCESS && m != NULL && m->base < pointer + bytes; m = m->next)
+            m->access = flags;
     }
     if (result == CUDA_SUCCESS) result = publish(context, r);
     return driver_leave(result);

@@ -37,8 +37,8 @@ CUresult work_run(struct CUctx_st *context, const struct work *work);
 CUresult work_submit(struct CUctx_st *context, CUstream stream, struct work *work);
 
 /* launch.c */
-CUresult kernel_work_make(struct CUctx_st *context, const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra,
-                          struct work *work);
+CUresult kernel_work_make(struct CUctx_st *context, const CUlaunchConfig *config, CUfunction function, void **parameters,
+                          void **extra, struct work *work);
 CUresult kernel_work_from_node(struct CUctx_st *context, const CUDA_KERNEL_NODE_PARAMS *node, struct work *work);
 /* The new one has the old one's attributes, as on a device. */
 void kernel_work_replace(struct work *old, const struct work *with);

@@ -1,5 +1,5 @@
-/* The driver API for tests of the driver itself: functions found by name at run time, in libcudasim.so or, with CUDASIM_TEST_LIBRARY, in
- * another libcuda, so that the same tables can be asked of a real driver. */
+/* The driver API for tests of the driver itself: functions found by name at run time, in libcudasim.so or, with
+ * CUDASIM_TEST_LIBRARY, in another libcuda, so that the same tables can be asked of a real driver. */
 #ifndef CUDASIM_TESTS_DRIVER_API_H
 #define CUDASIM_TESTS_DRIVER_API_H
 

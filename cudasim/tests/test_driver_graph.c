@@ -317,23 +317,31 @@ static void calls_that_a_capture_forbids(struct test *t)
 {
     begin(t);
     enum { STREAM, BLOCKING };
-    static const struct { const char *name; CUresult (*call)(void), given, ended; int on; } rows[] = {
+    static const struct { const char *name; CUresult (*call)(void), given, ended; int on;
+    } rows[] = {
         { "nothing", call_nothing, CUDA_SUCCESS, CUDA_SUCCESS, STREAM },
-        { "cuStreamSynchronize", call_synchronize, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, STREAM },
+        { "cuStreamSynchronize", call_synchronize, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
+          STREAM },
         { "cuStreamQuery", call_query, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, STREAM },
         { "cuCtxSynchronize", call_context, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, STREAM },
         { "cuMemAlloc", call_allocate, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, STREAM },
         { "cuMemAlloc, thread relaxed", call_relaxed_allocate, CUDA_SUCCESS, CUDA_SUCCESS, STREAM },
         { "cuStreamBeginCapture", call_begin_again, CUDA_ERROR_ILLEGAL_STATE, CUDA_SUCCESS, STREAM },
         { "cuEventQuery, captured", call_event_query, CUDA_ERROR_CAPTURED_EVENT, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, STREAM },
-        { "cuEventQuery, not captured", call_other_event_query, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, STREAM },
-        { "cuStreamWaitEvent, not captured", call_isolation, CUDA_ERROR_STREAM_CAPTURE_ISOLATION, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, STREAM },
-        { "cuStreamEndCapture, other stream", call_unmatched, CUDA_ERROR_STREAM_CAPTURE_UNMATCHED, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, STREAM },
+        { "cuEventQuery, not captured", call_other_event_query, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+          CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, STREAM },
+        { "cuStreamWaitEvent, not captured", call_isolation, CUDA_ERROR_STREAM_CAPTURE_ISOLATION,
+          CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, STREAM },
+        { "cuStreamEndCapture, other stream", call_unmatched, CUDA_ERROR_STREAM_CAPTURE_UNMATCHED,
+          CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, STREAM },
         { "no join", call_fork_without_join, CUDA_SUCCESS, CUDA_ERROR_STREAM_CAPTURE_UNJOINED, STREAM },
-        { "legacy stream, blocking", call_legacy, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, BLOCKING },
+        { "legacy stream, blocking", call_legacy, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
+          BLOCKING },
         { "legacy stream, not blocking", call_legacy, CUDA_SUCCESS, CUDA_SUCCESS, STREAM },
-        { "cuMemcpyDtoH, blocking", call_legacy_copy, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, BLOCKING },
-        { "cuMemcpyDtoH, not blocking", call_legacy_copy, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, STREAM },
+        { "cuMemcpyDtoH, blocking", call_legacy_copy, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, CUDA_ERROR_STREAM_CAPTURE_INVALIDATED,
+          BLOCKING },
+        { "cuMemcpyDtoH, not blocking", call_legacy_copy, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+          CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, STREAM },
     };
     OK(t, cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     OK(t, cuStreamCreate(&second, CU_STREAM_NON_BLOCKING));
@@ -349,7 +357,8 @@ static void calls_that_a_capture_forbids(struct test *t)
         const CUresult given = rows[i].call();
         const CUresult ended = cuStreamEndCapture(on, &graph);
         if (given != rows[i].given) FAIL(t, "%s gives %d, not %d", rows[i].name, (int)given, (int)rows[i].given);
-        if (ended != rows[i].ended) FAIL(t, "after %s cuStreamEndCapture gives %d, not %d", rows[i].name, (int)ended, (int)rows[i].ended);
+        if (ended != rows[i].ended)
+            FAIL(t, "after %s cuStreamEndCapture gives %d, not %d", rows[i].name, (int)ended, (int)rows[i].ended);
         CHECK(t, (graph != NULL) == (ended == CUDA_SUCCESS));
         if (graph != NULL) OK(t, cuGraphDestroy(graph));
         OK(t, cuEventDestroy_v2(event));
