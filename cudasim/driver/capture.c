@@ -195,8 +195,10 @@ static CUresult start(struct CUstream_st *stream, struct CUgraph_st *graph, cons
         free(capture);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    *capture = (struct capture){ .next = captures, .number = ++numbers, .graph = into, .owns_graph = graph == NULL, .origin = stream,
-                                 .mode = mode, .thread = pthread_self() };
+    *capture = (struct capture){
+        .next = captures, .number = ++numbers, .graph = into, .owns_graph = graph == NULL, .origin = stream, .mode = mode
+    };
+    capture->thread = pthread_self();
     captures = stream->capture = capture;
     return CUDA_SUCCESS;
 }

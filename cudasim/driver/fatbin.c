@@ -1,6 +1,6 @@
 /* The PTX in a fat binary.
  *
- *  * A wrapper (magic, version, pointer to the data) or the data itself: a header of 16 bytes, then entries, each with a header of
+ * A wrapper (magic, version, pointer to the data) or the data itself: a header of 16 bytes, then entries, each with a header of
  * its own.  NVIDIA does not document the container; the fields here are those that nvcc 13.0's output shows (kind 1: PTX, 2:
  * cubin; the architecture as a number; flags that say how the payload is compressed).  A fatbin carries its size: nothing behind
  * it is read. */

@@ -22,7 +22,7 @@ uint64_t function_dynamic_shared(const struct function *f, const struct function
     return f->static_shared_bytes < driver.device->shared_per_block ? driver.device->shared_per_block - f->static_shared_bytes : 0;
 }
 
-/* ptxas gives out registers, and there is none here: .maxnreg where the kernel has one, otherwise so few that they limit nothing. */
+/* ptxas gives out registers, and there is none here: .maxnreg where a kernel has one, otherwise so few that they limit nothing. */
 uint32_t function_registers(const struct function *f)
 {
     enum { ANY_NUMBER = 32 };

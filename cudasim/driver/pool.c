@@ -1,4 +1,4 @@
-/* Allocation in the order of streams, and the pools it draws from.  Memory is taken and given back at once, and a pool keeps none. */
+/* Allocation in the order of streams, and its pools.  Memory is taken and given back at once, and a pool keeps none. */
 #include <stdlib.h>
 
 #include "driver/capture.h"
