@@ -230,7 +230,7 @@ struct machine {
     void (*print)(void *user, const char *text, size_t length);   /* vprintf of kernels */
     void *print_user;
     struct watch *watch;                  /* trace and profile (watch.h); NULL: none */
-    uint64_t steps;                       /* of the longest cluster of the last grid */
+    uint64_t steps;                       /* of the longest cluster of the last launch, under any of its schedules */
 };
 
 /* A module on a machine: where its variables lie. */

@@ -157,6 +157,7 @@ static bool run_all(struct machine *machine, const struct launch *launch, const 
                     struct report *report, bool one_thread)
 {
     const uint64_t id = machine->grids;
+    uint64_t steps = 0;
     const struct repetition first = repetition(seed, 0);
     struct snapshot after = { 0 };
     bool ok = true;
@@ -165,6 +166,7 @@ static bool run_all(struct machine *machine, const struct launch *launch, const 
         struct difference d;
         snapshot_restore(before, &machine->memory);
         ok = run(machine, launch, &r, id, report);
+        if (machine->steps > steps) steps = machine->steps;
         if (!ok) add_repeat(report, &r, false);
         machine->watch = NULL; /* one of them is watched and prints */
         machine->print = NULL;
@@ -176,6 +178,7 @@ static bool run_all(struct machine *machine, const struct launch *launch, const 
         ok = false;
     }
     snapshot_free(&after);
+    machine->steps = steps;
     return ok;
 }
 
