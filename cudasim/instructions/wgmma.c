@@ -36,7 +36,10 @@ static trap op_wait_group(struct warp *w, const struct insn *in, uint32_t lanes)
     trap t = TRAP_NONE;
     if (w->group->stage == 0 && wgmma_take_place(w, in, lanes, &t) == NULL) return t;
     w->group->stage = 1;
-    return wgmma_wait(w, in->detail) ? TRAP_NONE : warp_wait(w, WAIT_MMA, in->detail, 0);
+    if (wgmma_wait(w, in->detail)) return TRAP_NONE;
+    uint32_t missing = 0;
+    const uint32_t line = wgmma_missing(w, &missing);
+    return warp_wait(w, WAIT_MMA, line, missing);
 }
 
 static const char *prepare_wait(struct module *module, struct insn *in)

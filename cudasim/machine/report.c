@@ -119,6 +119,9 @@ static void add_waiting(struct text *t, const struct grid *grid, const struct wa
     if (g->blocked && g->wait.kind == WAIT_BARRIER) add(t, " %llu", (unsigned long long)g->wait.object);
     if (g->blocked && g->wait.kind == WAIT_MBARRIER)
         add_mbarrier(t, w->cta, (uint32_t)g->wait.object, (uint32_t)g->wait.detail);
+    if (g->blocked && g->wait.kind == WAIT_MMA && g->wait.object != 0)
+        add(t, " of PTX line %llu, to which warp %llu has not come,", (unsigned long long)g->wait.object,
+            (unsigned long long)g->wait.detail);
     add(t, " at PTX line %u", in->line);
     if (in->location != 0 && grid->module->locations[in->location].file < grid->module->file_count)
         add(t, " (%s:%u)", grid->module->files[grid->module->locations[in->location].file],

@@ -363,6 +363,18 @@ bool wgmma_wait(struct warp *w, uint64_t allowed)
     return true;
 }
 
+uint32_t wgmma_missing(const struct warp *w, uint32_t *warp)
+{
+    const struct warpgroup *g = warpgroup_of(w);
+    for (uint32_t i = 0; i < g->entries; i++) {
+        const struct wgmma_entry *e = &g->entry[i];
+        if (e->product == NULL) continue;
+        *warp = g->first_warp + (uint32_t)__builtin_ctz(~e->warps);
+        return w->cta->cluster->grid->code[e->pc].line;
+    }
+    return 0;
+}
+
 /* ---- the end of a warp ---- */
 
 trap wgmma_warp_ends(struct warp *w, const struct insn *in)

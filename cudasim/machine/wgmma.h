@@ -101,6 +101,9 @@ void wgmma_commit(struct warp *w);
 /* Whether all groups but the latest `allowed` are complete; then their registers are the warp's again. */
 bool wgmma_wait(struct warp *w, uint64_t allowed);
 
+/* The PTX line of the first product that some warp has not come to, and that warp; 0: all have been issued. */
+uint32_t wgmma_missing(const struct warp *w, uint32_t *warp);
+
 /* ---- wgmma.c: for the machine ---- */
 
 /* Reports what is left of the warp's products when its last thread ends. */

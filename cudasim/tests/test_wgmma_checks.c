@@ -136,7 +136,7 @@ static const struct example examples[] = {
     { "another product in warp 3", FILL FENCE "@%p2 bra B;\n" MMA "bra C; B:\n" MMA "C:\n" COMMIT WAIT(0) USE, 128,
       REPORT_DIVERGENCE, "in its place" },
     { "a warp that waits elsewhere", FILL "@%p2 bar.sync 1, 64;\n" FENCE MMA COMMIT WAIT(0) USE, 128, REPORT_DEADLOCK,
-      "wait for matrix products" },
+      "to which warp 3 has not come" },
     { "some lanes", FILL "setp.lt.u32 %p3, %r2, 40; @%p3 bra E;\n" FENCE MMA COMMIT WAIT(0) "E:", 128, REPORT_DIVERGENCE, "" },
     { "another descriptor in warp 3", FILL "@%p2 add.u64 %rd1, %rd1, 2;\n" FENCE MMA COMMIT WAIT(0), 128, REPORT_ILLEGAL,
       "descriptor of A" },
