@@ -12,5 +12,7 @@ calibration_family *const calibration_families[] = {
     calibration_family_cluster,           /* mapa, isspacep, distributed shared memory */
     calibration_family_wgmma,             /* wgmma.mma_async and its groups */
     calibration_family_matrix,            /* mma, mma.sp, ldmatrix, stmatrix, movmatrix, wmma */
+    calibration_family_mbarrier,          /* arrivals and waits */
+    calibration_family_ordering,          /* barriers, fences, prefetches, policies, branches */
     0,
 };

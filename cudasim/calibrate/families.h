@@ -5,6 +5,7 @@
 #include "calibrate/calibrate.h"
 
 calibration_family calibration_family_scalar, calibration_family_special;
+calibration_family calibration_family_mbarrier, calibration_family_ordering;
 calibration_family calibration_family_memory, calibration_family_atomic, calibration_family_warp, calibration_family_cluster;
 calibration_family calibration_family_bulk, calibration_family_tensor, calibration_family_wgmma, calibration_family_matrix;
 

@@ -115,6 +115,7 @@ static uint64_t random_float(const struct parts *p, uint64_t *state)
     if ((r >> 62 & 1) != 0) exponent = bias + (r >> 32 & 31) - 16;
     if (p->exponent == 5) exponent &= exponents;
     else if ((r >> 58 & 3) == 3) exponent = bias + (r >> 32 & 127) % 80 - 27;
+    else if (p->bits == 64 && (r >> 58 & 3) == 2) exponent = bias - 126 + (r >> 32 & 31) - 26;   /* where f32 becomes subnormal */
     uint64_t value = (exponent & exponents) << p->mantissa | mantissa;
     value += (r >> 20 & 3) == 1 ? 1 : (r >> 20 & 3) == 2 ? UINT64_MAX : 0;
     return (value & ((UINT64_C(1) << (p->bits - 1)) - 1)) | (r >> 57 & 1) << (p->bits - 1);

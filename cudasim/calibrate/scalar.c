@@ -10,7 +10,7 @@
 #include "calibrate/forms.h"
 #include "calibrate/operands.h"
 
-enum { FORMS_IN_FULL = 200, ELEMENTS = 8, BODY = 4096 };
+enum { FORMS_IN_FULL = 400, ELEMENTS = 8, BODY = 4096 };
 
 /* These read or change more than registers, or other lanes, or need special words around them: other families have them. */
 static bool elsewhere(const char *pattern)
