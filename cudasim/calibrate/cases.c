@@ -50,12 +50,21 @@ void calibration_release(struct calibration *c)
     *c = (struct calibration){ .count = 0 };
 }
 
+/* Two rows may have a form in common. */
+static bool known(const struct calibration *c, uint32_t count, const char *name)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (strcmp(c->cases[i].name, name) == 0) return true;
+    return false;
+}
+
 void calibration_collect(struct calibration *c, const char *only)
 {
     for (calibration_family *const *family = calibration_families; *family != NULL; family++) (*family)(c);
     uint32_t kept = 0;
     for (uint32_t i = 0; i < c->count; i++) {
-        if (only != NULL && strstr(c->cases[i].name, only) == NULL) forget(&c->cases[i]);
+        const char *name = c->cases[i].name;
+        if ((only != NULL && strstr(name, only) == NULL) || known(c, kept, name)) forget(&c->cases[i]);
         else c->cases[kept++] = c->cases[i];
     }
     c->count = kept;
