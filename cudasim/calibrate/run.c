@@ -14,8 +14,10 @@
 enum { CHUNK = 64, SENTENCE = 240 };
 
 /* Shared by the processes: results of all cases. */
-struct slot { uint8_t outcome; bool begun; char sentence[SENTENCE]; };
-struct shared { char device[128]; int driver; char failure[256]; };
+enum { MOST_JOBS = 64 };
+struct slot { uint8_t outcome; bool begun, alone; char sentence[SENTENCE]; };      /* alone: its module killed a process */
+struct loading { uint32_t first, count; };                                        /* the module a worker loads; count 0: none */
+struct shared { char device[128]; int driver; char failure[256]; struct loading loading[MOST_JOBS]; };
 
 struct run {
     const struct calibration *c;
@@ -60,14 +62,22 @@ static void run_loaded(struct run *r, struct gpu *g, CUmodule module, uint32_t f
     }
 }
 
-/* A module that is refused is halved until the culprit stands alone. */
-static void run_range(struct run *r, struct gpu *g, uint32_t first, uint32_t count)
+/* A module that is refused, or that killed a process, is halved until the culprit stands alone. */
+static void run_range(struct run *r, struct gpu *g, int number, uint32_t first, uint32_t count)
 {
     static char log[16384];
-    bool all_done = true;
-    for (uint32_t i = first; i < first + count; i++) all_done = all_done && r->slot[i].outcome != OUTCOME_NONE;
+    bool all_done = true, apart = false;
+    for (uint32_t i = first; i < first + count; i++) {
+        all_done = all_done && r->slot[i].outcome != OUTCOME_NONE;
+        apart = apart || r->slot[i].alone;
+    }
     if (all_done) return;
-    CUmodule module = gpu_load(g, &r->c->cases[first], count, log, sizeof log);
+    CUmodule module = NULL;
+    if (!apart || count == 1) {
+        r->shared->loading[number] = (struct loading){ first, count };
+        module = gpu_load(g, &r->c->cases[first], count, log, sizeof log);
+        r->shared->loading[number].count = 0;
+    }
     if (module != NULL) {
         run_loaded(r, g, module, first, count);
         g->unload(module);
@@ -75,8 +85,8 @@ static void run_range(struct run *r, struct gpu *g, uint32_t first, uint32_t cou
         first_line(r->slot[first].sentence, log);
         r->slot[first].outcome = OUTCOME_REFUSED;
     } else {
-        run_range(r, g, first, count / 2);
-        run_range(r, g, first + count / 2, count - count / 2);
+        run_range(r, g, number, first, count / 2);
+        run_range(r, g, number, first + count / 2, count - count / 2);
     }
 }
 
@@ -100,7 +110,7 @@ static void worker(struct run *r, int number)
     for (uint32_t first = 0, count; first < r->c->count; first += count, chunk++) {
         for (count = 1; count < CHUNK && first + count < r->c->count; count++)
             if (!same_module(&r->c->cases[first], &r->c->cases[first + count])) break;
-        if ((int)(chunk % (uint32_t)r->options->jobs) == number) run_range(r, &g, first, count);
+        if ((int)(chunk % (uint32_t)r->options->jobs) == number) run_range(r, &g, number, first, count);
     }
     _exit(0);
 }
@@ -125,6 +135,19 @@ static bool blame(struct run *r, int number)
     return false;
 }
 
+/* A worker died while its driver compiled a module. */
+static bool blame_module(struct run *r, int number)
+{
+    const struct loading l = r->shared->loading[number];
+    for (uint32_t i = l.first; i < l.first + l.count; i++) r->slot[i].alone = true;
+    if (l.count == 1) {
+        r->slot[l.first].outcome = OUTCOME_FAULTED;
+        snprintf(r->slot[l.first].sentence, SENTENCE, "the driver's compiler died");
+    }
+    r->shared->loading[number].count = 0;
+    return l.count != 0;
+}
+
 static pid_t start(struct run *r, int number)
 {
     fflush(NULL);
@@ -135,7 +158,6 @@ static pid_t start(struct run *r, int number)
 
 static bool work(struct run *r)
 {
-    enum { MOST_JOBS = 64 };
     pid_t pids[MOST_JOBS];
     int running = 0;
     for (int i = 0; i < r->options->jobs; i++)
@@ -150,8 +172,8 @@ static bool work(struct run *r)
         if (WIFEXITED(status) && WEXITSTATUS(status) == 0) continue;
         if (WIFEXITED(status) && WEXITSTATUS(status) == 2) return false;
         const bool faulted = WIFEXITED(status) && WEXITSTATUS(status) == 3;
-        if (!faulted && !blame(r, number)) {
-            snprintf(r->shared->failure, sizeof r->shared->failure, "a process died outside the kernels");
+        if (!faulted && !blame(r, number) && !blame_module(r, number)) {
+            snprintf(r->shared->failure, sizeof r->shared->failure, "a process died outside of modules and kernels");
             return false;
         }
         if ((pids[number] = start(r, number)) > 0) running++;
