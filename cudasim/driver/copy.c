@@ -32,11 +32,11 @@ static struct end target_of(const CUDA_MEMCPY3D *c)
     return (struct end){ c->dstMemoryType, address, c->dstXInBytes, c->dstY, c->dstZ, c->dstPitch, c->dstHeight };
 }
 
-/* Host bytes behind an address.  All memory has one address space: an address of the device's window is the device's, whatever the
- * call says; others are the program's own, which a call that says DEVICE must not name. */
+/* Host bytes behind an address.  All memory has one address space: an address that the device has given, now or before, is the
+ * device's, whatever the call says; others are the program's own, which a call that says DEVICE must not name. */
 static uint8_t *bytes_at(const struct CUctx_st *context, CUmemorytype type, uint64_t address, size_t bytes)
 {
-    const bool device = address >= GLOBAL_WINDOW && address < SHARED_WINDOW;
+    const bool device = address >= GLOBAL_WINDOW && address < context->machine.memory.next;
     if (device) return global_host(&context->machine.memory, address, bytes);
     return type == CU_MEMORYTYPE_DEVICE ? NULL : (uint8_t *)(uintptr_t)address;
 }
