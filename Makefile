@@ -15,6 +15,7 @@ PREFIX       ?= /usr/local
 FUZZ_SECONDS ?= 30
 bin          := build/release/bin/blockscale
 tools        := cc cmake openmp
+comma        := ,
 configure     = cmake --preset $(1) --log-level=WARNING >/dev/null
 build         = $(call configure,$(1)) && cmake --build build/$(1) -j $(JOBS) $(2) -- --no-print-directory -s
 
@@ -31,7 +32,8 @@ demo: all
 test:
 	@scripts/need $(tools) python3 numpy c++ pkg-config
 	@$(call build,release)
-	@echo "CUDA kernels: none in this version (nvcc $(if $(shell command -v nvcc),is here,is not here); nothing on a GPU is tested)"
+	@echo "CUDA kernels: the library has none in this version; those of cudasim's tests are taken as PTX from the tree$(if \
+	    $(shell command -v nvcc),$(comma) and built by the nvcc of this machine,; nvcc is not here); nothing runs on a GPU"
 	@tests/run --jobs $(JOBS) build/release/tests/list.txt
 
 test-asan test-ubsan: test-%:
