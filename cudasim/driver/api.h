@@ -47,7 +47,6 @@ typedef struct {
     CUlaunchAttribute *attrs;
     unsigned numAttrs;
 } CUlaunchConfig;
-_Static_assert(sizeof(CUlaunchConfig) == 56 && sizeof(CUlaunchAttribute) == 72, "as in cuda.h");
 
 typedef enum {
 #define X(name, value, text) CUDA_##name = value,
@@ -183,5 +182,9 @@ typedef struct {
     CUgraphNode hErrNode_out;
     int result_out;
 } CUDA_GRAPH_INSTANTIATE_PARAMS;
+
+#define X(type, bytes) _Static_assert(sizeof(type) == (bytes), #type ": as in cuda.h");
+CU_SIZES(X)
+#undef X
 
 #endif
