@@ -77,7 +77,8 @@ static void each_context_has_a_librarys_module(struct test *t)
     OK(t, cuCtxDestroy_v2(own));
     OK(t, cuCtxSetCurrent(primary));
     OK(t, cuLibraryUnload(library));
-    if (driver_is_simulated()) GIVES(t, CUDA_ERROR_INVALID_HANDLE, cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, (void *[]){ &c, &n, &p }, NULL));
+    if (driver_is_simulated())
+        GIVES(t, CUDA_ERROR_INVALID_HANDLE, cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, (void *[]){ &c, &n, &p }, NULL));
     if (driver_is_simulated()) GIVES(t, CUDA_ERROR_INVALID_HANDLE, cuLibraryUnload(library));
     OK(t, cuMemFree_v2(p));
 }
@@ -107,7 +108,8 @@ static void what_is_known_of_a_function(struct test *t)
     GIVES(t, CUDA_ERROR_INVALID_VALUE, cuFuncGetParamInfo(f, 3, &offset, &size));
     OK(t, cuModuleUnload(module));
     values[1] = (void *)sizeof log;
-    GIVES(t, CUDA_ERROR_INVALID_PTX, cuModuleLoadDataEx(&module, ".version 8.0\n.target sm_90\n.entry k() { wrong.u32 a; }", 2, options, values));
+    GIVES(t, CUDA_ERROR_INVALID_PTX,
+          cuModuleLoadDataEx(&module, ".version 8.0\n.target sm_90\n.entry k() { wrong.u32 a; }", 2, options, values));
     CHECK(t, strlen(log) > 10);
 }
 
@@ -152,7 +154,8 @@ static void *work(void *user)
         job->errors += cuMemcpyDtoHAsync_v2(&got, p, 4, s) != CUDA_SUCCESS;
         job->errors += cuStreamSynchronize(s) != CUDA_SUCCESS || got != n + 1;
         job->errors += cuStreamQuery_ptsz(NULL) != CUDA_SUCCESS;
-        job->errors += cuModuleUnload(module) != CUDA_SUCCESS || cuMemFree_v2(p) != CUDA_SUCCESS || cuStreamDestroy_v2(s) != CUDA_SUCCESS;
+        job->errors +=
+            cuModuleUnload(module) != CUDA_SUCCESS || cuMemFree_v2(p) != CUDA_SUCCESS || cuStreamDestroy_v2(s) != CUDA_SUCCESS;
     }
     return NULL;
 }

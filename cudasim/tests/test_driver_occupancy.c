@@ -28,9 +28,10 @@ typedef const CUlaunchConfig *config_pointer;
     X(cuOccupancyMaxPotentialClusterSize, (int *, CUfunction, config_pointer))
 DRIVER_CALLS(CALLS)
 
-static const char text[] = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry plain()\n{\nret;\n}\n"
-                           ".visible .entry fat() .maxnreg 168\n{\n.shared .align 16 .b8 s[3000];\n.reg .b32 %a, %v;\nmov.u32 %a, s;\n"
-                           "mov.u32 %v, 1; st.shared.u32 [%a], %v; ret;\n}\n";
+static const char text[] =
+    ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry plain()\n{\nret;\n}\n"
+    ".visible .entry fat() .maxnreg 168\n{\n.shared .align 16 .b8 s[3000];\n.reg .b32 %a, %v;\nmov.u32 %a, s;\n"
+    "mov.u32 %v, 1; st.shared.u32 [%a], %v; ret;\n}\n";
 static CUfunction plain, fat;
 
 static void begin(struct test *t)
@@ -50,7 +51,7 @@ static void begin(struct test *t)
 static int device(struct test *t, CUdevice_attribute attribute)
 {
     int value = 0;
-    OK(t, cuDeviceGetAttribute(&value, attribute, 0));
+    OK(t, cuDeviceGetAttribute(&value, (int)attribute, 0));
     return value;
 }
 
@@ -88,7 +89,8 @@ static int expected(struct test *t, CUfunction f, int threads, size_t dynamic_sh
     a.sharedSizeBytes = (size_t)shared;
     a.shmemLimitConfig = FUNC_SHMEM_LIMIT_OPTIN;
     a.maxDynamicSharedSizeBytes = 200000;
-    if (cudaOccMaxActiveBlocksPerMultiprocessor(&result, &properties, &a, &state, threads, dynamic_shared) != CUDA_OCC_SUCCESS) return -1;
+    if (cudaOccMaxActiveBlocksPerMultiprocessor(&result, &properties, &a, &state, threads, dynamic_shared) != CUDA_OCC_SUCCESS)
+        return -1;
     return result.activeBlocksPerMultiprocessor;
 }
 

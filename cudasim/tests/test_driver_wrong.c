@@ -5,27 +5,39 @@
 
 typedef const CUlaunchConfig *config_pointer;
 
-#define CALLS(X) \
-    X(cuInit, (unsigned)) X(cuDriverGetVersion, (int *)) X(cuDeviceGet, (CUdevice *, int)) X(cuDeviceGetCount, (int *)) \
-    X(cuDeviceGetAttribute, (int *, int, CUdevice)) X(cuDeviceGetName, (char *, int, CUdevice)) \
-    X(cuDeviceTotalMem_v2, (size_t *, CUdevice)) X(cuCtxCreate_v2, (CUcontext *, unsigned, CUdevice)) \
-    X(cuCtxDestroy_v2, (CUcontext)) X(cuCtxSetCurrent, (CUcontext)) X(cuCtxGetCurrent, (CUcontext *)) \
-    X(cuCtxPopCurrent_v2, (CUcontext *)) X(cuCtxPushCurrent_v2, (CUcontext)) X(cuCtxSynchronize, (void)) \
-    X(cuCtxGetLimit, (size_t *, int)) X(cuCtxSetFlags, (unsigned)) X(cuMemAlloc_v2, (CUdeviceptr *, size_t)) \
-    X(cuMemFree_v2, (CUdeviceptr)) X(cuMemcpyHtoD_v2, (CUdeviceptr, const void *, size_t)) \
-    X(cuMemcpyDtoH_v2, (void *, CUdeviceptr, size_t)) X(cuMemcpyDtoD_v2, (CUdeviceptr, CUdeviceptr, size_t)) \
-    X(cuMemsetD32_v2, (CUdeviceptr, unsigned, size_t)) X(cuMemsetD16_v2, (CUdeviceptr, unsigned short, size_t)) \
-    X(cuMemHostAlloc, (void **, size_t, unsigned)) X(cuMemFreeHost, (void *)) X(cuModuleLoadData, (CUmodule *, const void *)) \
-    X(cuModuleLoad, (CUmodule *, const char *)) X(cuModuleUnload, (CUmodule)) \
-    X(cuModuleGetFunction, (CUfunction *, CUmodule, const char *)) \
-    X(cuModuleGetGlobal_v2, (CUdeviceptr *, size_t *, CUmodule, const char *)) X(cuFuncGetAttribute, (int *, int, CUfunction)) \
-    X(cuFuncSetAttribute, (CUfunction, int, int)) X(cuStreamCreate, (CUstream *, unsigned)) X(cuStreamDestroy_v2, (CUstream)) \
-    X(cuStreamSynchronize, (CUstream)) X(cuStreamWaitEvent, (CUstream, CUevent, unsigned)) X(cuEventCreate, (CUevent *, unsigned)) \
-    X(cuEventRecord, (CUevent, CUstream)) X(cuEventSynchronize, (CUevent)) X(cuEventDestroy_v2, (CUevent)) \
-    X(cuEventElapsedTime_v2, (float *, CUevent, CUevent)) X(cuGraphCreate, (CUgraph *, unsigned)) X(cuGraphDestroy, (CUgraph)) \
-    X(cuGraphLaunch, (CUgraphExec, CUstream)) X(cuGetErrorName, (CUresult, const char **)) X(cuLaunchHostFunc, (CUstream, CUhostFn *, void *)) \
-    X(cuLaunchKernelEx, (config_pointer, CUfunction, void **, void **)) \
-    X(cuLaunchKernel, (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void **, void **))
+#define CALLS(X)                                                                                                                   \
+    X(cuInit, (unsigned))                                                                                                          \
+    X(cuDriverGetVersion, (int *)) X(cuDeviceGet, (CUdevice *, int)) X(cuDeviceGetCount, (int *)) X(cuDeviceGetAttribute,          \
+                                                                                                    (int *, int, CUdevice))        \
+        X(cuDeviceGetName, (char *, int, CUdevice)) X(cuDeviceTotalMem_v2, (size_t *, CUdevice)) X(                                \
+            cuCtxCreate_v2, (CUcontext *, unsigned, CUdevice)) X(cuCtxDestroy_v2, (CUcontext)) X(cuCtxSetCurrent, (CUcontext))     \
+            X(cuCtxGetCurrent, (CUcontext *)) X(cuCtxPopCurrent_v2, (CUcontext *)) X(cuCtxPushCurrent_v2, (CUcontext))             \
+                X(cuCtxSynchronize, (void)) X(cuCtxGetLimit, (size_t *, int)) X(cuCtxSetFlags, (unsigned)) X(                      \
+                    cuMemAlloc_v2, (CUdeviceptr *, size_t)) X(cuMemFree_v2, (CUdeviceptr))                                         \
+                    X(cuMemcpyHtoD_v2, (CUdeviceptr, const void *, size_t)) X(cuMemcpyDtoH_v2, (void *, CUdeviceptr, size_t)) X(   \
+                        cuMemcpyDtoD_v2, (CUdeviceptr, CUdeviceptr, size_t)) X(cuMemsetD32_v2, (CUdeviceptr, unsigned, size_t))    \
+                        X(cuMemsetD16_v2, (CUdeviceptr, unsigned short, size_t)) X(cuMemHostAlloc, (void **, size_t, unsigned)) X( \
+                            cuMemFreeHost, (void *)) X(cuModuleLoadData,                                                           \
+                                                       (CUmodule *, const void *)) X(cuModuleLoad, (CUmodule *, const char *))     \
+                            X(cuModuleUnload, (CUmodule)) X(cuModuleGetFunction, (CUfunction *, CUmodule, const char *))           \
+                                X(cuModuleGetGlobal_v2, (CUdeviceptr *, size_t *, CUmodule, const char *))                         \
+                                    X(cuFuncGetAttribute, (int *, int, CUfunction)) X(cuFuncSetAttribute, (CUfunction, int, int))  \
+                                        X(cuStreamCreate, (CUstream *, unsigned)) X(cuStreamDestroy_v2, (CUstream))                \
+                                            X(cuStreamSynchronize, (CUstream)) X(cuStreamWaitEvent, (CUstream, CUevent, unsigned)) \
+                                                X(cuEventCreate, (CUevent *, unsigned))                                            \
+                                                    X(cuEventRecord, (CUevent, CUstream)) X(cuEventSynchronize, (CUevent))         \
+                                                        X(cuEventDestroy_v2, (CUevent)) X(cuEventElapsedTime_v2,                   \
+                                                                                          (float *, CUevent, CUevent))             \
+                                                            X(cuGraphCreate, (CUgraph *, unsigned)) X(cuGraphDestroy, (CUgraph))   \
+                                                                X(cuGraphLaunch, (CUgraphExec, CUstream))                          \
+                                                                    X(cuGetErrorName, (CUresult, const char **))                   \
+                                                                        X(cuLaunchHostFunc, (CUstream, CUhostFn *, void *))        \
+                                                                            X(cuLaunchKernelEx,                                    \
+                                                                              (config_pointer, CUfunction, void **, void **))      \
+                                                                                X(cuLaunchKernel,                                  \
+                                                                                  (CUfunction, unsigned, unsigned, unsigned,       \
+                                                                                   unsigned, unsigned, unsigned, unsigned,         \
+                                                                                   CUstream, void **, void **))
 DRIVER_CALLS(CALLS)
 
 /* k(p): writes a word; bounded: at most 64 threads; fixed: exactly 32; stop, far, odd: fault */
@@ -34,7 +46,8 @@ static const char text[] =
     ".visible .entry k(.param .u64 p)\n{\n.reg .b64 %a; .reg .b32 %v;\nld.param.u64 %a, [p]; mov.u32 %v, 7;\n"
     "st.relaxed.gpu.global.u32 [%a], %v; ret;\n}\n"
     ".visible .entry bounded() .maxntid 64, 1, 1\n{\nret;\n}\n.visible .entry fixed() .reqntid 32, 1, 1\n{\nret;\n}\n"
-    ".visible .entry stop()\n{\ntrap;\n}\n.visible .entry far()\n{\n.reg .b64 %a; .reg .b32 %v;\nmov.u64 %a, 64; ld.global.u32 %v, [%a];\n"
+    ".visible .entry stop()\n{\ntrap;\n}\n.visible .entry far()\n{\n.reg .b64 %a; .reg .b32 %v;\nmov.u64 %a, 64; ld.global.u32 %v, "
+    "[%a];\n"
     "st.global.u32 [%a], %v; ret;\n}\n.visible .entry odd(.param .u64 p)\n{\n.reg .b64 %a; .reg .b32 %v;\nld.param.u64 %a, [p];\n"
     "mov.u32 %v, 7; st.global.u32 [%a+2], %v; ret;\n}\n";
 
@@ -151,7 +164,8 @@ static void modules_and_functions(struct test *t)
     GIVES(t, CUDA_ERROR_INVALID_VALUE, cuModuleLoadData(NULL, text));
     GIVES(t, CUDA_ERROR_INVALID_VALUE, cuModuleLoadData(&m, NULL));
     GIVES(t, CUDA_ERROR_FILE_NOT_FOUND, cuModuleLoad(&m, "/there is no such file"));
-    GIVES(t, CUDA_ERROR_INVALID_PTX, cuModuleLoadData(&m, ".version 8.0\n.target sm_90\n.address_size 64\n.entry k() { nonsense; }\n"));
+    GIVES(t, CUDA_ERROR_INVALID_PTX,
+          cuModuleLoadData(&m, ".version 8.0\n.target sm_90\n.address_size 64\n.entry k() { nonsense; }\n"));
     GIVES(t, CUDA_ERROR_NOT_FOUND, cuModuleGetFunction(&f, module, "nobody"));
     GIVES(t, CUDA_ERROR_INVALID_VALUE, cuModuleGetFunction(NULL, module, "k"));
     GIVES(t, CUDA_ERROR_INVALID_VALUE, cuModuleGetFunction(&f, module, NULL));
