@@ -79,9 +79,9 @@ static trap op_atom_b128(struct warp *w, const struct insn *in, uint32_t lanes)
 
 static const char *prepare(struct module *module, struct insn *in)
 {
-    (void)module;
     in->detail = reduction_of(in);
     if (in->type[0] == T_B128) in->run = op_atom_b128;
+    if (in->type[0] == T_B128 && in->scope == SCOPE_SYS && module->version < 84) return "the type .b128 with .sys needs PTX 8.4";
     if (in->space != SPACE_GENERIC && in->space != SPACE_GLOBAL && insn_has(in, ".L2::cache_hint"))
         return "a cache hint is for .global and generic addresses";
     return NULL;

@@ -255,7 +255,7 @@ static const struct row rows[] = {
     { "not.pred", NULL, "P p", 10, "", 0, op_not_pred, NULL, "9.7.8.4 not" },
     { "cnot.$1", "b16 b32 b64", "d:1 s:1", 10, "", 0, op_cnot, NULL, "9.7.8.5 cnot" },
     { "lop3.$1", "b32", "d:1 s:1 s:1 s:1 i:u32", 43, "", 0, op_lop3, NULL, "9.7.8.6 lop3" },
-    { "lop3(.or|.and).$1", "b32", "d_:1 |P s:1 s:1 s:1 i:u32 p", 82, "sm_70+", 0, op_lop3_pred, NULL, "9.7.8.6 lop3" },
+    { "lop3(.or|.and).$1", "b32", "d_:1 &P s:1 s:1 s:1 i:u32 p", 82, "sm_70+", 0, op_lop3_pred, NULL, "9.7.8.6 lop3" },
     { "shl.$1", "b16 b32 b64", "d:1 s:1 s:u32", 10, "", 0, op_shift, prepare_shl, "9.7.8.8 shl" },
     { "shr.$1", "b16 b32 b64 u16 u32 u64 s16 s32 s64", "d:1 s:1 s:u32", 10, "", 0, op_shift, prepare_shr, "9.7.8.9 shr" },
     { "shf.l(.clamp|.wrap).b32", NULL, "d:b32 s:b32 s:b32 s:u32", 31, "", 0, op_shf_l, prepare_shf, "9.7.8.7 shf" },

@@ -103,8 +103,13 @@ static const char *check_access(struct module *module, struct insn *in)
 {
     const uint32_t bytes = type_bytes((enum ptx_type)in->type[0]) * in->vector;
     if (in->vector == 8 && bytes != 32) return ".v8 takes 32-bit types";
+    if (in->vector > 1 && in->type[0] == T_B128) return "an element of a vector has at most 64 bits";
     if (bytes > 32 || (bytes == 32 && in->space != SPACE_GLOBAL)) return "an access has at most 16 bytes (32 in .global)";
     if (bytes == 32 && module->sm < 100) return "an access of 32 bytes needs sm_100 or later";
+    if (bytes == 32 && module->version < 88) return "an access of 32 bytes needs PTX 8.8";
+    if (in->type[0] == T_B128 && module->version < 83) return "the type .b128 needs PTX 8.3";
+    if (module->version < 83 && (insn_has(in, ".param::entry") || insn_has(in, ".param::func")))
+        return ".param::entry and .param::func need PTX 8.3";
     const bool ordered = in->semantics == ORDER_RELAXED || in->semantics == ORDER_ACQUIRE || in->semantics == ORDER_RELEASE;
     if (ordered && (in->space == SPACE_LOCAL || in->space == SPACE_PARAM || in->space == SPACE_CONST))
         return "this space has no ordered accesses";
@@ -113,8 +118,15 @@ static const char *check_access(struct module *module, struct insn *in)
     return check_hints(in, bytes);
 }
 
+static const char *check_ldu(struct module *module, struct insn *in)
+{
+    if (type_bytes((enum ptx_type)in->type[0]) * in->vector > 16) return "ldu reads at most 16 bytes";
+    return check_access(module, in);
+}
+
 #define TYPES "b8 b16 b32 b64 b128 u8 u16 u32 u64 s8 s16 s32 s64 f32 f64"
 #define SPACES "{.const|.global|.local|.param|.param::entry|.param::func|.shared|.shared::cta|.shared::cluster}"
+#define STORES "{.global|.local|.param|.param::func|.shared|.shared::cta|.shared::cluster}"
 #define CACHES "{.ca|.cg|.cs|.lu|.cv}"
 #define WRITES "{.wb|.cg|.cs|.wt}"
 #define EVICT "{.L1::evict_normal|.L1::evict_unchanged|.L1::evict_first|.L1::evict_last|.L1::no_allocate}"
@@ -136,13 +148,13 @@ static const struct row rows[] = {
       "9.7.9.9 ld.global.nc" },
     { "ld.global.nc" EVICT EVICT2 HINTS VECTORS ".$1", TYPES, "d_:1+* a (.L2::cache_hint)s:b64", 74, "sm_70+", 0, op_ld,
       check_access, "9.7.9.9 ld.global.nc" },
-    { "ldu{.global}" VECTORS ".$1", TYPES, "d:1+* a", 20, "", 0, op_ld, check_access, "9.7.9.10 ldu" },
-    { "st{.weak}" SPACES WRITES "{.L2::cache_hint}" VECTORS ".$1", TYPES, "a s:1+* (.L2::cache_hint)s:b64", 10, "", 0, op_st,
+    { "ldu{.global}{.v2|.v4}.$1", TYPES, "d:1+* a", 20, "", 0, op_ld, check_ldu, "9.7.9.10 ldu" },
+    { "st{.weak}" STORES WRITES "{.L2::cache_hint}" VECTORS ".$1", TYPES, "a s:1+* (.L2::cache_hint)s:b64", 10, "", 0, op_st,
       check_access, "9.7.9.11 st" },
-    { "st{.weak}" SPACES EVICT EVICT2 "{.L2::cache_hint}" VECTORS ".$1", TYPES, "a s:1+* (.L2::cache_hint)s:b64", 74, "sm_70+", 0,
+    { "st{.weak}" STORES EVICT EVICT2 "{.L2::cache_hint}" VECTORS ".$1", TYPES, "a s:1+* (.L2::cache_hint)s:b64", 74, "sm_70+", 0,
       op_st, check_access, "9.7.9.11 st" },
-    { "st.volatile" SPACES VECTORS ".$1", TYPES, "a s:1+*", 10, "", 0, op_st, check_access, "9.7.9.11 st" },
-    { "st(.relaxed|.release)(.cta|.cluster|.gpu|.sys)" SPACES EVICT EVICT2 "{.L2::cache_hint}" VECTORS ".$1", TYPES,
+    { "st.volatile" STORES VECTORS ".$1", TYPES, "a s:1+*", 10, "", 0, op_st, check_access, "9.7.9.11 st" },
+    { "st(.relaxed|.release)(.cta|.cluster|.gpu|.sys)" STORES EVICT EVICT2 "{.L2::cache_hint}" VECTORS ".$1", TYPES,
       "a s:1+* (.L2::cache_hint)s:b64", 60, "sm_70+", 0, op_st, check_access, "9.7.9.11 st" },
     { "st.mmio.relaxed.sys{.global}.$1", TYPES, "a s:1+", 82, "sm_70+", 0, op_st, check_access, "9.7.9.11 st" },
     { "prefetch{.global|.local}(.L1|.L2)", NULL, "a", 20, "", 0, op_prefetch, NULL, "9.7.9.15 prefetch" },

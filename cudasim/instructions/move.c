@@ -177,17 +177,22 @@ static void set_type(struct insn *in)
 }
 static const char *prepare_pack(struct module *module, struct insn *in)
 {
-    (void)module;
     set_type(in);
+    if (in->type[0] == T_B128 && module->version < 83) return "the type .b128 needs PTX 8.3";
     in->run = in->type[0] == T_B128 ? op_pack_b128 : op_pack;
     return NULL;
 }
 static const char *prepare_unpack(struct module *module, struct insn *in)
 {
-    (void)module;
     set_type(in);
+    if (in->type[0] == T_B128 && module->version < 83) return "the type .b128 needs PTX 8.3";
     in->run = in->type[0] == T_B128 ? op_unpack_b128 : op_unpack;
     return NULL;
+}
+
+static const char *prepare_entry(struct module *module, struct insn *in)
+{
+    return module->version < 83 && insn_has(in, ".param::entry") ? ".param::entry needs PTX 8.3" : NULL;
 }
 
 static const struct row rows[] = {
@@ -202,11 +207,11 @@ static const struct row rows[] = {
     VECTOR_MOVES("b64", "b16", "4"),
     VECTOR_MOVES("b128", "b64", "2"),
     { "cvta(.const|.global|.local|.shared|.shared::cta|.shared::cluster|.param|.param::entry).$1", "u64", "d:1 s:1", 20, "", 0,
-      op_cvta, NULL, "9.7.9.20 cvta" },
+      op_cvta, prepare_entry, "9.7.9.20 cvta" },
     { "cvta.to(.const|.global|.local|.shared|.shared::cta|.shared::cluster|.param|.param::entry).$1", "u64", "d:1 s:1", 20, "", 0,
-      op_cvta_to, NULL, "9.7.9.20 cvta" },
+      op_cvta_to, prepare_entry, "9.7.9.20 cvta" },
     { "isspacep(.const|.global|.local|.shared|.shared::cta|.shared::cluster|.param|.param::entry)", NULL, "P s:u64", 20, "", 0,
-      op_isspacep, NULL, "9.7.9.19 isspacep" },
+      op_isspacep, prepare_entry, "9.7.9.19 isspacep" },
     { "mapa.shared::cluster.$1", "u32", "d:1 s:1 s:u32", 78, "sm_90+", 0, op_mapa, NULL, "9.7.9.23 mapa" },
     { "mapa.$1", "u64", "d:1 s:1 s:u32", 78, "sm_90+", 0, op_mapa, NULL, "9.7.9.23 mapa" },
     { "getctarank.shared::cluster.$1", "u32", "d:u32 s:1", 78, "sm_90+", 0, op_getctarank, NULL, "9.7.9.24 getctarank" },
