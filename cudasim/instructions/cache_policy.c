@@ -1,18 +1,35 @@
 /* Hints that change no value: createpolicy, applypriority (PTX ISA 9.7.9), and griddepcontrol (9.7.13.13).
  *
- * A policy is opaque; kernels may carry ready-made ones as constants.  Here a policy is the 64 bits that such constants use for its
- * primary kind.  griddepcontrol does nothing: a grid begins when the one before it in its stream has ended, which is one of the
- * orders that programmatic dependent launch allows. */
+ * A policy is opaque; of createpolicy.fractional it is here the 64 bits that an H200 makes: the kind in the highest byte, one more where
+ * the rest is evicted first, then the fraction in sixteenths less one.  Of .range it is that of the whole.  griddepcontrol does nothing:
+ * a grid begins when the one before it in its stream has ended, which is one of the orders that programmatic dependent launch allows. */
 #include "instructions/families.h"
-#include "instructions/lanes.h"
-#include "machine/checks.h"
+#include "instructions/real.h"
 
-enum { POLICY_SHIFT = 52, EVICT_FIRST = 0x12f, EVICT_LAST = 0x14f, EVICT_NORMAL = 0x16f };
+#include <math.h>
 
+enum { KIND_SHIFT = 56, FRACTION_SHIFT = 52, SIXTEENTHS = 16 };
+enum { EVICT_UNCHANGED = 0x10, EVICT_FIRST = 0x12, EVICT_LAST = 0x14, EVICT_NORMAL = 0x16 };
+
+/* createpolicy.fractional.L2::evict_last d{, fraction}   all, without a fraction */
 static trap op_policy(struct warp *w, const struct insn *in, uint32_t lanes)
 {
+    const bool whole = in->operand[1].kind == OPERAND_NONE;
     uint64_t *d = destination(w, in, 0);
-    FOR_LANES(l, lanes) d[l] = (uint64_t)in->detail << POLICY_SHIFT;
+    const uint64_t *fraction = whole ? NULL : source(w, in, 1);
+    FOR_LANES(l, lanes) {
+        const float parts = whole ? SIXTEENTHS : ceilf(bits_f32(fraction[l]) * SIXTEENTHS);
+        const uint64_t less_one = parts >= SIXTEENTHS ? SIXTEENTHS - 1 : parts >= 1 ? (uint64_t)parts - 1 : 0;
+        d[l] = (uint64_t)in->detail << KIND_SHIFT | less_one << FRACTION_SHIFT;
+    }
+    return TRAP_NONE;
+}
+
+/* createpolicy.range d, [a], primary, total */
+static trap op_range(struct warp *w, const struct insn *in, uint32_t lanes)
+{
+    uint64_t *d = destination(w, in, 0);
+    FOR_LANES(l, lanes) d[l] = (uint64_t)in->detail << KIND_SHIFT | (uint64_t)(SIXTEENTHS - 1) << FRACTION_SHIFT;
     return TRAP_NONE;
 }
 
@@ -33,7 +50,9 @@ static trap op_nothing(struct warp *w, const struct insn *in, uint32_t lanes)
 static const char *prepare_policy(struct module *module, struct insn *in)
 {
     (void)module;
-    in->detail = insn_has(in, ".L2::evict_last") ? EVICT_LAST : insn_has(in, ".L2::evict_first") ? EVICT_FIRST : EVICT_NORMAL;
+    static const uint8_t kinds[] = { 0, EVICT_LAST, EVICT_NORMAL, EVICT_FIRST, EVICT_UNCHANGED };          /* as in PRIMARY */
+    const uint32_t primary = in->row->run == op_range ? 1 : 0;            /* its {.global} is a group too */
+    in->detail = kinds[in->choice[primary]] + (in->choice[primary + 1] == 1 ? 1u : 0u);
     return NULL;
 }
 

@@ -83,7 +83,6 @@ static trap op_cvt_to_integer(struct warp *w, const struct insn *in, uint32_t la
 static uint64_t convert_nan(const struct real_format *to, const struct real_format *from, uint64_t bits)
 {
     if (to != &real_f64 && from != &real_f64) return to->nan;
-    if (from == &real_f16) bits = (uint64_t)real_f16.nan;
     const uint32_t have = from->mantissa_bits, want = to->mantissa_bits;
     const uint64_t sign = bits >> (from->exponent_bits + have) & 1;
     uint64_t payload = bits & bits_mask(have);
@@ -97,6 +96,7 @@ static uint64_t convert_float(const struct insn *in, const struct real_format *t
                               bool ftz)
 {
     struct real x = real_unpack(from, bits, ftz && from == &real_f32 && to != &real_f16);
+    if (x.kind == REAL_NAN && ftz && from == &real_f32) bits = real_f32.nan;
     if (x.kind == REAL_NAN) return (in->flags & FLAG_SAT) != 0 ? 0 : convert_nan(to, from, bits);
     if (in->rounding >= ROUND_RNI) x = real_round_integral(&x, rounding_of(in));
     if ((in->flags & FLAG_SAT) != 0 && x.negative) x = (struct real){ .kind = REAL_ZERO };

@@ -97,6 +97,8 @@ void fragment_integers(int16_t *value, enum ptx_type type, const uint32_t *code,
 
 uint64_t fused_f64(uint64_t a, uint64_t b, uint64_t c, enum rounding rounding)
 {
+    const uint64_t quiet = UINT64_C(1) << 51;
+    if (is_nan64(b) || is_nan64(c) || is_nan64(a)) return (is_nan64(b) ? b : is_nan64(c) ? c : a) | quiet;      /* as fma.f64 */
     if (rounding <= ROUND_RN) {
         const double d = fma(bits_f64(a), bits_f64(b), bits_f64(c));
         return d != d ? real_f64.nan : f64_bits(d);

@@ -244,7 +244,7 @@ static enum ptx_type reduced_type(enum reduction operation, uint32_t type)
     case TENSOR_MAP_U32: return T_U32;
     case TENSOR_MAP_S32: return bits ? T_B32 : counts ? T_NONE : T_S32;
     case TENSOR_MAP_U64: return counts ? T_NONE : T_U64;
-    case TENSOR_MAP_S64: return bits ? T_B64 : extreme ? T_S64 : T_NONE;
+    case TENSOR_MAP_S64: return extreme ? T_S64 : T_NONE;                         /* no and, or, xor: so an H200 */
     case TENSOR_MAP_F32: return operation == REDUCE_ADD ? T_F32 : T_NONE;
     case TENSOR_MAP_F16: return bits || counts ? T_NONE : T_F16;
     case TENSOR_MAP_BF16: return bits || counts ? T_NONE : T_BF16;

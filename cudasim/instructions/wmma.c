@@ -178,8 +178,9 @@ static trap op_wmma_float(struct warp *w, const struct insn *in, uint32_t lanes)
     const enum tensor_format format = tensor_format_of((enum ptx_type)in->type[1]);
     const bool half_d = in->operand[D].count == 4, half_c = in->operand[C].count == 4, half = half_d && half_c;
     const uint32_t width = tensor_format_bits(format);
-    const struct tensor_model model =
+    struct tensor_model model =
         tensor_model_of(machine->options.tensor_core, machine->device->sm, TENSOR_MMA_SYNC, format, format, half, f->k);
+    if (format == TENSOR_TF32) model.group = 4;                                   /* two steps, as an H200's results show */
     TENSOR_STORAGE(storage_a, MOST, MOST_K);
     TENSOR_STORAGE(storage_b, MOST, MOST_K);
     struct tensor_panel a = TENSOR_PANEL(storage_a), b = TENSOR_PANEL(storage_b);

@@ -4,7 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-enum { ZERO_EXPONENT = -126, ABSENT = -100000 };
+/* A zero takes no part in the alignment, whatever it is multiplied with: measured on an H200. */
+enum { ZERO_EXPONENT = -20000, ABSENT = -100000, LEAST_EXPONENT = -133 };
 
 /* ---- elements ---- */
 
@@ -222,7 +223,7 @@ static inline bool usual_step(const struct tensor_model *model, const float *sa,
     const uint32_t bits = half ? 10 : 23, highest = half ? 31 : 255, bias = half ? 15 : 127, sign = half ? 15 : 31;
     const uint32_t field = c >> bits & highest, fraction = c & ((1u << bits) - 1);
     if (field == highest || (field == 0 && fraction != 0)) return false;
-    const int32_t exponent = (int32_t)(field - bias);
+    const int32_t exponent = field != 0 ? (int32_t)(field - bias) : model->least_exponent;
     const int32_t largest = largest_exponent(ea, eb, count, exponent > model->least_exponent ? exponent : model->least_exponent);
     const int32_t unit = largest - model->fraction_bits;
     int64_t sum = sum_products(sa, sb, ea, eb, count, unit);
@@ -362,7 +363,7 @@ struct tensor_model tensor_model_of(enum tensor_mode mode, uint32_t sm, enum ten
                                     enum tensor_format b, bool f16_output, uint32_t k)
 {
     const bool fp8 = is_fp8(a) && is_fp8(b);
-    struct tensor_model model = { .group = (uint16_t)TENSOR_PADDED(k), .fraction_bits = 25, .least_exponent = -126,
+    struct tensor_model model = { .group = (uint16_t)TENSOR_PADDED(k), .fraction_bits = 25, .least_exponent = LEAST_EXPONENT,
                                   .output = f16_output ? TENSOR_TO_F16 : TENSOR_TO_F32, .plain = mode == TENSOR_MODE_FP32 };
     if (instruction == TENSOR_WGMMA && fp8) {
         model.fraction_bits = 13;

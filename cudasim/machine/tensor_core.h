@@ -23,7 +23,7 @@ enum tensor_format {
 uint32_t tensor_format_bits(enum tensor_format format);
 
 /* A decoded element is significand * 2^exponent: 1 <= |significand| < 2 for normal numbers, smaller with the format's least
- * exponent for subnormal ones, 0 * 2^-126 for zero; an infinity or a NaN is the significand. */
+ * exponent for subnormal ones, a very small one for zero; an infinity or a NaN is the significand. */
 enum { TENSOR_LONGEST = 128, TENSOR_STEP = 8 };           /* elements of a row; rows are padded to a multiple of TENSOR_STEP */
 #define TENSOR_PADDED(length) (((length) + TENSOR_STEP - 1) / TENSOR_STEP * TENSOR_STEP)
 

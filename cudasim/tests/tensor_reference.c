@@ -87,7 +87,7 @@ int reference_exponent(enum tensor_format format, uint32_t code)
 {
     int sign, exponent, fraction;
     split(format, code, &sign, &exponent, &fraction);
-    if (exponent == 0 && fraction == 0) return -126;
+    if (exponent == 0 && fraction == 0) return REFERENCE_ZERO;
     return (exponent != 0 ? exponent : 1) - layout[format].bias;
 }
 
@@ -101,7 +101,7 @@ static double c_value(enum tensor_output output, uint32_t code, int *exponent)
     float value;
     memcpy(&value, &code, 4);
     const int biased = (int)(code >> 23 & 255);
-    *exponent = (biased != 0 ? biased : 1) - 127;
+    *exponent = (code & 0x7fffffff) == 0 ? REFERENCE_ZERO : (biased != 0 ? biased : 1) - 127;
     return (double)value;
 }
 
@@ -145,7 +145,7 @@ static uint32_t reference_step(const struct reference_model *model, enum tensor_
     }
     if (isnan(any)) return model->output == TENSOR_TO_F16 ? 0x7fff : 0x7fffffff;
     if (isinf(any)) return infinity(model->output, any < 0);
-    if (largest < -126) largest = -126;
+    if (largest < -133) largest = -133;
     struct wide sum = { { 0 } };
     for (int k = -1; k < length; k++) {
         const double x = k < 0 ? cv : reference_value(fa, a[k]), y = k < 0 ? 1 : reference_value(fb, b[k]);

@@ -238,15 +238,17 @@ static uint64_t want_float(const struct form *f, const uint32_t *a, const uint32
 
 static uint64_t want_double(const struct form *f, const uint64_t *a, const uint64_t *b, uint64_t c)
 {
+    const uint64_t quiet = UINT64_C(1) << 51;
     double x, y, d;
-    memcpy(&d, &c, 8);
     for (int k = 0; k < f->k; k++) {
+        memcpy(&d, &c, 8);
         memcpy(&x, &a[k], 8);
         memcpy(&y, &b[k], 8);
-        d = fma(x, y, d);
+        const double sum = fma(x, y, d);
+        if (sum == sum) memcpy(&c, &sum, 8);
+        else c = y != y ? b[k] | quiet : d != d ? c | quiet : x != x ? a[k] | quiet : UINT64_C(0xfff8000000000000);
     }
-    memcpy(&c, &d, 8);
-    return d != d ? UINT64_C(0xfff8000000000000) : c;
+    return c;
 }
 
 static uint64_t want_integer(const struct form *f, const uint64_t *a, const uint64_t *b, uint64_t c)

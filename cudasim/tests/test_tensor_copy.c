@@ -320,7 +320,9 @@ static bool is_reduced(uint32_t operation, uint32_t type)
     case ADD: return type == TENSOR_MAP_U32 || type == TENSOR_MAP_S32 || type == TENSOR_MAP_U64 || type == TENSOR_MAP_F32;
     case INC:
     case DEC: return type == TENSOR_MAP_U32;
-    default: return type >= TENSOR_MAP_U32 && type <= TENSOR_MAP_S64;
+    case MIN:
+    case MAX: return type >= TENSOR_MAP_U32 && type <= TENSOR_MAP_S64;
+    default: return type >= TENSOR_MAP_U32 && type <= TENSOR_MAP_U64;         /* an H200 has none for s64 */
     }
 }
 

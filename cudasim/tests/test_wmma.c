@@ -106,7 +106,7 @@ static uint64_t wanted(const struct form *f, const struct matrices *m, int row, 
 {
     if (f->kind == FLOAT) {
         const bool half_c = f->c[1] == '1', half_d = f->d[1] == '1', half = half_c && half_d;
-        const struct reference_model model = { f->k, 25, 0, half ? TENSOR_TO_F16 : TENSOR_TO_F32 };
+        const struct reference_model model = { f->bits == 32 ? 4 : f->k, 25, 0, half ? TENSOR_TO_F16 : TENSOR_TO_F32 };
         uint32_t x[MOST_K], y[MOST_K], c = (uint32_t)m->c[row][col];
         for (int k = 0; k < f->k; k++) x[k] = (uint32_t)m->a[row][k], y[k] = (uint32_t)m->b[col][k];
         if (half_c && !half) {
