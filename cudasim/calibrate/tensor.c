@@ -212,8 +212,7 @@ static bool is_reduced(uint32_t operation, uint32_t type)
     case 2: return (type >= 2 && type <= 5) || type == 6 || type == 9;
     case 3:
     case 4: return strcmp(name, "u32") == 0;
-    case 5: case 6: case 7: return type >= 2 && type <= 4;                 /* and, or, xor: not of s64 */
-    default: return type >= 2 && type <= 5;
+    default: return type >= 2 && type <= 4;               /* and, or, xor: not of s64 */
     }
 }
 
