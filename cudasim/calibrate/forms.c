@@ -9,6 +9,7 @@ struct walk {
     struct form now;
     struct form *forms;
     uint32_t count, capacity;
+    uint32_t step, seen;                  /* every so many are kept; 0: none, they are counted */
 };
 
 static size_t base_length(const char *pattern) { return strcspn(pattern, ".{("); }
@@ -26,6 +27,8 @@ static bool match_row(const struct row *row, const char *text, struct insn *in)
 
 static void keep(struct walk *w)
 {
+    const uint32_t place = w->seen++;
+    if (w->step == 0 || place % w->step != 0) return;
     if (w->count == w->capacity) {
         w->capacity = w->capacity * 2 + 64;
         w->forms = realloc(w->forms, w->capacity * sizeof *w->forms);
@@ -110,12 +113,26 @@ static void walk_from(struct walk *w, const char *p, const char *rest, int group
     w->now.choice[group] = 0;
 }
 
-struct form *forms_of(const struct row *row, uint32_t *count)
+static struct walk walk_row(const struct row *row, uint32_t step)
 {
-    struct walk w = { .now = { .row = row } };
+    struct walk w = { .now = { .row = row }, .step = step };
     const size_t base = base_length(row->pattern);
     snprintf(w.now.text, FORM_TEXT, "%.*s", (int)base, row->pattern);
     walk_from(&w, row->pattern + base, NULL, 0);
+    return w;
+}
+
+struct form *forms_of(const struct row *row, uint32_t *count)
+{
+    const struct walk w = walk_row(row, 1);
+    *count = w.count;
+    return w.forms;
+}
+
+struct form *forms_some(const struct row *row, uint32_t most, uint32_t *count)
+{
+    const uint32_t all = walk_row(row, 0).seen;
+    const struct walk w = walk_row(row, all <= most ? 1 : all / most | 1);
     *count = w.count;
     return w.forms;
 }

@@ -16,6 +16,8 @@ struct form {
 /* All forms of the row, with a malloc'ed array of *count; a '#' in the pattern stays.  Words that are the same twice (.u32 as $1 of
  * two rows) are not looked for. */
 struct form *forms_of(const struct row *row, uint32_t *count);
+/* About `most` of them, at equal distances, where they are more. */
+struct form *forms_some(const struct row *row, uint32_t most, uint32_t *count);
 
 /* The row's pattern with the choices of an instruction that was read. */
 void form_of_insn(const struct insn *in, char *text, size_t size);

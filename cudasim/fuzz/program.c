@@ -25,11 +25,10 @@ static uint32_t rows;
 static void take_forms(struct row_forms *r)
 {
     uint32_t count;
-    struct form *forms = forms_of(r->row, &count);
-    const uint32_t step = count <= FORMS_OF_A_ROW ? 1 : count / FORMS_OF_A_ROW | 1;
-    r->list = calloc(count / step + 1, sizeof *r->list);
+    struct form *forms = forms_some(r->row, FORMS_OF_A_ROW, &count);
+    r->list = calloc(count + 1, sizeof *r->list);
     if (r->list == NULL) abort();
-    for (uint32_t i = 0; i < count; i += step) {
+    for (uint32_t i = 0; i < count; i++) {
         if (spell_variants(&forms[i]) == 0) continue;
         r->list[r->count] = (struct choice){ .form = forms[i] };
         for (int t = 0; t < TARGETS; t++) r->list[r->count].variant[t] = NOT_TRIED;
@@ -102,6 +101,15 @@ static bool taken(int target, const char *statement)
     return m != NULL;
 }
 
+static bool exists(const struct row *row, int target)
+{
+    char *suffix, why[256];
+    struct module m = { .version = 90 };
+    m.sm = (uint32_t)strtoul(targets[target] + 3, &suffix, 10);
+    m.suffix = *suffix;
+    return row_available(row, &m, why, sizeof why);
+}
+
 static int variant_of(struct choice *c, int target)
 {
     char text[STATEMENT];
@@ -119,6 +127,7 @@ static void write_statement(FILE *f, struct bytes *b, int target)
 {
     char text[STATEMENT];
     struct row_forms *row = &all[next_two(b) % rows];
+    if (!exists(row->row, target)) return;
     if (row->list == NULL) take_forms(row);
     if (row->count == 0) return;
     struct choice *c = &row->list[next_two(b) % row->count];

@@ -156,9 +156,8 @@ static void questions_of_row(struct questions *q, const struct row *row, uint32_
     char why[LINE];
     const struct module m = module_of(version, target);
     const bool exists = row_available(row, &m, why, sizeof why);
-    struct form *forms = forms_of(row, &count);
-    const uint32_t step = count <= most ? 1 : count / most | 1;
-    for (uint32_t i = 0; i < count; i += step) ask(q, &forms[i], version, target, exists);
+    struct form *forms = forms_some(row, most, &count);
+    for (uint32_t i = 0; i < count; i++) ask(q, &forms[i], version, target, exists);
     free(forms);
 }
 
