@@ -19,6 +19,8 @@ const struct family *const instruction_families[] = {
     &family_control,
     &family_barrier,
     &family_mbarrier,
+    &family_cp_async,
+    &family_store_async,
     &family_fence,
     &family_atomic,
     &family_warp,

@@ -21,6 +21,8 @@ extern const struct family family_memory;
 extern const struct family family_atomic;
 extern const struct family family_fence;
 extern const struct family family_mbarrier;
+extern const struct family family_cp_async;
+extern const struct family family_store_async;
 extern const struct family family_control;
 extern const struct family family_barrier;
 extern const struct family family_warp;

@@ -19,7 +19,7 @@ static trap resolve(struct warp *w, const struct insn *in, uint32_t lanes, const
     a->writes = writes;
     a->reads = !writes;
     a->strong = in->semantics >= ORDER_VOLATILE;
-    a->mbarrier = false;
+    a->mbarrier = a->locates = false;
     address_lanes(w, address, lanes, a->address);
     const trap t = memory_access(w, in, lanes, a);
     if (t == TRAP_NONE && a->strong) checks_ordered(w, lanes, a, (enum semantics)in->semantics);

@@ -74,6 +74,8 @@ trap async_adds_global(struct async_token *token, uint64_t address, uint64_t byt
 /* Whether this cluster has written any of these bytes of global memory. */
 bool race_wrote_global(const struct cluster *cluster, uint64_t address, uint64_t bytes);
 void async_written(struct cta *cta, uint32_t offset, uint32_t bytes);
+/* The lanes issue more of the same operation: it knows what they know now. */
+void async_renew(struct async_token *token, struct warp *w, uint32_t lanes);
 void async_publish(struct async_token *token, uint64_t object);
 /* For operations that follow each other by a rule of the manual: the later one knows what the earlier one did. */
 void async_follow(struct async_token *later, const struct async_token *earlier);

@@ -252,6 +252,12 @@ struct async_token *async_begin(struct warp *w, const struct insn *in, uint32_t 
     return token;
 }
 
+void async_renew(struct async_token *token, struct warp *w, uint32_t lanes)
+{
+    const struct cluster_clocks *c = watched(w);
+    if (c != NULL && token->known != NULL) tell(w, lanes, token->known, c->actors);
+}
+
 void async_publish(struct async_token *token, uint64_t object)
 {
     struct cluster_clocks *c = watched(token->warp);

@@ -1,5 +1,6 @@
 /* Grids: variables of a module, clusters and their CTAs, host threads. */
 #include "machine/agent.h"
+#include "machine/async_copy.h"
 #include "machine/mbarrier.h"
 #include "machine/checks.h"
 #include "machine/watch.h"
@@ -101,7 +102,10 @@ static void close_cluster(struct cluster *c)
 {
     agents_drop(c);
     for (uint32_t i = 0; c->cta != NULL && i < c->ctas; i++)
-        for (uint32_t j = 0; j < c->cta[i].warps; j++) wgmma_close(&c->cta[i].warp[j]);
+        for (uint32_t j = 0; j < c->cta[i].warps; j++) {
+            wgmma_close(&c->cta[i].warp[j]);
+            async_copies_close(&c->cta[i].warp[j]);
+        }
     clocks_close(c);
     watch_close_cluster(c);
     for (uint32_t i = 0; c->cta != NULL && i < c->ctas; i++) {

@@ -337,6 +337,7 @@ struct access {
     uint32_t bytes;                       /* per lane */
     bool writes, reads;
     bool strong;                          /* atomic, relaxed, volatile: does not race with others like it */
+    bool locates;                         /* the place alone is asked for: the caller checks the access itself */
     bool mbarrier;                        /* by an mbarrier operation: may touch a live object */
     uint64_t address[LANES];              /* as the instruction names it, in `space` */
     uint8_t *host[LANES];

@@ -128,7 +128,7 @@ void mbarrier_fence(struct warp *w, uint32_t lanes)
 trap mbarrier_target(struct warp *w, const struct insn *in, uint32_t lane, enum space space, bool own_cta, uint64_t address,
                      struct cta **cta, uint32_t *offset)
 {
-    struct access a = { .space = space, .bytes = MBARRIER_BYTES, .mbarrier = true };
+    struct access a = { .space = space, .bytes = MBARRIER_BYTES, .locates = true };
     a.address[lane] = address;
     const trap t = memory_access(w, in, 1u << lane, &a);
     if (t != TRAP_NONE) return t;

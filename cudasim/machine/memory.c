@@ -292,6 +292,7 @@ trap memory_access(struct warp *w, const struct insn *in, uint32_t lanes, struct
         if (a->host[l] == NULL) return TRAP_FAULT;
         shared |= a->owner[l] != NULL;
     }
+    if (a->locates) return TRAP_NONE;
     const trap t = shared ? checks_shared(w, in, lanes, a) : TRAP_NONE;
     return t == TRAP_NONE && a->global != 0 ? checks_global(w, in, a) : t;
 }

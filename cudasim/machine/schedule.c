@@ -77,19 +77,20 @@ static struct warp *next_warp(struct cluster *c)
     return NULL;
 }
 
-/* The soonest end of a wait that time ends; UINT64_MAX: none.  *sleeps: whether nanosleep is among them. */
-static uint64_t soonest_timeout(const struct cluster *c, bool *sleeps)
+/* The soonest ends of waits that time ends; UINT64_MAX: none. */
+struct timeouts { uint64_t any, sleep; };
+
+static struct timeouts timeouts_of(const struct cluster *c)
 {
-    uint64_t soonest = UINT64_MAX;
-    *sleeps = false;
+    struct timeouts soonest = { UINT64_MAX, UINT64_MAX };
     for (uint32_t i = 0; i < c->ctas; i++)
         for (uint32_t j = 0; j < c->cta[i].warps; j++) {
             const struct warp *w = &c->cta[i].warp[j];
             for (uint32_t g = 0; g < w->group_count; g++) {
                 const struct wait *wait = &w->groups[g].wait;
                 if (!w->groups[g].blocked || wait->until == 0) continue;
-                *sleeps |= wait->kind == WAIT_SLEEP;
-                if (wait->until < soonest) soonest = wait->until;
+                if (wait->until < soonest.any) soonest.any = wait->until;
+                if (wait->kind == WAIT_SLEEP && wait->until < soonest.sleep) soonest.sleep = wait->until;
             }
         }
     return soonest;
@@ -130,17 +131,21 @@ static bool is_idle(struct cluster *c, bool sleeps)
     return c->idle_rounds > most + (c->grid->clusters == 1 ? 0 : ROUNDS_TOGETHER);
 }
 
-/* Nothing can run: time passes until something can.  False: nothing ever will. */
+/* Nothing can run: time passes until something can.  False: nothing ever will.  The schedule `latest` lets threads sleep out first;
+ * those that look again and again it makes wait for an operation. */
 static bool pass_time(struct cluster *c)
 {
-    bool sleeps;
-    const uint64_t timeout = soonest_timeout(c, &sleeps);
-    if (timeout < c->next_due) {
-        if (is_idle(c, sleeps)) return false;
-        c->now = timeout;
+    const bool latest = c->grid->machine->options.schedule == SCHEDULE_LATEST;
+    const struct timeouts timeout = timeouts_of(c);
+    const uint64_t due = agents_soonest(c), other = latest && due != UINT64_MAX ? timeout.sleep : timeout.any;
+    if (other < due) {
+        if (is_idle(c, timeout.sleep != UINT64_MAX)) return false;
+        c->now = other;
         return true;
     }
-    if (!agents_advance(c)) return false;
+    if (due == UINT64_MAX) return false;
+    if (latest) agents_force(c);
+    else if (c->now < due) c->now = due;
     return agents_run(c) != TRAP_FAULT;
 }
 
