@@ -107,6 +107,14 @@ uint64_t agents_soonest(const struct cluster *c)
     return UINT64_MAX;
 }
 
+bool agents_advance(struct cluster *c)
+{
+    const uint64_t due = agents_soonest(c);
+    if (due == UINT64_MAX) return false;
+    if (c->now < due) c->now = due;
+    return true;
+}
+
 static bool is_awaited(const struct cluster *c, const struct agent_operation *operation)
 {
     for (uint32_t i = 0; i < c->ctas; i++)

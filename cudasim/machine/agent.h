@@ -51,6 +51,8 @@ void agent_start(struct agent_operation *operation, uint64_t least, uint64_t mos
 trap agents_run(struct cluster *cluster);
 /* The step at which the first operation is due that nothing holds back; UINT64_MAX: there is none. */
 uint64_t agents_soonest(const struct cluster *cluster);
+/* Time passes until that step; false: there is none. */
+bool agents_advance(struct cluster *cluster);
 /* Schedule `latest`: one operation that nothing holds back is due now. */
 void agents_force(struct cluster *cluster);
 void agents_drop(struct cluster *cluster);

@@ -282,7 +282,7 @@ trap memory_access(struct warp *w, const struct insn *in, uint32_t lanes, struct
 {
     bool shared = false;
     a->global = 0;
-    if (all_in_own_shared(w, lanes, a)) return checks_shared(w, in, lanes, a);
+    if (all_in_own_shared(w, lanes, a)) return a->locates ? TRAP_NONE : checks_shared(w, in, lanes, a);
     FOR_LANES(l, lanes) {
         if ((a->address[l] & (a->bytes - 1)) != 0)
             return warp_fault(w, in, l, REPORT_MISALIGNED, "%s %u bytes at address 0x%llx, which is no multiple of %u", verb(a),

@@ -145,7 +145,7 @@ static bool pass_time(struct cluster *c)
     }
     if (due == UINT64_MAX) return false;
     if (latest) agents_force(c);
-    else if (c->now < due) c->now = due;
+    else agents_advance(c);
     return agents_run(c) != TRAP_FAULT;
 }
 
