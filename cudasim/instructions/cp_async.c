@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-enum { ALL = 1, NO_INCREMENT = 2 };                          /* in->detail */
+enum { ALL = 1, NO_INCREMENT = 2 }; /* in->detail */
 enum { MOST_BYTES = 16 };
 
 /* ---- copies ---- */
@@ -26,7 +26,8 @@ static trap copy_step(struct agent_operation *operation, bool *done)
 {
     const struct copy *o = (const struct copy *)operation;
     struct cta *cta = operation->cta;
-    FOR_LANES(l, o->lanes) {
+    FOR_LANES(l, o->lanes)
+    {
         uint8_t *to = cta->shared + o->offset[l];
         for (uint32_t i = 0; i < o->bytes; i += 4) {
             const uint32_t valid = o->valid[l] > i ? o->valid[l] - i : 0;
@@ -53,7 +54,8 @@ static const struct agent_kind copy_kind = {
 };
 
 /* Bytes that the lane's copy reads. */
-static trap valid_bytes(struct warp *w, const struct insn *in, uint32_t lane, const struct operand *o, uint32_t bytes, uint32_t *valid)
+static trap valid_bytes(struct warp *w, const struct insn *in, uint32_t lane, const struct operand *o, uint32_t bytes,
+                        uint32_t *valid)
 {
     *valid = bytes;
     if (o->kind == OPERAND_NONE) return TRAP_NONE;
@@ -95,7 +97,8 @@ static trap prepare_copies(struct warp *w, const struct insn *in, uint32_t lanes
     address_lanes(w, &in->operand[1], lanes, from);
     trap t = memory_access(w, in, lanes, &to);
     if (t != TRAP_NONE) return t;
-    FOR_LANES(l, lanes) {
+    FOR_LANES(l, lanes)
+    {
         t = valid_bytes(w, in, l, &in->operand[3], o->bytes, &o->valid[l]);
         if (t != TRAP_NONE) return t;
         o->offset[l] = to.offset[l];
@@ -112,10 +115,14 @@ static trap prepare_copies(struct warp *w, const struct insn *in, uint32_t lanes
 static trap op_copy(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     struct copy *o = calloc(1, sizeof *o);
-    if (o == NULL)
-        return warp_fault(w, in, (uint32_t)__builtin_ctz(lanes), REPORT_RESOURCES, "finds no host memory for its copy");
-    o->operation = (struct agent_operation){ .kind = &copy_kind, .cluster = w->cta->cluster, .cta = w->cta, .warp = w, .in = in,
-                                             .lane = (uint32_t)__builtin_ctz(lanes), .signals = WAIT_ASYNC_GROUP };
+    if (o == NULL) return warp_fault(w, in, (uint32_t)__builtin_ctz(lanes), REPORT_RESOURCES, "finds no host memory for its copy");
+    o->operation = (struct agent_operation){ .kind = &copy_kind,
+                                             .cluster = w->cta->cluster,
+                                             .cta = w->cta,
+                                             .warp = w,
+                                             .in = in,
+                                             .lane = (uint32_t)__builtin_ctz(lanes),
+                                             .signals = WAIT_ASYNC_GROUP };
     o->lanes = lanes;
     o->bytes = (uint32_t)in->detail;
     const trap t = prepare_copies(w, in, lanes, o);
@@ -168,7 +175,8 @@ static trap arrival_step(struct agent_operation *operation, bool *done)
 {
     const struct copy_arrival *o = (const struct copy_arrival *)operation;
     struct warp *w = operation->warp;
-    FOR_LANES(l, o->lanes) {
+    FOR_LANES(l, o->lanes)
+    {
         async_copy_publish(w, l, o->mark[l], mbarrier_object(o->cta[l], o->offset[l], mbarrier_parity(o->cta[l], o->offset[l])));
         const trap t = mbarrier_arrive_async(w, operation->in, l, o->cta[l], o->offset[l], NULL);
         if (t != TRAP_NONE) return t;
@@ -179,8 +187,10 @@ static trap arrival_step(struct agent_operation *operation, bool *done)
 
 static void arrival_complete(struct agent_operation *operation) { (void)operation; }
 
-static const struct agent_kind arrival_kind = { .name = "cp.async.mbarrier.arrive", .engine = ENGINE_CP_ASYNC,
-                                                .may_complete = arrival_may_complete, .step = arrival_step,
+static const struct agent_kind arrival_kind = { .name = "cp.async.mbarrier.arrive",
+                                                .engine = ENGINE_CP_ASYNC,
+                                                .may_complete = arrival_may_complete,
+                                                .step = arrival_step,
                                                 .complete = arrival_complete };
 
 /* cp.async.mbarrier.arrive [a]   one arrival when all copies of the thread so far have completed; without .noinc the phase under way
@@ -193,9 +203,10 @@ static trap op_arrive(struct warp *w, const struct insn *in, uint32_t lanes)
     uint64_t address[LANES];
     address_lanes(w, &in->operand[0], lanes, address);
     trap t = TRAP_NONE;
-    FOR_LANES(l, lanes) {
+    FOR_LANES(l, lanes)
+    {
         t = mbarrier_target(w, in, l, (enum space)in->space, true, address[l], &o->cta[l], &o->offset[l]);
-        if (t == TRAP_NONE && in->detail == NO_INCREMENT) t = mbarrier_access(w, in, l, o->cta[l], o->offset[l]);
+        if (t == TRAP_NONE && in->detail == NO_INCREMENT) t = mbarrier_access_generic(w, in, l, o->cta[l], o->offset[l]);
         if (t == TRAP_NONE && in->detail != NO_INCREMENT) t = mbarrier_add_pending(w, in, l, o->cta[l], o->offset[l]);
         if (t != TRAP_NONE) {
             free(o);
@@ -204,8 +215,13 @@ static trap op_arrive(struct warp *w, const struct insn *in, uint32_t lanes)
         o->mark[l] = async_copy_mark(w, l);
     }
     const uint32_t last = 31 - (uint32_t)__builtin_clz(lanes);
-    o->operation = (struct agent_operation){ .kind = &arrival_kind, .cluster = w->cta->cluster, .cta = w->cta, .warp = w, .in = in,
-                                             .lane = last, .signals = WAIT_MBARRIER,
+    o->operation = (struct agent_operation){ .kind = &arrival_kind,
+                                             .cluster = w->cta->cluster,
+                                             .cta = w->cta,
+                                             .warp = w,
+                                             .in = in,
+                                             .lane = last,
+                                             .signals = WAIT_MBARRIER,
                                              .object = o->cta[last]->shared_base | o->offset[last] };
     o->lanes = lanes;
     agent_start(&o->operation, 0, AGENT_MOST);
@@ -223,8 +239,8 @@ static const char *prepare_copy(struct module *module, struct insn *in)
     if (valid->kind == OPERAND_CONSTANT && valid->type != T_PRED && (uint64_t)valid->value > bytes)
         return "the source is larger than the copy";
     if (valid->kind != OPERAND_NONE && valid->type == T_PRED && module->version < 75) return "a predicate here needs PTX 7.5";
-    const bool hints = insn_has(in, ".L2::cache_hint") || insn_has(in, ".L2::64B") || insn_has(in, ".L2::128B") ||
-                       insn_has(in, ".L2::256B");
+    const bool hints =
+        insn_has(in, ".L2::cache_hint") || insn_has(in, ".L2::64B") || insn_has(in, ".L2::128B") || insn_has(in, ".L2::256B");
     if (hints && module->version < 74) return "hints for the cache need PTX 7.4";
     in->detail = bytes;
     return NULL;
@@ -244,10 +260,12 @@ static const char *prepare_arrive(struct module *module, struct insn *in)
     return NULL;
 }
 
-#define COPY "cp.async(.ca|.cg)(.shared|.shared::cta).global"
+#define COPY     "cp.async(.ca|.cg)(.shared|.shared::cta).global"
 #define PREFETCH "{.L2::64B|.L2::128B|.L2::256B}"
-#define COPIES(hint, operands) \
-    { COPY hint PREFETCH, NULL, operands, 70, "sm_80+", 0, op_copy, prepare_copy, "9.7.9.25.3.1 cp.async" }
+#define COPIES(hint, operands)                                                                                                     \
+    {                                                                                                                              \
+        COPY hint PREFETCH, NULL, operands, 70, "sm_80+", 0, op_copy, prepare_copy, "9.7.9.25.3.1 cp.async"                        \
+    }
 
 static const struct row rows[] = {
     COPIES("", "a a i:u32 ?s:u32"),

@@ -77,7 +77,7 @@ static trap op_complete_tx(struct warp *w, const struct insn *in, uint32_t lanes
     {
         struct place at;
         trap t = locate(w, in, l, address[l], &at);
-        if (t == TRAP_NONE) t = mbarrier_access(w, in, l, at.cta, at.offset);
+        if (t == TRAP_NONE) t = mbarrier_access_generic(w, in, l, at.cta, at.offset);
         if (t == TRAP_NONE) t = mbarrier_complete_tx(w, in, l, at.cta, at.offset, (uint32_t)bytes[l], NULL);
         if (t != TRAP_NONE) return t;
     }

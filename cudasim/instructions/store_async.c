@@ -1,6 +1,6 @@
 /* st.async (PTX ISA 9.7.9.12), red.async (9.7.13.7): stores and reductions in a cluster's shared memory that complete on an mbarrier.
  *
- * They are performed in the generic proxy; the completion releases.  The forms for global memory exist from sm_100 on and are refused. */
+ * They are performed in the generic proxy; the completion releases.  The forms for global memory, from sm_100 on, are refused. */
 #include "instructions/families.h"
 #include "instructions/memory.h"
 #include "instructions/reduction.h"
@@ -9,12 +9,12 @@
 
 #include <stdlib.h>
 
-enum { MOST_ELEMENTS = 4, STORE = REDUCE_CAS + 1 };          /* in->detail: a reduction, or STORE */
+enum { MOST_ELEMENTS = 4, STORE = REDUCE_CAS + 1 }; /* in->detail: a reduction, or STORE */
 
 struct store {
     struct agent_operation operation;
-    uint32_t lanes;                       /* that have not stored yet */
-    uint32_t element, bytes;              /* bytes of an element, of all */
+    uint32_t lanes;          /* that have not stored yet */
+    uint32_t element, bytes; /* bytes of an element, of all */
     struct async_token *token[LANES];
     struct cta *cta[LANES];
     uint32_t offset[LANES], barrier[LANES];
@@ -39,7 +39,8 @@ static trap store_step(struct agent_operation *operation, bool *done)
     struct cluster *c = operation->cluster;
     uint32_t now = o->lanes;
     if (c->grid->machine->options.schedule == SCHEDULE_RANDOM) now &= (uint32_t)cluster_random(c) | (o->lanes & -o->lanes);
-    FOR_LANES(l, now) {
+    FOR_LANES(l, now)
+    {
         put(o, l);
         const trap t = mbarrier_complete_tx(operation->warp, operation->in, l, o->cta[l], o->barrier[l], o->bytes, o->token[l]);
         if (t != TRAP_NONE) return t;
@@ -58,19 +59,21 @@ static void store_drop(struct agent_operation *operation)
     for (uint32_t l = 0; l < LANES; l++) async_end(o->token[l]);
 }
 
-static const struct agent_kind store_kind = { .name = "st.async", .engine = ENGINE_OTHER, .step = store_step,
-                                              .complete = store_complete, .drop = store_drop };
+static const struct agent_kind store_kind = {
+    .name = "st.async", .engine = ENGINE_OTHER, .step = store_step, .complete = store_complete, .drop = store_drop
+};
 
 static trap prepare_lane(struct warp *w, const struct insn *in, struct store *o, uint32_t lane, uint64_t barrier)
 {
     struct cta *cta;
     trap t = mbarrier_target(w, in, lane, (enum space)in->space, false, barrier, &cta, &o->barrier[lane]);
-    if (t == TRAP_NONE) t = mbarrier_access(w, in, lane, cta, o->barrier[lane]);
+    if (t == TRAP_NONE) t = mbarrier_access_generic(w, in, lane, cta, o->barrier[lane]);
     if (t != TRAP_NONE) return t;
     if (o->cta[lane] == NULL) return warp_fault(w, in, lane, REPORT_ILLEGAL, "stores to an address that is not in shared memory");
     if (cta != o->cta[lane])
-        return warp_fault(w, in, lane, REPORT_ILLEGAL, "stores to CTA rank %u and signals an mbarrier of CTA rank %u; both must be the same",
-                          o->cta[lane]->rank, cta->rank);
+        return warp_fault(w, in, lane, REPORT_ILLEGAL,
+                          "stores to CTA rank %u and signals an mbarrier of CTA rank %u; both must be the same", o->cta[lane]->rank,
+                          cta->rank);
     o->token[lane] = async_begin(w, in, 1u << lane, PROXY_GENERIC);
     if (o->token[lane] == NULL) return warp_fault(w, in, lane, REPORT_RESOURCES, "finds no host memory for its operation");
     return in->detail == STORE ? async_writes(o->token[lane], cta, o->offset[lane], o->bytes)
@@ -87,11 +90,13 @@ static trap prepare_store(struct warp *w, const struct insn *in, uint32_t lanes,
         return warp_fault(w, in, (uint32_t)__builtin_ctz(lanes), REPORT_ILLEGAL, "needs a cluster of more than one CTA");
     trap t = memory_access(w, in, lanes, &to);
     const struct operand *b = &in->operand[1];
-    FOR_LANES(l, lanes) {
+    FOR_LANES(l, lanes)
+    {
         if (t != TRAP_NONE) return t;
         o->cta[l] = to.owner[l];
         o->offset[l] = to.offset[l];
-        for (uint32_t i = 0; i < in->vector; i++) o->value[l][i] = source_row(w, in->vector == 1 ? b : &b->element[i])[l] & in->mask;
+        for (uint32_t i = 0; i < in->vector; i++)
+            o->value[l][i] = source_row(w, in->vector == 1 ? b : &b->element[i])[l] & in->mask;
         t = prepare_lane(w, in, o, l, barrier[l]);
     }
     return t;
@@ -107,8 +112,9 @@ static trap op_store(struct warp *w, const struct insn *in, uint32_t lanes)
     o->element = type_bytes((enum ptx_type)in->type[0]);
     o->bytes = o->element * in->vector;
     o->lanes = lanes;
-    o->operation = (struct agent_operation){ .kind = &store_kind, .cluster = w->cta->cluster, .cta = w->cta, .warp = w, .in = in,
-                                             .lane = first };
+    o->operation = (struct agent_operation){
+        .kind = &store_kind, .cluster = w->cta->cluster, .cta = w->cta, .warp = w, .in = in, .lane = first
+    };
     const trap t = prepare_store(w, in, lanes, o);
     if (t != TRAP_NONE) {
         store_drop(&o->operation);
@@ -136,9 +142,11 @@ static const char *prepare_red(struct module *module, struct insn *in)
 }
 
 #define SIGNAL ".mbarrier::complete_tx::bytes"
-#define RED(operation, types) \
-    { "red.async.relaxed.cluster{.shared::cluster}" SIGNAL operation ".$1", types, "a s:1 a", 81, "sm_90+", 0, op_store, prepare_red, \
-      "9.7.13.7 red.async" }
+#define RED(operation, types)                                                                                                      \
+    {                                                                                                                              \
+        "red.async.relaxed.cluster{.shared::cluster}" SIGNAL operation ".$1", types, "a s:1 a", 81, "sm_90+", 0, op_store,         \
+            prepare_red, "9.7.13.7 red.async"                                                                                      \
+    }
 
 static const struct row rows[] = {
     { "st.async{.weak}{.shared::cluster}" SIGNAL "{.v2|.v4}.$1", "b32 b64 u32 u64 s32 s64 f32 f64", "a s:1* a", 81, "sm_90+", 0,

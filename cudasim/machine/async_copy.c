@@ -8,12 +8,14 @@
 enum { MOST_COMPLETE = 16, GROUP_KIND = 1 };
 
 struct lane_copies {
-    struct copy_batch *first;             /* by rising number */
+    struct copy_batch *first; /* by rising number */
     struct copy_batch *last;
-    uint64_t groups, batches;             /* numbers of the open ones */
-    uint32_t count, arrivals;             /* batches kept; arrivals that have yet to tell of theirs */
+    uint64_t groups, batches; /* numbers of the open ones */
+    uint32_t count, arrivals; /* batches kept; arrivals that have yet to tell of theirs */
 };
-struct warp_copies { struct lane_copies lane[LANES]; };
+struct warp_copies {
+    struct lane_copies lane[LANES];
+};
 
 static struct warp_copies *copies_of(const struct warp *w) { return w->engine[ENGINE_CP_ASYNC]; }
 
@@ -91,7 +93,8 @@ bool async_copy_done(const struct warp *w, uint32_t lanes, uint64_t most, bool a
 {
     const struct warp_copies *copies = copies_of(w);
     if (copies == NULL) return true;
-    FOR_LANES(l, lanes) {
+    FOR_LANES(l, lanes)
+    {
         const struct lane_copies *c = &copies->lane[l];
         for (const struct copy_batch *b = c->first; b != NULL && awaited(c, b, most, all); b = b->next)
             if (b->pending != 0) return false;
@@ -103,9 +106,10 @@ void async_copy_take(struct warp *w, uint32_t lanes, uint64_t most, bool all)
 {
     struct warp_copies *copies = copies_of(w);
     if (copies == NULL) return;
-    FOR_LANES(l, lanes) {
+    FOR_LANES(l, lanes)
+    {
         struct lane_copies *c = &copies->lane[l];
-        if (c->first != NULL && awaited(c, c->last, most, all)) c->batches++;     /* the next copy begins another batch */
+        if (c->first != NULL && awaited(c, c->last, most, all)) c->batches++; /* the next copy begins another batch */
         for (struct copy_batch *b = c->first; b != NULL && awaited(c, b, most, all); b = b->next)
             async_publish(b->token, group_object(w, l, GROUP_KIND));
         while (c->first != NULL && awaited(c, c->first, most, all) && c->arrivals == 0) retire_first(c);

@@ -105,6 +105,12 @@ static trap use(struct warp *w, const struct insn *in, uint32_t lane, struct cta
     return t != TRAP_NONE ? t : touch(w, in, lane, cta, offset, false);
 }
 
+trap mbarrier_access_generic(struct warp *w, const struct insn *in, uint32_t lane, struct cta *cta, uint32_t offset)
+{
+    struct mbarrier *b;
+    return use(w, in, lane, cta, offset, &b);
+}
+
 trap mbarrier_access(struct warp *w, const struct insn *in, uint32_t lane, struct cta *cta, uint32_t offset)
 {
     struct mbarrier *b;

@@ -71,6 +71,8 @@ void mbarrier_fence(struct warp *w, uint32_t lanes);
 /* ---- for engines ---- */
 
 trap mbarrier_access(struct warp *w, const struct insn *in, uint32_t lane, struct cta *cta, uint32_t offset);
+/* The same by operations of the generic proxy: st.async, red.async, cp.async.mbarrier.arrive, mbarrier.complete_tx. */
+trap mbarrier_access_generic(struct warp *w, const struct insn *in, uint32_t lane, struct cta *cta, uint32_t offset);
 /* token: NULL where nothing is to be published. */
 trap mbarrier_complete_tx(struct warp *w, const struct insn *in, uint32_t lane, struct cta *cta, uint32_t offset, uint32_t bytes,
                           struct async_token *token);

@@ -1,5 +1,5 @@
-/* cp.async, st.async, red.async: results against the host, misuse with its report, rings under many schedules; how early and how late
- * operations complete. */
+/* cp.async, st.async, red.async: results against the host, misuse with its report, rings under many schedules; how early and how
+ * late operations complete. */
 #include "schedules.h"
 
 /* %r1 thread, %r2 shared bytes, %r3 16 * thread, %r4 this thread's 16 shared bytes, %rd1 its source, %rd2 its result, %r5 barrier */
