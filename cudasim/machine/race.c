@@ -340,6 +340,10 @@ trap async_reads(struct async_token *token, struct cta *cta, uint32_t offset, ui
 
 static trap writes(struct async_token *token, struct cta *cta, uint32_t offset, uint32_t bytes, bool adds)
 {
+    for (uint32_t i = 0; i < bytes; i++)
+        if ((cta->shadow.state[offset + i] & SHADOW_BARRIER) != 0)
+            return warp_fault(token->warp, token->in, token->lane, REPORT_BARRIER,
+                              "writes bytes of a live mbarrier at shared address 0x%x", cta->shared_base | (offset + i));
     if (token->known == NULL) return TRAP_NONE;
     struct accessor a = token_accessor(token, adds);
     const trap t = visit(&a, cta, offset, bytes, CHECK_WRITE);

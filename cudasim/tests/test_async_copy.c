@@ -15,11 +15,11 @@ static void copies_of_all_sizes(struct test *t)
 {
     for (uint32_t size = 4; size <= 16; size *= 2)
         for (uint32_t valid = 0; valid <= size + 1; valid++) {
-            char text[2048], source[64];
+            char text[2048], source[64] = "";
             struct sim sim;
             uint8_t in[512], got[512];
             /* valid == size + 1: no source size; a predicate for odd ones of 0 and size */
-            snprintf(source, sizeof source, valid > size ? "" : ", %u", valid);
+            if (valid <= size) snprintf(source, sizeof source, ", %u", valid);
             if (valid == 0) snprintf(source, sizeof source, ", %%p1");
             snprintf(text, sizeof text, "%scp.async.ca.shared::cta.global.L2::128B [%%r4], [%%rd1], %u%s; cp.async.wait_all; %s",
                      BEGIN "mov.u32 %r8, 0; st.shared.v4.u32 [%r4], {%r8, %r8, %r8, %r8}; setp.eq.u32 %p1, %r8, 0; ", size, source,
@@ -81,6 +81,7 @@ static void arrivals_of_copies(struct test *t)
         { INIT(64) "cp.async.mbarrier.arrive.noinc.shared.b64 [%r5];" COPY WAIT OTHER, "it has not waited for it", REPORT_ASYNC, 1, 64 },
         { INIT(64) COPY "mbarrier.arrive.shared.b64 _, [%r5];" WAIT OTHER, "it has not waited for it", REPORT_ASYNC, 1, 64 },
         { "cp.async.mbarrier.arrive.noinc.shared.b64 [%r5];", "no mbarrier.init", REPORT_BARRIER, 1, 32 },
+        { INIT(64) "cp.async.ca.shared.global [%r5], [%rd1], 8; cp.async.wait_all;", "bytes of a live mbarrier", REPORT_BARRIER, 1, 32 },
     };
     check_misuses(t, "sm_90a", BEGIN, misuses, sizeof misuses / sizeof misuses[0], NULL);
 }
