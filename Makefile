@@ -6,6 +6,7 @@
 #   make test-asan   the test programs under AddressSanitizer; test-ubsan, test-tsan likewise
 #   make fuzz        every fuzz target for FUZZ_SECONDS (30)
 #   make sweep       the quantizers over all 2^32 numbers: many minutes
+#   make instructions  the table of instructions in cudasim/docs, from the rows and what hardware gave
 #   make calibrate   cudasim against this machine's GPU: small kernels of every form, all bytes compared
 #   make bench       speed of the products on this machine
 #   make install     into PREFIX (/usr/local)
@@ -63,6 +64,13 @@ bench: all
 test-gpu bench-gpu:
 	@echo "$@: this version has no GPU backend: nothing was built for a GPU and nothing ran on one"
 
+kept         := cudasim/calibrate/hardware/h200.txt
+instructions:
+	@scripts/need cc cmake
+	@$(call build,release,--target cudasim-instructions)
+	@build/release/bin/cudasim-instructions $(kept) cudasim/tests/kernels/*.ptx >build/instructions.md
+	@cp build/instructions.md cudasim/docs/instructions.md
+
 calibrate:
 	@scripts/need cc cmake
 	@$(call build,release,--target cudasim cudasim-calibrate)
@@ -76,4 +84,4 @@ install: all
 clean:
 	rm -rf build
 
-.PHONY: all demo calibrate test test-asan test-ubsan test-tsan fuzz sweep bench test-gpu bench-gpu install clean
+.PHONY: all demo calibrate instructions test test-asan test-ubsan test-tsan fuzz sweep bench test-gpu bench-gpu install clean

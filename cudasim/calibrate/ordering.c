@@ -42,8 +42,8 @@ static void add_form(struct calibration *c, const struct form *f)
         snprintf(middle, sizeof middle, "%s; bar.sync 0;\n", f->text);
     else if (begins(f, "applypriority"))
         snprintf(middle, sizeof middle, "bar.sync 0; and.b64 %%l4, %%l0, -128; %s [%%l4], 128;\n", f->text);
-    else if (begins(f, "prefetch") && strstr(f->text, "tensormap") == NULL)
-        snprintf(middle, sizeof middle, "bar.sync 0; %s [%s];\n", f->text, strstr(f->text, ".local") != NULL ? "%l3" : "%l2");
+    else if (begins(f, "prefetch") && strstr(f->text, "tensormap") == NULL && strstr(f->text, ".local") == NULL)
+        snprintf(middle, sizeof middle, "bar.sync 0; %s [%%l2];\n", f->text);
     else
         return;
     add(c, f->text, middle, begins(f, "barrier.cluster") ? ".reqnctapercluster 1, 1, 1" : NULL);
@@ -62,12 +62,12 @@ static void add_policy(struct calibration *c, const struct form *f)
     free(t.bytes);
 }
 
-/* Branches: by a table, out of the program, and what is active meanwhile. */
+/* Branches: by a table, out of the program, and whether a thread is active meanwhile (which others are is not defined). */
 static const char branches[] =
     "rem.u32 %r6, %r0, 3; TABLE: .branchtargets ZERO, ONE, TWO;\n"
     "brx.idx %r6, TABLE;\n"
     "ZERO: mov.u32 %r7, 100; bra.uni SOME;\nONE: mov.u32 %r7, 101; nanosleep.u32 20; bra SOME;\nTWO: mov.u32 %r7, 102;\n"
-    "SOME: bar.warp.sync -1; setp.lt.u32 %p1, %r0, 5; @%p1 bra FEW; bra MANY;\nFEW: activemask.b32 %r8; st.shared.u32 [%r3], %r8; bra MANY;\n"
+    "SOME: bar.warp.sync -1; setp.lt.u32 %p1, %r0, 5; @%p1 bra FEW; bra MANY;\nFEW: activemask.b32 %r8; mov.u32 %r9, %lanemask_eq; and.b32 %r8, %r8, %r9; st.shared.u32 [%r3], %r8; bra MANY;\n"
     "MANY: bar.sync 0; setp.eq.u32 %p2, %r0, 50; @%p2 exit; st.global.u32 [%l1+384], %r7;\n";
 
 void calibration_family_ordering(struct calibration *c)
@@ -81,6 +81,7 @@ void calibration_family_ordering(struct calibration *c)
             if (!row_available(row, &hopper, why, sizeof why) || strchr(p, '#') != NULL) continue;
             const bool plain = row->operands[0] == '\0' && (strncmp(p, "fence", 5) == 0 || strncmp(p, "membar", 6) == 0);
             const bool barrier = (strncmp(p, "bar{", 4) == 0 || strncmp(p, "barrier", 7) == 0) && strstr(p, ".red") == NULL;
+            /* the driver's compiler of 580.159 dies of prefetch.local */
             if (plain || barrier || strncmp(p, "prefetch", 8) == 0 || strncmp(p, "applypriority", 13) == 0)
                 calibration_row(c, row, FULL_ROWS, add_form);
             else if (strncmp(p, "createpolicy.fractional", 23) == 0) calibration_row(c, row, FULL_ROWS, add_policy);
