@@ -32,5 +32,7 @@ const struct family *const instruction_families[] = {
     &family_mma_sparse,
     &family_wmma,
     &family_matrix_memory,
+    &family_tcgen05_alloc,
+    &family_tcgen05_ldst,
     NULL
 };

@@ -3,6 +3,7 @@
 #include "machine/async_copy.h"
 #include "machine/mbarrier.h"
 #include "machine/checks.h"
+#include "machine/tensor_memory.h"
 #include "machine/watch.h"
 #include "machine/wgmma.h"
 
@@ -112,6 +113,7 @@ static void close_cluster(struct cluster *c)
         struct cta *cta = &c->cta[i];
         for (uint32_t j = 0; j < cta->warps; j++) warp_close(&cta->warp[j]);
         mbarriers_close(cta);
+        tensor_memory_close(cta);
         shadow_close(&cta->shadow);
         free(cta->warp), free(cta->shared);
     }

@@ -165,7 +165,7 @@ struct cta_barrier {
 };
 
 struct mbarrier_table;
-struct tensor_memory;                     /* of an SM: tensor.h, part two */
+struct tensor_memory;                     /* of an SM: tensor_memory.h */
 struct sm { uint32_t index; struct tensor_memory *tensor; };
 
 struct cta {
@@ -180,7 +180,7 @@ struct cta {
     uint32_t free_registers;              /* per thread of a warp: what setmaxnreg.dec released */
     struct cta_barrier barrier[16];
     struct mbarrier_table *mbarriers;     /* mbarrier.h; NULL until the first mbarrier.init */
-    struct sm *sm;
+    struct sm *sm;                        /* NULL until the first tcgen05 instruction */
 };
 
 struct agent_operation;

@@ -32,6 +32,10 @@ static trap touch(struct warp *w, const struct insn *in, uint32_t slot)
         return warp_fault(w, in, NO_LANE, REPORT_ASYNC,
                           "uses a register that %s the wgmma.mma_async at PTX line %u; no wgmma.wait_group has waited for it",
                           u->shape != 0 ? "is an accumulator of" : "holds elements of A for", u->pending_line);
+    if (u->loading_line != 0)
+        return warp_fault(w, in, NO_LANE, REPORT_ASYNC,
+                          "uses a register that the tcgen05.ld at PTX line %u writes; no tcgen05.wait::ld has waited for it",
+                          u->loading_line);
     u->touched_fence = w->wgmma_fences;
     u->touched_line = in->line;
     return TRAP_NONE;
@@ -51,6 +55,23 @@ trap rows_touch(struct warp *w, const struct insn *in)
     trap t = TRAP_NONE;
     for (uint32_t i = 0; i < in->operands && t == TRAP_NONE; i++) t = touch_operand(w, in, &in->operand[i]);
     return t;
+}
+
+/* ---- tcgen05.ld ---- */
+
+trap rows_load(struct warp *w, const struct insn *in, const struct operand *vector)
+{
+    if (!rows_watch(w)) return warp_fault(w, in, NO_LANE, REPORT_RESOURCES, "finds no host memory");
+    for (uint32_t i = 0; i < vector->count; i++) {
+        struct row_use *u = use_of(w, w->group->base, vector->element[i].slot);
+        if (u != NULL) u->loading_line = in->line;
+    }
+    return TRAP_NONE;
+}
+
+void rows_loaded(struct warp *w)
+{
+    for (uint32_t i = 0; i < w->row_uses; i++) w->row_use[i].loading_line = 0;
 }
 
 /* ---- products ---- */

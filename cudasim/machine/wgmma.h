@@ -39,6 +39,7 @@ struct row_use {
     uint32_t touched_fence, touched_line; /* by another instruction */
     uint32_t product_fence, product_line, shape;   /* by a product: its accumulator, or (shape 0) its A */
     uint32_t pending, pending_line;       /* products that have not been waited for */
+    uint32_t loading_line;                /* of a tcgen05.ld that has not been waited for; 0: none */
 };
 
 /* ---- products under way ---- */
@@ -117,6 +118,9 @@ trap rows_touch(struct warp *w, const struct insn *in);
 /* A product is going to use its operands: reports registers that were used since the last wgmma.fence, then marks them. */
 trap rows_claim(struct warp *w, const struct insn *in, const struct wgmma_form *form);
 void rows_release(struct warp *w, const struct wgmma_part *part);
+/* tcgen05.ld writes the registers of a vector until tcgen05.wait::ld; nobody else may use them. */
+trap rows_load(struct warp *w, const struct insn *in, const struct operand *vector);
+void rows_loaded(struct warp *w);
 /* Makes room for all the rows that the warp has; false: no host memory. */
 bool rows_watch(struct warp *w);
 

@@ -1,0 +1,222 @@
+/* Tensor memory: allocation, and the order of accesses.  See tensor_memory.h. */
+#include "machine/tensor_memory.h"
+#include "machine/clocks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- memory of an SM ---- */
+
+static void release(struct sm *sm)
+{
+    struct tensor_memory *m = sm->tensor;
+    for (uint32_t i = 0; m != NULL && m->warp != NULL && i < m->warps; i++) free(m->warp[i].fence), free(m->warp[i].known);
+    if (m != NULL) free(m->warp), free(m->cell);
+    free(m);
+    free(sm);
+}
+
+struct tensor_memory *tensor_memory_of(struct warp *w, const struct insn *in)
+{
+    struct cta *cta = w->cta;
+    if (cta->sm != NULL) return cta->sm->tensor;
+    struct sm *sm = calloc(1, sizeof *sm);
+    struct tensor_memory *m = calloc(1, sizeof *m);
+    if (m != NULL) {
+        m->warps = cta->warps;
+        m->warp = calloc(m->warps, sizeof *m->warp);
+        m->cell = calloc((size_t)TENSOR_LANES * TENSOR_COLUMNS, sizeof *m->cell);
+    }
+    if (sm != NULL && m != NULL && m->warp != NULL && m->cell != NULL) {
+        sm->tensor = m;
+        cta->sm = sm;
+        return m;
+    }
+    if (m != NULL) free(m->warp), free(m->cell);
+    free(m), free(sm);
+    warp_fault(w, in, NO_LANE, REPORT_RESOURCES, "finds no host memory");
+    return NULL;
+}
+
+void tensor_memory_close(struct cta *cta)
+{
+    if (cta->sm != NULL) release(cta->sm);
+    cta->sm = NULL;
+}
+
+/* ---- allocation ---- */
+
+int tensor_allocate(struct tensor_memory *m, uint32_t columns)
+{
+    for (uint32_t first = 0; first + columns <= TENSOR_COLUMNS; first += columns) {
+        uint32_t held = 0;
+        for (uint32_t i = 0; i < columns; i++) held |= m->first[first + i];
+        if (held != 0) continue;
+        for (uint32_t i = 0; i < columns; i++) m->first[first + i] = (uint16_t)(first + 1);
+        m->size[first] = (uint16_t)columns;
+        for (uint32_t l = 0; l < TENSOR_LANES; l++) /* what is in it is not defined */
+            memset(&m->cell[l * TENSOR_COLUMNS + first], 0, columns * sizeof *m->cell);
+        return (int)first;
+    }
+    return -1;
+}
+
+static bool is_pending(const struct tensor_memory *m, const struct tensor_mark *mark, enum tensor_direction direction)
+{
+    return mark->warp != 0 && mark->access >= m->warp[mark->warp - 1].waited[direction];
+}
+
+static uint32_t line_of(const struct warp *w, const struct tensor_mark *mark)
+{
+    return w->cta->cluster->grid->code[mark->pc].line;
+}
+
+static const char *const name[] = { [TENSOR_LOAD] = "ld", [TENSOR_STORE] = "st" };
+
+static trap report_in_flight(struct warp *w, const struct insn *in, const struct tensor_mark *mark,
+                             enum tensor_direction direction)
+{
+    return warp_fault(w, in, NO_LANE, REPORT_ASYNC,
+                      "frees columns that the tcgen05.%s of warp %u at PTX line %u may still access; that warp has executed no "
+                      "tcgen05.wait::%s since", name[direction], mark->warp - 1, line_of(w, mark), name[direction]);
+}
+
+/* No access may be in flight. */
+static trap check_idle(struct warp *w, const struct insn *in, const struct tensor_memory *m, uint32_t first, uint32_t columns)
+{
+    for (uint32_t l = 0; l < TENSOR_LANES; l++)
+        for (uint32_t c = first; c < first + columns; c++) {
+            const struct tensor_cell *cell = &m->cell[l * TENSOR_COLUMNS + c];
+            if (is_pending(m, &cell->writer, TENSOR_STORE)) return report_in_flight(w, in, &cell->writer, TENSOR_STORE);
+            for (int i = 0; i < WARPS_OF_QUARTER; i++)
+                if (is_pending(m, &cell->reader[i], TENSOR_LOAD)) return report_in_flight(w, in, &cell->reader[i], TENSOR_LOAD);
+        }
+    return TRAP_NONE;
+}
+
+trap tensor_free(struct warp *w, const struct insn *in, struct tensor_memory *m, uint32_t address, uint32_t columns)
+{
+    if (address >= TENSOR_COLUMNS || m->size[address] == 0)
+        return warp_fault(w, in, NO_LANE, REPORT_ILLEGAL, "frees tensor memory at 0x%x, where no allocation begins", address);
+    if (m->size[address] != columns)
+        return warp_fault(w, in, NO_LANE, REPORT_ILLEGAL, "frees %u columns at 0x%x, where %u were allocated", columns, address,
+                          m->size[address]);
+    const trap t = check_idle(w, in, m, address, columns);
+    if (t != TRAP_NONE) return t;
+    m->size[address] = 0;
+    memset(&m->first[address], 0, columns * sizeof m->first[0]);
+    cluster_event(w->cta->cluster);
+    return TRAP_NONE;
+}
+
+trap tensor_cta_ends(struct warp *w, const struct insn *in)
+{
+    if (w->cta->sm == NULL) return TRAP_NONE;
+    const struct tensor_memory *m = w->cta->sm->tensor;
+    for (uint32_t c = 0; c < TENSOR_COLUMNS; c++)
+        if (m->size[c] != 0)
+            return warp_fault(w, in, NO_LANE, REPORT_RESOURCES,
+                              "ends the CTA while %u columns of tensor memory at 0x%x are allocated; no tcgen05.dealloc has freed "
+                              "them", m->size[c], c);
+    return TRAP_NONE;
+}
+
+/* ---- order ---- */
+
+/* Whether some fence::before_thread_sync of the other warp lies behind its wait for the access, and this warp knew of it when it
+ * executed its fence::after_thread_sync. */
+static bool is_fenced(const struct warp *w, const struct tensor_memory *m, const struct tensor_mark *mark,
+                      enum tensor_direction direction)
+{
+    const struct tensor_warp *other = &m->warp[mark->warp - 1];
+    const uint32_t *known = m->warp[w->index].known;
+    const struct warp *from = &w->cta->warp[mark->warp - 1];
+    if (w->clocks == NULL) return true; /* not watched */
+    uint32_t low = 0, high = other->fences; /* the first fence that covers it; later ones say no more */
+    while (low < high) {
+        const uint32_t middle = (low + high) / 2;
+        if (other->fence[middle].waited[direction] > mark->access) high = middle;
+        else low = middle + 1;
+    }
+    if (low == other->fences || known == NULL) return false;
+    const struct tensor_fence *f = &other->fence[low];
+    FOR_LANES(l, f->lanes) if (known[actor_of(from, l)] >= f->clock[l]) return true;
+    return false;
+}
+
+static bool check(struct warp *w, const struct insn *in, const struct tensor_memory *m, const struct tensor_mark *mark,
+                  enum tensor_direction before, enum tensor_direction now, uint32_t lane, uint32_t column)
+{
+    if (mark->warp == 0) return true;
+    const bool pending = is_pending(m, mark, before);
+    if (!pending && (mark->warp == w->index + 1 || is_fenced(w, m, mark, before))) return true;
+    const char *verb = now == TENSOR_LOAD ? "reads" : "writes";
+    if (pending)
+        warp_fault(w, in, NO_LANE, REPORT_ASYNC,
+                   "%s lane %u, column %u of tensor memory, which the tcgen05.%s of warp %u at PTX line %u accesses; that warp has "
+                   "executed no tcgen05.wait::%s since", verb, lane, column, name[before], mark->warp - 1, line_of(w, mark),
+                   name[before]);
+    else
+        warp_fault(w, in, NO_LANE, REPORT_RACE,
+                   "%s lane %u, column %u of tensor memory, which the tcgen05.%s of warp %u at PTX line %u accesses; "
+                   "tcgen05.fence::before_thread_sync there, a synchronisation, and tcgen05.fence::after_thread_sync here do not "
+                   "all lie between", verb, lane, column, name[before], mark->warp - 1, line_of(w, mark));
+    return false;
+}
+
+struct tensor_cell *tensor_touch(struct warp *w, const struct insn *in, enum tensor_direction direction, uint32_t lane,
+                                 uint32_t column)
+{
+    struct tensor_memory *m = w->cta->sm->tensor;
+    if (column >= TENSOR_COLUMNS || m->first[column] == 0) {
+        warp_fault(w, in, NO_LANE, REPORT_OUT_OF_BOUNDS, "%s column %u of tensor memory, which is not allocated",
+                   direction == TENSOR_LOAD ? "reads" : "writes", column);
+        return NULL;
+    }
+    struct tensor_cell *cell = &m->cell[lane * TENSOR_COLUMNS + column];
+    if (!check(w, in, m, &cell->writer, TENSOR_STORE, direction, lane, column)) return NULL;
+    for (int i = 0; direction == TENSOR_STORE && i < WARPS_OF_QUARTER; i++)
+        if (!check(w, in, m, &cell->reader[i], TENSOR_LOAD, direction, lane, column)) return NULL;
+    struct tensor_mark *mark = direction == TENSOR_STORE ? &cell->writer : &cell->reader[w->index / TENSOR_QUARTERS];
+    const uint32_t pc = (uint32_t)(in - w->cta->cluster->grid->code);
+    *mark = (struct tensor_mark){ .access = m->warp[w->index].accesses, .pc = pc & 0xffffff, .warp = (w->index + 1) & 0xff };
+    return cell;
+}
+
+/* ---- waits and fences ---- */
+
+void tensor_wait(struct warp *w, struct tensor_memory *m, enum tensor_direction direction)
+{
+    m->warp[w->index].waited[direction] = m->warp[w->index].accesses;
+}
+
+bool tensor_fence_before(struct warp *w, struct tensor_memory *m, uint32_t lanes)
+{
+    struct tensor_warp *t = &m->warp[w->index];
+    if (w->clocks == NULL) return true;
+    if (t->fences == t->fence_capacity) {
+        const uint32_t capacity = t->fence_capacity == 0 ? 16 : 2 * t->fence_capacity;
+        struct tensor_fence *larger = realloc(t->fence, capacity * sizeof *larger);
+        if (larger == NULL) return false;
+        t->fence = larger;
+        t->fence_capacity = capacity;
+    }
+    struct tensor_fence *f = &t->fence[t->fences++];
+    *f = (struct tensor_fence){ .waited = { t->waited[0], t->waited[1] }, .lanes = lanes };
+    memcpy(f->clock, w->clocks->clock, sizeof f->clock);
+    return true;
+}
+
+bool tensor_fence_after(struct warp *w, struct tensor_memory *m, uint32_t lanes)
+{
+    struct tensor_warp *t = &m->warp[w->index];
+    if (w->clocks == NULL) return true;
+    const uint32_t actors = w->cta->cluster->clocks->actors;
+    if (t->known == NULL) t->known = calloc(actors, sizeof *t->known);
+    if (t->known == NULL) return false;
+    FOR_LANES(l, lanes) {
+        const knowledge *k = known_to(w, l);
+        for (uint32_t i = 0; i < actors; i++) t->known[i] = t->known[i] > k[i] ? t->known[i] : k[i];
+    }
+    return true;
+}

@@ -1,0 +1,65 @@
+/* Tensor memory (PTX ISA 9.7.16): 128 lanes x 512 columns x 32 bits of an SM, allocated in columns.  Every CTA has an
+ * SM of its own.
+ *
+ * tcgen05.ld and tcgen05.st are asynchronous: until the warp's wait::ld or wait::st nothing orders them.  Between warps the
+ * manual demands more than a barrier: fence::before_thread_sync behind the wait, the synchronisation, fence::after_thread_sync.
+ * A cell remembers its last writer and each warp's last read, by the warp's count of accesses; the warp remembers when it waited
+ * and fenced. */
+#ifndef CUDASIM_MACHINE_TENSOR_MEMORY_H
+#define CUDASIM_MACHINE_TENSOR_MEMORY_H
+
+#include "machine/machine.h"
+
+enum { TENSOR_LANES = 128, TENSOR_COLUMNS = 512, TENSOR_QUARTERS = 4, WARPS_OF_QUARTER = 8 };
+enum { HALF_LOW = 1, HALF_HIGH = 2, HALF_BOTH = 3 };
+enum tensor_direction { TENSOR_LOAD, TENSOR_STORE };
+
+/* warp: its index + 1; 0: none. */
+struct tensor_mark { uint32_t access, pc : 24, warp : 8; };
+struct tensor_cell {
+    uint32_t value;
+    uint32_t valid;                       /* HALF_* that have been written */
+    struct tensor_mark writer, reader[WARPS_OF_QUARTER];
+};
+
+/* fence::before_thread_sync: what the warp had waited for, and its lanes' clocks. */
+struct tensor_fence { uint32_t waited[2], lanes, clock[LANES]; };
+
+struct tensor_warp {
+    uint32_t accesses;                    /* ld and st so far; the first is number 0 */
+    uint32_t waited[2];                   /* accesses below this number are complete, by enum tensor_direction */
+    struct tensor_fence *fence;
+    uint32_t fences, fence_capacity;
+    uint32_t *known;                      /* actors' clocks at the last fence::after_thread_sync; NULL: none */
+};
+
+struct tensor_memory {
+    uint16_t first[TENSOR_COLUMNS];       /* the first column of the allocation that holds the column, + 1; 0: free */
+    uint16_t size[TENSOR_COLUMNS];        /* of the allocation that begins here */
+    uint32_t last_size;                   /* 0: none yet */
+    bool relinquished;
+    struct tensor_warp *warp;
+    uint32_t warps;
+    struct tensor_cell *cell;             /* [TENSOR_LANES][TENSOR_COLUMNS] */
+};
+
+/* The CTA's; made when first asked for.  NULL: no host memory, reported. */
+struct tensor_memory *tensor_memory_of(struct warp *w, const struct insn *in);
+void tensor_memory_close(struct cta *cta);
+
+/* The first column of `columns` free ones, taken; -1: there are none. */
+int tensor_allocate(struct tensor_memory *m, uint32_t columns);
+trap tensor_free(struct warp *w, const struct insn *in, struct tensor_memory *m, uint32_t address, uint32_t columns);
+/* When the CTA's last thread ends: reports what has not been freed. */
+trap tensor_cta_ends(struct warp *w, const struct insn *in);
+
+/* One cell, by a warp's ld or st: checks and marks it.  NULL: reported. */
+struct tensor_cell *tensor_touch(struct warp *w, const struct insn *in, enum tensor_direction direction, uint32_t lane,
+                                 uint32_t column);
+
+void tensor_wait(struct warp *w, struct tensor_memory *m, enum tensor_direction direction);
+/* False: no host memory. */
+bool tensor_fence_before(struct warp *w, struct tensor_memory *m, uint32_t lanes);
+bool tensor_fence_after(struct warp *w, struct tensor_memory *m, uint32_t lanes);
+
+#endif
