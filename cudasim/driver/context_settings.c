@@ -70,7 +70,7 @@ CUresult cuCtxGetLimit(size_t *value, int limit)
 {
     struct CUctx_st *context;
     CUresult result = begin(&context, value != NULL);
-    if (result == CUDA_SUCCESS && (limit < 0 || limit > LIMIT_HEAP)) result = CUDA_ERROR_UNSUPPORTED_LIMIT;
+    if (result == CUDA_SUCCESS && (limit < 0 || limit > LIMIT_HEAP)) result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS) *value = context->limit[limit];
     return driver_leave(result);
 }

@@ -88,7 +88,6 @@ static CUresult submit(const CUDA_MEMCPY3D *copy, CUstream stream, bool waits)
     if (result == CUDA_SUCCESS && copy == NULL) result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS && stream_find(context, stream) == NULL) result = CUDA_ERROR_INVALID_HANDLE;
     if (result == CUDA_SUCCESS && waits) result = capture_enter(stream_find(context, stream));
-    if (result == CUDA_SUCCESS && waits) result = capture_forbids(context);
     struct work work = { .type = CU_GRAPH_NODE_TYPE_MEMCPY };
     if (result == CUDA_SUCCESS) work.copy = *copy, result = copy_check(context, copy);
     if (result == CUDA_SUCCESS) result = work_submit(context, stream, &work);

@@ -47,7 +47,7 @@ CUresult cuMemAllocFromPoolAsync(CUdeviceptr *pointer, size_t bytes, CUmemoryPoo
     struct CUctx_st *context;
     CUresult result = driver_enter_context(&context);
     struct CUstream_st *stream = result == CUDA_SUCCESS ? stream_find(context, handle) : NULL;
-    if (result == CUDA_SUCCESS && (pointer == NULL || bytes == 0 || (pool != NULL && !pool_lives(pool))))
+    if (result == CUDA_SUCCESS && (pointer == NULL || (pool != NULL && !pool_lives(pool))))
         result = CUDA_ERROR_INVALID_VALUE;
     if (result == CUDA_SUCCESS && stream == NULL) result = CUDA_ERROR_INVALID_HANDLE;
     if (result == CUDA_SUCCESS) result = capture_enter(stream);
@@ -57,8 +57,8 @@ CUresult cuMemAllocFromPoolAsync(CUdeviceptr *pointer, size_t bytes, CUmemoryPoo
         result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     }
     if (result == CUDA_SUCCESS) {
-        *pointer = global_allocate(&context->machine.memory, bytes, 0, NULL);
-        if (*pointer == 0) result = CUDA_ERROR_OUT_OF_MEMORY;
+        *pointer = bytes == 0 ? 0 : global_allocate(&context->machine.memory, bytes, 0, NULL);     /* 0 bytes: no error, on an H200 */
+        if (bytes != 0 && *pointer == 0) result = CUDA_ERROR_OUT_OF_MEMORY;
     }
     return driver_leave(result);
 }
