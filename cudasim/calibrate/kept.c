@@ -84,5 +84,6 @@ bool kept_check(const struct calibration *c, const struct kept *k, const struct 
     }
     printf("%u cases are as on %s (driver %d.%d, %s), %u known to differ; %u differ; %u were not measured\n",
            checked - different - known, k->device, k->driver / 1000, k->driver % 1000 / 10, k->date, known, different, unmeasured);
+    printf("cudasim_calibration: %u passed, %u failed, %u skipped\n", checked - different - known, different, known + unmeasured);
     return different == 0 && checked != 0;
 }
