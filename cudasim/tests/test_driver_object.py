@@ -83,5 +83,5 @@ for test in tests:
     test()
 for failure in failures:
     print(failure)
-print("test_driver_object: %d passed, %d failed" % (len(tests), len(failures)))
+print("test_cudasim_driver_object: %d passed, %d failed, 0 skipped" % (len(tests) - len(failures), len(failures)))
 sys.exit(1 if failures else 0)

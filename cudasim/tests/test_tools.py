@@ -280,7 +280,8 @@ def a_trace_has_operations(folder):
                                "--arg", "tensormap:2:u32:16x8:8x4", "--trace")
     issued = re.search(r"^ +(\d+) \(0,0,0\) .*operation 0 \(.*\) issued, is due at step (\d+)$", out, re.M)
     completed = re.search(r"^ +(\d+) \(0,0,0\) .*operation 0 \(.*\) completes$", out, re.M)
-    check(issued and completed and int(issued.group(1)) <= int(issued.group(2)) <= int(completed.group(1)), out)
+    # one that somebody waits for may be forced before its time
+    check(issued and completed and int(issued.group(1)) <= int(completed.group(1)), out)
 
 
 # ---- profile ----
