@@ -110,8 +110,7 @@ static uint32_t infinity_of(enum tensor_output output, bool negative)
     return output == TENSOR_TO_F16 ? 0x7c00u | (uint32_t)negative << 15 : 0x7f800000u | (uint32_t)negative << 31;
 }
 
-/* sum * 2^unit as a code.  f32: the bits behind the last are dropped; f16: to nearest, ties to even.  A zero is positive. */
-static uint32_t round_sum(enum tensor_output output, int64_t sum, int32_t unit)
+uint32_t tensor_round(enum tensor_output output, int64_t sum, int32_t unit)
 {
     const bool half = output == TENSOR_TO_F16, negative = sum < 0;
     const int32_t fraction_bits = half ? 10 : output == TENSOR_TO_F32_E8M13 ? 13 : 23, least = half ? -14 : -126;
@@ -260,7 +259,7 @@ static uint32_t fused_step(const struct tensor_model *model, const float *sa, co
     const int32_t shift = c.exponent - (int32_t)c.fraction_bits - unit;
     const int64_t cut = shift >= 0 ? (int64_t)c.magnitude << (shift < 32 ? shift : 0) : shift > -32 ? c.magnitude >> -shift : 0;
     sum += c.negative ? -cut : cut;
-    return round_sum(model->output, sum, unit);
+    return tensor_round(model->output, sum, unit);
 }
 
 /* ---- other ways to sum ---- */
@@ -281,7 +280,7 @@ static uint32_t float_to_half(float value)
     if (value == INFINITY || value == -INFINITY) return infinity_of(TENSOR_TO_F16, sign != 0);
     const struct accumulator c = accumulator_of(TENSOR_TO_F32, bits);
     const int64_t magnitude = c.magnitude;
-    const uint32_t code = round_sum(TENSOR_TO_F16, sign != 0 ? -magnitude : magnitude, c.exponent - 23);
+    const uint32_t code = tensor_round(TENSOR_TO_F16, sign != 0 ? -magnitude : magnitude, c.exponent - 23);
     return code | sign << 15;
 }
 
@@ -300,7 +299,10 @@ static uint32_t plain_dot(const struct tensor_model *model, const float *sa, con
 {
     float d = output_to_float(model->output, c);
     for (uint32_t k = 0; k < length; k++)
-        if (!is_absent(ea[k]) && !is_absent(eb[k])) d = fmaf(ldexpf(sa[k], ea[k]), ldexpf(sb[k], eb[k]), d);
+        if (!is_absent(ea[k]) && !is_absent(eb[k])) {
+            const int32_t exponent = ea[k] + eb[k], half = exponent / 2;          /* a block scale may leave f32's range, alone */
+            d = fmaf(ldexpf(sa[k], half), ldexpf(sb[k], exponent - half), d);
+        }
     return float_to_output(model->output, d);
 }
 

@@ -83,6 +83,9 @@ uint32_t tensor_dot(const struct tensor_model *model, const struct tensor_panel 
 /* d[i * b->rows + j] = d[...] + dot of row i of A and row j of B, for all i and j. */
 void tensor_multiply(const struct tensor_model *model, const struct tensor_panel *a, const struct tensor_panel *b, uint32_t *d);
 
+/* sum * 2^unit as a code.  f32: the bits behind the last are dropped; f16: to nearest, ties to even.  A zero is positive. */
+uint32_t tensor_round(enum tensor_output output, int64_t sum, int32_t unit);
+
 /* ---- integers: exact ---- */
 
 /* c + sum, wrapped or (saturate) held at the ends of s32. */
