@@ -42,6 +42,7 @@ static trap check_alignment(const struct bulk *b)
 /* The mbarrier is in the CTA whose shared memory is written. */
 static trap find_barrier(const struct bulk *b, uint32_t operand, const struct cta *to, struct tma_barrier *barrier)
 {
+    *barrier = (struct tma_barrier){ .of_pair = false };
     const trap t = tma_find_barrier(b->warp, b->in, b->lane, &b->in->operand[operand], to, barrier);
     barrier->bytes = b->size;
     return t;

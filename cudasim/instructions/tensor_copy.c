@@ -15,7 +15,8 @@ enum { GATHERED = 4, SHARED_ALIGNMENT = 128 };
 enum mode { MODE_TILE, MODE_GATHER };
 static enum mode mode_of(const struct insn *in) { return (enum mode)(in->detail & 1); }
 static uint32_t dimensions_of(const struct insn *in) { return (uint32_t)(in->detail >> 1 & 7); }
-static enum reduction operation_of(const struct insn *in) { return (enum reduction)(in->detail >> 4); }
+static enum reduction operation_of(const struct insn *in) { return (enum reduction)(in->detail >> 4 & 15); }
+enum { CTA_PAIR = 256 };
 
 /* ---- one lane's box ---- */
 
@@ -89,21 +90,25 @@ static trap check_coordinates(const struct box *b)
     return TRAP_NONE;
 }
 
-/* Which types go which way ("Restriction on Tensor Copy instructions"). */
-static trap check_type(const struct box *b)
+/* Which types and swizzles go which way ("Restriction on Tensor Copy instructions").  Not in the manual: loads of other types with
+ * atoms of 64 bytes trap on a B200, and the flip is for loads only (tests of TVM that compare with that device). */
+static trap check_store_type(const struct box *b)
 {
-    const struct tensor_layout *t = &b->layout;
+    if (b->layout.type == TENSOR_MAP_B4X16_P64) return illegal(b, "stores elements of type b4x16_p64, which can be loaded only");
+    if (b->layout.atom == ATOM_32B_FLIP_8B) return illegal(b, "stores with the swizzle that flips 8 bytes, which is for loads only");
+    return TRAP_NONE;
+}
+
+static trap check_load_type(const struct box *b)
+{
     const uint32_t sm = b->warp->cta->cluster->grid->machine->device->sm;
-    if (b->writes && t->type == TENSOR_MAP_B4X16_P64)
-        return illegal(b, "stores elements of type b4x16_p64, which can be loaded only");
-    if (b->writes || t->type < TENSOR_MAP_B4X16) {
-        if (!b->writes && sm >= 120 && t->atom != ATOM_16B)
-            return illegal(b, "loads with a swizzle atomicity, which sm_120 does not");
-        return TRAP_NONE;
-    }
-    if (sm >= 120) return illegal(b, "loads elements of a sub-byte type, which sm_120 does not");
-    if (t->type == TENSOR_MAP_B6X16_P32 && t->atom == ATOM_64B)
-        return illegal(b, "loads elements of type b6x16_p32 with swizzle atoms of 64 bytes, which are for stores only");
+    const bool of_cluster = b->in->space == SPACE_SHARED_CLUSTER;
+    if (b->layout.atom == ATOM_64B) return illegal(b, "loads with swizzle atoms of 64 bytes, which are for stores only");
+    if (sm < 120 || !of_cluster) return TRAP_NONE;
+    if (b->layout.type >= TENSOR_MAP_B4X16)
+        return illegal(b, "loads elements of a sub-byte type to .shared::cluster, which sm_120 does to .shared::cta only");
+    if (b->layout.atom != ATOM_16B)
+        return illegal(b, "loads with a swizzle atomicity to .shared::cluster, which sm_120 does to .shared::cta only");
     return TRAP_NONE;
 }
 
@@ -115,7 +120,7 @@ static trap take_box(struct box *b, const struct operand *map, const struct oper
     if (t == TRAP_NONE) t = check_shape(b);
     if (t != TRAP_NONE) return t;
     take_coordinates(b, coordinates);
-    t = check_type(b);
+    t = b->writes ? check_store_type(b) : check_load_type(b);
     return t == TRAP_NONE ? check_coordinates(b) : t;
 }
 
@@ -207,7 +212,7 @@ static trap load(struct box *b)
     const struct insn *in = b->in;
     struct cta *to;
     uint32_t offset;
-    struct tma_barrier barrier;
+    struct tma_barrier barrier = { .of_pair = (in->detail & CTA_PAIR) != 0 };
     struct tma_plan plan;
     trap t = take_box(b, &in->operand[1], &in->operand[2]);
     if (t == TRAP_NONE) t = take_shared(b, &in->operand[0]);
@@ -311,25 +316,23 @@ static trap op_prefetch(struct warp *w, const struct insn *in, uint32_t lanes)
 
 /* ---- rows of the table ---- */
 
-static bool twice(const struct insn *in, int first, int second) { return in->choice[first] != 0 && in->choice[second] != 0; }
-
-/* The first group is the number of dimensions; coordinates are a vector of as many, gathered rows one of five. */
+/* The first group of words is the number of dimensions; coordinates are a vector of as many, gathered rows one of five. */
 static const char *prepare(struct insn *in, uint32_t vector)
 {
     const bool gathers = insn_has(in, ".tile::gather4") || insn_has(in, ".tile::scatter4");
     const uint32_t dimensions = gathers ? 2 : in->choice[0], wanted = gathers ? 1 + GATHERED : dimensions;
     if (in->operand[vector].count != wanted) return "the vector of coordinates has another length than this form has dimensions";
     in->detail = (uint64_t)reduction_of(in) << 4 | dimensions << 1 | (gathers ? MODE_GATHER : MODE_TILE);
+    if (insn_has(in, ".cta_group::2")) in->detail |= CTA_PAIR;
     return NULL;
 }
 
-/* ptxas takes .tile and .multicast::cluster in two places each. */
+/* ptxas takes .tile and .multicast::cluster in several places each. */
 static const char *prepare_load(struct module *module, struct insn *in)
 {
     (void)module;
-    if (insn_has(in, ".tile") && twice(in, 1, 2)) return ".tile stands twice";
-    const int multicast = insn_has(in, ".tile::gather4") ? 2 : 3;
-    if (insn_has(in, ".multicast::cluster") && twice(in, multicast, multicast + 2)) return ".multicast::cluster stands twice";
+    if (insn_count(in, ".tile") > 1) return ".tile stands twice";
+    if (insn_count(in, ".multicast::cluster") > 1) return ".multicast::cluster stands twice";
     return prepare(in, 2);
 }
 
@@ -341,7 +344,7 @@ static const char *prepare_store(struct module *module, struct insn *in)
 
 #define DIMENSIONS       "(.1d|.2d|.3d|.4d|.5d)"
 #define SIGNAL           ".mbarrier::complete_tx::bytes"
-#define MULTICAST        "{.multicast::cluster}{.L2::cache_hint}{.multicast::cluster}"
+#define CTA_GROUP        "(.cta_group::1|.cta_group::2)"
 #define LOADED           "a A:s32{} a (.multicast::cluster)s:b16 (.L2::cache_hint)s:b64"
 #define STORED           "A:s32{} a (.L2::cache_hint)s:b64"
 #define LOAD_SECTION     "9.7.9.27.1.2 cp.async.bulk.tensor"
@@ -349,15 +352,20 @@ static const char *prepare_store(struct module *module, struct insn *in)
 #define PREFETCH_SECTION "9.7.9.27.1.4 cp.async.bulk.prefetch.tensor"
 #define REDUCTIONS       "(.add|.min|.max|.inc|.dec|.and|.or|.xor)"
 
+/* The manual writes .cta_group behind .multicast::cluster, CUTLASS behind the dimension; ptxas takes both. */
+#define LOAD(dimensions, destination, mode, late_mode, multicast, since, targets) \
+    { "cp.async.bulk.tensor" dimensions destination ".global" mode SIGNAL late_mode multicast "{.L2::cache_hint}" multicast, NULL, \
+      LOADED, since, targets, 0, op_load, prepare_load, LOAD_SECTION }, \
+    { "cp.async.bulk.tensor" dimensions CTA_GROUP destination ".global" mode SIGNAL late_mode multicast "{.L2::cache_hint}" \
+      multicast, NULL, LOADED, 86, "sm_100f", 0, op_load, prepare_load, LOAD_SECTION }, \
+    { "cp.async.bulk.tensor" dimensions destination ".global" mode SIGNAL late_mode multicast CTA_GROUP multicast \
+      "{.L2::cache_hint}" multicast, NULL, LOADED, 86, "sm_100f", 0, op_load, prepare_load, LOAD_SECTION }
+
 static const struct row rows[] = {
-    { "cp.async.bulk.tensor" DIMENSIONS ".shared::cluster.global{.tile}" SIGNAL "{.tile}" MULTICAST, NULL, LOADED, 80, "sm_90+", 0,
-      op_load, prepare_load, LOAD_SECTION },
-    { "cp.async.bulk.tensor" DIMENSIONS ".shared::cta.global{.tile}" SIGNAL "{.tile}{.L2::cache_hint}", NULL, LOADED, 86, "sm_90+",
-      0, op_load, prepare_load, LOAD_SECTION },
-    { "cp.async.bulk.tensor(.2d).shared::cluster.global(.tile::gather4)" SIGNAL MULTICAST, NULL, LOADED, 86, "sm_100f", 0, op_load,
-      prepare_load, LOAD_SECTION },
-    { "cp.async.bulk.tensor(.2d).shared::cta.global(.tile::gather4)" SIGNAL "{.L2::cache_hint}", NULL, LOADED, 86, "sm_100+", 0,
-      op_load, prepare_load, LOAD_SECTION },
+    LOAD(DIMENSIONS, ".shared::cluster", "{.tile}", "{.tile}", "{.multicast::cluster}", 80, "sm_90+"),
+    LOAD(DIMENSIONS, ".shared::cta", "{.tile}", "{.tile}", "", 86, "sm_90+"),
+    LOAD("(.2d)", ".shared::cluster", "(.tile::gather4)", "", "{.multicast::cluster}", 86, "sm_100f"),
+    LOAD("(.2d)", ".shared::cta", "(.tile::gather4)", "", "", 86, "sm_100+"),
     { "cp.async.bulk.tensor" DIMENSIONS ".global.shared::cta{.tile}.bulk_group{.L2::cache_hint}", NULL, STORED, 80, "sm_90+", 0,
       op_store, prepare_store, LOAD_SECTION },
     { "cp.async.bulk.tensor(.2d).global.shared::cta(.tile::scatter4).bulk_group{.L2::cache_hint}", NULL, STORED, 86, "sm_100f", 0,

@@ -407,9 +407,11 @@ trap tma_load_each(const struct tma_plan *plan, struct cta *to, struct tma_barri
     uint32_t left = (uint32_t)source_row(plan->warp, mask)[plan->lane] & 0xffff;
     struct tma_plan each = *plan;
     trap t = check_mask(plan, left);
+    const uint32_t parity = barrier.cta->rank & 1;
     for (; left != 0 && t == TRAP_NONE; left &= left - 1) {
-        barrier.cta = &to->cluster->cta[__builtin_ctz(left)];
-        t = tma_load(&each, barrier.cta, barrier);
+        const uint32_t rank = (uint32_t)__builtin_ctz(left);
+        barrier.cta = &to->cluster->cta[barrier.of_pair ? (rank & ~1u) | parity : rank];
+        t = tma_load(&each, &to->cluster->cta[rank], barrier);
         each.read_already = true;
     }
     return t;
@@ -482,10 +484,16 @@ trap tma_find_barrier(struct warp *w, const struct insn *in, uint32_t lane, cons
     uint64_t at[LANES];
     address_lanes(w, address, 1u << lane, at);
     const trap t = mbarrier_target(w, in, lane, SPACE_SHARED_CLUSTER, false, at[lane], &barrier->cta, &barrier->offset);
-    if (t != TRAP_NONE || barrier->cta == to) return t;
+    if (t != TRAP_NONE) return t;
+    if (barrier->of_pair && to->cluster->ctas % 2 != 0)
+        return warp_fault(w, in, lane, REPORT_ILLEGAL, "has .cta_group::2 in a cluster of %u CTAs, whose last one has no peer",
+                          to->cluster->ctas);
+    const uint32_t apart = barrier->cta->rank ^ to->rank;
+    if (apart == 0 || (apart == 1 && barrier->of_pair)) return TRAP_NONE;
     return warp_fault(w, in, lane, REPORT_ILLEGAL,
-                      "writes shared memory of CTA rank %u and signals an mbarrier of CTA rank %u; it has to be the same CTA",
-                      to->rank, barrier->cta->rank);
+                      "writes shared memory of CTA rank %u and signals an mbarrier of CTA rank %u; it has to be the same CTA%s",
+                      to->rank, barrier->cta->rank,
+                      barrier->of_pair ? " or the other of its pair" : apart == 1 ? ", as there is no .cta_group::2" : "");
 }
 
 trap tma_global(struct warp *w, const struct insn *in, uint32_t lane, uint64_t address, uint64_t bytes, uint64_t within,

@@ -36,12 +36,14 @@ struct tma_plan {
 
 enum { TMA_ROW_BYTES = 2048 };            /* the longest row */
 
-/* Where completion is signalled: `bytes` are completed on the mbarrier. */
-struct tma_barrier { struct cta *cta; uint32_t offset, bytes; };
+/* Where completion is signalled: `bytes` are completed on the mbarrier.  of_pair (.cta_group::2): it is in the CTA whose shared memory
+ * is written or in the other CTA of that CTA's pair. */
+struct tma_barrier { struct cta *cta; uint32_t offset, bytes; bool of_pair; };
 
 /* Each copies the plan, reports conflicts with other accesses, and starts the operation. */
 trap tma_load(const struct tma_plan *plan, struct cta *to, struct tma_barrier barrier);
-/* To each CTA of the multicast mask in operand `mask`, at the same offsets; without one (OPERAND_NONE) to this one. */
+/* To each CTA of the multicast mask in operand `mask`, at the same offsets; without one (OPERAND_NONE) to this one.  Of a pair's
+ * CTAs the one that holds the mbarrier of this one's pair is signalled: all even ones, or all odd ones. */
 trap tma_load_each(const struct tma_plan *plan, struct cta *to, struct tma_barrier barrier, const struct operand *mask);
 trap tma_store(const struct tma_plan *plan, struct cta *from);
 /* Rows of `from` to the same rows of `to`, `distance` bytes further on. */
@@ -58,7 +60,7 @@ trap tma_wait_group(struct warp *w, uint32_t lanes, uint32_t most, bool reads);
 /* The CTA and offset of `bytes` bytes of shared memory, or a report. */
 trap tma_shared(struct warp *w, const struct insn *in, uint32_t lane, uint64_t address, uint64_t bytes, bool any_cta,
                 struct cta **cta, uint32_t *offset);
-/* The mbarrier that an address operand names: of the CTA whose shared memory is written. */
+/* The mbarrier that an address operand names: of the CTA whose shared memory is written, or (barrier->of_pair) of its pair. */
 trap tma_find_barrier(struct warp *w, const struct insn *in, uint32_t lane, const struct operand *address, const struct cta *to,
                       struct tma_barrier *barrier);
 /* The host's bytes of global memory, or a report.  `within`: an address in the allocation that they must belong to; 0: any. */

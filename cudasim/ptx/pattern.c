@@ -164,9 +164,10 @@ bool pattern_match(const struct row *row, const struct word *words, uint32_t cou
 }
 
 /* Walks the pattern with the choices that were made. */
-bool insn_has(const struct insn *in, const char *word)
+uint32_t insn_count(const struct insn *in, const char *word)
 {
     const size_t wanted = strlen(word);
+    uint32_t count = 0;
     const char *p = in->row->pattern + base_length(in->row->pattern);
     int group = -1, alternative = 0;
     bool inside = false;
@@ -179,12 +180,14 @@ bool insn_has(const struct insn *in, const char *word)
             inside = false, p++;
         } else {
             const size_t length = word_length(p);
-            if (length == wanted && memcmp(p, word, wanted) == 0 && (!inside || in->choice[group] == alternative)) return true;
+            if (length == wanted && memcmp(p, word, wanted) == 0 && (!inside || in->choice[group] == alternative)) count++;
             p += length;
         }
     }
-    return false;
+    return count;
 }
+
+bool insn_has(const struct insn *in, const char *word) { return insn_count(in, word) != 0; }
 
 const char *row_check(const struct row *row)
 {

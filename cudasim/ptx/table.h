@@ -47,8 +47,9 @@ struct family { const char *name; const struct row *rows; int count; };
 /* instructions/families.c: all families; ends with name NULL. */
 extern const struct family *const instruction_families[];
 
-/* Whether the word (".ftz") was written.  For prepare functions. */
+/* Whether the word (".ftz") was written; how often, where a pattern has it in several places.  For prepare functions. */
 bool insn_has(const struct insn *in, const char *word);
+uint32_t insn_count(const struct insn *in, const char *word);
 
 /* Rows whose mnemonic begins with `base` ("add"), in order: *state starts at 0; NULL at the end. */
 const struct row *table_next(const char *base, size_t length, uint32_t *state);
