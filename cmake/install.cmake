@@ -4,7 +4,7 @@ include(CMakePackageConfigHelpers)
 
 set_target_properties(blockscale_static PROPERTIES EXPORT_NAME static)
 # The static library brings its needs by name, so that C and C++ programs, CMake or not, link it in the same way.
-set(static_needs m pthread)
+set(static_needs m pthread ${CMAKE_DL_LIBS})
 if(BLOCKSCALE_OPENMP AND OpenMP_C_FOUND)
   list(PREPEND static_needs ${OpenMP_C_LIB_NAMES})
   list(REMOVE_DUPLICATES static_needs)

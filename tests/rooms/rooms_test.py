@@ -21,6 +21,7 @@ KNOWS = {
     "exact": ["core", "format", "layout", "matrix"],
     "product": ["core", "format", "layout", "matrix", "quantize/block.h"],
     "cpu": ["core", "format", "layout", "matrix", "quantize/block.h", "product"],
+    "cuda": ["core", "format", "layout", "matrix", "quantize/block.h", "product"],
     "plan": ["core", "format", "layout", "matrix", "product", "cpu/kernels.h", "cpu/multiply.h"],
     "file": ["core"],
     "cli": [],

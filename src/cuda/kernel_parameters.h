@@ -1,0 +1,204 @@
+/* What host and kernels agree on: the parameters of every kernel, one struct each, passed by value as a kernel's only parameter
+ * ("const __grid_constant__ struct bsmi_..._parameters p").  Plain C11 and CUDA C++; no type of the driver.
+ *
+ * Enumerations of the public headers travel as int32_t: their numbers are part of the binary interface and never change.
+ * All pointers are device pointers.  Pitches of bytes end in _bytes; all others count elements.
+ *
+ * Kernels of one product follow each other in a stream and may be launched with programmatic stream serialization: each begins
+ * with griddepcontrol.wait before it touches global memory, and may say griddepcontrol.launch_dependents when its CTAs need no more
+ * of the machine. */
+#ifndef BSMI_KERNEL_PARAMETERS_H
+#define BSMI_KERNEL_PARAMETERS_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+#define BSMI_ALIGNED(bytes) alignas(bytes)
+#else
+#define BSMI_ALIGNED(bytes) _Alignas(bytes)
+#endif
+
+#ifdef __CUDACC__
+#define BSMI_HOST_DEVICE __host__ __device__
+#else
+#define BSMI_HOST_DEVICE
+#endif
+
+/* A CUtensorMap. */
+struct bsmi_tensor_map { BSMI_ALIGNED(64) unsigned char opaque[128]; };
+
+/* A matrix as struct bsmi_matrix describes it, without the host's function pointers. ------------------------------------------- */
+
+/* Where the scale (row, column) of one matrix lies: docs/layouts.md has the formulas, src/layout their C.  All of them are sums
+ * of a part of the row and a part of the column. */
+struct bsmi_device_layout {
+    int32_t kind;                         /* bsm_layout */
+    int64_t pitch, tile_rows, tile_columns;   /* pitch filled in where the layout has one */
+    int64_t rows, columns, padded_rows, padded_columns;
+};
+
+struct bsmi_device_matrix {
+    unsigned char *data, *scales;
+    const float *tensor_scale;            /* NULL: none */
+    int32_t tensor_scale_divides;
+    int32_t element, scale, block, bits, packing;   /* bsm_element, bsm_scale; block 0: unscaled; packing as resolved: DEFAULT only
+                                                       for elements of 8, 16 and 32 bits */
+    int64_t rows, columns, batch;
+    int64_t row_bytes, batch_bytes, scale_batch_bytes;   /* between rows, between matrices */
+    struct bsmi_device_layout layout;     /* of the scales of one matrix */
+};
+
+struct bsmi_device_reals {
+    unsigned char *data;
+    int32_t type;                         /* bsm_real */
+    int64_t rows, columns, batch, row_stride, column_stride, batch_stride;
+};
+
+/* Decoding an operand into rows of bf16 --------------------------------------------------------------------------------------- */
+
+/* In exponents[]: this row is not in the bf16 rows (they hold zeros); the exact kernel computes its part of S. */
+enum { BSMI_ROW_LEFT_OUT = INT32_MIN };
+
+/* What a stored sum of this row and this column must be multiplied with, as a power of two.  Where one of them is left out, the
+ * exact kernel has stored S as it is. */
+BSMI_HOST_DEVICE static inline int32_t bsmi_sum_exponent(int32_t row, int32_t column)
+{
+    return row == BSMI_ROW_LEFT_OUT || column == BSMI_ROW_LEFT_OUT ? 0 : row + column;
+}
+
+/* Kernel bsmi_decode.  Writes, for every row of every matrix of the source, `terms` stretches of padded_columns bf16 numbers side
+ * by side, whose sum times 2^exponent is the row's exact value (tensor scale not included); columns at and behind source.columns
+ * are zeros.  Terms: 1; for fp16 2, the number rounded to bf16 and the exact rest (0 where the first is infinite or NaN).
+ * A row that cannot be told so gets BSMI_ROW_LEFT_OUT and zeros.  NaN scale or element: NaN in the row's bf16 numbers, the row is
+ * not left out for it.
+ * Row (batch, row) begins at decoded + batch * batch_pitch + row * pitch.
+ * Any grid of BSMI_DECODE_THREADS threads a CTA: CTAs stride over rows. */
+enum { BSMI_DECODE_THREADS = 256 };
+struct bsmi_decode_parameters {
+    struct bsmi_device_matrix source;
+    uint16_t *decoded;                    /* aligned to 128 bytes */
+    int64_t pitch, batch_pitch;           /* multiples of 64 */
+    int64_t padded_columns;               /* columns rounded up to 64 */
+    int32_t terms;
+    int32_t leave_out_infinities;         /* a row with an infinite element is left out: the other operand has two terms, and
+                                             infinity times a rest of 0 is NaN */
+    int32_t *exponents;                   /* [batch * rows]; NULL: the format needs none (2^0, no row is left out) */
+};
+
+/* Products -------------------------------------------------------------------------------------------------------------------- */
+
+/* Everything between S and D: docs at the top of include/blockscale/matmul.h. */
+struct bsmi_epilogue_parameters {
+    int64_t m, n;                         /* of S: n is counted before gating */
+    int64_t matrices;                     /* batch, or groups */
+    int32_t grouped;
+    /* group_starts[g] is the row of A, C and D that group g begins with; [matrices] is the end of the last.  Grouped only. */
+    const int64_t *group_starts;
+
+    /* S, if it lies in memory: element (matrix, i, j) at sums + matrix * sums_batch_pitch + i * sums_pitch + j.  Grouped: i is
+     * the row of A, and the matrix does not count.  S is it times 2^bsmi_sum_exponent.  NULL: in registers.  Columns are rows of B,
+     * however D is gated. */
+    float *sums;
+    int64_t sums_pitch, sums_batch_pitch;
+    const int32_t *a_exponents, *b_exponents;   /* [a_batch * m], [b_batch * n]; NULL: all 0.  See a_batch_step. */
+    int64_t a_exponent_step, b_exponent_step;   /* from one matrix's exponents to the next one's: 0 where it is broadcast */
+
+    const float *alpha;                   /* NULL: 1 */
+    int32_t alpha_per;                    /* bsm_per */
+    const float *tensor_scale_a, *tensor_scale_b;   /* NULL: 1 */
+    int32_t a_divides, b_divides;
+    const float *beta;                    /* NULL: 0; C is read only if *beta is not 0 */
+    const unsigned char *c;               /* NULL: none, whatever beta is */
+    int32_t c_element;                    /* BSM_FP32, BSM_BF16, BSM_FP16 */
+    int64_t c_row_bytes, c_batch_bytes;   /* c_batch_bytes 0: broadcast */
+    const void *bias;                     /* NULL: none */
+    int32_t bias_type, bias_per;          /* bsm_real, bsm_per (row or column) */
+    int64_t bias_batch_pitch;
+    int32_t activation, gate;             /* bsm_activation, bsm_gate */
+    struct bsmi_device_matrix d;          /* d.tensor_scale: codes hold t / it (or t * it where it divides) */
+    int32_t d_recipe, d_nonfinite, d_no_saturate;   /* d_recipe: DEFAULT resolved to the format's */
+    /* Largest |t| as the bits of a float, NaN as 0x7fc00000: atomicMax of unsigned numbers.  The host sets it to 0 before. */
+    uint32_t *amax;
+};
+
+/* One stretch of K: `blocks` steps of 64 columns, from these columns of the bf16 rows on. */
+struct bsmi_segment { int32_t a_column, b_column, blocks; };
+enum { BSMI_MOST_SEGMENTS = 4, BSMI_K_STEP = 64 };
+
+/* The GEMM kernels of sm90/: bf16 rows of A and B by TMA, fp32 sums.  A persistent grid: tiles in the order of the scheduler,
+ * every CTA (cluster) takes each gridDim-th.
+ * Tensor maps: bf16, dimensions (columns of the rows, rows, batch), box (64, rows of the instance, 1), swizzle 128B, zeros
+ * outside.  A has one matrix when grouped.
+ * An infinite sum is what it is; rows and columns whose exponent is BSMI_ROW_LEFT_OUT are not stored, in neither place. */
+struct bsmi_gemm_parameters {
+    struct bsmi_tensor_map a, b, d;
+    struct bsmi_segment segments[BSMI_MOST_SEGMENTS];
+    int32_t segment_count;
+    int32_t split_blocks;                 /* the sum starts afresh every so many steps of K, and the parts are added in ascending
+                                             order: a function of K alone; 0: never */
+    int32_t a_batch_step, b_batch_step;   /* 0: broadcast, 1: a matrix each; third coordinate of the maps */
+    int32_t has_d_map;                    /* d may be stored by TMA: (columns, rows, batch), box as the instance's row says */
+    int32_t direct;                       /* 1: finish D here, by the epilogue; 0: store S */
+    int64_t row_tiles, column_tiles;      /* of one matrix; grouped: column_tiles alone */
+    int64_t tiles;                        /* all of them; grouped: group_tiles[matrices] */
+    const int64_t *group_tiles;           /* number of the first tile of each group, [matrices + 1]; grouped only */
+    struct bsmi_epilogue_parameters epilogue;
+};
+
+/* Kernel bsmi_finish: the generic epilogue, S in memory to D, everything the contract has.
+ * Any grid of BSMI_FINISH_THREADS threads a CTA: CTAs stride over pieces of rows.
+ * Writes every element of D and its scales; padding of scales is written by bsmi_clear_padding. */
+enum { BSMI_FINISH_THREADS = 256 };
+struct bsmi_finish_parameters { struct bsmi_epilogue_parameters epilogue; };
+
+/* Kernel bsmi_sums (simt/): S by one thread an element, in the order of sums of the CPU's kernels, from the operands as they are.
+ * Any grid of BSMI_SUMS_THREADS.  only_left_out: computes only rows and columns whose exponent is BSMI_ROW_LEFT_OUT, and each
+ * CTA returns at once when there is none among its own. */
+enum { BSMI_SUMS_THREADS = 256, BSMI_SUMS_ROWS = 16, BSMI_SUMS_COLUMNS = 16 };
+struct bsmi_sums_parameters {
+    struct bsmi_device_matrix a, b;
+    int64_t k;
+    int32_t a_batch_step, b_batch_step;
+    int32_t only_left_out, direct;        /* direct: finish D here; else store S */
+    struct bsmi_epilogue_parameters epilogue;
+};
+
+/* Kernel bsmi_group_tables: one CTA.  Reads the rows of each group, keeps them within 0 .. m, and writes where each begins and
+ * which tile it begins with. */
+enum { BSMI_GROUP_TABLES_THREADS = 256 };
+struct bsmi_group_tables_parameters {
+    const int64_t *group_rows;
+    int64_t groups, m, tile_rows, column_tiles;
+    int64_t *group_starts, *group_tiles;  /* groups + 1 each */
+};
+
+/* Quantizing, dequantizing, layouts ------------------------------------------------------------------------------------------- */
+
+/* Kernel bsmi_quantize: source into codes and scales of destination, bit for bit what bsm_quantize gives on a CPU (block.c,
+ * recipes.c, convert_row.c).  tensor_scale of the destination is read on the device.  Padding of rows' last bytes is written.
+ * Any grid of BSMI_QUANTIZE_THREADS: CTAs stride over pieces of rows. */
+enum { BSMI_QUANTIZE_THREADS = 256 };
+struct bsmi_quantize_parameters {
+    struct bsmi_device_reals source;
+    struct bsmi_device_matrix destination;
+    int32_t recipe, rounding, nonfinite, no_saturate;   /* recipe: DEFAULT resolved */
+    uint64_t seed;
+};
+
+/* Kernels bsmi_amax (largest finite magnitude of the source, as the bits of a float, by atomicMax; the host zeroes it before) and
+ * bsmi_tensor_scale (one thread: from those bits the tensor scale, as tensor_scale.c computes it). */
+enum { BSMI_AMAX_THREADS = 256 };
+struct bsmi_amax_parameters { struct bsmi_device_reals source; uint32_t *amax; };
+struct bsmi_tensor_scale_parameters { const uint32_t *amax; float *tensor_scale; double largest; int32_t divides; };
+
+/* Kernel bsmi_dequantize: bit for bit bsm_dequantize. */
+enum { BSMI_DEQUANTIZE_THREADS = 256 };
+struct bsmi_dequantize_parameters { struct bsmi_device_matrix source; struct bsmi_device_reals destination; };
+
+/* Kernel bsmi_convert_scales: every scale of `from` to its place in `to`, all padding of `to` as zero bytes (not the bytes between
+ * pitched rows).  Kernel bsmi_clear_padding: the padding alone; batch buffers, batch_bytes apart. */
+enum { BSMI_CONVERT_THREADS = 256 };
+struct bsmi_convert_scales_parameters { const unsigned char *from; unsigned char *to; struct bsmi_device_layout from_layout, to_layout; };
+struct bsmi_clear_padding_parameters { unsigned char *scales; struct bsmi_device_layout layout; int64_t batch, batch_bytes; };
+
+#endif
