@@ -28,6 +28,7 @@ const struct family *const instruction_families[] = {
     &family_bulk_copy,
     &family_tensor_copy,
     &family_tensormap,
+    &family_cluster_launch,
     &family_mma,
     &family_mma_sparse,
     &family_wmma,

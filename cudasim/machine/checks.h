@@ -66,6 +66,8 @@ trap async_reads(struct async_token *token, struct cta *cta, uint32_t offset, ui
 /* A read that another token of the same operation stands for afterwards: only what comes before it is checked. */
 trap async_looks(struct async_token *token, struct cta *cta, uint32_t offset, uint32_t bytes);
 trap async_writes(struct async_token *token, struct cta *cta, uint32_t offset, uint32_t bytes);
+/* As async_writes; generic reads before it, too, need a proxy fence between. */
+trap async_writes_fenced(struct async_token *token, struct cta *cta, uint32_t offset, uint32_t bytes);
 trap async_adds(struct async_token *token, struct cta *cta, uint32_t offset, uint32_t bytes);
 /* The same for global memory, where only writers are remembered. */
 trap async_reads_global(struct async_token *token, uint64_t address, uint64_t bytes);

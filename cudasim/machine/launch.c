@@ -121,16 +121,30 @@ static void close_cluster(struct cluster *c)
     free(c);
 }
 
+static void cluster_place(const struct grid *grid, uint64_t index, uint32_t id[3])
+{
+    const uint32_t *extent = grid->clusters_extent;
+    id[0] = (uint32_t)(index % extent[0]);
+    id[1] = (uint32_t)(index / extent[0] % extent[1]);
+    id[2] = (uint32_t)(index / ((uint64_t)extent[0] * extent[1]));
+}
+
+bool grid_cancel_cluster(struct grid *grid, uint32_t id[3])
+{
+    const uint64_t index = atomic_fetch_add(&grid->next_cluster, 1);
+    if (index >= grid->clusters) return false;
+    cluster_place(grid, index, id);
+    atomic_fetch_add(&grid->ended, 1);
+    return true;
+}
+
 static struct cluster *open_cluster(struct grid *grid, uint64_t index)
 {
     struct cluster *c = calloc(1, sizeof *c);
     if (c == NULL) return NULL;
-    const uint32_t *extent = grid->clusters_extent;
     c->grid = grid;
     c->index = (uint32_t)index;
-    c->id[0] = (uint32_t)(index % extent[0]);
-    c->id[1] = (uint32_t)(index / extent[0] % extent[1]);
-    c->id[2] = (uint32_t)(index / ((uint64_t)extent[0] * extent[1]));
+    cluster_place(grid, index, c->id);
     c->ctas = c->live_ctas = grid->cluster_extent[0] * grid->cluster_extent[1] * grid->cluster_extent[2];
     c->random = grid->machine->options.seed * UINT64_C(0x2545f4914f6cdd1d) + index * UINT64_C(0x9e3779b97f4a7c15) + grid->id;
     c->next_due = UINT64_MAX;
@@ -150,10 +164,33 @@ static struct cluster *open_cluster(struct grid *grid, uint64_t index)
 
 struct worker { struct grid *grid; struct cluster **resident; uint32_t resident_limit; uint64_t random; bool no_memory; };
 
+static uint64_t worker_random(struct worker *worker)
+{
+    worker->random = (worker->random + worker->grid->machine->options.seed) * UINT64_C(0x5851f42d4c957f2d) +
+                     UINT64_C(0x14057b7ef767814f);
+    return worker->random >> 33;
+}
+
+/* How many clusters may be resident now.  Those that have not started can be cancelled by others: under the schedule `earliest` as few
+ * as possible, under `latest` all but the first, at random anything. */
+static uint32_t residency(struct worker *worker)
+{
+    const struct grid *grid = worker->grid;
+    if (!grid->module->cancels_clusters || grid->launch->cooperative) return worker->resident_limit;
+    switch (grid->machine->options.schedule) {
+    case SCHEDULE_EARLIEST: return worker->resident_limit;
+    case SCHEDULE_LATEST: return 1;
+    default: break;
+    }
+    const uint64_t how = worker_random(worker) % 4;
+    return how == 0 ? worker->resident_limit : how == 1 ? 1 : 1 + (uint32_t)(worker_random(worker) % worker->resident_limit);
+}
+
 static uint32_t take_clusters(struct worker *worker, struct cluster **resident, uint32_t count)
 {
     struct grid *grid = worker->grid;
-    while (count < worker->resident_limit && !atomic_load(&grid->stop)) {
+    const uint32_t limit = residency(worker);
+    while (count < limit && !atomic_load(&grid->stop)) {
         const uint64_t index = atomic_fetch_add(&grid->next_cluster, 1);
         if (index >= grid->clusters) break;
         resident[count] = open_cluster(grid, index);
@@ -172,8 +209,7 @@ static uint64_t slice(struct worker *worker)
 {
     const struct machine_options *options = &worker->grid->machine->options;
     if (options->schedule != SCHEDULE_RANDOM) return SLICE_STEPS;
-    worker->random = (worker->random + options->seed) * UINT64_C(0x5851f42d4c957f2d) + UINT64_C(0x14057b7ef767814f);
-    return 1 + (worker->random >> 33) % SLICE_STEPS;
+    return 1 + worker_random(worker) % SLICE_STEPS;
 }
 
 static void count_steps(const struct cluster *c)

@@ -181,6 +181,7 @@ struct cta {
     struct cta_barrier barrier[16];
     struct mbarrier_table *mbarriers;     /* mbarrier.h; NULL until the first mbarrier.init */
     struct sm *sm;                        /* NULL until the first tcgen05 instruction */
+    bool cancel_failed;                   /* a thread has observed that a clusterlaunchcontrol.try_cancel failed */
 };
 
 struct agent_operation;
@@ -280,6 +281,8 @@ bool image_open(struct image *image, struct machine *machine, const struct modul
 void image_close(struct image *image, struct machine *machine);
 /* Runs a grid to its end.  Returns false and fills *report if it faulted. */
 bool machine_run(struct machine *machine, const struct launch *launch, struct report *report);
+/* Takes the next cluster that has not started, so that it never will: its coordinates.  False: all have. */
+bool grid_cancel_cluster(struct grid *grid, uint32_t id[3]);
 /* The same once, whatever options.schedules says. */
 bool grid_run(struct machine *machine, const struct launch *launch, struct report *report);
 

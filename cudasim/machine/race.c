@@ -19,6 +19,7 @@ struct accessor {
     struct mark mark;                     /* as it will be remembered, but for the mask */
     uint32_t actors;
     bool fenced;                          /* needs a proxy fence behind generic writes */
+    bool fenced_reads;                    /* and behind generic reads of what it writes */
     uint64_t sound_writer;                /* the last writer that was found to be ordered: clock << 32 | actor */
     uint32_t turn;                        /* which reader is forgotten next */
 };
@@ -74,14 +75,15 @@ static trap report_race(const struct accessor *a, const struct mark *m, uint64_t
                       verbs[conflict], space_of(address), (unsigned long long)address, earlier[conflict], who);
 }
 
-static trap report_proxy(const struct accessor *a, const struct mark *m, uint64_t address, bool writes)
+static trap report_proxy(const struct accessor *a, const struct mark *m, uint64_t address, enum conflict conflict)
 {
     char who[160];
     describe(who, sizeof who, a, m);
     return warp_fault(a->warp, a->in, a->lane, REPORT_PROXY,
-                      "%s through the async proxy the byte at %s address 0x%llx, which was written through the generic proxy by %s; "
+                      "%s through the async proxy the byte at %s address 0x%llx, which was %s through the generic proxy by %s; "
                       "no fence.proxy.async lies between",
-                      writes ? "overwrites" : "reads", space_of(address), (unsigned long long)address, who);
+                      conflict == READ_AFTER_WRITE ? "reads" : "overwrites", space_of(address), (unsigned long long)address,
+                      conflict == WRITE_AFTER_READ ? "read" : "written", who);
 }
 
 /* ---- one granule ---- */
@@ -97,8 +99,9 @@ static trap check_writer(struct accessor *a, const struct mark *m, uint32_t mask
     if (m->clock == 0 || (m->mask & mask) == 0 || key == a->sound_writer) return TRAP_NONE;
     if (agree(m, &a->mark)) return TRAP_NONE;
     const uint64_t byte = address + first_byte(m->mask & mask);
-    if (!is_ordered(a, m)) return report_race(a, m, byte, writes ? WRITE_AFTER_WRITE : READ_AFTER_WRITE);
-    if (needs_fence(a, m)) return report_proxy(a, m, byte, writes);
+    const enum conflict conflict = writes ? WRITE_AFTER_WRITE : READ_AFTER_WRITE;
+    if (!is_ordered(a, m)) return report_race(a, m, byte, conflict);
+    if (needs_fence(a, m)) return report_proxy(a, m, byte, conflict);
     a->sound_writer = key;
     return TRAP_NONE;
 }
@@ -107,8 +110,10 @@ static trap check_readers(const struct accessor *a, const struct granule *g, uin
 {
     for (int i = 0; i < READER_MARKS; i++) {
         const struct mark *m = &g->reader[i];
-        if (m->clock == 0 || (m->mask & mask) == 0 || is_ordered(a, m) || agree(m, &a->mark)) continue;
-        return report_race(a, m, address + first_byte(m->mask & mask), WRITE_AFTER_READ);
+        if (m->clock == 0 || (m->mask & mask) == 0 || agree(m, &a->mark)) continue;
+        const uint32_t byte = address + first_byte(m->mask & mask);
+        if (!is_ordered(a, m)) return report_race(a, m, byte, WRITE_AFTER_READ);
+        if (a->fenced_reads && needs_fence(a, m)) return report_proxy(a, m, byte, WRITE_AFTER_READ);
     }
     return TRAP_NONE;
 }
@@ -338,7 +343,7 @@ trap async_reads(struct async_token *token, struct cta *cta, uint32_t offset, ui
     return unwritten(token, cta, offset, bytes);
 }
 
-static trap writes(struct async_token *token, struct cta *cta, uint32_t offset, uint32_t bytes, bool adds)
+static trap writes(struct async_token *token, struct cta *cta, uint32_t offset, uint32_t bytes, bool adds, bool fenced_reads)
 {
     for (uint32_t i = 0; i < bytes; i++)
         if ((cta->shadow.state[offset + i] & SHADOW_BARRIER) != 0)
@@ -346,6 +351,7 @@ static trap writes(struct async_token *token, struct cta *cta, uint32_t offset, 
                               "writes bytes of a live mbarrier at shared address 0x%x", cta->shared_base | (offset + i));
     if (token->known == NULL) return TRAP_NONE;
     struct accessor a = token_accessor(token, adds);
+    a.fenced_reads = fenced_reads;
     const trap t = visit(&a, cta, offset, bytes, CHECK_WRITE);
     if (t != TRAP_NONE) return t;
     return visit(&a, cta, offset, bytes, REMEMBER_WRITE);
@@ -353,12 +359,17 @@ static trap writes(struct async_token *token, struct cta *cta, uint32_t offset, 
 
 trap async_writes(struct async_token *token, struct cta *cta, uint32_t offset, uint32_t bytes)
 {
-    return writes(token, cta, offset, bytes, false);
+    return writes(token, cta, offset, bytes, false, false);
+}
+
+trap async_writes_fenced(struct async_token *token, struct cta *cta, uint32_t offset, uint32_t bytes)
+{
+    return writes(token, cta, offset, bytes, false, true);
 }
 
 trap async_adds(struct async_token *token, struct cta *cta, uint32_t offset, uint32_t bytes)
 {
-    const trap t = writes(token, cta, offset, bytes, true);
+    const trap t = writes(token, cta, offset, bytes, true, false);
     return t != TRAP_NONE ? t : unwritten(token, cta, offset, bytes);
 }
 

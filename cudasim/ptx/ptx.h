@@ -166,6 +166,7 @@ struct module {
     uint32_t location_count;
     const char **files;                   /* by .file number */
     uint32_t file_count;
+    bool cancels_clusters;                /* some instruction is clusterlaunchcontrol.try_cancel */
 };
 
 /* A reading error: where, and one sentence. */
