@@ -1,7 +1,5 @@
 /* Codes to values, exactly. */
-#include "format.h"
-
-static float decode_int8(uint32_t code) { return (float)(int8_t)(uint8_t)code * 0x1p-6f; }
+#include "rounding.h"
 
 float bsm_element_decode(bsm_element element, uint32_t code)
 {
@@ -9,23 +7,8 @@ float bsm_element_decode(bsm_element element, uint32_t code)
     if (info == NULL) return bsmi_float_from_bits(0x7fc00000);
     if (element == BSM_FP32) return bsmi_float_from_bits(code);
     if (element == BSM_BF16) return bsmi_bf16_to_float((uint16_t)code);
-    if (element == BSM_INT8) return decode_int8(code);
-
-    const uint32_t sign = (code >> (info->bits - 1)) & 1;
-    const uint32_t magnitude = code & (((uint32_t)1 << (info->bits - 1)) - 1);
-    const uint32_t exponent = magnitude >> info->mantissa_bits;
-    const uint32_t fraction = magnitude & (((uint32_t)1 << info->mantissa_bits) - 1);
-    const uint32_t fraction_bits = fraction << (23 - info->mantissa_bits);
-
-    if (magnitude > info->max_code) {     /* only formats with NaN or infinity have such codes */
-        const bool infinite = info->has_infinity && fraction == 0;
-        return bsmi_float_from_bits(sign << 31 | (infinite ? 0x7f800000u : 0x7fc00000u));
-    }
-    if (exponent == 0) {                  /* fraction * 2^(1 - bias - mantissa bits): exact, and normal in fp32 */
-        const float value = (float)fraction * bsmi_float_power_of_two(1 - info->bias - info->mantissa_bits);
-        return bsmi_float_from_bits(sign << 31 | bsmi_float_bits(value));
-    }
-    return bsmi_float_from_bits(sign << 31 | (uint32_t)((int)exponent - info->bias + 127) << 23 | fraction_bits);
+    if (element == BSM_INT8) return bsmi_decode_int8(code);
+    return bsmi_decode_small(info, code);
 }
 
 float bsm_scale_decode(bsm_scale scale, uint8_t code)

@@ -1,4 +1,5 @@
-/* Codes and values, for the other rooms: the table, and decoding small enough to inline. */
+/* Codes and values, for the other rooms: the table, and decoding small enough to inline.
+ * What is marked BSMI_SHARED is also compiled for GPUs. */
 #ifndef BSMI_FORMAT_H
 #define BSMI_FORMAT_H
 
@@ -6,6 +7,12 @@
 
 #include <math.h>
 #include <string.h>
+
+#ifdef __CUDACC__
+#define BSMI_SHARED __host__ __device__ static inline
+#else
+#define BSMI_SHARED static inline
+#endif
 
 /* The one place that knows an element.
  * grid: decoded values are integers times 2^-grid; integer_bits: bits of the largest such integer, without its sign;
@@ -43,23 +50,23 @@
 int bsmi_element_integer_bits(bsm_element element);
 int bsmi_element_grid(bsm_element element);
 
-static inline float bsmi_float_from_bits(uint32_t bits) { float value; memcpy(&value, &bits, sizeof value); return value; }
-static inline uint32_t bsmi_float_bits(float value) { uint32_t bits; memcpy(&bits, &value, sizeof bits); return bits; }
-static inline double bsmi_double_from_bits(uint64_t bits) { double value; memcpy(&value, &bits, sizeof value); return value; }
-static inline uint64_t bsmi_double_bits(double value) { uint64_t bits; memcpy(&bits, &value, sizeof bits); return bits; }
+BSMI_SHARED float bsmi_float_from_bits(uint32_t bits) { float value; memcpy(&value, &bits, sizeof value); return value; }
+BSMI_SHARED uint32_t bsmi_float_bits(float value) { uint32_t bits; memcpy(&bits, &value, sizeof bits); return bits; }
+BSMI_SHARED double bsmi_double_from_bits(uint64_t bits) { double value; memcpy(&value, &bits, sizeof value); return value; }
+BSMI_SHARED uint64_t bsmi_double_bits(double value) { uint64_t bits; memcpy(&bits, &value, sizeof bits); return bits; }
 
 /* 2^exponent for -149 <= exponent <= 127, exact (subnormals below -126). */
-static inline float bsmi_float_power_of_two(int exponent)
+BSMI_SHARED float bsmi_float_power_of_two(int exponent)
 {
     return bsmi_float_from_bits(exponent < -126 ? (uint32_t)1 << (exponent + 149) : (uint32_t)(exponent + 127) << 23);
 }
 
 /* 2^exponent for -1022 <= exponent <= 1023. */
-static inline double bsmi_double_power_of_two(int exponent) { return bsmi_double_from_bits((uint64_t)(exponent + 1023) << 52); }
+BSMI_SHARED double bsmi_double_power_of_two(int exponent) { return bsmi_double_from_bits((uint64_t)(exponent + 1023) << 52); }
 
-static inline float bsmi_bf16_to_float(uint16_t code) { return bsmi_float_from_bits((uint32_t)code << 16); }
+BSMI_SHARED float bsmi_bf16_to_float(uint16_t code) { return bsmi_float_from_bits((uint32_t)code << 16); }
 
-static inline float bsmi_fp16_to_float(uint16_t code)
+BSMI_SHARED float bsmi_fp16_to_float(uint16_t code)
 {
     const uint32_t sign = (uint32_t)(code & 0x8000) << 16, exponent = (code >> 10) & 31, fraction = code & 1023;
     if (exponent == 31) return bsmi_float_from_bits(sign | 0x7f800000 | fraction << 13);
@@ -68,12 +75,12 @@ static inline float bsmi_fp16_to_float(uint16_t code)
     return sign != 0 ? -magnitude : magnitude;
 }
 
-static inline float bsmi_e8m0_to_float(uint8_t code)
+BSMI_SHARED float bsmi_e8m0_to_float(uint8_t code)
 {
     return code == 255 ? bsmi_float_from_bits(0x7fc00000) : bsmi_float_power_of_two((int)code - 127);
 }
 
-static inline float bsmi_ue4m3_to_float(uint8_t code)
+BSMI_SHARED float bsmi_ue4m3_to_float(uint8_t code)
 {
     const uint32_t exponent = (code >> 3) & 15, fraction = code & 7;
     if ((code & 0x7f) == 0x7f) return bsmi_float_from_bits(0x7fc00000);
@@ -81,7 +88,7 @@ static inline float bsmi_ue4m3_to_float(uint8_t code)
     return bsmi_float_from_bits((exponent + 120) << 23 | fraction << 20);
 }
 
-static inline bool bsmi_scale_is_nan(bsm_scale scale, uint8_t code)
+BSMI_SHARED bool bsmi_scale_is_nan(bsm_scale scale, uint8_t code)
 {
     return (scale == BSM_E8M0 && code == 255) || (scale == BSM_UE4M3 && (code & 0x7f) == 0x7f);
 }

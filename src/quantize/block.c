@@ -3,6 +3,7 @@
 
 #include "core/core.h"
 #include "recipes.h"
+#include "scale_code.h"
 #include "stats.h"
 
 enum { MAX_BLOCK = 32 };
@@ -41,22 +42,8 @@ static float scan(const float *x, int count, bool *nonfinite)
     return bsmi_float_from_bits(largest_finite);
 }
 
-/* What the elements of a block are divided by: x * factor / divisor.
- * Both parts are exact doubles: 24 times 24 bits, over 24 times at most 4 bits.  Their quotient is rounded to a double, and
- * then to the element; that is one rounding in effect.  A midpoint of an element has at most 8 bits, so midpoint * divisor
- * has at most 36 bits, and a quotient that is no midpoint differs from it by 2^-48 or more, relatively; the double is off
- * by 2^-53.  Nor does it matter for "larger than the largest value". */
-struct division { double factor, divisor; };
-
-static struct division division_of(const struct bsmi_block_quantizer *quantizer, double scale)
-{
-    if (scale == 0) return (struct division){ 1, INFINITY };          /* ue4m3 code 0: everything is +-0 */
-    if (quantizer->tensor_scale_divides) return (struct division){ quantizer->tensor_scale, scale };
-    return (struct division){ 1, scale * quantizer->tensor_scale };
-}
-
 /* Infinity and NaN are no quotients: the encoder has rules for them. */
-static void divide(struct division by, const float *x, int count, bool nonfinite, double *quotients)
+static void divide(struct bsmi_division by, const float *x, int count, bool nonfinite, double *quotients)
 {
     for (int i = 0; i < count; i++) quotients[i] = (double)x[i] * by.factor / by.divisor;
     for (int i = 0; nonfinite && i < count; i++)
@@ -104,7 +91,7 @@ uint8_t bsmi_quantize_block(const struct bsmi_block_quantizer *quantizer, const 
     if (nan_block) {
         memset(codes, 0, (size_t)count);
     } else {
-        divide(division_of(quantizer, scale), x, count, nonfinite, quotients);
+        divide(bsmi_division_of(scale, quantizer->tensor_scale, quantizer->tensor_scale_divides), x, count, nonfinite, quotients);
         encode(quantizer, quotients, count, index, codes);
     }
     if (stats != NULL) {

@@ -3,6 +3,7 @@
 #define BSMI_STATS_H
 
 #include "quantize/block.h"
+#include "quantize/scale_code.h"
 #include "quantize/walk.h"
 
 /* One element: the real number, what its code stands for, and whether it was cut to the largest code. */
@@ -13,13 +14,6 @@ static inline void bsmi_count_element(struct bsmi_block_stats *stats, double val
     if (!isfinite(decoded)) return;
     stats->signal += value * value;
     stats->noise += (value - decoded) * (value - decoded);
-}
-
-/* element * scale, times or over the tensor scale: one rounding to double at most.  Products are exact: at most 24 bits of
- * element and scale times 24 bits. */
-static inline double bsmi_scaled_value(double element, double scale, double tensor_scale, bool divides)
-{
-    return divides ? element * scale / tensor_scale : element * scale * tensor_scale;
 }
 
 /* What the tasks of a walk counted.  Whole numbers are added in any order; sums of reals are kept per task and added in
