@@ -30,6 +30,7 @@ const struct family *const instruction_families[] = {
     &family_tensormap,
     &family_cluster_launch,
     &family_mma,
+    &family_mma_block_scale,
     &family_mma_sparse,
     &family_wmma,
     &family_matrix_memory,

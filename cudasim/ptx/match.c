@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* One item of a row's operands column. */
-struct spec { bool optional, pair, must_pair, sink, wider; char word[32]; char kind; enum ptx_type type; int vector; };
+struct spec { bool optional, pair, must_pair, sink, wider, loose; char word[32]; char kind; enum ptx_type type; int vector; };
 enum { VECTOR_NONE = 0, VECTOR_AS_MODIFIER = -1, VECTOR_ANY = -2 };
 
 static enum ptx_type double_width(enum ptx_type type)
@@ -50,6 +50,7 @@ static const char *next_spec(const char *at, const struct insn *in, struct spec 
     if (*at == '*') s->vector = VECTOR_AS_MODIFIER, at++;
     if (*at == '{') {
         s->vector = at[1] == '}' ? VECTOR_ANY : (int)strtol(at + 1, NULL, 10);
+        s->loose = at[1] == '1' && at[2] == '?';
         at += strcspn(at, "}") + 1;
     }
     return at;
@@ -193,6 +194,10 @@ static bool take(struct match *m, const struct parsed *p, const struct spec *s, 
     }
     int vector = s->vector;
     if (vector == VECTOR_AS_MODIFIER) vector = m->in->vector > 1 ? m->in->vector : VECTOR_NONE;
+    if (s->loose || (s->vector == VECTOR_AS_MODIFIER && vector == VECTOR_NONE)) {
+        const bool braces = p->operand.kind == OPERAND_VECTOR && !p->is_list && p->operand.count == 1;
+        return take_scalar(m, braces ? &m->list->element[p->first] : p, s, o);
+    }
     return vector == VECTOR_NONE ? take_scalar(m, p, s, o) : take_vector(m, p, s, vector, o);
 }
 

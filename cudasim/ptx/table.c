@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum field { FIELD_FLAG, FIELD_ROUNDING, FIELD_SPACE, FIELD_ORDER, FIELD_SCOPE, FIELD_COMPARE, FIELD_VECTOR };
+enum field { FIELD_FLAG, FIELD_ROUNDING, FIELD_SPACE, FIELD_ORDER, FIELD_SCOPE, FIELD_COMPARE, FIELD_VECTOR, FIELD_NONE };
 
 static const struct { const char *word; enum field field; uint16_t value;
 } common_words[] = {
@@ -72,6 +72,15 @@ static const struct { const char *word; enum field field; uint16_t value;
     { ".v2", FIELD_VECTOR, 2 },
     { ".v4", FIELD_VECTOR, 4 },
     { ".v8", FIELD_VECTOR, 8 },
+    /* of matrix instructions: their place alone is free */
+    { ".kind::f8f6f4", FIELD_NONE, 0 },
+    { ".kind::mxf8f6f4", FIELD_NONE, 0 },
+    { ".kind::mxf4", FIELD_NONE, 0 },
+    { ".kind::mxf4nvf4", FIELD_NONE, 0 },
+    { ".block_scale", FIELD_NONE, 0 },
+    { ".scale_vec::1X", FIELD_NONE, 0 },
+    { ".scale_vec::2X", FIELD_NONE, 0 },
+    { ".scale_vec::4X", FIELD_NONE, 0 },
 };
 
 static void set_field(struct insn *in, enum field field, uint16_t value)
@@ -84,6 +93,7 @@ static void set_field(struct insn *in, enum field field, uint16_t value)
     case FIELD_SCOPE: in->scope = (uint8_t)value; break;
     case FIELD_COMPARE: in->compare = (uint8_t)value; break;
     case FIELD_VECTOR: in->vector = (uint8_t)value; break;
+    case FIELD_NONE: break;
     }
 }
 
@@ -91,7 +101,8 @@ int common_kind(const char *word, size_t length)
 {
     for (size_t i = 0; i < sizeof common_words / sizeof common_words[0]; i++)
         if (strlen(common_words[i].word) == length && memcmp(common_words[i].word, word, length) == 0)
-            return common_words[i].field == FIELD_FLAG ? 100 + (int)i : (int)common_words[i].field;
+            return common_words[i].field == FIELD_FLAG || common_words[i].field == FIELD_NONE ? 100 + (int)i
+                                                                                            : (int)common_words[i].field;
     return -1;
 }
 

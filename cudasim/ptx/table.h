@@ -14,8 +14,8 @@
  *             l label              t table of labels            C the operands of call
  *           TYPE a number (the type of $n), w1 (twice the width of $1), or a type's name.  Then
  *             +  a wider register is allowed (ld, st, cvt)
- *             *  a vector {..} as long as the .v2/.v4/.v8 modifier says (a scalar without it)
- *             {n} a vector of n elements; {} of any number
+ *             *  a vector {..} as long as the .v2/.v4/.v8 modifier says (a scalar without it, which may stand in braces)
+ *             {n} a vector of n elements; {} of any number; {1?} one element, with or without its braces
  *           ?  the operand may be left out;  (.word)  it is there exactly if the modifier is;  |  it stands behind '|', or not at all; &  it stands behind '|'
  *           A handler finds operand i of this list in in->operand[i]; one that was left out has kind OPERAND_NONE.
  * targets   "" everywhere, "sm_80+", or a list "sm_90a sm_100a". */
