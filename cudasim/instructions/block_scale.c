@@ -1,7 +1,7 @@
 /* Scales of mma.sync: see block_scale.h.
  *
- * A row m of A is scaled by the word of lane 4 (m % 8) + 2 thread + m / 8, a column n of B by that of lane 4 n + thread; of the word, one
- * byte (1X), two from byte 0 or 2 on (2X), or all four (4X), for rising k. */
+ * A row m of A is scaled by the word of lane 4 (m % 8) + 2 thread + m / 8, a column n of B by that of lane 4 n + thread; of the
+ * word, one byte (1X), two from byte 0 or 2 on (2X), or all four (4X), for rising k. */
 #include "instructions/block_scale.h"
 
 void codes_of_bytes(enum tensor_format format, uint32_t *code, uint32_t count)
@@ -26,8 +26,9 @@ static const char *refused(const struct operand *selector, uint32_t count, bool 
 {
     const struct operand *byte = &selector->element[0], *thread = &selector->element[1];
     if (byte->kind == OPERAND_CONSTANT && !byte_is_legal(count, byte->row[0]))
-        return count == 1 ? "the byte selector is 0, 1, 2 or 3" : count == 2 ? "the byte selector is 0 or 2 with .scale_vec::2X"
-                                                                             : "the byte selector is 0 with .scale_vec::4X";
+        return count == 1   ? "the byte selector is 0, 1, 2 or 3"
+               : count == 2 ? "the byte selector is 0 or 2 with .scale_vec::2X"
+                            : "the byte selector is 0 with .scale_vec::4X";
     if (thread->kind == OPERAND_CONSTANT && !thread_is_legal(is_b, thread->row[0]))
         return is_b ? "the thread selector of B is 0, 1, 2 or 3" : "the thread selector of A is 0 or 1";
     return NULL;
@@ -63,8 +64,11 @@ trap scales_read(struct warp *w, const struct insn *in, const struct scale_form 
         t = read_selector(w, in, &selector->element[1], is_b ? "a thread selector of B" : "a thread selector of A", &thread);
     if (t != TRAP_NONE) return t;
     if (!byte_is_legal(f->count, byte))
-        return warp_fault(w, in, NO_LANE, REPORT_ILLEGAL, "selects byte %u of the scales of %s; with .scale_vec::%uX it may be %s", byte,
-                          of, f->count, f->count == 1 ? "0 to 3" : f->count == 2 ? "0 or 2" : "0");
+        return warp_fault(w, in, NO_LANE, REPORT_ILLEGAL, "selects byte %u of the scales of %s; with .scale_vec::%uX it may be %s",
+                          byte, of, f->count,
+                          f->count == 1   ? "0 to 3"
+                          : f->count == 2 ? "0 or 2"
+                                          : "0");
     if (!thread_is_legal(is_b, thread))
         return warp_fault(w, in, NO_LANE, REPORT_ILLEGAL, "selects thread %u for the scales of %s; it may be %s", thread, of,
                           is_b ? "0 to 3" : "0 or 1");

@@ -1,5 +1,5 @@
-/* Matrix multiply-and-accumulate of a warp with elements of 4, 6 and 8 bits (PTX ISA 9.7.14.5.14, block scaling 9.7.14.3): mma.sync of
- * the kinds f8f6f4, mxf8f6f4, mxf4 and mxf4nvf4.  Sums follow machine/tensor_core.h and tensor_core_fp4.h. */
+/* Matrix multiply-and-accumulate of a warp with elements of 4, 6 and 8 bits (PTX ISA 9.7.14.5.14, block scaling 9.7.14.3):
+ * mma.sync of the kinds f8f6f4, mxf8f6f4, mxf4 and mxf4nvf4.  Sums follow machine/tensor_core.h and tensor_core_fp4.h. */
 #include "instructions/block_scale.h"
 #include "instructions/families.h"
 
@@ -56,7 +56,7 @@ static void read_nibbles(const struct warp *w, const struct operand *o, uint32_t
     }
 }
 
-/* mma.sync.kind::mxf4, kind::mxf4nvf4   d = c + (a * scale) * (b * scale), two elements in each byte, 2 or 4 scales for 64 of them */
+/* mma.sync.kind::mxf4, kind::mxf4nvf4   d = c + (a * scale) * (b * scale), two elements in each byte, 2 or 4 scales for 64 */
 static trap op_mma_nibbles(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     const struct scale_form *f = in->data;

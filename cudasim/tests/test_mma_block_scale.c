@@ -8,31 +8,39 @@
 enum { MOST_K = 64, CASES = 24, WORDS = 12 };
 
 struct form {
-    const char *words;                    /* behind mma.sync.aligned. */
+    const char *words; /* behind mma.sync.aligned. */
     enum tensor_format fa, fb;
     bool nibbles, half;
-    int scales;                           /* of a row; 0: none */
+    int scales; /* of a row; 0: none */
     enum tensor_scale_format scale;
 };
 
 /* A case: registers of all lanes. */
-struct input { uint32_t a[4][32], b[2][32], c[4][32], scale_a[32], scale_b[32]; };
-struct output { uint32_t d[4][32]; };
+struct input {
+    uint32_t a[4][32], b[2][32], c[4][32], scale_a[32], scale_b[32];
+};
+struct output {
+    uint32_t d[4][32];
+};
 _Static_assert(sizeof(struct input) == WORDS * 128, "as the kernel addresses it");
 
-struct selectors { unsigned byte_a, thread_a, byte_b, thread_b; };
+struct selectors {
+    unsigned byte_a, thread_a, byte_b, thread_b;
+};
 
 /* Selectors stand in the text, or come in p1, 16 bits each. */
 static void kernel(const struct form *f, const struct selectors *constant, char *text, size_t size)
 {
     const int registers = f->half ? 2 : 4;
     char *at = text;
-    at += snprintf(at, size, "mov.u32 %%r60, %%laneid; mov.u32 %%r61, %%ctaid.x; shl.b32 %%r60, %%r60, 2;\n"
-                             "mad.lo.u32 %%r62, %%r61, %d, %%r60; cvt.u64.u32 %%rd1, %%r62; add.u64 %%rd1, %%rd1, %%rd60;\n"
-                             "mad.lo.u32 %%r62, %%r61, 512, %%r60; cvt.u64.u32 %%rd2, %%r62; add.u64 %%rd2, %%rd2, %%rd62;\n"
-                             "mov.b64 {%%rs1, %%rs2, %%rs3, %%rs4}, %%rd61;\n",
+    at += snprintf(at, size,
+                   "mov.u32 %%r60, %%laneid; mov.u32 %%r61, %%ctaid.x; shl.b32 %%r60, %%r60, 2;\n"
+                   "mad.lo.u32 %%r62, %%r61, %d, %%r60; cvt.u64.u32 %%rd1, %%r62; add.u64 %%rd1, %%rd1, %%rd60;\n"
+                   "mad.lo.u32 %%r62, %%r61, 512, %%r60; cvt.u64.u32 %%rd2, %%r62; add.u64 %%rd2, %%rd2, %%rd62;\n"
+                   "mov.b64 {%%rs1, %%rs2, %%rs3, %%rs4}, %%rd61;\n",
                    WORDS * 128);
-    for (int i = 0; i < WORDS; i++) at += snprintf(at, size - (size_t)(at - text), "ld.global.b32 %%r%d, [%%rd1+%d];\n", i, i * 128);
+    for (int i = 0; i < WORDS; i++)
+        at += snprintf(at, size - (size_t)(at - text), "ld.global.b32 %%r%d, [%%rd1+%d];\n", i, i * 128);
     for (int i = 0; i < 4; i++) at += snprintf(at, size - (size_t)(at - text), "mov.b32 %%f%d, %%r%d;\n", i, 6 + i);
     at += snprintf(at, size - (size_t)(at - text), "mma.sync.aligned.%s %s, {%%r0, %%r1, %%r2, %%r3}, {%%r4, %%r5}, %s", f->words,
                    f->half ? "{%r20, %r21}" : "{%f4, %f5, %f6, %f7}", f->half ? "{%r6, %r7}" : "{%f0, %f1, %f2, %f3}");
@@ -62,8 +70,9 @@ static void draw(struct test *t, const struct form *f, int manner, struct input 
                 in->scale_b[l] = (in->scale_b[l] & ~(255u << 8 * j)) | (middle + (uint32_t)rnd_below(t, 8)) << 8 * j;
             }
         for (int r = 0; r < 4 && manner % 2 == 0; r++)
-            in->c[r][l] = f->half ? in->c[r][l] & 0xbfffbfff : (in->c[r][l] & 0x807fffff) | (uint32_t)rnd_between(t, 120, 138) << 23;
-        for (int r = 0; r < 4 && manner % 4 == 1; r++)                          /* no NaN and infinities of fp8 */
+            in->c[r][l] =
+                f->half ? in->c[r][l] & 0xbfffbfff : (in->c[r][l] & 0x807fffff) | (uint32_t)rnd_between(t, 120, 138) << 23;
+        for (int r = 0; r < 4 && manner % 4 == 1; r++) /* no NaN and infinities of fp8 */
             in->a[r][l] &= 0xbfbfbfbf, in->b[r / 2][l] &= 0xbfbfbfbf;
     }
 }
@@ -91,7 +100,8 @@ static uint32_t element(const struct form *f, uint32_t word, int i, enum tensor_
     return format == TENSOR_E2M1 ? byte >> 2 & 15 : format == TENSOR_E3M2 || format == TENSOR_E2M3 ? byte & 63 : byte;
 }
 
-static void compare(struct test *t, const struct form *f, const struct selectors *s, const struct input *in, const struct output *out)
+static void compare(struct test *t, const struct form *f, const struct selectors *s, const struct input *in,
+                    const struct output *out)
 {
     const int k = f->nibbles ? 64 : 32;
     uint32_t a[16][MOST_K], b[8][MOST_K], scale_a[16][4], scale_b[8][4];
@@ -110,12 +120,13 @@ static void compare(struct test *t, const struct form *f, const struct selectors
             row = i < 2 ? l >> 2 : (l >> 2) + 8, col = l % 4 * 2 + (i & 1);
             const uint32_t c = f->half ? in->c[i / 2][l] >> 16 * (i % 2) & 0xffff : in->c[i][l];
             const uint32_t got = f->half ? out->d[i / 2][l] >> 16 * (i % 2) & 0xffff : out->d[i][l];
-            const uint32_t want = f->nibbles ? block_model_fp4(a[row], b[col], f->scale, scale_a[row], scale_b[col], k, k / f->scales, c)
-                                             : block_model_bytes(f->fa, a[row], f->fb, b[col], f->scales != 0 ? scale_a[row][0] : 127,
-                                                                 f->scales != 0 ? scale_b[col][0] : 127, k, f->half, c);
+            const uint32_t want = f->nibbles
+                                      ? block_model_fp4(a[row], b[col], f->scale, scale_a[row], scale_b[col], k, k / f->scales, c)
+                                      : block_model_bytes(f->fa, a[row], f->fb, b[col], f->scales != 0 ? scale_a[row][0] : 127,
+                                                          f->scales != 0 ? scale_b[col][0] : 127, k, f->half, c);
             if (got != want)
-                FAIL(t, "%s {%u, %u}, {%u, %u}: d[%d][%d] is 0x%x, not 0x%x", f->words, s->byte_a, s->thread_a, s->byte_b, s->thread_b, row,
-                     col, got, want);
+                FAIL(t, "%s {%u, %u}, {%u, %u}: d[%d][%d] is 0x%x, not 0x%x", f->words, s->byte_a, s->thread_a, s->byte_b,
+                     s->thread_b, row, col, got, want);
         }
 }
 
@@ -143,10 +154,12 @@ static const char *const consumers[] = { "sm_120a", "sm_121a" };
 static void all_pairs_of_types(struct test *t)
 {
     for (int n = 0; n < 150; n++) {
-        const int x = n % 5, y = n / 5 % 5, manner = n / 25 % 3;                 /* without scales to f32, to f16; with scales */
+        const int x = n % 5, y = n / 5 % 5, manner = n / 25 % 3; /* without scales to f32, to f16; with scales */
         char words[128];
         const char *const d = manner == 1 ? "f16" : "f32", *const tail = manner == 2 ? ".ue8m0" : "";
-        const char *const kind = manner != 2 ? ".kind::f8f6f4" : n % 2 == 0 ? ".kind::mxf8f6f4.block_scale" : ".kind::mxf8f6f4.block_scale.scale_vec::1X";
+        const char *const kind = manner != 2  ? ".kind::f8f6f4"
+                                 : n % 2 == 0 ? ".kind::mxf8f6f4.block_scale"
+                                              : ".kind::mxf8f6f4.block_scale.scale_vec::1X";
         if (n < 75) snprintf(words, sizeof words, "m16n8k32.row.col%s.%s.%s.%s.%s%s", kind, d, names[x], names[y], d, tail);
         else snprintf(words, sizeof words, "%s.m16n8k32.row.col.%s.%s.%s.%s%s", kind + 1, d, names[x], names[y], d, tail);
         const struct form f = { words, formats[x], formats[y], false, manner == 1, manner == 2, TENSOR_UE8M0 };
@@ -162,7 +175,9 @@ static void sm_100_has_fp8_alone(struct test *t)
         char text[2][4096];
         uint32_t d[2][CASES * 128];
         static struct input in[CASES];
-        struct form f = { "m16n8k32.row.col.kind::f8f6f4.f32.e4m3.e5m2.f32", TENSOR_E4M3, TENSOR_E5M2, false, false, 0, TENSOR_UE8M0 };
+        struct form f = {
+            "m16n8k32.row.col.kind::f8f6f4.f32.e4m3.e5m2.f32", TENSOR_E4M3, TENSOR_E5M2, false, false, 0, TENSOR_UE8M0
+        };
         for (int i = 0; i < CASES; i++) draw(t, &f, i, &in[i]);
         kernel(&f, NULL, text[0], sizeof text[0]);
         f.words = "m16n8k32.row.col.f32.e4m3.e5m2.f32";
@@ -182,23 +197,25 @@ static void sm_100_has_fp8_alone(struct test *t)
 static void all_selectors(struct test *t)
 {
     static const struct form forms[] = {
-        { "m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e2m1.f32.ue8m0", TENSOR_E4M3, TENSOR_E2M1, false, false, 1,
-          TENSOR_UE8M0 },
+        { "m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e2m1.f32.ue8m0", TENSOR_E4M3, TENSOR_E2M1, false,
+          false, 1, TENSOR_UE8M0 },
         { "m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0", TENSOR_E2M1, TENSOR_E2M1, true, false, 2,
           TENSOR_UE8M0 },
-        { "kind::mxf4.block_scale.m16n8k64.row.col.f32.e2m1.e2m1.f32.ue8m0", TENSOR_E2M1, TENSOR_E2M1, true, false, 2, TENSOR_UE8M0 },
-        { "m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0", TENSOR_E2M1, TENSOR_E2M1, true, false, 2,
+        { "kind::mxf4.block_scale.m16n8k64.row.col.f32.e2m1.e2m1.f32.ue8m0", TENSOR_E2M1, TENSOR_E2M1, true, false, 2,
           TENSOR_UE8M0 },
-        { "m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", TENSOR_E2M1, TENSOR_E2M1, true, false, 4,
-          TENSOR_UE4M3 },
-        { "kind::mxf4nvf4.block_scale.scale_vec::4X.m16n8k64.row.col.f32.e2m1.e2m1.f32.ue4m3", TENSOR_E2M1, TENSOR_E2M1, true, false, 4,
-          TENSOR_UE4M3 },
+        { "m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0", TENSOR_E2M1, TENSOR_E2M1, true,
+          false, 2, TENSOR_UE8M0 },
+        { "m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", TENSOR_E2M1, TENSOR_E2M1, true,
+          false, 4, TENSOR_UE4M3 },
+        { "kind::mxf4nvf4.block_scale.scale_vec::4X.m16n8k64.row.col.f32.e2m1.e2m1.f32.ue4m3", TENSOR_E2M1, TENSOR_E2M1, true,
+          false, 4, TENSOR_UE4M3 },
     };
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
         const unsigned step = (unsigned)forms[i].scales;
         for (unsigned n = 0; n < 128; n++) {
             const struct selectors s = { n % 4, n / 4 % 2, n / 8 % 4, n / 32 };
-            if (s.byte_a % step == 0 && s.byte_b % step == 0) check(t, consumers[n / 8 % 2], &forms[i], &s, n % 2 != 0 || step == 4);
+            if (s.byte_a % step == 0 && s.byte_b % step == 0)
+                check(t, consumers[n / 8 % 2], &forms[i], &s, n % 2 != 0 || step == 4);
         }
     }
 }
@@ -206,23 +223,32 @@ static void all_selectors(struct test *t)
 /* Which lane and byte: examples worked out by hand from the manual's figures. */
 static void the_named_lane_gives_the_scale(struct test *t)
 {
-    static const struct { int a, row, lane; struct selectors s; unsigned byte; } examples[] = {
-        { 1, 5, 22, { 2, 1, 0, 0 }, 2 }, { 1, 13, 23, { 2, 1, 0, 0 }, 2 }, { 0, 6, 27, { 0, 0, 1, 3 }, 1 }, { 1, 9, 5, { 3, 0, 0, 0 }, 3 },
-        { 0, 0, 2, { 0, 0, 0, 2 }, 0 },
+    static const struct {
+        int a, row, lane;
+        struct selectors s;
+        unsigned byte;
+    } examples[] = {
+        { 1, 5, 22, { 2, 1, 0, 0 }, 2 }, { 1, 13, 23, { 2, 1, 0, 0 }, 2 }, { 0, 6, 27, { 0, 0, 1, 3 }, 1 },
+        { 1, 9, 5, { 3, 0, 0, 0 }, 3 },  { 0, 0, 2, { 0, 0, 0, 2 }, 0 },
     };
     for (size_t i = 0; i < sizeof examples / sizeof examples[0]; i++) {
-        static const struct form f = { "m16n8k32.row.col.kind::mxf8f6f4.block_scale.f32.e4m3.e4m3.f32.ue8m0", TENSOR_E4M3, TENSOR_E4M3, false,
-                                       false, 1, TENSOR_UE8M0 };
+        static const struct form f = { "m16n8k32.row.col.kind::mxf8f6f4.block_scale.f32.e4m3.e4m3.f32.ue8m0",
+                                       TENSOR_E4M3,
+                                       TENSOR_E4M3,
+                                       false,
+                                       false,
+                                       1,
+                                       TENSOR_UE8M0 };
         char text[4096];
         struct sim sim;
         struct input in;
         struct output out;
         memset(&in, 0, sizeof in);
         for (int l = 0; l < 32; l++) {
-            for (int r = 0; r < 4; r++) in.a[r][l] = in.b[r / 2][l] = 0x38383838;                         /* 1 */
+            for (int r = 0; r < 4; r++) in.a[r][l] = in.b[r / 2][l] = 0x38383838; /* 1 */
             in.scale_a[l] = in.scale_b[l] = 0x7f7f7f7f;
         }
-        (examples[i].a ? in.scale_a : in.scale_b)[examples[i].lane] ^= 1u << 8 * examples[i].byte;        /* 1/2 */
+        (examples[i].a ? in.scale_a : in.scale_b)[examples[i].lane] ^= 1u << 8 * examples[i].byte; /* 1/2 */
         kernel(&f, &examples[i].s, text, sizeof text);
         if (!sim_open(t, &sim, "sm_120a", text)) continue;
         const uint64_t parameters[3] = { sim_buffer(&sim, &in, sizeof in), 0, sim_buffer(&sim, &out, sizeof out) };
@@ -244,8 +270,10 @@ static void the_named_lane_gives_the_scale(struct test *t)
 static void plain_sums(struct test *t)
 {
     static const struct form forms[] = {
-        { "m16n8k32.row.col.kind::mxf8f6f4.block_scale.f32.e2m1.e5m2.f32.ue8m0", TENSOR_E2M1, TENSOR_E5M2, false, false, 1, TENSOR_UE8M0 },
-        { "m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0", TENSOR_E2M1, TENSOR_E2M1, true, false, 2, TENSOR_UE8M0 },
+        { "m16n8k32.row.col.kind::mxf8f6f4.block_scale.f32.e2m1.e5m2.f32.ue8m0", TENSOR_E2M1, TENSOR_E5M2, false, false, 1,
+          TENSOR_UE8M0 },
+        { "m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0", TENSOR_E2M1, TENSOR_E2M1, true, false, 2,
+          TENSOR_UE8M0 },
     };
     for (int i = 0; i < 2; i++) {
         struct input in;
@@ -258,7 +286,7 @@ static void plain_sums(struct test *t)
             for (int r = 0; r < 2; r++) in.b[r][l] = i == 0 ? ((uint32_t)rnd(t) & 0x80808080) | 0x3c3c3c3c : (uint32_t)rnd(t);
             in.scale_a[l] = 0x80818081, in.scale_b[l] = 0x80808080;
         }
-        in.scale_a[8] = in.scale_b[12] = UINT32_MAX;                              /* row 2 and column 3 are no numbers */
+        in.scale_a[8] = in.scale_b[12] = UINT32_MAX; /* row 2 and column 3 are no numbers */
         kernel(&forms[i], &s, text, sizeof text);
         if (!sim_open(t, &sim, "sm_120a", text)) continue;
         sim.machine.options.tensor_core = TENSOR_MODE_FP32;
@@ -275,13 +303,29 @@ static void plain_sums(struct test *t)
 
 static void mistakes_are_reported(struct test *t)
 {
-    static const struct form byte = { "m16n8k32.row.col.kind::mxf8f6f4.block_scale.f32.e4m3.e4m3.f32.ue8m0", TENSOR_E4M3, TENSOR_E4M3, false,
-                                      false, 1, TENSOR_UE8M0 };
-    static const struct form nibble = { "m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0", TENSOR_E2M1, TENSOR_E2M1, true,
-                                        false, 2, TENSOR_UE8M0 };
-    static const struct form wide = { "m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3", TENSOR_E2M1,
-                                      TENSOR_E2M1, true, false, 4, TENSOR_UE4M3 };
-    static const struct { const struct form *form; const char *before; uint64_t selectors; const char *sentence; } planted[] = {
+    static const struct form byte = { "m16n8k32.row.col.kind::mxf8f6f4.block_scale.f32.e4m3.e4m3.f32.ue8m0",
+                                      TENSOR_E4M3,
+                                      TENSOR_E4M3,
+                                      false,
+                                      false,
+                                      1,
+                                      TENSOR_UE8M0 };
+    static const struct form nibble = {
+        "m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0", TENSOR_E2M1, TENSOR_E2M1, true, false, 2, TENSOR_UE8M0
+    };
+    static const struct form wide = { "m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
+                                      TENSOR_E2M1,
+                                      TENSOR_E2M1,
+                                      true,
+                                      false,
+                                      4,
+                                      TENSOR_UE4M3 };
+    static const struct {
+        const struct form *form;
+        const char *before;
+        uint64_t selectors;
+        const char *sentence;
+    } planted[] = {
         { &byte, "", 0x0003000300010003, NULL },
         { &byte, "", 0x0000000000000004, "selects byte 4 of the scales of A; with .scale_vec::1X it may be 0 to 3" },
         { &byte, "", 0x0000000000020000, "selects thread 2 for the scales of A; it may be 0 or 1" },
@@ -289,7 +333,8 @@ static void mistakes_are_reported(struct test *t)
         { &byte, "", 0x0004000000000000, "selects thread 4 for the scales of B; it may be 0 to 3" },
         { &byte, "", 0xffff000000000000, "selects thread 65535 for the scales of B" },
         { &byte, "cvt.u16.u32 %rs3, %r60;", 0, "has a byte selector of B that is not the same in all lanes: 4 here, 0 in lane 0" },
-        { &byte, "setp.eq.u32 %p1, %r60, 8; selp.b16 %rs2, 1, 0, %p1;", 0, "has a thread selector of A that is not the same in all lanes" },
+        { &byte, "setp.eq.u32 %p1, %r60, 8; selp.b16 %rs2, 1, 0, %p1;", 0,
+          "has a thread selector of A that is not the same in all lanes" },
         { &byte, "setp.eq.u32 %p1, %r60, 8; @%p1 exit;", 0, "is executed by the lanes 0xfffffffb alone" },
         { &nibble, "", 0x0003000200010002, NULL },
         { &nibble, "", 0x0000000000000001, "selects byte 1 of the scales of A; with .scale_vec::2X it may be 0 or 2" },
@@ -306,24 +351,28 @@ static void mistakes_are_reported(struct test *t)
         char *const mma = strstr(text, "mma.sync");
         snprintf(whole, sizeof whole, "%.*s%s%s", (int)(mma - text), text, planted[i].before, mma);
         if (!sim_open(t, &sim, "sm_120a", whole)) continue;
-        const uint64_t parameters[3] = { sim_buffer(&sim, &in, sizeof in), planted[i].selectors, sim_buffer(&sim, &out, sizeof out) };
+        const uint64_t parameters[3] = { sim_buffer(&sim, &in, sizeof in), planted[i].selectors,
+                                         sim_buffer(&sim, &out, sizeof out) };
         const bool ran = sim_run(&sim, "k", 1, 32, 0, parameters, 3);
         if (ran != (planted[i].sentence == NULL)) FAIL(t, "kernel %zu: %s", i, ran ? "no report" : sim.report.sentence);
-        else if (!ran && strstr(sim.report.sentence, planted[i].sentence) == NULL) FAIL(t, "kernel %zu: %s", i, sim.report.sentence);
+        else if (!ran && strstr(sim.report.sentence, planted[i].sentence) == NULL)
+            FAIL(t, "kernel %zu: %s", i, sim.report.sentence);
         sim_close(&sim);
     }
 }
 
-#define DABC " {%f0,%f1,%f2,%f3}, {%r0,%r1,%r2,%r3}, {%r4,%r5}, {%f4,%f5,%f6,%f7}"
-#define S1X "m16n8k32.row.col.kind::mxf8f6f4.block_scale.f32.e4m3.e4m3.f32.ue8m0" DABC
-#define S2X "m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0" DABC
-#define S4X "m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3" DABC
+#define DABC  " {%f0,%f1,%f2,%f3}, {%r0,%r1,%r2,%r3}, {%r4,%r5}, {%f4,%f5,%f6,%f7}"
+#define S1X   "m16n8k32.row.col.kind::mxf8f6f4.block_scale.f32.e4m3.e4m3.f32.ue8m0" DABC
+#define S2X   "m16n8k64.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0" DABC
+#define S4X   "m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3" DABC
 #define ZEROS ", %r6, {0, 0}, %r7, {0, 0};"
 
 /* Every one of them is refused by ptxas 13.0, too. */
 static void forms_that_do_not_exist_are_refused(struct test *t)
 {
-    static const struct { const char *device, *form; } refused[] = {
+    static const struct {
+        const char *device, *form;
+    } refused[] = {
         { "sm_90a", S1X ZEROS },
         { "sm_100a", S1X ZEROS },
         { "sm_103a", S2X ZEROS },
@@ -387,9 +436,14 @@ static void words_stand_in_any_order(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        TEST(all_pairs_of_types),       TEST(sm_100_has_fp8_alone),       TEST(all_selectors),
-        TEST(the_named_lane_gives_the_scale), TEST(plain_sums),           TEST(mistakes_are_reported),
-        TEST(forms_that_do_not_exist_are_refused), TEST(words_stand_in_any_order),
+        TEST(all_pairs_of_types),
+        TEST(sm_100_has_fp8_alone),
+        TEST(all_selectors),
+        TEST(the_named_lane_gives_the_scale),
+        TEST(plain_sums),
+        TEST(mistakes_are_reported),
+        TEST(forms_that_do_not_exist_are_refused),
+        TEST(words_stand_in_any_order),
     };
     return TEST_MAIN(argc, argv, cases);
 }
