@@ -2,7 +2,8 @@
  * if FILE is not what would be printed.
  *
  * Of each row of the table it says what its results were checked against: hardware (the kept results of cudasim-calibrate), kernels
- * of compilers that the tests run (the PTX files named), or the manual alone. */
+ * of compilers that the tests run (the PTX files named), or the manual alone; and of each of those kernels how many of its forms no
+ * hardware was asked about. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,20 @@ struct line {
     uint32_t form_count;
 };
 
-struct table { struct line lines[MOST_ROWS]; uint32_t count; };
+/* An entry of a PTX file: its forms, each once. */
+struct kernel {
+    char *file, *entry;
+    char **forms;
+    const struct line **lines;
+    uint32_t count;
+};
+
+struct table {
+    struct line lines[MOST_ROWS];
+    uint32_t count;
+    struct kernel *kernels;
+    uint32_t kernel_count;
+};
 
 static struct line *line_of(struct table *t, const struct row *row)
 {
@@ -96,13 +110,46 @@ static void gather_hardware(struct table *t, const struct kept *kept)
 
 /* ---- compilers ---- */
 
-static void add_form(struct line *line, const char *form)
+static void *grown(void *array, size_t bytes)
 {
-    for (uint32_t i = 0; i < line->form_count; i++)
-        if (strcmp(line->forms[i], form) == 0) return;
-    line->forms = realloc(line->forms, (line->form_count + 1) * sizeof *line->forms);
-    if (line->forms == NULL || (line->forms[line->form_count] = strdup(form)) == NULL) abort();
-    line->form_count++;
+    array = realloc(array, bytes);
+    if (array == NULL) abort();
+    return array;
+}
+
+static char *copy_of(const char *text)
+{
+    char *copy = strdup(text);
+    if (copy == NULL) abort();
+    return copy;
+}
+
+/* False: it was there. */
+static bool add_text(char ***list, uint32_t *count, const char *text)
+{
+    for (uint32_t i = 0; i < *count; i++)
+        if (strcmp((*list)[i], text) == 0) return false;
+    *list = grown(*list, (*count + 1) * sizeof **list);
+    (*list)[(*count)++] = copy_of(text);
+    return true;
+}
+
+static struct kernel *kernel_of(struct table *t, const char *file, const char *entry)
+{
+    const char *slash = strrchr(file, '/');
+    file = slash == NULL ? file : slash + 1;
+    for (uint32_t i = 0; i < t->kernel_count; i++)
+        if (strcmp(t->kernels[i].file, file) == 0 && strcmp(t->kernels[i].entry, entry) == 0) return &t->kernels[i];
+    t->kernels = grown(t->kernels, (t->kernel_count + 1) * sizeof *t->kernels);
+    t->kernels[t->kernel_count] = (struct kernel){ .file = copy_of(file), .entry = copy_of(entry) };
+    return &t->kernels[t->kernel_count++];
+}
+
+static void add_to_kernel(struct kernel *k, const char *form, const struct line *line)
+{
+    if (!add_text(&k->forms, &k->count, form)) return;
+    k->lines = grown(k->lines, k->count * sizeof *k->lines);
+    k->lines[k->count - 1] = line;
 }
 
 static char *slurp(const char *name)
@@ -123,8 +170,11 @@ static bool gather_kernel(struct table *t, const char *name)
     char *text = slurp(name), form[512];
     struct module *m = text == NULL ? NULL : read_text(name, text);
     for (uint32_t i = 0; m != NULL && i < m->code_count; i++) {
+        struct line *line = line_of(t, m->code[i].row);
+        const struct function *f = ptx_function_at(m, i);
         form_of_insn(&m->code[i], form, sizeof form);
-        add_form(line_of(t, m->code[i].row), form);
+        add_text(&line->forms, &line->form_count, form);
+        if (f != NULL && f->entry) add_to_kernel(kernel_of(t, name, f->name), form, line);
     }
     const bool good = m != NULL;
     ptx_release(m);
@@ -196,6 +246,43 @@ static void put_line(FILE *out, const struct line *l)
     fprintf(out, " |\n");
 }
 
+static bool was_measured(const struct line *l) { return l->equal + l->within + l->different != 0; }
+
+/* Each form once for the kernels of a file. */
+static void put_unmeasured(FILE *out, const struct table *t, const char *file)
+{
+    char **forms = NULL;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < t->kernel_count; i++)
+        for (uint32_t k = 0; strcmp(t->kernels[i].file, file) == 0 && k < t->kernels[i].count; k++)
+            if (!was_measured(t->kernels[i].lines[k]) && add_text(&forms, &count, t->kernels[i].forms[k]))
+                fprintf(out, "%s`%s`", count == 1 ? "" : ", ", forms[count - 1]);
+    fprintf(out, "%s.\n", count == 0 ? "none" : "");
+    for (uint32_t i = 0; i < count; i++) free(forms[i]);
+    free(forms);
+}
+
+static void put_kernels(FILE *out, const struct table *t)
+{
+    const char *file = "";
+    fprintf(out, "\n# Kernels of the tests\n\n"
+                 "How many forms each kernel has, and how many of them are of rows that were not compared with hardware: what the\n"
+                 "kernel's results owe to the manual alone. Then these forms, for each file.\n\n"
+                 "| file | kernel | forms | from the manual alone |\n|---|---|---|---|\n");
+    for (uint32_t i = 0; i < t->kernel_count; i++) {
+        const struct kernel *k = &t->kernels[i];
+        uint32_t manual = 0;
+        for (uint32_t f = 0; f < k->count; f++) manual += !was_measured(k->lines[f]);
+        fprintf(out, "| %s | `%s` | %u | %u |\n", k->file, k->entry, k->count, manual);
+    }
+    for (uint32_t i = 0; i < t->kernel_count; i++) {
+        if (strcmp(file, t->kernels[i].file) == 0) continue;
+        file = t->kernels[i].file;
+        fprintf(out, "\n%s: ", file);
+        put_unmeasured(out, t, file);
+    }
+}
+
 static void put_page(FILE *out, const struct table *t, const struct kept *kept, int kernels)
 {
     uint32_t hardware = 0, compilers = 0, manual = 0, different = 0, cases = 0;
@@ -211,7 +298,7 @@ static void put_page(FILE *out, const struct table *t, const struct kept *kept, 
            "A row of the table stands for all forms of its pattern: `{.a|.b}` may be left out, `(.a|.b)` may not, `$1` is a type.\n"
            "The count of forms is of all choices; the reader refuses those that the manual does not have. What a row was checked\n"
            "against: *hardware*, all output bytes of cases run on %s (driver %d.%d, %s) and simulated; *compilers*, forms in the %d\n"
-           "kernels of nvcc, clang and Triton that the tests run; or the *manual alone*.\n\n"
+           "files of kernels of nvcc, clang and Triton that the tests run; or the *manual alone*.\n\n"
            "%u rows: %u checked on hardware (%u cases, %u different), %u in compilers' kernels only, %u from the manual alone.\n",
            kept->device, kept->driver / 1000, kept->driver % 1000 / 10, kept->date, kernels, t->count, hardware, cases, different,
            compilers, manual);
@@ -222,6 +309,7 @@ static void put_page(FILE *out, const struct table *t, const struct kept *kept, 
                (*family)->name + 1);
         for (int i = 0; i < (*family)->count; i++) put_line(out, &t->lines[at++]);
     }
+    put_kernels(out, t);
 }
 
 static int expect(const char *file, const char *page)
