@@ -68,9 +68,10 @@ BSMI_HOST_DEVICE static inline int32_t bsmi_sum_exponent(int32_t row, int32_t co
 
 /* Kernel bsmi_decode.  Writes, for every row of every matrix of the source, `terms` stretches of padded_columns bf16 numbers side
  * by side, whose sum times 2^exponent is the row's exact value (tensor scale not included); columns at and behind source.columns
- * are zeros.  Terms: 1; for fp16 2, the number rounded to bf16 and the exact rest (0 where the first is infinite or NaN).
- * A row that cannot be told so gets BSMI_ROW_LEFT_OUT and zeros.  NaN scale or element: NaN in the row's bf16 numbers, the row is
- * not left out for it.
+ * are zeros.  Terms: 1; for fp16 2, of the same sign, both zero or neither: infinity times their sum needs no care.
+ * A row whose numbers span too much (decode.cu says how much) gets BSMI_ROW_LEFT_OUT and zeros, and its number, matrix * rows + r,
+ * joins left_out_rows, in no particular order.  NaN scale or element: NaN in the row's bf16 numbers, the row is not left out for
+ * it.  Only formats with e8m0 scales have exponents other than 0 and rows that are left out.
  * Row (batch, row) begins at decoded + batch * batch_pitch + row * pitch.
  * Any grid of BSMI_DECODE_THREADS threads a CTA: CTAs stride over rows. */
 enum { BSMI_DECODE_THREADS = 256 };
@@ -79,10 +80,11 @@ struct bsmi_decode_parameters {
     uint16_t *decoded;                    /* aligned to 128 bytes */
     int64_t pitch, batch_pitch;           /* multiples of 64 */
     int64_t padded_columns;               /* columns rounded up to 64 */
-    int32_t terms;
-    int32_t leave_out_infinities;         /* a row with an infinite element is left out: the other operand has two terms, and
-                                             infinity times a rest of 0 is NaN */
-    int32_t *exponents;                   /* [batch * rows]; NULL: the format needs none (2^0, no row is left out) */
+    int32_t only_exponent_zero;           /* the other operand is bf16 as the caller has it, with numbers of any size: rows that need
+                                             another exponent are left out */
+    int32_t *exponents;                   /* [batch * rows]; may be NULL unless scales are e8m0 */
+    uint32_t *left_out_count;             /* the host sets it to 0 before; e8m0 only */
+    int64_t *left_out_rows;               /* [batch * rows] */
 };
 
 /* Products -------------------------------------------------------------------------------------------------------------------- */
@@ -152,14 +154,16 @@ enum { BSMI_FINISH_THREADS = 256 };
 struct bsmi_finish_parameters { struct bsmi_epilogue_parameters epilogue; };
 
 /* Kernel bsmi_sums (simt/): S by one thread an element, in the order of sums of the CPU's kernels, from the operands as they are.
- * Any grid of BSMI_SUMS_THREADS.  only_left_out: computes only rows and columns whose exponent is BSMI_ROW_LEFT_OUT, and each
- * CTA returns at once when there is none among its own. */
+ * Any grid of BSMI_SUMS_THREADS.  only_left_out: computes only the rows and columns that decoding left out, from its lists, and
+ * every CTA returns at once when they are empty. */
 enum { BSMI_SUMS_THREADS = 256, BSMI_SUMS_ROWS = 16, BSMI_SUMS_COLUMNS = 16 };
 struct bsmi_sums_parameters {
     struct bsmi_device_matrix a, b;
     int64_t k;
     int32_t a_batch_step, b_batch_step;
     int32_t only_left_out, direct;        /* direct: finish D here; else store S */
+    const uint32_t *a_left_out_count, *b_left_out_count;   /* NULL: none */
+    const int64_t *a_left_out_rows, *b_left_out_rows;
     struct bsmi_epilogue_parameters epilogue;
 };
 

@@ -1,0 +1,71 @@
+/* Instructions that CUDA C has no operator for, one function each. */
+#ifndef BSMI_PTX_ARITHMETIC_CUH
+#define BSMI_PTX_ARITHMETIC_CUH
+
+#include <stdint.h>
+
+/* Two products of bf16, each rounded to nearest even, subnormals kept (PTX ISA, 9.7.4.3 mul). */
+__device__ static inline uint32_t ptx_mul_bf16x2(uint32_t a, uint32_t b)
+{
+    uint32_t d;
+    asm("mul.bf16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
+    return d;
+}
+
+/* a - b of two bf16 (9.7.4.2 sub). */
+__device__ static inline uint32_t ptx_sub_bf16x2(uint32_t a, uint32_t b)
+{
+    uint32_t d;
+    asm("sub.bf16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
+    return d;
+}
+
+/* Two floats into two codes, to nearest even, saturating; `low` goes into bits 0-7 (9.7.9.21 cvt). */
+__device__ static inline uint32_t ptx_cvt_e4m3x2(float high, float low)
+{
+    uint16_t d;
+    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(d) : "f"(high), "f"(low));
+    return d;
+}
+
+__device__ static inline uint32_t ptx_cvt_e5m2x2(float high, float low)
+{
+    uint16_t d;
+    asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(d) : "f"(high), "f"(low));
+    return d;
+}
+
+/* Two floats into two halves, to nearest even; `low` goes into bits 0-15. */
+__device__ static inline uint32_t ptx_cvt_f16x2(float high, float low)
+{
+    uint32_t d;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(d) : "f"(high), "f"(low));
+    return d;
+}
+
+/* All `threads` threads of the barrier have arrived; true if the condition holds for one of them (9.7.13.1 barrier). */
+__device__ static inline bool ptx_barrier_or(int barrier, int threads, bool condition)
+{
+    uint32_t any;
+    asm volatile("{ .reg .pred p, q; setp.ne.u32 p, %3, 0; barrier.cta.red.or.pred q, %1, %2, p; selp.u32 %0, 1, 0, q; }"
+                 : "=r"(any) : "r"(barrier), "r"(threads), "r"((uint32_t)condition) : "memory");
+    return any != 0;
+}
+
+__device__ static inline void ptx_barrier(int barrier, int threads)
+{
+    asm volatile("barrier.cta.sync %0, %1;" :: "r"(barrier), "r"(threads) : "memory");
+}
+
+/* What the kernel before this one in the stream wrote is visible (9.7.13.13 griddepcontrol). */
+__device__ static inline void ptx_griddepcontrol_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+
+/* Loads through the read-only path, and stores that are not read again soon (9.7.9.8 ld, 9.7.9.11 st). */
+__device__ static inline uint4 ptx_load_16(const void *from)
+{
+    uint4 v;
+    asm("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(from));
+    return v;
+}
+
+#endif
