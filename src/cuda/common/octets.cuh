@@ -87,8 +87,8 @@ __device__ static inline octet load_gguf(const unsigned char *row, bool mxfp4, i
 }
 
 /* Codes of elements of at most 8 bits.  count: how many there are, 1 .. 8; bits of a BYTES packing beyond the element's width
- * are dropped. */
-__device__ static inline octet load_octet(const bsmi_device_matrix &m, const unsigned char *row, int64_t number, int count)
+ * are dropped.  Out of line: the quick ways are the callers'. */
+__device__ __noinline__ static octet load_octet(const bsmi_device_matrix &m, const unsigned char *row, int64_t number, int count)
 {
     const int64_t k = number * 8;
     octet o;

@@ -58,12 +58,16 @@ __device__ static inline scale_places make_places(const bsmi_device_layout &layo
     }
 }
 
+/* Out of line: a 64-bit division is long. */
+__device__ __noinline__ static int64_t place_in_tiles(int64_t tile_size, int64_t stride, int64_t stride_within, int64_t x)
+{
+    const int64_t tile = x / tile_size;
+    return tile * stride + (x - tile * tile_size) * stride_within;
+}
+
 __device__ static inline int64_t place_in(const scale_part &part, int64_t x)
 {
-    if (part.tile != 0) {
-        const int64_t tile = x / part.tile;
-        return tile * part.stride + (x - tile * part.tile) * part.stride1;
-    }
+    if (part.tile != 0) return place_in_tiles(part.tile, part.stride, part.stride1, x);
     const uint32_t low = (uint32_t)x;
     return (x >> part.shift) * part.stride + ((low >> part.shift1) & part.mask1) * part.stride1
          + ((low >> part.shift2) & part.mask2) * part.stride2;

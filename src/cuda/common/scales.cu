@@ -46,6 +46,7 @@ __device__ static inline uint32_t load_word(const scale_side &from, int64_t row_
 {
     if (from.words && count == 4) return __ldg((const uint32_t *)(from.data + row_place + place_in(from.places.column, column)));
     uint32_t word = 0;
+#pragma unroll 1
     for (int i = 0; i < count; i++) word |= (uint32_t)__ldg(from.data + row_place + place_in(from.places.column, column + i)) << 8 * i;
     return word;
 }
@@ -53,8 +54,12 @@ __device__ static inline uint32_t load_word(const scale_side &from, int64_t row_
 __device__ static inline void store_word(const scale_side &to, int64_t row_place, int64_t column, int count, uint32_t word)
 {
     unsigned char *data = (unsigned char *)to.data + row_place;
-    if (to.words && count == 4) *(uint32_t *)(data + place_in(to.places.column, column)) = word;
-    else for (int i = 0; i < count; i++) data[place_in(to.places.column, column + i)] = (unsigned char)(word >> 8 * i);
+    if (to.words && count == 4) {
+        *(uint32_t *)(data + place_in(to.places.column, column)) = word;
+        return;
+    }
+#pragma unroll 1
+    for (int i = 0; i < count; i++) data[place_in(to.places.column, column + i)] = (unsigned char)(word >> 8 * i);
 }
 
 extern "C" __global__ void __launch_bounds__(BSMI_CONVERT_THREADS) bsmi_convert_scales(const __grid_constant__ bsmi_convert_scales_parameters p)
