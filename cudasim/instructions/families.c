@@ -35,6 +35,7 @@ const struct family *const instruction_families[] = {
     &family_wmma,
     &family_matrix_memory,
     &family_tcgen05_alloc,
+    &family_tcgen05_commit,
     &family_tcgen05_ldst,
     NULL
 };

@@ -37,6 +37,7 @@ extern const struct family family_mma_sparse;
 extern const struct family family_wmma;
 extern const struct family family_matrix_memory;
 extern const struct family family_tcgen05_alloc;
+extern const struct family family_tcgen05_commit;
 extern const struct family family_tcgen05_ldst;
 
 #endif

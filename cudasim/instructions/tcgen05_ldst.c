@@ -4,7 +4,7 @@
  * layouts: register r of the form without them holds one column, with them the low halves of two. */
 #include "instructions/families.h"
 #include "instructions/fragment.h"
-#include "machine/tensor_memory.h"
+#include "machine/tensor_pipe.h"
 #include "machine/wgmma.h"
 
 #include <string.h>
@@ -53,24 +53,40 @@ static trap move_cell(struct warp *w, const struct insn *in, const struct transf
 {
     const bool packed = (in->detail & PACKED) != 0;
     const uint32_t mask = packed ? 0xffff : UINT32_MAX, halves = packed ? HALF_LOW : HALF_BOTH;
-    struct tensor_cell *cell = tensor_touch(w, in, x->direction, lane, column);
-    if (cell == NULL) return TRAP_FAULT;
+    const trap t = tensor_touch(w, in, x->direction, lane, column);
+    if (t != TRAP_NONE) return t;
+    uint32_t *cell = &w->cta->sm->tensor->value[lane * TENSOR_COLUMNS + column];
+    uint8_t *valid = &w->cta->sm->tensor->valid[lane * TENSOR_COLUMNS + column];
     if (x->direction == TENSOR_STORE) { /* nothing says what becomes of the upper half */
-        cell->value = (uint32_t)(*value >> shift) & mask;
-        cell->valid = halves;
+        *cell = (uint32_t)(*value >> shift) & mask;
+        *valid = (uint8_t)halves;
         return TRAP_NONE;
     }
-    if (w->cta->cluster->grid->machine->options.check_uninitialised && (cell->valid & halves) != halves)
+    if (w->cta->cluster->grid->machine->options.check_uninitialised && (*valid & halves) != halves)
         return warp_fault(w, in, NO_LANE, REPORT_UNINITIALISED,
                           "reads lane %u, column %u of tensor memory, which has not been written%s", lane, column,
-                          cell->valid != 0 ? " in its upper half" : "");
-    *value |= (uint64_t)(cell->value & mask) << shift;
+                          *valid != 0 ? " in its upper half" : "");
+    *value |= (uint64_t)(*cell & mask) << shift;
     return TRAP_NONE;
+}
+
+/* The cells of the whole instruction, against the operations of the tensor pipe. */
+static trap order(struct warp *w, const struct insn *in, const struct transfer *x)
+{
+    const uint32_t shape = in->detail & 7, wide = (in->detail & PACKED) != 0 ? 2 : 1, count = x->registers->count;
+    const bool two_columns = shape == SHAPE_16X64B || shape == SHAPE_16X128B || shape == SHAPE_16X256B; /* a register, of 16 lanes */
+    struct tensor_area area = tensor_lanes(x->lane, shape == SHAPE_32X32B ? 32 : 16, x->column, wide * count * (two_columns ? 2 : 1));
+    const trap t = tensor_order(w, in, &area, x->direction);
+    if (t != TRAP_NONE || shape != SHAPE_16X32BX2) return t;
+    area.column += x->second;
+    return tensor_order(w, in, &area, x->direction);
 }
 
 static trap transfer(struct warp *w, const struct insn *in, const struct transfer *x)
 {
     const bool packed = (in->detail & PACKED) != 0;
+    const trap ordered = order(w, in, x);
+    if (ordered != TRAP_NONE) return ordered;
     for (uint32_t r = 0; r < x->registers->count; r++) {
         const uint64_t *from = x->direction == TENSOR_STORE ? source_row(w, &x->registers->element[r]) : NULL;
         uint64_t value[LANES] = { 0 };

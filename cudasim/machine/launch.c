@@ -3,7 +3,7 @@
 #include "machine/async_copy.h"
 #include "machine/mbarrier.h"
 #include "machine/checks.h"
-#include "machine/tensor_memory.h"
+#include "machine/tensor_pipe.h"
 #include "machine/watch.h"
 #include "machine/wgmma.h"
 
@@ -107,6 +107,7 @@ static void close_cluster(struct cluster *c)
             wgmma_close(&c->cta[i].warp[j]);
             async_copies_close(&c->cta[i].warp[j]);
         }
+    for (uint32_t i = 0; c->cta != NULL && i < c->ctas; i++) tensor_pipe_close(&c->cta[i]);
     clocks_close(c);
     watch_close_cluster(c);
     for (uint32_t i = 0; c->cta != NULL && i < c->ctas; i++) {

@@ -1,6 +1,7 @@
 /* Tensor memory: allocation, and the order of accesses.  See tensor_memory.h. */
 #include "machine/tensor_memory.h"
 #include "machine/clocks.h"
+#include "machine/tensor_pipe.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,29 +12,31 @@ static void release(struct sm *sm)
 {
     struct tensor_memory *m = sm->tensor;
     for (uint32_t i = 0; m != NULL && m->warp != NULL && i < m->warps; i++) free(m->warp[i].fence), free(m->warp[i].known);
-    if (m != NULL) free(m->warp), free(m->cell);
+    if (m != NULL) free(m->warp), free(m->cell), free(m->value), free(m->valid);
     free(m);
     free(sm);
 }
 
 struct tensor_memory *tensor_memory_of(struct warp *w, const struct insn *in)
 {
+    enum { CELLS = TENSOR_LANES * TENSOR_COLUMNS };
     struct cta *cta = w->cta;
     if (cta->sm != NULL) return cta->sm->tensor;
     struct sm *sm = calloc(1, sizeof *sm);
-    struct tensor_memory *m = calloc(1, sizeof *m);
+    if (sm != NULL) sm->tensor = calloc(1, sizeof *sm->tensor);
+    struct tensor_memory *m = sm == NULL ? NULL : sm->tensor;
     if (m != NULL) {
         m->warps = cta->warps;
         m->warp = calloc(m->warps, sizeof *m->warp);
-        m->cell = calloc((size_t)TENSOR_LANES * TENSOR_COLUMNS, sizeof *m->cell);
+        m->cell = calloc(CELLS, sizeof *m->cell);
+        m->value = calloc(CELLS, sizeof *m->value);
+        m->valid = calloc(CELLS, sizeof *m->valid);
+        if (m->warp != NULL && m->cell != NULL && m->value != NULL && m->valid != NULL) {
+            cta->sm = sm;
+            return m;
+        }
     }
-    if (sm != NULL && m != NULL && m->warp != NULL && m->cell != NULL) {
-        sm->tensor = m;
-        cta->sm = sm;
-        return m;
-    }
-    if (m != NULL) free(m->warp), free(m->cell);
-    free(m), free(sm);
+    if (sm != NULL) release(sm);
     warp_fault(w, in, NO_LANE, REPORT_RESOURCES, "finds no host memory");
     return NULL;
 }
@@ -54,8 +57,10 @@ int tensor_allocate(struct tensor_memory *m, uint32_t columns)
         if (held != 0) continue;
         for (uint32_t i = 0; i < columns; i++) m->first[first + i] = (uint16_t)(first + 1);
         m->size[first] = (uint16_t)columns;
-        for (uint32_t l = 0; l < TENSOR_LANES; l++) /* what is in it is not defined */
+        for (uint32_t l = 0; l < TENSOR_LANES; l++) { /* what is in it is not defined */
             memset(&m->cell[l * TENSOR_COLUMNS + first], 0, columns * sizeof *m->cell);
+            memset(&m->valid[l * TENSOR_COLUMNS + first], 0, columns);
+        }
         return (int)first;
     }
     return -1;
@@ -101,7 +106,8 @@ trap tensor_free(struct warp *w, const struct insn *in, struct tensor_memory *m,
     if (m->size[address] != columns)
         return warp_fault(w, in, NO_LANE, REPORT_ILLEGAL, "frees %u columns at 0x%x, where %u were allocated", columns, address,
                           m->size[address]);
-    const trap t = check_idle(w, in, m, address, columns);
+    trap t = check_idle(w, in, m, address, columns);
+    if (t == TRAP_NONE) t = tensor_check_free(w, in, m, address, columns);
     if (t != TRAP_NONE) return t;
     m->size[address] = 0;
     memset(&m->first[address], 0, columns * sizeof m->first[0]);
@@ -123,14 +129,13 @@ trap tensor_cta_ends(struct warp *w, const struct insn *in)
 
 /* ---- order ---- */
 
-/* Whether some fence::before_thread_sync of the other warp lies behind its wait for the access, and this warp knew of it when it
- * executed its fence::after_thread_sync. */
-static bool is_fenced(const struct warp *w, const struct tensor_memory *m, const struct tensor_mark *mark,
-                      enum tensor_direction direction)
+/* Whether some fence::before_thread_sync of the other warp, one of the CTA, lies behind its wait for the access, and this warp knew
+ * of it when it executed its fence::after_thread_sync. */
+static bool is_fenced(const struct warp *w, const struct cta *cta, const struct tensor_mark *mark, enum tensor_direction direction)
 {
-    const struct tensor_warp *other = &m->warp[mark->warp - 1];
-    const uint32_t *known = m->warp[w->index].known;
-    const struct warp *from = &w->cta->warp[mark->warp - 1];
+    const struct tensor_warp *other = &cta->sm->tensor->warp[mark->warp - 1];
+    const uint32_t *known = w->cta->sm->tensor->warp[w->index].known;
+    const struct warp *from = &cta->warp[mark->warp - 1];
     if (w->clocks == NULL) return true; /* not watched */
     uint32_t low = 0, high = other->fences; /* the first fence that covers it; later ones say no more */
     while (low < high) {
@@ -144,43 +149,55 @@ static bool is_fenced(const struct warp *w, const struct tensor_memory *m, const
     return false;
 }
 
-static bool check(struct warp *w, const struct insn *in, const struct tensor_memory *m, const struct tensor_mark *mark,
-                  enum tensor_direction before, enum tensor_direction now, uint32_t lane, uint32_t column)
+static trap check(struct warp *w, const struct insn *in, const struct cta *cta, const struct tensor_mark *mark,
+                  enum tensor_direction before, bool writes, uint32_t lane, uint32_t column)
 {
-    if (mark->warp == 0) return true;
-    const bool pending = is_pending(m, mark, before);
-    if (!pending && (mark->warp == w->index + 1 || is_fenced(w, m, mark, before))) return true;
-    const char *verb = now == TENSOR_LOAD ? "reads" : "writes";
+    if (mark->warp == 0) return TRAP_NONE;
+    const bool pending = is_pending(cta->sm->tensor, mark, before);
+    const bool own = cta == w->cta && mark->warp == w->index + 1;
+    if (!pending && (own || is_fenced(w, cta, mark, before))) return TRAP_NONE;
+    const char *verb = writes ? "writes" : "reads";
     if (pending)
-        warp_fault(w, in, NO_LANE, REPORT_ASYNC,
-                   "%s lane %u, column %u of tensor memory, which the tcgen05.%s of warp %u at PTX line %u accesses; that warp has "
-                   "executed no tcgen05.wait::%s since", verb, lane, column, name[before], mark->warp - 1, line_of(w, mark),
-                   name[before]);
-    else
-        warp_fault(w, in, NO_LANE, REPORT_RACE,
-                   "%s lane %u, column %u of tensor memory, which the tcgen05.%s of warp %u at PTX line %u accesses; "
-                   "tcgen05.fence::before_thread_sync there, a synchronisation, and tcgen05.fence::after_thread_sync here do not "
-                   "all lie between", verb, lane, column, name[before], mark->warp - 1, line_of(w, mark));
-    return false;
+        return warp_fault(w, in, NO_LANE, REPORT_ASYNC,
+                          "%s lane %u, column %u of tensor memory, which the tcgen05.%s of warp %u at PTX line %u accesses; that warp "
+                          "has executed no tcgen05.wait::%s since", verb, lane, column, name[before], mark->warp - 1,
+                          line_of(w, mark), name[before]);
+    return warp_fault(w, in, NO_LANE, REPORT_RACE,
+                      "%s lane %u, column %u of tensor memory, which the tcgen05.%s of warp %u at PTX line %u accesses; "
+                      "tcgen05.fence::before_thread_sync there, a synchronisation, and tcgen05.fence::after_thread_sync here do not "
+                      "all lie between", verb, lane, column, name[before], mark->warp - 1, line_of(w, mark));
 }
 
-struct tensor_cell *tensor_touch(struct warp *w, const struct insn *in, enum tensor_direction direction, uint32_t lane,
-                                 uint32_t column)
+static trap check_all(struct warp *w, const struct insn *in, const struct cta *cta, const struct tensor_cell *cell, bool writes,
+                      uint32_t lane, uint32_t column)
+{
+    trap t = check(w, in, cta, &cell->writer, TENSOR_STORE, writes, lane, column);
+    for (int i = 0; t == TRAP_NONE && writes && i < WARPS_OF_QUARTER; i++)
+        t = check(w, in, cta, &cell->reader[i], TENSOR_LOAD, writes, lane, column);
+    return t;
+}
+
+trap tensor_touch(struct warp *w, const struct insn *in, enum tensor_direction direction, uint32_t lane, uint32_t column)
 {
     struct tensor_memory *m = w->cta->sm->tensor;
-    if (column >= TENSOR_COLUMNS || m->first[column] == 0) {
-        warp_fault(w, in, NO_LANE, REPORT_OUT_OF_BOUNDS, "%s column %u of tensor memory, which is not allocated",
-                   direction == TENSOR_LOAD ? "reads" : "writes", column);
-        return NULL;
-    }
+    if (column >= TENSOR_COLUMNS || m->first[column] == 0)
+        return warp_fault(w, in, NO_LANE, REPORT_OUT_OF_BOUNDS, "%s column %u of tensor memory, which is not allocated",
+                          direction == TENSOR_LOAD ? "reads" : "writes", column);
     struct tensor_cell *cell = &m->cell[lane * TENSOR_COLUMNS + column];
-    if (!check(w, in, m, &cell->writer, TENSOR_STORE, direction, lane, column)) return NULL;
-    for (int i = 0; direction == TENSOR_STORE && i < WARPS_OF_QUARTER; i++)
-        if (!check(w, in, m, &cell->reader[i], TENSOR_LOAD, direction, lane, column)) return NULL;
+    const trap t = check_all(w, in, w->cta, cell, direction == TENSOR_STORE, lane, column);
     struct tensor_mark *mark = direction == TENSOR_STORE ? &cell->writer : &cell->reader[w->index / TENSOR_QUARTERS];
     const uint32_t pc = (uint32_t)(in - w->cta->cluster->grid->code);
+    m->touched[column] = true;
     *mark = (struct tensor_mark){ .access = m->warp[w->index].accesses, .pc = pc & 0xffffff, .warp = (w->index + 1) & 0xff };
-    return cell;
+    return t;
+}
+
+trap tensor_check_cell(struct warp *w, const struct insn *in, struct cta *cta, bool writes, uint32_t lane, uint32_t column)
+{
+    struct tensor_cell *cell = &cta->sm->tensor->cell[lane * TENSOR_COLUMNS + column];
+    const trap t = check_all(w, in, cta, cell, writes, lane, column);
+    if (writes) memset(cell, 0, sizeof *cell);
+    return t;
 }
 
 /* ---- waits and fences ---- */
@@ -202,7 +219,8 @@ bool tensor_fence_before(struct warp *w, struct tensor_memory *m, uint32_t lanes
         t->fence_capacity = capacity;
     }
     struct tensor_fence *f = &t->fence[t->fences++];
-    *f = (struct tensor_fence){ .waited = { t->waited[0], t->waited[1] }, .lanes = lanes };
+    *f = (struct tensor_fence){ .serial = w->cta->cluster->operation_serial, .waited = { t->waited[0], t->waited[1] },
+                                .lanes = lanes };
     memcpy(f->clock, w->clocks->clock, sizeof f->clock);
     return true;
 }

@@ -16,14 +16,10 @@ enum tensor_direction { TENSOR_LOAD, TENSOR_STORE };
 
 /* warp: its index + 1; 0: none. */
 struct tensor_mark { uint32_t access, pc : 24, warp : 8; };
-struct tensor_cell {
-    uint32_t value;
-    uint32_t valid;                       /* HALF_* that have been written */
-    struct tensor_mark writer, reader[WARPS_OF_QUARTER];
-};
+struct tensor_cell { struct tensor_mark writer, reader[WARPS_OF_QUARTER]; };
 
-/* fence::before_thread_sync: what the warp had waited for, and its lanes' clocks. */
-struct tensor_fence { uint32_t waited[2], lanes, clock[LANES]; };
+/* fence::before_thread_sync: what the warp had waited for, its lanes' clocks, and the number of the cluster's next operation. */
+struct tensor_fence { uint64_t serial; uint32_t waited[2], lanes, clock[LANES]; };
 
 struct tensor_warp {
     uint32_t accesses;                    /* ld and st so far; the first is number 0 */
@@ -31,7 +27,10 @@ struct tensor_warp {
     struct tensor_fence *fence;
     uint32_t fences, fence_capacity;
     uint32_t *known;                      /* actors' clocks at the last fence::after_thread_sync; NULL: none */
+    struct tensor_issuer *issuer;         /* its threads that have issued operations: tensor_pipe.h */
 };
+
+struct tensor_record;
 
 struct tensor_memory {
     uint16_t first[TENSOR_COLUMNS];       /* the first column of the allocation that holds the column, + 1; 0: free */
@@ -40,7 +39,13 @@ struct tensor_memory {
     bool relinquished;
     struct tensor_warp *warp;
     uint32_t warps;
-    struct tensor_cell *cell;             /* [TENSOR_LANES][TENSOR_COLUMNS] */
+    uint32_t group;                       /* cta_group of the instructions so far; 0: none yet */
+    struct tensor_record *record;         /* what operations have used: tensor_pipe.h */
+    /* [TENSOR_LANES][TENSOR_COLUMNS] */
+    uint32_t *value;
+    uint8_t *valid;                       /* HALF_* that have been written */
+    struct tensor_cell *cell;             /* by ld and st */
+    bool touched[TENSOR_COLUMNS];         /* ld or st may have marked a cell of the column */
 };
 
 /* The CTA's; made when first asked for.  NULL: no host memory, reported. */
@@ -53,9 +58,11 @@ trap tensor_free(struct warp *w, const struct insn *in, struct tensor_memory *m,
 /* When the CTA's last thread ends: reports what has not been freed. */
 trap tensor_cta_ends(struct warp *w, const struct insn *in);
 
-/* One cell, by a warp's ld or st: checks and marks it.  NULL: reported. */
-struct tensor_cell *tensor_touch(struct warp *w, const struct insn *in, enum tensor_direction direction, uint32_t lane,
-                                 uint32_t column);
+/* One cell, by a warp's ld or st: checks and marks it. */
+trap tensor_touch(struct warp *w, const struct insn *in, enum tensor_direction direction, uint32_t lane, uint32_t column);
+/* An operation that the warp issues reads or writes a cell of the CTA: what ld and st have left there.  When it writes, they are
+ * forgotten: whoever comes behind it comes behind them. */
+trap tensor_check_cell(struct warp *w, const struct insn *in, struct cta *cta, bool writes, uint32_t lane, uint32_t column);
 
 void tensor_wait(struct warp *w, struct tensor_memory *m, enum tensor_direction direction);
 /* False: no host memory. */
