@@ -2,6 +2,7 @@
 #include "machine/agent.h"
 #include "machine/async_copy.h"
 #include "machine/mbarrier.h"
+#include "machine/sms.h"
 #include "machine/checks.h"
 #include "machine/tensor_pipe.h"
 #include "machine/watch.h"
@@ -102,6 +103,7 @@ static bool open_cta(struct cta *cta, struct cluster *c, uint32_t rank)
 static void close_cluster(struct cluster *c)
 {
     agents_drop(c);
+    sms_leave(c);
     for (uint32_t i = 0; c->cta != NULL && i < c->ctas; i++)
         for (uint32_t j = 0; j < c->cta[i].warps; j++) {
             wgmma_close(&c->cta[i].warp[j]);
@@ -163,7 +165,15 @@ static struct cluster *open_cluster(struct grid *grid, uint64_t index)
 
 /* ---- host threads ---- */
 
-struct worker { struct grid *grid; struct cluster **resident; uint32_t resident_limit; uint64_t random; bool no_memory; };
+struct worker {
+    struct grid *grid;
+    struct cluster **resident;
+    uint32_t resident_limit;
+    struct sm_set *set;
+    uint32_t sets;
+    uint64_t random;
+    bool no_memory;
+};
 
 static uint64_t worker_random(struct worker *worker)
 {
@@ -187,6 +197,16 @@ static uint32_t residency(struct worker *worker)
     return how == 0 ? worker->resident_limit : how == 1 ? 1 : 1 + (uint32_t)(worker_random(worker) % worker->resident_limit);
 }
 
+/* The hardware spreads CTAs over its SMs; which of them meet on one is nobody's promise. */
+static bool is_packed(struct worker *worker)
+{
+    switch (worker->grid->machine->options.schedule) {
+    case SCHEDULE_EARLIEST: return false;
+    case SCHEDULE_LATEST: return true;
+    default: return worker_random(worker) % 2 == 0;
+    }
+}
+
 static uint32_t take_clusters(struct worker *worker, struct cluster **resident, uint32_t count)
 {
     struct grid *grid = worker->grid;
@@ -200,6 +220,7 @@ static uint32_t take_clusters(struct worker *worker, struct cluster **resident, 
             atomic_store(&grid->stop, true);
             break;
         }
+        sms_place(worker->set, worker->sets, resident[count], is_packed(worker));
         count++;
     }
     return count;
@@ -250,15 +271,25 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* How many clusters the SMs hold together, shared among the host threads. */
-static uint32_t resident_clusters(const struct grid *grid, uint32_t workers)
+static uint32_t ctas_per_sm(const struct grid *grid)
 {
     const struct device_limits *d = grid->machine->device;
     uint32_t per_sm = d->blocks_per_sm;
     if (per_sm > d->shared_per_sm / grid->shared_bytes) per_sm = d->shared_per_sm / grid->shared_bytes;
     if (per_sm > d->threads_per_sm / grid->threads_per_cta) per_sm = d->threads_per_sm / grid->threads_per_cta;
-    if (per_sm == 0) per_sm = 1;
-    const uint32_t ctas = grid->cluster_extent[0] * grid->cluster_extent[1] * grid->cluster_extent[2];
+    if (per_sm > MOST_PER_SM) per_sm = MOST_PER_SM;
+    return per_sm == 0 ? 1 : per_sm;
+}
+
+static uint32_t ctas_of_cluster(const struct grid *grid)
+{
+    return grid->cluster_extent[0] * grid->cluster_extent[1] * grid->cluster_extent[2];
+}
+
+/* How many clusters the SMs hold together, shared among the host threads. */
+static uint32_t resident_clusters(const struct grid *grid, uint32_t workers)
+{
+    const uint32_t ctas = ctas_of_cluster(grid), per_sm = ctas_per_sm(grid);
     uint32_t clusters = (grid->machine->options.sms * per_sm / ctas + workers - 1) / workers;
     if (clusters == 0) clusters = 1;
     if (grid->launch->cooperative) return (uint32_t)((grid->clusters + workers - 1) / workers);
@@ -276,18 +307,21 @@ static bool run_clusters(struct grid *grid)
     if (watch_in_order(grid)) count = 1;
     if (count == 0) count = 1;
     const uint32_t limit = resident_clusters(grid, count);
+    const uint32_t per_sm = ctas_per_sm(grid), sets = (limit + per_sm - 1) / per_sm;
     struct cluster **resident = calloc((size_t)count * limit, sizeof *resident);
-    if (resident == NULL) return false;
+    struct sm_set *set = calloc((size_t)count * sets, sizeof *set);
+    bool ok = resident != NULL && set != NULL && sms_open(set, count * sets, ctas_of_cluster(grid), per_sm);
     for (uint32_t i = 0; i < count; i++)
-        workers[i] = (struct worker){ .grid = grid, .resident = resident + (size_t)i * limit, .resident_limit = limit };
-    for (; started < count; started++)
+        workers[i] = (struct worker){ .grid = grid, .resident = resident + (size_t)i * limit, .resident_limit = limit,
+                                      .set = set + (size_t)i * sets, .sets = sets };
+    for (; ok && started < count; started++)
         if (pthread_create(&threads[started], NULL, work, &workers[started]) != 0) break;
-    bool ok = true;
     for (uint32_t i = 0; i < started; i++) {
         pthread_join(threads[i], NULL);
         ok = ok && !workers[i].no_memory;
     }
-    free(resident);
+    if (set != NULL) sms_close(set, count * sets);
+    free(set), free(resident);
     return ok && started != 0;
 }
 

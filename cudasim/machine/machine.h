@@ -167,6 +167,7 @@ struct cta_barrier {
 struct mbarrier_table;
 struct tensor_memory;                     /* of an SM: tensor_memory.h */
 struct sm { uint32_t index; struct tensor_memory *tensor; };
+struct sm_set;                            /* SMs that several clusters share: sms.h */
 
 struct cta {
     struct cluster *cluster;
@@ -207,6 +208,8 @@ struct cluster {
     uint64_t idle_events, idle_rounds;
     bool idle;                            /* counted in grid.idle */
     struct insn_counts *counts;           /* by program counter (profile.c); NULL: no profile */
+    struct sm_set *sms;                   /* where it is resident */
+    bool starved;                         /* it waits for what other clusters on its SMs hold, and nothing has come since it looked */
 };
 
 enum schedule { SCHEDULE_RANDOM, SCHEDULE_EARLIEST, SCHEDULE_LATEST };

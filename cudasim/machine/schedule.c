@@ -1,5 +1,6 @@
 /* Which warp of a cluster runs next, time, deadlock. */
 #include "machine/agent.h"
+#include "machine/sms.h"
 
 #include <time.h>
 
@@ -159,9 +160,14 @@ bool cluster_run(struct cluster *c, uint64_t steps)
         struct warp *w = next_warp(c);
         if (w == NULL) {
             if (pass_time(c)) continue;
+            if (!atomic_load(&c->grid->stop) && sms_may_wait(c)) {
+                set_idle(c, true);
+                return false;
+            }
             report_deadlock(c);
             return true;
         }
+        c->starved = false;
         const uint32_t turn = options->schedule == SCHEDULE_RANDOM ? 1 + (uint32_t)(cluster_random(c) % LONGEST_TURN)
                                                                    : LONGEST_TURN;
         if (warp_run(w, turn) == TRAP_FAULT) return true;

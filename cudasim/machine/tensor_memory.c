@@ -1,6 +1,7 @@
 /* Tensor memory: allocation, and the order of accesses.  See tensor_memory.h. */
 #include "machine/tensor_memory.h"
 #include "machine/clocks.h"
+#include "machine/sms.h"
 #include "machine/tensor_pipe.h"
 
 #include <stdlib.h>
@@ -49,21 +50,48 @@ void tensor_memory_close(struct cta *cta)
 
 /* ---- allocation ---- */
 
-int tensor_allocate(struct tensor_memory *m, uint32_t columns)
+static bool is_free(const struct cta *cta, uint32_t first, uint32_t columns)
 {
+    for (uint32_t i = 0; cta != NULL && i < columns; i++)
+        if (sms_of(cta)->holder[first + i] != NULL) return false;
+    return true;
+}
+
+static bool may_allocate(const struct cta *cta) { return cta == NULL || sms_of(cta)->permit == NULL || sms_of(cta)->permit == cta; }
+
+static void take(struct cta *cta, uint32_t first, uint32_t columns)
+{
+    struct tensor_memory *m = cta->sm->tensor;
+    sms_of(cta)->permit = cta;
+    for (uint32_t i = 0; i < columns; i++) {
+        sms_of(cta)->holder[first + i] = cta;
+        m->first[first + i] = (uint16_t)(first + 1);
+    }
+    m->size[first] = (uint16_t)columns;
+    m->last_size = columns;
+    for (uint32_t l = 0; l < TENSOR_LANES; l++) { /* what is in it is not defined */
+        memset(&m->cell[l * TENSOR_COLUMNS + first], 0, columns * sizeof *m->cell);
+        memset(&m->valid[l * TENSOR_COLUMNS + first], 0, columns);
+    }
+}
+
+int tensor_allocate(struct cta *cta, struct cta *peer, uint32_t columns)
+{
+    if (!may_allocate(cta) || !may_allocate(peer)) return -1;
     for (uint32_t first = 0; first + columns <= TENSOR_COLUMNS; first += columns) {
-        uint32_t held = 0;
-        for (uint32_t i = 0; i < columns; i++) held |= m->first[first + i];
-        if (held != 0) continue;
-        for (uint32_t i = 0; i < columns; i++) m->first[first + i] = (uint16_t)(first + 1);
-        m->size[first] = (uint16_t)columns;
-        for (uint32_t l = 0; l < TENSOR_LANES; l++) { /* what is in it is not defined */
-            memset(&m->cell[l * TENSOR_COLUMNS + first], 0, columns * sizeof *m->cell);
-            memset(&m->valid[l * TENSOR_COLUMNS + first], 0, columns);
-        }
+        if (!is_free(cta, first, columns) || !is_free(peer, first, columns)) continue;
+        take(cta, first, columns);
+        if (peer != NULL) take(peer, first, columns);
         return (int)first;
     }
     return -1;
+}
+
+void tensor_relinquish(struct cta *cta)
+{
+    cta->sm->tensor->relinquished = true;
+    if (sms_of(cta)->permit == cta) sms_of(cta)->permit = NULL;
+    sms_event(cta->cluster);
 }
 
 static bool is_pending(const struct tensor_memory *m, const struct tensor_mark *mark, enum tensor_direction direction)
@@ -99,20 +127,24 @@ static trap check_idle(struct warp *w, const struct insn *in, const struct tenso
     return TRAP_NONE;
 }
 
-trap tensor_free(struct warp *w, const struct insn *in, struct tensor_memory *m, uint32_t address, uint32_t columns)
+trap tensor_check_freed(struct warp *w, const struct insn *in, struct tensor_memory *m, uint32_t address, uint32_t columns)
 {
     if (address >= TENSOR_COLUMNS || m->size[address] == 0)
         return warp_fault(w, in, NO_LANE, REPORT_ILLEGAL, "frees tensor memory at 0x%x, where no allocation begins", address);
     if (m->size[address] != columns)
         return warp_fault(w, in, NO_LANE, REPORT_ILLEGAL, "frees %u columns at 0x%x, where %u were allocated", columns, address,
                           m->size[address]);
-    trap t = check_idle(w, in, m, address, columns);
-    if (t == TRAP_NONE) t = tensor_check_free(w, in, m, address, columns);
-    if (t != TRAP_NONE) return t;
+    const trap t = check_idle(w, in, m, address, columns);
+    return t == TRAP_NONE ? tensor_check_free(w, in, m, address, columns) : t;
+}
+
+void tensor_free(struct cta *cta, uint32_t address, uint32_t columns)
+{
+    struct tensor_memory *m = cta->sm->tensor;
     m->size[address] = 0;
     memset(&m->first[address], 0, columns * sizeof m->first[0]);
-    cluster_event(w->cta->cluster);
-    return TRAP_NONE;
+    for (uint32_t i = 0; i < columns; i++) sms_of(cta)->holder[address + i] = NULL;
+    sms_event(cta->cluster);
 }
 
 trap tensor_cta_ends(struct warp *w, const struct insn *in)
@@ -124,6 +156,7 @@ trap tensor_cta_ends(struct warp *w, const struct insn *in)
             return warp_fault(w, in, NO_LANE, REPORT_RESOURCES,
                               "ends the CTA while %u columns of tensor memory at 0x%x are allocated; no tcgen05.dealloc has freed "
                               "them", m->size[c], c);
+    tensor_relinquish(w->cta);
     return TRAP_NONE;
 }
 

@@ -1,5 +1,5 @@
-/* Tensor memory (PTX ISA 9.7.16): 128 lanes x 512 columns x 32 bits of an SM, allocated in columns.  Every CTA has an
- * SM of its own.
+/* Tensor memory (PTX ISA 9.7.16): 128 lanes x 512 columns x 32 bits of an SM, allocated in columns.  CTAs on one SM share the columns
+ * (sms.h); what a CTA has allocated is its own.
  *
  * tcgen05.ld and tcgen05.st are asynchronous: until the warp's wait::ld or wait::st nothing orders them.  Between warps the
  * manual demands more than a barrier: fence::before_thread_sync behind the wait, the synchronisation, fence::after_thread_sync.
@@ -37,6 +37,8 @@ struct tensor_memory {
     uint16_t size[TENSOR_COLUMNS];        /* of the allocation that begins here */
     uint32_t last_size;                   /* 0: none yet */
     bool relinquished;
+    /* cta_group::2: what a warp of this CTA waits to do together with one of the peer; columns 0: nothing. */
+    struct tensor_request { uint32_t columns, address; bool frees, granted; } request;
     struct tensor_warp *warp;
     uint32_t warps;
     uint32_t group;                       /* cta_group of the instructions so far; 0: none yet */
@@ -52,9 +54,13 @@ struct tensor_memory {
 struct tensor_memory *tensor_memory_of(struct warp *w, const struct insn *in);
 void tensor_memory_close(struct cta *cta);
 
-/* The first column of `columns` free ones, taken; -1: there are none. */
-int tensor_allocate(struct tensor_memory *m, uint32_t columns);
-trap tensor_free(struct warp *w, const struct insn *in, struct tensor_memory *m, uint32_t address, uint32_t columns);
+/* The first column of `columns` free ones, taken; -1: there are none now, or another CTA of the SM has the permit to allocate.
+ * peer: NULL, or the CTA that gets the same columns. */
+int tensor_allocate(struct cta *cta, struct cta *peer, uint32_t columns);
+void tensor_relinquish(struct cta *cta);
+/* Whether the columns may be freed: an allocation of that size begins there, and nobody is using it as far as the warp knows. */
+trap tensor_check_freed(struct warp *w, const struct insn *in, struct tensor_memory *m, uint32_t address, uint32_t columns);
+void tensor_free(struct cta *cta, uint32_t address, uint32_t columns);
 /* When the CTA's last thread ends: reports what has not been freed. */
 trap tensor_cta_ends(struct warp *w, const struct insn *in);
 
