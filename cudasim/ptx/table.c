@@ -81,6 +81,10 @@ static const struct { const char *word; enum field field; uint16_t value;
     { ".scale_vec::1X", FIELD_NONE, 0 },
     { ".scale_vec::2X", FIELD_NONE, 0 },
     { ".scale_vec::4X", FIELD_NONE, 0 },
+    { ".trans", FIELD_NONE, 0 },
+    { ".m8n16", FIELD_NONE, 0 },
+    { ".m16n8", FIELD_NONE, 0 },
+    { ".m16n16", FIELD_NONE, 0 },
 };
 
 static void set_field(struct insn *in, enum field field, uint16_t value)

@@ -109,6 +109,156 @@ static void movmatrix_transposes(struct test *t)
     sim_close(&sim);
 }
 
+/* ---- matrices of bytes: sm_100a and later ---- */
+
+/* Byte `at` of the filled memory, and element e of the row of lane `row` there. */
+static uint32_t filled(uint32_t at) { return (at / 2) >> 8 * (at % 2) & 255; }
+static uint32_t small_element(uint32_t row, uint32_t e, uint32_t bits)
+{
+    uint32_t value = 0;
+    for (uint32_t i = 0; i < bits; i++) value |= (filled(place(row) + (e * bits + i) / 8) >> (e * bits + i) % 8 & 1) << i;
+    return value;
+}
+
+static const char *const vectors_of[] = { "", "{%r20}", "{%r20, %r21}", "", "{%r20, %r21, %r22, %r23}" };
+
+static void check_bytes(struct test *t, const char *device, const char *words, bool tall, uint32_t bits, uint32_t count)
+{
+    char text[2048];
+    struct sim sim;
+    snprintf(text, sizeof text,
+             "%sldmatrix.sync.aligned.%s %s, [%%r10];\n"
+             "mul.wide.u32 %%rd3, %%r1, 16; add.u64 %%rd3, %%rd3, %%rd60; st.global.v4.b32 [%%rd3], {%%r20, %%r21, %%r22, %%r23};",
+             FILL, words, vectors_of[count]);
+    if (!sim_open(t, &sim, device, text)) return;
+    uint8_t got[32][4][4];
+    const uint64_t out = sim_buffer(&sim, NULL, sizeof got);
+    sim_launch(t, &sim, "k", 1, 32, &out, 1);
+    sim_read(&sim, out, got, sizeof got);
+    for (uint32_t l = 0; l < 32; l++)
+        for (uint32_t r = 0; r < count; r++)
+            for (uint32_t b = 0; b < 4; b++) {
+                const uint32_t want = tall ? small_element(16 * (r / 2) + 4 * (l % 4) + b, l / 4 + 8 * (r % 2), bits)
+                                           : small_element(8 * r + l / 4, 4 * (l % 4) + b, bits);
+                if (got[l][r][b] != want)
+                    FAIL(t, "%s: lane %u, register %u, byte %u is %u, not %u", words, l, r, b, got[l][r][b], want);
+            }
+    sim_close(&sim);
+}
+
+static void ldmatrix_expands_small_elements(struct test *t)
+{
+    static const char *const formats[] = { "b8x16.b4x16_p64", "b8x16.b6x16_p32", "b8" };
+    static const uint32_t bits[] = { 4, 6, 8 };
+    for (int n = 0; n < 12; n++) {
+        const uint32_t count = 1u << n % 3, f = (uint32_t)n / 3 % 2;
+        char words[64];
+        snprintf(words, sizeof words, "m8n16.x%u%s.%s", count, n % 2 ? ".shared" : ".shared::cta", formats[f]);
+        check_bytes(t, n < 6 ? "sm_100a" : "sm_120a", words, false, bits[f], count);
+    }
+    for (int n = 0; n < 24; n++) {
+        const uint32_t count = 1u << n % 2, f = (uint32_t)n / 2 % 3;
+        char words[64];
+        if (n < 6) snprintf(words, sizeof words, "m16n16.x%u.trans.shared.%s", count, formats[f]);
+        else snprintf(words, sizeof words, "m16n16.trans.x%u.shared.%s", count, formats[f]);
+        check_bytes(t, n < 12 ? "sm_103a" : "sm_121a", words, true, bits[f], 2 * count);
+    }
+}
+
+static void stmatrix_stores_columns_of_bytes(struct test *t)
+{
+    for (uint32_t count = 1; count <= 4; count *= 2) {
+        char text[2560];
+        snprintf(text, sizeof text,
+                 "%sshl.b32 %%r11, %%r1, 2; mul.lo.u32 %%r11, %%r11, 0x01010101; add.u32 %%r20, %%r11, 0x03020100;\n"
+                 "xor.b32 %%r21, %%r20, 0x80808080; xor.b32 %%r22, %%r20, 0x55555555; not.b32 %%r23, %%r20;\n"
+                 "stmatrix.sync.aligned.m16n8.x%u.trans.shared.b8 [%%r10], %s;\n"
+                 "bar.warp.sync 0xffffffff; mul.lo.u32 %%r13, %%r1, 48; add.u32 %%r13, %%r13, %%r2; mul.wide.u32 %%rd3, %%r1, 16;\n"
+                 "add.u64 %%rd3, %%rd3, %%rd60; ld.shared.v4.b32 {%%r30, %%r31, %%r32, %%r33}, [%%r13];\n"
+                 "st.global.v4.b32 [%%rd3], {%%r30, %%r31, %%r32, %%r33};",
+                 FILL, count, vectors_of[count]);
+        struct sim sim;
+        if (!sim_open(t, &sim, count == 2 ? "sm_100a" : "sm_120a", text)) continue;
+        uint8_t got[32][16], want[32][16];
+        const uint64_t out = sim_buffer(&sim, NULL, sizeof got);
+        sim_launch(t, &sim, "k", 1, 32, &out, 1);
+        sim_read(&sim, out, got, sizeof got);
+        for (uint32_t i = 0; i < 32; i++)
+            for (uint32_t j = 0; j < 16; j++) want[i][j] = (uint8_t)filled(i * 48 + j);
+        static const uint8_t flip[] = { 0, 0x80, 0x55, 0xff };
+        for (uint32_t m = 0; m < count; m++)
+            for (uint32_t l = 0; l < 32; l++)
+                for (uint32_t b = 0; b < 4; b++) /* row l / 4 (+ 8) and column 2 (l % 4) (+ 1) of 16 x 8 */
+                    want[place(8 * m + 2 * (l % 4) + (b & 1)) / 48][l / 4 + (b < 2 ? 0 : 8)] = (uint8_t)((4 * l + b) ^ flip[m]);
+        CHECK(t, memcmp(got, want, sizeof got) == 0);
+        sim_close(&sim);
+    }
+}
+
+/* Padding may be unwritten; elements may not. */
+static void padding_is_not_read(struct test *t)
+{
+#define HALF_FILLED(bytes)                                                                                                         \
+    ".shared .align 16 .b8 s[512]; mov.u32 %r1, %laneid; shl.b32 %r1, %r1, 4; mov.u32 %r2, s; add.u32 %r10, %r1, %r2;\n"           \
+    "st.shared.b32 [%r10], 0; st.shared.b32 [%r10+4], 0;" bytes " bar.warp.sync 0xffffffff;\n"
+    static const struct {
+        const char *text;
+        enum report_code code;
+        const char *sentence;
+    } planted[] = {
+        { HALF_FILLED("") "ldmatrix.sync.aligned.m8n16.x4.shared.b8x16.b4x16_p64 {%r20,%r21,%r22,%r23}, [%r10];", REPORT_NONE, "" },
+        { HALF_FILLED("") "ldmatrix.sync.aligned.m16n16.x2.trans.shared.b8x16.b4x16_p64 {%r20,%r21,%r22,%r23}, [%r10];",
+          REPORT_NONE, "" },
+        { HALF_FILLED("") "ldmatrix.sync.aligned.m8n16.x4.shared.b8x16.b6x16_p32 {%r20,%r21,%r22,%r23}, [%r10];",
+          REPORT_UNINITIALISED, "12 bytes" },
+        { HALF_FILLED(
+              "st.shared.b32 [%r10+8], 0;") "ldmatrix.sync.aligned.m8n16.x4.shared.b8x16.b6x16_p32 {%r20,%r21,%r22,%r23}, [%r10];",
+          REPORT_NONE, "" },
+        { HALF_FILLED(
+              "st.shared.b32 [%r10+8], 0;") "ldmatrix.sync.aligned.m16n16.x2.trans.shared.b8 {%r20,%r21,%r22,%r23}, [%r10];",
+          REPORT_UNINITIALISED, "16 bytes" },
+        { FILL "add.u32 %r10, %r10, 8; ldmatrix.sync.aligned.m8n16.x4.shared.b8x16.b4x16_p64 {%r20,%r21,%r22,%r23}, [%r10];",
+          REPORT_MISALIGNED, "no multiple of 16" },
+        { FILL "ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r20,%r21}, [%r10+1536];", REPORT_OUT_OF_BOUNDS,
+          "reads 16 bytes" },
+        { FILL "stmatrix.sync.aligned.m16n8.x1.trans.shared.b8 [%r10+1536], {%r20};", REPORT_OUT_OF_BOUNDS, "writes 16 bytes" },
+    };
+    for (size_t i = 0; i < sizeof planted / sizeof planted[0]; i++) {
+        struct sim sim;
+        if (!sim_open(t, &sim, "sm_120a", planted[i].text)) continue;
+        const bool ran = sim_run(&sim, "k", 1, 32, 0, NULL, 0);
+        if (ran != (planted[i].code == REPORT_NONE)) FAIL(t, "kernel %zu: %s", i, ran ? "no report" : sim.report.sentence);
+        else if (!ran) CHECK(t, sim.report.code == planted[i].code && strstr(sim.report.sentence, planted[i].sentence) != NULL);
+        sim_close(&sim);
+    }
+}
+
+/* As ptxas 13.0 refuses them. */
+static void byte_forms_that_do_not_exist_are_refused(struct test *t)
+{
+    static const struct {
+        const char *device, *text;
+    } refused[] = {
+        { "sm_90a", "ldmatrix.sync.aligned.m8n16.x1.shared.b8x16.b4x16_p64 {%r1}, [%r0];" },
+        { "sm_90a", "ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r1,%r2}, [%r0];" },
+        { "sm_90a", "stmatrix.sync.aligned.m16n8.x1.trans.shared.b8 [%r0], {%r1};" },
+        { "sm_120a", "ldmatrix.sync.aligned.m8n16.x1.trans.shared.b8x16.b4x16_p64 {%r1}, [%r0];" },
+        { "sm_120a", "ldmatrix.sync.aligned.m8n16.x1.shared.b8 {%r1}, [%r0];" },
+        { "sm_120a", "ldmatrix.sync.aligned.m8n8.x1.shared.b8 {%r1}, [%r0];" },
+        { "sm_120a", "ldmatrix.sync.aligned.m8n16.x1.shared.b4x16_p64 {%r1}, [%r0];" },
+        { "sm_120a", "ldmatrix.sync.aligned.m16n16.x1.shared.b8 {%r1,%r2}, [%r0];" },
+        { "sm_120a", "ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r1}, [%r0];" },
+        { "sm_120a", "ldmatrix.sync.aligned.m16n16.x4.trans.shared.b8 {%r1,%r2,%r3,%r4}, [%r0];" },
+        { "sm_120a", "ldmatrix.sync.aligned.m16n16.x1.trans.shared.b16 {%r1,%r2}, [%r0];" },
+        { "sm_120a", "stmatrix.sync.aligned.m16n8.x4.shared.b8 [%r0], {%r1,%r2,%r3,%r4};" },
+        { "sm_120a", "stmatrix.sync.aligned.m8n16.x4.trans.shared.b8 [%r0], {%r1,%r2,%r3,%r4};" },
+    };
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        struct sim sim;
+        sim_refused(t, &sim, refused[i].device, refused[i].text);
+    }
+}
+
 /* ---- reports: a wrong kernel, and its correct twin ---- */
 
 struct planted {
@@ -124,7 +274,8 @@ static void mistakes_are_reported(struct test *t)
         { FILL "add.u32 %r10, %r10, 8; ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r20,%r21,%r22,%r23}, [%r10];", REPORT_MISALIGNED,
           "reads 16 bytes", 32 },
         { FILL "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r20,%r21,%r22,%r23}, [%r10];", REPORT_NONE, "", 32 },
-        { FILL "ldmatrix.sync.aligned.x4.trans.m8n8.shared.b16 {%r20,%r21,%r22,%r23}, [%r10]; stmatrix.sync.aligned.x1.m8n8.shared.b16 [%r10], {%r20};",
+        { FILL "ldmatrix.sync.aligned.x4.trans.m8n8.shared.b16 {%r20,%r21,%r22,%r23}, [%r10]; "
+               "stmatrix.sync.aligned.x1.m8n8.shared.b16 [%r10], {%r20};",
           REPORT_NONE, "", 32 },
         { FILL "add.u32 %r10, %r10, 64; ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r20,%r21,%r22,%r23}, [%r10];",
           REPORT_OUT_OF_BOUNDS, "reads 16 bytes", 32 },
@@ -184,6 +335,10 @@ int main(int argc, char **argv)
         TEST(stmatrix_scatters_rows),
         TEST(movmatrix_transposes),
         TEST(mistakes_are_reported),
+        TEST(ldmatrix_expands_small_elements),
+        TEST(stmatrix_stores_columns_of_bytes),
+        TEST(padding_is_not_read),
+        TEST(byte_forms_that_do_not_exist_are_refused),
         TEST(forms_that_do_not_exist_are_refused),
     };
     return TEST_MAIN(argc, argv, cases);
