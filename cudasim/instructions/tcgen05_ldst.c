@@ -45,6 +45,11 @@ static trap read_address(struct warp *w, const struct insn *in, uint32_t lanes, 
                       first, first + 31, (in->detail & 7) == SHAPE_32X32B ? "the first" : "the first or the 17th");
 }
 
+static trap no_memory(struct warp *w, const struct insn *in)
+{
+    return warp_fault(w, in, NO_LANE, REPORT_RESOURCES, "finds no host memory");
+}
+
 struct transfer { enum tensor_direction direction; uint32_t lane, column, second; const struct operand *registers; };
 
 /* One half or all of a cell. */
@@ -85,6 +90,7 @@ static trap order(struct warp *w, const struct insn *in, const struct transfer *
 static trap transfer(struct warp *w, const struct insn *in, const struct transfer *x)
 {
     const bool packed = (in->detail & PACKED) != 0;
+    if (!tensor_implied_after(w, w->cta->sm->tensor, w->live)) return no_memory(w, in);
     const trap ordered = order(w, in, x);
     if (ordered != TRAP_NONE) return ordered;
     for (uint32_t r = 0; r < x->registers->count; r++) {
@@ -131,7 +137,7 @@ static trap wait_for(struct warp *w, const struct insn *in, uint32_t lanes, enum
     struct tensor_memory *m = t == TRAP_NONE ? tensor_memory_of(w, in) : NULL;
     if (m == NULL) return TRAP_FAULT;
     tensor_wait(w, m, direction);
-    return TRAP_NONE;
+    return tensor_implied_before(w, m, lanes) ? TRAP_NONE : no_memory(w, in);
 }
 
 /* tcgen05.wait::ld   until the warp's tcgen05.ld are complete */
@@ -149,7 +155,7 @@ static trap op_before(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     struct tensor_memory *m = tensor_memory_of(w, in);
     if (m == NULL) return TRAP_FAULT;
-    return tensor_fence_before(w, m, lanes) ? TRAP_NONE : warp_fault(w, in, NO_LANE, REPORT_RESOURCES, "finds no host memory");
+    return tensor_fence_before(w, m, lanes) ? TRAP_NONE : no_memory(w, in);
 }
 
 /* tcgen05.fence::after_thread_sync   orders the accesses behind it behind the synchronisation before it */
@@ -157,7 +163,7 @@ static trap op_after(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     struct tensor_memory *m = tensor_memory_of(w, in);
     if (m == NULL) return TRAP_FAULT;
-    return tensor_fence_after(w, m, lanes) ? TRAP_NONE : warp_fault(w, in, NO_LANE, REPORT_RESOURCES, "finds no host memory");
+    return tensor_fence_after(w, m, lanes) ? TRAP_NONE : no_memory(w, in);
 }
 
 /* ---- forms ---- */
@@ -186,6 +192,13 @@ PREPARE(16x128b, SHAPE_16X128B, 2)
 PREPARE(16x256b, SHAPE_16X256B, 4)
 PREPARE(16x32bx2, SHAPE_16X32BX2, 1)
 
+static const char *prepare_fence(struct module *m, struct insn *in)
+{
+    (void)in;
+    m->tensor_fences = true;
+    return NULL;
+}
+
 /* .16x32bx2 exists with .pack::16b and .unpack::16b too; no source says how they count the columns of its second half. */
 #define BOTH(shape) \
     { "tcgen05.ld.sync.aligned." #shape ".x#{.pack::16b}.b32", NULL, "d:b32{} a", 86, "sm_100f", DEMANDS_ALIGNED, op_ld, \
@@ -200,8 +213,8 @@ static const struct row rows[] = {
       prepare_st_16x32bx2, "9.7.16 tcgen05.st" },
     { "tcgen05.wait::ld.sync.aligned", NULL, "", 86, "sm_100f", DEMANDS_ALIGNED, op_wait_ld, NULL, "9.7.16 tcgen05.wait" },
     { "tcgen05.wait::st.sync.aligned", NULL, "", 86, "sm_100f", DEMANDS_ALIGNED, op_wait_st, NULL, "9.7.16 tcgen05.wait" },
-    { "tcgen05.fence::before_thread_sync", NULL, "", 86, "sm_100f", 0, op_before, NULL, "9.7.16 tcgen05.fence" },
-    { "tcgen05.fence::after_thread_sync", NULL, "", 86, "sm_100f", 0, op_after, NULL, "9.7.16 tcgen05.fence" },
+    { "tcgen05.fence::before_thread_sync", NULL, "", 86, "sm_100f", 0, op_before, prepare_fence, "9.7.16 tcgen05.fence" },
+    { "tcgen05.fence::after_thread_sync", NULL, "", 86, "sm_100f", 0, op_after, prepare_fence, "9.7.16 tcgen05.fence" },
 };
 
 const struct family family_tcgen05_ldst = FAMILY("tensor memory and registers", rows);

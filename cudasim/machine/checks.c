@@ -89,11 +89,14 @@ void checks_ordered(struct warp *w, uint32_t lanes, const struct access *a, enum
 
 void checks_release_relaxed(struct warp *w, uint32_t lanes, uint64_t object)
 {
-    if (w->clocks != NULL) checks_release(w, lanes & w->clocks->fence_seen, object);
+    if (w->clocks == NULL) return;
+    checks_release(w, lanes & w->clocks->fence_seen, object);
+    clocks_carry_out(w, lanes, object);
 }
 
 void checks_acquire_relaxed(struct warp *w, uint32_t lanes, uint64_t object)
 {
     if (w->clocks == NULL) return;
     FOR_LANES(l, lanes) w->clocks->relaxed[l] = object;
+    clocks_carry_in(w, object, true);
 }

@@ -87,7 +87,7 @@ static void free_warp(struct warp_clocks *w)
 {
     if (w == NULL) return;
     for (uint32_t l = 0; l < LANES; l++) free(w->row[l]);
-    free(w->common);
+    free(w->common), free(w->carried);
     free(w);
 }
 
@@ -183,6 +183,35 @@ void checks_acquire(struct warp *w, uint32_t lanes, uint64_t object)
     if (c == NULL || lanes == 0) return;
     const knowledge *known = find(c, folded(c, object));
     if (known != NULL) learn(w, lanes, known, c);
+    if (c->carries) clocks_carry_in(w, object, false);
+}
+
+static bool is_barrier(uint64_t object) { return object >> 60 == SYNC_MBARRIER || object >> 60 == SYNC_CLUSTER; }
+static uint64_t beside(uint64_t object) { return object | UINT64_C(1) << 63; }
+
+void clocks_carry_out(struct warp *w, uint32_t lanes, uint64_t object)
+{
+    struct cluster_clocks *c = watched(w);
+    if (c == NULL || lanes == 0 || !is_barrier(object)) return;
+    knowledge *known = find_or_make(c, beside(object));
+    if (known == NULL) return;
+    tell(w, lanes, known, c->actors);
+    c->carries = true;
+}
+
+void clocks_carry_in(struct warp *w, uint64_t object, bool relaxed)
+{
+    struct cluster_clocks *c = watched(w);
+    if (c == NULL || !is_barrier(object)) return;
+    const knowledge *held = relaxed ? find(c, object) : NULL, *aside = find(c, beside(object));
+    if (held == NULL && aside == NULL) return;
+    if (w->clocks->carried == NULL) w->clocks->carried = new_row(c);
+    if (w->clocks->carried == NULL) {
+        c->exhausted = true;
+        return;
+    }
+    if (held != NULL) join(w->clocks->carried, held, c->actors);
+    if (aside != NULL) join(w->clocks->carried, aside, c->actors);
 }
 
 void checks_fence(struct warp *w, uint32_t lanes)

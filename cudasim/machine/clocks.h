@@ -20,6 +20,7 @@ struct warp_clocks {
     uint32_t fence_seen;                  /* lanes that fenced since their last weak write */
     uint64_t relaxed[LANES];              /* the object that a relaxed read saw; a fence acquires it */
     knowledge *common, *row[LANES];
+    knowledge *carried;                   /* what relaxed barriers have brought; NULL: nothing yet */
 };
 
 struct sync_entry { uint64_t object; knowledge *known; };
@@ -31,6 +32,7 @@ struct cluster_clocks {
     uint32_t entries, capacity;
     struct global_page **page;            /* open addressing; capacity is a power of two */
     uint32_t pages, page_capacity;
+    bool carries;                         /* some thread has arrived at a barrier by a relaxed operation */
     bool exhausted;                       /* no host memory for clocks: nothing is watched any more */
 };
 
@@ -51,6 +53,11 @@ static inline const knowledge *known_to(const struct warp *w, uint32_t lane)
 {
     return w->clocks->own >> lane & 1 ? w->clocks->row[lane] : w->clocks->common;
 }
+
+/* Relaxed arrivals and waits at barriers order no memory, but with tcgen05's fences around them they order its operations (PTX ISA
+ * 9.7.16.6.4.4).  An arrival leaves what its lanes know beside the object; a wait takes it, with all the object holds, into `carried`. */
+void clocks_carry_out(struct warp *w, uint32_t lanes, uint64_t object);
+void clocks_carry_in(struct warp *w, uint64_t object, bool relaxed);
 
 /* ---- race.c ---- */
 

@@ -214,6 +214,10 @@ struct cluster {
 
 enum schedule { SCHEDULE_RANDOM, SCHEDULE_EARLIEST, SCHEDULE_LATEST };
 
+/* Whether tcgen05 operations of several threads need tcgen05.fence around a synchronisation that has release and acquire: in modules
+ * that use these fences, or in all (what the manual says; Triton's kernels have none). */
+enum tensor_fences { TENSOR_FENCES_USED, TENSOR_FENCES_ALWAYS };
+
 struct machine_options {
     uint64_t seed;
     enum schedule schedule;
@@ -221,6 +225,7 @@ struct machine_options {
     uint32_t sms;
     uint64_t step_limit;                  /* of a cluster; 0: none */
     bool check_uninitialised, check_races;
+    enum tensor_fences tensor_fences;
     enum tensor_mode tensor_core;         /* TENSOR_MODE_FP32: plain fp32 in place of the models of tensor_core.h */
     uint32_t schedules;                   /* a launch is repeated under so many, which must agree; 0, 1: it is not (schedules.c) */
 };

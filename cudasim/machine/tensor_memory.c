@@ -258,7 +258,7 @@ bool tensor_fence_before(struct warp *w, struct tensor_memory *m, uint32_t lanes
     return true;
 }
 
-bool tensor_fence_after(struct warp *w, struct tensor_memory *m, uint32_t lanes)
+static bool learn(struct warp *w, struct tensor_memory *m, uint32_t lanes)
 {
     struct tensor_warp *t = &m->warp[w->index];
     if (w->clocks == NULL) return true;
@@ -270,4 +270,30 @@ bool tensor_fence_after(struct warp *w, struct tensor_memory *m, uint32_t lanes)
         for (uint32_t i = 0; i < actors; i++) t->known[i] = t->known[i] > k[i] ? t->known[i] : k[i];
     }
     return true;
+}
+
+bool tensor_fence_after(struct warp *w, struct tensor_memory *m, uint32_t lanes)
+{
+    if (!learn(w, m, lanes)) return false;
+    const knowledge *carried = w->clocks == NULL ? NULL : w->clocks->carried;
+    uint32_t *known = m->warp[w->index].known;
+    for (uint32_t i = 0; carried != NULL && i < w->cta->cluster->clocks->actors; i++)
+        known[i] = known[i] > carried[i] ? known[i] : carried[i];
+    return true;
+}
+
+static bool are_implied(const struct warp *w)
+{
+    const struct grid *grid = w->cta->cluster->grid;
+    return grid->machine->options.tensor_fences == TENSOR_FENCES_USED && !grid->module->tensor_fences;
+}
+
+bool tensor_implied_before(struct warp *w, struct tensor_memory *m, uint32_t lanes)
+{
+    return !are_implied(w) || tensor_fence_before(w, m, lanes);
+}
+
+bool tensor_implied_after(struct warp *w, struct tensor_memory *m, uint32_t lanes)
+{
+    return !are_implied(w) || learn(w, m, lanes);
 }

@@ -74,5 +74,9 @@ void tensor_wait(struct warp *w, struct tensor_memory *m, enum tensor_direction 
 /* False: no host memory. */
 bool tensor_fence_before(struct warp *w, struct tensor_memory *m, uint32_t lanes);
 bool tensor_fence_after(struct warp *w, struct tensor_memory *m, uint32_t lanes);
+/* The same where the module has no tcgen05.fence at all and nobody asked for them: what is complete, and what was issued, is as if
+ * fenced; barriers with release and acquire are enough. */
+bool tensor_implied_before(struct warp *w, struct tensor_memory *m, uint32_t lanes);
+bool tensor_implied_after(struct warp *w, struct tensor_memory *m, uint32_t lanes);
 
 #endif

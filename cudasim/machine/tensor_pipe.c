@@ -144,6 +144,10 @@ void *tensor_begin(struct warp *w, const struct insn *in, uint32_t lane, size_t 
 {
     struct tensor_memory *m = tensor_memory_of(w, in);
     if (m == NULL || tensor_check_group(w, in, m, group) != TRAP_NONE) return NULL;
+    if (!tensor_implied_after(w, m, 1u << lane)) {
+        no_memory(w, in);
+        return NULL;
+    }
     struct tensor_issuer *issuer = issuer_made(m, w, lane);
     struct tensor_operation *o = calloc(1, bytes);
     if (issuer == NULL || o == NULL || !renew_batch(issuer, in)) {
@@ -353,6 +357,7 @@ void tensor_start(struct tensor_operation *o)
     o->issuer->uncommitted_line = o->operation.in->line;
     agent_start(&o->operation, LEAST_STEPS,
                 c->grid->machine->options.schedule == SCHEDULE_RANDOM ? most[cluster_random(c) % 4] : MOST_STEPS);
+    tensor_implied_before(o->operation.warp, o->operation.cta->sm->tensor, 1u << o->operation.lane);
 }
 
 bool tensor_may_complete(const struct agent_operation *operation)

@@ -203,6 +203,48 @@ static void examples_are_judged(struct test *t)
     }
 }
 
+/* A module with no tcgen05.fence at all is as if fenced where barriers release and acquire; relaxed ones always need both fences
+ * (9.7.16.6.4.4), and with them are enough. */
+static void fences_are_demanded_of_modules_that_have_any(struct test *t)
+{
+#define MBARRIER ".shared .align 8 .b64 b; setp.eq.u32 %p4, %tid.x, 0; @%p4 mbarrier.init.shared::cta.b64 [b], 128;\n"
+#define ARRIVE(order) "mbarrier.arrive." order ".cta.shared::cta.b64 _, [b];\n"
+#define AWAIT(order) "W: mbarrier.try_wait.parity." order ".cta.shared::cta.b64 %p5, [b], 0; @!%p5 bra W;\n"
+#define HAND_OVER(release, before, acquire, after) \
+    MBARRIER BEGIN LOWER(ST WAIT_ST before ARRIVE(release)) UPPER(AWAIT(acquire) after LD WAIT_LD USE) FREE
+    enum { RIGHT, WRONG_IF_ALWAYS, WRONG };
+    static const struct { const char *text; int state; } cases[] = {
+        { HAND_OVER("relaxed", BEFORE, "relaxed", AFTER), RIGHT },
+        { HAND_OVER("release", BEFORE, "relaxed", AFTER), RIGHT },
+        { HAND_OVER("relaxed", BEFORE, "acquire", AFTER), RIGHT },
+        { HAND_OVER("release", "", "acquire", ""), WRONG_IF_ALWAYS },
+        { BEGIN LOWER(ST WAIT_ST) BAR UPPER(LD WAIT_LD USE) FREE, WRONG_IF_ALWAYS },
+        { HAND_OVER("release", BEFORE, "acquire", ""), WRONG },
+        { HAND_OVER("release", "", "acquire", AFTER), WRONG },
+        { HAND_OVER("relaxed", "", "relaxed", AFTER), WRONG },
+        { HAND_OVER("relaxed", BEFORE, "relaxed", ""), WRONG },
+        { HAND_OVER("relaxed", "", "relaxed", ""), WRONG },
+        { HAND_OVER("relaxed", "", "acquire", ""), WRONG },
+        { HAND_OVER("release", "", "relaxed", ""), WRONG },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        for (int mode = 0; mode < 2; mode++) {
+            struct sim sim;
+            if (!sim_open(t, &sim, "sm_100a", cases[i].text)) continue;
+            sim.machine.options.tensor_fences = mode == 0 ? TENSOR_FENCES_USED : TENSOR_FENCES_ALWAYS;
+            const bool right = cases[i].state == RIGHT || (cases[i].state == WRONG_IF_ALWAYS && mode == 0);
+            for (int s = 0; s < (right ? 100 : 20); s++) {
+                sim.machine.options.seed = (uint64_t)s;
+                const bool ran = sim_run(&sim, "k", 1, 256, 0, NULL, 0);
+                const bool named = !ran && sim.report.code == REPORT_RACE && strstr(sim.report.text, "thread_sync") != NULL;
+                if (ran == right && (ran || named)) continue;
+                FAIL(t, "case %zu, mode %d, schedule %d: %s", i, mode, s, ran ? "no report" : sim.report.text);
+                break;
+            }
+            sim_close(&sim);
+        }
+}
+
 static void illegal_forms_are_refused(struct test *t)
 {
     static const struct { const char *target, *text, *words; } refused[] = {
@@ -230,6 +272,7 @@ static void illegal_forms_are_refused(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = { TEST(ld_gathers), TEST(st_scatters), TEST(examples_are_judged),
+                                              TEST(fences_are_demanded_of_modules_that_have_any),
                                               TEST(illegal_forms_are_refused) };
     return TEST_MAIN(argc, argv, cases);
 }
