@@ -11,7 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum matrix_swizzle { MATRIX_PLAIN, MATRIX_SWIZZLE_32, MATRIX_SWIZZLE_64, MATRIX_SWIZZLE_128 };
+/* MATRIX_ATOMS_32: 128 bytes in which 32 bytes, not 16, stay together (tcgen05). */
+enum matrix_swizzle { MATRIX_PLAIN, MATRIX_SWIZZLE_32, MATRIX_SWIZZLE_64, MATRIX_SWIZZLE_128, MATRIX_ATOMS_32 };
 
 enum { CHUNK_BYTES = 16, MATRIX_ADDRESS_MASK = 0x3ffff };
 
@@ -24,6 +25,10 @@ struct matrix_layout {
 
 /* wgmma's descriptor (9.7.15.5.1.2.2).  False: illegal, and why. */
 bool matrix_of_wgmma(uint64_t descriptor, bool mn_major, struct matrix_layout *layout, char *sentence, size_t size);
+
+/* tcgen05's descriptor (9.7.16.4.1) of a matrix whose elements are stored in containers of `bits` bits.  False: illegal, and why. */
+bool matrix_of_tcgen05(uint64_t descriptor, bool mn_major, uint32_t bits, uint32_t sm, struct matrix_layout *layout, char *sentence,
+                       size_t size);
 
 /* Bytes of the major dimension that lie together before a swizzled pattern repeats; 16 without a swizzle. */
 uint32_t matrix_span(const struct matrix_layout *layout);
