@@ -17,7 +17,7 @@ struct request {
     struct agent_operation operation;
     bool asked;
     uint32_t response[4];
-    uint32_t left;                        /* CTAs that have not got it */
+    uint32_t left; /* CTAs that have not got it */
     uint32_t offset, barrier;
     struct async_token *token[MOST_CTAS];
 };
@@ -74,10 +74,11 @@ static void request_drop(struct agent_operation *operation)
     for (uint32_t i = 0; i < MOST_CTAS; i++) async_end(r->token[i]);
 }
 
-static const struct agent_kind request_kind = {
-    .name = "clusterlaunchcontrol.try_cancel", .engine = ENGINE_OTHER, .step = request_step, .complete = request_complete,
-    .drop = request_drop
-};
+static const struct agent_kind request_kind = { .name = "clusterlaunchcontrol.try_cancel",
+                                                .engine = ENGINE_OTHER,
+                                                .step = request_step,
+                                                .complete = request_complete,
+                                                .drop = request_drop };
 
 /* ---- try_cancel ---- */
 
@@ -115,8 +116,9 @@ static trap announce(struct warp *w, const struct insn *in, uint32_t lane, struc
 static trap start_request(struct warp *w, const struct insn *in, uint32_t lane, struct request *r)
 {
     struct cluster *c = w->cta->cluster;
-    r->operation = (struct agent_operation){ .kind = &request_kind, .cluster = c, .cta = w->cta, .warp = w, .in = in, .lane = lane,
-                                             .signals = WAIT_MBARRIER };
+    r->operation = (struct agent_operation){
+        .kind = &request_kind, .cluster = c, .cta = w->cta, .warp = w, .in = in, .lane = lane, .signals = WAIT_MBARRIER
+    };
     trap t = find_places(w, in, lane, r);
     r->left = in->detail == ALL_CTAS ? (1u << c->ctas) - 1 : 1u << w->cta->rank;
     for (uint32_t left = r->left; left != 0 && t == TRAP_NONE; left &= left - 1)
@@ -129,7 +131,8 @@ static trap start_request(struct warp *w, const struct insn *in, uint32_t lane, 
  * .multicast::cluster::all: in each CTA of the cluster */
 static trap op_try_cancel(struct warp *w, const struct insn *in, uint32_t lanes)
 {
-    FOR_LANES(l, lanes) {
+    FOR_LANES(l, lanes)
+    {
         if (w->cta->cancel_failed)
             return warp_fault(w, in, l, REPORT_ILLEGAL,
                               "requests another cluster after a thread of its CTA has observed that a request failed");
@@ -161,7 +164,8 @@ static trap read_response(struct warp *w, const struct insn *in, uint32_t lane, 
 static trap op_is_canceled(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     uint64_t *d = destination(w, in, 0);
-    FOR_LANES(l, lanes) {
+    FOR_LANES(l, lanes)
+    {
         uint32_t response[4];
         const trap t = read_response(w, in, l, response);
         if (t != TRAP_NONE) return t;
@@ -175,7 +179,8 @@ static trap op_is_canceled(struct warp *w, const struct insn *in, uint32_t lanes
 static trap op_first_ctaid(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     uint64_t *d = destination(w, in, 0);
-    FOR_LANES(l, lanes) {
+    FOR_LANES(l, lanes)
+    {
         uint32_t response[4];
         const trap t = read_response(w, in, l, response);
         if (t != TRAP_NONE) return t;
@@ -188,7 +193,8 @@ static trap op_first_ctaid(struct warp *w, const struct insn *in, uint32_t lanes
 static trap op_first_ctaids(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     uint32_t response[LANES][4];
-    FOR_LANES(l, lanes) {
+    FOR_LANES(l, lanes)
+    {
         const trap t = read_response(w, in, l, response[l]);
         if (t != TRAP_NONE) return t;
     }
@@ -224,8 +230,7 @@ static const struct row rows[] = {
     { QUERY ".is_canceled.pred.b128", NULL, "P r:b128", 86, "sm_100+", 0, op_is_canceled, prepare_canceled, QUERY_SECTION },
     { QUERY "(.get_first_ctaid::x|.get_first_ctaid::y|.get_first_ctaid::z).b32.b128", NULL, "d:b32 r:b128", 86, "sm_100+", 0,
       op_first_ctaid, NULL, QUERY_SECTION },
-    { QUERY ".get_first_ctaid.v4.b32.b128", NULL, "d_:b32{4} r:b128", 86, "sm_100+", 0, op_first_ctaids, NULL,
-      QUERY_SECTION },
+    { QUERY ".get_first_ctaid.v4.b32.b128", NULL, "d_:b32{4} r:b128", 86, "sm_100+", 0, op_first_ctaids, NULL, QUERY_SECTION },
 };
 
 const struct family family_cluster_launch = FAMILY("cluster launch control", rows);

@@ -37,5 +37,6 @@ const struct family *const instruction_families[] = {
     &family_tcgen05_alloc,
     &family_tcgen05_commit,
     &family_tcgen05_ldst,
+    &family_tcgen05_copy,
     NULL
 };

@@ -39,5 +39,6 @@ extern const struct family family_matrix_memory;
 extern const struct family family_tcgen05_alloc;
 extern const struct family family_tcgen05_commit;
 extern const struct family family_tcgen05_ldst;
+extern const struct family family_tcgen05_copy;
 
 #endif

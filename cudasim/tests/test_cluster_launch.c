@@ -21,15 +21,15 @@ enum { MOST_TILES = 256 };
     "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.multicast::cluster::all.b128 [%r3], [%r2];\n"
 #define WAIT(label) \
     label ": mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p2, [%r2], %r20; @!%p2 bra " label "; xor.b32 %r20, %r20, " \
-    "1;\n"
+          "1;\n"
 #define READ  "ld.shared.b128 %q1, [%r3];\n"
 #define QUERY "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %p3, %q1;\n"
 #define FENCE "fence.proxy.async.shared::cta;\n"
 
 /* One CTA a cluster.  The coordinates by one instruction, or by three. */
 #define LOOP(get) \
-    BEGIN "LOOP: bar.sync 0; @%p1 bra GO;\n" EXPECT TRY "GO:\n" WORK WAIT("W") READ QUERY "@!%p3 bra END;\n" get \
-    "@!%p1 red.global.add.u32 [%rd61], 1;\n" FENCE "bra LOOP; END:"
+    BEGIN "LOOP: bar.sync 0; @%p1 bra GO;\n" EXPECT TRY "GO:\n" WORK WAIT("W") READ QUERY \
+        "@!%p3 bra END;\n" get "@!%p1 red.global.add.u32 [%rd61], 1;\n" FENCE "bra LOOP; END:"
 #define GET_ALL "clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {%r10, %r11, %r12, _}, %q1;\n"
 #define GET_EACH \
     "clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 %r10, %q1; " \
@@ -39,15 +39,19 @@ enum { MOST_TILES = 256 };
 /* A cluster, as the manual's example does it, but for its relaxed arrival: the first CTA asks for all. */
 #define CLUSTER_LOOP \
     BEGIN "barrier.cluster.arrive;\nLOOP: barrier.cluster.wait; @%p1 bra GO;\n" EXPECT \
-    "mov.u32 %r16, %cluster_ctarank; setp.eq.u32 %p4, %r16, 0;\n@%p4 " TRY_ALL "GO:\n" WORK WAIT("W") READ QUERY \
-    "@!%p3 bra END;\n" GET_ALL "mov.u32 %r17, %cluster_ctaid.x; add.u32 %r10, %r10, %r17; mov.u32 %r17, %cluster_ctaid.y; " \
-    "add.u32 %r11, %r11, %r17;\n@!%p1 red.global.add.u32 [%rd61], 1;\n" FENCE "barrier.cluster.arrive; bra LOOP; END:"
+          "mov.u32 %r16, %cluster_ctarank; setp.eq.u32 %p4, %r16, 0;\n@%p4 " TRY_ALL "GO:\n" WORK WAIT("W") READ QUERY \
+        "@!%p3 bra END;\n" GET_ALL "mov.u32 %r17, %cluster_ctaid.x; add.u32 %r10, %r10, %r17; mov.u32 %r17, %cluster_ctaid.y; " \
+        "add.u32 %r11, %r11, %r17;\n@!%p1 red.global.add.u32 [%rd61], 1;\n" FENCE "barrier.cluster.arrive; bra LOOP; END:"
 
-struct shape { uint32_t grid[3], cluster[3]; };
+struct shape {
+    uint32_t grid[3], cluster[3];
+};
 
 static bool run(struct sim *sim, const struct shape *shape, uint32_t block, const uint64_t parameters[4])
 {
-    struct launch launch = { .image = &sim->image, .function = ptx_function(sim->module, "k"), .block = { block, 1, 1 },
+    struct launch launch = { .image = &sim->image,
+                             .function = ptx_function(sim->module, "k"),
+                             .block = { block, 1, 1 },
                              .parameters = (const uint8_t *)parameters };
     memcpy(launch.grid, shape->grid, sizeof launch.grid);
     memcpy(launch.cluster, shape->cluster, sizeof launch.cluster);
@@ -69,8 +73,8 @@ static uint32_t check_tiles(struct test *t, const char *device, const char *text
     sim_read(&sim, p[1], &taken, 4);
     const uint32_t tiles = shape->grid[0] * shape->grid[1] * shape->grid[2];
     for (uint32_t i = 0; i < MOST_TILES; i++)
-        if (tile[i] != (i < tiles)) FAIL(t, "schedule %llu, %u threads: tile %u was worked on %u times", (unsigned long long)schedule,
-                                         threads, i, tile[i]);
+        if (tile[i] != (i < tiles))
+            FAIL(t, "schedule %llu, %u threads: tile %u was worked on %u times", (unsigned long long)schedule, threads, i, tile[i]);
     sim_close(&sim);
     return taken;
 }
@@ -106,7 +110,8 @@ static void clusters_take_over_clusters(struct test *t)
 #define ONCE(before, behind) BEGIN "bar.sync 0; @%p1 bra GO;\n" before TRY "GO:\n" WAIT("W") behind
 /* Two requests into one buffer; between them what is said. */
 #define TWICE(between) \
-    BEGIN "bar.sync 0; @%p1 bra GO;\n" EXPECT TRY "GO:\n" WAIT("W") READ between "bar.sync 0; @%p1 bra ON;\n" EXPECT TRY "ON:\n" WAIT("X")
+    BEGIN "bar.sync 0; @%p1 bra GO;\n" EXPECT TRY "GO:\n" WAIT("W") READ between "bar.sync 0; @%p1 bra ON;\n" EXPECT TRY \
+                                                                                 "ON:\n" WAIT("X")
 
 static const struct misuse misuses[] = {
     { ONCE(EXPECT, READ QUERY), NULL, 0, 1, 64 },
@@ -114,8 +119,9 @@ static const struct misuse misuses[] = {
     { TWICE("fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;"), NULL, 0, 1, 64 },
     { TWICE(""), "which was read through the generic proxy", REPORT_PROXY + ALWAYS, 1, 64 },
     /* the fence of the thread that asks covers what it knows */
-    { BEGIN "bar.sync 0; @%p1 bra GO;\n" EXPECT TRY "GO:\n" WAIT("W") READ "bar.sync 0; @%p1 bra ON;\n" FENCE EXPECT TRY "ON:\n"
-      WAIT("X"), NULL, 0, 1, 64 },
+    { BEGIN "bar.sync 0; @%p1 bra GO;\n" EXPECT TRY "GO:\n" WAIT("W") READ "bar.sync 0; @%p1 bra ON;\n" FENCE EXPECT TRY
+                                                                           "ON:\n" WAIT("X"),
+      NULL, 0, 1, 64 },
     /* others still read while the next request is made */
     { BEGIN "bar.sync 0; @%p1 bra GO;\n" EXPECT TRY "GO:\n" WAIT("W") READ FENCE "@%p1 bra ON;\n" EXPECT TRY "ON:\n" WAIT("X"),
       "no barrier or other synchronisation orders", REPORT_RACE, 1, 64 },
@@ -127,43 +133,52 @@ static const struct misuse misuses[] = {
     /* a response that has not been waited for */
     { BEGIN "@%p1 bra GO;\n" EXPECT TRY READ "GO:\n" WAIT("W") READ QUERY, "has not waited for it", REPORT_ASYNC + ALWAYS, 1, 64 },
     { BEGIN "@%p1 bra END;\n" EXPECT TRY "END:", "exited without waiting", REPORT_ASYNC, 1, 64 },
-    { BEGIN "@%p1 bra GO;\n mbarrier.arrive.shared::cta.b64 _, [%r2];\n" TRY "GO:\n" WAIT("W") READ QUERY, "", REPORT_ASYNC, 1, 64 },
+    { BEGIN "@%p1 bra GO;\n mbarrier.arrive.shared::cta.b64 _, [%r2];\n" TRY "GO:\n" WAIT("W") READ QUERY, "", REPORT_ASYNC, 1,
+      64 },
     { BEGIN "@%p1 bra GO;\n mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r2], 32;\n" TRY "GO:\n" WAIT("W") READ QUERY, "",
       REPORT_DEADLOCK, 1, 64 },
     /* after an observed failure */
-    { BEGIN "@%p1 bra END; mov.u32 %r21, 0;\nLOOP:" EXPECT TRY WAIT("W") READ QUERY FENCE "add.u32 %r21, %r21, 1; "
-      "setp.lt.u32 %p5, %r21, 20; @%p5 bra LOOP; END:", "observed that a request failed", REPORT_ILLEGAL + ALWAYS, 1, 64 },
-    { BEGIN "@%p1 bra END; mov.u32 %r21, 0;\nLOOP:" EXPECT TRY WAIT("W") READ QUERY FENCE "add.u32 %r21, %r21, 1; @!%p3 bra END; "
-      "setp.lt.u32 %p5, %r21, 20; @%p5 bra LOOP; END:", NULL, 0, 1, 64 },
+    { BEGIN "@%p1 bra END; mov.u32 %r21, 0;\nLOOP:" EXPECT TRY WAIT("W") READ QUERY FENCE
+      "add.u32 %r21, %r21, 1; "
+      "setp.lt.u32 %p5, %r21, 20; @%p5 bra LOOP; END:",
+      "observed that a request failed", REPORT_ILLEGAL + ALWAYS, 1, 64 },
+    { BEGIN "@%p1 bra END; mov.u32 %r21, 0;\nLOOP:" EXPECT TRY WAIT("W") READ QUERY FENCE
+      "add.u32 %r21, %r21, 1; @!%p3 bra END; "
+      "setp.lt.u32 %p5, %r21, 20; @%p5 bra LOOP; END:",
+      NULL, 0, 1, 64 },
     /* places */
     { ONCE(EXPECT "add.u32 %r3, %r3, 8;\n", READ), "no multiple of 16", REPORT_MISALIGNED + ALWAYS, 1, 64 },
     { ONCE(EXPECT "add.u32 %r3, %r3, 16;\n", ""), NULL, 0, 1, 64 },
     { ONCE(EXPECT "add.u32 %r3, %r3, 4096;\n", ""), "", REPORT_OUT_OF_BOUNDS + ALWAYS, 1, 64 },
     { BEGIN "@%p1 bra GO;\n" EXPECT "add.u32 %r2, %r2, 8;\n" TRY "GO:", "", REPORT_OUT_OF_BOUNDS + ALWAYS, 1, 64 },
-    { BEGIN "@%p1 bra GO;\n" EXPECT "mov.u32 %r2, %r3; add.u32 %r2, %r2, 16;\n" TRY "GO:", "no mbarrier.init", REPORT_BARRIER + ALWAYS,
-      1, 64 },
-    { BEGIN "@%p1 bra GO; cvt.u64.u32 %rd5, %r3; cvta.shared.u64 %rd5, %rd5; cvt.u64.u32 %rd6, %r2; cvta.shared.u64 %rd6, %rd6;\n"
-      EXPECT "clusterlaunchcontrol.try_cancel.async.mbarrier::complete_tx::bytes.b128 [%rd5], [%rd6];\nGO:\n" WAIT("W") READ QUERY,
+    { BEGIN "@%p1 bra GO;\n" EXPECT "mov.u32 %r2, %r3; add.u32 %r2, %r2, 16;\n" TRY "GO:", "no mbarrier.init",
+      REPORT_BARRIER + ALWAYS, 1, 64 },
+    { BEGIN
+      "@%p1 bra GO; cvt.u64.u32 %rd5, %r3; cvta.shared.u64 %rd5, %rd5; cvt.u64.u32 %rd6, %r2; cvta.shared.u64 %rd6, %rd6;\n" EXPECT
+      "clusterlaunchcontrol.try_cancel.async.mbarrier::complete_tx::bytes.b128 [%rd5], [%rd6];\nGO:\n" WAIT("W") READ QUERY,
       NULL, 0, 1, 64 },
-    { BEGIN "@%p1 bra GO;\n" EXPECT "clusterlaunchcontrol.try_cancel.async.mbarrier::complete_tx::bytes.b128 [%rd62], [%rd62];\nGO:",
+    { BEGIN "@%p1 bra GO;\n" EXPECT
+            "clusterlaunchcontrol.try_cancel.async.mbarrier::complete_tx::bytes.b128 [%rd62], [%rd62];\nGO:",
       "not in the shared memory of its own CTA", REPORT_OUT_OF_BOUNDS + ALWAYS, 1, 64 },
     { BEGIN "mov.u64 %rd5, 1; mov.b128 %q1, {%rd5, %rd5};\n" QUERY, "no response of", REPORT_ILLEGAL + ALWAYS, 1, 64 },
     /* clusters */
     { BEGIN "mov.u32 %r16, %cluster_ctarank; setp.ne.u32 %p4, %r16, 0; @%p1 bra GO;\n" EXPECT "@!%p4 " TRY_ALL "GO:\n" WAIT("W")
-      READ QUERY "barrier.cluster.arrive; barrier.cluster.wait;", NULL, 0, 2, 64 },
-    { BEGIN "mov.u32 %r16, %cluster_ctarank; setp.ne.u32 %p4, %r16, 0; @%p4 bra END; barrier.cluster.arrive; barrier.cluster.wait; @%p1 "
-      "bra GO;\n" EXPECT TRY_ALL "GO:\n" WAIT("W") READ QUERY "END:", "of which rank 1 has exited", REPORT_ILLEGAL + ALWAYS, 2, 64 },
-    { BEGIN "mov.u32 %r16, %cluster_ctarank; setp.ne.u32 %p4, %r16, 0; @%p4 bra END; @%p1 bra GO;\n" EXPECT TRY "GO:\n" WAIT("W") READ
-      QUERY "END:", NULL, 0, 2, 64 },
+          READ QUERY "barrier.cluster.arrive; barrier.cluster.wait;",
+      NULL, 0, 2, 64 },
+    { BEGIN
+      "mov.u32 %r16, %cluster_ctarank; setp.ne.u32 %p4, %r16, 0; @%p4 bra END; barrier.cluster.arrive; barrier.cluster.wait; @%p1 "
+      "bra GO;\n" EXPECT TRY_ALL "GO:\n" WAIT("W") READ QUERY "END:",
+      "of which rank 1 has exited", REPORT_ILLEGAL + ALWAYS, 2, 64 },
+    { BEGIN "mov.u32 %r16, %cluster_ctarank; setp.ne.u32 %p4, %r16, 0; @%p4 bra END; @%p1 bra GO;\n" EXPECT TRY "GO:\n" WAIT("W")
+          READ QUERY "END:",
+      NULL, 0, 2, 64 },
     /* to the CTA that asks alone */
-    { BEGIN "mov.u32 %r16, %cluster_ctarank; setp.ne.u32 %p4, %r16, 0; @%p1 bra GO;\n" EXPECT "@!%p4 " TRY "GO:\n" WAIT("W") READ
-      QUERY "barrier.cluster.arrive; barrier.cluster.wait;", "", REPORT_DEADLOCK, 2, 64 },
+    { BEGIN "mov.u32 %r16, %cluster_ctarank; setp.ne.u32 %p4, %r16, 0; @%p1 bra GO;\n" EXPECT "@!%p4 " TRY "GO:\n" WAIT("W")
+          READ QUERY "barrier.cluster.arrive; barrier.cluster.wait;",
+      "", REPORT_DEADLOCK, 2, 64 },
 };
 
-static void misuse_is_reported(struct test *t)
-{
-    check_misuses(t, "sm_100a", "", misuses, sizeof misuses / sizeof *misuses, NULL);
-}
+static void misuse_is_reported(struct test *t) { check_misuses(t, "sm_100a", "", misuses, sizeof misuses / sizeof *misuses, NULL); }
 
 /* What get_first_ctaid gives for a request that failed is not defined: not the same under all schedules. */
 static void a_failed_response_has_no_coordinates(struct test *t)
@@ -183,7 +198,9 @@ static void a_failed_response_has_no_coordinates(struct test *t)
 
 static void forms_that_do_not_exist_are_refused(struct test *t)
 {
-    static const struct { const char *device, *text; } forms[] = {
+    static const struct {
+        const char *device, *text;
+    } forms[] = {
         { "sm_90a", TRY },
         { "sm_90a", QUERY },
         { "sm_100a", "clusterlaunchcontrol.try_cancel.shared::cta.mbarrier::complete_tx::bytes.b128 [%r3], [%r2];" },

@@ -184,7 +184,9 @@ static const struct misuse padded_misuses[] = {
       "b4x16_p64, which can be loaded only", REPORT_ILLEGAL, 1, 128 },
 };
 static const struct misuse cluster_of_100 = { PADDED_LOAD("cluster", "512", "0, 0"), NULL, 0, 1, 128 };
-static const struct misuse cluster_of_120 = { PADDED_LOAD("cluster", "512", "0, 0"), "to .shared::cta only", REPORT_ILLEGAL, 1, 128 };
+static const struct misuse cluster_of_120 = {
+    PADDED_LOAD("cluster", "512", "0, 0"), "to .shared::cta only", REPORT_ILLEGAL, 1, 128
+};
 
 static void misuse_of_padded_types_is_reported(struct test *t)
 {
@@ -240,8 +242,8 @@ static void forms_that_do_not_exist_are_refused(struct test *t)
         { "sm_90a", TILE("2d", "cluster", BYTES) ".cta_group::2 [%r1], [%rd1, {0, 0}], [%r2];" },
         { "sm_120a", TILE("2d", "cta", BYTES) ".cta_group::1 [%r1], [%rd1, {0, 0}], [%r2];" },
         { "sm_100a", TILE("2d", "cluster", BYTES) ".cta_group::3 [%r1], [%rd1, {0, 0}], [%r2];" },
-        { "sm_100a", TILE("2d", "cluster", BYTES) ".multicast::cluster.cta_group::2.multicast::cluster [%r1], [%rd1, {0, 0}], [%r2], "
-                     "%rs1;" },
+        { "sm_100a", TILE("2d", "cluster", BYTES) ".multicast::cluster.cta_group::2.multicast::cluster [%r1], [%rd1, {0, 0}], [%r2]"
+                     ", %rs1;" },
         { "sm_100a", "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group.cta_group::2 [%rd1, {0, 0}], [%r1];" },
         { "sm_90a", TILE("3d", "cluster", ".im2col" BYTES) " [%r1], [%rd1, {0, 0, 0}], [%r2], {%rs1};" },
         { "sm_90a", TILE("2d", "cta", BYTES) ".multicast::cluster [%r1], [%rd1, {0, 0}], [%r2], %rs1;" },
