@@ -8,12 +8,25 @@ ABI_OFFSET(bsm_allocator, release, 8)
 ABI_OFFSET(bsm_allocator, user, 16)
 
 /* bsm_context_options */
-ABI_SIZE(bsm_context_options, 32)
+ABI_SIZE(bsm_context_options, 48)
 ABI_OFFSET(bsm_context_options, struct_size, 0)
 ABI_OFFSET(bsm_context_options, threads, 8)
 ABI_OFFSET(bsm_context_options, cpu_mask, 12)
 ABI_OFFSET(bsm_context_options, portable_only, 16)
 ABI_OFFSET(bsm_context_options, allocator, 24)
+ABI_OFFSET(bsm_context_options, backend, 32)
+ABI_OFFSET(bsm_context_options, device, 36)
+ABI_OFFSET(bsm_context_options, stream, 40)
+
+/* bsm_device_info */
+ABI_SIZE(bsm_device_info, 160)
+ABI_OFFSET(bsm_device_info, struct_size, 0)
+ABI_OFFSET(bsm_device_info, name, 8)
+ABI_OFFSET(bsm_device_info, major, 136)
+ABI_OFFSET(bsm_device_info, minor, 140)
+ABI_OFFSET(bsm_device_info, multiprocessors, 144)
+ABI_OFFSET(bsm_device_info, driver_version, 148)
+ABI_OFFSET(bsm_device_info, memory_bytes, 152)
 
 /* bsm_scale_layout */
 ABI_SIZE(bsm_scale_layout, 32)
@@ -104,7 +117,7 @@ ABI_OFFSET(bsm_quantize_stats, amax, 72)
 ABI_OFFSET(bsm_quantize_stats, scale_histogram, 80)
 
 /* bsm_matmul */
-ABI_SIZE(bsm_matmul, 136)
+ABI_SIZE(bsm_matmul, 144)
 ABI_OFFSET(bsm_matmul, struct_size, 0)
 ABI_OFFSET(bsm_matmul, a, 8)
 ABI_OFFSET(bsm_matmul, b, 16)
@@ -125,6 +138,7 @@ ABI_OFFSET(bsm_matmul, d_no_saturate, 104)
 ABI_OFFSET(bsm_matmul, amax, 112)
 ABI_OFFSET(bsm_matmul, groups, 120)
 ABI_OFFSET(bsm_matmul, group_rows, 128)
+ABI_OFFSET(bsm_matmul, stream, 136)
 
 /* bsm_npy */
 ABI_SIZE(bsm_npy, 120)

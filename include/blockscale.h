@@ -16,6 +16,7 @@
 
 #include "blockscale/status.h"
 #include "blockscale/context.h"
+#include "blockscale/device.h"
 #include "blockscale/format.h"
 #include "blockscale/scale_layout.h"
 #include "blockscale/matrix.h"

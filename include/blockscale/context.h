@@ -28,22 +28,40 @@ enum {
     BSM_CPU_ALL = 0x7fffffff
 };
 
+/* Where a context computes. */
+typedef enum bsm_backend {
+    BSM_BACKEND_CPU,
+    BSM_BACKEND_CUDA,                    /* an NVIDIA GPU; creating the context fails, with the reason, where that cannot be */
+    BSM_BACKEND_CUDA_OR_CPU,             /* an NVIDIA GPU if one can be used, else the CPU: bsm_context_backend says which */
+    BSM_BACKEND_COUNT
+} bsm_backend;
+
 typedef struct bsm_context_options {
     size_t struct_size;                  /* sizeof(bsm_context_options) where the caller was compiled */
     int threads;                         /* 0: as many as the machine (or OMP_NUM_THREADS) gives; else 1..1024 */
     uint32_t cpu_mask;                   /* features that may be used; 0 is read as BSM_CPU_ALL */
     bool portable_only;                  /* true: no CPU feature at all, only portable C kernels */
     const bsm_allocator *allocator;      /* copied; NULL: aligned malloc */
+    bsm_backend backend;                 /* 0: the CPU */
+    int device;                          /* number of the GPU, as its driver counts; 0 for the CPU */
+    void *stream;                        /* CUstream (cudaStream_t) of the GPU's primary context, the caller's; NULL: the default stream */
 } bsm_context_options;
 
-/* Creates a context for the CPU.  options may be NULL for the defaults.  On failure *context is NULL.
+/* Creates a context.  options may be NULL for the defaults.  On failure *context is NULL.
+ * A context of a GPU first multiplies small matrices on it and compares the bits with known ones; contexts of one GPU share
+ * what was loaded for it.  See device.h for what such contexts take and do.
  * Threads: a context may be used by several threads at once; see bsm_multiply for its cached workspace.
  * A child of fork may go on using a context; it runs on one thread.
- * Errors: BSM_EINVAL, BSM_ENOMEM. */
+ * Errors: BSM_EINVAL, BSM_ENOMEM; BSM_EDEVICE (no driver, no such GPU, kernels that it cannot run, a self-test that fails). */
 BSM_API bsm_status bsm_context_create(const bsm_context_options *options, bsm_context **context);
 
 /* Frees the context and its cached workspace.  NULL is allowed.  No call may be using the context. */
 BSM_API void bsm_context_destroy(bsm_context *context);
+
+/* BSM_BACKEND_CPU or BSM_BACKEND_CUDA; the CPU for NULL. */
+BSM_API bsm_backend bsm_context_backend(const bsm_context *context);
+BSM_API const char *bsm_backend_name(int backend);       /* "cpu", "cuda", "cuda_or_cpu"; NULL for numbers not listed */
+BSM_API int bsm_backend_from_name(const char *name);     /* -1 when not known */
 
 /* How many threads a product may use, 1..1024; 0 asks for the default again.  Never changes a bit of any result. */
 BSM_API bsm_status bsm_context_set_threads(bsm_context *context, int threads);

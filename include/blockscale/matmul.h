@@ -65,7 +65,10 @@ typedef enum bsm_per {
  *   amax     NULL, or receives the largest |t| of the whole product before it was rounded to D: NaN if any t is NaN; 0 for an empty D.
  *   groups   0: not grouped.  Else A, C and D hold the rows of all groups one after the other, group_rows[g] >= 0 rows each,
  *            their sum is M; b->batch is groups, and group g multiplies with matrix g of B.  a, c, d have batch 1.
+ *   stream   of a context with a GPU: CUstream (cudaStream_t) that the work is put into; NULL: the context's.  CPU contexts: NULL.
  * Sizes: M, N, K may be 0; K = 0 gives S = 0.
+ * On a GPU (device.h) all pointers are device pointers and fp32 operands are refused; sums are fp32 too, in an order of their own:
+ * bsm_plan_describe says it.
  */
 typedef struct bsm_matmul {
     size_t struct_size;                  /* sizeof(bsm_matmul) where the caller was compiled */
@@ -87,17 +90,19 @@ typedef struct bsm_matmul {
     float *amax;
     int64_t groups;
     const int64_t *group_rows;
+    void *stream;
 } bsm_matmul;
 
 /* BSM_OK if bsm_multiply would serve this description; else the status, and the sentence in bsm_last_error.
- * Reads descriptions and group_rows, no other data. */
+ * Reads descriptions and, in host memory, group_rows; no other data. */
 BSM_API bsm_status bsm_supported(bsm_context *context, const bsm_matmul *product);
 
 /* Computes the product with a workspace that the context keeps and grows.
  * Threads: calls on one context at the same time are safe; they take turns at the cached workspace.  For products that
  * should overlap, use plans with workspaces of their own, or one context each.
  * The same description and data give the same bits for any number of threads, any M, any N, and in any batch or group.
- * Errors: as bsm_plan_create; D is untouched after BSM_EINVAL, BSM_EALIGN, BSM_EOVERFLOW, BSM_EUNSUPPORTED, BSM_ENOMEM. */
+ * On a GPU: puts the work into the stream and returns; not while the stream is being captured.
+ * Errors: as bsm_plan_create, and BSM_EDEVICE; D is untouched after BSM_EINVAL, BSM_EALIGN, BSM_EOVERFLOW, BSM_EUNSUPPORTED, BSM_ENOMEM. */
 BSM_API bsm_status bsm_multiply(bsm_context *context, const bsm_matmul *product);
 
 /* The way chosen for one description: which kernel, why, and the workspace it needs. */
@@ -107,14 +112,17 @@ typedef struct bsm_plan bsm_plan;
 BSM_API bsm_status bsm_plan_create(bsm_context *context, const bsm_matmul *product, bsm_plan **plan);
 BSM_API void bsm_plan_destroy(bsm_plan *plan);
 
-/* Bytes of workspace that bsm_plan_run wants, aligned to 64 bytes.  May be 0.  It must not overlap anything that the product
+/* Bytes of workspace that bsm_plan_run wants, aligned to 64 bytes (on a GPU: device memory, aligned to 256).  May be 0.  It must not overlap anything that the product
  * reads or writes. */
 BSM_API size_t bsm_plan_workspace_bytes(const bsm_plan *plan);
 
 /* Runs the plan on a description that differs from the plan's only in pointers and group_rows (their sum stays M).
  * Optional pointers (c, bias, alpha, beta, amax, tensor scales) may be NULL in one and given in the other.
  * Allocates nothing.  A plan may run in several threads at once, each with its own workspace.
- * Errors: BSM_EINVAL (another shape or format than the plan's; workspace NULL or too small), BSM_EALIGN. */
+ * On a GPU: puts the work into the stream and returns, waits for nothing, and may be captured into a graph.  A plan that was made for
+ * operands aligned to 16 bytes may read them as they are, and then asks the same of later ones; amax and d->tensor_scale are given in
+ * both descriptions or in neither.
+ * Errors: BSM_EINVAL (another shape or format than the plan's; workspace NULL or too small), BSM_EALIGN, BSM_EDEVICE. */
 BSM_API bsm_status bsm_plan_run(const bsm_plan *plan, const bsm_matmul *product, void *workspace, size_t workspace_bytes);
 
 /* One line for a person: kernel, tile, threads, order of sums, and the reason.  Writes at most `bytes` bytes, always ends

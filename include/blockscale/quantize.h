@@ -63,7 +63,8 @@ typedef struct bsm_quantize_stats {
  * (448 * 6) / amax, rounded once, in the same way.  e8m0 formats, bf16, fp16 and fp32 refuse COMPUTED by name.
  * options may be NULL (all defaults), stats may be NULL.
  * Threads: runs on the context's; the bits do not depend on how many, nor on the caller's floating-point mode.
- * Errors: BSM_EINVAL, BSM_EALIGN, BSM_EOVERFLOW, BSM_EUNSUPPORTED; the destination is untouched then. */
+ * On a GPU (device.h): the same bits, put into the context's stream; stats are refused.
+ * Errors: BSM_EINVAL, BSM_EALIGN, BSM_EOVERFLOW, BSM_EUNSUPPORTED; the destination is untouched then.  BSM_EDEVICE. */
 BSM_API bsm_status bsm_quantize(bsm_context *context, const bsm_real_matrix *source, const bsm_quantize_options *options,
                                 const bsm_matrix *destination, bsm_quantize_stats *stats);
 

@@ -5,7 +5,7 @@
 #ifndef BLOCKSCALE_SCALE_LAYOUT_H
 #define BLOCKSCALE_SCALE_LAYOUT_H
 
-#include "status.h"
+#include "context.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -67,6 +67,10 @@ typedef struct bsm_scales {
  * and a caller who asks again is about to swizzle twice.  Copy bytes with memcpy.
  * Errors: BSM_EINVAL, BSM_EOVERFLOW. */
 BSM_API bsm_status bsm_scales_convert(const bsm_scales *from, const bsm_scales *to);
+
+/* The same where the context computes: on a GPU (device.h) `data` of both are device pointers, and the work goes into the context's
+ * stream.  Errors: as above, BSM_EDEVICE. */
+BSM_API bsm_status bsm_scales_convert_on(bsm_context *context, const bsm_scales *from, const bsm_scales *to);
 
 #ifdef __cplusplus
 }

@@ -56,15 +56,9 @@ static bsm_status choose_cpu_features(const bsm_context_options *options, uint32
     return BSM_OK;
 }
 
-bsm_status bsm_context_create(const bsm_context_options *given, bsm_context **context)
+bsm_status bsmi_context_make(const bsm_context_options *given, bsm_context **context)
 {
-    bsm_context_options options = { .struct_size = sizeof options };
-    if (context == NULL) return bsmi_fail(BSM_EINVAL, "context is NULL");
-    *context = NULL;
-    if (given != NULL) {
-        const bsm_status status = bsmi_read_struct("options", given, &options, sizeof options);
-        if (status != BSM_OK) return status;
-    }
+    const bsm_context_options options = *given;
     bsm_status status = check_threads("options->threads", options.threads);
     if (status != BSM_OK) return status;
     uint32_t features;
@@ -96,6 +90,7 @@ bsm_status bsm_context_create(const bsm_context_options *given, bsm_context **co
 void bsm_context_destroy(bsm_context *context)
 {
     if (context == NULL) return;
+    if (context->device != NULL) context->device->calls->close(context);
     const bsm_allocator allocator = context->allocator;
     bsmi_release(context, context->workspace->memory, context->workspace->bytes);
     pthread_mutex_destroy(&context->workspace->lock);

@@ -3,6 +3,7 @@
 #define BSMI_CORE_H
 
 #include "blockscale/context.h"
+#include "blockscale/device.h"
 
 #include <string.h>
 
@@ -25,11 +26,33 @@ static inline int64_t bsmi_round_up(int64_t a, int64_t b) { return bsmi_ceil_div
 
 struct bsm_context {
     bsm_allocator allocator;
+    struct bsmi_device *device;           /* NULL: the CPU */
     uint32_t cpu_features;
     int threads;
     int forced_kernel;                    /* -1: the plan chooses */
     struct bsmi_workspace *workspace;     /* the cached workspace of bsm_multiply */
 };
+
+/* What a backend beside the CPU does in the CPU's place; a device of the backend begins with this pointer. */
+struct bsmi_quantize_request;
+struct bsmi_dequantize_request;
+struct bsmi_convert_request;
+struct bsmi_device_calls {
+    bsm_backend backend;
+    void (*close)(bsm_context *context);  /* frees context->device */
+    bsm_status (*quantize)(bsm_context *context, const struct bsmi_quantize_request *request);
+    bsm_status (*dequantize)(bsm_context *context, const struct bsmi_dequantize_request *request);
+    bsm_status (*convert_scales)(bsm_context *context, const struct bsmi_convert_request *request);
+    bsm_status (*allocate)(bsm_context *context, size_t bytes, void **memory);
+    bsm_status (*release)(bsm_context *context, void *memory);
+    bsm_status (*write)(bsm_context *context, void *to, const void *from, size_t bytes);
+    bsm_status (*read)(bsm_context *context, void *to, const void *from, size_t bytes);
+    bsm_status (*synchronize)(bsm_context *context);
+};
+struct bsmi_device { const struct bsmi_device_calls *calls; };
+
+/* bsm_context_create without a device; options were read whole. */
+bsm_status bsmi_context_make(const bsm_context_options *options, bsm_context **context);
 
 /* Memory from the context's allocator, aligned to 64 bytes.  NULL only when the allocator gave NULL (or bytes is 0). */
 void *bsmi_allocate(const bsm_context *context, size_t bytes);

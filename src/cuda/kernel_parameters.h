@@ -128,7 +128,8 @@ struct bsmi_segment { int32_t a_column, b_column, blocks; };
 enum { BSMI_MOST_SEGMENTS = 4, BSMI_K_STEP = 64 };
 
 /* The GEMM kernels of sm90/: bf16 rows of A and B by TMA, fp32 sums.  A persistent grid: tiles in the order of the scheduler,
- * every CTA (cluster) takes each gridDim-th.
+ * every CTA (cluster) takes each gridDim-th.  A tile, here and in group_tiles, is what a cluster computes: tile_rows * cluster_rows
+ * by tile_columns * cluster_columns of the instance (kernels.h); the cluster is one-dimensional, CTAs along M first.
  * Tensor maps: bf16, dimensions (columns of the rows, rows, batch), box (64, rows of the instance, 1), swizzle 128B, zeros
  * outside.  A has one matrix when grouped.
  * An infinite sum is what it is; rows and columns whose exponent is BSMI_ROW_LEFT_OUT are not stored, in neither place. */
@@ -140,7 +141,8 @@ struct bsmi_gemm_parameters {
                                              order: a function of K alone; 0: never */
     int32_t a_batch_step, b_batch_step;   /* 0: broadcast, 1: a matrix each; third coordinate of the maps */
     int32_t has_d_map;                    /* d may be stored by TMA: (columns, rows, batch), box as the instance's row says */
-    int32_t direct;                       /* 1: finish D here, by the epilogue; 0: store S */
+    int32_t direct;                       /* 1: finish D here: fp32, bf16 or fp16, with alpha, tensor scales of A and B, beta C and
+                                             bias, but no activation, gate, amax or tensor scale of D; 0: store S */
     int64_t row_tiles, column_tiles;      /* of one matrix; grouped: column_tiles alone */
     int64_t tiles;                        /* all of them; grouped: group_tiles[matrices] */
     const int64_t *group_tiles;           /* number of the first tile of each group, [matrices + 1]; grouped only */
@@ -164,6 +166,7 @@ struct bsmi_sums_parameters {
     int32_t only_left_out, direct;        /* direct: finish D here; else store S */
     const uint32_t *a_left_out_count, *b_left_out_count;   /* NULL: none */
     const int64_t *a_left_out_rows, *b_left_out_rows;
+    const int64_t *group_tiles;           /* grouped: tiles of 16 rows and columns; not read if only_left_out */
     struct bsmi_epilogue_parameters epilogue;
 };
 

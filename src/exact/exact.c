@@ -188,6 +188,8 @@ bsm_status bsm_matmul_exact(bsm_context *context, const bsm_matrix *a, const bsm
                             const bsm_real_matrix *magnitude)
 {
     struct request request;
+    if (context != NULL && context->device != NULL)
+        return bsmi_fail(BSM_EUNSUPPORTED, "bsm_matmul_exact runs on the CPU: give it a context of the CPU and host memory");
     const bsm_status status = resolve(context, a, b, sum, magnitude, &request);
     if (status != BSM_OK || request.sum.rows == 0 || request.sum.columns == 0) return status;
 

@@ -1,5 +1,6 @@
 /* From any layout to any other. */
 #include "layouts.h"
+#include "request.h"
 
 #include <inttypes.h>
 
@@ -51,23 +52,40 @@ static void copy_scales(const struct side *from, const struct side *to)
     }
 }
 
-bsm_status bsm_scales_convert(const bsm_scales *from, const bsm_scales *to)
+static bsm_status check(const bsm_scales *from, const bsm_scales *to, struct side *source, struct side *destination)
 {
-    struct side source, destination;
-    bsm_status status = open_side("from", "from->layout", from, &source);
-    if (status == BSM_OK) status = open_side("to", "to->layout", to, &destination);
+    bsm_status status = open_side("from", "from->layout", from, source);
+    if (status == BSM_OK) status = open_side("to", "to->layout", to, destination);
     if (status != BSM_OK) return status;
     if (from->rows != to->rows || from->columns != to->columns)
         return bsmi_fail(BSM_EINVAL, "from has %" PRId64 " rows x %" PRId64 " columns of scales, to has %" PRId64 " x %" PRId64
                          ": they must be equal", from->rows, from->columns, to->rows, to->columns);
-    if (same_layout(&source.map.layout, &destination.map.layout))
+    if (same_layout(&source->map.layout, &destination->map.layout))
         return bsmi_fail(BSM_EINVAL, "from and to are both in layout %s: the scales already are where they should be; copy the "
                          "bytes with memcpy if you need them twice", bsm_layout_name((int)to->layout.kind));
-    if (overlap(&source, &destination))
+    if (overlap(source, destination))
         return bsmi_fail(BSM_EINVAL, "from and to overlap: from has %" PRId64 " bytes at %p, to has %" PRId64 " bytes at %p; "
-                         "convert into another buffer", source.map.bytes, from->data, destination.map.bytes, to->data);
-    if (destination.map.bytes == 0) return BSM_OK;
+                         "convert into another buffer", source->map.bytes, from->data, destination->map.bytes, to->data);
+    return BSM_OK;
+}
+
+bsm_status bsm_scales_convert(const bsm_scales *from, const bsm_scales *to)
+{
+    struct side source, destination;
+    const bsm_status status = check(from, to, &source, &destination);
+    if (status != BSM_OK || destination.map.bytes == 0) return status;
     copy_scales(&source, &destination);
     bsmi_scale_clear_padding(&destination.map, destination.data);
     return BSM_OK;
+}
+
+bsm_status bsm_scales_convert_on(bsm_context *context, const bsm_scales *from, const bsm_scales *to)
+{
+    struct side source, destination;
+    if (context == NULL) return bsmi_fail(BSM_EINVAL, "context is NULL");
+    if (context->device == NULL) return bsm_scales_convert(from, to);
+    const bsm_status status = check(from, to, &source, &destination);
+    if (status != BSM_OK || destination.map.bytes == 0) return status;
+    const struct bsmi_convert_request request = { source.map, destination.map, source.data, destination.data };
+    return context->device->calls->convert_scales(context, &request);
 }

@@ -2,13 +2,16 @@
 #include "blockscale/matmul.h"
 #include "core/core.h"
 #include "cpu/multiply.h"
+#include "cuda_roads.h"
 
 #include <stdio.h>
 
 struct bsm_plan {
     bsm_context *context;
     struct bsmi_product product;          /* its pointers are not used again */
-    struct bsmi_cpu_multiply multiply;
+    struct bsmi_cpu_multiply cpu;         /* of a CPU context */
+    struct bsmi_cuda_multiply cuda;       /* of a context with a GPU */
+    const char *cuda_reason;
     bool forced;
 };
 
@@ -19,25 +22,41 @@ static bool runs_here(const bsm_context *context, const struct bsmi_kernel *kern
     return (kernel->needs & ~context->cpu_features) == 0;
 }
 
-const char *bsm_kernel_name(int index) { return index >= 0 && index < bsmi_kernel_count ? bsmi_kernels[index].name : NULL; }
+/* Kernels of the CPU come first, then those of GPUs. */
+const char *bsm_kernel_name(int index)
+{
+    if (index < 0) return NULL;
+    return index < bsmi_kernel_count ? bsmi_kernels[index].name : bsmi_cuda_kernel_name(index - bsmi_kernel_count);
+}
 
 bool bsm_kernel_serves(const bsm_context *context, int index, bsm_format a, bsm_format b)
 {
     if (context == NULL || bsm_kernel_name(index) == NULL || bsm_format_get((int)a) == NULL || bsm_format_get((int)b) == NULL) return false;
-    return runs_here(context, &bsmi_kernels[index]) && bsmi_kernels[index].serves(a, b);
+    if (index >= bsmi_kernel_count) return bsmi_cuda_kernel_serves(context, index - bsmi_kernel_count, a, b);
+    return context->device == NULL && runs_here(context, &bsmi_kernels[index]) && bsmi_kernels[index].serves(a, b);
+}
+
+static int kernel_count(void)
+{
+    int count = bsmi_kernel_count;
+    while (bsm_kernel_name(count) != NULL) count++;
+    return count;
 }
 
 bsm_status bsm_context_force_kernel(bsm_context *context, int index)
 {
     if (context == NULL) return bsmi_fail(BSM_EINVAL, "context is NULL");
-    if (index < -1 || index >= bsmi_kernel_count)
-        return bsmi_fail(BSM_EINVAL, "index=%d: kernels are numbered 0 to %d; -1 lets the library choose", index, bsmi_kernel_count - 1);
+    if (index < -1 || index >= kernel_count())
+        return bsmi_fail(BSM_EINVAL, "index=%d: kernels are numbered 0 to %d; -1 lets the library choose", index, kernel_count() - 1);
     context->forced_kernel = index;
     return BSM_OK;
 }
 
 static bsm_status choose_forced(const bsm_context *context, const struct bsmi_product *p, const struct bsmi_kernel **kernel)
 {
+    if (context->forced_kernel >= bsmi_kernel_count)
+        return bsmi_fail(BSM_EUNSUPPORTED, "kernel %s was forced, but it is one of GPUs and this context one of the CPU",
+                         bsm_kernel_name(context->forced_kernel));
     *kernel = &bsmi_kernels[context->forced_kernel];
     if (!runs_here(context, *kernel))
         return bsmi_fail(BSM_EUNSUPPORTED, "kernel %s was forced, but this context lacks a CPU feature that it needs", (*kernel)->name);
@@ -60,16 +79,33 @@ static bsm_status choose_kernel(const bsm_context *context, const struct bsmi_pr
                      bsm_format_get((int)p->b.format)->name);
 }
 
-static bsm_status make_plan(bsm_context *context, const bsm_matmul *given, struct bsm_plan *plan)
+static bsm_status plan_cpu(const bsm_context *context, struct bsm_plan *plan)
 {
     const struct bsmi_kernel *kernel = NULL;
+    const bsm_status status = choose_kernel(context, &plan->product, &kernel);
+    return status == BSM_OK ? bsmi_cpu_prepare(&plan->product, kernel, context->threads, &plan->cpu) : status;
+}
+
+static bsm_status plan_cuda(const bsm_context *context, struct bsm_plan *plan)
+{
+    const int forced = context->forced_kernel;
+    if (plan->forced && forced < bsmi_kernel_count)
+        return bsmi_fail(BSM_EUNSUPPORTED, "kernel %s was forced, but it is one of the CPU and this context has a GPU", bsm_kernel_name(forced));
+    return bsmi_cuda_choose(context, &plan->product, plan->forced ? forced - bsmi_kernel_count : -1, &plan->cuda, &plan->cuda_reason);
+}
+
+static bool on_device(const struct bsm_plan *plan) { return plan->context->device != NULL; }
+
+static size_t workspace_bytes(const struct bsm_plan *plan) { return on_device(plan) ? plan->cuda.workspace_bytes : plan->cpu.workspace_bytes; }
+
+static bsm_status make_plan(bsm_context *context, const bsm_matmul *given, struct bsm_plan *plan)
+{
     if (context == NULL) return bsmi_fail(BSM_EINVAL, "context is NULL");
     plan->context = context;
     plan->forced = context->forced_kernel >= 0;
-    bsm_status status = bsmi_product_check(given, &plan->product);
-    if (status == BSM_OK) status = choose_kernel(context, &plan->product, &kernel);
-    if (status == BSM_OK) status = bsmi_cpu_prepare(&plan->product, kernel, context->threads, &plan->multiply);
-    return status;
+    const bsm_status status = bsmi_product_check(given, on_device(plan), &plan->product);
+    if (status != BSM_OK) return status;
+    return on_device(plan) ? plan_cuda(context, plan) : plan_cpu(context, plan);
 }
 
 /* The public calls ------------------------------------------------------------------------------------------------------ */
@@ -84,12 +120,13 @@ bsm_status bsm_multiply(bsm_context *context, const bsm_matmul *product)
 {
     struct bsm_plan plan;
     bsm_status status = make_plan(context, product, &plan);
+    if (status == BSM_OK && on_device(&plan)) return bsmi_cuda_multiply(context, &plan.cuda, &plan.product);
     if (status == BSM_OK) status = bsmi_product_check_data(&plan.product);
     if (status != BSM_OK) return status;
-    void *workspace = bsmi_workspace_lock(context, plan.multiply.workspace_bytes);
+    void *workspace = bsmi_workspace_lock(context, plan.cpu.workspace_bytes);
     if (workspace == NULL)
-        return bsmi_fail(BSM_ENOMEM, "no memory for a workspace of %zu bytes", plan.multiply.workspace_bytes);
-    bsmi_cpu_run(&plan.multiply, &plan.product, workspace);
+        return bsmi_fail(BSM_ENOMEM, "no memory for a workspace of %zu bytes", plan.cpu.workspace_bytes);
+    bsmi_cpu_run(&plan.cpu, &plan.product, workspace);
     bsmi_workspace_unlock(context);
     return BSM_OK;
 }
@@ -113,30 +150,35 @@ void bsm_plan_destroy(bsm_plan *plan)
     if (plan != NULL) bsmi_release(plan->context, plan, sizeof *plan);
 }
 
-size_t bsm_plan_workspace_bytes(const bsm_plan *plan) { return plan == NULL ? 0 : plan->multiply.workspace_bytes; }
+size_t bsm_plan_workspace_bytes(const bsm_plan *plan) { return plan == NULL ? 0 : workspace_bytes(plan); }
 
-bsm_status bsm_plan_run(const bsm_plan *plan, const bsm_matmul *given, void *workspace, size_t workspace_bytes)
+static bsm_status check_workspace(const struct bsm_plan *plan, const struct bsmi_product *product, void *workspace, size_t bytes)
+{
+    const size_t needed = workspace_bytes(plan), alignment = on_device(plan) ? BSMI_CUDA_ALIGNMENT : BSMI_ALIGNMENT;
+    if (needed == 0) return BSM_OK;
+    if (workspace == NULL) return bsmi_fail(BSM_EINVAL, "workspace is NULL: the plan needs %zu bytes", needed);
+    if (bytes < needed) return bsmi_fail(BSM_EINVAL, "workspace_bytes=%zu: the plan needs %zu", bytes, needed);
+    if ((uintptr_t)workspace % alignment != 0) return bsmi_fail(BSM_EALIGN, "workspace=%p is not aligned to %zu bytes", workspace, alignment);
+    return bsmi_product_check_workspace(product, workspace, needed);
+}
+
+bsm_status bsm_plan_run(const bsm_plan *plan, const bsm_matmul *given, void *workspace, size_t bytes)
 {
     struct bsmi_product product;
     if (plan == NULL) return bsmi_fail(BSM_EINVAL, "plan is NULL");
-    bsm_status status = bsmi_product_check(given, &product);
+    bsm_status status = bsmi_product_check(given, on_device(plan), &product);
     if (status == BSM_OK) status = bsmi_product_same_shape(&plan->product, &product);
-    if (status == BSM_OK) status = bsmi_product_check_data(&product);
+    if (status == BSM_OK && !on_device(plan)) status = bsmi_product_check_data(&product);
+    if (status == BSM_OK) status = check_workspace(plan, &product, workspace, bytes);
     if (status != BSM_OK) return status;
-    if (workspace == NULL) return bsmi_fail(BSM_EINVAL, "workspace is NULL: the plan needs %zu bytes", plan->multiply.workspace_bytes);
-    if (workspace_bytes < plan->multiply.workspace_bytes)
-        return bsmi_fail(BSM_EINVAL, "workspace_bytes=%zu: the plan needs %zu", workspace_bytes, plan->multiply.workspace_bytes);
-    if ((uintptr_t)workspace % BSMI_ALIGNMENT != 0)
-        return bsmi_fail(BSM_EALIGN, "workspace=%p is not aligned to %d bytes", workspace, BSMI_ALIGNMENT);
-    status = bsmi_product_check_workspace(&product, workspace, plan->multiply.workspace_bytes);
-    if (status != BSM_OK) return status;
-    bsmi_cpu_run(&plan->multiply, &product, workspace);
+    if (on_device(plan)) return bsmi_cuda_run(plan->context, &plan->cuda, &product, workspace);
+    bsmi_cpu_run(&plan->cpu, &product, workspace);
     return BSM_OK;
 }
 
 static const char *reason(const struct bsm_plan *plan)
 {
-    const bool last = plan->multiply.kernel->needs == 0;
+    const bool last = plan->cpu.kernel->needs == 0;
     if (plan->forced) return "forced by bsm_context_force_kernel";
     return last ? "portable C: this context has no CPU feature that a better kernel needs" : "the first kernel of the table that this CPU runs";
 }
@@ -147,7 +189,8 @@ size_t bsm_plan_describe(const bsm_plan *plan, char *text, size_t bytes)
         if (bytes > 0) text[0] = '\0';
         return 0;
     }
-    const struct bsmi_cpu_multiply *c = &plan->multiply;
+    if (on_device(plan)) return bsmi_cuda_describe_plan(&plan->product, &plan->cuda, plan->cuda_reason, text, bytes);
+    const struct bsmi_cpu_multiply *c = &plan->cpu;
     const struct bsmi_product *p = &plan->product;
     const int length = snprintf(text, bytes, "cpu, kernel %s, tiles of %lld x %lld, threads %d, order: %s; chosen for %s x %s: %s",
                                 c->kernel->name, (long long)c->tile_rows, (long long)c->tile_columns, c->threads, c->kernel->order,

@@ -94,7 +94,7 @@ static bsm_status check_group_rows(const struct bsmi_product *p)
     return BSM_OK;
 }
 
-static bsm_status check_groups(const bsm_matmul *given, struct bsmi_product *p)
+static bsm_status check_groups(const bsm_matmul *given, bool on_device, struct bsmi_product *p)
 {
     p->groups = given->groups;
     p->group_rows = given->group_rows;
@@ -110,7 +110,7 @@ static bsm_status check_groups(const bsm_matmul *given, struct bsmi_product *p)
         if (single[i].batch != 1)
             return bsmi_fail(BSM_EINVAL, "%s->batch=%lld: grouped, %s is one matrix with the rows of all groups", single[i].name,
                              LL(single[i].batch), single[i].name);
-    return check_group_rows(p);
+    return on_device ? check_aligned("group_rows", p->group_rows, sizeof(int64_t)) : check_group_rows(p);
 }
 
 static bsm_status check_c(const struct bsmi_product *p)
@@ -168,15 +168,17 @@ static bsm_status check_d(const bsm_matmul *given, struct bsmi_product *p)
                                      p->d.tensor_scale_use, &quantizer);
 }
 
-bsm_status bsmi_product_check(const bsm_matmul *from, struct bsmi_product *p)
+bsm_status bsmi_product_check(const bsm_matmul *from, bool on_device, struct bsmi_product *p)
 {
     bsm_matmul given;
     memset(p, 0, sizeof *p);
     bsm_status status = bsmi_read_struct("product", from, &given, sizeof given);
     if (status == BSM_OK) status = check_choices(&given);
+    if (status == BSM_OK && !on_device && given.stream != NULL)
+        return bsmi_fail(BSM_EINVAL, "product->stream=%p: a CPU context has no streams", given.stream);
     if (status == BSM_OK) status = resolve_operands(&given, p);
     if (status == BSM_OK) status = check_shapes(&given, p);
-    if (status == BSM_OK) status = given.groups != 0 ? check_groups(&given, p) : check_batches(p);
+    if (status == BSM_OK) status = given.groups != 0 ? check_groups(&given, on_device, p) : check_batches(p);
     if (status == BSM_OK) status = check_c(p);
     if (status == BSM_OK) status = check_bias(&given, p);
     if (status == BSM_OK) status = check_d(&given, p);
@@ -186,6 +188,7 @@ bsm_status bsmi_product_check(const bsm_matmul *from, struct bsmi_product *p)
     p->beta = given.beta;
     p->activation = given.activation;
     p->amax = given.amax;
+    p->stream = given.stream;
     return bsmi_product_check_overlap(p);
 }
 

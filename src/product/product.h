@@ -24,10 +24,11 @@ struct bsmi_product {
     bsm_nonfinite d_nonfinite;
     bool d_no_saturate;
     float *amax;                          /* NULL: not wanted */
+    void *stream;                         /* NULL: the context's; of GPUs alone */
 };
 
-/* Checks `given` whole, fills in defaults.  Reads descriptions and group_rows, no other data. */
-bsm_status bsmi_product_check(const bsm_matmul *given, struct bsmi_product *product);
+/* Checks `given` whole, fills in defaults.  Reads descriptions and, unless data lies on a device, group_rows; no other data. */
+bsm_status bsmi_product_check(const bsm_matmul *given, bool on_device, struct bsmi_product *product);
 
 /* The rules that only reading host data can tell: tensor scales, and C where beta is not 0. */
 bsm_status bsmi_product_check_data(const struct bsmi_product *product);

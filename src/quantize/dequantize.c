@@ -4,6 +4,7 @@
 #include "block.h"
 #include "core/core.h"
 #include "matrix/regions.h"
+#include "request.h"
 #include "stats.h"
 #include "walk.h"
 
@@ -71,6 +72,10 @@ bsm_status bsm_dequantize(bsm_context *context, const bsm_matrix *source, const 
                                    (struct bsmi_shape){ job.destination.rows, job.destination.columns, job.destination.batch });
     if (status == BSM_OK) status = bsmi_reals_check_written("destination", &job.destination);
     if (status == BSM_OK) status = check_overlap(&job);
+    if (status == BSM_OK && context->device != NULL) {
+        const struct bsmi_dequantize_request request = { job.source, job.destination };
+        return context->device->calls->dequantize(context, &request);
+    }
     if (status == BSM_OK) status = bsmi_matrix_tensor_scale("source", &job.source, &job.tensor_scale);
     if (status != BSM_OK) return status;
     if (job.source.bits <= 8) bsmi_element_table(job.source.element, job.table);

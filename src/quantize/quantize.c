@@ -5,6 +5,7 @@
 #include "convert.h"
 #include "core/core.h"
 #include "matrix/regions.h"
+#include "request.h"
 #include "stats.h"
 #include "tensor_scale.h"
 #include "walk.h"
@@ -138,6 +139,20 @@ static bsm_status prepare(struct quantize_job *job, float tensor_scale)
     return BSM_OK;
 }
 
+static bsm_status quantize_on_device(bsm_context *context, struct quantize_job *job)
+{
+    const bsm_quantize_options *o = &job->options;
+    const bsm_status status = prepare(job, 1);                    /* checks the recipe; the tensor scale is the device's to read */
+    if (status != BSM_OK) return status;
+    if (job->stats != NULL)
+        return bsmi_fail(BSM_EUNSUPPORTED, "stats is given, but a GPU does not count: pass NULL, or quantize on a CPU context");
+    const struct bsmi_quantize_request request = {
+        job->source, job->destination, o->recipe, o->rounding, o->seed, o->nonfinite, o->no_saturate,
+        o->tensor_scale == BSM_TENSOR_SCALE_COMPUTED, bsmi_tensor_scale_largest(&job->destination),
+    };
+    return context->device->calls->quantize(context, &request);
+}
+
 bsm_status bsm_quantize(bsm_context *context, const bsm_real_matrix *source, const bsm_quantize_options *options,
                         const bsm_matrix *destination, bsm_quantize_stats *stats)
 {
@@ -145,6 +160,7 @@ bsm_status bsm_quantize(bsm_context *context, const bsm_real_matrix *source, con
     float tensor_scale = 1;
     bsm_status status = check(context, source, options, destination, stats, &job);
     if (status != BSM_OK) return status;
+    if (context->device != NULL) return quantize_on_device(context, &job);
     const bool computed = job.options.tensor_scale == BSM_TENSOR_SCALE_COMPUTED;
     if (computed) tensor_scale = bsmi_tensor_scale_compute(context->threads, &job.source, &job.destination);
     else status = bsmi_matrix_tensor_scale("destination", &job.destination, &tensor_scale);

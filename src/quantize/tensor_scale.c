@@ -52,8 +52,7 @@ static void scale_task(void *argument, int64_t index, int worker)
     job->tensor_scale = (float)BSMI_MAX(0x1p-126, BSMI_MIN(FLT_MAX, exact));
 }
 
-/* The largest magnitude of element times scale; 0 for formats whose range needs no tensor scale. */
-static double largest_of(const struct bsmi_matrix *m)
+double bsmi_tensor_scale_largest(const struct bsmi_matrix *m)
 {
     const double element = bsm_element_get((int)m->element)->max_value;
     if (m->scale == BSM_UE4M3) return element * bsm_element_get(BSM_E4M3)->max_value;
@@ -64,7 +63,7 @@ static double largest_of(const struct bsmi_matrix *m)
 bsm_status bsmi_tensor_scale_check(const struct bsmi_matrix *destination)
 {
     const char *format = bsm_format_get((int)destination->format)->name;
-    if (largest_of(destination) == 0)
+    if (bsmi_tensor_scale_largest(destination) == 0)
         return bsmi_fail(BSM_EINVAL, "options->tensor_scale=COMPUTED: %s has the range of fp32 or 16-bit numbers and takes a GIVEN "
                                      "tensor scale alone; nvfp4, e4m3 and e5m2 compute one", format);
     if (destination->tensor_scale == NULL)
@@ -74,7 +73,7 @@ bsm_status bsmi_tensor_scale_check(const struct bsmi_matrix *destination)
 
 float bsmi_tensor_scale_compute(int threads, const struct bsmi_reals *source, const struct bsmi_matrix *destination)
 {
-    struct amax_job job = { .source = source, .largest = largest_of(destination),
+    struct amax_job job = { .source = source, .largest = bsmi_tensor_scale_largest(destination),
                             .divides = destination->tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES };
     job.walk = bsmi_walk_make((struct bsmi_shape){ source->rows, source->columns, source->batch });
     bsmi_parallel_for(threads, job.walk.tasks, amax_task, &job);

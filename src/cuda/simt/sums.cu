@@ -1,7 +1,205 @@
-/* S without tensor cores. */
-#include "cuda/kernel_parameters.h"
+/* S without tensor cores, one thread an element, in the order of sums of the CPU's kernels and with its bits; and the tables of a
+ * grouped product.
+ *
+ *     both elements small integers times a power of two: runs of min(blockA, blockB) sum exactly, S = fma(run, scales, S)
+ *     else: k ascending, S = fma(a sA, b sB, S)
+ *
+ * A CTA computes tiles of 16 x 16; 32 columns of K at a time are decoded into shared memory as doubles, in which every product of
+ * two scaled elements is exact. */
+#include "finish.cuh"
+#include "operand.cuh"
+
+enum { ROWS = BSMI_SUMS_ROWS, COLUMNS = BSMI_SUMS_COLUMNS, DEPTH = 32, SCANNED = BSMI_SUMS_SCANNED };
+static_assert(ROWS * COLUMNS == BSMI_SUMS_THREADS, "a thread an element");
+
+struct tile {
+    int64_t matrix, row, row_end, column, column_end;
+    bool skip_left_out_rows;              /* they are another tile's */
+};
+
+/* One operand's part of a tile: elements, scaled already where terms are summed one by one; scales of at most two runs. */
+struct panel { double values[ROWS][DEPTH + 1], scales[ROWS][2]; };
+
+__device__ static inline bool sums_runs(const bsmi_device_matrix &m)
+{
+    return m.block != 0 && (m.element == BSM_E2M1 || m.element == BSM_E2M3 || m.element == BSM_INT8);
+}
+
+/* s + p rounded once to fp32: by way of a double rounded to odd, whose 53 bits are more than 24 + 2 (Boldo and Melquiond 2008). */
+__device__ static inline float add_once(float s, double p)
+{
+    const double a = (double)s, sum = a + p;
+    if (!isfinite(sum)) return (float)sum;
+    const double of_p = sum - a, tail = (a - (sum - of_p)) + (p - of_p);
+    long long bits = __double_as_longlong(sum);
+    if (tail != 0 && (bits & 1) == 0) bits += (tail > 0) == (sum > 0) ? 1 : -1;
+    return __double2float_rn(__longlong_as_double(bits));
+}
+
+__device__ static void fill(panel &panel, const bsmi_device_matrix &m, int64_t batch, int64_t first, int64_t end, int64_t k, int64_t k_end, int run)
+{
+    for (int i = (int)threadIdx.x; i < ROWS * DEPTH; i += BSMI_SUMS_THREADS) {
+        const int64_t row = first + i / DEPTH, column = k + i % DEPTH;
+        double value = 0;
+        if (row < end && column < k_end) {
+            value = element_value(m.element, element_code(m, batch, row, column));
+            if (run == 0) value *= scale_value(m, batch, row, column);
+        }
+        panel.values[i / DEPTH][i % DEPTH] = value;
+    }
+    if (run == 0 || threadIdx.x >= ROWS * 2) return;
+    const int64_t row = first + threadIdx.x / 2, column = k + threadIdx.x % 2 * run;
+    panel.scales[threadIdx.x / 2][threadIdx.x % 2] = row < end && column < k_end ? scale_value(m, batch, row, column) : 1;
+}
+
+/* 32 columns of K more.  left: how many of them there are. */
+__device__ static float add_terms(float sum, const panel &a, const panel &b, int i, int j, int left)
+{
+    for (int k = 0; k < left; k++) sum = add_once(sum, a.values[i][k] * b.values[j][k]);
+    return sum;
+}
+
+__device__ static float add_runs(float sum, const panel &a, const panel &b, int i, int j, int left, int run)
+{
+    for (int first = 0; first < left; first += run) {
+        double of_run = 0;
+        for (int k = first; k < min(left, first + run); k++) of_run += a.values[i][k] * b.values[j][k];
+        sum = add_once(sum, of_run * (a.scales[i][first / run] * b.scales[j][first / run]));
+    }
+    return sum;
+}
+
+__device__ static void store(const bsmi_sums_parameters &p, const tile &t, int64_t row, int64_t column, float sum)
+{
+    const bsmi_epilogue_parameters &e = p.epilogue;
+    if (p.direct) store_finished(e, t.matrix, row, column, finished_value(e, t.matrix, row, column, sum));
+    else e.sums[t.matrix * e.sums_batch_pitch + row * e.sums_pitch + column] = sum;
+}
+
+__device__ static void compute(const bsmi_sums_parameters &p, const tile &t, panel &a, panel &b)
+{
+    const int i = (int)threadIdx.x / COLUMNS, j = (int)threadIdx.x % COLUMNS;
+    const int64_t row = t.row + i, column = t.column + j, a_batch = p.epilogue.grouped ? 0 : t.matrix * p.a_batch_step;
+    const int run = sums_runs(p.a) && sums_runs(p.b) ? min(p.a.block, p.b.block) : 0;
+    bool mine = row < t.row_end && column < t.column_end;
+    if (mine && t.skip_left_out_rows && p.epilogue.a_exponents != nullptr)
+        mine = p.epilogue.a_exponents[t.matrix * p.epilogue.a_exponent_step + row] != BSMI_ROW_LEFT_OUT;
+    float sum = 0;
+    for (int64_t k = 0; k < p.k; k += DEPTH) {
+        const int left = (int)min((int64_t)DEPTH, p.k - k);
+        __syncthreads();
+        fill(a, p.a, a_batch, t.row, t.row_end, k, p.k, run);
+        fill(b, p.b, t.matrix * p.b_batch_step, t.column, t.column_end, k, p.k, run);
+        __syncthreads();
+        if (mine) sum = run == 0 ? add_terms(sum, a, b, i, j, left) : add_runs(sum, a, b, i, j, left, run);
+    }
+    if (mine) store(p, t, row, column, sum);
+}
+
+/* The last group that does not begin behind `position`; empty groups are never it. */
+__device__ static int64_t find_group(const int64_t *starts, int64_t groups, int64_t position)
+{
+    int64_t low = 0, high = groups;
+    while (high - low > 1) {
+        const int64_t middle = low + (high - low) / 2;
+        if (starts[middle] <= position) low = middle;
+        else high = middle;
+    }
+    return low;
+}
+
+__device__ static tile locate(const bsmi_sums_parameters &p, int64_t index)
+{
+    const bsmi_epilogue_parameters &e = p.epilogue;
+    const int64_t column_tiles = ceil_div(e.n, COLUMNS), row_tiles = ceil_div(e.m, ROWS);
+    tile t = { 0, 0, e.m, 0, e.n, false };
+    if (e.grouped) {
+        t.matrix = find_group(p.group_tiles, e.matrices, index);
+        index -= p.group_tiles[t.matrix];
+        t.row = e.group_starts[t.matrix] + index / column_tiles * ROWS;
+        t.row_end = e.group_starts[t.matrix + 1];
+    } else {
+        t.matrix = index / (row_tiles * column_tiles);
+        index %= row_tiles * column_tiles;
+        t.row = index / column_tiles * ROWS;
+    }
+    t.column = index % column_tiles * COLUMNS;
+    return t;
+}
+
+__device__ static void compute_all(const bsmi_sums_parameters &p, panel &a, panel &b)
+{
+    const bsmi_epilogue_parameters &e = p.epilogue;
+    const int64_t tiles = e.grouped ? p.group_tiles[e.matrices] : ceil_div(e.m, ROWS) * ceil_div(e.n, COLUMNS) * e.matrices;
+    for (int64_t index = blockIdx.x; index < tiles; index += gridDim.x) compute(p, locate(p, index), a, b);
+}
+
+/* Left out ---------------------------------------------------------------------------------------------------------------------- */
+
+/* number: of a row among the rows of all matrices. */
+__device__ static void compute_row(const bsmi_sums_parameters &p, int64_t number, panel &a, panel &b)
+{
+    const bsmi_epilogue_parameters &e = p.epilogue;
+    const int64_t row = number % e.m, first = e.grouped ? find_group(e.group_starts, e.matrices, row) : number / e.m;
+    const bool broadcast = !e.grouped && e.a_exponent_step == 0;
+    if (e.grouped && row >= e.group_starts[e.matrices]) return;
+    for (int64_t matrix = first; matrix < (broadcast ? e.matrices : first + 1); matrix++)
+        for (int64_t column = 0; column < e.n; column += COLUMNS) compute(p, { matrix, row, row + 1, column, e.n, false }, a, b);
+}
+
+__device__ static void compute_column(const bsmi_sums_parameters &p, int64_t number, panel &a, panel &b)
+{
+    const bsmi_epilogue_parameters &e = p.epilogue;
+    const int64_t column = number % e.n, first = number / e.n;
+    for (int64_t matrix = first; matrix < (e.b_exponent_step == 0 ? e.matrices : first + 1); matrix++) {
+        const int64_t begin = e.grouped ? e.group_starts[matrix] : 0, end = e.grouped ? e.group_starts[matrix + 1] : e.m;
+        for (int64_t row = begin; row < end; row += ROWS) compute(p, { matrix, row, end, column, column + 1, true }, a, b);
+    }
+}
+
+/* Looks through `count` exponents, SCANNED at a time; all threads see the same. */
+template <typename Compute>
+__device__ static void scan(const int32_t *exponents, int64_t count, Compute compute_one)
+{
+    if (exponents == nullptr) return;
+    for (int64_t first = (int64_t)blockIdx.x * SCANNED; first < count; first += (int64_t)gridDim.x * SCANNED) {
+        const int64_t mine = first + threadIdx.x;
+        if (!__syncthreads_or(threadIdx.x < SCANNED && mine < count && exponents[mine] == BSMI_ROW_LEFT_OUT)) continue;
+        for (int64_t i = first; i < min(count, first + SCANNED); i++)
+            if (exponents[i] == BSMI_ROW_LEFT_OUT) compute_one(i);
+    }
+}
+
+__device__ static void compute_left_out(const bsmi_sums_parameters &p, panel &a, panel &b)
+{
+    const bsmi_epilogue_parameters &e = p.epilogue;
+    scan(e.a_exponents, e.m * (e.grouped || e.a_exponent_step == 0 ? 1 : e.matrices), [&](int64_t i) { compute_row(p, i, a, b); });
+    scan(e.b_exponents, e.n * (e.b_exponent_step == 0 ? 1 : e.matrices), [&](int64_t i) { compute_column(p, i, a, b); });
+}
 
 extern "C" __global__ void __launch_bounds__(BSMI_SUMS_THREADS) bsmi_sums(const __grid_constant__ bsmi_sums_parameters p)
 {
-    if (p.epilogue.sums != nullptr) p.epilogue.sums[blockIdx.x * blockDim.x + threadIdx.x] = 0;
+    __shared__ panel a, b;
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+    if (p.only_left_out) compute_left_out(p, a, b);
+    else compute_all(p, a, b);
+}
+
+/* Tables of groups ---------------------------------------------------------------------------------------------------------------- */
+
+/* Groups are few (experts): one thread adds them up. */
+extern "C" __global__ void __launch_bounds__(BSMI_GROUP_TABLES_THREADS) bsmi_group_tables(const __grid_constant__ bsmi_group_tables_parameters p)
+{
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+    if (threadIdx.x != 0 || blockIdx.x != 0) return;
+    int64_t row = 0, tiles = 0;
+    for (int64_t g = 0; g < p.groups; g++) {
+        const int64_t given = p.group_rows[g], rows = given < 0 ? 0 : min(given, p.m - row);
+        p.group_starts[g] = row;
+        p.group_tiles[g] = tiles;
+        row += rows;
+        tiles += ceil_div(rows, p.tile_rows) * p.column_tiles;
+    }
+    p.group_starts[p.groups] = row;
+    p.group_tiles[p.groups] = tiles;
 }

@@ -1,0 +1,51 @@
+/* The kernels that the host launches, by table: which kernel file holds each, and what it is launched with. */
+#ifndef BSMI_CUDA_KERNELS_H
+#define BSMI_CUDA_KERNELS_H
+
+#include "kernel_parameters.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Kernels with a grid of any size: their CTAs stride over the work.  waits: the kernel begins with griddepcontrol.wait, so that it may
+ * be launched before the kernel in front of it has ended.
+ *      id             function               file                 threads                    waits */
+#define BSMI_CUDA_KERNELS(X)                                                                             \
+    X(SUMS,          "bsmi_sums",           "simt/sums",         BSMI_SUMS_THREADS,         true)        \
+    X(GROUP_TABLES,  "bsmi_group_tables",   "simt/sums",         BSMI_GROUP_TABLES_THREADS, true)        \
+    X(DECODE,        "bsmi_decode",         "common/decode",     BSMI_DECODE_THREADS,       false)       \
+    X(FINISH,        "bsmi_finish",         "common/finish",     BSMI_FINISH_THREADS,       false)       \
+    X(QUANTIZE,      "bsmi_quantize",       "common/quantize",   BSMI_QUANTIZE_THREADS,     false)       \
+    X(AMAX,          "bsmi_amax",           "common/quantize",   BSMI_AMAX_THREADS,         false)       \
+    X(TENSOR_SCALE,  "bsmi_tensor_scale",   "common/quantize",   1,                         false)       \
+    X(DEQUANTIZE,    "bsmi_dequantize",     "common/dequantize", BSMI_DEQUANTIZE_THREADS,   false)       \
+    X(CONVERT,       "bsmi_convert_scales", "common/scales",     BSMI_CONVERT_THREADS,      false)       \
+    X(CLEAR_PADDING, "bsmi_clear_padding",  "common/scales",     BSMI_CONVERT_THREADS,      false)
+
+enum bsmi_cuda_kernel_id {
+#define X(id, function, file, threads, waits) BSMI_KERNEL_##id,
+    BSMI_CUDA_KERNELS(X)
+#undef X
+    BSMI_KERNEL_COUNT
+};
+
+struct bsmi_cuda_kernel { const char *function, *file; int threads; bool waits; };
+extern const struct bsmi_cuda_kernel bsmi_cuda_kernels[BSMI_KERNEL_COUNT];
+
+/* One instance of the GEMM kernels: a tile of D per CTA (of a cluster: cluster_rows x cluster_columns such tiles). */
+struct bsmi_gemm_instance {
+    const char *name;                     /* for a person: "wgmma_128x256" */
+    const char *function, *file;
+    int tile_rows, tile_columns;          /* of one CTA */
+    int cluster_rows, cluster_columns;    /* CTAs of a cluster along M and N; 1, 1: none */
+    int threads, shared_bytes;
+    int a_box_rows, b_box_rows;           /* rows of the boxes that the tensor maps of A and B are made with */
+    int d_box_rows, d_box_bytes;          /* box of D's map, swizzle 128B if d_box_bytes is 128, else none; 0: no map is wanted */
+    bool waits;                           /* as above */
+};
+
+extern const struct bsmi_gemm_instance bsmi_gemm_instances[];
+extern const int bsmi_gemm_instance_count;
+enum { BSMI_MOST_GEMM_INSTANCES = 32 };
+
+#endif

@@ -1,0 +1,50 @@
+/* Launching kernels. */
+#include "launch.h"
+
+/* CTAs per multiprocessor of kernels whose CTAs stride over the work: enough to hide latency, few enough to leave nothing behind. */
+enum { CTAS_PER_MULTIPROCESSOR = 8 };
+
+struct launch { CUfunction function; const char *name; int threads, shared_bytes, cluster_rows, cluster_columns; bool waits; int64_t ctas; };
+
+static bsm_status launch(struct bsmi_cuda_queue *queue, const struct launch *l, const void *parameters)
+{
+    void *arguments[] = { (void *)(uintptr_t)parameters };      /* the driver reads through it alone */
+    CUlaunchAttribute attributes[2];
+    CUlaunchConfig config = {
+        .gridDimX = (unsigned)l->ctas, .gridDimY = 1, .gridDimZ = 1, .blockDimX = (unsigned)l->threads, .blockDimY = 1, .blockDimZ = 1,
+        .sharedMemBytes = (unsigned)l->shared_bytes, .hStream = queue->stream, .attrs = attributes,
+    };
+    const int cluster = l->cluster_rows * l->cluster_columns;
+    if (cluster > 1)
+        attributes[config.numAttrs++] = (CUlaunchAttribute){ .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                                                             .value.clusterDim = { (unsigned)cluster, 1, 1 } };
+    if (l->waits && queue->behind > 0)
+        attributes[config.numAttrs++] = (CUlaunchAttribute){ .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                                                             .value.programmaticStreamSerializationAllowed = 1 };
+    queue->behind++;
+    return BSMI_DRIVER_CALL(queue->gpu->driver, cuLaunchKernelEx, (&config, l->function, arguments, NULL), "kernel %s, %lld CTAs of %d threads",
+                            l->name, (long long)l->ctas, l->threads);
+}
+
+bsm_status bsmi_cuda_launch(struct bsmi_cuda_queue *queue, enum bsmi_cuda_kernel_id id, int64_t pieces, const void *parameters)
+{
+    const struct bsmi_cuda_kernel *kernel = &bsmi_cuda_kernels[id];
+    if (pieces <= 0) return BSM_OK;
+    if (queue->gpu->kernels[id] == NULL) return bsmi_fail(BSM_EUNSUPPORTED, "kernel %s is not in this build", kernel->function);
+    const struct launch l = { .function = queue->gpu->kernels[id], .name = kernel->function, .threads = kernel->threads, .waits = kernel->waits,
+                              .cluster_rows = 1, .cluster_columns = 1,
+                              .ctas = BSMI_MIN(pieces, (int64_t)queue->gpu->multiprocessors * CTAS_PER_MULTIPROCESSOR) };
+    return launch(queue, &l, parameters);
+}
+
+bsm_status bsmi_cuda_launch_gemm(struct bsmi_cuda_queue *queue, int gemm, int64_t tiles, const struct bsmi_gemm_parameters *parameters)
+{
+    const struct bsmi_gemm_instance *instance = &bsmi_gemm_instances[gemm];
+    const int cluster = instance->cluster_rows * instance->cluster_columns;
+    const int64_t most = BSMI_MAX(1, queue->gpu->multiprocessors / cluster);
+    const struct launch l = { .function = queue->gpu->gemms[gemm], .name = instance->function, .threads = instance->threads,
+                              .shared_bytes = instance->shared_bytes, .cluster_rows = instance->cluster_rows,
+                              .cluster_columns = instance->cluster_columns, .waits = instance->waits,
+                              .ctas = BSMI_MIN(tiles, most) * cluster };
+    return tiles <= 0 ? BSM_OK : launch(queue, &l, parameters);
+}

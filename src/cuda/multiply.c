@@ -1,0 +1,357 @@
+/* A product on a GPU: preparing it, and its launches in their order. */
+#include "multiply.h"
+#include "launch.h"
+#include "matrix.h"
+
+const char *bsmi_cuda_way_name(enum bsmi_cuda_way way)
+{
+    static const char *const names[] = { "as it is", "decoded", "repacked" };
+    return names[way];
+}
+
+/* Preparing ------------------------------------------------------------------------------------------------------------------- */
+
+static bool has_infinities(const struct bsmi_matrix *m) { return bsm_element_get((int)m->element)->has_infinity; }
+
+static int terms_of(const struct bsmi_matrix *m) { return m->element == BSM_FP16 ? 2 : 1; }
+
+static struct bsmi_cuda_rows plain_rows(const struct bsmi_matrix *m)
+{
+    return (struct bsmi_cuda_rows){ m->data, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, m->columns, m->rows, m->batch, m->row_bytes, m->batch_bytes };
+}
+
+/* Exponents are wanted where scales may leave bf16's range, and where rows may have to be left out. */
+static struct bsmi_cuda_operand describe_operand(const struct bsmi_matrix *m, const struct bsmi_matrix *other)
+{
+    struct bsmi_cuda_operand o = { .way = BSMI_WAY_DECODED, .terms = terms_of(m) };
+    const struct bsmi_cuda_rows rows = plain_rows(m);
+    o.leave_out_infinities = terms_of(other) > 1 && has_infinities(m);
+    if (m->format == BSM_FORMAT_BF16) o.way = !o.leave_out_infinities && bsmi_cuda_can_map(&rows) ? BSMI_WAY_AS_IT_IS : BSMI_WAY_REPACKED;
+    o.has_exponents = m->scale == BSM_E8M0 || o.leave_out_infinities;
+    o.padded_columns = bsmi_round_up(m->columns, BSMI_K_STEP);
+    o.pitch = o.padded_columns * o.terms;
+    return o;
+}
+
+/* Bytes behind *end, aligned; true on overflow. */
+static bool place(int64_t count, int64_t bytes_each, size_t *at, int64_t *end)
+{
+    int64_t bytes;
+    *at = (size_t)*end;
+    if (bsmi_mul_overflows(count, bytes_each, &bytes) || bytes > INT64_MAX / 4) return true;
+    return bsmi_add_overflows(*end, bsmi_round_up(bytes, BSMI_CUDA_ALIGNMENT), end);
+}
+
+static bool place_operand(const struct bsmi_matrix *m, struct bsmi_cuda_operand *o, int64_t *end)
+{
+    int64_t elements;
+    if (o->way == BSMI_WAY_AS_IT_IS) return false;
+    if (bsmi_mul_overflows(m->rows, o->pitch, &o->batch_pitch) || bsmi_mul_overflows(o->batch_pitch, m->batch, &elements)) return true;
+    if (place(elements, 2, &o->rows_at, end)) return true;
+    return o->has_exponents && place(m->rows * m->batch, (int64_t)sizeof(int32_t), &o->exponents_at, end);
+}
+
+/* D as the GEMM and SIMT kernels finish it themselves, whatever there is of alpha, beta C, bias and the operands' tensor scales. */
+static bool finishes_directly(const struct bsmi_product *p)
+{
+    const bool plain = p->d.element == BSM_FP32 || p->d.element == BSM_BF16 || p->d.element == BSM_FP16;
+    return plain && p->gate == BSM_GATE_NONE && p->activation == BSM_ACT_NONE && p->amax == NULL && p->d.tensor_scale == NULL;
+}
+
+static bool place_all(const struct bsmi_product *p, struct bsmi_cuda_multiply *c)
+{
+    int64_t end = 0, rows;
+    if (c->road == BSMI_ROAD_TENSOR && (place_operand(&p->a, &c->a, &end) || place_operand(&p->b, &c->b, &end))) return true;
+    if (p->groups > 0 && place(p->groups + 1, 2 * (int64_t)sizeof(int64_t), &c->tables_at, &end)) return true;
+    if (!c->direct) {
+        c->sums_pitch = bsmi_round_up(p->n, 32);
+        if (bsmi_mul_overflows(p->m, p->batch, &rows) || bsmi_mul_overflows(rows, c->sums_pitch, &rows)
+            || place(rows, (int64_t)sizeof(float), &c->sums_at, &end)) return true;
+    }
+    c->workspace_bytes = (size_t)end;
+    return false;
+}
+
+static void count_tiles(const struct bsmi_product *p, struct bsmi_cuda_multiply *c)
+{
+    if (c->gemm < 0) return;
+    const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[c->gemm];
+    c->row_tiles = bsmi_ceil_div(p->m, g->tile_rows * g->cluster_rows);
+    c->column_tiles = bsmi_ceil_div(p->n, g->tile_columns * g->cluster_columns);
+}
+
+/* 32-bit coordinates, and something to sum. */
+bool bsmi_cuda_tensor_serves(const struct bsmi_product *p)
+{
+    const int64_t most = ((int64_t)1 << 31) - 512;
+    return p->k > 0 && p->k < most / 2 && p->m < most && p->n < most && p->a.batch < most && p->b.batch < most;
+}
+
+bsm_status bsmi_cuda_prepare(const struct bsmi_product *p, int gemm, struct bsmi_cuda_multiply *c)
+{
+    memset(c, 0, sizeof *c);
+    c->road = gemm < 0 ? BSMI_ROAD_SIMT : BSMI_ROAD_TENSOR;
+    c->gemm = gemm;
+    c->direct = finishes_directly(p);
+    if (c->road == BSMI_ROAD_TENSOR) {
+        c->a = describe_operand(&p->a, &p->b);
+        c->b = describe_operand(&p->b, &p->a);
+    }
+    count_tiles(p, c);
+    if (place_all(p, c))
+        return bsmi_fail(BSM_EOVERFLOW, "a product of %lld x %lld x %lld: its workspace has more bytes than an int64_t counts", (long long)p->m,
+                         (long long)p->n, (long long)p->k);
+    return BSM_OK;
+}
+
+bool bsmi_cuda_has_kernels(const struct bsmi_cuda_gpu *gpu, const struct bsmi_product *p, const struct bsmi_cuda_multiply *c)
+{
+    const bool decodes = c->road == BSMI_ROAD_TENSOR && (c->a.way != BSMI_WAY_AS_IT_IS || c->b.way != BSMI_WAY_AS_IT_IS);
+    const struct { enum bsmi_cuda_kernel_id kernel; bool wanted; } kernels[] = {
+        { BSMI_KERNEL_SUMS, true }, { BSMI_KERNEL_GROUP_TABLES, p->groups > 0 }, { BSMI_KERNEL_DECODE, decodes },
+        { BSMI_KERNEL_FINISH, !c->direct }, { BSMI_KERNEL_CLEAR_PADDING, p->d.block != 0 },
+    };
+    for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++)
+        if (kernels[i].wanted && gpu->kernels[kernels[i].kernel] == NULL) return false;
+    return c->gemm < 0 || gpu->gemms[c->gemm] != NULL;
+}
+
+/* Running --------------------------------------------------------------------------------------------------------------------- */
+
+struct run {
+    struct bsmi_cuda_queue queue;
+    const struct bsmi_cuda_multiply *multiply;
+    const struct bsmi_product *product;
+    unsigned char *workspace;
+    struct bsmi_epilogue_parameters epilogue;
+};
+
+static void *at(const struct run *run, size_t offset) { return run->workspace + offset; }
+
+static int64_t matrices(const struct bsmi_product *p) { return p->groups > 0 ? p->groups : p->batch; }
+
+static int32_t *exponents(const struct run *run, const struct bsmi_cuda_operand *o)
+{
+    return o->has_exponents ? at(run, o->exponents_at) : NULL;
+}
+
+static const int64_t *group_starts(const struct run *run) { return run->product->groups > 0 ? at(run, run->multiply->tables_at) : NULL; }
+
+static const int64_t *group_tiles(const struct run *run)
+{
+    return run->product->groups > 0 ? group_starts(run) + run->product->groups + 1 : NULL;
+}
+
+static void fill_addends(const struct bsmi_product *p, struct bsmi_epilogue_parameters *e)
+{
+    e->beta = p->beta;
+    if (p->has_c) {
+        e->c = p->c.data, e->c_element = (int32_t)p->c.element, e->c_row_bytes = p->c.row_bytes;
+        e->c_batch_bytes = p->c.batch == 1 ? 0 : p->c.batch_bytes;
+    }
+    e->bias = p->bias, e->bias_type = (int32_t)p->bias_type, e->bias_per = (int32_t)p->bias_per, e->bias_batch_pitch = p->bias_batch_pitch;
+}
+
+static void fill_epilogue(struct run *run)
+{
+    const struct bsmi_product *p = run->product;
+    const struct bsmi_cuda_multiply *c = run->multiply;
+    struct bsmi_epilogue_parameters *e = &run->epilogue;
+    e->m = p->m, e->n = p->n, e->matrices = matrices(p), e->grouped = p->groups > 0;
+    e->group_starts = group_starts(run);
+    if (!c->direct) {
+        e->sums = at(run, c->sums_at), e->sums_pitch = c->sums_pitch;
+        e->sums_batch_pitch = p->groups > 0 ? 0 : p->m * c->sums_pitch;
+    }
+    e->a_exponents = exponents(run, &c->a), e->b_exponents = exponents(run, &c->b);
+    e->a_exponent_step = p->a.batch == 1 ? 0 : p->m;
+    e->b_exponent_step = p->b.batch == 1 ? 0 : p->n;
+    e->alpha = p->alpha, e->alpha_per = (int32_t)p->alpha_per;
+    e->tensor_scale_a = p->a.tensor_scale, e->a_divides = p->a.tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES;
+    e->tensor_scale_b = p->b.tensor_scale, e->b_divides = p->b.tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES;
+    fill_addends(p, e);
+    e->activation = (int32_t)p->activation, e->gate = (int32_t)p->gate;
+    e->d = bsmi_cuda_matrix(&p->d);
+    e->d_recipe = bsmi_cuda_recipe(p->d_recipe, p->d.scale), e->d_nonfinite = (int32_t)p->d_nonfinite, e->d_no_saturate = p->d_no_saturate;
+    e->amax = (uint32_t *)(void *)p->amax;
+}
+
+static bsm_status clear_amax(struct run *run)
+{
+    if (run->product->amax == NULL) return BSM_OK;
+    return BSMI_DRIVER_CALL(run->queue.gpu->driver, cuMemsetD32Async, ((CUdeviceptr)(uintptr_t)run->product->amax, 0, 1, run->queue.stream),
+                            "clearing amax at %p", (void *)run->product->amax);
+}
+
+static bsm_status clear_padding(struct run *run)
+{
+    const struct bsmi_matrix *d = &run->product->d;
+    if (d->block == 0 || d->map.padded_rows * d->map.padded_columns == d->map.rows * d->map.columns) return BSM_OK;
+    const struct bsmi_clear_padding_parameters p = { d->scales, bsmi_cuda_layout(&d->map), d->batch, d->scale_batch_bytes };
+    return bsmi_cuda_launch(&run->queue, BSMI_KERNEL_CLEAR_PADDING, bsmi_ceil_div(d->map.padded_rows * d->map.padded_columns * d->batch, BSMI_CONVERT_THREADS), &p);
+}
+
+static bsm_status make_group_tables(struct run *run)
+{
+    const struct bsmi_product *p = run->product;
+    if (p->groups == 0) return BSM_OK;
+    const struct bsmi_gemm_instance *gemm = run->multiply->gemm < 0 ? NULL : &bsmi_gemm_instances[run->multiply->gemm];
+    const struct bsmi_group_tables_parameters parameters = {
+        .group_rows = p->group_rows, .groups = p->groups, .m = p->m,
+        .tile_rows = gemm != NULL ? gemm->tile_rows * gemm->cluster_rows : BSMI_SUMS_ROWS,
+        .column_tiles = gemm != NULL ? run->multiply->column_tiles : bsmi_ceil_div(p->n, BSMI_SUMS_COLUMNS),
+        .group_starts = at(run, run->multiply->tables_at), .group_tiles = (int64_t *)at(run, run->multiply->tables_at) + p->groups + 1,
+    };
+    return bsmi_cuda_launch(&run->queue, BSMI_KERNEL_GROUP_TABLES, 1, &parameters);
+}
+
+static bsm_status decode(struct run *run, const struct bsmi_matrix *m, const struct bsmi_cuda_operand *o)
+{
+    if (o->way == BSMI_WAY_AS_IT_IS) return BSM_OK;
+    const struct bsmi_decode_parameters parameters = {
+        .source = bsmi_cuda_matrix(m), .decoded = at(run, o->rows_at), .pitch = o->pitch, .batch_pitch = o->batch_pitch,
+        .padded_columns = o->padded_columns, .terms = o->terms, .leave_out_infinities = o->leave_out_infinities,
+        .exponents = exponents(run, o),
+    };
+    return bsmi_cuda_launch(&run->queue, BSMI_KERNEL_DECODE, m->rows * m->batch, &parameters);
+}
+
+static bsm_status map_operand(const struct run *run, const char *name, const struct bsmi_matrix *m, const struct bsmi_cuda_operand *o, int box_rows,
+                              struct bsmi_tensor_map *map)
+{
+    struct bsmi_cuda_rows rows = plain_rows(m);
+    if (o->way != BSMI_WAY_AS_IT_IS) {
+        rows.data = at(run, o->rows_at);
+        rows.columns = o->pitch, rows.row_bytes = o->pitch * 2, rows.batch_bytes = o->batch_pitch * 2;
+    }
+    if (!bsmi_cuda_can_map(&rows))
+        return bsmi_fail(BSM_EALIGN, "%s->data=%p is not aligned to 16 bytes, as that of the plan was: make a plan for it", name, rows.data);
+    return bsmi_cuda_map(run->queue.gpu->driver, &rows, BSMI_K_STEP, box_rows, CU_TENSOR_MAP_SWIZZLE_128B, map);
+}
+
+/* Of D as plain numbers, if TMA can store them. */
+static bsm_status map_d(const struct run *run, const struct bsmi_gemm_instance *instance, struct bsmi_gemm_parameters *g)
+{
+    const struct bsmi_matrix *d = &run->product->d;
+    if (!run->multiply->direct || instance->d_box_rows == 0) return BSM_OK;
+    const int type = d->element == BSM_FP32 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32 : d->element == BSM_BF16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
+                     : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+    const struct bsmi_cuda_rows rows = { d->data, type, d->columns, d->rows, d->batch, d->row_bytes, d->batch_bytes };
+    if (!bsmi_cuda_can_map(&rows)) return BSM_OK;
+    g->has_d_map = 1;
+    return bsmi_cuda_map(run->queue.gpu->driver, &rows, instance->d_box_bytes / (d->bits / 8), instance->d_box_rows,
+                         instance->d_box_bytes == 128 ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_NONE, &g->d);
+}
+
+/* Every term of A with every term of B, each along the whole of K. */
+static void fill_segments(const struct bsmi_cuda_multiply *c, struct bsmi_gemm_parameters *g)
+{
+    for (int i = 0; i < c->a.terms; i++)
+        for (int j = 0; j < c->b.terms; j++)
+            g->segments[g->segment_count++] = (struct bsmi_segment){
+                (int32_t)(i * c->a.padded_columns), (int32_t)(j * c->b.padded_columns), (int32_t)(c->a.padded_columns / BSMI_K_STEP) };
+}
+
+static bsm_status run_gemm(struct run *run)
+{
+    const struct bsmi_product *p = run->product;
+    const struct bsmi_cuda_multiply *c = run->multiply;
+    const struct bsmi_gemm_instance *instance = &bsmi_gemm_instances[c->gemm];
+    struct bsmi_gemm_parameters g = {
+        .a_batch_step = p->a.batch > 1, .b_batch_step = p->b.batch > 1, .direct = c->direct, .row_tiles = c->row_tiles,
+        .column_tiles = c->column_tiles, .group_tiles = group_tiles(run), .epilogue = run->epilogue,
+    };
+    g.tiles = p->groups > 0 ? (c->row_tiles + p->groups) * c->column_tiles : c->row_tiles * c->column_tiles * p->batch;
+    fill_segments(c, &g);
+    bsm_status status = map_operand(run, "a", &p->a, &c->a, instance->a_box_rows, &g.a);
+    if (status == BSM_OK) status = map_operand(run, "b", &p->b, &c->b, instance->b_box_rows, &g.b);
+    if (status == BSM_OK) status = map_d(run, instance, &g);
+    return status == BSM_OK ? bsmi_cuda_launch_gemm(&run->queue, c->gemm, g.tiles, &g) : status;
+}
+
+/* All of S, or the rows and columns that a decoder left out. */
+static bsm_status run_sums(struct run *run, bool left_out)
+{
+    const struct bsmi_product *p = run->product;
+    const struct bsmi_sums_parameters parameters = {
+        .a = bsmi_cuda_matrix(&p->a), .b = bsmi_cuda_matrix(&p->b), .k = p->k, .a_batch_step = p->a.batch > 1, .b_batch_step = p->b.batch > 1,
+        .only_left_out = left_out, .direct = run->multiply->direct, .group_tiles = group_tiles(run), .epilogue = run->epilogue,
+    };
+    const int64_t row_tiles = bsmi_ceil_div(p->m, BSMI_SUMS_ROWS) + p->groups, column_tiles = bsmi_ceil_div(p->n, BSMI_SUMS_COLUMNS);
+    const int64_t pieces = left_out ? bsmi_ceil_div((p->m + p->n) * matrices(p), BSMI_SUMS_SCANNED) : row_tiles * column_tiles * p->batch;
+    return bsmi_cuda_launch(&run->queue, BSMI_KERNEL_SUMS, pieces, &parameters);
+}
+
+static bsm_status finish(struct run *run)
+{
+    const struct bsmi_product *p = run->product;
+    const struct bsmi_finish_parameters parameters = { run->epilogue };
+    if (run->multiply->direct) return BSM_OK;
+    return bsmi_cuda_launch(&run->queue, BSMI_KERNEL_FINISH, p->m * p->batch * bsmi_ceil_div(p->n, 1024), &parameters);
+}
+
+static bsm_status run_tensor(struct run *run)
+{
+    const struct bsmi_cuda_multiply *c = run->multiply;
+    bsm_status status = decode(run, &run->product->a, &c->a);
+    if (status == BSM_OK) status = decode(run, &run->product->b, &c->b);
+    if (status == BSM_OK) status = run_gemm(run);
+    if (status == BSM_OK && (c->a.has_exponents || c->b.has_exponents)) status = run_sums(run, true);
+    return status;
+}
+
+/* Where D is finished decides where S lies. */
+static bsm_status check_direct(const struct run *run)
+{
+    if (run->multiply->direct == finishes_directly(run->product)) return BSM_OK;
+    return bsmi_fail(BSM_EINVAL, "amax or d->tensor_scale is NULL in one and given in the other of the plan's description and this one: on a GPU "
+                                 "make another plan");
+}
+
+static bsm_status run_entered(struct run *run)
+{
+    const struct bsmi_product *p = run->product;
+    bsm_status status = check_direct(run);
+    if (status == BSM_OK) status = clear_amax(run);
+    if (status != BSM_OK || p->m == 0 || p->n == 0 || matrices(p) == 0) return status;
+    fill_epilogue(run);
+    status = clear_padding(run);
+    if (status == BSM_OK) status = make_group_tables(run);
+    if (status == BSM_OK) status = run->multiply->road == BSMI_ROAD_TENSOR ? run_tensor(run) : run_sums(run, false);
+    return status == BSM_OK ? finish(run) : status;
+}
+
+static CUstream stream_of(const struct bsmi_cuda_device *device, const struct bsmi_product *p)
+{
+    return p->stream != NULL ? p->stream : device->stream;
+}
+
+static bsm_status run_here(const struct bsmi_cuda_device *device, const struct bsmi_cuda_multiply *c, const struct bsmi_product *p, void *workspace)
+{
+    struct run run = { .queue = { device->gpu, stream_of(device, p), 0 }, .multiply = c, .product = p, .workspace = workspace };
+    return run_entered(&run);
+}
+
+bsm_status bsmi_cuda_run(bsm_context *context, const struct bsmi_cuda_multiply *c, const struct bsmi_product *p, void *workspace)
+{
+    const struct bsmi_cuda_device *device = bsmi_cuda_device_of(context);
+    const bsm_status status = bsmi_cuda_enter(device->gpu);
+    return status != BSM_OK ? status : bsmi_cuda_leave(device->gpu, run_here(device, c, p, workspace));
+}
+
+static bsm_status multiply_entered(struct bsmi_cuda_device *device, const struct bsmi_cuda_multiply *c, const struct bsmi_product *p)
+{
+    const CUstream stream = stream_of(device, p);
+    CUdeviceptr workspace;
+    if (c->workspace_bytes == 0) return run_here(device, c, p, NULL);
+    const bsm_status status = bsmi_cuda_workspace_lock(device, stream, c->workspace_bytes, &workspace);
+    if (status != BSM_OK) return status;
+    return bsmi_cuda_workspace_unlock(device, stream, run_here(device, c, p, (void *)(uintptr_t)workspace));
+}
+
+bsm_status bsmi_cuda_multiply(bsm_context *context, const struct bsmi_cuda_multiply *c, const struct bsmi_product *p)
+{
+    struct bsmi_cuda_device *device = bsmi_cuda_device_of(context);
+    const bsm_status status = bsmi_cuda_enter(device->gpu);
+    return status != BSM_OK ? status : bsmi_cuda_leave(device->gpu, multiply_entered(device, c, p));
+}

@@ -1,0 +1,65 @@
+/* Products on a GPU: what is prepared for one, where it lies in the workspace, and the launches. */
+#ifndef BSMI_CUDA_MULTIPLY_H
+#define BSMI_CUDA_MULTIPLY_H
+
+#include "device.h"
+#include "product/product.h"
+
+/* How S is made. */
+enum bsmi_cuda_road {
+    BSMI_ROAD_TENSOR,                     /* bf16 rows by TMA into tensor cores: a GEMM instance */
+    BSMI_ROAD_SIMT                        /* one thread an element, from the operands as they are */
+};
+
+/* How an operand gets into a GEMM kernel. */
+enum bsmi_cuda_way {
+    BSMI_WAY_AS_IT_IS,                    /* TMA reads the caller's bf16 rows */
+    BSMI_WAY_DECODED,                     /* decoded into bf16 rows in the workspace */
+    BSMI_WAY_REPACKED                     /* bf16 rows that TMA cannot describe, copied into the workspace */
+};
+
+struct bsmi_cuda_operand {
+    enum bsmi_cuda_way way;
+    int terms;                            /* bf16 numbers for one element */
+    bool leave_out_infinities;
+    int64_t padded_columns, pitch, batch_pitch;      /* of the rows in the workspace, elements */
+    bool has_exponents;
+    size_t rows_at, exponents_at;         /* in the workspace */
+};
+
+/* Made once for a product; a product that differs in pointers and group_rows alone can run with it. */
+struct bsmi_cuda_multiply {
+    enum bsmi_cuda_road road;
+    int gemm;                             /* number of the instance; -1 on the SIMT road */
+    bool direct;                          /* D is finished where S is made; else S goes through the workspace */
+    struct bsmi_cuda_operand a, b;
+    int64_t row_tiles, column_tiles;      /* of the GEMM instance */
+    size_t tables_at;                     /* grouped: group_starts, group_tiles */
+    size_t sums_at;
+    int64_t sums_pitch;
+    size_t workspace_bytes;
+};
+
+enum { BSMI_CUDA_ALIGNMENT = 256 };       /* of the workspace, and of what lies in it */
+
+/* Whether the GEMM kernels can serve the product: operands that TMA can reach, decoded if need be. */
+bool bsmi_cuda_tensor_serves(const struct bsmi_product *product);
+
+/* gemm: number of an instance that the GPU has, or -1 for the SIMT road.  Fails with BSM_EOVERFLOW if the workspace cannot be
+ * counted. */
+bsm_status bsmi_cuda_prepare(const struct bsmi_product *product, int gemm, struct bsmi_cuda_multiply *multiply);
+
+/* Whether the GPU has every kernel that the product needs on this road. */
+bool bsmi_cuda_has_kernels(const struct bsmi_cuda_gpu *gpu, const struct bsmi_product *product, const struct bsmi_cuda_multiply *multiply);
+
+/* Puts the product's work into its stream (the context's if it names none).  workspace: device memory, workspace_bytes, aligned to
+ * BSMI_CUDA_ALIGNMENT.  Fails with BSM_EALIGN for an operand that was to be read as it is and is not aligned. */
+bsm_status bsmi_cuda_run(bsm_context *context, const struct bsmi_cuda_multiply *multiply, const struct bsmi_product *product, void *workspace);
+
+/* The same with the context's cached workspace. */
+bsm_status bsmi_cuda_multiply(bsm_context *context, const struct bsmi_cuda_multiply *multiply, const struct bsmi_product *product);
+
+/* "decoded", "as it is", ... */
+const char *bsmi_cuda_way_name(enum bsmi_cuda_way way);
+
+#endif

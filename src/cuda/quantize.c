@@ -1,0 +1,75 @@
+/* Quantizing, dequantizing and converting scale layouts on a GPU: their launches. */
+#include "launch.h"
+#include "matrix.h"
+#include "quantize_device.h"
+
+/* Columns of a row that one CTA does at a time: a guess at how much work a grid is for; kernels stride over what there is. */
+enum { PIECE_COLUMNS = 1024 };
+
+static int64_t pieces(int64_t rows, int64_t columns, int64_t batch) { return rows * batch * bsmi_ceil_div(columns, PIECE_COLUMNS); }
+
+static struct bsmi_cuda_queue queue_of(const bsm_context *context)
+{
+    const struct bsmi_cuda_device *device = bsmi_cuda_device_of(context);
+    return (struct bsmi_cuda_queue){ device->gpu, device->stream, 0 };
+}
+
+/* The largest magnitude is kept, as bits, where the tensor scale will lie. */
+static bsm_status compute_tensor_scale(struct bsmi_cuda_queue *queue, const struct bsmi_quantize_request *r)
+{
+    float *scale = r->destination.tensor_scale;
+    const struct bsmi_amax_parameters amax = { bsmi_cuda_reals(&r->source), (uint32_t *)(void *)scale };
+    const struct bsmi_tensor_scale_parameters make = { (const uint32_t *)(void *)scale, scale, r->largest,
+                                                       r->destination.tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES };
+    bsm_status status = BSMI_DRIVER_CALL(queue->gpu->driver, cuMemsetD32Async, ((CUdeviceptr)(uintptr_t)scale, 0, 1, queue->stream),
+                                         "clearing the tensor scale at %p", (void *)scale);
+    if (status == BSM_OK) status = bsmi_cuda_launch(queue, BSMI_KERNEL_AMAX, pieces(r->source.rows, r->source.columns, r->source.batch), &amax);
+    return status == BSM_OK ? bsmi_cuda_launch(queue, BSMI_KERNEL_TENSOR_SCALE, 1, &make) : status;
+}
+
+static bsm_status clear_padding(struct bsmi_cuda_queue *queue, const struct bsmi_matrix *m)
+{
+    const int64_t all = m->map.padded_rows * m->map.padded_columns;
+    if (m->block == 0 || all == m->map.rows * m->map.columns) return BSM_OK;
+    const struct bsmi_clear_padding_parameters p = { m->scales, bsmi_cuda_layout(&m->map), m->batch, m->scale_batch_bytes };
+    return bsmi_cuda_launch(queue, BSMI_KERNEL_CLEAR_PADDING, bsmi_ceil_div(all * m->batch, BSMI_CONVERT_THREADS), &p);
+}
+
+static bsm_status quantize_entered(struct bsmi_cuda_queue *queue, const struct bsmi_quantize_request *r)
+{
+    const struct bsmi_quantize_parameters p = {
+        .source = bsmi_cuda_reals(&r->source), .destination = bsmi_cuda_matrix(&r->destination),
+        .recipe = bsmi_cuda_recipe(r->recipe, r->destination.scale), .rounding = (int32_t)r->rounding, .nonfinite = (int32_t)r->nonfinite,
+        .no_saturate = r->no_saturate, .seed = r->seed,
+    };
+    bsm_status status = r->computes_tensor_scale ? compute_tensor_scale(queue, r) : BSM_OK;
+    if (status == BSM_OK)
+        status = bsmi_cuda_launch(queue, BSMI_KERNEL_QUANTIZE, pieces(r->source.rows, r->source.columns, r->source.batch), &p);
+    return status == BSM_OK ? clear_padding(queue, &r->destination) : status;
+}
+
+bsm_status bsmi_cuda_quantize(bsm_context *context, const struct bsmi_quantize_request *request)
+{
+    struct bsmi_cuda_queue queue = queue_of(context);
+    const bsm_status status = bsmi_cuda_enter(queue.gpu);
+    return status != BSM_OK ? status : bsmi_cuda_leave(queue.gpu, quantize_entered(&queue, request));
+}
+
+bsm_status bsmi_cuda_dequantize(bsm_context *context, const struct bsmi_dequantize_request *r)
+{
+    struct bsmi_cuda_queue queue = queue_of(context);
+    const struct bsmi_dequantize_parameters p = { bsmi_cuda_matrix(&r->source), bsmi_cuda_reals(&r->destination) };
+    const bsm_status status = bsmi_cuda_enter(queue.gpu);
+    if (status != BSM_OK) return status;
+    return bsmi_cuda_leave(queue.gpu, bsmi_cuda_launch(&queue, BSMI_KERNEL_DEQUANTIZE, pieces(r->source.rows, r->source.columns, r->source.batch), &p));
+}
+
+bsm_status bsmi_cuda_convert_scales(bsm_context *context, const struct bsmi_convert_request *r)
+{
+    struct bsmi_cuda_queue queue = queue_of(context);
+    const struct bsmi_convert_scales_parameters p = { r->from, r->to, bsmi_cuda_layout(&r->from_map), bsmi_cuda_layout(&r->to_map) };
+    const int64_t all = r->to_map.padded_rows * r->to_map.padded_columns;
+    const bsm_status status = bsmi_cuda_enter(queue.gpu);
+    if (status != BSM_OK) return status;
+    return bsmi_cuda_leave(queue.gpu, bsmi_cuda_launch(&queue, BSMI_KERNEL_CONVERT, bsmi_ceil_div(all, BSMI_CONVERT_THREADS), &p));
+}

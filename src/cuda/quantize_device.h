@@ -1,0 +1,13 @@
+/* Quantizing, dequantizing and converting scale layouts on a GPU. */
+#ifndef BSMI_CUDA_QUANTIZE_H
+#define BSMI_CUDA_QUANTIZE_H
+
+#include "core/core.h"
+#include "layout/request.h"
+#include "quantize/request.h"
+
+bsm_status bsmi_cuda_quantize(bsm_context *context, const struct bsmi_quantize_request *request);
+bsm_status bsmi_cuda_dequantize(bsm_context *context, const struct bsmi_dequantize_request *request);
+bsm_status bsmi_cuda_convert_scales(bsm_context *context, const struct bsmi_convert_request *request);
+
+#endif

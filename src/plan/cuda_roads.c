@@ -1,0 +1,100 @@
+/* Which way a product takes on a GPU, by a table. */
+#include "cuda_roads.h"
+
+#include <stdio.h>
+
+/* The first row that fits the product and whose kernel the GPU has.  Where no row does, the first GEMM kernel that it has; where
+ * it has none, the SIMT kernel.
+ *
+ *      M from   N from   kernel                reason */
+static const struct { int64_t least_m, least_n; const char *kernel, *reason; } rules[] = {
+    {   0,       0,       "",                   "" },
+};
+
+const char *bsmi_cuda_kernel_name(int number)
+{
+    if (number == 0) return "cuda_simt";
+    return number > 0 && number <= bsmi_gemm_instance_count ? bsmi_gemm_instances[number - 1].name : NULL;
+}
+
+bool bsmi_cuda_kernel_serves(const bsm_context *context, int number, bsm_format a, bsm_format b)
+{
+    if (bsm_context_backend(context) != BSM_BACKEND_CUDA || bsmi_cuda_kernel_name(number) == NULL) return false;
+    const struct bsmi_cuda_gpu *gpu = bsmi_cuda_device_of(context)->gpu;
+    const CUfunction function = number == 0 ? gpu->kernels[BSMI_KERNEL_SUMS] : gpu->gemms[number - 1];
+    return a != BSM_FORMAT_FP32 && b != BSM_FORMAT_FP32 && function != NULL;
+}
+
+static bsm_status check_operands(const struct bsmi_product *p)
+{
+    const struct { const char *name; bsm_format format; } operands[] = { { "a", p->a.format }, { "b", p->b.format } };
+    for (int i = 0; i < 2; i++)
+        if (operands[i].format == BSM_FORMAT_FP32)
+            return bsmi_fail(BSM_EUNSUPPORTED, "%s->format=fp32: GPUs have no exact fp32 products in their tensor cores; give bf16 or fp16, or "
+                                               "use a CPU context", operands[i].name);
+    return BSM_OK;
+}
+
+/* Number of the GEMM instance, or -1. */
+static int choose_gemm(const struct bsmi_cuda_gpu *gpu, const struct bsmi_product *p, const char **reason)
+{
+    if (!bsmi_cuda_tensor_serves(p)) {
+        *reason = p->k == 0 ? "K is 0: nothing to multiply" : "sizes that 32-bit coordinates cannot tell";
+        return -1;
+    }
+    for (size_t r = 0; r < sizeof rules / sizeof rules[0]; r++)
+        for (int i = 0; i < bsmi_gemm_instance_count; i++)
+            if (gpu->gemms[i] != NULL && strcmp(bsmi_gemm_instances[i].name, rules[r].kernel) == 0 && p->m >= rules[r].least_m && p->n >= rules[r].least_n) {
+                *reason = rules[r].reason;
+                return i;
+            }
+    *reason = "the first kernel of the table that this GPU runs";
+    for (int i = 0; i < bsmi_gemm_instance_count; i++)
+        if (gpu->gemms[i] != NULL) return i;
+    *reason = "this GPU has no tensor cores that this build has kernels for";
+    return -1;
+}
+
+bsm_status bsmi_cuda_choose(const bsm_context *context, const struct bsmi_product *p, int forced, struct bsmi_cuda_multiply *c, const char **reason)
+{
+    const struct bsmi_cuda_gpu *gpu = bsmi_cuda_device_of(context)->gpu;
+    bsm_status status = check_operands(p);
+    if (status != BSM_OK) return status;
+    int gemm = forced >= 0 ? forced - 1 : choose_gemm(gpu, p, reason);
+    if (forced >= 0) *reason = "forced by bsm_context_force_kernel";
+    if (forced > 0 && !bsmi_cuda_tensor_serves(p))
+        return bsmi_fail(BSM_EUNSUPPORTED, "kernel %s was forced, but K is 0 or a size beyond 32 bits", bsmi_cuda_kernel_name(forced));
+    status = bsmi_cuda_prepare(p, gemm, c);
+    if (status != BSM_OK) return status;
+    if (!bsmi_cuda_has_kernels(gpu, p, c))
+        return bsmi_fail(BSM_EUNSUPPORTED, "%s times %s to %s on this GPU: kernels for it are not in this build", bsm_format_get((int)p->a.format)->name,
+                         bsm_format_get((int)p->b.format)->name, bsm_format_get((int)p->d.format)->name);
+    return BSM_OK;
+}
+
+/* Describing ------------------------------------------------------------------------------------------------------------------ */
+
+static const char *order_of(const struct bsmi_cuda_multiply *c)
+{
+    if (c->road == BSMI_ROAD_SIMT) return "as on the CPU";
+    return c->a.terms * c->b.terms > 1 ? "tensor cores along K, term by term, in fp32" : "tensor cores along K in fp32";
+}
+
+static const char *way_of(const struct bsmi_cuda_multiply *c, const struct bsmi_cuda_operand *o)
+{
+    return c->road == BSMI_ROAD_SIMT ? "as it is" : bsmi_cuda_way_name(o->way);
+}
+
+size_t bsmi_cuda_describe_plan(const struct bsmi_product *p, const struct bsmi_cuda_multiply *c, const char *reason, char *text, size_t bytes)
+{
+    char tile[64] = "an element a thread";
+    if (c->gemm >= 0) {
+        const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[c->gemm];
+        snprintf(tile, sizeof tile, "tiles of %d x %d, clusters of %d x %d", g->tile_rows, g->tile_columns, g->cluster_rows, g->cluster_columns);
+    }
+    const int length = snprintf(text, bytes, "cuda, kernel %s, %s, A (%s) %s, B (%s) %s, %s, workspace %zu bytes, order: %s; chosen because: %s",
+                                bsmi_cuda_kernel_name(c->gemm + 1), tile, bsm_format_get((int)p->a.format)->name, way_of(c, &c->a),
+                                bsm_format_get((int)p->b.format)->name, way_of(c, &c->b),
+                                c->direct ? "D finished by the same kernel" : "D by an epilogue of its own", c->workspace_bytes, order_of(c), reason);
+    return length < 0 ? 0 : (size_t)length;
+}

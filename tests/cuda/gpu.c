@@ -1,0 +1,118 @@
+/* What tests of products on a GPU share. */
+#include "gpu.h"
+
+#include <stdlib.h>
+
+bool contexts_open(struct test *t, struct contexts *c)
+{
+    const bsm_context_options options = { .struct_size = sizeof options, .backend = BSM_BACKEND_CUDA };
+    int count;
+    c->gpu = c->cpu = NULL;
+    if (bsm_backend_missing(BSM_BACKEND_CUDA)[0] != '\0') {
+        test_skip(t, bsm_backend_missing(BSM_BACKEND_CUDA));
+        return false;
+    }
+    if (getenv("BLOCKSCALE_LIBCUDA") == NULL && bsm_device_count(BSM_BACKEND_CUDA, &count) != BSM_OK) {
+        test_skip(t, bsm_last_error());
+        return false;
+    }
+    if (bsm_context_create(&options, &c->gpu) != BSM_OK || bsm_context_create(NULL, &c->cpu) != BSM_OK) {
+        FAIL(t, "no context: %s", bsm_last_error());
+        return false;
+    }
+    return true;
+}
+
+void contexts_close(struct contexts *c)
+{
+    bsm_context_destroy(c->gpu);
+    bsm_context_destroy(c->cpu);
+}
+
+int kernel_number(const bsm_context *context, const char *name, bsm_format a, bsm_format b)
+{
+    for (int i = 0; bsm_kernel_name(i) != NULL; i++)
+        if (strcmp(bsm_kernel_name(i), name) == 0) return bsm_kernel_serves(context, i, a, b) ? i : -1;
+    return -1;
+}
+
+void *to_device(struct test *t, const struct contexts *c, const void *bytes, size_t count)
+{
+    void *memory = NULL;
+    if (bytes == NULL || count == 0) return NULL;
+    if (bsm_device_allocate(c->gpu, count, &memory) != BSM_OK || bsm_device_write(c->gpu, memory, bytes, count) != BSM_OK)
+        FAIL(t, "%zu bytes to the device: %s", count, bsm_last_error());
+    return memory;
+}
+
+void from_device(struct test *t, const struct contexts *c, void *bytes, const void *device, size_t count)
+{
+    if (device == NULL || count == 0) return;
+    if (bsm_device_read(c->gpu, bytes, device, count) != BSM_OK) FAIL(t, "%zu bytes from the device: %s", count, bsm_last_error());
+}
+
+struct twin twin_make(struct test *t, const struct contexts *c, const struct operand *host)
+{
+    struct twin twin = { .m = host->m, .host = host };
+    twin.m.data = to_device(t, c, host->m.data, host->data_bytes);
+    twin.m.scales = host->m.scales == host->m.data ? twin.m.data : to_device(t, c, host->m.scales, host->scale_bytes);
+    twin.m.tensor_scale = to_device(t, c, host->m.tensor_scale, sizeof(float));
+    return twin;
+}
+
+void twin_free(struct test *t, const struct contexts *c, struct twin *twin)
+{
+    bsm_status status = bsm_device_release(c->gpu, twin->m.data);
+    if (status == BSM_OK && twin->m.scales != twin->m.data) status = bsm_device_release(c->gpu, twin->m.scales);
+    if (status == BSM_OK) status = bsm_device_release(c->gpu, twin->m.tensor_scale);
+    if (status != BSM_OK) FAIL(t, "%s", bsm_last_error());
+}
+
+static void compare(struct test *t, const char *what, const char *part, const unsigned char *want, const unsigned char *found, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        if (want[i] != found[i]) {
+            FAIL(t, "%s: byte %zu of %s is 0x%02x on the GPU, 0x%02x on the CPU", what, i, part, found[i], want[i]);
+            return;
+        }
+}
+
+static void compare_buffer(struct test *t, const struct contexts *c, const char *what, const char *part, const void *want, const void *device, size_t bytes)
+{
+    if (device == NULL || bytes == 0) return;
+    unsigned char *found = malloc(bytes);
+    from_device(t, c, found, device, bytes);
+    compare(t, what, part, want, found, bytes);
+    free(found);
+}
+
+bsm_status run_both(struct test *t, const struct contexts *c, const struct run *run, const char *what)
+{
+    struct twin a = twin_make(t, c, run->a), b = twin_make(t, c, run->b), d = twin_make(t, c, run->d), none = { .host = NULL };
+    struct twin cc = run->c == run->d ? d : run->c != NULL ? twin_make(t, c, run->c) : none;
+    bsm_matmul host = run->call, device = run->call;
+    host.a = &run->a->m, host.b = &run->b->m, host.c = run->c != NULL ? &run->c->m : NULL, host.d = &run->d->m;
+    device.a = &a.m, device.b = &b.m, device.c = run->c != NULL ? &cc.m : NULL, device.d = &d.m;
+    device.alpha = to_device(t, c, host.alpha, (size_t)run->alphas * sizeof(float));
+    device.beta = to_device(t, c, host.beta, sizeof(float));
+    device.bias = to_device(t, c, host.bias, (size_t)run->biases * bsm_real_bytes((int)host.bias_type));
+    device.group_rows = to_device(t, c, host.group_rows, (size_t)host.groups * sizeof(int64_t));
+    device.amax = to_device(t, c, host.amax, sizeof(float));
+
+    const bsm_status on_cpu = bsm_multiply(c->cpu, &host);
+    if (on_cpu != BSM_OK) FAIL(t, "%s: on the CPU: %s", what, bsm_last_error());
+    const bsm_status status = bsm_multiply(c->gpu, &device);
+    if (status != BSM_OK) FAIL(t, "%s: %s", what, bsm_last_error());
+    if (status == BSM_OK && on_cpu == BSM_OK) {
+        compare_buffer(t, c, what, "D", run->d->m.data, d.m.data, run->d->data_bytes);
+        if (run->d->m.scales != run->d->m.data) compare_buffer(t, c, what, "D's scales", run->d->m.scales, d.m.scales, run->d->scale_bytes);
+        if (host.amax != NULL) compare_buffer(t, c, what, "amax", host.amax, device.amax, sizeof(float));
+    }
+    const void *arrays[] = { device.alpha, device.beta, device.bias, device.group_rows, device.amax };
+    for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) (void)bsm_device_release(c->gpu, (void *)(uintptr_t)arrays[i]);
+    twin_free(t, c, &a);
+    twin_free(t, c, &b);
+    twin_free(t, c, &d);
+    if (run->c != NULL && run->c != run->d) twin_free(t, c, &cc);
+    return status;
+}

@@ -1,0 +1,37 @@
+/* What tests of products on a GPU share: a context of it, matrices in its memory, and the same product on the CPU beside. */
+#ifndef TESTS_CUDA_GPU_H
+#define TESTS_CUDA_GPU_H
+
+#include "blockscale.h"
+#include "cpu/naive.h"
+#include "test.h"
+
+/* Contexts of a GPU and of the CPU.  Without a GPU (and without BLOCKSCALE_LIBCUDA) false, and the test is marked as skipped. */
+struct contexts { bsm_context *gpu, *cpu; };
+bool contexts_open(struct test *t, struct contexts *contexts);
+void contexts_close(struct contexts *contexts);
+
+/* Number of a kernel by its name, -1 if there is none or it does not serve this pair here. */
+int kernel_number(const bsm_context *context, const char *name, bsm_format a, bsm_format b);
+
+/* A copy of host bytes in device memory; NULL for NULL. */
+void *to_device(struct test *t, const struct contexts *c, const void *bytes, size_t count);
+void from_device(struct test *t, const struct contexts *c, void *bytes, const void *device, size_t count);
+
+/* A host operand's twin in device memory, bytes and poison included. */
+struct twin { bsm_matrix m; const struct operand *host; };
+struct twin twin_make(struct test *t, const struct contexts *c, const struct operand *host);
+void twin_free(struct test *t, const struct contexts *c, struct twin *twin);
+
+/* Runs `product`, which names host memory (operands in a, b, c, d; the rest plain arrays), on the CPU, and its twin on the GPU, and
+ * compares every byte of D's buffers, and amax: the kernels sum in orders of their own, so inputs are such that every order gives
+ * the same bits, or the kernel is one that promises the CPU's.  Returns the GPU's status; D of the host keeps the CPU's result. */
+struct run {
+    const struct operand *a, *b, *c;
+    struct operand *d;
+    bsm_matmul call;                      /* a, b, c, d are filled in */
+    int64_t alphas, biases;               /* numbers in alpha and in bias */
+};
+bsm_status run_both(struct test *t, const struct contexts *c, const struct run *run, const char *what);
+
+#endif

@@ -1,0 +1,95 @@
+/* Products on a GPU against the CPU's, byte for byte: integers on every kernel, any numbers on the kernel that keeps the CPU's order. */
+#include "gpu.h"
+
+#include <stdlib.h>
+
+struct pair { bsm_format a, b; };
+
+static const struct pair pairs[] = {
+    { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3 }, { BSM_MXFP4, BSM_MXFP4 },         { BSM_NVFP4, BSM_NVFP4 },          { BSM_NVFP4, BSM_MXFP4 },
+    { BSM_MXINT8, BSM_MXINT8 },         { BSM_MXFP6_E2M3, BSM_MXFP6_E2M3 }, { BSM_MXFP6_E3M2, BSM_MXFP8_E5M2 }, { BSM_FORMAT_BF16, BSM_MXFP4 },
+    { BSM_MXFP8_E4M3, BSM_NVFP4 },      { BSM_FORMAT_FP16, BSM_FORMAT_E4M3 }, { BSM_FORMAT_BF16, BSM_FORMAT_BF16 }, { BSM_MXFP4_BLOCK16, BSM_MXINT8 },
+    { BSM_FORMAT_E5M2, BSM_FORMAT_FP16 }, { BSM_FORMAT_FP16, BSM_FORMAT_FP16 },
+};
+enum { PAIRS = sizeof pairs / sizeof pairs[0] };
+
+static const bsm_scale_layout layouts[] = {
+    { .kind = BSM_LAYOUT_LINEAR }, { .kind = BSM_LAYOUT_LINEAR, .pitch = 61 }, { .kind = BSM_LAYOUT_128X4 }, { .kind = BSM_LAYOUT_8X4 },
+    { .kind = BSM_LAYOUT_TILES, .tile_rows = 64, .tile_columns = 2 }, { .kind = BSM_LAYOUT_PAGES16 }, { .kind = BSM_LAYOUT_CDNA4_16 },
+    { .kind = BSM_LAYOUT_CDNA4_32 }, { .kind = BSM_LAYOUT_AITER }, { .kind = BSM_LAYOUT_DEEPGEMM },
+};
+enum { LAYOUTS = sizeof layouts / sizeof layouts[0] };
+
+static bsm_packing random_packing(struct test *t, bsm_format format)
+{
+    static const bsm_packing four[] = { BSM_PACKING_LOW_FIRST, BSM_PACKING_HIGH_FIRST, BSM_PACKING_BYTES, BSM_PACKING_GGUF };
+    const int bits = bsm_element_get((int)bsm_format_get((int)format)->element)->bits;
+    if (bits == 4) return four[rnd_below(t, format == BSM_MXFP4 || format == BSM_NVFP4 ? 4 : 3)];
+    if (bits == 6) return rnd_below(t, 2) == 0 ? BSM_PACKING_BIT_STREAM : BSM_PACKING_BYTES;
+    return BSM_PACKING_DEFAULT;
+}
+
+static struct operand random_operand(struct test *t, bsm_format format, int64_t rows, int64_t columns, int64_t batch, bool small)
+{
+    struct shape s = { .format = format, .rows = rows, .columns = columns, .batch = batch, .packing = random_packing(t, format) };
+    if (bsm_format_get((int)format)->block != 0) s.layout = layouts[rnd_below(t, LAYOUTS)];
+    if (s.packing == BSM_PACKING_GGUF) s.layout = (bsm_scale_layout){ .kind = format == BSM_MXFP4 ? BSM_LAYOUT_GGUF_MXFP4 : BSM_LAYOUT_GGUF_NVFP4 };
+    if (rnd_below(t, 2) == 0) s.extra_pitch = 64;
+    struct operand o = operand_make(&s, 0xff);
+    operand_fill(t, &o, small);
+    return o;
+}
+
+static void check_product(struct test *t, const struct contexts *c, int kernel, struct pair f, int64_t m, int64_t n, int64_t k, bool small)
+{
+    struct operand a = random_operand(t, f.a, m, k, 1, small), b = random_operand(t, f.b, n, k, 1, small);
+    struct operand d = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = m, .columns = n, .extra_pitch = rnd_below(t, 2) * 64 }, 0xff);
+    char what[200];
+    snprintf(what, sizeof what, "%s, %s x %s, M=%d N=%d K=%d, layouts %s %s, packings %s %s", bsm_kernel_name(kernel), bsm_format_get((int)f.a)->name,
+             bsm_format_get((int)f.b)->name, (int)m, (int)n, (int)k, bsm_layout_name((int)a.m.scale_layout.kind),
+             bsm_layout_name((int)b.m.scale_layout.kind), bsm_packing_name((int)a.m.packing), bsm_packing_name((int)b.m.packing));
+    CHECK(t, bsm_context_force_kernel(c->gpu, kernel) == BSM_OK);
+    run_both(t, c, &(struct run){ .a = &a, .b = &b, .d = &d, .call = { .struct_size = sizeof(bsm_matmul) } }, what);
+    operand_free(&a), operand_free(&b), operand_free(&d);
+}
+
+/* The kernel that sums as the CPU does gives the CPU's bits for any numbers. */
+static void plain_kernel_has_the_cpus_bits(struct test *t)
+{
+    static const int64_t shapes[][3] = { { 5, 9, 70 }, { 17, 16, 33 }, { 1, 1, 1 }, { 3, 20, 0 }, { 20, 3, 96 }, { 0, 4, 8 } };
+    struct contexts c;
+    if (!contexts_open(t, &c)) return;
+    for (int i = 0; i < PAIRS; i++) {
+        const int kernel = kernel_number(c.gpu, "cuda_simt", pairs[i].a, pairs[i].b);
+        CHECK_OR_RETURN(t, kernel >= 0);
+        for (int j = 0; j < 2; j++) {
+            const int64_t *s = shapes[(2 * i + j) % 6];
+            check_product(t, &c, kernel, pairs[i], s[0], s[1], s[2], false);
+        }
+    }
+    contexts_close(&c);
+}
+
+/* Integers: every order of sums gives one result.  M > 128 with scale columns that are no multiple of 4 meets every layout. */
+static void every_kernel_is_right_for_integers(struct test *t)
+{
+    static const int64_t shapes[][3] = { { 130, 70, 161 }, { 3, 129, 64 }, { 65, 5, 200 }, { 128, 128, 128 }, { 1, 257, 96 } };
+    struct contexts c;
+    if (!contexts_open(t, &c)) return;
+    for (int i = 0; i < PAIRS; i++) {
+        int served = 0;
+        for (int kernel = 0; bsm_kernel_name(kernel) != NULL; kernel++) {
+            if (!bsm_kernel_serves(c.gpu, kernel, pairs[i].a, pairs[i].b)) continue;
+            const int64_t *s = shapes[(i + served++) % 5];
+            check_product(t, &c, kernel, pairs[i], s[0], s[1], s[2], true);
+        }
+        CHECK(t, served > 0);
+    }
+    contexts_close(&c);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = { TEST(plain_kernel_has_the_cpus_bits), TEST(every_kernel_is_right_for_integers) };
+    return TEST_MAIN(argc, argv, cases);
+}
