@@ -34,7 +34,7 @@ extern const struct bsmi_cuda_kernel bsmi_cuda_kernels[BSMI_KERNEL_COUNT];
 
 /* One instance of the GEMM kernels: a tile of D per CTA (of a cluster: cluster_rows x cluster_columns such tiles). */
 struct bsmi_gemm_instance {
-    const char *name;                     /* for a person: "wgmma_128x256" */
+    const char *name;                     /* for a person: "cuda_wgmma_128x256" */
     const char *function, *file;
     int tile_rows, tile_columns;          /* of one CTA */
     int cluster_rows, cluster_columns;    /* CTAs of a cluster along M and N; 1, 1: none */

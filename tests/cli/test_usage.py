@@ -154,12 +154,13 @@ def info_says_everything():
     value = json.loads(script.run([command, "info", "--json", "--threads", "3"]))
     for key in ["version", "compiler", "openmp", "cuda", "system", "cpu", "cpu_features", "threads", "allocation"]:
         script.check(re.search(rf"^{key} ", text, re.M) and key in value, key)
-    script.check(value["cuda"] == "no CUDA backend in this build" and value["threads"] == 3, value)
+    script.check(value["cuda"] and value["threads"] == 3 and ("no_gpu" in value) == (value["gpus"] == []), value)
     kernels = value["kernels"]
-    script.check(kernels and kernels[-1]["pairs_served_here"] > 0, kernels)
+    cpu_kernels = [kernel for kernel in kernels if not kernel["name"].startswith("cuda_")]
+    script.check(cpu_kernels and cpu_kernels[-1]["pairs_served_here"] > 0, kernels)
     script.check(all(f"{kernel['name']}: " in text for kernel in kernels), text)
     bare = json.loads(script.run([command, "info", "--json", "--cpu", "none"]))["kernels"]
-    script.check(sum(kernel["pairs_served_here"] for kernel in bare) == 169, bare)
+    script.check(sum(kernel["pairs_served_here"] for kernel in bare if not kernel["name"].startswith("cuda_")) == 169, bare)
 
 
 def examples_work_as_printed():

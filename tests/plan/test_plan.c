@@ -414,6 +414,12 @@ static void forced_kernels(struct test *t)
         const char *name = bsm_kernel_name(kernels);
         CHECK(t, bsm_context_force_kernel(context, kernels) == BSM_OK);
         CHECK(t, bsm_context_force_kernel(bare, kernels) == BSM_OK);
+        if (strncmp(name, "cuda_", 5) == 0) {
+            CHECK(t, !bsm_kernel_serves(context, kernels, x.a.format, x.b.format));
+            expect_error(t, bsm_multiply(context, &x.call), BSM_EUNSUPPORTED, "it is one of GPUs");
+            CHECK(t, same_d(&x, &fresh));
+            continue;
+        }
         const bool terms = strncmp(name, "terms", 5) == 0, needs = strstr(name, "portable") == NULL;
         CHECK(t, bsm_kernel_serves(bare, kernels, x.a.format, x.b.format) == (terms && !needs));
         if (bsm_kernel_serves(context, kernels, x.a.format, x.b.format))
