@@ -11,8 +11,6 @@ const char *bsmi_cuda_way_name(enum bsmi_cuda_way way)
 
 /* Preparing ------------------------------------------------------------------------------------------------------------------- */
 
-static bool has_infinities(const struct bsmi_matrix *m) { return bsm_element_get((int)m->element)->has_infinity; }
-
 static int terms_of(const struct bsmi_matrix *m) { return m->element == BSM_FP16 ? 2 : 1; }
 
 static struct bsmi_cuda_rows plain_rows(const struct bsmi_matrix *m)
@@ -20,14 +18,11 @@ static struct bsmi_cuda_rows plain_rows(const struct bsmi_matrix *m)
     return (struct bsmi_cuda_rows){ m->data, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, m->columns, m->rows, m->batch, m->row_bytes, m->batch_bytes };
 }
 
-/* Exponents are wanted where scales may leave bf16's range, and where rows may have to be left out. */
-static struct bsmi_cuda_operand describe_operand(const struct bsmi_matrix *m, const struct bsmi_matrix *other)
+static struct bsmi_cuda_operand describe_operand(const struct bsmi_matrix *m)
 {
-    struct bsmi_cuda_operand o = { .way = BSMI_WAY_DECODED, .terms = terms_of(m) };
+    struct bsmi_cuda_operand o = { .way = BSMI_WAY_DECODED, .terms = terms_of(m), .has_exponents = m->scale == BSM_E8M0 };
     const struct bsmi_cuda_rows rows = plain_rows(m);
-    o.leave_out_infinities = terms_of(other) > 1 && has_infinities(m);
-    if (m->format == BSM_FORMAT_BF16) o.way = !o.leave_out_infinities && bsmi_cuda_can_map(&rows) ? BSMI_WAY_AS_IT_IS : BSMI_WAY_REPACKED;
-    o.has_exponents = m->scale == BSM_E8M0 || o.leave_out_infinities;
+    if (m->format == BSM_FORMAT_BF16) o.way = bsmi_cuda_can_map(&rows) ? BSMI_WAY_AS_IT_IS : BSMI_WAY_REPACKED;
     o.padded_columns = bsmi_round_up(m->columns, BSMI_K_STEP);
     o.pitch = o.padded_columns * o.terms;
     return o;
@@ -48,7 +43,8 @@ static bool place_operand(const struct bsmi_matrix *m, struct bsmi_cuda_operand 
     if (o->way == BSMI_WAY_AS_IT_IS) return false;
     if (bsmi_mul_overflows(m->rows, o->pitch, &o->batch_pitch) || bsmi_mul_overflows(o->batch_pitch, m->batch, &elements)) return true;
     if (place(elements, 2, &o->rows_at, end)) return true;
-    return o->has_exponents && place(m->rows * m->batch, (int64_t)sizeof(int32_t), &o->exponents_at, end);
+    return o->has_exponents && (place(m->rows * m->batch, (int64_t)sizeof(int32_t), &o->exponents_at, end)
+                                || place(m->rows * m->batch, (int64_t)sizeof(int64_t), &o->left_out_at, end));
 }
 
 /* D as the GEMM and SIMT kernels finish it themselves, whatever there is of alpha, beta C, bias and the operands' tensor scales. */
@@ -58,10 +54,13 @@ static bool finishes_directly(const struct bsmi_product *p)
     return plain && p->gate == BSM_GATE_NONE && p->activation == BSM_ACT_NONE && p->amax == NULL && p->d.tensor_scale == NULL;
 }
 
+static bool leaves_out(const struct bsmi_cuda_multiply *c) { return c->a.has_exponents || c->b.has_exponents; }
+
 static bool place_all(const struct bsmi_product *p, struct bsmi_cuda_multiply *c)
 {
     int64_t end = 0, rows;
     if (c->road == BSMI_ROAD_TENSOR && (place_operand(&p->a, &c->a, &end) || place_operand(&p->b, &c->b, &end))) return true;
+    if (leaves_out(c) && place(2, (int64_t)sizeof(uint32_t), &c->counts_at, &end)) return true;
     if (p->groups > 0 && place(p->groups + 1, 2 * (int64_t)sizeof(int64_t), &c->tables_at, &end)) return true;
     if (!c->direct) {
         c->sums_pitch = bsmi_round_up(p->n, 32);
@@ -94,8 +93,8 @@ bsm_status bsmi_cuda_prepare(const struct bsmi_product *p, int gemm, struct bsmi
     c->gemm = gemm;
     c->direct = finishes_directly(p);
     if (c->road == BSMI_ROAD_TENSOR) {
-        c->a = describe_operand(&p->a, &p->b);
-        c->b = describe_operand(&p->b, &p->a);
+        c->a = describe_operand(&p->a);
+        c->b = describe_operand(&p->b);
     }
     count_tiles(p, c);
     if (place_all(p, c))
@@ -205,13 +204,28 @@ static bsm_status make_group_tables(struct run *run)
     return bsmi_cuda_launch(&run->queue, BSMI_KERNEL_GROUP_TABLES, 1, &parameters);
 }
 
-static bsm_status decode(struct run *run, const struct bsmi_matrix *m, const struct bsmi_cuda_operand *o)
+static uint32_t *left_out_count(const struct run *run, const struct bsmi_cuda_operand *o)
+{
+    uint32_t *counts = at(run, run->multiply->counts_at);
+    return !o->has_exponents ? NULL : o == &run->multiply->a ? counts : counts + 1;
+}
+
+static int64_t *left_out_rows(const struct run *run, const struct bsmi_cuda_operand *o) { return o->has_exponents ? at(run, o->left_out_at) : NULL; }
+
+static bsm_status clear_counts(struct run *run)
+{
+    if (!leaves_out(run->multiply)) return BSM_OK;
+    return BSMI_DRIVER_CALL(run->queue.gpu->driver, cuMemsetD32Async,
+                            ((CUdeviceptr)(uintptr_t)at(run, run->multiply->counts_at), 0, 2, run->queue.stream), "clearing counts in the workspace");
+}
+
+static bsm_status decode(struct run *run, const struct bsmi_matrix *m, const struct bsmi_cuda_operand *o, const struct bsmi_cuda_operand *other)
 {
     if (o->way == BSMI_WAY_AS_IT_IS) return BSM_OK;
     const struct bsmi_decode_parameters parameters = {
         .source = bsmi_cuda_matrix(m), .decoded = at(run, o->rows_at), .pitch = o->pitch, .batch_pitch = o->batch_pitch,
-        .padded_columns = o->padded_columns, .terms = o->terms, .leave_out_infinities = o->leave_out_infinities,
-        .exponents = exponents(run, o),
+        .padded_columns = o->padded_columns, .only_exponent_zero = other->way != BSMI_WAY_DECODED, .exponents = exponents(run, o),
+        .left_out_count = left_out_count(run, o), .left_out_rows = left_out_rows(run, o),
     };
     return bsmi_cuda_launch(&run->queue, BSMI_KERNEL_DECODE, m->rows * m->batch, &parameters);
 }
@@ -275,11 +289,13 @@ static bsm_status run_sums(struct run *run, bool left_out)
     const struct bsmi_product *p = run->product;
     const struct bsmi_sums_parameters parameters = {
         .a = bsmi_cuda_matrix(&p->a), .b = bsmi_cuda_matrix(&p->b), .k = p->k, .a_batch_step = p->a.batch > 1, .b_batch_step = p->b.batch > 1,
-        .only_left_out = left_out, .direct = run->multiply->direct, .group_tiles = group_tiles(run), .epilogue = run->epilogue,
+        .only_left_out = left_out, .direct = run->multiply->direct,
+        .a_left_out_count = left_out_count(run, &run->multiply->a), .b_left_out_count = left_out_count(run, &run->multiply->b),
+        .a_left_out_rows = left_out_rows(run, &run->multiply->a), .b_left_out_rows = left_out_rows(run, &run->multiply->b),
+        .group_tiles = group_tiles(run), .epilogue = run->epilogue,
     };
     const int64_t row_tiles = bsmi_ceil_div(p->m, BSMI_SUMS_ROWS) + p->groups, column_tiles = bsmi_ceil_div(p->n, BSMI_SUMS_COLUMNS);
-    const int64_t pieces = left_out ? bsmi_ceil_div((p->m + p->n) * matrices(p), BSMI_SUMS_SCANNED) : row_tiles * column_tiles * p->batch;
-    return bsmi_cuda_launch(&run->queue, BSMI_KERNEL_SUMS, pieces, &parameters);
+    return bsmi_cuda_launch(&run->queue, BSMI_KERNEL_SUMS, left_out ? row_tiles + column_tiles : row_tiles * column_tiles * p->batch, &parameters);
 }
 
 static bsm_status finish(struct run *run)
@@ -293,10 +309,11 @@ static bsm_status finish(struct run *run)
 static bsm_status run_tensor(struct run *run)
 {
     const struct bsmi_cuda_multiply *c = run->multiply;
-    bsm_status status = decode(run, &run->product->a, &c->a);
-    if (status == BSM_OK) status = decode(run, &run->product->b, &c->b);
+    bsm_status status = clear_counts(run);
+    if (status == BSM_OK) status = decode(run, &run->product->a, &c->a, &c->b);
+    if (status == BSM_OK) status = decode(run, &run->product->b, &c->b, &c->a);
     if (status == BSM_OK) status = run_gemm(run);
-    if (status == BSM_OK && (c->a.has_exponents || c->b.has_exponents)) status = run_sums(run, true);
+    if (status == BSM_OK && leaves_out(c)) status = run_sums(run, true);
     return status;
 }
 

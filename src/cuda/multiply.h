@@ -21,10 +21,9 @@ enum bsmi_cuda_way {
 struct bsmi_cuda_operand {
     enum bsmi_cuda_way way;
     int terms;                            /* bf16 numbers for one element */
-    bool leave_out_infinities;
     int64_t padded_columns, pitch, batch_pitch;      /* of the rows in the workspace, elements */
-    bool has_exponents;
-    size_t rows_at, exponents_at;         /* in the workspace */
+    bool has_exponents;                   /* and rows that may be left out: scales are e8m0 */
+    size_t rows_at, exponents_at, left_out_at;   /* in the workspace; left_out_at: numbers of rows */
 };
 
 /* Made once for a product; a product that differs in pointers and group_rows alone can run with it. */
@@ -35,6 +34,7 @@ struct bsmi_cuda_multiply {
     struct bsmi_cuda_operand a, b;
     int64_t row_tiles, column_tiles;      /* of the GEMM instance */
     size_t tables_at;                     /* grouped: group_starts, group_tiles */
+    size_t counts_at;                     /* how many rows of A, and of B, are left out: two numbers of 32 bits */
     size_t sums_at;
     int64_t sums_pitch;
     size_t workspace_bytes;

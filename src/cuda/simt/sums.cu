@@ -9,7 +9,7 @@
 #include "finish.cuh"
 #include "operand.cuh"
 
-enum { ROWS = BSMI_SUMS_ROWS, COLUMNS = BSMI_SUMS_COLUMNS, DEPTH = 32, SCANNED = BSMI_SUMS_SCANNED };
+enum { ROWS = BSMI_SUMS_ROWS, COLUMNS = BSMI_SUMS_COLUMNS, DEPTH = 32 };
 static_assert(ROWS * COLUMNS == BSMI_SUMS_THREADS, "a thread an element");
 
 struct tile {
@@ -136,45 +136,34 @@ __device__ static void compute_all(const bsmi_sums_parameters &p, panel &a, pane
 
 /* Left out ---------------------------------------------------------------------------------------------------------------------- */
 
-/* number: of a row among the rows of all matrices. */
-__device__ static void compute_row(const bsmi_sums_parameters &p, int64_t number, panel &a, panel &b)
+/* Tile number `at` of a row, whose number counts the rows of all matrices; of every matrix that it is part of. */
+__device__ static void compute_row(const bsmi_sums_parameters &p, int64_t number, int64_t at, panel &a, panel &b)
 {
     const bsmi_epilogue_parameters &e = p.epilogue;
     const int64_t row = number % e.m, first = e.grouped ? find_group(e.group_starts, e.matrices, row) : number / e.m;
     const bool broadcast = !e.grouped && e.a_exponent_step == 0;
     if (e.grouped && row >= e.group_starts[e.matrices]) return;
     for (int64_t matrix = first; matrix < (broadcast ? e.matrices : first + 1); matrix++)
-        for (int64_t column = 0; column < e.n; column += COLUMNS) compute(p, { matrix, row, row + 1, column, e.n, false }, a, b);
+        compute(p, { matrix, row, row + 1, at * COLUMNS, e.n, false }, a, b);
 }
 
-__device__ static void compute_column(const bsmi_sums_parameters &p, int64_t number, panel &a, panel &b)
+__device__ static void compute_column(const bsmi_sums_parameters &p, int64_t number, int64_t at, panel &a, panel &b)
 {
     const bsmi_epilogue_parameters &e = p.epilogue;
     const int64_t column = number % e.n, first = number / e.n;
     for (int64_t matrix = first; matrix < (e.b_exponent_step == 0 ? e.matrices : first + 1); matrix++) {
         const int64_t begin = e.grouped ? e.group_starts[matrix] : 0, end = e.grouped ? e.group_starts[matrix + 1] : e.m;
-        for (int64_t row = begin; row < end; row += ROWS) compute(p, { matrix, row, end, column, column + 1, true }, a, b);
-    }
-}
-
-/* Looks through `count` exponents, SCANNED at a time; all threads see the same. */
-template <typename Compute>
-__device__ static void scan(const int32_t *exponents, int64_t count, Compute compute_one)
-{
-    if (exponents == nullptr) return;
-    for (int64_t first = (int64_t)blockIdx.x * SCANNED; first < count; first += (int64_t)gridDim.x * SCANNED) {
-        const int64_t mine = first + threadIdx.x;
-        if (!__syncthreads_or(threadIdx.x < SCANNED && mine < count && exponents[mine] == BSMI_ROW_LEFT_OUT)) continue;
-        for (int64_t i = first; i < min(count, first + SCANNED); i++)
-            if (exponents[i] == BSMI_ROW_LEFT_OUT) compute_one(i);
+        if (begin + at * ROWS < end) compute(p, { matrix, begin + at * ROWS, end, column, column + 1, true }, a, b);
     }
 }
 
 __device__ static void compute_left_out(const bsmi_sums_parameters &p, panel &a, panel &b)
 {
-    const bsmi_epilogue_parameters &e = p.epilogue;
-    scan(e.a_exponents, e.m * (e.grouped || e.a_exponent_step == 0 ? 1 : e.matrices), [&](int64_t i) { compute_row(p, i, a, b); });
-    scan(e.b_exponents, e.n * (e.b_exponent_step == 0 ? 1 : e.matrices), [&](int64_t i) { compute_column(p, i, a, b); });
+    const int64_t row_count = p.a_left_out_count == nullptr ? 0 : *p.a_left_out_count;
+    const int64_t column_count = p.b_left_out_count == nullptr ? 0 : *p.b_left_out_count;
+    const int64_t of_row = ceil_div(p.epilogue.n, COLUMNS), of_column = ceil_div(p.epilogue.m, ROWS);
+    for (int64_t i = blockIdx.x; i < row_count * of_row; i += gridDim.x) compute_row(p, p.a_left_out_rows[i / of_row], i % of_row, a, b);
+    for (int64_t i = blockIdx.x; i < column_count * of_column; i += gridDim.x) compute_column(p, p.b_left_out_rows[i / of_column], i % of_column, a, b);
 }
 
 extern "C" __global__ void __launch_bounds__(BSMI_SUMS_THREADS) bsmi_sums(const __grid_constant__ bsmi_sums_parameters p)
