@@ -1,7 +1,9 @@
 /* tcgen05.ld, st, wait and fence (PTX ISA 9.7.16): between tensor memory and the registers of a warp.
  *
  * Data move when the instruction is issued; the checks see to it that nobody can tell.  .pack::16b and .unpack::16b follow CuTe's
- * layouts: register r of the form without them holds one column, with them the low halves of two. */
+ * layouts: register r of the form without them holds one column, with them the low halves of two; the second half of .16x32bx2
+ * begins as many columns on as the instruction says, packed or not.  A reduction is over the registers of each thread, in .16x32bx2,
+ * too; its NaN is 0x7fffffff (public tests that ran on a B200 and a B300). */
 #include "instructions/families.h"
 #include "instructions/fragment.h"
 #include "machine/tensor_pipe.h"
@@ -10,17 +12,17 @@
 #include <string.h>
 
 enum shape { SHAPE_32X32B = 1, SHAPE_16X64B, SHAPE_16X128B, SHAPE_16X256B, SHAPE_16X32BX2 };
-enum { PACKED = 8 };                      /* of in->detail; below it the shape */
+enum { PACKED = 8, MAXIMUM = 16, ABSOLUTE = 32, NAN_WINS = 64 }; /* of in->detail; below them the shape */
 
-/* Where register r of thread t lies, from the address on. */
-static void place_of(uint32_t shape, uint32_t t, uint32_t r, uint32_t second, uint32_t *lane, uint32_t *column)
+/* Where register r of thread t lies, from the address (of a second half: its own) on. */
+static void place_of(uint32_t shape, uint32_t t, uint32_t r, uint32_t *lane, uint32_t *column)
 {
     switch (shape) {
     case SHAPE_32X32B: *lane = t, *column = r; break;
     case SHAPE_16X64B: *lane = t / 4 + 8 * (t & 1), *column = 2 * r + (t >> 1 & 1); break;
     case SHAPE_16X128B: *lane = t / 4 + 8 * (r & 1), *column = 4 * (r >> 1) + (t & 3); break;
     case SHAPE_16X256B: *lane = t / 4 + 8 * (r >> 1 & 1), *column = 8 * (r >> 2) + 2 * (t & 3) + (r & 1); break;
-    default: *lane = t & 15, *column = r + (t < 16 ? 0 : second); break;
+    default: *lane = t & 15, *column = r; break;
     }
 }
 
@@ -98,9 +100,9 @@ static trap transfer(struct warp *w, const struct insn *in, const struct transfe
         uint64_t value[LANES] = { 0 };
         for (uint32_t l = 0; l < LANES; l++) {
             uint32_t lane, column;
-            place_of(in->detail & 7, l, r, x->second, &lane, &column);
+            place_of(in->detail & 7, l, r, &lane, &column);
             if (from != NULL) value[l] = from[l];
-            const uint32_t at = x->column + (packed ? 2 * column : column);
+            const uint32_t at = x->column + (packed ? 2 * column : column) + (l < 16 ? 0 : x->second);
             trap t = move_cell(w, in, x, x->lane + lane, at, 0, &value[l]);
             if (t == TRAP_NONE && packed) t = move_cell(w, in, x, x->lane + lane, at + 1, 16, &value[l]);
             if (t != TRAP_NONE) return t;
@@ -119,6 +121,55 @@ static trap op_ld(struct warp *w, const struct insn *in, uint32_t lanes)
     if ((in->detail & 7) == SHAPE_16X32BX2) x.second = (uint32_t)in->operand[2].value;
     if (t == TRAP_NONE) t = transfer(w, in, &x);
     return t == TRAP_NONE ? rows_load(w, in, x.registers) : t;
+}
+
+/* ---- reductions ---- */
+
+static bool is_nan(const struct insn *in, uint32_t value)
+{
+    return in->type[0] == T_F32 && (value & 0x7fffffff) > 0x7f800000;
+}
+
+/* Numbers whose order is that of the values: -0 below +0. */
+static uint32_t rank_of(const struct insn *in, uint32_t value)
+{
+    if (in->type[0] == T_U32) return value;
+    if (in->type[0] == T_S32) return value ^ 0x80000000;
+    return value >> 31 != 0 ? ~value : value | 0x80000000;
+}
+
+static uint32_t reduced(struct warp *w, const struct insn *in, const struct operand *registers, uint32_t lane)
+{
+    uint32_t best = 0x7fffffff;
+    bool any = false;
+    for (uint32_t r = 0; r < registers->count; r++) {
+        uint32_t value = (uint32_t)register_row(w, registers->element[r].slot)[lane];
+        if (is_nan(in, value)) {
+            if ((in->detail & NAN_WINS) != 0) return 0x7fffffff;
+            continue;
+        }
+        if ((in->detail & ABSOLUTE) != 0) value &= 0x7fffffff;
+        const uint32_t rank = rank_of(in, value), least = rank_of(in, best);
+        if (!any || ((in->detail & MAXIMUM) != 0 ? rank > least : rank < least)) best = value;
+        any = true;
+    }
+    return best;
+}
+
+/* tcgen05.ld.red d, e, [a]{, second}   d = cells, e = the least or the largest of each thread's; the warp's after wait::ld */
+static trap op_ld_red(struct warp *w, const struct insn *in, uint32_t lanes)
+{
+    struct transfer x = { .direction = TENSOR_LOAD, .registers = &in->operand[0] };
+    const struct operand one = { .kind = OPERAND_VECTOR, .count = 1, .element = &in->operand[1] };
+    uint64_t value[LANES];
+    trap t = read_address(w, in, lanes, &in->operand[2], &x.lane, &x.column);
+    if ((in->detail & 7) == SHAPE_16X32BX2) x.second = (uint32_t)in->operand[3].value;
+    if (t == TRAP_NONE) t = transfer(w, in, &x);
+    if (t != TRAP_NONE) return t;
+    for (uint32_t l = 0; l < LANES; l++) value[l] = reduced(w, in, x.registers, l);
+    memcpy(destination(w, in, 1), value, sizeof value);
+    t = rows_load(w, in, x.registers);
+    return t == TRAP_NONE ? rows_load(w, in, &one) : t;
 }
 
 /* tcgen05.st [a]{, second}, b   cells = b; others may read them after wait::st */
@@ -192,6 +243,17 @@ PREPARE(16x128b, SHAPE_16X128B, 2)
 PREPARE(16x256b, SHAPE_16X256B, 4)
 PREPARE(16x32bx2, SHAPE_16X32BX2, 1)
 
+static const char *prepare_red(struct module *m, struct insn *in)
+{
+    (void)m;
+    const uint32_t shape = insn_has(in, ".16x32bx2") ? SHAPE_16X32BX2 : SHAPE_32X32B;
+    const char *why = prepare_shape(in, &in->operand[2], shape, 1, in->operand[0].count);
+    if (insn_has(in, ".max")) in->detail |= MAXIMUM;
+    if (insn_has(in, ".abs")) in->detail |= ABSOLUTE;
+    if (insn_has(in, ".NaN")) in->detail |= NAN_WINS;
+    return why == NULL && in->number[0] < 2 ? "the count is a power of two from .x2 to .x128" : why;
+}
+
 static const char *prepare_fence(struct module *m, struct insn *in)
 {
     (void)in;
@@ -199,17 +261,25 @@ static const char *prepare_fence(struct module *m, struct insn *in)
     return NULL;
 }
 
-/* .16x32bx2 exists with .pack::16b and .unpack::16b too; no source says how they count the columns of its second half. */
 #define BOTH(shape) \
     { "tcgen05.ld.sync.aligned." #shape ".x#{.pack::16b}.b32", NULL, "d:b32{} a", 86, "sm_100f", DEMANDS_ALIGNED, op_ld, \
       prepare_ld_##shape, "9.7.16 tcgen05.ld" }, \
     { "tcgen05.st.sync.aligned." #shape ".x#{.unpack::16b}.b32", NULL, "a s:b32{}", 86, "sm_100f", DEMANDS_ALIGNED, op_st, \
       prepare_st_##shape, "9.7.16 tcgen05.st" }
+/* The manual writes the type last in its syntax, before the operation in its example; ptxas takes both. */
+#define REDUCTION(words, types, operands) \
+    { "tcgen05.ld.red.sync.aligned" words, types, "d:b32{} d:b32 a" operands, 88, "sm_103f", DEMANDS_ALIGNED, op_ld_red, \
+      prepare_red, "9.7.16 tcgen05.ld" }
+#define REDUCTIONS(shape, operands) \
+    REDUCTION(shape ".x#(.min|.max){.abs}{.NaN}.f32", NULL, operands), REDUCTION(shape ".x#(.min|.max).$1", "u32 s32", operands), \
+    REDUCTION(shape ".x#.f32(.min|.max){.abs}{.NaN}", NULL, operands), REDUCTION(shape ".x#.$1(.min|.max)", "u32 s32", operands)
+
 static const struct row rows[] = {
+    REDUCTIONS(".32x32b", ""), REDUCTIONS(".16x32bx2", " i:s32"),
     BOTH(32x32b), BOTH(16x64b), BOTH(16x128b), BOTH(16x256b),
-    { "tcgen05.ld.sync.aligned.16x32bx2.x#.b32", NULL, "d:b32{} a i:s32", 86, "sm_100f", DEMANDS_ALIGNED, op_ld,
+    { "tcgen05.ld.sync.aligned.16x32bx2.x#{.pack::16b}.b32", NULL, "d:b32{} a i:s32", 86, "sm_100f", DEMANDS_ALIGNED, op_ld,
       prepare_ld_16x32bx2, "9.7.16 tcgen05.ld" },
-    { "tcgen05.st.sync.aligned.16x32bx2.x#.b32", NULL, "a i:s32 s:b32{}", 86, "sm_100f", DEMANDS_ALIGNED, op_st,
+    { "tcgen05.st.sync.aligned.16x32bx2.x#{.unpack::16b}.b32", NULL, "a i:s32 s:b32{}", 86, "sm_100f", DEMANDS_ALIGNED, op_st,
       prepare_st_16x32bx2, "9.7.16 tcgen05.st" },
     { "tcgen05.wait::ld.sync.aligned", NULL, "", 86, "sm_100f", DEMANDS_ALIGNED, op_wait_ld, NULL, "9.7.16 tcgen05.wait" },
     { "tcgen05.wait::st.sync.aligned", NULL, "", 86, "sm_100f", DEMANDS_ALIGNED, op_wait_st, NULL, "9.7.16 tcgen05.wait" },

@@ -7,18 +7,18 @@
 enum { REGISTERS = 8 };
 
 /* The manual's figures: each row of a shape is one lane of tensor memory, in 32-bit columns; threads go along a row first. */
-struct place { uint32_t lane, column; };
+struct place { uint32_t lane, column, behind; }; /* behind: columns on, packed or not */
 static struct place figure(int shape, uint32_t t, uint32_t r)
 {
     switch (shape) {
-    case 0: return (struct place){ t, r };
+    case 0: return (struct place){ t, r, 0 };
     /* 64 bits a row: threads 4i and 4i+2 hold row i, threads 4i+1 and 4i+3 row i+8; a register for each 2 columns */
-    case 1: return (struct place){ t / 4 + (t % 2 != 0 ? 8 : 0), 2 * r + (t % 4 >= 2 ? 1 : 0) };
+    case 1: return (struct place){ t / 4 + (t % 2 != 0 ? 8 : 0), 2 * r + (t % 4 >= 2 ? 1 : 0), 0 };
     /* 128 bits a row: threads 4i ... 4i+3 hold row i in even registers, row i+8 in odd ones */
-    case 2: return (struct place){ t / 4 + (r % 2 != 0 ? 8 : 0), r / 2 * 4 + t % 4 };
+    case 2: return (struct place){ t / 4 + (r % 2 != 0 ? 8 : 0), r / 2 * 4 + t % 4, 0 };
     /* 256 bits a row: two neighbours a thread, the rows as those of mma's C */
-    case 3: return (struct place){ t / 4 + (r % 4 >= 2 ? 8 : 0), r / 4 * 8 + t % 4 * 2 + r % 2 };
-    default: return (struct place){ t % 16, t < 16 ? r : 20 + r };
+    case 3: return (struct place){ t / 4 + (r % 4 >= 2 ? 8 : 0), r / 4 * 8 + t % 4 * 2 + r % 2, 0 };
+    default: return (struct place){ t % 16, r, t < 16 ? 0 : 20 };
     }
 }
 
@@ -63,7 +63,7 @@ static void ld_gathers(struct test *t)
 {
     for (int s = 0; s < 5; s++)
         for (uint32_t high = 0; high < (shapes[s].high ? 2u : 1u); high++)
-            for (uint32_t packed = 0; packed < (s < 4 ? 2u : 1u); packed++) {
+            for (uint32_t packed = 0; packed < 2; packed++) {
                 static uint32_t got[128][REGISTERS];
                 char text[4096];
                 snprintf(text, sizeof text, "%sadd.u32 %%r5, %%r5, %u;\ntcgen05.ld.sync.aligned.%s.%s%s.b32 %s, [%%r5+3]%s%s;\n%s",
@@ -73,7 +73,7 @@ static void ld_gathers(struct test *t)
                 for (uint32_t i = 0; i < 128; i++)
                     for (uint32_t r = 0; r < REGISTERS; r++) {
                         const struct place p = figure(s, i % 32, r);
-                        const uint32_t lane = i / 32 * 32 + 16 * high + p.lane, first = 3 + p.column * (packed ? 2 : 1);
+                        const uint32_t lane = i / 32 * 32 + 16 * high + p.lane, first = 3 + p.column * (packed ? 2 : 1) + p.behind;
                         const uint32_t want = packed ? (cell(lane, first) & 0xffff) | cell(lane, first + 1) << 16
                                                      : cell(lane, first);
                         if (got[i][r] != want)
@@ -93,7 +93,7 @@ static void ld_gathers(struct test *t)
 static void st_scatters(struct test *t)
 {
     for (int s = 0; s < 5; s++)
-        for (uint32_t packed = 0; packed < (s < 4 ? 2u : 1u); packed++) {
+        for (uint32_t packed = 0; packed < 2; packed++) {
             static uint32_t got[128][REGISTERS];
             char text[4096];
             const char *gap = shapes[s].extra[0] != '\0' ? ", " : "";
@@ -108,11 +108,27 @@ static void st_scatters(struct test *t)
                 for (uint32_t r = 0; r < REGISTERS; r++) {
                     const struct place p = figure(s, i % 32, r);
                     const uint32_t want = i * 0x01000100 + 0x10000 + r * 0x20001;
-                    if (p.column < 8 && got[i / 32 * 32 + p.lane][p.column] != want)
+                    if (p.column < 8 && p.behind == 0 && got[i / 32 * 32 + p.lane][p.column] != want)
                         FAIL(t, "%s%s: lane %u, column %u is %x, not %x", shapes[s].name, packed ? " packed" : "",
                              i / 32 * 32 + p.lane, p.column, got[i / 32 * 32 + p.lane][p.column], want);
                 }
         }
+}
+
+/* What both halves have stored, they load again; ld_gathers says from where. */
+static void halves_are_stored_where_they_are_loaded(struct test *t)
+{
+    for (uint32_t packed = 0; packed < 2; packed++) {
+        static uint32_t got[128][REGISTERS];
+        char text[4096];
+        snprintf(text, sizeof text,
+                 "%stcgen05.st.sync.aligned.16x32bx2.x8%s.b32 [%%r5], 20, %s;\n"
+                 "%stcgen05.ld.sync.aligned.16x32bx2.x8%s.b32 %s, [%%r5], 20;\n%s", BEGIN FILL NUMBERS, packed ? ".unpack::16b" : "", R8("1"), WAIT_ST, packed ? ".pack::16b" : "", R8("2"),
+                 WAIT_LD KEEP FREE);
+        if (!run_on_four_warps(t, text, got)) continue;
+        for (uint32_t i = 0; i < 128; i++)
+            for (uint32_t r = 0; r < REGISTERS; r++) CHECK(t, got[i][r] == i * 0x01000100 + 0x10000 + r * 0x20001);
+    }
 }
 
 /* ---- checks ---- */
@@ -271,8 +287,8 @@ static void illegal_forms_are_refused(struct test *t)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(ld_gathers), TEST(st_scatters), TEST(examples_are_judged),
-                                              TEST(fences_are_demanded_of_modules_that_have_any),
+    static const struct test_case cases[] = { TEST(ld_gathers), TEST(st_scatters), TEST(halves_are_stored_where_they_are_loaded),
+                                              TEST(examples_are_judged), TEST(fences_are_demanded_of_modules_that_have_any),
                                               TEST(illegal_forms_are_refused) };
     return TEST_MAIN(argc, argv, cases);
 }
