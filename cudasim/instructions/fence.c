@@ -69,6 +69,13 @@ static const char *prepare_scope(struct module *module, struct insn *in)
     return NULL;
 }
 
+static const char *prepare_proxy_async(struct module *module, struct insn *in)
+{
+    (void)in;
+    module->proxy_fences = true;
+    return NULL;
+}
+
 static const char *prepare_tensormap(struct module *module, struct insn *in)
 {
     (void)module;
@@ -85,14 +92,14 @@ static const struct row rows[] = {
     { "fence.mbarrier_init.release.cluster", NULL, "", 80, "sm_90+", 0, op_mbarrier_init, NULL, "9.7.13.4 fence.mbarrier_init" },
     { "fence.proxy.alias", NULL, "", 75, "sm_70+", 0, op_proxy_alias, NULL, "9.7.13.4 fence.proxy" },
     { "fence.proxy(.async|.async.global|.async.shared::cta|.async.shared::cluster)", NULL, "", 80, "sm_90+", 0, op_proxy_async,
-      NULL, "9.7.13.4 fence.proxy" },
+      prepare_proxy_async, "9.7.13.4 fence.proxy" },
     { "fence.proxy.tensormap::generic.release" SCOPE, NULL, "", 83, "sm_90+", 0, op_fence, NULL, "9.7.13.4 fence.proxy" },
     { "fence.proxy.tensormap::generic.acquire" SCOPE, NULL, "a i:u32", 83, "sm_90+", 0, op_proxy_tensormap_acquire,
       prepare_tensormap, "9.7.13.4 fence.proxy" },
     { "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster", NULL, "", 86, "sm_90+", 0,
-      op_proxy_async_generic, NULL, "9.7.13.4 fence.proxy" },
+      op_proxy_async_generic, prepare_proxy_async, "9.7.13.4 fence.proxy" },
     { "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster", NULL, "", 86, "sm_90+", 0, op_proxy_async_generic,
-      NULL, "9.7.13.4 fence.proxy" },
+      prepare_proxy_async, "9.7.13.4 fence.proxy" },
 };
 
 const struct family family_fence = FAMILY("fences", rows);

@@ -76,6 +76,8 @@ trap async_adds_global(struct async_token *token, uint64_t address, uint64_t byt
 /* Whether this cluster has written any of these bytes of global memory. */
 bool race_wrote_global(const struct cluster *cluster, uint64_t address, uint64_t bytes);
 void async_written(struct cta *cta, uint32_t offset, uint32_t bytes);
+/* What cp.async wrote, and was waited for, is visible to the operation without a proxy fence. */
+void async_sees_copies(struct async_token *token);
 /* The lanes issue more of the same operation: it knows what they know now. */
 void async_renew(struct async_token *token, struct warp *w, uint32_t lanes);
 void async_publish(struct async_token *token, uint64_t object);

@@ -287,6 +287,8 @@ void async_renew(struct async_token *token, struct warp *w, uint32_t lanes)
     if (c != NULL && token->known != NULL) tell(w, lanes, token->known, c->actors);
 }
 
+void async_sees_copies(struct async_token *token) { token->sees_copies = true; }
+
 void async_publish(struct async_token *token, uint64_t object)
 {
     struct cluster_clocks *c = watched(token->warp);

@@ -41,6 +41,7 @@ struct async_token {
     const struct insn *in;
     uint32_t lane, actor, clock;
     enum proxy proxy;
+    bool sees_copies;                     /* of cp.async, without a proxy fence */
     uint32_t actors;
     knowledge *known;                     /* NULL where races are not watched */
 };

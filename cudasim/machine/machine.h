@@ -214,8 +214,9 @@ struct cluster {
 
 enum schedule { SCHEDULE_RANDOM, SCHEDULE_EARLIEST, SCHEDULE_LATEST };
 
-/* Whether tcgen05 operations of several threads need tcgen05.fence around a synchronisation that has release and acquire: in modules
- * that use these fences, or in all (what the manual says; Triton's kernels have none). */
+/* Whether two fences are demanded of modules that use them, or of all (what the manual says; compilers' kernels that have none are
+ * known to run): tcgen05.fence around a synchronisation that has release and acquire, and fence.proxy.async between what cp.async
+ * wrote and tcgen05 operations that read it. */
 enum tensor_fences { TENSOR_FENCES_USED, TENSOR_FENCES_ALWAYS };
 
 struct machine_options {

@@ -19,6 +19,7 @@ struct accessor {
     struct mark mark;                     /* as it will be remembered, but for the mask */
     uint32_t actors;
     bool fenced;                          /* needs a proxy fence behind generic writes */
+    bool sees_copies;                     /* but not behind those of cp.async */
     bool fenced_reads;                    /* and behind generic reads of what it writes */
     uint64_t sound_writer;                /* the last writer that was found to be ordered: clock << 32 | actor */
     uint32_t turn;                        /* which reader is forgotten next */
@@ -38,6 +39,7 @@ static bool is_ordered(const struct accessor *a, const struct mark *m)
 
 static bool needs_fence(const struct accessor *a, const struct mark *m)
 {
+    if (a->sees_copies && m->actor >= a->warp->cta->cluster->clocks->threads) return false;
     return a->fenced && !m->async && a->known[a->actors + m->actor] < m->clock;
 }
 
@@ -308,7 +310,7 @@ static struct accessor token_accessor(const struct async_token *token, bool adds
 {
     return (struct accessor){
         .warp = token->warp, .in = token->in, .lane = token->lane, .known = token->known, .actors = token->actors,
-        .fenced = token->proxy == PROXY_ASYNC,
+        .fenced = token->proxy == PROXY_ASYNC, .sees_copies = token->sees_copies,
         .mark = { .clock = token->clock, .actor = token->actor & 0xfffff, .async = token->proxy == PROXY_ASYNC, .adds = adds,
                   .pc = (uint32_t)(token->in - token->warp->cta->cluster->grid->code) },
     };

@@ -282,6 +282,12 @@ bool tensor_fence_after(struct warp *w, struct tensor_memory *m, uint32_t lanes)
     return true;
 }
 
+bool tensor_copies_are_seen(const struct warp *w)
+{
+    const struct grid *grid = w->cta->cluster->grid;
+    return grid->machine->options.tensor_fences == TENSOR_FENCES_USED && !grid->module->proxy_fences;
+}
+
 static bool are_implied(const struct warp *w)
 {
     const struct grid *grid = w->cta->cluster->grid;

@@ -78,5 +78,7 @@ bool tensor_fence_after(struct warp *w, struct tensor_memory *m, uint32_t lanes)
  * fenced; barriers with release and acquire are enough. */
 bool tensor_implied_before(struct warp *w, struct tensor_memory *m, uint32_t lanes);
 bool tensor_implied_after(struct warp *w, struct tensor_memory *m, uint32_t lanes);
+/* The module has no fence.proxy.async, and nobody asked for it: data of cp.async that was waited for serve as operands. */
+bool tensor_copies_are_seen(const struct warp *w);
 
 #endif

@@ -84,6 +84,7 @@ static bool renew_batch(struct tensor_issuer *i, const struct insn *in)
         free(b);
         return false;
     }
+    if (tensor_copies_are_seen(i->warp)) async_sees_copies(b->token);
     if (i->before != NULL) async_follow(b->token, i->before->token);
     b->users = 1;
     i->batch = b;

@@ -166,7 +166,7 @@ struct module {
     uint32_t location_count;
     const char **files;                   /* by .file number */
     uint32_t file_count;
-    bool tensor_fences;                   /* some instruction is tcgen05.fence */
+    bool tensor_fences, proxy_fences;     /* some instruction is tcgen05.fence, fence.proxy.async */
     bool cancels_clusters;                /* some instruction is clusterlaunchcontrol.try_cancel */
 };
 
