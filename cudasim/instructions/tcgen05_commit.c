@@ -5,6 +5,12 @@
 
 enum { PAIR = 1, MULTICAST = 2 };         /* of in->detail */
 
+/* A generic address; and, as Triton writes it and hardware takes it, a shared address that was only widened to 64 bits. */
+static enum space space_of(const struct insn *in, uint64_t address)
+{
+    return in->space == SPACE_GENERIC && address <= UINT32_MAX ? SPACE_SHARED_CLUSTER : (enum space)in->space;
+}
+
 /* The same offset in every CTA of the mask; a bit is a CTA's rank in the cluster. */
 static trap find_targets(struct warp *w, const struct insn *in, uint32_t lane, uint32_t mask, struct tensor_target *target,
                          uint32_t *targets)
@@ -12,7 +18,8 @@ static trap find_targets(struct warp *w, const struct insn *in, uint32_t lane, u
     struct cluster *c = w->cta->cluster;
     uint64_t address[LANES];
     address_lanes(w, &in->operand[0], 1u << lane, address);
-    const trap t = mbarrier_target(w, in, lane, (enum space)in->space, false, address[lane], &target[0].cta, &target[0].offset);
+    const enum space space = space_of(in, address[lane]);
+    const trap t = mbarrier_target(w, in, lane, space, false, address[lane], &target[0].cta, &target[0].offset);
     *targets = 1;
     if (t != TRAP_NONE || (in->detail & MULTICAST) == 0) return t;
     if (mask == 0 || (c->ctas < 16 && mask >> c->ctas != 0))
