@@ -1,0 +1,263 @@
+/* bsmi_decode against the library's own decoding: every format, packing and layout, all codes, and the rows that do not fit 2^0. */
+#include "device.h"
+
+#include "core/core.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct decoded { uint16_t *numbers; int32_t *exponents; int64_t *left_out; uint32_t left_out_count; int64_t padded, pitch; int terms; };
+
+static double bf16(uint16_t code) { return (double)bsmi_bf16_to_float(code); }
+
+static bool run(struct test *t, const struct twin *twin, bool only_exponent_zero, struct decoded *d)
+{
+    const struct bsmi_matrix *m = &twin->resolved;
+    const int64_t rows = m->rows * m->batch;
+    d->terms = m->element == BSM_FP16 ? 2 : 1;
+    d->padded = bsmi_round_up(m->columns, 64), d->pitch = d->padded * d->terms + 64;
+    const size_t bytes = (size_t)(rows * d->pitch * 2);
+    const bool exponents = m->scale == BSM_E8M0;
+    struct bsmi_decode_parameters p = {
+        .source = twin->device, .decoded = device_fill(t, 0xa5, bytes, 0), .pitch = d->pitch, .batch_pitch = m->rows * d->pitch,
+        .padded_columns = d->padded, .only_exponent_zero = only_exponent_zero,
+    };
+    if (exponents) {
+        p.exponents = device_fill(t, 0xa5, (size_t)rows * sizeof *d->exponents, 0);
+        p.left_out_count = device_fill(t, 0, sizeof(uint32_t), 0);
+        p.left_out_rows = device_fill(t, 0xa5, (size_t)rows * sizeof *d->left_out, 0);
+    }
+    if (!device_launch(t, "bsmi_decode", 3, BSMI_DECODE_THREADS, &p)) return false;
+    d->numbers = malloc(bytes);
+    d->exponents = calloc((size_t)rows, sizeof *d->exponents);
+    d->left_out = calloc((size_t)rows, sizeof *d->left_out);
+    d->left_out_count = 0;
+    device_read(t, d->numbers, p.decoded, bytes);
+    if (!exponents) return true;
+    device_read(t, d->exponents, p.exponents, (size_t)rows * sizeof *d->exponents);
+    device_read(t, &d->left_out_count, p.left_out_count, sizeof d->left_out_count);
+    device_read(t, d->left_out, p.left_out_rows, (size_t)rows * sizeof *d->left_out);
+    return true;
+}
+
+static void release(struct decoded *d) { free(d->numbers), free(d->exponents), free(d->left_out); }
+
+/* The exact value of an element as a double. */
+static double value_of(const struct twin *twin, int64_t batch, int64_t row, int64_t k)
+{
+    uint32_t code;
+    uint8_t scale = 0;
+    (void)bsm_matrix_get_code(&twin->host, batch, row, k, &code);
+    if (twin->resolved.block != 0) (void)bsm_matrix_get_scale(&twin->host, batch, row, k / twin->resolved.block, &scale);
+    return (double)bsm_element_decode(twin->resolved.element, code) * (double)bsm_scale_decode(twin->resolved.scale, scale);
+}
+
+/* The range of the row as decode.cu tells it; false if it holds nothing but zeros and NaN scales. */
+static bool row_range(const struct twin *twin, int64_t batch, int64_t row, int *least, int *most)
+{
+    const struct bsmi_matrix *m = &twin->resolved;
+    const bsm_element_info *info = bsm_element_get((int)m->element);
+    const int smallest = m->element == BSM_INT8 ? -6 : 1 - info->bias - info->mantissa_bits;
+    const int largest = m->element == BSM_INT8 ? 1 : ilogb(info->max_value);
+    *least = 1000, *most = -1000;
+    for (int64_t k = 0; k < m->columns; k += 8) {
+        uint8_t scale;
+        bool nonzero = false;
+        (void)bsm_matrix_get_scale(&twin->host, batch, row, k / m->block, &scale);
+        for (int64_t i = k; i < BSMI_MIN(k + 8, m->columns); i++) {
+            uint32_t code;
+            (void)bsm_matrix_get_code(&twin->host, batch, row, i, &code);
+            nonzero |= !((double)bsm_element_decode(m->element, code) == 0);
+        }
+        if (!nonzero || scale == 255) continue;
+        *least = BSMI_MIN(*least, scale - 127 + smallest);
+        *most = BSMI_MAX(*most, scale - 127 + largest);
+    }
+    return *least <= *most;
+}
+
+static void check_number(struct test *t, const char *what, const struct decoded *d, const uint16_t *row, int64_t k, double want)
+{
+    double got = -0.0;                    /* the zero that changes no sign */
+    for (int term = 0; term < d->terms; term++) got += bf16(row[term * d->padded + k]);
+    const bool right = isnan(want) ? isnan(got) : got == want && signbit(got) == signbit(want);
+    if (!right) FAIL(t, "%s: column %lld is %a, not %a", what, (long long)k, got, want);
+    if (d->terms == 2 && (bf16(row[k]) == 0) != (bf16(row[d->padded + k]) == 0))
+        FAIL(t, "%s: column %lld: one term alone is zero", what, (long long)k);
+}
+
+static void check(struct test *t, const char *what, const struct twin *twin, bool only_exponent_zero)
+{
+    struct decoded d = { 0 };
+    const struct bsmi_matrix *m = &twin->resolved;
+    if (!run(t, twin, only_exponent_zero, &d)) return;
+    uint32_t left_out = 0;
+    for (int64_t b = 0; b < m->batch; b++)
+        for (int64_t r = 0; r < m->rows; r++) {
+            const int64_t number = b * m->rows + r;
+            const uint16_t *row = d.numbers + number * d.pitch;
+            int least, most, exponent = 0;
+            bool out = false;
+            if (m->scale == BSM_E8M0 && row_range(twin, b, r, &least, &most) && (least < -40 || most > 40)) {
+                exponent = (int)floor((least + most) / 2.0);
+                out = most - least > 80 || only_exponent_zero;
+            }
+            left_out += out;
+            if (d.exponents[number] != (out ? BSMI_ROW_LEFT_OUT : exponent))
+                FAIL(t, "%s: row %lld has exponent %d, not %d", what, (long long)number, d.exponents[number], out ? BSMI_ROW_LEFT_OUT : exponent);
+            for (int64_t k = 0; k < m->columns; k++)
+                check_number(t, what, &d, row, k, out ? 0 : ldexp(value_of(twin, b, r, k), -exponent));
+            for (int64_t k = m->columns; k < d.padded; k++)
+                for (int term = 0; term < d.terms; term++)
+                    if (row[term * d.padded + k] != 0) FAIL(t, "%s: row %lld: padding column %lld is not 0", what, (long long)number, (long long)k);
+            for (int64_t k = d.padded * d.terms; k < d.pitch; k++)
+                if (row[k] != 0xa5a5) FAIL(t, "%s: row %lld: column %lld behind the row was written", what, (long long)number, (long long)k);
+        }
+    if (d.left_out_count != left_out) FAIL(t, "%s: %u rows were left out, not %u", what, d.left_out_count, left_out);
+    for (uint32_t i = 0; i < d.left_out_count; i++) {
+        if (d.left_out[i] < 0 || d.left_out[i] >= m->rows * m->batch || d.exponents[d.left_out[i]] != BSMI_ROW_LEFT_OUT)
+            FAIL(t, "%s: row %lld is listed as left out", what, (long long)d.left_out[i]);
+        for (uint32_t j = 0; j < i; j++)
+            if (d.left_out[i] == d.left_out[j]) FAIL(t, "%s: row %lld is listed twice", what, (long long)d.left_out[i]);
+    }
+    release(&d);
+}
+
+/* e8m0 scales around 1, so that only some rows are special; NaN here and there. */
+static void tame_scales(struct test *t, struct twin *twin, int spread)
+{
+    const struct bsmi_matrix *m = &twin->resolved;
+    if (m->scale != BSM_E8M0) return;
+    for (int64_t b = 0; b < m->batch; b++)
+        for (int64_t r = 0; r < m->rows; r++)
+            for (int64_t s = 0; s < m->scale_columns; s++) {
+                const uint8_t code = rnd_below(t, 97) == 0 ? 255 : (uint8_t)rnd_between(t, 127 - spread, 127 + spread);
+                (void)bsm_matrix_set_scale(&twin->host, b, r, s, code);
+            }
+}
+
+static void case_of(struct test *t, struct twin_wish wish, int spread)
+{
+    struct twin twin;
+    if (!twin_make(t, &wish, &twin)) return;
+    tame_scales(t, &twin, spread);
+    twin_upload(t, &wish, &twin);
+    check(t, wish_text(&wish), &twin, rnd_below(t, 4) == 0);
+    device_free_all(t);
+    twin_free(&twin);
+}
+
+static bsm_scale_layout layout_of(int kind)
+{
+    bsm_scale_layout layout = { .kind = (bsm_layout)kind };
+    if (kind == BSM_LAYOUT_TILES) layout.tile_rows = 5, layout.tile_columns = 3;
+    return layout;
+}
+
+static void every_format_and_packing(struct test *t)
+{
+    static const int64_t columns[] = { 1, 7, 31, 64, 65, 100, 192, 333 };
+    if (!device_open(t)) return;
+    int number = 0;
+    for (int format = 1; format < BSM_FORMAT_FP32; format++)
+        for (int packing = 0; packing < BSM_PACKING_COUNT; packing++)
+            for (int offset = 0; offset < 4; offset++, number++) {
+                const bsm_element_info *info = bsm_element_get((int)bsm_format_get(format)->element);
+                const struct twin_wish wish = {
+                    .format = (bsm_format)format, .packing = (bsm_packing)packing, .rows = 3 + number % 3, .columns = columns[number % 8],
+                    .batch = 1 + number % 2, .extra_pitch = number % 5 == 0, .offset = info->bits > 8 ? offset * 2 : offset,
+                    .layout = layout_of(packing != BSM_PACKING_GGUF ? BSM_LAYOUT_LINEAR : format == BSM_MXFP4 ? BSM_LAYOUT_GGUF_MXFP4
+                                                                                                   : BSM_LAYOUT_GGUF_NVFP4),
+                };
+                case_of(t, wish, 30);
+            }
+}
+
+static void every_layout(struct test *t)
+{
+    static const bsm_format formats[] = { BSM_MXFP8_E4M3, BSM_MXFP4, BSM_NVFP4, BSM_MXFP6_E2M3 };
+    if (!device_open(t)) return;
+    for (int layout = 0; layout < BSM_LAYOUT_COUNT; layout++)
+        for (int i = 0; i < 4; i++)
+            case_of(t, (struct twin_wish){ .format = formats[i], .layout = layout_of(layout), .rows = i == 0 ? 130 : 9, .columns = 200 + 37 * i,
+                                           .batch = 2, .offset = i % 2 }, 20);
+}
+
+/* All scale codes with all codes: rows of one scale, and of two. */
+static void every_scale_with_every_code(struct test *t)
+{
+    static const bsm_format formats[] = { BSM_MXFP8_E4M3, BSM_MXFP8_E5M2, BSM_MXFP6_E3M2, BSM_MXFP6_E2M3, BSM_MXFP4, BSM_MXINT8, BSM_NVFP4 };
+    if (!device_open(t)) return;
+    for (int i = 0; i < 7; i++) {
+        const struct twin_wish wish = { .format = formats[i], .packing = bsm_element_get((int)bsm_format_get((int)formats[i])->element)->bits == 6
+                                                                           ? BSM_PACKING_BYTES : BSM_PACKING_DEFAULT,
+                                        .rows = 256, .columns = 256, .batch = 1 };
+        struct twin twin;
+        if (!twin_make(t, &wish, &twin)) continue;
+        const uint32_t mask = (1u << twin.resolved.bits) - 1;
+        for (int64_t r = 0; r < 256; r++) {
+            for (int64_t k = 0; k < 256; k++) (void)bsm_matrix_set_code(&twin.host, 0, r, k, (uint32_t)k & mask);
+            for (int64_t s = 0; s < twin.resolved.scale_columns; s++) (void)bsm_matrix_set_scale(&twin.host, 0, r, s, (uint8_t)r);
+        }
+        twin_upload(t, &wish, &twin);
+        check(t, wish_text(&wish), &twin, false);
+        device_free_all(t);
+        twin_free(&twin);
+    }
+}
+
+/* Rows whose scales span more and more; blocks of zeros have code 0, as the quantizer writes it. */
+static void spans(struct test *t)
+{
+    if (!device_open(t)) return;
+    const struct twin_wish wish = { .format = BSM_MXFP4, .rows = 200, .columns = 96, .batch = 1 };
+    struct twin twin;
+    CHECK_OR_RETURN(t, twin_make(t, &wish, &twin));
+    for (int64_t r = 0; r < 200; r++) {
+        for (int64_t k = 0; k < 32; k++) (void)bsm_matrix_set_code(&twin.host, 0, r, 32 + k, r % 2 == 0 ? 0 : 8);
+        (void)bsm_matrix_set_scale(&twin.host, 0, r, 0, (uint8_t)(r < 100 ? 127 - r / 2 : 20));
+        (void)bsm_matrix_set_scale(&twin.host, 0, r, 1, 0);
+        (void)bsm_matrix_set_scale(&twin.host, 0, r, 2, (uint8_t)(r < 100 ? 127 + r / 2 : r - 80));
+    }
+    twin_upload(t, &wish, &twin);
+    check(t, "spans", &twin, false);
+    check(t, "spans, exponent 0 only", &twin, true);
+    device_free_all(t);
+    twin_free(&twin);
+}
+
+/* All 65,536 codes of fp16 and of bf16. */
+static void every_wide_code(struct test *t)
+{
+    static const bsm_format formats[] = { BSM_FORMAT_FP16, BSM_FORMAT_BF16 };
+    if (!device_open(t)) return;
+    for (int i = 0; i < 2; i++) {
+        const struct twin_wish wish = { .format = formats[i], .rows = 64, .columns = 1024, .batch = 1 };
+        struct twin twin;
+        CHECK_OR_RETURN(t, twin_make(t, &wish, &twin));
+        for (int64_t k = 0; k < 65536; k++) ((uint16_t *)twin.host.data)[k] = (uint16_t)k;
+        twin_upload(t, &wish, &twin);
+        check(t, wish_text(&wish), &twin, false);
+        device_free_all(t);
+        twin_free(&twin);
+    }
+}
+
+/* More rows than CTAs have groups, and rows of all widths of a group. */
+static void long_rows(struct test *t)
+{
+    if (!device_open(t)) return;
+    const int64_t rows = device_is_real() ? 700 : 5;
+    static const int64_t columns[] = { 1030, 2048, 4100, 9000 };
+    for (int i = 0; i < 4; i++) {
+        case_of(t, (struct twin_wish){ .format = BSM_MXFP4, .rows = rows, .columns = columns[i], .batch = 1 }, 42);
+        case_of(t, (struct twin_wish){ .format = BSM_MXFP8_E4M3, .rows = rows, .columns = columns[i], .batch = 1 }, 40);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = { TEST(every_format_and_packing), TEST(every_layout), TEST(every_scale_with_every_code), TEST(spans),
+                                              TEST(every_wide_code), TEST(long_rows) };
+    return TEST_MAIN(argc, argv, cases);
+}
