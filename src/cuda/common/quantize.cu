@@ -1,0 +1,222 @@
+/* Real numbers into codes and scales: the bits of bsm_quantize.
+ *
+ * CTA: 256 threads, in groups of 32 .. 256 threads that take a row each, eight numbers a thread and step. */
+#include "cuda/ptx/arithmetic.cuh"
+#include "block.cuh"
+
+enum { STEPS = 2 };
+
+/* Rows of neighbouring numbers that can be loaded 16 bytes a time, by type; or anything, one by one. */
+enum source_kind { SOURCE_FP32, SOURCE_FP16, SOURCE_BF16, SOURCE_ANY };
+
+struct loaded { uint4 a, b; };
+
+__device__ static inline bool is_quick(const bsmi_device_reals &s)
+{
+    const int64_t step = s.type == BSM_REAL_FP32 ? 4 : 8;            /* elements of 16 bytes */
+    return s.column_stride == 1 && aligned_to(s.data, 16) && s.row_stride % step == 0 && s.batch_stride % step == 0;
+}
+
+__device__ static inline source_kind kind_of(const bsmi_device_reals &s)
+{
+    if (!is_quick(s)) return SOURCE_ANY;
+    return s.type == BSM_REAL_FP32 ? SOURCE_FP32 : s.type == BSM_REAL_FP16 ? SOURCE_FP16 : SOURCE_BF16;
+}
+
+template <source_kind kind>
+__device__ static inline loaded load_numbers(const unsigned char *row, int number)
+{
+    loaded l = {};
+    if (kind == SOURCE_FP32) {
+        l.a = ptx_load_16(row + (int64_t)number * 32);
+        l.b = ptx_load_16(row + (int64_t)number * 32 + 16);
+    } else {
+        l.a = ptx_load_16(row + (int64_t)number * 16);
+    }
+    return l;
+}
+
+template <source_kind kind>
+__device__ static inline eight widen(const loaded &l)
+{
+    if (kind == SOURCE_FP32)
+        return { { __uint_as_float(l.a.x), __uint_as_float(l.a.y), __uint_as_float(l.a.z), __uint_as_float(l.a.w),
+                   __uint_as_float(l.b.x), __uint_as_float(l.b.y), __uint_as_float(l.b.z), __uint_as_float(l.b.w) } };
+    const uint32_t words[4] = { l.a.x, l.a.y, l.a.z, l.a.w };
+    eight v;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        if (kind == SOURCE_BF16) {
+            v.x[2 * i] = __uint_as_float(words[i] << 16), v.x[2 * i + 1] = __uint_as_float(words[i] & 0xffff0000);
+        } else {
+            v.x[2 * i] = bsmi_fp16_to_float((uint16_t)words[i]), v.x[2 * i + 1] = bsmi_fp16_to_float((uint16_t)(words[i] >> 16));
+        }
+    }
+    return v;
+}
+
+/* One by one: any strides, or the last of a row. */
+__device__ __noinline__ static eight gather(const bsmi_device_reals &s, int64_t first, int number, int count)
+{
+    eight v;
+#pragma unroll 1
+    for (int i = 0; i < 8; i++)
+        v.x[i] = i < count ? (float)load_real(s.type, s.data, first + ((int64_t)number * 8 + i) * s.column_stride) : 0;
+    return v;
+}
+
+struct row_work {
+    int thread, threads;                  /* of the group */
+    int octets, padded_octets;            /* with the rest of the last block */
+    int last_count;
+    int64_t first;                        /* index of the row's first number in the source */
+    uint64_t index;                       /* for stochastic rounding */
+    unsigned char *codes, *scales;
+};
+
+__device__ static inline int count_in(const row_work &w, int number) { return number < w.octets - 1 ? 8 : number == w.octets - 1 ? w.last_count : 0; }
+
+template <source_kind kind, block_way way>
+__device__ static inline void quantize_row(const bsmi_quantize_parameters &p, const block_quantizer &q, const scale_part &columns, const row_work &w)
+{
+    const int64_t bytes = kind == SOURCE_FP32 ? 4 : 2;
+    const unsigned char *row = p.source.data + w.first * bytes;
+    for (int base = 0; base < w.padded_octets; base += w.threads * STEPS) {      /* whole warps go together */
+        loaded raw[STEPS];
+#pragma unroll
+        for (int i = 0; i < STEPS; i++) {
+            const int number = base + w.thread + i * w.threads;
+            if (kind != SOURCE_ANY && count_in(w, number) == 8) raw[i] = load_numbers<kind>(row, number);
+        }
+#pragma unroll
+        for (int i = 0; i < STEPS; i++) {
+            const int number = base + w.thread + i * w.threads, count = count_in(w, number);
+            if (base + i * w.threads >= w.padded_octets) break;
+            eight v = {};
+            if (kind != SOURCE_ANY && count == 8) v = widen<kind>(raw[i]);
+            else if (count > 0) v = gather(p.source, w.first, number, count);
+            const quantized result = quantize_eight<way>(q, v, w.index + (uint64_t)number * 8, kind == SOURCE_BF16);
+            store_quantized(p.destination, columns, w.codes, w.scales, number, count, w.padded_octets, q, result);
+        }
+    }
+}
+
+template <block_way way>
+__device__ static void quantize_row_of(source_kind kind, const bsmi_quantize_parameters &p, const block_quantizer &q, const scale_part &columns,
+                                       const row_work &w)
+{
+    switch (kind) {
+    case SOURCE_FP32: quantize_row<SOURCE_FP32, way>(p, q, columns, w); break;
+    case SOURCE_FP16: quantize_row<SOURCE_FP16, way>(p, q, columns, w); break;
+    case SOURCE_BF16: quantize_row<SOURCE_BF16, way>(p, q, columns, w); break;
+    default: quantize_row<SOURCE_ANY, way>(p, q, columns, w); break;
+    }
+}
+
+/* Unscaled destinations: number by number, as convert_row.c. */
+__device__ static void convert_row(const bsmi_quantize_parameters &p, double tensor_scale, const row_work &w)
+{
+    const bsmi_device_matrix &m = p.destination;
+    const bool saturate = m.bits == 8 && !p.no_saturate;
+    for (int64_t k = w.thread; k < m.columns; k += w.threads) {
+        const double x = load_real(p.source.type, p.source.data, w.first + k * p.source.column_stride);
+        const double quotient = m.tensor_scale_divides ? x * tensor_scale : x / tensor_scale;
+        const uint32_t random = p.rounding == BSM_ROUND_STOCHASTIC ? bsmi_random_bits(p.seed, w.index + k) : 0;
+        const uint32_t code = encode_element(m.element, quotient, p.rounding, saturate, random);
+        if (m.bits == 8) w.codes[k] = (unsigned char)code;
+        else if (m.bits == 16) ((uint16_t *)w.codes)[k] = (uint16_t)code;
+        else ((uint32_t *)w.codes)[k] = code;
+    }
+}
+
+__device__ static inline int threads_of_row(int octets)
+{
+    int threads = 32;
+    while (threads < BSMI_QUANTIZE_THREADS && threads * STEPS < octets) threads *= 2;
+    return threads;
+}
+
+__device__ static inline int padded_octets_of(const bsmi_device_matrix &m)
+{
+    const int unit = m.packing != BSM_PACKING_GGUF ? m.block / 8 : m.scale == BSM_E8M0 ? 4 : 8;
+    return (int)((m.columns + unit * 8 - 1) / (unit * 8)) * unit;
+}
+
+extern "C" __global__ void __launch_bounds__(BSMI_QUANTIZE_THREADS, 3) bsmi_quantize(const __grid_constant__ bsmi_quantize_parameters p)
+{
+    ptx_griddepcontrol_wait();
+    const bsmi_device_matrix &m = p.destination;
+    if (m.columns == 0) return;
+    const source_kind kind = kind_of(p.source);
+    const bool blocks = m.block != 0;
+    __shared__ block_quantizer q;
+    scale_places places = {};
+    if (blocks) {
+        if (threadIdx.x == 0) q = make_quantizer(m, p.recipe, p.rounding, p.nonfinite, p.seed, p.source.type != BSM_REAL_FP32);
+        places = make_places(m.layout);
+        __syncthreads();
+    }
+    const double tensor_scale = m.tensor_scale == nullptr ? 1 : (double)*m.tensor_scale;
+    row_work w;
+    w.octets = (int)((m.columns + 7) / 8), w.padded_octets = blocks ? padded_octets_of(m) : w.octets;
+    w.last_count = (int)(m.columns - (int64_t)(w.octets - 1) * 8);
+    w.threads = threads_of_row(w.padded_octets);
+    w.thread = (int)threadIdx.x % w.threads;
+    const int groups = BSMI_QUANTIZE_THREADS / w.threads, group = (int)threadIdx.x / w.threads;
+    for (int64_t row = (int64_t)blockIdx.x * groups + group; row < m.rows * m.batch; row += (int64_t)gridDim.x * groups) {
+        const int64_t matrix = row / m.rows, r = row - matrix * m.rows;
+        w.first = matrix * p.source.batch_stride + r * p.source.row_stride;
+        w.index = (uint64_t)row * (uint64_t)m.columns;
+        w.codes = m.data + matrix * m.batch_bytes + r * m.row_bytes;
+        if (!blocks) {
+            convert_row(p, tensor_scale, w);
+            continue;
+        }
+        w.scales = m.scales + matrix * m.scale_batch_bytes + place_in(places.row, r);
+        switch (q.way) {
+        case WAY_POWER_OF_TWO: quantize_row_of<WAY_POWER_OF_TWO>(kind, p, q, places.column, w); break;
+        case WAY_NVFP4: quantize_row_of<WAY_NVFP4>(kind, p, q, places.column, w); break;
+        default: quantize_row<SOURCE_ANY, WAY_EXACT>(p, q, places.column, w); break;
+        }
+    }
+}
+
+/* The tensor scale -------------------------------------------------------------------------------------------------------------- */
+
+extern "C" __global__ void __launch_bounds__(BSMI_AMAX_THREADS) bsmi_amax(const __grid_constant__ bsmi_amax_parameters p)
+{
+    ptx_griddepcontrol_wait();
+    const bsmi_device_reals &s = p.source;
+    if (s.columns == 0) return;
+    const bool quick = is_quick(s);
+    const int octets = (int)((s.columns + 7) / 8), threads = threads_of_row(octets), thread = (int)threadIdx.x % threads;
+    const int groups = BSMI_AMAX_THREADS / threads, group = (int)threadIdx.x / threads;
+    uint32_t largest = 0;
+    for (int64_t row = (int64_t)blockIdx.x * groups + group; row < s.rows * s.batch; row += (int64_t)gridDim.x * groups) {
+        const int64_t matrix = row / s.rows, r = row - matrix * s.rows, first = matrix * s.batch_stride + r * s.row_stride;
+        for (int number = thread; number < octets; number += threads) {
+            const int count = (int)(s.columns - (int64_t)number * 8 < 8 ? s.columns - (int64_t)number * 8 : 8);
+            eight v;
+            if (!quick || count < 8) v = gather(s, first, number, count);
+            else if (s.type == BSM_REAL_FP32) v = widen<SOURCE_FP32>(load_numbers<SOURCE_FP32>(s.data + first * 4, number));
+            else if (s.type == BSM_REAL_FP16) v = widen<SOURCE_FP16>(load_numbers<SOURCE_FP16>(s.data + first * 2, number));
+            else v = widen<SOURCE_BF16>(load_numbers<SOURCE_BF16>(s.data + first * 2, number));
+#pragma unroll
+            for (int i = 0; i < 8; i++) {
+                const uint32_t magnitude = __float_as_uint(v.x[i]) & 0x7fffffff;
+                largest = max(largest, magnitude < 0x7f800000 ? magnitude : 0);
+            }
+        }
+    }
+    largest = __reduce_max_sync(0xffffffff, largest);
+    if (threadIdx.x % 32 == 0 && largest > 0) atomicMax(p.amax, largest);
+}
+
+/* tensor_scale.c has the reason why this rounds once. */
+extern "C" __global__ void bsmi_tensor_scale(const __grid_constant__ bsmi_tensor_scale_parameters p)
+{
+    ptx_griddepcontrol_wait();
+    const double amax = (double)__uint_as_float(*p.amax), least = 0x1p-126, most = 0x1.fffffep127;
+    const double exact = amax == 0 ? 1 : p.divides ? p.largest / amax : amax / p.largest;
+    *p.tensor_scale = __double2float_rn(fmax(least, fmin(most, exact)));
+}
