@@ -32,6 +32,7 @@ const struct family *const instruction_families[] = {
     &family_mma,
     &family_mma_block_scale,
     &family_mma_sparse,
+    &family_mma_sparse_scale,
     &family_wmma,
     &family_matrix_memory,
     &family_tcgen05_alloc,

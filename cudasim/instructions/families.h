@@ -34,6 +34,7 @@ extern const struct family family_cluster_launch;
 extern const struct family family_mma;
 extern const struct family family_mma_block_scale;
 extern const struct family family_mma_sparse;
+extern const struct family family_mma_sparse_scale;
 extern const struct family family_wmma;
 extern const struct family family_matrix_memory;
 extern const struct family family_tcgen05_alloc;

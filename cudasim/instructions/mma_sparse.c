@@ -7,19 +7,12 @@
  *     4 and 8 bits      lane 2 f + i: row g + 8 i, eight chunks; long K: lanes 2 and 3 have the next eight */
 #include "instructions/families.h"
 #include "instructions/fragment.h"
+#include "instructions/sparse.h"
 
 #include <string.h>
 
 enum { D, A, B, C, METADATA, SELECTOR }; /* operands */
-enum { MOST_K = 128 };
-
-struct sparse_form {
-    uint32_t length; /* K */
-    uint32_t bits;   /* of an element */
-    uint32_t selector;
-    bool single; /* one lane of the group has all metadata */
-    bool ordered;
-};
+enum { MOST_K = SPARSE_MOST_K };
 
 static uint32_t nibble(const struct sparse_form *f, const uint64_t *metadata, uint32_t row, uint32_t chunk)
 {
@@ -43,10 +36,10 @@ static int column_of(const struct sparse_form *f, const uint64_t *metadata, uint
     return (int)((index / 2 * 4 + (index % 2 == 0 ? first : second)) * unit + e % unit);
 }
 
-static trap find_columns(struct warp *w, const struct insn *in, const struct sparse_form *f,
-                         uint8_t column[FRAGMENT_ROWS][MOST_K / 2])
+trap sparse_columns(struct warp *w, const struct insn *in, const struct sparse_form *f, int operand,
+                    uint8_t column[FRAGMENT_ROWS][MOST_K / 2])
 {
-    const uint64_t *metadata = source(w, in, METADATA);
+    const uint64_t *metadata = source(w, in, operand);
     for (uint32_t row = 0; row < FRAGMENT_ROWS; row++)
         for (uint32_t e = 0; e < f->length / 2; e++) {
             const int at = column_of(f, metadata, row, e);
@@ -66,7 +59,7 @@ static trap op_mma_sparse(struct warp *w, const struct insn *in, uint32_t lanes)
     const struct machine *machine = w->cta->cluster->grid->machine;
     uint8_t column[FRAGMENT_ROWS][MOST_K / 2];
     trap t = whole_warp(w, in, lanes);
-    if (t == TRAP_NONE) t = find_columns(w, in, f, column);
+    if (t == TRAP_NONE) t = sparse_columns(w, in, f, METADATA, column);
     if (t != TRAP_NONE) return t;
     const enum tensor_format fa = tensor_format_of((enum ptx_type)in->type[1]), fb = tensor_format_of((enum ptx_type)in->type[2]);
     const bool half = in->type[0] == T_F16;
@@ -100,7 +93,7 @@ static trap op_mma_sparse_integer(struct warp *w, const struct insn *in, uint32_
     const uint32_t kept = f->length / 2;
     uint8_t column[FRAGMENT_ROWS][MOST_K / 2];
     trap t = whole_warp(w, in, lanes);
-    if (t == TRAP_NONE) t = find_columns(w, in, f, column);
+    if (t == TRAP_NONE) t = sparse_columns(w, in, f, METADATA, column);
     if (t != TRAP_NONE) return t;
     uint32_t code[FRAGMENT_ROWS * MOST_K];
     int16_t packed[FRAGMENT_ROWS * MOST_K / 2], a[FRAGMENT_ROWS * MOST_K], b[FRAGMENT_COLUMNS * MOST_K];
@@ -122,28 +115,34 @@ static trap op_mma_sparse_integer(struct warp *w, const struct insn *in, uint32_
 }
 
 /* "the sparsity selector must be": below 4 where one lane has the metadata, below 2 where two have, 0 where all have. */
-static const char *prepare_sparse(struct module *module, struct insn *in)
+const char *sparse_prepare(struct sparse_form *f, const struct insn *in, uint32_t bits, int operand)
 {
-    struct sparse_form *f = arena_allocate(&module->arena, sizeof *f);
-    if (f == NULL) return "no memory";
     uint32_t m;
     shape_of(in->row, &m, &f->length);
-    const enum ptx_type type = (enum ptx_type)in->type[1];
-    f->bits = type == T_S4 || type == T_U4 ? 4 : type == T_S8 || type == T_U8 ? 8 : tensor_format_bits(tensor_format_of(type));
-    if ((type == T_E4M3 || type == T_E5M2) && module->sm < 120)
-        return "before sm_120 this is made of other operations, and no source says in which order it sums";
+    f->bits = bits;
     f->ordered = insn_has(in, ".sp::ordered_metadata");
     const uint32_t groups = f->length * f->bits / 128; /* 2, 4 (16 and 32 bits: 32 bits of metadata a lane); 2, 4 */
     f->single = f->bits >= 16 && groups == 2;
     const uint32_t choices = f->single ? 4 : f->bits < 16 && groups == 4 ? 1 : 2;
-    const int64_t selector = in->operand[SELECTOR].value;
+    const int64_t selector = in->operand[operand].value;
     if (selector < 0 || selector >= choices)
         return choices == 4   ? "the sparsity selector is 0, 1, 2 or 3 here"
                : choices == 2 ? "the sparsity selector is 0 or 1 here"
                               : "the sparsity selector is 0 here";
     f->selector = (uint32_t)selector;
-    in->data = f;
     return NULL;
+}
+
+static const char *prepare_sparse(struct module *module, struct insn *in)
+{
+    struct sparse_form *f = arena_allocate(&module->arena, sizeof *f);
+    if (f == NULL) return "no memory";
+    const enum ptx_type type = (enum ptx_type)in->type[1];
+    if ((type == T_E4M3 || type == T_E5M2) && module->sm < 120)
+        return "before sm_120 this is made of other operations, and no source says in which order it sums";
+    in->data = f;
+    const bool small = type == T_S4 || type == T_U4, byte = type == T_S8 || type == T_U8;
+    return sparse_prepare(f, in, small ? 4 : byte ? 8 : tensor_format_bits(tensor_format_of(type)), SELECTOR);
 }
 
 #define TYPES(d, a, b, c) d "; " a "; " b "; " c
@@ -176,6 +175,7 @@ static const char *prepare_sparse(struct module *module, struct insn *in)
 static const struct row rows[] = {
     FORMS(".sp", 71, 84),
     FORMS(".sp::ordered_metadata", 85, 85),
+    TO_F16(".sp::ordered_metadata", "m16n8k64", FP8, "4", "4", 87, "sm_120f"),
 };
 
 const struct family family_mma_sparse = FAMILY("matrix multiply-and-accumulate with a sparse A", rows);
