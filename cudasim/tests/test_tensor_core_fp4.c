@@ -137,6 +137,19 @@ static void terms_are_cut_behind_35_bits(struct test *t)
     CHECK(t, run_dot(&x, false) == bits(nextafterf(64, 0)));
 }
 
+/* Terms are aligned to no smaller exponent than -126, however small all of them are. */
+static void the_least_exponent(struct test *t)
+{
+    struct dot x = ones(TENSOR_UE8M0, 16);
+    for (int k = 0; k < 64; k++) x.b[k] = k % 16 == 0 && k < 32 ? 2 : 0;
+    x.b[16] |= 8;
+    for (int g = 0; g < 4; g++) x.sa[g] = 127 - 75, x.sb[g] = 127 - 74;          /* 2^-149 */
+    x.sa[1] = 127 - 82, x.sb[1] = 127 - 79;                                      /* -2^-161: the last place */
+    CHECK(t, run_dot(&x, false) == 0);
+    x.sb[1] = 127 - 80;                                                          /* -2^-162: cut */
+    CHECK(t, run_dot(&x, false) == 1);
+}
+
 static void specials(struct test *t)
 {
     struct dot x = ones(TENSOR_UE8M0, 32);
@@ -188,7 +201,7 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         TEST(sums_equal_those_of_the_model), TEST(codes_have_their_values), TEST(terms_are_cut_behind_35_bits),
-        TEST(specials), TEST(kept_elements_of_a_sparse_row_are_a_group),
+        TEST(the_least_exponent), TEST(specials), TEST(kept_elements_of_a_sparse_row_are_a_group),
     };
     return TEST_MAIN(argc, argv, cases);
 }
