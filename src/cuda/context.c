@@ -13,7 +13,8 @@ static bsm_status allocate(bsm_context *context, size_t bytes, void **memory)
     if (status != BSM_OK) return status;
     status = BSMI_DRIVER_CALL(gpu->driver, cuMemAlloc, (&found, bytes), "%zu bytes of device memory", bytes);
     status = bsmi_cuda_leave(gpu, status);
-    *memory = (void *)(uintptr_t)found;
+    if (status != BSM_OK && found != 0) (void)gpu->driver->cuMemFree(found);          /* leaving failed: the GPU still is current */
+    if (status == BSM_OK) *memory = (void *)(uintptr_t)found;
     return status;
 }
 

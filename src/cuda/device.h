@@ -6,6 +6,7 @@
 #include "kernels.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 enum { BSMI_MOST_FATBINS = 32 };
 
@@ -15,6 +16,7 @@ struct bsmi_cuda_gpu {
     int number, users;
     CUdevice device;
     CUcontext primary;
+    atomic_bool tested;                   /* its self-test passed */
     int capability;                       /* 90: compute capability 9.0 */
     int multiprocessors, most_shared_bytes;
     CUmodule modules[BSMI_MOST_FATBINS];  /* as bsmi_cuda_fatbins; NULL: for other GPUs */

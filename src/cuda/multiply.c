@@ -252,9 +252,11 @@ static bsm_status map_d(const struct run *run, const struct bsmi_gemm_instance *
                      : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
     const struct bsmi_cuda_rows rows = { d->data, type, d->columns, d->rows, d->batch, d->row_bytes, d->batch_bytes };
     if (!bsmi_cuda_can_map(&rows)) return BSM_OK;
+    const int swizzle = instance->d_box_bytes == 128 ? CU_TENSOR_MAP_SWIZZLE_128B : instance->d_box_bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
+                        : CU_TENSOR_MAP_SWIZZLE_32B;
     g->has_d_map = 1;
     return bsmi_cuda_map(run->queue.gpu->driver, &rows, instance->d_box_bytes / (d->bits / 8), instance->d_box_rows,
-                         instance->d_box_bytes == 128 ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_NONE, &g->d);
+                         swizzle, &g->d);
 }
 
 /* Every term of A with every term of B, each along the whole of K. */

@@ -1,2 +1,124 @@
+/* Small products of integers, whose bits are known whatever the order of sums: one for each file of kernels that makes sums, and
+ * for operands that are read as they are and operands that are decoded. */
 #include "self_test.h"
-bsm_status bsmi_cuda_self_test(bsm_context *context) { (void)context; return BSM_OK; }
+#include "multiply.h"
+
+enum { M = 5, N = 9, K = 100, MOST_DATA = 16 * K * 2, MOST_SCALES = 16 * K };
+
+struct operand { bsm_matrix matrix; unsigned char data[MOST_DATA], scales[MOST_SCALES]; };
+struct sample { struct operand a, b; float d[M * N]; };
+
+static const struct { bsm_format a, b; } pairs[] = {
+    { BSM_FORMAT_BF16, BSM_FORMAT_BF16 }, { BSM_MXFP8_E4M3, BSM_NVFP4 }, { BSM_FORMAT_FP16, BSM_MXFP4 },
+};
+
+/* Elements -2 .. 2 and -3 .. 3. */
+static int a_at(int row, int k) { return (row * 3 + k) % 5 - 2; }
+static int b_at(int row, int k) { return (row + 2 * k) % 7 - 3; }
+
+static bsm_status fill(struct operand *o, bsm_format format, int rows, int (*value)(int row, int k))
+{
+    const bsm_format_info *info = bsm_format_get((int)format);
+    o->matrix = (bsm_matrix){ .struct_size = sizeof o->matrix, .format = format, .rows = rows, .columns = K, .pitch = K + 4, .data = o->data,
+                              .scales = info->block != 0 ? o->scales : NULL };
+    bsm_status status = BSM_OK;
+    for (int r = 0; r < rows && status == BSM_OK; r++)
+        for (int k = 0; k < K && status == BSM_OK; k++)
+            status = bsm_matrix_set_code(&o->matrix, 0, r, k,
+                                         bsm_element_encode(info->element, (double)value(r, k), BSM_ROUND_NEAREST_EVEN, true, 0));
+    for (int r = 0; r < rows; r++)
+        for (int s = 0; info->block != 0 && s < K && s * info->block < K && status == BSM_OK; s++)
+            status = bsm_matrix_set_scale(&o->matrix, 0, r, s, info->scale == BSM_E8M0 ? 128 : 0x40);         /* 2 */
+    return status;
+}
+
+static int expected(int i, int j, bsm_format a, bsm_format b)
+{
+    int sum = 0;
+    for (int k = 0; k < K; k++) sum += a_at(i, k) * b_at(j, k);
+    return sum * (bsm_format_get((int)a)->block != 0 ? 2 : 1) * (bsm_format_get((int)b)->block != 0 ? 2 : 1);
+}
+
+static bsm_status compare(const struct bsmi_cuda_gpu *gpu, int gemm, bsm_format a, bsm_format b, const float *d)
+{
+    for (int i = 0; i < M; i++)
+        for (int j = 0; j < N; j++) {
+            const float want = (float)expected(i, j, a, b), found = d[i * N + j];
+            if (bsmi_float_bits(want) != bsmi_float_bits(found) && (bsmi_float_bits(want) | bsmi_float_bits(found)) != 0)
+                return bsmi_fail(BSM_EDEVICE, "self-test on GPU %d: kernel %s gave %a for %s times %s in row %d, column %d, where %a is right", gpu->number,
+                                 gemm < 0 ? bsmi_cuda_kernels[BSMI_KERNEL_SUMS].function : bsmi_gemm_instances[gemm].name, (double)found,
+                                 bsm_format_get((int)a)->name, bsm_format_get((int)b)->name, i, j, (double)want);
+        }
+    return BSM_OK;
+}
+
+/* The sample lies at `device` on the GPU, the workspace behind it. */
+static bsm_status run_sample(bsm_context *context, struct sample *sample, unsigned char *device, int gemm, const struct bsmi_cuda_multiply *multiply)
+{
+    bsm_matrix a = sample->a.matrix, b = sample->b.matrix;
+    const bsm_matrix d = { .struct_size = sizeof d, .format = BSM_FORMAT_FP32, .rows = M, .columns = N, .data = device + offsetof(struct sample, d) };
+    const bsm_matmul call = { .struct_size = sizeof call, .a = &a, .b = &b, .d = &d };
+    a.data = device + offsetof(struct sample, a.data), b.data = device + offsetof(struct sample, b.data);
+    if (a.scales != NULL) a.scales = device + offsetof(struct sample, a.scales);
+    if (b.scales != NULL) b.scales = device + offsetof(struct sample, b.scales);
+    const struct bsmi_device_calls *calls = context->device->calls;
+    struct bsmi_product product;
+    bsm_status status = bsmi_product_check(&call, true, &product);
+    if (status == BSM_OK) status = calls->write(context, device, sample, sizeof *sample);
+    if (status == BSM_OK)
+        status = bsmi_cuda_run(context, multiply, &product, device + bsmi_round_up(sizeof *sample, BSMI_CUDA_ALIGNMENT));
+    if (status == BSM_OK) status = calls->read(context, sample->d, d.data, sizeof sample->d);
+    return status == BSM_OK ? compare(bsmi_cuda_device_of(context)->gpu, gemm, a.format, b.format, sample->d) : status;
+}
+
+/* Prepares as a product of the same shape would be, runs, and frees the memory. */
+static bsm_status test_pair(bsm_context *context, struct sample *sample, bsm_format fa, bsm_format fb, int gemm)
+{
+    memset(sample, 0, sizeof *sample);
+    bsm_status status = fill(&sample->a, fa, M, a_at);
+    if (status == BSM_OK) status = fill(&sample->b, fb, N, b_at);
+    const bsm_matrix d = { .struct_size = sizeof d, .format = BSM_FORMAT_FP32, .rows = M, .columns = N, .data = sample->d };
+    const bsm_matmul call = { .struct_size = sizeof call, .a = &sample->a.matrix, .b = &sample->b.matrix, .d = &d };
+    struct bsmi_product product;
+    struct bsmi_cuda_multiply multiply;
+    if (status == BSM_OK) status = bsmi_product_check(&call, true, &product);
+    if (status == BSM_OK) status = bsmi_cuda_prepare(&product, gemm, &multiply);
+    if (status != BSM_OK || !bsmi_cuda_has_kernels(bsmi_cuda_device_of(context)->gpu, &product, &multiply)) return status;
+    const struct bsmi_device_calls *calls = context->device->calls;
+    void *device = NULL;
+    status = calls->allocate(context, (size_t)bsmi_round_up(sizeof *sample, BSMI_CUDA_ALIGNMENT) + multiply.workspace_bytes, &device);
+    if (status != BSM_OK) return status;
+    status = run_sample(context, sample, device, gemm, &multiply);
+    const bsm_status released = calls->release(context, device);
+    return status != BSM_OK ? status : released;
+}
+
+/* Whether instance `gemm` is the first of its file that the GPU has. */
+static bool stands_for_its_file(const struct bsmi_cuda_gpu *gpu, int gemm)
+{
+    for (int i = 0; i < gemm; i++)
+        if (gpu->gemms[i] != NULL && strcmp(bsmi_gemm_instances[i].file, bsmi_gemm_instances[gemm].file) == 0) return false;
+    return gpu->gemms[gemm] != NULL;
+}
+
+static bsm_status test_kernel(bsm_context *context, struct sample *sample, int gemm)
+{
+    bsm_status status = BSM_OK;
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0] && status == BSM_OK; i++)
+        status = test_pair(context, sample, pairs[i].a, pairs[i].b, gemm);
+    return status;
+}
+
+bsm_status bsmi_cuda_self_test(bsm_context *context)
+{
+    struct bsmi_cuda_gpu *gpu = bsmi_cuda_device_of(context)->gpu;
+    if (atomic_load(&gpu->tested)) return BSM_OK;
+    struct sample *sample = bsmi_allocate(context, sizeof *sample);
+    if (sample == NULL) return bsmi_fail(BSM_ENOMEM, "no memory for the self-test (%zu bytes)", sizeof *sample);
+    bsm_status status = test_kernel(context, sample, -1);
+    for (int i = 0; i < bsmi_gemm_instance_count && status == BSM_OK; i++)
+        if (stands_for_its_file(gpu, i)) status = test_kernel(context, sample, i);
+    bsmi_release(context, sample, sizeof *sample);
+    if (status == BSM_OK) atomic_store(&gpu->tested, true);
+    return status;
+}
