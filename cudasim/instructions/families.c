@@ -39,5 +39,6 @@ const struct family *const instruction_families[] = {
     &family_tcgen05_commit,
     &family_tcgen05_ldst,
     &family_tcgen05_copy,
+    &family_tcgen05_mma,
     NULL
 };

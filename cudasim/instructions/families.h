@@ -41,5 +41,6 @@ extern const struct family family_tcgen05_alloc;
 extern const struct family family_tcgen05_commit;
 extern const struct family family_tcgen05_ldst;
 extern const struct family family_tcgen05_copy;
+extern const struct family family_tcgen05_mma;
 
 #endif

@@ -222,7 +222,7 @@ static inline bool usual_step(const struct tensor_model *model, const float *sa,
     const uint32_t bits = half ? 10 : 23, highest = half ? 31 : 255, bias = half ? 15 : 127, sign = half ? 15 : 31;
     const uint32_t field = c >> bits & highest, fraction = c & ((1u << bits) - 1);
     if (field == highest || (field == 0 && fraction != 0)) return false;
-    const int32_t exponent = field != 0 ? (int32_t)(field - bias) : model->least_exponent;
+    const int32_t exponent = field != 0 ? (int32_t)(field - bias) - model->c_down : model->least_exponent;
     const int32_t largest = largest_exponent(ea, eb, count, exponent > model->least_exponent ? exponent : model->least_exponent);
     const int32_t unit = largest - model->fraction_bits;
     int64_t sum = sum_products(sa, sb, ea, eb, count, unit);
@@ -250,7 +250,8 @@ static uint32_t fused_step(const struct tensor_model *model, const float *sa, co
 {
     uint32_t result;
     if (!special && usual_step(model, sa, sb, ea, eb, count, c_code, &result)) return result;
-    const struct accumulator c = accumulator_of(model->output, c_code);
+    struct accumulator c = accumulator_of(model->output, c_code);
+    c.exponent -= model->c_down;
     if ((special || c.nan || c.infinite) && special_sum(model->output, sa, sb, ea, eb, count, &c, &result)) return result;
     int32_t largest = c.magnitude != 0 && c.exponent > model->least_exponent ? c.exponent : model->least_exponent;
     largest = largest_exponent(ea, eb, count, largest);
@@ -297,7 +298,7 @@ static uint32_t float_to_output(enum tensor_output output, float value)
 static uint32_t plain_dot(const struct tensor_model *model, const float *sa, const float *sb, const int32_t *ea, const int32_t *eb,
                           uint32_t length, uint32_t c)
 {
-    float d = output_to_float(model->output, c);
+    float d = ldexpf(output_to_float(model->output, c), -model->c_down);
     for (uint32_t k = 0; k < length; k++)
         if (!is_absent(ea[k]) && !is_absent(eb[k])) {
             const int32_t exponent = ea[k] + eb[k], half = exponent / 2;          /* a block scale may leave f32's range, alone */

@@ -63,6 +63,7 @@ struct tensor_model {
     bool late_add;                        /* the products are summed from zero; c is added at the end, rounded to nearest */
     bool plain;                           /* fp32: no model, but d = fma(a[k], b[k], d) in f32, rising k; F16: rounded at the end */
     int16_t least_exponent;               /* terms are aligned to no smaller exponent than this */
+    uint8_t c_down;                       /* c counts as c * 2^-c_down: tcgen05.mma's scale-input-d */
 };
 
 /* The model of an instruction on sm_<sm>.  a, b: operands; f16_output: D is f16 (else f32).  k: products of the instruction. */
