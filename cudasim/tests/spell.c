@@ -69,6 +69,15 @@ static void registers(struct spelling *s, enum ptx_type type, char kind, int cou
     append(s, "}");
 }
 
+/* Addresses of tensor memory have 32 bits. */
+static bool names_tensor_memory(const struct form *f)
+{
+    static const char *const bases[] = { "tcgen05.mma", "tcgen05.ld", "tcgen05.st", "tcgen05.cp", "tcgen05.shift" };
+    for (size_t i = 0; i < sizeof bases / sizeof bases[0]; i++)
+        if (strncmp(f->text, bases[i], strlen(bases[i])) == 0) return true;
+    return false;
+}
+
 static void one_operand(struct spelling *s, const struct form *f, const struct form_operand *o)
 {
     const enum ptx_type type = (enum ptx_type)o->type;
@@ -77,7 +86,7 @@ static void one_operand(struct spelling *s, const struct form *f, const struct f
     case 'a':
         if (f->in.space == SPACE_CONST) append(s, "[constants]");
         else if (f->in.space == SPACE_PARAM) append(s, strstr(f->text, "::entry") != NULL ? "[p0]" : "[passed]");
-        else append(s, "[%%l%u]", s->next++ % 32);
+        else append(s, names_tensor_memory(f) ? "[%%w%u]" : "[%%l%u]", s->next++ % 32);
         break;
     case 'A':
         append(s, "[%%l%u, ", s->next++ % 32);
