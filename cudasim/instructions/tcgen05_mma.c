@@ -95,6 +95,7 @@ static const char *prepare_scaled(struct module *m, struct insn *in)
 #define COLLECTOR_B "{" BUFFER("b0") "|" BUFFER("b1") "|" BUFFER("b2") "|" BUFFER("b3") "}"
 #define SECTION "9.7.16.10.9.1 tcgen05.mma"
 #define SECTION_SP "9.7.16.10.9.2 tcgen05.mma.sp"
+#define SECTION_SHIFT SECTION ", refused: no source says what becomes of the first and the last row of A"
 #define SECTION_WS "9.7.16.10.9.3 tcgen05.mma.ws"
 #define SECTION_WS_SP "9.7.16.10.9.4 tcgen05.mma.ws.sp"
 
@@ -153,10 +154,10 @@ static const struct row rows[] = {
     STATIONARY("tcgen05.mma.ws", ".kind::i8", "", "sm_100a", SECTION_WS),
     STATIONARY("tcgen05.mma.ws.sp", ALL_FLOAT, "a ", "sm_100f", SECTION_WS_SP),
     STATIONARY("tcgen05.mma.ws.sp", ".kind::i8", "a ", "sm_100a", SECTION_WS_SP),
-    SHIFTED("tcgen05.mma", ALL_FLOAT, "", "", "sm_100f", SECTION),
-    SHIFTED("tcgen05.mma", ".kind::i8", "", "", "sm_100a", SECTION),
-    SHIFTED("tcgen05.mma.sp", ALL_FLOAT, "a ", "", "sm_100f", SECTION_SP),
-    SHIFTED("tcgen05.mma.sp", ".kind::i8", "a ", "", "sm_100a", SECTION_SP),
+    SHIFTED("tcgen05.mma", ALL_FLOAT, "", "", "sm_100f", SECTION_SHIFT),
+    SHIFTED("tcgen05.mma", ".kind::i8", "", "", "sm_100a", SECTION_SHIFT),
+    SHIFTED("tcgen05.mma.sp", ALL_FLOAT, "a ", "", "sm_100f", SECTION_SHIFT),
+    SHIFTED("tcgen05.mma.sp", ".kind::i8", "a ", "", "sm_100a", SECTION_SHIFT),
 };
 
 const struct family family_tcgen05_mma = FAMILY("products of tensor memory", rows);
