@@ -13,14 +13,14 @@
 #define BSMI_CUDA_KERNELS(X)                                                                             \
     X(SUMS,          "bsmi_sums",           "simt/sums",         BSMI_SUMS_THREADS,         true)        \
     X(GROUP_TABLES,  "bsmi_group_tables",   "simt/sums",         BSMI_GROUP_TABLES_THREADS, true)        \
-    X(DECODE,        "bsmi_decode",         "common/decode",     BSMI_DECODE_THREADS,       false)       \
-    X(FINISH,        "bsmi_finish",         "common/finish",     BSMI_FINISH_THREADS,       false)       \
-    X(QUANTIZE,      "bsmi_quantize",       "common/quantize",   BSMI_QUANTIZE_THREADS,     false)       \
-    X(AMAX,          "bsmi_amax",           "common/quantize",   BSMI_AMAX_THREADS,         false)       \
-    X(TENSOR_SCALE,  "bsmi_tensor_scale",   "common/quantize",   1,                         false)       \
-    X(DEQUANTIZE,    "bsmi_dequantize",     "common/dequantize", BSMI_DEQUANTIZE_THREADS,   false)       \
-    X(CONVERT,       "bsmi_convert_scales", "common/scales",     BSMI_CONVERT_THREADS,      false)       \
-    X(CLEAR_PADDING, "bsmi_clear_padding",  "common/scales",     BSMI_CONVERT_THREADS,      false)
+    X(DECODE,        "bsmi_decode",         "common/decode",     BSMI_DECODE_THREADS,       true)        \
+    X(FINISH,        "bsmi_finish",         "common/finish",     BSMI_FINISH_THREADS,       true)        \
+    X(QUANTIZE,      "bsmi_quantize",       "common/quantize",   BSMI_QUANTIZE_THREADS,     true)        \
+    X(AMAX,          "bsmi_amax",           "common/quantize",   BSMI_AMAX_THREADS,         true)        \
+    X(TENSOR_SCALE,  "bsmi_tensor_scale",   "common/quantize",   1,                         true)        \
+    X(DEQUANTIZE,    "bsmi_dequantize",     "common/dequantize", BSMI_DEQUANTIZE_THREADS,   true)        \
+    X(CONVERT,       "bsmi_convert_scales", "common/scales",     BSMI_CONVERT_THREADS,      true)        \
+    X(CLEAR_PADDING, "bsmi_clear_padding",  "common/scales",     BSMI_CONVERT_THREADS,      true)
 
 enum bsmi_cuda_kernel_id {
 #define X(id, function, file, threads, waits) BSMI_KERNEL_##id,
