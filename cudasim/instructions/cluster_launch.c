@@ -6,6 +6,7 @@
 #include "instructions/memory.h"
 #include "machine/agent.h"
 #include "machine/mbarrier.h"
+#include "machine/watch.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +45,7 @@ static trap deliver(struct request *r, uint32_t rank)
     if (cta->live_threads == 0)
         return warp_fault(o->warp, o->in, o->lane, REPORT_ASYNC,
                           "writes shared memory of CTA rank %u, all of whose threads have exited without waiting for it", rank);
+    watch_moved(o, MOVED_TO_SHARED, RESPONSE_BYTES);
     memcpy(cta->shared + r->offset, r->response, RESPONSE_BYTES);
     async_written(cta, r->offset, RESPONSE_BYTES);
     return mbarrier_complete_tx(o->warp, o->in, o->lane, cta, r->barrier, RESPONSE_BYTES, r->token[rank]);

@@ -8,6 +8,7 @@
 #include "machine/matrix_descriptor.h"
 #include "machine/tcgen05_copy.h"
 #include "machine/tensor_pipe.h"
+#include "machine/watch.h"
 
 #include <string.h>
 
@@ -76,21 +77,27 @@ static struct tensor_area area_of(const struct work *o, enum copy_shape shape)
     return area;
 }
 
+/* Chunks that lie behind each other are told to the checks together. */
 static trap read_source(struct work *o, struct warp *w, const struct insn *in, uint32_t lane, struct cta *cta)
 {
     const struct copy_shape_info *shape = &copy_shapes[shape_of(in)];
     const uint32_t bytes = copy_chunk_bytes(format_of(in)), lowest = cta->cluster->grid->machine->device->shared_reserved;
-    for (uint32_t row = 0; row < shape->rows; row++)
-        for (uint32_t chunk = 0; chunk < shape->chunks; chunk++) {
-            const uint32_t at = matrix_chunk(&o->source, chunk, row);
-            if (at < lowest || at + COPY_CHUNK > cta->shared_bytes)
-                return warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS,
-                                  "reads 16 bytes of row %u at shared address 0x%x; the CTA's shared memory lies from 0x%x to 0x%x",
-                                  row, at, lowest, cta->shared_bytes);
-            const trap t = async_reads(tensor_token(&o->pipe), cta, at, bytes);
-            if (t != TRAP_NONE) return t;
+    uint32_t run = 0, run_bytes = 0;
+    for (uint32_t i = 0; i < shape->rows * shape->chunks; i++) {
+        const uint32_t row = i / shape->chunks, at = matrix_chunk(&o->source, i % shape->chunks, row);
+        if (at < lowest || at + COPY_CHUNK > cta->shared_bytes)
+            return warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS,
+                              "reads 16 bytes of row %u at shared address 0x%x; the CTA's shared memory lies from 0x%x to 0x%x",
+                              row, at, lowest, cta->shared_bytes);
+        if (at == run + run_bytes && run_bytes != 0) {
+            run_bytes += bytes;
+            continue;
         }
-    return TRAP_NONE;
+        const trap t = run_bytes == 0 ? TRAP_NONE : async_reads(tensor_token(&o->pipe), cta, run, run_bytes);
+        if (t != TRAP_NONE) return t;
+        run = at, run_bytes = bytes;
+    }
+    return async_reads(tensor_token(&o->pipe), cta, run, run_bytes);
 }
 
 static trap issue_copy(struct work *o, struct warp *w, const struct insn *in, uint32_t lane)
@@ -121,6 +128,7 @@ static void copy_row(const struct work *o, const struct cta *cta, uint32_t row)
     const enum copy_shape shape = shape_of(in);
     uint32_t lanes[COPY_MOST_LANES];
     const uint32_t count = copy_lanes(shape, row, lanes);
+    watch_moved(&o->pipe.operation, MOVED_FROM_SHARED, copy_shapes[shape].chunks * copy_chunk_bytes(format_of(in)));
     for (uint32_t chunk = 0; chunk < copy_shapes[shape].chunks; chunk++) {
         uint8_t expanded[COPY_CHUNK];
         copy_expand(format_of(in), cta->shared + matrix_chunk(&o->source, chunk, row), expanded);

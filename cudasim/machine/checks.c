@@ -90,7 +90,9 @@ void checks_ordered(struct warp *w, uint32_t lanes, const struct access *a, enum
 void checks_release_relaxed(struct warp *w, uint32_t lanes, uint64_t object)
 {
     if (w->clocks == NULL) return;
-    checks_release(w, lanes & w->clocks->fence_seen, object);
+    const uint32_t fenced = w->clocks->fence_seen;
+    checks_release(w, lanes & fenced, object);
+    clocks_tell_proxied(w, lanes & ~fenced, object);
     clocks_carry_out(w, lanes, object);
 }
 

@@ -66,7 +66,7 @@ trap async_reads(struct async_token *token, struct cta *cta, uint32_t offset, ui
 /* A read that another token of the same operation stands for afterwards: only what comes before it is checked. */
 trap async_looks(struct async_token *token, struct cta *cta, uint32_t offset, uint32_t bytes);
 trap async_writes(struct async_token *token, struct cta *cta, uint32_t offset, uint32_t bytes);
-/* As async_writes; generic reads before it, too, need a proxy fence between. */
+/* As async_writes; generic reads before it, too, need a proxy fence between; with one, a relaxed arrival behind it orders them. */
 trap async_writes_fenced(struct async_token *token, struct cta *cta, uint32_t offset, uint32_t bytes);
 trap async_adds(struct async_token *token, struct cta *cta, uint32_t offset, uint32_t bytes);
 /* The same for global memory, where only writers are remembered. */

@@ -123,6 +123,19 @@ static void tell(struct warp *w, uint32_t lanes, knowledge *to, uint32_t actors)
     }
 }
 
+void clocks_tell_proxied(struct warp *w, uint32_t lanes, uint64_t object)
+{
+    struct cluster_clocks *c = watched(w);
+    knowledge *to = c == NULL || lanes == 0 ? NULL : find_or_make(c, folded(c, object));
+    const struct warp_clocks *k = w->clocks;
+    FOR_LANES(l, to == NULL ? 0 : lanes) {
+        const knowledge *from = known_to(w, l);
+        const uint32_t self = c->actors + actor_of(w, l);
+        for (uint32_t i = c->actors; i < 2 * c->actors; i++) to[i] = to[i] > from[i] ? to[i] : from[i];
+        if (to[self] < k->fenced[l]) to[self] = k->fenced[l];
+    }
+}
+
 static bool give_row(struct warp *w, uint32_t lane, const struct cluster_clocks *c)
 {
     struct warp_clocks *k = w->clocks;

@@ -60,6 +60,10 @@ static inline const knowledge *known_to(const struct warp *w, uint32_t lane)
 void clocks_carry_out(struct warp *w, uint32_t lanes, uint64_t object);
 void clocks_carry_in(struct warp *w, uint64_t object, bool relaxed);
 
+/* A relaxed release with no fence before it still tells which accesses the lanes have put a proxy fence behind: nothing is ordered
+ * by that, but an engine that writes where they have read may go on it (async_writes_fenced). */
+void clocks_tell_proxied(struct warp *w, uint32_t lanes, uint64_t object);
+
 /* ---- race.c ---- */
 
 /* One access that a granule of 4 bytes remembers. */

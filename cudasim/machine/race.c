@@ -114,7 +114,8 @@ static trap check_readers(const struct accessor *a, const struct granule *g, uin
         const struct mark *m = &g->reader[i];
         if (m->clock == 0 || (m->mask & mask) == 0 || agree(m, &a->mark)) continue;
         const uint32_t byte = address + first_byte(m->mask & mask);
-        if (!is_ordered(a, m)) return report_race(a, m, byte, WRITE_AFTER_READ);
+        const bool fenced = a->fenced_reads && !m->async && a->known[a->actors + m->actor] >= m->clock;
+        if (!is_ordered(a, m) && !fenced) return report_race(a, m, byte, WRITE_AFTER_READ);
         if (a->fenced_reads && needs_fence(a, m)) return report_proxy(a, m, byte, WRITE_AFTER_READ);
     }
     return TRAP_NONE;

@@ -36,12 +36,12 @@ enum { MOST_TILES = 256 };
     "clusterlaunchcontrol.query_cancel.get_first_ctaid::y.b32.b128 %r11, %q1; " \
     "clusterlaunchcontrol.query_cancel.get_first_ctaid::z.b32.b128 %r12, %q1;\n"
 
-/* A cluster, as the manual's example does it, but for its relaxed arrival: the first CTA asks for all. */
+/* A cluster, as the manual's example does it, relaxed arrivals and all: its first CTA asks for all. */
 #define CLUSTER_LOOP \
-    BEGIN "barrier.cluster.arrive;\nLOOP: barrier.cluster.wait; @%p1 bra GO;\n" EXPECT \
+    BEGIN "barrier.cluster.arrive.relaxed;\nLOOP: barrier.cluster.wait; @%p1 bra GO;\n" EXPECT \
           "mov.u32 %r16, %cluster_ctarank; setp.eq.u32 %p4, %r16, 0;\n@%p4 " TRY_ALL "GO:\n" WORK WAIT("W") READ QUERY \
         "@!%p3 bra END;\n" GET_ALL "mov.u32 %r17, %cluster_ctaid.x; add.u32 %r10, %r10, %r17; mov.u32 %r17, %cluster_ctaid.y; " \
-        "add.u32 %r11, %r11, %r17;\n@!%p1 red.global.add.u32 [%rd61], 1;\n" FENCE "barrier.cluster.arrive; bra LOOP; END:"
+        "add.u32 %r11, %r11, %r17;\n@!%p1 red.global.add.u32 [%rd61], 1;\n" FENCE "barrier.cluster.arrive.relaxed; bra LOOP; END:"
 
 struct shape {
     uint32_t grid[3], cluster[3];
@@ -113,6 +113,12 @@ static void clusters_take_over_clusters(struct test *t)
     BEGIN "bar.sync 0; @%p1 bra GO;\n" EXPECT TRY "GO:\n" WAIT("W") READ between "bar.sync 0; @%p1 bra ON;\n" EXPECT TRY \
                                                                                  "ON:\n" WAIT("X")
 
+/* The same in a cluster of two, whose CTAs arrive relaxed. */
+#define RELAXED_TWICE(between) \
+    BEGIN "mov.u32 %r16, %cluster_ctarank; setp.ne.u32 %p4, %r16, 0; @%p1 bra GO;\n" EXPECT "@!%p4 " TRY_ALL "GO:\n" WAIT("W") \
+        READ between "barrier.cluster.arrive.relaxed; barrier.cluster.wait; @%p1 bra ON;\n" EXPECT "@!%p4 " TRY_ALL "ON:\n" WAIT("X") \
+        "barrier.cluster.arrive; barrier.cluster.wait;"
+
 static const struct misuse misuses[] = {
     { ONCE(EXPECT, READ QUERY), NULL, 0, 1, 64 },
     { TWICE(FENCE), NULL, 0, 1, 64 },
@@ -172,6 +178,9 @@ static const struct misuse misuses[] = {
     { BEGIN "mov.u32 %r16, %cluster_ctarank; setp.ne.u32 %p4, %r16, 0; @%p4 bra END; @%p1 bra GO;\n" EXPECT TRY "GO:\n" WAIT("W")
           READ QUERY "END:",
       NULL, 0, 2, 64 },
+    /* a relaxed arrival is enough behind the fence, and only there */
+    { RELAXED_TWICE(FENCE), NULL, 0, 2, 64 },
+    { RELAXED_TWICE(""), "no barrier or other synchronisation orders", REPORT_RACE, 2, 64 },
     /* to the CTA that asks alone */
     { BEGIN "mov.u32 %r16, %cluster_ctarank; setp.ne.u32 %p4, %r16, 0; @%p1 bra GO;\n" EXPECT "@!%p4 " TRY "GO:\n" WAIT("W")
           READ QUERY "barrier.cluster.arrive; barrier.cluster.wait;",
