@@ -109,7 +109,7 @@ static const char *prepare(struct module *module, struct insn *in)
         "9.7.14.3 Block Scaling for mma.sync")
 
 static const struct row rows[] = {
-    DENSE("f32", FP8, FP8, TO_F32, 86, "sm_100f sm_120f"), DENSE("f16", FP8, FP8, TO_F16, 86, "sm_100f sm_120f"),
+    DENSE("f32", FP8, FP8, TO_F32, 86, "sm_100f sm_120f"), DENSE("f16", FP8, FP8, TO_F16, 87, "sm_100f sm_120f"),
     DENSE("f32", FP8, SMALL, TO_F32, 87, "sm_120f"), DENSE("f16", FP8, SMALL, TO_F16, 87, "sm_120f"),
     DENSE("f32", SMALL, FIVE, TO_F32, 87, "sm_120f"), DENSE("f16", SMALL, FIVE, TO_F16, 87, "sm_120f"),
     SCALED("m16n8k32.row.col.kind::mxf8f6f4.block_scale{.scale_vec::1X}", FIVE, ".ue8m0", op_mma_bytes),

@@ -6,7 +6,7 @@
 
 #include "machine/tensor_core.h"
 
-enum { FRACTION_BITS = 35, LEAST_EXPONENT = -126, ZERO_EXPONENT = -126, RESULT_NAN = 0x7fffffff };
+enum { FRACTION_BITS = 35, LEAST_EXPONENT = -126, RESULT_NAN = 0x7fffffff };
 /* A group's integer counts quarters (two elements, each doubled) times eighths times eighths. */
 enum { GROUP_POINT = 8, C_POINT = 23 };
 
@@ -36,7 +36,7 @@ void tensor_fp4_scale(struct tensor_fp4 *panel, uint32_t row, uint32_t group, en
     }
     const uint32_t field = code >> 3 & 15, fraction = code & 7;
     panel->significand[at] = (uint8_t)(fraction | (uint32_t)(field != 0) << 3);
-    panel->exponent[at] = (int16_t)(field != 0 ? (int32_t)field - 7 : fraction != 0 ? -6 : ZERO_EXPONENT);
+    panel->exponent[at] = (int16_t)(field != 0 ? (int32_t)field - 7 : fraction != 0 ? -6 : LEAST_EXPONENT);
     panel->nan[row] |= (code & 127) == 127;
 }
 
@@ -81,8 +81,8 @@ uint32_t tensor_fp4_dot(const struct tensor_fp4 *a, uint32_t row_a, const struct
     if (a->nan[row_a] || b->nan[row_b] || (field == 255 && fraction != 0)) return RESULT_NAN;
     if (field == 255) return c;
     if (plain) return plain_dot(a, row_a, b, row_b, c);
-    const int32_t exponent = field != 0 ? (int32_t)field - 127 : -126;
-    int32_t largest = exponent > LEAST_EXPONENT ? exponent : LEAST_EXPONENT;
+    const int32_t exponent = field != 0 ? (int32_t)field - 127 : LEAST_EXPONENT;
+    int32_t largest = exponent;
     for (uint32_t g = 0; g < groups; g++) {
         const int32_t e = a->exponent[from_a + g] + b->exponent[from_b + g];
         if (e > largest) largest = e;
