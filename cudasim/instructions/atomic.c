@@ -11,7 +11,7 @@ static trap resolve(struct warp *w, const struct insn *in, uint32_t lanes, const
     a->space = (enum space)in->space;
     a->bytes = type_bytes((enum ptx_type)in->type[0]) * in->vector;
     a->writes = a->reads = a->strong = true;
-    a->mbarrier = a->locates = false;
+    a->mbarrier = a->locates = false, a->stored = NULL;
     address_lanes(w, address, lanes, a->address);
     const trap t = memory_access(w, in, lanes, a);
     if (t == TRAP_NONE) checks_ordered(w, lanes, a, (enum semantics)in->semantics);

@@ -39,6 +39,7 @@ static trap find_rows(struct warp *w, const struct insn *in, uint32_t count, con
     a->reads = !writes;
     a->strong = a->mbarrier = false;
     a->locates = locates;
+    a->stored = NULL;
     address_lanes(w, address, lanes, a->address);
     if (a->space == SPACE_GENERIC) FOR_LANES(l, lanes)
     if (a->address[l] - SHARED_WINDOW - w->cta->shared_base >= (UINT64_C(1) << SHARED_RANK_SHIFT))

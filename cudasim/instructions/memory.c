@@ -12,14 +12,16 @@ static uint64_t extend(uint64_t value, enum ptx_type type, enum ptx_type declare
 }
 
 static trap resolve(struct warp *w, const struct insn *in, uint32_t lanes, const struct operand *address, struct access *a,
-                    bool writes)
+                    const struct operand *stored)
 {
+    const bool writes = stored != NULL;
     a->space = (enum space)in->space;
     a->bytes = type_bytes((enum ptx_type)in->type[0]) * in->vector;
     a->writes = writes;
     a->reads = !writes;
     a->strong = in->semantics >= ORDER_VOLATILE;
     a->mbarrier = a->locates = false;
+    a->stored = writes && a->bytes <= 8 && in->vector == 1 ? source_row(w, stored) : NULL;
     address_lanes(w, address, lanes, a->address);
     const trap t = memory_access(w, in, lanes, a);
     if (t == TRAP_NONE && a->strong) checks_ordered(w, lanes, a, (enum semantics)in->semantics);
@@ -40,7 +42,7 @@ static void order_before(const struct insn *in)
 static trap op_ld(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     struct access a;
-    const trap t = resolve(w, in, lanes, &in->operand[1], &a, false);
+    const trap t = resolve(w, in, lanes, &in->operand[1], &a, NULL);
     if (t != TRAP_NONE) return t;
     const enum ptx_type type = (enum ptx_type)in->type[0];
     const struct operand *d = &in->operand[0];
@@ -63,7 +65,7 @@ static trap op_ld(struct warp *w, const struct insn *in, uint32_t lanes)
 static trap op_st(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     struct access a;
-    const trap t = resolve(w, in, lanes, &in->operand[0], &a, true);
+    const trap t = resolve(w, in, lanes, &in->operand[0], &a, &in->operand[1]);
     if (t != TRAP_NONE) return t;
     const uint32_t bytes = type_bytes((enum ptx_type)in->type[0]), count = in->vector;
     const struct operand *b = &in->operand[1];

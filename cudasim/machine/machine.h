@@ -351,6 +351,7 @@ struct access {
     bool strong;                          /* atomic, relaxed, volatile: does not race with others like it */
     bool locates;                         /* the place alone is asked for: the caller checks the access itself */
     bool mbarrier;                        /* by an mbarrier operation: may touch a live object */
+    const uint64_t *stored;               /* what each lane will write, if it is told: at most 8 bytes; NULL: it is not */
     uint64_t address[LANES];              /* as the instruction names it, in `space` */
     uint8_t *host[LANES];
     struct cta *owner[LANES];             /* whose shared memory it is; NULL: not shared */

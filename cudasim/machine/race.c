@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Who accesses: a lane, or an operation that carries its issuer's knowledge. */
 struct accessor {
@@ -21,6 +22,7 @@ struct accessor {
     bool fenced;                          /* needs a proxy fence behind generic writes */
     bool sees_copies;                     /* but not behind those of cp.async */
     bool fenced_reads;                    /* and behind generic reads of what it writes */
+    bool same;                            /* writes the bytes that are there: no matter which of two such writers is the later one */
     uint64_t sound_writer;                /* the last writer that was found to be ordered: clock << 32 | actor */
     uint32_t turn;                        /* which reader is forgotten next */
 };
@@ -95,15 +97,27 @@ static uint32_t first_byte(uint32_t mask) { return (uint32_t)__builtin_ctz(mask)
 /* Strong accesses, and the engines' reductions, which are relaxed atomics element by element, do not race with each other. */
 static bool agree(const struct mark *a, const struct mark *b) { return (a->strong || a->adds) && (b->strong || b->adds); }
 
-static trap check_writer(struct accessor *a, const struct mark *m, uint32_t mask, uint64_t address, bool writes)
+/* Some thread has read what was written there, and this access comes behind that. */
+static bool was_read(const struct accessor *a, const struct granule *g, uint32_t mask)
+{
+    for (int i = 0; i < READER_MARKS; i++) {
+        const struct mark *m = &g->reader[i];
+        if (m->clock != 0 && !m->async && (g->writer.mask & mask & ~m->mask) == 0 && is_ordered(a, m)) return true;
+    }
+    return false;
+}
+
+/* seen: whoever overwrites it knows that it was written, by a read that returned it. */
+static trap check_writer(struct accessor *a, const struct mark *m, uint32_t mask, uint64_t address, bool writes, bool seen)
 {
     const uint64_t key = (uint64_t)m->clock << 32 | m->actor;
     if (m->clock == 0 || (m->mask & mask) == 0 || key == a->sound_writer) return TRAP_NONE;
     if (agree(m, &a->mark)) return TRAP_NONE;
     const uint64_t byte = address + first_byte(m->mask & mask);
     const enum conflict conflict = writes ? WRITE_AFTER_WRITE : READ_AFTER_WRITE;
-    if (!is_ordered(a, m)) return report_race(a, m, byte, conflict);
-    if (needs_fence(a, m)) return report_proxy(a, m, byte, conflict);
+    if (!is_ordered(a, m)) return a->same && m->actor < a->warp->cta->cluster->clocks->threads ? TRAP_NONE
+                                                                                              : report_race(a, m, byte, conflict);
+    if (!seen && needs_fence(a, m)) return report_proxy(a, m, byte, conflict);
     a->sound_writer = key;
     return TRAP_NONE;
 }
@@ -173,9 +187,9 @@ static trap visit(struct accessor *a, struct cta *cta, uint32_t offset, uint32_t
         if (at + GRANULE_BYTES > end) mask &= 15u >> (at + GRANULE_BYTES - end);
         trap t = TRAP_NONE;
         switch (pass) {
-        case CHECK_READ: t = check_writer(a, &g->writer, mask, cta->shared_base | at, false); break;
+        case CHECK_READ: t = check_writer(a, &g->writer, mask, cta->shared_base | at, false, false); break;
         case CHECK_WRITE:
-            t = check_writer(a, &g->writer, mask, cta->shared_base | at, true);
+            t = check_writer(a, &g->writer, mask, cta->shared_base | at, true, was_read(a, g, mask));
             if (t == TRAP_NONE) t = check_readers(a, g, mask, cta->shared_base | at);
             break;
         case REMEMBER_READ: remember_read(a, g, mask); break;
@@ -243,7 +257,7 @@ static trap visit_global(struct accessor *a, uint64_t address, uint64_t bytes, e
             *writer = mark_of(a, mask);
             continue;
         }
-        const trap t = check_writer(a, writer, mask, at, pass == CHECK_WRITE);
+        const trap t = check_writer(a, writer, mask, at, pass == CHECK_WRITE, false);
         if (t != TRAP_NONE) return t;
     }
     return TRAP_NONE;
@@ -262,11 +276,16 @@ bool race_wrote_global(const struct cluster *cluster, uint64_t address, uint64_t
 
 /* ---- generic accesses ---- */
 
+static bool stores_the_same(const struct access *access, uint32_t lane)
+{
+    return access->stored != NULL && memcmp(access->host[lane], &access->stored[lane], access->bytes) == 0;
+}
+
 static struct accessor lane_accessor(struct warp *w, const struct insn *in, uint32_t lane, const struct access *access)
 {
     const struct cluster_clocks *c = w->cta->cluster->clocks;
     return (struct accessor){
-        .warp = w, .in = in, .lane = lane, .known = known_to(w, lane), .actors = c->actors, .turn = (uint32_t)w->cta->cluster->now,
+        .warp = w, .in = in, .lane = lane, .known = known_to(w, lane), .same = stores_the_same(access, lane), .actors = c->actors, .turn = (uint32_t)w->cta->cluster->now,
         .mark = { .clock = w->clocks->clock[lane], .actor = actor_of(w, lane) & 0xfffff, .strong = access->strong,
                   .pc = (uint32_t)(in - w->cta->cluster->grid->code) },
     };
