@@ -56,12 +56,14 @@ static trap op_dec(struct warp *w, const struct insn *in, uint32_t lanes)
     return TRAP_NONE;
 }
 
-/* setmaxnreg.inc n   waits until the pool has them */
+/* setmaxnreg.inc n   waits until the pool has them.  A warp that has them already goes on: nothing changes, whoever is ahead (Triton's
+ * warp-specialized kernels come to a second one without synchronisation). */
 static trap op_inc(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     const uint32_t wanted = (uint32_t)in->operand[0].value;
     (void)lanes;
     first_time(w);
+    if (w->maximum_registers == wanted) return TRAP_NONE;
     const trap t = w->group->stage == 0 ? same_turn(w, in) : TRAP_NONE;
     if (t != TRAP_NONE || w->maximum_registers == 0) return t;
     if (wanted < w->maximum_registers)

@@ -30,6 +30,8 @@ static void warpgroups_exchange_registers(struct test *t)
                       seed, &report));
         CHECK(t, report.code == REPORT_DEADLOCK && strstr(report.text, "wait for registers") != NULL);
     }
+    CHECK(t, run(t, "setp.ge.u32 %p2, %r1, 32; @%p2 bra END; setmaxnreg.inc.sync.aligned.u32 168; setmaxnreg.inc.sync.aligned.u32 168; END:",
+                 0, &report));
     CHECK(t, !run(t, "setmaxnreg.inc.sync.aligned.u32 160;", 0, &report) && strstr(report.sentence, "has 168 already") != NULL);
     CHECK(t, !run(t, "setmaxnreg.dec.sync.aligned.u32 176;", 0, &report) && strstr(report.sentence, "has 168") != NULL);
     CHECK(t, !run(t, "setp.ge.u32 %p2, %r1, 32; @%p2 bra END; setmaxnreg.dec.sync.aligned.u32 48; setmaxnreg.dec.sync.aligned.u32 40; END:",
