@@ -1,5 +1,7 @@
 /* blockscale bench: the speed of a product against the fp32 product and, where there is one, a BLAS library. */
 #include "bench.h"
+#include "bench_gpu.h"
+#include "device.h"
 #include "machine.h"
 #include "operand.h"
 #include "sample_data.h"
@@ -10,13 +12,14 @@
 #include <unistd.h>
 
 struct settings {
-    bsm_format format, a_format, b_format;
+    bsm_format format, a_format, b_format, d_format;
     int64_t m, n, k, rounds;
     struct cli_range k_range;
     const char *plot;
-    bool no_blas;
+    int device;
+    bool no_blas, explain;
 };
-static const struct settings defaults = { .format = BSM_NVFP4, .m = 256, .n = 256, .rounds = 15 };
+static const struct settings defaults = { .format = BSM_NVFP4, .d_format = BSM_FORMAT_FP32, .m = 256, .n = 256, .rounds = 15 };
 static const struct cli_range default_range = { 512, 2048, 512 };
 
 enum { POINTS_MAX = 256 };
@@ -154,17 +157,51 @@ static int choose_range(const struct cli *cli, const struct settings *s, struct 
     return CLI_DONE;
 }
 
+static bsm_format a_format(const struct settings *s) { return s->a_format != BSM_FORMAT_NONE ? s->a_format : s->format; }
+static bsm_format b_format(const struct settings *s) { return s->b_format != BSM_FORMAT_NONE ? s->b_format : s->format; }
+
+static int run_on_gpu(struct cli *cli, const struct settings *s, const struct cli_range *range)
+{
+    bsm_context *gpu;
+    if (s->plot != NULL) return cli_wrong_usage(cli, "--plot is not for --device cuda");
+    const struct bench_gpu what = { a_format(s), b_format(s), s->d_format, s->m, s->n, s->rounds, *range, s->explain };
+    int code = device_open(cli, s->device, &gpu);
+    if (code == CLI_DONE) code = bench_gpu_run(cli, gpu, &what);
+    bsm_context_destroy(gpu);
+    return code;
+}
+
+/* The plan alone. */
+static int explain_on_cpu(struct cli *cli, const struct settings *s, int64_t k)
+{
+    struct operand a, b;
+    char text[256] = "";
+    int code = operand_create_plain(cli, &a, a_format(s), s->m, k);
+    if (code == CLI_DONE) code = operand_create_plain(cli, &b, b_format(s), s->n, k);
+    if (code != CLI_DONE) return code;
+    float *d = cli_memory(cli, s->m, s->n * (int64_t)sizeof *d);
+    const bsm_matrix d_matrix = fp32_rows(s->m, s->n, d, s->n);
+    const bsm_matmul product = { .struct_size = sizeof product, .a = &a.matrix, .b = &b.matrix, .d = &d_matrix };
+    describe_plan(cli, &product, text, sizeof text);
+    printf("K = %lld\n  plan     %s\n", (long long)k, text[0] != '\0' ? text : bsm_last_error());
+    operand_free(&a), operand_free(&b), free(d);
+    return CLI_DONE;
+}
+
 static int run(struct cli *cli, const void *given)
 {
     const struct settings *s = given;
     struct cli_range range = default_range;
     int code = choose_range(cli, s, &range);
     if (code != CLI_DONE) return code;
+    if (s->device == BSM_BACKEND_CUDA) return run_on_gpu(cli, s, &range);
+    for (int64_t k = range.first; s->explain && k <= range.last && code == CLI_DONE; k += range.step) code = explain_on_cpu(cli, s, k);
+    if (s->explain) return code;
+    if (s->d_format != BSM_FORMAT_FP32) return cli_wrong_usage(cli, "--d-format is for --device cuda");
     FILE *plot = NULL;
     if (s->plot != NULL && (plot = cli_output(cli, s->plot)) == NULL) return CLI_BAD_INPUT;     /* before a long measurement */
 
-    struct bench_report report = { .a = s->a_format != BSM_FORMAT_NONE ? s->a_format : s->format,
-                                   .b = s->b_format != BSM_FORMAT_NONE ? s->b_format : s->format, .m = s->m, .n = s->n,
+    struct bench_report report = { .a = a_format(s), .b = b_format(s), .m = s->m, .n = s->n,
                                    .rounds = s->rounds, .threads = bsm_context_threads(cli->context),
                                    .count = (int)((range.last - range.first) / range.step + 1) };
     machine_processor(report.machine, sizeof report.machine);
@@ -185,6 +222,9 @@ static const struct cli_option options[] = {
     { "--format", 'f', "FORMAT", "of both operands (nvfp4)", CLI_FORMAT(struct settings, format) },
     { "--a-format", 0, "FORMAT", "of A", CLI_FORMAT(struct settings, a_format) },
     { "--b-format", 0, "FORMAT", "of B", CLI_FORMAT(struct settings, b_format) },
+    { "--d-format", 0, "FORMAT", "of D, on a GPU (fp32)", CLI_FORMAT(struct settings, d_format) },
+    { "--device", 0, "NAME", "cpu or cuda: the first GPU, beside bf16 x bf16 there", CLI_DEVICE(struct settings, device) },
+    { "--explain", 0, NULL, "print the kernel that the plan chooses, and why; measure nothing", CLI_FLAG(struct settings, explain) },
     { "--m", 'm', "M", "rows of A and D (256)", CLI_INTEGER(struct settings, m), .low = 1, .high = LENGTH_MAX },
     { "--n", 'n', "N", "rows of B, columns of D (256)", CLI_INTEGER(struct settings, n), .low = 1, .high = LENGTH_MAX },
     { "--k", 'k', "K", "length of the sums", CLI_INTEGER(struct settings, k), .low = 1, .high = LENGTH_MAX },

@@ -1,4 +1,5 @@
 /* blockscale matmul: two matrices from files, quantized, multiplied, and written. */
+#include "device.h"
 #include "matmul.h"
 
 #include <stdlib.h>
@@ -43,6 +44,8 @@ static const struct cli_option options[] = {
     { "--d-layout", 0, "LAYOUT", "where the scales of D lie", CLI_LAYOUT(struct matmul_settings, d_layout) },
     { "--d-tensor-scale", 0, "NUMBER", "D's codes hold the result divided by it",
       CLI_FLOAT(struct matmul_settings, d_tensor_scale) },
+    { "--device", 0, "NAME", "where the product is made: cpu or cuda (the first GPU); A, B and D are copied there and back",
+      CLI_DEVICE(struct matmul_settings, device) },
     { "--check", 0, NULL, "compare with the exact product, however long it takes; small products are compared anyway",
       CLI_FLAG(struct matmul_settings, check) },
     { "--no-check", 0, NULL, "do not", CLI_FLAG(struct matmul_settings, no_check) },
@@ -166,12 +169,13 @@ static int describe(struct cli *cli, struct matmul_job *job)
 /* Running -------------------------------------------------------------------------------------------------------------- */
 
 /* Once, and again while that is quick: the fastest of up to 5 runs within a quarter of a second. */
-static bsm_status run_plan(const bsm_plan *plan, struct matmul_job *job, void *workspace)
+static bsm_status run_plan(bsm_context *context, const bsm_plan *plan, struct matmul_job *job, const bsm_matmul *product, void *workspace)
 {
     const double start = cli_seconds();
     for (job->runs = 0; job->runs < 5 && (job->runs == 0 || cli_seconds() - start < 0.25); job->runs++) {
         const double before = cli_seconds();
-        const bsm_status status = bsm_plan_run(plan, &job->product, workspace, bsm_plan_workspace_bytes(plan));
+        bsm_status status = bsm_plan_run(plan, product, workspace, bsm_plan_workspace_bytes(plan));
+        if (status == BSM_OK) status = bsm_context_synchronize(context);
         const double seconds = cli_seconds() - before;
         if (status != BSM_OK) return status;
         if (job->runs == 0 || seconds < job->seconds) job->seconds = seconds;
@@ -179,14 +183,37 @@ static bsm_status run_plan(const bsm_plan *plan, struct matmul_job *job, void *w
     return BSM_OK;
 }
 
+static bsm_status run_on_gpu(const bsm_plan *plan, struct matmul_job *job, struct device_product *device)
+{
+    void *workspace = NULL;
+    bsm_status status = device_product_allocate(device, bsm_plan_workspace_bytes(plan), &workspace);
+    if (status == BSM_OK) status = run_plan(job->gpu, plan, job, &device->call, workspace);
+    return status == BSM_OK ? device_product_read(device) : status;
+}
+
+static int multiply_on_gpu(struct cli *cli, struct matmul_job *job)
+{
+    struct device_product device;
+    bsm_plan *plan = NULL;
+    bsm_status status = device_product_create(job->gpu, &job->product, &device);
+    if (status == BSM_OK) status = bsm_plan_create(job->gpu, &device.call, &plan);
+    if (status == BSM_OK) bsm_plan_describe(plan, job->kernel, sizeof job->kernel);
+    if (status == BSM_OK) status = run_on_gpu(plan, job, &device);
+    const int result = status == BSM_OK ? CLI_DONE : cli_library_failed(cli, NULL, status);
+    bsm_plan_destroy(plan);
+    device_product_free(&device);
+    return result;
+}
+
 static int multiply(struct cli *cli, struct matmul_job *job)
 {
     bsm_plan *plan;
+    if (job->gpu != NULL) return multiply_on_gpu(cli, job);
     bsm_status status = bsm_plan_create(cli->context, &job->product, &plan);
     if (status != BSM_OK) return cli_library_failed(cli, NULL, status);
     bsm_plan_describe(plan, job->kernel, sizeof job->kernel);
     void *workspace = cli_memory(cli, (int64_t)bsm_plan_workspace_bytes(plan), 1);
-    status = run_plan(plan, job, workspace);
+    status = run_plan(cli->context, plan, job, &job->product, workspace);
     free(workspace);
     bsm_plan_destroy(plan);
     return status == BSM_OK ? CLI_DONE : cli_library_failed(cli, NULL, status);
@@ -229,7 +256,9 @@ static int run(struct cli *cli, const void *given)
         return cli_wrong_usage(cli, "--format, --a-format and --b-format: the first is for nobody; leave one out");
     struct matmul_job *job = cli_memory(cli, 1, (int64_t)sizeof *job);
     job->settings = s;
-    const int result = run_job(cli, job);
+    int result = device_open(cli, s->device, &job->gpu);
+    if (result == CLI_DONE) result = run_job(cli, job);
+    bsm_context_destroy(job->gpu);
     free_operand(cli, &job->a);
     free_operand(cli, &job->b);
     cli_real_free(cli, &job->c);

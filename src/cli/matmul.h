@@ -11,7 +11,7 @@ struct matmul_settings {
     bsm_recipe recipe, d_recipe;
     bsm_scale_layout layout, d_layout;
     struct cli_tensor_scale tensor_scale;
-    int a_type, b_type, bias_per;
+    int a_type, b_type, bias_per, device;
     float alpha, beta, d_tensor_scale;
     bsm_activation activation;
     bsm_gate gate;
@@ -38,6 +38,7 @@ struct matmul_check {
 
 struct matmul_job {
     const struct matmul_settings *settings;
+    bsm_context *gpu;                     /* NULL: the CPU multiplies */
     struct matmul_operand a, b;
     struct cli_real c, bias;
     bsm_matrix c_matrix;

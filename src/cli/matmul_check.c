@@ -1,4 +1,5 @@
 /* How right a product is: its sums against the exact ones, and against those of the numbers before they were quantized. */
+#include "device.h"
 #include "matmul.h"
 
 #include <float.h>
@@ -101,7 +102,16 @@ static int multiply_plainly(struct cli *cli, const struct matmul_job *job, float
     const bsm_matrix *a = job->product.a, *b = job->product.b;
     const bsm_matrix d = { .struct_size = sizeof d, .format = BSM_FORMAT_FP32, .rows = a->rows, .columns = b->rows, .data = sums };
     const bsm_matmul plain = { .struct_size = sizeof plain, .a = a, .b = b, .d = &d };
-    const bsm_status status = bsm_multiply(cli->context, &plain);
+    struct device_product device = { .count = 0 };
+    bsm_status status;
+    if (job->gpu == NULL) {
+        status = bsm_multiply(cli->context, &plain);
+    } else {
+        status = device_product_create(job->gpu, &plain, &device);
+        if (status == BSM_OK) status = bsm_multiply(job->gpu, &device.call);
+        if (status == BSM_OK) status = device_product_read(&device);
+        device_product_free(&device);
+    }
     return status == BSM_OK ? CLI_DONE : cli_library_failed(cli, NULL, status);
 }
 

@@ -1,4 +1,5 @@
 /* blockscale verify: every pair of formats on every kernel of this machine against the exact product. */
+#include "device.h"
 #include "verify.h"
 
 #include <stdlib.h>
@@ -6,7 +7,7 @@
 #include <unistd.h>
 
 struct pair { bsm_format a, b; };
-struct settings { struct pair pair; int kernel; bool quick; };
+struct settings { struct pair pair; int kernel, device; bool quick; };
 static const struct settings defaults = { .kernel = -1 };
 
 /* "A:B", or one name for both. */
@@ -46,12 +47,12 @@ static const char *kernel_name(int value)
 
 static const struct cli_choices kernels = { kernel_name, kernel_from_name, 0, VERIFY_KERNELS_MAX };
 
-static bool serves_any(const struct cli *cli, int kernel, const struct pair *only)
+static bool serves_any(const bsm_context *context, int kernel, const struct pair *only)
 {
     for (int a = 1; a <= VERIFY_FORMATS; a++)
         for (int b = 1; b <= VERIFY_FORMATS; b++) {
             if (only->a != BSM_FORMAT_NONE && ((int)only->a != a || (int)only->b != b)) continue;
-            if (bsm_kernel_serves(cli->context, kernel, (bsm_format)a, (bsm_format)b)) return true;
+            if (bsm_kernel_serves(context, kernel, (bsm_format)a, (bsm_format)b)) return true;
         }
     return false;
 }
@@ -60,7 +61,7 @@ static bool serves_any(const struct cli *cli, int kernel, const struct pair *onl
 static void choose_kernels(const struct cli *cli, const struct settings *s, struct verify_report *report)
 {
     for (int i = 0; i < VERIFY_KERNELS_MAX && bsm_kernel_name(i) != NULL; i++)
-        if ((s->kernel < 0 || s->kernel == i) && serves_any(cli, i, &s->pair)) report->kernel[report->kernels++] = i;
+        if ((s->kernel < 0 || s->kernel == i) && serves_any(report->gpu != NULL ? report->gpu : cli->context, i, &s->pair)) report->kernel[report->kernels++] = i;
 }
 
 /* All cases of one pair; each problem is made once for all kernels. */
@@ -69,7 +70,7 @@ static int verify_pair(struct cli *cli, struct verify_report *report, bsm_format
     bool served = false;
     for (int i = 0; i < report->kernels; i++) {
         struct verify_result *result = &report->results[i][a - 1][b - 1];
-        result->served = bsm_kernel_serves(cli->context, report->kernel[i], a, b);
+        result->served = bsm_kernel_serves(report->gpu != NULL ? report->gpu : cli->context, report->kernel[i], a, b);
         served |= result->served;
     }
     for (int c = 0; c < verify_case_count && served; c++) {
@@ -79,7 +80,7 @@ static int verify_pair(struct cli *cli, struct verify_report *report, bsm_format
         if (code != CLI_DONE) return code;
         for (int i = 0; i < report->kernels; i++)
             if (report->results[i][a - 1][b - 1].served)
-                verify_run(cli, &problem, report->kernel[i], &report->results[i][a - 1][b - 1]);
+                verify_run(cli, report->gpu, &problem, report->kernel[i], &report->results[i][a - 1][b - 1]);
         verify_problem_free(&problem);
     }
     return CLI_DONE;
@@ -100,10 +101,9 @@ static int verify_pairs(struct cli *cli, struct verify_report *report)
     return CLI_DONE;
 }
 
-static int run(struct cli *cli, const void *given)
+static int run_on(struct cli *cli, const struct settings *s, bsm_context *gpu)
 {
-    const struct settings *s = given;
-    struct verify_report report = { .only_a = s->pair.a, .only_b = s->pair.b, .quick = s->quick };
+    struct verify_report report = { .gpu = gpu, .only_a = s->pair.a, .only_b = s->pair.b, .quick = s->quick };
     choose_kernels(cli, s, &report);
     if (report.kernels == 0) {
         const char *which = s->pair.a != BSM_FORMAT_NONE ? "this pair" : "any pair";
@@ -126,10 +126,21 @@ static int run(struct cli *cli, const void *given)
     return code;
 }
 
+static int run(struct cli *cli, const void *given)
+{
+    const struct settings *s = given;
+    bsm_context *gpu;
+    int code = device_open(cli, s->device, &gpu);
+    if (code == CLI_DONE) code = run_on(cli, s, gpu);
+    bsm_context_destroy(gpu);
+    return code;
+}
+
 static const struct cli_option options[] = {
     { .name = "--pair", .value = "A:B", .help = "this pair of formats alone; one name stands for both", .parse = parse_pair,
       .offset = CLI_FIELD(struct settings, pair, struct pair) },
     { "--kernel", 0, "NAME", "this kernel alone", CLI_CHOICE(struct settings, kernel, &kernels) },
+    { "--device", 0, "NAME", "whose kernels: cpu or cuda (the first GPU)", CLI_DEVICE(struct settings, device) },
     { "--quick", 'q', NULL, "few and small cases: about a tenth of the time", CLI_FLAG(struct settings, quick) },
     { .name = NULL },
 };

@@ -64,11 +64,13 @@ struct verify_result {
     struct verify_failure first;          /* when failures > 0 */
 };
 
-/* Runs the problem on a kernel and adds what came out to result. */
-void verify_run(struct cli *cli, struct verify_problem *problem, int kernel, struct verify_result *result);
+/* Runs the problem on a kernel, of `gpu` unless that is NULL, and adds what came out to result.  Kernels on tensor cores have an
+ * order of sums of their own: problems that compare with the documented order alone are passed over, not counted. */
+void verify_run(struct cli *cli, bsm_context *gpu, struct verify_problem *problem, int kernel, struct verify_result *result);
 
 /* All of it. */
 struct verify_report {
+    bsm_context *gpu;                     /* NULL: kernels of the CPU */
     int kernels;
     int kernel[VERIFY_KERNELS_MAX];       /* index for bsm_kernel_name */
     bsm_format only_a, only_b;            /* BSM_FORMAT_NONE: all pairs */
