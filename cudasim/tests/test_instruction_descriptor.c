@@ -208,7 +208,7 @@ static void matrix_fields(struct test *t)
     CHECK(t, !matrix_takes(good & ~(UINT64_C(7) << 46), false, 8, 100, why) && strstr(why, "has 0 in bits 48..46") != NULL);
     CHECK(t, !matrix_takes(good | UINT64_C(1) << 52, false, 8, 100, why) && strstr(why, "no such mode") != NULL);
     CHECK(t, !matrix_takes(good | UINT64_C(1) << 52, false, 4, 103, why) && strstr(why, "K = 96") != NULL);
-    CHECK(t, !matrix_takes(matrix(0, 0, 0, 0) | UINT64_C(1) << 49, false, 8, 100, why) && strstr(why, "base offset") != NULL);
+    CHECK(t, matrix_takes(matrix(0, 0, 0, 0) | UINT64_C(1) << 49, false, 8, 100, why));      /* no swizzle: it means nothing */
     for (uint64_t mode = 0; mode < 8; mode++)
         for (uint32_t bits = 4; bits <= 32; bits *= 2)
             for (int mn = 0; mn < (bits == 4 ? 1 : 2); mn++) {
