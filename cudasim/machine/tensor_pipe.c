@@ -3,6 +3,7 @@
 #include "machine/clocks.h"
 #include "machine/mbarrier.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -260,16 +261,38 @@ static const struct tensor_record *between(const struct tensor_operation *o, con
     return NULL;
 }
 
+/* Any lane: an instruction of the warp comes behind what each has waited for. */
+static bool is_known(const struct warp *w, const struct tensor_record *r)
+{
+    FOR_LANES(l, w->clocks == NULL ? 0 : w->live) if (known_to(w, l)[r->actor] >= r->clock) return true;
+    return false;
+}
+
+/* A thread that has committed since the record's operation was issued, which its own thread has not. */
+static const struct tensor_issuer *wrong_committer(const struct tensor_record *r)
+{
+    const struct tensor_memory *m = r->issuer->warp->cta->sm->tensor;
+    for (uint32_t i = 0; r->issuer->uncommitted_line != 0 && i < m->warps; i++)
+        for (const struct tensor_issuer *other = m->warp[i].issuer; other != NULL; other = other->next)
+            if (other != r->issuer && other->committed_line != 0 && other->committed > r->serial) return other;
+    return NULL;
+}
+
 static trap report_conflict(struct warp *w, const struct insn *in, const struct cta *cta, const struct tensor_record *r, bool writes)
 {
-    const bool known = w->clocks != NULL && known_to(w, 0)[r->actor] >= r->clock;
+    char commit[96] = "";
+    const bool known = is_known(w, r);
+    const struct tensor_issuer *other = known ? NULL : wrong_committer(r);
+    if (other != NULL)
+        snprintf(commit, sizeof commit, "; that of warp %u, lane %u at line %u signals its own thread's operations alone",
+                 other->warp->index, other->lane, other->committed_line);
     return warp_fault(w, in, NO_LANE, known ? REPORT_RACE : REPORT_ASYNC,
-                      "%s columns %u to %u of tensor memory%s, which the tcgen05.%s of warp %u at PTX line %u %s; %s",
+                      "%s columns %u to %u of tensor memory%s, which the tcgen05.%s of warp %u at PTX line %u %s; %s%s",
                       writes ? "writes" : "reads", r->area.column, r->area.column + r->area.columns - 1,
                       cta == w->cta ? "" : " of the peer CTA", names[r->work], r->issuer->warp->index, line_of(cta, r->pc),
                       r->writes ? "writes" : "reads",
                       known ? "its commit has been waited for, but no tcgen05.fence::after_thread_sync lies between"
-                            : "no tcgen05.commit behind it has been waited for");
+                            : "no tcgen05.commit behind it has been waited for", commit);
 }
 
 static trap check_records(struct tensor_operation *o, const struct cta *cta, const struct tensor_area *area, bool writes)
@@ -355,7 +378,10 @@ void tensor_start(struct tensor_operation *o)
 {
     static const uint64_t most[] = { 8, 64, 256, MOST_STEPS }; /* under a random schedule some complete soon, some late */
     struct cluster *c = o->operation.cluster;
-    o->issuer->uncommitted_line = o->operation.in->line;
+    if (o->work != TENSOR_COMMIT) {
+        o->issuer->issued = true;
+        o->issuer->uncommitted_line = o->operation.in->line;
+    }
     agent_start(&o->operation, LEAST_STEPS,
                 c->grid->machine->options.schedule == SCHEDULE_RANDOM ? most[cluster_random(c) % 4] : MOST_STEPS);
     tensor_implied_before(o->operation.warp, o->operation.cta->sm->tensor, 1u << o->operation.lane);
@@ -425,7 +451,8 @@ static const struct agent_kind commit_kind = { .name = "tcgen05.commit", .engine
 /* A commit waits for its own thread's operations alone. */
 static trap check_issuer(struct warp *w, const struct insn *in, const struct tensor_memory *m, uint32_t lane)
 {
-    if (issuer_of(m, w, lane) != NULL) return TRAP_NONE;
+    const struct tensor_issuer *own = issuer_of(m, w, lane);
+    if (own != NULL && own->issued) return TRAP_NONE;
     for (uint32_t i = 0; i < m->warps; i++)
         for (const struct tensor_issuer *other = m->warp[i].issuer; other != NULL; other = other->next)
             if (other->uncommitted_line != 0)
@@ -456,8 +483,10 @@ trap tensor_commit(struct warp *w, const struct insn *in, uint32_t lane, uint32_
         c->pipe.operation.signals = WAIT_MBARRIER;
         c->pipe.operation.object = target[0].cta->shared_base | target[0].offset;
     }
-    tensor_start(&c->pipe);
     issuer->uncommitted_line = 0;
+    issuer->committed_line = in->line;
+    issuer->committed = w->cta->cluster->operation_serial;
+    tensor_start(&c->pipe);
     return TRAP_NONE;
 }
 
@@ -482,7 +511,7 @@ trap tensor_check_free(struct warp *w, const struct insn *in, struct tensor_memo
             link = &r->next;
             continue;
         }
-        if (r->clock != 0 && w->clocks != NULL && known_to(w, 0)[r->actor] < r->clock)
+        if (r->clock != 0 && w->clocks != NULL && !is_known(w, r))
             return warp_fault(w, in, NO_LANE, REPORT_ASYNC,
                               "frees columns %u to %u, which the tcgen05.%s of warp %u at PTX line %u may still use; no tcgen05.commit "
                               "behind it has been waited for", first, first + columns - 1, names[r->work], r->issuer->warp->index,

@@ -58,7 +58,10 @@ struct tensor_issuer {
     uint32_t lane;
     struct tensor_batch *batch;           /* what the next commit covers; NULL: nothing */
     struct tensor_batch *before;          /* what the last one covered: a later commit covers it too */
+    bool issued;                          /* something other than commits */
     uint32_t uncommitted_line;            /* PTX line of the latest operation behind the last commit; 0: none */
+    uint32_t committed_line;              /* of the last commit, and its serial */
+    uint64_t committed;
 };
 
 struct tensor_operation {
