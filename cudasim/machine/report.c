@@ -1,5 +1,6 @@
 /* Reports: one block of text each. */
 #include "machine/mbarrier.h"
+#include "machine/sms.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -111,6 +112,30 @@ static void add_mbarrier(struct text *t, const struct cta *cta, uint32_t address
     if (mbarrier_describe(cta, address - cta->shared_base, state, sizeof state)) add(t, " (%s)", state);
 }
 
+/* Columns that somebody holds, or the peer CTA of a pair, which has to do the same. */
+static void add_tensor_memory(struct text *t, const struct cta *cta, const struct group *g)
+{
+    add(t, ": %llu columns", (unsigned long long)g->wait.object);
+    if (g->wait.detail != 0) {
+        add(t, ", together with its peer, CTA rank %u,", cta->rank ^ 1);
+        return;
+    }
+    const struct sm_columns *sm = sms_of(cta);
+    for (uint32_t c = 0, last = 0; c < TENSOR_COLUMNS; c++) {
+        const struct cta *holder = sm->holder[c];
+        if (holder == NULL || (c + 1 < TENSOR_COLUMNS && sm->holder[c + 1] == holder)) {
+            last = holder == NULL ? c + 1 : last;
+            continue;
+        }
+        add(t, ", while CTA (%u,%u,%u) holds columns %u to %u", holder->id[0], holder->id[1], holder->id[2], last, c);
+        last = c + 1;
+    }
+    if (sm->permit != NULL && sm->permit != cta)
+        add(t, ", while CTA (%u,%u,%u) has not executed tcgen05.relinquish_alloc_permit", sm->permit->id[0], sm->permit->id[1],
+            sm->permit->id[2]);
+    add(t, ",");
+}
+
 static void add_waiting(struct text *t, const struct grid *grid, const struct warp *w, const struct group *g)
 {
     const struct insn *in = &grid->code[g->pc];
@@ -122,6 +147,7 @@ static void add_waiting(struct text *t, const struct grid *grid, const struct wa
     if (g->blocked && g->wait.kind == WAIT_MMA && g->wait.object != 0)
         add(t, " of PTX line %llu, to which warp %llu has not come,", (unsigned long long)g->wait.object,
             (unsigned long long)g->wait.detail);
+    if (g->blocked && g->wait.kind == WAIT_TENSOR_MEMORY) add_tensor_memory(t, w->cta, g);
     add(t, " at PTX line %u", in->line);
     if (in->location != 0 && grid->module->locations[in->location].file < grid->module->file_count)
         add(t, " (%s:%u)", grid->module->files[grid->module->locations[in->location].file],

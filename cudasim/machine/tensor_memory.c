@@ -69,9 +69,10 @@ static void take(struct cta *cta, uint32_t first, uint32_t columns)
     }
     m->size[first] = (uint16_t)columns;
     m->last_size = columns;
-    for (uint32_t l = 0; l < TENSOR_LANES; l++) { /* what is in it is not defined */
-        memset(&m->cell[l * TENSOR_COLUMNS + first], 0, columns * sizeof *m->cell);
-        memset(&m->valid[l * TENSOR_COLUMNS + first], 0, columns);
+    for (uint32_t l = 0; l < TENSOR_LANES; l++) memset(&m->valid[l * TENSOR_COLUMNS + first], 0, columns); /* nothing is defined */
+    for (uint32_t c = first; c < first + columns; c++) {
+        for (uint32_t l = 0; m->touched[c] && l < TENSOR_LANES; l++) m->cell[l * TENSOR_COLUMNS + c] = (struct tensor_cell){ 0 };
+        m->touched[c] = false;
     }
 }
 
@@ -117,8 +118,8 @@ static trap report_in_flight(struct warp *w, const struct insn *in, const struct
 /* No access may be in flight. */
 static trap check_idle(struct warp *w, const struct insn *in, const struct tensor_memory *m, uint32_t first, uint32_t columns)
 {
-    for (uint32_t l = 0; l < TENSOR_LANES; l++)
-        for (uint32_t c = first; c < first + columns; c++) {
+    for (uint32_t c = first; c < first + columns; c++)
+        for (uint32_t l = 0; m->touched[c] && l < TENSOR_LANES; l++) {
             const struct tensor_cell *cell = &m->cell[l * TENSOR_COLUMNS + c];
             if (is_pending(m, &cell->writer, TENSOR_STORE)) return report_in_flight(w, in, &cell->writer, TENSOR_STORE);
             for (int i = 0; i < WARPS_OF_QUARTER; i++)
