@@ -58,7 +58,7 @@ static trap begin(struct warp *w, const struct insn *in, uint32_t lanes, uint32_
     trap t = read_count(w, in, lanes, columns);
     *m = t == TRAP_NONE ? tensor_memory_of(w, in) : NULL;
     if (*m == NULL) return TRAP_FAULT;
-    return tensor_check_group(w, in, *m, group);
+    return tensor_check_group(w, in, group);
 }
 
 /* tcgen05.alloc [a], n   [a] = address of n columns; waits until they are free */
@@ -193,7 +193,7 @@ static trap relinquish(struct warp *w, const struct insn *in, uint32_t lanes, ui
     trap t = whole_warp(w, in, lanes);
     struct tensor_memory *m = t == TRAP_NONE ? tensor_memory_of(w, in) : NULL;
     if (m == NULL) return TRAP_FAULT;
-    t = tensor_check_group(w, in, m, group);
+    t = tensor_check_group(w, in, group);
     if (t == TRAP_NONE) tensor_relinquish(w->cta);
     return t;
 }

@@ -275,6 +275,7 @@ struct grid {
     _Atomic uint64_t ended, idle;         /* clusters */
     _Atomic bool stop;
     _Atomic bool reported;
+    _Atomic uint32_t tensor_group;        /* cta_group of the tcgen05 instructions so far; 0: none yet */
     struct report report;                 /* of the first fault */
     struct watch *watch;                  /* NULL: none */
     _Atomic uint64_t steps;               /* of the longest cluster that has ended */

@@ -13,7 +13,8 @@ static void release(struct sm *sm)
 {
     struct tensor_memory *m = sm->tensor;
     for (uint32_t i = 0; m != NULL && m->warp != NULL && i < m->warps; i++) free(m->warp[i].fence), free(m->warp[i].known);
-    if (m != NULL) free(m->warp), free(m->cell), free(m->value), free(m->valid);
+    for (uint32_t c = 0; m != NULL && c < TENSOR_COLUMNS; c++) free(m->column[c]);
+    if (m != NULL) free(m->warp), free(m->value), free(m->valid);
     free(m);
     free(sm);
 }
@@ -29,10 +30,9 @@ struct tensor_memory *tensor_memory_of(struct warp *w, const struct insn *in)
     if (m != NULL) {
         m->warps = cta->warps;
         m->warp = calloc(m->warps, sizeof *m->warp);
-        m->cell = calloc(CELLS, sizeof *m->cell);
         m->value = calloc(CELLS, sizeof *m->value);
         m->valid = calloc(CELLS, sizeof *m->valid);
-        if (m->warp != NULL && m->cell != NULL && m->value != NULL && m->valid != NULL) {
+        if (m->warp != NULL && m->value != NULL && m->valid != NULL) {
             cta->sm = sm;
             return m;
         }
@@ -71,7 +71,7 @@ static void take(struct cta *cta, uint32_t first, uint32_t columns)
     m->last_size = columns;
     for (uint32_t l = 0; l < TENSOR_LANES; l++) memset(&m->valid[l * TENSOR_COLUMNS + first], 0, columns); /* nothing is defined */
     for (uint32_t c = first; c < first + columns; c++) {
-        for (uint32_t l = 0; m->touched[c] && l < TENSOR_LANES; l++) m->cell[l * TENSOR_COLUMNS + c] = (struct tensor_cell){ 0 };
+        if (m->touched[c]) memset(m->column[c], 0, TENSOR_LANES * sizeof *m->column[c]);
         m->touched[c] = false;
     }
 }
@@ -120,7 +120,7 @@ static trap check_idle(struct warp *w, const struct insn *in, const struct tenso
 {
     for (uint32_t c = first; c < first + columns; c++)
         for (uint32_t l = 0; m->touched[c] && l < TENSOR_LANES; l++) {
-            const struct tensor_cell *cell = &m->cell[l * TENSOR_COLUMNS + c];
+            const struct tensor_cell *cell = &m->column[c][l];
             if (is_pending(m, &cell->writer, TENSOR_STORE)) return report_in_flight(w, in, &cell->writer, TENSOR_STORE);
             for (int i = 0; i < WARPS_OF_QUARTER; i++)
                 if (is_pending(m, &cell->reader[i], TENSOR_LOAD)) return report_in_flight(w, in, &cell->reader[i], TENSOR_LOAD);
@@ -217,7 +217,12 @@ trap tensor_touch(struct warp *w, const struct insn *in, enum tensor_direction d
     if (column >= TENSOR_COLUMNS || m->first[column] == 0)
         return warp_fault(w, in, NO_LANE, REPORT_OUT_OF_BOUNDS, "%s column %u of tensor memory, which is not allocated",
                           direction == TENSOR_LOAD ? "reads" : "writes", column);
-    struct tensor_cell *cell = &m->cell[lane * TENSOR_COLUMNS + column];
+    if (tensor_is_being_freed(m, column, 1))
+        return warp_fault(w, in, NO_LANE, REPORT_ASYNC, "%s column %u of tensor memory, which a tcgen05.dealloc of its CTA frees",
+                          direction == TENSOR_LOAD ? "reads" : "writes", column);
+    if (m->column[column] == NULL) m->column[column] = calloc(TENSOR_LANES, sizeof *m->column[column]);
+    if (m->column[column] == NULL) return warp_fault(w, in, NO_LANE, REPORT_RESOURCES, "finds no host memory");
+    struct tensor_cell *cell = &m->column[column][lane];
     const trap t = check_all(w, in, w->cta, cell, direction == TENSOR_STORE, lane, column);
     struct tensor_mark *mark = direction == TENSOR_STORE ? &cell->writer : &cell->reader[w->index / TENSOR_QUARTERS];
     const uint32_t pc = (uint32_t)(in - w->cta->cluster->grid->code);
@@ -228,7 +233,7 @@ trap tensor_touch(struct warp *w, const struct insn *in, enum tensor_direction d
 
 trap tensor_check_cell(struct warp *w, const struct insn *in, struct cta *cta, bool writes, uint32_t lane, uint32_t column)
 {
-    struct tensor_cell *cell = &cta->sm->tensor->cell[lane * TENSOR_COLUMNS + column];
+    struct tensor_cell *cell = &cta->sm->tensor->column[column][lane];
     const trap t = check_all(w, in, cta, cell, writes, lane, column);
     if (writes) memset(cell, 0, sizeof *cell);
     return t;

@@ -41,12 +41,11 @@ struct tensor_memory {
     struct tensor_request { uint32_t columns, address; bool frees, granted; } request;
     struct tensor_warp *warp;
     uint32_t warps;
-    uint32_t group;                       /* cta_group of the instructions so far; 0: none yet */
     struct tensor_record *record;         /* what operations have used: tensor_pipe.h */
     /* [TENSOR_LANES][TENSOR_COLUMNS] */
     uint32_t *value;
     uint8_t *valid;                       /* HALF_* that have been written */
-    struct tensor_cell *cell;             /* by ld and st */
+    struct tensor_cell *column[TENSOR_COLUMNS]; /* [TENSOR_LANES] each, what ld and st have left; NULL: nothing yet */
     bool touched[TENSOR_COLUMNS];         /* ld or st may have marked a cell of the column */
 };
 
@@ -61,6 +60,12 @@ void tensor_relinquish(struct cta *cta);
 /* Whether the columns may be freed: an allocation of that size begins there, and nobody is using it as far as the warp knows. */
 trap tensor_check_freed(struct warp *w, const struct insn *in, struct tensor_memory *m, uint32_t address, uint32_t columns);
 void tensor_free(struct cta *cta, uint32_t address, uint32_t columns);
+/* A dealloc of cta_group::2 waits for the peer's: who frees them has no claim to the columns any more. */
+static inline bool tensor_is_being_freed(const struct tensor_memory *m, uint32_t first, uint32_t columns)
+{
+    const struct tensor_request *r = &m->request;
+    return r->frees && !r->granted && first < r->address + r->columns && r->address < first + columns;
+}
 /* When the CTA's last thread ends: reports what has not been freed. */
 trap tensor_cta_ends(struct warp *w, const struct insn *in);
 

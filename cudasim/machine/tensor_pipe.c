@@ -112,13 +112,13 @@ void tensor_pipe_close(struct cta *cta)
 
 /* ---- beginning ---- */
 
-trap tensor_check_group(struct warp *w, const struct insn *in, struct tensor_memory *m, uint32_t group)
+trap tensor_check_group(struct warp *w, const struct insn *in, uint32_t group)
 {
-    if (m->group == 0) m->group = group;
-    if (m->group == group) return TRAP_NONE;
+    uint32_t before = 0;
+    if (atomic_compare_exchange_strong(&w->cta->cluster->grid->tensor_group, &before, group) || before == group) return TRAP_NONE;
     return warp_fault(w, in, NO_LANE, REPORT_ILLEGAL,
                       "has .cta_group::%u in a kernel that has executed instructions with .cta_group::%u; all tcgen05 instructions of "
-                      "a kernel have the same", group, m->group);
+                      "a kernel have the same", group, before);
 }
 
 struct cta *tensor_peer(struct warp *w, const struct insn *in)
@@ -145,7 +145,7 @@ void *tensor_begin(struct warp *w, const struct insn *in, uint32_t lane, size_t 
                    enum tensor_work work, uint32_t group)
 {
     struct tensor_memory *m = tensor_memory_of(w, in);
-    if (m == NULL || tensor_check_group(w, in, m, group) != TRAP_NONE) return NULL;
+    if (m == NULL || tensor_check_group(w, in, group) != TRAP_NONE) return NULL;
     if (!tensor_implied_after(w, m, 1u << lane)) {
         no_memory(w, in);
         return NULL;
@@ -365,6 +365,10 @@ trap tensor_uses(struct tensor_operation *o, struct cta *cta, struct tensor_area
             return warp_fault(o->operation.warp, o->operation.in, NO_LANE, REPORT_OUT_OF_BOUNDS,
                               "%s column %u of tensor memory%s, which is not allocated", writes ? "writes" : "reads", c,
                               cta == o->operation.cta ? "" : " of the peer CTA");
+    if (tensor_is_being_freed(m, area.column, area.columns))
+        return warp_fault(o->operation.warp, o->operation.in, NO_LANE, REPORT_ASYNC,
+                          "%s columns %u to %u of tensor memory%s, which a tcgen05.dealloc of that CTA frees", writes ? "writes" : "reads",
+                          area.column, area.column + area.columns - 1, cta == o->operation.cta ? "" : " of the peer CTA");
     trap t = check_records(o, cta, &area, writes);
     if (t == TRAP_NONE) t = check_cells(o, cta, &area, writes);
     return t == TRAP_NONE ? remember(o, cta, &area, writes) : t;
@@ -437,9 +441,10 @@ static trap commit_step(struct agent_operation *operation, bool *done)
 {
     struct commit *c = (struct commit *)operation;
     trap t = TRAP_NONE;
-    for (uint32_t i = 0; t == TRAP_NONE && i < c->targets; i++)
-        t = mbarrier_arrive_async(operation->warp, operation->in, operation->lane, c->target[i].cta, c->target[i].offset,
-                                  tensor_token(&c->pipe));
+    for (uint32_t i = 0; t == TRAP_NONE && i < c->targets; i++) {
+        const struct tensor_target *target = &c->target[i];
+        t = mbarrier_arrive_async(operation->warp, operation->in, operation->lane, target->cta, target->offset, tensor_token(&c->pipe));
+    }
     *done = true;
     return t;
 }

@@ -117,7 +117,7 @@ trap tensor_order(struct warp *w, const struct insn *in, const struct tensor_are
 /* dealloc: no operation may be using the columns, as far as the warp knows. */
 trap tensor_check_free(struct warp *w, const struct insn *in, struct tensor_memory *m, uint32_t first, uint32_t columns);
 /* One value of cta_group serves all instructions of a kernel. */
-trap tensor_check_group(struct warp *w, const struct insn *in, struct tensor_memory *m, uint32_t group);
+trap tensor_check_group(struct warp *w, const struct insn *in, uint32_t group);
 /* Before the clocks of the cluster are closed. */
 void tensor_pipe_close(struct cta *cta);
 

@@ -26,7 +26,7 @@
     "st.shared.v4.b32 [%r11+16], {%r30, %r30, %r30, %r30}; fence.proxy.async;\n"
 #define READY \
     "bar.sync 0; ld.shared.u32 %r3, [s]; shl.b32 %r5, %r2, 21; add.u32 %r5, %r5, %r3; " \
-    "shr.u32 %r12, %r10, 4; cvt.u64.u32 %rd1, %r12; or.b64 %rd1, %rd1, 0x0000400800800000;\n"
+    "shr.u32 %r12, %r10, 4; and.b32 %r12, %r12, 0x3fff; cvt.u64.u32 %rd1, %r12; or.b64 %rd1, %rd1, 0x0000400800800000;\n"
 #define START BEGIN CLUSTER_BAR READY
 #define MMA(who, add) "@" who " tcgen05.mma.cta_group::2.kind::f16 [%r3], %rd1, %rd1, 0x10080490, " add ";\n"
 #define NEW MMA("%p2", "%p7")
@@ -73,7 +73,8 @@ static const struct example {
     { "sizes increase", ONE ALLOC(32) ALLOC(64), 2, 32, REPORT_ILLEGAL, "must not increase", 0 },
     { "freed with .cta_group::1", ONE ALLOC(64) ADDRESS "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r3, 64;\n", 2, 32, REPORT_ILLEGAL,
       "has .cta_group::1 in a kernel", 0 },
-    { "each CTA another group", ONE EVEN("E", "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [s], 64;\n") CLUSTER_BAR
+    { "each CTA another group", ONE EVEN("E", "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [s], 64; bar.warp.sync -1; "
+      "ld.shared.u32 %r3, [s]; bar.warp.sync -1; tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r3, 64;\n") CLUSTER_BAR
       ODD("O", ALLOC(64)), 2, 32, REPORT_ILLEGAL, "in a kernel that has executed", 0 },
 
     /* products */
@@ -97,6 +98,14 @@ static const struct example {
     { "the peer frees too early", START NEW COMMIT "@%p5 bra P;\nbarrier.cluster.arrive.aligned;\nP: @%p5 bra Q;\n"
       "barrier.cluster.wait.aligned;\n@%p1 tcgen05.dealloc.cta_group::2.sync.aligned.b32 %r3, 64; bra Z;\nQ: " FREE WAIT "Z:\n", 2, 128,
       REPORT_ASYNC, "frees columns 0 to 63", 0 },
+    { "product while the peer frees", START "@%p5 bra E;\n@%p1 tcgen05.dealloc.cta_group::2.sync.aligned.b32 %r3, 64; bra Z;\nE: "
+      "nanosleep.u32 10000;\n" NEW OWN_COMMIT WAIT "@%p1 tcgen05.dealloc.cta_group::2.sync.aligned.b32 %r3, 64;\nZ:\n", 2, 128,
+      REPORT_ASYNC, "frees", 0 },
+    { "st while the CTA frees", START EVEN("E", "@%p1 tcgen05.dealloc.cta_group::2.sync.aligned.b32 %r3, 64; @!%p1 nanosleep.u32 10000; "
+      "@!%p1 tcgen05.st.sync.aligned.32x32b.x1.b32 [%r5], {%r1}; @!%p1 tcgen05.wait::st.sync.aligned;\n") CLUSTER_BAR, 2, 128,
+      REPORT_ASYNC, "frees", 0 },
+    { "a commit behind the peer's end", START NEW COMMIT EVEN("E", WAIT AFTER LD WAIT_LD KEEP) FREE EVEN("F",
+      "nanosleep.u32 10000;\n" OWN_COMMIT), 2, 128, REPORT_ASYNC, "CTA rank 1, has ended", 0 },
 };
 
 static bool sums_are_right(struct sim *sim, uint64_t out, float sum)
