@@ -92,6 +92,21 @@ static bool renew_batch(struct tensor_issuer *i, const struct insn *in)
     return true;
 }
 
+/* An operation of another thread comes behind the batch: what its own thread issues from now on is another. */
+static void seal(struct tensor_issuer *i, const struct tensor_batch *batch)
+{
+    if (i->batch != batch) return;
+    leave(i->before);
+    i->before = i->batch;
+    i->batch = NULL;
+}
+
+static void forget(struct tensor_record *r)
+{
+    leave(r->batch);
+    free(r);
+}
+
 void tensor_pipe_close(struct cta *cta)
 {
     struct tensor_memory *m = cta->sm == NULL ? NULL : cta->sm->tensor;
@@ -106,7 +121,7 @@ void tensor_pipe_close(struct cta *cta)
     while (m->record != NULL) {
         struct tensor_record *r = m->record;
         m->record = r->next;
-        free(r);
+        forget(r);
     }
 }
 
@@ -295,6 +310,14 @@ static trap report_conflict(struct warp *w, const struct insn *in, const struct 
                             : "no tcgen05.commit behind it has been waited for", commit);
 }
 
+/* Who knows that the operation is complete knows it of those before it, whoever issued them. */
+static void come_behind(const struct tensor_operation *o, const struct tensor_record *r)
+{
+    if (r->issuer == o->issuer || r->clock == 0) return;
+    seal(r->issuer, r->batch);
+    async_follow(o->batch->token, r->batch->token);
+}
+
 static trap check_records(struct tensor_operation *o, const struct cta *cta, const struct tensor_area *area, bool writes)
 {
     struct warp *w = o->operation.warp;
@@ -304,6 +327,7 @@ static trap check_records(struct tensor_operation *o, const struct cta *cta, con
         const struct tensor_record *q = NULL;
         if (!is_directly_ordered(o, r, area, writes) && (q = between(o, m, r, area, writes)) == NULL)
             return report_conflict(w, o->operation.in, cta, r, writes);
+        come_behind(o, r);
         if (!follow(o, r->serial) || (q != NULL && !follow(o, q->serial))) return no_memory(w, o->operation.in);
     }
     return TRAP_NONE;
@@ -339,7 +363,7 @@ static trap remember(struct tensor_operation *o, struct cta *cta, const struct t
     if (n == NULL) return no_memory(o->operation.warp, o->operation.in);
     const struct async_token *token = o->batch->token;
     *n = (struct tensor_record){ .area = *area, .writes = writes, .work = o->work, .shape = o->shape, .issuer = o->issuer,
-                                 .serial = o->operation.cluster->operation_serial, .actor = token->actor,
+                                 .batch = o->batch, .serial = o->operation.cluster->operation_serial, .actor = token->actor,
                                  .clock = token->known == NULL ? 0 : token->clock,
                                  .pc = (uint32_t)(o->operation.in - cta->cluster->grid->code) };
     for (struct tensor_record **link = &m->record; *link != NULL;) {
@@ -349,8 +373,9 @@ static trap remember(struct tensor_operation *o, struct cta *cta, const struct t
             continue;
         }
         *link = q->next;
-        free(q);
+        forget(q);
     }
+    n->batch->users++;
     n->next = m->record;
     m->record = n;
     return TRAP_NONE;
@@ -522,7 +547,7 @@ trap tensor_check_free(struct warp *w, const struct insn *in, struct tensor_memo
                               "behind it has been waited for", first, first + columns - 1, names[r->work], r->issuer->warp->index,
                               line_of(w->cta, r->pc));
         *link = r->next;
-        free(r);
+        forget(r);
     }
     return TRAP_NONE;
 }

@@ -43,7 +43,8 @@ struct tensor_record {
     bool writes;
     enum tensor_work work;
     uint32_t shape;                       /* of mma: M and N as the instruction descriptor has them; else 0 */
-    const struct tensor_issuer *issuer;
+    struct tensor_issuer *issuer;
+    struct tensor_batch *batch;
     uint64_t serial;                      /* of the operation */
     uint32_t actor, clock, pc;            /* of its token; clock 0: races are not watched */
 };
