@@ -193,13 +193,13 @@ static trap check(struct warp *w, const struct insn *in, const struct cta *cta, 
     const char *verb = writes ? "writes" : "reads";
     if (pending)
         return warp_fault(w, in, NO_LANE, REPORT_ASYNC,
-                          "%s lane %u, column %u of tensor memory, which the tcgen05.%s of warp %u at PTX line %u accesses; that warp "
-                          "has executed no tcgen05.wait::%s since", verb, lane, column, name[before], mark->warp - 1,
+                          "%s lane %u, column %u of tensor memory, which the tcgen05.%s of warp %u at PTX line %u accesses; that "
+                          "warp has executed no tcgen05.wait::%s since", verb, lane, column, name[before], mark->warp - 1,
                           line_of(w, mark), name[before]);
     return warp_fault(w, in, NO_LANE, REPORT_RACE,
                       "%s lane %u, column %u of tensor memory, which the tcgen05.%s of warp %u at PTX line %u accesses; "
-                      "tcgen05.fence::before_thread_sync there, a synchronisation, and tcgen05.fence::after_thread_sync here do not "
-                      "all lie between", verb, lane, column, name[before], mark->warp - 1, line_of(w, mark));
+                      "tcgen05.fence::before_thread_sync there, a synchronisation, and tcgen05.fence::after_thread_sync here do "
+                      "not all lie between", verb, lane, column, name[before], mark->warp - 1, line_of(w, mark));
 }
 
 static trap check_all(struct warp *w, const struct insn *in, const struct cta *cta, const struct tensor_cell *cell, bool writes,

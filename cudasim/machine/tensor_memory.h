@@ -1,5 +1,5 @@
-/* Tensor memory (PTX ISA 9.7.16): 128 lanes x 512 columns x 32 bits of an SM, allocated in columns.  CTAs on one SM share the columns
- * (sms.h); what a CTA has allocated is its own.
+/* Tensor memory (PTX ISA 9.7.16): 128 lanes x 512 columns x 32 bits of an SM, allocated in columns.  CTAs on one SM share the
+ * columns (sms.h); what a CTA has allocated is its own.
  *
  * tcgen05.ld and tcgen05.st are asynchronous: until the warp's wait::ld or wait::st nothing orders them.  Between warps the
  * manual demands more than a barrier: fence::before_thread_sync behind the wait, the synchronisation, fence::after_thread_sync.

@@ -132,8 +132,8 @@ trap tensor_check_group(struct warp *w, const struct insn *in, uint32_t group)
     uint32_t before = 0;
     if (atomic_compare_exchange_strong(&w->cta->cluster->grid->tensor_group, &before, group) || before == group) return TRAP_NONE;
     return warp_fault(w, in, NO_LANE, REPORT_ILLEGAL,
-                      "has .cta_group::%u in a kernel that has executed instructions with .cta_group::%u; all tcgen05 instructions of "
-                      "a kernel have the same", group, before);
+                      "has .cta_group::%u in a kernel that has executed instructions with .cta_group::%u; all tcgen05 instructions "
+                      "of a kernel have the same", group, before);
 }
 
 struct cta *tensor_peer(struct warp *w, const struct insn *in)
@@ -222,7 +222,8 @@ static bool follow(struct tensor_operation *o, uint64_t serial)
 }
 
 /* The pairs that run in order: 9.7.16.6.4.2, and mma before cp. */
-static bool is_ordered_pair(const struct tensor_record *r, const struct tensor_operation *o, const struct tensor_area *area, bool writes)
+static bool is_ordered_pair(const struct tensor_record *r, const struct tensor_operation *o, const struct tensor_area *area,
+                            bool writes)
 {
     switch (o->work) {
     case TENSOR_MMA:
@@ -253,7 +254,10 @@ static bool is_fenced(const struct tensor_record *r, const uint32_t *known)
     return false;
 }
 
-static bool is_complete(const struct tensor_record *r, const uint32_t *known) { return known != NULL && known[r->actor] >= r->clock; }
+static bool is_complete(const struct tensor_record *r, const uint32_t *known)
+{
+    return known != NULL && known[r->actor] >= r->clock;
+}
 
 static const uint32_t *known_after_fence(const struct warp *w) { return w->cta->sm->tensor->warp[w->index].known; }
 
@@ -293,7 +297,8 @@ static const struct tensor_issuer *wrong_committer(const struct tensor_record *r
     return NULL;
 }
 
-static trap report_conflict(struct warp *w, const struct insn *in, const struct cta *cta, const struct tensor_record *r, bool writes)
+static trap report_conflict(struct warp *w, const struct insn *in, const struct cta *cta, const struct tensor_record *r,
+                            bool writes)
 {
     char commit[96] = "";
     const bool known = is_known(w, r);
@@ -392,8 +397,9 @@ trap tensor_uses(struct tensor_operation *o, struct cta *cta, struct tensor_area
                               cta == o->operation.cta ? "" : " of the peer CTA");
     if (tensor_is_being_freed(m, area.column, area.columns))
         return warp_fault(o->operation.warp, o->operation.in, NO_LANE, REPORT_ASYNC,
-                          "%s columns %u to %u of tensor memory%s, which a tcgen05.dealloc of that CTA frees", writes ? "writes" : "reads",
-                          area.column, area.column + area.columns - 1, cta == o->operation.cta ? "" : " of the peer CTA");
+                          "%s columns %u to %u of tensor memory%s, which a tcgen05.dealloc of that CTA frees",
+                          writes ? "writes" : "reads", area.column, area.column + area.columns - 1,
+                          cta == o->operation.cta ? "" : " of the peer CTA");
     trap t = check_records(o, cta, &area, writes);
     if (t == TRAP_NONE) t = check_cells(o, cta, &area, writes);
     return t == TRAP_NONE ? remember(o, cta, &area, writes) : t;
@@ -421,7 +427,8 @@ bool tensor_may_complete(const struct agent_operation *operation)
     const struct tensor_operation *o = (const struct tensor_operation *)operation;
     for (const struct agent_operation *p = operation->cluster->operations; p != NULL; p = p->next) {
         if (!is_pipe(p) || p->serial >= operation->serial) continue;
-        if (o->work == TENSOR_COMMIT ? ((const struct tensor_operation *)p)->issuer == o->issuer : waits_for(o, p->serial)) return false;
+        const bool own = ((const struct tensor_operation *)p)->issuer == o->issuer;
+        if (o->work == TENSOR_COMMIT ? own : waits_for(o, p->serial)) return false;
     }
     return true;
 }
@@ -468,7 +475,8 @@ static trap commit_step(struct agent_operation *operation, bool *done)
     trap t = TRAP_NONE;
     for (uint32_t i = 0; t == TRAP_NONE && i < c->targets; i++) {
         const struct tensor_target *target = &c->target[i];
-        t = mbarrier_arrive_async(operation->warp, operation->in, operation->lane, target->cta, target->offset, tensor_token(&c->pipe));
+        t = mbarrier_arrive_async(operation->warp, operation->in, operation->lane, target->cta, target->offset,
+                                  tensor_token(&c->pipe));
     }
     *done = true;
     return t;
@@ -487,8 +495,8 @@ static trap check_issuer(struct warp *w, const struct insn *in, const struct ten
         for (const struct tensor_issuer *other = m->warp[i].issuer; other != NULL; other = other->next)
             if (other->uncommitted_line != 0)
                 return warp_fault(w, in, lane, REPORT_ASYNC,
-                                  "signals the end of this thread's operations, of which there are none; those of warp %u, lane %u, the "
-                                  "latest at PTX line %u, have to be committed by the thread that issued them", i, other->lane,
+                                  "signals the end of this thread's operations, of which there are none; those of warp %u, lane "
+                                  "%u, the latest at PTX line %u, have to be committed by the thread that issued them", i, other->lane,
                                   other->uncommitted_line);
     return TRAP_NONE;
 }
@@ -543,9 +551,9 @@ trap tensor_check_free(struct warp *w, const struct insn *in, struct tensor_memo
         }
         if (r->clock != 0 && w->clocks != NULL && !is_known(w, r))
             return warp_fault(w, in, NO_LANE, REPORT_ASYNC,
-                              "frees columns %u to %u, which the tcgen05.%s of warp %u at PTX line %u may still use; no tcgen05.commit "
-                              "behind it has been waited for", first, first + columns - 1, names[r->work], r->issuer->warp->index,
-                              line_of(w->cta, r->pc));
+                              "frees columns %u to %u, which the tcgen05.%s of warp %u at PTX line %u may still use; no "
+                              "tcgen05.commit behind it has been waited for", first, first + columns - 1, names[r->work],
+                              r->issuer->warp->index, line_of(w->cta, r->pc));
         *link = r->next;
         forget(r);
     }

@@ -6,7 +6,7 @@
  *     struct copy *c = tensor_begin(w, in, lane, sizeof *c, &kind, TENSOR_CP, group);      NULL: reported
  *     t = tensor_uses(&c->pipe, cta, area, TENSOR_READS or TENSOR_WRITES);  at issue: allocation, and order against all others
  *     t = async_reads(tensor_token(&c->pipe), cta, offset, bytes);         shared memory that it reads
- *     tensor_start(&c->pipe);                                               it is the pipe's; or, on a trap, tensor_abandon(&c->pipe)
+ *     tensor_start(&c->pipe);                                     it is the pipe's; or, on a trap, tensor_abandon(&c->pipe)
  *     kind.step: reads and writes cells by tensor_value, tensor_valid; *done = true.  kind.complete, kind.drop: tensor_complete,
  *     tensor_drop, or functions that end in them.
  * Of a CTA pair (cta_group::2) one thread's operation uses areas of both CTAs: tensor_peer.

@@ -1,9 +1,9 @@
-/* The tensor pipe: products and commits in one CTA, in the orders that the manual allows and in others.  Each wrong kernel is reported
- * under every one of the first schedules; its right twin gives the right sum and no report under 100. */
+/* The tensor pipe: products and commits in one CTA, in the orders that the manual allows and in others.  Each wrong kernel is
+ * reported under every one of the first schedules; its right twin gives the right sum and no report under 100. */
 #include "schedules.h"
 
-/* Four warps; 4 KiB of bf16 ones, which are A and B of every product: D = 16 for each.  D: columns 0 to 15 from %r3 on; %r5: the same in
- * the warp's own lanes.  Thread 0 (%p2) issues; %p3: thread 32, another.  %r20 is what a right kernel leaves. */
+/* Four warps; 4 KiB of bf16 ones, which are A and B of every product: D = 16 for each.  D: columns 0 to 15 from %r3 on; %r5: the
+ * same in the warp's own lanes.  Thread 0 (%p2) issues; %p3: thread 32, another.  %r20 is what a right kernel leaves. */
 #define BEGIN \
     ".shared .align 1024 .b8 a[4096]; .shared .align 8 .b64 bars[2]; .shared .align 4 .b32 s; mov.u32 %r1, %tid.x; " \
     "shr.u32 %r2, %r1, 5; setp.eq.u32 %p1, %r2, 0; setp.eq.u32 %p2, %r1, 0; setp.eq.u32 %p3, %r1, 32; setp.ne.u32 %p7, 0, 0; " \
@@ -31,7 +31,8 @@
 
 #define COMMIT_BY(who, bar) "@" who " tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r9+" bar "];\n"
 #define COMMIT COMMIT_BY("%p2", "0")
-#define WAIT_FOR(label, bar, parity) label ": mbarrier.try_wait.parity.shared.b64 %p4, [%r9+" bar "], " parity "; @!%p4 bra " label ";\n"
+#define WAIT_FOR(label, bar, parity) label ": mbarrier.try_wait.parity.shared.b64 %p4, [%r9+" bar "], " parity "; @!%p4 bra " \
+    label ";\n"
 #define WAIT WAIT_FOR("W", "0", "0")
 #define WAIT_AGAIN WAIT_FOR("X", "0", "1")
 #define AFTER "tcgen05.fence::after_thread_sync;\n"
@@ -40,8 +41,8 @@
 #define LD "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r20}, [%r5];\n"
 #define WAIT_LD "tcgen05.wait::ld.sync.aligned;\n"
 #define ST "mov.u32 %r21, 0x40a00000; tcgen05.st.sync.aligned.32x32b.x1.b32 [%r5], {%r21};\n"
-#define FILL "mov.u32 %r21, 0x40a00000; tcgen05.st.sync.aligned.32x32b.x16.b32 [%r5], {%r21, %r21, %r21, %r21, %r21, %r21, %r21, %r21, " \
-    "%r21, %r21, %r21, %r21, %r21, %r21, %r21, %r21};\n"
+#define FIVES "%r21, %r21, %r21, %r21, %r21, %r21, %r21, %r21"
+#define FILL "mov.u32 %r21, 0x40a00000; tcgen05.st.sync.aligned.32x32b.x16.b32 [%r5], {" FIVES ", " FIVES "};\n"
 #define FILL_A "tcgen05.st.sync.aligned.32x32b.x8.b32 [%r5+32], {%r30, %r30, %r30, %r30, %r30, %r30, %r30, %r30};\n"
 #define WAIT_ST "tcgen05.wait::st.sync.aligned;\n"
 #define END COMMIT WAIT AFTER LD WAIT_LD KEEP FREE
@@ -55,40 +56,49 @@ static const struct example {
 } examples[] = {
     { "product, commit, wait, fence, ld", BEGIN NEW END, REPORT_NONE, "", 16 },
     { "ld without a commit", BEGIN NEW BAR AFTER LD WAIT_LD FREE, REPORT_ASYNC, "no tcgen05.commit behind it has been waited", 0 },
-    { "ld without a wait", BEGIN NEW COMMIT BAR AFTER LD WAIT_LD WAIT FREE, REPORT_ASYNC, "no tcgen05.commit behind it has been waited", 0 },
+    { "ld without a wait", BEGIN NEW COMMIT BAR AFTER LD WAIT_LD WAIT FREE, REPORT_ASYNC,
+      "no tcgen05.commit behind it has been waited", 0 },
     { "ld without a fence", BEGIN NEW COMMIT WAIT LD WAIT_LD FREE, REPORT_RACE, "no tcgen05.fence::after_thread_sync lies", 0 },
     { "fence before the wait", BEGIN NEW COMMIT AFTER WAIT LD WAIT_LD FREE, REPORT_RACE, "no tcgen05.fence::after_thread_sync", 0 },
-    { "product behind the commit", BEGIN NEW COMMIT ADD WAIT AFTER LD WAIT_LD COMMIT WAIT_AGAIN FREE, REPORT_ASYNC, "no tcgen05.commit", 0 },
+    { "product behind the commit", BEGIN NEW COMMIT ADD WAIT AFTER LD WAIT_LD COMMIT WAIT_AGAIN FREE, REPORT_ASYNC,
+      "no tcgen05.commit", 0 },
     { "one thread waits, the others by a barrier", BEGIN NEW COMMIT "@!%p2 bra N;\n" WAIT "N:\n" BAR AFTER LD WAIT_LD KEEP FREE,
       REPORT_NONE, "", 16 },
 
     /* several products */
     { "two products of one thread", BEGIN NEW ADD END, REPORT_NONE, "", 32 },
     { "products of other accumulators between", BEGIN NEW SECOND ADD END, REPORT_NONE, "", 32 },
-    { "the second commit waited for", BEGIN NEW COMMIT_BY("%p2", "8") SECOND COMMIT WAIT AFTER LD WAIT_LD KEEP FREE, REPORT_NONE, "", 16 },
-    { "the first commit waited for", BEGIN NEW COMMIT SECOND COMMIT_BY("%p2", "8") WAIT AFTER LD WAIT_LD KEEP WAIT_FOR("Y", "8", "0") FREE,
+    { "the second commit waited for", BEGIN NEW COMMIT_BY("%p2", "8") SECOND COMMIT WAIT AFTER LD WAIT_LD KEEP FREE, REPORT_NONE,
+      "", 16 },
+    { "the first commit waited for", BEGIN NEW COMMIT SECOND COMMIT_BY("%p2", "8") WAIT AFTER LD WAIT_LD KEEP WAIT_FOR("Y", "8",
+      "0") FREE,
       REPORT_NONE, "", 16 },
     { "two commits of one product", BEGIN NEW COMMIT_BY("%p2", "8") COMMIT WAIT AFTER LD WAIT_LD KEEP FREE, REPORT_NONE, "", 16 },
-    { "another shape without completion", BEGIN NEW SMALL COMMIT WAIT FREE, REPORT_ASYNC, "writes columns 0 to 15 of tensor memory, which", 0 },
+    { "another shape without completion", BEGIN NEW SMALL COMMIT WAIT FREE, REPORT_ASYNC,
+      "writes columns 0 to 15 of tensor memory, which", 0 },
     { "another shape behind completion", BEGIN NEW COMMIT WAIT BAR AFTER SMALL COMMIT WAIT_AGAIN FREE, REPORT_NONE, "", 0 },
     { "another shape behind a wait without a fence", BEGIN NEW COMMIT WAIT BAR SMALL COMMIT WAIT_AGAIN FREE, REPORT_RACE,
       "no tcgen05.fence::after_thread_sync", 0 },
 
     /* two threads */
-    { "two threads, fences and a barrier", BEGIN NEW BEFORE BAR AFTER OTHER_ADD COMMIT_BY("%p3", "0") WAIT AFTER LD WAIT_LD KEEP FREE,
+    { "two threads, fences and a barrier", BEGIN NEW BEFORE BAR AFTER OTHER_ADD COMMIT_BY("%p3", "0") WAIT AFTER LD WAIT_LD KEEP
+      FREE,
       REPORT_NONE, "", 32 },
     { "two threads, no fence before", BEGIN NEW BAR AFTER OTHER_ADD COMMIT_BY("%p3", "0") WAIT FREE, REPORT_ASYNC,
       "no tcgen05.commit", 0 },
     { "two threads, no fence after", BEGIN NEW BEFORE BAR OTHER_ADD COMMIT_BY("%p3", "0") WAIT FREE, REPORT_ASYNC,
       "no tcgen05.commit", 0 },
-    { "two threads, no barrier", BEGIN NEW BEFORE AFTER OTHER_NEW COMMIT_BY("%p3", "0") WAIT BAR, REPORT_ASYNC, "no tcgen05.commit", 0 },
+    { "two threads, no barrier", BEGIN NEW BEFORE AFTER OTHER_NEW COMMIT_BY("%p3", "0") WAIT BAR, REPORT_ASYNC,
+      "no tcgen05.commit", 0 },
     { "two threads, fence before too early", BEGIN BEFORE NEW BAR AFTER OTHER_ADD COMMIT_BY("%p3", "0") WAIT FREE, REPORT_ASYNC,
       "no tcgen05.commit", 0 },
-    { "two threads, the first one's commit", BEGIN NEW COMMIT BAR AFTER OTHER_ADD COMMIT_BY("%p3", "8") WAIT_FOR("Y", "8", "0") AFTER LD
+    { "two threads, the first one's commit", BEGIN NEW COMMIT BAR AFTER OTHER_ADD COMMIT_BY("%p3", "8") WAIT_FOR("Y", "8", "0")
+      AFTER LD
       WAIT_LD KEEP FREE, REPORT_NONE, "", 32 },
     { "commit by another thread", BEGIN NEW BEFORE BAR AFTER COMMIT_BY("%p3", "0") WAIT AFTER LD WAIT_LD FREE, REPORT_ASYNC,
       "those of warp 0, lane 0", 0 },
-    { "commit by another thread, which had products of its own", BEGIN OTHER_NEW COMMIT_BY("%p3", "8") WAIT_FOR("Y", "8", "0") AFTER BAR
+    { "commit by another thread, which had products of its own", BEGIN OTHER_NEW COMMIT_BY("%p3", "8") WAIT_FOR("Y", "8", "0")
+      AFTER BAR
       NEW BEFORE BAR AFTER COMMIT_BY("%p3", "0") WAIT AFTER LD WAIT_LD FREE, REPORT_ASYNC, "that of warp 1, lane 0", 0 },
     { "a commit of nothing", BEGIN COMMIT WAIT FREE, REPORT_NONE, "", 0 },
 
@@ -98,12 +108,15 @@ static const struct example {
     { "st, product, no fence before", BEGIN FILL WAIT_ST BAR AFTER ADD END, REPORT_RACE, "before_thread_sync there", 0 },
     { "st, product, no fence after", BEGIN FILL WAIT_ST BEFORE BAR ADD END, REPORT_RACE, "after_thread_sync here", 0 },
     { "ld, product over it", BEGIN FILL WAIT_ST LD WAIT_LD BEFORE BAR AFTER NEW END, REPORT_NONE, "", 16 },
-    { "ld, product over it, no wait::ld", BEGIN FILL WAIT_ST LD BEFORE BAR AFTER NEW END, REPORT_ASYNC, "no tcgen05.wait::ld since", 0 },
+    { "ld, product over it, no wait::ld", BEGIN FILL WAIT_ST LD BEFORE BAR AFTER NEW END, REPORT_ASYNC,
+      "no tcgen05.wait::ld since", 0 },
     { "ld, product over it, no fence before", BEGIN FILL WAIT_ST BEFORE BAR AFTER LD WAIT_LD BAR AFTER NEW END, REPORT_RACE,
       "before_thread_sync there", 0 },
-    { "accumulator read, next product", BEGIN NEW COMMIT WAIT AFTER LD WAIT_LD BEFORE BAR AFTER NEW COMMIT WAIT_AGAIN AFTER LD WAIT_LD
+    { "accumulator read, next product", BEGIN NEW COMMIT WAIT AFTER LD WAIT_LD BEFORE BAR AFTER NEW COMMIT WAIT_AGAIN AFTER LD
+      WAIT_LD
       KEEP FREE, REPORT_NONE, "", 16 },
-    { "accumulator read, next product too early", BEGIN NEW COMMIT WAIT AFTER LD BEFORE BAR AFTER NEW WAIT_LD COMMIT WAIT_AGAIN FREE,
+    { "accumulator read, next product too early", BEGIN NEW COMMIT WAIT AFTER LD BEFORE BAR AFTER NEW WAIT_LD COMMIT WAIT_AGAIN
+      FREE,
       REPORT_ASYNC, "no tcgen05.wait::ld since", 0 },
     { "st over an accumulator under way", BEGIN NEW BAR ST WAIT_ST COMMIT WAIT FREE, REPORT_ASYNC, "writes columns 0 to 15", 0 },
 
@@ -112,18 +125,22 @@ static const struct example {
     { "A by st, no wait::st", BEGIN FILL_A BEFORE BAR AFTER FROM_CELLS END, REPORT_ASYNC, "no tcgen05.wait::st since", 0 },
     { "A overwritten too early", BEGIN FILL_A WAIT_ST BEFORE BAR AFTER FROM_CELLS BAR FILL_A WAIT_ST END, REPORT_ASYNC,
       "mma of warp 0 at PTX line", 0 },
-    { "A overwritten behind completion", BEGIN FILL_A WAIT_ST BEFORE BAR AFTER FROM_CELLS COMMIT WAIT AFTER FILL_A WAIT_ST LD WAIT_LD
+    { "A overwritten behind completion", BEGIN FILL_A WAIT_ST BEFORE BAR AFTER FROM_CELLS COMMIT WAIT AFTER FILL_A WAIT_ST LD
+      WAIT_LD
       KEEP FREE, REPORT_NONE, "", 16 },
-    { "A read twice, then overwritten by a product", BEGIN FILL_A WAIT_ST BEFORE BAR AFTER FROM_CELLS FROM_CELLS TO_CELLS COMMIT WAIT
+    { "A read twice, then overwritten by a product", BEGIN FILL_A WAIT_ST BEFORE BAR AFTER FROM_CELLS FROM_CELLS TO_CELLS COMMIT
+      WAIT
       FREE, REPORT_ASYNC, "writes columns 32 to 39", 0 },
     { "an accumulator read as A too early", BEGIN TO_CELLS FROM_CELLS END, REPORT_ASYNC, "reads columns 32 to 47", 0 },
-    { "an accumulator read as A behind completion", BEGIN TO_CELLS COMMIT WAIT BAR AFTER FROM_CELLS COMMIT WAIT_AGAIN AFTER LD WAIT_LD FREE,
+    { "an accumulator read as A behind completion", BEGIN TO_CELLS COMMIT WAIT BAR AFTER FROM_CELLS COMMIT WAIT_AGAIN AFTER LD
+      WAIT_LD FREE,
       REPORT_NONE, "", 0 },
     { "A never written", BEGIN FROM_CELLS END, REPORT_UNINITIALISED, "lane 0, column 32", 0 },
     { "accumulator never written", BEGIN ADD END, REPORT_UNINITIALISED, "lane 0, column 0", 0 },
 
     /* shared memory */
-    { "shared memory overwritten behind completion", BEGIN NEW COMMIT WAIT STORE_A AFTER LD WAIT_LD KEEP FREE, REPORT_NONE, "", 16 },
+    { "shared memory overwritten behind completion", BEGIN NEW COMMIT WAIT STORE_A AFTER LD WAIT_LD KEEP FREE, REPORT_NONE, "", 16
+      },
     { "shared memory overwritten too early", BEGIN NEW STORE_A END, REPORT_ASYNC, "", 0 },
     { "shared memory overwritten by another thread too early", BEGIN NEW COMMIT BAR "@%p3 st.shared.u32 [%r10], 0;\n" WAIT AFTER LD
       WAIT_LD FREE, REPORT_ASYNC, "", 0 },
@@ -136,7 +153,8 @@ static const struct example {
     { "freed, never committed", BEGIN NEW FREE, REPORT_ASYNC, "no tcgen05.commit behind it has been waited for", 0 },
     { "never freed", BEGIN NEW COMMIT WAIT, REPORT_RESOURCES, "no tcgen05.dealloc", 0 },
     { "cta_group::2 in a kernel of cta_group::1", BEGIN NEW
-      "@%p2 tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.b64 [%r9];\n" WAIT FREE, REPORT_ILLEGAL, "CTA pair", 0 },
+      "@%p2 tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.b64 [%r9];\n" WAIT FREE, REPORT_ILLEGAL, "CTA pair",
+      0 },
 };
 
 static bool sums_are_right(struct sim *sim, uint64_t out, float sum)

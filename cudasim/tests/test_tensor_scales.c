@@ -1,11 +1,13 @@
-/* Copies, shifts and products in the tensor pipe: scales that tcgen05.cp brings, which the next stage overwrites.  Each wrong kernel is
- * reported under every one of the first schedules; its right twin gives the right sum and no report under 100. */
+/* Copies, shifts and products in the tensor pipe: scales that tcgen05.cp brings, which the next stage overwrites.  Each wrong
+ * kernel is reported under every one of the first schedules; its right twin gives the right sum and no report under 100. */
 #include "schedules.h"
 
 /* Four warps; 4 KiB of e4m3 ones, A and B of every product; scales of 1 (512 bytes at %r13) and of 2 (512 bytes behind them).  D:
- * columns 0 to 15 from %r3 on; %r14, %r15: scales of A and of B, four columns each.  D = 32 for scales of 1, 64 for those of A being 2. */
+ * columns 0 to 15 from %r3 on; %r14, %r15: scales of A and of B, four columns each.  D = 32 for scales of 1, 64 where those of A
+ * are 2. */
 #define BEGIN \
-    ".shared .align 1024 .b8 a[4096]; .shared .align 128 .b8 scales[1024]; .shared .align 8 .b64 bars[2]; .shared .align 4 .b32 s; " \
+    ".shared .align 1024 .b8 a[4096]; .shared .align 128 .b8 scales[1024]; .shared .align 8 .b64 bars[2]; " \
+    ".shared .align 4 .b32 s; " \
     "mov.u32 %r1, %tid.x; shr.u32 %r2, %r1, 5; setp.eq.u32 %p1, %r2, 0; setp.eq.u32 %p2, %r1, 0; setp.eq.u32 %p3, %r1, 32; " \
     "setp.ne.u32 %p7, 0, 0; setp.eq.u32 %p8, 0, 0; mov.u32 %r9, bars; mov.u32 %r10, a; mov.u32 %r13, scales; " \
     "mov.u32 %r30, 0x38383838; mov.u32 %r31, 0x7f7f7f7f; mov.u32 %r32, 0x80808080;\n" \
@@ -25,14 +27,16 @@
 #define CP_A CP_BY("%p2", "%r14", "%rd3")
 #define CP_A2 CP_BY("%p2", "%r14", "%rd4")
 #define CP_B CP_BY("%p2", "%r15", "%rd3")
-#define MMA_BY(who, add) "@" who " tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale [%r3], %rd1, %rd1, 0x08840000, [%r14], [%r15], " add ";\n"
+#define MMA_BY(who, add) "@" who \
+    " tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale [%r3], %rd1, %rd1, 0x08840000, [%r14], [%r15], " add ";\n"
 #define NEW MMA_BY("%p2", "%p7")
 #define ADD MMA_BY("%p2", "%p8")
 #define SHIFT(at) "@%p2 tcgen05.shift.cta_group::1.down [" at "];\n"
 #define CP_ROW(at) "@%p2 tcgen05.cp.cta_group::1.4x256b [" at "], %rd3;\n"
 #define COMMIT_BY(who, bar) "@" who " tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r9+" bar "];\n"
 #define COMMIT COMMIT_BY("%p2", "0")
-#define WAIT_FOR(label, bar, parity) label ": mbarrier.try_wait.parity.shared.b64 %p4, [%r9+" bar "], " parity "; @!%p4 bra " label ";\n"
+#define WAIT_FOR(label, bar, parity) label ": mbarrier.try_wait.parity.shared.b64 %p4, [%r9+" bar "], " parity "; @!%p4 bra " \
+    label ";\n"
 #define WAIT WAIT_FOR("W", "0", "0")
 #define AFTER "tcgen05.fence::after_thread_sync;\n"
 #define BEFORE "tcgen05.fence::before_thread_sync;\n"
@@ -58,9 +62,11 @@ static const struct example {
       REPORT_ASYNC, "reads columns 32 to 35 of tensor memory, which the tcgen05.cp", 0 },
     { "copies by another thread, no fence after", BEGIN CP_A CP_B BEFORE BAR MMA_BY("%p3", "%p7") COMMIT_BY("%p3", "0") WAIT FREE,
       REPORT_ASYNC, "the tcgen05.cp of warp 0", 0 },
-    { "copies by another thread, in a later stage", BEGIN CP_A CP_B NEW BEFORE BAR AFTER CP_BY("%p3", "%r14", "%rd4") BEFORE BAR AFTER ADD
+    { "copies by another thread, in a later stage", BEGIN CP_A CP_B NEW BEFORE BAR AFTER CP_BY("%p3", "%r14", "%rd4") BEFORE BAR
+      AFTER ADD
       END, REPORT_NONE, "", 96 },
-    { "scales overwritten by a copy of another thread", BEGIN CP_A CP_B NEW BAR CP_BY("%p3", "%r14", "%rd4") COMMIT_BY("%p3", "8") END,
+    { "scales overwritten by a copy of another thread", BEGIN CP_A CP_B NEW BAR CP_BY("%p3", "%r14", "%rd4") COMMIT_BY("%p3", "8")
+      END,
       REPORT_ASYNC, "writes columns 32 to 35 of tensor memory, which the tcgen05.mma", 0 },
     { "copies twice, without a product between", BEGIN CP_A CP_A2 CP_B NEW END, REPORT_ASYNC, "which the tcgen05.cp of warp 0", 0 },
     { "copy over copied columns behind completion", BEGIN CP_A COMMIT WAIT AFTER CP_A2 CP_B NEW COMMIT_BY("%p2", "8")
@@ -68,8 +74,10 @@ static const struct example {
 
     /* ld and st of warps */
     { "copy, ld", BEGIN CP_A COMMIT WAIT AFTER LD_AT("32") WAIT_LD FREE, REPORT_NONE, "", 0 },
-    { "copy, ld, not waited for", BEGIN CP_A COMMIT BAR AFTER LD_AT("32") WAIT_LD WAIT FREE, REPORT_ASYNC, "no tcgen05.commit behind it", 0 },
-    { "copy, ld, no fence", BEGIN CP_A COMMIT WAIT LD_AT("32") WAIT_LD FREE, REPORT_RACE, "no tcgen05.fence::after_thread_sync", 0 },
+    { "copy, ld, not waited for", BEGIN CP_A COMMIT BAR AFTER LD_AT("32") WAIT_LD WAIT FREE, REPORT_ASYNC,
+      "no tcgen05.commit behind it", 0 },
+    { "copy, ld, no fence", BEGIN CP_A COMMIT WAIT LD_AT("32") WAIT_LD FREE, REPORT_RACE, "no tcgen05.fence::after_thread_sync", 0
+      },
     { "scales by st", BEGIN ST_SCALES("32", "%r31") ST_SCALES("40", "%r31") WAIT_ST BEFORE BAR AFTER NEW END, REPORT_NONE, "", 32 },
     { "scales by st, no wait::st", BEGIN ST_SCALES("32", "%r31") ST_SCALES("40", "%r31") BEFORE BAR AFTER NEW END, REPORT_ASYNC,
       "no tcgen05.wait::st since", 0 },
@@ -77,13 +85,16 @@ static const struct example {
       "before_thread_sync there", 0 },
     { "scales overwritten by st", BEGIN CP_A CP_B NEW BEFORE BAR AFTER ST_SCALES("32", "%r31") WAIT_ST END, REPORT_ASYNC,
       "writes columns 32 to 35 of tensor memory, which the tcgen05.mma", 0 },
-    { "scales overwritten by st behind completion", BEGIN CP_A CP_B NEW COMMIT WAIT AFTER ST_SCALES("32", "%r32") WAIT_ST BEFORE BAR AFTER
+    { "scales overwritten by st behind completion", BEGIN CP_A CP_B NEW COMMIT WAIT AFTER ST_SCALES("32", "%r32") WAIT_ST BEFORE
+      BAR AFTER
       ADD COMMIT_BY("%p2", "8") WAIT_FOR("X", "8", "0") AFTER LD WAIT_LD KEEP FREE, REPORT_NONE, "", 96 },
-    { "copy over columns that are being read", BEGIN ST_SCALES("32", "%r31") WAIT_ST LD_AT("32") BEFORE BAR AFTER CP_A COMMIT WAIT FREE,
+    { "copy over columns that are being read", BEGIN ST_SCALES("32", "%r31") WAIT_ST LD_AT("32") BEFORE BAR AFTER CP_A COMMIT WAIT
+      FREE,
       REPORT_ASYNC, "no tcgen05.wait::ld since", 0 },
 
     /* shared memory */
-    { "copied bytes overwritten behind completion", BEGIN CP_A CP_B NEW COMMIT WAIT "@%p2 st.shared.u32 [%r13], %r32;\n" AFTER LD WAIT_LD
+    { "copied bytes overwritten behind completion", BEGIN CP_A CP_B NEW COMMIT WAIT "@%p2 st.shared.u32 [%r13], %r32;\n" AFTER LD
+      WAIT_LD
       KEEP FREE, REPORT_NONE, "", 32 },
     { "copied bytes overwritten too early", BEGIN CP_A CP_B NEW "@%p2 st.shared.u32 [%r13], %r32;\n" END, REPORT_ASYNC, "", 0 },
     { "scales without a proxy fence", BEGIN "@%p2 st.shared.u32 [%r13], %r31;\n" CP_A CP_B NEW END, REPORT_PROXY, "", 0 },
@@ -91,11 +102,16 @@ static const struct example {
     /* shifts */
     { "copy, shift without completion", BEGIN CP_BY("%p2", "%r3+48", "%rd3") SHIFT("%r3+48") COMMIT WAIT FREE, REPORT_ASYNC,
       "which the tcgen05.cp", 0 },
-    { "shift, copy of a row", BEGIN "tcgen05.st.sync.aligned.32x32b.x8.b32 [%r5+48], {%r30, %r30, %r30, %r30, %r30, %r30, %r30, %r30};\n"
-      WAIT_ST BEFORE BAR AFTER SHIFT("%r3+48") CP_ROW("%r3+48+0x1f0000") COMMIT WAIT AFTER LD_AT("48") WAIT_LD FREE, REPORT_NONE, "", 0 },
-    { "shift, shift without completion", BEGIN "tcgen05.st.sync.aligned.32x32b.x8.b32 [%r5+48], {%r30, %r30, %r30, %r30, %r30, %r30, %r30, "
-      "%r30};\n" WAIT_ST BEFORE BAR AFTER SHIFT("%r3+48") SHIFT("%r3+48") COMMIT WAIT FREE, REPORT_ASYNC, "which the tcgen05.shift", 0 },
-    { "shift, ld, not waited for", BEGIN "tcgen05.st.sync.aligned.32x32b.x8.b32 [%r5+48], {%r30, %r30, %r30, %r30, %r30, %r30, %r30, "
+    { "shift, copy of a row", BEGIN
+      "tcgen05.st.sync.aligned.32x32b.x8.b32 [%r5+48], {%r30, %r30, %r30, %r30, %r30, %r30, %r30, %r30};\n"
+      WAIT_ST BEFORE BAR AFTER SHIFT("%r3+48") CP_ROW("%r3+48+0x1f0000") COMMIT WAIT AFTER LD_AT("48") WAIT_LD FREE, REPORT_NONE,
+      "", 0 },
+    { "shift, shift without completion", BEGIN
+      "tcgen05.st.sync.aligned.32x32b.x8.b32 [%r5+48], {%r30, %r30, %r30, %r30, %r30, %r30, %r30, "
+      "%r30};\n" WAIT_ST BEFORE BAR AFTER SHIFT("%r3+48") SHIFT("%r3+48") COMMIT WAIT FREE, REPORT_ASYNC,
+      "which the tcgen05.shift", 0 },
+    { "shift, ld, not waited for", BEGIN
+      "tcgen05.st.sync.aligned.32x32b.x8.b32 [%r5+48], {%r30, %r30, %r30, %r30, %r30, %r30, %r30, "
       "%r30};\n" WAIT_ST BEFORE BAR AFTER SHIFT("%r3+48") COMMIT BAR AFTER LD_AT("48") WAIT_LD WAIT FREE, REPORT_ASYNC,
       "which the tcgen05.shift", 0 },
 };

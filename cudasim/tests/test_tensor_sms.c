@@ -9,11 +9,14 @@
 /* The address goes to p0[CTA]. */
 #define KEEP ADDRESS "mov.u32 %r1, %ctaid.x; mul.wide.u32 %rd1, %r1, 4; add.u64 %rd2, %rd1, %rd60; st.global.u32 [%rd2], %r3;\n"
 /* CTAs count themselves at p1, and go on when there are two. */
-#define MEET "mov.u32 %r1, %tid.x; setp.ne.u32 %p1, %r1, 0; @%p1 bra ONE; red.release.gpu.global.add.u32 [%rd61], 1; ONE: bar.warp.sync -1;\n" \
+#define MEET \
+    "mov.u32 %r1, %tid.x; setp.ne.u32 %p1, %r1, 0; @%p1 bra ONE; red.release.gpu.global.add.u32 [%rd61], 1; " \
+    "ONE: bar.warp.sync -1;\n" \
     "MEET: ld.acquire.gpu.global.u32 %r2, [%rd61]; setp.lt.u32 %p2, %r2, 2; @%p2 bra MEET; bar.warp.sync -1;\n"
 /* Values that nobody else may overwrite: the CTA's number in the first column. */
 #define NUMBER ADDRESS "mov.u32 %r4, %ctaid.x; tcgen05.st.sync.aligned.32x32b.x1.b32 [%r3], {%r4}; tcgen05.wait::st.sync.aligned;\n"
-#define VERIFY "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r5}, [%r3]; tcgen05.wait::ld.sync.aligned; setp.ne.u32 %p3, %r5, %r4; @%p3 trap;\n"
+#define VERIFY \
+    "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r5}, [%r3]; tcgen05.wait::ld.sync.aligned; setp.ne.u32 %p3, %r5, %r4; @%p3 trap;\n"
 
 enum { ANY, NEVER, ALWAYS_STUCK, STUCK_WHEN_PACKED };
 static const struct example {
@@ -29,7 +32,8 @@ static const struct example {
       "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r3, 128; add.u32 %r3, %r3, 128; "
       "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r3, 128;\n", 1, 2, 256, NEVER },
     { "two that must meet, and do not both fit", ALLOC(512) RELINQUISH MEET DEALLOC(512), 1, 2, ANY, ALWAYS_STUCK },
-    { "two that must meet, on an SM each if nobody packs them", ALLOC(512) RELINQUISH MEET DEALLOC(512), 2, 2, ANY, STUCK_WHEN_PACKED },
+    { "two that must meet, on an SM each if nobody packs them", ALLOC(512) RELINQUISH MEET DEALLOC(512), 2, 2, ANY,
+      STUCK_WHEN_PACKED },
     { "two that must meet, and the first keeps the permit", ALLOC(256) MEET DEALLOC(256), 1, 2, ANY, ALWAYS_STUCK },
     { "two that must meet behind the first one's end", ALLOC(512) DEALLOC(512) RELINQUISH MEET, 1, 2, ANY, NEVER },
 };
@@ -65,7 +69,8 @@ static void ctas_wait_for_columns(struct test *t)
             sim_read(&sim, parameters[0], address, sizeof address);
             if (ran == stuck || (!ran && (sim.report.code != REPORT_DEADLOCK || strstr(sim.report.text, "without end") == NULL)))
                 FAIL(t, "%s, schedule %d: %s", e->what, (int)s, ran ? "no report" : sim.report.text);
-            if (ran && e->distinct != ANY && (address[0] > address[1] ? address[0] - address[1] : address[1] - address[0]) != e->distinct)
+            if (ran && e->distinct != ANY && (address[0] > address[1] ? address[0] - address[1] : address[1] - address[0]) !=
+      e->distinct)
                 FAIL(t, "%s, schedule %d: columns %u and %u", e->what, (int)s, address[0], address[1]);
             sim_close(&sim);
         }
