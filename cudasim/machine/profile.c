@@ -166,12 +166,12 @@ static void count_access(struct warp *w, const struct insn *in, uint32_t lanes, 
     if (shared != 0) add_banks(counts, address, shared, bytes);
 }
 
-/* ldmatrix, stmatrix: lanes 8i to 8i+7 have the addresses of the rows, 16 bytes each, of matrix i. */
+/* ldmatrix, stmatrix: eight lanes have the addresses of rows, 16 bytes each, for each register. */
 static void count_matrix(struct warp *w, const struct insn *in, uint32_t lanes, bool writes)
 {
     struct insn_counts *counts = counts_of(w, in);
     const struct operand *o = address_operand(in, 0);
-    const uint32_t rows = insn_has(in, ".x4") ? 32 : insn_has(in, ".x2") ? 16 : 8;
+    const uint32_t rows = 8 * in->operand[writes ? 1 : 0].count;
     lanes &= (uint32_t)((UINT64_C(1) << rows) - 1);
     if (o == NULL || lanes == 0) return;
     uint64_t address[LANES];

@@ -54,7 +54,7 @@ void profile_moved(const struct agent_operation *operation, enum moved what, uin
 
 /* ---- profile_summary.c, profile_print.c ---- */
 
-enum { PROFILE_NAME_BYTES = 96 };
+enum { PROFILE_NAME_BYTES = 128 };
 struct profile_kind {
     char name[PROFILE_NAME_BYTES];
     uint64_t warps, threads;

@@ -325,6 +325,21 @@ def bank_conflicts_are_counted(folder):
         check(p["bytes"][0]["shared_written"] == 32 * size, p["bytes"])
 
 
+def matrices_are_counted(folder):
+    # form, registers, bytes that the addresses of the lanes stand for
+    cases = [("sm_90a", "m8n8.x1.shared.b16", 1, 128), ("sm_90a", "m8n8.x4.trans.shared.b16", 4, 512),
+             ("sm_120a", "m8n16.x2.shared.b8x16.b4x16_p64", 2, 256), ("sm_120a", "m16n16.x1.trans.shared.b8", 2, 256),
+             ("sm_120a", "m16n16.x2.trans.shared.b8", 4, 512)]
+    for target, form, registers, size in cases:
+        kernel = ptx(folder + "/k.ptx", "", ".shared .align 16 .b8 s[512]; mov.u32 %%r1, %%tid.x; shl.b32 %%r1, %%r1, 4; "
+                     "mov.u32 %%r2, s; add.u32 %%r1, %%r1, %%r2; mov.u32 %%r2, 0; st.shared.v4.b32 [%%r1], {%%r2, %%r2, %%r2, %%r2}; bar.sync 0;\n"
+                     "ldmatrix.sync.aligned.%s {%s}, [%%r1];" % (form, ", ".join("%%r%d" % (4 + i) for i in range(registers))),
+                     version="8.8", target=target)
+        p = profile_of(kernel, "--block", 32)
+        matrix = [b for b in p["bytes"] if "matrix" in b["engine"]]
+        check(len(matrix) == 1 and matrix[0]["shared_read"] == size, "%s: %s" % (form, p["bytes"]))
+
+
 def engines_are_counted(folder):
     kernel = ptx(folder + "/k.ptx", ".param .u64 o, .param .u64 a, .param .align 64 .b8 m[128]",
                  ".shared .align 128 .b8 s[128]; .shared .align 8 .b64 bar;\n" + TENSOR)
@@ -507,8 +522,8 @@ def main():
     tests = [every_verb_has_help, results_come_back, an_array_that_nothing_writes_is_seen, structures_pass_by_value,
              tensor_maps_are_arguments, bad_input_is_named, wrong_arrays_are_refused, a_report_leaves_files_alone,
              schedules_that_differ_are_reported, checks_can_be_left_out, a_trace_has_each_step, a_trace_has_operations,
-             a_profile_counts, bank_conflicts_are_counted, engines_are_counted, a_profile_is_readable, mutants_are_noticed,
-             waits_and_arrivals_are_mutated, a_program_is_run_for_each_mutant, a_product_of_two_ctas,
+             a_profile_counts, bank_conflicts_are_counted, matrices_are_counted, engines_are_counted, a_profile_is_readable,
+             mutants_are_noticed, waits_and_arrivals_are_mutated, a_program_is_run_for_each_mutant, a_product_of_two_ctas,
              every_wait_of_the_product_is_needed, the_library_writes_traces_and_profiles, other_verbs]
     failed = 0
     for test in tests:
