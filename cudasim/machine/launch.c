@@ -277,6 +277,8 @@ static uint32_t ctas_per_sm(const struct grid *grid)
     uint32_t per_sm = d->blocks_per_sm;
     if (per_sm > d->shared_per_sm / grid->shared_bytes) per_sm = d->shared_per_sm / grid->shared_bytes;
     if (per_sm > d->threads_per_sm / grid->threads_per_cta) per_sm = d->threads_per_sm / grid->threads_per_cta;
+    const uint32_t registers = grid->function->maxnreg * grid->threads_per_cta; /* ptxas alone knows those of others */
+    if (registers != 0 && per_sm > d->registers_per_sm / registers) per_sm = d->registers_per_sm / registers;
     if (per_sm > MOST_PER_SM) per_sm = MOST_PER_SM;
     return per_sm == 0 ? 1 : per_sm;
 }

@@ -31,6 +31,8 @@
 
 #define COMMIT_BY(who, bar) "@" who " tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r9+" bar "];\n"
 #define COMMIT COMMIT_BY("%p2", "0")
+#define MULTICAST(mask) "mov.u16 %rs1, " mask ";\n" \
+    "@%p2 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%r9], %rs1;\n"
 #define WAIT_FOR(label, bar, parity) label ": mbarrier.try_wait.parity.shared.b64 %p4, [%r9+" bar "], " parity "; @!%p4 bra " \
     label ";\n"
 #define WAIT WAIT_FOR("W", "0", "0")
@@ -101,6 +103,16 @@ static const struct example {
       AFTER BAR
       NEW BEFORE BAR AFTER COMMIT_BY("%p3", "0") WAIT AFTER LD WAIT_LD FREE, REPORT_ASYNC, "that of warp 1, lane 0", 0 },
     { "a commit of nothing", BEGIN COMMIT WAIT FREE, REPORT_NONE, "", 0 },
+
+    { "commit at a generic address", BEGIN NEW "cvt.u64.u32 %rd9, %r9; cvta.shared.u64 %rd9, %rd9;\n"
+      "@%p2 tcgen05.commit.cta_group::1.mbarrier::arrive::one.b64 [%rd9];\n" WAIT AFTER LD WAIT_LD KEEP FREE, REPORT_NONE, "", 16 },
+    { "commit to the CTAs of a mask", BEGIN NEW MULTICAST("1") WAIT AFTER LD WAIT_LD KEEP FREE, REPORT_NONE, "", 16 },
+    { "commit to no CTA", BEGIN NEW MULTICAST("0") WAIT FREE, REPORT_ILLEGAL, "has the mask 0x0 of CTAs", 0 },
+    { "commit to a CTA that is not there", BEGIN NEW MULTICAST("9") WAIT FREE, REPORT_ILLEGAL, "has the mask 0x9 of CTAs", 0 },
+    { "commit at half an mbarrier", BEGIN NEW COMMIT_BY("%p2", "4") WAIT FREE, REPORT_MISALIGNED, "no multiple of 8", 0 },
+    { "commit where no mbarrier is", BEGIN NEW COMMIT_BY("%p2", "-8") WAIT FREE, REPORT_BARRIER, "", 0 },
+    { "commit by all lanes", BEGIN NEW "@%p1 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r9];\n" WAIT
+      FREE, REPORT_BARRIER, "", 0 },
 
     /* st and ld of warps before products */
     { "st, product", BEGIN FILL WAIT_ST BEFORE BAR AFTER ADD END, REPORT_NONE, "", 21 },
@@ -187,8 +199,27 @@ static void examples_are_judged(struct test *t)
     }
 }
 
+static void illegal_forms_are_refused(struct test *t)
+{
+    static const struct { const char *target, *text; } refused[] = {
+        { "sm_90a", COMMIT },
+        { "sm_120a", COMMIT },
+        { "sm_100a", "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cta.b64 [%r9];" },
+        { "sm_100a", "tcgen05.commit.cta_group::1.shared::cluster.b64 [%r9];" },
+        { "sm_100a", "tcgen05.commit.cta_group::3.mbarrier::arrive::one.shared::cluster.b64 [%r9];" },
+        { "sm_100a", "tcgen05.commit.mbarrier::arrive::one.shared::cluster.b64 [%r9];" },
+        { "sm_100a", "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r9], %rs1;" },
+        { "sm_100a", "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%r9];" },
+        { "sm_100a", "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%r9], %r1;" },
+    };
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        struct sim sim;
+        if (!sim_refused(t, &sim, refused[i].target, refused[i].text)) FAIL(t, "accepted: %s", refused[i].text);
+    }
+}
+
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(examples_are_judged) };
+    static const struct test_case cases[] = { TEST(examples_are_judged), TEST(illegal_forms_are_refused) };
     return TEST_MAIN(argc, argv, cases);
 }

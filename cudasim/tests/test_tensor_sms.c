@@ -98,8 +98,28 @@ static void a_cta_that_waits_for_itself_is_reported(struct test *t)
         }
 }
 
+/* Sixteen warps of 64 registers a thread fit twice on an SM, of 128 once: then the two never meet. */
+static void registers_limit_an_sm(struct test *t)
+{
+#define WITH_REGISTERS(n) \
+    ".version 9.0\n.target sm_100a\n.address_size 64\n.visible .entry k(.param .u64 p0, .param .u64 p1) .maxnreg " #n "\n{\n" \
+    ".reg .b32 %r<4>; .reg .b64 %rd<64>; .reg .pred %p<4>; ld.param.u64 %rd61, [p1];\n" MEET "ret;\n}\n"
+    static const char *const text[] = { WITH_REGISTERS(64), WITH_REGISTERS(128) };
+    for (int i = 0; i < 2; i++) {
+        struct sim sim;
+        const uint32_t zero = 0;
+        if (!sim_open(t, &sim, "sm_100a", text[i])) continue;
+        const uint64_t parameters[2] = { 0, sim_buffer(&sim, &zero, sizeof zero) };
+        sim.machine.options.sms = sim.machine.options.threads = 1;
+        sim.machine.options.step_limit = 30000;
+        if (sim_run(&sim, "k", 2, 512, 0, parameters, 2) != (i == 0)) FAIL(t, "%s: %s", text[i], sim.report.text);
+        sim_close(&sim);
+    }
+}
+
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(ctas_wait_for_columns), TEST(a_cta_that_waits_for_itself_is_reported) };
+    static const struct test_case cases[] = { TEST(ctas_wait_for_columns), TEST(a_cta_that_waits_for_itself_is_reported),
+                                              TEST(registers_limit_an_sm) };
     return TEST_MAIN(argc, argv, cases);
 }
