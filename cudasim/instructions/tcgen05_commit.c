@@ -36,6 +36,8 @@ static trap find_targets(struct warp *w, const struct insn *in, uint32_t lane, u
 static trap op_commit(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     const bool multicast = (in->detail & MULTICAST) != 0;
+    const trap checked = tensor_check_committers(w, in, lanes);
+    if (checked != TRAP_NONE) return checked;
     FOR_LANES(l, lanes)
     {
         struct tensor_target target[16];

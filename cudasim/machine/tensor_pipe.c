@@ -487,7 +487,7 @@ static const struct agent_kind commit_kind = { .name = "tcgen05.commit", .engine
                                                .drop = tensor_drop };
 
 /* A commit waits for its own thread's operations alone. */
-static trap check_issuer(struct warp *w, const struct insn *in, const struct tensor_memory *m, uint32_t lane)
+static trap check_committer(struct warp *w, const struct insn *in, const struct tensor_memory *m, uint32_t lane)
 {
     const struct tensor_issuer *own = issuer_of(m, w, lane);
     if (own != NULL && own->issued) return TRAP_NONE;
@@ -501,11 +501,19 @@ static trap check_issuer(struct warp *w, const struct insn *in, const struct ten
     return TRAP_NONE;
 }
 
+trap tensor_check_committers(struct warp *w, const struct insn *in, uint32_t lanes)
+{
+    const struct tensor_memory *m = tensor_memory_of(w, in);
+    trap t = m == NULL ? TRAP_FAULT : TRAP_NONE;
+    FOR_LANES(l, lanes) if (t == TRAP_NONE) t = check_committer(w, in, m, l);
+    return t;
+}
+
 trap tensor_commit(struct warp *w, const struct insn *in, uint32_t lane, uint32_t group, const struct tensor_target *target,
                    uint32_t targets)
 {
     struct tensor_memory *m = tensor_memory_of(w, in);
-    trap t = m == NULL ? TRAP_FAULT : check_issuer(w, in, m, lane);
+    trap t = m == NULL ? TRAP_FAULT : TRAP_NONE;
     for (uint32_t i = 0; t == TRAP_NONE && i < targets; i++) t = mbarrier_access(w, in, lane, target[i].cta, target[i].offset);
     if (t != TRAP_NONE) return t;
     if (!tensor_fence_before(w, m, 1u << lane)) return no_memory(w, in);

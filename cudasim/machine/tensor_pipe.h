@@ -110,6 +110,8 @@ trap tensor_check_written(const struct tensor_operation *operation, const struct
 
 /* tcgen05.commit: arrives at the mbarriers when all operations that the lane has issued are complete. */
 struct tensor_target { struct cta *cta; uint32_t offset; };
+/* First, for all lanes that commit: none may have nothing to commit while another thread has. */
+trap tensor_check_committers(struct warp *w, const struct insn *in, uint32_t lanes);
 trap tensor_commit(struct warp *w, const struct insn *in, uint32_t lane, uint32_t group, const struct tensor_target *target,
                    uint32_t targets);
 

@@ -111,6 +111,8 @@ static const struct example {
     { "commit to a CTA that is not there", BEGIN NEW MULTICAST("9") WAIT FREE, REPORT_ILLEGAL, "has the mask 0x9 of CTAs", 0 },
     { "commit at half an mbarrier", BEGIN NEW COMMIT_BY("%p2", "4") WAIT FREE, REPORT_MISALIGNED, "no multiple of 8", 0 },
     { "commit where no mbarrier is", BEGIN NEW COMMIT_BY("%p2", "-8") WAIT FREE, REPORT_BARRIER, "", 0 },
+    { "commit by all lanes", BEGIN NEW "@%p1 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r9];\n" WAIT
+      FREE, REPORT_ASYNC, "of which there are none", 0 },
 
     /* st and ld of warps before products */
     { "st, product", BEGIN FILL WAIT_ST BEFORE BAR AFTER ADD END, REPORT_NONE, "", 21 },
