@@ -350,6 +350,10 @@ static void eight_bits(struct test *t)
         check(t, "sm_100a", &f);
         f.group = k, f.late = false;
         check(t, "sm_120a", &f);
+        snprintf(name, sizeof name, "m16n8k%d.row.col.kind::f8f6f4.%s.%s.%s.%s", k, d, types[x], types[y], d);
+        check(t, "sm_121a", &f);
+        f.group = k / 2, f.late = true;
+        check(t, "sm_103a", &f);
     }
 }
 

@@ -156,7 +156,11 @@ static void sums_are_those_of_the_model(struct test *t)
     check(t, 128, 128, 512, false, -8, 1);
     check(t, 256, 256, 128, false, -60, 1);
 }
-static void all_schedules_agree(struct test *t) { check(t, 128, 128, 256, true, 2, 100); }
+static void all_schedules_agree(struct test *t)
+{
+    check(t, 128, 128, 256, true, 2, 100);
+    check(t, 128, 256, 128, false, -8, 100);
+}
 
 /* ---- planted bugs: one barrier or wait of the kernel is taken away ---- */
 
