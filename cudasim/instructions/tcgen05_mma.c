@@ -2,7 +2,7 @@
 #include "instructions/families.h"
 #include "machine/tcgen05_mma.h"
 
-/* tcgen05.mma [d], a, b, idesc, ..., p   d = a * b + d, or a * b where p is false; later: each thread issues a product of its own */
+/* tcgen05.mma [d], a, b, idesc, ..., p   d = a * b + d, or a * b where p is false; later.  Each thread issues its own */
 static trap op_mma(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     FOR_LANES(l, lanes)
@@ -55,7 +55,8 @@ static const char *check(const struct insn *in, const struct tcgen05_instruction
         (x->form.a_in_tensor_memory && !is_tensor_address(x->a)))
         return "an address of tensor memory is a register of 32 bits";
     const struct operand *last = &in->operand[in->operands - 1];
-    if (!x->form.weight_stationary && last->kind == OPERAND_CONSTANT && last != x->accumulate && (last->value < 0 || last->value > 15))
+    if (!x->form.weight_stationary && last->kind == OPERAND_CONSTANT && last != x->accumulate &&
+        (last->value < 0 || last->value > 15))
         return "scale-input-d is 0 to 15";
     if (x->form.a_shifted) return "of .ashift no source says what the first and the last row of A become";
     return NULL;

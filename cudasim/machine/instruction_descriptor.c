@@ -57,8 +57,9 @@ static bool take_all(const struct reading *r, const struct field *fields, uint32
         if (!take(r, fields[i])) return false;
     return true;
 }
-#define TAKE(r, ...) \
-    take_all(r, (const struct field[]){ __VA_ARGS__ }, (uint32_t)(sizeof((const struct field[]){ __VA_ARGS__ }) / sizeof(struct field)))
+#define TAKE(r, ...)                                                                                                               \
+    take_all(r, (const struct field[]){ __VA_ARGS__ },                                                                             \
+             (uint32_t)(sizeof((const struct field[]){ __VA_ARGS__ }) / sizeof(struct field)))
 
 static uint32_t bits_of(uint32_t descriptor, uint32_t at, uint32_t width) { return descriptor >> at & ((1u << width) - 1); }
 
@@ -145,13 +146,15 @@ static bool read_scaled(const struct reading *r, uint32_t sm)
     const struct field m = f->ctas == 1 ? (struct field){ 27, 2, VALUE(1), "M / 128", "1 with .cta_group::1: M is 128" }
                            : f->sparse  ? (struct field){ 27, 2, VALUE(2), "M / 128", "2 with .cta_group::2: M is 256" }
                                         : (struct field){ 27, 2, VALUE(1) | VALUE(2), "M / 128", "1 or 2 with .cta_group::2" };
-    const struct field type = !nv              ? (struct field){ 23, 1, VALUE(1), "type of the scales", "1 (ue8m0)" }
-                              : f->block == 32 ? (struct field){ 23, 1, VALUE(1), "type of the scales", "1 (ue8m0) with blocks of 32" }
-                                               : (struct field){ 23, 1, BIT, "type of the scales", "0 or 1" };
+    const struct field type = !nv ? (struct field){ 23, 1, VALUE(1), "type of the scales", "1 (ue8m0)" }
+                              : f->block == 32
+                                  ? (struct field){ 23, 1, VALUE(1), "type of the scales", "1 (ue8m0) with blocks of 32" }
+                                  : (struct field){ 23, 1, BIT, "type of the scales", "0 or 1" };
     if (fp4 && !f->sparse && sm == 103 && r->descriptor >> 31 != 0)
         return refuse(r, "has 1 in bit 31 (K is 96); no source says where the scales of that form lie");
     if (f->ctas == 2 && !f->sparse && bits_of(r->descriptor, 27, 2) == 1)
-        return refuse(r, "has 1 in bits 28..27 (M is 128) with .cta_group::2; no source settles where a pair's scales of 64 rows lie");
+        return refuse(r,
+                      "has 1 in bits 28..27 (M is 128) with .cta_group::2; no source settles where a pair's scales of 64 rows lie");
     return TAKE(r, sparsity(f), reserved(0, 2), reserved(3, 1),
                 { 4, 2, ids, "SFB_ID", id_rule },
                 reserved(6, 1),
@@ -212,7 +215,8 @@ static bool types_agree(const struct reading *r, const struct mma_shape *s)
     if (s->a_format != s->b_format)
         return refuse(r, s->a_format == TENSOR_F16 ? "has f16 in bits 9..7 (type of A) and bf16 in bits 12..10 (type of B)"
                                                    : "has bf16 in bits 9..7 (type of A) and f16 in bits 12..10 (type of B)");
-    if (s->f16_output && s->a_format != TENSOR_F16) return refuse(r, "has 0 (f16) in bits 5..4 (type of D); bf16 operands take 1 (f32)");
+    if (s->f16_output && s->a_format != TENSOR_F16)
+        return refuse(r, "has 0 (f16) in bits 5..4 (type of D); bf16 operands take 1 (f32)");
     return true;
 }
 
@@ -220,9 +224,10 @@ static bool types_agree(const struct reading *r, const struct mma_shape *s)
 static bool metadata_is_known(const struct reading *r, const struct mma_shape *s)
 {
     if (!r->form->weight_stationary && s->m / r->form->ctas == 64)
-        return refuse(r, r->form->ctas == 1 ? "has 4 in bits 28..24 (M is 64) with .sp; no source says where the metadata of 64 rows lie"
-                                            : "has 8 in bits 28..24 (M is 128) with .sp and .cta_group::2; no source says where the "
-                                              "metadata of 64 rows lie");
+        return refuse(r, r->form->ctas == 1
+                             ? "has 4 in bits 28..24 (M is 64) with .sp; no source says where the metadata of 64 rows lie"
+                             : "has 8 in bits 28..24 (M is 128) with .sp and .cta_group::2; no source says where the "
+                               "metadata of 64 rows lie");
     if (s->selector > 1) return refuse(r, "has a sparsity selector above 1 in bits 1..0; no source says what it selects");
     return true;
 }

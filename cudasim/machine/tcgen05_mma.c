@@ -55,8 +55,8 @@ static trap read_places(const struct issue *i, struct tcgen05_product *p)
     const bool half = product_is_half(p);
     p->d = place_of(i, x->d);
     if (p->d.lane != 0 && !(half && p->d.lane == 16))
-        return warp_fault(i->w, i->in, i->lane, REPORT_ILLEGAL, "has lane %u in the address of D; D of this shape begins at lane %s",
-                          p->d.lane, half ? "0 or 16" : "0");
+        return warp_fault(i->w, i->in, i->lane, REPORT_ILLEGAL,
+                          "has lane %u in the address of D; D of this shape begins at lane %s", p->d.lane, half ? "0 or 16" : "0");
     if (p->form->a_in_tensor_memory) p->a_cells = place_of(i, x->a);
     if (p->form->a_in_tensor_memory && p->a_cells.lane != p->d.lane)
         return warp_fault(i->w, i->in, i->lane, REPORT_ILLEGAL, "has lane %u in the address of A, and lane %u in that of D",
@@ -65,15 +65,19 @@ static trap read_places(const struct issue *i, struct tcgen05_product *p)
         p->sfa = place_of(i, x->sfa);
         p->sfb = place_of(i, x->sfb);
         if (p->sfa.lane != 0 || p->sfb.lane != 0)
-            return warp_fault(i->w, i->in, i->lane, REPORT_ILLEGAL, "has lane %u in the address of the scales of %c; scales begin at "
-                              "lane 0", p->sfa.lane != 0 ? p->sfa.lane : p->sfb.lane, p->sfa.lane != 0 ? 'A' : 'B');
+            return warp_fault(i->w, i->in, i->lane, REPORT_ILLEGAL,
+                              "has lane %u in the address of the scales of %c; scales begin at "
+                              "lane 0",
+                              p->sfa.lane != 0 ? p->sfa.lane : p->sfb.lane, p->sfa.lane != 0 ? 'A' : 'B');
     }
     if (!p->form->sparse) return TRAP_NONE;
     p->metadata = place_of(i, x->metadata);
     const bool pairs = tcgen05_container_bits(p->form->kind) > 8; /* of columns, of which the selector takes one */
     if (p->metadata.lane != 0 || (pairs && p->metadata.column % 2 != 0))
-        return warp_fault(i->w, i->in, i->lane, REPORT_ILLEGAL, "has lane %u, column %u in the address of the metadata; they begin at "
-                          "lane 0%s", p->metadata.lane, p->metadata.column, pairs ? " of an even column" : "");
+        return warp_fault(i->w, i->in, i->lane, REPORT_ILLEGAL,
+                          "has lane %u, column %u in the address of the metadata; they begin at "
+                          "lane 0%s",
+                          p->metadata.lane, p->metadata.column, pairs ? " of an even column" : "");
     return TRAP_NONE;
 }
 
@@ -104,8 +108,9 @@ static trap check_areas(const struct issue *i, const struct product_area *used, 
     for (uint32_t n = 0; n < count; n++) {
         const struct tensor_area *a = &used[n].area;
         if (a->column + a->columns > TENSOR_COLUMNS)
-            return warp_fault(i->w, i->in, i->lane, REPORT_OUT_OF_BOUNDS, "has %s in columns %u to %u of tensor memory, which has 512",
-                              product_operand_name(used[n].operand), a->column, a->column + a->columns - 1);
+            return warp_fault(i->w, i->in, i->lane, REPORT_OUT_OF_BOUNDS,
+                              "has %s in columns %u to %u of tensor memory, which has 512", product_operand_name(used[n].operand),
+                              a->column, a->column + a->columns - 1);
         for (uint32_t m = 0; m < n; m++) {
             const struct tensor_area *b = &used[m].area;
             const bool conflict = used[m].operand != used[n].operand && used[m].operand <= PRODUCT_A;
@@ -145,8 +150,8 @@ static trap read_chunks(const struct issue *i, struct async_token *token, struct
             const uint32_t at = matrix_chunk(m->layout, c, l);
             if (at < lowest || at + bytes > cta->shared_bytes)
                 return warp_fault(i->w, i->in, i->lane, REPORT_OUT_OF_BOUNDS,
-                                  "reads %u bytes of %c at shared address 0x%x; the CTA's shared memory lies from 0x%x to 0x%x", bytes,
-                                  m->name, at, lowest, cta->shared_bytes);
+                                  "reads %u bytes of %c at shared address 0x%x; the CTA's shared memory lies from 0x%x to 0x%x",
+                                  bytes, m->name, at, lowest, cta->shared_bytes);
             if (run_bytes != 0 && at == run + run_bytes) {
                 run_bytes += bytes;
                 continue;
@@ -191,7 +196,8 @@ static trap step(struct agent_operation *operation, bool *done)
     const struct tcgen05_product *p = &mma->product;
     const struct machine *machine = operation->cluster->grid->machine;
     struct tcgen05_workspace *workspace = malloc(sizeof *workspace);
-    if (workspace == NULL) return warp_fault(operation->warp, operation->in, operation->lane, REPORT_RESOURCES, "finds no host memory");
+    if (workspace == NULL)
+        return warp_fault(operation->warp, operation->in, operation->lane, REPORT_RESOURCES, "finds no host memory");
     trap t = TRAP_NONE;
     for (uint32_t c = 0; c < p->form->ctas; c++) {
         t = product_fetch(p, c, &mma->pipe, workspace);

@@ -1,7 +1,7 @@
 /* One tcgen05.mma (PTX ISA 9.7.16.10): what it was issued with, where its operands lie, and the arithmetic.
  *
- * A pair of CTAs does an instruction in halves: each CTA holds its rows of A and D, half of B's columns, and all the scales that its
- * rows and B's columns need.  What follows counts rows in one CTA. */
+ * A pair of CTAs does an instruction in halves: each CTA holds its rows of A and D, half of B's columns, and all scales that its rows
+ * and B's columns need.  What follows counts rows in one CTA. */
 #ifndef CUDASIM_MACHINE_TCGEN05_MMA_H
 #define CUDASIM_MACHINE_TCGEN05_MMA_H
 
@@ -60,7 +60,7 @@ bool product_lane_disabled(const struct tcgen05_product *p, uint32_t cta, uint32
 struct element_storage { uint32_t bits, per_chunk, bytes; };
 struct element_storage storage_of(enum tcgen05_kind kind, enum tensor_format format);
 
-/* The bits of a row's metadata for its stored element e: 4 of them, `shift` up in the cell at (lane, column), from the first row. */
+/* The 4 bits of a row's metadata for its stored element e: `shift` up in the cell at (lane, column), from the first column on. */
 void metadata_place(const struct tcgen05_product *p, uint32_t row, uint32_t e, uint32_t *lane, uint32_t *column, uint32_t *shift);
 /* The index in k that a stored element has by its 4 bits of metadata; -1: illegal. */
 int metadata_index(enum tcgen05_kind kind, uint32_t e, uint32_t bits);

@@ -81,10 +81,11 @@ static trap unpack_cells(const struct tcgen05_product *p, uint32_t cta, const st
     for (uint32_t e = 0; e < p->shape.a_k; e++) {
         const uint32_t column = p->a_cells.column + e / per_cell, cell = cell_at(p, cta, lane, column);
         if (!contained(cell >> e % per_cell * container & mask, container, bits, &code[e]))
-            return report(operation, REPORT_ILLEGAL,
-                          "reads element %u of A from lane %u, column %u of tensor memory, where the byte 0x%02x has bits outside of "
-                          "its %u-bit element (bits %s)", e, lane, column, cell >> e % per_cell * container & mask, bits,
-                          bits == 4 ? "5..2" : "5..0");
+            return report(
+                operation, REPORT_ILLEGAL,
+                "reads element %u of A from lane %u, column %u of tensor memory, where the byte 0x%02x has bits outside of "
+                "its %u-bit element (bits %s)",
+                e, lane, column, cell >> e % per_cell * container & mask, bits, bits == 4 ? "5..2" : "5..0");
     }
     return TRAP_NONE;
 }
@@ -101,9 +102,11 @@ static trap fetch_cells_of_a(const struct tcgen05_product *p, uint32_t cta, cons
             const trap t = unpack_cells(p, cta, operation, lane, part == 0 ? w->a + row * a_k : copy);
             if (t != TRAP_NONE) return t;
             if (part != 0 && memcmp(w->a + row * a_k, copy, a_k * sizeof *copy) != 0)
-                return report(operation, REPORT_ILLEGAL,
-                              "reads row %u of A from lane %u of tensor memory and its copy from lane %u, which differ; every %u lanes "
-                              "need the same", row, product_lane(p, row, 0, p->a_cells.lane), lane, product_rows(p));
+                return report(
+                    operation, REPORT_ILLEGAL,
+                    "reads row %u of A from lane %u of tensor memory and its copy from lane %u, which differ; every %u lanes "
+                    "need the same",
+                    row, product_lane(p, row, 0, p->a_cells.lane), lane, product_rows(p));
         }
     return TRAP_NONE;
 }
@@ -112,7 +115,8 @@ static trap fetch_cells_of_a(const struct tcgen05_product *p, uint32_t cta, cons
 
 struct scales { const char *name; char line; struct tensor_place at; uint32_t rows; uint8_t id; uint8_t (*to)[MMA_SCALES]; };
 
-static trap fetch_scales(const struct tcgen05_product *p, uint32_t cta, const struct tensor_operation *operation, const struct scales *s)
+static trap fetch_scales(const struct tcgen05_product *p, uint32_t cta, const struct tensor_operation *operation,
+                         const struct scales *s)
 {
     const uint32_t count = tcgen05_scales(p->form), shift = s->id * 8u;
     const uint32_t mask = (count == MMA_SCALES ? UINT32_MAX : (1u << 8 * count) - 1) << shift;
@@ -125,14 +129,18 @@ static trap fetch_scales(const struct tcgen05_product *p, uint32_t cta, const st
             const uint32_t lane = row % LANES + q * LANES;
             const uint32_t cell = cell_at(p, cta, lane, column);
             if (watched && (*tensor_valid(p->cta[cta], lane, column) & halves) != halves)
-                return report(operation, REPORT_UNINITIALISED,
-                              "reads the scales of %s %u of %s from lane %u, column %u of tensor memory, which has not been written; "
-                              "all four groups of 32 lanes need them", s->line == 'A' ? "row" : "column", row, s->name, lane, column);
+                return report(
+                    operation, REPORT_UNINITIALISED,
+                    "reads the scales of %s %u of %s from lane %u, column %u of tensor memory, which has not been written; "
+                    "all four groups of 32 lanes need them",
+                    s->line == 'A' ? "row" : "column", row, s->name, lane, column);
             if (((cell ^ first) & mask) != 0)
-                return report(operation, REPORT_ILLEGAL,
-                              "reads the scales of %s %u of %s from column %u of tensor memory, where lane %u holds 0x%x and lane %u "
-                              "0x%x; all four groups of 32 lanes need the same", s->line == 'A' ? "row" : "column", row, s->name,
-                              column, row % LANES, (first & mask) >> shift, lane, (cell & mask) >> shift);
+                return report(
+                    operation, REPORT_ILLEGAL,
+                    "reads the scales of %s %u of %s from column %u of tensor memory, where lane %u holds 0x%x and lane %u "
+                    "0x%x; all four groups of 32 lanes need the same",
+                    s->line == 'A' ? "row" : "column", row, s->name, column, row % LANES, (first & mask) >> shift, lane,
+                    (cell & mask) >> shift);
         }
         for (uint32_t j = 0; j < count; j++) s->to[row][j] = (uint8_t)(first >> (shift + 8 * j));
     }
@@ -152,14 +160,17 @@ static trap fetch_metadata(const struct tcgen05_product *p, uint32_t cta, const 
             const uint32_t bits = cell_at(p, cta, lane, p->metadata.column + column) >> shift & 15;
             for (uint32_t copy = rows; copy < TENSOR_LANES; copy += rows)
                 if ((cell_at(p, cta, lane + copy, p->metadata.column + column) >> shift & 15) != bits)
-                    return report(operation, REPORT_ILLEGAL,
-                                  "reads the metadata of row %u from lanes %u and %u of tensor memory, which differ; every %u lanes "
-                                  "need the same", row, lane, lane + copy, rows);
+                    return report(
+                        operation, REPORT_ILLEGAL,
+                        "reads the metadata of row %u from lanes %u and %u of tensor memory, which differ; every %u lanes "
+                        "need the same",
+                        row, lane, lane + copy, rows);
             const int index = metadata_index(p->form->kind, e, bits);
             if (index < 0)
-                return report(operation, REPORT_ILLEGAL,
-                              "reads metadata that no row may have: 0x%x for element %u of row %u of A (lane %u, column %u, bit %u)",
-                              bits, e, row, lane, p->metadata.column + column, shift);
+                return report(
+                    operation, REPORT_ILLEGAL,
+                    "reads metadata that no row may have: 0x%x for element %u of row %u of A (lane %u, column %u, bit %u)", bits, e,
+                    row, lane, p->metadata.column + column, shift);
             w->index[row * a_k + e] = (uint8_t)index;
         }
     return TRAP_NONE;
@@ -167,38 +178,32 @@ static trap fetch_metadata(const struct tcgen05_product *p, uint32_t cta, const 
 
 /* ---- D ---- */
 
-static uint32_t lane_of_d(const struct tcgen05_product *p, uint32_t row, uint32_t column)
-{
-    return product_lane(p, row, column / (p->shape.n / product_parts(p)), p->d.lane);
-}
-static uint32_t column_of_d(const struct tcgen05_product *p, uint32_t column)
-{
-    return p->d.column + column % (p->shape.n / product_parts(p));
-}
-
+/* The cells of a row that one lane holds lie side by side. */
 static void fetch_d(const struct tcgen05_product *p, uint32_t cta, struct tcgen05_workspace *w)
 {
-    const uint32_t n = p->shape.n, mask = p->shape.f16_output ? 0xffff : UINT32_MAX;
+    const uint32_t n = p->shape.n, rows = product_rows(p), parts = product_parts(p), each = n / parts;
     if (!p->accumulates) {
-        memset(w->d, 0, product_rows(p) * n * sizeof *w->d);
+        memset(w->d, 0, rows * n * sizeof *w->d);
         return;
     }
-    for (uint32_t row = 0; row < product_rows(p); row++)
-        for (uint32_t j = 0; j < n; j++)
-            w->d[row * n + j] = cell_at(p, cta, lane_of_d(p, row, j), column_of_d(p, j)) & mask;
+    for (uint32_t row = 0; row < rows; row++)
+        for (uint32_t part = 0; part < parts; part++) {
+            const uint32_t lane = product_lane(p, row, part, p->d.lane);
+            memcpy(w->d + row * n + part * each, tensor_value(p->cta[cta], lane, p->d.column), each * sizeof *w->d);
+        }
+    for (uint32_t i = 0; p->shape.f16_output && i < rows * n; i++) w->d[i] &= 0xffff;
 }
 
 /* Nothing says what becomes of the upper half behind an f16. */
 void product_store(const struct tcgen05_product *p, uint32_t cta, const struct tcgen05_workspace *w)
 {
-    const uint32_t n = p->shape.n;
-    const uint8_t halves = p->shape.f16_output ? HALF_LOW : HALF_BOTH;
+    const uint32_t n = p->shape.n, parts = product_parts(p), each = n / parts;
     for (uint32_t row = 0; row < product_rows(p); row++)
-        for (uint32_t j = 0; j < n; j++) {
-            const uint32_t lane = lane_of_d(p, row, j);
+        for (uint32_t part = 0; part < parts; part++) {
+            const uint32_t lane = product_lane(p, row, part, p->d.lane);
             if (product_lane_disabled(p, cta, lane)) continue;
-            *tensor_value(p->cta[cta], lane, column_of_d(p, j)) = w->d[row * n + j];
-            *tensor_valid(p->cta[cta], lane, column_of_d(p, j)) = halves;
+            memcpy(tensor_value(p->cta[cta], lane, p->d.column), w->d + row * n + part * each, each * sizeof *w->d);
+            memset(tensor_valid(p->cta[cta], lane, p->d.column), p->shape.f16_output ? HALF_LOW : HALF_BOTH, each);
         }
 }
 
@@ -218,7 +223,8 @@ static trap check_written(const struct tcgen05_product *p, uint32_t cta, const s
     return t;
 }
 
-trap product_fetch(const struct tcgen05_product *p, uint32_t cta, const struct tensor_operation *operation, struct tcgen05_workspace *w)
+trap product_fetch(const struct tcgen05_product *p, uint32_t cta, const struct tensor_operation *operation,
+                   struct tcgen05_workspace *w)
 {
     const struct mma_shape *s = &p->shape;
     trap t = check_written(p, cta, operation);

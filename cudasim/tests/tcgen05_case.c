@@ -18,7 +18,10 @@ static uint32_t container(const struct mma_case *c)
     default: return 8;
     }
 }
-static uint32_t width_of(const struct mma_case *c, enum tensor_format f) { return c->form.kind == TCGEN05_I8 ? 8 : tensor_format_bits(f); }
+static uint32_t width_of(const struct mma_case *c, enum tensor_format f)
+{
+    return c->form.kind == TCGEN05_I8 ? 8 : tensor_format_bits(f);
+}
 static uint32_t rows_of(const struct mma_case *c) { return c->m / c->form.ctas; }
 static uint32_t below(struct test *t, int64_t n) { return (uint32_t)rnd_below(t, n); }
 
@@ -231,12 +234,12 @@ void case_statement(const struct mma_case *c, char *text, size_t size)
     char tail[80] = "";
     if (c->zero_mask != UINT64_MAX) snprintf(tail, sizeof tail, ", %%rd22");
     else if (c->down != 0) snprintf(tail, sizeof tail, ", %u", c->down);
-    snprintf(text, size, "tcgen05.mma%s%s.cta_group::%u.%s%s [%%r20], %s, %%rd21%s, %%r22%s%s, %%p5%s;", f->weight_stationary ? ".ws" : "",
-             f->sparse ? ".sp" : "", f->ctas, tcgen05_kind_name(f->kind), block, f->a_in_tensor_memory ? "[%r21]" : "%rd20",
-             f->sparse ? ", [%r24]" : "",
-             !c->masked       ? ""
+    snprintf(text, size, "tcgen05.mma%s%s.cta_group::%u.%s%s [%%r20], %s, %%rd21%s, %%r22%s%s, %%p5%s;",
+             f->weight_stationary ? ".ws" : "", f->sparse ? ".sp" : "", f->ctas, tcgen05_kind_name(f->kind), block,
+             f->a_in_tensor_memory ? "[%r21]" : "%rd20", f->sparse ? ", [%r24]" : "",
+             !c->masked     ? ""
              : f->ctas == 1 ? ", {%r30, %r31, %r32, %r33}"
-                              : ", {%r30, %r31, %r32, %r33, %r34, %r35, %r36, %r37}",
+                            : ", {%r30, %r31, %r32, %r33, %r34, %r35, %r36, %r37}",
              f->block != 0 ? ", [%r23], [%r25]" : "", tail);
 }
 
@@ -282,7 +285,8 @@ static void put_cell(uint32_t *cells, uint32_t lane, uint32_t column, uint32_t b
 static uint32_t lane_of_row(const struct mma_case *c, uint32_t row, uint32_t copy)
 {
     const uint32_t rows = rows_of(c), first = c->cells_a >> 16;
-    if (rows == 64 && c->form.ctas == 1 && !c->form.weight_stationary) return copy == 0 ? first + row / 16 * 32 + row % 16 : UINT32_MAX;
+    if (rows == 64 && c->form.ctas == 1 && !c->form.weight_stationary)
+        return copy == 0 ? first + row / 16 * 32 + row % 16 : UINT32_MAX;
     return copy < 128 / rows ? row + copy * rows : UINT32_MAX;
 }
 
@@ -306,7 +310,9 @@ static void place_scales(const struct mma_case *c, uint32_t *cells, uint32_t at,
 
 static void place_metadata(const struct mma_case *c, uint32_t cta, uint32_t *cells)
 {
-    const uint32_t rows = rows_of(c), per = c->form.kind == TCGEN05_TF32 ? 1 : is_fp4(c) ? 4 : 2;   /* elements that 4 bits describe */
+    const uint32_t rows = rows_of(c), per = c->form.kind == TCGEN05_TF32 ? 1
+                                            : is_fp4(c)                  ? 4
+                                                                         : 2; /* elements that 4 bits describe */
     for (uint32_t row = 0; row < rows; row++)
         for (uint32_t e = 0; e < c->a_k; e += per) {
             const uint32_t bits = c->bits[cta * rows + row][e], nibble = e / per;
@@ -350,8 +356,9 @@ void case_d_place(const struct mma_case *c, uint32_t i, uint32_t j, uint32_t *ct
     const uint32_t first = c->d & 0xffff;
     *cta = 0, *lane = i, *column = first + j;                                      /* D */
     if (c->form.ctas == 2 && c->m == 256) *cta = i / 128, *lane = i % 128;          /* A */
-    else if (c->form.ctas == 2) *cta = i / 64, *lane = i % 64 + (j >= c->n / 2 ? 64 : 0), *column = first + j % (c->n / 2);   /* B */
-    else if (c->m == 64 && c->form.weight_stationary) *lane = i + (j >= c->n / 2 ? 64 : 0), *column = first + j % (c->n / 2);   /* E */
+    else if (c->form.ctas == 2) *cta = i / 64, *lane = i % 64 + (j >= c->n / 2 ? 64 : 0), *column = first + j % (c->n / 2); /* B */
+    else if (c->m == 64 && c->form.weight_stationary)
+        *lane = i + (j >= c->n / 2 ? 64 : 0), *column = first + j % (c->n / 2);     /* E */
     else if (c->m == 64) *lane = i / 16 * 32 + i % 16 + (c->d >> 16);               /* F */
     else if (c->m == 32) *lane = i + j / (c->n / 4) * 32, *column = first + j % (c->n / 4);   /* G */
 }
@@ -388,7 +395,8 @@ uint32_t case_result(const struct mma_case *c, uint32_t i, uint32_t j)
     if (is_disabled(c, i, j)) return c->old[i][j];
     if (c->form.kind == TCGEN05_I8) return integer_result(c, i, j);
     uint32_t a[CASE_A_K], b[CASE_A_K], d = c->accumulate ? c->old[i][j] : 0;
-    const uint32_t sign_a = c->negate_a ? 1u << (width_of(c, c->fa) - 1) : 0, sign_b = c->negate_b ? 1u << (width_of(c, c->fb) - 1) : 0;
+    const uint32_t sign_a = c->negate_a ? 1u << (width_of(c, c->fa) - 1) : 0,
+                   sign_b = c->negate_b ? 1u << (width_of(c, c->fb) - 1) : 0;
     for (uint32_t e = 0; e < c->a_k; e++) {
         a[e] = c->a[i][e] ^ sign_a;
         b[e] = (c->zero[j] ? 0 : c->b[j][c->index[i][e]]) ^ sign_b;
@@ -402,7 +410,8 @@ uint32_t case_result(const struct mma_case *c, uint32_t i, uint32_t j)
     case TCGEN05_F8F6F4: return block_model_bytes(c->fa, a, c->fb, b, 127, 127, (int)c->a_k, c->half, d);
     case TCGEN05_MXF8F6F4: return block_model_bytes(c->fa, a, c->fb, b, c->scale_a[i][0], c->scale_b[j][0], (int)c->a_k, false, d);
     default:
-        return block_model_fp4(a, b, c->ue4m3 ? TENSOR_UE4M3 : TENSOR_UE8M0, c->scale_a[i], c->scale_b[j], (int)c->a_k, c->form.block, d);
+        return block_model_fp4(a, b, c->ue4m3 ? TENSOR_UE4M3 : TENSOR_UE8M0, c->scale_a[i], c->scale_b[j], (int)c->a_k,
+                               c->form.block, d);
     }
 }
 

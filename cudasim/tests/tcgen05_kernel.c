@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* p0: shared memory, p1: tensor memory, p2: operands, p3: tensor memory afterwards; of each CTA one behind the other.  The statement
- * is executed by thread 0 of one CTA; %r12 is the shared address in units of 16 that descriptors are relative to. */
+/* p0: shared memory, p1: tensor memory, p2: operands, p3: tensor memory afterwards; of each CTA one behind the other.  The
+ * statement is executed by thread 0 of one CTA; %r12 is the shared address in units of 16 that descriptors are relative to. */
 static const char before[] =
     ".version 9.0\n.target sm_100a\n.address_size 64\n"
     ".extern .shared .align 1024 .b8 image[];\n"
@@ -21,7 +21,8 @@ static const char before[] =
     "tcgen05.relinquish_alloc_permit.cta_group::%u.sync.aligned;\n"
     "A: @%%p2 mbarrier.init.shared.b64 [%%r10+8], 1;\n"
     "bar.sync 0; ld.shared.u32 %%r3, [%%r10];\n"
-    "mul.wide.u32 %%rd1, %%r1, 16; add.u64 %%rd1, %%rd1, %%rd60; shl.b32 %%r4, %%r1, 4; add.u32 %%r4, %%r4, %%r11; mov.u32 %%r5, 0;\n"
+    "mul.wide.u32 %%rd1, %%r1, 16; add.u64 %%rd1, %%rd1, %%rd60; shl.b32 %%r4, %%r1, 4; add.u32 %%r4, %%r4, %%r11; mov.u32 %%r5, "
+    "0;\n"
     "C: ld.global.v4.b32 {%%r6, %%r7, %%r8, %%r9}, [%%rd1]; st.shared.v4.b32 [%%r4], {%%r6, %%r7, %%r8, %%r9};\n"
     "add.u64 %%rd1, %%rd1, 2048; add.u32 %%r4, %%r4, 2048; add.u32 %%r5, %%r5, 2048; setp.lt.u32 %%p3, %%r5, %u; @%%p3 bra C;\n"
     "fence.proxy.async;\n"

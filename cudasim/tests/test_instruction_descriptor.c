@@ -1,5 +1,5 @@
-/* Descriptors of tcgen05.mma: every value of every field of the instruction descriptor, taken or refused as the manual's tables say;
- * the matrix descriptor's fields, and where its layouts put the elements. */
+/* Descriptors of tcgen05.mma: every value of every field of the instruction descriptor, taken or refused as the manual's
+ * tables say; the matrix descriptor's fields, and where its layouts put the elements. */
 #include "machine/instruction_descriptor.h"
 #include "machine/matrix_descriptor.h"
 #include "test.h"
@@ -93,12 +93,12 @@ static const uint64_t every_n = UINT64_C(0x1fffffffe), even_n = UINT64_C(0x15555
 static void plain_fields(struct test *t)
 {
     const struct field_case none = { 30, 2, 1 };
-    TRY(t, 0x08400490, plain(TCGEN05_F16), { 0, 2, 1 }, { 2, 1, ONLY_0 }, { 3, 1, ONLY_0 }, { 4, 2, 2 }, { 6, 1, ONLY_0 }, { 7, 3, 2 },
-        { 10, 3, 2 }, { 13, 1, BOTH }, { 14, 1, BOTH }, { 15, 1, BOTH }, { 16, 1, BOTH }, { 17, 6, every_n }, { 23, 1, ONLY_0 },
-        { 24, 5, 0x110 }, { 29, 1, ONLY_0 }, none);
-    TRY(t, 0x08400910, plain(TCGEN05_TF32), { 0, 2, 1 }, { 2, 1, ONLY_0 }, { 3, 1, ONLY_0 }, { 4, 2, 2 }, { 6, 1, ONLY_0 }, { 7, 3, 4 },
-        { 10, 3, 4 }, { 13, 1, BOTH }, { 14, 1, BOTH }, { 15, 1, BOTH }, { 16, 1, BOTH }, { 17, 6, every_n }, { 23, 1, ONLY_0 },
-        { 24, 5, 0x110 }, { 29, 1, ONLY_0 }, none);
+    TRY(t, 0x08400490, plain(TCGEN05_F16), { 0, 2, 1 }, { 2, 1, ONLY_0 }, { 3, 1, ONLY_0 }, { 4, 2, 2 }, { 6, 1, ONLY_0 },
+        { 7, 3, 2 }, { 10, 3, 2 }, { 13, 1, BOTH }, { 14, 1, BOTH }, { 15, 1, BOTH }, { 16, 1, BOTH }, { 17, 6, every_n },
+        { 23, 1, ONLY_0 }, { 24, 5, 0x110 }, { 29, 1, ONLY_0 }, none);
+    TRY(t, 0x08400910, plain(TCGEN05_TF32), { 0, 2, 1 }, { 2, 1, ONLY_0 }, { 3, 1, ONLY_0 }, { 4, 2, 2 }, { 6, 1, ONLY_0 },
+        { 7, 3, 4 }, { 10, 3, 4 }, { 13, 1, BOTH }, { 14, 1, BOTH }, { 15, 1, BOTH }, { 16, 1, BOTH }, { 17, 6, every_n },
+        { 23, 1, ONLY_0 }, { 24, 5, 0x110 }, { 29, 1, ONLY_0 }, none);
     TRY(t, 0x08400010, plain(TCGEN05_F8F6F4), { 0, 2, 1 }, { 2, 1, ONLY_0 }, { 3, 1, ONLY_0 }, { 4, 2, 3 }, { 6, 1, ONLY_0 },
         { 7, 3, TYPES }, { 10, 3, TYPES }, { 13, 1, BOTH }, { 14, 1, BOTH }, { 15, 1, BOTH }, { 16, 1, BOTH }, { 17, 6, every_n },
         { 23, 1, ONLY_0 }, { 24, 5, 0x110 }, { 29, 1, ONLY_0 }, none);
@@ -113,8 +113,8 @@ static void fields_of_sparse_pairs_and_ws(struct test *t)
     const uint32_t n_ws = 0x10000;
     f.sparse = true;
     TRY(t, 0x08400494, f, { 0, 2, 3 }, { 2, 1, ONLY_1 }, { 3, 1, ONLY_0 }, { 4, 2, 2 }, { 6, 1, ONLY_0 }, { 7, 3, 2 }, { 10, 3, 2 },
-        { 13, 1, BOTH }, { 14, 1, BOTH }, { 15, 1, BOTH }, { 16, 1, BOTH }, { 17, 6, every_n }, { 23, 1, ONLY_0 }, { 29, 1, ONLY_0 },
-        { 24, 5, 0x100 }, { 30, 2, 1 });
+        { 13, 1, BOTH }, { 14, 1, BOTH }, { 15, 1, BOTH }, { 16, 1, BOTH }, { 17, 6, every_n }, { 23, 1, ONLY_0 },
+        { 29, 1, ONLY_0 }, { 24, 5, 0x100 }, { 30, 2, 1 });
     f = plain(TCGEN05_F8F6F4), f.ctas = 2;
     TRY(t, 0x10400010, f, { 0, 2, 1 }, { 2, 1, ONLY_0 }, { 3, 1, ONLY_0 }, { 4, 2, 3 }, { 6, 1, ONLY_0 }, { 7, 3, TYPES },
         { 10, 3, TYPES }, { 13, 1, BOTH }, { 14, 1, BOTH }, { 15, 1, BOTH }, { 16, 1, BOTH }, { 17, 6, even_n }, { 23, 1, ONLY_0 },

@@ -85,7 +85,9 @@ static void plain_of(struct test *t, uint8_t ctas, bool sparse, int times)
 {
     for (size_t k = 0; k < sizeof plain_kinds / sizeof plain_kinds[0]; k++)
         for (int i = 0; i < times; i++) {
-            const struct tcgen05_form form = { .kind = plain_kinds[k], .ctas = ctas, .sparse = sparse, .a_in_tensor_memory = i % 3 == 2 };
+            const struct tcgen05_form form = {
+                .kind = plain_kinds[k], .ctas = ctas, .sparse = sparse, .a_in_tensor_memory = i % 3 == 2
+            };
             const uint32_t m = (i % 2 == 0 || sparse ? 128u : 64u) * ctas;
             run_form(t, form, m, draw_n(t, form), i % 4 < 2);
         }

@@ -281,7 +281,8 @@ static void pairs(struct test *t)
 
 static void refused_forms(struct test *t)
 {
-    static const struct { const char *device, *statement, *words; } forms[] = {
+    static const struct { const char *device, *statement, *words;
+    } forms[] = {
         { "sm_100a", "tcgen05.mma.cta_group::1.kind::f16.ashift [%r1], [%r2], %rd1, %r3, %p1;", "of .ashift no source says" },
         { "sm_103a", "tcgen05.mma.cta_group::1.kind::i8 [%r1], %rd1, %rd2, %r3, %p1;", "needs the target sm_100a" },
         { "sm_100a", "tcgen05.mma.cta_group::1.kind::i8 [%r1], %rd1, %rd2, %r3, %p1, 1;", "one too many" },
@@ -290,7 +291,8 @@ static void refused_forms(struct test *t)
         { "sm_100a", "tcgen05.mma.cta_group::1.kind::f16 [%rd1], %rd1, %rd2, %r3, %p1;", "is a register of 32 bits" },
         { "sm_100a", "tcgen05.mma.cta_group::1.kind::mxf4.block_scale [%r1], %rd1, %rd2, %r3, [%r4], [%rd5], %p1;", "of 32 bits" },
         { "sm_100a", "tcgen05.mma.cta_group::2.kind::f16 [%r1], %rd1, %rd2, %r3, {%r1,%r2,%r3,%r4}, %p1;", "" },
-        { "sm_100a", "tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::2X [%r1], %rd1, %rd2, %r3, [%r4], [%r5], %p1;", "" },
+        { "sm_100a", "tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::2X [%r1], %rd1, %rd2, %r3, [%r4], [%r5], %p1;",
+          "" },
         { "sm_100a", "tcgen05.mma.cta_group::1.kind::mxf4.block_scale.block16 [%r1], %rd1, %rd2, %r3, [%r4], [%r5], %p1;", "" },
         { "sm_100a", "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale [%r1], %rd1, %rd2, %r3, [%r4], [%r5], %p1;", "" },
         { "sm_100a", "tcgen05.mma.cta_group::1.kind::mxf4 [%r1], %rd1, %rd2, %r3, %p1;", "" },
@@ -311,10 +313,20 @@ static void refused_forms(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        TEST(scales_stand_in_four_groups_of_lanes), TEST(scales_of_every_group_are_written), TEST(scales_begin_in_lane_0),
-        TEST(operands_are_apart), TEST(accumulators_are_written), TEST(matrices_lie_in_shared_memory), TEST(generic_writes_are_fenced),
-        TEST(matrices_stay_until_the_end), TEST(metadata_are_legal), TEST(copies_agree), TEST(containers_hold_one_element),
-        TEST(descriptors_are_checked), TEST(pairs), TEST(refused_forms),
+        TEST(scales_stand_in_four_groups_of_lanes),
+        TEST(scales_of_every_group_are_written),
+        TEST(scales_begin_in_lane_0),
+        TEST(operands_are_apart),
+        TEST(accumulators_are_written),
+        TEST(matrices_lie_in_shared_memory),
+        TEST(generic_writes_are_fenced),
+        TEST(matrices_stay_until_the_end),
+        TEST(metadata_are_legal),
+        TEST(copies_agree),
+        TEST(containers_hold_one_element),
+        TEST(descriptors_are_checked),
+        TEST(pairs),
+        TEST(refused_forms),
     };
     return TEST_MAIN(argc, argv, cases);
 }
