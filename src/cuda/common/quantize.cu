@@ -2,14 +2,9 @@
  *
  * CTA: 256 threads, in groups of 32 .. 256 threads that take a row each, eight numbers a thread and step. */
 #include "cuda/ptx/arithmetic.cuh"
-#include "block.cuh"
+#include "quick_rows.cuh"
 
 enum { STEPS = 2 };
-
-/* Rows of neighbouring numbers that can be loaded 16 bytes a time, by type; or anything, one by one. */
-enum source_kind { SOURCE_FP32, SOURCE_FP16, SOURCE_BF16, SOURCE_ANY };
-
-struct loaded { uint4 a, b; };
 
 __device__ static inline bool is_quick(const bsmi_device_reals &s)
 {
@@ -21,38 +16,6 @@ __device__ static inline source_kind kind_of(const bsmi_device_reals &s)
 {
     if (!is_quick(s)) return SOURCE_ANY;
     return s.type == BSM_REAL_FP32 ? SOURCE_FP32 : s.type == BSM_REAL_FP16 ? SOURCE_FP16 : SOURCE_BF16;
-}
-
-template <source_kind kind>
-__device__ static inline loaded load_numbers(const unsigned char *row, int number)
-{
-    loaded l = {};
-    if (kind == SOURCE_FP32) {
-        l.a = ptx_load_16(row + (int64_t)number * 32);
-        l.b = ptx_load_16(row + (int64_t)number * 32 + 16);
-    } else {
-        l.a = ptx_load_16(row + (int64_t)number * 16);
-    }
-    return l;
-}
-
-template <source_kind kind>
-__device__ static inline eight widen(const loaded &l)
-{
-    if (kind == SOURCE_FP32)
-        return { { __uint_as_float(l.a.x), __uint_as_float(l.a.y), __uint_as_float(l.a.z), __uint_as_float(l.a.w),
-                   __uint_as_float(l.b.x), __uint_as_float(l.b.y), __uint_as_float(l.b.z), __uint_as_float(l.b.w) } };
-    const uint32_t words[4] = { l.a.x, l.a.y, l.a.z, l.a.w };
-    eight v;
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-        if (kind == SOURCE_BF16) {
-            v.x[2 * i] = __uint_as_float(words[i] << 16), v.x[2 * i + 1] = __uint_as_float(words[i] & 0xffff0000);
-        } else {
-            v.x[2 * i] = bsmi_fp16_to_float((uint16_t)words[i]), v.x[2 * i + 1] = bsmi_fp16_to_float((uint16_t)(words[i] >> 16));
-        }
-    }
-    return v;
 }
 
 /* One by one: any strides, or the last of a row. */
@@ -68,6 +31,7 @@ __device__ __noinline__ static eight gather(const bsmi_device_reals &s, int64_t 
 struct row_work {
     int thread, threads;                  /* of the group */
     int octets, padded_octets;            /* with the rest of the last block */
+    int begin;                            /* octets in front of it are done */
     int last_count;
     int64_t first;                        /* index of the row's first number in the source */
     uint64_t index;                       /* for stochastic rounding */
@@ -76,12 +40,13 @@ struct row_work {
 
 __device__ static inline int count_in(const row_work &w, int number) { return number < w.octets - 1 ? 8 : number == w.octets - 1 ? w.last_count : 0; }
 
+/* The octets of a row from w.begin on, any way. */
 template <source_kind kind, block_way way>
 __device__ static inline void quantize_row(const bsmi_quantize_parameters &p, const block_quantizer &q, const scale_part &columns, const row_work &w)
 {
     const int64_t bytes = kind == SOURCE_FP32 ? 4 : 2;
     const unsigned char *row = p.source.data + w.first * bytes;
-    for (int base = 0; base < w.padded_octets; base += w.threads * STEPS) {      /* whole warps go together */
+    for (int base = w.begin; base < w.padded_octets; base += w.threads * STEPS) {      /* whole warps go together */
         loaded raw[STEPS];
 #pragma unroll
         for (int i = 0; i < STEPS; i++) {
@@ -101,13 +66,34 @@ __device__ static inline void quantize_row(const bsmi_quantize_parameters &p, co
     }
 }
 
+template <source_kind kind, quick_way way>
+__device__ static void quantize_whole_blocks(const bsmi_quantize_parameters &p, const block_quantizer &q, const scale_part &columns, row_work &w)
+{
+    const int64_t bytes = kind == SOURCE_FP32 ? 4 : 2;
+    const int end = (int)(p.destination.columns / p.destination.block) * q.lanes;
+    const quick_row r = { p.source.data + w.first * bytes, w.codes, w.scales, end, w.thread, w.threads, w.index };
+    quantize_quick_row<kind, way, STEPS>(p.destination, q, columns, r);
+    w.begin = end;
+}
+
+template <source_kind kind>
+__device__ static void quantize_quickly(quick_way way, const bsmi_quantize_parameters &p, const block_quantizer &q, const scale_part &columns, row_work &w)
+{
+    switch (way) {
+    case QUICK_E4M3: quantize_whole_blocks<kind, QUICK_E4M3>(p, q, columns, w); break;
+    case QUICK_E5M2: quantize_whole_blocks<kind, QUICK_E5M2>(p, q, columns, w); break;
+    case QUICK_E2M1: if (kind == SOURCE_BF16) quantize_whole_blocks<SOURCE_BF16, QUICK_E2M1>(p, q, columns, w); break;
+    case QUICK_NVFP4_SHORT: if (kind != SOURCE_FP32) quantize_whole_blocks<kind == SOURCE_FP32 ? SOURCE_BF16 : kind, QUICK_NVFP4_SHORT>(p, q, columns, w); break;
+    default: quantize_whole_blocks<kind, QUICK_NVFP4>(p, q, columns, w); break;
+    }
+}
+
+/* What the quick ways leave: other elements, other packings, the end of a row. */
 template <block_way way>
-__device__ static void quantize_row_of(source_kind kind, const bsmi_quantize_parameters &p, const block_quantizer &q, const scale_part &columns,
-                                       const row_work &w)
+__device__ static void quantize_rest(source_kind kind, const bsmi_quantize_parameters &p, const block_quantizer &q, const scale_part &columns,
+                                     const row_work &w)
 {
     switch (kind) {
-    case SOURCE_FP32: quantize_row<SOURCE_FP32, way>(p, q, columns, w); break;
-    case SOURCE_FP16: quantize_row<SOURCE_FP16, way>(p, q, columns, w); break;
     case SOURCE_BF16: quantize_row<SOURCE_BF16, way>(p, q, columns, w); break;
     default: quantize_row<SOURCE_ANY, way>(p, q, columns, w); break;
     }
@@ -156,6 +142,7 @@ extern "C" __global__ void __launch_bounds__(BSMI_QUANTIZE_THREADS, 3) bsmi_quan
         places = make_places(m.layout);
         __syncthreads();
     }
+    const quick_way quick = blocks ? quick_way_of(m, q, kind) : QUICK_NONE;
     const double tensor_scale = m.tensor_scale == nullptr ? 1 : (double)*m.tensor_scale;
     row_work w;
     w.octets = (int)((m.columns + 7) / 8), w.padded_octets = blocks ? padded_octets_of(m) : w.octets;
@@ -173,9 +160,18 @@ extern "C" __global__ void __launch_bounds__(BSMI_QUANTIZE_THREADS, 3) bsmi_quan
             continue;
         }
         w.scales = m.scales + matrix * m.scale_batch_bytes + place_in(places.row, r);
+        w.begin = 0;
+        if (quick != QUICK_NONE) {
+            switch (kind) {
+            case SOURCE_FP32: quantize_quickly<SOURCE_FP32>(quick, p, q, places.column, w); break;
+            case SOURCE_FP16: quantize_quickly<SOURCE_FP16>(quick, p, q, places.column, w); break;
+            default: quantize_quickly<SOURCE_BF16>(quick, p, q, places.column, w); break;
+            }
+        }
+        if (w.begin >= w.padded_octets) continue;
         switch (q.way) {
-        case WAY_POWER_OF_TWO: quantize_row_of<WAY_POWER_OF_TWO>(kind, p, q, places.column, w); break;
-        case WAY_NVFP4: quantize_row_of<WAY_NVFP4>(kind, p, q, places.column, w); break;
+        case WAY_POWER_OF_TWO: quantize_rest<WAY_POWER_OF_TWO>(kind, p, q, places.column, w); break;
+        case WAY_NVFP4: quantize_rest<WAY_NVFP4>(kind, p, q, places.column, w); break;
         default: quantize_row<SOURCE_ANY, WAY_EXACT>(p, q, places.column, w); break;
         }
     }
