@@ -1,8 +1,8 @@
 /* Scales from one layout into another, and the padding of a layout.
  *
- * A CTA takes tiles of 128 rows x 64 columns of the destination with its padding.  Threads go through a tile in the order in which
- * the destination's bytes lie, four neighbouring columns a time; what they read beside one another in the source comes together
- * in the first-level cache. */
+ * A CTA takes tiles of 128 rows x 64 columns of the destination with its padding, four neighbouring columns ("a word") a thread and
+ * step.  Between layouts that keep such words together, tiles without padding are read in the order of the source and written in
+ * that of the destination, by way of shared memory.  Everything else goes byte by byte where it must. */
 #include "cuda/ptx/arithmetic.cuh"
 #include "octets.cuh"
 #include "scale_places.cuh"
@@ -62,35 +62,80 @@ __device__ static inline void store_word(const scale_side &to, int64_t row_place
     for (int i = 0; i < count; i++) data[place_in(to.places.column, column + i)] = (unsigned char)(word >> 8 * i);
 }
 
-extern "C" __global__ void __launch_bounds__(BSMI_CONVERT_THREADS) bsmi_convert_scales(const __grid_constant__ bsmi_convert_scales_parameters p)
+/* Any tile. */
+__device__ __noinline__ static void convert_tile(const bsmi_convert_scales_parameters &p, const scale_side &from, const scale_side &to, int64_t first_row,
+                                                 int64_t first_column)
 {
-    ptx_griddepcontrol_wait();
-    const scale_side from = { p.from, make_places(p.from_layout), holds_words(p.from_layout, p.from) };
-    const scale_side to = { p.to, make_places(p.to_layout), holds_words(p.to_layout, p.to) };
     const int64_t rows = p.from_layout.rows, columns = p.from_layout.columns;
     const int64_t padded_rows = p.to_layout.padded_rows, padded_columns = p.to_layout.padded_columns;
-    const int64_t tiles_across = (padded_columns + TILE_WORDS * 4 - 1) / (TILE_WORDS * 4);
-    const int64_t tiles = (padded_rows + TILE_ROWS - 1) / TILE_ROWS * tiles_across;
+    for (int j = 0; j < WORDS_OF_THREAD; j++) {
+        int row, word;
+        place_of_number(p.to_layout.kind, (int)threadIdx.x + j * BSMI_CONVERT_THREADS, &row, &word);
+        const int64_t r = first_row + row, c = first_column + word * 4;
+        uint32_t scales = 0;
+        if (r < rows && c < columns) scales = load_word(from, place_in(from.places.row, r), c, (int)(columns - c < 4 ? columns - c : 4));
+        if (r < padded_rows && c < padded_columns)
+            store_word(to, place_in(to.places.row, r), c, (int)(padded_columns - c < 4 ? padded_columns - c : 4), scales);
+    }
+}
+
+/* Places within a tile do not depend on the tile: rows and columns of shifted parts add up, since a tile's first row and column are
+ * multiples of all that is shifted and masked. */
+struct tile_side {
+    const unsigned char *data;
+    uint32_t at[WORDS_OF_THREAD];         /* bytes from the tile's first */
+    uint32_t slot[WORDS_OF_THREAD];       /* in shared memory */
+};
+
+__device__ static inline tile_side make_tile_side(const scale_side &side, int kind)
+{
+    tile_side t = { side.data, {}, {} };
+#pragma unroll
+    for (int j = 0; j < WORDS_OF_THREAD; j++) {
+        int row, word;
+        place_of_number(kind, (int)threadIdx.x + j * BSMI_CONVERT_THREADS, &row, &word);
+        t.at[j] = (uint32_t)(place_in(side.places.row, row) + place_in(side.places.column, word * 4));
+        t.slot[j] = (uint32_t)(row * (TILE_WORDS + 1) + (row >> 5) + word);       /* rows a warp touches lie in many banks */
+    }
+    return t;
+}
+
+__device__ static inline bool fits_tile_side(const scale_side &side)
+{
+    if (!side.words || side.places.row.tile != 0) return false;
+    return place_in(side.places.row, TILE_ROWS - 1) + place_in(side.places.column, TILE_WORDS * 4 - 1) < ((int64_t)1 << 32);
+}
+
+extern "C" __global__ void __launch_bounds__(BSMI_CONVERT_THREADS, 4) bsmi_convert_scales(const __grid_constant__ bsmi_convert_scales_parameters p)
+{
+    __shared__ uint32_t words[TILE_ROWS * (TILE_WORDS + 1) + TILE_ROWS / 32];
+    ptx_griddepcontrol_wait();
+    __shared__ scale_side from, to;
+    if (threadIdx.x == 0) from = { p.from, make_places(p.from_layout), holds_words(p.from_layout, p.from) };
+    if (threadIdx.x == 32) to = { p.to, make_places(p.to_layout), holds_words(p.to_layout, p.to) };
+    __syncthreads();
+    const bool quick = fits_tile_side(from) && fits_tile_side(to);
+    tile_side source = {}, destination = {};
+    if (quick) source = make_tile_side(from, p.from_layout.kind), destination = make_tile_side(to, p.to_layout.kind);
+    const int64_t tiles_across = (p.to_layout.padded_columns + TILE_WORDS * 4 - 1) / (TILE_WORDS * 4);
+    const int64_t tiles = (p.to_layout.padded_rows + TILE_ROWS - 1) / TILE_ROWS * tiles_across;
     for (int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
         const int64_t first_row = tile / tiles_across * TILE_ROWS, first_column = tile % tiles_across * TILE_WORDS * 4;
-        uint32_t words[WORDS_OF_THREAD];
-#pragma unroll
-        for (int j = 0; j < WORDS_OF_THREAD; j++) {
-            int row, word;
-            place_of_number(p.to_layout.kind, (int)threadIdx.x + j * BSMI_CONVERT_THREADS, &row, &word);
-            const int64_t r = first_row + row, c = first_column + word * 4;
-            words[j] = 0;
-            if (r < rows && c < columns)
-                words[j] = load_word(from, place_in(from.places.row, r), c, (int)(columns - c < 4 ? columns - c : 4));
+        if (!quick || first_row + TILE_ROWS > p.from_layout.rows || first_column + TILE_WORDS * 4 > p.from_layout.columns) {
+            convert_tile(p, from, to, first_row, first_column);
+            continue;
         }
+        const unsigned char *read = source.data + place_in(from.places.row, first_row) + place_in(from.places.column, first_column);
+        unsigned char *written = (unsigned char *)destination.data + place_in(to.places.row, first_row) + place_in(to.places.column, first_column);
+        uint32_t loaded[WORDS_OF_THREAD];
 #pragma unroll
-        for (int j = 0; j < WORDS_OF_THREAD; j++) {
-            int row, word;
-            place_of_number(p.to_layout.kind, (int)threadIdx.x + j * BSMI_CONVERT_THREADS, &row, &word);
-            const int64_t r = first_row + row, c = first_column + word * 4;
-            if (r < padded_rows && c < padded_columns)
-                store_word(to, place_in(to.places.row, r), c, (int)(padded_columns - c < 4 ? padded_columns - c : 4), words[j]);
-        }
+        for (int j = 0; j < WORDS_OF_THREAD; j++) loaded[j] = __ldg((const uint32_t *)(read + source.at[j]));
+        __syncthreads();                  /* the tile before this one has been read */
+#pragma unroll
+        for (int j = 0; j < WORDS_OF_THREAD; j++) words[source.slot[j]] = loaded[j];
+        __syncthreads();
+#pragma unroll
+        for (int j = 0; j < WORDS_OF_THREAD; j++) *(uint32_t *)(written + destination.at[j]) = words[destination.slot[j]];
     }
 }
 
