@@ -106,7 +106,7 @@ __device__ static inline bool fits_tile_side(const scale_side &side)
     return place_in(side.places.row, TILE_ROWS - 1) + place_in(side.places.column, TILE_WORDS * 4 - 1) < ((int64_t)1 << 32);
 }
 
-extern "C" __global__ void __launch_bounds__(BSMI_CONVERT_THREADS, 4) bsmi_convert_scales(const __grid_constant__ bsmi_convert_scales_parameters p)
+extern "C" __global__ void __launch_bounds__(BSMI_CONVERT_THREADS, 3) bsmi_convert_scales(const __grid_constant__ bsmi_convert_scales_parameters p)
 {
     __shared__ uint32_t words[TILE_ROWS * (TILE_WORDS + 1) + TILE_ROWS / 32];
     ptx_griddepcontrol_wait();
