@@ -1,6 +1,7 @@
 #include "kernel_api.h"
 
 #include <dlfcn.h>
+#include <stdlib.h>
 
 static const struct { const char *name; size_t at;
 } names[] = {
@@ -23,6 +24,8 @@ static const struct { const char *name; size_t at;
     F(get_global, "cuModuleGetGlobal_v2"),
     F(launch, "cuLaunchKernel"),
     F(error_name, "cuGetErrorName"),
+    F(set_attribute, "cuFuncSetAttribute"),
+    F(encode_tiled, "cuTensorMapEncodeTiled"),
 #undef F
 };
 
@@ -60,3 +63,44 @@ CUdeviceptr api_buffer(struct test *t, const void *bytes, size_t size)
 }
 
 void api_read(struct test *t, CUdeviceptr from, void *bytes, size_t size) { OK(t, api_get(t)->to_host(bytes, from, size)); }
+
+void api_free(struct test *t, CUdeviceptr buffer)
+{
+    if (buffer != 0) OK(t, api_get(t)->mem_free(buffer));
+}
+
+struct api_map api_matrix_map(struct test *t, CUdeviceptr at, int type, int swizzle, const uint64_t extent[2], uint64_t pitch,
+                              uint32_t box_columns, uint32_t box_rows)
+{
+    struct api_map map = { .bytes = { 0 } };
+    OK(t, api_get(t)->encode_tiled(&map, type, 2, (void *)(uintptr_t)at, extent, &pitch, (uint32_t[]){ box_columns, box_rows },
+                                   (uint32_t[]){ 1, 1 }, 0, swizzle, 0, 0));
+    return map;
+}
+
+CUfunction api_function(struct test *t, const char *file, const char *entry, uint32_t shared)
+{
+    enum { MODULES = 8, MAXIMUM_DYNAMIC_SHARED = 8 };
+    static struct { char file[1024]; CUmodule module; } loaded[MODULES];
+    const struct api *api = api_get(t);
+    CUfunction f = NULL;
+    int i = 0;
+    while (i < MODULES - 1 && loaded[i].module != NULL && strcmp(loaded[i].file, file) != 0) i++;
+    if (loaded[i].module == NULL) OK(t, api->module_load(&loaded[i].module, file));
+    if (loaded[i].module == NULL) return NULL;
+    snprintf(loaded[i].file, sizeof loaded[i].file, "%s", file);
+    OK(t, api->get_function(&f, loaded[i].module, entry));
+    if (f != NULL) OK(t, api->set_attribute(f, MAXIMUM_DYNAMIC_SHARED, (int)shared));
+    return f;
+}
+
+int api_begin(int argc, char **argv, const char *device)
+{
+    int kept = 1;
+    setenv("CUDASIM_DEVICE", device, 0);
+    for (int i = 1; i < argc; i++) {
+        if (i + 1 < argc && strcmp(argv[i], "--schedules") == 0) setenv("CUDASIM_SCHEDULES", argv[++i], 1);
+        else argv[kept++] = argv[i];
+    }
+    return kept;
+}
