@@ -6,7 +6,7 @@
 /* p0: shared memory, p1: tensor memory, p2: operands, p3: tensor memory afterwards; of each CTA one behind the other.  The
  * statement is executed by thread 0 of one CTA; %r12 is the shared address in units of 16 that descriptors are relative to. */
 static const char before[] =
-    ".version 9.0\n.target sm_100a\n.address_size 64\n"
+    ".version 9.0\n.target %s\n.address_size 64\n"
     ".extern .shared .align 1024 .b8 image[];\n"
     ".visible .entry k(.param .u64 p0, .param .u64 p1, .param .u64 p2, .param .u64 p3)\n{\n"
     ".shared .align 16 .b64 own[4];\n"
@@ -59,7 +59,7 @@ struct images images_of(struct test *t, const struct mma_case *c)
 {
     const size_t ctas = c->form.ctas;
     struct images x = { .shared = malloc(ctas * CASE_SHARED), .cells = malloc(ctas * CASE_CELLS * 4),
-                        .after = malloc(ctas * CASE_CELLS * 4), .skip_column = UINT32_MAX };
+                        .after = malloc(ctas * CASE_CELLS * 4), .skip_column = UINT32_MAX, .device = "sm_100a" };
     if (x.shared == NULL || x.cells == NULL || x.after == NULL) abort();
     for (size_t i = 0; i < ctas * CASE_SHARED; i++) x.shared[i] = (uint8_t)rnd(t);
     for (size_t i = 0; i < ctas * CASE_CELLS; i++) x.cells[i] = (uint32_t)rnd(t);
@@ -69,13 +69,13 @@ struct images images_of(struct test *t, const struct mma_case *c)
 
 void images_release(struct images *x) { free(x->shared), free(x->cells), free(x->after); }
 
-/* The kernel with `statement` in its middle; NULL: no memory. */
-static char *kernel_text(struct test *t, const struct mma_case *c, const char *statement)
+/* The kernel with `statement` in its middle. */
+static char *kernel_text(struct test *t, const struct mma_case *c, const char *device, const char *statement)
 {
     char *text = malloc(16384);
     const uint32_t g = c->form.ctas, issuer = g == 2 ? (uint32_t)rnd_below(t, 2) : 0;
     if (text == NULL) abort();
-    int used = snprintf(text, 16384, before, CASE_SHARED, g, g, CASE_SHARED, issuer);
+    int used = snprintf(text, 16384, before, device, CASE_SHARED, g, g, CASE_SHARED, issuer);
     used += snprintf(text + used, 16384 - (size_t)used, "%s\n%s", statement, g == 2 ? both_commit : one_commit);
     snprintf(text + used, 16384 - (size_t)used, behind, g);
     return text;
@@ -103,12 +103,13 @@ static bool launch(struct sim *sim, const struct mma_case *c, const struct image
 
 bool case_run(struct test *t, struct sim *sim, const struct mma_case *c, const struct images *x, const char *statement)
 {
-    char *text = kernel_text(t, c, statement);
+    char *text = kernel_text(t, c, x->device, statement);
     char *fence = x->without == NULL ? NULL : strstr(text, x->without);
     if (fence != NULL) memset(fence, ' ', strlen(x->without));
-    const bool opened = sim_open(t, sim, "sm_100a", text);
+    const bool opened = sim_open(t, sim, x->device, text);
     free(text);
     if (!opened) return false;
     sim->machine.options.schedules = x->schedules;
+    sim->machine.options.tensor_core = x->mode;
     return launch(sim, c, x);
 }

@@ -15,6 +15,8 @@ struct images {
     uint32_t skip_column, skip_warp;      /* the warp writes no cells of eight columns */
     const char *without;                  /* a piece of the kernel's text that is left out */
     uint32_t schedules;
+    const char *device;
+    enum tensor_mode mode;
 };
 
 struct images images_of(struct test *t, const struct mma_case *c);

@@ -37,16 +37,30 @@ static void compare(struct test *t, const struct mma_case *c, const struct image
     if (memcmp(x->cells, x->after, c->form.ctas * CASE_CELLS * 4) != 0) FAIL(t, "%s: changes cells outside of D", what);
 }
 
-static void run_case(struct test *t, struct mma_case *c, bool whole)
+struct run { bool whole, twice; enum tensor_mode mode; };
+
+/* The first of two products in a row makes the D that the second begins with. */
+static void step_on(struct mma_case *c)
 {
-    char statement[300];
+    for (uint32_t i = 0; i < c->m; i++)
+        for (uint32_t j = 0; j < c->n; j++) c->old[i][j] = case_result(c, i, j);
+}
+
+static void run_case(struct test *t, struct mma_case *c, struct run run)
+{
+    char statement[600];
     struct sim sim;
-    case_draw(t, c, whole);
+    case_draw(t, c, run.whole);
     struct images x = images_of(t, c);
     case_statement(c, statement, sizeof statement);
+    if (run.twice) case_statement(c, statement + strlen(statement), sizeof statement - strlen(statement));
+    x.mode = run.mode;
+    if (c->form.kind != TCGEN05_I8 && rnd(t) % 4 == 0) x.device = "sm_103a";
     const bool wide = c->form.kind <= TCGEN05_F16;                                /* their reference is the slowest */
     const uint32_t products = c->m * c->n * c->a_k, most = wide ? 16000 : 200000;
-    if (case_run(t, &sim, c, &x, statement)) compare(t, c, &x, whole, products / most + 1);
+    const bool good = case_run(t, &sim, c, &x, statement);
+    if (good && run.twice) step_on(c);
+    if (good) compare(t, c, &x, run.whole && !run.twice, products / most + 1);
     else if (sim.module != NULL) FAIL(t, "%s", sim.report.text);
     if (sim.module != NULL) sim_close(&sim);
     images_release(&x);
@@ -70,7 +84,7 @@ static struct mma_case *new_case(struct tcgen05_form form, uint32_t m, uint32_t 
 static void run_form(struct test *t, struct tcgen05_form form, uint32_t m, uint32_t n, bool whole)
 {
     struct mma_case *c = new_case(form, m, n);
-    run_case(t, c, whole);
+    run_case(t, c, (struct run){ .whole = whole });
     free(c);
 }
 
@@ -122,12 +136,33 @@ static void weight_stationary(struct test *t)
         }
 }
 
+static void for_each_kind(struct test *t, struct run run)
+{
+    for (size_t k = 0; k < sizeof plain_kinds / sizeof plain_kinds[0]; k++) {
+        struct mma_case *c = new_case((struct tcgen05_form){ .kind = plain_kinds[k], .ctas = 1 }, 64, 32);
+        run_case(t, c, run);
+        free(c);
+    }
+    for (size_t k = 0; k < sizeof scaled_kinds / sizeof scaled_kinds[0]; k++) {
+        const struct tcgen05_form form = { .kind = scaled_kinds[k].kind, .ctas = 1, .block = scaled_kinds[k].block };
+        struct mma_case *c = new_case(form, 128, 16);
+        run_case(t, c, run);
+        free(c);
+    }
+}
+static void products_follow_each_other(struct test *t) { for_each_kind(t, (struct run){ .twice = true }); }
+static void fp32_mode_gives_exact_sums_too(struct test *t)
+{
+    for_each_kind(t, (struct run){ .whole = true, .mode = TENSOR_MODE_FP32 });
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         TEST(plain_kinds_of_one_cta), TEST(sparse_kinds_of_one_cta), TEST(scaled_kinds_of_one_cta),
         TEST(sparse_scaled_kinds_of_one_cta), TEST(weight_stationary), TEST(plain_kinds_of_a_pair),
-        TEST(sparse_kinds_of_a_pair), TEST(scaled_kinds_of_a_pair),
+        TEST(sparse_kinds_of_a_pair), TEST(scaled_kinds_of_a_pair), TEST(products_follow_each_other),
+        TEST(fp32_mode_gives_exact_sums_too),
     };
     return TEST_MAIN(argc, argv, cases);
 }
