@@ -192,6 +192,37 @@ static void all_selectors(struct test *t)
     }
 }
 
+/* Plain fp32 in place of the model: products of e2m1 with scales near 1 are exact in both. */
+static void plain_sums(struct test *t)
+{
+    static const struct form forms[] = {
+        { "m16n8k64.row.col.kind::mxf8f6f4.block_scale.f32.e2m1.e2m1.f32.ue8m0", TENSOR_E2M1, TENSOR_E2M1, false, false, 1,
+          TENSOR_UE8M0 },
+        { "m16n8k128.row.col.kind::mxf4.block_scale.f32.e2m1.e2m1.f32.ue8m0", TENSOR_E2M1, TENSOR_E2M1, true, false, 2,
+          TENSOR_UE8M0 },
+    };
+    for (int i = 0; i < 2; i++) {
+        struct input in;
+        struct sparse sparse;
+        struct output out;
+        char text[4096];
+        struct sim sim;
+        draw(t, &forms[i], 0, &in, &sparse);
+        for (int l = 0; l < 32; l++) {
+            in.scale_a[l] = 0x80818081, in.scale_b[l] = 0x80808080;
+            for (int r = 0; r < 4; r++) in.c[r][l] = 0x41800000; /* 16 */
+        }
+        kernel(&forms[i], text, sizeof text);
+        if (!sim_open(t, &sim, "sm_120a", text)) continue;
+        sim.machine.options.tensor_core = TENSOR_MODE_FP32;
+        const uint64_t parameters[3] = { sim_buffer(&sim, &in, sizeof in), 0, sim_buffer(&sim, &out, sizeof out) };
+        sim_launch(t, &sim, "k", 1, 32, parameters, 3);
+        sim_read(&sim, parameters[2], &out, sizeof out);
+        compare(t, &forms[i], &(struct selectors){ 0, 0, 0, 0 }, &in, &sparse, &out);
+        sim_close(&sim);
+    }
+}
+
 /* ---- reports and refusals ---- */
 
 static void metadata_must_have_a_meaning(struct test *t)
@@ -267,6 +298,7 @@ int main(int argc, char **argv)
     static const struct test_case cases[] = {
         TEST(all_pairs_of_types),
         TEST(all_selectors),
+        TEST(plain_sums),
         TEST(metadata_must_have_a_meaning),
         TEST(forms_that_do_not_exist_are_refused),
     };

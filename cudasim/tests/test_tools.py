@@ -332,8 +332,8 @@ def matrices_are_counted(folder):
              ("sm_120a", "m16n16.x2.trans.shared.b8", 4, 512)]
     for target, form, registers, size in cases:
         kernel = ptx(folder + "/k.ptx", "", ".shared .align 16 .b8 s[512]; mov.u32 %%r1, %%tid.x; shl.b32 %%r1, %%r1, 4; "
-                     "mov.u32 %%r2, s; add.u32 %%r1, %%r1, %%r2; mov.u32 %%r2, 0; st.shared.v4.b32 [%%r1], {%%r2, %%r2, %%r2, %%r2};"
-                     " bar.sync 0;\n"
+                     "mov.u32 %%r2, s; add.u32 %%r1, %%r1, %%r2; mov.u32 %%r2, 0; "
+                     "st.shared.v4.b32 [%%r1], {%%r2, %%r2, %%r2, %%r2}; bar.sync 0;\n"
                      "ldmatrix.sync.aligned.%s {%s}, [%%r1];" % (form, ", ".join("%%r%d" % (4 + i) for i in range(registers))),
                      version="8.8", target=target)
         p = profile_of(kernel, "--block", 32)
