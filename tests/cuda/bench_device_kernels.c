@@ -1,4 +1,5 @@
-/* Speed of the kernels that memory bounds, beside a device copy that moves as many bytes: bench_device_kernels [ROWS COLUMNS [LAUNCHES]].
+/* Speed of the kernels that memory bounds, beside a device copy that moves as many bytes:
+ * bench_device_kernels [ROWS COLUMNS [LAUNCHES]].
  * Buffers are rotated, so that no second-level cache holds what a launch reads; a time is the median of several groups of
  * launches between two events. */
 #include "blockscale.h"
@@ -69,7 +70,8 @@ static void open_device(void)
         must(driver->cuModuleLoadData(&module, f->start), f->file);
         for (int i = 0; i < BSMI_KERNEL_COUNT; i++)
             if (strcmp(bsmi_cuda_kernels[i].file, f->file) == 0)
-                must(driver->cuModuleGetFunction(&functions[i], module, bsmi_cuda_kernels[i].function), bsmi_cuda_kernels[i].function);
+                must(driver->cuModuleGetFunction(&functions[i], module, bsmi_cuda_kernels[i].function),
+                     bsmi_cuda_kernels[i].function);
     }
 }
 
@@ -156,7 +158,7 @@ static void report(const char *name, const struct work *w, int64_t bytes, int64_
     fflush(stdout);
 }
 
-/* Matrices ---------------------------------------------------------------------------------------------------------------------- */
+/* Matrices ----------------------------------------------------------------------------------------------------------------- */
 
 struct coded { bsm_matrix m; struct bsmi_matrix resolved; struct bsmi_device_matrix device; int64_t bytes; };
 
@@ -216,13 +218,20 @@ static void *normal_numbers(bsm_real type, int64_t rows, int64_t columns)
 
 static struct bsmi_device_reals reals(bsm_real type, void *data, int64_t rows, int64_t columns)
 {
-    return (struct bsmi_device_reals){ .data = data, .type = (int32_t)type, .rows = rows, .columns = columns, .batch = 1, .row_stride = columns,
-                                       .column_stride = 1, .batch_stride = rows * columns };
+    return (struct bsmi_device_reals){ .data = data,
+                                       .type = (int32_t)type,
+                                       .rows = rows,
+                                       .columns = columns,
+                                       .batch = 1,
+                                       .row_stride = columns,
+                                       .column_stride = 1,
+                                       .batch_stride = rows * columns };
 }
 
 static int sets_for(int64_t bytes) { return (int)BSMI_MAX(2, BSMI_MIN(MOST_SETS, ((int64_t)400 << 20) / BSMI_MAX(1, bytes) + 1)); }
 
-static void quantize_decode_dequantize(bsm_format format, bsm_real type, bsm_layout layout, float tensor_scale, int64_t rows, int64_t columns)
+static void quantize_decode_dequantize(bsm_format format, bsm_real type, bsm_layout layout, float tensor_scale, int64_t rows,
+                                       int64_t columns)
 {
     struct bsmi_quantize_parameters q[MOST_SETS];
     struct bsmi_decode_parameters d[MOST_SETS];
@@ -233,19 +242,32 @@ static void quantize_decode_dequantize(bsm_format format, bsm_real type, bsm_lay
     const int sets = sets_for(source_bytes);
     for (int i = 0; i < sets; i++) {
         coded[i] = coded_make(format, layout, rows, columns, tensor_scale);
-        q[i] = (struct bsmi_quantize_parameters){ .source = reals(type, normal_numbers(type, rows, columns), rows, columns), .destination = coded[i].device,
+        q[i] = (struct bsmi_quantize_parameters){ .source = reals(type, normal_numbers(type, rows, columns), rows, columns),
+                                                  .destination = coded[i].device,
                                                   .recipe = bsmi_cuda_recipe(BSM_RECIPE_DEFAULT, info->scale) };
-        d[i] = (struct bsmi_decode_parameters){ .source = coded[i].device, .decoded = allocate(rows * padded * 2), .pitch = padded, .batch_pitch = rows * padded,
-                                                .padded_columns = padded, .exponents = allocate(rows * 4), .left_out_count = allocate(4),
+        d[i] = (struct bsmi_decode_parameters){ .source = coded[i].device,
+                                                .decoded = allocate(rows * padded * 2),
+                                                .pitch = padded,
+                                                .batch_pitch = rows * padded,
+                                                .padded_columns = padded,
+                                                .exponents = allocate(rows * 4),
+                                                .left_out_count = allocate(4),
                                                 .left_out_rows = allocate(rows * 8) };
         back[i] = (struct bsmi_dequantize_parameters){ coded[i].device, reals(BSM_REAL_BF16, d[i].decoded, rows, columns) };
     }
     char name[96];
     const char *about = tensor_scale == 0 ? "" : " t";
-    const struct work quantize = { .kernel = BSMI_KERNEL_QUANTIZE, .parameters = (const unsigned char *)q, .size = sizeof q[0], .sets = sets };
-    const struct work decode = { .kernel = BSMI_KERNEL_DECODE, .parameters = (const unsigned char *)d, .size = sizeof d[0], .sets = sets };
-    const struct work dequantize = { .kernel = BSMI_KERNEL_DEQUANTIZE, .parameters = (const unsigned char *)back, .size = sizeof back[0], .sets = sets };
-    snprintf(name, sizeof name, "quantize %s -> %s%s %s", bsm_real_name((int)type), info->name, about, bsm_layout_name((int)layout));
+    const struct work quantize = {
+        .kernel = BSMI_KERNEL_QUANTIZE, .parameters = (const unsigned char *)q, .size = sizeof q[0], .sets = sets
+    };
+    const struct work decode = {
+        .kernel = BSMI_KERNEL_DECODE, .parameters = (const unsigned char *)d, .size = sizeof d[0], .sets = sets
+    };
+    const struct work dequantize = {
+        .kernel = BSMI_KERNEL_DEQUANTIZE, .parameters = (const unsigned char *)back, .size = sizeof back[0], .sets = sets
+    };
+    snprintf(name, sizeof name, "quantize %s -> %s%s %s", bsm_real_name((int)type), info->name, about,
+             bsm_layout_name((int)layout));
     report(name, &quantize, source_bytes + coded[0].bytes, rows);
     if (type == BSM_REAL_BF16) {
         snprintf(name, sizeof name, "decode %s%s %s", info->name, about, bsm_layout_name((int)layout));
@@ -254,7 +276,8 @@ static void quantize_decode_dequantize(bsm_format format, bsm_real type, bsm_lay
         report(name, &dequantize, coded[0].bytes + rows * columns * 2, rows);
     }
     for (int i = 0; i < sets; i++) {
-        release(q[i].source.data), release(d[i].decoded), release(d[i].exponents), release(d[i].left_out_count), release(d[i].left_out_rows);
+        release(q[i].source.data), release(d[i].decoded), release(d[i].exponents), release(d[i].left_out_count),
+            release(d[i].left_out_rows);
         coded_free(&coded[i]);
     }
 }
@@ -268,8 +291,11 @@ static void convert(bsm_layout from, bsm_layout to, int64_t rows, int64_t column
         || bsmi_scale_map_make("to", &to_layout, rows, columns, &to_map) != BSM_OK) exit(1);
     const int sets = sets_for(from_map.bytes);
     for (int i = 0; i < sets; i++)
-        p[i] = (struct bsmi_convert_scales_parameters){ allocate(from_map.bytes), allocate(to_map.bytes), bsmi_cuda_layout(&from_map), bsmi_cuda_layout(&to_map) };
-    const struct work w = { .kernel = BSMI_KERNEL_CONVERT, .parameters = (const unsigned char *)p, .size = sizeof p[0], .sets = sets };
+        p[i] = (struct bsmi_convert_scales_parameters){ allocate(from_map.bytes), allocate(to_map.bytes),
+                                                        bsmi_cuda_layout(&from_map), bsmi_cuda_layout(&to_map) };
+    const struct work w = {
+        .kernel = BSMI_KERNEL_CONVERT, .parameters = (const unsigned char *)p, .size = sizeof p[0], .sets = sets
+    };
     char name[96];
     snprintf(name, sizeof name, "convert %s -> %s", bsm_layout_name((int)from), bsm_layout_name((int)to));
     report(name, &w, from_map.bytes + to_map.bytes, to_map.padded_rows * to_map.padded_columns / 8192 + 1);
@@ -283,11 +309,19 @@ static void finish(bsm_format format, bsm_activation activation, int64_t rows, i
     const int sets = sets_for(rows * columns * 4);
     for (int i = 0; i < sets; i++) {
         coded[i] = coded_make(format, BSM_LAYOUT_128X4, rows, columns, 0);
-        p[i] = (struct bsmi_finish_parameters){ .epilogue = { .m = rows, .n = columns, .matrices = 1, .sums = normal_numbers(BSM_REAL_FP32, rows, columns),
-                                                              .sums_pitch = columns, .activation = (int32_t)activation, .d = coded[i].device,
-                                                              .d_recipe = bsmi_cuda_recipe(BSM_RECIPE_DEFAULT, bsm_format_get((int)format)->scale) } };
+        p[i] = (struct bsmi_finish_parameters){ .epilogue = { .m = rows,
+                                                              .n = columns,
+                                                              .matrices = 1,
+                                                              .sums = normal_numbers(BSM_REAL_FP32, rows, columns),
+                                                              .sums_pitch = columns,
+                                                              .activation = (int32_t)activation,
+                                                              .d = coded[i].device,
+                                                              .d_recipe = bsmi_cuda_recipe(BSM_RECIPE_DEFAULT,
+                                                                                           bsm_format_get((int)format)->scale) } };
     }
-    const struct work w = { .kernel = BSMI_KERNEL_FINISH, .parameters = (const unsigned char *)p, .size = sizeof p[0], .sets = sets };
+    const struct work w = {
+        .kernel = BSMI_KERNEL_FINISH, .parameters = (const unsigned char *)p, .size = sizeof p[0], .sets = sets
+    };
     char name[96];
     snprintf(name, sizeof name, "finish fp32 -> %s, %s", bsm_format_get((int)format)->name, bsm_activation_name((int)activation));
     report(name, &w, rows * columns * 4 + coded[0].bytes, rows);
@@ -302,7 +336,8 @@ int main(int argc, char **argv)
     const int64_t rows = argc > 2 ? atoll(argv[1]) : 8192, columns = argc > 2 ? atoll(argv[2]) : 8192;
     if (argc > 3) launches = atoi(argv[3]);
     open_device();
-    printf("%lld x %lld; per cent of the speed of a device copy, by CTAs per multiprocessor\n", (long long)rows, (long long)columns);
+    printf("%lld x %lld; per cent of the speed of a device copy, by CTAs per multiprocessor\n", (long long)rows,
+           (long long)columns);
     quantize_decode_dequantize(BSM_MXFP8_E4M3, BSM_REAL_BF16, BSM_LAYOUT_LINEAR, 0, rows, columns);
     quantize_decode_dequantize(BSM_MXFP8_E4M3, BSM_REAL_BF16, BSM_LAYOUT_128X4, 0, rows, columns);
     quantize_decode_dequantize(BSM_MXFP4, BSM_REAL_BF16, BSM_LAYOUT_LINEAR, 0, rows, columns);

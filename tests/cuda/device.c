@@ -34,7 +34,8 @@ static bool load_modules(struct test *t)
 {
     for (const struct bsmi_cuda_fatbin *f = bsmi_cuda_fatbins; f->file != NULL; f++) {
         if (strncmp(f->file, "common/", 7) != 0 && strncmp(f->file, "simt/", 5) != 0) continue;
-        if (module_count == MOST_MODULES || !ok(t, driver->cuModuleLoadData(&modules[module_count], f->start), f->file)) return false;
+        if (module_count == MOST_MODULES || !ok(t, driver->cuModuleLoadData(&modules[module_count], f->start), f->file))
+            return false;
         module_count++;
     }
     return true;
@@ -105,9 +106,11 @@ bool device_launch(struct test *t, const char *kernel, int ctas, int threads, co
     /* The struct's size is the kernel's own. */
     union { const void *constant; void *argument; } pointer = { parameters };
     void *arguments[] = { pointer.argument };
-    const CUlaunchConfig config = { .gridDimX = (unsigned)ctas, .gridDimY = 1, .gridDimZ = 1, .blockDimX = (unsigned)threads, .blockDimY = 1,
-                                    .blockDimZ = 1 };
-    return ok(t, driver->cuLaunchKernelEx(&config, function, arguments, NULL), kernel) && ok(t, driver->cuStreamSynchronize(NULL), kernel);
+    const CUlaunchConfig config = {
+        .gridDimX = (unsigned)ctas, .gridDimY = 1, .gridDimZ = 1, .blockDimX = (unsigned)threads, .blockDimY = 1, .blockDimZ = 1
+    };
+    return ok(t, driver->cuLaunchKernelEx(&config, function, arguments, NULL), kernel) &&
+           ok(t, driver->cuStreamSynchronize(NULL), kernel);
 }
 
 /* Matrices -------------------------------------------------------------------------------------------------------------------- */
@@ -124,17 +127,35 @@ struct bsmi_device_layout device_layout(const struct bsmi_scale_map *map)
 struct bsmi_device_matrix device_matrix(const struct bsmi_matrix *m)
 {
     return (struct bsmi_device_matrix){
-        .data = m->data, .scales = m->scales, .tensor_scale = m->tensor_scale,
-        .tensor_scale_divides = m->tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES, .element = (int32_t)m->element, .scale = (int32_t)m->scale,
-        .block = m->block, .bits = m->bits, .packing = (int32_t)m->packing, .rows = m->rows, .columns = m->columns, .batch = m->batch,
-        .row_bytes = m->row_bytes, .batch_bytes = m->batch_bytes, .scale_batch_bytes = m->scale_batch_bytes, .layout = device_layout(&m->map),
+        .data = m->data,
+        .scales = m->scales,
+        .tensor_scale = m->tensor_scale,
+        .tensor_scale_divides = m->tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES,
+        .element = (int32_t)m->element,
+        .scale = (int32_t)m->scale,
+        .block = m->block,
+        .bits = m->bits,
+        .packing = (int32_t)m->packing,
+        .rows = m->rows,
+        .columns = m->columns,
+        .batch = m->batch,
+        .row_bytes = m->row_bytes,
+        .batch_bytes = m->batch_bytes,
+        .scale_batch_bytes = m->scale_batch_bytes,
+        .layout = device_layout(&m->map),
     };
 }
 
 struct bsmi_device_reals device_reals(const struct bsmi_reals *r)
 {
-    return (struct bsmi_device_reals){ .data = r->data, .type = (int32_t)r->type, .rows = r->rows, .columns = r->columns, .batch = r->batch,
-                                       .row_stride = r->row_stride, .column_stride = r->column_stride, .batch_stride = r->batch_stride };
+    return (struct bsmi_device_reals){ .data = r->data,
+                                       .type = (int32_t)r->type,
+                                       .rows = r->rows,
+                                       .columns = r->columns,
+                                       .batch = r->batch,
+                                       .row_stride = r->row_stride,
+                                       .column_stride = r->column_stride,
+                                       .batch_stride = r->batch_stride };
 }
 
 static void fill_random(struct test *t, unsigned char *bytes, int64_t count)
@@ -148,12 +169,19 @@ bool twin_make(struct test *t, const struct twin_wish *wish, struct twin *twin)
     twin->tensor_scale = wish->tensor_scale;
     const bool gguf = wish->packing == BSM_PACKING_GGUF;
     twin->host = (bsm_matrix){
-        .struct_size = sizeof(bsm_matrix), .format = wish->format, .packing = wish->packing, .rows = wish->rows, .columns = wish->columns,
-        .batch = wish->batch, .scale_layout = wish->layout, .tensor_scale = wish->tensor_scale != 0 ? &twin->tensor_scale : NULL,
+        .struct_size = sizeof(bsm_matrix),
+        .format = wish->format,
+        .packing = wish->packing,
+        .rows = wish->rows,
+        .columns = wish->columns,
+        .batch = wish->batch,
+        .scale_layout = wish->layout,
+        .tensor_scale = wish->tensor_scale != 0 ? &twin->tensor_scale : NULL,
         .tensor_scale_use = wish->use,
     };
     if (wish->extra_pitch != 0) twin->host.pitch = (wish->columns + 63) / 64 * 64 + wish->extra_pitch * 64;
-    if (bsm_matrix_data_bytes(&twin->host, &twin->data_bytes) != BSM_OK || bsm_matrix_scale_bytes(&twin->host, &twin->scale_bytes) != BSM_OK)
+    if (bsm_matrix_data_bytes(&twin->host, &twin->data_bytes) != BSM_OK ||
+        bsm_matrix_scale_bytes(&twin->host, &twin->scale_bytes) != BSM_OK)
         return false;
     twin->host.data = aligned_alloc(64, (size_t)(twin->data_bytes / 64 + 1) * 64);
     if (twin->scale_bytes > 0) twin->host.scales = aligned_alloc(64, (size_t)(twin->scale_bytes / 64 + 1) * 64);
@@ -170,7 +198,8 @@ void twin_upload(struct test *t, const struct twin_wish *wish, struct twin *twin
     twin->device = device_matrix(&twin->resolved);
     twin->device.data = device_copy(t, twin->host.data, (size_t)twin->data_bytes, (size_t)wish->offset);
     twin->device.scales = wish->packing == BSM_PACKING_GGUF ? twin->device.data : NULL;
-    if (twin->scale_bytes > 0) twin->device.scales = device_copy(t, twin->host.scales, (size_t)twin->scale_bytes, (size_t)wish->offset);
+    if (twin->scale_bytes > 0)
+        twin->device.scales = device_copy(t, twin->host.scales, (size_t)twin->scale_bytes, (size_t)wish->offset);
     if (wish->tensor_scale != 0) twin->device.tensor_scale = device_copy(t, &twin->tensor_scale, sizeof twin->tensor_scale, 0);
 }
 
@@ -181,7 +210,8 @@ static bool bytes_equal(struct test *t, const void *host, const void *device, in
     int64_t first = 0;
     device_read(t, got, device, (size_t)count);
     while (first < count && got[first] == want[first]) first++;
-    if (first < count) FAIL(t, "%s: byte %lld of the %s is 0x%02x, not 0x%02x", what, (long long)first, part, got[first], want[first]);
+    if (first < count)
+        FAIL(t, "%s: byte %lld of the %s is 0x%02x, not 0x%02x", what, (long long)first, part, got[first], want[first]);
     free(got);
     return first == count;
 }
@@ -202,8 +232,9 @@ void twin_free(struct twin *twin)
 const char *wish_text(const struct twin_wish *w)
 {
     static char text[192];
-    snprintf(text, sizeof text, "%s %s %s %lldx%lldx%lld pitch+%lld offset %d tensor scale %g", bsm_format_get((int)w->format)->name,
-             bsm_packing_name((int)w->packing), bsm_layout_name((int)w->layout.kind), (long long)w->batch, (long long)w->rows,
-             (long long)w->columns, (long long)w->extra_pitch, w->offset, (double)w->tensor_scale);
+    snprintf(text, sizeof text, "%s %s %s %lldx%lldx%lld pitch+%lld offset %d tensor scale %g",
+             bsm_format_get((int)w->format)->name, bsm_packing_name((int)w->packing), bsm_layout_name((int)w->layout.kind),
+             (long long)w->batch, (long long)w->rows, (long long)w->columns, (long long)w->extra_pitch, w->offset,
+             (double)w->tensor_scale);
     return text;
 }

@@ -6,7 +6,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-struct decoded { uint16_t *numbers; int32_t *exponents; int64_t *left_out; uint32_t left_out_count; int64_t padded, pitch; int terms; };
+struct decoded {
+    uint16_t *numbers;
+    int32_t *exponents;
+    int64_t *left_out;
+    uint32_t left_out_count;
+    int64_t padded, pitch;
+    int terms;
+};
 
 static double bf16(uint16_t code) { return (double)bsmi_bf16_to_float(code); }
 
@@ -104,14 +111,17 @@ static void check(struct test *t, const char *what, const struct twin *twin, boo
             }
             left_out += out;
             if (d.exponents[number] != (out ? BSMI_ROW_LEFT_OUT : exponent))
-                FAIL(t, "%s: row %lld has exponent %d, not %d", what, (long long)number, d.exponents[number], out ? BSMI_ROW_LEFT_OUT : exponent);
+                FAIL(t, "%s: row %lld has exponent %d, not %d", what, (long long)number, d.exponents[number],
+                     out ? BSMI_ROW_LEFT_OUT : exponent);
             for (int64_t k = 0; k < m->columns; k++)
                 check_number(t, what, &d, row, k, out ? 0 : ldexp(value_of(twin, b, r, k), -exponent));
             for (int64_t k = m->columns; k < d.padded; k++)
                 for (int term = 0; term < d.terms; term++)
-                    if (row[term * d.padded + k] != 0) FAIL(t, "%s: row %lld: padding column %lld is not 0", what, (long long)number, (long long)k);
+                    if (row[term * d.padded + k] != 0)
+                        FAIL(t, "%s: row %lld: padding column %lld is not 0", what, (long long)number, (long long)k);
             for (int64_t k = d.padded * d.terms; k < d.pitch; k++)
-                if (row[k] != 0xa5a5) FAIL(t, "%s: row %lld: column %lld behind the row was written", what, (long long)number, (long long)k);
+                if (row[k] != 0xa5a5)
+                    FAIL(t, "%s: row %lld: column %lld behind the row was written", what, (long long)number, (long long)k);
         }
     if (d.left_out_count != left_out) FAIL(t, "%s: %u rows were left out, not %u", what, d.left_out_count, left_out);
     for (uint32_t i = 0; i < d.left_out_count; i++) {
@@ -164,10 +174,16 @@ static void every_format_and_packing(struct test *t)
             for (int offset = 0; offset < 4; offset++, number++) {
                 const bsm_element_info *info = bsm_element_get((int)bsm_format_get(format)->element);
                 const struct twin_wish wish = {
-                    .format = (bsm_format)format, .packing = (bsm_packing)packing, .rows = 3 + number % 3, .columns = columns[number % 8],
-                    .batch = 1 + number % 2, .extra_pitch = number % 5 == 0, .offset = info->bits > 8 ? offset * 2 : offset,
-                    .layout = layout_of(packing != BSM_PACKING_GGUF ? BSM_LAYOUT_LINEAR : format == BSM_MXFP4 ? BSM_LAYOUT_GGUF_MXFP4
-                                                                                                   : BSM_LAYOUT_GGUF_NVFP4),
+                    .format = (bsm_format)format,
+                    .packing = (bsm_packing)packing,
+                    .rows = 3 + number % 3,
+                    .columns = columns[number % 8],
+                    .batch = 1 + number % 2,
+                    .extra_pitch = number % 5 == 0,
+                    .offset = info->bits > 8 ? offset * 2 : offset,
+                    .layout = layout_of(packing != BSM_PACKING_GGUF ? BSM_LAYOUT_LINEAR
+                                        : format == BSM_MXFP4       ? BSM_LAYOUT_GGUF_MXFP4
+                                                                    : BSM_LAYOUT_GGUF_NVFP4),
                 };
                 case_of(t, wish, 30);
             }
@@ -179,19 +195,30 @@ static void every_layout(struct test *t)
     if (!device_open(t)) return;
     for (int layout = 0; layout < BSM_LAYOUT_COUNT; layout++)
         for (int i = 0; i < 4; i++)
-            case_of(t, (struct twin_wish){ .format = formats[i], .layout = layout_of(layout), .rows = i == 0 ? 130 : 9, .columns = 200 + 37 * i,
-                                           .batch = 2, .offset = i % 2 }, 20);
+            case_of(t,
+                    (struct twin_wish){ .format = formats[i],
+                                        .layout = layout_of(layout),
+                                        .rows = i == 0 ? 130 : 9,
+                                        .columns = 200 + 37 * i,
+                                        .batch = 2,
+                                        .offset = i % 2 },
+                    20);
 }
 
 /* All scale codes with all codes: rows of one scale, and of two. */
 static void every_scale_with_every_code(struct test *t)
 {
-    static const bsm_format formats[] = { BSM_MXFP8_E4M3, BSM_MXFP8_E5M2, BSM_MXFP6_E3M2, BSM_MXFP6_E2M3, BSM_MXFP4, BSM_MXINT8, BSM_NVFP4 };
+    static const bsm_format formats[] = { BSM_MXFP8_E4M3, BSM_MXFP8_E5M2, BSM_MXFP6_E3M2, BSM_MXFP6_E2M3,
+                                          BSM_MXFP4,      BSM_MXINT8,     BSM_NVFP4 };
     if (!device_open(t)) return;
     for (int i = 0; i < 7; i++) {
-        const struct twin_wish wish = { .format = formats[i], .packing = bsm_element_get((int)bsm_format_get((int)formats[i])->element)->bits == 6
-                                                                           ? BSM_PACKING_BYTES : BSM_PACKING_DEFAULT,
-                                        .rows = 256, .columns = 256, .batch = 1 };
+        const struct twin_wish wish = { .format = formats[i],
+                                        .packing = bsm_element_get((int)bsm_format_get((int)formats[i])->element)->bits == 6
+                                                       ? BSM_PACKING_BYTES
+                                                       : BSM_PACKING_DEFAULT,
+                                        .rows = 256,
+                                        .columns = 256,
+                                        .batch = 1 };
         struct twin twin;
         if (!twin_make(t, &wish, &twin)) continue;
         const uint32_t mask = (1u << twin.resolved.bits) - 1;
@@ -257,7 +284,9 @@ static void long_rows(struct test *t)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(every_format_and_packing), TEST(every_layout), TEST(every_scale_with_every_code), TEST(spans),
-                                              TEST(every_wide_code), TEST(long_rows) };
+    static const struct test_case cases[] = {
+        TEST(every_format_and_packing), TEST(every_layout), TEST(every_scale_with_every_code), TEST(spans),
+        TEST(every_wide_code),          TEST(long_rows)
+    };
     return TEST_MAIN(argc, argv, cases);
 }

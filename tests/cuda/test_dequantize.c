@@ -19,7 +19,8 @@ static void case_of(struct test *t, struct twin_wish wish, bsm_real type, bool t
     bsm_context *context = NULL;
     if (!twin_make(t, &wish, &twin)) return;
     CHECK(t, bsm_context_create(NULL, &context) == BSM_OK);
-    const int64_t rows = wish.rows, columns = wish.columns, batch = twin.resolved.batch, pitch = (transposed ? rows : columns) + extra;
+    const int64_t rows = wish.rows, columns = wish.columns, batch = twin.resolved.batch,
+                  pitch = (transposed ? rows : columns) + extra;
     const int64_t stride = pitch * (transposed ? columns : rows);
     const size_t bytes = (size_t)(stride * batch) * bsm_real_bytes((int)type);
     unsigned char *want = malloc(bytes), *got = malloc(bytes);
@@ -34,7 +35,8 @@ static void case_of(struct test *t, struct twin_wish wish, bsm_real type, bool t
     device_launch(t, "bsmi_dequantize", 2, BSMI_DEQUANTIZE_THREADS, &p);
     device_read(t, got, p.destination.data, bytes);
     if (memcmp(want, got, bytes) != 0)
-        FAIL(t, "%s -> %s, transposed %d, pitch + %d: other bytes than on the CPU", wish_text(&wish), bsm_real_name((int)type), (int)transposed, (int)extra);
+        FAIL(t, "%s -> %s, transposed %d, pitch + %d: other bytes than on the CPU", wish_text(&wish), bsm_real_name((int)type),
+             (int)transposed, (int)extra);
     device_free_all(t);
     free(want), free(got);
     twin_free(&twin);
@@ -52,10 +54,18 @@ static void every_format_packing_and_type(struct test *t)
                 const int bits = bsm_element_get((int)bsm_format_get(format)->element)->bits;
                 const bool gguf = packing == BSM_PACKING_GGUF;
                 const struct twin_wish wish = {
-                    .format = (bsm_format)format, .packing = (bsm_packing)packing, .rows = 2 + number % 3, .columns = columns[number % 8],
-                    .batch = 1 + number % 2, .extra_pitch = number % 5 == 0, .offset = bits > 8 ? 4 * (number % 2) : number % 4,
-                    .layout = layout_of(!gguf ? number % BSM_LAYOUT_GGUF_MXFP4 : format == BSM_MXFP4 ? BSM_LAYOUT_GGUF_MXFP4 : BSM_LAYOUT_GGUF_NVFP4),
-                    .tensor_scale = number / 4 % 2 == 0 ? 0 : 0.37f * (float)(number % 7 + 1), .use = (bsm_tensor_scale_use)(number / 8 % 2),
+                    .format = (bsm_format)format,
+                    .packing = (bsm_packing)packing,
+                    .rows = 2 + number % 3,
+                    .columns = columns[number % 8],
+                    .batch = 1 + number % 2,
+                    .extra_pitch = number % 5 == 0,
+                    .offset = bits > 8 ? 4 * (number % 2) : number % 4,
+                    .layout = layout_of(!gguf                 ? number % BSM_LAYOUT_GGUF_MXFP4
+                                        : format == BSM_MXFP4 ? BSM_LAYOUT_GGUF_MXFP4
+                                                              : BSM_LAYOUT_GGUF_NVFP4),
+                    .tensor_scale = number / 4 % 2 == 0 ? 0 : 0.37f * (float)(number % 7 + 1),
+                    .use = (bsm_tensor_scale_use)(number / 8 % 2),
                 };
                 case_of(t, wish, (bsm_real)type, number % 3 == 2, number % 4 / 2);
             }
@@ -68,7 +78,10 @@ static void every_scale_with_every_code(struct test *t)
     if (!device_open(t)) return;
     for (int i = 0; i < 5; i++)
         for (int type = 0; type < BSM_REAL_FP64; type++)
-            case_of(t, (struct twin_wish){ .format = formats[i], .rows = 300, .columns = 512, .batch = 1, .tensor_scale = type == 2 ? 3e-5f : 0 }, (bsm_real)type, false, 0);
+            case_of(t,
+                    (struct twin_wish){
+                        .format = formats[i], .rows = 300, .columns = 512, .batch = 1, .tensor_scale = type == 2 ? 3e-5f : 0 },
+                    (bsm_real)type, false, 0);
 }
 
 int main(int argc, char **argv)

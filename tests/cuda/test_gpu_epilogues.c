@@ -5,8 +5,10 @@
 #include <stdlib.h>
 
 static const bsm_scale_layout layouts[] = {
-    { .kind = BSM_LAYOUT_LINEAR }, { .kind = BSM_LAYOUT_128X4 }, { .kind = BSM_LAYOUT_8X4 }, { .kind = BSM_LAYOUT_TILES, .tile_rows = 3, .tile_columns = 2 },
-    { .kind = BSM_LAYOUT_PAGES16 }, { .kind = BSM_LAYOUT_CDNA4_16 }, { .kind = BSM_LAYOUT_CDNA4_32 }, { .kind = BSM_LAYOUT_DEEPGEMM },
+    { .kind = BSM_LAYOUT_LINEAR },   { .kind = BSM_LAYOUT_128X4 },
+    { .kind = BSM_LAYOUT_8X4 },      { .kind = BSM_LAYOUT_TILES, .tile_rows = 3, .tile_columns = 2 },
+    { .kind = BSM_LAYOUT_PAGES16 },  { .kind = BSM_LAYOUT_CDNA4_16 },
+    { .kind = BSM_LAYOUT_CDNA4_32 }, { .kind = BSM_LAYOUT_DEEPGEMM },
 };
 enum { LAYOUTS = sizeof layouts / sizeof layouts[0] };
 
@@ -22,7 +24,8 @@ static struct operand make(struct test *t, bsm_format format, int64_t rows, int6
 {
     struct shape s = { .format = format, .rows = rows, .columns = columns, .batch = batch, .packing = packing_of(t, format) };
     if (bsm_format_get((int)format)->block != 0) s.layout = layouts[rnd_below(t, LAYOUTS)];
-    if (s.packing == BSM_PACKING_GGUF) s.layout = (bsm_scale_layout){ .kind = format == BSM_MXFP4 ? BSM_LAYOUT_GGUF_MXFP4 : BSM_LAYOUT_GGUF_NVFP4 };
+    if (s.packing == BSM_PACKING_GGUF)
+        s.layout = (bsm_scale_layout){ .kind = format == BSM_MXFP4 ? BSM_LAYOUT_GGUF_MXFP4 : BSM_LAYOUT_GGUF_NVFP4 };
     if (rnd_below(t, 2) == 0) s.extra_pitch = 64;
     return operand_make(&s, 0xff);
 }
@@ -51,7 +54,8 @@ static void random_product(struct test *t, const struct contexts *c, bsm_format 
     fill_extras(t, &x);
     const bsm_gate gate = (bsm_gate)(number % 3);
     const bool grouped = number % 5 == 4;
-    const int64_t m = 1 + rnd_below(t, 20), n = 2 * (1 + rnd_below(t, 31)) * (gate == BSM_GATE_NONE ? 1 : 2), k = 1 + rnd_below(t, 40);
+    const int64_t m = 1 + rnd_below(t, 20), n = 2 * (1 + rnd_below(t, 31)) * (gate == BSM_GATE_NONE ? 1 : 2),
+                  k = 1 + rnd_below(t, 40);
     const int64_t batch = grouped ? 1 : 1 + number % 2, b_batch = grouped ? 3 : batch;
     static const bsm_format c_formats[] = { BSM_FORMAT_FP32, BSM_FORMAT_BF16, BSM_FORMAT_FP16 };
     struct operand a = make(t, number % 2 ? BSM_MXFP8_E4M3 : BSM_FORMAT_BF16, m, k, batch), b = make(t, BSM_NVFP4, n, k, b_batch);
@@ -84,8 +88,9 @@ static void random_product(struct test *t, const struct contexts *c, bsm_format 
     call.d_no_saturate = (d_format == BSM_FORMAT_E4M3 || d_format == BSM_FORMAT_E5M2) && number % 3 == 1;
     run.call = call;
     char what[200];
-    snprintf(what, sizeof what, "number %d: D %s %s, %dx%dx%d, batch %d, groups %d, gate %d, activation %d", number, bsm_format_get((int)d_format)->name,
-             bsm_layout_name((int)d.m.scale_layout.kind), (int)m, (int)n, (int)k, (int)batch, (int)call.groups, (int)gate, (int)call.activation);
+    snprintf(what, sizeof what, "number %d: D %s %s, %dx%dx%d, batch %d, groups %d, gate %d, activation %d", number,
+             bsm_format_get((int)d_format)->name, bsm_layout_name((int)d.m.scale_layout.kind), (int)m, (int)n, (int)k, (int)batch,
+             (int)call.groups, (int)gate, (int)call.activation);
     run_both(t, c, &run, what);
     operand_free(&a), operand_free(&b), operand_free(&cc), operand_free(&d);
 }
@@ -105,18 +110,25 @@ static void every_output_format(struct test *t)
 /* NaN and infinities reach amax, activations and blocks. */
 static void special_numbers(struct test *t)
 {
-    static const bsm_format d_formats[] = { BSM_FORMAT_FP32, BSM_FORMAT_BF16, BSM_FORMAT_FP16, BSM_FORMAT_E4M3, BSM_FORMAT_E5M2, BSM_MXFP4, BSM_NVFP4 };
+    static const bsm_format d_formats[] = { BSM_FORMAT_FP32, BSM_FORMAT_BF16, BSM_FORMAT_FP16, BSM_FORMAT_E4M3,
+                                            BSM_FORMAT_E5M2, BSM_MXFP4,       BSM_NVFP4 };
     struct contexts c;
     if (!contexts_open(t, &c)) return;
     for (int i = 0; i < 14; i++) {
-        struct operand a = make(t, BSM_FORMAT_BF16, 9, 16, 1), b = make(t, BSM_FORMAT_BF16, 68, 16, 1), d = make(t, d_formats[i % 7], 9, 68, 1);
+        struct operand a = make(t, BSM_FORMAT_BF16, 9, 16, 1), b = make(t, BSM_FORMAT_BF16, 68, 16, 1),
+                       d = make(t, d_formats[i % 7], 9, 68, 1);
         float amax = -1;
         operand_fill(t, &a, true), operand_fill(t, &b, true);
         (void)bsm_matrix_set_code(&a.m, 0, 2, 3, 0x7fc0);
         (void)bsm_matrix_set_code(&a.m, 0, 4, 5, 0x7f80);
         (void)bsm_matrix_set_code(&b.m, 0, 7, 5, 0xff80);
-        const struct run run = { .a = &a, .b = &b, .d = &d,
-                                 .call = { .struct_size = sizeof(bsm_matmul), .amax = &amax, .activation = (bsm_activation)(i % 5), .d_nonfinite = (bsm_nonfinite)(i / 7) } };
+        const struct run run = { .a = &a,
+                                 .b = &b,
+                                 .d = &d,
+                                 .call = { .struct_size = sizeof(bsm_matmul),
+                                           .amax = &amax,
+                                           .activation = (bsm_activation)(i % 5),
+                                           .d_nonfinite = (bsm_nonfinite)(i / 7) } };
         char what[64];
         snprintf(what, sizeof what, "special numbers to %s, activation %d", bsm_format_get((int)d_formats[i % 7])->name, i % 5);
         const int kernel = kernel_number(c.gpu, "cuda_simt", BSM_FORMAT_BF16, BSM_FORMAT_BF16);

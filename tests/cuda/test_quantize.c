@@ -14,7 +14,8 @@ static const size_t sizes[] = { [BSM_REAL_FP32] = 4, [BSM_REAL_FP16] = 2, [BSM_R
 static void set(struct source *s, int64_t index, double value)
 {
     if (s->host.type == BSM_REAL_FP32) ((float *)s->host.data)[index] = (float)value;
-    else ((uint16_t *)s->host.data)[index] = (uint16_t)bsm_element_encode(s->host.type == BSM_REAL_BF16 ? BSM_BF16 : BSM_FP16, value,
+    else
+        ((uint16_t *)s->host.data)[index] = (uint16_t)bsm_element_encode(s->host.type == BSM_REAL_BF16 ? BSM_BF16 : BSM_FP16, value,
                                                                          BSM_ROUND_NEAREST_EVEN, false, 0);
 }
 
@@ -30,14 +31,21 @@ static double number_of(struct test *t, enum kind kind, double *row_scale)
     }
 }
 
-static void source_make(struct test *t, bsm_real type, int64_t rows, int64_t columns, int64_t batch, int64_t column_stride, enum kind kind,
-                        bool specials, struct source *s)
+static void source_make(struct test *t, bsm_real type, int64_t rows, int64_t columns, int64_t batch, int64_t column_stride,
+                        enum kind kind, bool specials, struct source *s)
 {
     const int64_t row_stride = column_stride == 1 ? bsmi_round_up(columns, 8) + 8 * rnd_below(t, 2) + (rnd_below(t, 4) == 0) : 1;
     const int64_t stride = column_stride == 1 ? row_stride * rows : columns * rows;
     s->bytes = (size_t)(stride * batch + 8) * sizes[type];
-    s->host = (bsm_real_matrix){ .struct_size = sizeof s->host, .type = type, .rows = rows, .columns = columns, .data = calloc(1, s->bytes),
-                                 .row_stride = row_stride, .column_stride = column_stride == 1 ? 1 : rows, .batch = batch, .batch_stride = stride };
+    s->host = (bsm_real_matrix){ .struct_size = sizeof s->host,
+                                 .type = type,
+                                 .rows = rows,
+                                 .columns = columns,
+                                 .data = calloc(1, s->bytes),
+                                 .row_stride = row_stride,
+                                 .column_stride = column_stride == 1 ? 1 : rows,
+                                 .batch = batch,
+                                 .batch_stride = stride };
     for (int64_t b = 0; b < batch; b++)
         for (int64_t r = 0; r < rows; r++) {
             double row_scale = ldexp(1, (int)rnd_between(t, -6, 6));
@@ -45,8 +53,11 @@ static void source_make(struct test *t, bsm_real type, int64_t rows, int64_t col
                 const int64_t index = b * stride + r * s->host.row_stride + k * s->host.column_stride;
                 if (k % 32 == 0 && rnd_below(t, 5) == 0) row_scale = ldexp(1, (int)rnd_between(t, -150, 126));
                 set(s, index, number_of(t, kind, &row_scale));
-                if (kind == BITS) for (size_t i = 0; i < sizes[type]; i++) ((unsigned char *)s->host.data)[(size_t)index * sizes[type] + i] = (unsigned char)rnd(t);
-                if (specials && rnd_below(t, 200) == 0) set(s, index, rnd_below(t, 2) == 0 ? (double)NAN : rnd_below(t, 2) == 0 ? (double)INFINITY : -(double)INFINITY);
+                if (kind == BITS)
+                    for (size_t i = 0; i < sizes[type]; i++)
+                        ((unsigned char *)s->host.data)[(size_t)index * sizes[type] + i] = (unsigned char)rnd(t);
+                if (specials && rnd_below(t, 200) == 0)
+                    set(s, index, rnd_below(t, 2) == 0 ? (double)NAN : rnd_below(t, 2) == 0 ? (double)INFINITY : -(double)INFINITY);
             }
         }
     CHECK(t, bsmi_reals_resolve("source", &s->host, &s->resolved) == BSM_OK);
@@ -72,7 +83,8 @@ static void run(struct test *t, const struct twin *twin, const struct source *s,
     if (o->tensor_scale == BSM_TENSOR_SCALE_COMPUTED) {
         const struct bsmi_amax_parameters amax = { s->device, device_fill(t, 0, sizeof(uint32_t), 0) };
         union { const float *constant; float *written; } scale = { twin->device.tensor_scale };
-        const struct bsmi_tensor_scale_parameters make = { amax.amax, scale.written, largest_of(m), twin->device.tensor_scale_divides };
+        const struct bsmi_tensor_scale_parameters make = { amax.amax, scale.written, largest_of(m),
+                                                           twin->device.tensor_scale_divides };
         device_launch(t, "bsmi_amax", 2, BSMI_AMAX_THREADS, &amax);
         device_launch(t, "bsmi_tensor_scale", 1, 1, &make);
     }
@@ -85,7 +97,8 @@ static void run(struct test *t, const struct twin *twin, const struct source *s,
     if (m->block != 0) device_launch(t, "bsmi_clear_padding", 1, BSMI_CONVERT_THREADS, &clear);
 }
 
-static void case_of(struct test *t, struct twin_wish wish, bsm_real type, int64_t column_stride, enum kind kind, bool specials, bsm_quantize_options o)
+static void case_of(struct test *t, struct twin_wish wish, bsm_real type, int64_t column_stride, enum kind kind, bool specials,
+                    bsm_quantize_options o)
 {
     struct twin twin;
     struct source s;
@@ -98,7 +111,8 @@ static void case_of(struct test *t, struct twin_wish wish, bsm_real type, int64_
     o.struct_size = sizeof o;
     if (bsm_quantize(context, &s.host, &o, &twin.host, NULL) == BSM_OK) {
         snprintf(what, sizeof what, "%s <- %s stride %d kind %d recipe %d rounding %d nonfinite %d computed %d", wish_text(&wish),
-                 bsm_real_name((int)type), (int)s.host.column_stride, (int)kind, (int)o.recipe, (int)o.rounding, (int)o.nonfinite, (int)o.tensor_scale);
+                 bsm_real_name((int)type), (int)s.host.column_stride, (int)kind, (int)o.recipe, (int)o.rounding, (int)o.nonfinite,
+                 (int)o.tensor_scale);
         run(t, &twin, &s, &o);
         twin_equal(t, &twin, what);
         float scale = 0;
@@ -120,7 +134,10 @@ static bsm_scale_layout layout_of(int kind)
     return layout;
 }
 
-static bsm_scale_layout gguf_of(bsm_format format) { return layout_of(format == BSM_MXFP4 ? BSM_LAYOUT_GGUF_MXFP4 : BSM_LAYOUT_GGUF_NVFP4); }
+static bsm_scale_layout gguf_of(bsm_format format)
+{
+    return layout_of(format == BSM_MXFP4 ? BSM_LAYOUT_GGUF_MXFP4 : BSM_LAYOUT_GGUF_NVFP4);
+}
 
 static const int64_t columns[] = { 1, 7, 31, 64, 65, 100, 192, 333 };
 
@@ -134,12 +151,19 @@ static void every_format_and_packing(struct test *t)
                 if (type != number / 3 % 3 && !device_is_real()) continue;
                 const int bits = bsm_element_get((int)bsm_format_get(format)->element)->bits;
                 const struct twin_wish wish = {
-                    .format = (bsm_format)format, .packing = (bsm_packing)packing, .rows = 2 + number % 3, .columns = columns[number % 8],
-                    .batch = 1 + number % 2, .extra_pitch = number % 5 == 0, .offset = bits > 8 ? 4 * (number % 2) : number % 4,
+                    .format = (bsm_format)format,
+                    .packing = (bsm_packing)packing,
+                    .rows = 2 + number % 3,
+                    .columns = columns[number % 8],
+                    .batch = 1 + number % 2,
+                    .extra_pitch = number % 5 == 0,
+                    .offset = bits > 8 ? 4 * (number % 2) : number % 4,
                     .layout = packing == BSM_PACKING_GGUF ? gguf_of((bsm_format)format) : layout_of(number % BSM_LAYOUT_GGUF_MXFP4),
-                    .tensor_scale = number % 3 == 0 ? 0 : 0.37f * (float)(number % 7 + 1), .use = (bsm_tensor_scale_use)(number % 2),
+                    .tensor_scale = number % 3 == 0 ? 0 : 0.37f * (float)(number % 7 + 1),
+                    .use = (bsm_tensor_scale_use)(number % 2),
                 };
-                case_of(t, wish, (bsm_real)type, 1 + number % 4 / 3, (enum kind)(number % KIND_COUNT), number % 2 != 0, (bsm_quantize_options){ 0 });
+                case_of(t, wish, (bsm_real)type, 1 + number % 4 / 3, (enum kind)(number % KIND_COUNT), number % 2 != 0,
+                        (bsm_quantize_options){ 0 });
             }
 }
 
@@ -154,14 +178,23 @@ static void every_recipe_and_option(struct test *t)
             for (int kind = 0; kind < KIND_COUNT * repeats; kind++, number++) {
                 if (kind % 2 != recipe % 2 && !device_is_real()) continue;
                 const struct twin_wish wish = {
-                    .format = (bsm_format)format, .layout = layout_of(number % 2 ? BSM_LAYOUT_128X4 : BSM_LAYOUT_LINEAR), .rows = 4 * repeats,
-                    .columns = 200, .batch = 1, .tensor_scale = tensor_scales[number % 6], .use = (bsm_tensor_scale_use)(number % 7 == 0),
+                    .format = (bsm_format)format,
+                    .layout = layout_of(number % 2 ? BSM_LAYOUT_128X4 : BSM_LAYOUT_LINEAR),
+                    .rows = 4 * repeats,
+                    .columns = 200,
+                    .batch = 1,
+                    .tensor_scale = tensor_scales[number % 6],
+                    .use = (bsm_tensor_scale_use)(number % 7 == 0),
                 };
                 const bsm_quantize_options o = {
-                    .recipe = (bsm_recipe)recipe, .rounding = number % 5 == 4 ? BSM_ROUND_STOCHASTIC : BSM_ROUND_NEAREST_EVEN, .seed = (uint64_t)number,
-                    .nonfinite = (bsm_nonfinite)(number / 2 % 2), .no_saturate = format >= BSM_FORMAT_E4M3 && number % 2 != 0,
+                    .recipe = (bsm_recipe)recipe,
+                    .rounding = number % 5 == 4 ? BSM_ROUND_STOCHASTIC : BSM_ROUND_NEAREST_EVEN,
+                    .seed = (uint64_t)number,
+                    .nonfinite = (bsm_nonfinite)(number / 2 % 2),
+                    .no_saturate = format >= BSM_FORMAT_E4M3 && number % 2 != 0,
                     .tensor_scale = wish.tensor_scale != 0 && number % 3 == 0 && (format == BSM_NVFP4 || format >= BSM_FORMAT_E4M3)
-                                    ? BSM_TENSOR_SCALE_COMPUTED : BSM_TENSOR_SCALE_GIVEN,
+                                        ? BSM_TENSOR_SCALE_COMPUTED
+                                        : BSM_TENSOR_SCALE_GIVEN,
                 };
                 case_of(t, wish, (bsm_real)(number % 3), 1, (enum kind)(kind % KIND_COUNT), number % 4 == 3, o);
             }
@@ -170,7 +203,8 @@ static void every_recipe_and_option(struct test *t)
 /* The quick ways with many numbers: ties and near ties of every element, from each type. */
 static void quick_ways(struct test *t)
 {
-    static const bsm_format formats[] = { BSM_MXFP8_E4M3, BSM_MXFP8_E5M2, BSM_MXFP6_E3M2, BSM_MXFP6_E2M3, BSM_MXFP4, BSM_MXFP4_BLOCK16, BSM_MXINT8, BSM_NVFP4 };
+    static const bsm_format formats[] = { BSM_MXFP8_E4M3, BSM_MXFP8_E5M2,    BSM_MXFP6_E3M2, BSM_MXFP6_E2M3,
+                                          BSM_MXFP4,      BSM_MXFP4_BLOCK16, BSM_MXINT8,     BSM_NVFP4 };
     if (!device_open(t)) return;
     const int64_t rows = device_is_real() ? 4096 : 24;
     for (int i = 0; i < 8; i++)
@@ -194,8 +228,13 @@ static void every_bf16(struct test *t)
         bsm_context *context = NULL;
         CHECK_OR_RETURN(t, twin_make(t, &wish, &twin) && bsm_context_create(NULL, &context) == BSM_OK);
         struct source s = { .bytes = 64 * 1024 * 2 };
-        s.host = (bsm_real_matrix){ .struct_size = sizeof s.host, .type = BSM_REAL_BF16, .rows = 64, .columns = 1024, .data = malloc(s.bytes),
-                                    .row_stride = 1024, .column_stride = 1 };
+        s.host = (bsm_real_matrix){ .struct_size = sizeof s.host,
+                                    .type = BSM_REAL_BF16,
+                                    .rows = 64,
+                                    .columns = 1024,
+                                    .data = malloc(s.bytes),
+                                    .row_stride = 1024,
+                                    .column_stride = 1 };
         for (int k = 0; k < 65536; k++) ((uint16_t *)s.host.data)[k] = (uint16_t)k;
         CHECK(t, bsmi_reals_resolve("source", &s.host, &s.resolved) == BSM_OK);
         s.device = device_reals(&s.resolved);
@@ -214,6 +253,7 @@ static void every_bf16(struct test *t)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(every_format_and_packing), TEST(every_recipe_and_option), TEST(quick_ways), TEST(every_bf16) };
+    static const struct test_case cases[] = { TEST(every_format_and_packing), TEST(every_recipe_and_option), TEST(quick_ways),
+                                              TEST(every_bf16) };
     return TEST_MAIN(argc, argv, cases);
 }

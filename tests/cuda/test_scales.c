@@ -13,7 +13,8 @@ static bsm_scale_layout layout_of(int kind, int64_t columns, bool loose)
     return layout;
 }
 
-static void convert(struct test *t, bsm_scale_layout from_layout, bsm_scale_layout to_layout, int64_t rows, int64_t columns, int offset)
+static void convert(struct test *t, bsm_scale_layout from_layout, bsm_scale_layout to_layout, int64_t rows, int64_t columns,
+                    int offset)
 {
     struct bsmi_scale_map from_map, to_map;
     if (bsmi_scale_map_make("from", &from_layout, rows, columns, &from_map) != BSM_OK
@@ -28,8 +29,10 @@ static void convert(struct test *t, bsm_scale_layout from_layout, bsm_scale_layo
     CHECK(t, bsm_scales_convert(&host_from, &host_to) == BSM_OK);
 
     const struct bsmi_convert_scales_parameters p = {
-        .from = device_copy(t, from, (size_t)from_map.bytes, (size_t)offset), .to = device_fill(t, 0xa5, (size_t)to_map.bytes, (size_t)offset),
-        .from_layout = device_layout(&from_map), .to_layout = device_layout(&to_map),
+        .from = device_copy(t, from, (size_t)from_map.bytes, (size_t)offset),
+        .to = device_fill(t, 0xa5, (size_t)to_map.bytes, (size_t)offset),
+        .from_layout = device_layout(&from_map),
+        .to_layout = device_layout(&to_map),
     };
     device_launch(t, "bsmi_convert_scales", 3, BSMI_CONVERT_THREADS, &p);
     device_read(t, got, p.to, (size_t)to_map.bytes);
@@ -48,8 +51,8 @@ static void every_layout_to_every_other(struct test *t)
         for (int to = 0; to < BSM_LAYOUT_COUNT; to++, number++) {
             const size_t s = (size_t)number % (sizeof shapes / sizeof shapes[0]);
             if (from == to) continue;
-            convert(t, layout_of(from, shapes[s].columns, number % 2 != 0), layout_of(to, shapes[s].columns, number % 2 == 0), shapes[s].rows,
-                    shapes[s].columns, number % 3);
+            convert(t, layout_of(from, shapes[s].columns, number % 2 != 0), layout_of(to, shapes[s].columns, number % 2 == 0),
+                    shapes[s].rows, shapes[s].columns, number % 3);
         }
 }
 
@@ -58,10 +61,14 @@ static void one_layout_with_other_parameters(struct test *t)
     if (!device_open(t)) return;
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         const int64_t columns = shapes[s].columns;
-        convert(t, layout_of(BSM_LAYOUT_LINEAR, columns, false), layout_of(BSM_LAYOUT_LINEAR, columns, true), shapes[s].rows, columns, 0);
-        convert(t, layout_of(BSM_LAYOUT_TILES, columns, false), layout_of(BSM_LAYOUT_TILES, columns, true), shapes[s].rows, columns, 0);
-        convert(t, layout_of(BSM_LAYOUT_LINEAR, columns, false), layout_of(BSM_LAYOUT_128X4, columns, false), shapes[s].rows, columns, 0);
-        convert(t, layout_of(BSM_LAYOUT_128X4, columns, false), layout_of(BSM_LAYOUT_LINEAR, columns, false), shapes[s].rows, columns, 0);
+        convert(t, layout_of(BSM_LAYOUT_LINEAR, columns, false), layout_of(BSM_LAYOUT_LINEAR, columns, true), shapes[s].rows,
+                columns, 0);
+        convert(t, layout_of(BSM_LAYOUT_TILES, columns, false), layout_of(BSM_LAYOUT_TILES, columns, true), shapes[s].rows, columns,
+                0);
+        convert(t, layout_of(BSM_LAYOUT_LINEAR, columns, false), layout_of(BSM_LAYOUT_128X4, columns, false), shapes[s].rows,
+                columns, 0);
+        convert(t, layout_of(BSM_LAYOUT_128X4, columns, false), layout_of(BSM_LAYOUT_LINEAR, columns, false), shapes[s].rows,
+                columns, 0);
     }
 }
 
@@ -76,7 +83,8 @@ static void padding_alone(struct test *t)
         unsigned char *want = malloc((size_t)bytes), *got = malloc((size_t)bytes);
         memset(want, 0xa5, (size_t)bytes);
         for (int64_t b = 0; b < 2; b++) bsmi_scale_clear_padding(&map, want + b * batch_bytes);
-        const struct bsmi_clear_padding_parameters p = { device_fill(t, 0xa5, (size_t)bytes, 0), device_layout(&map), 2, batch_bytes };
+        const struct bsmi_clear_padding_parameters p = { device_fill(t, 0xa5, (size_t)bytes, 0), device_layout(&map), 2,
+                                                         batch_bytes };
         device_launch(t, "bsmi_clear_padding", 2, BSMI_CONVERT_THREADS, &p);
         device_read(t, got, p.scales, (size_t)bytes);
         if (memcmp(got, want, (size_t)bytes) != 0) FAIL(t, "%s: other padding than on the CPU", bsm_layout_name(kind));
@@ -87,6 +95,7 @@ static void padding_alone(struct test *t)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(every_layout_to_every_other), TEST(one_layout_with_other_parameters), TEST(padding_alone) };
+    static const struct test_case cases[] = { TEST(every_layout_to_every_other), TEST(one_layout_with_other_parameters),
+                                              TEST(padding_alone) };
     return TEST_MAIN(argc, argv, cases);
 }

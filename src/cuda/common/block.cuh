@@ -49,13 +49,14 @@ __device__ static inline uint32_t round_up_of(int recipe, const bsm_element_info
 }
 
 /* short_source: elements have at most 11 bits. */
-__device__ static inline block_quantizer make_quantizer(const bsmi_device_matrix &m, int recipe, int rounding, int nonfinite, uint64_t seed,
-                                                        bool short_source)
+__device__ static inline block_quantizer make_quantizer(const bsmi_device_matrix &m, int recipe, int rounding, int nonfinite,
+                                                        uint64_t seed, bool short_source)
 {
     block_quantizer q = {};
     const float t = m.tensor_scale == nullptr ? 1 : *m.tensor_scale;
     const bsm_element_info &element = elements[m.element];
-    q.element = m.element, q.scale = m.scale, q.recipe = recipe, q.rounding = rounding, q.nonfinite = nonfinite, q.lanes = m.block / 8;
+    q.element = m.element, q.scale = m.scale, q.recipe = recipe, q.rounding = rounding, q.nonfinite = nonfinite,
+    q.lanes = m.block / 8;
     q.seed = seed, q.tensor_scale = (double)t, q.divides = m.tensor_scale_divides != 0;
     q.way = WAY_EXACT;
     if (rounding != BSM_ROUND_NEAREST_EVEN) return q;
@@ -175,7 +176,10 @@ __device__ static inline uint32_t short_e2m1_codes(const eight &x, float inverse
 }
 
 /* One over 2^(code - 127). */
-__device__ static inline float inverse_power(uint32_t code) { return __uint_as_float(code == 254 ? 0x00400000 : (254 - code) << 23); }
+__device__ static inline float inverse_power(uint32_t code)
+{
+    return __uint_as_float(code == 254 ? 0x00400000 : (254 - code) << 23);
+}
 
 /* x / (s t) as fp32, up to a few of its last places; with short_t an exact tie comes out exactly. */
 __device__ static inline float quotient_of(float x, float divisor, float reciprocal, bool mend)
@@ -218,7 +222,7 @@ __device__ static inline uint32_t nvfp4_codes(const block_quantizer &q, const ei
     return nibbles;
 }
 
-/* A block ------------------------------------------------------------------------------------------------------------------------- */
+/* A block --------------------------------------------------------------------------------------------------------------- */
 
 struct quantized { octet codes; uint32_t scale_code; };
 
@@ -283,8 +287,9 @@ __device__ static inline quantized quantize_eight(const block_quantizer &q, cons
 
 /* Where it goes: octet `number` of a row, `count` codes of which lie in it (0 .. 8); scales: of the row;
  * padded_octets: of the row, with the rest of its last block (of GGUF: its last GGUF block).  Called by whole warps. */
-__device__ static inline void store_quantized(const bsmi_device_matrix &m, const scale_part &columns, unsigned char *row, unsigned char *scales,
-                                              int number, int count, int padded_octets, const block_quantizer &q, quantized v)
+__device__ static inline void store_quantized(const bsmi_device_matrix &m, const scale_part &columns, unsigned char *row,
+                                              unsigned char *scales, int number, int count, int padded_octets,
+                                              const block_quantizer &q, quantized v)
 {
     if (count < 8) {                      /* codes behind the row are zeros, also where a zero has a sign */
         const uint64_t kept = ((uint64_t)1 << 8 * count) - 1;
@@ -296,7 +301,8 @@ __device__ static inline void store_quantized(const bsmi_device_matrix &m, const
     if (m.packing == BSM_PACKING_GGUF) {
         const bool mxfp4 = m.scale == BSM_E8M0;
         const int partner = mxfp4 ? 2 : 1;
-        const octet other = { __shfl_xor_sync(0xffffffff, v.codes.low, partner), __shfl_xor_sync(0xffffffff, v.codes.high, partner) };
+        const octet other = { __shfl_xor_sync(0xffffffff, v.codes.low, partner),
+                              __shfl_xor_sync(0xffffffff, v.codes.high, partner) };
         if (number < padded_octets && (number & partner) == 0) store_gguf(row, mxfp4, (int64_t)number * 8, v.codes, other);
         return;
     }

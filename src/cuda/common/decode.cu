@@ -127,7 +127,8 @@ struct decoding { small_float f; int exponent; uint32_t least, span; };
 
 /* Octets [first, end) of the row.  True if one that is not all zeros has a scale that is told of. */
 template <load_kind kind, bool scaled, int steps>
-__device__ static inline bool write_octets(const bsmi_device_matrix &m, const scale_part &columns, const decoding &d, const row_job &j, int first, int end)
+__device__ static inline bool write_octets(const bsmi_device_matrix &m, const scale_part &columns, const decoding &d,
+                                           const row_job &j, int first, int end)
 {
     bool outside = false;
     for (int base = first + j.thread; base < end; base += j.threads * steps) {
@@ -201,8 +202,8 @@ __device__ static void leave_out(const bsmi_decode_parameters &p, int64_t row)
 }
 
 /* A row that does not fit 2^0. */
-__device__ static void write_again(const bsmi_decode_parameters &p, const scale_part &columns, decoding d, const row_job &j, int64_t row,
-                                   int barrier, int *range)
+__device__ static void write_again(const bsmi_decode_parameters &p, const scale_part &columns, decoding d, const row_job &j,
+                                   int64_t row, int barrier, int *range)
 {
     const bsmi_device_matrix &m = p.source;
     int least, most;

@@ -52,7 +52,8 @@ __device__ static inline void store_numbers(const bsmi_device_reals &d, int64_t 
             ((uint4 *)to)[0] = make_uint4(codes[0], codes[1], codes[2], codes[3]);
             ((uint4 *)to)[1] = make_uint4(codes[4], codes[5], codes[6], codes[7]);
         } else {
-            *(uint4 *)to = make_uint4(codes[0] | codes[1] << 16, codes[2] | codes[3] << 16, codes[4] | codes[5] << 16, codes[6] | codes[7] << 16);
+            *(uint4 *)to = make_uint4(codes[0] | codes[1] << 16, codes[2] | codes[3] << 16, codes[4] | codes[5] << 16,
+                                      codes[6] | codes[7] << 16);
         }
         return;
     }
@@ -67,19 +68,23 @@ __device__ static inline void store_numbers(const bsmi_device_reals &d, int64_t 
 /* e8m0 codes with which every element stays a normal bf16 number: 2^-16 * 2^-110 and 2^16 * 2^110 are. */
 enum { LEAST_QUICK_CODE = 127 - 110, MOST_QUICK_CODE = 127 + 110 };
 
-__device__ static inline float bf16_of(uint32_t pair, int half) { return __uint_as_float(half == 0 ? pair << 16 : pair & 0xffff0000); }
+__device__ static inline float bf16_of(uint32_t pair, int half)
+{
+    return __uint_as_float(half == 0 ? pair << 16 : pair & 0xffff0000);
+}
 
 /* NaN as the canonical one of bf16. */
 __device__ static inline uint32_t canonical_pair(uint32_t pair)
 {
     if ((((pair & 0x7fff7fff) + 0x007f007f) & 0x80008000) == 0) return pair;       /* neither is above infinity */
-    const uint32_t low = (pair & 0x7fff) > 0x7f80 ? 0x7fc0 : pair & 0xffff, high = (pair >> 16 & 0x7fff) > 0x7f80 ? 0x7fc0 : pair >> 16;
+    const uint32_t low = (pair & 0x7fff) > 0x7f80 ? 0x7fc0 : pair & 0xffff,
+                   high = (pair >> 16 & 0x7fff) > 0x7f80 ? 0x7fc0 : pair >> 16;
     return low | high << 16;
 }
 
 /* A full octet by way of bf16; false if its scale is beyond the quick codes. */
-__device__ static inline bool dequantize_quickly(const bsmi_device_matrix &m, const bsmi_device_reals &d, const small_float &f, const row_work &w,
-                                                 int number, uint32_t scale_code)
+__device__ static inline bool dequantize_quickly(const bsmi_device_matrix &m, const bsmi_device_reals &d, const small_float &f,
+                                                 const row_work &w, int number, uint32_t scale_code)
 {
     if (m.scale == BSM_E8M0 && scale_code - LEAST_QUICK_CODE > MOST_QUICK_CODE - LEAST_QUICK_CODE) return false;
     const bool nibbles = m.packing == BSM_PACKING_LOW_FIRST || m.packing == BSM_PACKING_HIGH_FIRST;
@@ -116,7 +121,8 @@ __device__ static inline bool lies_well(const bsmi_device_matrix &m, const bsmi_
         && aligned_to(d.data, 16) && d.row_stride % 8 == 0 && d.batch_stride % 8 == 0;
 }
 
-extern "C" __global__ void __launch_bounds__(BSMI_DEQUANTIZE_THREADS) bsmi_dequantize(const __grid_constant__ bsmi_dequantize_parameters p)
+extern "C" __global__ void __launch_bounds__(BSMI_DEQUANTIZE_THREADS)
+    bsmi_dequantize(const __grid_constant__ bsmi_dequantize_parameters p)
 {
     ptx_griddepcontrol_wait();
     const bsmi_device_matrix &m = p.source;

@@ -49,8 +49,12 @@ __device__ static inline double load_real(int type, const void *data, int64_t in
 __device__ static inline void store_real(int type, void *data, int64_t index, double value)
 {
     switch (type) {
-    case BSM_REAL_FP16: ((uint16_t *)data)[index] = (uint16_t)encode_element(BSM_FP16, value, BSM_ROUND_NEAREST_EVEN, false, 0); break;
-    case BSM_REAL_BF16: ((uint16_t *)data)[index] = (uint16_t)encode_element(BSM_BF16, value, BSM_ROUND_NEAREST_EVEN, false, 0); break;
+    case BSM_REAL_FP16:
+        ((uint16_t *)data)[index] = (uint16_t)encode_element(BSM_FP16, value, BSM_ROUND_NEAREST_EVEN, false, 0);
+        break;
+    case BSM_REAL_BF16:
+        ((uint16_t *)data)[index] = (uint16_t)encode_element(BSM_BF16, value, BSM_ROUND_NEAREST_EVEN, false, 0);
+        break;
     case BSM_REAL_FP64: ((double *)data)[index] = isnan(value) ? bsmi_double_from_bits((uint64_t)0x7ff8 << 48) : value; break;
     default: ((float *)data)[index] = isnan(value) ? bsmi_float_from_bits(0x7fc00000) : __double2float_rn(value); break;
     }

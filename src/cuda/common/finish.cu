@@ -29,7 +29,8 @@ __device__ static inline int count_in(const row_threads &w, int number)
 /* f: everything that multiplies, times each other in double, over the product of everything that divides; rounded to fp32. */
 __device__ __noinline__ static float factor_of(const bsmi_epilogue_parameters &e, float alpha)
 {
-    const double a = e.tensor_scale_a == nullptr ? 1 : (double)*e.tensor_scale_a, b = e.tensor_scale_b == nullptr ? 1 : (double)*e.tensor_scale_b;
+    const double a = e.tensor_scale_a == nullptr ? 1 : (double)*e.tensor_scale_a,
+                 b = e.tensor_scale_b == nullptr ? 1 : (double)*e.tensor_scale_b;
     double numerator = (double)alpha, denominator = 1;
     if (e.a_divides) denominator *= a;
     else numerator *= a;
@@ -90,12 +91,16 @@ __device__ static inline float finish_sum(const bsmi_epilogue_parameters &e, con
     return fmaf(factor, sum, addend);
 }
 
-__device__ __noinline__ static float activate(int activation, float t) { return __double2float_rn(bsmi_activation((bsm_activation)activation, (double)t)); }
+__device__ __noinline__ static float activate(int activation, float t)
+{
+    return __double2float_rn(bsmi_activation((bsm_activation)activation, (double)t));
+}
 
 __device__ __noinline__ static float activate_gated(int activation, float gate, float up)
 {
     const double g = (double)gate, u = (double)up;
-    return __double2float_rn(activation == BSM_ACT_SWIGLU_CLAMPED ? bsmi_swiglu_clamped(g, u) : bsmi_activation((bsm_activation)activation, g) * u);
+    return __double2float_rn(activation == BSM_ACT_SWIGLU_CLAMPED ? bsmi_swiglu_clamped(g, u)
+                                                                  : bsmi_activation((bsm_activation)activation, g) * u);
 }
 
 /* Columns [8 number, + count) of a row of D; the rest zeros. */
@@ -162,11 +167,13 @@ __device__ static inline double unscaled(const bsmi_device_matrix &d, float t)
 __device__ static inline uint32_t plain_code(const bsmi_epilogue_parameters &e, float t)
 {
     const bsmi_device_matrix &d = e.d;
-    if (d.tensor_scale == nullptr && d.bits > 8) return d.element == BSM_FP32 ? fp32_code(t) : d.element == BSM_BF16 ? bf16_code(t) : fp16_code(t);
+    if (d.tensor_scale == nullptr && d.bits > 8)
+        return d.element == BSM_FP32 ? fp32_code(t) : d.element == BSM_BF16 ? bf16_code(t) : fp16_code(t);
     return encode_element(d.element, unscaled(d, t), BSM_ROUND_NEAREST_EVEN, d.bits == 8 && !e.d_no_saturate, 0);
 }
 
-__device__ static inline void store_plain(const bsmi_epilogue_parameters &e, unsigned char *row, int number, int count, const eight &t)
+__device__ static inline void store_plain(const bsmi_epilogue_parameters &e, unsigned char *row, int number, int count,
+                                          const eight &t)
 {
     const int bytes = e.d.bits / 8;
     unsigned char *to = row + (int64_t)number * 8 * bytes;
@@ -184,14 +191,16 @@ __device__ static inline void store_plain(const bsmi_epilogue_parameters &e, uns
             if (i < count) ((uint32_t *)to)[i] = codes[i];
     } else if (bytes == 2) {
         if (count == 8 && aligned_to(to, 16)) {
-            *(uint4 *)to = make_uint4(codes[0] | codes[1] << 16, codes[2] | codes[3] << 16, codes[4] | codes[5] << 16, codes[6] | codes[7] << 16);
+            *(uint4 *)to = make_uint4(codes[0] | codes[1] << 16, codes[2] | codes[3] << 16, codes[4] | codes[5] << 16,
+                                      codes[6] | codes[7] << 16);
             return;
         }
 #pragma unroll
         for (int i = 0; i < 8; i++)
             if (i < count) ((uint16_t *)to)[i] = (uint16_t)codes[i];
     } else {
-        const octet o = { codes[0] | codes[1] << 8 | codes[2] << 16 | codes[3] << 24, codes[4] | codes[5] << 8 | codes[6] << 16 | codes[7] << 24 };
+        const octet o = { codes[0] | codes[1] << 8 | codes[2] << 16 | codes[3] << 24,
+                          codes[4] | codes[5] << 8 | codes[6] << 16 | codes[7] << 24 };
         if (count == 8 && aligned_to(to, 8)) *(uint2 *)to = make_uint2(o.low, o.high);
         else store_bytes(to, o, count);
     }
@@ -205,8 +214,8 @@ __device__ static inline quantized quantize(const block_quantizer &q, const eigh
            : q.way == WAY_NVFP4 ? quantize_eight<WAY_NVFP4>(q, t, 0, false) : quantize_exactly(q, t, 0);
 }
 
-__device__ static uint32_t finish(const bsmi_epilogue_parameters &e, const finish_row &r, const row_threads &w, const block_quantizer &q,
-                                  const scale_places &places, uint32_t amax)
+__device__ static uint32_t finish(const bsmi_epilogue_parameters &e, const finish_row &r, const row_threads &w,
+                                  const block_quantizer &q, const scale_places &places, uint32_t amax)
 {
     const bsmi_device_matrix &d = e.d;
     const int64_t batch = e.grouped ? 0 : r.matrix;
@@ -222,7 +231,7 @@ __device__ static uint32_t finish(const bsmi_epilogue_parameters &e, const finis
     return amax;
 }
 
-extern "C" __global__ void __launch_bounds__(BSMI_FINISH_THREADS) bsmi_finish(const __grid_constant__ bsmi_finish_parameters p)
+extern "C" __global__ void __launch_bounds__(BSMI_FINISH_THREADS, 3) bsmi_finish(const __grid_constant__ bsmi_finish_parameters p)
 {
     __shared__ block_quantizer q;
     ptx_griddepcontrol_wait();

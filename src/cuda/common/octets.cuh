@@ -7,7 +7,10 @@
 
 struct octet { uint32_t low, high; };
 
-__device__ static inline bool aligned_to(const void *pointer, uint32_t bytes) { return ((uint32_t)(uintptr_t)pointer & (bytes - 1)) == 0; }
+__device__ static inline bool aligned_to(const void *pointer, uint32_t bytes)
+{
+    return ((uint32_t)(uintptr_t)pointer & (bytes - 1)) == 0;
+}
 
 /* `bytes` bytes (at most 8) from anywhere, the rest zeros. */
 __device__ static inline octet load_bytes(const unsigned char *from, int bytes)

@@ -38,11 +38,15 @@ struct row_work {
     unsigned char *codes, *scales;
 };
 
-__device__ static inline int count_in(const row_work &w, int number) { return number < w.octets - 1 ? 8 : number == w.octets - 1 ? w.last_count : 0; }
+__device__ static inline int count_in(const row_work &w, int number)
+{
+    return number < w.octets - 1 ? 8 : number == w.octets - 1 ? w.last_count : 0;
+}
 
 /* The octets of a row from w.begin on, any way. */
 template <source_kind kind, block_way way>
-__device__ static inline void quantize_row(const bsmi_quantize_parameters &p, const block_quantizer &q, const scale_part &columns, const row_work &w)
+__device__ static inline void quantize_row(const bsmi_quantize_parameters &p, const block_quantizer &q, const scale_part &columns,
+                                           const row_work &w)
 {
     const int64_t bytes = kind == SOURCE_FP32 ? 4 : 2;
     const unsigned char *row = p.source.data + w.first * bytes;
@@ -67,7 +71,8 @@ __device__ static inline void quantize_row(const bsmi_quantize_parameters &p, co
 }
 
 template <source_kind kind, quick_way way>
-__device__ static void quantize_whole_blocks(const bsmi_quantize_parameters &p, const block_quantizer &q, const scale_part &columns, row_work &w)
+__device__ static void quantize_whole_blocks(const bsmi_quantize_parameters &p, const block_quantizer &q, const scale_part &columns,
+                                             row_work &w)
 {
     const int64_t bytes = kind == SOURCE_FP32 ? 4 : 2;
     const int end = (int)(p.destination.columns / p.destination.block) * q.lanes;
@@ -77,21 +82,25 @@ __device__ static void quantize_whole_blocks(const bsmi_quantize_parameters &p, 
 }
 
 template <source_kind kind>
-__device__ static void quantize_quickly(quick_way way, const bsmi_quantize_parameters &p, const block_quantizer &q, const scale_part &columns, row_work &w)
+__device__ static void quantize_quickly(quick_way way, const bsmi_quantize_parameters &p, const block_quantizer &q,
+                                        const scale_part &columns, row_work &w)
 {
     switch (way) {
     case QUICK_E4M3: quantize_whole_blocks<kind, QUICK_E4M3>(p, q, columns, w); break;
     case QUICK_E5M2: quantize_whole_blocks<kind, QUICK_E5M2>(p, q, columns, w); break;
     case QUICK_E2M1: if (kind == SOURCE_BF16) quantize_whole_blocks<SOURCE_BF16, QUICK_E2M1>(p, q, columns, w); break;
-    case QUICK_NVFP4_SHORT: if (kind != SOURCE_FP32) quantize_whole_blocks<kind == SOURCE_FP32 ? SOURCE_BF16 : kind, QUICK_NVFP4_SHORT>(p, q, columns, w); break;
+    case QUICK_NVFP4_SHORT:
+        if (kind != SOURCE_FP32)
+            quantize_whole_blocks<kind == SOURCE_FP32 ? SOURCE_BF16 : kind, QUICK_NVFP4_SHORT>(p, q, columns, w);
+        break;
     default: quantize_whole_blocks<kind, QUICK_NVFP4>(p, q, columns, w); break;
     }
 }
 
 /* What the quick ways leave: other elements, other packings, the end of a row. */
 template <block_way way>
-__device__ static void quantize_rest(source_kind kind, const bsmi_quantize_parameters &p, const block_quantizer &q, const scale_part &columns,
-                                     const row_work &w)
+__device__ static void quantize_rest(source_kind kind, const bsmi_quantize_parameters &p, const block_quantizer &q,
+                                     const scale_part &columns, const row_work &w)
 {
     switch (kind) {
     case SOURCE_BF16: quantize_row<SOURCE_BF16, way>(p, q, columns, w); break;
@@ -128,7 +137,8 @@ __device__ static inline int padded_octets_of(const bsmi_device_matrix &m)
     return (int)((m.columns + unit * 8 - 1) / (unit * 8)) * unit;
 }
 
-extern "C" __global__ void __launch_bounds__(BSMI_QUANTIZE_THREADS, 3) bsmi_quantize(const __grid_constant__ bsmi_quantize_parameters p)
+extern "C" __global__ void __launch_bounds__(BSMI_QUANTIZE_THREADS, 3)
+    bsmi_quantize(const __grid_constant__ bsmi_quantize_parameters p)
 {
     ptx_griddepcontrol_wait();
     const bsmi_device_matrix &m = p.destination;
@@ -177,7 +187,7 @@ extern "C" __global__ void __launch_bounds__(BSMI_QUANTIZE_THREADS, 3) bsmi_quan
     }
 }
 
-/* The tensor scale -------------------------------------------------------------------------------------------------------------- */
+/* The tensor scale ------------------------------------------------------------------------------------------------------------- */
 
 extern "C" __global__ void __launch_bounds__(BSMI_AMAX_THREADS) bsmi_amax(const __grid_constant__ bsmi_amax_parameters p)
 {

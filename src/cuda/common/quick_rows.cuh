@@ -1,4 +1,4 @@
-/* Quantizing whole blocks of rows that lie well: sources of neighbouring numbers loaded 16 bytes a time, codes stored 4 or 8 bytes a
+/* Quantizing whole blocks of rows that lie well: sources of neighbouring numbers loaded 16 bytes a time, codes stored 4 or 8 a
  * time.  The same rounding as block.cuh's quick ways, with everything that can be told before the row taken out of the loop.  What
  * is left of a row, and blocks with NaN or infinity, go the way of block.cuh. */
 #ifndef BSMI_QUICK_ROWS_CUH
@@ -133,7 +133,8 @@ struct quick_row {
 };
 
 template <source_kind kind, quick_way way, int steps>
-__device__ static inline void quantize_quick_row(const bsmi_device_matrix &m, const block_quantizer &q, const scale_part &columns, const quick_row &r)
+__device__ static inline void quantize_quick_row(const bsmi_device_matrix &m, const block_quantizer &q, const scale_part &columns,
+                                                 const quick_row &r)
 {
     const bool e2m1 = way != QUICK_E4M3 && way != QUICK_E5M2, nvfp4 = way == QUICK_NVFP4 || way == QUICK_NVFP4_SHORT;
     const uint32_t round_up = q.round_up;

@@ -50,7 +50,8 @@ __device__ static inline scale_places make_places(const bsmi_device_layout &layo
     case BSM_LAYOUT_PAGES16: return { plain_part(16), shifted_part(4, layout.rows * 16, 0, 15, 1, 0, 0, 0) };
     case BSM_LAYOUT_CDNA4_16:
     case BSM_LAYOUT_AITER: return { shifted_part(5, columns_8 * 256, 0, 15, 4, 4, 1, 1), shifted_part(3, 256, 0, 3, 64, 2, 1, 2) };
-    case BSM_LAYOUT_CDNA4_32: return { shifted_part(5, columns_8 * 256, 0, 31, 4, 0, 0, 0), shifted_part(3, 256, 0, 1, 128, 1, 3, 1) };
+    case BSM_LAYOUT_CDNA4_32:
+        return { shifted_part(5, columns_8 * 256, 0, 31, 4, 0, 0, 0), shifted_part(3, 256, 0, 1, 128, 1, 3, 1) };
     case BSM_LAYOUT_DEEPGEMM: return { plain_part(4), shifted_part(2, rows_4 * 16, 0, 3, 1, 0, 0, 0) };
     case BSM_LAYOUT_GGUF_MXFP4: return { plain_part(layout.pitch), plain_part(17) };
     case BSM_LAYOUT_GGUF_NVFP4: return { plain_part(layout.pitch), shifted_part(2, 36, 0, 3, 1, 0, 0, 0) };

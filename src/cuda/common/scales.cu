@@ -47,7 +47,8 @@ __device__ static inline uint32_t load_word(const scale_side &from, int64_t row_
     if (from.words && count == 4) return __ldg((const uint32_t *)(from.data + row_place + place_in(from.places.column, column)));
     uint32_t word = 0;
 #pragma unroll 1
-    for (int i = 0; i < count; i++) word |= (uint32_t)__ldg(from.data + row_place + place_in(from.places.column, column + i)) << 8 * i;
+    for (int i = 0; i < count; i++)
+        word |= (uint32_t)__ldg(from.data + row_place + place_in(from.places.column, column + i)) << 8 * i;
     return word;
 }
 
@@ -63,8 +64,8 @@ __device__ static inline void store_word(const scale_side &to, int64_t row_place
 }
 
 /* Any tile. */
-__device__ __noinline__ static void convert_tile(const bsmi_convert_scales_parameters &p, const scale_side &from, const scale_side &to, int64_t first_row,
-                                                 int64_t first_column)
+__device__ __noinline__ static void convert_tile(const bsmi_convert_scales_parameters &p, const scale_side &from,
+                                                 const scale_side &to, int64_t first_row, int64_t first_column)
 {
     const int64_t rows = p.from_layout.rows, columns = p.from_layout.columns;
     const int64_t padded_rows = p.to_layout.padded_rows, padded_columns = p.to_layout.padded_columns;
@@ -73,7 +74,8 @@ __device__ __noinline__ static void convert_tile(const bsmi_convert_scales_param
         place_of_number(p.to_layout.kind, (int)threadIdx.x + j * BSMI_CONVERT_THREADS, &row, &word);
         const int64_t r = first_row + row, c = first_column + word * 4;
         uint32_t scales = 0;
-        if (r < rows && c < columns) scales = load_word(from, place_in(from.places.row, r), c, (int)(columns - c < 4 ? columns - c : 4));
+        if (r < rows && c < columns)
+            scales = load_word(from, place_in(from.places.row, r), c, (int)(columns - c < 4 ? columns - c : 4));
         if (r < padded_rows && c < padded_columns)
             store_word(to, place_in(to.places.row, r), c, (int)(padded_columns - c < 4 ? padded_columns - c : 4), scales);
     }
@@ -106,7 +108,8 @@ __device__ static inline bool fits_tile_side(const scale_side &side)
     return place_in(side.places.row, TILE_ROWS - 1) + place_in(side.places.column, TILE_WORDS * 4 - 1) < ((int64_t)1 << 32);
 }
 
-extern "C" __global__ void __launch_bounds__(BSMI_CONVERT_THREADS, 3) bsmi_convert_scales(const __grid_constant__ bsmi_convert_scales_parameters p)
+extern "C" __global__ void __launch_bounds__(BSMI_CONVERT_THREADS, 3)
+    bsmi_convert_scales(const __grid_constant__ bsmi_convert_scales_parameters p)
 {
     __shared__ uint32_t words[TILE_ROWS * (TILE_WORDS + 1) + TILE_ROWS / 32];
     ptx_griddepcontrol_wait();
@@ -126,7 +129,8 @@ extern "C" __global__ void __launch_bounds__(BSMI_CONVERT_THREADS, 3) bsmi_conve
             continue;
         }
         const unsigned char *read = source.data + place_in(from.places.row, first_row) + place_in(from.places.column, first_column);
-        unsigned char *written = (unsigned char *)destination.data + place_in(to.places.row, first_row) + place_in(to.places.column, first_column);
+        unsigned char *written =
+            (unsigned char *)destination.data + place_in(to.places.row, first_row) + place_in(to.places.column, first_column);
         uint32_t loaded[WORDS_OF_THREAD];
 #pragma unroll
         for (int j = 0; j < WORDS_OF_THREAD; j++) loaded[j] = __ldg((const uint32_t *)(read + source.at[j]));
@@ -140,7 +144,8 @@ extern "C" __global__ void __launch_bounds__(BSMI_CONVERT_THREADS, 3) bsmi_conve
 }
 
 /* Behind the columns of each row, then the rows behind the last. */
-extern "C" __global__ void __launch_bounds__(BSMI_CONVERT_THREADS) bsmi_clear_padding(const __grid_constant__ bsmi_clear_padding_parameters p)
+extern "C" __global__ void __launch_bounds__(BSMI_CONVERT_THREADS)
+    bsmi_clear_padding(const __grid_constant__ bsmi_clear_padding_parameters p)
 {
     ptx_griddepcontrol_wait();
     const bsmi_device_layout &layout = p.layout;
