@@ -187,8 +187,7 @@ static trap wait_for(struct warp *w, const struct insn *in, uint32_t lanes, enum
     const trap t = whole_warp(w, in, lanes);
     struct tensor_memory *m = t == TRAP_NONE ? tensor_memory_of(w, in) : NULL;
     if (m == NULL) return TRAP_FAULT;
-    tensor_wait(w, m, direction);
-    return tensor_implied_before(w, m, lanes) ? TRAP_NONE : no_memory(w, in);
+    return tensor_wait(w, m, direction) && tensor_implied_before(w, m, lanes) ? TRAP_NONE : no_memory(w, in);
 }
 
 /* tcgen05.wait::ld   until the warp's tcgen05.ld are complete */

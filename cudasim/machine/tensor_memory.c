@@ -12,7 +12,10 @@
 static void release(struct sm *sm)
 {
     struct tensor_memory *m = sm->tensor;
-    for (uint32_t i = 0; m != NULL && m->warp != NULL && i < m->warps; i++) free(m->warp[i].fence), free(m->warp[i].known);
+    for (uint32_t i = 0; m != NULL && m->warp != NULL && i < m->warps; i++) {
+        free(m->warp[i].fence), free(m->warp[i].wait);
+        free(m->warp[i].known);
+    }
     for (uint32_t c = 0; m != NULL && c < TENSOR_COLUMNS; c++) free(m->column[c]);
     if (m != NULL) free(m->warp), free(m->value), free(m->valid);
     free(m);
@@ -115,15 +118,50 @@ static trap report_in_flight(struct warp *w, const struct insn *in, const struct
                       "tcgen05.wait::%s since", name[direction], mark->warp - 1, line_of(w, mark), name[direction]);
 }
 
-/* No access may be in flight. */
+/* Whether the warp knows, by any synchronisation, that the other warp has waited for its access. */
+static bool is_over(const struct warp *w, const struct tensor_memory *m, const struct tensor_mark *mark,
+                    enum tensor_direction direction)
+{
+    const struct tensor_warp *other = &m->warp[mark->warp - 1];
+    const struct warp *from = &w->cta->warp[mark->warp - 1];
+    const uint32_t *fenced = m->warp[w->index].known;
+    uint32_t i = 0;
+    if (w->clocks == NULL || from == w) return true;
+    while (i < other->waits && other->wait[i].waited[direction] <= mark->access) i++;
+    if (i == other->waits) return false;
+    FOR_LANES(l, UINT32_MAX) {
+        const uint32_t actor = actor_of(from, l), clock = other->wait[i].clock[l];
+        if (fenced != NULL && fenced[actor] >= clock) return true;
+        FOR_LANES(own, w->live) if (known_to(w, own)[actor] >= clock) return true;
+    }
+    return false;
+}
+
+static trap check_over(struct warp *w, const struct insn *in, const struct tensor_memory *m, const struct tensor_mark *mark,
+                       enum tensor_direction direction)
+{
+    if (mark->warp == 0) return TRAP_NONE;
+    if (is_pending(m, mark, direction)) return report_in_flight(w, in, mark, direction);
+    if (is_over(w, m, mark, direction)) return TRAP_NONE;
+    return warp_fault(w, in, NO_LANE, REPORT_RACE,
+                      "frees columns that the tcgen05.%s of warp %u at PTX line %u accesses; no synchronisation behind that warp's "
+                      "tcgen05.wait::%s lies between", name[direction], mark->warp - 1, line_of(w, mark), name[direction]);
+}
+
+static bool is_same(const struct tensor_mark *a, const struct tensor_mark *b) { return a->warp == b->warp && a->access == b->access; }
+
+/* No access may be in flight, and all must be known to be over.  The cells of an instruction have the same marks. */
 static trap check_idle(struct warp *w, const struct insn *in, const struct tensor_memory *m, uint32_t first, uint32_t columns)
 {
+    struct tensor_cell last = { .writer = { 0 } };
     for (uint32_t c = first; c < first + columns; c++)
         for (uint32_t l = 0; m->touched[c] && l < TENSOR_LANES; l++) {
             const struct tensor_cell *cell = &m->column[c][l];
-            if (is_pending(m, &cell->writer, TENSOR_STORE)) return report_in_flight(w, in, &cell->writer, TENSOR_STORE);
-            for (int i = 0; i < WARPS_OF_QUARTER; i++)
-                if (is_pending(m, &cell->reader[i], TENSOR_LOAD)) return report_in_flight(w, in, &cell->reader[i], TENSOR_LOAD);
+            trap t = is_same(&cell->writer, &last.writer) ? TRAP_NONE : check_over(w, in, m, &cell->writer, TENSOR_STORE);
+            for (int i = 0; i < WARPS_OF_QUARTER && t == TRAP_NONE; i++)
+                if (!is_same(&cell->reader[i], &last.reader[i])) t = check_over(w, in, m, &cell->reader[i], TENSOR_LOAD);
+            if (t != TRAP_NONE) return t;
+            last = *cell;
         }
     return TRAP_NONE;
 }
@@ -241,23 +279,39 @@ trap tensor_check_cell(struct warp *w, const struct insn *in, struct cta *cta, b
 
 /* ---- waits and fences ---- */
 
-void tensor_wait(struct warp *w, struct tensor_memory *m, enum tensor_direction direction)
+/* What the warp has waited for so far, and when; NULL: no host memory. */
+static struct tensor_fence *add(struct tensor_fence **list, uint32_t *count, uint32_t *capacity)
 {
-    m->warp[w->index].waited[direction] = m->warp[w->index].accesses;
+    if (*count == *capacity) {
+        const uint32_t more = *capacity == 0 ? 16 : 2 * *capacity;
+        struct tensor_fence *larger = realloc(*list, more * sizeof *larger);
+        if (larger == NULL) return NULL;
+        *list = larger;
+        *capacity = more;
+    }
+    return &(*list)[(*count)++];
+}
+
+bool tensor_wait(struct warp *w, struct tensor_memory *m, enum tensor_direction direction)
+{
+    struct tensor_warp *t = &m->warp[w->index];
+    t->waited[direction] = t->accesses;
+    if (w->clocks == NULL) return true;
+    struct tensor_fence *f = t->waits == 0 ? NULL : &t->wait[t->waits - 1];
+    const bool again = f != NULL && memcmp(f->clock, w->clocks->clock, sizeof f->clock) == 0; /* nothing released since */
+    if (!again) f = add(&t->wait, &t->waits, &t->wait_capacity);
+    if (f == NULL) return false;
+    *f = (struct tensor_fence){ .waited = { t->waited[0], t->waited[1] } };
+    memcpy(f->clock, w->clocks->clock, sizeof f->clock);
+    return true;
 }
 
 bool tensor_fence_before(struct warp *w, struct tensor_memory *m, uint32_t lanes)
 {
     struct tensor_warp *t = &m->warp[w->index];
     if (w->clocks == NULL) return true;
-    if (t->fences == t->fence_capacity) {
-        const uint32_t capacity = t->fence_capacity == 0 ? 16 : 2 * t->fence_capacity;
-        struct tensor_fence *larger = realloc(t->fence, capacity * sizeof *larger);
-        if (larger == NULL) return false;
-        t->fence = larger;
-        t->fence_capacity = capacity;
-    }
-    struct tensor_fence *f = &t->fence[t->fences++];
+    struct tensor_fence *f = add(&t->fence, &t->fences, &t->fence_capacity);
+    if (f == NULL) return false;
     *f = (struct tensor_fence){ .serial = w->cta->cluster->operation_serial, .waited = { t->waited[0], t->waited[1] },
                                 .lanes = lanes };
     memcpy(f->clock, w->clocks->clock, sizeof f->clock);

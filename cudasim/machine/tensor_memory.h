@@ -24,8 +24,8 @@ struct tensor_fence { uint64_t serial; uint32_t waited[2], lanes, clock[LANES]; 
 struct tensor_warp {
     uint32_t accesses;                    /* ld and st so far; the first is number 0 */
     uint32_t waited[2];                   /* accesses below this number are complete, by enum tensor_direction */
-    struct tensor_fence *fence;
-    uint32_t fences, fence_capacity;
+    struct tensor_fence *fence, *wait;    /* wait: after a tcgen05.wait, one for all between two releases */
+    uint32_t fences, fence_capacity, waits, wait_capacity;
     uint32_t *known;                      /* actors' clocks at the last fence::after_thread_sync; NULL: none */
     struct tensor_issuer *issuer;         /* its threads that have issued operations: tensor_pipe.h */
 };
@@ -75,8 +75,8 @@ trap tensor_touch(struct warp *w, const struct insn *in, enum tensor_direction d
  * forgotten: whoever comes behind it comes behind them. */
 trap tensor_check_cell(struct warp *w, const struct insn *in, struct cta *cta, bool writes, uint32_t lane, uint32_t column);
 
-void tensor_wait(struct warp *w, struct tensor_memory *m, enum tensor_direction direction);
 /* False: no host memory. */
+bool tensor_wait(struct warp *w, struct tensor_memory *m, enum tensor_direction direction);
 bool tensor_fence_before(struct warp *w, struct tensor_memory *m, uint32_t lanes);
 bool tensor_fence_after(struct warp *w, struct tensor_memory *m, uint32_t lanes);
 /* The same where the module has no tcgen05.fence at all and nobody asked for them: what is complete, and what was issued, is as if

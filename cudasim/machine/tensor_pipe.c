@@ -557,7 +557,7 @@ trap tensor_check_free(struct warp *w, const struct insn *in, struct tensor_memo
             link = &r->next;
             continue;
         }
-        if (r->clock != 0 && w->clocks != NULL && !is_known(w, r))
+        if (r->clock != 0 && w->clocks != NULL && !is_known(w, r) && !is_complete(r, known_after_fence(w)))
             return warp_fault(w, in, NO_LANE, REPORT_ASYNC,
                               "frees columns %u to %u, which the tcgen05.%s of warp %u at PTX line %u may still use; no "
                               "tcgen05.commit behind it has been waited for", first, first + columns - 1, names[r->work],

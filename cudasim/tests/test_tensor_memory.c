@@ -261,6 +261,31 @@ static void fences_are_demanded_of_modules_that_have_any(struct test *t)
         }
 }
 
+/* Where dealloc comes first the access is reported, where it comes second the dealloc. */
+static void a_barrier_is_demanded_before_dealloc(struct test *t)
+{
+#define NO_BARRIER "@%p1 tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r3, 64;\n"
+    static const struct { const char *text; bool right; } cases[] = {
+        { BEGIN ST WAIT_ST NO_BARRIER, false },
+        { BEGIN ST WAIT_ST LD WAIT_LD USE NO_BARRIER, false },
+        { BEGIN ST WAIT_ST BAR LD WAIT_LD USE NO_BARRIER, false },
+        { BEGIN ST WAIT_ST LD WAIT_LD USE BAR NO_BARRIER, true },
+        { BEGIN ST WAIT_ST LD WAIT_LD LD WAIT_LD USE BAR LD WAIT_LD BAR NO_BARRIER, true },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct sim sim;
+        bool named = false;
+        if (!sim_open(t, &sim, "sm_100a", cases[i].text)) continue;
+        for (int s = 0; s < (cases[i].right ? 100 : 20); s++) {
+            sim.machine.options.seed = (uint64_t)s;
+            if (sim_run(&sim, "k", 1, 128, 0, NULL, 0) != cases[i].right) FAIL(t, "case %zu, schedule %d: %s", i, s, sim.report.text);
+            named = named || (sim.report.code == REPORT_RACE && strstr(sim.report.text, "frees columns that the tcgen05.") != NULL);
+        }
+        if (!cases[i].right && !named) FAIL(t, "case %zu: no race with dealloc", i);
+        sim_close(&sim);
+    }
+}
+
 static void illegal_forms_are_refused(struct test *t)
 {
     static const struct { const char *target, *text, *words; } refused[] = {
@@ -289,6 +314,6 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = { TEST(ld_gathers), TEST(st_scatters), TEST(halves_are_stored_where_they_are_loaded),
                                               TEST(examples_are_judged), TEST(fences_are_demanded_of_modules_that_have_any),
-                                              TEST(illegal_forms_are_refused) };
+                                              TEST(a_barrier_is_demanded_before_dealloc), TEST(illegal_forms_are_refused) };
     return TEST_MAIN(argc, argv, cases);
 }

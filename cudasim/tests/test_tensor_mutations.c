@@ -1,6 +1,6 @@
 /* A warp-specialised block-scaled product: a thread that loads, one that copies scales and multiplies, four warps that read the
- * accumulators, of which there are two.  It is right under 100 schedules; with any one fence, wait, arrival, commit or barrier taken
- * away it is reported. */
+ * accumulators, of which there are two.  It is right under 100 schedules; with any one fence, wait, arrival, commit or barrier
+ * taken away it is reported. */
 #include "machine/mutate.h"
 #include "machine/statement.h"
 #include "schedules.h"
@@ -16,7 +16,8 @@ enum { OUTPUTS = 128, SUM = 288, STAGE_BYTES = 4096 + 512 };
 #define COMMIT(bar) "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [" bar "];\n"
 
 static const char kernel[] =
-    ".shared .align 1024 .b8 a[8192]; .shared .align 128 .b8 scales[1024]; .shared .align 8 .b64 bars[8]; .shared .align 4 .b32 s;\n"
+    ".shared .align 1024 .b8 a[8192]; .shared .align 128 .b8 scales[1024]; .shared .align 8 .b64 bars[8]; "
+    ".shared .align 4 .b32 s;\n"
     "mov.u32 %r1, %tid.x; shr.u32 %r2, %r1, 5; mov.u32 %r3, bars; mov.u32 %r4, a; mov.u32 %r5, scales; mov.u32 %r10, 0;\n"
     /* full at bars, empty at +16, of the accumulators full at +32, empty at +48 */
     "setp.ne.u32 %p2, %r1, 0; @%p2 bra READY;\n"
@@ -28,8 +29,8 @@ static const char kernel[] =
     "ALLOCATED:\nbar.sync 0;\nld.shared.u32 %r6, [s];\n"
     "setp.ge.u32 %p4, %r1, 64; @%p4 bra READER; setp.eq.u32 %p4, %r1, 32; @%p4 bra MULTIPLIER; @%p2 bra END;\n"
 
-    "LOADER:\n" STAGE OTHER_PARITY "add.u32 %r13, %r12, %r3; shl.b32 %r14, %r12, 9; add.u32 %r14, %r14, %r4; shl.b32 %r15, %r12, 6; "
-    "add.u32 %r15, %r15, %r5; add.u64 %rd1, %rd60, 4096;\n" WAIT_FOR("L", "%r13+16", "%r11")
+    "LOADER:\n" STAGE OTHER_PARITY "add.u32 %r13, %r12, %r3; shl.b32 %r14, %r12, 9; add.u32 %r14, %r14, %r4; "
+    "shl.b32 %r15, %r12, 6; add.u32 %r15, %r15, %r5; add.u64 %rd1, %rd60, 4096;\n" WAIT_FOR("L", "%r13+16", "%r11")
     "mbarrier.arrive.expect_tx.shared.b64 _, [%r13], 4608;\n"
     "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r14], [%rd60], 4096, [%r13]; "
     "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r15], [%rd1], 512, [%r13];\n"
@@ -44,7 +45,8 @@ static const char kernel[] =
     "shr.u32 %r15, %r15, 4; cvt.u64.u32 %rd2, %r15; or.b64 %rd2, %rd2, 0x0000400800010000;\n" WAIT_FOR("M", "%r13", "%r11")
     "tcgen05.cp.cta_group::1.32x128b.warpx4 [%r24], %rd2; tcgen05.cp.cta_group::1.32x128b.warpx4 [%r25], %rd2;\n"
     "tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale [%r21], %rd1, %rd1, 0x08840000, [%r24], [%r25], %p6;\n"
-    COMMIT("%r13+16") "setp.eq.u32 %p6, 0, 0; add.u32 %r10, %r10, 1; add.u32 %r26, %r26, 1; setp.lt.u32 %p5, %r26, 3; @%p5 bra STEP;\n"
+    COMMIT("%r13+16") "setp.eq.u32 %p6, 0, 0; add.u32 %r10, %r10, 1; add.u32 %r26, %r26, 1; setp.lt.u32 %p5, %r26, 3; "
+    "@%p5 bra STEP;\n"
     COMMIT("%r23+32") "add.u32 %r20, %r20, 1; setp.lt.u32 %p5, %r20, 3; @%p5 bra TILE; bra END;\n"
 
     "READER: mov.f32 %f1, 0f00000000; and.b32 %r7, %r2, 3; shl.b32 %r7, %r7, 21; add.u32 %r7, %r7, %r6;\n"
