@@ -9,15 +9,21 @@
 #   make instructions  the table of instructions in cudasim/docs, from the rows and what hardware gave
 #   make calibrate   cudasim against this machine's GPU: small kernels of every form, all bytes compared
 #   make bench       speed of the products on this machine
+#   make test-gpu    the tests of the CUDA backend on this machine's GPU; make test runs them on cudasim
+#   make bench-gpu   speed of the products on this machine's GPU
 #   make install     into PREFIX (/usr/local)
 #   make clean       removes build/
 JOBS         := $(shell nproc 2>/dev/null || echo 2)
 PREFIX       ?= /usr/local
 FUZZ_SECONDS ?= 30
 bin          := build/release/bin/blockscale
+GPU_PAIRS    ?= mxfp8:mxfp8 mxfp6:mxfp6 mxfp4:mxfp4 mxfp8:mxfp4 nvfp4:nvfp4 bf16:mxfp4 bf16:nvfp4
+GPU_SHAPES   ?= 8192x8192x8192 4096x16384x8192
 tools        := cc cmake openmp
-comma        := ,
-configure     = cmake --preset $(1) --log-level=WARNING >/dev/null
+gpu          := $(wildcard /dev/nvidiactl /dev/dxg)
+# CUDA kernels take minutes to build: the demo has them only where a GPU can run them, everything else wherever nvcc is.
+kernels      := AUTO
+configure     = cmake --preset $(1) -DBLOCKSCALE_CUDA=$(kernels) --log-level=WARNING >/dev/null
 build         = $(call configure,$(1)) && cmake --build build/$(1) -j $(JOBS) $(2) -- --no-print-directory -s
 
 # The build tools below make their own jobs.
@@ -27,14 +33,14 @@ all:
 	@scripts/need $(tools)
 	@$(call build,release,--target blockscale blockscale_static blockscale_command)
 
+demo: kernels := $(if $(gpu),AUTO,OFF)
 demo: all
 	@$(bin) demo $(if $(A),--a $(A)) $(if $(B),--b $(B)) --svg build/demo.svg
 
 test:
 	@scripts/need $(tools) python3 numpy c++ pkg-config
 	@$(call build,release)
-	@echo "CUDA kernels: the library has none in this version; those of cudasim's tests are taken as PTX from the tree$(if \
-	    $(shell command -v nvcc),$(comma) and built by the nvcc of this machine,; nvcc is not here); nothing runs on a GPU"
+	@$(bin) info | sed -n 's/^cuda  */CUDA: /p' | sed 's/$$/; here they run on cudasim alone, make test-gpu runs them on a GPU/'
 	@tests/run --jobs $(JOBS) build/release/tests/list.txt
 
 test-asan test-ubsan: test-%:
@@ -61,8 +67,17 @@ sweep:
 bench: all
 	@$(bin) bench
 
-test-gpu bench-gpu:
-	@echo "$@: this version has no GPU backend: nothing was built for a GPU and nothing ran on one"
+# On this machine's GPUs.  What cannot run says why, and counts as skipped.
+test-gpu:
+	@scripts/need $(tools) python3
+	@$(call build,release)
+	@$(bin) info | grep -E '^(cuda|gpu) '
+	@tests/run --jobs 1 build/release/tests/gpu.txt
+
+bench-gpu: all
+	@$(bin) info | grep -E '^(cuda|gpu) '
+	@for pair in $(GPU_PAIRS); do for shape in $(GPU_SHAPES); do set -- $$(echo $$shape | tr x ' '); \
+	    $(bin) bench --device cuda --a-format $${pair%:*} --b-format $${pair#*:} --d-format bf16 --m $$1 --n $$2 --k $$3 || exit 1; done; done
 
 kept         := cudasim/calibrate/hardware/h200.txt
 instructions:

@@ -86,6 +86,13 @@ static void compare_buffer(struct test *t, const struct contexts *c, const char 
     free(found);
 }
 
+void twin_compare(struct test *t, const struct contexts *c, const struct twin *twin, const char *what)
+{
+    compare_buffer(t, c, what, "data", twin->host->m.data, twin->m.data, twin->host->data_bytes);
+    if (twin->m.scales != twin->m.data) compare_buffer(t, c, what, "scales", twin->host->m.scales, twin->m.scales, twin->host->scale_bytes);
+    compare_buffer(t, c, what, "the tensor scale", twin->host->m.tensor_scale, twin->m.tensor_scale, sizeof(float));
+}
+
 bsm_status run_both(struct test *t, const struct contexts *c, const struct run *run, const char *what)
 {
     struct twin a = twin_make(t, c, run->a), b = twin_make(t, c, run->b), d = twin_make(t, c, run->d), none = { .host = NULL };
@@ -104,8 +111,7 @@ bsm_status run_both(struct test *t, const struct contexts *c, const struct run *
     const bsm_status status = bsm_multiply(c->gpu, &device);
     if (status != BSM_OK) FAIL(t, "%s: %s", what, bsm_last_error());
     if (status == BSM_OK && on_cpu == BSM_OK) {
-        compare_buffer(t, c, what, "D", run->d->m.data, d.m.data, run->d->data_bytes);
-        if (run->d->m.scales != run->d->m.data) compare_buffer(t, c, what, "D's scales", run->d->m.scales, d.m.scales, run->d->scale_bytes);
+        twin_compare(t, c, &d, what);
         if (host.amax != NULL) compare_buffer(t, c, what, "amax", host.amax, device.amax, sizeof(float));
     }
     const void *arrays[] = { device.alpha, device.beta, device.bias, device.group_rows, device.amax };

@@ -21,6 +21,8 @@ void from_device(struct test *t, const struct contexts *c, void *bytes, const vo
 /* A host operand's twin in device memory, bytes and poison included. */
 struct twin { bsm_matrix m; const struct operand *host; };
 struct twin twin_make(struct test *t, const struct contexts *c, const struct operand *host);
+/* Every byte of data, scales and tensor scale is that of the host's. */
+void twin_compare(struct test *t, const struct contexts *c, const struct twin *twin, const char *what);
 void twin_free(struct test *t, const struct contexts *c, struct twin *twin);
 
 /* Runs `product`, which names host memory (operands in a, b, c, d; the rest plain arrays), on the CPU, and its twin on the GPU, and
