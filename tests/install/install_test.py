@@ -17,7 +17,7 @@ BUILD, CC = os.path.abspath(sys.argv[1]), sys.argv[2]
 CXX = next(filter(shutil.which, [os.environ.get("CXX", ""), "clang++" if "clang" in CC else "g++", "c++", "g++", "clang++"]), None)
 SCRATCH = tempfile.TemporaryDirectory()
 PREFIX = os.path.join(SCRATCH.name, "moved", "here")
-ROOMS = ["core", "format", "layout", "matrix", "quantize", "exact", "product", "cpu", "plan", "file"]
+ROOMS = ["core", "format", "layout", "matrix", "quantize", "exact", "product", "cpu", "cuda", "plan", "file"]
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
 CONSUMER = os.path.join(HERE, "consumer", "consumer.c")
 

@@ -35,7 +35,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.dirname(os.path.dirname(HERE))
-ROOMS = ["core", "format", "layout", "matrix", "quantize", "exact", "product", "cpu", "plan", "file"]
+ROOMS = ["core", "format", "layout", "matrix", "quantize", "exact", "product", "cpu", "cuda", "plan", "file"]
 # How many bugs of each kind there are at least.
 WANTED = {"value rules": 10, "layouts and padding": 10, "tails and strides": 10, "kernels": 15, "plan, files, threads": 15}
 KEYS = ["bug", "category", "file", "why", "test"]
