@@ -95,9 +95,13 @@ static void note_error(struct questions *q, uint32_t line, const char *sentence)
     if (one->theirs[0] == '\0') snprintf(one->theirs, LINE, "%.*s", (int)strcspn(sentence, "\n"), sentence);
 }
 
-/* One run of ptxas over all statements.  A wrong line at the end keeps it from generating code.  Returns the line at which it
- * stopped reading, 0: it read all. */
-static uint32_t run_ptxas(struct questions *q, uint32_t version, const char *target)
+/* ptxas stops behind a step in which anything was wrong.  The last line has a mistake of the step that is asked, and keeps it from
+ * going on to the next: it reads; it checks what it has read; it generates code. */
+static const char wrong_to_read[] = "add.s32 %nothing, 1, 1;";
+static const char wrong_to_check[] = "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%w1, %w2}, [%l1];";
+
+/* One run of ptxas over all statements.  Returns the line at which it stopped, 0: it came to the last. */
+static uint32_t run_ptxas(struct questions *q, uint32_t version, const char *target, const char *last)
 {
     char path[] = "/tmp/cudasim-ptxas-XXXXXX", command[512], line[4096];
     const int file = mkstemp(path);
@@ -105,7 +109,7 @@ static uint32_t run_ptxas(struct questions *q, uint32_t version, const char *tar
     if (f == NULL) abort();
     write_head(f, version, target);
     for (uint32_t i = 0; i < q->count; i++) fprintf(f, "%s\n", q->list[i].theirs[0] == '!' ? "" : q->list[i].statement);
-    fprintf(f, "add.s32 %%nothing, 1, 1;\nret; }\n");
+    fprintf(f, "%s\nret; }\n", last);
     fclose(f);
     snprintf(command, sizeof command, "%s -arch %s %s -o /dev/null 2>&1", CUDASIM_PTXAS, target, path);
     FILE *p = popen(command, "r");
@@ -130,7 +134,7 @@ static bool ask_ptxas(struct test *t, struct questions *q, uint32_t version, con
 {
     for (uint32_t i = 0; i < q->count; i++) q->list[i].taken = true;
     for (int tries = 0; tries < 100; tries++) {
-        const uint32_t line = run_ptxas(q, version, target);
+        const uint32_t line = run_ptxas(q, version, target, wrong_to_read);
         if (line == 0) return true;
         if (line <= HEAD_LINES || line > HEAD_LINES + q->count) break;
         struct question *one = &q->list[line - HEAD_LINES - 1];
@@ -139,6 +143,21 @@ static bool ask_ptxas(struct test *t, struct questions *q, uint32_t version, con
     }
     FAIL(t, "ptxas does not read the statements for %s", target);
     return false;
+}
+
+/* What both have read: whether ptxas finds something wrong with it afterwards, shapes and types that do not go together. */
+static void check_what_was_read(struct test *t, const struct questions *q, uint32_t version, const char *target)
+{
+    struct questions both = { .count = 0 };
+    for (uint32_t i = 0; i < q->count; i++)
+        if (q->list[i].read && q->list[i].taken) add(&both, q->list[i].row, q->list[i].statement)->taken = true;
+    if (run_ptxas(&both, version, target, wrong_to_check) != 0) FAIL(t, "ptxas does not check the statements for %s", target);
+    for (uint32_t i = 0; i < both.count; i++) {
+        const struct question *one = &both.list[i];
+        if (strstr(one->statement, "prefetch.param.tensormap") != NULL) continue;       /* exists for an entry's parameters alone */
+        if (!one->taken) FAIL(t, "%s: %s is read; ptxas: %s", target, one->statement, one->theirs);
+    }
+    release(&both);
 }
 
 static struct module module_of(uint32_t version, const char *target)
@@ -186,7 +205,10 @@ static void forms_exist(struct test *t)
         struct questions q = { .count = 0 };
         for (const struct family *const *f = instruction_families; *f != NULL; f++)
             for (int r = 0; r < (*f)->count; r++) questions_of_row(&q, &(*f)->rows[r], FORMS_OF_A_ROW, 90, targets[i]);
-        if (ask_ptxas(t, &q, 90, targets[i])) judge(t, &q, targets[i]);
+        if (ask_ptxas(t, &q, 90, targets[i])) {
+            judge(t, &q, targets[i]);
+            check_what_was_read(t, &q, 90, targets[i]);
+        }
         release(&q);
     }
 }
