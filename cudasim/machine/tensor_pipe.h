@@ -20,7 +20,8 @@
  * in any order.
  *
  * What a record remembers is one operation's use of an area; a later use that covers it, and is ordered behind it, takes its place.
- * Knowledge is that of clocks.h: the operations of a thread between two commits share a token, which the commit publishes. */
+ * Knowledge is that of clocks.h: the operations of a thread between two commits share a token, which the commit publishes.  Where
+ * another thread's operation comes behind one of them, its token knows theirs. */
 #ifndef CUDASIM_MACHINE_TENSOR_PIPE_H
 #define CUDASIM_MACHINE_TENSOR_PIPE_H
 

@@ -98,6 +98,30 @@ static void a_cta_that_waits_for_itself_is_reported(struct test *t)
         }
 }
 
+/* Four pairs on the same two SMs: both CTAs of a pair get the columns, or neither. */
+static void pairs_wait_for_columns(struct test *t)
+{
+#define PAIR(name) "tcgen05." name ".cta_group::2.sync.aligned"
+    static const char *const text[] = {
+        ".shared .align 4 .b32 s; " PAIR("alloc") ".shared::cta.b32 [s], 512; " PAIR("relinquish_alloc_permit") ";\n"
+        NUMBER VERIFY PAIR("dealloc") ".b32 %r3, 512;\n",
+        ".shared .align 4 .b32 s; " PAIR("alloc") ".shared::cta.b32 [s], 256; " PAIR("alloc") ".shared::cta.b32 [s], 256;\n"
+        NUMBER VERIFY "mov.u32 %r3, 0; " PAIR("dealloc") ".b32 %r3, 256; mov.u32 %r3, 256; " PAIR("dealloc") ".b32 %r3, 256;\n" };
+    for (int i = 0; i < 2; i++)
+        for (uint64_t s = 0; s < 100; s++) {
+            struct sim sim;
+            const uint8_t parameters[32] = { 0 };
+            if (!sim_open(t, &sim, "sm_100a", text[i])) break;
+            use_schedule(&sim, s);
+            sim.machine.options.sms = 2;
+            sim.machine.options.threads = 1;
+            const struct launch launch = { .image = &sim.image, .function = ptx_function(sim.module, "k"), .grid = { 8, 1, 1 },
+                                           .block = { 32, 1, 1 }, .cluster = { 2, 1, 1 }, .parameters = parameters };
+            if (!machine_run(&sim.machine, &launch, &sim.report)) FAIL(t, "%s\nschedule %d: %s", text[i], (int)s, sim.report.text);
+            sim_close(&sim);
+        }
+}
+
 /* Sixteen warps of 64 registers a thread fit twice on an SM, of 128 once: then the two never meet. */
 static void registers_limit_an_sm(struct test *t)
 {
@@ -120,6 +144,6 @@ static void registers_limit_an_sm(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = { TEST(ctas_wait_for_columns), TEST(a_cta_that_waits_for_itself_is_reported),
-                                              TEST(registers_limit_an_sm) };
+                                              TEST(pairs_wait_for_columns), TEST(registers_limit_an_sm) };
     return TEST_MAIN(argc, argv, cases);
 }
