@@ -4,7 +4,7 @@
 
 #include "kernel_api.h"
 
-enum { TILE = 32, ROWS = 75, COLUMNS = 140, FLOAT32 = 7, SWIZZLE_128B = 3 };
+enum { TILE = 32, ROWS = 75, COLUMNS = 140, FLOAT32 = 7 };
 
 typedef CUresult encode_tiled(void *map, int type, uint32_t rank, void *address, const uint64_t *dim, const uint64_t *stride,
                               const uint32_t *box, const uint32_t *element_stride, int interleave, int swizzle, int promotion,
