@@ -209,15 +209,14 @@ static bool is_fenced(const struct warp *w, const struct cta *cta, const struct 
     const uint32_t *known = w->cta->sm->tensor->warp[w->index].known;
     const struct warp *from = &cta->warp[mark->warp - 1];
     if (w->clocks == NULL) return true; /* not watched */
-    uint32_t low = 0, high = other->fences; /* the first fence that covers it; later ones say no more */
+    uint32_t low = 0, high = other->fences; /* the first fence that covers it; a later one may be another lane's */
     while (low < high) {
         const uint32_t middle = (low + high) / 2;
         if (other->fence[middle].waited[direction] > mark->access) high = middle;
         else low = middle + 1;
     }
-    if (low == other->fences || known == NULL) return false;
-    const struct tensor_fence *f = &other->fence[low];
-    FOR_LANES(l, f->lanes) if (known[actor_of(from, l)] >= f->clock[l]) return true;
+    for (; known != NULL && low < other->fences; low++)
+        FOR_LANES(l, other->fence[low].lanes) if (known[actor_of(from, l)] >= other->fence[low].clock[l]) return true;
     return false;
 }
 

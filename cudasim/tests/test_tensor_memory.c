@@ -233,6 +233,9 @@ static void fences_are_demanded_of_modules_that_have_any(struct test *t)
         { HAND_OVER("relaxed", BEFORE, "relaxed", AFTER), RIGHT },
         { HAND_OVER("release", BEFORE, "relaxed", AFTER), RIGHT },
         { HAND_OVER("relaxed", BEFORE, "acquire", AFTER), RIGHT },
+        { ".shared .align 8 .b64 b; setp.eq.u32 %p4, %tid.x, 0; @%p4 mbarrier.init.shared::cta.b64 [b], 4;\n" BEGIN
+          LOWER(ST WAIT_ST "and.b32 %r6, %r1, 31; setp.eq.u32 %p6, %r6, 0; @%p6 bra Z;\n" BEFORE "bra Y; Z:\n" BEFORE
+                ARRIVE("release") "Y:\n") UPPER(AWAIT("acquire") AFTER LD WAIT_LD USE) FREE, RIGHT }, /* lanes fence in turn */
         { HAND_OVER("release", "", "acquire", ""), WRONG_IF_ALWAYS },
         { BEGIN LOWER(ST WAIT_ST) BAR UPPER(LD WAIT_LD USE) FREE, WRONG_IF_ALWAYS },
         { HAND_OVER("release", BEFORE, "acquire", ""), WRONG },
