@@ -104,13 +104,19 @@ static void describe(const struct outcome *o, double limit, char *how, size_t si
     else snprintf(how, size, "exit status %d", WEXITSTATUS(o->status));
 }
 
+static bool is_of_another_entry(const struct mutate_settings *s, const struct module *module, uint32_t pc)
+{
+    const struct function *f = s->kernel.entry == NULL ? NULL : ptx_function_at(module, pc);
+    return f != NULL && f->entry && strcmp(f->name, s->kernel.entry) != 0;
+}
+
 static int try_all(const struct mutate_settings *s, const struct module *module, char **arguments, double limit)
 {
     struct fates fates = { { 0 } };
     for (uint32_t pc = 0; pc < module->code_count; pc++) {
         char name[MUTATION_NAME_BYTES], how[64] = "";
         struct outcome o;
-        if (!mutation_possible(module, pc)) continue;
+        if (!mutation_possible(module, pc) || is_of_another_entry(s, module, pc)) continue;
         mutation_name(module, pc, name, sizeof name);
         const int status = run_program(s, arguments, name, limit, &o);
         if (status != EXIT_DONE) return status;
