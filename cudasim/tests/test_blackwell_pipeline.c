@@ -1,7 +1,9 @@
 /* The persistent, warp-specialized kernels of kernels/blackwell_pipeline.cu, alone and in pairs, on shapes that are no multiples of
  * the tile.
  *
- *     test_cudasim_blackwell_pipeline [--schedules N] [the options of test.h] */
+ *     test_cudasim_blackwell_pipeline [--kernel NAME] [--schedules N] [the options of test.h]
+ *
+ * With --kernel that one alone runs, on one small shape that uses all of it: for `cudasim mutate --program`. */
 #include <stdlib.h>
 #include <time.h>
 
@@ -148,6 +150,32 @@ static void a_tile_takes_less_than_seconds(struct test *t)
     }
 }
 
+/* More K tiles than stages, more tiles than accumulators. */
+static const char *chosen;
+
+static void the_chosen_kernel(struct test *t)
+{
+    for (size_t k = 0; k < sizeof kernels / sizeof kernels[0]; k++) {
+        if (strcmp(kernels[k].name, chosen) != 0) continue;
+        const struct shape shape = { 130 * kernels[k].ctas, kernels[k].tile_n + 8, 5, 1 };
+        struct product p = product_of(&kernels[k], &shape, DATA_WHOLE);
+        product_make(t, &p);
+        run(t, &kernels[k], &p, &shape);
+        product_free(&p);
+        return;
+    }
+    FAIL(t, "no kernel has the name %s", chosen);
+}
+
+static int take_kernel(int argc, char **argv)
+{
+    int kept = 1;
+    for (int i = 1; i < argc; i++)
+        if (i + 1 < argc && strcmp(argv[i], "--kernel") == 0) chosen = argv[++i];
+        else argv[kept++] = argv[i];
+    return kept;
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
@@ -157,6 +185,7 @@ int main(int argc, char **argv)
         TEST(several_tiles_of_a_pair),
         TEST(a_tile_takes_less_than_seconds),
     };
-    const int kept = api_begin(argc, argv, "sm_100a");
-    return TEST_MAIN(kept, argv, cases);
+    static const struct test_case one[] = { TEST(the_chosen_kernel) };
+    const int kept = api_begin(take_kernel(argc, argv), argv, "sm_100a");
+    return chosen != NULL ? TEST_MAIN(kept, argv, one) : TEST_MAIN(kept, argv, cases);
 }

@@ -66,7 +66,7 @@ template <class C> struct tiles {
     __device__ int n() const { return at / rows * C::TILE_N; }
 };
 
-// Relaxed: what follows is ordered by fence::after_thread_sync, or is TMA's.
+// Relaxed: tcgen05's fences around the hand-over are enough for what lies in tensor memory (9.7.16.6.4.4).
 template <int G> __device__ __forceinline__ void wait_relaxed(u32 barrier, u32 parity)
 {
     u32 done;
@@ -124,8 +124,6 @@ template <class C> __device__ __forceinline__ void produce(const problem &x, bar
             if (rank == 0) mbarrier_expect(full, C::LOADED_BYTES);
             load_stage<C>(x, stages + r.at * C::STAGE_BYTES, full, k, tile.m(), tile.n(), rank);
         }
-    // No CTA ends while commits may still arrive at its barriers.
-    for (int i = 0; i < STAGES; i++, r.next()) mbarrier_wait<(C::G > 1)>(shared_address(&bar.empty[r.at]), r.parity);
 }
 
 template <class C> __device__ __forceinline__ void multiply_stage(u32 stage, u32 tensor, u32 d, bool first)
@@ -185,11 +183,10 @@ template <class C> __device__ __forceinline__ void drain(const problem &x, barri
     const int lane = threadIdx.x - FIRST_EPILOGUE_WARP * 32;
     ring<C::ACCUMULATORS> r(0);
     for (tiles<C> tile(x); tile.more(); tile.next(), r.next()) {
-        wait_relaxed<C::G>(shared_address(&bar.filled[r.at]), r.parity);
+        mbarrier_wait<(C::G > 1)>(shared_address(&bar.filled[r.at]), r.parity);
         tensor_fence_after();
         store_row<C>(x, bar.tensor + r.at * C::TILE_N + ((u32)lane / 32 << 21), tile.m() + (int)rank * ROWS + lane, tile.n());
         tensor_fence_before();
-        __syncwarp();
         if (lane % 32 == 0) arrive_relaxed<C::G>(shared_address(&bar.drained[r.at]));
     }
 }
@@ -211,12 +208,10 @@ template <class C> __device__ __forceinline__ void begin(barriers &bar, int warp
             mbarrier_init(shared_address(&bar.filled[i]), 1);
             mbarrier_init(shared_address(&bar.drained[i]), EPILOGUE_WARPS * C::G);
         }
-        fence_mbarrier_init();
+        if (C::G > 1) fence_mbarrier_init();
     }
     if (warp == ALLOCATOR) tensor_alloc<C::G, TENSOR_COLUMNS>(shared_address(&bar.tensor));
-    tensor_fence_before();
     sync_all<C::G>();
-    tensor_fence_after();
 }
 
 template <class C> __device__ __forceinline__ void pipeline(const problem &x)
@@ -230,9 +225,7 @@ template <class C> __device__ __forceinline__ void pipeline(const problem &x)
     else if (warp == MULTIPLIER && rank == 0 && elect()) multiply<C>(x, bar, stages);
     else if (warp >= FIRST_EPILOGUE_WARP) drain<C>(x, bar, rank);
     __syncwarp();
-    tensor_fence_before();
-    sync_all<C::G>();
-    tensor_fence_after();
+    sync_all<C::G>(); // the accumulators have been read, and of a pair no CTA ends before the other's commits have arrived
     if (warp == ALLOCATOR) tensor_dealloc<C::G, TENSOR_COLUMNS>(bar.tensor);
 }
 

@@ -123,11 +123,9 @@ template <kind KIND, int G, bool A_STORED, bool SCALES_STORED, bool HALVES> __de
     if (threadIdx.x == 0) {
         mbarrier_init(full, 1);
         mbarrier_init(done, 1);
-        fence_mbarrier_init();
+        if (G > 1) fence_mbarrier_init();
     }
-    tensor_fence_before();
     sync_all<G>();
-    tensor_fence_after();
     const u32 tensor = address;
     for (int tile = 0; tile < x.k_tiles; tile++) {
         if (A_STORED || (scaled<KIND> && SCALES_STORED)) {
@@ -149,9 +147,7 @@ template <kind KIND, int G, bool A_STORED, bool SCALES_STORED, bool HALVES> __de
         tensor_fence_after();
     }
     store_d<G, HALVES>(x.d, tensor, rank);
-    tensor_fence_before();
     sync_all<G>();
-    tensor_fence_after();
     if (first_warp) tensor_dealloc<G, TENSOR_COLUMNS>(tensor);
 }
 
