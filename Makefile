@@ -32,6 +32,7 @@ unexport MAKEFLAGS
 all:
 	@scripts/need $(tools)
 	@$(call build,release,--target blockscale blockscale_static blockscale_command)
+	@cat build/release/cuda.txt
 
 demo: kernels := $(if $(gpu),AUTO,OFF)
 demo: all
@@ -40,8 +41,11 @@ demo: all
 test:
 	@scripts/need $(tools) python3 numpy c++ pkg-config
 	@$(call build,release)
-	@$(bin) info | sed -n 's/^cuda  */CUDA: /p' | sed 's/$$/; here they run on cudasim alone, make test-gpu runs them on a GPU/'
+	@sed 's/$$/; tests run them on cudasim, make test-gpu on a GPU/' build/release/cuda.txt
 	@tests/run --jobs $(JOBS) build/release/tests/list.txt
+
+# Kernels are the same under every sanitizer: once is enough for the host code around them.
+test-ubsan test-tsan fuzz: kernels := OFF
 
 test-asan test-ubsan: test-%:
 	@scripts/need $(tools) python3
