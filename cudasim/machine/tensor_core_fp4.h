@@ -16,7 +16,7 @@
 enum tensor_scale_format { TENSOR_UE8M0, TENSOR_UE4M3 };
 
 /* A group has 16 elements; where A is sparse 32, of which 16 are kept and the others stay zero. */
-enum { TENSOR_FP4_GROUP = 16, TENSOR_FP4_SPARSE_GROUP = 32 };
+enum { TENSOR_FP4_GROUP = 16, TENSOR_FP4_SPARSE_GROUP = 32, TENSOR_FP4_GROUPS = 16 };   /* the last: of a row, at most */
 
 /* Rows of A or columns of B. */
 struct tensor_fp4 {
