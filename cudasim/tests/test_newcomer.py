@@ -11,12 +11,12 @@ import sys
 import tempfile
 
 
-def numbers_file(path, values):
-    header = "{'descr': '<f4', 'fortran_order': False, 'shape': (%d,), }" % len(values)
+def numbers_file(path, values, kind="f"):
+    header = "{'descr': '<%s', 'fortran_order': False, 'shape': (%d,), }" % ({"f": "f4", "e": "f2"}[kind], len(values))
     header += " " * (-(10 + len(header) + 1) % 64) + "\n"
     with open(path, "wb") as file:
         file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
-        file.write(struct.pack("<%df" % len(values), *values))
+        file.write(struct.pack("<%d%s" % (len(values), kind), *values))
 
 
 def run(command, folder, docs):
@@ -36,30 +36,38 @@ def main():
     path = os.path.join(docs, "newcomer.md")
     page = open(path).read()
     commands = [line for shell in re.findall(r"```sh\n(.*?)```", page, re.S) for line in shell.splitlines()]
-    assert len(commands) == 5 and commands[0].startswith("python3"), commands
-    kernel = open(os.path.join(docs, "scale.ptx")).read()
+    assert len(commands) == 9 and commands[0].startswith("python3") and commands[5].startswith("python3"), commands
     failures = []
 
     def check(ok, what):
         if not ok:
             failures.append(what)
 
-    check(block(page, "ptx").group(1) in kernel, "the kernel shown is not in scale.ptx")
+    for name, kernel in (("ptx", "scale.ptx"), ("ptx-product", "product.ptx")):
+        check(block(page, name).group(1) in open(os.path.join(docs, kernel)).read(), "the kernel shown is not in " + kernel)
     with tempfile.TemporaryDirectory() as folder:
         os.mkdir(folder + "/bin")
         os.symlink(cudasim, folder + "/bin/cudasim")
         os.environ["PATH"] = folder + "/bin:" + os.environ["PATH"]
         numbers_file(folder + "/x.npy", [float(i) for i in range(128)])      # what the first command makes, without numpy
-        for command, name, wanted in ((1, "report", 1), (2, None, 0), (3, None, 0), (4, "mutants", 0)):
+        numbers_file(folder + "/a.npy", [float(i % 7) for i in range(2048)], "e")     # the sixth command
+        numbers_file(folder + "/b.npy", [float(i % 5) for i in range(128)], "e")
+        for command, name, wanted in ((1, "report", 1), (2, None, 0), (3, None, 0), (4, "mutants", 0), (6, "report-product", 1),
+                                      (7, None, 0), (8, None, 0)):
             status, text = run(commands[command], folder, docs)
             check(status == wanted, "%s: exit status %d instead of %d\n%s" % (commands[command], status, wanted, text))
-            check(command != 1 or not os.path.exists(folder + "/y.npy"), "y.npy is written in spite of the report")
+            for number, file in ((1, "y.npy"), (6, "d.npy")):
+                check(command != number or not os.path.exists(os.path.join(folder, file)), file + " is written in spite of the report")
             if name is not None and write:
                 page = page.replace(block(page, name).group(0), "```%s\n%s```" % (name, text))
             elif name is not None:
                 check(block(page, name).group(1) == text, "the page does not show what is printed:\n%s" % text)
         numbers = struct.unpack("<128f", open(folder + "/y.npy", "rb").read()[-512:])
         check(numbers == tuple(2.0 * i for i in range(128)), "y.npy: %r" % (numbers,))
+        products = struct.unpack("<1024f", open(folder + "/d.npy", "rb").read()[-4096:])
+        for i in range(1024):
+            exact = sum((i // 8 * 16 + k) % 7 * ((i % 8 * 16 + k) % 5) for k in range(16))
+            check(products[i] == exact, "d.npy: %g is number %d, not %d" % (products[i], i, exact))
     if write:
         open(path, "w").write(page)
     for failure in failures:
