@@ -195,7 +195,8 @@ static int run(struct cli *cli, const void *given)
     int code = choose_range(cli, s, &range);
     if (code != CLI_DONE) return code;
     if (s->device == BSM_BACKEND_CUDA) return run_on_gpu(cli, s, &range);
-    for (int64_t k = range.first; s->explain && k <= range.last && code == CLI_DONE; k += range.step) code = explain_on_cpu(cli, s, k);
+    for (int64_t k = range.first; s->explain && k <= range.last && code == CLI_DONE; k += range.step)
+        code = explain_on_cpu(cli, s, k);
     if (s->explain) return code;
     if (s->d_format != BSM_FORMAT_FP32) return cli_wrong_usage(cli, "--d-format is for --device cuda");
     FILE *plot = NULL;
@@ -224,7 +225,8 @@ static const struct cli_option options[] = {
     { "--b-format", 0, "FORMAT", "of B", CLI_FORMAT(struct settings, b_format) },
     { "--d-format", 0, "FORMAT", "of D, on a GPU (fp32)", CLI_FORMAT(struct settings, d_format) },
     { "--device", 0, "NAME", "cpu or cuda: the first GPU, beside bf16 x bf16 there", CLI_DEVICE(struct settings, device) },
-    { "--explain", 0, NULL, "print the kernel that the plan chooses, and why; measure nothing", CLI_FLAG(struct settings, explain) },
+    { "--explain", 0, NULL, "print the kernel that the plan chooses, and why; measure nothing",
+      CLI_FLAG(struct settings, explain) },
     { "--m", 'm', "M", "rows of A and D (256)", CLI_INTEGER(struct settings, m), .low = 1, .high = LENGTH_MAX },
     { "--n", 'n', "N", "rows of B, columns of D (256)", CLI_INTEGER(struct settings, n), .low = 1, .high = LENGTH_MAX },
     { "--k", 'k', "K", "length of the sums", CLI_INTEGER(struct settings, k), .low = 1, .high = LENGTH_MAX },

@@ -44,8 +44,8 @@ static bsm_status make_places(struct side *s)
     return status;
 }
 
-static int create_side(struct cli *cli, bsm_context *gpu, const struct bench_gpu *what, bsm_format a, bsm_format b, int64_t k, const float *a_source,
-                       const float *b_source, struct side *s)
+static int create_side(struct cli *cli, bsm_context *gpu, const struct bench_gpu *what, bsm_format a, bsm_format b, int64_t k,
+                       const float *a_source, const float *b_source, struct side *s)
 {
     s->gpu = gpu;
     int code = operand_create_plain(cli, &s->a, a, what->m, k);
@@ -55,7 +55,8 @@ static int create_side(struct cli *cli, bsm_context *gpu, const struct bench_gpu
     if (status == BSM_OK) status = operand_quantize(cli, &s->b, b_source, k, NULL);
     if (status != BSM_OK) return cli_library_failed(cli, "quantize", status);
     s->d = cli_memory(cli, what->m, what->n * 4);
-    s->d_matrix = (bsm_matrix){ .struct_size = sizeof(bsm_matrix), .format = what->d, .rows = what->m, .columns = what->n, .data = s->d };
+    s->d_matrix =
+        (bsm_matrix){ .struct_size = sizeof(bsm_matrix), .format = what->d, .rows = what->m, .columns = what->n, .data = s->d };
     s->product = (bsm_matmul){ .struct_size = sizeof(bsm_matmul), .a = &s->a.matrix, .b = &s->b.matrix, .d = &s->d_matrix };
     status = make_places(s);
     return status == BSM_OK ? CLI_DONE : cli_library_failed(cli, NULL, status);

@@ -59,7 +59,8 @@ static void build_facts(struct facts *f)
 #else
     text_fact(f, "openmp", "none: products run on one thread");
 #endif
-    text_fact(f, "cuda", bsm_backend_missing(BSM_BACKEND_CUDA)[0] != '\0' ? bsm_backend_missing(BSM_BACKEND_CUDA) : "kernels in this build");
+    text_fact(f, "cuda",
+              bsm_backend_missing(BSM_BACKEND_CUDA)[0] != '\0' ? bsm_backend_missing(BSM_BACKEND_CUDA) : "kernels in this build");
     text_fact(f, "hip", "no HIP backend in this build");
     text_fact(f, "allocation", "posix_memalign, through the context's allocator");
 }
@@ -113,9 +114,9 @@ static void gpu_fact(struct facts *f, int device)
         cli_json_end(&f->json);
         return;
     }
-    snprintf(text, sizeof text, "%d: %s, compute capability %d.%d, %d multiprocessors, %lld MiB, driver for CUDA %d.%d: %s", device, about.name,
-             about.major, about.minor, about.multiprocessors, (long long)(about.memory_bytes >> 20), about.driver_version / 1000,
-             about.driver_version % 1000 / 10, state);
+    snprintf(text, sizeof text, "%d: %s, compute capability %d.%d, %d multiprocessors, %lld MiB, driver for CUDA %d.%d: %s", device,
+             about.name, about.major, about.minor, about.multiprocessors, (long long)(about.memory_bytes >> 20),
+             about.driver_version / 1000, about.driver_version % 1000 / 10, state);
     text_fact(f, "gpu", text);
 }
 
@@ -157,7 +158,8 @@ static void kernel_facts(struct facts *f, const bsm_context *cpu, const bsm_cont
         } else if (pairs > 0) {
             printf("%-18s %s: %d of %d pairs of formats\n", "kernel", bsm_kernel_name(i), pairs, all);
         } else {
-            printf("%-18s %s: not here, for lack of a %s\n", "kernel", bsm_kernel_name(i), of_gpus ? "GPU that runs it" : "CPU feature");
+            printf("%-18s %s: not here, for lack of a %s\n", "kernel", bsm_kernel_name(i),
+                   of_gpus ? "GPU that runs it" : "CPU feature");
         }
     }
     if (f->as_json) cli_json_end(&f->json);
@@ -182,8 +184,13 @@ static int run(struct cli *cli, const void *settings)
 static const struct cli_option options[] = { { .name = NULL } };
 
 const struct cli_verb cli_verb_info = {
-    .name = "info", .summary = "versions, CPU, GPUs, kernels: what a bug report needs", .usage = "[options]",
-    .about = "Prints what this build is and what it found on this machine. Kernels are in the order in which they are tried, those of GPUs "
+    .name = "info",
+    .summary = "versions, CPU, GPUs, kernels: what a bug report needs",
+    .usage = "[options]",
+    .about = "Prints what this build is and what it found on this machine. Kernels are in the order in which they are tried, those "
+             "of GPUs "
              "behind those of the CPU; --cpu none shows what is left without CPU features.",
-    .example = "blockscale info\nblockscale info --json", .options = options, .run = run,
+    .example = "blockscale info\nblockscale info --json",
+    .options = options,
+    .run = run,
 };

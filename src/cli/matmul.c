@@ -169,7 +169,8 @@ static int describe(struct cli *cli, struct matmul_job *job)
 /* Running -------------------------------------------------------------------------------------------------------------- */
 
 /* Once, and again while that is quick: the fastest of up to 5 runs within a quarter of a second. */
-static bsm_status run_plan(bsm_context *context, const bsm_plan *plan, struct matmul_job *job, const bsm_matmul *product, void *workspace)
+static bsm_status run_plan(bsm_context *context, const bsm_plan *plan, struct matmul_job *job, const bsm_matmul *product,
+                           void *workspace)
 {
     const double start = cli_seconds();
     for (job->runs = 0; job->runs < 5 && (job->runs == 0 || cli_seconds() - start < 0.25); job->runs++) {

@@ -61,7 +61,8 @@ static bool serves_any(const bsm_context *context, int kernel, const struct pair
 static void choose_kernels(const struct cli *cli, const struct settings *s, struct verify_report *report)
 {
     for (int i = 0; i < VERIFY_KERNELS_MAX && bsm_kernel_name(i) != NULL; i++)
-        if ((s->kernel < 0 || s->kernel == i) && serves_any(report->gpu != NULL ? report->gpu : cli->context, i, &s->pair)) report->kernel[report->kernels++] = i;
+        if ((s->kernel < 0 || s->kernel == i) && serves_any(report->gpu != NULL ? report->gpu : cli->context, i, &s->pair))
+            report->kernel[report->kernels++] = i;
 }
 
 /* All cases of one pair; each problem is made once for all kernels. */
@@ -108,7 +109,8 @@ static int run_on(struct cli *cli, const struct settings *s, bsm_context *gpu)
     if (report.kernels == 0) {
         const char *which = s->pair.a != BSM_FORMAT_NONE ? "this pair" : "any pair";
         if (s->kernel >= 0)
-            cli_bad_input(cli, "kernel %s does not serve %s on this machine (with the features that --cpu leaves): nothing was compared",
+            cli_bad_input(cli,
+                          "kernel %s does not serve %s on this machine (with the features that --cpu leaves): nothing was compared",
                           bsm_kernel_name(s->kernel), which);
         else cli_bad_input(cli, "no kernel of this machine serves %s: nothing was compared", which);
         return CLI_NO_DEVICE;

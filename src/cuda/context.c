@@ -29,7 +29,8 @@ static bsm_status release(bsm_context *context, void *memory)
 
 static bsm_status wait(const struct bsmi_cuda_device *device, bsm_status status, const char *what)
 {
-    return status != BSM_OK ? status : BSMI_DRIVER_CALL(device->gpu->driver, cuStreamSynchronize, (device->stream), "waiting for %s", what);
+    return status != BSM_OK ? status
+                            : BSMI_DRIVER_CALL(device->gpu->driver, cuStreamSynchronize, (device->stream), "waiting for %s", what);
 }
 
 static bsm_status write(bsm_context *context, void *to, const void *from, size_t bytes)
@@ -65,10 +66,12 @@ static bsm_status synchronize(bsm_context *context)
 static bsm_status refuse_capture(const struct bsmi_cuda_device *device, CUstream stream)
 {
     int capturing = 0;
-    const bsm_status status = BSMI_DRIVER_CALL(device->gpu->driver, cuStreamIsCapturing, (stream, &capturing), "the stream's state");
+    const bsm_status status =
+        BSMI_DRIVER_CALL(device->gpu->driver, cuStreamIsCapturing, (stream, &capturing), "the stream's state");
     if (status == BSM_OK && capturing != 0)
-        return bsmi_fail(BSM_EINVAL, "the stream is being captured: this call uses a workspace that the context keeps; capture bsm_plan_run "
-                                     "with a workspace of your own");
+        return bsmi_fail(BSM_EINVAL,
+                         "the stream is being captured: this call uses a workspace that the context keeps; capture bsm_plan_run "
+                         "with a workspace of your own");
     return status;
 }
 
@@ -93,7 +96,9 @@ bsm_status bsmi_cuda_workspace_lock(struct bsmi_cuda_device *device, CUstream st
     pthread_mutex_lock(&device->lock);
     bsm_status status = refuse_capture(device, stream);
     if (status == BSM_OK) status = grow(device, bytes);
-    if (status == BSM_OK) status = BSMI_DRIVER_CALL(device->gpu->driver, cuStreamWaitEvent, (stream, device->free, 0), "waiting for the cached workspace");
+    if (status == BSM_OK)
+        status =
+            BSMI_DRIVER_CALL(device->gpu->driver, cuStreamWaitEvent, (stream, device->free, 0), "waiting for the cached workspace");
     if (status != BSM_OK) pthread_mutex_unlock(&device->lock);
     else *workspace = device->workspace;
     return status;
@@ -103,7 +108,8 @@ bsm_status bsmi_cuda_workspace_unlock(struct bsmi_cuda_device *device, CUstream 
 {
     /* Also after a failure: what was launched before it uses the workspace. */
     const CUresult result = device->gpu->driver->cuEventRecord(device->free, stream);
-    if (status == BSM_OK) status = bsmi_driver_check(device->gpu->driver, result, "cuEventRecord", "marking the cached workspace as in use");
+    if (status == BSM_OK)
+        status = bsmi_driver_check(device->gpu->driver, result, "cuEventRecord", "marking the cached workspace as in use");
     pthread_mutex_unlock(&device->lock);
     return status;
 }
@@ -136,7 +142,8 @@ static bsm_status make_event(struct bsmi_cuda_device *device)
 {
     bsm_status status = bsmi_cuda_enter(device->gpu);
     if (status != BSM_OK) return status;
-    status = BSMI_DRIVER_CALL(device->gpu->driver, cuEventCreate, (&device->free, CU_EVENT_DISABLE_TIMING), "an event for the cached workspace");
+    status = BSMI_DRIVER_CALL(device->gpu->driver, cuEventCreate, (&device->free, CU_EVENT_DISABLE_TIMING),
+                              "an event for the cached workspace");
     status = bsmi_cuda_leave(device->gpu, status);
     if (status != BSM_OK && device->free != NULL) (void)device->gpu->driver->cuEventDestroy(device->free);
     return status;

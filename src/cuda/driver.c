@@ -25,16 +25,17 @@ bsm_status bsmi_driver_check(const struct bsmi_driver *driver, CUresult result, 
     va_end(arguments);
     if (driver->cuGetErrorName(result, &name) != CUDA_SUCCESS || name == NULL) name = "an error without a name";
     if (driver->cuGetErrorString(result, &sentence) != CUDA_SUCCESS || sentence == NULL) sentence = "no description";
-    return bsmi_fail(result == CUDA_ERROR_OUT_OF_MEMORY ? BSM_ENOMEM : BSM_EDEVICE, "%s gave %s, %d (%s): %s", function, name, result,
-                     sentence, about);
+    return bsmi_fail(result == CUDA_ERROR_OUT_OF_MEMORY ? BSM_ENOMEM : BSM_EDEVICE, "%s gave %s, %d (%s): %s", function, name,
+                     result, sentence, about);
 }
 
 static bsm_status find_functions(void *library, const char *path, struct bsmi_driver *driver)
 {
-#define X(name, symbol, parameters)                                                                                            \
-    *(void **)&driver->name = dlsym(library, symbol);                                                                          \
-    if (driver->name == NULL)                                                                                                  \
-        return bsmi_fail(BSM_EDEVICE, "%s lacks %s: the CUDA driver is too old (12.0 is needed), or this is no libcuda", path, symbol);
+#define X(name, symbol, parameters)                                                                                                \
+    *(void **)&driver->name = dlsym(library, symbol);                                                                              \
+    if (driver->name == NULL)                                                                                                      \
+        return bsmi_fail(BSM_EDEVICE, "%s lacks %s: the CUDA driver is too old (12.0 is needed), or this is no libcuda", path,     \
+                         symbol);
     BSMI_DRIVER_FUNCTIONS(X)
 #undef X
     return BSM_OK;

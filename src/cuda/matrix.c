@@ -4,18 +4,35 @@
 struct bsmi_device_layout bsmi_cuda_layout(const struct bsmi_scale_map *map)
 {
     return (struct bsmi_device_layout){
-        .kind = (int32_t)map->layout.kind, .pitch = map->layout.pitch, .tile_rows = map->layout.tile_rows, .tile_columns = map->layout.tile_columns,
-        .rows = map->rows, .columns = map->columns, .padded_rows = map->padded_rows, .padded_columns = map->padded_columns,
+        .kind = (int32_t)map->layout.kind,
+        .pitch = map->layout.pitch,
+        .tile_rows = map->layout.tile_rows,
+        .tile_columns = map->layout.tile_columns,
+        .rows = map->rows,
+        .columns = map->columns,
+        .padded_rows = map->padded_rows,
+        .padded_columns = map->padded_columns,
     };
 }
 
 struct bsmi_device_matrix bsmi_cuda_matrix(const struct bsmi_matrix *m)
 {
     return (struct bsmi_device_matrix){
-        .data = m->data, .scales = m->scales, .tensor_scale = m->tensor_scale, .tensor_scale_divides = m->tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES,
-        .element = (int32_t)m->element, .scale = (int32_t)m->scale, .block = m->block, .bits = m->bits, .packing = (int32_t)m->packing,
-        .rows = m->rows, .columns = m->columns, .batch = m->batch,
-        .row_bytes = m->row_bytes, .batch_bytes = m->batch_bytes, .scale_batch_bytes = m->scale_batch_bytes,
+        .data = m->data,
+        .scales = m->scales,
+        .tensor_scale = m->tensor_scale,
+        .tensor_scale_divides = m->tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES,
+        .element = (int32_t)m->element,
+        .scale = (int32_t)m->scale,
+        .block = m->block,
+        .bits = m->bits,
+        .packing = (int32_t)m->packing,
+        .rows = m->rows,
+        .columns = m->columns,
+        .batch = m->batch,
+        .row_bytes = m->row_bytes,
+        .batch_bytes = m->batch_bytes,
+        .scale_batch_bytes = m->scale_batch_bytes,
         .layout = bsmi_cuda_layout(&m->map),
     };
 }

@@ -15,7 +15,8 @@ static int terms_of(const struct bsmi_matrix *m) { return m->element == BSM_FP16
 
 static struct bsmi_cuda_rows plain_rows(const struct bsmi_matrix *m)
 {
-    return (struct bsmi_cuda_rows){ m->data, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, m->columns, m->rows, m->batch, m->row_bytes, m->batch_bytes };
+    return (struct bsmi_cuda_rows){ m->data,       CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, m->columns, m->rows, m->batch, m->row_bytes,
+                                    m->batch_bytes };
 }
 
 static struct bsmi_cuda_operand describe_operand(const struct bsmi_matrix *m)
@@ -41,7 +42,8 @@ static bool place_operand(const struct bsmi_matrix *m, struct bsmi_cuda_operand 
 {
     int64_t elements;
     if (o->way == BSMI_WAY_AS_IT_IS) return false;
-    if (bsmi_mul_overflows(m->rows, o->pitch, &o->batch_pitch) || bsmi_mul_overflows(o->batch_pitch, m->batch, &elements)) return true;
+    if (bsmi_mul_overflows(m->rows, o->pitch, &o->batch_pitch) || bsmi_mul_overflows(o->batch_pitch, m->batch, &elements))
+        return true;
     if (place(elements, 2, &o->rows_at, end)) return true;
     return o->has_exponents && (place(m->rows * m->batch, (int64_t)sizeof(int32_t), &o->exponents_at, end)
                                 || place(m->rows * m->batch, (int64_t)sizeof(int64_t), &o->left_out_at, end));
@@ -98,8 +100,8 @@ bsm_status bsmi_cuda_prepare(const struct bsmi_product *p, int gemm, struct bsmi
     }
     count_tiles(p, c);
     if (place_all(p, c))
-        return bsmi_fail(BSM_EOVERFLOW, "a product of %lld x %lld x %lld: its workspace has more bytes than an int64_t counts", (long long)p->m,
-                         (long long)p->n, (long long)p->k);
+        return bsmi_fail(BSM_EOVERFLOW, "a product of %lld x %lld x %lld: its workspace has more bytes than an int64_t counts",
+                         (long long)p->m, (long long)p->n, (long long)p->k);
     return BSM_OK;
 }
 
@@ -134,7 +136,10 @@ static int32_t *exponents(const struct run *run, const struct bsmi_cuda_operand 
     return o->has_exponents ? at(run, o->exponents_at) : NULL;
 }
 
-static const int64_t *group_starts(const struct run *run) { return run->product->groups > 0 ? at(run, run->multiply->tables_at) : NULL; }
+static const int64_t *group_starts(const struct run *run)
+{
+    return run->product->groups > 0 ? at(run, run->multiply->tables_at) : NULL;
+}
 
 static const int64_t *group_tiles(const struct run *run)
 {
@@ -148,7 +153,8 @@ static void fill_addends(const struct bsmi_product *p, struct bsmi_epilogue_para
         e->c = p->c.data, e->c_element = (int32_t)p->c.element, e->c_row_bytes = p->c.row_bytes;
         e->c_batch_bytes = p->c.batch == 1 ? 0 : p->c.batch_bytes;
     }
-    e->bias = p->bias, e->bias_type = (int32_t)p->bias_type, e->bias_per = (int32_t)p->bias_per, e->bias_batch_pitch = p->bias_batch_pitch;
+    e->bias = p->bias, e->bias_type = (int32_t)p->bias_type, e->bias_per = (int32_t)p->bias_per;
+    e->bias_batch_pitch = p->bias_batch_pitch;
 }
 
 static void fill_epilogue(struct run *run)
@@ -171,15 +177,17 @@ static void fill_epilogue(struct run *run)
     fill_addends(p, e);
     e->activation = (int32_t)p->activation, e->gate = (int32_t)p->gate;
     e->d = bsmi_cuda_matrix(&p->d);
-    e->d_recipe = bsmi_cuda_recipe(p->d_recipe, p->d.scale), e->d_nonfinite = (int32_t)p->d_nonfinite, e->d_no_saturate = p->d_no_saturate;
+    e->d_recipe = bsmi_cuda_recipe(p->d_recipe, p->d.scale), e->d_nonfinite = (int32_t)p->d_nonfinite;
+    e->d_no_saturate = p->d_no_saturate;
     e->amax = (uint32_t *)(void *)p->amax;
 }
 
 static bsm_status clear_amax(struct run *run)
 {
     if (run->product->amax == NULL) return BSM_OK;
-    return BSMI_DRIVER_CALL(run->queue.gpu->driver, cuMemsetD32Async, ((CUdeviceptr)(uintptr_t)run->product->amax, 0, 1, run->queue.stream),
-                            "clearing amax at %p", (void *)run->product->amax);
+    return BSMI_DRIVER_CALL(run->queue.gpu->driver, cuMemsetD32Async,
+                            ((CUdeviceptr)(uintptr_t)run->product->amax, 0, 1, run->queue.stream), "clearing amax at %p",
+                            (void *)run->product->amax);
 }
 
 static bsm_status clear_padding(struct run *run)
@@ -187,7 +195,8 @@ static bsm_status clear_padding(struct run *run)
     const struct bsmi_matrix *d = &run->product->d;
     if (d->block == 0 || d->map.padded_rows * d->map.padded_columns == d->map.rows * d->map.columns) return BSM_OK;
     const struct bsmi_clear_padding_parameters p = { d->scales, bsmi_cuda_layout(&d->map), d->batch, d->scale_batch_bytes };
-    return bsmi_cuda_launch(&run->queue, BSMI_KERNEL_CLEAR_PADDING, bsmi_ceil_div(d->map.padded_rows * d->map.padded_columns * d->batch, BSMI_CONVERT_THREADS), &p);
+    return bsmi_cuda_launch(&run->queue, BSMI_KERNEL_CLEAR_PADDING,
+                            bsmi_ceil_div(d->map.padded_rows * d->map.padded_columns * d->batch, BSMI_CONVERT_THREADS), &p);
 }
 
 static bsm_status make_group_tables(struct run *run)
@@ -196,10 +205,13 @@ static bsm_status make_group_tables(struct run *run)
     if (p->groups == 0) return BSM_OK;
     const struct bsmi_gemm_instance *gemm = run->multiply->gemm < 0 ? NULL : &bsmi_gemm_instances[run->multiply->gemm];
     const struct bsmi_group_tables_parameters parameters = {
-        .group_rows = p->group_rows, .groups = p->groups, .m = p->m,
+        .group_rows = p->group_rows,
+        .groups = p->groups,
+        .m = p->m,
         .tile_rows = gemm != NULL ? gemm->tile_rows * gemm->cluster_rows : BSMI_SUMS_ROWS,
         .column_tiles = gemm != NULL ? run->multiply->column_tiles : bsmi_ceil_div(p->n, BSMI_SUMS_COLUMNS),
-        .group_starts = at(run, run->multiply->tables_at), .group_tiles = (int64_t *)at(run, run->multiply->tables_at) + p->groups + 1,
+        .group_starts = at(run, run->multiply->tables_at),
+        .group_tiles = (int64_t *)at(run, run->multiply->tables_at) + p->groups + 1,
     };
     return bsmi_cuda_launch(&run->queue, BSMI_KERNEL_GROUP_TABLES, 1, &parameters);
 }
@@ -210,16 +222,21 @@ static uint32_t *left_out_count(const struct run *run, const struct bsmi_cuda_op
     return !o->has_exponents ? NULL : o == &run->multiply->a ? counts : counts + 1;
 }
 
-static int64_t *left_out_rows(const struct run *run, const struct bsmi_cuda_operand *o) { return o->has_exponents ? at(run, o->left_out_at) : NULL; }
+static int64_t *left_out_rows(const struct run *run, const struct bsmi_cuda_operand *o)
+{
+    return o->has_exponents ? at(run, o->left_out_at) : NULL;
+}
 
 static bsm_status clear_counts(struct run *run)
 {
     if (!leaves_out(run->multiply)) return BSM_OK;
     return BSMI_DRIVER_CALL(run->queue.gpu->driver, cuMemsetD32Async,
-                            ((CUdeviceptr)(uintptr_t)at(run, run->multiply->counts_at), 0, 2, run->queue.stream), "clearing counts in the workspace");
+                            ((CUdeviceptr)(uintptr_t)at(run, run->multiply->counts_at), 0, 2, run->queue.stream),
+                            "clearing counts in the workspace");
 }
 
-static bsm_status decode(struct run *run, const struct bsmi_matrix *m, const struct bsmi_cuda_operand *o, const struct bsmi_cuda_operand *other)
+static bsm_status decode(struct run *run, const struct bsmi_matrix *m, const struct bsmi_cuda_operand *o,
+                         const struct bsmi_cuda_operand *other)
 {
     if (o->way == BSMI_WAY_AS_IT_IS) return BSM_OK;
     const struct bsmi_decode_parameters parameters = {
@@ -230,8 +247,8 @@ static bsm_status decode(struct run *run, const struct bsmi_matrix *m, const str
     return bsmi_cuda_launch(&run->queue, BSMI_KERNEL_DECODE, m->rows * m->batch, &parameters);
 }
 
-static bsm_status map_operand(const struct run *run, const char *name, const struct bsmi_matrix *m, const struct bsmi_cuda_operand *o, int box_rows,
-                              struct bsmi_tensor_map *map)
+static bsm_status map_operand(const struct run *run, const char *name, const struct bsmi_matrix *m,
+                              const struct bsmi_cuda_operand *o, int box_rows, struct bsmi_tensor_map *map)
 {
     struct bsmi_cuda_rows rows = plain_rows(m);
     if (o->way != BSMI_WAY_AS_IT_IS) {
@@ -239,7 +256,8 @@ static bsm_status map_operand(const struct run *run, const char *name, const str
         rows.columns = o->pitch, rows.row_bytes = o->pitch * 2, rows.batch_bytes = o->batch_pitch * 2;
     }
     if (!bsmi_cuda_can_map(&rows))
-        return bsmi_fail(BSM_EALIGN, "%s->data=%p is not aligned to 16 bytes, as that of the plan was: make a plan for it", name, rows.data);
+        return bsmi_fail(BSM_EALIGN, "%s->data=%p is not aligned to 16 bytes, as that of the plan was: make a plan for it", name,
+                         rows.data);
     return bsmi_cuda_map(run->queue.gpu->driver, &rows, BSMI_K_STEP, box_rows, CU_TENSOR_MAP_SWIZZLE_128B, map);
 }
 
@@ -248,12 +266,14 @@ static bsm_status map_d(const struct run *run, const struct bsmi_gemm_instance *
 {
     const struct bsmi_matrix *d = &run->product->d;
     if (!run->multiply->direct || instance->d_box_rows == 0) return BSM_OK;
-    const int type = d->element == BSM_FP32 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32 : d->element == BSM_BF16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
-                     : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+    const int type = d->element == BSM_FP32   ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32
+                     : d->element == BSM_BF16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
+                                              : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
     const struct bsmi_cuda_rows rows = { d->data, type, d->columns, d->rows, d->batch, d->row_bytes, d->batch_bytes };
     if (!bsmi_cuda_can_map(&rows)) return BSM_OK;
-    const int swizzle = instance->d_box_bytes == 128 ? CU_TENSOR_MAP_SWIZZLE_128B : instance->d_box_bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
-                        : CU_TENSOR_MAP_SWIZZLE_32B;
+    const int swizzle = instance->d_box_bytes == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
+                        : instance->d_box_bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
+                                                      : CU_TENSOR_MAP_SWIZZLE_32B;
     g->has_d_map = 1;
     return bsmi_cuda_map(run->queue.gpu->driver, &rows, instance->d_box_bytes / (d->bits / 8), instance->d_box_rows,
                          swizzle, &g->d);
@@ -264,8 +284,9 @@ static void fill_segments(const struct bsmi_cuda_multiply *c, struct bsmi_gemm_p
 {
     for (int i = 0; i < c->a.terms; i++)
         for (int j = 0; j < c->b.terms; j++)
-            g->segments[g->segment_count++] = (struct bsmi_segment){
-                (int32_t)(i * c->a.padded_columns), (int32_t)(j * c->b.padded_columns), (int32_t)(c->a.padded_columns / BSMI_K_STEP) };
+            g->segments[g->segment_count++] =
+                (struct bsmi_segment){ (int32_t)(i * c->a.padded_columns), (int32_t)(j * c->b.padded_columns),
+                                       (int32_t)(c->a.padded_columns / BSMI_K_STEP) };
 }
 
 static bsm_status run_gemm(struct run *run)
@@ -290,14 +311,24 @@ static bsm_status run_sums(struct run *run, bool left_out)
 {
     const struct bsmi_product *p = run->product;
     const struct bsmi_sums_parameters parameters = {
-        .a = bsmi_cuda_matrix(&p->a), .b = bsmi_cuda_matrix(&p->b), .k = p->k, .a_batch_step = p->a.batch > 1, .b_batch_step = p->b.batch > 1,
-        .only_left_out = left_out, .direct = run->multiply->direct,
-        .a_left_out_count = left_out_count(run, &run->multiply->a), .b_left_out_count = left_out_count(run, &run->multiply->b),
-        .a_left_out_rows = left_out_rows(run, &run->multiply->a), .b_left_out_rows = left_out_rows(run, &run->multiply->b),
-        .group_tiles = group_tiles(run), .epilogue = run->epilogue,
+        .a = bsmi_cuda_matrix(&p->a),
+        .b = bsmi_cuda_matrix(&p->b),
+        .k = p->k,
+        .a_batch_step = p->a.batch > 1,
+        .b_batch_step = p->b.batch > 1,
+        .only_left_out = left_out,
+        .direct = run->multiply->direct,
+        .a_left_out_count = left_out_count(run, &run->multiply->a),
+        .b_left_out_count = left_out_count(run, &run->multiply->b),
+        .a_left_out_rows = left_out_rows(run, &run->multiply->a),
+        .b_left_out_rows = left_out_rows(run, &run->multiply->b),
+        .group_tiles = group_tiles(run),
+        .epilogue = run->epilogue,
     };
-    const int64_t row_tiles = bsmi_ceil_div(p->m, BSMI_SUMS_ROWS) + p->groups, column_tiles = bsmi_ceil_div(p->n, BSMI_SUMS_COLUMNS);
-    return bsmi_cuda_launch(&run->queue, BSMI_KERNEL_SUMS, left_out ? row_tiles + column_tiles : row_tiles * column_tiles * p->batch, &parameters);
+    const int64_t row_tiles = bsmi_ceil_div(p->m, BSMI_SUMS_ROWS) + p->groups,
+                  column_tiles = bsmi_ceil_div(p->n, BSMI_SUMS_COLUMNS);
+    return bsmi_cuda_launch(&run->queue, BSMI_KERNEL_SUMS,
+                            left_out ? row_tiles + column_tiles : row_tiles * column_tiles * p->batch, &parameters);
 }
 
 static bsm_status finish(struct run *run)
@@ -323,8 +354,10 @@ static bsm_status run_tensor(struct run *run)
 static bsm_status check_direct(const struct run *run)
 {
     if (run->multiply->direct == finishes_directly(run->product)) return BSM_OK;
-    return bsmi_fail(BSM_EINVAL, "amax or d->tensor_scale is NULL in one and given in the other of the plan's description and this one: on a GPU "
-                                 "make another plan");
+    return bsmi_fail(
+        BSM_EINVAL,
+        "amax or d->tensor_scale is NULL in one and given in the other of the plan's description and this one: on a GPU "
+        "make another plan");
 }
 
 static bsm_status run_entered(struct run *run)
@@ -345,7 +378,8 @@ static CUstream stream_of(const struct bsmi_cuda_device *device, const struct bs
     return p->stream != NULL ? p->stream : device->stream;
 }
 
-static bsm_status run_here(const struct bsmi_cuda_device *device, const struct bsmi_cuda_multiply *c, const struct bsmi_product *p, void *workspace)
+static bsm_status run_here(const struct bsmi_cuda_device *device, const struct bsmi_cuda_multiply *c, const struct bsmi_product *p,
+                           void *workspace)
 {
     struct run run = { .queue = { device->gpu, stream_of(device, p), 0 }, .multiply = c, .product = p, .workspace = workspace };
     return run_entered(&run);
@@ -358,7 +392,8 @@ bsm_status bsmi_cuda_run(bsm_context *context, const struct bsmi_cuda_multiply *
     return status != BSM_OK ? status : bsmi_cuda_leave(device->gpu, run_here(device, c, p, workspace));
 }
 
-static bsm_status multiply_entered(struct bsmi_cuda_device *device, const struct bsmi_cuda_multiply *c, const struct bsmi_product *p)
+static bsm_status multiply_entered(struct bsmi_cuda_device *device, const struct bsmi_cuda_multiply *c,
+                                   const struct bsmi_product *p)
 {
     const CUstream stream = stream_of(device, p);
     CUdeviceptr workspace;

@@ -23,7 +23,8 @@ static bsm_status compute_tensor_scale(struct bsmi_cuda_queue *queue, const stru
                                                        r->destination.tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES };
     bsm_status status = BSMI_DRIVER_CALL(queue->gpu->driver, cuMemsetD32Async, ((CUdeviceptr)(uintptr_t)scale, 0, 1, queue->stream),
                                          "clearing the tensor scale at %p", (void *)scale);
-    if (status == BSM_OK) status = bsmi_cuda_launch(queue, BSMI_KERNEL_AMAX, pieces(r->source.rows, r->source.columns, r->source.batch), &amax);
+    if (status == BSM_OK)
+        status = bsmi_cuda_launch(queue, BSMI_KERNEL_AMAX, pieces(r->source.rows, r->source.columns, r->source.batch), &amax);
     return status == BSM_OK ? bsmi_cuda_launch(queue, BSMI_KERNEL_TENSOR_SCALE, 1, &make) : status;
 }
 
@@ -38,9 +39,13 @@ static bsm_status clear_padding(struct bsmi_cuda_queue *queue, const struct bsmi
 static bsm_status quantize_entered(struct bsmi_cuda_queue *queue, const struct bsmi_quantize_request *r)
 {
     const struct bsmi_quantize_parameters p = {
-        .source = bsmi_cuda_reals(&r->source), .destination = bsmi_cuda_matrix(&r->destination),
-        .recipe = bsmi_cuda_recipe(r->recipe, r->destination.scale), .rounding = (int32_t)r->rounding, .nonfinite = (int32_t)r->nonfinite,
-        .no_saturate = r->no_saturate, .seed = r->seed,
+        .source = bsmi_cuda_reals(&r->source),
+        .destination = bsmi_cuda_matrix(&r->destination),
+        .recipe = bsmi_cuda_recipe(r->recipe, r->destination.scale),
+        .rounding = (int32_t)r->rounding,
+        .nonfinite = (int32_t)r->nonfinite,
+        .no_saturate = r->no_saturate,
+        .seed = r->seed,
     };
     bsm_status status = r->computes_tensor_scale ? compute_tensor_scale(queue, r) : BSM_OK;
     if (status == BSM_OK)
@@ -61,13 +66,15 @@ bsm_status bsmi_cuda_dequantize(bsm_context *context, const struct bsmi_dequanti
     const struct bsmi_dequantize_parameters p = { bsmi_cuda_matrix(&r->source), bsmi_cuda_reals(&r->destination) };
     const bsm_status status = bsmi_cuda_enter(queue.gpu);
     if (status != BSM_OK) return status;
-    return bsmi_cuda_leave(queue.gpu, bsmi_cuda_launch(&queue, BSMI_KERNEL_DEQUANTIZE, pieces(r->source.rows, r->source.columns, r->source.batch), &p));
+    return bsmi_cuda_leave(queue.gpu, bsmi_cuda_launch(&queue, BSMI_KERNEL_DEQUANTIZE,
+                                                       pieces(r->source.rows, r->source.columns, r->source.batch), &p));
 }
 
 bsm_status bsmi_cuda_convert_scales(bsm_context *context, const struct bsmi_convert_request *r)
 {
     struct bsmi_cuda_queue queue = queue_of(context);
-    const struct bsmi_convert_scales_parameters p = { r->from, r->to, bsmi_cuda_layout(&r->from_map), bsmi_cuda_layout(&r->to_map) };
+    const struct bsmi_convert_scales_parameters p = { r->from, r->to, bsmi_cuda_layout(&r->from_map),
+                                                      bsmi_cuda_layout(&r->to_map) };
     const int64_t all = r->to_map.padded_rows * r->to_map.padded_columns;
     const bsm_status status = bsmi_cuda_enter(queue.gpu);
     if (status != BSM_OK) return status;

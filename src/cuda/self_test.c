@@ -19,7 +19,12 @@ static int b_at(int row, int k) { return (row + 2 * k) % 7 - 3; }
 static bsm_status fill(struct operand *o, bsm_format format, int rows, int (*value)(int row, int k))
 {
     const bsm_format_info *info = bsm_format_get((int)format);
-    o->matrix = (bsm_matrix){ .struct_size = sizeof o->matrix, .format = format, .rows = rows, .columns = K, .pitch = K + 4, .data = o->data,
+    o->matrix = (bsm_matrix){ .struct_size = sizeof o->matrix,
+                              .format = format,
+                              .rows = rows,
+                              .columns = K,
+                              .pitch = K + 4,
+                              .data = o->data,
                               .scales = info->block != 0 ? o->scales : NULL };
     bsm_status status = BSM_OK;
     for (int r = 0; r < rows && status == BSM_OK; r++)
@@ -45,18 +50,22 @@ static bsm_status compare(const struct bsmi_cuda_gpu *gpu, int gemm, bsm_format 
         for (int j = 0; j < N; j++) {
             const float want = (float)expected(i, j, a, b), found = d[i * N + j];
             if (bsmi_float_bits(want) != bsmi_float_bits(found) && (bsmi_float_bits(want) | bsmi_float_bits(found)) != 0)
-                return bsmi_fail(BSM_EDEVICE, "self-test on GPU %d: kernel %s gave %a for %s times %s in row %d, column %d, where %a is right", gpu->number,
-                                 gemm < 0 ? bsmi_cuda_kernels[BSMI_KERNEL_SUMS].function : bsmi_gemm_instances[gemm].name, (double)found,
-                                 bsm_format_get((int)a)->name, bsm_format_get((int)b)->name, i, j, (double)want);
+                return bsmi_fail(
+                    BSM_EDEVICE, "self-test on GPU %d: kernel %s gave %a for %s times %s in row %d, column %d, where %a is right",
+                    gpu->number, gemm < 0 ? bsmi_cuda_kernels[BSMI_KERNEL_SUMS].function : bsmi_gemm_instances[gemm].name,
+                    (double)found, bsm_format_get((int)a)->name, bsm_format_get((int)b)->name, i, j, (double)want);
         }
     return BSM_OK;
 }
 
 /* The sample lies at `device` on the GPU, the workspace behind it. */
-static bsm_status run_sample(bsm_context *context, struct sample *sample, unsigned char *device, int gemm, const struct bsmi_cuda_multiply *multiply)
+static bsm_status run_sample(bsm_context *context, struct sample *sample, unsigned char *device, int gemm,
+                             const struct bsmi_cuda_multiply *multiply)
 {
     bsm_matrix a = sample->a.matrix, b = sample->b.matrix;
-    const bsm_matrix d = { .struct_size = sizeof d, .format = BSM_FORMAT_FP32, .rows = M, .columns = N, .data = device + offsetof(struct sample, d) };
+    const bsm_matrix d = {
+        .struct_size = sizeof d, .format = BSM_FORMAT_FP32, .rows = M, .columns = N, .data = device + offsetof(struct sample, d)
+    };
     const bsm_matmul call = { .struct_size = sizeof call, .a = &a, .b = &b, .d = &d };
     a.data = device + offsetof(struct sample, a.data), b.data = device + offsetof(struct sample, b.data);
     if (a.scales != NULL) a.scales = device + offsetof(struct sample, a.scales);
@@ -86,7 +95,8 @@ static bsm_status test_pair(bsm_context *context, struct sample *sample, bsm_for
     if (status != BSM_OK || !bsmi_cuda_has_kernels(bsmi_cuda_device_of(context)->gpu, &product, &multiply)) return status;
     const struct bsmi_device_calls *calls = context->device->calls;
     void *device = NULL;
-    status = calls->allocate(context, (size_t)bsmi_round_up(sizeof *sample, BSMI_CUDA_ALIGNMENT) + multiply.workspace_bytes, &device);
+    status =
+        calls->allocate(context, (size_t)bsmi_round_up(sizeof *sample, BSMI_CUDA_ALIGNMENT) + multiply.workspace_bytes, &device);
     if (status != BSM_OK) return status;
     status = run_sample(context, sample, device, gemm, &multiply);
     const bsm_status released = calls->release(context, device);

@@ -17,7 +17,8 @@ static bsm_status check_options(const bsm_context_options *options)
     if (options->device < 0) return bsmi_fail(BSM_EINVAL, "options->device=%d is negative", options->device);
     if (options->backend != BSM_BACKEND_CPU) return BSM_OK;
     if (options->device != 0)
-        return bsmi_fail(BSM_EINVAL, "options->device=%d: the CPU is one device, number 0; set options->backend for a GPU", options->device);
+        return bsmi_fail(BSM_EINVAL, "options->device=%d: the CPU is one device, number 0; set options->backend for a GPU",
+                         options->device);
     if (options->stream != NULL)
         return bsmi_fail(BSM_EINVAL, "options->stream=%p: the CPU has no streams; set options->backend for a GPU", options->stream);
     return BSM_OK;
@@ -62,8 +63,10 @@ bsm_status bsm_device_describe(bsm_backend backend, int device, bsm_device_info 
     size_t room;
     if (info == NULL) return bsmi_fail(BSM_EINVAL, "info is NULL");
     memcpy(&room, info, sizeof room);
-    if (room < sizeof room || room > 65536) return bsmi_fail(BSM_EINVAL, "info->struct_size is %zu: set it to the sizeof of the struct", room);
-    if (backend != BSM_BACKEND_CUDA) return bsmi_fail(BSM_EINVAL, "backend=%d: devices of BSM_BACKEND_CUDA are described", (int)backend);
+    if (room < sizeof room || room > 65536)
+        return bsmi_fail(BSM_EINVAL, "info->struct_size is %zu: set it to the sizeof of the struct", room);
+    if (backend != BSM_BACKEND_CUDA)
+        return bsmi_fail(BSM_EINVAL, "backend=%d: devices of BSM_BACKEND_CUDA are described", (int)backend);
     const bsm_status status = bsmi_cuda_describe(device, &about);
     if (status != BSM_OK) return status;
     about.struct_size = room;

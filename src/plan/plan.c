@@ -31,7 +31,8 @@ const char *bsm_kernel_name(int index)
 
 bool bsm_kernel_serves(const bsm_context *context, int index, bsm_format a, bsm_format b)
 {
-    if (context == NULL || bsm_kernel_name(index) == NULL || bsm_format_get((int)a) == NULL || bsm_format_get((int)b) == NULL) return false;
+    if (context == NULL || bsm_kernel_name(index) == NULL || bsm_format_get((int)a) == NULL || bsm_format_get((int)b) == NULL)
+        return false;
     if (index >= bsmi_kernel_count) return bsmi_cuda_kernel_serves(context, index - bsmi_kernel_count, a, b);
     return context->device == NULL && runs_here(context, &bsmi_kernels[index]) && bsmi_kernels[index].serves(a, b);
 }
@@ -47,7 +48,8 @@ bsm_status bsm_context_force_kernel(bsm_context *context, int index)
 {
     if (context == NULL) return bsmi_fail(BSM_EINVAL, "context is NULL");
     if (index < -1 || index >= kernel_count())
-        return bsmi_fail(BSM_EINVAL, "index=%d: kernels are numbered 0 to %d; -1 lets the library choose", index, kernel_count() - 1);
+        return bsmi_fail(BSM_EINVAL, "index=%d: kernels are numbered 0 to %d; -1 lets the library choose", index,
+                         kernel_count() - 1);
     context->forced_kernel = index;
     return BSM_OK;
 }
@@ -59,7 +61,8 @@ static bsm_status choose_forced(const bsm_context *context, const struct bsmi_pr
                          bsm_kernel_name(context->forced_kernel));
     *kernel = &bsmi_kernels[context->forced_kernel];
     if (!runs_here(context, *kernel))
-        return bsmi_fail(BSM_EUNSUPPORTED, "kernel %s was forced, but this context lacks a CPU feature that it needs", (*kernel)->name);
+        return bsmi_fail(BSM_EUNSUPPORTED, "kernel %s was forced, but this context lacks a CPU feature that it needs",
+                         (*kernel)->name);
     if (!(*kernel)->serves(p->a.format, p->b.format))
         return bsmi_fail(BSM_EUNSUPPORTED, "kernel %s was forced, but it does not serve %s times %s", (*kernel)->name,
                          bsm_format_get((int)p->a.format)->name, bsm_format_get((int)p->b.format)->name);
@@ -90,13 +93,18 @@ static bsm_status plan_cuda(const bsm_context *context, struct bsm_plan *plan)
 {
     const int forced = context->forced_kernel;
     if (plan->forced && forced < bsmi_kernel_count)
-        return bsmi_fail(BSM_EUNSUPPORTED, "kernel %s was forced, but it is one of the CPU and this context has a GPU", bsm_kernel_name(forced));
-    return bsmi_cuda_choose(context, &plan->product, plan->forced ? forced - bsmi_kernel_count : -1, &plan->cuda, &plan->cuda_reason);
+        return bsmi_fail(BSM_EUNSUPPORTED, "kernel %s was forced, but it is one of the CPU and this context has a GPU",
+                         bsm_kernel_name(forced));
+    return bsmi_cuda_choose(context, &plan->product, plan->forced ? forced - bsmi_kernel_count : -1, &plan->cuda,
+                            &plan->cuda_reason);
 }
 
 static bool on_device(const struct bsm_plan *plan) { return plan->context->device != NULL; }
 
-static size_t workspace_bytes(const struct bsm_plan *plan) { return on_device(plan) ? plan->cuda.workspace_bytes : plan->cpu.workspace_bytes; }
+static size_t workspace_bytes(const struct bsm_plan *plan)
+{
+    return on_device(plan) ? plan->cuda.workspace_bytes : plan->cpu.workspace_bytes;
+}
 
 static bsm_status make_plan(bsm_context *context, const bsm_matmul *given, struct bsm_plan *plan)
 {
@@ -158,7 +166,8 @@ static bsm_status check_workspace(const struct bsm_plan *plan, const struct bsmi
     if (needed == 0) return BSM_OK;
     if (workspace == NULL) return bsmi_fail(BSM_EINVAL, "workspace is NULL: the plan needs %zu bytes", needed);
     if (bytes < needed) return bsmi_fail(BSM_EINVAL, "workspace_bytes=%zu: the plan needs %zu", bytes, needed);
-    if ((uintptr_t)workspace % alignment != 0) return bsmi_fail(BSM_EALIGN, "workspace=%p is not aligned to %zu bytes", workspace, alignment);
+    if ((uintptr_t)workspace % alignment != 0)
+        return bsmi_fail(BSM_EALIGN, "workspace=%p is not aligned to %zu bytes", workspace, alignment);
     return bsmi_product_check_workspace(product, workspace, needed);
 }
 
@@ -180,7 +189,8 @@ static const char *reason(const struct bsm_plan *plan)
 {
     const bool last = plan->cpu.kernel->needs == 0;
     if (plan->forced) return "forced by bsm_context_force_kernel";
-    return last ? "portable C: this context has no CPU feature that a better kernel needs" : "the first kernel of the table that this CPU runs";
+    return last ? "portable C: this context has no CPU feature that a better kernel needs"
+                : "the first kernel of the table that this CPU runs";
 }
 
 size_t bsm_plan_describe(const bsm_plan *plan, char *text, size_t bytes)

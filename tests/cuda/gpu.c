@@ -68,7 +68,8 @@ void twin_free(struct test *t, const struct contexts *c, struct twin *twin)
     if (status != BSM_OK) FAIL(t, "%s", bsm_last_error());
 }
 
-static void compare(struct test *t, const char *what, const char *part, const unsigned char *want, const unsigned char *found, size_t bytes)
+static void compare(struct test *t, const char *what, const char *part, const unsigned char *want, const unsigned char *found,
+                    size_t bytes)
 {
     for (size_t i = 0; i < bytes; i++)
         if (want[i] != found[i]) {
@@ -77,7 +78,8 @@ static void compare(struct test *t, const char *what, const char *part, const un
         }
 }
 
-static void compare_buffer(struct test *t, const struct contexts *c, const char *what, const char *part, const void *want, const void *device, size_t bytes)
+static void compare_buffer(struct test *t, const struct contexts *c, const char *what, const char *part, const void *want,
+                           const void *device, size_t bytes)
 {
     if (device == NULL || bytes == 0) return;
     unsigned char *found = malloc(bytes);
@@ -89,7 +91,8 @@ static void compare_buffer(struct test *t, const struct contexts *c, const char 
 void twin_compare(struct test *t, const struct contexts *c, const struct twin *twin, const char *what)
 {
     compare_buffer(t, c, what, "data", twin->host->m.data, twin->m.data, twin->host->data_bytes);
-    if (twin->m.scales != twin->m.data) compare_buffer(t, c, what, "scales", twin->host->m.scales, twin->m.scales, twin->host->scale_bytes);
+    if (twin->m.scales != twin->m.data)
+        compare_buffer(t, c, what, "scales", twin->host->m.scales, twin->m.scales, twin->host->scale_bytes);
     compare_buffer(t, c, what, "the tensor scale", twin->host->m.tensor_scale, twin->m.tensor_scale, sizeof(float));
 }
 

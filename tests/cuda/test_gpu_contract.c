@@ -43,16 +43,27 @@ static void factors_and_addends(struct test *t)
     float alpha[M + N], bias[M + N], beta = 2, scale_a = 0.5f, scale_b = 4;
     for (int i = 0; i < M + N; i++) alpha[i] = (float)(i % 4) - 1, bias[i] = (float)(i % 9) - 3;
     for (int i = 0; i < 6; i++) {
-        struct operand a = make(t, BSM_MXFP8_E4M3, M, K, 1), b = make(t, BSM_NVFP4, N, K, 1), cc = make(t, BSM_FORMAT_FP32, M, N, 1);
+        struct operand a = make(t, BSM_MXFP8_E4M3, M, K, 1), b = make(t, BSM_NVFP4, N, K, 1),
+                       cc = make(t, BSM_FORMAT_FP32, M, N, 1);
         struct operand d = make_d(ds[i % 3], M, N, 1);
         a.m.tensor_scale = &scale_a, b.m.tensor_scale = &scale_b;
         b.m.tensor_scale_use = i % 2 == 0 ? BSM_TENSOR_SCALE_MULTIPLIES : BSM_TENSOR_SCALE_DIVIDES;
         static const bsm_per pers[] = { BSM_PER_TENSOR, BSM_PER_ROW, BSM_PER_COLUMN };
         const bool has_c = i % 2 == 1, has_bias = i >= 2;
-        on_both_kernels(t, &c, &(struct run){
-            .a = &a, .b = &b, .c = has_c ? &cc : NULL, .d = &d, .alphas = M + N, .biases = has_bias ? M + N : 0,
-            .call = { .struct_size = sizeof(bsm_matmul), .alpha = alpha, .alpha_per = pers[i % 3], .beta = has_c ? &beta : NULL,
-                      .bias = has_bias ? bias : NULL, .bias_per = i % 4 < 2 ? BSM_PER_ROW : BSM_PER_COLUMN } }, "factors and addends");
+        on_both_kernels(t, &c,
+                        &(struct run){ .a = &a,
+                                       .b = &b,
+                                       .c = has_c ? &cc : NULL,
+                                       .d = &d,
+                                       .alphas = M + N,
+                                       .biases = has_bias ? M + N : 0,
+                                       .call = { .struct_size = sizeof(bsm_matmul),
+                                                 .alpha = alpha,
+                                                 .alpha_per = pers[i % 3],
+                                                 .beta = has_c ? &beta : NULL,
+                                                 .bias = has_bias ? bias : NULL,
+                                                 .bias_per = i % 4 < 2 ? BSM_PER_ROW : BSM_PER_COLUMN } },
+                        "factors and addends");
         a.m.tensor_scale = b.m.tensor_scale = NULL;
         operand_free(&a), operand_free(&b), operand_free(&cc), operand_free(&d);
     }
@@ -70,9 +81,15 @@ static void quantized_outputs(struct test *t)
         struct operand a = make(t, BSM_MXFP4, M, K, 1), b = make(t, BSM_MXFP8_E5M2, N, K, 1);
         struct operand d = make_d(ds[i], M, gate == BSM_GATE_NONE ? N : N / 2, 1);
         if (i % 2 == 1) d.m.tensor_scale = &scale;
-        on_both_kernels(t, &c, &(struct run){ .a = &a, .b = &b, .d = &d,
-            .call = { .struct_size = sizeof(bsm_matmul), .activation = i % 2 == 0 ? BSM_ACT_RELU : BSM_ACT_NONE, .gate = gate, .amax = &amax } },
-            bsm_format_get((int)ds[i])->name);
+        on_both_kernels(t, &c,
+                        &(struct run){ .a = &a,
+                                       .b = &b,
+                                       .d = &d,
+                                       .call = { .struct_size = sizeof(bsm_matmul),
+                                                 .activation = i % 2 == 0 ? BSM_ACT_RELU : BSM_ACT_NONE,
+                                                 .gate = gate,
+                                                 .amax = &amax } },
+                        bsm_format_get((int)ds[i])->name);
         d.m.tensor_scale = NULL;
         operand_free(&a), operand_free(&b), operand_free(&d);
     }
@@ -113,7 +130,8 @@ static void extreme_scales(struct test *t)
     for (int64_t r = 0; r < M; r++)
         for (int64_t k = 0; k < K; k++)
             if (k % 32 != 5) bsm_matrix_set_code(&a.m, 0, r, k, 0);
-    on_both_kernels(t, &c, &(struct run){ .a = &a, .b = &b, .d = &d, .call = { .struct_size = sizeof(bsm_matmul) } }, "extreme scales");
+    on_both_kernels(t, &c, &(struct run){ .a = &a, .b = &b, .d = &d, .call = { .struct_size = sizeof(bsm_matmul) } },
+                    "extreme scales");
     operand_free(&a), operand_free(&b), operand_free(&d);
     contexts_close(&c);
 }
@@ -133,12 +151,15 @@ static void quantizing_and_back(struct test *t)
         if (computed) host.m.tensor_scale = &scale;
         const bsm_quantize_options options = { .struct_size = sizeof options,
                                                .tensor_scale = computed ? BSM_TENSOR_SCALE_COMPUTED : BSM_TENSOR_SCALE_GIVEN };
-        bsm_real_matrix real = { .struct_size = sizeof real, .rows = M, .columns = K, .data = source, .row_stride = K, .column_stride = 1 };
+        bsm_real_matrix real = {
+            .struct_size = sizeof real, .rows = M, .columns = K, .data = source, .row_stride = K, .column_stride = 1
+        };
         bsm_real_matrix to = real, on_gpu = real, to_on_gpu = real;
         struct twin twin = twin_make(t, &c, &host);
         on_gpu.data = to_device(t, &c, source, sizeof source), to_on_gpu.data = to_device(t, &c, source, sizeof source);
         CHECK(t, bsm_quantize(c.cpu, &real, &options, &host.m, NULL) == BSM_OK);
-        if (bsm_quantize(c.gpu, &on_gpu, &options, &twin.m, NULL) != BSM_OK) FAIL(t, "%s: %s", bsm_format_get((int)formats[i])->name, bsm_last_error());
+        if (bsm_quantize(c.gpu, &on_gpu, &options, &twin.m, NULL) != BSM_OK)
+            FAIL(t, "%s: %s", bsm_format_get((int)formats[i])->name, bsm_last_error());
         twin_compare(t, &c, &twin, bsm_format_get((int)formats[i])->name);
         to.data = back;
         CHECK(t, bsm_dequantize(c.cpu, &host.m, &to) == BSM_OK);
@@ -152,7 +173,9 @@ static void quantizing_and_back(struct test *t)
     }
     bsm_quantize_stats stats = { .struct_size = sizeof stats };
     struct operand host = make_d(BSM_MXFP4, M, K, 1);
-    const bsm_real_matrix real = { .struct_size = sizeof real, .rows = M, .columns = K, .data = source, .row_stride = K, .column_stride = 1 };
+    const bsm_real_matrix real = {
+        .struct_size = sizeof real, .rows = M, .columns = K, .data = source, .row_stride = K, .column_stride = 1
+    };
     CHECK(t, bsm_quantize(c.gpu, &real, NULL, &host.m, &stats) == BSM_EUNSUPPORTED && strstr(bsm_last_error(), "stats") != NULL);
     operand_free(&host);
     contexts_close(&c);
@@ -166,7 +189,8 @@ static void scales_from_layout_to_layout(struct test *t)
     for (size_t i = 0; i < sizeof from; i++) from[i] = (unsigned char)(i * 37 + 1);
     for (int kind = BSM_LAYOUT_128X4; kind <= BSM_LAYOUT_DEEPGEMM; kind++) {
         int64_t bytes = 0;
-        bsm_scales a = { .data = from, .rows = 130, .columns = 7 }, b = { .data = to, .rows = 130, .columns = 7, .layout.kind = (bsm_layout)kind };
+        bsm_scales a = { .data = from, .rows = 130, .columns = 7 },
+                   b = { .data = to, .rows = 130, .columns = 7, .layout.kind = (bsm_layout)kind };
         if (kind == BSM_LAYOUT_TILES) b.layout.tile_rows = 16, b.layout.tile_columns = 2;
         CHECK_OR_RETURN(t, bsm_scale_bytes(&b.layout, 130, 7, &bytes) == BSM_OK && bytes <= (int64_t)sizeof to);
         memset(to, 0xaa, sizeof to);
@@ -188,7 +212,9 @@ static void what_a_gpu_refuses(struct test *t)
     const bsm_matmul call = { .struct_size = sizeof call, .a = &a.m, .b = &b.m, .d = &d.m };
     CHECK(t, bsm_supported(c.gpu, &call) == BSM_EUNSUPPORTED && strstr(bsm_last_error(), "a->format=fp32") != NULL);
     CHECK(t, bsm_supported(c.cpu, &call) == BSM_OK);
-    const bsm_real_matrix sum = { .struct_size = sizeof sum, .rows = M, .columns = N, .data = d.m.data, .row_stride = N, .column_stride = 1 };
+    const bsm_real_matrix sum = {
+        .struct_size = sizeof sum, .rows = M, .columns = N, .data = d.m.data, .row_stride = N, .column_stride = 1
+    };
     CHECK(t, bsm_matmul_exact(c.gpu, &a.m, &b.m, &sum, NULL) == BSM_EUNSUPPORTED);
     bsm_matmul on_cpu = call;
     on_cpu.stream = &c;
@@ -200,8 +226,9 @@ static void what_a_gpu_refuses(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        TEST(factors_and_addends), TEST(quantized_outputs), TEST(batches_and_groups), TEST(extreme_scales), TEST(quantizing_and_back),
-        TEST(scales_from_layout_to_layout), TEST(what_a_gpu_refuses),
+        TEST(factors_and_addends), TEST(quantized_outputs),   TEST(batches_and_groups),
+        TEST(extreme_scales),      TEST(quantizing_and_back), TEST(scales_from_layout_to_layout),
+        TEST(what_a_gpu_refuses),
     };
     return TEST_MAIN(argc, argv, cases);
 }

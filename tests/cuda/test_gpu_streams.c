@@ -140,14 +140,16 @@ static void *work(void *argument)
 {
     struct worker *w = argument;
     for (int i = 0; i < w->times && w->status == BSM_OK; i++)
-        w->status = w->cached ? bsm_multiply(w->gpu, &w->job->call) : bsm_plan_run(w->job->plan, &w->job->call, w->job->workspace, w->job->bytes);
+        w->status = w->cached ? bsm_multiply(w->gpu, &w->job->call)
+                              : bsm_plan_run(w->job->plan, &w->job->call, w->job->workspace, w->job->bytes);
     return NULL;
 }
 
 static void threads_with_streams(struct test *t)
 {
-    static const bsm_format formats[THREADS][2] = { { BSM_MXFP8_E4M3, BSM_MXFP4 }, { BSM_NVFP4, BSM_NVFP4 }, { BSM_FORMAT_BF16, BSM_MXFP4 },
-                                                    { BSM_FORMAT_FP16, BSM_MXFP8_E5M2 } };
+    static const bsm_format formats[THREADS][2] = {
+        { BSM_MXFP8_E4M3, BSM_MXFP4 }, { BSM_NVFP4, BSM_NVFP4 }, { BSM_FORMAT_BF16, BSM_MXFP4 }, { BSM_FORMAT_FP16, BSM_MXFP8_E5M2 }
+    };
     struct contexts c;
     struct driver d;
     struct job jobs[THREADS];

@@ -6,12 +6,14 @@
 #include "cuda/kernel_parameters.h"
 
 /* magnitude code of a small float: exponent bits, mantissa bits, bias; what lies above `largest` is NaN, or infinity where there is one. */
-__device__ static inline double small_float(uint32_t code, int exponent_bits, int mantissa_bits, int bias, uint32_t largest, bool has_infinity)
+__device__ static inline double small_float(uint32_t code, int exponent_bits, int mantissa_bits, int bias, uint32_t largest,
+                                            bool has_infinity)
 {
     const uint32_t magnitude = code & ((1u << (exponent_bits + mantissa_bits)) - 1);
     const uint32_t fraction = magnitude & ((1u << mantissa_bits) - 1);
     const int exponent = (int)(magnitude >> mantissa_bits);
-    double value = ldexp((double)(exponent == 0 ? fraction : fraction | 1u << mantissa_bits), (exponent == 0 ? 1 : exponent) - bias - mantissa_bits);
+    double value = ldexp((double)(exponent == 0 ? fraction : fraction | 1u << mantissa_bits),
+                         (exponent == 0 ? 1 : exponent) - bias - mantissa_bits);
     if (magnitude > largest) value = has_infinity && fraction == 0 ? (double)INFINITY : (double)NAN;
     return (code >> (exponent_bits + mantissa_bits) & 1) != 0 ? -value : value;
 }

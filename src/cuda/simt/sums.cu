@@ -36,7 +36,8 @@ __device__ static inline float add_once(float s, double p)
     return __double2float_rn(__longlong_as_double(bits));
 }
 
-__device__ static void fill(panel &panel, const bsmi_device_matrix &m, int64_t batch, int64_t first, int64_t end, int64_t k, int64_t k_end, int run)
+__device__ static void fill(panel &panel, const bsmi_device_matrix &m, int64_t batch, int64_t first, int64_t end, int64_t k,
+                            int64_t k_end, int run)
 {
     for (int i = (int)threadIdx.x; i < ROWS * DEPTH; i += BSMI_SUMS_THREADS) {
         const int64_t row = first + i / DEPTH, column = k + i % DEPTH;
@@ -162,8 +163,10 @@ __device__ static void compute_left_out(const bsmi_sums_parameters &p, panel &a,
     const int64_t row_count = p.a_left_out_count == nullptr ? 0 : *p.a_left_out_count;
     const int64_t column_count = p.b_left_out_count == nullptr ? 0 : *p.b_left_out_count;
     const int64_t of_row = ceil_div(p.epilogue.n, COLUMNS), of_column = ceil_div(p.epilogue.m, ROWS);
-    for (int64_t i = blockIdx.x; i < row_count * of_row; i += gridDim.x) compute_row(p, p.a_left_out_rows[i / of_row], i % of_row, a, b);
-    for (int64_t i = blockIdx.x; i < column_count * of_column; i += gridDim.x) compute_column(p, p.b_left_out_rows[i / of_column], i % of_column, a, b);
+    for (int64_t i = blockIdx.x; i < row_count * of_row; i += gridDim.x)
+        compute_row(p, p.a_left_out_rows[i / of_row], i % of_row, a, b);
+    for (int64_t i = blockIdx.x; i < column_count * of_column; i += gridDim.x)
+        compute_column(p, p.b_left_out_rows[i / of_column], i % of_column, a, b);
 }
 
 extern "C" __global__ void __launch_bounds__(BSMI_SUMS_THREADS) bsmi_sums(const __grid_constant__ bsmi_sums_parameters p)
@@ -177,7 +180,8 @@ extern "C" __global__ void __launch_bounds__(BSMI_SUMS_THREADS) bsmi_sums(const 
 /* Tables of groups ---------------------------------------------------------------------------------------------------------------- */
 
 /* Groups are few (experts): one thread adds them up. */
-extern "C" __global__ void __launch_bounds__(BSMI_GROUP_TABLES_THREADS) bsmi_group_tables(const __grid_constant__ bsmi_group_tables_parameters p)
+extern "C" __global__ void __launch_bounds__(BSMI_GROUP_TABLES_THREADS)
+    bsmi_group_tables(const __grid_constant__ bsmi_group_tables_parameters p)
 {
     asm volatile("griddepcontrol.wait;" ::: "memory");
     if (threadIdx.x != 0 || blockIdx.x != 0) return;
