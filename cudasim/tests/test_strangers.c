@@ -248,7 +248,7 @@ static const struct product copy_product = {
 };
 
 /* The compiler formed the column of the second block of B's scales with `or` in the place of `add`; its bit is set already, so both
- * blocks are copied to the first one's columns, and the others are never written.  With that statement mended the kernel is right. */
+ * blocks are copied to the first one's columns, and the others are never written.  That statement mended, the kernel is right. */
 static void gluon_copy_mxfp8_mended(struct test *t)
 {
     static const struct shape shapes[] = { { 128, 256, 128, 0 }, { 72, 264, 256, 0 }, { 200, 136, 384, 0 } };

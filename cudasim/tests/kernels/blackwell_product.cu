@@ -111,7 +111,8 @@ template <int G, bool HALVES> __device__ __forceinline__ void store_d(u32 *d, u3
     }
 }
 
-template <kind KIND, int G, bool A_STORED, bool SCALES_STORED, bool HALVES> __device__ __forceinline__ void product(const arguments &x)
+template <kind KIND, int G, bool A_STORED, bool SCALES_STORED, bool HALVES>
+__device__ __forceinline__ void product(const arguments &x)
 {
     extern __shared__ __align__(1024) u8 memory[];
     __shared__ u64 barriers[2];
@@ -151,13 +152,13 @@ template <kind KIND, int G, bool A_STORED, bool SCALES_STORED, bool HALVES> __de
     if (first_warp) tensor_dealloc<G, TENSOR_COLUMNS>(tensor);
 }
 
-#define KERNEL(name, KIND, G, A_STORED, SCALES_STORED, HALVES, ...)                                                                        \
+#define KERNEL(name, KIND, G, A_STORED, SCALES_STORED, HALVES, ...)                                                                \
     extern "C" __global__ void __launch_bounds__(128) __VA_ARGS__ name(                                                            \
         const __grid_constant__ tensor_map a, const __grid_constant__ tensor_map b, const __grid_constant__ tensor_map scales_a,   \
         const __grid_constant__ tensor_map scales_b, const u8 *rows_a, const u8 *words_a, const u8 *words_b, u32 *d, int k_tiles,  \
         u32 shape, u32 bytes)                                                                                                      \
     {                                                                                                                              \
-        product<KIND, G, A_STORED, SCALES_STORED, HALVES>(                                                                                 \
+        product<KIND, G, A_STORED, SCALES_STORED, HALVES>(                                                                         \
             { &a, &b, &scales_a, &scales_b, rows_a, words_a, words_b, d, k_tiles, shape, bytes });                                 \
     }
 #define PLAIN(name, KIND)                                                                                                          \
