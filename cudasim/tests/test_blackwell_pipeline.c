@@ -10,6 +10,10 @@
 #include "kernel_api.h"
 #include "scaled_product.h"
 
+#ifndef CUDASIM_TESTED_DEVICE
+#define CUDASIM_TESTED_DEVICE "sm_100a"
+#endif
+
 enum { ROW_BYTES = 128, STAGES = 4, GUARD = 1024, GUARD_BYTE = 0xee };
 
 struct kernel {
@@ -186,6 +190,6 @@ int main(int argc, char **argv)
         TEST(a_tile_takes_less_than_seconds),
     };
     static const struct test_case one[] = { TEST(the_chosen_kernel) };
-    const int kept = api_begin(take_kernel(argc, argv), argv, "sm_100a");
+    const int kept = api_begin(take_kernel(argc, argv), argv, CUDASIM_TESTED_DEVICE);
     return chosen != NULL ? TEST_MAIN(kept, argv, one) : TEST_MAIN(kept, argv, cases);
 }
