@@ -141,6 +141,7 @@ struct bsmi_gemm_parameters {
                                              order: a function of K alone; 0: never */
     int32_t a_batch_step, b_batch_step;   /* 0: broadcast, 1: a matrix each; third coordinate of the maps */
     int32_t has_d_map;                    /* d may be stored by TMA: (columns, rows, batch), box as the instance's row says */
+    int32_t band_rows;                    /* tiles of a column that follow each other before the next column; 0: as gemm_order.h says */
     int32_t direct;                       /* 1: finish D here: fp32, bf16 or fp16, with alpha, tensor scales of A and B, beta C and
                                              bias, but no activation, gate, amax or tensor scale of D; 0: store S */
     int64_t row_tiles, column_tiles;      /* of one matrix; grouped: column_tiles alone */

@@ -1,0 +1,99 @@
+/* What one instance of the GEMM kernels consists of: sizes, shared memory, barriers, tiles. */
+#pragma once
+
+#include "cuda/ptx/mbarrier.cuh"
+#include "cuda/ptx/tensor_copy.cuh"
+#include "cuda/ptx/threads.cuh"
+#include "cuda/ptx/wgmma.cuh"
+#include "gemm_order.h"
+
+/* The parameters are columns of the table in gemm_instances.h. */
+template <int ROWS_, int COLUMNS_, int GROUPS_, int CLUSTER_ROWS_, int CLUSTER_COLUMNS_, int STAGES_, int D_BOX_BYTES_> struct gemm_config {
+    static constexpr int ROWS = ROWS_, COLUMNS = COLUMNS_, GROUPS = GROUPS_, STAGES = STAGES_, D_BOX_BYTES = D_BOX_BYTES_;
+    static constexpr int CLUSTER_ROWS = CLUSTER_ROWS_, CLUSTER_COLUMNS = CLUSTER_COLUMNS_, CLUSTER = CLUSTER_ROWS * CLUSTER_COLUMNS;
+    static constexpr int THREADS = 128 * (GROUPS + 1);
+
+    /* A consumer warpgroup has BLOCKS stacked products of 64 rows, SUMS fp32 registers each. */
+    static constexpr int BLOCKS = ROWS / 64 / GROUPS, SUMS = COLUMNS / 2;
+
+    /* Boxes: each CTA of a row of the cluster loads its part of A for all of them, likewise B in a column of it. */
+    static constexpr int A_BOX_ROWS = ROWS / CLUSTER_COLUMNS, B_BOX_ROWS = COLUMNS / CLUSTER_ROWS;
+    static constexpr int K_BYTES = BSMI_K_STEP * 2, A_BYTES = ROWS * K_BYTES, B_BYTES = COLUMNS * K_BYTES;
+
+    /* D leaves through two boxes of 64 rows for each consumer warpgroup. */
+    static constexpr int D_BOX = 64 * D_BOX_BYTES;
+
+    /* Shared memory, from its beginning. */
+    static constexpr int AT_A = 0, AT_B = AT_A + STAGES * A_BYTES, AT_D = AT_B + STAGES * B_BYTES, AT_FULL = AT_D + GROUPS * 2 * D_BOX,
+                         AT_EMPTY = AT_FULL + STAGES * 8, SHARED_BYTES = AT_EMPTY + STAGES * 8;
+
+    static_assert(ROWS % (64 * GROUPS) == 0, "a warpgroup multiplies 64 rows at a time");
+    static_assert(BLOCKS * SUMS <= 128, "the sums leave the consumers registers to work with");
+    static_assert(A_BYTES % 1024 == 0 && B_BYTES % 1024 == 0, "swizzle patterns begin at multiples of 1024 bytes");
+    static_assert(A_BOX_ROWS % 8 == 0 && B_BOX_ROWS % 8 == 0, "boxes are whole swizzle patterns");
+    static_assert(A_BOX_ROWS <= 256 && B_BOX_ROWS <= 256, "a box has at most 256 rows");
+    static_assert(COLUMNS * 2 % D_BOX_BYTES == 0 && D_BOX % 1024 == 0, "a row of the tile is whole boxes");
+    static_assert(SHARED_BYTES <= 232448, "shared memory of a CTA");
+};
+
+/* A stage of the ring and the parity of its phase; every role walks it with the same function. */
+template <class CONFIG> struct gemm_ring {
+    uint32_t stage, parity;
+    __device__ inline void next()
+    {
+        if (++stage == CONFIG::STAGES) {
+            stage = 0;
+            parity ^= 1;
+        }
+    }
+};
+
+/* full: one arrival, of the own producer, and the bytes of a stage.  empty: an arrival of every consumer warpgroup of every CTA
+ * that what this CTA loads goes to, or whose loads come here: those of its row and its column of the cluster. */
+template <class CONFIG> __device__ static inline uint32_t full_barrier(uint32_t shared, uint32_t stage)
+{
+    return shared + CONFIG::AT_FULL + stage * 8;
+}
+template <class CONFIG> __device__ static inline uint32_t empty_barrier(uint32_t shared, uint32_t stage)
+{
+    return shared + CONFIG::AT_EMPTY + stage * 8;
+}
+
+/* The place of a CTA in its cluster. */
+struct gemm_cta { uint32_t row, column; };
+template <class CONFIG> __device__ static inline gemm_cta gemm_cta_of(uint32_t rank)
+{
+    return { rank % CONFIG::CLUSTER_ROWS, rank / CONFIG::CLUSTER_ROWS };
+}
+
+/* One CTA's tile: the first row of A and of D, the first row of B; rows from row_end on are another group's, or outside. */
+struct gemm_tile { int32_t row, column, row_end, matrix; };
+
+template <class CONFIG> __device__ static inline gemm_tile gemm_tile_of(const bsmi_gemm_parameters &p, int64_t number, gemm_cta cta)
+{
+    const bsmi_epilogue_parameters &e = p.epilogue;
+    const uint32_t column_tiles = (uint32_t)p.column_tiles, band = p.band_rows != 0 ? (uint32_t)p.band_rows : (uint32_t)BSMI_GEMM_BAND;
+    int64_t matrix, inside, row_tiles = p.row_tiles, first_row = 0, row_end = e.m;
+    if (e.grouped) {
+        matrix = bsmi_gemm_group_of(number, p.group_tiles, e.matrices);
+        inside = number - p.group_tiles[matrix];
+        row_tiles = (uint32_t)(p.group_tiles[matrix + 1] - p.group_tiles[matrix]) / column_tiles;
+        first_row = e.group_starts[matrix];
+        row_end = e.group_starts[matrix + 1];
+    } else {
+        matrix = (uint32_t)number / ((uint32_t)row_tiles * column_tiles);
+        inside = number - matrix * row_tiles * column_tiles;
+    }
+    const bsmi_gemm_place place = bsmi_gemm_place_in_matrix((uint32_t)inside, (uint32_t)row_tiles, column_tiles, band);
+    gemm_tile tile;
+    tile.row = (int32_t)(first_row + (place.row * CONFIG::CLUSTER_ROWS + cta.row) * CONFIG::ROWS);
+    tile.column = (int32_t)((place.column * CONFIG::CLUSTER_COLUMNS + cta.column) * CONFIG::COLUMNS);
+    tile.row_end = (int32_t)row_end;
+    tile.matrix = (int32_t)matrix;
+    return tile;
+}
+
+__device__ static inline int64_t gemm_tiles(const bsmi_gemm_parameters &p)
+{
+    return p.epilogue.grouped ? p.group_tiles[p.epilogue.matrices] : p.tiles;
+}

@@ -1,0 +1,92 @@
+/* The consumers: warpgroups that multiply what the ring holds, then finish and store their part of the tile.
+ *
+ * Nothing but the ring ties the warpgroups of a CTA together: one of them soon runs ahead by a stage or two, and then the tensor
+ * cores work for one warpgroup while the other finishes its tile. */
+#pragma once
+
+#include "gemm_config.cuh"
+#include "gemm_epilogue.cuh"
+#include "gemm_store.cuh"
+
+/* This warpgroup reads nothing of the stage any more: says so to every CTA that fills it.  One thread of the warpgroup for each. */
+template <class CONFIG> __device__ static inline void release_stage(uint32_t shared, uint32_t stage, gemm_cta cta)
+{
+    const uint32_t thread = threadIdx.x % 128, empty = empty_barrier<CONFIG>(shared, stage);
+    if (CONFIG::CLUSTER == 1) {
+        if (thread == 0) mbarrier_arrive(empty);
+        return;
+    }
+    const gemm_cta to = gemm_cta_of<CONFIG>(thread);
+    if (thread < CONFIG::CLUSTER && (to.row == cta.row || to.column == cta.column))
+        mbarrier_arrive_cluster(mapa_shared_cluster(empty, thread));
+}
+
+/* One step of K: four products of 16 columns for each block of 64 rows. */
+template <class CONFIG>
+__device__ static inline void multiply_stage(float (&sums)[CONFIG::BLOCKS][CONFIG::SUMS], uint32_t a, uint32_t b, bool first)
+{
+    const uint64_t b_tile = wgmma_descriptor(b);
+    wgmma_fence();
+#pragma unroll
+    for (int block = 0; block < CONFIG::BLOCKS; block++) {
+        const uint64_t a_tile = wgmma_descriptor(a + block * 64 * CONFIG::K_BYTES);
+#pragma unroll
+        for (int k = 0; k < 4; k++)
+            wgmma_bf16<CONFIG::COLUMNS>::multiply(sums[block], a_tile + 2 * k, b_tile + 2 * k, !first || k > 0);
+    }
+    wgmma_commit_group();
+}
+
+/* Keeps the compiler from moving uses of the sums to before this point. */
+template <class CONFIG> __device__ static inline void sums_are_complete(float (&sums)[CONFIG::BLOCKS][CONFIG::SUMS])
+{
+#pragma unroll
+    for (int block = 0; block < CONFIG::BLOCKS; block++)
+#pragma unroll
+        for (int i = 0; i < CONFIG::SUMS; i++) asm volatile("" : "+f"(sums[block][i])::"memory");
+}
+
+/* S of one tile, K ascending, 16 columns at a time.  The products of a step are under way while the next step is waited for; a
+ * stage is released once those of the step behind it have begun. */
+template <class CONFIG>
+__device__ static inline void sum_tile(float (&sums)[CONFIG::BLOCKS][CONFIG::SUMS], uint32_t shared, gemm_ring<CONFIG> &ring,
+                                       gemm_cta cta, uint32_t group, int32_t steps)
+{
+    const uint32_t a = shared + CONFIG::AT_A + group * CONFIG::BLOCKS * 64 * CONFIG::K_BYTES, b = shared + CONFIG::AT_B;
+    uint32_t before = 0;
+    for (int32_t step = 0; step < steps; step++, ring.next()) {
+        while (!mbarrier_try_wait_parity(full_barrier<CONFIG>(shared, ring.stage), ring.parity)) {}
+        multiply_stage<CONFIG>(sums, a + ring.stage * CONFIG::A_BYTES, b + ring.stage * CONFIG::B_BYTES, step == 0);
+        if (step > 0) {
+            wgmma_wait_group<1>();
+            release_stage<CONFIG>(shared, before, cta);
+        }
+        before = ring.stage;
+    }
+    wgmma_wait_group<0>();
+    sums_are_complete<CONFIG>(sums);
+    release_stage<CONFIG>(shared, before, cta);
+}
+
+template <class CONFIG>
+__device__ static inline void consume(const bsmi_gemm_parameters &p, uint32_t shared, gemm_cta cta, uint32_t group)
+{
+    float sums[CONFIG::BLOCKS][CONFIG::SUMS];
+    gemm_ring<CONFIG> ring = { 0, 0 };
+    gemm_boxes boxes = { shared + CONFIG::AT_D + group * 2 * CONFIG::D_BOX, 0, 1 + group };
+    const gemm_finish finish = gemm_finish_of(p.epilogue);
+    const int64_t tiles = gemm_tiles(p), step = gridDim.x / CONFIG::CLUSTER;
+    int32_t k_steps = 0;
+    for (int32_t s = 0; s < p.segment_count; s++) k_steps += p.segments[s].blocks;
+    for (int64_t number = blockIdx.x / CONFIG::CLUSTER; number < tiles; number += step) {
+        const gemm_tile tile = gemm_tile_of<CONFIG>(p, number, cta);
+        sum_tile<CONFIG>(sums, shared, ring, cta, group, k_steps);
+#pragma unroll
+        for (int block = 0; block < CONFIG::BLOCKS; block++) {
+            const gemm_part part = gemm_part_of(p, tile, (group * CONFIG::BLOCKS + block) * 64);
+            if (p.direct) finish_sums<CONFIG::SUMS>(p.epilogue, finish, part, sums[block]);
+            store_sums<CONFIG>(p, part, boxes, sums[block]);
+        }
+    }
+    boxes_are_read(boxes);
+}

@@ -1,0 +1,144 @@
+#include "gemm_launch.h"
+#include "cuda/sm90/gemm_instances.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define LARGE(function, rows, columns, groups, cluster_rows, cluster_columns, stages, d_box_bytes) \
+    { #function, true, rows, columns, groups, cluster_rows, cluster_columns, stages, d_box_bytes },
+#define SMALL(function, rows, columns, groups, cluster_rows, cluster_columns, stages, d_box_bytes) \
+    { #function, false, rows, columns, groups, cluster_rows, cluster_columns, stages, d_box_bytes },
+const struct gemm_instance gemm_instances[] = { BSMI_SM90_GEMM_LARGE(LARGE) BSMI_SM90_GEMM_SMALL(SMALL) };
+const int gemm_instance_count = sizeof gemm_instances / sizeof gemm_instances[0];
+
+static void stop(const char *what, const char *why)
+{
+    fprintf(stderr, "gemm: %s: %s\n", what, why);
+    exit(3);
+}
+
+void gemm_call(const struct gemm_machine *machine, CUresult result, const char *what)
+{
+    const char *name = "unknown error";
+    if (result == CUDA_SUCCESS) return;
+    machine->cu->cuGetErrorName(result, &name);
+    stop(what, name);
+}
+
+static CUmodule load(const struct gemm_machine *machine, const char *folder, const char *name)
+{
+    char path[4096];
+    CUmodule module;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) stop(path, "cannot be opened");
+    fseek(file, 0, SEEK_END);
+    const size_t bytes = (size_t)ftell(file);
+    char *image = calloc(bytes + 1, 1);
+    rewind(file);
+    if (image == NULL || fread(image, 1, bytes, file) != bytes) stop(path, "cannot be read");
+    fclose(file);
+    gemm_call(machine, machine->cu->cuModuleLoadData(&module, image), path);
+    free(image);
+    return module;
+}
+
+void gemm_open(struct gemm_machine *machine, const char *folder)
+{
+    CUdevice device;
+    if (bsmi_driver_open(&machine->cu) != BSM_OK) stop("libcuda", bsm_last_error());
+    const struct bsmi_driver *cu = machine->cu;
+    gemm_call(machine, cu->cuDeviceGet(&device, 0), "cuDeviceGet");
+    gemm_call(machine, cu->cuDevicePrimaryCtxRetain(&machine->context, device), "cuDevicePrimaryCtxRetain");
+    gemm_call(machine, cu->cuCtxPushCurrent(machine->context), "cuCtxPushCurrent");
+    gemm_call(machine, cu->cuDeviceGetAttribute(&machine->processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device), "attribute");
+    machine->modules[0] = load(machine, folder, "sm90_gemm_large.fatbin");
+    machine->modules[1] = load(machine, folder, "sm90_gemm_small.fatbin");
+}
+
+CUdeviceptr gemm_allocate(const struct gemm_machine *machine, size_t bytes)
+{
+    CUdeviceptr memory;
+    gemm_call(machine, machine->cu->cuMemAlloc(&memory, bytes), "cuMemAlloc");
+    return memory;
+}
+
+CUdeviceptr gemm_upload(const struct gemm_machine *machine, const void *from, size_t bytes)
+{
+    const CUdeviceptr memory = gemm_allocate(machine, bytes);
+    gemm_call(machine, machine->cu->cuMemcpyHtoDAsync(memory, from, bytes, NULL), "cuMemcpyHtoDAsync");
+    gemm_call(machine, machine->cu->cuStreamSynchronize(NULL), "cuStreamSynchronize");
+    return memory;
+}
+
+void gemm_download(const struct gemm_machine *machine, void *to, CUdeviceptr from, size_t bytes)
+{
+    gemm_call(machine, machine->cu->cuMemcpyDtoHAsync(to, from, bytes, NULL), "cuMemcpyDtoHAsync");
+    gemm_call(machine, machine->cu->cuStreamSynchronize(NULL), "cuStreamSynchronize");
+}
+
+void gemm_free(const struct gemm_machine *machine, CUdeviceptr memory)
+{
+    gemm_call(machine, machine->cu->cuMemFree(memory), "cuMemFree");
+}
+
+bool gemm_map(const struct gemm_machine *machine, struct bsmi_tensor_map *map, const struct gemm_rows *rows, int box_columns, int box_rows,
+              int swizzle_bytes)
+{
+    const uint64_t bytes = rows->element == BSM_FP32 ? 4 : 2;
+    const uint64_t sizes[3] = { (uint64_t)rows->columns, (uint64_t)rows->rows, (uint64_t)rows->batch };
+    const uint64_t strides[2] = { (uint64_t)rows->pitch * bytes, (uint64_t)rows->batch_pitch * bytes };
+    const uint32_t box[3] = { (uint32_t)box_columns, (uint32_t)box_rows, 1 }, steps[3] = { 1, 1, 1 };
+    const int type = rows->element == BSM_FP32   ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32
+                     : rows->element == BSM_BF16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
+                                                 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+    const int swizzle = swizzle_bytes == 128 ? 3 : swizzle_bytes == 64 ? 2 : 1;
+    if ((uint64_t)rows->columns * bytes % 16 != 0 || rows->data % 16 != 0 || strides[0] % 16 != 0 || strides[1] % 16 != 0) return false;
+    gemm_call(machine, machine->cu->cuTensorMapEncodeTiled(map, type, 3, (void *)(uintptr_t)rows->data, sizes, strides, box, steps, 0, swizzle,
+                                                           CU_TENSOR_MAP_L2_PROMOTION_L2_256B, 0), "cuTensorMapEncodeTiled");
+    return true;
+}
+
+int gemm_shared_bytes(const struct gemm_instance *i)
+{
+    return i->stages * (i->rows + i->columns) * 128 + i->groups * 2 * 64 * i->d_box_bytes + i->stages * 16;
+}
+
+static int64_t ceiling(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+void gemm_prepare(const struct gemm_machine *machine, const struct gemm_instance *i, struct bsmi_gemm_parameters *p, const struct gemm_rows *a,
+                  const struct gemm_rows *b, const struct gemm_rows *output)
+{
+    const bool described = gemm_map(machine, &p->a, a, BSMI_K_STEP, i->rows / i->cluster_columns, 128) &&
+                           gemm_map(machine, &p->b, b, BSMI_K_STEP, i->columns / i->cluster_rows, 128);
+    if (!described) stop(i->function, "operands that tensor maps cannot describe");
+    p->has_d_map = gemm_map(machine, &p->d, output, i->d_box_bytes / (output->element == BSM_FP32 ? 4 : 2), 64, i->d_box_bytes);
+    p->row_tiles = ceiling(p->epilogue.m, i->rows * i->cluster_rows);
+    p->column_tiles = ceiling(p->epilogue.n, i->columns * i->cluster_columns);
+    p->tiles = p->row_tiles * p->column_tiles * p->epilogue.matrices;
+}
+
+CUfunction gemm_function(const struct gemm_machine *machine, const struct gemm_instance *i)
+{
+    CUfunction function;
+    gemm_call(machine, machine->cu->cuModuleGetFunction(&function, machine->modules[i->large ? 0 : 1], i->function), i->function);
+    gemm_call(machine, machine->cu->cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, gemm_shared_bytes(i)),
+              "cuFuncSetAttribute");
+    return function;
+}
+
+void gemm_launch(const struct gemm_machine *machine, const struct gemm_instance *i, CUfunction function,
+                 const struct bsmi_gemm_parameters *p, CUstream stream, bool dependent)
+{
+    const int cluster = i->cluster_rows * i->cluster_columns, known = machine->most_clusters[cluster];
+    const int clusters = known > 0 ? known : machine->processors / cluster;
+    const int64_t wanted = p->epilogue.grouped || p->tiles > clusters ? clusters : p->tiles;
+    CUlaunchAttribute attributes[2] = { { .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION },
+                                        { .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION } };
+    attributes[0].value.clusterDim.x = (unsigned)cluster, attributes[0].value.clusterDim.y = attributes[0].value.clusterDim.z = 1;
+    attributes[1].value.programmaticStreamSerializationAllowed = 1;
+    const CUlaunchConfig config = { (unsigned)(wanted * cluster), 1, 1, (unsigned)(128 * (i->groups + 1)), 1, 1,
+                                    (unsigned)gemm_shared_bytes(i), stream, attributes, dependent ? 2 : 1 };
+    void *parameters[] = { (void *)(uintptr_t)p };
+    gemm_call(machine, machine->cu->cuLaunchKernelEx(&config, function, parameters, NULL), i->function);
+}
