@@ -43,7 +43,7 @@ static CUmodule load(const struct gemm_machine *machine, const char *folder, con
     return module;
 }
 
-void gemm_open(struct gemm_machine *machine, const char *folder)
+void gemm_open_driver(struct gemm_machine *machine)
 {
     CUdevice device;
     if (bsmi_driver_open(&machine->cu) != BSM_OK) stop("libcuda", bsm_last_error());
@@ -52,6 +52,11 @@ void gemm_open(struct gemm_machine *machine, const char *folder)
     gemm_call(machine, cu->cuDevicePrimaryCtxRetain(&machine->context, device), "cuDevicePrimaryCtxRetain");
     gemm_call(machine, cu->cuCtxPushCurrent(machine->context), "cuCtxPushCurrent");
     gemm_call(machine, cu->cuDeviceGetAttribute(&machine->processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device), "attribute");
+}
+
+void gemm_open(struct gemm_machine *machine, const char *folder)
+{
+    gemm_open_driver(machine);
     machine->modules[0] = load(machine, folder, "sm90_gemm_large.fatbin");
     machine->modules[1] = load(machine, folder, "sm90_gemm_small.fatbin");
 }
@@ -112,7 +117,7 @@ void gemm_prepare(const struct gemm_machine *machine, const struct gemm_instance
     const bool described = gemm_map(machine, &p->a, a, BSMI_K_STEP, i->rows / i->cluster_columns, 128) &&
                            gemm_map(machine, &p->b, b, BSMI_K_STEP, i->columns / i->cluster_rows, 128);
     if (!described) stop(i->function, "operands that tensor maps cannot describe");
-    p->has_d_map = gemm_map(machine, &p->d, output, i->d_box_bytes / (output->element == BSM_FP32 ? 4 : 2), 64, i->d_box_bytes);
+    p->has_d_map = gemm_map(machine, &p->d, output, i->d_box_bytes / (output->element == BSM_FP32 ? 4 : 2), BSMI_GEMM_D_BOX_ROWS, i->d_box_bytes);
     p->row_tiles = ceiling(p->epilogue.m, i->rows * i->cluster_rows);
     p->column_tiles = ceiling(p->epilogue.n, i->columns * i->cluster_columns);
     p->tiles = p->row_tiles * p->column_tiles * p->epilogue.matrices;

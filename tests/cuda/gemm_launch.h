@@ -25,6 +25,8 @@ struct gemm_machine {
 /* Opens libcuda (BLOCKSCALE_LIBCUDA), the first device, and sm90_gemm_large.fatbin and sm90_gemm_small.fatbin in `folder`.  Ends the program where
  * that fails. */
 void gemm_open(struct gemm_machine *machine, const char *folder);
+/* The first two of these alone. */
+void gemm_open_driver(struct gemm_machine *machine);
 void gemm_call(const struct gemm_machine *machine, CUresult result, const char *what);
 
 CUdeviceptr gemm_allocate(const struct gemm_machine *machine, size_t bytes);

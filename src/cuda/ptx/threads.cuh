@@ -65,6 +65,18 @@ __device__ static inline void store_shared_v2(uint32_t address, float x, float y
     asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(address), "f"(x), "f"(y) : "memory");
 }
 
+/* ld.shared, st.shared of 32 bits (9.7.9.8, 9.7.9.11). */
+__device__ static inline uint32_t load_shared(uint32_t address)
+{
+    uint32_t value;
+    asm volatile("ld.shared.b32 %0, [%1];" : "=r"(value) : "r"(address) : "memory");
+    return value;
+}
+__device__ static inline void store_shared(uint32_t address, uint32_t value)
+{
+    asm volatile("st.shared.b32 [%0], %1;" ::"r"(address), "r"(value) : "memory");
+}
+
 /* cvt (9.7.9.21): two numbers to nearest, the first in the low half; NaN gives 0x7fff. */
 __device__ static inline uint32_t cvt_bf16x2(float low, float high)
 {

@@ -5,6 +5,7 @@
 #include "cuda/ptx/tensor_copy.cuh"
 #include "cuda/ptx/threads.cuh"
 #include "cuda/ptx/wgmma.cuh"
+#include "gemm_instances.h"
 #include "gemm_order.h"
 
 /* The parameters are columns of the table in gemm_instances.h. */
@@ -20,11 +21,11 @@ template <int ROWS_, int COLUMNS_, int GROUPS_, int CLUSTER_ROWS_, int CLUSTER_C
     static constexpr int A_BOX_ROWS = ROWS / CLUSTER_COLUMNS, B_BOX_ROWS = COLUMNS / CLUSTER_ROWS;
     static constexpr int K_BYTES = BSMI_K_STEP * 2, A_BYTES = ROWS * K_BYTES, B_BYTES = COLUMNS * K_BYTES;
 
-    /* D leaves through two boxes of 64 rows for each consumer warpgroup. */
-    static constexpr int D_BOX = 64 * D_BOX_BYTES;
+    /* D leaves through two boxes of 16 rows for each consumer warp. */
+    static constexpr int D_BOX = BSMI_GEMM_D_BOX_ROWS * D_BOX_BYTES;
 
     /* Shared memory, from its beginning. */
-    static constexpr int AT_A = 0, AT_B = AT_A + STAGES * A_BYTES, AT_D = AT_B + STAGES * B_BYTES, AT_FULL = AT_D + GROUPS * 2 * D_BOX,
+    static constexpr int AT_A = 0, AT_B = AT_A + STAGES * A_BYTES, AT_D = AT_B + STAGES * B_BYTES, AT_FULL = AT_D + GROUPS * 8 * D_BOX,
                          AT_EMPTY = AT_FULL + STAGES * 8, SHARED_BYTES = AT_EMPTY + STAGES * 8;
 
     static_assert(ROWS % (64 * GROUPS) == 0, "a warpgroup multiplies 64 rows at a time");
@@ -32,7 +33,8 @@ template <int ROWS_, int COLUMNS_, int GROUPS_, int CLUSTER_ROWS_, int CLUSTER_C
     static_assert(A_BYTES % 1024 == 0 && B_BYTES % 1024 == 0, "swizzle patterns begin at multiples of 1024 bytes");
     static_assert(A_BOX_ROWS % 8 == 0 && B_BOX_ROWS % 8 == 0, "boxes are whole swizzle patterns");
     static_assert(A_BOX_ROWS <= 256 && B_BOX_ROWS <= 256, "a box has at most 256 rows");
-    static_assert(COLUMNS * 2 % D_BOX_BYTES == 0 && D_BOX % 1024 == 0, "a row of the tile is whole boxes");
+    static_assert(COLUMNS * 2 % D_BOX_BYTES == 0 && D_BOX % (8 * D_BOX_BYTES) == 0, "a row of the tile is whole boxes");
+    static_assert(3 * 4 * COLUMNS <= 8 * D_BOX, "the boxes hold the table of columns");
     static_assert(SHARED_BYTES <= 232448, "shared memory of a CTA");
 };
 

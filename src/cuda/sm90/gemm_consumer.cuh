@@ -68,13 +68,29 @@ __device__ static inline void sum_tile(float (&sums)[CONFIG::BLOCKS][CONFIG::SUM
     release_stage<CONFIG>(shared, before, cta);
 }
 
+/* From sums to memory: 64 rows. */
+template <class CONFIG>
+__device__ static inline void finish_part(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_part &part, gemm_boxes &boxes,
+                                          float (&sums)[CONFIG::SUMS])
+{
+    if (finish.by_columns) {
+        boxes_are_read();
+        barrier_sync(boxes.barrier, 128);
+        fill_column_table<CONFIG::COLUMNS>(p.epilogue, finish, part, boxes.table);
+        barrier_sync(boxes.barrier, 128);
+    }
+    const bool any_nan = p.direct && finish_sums(p.epilogue, finish, part, boxes.table, sums);
+    if (finish.by_columns) barrier_sync(boxes.barrier, 128);   /* the table gives way to boxes */
+    store_sums<CONFIG>(p, part, boxes, sums, any_nan);
+}
+
 template <class CONFIG>
 __device__ static inline void consume(const bsmi_gemm_parameters &p, uint32_t shared, gemm_cta cta, uint32_t group)
 {
     float sums[CONFIG::BLOCKS][CONFIG::SUMS];
     gemm_ring<CONFIG> ring = { 0, 0 };
-    gemm_boxes boxes = { shared + CONFIG::AT_D + group * 2 * CONFIG::D_BOX, 0, 1 + group };
-    const gemm_finish finish = gemm_finish_of(p.epilogue);
+    gemm_boxes boxes = gemm_boxes_of<CONFIG>(shared, group);
+    const gemm_finish finish = gemm_finish_of(p);
     const int64_t tiles = gemm_tiles(p), step = gridDim.x / CONFIG::CLUSTER;
     int32_t k_steps = 0;
     for (int32_t s = 0; s < p.segment_count; s++) k_steps += p.segments[s].blocks;
@@ -82,11 +98,8 @@ __device__ static inline void consume(const bsmi_gemm_parameters &p, uint32_t sh
         const gemm_tile tile = gemm_tile_of<CONFIG>(p, number, cta);
         sum_tile<CONFIG>(sums, shared, ring, cta, group, k_steps);
 #pragma unroll
-        for (int block = 0; block < CONFIG::BLOCKS; block++) {
-            const gemm_part part = gemm_part_of(p, tile, (group * CONFIG::BLOCKS + block) * 64);
-            if (p.direct) finish_sums<CONFIG::SUMS>(p.epilogue, finish, part, sums[block]);
-            store_sums<CONFIG>(p, part, boxes, sums[block]);
-        }
+        for (int block = 0; block < CONFIG::BLOCKS; block++)
+            finish_part<CONFIG>(p, finish, gemm_part_of(tile, (group * CONFIG::BLOCKS + block) * 64), boxes, sums[block]);
     }
-    boxes_are_read(boxes);
+    boxes_are_read();
 }

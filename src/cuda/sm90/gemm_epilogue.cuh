@@ -1,10 +1,11 @@
 /* From sums in registers to what D holds: exponents of rows and columns, alpha and tensor scales, C, bias; NaN made canonical.
- * The formulas are those at the top of include/blockscale/matmul.h. */
+ * The formulas are those at the top of include/blockscale/matmul.h.
+ *
+ * Terms that are absent are put in as numbers that change nothing: f as 1, bias as -0 (x + -0 is x, also for zeros). */
 #pragma once
 
 #include "gemm_config.cuh"
 #include <blockscale/matmul.h>
-#include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
 /* What one thread has of 64 rows of a tile: rows `row` and row + 8, columns `column` + 8 j and the one behind it. */
@@ -13,7 +14,7 @@ struct gemm_part {
     int32_t row, column, row_end, matrix;
 };
 
-__device__ static inline gemm_part gemm_part_of(const bsmi_gemm_parameters &p, const gemm_tile &tile, uint32_t rows_before)
+__device__ static inline gemm_part gemm_part_of(const gemm_tile &tile, uint32_t rows_before)
 {
     const uint32_t thread = threadIdx.x % 128;
     gemm_part part;
@@ -28,38 +29,77 @@ __device__ static inline gemm_part gemm_part_of(const bsmi_gemm_parameters &p, c
 
 /* What is the same for every tile. */
 struct gemm_finish {
-    bool scales, adds;                    /* f may be other than 1; there is beta C or bias */
+    bool by_columns;                      /* columns have exponents, factors or biases of their own */
+    bool column_factors, column_biases;
+    bool changes;                         /* f may be other than 1, or there is beta C or bias */
     float f, beta;                        /* f where alpha is one number; beta 0: C is not read */
     double numerator, denominator;        /* f = alpha numerator / denominator, rounded once */
 };
 
-__device__ static inline gemm_finish gemm_finish_of(const bsmi_epilogue_parameters &e)
+__device__ static inline gemm_finish gemm_finish_of(const bsmi_gemm_parameters &p)
 {
-    gemm_finish finish = { false, false, 1, 0, 1, 1 };
+    const bsmi_epilogue_parameters &e = p.epilogue;
+    gemm_finish finish = { e.b_exponents != nullptr, false, false, false, 1, 0, 1, 1 };
+    if (!p.direct) return finish;
     if (e.tensor_scale_a != nullptr) (e.a_divides ? finish.denominator : finish.numerator) *= (double)*e.tensor_scale_a;
     if (e.tensor_scale_b != nullptr) (e.b_divides ? finish.denominator : finish.numerator) *= (double)*e.tensor_scale_b;
     const bool one_alpha = e.alpha != nullptr && e.alpha_per == BSM_PER_TENSOR;
     finish.f = (float)((one_alpha ? (double)*e.alpha : 1.0) * finish.numerator / finish.denominator);
-    finish.scales = finish.f != 1 || (e.alpha != nullptr && !one_alpha);
     if (e.c != nullptr && e.beta != nullptr) finish.beta = *e.beta;
-    finish.adds = finish.beta != 0 || e.bias != nullptr;
+    finish.changes = finish.f != 1 || (e.alpha != nullptr && !one_alpha) || finish.beta != 0 || e.bias != nullptr;
+    finish.column_factors = e.alpha != nullptr && e.alpha_per == BSM_PER_COLUMN;
+    finish.column_biases = e.bias != nullptr && e.bias_per == BSM_PER_COLUMN;
+    finish.by_columns |= finish.column_factors || finish.column_biases;
     return finish;
 }
 
-__device__ static inline float gemm_factor(const gemm_finish &finish, float alpha)
+__device__ static inline float factor_of(const gemm_finish &finish, float alpha)
 {
     return (float)((double)alpha * finish.numerator / finish.denominator);
 }
 
-__device__ static inline float load_real(const void *from, int64_t index, int32_t type)
+/* A number of fp32, bf16 or fp16. */
+__device__ static inline float load_number(const void *at, bool is_fp32, bool is_bf16)
 {
-    if (type == BSM_REAL_FP32) return ((const float *)from)[index];
-    if (type == BSM_REAL_BF16) return __bfloat162float(((const __nv_bfloat16 *)from)[index]);
-    return __half2float(((const __half *)from)[index]);
+    if (is_fp32) return *(const float *)at;
+    const uint16_t bits = *(const uint16_t *)at;
+    return is_bf16 ? __uint_as_float((uint32_t)bits << 16) : __half2float(__ushort_as_half(bits));
 }
-__device__ static inline float load_element(const void *from, int64_t index, int32_t element)
+__device__ static inline float load_bias(const bsmi_epilogue_parameters &e, int64_t index)
 {
-    return load_real(from, index, element == BSM_FP32 ? BSM_REAL_FP32 : element == BSM_BF16 ? BSM_REAL_BF16 : BSM_REAL_FP16);
+    const bool is_fp32 = e.bias_type == BSM_REAL_FP32;
+    return load_number((const unsigned char *)e.bias + index * (is_fp32 ? 4 : 2), is_fp32, e.bias_type == BSM_REAL_BF16);
+}
+
+/* What belongs to columns, computed once for the 64 rows, in the memory of the warpgroup's boxes: exponents, factors, biases, COLUMNS
+ * numbers of 32 bits each. */
+template <int COLUMNS>
+__device__ static inline void fill_column_table(const bsmi_epilogue_parameters &e, const gemm_finish &finish, const gemm_part &part,
+                                                uint32_t table)
+{
+    for (int32_t i = (int32_t)(threadIdx.x % 128); i < COLUMNS; i += 128) {
+        const int32_t column = part.first_column + i;
+        int32_t exponent = 0;
+        float factor = 1, bias = -0.0f;
+        if (column < e.n) {
+            if (e.b_exponents != nullptr) exponent = e.b_exponents[part.matrix * e.b_exponent_step + column];
+            if (finish.column_factors) factor = factor_of(finish, e.alpha[column]);
+            if (finish.column_biases) bias = load_bias(e, part.matrix * e.bias_batch_pitch + column);
+        }
+        store_shared(table + 4 * i, (uint32_t)exponent);
+        store_shared(table + 4 * (COLUMNS + i), __float_as_uint(factor));
+        store_shared(table + 4 * (2 * COLUMNS + i), __float_as_uint(bias));
+    }
+}
+
+__device__ static inline int32_t row_exponent(const bsmi_epilogue_parameters &e, const gemm_part &part, int32_t row)
+{
+    return e.a_exponents == nullptr || row >= part.row_end ? 0 : e.a_exponents[part.matrix * e.a_exponent_step + row];
+}
+/* column: within the tile. */
+__device__ static inline int32_t column_exponent(const bsmi_epilogue_parameters &e, uint32_t table, int32_t column)
+{
+    return e.b_exponents == nullptr ? 0 : (int32_t)load_shared(table + 4 * column);
 }
 
 /* sum 2^exponent, rounded once: past the exponents of fp32's normal numbers by way of double, where the product is exact. */
@@ -71,82 +111,75 @@ __device__ static inline float times_power_of_two(float sum, int32_t exponent)
 }
 
 template <int SUMS>
-__device__ static inline void apply_exponents(const bsmi_epilogue_parameters &e, const gemm_part &part, float (&sums)[SUMS])
+__device__ static inline void apply_exponents(const bsmi_epilogue_parameters &e, const gemm_part &part, uint32_t table, float (&sums)[SUMS])
 {
-    int32_t of_row[2] = { 0, 0 };
-    for (int half = 0; half < 2; half++)
-        if (e.a_exponents != nullptr && part.row + 8 * half < part.row_end)
-            of_row[half] = e.a_exponents[part.matrix * e.a_exponent_step + part.row + 8 * half];
-#pragma unroll
-    for (int j = 0; j < SUMS / 4; j++)
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-            const int32_t column = part.column + 8 * j + i;
-            const int32_t of_column =
-                e.b_exponents == nullptr || column >= e.n ? 0 : e.b_exponents[part.matrix * e.b_exponent_step + column];
-            sums[4 * j + i] = times_power_of_two(sums[4 * j + i], bsmi_sum_exponent(of_row[0], of_column));
-            sums[4 * j + 2 + i] = times_power_of_two(sums[4 * j + 2 + i], bsmi_sum_exponent(of_row[1], of_column));
-        }
-}
-
-/* f of this row and column. */
-__device__ static inline float factor_at(const bsmi_epilogue_parameters &e, const gemm_finish &finish, int32_t matrix, int32_t row,
-                                         int32_t column)
-{
-    if (e.alpha == nullptr || e.alpha_per == BSM_PER_TENSOR) return finish.f;
-    return gemm_factor(finish, e.alpha[e.alpha_per == BSM_PER_ROW ? row : e.alpha_per == BSM_PER_COLUMN ? column : matrix]);
-}
-
-/* beta C + bias of this row and column. */
-__device__ static inline float addend_at(const bsmi_epilogue_parameters &e, const gemm_finish &finish, int32_t matrix, int32_t row,
-                                         int32_t column)
-{
-    float bias = 0;
-    if (e.bias != nullptr) {
-        const int64_t first = e.bias_per == BSM_PER_ROW && e.grouped ? 0 : matrix * e.bias_batch_pitch;
-        bias = load_real(e.bias, first + (e.bias_per == BSM_PER_ROW ? row : column), e.bias_type);
-    }
-    if (finish.beta == 0) return bias;
-    const float c = load_element(e.c + (e.grouped ? 0 : matrix * e.c_batch_bytes) + row * e.c_row_bytes, column, e.c_element);
-    return e.bias == nullptr ? finish.beta * c : fmaf(finish.beta, c, bias);
-}
-
-template <int SUMS>
-__device__ static inline void apply_factors(const bsmi_epilogue_parameters &e, const gemm_finish &finish, const gemm_part &part,
-                                            float (&sums)[SUMS])
-{
-    const bool one_factor = e.alpha == nullptr || e.alpha_per == BSM_PER_TENSOR;
-    if (one_factor && !finish.adds) {
-#pragma unroll
-        for (int i = 0; i < SUMS; i++) sums[i] = finish.f * sums[i];
-        return;
-    }
+    const int32_t rows[2] = { row_exponent(e, part, part.row), row_exponent(e, part, part.row + 8) };
 #pragma unroll
     for (int i = 0; i < SUMS; i++) {
-        const int32_t row = part.row + i % 4 / 2 * 8, column = part.column + i / 4 * 8 + i % 2;
-        if (row < part.row_end && column < e.n) {
-            const float f = factor_at(e, finish, part.matrix, row, column);
-            sums[i] = finish.adds ? fmaf(f, sums[i], addend_at(e, finish, part.matrix, row, column)) : f * sums[i];
-        }
+        const int32_t column = column_exponent(e, table, part.column - part.first_column + i / 4 * 8 + i % 2);
+        sums[i] = times_power_of_two(sums[i], bsmi_sum_exponent(rows[i % 4 / 2], column));
     }
 }
 
-template <int SUMS> __device__ static inline void make_nan_canonical(float (&sums)[SUMS])
+/* Factors and addends of this thread's two rows, and where their C lies. */
+struct gemm_row_terms { float factor[2], bias[2]; const unsigned char *c[2]; };
+
+__device__ static inline gemm_row_terms row_terms_of(const bsmi_epilogue_parameters &e, const gemm_finish &finish, const gemm_part &part)
 {
-    bool any = false;
+    gemm_row_terms terms;
 #pragma unroll
-    for (int i = 0; i < SUMS; i += 2) any |= isnan(sums[i]) | isnan(sums[i + 1]);
-    if (!any) return;
+    for (int half = 0; half < 2; half++) {
+        const int32_t row = part.row + 8 * half;
+        terms.factor[half] = finish.f;
+        terms.bias[half] = -0.0f;
+        terms.c[half] = e.c + (e.grouped ? 0 : part.matrix * e.c_batch_bytes) + row * e.c_row_bytes;
+        if (row >= part.row_end) continue;
+        if (e.alpha != nullptr && e.alpha_per == BSM_PER_ROW) terms.factor[half] = factor_of(finish, e.alpha[row]);
+        if (e.alpha != nullptr && e.alpha_per == BSM_PER_BATCH) terms.factor[half] = factor_of(finish, e.alpha[part.matrix]);
+        if (e.bias != nullptr && e.bias_per == BSM_PER_ROW)
+            terms.bias[half] = load_bias(e, (e.grouped ? 0 : part.matrix * e.bias_batch_pitch) + row);
+    }
+    return terms;
+}
+
+/* t = f S + (beta C + bias). */
+template <int SUMS>
+__device__ static inline void apply_terms(const bsmi_epilogue_parameters &e, const gemm_finish &finish, const gemm_part &part, uint32_t table,
+                                          float (&sums)[SUMS])
+{
+    const gemm_row_terms terms = row_terms_of(e, finish, part);
+    const bool c_is_fp32 = e.c_element == BSM_FP32, c_is_bf16 = e.c_element == BSM_BF16;
+#pragma unroll
+    for (int i = 0; i < SUMS; i++) {
+        const int32_t half = i % 4 / 2, column = part.column + i / 4 * 8 + i % 2;
+        const uint32_t factors = table + 4 * (SUMS * 2 + column - part.first_column), biases = factors + 4 * (SUMS * 2);
+        const float factor = finish.column_factors ? __uint_as_float(load_shared(factors)) : terms.factor[half];
+        float addend = finish.column_biases ? __uint_as_float(load_shared(biases)) : terms.bias[half];
+        if (finish.beta != 0 && part.row + 8 * half < part.row_end && column < e.n)
+            addend = fmaf(finish.beta, load_number(terms.c[half] + (int64_t)column * (c_is_fp32 ? 4 : 2), c_is_fp32, c_is_bf16), addend);
+        sums[i] = fmaf(factor, sums[i], addend);
+    }
+}
+
+/* True if there was any NaN. */
+template <int SUMS> __device__ static inline bool make_nan_canonical(float (&sums)[SUMS])
+{
+    bool any[4] = { false, false, false, false };
+#pragma unroll
+    for (int i = 0; i < SUMS; i += 2) any[i / 2 % 4] |= !(sums[i] >= sums[i + 1]) & !(sums[i] < sums[i + 1]);
+    if (!(any[0] | any[1] | any[2] | any[3])) return false;
 #pragma unroll
     for (int i = 0; i < SUMS; i++)
         if (isnan(sums[i])) sums[i] = __int_as_float(0x7fc00000);
+    return true;
 }
 
+/* table: as fill_column_table left it; not read unless finish.by_columns.  True if there is any NaN. */
 template <int SUMS>
-__device__ static inline void finish_sums(const bsmi_epilogue_parameters &e, const gemm_finish &finish, const gemm_part &part,
+__device__ static inline bool finish_sums(const bsmi_epilogue_parameters &e, const gemm_finish &finish, const gemm_part &part, uint32_t table,
                                           float (&sums)[SUMS])
 {
-    if (e.a_exponents != nullptr || e.b_exponents != nullptr) apply_exponents(e, part, sums);
-    if (finish.scales || finish.adds) apply_factors(e, finish, part, sums);
-    make_nan_canonical(sums);
+    if (e.a_exponents != nullptr || e.b_exponents != nullptr) apply_exponents(e, part, table, sums);
+    if (finish.changes) apply_terms(e, finish, part, table, sums);
+    return make_nan_canonical(sums);
 }

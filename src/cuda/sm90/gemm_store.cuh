@@ -3,14 +3,20 @@
 
 #include "gemm_epilogue.cuh"
 
-/* Two boxes in shared memory, which one warpgroup fills in turn. */
+/* Each warp stores its 16 rows by itself, through two boxes in shared memory that it fills in turn: warps need not wait for each other. */
 struct gemm_boxes {
-    uint32_t address, next;               /* of the first; which one comes next */
-    uint32_t barrier;                     /* number of the warpgroup's own barrier */
+    uint32_t table, barrier;              /* of the warpgroup: the memory of all its boxes; the number of its barrier */
+    uint32_t box, next;                   /* of the warp: the first of its boxes; which one comes next */
 };
 
-/* Before the CTA ends: the copy engine has read them. */
-__device__ static inline void boxes_are_read(const gemm_boxes &) { if (threadIdx.x % 128 == 0) bulk_wait_group_read<0>(); }
+template <class CONFIG> __device__ static inline gemm_boxes gemm_boxes_of(uint32_t shared, uint32_t group)
+{
+    const uint32_t memory = shared + CONFIG::AT_D + group * 8 * CONFIG::D_BOX, warp = threadIdx.x % 128 / 32;
+    return { memory, 1 + group, memory + warp * 2 * CONFIG::D_BOX, 0 };
+}
+
+/* The copy engine has read what this warp stored; known to the thread that stored it. */
+__device__ static inline void boxes_are_read() { if (threadIdx.x % 32 == 0) bulk_wait_group_read<0>(); }
 
 /* Where the numbers go: D, or S. */
 struct gemm_output { unsigned char *data; int64_t row_bytes; int32_t element; };
@@ -23,17 +29,28 @@ __device__ static inline gemm_output gemm_output_of(const bsmi_gemm_parameters &
     return { (unsigned char *)(e.sums + of_batch * e.sums_batch_pitch), e.sums_pitch * 4, BSM_FP32 };
 }
 
-/* NaN of the conversion, 0x7fff in either half, becomes the canonical one. */
-__device__ static inline uint32_t canonical_pair(uint32_t pair, uint32_t nan)
-{
-    if ((pair & 0xffff) == 0x7fff) pair = (pair & 0xffff0000) | nan;
-    if (pair >> 16 == 0x7fff) pair = (pair & 0xffff) | nan << 16;
-    return pair;
-}
+/* Two numbers to bf16 or fp16; the conversion turns NaN into 0x7fff. */
 template <int ELEMENT> __device__ static inline uint32_t to_halves(float low, float high)
 {
-    const uint32_t pair = ELEMENT == BSM_BF16 ? cvt_bf16x2(low, high) : cvt_f16x2(low, high);
-    return isnan(low) | isnan(high) ? canonical_pair(pair, ELEMENT == BSM_BF16 ? 0x7fc0 : 0x7e00) : pair;
+    return ELEMENT == BSM_BF16 ? cvt_bf16x2(low, high) : cvt_f16x2(low, high);
+}
+template <int ELEMENT> __device__ static inline uint32_t canonical_halves(uint32_t pair)
+{
+    constexpr uint32_t NAN_CODE = ELEMENT == BSM_BF16 ? 0x7fc0 : 0x7e00;
+    if ((pair & 0xffff) == 0x7fff) pair = (pair & 0xffff0000) | NAN_CODE;
+    if (pair >> 16 == 0x7fff) pair = (pair & 0xffff) | NAN_CODE << 16;
+    return pair;
+}
+
+/* Pairs of columns, in the order of the registers. */
+template <int ELEMENT, int COUNT, int FIRST, int SUMS>
+__device__ static inline void convert_pairs(uint32_t (&pairs)[COUNT], const float (&sums)[SUMS], bool any_nan)
+{
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) pairs[i] = to_halves<ELEMENT>(sums[FIRST + 2 * i], sums[FIRST + 2 * i + 1]);
+    if (!any_nan) return;
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) pairs[i] = canonical_halves<ELEMENT>(pairs[i]);
 }
 
 /* The place of a byte in a box whose rows are BYTES long, as a tensor map with a swizzle of BYTES has it. */
@@ -42,68 +59,59 @@ template <int BYTES> __device__ static inline uint32_t swizzled(uint32_t at)
     return at ^ ((at >> 7 & (BYTES / 16 - 1)) << 4);
 }
 
-/* One box: columns FIRST / 4 * 8 on of the warpgroup's sums, FIRST a number of registers. */
-template <int ELEMENT, int BYTES, int FIRST, int SUMS> __device__ static inline void fill_box(uint32_t box, const float (&sums)[SUMS])
+/* One box: this warp's 16 rows, and the columns of the sums from FIRST on. */
+template <int ELEMENT, int BYTES, int FIRST, int SUMS>
+__device__ static inline void fill_box(uint32_t box, const float (&sums)[SUMS], bool any_nan)
 {
-    const uint32_t thread = threadIdx.x % 128, lane = thread % 32, rows = thread / 32 * 16;
-    if (ELEMENT == BSM_FP32) {
-        const uint32_t at = (rows + lane / 4) * BYTES + lane % 4 * 8;
+    const uint32_t lane = threadIdx.x % 32;
+    if constexpr (ELEMENT == BSM_FP32) {
+        const uint32_t at = lane / 4 * BYTES + lane % 4 * 8;
 #pragma unroll
         for (int j = 0; j < BYTES / 32; j++) {
             store_shared_v2(box + swizzled<BYTES>(at + j * 32), sums[FIRST + 4 * j], sums[FIRST + 4 * j + 1]);
             store_shared_v2(box + swizzled<BYTES>(at + j * 32 + 8 * BYTES), sums[FIRST + 4 * j + 2], sums[FIRST + 4 * j + 3]);
         }
     } else {
-        const uint32_t at = (rows + lane % 16) * BYTES + lane / 16 * 16;
+        const uint32_t at = lane % 16 * BYTES + lane / 16 * 16;
+        uint32_t pairs[BYTES / 8];
+        convert_pairs<ELEMENT, BYTES / 8, FIRST>(pairs, sums, any_nan);
 #pragma unroll
-        for (int j = 0; j < BYTES / 32; j++) {
-            uint32_t pair[4];
-#pragma unroll
-            for (int i = 0; i < 4; i++) pair[i] = to_halves<ELEMENT>(sums[FIRST + 8 * j + 2 * i], sums[FIRST + 8 * j + 2 * i + 1]);
-            stmatrix_x4(box + swizzled<BYTES>(at + j * 32), pair[0], pair[1], pair[2], pair[3]);
-        }
+        for (int j = 0; j < BYTES / 32; j++)
+            stmatrix_x4(box + swizzled<BYTES>(at + j * 32), pairs[4 * j], pairs[4 * j + 1], pairs[4 * j + 2], pairs[4 * j + 3]);
     }
 }
 
 /* Box after box: the columns of each are BYTES of D's type. */
 template <class CONFIG, int ELEMENT, int FIRST = 0>
 __device__ static inline void store_boxes(const bsmi_gemm_parameters &p, const gemm_part &part, gemm_boxes &boxes,
-                                          const float (&sums)[CONFIG::SUMS])
+                                          const float (&sums)[CONFIG::SUMS], bool any_nan)
 {
     constexpr int BYTES = CONFIG::D_BOX_BYTES, BOX_COLUMNS = BYTES / (ELEMENT == BSM_FP32 ? 4 : 2);
-    const uint32_t box = boxes.address + boxes.next * CONFIG::D_BOX;
-    const bool leads = threadIdx.x % 128 == 0;
+    const uint32_t box = boxes.box + boxes.next * CONFIG::D_BOX;
+    const bool leads = threadIdx.x % 32 == 0;
     if (leads) bulk_wait_group_read<1>();  /* of the store before the last, from this box */
-    barrier_sync(boxes.barrier, 128);
-    fill_box<ELEMENT, BYTES, FIRST>(box, sums);
+    __syncwarp();
+    fill_box<ELEMENT, BYTES, FIRST>(box, sums, any_nan);
     fence_proxy_async_shared();
-    barrier_sync(boxes.barrier, 128);
+    __syncwarp();
     if (leads) {
-        tensor_store(&p.d, box, part.first_column + FIRST * 2, part.first_row, p.epilogue.grouped ? 0 : part.matrix);
+        tensor_store(&p.d, box, part.first_column + FIRST * 2, part.first_row + (int32_t)(threadIdx.x % 128 / 32 * 16),
+                     p.epilogue.grouped ? 0 : part.matrix);
         bulk_commit_group();
     }
     boxes.next ^= 1;
-    if constexpr (FIRST + BOX_COLUMNS / 2 < CONFIG::SUMS) store_boxes<CONFIG, ELEMENT, FIRST + BOX_COLUMNS / 2>(p, part, boxes, sums);
+    if constexpr (FIRST + BOX_COLUMNS / 2 < CONFIG::SUMS)
+        store_boxes<CONFIG, ELEMENT, FIRST + BOX_COLUMNS / 2>(p, part, boxes, sums, any_nan);
 }
 
-/* True if the columns of this part, or this thread's rows, hold one that is left out. */
-template <int SUMS> __device__ static inline bool leaves_out(const bsmi_epilogue_parameters &e, const gemm_part &part)
+/* True if this thread's rows, or its share of the columns, hold one that is left out. */
+template <int COLUMNS>
+__device__ static inline bool leaves_out(const bsmi_epilogue_parameters &e, const gemm_part &part, uint32_t table)
 {
-    bool any = false;
-    for (int half = 0; half < 2; half++)
-        if (e.a_exponents != nullptr && part.row + 8 * half < part.row_end)
-            any |= e.a_exponents[part.matrix * e.a_exponent_step + part.row + 8 * half] == BSMI_ROW_LEFT_OUT;
-    if (e.b_exponents != nullptr)
-        for (int32_t column = part.first_column + (int32_t)(threadIdx.x % 128); column < part.first_column + SUMS * 2; column += 128)
-            any |= column < e.n && e.b_exponents[part.matrix * e.b_exponent_step + column] == BSMI_ROW_LEFT_OUT;
+    bool any = row_exponent(e, part, part.row) == BSMI_ROW_LEFT_OUT || row_exponent(e, part, part.row + 8) == BSMI_ROW_LEFT_OUT;
+    for (int32_t column = (int32_t)(threadIdx.x % 128); column < COLUMNS; column += 128)
+        any |= column_exponent(e, table, column) == BSMI_ROW_LEFT_OUT;
     return any;
-}
-
-__device__ static inline bool is_stored(const bsmi_epilogue_parameters &e, const gemm_part &part, int32_t row, int32_t column)
-{
-    if (row >= part.row_end || column >= e.n) return false;
-    if (e.a_exponents != nullptr && e.a_exponents[part.matrix * e.a_exponent_step + row] == BSMI_ROW_LEFT_OUT) return false;
-    return e.b_exponents == nullptr || e.b_exponents[part.matrix * e.b_exponent_step + column] != BSMI_ROW_LEFT_OUT;
 }
 
 /* Two neighbours at `to`, as one access where both are stored and lie so. */
@@ -119,7 +127,8 @@ __device__ static inline void store_pair(unsigned char *to, int32_t element, flo
         }
         return;
     }
-    const uint32_t pair = element == BSM_BF16 ? to_halves<BSM_BF16>(first, second) : to_halves<BSM_FP16>(first, second);
+    const uint32_t pair = element == BSM_BF16 ? canonical_halves<BSM_BF16>(to_halves<BSM_BF16>(first, second))
+                                              : canonical_halves<BSM_FP16>(to_halves<BSM_FP16>(first, second));
     if (together && (uint64_t)to % 4 == 0) {
         *(uint32_t *)to = pair;
     } else {
@@ -129,35 +138,41 @@ __device__ static inline void store_pair(unsigned char *to, int32_t element, flo
 }
 
 template <int SUMS>
-__device__ static inline void store_registers(const bsmi_gemm_parameters &p, const gemm_part &part, const float (&sums)[SUMS])
+__device__ static inline void store_registers(const bsmi_gemm_parameters &p, const gemm_part &part, uint32_t table, const float (&sums)[SUMS])
 {
+    const bsmi_epilogue_parameters &e = p.epilogue;
     const gemm_output output = gemm_output_of(p, part.matrix);
     const int32_t bytes = output.element == BSM_FP32 ? 4 : 2;
+    bool has_row[2];
+#pragma unroll
+    for (int half = 0; half < 2; half++)
+        has_row[half] = part.row + 8 * half < part.row_end && row_exponent(e, part, part.row + 8 * half) != BSMI_ROW_LEFT_OUT;
 #pragma unroll
     for (int i = 0; i < SUMS; i += 2) {
-        const int32_t row = part.row + i % 4 / 2 * 8, column = part.column + i / 4 * 8;
-        const bool has_first = is_stored(p.epilogue, part, row, column), has_second = is_stored(p.epilogue, part, row, column + 1);
-        if (has_first || has_second)
-            store_pair(output.data + row * output.row_bytes + (int64_t)column * bytes, output.element, sums[i], sums[i + 1], has_first,
-                       has_second);
+        const int32_t half = i % 4 / 2, column = part.column + i / 4 * 8, in_tile = column - part.first_column;
+        const bool has_first = has_row[half] && column < e.n && column_exponent(e, table, in_tile) != BSMI_ROW_LEFT_OUT;
+        const bool has_second = has_row[half] && column + 1 < e.n && column_exponent(e, table, in_tile + 1) != BSMI_ROW_LEFT_OUT;
+        unsigned char *to = output.data + (part.row + 8 * half) * output.row_bytes + (int64_t)column * bytes;
+        if (has_first || has_second) store_pair(to, output.element, sums[i], sums[i + 1], has_first, has_second);
     }
 }
 
+/* table: as for finish_sums, whose result any_nan is. */
 template <class CONFIG>
 __device__ static inline void store_sums(const bsmi_gemm_parameters &p, const gemm_part &part, gemm_boxes &boxes,
-                                         const float (&sums)[CONFIG::SUMS])
+                                         const float (&sums)[CONFIG::SUMS], bool any_nan)
 {
     const bsmi_epilogue_parameters &e = p.epilogue;
     /* The rows of a group end inside D, where the copy engine does not clip. */
     bool by_boxes = p.has_d_map && (!e.grouped || part.first_row + 64 <= part.row_end);
     if (by_boxes && (e.a_exponents != nullptr || e.b_exponents != nullptr))
-        by_boxes = !barrier_or(boxes.barrier, 128, leaves_out<CONFIG::SUMS>(e, part));
+        by_boxes = !barrier_or(boxes.barrier, 128, leaves_out<CONFIG::COLUMNS>(e, part, boxes.table));
     if (!by_boxes) {
-        store_registers(p, part, sums);
+        store_registers(p, part, boxes.table, sums);
         return;
     }
     const int32_t element = p.direct ? e.d.element : BSM_FP32;
-    if (element == BSM_FP32) store_boxes<CONFIG, BSM_FP32>(p, part, boxes, sums);
-    else if (element == BSM_BF16) store_boxes<CONFIG, BSM_BF16>(p, part, boxes, sums);
-    else store_boxes<CONFIG, BSM_FP16>(p, part, boxes, sums);
+    if (element == BSM_FP32) store_boxes<CONFIG, BSM_FP32>(p, part, boxes, sums, any_nan);
+    else if (element == BSM_BF16) store_boxes<CONFIG, BSM_BF16>(p, part, boxes, sums, any_nan);
+    else store_boxes<CONFIG, BSM_FP16>(p, part, boxes, sums, any_nan);
 }
