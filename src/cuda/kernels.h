@@ -40,7 +40,7 @@ struct bsmi_gemm_instance {
     int cluster_rows, cluster_columns;    /* CTAs of a cluster along M and N; 1, 1: none */
     int threads, shared_bytes;
     int a_box_rows, b_box_rows;           /* rows of the boxes that the tensor maps of A and B are made with */
-    int d_box_rows, d_box_bytes;          /* box of D's map, swizzled over its 32, 64 or 128 bytes; 0: no map is wanted */
+    int d_box_rows, d_box_bytes;          /* box of D's map, swizzled over its whole width; 0: no map is wanted */
     bool waits;                           /* as above */
 };
 

@@ -7,7 +7,8 @@ static int64_t batch_stride(const struct bsmi_cuda_rows *r) { return r->batch > 
 
 bool bsmi_cuda_can_map(const struct bsmi_cuda_rows *r)
 {
-    return (uintptr_t)r->data % 16 == 0 && r->row_bytes % 16 == 0 && batch_stride(r) % 16 == 0 && r->columns > 0 && r->rows > 0
+    const int64_t element = r->type == CU_TENSOR_MAP_DATA_TYPE_FLOAT32 ? 4 : 2;
+    return r->columns * element % 16 == 0 && (uintptr_t)r->data % 16 == 0 && r->row_bytes % 16 == 0 && batch_stride(r) % 16 == 0 && r->columns > 0 && r->rows > 0
         && r->batch > 0 && r->columns < most_size && r->rows < most_size && r->batch < most_size && r->row_bytes < most_stride
         && batch_stride(r) < most_stride;
 }

@@ -1,15 +1,9 @@
 #include "gemm_launch.h"
-#include "cuda/sm90/gemm_instances.h"
+#include "cuda/embedded.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-
-#define LARGE(function, rows, columns, groups, cluster_rows, cluster_columns, stages, d_box_bytes) \
-    { #function, true, rows, columns, groups, cluster_rows, cluster_columns, stages, d_box_bytes },
-#define SMALL(function, rows, columns, groups, cluster_rows, cluster_columns, stages, d_box_bytes) \
-    { #function, false, rows, columns, groups, cluster_rows, cluster_columns, stages, d_box_bytes },
-const struct gemm_instance gemm_instances[] = { BSMI_SM90_GEMM_LARGE(LARGE) BSMI_SM90_GEMM_SMALL(SMALL) };
-const int gemm_instance_count = sizeof gemm_instances / sizeof gemm_instances[0];
+#include <string.h>
 
 static void stop(const char *what, const char *why)
 {
@@ -25,40 +19,30 @@ void gemm_call(const struct gemm_machine *machine, CUresult result, const char *
     stop(what, name);
 }
 
-static CUmodule load(const struct gemm_machine *machine, const char *folder, const char *name)
+static void load_file(struct gemm_machine *machine, const struct bsmi_cuda_fatbin *fatbin)
 {
-    char path[4096];
-    CUmodule module;
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = fopen(path, "rb");
-    if (file == NULL) stop(path, "cannot be opened");
-    fseek(file, 0, SEEK_END);
-    const size_t bytes = (size_t)ftell(file);
-    char *image = calloc(bytes + 1, 1);
-    rewind(file);
-    if (image == NULL || fread(image, 1, bytes, file) != bytes) stop(path, "cannot be read");
-    fclose(file);
-    gemm_call(machine, machine->cu->cuModuleLoadData(&module, image), path);
-    free(image);
-    return module;
+    CUmodule module = NULL;
+    for (int i = 0; i < bsmi_gemm_instance_count; i++) {
+        const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[i];
+        if (strcmp(g->file, fatbin->file) != 0) continue;
+        if (module == NULL) gemm_call(machine, machine->cu->cuModuleLoadData(&module, fatbin->start), fatbin->file);
+        gemm_call(machine, machine->cu->cuModuleGetFunction(&machine->functions[i], module, g->function), g->function);
+        gemm_call(machine, machine->cu->cuFuncSetAttribute(machine->functions[i], CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, g->shared_bytes),
+                  "cuFuncSetAttribute");
+    }
 }
 
-void gemm_open_driver(struct gemm_machine *machine)
+bool gemm_open(struct gemm_machine *machine)
 {
     CUdevice device;
-    if (bsmi_driver_open(&machine->cu) != BSM_OK) stop("libcuda", bsm_last_error());
+    if (bsmi_cuda_not_built[0] != '\0' || bsmi_driver_open(&machine->cu) != BSM_OK) return false;
     const struct bsmi_driver *cu = machine->cu;
     gemm_call(machine, cu->cuDeviceGet(&device, 0), "cuDeviceGet");
     gemm_call(machine, cu->cuDevicePrimaryCtxRetain(&machine->context, device), "cuDevicePrimaryCtxRetain");
     gemm_call(machine, cu->cuCtxPushCurrent(machine->context), "cuCtxPushCurrent");
     gemm_call(machine, cu->cuDeviceGetAttribute(&machine->processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device), "attribute");
-}
-
-void gemm_open(struct gemm_machine *machine, const char *folder)
-{
-    gemm_open_driver(machine);
-    machine->modules[0] = load(machine, folder, "sm90_gemm_large.fatbin");
-    machine->modules[1] = load(machine, folder, "sm90_gemm_small.fatbin");
+    for (const struct bsmi_cuda_fatbin *f = bsmi_cuda_fatbins; f->file != NULL; f++) load_file(machine, f);
+    return true;
 }
 
 CUdeviceptr gemm_allocate(const struct gemm_machine *machine, size_t bytes)
@@ -104,36 +88,22 @@ bool gemm_map(const struct gemm_machine *machine, struct bsmi_tensor_map *map, c
     return true;
 }
 
-int gemm_shared_bytes(const struct gemm_instance *i)
-{
-    return i->stages * (i->rows + i->columns) * 128 + i->groups * 2 * 64 * i->d_box_bytes + i->stages * 16;
-}
-
 static int64_t ceiling(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-void gemm_prepare(const struct gemm_machine *machine, const struct gemm_instance *i, struct bsmi_gemm_parameters *p, const struct gemm_rows *a,
+void gemm_prepare(const struct gemm_machine *machine, const struct bsmi_gemm_instance *i, struct bsmi_gemm_parameters *p, const struct gemm_rows *a,
                   const struct gemm_rows *b, const struct gemm_rows *output)
 {
-    const bool described = gemm_map(machine, &p->a, a, BSMI_K_STEP, i->rows / i->cluster_columns, 128) &&
-                           gemm_map(machine, &p->b, b, BSMI_K_STEP, i->columns / i->cluster_rows, 128);
+    const bool described = gemm_map(machine, &p->a, a, BSMI_K_STEP, i->a_box_rows, 128) &&
+                           gemm_map(machine, &p->b, b, BSMI_K_STEP, i->b_box_rows, 128);
     if (!described) stop(i->function, "operands that tensor maps cannot describe");
-    p->has_d_map = gemm_map(machine, &p->d, output, i->d_box_bytes / (output->element == BSM_FP32 ? 4 : 2), BSMI_GEMM_D_BOX_ROWS, i->d_box_bytes);
-    p->row_tiles = ceiling(p->epilogue.m, i->rows * i->cluster_rows);
-    p->column_tiles = ceiling(p->epilogue.n, i->columns * i->cluster_columns);
+    p->has_d_map = gemm_map(machine, &p->d, output, i->d_box_bytes / (output->element == BSM_FP32 ? 4 : 2), i->d_box_rows, i->d_box_bytes);
+    p->row_tiles = ceiling(p->epilogue.m, i->tile_rows * i->cluster_rows);
+    p->column_tiles = ceiling(p->epilogue.n, i->tile_columns * i->cluster_columns);
     p->tiles = p->row_tiles * p->column_tiles * p->epilogue.matrices;
 }
 
-CUfunction gemm_function(const struct gemm_machine *machine, const struct gemm_instance *i)
-{
-    CUfunction function;
-    gemm_call(machine, machine->cu->cuModuleGetFunction(&function, machine->modules[i->large ? 0 : 1], i->function), i->function);
-    gemm_call(machine, machine->cu->cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, gemm_shared_bytes(i)),
-              "cuFuncSetAttribute");
-    return function;
-}
-
-void gemm_launch(const struct gemm_machine *machine, const struct gemm_instance *i, CUfunction function,
-                 const struct bsmi_gemm_parameters *p, CUstream stream, bool dependent)
+void gemm_launch(const struct gemm_machine *machine, const struct bsmi_gemm_instance *i, const struct bsmi_gemm_parameters *p, CUstream stream,
+                 bool dependent)
 {
     const int cluster = i->cluster_rows * i->cluster_columns, known = machine->most_clusters[cluster];
     const int clusters = known > 0 ? known : machine->processors / cluster;
@@ -142,8 +112,8 @@ void gemm_launch(const struct gemm_machine *machine, const struct gemm_instance 
                                         { .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION } };
     attributes[0].value.clusterDim.x = (unsigned)cluster, attributes[0].value.clusterDim.y = attributes[0].value.clusterDim.z = 1;
     attributes[1].value.programmaticStreamSerializationAllowed = 1;
-    const CUlaunchConfig config = { (unsigned)(wanted * cluster), 1, 1, (unsigned)(128 * (i->groups + 1)), 1, 1,
-                                    (unsigned)gemm_shared_bytes(i), stream, attributes, dependent ? 2 : 1 };
+    const CUlaunchConfig config = { (unsigned)(wanted * cluster), 1, 1, (unsigned)i->threads, 1, 1, (unsigned)i->shared_bytes, stream, attributes,
+                                    dependent ? 2 : 1 };
     void *parameters[] = { (void *)(uintptr_t)p };
-    gemm_call(machine, machine->cu->cuLaunchKernelEx(&config, function, parameters, NULL), i->function);
+    gemm_call(machine, machine->cu->cuLaunchKernelEx(&config, machine->functions[i - bsmi_gemm_instances], parameters, NULL), i->function);
 }

@@ -4,29 +4,20 @@
 
 #include "blockscale/format.h"
 #include "cuda/driver.h"
-#include "cuda/kernel_parameters.h"
-
-struct gemm_instance {
-    const char *function;
-    bool large;                           /* which of the two files holds it */
-    int rows, columns, groups, cluster_rows, cluster_columns, stages, d_box_bytes;
-};
-extern const struct gemm_instance gemm_instances[];
-extern const int gemm_instance_count;
+#include "cuda/kernels.h"
 
 struct gemm_machine {
     const struct bsmi_driver *cu;
     CUcontext context;
-    CUmodule modules[2];
+    CUfunction functions[BSMI_MOST_GEMM_INSTANCES];
     int processors;
     int most_clusters[5];                 /* of that many CTAs that run at one time; 0: processors over CTAs */
 };
 
-/* Opens libcuda (BLOCKSCALE_LIBCUDA), the first device, and sm90_gemm_large.fatbin and sm90_gemm_small.fatbin in `folder`.  Ends the program where
- * that fails. */
-void gemm_open(struct gemm_machine *machine, const char *folder);
-/* The first two of these alone. */
-void gemm_open_driver(struct gemm_machine *machine);
+/* Opens libcuda (BLOCKSCALE_LIBCUDA), the first device, and the GEMM kernels of this build; false with bsm_last_error, or with
+ * bsmi_cuda_not_built, where there are none. */
+bool gemm_open(struct gemm_machine *machine);
+/* Ends the program if a call failed. */
 void gemm_call(const struct gemm_machine *machine, CUresult result, const char *what);
 
 CUdeviceptr gemm_allocate(const struct gemm_machine *machine, size_t bytes);
@@ -46,11 +37,8 @@ bool gemm_map(const struct gemm_machine *machine, struct bsmi_tensor_map *map, c
               int swizzle_bytes);
 
 /* Fills in maps and tiles (not grouped: of the whole batch) for this instance; output: D or S. */
-void gemm_prepare(const struct gemm_machine *machine, const struct gemm_instance *instance, struct bsmi_gemm_parameters *p,
+void gemm_prepare(const struct gemm_machine *machine, const struct bsmi_gemm_instance *instance, struct bsmi_gemm_parameters *p,
                   const struct gemm_rows *a, const struct gemm_rows *b, const struct gemm_rows *output);
-CUfunction gemm_function(const struct gemm_machine *machine, const struct gemm_instance *instance);
-void gemm_launch(const struct gemm_machine *machine, const struct gemm_instance *instance, CUfunction function,
+void gemm_launch(const struct gemm_machine *machine, const struct bsmi_gemm_instance *instance,
                  const struct bsmi_gemm_parameters *p, CUstream stream, bool dependent);
-int gemm_shared_bytes(const struct gemm_instance *instance);
-
 #endif

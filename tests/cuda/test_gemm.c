@@ -1,8 +1,9 @@
 /* The GEMM kernels of src/cuda/sm90 against sums of whole numbers, which fp32 holds exactly: every bit of D and every byte around it.
  *
- *     test_gemm [--only NAME] ...          options of the harness; GEMM_INSTANCE=NAME: one instance; GEMM_KERNELS=FOLDER
- */
+ * GEMM_INSTANCE=FUNCTION: this instance alone.  A simulator takes a while: there each problem goes to every fourth instance, in turn;
+ * GEMM_INSTANCE=all: to all of them, as on a GPU. */
 #include "gemm_launch.h"
+#include "cuda/embedded.h"
 #include "blockscale/matmul.h"
 #include "matrix/matrix.h"
 #include "test.h"
@@ -11,6 +12,8 @@
 #include <stdlib.h>
 
 static struct gemm_machine machine;
+static bool opened;
+static int problems;                      /* so many were run */
 
 enum { MOST_GROUPS = 8 };
 
@@ -175,10 +178,10 @@ static void define(const struct problem *q, struct operands *o)
 
 /* The kernel -------------------------------------------------------------------------------------------------------------------- */
 
-static CUdeviceptr upload_tables(const struct problem *q, const struct gemm_instance *i, const struct bsmi_gemm_parameters *p)
+static CUdeviceptr upload_tables(const struct problem *q, const struct bsmi_gemm_instance *i, const struct bsmi_gemm_parameters *p)
 {
     int64_t tables[2 * (MOST_GROUPS + 1)] = { 0 }, *starts = tables, *tiles = tables + q->groups + 1;
-    const int64_t rows = i->rows * i->cluster_rows;
+    const int64_t rows = i->tile_rows * i->cluster_rows;
     for (int g = 0; g < q->groups; g++) {
         starts[g + 1] = starts[g] + q->group_rows[g];
         tiles[g + 1] = tiles[g] + (q->group_rows[g] + rows - 1) / rows * p->column_tiles;
@@ -186,7 +189,7 @@ static CUdeviceptr upload_tables(const struct problem *q, const struct gemm_inst
     return gemm_upload(&machine, tables, sizeof tables);
 }
 
-static void run(const struct problem *q, const struct gemm_instance *i, struct operands *o)
+static void run(const struct problem *q, const struct bsmi_gemm_instance *i, struct operands *o)
 {
     const int element = q->stores_sums ? BSM_FP32 : q->element == 0 ? BSM_BF16 : q->element, bytes = bytes_of(element);
     const int64_t a_rows = q->m * (q->groups > 0 || q->a_broadcast ? 1 : o->batch), b_rows = q->n * (q->b_broadcast ? 1 : o->batch);
@@ -230,17 +233,15 @@ static void run(const struct problem *q, const struct gemm_instance *i, struct o
         tables = upload_tables(q, i, &p);
         e->group_starts = (int64_t *)tables, p.group_tiles = (int64_t *)tables + q->groups + 1;
     }
-    gemm_launch(&machine, i, gemm_function(&machine, i), &p, NULL, false);
+    gemm_launch(&machine, i, &p, NULL, false);
     gemm_download(&machine, o->d, memory[2], (size_t)(o->d_count * bytes));
     for (int j = 0; j < 9; j++) if (memory[j] != 0) gemm_free(&machine, memory[j]);
     if (tables != 0) gemm_free(&machine, tables);
 }
 
-static void check(struct test *t, const struct problem *q, const struct gemm_instance *i)
+static void check(struct test *t, const struct problem *q, const struct bsmi_gemm_instance *i)
 {
     struct operands o;
-    const char *only = getenv("GEMM_INSTANCE");
-    if (only != NULL && strcmp(only, i->function) != 0) return;
     make_operands(t, q, &o);
     define(q, &o);
     run(q, i, &o);
@@ -261,25 +262,47 @@ static void check(struct test *t, const struct problem *q, const struct gemm_ins
 
 /* Cases ------------------------------------------------------------------------------------------------------------------------- */
 
+static bool is_simulated(void)
+{
+    const char *library = getenv("BLOCKSCALE_LIBCUDA");
+    return library != NULL && strstr(library, "cudasim") != NULL;
+}
+
+/* Skips the test where there are no kernels for this device. */
+static bool is_open(struct test *t)
+{
+    if (!opened) test_skip(t, bsmi_cuda_not_built[0] != '\0' ? bsmi_cuda_not_built : bsm_last_error());
+    return opened;
+}
+
 static void check_all(struct test *t, const struct problem *q)
 {
-    for (int i = 0; i < gemm_instance_count; i++) check(t, q, &gemm_instances[i]);
+    const char *only = getenv("GEMM_INSTANCE");
+    if (!is_open(t)) return;
+    const int step = only == NULL && is_simulated() ? 4 : 1;
+    for (int i = step == 1 ? 0 : problems++ % step; i < bsmi_gemm_instance_count; i += step)
+        if (only == NULL || strcmp(only, "all") == 0 || strcmp(only, bsmi_gemm_instances[i].function) == 0) check(t, q, &bsmi_gemm_instances[i]);
 }
+
+static int64_t stages_of(const struct bsmi_gemm_instance *g) { return g->shared_bytes / ((g->tile_rows + g->tile_columns) * BSMI_K_STEP * 2); }
 
 /* Each instance around the edges of its own tile, and around the length of its ring. */
 static void edges(struct test *t)
 {
-    for (int i = 0; i < gemm_instance_count; i++) {
-        const struct gemm_instance *g = &gemm_instances[i];
-        const int64_t rows = g->rows * g->cluster_rows, columns = g->columns * g->cluster_columns, ring = g->stages * 64;
-        const struct problem problems[] = {
+    const char *only = getenv("GEMM_INSTANCE");
+    if (!is_open(t)) return;
+    for (int i = 0; i < bsmi_gemm_instance_count; i++) {
+        const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[i];
+        const int64_t rows = g->tile_rows * g->cluster_rows, columns = g->tile_columns * g->cluster_columns, ring = stages_of(g) * 64;
+        const struct problem around[] = {
             { .m = 1, .n = 1, .k = 1 },
-            { .m = g->rows - 1, .n = g->columns + 8, .k = 65 },
+            { .m = g->tile_rows - 1, .n = g->tile_columns + 8, .k = 65 },
             { .m = rows + 1, .n = columns - 1, .k = ring - 64 },
             { .m = rows, .n = 2 * columns + 3, .k = ring + 1, .element = BSM_FP32 },
             { .m = 2 * rows + 3, .n = columns, .k = 72, .element = BSM_FP16 },
         };
-        for (size_t j = 0; j < sizeof problems / sizeof *problems; j++) check(t, &problems[j], g);
+        for (size_t j = 0; j < sizeof around / sizeof *around; j++)
+            if (only == NULL || strcmp(only, "all") == 0 || strcmp(only, g->function) == 0) check(t, &around[j], g);
     }
 }
 
@@ -346,7 +369,6 @@ int main(int argc, char **argv)
     static const struct test_case cases[] = { TEST(edges), TEST(many_tiles), TEST(rows_that_the_copy_engine_cannot_store), TEST(sums),
                                               TEST(two_terms), TEST(batches), TEST(groups), TEST(exponents), TEST(factors),
                                               TEST(not_a_number) };
-    const char *folder = getenv("GEMM_KERNELS");
-    gemm_open(&machine, folder != NULL ? folder : GEMM_KERNELS);
+    opened = gemm_open(&machine);
     return TEST_MAIN(argc, argv, cases);
 }

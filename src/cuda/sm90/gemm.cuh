@@ -59,8 +59,9 @@ template <class CONFIG> __device__ static inline void gemm(const bsmi_gemm_param
     synchronize_ctas<CONFIG>();
 }
 
-#define GEMM_KERNEL(function, rows, columns, groups, cluster_rows, cluster_columns, stages, d_box_bytes)                          \
-    extern "C" __global__ void __launch_bounds__(128 * (groups + 1), 1) function(const __grid_constant__ bsmi_gemm_parameters p)   \
-    {                                                                                                                              \
-        gemm<gemm_config<rows, columns, groups, cluster_rows, cluster_columns, stages, d_box_bytes>>(p);                           \
+#define GEMM_KERNEL(tile, rows, columns, groups, cluster_rows, cluster_columns, stages, d_box_bytes)                    \
+    extern "C" __global__ void __launch_bounds__(128 * (groups + 1), 1)                                                  \
+        bsmi_gemm_##tile(const __grid_constant__ bsmi_gemm_parameters p)                                                 \
+    {                                                                                                                    \
+        gemm<gemm_config<rows, columns, groups, cluster_rows, cluster_columns, stages, d_box_bytes>>(p);                 \
     }

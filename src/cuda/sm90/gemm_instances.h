@@ -1,44 +1,35 @@
 /* The instances of the GEMM kernels.
  *
- *   function         of the kernel; NAME is "wgmma_" and what follows bsmi_gemm_
+ *   tile             its name: the kernel is bsmi_gemm_TILE, for a person cuda_wgmma_TILE
  *   rows, columns    of D that a CTA makes; each consumer warpgroup takes rows / groups of them
  *   groups           consumer warpgroups
  *   cluster          CTAs along M, which share B's tiles, and along N, which share A's
  *   stages           of the ring in shared memory
  *   d_box_bytes      of a row of a box that D is stored by: divides the bytes of a tile's row for every type of D
  *
- *     file    function                       rows columns groups cluster stages d_box_bytes */
+ *    tile         rows cols groups cluster stages d_box_bytes */
 #ifndef BSMI_SM90_GEMM_INSTANCES_H
 #define BSMI_SM90_GEMM_INSTANCES_H
 
 /* Rows of a box that D is stored by: a warp's. */
 enum { BSMI_GEMM_D_BOX_ROWS = 16 };
 
-#define BSMI_SM90_GEMM_LARGE(X)                                             \
-    X(bsmi_gemm_128x256_2x1,                 128, 256,    2,     2, 1,   4,     128) \
-    X(bsmi_gemm_128x256_1x2,                 128, 256,    2,     1, 2,   4,     128) \
-    X(bsmi_gemm_128x256_1x1,                 128, 256,    2,     1, 1,   4,     128) \
-    X(bsmi_gemm_128x224_1x2,                 128, 224,    2,     1, 2,   4,      64) \
-    X(bsmi_gemm_128x224_2x1,                 128, 224,    2,     2, 1,   4,      64) \
-    X(bsmi_gemm_128x192_2x1,                 128, 192,    2,     2, 1,   4,     128)
+#define BSMI_SM90_GEMM_LARGE(X)                          \
+    X(128x256_2x1,  128, 256, 2, 2, 1,  4, 128) \
+    X(128x256_1x2,  128, 256, 2, 1, 2,  4, 128) \
+    X(128x224_2x1,  128, 224, 2, 2, 1,  4,  64) \
+    X(128x224_1x2,  128, 224, 2, 1, 2,  4,  64) \
+    X(128x192_2x1,  128, 192, 2, 2, 1,  4, 128)
 
-#define BSMI_SM90_GEMM_SMALL(X)                                             \
-    X(bsmi_gemm_128x144_2x2,                 128, 144,    2,     2, 2,   5,      32) \
-    X(bsmi_gemm_128x128_2x2,                 128, 128,    2,     2, 2,   6,     128) \
-    X(bsmi_gemm_128x128_2x1,                 128, 128,    2,     2, 1,   6,     128) \
-    X(bsmi_gemm_128x128_1x2,                 128, 128,    2,     1, 2,   6,     128) \
-    X(bsmi_gemm_128x96_2x2,                  128,  96,    2,     2, 2,   7,      64) \
-    X(bsmi_gemm_128x96_1x2,                  128,  96,    2,     1, 2,   7,      64) \
-    X(bsmi_gemm_128x80_1x4,                  128,  80,    2,     1, 4,   8,      32) \
-    X(bsmi_gemm_128x80_1x2,                  128,  80,    2,     1, 2,   8,      32) \
-    X(bsmi_gemm_128x64_1x2,                  128,  64,    2,     1, 2,   8,     128) \
-    X(bsmi_gemm_128x64_1x4,                  128,  64,    2,     1, 4,   8,     128) \
-    X(bsmi_gemm_128x48_2x2,                  128,  48,    2,     2, 2,   8,      32) \
-    X(bsmi_gemm_128x48_2x1,                  128,  48,    2,     2, 1,   8,      32) \
-    X(bsmi_gemm_64x128_1x2,                   64, 128,    1,     1, 2,   8,     128) \
-    X(bsmi_gemm_64x64_1x2,                    64,  64,    1,     1, 2,  10,     128) \
-    X(bsmi_gemm_64x48_2x1,                    64,  48,    1,     2, 1,  12,      32) \
-    X(bsmi_gemm_64x48_1x1,                    64,  48,    1,     1, 1,  12,      32) \
-    X(bsmi_gemm_64x48_2x2,                    64,  48,    1,     2, 2,  12,      32)
+#define BSMI_SM90_GEMM_SMALL(X)                          \
+    X(128x128_2x2,  128, 128, 2, 2, 2,  6, 128) \
+    X(128x128_2x1,  128, 128, 2, 2, 1,  6, 128) \
+    X(128x128_1x2,  128, 128, 2, 1, 2,  6, 128) \
+    X(128x96_2x2,   128,  96, 2, 2, 2,  7,  64) \
+    X(128x80_1x4,   128,  80, 2, 1, 4,  8,  32) \
+    X(128x64_1x2,   128,  64, 2, 1, 2,  8, 128) \
+    X(128x48_2x1,   128,  48, 2, 2, 1,  8,  32) \
+    X(64x128_1x2,    64, 128, 1, 1, 2,  8, 128) \
+    X(64x48_1x1,     64,  48, 1, 1, 1, 12,  32)
 
 #endif
