@@ -21,6 +21,7 @@ struct bsmi_cuda_gpu {
     int multiprocessors, most_shared_bytes;
     CUmodule modules[BSMI_MOST_FATBINS];  /* as bsmi_cuda_fatbins; NULL: for other GPUs */
     CUfunction kernels[BSMI_KERNEL_COUNT], gemms[BSMI_MOST_GEMM_INSTANCES];   /* NULL: not of this build, or for other GPUs */
+    int gemm_clusters[BSMI_MOST_GEMM_INSTANCES];    /* that many clusters of the instance run at one time */
 };
 
 /* The device of one context. */

@@ -75,6 +75,7 @@ typedef struct CUlaunchConfig {
     X(cuEventRecord,            "cuEventRecord",                (CUevent event, CUstream stream))                              \
     X(cuEventDestroy,           "cuEventDestroy_v2",            (CUevent event))                                               \
     X(cuLaunchKernelEx,         "cuLaunchKernelEx",             (const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra)) \
+    X(cuOccupancyMaxActiveClusters, "cuOccupancyMaxActiveClusters", (int *clusters, CUfunction function, const CUlaunchConfig *config)) \
     X(cuTensorMapEncodeTiled,   "cuTensorMapEncodeTiled",       (void *map, int type, unsigned rank, void *address, const uint64_t *sizes, \
                                                                  const uint64_t *strides, const uint32_t *box, const uint32_t *steps, \
                                                                  int interleave, int swizzle, int promotion, int fill))

@@ -98,6 +98,18 @@ static bsm_status find_function(const struct bsmi_cuda_gpu *gpu, const char *fil
     return BSM_OK;
 }
 
+/* Clusters lie within a GPC, whose multiprocessors they need not divide. */
+static bsm_status count_clusters(struct bsmi_cuda_gpu *gpu, int i)
+{
+    const struct bsmi_gemm_instance *gemm = &bsmi_gemm_instances[i];
+    const unsigned cluster = (unsigned)(gemm->cluster_rows * gemm->cluster_columns);
+    CUlaunchAttribute attribute = { .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = { cluster, 1, 1 } };
+    const CUlaunchConfig config = { .gridDimX = cluster * (unsigned)gpu->multiprocessors, .gridDimY = 1, .gridDimZ = 1, .blockDimX = (unsigned)gemm->threads,
+                                    .blockDimY = 1, .blockDimZ = 1, .sharedMemBytes = (unsigned)gemm->shared_bytes, .attrs = &attribute, .numAttrs = 1 };
+    return BSMI_DRIVER_CALL(gpu->driver, cuOccupancyMaxActiveClusters, (&gpu->gemm_clusters[i], gpu->gemms[i], &config), "clusters of %u for %s", cluster,
+                            gemm->name);
+}
+
 static bsm_status find_functions(struct bsmi_cuda_gpu *gpu)
 {
     bsm_status status = BSM_OK;
@@ -111,6 +123,8 @@ static bsm_status find_functions(struct bsmi_cuda_gpu *gpu)
         status = BSMI_DRIVER_CALL(gpu->driver, cuFuncSetAttribute,
                                   (gpu->gemms[i], CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, gemm->shared_bytes),
                                   "%d bytes of shared memory for %s", gemm->shared_bytes, gemm->name);
+        if (status == BSM_OK) status = count_clusters(gpu, i);
+        if (gpu->gemm_clusters[i] <= 0) gpu->gemms[i] = NULL;
     }
     return status;
 }

@@ -41,7 +41,7 @@ bsm_status bsmi_cuda_launch_gemm(struct bsmi_cuda_queue *queue, int gemm, int64_
 {
     const struct bsmi_gemm_instance *instance = &bsmi_gemm_instances[gemm];
     const int cluster = instance->cluster_rows * instance->cluster_columns;
-    const int64_t most = BSMI_MAX(1, queue->gpu->multiprocessors / cluster);
+    const int64_t most = queue->gpu->gemm_clusters[gemm];
     const struct launch l = { .function = queue->gpu->gemms[gemm], .name = instance->function, .threads = instance->threads,
                               .shared_bytes = instance->shared_bytes, .cluster_rows = instance->cluster_rows,
                               .cluster_columns = instance->cluster_columns, .waits = instance->waits,

@@ -3,13 +3,15 @@
 
 #include <stdio.h>
 
-/* The first row that fits the product and whose kernel the GPU has.  Where no row does, the first GEMM kernel that it has; where
- * it has none, the SIMT kernel.
- *
- *      M from   N from   kernel                reason */
-static const struct { int64_t least_m, least_n; const char *kernel, *reason; } rules[] = {
-    {   0,       0,       "",                   "" },
+/* Nanoseconds that a step of 64 columns of K takes when every cluster has a tile: measured on one H200 (docs/cuda.md).  A product takes
+ * its waves of tiles times its steps, and the kernel with the least is chosen; the sums are the same whichever it is. */
+static const struct { const char *kernel; int step; } measured[] = {
+    { "cuda_wgmma_128x256_2x1", 680 }, { "cuda_wgmma_128x256_1x2", 684 }, { "cuda_wgmma_128x224_2x1", 614 }, { "cuda_wgmma_128x224_1x2", 620 },
+    { "cuda_wgmma_128x192_2x1", 525 }, { "cuda_wgmma_128x128_2x2", 349 }, { "cuda_wgmma_128x128_2x1", 366 }, { "cuda_wgmma_128x128_1x2", 390 },
+    { "cuda_wgmma_128x96_2x2",  265 }, { "cuda_wgmma_128x80_1x4",  280 }, { "cuda_wgmma_128x64_1x2",  285 }, { "cuda_wgmma_128x48_2x1",  215 },
+    { "cuda_wgmma_64x128_1x2",  357 }, { "cuda_wgmma_64x48_1x1",   161 },
 };
+enum { TILE_NANOSECONDS = 1000, LAUNCH_NANOSECONDS = 3000 };
 
 const char *bsmi_cuda_kernel_name(int number)
 {
@@ -35,24 +37,40 @@ static bsm_status check_operands(const struct bsmi_product *p)
     return BSM_OK;
 }
 
-/* Number of the GEMM instance, or -1. */
+static int64_t tiles_of(const struct bsmi_gemm_instance *g, const struct bsmi_product *p)
+{
+    const int64_t rows = bsmi_ceil_div(p->m, g->tile_rows * g->cluster_rows), columns = bsmi_ceil_div(p->n, g->tile_columns * g->cluster_columns);
+    return (p->groups > 0 ? rows + p->groups - 1 : rows * p->batch) * columns;
+}
+
+/* 0 where the table does not know the kernel. */
+static double expected_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm, const struct bsmi_product *p)
+{
+    const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[gemm];
+    const int terms = (p->a.element == BSM_FP16 ? 2 : 1) * (p->b.element == BSM_FP16 ? 2 : 1);
+    const double steps = (double)(bsmi_ceil_div(p->k, BSMI_K_STEP) * terms), waves = (double)bsmi_ceil_div(tiles_of(g, p), gpu->gemm_clusters[gemm]);
+    for (size_t r = 0; r < sizeof measured / sizeof measured[0]; r++)
+        if (strcmp(g->name, measured[r].kernel) == 0) return LAUNCH_NANOSECONDS + waves * (TILE_NANOSECONDS + steps * measured[r].step);
+    return 0;
+}
+
+/* Number of the GEMM instance, or -1.  One that the table does not know is taken only where it knows none. */
 static int choose_gemm(const struct bsmi_cuda_gpu *gpu, const struct bsmi_product *p, const char **reason)
 {
     if (!bsmi_cuda_tensor_serves(p)) {
         *reason = p->k == 0 ? "K is 0: nothing to multiply" : "sizes that 32-bit coordinates cannot tell";
         return -1;
     }
-    for (size_t r = 0; r < sizeof rules / sizeof rules[0]; r++)
-        for (int i = 0; i < bsmi_gemm_instance_count; i++)
-            if (gpu->gemms[i] != NULL && strcmp(bsmi_gemm_instances[i].name, rules[r].kernel) == 0 && p->m >= rules[r].least_m && p->n >= rules[r].least_n) {
-                *reason = rules[r].reason;
-                return i;
-            }
-    *reason = "the first kernel of the table that this GPU runs";
-    for (int i = 0; i < bsmi_gemm_instance_count; i++)
-        if (gpu->gemms[i] != NULL) return i;
-    *reason = "this GPU has no tensor cores that this build has kernels for";
-    return -1;
+    int chosen = -1;
+    double least = 0;
+    for (int i = 0; i < bsmi_gemm_instance_count; i++) {
+        if (gpu->gemms[i] == NULL) continue;
+        const double time = expected_nanoseconds(gpu, i, p);
+        if (chosen < 0 || (time > 0 && (least == 0 || time < least))) chosen = i, least = time;
+    }
+    *reason = chosen < 0 ? "this GPU has no tensor cores that this build has kernels for"
+              : least > 0 ? "the least time by the table of measured steps" : "the first kernel of the table that this GPU runs";
+    return chosen;
 }
 
 bsm_status bsmi_cuda_choose(const bsm_context *context, const struct bsmi_product *p, int forced, struct bsmi_cuda_multiply *c, const char **reason)
