@@ -6,7 +6,7 @@
 
 /* Row tiles of a band: tiles walk down a band before they go on to the next column of it, so that what runs at one time reads few
  * rows of A and of B, and finds them in L2. */
-enum { BSMI_GEMM_BAND = 8 };
+enum { BSMI_GEMM_BAND = 16 };
 
 /* A tile of one cluster, in units of such tiles. */
 struct bsmi_gemm_place { int64_t matrix, row, column; };
