@@ -92,6 +92,8 @@ FORWARD(cuStreamWaitEvent, "cuStreamWaitEvent", (CUstream stream, CUevent event,
 FORWARD(cuEventCreate, "cuEventCreate", (CUevent *event, unsigned flags), (event, flags))
 FORWARD(cuEventRecord, "cuEventRecord", (CUevent event, CUstream stream), (event, stream))
 FORWARD(cuEventDestroy, "cuEventDestroy_v2", (CUevent event), (event))
+FORWARD(cuOccupancyMaxActiveClusters, "cuOccupancyMaxActiveClusters", (int *clusters, CUfunction function, const CUlaunchConfig *config),
+        (clusters, function, config))
 FORWARD(cuLaunchKernelEx, "cuLaunchKernelEx", (const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra),
         (config, function, parameters, extra))
 FORWARD(cuTensorMapEncodeTiled, "cuTensorMapEncodeTiled",
