@@ -1,6 +1,6 @@
 /* The tables of kernels. */
 #include "kernels.h"
-#include "sm90/gemm_instances.h"
+#include "cuda/sm90/gemm_instances.h"
 
 #include <stddef.h>
 
