@@ -333,6 +333,26 @@ static void ragged_groups(struct test *t)
     bsm_context_destroy(context);
 }
 
+/* A tile that went on behind its group would be overwritten by the next one, or not, as threads happen to run; amax remembers it. */
+static void rows_end_with_their_group(struct test *t)
+{
+    enum { M = 5, N = 3, K = 32, GROUPS = 2 };
+    static const int64_t rows[GROUPS] = { 3, 2 };
+    bsm_context *context = make_context(t);
+    struct operand a = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = M, .columns = K }, 0);
+    struct operand b = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = N, .columns = K, .batch = GROUPS }, 0);
+    struct operand d = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = M, .columns = N }, 0xff);
+    for (int i = 0; i < M * K; i++) ((float *)a.m.data)[i] = i < 3 * K ? 1 : 16;
+    for (int i = 0; i < GROUPS * N * K; i++) ((float *)b.m.data)[i] = i < N * K ? 64 : 1;
+    float amax = 0;
+    const bsm_matmul call = { .struct_size = sizeof call, .a = &a.m, .b = &b.m, .d = &d.m, .amax = &amax, .groups = GROUPS,
+                              .group_rows = rows };
+    if (bsm_multiply(context, &call) != BSM_OK) FAIL(t, "%s", bsm_last_error());
+    CHECK(t, amax == 64 * K);
+    operand_free(&a), operand_free(&b), operand_free(&d);
+    bsm_context_destroy(context);
+}
+
 /* D in blocks, its scales in one layout over the rows of all groups: the same as the groups' fp32 D quantized whole. */
 static void block_scaled_groups(struct test *t)
 {
@@ -397,6 +417,7 @@ int main(int argc, char **argv)
     static const struct test_case cases[] = {
         TEST(batches_and_broadcasts), TEST(block_scaled_batches), TEST(interleaved_batches),
         TEST(ragged_groups),          TEST(block_scaled_groups),  TEST(sizes_of_zero_and_one),
+        TEST(rows_end_with_their_group),
     };
     return TEST_MAIN(argc, argv, cases);
 }
