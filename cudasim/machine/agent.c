@@ -19,7 +19,8 @@ enum { LATEST_STEPS = 100000, HELD_STEPS = 16 };
 static uint64_t skewed(struct cluster *c, uint64_t most)
 {
     const uint32_t bits = 64 - (uint32_t)__builtin_clzll(most | 1);
-    const uint64_t steps = cluster_random(c) % (UINT64_C(1) << (1 + cluster_random(c) % bits));
+    const uint64_t choice = cluster_random(c), width = 1 + cluster_random(c) % bits; /* in this order, whatever the compiler */
+    const uint64_t steps = choice % (UINT64_C(1) << width);
     return steps < most ? steps : most;
 }
 

@@ -94,9 +94,9 @@ static const struct example {
       "no tcgen05.commit", 0 },
     { "two threads, fence before too early", BEGIN BEFORE NEW BAR AFTER OTHER_ADD COMMIT_BY("%p3", "0") WAIT FREE, REPORT_ASYNC,
       "no tcgen05.commit", 0 },
+    /* the first commit is waited for, too: a CTA must not end while one may still arrive at its mbarrier */
     { "two threads, the first one's commit", BEGIN NEW COMMIT BAR AFTER OTHER_ADD COMMIT_BY("%p3", "8") WAIT_FOR("Y", "8", "0")
-      AFTER LD
-      WAIT_LD KEEP FREE, REPORT_NONE, "", 32 },
+      AFTER LD WAIT_LD KEEP WAIT FREE, REPORT_NONE, "", 32 },
     { "commit by another thread", BEGIN NEW BEFORE BAR AFTER COMMIT_BY("%p3", "0") WAIT AFTER LD WAIT_LD FREE, REPORT_ASYNC,
       "those of warp 0, lane 0", 0 },
     { "commit by another thread, which had products of its own", BEGIN OTHER_NEW COMMIT_BY("%p3", "8") WAIT_FOR("Y", "8", "0")
