@@ -49,3 +49,84 @@ __device__ static inline bool mbarrier_try_wait_parity_cluster(uint32_t barrier,
                  : "=r"(complete) : "r"(barrier), "r"(parity) : "memory");
     return complete != 0;
 }
+
+/* ---- forms with their semantics and scope written out, for clusters and for what other fences order ---- */
+
+/* The object's memory may be used for something else (9.7.13.15.10). */
+__device__ static inline void mbarrier_inval(uint32_t barrier)
+{
+    asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
+}
+
+/* Announces bytes of copies (9.7.13.15.11), or says that they have come (9.7.13.15.12), without arriving. */
+__device__ static inline void mbarrier_expect_tx(uint32_t barrier, uint32_t bytes)
+{
+    asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+__device__ static inline void mbarrier_complete_tx(uint32_t barrier, uint32_t bytes)
+{
+    asm volatile("mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+
+/* So many arrivals at once (9.7.13.15.13). */
+__device__ static inline void mbarrier_arrive_count(uint32_t barrier, uint32_t arrivals)
+{
+    asm volatile("mbarrier.arrive.release.cta.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+}
+/* Orders nothing by itself: for what tcgen05_fence_before_thread_sync orders (9.7.16.6.4.4). */
+__device__ static inline void mbarrier_arrive_relaxed(uint32_t barrier)
+{
+    asm volatile("mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+/* At a barrier of another CTA: an address from mapa_shared_cluster. */
+__device__ static inline void mbarrier_arrive_release_cluster(uint32_t barrier)
+{
+    asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+__device__ static inline void mbarrier_arrive_relaxed_cluster(uint32_t barrier)
+{
+    asm volatile("mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+__device__ static inline void mbarrier_arrive_expect_tx_cluster(uint32_t barrier, uint32_t bytes)
+{
+    asm volatile("mbarrier.arrive.expect_tx.relaxed.cluster.shared::cluster.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
+                 : "memory");
+}
+/* Arrives, and will not arrive in later phases (9.7.13.15.14). */
+__device__ static inline void mbarrier_arrive_drop(uint32_t barrier)
+{
+    asm volatile("mbarrier.arrive_drop.release.cta.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+
+/* True if the phase of this parity is complete; does not wait (9.7.13.15.16). */
+__device__ static inline bool mbarrier_test_wait_parity(uint32_t barrier, uint32_t parity)
+{
+    uint32_t complete;
+    asm volatile("{\n.reg .pred p;\nmbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}"
+                 : "=r"(complete) : "r"(barrier), "r"(parity) : "memory");
+    return complete != 0;
+}
+
+/* As mbarrier_try_wait_parity, and acquires what other CTAs of the cluster released. */
+__device__ static inline bool mbarrier_try_wait_parity_acquire_cluster(uint32_t barrier, uint32_t parity)
+{
+    uint32_t complete;
+    asm volatile("{\n.reg .pred p;\nmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}"
+                 : "=r"(complete) : "r"(barrier), "r"(parity) : "memory");
+    return complete != 0;
+}
+/* Acquires nothing: for what tcgen05_fence_after_thread_sync orders. */
+__device__ static inline bool mbarrier_try_wait_parity_relaxed(uint32_t barrier, uint32_t parity)
+{
+    uint32_t complete;
+    asm volatile("{\n.reg .pred p;\nmbarrier.try_wait.parity.relaxed.cta.shared::cta.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}"
+                 : "=r"(complete) : "r"(barrier), "r"(parity) : "memory");
+    return complete != 0;
+}
+__device__ static inline bool mbarrier_try_wait_parity_relaxed_cluster(uint32_t barrier, uint32_t parity)
+{
+    uint32_t complete;
+    asm volatile("{\n.reg .pred p;\nmbarrier.try_wait.parity.relaxed.cluster.shared::cta.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}"
+                 : "=r"(complete) : "r"(barrier), "r"(parity) : "memory");
+    return complete != 0;
+}

@@ -38,7 +38,36 @@ __device__ static inline uint32_t cluster_ctarank()
 
 /* barrier.cluster (9.7.13.3): all threads of the cluster; what was written before is seen after. */
 __device__ static inline void barrier_cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
+/* The same, but orders nothing by itself. */
+__device__ static inline void barrier_cluster_arrive_relaxed()
+{
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
 __device__ static inline void barrier_cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
+
+/* elect.sync (9.7.13.14): true for one lane of a converged warp, the same one each time. */
+__device__ static inline bool elect_sync()
+{
+    uint32_t elected;
+    asm volatile("{\n.reg .pred p;\nelect.sync _|p, 0xffffffff;\nselp.u32 %0, 1, 0, p;\n}" : "=r"(elected)::"memory");
+    return elected != 0;
+}
+
+/* fence (9.7.13.4): between threads of the cluster. */
+__device__ static inline void fence_acq_rel_cluster() { asm volatile("fence.acq_rel.cluster;" ::: "memory"); }
+
+/* fence.proxy.async (9.7.13.4): ordinary accesses to any memory, and those of the copy engine and of the tensor cores. */
+__device__ static inline void fence_proxy_async() { asm volatile("fence.proxy.async;" ::: "memory"); }
+
+/* fence.proxy.tensormap (9.7.13.4): a map in global memory that ordinary stores wrote, before it is used. */
+__device__ static inline void fence_proxy_tensormap_release_gpu()
+{
+    asm volatile("fence.proxy.tensormap::generic.release.gpu;" ::: "memory");
+}
+__device__ static inline void fence_proxy_tensormap_acquire_gpu(const void *map)
+{
+    asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"((uint64_t)map) : "memory");
+}
 
 /* mapa (9.7.9.23): the address in CTA `rank` of the cluster that corresponds to this one here. */
 __device__ static inline uint32_t mapa_shared_cluster(uint32_t address, uint32_t rank)
