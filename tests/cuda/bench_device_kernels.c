@@ -1,5 +1,5 @@
 /* Speed of the kernels that memory bounds, beside a device copy that moves as many bytes:
- * bench_device_kernels [ROWS COLUMNS [LAUNCHES]].
+ * bench_device_kernels [ROWS COLUMNS [LAUNCHES [NAME]]]; with NAME, of the kernels whose line contains it alone.
  * Buffers are rotated, so that no second-level cache holds what a launch reads; a time is the median of several groups of
  * launches between two events. */
 #include "blockscale.h"
@@ -16,6 +16,7 @@
 
 enum { MOST_SETS = 16, GROUPS = 7 };
 static int launches = 24;                 /* between two events */
+static const char *wanted = "";
 
 static const struct bsmi_driver *driver;
 static CUresult (*event_create)(CUevent *, unsigned), (*event_synchronize)(CUevent), (*event_elapsed)(float *, CUevent, CUevent);
@@ -147,10 +148,11 @@ static double copy_time(int64_t bytes)
 
 static void report(const char *name, const struct work *w, int64_t bytes, int64_t pieces)
 {
-    static const int per_multiprocessor[] = { 4, 8, 16, 32, 64 };
+    static const int per_multiprocessor[] = { 3, 4, 5, 6, 8, 16, 64 };
+    if (strstr(name, wanted) == NULL) return;
     const double copy = copy_time(bytes);
     printf("%-34s %8.1f MB  copy %7.1f us %5.2f TB/s |", name, 1e-6 * (double)bytes, copy, 1e-6 * (double)bytes / copy);
-    for (int i = 0; i < 5; i++) {
+    for (size_t i = 0; i < sizeof per_multiprocessor / sizeof per_multiprocessor[0]; i++) {
         const double time = time_of(w, (int)BSMI_MIN(pieces, (int64_t)multiprocessors * per_multiprocessor[i]));
         printf(" %d/SM %7.1f us %5.1f %%", per_multiprocessor[i], time, 100 * copy / time);
     }
@@ -266,6 +268,7 @@ static void quantize_decode_dequantize(bsm_format format, bsm_real type, bsm_lay
     const struct work dequantize = {
         .kernel = BSMI_KERNEL_DEQUANTIZE, .parameters = (const unsigned char *)back, .size = sizeof back[0], .sets = sets
     };
+    for (int i = 0; i < sets; i++) call(&quantize, i, multiprocessors * 8);      /* the codes of what follows */
     snprintf(name, sizeof name, "quantize %s -> %s%s %s", bsm_real_name((int)type), info->name, about,
              bsm_layout_name((int)layout));
     report(name, &quantize, source_bytes + coded[0].bytes, rows);
@@ -335,6 +338,7 @@ int main(int argc, char **argv)
 {
     const int64_t rows = argc > 2 ? atoll(argv[1]) : 8192, columns = argc > 2 ? atoll(argv[2]) : 8192;
     if (argc > 3) launches = atoi(argv[3]);
+    if (argc > 4) wanted = argv[4];
     open_device();
     printf("%lld x %lld; per cent of the speed of a device copy, by CTAs per multiprocessor\n", (long long)rows,
            (long long)columns);

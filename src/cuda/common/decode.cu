@@ -8,9 +8,7 @@
  * CTA: 256 threads, in groups of 32 .. 256 threads that take a row each, eight elements ("octet") a thread and step.  Rows
  * with e8m0 scales are written as if their exponent were 0, and once more in the rare case that it is not: one barrier a row. */
 #include "cuda/ptx/arithmetic.cuh"
-#include "octets.cuh"
-#include "scale_places.cuh"
-#include "small_floats.cuh"
+#include "quick_octets.cuh"
 
 enum { LEAST_EXPONENT = -40, MOST_EXPONENT = 40, STEPS_AT_ONCE = 4 };
 
@@ -87,33 +85,6 @@ __device__ static inline int count_in(const row_job &j, int number)
     return number < j.octets - 1 ? 8 : number == j.octets - 1 ? j.last_count : 0;
 }
 
-/* How full octets are loaded: nibbles as words, bytes as pairs of words, or anything by its bytes. */
-enum load_kind { LOAD_NIBBLES, LOAD_BYTES, LOAD_ANY };
-
-template <load_kind kind>
-__device__ static inline octet load(const bsmi_device_matrix &m, const row_job &j, int number)
-{
-    if (kind == LOAD_NIBBLES) return { __ldg((const uint32_t *)j.codes + number), 0 };
-    if (kind == LOAD_BYTES) {
-        const uint2 two = __ldg((const uint2 *)j.codes + number);
-        return { two.x, two.y };
-    }
-    return load_octet(m, j.codes, number, count_in(j, number));
-}
-
-template <load_kind kind>
-__device__ static inline uint4 decode(const bsmi_device_matrix &m, const small_float &f, octet o)
-{
-    return kind == LOAD_NIBBLES ? decode_nibbles(m.packing == BSM_PACKING_HIGH_FIRST ? swap_nibbles(o.low) : o.low)
-                                : decode_codes(m.element, f, o);
-}
-
-template <load_kind kind>
-__device__ static inline bool is_nonzero(const bsmi_device_matrix &m, octet o)
-{
-    return kind == LOAD_NIBBLES ? (o.low & 0x77777777) != 0 : has_nonzero(m.element, o);
-}
-
 /* A NaN scale must not reach the padding. */
 __device__ static inline uint4 keep_first(uint4 v, int count)
 {
@@ -125,61 +96,111 @@ __device__ static inline uint4 keep_first(uint4 v, int count)
 /* What a row is decoded with.  Scale codes outside [least, least + span] are told of. */
 struct decoding { small_float f; int exponent; uint32_t least, span; };
 
-/* Octets [first, end) of the row.  True if one that is not all zeros has a scale that is told of. */
-template <load_kind kind, bool scaled, int steps>
-__device__ static inline bool write_octets(const bsmi_device_matrix &m, const scale_part &columns, const decoding &d,
-                                           const row_job &j, int first, int end)
+/* Octets from `first` on, and the padding, by bytes: any packing, any place.  True if one that is not all zeros has a scale that is
+ * told of. */
+template <bool scaled>
+__device__ __noinline__ static bool write_rest(const bsmi_device_matrix &m, const scale_part &columns, const decoding &d,
+                                               const row_job j, int first)
 {
     bool outside = false;
-    for (int base = first + j.thread; base < end; base += j.threads * steps) {
-        octet o[steps];
-        uint32_t scale[steps];
+    for (int number = first + j.thread; number < j.padded_octets; number += j.threads) {
+        const int count = count_in(j, number);
+        uint4 v = make_uint4(0, 0, 0, 0);
+        if (count > 0) {
+            const octet o = load_octet(m, j.codes, number, count);
+            v = decode_codes(m.element, d.f, o);
+            if (scaled) {
+                const uint32_t scale = __ldg(j.scales + place_in(columns, number >> j.octets_per_block_shift));
+                v = multiply(v, scale_pair(m.scale, scale, d.exponent));
+                outside |= scale - d.least > d.span && scale != 255 && has_nonzero(m.element, o);
+            }
+            v = keep_first(v, count);
+        }
+        ptx_store_16(j.to + (int64_t)number * 8, v);
+    }
+    return outside;
+}
+
+/* Full octets of a row that lies well, from the warp's first on: all of the row's.  End: even, of a stream. */
+template <quick_packing packing, int element, int scale_kind>
+__device__ static bool write_quick(const bsmi_device_matrix &m, const scale_part &columns, const quick_places<STEPS_AT_ONCE> &places,
+                                   uint32_t least, uint32_t span, const row_job &j, int end)
+{
+    const bool high_first = m.packing == BSM_PACKING_HIGH_FIRST;
+    const int lane = j.thread & 31;
+    bool outside = false;
+    for (int base = (j.thread - lane) * STEPS_AT_ONCE; base < end; base += j.threads * STEPS_AT_ONCE) {
+        const unsigned char *codes = j.codes + (int64_t)base * bytes_of_octet<packing>() + lane_place<packing>(lane);
+        const unsigned char *scales = j.scales;
+        if (scale_kind != BSM_UNSCALED) scales += place_in_shifted(columns, (uint32_t)(base + lane) >> j.octets_per_block_shift);
+        uint16_t *to = j.to + (int64_t)(base + lane) * 8;
+        octet o[STEPS_AT_ONCE];
+        uint32_t scale[STEPS_AT_ONCE];
 #pragma unroll
-        for (int i = 0; i < steps; i++) {
-            const int number = base + i * j.threads;
+        for (int i = 0; i < STEPS_AT_ONCE; i++) {
             o[i] = { 0, 0 }, scale[i] = 127;
-            if (number >= end || (kind == LOAD_ANY && number >= j.octets)) continue;
-            o[i] = load<kind>(m, j, number);
-            if (scaled) scale[i] = __ldg(j.scales + place_in(columns, number >> j.octets_per_block_shift));
+            if (base + lane + 32 * i >= end) continue;
+            o[i] = load_quick<packing>(codes, i);
+            if (scale_kind != BSM_UNSCALED) scale[i] = __ldg(scales + places.step[i]);
         }
 #pragma unroll
-        for (int i = 0; i < steps; i++) {
-            const int number = base + i * j.threads;
-            if (number >= end) break;
-            uint4 v = decode<kind>(m, d.f, o[i]);
-            if (scaled) {
-                v = multiply(v, scale_pair(m.scale, scale[i], d.exponent));
-                outside |= scale[i] - d.least > d.span && scale[i] != 255 && is_nonzero<kind>(m, o[i]);
+        for (int i = 0; i < STEPS_AT_ONCE; i++) {
+            if (base + lane + 32 * i >= end) break;
+            bool special;
+            uint4 v = decode_quick<packing, element>(o[i], lane, high_first, &special);
+            if (special) v = mend_special<element>(o[i], v);
+            uint32_t pair = scale[i] * 0x00800080;                   /* 2^(code - 127) twice, if it is a normal number */
+            if (scale_kind == BSM_UE4M3) pair = scale_pair(BSM_UE4M3, scale[i], 0);
+            if (scale_kind == BSM_E8M0 && scale[i] - least > span) {
+                pair = scale_pair(BSM_E8M0, scale[i], 0);
+                outside |= scale[i] != 255 && has_nonzero_quick<packing, element>(o[i], lane);
             }
-            if (kind == LOAD_ANY) v = keep_first(v, count_in(j, number));
-            *(uint4 *)(j.to + (int64_t)number * 8) = v;
+            ptx_store_16(to + 32 * 8 * i, scale_kind == BSM_UNSCALED ? v : multiply(v, pair));
         }
     }
     return outside;
 }
 
-/* Full octets the quick way, the rest and the padding by bytes. */
-template <bool scaled>
-__device__ static bool write_small(const bsmi_device_matrix &m, const scale_part &columns, const decoding &d, const row_job &j)
+/* Everything about a matrix that rows share: in shared memory. */
+struct matrix_job {
+    scale_places places;
+    quick_places<STEPS_AT_ONCE> quick;
+    int way, end;                         /* way 0: all octets by bytes */
+    decoding d;
+};
+
+__device__ static inline bool write_row(const bsmi_device_matrix &m, const matrix_job &s, const row_job &j)
 {
-    const int full = (int)(m.columns / 8);
-    const bool nibbles = m.packing == BSM_PACKING_LOW_FIRST || m.packing == BSM_PACKING_HIGH_FIRST;
     bool outside = false;
-    int done = 0;
-    if (scaled && nibbles && aligned_to(j.codes, 4)) {
-        outside = write_octets<LOAD_NIBBLES, scaled, STEPS_AT_ONCE>(m, columns, d, j, 0, full);
-        done = full;
-    } else if (m.bits == 8 && aligned_to(j.codes, 8)) {
-        outside = write_octets<LOAD_BYTES, scaled, STEPS_AT_ONCE>(m, columns, d, j, 0, full);
-        done = full;
+    switch (s.way) {
+#define WAY(packing, element, scale)                                                                                              \
+    case quick_way(packing, element, scale):                                                                                      \
+        outside = write_quick<packing, element, scale>(m, s.places.column, s.quick, s.d.least, s.d.span, j, s.end);                              \
+        break;
+        QUICK_WAYS(WAY)
+#undef WAY
+    default: break;
     }
-    return outside | write_octets<LOAD_ANY, scaled, 1>(m, columns, d, j, done, j.padded_octets);
+    if (s.end >= j.padded_octets) return outside;
+    return outside | (m.block != 0 ? write_rest<true>(m, s.places.column, s.d, j, s.end)
+                                   : write_rest<false>(m, s.places.column, s.d, j, s.end));
+}
+
+__device__ static inline bool has_way(int way)
+{
+    switch (way) {
+#define WAY(packing, element, scale) case quick_way(packing, element, scale):
+        QUICK_WAYS(WAY)
+#undef WAY
+        return true;
+    default: return false;
+    }
 }
 
 __device__ static void write_zeros(const row_job &j)
 {
     for (int number = j.thread; number < j.padded_octets; number += j.threads)
-        *(uint4 *)(j.to + (int64_t)number * 8) = make_uint4(0, 0, 0, 0);
+        ptx_store_16(j.to + (int64_t)number * 8, make_uint4(0, 0, 0, 0));
 }
 
 /* The codes of the smallest and the largest scale of blocks that are not all zeros; least > most if there are none. */
@@ -202,7 +223,7 @@ __device__ static void leave_out(const bsmi_decode_parameters &p, int64_t row)
 }
 
 /* A row that does not fit 2^0. */
-__device__ static void write_again(const bsmi_decode_parameters &p, const scale_part &columns, decoding d, const row_job &j,
+__device__ __noinline__ static void write_again(const bsmi_decode_parameters &p, const scale_part &columns, decoding d, const row_job j,
                                    int64_t row, int barrier, int *range)
 {
     const bsmi_device_matrix &m = p.source;
@@ -218,7 +239,7 @@ __device__ static void write_again(const bsmi_decode_parameters &p, const scale_
     if (left_out) write_zeros(j);
     else {
         d.exponent = exponent;
-        write_small<true>(m, columns, d, j);
+        write_rest<true>(m, columns, d, j, 0);
     }
     if (j.thread == 0) {
         if (left_out) leave_out(p, row);
@@ -227,18 +248,17 @@ __device__ static void write_again(const bsmi_decode_parameters &p, const scale_
     ptx_barrier(barrier, j.threads);                 /* range is free again */
 }
 
-__device__ static void write_wide(const bsmi_decode_parameters &p, const row_job &j)
+__device__ __noinline__ static void write_wide(const bsmi_decode_parameters &p, const row_job j)
 {
     for (int number = j.thread; number < j.padded_octets; number += j.threads) {
         const int count = count_in(j, number);
         uint4 v = make_uint4(0, 0, 0, 0), second;
         if (count > 0) v = load_halves(j.codes, number, count);
-        uint4 *to = (uint4 *)(j.to + (int64_t)number * 8);
         if (p.source.element == BSM_FP16) {
             split_octet(v, &v, &second);
-            *(uint4 *)(j.to + p.padded_columns + (int64_t)number * 8) = second;
+            ptx_store_16(j.to + p.padded_columns + (int64_t)number * 8, second);
         }
-        *to = v;
+        ptx_store_16(j.to + (int64_t)number * 8, v);
     }
 }
 
@@ -250,8 +270,26 @@ __device__ static inline int threads_of_row(int64_t octets)
     return threads;
 }
 
+__device__ static void make_matrix_job(const bsmi_device_matrix &m, int octets_per_block_shift, matrix_job &s)
+{
+    s = {};
+    if (m.bits > 8) return;
+    if (m.block != 0) s.places = make_places(m.layout);
+    s.d.f = small_float_of(m.element);
+    int least, most;
+    element_range(m.element, &least, &most);
+    /* Scale codes with which no element leaves the range. */
+    s.d.least = 127 + LEAST_EXPONENT - least;
+    s.d.span = m.scale == BSM_E8M0 ? 127 + MOST_EXPONENT - most - s.d.least : 0xffffffff;
+    s.way = quick_way_of(m);
+    const bool places = m.block == 0 || make_quick_places(s.places.column, octets_per_block_shift, &s.quick);
+    if (!places || !has_way(s.way)) s.way = 0;
+    s.end = s.way != 0 ? quick_end(m) : 0;
+}
+
 extern "C" __global__ void __launch_bounds__(BSMI_DECODE_THREADS, 4) bsmi_decode(const __grid_constant__ bsmi_decode_parameters p)
 {
+    __shared__ matrix_job s;
     __shared__ int ranges[BSMI_DECODE_THREADS / 32][2];
     ptx_griddepcontrol_wait();
     const bsmi_device_matrix &m = p.source;
@@ -262,28 +300,21 @@ extern "C" __global__ void __launch_bounds__(BSMI_DECODE_THREADS, 4) bsmi_decode
     const int groups = BSMI_DECODE_THREADS / j.threads, group = (int)threadIdx.x / j.threads;
     j.thread = (int)threadIdx.x % j.threads;
     j.octets_per_block_shift = m.block == 16 ? 1 : 2;
+    if (threadIdx.x == 0) make_matrix_job(m, j.octets_per_block_shift, s);
+    __syncthreads();
 
-    const bool wide = m.bits > 8, scaled = m.block != 0;
-    const scale_places places = make_places(m.layout);
-    decoding d = {};
-    if (!wide) d.f = small_float_of(m.element);
-    int least, most;
-    element_range(m.element, &least, &most);
-    /* Scale codes with which no element leaves the range. */
-    d.least = 127 + LEAST_EXPONENT - least;
-    d.span = m.scale == BSM_E8M0 ? 127 + MOST_EXPONENT - most - d.least : 0xffffffff;
-
+    int64_t matrix = 0, first_row = 0;                               /* the matrix, and the number of its first row */
     for (int64_t row = (int64_t)blockIdx.x * groups + group; row < m.rows * m.batch; row += (int64_t)gridDim.x * groups) {
-        const int64_t matrix = row / m.rows, r = row - matrix * m.rows;
+        if (row - first_row >= m.rows) matrix = row / m.rows, first_row = matrix * m.rows;
+        const int64_t r = row - first_row;
         j.codes = m.data + matrix * m.batch_bytes + r * m.row_bytes;
         j.to = p.decoded + matrix * p.batch_pitch + r * p.pitch;
-        if (scaled) j.scales = m.scales + matrix * m.scale_batch_bytes + place_in(places.row, r);
-        if (wide) write_wide(p, j);
-        else if (!scaled) write_small<false>(m, places.column, d, j);
+        if (m.block != 0) j.scales = m.scales + matrix * m.scale_batch_bytes + place_in(s.places.row, r);
+        if (m.bits > 8) write_wide(p, j);
         else {
-            const bool outside = write_small<true>(m, places.column, d, j);
+            const bool outside = write_row(m, s, j);
             if (m.scale == BSM_E8M0 && ptx_barrier_or(group, j.threads, outside)) {
-                write_again(p, places.column, d, j, row, group, ranges[group]);
+                write_again(p, s.places.column, s.d, j, row, group, ranges[group]);
                 continue;
             }
         }

@@ -60,12 +60,18 @@ __device__ static inline void ptx_barrier(int barrier, int threads)
 /* What the kernel before this one in the stream wrote is visible (9.7.13.13 griddepcontrol). */
 __device__ static inline void ptx_griddepcontrol_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
-/* Loads through the read-only path, and stores that are not read again soon (9.7.9.8 ld, 9.7.9.11 st). */
+/* Loads through the read-only path, and stores (9.7.9.8 ld, 9.7.9.11 st).  An assignment of a uint4 whose parts are computed may
+ * be compiled into four stores. */
 __device__ static inline uint4 ptx_load_16(const void *from)
 {
     uint4 v;
     asm("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(from));
     return v;
+}
+
+__device__ static inline void ptx_store_16(void *to, uint4 v)
+{
+    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" :: "l"(to), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
 }
 
 #endif
