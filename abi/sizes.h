@@ -150,3 +150,20 @@ ABI_OFFSET(bsm_npy, fortran_order, 80)
 ABI_OFFSET(bsm_npy, data, 88)
 ABI_OFFSET(bsm_npy, bytes, 96)
 ABI_OFFSET(bsm_npy, descr, 104)
+
+/* bsm_tensor */
+ABI_SIZE(bsm_tensor, 120)
+ABI_OFFSET(bsm_tensor, struct_size, 0)
+ABI_OFFSET(bsm_tensor, name, 8)
+ABI_OFFSET(bsm_tensor, type, 16)
+ABI_OFFSET(bsm_tensor, gguf_type, 20)
+ABI_OFFSET(bsm_tensor, rank, 24)
+ABI_OFFSET(bsm_tensor, shape, 32)
+ABI_OFFSET(bsm_tensor, data, 96)
+ABI_OFFSET(bsm_tensor, bytes, 104)
+ABI_OFFSET(bsm_tensor, file, 112)
+
+/* bsm_metadata */
+ABI_SIZE(bsm_metadata, 16)
+ABI_OFFSET(bsm_metadata, key, 0)
+ABI_OFFSET(bsm_metadata, value, 8)

@@ -20,6 +20,7 @@ install(TARGETS blockscale blockscale_static blockscale_command EXPORT blockscal
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES third_party/yyjson/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME LICENSE.yyjson)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/blockscale)
 install(EXPORT blockscale-targets NAMESPACE blockscale:: DESTINATION ${package_dir})

@@ -16,7 +16,7 @@ static void struct_size_comes_first(struct test *t)
 #define ABI_OFFSET(type, field, bytes) \
     if (strcmp(#field, "struct_size") == 0) { sized++; CHECK(t, (bytes) == 0); }
 #include "../../abi/sizes.h"
-    CHECK(t, sized == 8);
+    CHECK(t, sized == 9);
 }
 
 /* Numbers that programs were compiled with. */
@@ -41,6 +41,8 @@ static void enumerators_keep_their_numbers(struct test *t)
     CHECK(t, BSM_PER_TENSOR == 0 && BSM_PER_ROW == 1 && BSM_PER_COLUMN == 2 && BSM_PER_BATCH == 3);
     CHECK(t, BSM_REAL_FP32 == 0 && BSM_REAL_FP16 == 1 && BSM_REAL_BF16 == 2 && BSM_REAL_FP64 == 3);
     CHECK(t, BSM_CPU_FMA == 1 && BSM_CPU_AVX2 == 2);
+    CHECK(t, BSM_TENSOR_F64 == 0 && BSM_TENSOR_F8_E4M3 == 4 && BSM_TENSOR_F4 == 11 && BSM_TENSOR_U8 == 19 && BSM_TENSOR_MXFP4 == 22);
+    CHECK(t, BSM_TENSOR_OTHER == 24 && BSM_CHECKPOINT_SAFETENSORS == 0 && BSM_CHECKPOINT_GGUF == 1);
     CHECK(t, BSM_BACKEND_CPU == 0 && BSM_BACKEND_CUDA == 1 && BSM_BACKEND_CUDA_OR_CPU == 2);
 }
 

@@ -146,7 +146,8 @@ class Base:
         """Compiles a file of a tree of sources; returns the files that the object depends on."""
         level = "-O2" if source.startswith("src/cpu/") else "-O1"      # kernels are slow to test otherwise
         moved = [word.replace(SOURCE, tree) for word in options]
-        must([self.compiler, level, *self.flags, *moved, f"-I{tree}/include", f"-I{tree}/src", f"-I{tree}/tests", "-MMD", "-MF", target + ".d",
+        must([self.compiler, level, *self.flags, *moved, f"-I{tree}/include", f"-I{tree}/src", f"-I{tree}/tests",
+              f"-I{SOURCE}/third_party", "-MMD", "-MF", target + ".d",
               "-c", os.path.join(tree, source), "-o", target])
         with open(target + ".d", encoding="utf-8") as file:
             words = file.read().replace("\\\n", " ").split()[1:]

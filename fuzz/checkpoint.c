@@ -1,0 +1,114 @@
+/* The readers of .safetensors and GGUF files: any bytes.  What is accepted lies in the file, and its description comes back the
+ * same when it is written. */
+#include "input.h"
+
+enum { ALLOWANCE = 1 << 20, PER_BYTE = 64 }; /* memory that reading may take: in all, and more for each byte of the file */
+
+static int64_t held, limit;
+
+static void *allocate(void *user, size_t bytes, size_t alignment)
+{
+    (void)user;
+    void *memory = NULL;
+    held += (int64_t)bytes;
+    REQUIRE(held <= limit);
+    return posix_memalign(&memory, alignment, bytes) == 0 ? memory : NULL;
+}
+
+static void release(void *user, void *memory, size_t bytes)
+{
+    (void)user;
+    held -= (int64_t)bytes;
+    free(memory);
+}
+
+static bsm_context *context;
+
+static void start(void)
+{
+    const bsm_allocator allocator = { allocate, release, NULL };
+    const bsm_context_options options = { .struct_size = sizeof options, .threads = 1, .allocator = &allocator };
+    limit = ALLOWANCE;
+    REQUIRE(bsm_context_create(&options, &context) == BSM_OK);
+}
+
+static bsm_tensor tensor_at(const bsm_checkpoint *checkpoint, int64_t index)
+{
+    bsm_tensor tensor = { .struct_size = sizeof tensor };
+    REQUIRE(bsm_checkpoint_tensor(checkpoint, index, &tensor) == BSM_OK);
+    return tensor;
+}
+
+static void check_tensor(const bsm_checkpoint *checkpoint, int64_t index, const uint8_t *data, size_t size)
+{
+    const bsm_tensor tensor = tensor_at(checkpoint, index);
+    const uint8_t *at = tensor.data;
+    REQUIRE(tensor.name != NULL && tensor.name[0] != '\0' && tensor.rank >= 0 && tensor.rank <= BSM_TENSOR_MAX_RANK &&
+            tensor.bytes >= 0);
+    for (int i = 0; i < tensor.rank; i++) REQUIRE(tensor.shape[i] >= 0);
+    REQUIRE((int)tensor.type >= 0 && tensor.type < BSM_TENSOR_TYPE_COUNT && bsm_checkpoint_find(checkpoint, tensor.name) == index);
+    REQUIRE(tensor.bytes == 0 || (at >= data && tensor.bytes <= data + size - at));
+    volatile uint8_t sum = 0;
+    for (int64_t i = 0; i < tensor.bytes; i++) sum = (uint8_t)(sum + at[i]);
+}
+
+/* Tensors that would lie unaligned are refused when they are written, so the answer may be that. */
+static void write_and_read(const bsm_checkpoint *checkpoint, int64_t count)
+{
+    bsm_tensor *tensors = calloc((size_t)count + 1, sizeof *tensors);
+    bsm_checkpoint *again;
+    void *header;
+    size_t header_bytes;
+    int64_t bytes = 0;
+    const bsm_checkpoint_kind kind = bsm_checkpoint_get_kind(checkpoint);
+    REQUIRE(tensors != NULL);
+    for (int64_t i = 0; i < count; i++) {
+        tensors[i] = tensor_at(checkpoint, i);
+        bytes += (tensors[i].bytes + 31) / 32 * 32;
+    }
+    const bsm_status status = bsm_checkpoint_header(context, kind, tensors, count, NULL, 0, &header, &header_bytes);
+    REQUIRE(status == BSM_OK || status == BSM_EINVAL);
+    if (status == BSM_OK) {
+        uint8_t *file = calloc(header_bytes + (size_t)bytes + 1, 1);
+        size_t used = header_bytes;
+        REQUIRE(file != NULL);
+        memcpy(file, header, header_bytes);
+        for (int64_t i = 0; i < count; i++) {
+            if (tensors[i].bytes > 0) memcpy(file + used, tensors[i].data, (size_t)tensors[i].bytes);
+            used += (size_t)(kind == BSM_CHECKPOINT_GGUF ? (tensors[i].bytes + 31) / 32 * 32 : tensors[i].bytes);
+        }
+        REQUIRE(bsm_checkpoint_parse(context, file, used, &again) == BSM_OK && bsm_checkpoint_tensor_count(again) == count);
+        for (int64_t i = 0; i < count; i++) {
+            const bsm_tensor other = tensor_at(again, bsm_checkpoint_find(again, tensors[i].name));
+            REQUIRE(other.type == tensors[i].type && other.rank == tensors[i].rank && other.bytes == tensors[i].bytes);
+            REQUIRE(memcmp(other.shape, tensors[i].shape, sizeof other.shape) == 0);
+            REQUIRE(other.bytes == 0 || memcmp(other.data, tensors[i].data, (size_t)other.bytes) == 0);
+        }
+        bsm_checkpoint_close(again);
+        bsm_header_release(context, header, header_bytes);
+        free(file);
+    }
+    free(tensors);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (context == NULL) start();
+    bsm_checkpoint *checkpoint;
+    const int64_t before = held;
+    limit = before + PER_BYTE * (int64_t)size + ALLOWANCE;
+    const bsm_status status = bsm_checkpoint_parse(context, data, size, &checkpoint);
+    REQUIRE((status == BSM_OK) == (checkpoint != NULL));
+    if (status == BSM_OK) {
+        const int64_t count = bsm_checkpoint_tensor_count(checkpoint);
+        for (int64_t i = 0; i < count; i++) check_tensor(checkpoint, i, data, size);
+        limit += 2 * PER_BYTE * (int64_t)size + ALLOWANCE;
+        write_and_read(checkpoint, count);
+        bsm_checkpoint_close(checkpoint);
+    } else {
+        REQUIRE(status == BSM_EFILE || status == BSM_EUNSUPPORTED);
+        REQUIRE(bsm_last_error()[0] != '\0');
+    }
+    REQUIRE(held == before);
+    return 0;
+}
