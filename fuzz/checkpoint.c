@@ -52,6 +52,31 @@ static void check_tensor(const bsm_checkpoint *checkpoint, int64_t index, const 
     for (int64_t i = 0; i < tensor.bytes; i++) sum = (uint8_t)(sum + at[i]);
 }
 
+/* A weight that is found lies in the file too. */
+static void check_weight(const bsm_checkpoint *checkpoint, int64_t index, const uint8_t *data, size_t size)
+{
+    bsm_weight weight = { .struct_size = sizeof weight };
+    int64_t bytes, scale_bytes;
+    const bsm_status status = bsm_checkpoint_weight(checkpoint, index, &weight);
+    REQUIRE(status == BSM_OK || status == BSM_EFILE || status == BSM_EALIGN || status == BSM_EUNSUPPORTED ||
+            status == BSM_EOVERFLOW);
+    if (status != BSM_OK || weight.convention == BSM_CONVENTION_NONE) return;
+    REQUIRE(bsm_matrix_data_bytes(&weight.matrix, &bytes) == BSM_OK &&
+            bsm_matrix_scale_bytes(&weight.matrix, &scale_bytes) == BSM_OK);
+    const uint8_t *codes = weight.matrix.data, *scales = weight.matrix.scales;
+    REQUIRE(bytes == 0 || (codes >= data && bytes <= data + size - codes));
+    REQUIRE(scale_bytes == 0 || (scales >= data && scale_bytes <= data + size - scales));
+    bsm_matrix tile;
+    if (weight.tile_rows > 0 && weight.matrix.rows > 0 && weight.matrix.columns > 0) {
+        const int64_t down = (weight.matrix.rows - 1) / weight.tile_rows,
+                      across = (weight.matrix.columns - 1) / weight.tile_columns;
+        REQUIRE(bsm_weight_tile(&weight, weight.matrix.batch - 1, down, across, &tile) == BSM_OK);
+        const uint8_t *scale = (const uint8_t *)tile.tensor_scale;
+        REQUIRE(bsm_matrix_data_bytes(&tile, &bytes) == BSM_OK && (uint8_t *)tile.data + bytes <= data + size);
+        REQUIRE(scale >= data && data + size - scale >= 4);
+    }
+}
+
 /* Tensors that would lie unaligned are refused when they are written, so the answer may be that. */
 static void write_and_read(const bsm_checkpoint *checkpoint, int64_t count)
 {
@@ -101,7 +126,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     REQUIRE((status == BSM_OK) == (checkpoint != NULL));
     if (status == BSM_OK) {
         const int64_t count = bsm_checkpoint_tensor_count(checkpoint);
-        for (int64_t i = 0; i < count; i++) check_tensor(checkpoint, i, data, size);
+        for (int64_t i = 0; i < count; i++) check_tensor(checkpoint, i, data, size), check_weight(checkpoint, i, data, size);
         limit += 2 * PER_BYTE * (int64_t)size + ALLOWANCE;
         write_and_read(checkpoint, count);
         bsm_checkpoint_close(checkpoint);

@@ -7,7 +7,8 @@
  *   - a bsm_matrix describes codes and scales that lie in the caller's memory: format, packing, scale layout;
  *   - bsm_quantize turns real numbers into such a matrix, bsm_dequantize turns it back;
  *   - bsm_multiply computes D = act(alpha (A x SA)(B x SB)^T + beta C + bias), every product of operands exact;
- *   - bsm_checkpoint_open maps .safetensors and GGUF files: named tensors, without a copy;
+ *   - bsm_checkpoint_open maps .safetensors and GGUF files: named tensors, without a copy,
+ *     and bsm_checkpoint_find_weight finds the matrices that they make (gpt-oss, ModelOpt, compressed-tensors, DeepSeek, GGUF);
  *   - bsm_matmul_exact gives the exact sum, rounded once: the definition that every kernel is tested against.
  *
  * The library never prints, never exits, and allocates only through the context's allocator.
@@ -25,5 +26,6 @@
 #include "blockscale/matmul.h"
 #include "blockscale/npy.h"
 #include "blockscale/checkpoint.h"
+#include "blockscale/weight.h"
 
 #endif

@@ -72,6 +72,25 @@ BSM_API bsm_status bsm_quantize(bsm_context *context, const bsm_real_matrix *sou
  * Values beyond that type's range become infinity.  Shapes, aliasing, threads, errors as bsm_quantize. */
 BSM_API bsm_status bsm_dequantize(bsm_context *context, const bsm_matrix *source, const bsm_real_matrix *destination);
 
+typedef struct bsm_merge_stats {
+    size_t struct_size;                  /* sizeof(bsm_merge_stats) where the caller was compiled */
+    int64_t scales, rounded_scales;      /* all of them, and those that the new tensor scale cannot express exactly */
+    int64_t flushed_scales;              /* that were above 0 and became 0 */
+    double worst_error;                  /* largest |merged - exact| / exact of a block's scale; 1 for a flushed one */
+} bsm_merge_stats;
+
+/* Block scales of several NVFP4 matrices (the gate and up projections of a fused layer, say) under one tensor scale.
+ * The merged tensor scale is the one with the largest factor (the largest multiplier, the smallest divisor), so that every block
+ * scale is multiplied by a factor <= 1 and none overflows: scale code * own / merged, exact, rounded once to nearest even.
+ *   parts         count of them; equal columns and tensor_scale_use, batch 1, scales in any layout.  Only scales are read.
+ *   scales        gets the codes of all rows, part by part, ceil(columns / 16) a row, linear and tight.  No overlap with the parts'.
+ *   tensor_scale  gets the merged one, which is used as those of the parts are.
+ * NaN scales stay.  stats may be NULL.  Nothing is lost by multiplying part by part instead, or by a bsm_matmul with alpha_per
+ * BSM_PER_COLUMN; a merged matrix is for callers who need a single tensor scale.
+ * Errors: BSM_EINVAL, BSM_EALIGN, BSM_EOVERFLOW, BSM_EUNSUPPORTED (parts of another format); nothing is written then. */
+BSM_API bsm_status bsm_tensor_scales_merge(const bsm_matrix *const *parts, int64_t count, uint8_t *scales, float *tensor_scale,
+                                           bsm_merge_stats *stats);
+
 BSM_API const char *bsm_recipe_name(int recipe);
 BSM_API int bsm_recipe_from_name(const char *name);      /* -1 when not known */
 
