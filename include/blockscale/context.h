@@ -25,6 +25,8 @@ typedef struct bsm_allocator {
 enum {
     BSM_CPU_FMA = 1u << 0,
     BSM_CPU_AVX2 = 1u << 1,
+    BSM_CPU_AVX512 = 1u << 2,            /* AVX-512 F, BW, DQ and VL together */
+    BSM_CPU_AVX512_VNNI = 1u << 3,
     BSM_CPU_ALL = 0x7fffffff
 };
 

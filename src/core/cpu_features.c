@@ -4,6 +4,8 @@
 static const struct { const char *name; uint32_t bit; } features[] = {
     { "fma", BSM_CPU_FMA },
     { "avx2", BSM_CPU_AVX2 },
+    { "avx512", BSM_CPU_AVX512 },
+    { "avx512_vnni", BSM_CPU_AVX512_VNNI },
 };
 enum { FEATURE_COUNT = sizeof features / sizeof features[0] };
 
@@ -21,6 +23,10 @@ uint32_t bsmi_cpu_detect(void)
     __builtin_cpu_init();                 /* asks CPUID and XGETBV */
     if (__builtin_cpu_supports("fma")) found |= BSM_CPU_FMA;
     if (__builtin_cpu_supports("avx2")) found |= BSM_CPU_AVX2;
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq")
+        && __builtin_cpu_supports("avx512vl"))
+        found |= BSM_CPU_AVX512;
+    if (__builtin_cpu_supports("avx512vnni")) found |= BSM_CPU_AVX512_VNNI;
     return found;
 }
 #else
@@ -36,7 +42,7 @@ bool bsmi_cpu_parse(const char *list, uint32_t *allowed)
         for (int i = 0; i < FEATURE_COUNT; i++)
             if (strlen(features[i].name) == length && memcmp(features[i].name, word, length) == 0) bit = features[i].bit;
         if (bit == 0 && !(length == 4 && memcmp(word, "none", 4) == 0)) {
-            bsmi_fail(BSM_EINVAL, "BLOCKSCALE_CPU=%s: \"%.*s\" is no feature; known are fma, avx2, none", list, (int)length, word);
+            bsmi_fail(BSM_EINVAL, "BLOCKSCALE_CPU=%s: \"%.*s\" is no feature; known are fma, avx2, avx512, avx512_vnni, none", list, (int)length, word);
             return false;
         }
         *allowed |= bit;

@@ -11,15 +11,29 @@ bool bsmi_pair_sums_runs(bsm_format a, bsm_format b)
 
 bool bsmi_pair_sums_terms(bsm_format a, bsm_format b) { return !bsmi_pair_sums_runs(a, b); }
 
+bool bsmi_pair_is_fp4(bsm_format a, bsm_format b)
+{
+    return bsmi_pair_sums_runs(a, b) && bsm_format_get((int)a)->element == BSM_E2M1 && bsm_format_get((int)b)->element == BSM_E2M1;
+}
+
 #define RUNS "runs of min(blockA, blockB) exact, ascending, one fused multiply-add each"
 #define TERMS "k ascending, one fused multiply-add each"
+#define RUNS_PAIR bsmi_pair_sums_runs, RUNS
+#define TERMS_PAIR bsmi_pair_sums_terms, TERMS
+#define FP4_PAIR bsmi_pair_is_fp4, RUNS
+#define AVX2 (BSM_CPU_AVX2 | BSM_CPU_FMA)
+#define VNNI (AVX2 | BSM_CPU_AVX512 | BSM_CPU_AVX512_VNNI)
 
-const struct bsmi_kernel bsmi_kernels[] = {          /* best first; the last rows serve every pair on every CPU */
+/* Best first; the last rows serve every pair on every CPU.
+ *    name              needs  pairs, order  register   tile at most  rows  scratch                      sum */
+const struct bsmi_kernel bsmi_kernels[] = {
 #if defined(__x86_64__)
-    { "runs_avx2_fma",  BSM_CPU_AVX2 | BSM_CPU_FMA, bsmi_pair_sums_runs,  RUNS,  6, 16, 0, bsmi_tile_scratch_avx2_fma, bsmi_tile_runs_avx2_fma },
-    { "terms_avx2_fma", BSM_CPU_AVX2 | BSM_CPU_FMA, bsmi_pair_sums_terms, TERMS, 6, 16, 0, bsmi_tile_scratch_avx2_fma, bsmi_tile_terms_avx2_fma },
+    { "integers_vnni",  VNNI,  RUNS_PAIR,    8, 32,     256, 1024,    0,    bsmi_integers_scratch_vnni,  bsmi_integers_sum_vnni },
+    { "fp4_avx2",       AVX2,  FP4_PAIR,     4, 32,     256, 1024,    0,    bsmi_fp4_scratch_avx2,       bsmi_fp4_sum_avx2 },
+    { "runs_avx2_fma",  AVX2,  RUNS_PAIR,    6, 16,     192, 256,     0,    bsmi_tile_scratch_avx2_fma,  bsmi_tile_runs_avx2_fma },
+    { "terms_avx2_fma", AVX2,  TERMS_PAIR,   6, 16,     192, 256,     0,    bsmi_tile_scratch_avx2_fma,  bsmi_tile_terms_avx2_fma },
 #endif
-    { "runs_portable",  0,                          bsmi_pair_sums_runs,  RUNS,  4, 8,  0, bsmi_tile_scratch_portable, bsmi_tile_runs_portable },
-    { "terms_portable", 0,                          bsmi_pair_sums_terms, TERMS, 4, 8,  0, bsmi_tile_scratch_portable, bsmi_tile_terms_portable },
+    { "runs_portable",  0,     RUNS_PAIR,    4, 8,      192, 256,     0,    bsmi_tile_scratch_portable,  bsmi_tile_runs_portable },
+    { "terms_portable", 0,     TERMS_PAIR,   4, 8,      192, 256,     0,    bsmi_tile_scratch_portable,  bsmi_tile_terms_portable },
 };
 const int bsmi_kernel_count = sizeof bsmi_kernels / sizeof bsmi_kernels[0];

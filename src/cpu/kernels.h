@@ -8,10 +8,10 @@
 
 #include "matrix/matrix.h"
 
-/* One operand and the value of each of its codes (elements of at most 8 bits). */
+/* One operand and the value of each of its codes: of elements of at most 8 bits, and of scales. */
 struct bsmi_operand {
     const struct bsmi_matrix *matrix;
-    const float *values;
+    const float *values, *scales;
 };
 
 /* A tile of S: rows [row, row + rows) of A times columns [column, column + columns) of the product.
@@ -23,8 +23,8 @@ struct bsmi_tile {
     int64_t row, rows, column, columns;
     int64_t split;                        /* 0: virtual columns are rows of B */
     int64_t k;
-    float *sums;                          /* rows x sums_pitch, written whole by the kernel; 64-byte aligned */
-    int64_t sums_pitch;                   /* a multiple of the kernel's register columns, >= columns */
+    float *sums;                          /* rows x sums_pitch, whole register tiles, written whole by the kernel; 64-byte aligned */
+    int64_t sums_pitch;                   /* a multiple of 16, at least columns in whole register tiles */
 };
 
 static inline int64_t bsmi_source_column(int64_t column, int64_t split)
@@ -38,6 +38,7 @@ struct bsmi_kernel {
     bool (*serves)(bsm_format a, bsm_format b);
     const char *order;                    /* of the sums, for a person */
     int register_rows, register_columns;  /* what one inner loop computes; tiles are best made of whole ones */
+    int64_t tile_rows, tile_columns;      /* of a tile at most; columns a multiple of 128 */
     int64_t most_rows;                    /* of the product that the kernel is meant for; 0: any */
     /* Bytes of scratch memory that `sum` needs for tiles of at most rows x columns. */
     size_t (*scratch_bytes)(int64_t rows, int64_t columns);
@@ -52,15 +53,29 @@ extern const int bsmi_kernel_count;
 /* Both elements are small integers times a power of two, so that runs sum exactly; and every other pair. */
 bool bsmi_pair_sums_runs(bsm_format a, bsm_format b);
 bool bsmi_pair_sums_terms(bsm_format a, bsm_format b);
+bool bsmi_pair_is_fp4(bsm_format a, bsm_format b);        /* both elements are e2m1, in blocks */
 
-/* The portable tiles and their instantiation for AVX2 and FMA: tile_template.h. */
+/* The portable tiles and their instantiation for AVX2 and FMA: tile_template.h.  What adds columns [k, end) of K, k a multiple of
+ * 256, goes on from the sums that the tile has. */
 size_t bsmi_tile_scratch_portable(int64_t rows, int64_t columns);
 void bsmi_tile_terms_portable(const struct bsmi_tile *tile, void *scratch);
+void bsmi_tile_add_terms_portable(const struct bsmi_tile *tile, int64_t k, int64_t end, void *scratch);
+void bsmi_tile_add_runs_portable(const struct bsmi_tile *tile, int64_t k, int64_t end, void *scratch);
 void bsmi_tile_runs_portable(const struct bsmi_tile *tile, void *scratch);
 #if defined(__x86_64__)
 size_t bsmi_tile_scratch_avx2_fma(int64_t rows, int64_t columns);
 void bsmi_tile_terms_avx2_fma(const struct bsmi_tile *tile, void *scratch);
+void bsmi_tile_add_terms_avx2_fma(const struct bsmi_tile *tile, int64_t k, int64_t end, void *scratch);
+void bsmi_tile_add_runs_avx2_fma(const struct bsmi_tile *tile, int64_t k, int64_t end, void *scratch);
 void bsmi_tile_runs_avx2_fma(const struct bsmi_tile *tile, void *scratch);
+
+/* fp4_avx2.c */
+size_t bsmi_fp4_scratch_avx2(int64_t rows, int64_t columns);
+void bsmi_fp4_sum_avx2(const struct bsmi_tile *tile, void *scratch);
+
+/* integers_vnni.c */
+size_t bsmi_integers_scratch_vnni(int64_t rows, int64_t columns);
+void bsmi_integers_sum_vnni(const struct bsmi_tile *tile, void *scratch);
 #endif
 
 #endif

@@ -3,9 +3,8 @@
 #include "core/core.h"
 #include "epilogue.h"
 
-/* S, a tile's panels and the epilogue's rows stay within a second-level cache of 1 MiB.  Columns are a multiple of 128, so
- * that pairs of gates, blocks of D and GGUF's blocks of 64 never straddle two tiles. */
-enum { MOST_TILE_ROWS = 192, MOST_TILE_COLUMNS = 256, LEAST_TILE_ROWS = 48, LEAST_TILE_COLUMNS = 128, TILES_PER_THREAD = 3 };
+/* Columns are a multiple of 128, so that pairs of gates, blocks of D and GGUF's blocks of 64 never straddle two tiles. */
+enum { LEAST_TILE_ROWS = 48, LEAST_TILE_COLUMNS = 128, TILES_PER_THREAD = 3 };
 
 struct run {
     const struct bsmi_cpu_multiply *multiply;
@@ -25,22 +24,38 @@ static int64_t count_tiles(const struct bsmi_product *p, int64_t rows, int64_t c
     return bsmi_ceil_div(p->m, rows) * bsmi_ceil_div(p->n, columns) * matrices;
 }
 
-/* Tiles of equal height, enough of them to keep every thread busy. */
-static void choose_tile(const struct bsmi_product *p, struct bsmi_cpu_multiply *c)
+/* `length` in the fewest equal pieces of at most `most`, in whole units. */
+static int64_t equal_piece(int64_t length, int64_t most, int64_t unit)
 {
-    const int64_t unit = c->kernel->register_rows, bands = BSMI_MAX(1, bsmi_ceil_div(p->m, MOST_TILE_ROWS));
-    c->tile_rows = bsmi_round_up(BSMI_MAX(1, bsmi_ceil_div(p->m, bands)), unit);
-    c->tile_columns = BSMI_MIN(MOST_TILE_COLUMNS, bsmi_round_up(BSMI_MAX(1, p->n), LEAST_TILE_COLUMNS));
-    if (c->threads == 1) return;
-    const int64_t wanted = (int64_t)c->threads * TILES_PER_THREAD;
-    if (count_tiles(p, c->tile_rows, c->tile_columns) < wanted) c->tile_columns = LEAST_TILE_COLUMNS;
-    while (count_tiles(p, c->tile_rows, c->tile_columns) < wanted && c->tile_rows >= 2 * LEAST_TILE_ROWS)
-        c->tile_rows = bsmi_round_up(c->tile_rows / 2, unit);
+    const int64_t pieces = BSMI_MAX(1, bsmi_ceil_div(length, most));
+    return bsmi_round_up(BSMI_MAX(1, bsmi_ceil_div(length, pieces)), unit);
 }
 
-static size_t sums_bytes(const struct bsmi_cpu_multiply *c) { return (size_t)(c->tile_rows * c->tile_columns) * sizeof(float); }
+/* Large tiles, since both operands are packed for each; enough of them to keep every thread busy. */
+static void choose_tile(const struct bsmi_product *p, struct bsmi_cpu_multiply *c)
+{
+    const int64_t unit = c->kernel->register_rows;
+    c->tile_rows = equal_piece(p->m, c->kernel->tile_rows, unit);
+    c->tile_columns = equal_piece(p->n, c->kernel->tile_columns, LEAST_TILE_COLUMNS);
+    if (c->threads == 1) return;
+    const int64_t wanted = (int64_t)c->threads * TILES_PER_THREAD;
+    while (count_tiles(p, c->tile_rows, c->tile_columns) < wanted) {
+        if (c->tile_columns > 2 * LEAST_TILE_COLUMNS) c->tile_columns = bsmi_round_up(c->tile_columns / 2, LEAST_TILE_COLUMNS);
+        else if (c->tile_rows >= 2 * LEAST_TILE_ROWS) c->tile_rows = bsmi_round_up(c->tile_rows / 2, unit);
+        else if (c->tile_columns > LEAST_TILE_COLUMNS) c->tile_columns = LEAST_TILE_COLUMNS;
+        else break;
+    }
+}
+
+static size_t sums_bytes(const struct bsmi_cpu_multiply *c) { return (size_t)(c->tile_rows * c->sums_pitch) * sizeof(float); }
 
 static size_t aligned(size_t bytes) { return (bytes + BSMI_ALIGNMENT - 1) / BSMI_ALIGNMENT * BSMI_ALIGNMENT; }
+
+static void scale_table(bsm_scale scale, float *table)
+{
+    for (int code = 0; code < 256; code++)
+        table[code] = scale == BSM_E8M0 ? bsmi_e8m0_to_float((uint8_t)code) : scale == BSM_UE4M3 ? bsmi_ue4m3_to_float((uint8_t)code) : 1;
+}
 
 bsm_status bsmi_cpu_prepare(const struct bsmi_product *p, const struct bsmi_kernel *kernel, int threads, struct bsmi_cpu_multiply *c)
 {
@@ -48,8 +63,11 @@ bsm_status bsmi_cpu_prepare(const struct bsmi_product *p, const struct bsmi_kern
     c->kernel = kernel;
     c->threads = threads;
     choose_tile(p, c);
+    c->sums_pitch = c->tile_columns + 16;            /* rows 4 KiB apart would wait for one another's stores */
     if (p->a.bits <= 8) bsmi_element_table(p->a.element, c->a_values);
     if (p->b.bits <= 8) bsmi_element_table(p->b.element, c->b_values);
+    scale_table(p->a.scale, c->a_scales);
+    scale_table(p->b.scale, c->b_scales);
     if (p->groups > INT64_MAX / 64)
         return bsmi_fail(BSM_EOVERFLOW, "groups=%lld: the workspace cannot be counted", (long long)p->groups);
     c->shared_bytes = p->groups == 0 ? 0 : aligned((size_t)(p->groups + 1) * 2 * sizeof(int64_t));
@@ -109,11 +127,11 @@ static void run_tile(void *argument, int64_t index, int worker)
     unsigned char *sums = (unsigned char *)(header + 1), *scratch = sums + aligned(sums_bytes(c));
     struct bsmi_epilogue_tile at = locate(run, index);
     const struct bsmi_tile tile = {
-        .a = { &p->a, c->a_values }, .b = { &p->b, c->b_values },
+        .a = { &p->a, c->a_values, c->a_scales }, .b = { &p->b, c->b_values, c->b_scales },
         .a_batch = p->groups > 0 || p->a.batch == 1 ? 0 : at.matrix, .b_batch = p->b.batch == 1 ? 0 : at.matrix,
         .row = at.row, .rows = at.rows, .column = at.column, .columns = at.columns,
         .split = p->gate == BSM_GATE_SPLIT ? p->n / 2 : 0, .k = p->k,
-        .sums = (float *)(void *)sums, .sums_pitch = c->tile_columns,
+        .sums = (float *)(void *)sums, .sums_pitch = c->sums_pitch,
     };
     c->kernel->sum(&tile, scratch);
     at.sums = tile.sums;

@@ -11,7 +11,9 @@ struct bsmi_cpu_multiply {
     int threads;
     int64_t tile_rows, tile_columns;      /* of S; columns are counted before gating */
     size_t shared_bytes, thread_bytes, workspace_bytes;
+    int64_t sums_pitch;
     float a_values[256], b_values[256];   /* of the codes of elements of at most 8 bits */
+    float a_scales[256], b_scales[256];   /* of the codes of scales */
 };
 
 /* Fails with BSM_EOVERFLOW if the workspace cannot be counted. */

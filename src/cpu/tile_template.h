@@ -307,16 +307,21 @@ static bool add_terms_narrow(const struct bsmi_tile *tile, const struct panels *
 }
 #endif
 
-void BSMI_TILE(bsmi_tile_terms)(const struct bsmi_tile *tile, void *scratch)
+void BSMI_TILE(bsmi_tile_add_terms)(const struct bsmi_tile *tile, int64_t k, int64_t end, void *scratch)
 {
     const struct panels p = divide_scratch(tile, scratch);
-    clear_sums(tile);
-    for (int64_t k = 0; k < tile->k; k += BSMI_CHUNK) {
-        const int64_t length = BSMI_MIN(BSMI_CHUNK, tile->k - k), half = BSMI_CHUNK / 2;
+    for (; k < end; k += BSMI_CHUNK) {
+        const int64_t length = BSMI_MIN(BSMI_CHUNK, end - k), half = BSMI_CHUNK / 2;
         if (add_terms_narrow(tile, &p, k, length)) continue;
         add_terms_wide(tile, &p, k, BSMI_MIN(length, half));
         if (length > half) add_terms_wide(tile, &p, k + half, length - half);
     }
+}
+
+void BSMI_TILE(bsmi_tile_terms)(const struct bsmi_tile *tile, void *scratch)
+{
+    clear_sums(tile);
+    BSMI_TILE(bsmi_tile_add_terms)(tile, 0, tile->k, scratch);
 }
 
 /* Products of two scales of these ranges are exact in fp32. */
@@ -342,10 +347,15 @@ static void add_runs(const struct bsmi_tile *tile, const struct panels *p, int64
         }
 }
 
-void BSMI_TILE(bsmi_tile_runs)(const struct bsmi_tile *tile, void *scratch)
+void BSMI_TILE(bsmi_tile_add_runs)(const struct bsmi_tile *tile, int64_t k, int64_t end, void *scratch)
 {
     const struct panels p = divide_scratch(tile, scratch);
     const int run = BSMI_MIN(tile->a.matrix->block, tile->b.matrix->block);
+    for (; k < end; k += BSMI_CHUNK) add_runs(tile, &p, k, BSMI_MIN(BSMI_CHUNK, end - k), run);
+}
+
+void BSMI_TILE(bsmi_tile_runs)(const struct bsmi_tile *tile, void *scratch)
+{
     clear_sums(tile);
-    for (int64_t k = 0; k < tile->k; k += BSMI_CHUNK) add_runs(tile, &p, k, BSMI_MIN(BSMI_CHUNK, tile->k - k), run);
+    BSMI_TILE(bsmi_tile_add_runs)(tile, 0, tile->k, scratch);
 }

@@ -68,10 +68,24 @@ static uint8_t read_stream_code(const unsigned char *row, int64_t k)
     }
 }
 
+/* 8 codes of 6 bytes in 8 bytes, in order. */
+static uint64_t spread_stream(uint64_t bytes)
+{
+    uint64_t x = (bytes & 0xffffff) | (bytes & 0xffffff000000) << 8;
+    x = (x & 0x00000fff00000fff) | (x & 0x00fff00000fff000) << 4;
+    return (x & 0x003f003f003f003f) | (x & 0x0fc00fc00fc00fc0) << 2;
+}
+
 static void read_stream(const unsigned char *row, int64_t k, int64_t count, uint8_t *codes)
 {
     int64_t i = 0;
     for (; i < count && (k + i) % 4 != 0; i++) codes[i] = read_stream_code(row, k + i);
+    for (; i + 8 <= count; i += 8) {
+        uint64_t bytes = 0;
+        memcpy(&bytes, row + (k + i) / 4 * 3, 6);
+        const uint64_t spread = spread_stream(bytes);
+        memcpy(codes + i, &spread, sizeof spread);
+    }
     for (; i + 4 <= count; i += 4) {
         const unsigned char *group = row + (k + i) / 4 * 3;
         const uint32_t bits = group[0] | (uint32_t)group[1] << 8 | (uint32_t)group[2] << 16;
@@ -198,6 +212,10 @@ void bsmi_row_elements(const struct bsmi_matrix *m, const float *table, int64_t 
 
 void bsmi_row_scales(const struct bsmi_matrix *m, int64_t batch, int64_t row, int64_t s, int64_t count, uint8_t *codes)
 {
+    if (m->map.layout.kind == BSM_LAYOUT_LINEAR) {
+        memcpy(codes, bsmi_scale_pointer(m, batch, row, s), (size_t)count);
+        return;
+    }
     for (int64_t i = 0; i < count; i++) codes[i] = *bsmi_scale_pointer(m, batch, row, s + i);
 }
 

@@ -85,13 +85,14 @@ static void options_of_other_versions(struct test *t)
 
 static void cpu_masks_only_take_away(struct test *t)
 {
-    const uint32_t all = bsmi_cpu_detect(), both = BSM_CPU_FMA | BSM_CPU_AVX2;
+    const uint32_t all = bsmi_cpu_detect(), known = BSM_CPU_FMA | BSM_CPU_AVX2 | BSM_CPU_AVX512 | BSM_CPU_AVX512_VNNI;
     static const struct { const char *list; uint32_t allowed; } lists[] = {
         { NULL, BSM_CPU_ALL }, { "none", 0 }, { "fma", BSM_CPU_FMA }, { "avx2", BSM_CPU_AVX2 },
         { "avx2,fma", BSM_CPU_AVX2 | BSM_CPU_FMA }, { "fma,avx2,", BSM_CPU_AVX2 | BSM_CPU_FMA }, { "none,fma", BSM_CPU_FMA },
+        { "avx512", BSM_CPU_AVX512 }, { "avx512_vnni,fma", BSM_CPU_AVX512_VNNI | BSM_CPU_FMA },
     };
     static const uint32_t masks[] = { 0, BSM_CPU_ALL, BSM_CPU_FMA, BSM_CPU_AVX2, 1u << 30 };
-    CHECK(t, (all & ~both) == 0);
+    CHECK(t, (all & ~known) == 0);
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         for (size_t j = 0; j < sizeof masks / sizeof masks[0]; j++) {
             const uint32_t mask = masks[j] == 0 ? (uint32_t)BSM_CPU_ALL : masks[j];
@@ -114,7 +115,9 @@ static void names_of_cpu_features(struct test *t)
 {
     CHECK(t, strcmp(bsm_cpu_feature_name(BSM_CPU_FMA), "fma") == 0);
     CHECK(t, strcmp(bsm_cpu_feature_name(BSM_CPU_AVX2), "avx2") == 0);
-    for (int bit = 2; bit < 32; bit++) CHECK(t, bsm_cpu_feature_name((uint32_t)1 << bit) == NULL);
+    CHECK(t, strcmp(bsm_cpu_feature_name(BSM_CPU_AVX512), "avx512") == 0);
+    CHECK(t, strcmp(bsm_cpu_feature_name(BSM_CPU_AVX512_VNNI), "avx512_vnni") == 0);
+    for (int bit = 4; bit < 32; bit++) CHECK(t, bsm_cpu_feature_name((uint32_t)1 << bit) == NULL);
     CHECK(t, bsm_cpu_feature_name(0) == NULL && bsm_cpu_feature_name(BSM_CPU_FMA | BSM_CPU_AVX2) == NULL);
 }
 
@@ -129,6 +132,10 @@ static void features_are_what_the_cpu_reports(struct test *t)
     line[strcspn(line, "\n")] = ' ';
     CHECK(t, ((bsmi_cpu_detect() & BSM_CPU_FMA) != 0) == (strstr(line, " fma ") != NULL));
     CHECK(t, ((bsmi_cpu_detect() & BSM_CPU_AVX2) != 0) == (strstr(line, " avx2 ") != NULL));
+    const bool avx512 = strstr(line, " avx512f ") != NULL && strstr(line, " avx512bw ") != NULL && strstr(line, " avx512dq ") != NULL
+                        && strstr(line, " avx512vl ") != NULL;
+    CHECK(t, ((bsmi_cpu_detect() & BSM_CPU_AVX512) != 0) == avx512);
+    CHECK(t, ((bsmi_cpu_detect() & BSM_CPU_AVX512_VNNI) != 0) == (strstr(line, " avx512_vnni ") != NULL));
 }
 
 /* Memory ------------------------------------------------------------------------------------------------------------- */

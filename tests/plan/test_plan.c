@@ -394,8 +394,9 @@ static void portable_on_request(struct test *t)
         bsm_context_destroy(contexts[i]);
     }
     free(kept);
-    bsm_context *context = make_context(t, NULL);
     const uint32_t both = BSM_CPU_AVX2 | BSM_CPU_FMA;
+    const bsm_context_options avx2 = { .struct_size = sizeof avx2, .cpu_mask = both };
+    bsm_context *context = make_context(t, &avx2);
     const bool fast = (bsm_context_cpu_features(context) & both) == both;
     expect_kernel(t, context, BSM_MXFP8_E4M3, BSM_MXINT8, fast ? "terms_avx2_fma" : "terms_portable",
                   fast ? "first kernel" : "portable");

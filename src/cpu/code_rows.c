@@ -1,0 +1,82 @@
+/* Rows of codes and of scales for packers. */
+#include "code_rows.h"
+#include "core/core.h"
+
+static void swap_nibbles(const uint8_t *from, int64_t count, uint8_t *to)
+{
+    for (int64_t i = 0; i < count; i++) to[i] = (uint8_t)(from[i] << 4 | from[i] >> 4);
+}
+
+static void pair_codes(const struct bsmi_part *part, int64_t row, uint8_t *to)
+{
+    uint8_t codes[BSMI_ROW_CHUNK + 1] = { 0 };
+    bsmi_row_codes(part->operand.matrix, part->batch, row, part->k, part->length, codes);
+    for (int64_t i = 0; i < part->length; i += 2) to[i / 2] = (uint8_t)(codes[i] | codes[i + 1] << 4);
+}
+
+/* Row `row` of the matrix, copied and filled up. */
+static void copy_row(const struct bsmi_part *part, int64_t row, uint8_t *to)
+{
+    const struct bsmi_matrix *m = part->operand.matrix;
+    const uint8_t *from = bsmi_row(m, part->batch, row) + part->k / 2;
+    const int64_t bytes = (part->length + 1) / 2;
+    memset(to, 0, (size_t)bsmi_round_up(bytes, BSMI_NIBBLE_GROUP / 2));
+    switch (m->packing) {
+    case BSM_PACKING_LOW_FIRST: memcpy(to, from, (size_t)bytes); break;
+    case BSM_PACKING_HIGH_FIRST: swap_nibbles(from, bytes, to); break;
+    default: pair_codes(part, row, to); break;
+    }
+    if (part->length % 2 != 0) to[bytes - 1] &= 15;
+}
+
+void bsmi_nibble_rows(const struct bsmi_part *part, int width, struct bsmi_nibble_rows *n)
+{
+    const struct bsmi_matrix *m = part->operand.matrix;
+    const bool own = m->packing == BSM_PACKING_LOW_FIRST && part->length % BSMI_NIBBLE_GROUP == 0;
+    for (int r = 0; r < width; r++) {
+        if (r >= part->count) {
+            n->rows[r] = n->rows[r - 1];
+            continue;
+        }
+        const int64_t row = bsmi_source_column(part->first + r, part->split);
+        n->rows[r] = own ? bsmi_row(m, part->batch, row) + part->k / 2 : n->copies[r];
+        if (!own) copy_row(part, row, n->copies[r]);
+    }
+}
+
+void bsmi_byte_rows(const struct bsmi_part *part, int width, struct bsmi_byte_rows *b)
+{
+    const struct bsmi_matrix *m = part->operand.matrix;
+    const bool own = m->bits == 8 && part->length % BSMI_BYTE_GROUP == 0;
+    for (int r = 0; r < width; r++) {
+        if (r >= part->count) {
+            b->rows[r] = b->rows[r - 1];
+            continue;
+        }
+        const int64_t row = bsmi_source_column(part->first + r, part->split);
+        b->rows[r] = own ? bsmi_row(m, part->batch, row) + part->k : b->copies[r];
+        if (own) continue;
+        bsmi_row_codes(m, part->batch, row, part->k, part->length, b->copies[r]);
+        memset(b->copies[r] + part->length, 0, (size_t)(bsmi_round_up(part->length, BSMI_BYTE_GROUP) - part->length));
+    }
+}
+
+int64_t bsmi_scale_codes(const struct bsmi_part *part, int width, uint8_t (*codes)[BSMI_SCALE_CODES])
+{
+    const struct bsmi_matrix *m = part->operand.matrix;
+    const int64_t blocks = bsmi_ceil_div(part->length, m->block);
+    for (int r = 0; r < width; r++) {
+        const int64_t row = bsmi_source_column(part->first + BSMI_MIN(r, part->count - 1), part->split);
+        bsmi_row_scales(m, part->batch, row, part->k / m->block, blocks, codes[r]);
+    }
+    return blocks;
+}
+
+void bsmi_scale_rows(const struct bsmi_part *part, int run, int width, float *scales)
+{
+    uint8_t codes[BSMI_ROWS_AT_ONCE][BSMI_SCALE_CODES];
+    const int64_t runs = bsmi_ceil_div(part->length, run), runs_per_block = part->operand.matrix->block / run;
+    bsmi_scale_codes(part, width, codes);
+    for (int64_t s = 0; s < runs; s++)
+        for (int r = 0; r < width; r++) scales[s * width + r] = part->operand.scales[codes[r][runs_per_block == 1 ? s : s / 2]];
+}

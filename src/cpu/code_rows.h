@@ -1,0 +1,25 @@
+/* Rows of codes and of scales in one form for packers, out of any packing and layout.  Nothing behind the end of a row is read. */
+#ifndef BSMI_CODE_ROWS_H
+#define BSMI_CODE_ROWS_H
+
+#include "pack.h"
+
+enum { BSMI_ROW_CHUNK = 512, BSMI_ROWS_AT_ONCE = 32, BSMI_NIBBLE_GROUP = 32, BSMI_BYTE_GROUP = 64 };
+
+/* 4-bit codes, two a byte, the even one low, in groups of 32; and codes of at most 8 bits, one a byte, in groups of 64.  Rows are the
+ * matrix's own bytes, or copies.  The last group is filled up with zeros (the code of the value 0). */
+struct bsmi_nibble_rows { const uint8_t *rows[BSMI_ROWS_AT_ONCE]; uint8_t copies[BSMI_ROWS_AT_ONCE][BSMI_ROW_CHUNK / 2]; };
+struct bsmi_byte_rows { const uint8_t *rows[BSMI_ROWS_AT_ONCE]; uint8_t copies[BSMI_ROWS_AT_ONCE][BSMI_ROW_CHUNK]; };
+
+/* The part's rows, at most `width`, of length at most BSMI_ROW_CHUNK; rows that are missing repeat the last. */
+void bsmi_nibble_rows(const struct bsmi_part *part, int width, struct bsmi_nibble_rows *nibbles);
+void bsmi_byte_rows(const struct bsmi_part *part, int width, struct bsmi_byte_rows *bytes);
+
+/* Scale codes of the part's rows, one per block; returns how many blocks.  Missing rows repeat the last. */
+enum { BSMI_SCALE_CODES = BSMI_ROW_CHUNK / BSMI_SHORTEST_RUN };
+int64_t bsmi_scale_codes(const struct bsmi_part *part, int width, uint8_t (*codes)[BSMI_SCALE_CODES]);
+
+/* Decoded scales of the part's rows, for each run: scales[run * width + row].  Missing rows repeat the last. */
+void bsmi_scale_rows(const struct bsmi_part *part, int run, int width, float *scales);
+
+#endif

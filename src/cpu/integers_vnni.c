@@ -1,0 +1,231 @@
+/* Elements that are small integers (e2m1, e2m3, int8) in blocks, with AVX-512 VNNI: sums of a run in 32-bit integers.
+ *
+ *     r[i][j] = sum over a run of a[i][k] * b[j][k], as integers        S[i][j] = fma(r * unit * sA[i], sB[j], S[i][j])
+ *
+ * unit is 2^-(grid of a + grid of b).  Register tile: 8 rows x 32 columns; 16 accumulators of 16 lanes, 2 vectors of B, 1 of A.
+ *
+ * Why it is exact.  vpdpbusd multiplies unsigned by signed bytes and adds four products to a lane of 32 bits without saturation.  B
+ * is stored with an offset that makes it unsigned (12, 60, 128), and offset * sum(a) is taken off again: the accumulators start from
+ * it.  They also start from the bits of 1.5 * 2^23, so that at the end of a run, |r| <= 2^19 (docs/cpu.md), their bits are the fp32
+ * number 1.5 * 2^23 + r, and
+ *
+ *     t = fma(1.5 * 2^23 + r, unit * sA, -1.5 * 2^23 * unit * sA) = r * unit * sA
+ *
+ * is exact: r has 20 bits with e8m0 scales, which are one bit, and 17 with those of nvfp4, which are four.  What is rounded is the
+ * one fma(t, sB, S), whose product is exact whatever sB is.  unit * sA is at least 2^-139, an fp32 number; 1.5 * 2^23 * unit * sA
+ * overflows where sA > 2^105 (unit = 1/4): such chunks take the guarded road.  sB may be any scale. */
+#if defined(__x86_64__)
+#include "lanes_avx2.h"
+#include "panels.h"
+
+#define VNNI __attribute__((target("avx2,fma,avx512f,avx512bw,avx512vl,avx512dq,avx512vnni")))
+#define VNNI_INLINE VNNI __attribute__((always_inline)) static inline
+
+enum {
+    ROWS = 8, COLUMNS = 32, CHUNK = BSMI_ROW_CHUNK, RUNS = CHUNK / BSMI_SHORTEST_RUN, GROUP = BSMI_BYTE_GROUP, QUAD = 4,
+    GROUP_RUNS = GROUP / BSMI_SHORTEST_RUN,
+    MOST_A_SCALE = 105 + 127,             /* as an e8m0 code */
+    BITS_OF_BIAS = 0x4b400000,            /* of 1.5 * 2^23 */
+};
+static const float bias = 0x1.8p23F;
+
+struct a_panel {
+    float scales[RUNS][ROWS];             /* unit * sA */
+    float minuends[RUNS][ROWS];           /* -1.5 * 2^23 * unit * sA */
+    int32_t starts[RUNS][ROWS];
+    int8_t codes[ROWS][CHUNK + 64];       /* 64 more keep the rows of a panel in different sets of a cache */
+};
+
+struct b_panel {
+    float scales[RUNS][COLUMNS];
+    uint8_t codes[CHUNK / QUAD][COLUMNS][QUAD];
+};
+
+/* Packing --------------------------------------------------------------------------------------------------------------- */
+
+/* Codes into integers: the magnitudes of e2m1 (8) or e2m3 (32) by vpshufb, or int8 as it is; then the sign, then the offset. */
+struct decoder { __m512i low, high; uint8_t offset; bool lookup; int sign_shift; };
+
+VNNI static struct decoder make_decoder(const struct bsmi_operand *o, bool unsigned_bytes)
+{
+    static const uint8_t offsets[BSM_ELEMENT_COUNT] = { [BSM_E2M1] = 12, [BSM_E2M3] = 60, [BSM_INT8] = 128 };
+    const bsm_element element = o->matrix->element;
+    struct decoder d = { .offset = unsigned_bytes ? offsets[element] : 0, .lookup = element != BSM_INT8,
+                         .sign_shift = element == BSM_E2M1 ? 4 : 2 };
+    uint8_t table[32] = { 0 };
+    const float per_unit = (float)(1 << bsmi_element_grid(element));
+    for (int c = 0; d.lookup && c < (element == BSM_E2M1 ? 8 : 32); c++) table[c] = (uint8_t)(o->values[c] * per_unit);
+    d.low = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(const void *)table));
+    d.high = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(const void *)(table + 16)));
+    return d;
+}
+
+VNNI_INLINE __m512i decode(const struct decoder *d, __m512i codes)
+{
+    const __m512i offset = _mm512_set1_epi8((char)d->offset);
+    if (!d->lookup) return _mm512_add_epi8(codes, offset);
+    /* Moved up to the highest bit of its byte; what comes from the byte below lies lower. */
+    const __mmask64 negative = _mm512_movepi8_mask(_mm512_sll_epi16(codes, _mm_cvtsi32_si128(d->sign_shift)));
+    const __m512i magnitude = _mm512_and_si512(codes, _mm512_set1_epi8(d->sign_shift == 4 ? 7 : 31));
+    const __mmask64 upper = _mm512_test_epi8_mask(magnitude, _mm512_set1_epi8(16));
+    const __m512i value = _mm512_mask_shuffle_epi8(_mm512_shuffle_epi8(d->low, magnitude), upper, d->high, magnitude);
+    return _mm512_mask_sub_epi8(_mm512_add_epi8(offset, value), negative, offset, value);
+}
+
+/* Rows of codes of either kind, in groups of 64. */
+struct source { struct bsmi_nibble_rows nibbles; struct bsmi_byte_rows bytes; bool four_bits; int64_t length; };
+
+static void make_source(const struct bsmi_part *part, int width, struct source *s)
+{
+    s->four_bits = part->operand.matrix->bits == 4;
+    s->length = part->length;
+    if (s->four_bits) bsmi_nibble_rows(part, width, &s->nibbles);
+    else bsmi_byte_rows(part, width, &s->bytes);
+}
+
+/* Group g of row r, one code a byte. */
+VNNI_INLINE __m512i load_group(const struct source *s, int r, int64_t g)
+{
+    if (!s->four_bits) return _mm512_loadu_si512(s->bytes.rows[r] + g * GROUP);
+    const bool half = s->length - g * GROUP <= BSMI_NIBBLE_GROUP;
+    const __m256i packed = _mm256_maskz_loadu_epi8(half ? 0xffff : 0xffffffff, s->nibbles.rows[r] + g * (GROUP / 2));
+    const __m512i words = _mm512_cvtepu8_epi16(packed);
+    return _mm512_and_si512(_mm512_or_si512(words, _mm512_slli_epi16(words, 4)), _mm512_set1_epi8(15));
+}
+
+VNNI static void pack_a_row(const struct source *source, int r, const struct decoder *decoder, int8_t *codes, int32_t *sums16)
+{
+    for (int64_t g = 0; g * GROUP < source->length; g++) {
+        int32_t sums[GROUP / QUAD];
+        const __m512i values = decode(decoder, load_group(source, r, g));
+        _mm512_storeu_si512(codes + g * GROUP, values);
+        _mm512_storeu_si512(sums, _mm512_dpbusd_epi32(_mm512_setzero_si512(), _mm512_set1_epi8(1), values));
+        for (int i = 0; i < GROUP_RUNS; i++)
+            sums16[g * GROUP_RUNS + i] = sums[4 * i] + sums[4 * i + 1] + sums[4 * i + 2] + sums[4 * i + 3];
+    }
+}
+
+/* A needs the offset and the grid of B: what the tile gives beside the part. */
+VNNI static void pack_a(const struct bsmi_part *part, const struct bsmi_operand *b, int run, void *memory)
+{
+    struct a_panel *panel = memory;
+    struct source source;
+    const struct decoder decoder = make_decoder(&part->operand, false);
+    const int32_t offset = make_decoder(b, true).offset;
+    const float unit = bsmi_float_power_of_two(-bsmi_element_grid(part->operand.matrix->element) - bsmi_element_grid(b->matrix->element));
+    const int64_t runs = bsmi_ceil_div(part->length, run);
+    make_source(part, ROWS, &source);
+    bsmi_scale_rows(part, run, ROWS, panel->scales[0]);
+    for (int r = 0; r < ROWS; r++) {
+        int32_t sums[RUNS];
+        pack_a_row(&source, r, &decoder, panel->codes[r], sums);
+        for (int64_t s = 0; s < runs; s++) {
+            panel->starts[s][r] = BITS_OF_BIAS - offset * (run == 16 ? sums[s] : sums[2 * s] + sums[2 * s + 1]);
+            panel->scales[s][r] *= unit;
+            panel->minuends[s][r] = -bias * panel->scales[s][r];
+        }
+    }
+}
+
+/* 16 x 16 words of 32 bits: interleaving the first eight vectors with the last eight four times (lanes_avx2.h), words within
+ * halves of a vector by vpermt2d. */
+VNNI_INLINE void transpose_words(__m512i v[16])
+{
+    const __m512i low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+    const __m512i high = _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+#pragma GCC unroll 4
+    for (int stage = 0; stage < 4; stage++) {
+        __m512i w[16];
+#pragma GCC unroll 8
+        for (int i = 0; i < 8; i++) {
+            w[2 * i] = _mm512_permutex2var_epi32(v[i], low, v[i + 8]);
+            w[2 * i + 1] = _mm512_permutex2var_epi32(v[i], high, v[i + 8]);
+        }
+#pragma GCC unroll 16
+        for (int i = 0; i < 16; i++) v[i] = w[i];
+    }
+}
+
+VNNI static void pack_b(const struct bsmi_part *part, int run, void *memory)
+{
+    struct b_panel *panel = memory;
+    struct source source;
+    const struct decoder decoder = make_decoder(&part->operand, true);
+    make_source(part, COLUMNS, &source);
+    pack_scales_by_column(part, run, panel->scales);
+    for (int64_t g = 0; g * GROUP < part->length; g++)
+        for (int half = 0; half < 2; half++) {
+            __m512i v[16];
+            for (int c = 0; c < 16; c++) v[c] = decode(&decoder, load_group(&source, 16 * half + c, g));
+            transpose_words(v);
+            for (int q = 0; q < 16; q++) _mm512_store_si512(panel->codes[g * 16 + q][16 * half], v[q]);
+        }
+}
+
+/* Multiplying ----------------------------------------------------------------------------------------------------------- */
+
+/* sums[16] += run * scale * b_scales, of biased runs whose bits are fp32 numbers. */
+VNNI_INLINE void add_runs(__m512i biased, __m512 scale, __m512 minuend, __m512 b_scales, float *sums)
+{
+    const __m512 t = _mm512_fmadd_ps(_mm512_castsi512_ps(biased), scale, minuend);
+    _mm512_storeu_ps(sums, _mm512_fmadd_ps(t, b_scales, _mm512_loadu_ps(sums)));
+}
+
+VNNI_INLINE void multiply_runs(int quads, int64_t runs, const struct a_panel *a, const struct b_panel *b, float *sums, int64_t pitch)
+{
+    const uint8_t *codes = b->codes[0][0];
+    const int8_t *rows = a->codes[0];
+    for (int64_t s = 0; s < runs; s++) {
+        __m512i acc[ROWS][2];
+#pragma GCC unroll 8
+        for (int i = 0; i < ROWS; i++) acc[i][0] = acc[i][1] = _mm512_set1_epi32(a->starts[s][i]);
+#pragma GCC unroll 4
+        for (int q = 0; q < quads; q++, codes += QUAD * COLUMNS, rows += QUAD) {
+            const __m512i left = _mm512_load_si512(codes), right = _mm512_load_si512(codes + 64);
+#pragma GCC unroll 8
+            for (int i = 0; i < ROWS; i++) {
+                int32_t four;
+                memcpy(&four, rows + i * (CHUNK + 64), sizeof four);
+                const __m512i quad = _mm512_set1_epi32(four);
+                acc[i][0] = _mm512_dpbusd_epi32(acc[i][0], left, quad);
+                acc[i][1] = _mm512_dpbusd_epi32(acc[i][1], right, quad);
+            }
+        }
+        const __m512 b0 = _mm512_load_ps(b->scales[s]), b1 = _mm512_load_ps(b->scales[s] + 16);
+#pragma GCC unroll 8
+        for (int i = 0; i < ROWS; i++) {
+            const __m512 scale = _mm512_set1_ps(a->scales[s][i]), minuend = _mm512_set1_ps(a->minuends[s][i]);
+            add_runs(acc[i][0], scale, minuend, b0, sums + i * pitch);
+            add_runs(acc[i][1], scale, minuend, b1, sums + i * pitch + 16);
+        }
+    }
+}
+
+VNNI static void multiply(int64_t length, int run, const void *a, const void *b, float *sums, int64_t pitch)
+{
+    if (run == 16) multiply_runs(4, bsmi_ceil_div(length, 16), a, b, sums, pitch);
+    else multiply_runs(8, bsmi_ceil_div(length, 32), a, b, sums, pitch);
+}
+
+static bool fits(const struct bsmi_part *a, const struct bsmi_part *b)
+{
+    (void)b;
+    return bsmi_part_e8m0_at_most(a, MOST_A_SCALE);
+}
+
+_Static_assert(sizeof(struct a_panel) % 64 == 0 && sizeof(struct b_panel) % 64 == 0, "panels follow one another at vectors' alignment");
+
+const struct bsmi_panels bsmi_integers_panels_vnni = {
+    .rows = ROWS, .columns = COLUMNS, .chunk = CHUNK, .a_bytes = sizeof(struct a_panel), .b_bytes = sizeof(struct b_panel),
+    .fits = fits, .pack_a = pack_a, .pack_b = pack_b, .multiply = multiply,
+    .guarded = bsmi_tile_add_runs_avx2_fma, .guarded_scratch_bytes = bsmi_tile_scratch_avx2_fma,
+};
+
+size_t bsmi_integers_scratch_vnni(int64_t rows, int64_t columns)
+{
+    return bsmi_panels_scratch_bytes(&bsmi_integers_panels_vnni, rows, columns);
+}
+void bsmi_integers_sum_vnni(const struct bsmi_tile *tile, void *scratch) { bsmi_panels_sum(&bsmi_integers_panels_vnni, tile, scratch); }
+#else
+typedef int bsmi_not_x86_64;              /* a translation unit needs a declaration */
+#endif

@@ -1,0 +1,94 @@
+/* The loops around register tiles: chunks of K, panels of columns of B, panels of rows of A. */
+#include "panels.h"
+#include "core/core.h"
+
+enum { GUARDED_ROWS = 192, GUARDED_COLUMNS = 256 };
+
+static size_t a_panels_bytes(const struct bsmi_panels *p, int64_t rows) { return (size_t)bsmi_ceil_div(rows, p->rows) * p->a_bytes; }
+
+size_t bsmi_panels_scratch_bytes(const struct bsmi_panels *p, int64_t rows, int64_t columns)
+{
+    const size_t panels = p->b_bytes + a_panels_bytes(p, rows);
+    const size_t guarded = p->guarded_scratch_bytes(BSMI_MIN(rows, GUARDED_ROWS), BSMI_MIN(columns, GUARDED_COLUMNS));
+    return BSMI_MAX(panels, guarded);
+}
+
+bool bsmi_part_e8m0_at_most(const struct bsmi_part *part, int most)
+{
+    const struct bsmi_matrix *m = part->operand.matrix;
+    if (m->scale != BSM_E8M0) return true;
+    const int64_t count = bsmi_ceil_div(part->length, m->block);
+    for (int64_t r = 0; r < part->count; r++) {
+        uint8_t codes[64];
+        const int64_t row = bsmi_source_column(part->first + r, part->split);
+        for (int64_t s = 0; s < count; s += (int64_t)sizeof codes) {
+            const int64_t some = BSMI_MIN(count - s, (int64_t)sizeof codes);
+            bsmi_row_scales(m, part->batch, row, part->k / m->block + s, some, codes);
+            int above = 0;
+            for (int64_t i = 0; i < some; i++) above |= codes[i] > most && codes[i] != 255;      /* NaN is NaN on every road */
+            if (above) return false;
+        }
+    }
+    return true;
+}
+
+static struct bsmi_part rows_of(const struct bsmi_part *part, int64_t first, int64_t most)
+{
+    struct bsmi_part rows = *part;
+    rows.first += first;
+    rows.count = BSMI_MIN(most, part->count - first);
+    return rows;
+}
+
+static void clear_sums(const struct bsmi_tile *tile, int64_t row, int64_t column, int64_t rows, int64_t columns)
+{
+    for (int64_t i = row; i < row + rows; i++)
+        memset(tile->sums + i * tile->sums_pitch + column, 0, (size_t)columns * sizeof(float));
+}
+
+static void add_guarded(const struct bsmi_panels *p, const struct bsmi_tile *tile, int64_t k, int64_t length, void *scratch)
+{
+    if (k == 0) clear_sums(tile, 0, 0, tile->rows, tile->columns);
+    for (int64_t j = 0; j < tile->columns; j += GUARDED_COLUMNS)
+        for (int64_t i = 0; i < tile->rows; i += GUARDED_ROWS) {
+            struct bsmi_tile part = *tile;
+            part.row += i, part.column += j;
+            part.rows = BSMI_MIN(GUARDED_ROWS, tile->rows - i);
+            part.columns = BSMI_MIN(GUARDED_COLUMNS, tile->columns - j);
+            part.sums += i * tile->sums_pitch + j;
+            p->guarded(&part, k, k + length, scratch);
+        }
+}
+
+/* A is packed once and stays in a second-level cache; each panel of B is packed, and used from the first-level cache. */
+static void add_panels(const struct bsmi_panels *p, const struct bsmi_tile *tile, const struct bsmi_part *a, const struct bsmi_part *b,
+                       unsigned char *b_panel)
+{
+    unsigned char *a_panels = b_panel + p->b_bytes;
+    const int run = bsmi_run_length(tile->a.matrix, tile->b.matrix);
+    for (int64_t i = 0; i < tile->rows; i += p->rows) {
+        const struct bsmi_part rows = rows_of(a, i, p->rows);
+        p->pack_a(&rows, &tile->b, run, a_panels + (size_t)(i / p->rows) * p->a_bytes);
+    }
+    for (int64_t j = 0; j < tile->columns; j += p->columns) {
+        const struct bsmi_part columns = rows_of(b, j, p->columns);
+        p->pack_b(&columns, run, b_panel);
+        for (int64_t i = 0; i < tile->rows; i += p->rows) {
+            if (a->k == 0) clear_sums(tile, i, j, p->rows, p->columns);
+            p->multiply(a->length, run, a_panels + (size_t)(i / p->rows) * p->a_bytes, b_panel,
+                        tile->sums + i * tile->sums_pitch + j, tile->sums_pitch);
+        }
+    }
+}
+
+void bsmi_panels_sum(const struct bsmi_panels *p, const struct bsmi_tile *tile, void *scratch)
+{
+    if (tile->k == 0) clear_sums(tile, 0, 0, tile->rows, tile->columns);
+    for (int64_t k = 0; k < tile->k; k += p->chunk) {
+        const int64_t length = BSMI_MIN(p->chunk, tile->k - k);
+        const struct bsmi_part a = { tile->a, tile->a_batch, tile->row, tile->rows, 0, k, length };
+        const struct bsmi_part b = { tile->b, tile->b_batch, tile->column, tile->columns, tile->split, k, length };
+        if (p->fits(&a, &b)) add_panels(p, tile, &a, &b, scratch);
+        else add_guarded(p, tile, k, length, scratch);
+    }
+}
