@@ -68,7 +68,10 @@ typedef enum bsm_per {
  *   stream   of a context with a GPU: CUstream (cudaStream_t) that the work is put into; NULL: the context's.  CPU contexts: NULL.
  * Sizes: M, N, K may be 0; K = 0 gives S = 0.
  * On a GPU (device.h) all pointers are device pointers and fp32 operands are refused; sums are fp32 too, in an order of their own:
- * bsm_plan_describe says it.
+ * bsm_plan_describe says it.  Kernels on tensor cores: |S - exact| is at most gamma_n of sum |a||b|, n = 10 ceil(K/16) (times 2 for each
+ * fp16 operand) or K, whichever is more; one further rounding where a row has an exponent of its own.  A bf16 operand is taken as it is:
+ * then sums below 2^-126 are cut toward zero to multiples of 2^-149, once for each 16 columns, a cut zero is +0, and in sum |a||b| a
+ * subnormal bf16 counts as 2^-126.  Products of one term are exact but for that.
  */
 typedef struct bsm_matmul {
     size_t struct_size;                  /* sizeof(bsm_matmul) where the caller was compiled */

@@ -44,9 +44,9 @@ struct difference compare_bits(struct compare_shape shape, const float *got, con
 }
 
 struct difference compare_bound(struct compare_shape shape, const float *got, const double *sum, const double *magnitude,
-                                int64_t terms, double *worst)
+                                struct compare_limit limit, double *worst)
 {
-    const double units = (double)terms * COMPARE_EPS, gamma = units / (1 - units);
+    const double units = (double)limit.terms * COMPARE_EPS, gamma = units / (1 - units);
     struct difference difference = { 0 };
     for (int64_t i = 0; i < shape.m; i++)
         for (int64_t j = 0; j < shape.n; j++) {
@@ -56,13 +56,33 @@ struct difference compare_bound(struct compare_shape shape, const float *got, co
                 compare_words(&difference, i, j, here, isnan(want) ? CANONICAL_NAN : bits_of((float)want));
                 continue;
             }
-            const double error = fabs((double)here - want), allowed = gamma * size;
+            if (isinf(size)) continue;
+            const double error = fabs((double)here - want), allowed = gamma * size + limit.least;
             if (!(error <= allowed))
                 note(&difference, (struct difference) { .i = i, .j = j, .got = (double)here, .want = want, .allowed = allowed,
                                                         .got_bits = bits_of(here), .want_bits = bits_of((float)want) });
-            const double units_off = error == 0 ? 0 : error / (COMPARE_EPS * size);
+            const double units_off = error <= limit.least ? 0 : (error - limit.least) / (COMPARE_EPS * size);
             if (worst != NULL && !(units_off <= *worst)) *worst = isnan(units_off) ? (double)INFINITY : units_off;
         }
+    return difference;
+}
+
+/* Whether `got` is `sum`, below fp32's normal numbers, cut up to `cuts` times. */
+static bool is_cut(uint32_t got, double sum, int cuts)
+{
+    const double units = fabs(sum) * 0x1p149, whole = floor(units);
+    const uint32_t magnitude = got & 0x7fffffff;
+    if (sum == 0 || units >= 0x1p23 || (double)magnitude > whole || (double)magnitude <= units - cuts) return false;
+    return magnitude == 0 ? got == 0 : (got >> 31 != 0) == (sum < 0);
+}
+
+struct difference compare_cut(struct compare_shape shape, const float *got, const float *want, const double *sum, int cuts)
+{
+    struct difference difference = { 0 };
+    for (int64_t i = 0; i < shape.m; i++)
+        for (int64_t j = 0; j < shape.n; j++)
+            if (!is_cut(bits_of(got[i * shape.pitch + j]), sum[i * shape.n + j], cuts))
+                compare_words(&difference, i, j, got[i * shape.pitch + j], bits_of(want[i * shape.n + j]));
     return difference;
 }
 

@@ -77,7 +77,7 @@ static int verify_pair(struct cli *cli, struct verify_report *report, bsm_format
     for (int c = 0; c < verify_case_count && served; c++) {
         struct verify_problem problem;
         if (report->quick && !verify_cases[c].quick) continue;
-        const int code = verify_problem_create(cli, &problem, c, a, b);
+        const int code = verify_problem_create(cli, &problem, c, a, b, report->gpu != NULL);
         if (code != CLI_DONE) return code;
         for (int i = 0; i < report->kernels; i++)
             if (report->results[i][a - 1][b - 1].served)

@@ -34,16 +34,19 @@ struct verify_problem {
     float *d;                             /* with gaps between the rows */
     struct compare_shape shape;
     float *exact;                         /* rounded to fp32; NULL where bits are not compared with it */
-    double *sum, *magnitude;              /* NULL where no bound is checked */
+    double *sum;                          /* exact; NULL where it is not asked */
+    double *magnitude;                    /* NULL where no bound is checked */
     float *ordered;                       /* in the documented order; NULL where it is not asked */
     int64_t terms;                        /* roundings of the documented order */
+    int cuts;                             /* tensor cores cut one term so often; 0: both operands come decoded, nothing is cut */
+    struct compare_limit tensor;          /* of sums on tensor cores */
 };
 
 /* Codes and scales of one operand.  The same seed gives the same bytes; `stream` tells A from B. */
 bsm_status verify_fill(const struct operand *operand, enum verify_kind kind, uint64_t seed, uint64_t stream);
 
-/* Returns CLI_DONE, or prints and returns what to exit with. */
-int verify_problem_create(struct cli *cli, struct verify_problem *problem, int case_index, bsm_format a, bsm_format b);
+/* gpu: with what kernels on tensor cores are compared with.  Returns CLI_DONE, or prints and returns what to exit with. */
+int verify_problem_create(struct cli *cli, struct verify_problem *problem, int case_index, bsm_format a, bsm_format b, bool gpu);
 void verify_problem_free(struct verify_problem *problem);
 
 /* Which comparison failed. */
@@ -65,7 +68,7 @@ struct verify_result {
 };
 
 /* Runs the problem on a kernel, of `gpu` unless that is NULL, and adds what came out to result.  Kernels on tensor cores have an
- * order of sums of their own: problems that compare with the documented order alone are passed over, not counted. */
+ * order of sums of their own: where others are compared with the documented order, they are held to their bound (docs/cuda.md). */
 void verify_run(struct cli *cli, bsm_context *gpu, struct verify_problem *problem, int kernel, struct verify_result *result);
 
 /* All of it. */

@@ -35,8 +35,10 @@ const char *verify_kind_name(enum verify_kind kind)
     return names[kind];
 }
 
-/* Tensor cores cut every one of 16 products, and the sum so far, behind its 24th bit: one rounding a term, whatever the pair. */
-enum { TENSOR_STEP = 16 };
+/* A step of the tensor cores sums 16 products and the sum so far, and is at most 10 eps of the magnitude off (docs/cuda.md says why,
+ * and what happens below fp32's normal numbers). */
+enum { STEP_PRODUCTS = 16, STEP_UNITS = 10 };
+static const double least_normal = 0x1p-126, least_subnormal = 0x1p-149, first_infinite = 0x1p128;
 
 enum { ROW_GAP = 3 };                     /* columns of D behind column N, which nobody may write */
 static const uint32_t untouched = 0xffc0bad0;      /* what D holds before the product: a NaN that no product writes */
@@ -129,24 +131,71 @@ static float *ordered_product(const struct cli *cli, const struct verify_problem
     return product;
 }
 
-static bsm_status reference(struct cli *cli, struct verify_problem *problem)
+/* A magnitude as tensor cores align it: a subnormal bf16 counts as the least normal number. */
+static double counted(bsm_format format, const struct decoded *d, int64_t at)
+{
+    const double value = fabs((double)d->element[at] * (double)d->scale[at]);
+    return format == BSM_FORMAT_BF16 && value != 0 && value < least_normal ? least_normal : value;
+}
+
+/* Sums of |a||b|; infinite where partial sums may leave fp32. */
+static double *tensor_magnitude(const struct cli *cli, const struct verify_problem *problem)
+{
+    const int64_t m = problem->shape.m, n = problem->shape.n, k = problem->a.matrix.columns;
+    struct decoded a = decode(cli, &problem->a.matrix), b = decode(cli, &problem->b.matrix);
+    double *magnitude = cli_memory(cli, m * n, sizeof *magnitude);
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++) {
+            double sum = 0;
+            for (int64_t l = 0; l < k; l++)
+                sum += counted(problem->a.matrix.format, &a, i * k + l) * counted(problem->b.matrix.format, &b, j * k + l);
+            magnitude[i * n + j] = sum < first_infinite / 2 ? sum : (double)INFINITY;
+        }
+    free(a.element), free(a.scale), free(b.element), free(b.scale);
+    return magnitude;
+}
+
+/* fp16 is two terms of bf16. */
+static int tensor_terms(bsm_format format) { return format == BSM_FORMAT_FP16 ? 2 : 1; }
+
+static void set_tensor_limit(struct verify_problem *problem, bsm_format a, bsm_format b)
+{
+    const int64_t k = problem->what->k, terms = tensor_terms(a) * tensor_terms(b);
+    const int64_t steps = (k + STEP_PRODUCTS - 1) / STEP_PRODUCTS * terms;
+    const bool as_it_is = a == BSM_FORMAT_BF16 || b == BSM_FORMAT_BF16;
+    problem->cuts = as_it_is ? (int)terms : 0;
+    /* Rows that are left out are chains of k roundings; putting an exponent back is one more. */
+    problem->tensor.terms = (STEP_UNITS * steps > k ? STEP_UNITS * steps : k) + 1;
+    problem->tensor.least = (double)((as_it_is ? steps : 0) + (k + 1) / 2) * least_subnormal;
+}
+
+/* What is compared with what depends on the kind; kernels on tensor cores (gpu) are held to bounds where others have an order. */
+static bsm_status reference(struct cli *cli, struct verify_problem *problem, bool gpu)
 {
     const int64_t m = problem->shape.m, n = problem->shape.n;
     const enum verify_kind kind = problem->what->kind;
-    if (kind == VERIFY_FAR_SCALES || kind == VERIFY_ANY_CODES) return BSM_OK;       /* compared with the documented order alone */
-    if (kind == VERIFY_CODES || kind == VERIFY_NOT_FINITE) {
+    const bool ordered = kind == VERIFY_FAR_SCALES || kind == VERIFY_ANY_CODES;
+    const bool bound = kind == VERIFY_CODES || kind == VERIFY_NOT_FINITE;
+    const bool cut = gpu && problem->cuts > 0 && problem->what->k == 1, wants_sum = bound || cut || (ordered && gpu);
+    bsm_status status = BSM_OK;
+    if (wants_sum) {
         problem->sum = cli_memory(cli, m * n, sizeof(double));
-        problem->magnitude = cli_memory(cli, m * n, sizeof(double));
+        if (bound) problem->magnitude = cli_memory(cli, m * n, sizeof(double));
         const bsm_real_matrix sum = real_rows(BSM_REAL_FP64, m, n, problem->sum, n);
         const bsm_real_matrix magnitude = real_rows(BSM_REAL_FP64, m, n, problem->magnitude, n);
-        return bsm_matmul_exact(cli->context, &problem->a.matrix, &problem->b.matrix, &sum, &magnitude);
+        status = bsm_matmul_exact(cli->context, &problem->a.matrix, &problem->b.matrix, &sum, bound ? &magnitude : NULL);
+    }
+    if (status != BSM_OK || bound) return status;
+    if (ordered) {
+        if (gpu) problem->magnitude = tensor_magnitude(cli, problem);
+        return BSM_OK;
     }
     problem->exact = cli_memory(cli, m * n, sizeof(float));
     const bsm_real_matrix exact = real_rows(BSM_REAL_FP32, m, n, problem->exact, n);
     return bsm_matmul_exact(cli->context, &problem->a.matrix, &problem->b.matrix, &exact, NULL);
 }
 
-int verify_problem_create(struct cli *cli, struct verify_problem *problem, int case_index, bsm_format a, bsm_format b)
+int verify_problem_create(struct cli *cli, struct verify_problem *problem, int case_index, bsm_format a, bsm_format b, bool gpu)
 {
     const struct verify_case *what = &verify_cases[case_index];
     const uint64_t seed = sample_bits(cli->seed, (uint64_t)case_index, (uint64_t)a * BSM_FORMAT_COUNT + (uint64_t)b);
@@ -158,7 +207,8 @@ int verify_problem_create(struct cli *cli, struct verify_problem *problem, int c
     if (status == BSM_OK) status = verify_fill(&problem->b, what->kind, seed, 1);
     if (status != BSM_OK) return cli_library_failed(cli, "setting codes", status);
     problem->d = cli_memory(cli, problem->shape.m * problem->shape.pitch, sizeof(float));
-    status = reference(cli, problem);
+    set_tensor_limit(problem, a, b);
+    status = reference(cli, problem, gpu);
     if (status != BSM_OK) return cli_library_failed(cli, "the exact product", status);
 
     const int64_t length = run_length(a, b);
@@ -203,23 +253,25 @@ static bsm_status multiply(struct cli *cli, bsm_context *gpu, const struct verif
 void verify_run(struct cli *cli, bsm_context *gpu, struct verify_problem *problem, int kernel, struct verify_result *result)
 {
     struct verify_failure failure = { .check = VERIFY_CHECK_STATUS, .what = *problem->what };
-    const bool own_order = gpu != NULL && strcmp(bsm_kernel_name(kernel), "cuda_simt") != 0;
-    if (own_order && problem->exact == NULL && problem->sum == NULL) return;
+    const bool tensor = gpu != NULL && strcmp(bsm_kernel_name(kernel), "cuda_simt") != 0;
     const bsm_status status = multiply(cli, gpu, problem, kernel);
     bool differs = status != BSM_OK;
     if (differs) snprintf(failure.sentence, sizeof failure.sentence, "%s", bsm_last_error());
     if (!differs && problem->exact != NULL) {
         failure.check = VERIFY_CHECK_EXACT;
-        failure.first = compare_bits(problem->shape, problem->d, problem->exact);
+        failure.first = tensor && problem->sum != NULL
+                            ? compare_cut(problem->shape, problem->d, problem->exact, problem->sum, problem->cuts)
+                            : compare_bits(problem->shape, problem->d, problem->exact);
         differs = failure.first.found;
     }
-    if (!differs && problem->sum != NULL) {
+    const bool order_decides = problem->what->kind == VERIFY_FAR_SCALES || problem->what->kind == VERIFY_ANY_CODES;
+    if (!differs && problem->magnitude != NULL && (tensor || !order_decides)) {
         failure.check = VERIFY_CHECK_BOUND;
         failure.first = compare_bound(problem->shape, problem->d, problem->sum, problem->magnitude,
-                                      own_order ? problem->what->k + TENSOR_STEP : problem->terms, &result->worst);
+                                      tensor ? problem->tensor : (struct compare_limit){ problem->terms, 0 }, &result->worst);
         differs = failure.first.found;
     }
-    if (!differs && problem->ordered != NULL && !own_order) {
+    if (!differs && problem->ordered != NULL && !tensor) {
         failure.check = VERIFY_CHECK_ORDER;
         failure.first = compare_bits(problem->shape, problem->d, problem->ordered);
         differs = failure.first.found;

@@ -21,6 +21,7 @@ static uint32_t change(const char *fault, uint32_t bits, bool last)
     if (strcmp(fault, "nan to zero") == 0 && magnitude > INFINITE) return 0;
     if (strcmp(fault, "saturate") == 0 && magnitude == INFINITE) return bits - 1;
     if (strcmp(fault, "flush") == 0 && magnitude < SUBNORMAL_LIMIT) return 0;
+    if (strcmp(fault, "one unit above") == 0 && magnitude > 0 && magnitude < SUBNORMAL_LIMIT) return bits + 1;
     if (strcmp(fault, "double") == 0 && magnitude > 0 && magnitude < INFINITE - SUBNORMAL_LIMIT) return bits + SUBNORMAL_LIMIT;
     return bits;
 }
@@ -36,6 +37,19 @@ static void spoil(const char *fault, const bsm_matrix *d)
     if (strcmp(fault, "last row missing") == 0 && d->rows > 1) memset(data + (d->rows - 1) * pitch, 0xff, (size_t)d->columns * 4);
 }
 
+/* D lies in a GPU's memory: a copy of it is spoiled and written back. */
+static void spoil_on_gpu(bsm_context *context, const char *fault, const bsm_matrix *d)
+{
+    bsm_matrix copy = *d;
+    const size_t pitch = (size_t)(d->pitch != 0 ? d->pitch : d->columns);
+    const size_t bytes = ((size_t)(d->rows - 1) * pitch + (size_t)d->columns) * sizeof(float);
+    copy.data = malloc(bytes);
+    if (copy.data == NULL || bsm_device_read(context, copy.data, d->data, bytes) != BSM_OK) abort();
+    spoil(fault, &copy);
+    if (bsm_device_write(context, d->data, copy.data, bytes) != BSM_OK) abort();
+    free(copy.data);
+}
+
 bsm_status __wrap_bsm_multiply(bsm_context *context, const bsm_matmul *product)
 {
     const char *fault = getenv("FAULT");
@@ -46,6 +60,8 @@ bsm_status __wrap_bsm_multiply(bsm_context *context, const bsm_matmul *product)
         return BSM_EUNSUPPORTED;
     }
     const bool this_pair = product->a->format == BSM_MXFP4 && product->b->format == BSM_NVFP4;
-    spoil(strcmp(fault, "one pair") == 0 ? this_pair ? "double" : "none" : fault, product->d);
+    if (strcmp(fault, "one pair") == 0) fault = this_pair ? "double" : "none";
+    if (bsm_context_backend(context) == BSM_BACKEND_CPU) spoil(fault, product->d);
+    else spoil_on_gpu(context, fault, product->d);
     return BSM_OK;
 }

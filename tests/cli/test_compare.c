@@ -30,7 +30,7 @@ static struct product make(struct test *t)
 
 static struct difference bound(const struct product *p, int64_t terms, double *worst)
 {
-    return compare_bound(shape, p->got, p->sum, p->magnitude, terms, worst);
+    return compare_bound(shape, p->got, p->sum, p->magnitude, (struct compare_limit){ terms, 0 }, worst);
 }
 
 static void equal_products_agree(struct test *t)
@@ -101,6 +101,42 @@ static void the_bound_is_sharp(struct test *t)
         }
 }
 
+/* What lies below the normal numbers: an absolute part beside the bound, which worst leaves out.  No bound where sums overflow. */
+static void the_bound_has_a_least_part(struct test *t)
+{
+    struct product p = make(t);
+    double worst = 0;
+    p.sum[0] = (double)p.got[0] + 0x1.8p-24 * p.magnitude[0];
+    const struct compare_limit just = { 1, 0x1p-25 * p.magnitude[0] };
+    const struct compare_limit less = { 1, 0x1p-26 * p.magnitude[0] };
+    CHECK(t, !compare_bound(shape, p.got, p.sum, p.magnitude, just, &worst).found && worst > 0.99 && worst < 1.01);
+    CHECK(t, compare_bound(shape, p.got, p.sum, p.magnitude, less, NULL).found);
+    p.magnitude[0] = (double)INFINITY, p.got[0] = NAN;
+    CHECK(t, !compare_bound(shape, p.got, p.sum, p.magnitude, less, NULL).found);
+}
+
+/* got, the sum in units of 2^-149, and how often it may be cut: what is fine. */
+static void cut_sums_are_subnormal_and_below(struct test *t)
+{
+    static const struct { uint32_t got; double units; int cuts; bool fine; } cases[] = {
+        { 0x00000005, 5.25, 1, true },  { 0x00000006, 5.25, 1, false }, { 0x00000004, 5.25, 1, false },
+        { 0x00000004, 5.25, 2, true },  { 0x00000003, 5.25, 2, false }, { 0x00000005, 5.75, 1, true },
+        { 0x00000006, 5.75, 1, true },  { 0x00000007, 5.75, 1, false }, { 0x80000005, -5.75, 1, true },
+        { 0x00000005, -5.75, 1, false }, { 0x00000005, 5, 1, true },     { 0x00000004, 5, 1, false },
+        { 0x00000000, 0.75, 1, true },  { 0x00000001, 0.75, 1, true },  { 0x80000000, -0.25, 1, true },
+        { 0x00000000, -0.75, 1, true }, { 0x80000000, -0.75, 1, false }, { 0x80000000, 0.75, 1, false },
+        { 0x00000000, 1, 1, false },    { 0x80000000, 0, 1, false },    { 0x00800000, 8388608, 1, true },
+        { 0x007fffff, 8388608, 1, false }, { 0x007fffff, 8388607.5, 1, true },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct product p = make(t);
+        p.sum[0] = cases[i].units * 0x1p-149, p.want[0] = (float)p.sum[0];
+        put_bits(&p.got[0], cases[i].got);
+        if (compare_cut(shape, p.got, p.want, p.sum, cases[i].cuts).found == cases[i].fine)
+            FAIL(t, "0x%08x for %.8g units, %d cuts", (unsigned)cases[i].got, cases[i].units, cases[i].cuts);
+    }
+}
+
 static void nan_is_never_close(struct test *t)
 {
     for (int place = 0; place < M * N; place++) {
@@ -163,7 +199,8 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         TEST(equal_products_agree), TEST(every_flipped_bit_is_found), TEST(zeros_and_nans_are_compared_by_bits),
-        TEST(differences_are_counted_and_the_first_is_kept), TEST(the_bound_is_sharp), TEST(nan_is_never_close),
+        TEST(differences_are_counted_and_the_first_is_kept), TEST(the_bound_is_sharp),
+        TEST(the_bound_has_a_least_part), TEST(cut_sums_are_subnormal_and_below), TEST(nan_is_never_close),
         TEST(a_nan_sum_wants_the_canonical_nan), TEST(an_infinite_sum_wants_that_infinity), TEST(every_gap_is_watched),
     };
     return TEST_MAIN(argc, argv, cases);

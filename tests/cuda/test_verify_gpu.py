@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+"""blockscale verify --device cuda: a few pairs on a simulated GPU, all of them on a real one; and what its bound lets through."""
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import script
+
+command, faulty = sys.argv[1:3]
+simulated = "BLOCKSCALE_LIBCUDA" in os.environ
+KERNEL = ["--kernel", "cuda_wgmma_64x48_1x1", "--device", "cuda"]
+
+
+def needs_a_gpu():
+    info = script.run([command, "info"])
+    if re.search(r"^cuda .*not built", info, re.M):
+        raise script.Skip("no kernels in this build: nvcc was not found")
+    if not re.search(r"^gpu +0", info, re.M):
+        raise script.Skip("no GPU, and BLOCKSCALE_LIBCUDA names none")
+
+
+def every_pair_agrees():
+    needs_a_gpu()
+    if not simulated:
+        out = script.run([command, "verify", "--device", "cuda"])
+        numbers = re.search(r"^(\d+) of (\d+) pairs agree on (\d+) kernels", out, re.M)
+        script.check(numbers and numbers.group(1) == numbers.group(2) and int(numbers.group(3)) > 1, out[-500:])
+        return
+    for pair in (["bf16:bf16"], ["mxfp8_e5m2:bf16", "--quick"]):
+        script.check("\u2713" in script.run([command, "verify", "--pair"] + pair + KERNEL).split("agrees")[0][:-3], pair)
+
+
+def subnormal_sums_may_be_cut_but_no_more():
+    needs_a_gpu()
+    out = script.run([faulty, "verify", "--pair", "bf16:bf16"] + KERNEL, expect=1, env=dict(os.environ, FAULT="one unit above"))
+    script.check(re.search(r"is -?[0-9.]*e-\d\d \(0x.*must be .*the exact sum, rounded to fp32", out), out)
+
+
+script.cases("test_verify_gpu", [every_pair_agrees, subnormal_sums_may_be_cut_but_no_more])
