@@ -137,6 +137,9 @@ __attribute__((format(printf, 2, 3))) void cli_note(const struct cli *cli, const
  * command, they are removed and what lay at the paths is untouched.  A path that is a device or a pipe is written directly.
  * Returns NULL after printing why not; return CLI_BAD_INPUT then. */
 FILE *cli_output(struct cli *cli, const char *path);
+/* Makes a folder for outputs, unless it is there: it is removed again where they are.  One a run.  Returns CLI_DONE, or prints and
+ * returns CLI_BAD_INPUT. */
+int cli_output_folder(struct cli *cli, const char *path);
 /* A file that the verb reads: cli_output then refuses it as an output. */
 void cli_input(const char *path);
 /* The same file, of an .npy array: header and data are written.  Returns CLI_DONE, or prints and returns CLI_BAD_INPUT. */

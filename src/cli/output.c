@@ -25,6 +25,9 @@ static struct output {
 } outputs[MAX_OUTPUTS];
 static int output_count;
 
+static char folder[PATH_MAX];             /* made for outputs */
+static volatile sig_atomic_t remove_folder;
+
 /* Signals ------------------------------------------------------------------------------------------------------------ */
 
 static volatile sig_atomic_t renaming, pending_signal;
@@ -37,6 +40,7 @@ static void remove_and_die(int signal_number)
     }
     for (int i = 0; i < MAX_OUTPUTS; i++)
         if (outputs[i].remove) unlink(outputs[i].temporary);
+    if (remove_folder) rmdir(folder);
     signal(signal_number, SIG_DFL);
     raise(signal_number);
 }
@@ -140,6 +144,18 @@ FILE *cli_output(struct cli *cli, const char *path)
     return o->file;
 }
 
+int cli_output_folder(struct cli *cli, const char *path)
+{
+    struct stat there;
+    if (stat(path, &there) == 0 && S_ISDIR(there.st_mode)) return CLI_DONE;
+    if (snprintf(folder, sizeof folder, "%s", path) >= (int)sizeof folder)
+        return cli_bad_input(cli, "%.64s...: cannot be made: %s", path, strerror(ENAMETOOLONG));
+    remove_folder = 1;
+    if (mkdir(folder, 0777) == 0) return CLI_DONE;
+    remove_folder = 0;
+    return cli_bad_input(cli, "%s: cannot be made: %s", path, strerror(errno));
+}
+
 /* Finishing ---------------------------------------------------------------------------------------------------------- */
 
 static bool close_output(const struct cli *cli, struct output *o, bool report)
@@ -178,6 +194,8 @@ int cli_outputs_finish(const struct cli *cli, bool keep)
     for (int i = 0; i < output_count && keep && good; i++) good = rename_output(cli, &outputs[i]);
     for (int i = 0; i < output_count; i++)
         if (outputs[i].remove) unlink(outputs[i].temporary), outputs[i].remove = 0;
+    if (remove_folder && !(keep && good)) rmdir(folder);
+    remove_folder = 0;
     renaming = 0;
     output_count = input_count = 0;
     if (pending_signal != 0) remove_and_die(pending_signal);

@@ -1,6 +1,9 @@
 /* blockscale quantize: a real matrix into codes, scales and a note, with statistics. */
 #include "matrices.h"
+#include "histogram.h"
 #include "layout_map.h"
+#include "quantize_checkpoint.h"
+#include "weights.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -15,7 +18,8 @@ struct settings {
     bsm_packing packing;
     struct cli_tensor_scale tensor_scale;
     bool packed, divides, transpose, no_saturate;
-    int type, rounding, nonfinite;
+    int type, rounding, nonfinite, convention;
+    const char *include, *exclude;
 };
 
 static const struct settings defaults = { .type = CLI_TYPE_AUTO };
@@ -30,11 +34,15 @@ static const char *nonfinite_name(int value) { return value >= 0 && value < 2 ? 
 static int nonfinite_from_name(const char *name) { return cli_name_index(nonfinite_names, name); }
 static const struct cli_choices nonfinites = { nonfinite_name, nonfinite_from_name, 0, 2 };
 
+static const struct cli_choices conventions = { bsm_convention_name, bsm_convention_from_name, BSM_CONVENTION_GPT_OSS,
+                                                BSM_CONVENTION_COUNT };
+
 static const struct cli_option options[] = {
-    { "X.npy", 0, NULL, "the matrix, rows x K, blocks run along K; or random:ROWSxCOLUMNS", CLI_TEXT(struct settings, input),
-      .required = true },
-    { "--output", 'o', "NAME", "NAME.codes.npy, NAME.scales.npy, NAME.tensor_scale.npy and NAME.json are written",
-      CLI_TEXT(struct settings, output), .required = true },
+    { "X.npy", 0, NULL, "the matrix, rows x K, blocks run along K; or random:ROWSxCOLUMNS; or a checkpoint: a .safetensors or "
+      "GGUF file, an index of shards, or a folder with one of them", CLI_TEXT(struct settings, input), .required = true },
+    { "--output", 'o', "NAME", "of a matrix: NAME.codes.npy, NAME.scales.npy, NAME.tensor_scale.npy and NAME.json are written; "
+      "of a checkpoint, or where NAME ends with .safetensors or .gguf: that file, or folder NAME with model.safetensors and its "
+      "config.json", CLI_TEXT(struct settings, output), .required = true },
     { "--format", 'f', "FORMAT", "what it becomes", CLI_FORMAT(struct settings, format), .required = true },
     { "--recipe", 0, "RECIPE", "how a block's scale follows from its largest number", CLI_RECIPE(struct settings, recipe) },
     { "--layout", 0, "LAYOUT", "where the scales lie, linear unless given", CLI_LAYOUT(struct settings, layout) },
@@ -52,64 +60,16 @@ static const struct cli_option options[] = {
     { "--type", 0, "TYPE", "what X.npy holds: fp64 is rounded to fp32, bf16 reads uint16 too",
       CLI_CHOICE(struct settings, type, &cli_types) },
     { "--transpose", 0, NULL, "X.npy is K x rows", CLI_FLAG(struct settings, transpose) },
+    { "--convention", 0, "WHOSE", "names and types of a checkpoint's tensors; modelopt unless given, gguf for NAME.gguf",
+      CLI_CHOICE(struct settings, convention, &conventions) },
+    { "--include", 0, "PATTERNS", "weights of a checkpoint that are quantized: shell patterns for names without .weight, separated "
+      "by commas; all of two dimensions unless given", CLI_TEXT(struct settings, include) },
+    { "--exclude", 0, "PATTERNS", "weights that stay as they are; *embed*,*lm_head*,*router*,*.gate,*output_layer* unless given",
+      CLI_TEXT(struct settings, exclude) },
     { .name = NULL }
 };
 
 /* Report ------------------------------------------------------------------------------------------------------------- */
-
-/* A bar of the histogram: the codes [first, first + count). */
-struct bar { int first, count; int64_t blocks; };
-
-/* e8m0 has a bar per code; ue4m3 one per exponent, since its 127 codes would fill pages. */
-static int make_bars(bsm_scale scale, const int64_t *histogram, struct bar *bars)
-{
-    const int width = scale == BSM_UE4M3 ? 8 : 1;
-    int count = 0;
-    for (int first = 0; first < 256; first += width) {
-        struct bar bar = { first, width, 0 };
-        for (int i = 0; i < width; i++) bar.blocks += histogram[first + i];
-        if (bar.blocks > 0) bars[count++] = bar;
-    }
-    return count;
-}
-
-static void bar_label(bsm_scale scale, const struct bar *bar, char *text, size_t room)
-{
-    const double low = (double)bsm_scale_decode(scale, (uint8_t)bar->first);
-    const double high = (double)bsm_scale_decode(scale, (uint8_t)(bar->first + bar->count - 1));
-    if (scale == BSM_E8M0 && bar->first == 255) snprintf(text, room, "NaN");
-    else if (scale == BSM_E8M0) snprintf(text, room, "2^%d", bar->first - 127);
-    else if (bar->first % 128 == 120) snprintf(text, room, "%g .. 448, NaN", low);
-    else snprintf(text, room, "%g .. %g", low, high);
-}
-
-static void print_histogram(bsm_scale scale, const int64_t *histogram)
-{
-    enum { BAR_WIDTH = 40 };
-    static const struct cli_column columns[] = {
-        { "code", CLI_LEFT }, { "scale", CLI_RIGHT }, { "blocks", CLI_RIGHT }, { "share", CLI_LEFT }
-    };
-    struct bar bars[256];
-    const int count = make_bars(scale, histogram, bars);
-    int64_t most = 1;
-    for (int i = 0; i < count; i++)
-        if (bars[i].blocks > most) most = bars[i].blocks;
-    struct cli_table *table = cli_table_new(columns, 4);
-    for (int i = 0; i < count; i++) {
-        char label[64], bar[3 * BAR_WIDTH + 1] = "";
-        bar_label(scale, &bars[i], label, sizeof label);
-        const int length = 1 + (int)((double)bars[i].blocks / (double)most * (BAR_WIDTH - 1));   /* one block is seen */
-        for (int j = 0; j < length; j++) memcpy(bar + 3 * j, "\xe2\x96\x88", 4);                  /* a full block, U+2588 */
-        if (bars[i].count == 1) cli_table_cell(table, "0x%02x", bars[i].first);
-        else cli_table_cell(table, "0x%02x-0x%02x", bars[i].first, bars[i].first + bars[i].count - 1);
-        cli_table_cell(table, "%s", label);
-        cli_table_cell(table, "%" PRId64, bars[i].blocks);
-        cli_table_cell(table, "%s", bar);
-    }
-    printf("\nscales:\n");
-    cli_table_print(table, stdout);
-    cli_table_free(table);
-}
 
 static void print_text(const struct cli_quantized *q, const bsm_quantize_stats *stats, const char *recipe)
 {
@@ -132,7 +92,7 @@ static void print_text(const struct cli_quantized *q, const bsm_quantize_stats *
     printf("blocks              %" PRId64 " of %d\n", stats->blocks, info->block);
     printf("  flushed to zero   %" PRId64 "\n", stats->flushed_blocks);
     printf("  with NaN scale    %" PRId64 "\n", stats->nan_blocks);
-    if (stats->blocks > 0) print_histogram(info->scale, stats->scale_histogram);
+    if (stats->blocks > 0) histogram_print(info->scale, stats->scale_histogram);
 }
 
 static void print_json(const struct cli_quantized *q, const bsm_quantize_stats *stats, const char *recipe, const char *prefix)
@@ -197,14 +157,14 @@ static int quantize(struct cli *cli, const struct settings *s, const struct cli_
     return result;
 }
 
-static int run(struct cli *cli, const void *given)
+static int quantize_matrix(struct cli *cli, const struct settings *s)
 {
-    const struct settings *s = given;
     struct cli_real real;
     struct cli_quantized q;
     if (s->layout.kind != BSM_LAYOUT_LINEAR && bsm_format_get((int)s->format)->block == 0)
         return cli_wrong_usage(cli, "--layout: %s has no block scales that could lie anywhere", bsm_format_get((int)s->format)->name);
     if (s->packed && s->packing != BSM_PACKING_DEFAULT) return cli_wrong_usage(cli, "--packed and --packing: give one of them");
+    if (s->include != NULL || s->exclude != NULL) return cli_wrong_usage(cli, "--include and --exclude are for checkpoints");
     int result = cli_read_real(cli, s->input, s->type, s->transpose, 0, &real);
     if (result != CLI_DONE) return result;
     result = cli_quantized_new(cli, s->format, choose_packing(s), s->layout, real.rows, real.columns, &q);
@@ -216,16 +176,52 @@ static int run(struct cli *cli, const void *given)
     return result;
 }
 
+/* Into a checkpoint: a whole one, or one matrix. */
+static int quantize_into_checkpoint(struct cli *cli, const struct settings *s)
+{
+    const bool whole = weights_is_checkpoint(s->input);
+    struct cli_real real = { .data = NULL };
+    if (s->packed || s->divides || s->packing != BSM_PACKING_DEFAULT || s->layout.kind != BSM_LAYOUT_LINEAR ||
+        s->tensor_scale.source != CLI_SCALE_USUAL)
+        return cli_wrong_usage(cli, "--packed, --packing, --layout, --tensor-scale and --divides are for .npy files: --convention "
+                                    "says how a checkpoint is written");
+    if (whole && (s->transpose || s->type != CLI_TYPE_AUTO)) return cli_wrong_usage(cli, "--transpose and --type are for .npy files");
+    if (!whole && (s->include != NULL || s->exclude != NULL))
+        return cli_wrong_usage(cli, "--include and --exclude are for checkpoints");
+    int result = whole ? CLI_DONE : cli_read_real(cli, s->input, s->type, s->transpose, 0, &real);
+    if (result != CLI_DONE) return result;
+    const struct checkpoint_request request = {
+        .input = s->input, .output = s->output, .real = whole ? NULL : &real, .format = s->format,
+        .convention = (bsm_convention)s->convention, .include = s->include, .exclude = s->exclude,
+        .how = { .recipe = s->recipe, .rounding = (bsm_rounding)s->rounding, .seed = cli->seed,
+                 .nonfinite = (bsm_nonfinite)s->nonfinite, .no_saturate = s->no_saturate },
+    };
+    result = quantize_checkpoint(cli, &request);
+    if (!whole) cli_real_free(cli, &real);
+    return result;
+}
+
+static int run(struct cli *cli, const void *given)
+{
+    const struct settings *s = given;
+    const bool checkpoint = weights_is_checkpoint(s->input) || cli_ends_with(s->output, ".safetensors") ||
+                            cli_ends_with(s->output, ".gguf") || s->convention != BSM_CONVENTION_NONE;
+    return checkpoint ? quantize_into_checkpoint(cli, s) : quantize_matrix(cli, s);
+}
+
 const struct cli_verb cli_verb_quantize = {
     .name = "quantize",
-    .summary = "an .npy matrix into codes and scales, with statistics",
-    .usage = "X.npy -o NAME --format FORMAT [options]",
+    .summary = "an .npy matrix, or a whole checkpoint, into codes and scales, with statistics",
+    .usage = "X.npy|CHECKPOINT -o NAME --format FORMAT [options]",
     .about = "Writes NAME.codes.npy, NAME.scales.npy (formats with block scales), NAME.tensor_scale.npy (where there is one) and "
              "the note NAME.json, which says how they belong together: blockscale dequantize and blockscale matmul read it. Codes "
-             "are one per byte, as ml_dtypes has them: np.load('NAME.codes.npy').view(ml_dtypes.float4_e2m1fn).",
+             "are one per byte, as ml_dtypes has them: np.load('NAME.codes.npy').view(ml_dtypes.float4_e2m1fn).\n"
+             "A checkpoint is quantized weight by weight, with the memory of the largest one, and written complete or not at all; "
+             "tensors that are no chosen weights are passed on. Other files of its folder, such as the tokenizer's, are not copied.",
     .example =
         "blockscale quantize random:64x256 -o W --format nvfp4\n"
-        "blockscale quantize random:64x256 -o V --format mxfp4 --packed --layout 128x4",
+        "blockscale quantize random:64x256 -o V --format mxfp4 --packed --layout 128x4\n"
+        "blockscale quantize random:64x256 -o model --format mxfp4 --convention compressed_tensors",
     .options = options,
     .defaults = &defaults,
     .settings_bytes = sizeof defaults,

@@ -6,6 +6,7 @@
     X(matmul) \
     X(quantize) \
     X(dequantize) \
+    X(inspect) \
     X(layout) \
     X(verify) \
     X(bench) \

@@ -200,7 +200,7 @@ static bsm_status open_folder(bsm_context *context, const char *path, bsm_checkp
     if (stat(inside, &facts) == 0) return open_shards(context, inside, checkpoint);
     snprintf(inside, sizeof inside, "%s/model.safetensors", path);
     if (stat(inside, &facts) == 0) return open_one(context, inside, "", checkpoint);
-    return bsmi_fail(BSM_EIO, "%.256s: holds neither model.safetensors.index.json nor model.safetensors", path);
+    return bsmi_fail(BSM_EIO, "%.256s: is a directory that holds neither model.safetensors.index.json nor model.safetensors", path);
 }
 
 bsm_status bsm_checkpoint_open(bsm_context *context, const char *path, bsm_checkpoint **checkpoint)

@@ -342,8 +342,8 @@ static bsm_status try_gguf(struct look *look)
     if (t->rank == 1) t->shape[1] = t->shape[0], t->shape[0] = 1, t->rank = 2;
     const bsm_status status = read_shape(look, 1);
     w->matrix.scales = (void *)(uintptr_t)t->data;
-    if (status != BSM_OK || !nvfp4) return status;
     takes_ending(look, ".weight");
+    if (status != BSM_OK || !nvfp4) return status;
     note_input_scale(look, ".input_scale");
     if (!find_part(look, ".scale", &scale, &index)) return BSM_OK;
     if (count_of(&scale) == 1) return attach_tensor_scale(look, &scale, index, BSM_TENSOR_SCALE_MULTIPLIES);

@@ -274,7 +274,7 @@ static void gguf(struct test *t)
     CHECK(t, bsm_weight_tile(&experts, 1, 0, 0, &one) == BSM_OK && one.batch == 1 && bsm_matrix_check(&one) == BSM_OK);
     CHECK(t, one.data == bytes_of("blk.0.exps.weight") + 3 * 36 && one.scales == one.data &&
                  memcmp(one.tensor_scale, &scales[1], 4) == 0);
-    const bsm_weight down = weight_called(t, "down.weight", BSM_CONVENTION_GGUF, BSM_MXFP4);
+    const bsm_weight down = weight_called(t, "down", BSM_CONVENTION_GGUF, BSM_MXFP4);
     CHECK(t, down.matrix.batch == 2 && down.matrix.tensor_scale == NULL && down.tile_rows == 0);
     const bsm_weight embed = weight_called(t, "embed", BSM_CONVENTION_PLAIN, BSM_FORMAT_BF16);
     CHECK(t, embed.matrix.rows == 4 && embed.matrix.columns == 8);

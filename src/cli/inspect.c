@@ -1,0 +1,317 @@
+/* blockscale inspect: what a checkpoint holds, what it costs, and how far it is from another one. */
+#include "histogram.h"
+#include "weights.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct settings {
+    const char *input, *against, *match, *svg;
+    bool tensors;
+};
+
+static const struct settings defaults = { .match = "*" };
+
+static const struct cli_option options[] = {
+    { "CHECKPOINT", 0, NULL, "a .safetensors or GGUF file, an index of shards, or a folder with one of them",
+      CLI_TEXT(struct settings, input), .required = true },
+    { "--against", 'a', "ORIGINAL", "a checkpoint with weights of the same names: signal to noise against it",
+      CLI_TEXT(struct settings, against) },
+    { "--match", 'm', "PATTERNS", "only names that match: shell patterns, separated by commas", CLI_TEXT(struct settings, match) },
+    { "--tensors", 0, NULL, "every tensor as the file lists it, instead of weights", CLI_FLAG(struct settings, tensors) },
+    { "--svg", 0, "FILE", "draws how often each scale occurs", CLI_TEXT(struct settings, svg) },
+    { .name = NULL }
+};
+
+/* What is known of one weight. */
+struct line {
+    bsm_weight weight;
+    double snr_db;
+    bool compared;
+};
+
+struct inspection {
+    const struct settings *settings;
+    bsm_checkpoint *checkpoint, *original;
+    struct line *lines;
+    int64_t count, wrong;
+    double signal, noise;
+    int64_t e8m0[256], ue4m3[256];
+};
+
+/* Comparing ---------------------------------------------------------------------------------------------------------------- */
+
+/* Adds to signal and noise, over numbers that are finite on both sides. */
+static void add_noise(const float *got, const float *want, int64_t count, double *signal, double *noise)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const double x = (double)want[i], difference = (double)got[i] - x;
+        if (!isfinite(difference)) continue;
+        *signal += x * x;
+        *noise += difference * difference;
+    }
+}
+
+static double decibels(double signal, double noise) { return 10 * log10(signal / noise); }
+
+static int compare(struct cli *cli, struct inspection *all, struct line *line)
+{
+    char name[4096];
+    bsm_weight original = { .struct_size = sizeof original };
+    const bsm_matrix *m = &line->weight.matrix;
+    double signal = 0, noise = 0;
+    int result = CLI_DONE;
+    snprintf(name, sizeof name, "%.*s", (int)line->weight.name_length, line->weight.name);
+    if (bsm_checkpoint_find_weight(all->original, name, &original) != BSM_OK || original.convention == BSM_CONVENTION_NONE)
+        return CLI_DONE;
+    if (original.matrix.rows != m->rows || original.matrix.columns != m->columns || original.matrix.batch != m->batch)
+        return cli_bad_input(cli, "%s: is %" PRId64 " x %" PRId64 ", in the original %" PRId64 " x %" PRId64, name, m->rows,
+                             m->columns, original.matrix.rows, original.matrix.columns);
+    float *got = cli_memory(cli, m->rows * m->columns, sizeof *got), *want = cli_memory(cli, m->rows * m->columns, sizeof *want);
+    for (int64_t b = 0; result == CLI_DONE && b < (m->batch > 1 ? m->batch : 1); b++) {
+        result = weights_values(cli, &line->weight, b, got);
+        if (result == CLI_DONE) result = weights_values(cli, &original, b, want);
+        if (result == CLI_DONE) add_noise(got, want, m->rows * m->columns, &signal, &noise);
+    }
+    free(got);
+    free(want);
+    line->compared = true;
+    line->snr_db = decibels(signal, noise);
+    all->signal += signal;
+    all->noise += noise;
+    return result;
+}
+
+/* Looking ------------------------------------------------------------------------------------------------------------------ */
+
+static int look(struct cli *cli, struct inspection *all, int64_t index)
+{
+    struct line *line = &all->lines[all->count];
+    const bsm_tensor tensor = weights_tensor(all->checkpoint, index);
+    if (weights_get(cli, all->checkpoint, index, &line->weight) != CLI_DONE) {
+        all->wrong++;
+        return CLI_DONE;
+    }
+    if (line->weight.convention == BSM_CONVENTION_NONE ||
+        !(weights_match(all->settings->match, line->weight.name, line->weight.name_length) ||
+          weights_match(all->settings->match, tensor.name, (int64_t)strlen(tensor.name))))
+        return CLI_DONE;
+    const bsm_scale scale = bsm_format_get((int)line->weight.matrix.format)->scale;
+    if (scale == BSM_E8M0) weights_count_scales(&line->weight, all->e8m0);
+    if (scale == BSM_UE4M3) weights_count_scales(&line->weight, all->ue4m3);
+    all->count++;
+    return all->original == NULL ? CLI_DONE : compare(cli, all, line);
+}
+
+/* Reports ------------------------------------------------------------------------------------------------------------------ */
+
+static void shape_text(const int64_t *shape, int rank, char *text, size_t room)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int i = 0; i < rank; i++) used += (size_t)snprintf(text + used, room - used, "%s%" PRId64, i > 0 ? "x" : "", shape[i]);
+}
+
+static void weight_shape(const bsm_weight *w, char *text, size_t room)
+{
+    const int64_t shape[3] = { w->matrix.batch, w->matrix.rows, w->matrix.columns };
+    const int first = w->matrix.batch > 1 ? 0 : 1;
+    shape_text(shape + first, 3 - first, text, room);
+}
+
+static void print_weights(const struct inspection *all)
+{
+    static const struct cli_column columns[] = { { "weight", CLI_LEFT }, { "written as", CLI_LEFT }, { "format", CLI_LEFT },
+                                                 { "shape", CLI_RIGHT }, { "bits", CLI_RIGHT },      { "tensor scale", CLI_RIGHT },
+                                                 { "snr dB", CLI_RIGHT } };
+    struct cli_table *table = cli_table_new(columns, all->original != NULL ? 7 : 6);
+    for (int64_t i = 0; i < all->count; i++) {
+        const struct line *line = &all->lines[i];
+        const bsm_weight *w = &line->weight;
+        char shape[96];
+        weight_shape(w, shape, sizeof shape);
+        cli_table_cell(table, "%.*s", (int)w->name_length, w->name);
+        cli_table_cell(table, "%s", bsm_convention_name((int)w->convention));
+        cli_table_cell(table, "%s", weights_format(w).text);
+        cli_table_cell(table, "%s", shape);
+        cli_table_cell(table, "%.2f", weights_bits(w));
+        if (w->tile_rows > 0) cli_table_cell(table, "tiles");
+        else if (w->matrix.tensor_scale == NULL) cli_table_cell(table, "-");
+        else
+            cli_table_cell(table, "%s%.6g", w->matrix.tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES ? "1/" : "",
+                           (double)*w->matrix.tensor_scale);
+        if (all->original == NULL) continue;
+        if (line->compared) cli_table_cell(table, "%.2f", line->snr_db);
+        else cli_table_cell(table, "not there");
+    }
+    cli_table_print(table, stdout);
+    cli_table_free(table);
+}
+
+static void print_tensors(const struct inspection *all)
+{
+    static const struct cli_column columns[] = {
+        { "tensor", CLI_LEFT }, { "type", CLI_LEFT }, { "shape", CLI_RIGHT }, { "bytes", CLI_RIGHT }
+    };
+    struct cli_table *table = cli_table_new(columns, 4);
+    for (int64_t i = 0; i < bsm_checkpoint_tensor_count(all->checkpoint); i++) {
+        const bsm_tensor t = weights_tensor(all->checkpoint, i);
+        const char *type = bsm_tensor_type_name((int)t.type);
+        char shape[192];
+        if (!weights_match(all->settings->match, t.name, (int64_t)strlen(t.name))) continue;
+        shape_text(t.shape, t.rank, shape, sizeof shape);
+        cli_table_cell(table, "%s", t.name);
+        if (type != NULL) cli_table_cell(table, "%s", type);
+        else cli_table_cell(table, "gguf %d", t.gguf_type);
+        cli_table_cell(table, "%s", t.rank == 0 ? "scalar" : shape);
+        cli_table_cell(table, "%" PRId64, t.bytes);
+    }
+    cli_table_print(table, stdout);
+    cli_table_free(table);
+}
+
+static int64_t bytes_of_all(const bsm_checkpoint *checkpoint)
+{
+    int64_t bytes = 0;
+    for (int64_t i = 0; i < bsm_checkpoint_tensor_count(checkpoint); i++) bytes += weights_tensor(checkpoint, i).bytes;
+    return bytes;
+}
+
+static bool any(const int64_t *histogram)
+{
+    for (int i = 0; i < 256; i++)
+        if (histogram[i] > 0) return true;
+    return false;
+}
+
+static void print_text(const struct inspection *all)
+{
+    const bsm_checkpoint *c = all->checkpoint;
+    if (all->settings->tensors) print_tensors(all);
+    else print_weights(all);
+    printf("\n%s, %d file%s, %" PRId64 " tensors, %" PRId64 " bytes; %" PRId64 " weights shown\n",
+           bsm_checkpoint_kind_name((int)bsm_checkpoint_get_kind(c)), bsm_checkpoint_file_count(c),
+           bsm_checkpoint_file_count(c) == 1 ? "" : "s", bsm_checkpoint_tensor_count(c), bytes_of_all(c), all->count);
+    if (all->original != NULL && all->signal > 0) printf("signal to noise of all: %.2f dB\n", decibels(all->signal, all->noise));
+    if (!all->settings->tensors && any(all->e8m0)) histogram_print(BSM_E8M0, all->e8m0);
+    if (!all->settings->tensors && any(all->ue4m3)) histogram_print(BSM_UE4M3, all->ue4m3);
+}
+
+static void print_weight_json(struct cli_json *json, const struct inspection *all, const struct line *line)
+{
+    const bsm_weight *w = &line->weight;
+    char name[4096];
+    snprintf(name, sizeof name, "%.*s", (int)w->name_length, w->name);
+    cli_json_object(json, NULL);
+    cli_json_text(json, "name", name);
+    cli_json_text(json, "convention", bsm_convention_name((int)w->convention));
+    cli_json_text(json, "format", bsm_format_get((int)w->matrix.format)->name);
+    cli_json_integer(json, "batch", w->matrix.batch);
+    cli_json_integer(json, "rows", w->matrix.rows);
+    cli_json_integer(json, "columns", w->matrix.columns);
+    cli_json_number(json, "bits", weights_bits(w));
+    if (w->tile_rows > 0) {
+        cli_json_integer(json, "tile_rows", w->tile_rows);
+        cli_json_integer(json, "tile_columns", w->tile_columns);
+    }
+    if (w->matrix.tensor_scale != NULL) {
+        cli_json_number(json, "tensor_scale", (double)*w->matrix.tensor_scale);
+        cli_json_text(json, "tensor_scale_use", w->matrix.tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES ? "divides" : "multiplies");
+    }
+    if (all->original != NULL) cli_json_number(json, "snr_db", line->compared ? line->snr_db : (double)NAN);
+    cli_json_end(json);
+}
+
+static void print_histogram_json(struct cli_json *json, const char *name, const int64_t *histogram)
+{
+    cli_json_object(json, name);
+    for (int code = 0; code < 256; code++) {
+        char key[8];
+        snprintf(key, sizeof key, "%d", code);
+        if (histogram[code] > 0) cli_json_integer(json, key, histogram[code]);
+    }
+    cli_json_end(json);
+}
+
+static void print_json(const struct inspection *all)
+{
+    const bsm_checkpoint *c = all->checkpoint;
+    struct cli_json json = cli_json_to(stdout);
+    cli_json_object(&json, NULL);
+    cli_json_text(&json, "kind", bsm_checkpoint_kind_name((int)bsm_checkpoint_get_kind(c)));
+    cli_json_integer(&json, "files", bsm_checkpoint_file_count(c));
+    cli_json_integer(&json, "tensors", bsm_checkpoint_tensor_count(c));
+    cli_json_integer(&json, "bytes", bytes_of_all(c));
+    if (all->original != NULL) cli_json_number(&json, "snr_db", decibels(all->signal, all->noise));
+    cli_json_array(&json, "weights");
+    for (int64_t i = 0; i < all->count; i++) print_weight_json(&json, all, &all->lines[i]);
+    cli_json_end(&json);
+    print_histogram_json(&json, "e8m0_scales", all->e8m0);
+    print_histogram_json(&json, "ue4m3_scales", all->ue4m3);
+    cli_json_end(&json);
+}
+
+static int draw(struct cli *cli, const struct inspection *all)
+{
+    struct histogram_panel panels[2];
+    char subtitle[256];
+    int count = 0;
+    if (any(all->e8m0)) panels[count++] = (struct histogram_panel){ "e8m0 scales", BSM_E8M0, all->e8m0 };
+    if (any(all->ue4m3)) panels[count++] = (struct histogram_panel){ "ue4m3 scales", BSM_UE4M3, all->ue4m3 };
+    if (count == 0) return cli_bad_input(cli, "--svg: no weight that was shown has block scales");
+    FILE *file = cli_output(cli, all->settings->svg);
+    if (file == NULL) return CLI_BAD_INPUT;
+    snprintf(subtitle, sizeof subtitle, "%" PRId64 " weights; how many blocks have each scale", all->count);
+    histogram_draw(file, all->settings->input, subtitle, panels, count);
+    return CLI_DONE;
+}
+
+/* Running ------------------------------------------------------------------------------------------------------------------ */
+
+static int inspect(struct cli *cli, struct inspection *all)
+{
+    const int64_t count = bsm_checkpoint_tensor_count(all->checkpoint);
+    int result = CLI_DONE;
+    all->lines = cli_memory(cli, count, sizeof *all->lines);
+    for (int64_t i = 0; result == CLI_DONE && i < count; i++) result = look(cli, all, i);
+    if (result == CLI_DONE && all->settings->svg != NULL) result = draw(cli, all);
+    if (result == CLI_DONE && cli->json) print_json(all);
+    else if (result == CLI_DONE) print_text(all);
+    free(all->lines);
+    return result == CLI_DONE && all->wrong > 0 ? cli_bad_input(cli, "%" PRId64 " weights are not as they should be", all->wrong)
+                                                : result;
+}
+
+static int run(struct cli *cli, const void *given)
+{
+    const struct settings *s = given;
+    if (s->tensors && (s->against != NULL || s->svg != NULL || cli->json))
+        return cli_wrong_usage(cli, "--tensors: lists tensors as text, without --against, --svg and --json");
+    struct inspection *all = cli_memory(cli, 1, (int64_t)sizeof *all);
+    all->settings = s;
+    int result = weights_open(cli, all->settings->input, &all->checkpoint);
+    if (result == CLI_DONE && all->settings->against != NULL) result = weights_open(cli, all->settings->against, &all->original);
+    if (result == CLI_DONE) result = inspect(cli, all);
+    bsm_checkpoint_close(all->checkpoint);
+    bsm_checkpoint_close(all->original);
+    free(all);
+    return result;
+}
+
+const struct cli_verb cli_verb_inspect = {
+    .name = "inspect",
+    .summary = "what a checkpoint holds, and how far it is from another one",
+    .usage = "CHECKPOINT [options]",
+    .about =
+        "Lists the weights of a .safetensors or GGUF checkpoint: who writes them so (gpt_oss, modelopt, compressed_tensors, "
+        "deepseek, gguf, or plain numbers), their format, shape, bits per number with scales, and tensor scale; then how often "
+        "each block scale occurs. With an original, the signal to noise ratio of each weight against it, by name.",
+    .example = "blockscale quantize random:64x256 -o W.safetensors --format nvfp4\n"
+               "blockscale inspect W.safetensors --svg scales.svg",
+    .options = options,
+    .defaults = &defaults,
+    .settings_bytes = sizeof defaults,
+    .run = run,
+};

@@ -1,0 +1,12 @@
+/* The files beside a model's weights that say how they are quantized: config.json, and ModelOpt's hf_quant_config.json. */
+#ifndef CLI_MODEL_CONFIG_H
+#define CLI_MODEL_CONFIG_H
+
+#include "cli.h"
+
+/* Writes them into folder `output`: the config.json beside checkpoint `input` (NULL: an empty one) with a quantization_config.
+ * left: modules that keep their numbers.  Returns CLI_DONE, or prints and returns CLI_BAD_INPUT. */
+int model_config_write(struct cli *cli, const char *input, const char *output, bsm_convention convention, bsm_format format,
+                       char **left, int left_count);
+
+#endif

@@ -1,0 +1,26 @@
+/* A bar on stderr. */
+#include "progress.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+enum { WIDTH = 30 };
+
+struct progress progress_start(int64_t total) { return (struct progress){ isatty(STDERR_FILENO) == 1, total > 0 ? total : 1, 0 }; }
+
+void progress_show(const struct progress *progress, const char *what)
+{
+    char bar[WIDTH + 1];
+    if (!progress->shown) return;
+    const double share = (double)progress->done / (double)progress->total;
+    for (int i = 0; i < WIDTH; i++) bar[i] = i < (int)(share * WIDTH) ? '#' : '.';
+    bar[WIDTH] = '\0';
+    fprintf(stderr, "\r\033[K[%s] %3d %%  %.60s", bar, (int)(100 * share), what);
+}
+
+void progress_add(struct progress *progress, int64_t amount) { progress->done += amount; }
+
+void progress_end(const struct progress *progress)
+{
+    if (progress->shown) fprintf(stderr, "\r\033[K");
+}

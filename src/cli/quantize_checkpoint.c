@@ -1,0 +1,315 @@
+/* blockscale quantize of a checkpoint: weights become codes and scales, everything else is passed on as it is.
+ *
+ * One weight after the other is quantized from the mapped file and written to its place: memory is that of the largest one. */
+#include "quantize_checkpoint.h"
+#include "checkpoint_writer.h"
+#include "model_config.h"
+#include "operand.h"
+#include "progress.h"
+#include "weight_store.h"
+#include "weights.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char usual_include[] = "*";
+/* Embeddings, heads and routers, as ModelOpt leaves them. */
+static const char usual_exclude[] = "*embed*,*lm_head*,*router*,*.gate,*output_layer*";
+
+/* A tensor of the input, and what becomes of it. */
+struct item {
+    int64_t tensor; /* of the input; -1: the one matrix */
+    char *name;     /* of the weight; NULL: passed on */
+    bsm_real_matrix real;
+    struct weight_store store;
+    int64_t passed_on; /* number at the writer */
+    double snr_db;
+    int64_t flushed_blocks, saturated_elements;
+};
+
+struct job {
+    const struct checkpoint_request *request;
+    bsm_checkpoint *checkpoint; /* NULL: the one matrix */
+    bsm_convention convention;
+    struct checkpoint_writer writer;
+    struct item *items;
+    int64_t count, weights, left, bytes_before;
+    double signal, noise;
+};
+
+/* Choosing ---------------------------------------------------------------------------------------------------------------- */
+
+static bool real_type(bsm_format format, bsm_real *type)
+{
+    switch (format) {
+    case BSM_FORMAT_FP32: *type = BSM_REAL_FP32; return true;
+    case BSM_FORMAT_FP16: *type = BSM_REAL_FP16; return true;
+    case BSM_FORMAT_BF16: *type = BSM_REAL_BF16; return true;
+    default: return false;
+    }
+}
+
+/* Numbers of a row that a format needs whole: other readers know no short blocks. */
+static int64_t row_unit(const struct job *job)
+{
+    const int block = bsm_format_get((int)job->request->format)->block;
+    if (job->convention == BSM_CONVENTION_GGUF) return job->request->format == BSM_NVFP4 ? 64 : 32;
+    return block > 0 ? block : 1;
+}
+
+/* Matrices called X.weight (in GGUF files too) that the patterns choose; *fits is false if a row is not whole blocks. */
+static bool is_chosen(const struct job *job, const bsm_weight *weight, const bsm_tensor *tensor, bool *fits)
+{
+    const struct checkpoint_request *r = job->request;
+    bsm_real type;
+    const size_t length = strlen(tensor->name);
+    *fits = weight->matrix.columns % row_unit(job) == 0;
+    return weight->convention == BSM_CONVENTION_PLAIN && real_type(weight->matrix.format, &type) && weight->matrix.batch <= 1 &&
+           tensor->rank == 2 && (int64_t)length == weight->name_length + 7 &&
+           weights_match(r->include != NULL ? r->include : usual_include, weight->name, weight->name_length) &&
+           !weights_match(r->exclude != NULL ? r->exclude : usual_exclude, weight->name, weight->name_length);
+}
+
+static void take_weight(struct cli *cli, struct item *item, const bsm_weight *weight)
+{
+    const bsm_matrix *m = &weight->matrix;
+    bsm_real type = BSM_REAL_FP32;
+    real_type(m->format, &type);
+    item->name = cli_memory(cli, weight->name_length + 1, 1);
+    memcpy(item->name, weight->name, (size_t)weight->name_length);
+    item->real = real_rows(type, m->rows, m->columns, m->data, m->columns);
+}
+
+static int choose(struct cli *cli, struct job *job, int64_t index)
+{
+    struct item *item = &job->items[job->count++];
+    const bsm_tensor tensor = weights_tensor(job->checkpoint, index);
+    bsm_weight weight;
+    bool fits;
+    item->tensor = index;
+    job->bytes_before += tensor.bytes;
+    if (weights_get(cli, job->checkpoint, index, &weight) != CLI_DONE) return CLI_BAD_INPUT;
+    if (!is_chosen(job, &weight, &tensor, &fits)) return CLI_DONE;
+    if (!fits)
+        cli_note(cli, "%.*s is left as it is: rows of %" PRId64 " numbers are not whole blocks of %" PRId64,
+                 (int)weight.name_length, weight.name, weight.matrix.columns, row_unit(job));
+    if (!fits) job->left++;
+    else take_weight(cli, item, &weight);
+    return CLI_DONE;
+}
+
+/* NVFP4 and unscaled e4m3 need a tensor scale; e8m0 formats have none. */
+static bool has_tensor_scale(bsm_format format) { return bsm_format_get((int)format)->scale != BSM_E8M0; }
+
+static int announce(struct cli *cli, struct job *job, struct item *item)
+{
+    const bsm_format format = job->request->format;
+    if (item->name != NULL) {
+        job->weights++;
+        return weight_store_add(cli, &job->writer, item->name, job->convention, format, 1, item->real.rows, item->real.columns,
+                                has_tensor_scale(format), &item->store);
+    }
+    const bsm_tensor tensor = weights_tensor(job->checkpoint, item->tensor);
+    item->passed_on = checkpoint_writer_add(cli, &job->writer, &tensor);
+    return CLI_DONE;
+}
+
+/* Doing ------------------------------------------------------------------------------------------------------------------- */
+
+static int quantize_weight(struct cli *cli, struct job *job, struct item *item)
+{
+    bsm_quantize_stats *stats = cli_memory(cli, 1, sizeof *stats);
+    bsm_quantize_options how = job->request->how;
+    bsm_matrix matrix = item->store.matrix;
+    float tensor_scale = 1;
+    int64_t data_bytes = 0, scale_bytes = 0;
+    bsm_matrix_data_bytes(&matrix, &data_bytes);
+    bsm_matrix_scale_bytes(&matrix, &scale_bytes);
+    matrix.data = cli_memory(cli, data_bytes, 1);
+    matrix.scales = scale_bytes > 0 ? cli_memory(cli, scale_bytes, 1) : matrix.packing == BSM_PACKING_GGUF ? matrix.data : NULL;
+    how.struct_size = sizeof how;
+    stats->struct_size = sizeof *stats;
+    if (has_tensor_scale(matrix.format)) matrix.tensor_scale = &tensor_scale, how.tensor_scale = BSM_TENSOR_SCALE_COMPUTED;
+    const bsm_status status = bsm_quantize(cli->context, &item->real, &how, &matrix, stats);
+    const int result =
+        status == BSM_OK ? weight_store_put(cli, &job->writer, &item->store, &matrix) : cli_library_failed(cli, item->name, status);
+    item->snr_db = stats->snr_db;
+    item->flushed_blocks = stats->flushed_blocks;
+    item->saturated_elements = stats->saturated_elements;
+    job->signal += stats->signal;
+    job->noise += stats->noise;
+    if (scale_bytes > 0) free(matrix.scales);
+    free(matrix.data);
+    free(stats);
+    return result;
+}
+
+static int do_item(struct cli *cli, struct job *job, struct item *item)
+{
+    if (item->name != NULL) return quantize_weight(cli, job, item);
+    const bsm_tensor tensor = weights_tensor(job->checkpoint, item->tensor);
+    return checkpoint_writer_put(cli, &job->writer, item->passed_on, tensor.data, tensor.bytes);
+}
+
+static const char *item_name(const struct job *job, const struct item *item)
+{
+    return item->name != NULL ? item->name : weights_tensor(job->checkpoint, item->tensor).name;
+}
+
+static int do_all(struct cli *cli, struct job *job)
+{
+    struct progress progress = progress_start(checkpoint_writer_bytes(&job->writer));
+    int result = CLI_DONE;
+    for (int64_t i = 0; result == CLI_DONE && i < job->count; i++) {
+        struct item *item = &job->items[i];
+        progress_show(&progress, item_name(job, item));
+        result = do_item(cli, job, item);
+        progress_add(&progress, item->name != NULL ? job->writer.tensors[item->store.codes].bytes
+                                                   : job->writer.tensors[item->passed_on].bytes);
+    }
+    progress_end(&progress);
+    return result;
+}
+
+/* Reports ------------------------------------------------------------------------------------------------------------------ */
+
+static double overall(const struct job *job) { return 10 * log10(job->signal / job->noise); }
+
+static void print_text(const struct job *job)
+{
+    static const struct cli_column columns[] = { { "weight", CLI_LEFT },
+                                                 { "shape", CLI_RIGHT },
+                                                 { "snr dB", CLI_RIGHT },
+                                                 { "saturated", CLI_RIGHT },
+                                                 { "blocks to zero", CLI_RIGHT } };
+    struct cli_table *table = cli_table_new(columns, 5);
+    for (int64_t i = 0; i < job->count; i++) {
+        const struct item *item = &job->items[i];
+        if (item->name == NULL) continue;
+        cli_table_cell(table, "%s", item->name);
+        cli_table_cell(table, "%" PRId64 "x%" PRId64, item->real.rows, item->real.columns);
+        cli_table_cell(table, "%.2f", item->snr_db);
+        cli_table_cell(table, "%" PRId64, item->saturated_elements);
+        cli_table_cell(table, "%" PRId64, item->flushed_blocks);
+    }
+    cli_table_print(table, stdout);
+    cli_table_free(table);
+    printf("\n%s: %" PRId64 " weights as %s of %s, %" PRId64 " tensors passed on", job->writer.path, job->weights,
+           bsm_format_get((int)job->request->format)->name, bsm_convention_name((int)job->convention), job->count - job->weights);
+    if (job->left > 0) printf(" (%" PRId64 " for their row length)", job->left);
+    printf("\n%" PRId64 " bytes, before %" PRId64 "; signal to noise of all weights %.2f dB\n",
+           checkpoint_writer_bytes(&job->writer), job->bytes_before, overall(job));
+}
+
+static void print_json(const struct job *job)
+{
+    struct cli_json json = cli_json_to(stdout);
+    cli_json_object(&json, NULL);
+    cli_json_text(&json, "output", job->writer.path);
+    cli_json_text(&json, "format", bsm_format_get((int)job->request->format)->name);
+    cli_json_text(&json, "convention", bsm_convention_name((int)job->convention));
+    cli_json_integer(&json, "bytes", checkpoint_writer_bytes(&job->writer));
+    cli_json_integer(&json, "bytes_before", job->bytes_before);
+    cli_json_integer(&json, "passed_on", job->count - job->weights);
+    cli_json_number(&json, "snr_db", overall(job));
+    cli_json_array(&json, "weights");
+    for (int64_t i = 0; i < job->count; i++) {
+        const struct item *item = &job->items[i];
+        if (item->name == NULL) continue;
+        cli_json_object(&json, NULL);
+        cli_json_text(&json, "name", item->name);
+        cli_json_integer(&json, "rows", item->real.rows);
+        cli_json_integer(&json, "columns", item->real.columns);
+        cli_json_number(&json, "snr_db", item->snr_db);
+        cli_json_integer(&json, "saturated_elements", item->saturated_elements);
+        cli_json_integer(&json, "flushed_blocks", item->flushed_blocks);
+        cli_json_end(&json);
+    }
+    cli_json_end(&json);
+    cli_json_end(&json);
+}
+
+/* Running ------------------------------------------------------------------------------------------------------------------ */
+
+static int choose_all(struct cli *cli, struct job *job)
+{
+    const struct cli_real *real = job->request->real;
+    const int64_t tensors = real != NULL ? 1 : bsm_checkpoint_tensor_count(job->checkpoint);
+    int result = CLI_DONE;
+    job->items = cli_memory(cli, tensors, sizeof *job->items);
+    for (int64_t i = 0; result == CLI_DONE && real == NULL && i < tensors; i++) result = choose(cli, job, i);
+    if (real != NULL) {
+        job->items[job->count++] = (struct item){ .tensor = -1, .name = cli_memory(cli, 7, 1), .real = cli_real_view(real) };
+        memcpy(job->items[0].name, "matrix", 6);
+        job->bytes_before = real->rows * real->columns * (int64_t)bsm_real_bytes((int)real->type);
+    }
+    for (int64_t i = 0; result == CLI_DONE && i < job->count; i++) result = announce(cli, job, &job->items[i]);
+    if (result == CLI_DONE && job->weights == 0)
+        return cli_bad_input(
+            cli,
+            "%s: no weight is chosen: matrices called X.weight of fp32, fp16 or bf16 numbers are; --include and --exclude "
+            "choose among them",
+            job->request->input);
+    return result;
+}
+
+/* Modules that keep their numbers: plain matrices called X.weight. */
+static char **left_modules(struct cli *cli, const struct job *job, int *count)
+{
+    char **modules = cli_memory(cli, job->count, sizeof *modules);
+    *count = 0;
+    for (int64_t i = 0; i < job->count; i++) {
+        const bsm_tensor tensor =
+            job->items[i].tensor >= 0 ? weights_tensor(job->checkpoint, job->items[i].tensor) : (bsm_tensor){ .rank = 0 };
+        if (job->items[i].name == NULL && tensor.rank == 2 && cli_ends_with(tensor.name, ".weight"))
+            modules[(*count)++] = cli_without_ending(cli, tensor.name, ".weight");
+    }
+    return modules;
+}
+
+static int write_config(struct cli *cli, const struct job *job)
+{
+    int count = 0;
+    if (!checkpoint_writer_is_folder(job->request->output)) return CLI_DONE;
+    char **left = left_modules(cli, job, &count);
+    const int result = model_config_write(cli, job->request->real != NULL ? NULL : job->request->input, job->request->output,
+                                          job->convention, job->request->format, left, count);
+    for (int i = 0; i < count; i++) free(left[i]);
+    free(left);
+    return result;
+}
+
+static int run(struct cli *cli, struct job *job)
+{
+    const bsm_metadata metadata[] = { { "format", "pt" } };
+    int result = choose_all(cli, job);
+    if (result == CLI_DONE)
+        result = checkpoint_writer_open(cli, &job->writer, metadata, job->writer.kind == BSM_CHECKPOINT_SAFETENSORS ? 1 : 0);
+    if (result == CLI_DONE) result = do_all(cli, job);
+    if (result == CLI_DONE) result = write_config(cli, job);
+    if (result == CLI_DONE && cli->json) print_json(job);
+    else if (result == CLI_DONE) print_text(job);
+    return result;
+}
+
+int quantize_checkpoint(struct cli *cli, const struct checkpoint_request *request)
+{
+    struct job job = { .request = request, .convention = request->convention };
+    checkpoint_writer_start(&job.writer, request->output);
+    if (job.convention == BSM_CONVENTION_NONE)
+        job.convention = job.writer.kind == BSM_CHECKPOINT_GGUF ? BSM_CONVENTION_GGUF : BSM_CONVENTION_MODELOPT;
+    if ((job.convention == BSM_CONVENTION_GGUF) != (job.writer.kind == BSM_CHECKPOINT_GGUF))
+        return cli_wrong_usage(cli, "--convention %s: goes with an output called X%s", bsm_convention_name((int)job.convention),
+                               job.convention == BSM_CONVENTION_GGUF ? ".gguf" : ".safetensors, or a folder");
+    const char *refused = weight_store_refuses(job.convention, request->format);
+    if (refused != NULL) return cli_wrong_usage(cli, "--format %s: %s", bsm_format_get((int)request->format)->name, refused);
+    int result = request->real == NULL ? weights_open(cli, request->input, &job.checkpoint) : CLI_DONE;
+    if (result == CLI_DONE) result = run(cli, &job);
+    for (int64_t i = 0; i < job.count; i++) free(job.items[i].name);
+    free(job.items);
+    checkpoint_writer_free(&job.writer);
+    bsm_checkpoint_close(job.checkpoint);
+    return result;
+}

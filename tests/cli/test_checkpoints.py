@@ -1,0 +1,252 @@
+#!/usr/bin/env python3
+"""quantize and inspect of whole checkpoints: names, bytes and accuracy of what is written, and what is refused."""
+import json
+import os
+import resource
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import xml.dom.minidom
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import checkpoint_file as cf
+import script
+from script import check
+
+command = os.path.abspath(sys.argv[1])
+ROWS, COLUMNS = 24, 128
+
+
+def run(arguments, folder, expect=0, words="", **more):
+    done = subprocess.run([command, *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL, cwd=folder, check=False, **more)
+    line = " ".join(arguments)
+    check(done.returncode == expect, f"{line}: exit status {done.returncode}, not {expect}: {done.stderr}")
+    check(words in done.stderr, f"{line}: {done.stderr!r} without {words!r}")
+    check(expect == 0 or done.stdout == "", f"{line}: printed {done.stdout!r}")
+    return done.stdout
+
+
+def model():
+    return {"model.embed_tokens.weight": ("BF16", [8, COLUMNS], cf.random_bf16(8, COLUMNS, 1)),
+            "model.layers.0.q.weight": ("BF16", [ROWS, COLUMNS], cf.random_bf16(ROWS, COLUMNS, 2)),
+            "model.layers.0.odd.weight": ("BF16", [ROWS, 20], cf.random_bf16(ROWS, 20, 3)),
+            "model.layers.0.mlp.gate.weight": ("BF16", [4, COLUMNS], cf.random_bf16(4, COLUMNS, 4)),
+            "model.norm.weight": ("BF16", [COLUMNS], cf.random_bf16(1, COLUMNS, 5)),
+            "model.layers.1.q.weight": ("F32", [ROWS, COLUMNS], b"".join(struct.pack("<f", x) for x in cf.from_bf16(cf.random_bf16(ROWS, COLUMNS, 6)))),
+            "ids": ("I64", [3], bytes(range(24)))}
+
+
+def make_model(folder):
+    os.mkdir(os.path.join(folder, "hf"))
+    # The widest first, so that all are aligned.
+    tensors = dict(sorted(model().items(), key=lambda item: -cf.SIZES[item[1][0]]))
+    cf.write(os.path.join(folder, "hf", "model.safetensors"), tensors, {"format": "pt"})
+    with open(os.path.join(folder, "hf", "config.json"), "w", encoding="utf-8") as file:
+        json.dump({"architectures": ["X"], "hidden_size": COLUMNS, "quantization_config": {"old": 1}}, file)
+
+
+def in_folder(function):
+    def case():
+        with tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0o755)
+            make_model(folder)
+            function(folder)
+    case.__name__ = function.__name__
+    return case
+
+
+def wanted(name):
+    kind, _, content = model()[name + ".weight"]
+    return cf.from_bf16(content) if kind == "BF16" else [x for x, in struct.iter_unpack("<f", content)]
+
+
+def decoded(tensors, name, convention, form):
+    """Numbers of a weight, from the bytes and the convention's own definition."""
+    if form == "e4m3":
+        scale, = struct.unpack("<f", tensors[name + ".weight_scale"][2])
+        return [cf.e4m3(code) * scale for code in tensors[name + ".weight"][2]]
+    if convention == "gpt_oss":
+        codes, scales = cf.nibbles(tensors[name + "_blocks"][2]), tensors[name + "_scales"][2]
+        check(tensors[name + "_blocks"][1] == [ROWS, COLUMNS // 32, 16], tensors[name + "_blocks"][1])
+        return [cf.e2m1(code) * cf.e8m0(scales[i // 32]) for i, code in enumerate(codes)]
+    packed = name + (".weight_packed" if convention == "compressed_tensors" and form != "mxfp8" else ".weight")
+    kind, shape, content = tensors[packed]
+    scale_kind, scale_shape, scales = tensors[name + ".weight_scale"]
+    block = 16 if form == "nvfp4" else 32
+    check(scale_shape == [ROWS, COLUMNS // block] and scale_kind == ("F8_E4M3" if form == "nvfp4" else "U8"), scale_shape)
+    if form == "mxfp8":
+        check((kind, shape) == ("F8_E4M3", [ROWS, COLUMNS]), (kind, shape))
+        return [cf.e4m3(code) * cf.e8m0(scales[i // 32]) for i, code in enumerate(content)]
+    check((kind, shape) == ("U8", [ROWS, COLUMNS // 2]), (kind, shape))
+    if form == "mxfp4":
+        return [cf.e2m1(code) * cf.e8m0(scales[i // 32]) for i, code in enumerate(cf.nibbles(content))]
+    if convention == "modelopt":
+        kind, shape, content2 = tensors[name + ".weight_scale_2"]
+        factor = struct.unpack("<f", content2)[0]
+    else:
+        kind, shape, content2 = tensors[name + ".weight_global_scale"]
+        factor = 1 / struct.unpack("<f", content2)[0]
+    check((kind, shape) == ("F32", [] if convention == "modelopt" else [1]), (kind, shape))
+    return [cf.e2m1(code) * cf.e4m3(scales[i // 16]) * factor for i, code in enumerate(cf.nibbles(content))]
+
+
+SPELLINGS = [("modelopt", "nvfp4", 20), ("modelopt", "mxfp4", 18), ("modelopt", "mxfp8", 30), ("modelopt", "e4m3", 30),
+             ("compressed_tensors", "nvfp4", 20), ("compressed_tensors", "mxfp4", 18), ("compressed_tensors", "mxfp8", 30),
+             ("gpt_oss", "mxfp4", 18)]
+
+
+@in_folder
+def weights_of_every_spelling(folder):
+    before = cf.read(os.path.join(folder, "hf", "model.safetensors"))
+    for convention, form, least in SPELLINGS:
+        out = f"{convention}-{form}"
+        said = json.loads(run(["quantize", "hf", "-o", out, "-f", form, "--convention", convention, "--json"], folder))
+        chosen = ["model.layers.1.q", "model.layers.0.q"] + (["model.layers.0.odd"] if form == "e4m3" else [])
+        check([w["name"] for w in said["weights"]] == chosen, said)
+        check(said["passed_on"] == 7 - len(chosen) and said["bytes"] < said["bytes_before"], said)
+        after = cf.read(os.path.join(folder, out, "model.safetensors"))
+        for name in set(before) - {name + ".weight" for name in chosen}:
+            check(after[name] == before[name], f"{name} was not passed on as it is")
+        for weight in said["weights"]:
+            got = cf.signal_to_noise(decoded(after, weight["name"], convention, form), wanted(weight["name"]))
+            check(got > least and abs(got - weight["snr_db"]) < 1e-4, f"{out} {weight}: {got} dB")
+        seen = json.loads(run(["inspect", out, "--against", "hf", "--json"], folder))
+        by_name = {w["name"]: w for w in seen["weights"]}
+        for weight in said["weights"]:
+            found = by_name[weight["name"]]
+            check(found["convention"] == ("modelopt" if form in ("mxfp8", "e4m3") else convention), found)
+            check(found["format"].startswith(form) and found["rows"] == ROWS and found["columns"] == weight["columns"], found)
+            check(abs(found["snr_db"] - weight["snr_db"]) < 1e-4, f"{found} {weight}")
+        check(by_name["model.embed_tokens"]["convention"] == "plain", by_name)
+        check(seen["bytes"] == said["bytes"], f"{seen['bytes']} {said['bytes']}")
+        blocks = sum({**seen["e8m0_scales"], **seen["ue4m3_scales"]}.values())
+        check(blocks == (0 if form == "e4m3" else 2 * ROWS * COLUMNS // (16 if form == "nvfp4" else 32)), blocks)
+
+
+@in_folder
+def configurations(folder):
+    run(["quantize", "hf", "-o", "m", "-f", "nvfp4"], folder, words="model.layers.0.odd is left as it is: rows of 20 numbers")
+    left = ["model.embed_tokens", "model.layers.0.odd", "model.layers.0.mlp.gate"]
+    with open(os.path.join(folder, "m", "config.json"), encoding="utf-8") as file:
+        config = json.load(file)
+    check(config["architectures"] == ["X"] and config["hidden_size"] == COLUMNS, config)
+    asked = config["quantization_config"]
+    check(asked["quant_method"] == "modelopt" and asked["quant_algo"] == "NVFP4" and asked["group_size"] == 16 and "old" not in asked, asked)
+    check(sorted(asked["ignore"]) == sorted(left), asked)
+    with open(os.path.join(folder, "m", "hf_quant_config.json"), encoding="utf-8") as file:
+        asked = json.load(file)["quantization"]
+    check(asked["quant_algo"] == "NVFP4" and sorted(asked["exclude_modules"]) == sorted(left), asked)
+    run(["quantize", "hf/model.safetensors", "-o", "c", "-f", "mxfp4", "--convention", "compressed_tensors"], folder)
+    with open(os.path.join(folder, "c", "config.json"), encoding="utf-8") as file:
+        asked = json.load(file)["quantization_config"]
+    check(asked["format"] == "mxfp4-pack-quantized" and asked["quant_method"] == "compressed-tensors" and sorted(asked["ignore"]) == sorted(left), asked)
+    weights = asked["config_groups"]["group_0"]["weights"]
+    check(weights["num_bits"] == 4 and weights["group_size"] == 32 and weights["strategy"] == "group" and weights["type"] == "float", weights)
+    check(sorted(os.listdir(os.path.join(folder, "c"))) == ["config.json", "model.safetensors"], os.listdir(os.path.join(folder, "c")))
+    run(["quantize", "hf", "-o", "g", "-f", "mxfp4", "--convention", "gpt_oss"], folder, words="no config.json is written")
+    with open(os.path.join(folder, "hf", "config.json"), "w", encoding="utf-8") as file:
+        file.write("[1]")
+    run(["quantize", "hf", "-o", "n", "-f", "nvfp4"], folder, 3, "config.json: a JSON object is wanted")
+    check(not os.path.exists(os.path.join(folder, "n")), "a folder was left")
+
+
+@in_folder
+def patterns(folder):
+    def chosen(*arguments):
+        return sorted(w["name"] for w in json.loads(run(["quantize", "hf", "-o", "x.safetensors", "-f", "mxfp4", "--json", *arguments], folder))["weights"])
+    check(chosen("--include", "*layers.0*") == ["model.layers.0.q"], "include")
+    check(chosen("--include", "*.1.q,*embed*") == ["model.layers.1.q"], "include and the usual exclude")
+    check(chosen("--include", "*.1.q,*embed*", "--exclude", "none") == ["model.embed_tokens", "model.layers.1.q"], "exclude")
+    check(chosen("--exclude", "*.0.*") == ["model.embed_tokens", "model.layers.1.q"], "exclude alone")
+    run(["quantize", "hf", "-o", "y.safetensors", "-f", "mxfp4", "--include", "nothing"], folder, 3, "hf: no weight is chosen")
+    check(not os.path.exists(os.path.join(folder, "y.safetensors")), "an output was left")
+
+
+@in_folder
+def gguf_and_single_matrices(folder):
+    run(["quantize", "hf", "-o", "x.gguf", "-f", "mxfp4", "--exclude", "*.1.q"], folder)
+    seen = json.loads(run(["inspect", "x.gguf", "--against", "hf", "--match", "*.0.q*", "--json"], folder))["weights"]
+    check(len(seen) == 1 and seen[0]["name"] == "model.layers.0.q" and seen[0]["snr_db"] > 18, seen)
+    for form, unit in (("mxfp4", 32), ("nvfp4", 64)):
+        run(["quantize", "random:24x128", "-o", "x.gguf", "-f", form], folder)
+        run(["quantize", "random:24x128", "-o", "x.safetensors", "-f", form], folder)
+        seen = json.loads(run(["inspect", "x.gguf", "--json"], folder))["weights"]
+        check(len(seen) == 1 and seen[0]["convention"] == "gguf" and seen[0]["format"] == form, seen)
+        same = json.loads(run(["inspect", "x.gguf", "--against", "x.safetensors", "--json"], folder))
+        check(same["weights"][0]["snr_db"] is None, "the same codes in GGUF and in .safetensors are the same numbers")
+        run(["quantize", "random:2x96" if unit == 64 else "random:2x40", "-o", "y.gguf", "-f", form], folder, 3, "not whole blocks")
+    text = run(["inspect", "x.gguf", "--tensors"], folder)
+    check("matrix.weight  NVFP4  24x128" in text and "matrix.scale   F32         1" in text, text)
+
+
+@in_folder
+def inspect_tells_what_is_wrong(folder):
+    run(["inspect", "hf", "--svg", "scales.svg"], folder, 3, "no weight that was shown has block scales")
+    check(not os.path.exists(os.path.join(folder, "scales.svg")), "a picture was left")
+    run(["quantize", "hf", "-o", "x.safetensors", "-f", "nvfp4"], folder)
+    run(["inspect", "x.safetensors", "--svg", "scales.svg"], folder)
+    xml.dom.minidom.parse(os.path.join(folder, "scales.svg"))
+    tensors = cf.read(os.path.join(folder, "x.safetensors"))
+    kind, shape, content = tensors["model.layers.0.q.weight_scale"]
+    tensors["model.layers.0.q.weight_scale"] = (kind, [shape[1], shape[0]], content)
+    cf.write(os.path.join(folder, "y.safetensors"), tensors)
+    done = subprocess.run([command, "inspect", "y.safetensors"], capture_output=True, text=True, cwd=folder, check=False)
+    check(done.returncode == 3 and "model.layers.0.q.weight_scale (8 x 24) does not fit" in done.stderr, done.stderr)
+    check("model.layers.1.q " in done.stdout and "1 weights are not as they should be" in done.stderr, done)
+    run(["inspect", "absent"], folder, 3, "absent: cannot be opened")
+    run(["inspect", "x.safetensors", "--against", "absent"], folder, 3, "absent: cannot be opened")
+    run(["inspect", "x.safetensors", "--tensors", "--json"], folder, 2, "--tensors: lists tensors as text")
+    check("model.norm.weight" in run(["inspect", "hf", "--tensors", "--match", "*norm*"], folder), "--match")
+    check("layers.1.q" not in run(["inspect", "hf", "--match", "*layers.0*"], folder), "--match")
+
+
+@in_folder
+def options_that_do_not_go_together(folder):
+    for more, words in [(["--packed"], "are for .npy files"), (["--layout", "128x4"], "are for .npy files"), (["--divides"], "are for .npy files"),
+                        (["--tensor-scale", "1"], "are for .npy files"), (["--transpose"], "--transpose and --type are for .npy"),
+                        (["--type", "bf16"], "--transpose and --type are for .npy"), (["--convention", "gguf"], "goes with an output called X.gguf"),
+                        (["--convention", "deepseek"], "weights are written as modelopt")]:
+        run(["quantize", "hf", "-o", "x", "-f", "nvfp4", *more], folder, 2, words)
+    run(["quantize", "hf", "-o", "x.gguf", "-f", "nvfp4", "--convention", "modelopt"], folder, 2, "goes with an output called X.safetensors")
+    run(["quantize", "hf", "-o", "x.gguf", "-f", "mxfp8"], folder, 2, "gguf has mxfp4 and nvfp4")
+    run(["quantize", "hf", "-o", "x", "-f", "bf16"], folder, 2, "--format bf16: modelopt has")
+    run(["quantize", "random:4x32", "-o", "x", "-f", "nvfp4", "--include", "*"], folder, 2, "are for checkpoints")
+    check(os.listdir(folder) == ["hf"], os.listdir(folder))
+
+
+@in_folder
+def complete_or_absent(folder):
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+    for out in ("x.safetensors", "new"):
+        run(["quantize", "hf", "-o", out, "-f", "nvfp4"], folder, 3, "File too large", preexec_fn=limit)
+        check(os.listdir(folder) == ["hf"], os.listdir(folder))
+    run(["quantize", "hf", "-o", "hf/model.safetensors", "-f", "nvfp4"], folder, 3, "is read by this command")
+    run(["quantize", "hf", "-o", "hf", "-f", "nvfp4"], folder, 3, "is read by this command")
+    check(sorted(os.listdir(os.path.join(folder, "hf"))) == ["config.json", "model.safetensors"], os.listdir(os.path.join(folder, "hf")))
+    run(["quantize", "hf", "-o", "absent/new", "-f", "nvfp4"], folder, 3, "absent/new: cannot be made")
+
+
+@in_folder
+def killed_in_the_middle(folder):
+    big = {"m.weight": ("F32", [2048, 2048], bytes(4 * 2048 * 2048))}
+    os.mkdir(os.path.join(folder, "big"))
+    cf.write(os.path.join(folder, "big", "model.safetensors"), big)
+    for delay in (0.0, 0.01, 0.03, 0.06):
+        process = subprocess.Popen([command, "quantize", "big", "-o", "out", "-f", "nvfp4"], cwd=folder, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+        time.sleep(delay)
+        process.send_signal(signal.SIGTERM)
+        process.wait()
+        names = sorted(os.listdir(folder))
+        check(names in (["big", "hf"], ["big", "hf", "out"]), names)
+        if "out" in names:
+            check(process.returncode == 0, "an output is there, but the command was killed")
+            break
+
+
+script.cases("test_cli_checkpoints", [weights_of_every_spelling, configurations, patterns, gguf_and_single_matrices, inspect_tells_what_is_wrong,
+                                      options_that_do_not_go_together, complete_or_absent, killed_in_the_middle])
