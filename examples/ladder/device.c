@@ -1,0 +1,203 @@
+#include "device.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void call(const struct device *device, CUresult result, const char *what)
+{
+    const char *name = "unknown error";
+    if (result == CUDA_SUCCESS) return;
+    device->cu->cuGetErrorName(result, &name);
+    stop("%s: %s", what, name);
+}
+
+/* ---- kernels ---- */
+
+static char *read_file(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) return NULL;
+    fseek(file, 0, SEEK_END);
+    const long bytes = ftell(file);
+    char *text = bytes < 0 ? NULL : calloc((size_t)bytes + 1, 1);
+    rewind(file);
+    if (text == NULL || fread(text, 1, (size_t)bytes, file) != (size_t)bytes) stop("%s: cannot be read", path);
+    fclose(file);
+    return text;
+}
+
+static CUmodule load_module(const struct device *device, const char *folder, int step)
+{
+    char path[4096];
+    CUmodule module;
+    snprintf(path, sizeof path, "%s/step%d.fatbin", folder, step);
+    char *image = read_file(path);
+    if (image == NULL) {
+        snprintf(path, sizeof path, "%s/step%d.ptx", folder, step);
+        image = read_file(path);
+    }
+    if (image == NULL) stop("%s/step%d.fatbin: no such file, and no .ptx", folder, step);
+    call(device, device->cu->cuModuleLoadData(&module, image), path);
+    free(image);
+    return module;
+}
+
+static int stages_of(int step) { return step == 5 ? 4 : 1; }
+
+/* Stages as in tile.cuh: a tile of A and B, and its scales, up to the next multiple of 1024. */
+static int shared_bytes(int step, const struct ladder_format *format)
+{
+    const int operands = (TILE_M + TILE_N) * TILE_ROW_BYTES;
+    const int scales = (TILE_M + TILE_N) * (int)format->tile_k / bsm_format_get((int)format->a)->block;
+    return stages_of(step) * ((operands + scales + 1023) / 1024 * 1024);
+}
+
+static void load_step(struct device *device, const char *folder, int step)
+{
+    const CUmodule module = load_module(device, folder, step);
+    for (int f = 0; f < LADDER_FORMATS; f++) {
+        char name[64];
+        CUfunction *kernel = &device->kernels[step - 1][f];
+        snprintf(name, sizeof name, "step%d_%s", step, ladder_formats[f].suffix);
+        call(device, device->cu->cuModuleGetFunction(kernel, module, name), name);
+        call(device,
+             device->cu->cuFuncSetAttribute(*kernel, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                            shared_bytes(step, &ladder_formats[f])),
+             name);
+    }
+}
+
+void device_open(struct device *device, const char *kernels)
+{
+    CUdevice first;
+    CUcontext context;
+    int major = 0;
+    if (bsmi_driver_open(&device->cu) != BSM_OK) stop("%s", bsm_last_error());
+    const struct bsmi_driver *cu = device->cu;
+    call(device, cu->cuDeviceGet(&first, 0), "cuDeviceGet");
+    call(device, cu->cuDeviceGetName(device->name, sizeof device->name, first), "cuDeviceGetName");
+    call(device, cu->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, first), "cuDeviceGetAttribute");
+    call(device, cu->cuDeviceGetAttribute(&device->processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, first),
+         "cuDeviceGetAttribute");
+    device->simulated = strncmp(device->name, "cudasim", 7) == 0;
+    if (major != 10)
+        stop("%s has compute capability %d.x: tensor memory is that of 10.x (CUDASIM_DEVICE=sm_100a simulates one)", device->name,
+             major);
+    call(device, cu->cuDevicePrimaryCtxRetain(&context, first), "cuDevicePrimaryCtxRetain");
+    call(device, cu->cuCtxPushCurrent(context), "cuCtxPushCurrent");
+    for (int step = 1; step <= LADDER_STEPS; step++) load_step(device, kernels, step);
+}
+
+/* ---- problems ---- */
+
+static CUdeviceptr upload(const struct device *device, struct loaded *x, const void *from, int64_t bytes)
+{
+    CUdeviceptr *memory = &x->memory[x->allocations++];
+    call(device, device->cu->cuMemAlloc(memory, (size_t)bytes), "cuMemAlloc");
+    if (from != NULL) call(device, device->cu->cuMemcpyHtoDAsync(*memory, from, (size_t)bytes, NULL), "cuMemcpyHtoDAsync");
+    return *memory;
+}
+
+enum { MAP_BYTES = 0, MAP_E2M1_PADDED = 14 }; /* CU_TENSOR_MAP_DATA_TYPE_: UINT8, 16U4_ALIGN16B */
+
+/* Rows in boxes of 128 bytes of shared memory x box_rows, with the swizzle that the products want. */
+static void map_rows(const struct device *device, struct ladder_map *map, CUdeviceptr data, const bsm_matrix *matrix,
+                     int64_t data_bytes, uint32_t box_rows, bool padded)
+{
+    const uint64_t row_bytes = (uint64_t)(data_bytes / matrix->rows);
+    const uint64_t sizes[] = { padded ? 2 * row_bytes : row_bytes, (uint64_t)matrix->rows }, strides[] = { row_bytes };
+    const uint32_t box[] = { TILE_ROW_BYTES, box_rows }, steps[] = { 1, 1 };
+    call(device,
+         device->cu->cuTensorMapEncodeTiled(map, padded ? MAP_E2M1_PADDED : MAP_BYTES, 2, (void *)(uintptr_t)data, sizes, strides,
+                                            box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                                            CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+         "cuTensorMapEncodeTiled of an operand");
+}
+
+/* Blocks of 128x4: 512 bytes are two lines of 256; boxes have a tile's scales of 128 rows, or of 256. */
+static void map_blocks(const struct device *device, struct ladder_map *map, CUdeviceptr data, const struct operand *x,
+                       int64_t tile_k, uint32_t box_rows)
+{
+    const uint64_t blocks_along_k = (uint64_t)(x->scale_columns / SCALE_BLOCK_COLUMNS),
+                   row_bytes = blocks_along_k * SCALE_BLOCK_BYTES;
+    const uint32_t groups = (uint32_t)(tile_k / bsm_format_get((int)x->matrix.format)->block / SCALE_BLOCK_COLUMNS);
+    const uint64_t sizes[] = { 256, 2 * blocks_along_k, (uint64_t)x->packed_bytes / row_bytes }, strides[] = { 256, row_bytes };
+    const uint32_t box[] = { 256, 2 * groups, box_rows / SCALE_BLOCK_ROWS }, steps[] = { 1, 1, 1 };
+    call(device,
+         device->cu->cuTensorMapEncodeTiled(map, MAP_BYTES, 3, (void *)(uintptr_t)data, sizes, strides, box, steps,
+                                            CU_TENSOR_MAP_INTERLEAVE_NONE, 0, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                                            CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+         "cuTensorMapEncodeTiled of scales");
+}
+
+/* The scales that a step reads: linear, in tiles, packed. */
+enum { LINEAR, TILES, PACKED };
+static int layout_of(int step) { return step == 1 ? LINEAR : step == 2 ? TILES : PACKED; }
+
+void device_load(const struct device *device, const struct problem *p, struct loaded *x)
+{
+    const struct operand *a = &p->a, *b = &p->b;
+    *x = (struct loaded){ .problem = p, .d_pitch = (p->n + 3) / 4 * 4 };
+    struct ladder_parameters *q = &x->parameters;
+    const CUdeviceptr scales[2][3] = {
+        { upload(device, x, a->matrix.scales, a->linear_bytes), upload(device, x, a->tiles, a->tile_bytes),
+          upload(device, x, a->packed, a->packed_bytes) },
+        { upload(device, x, b->matrix.scales, b->linear_bytes), upload(device, x, b->tiles, b->tile_bytes),
+          upload(device, x, b->packed, b->packed_bytes) },
+    };
+    memcpy(x->scales, scales, sizeof scales);
+    map_rows(device, &q->a, upload(device, x, a->matrix.data, a->data_bytes), &a->matrix, a->data_bytes, TILE_M, false);
+    map_rows(device, &q->b, upload(device, x, b->matrix.data, b->data_bytes), &b->matrix, b->data_bytes, TILE_N,
+             p->format->b_is_padded);
+    map_blocks(device, &q->a_blocks, scales[0][PACKED], a, p->format->tile_k, TILE_M);
+    map_blocks(device, &q->b_blocks, scales[1][PACKED], b, p->format->tile_k, TILE_N);
+    q->d = (float *)(uintptr_t)upload(device, x, NULL, p->m * x->d_pitch * (int64_t)sizeof(float));
+    q->d_pitch = x->d_pitch, q->m = (int32_t)p->m, q->n = (int32_t)p->n;
+    q->k_tiles = (int32_t)(p->k / p->format->tile_k), q->scale_columns = (int32_t)a->scale_columns;
+    device_clear(device, x);
+    device_wait(device, "copies to the device");
+}
+
+void device_unload(const struct device *device, struct loaded *x)
+{
+    while (x->allocations > 0) call(device, device->cu->cuMemFree(x->memory[--x->allocations]), "cuMemFree");
+}
+
+void device_launch(const struct device *device, struct loaded *x, int step)
+{
+    const struct problem *p = x->problem;
+    const unsigned rows = (unsigned)((p->m + TILE_M - 1) / TILE_M), columns = (unsigned)((p->n + TILE_N - 1) / TILE_N);
+    const unsigned all = rows * columns, processors = (unsigned)device->processors;
+    const bool persistent = step == 5;
+    const CUlaunchConfig config = { .gridDimX = persistent ? (all < processors ? all : processors) : rows,
+                                    .gridDimY = persistent ? 1 : columns,
+                                    .gridDimZ = 1,
+                                    .blockDimX = 128,
+                                    .blockDimY = 1,
+                                    .blockDimZ = 1,
+                                    .sharedMemBytes = (unsigned)shared_bytes(step, p->format) };
+    x->parameters.a_scales = (const uint8_t *)(uintptr_t)x->scales[0][layout_of(step)];
+    x->parameters.b_scales = (const uint8_t *)(uintptr_t)x->scales[1][layout_of(step)];
+    void *parameters[] = { &x->parameters };
+    call(device, device->cu->cuLaunchKernelEx(&config, device->kernels[step - 1][p->format - ladder_formats], parameters, NULL),
+         "cuLaunchKernelEx");
+}
+
+void device_wait(const struct device *device, const char *what) { call(device, device->cu->cuStreamSynchronize(NULL), what); }
+
+float *device_result(const struct device *device, const struct loaded *x)
+{
+    const size_t bytes = (size_t)(x->problem->m * x->d_pitch) * sizeof(float);
+    float *d = malloc(bytes);
+    if (d == NULL) stop("no memory for D");
+    call(device, device->cu->cuMemcpyDtoHAsync(d, (CUdeviceptr)(uintptr_t)x->parameters.d, bytes, NULL), "cuMemcpyDtoHAsync");
+    device_wait(device, "the product");
+    return d;
+}
+
+void device_clear(const struct device *device, const struct loaded *x)
+{
+    const size_t bytes = (size_t)(x->problem->m * x->d_pitch) * sizeof(float);
+    call(device, device->cu->cuMemsetD8Async((CUdeviceptr)(uintptr_t)x->parameters.d, 0xff, bytes, NULL), "cuMemsetD8Async");
+}

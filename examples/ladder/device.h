@@ -1,0 +1,40 @@
+/* The device that the ladder's kernels run on, through libcuda (or what BLOCKSCALE_LIBCUDA names). */
+#ifndef LADDER_DEVICE_H
+#define LADDER_DEVICE_H
+
+#include "cuda/driver.h"
+#include "ladder.h"
+#include "problem.h"
+
+struct device {
+    const struct bsmi_driver *cu;
+    char name[128];
+    bool simulated;
+    int processors;
+    CUfunction kernels[LADDER_STEPS][LADDER_FORMATS];
+};
+
+/* Opens the first device, and loads step1.fatbin (or .ptx), ... of the folder.  Ends the program, with a sentence, if it cannot. */
+void device_open(struct device *device, const char *kernels);
+
+/* A problem on the device, ready for any step. */
+struct loaded {
+    struct ladder_parameters parameters;
+    const struct problem *problem;
+    int64_t d_pitch;
+    CUdeviceptr scales[2][3];             /* of A and B: linear, in tiles, packed */
+    CUdeviceptr memory[9];
+    int allocations;
+};
+void device_load(const struct device *device, const struct problem *problem, struct loaded *loaded);
+void device_unload(const struct device *device, struct loaded *loaded);
+
+/* Puts one launch of a step, 1 to LADDER_STEPS, into the default stream; device_wait ends the program if anything went wrong. */
+void device_launch(const struct device *device, struct loaded *loaded, int step);
+void device_wait(const struct device *device, const char *what);
+
+/* D, d_pitch floats a row; the caller frees it.  Before a launch: what device_clear left there, NaN. */
+float *device_result(const struct device *device, const struct loaded *loaded);
+void device_clear(const struct device *device, const struct loaded *loaded);
+
+#endif

@@ -1,0 +1,29 @@
+/* What the ladder's kernels and its host program share.  See docs/ladder.md. */
+#ifndef LADDER_H
+#define LADDER_H
+
+#include <stdint.h>
+
+/* A tile of D, for every step: 128 rows of A and 256 of B, 128 bytes of each along K (padded e2m1: 64 bytes in global memory). */
+enum { TILE_M = 128, TILE_N = 256, TILE_ROW_BYTES = 128, LADDER_STEPS = 5 };
+
+/* 4 scales of 128 rows: one block of the layout 128x4. */
+enum { SCALE_BLOCK_ROWS = 128, SCALE_BLOCK_COLUMNS = 4, SCALE_BLOCK_BYTES = 512 };
+
+#ifdef __CUDACC__
+struct alignas(64) ladder_map { unsigned char opaque[128]; };
+#else
+struct ladder_map { _Alignas(64) unsigned char opaque[128]; };
+#endif
+
+/* D = (A x SA)(B x SB)^T.  K is a multiple of the tile's. */
+struct ladder_parameters {
+    struct ladder_map a, b;               /* bytes of rows, in boxes of a tile; padded e2m1: elements */
+    struct ladder_map a_blocks, b_blocks; /* steps 3 to 5: blocks of 128x4 as (256 bytes, 2 a block along K, rows / 128) */
+    const uint8_t *a_scales, *b_scales;   /* step 1: rows of scale_columns bytes; step 2: contiguous tiles */
+    float *d;
+    int64_t d_pitch;                      /* elements, a multiple of 4 */
+    int32_t m, n, k_tiles, scale_columns;
+};
+
+#endif

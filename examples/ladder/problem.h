@@ -1,0 +1,47 @@
+/* A problem of the ladder on the host: operands, their scales in every layout that a step wants, and what the product must be. */
+#ifndef LADDER_PROBLEM_H
+#define LADDER_PROBLEM_H
+
+#include <blockscale.h>
+
+/* What the four columns of the ladder multiply. */
+struct ladder_format {
+    const char *name, *suffix; /* on the command line; of the kernels' names */
+    bsm_format a, b;
+    int64_t tile_k, instruction_k; /* elements of K: of a tile, of one instruction */
+    bool b_is_padded;              /* e2m1 beside e4m3: TMA spreads it to a byte each */
+};
+enum { LADDER_FORMATS = 4 };
+extern const struct ladder_format ladder_formats[LADDER_FORMATS];
+const struct ladder_format *ladder_format_of(const char *name);
+
+enum data { WHOLE_NUMBERS, NORMAL_NUMBERS };
+
+/* One operand: rows x K codes, linear scales, the same scales in contiguous tiles of 128 rows, and packed as 128x4. */
+struct operand {
+    bsm_matrix matrix;
+    int64_t data_bytes, linear_bytes, tile_bytes, packed_bytes, scale_columns;
+    uint8_t *tiles, *packed;
+};
+
+struct problem {
+    const struct ladder_format *format;
+    int64_t m, n, k;
+    enum data data;
+    struct operand a, b;
+};
+
+/* Ends the program, with the library's sentence, if that is not possible. */
+void problem_make(struct problem *problem, bsm_context *context, const struct ladder_format *format, int64_t m, int64_t n,
+                  int64_t k, enum data data);
+void problem_free(struct problem *problem);
+
+/* D, m rows d_pitch floats apart, against the exact product: whole numbers bit by bit, others within the bound of tensor cores that
+ * cut each term and each sum off (docs/ladder.md).  Large problems: some of the rows.  Returns the elements that differ, and prints
+ * the first. */
+int64_t problem_verify(const struct problem *problem, bsm_context *context, const float *d, int64_t d_pitch);
+
+/* Ends the program with a sentence. */
+__attribute__((format(printf, 1, 2), noreturn)) void stop(const char *format, ...);
+
+#endif

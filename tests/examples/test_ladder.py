@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""Every step of the ladder with every format on the simulator, as its users run it.
+
+usage: test_ladder.py LADDER LIBCUDASIM"""
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import script
+from script import check
+
+LADDER, LIBRARY = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+STEPS, FORMATS = 5, ["mxfp8", "mxfp4", "nvfp4", "mxfp8xmxfp4"]
+
+
+def ladder(*arguments, expect=0, device="sm_100a"):
+    env = dict(os.environ, BLOCKSCALE_LIBCUDA=LIBRARY, CUDASIM_DEVICE=device, CUDASIM_SMS="2", CUDASIM_TENSOR_FENCES="always")
+    return script.run([LADDER, *arguments], expect=expect, env=env)
+
+
+def right(text, data):
+    """The products that came out right, as (step, format)."""
+    return re.findall(r"^step (\d)  (\S+) .* %s numbers: right$" % data, text, re.M)
+
+
+def check_all(text, data):
+    want = [(str(step), name) for name in FORMATS for step in range(1, STEPS + 1)]
+    check(sorted(right(text, data)) == sorted(want), "%s numbers:\n%s" % (data, text))
+
+
+def less_than_a_tile():
+    text = ladder("--m", "16", "--n", "24", "--k", "256")
+    check_all(text, "whole")
+    check_all(text, "normal")
+
+
+def edges_of_several_tiles():
+    """Two tiles of D for each of two SMs, and stages that are filled more than once."""
+    check_all(ladder("--m", "130", "--n", "267", "--k", "768", "--data", "whole"), "whole")
+
+
+def sm_103a():
+    text = ladder("--m", "16", "--n", "24", "--k", "256", "--data", "whole", "--step", "5", device="sm_103a")
+    check(len(right(text, "whole")) == len(FORMATS), text)
+
+
+def counts():
+    """--bench on the simulator counts, says that it does, and prints no time."""
+    mma = {}
+    for step, words in ((1, "0 cp, 32 st"), (3, "0 cp, 32 st"), (4, "12 cp, 0 st")):
+        text = ladder("--bench", "--step", str(step), "--format", "mxfp4", "--m", "128", "--n", "256", "--k", "512",
+                      "--data", "whole")
+        check("simulated" in text and "FLOP" not in text and words in text, text)
+        mma[step] = int(re.search(r"(\d+) mma", text).group(1))
+    check(set(mma.values()) == {8}, str(mma))             # 512 / 64
+
+
+def listing():
+    text = ladder("--list")
+    check(len(re.findall("^step ", text, re.M)) == STEPS and all(name in text for name in FORMATS), text)
+
+
+def wrong_input():
+    for arguments, status in ((["--step", "6"], 2), (["--step", "1x"], 2), (["--format", "fp8"], 2), (["--data", "x"], 2),
+                              (["x"], 2), (["--k", "192"], 3), (["--m", "0"], 2), (["--kernels", "/nowhere"], 3)):
+        ladder(*arguments, expect=status)
+    ladder(expect=3, device="sm_90a")
+
+
+script.cases("ladder", [less_than_a_tile, edges_of_several_tiles, sm_103a, counts, listing, wrong_input])
