@@ -27,10 +27,10 @@ struct format {
     static constexpr int SCALE_BYTES = (TILE_M + TILE_N) * 4 * GROUPS;
     static constexpr uint32_t INSTRUCTION = mma_instruction_descriptor({ KIND, A, B, TILE_M, TILE_N, MMA_D_F32, SCALES });
 };
-using mxfp8 = format<MMA_MXF8F6F4, SCALE_VEC_1X, 1, MMA_E4M3, MMA_E4M3, MMA_UE8M0, 128>;
-using mxfp4 = format<MMA_MXF4, SCALE_VEC_2X, 2, MMA_E2M1, MMA_E2M1, MMA_UE8M0, 128>;
-using nvfp4 = format<MMA_MXF4NVF4, SCALE_VEC_4X, 4, MMA_E2M1, MMA_E2M1, MMA_UE4M3, 128>;
-using mixed = format<MMA_MXF8F6F4, SCALE_VEC_1X, 1, MMA_E4M3, MMA_E2M1, MMA_UE8M0, 64>; /* 64 bytes fill 128: 8 of 16 */
+using mxfp8 = format<MMA_MXF8F6F4, BLOCK_32, 1, MMA_E4M3, MMA_E4M3, MMA_UE8M0, 128>;
+using mxfp4 = format<MMA_MXF4, BLOCK_32, 2, MMA_E2M1, MMA_E2M1, MMA_UE8M0, 128>;
+using nvfp4 = format<MMA_MXF4NVF4, BLOCK_16, 4, MMA_E2M1, MMA_E2M1, MMA_UE4M3, 128>;
+using mixed = format<MMA_MXF8F6F4, BLOCK_32, 1, MMA_E4M3, MMA_E2M1, MMA_UE8M0, 64>; /* 64 bytes fill 128: 8 of 16 */
 
 /* ---- shared memory ---- */
 
