@@ -130,19 +130,26 @@ int checkpoint_writer_open(struct cli *cli, struct checkpoint_writer *writer, co
     return result;
 }
 
-int checkpoint_writer_put(struct cli *cli, struct checkpoint_writer *writer, int64_t number, const void *data, int64_t bytes)
+int checkpoint_writer_put_part(struct cli *cli, struct checkpoint_writer *writer, int64_t number, int64_t at, const void *data,
+                               int64_t bytes)
 {
     static const char zeros[GGUF_ALIGNMENT];
-    const size_t count = (size_t)bytes, padding = (size_t)(padded(writer, bytes) - bytes);
+    const int64_t all = writer->tensors[number].bytes;
+    const size_t count = (size_t)bytes, padding = at + bytes == all ? (size_t)(padded(writer, all) - all) : 0;
     errno = 0;
-    if (bytes != writer->tensors[number].bytes)
-        return cli_bad_input(cli, "%s: %" PRId64 " bytes were announced, %" PRId64 " came", writer->tensors[number].name,
-                             writer->tensors[number].bytes, bytes);
-    if (fseeko(writer->file, (off_t)writer->offsets[number], SEEK_SET) == 0 &&
+    if (at < 0 || bytes < 0 || bytes > all - at)
+        return cli_bad_input(cli, "%s: %" PRId64 " bytes were announced, but %" PRId64 " come", writer->tensors[number].name, all,
+                             at + bytes);
+    if (fseeko(writer->file, (off_t)(writer->offsets[number] + at), SEEK_SET) == 0 &&
         (count == 0 || fwrite(data, 1, count, writer->file) == count) && fwrite(zeros, 1, padding, writer->file) == padding &&
         fflush(writer->file) == 0)
         return CLI_DONE;
     return cli_bad_input(cli, "%s: could not be written: %s", writer->path, strerror(errno != 0 ? errno : EIO));
+}
+
+int checkpoint_writer_put(struct cli *cli, struct checkpoint_writer *writer, int64_t number, const void *data, int64_t bytes)
+{
+    return checkpoint_writer_put_part(cli, writer, number, 0, data, bytes);
 }
 
 void checkpoint_writer_free(struct checkpoint_writer *writer)

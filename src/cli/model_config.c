@@ -164,11 +164,24 @@ int model_config_write(struct cli *cli, const char *input, const char *output, b
 {
     struct config config = { .words = find(format), .left = left, .left_count = left_count };
     if (config.words == NULL || (convention != BSM_CONVENTION_MODELOPT && convention != BSM_CONVENTION_COMPRESSED_TENSORS)) {
+        const bsm_format_info *info = bsm_format_get((int)format);
         cli_note(cli, "no config.json is written: %s has no words for %s", bsm_convention_name((int)convention),
-                 bsm_format_get((int)format)->name);
+                 info != NULL ? info->name : "several formats at once");
         return CLI_DONE;
     }
     int result = write_config(cli, input, output, convention, &config);
     if (result == CLI_DONE && convention == BSM_CONVENTION_MODELOPT) result = write_hf_quant_config(cli, output, &config);
+    return result;
+}
+
+int model_config_remove(struct cli *cli, const char *input, const char *output)
+{
+    yyjson_mut_doc *doc;
+    int result = read_config(cli, input, &doc);
+    if (result != CLI_DONE) return result;
+    yyjson_mut_val *top = yyjson_mut_doc_get_root(doc);
+    yyjson_mut_obj_remove_key(top, "quantization_config");
+    if (yyjson_mut_obj_size(top) > 0) result = write_document(cli, output, "config.json", doc);
+    yyjson_mut_doc_free(doc);
     return result;
 }

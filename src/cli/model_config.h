@@ -9,4 +9,7 @@
 int model_config_write(struct cli *cli, const char *input, const char *output, bsm_convention convention, bsm_format format,
                        char **left, int left_count);
 
+/* The config.json beside checkpoint `input` without its quantization_config; nothing where there is none. */
+int model_config_remove(struct cli *cli, const char *input, const char *output);
+
 #endif

@@ -255,17 +255,14 @@ static int choose_all(struct cli *cli, struct job *job)
     return result;
 }
 
-/* Modules that keep their numbers: plain matrices called X.weight. */
+/* Modules that keep their numbers. */
 static char **left_modules(struct cli *cli, const struct job *job, int *count)
 {
     char **modules = cli_memory(cli, job->count, sizeof *modules);
     *count = 0;
-    for (int64_t i = 0; i < job->count; i++) {
-        const bsm_tensor tensor =
-            job->items[i].tensor >= 0 ? weights_tensor(job->checkpoint, job->items[i].tensor) : (bsm_tensor){ .rank = 0 };
-        if (job->items[i].name == NULL && tensor.rank == 2 && cli_ends_with(tensor.name, ".weight"))
-            modules[(*count)++] = cli_without_ending(cli, tensor.name, ".weight");
-    }
+    for (int64_t i = 0; i < job->count; i++)
+        if (job->items[i].name == NULL && weights_is_module(job->checkpoint, job->items[i].tensor))
+            modules[(*count)++] = cli_without_ending(cli, weights_tensor(job->checkpoint, job->items[i].tensor).name, ".weight");
     return modules;
 }
 

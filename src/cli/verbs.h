@@ -7,6 +7,7 @@
     X(quantize) \
     X(dequantize) \
     X(inspect) \
+    X(convert) \
     X(layout) \
     X(verify) \
     X(bench) \

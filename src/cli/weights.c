@@ -31,6 +31,12 @@ int weights_get(struct cli *cli, const bsm_checkpoint *checkpoint, int64_t index
     return status == BSM_OK ? CLI_DONE : cli_library_failed(cli, NULL, status);
 }
 
+bool weights_is_module(const bsm_checkpoint *checkpoint, int64_t index)
+{
+    const bsm_tensor tensor = weights_tensor(checkpoint, index);
+    return tensor.rank == 2 && cli_ends_with(tensor.name, ".weight");
+}
+
 bool weights_match(const char *patterns, const char *name, int64_t length)
 {
     char text[4096], pattern[256];

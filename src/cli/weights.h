@@ -14,6 +14,9 @@ bool weights_is_checkpoint(const char *path);
 int weights_get(struct cli *cli, const bsm_checkpoint *checkpoint, int64_t index, bsm_weight *weight);
 bsm_tensor weights_tensor(const bsm_checkpoint *checkpoint, int64_t index);
 
+/* A matrix of numbers called X.weight, which is what models call a linear module X. */
+bool weights_is_module(const bsm_checkpoint *checkpoint, int64_t index);
+
 /* Whether a name matches one of the shell patterns in a list with commas; NULL matches nothing. */
 bool weights_match(const char *patterns, const char *name, int64_t length);
 

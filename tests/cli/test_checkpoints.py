@@ -203,6 +203,102 @@ def inspect_tells_what_is_wrong(folder):
     check("layers.1.q" not in run(["inspect", "hf", "--match", "*layers.0*"], folder), "--match")
 
 
+def contents(folder, out):
+    path = os.path.join(folder, out)
+    return cf.read(os.path.join(path, "model.safetensors") if os.path.isdir(path) else path)
+
+
+@in_folder
+def dequantized_again(folder):
+    """Numbers of every weight are those that its bytes say, rounded to the type; everything else is as it was."""
+    before = contents(folder, "hf")
+    for convention, form, _ in SPELLINGS:
+        run(["quantize", "hf", "-o", "q", "-f", form, "--convention", convention, "--exclude", "*odd,*embed*,*.gate"], folder)
+        run(["dequantize", "q", "-o", "d", "--type", "fp32"], folder)
+        quantized, back = contents(folder, "q"), contents(folder, "d")
+        check(set(back) == set(before), set(back) ^ set(before))
+        for name in before:
+            if name not in ("model.layers.0.q.weight", "model.layers.1.q.weight"):
+                check(back[name] == before[name], name)
+                continue
+            kind, shape, content = back[name]
+            got, want = [x for x, in struct.iter_unpack("<f", content)], decoded(quantized, name[:-len(".weight")], convention, form)
+            check((kind, shape) == ("F32", [ROWS, COLUMNS]), back[name][:2])
+            check(all(abs(x - y) <= abs(y) * 2 ** -22 for x, y in zip(got, want)), f"{convention} {form} {name}")
+    with open(os.path.join(folder, "d", "config.json"), encoding="utf-8") as file:
+        check(json.load(file) == {"architectures": ["X"], "hidden_size": COLUMNS}, "config.json keeps what is no quantization")
+    said = json.loads(run(["dequantize", "q", "-o", "d.safetensors", "--json"], folder))
+    check(said["weights"] == 2 and said["type"] == "bf16" and contents(folder, "d.safetensors")["model.layers.0.q.weight"][0] == "BF16", said)
+    run(["dequantize", "hf", "-o", "e", "--type", "fp32"], folder, 3, "hf: has no quantized weight")
+    check(not os.path.exists(os.path.join(folder, "e")), "a folder was left")
+
+
+@in_folder
+def tiles_are_dequantized(folder):
+    """DeepSeek's 128 x 128 scales, and one scale a row."""
+    codes = bytes((7 * i + i // 256) % 0x70 for i in range(130 * 200))
+    inverse = [0.5, 2.0, 0.25, 3.0]
+    rows = [float(1 + i % 5) for i in range(130)]
+    cf.write(os.path.join(folder, "x.safetensors"), {
+        "a.weight_scale_inv": ("F32", [2, 2], struct.pack("<4f", *inverse)), "b.weight_scale": ("F32", [130, 1], struct.pack("<130f", *rows)),
+        "a.weight": ("F8_E4M3", [130, 200], codes), "b.weight": ("F8_E4M3", [130, 200], codes)})
+    run(["dequantize", "x.safetensors", "-o", "y.safetensors", "--type", "fp32"], folder)
+    back = contents(folder, "y.safetensors")
+    check(sorted(back) == ["a.weight", "b.weight"], sorted(back))
+    for name, scale in (("a", lambda r, c: inverse[r // 128 * 2 + c // 128]), ("b", lambda r, c: rows[r])):
+        got = [x for x, in struct.iter_unpack("<f", back[name + ".weight"][2])]
+        check(all(got[i] == cf.e4m3(code) * scale(i // 200, i % 200) for i, code in enumerate(codes)), name)
+    run(["convert", "x.safetensors", "-o", "z.safetensors"], folder, 3, "has no quantized weight to work on")
+
+
+@in_folder
+def converted_there_and_back(folder):
+    for form, ways in (("nvfp4", ("compressed_tensors", "gguf")), ("mxfp4", ("compressed_tensors", "gpt_oss", "gguf"))):
+        run(["quantize", "hf", "-o", "m.safetensors", "-f", form, "--include", "*layers.[01].q"], folder)
+        first = contents(folder, "m.safetensors")
+        numbers = {name: decoded(first, name, "modelopt", form) for name in ("model.layers.0.q", "model.layers.1.q")}
+        for way in ways:
+            ending = ".gguf" if way == "gguf" else ".safetensors"
+            run(["convert", "m.safetensors", "-o", "there" + ending, *([] if way == "gguf" else ["--convention", way])], folder)
+            if way != "gguf":
+                there = contents(folder, "there.safetensors")
+                for name, want in numbers.items():
+                    got = decoded(there, name, way, form)
+                    check(all(abs(x - y) <= abs(y) * 2 ** -22 for x, y in zip(got, want)), f"{form} {way} {name}")
+            seen = json.loads(run(["inspect", "there" + ending, "--against", "m.safetensors", "--match", "*.q", "--json"], folder))
+            check(len(seen["weights"]) == 2 and all(w["convention"] == way for w in seen["weights"]), seen)
+            check(all(w["snr_db"] is None or w["snr_db"] > 140 for w in seen["weights"]), seen)
+            run(["convert", "there" + ending, "-o", "back.safetensors"], folder)
+            back = contents(folder, "back.safetensors")
+            check(set(back) == set(first), set(back) ^ set(first))
+            for name, (kind, shape, content) in first.items():
+                if name.endswith("weight_scale_2"):
+                    was, now = struct.unpack("<f", content)[0], struct.unpack("<f", back[name][2])[0]
+                    check(abs(was - now) <= was * 2 ** -23 and (way != "gguf" or was == now), f"{was} {now}")
+                else:
+                    check(back[name] == (kind, shape, content), f"{form} {way} {name}")
+
+
+@in_folder
+def conversions_refused_and_configured(folder):
+    run(["quantize", "hf", "-o", "m", "-f", "nvfp4"], folder)
+    run(["convert", "m", "-o", "x.gguf", "--convention", "modelopt"], folder, 2, "goes with an output called X.safetensors")
+    run(["convert", "m", "-o", "x", "--convention", "gguf"], folder, 2, "goes with an output called X.gguf")
+    run(["convert", "m", "-o", "x", "--convention", "gpt_oss"], folder, 3, "gpt_oss has mxfp4")
+    check(sorted(os.listdir(folder)) == ["hf", "m"], os.listdir(folder))
+    tensors = contents(folder, "m")
+    tensors = {"model.layers.0.q.input_scale": ("F32", [], struct.pack("<f", 4)), **tensors}
+    tensors = dict(sorted(tensors.items(), key=lambda item: -cf.SIZES[item[1][0]]))
+    cf.write(os.path.join(folder, "m", "model.safetensors"), tensors)
+    said = json.loads(run(["convert", "m", "-o", "c", "--convention", "compressed_tensors", "--json"], folder))
+    check(said["weights"] == 2 and said["passed_on"] == 5, said)
+    check(contents(folder, "c")["model.layers.0.q.input_global_scale"] == ("F32", [1], struct.pack("<f", 0.25)), "input scale")
+    with open(os.path.join(folder, "c", "config.json"), encoding="utf-8") as file:
+        asked = json.load(file)["quantization_config"]
+    check(asked["format"] == "nvfp4-pack-quantized", asked)
+    check(sorted(asked["ignore"]) == ["model.embed_tokens", "model.layers.0.mlp.gate", "model.layers.0.odd"], asked)
+
+
 @in_folder
 def options_that_do_not_go_together(folder):
     for more, words in [(["--packed"], "are for .npy files"), (["--layout", "128x4"], "are for .npy files"), (["--divides"], "are for .npy files"),
@@ -249,4 +345,5 @@ def killed_in_the_middle(folder):
 
 
 script.cases("test_cli_checkpoints", [weights_of_every_spelling, configurations, patterns, gguf_and_single_matrices, inspect_tells_what_is_wrong,
+                                      dequantized_again, tiles_are_dequantized, converted_there_and_back, conversions_refused_and_configured,
                                       options_that_do_not_go_together, complete_or_absent, killed_in_the_middle])

@@ -164,7 +164,7 @@ def info_says_everything():
 
 
 def examples_work_as_printed():
-    for verb in ["matmul", "quantize", "dequantize", "inspect", "layout", "info"]:
+    for verb in ["matmul", "quantize", "dequantize", "inspect", "convert", "layout", "info"]:
         lines = script.run([command, verb, "--help"]).split("\nexample:\n")[1].splitlines()
         with tempfile.TemporaryDirectory() as folder:
             for line in lines:

@@ -1,0 +1,270 @@
+/* blockscale convert: the same codes and scales under the names of another convention. */
+#include "matrices.h"
+#include "model_config.h"
+#include "rewrite.h"
+#include "weight_store.h"
+#include "weights.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct settings {
+    const char *input, *output;
+    int convention;
+};
+
+static const struct settings defaults = { .convention = BSM_CONVENTION_NONE };
+
+static const struct cli_choices conventions = { bsm_convention_name, bsm_convention_from_name, BSM_CONVENTION_GPT_OSS,
+                                                BSM_CONVENTION_COUNT };
+
+static const struct cli_option options[] = {
+    { "CHECKPOINT", 0, NULL, "a .safetensors or GGUF file, an index of shards, or a folder with one of them",
+      CLI_TEXT(struct settings, input), .required = true },
+    { "--output", 'o', "OUT", "OUT.safetensors, OUT.gguf, or a folder with model.safetensors and its config.json",
+      CLI_TEXT(struct settings, output), .required = true },
+    { "--convention", 0, "WHOSE", "names and types of the tensors; modelopt unless given, gguf for OUT.gguf",
+      CLI_CHOICE(struct settings, convention, &conventions) },
+    { .name = NULL }
+};
+
+/* A weight and where it goes. */
+struct moved {
+    struct weight_store store;
+    int64_t input_scale;
+};
+
+struct job {
+    struct rewrite rewrite;
+    bsm_convention convention;
+    struct moved *moved; /* for each item */
+    int64_t inverted;    /* tensor scales whose reciprocal fp32 does not hold exactly */
+};
+
+/* fp32 scales of tiles have no other spelling: they are passed on with their weights. */
+static bool takes(const bsm_weight *weight) { return weight->tile_rows == 0; }
+
+/* Tensor scales ------------------------------------------------------------------------------------------------------------ */
+
+/* A factor as it is used on the other side. */
+static float turned(struct job *job, float value, bool was_divisor, bool is_divisor)
+{
+    if (was_divisor == is_divisor) return value;
+    const float inverse = 1 / value;
+    if (fma((double)inverse, (double)value, -1) != 0) job->inverted++;
+    return inverse;
+}
+
+static const char *input_ending(bsm_convention convention)
+{
+    return convention == BSM_CONVENTION_COMPRESSED_TENSORS ? ".input_global_scale" : ".input_scale";
+}
+
+static int64_t announce_input_scale(const struct cli *cli, struct job *job, const bsm_weight *w)
+{
+    char name[4096 + 32];
+    const bool scalar = job->convention == BSM_CONVENTION_MODELOPT;
+    const bsm_tensor t = { .name = name, .type = BSM_TENSOR_F32, .rank = scalar ? 0 : 1, .shape = { 1 }, .bytes = 4 };
+    snprintf(name, sizeof name, "%s%s", rewrite_name_of(w).text, input_ending(job->convention));
+    return checkpoint_writer_add(cli, &job->rewrite.writer, &t);
+}
+
+static int put_input_scale(struct cli *cli, struct job *job, const bsm_weight *w, int64_t number)
+{
+    const bsm_tensor t = weights_tensor(job->rewrite.checkpoint, w->input_scale);
+    float value;
+    if (t.type != BSM_TENSOR_F32 || t.bytes != (int64_t)sizeof value)
+        return cli_bad_input(cli, "%s: one fp32 number is wanted", t.name);
+    memcpy(&value, t.data, sizeof value);
+    value = turned(job, value, w->convention == BSM_CONVENTION_COMPRESSED_TENSORS,
+                   job->convention == BSM_CONVENTION_COMPRESSED_TENSORS);
+    return checkpoint_writer_put(cli, &job->rewrite.writer, number, &value, (int64_t)sizeof value);
+}
+
+/* Codes -------------------------------------------------------------------------------------------------------------------- */
+
+/* GGUF's blocks: `scales` bytes in front, then nibbles in halves of `half` elements. */
+struct block {
+    int64_t elements, bytes, scales, half;
+};
+static struct block block_of(bsm_format format)
+{
+    return format == BSM_NVFP4 ? (struct block){ 64, 36, 4, 8 } : (struct block){ 32, 17, 1, 16 };
+}
+
+/* Element k of a block: its byte behind the scales, and how far up its nibble is. */
+static int64_t block_byte(const struct block *b, int64_t k) { return b->scales + k / (2 * b->half) * b->half + k % b->half; }
+static int block_shift(const struct block *b, int64_t k) { return k / b->half % 2 == 0 ? 0 : 4; }
+
+static void into_blocks(const struct block *b, int64_t blocks, const unsigned char *codes, const unsigned char *scales,
+                        unsigned char *out)
+{
+    for (int64_t i = 0; i < blocks; i++, codes += b->elements / 2, scales += b->scales, out += b->bytes) {
+        memcpy(out, scales, (size_t)b->scales);
+        for (int64_t k = 0; k < b->elements; k++)
+            out[block_byte(b, k)] |= (unsigned char)((codes[k / 2] >> (k % 2 == 0 ? 0 : 4) & 15) << block_shift(b, k));
+    }
+}
+
+static void out_of_blocks(const struct block *b, int64_t blocks, const unsigned char *in, unsigned char *codes,
+                          unsigned char *scales)
+{
+    for (int64_t i = 0; i < blocks; i++, codes += b->elements / 2, scales += b->scales, in += b->bytes) {
+        memcpy(scales, in, (size_t)b->scales);
+        for (int64_t k = 0; k < b->elements; k++)
+            codes[k / 2] |= (unsigned char)((in[block_byte(b, k)] >> block_shift(b, k) & 15) << (k % 2 == 0 ? 0 : 4));
+    }
+}
+
+/* The weight's bytes in the packing of `to`, whose pointers are set; memory that is its own is to be freed. */
+static int repack(struct cli *cli, const bsm_weight *w, bsm_matrix *to, void **own_codes, void **own_scales)
+{
+    const bsm_matrix *from = &w->matrix;
+    const bool was_gguf = from->packing == BSM_PACKING_GGUF, is_gguf = to->packing == BSM_PACKING_GGUF;
+    *own_codes = *own_scales = NULL;
+    to->data = from->data;
+    to->scales = from->scales;
+    if (was_gguf == is_gguf) return CLI_DONE;
+    const struct block block = block_of(from->format);
+    if (from->columns % block.elements != 0)
+        return cli_bad_input(cli, "%s: rows of %" PRId64 " numbers are not whole blocks of %" PRId64, rewrite_name_of(w).text,
+                             from->columns, block.elements);
+    const int64_t blocks = weights_numbers(w) / block.elements;
+    to->data = *own_codes = cli_memory(cli, blocks, is_gguf ? block.bytes : block.elements / 2);
+    to->scales = is_gguf ? to->data : (*own_scales = cli_memory(cli, blocks, block.scales));
+    if (is_gguf) into_blocks(&block, blocks, from->data, from->scales, to->data);
+    else out_of_blocks(&block, blocks, from->data, to->data, to->scales);
+    return CLI_DONE;
+}
+
+/* Weights ------------------------------------------------------------------------------------------------------------------ */
+
+static int announce(struct cli *cli, struct job *job, int64_t i)
+{
+    const bsm_weight *w = &job->rewrite.items[i].weight;
+    const bsm_matrix *m = &w->matrix;
+    struct moved *moved = &job->moved[i];
+    moved->input_scale = -1;
+    if (w->input_scale >= 0) moved->input_scale = announce_input_scale(cli, job, w);
+    return weight_store_add(cli, &job->rewrite.writer, rewrite_name_of(w).text, job->convention, m->format, m->batch, m->rows,
+                            m->columns, m->tensor_scale != NULL, &moved->store);
+}
+
+static int move(struct cli *cli, struct job *job, int64_t i)
+{
+    const bsm_weight *w = &job->rewrite.items[i].weight;
+    const struct moved *moved = &job->moved[i];
+    bsm_matrix to = moved->store.matrix;
+    float tensor_scale = 1;
+    void *codes, *scales;
+    int result = repack(cli, w, &to, &codes, &scales);
+    if (result == CLI_DONE && w->matrix.tensor_scale != NULL) {
+        tensor_scale = turned(job, *w->matrix.tensor_scale, w->matrix.tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES,
+                              to.tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES);
+        to.tensor_scale = &tensor_scale;
+    }
+    if (result == CLI_DONE) result = weight_store_put(cli, &job->rewrite.writer, &moved->store, &to);
+    if (result == CLI_DONE && moved->input_scale >= 0) result = put_input_scale(cli, job, w, moved->input_scale);
+    free(codes);
+    free(scales);
+    return result;
+}
+
+static void report(const struct cli *cli, const struct job *job)
+{
+    const struct rewrite *r = &job->rewrite;
+    if (!cli->json) {
+        printf("%s: %" PRId64 " weights as %s writes them, %" PRId64 " tensors passed on, %" PRId64 " bytes\n", r->writer.path,
+               r->weights, bsm_convention_name((int)job->convention), r->count - r->weights, checkpoint_writer_bytes(&r->writer));
+        if (job->inverted > 0)
+            printf("%" PRId64 " tensor scales became reciprocals that fp32 rounds, by at most 2^-24 of them\n", job->inverted);
+        return;
+    }
+    struct cli_json json = cli_json_to(stdout);
+    cli_json_object(&json, NULL);
+    cli_json_text(&json, "output", r->writer.path);
+    cli_json_text(&json, "convention", bsm_convention_name((int)job->convention));
+    cli_json_integer(&json, "weights", r->weights);
+    cli_json_integer(&json, "passed_on", r->count - r->weights);
+    cli_json_integer(&json, "rounded_reciprocals", job->inverted);
+    cli_json_integer(&json, "bytes", checkpoint_writer_bytes(&r->writer));
+    cli_json_end(&json);
+}
+
+/* The format that all weights have; NONE where they differ: then no config.json can say it in one word. */
+static bsm_format common_format(const struct rewrite *rewrite)
+{
+    bsm_format format = rewrite->items[0].weight.matrix.format;
+    for (int64_t i = 0; i < rewrite->count; i++)
+        if (rewrite->items[i].is_weight && rewrite->items[i].weight.matrix.format != format) return BSM_FORMAT_NONE;
+    return format;
+}
+
+/* A folder also gets the configuration, with the modules that were no weights here. */
+static int write_config(struct cli *cli, const struct rewrite *r, const struct settings *s, bsm_convention convention)
+{
+    if (!checkpoint_writer_is_folder(s->output)) return CLI_DONE;
+    char **left = cli_memory(cli, r->count, sizeof *left);
+    int count = 0;
+    for (int64_t i = 0; i < r->count; i++)
+        if (!r->items[i].is_weight && weights_is_module(r->checkpoint, r->items[i].tensor))
+            left[count++] = cli_without_ending(cli, weights_tensor(r->checkpoint, r->items[i].tensor).name, ".weight");
+    const int result = model_config_write(cli, s->input, s->output, convention, common_format(r), left, count);
+    for (int i = 0; i < count; i++) free(left[i]);
+    free(left);
+    return result;
+}
+
+static int convert(struct cli *cli, struct job *job, const struct settings *s)
+{
+    const bsm_metadata metadata[] = { { "format", "pt" } };
+    struct rewrite *r = &job->rewrite;
+    int result = CLI_DONE;
+    job->moved = cli_memory(cli, r->count, sizeof *job->moved);
+    for (int64_t i = 0; result == CLI_DONE && i < r->count; i++)
+        if (r->items[i].is_weight) result = announce(cli, job, i);
+    if (result != CLI_DONE) return result;
+    rewrite_announce_others(cli, r);
+    result = checkpoint_writer_open(cli, &r->writer, metadata, r->writer.kind == BSM_CHECKPOINT_SAFETENSORS ? 1 : 0);
+    for (int64_t i = 0; result == CLI_DONE && i < r->count; i++)
+        if (r->items[i].is_weight) result = move(cli, job, i);
+    if (result == CLI_DONE) result = rewrite_put_others(cli, r);
+    if (result == CLI_DONE) result = write_config(cli, r, s, job->convention);
+    if (result == CLI_DONE) report(cli, job);
+    return result;
+}
+
+static int run(struct cli *cli, const void *given)
+{
+    const struct settings *s = given;
+    struct job job = { .convention = (bsm_convention)s->convention };
+    const bool gguf = cli_ends_with(s->output, ".gguf");
+    if (job.convention == BSM_CONVENTION_NONE) job.convention = gguf ? BSM_CONVENTION_GGUF : BSM_CONVENTION_MODELOPT;
+    if (gguf != (job.convention == BSM_CONVENTION_GGUF))
+        return cli_wrong_usage(cli, "--convention %s: goes with an output called X%s", bsm_convention_name((int)job.convention),
+                               gguf ? ".safetensors, or a folder" : ".gguf");
+    int result = rewrite_start(cli, s->input, s->output, takes, &job.rewrite);
+    if (result == CLI_DONE) result = convert(cli, &job, s);
+    free(job.moved);
+    rewrite_end(&job.rewrite);
+    return result;
+}
+
+const struct cli_verb cli_verb_convert = {
+    .name = "convert",
+    .summary = "a quantized checkpoint under another project's names",
+    .usage = "CHECKPOINT -o OUT [--convention WHOSE]",
+    .about = "ModelOpt, compressed-tensors, gpt-oss and GGUF keep the same codes and scales under different names, in different "
+             "orders of nibbles, and with tensor scales that multiply or divide. Codes and block scales stay bit for bit; a tensor "
+             "scale that becomes a reciprocal is rounded to fp32, and said so. Weights with fp32 scales of tiles or rows, and all "
+             "other tensors, are passed on as they are.",
+    .example = "blockscale quantize random:64x256 -o W.safetensors --format nvfp4\n"
+               "blockscale convert W.safetensors -o W.gguf\n"
+               "blockscale convert W.gguf -o V.safetensors --convention compressed_tensors",
+    .options = options,
+    .defaults = &defaults,
+    .settings_bytes = sizeof defaults,
+    .run = run,
+};

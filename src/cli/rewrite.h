@@ -1,0 +1,38 @@
+/* A checkpoint whose quantized weights become something else, while all other tensors are passed on as they are. */
+#ifndef CLI_REWRITE_H
+#define CLI_REWRITE_H
+
+#include "checkpoint_writer.h"
+
+struct rewrite_item {
+    int64_t tensor; /* of the codes, or of what is passed on */
+    bool is_weight;
+    bsm_weight weight;
+    int64_t number; /* at the writer, of what is passed on */
+};
+
+struct rewrite {
+    bsm_checkpoint *checkpoint;
+    struct checkpoint_writer writer;
+    struct rewrite_item *items;
+    int64_t count, weights;
+};
+
+/* Opens the input and sorts its tensors: quantized weights that `takes` wants (their scales belong to them), and others.
+ * Fails where there is no such weight.  Returns CLI_DONE, or prints and returns CLI_BAD_INPUT. */
+int rewrite_start(struct cli *cli, const char *input, const char *output, bool (*takes)(const bsm_weight *weight),
+                  struct rewrite *rewrite);
+
+/* Announces what is passed on; and writes it. */
+void rewrite_announce_others(const struct cli *cli, struct rewrite *rewrite);
+int rewrite_put_others(struct cli *cli, struct rewrite *rewrite);
+
+void rewrite_end(struct rewrite *rewrite);
+
+/* The weight's name as a text. */
+struct rewrite_name {
+    char text[4096];
+};
+struct rewrite_name rewrite_name_of(const bsm_weight *weight);
+
+#endif
