@@ -10,15 +10,14 @@
 #   make calibrate   cudasim against this machine's GPU: small kernels of every form, all bytes compared
 #   make bench       speed of the products on this machine
 #   make test-gpu    the tests of the CUDA backend on this machine's GPU; make test runs them on cudasim
-#   make bench-gpu   speed of the products on this machine's GPU
+#   make bench-gpu   everything that this machine's GPU does beside its peers: a table, build/bench.json and build/bench.svg
 #   make install     into PREFIX (/usr/local)
 #   make clean       removes build/
 JOBS         := $(shell nproc 2>/dev/null || echo 2)
 PREFIX       ?= /usr/local
 FUZZ_SECONDS ?= 30
 bin          := build/release/bin/blockscale
-GPU_PAIRS    ?= mxfp8:mxfp8 mxfp6:mxfp6 mxfp4:mxfp4 mxfp8:mxfp4 nvfp4:nvfp4 bf16:mxfp4 bf16:nvfp4
-GPU_SHAPES   ?= 8192x8192x8192 4096x16384x8192
+BENCH_GPU    ?= --parts
 tools        := cc cmake openmp
 gpu          := $(wildcard /dev/nvidiactl /dev/dxg)
 # CUDA kernels take minutes to build: the demo has them only where a GPU can run them, everything else wherever nvcc is.
@@ -78,10 +77,14 @@ test-gpu:
 	@$(bin) info | grep -E '^(cuda|gpu) '
 	@tests/run --jobs 1 build/release/tests/gpu.txt
 
-bench-gpu: all
-	@$(bin) info | grep -E '^(cuda|gpu) '
-	@for pair in $(GPU_PAIRS); do for shape in $(GPU_SHAPES); do set -- $$(echo $$shape | tr x ' '); \
-	    $(bin) bench --device cuda --a-format $${pair%:*} --b-format $${pair#*:} --d-format bf16 --m $$1 --n $$2 --k $$3 || exit 1; done; done
+# Peers: cuBLAS, and PyTorch with Triton where this python3 has them.  BENCH_GPU: options, such as --quick or --only TEXT.
+bench-gpu:
+	@scripts/need $(tools)
+	@$(call build,release,--target bench_gpu bench_gpu_library)
+	@if python3 -c 'import torch, triton' 2>/dev/null; then set -- python3 bench/gpu/bench_gpu.py build/release/lib/libbench_gpu.so; \
+	    else set -- build/release/bin/bench_gpu; fi; \
+	    "$$@" $(BENCH_GPU) --commit "$$(git describe --always --dirty 2>/dev/null || echo unknown)" \
+    --json build/bench.json --svg build/bench.svg
 
 kept         := cudasim/calibrate/hardware/h200.txt
 instructions:
