@@ -64,11 +64,6 @@ bsm_status bsmi_cuda_describe(int number, bsm_device_info *info)
 
 /* Loading --------------------------------------------------------------------------------------------------------------------- */
 
-static bool runs_on(const struct bsmi_cuda_fatbin *fatbin, int capability)
-{
-    return fatbin->this_one_alone ? capability == fatbin->capability : capability >= fatbin->capability;
-}
-
 static bsm_status load_modules(struct bsmi_cuda_gpu *gpu)
 {
     const struct bsmi_driver *d = gpu->driver;
@@ -76,7 +71,7 @@ static bsm_status load_modules(struct bsmi_cuda_gpu *gpu)
     for (int i = 0; bsmi_cuda_fatbins[i].file != NULL; i++) {
         const struct bsmi_cuda_fatbin *fatbin = &bsmi_cuda_fatbins[i];
         if (i >= BSMI_MOST_FATBINS) return bsmi_fail(BSM_EDEVICE, "more than %d kernel files", BSMI_MOST_FATBINS);
-        if (!runs_on(fatbin, gpu->capability)) continue;
+        if (!bsmi_cuda_runs_on(fatbin, gpu->capability)) continue;
         const bsm_status status = BSMI_DRIVER_CALL(d, cuModuleLoadData, (&gpu->modules[i], fatbin->start),
                                                    "kernels %s were built by CUDA %s, the driver is for CUDA %d.%d", fatbin->file,
                                                    bsmi_cuda_compiler, d->version / 1000, d->version % 1000 / 10);

@@ -87,6 +87,17 @@ struct bsmi_decode_parameters {
     int64_t *left_out_rows;               /* [batch * rows] */
 };
 
+/* Kernel bsmi_repack.  Copies the codes of every row, elements of at most 8 bits in any packing, one behind another from the lowest bit
+ * on (4 bits: low nibble first; 6 bits: a stream), and zeros up to padded_columns.
+ * Any grid of BSMI_REPACK_THREADS threads a CTA: threads stride over eight codes each. */
+enum { BSMI_REPACK_THREADS = 256 };
+struct bsmi_repack_parameters {
+    struct bsmi_device_matrix source;
+    unsigned char *to;                    /* aligned to 128 bytes */
+    int64_t row_bytes, batch_bytes;       /* between rows and matrices of `to`: multiples of 16 */
+    int64_t padded_columns;               /* a multiple of 8 */
+};
+
 /* Products -------------------------------------------------------------------------------------------------------------------- */
 
 /* Everything between S and D: docs at the top of include/blockscale/matmul.h. */
@@ -127,11 +138,13 @@ struct bsmi_epilogue_parameters {
 struct bsmi_segment { int32_t a_column, b_column, blocks; };
 enum { BSMI_MOST_SEGMENTS = 4, BSMI_K_STEP = 64 };
 
-/* The GEMM kernels of sm90/: bf16 rows of A and B by TMA, fp32 sums.  A persistent grid: tiles in the order of the scheduler,
+/* The GEMM kernels of sm90/ and sm100/: rows of A and B by TMA, fp32 sums.  A persistent grid: tiles in the order of the scheduler,
  * every CTA (cluster) takes each gridDim-th.  A tile, here and in group_tiles, is what a cluster computes: tile_rows * cluster_rows
  * by tile_columns * cluster_columns of the instance (kernels.h); the cluster is one-dimensional, CTAs along M first.
  * Tensor maps: bf16, dimensions (columns of the rows, rows, batch), box (64, rows of the instance, 1), swizzle 128B, zeros
  * outside.  A has one matrix when grouped.
+ * Kernels that multiply codes have maps of the codes instead, with boxes of 128 bytes of shared memory, and maps of the scales in layout
+ * 128x4, without swizzle: dimensions (512 bytes of a block, blocks, batch), box (a block, a step's blocks along K, 1).
  * An infinite sum is what it is; rows and columns whose exponent is BSMI_ROW_LEFT_OUT are not stored, in neither place. */
 struct bsmi_gemm_parameters {
     struct bsmi_tensor_map a, b, d;
@@ -141,9 +154,18 @@ struct bsmi_gemm_parameters {
                                              order: a function of K alone; 0: never */
     int32_t a_batch_step, b_batch_step;   /* 0: broadcast, 1: a matrix each; third coordinate of the maps */
     int32_t has_d_map;                    /* d may be stored by TMA: (columns, rows, batch), box as the instance's row says */
+    int32_t row_alignment;                /* grouped: a group's tiles begin at a multiple of so many rows of A, and those of others are
+                                             not stored; 0: at its first row */
     int32_t band_rows;                    /* tiles of a column that follow each other before the next column; 0: as gemm_order.h says */
     int32_t direct;                       /* 1: finish D here: fp32, bf16 or fp16, with alpha, tensor scales of A and B, beta C and
                                              bias, but no activation, gate, amax or tensor scale of D; 0: store S */
+    /* Kernels that multiply codes.  The scales of 128 rows are this many blocks along K. */
+    struct bsmi_tensor_map a_scales, b_scales;
+    int32_t a_scale_blocks, b_scale_blocks;
+    int32_t a_row_bytes, b_row_bytes;     /* what the copy engine counts for 128 bytes of a row in shared memory: 64 and 96 where it
+                                             pads 16 codes of 4 and of 6 bits to 16 bytes */
+    uint32_t instruction;                 /* types of elements and scales, as the instruction descriptor has them */
+    int32_t last_products;                /* products of the last step of K: scales behind them are not read */
     int64_t row_tiles, column_tiles;      /* of one matrix; grouped: column_tiles alone */
     int64_t tiles;                        /* all of them; grouped: group_tiles[matrices] */
     const int64_t *group_tiles;           /* number of the first tile of each group, [matrices + 1]; grouped only */
@@ -177,6 +199,7 @@ enum { BSMI_GROUP_TABLES_THREADS = 256 };
 struct bsmi_group_tables_parameters {
     const int64_t *group_rows;
     int64_t groups, m, tile_rows, column_tiles;
+    int64_t row_alignment;                /* as of bsmi_gemm_parameters */
     int64_t *group_starts, *group_tiles;  /* groups + 1 each */
 };
 
@@ -206,7 +229,13 @@ struct bsmi_dequantize_parameters { struct bsmi_device_matrix source; struct bsm
 /* Kernel bsmi_convert_scales: every scale of `from` to its place in `to`, all padding of `to` as zero bytes (not the bytes between
  * pitched rows).  Kernel bsmi_clear_padding: the padding alone; batch buffers, batch_bytes apart. */
 enum { BSMI_CONVERT_THREADS = 256 };
-struct bsmi_convert_scales_parameters { const unsigned char *from; unsigned char *to; struct bsmi_device_layout from_layout, to_layout; };
+struct bsmi_convert_scales_parameters {
+    const unsigned char *from;
+    unsigned char *to;
+    struct bsmi_device_layout from_layout, to_layout;
+    int64_t batch, from_batch_bytes, to_batch_bytes;   /* batch 0: 1 */
+    int32_t repeat;                       /* column s of `to` is column s / repeat of `from`; 0: 1 */
+};
 struct bsmi_clear_padding_parameters { unsigned char *scales; struct bsmi_device_layout layout; int64_t batch, batch_bytes; };
 
 #endif

@@ -1,5 +1,6 @@
 /* The tables of kernels. */
 #include "kernels.h"
+#include "cuda/sm100/gemm_instances.h"
 #include "cuda/sm90/gemm_instances.h"
 
 #include <stddef.h>
@@ -12,16 +13,30 @@ const struct bsmi_cuda_kernel bsmi_cuda_kernels[BSMI_KERNEL_COUNT] = {
 
 /* Shared memory: the ring (tiles and two barriers a stage), and eight boxes of D for each consumer warpgroup. */
 #define ROW(in_file, name, function, rows, columns, groups, cluster_rows, cluster_columns, stages, d_box)                                \
-    { name, function, in_file, rows, columns, cluster_rows, cluster_columns, 128 * ((groups) + 1),                                       \
+    { name, function, in_file, BSMI_GEMM_BF16, false, rows, columns, cluster_rows, cluster_columns, 128 * ((groups) + 1),                                       \
       (stages) * (((rows) + (columns)) * BSMI_K_STEP * 2 + 16) + (groups) * 8 * BSMI_GEMM_D_BOX_ROWS * (d_box),                          \
       (rows) / (cluster_columns), (columns) / (cluster_rows), BSMI_GEMM_D_BOX_ROWS, d_box, true },
 #define LARGE(tile, ...) ROW("sm90/gemm_large", "cuda_wgmma_" #tile, "bsmi_gemm_" #tile, __VA_ARGS__)
 #define SMALL(tile, ...) ROW("sm90/gemm_small", "cuda_wgmma_" #tile, "bsmi_gemm_" #tile, __VA_ARGS__)
 
+/* The same of Blackwell's; `blocks` of scales and `words` for each column as in sm100/gemm_config.cuh, which checks the sum. */
+#define TENSOR_MEMORY(kind, id, blocks, words, tile, columns, ctas, stages, d_box)                                                       \
+    { "cuda_tcgen05_" #kind "_" #tile, "bsmi_gemm_" #kind "_" #tile, "sm100/gemm_" #kind, id, true, BSMI_SM100_ROWS, columns, ctas, 1,         \
+      BSMI_SM100_THREADS, BSMI_SM100_SHARED_BYTES(blocks, words, columns, ctas, stages, d_box), BSMI_SM100_ROWS, (columns) / (ctas),     \
+      BSMI_GEMM_D_BOX_ROWS, d_box, true },
+#define F16(...) TENSOR_MEMORY(f16, BSMI_GEMM_BF16, 0, 3, __VA_ARGS__)
+#define MXF8F6F4(...) TENSOR_MEMORY(mxf8f6f4, BSMI_GEMM_MXF8F6F4, 1, 2, __VA_ARGS__)
+#define MXF4(...) TENSOR_MEMORY(mxf4, BSMI_GEMM_MXF4, 2, 2, __VA_ARGS__)
+#define MXF4NVF4(...) TENSOR_MEMORY(mxf4nvf4, BSMI_GEMM_MXF4NVF4, 4, 2, __VA_ARGS__)
+
 const struct bsmi_gemm_instance bsmi_gemm_instances[] = {
     BSMI_SM90_GEMM_LARGE(LARGE)
     BSMI_SM90_GEMM_SMALL(SMALL)
-    { NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, false },
+    BSMI_SM100_GEMM_MXF8F6F4(MXF8F6F4)
+    BSMI_SM100_GEMM_MXF4(MXF4)
+    BSMI_SM100_GEMM_MXF4NVF4(MXF4NVF4)
+    BSMI_SM100_GEMM_F16(F16)
+    { NULL, NULL, NULL, BSMI_GEMM_BF16, false, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, false },
 };
 const int bsmi_gemm_instance_count = sizeof bsmi_gemm_instances / sizeof bsmi_gemm_instances[0] - 1;
 _Static_assert(sizeof bsmi_gemm_instances / sizeof bsmi_gemm_instances[0] - 1 <= BSMI_MOST_GEMM_INSTANCES, "raise the limit");

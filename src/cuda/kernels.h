@@ -19,6 +19,7 @@
     X(AMAX,          "bsmi_amax",           "common/quantize",   BSMI_AMAX_THREADS,         true)        \
     X(TENSOR_SCALE,  "bsmi_tensor_scale",   "common/quantize",   1,                         true)        \
     X(DEQUANTIZE,    "bsmi_dequantize",     "common/dequantize", BSMI_DEQUANTIZE_THREADS,   true)        \
+    X(REPACK,        "bsmi_repack",         "common/repack",     BSMI_REPACK_THREADS,       true)        \
     X(CONVERT,       "bsmi_convert_scales", "common/scales",     BSMI_CONVERT_THREADS,      true)        \
     X(CLEAR_PADDING, "bsmi_clear_padding",  "common/scales",     BSMI_CONVERT_THREADS,      true)
 
@@ -32,10 +33,20 @@ enum bsmi_cuda_kernel_id {
 struct bsmi_cuda_kernel { const char *function, *file; int threads; bool waits; };
 extern const struct bsmi_cuda_kernel bsmi_cuda_kernels[BSMI_KERNEL_COUNT];
 
+/* What a GEMM kernel multiplies: bf16 rows, or codes as one of the kinds of products that tensor cores have for them. */
+enum bsmi_gemm_kind {
+    BSMI_GEMM_BF16,
+    BSMI_GEMM_MXF8F6F4,                   /* elements of 4, 6 and 8 bits, an e8m0 scale for 32 */
+    BSMI_GEMM_MXF4,                       /* e2m1, an e8m0 scale for 32 */
+    BSMI_GEMM_MXF4NVF4                    /* e2m1, a scale for 16 */
+};
+
 /* One instance of the GEMM kernels: a tile of D per CTA (of a cluster: cluster_rows x cluster_columns such tiles). */
 struct bsmi_gemm_instance {
     const char *name;                     /* for a person: "cuda_wgmma_128x256" */
     const char *function, *file;
+    enum bsmi_gemm_kind kind;
+    bool has_tensor_memory;               /* multiplies by tcgen05 */
     int tile_rows, tile_columns;          /* of one CTA */
     int cluster_rows, cluster_columns;    /* CTAs of a cluster along M and N; 1, 1: none */
     int threads, shared_bytes;
@@ -46,6 +57,6 @@ struct bsmi_gemm_instance {
 
 extern const struct bsmi_gemm_instance bsmi_gemm_instances[];
 extern const int bsmi_gemm_instance_count;
-enum { BSMI_MOST_GEMM_INSTANCES = 32 };
+enum { BSMI_MOST_GEMM_INSTANCES = 64 };
 
 #endif

@@ -38,6 +38,19 @@ static bool place(int64_t count, int64_t bytes_each, size_t *at, int64_t *end)
     return bsmi_add_overflows(*end, bsmi_round_up(bytes, BSMI_CUDA_ALIGNMENT), end);
 }
 
+static bsm_status describe_codes(const char *name, const struct bsmi_matrix *m, int gemm, struct bsmi_cuda_operand *o)
+{
+    const bsm_status status = bsmi_codes_describe(bsmi_gemm_instances[gemm].kind, name, m, &o->codes);
+    *o = (struct bsmi_cuda_operand){ .way = o->codes.repacked ? BSMI_WAY_REPACKED : BSMI_WAY_AS_IT_IS, .terms = 1, .codes = o->codes };
+    return status;
+}
+
+static bool place_codes(const struct bsmi_matrix *m, struct bsmi_codes *codes, int64_t *end)
+{
+    const int64_t rows = bsmi_codes_rows_bytes(m, codes), scales = bsmi_codes_scales_bytes(m, codes);
+    return rows < 0 || scales < 0 || place(rows, 1, &codes->rows_at, end) || place(scales, 1, &codes->scales_at, end);
+}
+
 static bool place_operand(const struct bsmi_matrix *m, struct bsmi_cuda_operand *o, int64_t *end)
 {
     int64_t elements;
@@ -62,6 +75,7 @@ static bool place_all(const struct bsmi_product *p, struct bsmi_cuda_multiply *c
 {
     int64_t end = 0, rows;
     if (c->road == BSMI_ROAD_TENSOR && (place_operand(&p->a, &c->a, &end) || place_operand(&p->b, &c->b, &end))) return true;
+    if (c->road == BSMI_ROAD_CODES && (place_codes(&p->a, &c->a.codes, &end) || place_codes(&p->b, &c->b.codes, &end))) return true;
     if (leaves_out(c) && place(2, (int64_t)sizeof(uint32_t), &c->counts_at, &end)) return true;
     if (p->groups > 0 && place(p->groups + 1, 2 * (int64_t)sizeof(int64_t), &c->tables_at, &end)) return true;
     if (!c->direct) {
@@ -88,12 +102,23 @@ bool bsmi_cuda_tensor_serves(const struct bsmi_product *p)
     return p->k > 0 && p->k < most / 2 && p->m < most && p->n < most && p->a.batch < most && p->b.batch < most;
 }
 
+static enum bsmi_cuda_road road_of(int gemm)
+{
+    if (gemm < 0) return BSMI_ROAD_SIMT;
+    return bsmi_gemm_instances[gemm].kind == BSMI_GEMM_BF16 ? BSMI_ROAD_TENSOR : BSMI_ROAD_CODES;
+}
+
 bsm_status bsmi_cuda_prepare(const struct bsmi_product *p, int gemm, struct bsmi_cuda_multiply *c)
 {
     memset(c, 0, sizeof *c);
-    c->road = gemm < 0 ? BSMI_ROAD_SIMT : BSMI_ROAD_TENSOR;
+    c->road = road_of(gemm);
     c->gemm = gemm;
     c->direct = finishes_directly(p);
+    if (c->road == BSMI_ROAD_CODES) {
+        bsm_status status = describe_codes("a", &p->a, gemm, &c->a);
+        if (status == BSM_OK) status = describe_codes("b", &p->b, gemm, &c->b);
+        if (status != BSM_OK) return status;
+    }
     if (c->road == BSMI_ROAD_TENSOR) {
         c->a = describe_operand(&p->a);
         c->b = describe_operand(&p->b);
@@ -108,7 +133,9 @@ bsm_status bsmi_cuda_prepare(const struct bsmi_product *p, int gemm, struct bsmi
 bool bsmi_cuda_has_kernels(const struct bsmi_cuda_gpu *gpu, const struct bsmi_product *p, const struct bsmi_cuda_multiply *c)
 {
     const bool decodes = c->road == BSMI_ROAD_TENSOR && (c->a.way != BSMI_WAY_AS_IT_IS || c->b.way != BSMI_WAY_AS_IT_IS);
+    const bool codes = c->road == BSMI_ROAD_CODES;
     const struct { enum bsmi_cuda_kernel_id kernel; bool wanted; } kernels[] = {
+        { BSMI_KERNEL_REPACK, codes && (c->a.codes.repacked || c->b.codes.repacked) }, { BSMI_KERNEL_CONVERT, codes },
         { BSMI_KERNEL_SUMS, true }, { BSMI_KERNEL_GROUP_TABLES, p->groups > 0 }, { BSMI_KERNEL_DECODE, decodes },
         { BSMI_KERNEL_FINISH, !c->direct }, { BSMI_KERNEL_CLEAR_PADDING, p->d.block != 0 },
     };
@@ -199,6 +226,9 @@ static bsm_status clear_padding(struct run *run)
                             bsmi_ceil_div(d->map.padded_rows * d->map.padded_columns * d->batch, BSMI_CONVERT_THREADS), &p);
 }
 
+/* Blocks of scales hold 128 rows: on the road of codes the tiles of a group begin with a block. */
+static int32_t row_alignment(const struct bsmi_cuda_multiply *c) { return c->road == BSMI_ROAD_CODES ? 128 : 0; }
+
 static bsm_status make_group_tables(struct run *run)
 {
     const struct bsmi_product *p = run->product;
@@ -209,6 +239,7 @@ static bsm_status make_group_tables(struct run *run)
         .groups = p->groups,
         .m = p->m,
         .tile_rows = gemm != NULL ? gemm->tile_rows * gemm->cluster_rows : BSMI_SUMS_ROWS,
+        .row_alignment = row_alignment(run->multiply),
         .column_tiles = gemm != NULL ? run->multiply->column_tiles : bsmi_ceil_div(p->n, BSMI_SUMS_COLUMNS),
         .group_starts = at(run, run->multiply->tables_at),
         .group_tiles = (int64_t *)at(run, run->multiply->tables_at) + p->groups + 1,
@@ -289,6 +320,22 @@ static void fill_segments(const struct bsmi_cuda_multiply *c, struct bsmi_gemm_p
                                        (int32_t)(c->a.padded_columns / BSMI_K_STEP) };
 }
 
+static bsm_status map_codes(const struct run *run, const struct bsmi_gemm_instance *instance, struct bsmi_gemm_parameters *g)
+{
+    const struct bsmi_product *p = run->product;
+    const struct bsmi_cuda_multiply *c = run->multiply;
+    const struct bsmi_driver *driver = run->queue.gpu->driver;
+    const bsm_status status = bsmi_codes_map(driver, instance->kind, "a", &p->a, &c->a.codes, run->workspace, instance->a_box_rows, &g->a, &g->a_scales);
+    if (status != BSM_OK) return status;
+    return bsmi_codes_map(driver, instance->kind, "b", &p->b, &c->b.codes, run->workspace, instance->b_box_rows, &g->b, &g->b_scales);
+}
+
+static bsm_status map_bf16(const struct run *run, const struct bsmi_gemm_instance *instance, struct bsmi_gemm_parameters *g)
+{
+    const bsm_status status = map_operand(run, "a", &run->product->a, &run->multiply->a, instance->a_box_rows, &g->a);
+    return status == BSM_OK ? map_operand(run, "b", &run->product->b, &run->multiply->b, instance->b_box_rows, &g->b) : status;
+}
+
 static bsm_status run_gemm(struct run *run)
 {
     const struct bsmi_product *p = run->product;
@@ -297,11 +344,12 @@ static bsm_status run_gemm(struct run *run)
     struct bsmi_gemm_parameters g = {
         .a_batch_step = p->a.batch > 1, .b_batch_step = p->b.batch > 1, .direct = c->direct, .row_tiles = c->row_tiles,
         .column_tiles = c->column_tiles, .group_tiles = group_tiles(run), .epilogue = run->epilogue,
+        .row_alignment = row_alignment(c),
     };
-    g.tiles = p->groups > 0 ? (c->row_tiles + p->groups) * c->column_tiles : c->row_tiles * c->column_tiles * p->batch;
-    fill_segments(c, &g);
-    bsm_status status = map_operand(run, "a", &p->a, &c->a, instance->a_box_rows, &g.a);
-    if (status == BSM_OK) status = map_operand(run, "b", &p->b, &c->b, instance->b_box_rows, &g.b);
+    g.tiles = p->groups > 0 ? (c->row_tiles + 2 * p->groups) * c->column_tiles : c->row_tiles * c->column_tiles * p->batch;
+    if (c->road == BSMI_ROAD_TENSOR) fill_segments(c, &g);
+    bsmi_codes_fill(instance, &p->a, &p->b, &g);
+    bsm_status status = c->road == BSMI_ROAD_TENSOR ? map_bf16(run, instance, &g) : map_codes(run, instance, &g);
     if (status == BSM_OK) status = map_d(run, instance, &g);
     return status == BSM_OK ? bsmi_cuda_launch_gemm(&run->queue, c->gemm, g.tiles, &g) : status;
 }
@@ -350,6 +398,24 @@ static bsm_status run_tensor(struct run *run)
     return status;
 }
 
+static bsm_status run_codes(struct run *run)
+{
+    const struct bsmi_product *p = run->product;
+    const struct bsmi_cuda_multiply *c = run->multiply;
+    bsm_status status = bsmi_codes_prepare(&run->queue, &p->a, &c->a.codes, run->workspace);
+    if (status == BSM_OK) status = bsmi_codes_prepare(&run->queue, &p->b, &c->b.codes, run->workspace);
+    return status == BSM_OK ? run_gemm(run) : status;
+}
+
+static bsm_status make_sums(struct run *run)
+{
+    switch (run->multiply->road) {
+    case BSMI_ROAD_TENSOR: return run_tensor(run);
+    case BSMI_ROAD_CODES: return run_codes(run);
+    default: return run_sums(run, false);
+    }
+}
+
 /* Where D is finished decides where S lies. */
 static bsm_status check_direct(const struct run *run)
 {
@@ -369,7 +435,7 @@ static bsm_status run_entered(struct run *run)
     fill_epilogue(run);
     status = clear_padding(run);
     if (status == BSM_OK) status = make_group_tables(run);
-    if (status == BSM_OK) status = run->multiply->road == BSMI_ROAD_TENSOR ? run_tensor(run) : run_sums(run, false);
+    if (status == BSM_OK) status = make_sums(run);
     return status == BSM_OK ? finish(run) : status;
 }
 

@@ -2,20 +2,22 @@
 #ifndef BSMI_CUDA_MULTIPLY_H
 #define BSMI_CUDA_MULTIPLY_H
 
+#include "codes.h"
 #include "device.h"
 #include "product/product.h"
 
 /* How S is made. */
 enum bsmi_cuda_road {
     BSMI_ROAD_TENSOR,                     /* bf16 rows by TMA into tensor cores: a GEMM instance */
+    BSMI_ROAD_CODES,                      /* codes and scales by TMA into tensor cores that take them: a GEMM instance */
     BSMI_ROAD_SIMT                        /* one thread an element, from the operands as they are */
 };
 
 /* How an operand gets into a GEMM kernel. */
 enum bsmi_cuda_way {
-    BSMI_WAY_AS_IT_IS,                    /* TMA reads the caller's bf16 rows */
+    BSMI_WAY_AS_IT_IS,                    /* TMA reads the caller's rows */
     BSMI_WAY_DECODED,                     /* decoded into bf16 rows in the workspace */
-    BSMI_WAY_REPACKED                     /* bf16 rows that TMA cannot describe, copied into the workspace */
+    BSMI_WAY_REPACKED                     /* rows that TMA cannot describe, copied into the workspace */
 };
 
 struct bsmi_cuda_operand {
@@ -24,6 +26,7 @@ struct bsmi_cuda_operand {
     int64_t padded_columns, pitch, batch_pitch;      /* of the rows in the workspace, elements */
     bool has_exponents;                   /* and rows that may be left out: scales are e8m0 */
     size_t rows_at, exponents_at, left_out_at;   /* in the workspace; left_out_at: numbers of rows */
+    struct bsmi_codes codes;              /* on the road of codes, where way and what it says count alone */
 };
 
 /* Made once for a product; a product that differs in pointers and group_rows alone can run with it. */
@@ -42,7 +45,7 @@ struct bsmi_cuda_multiply {
 
 enum { BSMI_CUDA_ALIGNMENT = 256 };       /* of the workspace, and of what lies in it */
 
-/* Whether the GEMM kernels can serve the product: operands that TMA can reach, decoded if need be. */
+/* Whether the GEMM kernels can serve the product: operands that TMA can reach, decoded or repacked if need be. */
 bool bsmi_cuda_tensor_serves(const struct bsmi_product *product);
 
 /* gemm: number of an instance that the GPU has, or -1 for the SIMT road.  Fails with BSM_EOVERFLOW if the workspace cannot be

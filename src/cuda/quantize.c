@@ -73,8 +73,8 @@ bsm_status bsmi_cuda_dequantize(bsm_context *context, const struct bsmi_dequanti
 bsm_status bsmi_cuda_convert_scales(bsm_context *context, const struct bsmi_convert_request *r)
 {
     struct bsmi_cuda_queue queue = queue_of(context);
-    const struct bsmi_convert_scales_parameters p = { r->from, r->to, bsmi_cuda_layout(&r->from_map),
-                                                      bsmi_cuda_layout(&r->to_map) };
+    const struct bsmi_convert_scales_parameters p = { .from = r->from, .to = r->to, .from_layout = bsmi_cuda_layout(&r->from_map),
+                                                      .to_layout = bsmi_cuda_layout(&r->to_map), .batch = 1, .repeat = 1 };
     const int64_t all = r->to_map.padded_rows * r->to_map.padded_columns;
     const bsm_status status = bsmi_cuda_enter(queue.gpu);
     if (status != BSM_OK) return status;

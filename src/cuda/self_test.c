@@ -8,9 +8,18 @@ enum { M = 5, N = 9, K = 100, MOST_DATA = 16 * K * 2, MOST_SCALES = 16 * K };
 struct operand { bsm_matrix matrix; unsigned char data[MOST_DATA], scales[MOST_SCALES]; };
 struct sample { struct operand a, b; float d[M * N]; };
 
-static const struct { bsm_format a, b; } pairs[] = {
-    { BSM_FORMAT_BF16, BSM_FORMAT_BF16 }, { BSM_MXFP8_E4M3, BSM_NVFP4 }, { BSM_FORMAT_FP16, BSM_MXFP4 },
+static const struct { bsm_format a, b; bool codes; } pairs[] = {
+    { BSM_FORMAT_BF16, BSM_FORMAT_BF16, false }, { BSM_MXFP8_E4M3, BSM_NVFP4, false }, { BSM_FORMAT_FP16, BSM_MXFP4, false },
+    { BSM_MXFP8_E4M3, BSM_MXFP6_E3M2, true },    { BSM_MXFP4, BSM_MXFP4, true },       { BSM_NVFP4, BSM_NVFP4, true },
+    { BSM_MXFP4, BSM_MXFP4_BLOCK16, true },
 };
+
+/* Whether pair number i is one for instance `gemm`. */
+static bool is_for(size_t i, int gemm)
+{
+    if (gemm < 0 || bsmi_gemm_instances[gemm].kind == BSMI_GEMM_BF16) return !pairs[i].codes;
+    return pairs[i].codes && bsmi_codes_serve(bsmi_gemm_instances[gemm].kind, pairs[i].a, pairs[i].b);
+}
 
 /* Elements -2 .. 2 and -3 .. 3. */
 static int a_at(int row, int k) { return (row * 3 + k) % 5 - 2; }
@@ -115,7 +124,7 @@ static bsm_status test_kernel(bsm_context *context, struct sample *sample, int g
 {
     bsm_status status = BSM_OK;
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0] && status == BSM_OK; i++)
-        status = test_pair(context, sample, pairs[i].a, pairs[i].b, gemm);
+        if (is_for(i, gemm)) status = test_pair(context, sample, pairs[i].a, pairs[i].b, gemm);
     return status;
 }
 

@@ -1,6 +1,7 @@
 /* Which way a product takes on a GPU, by a table. */
 #include "cuda_roads.h"
 
+#include <math.h>
 #include <stdio.h>
 
 /* Nanoseconds that a step of 64 columns of K takes when every cluster has a tile: measured on one H200 (docs/cuda.md).  A product takes
@@ -19,12 +20,19 @@ const char *bsmi_cuda_kernel_name(int number)
     return number > 0 && number <= bsmi_gemm_instance_count ? bsmi_gemm_instances[number - 1].name : NULL;
 }
 
+/* bf16 rows are made of anything. */
+static bool serves(int gemm, bsm_format a, bsm_format b)
+{
+    const enum bsmi_gemm_kind kind = bsmi_gemm_instances[gemm].kind;
+    return kind == BSMI_GEMM_BF16 || bsmi_codes_serve(kind, a, b);
+}
+
 bool bsmi_cuda_kernel_serves(const bsm_context *context, int number, bsm_format a, bsm_format b)
 {
     if (bsm_context_backend(context) != BSM_BACKEND_CUDA || bsmi_cuda_kernel_name(number) == NULL) return false;
     const struct bsmi_cuda_gpu *gpu = bsmi_cuda_device_of(context)->gpu;
     const CUfunction function = number == 0 ? gpu->kernels[BSMI_KERNEL_SUMS] : gpu->gemms[number - 1];
-    return a != BSM_FORMAT_FP32 && b != BSM_FORMAT_FP32 && function != NULL;
+    return a != BSM_FORMAT_FP32 && b != BSM_FORMAT_FP32 && function != NULL && (number == 0 || serves(number - 1, a, b));
 }
 
 static bsm_status check_operands(const struct bsmi_product *p)
@@ -43,15 +51,41 @@ static int64_t tiles_of(const struct bsmi_gemm_instance *g, const struct bsmi_pr
     return (p->groups > 0 ? rows + p->groups - 1 : rows * p->batch) * columns;
 }
 
-/* 0 where the table does not know the kernel. */
+/* Kernels for tensor memory, of whose GPUs none was at hand: modelled from published figures.  A step of 128 bytes is four products, each
+ * of which takes a cycle for 128 bytes of A and B that it reads in shared memory, and not less than N / 2 cycles; a step's bytes arrive
+ * from L2 at 64 a cycle.  Decoding reads and writes each element. */
+static double modelled_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm, const struct bsmi_product *p)
+{
+    enum { PRODUCTS = 4, PRODUCT_BYTES = 32, ROW_BYTES = 128, SHARED_BYTES_A_CYCLE = 128, L2_BYTES_A_CYCLE = 64, TILE_CYCLES = 1000 };
+    const double gigahertz = 1.85, memory_bytes_a_nanosecond = 7000, step_columns[] = { 64, 128, 256, 256 };
+    const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[gemm];
+    const double terms = (p->a.element == BSM_FP16 ? 2 : 1) * (p->b.element == BSM_FP16 ? 2 : 1), rows = g->a_box_rows + g->b_box_rows;
+    const double steps = ceil((double)p->k / step_columns[g->kind]) * (g->kind == BSMI_GEMM_BF16 ? terms : 1);
+    const double waves = (double)bsmi_ceil_div(tiles_of(g, p), gpu->gemm_clusters[gemm]);
+    const double product = fmax(g->tile_columns / 2.0, rows * PRODUCT_BYTES / SHARED_BYTES_A_CYCLE);
+    const double step = fmax(PRODUCTS * product, rows * ROW_BYTES / L2_BYTES_A_CYCLE);
+    const double decoded = g->kind == BSMI_GEMM_BF16 ? 3.0 * (double)p->k * (double)(p->m * p->a.batch + p->n * p->b.batch) : 0;
+    return LAUNCH_NANOSECONDS + waves * (TILE_CYCLES + steps * step) / gigahertz + decoded / memory_bytes_a_nanosecond;
+}
+
+/* 0 where nothing is known of the kernel. */
 static double expected_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm, const struct bsmi_product *p)
 {
+    if (bsmi_gemm_instances[gemm].has_tensor_memory) return modelled_nanoseconds(gpu, gemm, p);
     const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[gemm];
     const int terms = (p->a.element == BSM_FP16 ? 2 : 1) * (p->b.element == BSM_FP16 ? 2 : 1);
     const double steps = (double)(bsmi_ceil_div(p->k, BSMI_K_STEP) * terms), waves = (double)bsmi_ceil_div(tiles_of(g, p), gpu->gemm_clusters[gemm]);
     for (size_t r = 0; r < sizeof measured / sizeof measured[0]; r++)
         if (strcmp(g->name, measured[r].kernel) == 0) return LAUNCH_NANOSECONDS + waves * (TILE_NANOSECONDS + steps * measured[r].step);
     return 0;
+}
+
+/* Whether the pair is multiplied as codes on this GPU, whatever the sizes: the order of sums depends on it. */
+static bool takes_codes(const struct bsmi_cuda_gpu *gpu, bsm_format a, bsm_format b)
+{
+    for (int i = 0; i < bsmi_gemm_instance_count; i++)
+        if (gpu->gemms[i] != NULL && bsmi_codes_serve(bsmi_gemm_instances[i].kind, a, b)) return true;
+    return false;
 }
 
 /* Number of the GEMM instance, or -1.  One that the table does not know is taken only where it knows none. */
@@ -61,14 +95,16 @@ static int choose_gemm(const struct bsmi_cuda_gpu *gpu, const struct bsmi_produc
         *reason = p->k == 0 ? "K is 0: nothing to multiply" : "sizes that 32-bit coordinates cannot tell";
         return -1;
     }
+    const bool codes = takes_codes(gpu, p->a.format, p->b.format);
     int chosen = -1;
     double least = 0;
     for (int i = 0; i < bsmi_gemm_instance_count; i++) {
-        if (gpu->gemms[i] == NULL) continue;
+        if (gpu->gemms[i] == NULL || !serves(i, p->a.format, p->b.format) || (codes && bsmi_gemm_instances[i].kind == BSMI_GEMM_BF16)) continue;
         const double time = expected_nanoseconds(gpu, i, p);
         if (chosen < 0 || (time > 0 && (least == 0 || time < least))) chosen = i, least = time;
     }
     *reason = chosen < 0 ? "this GPU has no tensor cores that this build has kernels for"
+              : least > 0 && bsmi_gemm_instances[chosen].has_tensor_memory ? "the least time by a model of its steps"
               : least > 0 ? "the least time by the table of measured steps" : "the first kernel of the table that this GPU runs";
     return chosen;
 }
@@ -82,6 +118,9 @@ bsm_status bsmi_cuda_choose(const bsm_context *context, const struct bsmi_produc
     if (forced >= 0) *reason = "forced by bsm_context_force_kernel";
     if (forced > 0 && !bsmi_cuda_tensor_serves(p))
         return bsmi_fail(BSM_EUNSUPPORTED, "kernel %s was forced, but K is 0 or a size beyond 32 bits", bsmi_cuda_kernel_name(forced));
+    if (forced > 0 && !serves(gemm, p->a.format, p->b.format))
+        return bsmi_fail(BSM_EUNSUPPORTED, "kernel %s was forced, but it does not serve %s times %s", bsmi_cuda_kernel_name(forced),
+                         bsm_format_get((int)p->a.format)->name, bsm_format_get((int)p->b.format)->name);
     status = bsmi_cuda_prepare(p, gemm, c);
     if (status != BSM_OK) return status;
     if (!bsmi_cuda_has_kernels(gpu, p, c))
@@ -98,21 +137,25 @@ static const char *order_of(const struct bsmi_cuda_multiply *c)
     return c->a.terms * c->b.terms > 1 ? "tensor cores along K, term by term, in fp32" : "tensor cores along K in fp32";
 }
 
-static const char *way_of(const struct bsmi_cuda_multiply *c, const struct bsmi_cuda_operand *o)
+/* "as it is", "repacked with scales converted to 128x4", ... */
+static void describe_way(const struct bsmi_cuda_multiply *c, const struct bsmi_cuda_operand *o, char *text, size_t bytes)
 {
-    return c->road == BSMI_ROAD_SIMT ? "as it is" : bsmi_cuda_way_name(o->way);
+    const bool codes = c->road == BSMI_ROAD_CODES;
+    snprintf(text, bytes, "%s%s%s", c->road == BSMI_ROAD_SIMT ? "as it is" : bsmi_cuda_way_name(o->way), codes ? " with " : "",
+             codes ? bsmi_codes_scales_name(o->codes.scales) : "");
 }
 
 size_t bsmi_cuda_describe_plan(const struct bsmi_product *p, const struct bsmi_cuda_multiply *c, const char *reason, char *text, size_t bytes)
 {
-    char tile[64] = "an element a thread";
+    char tile[64] = "an element a thread", way_of_a[64], way_of_b[64];
+    describe_way(c, &c->a, way_of_a, sizeof way_of_a), describe_way(c, &c->b, way_of_b, sizeof way_of_b);
     if (c->gemm >= 0) {
         const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[c->gemm];
         snprintf(tile, sizeof tile, "tiles of %d x %d, clusters of %d x %d", g->tile_rows, g->tile_columns, g->cluster_rows, g->cluster_columns);
     }
     const int length = snprintf(text, bytes, "cuda, kernel %s, %s, A (%s) %s, B (%s) %s, %s, workspace %zu bytes, order: %s; chosen because: %s",
-                                bsmi_cuda_kernel_name(c->gemm + 1), tile, bsm_format_get((int)p->a.format)->name, way_of(c, &c->a),
-                                bsm_format_get((int)p->b.format)->name, way_of(c, &c->b),
+                                bsmi_cuda_kernel_name(c->gemm + 1), tile, bsm_format_get((int)p->a.format)->name, way_of_a,
+                                bsm_format_get((int)p->b.format)->name, way_of_b,
                                 c->direct ? "D finished by the same kernel" : "D by an epilogue of its own", c->workspace_bytes, order_of(c), reason);
     return length < 0 ? 0 : (size_t)length;
 }

@@ -294,8 +294,9 @@ static void convert(bsm_layout from, bsm_layout to, int64_t rows, int64_t column
         || bsmi_scale_map_make("to", &to_layout, rows, columns, &to_map) != BSM_OK) exit(1);
     const int sets = sets_for(from_map.bytes);
     for (int i = 0; i < sets; i++)
-        p[i] = (struct bsmi_convert_scales_parameters){ allocate(from_map.bytes), allocate(to_map.bytes),
-                                                        bsmi_cuda_layout(&from_map), bsmi_cuda_layout(&to_map) };
+        p[i] = (struct bsmi_convert_scales_parameters){ .from = allocate(from_map.bytes), .to = allocate(to_map.bytes),
+                                                        .from_layout = bsmi_cuda_layout(&from_map),
+                                                        .to_layout = bsmi_cuda_layout(&to_map) };
     const struct work w = {
         .kernel = BSMI_KERNEL_CONVERT, .parameters = (const unsigned char *)p, .size = sizeof p[0], .sets = sets
     };

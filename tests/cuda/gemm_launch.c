@@ -1,4 +1,5 @@
 #include "gemm_launch.h"
+#include "cuda/codes.h"
 #include "cuda/embedded.h"
 
 #include <stdio.h>
@@ -35,13 +36,17 @@ static void load_file(struct gemm_machine *machine, const struct bsmi_cuda_fatbi
 bool gemm_open(struct gemm_machine *machine)
 {
     CUdevice device;
+    int major, minor;
     if (bsmi_cuda_not_built[0] != '\0' || bsmi_driver_open(&machine->cu) != BSM_OK) return false;
     const struct bsmi_driver *cu = machine->cu;
     gemm_call(machine, cu->cuDeviceGet(&device, 0), "cuDeviceGet");
     gemm_call(machine, cu->cuDevicePrimaryCtxRetain(&machine->context, device), "cuDevicePrimaryCtxRetain");
     gemm_call(machine, cu->cuCtxPushCurrent(machine->context), "cuCtxPushCurrent");
     gemm_call(machine, cu->cuDeviceGetAttribute(&machine->processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device), "attribute");
-    for (const struct bsmi_cuda_fatbin *f = bsmi_cuda_fatbins; f->file != NULL; f++) load_file(machine, f);
+    gemm_call(machine, cu->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device), "attribute");
+    gemm_call(machine, cu->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device), "attribute");
+    for (const struct bsmi_cuda_fatbin *f = bsmi_cuda_fatbins; f->file != NULL; f++)
+        if (bsmi_cuda_runs_on(f, major * 10 + minor)) load_file(machine, f);
     return true;
 }
 
@@ -97,6 +102,7 @@ void gemm_prepare(const struct gemm_machine *machine, const struct bsmi_gemm_ins
                            gemm_map(machine, &p->b, b, BSMI_K_STEP, i->b_box_rows, 128);
     if (!described) stop(i->function, "operands that tensor maps cannot describe");
     p->has_d_map = gemm_map(machine, &p->d, output, i->d_box_bytes / (output->element == BSM_FP32 ? 4 : 2), i->d_box_rows, i->d_box_bytes);
+    bsmi_codes_fill(i, NULL, NULL, p);
     p->row_tiles = ceiling(p->epilogue.m, i->tile_rows * i->cluster_rows);
     p->column_tiles = ceiling(p->epilogue.n, i->tile_columns * i->cluster_columns);
     p->tiles = p->row_tiles * p->column_tiles * p->epilogue.matrices;

@@ -1,4 +1,4 @@
-/* The GEMM kernels of src/cuda/sm90 against sums of whole numbers, which fp32 holds exactly: every bit of D and every byte around it.
+/* The GEMM kernels that multiply bf16 rows (src/cuda/sm90; of sm100 those of kind f16) against sums of whole numbers, which fp32 holds exactly: every bit of D and every byte around it.
  *
  * GEMM_INSTANCE=FUNCTION: this instance alone.  A simulator takes a while: there each problem goes to some of the instances, in turn;
  * GEMM_INSTANCE=all: to all of them, as on a GPU. */
@@ -268,9 +268,11 @@ static bool is_simulated(void)
     return library != NULL && strstr(library, "cudasim") != NULL;
 }
 
+/* Multiplies bf16 rows, runs here, and is asked for. */
 static bool is_chosen(const struct bsmi_gemm_instance *g)
 {
     const char *only = getenv("GEMM_INSTANCE");
+    if (g->kind != BSMI_GEMM_BF16 || machine.functions[g - bsmi_gemm_instances] == NULL) return false;
     return only == NULL || strcmp(only, "all") == 0 || strcmp(only, g->function) == 0;
 }
 
@@ -286,8 +288,9 @@ static void check_all(struct test *t, const struct problem *q)
     const char *only = getenv("GEMM_INSTANCE");
     if (!is_open(t)) return;
     const int step = only == NULL && is_simulated() ? 4 : 1;
-    for (int i = step == 1 ? 0 : problems++ % step; i < bsmi_gemm_instance_count; i += step)
-        if (is_chosen(&bsmi_gemm_instances[i])) check(t, q, &bsmi_gemm_instances[i]);
+    int number = step == 1 ? 0 : problems++;
+    for (int i = 0; i < bsmi_gemm_instance_count; i++)
+        if (is_chosen(&bsmi_gemm_instances[i]) && number++ % step == 0) check(t, q, &bsmi_gemm_instances[i]);
 }
 
 static int64_t stages_of(const struct bsmi_gemm_instance *g) { return g->shared_bytes / ((g->tile_rows + g->tile_columns) * BSMI_K_STEP * 2); }

@@ -10,9 +10,9 @@
 enum { TILE_ROWS = 128, TILE_WORDS = 16, WORDS_OF_THREAD = TILE_ROWS * TILE_WORDS / BSMI_CONVERT_THREADS };
 
 /* Four neighbouring columns from a multiple of four on are an aligned word. */
-__device__ static bool holds_words(const bsmi_device_layout &layout, const unsigned char *data)
+__device__ static bool holds_words(const bsmi_device_layout &layout, const unsigned char *data, int64_t batch_bytes)
 {
-    if (!aligned_to(data, 4)) return false;
+    if (!aligned_to(data, 4) || batch_bytes % 4 != 0) return false;
     switch (layout.kind) {
     case BSM_LAYOUT_128X4:
     case BSM_LAYOUT_8X4:
@@ -40,7 +40,8 @@ __device__ static inline void place_of_number(int kind, int i, int *row, int *wo
     }
 }
 
-struct scale_side { const unsigned char *data; scale_places places; bool words; };
+/* repeat: columns that each scale stands for; words: four neighbouring ones lie together. */
+struct scale_side { const unsigned char *data; scale_places places; bool words; int repeat; };
 
 __device__ static inline uint32_t load_word(const scale_side &from, int64_t row_place, int64_t column, int count)
 {
@@ -48,7 +49,7 @@ __device__ static inline uint32_t load_word(const scale_side &from, int64_t row_
     uint32_t word = 0;
 #pragma unroll 1
     for (int i = 0; i < count; i++)
-        word |= (uint32_t)__ldg(from.data + row_place + place_in(from.places.column, column + i)) << 8 * i;
+        word |= (uint32_t)__ldg(from.data + row_place + place_in(from.places.column, (column + i) / from.repeat)) << 8 * i;
     return word;
 }
 
@@ -65,9 +66,10 @@ __device__ static inline void store_word(const scale_side &to, int64_t row_place
 
 /* Any tile. */
 __device__ __noinline__ static void convert_tile(const bsmi_convert_scales_parameters &p, const scale_side &from,
-                                                 const scale_side &to, int64_t first_row, int64_t first_column)
+                                                 const scale_side &to, int64_t read_from, int64_t written_to, int64_t first_row,
+                                                 int64_t first_column)
 {
-    const int64_t rows = p.from_layout.rows, columns = p.from_layout.columns;
+    const int64_t rows = p.from_layout.rows, columns = p.to_layout.columns;
     const int64_t padded_rows = p.to_layout.padded_rows, padded_columns = p.to_layout.padded_columns;
     for (int j = 0; j < WORDS_OF_THREAD; j++) {
         int row, word;
@@ -75,9 +77,9 @@ __device__ __noinline__ static void convert_tile(const bsmi_convert_scales_param
         const int64_t r = first_row + row, c = first_column + word * 4;
         uint32_t scales = 0;
         if (r < rows && c < columns)
-            scales = load_word(from, place_in(from.places.row, r), c, (int)(columns - c < 4 ? columns - c : 4));
+            scales = load_word(from, read_from + place_in(from.places.row, r), c, (int)(columns - c < 4 ? columns - c : 4));
         if (r < padded_rows && c < padded_columns)
-            store_word(to, place_in(to.places.row, r), c, (int)(padded_columns - c < 4 ? padded_columns - c : 4), scales);
+            store_word(to, written_to + place_in(to.places.row, r), c, (int)(padded_columns - c < 4 ? padded_columns - c : 4), scales);
     }
 }
 
@@ -114,23 +116,31 @@ extern "C" __global__ void __launch_bounds__(BSMI_CONVERT_THREADS, 3)
     __shared__ uint32_t words[TILE_ROWS * (TILE_WORDS + 1) + TILE_ROWS / 32];
     ptx_griddepcontrol_wait();
     __shared__ scale_side from, to;
-    if (threadIdx.x == 0) from = { p.from, make_places(p.from_layout), holds_words(p.from_layout, p.from) };
-    if (threadIdx.x == 32) to = { p.to, make_places(p.to_layout), holds_words(p.to_layout, p.to) };
+    if (threadIdx.x == 0) {
+        from.data = p.from, from.places = make_places(p.from_layout), from.repeat = p.repeat == 0 ? 1 : p.repeat;
+        from.words = from.repeat == 1 && holds_words(p.from_layout, p.from, p.from_batch_bytes);
+    }
+    if (threadIdx.x == 32) {
+        to.data = p.to, to.places = make_places(p.to_layout), to.repeat = 1;
+        to.words = holds_words(p.to_layout, p.to, p.to_batch_bytes);
+    }
     __syncthreads();
     const bool quick = fits_tile_side(from) && fits_tile_side(to);
     tile_side source = {}, destination = {};
     if (quick) source = make_tile_side(from, p.from_layout.kind), destination = make_tile_side(to, p.to_layout.kind);
     const int64_t tiles_across = (p.to_layout.padded_columns + TILE_WORDS * 4 - 1) / (TILE_WORDS * 4);
-    const int64_t tiles = (p.to_layout.padded_rows + TILE_ROWS - 1) / TILE_ROWS * tiles_across;
-    for (int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+    const int64_t tiles = (p.to_layout.padded_rows + TILE_ROWS - 1) / TILE_ROWS * tiles_across, batch = p.batch == 0 ? 1 : p.batch;
+    for (int64_t number = blockIdx.x; number < tiles * batch; number += gridDim.x) {
+        const int64_t matrix = number / tiles, tile = number - matrix * tiles;
         const int64_t first_row = tile / tiles_across * TILE_ROWS, first_column = tile % tiles_across * TILE_WORDS * 4;
+        const int64_t read_from = matrix * p.from_batch_bytes, written_to = matrix * p.to_batch_bytes;
         if (!quick || first_row + TILE_ROWS > p.from_layout.rows || first_column + TILE_WORDS * 4 > p.from_layout.columns) {
-            convert_tile(p, from, to, first_row, first_column);
+            convert_tile(p, from, to, read_from, written_to, first_row, first_column);
             continue;
         }
-        const unsigned char *read = source.data + place_in(from.places.row, first_row) + place_in(from.places.column, first_column);
-        unsigned char *written =
-            (unsigned char *)destination.data + place_in(to.places.row, first_row) + place_in(to.places.column, first_column);
+        const unsigned char *read = source.data + read_from + place_in(from.places.row, first_row) + place_in(from.places.column, first_column);
+        unsigned char *written = (unsigned char *)destination.data + written_to + place_in(to.places.row, first_row)
+                               + place_in(to.places.column, first_column);
         uint32_t loaded[WORDS_OF_THREAD];
 #pragma unroll
         for (int j = 0; j < WORDS_OF_THREAD; j++) loaded[j] = __ldg((const uint32_t *)(read + source.at[j]));

@@ -6,6 +6,7 @@
  *
  * A CTA computes tiles of 16 x 16; 32 columns of K at a time are decoded into shared memory as doubles, in which every product of
  * two scaled elements is exact. */
+#include "cuda/common/gemm_order.h"
 #include "finish.cuh"
 #include "operand.cuh"
 
@@ -191,7 +192,8 @@ extern "C" __global__ void __launch_bounds__(BSMI_GROUP_TABLES_THREADS)
         p.group_starts[g] = row;
         p.group_tiles[g] = tiles;
         row += rows;
-        tiles += ceil_div(rows, p.tile_rows) * p.column_tiles;
+        const int64_t before = row - rows - bsmi_gemm_first_row(row - rows, p.row_alignment);
+        tiles += rows == 0 ? 0 : ceil_div(before + rows, p.tile_rows) * p.column_tiles;
     }
     p.group_starts[p.groups] = row;
     p.group_tiles[p.groups] = tiles;

@@ -1,12 +1,12 @@
 /* What one instance of the GEMM kernels consists of: sizes, shared memory, barriers, tiles. */
 #pragma once
 
+#include "cuda/common/gemm_tile.cuh"
 #include "cuda/ptx/mbarrier.cuh"
 #include "cuda/ptx/tensor_copy.cuh"
 #include "cuda/ptx/threads.cuh"
 #include "cuda/ptx/wgmma.cuh"
 #include "gemm_instances.h"
-#include "gemm_order.h"
 
 /* The parameters are columns of the table in gemm_instances.h. */
 template <int ROWS_, int COLUMNS_, int GROUPS_, int CLUSTER_ROWS_, int CLUSTER_COLUMNS_, int STAGES_, int D_BOX_BYTES_> struct gemm_config {
@@ -68,34 +68,10 @@ template <class CONFIG> __device__ static inline gemm_cta gemm_cta_of(uint32_t r
     return { rank % CONFIG::CLUSTER_ROWS, rank / CONFIG::CLUSTER_ROWS };
 }
 
-/* One CTA's tile: the first row of A and of D, the first row of B; rows from row_end on are another group's, or outside. */
-struct gemm_tile { int32_t row, column, row_end, matrix; };
-
 template <class CONFIG> __device__ static inline gemm_tile gemm_tile_of(const bsmi_gemm_parameters &p, int64_t number, gemm_cta cta)
 {
-    const bsmi_epilogue_parameters &e = p.epilogue;
-    const uint32_t column_tiles = (uint32_t)p.column_tiles, band = p.band_rows != 0 ? (uint32_t)p.band_rows : (uint32_t)BSMI_GEMM_BAND;
-    int64_t matrix, inside, row_tiles = p.row_tiles, first_row = 0, row_end = e.m;
-    if (e.grouped) {
-        matrix = bsmi_gemm_group_of(number, p.group_tiles, e.matrices);
-        inside = number - p.group_tiles[matrix];
-        row_tiles = (uint32_t)(p.group_tiles[matrix + 1] - p.group_tiles[matrix]) / column_tiles;
-        first_row = e.group_starts[matrix];
-        row_end = e.group_starts[matrix + 1];
-    } else {
-        matrix = (uint32_t)number / ((uint32_t)row_tiles * column_tiles);
-        inside = number - matrix * row_tiles * column_tiles;
-    }
-    const bsmi_gemm_place place = bsmi_gemm_place_in_matrix((uint32_t)inside, (uint32_t)row_tiles, column_tiles, band);
-    gemm_tile tile;
-    tile.row = (int32_t)(first_row + (place.row * CONFIG::CLUSTER_ROWS + cta.row) * CONFIG::ROWS);
-    tile.column = (int32_t)((place.column * CONFIG::CLUSTER_COLUMNS + cta.column) * CONFIG::COLUMNS);
-    tile.row_end = (int32_t)row_end;
-    tile.matrix = (int32_t)matrix;
+    gemm_tile tile = gemm_tile_at(p, number, CONFIG::ROWS * CONFIG::CLUSTER_ROWS, CONFIG::COLUMNS * CONFIG::CLUSTER_COLUMNS);
+    tile.row += (int32_t)cta.row * CONFIG::ROWS;
+    tile.column += (int32_t)cta.column * CONFIG::COLUMNS;
     return tile;
-}
-
-__device__ static inline int64_t gemm_tiles(const bsmi_gemm_parameters &p)
-{
-    return p.epilogue.grouped ? p.group_tiles[p.epilogue.matrices] : p.tiles;
 }

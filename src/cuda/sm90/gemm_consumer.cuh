@@ -4,9 +4,8 @@
  * cores work for one warpgroup while the other finishes its tile. */
 #pragma once
 
+#include "cuda/common/gemm_store.cuh"
 #include "gemm_config.cuh"
-#include "gemm_epilogue.cuh"
-#include "gemm_store.cuh"
 
 /* This warpgroup reads nothing of the stage any more: says so to every CTA that fills it.  One thread of the warpgroup for each. */
 template <class CONFIG> __device__ static inline void release_stage(uint32_t shared, uint32_t stage, gemm_cta cta)
@@ -79,9 +78,16 @@ __device__ static inline void finish_part(const bsmi_gemm_parameters &p, const g
         fill_column_table<CONFIG::COLUMNS>(p.epilogue, finish, part, boxes.table);
         barrier_sync(boxes.barrier, 128);
     }
-    const bool any_nan = p.direct && finish_sums(p.epilogue, finish, part, boxes.table, sums);
+    const bool any_nan = p.direct && finish_sums<CONFIG::COLUMNS>(p.epilogue, finish, part, boxes.table, sums);
     if (finish.by_columns) barrier_sync(boxes.barrier, 128);   /* the table gives way to boxes */
     store_sums<CONFIG>(p, part, boxes, sums, any_nan);
+}
+
+/* Four warps, each with 16 of 64 rows. */
+template <class CONFIG> __device__ static inline gemm_part part_of(const gemm_tile &tile, uint32_t group, int block)
+{
+    const int32_t first = tile.row + ((int32_t)group * CONFIG::BLOCKS + block) * 64;
+    return gemm_part_of(tile, first, 64, first + (int32_t)(threadIdx.x % 128 / 32 * 16), tile.column);
 }
 
 template <class CONFIG>
@@ -99,7 +105,7 @@ __device__ static inline void consume(const bsmi_gemm_parameters &p, uint32_t sh
         sum_tile<CONFIG>(sums, shared, ring, cta, group, k_steps);
 #pragma unroll
         for (int block = 0; block < CONFIG::BLOCKS; block++)
-            finish_part<CONFIG>(p, finish, gemm_part_of(tile, (group * CONFIG::BLOCKS + block) * 64), boxes, sums[block]);
+            finish_part<CONFIG>(p, finish, part_of<CONFIG>(tile, group, block), boxes, sums[block]);
     }
     boxes_are_read();
 }

@@ -4,28 +4,10 @@
  * Terms that are absent are put in as numbers that change nothing: f as 1, bias as -0 (x + -0 is x, also for zeros). */
 #pragma once
 
-#include "gemm_config.cuh"
+#include "cuda/ptx/threads.cuh"
+#include "gemm_tile.cuh"
 #include <blockscale/matmul.h>
 #include <cuda_fp16.h>
-
-/* What one thread has of 64 rows of a tile: rows `row` and row + 8, columns `column` + 8 j and the one behind it. */
-struct gemm_part {
-    int32_t first_row, first_column;      /* of the 64 rows */
-    int32_t row, column, row_end, matrix;
-};
-
-__device__ static inline gemm_part gemm_part_of(const gemm_tile &tile, uint32_t rows_before)
-{
-    const uint32_t thread = threadIdx.x % 128;
-    gemm_part part;
-    part.first_row = tile.row + (int32_t)rows_before;
-    part.first_column = tile.column;
-    part.row = part.first_row + (int32_t)(thread / 32 * 16 + thread % 32 / 4);
-    part.column = tile.column + (int32_t)(thread % 4 * 2);
-    part.row_end = tile.row_end;
-    part.matrix = tile.matrix;
-    return part;
-}
 
 /* What is the same for every tile. */
 struct gemm_finish {
@@ -71,8 +53,8 @@ __device__ static inline float load_bias(const bsmi_epilogue_parameters &e, int6
     return load_number((const unsigned char *)e.bias + index * (is_fp32 ? 4 : 2), is_fp32, e.bias_type == BSM_REAL_BF16);
 }
 
-/* What belongs to columns, computed once for the 64 rows, in the memory of the warpgroup's boxes: exponents, factors, biases, COLUMNS
- * numbers of 32 bits each. */
+/* What belongs to the tile's columns, computed once for the rows of four warps, in shared memory: factors, biases, and exponents where
+ * there are any: COLUMNS numbers of 32 bits each. */
 template <int COLUMNS>
 __device__ static inline void fill_column_table(const bsmi_epilogue_parameters &e, const gemm_finish &finish, const gemm_part &part,
                                                 uint32_t table)
@@ -86,20 +68,20 @@ __device__ static inline void fill_column_table(const bsmi_epilogue_parameters &
             if (finish.column_factors) factor = factor_of(finish, e.alpha[column]);
             if (finish.column_biases) bias = load_bias(e, part.matrix * e.bias_batch_pitch + column);
         }
-        store_shared(table + 4 * i, (uint32_t)exponent);
-        store_shared(table + 4 * (COLUMNS + i), __float_as_uint(factor));
-        store_shared(table + 4 * (2 * COLUMNS + i), __float_as_uint(bias));
+        store_shared(table + 4 * i, __float_as_uint(factor));
+        store_shared(table + 4 * (COLUMNS + i), __float_as_uint(bias));
+        if (e.b_exponents != nullptr) store_shared(table + 4 * (2 * COLUMNS + i), (uint32_t)exponent);
     }
 }
 
 __device__ static inline int32_t row_exponent(const bsmi_epilogue_parameters &e, const gemm_part &part, int32_t row)
 {
-    return e.a_exponents == nullptr || row >= part.row_end ? 0 : e.a_exponents[part.matrix * e.a_exponent_step + row];
+    return e.a_exponents == nullptr || !has_row(part, row) ? 0 : e.a_exponents[part.matrix * e.a_exponent_step + row];
 }
 /* column: within the tile. */
-__device__ static inline int32_t column_exponent(const bsmi_epilogue_parameters &e, uint32_t table, int32_t column)
+template <int COLUMNS> __device__ static inline int32_t column_exponent(const bsmi_epilogue_parameters &e, uint32_t table, int32_t column)
 {
-    return e.b_exponents == nullptr ? 0 : (int32_t)load_shared(table + 4 * column);
+    return e.b_exponents == nullptr ? 0 : (int32_t)load_shared(table + 4 * (2 * COLUMNS + column));
 }
 
 /* sum 2^exponent, rounded once: past the exponents of fp32's normal numbers by way of double, where the product is exact. */
@@ -110,13 +92,13 @@ __device__ static inline float times_power_of_two(float sum, int32_t exponent)
     return (float)((double)sum * __longlong_as_double((int64_t)(kept + 1023) << 52));
 }
 
-template <int SUMS>
+template <int COLUMNS, int SUMS>
 __device__ static inline void apply_exponents(const bsmi_epilogue_parameters &e, const gemm_part &part, uint32_t table, float (&sums)[SUMS])
 {
     const int32_t rows[2] = { row_exponent(e, part, part.row), row_exponent(e, part, part.row + 8) };
 #pragma unroll
     for (int i = 0; i < SUMS; i++) {
-        const int32_t column = column_exponent(e, table, part.column - part.first_column + i / 4 * 8 + i % 2);
+        const int32_t column = column_exponent<COLUMNS>(e, table, part.column - part.first_column + i / 4 * 8 + i % 2);
         sums[i] = times_power_of_two(sums[i], bsmi_sum_exponent(rows[i % 4 / 2], column));
     }
 }
@@ -133,7 +115,7 @@ __device__ static inline gemm_row_terms row_terms_of(const bsmi_epilogue_paramet
         terms.factor[half] = finish.f;
         terms.bias[half] = -0.0f;
         terms.c[half] = e.c + (e.grouped ? 0 : part.matrix * e.c_batch_bytes) + row * e.c_row_bytes;
-        if (row >= part.row_end) continue;
+        if (!has_row(part, row)) continue;
         if (e.alpha != nullptr && e.alpha_per == BSM_PER_ROW) terms.factor[half] = factor_of(finish, e.alpha[row]);
         if (e.alpha != nullptr && e.alpha_per == BSM_PER_BATCH) terms.factor[half] = factor_of(finish, e.alpha[part.matrix]);
         if (e.bias != nullptr && e.bias_per == BSM_PER_ROW)
@@ -143,7 +125,7 @@ __device__ static inline gemm_row_terms row_terms_of(const bsmi_epilogue_paramet
 }
 
 /* t = f S + (beta C + bias). */
-template <int SUMS>
+template <int COLUMNS, int SUMS>
 __device__ static inline void apply_terms(const bsmi_epilogue_parameters &e, const gemm_finish &finish, const gemm_part &part, uint32_t table,
                                           float (&sums)[SUMS])
 {
@@ -152,10 +134,10 @@ __device__ static inline void apply_terms(const bsmi_epilogue_parameters &e, con
 #pragma unroll
     for (int i = 0; i < SUMS; i++) {
         const int32_t half = i % 4 / 2, column = part.column + i / 4 * 8 + i % 2;
-        const uint32_t factors = table + 4 * (SUMS * 2 + column - part.first_column), biases = factors + 4 * (SUMS * 2);
+        const uint32_t factors = table + 4 * (column - part.first_column), biases = factors + 4 * COLUMNS;
         const float factor = finish.column_factors ? __uint_as_float(load_shared(factors)) : terms.factor[half];
         float addend = finish.column_biases ? __uint_as_float(load_shared(biases)) : terms.bias[half];
-        if (finish.beta != 0 && part.row + 8 * half < part.row_end && column < e.n)
+        if (finish.beta != 0 && has_row(part, part.row + 8 * half) && column < e.n)
             addend = fmaf(finish.beta, load_number(terms.c[half] + (int64_t)column * (c_is_fp32 ? 4 : 2), c_is_fp32, c_is_bf16), addend);
         sums[i] = fmaf(factor, sums[i], addend);
     }
@@ -174,12 +156,12 @@ template <int SUMS> __device__ static inline bool make_nan_canonical(float (&sum
     return true;
 }
 
-/* table: as fill_column_table left it; not read unless finish.by_columns.  True if there is any NaN. */
-template <int SUMS>
+/* table: as fill_column_table<COLUMNS> left it; not read unless finish.by_columns.  True if there is any NaN. */
+template <int COLUMNS, int SUMS>
 __device__ static inline bool finish_sums(const bsmi_epilogue_parameters &e, const gemm_finish &finish, const gemm_part &part, uint32_t table,
                                           float (&sums)[SUMS])
 {
-    if (e.a_exponents != nullptr || e.b_exponents != nullptr) apply_exponents(e, part, table, sums);
-    if (finish.changes) apply_terms(e, finish, part, table, sums);
+    if (e.a_exponents != nullptr || e.b_exponents != nullptr) apply_exponents<COLUMNS>(e, part, table, sums);
+    if (finish.changes) apply_terms<COLUMNS>(e, finish, part, table, sums);
     return make_nan_canonical(sums);
 }

@@ -1,11 +1,12 @@
-/* Storing 64 rows of a tile: through shared memory by the copy engine where D and the tile allow it, else from registers. */
+/* Storing part of a tile: through shared memory by the copy engine where D and the tile allow it, else from registers. */
 #pragma once
 
+#include "cuda/ptx/tensor_copy.cuh"
 #include "gemm_epilogue.cuh"
 
 /* Each warp stores its 16 rows by itself, through two boxes in shared memory that it fills in turn: warps need not wait for each other. */
 struct gemm_boxes {
-    uint32_t table, barrier;              /* of the warpgroup: the memory of all its boxes; the number of its barrier */
+    uint32_t table, barrier;              /* of the warpgroup: the memory of its table of columns; the number of its barrier */
     uint32_t box, next;                   /* of the warp: the first of its boxes; which one comes next */
 };
 
@@ -95,8 +96,7 @@ __device__ static inline void store_boxes(const bsmi_gemm_parameters &p, const g
     fence_proxy_async_shared();
     __syncwarp();
     if (leads) {
-        tensor_store(&p.d, box, part.first_column + FIRST * 2, part.first_row + (int32_t)(threadIdx.x % 128 / 32 * 16),
-                     p.epilogue.grouped ? 0 : part.matrix);
+        tensor_store(&p.d, box, part.box_column + FIRST * 2, part.box_row, p.epilogue.grouped ? 0 : part.matrix);
         bulk_commit_group();
     }
     boxes.next ^= 1;
@@ -104,13 +104,13 @@ __device__ static inline void store_boxes(const bsmi_gemm_parameters &p, const g
         store_boxes<CONFIG, ELEMENT, FIRST + BOX_COLUMNS / 2>(p, part, boxes, sums, any_nan);
 }
 
-/* True if this thread's rows, or its share of the columns, hold one that is left out. */
+/* True if this thread's rows, or its share of the tile's columns, hold one that is left out. */
 template <int COLUMNS>
 __device__ static inline bool leaves_out(const bsmi_epilogue_parameters &e, const gemm_part &part, uint32_t table)
 {
     bool any = row_exponent(e, part, part.row) == BSMI_ROW_LEFT_OUT || row_exponent(e, part, part.row + 8) == BSMI_ROW_LEFT_OUT;
     for (int32_t column = (int32_t)(threadIdx.x % 128); column < COLUMNS; column += 128)
-        any |= column_exponent(e, table, column) == BSMI_ROW_LEFT_OUT;
+        any |= column_exponent<COLUMNS>(e, table, column) == BSMI_ROW_LEFT_OUT;
     return any;
 }
 
@@ -137,21 +137,21 @@ __device__ static inline void store_pair(unsigned char *to, int32_t element, flo
     }
 }
 
-template <int SUMS>
+template <int COLUMNS, int SUMS>
 __device__ static inline void store_registers(const bsmi_gemm_parameters &p, const gemm_part &part, uint32_t table, const float (&sums)[SUMS])
 {
     const bsmi_epilogue_parameters &e = p.epilogue;
     const gemm_output output = gemm_output_of(p, part.matrix);
     const int32_t bytes = output.element == BSM_FP32 ? 4 : 2;
-    bool has_row[2];
+    bool stores[2];
 #pragma unroll
     for (int half = 0; half < 2; half++)
-        has_row[half] = part.row + 8 * half < part.row_end && row_exponent(e, part, part.row + 8 * half) != BSMI_ROW_LEFT_OUT;
+        stores[half] = has_row(part, part.row + 8 * half) && row_exponent(e, part, part.row + 8 * half) != BSMI_ROW_LEFT_OUT;
 #pragma unroll
     for (int i = 0; i < SUMS; i += 2) {
         const int32_t half = i % 4 / 2, column = part.column + i / 4 * 8, in_tile = column - part.first_column;
-        const bool has_first = has_row[half] && column < e.n && column_exponent(e, table, in_tile) != BSMI_ROW_LEFT_OUT;
-        const bool has_second = has_row[half] && column + 1 < e.n && column_exponent(e, table, in_tile + 1) != BSMI_ROW_LEFT_OUT;
+        const bool has_first = stores[half] && column < e.n && column_exponent<COLUMNS>(e, table, in_tile) != BSMI_ROW_LEFT_OUT;
+        const bool has_second = stores[half] && column + 1 < e.n && column_exponent<COLUMNS>(e, table, in_tile + 1) != BSMI_ROW_LEFT_OUT;
         unsigned char *to = output.data + (part.row + 8 * half) * output.row_bytes + (int64_t)column * bytes;
         if (has_first || has_second) store_pair(to, output.element, sums[i], sums[i + 1], has_first, has_second);
     }
@@ -163,12 +163,12 @@ __device__ static inline void store_sums(const bsmi_gemm_parameters &p, const ge
                                          const float (&sums)[CONFIG::SUMS], bool any_nan)
 {
     const bsmi_epilogue_parameters &e = p.epilogue;
-    /* The rows of a group end inside D, where the copy engine does not clip. */
-    bool by_boxes = p.has_d_map && (!e.grouped || part.first_row + 64 <= part.row_end);
+    /* The rows of a group begin and end inside D, where the copy engine does not clip. */
+    bool by_boxes = p.has_d_map && (!e.grouped || (part.first_row >= part.row_begin && part.first_row + part.rows <= part.row_end));
     if (by_boxes && (e.a_exponents != nullptr || e.b_exponents != nullptr))
         by_boxes = !barrier_or(boxes.barrier, 128, leaves_out<CONFIG::COLUMNS>(e, part, boxes.table));
     if (!by_boxes) {
-        store_registers(p, part, boxes.table, sums);
+        store_registers<CONFIG::COLUMNS>(p, part, boxes.table, sums);
         return;
     }
     const int32_t element = p.direct ? e.d.element : BSM_FP32;

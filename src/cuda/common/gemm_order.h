@@ -1,6 +1,6 @@
 /* The order of tiles: one function for every role, the host and the tests. */
-#ifndef BSMI_SM90_GEMM_ORDER_H
-#define BSMI_SM90_GEMM_ORDER_H
+#ifndef BSMI_GEMM_ORDER_H
+#define BSMI_GEMM_ORDER_H
 
 #include "cuda/kernel_parameters.h"
 
@@ -12,8 +12,8 @@ enum { BSMI_GEMM_BAND = 16 };
 struct bsmi_gemm_place { int64_t matrix, row, column; };
 
 /* number: 0 .. row_tiles * column_tiles - 1, of one matrix. */
-BSMI_HOST_DEVICE static inline struct bsmi_gemm_place bsmi_gemm_place_in_matrix(uint32_t number, uint32_t row_tiles, uint32_t column_tiles,
-                                                                                uint32_t band)
+BSMI_HOST_DEVICE static inline struct bsmi_gemm_place bsmi_gemm_place_in_matrix(uint32_t number, uint32_t row_tiles,
+                                                                                uint32_t column_tiles, uint32_t band)
 {
     const uint32_t of_band = band * column_tiles, first = number / of_band * band, inside = number % of_band;
     const uint32_t rows = row_tiles - first < band ? row_tiles - first : band;
@@ -22,6 +22,12 @@ BSMI_HOST_DEVICE static inline struct bsmi_gemm_place bsmi_gemm_place_in_matrix(
     place.row = first + inside % rows;
     place.column = inside / rows;
     return place;
+}
+
+/* The row that the tiles of a group begin with: its first, or the multiple of `alignment` (0: 1) before it. */
+BSMI_HOST_DEVICE static inline int64_t bsmi_gemm_first_row(int64_t row, int64_t alignment)
+{
+    return alignment == 0 ? row : row - row % alignment;
 }
 
 /* The group whose tiles hold `number`: the last that does not begin behind it and is not empty. */

@@ -1,0 +1,130 @@
+/* What one instance of the GEMM kernels for tensor memory consists of: sizes, shared memory, tensor memory, barriers, tiles. */
+#pragma once
+
+#include "cuda/common/gemm_tile.cuh"
+#include "cuda/ptx/mbarrier.cuh"
+#include "cuda/ptx/tensor_copy.cuh"
+#include "cuda/ptx/tensor_memory.cuh"
+#include "cuda/ptx/tensor_mma.cuh"
+#include "cuda/ptx/threads.cuh"
+#include "gemm_instances.h"
+
+/* The last four parameters are columns of the table in gemm_instances.h. */
+template <mma_kind KIND_, int COLUMNS_, int CTAS_, int STAGES_, int D_BOX_BYTES_> struct gemm_config {
+    static constexpr mma_kind KIND = KIND_;
+    static constexpr int COLUMNS = COLUMNS_, CTAS = CTAS_, STAGES = STAGES_, D_BOX_BYTES = D_BOX_BYTES_, ROWS = BSMI_SM100_ROWS;
+
+    /* A step of K is 128 bytes of a row in shared memory: four products of 32 bytes. */
+    static constexpr int ROW_BYTES = BSMI_SM100_ROW_BYTES, PRODUCTS = 4, PRODUCT_BYTES = ROW_BYTES / PRODUCTS;
+    static constexpr int STEP_COLUMNS = KIND == MMA_F16 ? 64 : 128; /* in units of the tensor maps' columns */
+    static constexpr int A_BYTES = ROWS * ROW_BYTES, B_ROWS = COLUMNS / CTAS, B_BYTES = B_ROWS * ROW_BYTES;
+
+    /* Scales: a block of layout 128x4 is 512 bytes, and 4 columns of tensor memory.  Of a step, 128 rows have this many: */
+    static constexpr int BLOCKS = KIND == MMA_MXF8F6F4 ? 1 : KIND == MMA_MXF4 ? 2 : KIND == MMA_MXF4NVF4 ? 4 : 0;
+    static constexpr int BLOCK_PRODUCTS = BLOCKS == 0 ? PRODUCTS : PRODUCTS / BLOCKS;      /* that read one block */
+    static constexpr int B_ROW_BLOCKS = (COLUMNS + 127) / 128, BLOCK_BYTES = BSMI_SM100_SCALE_BLOCK_BYTES;
+    static constexpr int A_SCALE_BYTES = BLOCKS * BLOCK_BYTES, B_SCALE_BYTES = B_ROW_BLOCKS * A_SCALE_BYTES;
+
+    /* The epilogue takes CHUNK columns of 16 rows at a time, SUMS numbers a thread. */
+    static constexpr int CHUNK = COLUMNS < 64 ? COLUMNS : 64, CHUNKS = COLUMNS / CHUNK, SUMS = CHUNK / 2;
+    static constexpr int D_BOX = 16 * D_BOX_BYTES, TABLE_BYTES = (KIND == MMA_F16 ? 3 : 2) * 4 * COLUMNS;
+
+    /* Tensor memory, from its first column: two accumulators, then the scales of one step, which each step writes anew.  Where
+     * these leave too little room the accumulators share columns: see gemm_epilogue.cuh. */
+    static constexpr int TENSOR_COLUMNS = 512, SCALE_COLUMNS = 4 * BLOCKS * (1 + B_ROW_BLOCKS);
+    static constexpr int AT_A_SCALES = TENSOR_COLUMNS - SCALE_COLUMNS, AT_B_SCALES = AT_A_SCALES + 4 * BLOCKS;
+    static constexpr bool SHARES = 2 * COLUMNS > AT_A_SCALES;
+    static constexpr int AT_SECOND = SHARES ? AT_A_SCALES - COLUMNS : COLUMNS, ACCUMULATORS = SHARES ? 1 : 2;
+
+    /* Shared memory, from its beginning. */
+    static constexpr int OF_A = 0, OF_B = OF_A + STAGES * A_BYTES, AT_D = OF_B + STAGES * B_BYTES, OF_A_SCALES = AT_D + 8 * D_BOX,
+                         OF_B_SCALES = OF_A_SCALES + STAGES * A_SCALE_BYTES, AT_TABLE = OF_B_SCALES + STAGES * B_SCALE_BYTES,
+                         AT_FULL = AT_TABLE + TABLE_BYTES, AT_EMPTY = AT_FULL + STAGES * 8, AT_FILLED = AT_EMPTY + STAGES * 8,
+                         AT_DRAINED = AT_FILLED + 16, AT_TENSOR = AT_DRAINED + 16, SHARED_BYTES = AT_TENSOR + 16;
+
+    static_assert(COLUMNS % 32 == 0 && COLUMNS <= 256, "the scales of a tile's columns begin with lane 0; an instruction has 256");
+    static_assert(B_ROWS % 8 == 0, "boxes are whole swizzle patterns");
+    static_assert(!SHARES || COLUMNS - AT_SECOND <= CHUNK, "what the accumulators share is read first, as one chunk");
+    static_assert(CHUNK * 2 % D_BOX_BYTES == 0 && D_BOX % (8 * D_BOX_BYTES) == 0, "a row of a chunk is whole boxes");
+    static_assert(AT_D % 1024 == 0 && D_BOX % 512 == 0, "swizzle patterns begin at multiples of their size");
+    static_assert(SHARED_BYTES == BSMI_SM100_SHARED_BYTES(BLOCKS, TABLE_BYTES / COLUMNS / 4, COLUMNS, CTAS, STAGES, D_BOX_BYTES),
+                  "as the host has it");
+    static_assert(SHARED_BYTES <= 232448, "shared memory of a CTA");
+};
+
+/* A place in a ring of COUNT, and the parity of its phase; every role walks a ring with the same function. */
+template <int COUNT> struct gemm_ring {
+    uint32_t at, parity;
+    __device__ inline void next()
+    {
+        if (++at == COUNT) {
+            at = 0;
+            parity ^= 1;
+        }
+    }
+};
+
+/* Barriers; of a pair, each CTA has them, but full and drained of the even one alone count: it multiplies for both.
+ *
+ *   full[stage]      1 arrival, of the even CTA's producer, and the bytes of the stage in all CTAs
+ *   empty[stage]     1 arrival, in every CTA: the commit of the products that read the stage
+ *   filled[i]        1 arrival, in every CTA: the commit of the last products of accumulator i
+ *   drained[i]       an arrival of every epilogue warp of all CTAs: accumulator i (where they share columns: what they share)
+ *                    has been read */
+template <class CONFIG> __device__ static inline uint32_t full_barrier(uint32_t shared, uint32_t stage)
+{
+    return shared + CONFIG::AT_FULL + stage * 8;
+}
+template <class CONFIG> __device__ static inline uint32_t empty_barrier(uint32_t shared, uint32_t stage)
+{
+    return shared + CONFIG::AT_EMPTY + stage * 8;
+}
+template <class CONFIG> __device__ static inline uint32_t filled_barrier(uint32_t shared, uint32_t accumulator)
+{
+    return shared + CONFIG::AT_FILLED + accumulator * 8;
+}
+template <class CONFIG> __device__ static inline uint32_t drained_barrier(uint32_t shared, uint32_t accumulator)
+{
+    return shared + CONFIG::AT_DRAINED + accumulator * 8;
+}
+
+template <class CONFIG> __device__ static inline void wait(uint32_t barrier, uint32_t parity)
+{
+    if (CONFIG::CTAS == 1)
+        while (!mbarrier_try_wait_parity(barrier, parity)) {}
+    else
+        while (!mbarrier_try_wait_parity_cluster(barrier, parity)) {}
+}
+
+/* The first column of an accumulator. */
+template <class CONFIG> __device__ static inline uint32_t accumulator_of(uint32_t tensor, uint32_t accumulator)
+{
+    return tensor + accumulator * CONFIG::AT_SECOND;
+}
+
+/* Steps of K. */
+__device__ static inline int32_t gemm_steps(const bsmi_gemm_parameters &p)
+{
+    int32_t steps = 0;
+    for (int32_t s = 0; s < p.segment_count; s++) steps += p.segments[s].blocks;
+    return steps;
+}
+
+/* The tiles of this CTA or pair, in their order; every role walks them so. */
+template <class CONFIG> struct gemm_tiles_here {
+    int64_t number, count, step;
+    __device__ explicit gemm_tiles_here(const bsmi_gemm_parameters &p)
+        : number(blockIdx.x / CONFIG::CTAS), count(gemm_tiles(p)), step(gridDim.x / CONFIG::CTAS)
+    {
+    }
+    __device__ bool more() const { return number < count; }
+    __device__ void next() { number += step; }
+};
+
+template <class CONFIG>
+__device__ static inline gemm_tile gemm_tile_of(const bsmi_gemm_parameters &p, int64_t number, uint32_t rank)
+{
+    gemm_tile tile = gemm_tile_at(p, number, CONFIG::ROWS * CONFIG::CTAS, CONFIG::COLUMNS);
+    tile.row += (int32_t)rank * CONFIG::ROWS;
+    return tile;
+}

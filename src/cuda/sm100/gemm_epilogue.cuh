@@ -1,0 +1,78 @@
+/* The epilogue: four warps, each of which reads the 32 lanes (rows) of tensor memory that it can reach, 16 at a time, finishes and
+ * stores them.
+ *
+ * Where two accumulators do not fit beside the scales, the last columns of the first are the first of the second.  These are
+ * read first, and then the multiplier may go on with the next tile: it writes nothing else that is still to be read, since the
+ * tile before was read whole before this one was begun. */
+#pragma once
+
+#include "cuda/common/gemm_store.cuh"
+#include "cuda/ptx/tensor_registers.cuh"
+#include "gemm_config.cuh"
+
+/* Columns `chunk` of 16 rows: thread t has rows t / 4 and t / 4 + 8, columns 8 j + t % 4 * 2 and the one behind it. */
+template <class CONFIG>
+__device__ static inline void read_sums(float (&sums)[CONFIG::SUMS], uint32_t accumulator, int chunk, int half)
+{
+    uint32_t words[CONFIG::SUMS];
+    const uint32_t lane = threadIdx.x % 128 / 32 * 32 + half * 16;
+    tcgen05_ld<SHAPE_16X256B, CONFIG::SUMS / 4>(words, accumulator + (lane << 16) + chunk * CONFIG::CHUNK);
+    tcgen05_wait_ld(words);
+#pragma unroll
+    for (int i = 0; i < CONFIG::SUMS; i++) sums[i] = __uint_as_float(words[i]);
+}
+
+/* One arrival a warp, where the products are issued. */
+template <class CONFIG> __device__ static inline void release_accumulator(uint32_t barrier)
+{
+    tcgen05_fence_before_thread_sync();
+    if (threadIdx.x % 32 != 0) return;
+    if (CONFIG::CTAS == 1) mbarrier_arrive(barrier);
+    else mbarrier_arrive_cluster(mapa_shared_cluster(barrier, cluster_ctarank() & ~1u));
+}
+
+template <class CONFIG>
+__device__ static inline void fill_table(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_part &part,
+                                         const gemm_boxes &boxes)
+{
+    if (!finish.by_columns) return;
+    barrier_sync(boxes.barrier, 128); /* the tile before has been finished */
+    fill_column_table<CONFIG::COLUMNS>(p.epilogue, finish, part, boxes.table);
+    barrier_sync(boxes.barrier, 128);
+}
+
+template <class CONFIG>
+__device__ static inline void finish_tile(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_tile &tile,
+                                          gemm_boxes &boxes, uint32_t tensor, uint32_t accumulator, uint32_t drained)
+{
+    const int32_t first_row = tile.row + (int32_t)(threadIdx.x % 128 / 32 * 32);
+    fill_table<CONFIG>(p, finish, gemm_part_of(tile, tile.row, CONFIG::ROWS, first_row, tile.column), boxes);
+#pragma unroll 1
+    for (int i = 0; i < CONFIG::CHUNKS * 2; i++) {
+        const int chunk = accumulator == 0 ? CONFIG::CHUNKS - 1 - i / 2 : i / 2, half = i % 2;
+        const gemm_part part =
+            gemm_part_of(tile, tile.row, CONFIG::ROWS, first_row + half * 16, tile.column + chunk * CONFIG::CHUNK);
+        float sums[CONFIG::SUMS];
+        read_sums<CONFIG>(sums, accumulator_of<CONFIG>(tensor, accumulator), chunk, half);
+        if (i == (CONFIG::SHARES ? 1 : CONFIG::CHUNKS * 2 - 1)) release_accumulator<CONFIG>(drained);
+        const bool any_nan = p.direct && finish_sums<CONFIG::COLUMNS>(p.epilogue, finish, part, boxes.table, sums);
+        store_sums<CONFIG>(p, part, boxes, sums, any_nan);
+    }
+}
+
+template <class CONFIG>
+__device__ static inline void finish_tiles(const bsmi_gemm_parameters &p, uint32_t shared, uint32_t tensor, uint32_t rank)
+{
+    gemm_ring<2> accumulator = { 0, 0 };
+    gemm_ring<CONFIG::ACCUMULATORS> drained = { 0, 0 };
+    gemm_boxes boxes = gemm_boxes_of<CONFIG>(shared, 0);
+    boxes.table = shared + CONFIG::AT_TABLE;
+    const gemm_finish finish = gemm_finish_of(p);
+    for (gemm_tiles_here<CONFIG> tiles(p); tiles.more(); tiles.next(), accumulator.next(), drained.next()) {
+        const gemm_tile tile = gemm_tile_of<CONFIG>(p, tiles.number, rank);
+        wait<CONFIG>(filled_barrier<CONFIG>(shared, accumulator.at), accumulator.parity);
+        tcgen05_fence_after_thread_sync();
+        finish_tile<CONFIG>(p, finish, tile, boxes, tensor, accumulator.at, drained_barrier<CONFIG>(shared, drained.at));
+    }
+    boxes_are_read();
+}

@@ -1,0 +1,46 @@
+/* The instances of the GEMM kernels for Blackwell's tensor memory.
+ *
+ *   tile             its name: the kernel is bsmi_gemm_KIND_TILE, for a person cuda_tcgen05_KIND_TILE
+ *   columns          of D that a CTA, or a pair, makes; of rows each CTA makes 128
+ *   ctas             1, or 2: a pair, which shares B's rows
+ *   stages           of the ring in shared memory
+ *   d_box_bytes      of a row of a box that D is stored by
+ *
+ *        tile        columns ctas stages d_box_bytes */
+#ifndef BSMI_SM100_GEMM_INSTANCES_H
+#define BSMI_SM100_GEMM_INSTANCES_H
+
+enum { BSMI_SM100_ROWS = 128, BSMI_SM100_THREADS = 256, BSMI_SM100_ROW_BYTES = 128, BSMI_SM100_SCALE_BLOCK_BYTES = 512 };
+
+/* Shared memory: the ring (tiles, scales and two barriers a stage), eight boxes of D, a table of columns, barriers of two
+ * accumulators. */
+#define BSMI_SM100_SHARED_BYTES(blocks, words, columns, ctas, stages, d_box)                                      \
+    ((stages) * ((BSMI_SM100_ROWS + (columns) / (ctas)) * BSMI_SM100_ROW_BYTES                                    \
+                 + (1 + ((columns) + 127) / 128) * (blocks) * BSMI_SM100_SCALE_BLOCK_BYTES + 16)                  \
+     + 8 * 16 * (d_box) + 4 * (words) * (columns) + 48)
+
+#define BSMI_SM100_GEMM_F16(X)       \
+    X(128x256, 256, 1, 4, 128)       \
+    X(128x128, 128, 1, 6, 128)       \
+    X(128x64,   64, 1, 8, 128)       \
+    X(128x32,   32, 1, 8,  64)
+
+#define BSMI_SM100_GEMM_MXF8F6F4(X)  \
+    X(128x256, 256, 1, 4, 128)       \
+    X(128x128, 128, 1, 6, 128)       \
+    X(128x64,   64, 1, 8, 128)       \
+    X(128x32,   32, 1, 8,  64)
+
+#define BSMI_SM100_GEMM_MXF4(X)      \
+    X(128x256, 256, 1, 4, 128)       \
+    X(128x128, 128, 1, 6, 128)       \
+    X(128x64,   64, 1, 8, 128)       \
+    X(128x32,   32, 1, 8,  64)
+
+#define BSMI_SM100_GEMM_MXF4NVF4(X)  \
+    X(128x256, 256, 1, 4,  64)       \
+    X(128x128, 128, 1, 5, 128)       \
+    X(128x64,   64, 1, 7, 128)       \
+    X(128x32,   32, 1, 8,  64)
+
+#endif

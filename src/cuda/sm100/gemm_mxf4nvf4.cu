@@ -1,0 +1,5 @@
+/* The GEMM kernels for tensor memory that multiply e2m1 with a scale for 16. */
+#include "gemm.cuh"
+
+#define KERNEL(...) GEMM_KERNEL(mxf4nvf4, MMA_MXF4NVF4, __VA_ARGS__)
+BSMI_SM100_GEMM_MXF4NVF4(KERNEL)

@@ -1,0 +1,347 @@
+/* Products of codes on Blackwell's tensor cores: every pair that they take as it is stored, against the CPU byte for byte (whole
+ * numbers and scales whose sums are exact in any order), and against the exact product within the bound of the cores' model. */
+#include "gpu.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct pair {
+    bsm_format a, b;
+};
+
+static const bsm_format eight_bits[] = { BSM_MXFP8_E4M3, BSM_MXFP8_E5M2,  BSM_MXFP6_E3M2, BSM_MXFP6_E2M3,
+                                         BSM_MXFP4,      BSM_FORMAT_E4M3, BSM_FORMAT_E5M2 };
+static const struct pair four_bits[] = {
+    { BSM_MXFP4, BSM_MXFP4 },         { BSM_NVFP4, BSM_NVFP4 },         { BSM_MXFP4_BLOCK16, BSM_MXFP4_BLOCK16 },
+    { BSM_MXFP4_BLOCK16, BSM_MXFP4 }, { BSM_MXFP4, BSM_MXFP4_BLOCK16 },
+};
+enum {
+    EIGHT_BITS = sizeof eight_bits / sizeof eight_bits[0],
+    FOUR_BITS = sizeof four_bits / sizeof four_bits[0],
+    PAIRS = EIGHT_BITS * EIGHT_BITS - 1 + FOUR_BITS
+};
+
+static struct pair pair_of(int number)
+{
+    if (number < FOUR_BITS) return four_bits[number];
+    const int rest = number - FOUR_BITS, both_mxfp4 = 4 * EIGHT_BITS + 4, at = rest + (rest >= both_mxfp4);
+    return (struct pair){ eight_bits[at / EIGHT_BITS], eight_bits[at % EIGHT_BITS] };
+}
+
+/* Number `wanted` (modulo how many there are) of the kernels that multiply codes of this pair; -1: none. */
+static int kernel_of(const struct contexts *c, struct pair f, int wanted)
+{
+    int numbers[64], count = 0;
+    for (int i = 0; bsm_kernel_name(i) != NULL && count < 64; i++) {
+        const char *name = bsm_kernel_name(i);
+        if (strncmp(name, "cuda_tcgen05_mx", 15) == 0 && bsm_kernel_serves(c->gpu, i, f.a, f.b)) numbers[count++] = i;
+    }
+    return count == 0 ? -1 : numbers[wanted % count];
+}
+
+static bool codes_open(struct test *t, struct contexts *c)
+{
+    if (!contexts_open(t, c)) return false;
+    if (kernel_of(c, four_bits[0], 0) >= 0) return true;
+    test_skip(t, "this GPU's tensor cores take no codes");
+    contexts_close(c);
+    return false;
+}
+
+/* Operands -------------------------------------------------------------------------------------------------------------------- */
+
+/* How an operand lies: as TMA takes it, or in any way. */
+enum lies { AS_TMA_TAKES_IT, IN_ANY_WAY };
+
+static bsm_packing any_packing(struct test *t, bsm_format format)
+{
+    static const bsm_packing four[] = { BSM_PACKING_LOW_FIRST, BSM_PACKING_HIGH_FIRST, BSM_PACKING_BYTES, BSM_PACKING_GGUF };
+    const int bits = bsm_element_get((int)bsm_format_get((int)format)->element)->bits;
+    if (bits == 4) return four[rnd_below(t, format == BSM_MXFP4 || format == BSM_NVFP4 ? 4 : 3)];
+    return bits == 6 && rnd_below(t, 2) == 0 ? BSM_PACKING_BYTES : BSM_PACKING_DEFAULT;
+}
+
+static bsm_scale_layout any_layout(struct test *t, bsm_format format, bsm_packing packing)
+{
+    static const bsm_scale_layout layouts[] = {
+        { .kind = BSM_LAYOUT_LINEAR },   { .kind = BSM_LAYOUT_128X4 },
+        { .kind = BSM_LAYOUT_8X4 },      { .kind = BSM_LAYOUT_DEEPGEMM },
+        { .kind = BSM_LAYOUT_CDNA4_32 }, { .kind = BSM_LAYOUT_TILES, .tile_rows = 64, .tile_columns = 2 },
+    };
+    if (packing == BSM_PACKING_GGUF)
+        return (bsm_scale_layout){ .kind = format == BSM_MXFP4 ? BSM_LAYOUT_GGUF_MXFP4 : BSM_LAYOUT_GGUF_NVFP4 };
+    return layouts[rnd_below(t, sizeof layouts / sizeof layouts[0])];
+}
+
+static struct operand make(struct test *t, bsm_format format, int64_t rows, int64_t columns, int64_t batch, enum lies lies)
+{
+    struct shape s = { .format = format, .rows = rows, .columns = columns, .batch = batch };
+    if (lies == IN_ANY_WAY) s.packing = any_packing(t, format);
+    if (bsm_format_get((int)format)->block != 0)
+        s.layout = lies == IN_ANY_WAY ? any_layout(t, format, s.packing) : (bsm_scale_layout){ .kind = BSM_LAYOUT_128X4 };
+    if (lies == IN_ANY_WAY && rnd_below(t, 2) == 0) s.extra_pitch = 64;
+    return operand_make(&s, 0xff);
+}
+
+/* Whole numbers up to 3 and scales from 1/2 to 4: sums of some thousands are exact wherever they are rounded to 24 bits. */
+static void fill_whole(struct test *t, struct operand *o)
+{
+    static const uint8_t e8m0[] = { 126, 127, 128, 129 }, ue4m3[] = { 0x30, 0x38, 0x3c, 0x40, 0x44 };
+    const bsm_format_info *f = bsm_format_get((int)o->m.format);
+    const int64_t batch = o->m.batch == 0 ? 1 : o->m.batch;
+    for (int64_t b = 0; b < batch; b++)
+        for (int64_t r = 0; r < o->m.rows; r++) {
+            for (int64_t k = 0; k < o->m.columns; k++) {
+                const double value = (double)rnd_between(t, -3, 3);
+                bsm_matrix_set_code(&o->m, b, r, k, bsm_element_encode(f->element, value, BSM_ROUND_NEAREST_EVEN, true, 0));
+            }
+            for (int64_t s = 0; s < bsm_matrix_scale_columns(&o->m); s++)
+                bsm_matrix_set_scale(&o->m, b, r, s, f->scale == BSM_E8M0 ? e8m0[rnd_below(t, 4)] : ue4m3[rnd_below(t, 5)]);
+        }
+}
+
+static const char *describe(const struct contexts *c, int kernel, const struct operand *a, const struct operand *b)
+{
+    static char text[256];
+    (void)c;
+    snprintf(text, sizeof text, "%s, %s x %s, M=%d N=%d K=%d, layouts %s %s, packings %s %s", bsm_kernel_name(kernel),
+             bsm_format_get((int)a->m.format)->name, bsm_format_get((int)b->m.format)->name, (int)a->m.rows, (int)b->m.rows,
+             (int)a->m.columns, bsm_layout_name((int)a->m.scale_layout.kind), bsm_layout_name((int)b->m.scale_layout.kind),
+             bsm_packing_name((int)a->m.packing), bsm_packing_name((int)b->m.packing));
+    return text;
+}
+
+/* One product ----------------------------------------------------------------------------------------------------------------- */
+
+struct size {
+    int64_t m, n, k;
+};
+
+static void check_whole(struct test *t, const struct contexts *c, struct pair f, struct size s, int kernel, enum lies lies)
+{
+    struct operand a = make(t, f.a, s.m, s.k, 1, lies), b = make(t, f.b, s.n, s.k, 1, lies);
+    struct operand d = operand_make(
+        &(struct shape){ .format = rnd_below(t, 2) == 0 ? BSM_FORMAT_FP32 : BSM_FORMAT_BF16, .rows = s.m, .columns = s.n }, 0xff);
+    fill_whole(t, &a), fill_whole(t, &b);
+    CHECK(t, bsm_context_force_kernel(c->gpu, kernel) == BSM_OK);
+    run_both(t, c, &(struct run){ .a = &a, .b = &b, .d = &d, .call = { .struct_size = sizeof(bsm_matmul) } },
+             describe(c, kernel, &a, &b));
+    operand_free(&a), operand_free(&b), operand_free(&d);
+}
+
+/* Cases ----------------------------------------------------------------------------------------------------------------------- */
+
+static void every_pair(struct test *t)
+{
+    static const struct size sizes[] = { { 16, 70, 128 }, { 129, 33, 161 }, { 1, 130, 48 }, { 40, 257, 640 }, { 130, 128, 99 } };
+    struct contexts c;
+    if (!codes_open(t, &c)) return;
+    for (int i = 0; i < PAIRS; i++)
+        check_whole(t, &c, pair_of(i), sizes[i % 5], kernel_of(&c, pair_of(i), i), i % 3 == 0 ? AS_TMA_TAKES_IT : IN_ANY_WAY);
+    contexts_close(&c);
+}
+
+/* Each kernel at the edges of its tile, at every number of products in the last step of K, and around the length of its ring. */
+static void edges_of_each_kernel(struct test *t)
+{
+    static const struct pair kinds[] = { { BSM_MXFP8_E4M3, BSM_MXFP6_E3M2 }, { BSM_MXFP4, BSM_MXFP4 }, { BSM_NVFP4, BSM_NVFP4 } };
+    static const struct size sizes[] = { { 1, 1, 16 },      { 127, 31, 32 },   { 128, 256, 1152 },
+                                         { 129, 300, 192 }, { 256, 64, 2880 }, { 70, 513, 704 } };
+    struct contexts c;
+    int number = 0;
+    if (!codes_open(t, &c)) return;
+    for (int kind = 0; kind < 3; kind++)
+        for (int i = 0; i == 0 || kernel_of(&c, kinds[kind], i) != kernel_of(&c, kinds[kind], 0); i++)
+            for (int j = 0; j < 2; j++, number++)
+                check_whole(t, &c, kinds[kind], sizes[number % 6], kernel_of(&c, kinds[kind], i),
+                            j == 0 ? AS_TMA_TAKES_IT : IN_ANY_WAY);
+    contexts_close(&c);
+}
+
+/* More tiles than CTAs run at one time: accumulators and the ring wrap in the middle of tiles. */
+static void many_tiles(struct test *t)
+{
+    static const struct pair kinds[] = { { BSM_MXFP4, BSM_MXFP8_E5M2 }, { BSM_MXFP4, BSM_MXFP4 }, { BSM_NVFP4, BSM_NVFP4 } };
+    struct contexts c;
+    if (!codes_open(t, &c)) return;
+    for (int kind = 0; kind < 3; kind++)
+        for (int i = 0; i == 0 || kernel_of(&c, kinds[kind], i) != kernel_of(&c, kinds[kind], 0); i++) {
+            const int64_t columns = strstr(bsm_kernel_name(kernel_of(&c, kinds[kind], i)), "x256") != NULL ? 1000 : 520;
+            check_whole(t, &c, kinds[kind], (struct size){ 400, columns, 288 }, kernel_of(&c, kinds[kind], i), AS_TMA_TAKES_IT);
+        }
+    contexts_close(&c);
+}
+
+/* A sum of products of one step is cut to 25 bits behind the largest of them and of the sum before, and rounded to 24 bits, both
+ * toward zero: cudasim/docs/tensor-core.md. */
+static double bound_of(double magnitude, int64_t k)
+{
+    const double steps = ceil((double)k / 32);
+    return magnitude * steps * (34 * ldexp(1, -25) + ldexp(1, -23)) + ldexp(1, -149);
+}
+
+static void check_bound(struct test *t, const struct contexts *c, const struct operand *a, const struct operand *b, const float *d,
+                        const char *what)
+{
+    const int64_t m = a->m.rows, n = b->m.rows;
+    double *sum = malloc((size_t)(m * n) * 8), *magnitude = malloc((size_t)(m * n) * 8);
+    const bsm_real_matrix s = {
+        .struct_size = sizeof s, .type = BSM_REAL_FP64, .rows = m, .columns = n, .data = sum, .row_stride = n, .column_stride = 1
+    };
+    bsm_real_matrix g = s;
+    g.data = magnitude;
+    CHECK(t, bsm_matmul_exact(c->cpu, &a->m, &b->m, &s, &g) == BSM_OK);
+    for (int64_t i = 0; i < m * n; i++)
+        if (!(fabs((double)d[i] - sum[i]) <= bound_of(magnitude[i], a->m.columns))) {
+            FAIL(t, "%s: element %d is %a, exactly %a: bound %a", what, (int)i, (double)d[i], sum[i],
+                 bound_of(magnitude[i], a->m.columns));
+            break;
+        }
+    free(sum), free(magnitude);
+}
+
+static void any_numbers_are_within_the_bound(struct test *t)
+{
+    static const struct pair kinds[] = { { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3 }, { BSM_MXFP8_E5M2, BSM_MXFP4 },
+                                         { BSM_MXFP6_E2M3, BSM_MXFP6_E3M2 }, { BSM_MXFP4, BSM_MXFP4 },
+                                         { BSM_NVFP4, BSM_NVFP4 },           { BSM_MXFP4_BLOCK16, BSM_MXFP4 } };
+    struct contexts c;
+    if (!codes_open(t, &c)) return;
+    for (int i = 0; i < 6; i++) {
+        struct operand a = make(t, kinds[i].a, 40, 2880, 1, IN_ANY_WAY), b = make(t, kinds[i].b, 50, 2880, 1, IN_ANY_WAY);
+        float d[40 * 50];
+        operand_fill(t, &a, false), operand_fill(t, &b, false);
+        struct twin x = twin_make(t, &c, &a), y = twin_make(t, &c, &b);
+        const bsm_matrix out = {
+            .struct_size = sizeof out, .format = BSM_FORMAT_FP32, .rows = 40, .columns = 50, .data = to_device(t, &c, d, sizeof d)
+        };
+        const bsm_matmul call = { .struct_size = sizeof call, .a = &x.m, .b = &y.m, .d = &out };
+        CHECK(t, bsm_context_force_kernel(c.gpu, kernel_of(&c, kinds[i], i)) == BSM_OK);
+        CHECK(t, bsm_multiply(c.gpu, &call) == BSM_OK);
+        from_device(t, &c, d, out.data, sizeof d);
+        check_bound(t, &c, &a, &b, d, describe(&c, kernel_of(&c, kinds[i], i), &a, &b));
+        twin_free(t, &c, &x), twin_free(t, &c, &y), (void)bsm_device_release(c.gpu, out.data);
+        operand_free(&a), operand_free(&b);
+    }
+    contexts_close(&c);
+}
+
+/* A NaN scale, a NaN element, an infinity: the rows that have them, and no others; scales behind the last are NaN throughout. */
+static void not_a_number(struct test *t)
+{
+    struct contexts c;
+    if (!codes_open(t, &c)) return;
+    for (int i = 0; i < 4; i++) {
+        static const struct pair kinds[] = { { BSM_MXFP8_E5M2, BSM_MXFP8_E4M3 },
+                                             { BSM_MXFP4, BSM_MXFP4 },
+                                             { BSM_NVFP4, BSM_NVFP4 },
+                                             { BSM_MXFP6_E2M3, BSM_FORMAT_E4M3 } };
+        struct operand a = make(t, kinds[i].a, 140, 160, 1, i % 2 == 0 ? AS_TMA_TAKES_IT : IN_ANY_WAY),
+                       b = make(t, kinds[i].b, 40, 160, 1, AS_TMA_TAKES_IT);
+        struct operand d = operand_make(
+            &(struct shape){ .format = i % 2 == 0 ? BSM_FORMAT_FP32 : BSM_FORMAT_BF16, .rows = 140, .columns = 40 }, 0xff);
+        fill_whole(t, &a), fill_whole(t, &b);
+        bsm_matrix_set_scale(&a.m, 0, 133, 4, kinds[i].a == BSM_NVFP4 ? 0x7f : 0xff);
+        if (i != 3) bsm_matrix_set_scale(&b.m, 0, 17, 0, kinds[i].a == BSM_NVFP4 ? 0xff : 0xff);
+        if (i == 0) bsm_matrix_set_code(&a.m, 0, 3, 159, 0x7c), bsm_matrix_set_code(&a.m, 0, 4, 0, 0xfc);
+        if (i == 0 || i == 3) bsm_matrix_set_code(&b.m, 0, 39, 100, 0x7f);
+        CHECK(t, bsm_context_force_kernel(c.gpu, kernel_of(&c, kinds[i], i)) == BSM_OK);
+        run_both(t, &c, &(struct run){ .a = &a, .b = &b, .d = &d, .call = { .struct_size = sizeof(bsm_matmul) } },
+                 describe(&c, kernel_of(&c, kinds[i], i), &a, &b));
+        operand_free(&a), operand_free(&b), operand_free(&d);
+    }
+    contexts_close(&c);
+}
+
+/* Groups begin anywhere within the 128 rows of a block of scales; batches, one of them broadcast. */
+static void batches_and_groups(struct test *t)
+{
+    static const int64_t rows[] = { 0, 130, 1, 0, 200, 16 };
+    struct contexts c;
+    if (!codes_open(t, &c)) return;
+    for (int i = 0; i < 4; i++) {
+        static const struct pair kinds[] = {
+            { BSM_MXFP8_E4M3, BSM_MXFP4 }, { BSM_MXFP4, BSM_MXFP4 }, { BSM_NVFP4, BSM_NVFP4 }, { BSM_MXFP4, BSM_MXFP4_BLOCK16 }
+        };
+        const bool grouped = i % 2 == 0;
+        const enum lies lies = i < 2 ? AS_TMA_TAKES_IT : IN_ANY_WAY;
+        struct operand a = make(t, kinds[i].a, grouped ? 347 : 70, 160, grouped || i == 3 ? 1 : 3, lies);
+        struct operand b = make(t, kinds[i].b, 72, 160, grouped ? 6 : 3, lies);
+        struct operand d = operand_make(
+            &(struct shape){ .format = BSM_FORMAT_BF16, .rows = grouped ? 347 : 70, .columns = 72, .batch = grouped ? 1 : 3 },
+            0xff);
+        fill_whole(t, &a), fill_whole(t, &b);
+        CHECK(t, bsm_context_force_kernel(c.gpu, kernel_of(&c, kinds[i], i + 1)) == BSM_OK);
+        run_both(
+            t, &c,
+            &(struct run){
+                .a = &a,
+                .b = &b,
+                .d = &d,
+                .call = { .struct_size = sizeof(bsm_matmul), .groups = grouped ? 6 : 0, .group_rows = grouped ? rows : NULL } },
+            describe(&c, kernel_of(&c, kinds[i], i + 1), &a, &b));
+        operand_free(&a), operand_free(&b), operand_free(&d);
+    }
+    contexts_close(&c);
+}
+
+/* What the plan says, for operands that need nothing and for one that needs everything. */
+static void plans_say_what_is_prepared(struct test *t)
+{
+    struct contexts c;
+    if (!codes_open(t, &c)) return;
+    static const struct {
+        bsm_format a, b;
+        int64_t k;
+        bsm_packing packing;
+        bsm_layout layout;
+        const char *words;
+        bool empty;
+    } plans[] = {
+        { BSM_MXFP8_E4M3, BSM_MXFP4, 256, BSM_PACKING_DEFAULT, BSM_LAYOUT_128X4, "A (mxfp8_e4m3) as it is with scales as they are",
+          true },
+        { BSM_MXFP4, BSM_MXFP4, 256, BSM_PACKING_HIGH_FIRST, BSM_LAYOUT_128X4, "A (mxfp4) repacked with scales as they are",
+          false },
+        { BSM_NVFP4, BSM_NVFP4, 256, BSM_PACKING_DEFAULT, BSM_LAYOUT_LINEAR, "A (nvfp4) as it is with scales converted to 128x4",
+          false },
+        { BSM_NVFP4, BSM_NVFP4, 224, BSM_PACKING_DEFAULT, BSM_LAYOUT_128X4, "A (nvfp4) as it is with scales converted to 128x4",
+          false },
+        { BSM_MXFP4, BSM_MXFP4_BLOCK16, 256, BSM_PACKING_DEFAULT, BSM_LAYOUT_128X4,
+          "A (mxfp4) as it is with scales repeated in 128x4", false },
+        { BSM_FORMAT_E4M3, BSM_MXFP8_E4M3, 256, BSM_PACKING_DEFAULT, BSM_LAYOUT_LINEAR, "A (e4m3) as it is with scales of 1",
+          false },
+    };
+    for (size_t i = 0; i < sizeof plans / sizeof plans[0]; i++) {
+        const bool scaled = bsm_format_get((int)plans[i].a)->block != 0;
+        const struct shape sa = { .format = plans[i].a,
+                                  .rows = 70,
+                                  .columns = plans[i].k,
+                                  .packing = plans[i].packing,
+                                  .layout = { .kind = scaled ? plans[i].layout : BSM_LAYOUT_LINEAR } };
+        struct operand a = operand_make(&sa, 0), b = make(t, plans[i].b, 30, plans[i].k, 1, AS_TMA_TAKES_IT);
+        struct operand d = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = 70, .columns = 30 }, 0);
+        const struct twin x = { .m = a.m }, y = { .m = b.m };
+        const bsm_matmul call = { .struct_size = sizeof call, .a = &x.m, .b = &y.m, .d = &d.m };
+        bsm_plan *plan = NULL;
+        char text[512] = "";
+        CHECK(t, bsm_plan_create(c.gpu, &call, &plan) == BSM_OK);
+        bsm_plan_describe(plan, text, sizeof text);
+        if (strstr(text, plans[i].words) == NULL) FAIL(t, "no \"%s\" in \"%s\"", plans[i].words, text);
+        CHECK(t, (bsm_plan_workspace_bytes(plan) == 0) == plans[i].empty);
+        bsm_plan_destroy(plan);
+        operand_free(&a), operand_free(&b), operand_free(&d);
+    }
+    contexts_close(&c);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = { TEST(every_pair),
+                                              TEST(edges_of_each_kernel),
+                                              TEST(many_tiles),
+                                              TEST(any_numbers_are_within_the_bound),
+                                              TEST(not_a_number),
+                                              TEST(batches_and_groups),
+                                              TEST(plans_say_what_is_prepared) };
+    return TEST_MAIN(argc, argv, cases);
+}
