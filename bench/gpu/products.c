@@ -243,7 +243,7 @@ static void measure_parts(struct work *w)
 
 /* Works ------------------------------------------------------------------------------------------------------------------------ */
 
-/* Ours, cuBLAS, and dequantizing with cuBLAS, each at its own clock. */
+/* Ours, cuBLAS, and, unless `unprepared` is NULL, dequantizing with cuBLAS, each at its own clock. */
 static void measure_settled(struct work *w, const struct through_cublas *unprepared, const char *peer)
 {
     enum { OURS, PREPARED, UNPREPARED, WAYS };
@@ -252,13 +252,17 @@ static void measure_settled(struct work *w, const struct through_cublas *unprepa
                           [UNPREPARED] = way_of(peer, cublas_run, (void *)unprepared) };
     struct loop_state states[WAYS];
     const double seconds = w->bench->divide > 1 ? 0 : settled_seconds;
-    loop_run_settled(&w->bench->gpu, (struct way *[]){ &ways[OURS], &ways[PREPARED], &ways[UNPREPARED] }, WAYS, SETTLED_ROUNDS,
-                     seconds, states);
+    loop_run_settled(&w->bench->gpu, (struct way *[]){ &ways[OURS], &ways[PREPARED], &ways[UNPREPARED] },
+                     unprepared != NULL ? WAYS : UNPREPARED, SETTLED_ROUNDS, seconds, states);
     row_times(new_row(w, SECTION_SETTLED_PREPARED, "cuBLAS on bf16", w->own.kernel), &ways[OURS], &ways[PREPARED], &states[OURS],
               &states[PREPARED]);
+    if (unprepared == NULL) return;
     row_times(new_row(w, SECTION_SETTLED_DEQUANTIZED, peer, w->own.kernel), &ways[OURS], &ways[UNPREPARED], &states[OURS],
               &states[UNPREPARED]);
 }
+
+/* bf16 alone has nothing to dequantize, and Triton multiplies it without scales. */
+static bool has_scales(const struct pair *pair) { return pair->b != BSM_FORMAT_BF16; }
 
 void measure_large(struct bench *bench, const struct pair *pair, const struct shape *shape)
 {
@@ -267,12 +271,12 @@ void measure_large(struct bench *bench, const struct pair *pair, const struct sh
     work_make(bench, pair, shape, &w);
     if (bench->gpu.cublas.handle != NULL) {
         against(&w, SECTION_PREPARED, "cuBLAS on bf16", cublas_run, &w.prepared);
-        const struct through_cublas *faster = faster_dequantizer(&w, peer, sizeof peer);
-        against(&w, SECTION_DEQUANTIZED, peer, cublas_run, (void *)faster);
+        const struct through_cublas *faster = has_scales(pair) ? faster_dequantizer(&w, peer, sizeof peer) : NULL;
+        if (faster != NULL) against(&w, SECTION_DEQUANTIZED, peer, cublas_run, (void *)faster);
         measure_settled(&w, faster, peer);
     }
-    against_triton(&w);
-    if (bench->parts) measure_parts(&w);
+    if (has_scales(pair)) against_triton(&w);
+    if (bench->parts && has_scales(pair)) measure_parts(&w);
     work_free(&w);
 }
 
@@ -282,8 +286,8 @@ void measure_small(struct bench *bench, const struct pair *pair, const struct sh
     char peer[sizeof((struct row *)0)->peer];
     work_make(bench, pair, shape, &w);
     if (bench->gpu.cublas.handle != NULL) {
-        const struct through_cublas *faster = faster_dequantizer(&w, peer, sizeof peer);
-        against(&w, SECTION_SMALL, peer, cublas_run, (void *)faster);
+        const struct through_cublas *faster = has_scales(pair) ? faster_dequantizer(&w, peer, sizeof peer) : NULL;
+        if (faster != NULL) against(&w, SECTION_SMALL, peer, cublas_run, (void *)faster);
         against(&w, SECTION_SMALL_PREPARED, "cuBLAS on bf16", cublas_run, &w.prepared);
     }
     work_free(&w);
