@@ -86,7 +86,7 @@ void device_open(struct device *device, const char *kernels)
              major);
     call(device, cu->cuDevicePrimaryCtxRetain(&context, first), "cuDevicePrimaryCtxRetain");
     call(device, cu->cuCtxPushCurrent(context), "cuCtxPushCurrent");
-    for (int step = 1; step <= LADDER_STEPS; step++) load_step(device, kernels, step);
+    for (int step = 1; step <= LADDER_KERNELS; step++) load_step(device, kernels, step);
 }
 
 /* ---- problems ---- */
@@ -131,8 +131,7 @@ static void map_blocks(const struct device *device, struct ladder_map *map, CUde
          "cuTensorMapEncodeTiled of scales");
 }
 
-/* The scales that a step reads: linear, in tiles, packed. */
-enum { LINEAR, TILES, PACKED };
+/* The scales that a step reads. */
 static int layout_of(int step) { return step == 1 ? LINEAR : step == 2 ? TILES : PACKED; }
 
 void device_load(const struct device *device, const struct problem *p, struct loaded *x)
@@ -147,9 +146,9 @@ void device_load(const struct device *device, const struct problem *p, struct lo
           upload(device, x, b->packed, b->packed_bytes) },
     };
     memcpy(x->scales, scales, sizeof scales);
-    map_rows(device, &q->a, upload(device, x, a->matrix.data, a->data_bytes), &a->matrix, a->data_bytes, TILE_M, false);
-    map_rows(device, &q->b, upload(device, x, b->matrix.data, b->data_bytes), &b->matrix, b->data_bytes, TILE_N,
-             p->format->b_is_padded);
+    x->a = upload(device, x, a->matrix.data, a->data_bytes), x->b = upload(device, x, b->matrix.data, b->data_bytes);
+    map_rows(device, &q->a, x->a, &a->matrix, a->data_bytes, TILE_M, false);
+    map_rows(device, &q->b, x->b, &b->matrix, b->data_bytes, TILE_N, p->format->b_is_padded);
     map_blocks(device, &q->a_blocks, scales[0][PACKED], a, p->format->tile_k, TILE_M);
     map_blocks(device, &q->b_blocks, scales[1][PACKED], b, p->format->tile_k, TILE_N);
     q->d = (float *)(uintptr_t)upload(device, x, NULL, p->m * x->d_pitch * (int64_t)sizeof(float));

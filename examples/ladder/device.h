@@ -11,25 +11,26 @@ struct device {
     char name[128];
     bool simulated;
     int processors;
-    CUfunction kernels[LADDER_STEPS][LADDER_FORMATS];
+    CUfunction kernels[LADDER_KERNELS][LADDER_FORMATS];
 };
 
 /* Opens the first device, and loads step1.fatbin (or .ptx), ... of the folder.  Ends the program, with a sentence, if it cannot. */
 void device_open(struct device *device, const char *kernels);
 
 /* A problem on the device, ready for any step. */
+enum { LINEAR, TILES, PACKED };
 struct loaded {
     struct ladder_parameters parameters;
     const struct problem *problem;
     int64_t d_pitch;
-    CUdeviceptr scales[2][3];             /* of A and B: linear, in tiles, packed */
+    CUdeviceptr a, b, scales[2][3];       /* scales of A and of B: LINEAR, TILES, PACKED */
     CUdeviceptr memory[9];
     int allocations;
 };
 void device_load(const struct device *device, const struct problem *problem, struct loaded *loaded);
 void device_unload(const struct device *device, struct loaded *loaded);
 
-/* Puts one launch of a step, 1 to LADDER_STEPS, into the default stream; device_wait ends the program if anything went wrong. */
+/* Puts one launch of a step, 1 to LADDER_KERNELS, into the default stream; device_wait ends the program if anything went wrong. */
 void device_launch(const struct device *device, struct loaded *loaded, int step);
 void device_wait(const struct device *device, const char *what);
 

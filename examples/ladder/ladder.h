@@ -5,7 +5,10 @@
 #include <stdint.h>
 
 /* A tile of D, for every step: 128 rows of A and 256 of B, 128 bytes of each along K (padded e2m1: 64 bytes in global memory). */
-enum { TILE_M = 128, TILE_N = 256, TILE_ROW_BYTES = 128, LADDER_STEPS = 5 };
+enum { TILE_M = 128, TILE_N = 256, TILE_ROW_BYTES = 128 };
+
+/* The last step is the library's own kernel; the others have kernels here. */
+enum { LADDER_STEPS = 6, LADDER_KERNELS = 5 };
 
 /* 4 scales of 128 rows: one block of the layout 128x4. */
 enum { SCALE_BLOCK_ROWS = 128, SCALE_BLOCK_COLUMNS = 4, SCALE_BLOCK_BYTES = 512 };

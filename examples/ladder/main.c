@@ -1,6 +1,7 @@
 /* ladder: the same block-scaled product in steps, each a kernel of its own.  docs/ladder.md walks through them. */
 #include "counts.h"
 #include "device.h"
+#include "library.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -13,6 +14,7 @@ static const char *const steps[LADDER_STEPS] = {
     "scales row-major, through registers into tensor memory", "scales in contiguous tiles, through registers",
     "scales packed as 128x4, by TMA, through registers",      "scales packed as 128x4, by TMA and tcgen05.cp",
     "as step 4, software-pipelined and persistent",
+    "the library's kernel: specialized warps, persistent, grouped order of tiles",
 };
 
 struct options {
@@ -29,7 +31,7 @@ static const char usage[] =
     "              [--verify] [--bench] [--kernels FOLDER]\n"
     "  D = (A x SA)(B x SB)^T by steps that each do one thing better, on a GPU with tensor memory (sm_100a).\n"
     "  --list     steps and formats\n"
-    "  --step     1 to 5; without: all\n"
+    "  --step     1 to 6; without: all\n"
     "  --format   mxfp8, mxfp4, nvfp4 or mxfp8xmxfp4; without: all\n"
     "  --m, --n, --k   256, 512, 512; K is a multiple of 128 (mxfp4, nvfp4: of 256)\n"
     "  --data     whole (numbers whose product is exact) or normal; without: both\n"
@@ -100,12 +102,25 @@ static int list(void)
 
 /* ---- what is done with a step ---- */
 
-static int64_t verify(const struct device *device, bsm_context *context, struct loaded *x, int step)
+struct run {
+    const struct device *device;
+    bsm_context *cpu, *gpu;               /* gpu: for step 6 */
+    struct loaded x;
+    struct library_product product;       /* of step 6 */
+};
+
+static void launch(struct run *run, int step)
 {
-    device_clear(device, x);
-    device_launch(device, x, step);
-    float *d = device_result(device, x);
-    const int64_t wrong = problem_verify(x->problem, context, d, x->d_pitch);
+    if (step <= LADDER_KERNELS) device_launch(run->device, &run->x, step);
+    else library_launch(&run->product);
+}
+
+static int64_t verify(struct run *run, int step)
+{
+    device_clear(run->device, &run->x);
+    launch(run, step);
+    float *d = device_result(run->device, &run->x);
+    const int64_t wrong = problem_verify(run->x.problem, run->cpu, d, run->x.d_pitch);
     free(d);
     return wrong;
 }
@@ -117,76 +132,81 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Seconds of a launch: as many as take a quarter of a second, behind as many that only warm up. */
-static double seconds(const struct device *device, struct loaded *x, int step)
+static double seconds_of(struct run *run, int step, int launches)
 {
-    int launches = 1;
-    double begin, took;
-    do {
-        begin = now();
-        for (int i = 0; i < launches; i++) device_launch(device, x, step);
-        device_wait(device, "the product");
-        took = now() - begin;
-        if (took < 0.25) launches *= 2;
-    } while (took < 0.25);
-    begin = now();
-    for (int i = 0; i < launches; i++) device_launch(device, x, step);
-    device_wait(device, "the product");
-    return (now() - begin) / launches;
+    const double begin = now();
+    for (int i = 0; i < launches; i++) launch(run, step);
+    device_wait(run->device, "the product");
+    return now() - begin;
 }
 
-static void bench(const struct device *device, struct loaded *x, int step)
+/* As many launches as take a quarter of a second, behind as many that only warm up. */
+static void bench(struct run *run, int step)
 {
-    const struct problem *p = x->problem;
-    if (device->simulated) {
-        device_launch(device, x, step);
-        device_wait(device, "the product");
+    const struct problem *p = run->x.problem;
+    int launches = 1;
+    if (run->device->simulated) {
+        seconds_of(run, step, 1);
         counts_print();
         return;
     }
-    const double time = seconds(device, x, step);
+    while (seconds_of(run, step, launches) < 0.25) launches *= 2;
+    const double time = seconds_of(run, step, launches) / launches;
     printf("    %.2f us, %.1f TFLOP/s\n", time * 1e6, 2e-12 * (double)p->m * (double)p->n * (double)p->k / time);
 }
 
-/* Returns how many problems came out wrong. */
-static int run_format(const struct device *device, bsm_context *context, const struct options *o,
-                      const struct ladder_format *format)
+static bool run_step(struct run *run, const struct options *o, int step)
 {
-    const int last = o->step == 0 ? LADDER_STEPS : o->step;
+    const struct problem *p = run->x.problem;
+    const bool right = !o->verify || verify(run, step) == 0;
+    printf("step %d  %-12s %lld x %lld x %lld, %s numbers%s\n", step, p->format->name, (long long)p->m, (long long)p->n,
+           (long long)p->k, p->data == WHOLE_NUMBERS ? "whole" : "normal", !o->verify ? "" : right ? ": right" : ": WRONG");
+    if (o->bench) bench(run, step);
+    return right;
+}
+
+static bool wants(const struct options *o, int step) { return o->step == 0 || o->step == step; }
+
+/* Returns how many products came out wrong. */
+static int run_format(struct run *run, const struct options *o, const struct ladder_format *format, enum data data)
+{
+    struct problem problem;
     int wrong = 0;
-    for (enum data data = WHOLE_NUMBERS; data <= NORMAL_NUMBERS; data++) {
-        struct problem problem;
-        struct loaded x;
-        if (!(data == WHOLE_NUMBERS ? o->whole : o->normal)) continue;
-        problem_make(&problem, context, format, o->m, o->n, o->k, data);
-        device_load(device, &problem, &x);
-        for (int step = o->step == 0 ? 1 : o->step; step <= last; step++) {
-            const int64_t differ = o->verify ? verify(device, context, &x, step) : 0;
-            printf("step %d  %-12s %lld x %lld x %lld, %s numbers", step, format->name, (long long)o->m, (long long)o->n,
-                   (long long)o->k, data == WHOLE_NUMBERS ? "whole" : "normal");
-            printf("%s\n", !o->verify ? "" : differ == 0 ? ": right" : ": WRONG");
-            if (o->bench) bench(device, &x, step);
-            wrong += differ != 0;
-        }
-        device_unload(device, &x);
-        problem_free(&problem);
-    }
+    problem_make(&problem, run->cpu, format, o->m, o->n, o->k, data);
+    device_load(run->device, &problem, &run->x);
+    if (wants(o, LADDER_STEPS)) library_plan(&run->product, run->gpu, &run->x);
+    for (int step = 1; step <= LADDER_STEPS; step++)
+        if (wants(o, step)) wrong += !run_step(run, o, step);
+    if (wants(o, LADDER_STEPS)) library_free(&run->product);
+    device_unload(run->device, &run->x);
+    problem_free(&problem);
     return wrong;
+}
+
+static void create(bsm_backend backend, bsm_context **context)
+{
+    const bsm_context_options options = { .struct_size = sizeof options, .backend = backend };
+    if (bsm_context_create(&options, context) != BSM_OK) stop("%s", bsm_last_error());
 }
 
 int main(int argc, char **argv)
 {
     const struct options o = read_options(argc, argv);
     struct device device;
-    bsm_context *context;
+    struct run run = { .device = &device };
     int wrong = 0;
     if (o.list) return list();
-    if (bsm_context_create(NULL, &context) != BSM_OK) stop("%s", bsm_last_error());
     if (o.bench) counts_begin();
     device_open(&device, o.kernels);
+    create(BSM_BACKEND_CPU, &run.cpu);
+    if (wants(&o, LADDER_STEPS)) create(BSM_BACKEND_CUDA, &run.gpu);
     printf("%s%s, %d multiprocessors\n", device.simulated ? "simulated: " : "", device.name, device.processors);
-    for (int f = 0; f < LADDER_FORMATS; f++)
-        if (o.format == NULL || o.format == &ladder_formats[f]) wrong += run_format(&device, context, &o, &ladder_formats[f]);
-    bsm_context_destroy(context);
+    for (int f = 0; f < LADDER_FORMATS; f++) {
+        if (o.format != NULL && o.format != &ladder_formats[f]) continue;
+        if (o.whole) wrong += run_format(&run, &o, &ladder_formats[f], WHOLE_NUMBERS);
+        if (o.normal) wrong += run_format(&run, &o, &ladder_formats[f], NORMAL_NUMBERS);
+    }
+    bsm_context_destroy(run.gpu);
+    bsm_context_destroy(run.cpu);
     return wrong == 0 ? 0 : 1;
 }
