@@ -62,8 +62,8 @@ void counts_print(void)
     printf("    tcgen05: %lld mma, %lld cp, %lld st, %lld ld, %lld commit; copies by TMA: %lld\n", instructions(p, "tcgen05.mma"),
            instructions(p, "tcgen05.cp"), instructions(p, "tcgen05.st"), instructions(p, "tcgen05.ld"),
            instructions(p, "tcgen05.commit"), instructions(p, "cp.async.bulk.tensor"));
+    const long long written = number_behind(threads, "\"global_written\":") + number_behind(tma, "\"global_written\":");
     printf("    bytes of global memory: %lld read by threads, %lld by TMA, %lld written\n",
-           number_behind(threads, "\"global_read\":"), number_behind(tma, "\"global_read\":"),
-           number_behind(threads, "\"global_written\":"));
+           number_behind(threads, "\"global_read\":"), number_behind(tma, "\"global_read\":"), written);
     free(profile);
 }

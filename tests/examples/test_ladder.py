@@ -11,7 +11,7 @@ import script
 from script import check
 
 LADDER, LIBRARY = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-STEPS, FORMATS = 5, ["mxfp8", "mxfp4", "nvfp4", "mxfp8xmxfp4"]
+STEPS, FORMATS = 6, ["mxfp8", "mxfp4", "nvfp4", "mxfp8xmxfp4"]
 
 
 def ladder(*arguments, expect=0, device="sm_100a"):
@@ -62,7 +62,7 @@ def listing():
 
 
 def wrong_input():
-    for arguments, status in ((["--step", "6"], 2), (["--step", "1x"], 2), (["--format", "fp8"], 2), (["--data", "x"], 2),
+    for arguments, status in ((["--step", "7"], 2), (["--step", "1x"], 2), (["--format", "fp8"], 2), (["--data", "x"], 2),
                               (["x"], 2), (["--k", "192"], 3), (["--m", "0"], 2), (["--kernels", "/nowhere"], 3)):
         ladder(*arguments, expect=status)
     ladder(expect=3, device="sm_90a")
