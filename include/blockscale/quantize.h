@@ -17,6 +17,7 @@ typedef enum bsm_recipe {
     BSM_RECIPE_CEIL,                     /* e8m0: ceil(log2 m) - emax */
     BSM_RECIPE_EVEN,                     /* e8m0: floor(log2(m rounded half up to the element's mantissa)) - emax: Quark, compressed-tensors */
     BSM_RECIPE_NEAREST,                  /* ue4m3: m / (6 t) rounded to nearest even, t the tensor scale: NVFP4's two levels */
+    BSM_RECIPE_FOUR_OVER_SIX,            /* ue4m3: of NEAREST and m / (4 t), the one with less squared error; NEAREST on a tie */
     BSM_RECIPE_COUNT
 } bsm_recipe;
 
@@ -59,11 +60,11 @@ typedef struct bsm_quantize_stats {
  * Zero block: scale code 0 (e8m0: 2^-127), elements +-0; never a NaN scale.
  * Unscaled destinations are converted element by element, divided by the tensor scale if there is one.
  * A computed tensor scale t makes the largest magnitude the largest that the format holds: t = amax / (448 * 6) for
- * NVFP4, amax / max for unscaled e4m3 and e5m2, kept within [2^-126, FLT_MAX]; 1 when amax is 0; a divisor is
+ * NVFP4 (256 * 6 for FOUR_OVER_SIX, whose scales need room to grow by half), amax / max for unscaled e4m3 and e5m2, kept within [2^-126, FLT_MAX]; 1 when amax is 0; a divisor is
  * (448 * 6) / amax, rounded once, in the same way.  e8m0 formats, bf16, fp16 and fp32 refuse COMPUTED by name.
  * options may be NULL (all defaults), stats may be NULL.
  * Threads: runs on the context's; the bits do not depend on how many, nor on the caller's floating-point mode.
- * On a GPU (device.h): the same bits, put into the context's stream; stats are refused.
+ * On a GPU (device.h): the same bits, put into the context's stream; stats and FOUR_OVER_SIX are refused.
  * Errors: BSM_EINVAL, BSM_EALIGN, BSM_EOVERFLOW, BSM_EUNSUPPORTED; the destination is untouched then.  BSM_EDEVICE. */
 BSM_API bsm_status bsm_quantize(bsm_context *context, const bsm_real_matrix *source, const bsm_quantize_options *options,
                                 const bsm_matrix *destination, bsm_quantize_stats *stats);

@@ -164,8 +164,12 @@ static bsm_status check_d(const bsm_matmul *given, struct bsmi_product *p)
                                      "saturate, and 16- and 32-bit floats never do", format);
     if (p->d.block == 0) return BSM_OK;
     struct bsmi_block_quantizer quantizer;
-    return bsmi_block_quantizer_make("product->d_recipe", p->d.format, p->d_recipe, BSM_ROUND_NEAREST_EVEN, 0, p->d_nonfinite, 1,
-                                     p->d.tensor_scale_use, &quantizer);
+    const bsm_status status = bsmi_block_quantizer_make("product->d_recipe", p->d.format, p->d_recipe, BSM_ROUND_NEAREST_EVEN, 0,
+                                                        p->d_nonfinite, 1, p->d.tensor_scale_use, &quantizer);
+    if (status == BSM_OK && p->d_recipe == BSM_RECIPE_FOUR_OVER_SIX)
+        return bsmi_fail(BSM_EUNSUPPORTED, "product->d_recipe=four_over_six: products quantize their results in one pass; give D as "
+                                           "fp32 and quantize it with bsm_quantize");
+    return status;
 }
 
 bsm_status bsmi_product_check(const bsm_matmul *from, bool on_device, struct bsmi_product *p)

@@ -146,9 +146,11 @@ static bsm_status quantize_on_device(bsm_context *context, struct quantize_job *
     if (status != BSM_OK) return status;
     if (job->stats != NULL)
         return bsmi_fail(BSM_EUNSUPPORTED, "stats is given, but a GPU does not count: pass NULL, or quantize on a CPU context");
+    if (o->recipe == BSM_RECIPE_FOUR_OVER_SIX)
+        return bsmi_fail(BSM_EUNSUPPORTED, "options->recipe=four_over_six: GPUs have the other recipes; quantize on a CPU context");
     const struct bsmi_quantize_request request = {
         job->source, job->destination, o->recipe, o->rounding, o->seed, o->nonfinite, o->no_saturate,
-        o->tensor_scale == BSM_TENSOR_SCALE_COMPUTED, bsmi_tensor_scale_largest(&job->destination),
+        o->tensor_scale == BSM_TENSOR_SCALE_COMPUTED, bsmi_tensor_scale_largest(&job->destination, o->recipe),
     };
     return context->device->calls->quantize(context, &request);
 }
@@ -162,7 +164,7 @@ bsm_status bsm_quantize(bsm_context *context, const bsm_real_matrix *source, con
     if (status != BSM_OK) return status;
     if (context->device != NULL) return quantize_on_device(context, &job);
     const bool computed = job.options.tensor_scale == BSM_TENSOR_SCALE_COMPUTED;
-    if (computed) tensor_scale = bsmi_tensor_scale_compute(context->threads, &job.source, &job.destination);
+    if (computed) tensor_scale = bsmi_tensor_scale_compute(context->threads, &job.source, &job.destination, job.options.recipe);
     else status = bsmi_matrix_tensor_scale("destination", &job.destination, &tensor_scale);
     if (status == BSM_OK) status = prepare(&job, tensor_scale);
     if (status != BSM_OK) return status;

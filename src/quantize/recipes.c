@@ -39,6 +39,34 @@ static uint8_t nearest_code(const struct bsmi_block_quantizer *quantizer, const 
     return bsmi_nearest_code(element(quantizer), bsm_element_get(BSM_E4M3), scaled_amax(quantizer, block));
 }
 
+/* Sum of (x - decoded)^2 over the finite numbers of a block under a scale, in double, in their order. */
+static double squared_error(const struct bsmi_block_quantizer *quantizer, const struct bsmi_block_view *block, uint8_t scale_code)
+{
+    const double scale = (double)bsm_scale_decode(quantizer->scale, scale_code);
+    const struct bsmi_division by = bsmi_division_of(scale, quantizer->tensor_scale, quantizer->tensor_scale_divides);
+    double sum = 0;
+    for (int i = 0; i < block->count; i++) {
+        const double x = (double)block->x[i], quotient = x * by.factor / by.divisor;
+        uint8_t code;
+        if (!isfinite(x)) continue;
+        bsmi_element_encode_nearest(quantizer->element, &quotient, 1, &code);
+        const double element = (double)bsm_element_decode(quantizer->element, code);
+        const double error = x - bsmi_scaled_value(element, scale, quantizer->tensor_scale, quantizer->tensor_scale_divides);
+        sum += error * error;
+    }
+    return sum;
+}
+
+/* Between 4 and 6, e2m1 has nothing: a block whose numbers lie there is nearer to codes up to 4 under a scale half as large
+ * again. */
+static uint8_t four_over_six_code(const struct bsmi_block_quantizer *quantizer, const struct bsmi_block_view *block)
+{
+    const uint8_t six = nearest_code(quantizer, block);
+    const uint8_t four = bsmi_nearest_code_of_4(bsm_element_get(BSM_E4M3), scaled_amax(quantizer, block));
+    if (four == six) return six;
+    return squared_error(quantizer, block, four) < squared_error(quantizer, block, six) ? four : six;
+}
+
 static const struct bsmi_recipe recipes[BSM_RECIPE_COUNT] = {
     [BSM_RECIPE_DEFAULT] = { "default", BSM_UNSCALED, NULL },
     [BSM_RECIPE_FLOOR]   = { "floor",   BSM_E8M0,     floor_code },
@@ -46,6 +74,7 @@ static const struct bsmi_recipe recipes[BSM_RECIPE_COUNT] = {
     [BSM_RECIPE_CEIL]    = { "ceil",    BSM_E8M0,     ceil_code },
     [BSM_RECIPE_EVEN]    = { "even",    BSM_E8M0,     even_code },
     [BSM_RECIPE_NEAREST] = { "nearest", BSM_UE4M3,    nearest_code },
+    [BSM_RECIPE_FOUR_OVER_SIX] = { "four_over_six", BSM_UE4M3, four_over_six_code },
 };
 
 static const bsm_recipe defaults[BSM_SCALE_COUNT] = { [BSM_E8M0] = BSM_RECIPE_RCEIL, [BSM_UE4M3] = BSM_RECIPE_NEAREST };

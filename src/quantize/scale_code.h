@@ -85,6 +85,13 @@ BSMI_SHARED uint8_t bsmi_nearest_code(const bsm_element_info *element, const bsm
     return (uint8_t)(bsmi_encode(e4m3, r.numerator / r.denominator, BSM_ROUND_NEAREST_EVEN, true, 0) & 0x7f);
 }
 
+/* The same of r / 4, a power of two: the largest number becomes e2m1's 4 instead of its 6. */
+BSMI_SHARED uint8_t bsmi_nearest_code_of_4(const bsm_element_info *e4m3, struct bsmi_fraction r)
+{
+    r = bsmi_fraction_over(r, 4);
+    return (uint8_t)(bsmi_encode(e4m3, r.numerator / r.denominator, BSM_ROUND_NEAREST_EVEN, true, 0) & 0x7f);
+}
+
 /* What the elements of a block are divided by: x * factor / divisor.
  * Both parts are exact doubles: 24 times 24 bits, over 24 times at most 4 bits.  Their quotient is rounded to a double, and
  * then to the element; that is one rounding in effect.  A midpoint of an element has at most 8 bits, so midpoint * divisor

@@ -52,10 +52,10 @@ static void scale_task(void *argument, int64_t index, int worker)
     job->tensor_scale = (float)BSMI_MAX(0x1p-126, BSMI_MIN(FLT_MAX, exact));
 }
 
-double bsmi_tensor_scale_largest(const struct bsmi_matrix *m)
+double bsmi_tensor_scale_largest(const struct bsmi_matrix *m, bsm_recipe recipe)
 {
     const double element = bsm_element_get((int)m->element)->max_value;
-    if (m->scale == BSM_UE4M3) return element * bsm_element_get(BSM_E4M3)->max_value;
+    if (m->scale == BSM_UE4M3) return element * (recipe == BSM_RECIPE_FOUR_OVER_SIX ? 256 : bsm_element_get(BSM_E4M3)->max_value);
     if (m->scale == BSM_UNSCALED && m->bits == 8) return element;
     return 0;
 }
@@ -63,7 +63,7 @@ double bsmi_tensor_scale_largest(const struct bsmi_matrix *m)
 bsm_status bsmi_tensor_scale_check(const struct bsmi_matrix *destination)
 {
     const char *format = bsm_format_get((int)destination->format)->name;
-    if (bsmi_tensor_scale_largest(destination) == 0)
+    if (bsmi_tensor_scale_largest(destination, BSM_RECIPE_DEFAULT) == 0)
         return bsmi_fail(BSM_EINVAL, "options->tensor_scale=COMPUTED: %s has the range of fp32 or 16-bit numbers and takes a GIVEN "
                                      "tensor scale alone; nvfp4, e4m3 and e5m2 compute one", format);
     if (destination->tensor_scale == NULL)
@@ -71,9 +71,10 @@ bsm_status bsmi_tensor_scale_check(const struct bsmi_matrix *destination)
     return BSM_OK;
 }
 
-float bsmi_tensor_scale_compute(int threads, const struct bsmi_reals *source, const struct bsmi_matrix *destination)
+float bsmi_tensor_scale_compute(int threads, const struct bsmi_reals *source, const struct bsmi_matrix *destination,
+                                bsm_recipe recipe)
 {
-    struct amax_job job = { .source = source, .largest = bsmi_tensor_scale_largest(destination),
+    struct amax_job job = { .source = source, .largest = bsmi_tensor_scale_largest(destination, recipe),
                             .divides = destination->tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES };
     job.walk = bsmi_walk_make((struct bsmi_shape){ source->rows, source->columns, source->batch });
     bsmi_parallel_for(threads, job.walk.tasks, amax_task, &job);
