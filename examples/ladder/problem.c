@@ -91,6 +91,18 @@ static void fill_normal(struct operand *x, bsm_context *context)
 
 /* ---- operands ---- */
 
+/* Scales of rows that the matrix has not become NaN: no step may let them into D. */
+static void poison_padding(const struct operand *x, const bsm_scale_layout *layout, uint8_t *data)
+{
+    int64_t rows, columns, offset;
+    good(bsm_scale_padded(layout, x->matrix.rows, x->scale_columns, &rows, &columns));
+    for (int64_t row = x->matrix.rows; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++) {
+            good(bsm_scale_offset(layout, x->matrix.rows, x->scale_columns, row, column, &offset));
+            data[offset] = 0xff;
+        }
+}
+
 static uint8_t *convert(const struct operand *x, bsm_scale_layout layout, int64_t *bytes)
 {
     good(bsm_scale_bytes(&layout, x->matrix.rows, x->scale_columns, bytes));
@@ -98,6 +110,7 @@ static uint8_t *convert(const struct operand *x, bsm_scale_layout layout, int64_
     const bsm_scales from = { x->matrix.scales, x->matrix.rows, x->scale_columns, x->matrix.scale_layout };
     const bsm_scales to = { data, x->matrix.rows, x->scale_columns, layout };
     good(bsm_scales_convert(&from, &to));
+    poison_padding(x, &layout, data);
     return data;
 }
 
