@@ -24,7 +24,7 @@ typedef struct bsm_allocator {
  * "avx2,fma", or "none") can only take features away. */
 enum {
     BSM_CPU_FMA = 1u << 0,
-    BSM_CPU_AVX2 = 1u << 1,
+    BSM_CPU_AVX2 = 1u << 1,              /* with F16C, which every CPU with AVX2 has */
     BSM_CPU_AVX512 = 1u << 2,            /* AVX-512 F, BW, DQ and VL together */
     BSM_CPU_AVX512_VNNI = 1u << 3,
     BSM_CPU_ALL = 0x7fffffff

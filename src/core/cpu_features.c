@@ -17,12 +17,20 @@ const char *bsm_cpu_feature_name(uint32_t bit)
 }
 
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
+#include <cpuid.h>
+
+static bool has_f16c(void)
+{
+    unsigned a, b, c = 0, d;
+    return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+
 uint32_t bsmi_cpu_detect(void)
 {
     uint32_t found = 0;
     __builtin_cpu_init();                 /* asks CPUID and XGETBV */
     if (__builtin_cpu_supports("fma")) found |= BSM_CPU_FMA;
-    if (__builtin_cpu_supports("avx2")) found |= BSM_CPU_AVX2;
+    if (__builtin_cpu_supports("avx2") && has_f16c()) found |= BSM_CPU_AVX2;
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq")
         && __builtin_cpu_supports("avx512vl"))
         found |= BSM_CPU_AVX512;

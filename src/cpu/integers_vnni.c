@@ -164,6 +164,12 @@ VNNI static void pack_b(const struct bsmi_part *part, int run, void *memory)
 
 /* Multiplying ----------------------------------------------------------------------------------------------------------- */
 
+/* sums += b * a by fours.  In assembly, because compilers copy and spill accumulators in place of adding to them. */
+VNNI_INLINE void add_quads(__m512i *sums, __m512i b, __m512i a)
+{
+    __asm__("vpdpbusd %[a], %[b], %[sums]" : [sums] "+v"(*sums) : [a] "v"(a), [b] "v"(b));
+}
+
 /* sums[16] += run * scale * b_scales, of biased runs whose bits are fp32 numbers. */
 VNNI_INLINE void add_runs(__m512i biased, __m512 scale, __m512 minuend, __m512 b_scales, float *sums)
 {
@@ -187,8 +193,8 @@ VNNI_INLINE void multiply_runs(int quads, int64_t runs, const struct a_panel *a,
                 int32_t four;
                 memcpy(&four, rows + i * (CHUNK + 64), sizeof four);
                 const __m512i quad = _mm512_set1_epi32(four);
-                acc[i][0] = _mm512_dpbusd_epi32(acc[i][0], left, quad);
-                acc[i][1] = _mm512_dpbusd_epi32(acc[i][1], right, quad);
+                add_quads(&acc[i][0], left, quad);
+                add_quads(&acc[i][1], right, quad);
             }
         }
         const __m512 b0 = _mm512_load_ps(b->scales[s]), b1 = _mm512_load_ps(b->scales[s] + 16);

@@ -22,14 +22,17 @@ bool bsmi_pair_is_fp4(bsm_format a, bsm_format b)
 #define TERMS_PAIR bsmi_pair_sums_terms, TERMS
 #define FP4_PAIR bsmi_pair_is_fp4, RUNS
 #define AVX2 (BSM_CPU_AVX2 | BSM_CPU_FMA)
-#define VNNI (AVX2 | BSM_CPU_AVX512 | BSM_CPU_AVX512_VNNI)
+#define AVX512 (AVX2 | BSM_CPU_AVX512)
+#define VNNI (AVX512 | BSM_CPU_AVX512_VNNI)
 
 /* Best first; the last rows serve every pair on every CPU.
  *    name              needs  pairs, order  register   tile at most  rows  scratch                      sum */
 const struct bsmi_kernel bsmi_kernels[] = {
 #if defined(__x86_64__)
-    { "integers_vnni",  VNNI,  RUNS_PAIR,    8, 32,     256, 1024,    0,    bsmi_integers_scratch_vnni,  bsmi_integers_sum_vnni },
+    { "integers_vnni",  VNNI,  RUNS_PAIR,    8, 32,     512, 1024,    0,    bsmi_integers_scratch_vnni,  bsmi_integers_sum_vnni },
     { "fp4_avx2",       AVX2,  FP4_PAIR,     4, 32,     256, 1024,    0,    bsmi_fp4_scratch_avx2,       bsmi_fp4_sum_avx2 },
+    { "terms_avx512",   AVX512, TERMS_PAIR,  14, 32,    252, 1024,    0,    bsmi_terms_scratch_avx512,   bsmi_terms_sum_avx512 },
+    { "terms_avx2",     AVX2,  TERMS_PAIR,   6, 16,     252, 1024,    0,    bsmi_terms_scratch_avx2,     bsmi_terms_sum_avx2 },
     { "runs_avx2_fma",  AVX2,  RUNS_PAIR,    6, 16,     192, 256,     0,    bsmi_tile_scratch_avx2_fma,  bsmi_tile_runs_avx2_fma },
     { "terms_avx2_fma", AVX2,  TERMS_PAIR,   6, 16,     192, 256,     0,    bsmi_tile_scratch_avx2_fma,  bsmi_tile_terms_avx2_fma },
 #endif

@@ -73,6 +73,12 @@ void bsmi_tile_runs_avx2_fma(const struct bsmi_tile *tile, void *scratch);
 size_t bsmi_fp4_scratch_avx2(int64_t rows, int64_t columns);
 void bsmi_fp4_sum_avx2(const struct bsmi_tile *tile, void *scratch);
 
+/* terms_avx2.c, terms_avx512.c */
+size_t bsmi_terms_scratch_avx2(int64_t rows, int64_t columns);
+void bsmi_terms_sum_avx2(const struct bsmi_tile *tile, void *scratch);
+size_t bsmi_terms_scratch_avx512(int64_t rows, int64_t columns);
+void bsmi_terms_sum_avx512(const struct bsmi_tile *tile, void *scratch);
+
 /* integers_vnni.c */
 size_t bsmi_integers_scratch_vnni(int64_t rows, int64_t columns);
 void bsmi_integers_sum_vnni(const struct bsmi_tile *tile, void *scratch);

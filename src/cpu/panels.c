@@ -60,6 +60,16 @@ static void add_guarded(const struct bsmi_panels *p, const struct bsmi_tile *til
         }
 }
 
+/* Sums are in no near cache when their turn comes: they are asked for one register tile ahead. */
+static void prefetch_sums(const struct bsmi_panels *p, const struct bsmi_tile *tile, int64_t row, int64_t column)
+{
+    if (row >= tile->rows) row = 0, column += p->columns;
+    if (column >= tile->columns) return;
+    const float *sums = tile->sums + row * tile->sums_pitch + column;
+    for (int64_t i = 0; i < p->rows; i++)
+        for (int64_t j = 0; j < p->columns; j += 16) __builtin_prefetch(sums + i * tile->sums_pitch + j, 1);
+}
+
 /* A is packed once and stays in a second-level cache; each panel of B is packed, and used from the first-level cache. */
 static void add_panels(const struct bsmi_panels *p, const struct bsmi_tile *tile, const struct bsmi_part *a, const struct bsmi_part *b,
                        unsigned char *b_panel)
@@ -75,6 +85,7 @@ static void add_panels(const struct bsmi_panels *p, const struct bsmi_tile *tile
         p->pack_b(&columns, run, b_panel);
         for (int64_t i = 0; i < tile->rows; i += p->rows) {
             if (a->k == 0) clear_sums(tile, i, j, p->rows, p->columns);
+            prefetch_sums(p, tile, i + p->rows, j);
             p->multiply(a->length, run, a_panels + (size_t)(i / p->rows) * p->a_bytes, b_panel,
                         tile->sums + i * tile->sums_pitch + j, tile->sums_pitch);
         }

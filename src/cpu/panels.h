@@ -11,7 +11,7 @@
 
 struct bsmi_panels {
     int rows, columns;                    /* of a register tile: A's panel and B's panel have as many rows of their operand */
-    int64_t chunk;                        /* columns of K in a panel at most; a multiple of 2 * BSMI_CHUNK */
+    int64_t chunk;                        /* columns of K in a panel at most; a multiple of BSMI_CHUNK */
     size_t a_bytes, b_bytes;              /* of a panel; multiples of 64 */
     /* false: the chunk has scales that the panels cannot hold, and takes the guarded road. */
     bool (*fits)(const struct bsmi_part *a, const struct bsmi_part *b);

@@ -131,7 +131,7 @@ static void features_are_what_the_cpu_reports(struct test *t)
     if (!found) { test_skip(t, "no x86 flags in /proc/cpuinfo"); return; }
     line[strcspn(line, "\n")] = ' ';
     CHECK(t, ((bsmi_cpu_detect() & BSM_CPU_FMA) != 0) == (strstr(line, " fma ") != NULL));
-    CHECK(t, ((bsmi_cpu_detect() & BSM_CPU_AVX2) != 0) == (strstr(line, " avx2 ") != NULL));
+    CHECK(t, ((bsmi_cpu_detect() & BSM_CPU_AVX2) != 0) == (strstr(line, " avx2 ") != NULL && strstr(line, " f16c ") != NULL));
     const bool avx512 = strstr(line, " avx512f ") != NULL && strstr(line, " avx512bw ") != NULL && strstr(line, " avx512dq ") != NULL
                         && strstr(line, " avx512vl ") != NULL;
     CHECK(t, ((bsmi_cpu_detect() & BSM_CPU_AVX512) != 0) == avx512);
