@@ -73,6 +73,20 @@ BSM_API bsm_status bsm_quantize(bsm_context *context, const bsm_real_matrix *sou
  * Values beyond that type's range become infinity.  Shapes, aliasing, threads, errors as bsm_quantize. */
 BSM_API bsm_status bsm_dequantize(bsm_context *context, const bsm_matrix *source, const bsm_real_matrix *destination);
 
+/* Rotates runs of `size` numbers along the columns: y = H (signs * x) / sqrt(size), H the Hadamard matrix of Sylvester's order
+ * (H[i][j] is -1 to the number of ones that i and j have in common).  Rotating both operands of a product in the same way leaves the
+ * product as it is, and spreads outliers over their run before quantizing.
+ *   size         16, 32, 64 or 128; the columns are a multiple of it.
+ *   signs        size numbers, each 1 or -1, the same for every run; NULL: all 1.
+ *   inverse      x = signs * (H y) / sqrt(size): back, but for rounding.
+ *   destination  of the same shape; it may be the source itself (same data, type and strides), otherwise overlap is refused.
+ * Each number is a sum of doubles, in the order of the fast transform (neighbours first), times 1 / sqrt(size), rounded once to the
+ * destination's type.  NaN and infinity spread over their run, as sums do.
+ * Threads: runs on the context's; the bits do not depend on how many.  CPU contexts only.
+ * Errors: BSM_EINVAL, BSM_EALIGN, BSM_EOVERFLOW, BSM_EUNSUPPORTED; the destination is untouched then. */
+BSM_API bsm_status bsm_hadamard(bsm_context *context, const bsm_real_matrix *source, int size, const int8_t *signs, bool inverse,
+                                const bsm_real_matrix *destination);
+
 typedef struct bsm_merge_stats {
     size_t struct_size;                  /* sizeof(bsm_merge_stats) where the caller was compiled */
     int64_t scales, rounded_scales;      /* all of them, and those that the new tensor scale cannot express exactly */
