@@ -285,6 +285,18 @@ static void batches_and_groups(struct test *t)
     contexts_close(&c);
 }
 
+/* A product of a few steps and tiles on a kernel of each kind; CUDASIM_SCHEDULES repeats it, and wants the same bytes each time. */
+static void schedules(struct test *t)
+{
+    static const struct pair kinds[] = { { BSM_MXFP4, BSM_MXFP8_E5M2 }, { BSM_MXFP4, BSM_MXFP4 }, { BSM_NVFP4, BSM_NVFP4 } };
+    struct contexts c;
+    if (!codes_open(t, &c)) return;
+    for (int kind = 0; kind < 3; kind++)
+        check_whole(t, &c, kinds[kind], (struct size){ 300, 264, kind == 0 ? 416 : 832 }, kernel_of(&c, kinds[kind], kind),
+                    AS_TMA_TAKES_IT);
+    contexts_close(&c);
+}
+
 /* What the plan says, for operands that need nothing and for one that needs everything. */
 static void plans_say_what_is_prepared(struct test *t)
 {
@@ -336,12 +348,9 @@ static void plans_say_what_is_prepared(struct test *t)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(every_pair),
-                                              TEST(edges_of_each_kernel),
-                                              TEST(many_tiles),
-                                              TEST(any_numbers_are_within_the_bound),
-                                              TEST(not_a_number),
-                                              TEST(batches_and_groups),
-                                              TEST(plans_say_what_is_prepared) };
+    static const struct test_case cases[] = { TEST(every_pair),   TEST(edges_of_each_kernel),
+                                              TEST(many_tiles),   TEST(any_numbers_are_within_the_bound),
+                                              TEST(not_a_number), TEST(batches_and_groups),
+                                              TEST(schedules),    TEST(plans_say_what_is_prepared) };
     return TEST_MAIN(argc, argv, cases);
 }
