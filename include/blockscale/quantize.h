@@ -39,6 +39,7 @@ typedef struct bsm_quantize_options {
     bsm_nonfinite nonfinite;
     bsm_tensor_scale_source tensor_scale;
     bool no_saturate;                    /* unscaled e4m3 and e5m2: overflow gives NaN or infinity instead of the largest value */
+    int64_t block_rows;                  /* rows that share a block's scale: 0 or 1, or the block's length (16x16, 32x32 squares) */
 } bsm_quantize_options;
 
 typedef struct bsm_quantize_stats {
@@ -62,9 +63,13 @@ typedef struct bsm_quantize_stats {
  * A computed tensor scale t makes the largest magnitude the largest that the format holds: t = amax / (448 * 6) for
  * NVFP4 (256 * 6 for FOUR_OVER_SIX, whose scales need room to grow by half), amax / max for unscaled e4m3 and e5m2, kept within [2^-126, FLT_MAX]; 1 when amax is 0; a divisor is
  * (448 * 6) / amax, rounded once, in the same way.  e8m0 formats, bf16, fp16 and fp32 refuse COMPUTED by name.
+ * Squares (block_rows): the largest magnitude m is that of up to block_rows rows, from a row number that is a multiple of it, and
+ * the scale is stored for each of them; a matrix and its transpose quantize to the same values.  Statistics count blocks row by
+ * row.  Not with FOUR_OVER_SIX, which chooses by the error of one row.
  * options may be NULL (all defaults), stats may be NULL.
  * Threads: runs on the context's; the bits do not depend on how many, nor on the caller's floating-point mode.
- * On a GPU (device.h): the same bits, put into the context's stream; stats and FOUR_OVER_SIX are refused.
+ * On a GPU (device.h): the same bits, put into the context's stream; stats, FOUR_OVER_SIX and squares are
+ * refused.
  * Errors: BSM_EINVAL, BSM_EALIGN, BSM_EOVERFLOW, BSM_EUNSUPPORTED; the destination is untouched then.  BSM_EDEVICE. */
 BSM_API bsm_status bsm_quantize(bsm_context *context, const bsm_real_matrix *source, const bsm_quantize_options *options,
                                 const bsm_matrix *destination, bsm_quantize_stats *stats);

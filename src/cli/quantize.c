@@ -17,7 +17,7 @@ struct settings {
     bsm_scale_layout layout;
     bsm_packing packing;
     struct cli_tensor_scale tensor_scale;
-    bool packed, divides, transpose, no_saturate;
+    bool packed, divides, transpose, no_saturate, squares;
     int type, rounding, nonfinite, convention;
     const char *include, *exclude;
 };
@@ -57,6 +57,8 @@ static const struct cli_option options[] = {
       CLI_CHOICE(struct settings, nonfinite, &nonfinites) },
     { "--no-saturate", 0, NULL, "e4m3 and e5m2 without scales: overflow gives NaN or infinity",
       CLI_FLAG(struct settings, no_saturate) },
+    { "--squares", 0, NULL, "one scale for 16x16 or 32x32 numbers: a matrix and its transpose become the same numbers",
+      CLI_FLAG(struct settings, squares) },
     { "--type", 0, "TYPE", "what X.npy holds: fp64 is rounded to fp32, bf16 reads uint16 too",
       CLI_CHOICE(struct settings, type, &cli_types) },
     { "--transpose", 0, NULL, "X.npy is K x rows", CLI_FLAG(struct settings, transpose) },
@@ -142,7 +144,8 @@ static bsm_packing choose_packing(const struct settings *s)
 static int quantize(struct cli *cli, const struct settings *s, const struct cli_real *real, struct cli_quantized *q)
 {
     const bsm_quantize_options how = { .recipe = s->recipe, .rounding = (bsm_rounding)s->rounding, .seed = cli->seed,
-                                       .nonfinite = (bsm_nonfinite)s->nonfinite, .no_saturate = s->no_saturate };
+                                       .nonfinite = (bsm_nonfinite)s->nonfinite, .no_saturate = s->no_saturate,
+                                       .block_rows = s->squares ? bsm_format_get((int)s->format)->block : 0 };
     const char *recipe = cli_recipe_used(s->format, s->recipe);
     bsm_quantize_stats stats;
     if (s->divides) q->matrix.tensor_scale_use = BSM_TENSOR_SCALE_DIVIDES;
@@ -194,7 +197,8 @@ static int quantize_into_checkpoint(struct cli *cli, const struct settings *s)
         .input = s->input, .output = s->output, .real = whole ? NULL : &real, .format = s->format,
         .convention = (bsm_convention)s->convention, .include = s->include, .exclude = s->exclude,
         .how = { .recipe = s->recipe, .rounding = (bsm_rounding)s->rounding, .seed = cli->seed,
-                 .nonfinite = (bsm_nonfinite)s->nonfinite, .no_saturate = s->no_saturate },
+                 .nonfinite = (bsm_nonfinite)s->nonfinite, .no_saturate = s->no_saturate,
+                 .block_rows = s->squares ? bsm_format_get((int)s->format)->block : 0 },
     };
     result = quantize_checkpoint(cli, &request);
     if (!whole) cli_real_free(cli, &real);
@@ -204,6 +208,8 @@ static int quantize_into_checkpoint(struct cli *cli, const struct settings *s)
 static int run(struct cli *cli, const void *given)
 {
     const struct settings *s = given;
+    if (s->squares && bsm_format_get((int)s->format)->block == 0)
+        return cli_wrong_usage(cli, "--squares: %s has no block scales", bsm_format_get((int)s->format)->name);
     const bool checkpoint = weights_is_checkpoint(s->input) || cli_ends_with(s->output, ".safetensors") ||
                             cli_ends_with(s->output, ".gguf") || s->convention != BSM_CONVENTION_NONE;
     return checkpoint ? quantize_into_checkpoint(cli, s) : quantize_matrix(cli, s);

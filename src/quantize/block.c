@@ -29,17 +29,16 @@ bsm_status bsmi_block_quantizer_make(const char *name, bsm_format format, bsm_re
     return BSM_OK;
 }
 
-/* The largest finite magnitude, and whether there is anything that is not finite. */
-static float scan(const float *x, int count, bool *nonfinite)
+void bsmi_scan_block(const float *x, int count, struct bsmi_block_scan *scan)
 {
-    uint32_t largest = 0, largest_finite = 0;
+    uint32_t largest = 0, largest_finite = bsmi_float_bits(scan->amax);
     for (int i = 0; i < count; i++) {
         const uint32_t magnitude = bsmi_float_bits(x[i]) & 0x7fffffff;
         largest = BSMI_MAX(largest, magnitude);
         largest_finite = BSMI_MAX(largest_finite, magnitude < 0x7f800000 ? magnitude : 0);
     }
-    *nonfinite = largest >= 0x7f800000;
-    return bsmi_float_from_bits(largest_finite);
+    scan->nonfinite |= largest >= 0x7f800000;
+    scan->amax = bsmi_float_from_bits(largest_finite);
 }
 
 /* Infinity and NaN are no quotients: the encoder has rules for them. */
@@ -79,9 +78,17 @@ static void count_elements(const struct bsmi_block_quantizer *quantizer, double 
 uint8_t bsmi_quantize_block(const struct bsmi_block_quantizer *quantizer, const float *x, int count, uint64_t index,
                             uint8_t *codes, struct bsmi_block_stats *stats)
 {
-    bool nonfinite;
-    const struct bsmi_block_view block = { x, count, scan(x, count, &nonfinite) };
-    const bool nan_block = nonfinite && quantizer->nonfinite == BSM_NONFINITE_PROPAGATE;
+    struct bsmi_block_scan scan = { 0, false };
+    bsmi_scan_block(x, count, &scan);
+    return bsmi_quantize_scanned_block(quantizer, x, count, &scan, index, codes, stats);
+}
+
+uint8_t bsmi_quantize_scanned_block(const struct bsmi_block_quantizer *quantizer, const float *x, int count,
+                                    const struct bsmi_block_scan *scan, uint64_t index, uint8_t *codes,
+                                    struct bsmi_block_stats *stats)
+{
+    const struct bsmi_block_view block = { x, count, scan->amax };
+    const bool nan_block = scan->nonfinite && quantizer->nonfinite == BSM_NONFINITE_PROPAGATE;
     uint8_t scale_code = 0;
     if (nan_block) scale_code = quantizer->scale == BSM_E8M0 ? 0xff : 0x7f;
     else if (block.amax > 0) scale_code = quantizer->recipe->scale_code(quantizer, &block);
@@ -91,7 +98,7 @@ uint8_t bsmi_quantize_block(const struct bsmi_block_quantizer *quantizer, const 
     if (nan_block) {
         memset(codes, 0, (size_t)count);
     } else {
-        divide(bsmi_division_of(scale, quantizer->tensor_scale, quantizer->tensor_scale_divides), x, count, nonfinite, quotients);
+        divide(bsmi_division_of(scale, quantizer->tensor_scale, quantizer->tensor_scale_divides), x, count, scan->nonfinite, quotients);
         encode(quantizer, quotients, count, index, codes);
     }
     if (stats != NULL) {

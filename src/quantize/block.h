@@ -35,6 +35,17 @@ bsm_status bsmi_block_quantizer_make(const char *name, bsm_format format, bsm_re
                                      bsm_nonfinite nonfinite, float tensor_scale, bsm_tensor_scale_use use,
                                      struct bsmi_block_quantizer *quantizer);
 
+/* What a recipe must know of the numbers that share a scale: their largest finite magnitude, and whether all are finite. */
+struct bsmi_block_scan { float amax; bool nonfinite; };
+
+/* Adds count values to a scan that starts as zeros. */
+void bsmi_scan_block(const float *x, int count, struct bsmi_block_scan *scan);
+
+/* bsmi_quantize_block of values that were scanned, alone or with others that share their scale. */
+uint8_t bsmi_quantize_scanned_block(const struct bsmi_block_quantizer *quantizer, const float *x, int count,
+                                    const struct bsmi_block_scan *scan, uint64_t index, uint8_t *codes,
+                                    struct bsmi_block_stats *stats);
+
 /* Quantizes count (1 .. 32) values into codes and returns the scale code.  index: the number of x[0] for stochastic
  * rounding.  stats may be NULL.  Default floating-point mode. */
 uint8_t bsmi_quantize_block(const struct bsmi_block_quantizer *quantizer, const float *x, int count, uint64_t index,

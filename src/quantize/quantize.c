@@ -46,6 +46,12 @@ static bsm_status read_options(const bsm_quantize_options *given, const struct b
     if (unscaled && options->recipe != BSM_RECIPE_DEFAULT)
         return bsmi_fail(BSM_EINVAL, "options->recipe=%s: %s has no block scales; leave the recipe at default",
                          bsm_recipe_name((int)options->recipe), format);
+    if (options->block_rows != 0 && options->block_rows != 1 && options->block_rows != destination->block)
+        return bsmi_fail(BSM_EINVAL, "options->block_rows=%lld: %s takes 0 or 1 (a scale for one row)%s",
+                         (long long)options->block_rows, format, destination->block == 16 ? ", or 16" : destination->block == 32 ? ", or 32" : "");
+    if (options->block_rows > 1 && options->recipe == BSM_RECIPE_FOUR_OVER_SIX)
+        return bsmi_fail(BSM_EINVAL, "options->block_rows=%lld: four_over_six chooses a scale by the error of one row",
+                         (long long)options->block_rows);
     if (options->no_saturate && !(unscaled && destination->bits == 8))
         return bsmi_fail(BSM_EINVAL, "options->no_saturate is for e4m3 and e5m2 without scales, not for %s: block formats always "
                                      "saturate, and 16- and 32-bit floats never do", format);
@@ -89,7 +95,9 @@ static bsm_status check(const bsm_context *context, const bsm_real_matrix *sourc
 
 /* Work ---------------------------------------------------------------------------------------------------------------- */
 
-static void quantize_piece(const struct quantize_job *job, const struct bsmi_piece *piece, struct bsmi_block_stats *stats)
+/* scans: of the squares that the piece's blocks belong to; NULL: blocks stand alone. */
+static void quantize_piece(const struct quantize_job *job, const struct bsmi_piece *piece, const struct bsmi_block_scan *scans,
+                           struct bsmi_block_stats *stats)
 {
     const struct bsmi_matrix *m = &job->destination;
     const uint64_t index = (uint64_t)((piece->batch * m->rows + piece->row) * m->columns + piece->k);
@@ -102,8 +110,11 @@ static void quantize_piece(const struct quantize_job *job, const struct bsmi_pie
     uint8_t codes[BSMI_PIECE];
     for (int64_t i = 0; i < piece->count; i += m->block) {
         const int count = (int)BSMI_MIN(piece->count - i, m->block);
+        struct bsmi_block_scan scan = { 0, false };
+        if (scans != NULL) scan = scans[i / m->block];
+        else bsmi_scan_block(x + i, count, &scan);
         *bsmi_scale_pointer(m, piece->batch, piece->row, (piece->k + i) / m->block) =
-            bsmi_quantize_block(&job->quantizer, x + i, count, index + (uint64_t)i, codes + i, stats);
+            bsmi_quantize_scanned_block(&job->quantizer, x + i, count, &scan, index + (uint64_t)i, codes + i, stats);
     }
     bsmi_row_store_codes(m, piece->batch, piece->row, piece->k, piece->count, codes);
 }
@@ -115,7 +126,56 @@ static void quantize_task(void *argument, int64_t task, int worker)
     struct bsmi_piece piece;
     struct bsmi_block_stats stats = { 0 };
     (void)worker;
-    while (bsmi_walk_next(&job->walk, &place, &piece)) quantize_piece(job, &piece, job->stats != NULL ? &stats : NULL);
+    while (bsmi_walk_next(&job->walk, &place, &piece)) quantize_piece(job, &piece, NULL, job->stats != NULL ? &stats : NULL);
+    if (job->stats != NULL) bsmi_stats_add(&job->sum, task, &stats);
+}
+
+/* Squares ------------------------------------------------------------------------------------------------------------- */
+
+enum { SMALLEST_BLOCK = 16 };
+
+/* The squares of some rows in the columns of a piece: every row is read to scan, and once more to quantize. */
+static void quantize_squares(const struct quantize_job *job, struct bsmi_piece piece, int64_t rows, struct bsmi_block_stats *stats)
+{
+    const struct bsmi_matrix *m = &job->destination;
+    struct bsmi_block_scan scans[BSMI_PIECE / SMALLEST_BLOCK] = { { 0, false } };
+    const int64_t first = piece.row;
+    float x[BSMI_PIECE];
+    for (int64_t r = first; r < first + rows; r++) {
+        bsmi_reals_row(&job->source, piece.batch, r, piece.k, piece.count, x);
+        for (int64_t i = 0; i < piece.count; i += m->block)
+            bsmi_scan_block(x + i, (int)BSMI_MIN(piece.count - i, m->block), &scans[i / m->block]);
+    }
+    for (piece.row = first; piece.row < first + rows; piece.row++) quantize_piece(job, &piece, scans, stats);
+}
+
+/* Units are pieces of as many rows as a block is long. */
+static struct bsmi_walk square_walk(const struct quantize_job *job)
+{
+    const struct bsmi_matrix *m = &job->destination;
+    struct bsmi_walk walk = { .rows = m->rows, .columns = m->columns };
+    walk.row_groups = bsmi_ceil_div(m->rows, m->block);
+    walk.spans = bsmi_ceil_div(m->columns, BSMI_PIECE);
+    walk.units = m->batch * walk.row_groups * walk.spans;         /* no more than there are elements, which were counted */
+    walk.units_per_task = BSMI_MAX(bsmi_ceil_div(walk.units, BSMI_WALK_TASKS), 1);
+    walk.tasks = bsmi_ceil_div(walk.units, walk.units_per_task);
+    return walk;
+}
+
+static void squares_task(void *argument, int64_t task, int worker)
+{
+    struct quantize_job *job = argument;
+    const struct bsmi_walk *walk = &job->walk;
+    const struct bsmi_walk_place place = bsmi_walk_start(walk, task);
+    const int64_t block = job->destination.block;
+    struct bsmi_block_stats stats = { 0 };
+    (void)worker;
+    for (int64_t unit = place.unit; unit < place.end_unit; unit++) {
+        const int64_t group = unit / walk->spans % walk->row_groups, k = unit % walk->spans * BSMI_PIECE;
+        const struct bsmi_piece piece = { unit / walk->spans / walk->row_groups, group * block, k,
+                                          BSMI_MIN(walk->columns - k, BSMI_PIECE) };
+        quantize_squares(job, piece, BSMI_MIN(walk->rows - piece.row, block), job->stats != NULL ? &stats : NULL);
+    }
     if (job->stats != NULL) bsmi_stats_add(&job->sum, task, &stats);
 }
 
@@ -146,6 +206,9 @@ static bsm_status quantize_on_device(bsm_context *context, struct quantize_job *
     if (status != BSM_OK) return status;
     if (job->stats != NULL)
         return bsmi_fail(BSM_EUNSUPPORTED, "stats is given, but a GPU does not count: pass NULL, or quantize on a CPU context");
+    if (o->block_rows > 1)
+        return bsmi_fail(BSM_EUNSUPPORTED, "options->block_rows=%lld: GPUs have scales for one row; quantize on a CPU context",
+                         (long long)o->block_rows);
     if (o->recipe == BSM_RECIPE_FOUR_OVER_SIX)
         return bsmi_fail(BSM_EUNSUPPORTED, "options->recipe=four_over_six: GPUs have the other recipes; quantize on a CPU context");
     const struct bsmi_quantize_request request = {
@@ -170,8 +233,10 @@ bsm_status bsm_quantize(bsm_context *context, const bsm_real_matrix *source, con
     if (status != BSM_OK) return status;
 
     if (computed) *job.destination.tensor_scale = tensor_scale;
-    job.walk = bsmi_walk_make((struct bsmi_shape){ job.source.rows, job.source.columns, job.source.batch });
-    bsmi_parallel_for(context->threads, job.walk.tasks, quantize_task, &job);
+    const bool squares = job.options.block_rows > 1;
+    if (squares) job.walk = square_walk(&job);
+    else job.walk = bsmi_walk_make((struct bsmi_shape){ job.source.rows, job.source.columns, job.source.batch });
+    bsmi_parallel_for(context->threads, job.walk.tasks, squares ? squares_task : quantize_task, &job);
     bsmi_matrix_clear_scale_padding(&job.destination);
     if (stats != NULL) bsmi_parallel_for(1, 1, stats_task, &job);
     return BSM_OK;

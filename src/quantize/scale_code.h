@@ -79,17 +79,20 @@ BSMI_SHARED uint8_t bsmi_even_code(const bsm_element_info *element, struct bsmi_
  * 3 * 2^1 for e2m1.  With r = n / d: n / (max d) is a midpoint, or n differs from 3 k d 2^(j + 1), an integer of at most
  * 2 + 5 + 24 = 31 bits (48 bits of n over d = 1, for a divisor), by at least one unit: relatively by 2^-48 or more.  The
  * double is off by at most 2^-53, so it lies on the same side of every midpoint, and on one only if the quotient does. */
+BSMI_SHARED uint8_t bsmi_ue4m3_code(const bsm_element_info *e4m3, struct bsmi_fraction r)
+{
+    return (uint8_t)(bsmi_encode(e4m3, r.numerator / r.denominator, BSM_ROUND_NEAREST_EVEN, true, 0) & 0x7f);
+}
+
 BSMI_SHARED uint8_t bsmi_nearest_code(const bsm_element_info *element, const bsm_element_info *e4m3, struct bsmi_fraction r)
 {
-    r = bsmi_fraction_over(r, element->max_value);
-    return (uint8_t)(bsmi_encode(e4m3, r.numerator / r.denominator, BSM_ROUND_NEAREST_EVEN, true, 0) & 0x7f);
+    return bsmi_ue4m3_code(e4m3, bsmi_fraction_over(r, element->max_value));
 }
 
 /* The same of r / 4, a power of two: the largest number becomes e2m1's 4 instead of its 6. */
 BSMI_SHARED uint8_t bsmi_nearest_code_of_4(const bsm_element_info *e4m3, struct bsmi_fraction r)
 {
-    r = bsmi_fraction_over(r, 4);
-    return (uint8_t)(bsmi_encode(e4m3, r.numerator / r.denominator, BSM_ROUND_NEAREST_EVEN, true, 0) & 0x7f);
+    return bsmi_ue4m3_code(e4m3, bsmi_fraction_over(r, 4));
 }
 
 /* What the elements of a block are divided by: x * factor / divisor.

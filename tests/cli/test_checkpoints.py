@@ -300,6 +300,17 @@ def conversions_refused_and_configured(folder):
 
 
 @in_folder
+def squares_share_a_scale(folder):
+    run(["quantize", "hf", "-o", "x.safetensors", "-f", "nvfp4", "--squares", "--include", "*.q"], folder)
+    scales = contents(folder, "x.safetensors")["model.layers.0.q.weight_scale"][2]
+    columns = COLUMNS // 16
+    rows = [scales[r * columns:(r + 1) * columns] for r in range(ROWS)]
+    check(all(rows[r] == rows[r // 16 * 16] for r in range(ROWS)) and rows[0] != rows[16], "every row of a square has its scale")
+    run(["quantize", "hf", "-o", "y.safetensors", "-f", "e4m3", "--squares"], folder, 2, "--squares: e4m3 has no block scales")
+    run(["quantize", "hf", "-o", "y.safetensors", "-f", "nvfp4", "--squares", "--recipe", "four_over_six"], folder, 3, "the error of one row")
+
+
+@in_folder
 def options_that_do_not_go_together(folder):
     for more, words in [(["--packed"], "are for .npy files"), (["--layout", "128x4"], "are for .npy files"), (["--divides"], "are for .npy files"),
                         (["--tensor-scale", "1"], "are for .npy files"), (["--transpose"], "--transpose and --type are for .npy"),
@@ -346,4 +357,5 @@ def killed_in_the_middle(folder):
 
 script.cases("test_cli_checkpoints", [weights_of_every_spelling, configurations, patterns, gguf_and_single_matrices, inspect_tells_what_is_wrong,
                                       dequantized_again, tiles_are_dequantized, converted_there_and_back, conversions_refused_and_configured,
+                                      squares_share_a_scale,
                                       options_that_do_not_go_together, complete_or_absent, killed_in_the_middle])
