@@ -103,9 +103,8 @@ bool mutation_find(const struct module *module, const char *name, uint32_t *pc)
 {
     for (uint32_t i = 0; i < module->code_count; i++) {
         char here[MUTATION_NAME_BYTES];
-        if (!mutation_possible(module, i)) continue;
         mutation_name(module, i, here, sizeof here);
-        if (strcmp(here, name) != 0) continue;
+        if (strcmp(here, name) != 0 || !mutation_possible(module, i)) continue;      /* which looks for the text of the line */
         *pc = i;
         return true;
     }

@@ -127,7 +127,7 @@ static int try_all(const struct mutate_settings *s, struct kernel *k, const stru
     static char how[640];
     k->options.step_limit = 20 * r->steps + 100000;
     for (uint32_t pc = 0; pc < k->module->code_count; pc++) {
-        if (!mutation_possible(k->module, pc) || is_of_another_entry(k, pc)) continue;
+        if (is_of_another_entry(k, pc) || !mutation_possible(k->module, pc)) continue;
         enum fate fate = FATE_NOT_EXECUTED;
         const struct insn kept = k->module->code[pc];
         how[0] = '\0';

@@ -116,7 +116,7 @@ static int try_all(const struct mutate_settings *s, const struct module *module,
     for (uint32_t pc = 0; pc < module->code_count; pc++) {
         char name[MUTATION_NAME_BYTES], how[64] = "";
         struct outcome o;
-        if (!mutation_possible(module, pc) || is_of_another_entry(s, module, pc)) continue;
+        if (is_of_another_entry(s, module, pc) || !mutation_possible(module, pc)) continue;
         mutation_name(module, pc, name, sizeof name);
         const int status = run_program(s, arguments, name, limit, &o);
         if (status != EXIT_DONE) return status;
