@@ -10,6 +10,8 @@
 #   make calibrate   cudasim against this machine's GPU: small kernels of every form, all bytes compared
 #   make bench       speed of the products on this machine
 #   make test-gpu    the tests of the CUDA backend on this machine's GPU; make test runs them on cudasim
+#   make test-gpu-sanitizer  the kernels under compute-sanitizer: memcheck, racecheck, synccheck
+#   make mutate-cuda  instructions taken out of the CUDA kernels, on cudasim: hours; goes on where it was, build/mutate.txt
 #   make bench-gpu   everything that this machine's GPU does beside its peers: a table, build/bench.json and build/bench.svg
 #   make install     into PREFIX (/usr/local)
 #   make clean       removes build/
@@ -77,6 +79,16 @@ test-gpu:
 	@$(bin) info | grep -E '^(cuda|gpu) '
 	@tests/run --jobs 1 build/release/tests/gpu.txt
 
+test-gpu-sanitizer:
+	@scripts/need $(tools)
+	@$(call build,release)
+	@cd build/release && $(CURDIR)/tests/cuda/sanitize
+
+mutate-cuda:
+	@scripts/need $(tools) python3
+	@$(call build,release)
+	@tests/cuda/mutate.py build/release build/mutate.txt
+
 # Peers: cuBLAS, and PyTorch with Triton where this python3 has them.  BENCH_GPU: options, such as --quick or --only TEXT.
 bench-gpu:
 	@scripts/need $(tools)
@@ -106,4 +118,4 @@ install: all
 clean:
 	rm -rf build
 
-.PHONY: all demo calibrate instructions test test-asan test-ubsan test-tsan fuzz sweep bench test-gpu bench-gpu install clean
+.PHONY: all demo test-gpu-sanitizer mutate-cuda calibrate instructions test test-asan test-ubsan test-tsan fuzz sweep bench test-gpu bench-gpu install clean

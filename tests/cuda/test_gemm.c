@@ -321,6 +321,9 @@ static void many_tiles(struct test *t)
     check_all(t, &(struct problem){ .m = 700, .n = 1104, .k = 200 });
 }
 
+/* Boxes are used again by the next tile: in each type, as each has a road of its own. */
+static void many_tiles_of_fp16(struct test *t) { check_all(t, &(struct problem){ .m = 390, .n = 400, .k = 64, .element = BSM_FP16 }); }
+
 static void rows_that_the_copy_engine_cannot_store(struct test *t)
 {
     check_all(t, &(struct problem){ .m = 130, .n = 263, .k = 64, .d_odd = 1 });
@@ -375,7 +378,8 @@ static void not_a_number(struct test *t)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(edges), TEST(many_tiles), TEST(rows_that_the_copy_engine_cannot_store), TEST(sums),
+    static const struct test_case cases[] = { TEST(edges), TEST(many_tiles), TEST(many_tiles_of_fp16),
+                                              TEST(rows_that_the_copy_engine_cannot_store), TEST(sums),
                                               TEST(two_terms), TEST(batches), TEST(groups), TEST(exponents), TEST(factors),
                                               TEST(not_a_number) };
     opened = gemm_open(&machine);

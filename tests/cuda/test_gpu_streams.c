@@ -1,56 +1,12 @@
 /* Streams of the caller: plans under capture, replayed many times with changed data; several threads, each with a stream and a
  * workspace of its own; bsm_multiply on several streams that share the cached workspace. */
+#include "calls.h"
 #include "gpu.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 
 enum { M = 33, N = 40, K = 64, THREADS = 4 };
-
-/* What the test itself asks of the driver. */
-struct driver {
-    int (*cuDevicePrimaryCtxRetain)(void **context, int device);
-    int (*cuDevicePrimaryCtxRelease)(int device);
-    int (*cuCtxPushCurrent)(void *context);
-    int (*cuCtxPopCurrent)(void **context);
-    int (*cuStreamCreate)(void **stream, unsigned flags);
-    int (*cuStreamDestroy)(void *stream);
-    int (*cuStreamSynchronize)(void *stream);
-    int (*cuStreamBeginCapture)(void *stream, int mode);
-    int (*cuStreamEndCapture)(void *stream, void **graph);
-    int (*cuGraphInstantiate)(void **exec, void *graph, unsigned long long flags);
-    int (*cuGraphLaunch)(void *exec, void *stream);
-    int (*cuGraphExecDestroy)(void *exec);
-    int (*cuGraphDestroy)(void *graph);
-    void *primary;
-};
-
-static bool open_driver(struct test *t, struct driver *d)
-{
-    static const char *const symbols[] = {
-        "cuDevicePrimaryCtxRetain", "cuDevicePrimaryCtxRelease_v2", "cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2", "cuStreamCreate",
-        "cuStreamDestroy_v2", "cuStreamSynchronize", "cuStreamBeginCapture_v2", "cuStreamEndCapture", "cuGraphInstantiateWithFlags",
-        "cuGraphLaunch", "cuGraphExecDestroy", "cuGraphDestroy" };
-    const char *path = getenv("BLOCKSCALE_LIBCUDA");
-    void *library = dlopen(path != NULL ? path : "libcuda.so.1", RTLD_NOW);
-    for (size_t i = 0; i < sizeof symbols / sizeof symbols[0]; i++) {
-        void *found = library != NULL ? dlsym(library, symbols[i]) : NULL;
-        if (found == NULL) {
-            FAIL(t, "the driver lacks %s", symbols[i]);
-            return false;
-        }
-        memcpy((char *)d + i * sizeof found, &found, sizeof found);
-    }
-    return d->cuDevicePrimaryCtxRetain(&d->primary, 0) == 0 && d->cuCtxPushCurrent(d->primary) == 0;
-}
-
-static void close_driver(struct driver *d)
-{
-    void *popped;
-    d->cuCtxPopCurrent(&popped);
-    d->cuDevicePrimaryCtxRelease(0);
-}
 
 /* One product with its operands on the device, and what D must be. */
 struct job {
@@ -93,7 +49,7 @@ static void spoil_d(struct test *t, const struct contexts *c, const struct job *
     free(bytes);
 }
 
-static void replay(struct test *t, const struct contexts *c, struct driver *d, struct job *j, void *stream, void *exec, int times)
+static void replay(struct test *t, const struct contexts *c, struct calls *d, struct job *j, void *stream, void *exec, int times)
 {
     const bsm_matmul host = { .struct_size = sizeof host, .a = &j->a.m, .b = &j->b.m, .d = &j->d.m };
     for (int i = 0; i < times; i++) {
@@ -114,11 +70,11 @@ static void replay(struct test *t, const struct contexts *c, struct driver *d, s
 static void captured_and_replayed(struct test *t)
 {
     struct contexts c;
-    struct driver d;
+    struct calls d;
     struct job j;
     void *stream = NULL, *graph = NULL, *exec = NULL;
     if (!contexts_open(t, &c)) return;
-    CHECK_OR_RETURN(t, open_driver(t, &d));
+    CHECK_OR_RETURN(t, calls_open(t, &d, false));
     CHECK_OR_RETURN(t, d.cuStreamCreate(&stream, 1) == 0);            /* that does not wait for the default stream */
     make_job(t, &c, BSM_MXFP8_E4M3, BSM_MXFP4, &j);
     j.call.stream = stream;
@@ -127,10 +83,10 @@ static void captured_and_replayed(struct test *t)
     /* A call with the cached workspace says that it cannot, and leaves the capture alone. */
     if (j.bytes > 0) CHECK(t, bsm_multiply(c.gpu, &j.call) == BSM_EINVAL && strstr(bsm_last_error(), "captured") != NULL);
     CHECK_OR_RETURN(t, d.cuStreamEndCapture(stream, &graph) == 0 && d.cuGraphInstantiate(&exec, graph, 0) == 0);
-    replay(t, &c, &d, &j, stream, exec, getenv("BLOCKSCALE_LIBCUDA") == NULL ? 1000 : 4);
+    replay(t, &c, &d, &j, stream, exec, !is_simulated() ? 1000 : 4);
     CHECK(t, d.cuGraphExecDestroy(exec) == 0 && d.cuGraphDestroy(graph) == 0 && d.cuStreamDestroy(stream) == 0);
     free_job(t, &c, &j);
-    close_driver(&d);
+    calls_close(&d);
     contexts_close(&c);
 }
 
@@ -151,18 +107,18 @@ static void threads_with_streams(struct test *t)
         { BSM_MXFP8_E4M3, BSM_MXFP4 }, { BSM_NVFP4, BSM_NVFP4 }, { BSM_FORMAT_BF16, BSM_MXFP4 }, { BSM_FORMAT_FP16, BSM_MXFP8_E5M2 }
     };
     struct contexts c;
-    struct driver d;
+    struct calls d;
     struct job jobs[THREADS];
     struct worker workers[THREADS];
     pthread_t threads[THREADS];
     if (!contexts_open(t, &c)) return;
-    CHECK_OR_RETURN(t, open_driver(t, &d));
+    CHECK_OR_RETURN(t, calls_open(t, &d, false));
     for (int i = 0; i < THREADS; i++) {
         void *stream = NULL;
         CHECK_OR_RETURN(t, d.cuStreamCreate(&stream, 1) == 0);
         make_job(t, &c, formats[i][0], formats[i][1], &jobs[i]);
         jobs[i].call.stream = stream;
-        workers[i] = (struct worker){ c.gpu, &jobs[i], stream, getenv("BLOCKSCALE_LIBCUDA") == NULL ? 200 : 2, false, BSM_OK };
+        workers[i] = (struct worker){ c.gpu, &jobs[i], stream, !is_simulated() ? 200 : 2, false, BSM_OK };
     }
     for (int cached = 0; cached < 2; cached++) {
         for (int i = 0; i < THREADS; i++) {
@@ -180,7 +136,7 @@ static void threads_with_streams(struct test *t)
         CHECK(t, d.cuStreamDestroy(workers[i].stream) == 0);
         free_job(t, &c, &jobs[i]);
     }
-    close_driver(&d);
+    calls_close(&d);
     contexts_close(&c);
 }
 

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""Takes fences, waits, arrives, commits and barriers out of the CUDA kernels, one at a time, and runs tests on cudasim: does a report or
+a wrong result notice it?  Each answer is appended to LOG, and what stands there is not asked again; the last lines count.
+
+usage: mutate.py BUILD LOG [ENTRY...]"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+# entry: fatbin, tests in the order in which they are tried: the quick ones first
+GEMM = ["test_gemm --only exponents", "test_gemm --only edges", "test_gemm --only groups", "test_gemm --only factors",
+        "test_gemm --only many_tiles_of_fp16"]
+KERNELS = {
+    "bsmi_gemm_64x48_1x1": ("sm90_gemm_small", GEMM),
+    "bsmi_gemm_128x48_2x1": ("sm90_gemm_small", GEMM),
+    "bsmi_decode": ("common_decode", ["test_device_decode", "test_gpu_streams"]),
+    "bsmi_quantize": ("common_quantize", ["test_device_quantize"]),
+    "bsmi_amax": ("common_quantize", ["test_device_quantize"]),
+    "bsmi_tensor_scale": ("common_quantize", ["test_device_quantize"]),
+    "bsmi_convert_scales": ("common_scales", ["test_device_scales"]),
+    "bsmi_clear_padding": ("common_scales", ["test_device_scales"]),
+    "bsmi_dequantize": ("common_dequantize", ["test_device_dequantize"]),
+    "bsmi_finish": ("common_finish", ["test_gpu_epilogues"]),
+    "bsmi_sums": ("simt_sums", ["test_gpu_products --only plain_kernel_has_the_cpus_bits", "test_gpu_contract"]),
+    "bsmi_group_tables": ("simt_sums", ["test_gpu_contract"]),
+}
+SECONDS = 300                            # of one test: mutants that hang are told of by cudasim itself, long before
+
+
+def ptx_of(fatbin):
+    """The text with the line numbers that the library's loader counts: up to the zero byte behind it."""
+    with open(fatbin, "rb") as file:
+        data = file.read()
+    begin = data.rindex(b".version")
+    while data[begin - 1:begin] == b"\n":
+        begin -= 1
+    return data[begin:data.index(b"\0", begin)]
+
+
+def mutants_of(entry, text):
+    """(name for CUDASIM_MUTATE, the instruction) of all, as cudasim lists them."""
+    with tempfile.NamedTemporaryFile(suffix=".ptx") as file:
+        file.write(text)
+        file.flush()
+        done = subprocess.run(["bin/cudasim", "mutate", file.name, "--entry", entry, "--program", "/bin/true"], stdout=subprocess.PIPE,
+                              text=True, check=True)
+    found = re.findall(r"^not executed +line +(\d+): (.*)$", done.stdout, re.M)
+    lines = [line for line, _ in found]
+    seen = {}
+    for line, instruction in found:
+        seen[line] = seen.get(line, 0) + 1
+        yield f"{entry}:{line}" + (f".{seen[line]}" if lines.count(line) > 1 else ""), instruction
+
+
+def run(entry, mutant, tests):
+    """What became of it: "noticed by ...", "survives", "not executed"."""
+    taken = False
+    for test in tests:
+        environment = dict(os.environ, BLOCKSCALE_LIBCUDA="lib/libcudasim.so", CUDASIM_DEVICE="sm_90a")
+        if "gemm" in entry:
+            environment["GEMM_INSTANCE"] = entry
+        if mutant is not None:
+            environment["CUDASIM_MUTATE"] = mutant
+        try:
+            done = subprocess.run(["tests/" + test.split()[0]] + test.split()[1:], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                  text=True, errors="replace", timeout=SECONDS, env=environment, check=False)
+        except subprocess.TimeoutExpired:
+            return f"noticed by time: {test}"
+        taken |= "CUDASIM_MUTATE took away" in done.stdout
+        if done.returncode != 0:
+            report = re.search(r"^cudasim: (?!CUDASIM_MUTATE)(.*)", done.stdout, re.M)
+            return f"noticed by {test}: {report.group(1)[:160] if report else 'wrong result'}"
+    return "survives" if taken else "not executed"
+
+
+def known(log):
+    if not os.path.exists(log):
+        return {}
+    with open(log, encoding="utf-8") as lines:
+        return dict(line.rstrip("\n").split("\t", 1) for line in lines)
+
+
+def main():
+    build, log, entries = sys.argv[1], os.path.abspath(sys.argv[2]), sys.argv[3:] or list(KERNELS)
+    os.chdir(build)
+    done = known(log)
+    for entry in entries:
+        fatbin, tests = KERNELS[entry]
+        counts = {}
+        for mutant, instruction in mutants_of(entry, ptx_of(f"src/cuda/{fatbin}.fatbin")):
+            if mutant not in done:
+                if not counts and run(entry, None, tests) != "not executed":
+                    sys.exit(f"{entry}: fails before anything is taken away")
+                done[mutant] = f"{run(entry, mutant, tests)}\t{instruction}"
+                with open(log, "a", encoding="utf-8") as file:
+                    file.write(f"{mutant}\t{done[mutant]}\n")
+            fate = re.match("noticed|survives|not executed", done[mutant]).group(0)
+            counts[fate] = counts.get(fate, 0) + 1
+            if fate == "survives":
+                print(f"{mutant}: {done[mutant]}", flush=True)
+        print(f"{entry}: " + ", ".join(f"{count} {fate}" for fate, count in counts.items()), flush=True)
+
+
+main()
