@@ -37,7 +37,7 @@ void row_values(struct row *row, double ours, double theirs)
 {
     row->served = true;
     row->ours = ours, row->theirs = theirs;
-    row->ratio = fabs(ours - theirs) > 0 ? theirs / ours : 1;      /* both may be exact */
+    row->ratio = ours <= theirs && ours >= theirs ? 1 : theirs / ours;      /* both errors may be 0 */
 }
 
 void row_times(struct row *row, const struct way *ours, const struct way *theirs, const struct loop_state *state,
