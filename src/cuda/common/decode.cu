@@ -121,46 +121,6 @@ __device__ __noinline__ static bool write_rest(const bsmi_device_matrix &m, cons
     return outside;
 }
 
-/* Full octets of a row that lies well, from the warp's first on: all of the row's.  End: even, of a stream. */
-template <quick_packing packing, int element, int scale_kind>
-__device__ static bool write_quick(const bsmi_device_matrix &m, const scale_part &columns, const quick_places<STEPS_AT_ONCE> &places,
-                                   uint32_t least, uint32_t span, const row_job &j, int end)
-{
-    const bool high_first = m.packing == BSM_PACKING_HIGH_FIRST;
-    const int lane = j.thread & 31;
-    bool outside = false;
-    for (int base = (j.thread - lane) * STEPS_AT_ONCE; base < end; base += j.threads * STEPS_AT_ONCE) {
-        const unsigned char *codes = j.codes + (int64_t)base * bytes_of_octet<packing>() + lane_place<packing>(lane);
-        const unsigned char *scales = j.scales;
-        if (scale_kind != BSM_UNSCALED) scales += place_in_shifted(columns, (uint32_t)(base + lane) >> j.octets_per_block_shift);
-        uint16_t *to = j.to + (int64_t)(base + lane) * 8;
-        octet o[STEPS_AT_ONCE];
-        uint32_t scale[STEPS_AT_ONCE];
-#pragma unroll
-        for (int i = 0; i < STEPS_AT_ONCE; i++) {
-            o[i] = { 0, 0 }, scale[i] = 127;
-            if (base + lane + 32 * i >= end) continue;
-            o[i] = load_quick<packing>(codes, i);
-            if (scale_kind != BSM_UNSCALED) scale[i] = __ldg(scales + places.step[i]);
-        }
-#pragma unroll
-        for (int i = 0; i < STEPS_AT_ONCE; i++) {
-            if (base + lane + 32 * i >= end) break;
-            bool special;
-            uint4 v = decode_quick<packing, element>(o[i], lane, high_first, &special);
-            if (special) v = mend_special<element>(o[i], v);
-            uint32_t pair = scale[i] * 0x00800080;                   /* 2^(code - 127) twice, if it is a normal number */
-            if (scale_kind == BSM_UE4M3) pair = scale_pair(BSM_UE4M3, scale[i], 0);
-            if (scale_kind == BSM_E8M0 && scale[i] - least > span) {
-                pair = scale_pair(BSM_E8M0, scale[i], 0);
-                outside |= scale[i] != 255 && has_nonzero_quick<packing, element>(o[i], lane);
-            }
-            ptx_store_16(to + 32 * 8 * i, scale_kind == BSM_UNSCALED ? v : multiply(v, pair));
-        }
-    }
-    return outside;
-}
-
 /* Everything about a matrix that rows share: in shared memory. */
 struct matrix_job {
     scale_places places;
@@ -168,34 +128,6 @@ struct matrix_job {
     int way, end;                         /* way 0: all octets by bytes */
     decoding d;
 };
-
-__device__ static inline bool write_row(const bsmi_device_matrix &m, const matrix_job &s, const row_job &j)
-{
-    bool outside = false;
-    switch (s.way) {
-#define WAY(packing, element, scale)                                                                                              \
-    case quick_way(packing, element, scale):                                                                                      \
-        outside = write_quick<packing, element, scale>(m, s.places.column, s.quick, s.d.least, s.d.span, j, s.end);                              \
-        break;
-        QUICK_WAYS(WAY)
-#undef WAY
-    default: break;
-    }
-    if (s.end >= j.padded_octets) return outside;
-    return outside | (m.block != 0 ? write_rest<true>(m, s.places.column, s.d, j, s.end)
-                                   : write_rest<false>(m, s.places.column, s.d, j, s.end));
-}
-
-__device__ static inline bool has_way(int way)
-{
-    switch (way) {
-#define WAY(packing, element, scale) case quick_way(packing, element, scale):
-        QUICK_WAYS(WAY)
-#undef WAY
-        return true;
-    default: return false;
-    }
-}
 
 __device__ static void write_zeros(const row_job &j)
 {
@@ -223,8 +155,8 @@ __device__ static void leave_out(const bsmi_decode_parameters &p, int64_t row)
 }
 
 /* A row that does not fit 2^0. */
-__device__ __noinline__ static void write_again(const bsmi_decode_parameters &p, const scale_part &columns, decoding d, const row_job j,
-                                   int64_t row, int barrier, int *range)
+__device__ __noinline__ static void write_again(const bsmi_decode_parameters &p, const scale_part &columns, decoding d,
+                                                const row_job j, int64_t row, int barrier, int *range)
 {
     const bsmi_device_matrix &m = p.source;
     int least, most;
@@ -270,6 +202,131 @@ __device__ static inline int threads_of_row(int64_t octets)
     return threads;
 }
 
+/* A row, and the step to the next one of a group, as matrix and row within it. */
+struct row_walk { int64_t row, matrix, r, rows_apart, matrices_apart, r_apart; };
+
+__device__ static inline row_walk begin_walk(const bsmi_device_matrix &m, int64_t first, int64_t apart)
+{
+    row_walk w = { first, first / m.rows, 0, apart, apart / m.rows, 0 };
+    w.r = first - w.matrix * m.rows, w.r_apart = apart - w.matrices_apart * m.rows;
+    return w;
+}
+
+__device__ static inline void next_row(const bsmi_device_matrix &m, row_walk *w)
+{
+    w->row += w->rows_apart, w->matrix += w->matrices_apart, w->r += w->r_apart;
+    if (w->r >= m.rows) w->r -= m.rows, w->matrix++;
+}
+
+__device__ static inline void point_to_row(const bsmi_decode_parameters &p, const row_walk &w, int64_t place_of_scales, row_job *j)
+{
+    const bsmi_device_matrix &m = p.source;
+    j->codes = m.data + w.matrix * m.batch_bytes + w.r * m.row_bytes;
+    j->to = p.decoded + w.matrix * p.batch_pitch + w.r * p.pitch;
+    if (m.block != 0) j->scales = m.scales + w.matrix * m.scale_batch_bytes + place_of_scales;
+}
+
+/* Rows, the quick way -------------------------------------------------------------------------------------------------------- */
+
+/* What a thread loads at one time: octets first + 32 i. */
+struct loaded_octets { octet codes[STEPS_AT_ONCE]; uint32_t scales[STEPS_AT_ONCE]; };
+
+template <quick_packing packing, int scale_kind>
+__device__ static inline loaded_octets load_octets(const matrix_job &s, const row_job &j, int first)
+{
+    loaded_octets l;
+    const unsigned char *codes = j.codes + (int64_t)(first & ~31) * bytes_of_octet<packing>() + lane_place<packing>(first & 31);
+    const unsigned char *scales = j.scales;
+    if (scale_kind != BSM_UNSCALED) scales += column_place(s.places.column, (uint32_t)first >> j.octets_per_block_shift);
+#pragma unroll
+    for (int i = 0; i < STEPS_AT_ONCE; i++) {
+        l.codes[i] = { 0, 0 }, l.scales[i] = 127;
+        if (first + 32 * i >= s.end) continue;
+        l.codes[i] = load_quick<packing>(codes, i);
+        if (scale_kind != BSM_UNSCALED) l.scales[i] = __ldg(scales + s.quick.step[i]);
+    }
+    return l;
+}
+
+/* True if one that is not all zeros has a scale that is told of. */
+template <quick_packing packing, int element, int scale_kind>
+__device__ static inline bool write_octets(const matrix_job &s, const loaded_octets &l, bool high_first, uint16_t *row, int first)
+{
+    bool outside = false;
+    uint16_t *to = row + (int64_t)first * 8;
+#pragma unroll
+    for (int i = 0; i < STEPS_AT_ONCE; i++) {
+        if (first + 32 * i >= s.end) break;
+        bool special;
+        uint4 v = decode_quick<packing, element>(l.codes[i], first, high_first, &special);
+        if (special) v = mend_special<element>(l.codes[i], v);
+        uint32_t pair = l.scales[i] * 0x00800080;                    /* 2^(code - 127) twice, if it is a normal number */
+        if (scale_kind == BSM_UE4M3) pair = scale_pair(BSM_UE4M3, l.scales[i], 0);
+        if (scale_kind == BSM_E8M0 && l.scales[i] - s.d.least > s.d.span) {
+            pair = scale_pair(BSM_E8M0, l.scales[i], 0);
+            outside |= l.scales[i] != 255 && has_nonzero_quick<packing, element>(l.codes[i], first);
+        }
+        ptx_store_16(to + 32 * 8 * i, scale_kind == BSM_UNSCALED ? v : multiply(v, pair));
+    }
+    return outside;
+}
+
+/* In exponents[], for the group's first thread itself: this row is to be written again. */
+enum { WRITE_AGAIN = BSMI_ROW_LEFT_OUT + 1 };
+
+/* The octets in front of s.end of a group's rows: what comes next is loaded before what is there is written.  No call of a function is
+ * in it, for which registers would be kept free.  True if a row is to be written again. */
+template <quick_packing packing, int element, int scale_kind>
+__device__ static inline bool quick_rows(const bsmi_decode_parameters &p, const matrix_job &s, row_job j, int group, row_walk w)
+{
+    const bsmi_device_matrix &m = p.source;
+    const bool high_first = m.packing == BSM_PACKING_HIGH_FIRST;
+    const int64_t rows = m.rows * m.batch;
+    const int mine = (j.thread & ~31) * STEPS_AT_ONCE + (j.thread & 31), apart = j.threads * STEPS_AT_ONCE;
+    if (w.row >= rows) return false;
+    point_to_row(p, w, place_in_shifted(s.places.row, w.r), &j);
+    loaded_octets now = load_octets<packing, scale_kind>(s, j, mine);
+    int64_t row = w.row;
+    int base = 0;
+    bool outside = false, again = false;
+    while (row < rows) {
+        uint16_t *to = j.to;
+        int next_base = base + apart;
+        loaded_octets next = now;
+        if (next_base >= s.end) {
+            next_base = 0;
+            next_row(m, &w);
+            if (w.row < rows) point_to_row(p, w, place_in_shifted(s.places.row, w.r), &j);
+        }
+        if (w.row < rows) next = load_octets<packing, scale_kind>(s, j, next_base + mine);
+        outside |= write_octets<packing, element, scale_kind>(s, now, high_first, to, base + mine);
+        if (next_base == 0) {
+            if (scale_kind == BSM_E8M0) outside = ptx_barrier_or(group, j.threads, outside);
+            if (p.exponents != nullptr && j.thread == 0) p.exponents[row] = outside ? (int)WRITE_AGAIN : 0;
+            again |= outside, outside = false;
+        }
+        now = next, base = next_base, row = w.row;
+    }
+    return again;
+}
+
+/* What quick_rows leaves; way 0: everything. */
+__device__ static inline void other_rows(const bsmi_decode_parameters &p, const matrix_job &s, row_job j, int group, int *range, row_walk w)
+{
+    const bsmi_device_matrix &m = p.source;
+    for (; w.row < m.rows * m.batch; next_row(m, &w)) {
+        point_to_row(p, w, m.block != 0 ? place_in(s.places.row, w.r) : 0, &j);
+        bool outside = s.way != 0 && p.exponents != nullptr && j.thread == 0 && p.exponents[w.row] == (int)WRITE_AGAIN;
+        if (m.bits > 8) write_wide(p, j);
+        else if (m.block != 0) outside |= write_rest<true>(m, s.places.column, s.d, j, s.end);
+        else write_rest<false>(m, s.places.column, s.d, j, s.end);
+        if (m.scale == BSM_E8M0 && ptx_barrier_or(group, j.threads, outside))
+            write_again(p, s.places.column, s.d, j, w.row, group, range);
+        else if (p.exponents != nullptr && j.thread == 0)
+            p.exponents[w.row] = 0;
+    }
+}
+
 __device__ static void make_matrix_job(const bsmi_device_matrix &m, int octets_per_block_shift, matrix_job &s)
 {
     s = {};
@@ -283,7 +340,7 @@ __device__ static void make_matrix_job(const bsmi_device_matrix &m, int octets_p
     s.d.span = m.scale == BSM_E8M0 ? 127 + MOST_EXPONENT - most - s.d.least : 0xffffffff;
     s.way = quick_way_of(m);
     const bool places = m.block == 0 || make_quick_places(s.places.column, octets_per_block_shift, &s.quick);
-    if (!places || !has_way(s.way)) s.way = 0;
+    if (!places || quick_end(m) == 0) s.way = 0;
     s.end = s.way != 0 ? quick_end(m) : 0;
 }
 
@@ -291,7 +348,6 @@ extern "C" __global__ void __launch_bounds__(BSMI_DECODE_THREADS, 4) bsmi_decode
 {
     __shared__ matrix_job s;
     __shared__ int ranges[BSMI_DECODE_THREADS / 32][2];
-    ptx_griddepcontrol_wait();
     const bsmi_device_matrix &m = p.source;
     row_job j;
     j.octets = (int)((m.columns + 7) / 8), j.padded_octets = (int)(p.padded_columns / 8);
@@ -302,22 +358,16 @@ extern "C" __global__ void __launch_bounds__(BSMI_DECODE_THREADS, 4) bsmi_decode
     j.octets_per_block_shift = m.block == 16 ? 1 : 2;
     if (threadIdx.x == 0) make_matrix_job(m, j.octets_per_block_shift, s);
     __syncthreads();
+    ptx_griddepcontrol_wait();
 
-    int64_t matrix = 0, first_row = 0;                               /* the matrix, and the number of its first row */
-    for (int64_t row = (int64_t)blockIdx.x * groups + group; row < m.rows * m.batch; row += (int64_t)gridDim.x * groups) {
-        if (row - first_row >= m.rows) matrix = row / m.rows, first_row = matrix * m.rows;
-        const int64_t r = row - first_row;
-        j.codes = m.data + matrix * m.batch_bytes + r * m.row_bytes;
-        j.to = p.decoded + matrix * p.batch_pitch + r * p.pitch;
-        if (m.block != 0) j.scales = m.scales + matrix * m.scale_batch_bytes + place_in(s.places.row, r);
-        if (m.bits > 8) write_wide(p, j);
-        else {
-            const bool outside = write_row(m, s, j);
-            if (m.scale == BSM_E8M0 && ptx_barrier_or(group, j.threads, outside)) {
-                write_again(p, s.places.column, s.d, j, row, group, ranges[group]);
-                continue;
-            }
-        }
-        if (p.exponents != nullptr && j.thread == 0) p.exponents[row] = 0;
+    const row_walk w = begin_walk(m, (int64_t)blockIdx.x * groups + group, (int64_t)gridDim.x * groups);
+    bool again = s.end < j.padded_octets;
+    switch (s.way) {
+#define WAY(packing, element, scale)                                                                                              \
+    case quick_way(packing, element, scale): again |= quick_rows<packing, element, scale>(p, s, j, group, w); break;
+        QUICK_WAYS(WAY)
+#undef WAY
+    default: break;
     }
+    if (again) other_rows(p, s, j, group, ranges[group], w);
 }

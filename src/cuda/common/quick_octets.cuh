@@ -37,6 +37,17 @@ __device__ static constexpr int bytes_of_octet() { return packing == QUICK_NIBBL
 
 __device__ static constexpr int quick_way(int packing, int element, int scale) { return 1 + (packing << 8 | element << 4 | scale); }
 
+__device__ static inline bool has_quick_way(int way)
+{
+    switch (way) {
+#define WAY(packing, element, scale) case quick_way(packing, element, scale):
+        QUICK_WAYS(WAY)
+#undef WAY
+        return true;
+    default: return false;
+    }
+}
+
 /* 0: rows do not lie so that full octets can be loaded whole. */
 __device__ static inline int quick_way_of(const bsmi_device_matrix &m)
 {
@@ -45,7 +56,8 @@ __device__ static inline int quick_way_of(const bsmi_device_matrix &m)
     const quick_packing packing = nibbles ? QUICK_NIBBLES : m.packing == BSM_PACKING_BIT_STREAM ? QUICK_STREAM : QUICK_BYTES;
     const int64_t step = packing == QUICK_BYTES ? 8 : 4;
     if (!aligned_to(m.data, (uint32_t)step) || m.row_bytes % step != 0 || m.batch_bytes % step != 0) return 0;
-    return quick_way(packing, m.element, m.scale);
+    const int way = quick_way(packing, m.element, m.scale);
+    return has_quick_way(way) ? way : 0;
 }
 
 /* The full octets of a row that a quick way does. */

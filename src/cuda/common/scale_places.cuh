@@ -66,8 +66,15 @@ __device__ __noinline__ static int64_t place_in_tiles(int64_t tile_size, int64_t
     return tile * stride + (x - tile * tile_size) * stride_within;
 }
 
-/* Of no tiles. */
-__device__ static inline int64_t place_in_shifted(const scale_part &part, uint32_t x)
+/* Of no tiles; the second for columns. */
+__device__ static inline int64_t place_in_shifted(const scale_part &part, int64_t x)
+{
+    const uint32_t low = (uint32_t)x;
+    return (x >> part.shift) * part.stride + ((low >> part.shift1) & part.mask1) * part.stride1
+         + ((low >> part.shift2) & part.mask2) * part.stride2;
+}
+
+__device__ static inline int64_t column_place(const scale_part &part, uint32_t x)
 {
     return (int64_t)(x >> part.shift) * part.stride + (int64_t)((x >> part.shift1) & part.mask1) * part.stride1
          + ((x >> part.shift2) & part.mask2) * part.stride2;
@@ -75,10 +82,7 @@ __device__ static inline int64_t place_in_shifted(const scale_part &part, uint32
 
 __device__ static inline int64_t place_in(const scale_part &part, int64_t x)
 {
-    if (part.tile != 0) return place_in_tiles(part.tile, part.stride, part.stride1, x);
-    const uint32_t low = (uint32_t)x;
-    return (x >> part.shift) * part.stride + ((low >> part.shift1) & part.mask1) * part.stride1
-         + ((low >> part.shift2) & part.mask2) * part.stride2;
+    return part.tile != 0 ? place_in_tiles(part.tile, part.stride, part.stride1, x) : place_in_shifted(part, x);
 }
 
 #endif
