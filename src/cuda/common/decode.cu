@@ -9,6 +9,7 @@
  * with e8m0 scales are written as if their exponent were 0, and once more in the rare case that it is not: one barrier a row. */
 #include "cuda/ptx/arithmetic.cuh"
 #include "quick_octets.cuh"
+#include "row_walk.cuh"
 
 enum { LEAST_EXPONENT = -40, MOST_EXPONENT = 40, STEPS_AT_ONCE = 4 };
 
@@ -127,6 +128,8 @@ struct matrix_job {
     quick_places<STEPS_AT_ONCE> quick;
     int way, end;                         /* way 0: all octets by bytes */
     decoding d;
+    quick_step step;
+    int64_t codes_apart, decoded_apart;   /* bytes and numbers from a row to the group's next one in the same matrix */
 };
 
 __device__ static void write_zeros(const row_job &j)
@@ -202,120 +205,111 @@ __device__ static inline int threads_of_row(int64_t octets)
     return threads;
 }
 
-/* A row, and the step to the next one of a group, as matrix and row within it. */
-struct row_walk { int64_t row, matrix, r, rows_apart, matrices_apart, r_apart; };
-
-__device__ static inline row_walk begin_walk(const bsmi_device_matrix &m, int64_t first, int64_t apart)
-{
-    row_walk w = { first, first / m.rows, 0, apart, apart / m.rows, 0 };
-    w.r = first - w.matrix * m.rows, w.r_apart = apart - w.matrices_apart * m.rows;
-    return w;
-}
-
-__device__ static inline void next_row(const bsmi_device_matrix &m, row_walk *w)
-{
-    w->row += w->rows_apart, w->matrix += w->matrices_apart, w->r += w->r_apart;
-    if (w->r >= m.rows) w->r -= m.rows, w->matrix++;
-}
-
-__device__ static inline void point_to_row(const bsmi_decode_parameters &p, const row_walk &w, int64_t place_of_scales, row_job *j)
+__device__ static inline void point_to_row(const bsmi_decode_parameters &p, int64_t matrix, int64_t r, int64_t place_of_scales, row_job *j)
 {
     const bsmi_device_matrix &m = p.source;
-    j->codes = m.data + w.matrix * m.batch_bytes + w.r * m.row_bytes;
-    j->to = p.decoded + w.matrix * p.batch_pitch + w.r * p.pitch;
-    if (m.block != 0) j->scales = m.scales + w.matrix * m.scale_batch_bytes + place_of_scales;
+    j->codes = m.data + matrix * m.batch_bytes + r * m.row_bytes;
+    j->to = p.decoded + matrix * p.batch_pitch + r * p.pitch;
+    if (m.block != 0) j->scales = m.scales + matrix * m.scale_batch_bytes + place_of_scales;
 }
 
 /* Rows, the quick way -------------------------------------------------------------------------------------------------------- */
 
-/* What a thread loads at one time: octets first + 32 i. */
-struct loaded_octets { octet codes[STEPS_AT_ONCE]; uint32_t scales[STEPS_AT_ONCE]; };
+struct loaded_octet { octet codes; uint32_t scale; };
+
+/* Where a thread's octets first + 32 i are. */
+struct octet_source { const unsigned char *codes, *scales; int first; };
 
 template <quick_packing packing, int scale_kind>
-__device__ static inline loaded_octets load_octets(const matrix_job &s, const row_job &j, int first)
+__device__ static inline octet_source source_of(const matrix_job &s, const row_job &j, int r, int first)
 {
-    loaded_octets l;
-    const unsigned char *codes = j.codes + (int64_t)(first & ~31) * bytes_of_octet<packing>() + lane_place<packing>(first & 31);
-    const unsigned char *scales = j.scales;
-    if (scale_kind != BSM_UNSCALED) scales += column_place(s.places.column, (uint32_t)first >> j.octets_per_block_shift);
-#pragma unroll
-    for (int i = 0; i < STEPS_AT_ONCE; i++) {
-        l.codes[i] = { 0, 0 }, l.scales[i] = 127;
-        if (first + 32 * i >= s.end) continue;
-        l.codes[i] = load_quick<packing>(codes, i);
-        if (scale_kind != BSM_UNSCALED) l.scales[i] = __ldg(scales + s.quick.step[i]);
-    }
+    octet_source o = { j.codes + (int64_t)(first & ~31) * bytes_of_octet<packing>() + lane_place<packing>(first & 31), j.scales, first };
+    if (scale_kind != BSM_UNSCALED)
+        o.scales += column_place(s.places.row, (uint32_t)r) + column_place(s.places.column, (uint32_t)first >> j.octets_per_block_shift);
+    return o;
+}
+
+template <quick_packing packing, int scale_kind>
+__device__ static inline loaded_octet load_step(const octet_source &o, const quick_places<STEPS_AT_ONCE> &places, int step, int end)
+{
+    loaded_octet l = { { 0, 0 }, 127 };
+    if (o.first + 32 * step >= end) return l;
+    l.codes = load_quick<packing>(o.codes, step);
+    if (scale_kind != BSM_UNSCALED) l.scale = __ldg(o.scales + places.step[step]);
     return l;
 }
 
-/* True if one that is not all zeros has a scale that is told of. */
+/* *outside: it is not all zeros and has a scale that is told of. */
 template <quick_packing packing, int element, int scale_kind>
-__device__ static inline bool write_octets(const matrix_job &s, const loaded_octets &l, bool high_first, uint16_t *row, int first)
+__device__ static inline uint4 scaled_octet(const loaded_octet &l, int number, bool high_first, uint32_t least, uint32_t span, bool *outside)
 {
-    bool outside = false;
-    uint16_t *to = row + (int64_t)first * 8;
-#pragma unroll
-    for (int i = 0; i < STEPS_AT_ONCE; i++) {
-        if (first + 32 * i >= s.end) break;
-        bool special;
-        uint4 v = decode_quick<packing, element>(l.codes[i], first, high_first, &special);
-        if (special) v = mend_special<element>(l.codes[i], v);
-        uint32_t pair = l.scales[i] * 0x00800080;                    /* 2^(code - 127) twice, if it is a normal number */
-        if (scale_kind == BSM_UE4M3) pair = scale_pair(BSM_UE4M3, l.scales[i], 0);
-        if (scale_kind == BSM_E8M0 && l.scales[i] - s.d.least > s.d.span) {
-            pair = scale_pair(BSM_E8M0, l.scales[i], 0);
-            outside |= l.scales[i] != 255 && has_nonzero_quick<packing, element>(l.codes[i], first);
-        }
-        ptx_store_16(to + 32 * 8 * i, scale_kind == BSM_UNSCALED ? v : multiply(v, pair));
+    bool special;
+    uint4 v = decode_quick<packing, element>(l.codes, number, high_first, &special);
+    if (special) v = mend_special<element>(l.codes, v);
+    if (scale_kind == BSM_UNSCALED) return v;
+    uint32_t pair = l.scale * 0x00800080;                            /* 2^(code - 127) twice, if it is a normal number */
+    if (scale_kind == BSM_UE4M3) pair = scale_pair(BSM_UE4M3, l.scale, 0);
+    if (scale_kind == BSM_E8M0 && l.scale - least > span) {
+        pair = scale_pair(BSM_E8M0, l.scale, 0);
+        *outside |= l.scale != 255 && has_nonzero_quick<packing, element>(l.codes, number);
     }
-    return outside;
+    return multiply(v, pair);
 }
 
 /* In exponents[], for the group's first thread itself: this row is to be written again. */
 enum { WRITE_AGAIN = BSMI_ROW_LEFT_OUT + 1 };
 
-/* The octets in front of s.end of a group's rows: what comes next is loaded before what is there is written.  No call of a function is
- * in it, for which registers would be kept free.  True if a row is to be written again. */
+/* The octets in front of s.end of a group's rows.  As soon as an octet is done, that of the next stretch is loaded in its place.  No call
+ * of a function is in it, for which registers would be kept free.  True if a row is to be written again. */
 template <quick_packing packing, int element, int scale_kind>
-__device__ static inline bool quick_rows(const bsmi_decode_parameters &p, const matrix_job &s, row_job j, int group, row_walk w)
+__device__ static inline bool quick_rows(const bsmi_decode_parameters &p, const matrix_job &s, row_job j, int group, int64_t row,
+                                         int64_t rows_apart, quick_walk w)
 {
     const bsmi_device_matrix &m = p.source;
     const bool high_first = m.packing == BSM_PACKING_HIGH_FIRST;
-    const int64_t rows = m.rows * m.batch;
-    const int mine = (j.thread & ~31) * STEPS_AT_ONCE + (j.thread & 31), apart = j.threads * STEPS_AT_ONCE;
-    if (w.row >= rows) return false;
-    point_to_row(p, w, place_in_shifted(s.places.row, w.r), &j);
-    loaded_octets now = load_octets<packing, scale_kind>(s, j, mine);
-    int64_t row = w.row;
-    int base = 0;
+    const int mine = (j.thread & ~31) * STEPS_AT_ONCE + (j.thread & 31), apart = j.threads * STEPS_AT_ONCE, end = s.end;
+    const uint32_t least = s.d.least, span = s.d.span;
+    const quick_places<STEPS_AT_ONCE> places = s.quick;
     bool outside = false, again = false;
-    while (row < rows) {
-        uint16_t *to = j.to;
-        int next_base = base + apart;
-        loaded_octets next = now;
-        if (next_base >= s.end) {
-            next_base = 0;
-            next_row(m, &w);
-            if (w.row < rows) point_to_row(p, w, place_in_shifted(s.places.row, w.r), &j);
+    if (w.left == 0) return false;
+    point_to_row(p, w.matrix, w.r, 0, &j);
+    octet_source next = source_of<packing, scale_kind>(s, j, w.r, mine);
+    loaded_octet l[STEPS_AT_ONCE];
+#pragma unroll
+    for (int i = 0; i < STEPS_AT_ONCE; i++) l[i] = load_step<packing, scale_kind>(next, places, i, end);
+    for (int base = 0; w.left > 0;) {
+        const int now = base + mine;
+        uint16_t *to = j.to + (int64_t)now * 8;
+        base += apart;
+        if (base >= end) {
+            base = 0;
+            j.codes += s.codes_apart, j.to += s.decoded_apart;
+            if (!quick_next(s.step, &w)) point_to_row(p, w.matrix, w.r, 0, &j);
         }
-        if (w.row < rows) next = load_octets<packing, scale_kind>(s, j, next_base + mine);
-        outside |= write_octets<packing, element, scale_kind>(s, now, high_first, to, base + mine);
-        if (next_base == 0) {
-            if (scale_kind == BSM_E8M0) outside = ptx_barrier_or(group, j.threads, outside);
-            if (p.exponents != nullptr && j.thread == 0) p.exponents[row] = outside ? (int)WRITE_AGAIN : 0;
-            again |= outside, outside = false;
+        const int next_end = w.left > 0 ? end : 0;
+        next = source_of<packing, scale_kind>(s, j, w.r, base + mine);
+#pragma unroll
+        for (int i = 0; i < STEPS_AT_ONCE; i++) {
+            const uint4 v = scaled_octet<packing, element, scale_kind>(l[i], now, high_first, least, span, &outside);
+            l[i] = load_step<packing, scale_kind>(next, places, i, next_end);
+            if (now + 32 * i < end) ptx_store_16(to + 32 * 8 * i, v);
         }
-        now = next, base = next_base, row = w.row;
+        if (base != 0) continue;
+        if (scale_kind == BSM_E8M0) outside = ptx_barrier_or(group, j.threads, outside);
+        if (p.exponents != nullptr && j.thread == 0) p.exponents[row] = outside ? (int)WRITE_AGAIN : 0;
+        again |= outside, outside = false;
+        row += rows_apart;
     }
     return again;
 }
 
 /* What quick_rows leaves; way 0: everything. */
-__device__ static inline void other_rows(const bsmi_decode_parameters &p, const matrix_job &s, row_job j, int group, int *range, row_walk w)
+__device__ static inline void other_rows(const bsmi_decode_parameters &p, const matrix_job &s, row_job j, int group, int *range, int64_t first,
+                                         int64_t apart)
 {
     const bsmi_device_matrix &m = p.source;
-    for (; w.row < m.rows * m.batch; next_row(m, &w)) {
-        point_to_row(p, w, m.block != 0 ? place_in(s.places.row, w.r) : 0, &j);
+    for (row_walk w = walk_to(m.rows, first); w.row < m.rows * m.batch; w = walk_to(m.rows, w.row + apart)) {
+        point_to_row(p, w.matrix, w.r, m.block != 0 ? place_in(s.places.row, w.r) : 0, &j);
         bool outside = s.way != 0 && p.exponents != nullptr && j.thread == 0 && p.exponents[w.row] == (int)WRITE_AGAIN;
         if (m.bits > 8) write_wide(p, j);
         else if (m.block != 0) outside |= write_rest<true>(m, s.places.column, s.d, j, s.end);
@@ -327,8 +321,9 @@ __device__ static inline void other_rows(const bsmi_decode_parameters &p, const 
     }
 }
 
-__device__ static void make_matrix_job(const bsmi_device_matrix &m, int octets_per_block_shift, matrix_job &s)
+__device__ static void make_matrix_job(const bsmi_decode_parameters &p, int octets_per_block_shift, int64_t rows_apart, matrix_job &s)
 {
+    const bsmi_device_matrix &m = p.source;
     s = {};
     if (m.bits > 8) return;
     if (m.block != 0) s.places = make_places(m.layout);
@@ -340,8 +335,11 @@ __device__ static void make_matrix_job(const bsmi_device_matrix &m, int octets_p
     s.d.span = m.scale == BSM_E8M0 ? 127 + MOST_EXPONENT - most - s.d.least : 0xffffffff;
     s.way = quick_way_of(m);
     const bool places = m.block == 0 || make_quick_places(s.places.column, octets_per_block_shift, &s.quick);
-    if (!places || quick_end(m) == 0) s.way = 0;
-    s.end = s.way != 0 ? quick_end(m) : 0;
+    if (!places || quick_end(m) == 0 || m.rows * m.batch >= (int64_t)1 << 31) s.way = 0;
+    if (s.way == 0) return;
+    s.end = quick_end(m);
+    s.step = make_quick_step((int)m.rows, (int)rows_apart);
+    s.codes_apart = m.row_bytes * rows_apart, s.decoded_apart = p.pitch * rows_apart;
 }
 
 extern "C" __global__ void __launch_bounds__(BSMI_DECODE_THREADS, 4) bsmi_decode(const __grid_constant__ bsmi_decode_parameters p)
@@ -356,18 +354,19 @@ extern "C" __global__ void __launch_bounds__(BSMI_DECODE_THREADS, 4) bsmi_decode
     const int groups = BSMI_DECODE_THREADS / j.threads, group = (int)threadIdx.x / j.threads;
     j.thread = (int)threadIdx.x % j.threads;
     j.octets_per_block_shift = m.block == 16 ? 1 : 2;
-    if (threadIdx.x == 0) make_matrix_job(m, j.octets_per_block_shift, s);
+    const int64_t all = m.rows * m.batch, row = (int64_t)blockIdx.x * groups + group, apart = (int64_t)gridDim.x * groups;
+    if (threadIdx.x == 0) make_matrix_job(p, j.octets_per_block_shift, apart, s);
     __syncthreads();
     ptx_griddepcontrol_wait();
 
-    const row_walk w = begin_walk(m, (int64_t)blockIdx.x * groups + group, (int64_t)gridDim.x * groups);
     bool again = s.end < j.padded_octets;
+    const quick_walk w = s.way == 0 ? quick_walk{} : begin_quick_walk((int)m.rows, (int)all, (int)row, (int)apart);
     switch (s.way) {
 #define WAY(packing, element, scale)                                                                                              \
-    case quick_way(packing, element, scale): again |= quick_rows<packing, element, scale>(p, s, j, group, w); break;
+    case quick_way(packing, element, scale): again |= quick_rows<packing, element, scale>(p, s, j, group, row, apart, w); break;
         QUICK_WAYS(WAY)
 #undef WAY
     default: break;
     }
-    if (again) other_rows(p, s, j, group, ranges[group], w);
+    if (again) other_rows(p, s, j, group, ranges[group], row, apart);
 }

@@ -2,6 +2,7 @@
  *
  * CTA: 256 threads, in groups of 32 .. 256 threads that take a row each, eight numbers a thread and step. */
 #include "cuda/ptx/arithmetic.cuh"
+#include "quick_bf16.cuh"
 #include "quick_rows.cuh"
 
 enum { STEPS = 2 };
@@ -88,7 +89,6 @@ __device__ static void quantize_quickly(quick_way way, const bsmi_quantize_param
     switch (way) {
     case QUICK_E4M3: quantize_whole_blocks<kind, QUICK_E4M3>(p, q, columns, w); break;
     case QUICK_E5M2: quantize_whole_blocks<kind, QUICK_E5M2>(p, q, columns, w); break;
-    case QUICK_E2M1: if (kind == SOURCE_BF16) quantize_whole_blocks<SOURCE_BF16, QUICK_E2M1>(p, q, columns, w); break;
     case QUICK_NVFP4_SHORT:
         if (kind != SOURCE_FP32)
             quantize_whole_blocks<kind == SOURCE_FP32 ? SOURCE_BF16 : kind, QUICK_NVFP4_SHORT>(p, q, columns, w);
@@ -124,10 +124,10 @@ __device__ static void convert_row(const bsmi_quantize_parameters &p, double ten
     }
 }
 
-__device__ static inline int threads_of_row(int octets)
+__device__ static inline int threads_of_row(int octets, int steps)
 {
     int threads = 32;
-    while (threads < BSMI_QUANTIZE_THREADS && threads * STEPS < octets) threads *= 2;
+    while (threads < BSMI_QUANTIZE_THREADS && threads * steps < octets) threads *= 2;
     return threads;
 }
 
@@ -137,53 +137,119 @@ __device__ static inline int padded_octets_of(const bsmi_device_matrix &m)
     return (int)((m.columns + unit * 8 - 1) / (unit * 8)) * unit;
 }
 
+/* A row of blocks, from w.begin on. */
+__device__ __noinline__ static void quantize_blocks(source_kind kind, const bsmi_quantize_parameters &p, const block_quantizer &q,
+                                                    const scale_part &columns, const row_work w)
+{
+    switch (q.way) {
+    case WAY_POWER_OF_TWO: quantize_rest<WAY_POWER_OF_TWO>(kind, p, q, columns, w); break;
+    case WAY_NVFP4: quantize_rest<WAY_NVFP4>(kind, p, q, columns, w); break;
+    default: quantize_row<SOURCE_ANY, WAY_EXACT>(p, q, columns, w); break;
+    }
+}
+
+/* What quantize_bf16_rows leaves of a row: stretches to be done again, whose number is *n at first, and octets from s.end on. */
+__device__ static void quantize_left(const bsmi_quantize_parameters &p, const block_quantizer &q, const bf16_job &s, row_work w,
+                                     uint64_t again, int *n)
+{
+    enum { STRETCH = 32 * BF16_STEPS };
+    const int warp = w.thread / 32, lane = w.thread % 32;
+    for (int base = 0; base < s.end; base += w.threads * BF16_STEPS, ++*n) {
+        row_work stretch = w;
+        if ((again >> (*n & 63) & 1) == 0) continue;
+        stretch.thread = lane, stretch.threads = 32;
+        stretch.begin = base + warp * STRETCH;
+        stretch.padded_octets = min(s.end, stretch.begin + STRETCH);
+        if (stretch.begin < s.end) quantize_blocks(SOURCE_BF16, p, q, s.places.column, stretch);
+    }
+    w.begin = s.end;
+    if (s.end < w.padded_octets) quantize_blocks(SOURCE_BF16, p, q, s.places.column, w);
+}
+
+__device__ static uint64_t quantize_bf16_matrix(const bsmi_quantize_parameters &p, const bf16_job &s, const quick_walk &walk, const row_work &w)
+{
+    switch (s.way) {
+    case BF16_E4M3: return quantize_bf16_rows<BF16_E4M3>(p, s, walk, w.thread, w.threads);
+    case BF16_E5M2: return quantize_bf16_rows<BF16_E5M2>(p, s, walk, w.thread, w.threads);
+    case BF16_E2M1: return quantize_bf16_rows<BF16_E2M1>(p, s, walk, w.thread, w.threads);
+    case BF16_E2M1_BLOCK16: return quantize_bf16_rows<BF16_E2M1_BLOCK16>(p, s, walk, w.thread, w.threads);
+    case BF16_NVFP4_POWER: return quantize_bf16_rows<BF16_NVFP4_POWER>(p, s, walk, w.thread, w.threads);
+    default: return quantize_bf16_rows<BF16_NVFP4>(p, s, walk, w.thread, w.threads);
+    }
+}
+
+/* By the first warp. */
+__device__ static void make_bf16_job(const bsmi_quantize_parameters &p, const block_quantizer &q, int rows_apart, bf16_job &s)
+{
+    const bsmi_device_matrix &m = p.destination;
+    bf16_way way = bf16_way_of(m, p.source, q, (int)threadIdx.x);
+    if (threadIdx.x != 0) return;
+    s.places = make_places(m.layout);
+    s.end = (int)(m.columns / m.block) * q.lanes;
+    if (s.end == 0 || !make_quick_places(s.places.column, q.lanes == 4 ? 2 : 1, &s.quick)) way = BF16_NONE;
+    if (m.rows * m.batch >= (int64_t)1 << 31 || s.places.row.tile != 0) way = BF16_NONE;
+    s.way = way;
+    if (way == BF16_NONE) return;
+    s.constants = make_bf16_constants(m, q);
+    s.step = make_quick_step((int)m.rows, rows_apart);
+    s.source_apart = p.source.row_stride * 2 * rows_apart, s.codes_apart = m.row_bytes * rows_apart;
+}
+
 extern "C" __global__ void __launch_bounds__(BSMI_QUANTIZE_THREADS, 3)
     bsmi_quantize(const __grid_constant__ bsmi_quantize_parameters p)
 {
+    __shared__ block_quantizer q;
+    __shared__ bf16_job s;
     ptx_griddepcontrol_wait();
     const bsmi_device_matrix &m = p.destination;
-    if (m.columns == 0) return;
+    if (m.columns == 0 || m.rows == 0) return;
     const source_kind kind = kind_of(p.source);
     const bool blocks = m.block != 0;
-    __shared__ block_quantizer q;
-    scale_places places = {};
-    if (blocks) {
-        if (threadIdx.x == 0) q = make_quantizer(m, p.recipe, p.rounding, p.nonfinite, p.seed, p.source.type != BSM_REAL_FP32);
-        places = make_places(m.layout);
-        __syncthreads();
-    }
-    const quick_way quick = blocks ? quick_way_of(m, q, kind) : QUICK_NONE;
-    const double tensor_scale = m.tensor_scale == nullptr ? 1 : (double)*m.tensor_scale;
     row_work w;
     w.octets = (int)((m.columns + 7) / 8), w.padded_octets = blocks ? padded_octets_of(m) : w.octets;
     w.last_count = (int)(m.columns - (int64_t)(w.octets - 1) * 8);
-    w.threads = threads_of_row(w.padded_octets);
+    w.begin = 0;
+    w.threads = threads_of_row(w.padded_octets, kind == SOURCE_BF16 ? BF16_STEPS : STEPS);
     w.thread = (int)threadIdx.x % w.threads;
     const int groups = BSMI_QUANTIZE_THREADS / w.threads, group = (int)threadIdx.x / w.threads;
-    for (int64_t row = (int64_t)blockIdx.x * groups + group; row < m.rows * m.batch; row += (int64_t)gridDim.x * groups) {
-        const int64_t matrix = row / m.rows, r = row - matrix * m.rows;
-        w.first = matrix * p.source.batch_stride + r * p.source.row_stride;
-        w.index = (uint64_t)row * (uint64_t)m.columns;
-        w.codes = m.data + matrix * m.batch_bytes + r * m.row_bytes;
+    const int64_t all = m.rows * m.batch, apart = (int64_t)gridDim.x * groups, row = (int64_t)blockIdx.x * groups + group;
+    if (threadIdx.x == 0) {
+        s = {};
+        if (blocks) q = make_quantizer(m, p.recipe, p.rounding, p.nonfinite, p.seed, p.source.type != BSM_REAL_FP32);
+    }
+    __syncthreads();
+    if (blocks && threadIdx.x < 32) make_bf16_job(p, q, (int)apart, s);
+    __syncthreads();
+    const bool bf16 = s.way != BF16_NONE;
+    uint64_t again = 0;
+    if (bf16) again = quantize_bf16_matrix(p, s, begin_quick_walk((int)m.rows, (int)all, (int)row, (int)apart), w);
+    if (bf16 && again == 0 && s.end >= w.padded_octets) return;
+
+    const quick_way quick = blocks && !bf16 ? quick_way_of(m, q, kind) : QUICK_NONE;
+    const double tensor_scale = m.tensor_scale == nullptr ? 1 : (double)*m.tensor_scale;
+    row_walk walk = walk_to(m.rows, row);
+    for (int n = 0; walk.row < all; walk = walk_to(m.rows, walk.row + apart)) {
+        w.first = walk.matrix * p.source.batch_stride + walk.r * p.source.row_stride;
+        w.index = (uint64_t)walk.row * (uint64_t)m.columns;
+        w.codes = m.data + walk.matrix * m.batch_bytes + walk.r * m.row_bytes;
         if (!blocks) {
             convert_row(p, tensor_scale, w);
             continue;
         }
-        w.scales = m.scales + matrix * m.scale_batch_bytes + place_in(places.row, r);
+        w.scales = m.scales + walk.matrix * m.scale_batch_bytes + place_in(s.places.row, walk.r);
         w.begin = 0;
+        if (bf16) {
+            quantize_left(p, q, s, w, again, &n);
+            continue;
+        }
         if (quick != QUICK_NONE) {
             switch (kind) {
-            case SOURCE_FP32: quantize_quickly<SOURCE_FP32>(quick, p, q, places.column, w); break;
-            case SOURCE_FP16: quantize_quickly<SOURCE_FP16>(quick, p, q, places.column, w); break;
-            default: quantize_quickly<SOURCE_BF16>(quick, p, q, places.column, w); break;
+            case SOURCE_FP32: quantize_quickly<SOURCE_FP32>(quick, p, q, s.places.column, w); break;
+            case SOURCE_FP16: quantize_quickly<SOURCE_FP16>(quick, p, q, s.places.column, w); break;
+            default: quantize_quickly<SOURCE_BF16>(quick, p, q, s.places.column, w); break;
             }
         }
-        if (w.begin >= w.padded_octets) continue;
-        switch (q.way) {
-        case WAY_POWER_OF_TWO: quantize_rest<WAY_POWER_OF_TWO>(kind, p, q, places.column, w); break;
-        case WAY_NVFP4: quantize_rest<WAY_NVFP4>(kind, p, q, places.column, w); break;
-        default: quantize_row<SOURCE_ANY, WAY_EXACT>(p, q, places.column, w); break;
-        }
+        if (w.begin < w.padded_octets) quantize_blocks(kind, p, q, s.places.column, w);
     }
 }
 
@@ -195,7 +261,7 @@ extern "C" __global__ void __launch_bounds__(BSMI_AMAX_THREADS) bsmi_amax(const 
     const bsmi_device_reals &s = p.source;
     if (s.columns == 0) return;
     const bool quick = is_quick(s);
-    const int octets = (int)((s.columns + 7) / 8), threads = threads_of_row(octets), thread = (int)threadIdx.x % threads;
+    const int octets = (int)((s.columns + 7) / 8), threads = threads_of_row(octets, STEPS), thread = (int)threadIdx.x % threads;
     const int groups = BSMI_AMAX_THREADS / threads, group = (int)threadIdx.x / threads;
     uint32_t largest = 0;
     for (int64_t row = (int64_t)blockIdx.x * groups + group; row < s.rows * s.batch; row += (int64_t)gridDim.x * groups) {

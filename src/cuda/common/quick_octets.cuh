@@ -162,19 +162,4 @@ __device__ static inline bool has_nonzero_quick(octet o, int number)
     return ((o.low | o.high) & magnitude * 0x01010101) != 0;
 }
 
-/* Places of the scales of a warp's octets.  A row's columns are the sum of three numbers without common bits: of the warp's first
- * octet, of the lane, and of the step; and so is the place, since its parts are shifts and masks. */
-template <int steps>
-struct quick_places { uint32_t step[steps]; };
-
-/* false: tiles, or places beyond 32 bits. */
-template <int steps>
-__device__ static inline bool make_quick_places(const scale_part &columns, int octets_per_block_shift, quick_places<steps> *places)
-{
-    if (columns.tile != 0 || place_in(columns, 32 * steps) >= (int64_t)1 << 31) return false;
-#pragma unroll
-    for (int i = 0; i < steps; i++) places->step[i] = (uint32_t)place_in(columns, 32 * i >> octets_per_block_shift);
-    return true;
-}
-
 #endif

@@ -9,9 +9,9 @@
 /* Rows of neighbouring numbers that can be loaded 16 bytes a time, by type; or anything, one by one. */
 enum source_kind { SOURCE_FP32, SOURCE_FP16, SOURCE_BF16, SOURCE_ANY };
 
-/* QUICK_E2M1: power-of-two scales, from bf16.  QUICK_NVFP4_SHORT: few bits (block_quantizer.short_t): the mended quotient is on the
+/* QUICK_NVFP4_SHORT: few bits (block_quantizer.short_t): the mended quotient is on the
  * right side of every middle.  QUICK_NVFP4: any tensor scale. */
-enum quick_way { QUICK_NONE, QUICK_E4M3, QUICK_E5M2, QUICK_E2M1, QUICK_NVFP4_SHORT, QUICK_NVFP4 };
+enum quick_way { QUICK_NONE, QUICK_E4M3, QUICK_E5M2, QUICK_NVFP4_SHORT, QUICK_NVFP4 };
 
 __device__ static inline quick_way quick_way_of(const bsmi_device_matrix &m, const block_quantizer &q, source_kind kind)
 {
@@ -21,7 +21,6 @@ __device__ static inline quick_way quick_way_of(const bsmi_device_matrix &m, con
     if (q.way == WAY_POWER_OF_TWO && m.element == BSM_E4M3) return QUICK_E4M3;
     if (q.way == WAY_POWER_OF_TWO && m.element == BSM_E5M2) return QUICK_E5M2;
     if (m.packing != BSM_PACKING_LOW_FIRST && m.packing != BSM_PACKING_HIGH_FIRST) return QUICK_NONE;
-    if (q.way == WAY_POWER_OF_TWO && m.element == BSM_E2M1 && kind == SOURCE_BF16) return QUICK_E2M1;
     if (q.way == WAY_NVFP4) return q.short_t ? QUICK_NVFP4_SHORT : QUICK_NVFP4;
     return QUICK_NONE;
 }
@@ -111,18 +110,6 @@ __device__ static inline uint32_t quick_nvfp4_codes(const eight &v, float diviso
     return nibbles;
 }
 
-__device__ static inline uint32_t quick_e2m1_codes(const eight &v, float inverse)
-{
-    uint32_t nibbles = sign_nibbles(v);
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-        const uint32_t halves = ptx_cvt_f16x2(v.x[i + 4] * inverse, v.x[i] * inverse) & 0x7fff7fff;
-        const uint32_t rounded = __vminu2(halves + 0x00ff00ff + (halves >> 9 & 0x00010001), 0x0fff0fff);
-        nibbles |= (4 * i < 9 ? rounded >> (9 - 4 * i) : rounded << (4 * i - 9)) & 0x00070007u << 4 * i;
-    }
-    return nibbles;
-}
-
 /* A row's whole blocks. */
 struct quick_row {
     const unsigned char *source;
@@ -136,7 +123,7 @@ template <source_kind kind, quick_way way, int steps>
 __device__ static inline void quantize_quick_row(const bsmi_device_matrix &m, const block_quantizer &q, const scale_part &columns,
                                                  const quick_row &r)
 {
-    const bool e2m1 = way != QUICK_E4M3 && way != QUICK_E5M2, nvfp4 = way == QUICK_NVFP4 || way == QUICK_NVFP4_SHORT;
+    const bool nvfp4 = way == QUICK_NVFP4 || way == QUICK_NVFP4_SHORT;
     const uint32_t round_up = q.round_up;
     const int emax = q.emax, lanes = nvfp4 ? 2 : q.lanes, shift = lanes == 4 ? 2 : 1;
     const float t = (float)q.tensor_scale, factor = q.factor;
@@ -174,17 +161,13 @@ __device__ static inline void quantize_quick_row(const bsmi_device_matrix &m, co
                 /* emax > 0: a subnormal amax has code 0, and so has 0. */
                 scale_code = (uint32_t)min(max((int)((amax + round_up) >> 23) - emax, 0), 254);
                 const float inverse = inverse_power(scale_code);
-                if (e2m1) {
-                    word = quick_e2m1_codes(v, inverse * 0x1p-14f);
-                } else {
-                    eight scaled;
+                eight scaled;
 #pragma unroll
-                    for (int j = 0; j < 8; j++) scaled.x[j] = v.x[j] * inverse;
-                    codes = codes_of(way == QUICK_E4M3 ? BSM_E4M3 : BSM_E5M2, scaled);
-                }
+                for (int j = 0; j < 8; j++) scaled.x[j] = v.x[j] * inverse;
+                codes = codes_of(way == QUICK_E4M3 ? BSM_E4M3 : BSM_E5M2, scaled);
             }
             if (!mine) continue;
-            if (e2m1) ((uint32_t *)r.codes)[number] = high_first ? (word << 4 & 0xf0f0f0f0) | (word >> 4 & 0x0f0f0f0f) : word;
+            if (nvfp4) ((uint32_t *)r.codes)[number] = high_first ? (word << 4 & 0xf0f0f0f0) | (word >> 4 & 0x0f0f0f0f) : word;
             else ((uint2 *)r.codes)[number] = make_uint2(codes.low, codes.high);
             if ((number & (lanes - 1)) == 0) r.scales[place_in(columns, number >> shift)] = (unsigned char)scale_code;
         }

@@ -12,6 +12,28 @@ __device__ static inline uint32_t ptx_mul_bf16x2(uint32_t a, uint32_t b)
     return d;
 }
 
+/* a b + c of two bf16 or two halves, each rounded once (9.7.4.4 fma). */
+__device__ static inline uint32_t ptx_fma_bf16x2(uint32_t a, uint32_t b, uint32_t c)
+{
+    uint32_t d;
+    asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c));
+    return d;
+}
+
+__device__ static inline uint32_t ptx_fma_f16x2(uint32_t a, uint32_t b, uint32_t c)
+{
+    uint32_t d;
+    asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c));
+    return d;
+}
+
+__device__ static inline uint32_t ptx_sub_f16x2(uint32_t a, uint32_t b)
+{
+    uint32_t d;
+    asm("sub.f16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
+    return d;
+}
+
 /* a - b of two bf16 (9.7.4.2 sub). */
 __device__ static inline uint32_t ptx_sub_bf16x2(uint32_t a, uint32_t b)
 {
@@ -40,6 +62,22 @@ __device__ static inline uint32_t ptx_cvt_f16x2(float high, float low)
 {
     uint32_t d;
     asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(d) : "f"(high), "f"(low));
+    return d;
+}
+
+/* The same, towards zero. */
+__device__ static inline uint32_t ptx_cvt_rz_f16x2(float high, float low)
+{
+    uint32_t d;
+    asm("cvt.rz.f16x2.f32 %0, %1, %2;" : "=r"(d) : "f"(high), "f"(low));
+    return d;
+}
+
+/* 1 / x within two of its last places (9.7.3.13 rcp). */
+__device__ static inline float ptx_rcp_approx(float x)
+{
+    float d;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(d) : "f"(x));
     return d;
 }
 
