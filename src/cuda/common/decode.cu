@@ -8,6 +8,8 @@
  * CTA: 256 threads, in groups of 32 .. 256 threads that take a row each, eight elements ("octet") a thread and step.  Rows
  * with e8m0 scales are written as if their exponent were 0, and once more in the rare case that it is not: one barrier a row. */
 #include "cuda/ptx/arithmetic.cuh"
+#include "cuda/ptx/async_copy.cuh"
+#include "cuda/ptx/mbarrier.cuh"
 #include "quick_octets.cuh"
 #include "row_walk.cuh"
 
@@ -215,28 +217,42 @@ __device__ static inline void point_to_row(const bsmi_decode_parameters &p, int6
 
 /* Rows, the quick way -------------------------------------------------------------------------------------------------------- */
 
+enum { STEP_BYTES = BSMI_DECODE_THREADS * 8, STAGE_BYTES = STEPS_AT_ONCE * STEP_BYTES };      /* of the ring of two stages */
+
 struct loaded_octet { octet codes; uint32_t scale; };
 
-/* Where a thread's octets first + 32 i are. */
-struct octet_source { const unsigned char *codes, *scales; int first; };
+/* What is read next: a thread's octets first + 32 i of a row.  Codes come by asynchronous copies, each thread's own, so that no
+ * barrier is needed; scales, in registers. */
+struct octet_reader {
+    quick_walk w;
+    int base;
+    uint32_t ring;                        /* this thread's place of step 0 in the stage that comes next */
+    uint32_t scales[STEPS_AT_ONCE];
+};
 
 template <quick_packing packing, int scale_kind>
-__device__ static inline octet_source source_of(const matrix_job &s, const row_job &j, int r, int first)
+__device__ static inline void read_octets(const bsmi_decode_parameters &p, const matrix_job &s, const quick_places<STEPS_AT_ONCE> &places,
+                                          row_job *j, int mine, octet_reader *o)
 {
-    octet_source o = { j.codes + (int64_t)(first & ~31) * bytes_of_octet<packing>() + lane_place<packing>(first & 31), j.scales, first };
+    const int first = o->base + mine, end = o->w.left > 0 ? s.end : 0;
+    const unsigned char *codes = j->codes + (int64_t)(first & ~31) * bytes_of_octet<packing>() + lane_place<packing>(first & 31);
+    const unsigned char *scales = j->scales;
     if (scale_kind != BSM_UNSCALED)
-        o.scales += column_place(s.places.row, (uint32_t)r) + column_place(s.places.column, (uint32_t)first >> j.octets_per_block_shift);
-    return o;
-}
-
-template <quick_packing packing, int scale_kind>
-__device__ static inline loaded_octet load_step(const octet_source &o, const quick_places<STEPS_AT_ONCE> &places, int step, int end)
-{
-    loaded_octet l = { { 0, 0 }, 127 };
-    if (o.first + 32 * step >= end) return l;
-    l.codes = load_quick<packing>(o.codes, step);
-    if (scale_kind != BSM_UNSCALED) l.scale = __ldg(o.scales + places.step[step]);
-    return l;
+        scales += column_place(s.places.row, (uint32_t)o->w.r) + column_place(s.places.column, (uint32_t)first >> j->octets_per_block_shift);
+#pragma unroll
+    for (int i = 0; i < STEPS_AT_ONCE; i++) {
+        o->scales[i] = 127;
+        if (first + 32 * i >= end) continue;
+        copy_quick<packing>(o->ring + i * STEP_BYTES, codes, i);
+        if (scale_kind != BSM_UNSCALED) o->scales[i] = __ldg(scales + places.step[i]);
+    }
+    cp_async_commit_group();
+    o->ring ^= STAGE_BYTES;
+    o->base += j->threads * STEPS_AT_ONCE;
+    if (o->base < s.end || o->w.left == 0) return;
+    o->base = 0;
+    j->codes += s.codes_apart;
+    if (!quick_next(s.step, &o->w)) point_to_row(p, o->w.matrix, o->w.r, 0, j);
 }
 
 /* *outside: it is not all zeros and has a scale that is told of. */
@@ -259,47 +275,50 @@ __device__ static inline uint4 scaled_octet(const loaded_octet &l, int number, b
 /* In exponents[], for the group's first thread itself: this row is to be written again. */
 enum { WRITE_AGAIN = BSMI_ROW_LEFT_OUT + 1 };
 
-/* The octets in front of s.end of a group's rows.  As soon as an octet is done, that of the next stretch is loaded in its place.  No call
- * of a function is in it, for which registers would be kept free.  True if a row is to be written again. */
+/* The octets in front of s.end of a group's rows.  No call of a function is in it, for which registers would be kept free.  True if a
+ * row is to be written again.  ring: aligned to its 16 KB. */
 template <quick_packing packing, int element, int scale_kind>
-__device__ static inline bool quick_rows(const bsmi_decode_parameters &p, const matrix_job &s, row_job j, int group, int64_t row,
-                                         int64_t rows_apart, quick_walk w)
+__device__ static inline bool quick_rows(const bsmi_decode_parameters &p, const matrix_job &s, const uint2 *ring, row_job j, int group,
+                                         int64_t row, int64_t rows_apart, quick_walk w)
 {
-    const bsmi_device_matrix &m = p.source;
-    const bool high_first = m.packing == BSM_PACKING_HIGH_FIRST;
+    const bool high_first = p.source.packing == BSM_PACKING_HIGH_FIRST;
     const int mine = (j.thread & ~31) * STEPS_AT_ONCE + (j.thread & 31), apart = j.threads * STEPS_AT_ONCE, end = s.end;
     const uint32_t least = s.d.least, span = s.d.span;
     const quick_places<STEPS_AT_ONCE> places = s.quick;
     bool outside = false, again = false;
     if (w.left == 0) return false;
     point_to_row(p, w.matrix, w.r, 0, &j);
-    octet_source next = source_of<packing, scale_kind>(s, j, w.r, mine);
-    loaded_octet l[STEPS_AT_ONCE];
-#pragma unroll
-    for (int i = 0; i < STEPS_AT_ONCE; i++) l[i] = load_step<packing, scale_kind>(next, places, i, end);
-    for (int base = 0; w.left > 0;) {
+    octet_reader reader = { w, 0, shared_address(ring + threadIdx.x), {} };
+    uint16_t *to = j.to;
+    read_octets<packing, scale_kind>(p, s, places, &j, mine, &reader);
+    for (int base = 0, n = 0; w.left > 0; n ^= 1) {
+        const uint2 *octets = ring + n * (STAGE_BYTES / 8) + threadIdx.x;
         const int now = base + mine;
-        uint16_t *to = j.to + (int64_t)now * 8;
-        base += apart;
-        if (base >= end) {
-            base = 0;
-            j.codes += s.codes_apart, j.to += s.decoded_apart;
-            if (!quick_next(s.step, &w)) point_to_row(p, w.matrix, w.r, 0, &j);
-        }
-        const int next_end = w.left > 0 ? end : 0;
-        next = source_of<packing, scale_kind>(s, j, w.r, base + mine);
+        uint32_t scales[STEPS_AT_ONCE];
+#pragma unroll
+        for (int i = 0; i < STEPS_AT_ONCE; i++) scales[i] = reader.scales[i];
+        read_octets<packing, scale_kind>(p, s, places, &j, mine, &reader);
+        cp_async_wait_group<1>();
 #pragma unroll
         for (int i = 0; i < STEPS_AT_ONCE; i++) {
-            const uint4 v = scaled_octet<packing, element, scale_kind>(l[i], now, high_first, least, span, &outside);
-            l[i] = load_step<packing, scale_kind>(next, places, i, next_end);
-            if (now + 32 * i < end) ptx_store_16(to + 32 * 8 * i, v);
+            if (now + 32 * i >= end) break;
+            uint2 codes = { 0, 0 };
+            if (packing == QUICK_NIBBLES) codes.x = *(const uint32_t *)(octets + i * BSMI_DECODE_THREADS);
+            else codes = octets[i * BSMI_DECODE_THREADS];
+            const loaded_octet l = { { codes.x, codes.y }, scales[i] };
+            ptx_store_16(to + (int64_t)now * 8 + 32 * 8 * i,
+                         scaled_octet<packing, element, scale_kind>(l, now, high_first, least, span, &outside));
         }
-        if (base != 0) continue;
+        base += apart;
+        if (base < end) continue;
+        base = 0;
         if (scale_kind == BSM_E8M0) outside = ptx_barrier_or(group, j.threads, outside);
         if (p.exponents != nullptr && j.thread == 0) p.exponents[row] = outside ? (int)WRITE_AGAIN : 0;
         again |= outside, outside = false;
-        row += rows_apart;
+        row += rows_apart, to += s.decoded_apart;
+        if (!quick_next(s.step, &w)) to = p.decoded + w.matrix * p.batch_pitch + w.r * p.pitch;
     }
+    cp_async_wait_group<0>();
     return again;
 }
 
@@ -345,6 +364,7 @@ __device__ static void make_matrix_job(const bsmi_decode_parameters &p, int octe
 extern "C" __global__ void __launch_bounds__(BSMI_DECODE_THREADS, 4) bsmi_decode(const __grid_constant__ bsmi_decode_parameters p)
 {
     __shared__ matrix_job s;
+    __shared__ __align__(2 * STAGE_BYTES) uint2 ring[2 * STAGE_BYTES / 8];
     __shared__ int ranges[BSMI_DECODE_THREADS / 32][2];
     const bsmi_device_matrix &m = p.source;
     row_job j;
@@ -363,7 +383,7 @@ extern "C" __global__ void __launch_bounds__(BSMI_DECODE_THREADS, 4) bsmi_decode
     const quick_walk w = s.way == 0 ? quick_walk{} : begin_quick_walk((int)m.rows, (int)all, (int)row, (int)apart);
     switch (s.way) {
 #define WAY(packing, element, scale)                                                                                              \
-    case quick_way(packing, element, scale): again |= quick_rows<packing, element, scale>(p, s, j, group, row, apart, w); break;
+    case quick_way(packing, element, scale): again |= quick_rows<packing, element, scale>(p, s, ring, j, group, row, apart, w); break;
         QUICK_WAYS(WAY)
 #undef WAY
     default: break;

@@ -166,15 +166,16 @@ __device__ static void quantize_left(const bsmi_quantize_parameters &p, const bl
     if (s.end < w.padded_octets) quantize_blocks(SOURCE_BF16, p, q, s.places.column, w);
 }
 
-__device__ static uint64_t quantize_bf16_matrix(const bsmi_quantize_parameters &p, const bf16_job &s, const quick_walk &walk, const row_work &w)
+__device__ static uint64_t quantize_bf16_matrix(const bsmi_quantize_parameters &p, const bf16_job &s, const uint4 *ring,
+                                              const quick_walk &walk, const row_work &w)
 {
     switch (s.way) {
-    case BF16_E4M3: return quantize_bf16_rows<BF16_E4M3>(p, s, walk, w.thread, w.threads);
-    case BF16_E5M2: return quantize_bf16_rows<BF16_E5M2>(p, s, walk, w.thread, w.threads);
-    case BF16_E2M1: return quantize_bf16_rows<BF16_E2M1>(p, s, walk, w.thread, w.threads);
-    case BF16_E2M1_BLOCK16: return quantize_bf16_rows<BF16_E2M1_BLOCK16>(p, s, walk, w.thread, w.threads);
-    case BF16_NVFP4_POWER: return quantize_bf16_rows<BF16_NVFP4_POWER>(p, s, walk, w.thread, w.threads);
-    default: return quantize_bf16_rows<BF16_NVFP4>(p, s, walk, w.thread, w.threads);
+    case BF16_E4M3: return quantize_bf16_rows<BF16_E4M3>(p, s, ring, walk, w.thread, w.threads);
+    case BF16_E5M2: return quantize_bf16_rows<BF16_E5M2>(p, s, ring, walk, w.thread, w.threads);
+    case BF16_E2M1: return quantize_bf16_rows<BF16_E2M1>(p, s, ring, walk, w.thread, w.threads);
+    case BF16_E2M1_BLOCK16: return quantize_bf16_rows<BF16_E2M1_BLOCK16>(p, s, ring, walk, w.thread, w.threads);
+    case BF16_NVFP4_POWER: return quantize_bf16_rows<BF16_NVFP4_POWER>(p, s, ring, walk, w.thread, w.threads);
+    default: return quantize_bf16_rows<BF16_NVFP4>(p, s, ring, walk, w.thread, w.threads);
     }
 }
 
@@ -200,6 +201,7 @@ extern "C" __global__ void __launch_bounds__(BSMI_QUANTIZE_THREADS, 3)
 {
     __shared__ block_quantizer q;
     __shared__ bf16_job s;
+    __shared__ __align__(BF16_STAGES * BF16_STAGE_BYTES) uint4 ring[BF16_STAGES * BF16_STAGE_BYTES / 16];
     ptx_griddepcontrol_wait();
     const bsmi_device_matrix &m = p.destination;
     if (m.columns == 0 || m.rows == 0) return;
@@ -222,7 +224,7 @@ extern "C" __global__ void __launch_bounds__(BSMI_QUANTIZE_THREADS, 3)
     __syncthreads();
     const bool bf16 = s.way != BF16_NONE;
     uint64_t again = 0;
-    if (bf16) again = quantize_bf16_matrix(p, s, begin_quick_walk((int)m.rows, (int)all, (int)row, (int)apart), w);
+    if (bf16) again = quantize_bf16_matrix(p, s, ring, begin_quick_walk((int)m.rows, (int)all, (int)row, (int)apart), w);
     if (bf16 && again == 0 && s.end >= w.padded_octets) return;
 
     const quick_way quick = blocks && !bf16 ? quick_way_of(m, q, kind) : QUICK_NONE;

@@ -14,6 +14,8 @@
 #define BSMI_QUICK_BF16_CUH
 
 #include "block.cuh"
+#include "cuda/ptx/async_copy.cuh"
+#include "cuda/ptx/mbarrier.cuh"
 #include "row_walk.cuh"
 
 enum bf16_way { BF16_NONE, BF16_E4M3, BF16_E5M2, BF16_E2M1, BF16_E2M1_BLOCK16, BF16_NVFP4_POWER, BF16_NVFP4 };
@@ -173,63 +175,101 @@ struct bf16_job {
     int64_t source_apart, codes_apart;    /* bytes from a row to the group's next one in the same matrix */
 };
 
-struct bf16_row { const unsigned char *source; unsigned char *codes, *matrix_scales; };
+/* Where a warp is: its stretch of a row, as this thread's octet of step 0. */
+struct bf16_place { quick_walk w; int octet; };
 
-__device__ static inline bf16_row point_to_row(const bsmi_quantize_parameters &p, const quick_walk &w)
+enum bf16_move { SAME_ROW, NEXT_ROW, ANOTHER_MATRIX };
+
+__device__ static inline bf16_move next_stretch(const bf16_job &s, int mine, int apart, bf16_place *at)
 {
-    const bsmi_device_matrix &m = p.destination;
-    return { p.source.data + (w.matrix * p.source.batch_stride + w.r * p.source.row_stride) * 2,
-             m.data + w.matrix * m.batch_bytes + w.r * m.row_bytes, m.scales + w.matrix * m.scale_batch_bytes };
+    at->octet += apart;
+    if (at->octet - mine < s.end) return SAME_ROW;
+    at->octet = mine;
+    return quick_next(s.step, &at->w) ? NEXT_ROW : ANOTHER_MATRIX;
 }
 
-/* Octet `number` of a row, zeros behind its whole blocks. */
-__device__ static inline uint4 load_bf16(const unsigned char *row, int number, int step, int end)
+/* What is read: it runs ahead of what is written by as many stretches as the ring has stages.  Threads read what they copied
+ * themselves, so that no barrier is needed. */
+struct bf16_reader {
+    bf16_place at;
+    const unsigned char *row;
+    uint32_t ring;                        /* this thread's place of step 0 in the stage that comes next */
+};
+
+enum { BF16_STEP_BYTES = BSMI_QUANTIZE_THREADS * 16, BF16_STAGE_BYTES = BF16_STEPS * BF16_STEP_BYTES, BF16_STAGES = 2 };
+
+__device__ static inline const unsigned char *source_row(const bsmi_quantize_parameters &p, const quick_walk &w)
 {
-    return number + 32 * step < end ? ptx_load_16(row + (int64_t)number * 16 + 512 * step) : make_uint4(0, 0, 0, 0);
+    return p.source.data + (w.matrix * p.source.batch_stride + w.r * p.source.row_stride) * 2;
+}
+
+/* Zeros behind the whole blocks of a row, and behind the last row. */
+__device__ static inline void copy_stretch(const bsmi_quantize_parameters &p, const bf16_job &s, int mine, int apart, bf16_reader *r)
+{
+    const int end = r->at.w.left > 0 ? s.end : 0;
+    const unsigned char *from = r->row + (int64_t)r->at.octet * 16;
+#pragma unroll
+    for (int i = 0; i < BF16_STEPS; i++) {
+        const bool there = r->at.octet + 32 * i < end;
+        cp_async_16(r->ring + i * BF16_STEP_BYTES, there ? from + 512 * i : p.source.data, there ? 16 : 0);
+    }
+    cp_async_commit_group();
+    r->ring ^= BF16_STAGE_BYTES;
+    if (r->at.w.left == 0) return;
+    const bf16_move move = next_stretch(s, mine, apart, &r->at);
+    if (move == NEXT_ROW) r->row += s.source_apart;
+    if (move == ANOTHER_MATRIX) r->row = source_row(p, r->at.w);
+}
+
+struct bf16_row { unsigned char *codes, *matrix_scales; };
+
+__device__ static inline bf16_row written_row(const bsmi_device_matrix &m, const quick_walk &w)
+{
+    return { m.data + w.matrix * m.batch_bytes + w.r * m.row_bytes, m.scales + w.matrix * m.scale_batch_bytes };
 }
 
 /* Of a warp's stretches, counted in the order in which it comes to them: bit n & 63 says that stretch n is to be done again.
- * As soon as an octet is done, that of the next stretch is loaded in its place. */
+ * ring: aligned to its 32 KB. */
 template <bf16_way way>
-__device__ static inline uint64_t quantize_bf16_rows(const bsmi_quantize_parameters &p, const bf16_job &s, quick_walk w, int thread,
-                                                     int threads)
+__device__ static inline uint64_t quantize_bf16_rows(const bsmi_quantize_parameters &p, const bf16_job &s, const uint4 *ring, quick_walk w,
+                                                     int thread, int threads)
 {
+    static_assert(BF16_STAGES == 2, "stages are told apart by one bit of their address");
+    const bsmi_device_matrix &m = p.destination;
     const int block_shift = way == BF16_E4M3 || way == BF16_E5M2 || way == BF16_E2M1 ? 2 : 1;
     const bool bytes = way == BF16_E4M3 || way == BF16_E5M2, stores_scale = (thread & ((1 << block_shift) - 1)) == 0;
-    const int mine = (thread & ~31) * BF16_STEPS + (thread & 31), apart = threads * BF16_STEPS, end = s.end;
+    const int mine = (thread & ~31) * BF16_STEPS + (thread & 31), apart = threads * BF16_STEPS;
     const bf16_constants c = s.constants;  /* in registers */
     const quick_places<BF16_STEPS> places = s.quick;
     uint64_t again = 0;
     if (w.left == 0) return 0;
-    bf16_row row = point_to_row(p, w);
-    uint4 v[BF16_STEPS];
-#pragma unroll
-    for (int i = 0; i < BF16_STEPS; i++) v[i] = load_bf16(row.source, mine, i, end);
-    for (int first = mine, n = 0; w.left > 0; n++) {
-        const int now = first;
-        unsigned char *codes = row.codes + (int64_t)now * (bytes ? 8 : 4);
-        unsigned char *scales = row.matrix_scales + column_place(s.places.row, (uint32_t)w.r)
-                              + column_place(s.places.column, (uint32_t)now >> block_shift);
-        first += apart;
-        if (first - mine >= end) {
-            first = mine;
-            row.source += s.source_apart, row.codes += s.codes_apart;
-            if (!quick_next(s.step, &w)) row = point_to_row(p, w);
-        }
-        const int next_end = w.left > 0 ? end : 0;
+    bf16_place at = { w, mine };
+    bf16_reader reader = { at, source_row(p, w), shared_address(ring + threadIdx.x) };
+    bf16_row row = written_row(m, w);
+    for (int i = 0; i < BF16_STAGES; i++) copy_stretch(p, s, mine, apart, &reader);
+    for (int n = 0; at.w.left > 0; n++) {
+        const uint4 *octets = ring + (n & 1) * (BF16_STAGE_BYTES / 16) + threadIdx.x;
+        unsigned char *codes = row.codes + (int64_t)at.octet * (bytes ? 8 : 4);
+        unsigned char *scales = row.matrix_scales + column_place(s.places.row, (uint32_t)at.w.r)
+                              + column_place(s.places.column, (uint32_t)at.octet >> block_shift);
         bool odd = false;
+        cp_async_wait_group<BF16_STAGES - 1>();
 #pragma unroll
         for (int i = 0; i < BF16_STEPS; i++) {
-            const bf16_quantized result = quantize_bf16<way>(c, v[i]);
-            v[i] = load_bf16(row.source, first, i, next_end);
+            const bf16_quantized result = quantize_bf16<way>(c, octets[i * BSMI_QUANTIZE_THREADS]);
             odd |= result.again;
-            if (now + 32 * i >= end) continue;
+            if (at.octet + 32 * i >= s.end) continue;
             if (bytes) *(uint2 *)(codes + 256 * i) = make_uint2(result.low, result.high);
             else *(uint32_t *)(codes + 128 * i) = result.low;
             if (stores_scale) scales[places.step[i]] = (unsigned char)result.scale_code;
         }
+        copy_stretch(p, s, mine, apart, &reader);
         if (__any_sync(0xffffffff, odd)) again |= (uint64_t)1 << (n & 63);
+        const bf16_move move = next_stretch(s, mine, apart, &at);
+        if (move == NEXT_ROW) row.codes += s.codes_apart;
+        if (move == ANOTHER_MATRIX) row = written_row(m, at.w);
     }
+    cp_async_wait_group<0>();
     return again;
 }
 

@@ -8,6 +8,7 @@
 #define BSMI_QUICK_OCTETS_CUH
 
 #include "cuda/ptx/arithmetic.cuh"
+#include "cuda/ptx/async_copy.cuh"
 #include "octets.cuh"
 #include "scale_places.cuh"
 #include "small_floats.cuh"
@@ -74,16 +75,17 @@ __device__ static inline int lane_place(int lane)
     return packing == QUICK_STREAM ? (lane * 3 >> 1) * 4 : lane * (packing == QUICK_NIBBLES ? 4 : 8);
 }
 
+/* To shared memory, as two words; six bytes of a stream lie in eight: the last, if the octet's number is odd. */
 template <quick_packing packing>
-__device__ static inline octet load_quick(const unsigned char *lane_octets, int step)
+__device__ static inline void copy_quick(uint32_t to, const unsigned char *lane_octets, int step)
 {
     const unsigned char *from = lane_octets + step * 32 * bytes_of_octet<packing>();
-    if (packing == QUICK_NIBBLES) return { __ldg((const uint32_t *)from), 0 };
     if (packing == QUICK_BYTES) {
-        const uint2 two = __ldg((const uint2 *)from);
-        return { two.x, two.y };
+        cp_async<8>(to, from, 8);
+        return;
     }
-    return { __ldg((const uint32_t *)from), __ldg((const uint32_t *)from + 1) };     /* six bytes of eight: the last, if odd */
+    cp_async<4>(to, from, 4);
+    if (packing == QUICK_STREAM) cp_async<4>(to + 4, from + 4, 4);
 }
 
 /* Codes of 4 or 6 bits in the low bits of halves; bits beyond are dropped. */
