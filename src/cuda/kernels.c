@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 const struct bsmi_cuda_kernel bsmi_cuda_kernels[BSMI_KERNEL_COUNT] = {
-#define X(id, function, file, threads, waits) { function, file, threads, waits },
+#define X(id, function, file, threads, waits, most) { function, file, threads, waits, most },
     BSMI_CUDA_KERNELS(X)
 #undef X
 };

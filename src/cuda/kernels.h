@@ -8,29 +8,30 @@
 #include <stdint.h>
 
 /* Kernels with a grid of any size: their CTAs stride over the work.  waits: the kernel begins with griddepcontrol.wait, so that it may
- * be launched before the kernel in front of it has ended.
- *      id             function               file                 threads                    waits */
-#define BSMI_CUDA_KERNELS(X)                                                                             \
-    X(SUMS,          "bsmi_sums",           "simt/sums",         BSMI_SUMS_THREADS,         true)        \
-    X(GROUP_TABLES,  "bsmi_group_tables",   "simt/sums",         BSMI_GROUP_TABLES_THREADS, true)        \
-    X(DECODE,        "bsmi_decode",         "common/decode",     BSMI_DECODE_THREADS,       true)        \
-    X(FINISH,        "bsmi_finish",         "common/finish",     BSMI_FINISH_THREADS,       true)        \
-    X(QUANTIZE,      "bsmi_quantize",       "common/quantize",   BSMI_QUANTIZE_THREADS,     true)        \
-    X(AMAX,          "bsmi_amax",           "common/quantize",   BSMI_AMAX_THREADS,         true)        \
-    X(TENSOR_SCALE,  "bsmi_tensor_scale",   "common/quantize",   1,                         true)        \
-    X(DEQUANTIZE,    "bsmi_dequantize",     "common/dequantize", BSMI_DEQUANTIZE_THREADS,   true)        \
-    X(REPACK,        "bsmi_repack",         "common/repack",     BSMI_REPACK_THREADS,       true)        \
-    X(CONVERT,       "bsmi_convert_scales", "common/scales",     BSMI_CONVERT_THREADS,      true)        \
-    X(CLEAR_PADDING, "bsmi_clear_padding",  "common/scales",     BSMI_CONVERT_THREADS,      true)
+ * be launched before the kernel in front of it has ended.  most: CTAs on a multiprocessor, at most: enough to hide latency, few enough
+ * to begin seldom; measured (docs/cuda.md).
+ *      id             function               file                 threads                    waits most */
+#define BSMI_CUDA_KERNELS(X)                                                                                 \
+    X(SUMS,          "bsmi_sums",           "simt/sums",         BSMI_SUMS_THREADS,         true, 8)         \
+    X(GROUP_TABLES,  "bsmi_group_tables",   "simt/sums",         BSMI_GROUP_TABLES_THREADS, true, 8)         \
+    X(DECODE,        "bsmi_decode",         "common/decode",     BSMI_DECODE_THREADS,       true, 3)         \
+    X(FINISH,        "bsmi_finish",         "common/finish",     BSMI_FINISH_THREADS,       true, 8)         \
+    X(QUANTIZE,      "bsmi_quantize",       "common/quantize",   BSMI_QUANTIZE_THREADS,     true, 3)         \
+    X(AMAX,          "bsmi_amax",           "common/quantize",   BSMI_AMAX_THREADS,         true, 8)         \
+    X(TENSOR_SCALE,  "bsmi_tensor_scale",   "common/quantize",   1,                         true, 8)         \
+    X(DEQUANTIZE,    "bsmi_dequantize",     "common/dequantize", BSMI_DEQUANTIZE_THREADS,   true, 8)         \
+    X(REPACK,        "bsmi_repack",         "common/repack",     BSMI_REPACK_THREADS,       true, 8)         \
+    X(CONVERT,       "bsmi_convert_scales", "common/scales",     BSMI_CONVERT_THREADS,      true, 8)         \
+    X(CLEAR_PADDING, "bsmi_clear_padding",  "common/scales",     BSMI_CONVERT_THREADS,      true, 8)
 
 enum bsmi_cuda_kernel_id {
-#define X(id, function, file, threads, waits) BSMI_KERNEL_##id,
+#define X(id, function, file, threads, waits, most) BSMI_KERNEL_##id,
     BSMI_CUDA_KERNELS(X)
 #undef X
     BSMI_KERNEL_COUNT
 };
 
-struct bsmi_cuda_kernel { const char *function, *file; int threads; bool waits; };
+struct bsmi_cuda_kernel { const char *function, *file; int threads; bool waits; int most; };
 extern const struct bsmi_cuda_kernel bsmi_cuda_kernels[BSMI_KERNEL_COUNT];
 
 /* What a GEMM kernel multiplies: bf16 rows, or codes as one of the kinds of products that tensor cores have for them. */

@@ -1,9 +1,6 @@
 /* Launching kernels. */
 #include "launch.h"
 
-/* CTAs per multiprocessor of kernels whose CTAs stride over the work: enough to hide latency, few enough to leave nothing behind. */
-enum { CTAS_PER_MULTIPROCESSOR = 8 };
-
 struct launch { CUfunction function; const char *name; int threads, shared_bytes, cluster_rows, cluster_columns; bool waits; int64_t ctas; };
 
 static bsm_status launch(struct bsmi_cuda_queue *queue, const struct launch *l, const void *parameters)
@@ -33,7 +30,7 @@ bsm_status bsmi_cuda_launch(struct bsmi_cuda_queue *queue, enum bsmi_cuda_kernel
     if (queue->gpu->kernels[id] == NULL) return bsmi_fail(BSM_EUNSUPPORTED, "kernel %s is not in this build", kernel->function);
     const struct launch l = { .function = queue->gpu->kernels[id], .name = kernel->function, .threads = kernel->threads, .waits = kernel->waits,
                               .cluster_rows = 1, .cluster_columns = 1,
-                              .ctas = BSMI_MIN(pieces, (int64_t)queue->gpu->multiprocessors * CTAS_PER_MULTIPROCESSOR) };
+                              .ctas = BSMI_MIN(pieces, (int64_t)queue->gpu->multiprocessors * kernel->most) };
     return launch(queue, &l, parameters);
 }
 

@@ -251,9 +251,60 @@ static void every_bf16(struct test *t)
     }
 }
 
+/* Row r: blocks whose largest number has significand 37 r % 128, beside numbers of every significand in the five binades below it and
+ * the largest's own; odd ones negative. */
+static void fill_pairs(uint16_t *codes, int64_t rows, int64_t columns, int block)
+{
+    for (int64_t r = 0; r < rows; r++) {
+        const int exponent = 127 + (int)(r / 128) - 8, amax = exponent << 7 | (int)(r * 37 % 128);
+        for (int64_t k = 0; k < columns; k++) {
+            const int64_t number = k / block * (block - 1) + k % block - 1;
+            const int code = k % block == 0 ? amax : (exponent - (int)(number / 128 % 6)) << 7 | (int)(number % 128);
+            codes[r * columns + k] = (uint16_t)((code > amax ? amax : code) | (k % 2 << 15));
+        }
+    }
+}
+
+/* Every significand beside every largest one: with tensor scales that are powers of two, short, and any; of the last two, one has a
+ * quotient within 2^-25 of the middle of two codes. */
+static void every_pair(struct test *t)
+{
+    static const struct { bsm_format format; float tensor_scale; } ways[] = {
+        { BSM_MXFP4, 0 },       { BSM_MXFP8_E4M3, 0 },   { BSM_MXFP8_E5M2, 0 },    { BSM_NVFP4, 0 },
+        { BSM_NVFP4, 0.125f },  { BSM_NVFP4, 0.75f },    { BSM_NVFP4, 0.013579f }, { BSM_NVFP4, 129.0f / 105 },
+        { BSM_NVFP4, 0x1.8p9f }, { BSM_NVFP4, 3.14159f },
+    };
+    if (!device_open(t)) return;
+    const int64_t rows = device_is_real() ? 16 * 128 : 11, columns = 896;
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        const struct twin_wish wish = {
+            .format = ways[i].format, .rows = rows, .columns = columns, .batch = 1, .tensor_scale = ways[i].tensor_scale
+        };
+        struct twin twin;
+        bsm_context *context = NULL;
+        CHECK_OR_RETURN(t, twin_make(t, &wish, &twin) && bsm_context_create(NULL, &context) == BSM_OK);
+        struct source s = { .bytes = (size_t)(rows * columns) * 2 };
+        s.host = (bsm_real_matrix){ .struct_size = sizeof s.host, .type = BSM_REAL_BF16, .rows = rows, .columns = columns,
+                                    .data = malloc(s.bytes), .row_stride = columns, .column_stride = 1 };
+        fill_pairs(s.host.data, rows, columns, twin.resolved.block);
+        CHECK(t, bsmi_reals_resolve("source", &s.host, &s.resolved) == BSM_OK);
+        s.device = device_reals(&s.resolved);
+        s.device.data = device_copy(t, s.host.data, s.bytes, 0);
+        twin_upload(t, &wish, &twin);
+        const bsm_quantize_options o = { .struct_size = sizeof o };
+        CHECK(t, bsm_quantize(context, &s.host, &o, &twin.host, NULL) == BSM_OK);
+        run(t, &twin, &s, &o);
+        twin_equal(t, &twin, wish_text(&wish));
+        device_free_all(t);
+        free(s.host.data);
+        twin_free(&twin);
+        bsm_context_destroy(context);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = { TEST(every_format_and_packing), TEST(every_recipe_and_option), TEST(quick_ways),
-                                              TEST(every_bf16) };
+                                              TEST(every_bf16), TEST(every_pair) };
     return TEST_MAIN(argc, argv, cases);
 }

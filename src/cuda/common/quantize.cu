@@ -166,16 +166,16 @@ __device__ static void quantize_left(const bsmi_quantize_parameters &p, const bl
     if (s.end < w.padded_octets) quantize_blocks(SOURCE_BF16, p, q, s.places.column, w);
 }
 
-__device__ static uint64_t quantize_bf16_matrix(const bsmi_quantize_parameters &p, const bf16_job &s, const uint4 *ring,
-                                              const quick_walk &walk, const row_work &w)
+__device__ static void quantize_bf16_matrix(const bsmi_quantize_parameters &p, const bf16_job &s, const uint4 *ring,
+                                              const quick_walk &walk, const row_work &w, uint64_t *again)
 {
     switch (s.way) {
-    case BF16_E4M3: return quantize_bf16_rows<BF16_E4M3>(p, s, ring, walk, w.thread, w.threads);
-    case BF16_E5M2: return quantize_bf16_rows<BF16_E5M2>(p, s, ring, walk, w.thread, w.threads);
-    case BF16_E2M1: return quantize_bf16_rows<BF16_E2M1>(p, s, ring, walk, w.thread, w.threads);
-    case BF16_E2M1_BLOCK16: return quantize_bf16_rows<BF16_E2M1_BLOCK16>(p, s, ring, walk, w.thread, w.threads);
-    case BF16_NVFP4_POWER: return quantize_bf16_rows<BF16_NVFP4_POWER>(p, s, ring, walk, w.thread, w.threads);
-    default: return quantize_bf16_rows<BF16_NVFP4>(p, s, ring, walk, w.thread, w.threads);
+    case BF16_E4M3: quantize_bf16_rows<BF16_E4M3>(p, s, ring, walk, w.thread, w.threads, again); break;
+    case BF16_E5M2: quantize_bf16_rows<BF16_E5M2>(p, s, ring, walk, w.thread, w.threads, again); break;
+    case BF16_E2M1: quantize_bf16_rows<BF16_E2M1>(p, s, ring, walk, w.thread, w.threads, again); break;
+    case BF16_E2M1_BLOCK16: quantize_bf16_rows<BF16_E2M1_BLOCK16>(p, s, ring, walk, w.thread, w.threads, again); break;
+    case BF16_NVFP4_POWER: quantize_bf16_rows<BF16_NVFP4_POWER>(p, s, ring, walk, w.thread, w.threads, again); break;
+    default: quantize_bf16_rows<BF16_NVFP4>(p, s, ring, walk, w.thread, w.threads, again); break;
     }
 }
 
@@ -202,6 +202,7 @@ extern "C" __global__ void __launch_bounds__(BSMI_QUANTIZE_THREADS, 3)
     __shared__ block_quantizer q;
     __shared__ bf16_job s;
     __shared__ __align__(BF16_STAGES * BF16_STAGE_BYTES) uint4 ring[BF16_STAGES * BF16_STAGE_BYTES / 16];
+    __shared__ uint64_t warps_again[BSMI_QUANTIZE_THREADS / 32];
     ptx_griddepcontrol_wait();
     const bsmi_device_matrix &m = p.destination;
     if (m.columns == 0 || m.rows == 0) return;
@@ -215,6 +216,7 @@ extern "C" __global__ void __launch_bounds__(BSMI_QUANTIZE_THREADS, 3)
     w.thread = (int)threadIdx.x % w.threads;
     const int groups = BSMI_QUANTIZE_THREADS / w.threads, group = (int)threadIdx.x / w.threads;
     const int64_t all = m.rows * m.batch, apart = (int64_t)gridDim.x * groups, row = (int64_t)blockIdx.x * groups + group;
+    if (threadIdx.x % 32 == 0) warps_again[threadIdx.x / 32] = 0;
     if (threadIdx.x == 0) {
         s = {};
         if (blocks) q = make_quantizer(m, p.recipe, p.rounding, p.nonfinite, p.seed, p.source.type != BSM_REAL_FP32);
@@ -223,8 +225,9 @@ extern "C" __global__ void __launch_bounds__(BSMI_QUANTIZE_THREADS, 3)
     if (blocks && threadIdx.x < 32) make_bf16_job(p, q, (int)apart, s);
     __syncthreads();
     const bool bf16 = s.way != BF16_NONE;
-    uint64_t again = 0;
-    if (bf16) again = quantize_bf16_matrix(p, s, ring, begin_quick_walk((int)m.rows, (int)all, (int)row, (int)apart), w);
+    if (bf16) quantize_bf16_matrix(p, s, ring, begin_quick_walk((int)m.rows, (int)all, (int)row, (int)apart), w, warps_again);
+    __syncwarp();
+    const uint64_t again = warps_again[threadIdx.x / 32];
     if (bf16 && again == 0 && s.end >= w.padded_octets) return;
 
     const quick_way quick = blocks && !bf16 ? quick_way_of(m, q, kind) : QUICK_NONE;

@@ -228,11 +228,11 @@ __device__ static inline bf16_row written_row(const bsmi_device_matrix &m, const
     return { m.data + w.matrix * m.batch_bytes + w.r * m.row_bytes, m.scales + w.matrix * m.scale_batch_bytes };
 }
 
-/* Of a warp's stretches, counted in the order in which it comes to them: bit n & 63 says that stretch n is to be done again.
- * ring: aligned to its 32 KB. */
+/* ring: aligned to its 32 KB.  again: of a warp's stretches, counted in the order in which it comes to them: bit n & 63 says that
+ * stretch n is to be done again; one a warp, zeros at first. */
 template <bf16_way way>
-__device__ static inline uint64_t quantize_bf16_rows(const bsmi_quantize_parameters &p, const bf16_job &s, const uint4 *ring, quick_walk w,
-                                                     int thread, int threads)
+__device__ static inline void quantize_bf16_rows(const bsmi_quantize_parameters &p, const bf16_job &s, const uint4 *ring, quick_walk w,
+                                                 int thread, int threads, uint64_t *again)
 {
     static_assert(BF16_STAGES == 2, "stages are told apart by one bit of their address");
     const bsmi_device_matrix &m = p.destination;
@@ -241,8 +241,7 @@ __device__ static inline uint64_t quantize_bf16_rows(const bsmi_quantize_paramet
     const int mine = (thread & ~31) * BF16_STEPS + (thread & 31), apart = threads * BF16_STEPS;
     const bf16_constants c = s.constants;  /* in registers */
     const quick_places<BF16_STEPS> places = s.quick;
-    uint64_t again = 0;
-    if (w.left == 0) return 0;
+    if (w.left == 0) return;
     bf16_place at = { w, mine };
     bf16_reader reader = { at, source_row(p, w), shared_address(ring + threadIdx.x) };
     bf16_row row = written_row(m, w);
@@ -264,13 +263,12 @@ __device__ static inline uint64_t quantize_bf16_rows(const bsmi_quantize_paramet
             if (stores_scale) scales[places.step[i]] = (unsigned char)result.scale_code;
         }
         copy_stretch(p, s, mine, apart, &reader);
-        if (__any_sync(0xffffffff, odd)) again |= (uint64_t)1 << (n & 63);
+        if (__any_sync(0xffffffff, odd) && (threadIdx.x & 31) == 0) again[threadIdx.x / 32] |= (uint64_t)1 << (n & 63);
         const bf16_move move = next_stretch(s, mine, apart, &at);
         if (move == NEXT_ROW) row.codes += s.codes_apart;
         if (move == ANOTHER_MATRIX) row = written_row(m, at.w);
     }
     cp_async_wait_group<0>();
-    return again;
 }
 
 #endif
