@@ -301,7 +301,8 @@ static void convert(bsm_layout from, bsm_layout to, int64_t rows, int64_t column
         .kernel = BSMI_KERNEL_CONVERT, .parameters = (const unsigned char *)p, .size = sizeof p[0], .sets = sets
     };
     char name[96];
-    snprintf(name, sizeof name, "convert %s -> %s", bsm_layout_name((int)from), bsm_layout_name((int)to));
+    snprintf(name, sizeof name, "convert %s -> %s %lldx%lld", bsm_layout_name((int)from), bsm_layout_name((int)to), (long long)rows,
+             (long long)columns);
     report(name, &w, from_map.bytes + to_map.bytes, to_map.padded_rows * to_map.padded_columns / 8192 + 1);
     for (int i = 0; i < sets; i++) release((void *)(uintptr_t)p[i].from), release(p[i].to);
 }
@@ -358,7 +359,12 @@ int main(int argc, char **argv)
     convert(BSM_LAYOUT_LINEAR, BSM_LAYOUT_8X4, 65536, 1024);
     convert(BSM_LAYOUT_LINEAR, BSM_LAYOUT_PAGES16, 65536, 1024);
     convert(BSM_LAYOUT_LINEAR, BSM_LAYOUT_CDNA4_16, 65536, 1024);
+    convert(BSM_LAYOUT_LINEAR, BSM_LAYOUT_CDNA4_32, 65536, 1024);
     convert(BSM_LAYOUT_LINEAR, BSM_LAYOUT_DEEPGEMM, 65536, 1024);
+    convert(BSM_LAYOUT_LINEAR, BSM_LAYOUT_128X4, 65536, 2048);
+    convert(BSM_LAYOUT_128X4, BSM_LAYOUT_LINEAR, 65536, 2048);
+    convert(BSM_LAYOUT_LINEAR, BSM_LAYOUT_CDNA4_16, 65536, 2048);
+    convert(BSM_LAYOUT_LINEAR, BSM_LAYOUT_128X4, 8192, 256);
     finish(BSM_FORMAT_BF16, BSM_ACT_NONE, rows, columns);
     finish(BSM_FORMAT_BF16, BSM_ACT_SILU, rows, columns);
     finish(BSM_MXFP8_E4M3, BSM_ACT_NONE, rows, columns);

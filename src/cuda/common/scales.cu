@@ -1,11 +1,12 @@
 /* Scales from one layout into another, and the padding of a layout.
  *
- * A CTA takes tiles of 128 rows x 64 columns of the destination with its padding, four neighbouring columns ("a word") a thread and
+ * Whole stretches of 128 rows go the way of scale_units.cuh where it has one.  Of the rest, a CTA takes tiles of 128 rows x 64 columns of the destination with its padding, four neighbouring columns ("a word") a thread and
  * step.  Between layouts that keep such words together, tiles without padding are read in the order of the source and written in
  * that of the destination, by way of shared memory.  Everything else goes byte by byte where it must. */
 #include "cuda/ptx/arithmetic.cuh"
 #include "octets.cuh"
 #include "scale_places.cuh"
+#include "scale_units.cuh"
 
 enum { TILE_ROWS = 128, TILE_WORDS = 16, WORDS_OF_THREAD = TILE_ROWS * TILE_WORDS / BSMI_CONVERT_THREADS };
 
@@ -110,6 +111,17 @@ __device__ static inline bool fits_tile_side(const scale_side &side)
     return place_in(side.places.row, TILE_ROWS - 1) + place_in(side.places.column, TILE_WORDS * 4 - 1) < ((int64_t)1 << 32);
 }
 
+/* All columns of as many rows as this returns. */
+__device__ static int64_t convert_whole_units(const bsmi_convert_scales_parameters &p, const scale_places &from, const scale_places &to)
+{
+    const unit_way w = unit_way_of(p);
+    if (w.from == UNITS_NONE) return 0;
+    const int64_t across = (p.from_layout.columns + UNIT_COLUMNS - 1) / UNIT_COLUMNS, down = p.from_layout.rows / UNIT_ROWS;
+    for (int64_t i = blockIdx.x; i < across * down; i += gridDim.x)
+        convert_units(p, w, from, to, i / across * UNIT_ROWS, i % across * UNIT_COLUMNS);
+    return down * UNIT_ROWS;
+}
+
 extern "C" __global__ void __launch_bounds__(BSMI_CONVERT_THREADS, 3)
     bsmi_convert_scales(const __grid_constant__ bsmi_convert_scales_parameters p)
 {
@@ -128,11 +140,12 @@ extern "C" __global__ void __launch_bounds__(BSMI_CONVERT_THREADS, 3)
     const bool quick = fits_tile_side(from) && fits_tile_side(to);
     tile_side source = {}, destination = {};
     if (quick) source = make_tile_side(from, p.from_layout.kind), destination = make_tile_side(to, p.to_layout.kind);
+    const int64_t done_rows = convert_whole_units(p, from.places, to.places);
     const int64_t tiles_across = (p.to_layout.padded_columns + TILE_WORDS * 4 - 1) / (TILE_WORDS * 4);
     const int64_t tiles = (p.to_layout.padded_rows + TILE_ROWS - 1) / TILE_ROWS * tiles_across, batch = p.batch == 0 ? 1 : p.batch;
     for (int64_t number = blockIdx.x; number < tiles * batch; number += gridDim.x) {
         const int64_t matrix = number / tiles, tile = number - matrix * tiles;
-        const int64_t first_row = tile / tiles_across * TILE_ROWS, first_column = tile % tiles_across * TILE_WORDS * 4;
+        const int64_t first_row = done_rows + tile / tiles_across * TILE_ROWS, first_column = tile % tiles_across * TILE_WORDS * 4;
         const int64_t read_from = matrix * p.from_batch_bytes, written_to = matrix * p.to_batch_bytes;
         if (!quick || first_row + TILE_ROWS > p.from_layout.rows || first_column + TILE_WORDS * 4 > p.from_layout.columns) {
             convert_tile(p, from, to, read_from, written_to, first_row, first_column);
