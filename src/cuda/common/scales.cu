@@ -116,13 +116,17 @@ __device__ static int64_t convert_whole_units(const bsmi_convert_scales_paramete
 {
     const unit_way w = unit_way_of(p);
     if (w.from == UNITS_NONE) return 0;
-    const int64_t across = (p.from_layout.columns + UNIT_COLUMNS - 1) / UNIT_COLUMNS, down = p.from_layout.rows / UNIT_ROWS;
-    for (int64_t i = blockIdx.x; i < across * down; i += gridDim.x)
-        convert_units(p, w, from, to, i / across * UNIT_ROWS, i % across * UNIT_COLUMNS);
-    return down * UNIT_ROWS;
+    const int64_t columns = (p.from_layout.columns + UNIT_COLUMNS - 1) / UNIT_COLUMNS, rows = p.from_layout.rows / UNIT_ROWS;
+    if (columns * rows >= (int64_t)1 << 31) return 0;
+    const uint32_t across = (uint32_t)columns, all = (uint32_t)(columns * rows);
+    for (uint32_t i = blockIdx.x; i < all; i += gridDim.x) {
+        const uint32_t down = i / across;
+        convert_units(p, w, from, to, (int64_t)down * UNIT_ROWS, (int64_t)(i - down * across) * UNIT_COLUMNS);
+    }
+    return rows * UNIT_ROWS;
 }
 
-extern "C" __global__ void __launch_bounds__(BSMI_CONVERT_THREADS, 3)
+extern "C" __global__ void __launch_bounds__(BSMI_CONVERT_THREADS, 5)
     bsmi_convert_scales(const __grid_constant__ bsmi_convert_scales_parameters p)
 {
     __shared__ uint32_t words[TILE_ROWS * (TILE_WORDS + 1) + TILE_ROWS / 32];
@@ -137,10 +141,11 @@ extern "C" __global__ void __launch_bounds__(BSMI_CONVERT_THREADS, 3)
         to.words = holds_words(p.to_layout, p.to, p.to_batch_bytes);
     }
     __syncthreads();
+    const int64_t done_rows = convert_whole_units(p, from.places, to.places);
+    if (done_rows >= p.to_layout.padded_rows) return;
     const bool quick = fits_tile_side(from) && fits_tile_side(to);
     tile_side source = {}, destination = {};
     if (quick) source = make_tile_side(from, p.from_layout.kind), destination = make_tile_side(to, p.to_layout.kind);
-    const int64_t done_rows = convert_whole_units(p, from.places, to.places);
     const int64_t tiles_across = (p.to_layout.padded_columns + TILE_WORDS * 4 - 1) / (TILE_WORDS * 4);
     const int64_t tiles = (p.to_layout.padded_rows + TILE_ROWS - 1) / TILE_ROWS * tiles_across, batch = p.batch == 0 ? 1 : p.batch;
     for (int64_t number = blockIdx.x; number < tiles * batch; number += gridDim.x) {
