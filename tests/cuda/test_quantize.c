@@ -269,9 +269,12 @@ static void fill_pairs(uint16_t *codes, int64_t rows, int64_t columns, int block
  * quotient within 2^-25 of the middle of two codes. */
 static void every_pair(struct test *t)
 {
-    static const struct { bsm_format format; float tensor_scale; } ways[] = {
-        { BSM_MXFP4, 0 },       { BSM_MXFP8_E4M3, 0 },   { BSM_MXFP8_E5M2, 0 },    { BSM_NVFP4, 0 },
-        { BSM_NVFP4, 0.125f },  { BSM_NVFP4, 0.75f },    { BSM_NVFP4, 0.013579f }, { BSM_NVFP4, 129.0f / 105 },
+    static const struct {
+        bsm_format format;
+        float tensor_scale;
+    } ways[] = {
+        { BSM_MXFP4, 0 },        { BSM_MXFP8_E4M3, 0 },   { BSM_MXFP8_E5M2, 0 },    { BSM_NVFP4, 0 },
+        { BSM_NVFP4, 0.125f },   { BSM_NVFP4, 0.75f },    { BSM_NVFP4, 0.013579f }, { BSM_NVFP4, 129.0f / 105 },
         { BSM_NVFP4, 0x1.8p9f }, { BSM_NVFP4, 3.14159f },
     };
     if (!device_open(t)) return;
@@ -284,8 +287,13 @@ static void every_pair(struct test *t)
         bsm_context *context = NULL;
         CHECK_OR_RETURN(t, twin_make(t, &wish, &twin) && bsm_context_create(NULL, &context) == BSM_OK);
         struct source s = { .bytes = (size_t)(rows * columns) * 2 };
-        s.host = (bsm_real_matrix){ .struct_size = sizeof s.host, .type = BSM_REAL_BF16, .rows = rows, .columns = columns,
-                                    .data = malloc(s.bytes), .row_stride = columns, .column_stride = 1 };
+        s.host = (bsm_real_matrix){ .struct_size = sizeof s.host,
+                                    .type = BSM_REAL_BF16,
+                                    .rows = rows,
+                                    .columns = columns,
+                                    .data = malloc(s.bytes),
+                                    .row_stride = columns,
+                                    .column_stride = 1 };
         fill_pairs(s.host.data, rows, columns, twin.resolved.block);
         CHECK(t, bsmi_reals_resolve("source", &s.host, &s.resolved) == BSM_OK);
         s.device = device_reals(&s.resolved);

@@ -59,15 +59,18 @@ static void every_layout_to_every_other(struct test *t)
 /* Columns in sixteens and an address that is aligned: 16 bytes a time, but for the rows behind the last 128. */
 static void whole_units(struct test *t)
 {
-    static const struct { int64_t rows, columns; } sizes[] = { { 128, 16 }, { 300, 160 }, { 257, 272 } };
+    static const struct {
+        int64_t rows, columns;
+    } sizes[] = { { 128, 16 }, { 300, 160 }, { 257, 272 } };
     if (!device_open(t)) return;
     for (int from = 0; from < BSM_LAYOUT_COUNT; from++)
         for (int to = 0; to < BSM_LAYOUT_COUNT; to++) {
             if (from == to) continue;
-            if (from != BSM_LAYOUT_LINEAR && from != BSM_LAYOUT_PAGES16 && to != BSM_LAYOUT_LINEAR && to != BSM_LAYOUT_PAGES16) continue;
+            if (from != BSM_LAYOUT_LINEAR && from != BSM_LAYOUT_PAGES16 && to != BSM_LAYOUT_LINEAR && to != BSM_LAYOUT_PAGES16)
+                continue;
             const size_t s = (size_t)(from + to) % (sizeof sizes / sizeof sizes[0]);
-            convert(t, layout_of(from, sizes[s].columns, false), layout_of(to, sizes[s].columns, false), sizes[s].rows, sizes[s].columns,
-                    0);
+            convert(t, layout_of(from, sizes[s].columns, false), layout_of(to, sizes[s].columns, false), sizes[s].rows,
+                    sizes[s].columns, 0);
         }
 }
 
@@ -110,7 +113,7 @@ static void padding_alone(struct test *t)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(every_layout_to_every_other), TEST(whole_units), TEST(one_layout_with_other_parameters),
-                                              TEST(padding_alone) };
+    static const struct test_case cases[] = { TEST(every_layout_to_every_other), TEST(whole_units),
+                                              TEST(one_layout_with_other_parameters), TEST(padding_alone) };
     return TEST_MAIN(argc, argv, cases);
 }

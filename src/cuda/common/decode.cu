@@ -131,7 +131,7 @@ struct matrix_job {
     int way, end;                         /* way 0: all octets by bytes */
     decoding d;
     quick_step step;
-    int64_t codes_apart, decoded_apart;   /* bytes and numbers from a row to the group's next one in the same matrix */
+    int64_t codes_apart, decoded_apart; /* bytes and numbers from a row to the group's next one in the same matrix */
 };
 
 __device__ static void write_zeros(const row_job &j)
@@ -207,7 +207,8 @@ __device__ static inline int threads_of_row(int64_t octets)
     return threads;
 }
 
-__device__ static inline void point_to_row(const bsmi_decode_parameters &p, int64_t matrix, int64_t r, int64_t place_of_scales, row_job *j)
+__device__ static inline void point_to_row(const bsmi_decode_parameters &p, int64_t matrix, int64_t r, int64_t place_of_scales,
+                                           row_job *j)
 {
     const bsmi_device_matrix &m = p.source;
     j->codes = m.data + matrix * m.batch_bytes + r * m.row_bytes;
@@ -217,28 +218,32 @@ __device__ static inline void point_to_row(const bsmi_decode_parameters &p, int6
 
 /* Rows, the quick way -------------------------------------------------------------------------------------------------------- */
 
-enum { STEP_BYTES = BSMI_DECODE_THREADS * 8, STAGE_BYTES = STEPS_AT_ONCE * STEP_BYTES };      /* of the ring of two stages */
+enum { STEP_BYTES = BSMI_DECODE_THREADS * 8, STAGE_BYTES = STEPS_AT_ONCE * STEP_BYTES }; /* of the ring of two stages */
 
-struct loaded_octet { octet codes; uint32_t scale; };
+struct loaded_octet {
+    octet codes;
+    uint32_t scale;
+};
 
 /* What is read next: a thread's octets first + 32 i of a row.  Codes come by asynchronous copies, each thread's own, so that no
  * barrier is needed; scales, in registers. */
 struct octet_reader {
     quick_walk w;
     int base;
-    uint32_t ring;                        /* this thread's place of step 0 in the stage that comes next */
+    uint32_t ring; /* this thread's place of step 0 in the stage that comes next */
     uint32_t scales[STEPS_AT_ONCE];
 };
 
 template <quick_packing packing, int scale_kind>
-__device__ static inline void read_octets(const bsmi_decode_parameters &p, const matrix_job &s, const quick_places<STEPS_AT_ONCE> &places,
-                                          row_job *j, int mine, octet_reader *o)
+__device__ static inline void read_octets(const bsmi_decode_parameters &p, const matrix_job &s,
+                                          const quick_places<STEPS_AT_ONCE> &places, row_job *j, int mine, octet_reader *o)
 {
     const int first = o->base + mine, end = o->w.left > 0 ? s.end : 0;
     const unsigned char *codes = j->codes + (int64_t)(first & ~31) * bytes_of_octet<packing>() + lane_place<packing>(first & 31);
     const unsigned char *scales = j->scales;
     if (scale_kind != BSM_UNSCALED)
-        scales += column_place(s.places.row, (uint32_t)o->w.r) + column_place(s.places.column, (uint32_t)first >> j->octets_per_block_shift);
+        scales += column_place(s.places.row, (uint32_t)o->w.r) +
+                  column_place(s.places.column, (uint32_t)first >> j->octets_per_block_shift);
 #pragma unroll
     for (int i = 0; i < STEPS_AT_ONCE; i++) {
         o->scales[i] = 127;
@@ -257,13 +262,14 @@ __device__ static inline void read_octets(const bsmi_decode_parameters &p, const
 
 /* *outside: it is not all zeros and has a scale that is told of. */
 template <quick_packing packing, int element, int scale_kind>
-__device__ static inline uint4 scaled_octet(const loaded_octet &l, int number, bool high_first, uint32_t least, uint32_t span, bool *outside)
+__device__ static inline uint4 scaled_octet(const loaded_octet &l, int number, bool high_first, uint32_t least, uint32_t span,
+                                            bool *outside)
 {
     bool special;
     uint4 v = decode_quick<packing, element>(l.codes, number, high_first, &special);
     if (special) v = mend_special<element>(l.codes, v);
     if (scale_kind == BSM_UNSCALED) return v;
-    uint32_t pair = l.scale * 0x00800080;                            /* 2^(code - 127) twice, if it is a normal number */
+    uint32_t pair = l.scale * 0x00800080; /* 2^(code - 127) twice, if it is a normal number */
     if (scale_kind == BSM_UE4M3) pair = scale_pair(BSM_UE4M3, l.scale, 0);
     if (scale_kind == BSM_E8M0 && l.scale - least > span) {
         pair = scale_pair(BSM_E8M0, l.scale, 0);
@@ -275,11 +281,11 @@ __device__ static inline uint4 scaled_octet(const loaded_octet &l, int number, b
 /* In exponents[], for the group's first thread itself: this row is to be written again. */
 enum { WRITE_AGAIN = BSMI_ROW_LEFT_OUT + 1 };
 
-/* The octets in front of s.end of a group's rows.  No call of a function is in it, for which registers would be kept free.  True if a
- * row is to be written again.  ring: aligned to its 16 KB. */
+/* The octets in front of s.end of a group's rows.  No call of a function is in it, for which registers would be kept free.  True
+ * if a row is to be written again.  ring: aligned to its 16 KB. */
 template <quick_packing packing, int element, int scale_kind>
-__device__ static inline bool quick_rows(const bsmi_decode_parameters &p, const matrix_job &s, const uint2 *ring, row_job j, int group,
-                                         int64_t row, int64_t rows_apart, quick_walk w)
+__device__ static inline bool quick_rows(const bsmi_decode_parameters &p, const matrix_job &s, const uint2 *ring, row_job j,
+                                         int group, int64_t row, int64_t rows_apart, quick_walk w)
 {
     const bool high_first = p.source.packing == BSM_PACKING_HIGH_FIRST;
     const int mine = (j.thread & ~31) * STEPS_AT_ONCE + (j.thread & 31), apart = j.threads * STEPS_AT_ONCE, end = s.end;
@@ -323,8 +329,8 @@ __device__ static inline bool quick_rows(const bsmi_decode_parameters &p, const 
 }
 
 /* What quick_rows leaves; way 0: everything. */
-__device__ static inline void other_rows(const bsmi_decode_parameters &p, const matrix_job &s, row_job j, int group, int *range, int64_t first,
-                                         int64_t apart)
+__device__ static inline void other_rows(const bsmi_decode_parameters &p, const matrix_job &s, row_job j, int group, int *range,
+                                         int64_t first, int64_t apart)
 {
     const bsmi_device_matrix &m = p.source;
     for (row_walk w = walk_to(m.rows, first); w.row < m.rows * m.batch; w = walk_to(m.rows, w.row + apart)) {
@@ -335,12 +341,12 @@ __device__ static inline void other_rows(const bsmi_decode_parameters &p, const 
         else write_rest<false>(m, s.places.column, s.d, j, s.end);
         if (m.scale == BSM_E8M0 && ptx_barrier_or(group, j.threads, outside))
             write_again(p, s.places.column, s.d, j, w.row, group, range);
-        else if (p.exponents != nullptr && j.thread == 0)
-            p.exponents[w.row] = 0;
+        else if (p.exponents != nullptr && j.thread == 0) p.exponents[w.row] = 0;
     }
 }
 
-__device__ static void make_matrix_job(const bsmi_decode_parameters &p, int octets_per_block_shift, int64_t rows_apart, matrix_job &s)
+__device__ static void make_matrix_job(const bsmi_decode_parameters &p, int octets_per_block_shift, int64_t rows_apart,
+                                       matrix_job &s)
 {
     const bsmi_device_matrix &m = p.source;
     s = {};
@@ -382,8 +388,10 @@ extern "C" __global__ void __launch_bounds__(BSMI_DECODE_THREADS, 4) bsmi_decode
     bool again = s.end < j.padded_octets;
     const quick_walk w = s.way == 0 ? quick_walk{} : begin_quick_walk((int)m.rows, (int)all, (int)row, (int)apart);
     switch (s.way) {
-#define WAY(packing, element, scale)                                                                                              \
-    case quick_way(packing, element, scale): again |= quick_rows<packing, element, scale>(p, s, ring, j, group, row, apart, w); break;
+#define WAY(packing, element, scale)                                                                                               \
+    case quick_way(packing, element, scale):                                                                                       \
+        again |= quick_rows<packing, element, scale>(p, s, ring, j, group, row, apart, w);                                         \
+        break;
         QUICK_WAYS(WAY)
 #undef WAY
     default: break;

@@ -1,15 +1,16 @@
-/* Quantizing whole blocks of bf16 that lie well, at the speed of memory: every number costs two or three of the operations of which
- * an SM of compute capability 9.0 does 64 a cycle.  No function is called in here.  Blocks that need more thought (NaN, infinity, scales
- * at the ends of e8m0) are told of, and done again by block.cuh.
+/* Quantizing whole blocks of bf16 that lie well, at the speed of memory: every number costs two or three of the operations of
+ * which an SM of compute capability 9.0 does 64 a cycle.  No function is called in here.  Blocks that need more thought (NaN,
+ * infinity, scales at the ends of e8m0) are told of, and done again by block.cuh.
  *
- * e2m1 codes are sums: with a = |x| / scale, code = min(2 a, a + 2, a / 2 + 4, 7), rounded to even.  Each term is one fma whose result,
- * 128 + 4 + code as bf16 or 1024 + 4 + code as half, has 1 as its last place: scaled, added and rounded once.
+ * e2m1 codes are sums: with a = |x| / scale, code = min(2 a, a + 2, a / 2 + 4, 7), rounded to even.  Each term is one fma whose
+ * result, 128 + 4 + code as bf16 or 1024 + 4 + code as half, has 1 as its last place: scaled, added and rounded once.
  *
  * Power-of-two scales: the fma takes the bf16 itself.
- * ue4m3 scales: q = x * (1 / (scale t)) in fp32 is off by less than 2^-21.  Where t is a power of two, x and a middle of two codes times
- * the scale have 8 and 7 bits, so they are equal or differ by 2^-8: q rounded to a half (11 bits) is the middle, or on the right side
- * of it.  Any other t serves if no middle times scale times t is within 2^-21 of a number of 8 bits (few do not, `serves`): then q is on
- * the right side of every middle, and so is q cut to a half with its last bit set.  The same holds for amax / (6 t) and e4m3. */
+ * ue4m3 scales: q = x * (1 / (scale t)) in fp32 is off by less than 2^-21.  Where t is a power of two, x and a middle of two codes
+ * times the scale have 8 and 7 bits, so they are equal or differ by 2^-8: q rounded to a half (11 bits) is the middle, or on the
+ * right side of it.  Any other t serves if no middle times scale times t is within 2^-21 of a number of 8 bits (few do not,
+ * `serves`): then q is on the right side of every middle, and so is q cut to a half with its last bit set.  The same holds for
+ * amax / (6 t) and e4m3. */
 #ifndef BSMI_QUICK_BF16_CUH
 #define BSMI_QUICK_BF16_CUH
 
@@ -37,12 +38,13 @@ __device__ static inline bool serves(float t, int lane)
 }
 
 /* Called by a whole warp. */
-__device__ static inline bf16_way bf16_way_of(const bsmi_device_matrix &m, const bsmi_device_reals &source, const block_quantizer &q,
-                                              int lane)
+__device__ static inline bf16_way bf16_way_of(const bsmi_device_matrix &m, const bsmi_device_reals &source,
+                                              const block_quantizer &q, int lane)
 {
     const uint32_t step = m.bits == 8 ? 8 : 4;
-    if (source.type != BSM_REAL_BF16 || source.column_stride != 1 || !aligned_to(source.data, 16) || source.row_stride % 8 != 0
-        || source.batch_stride % 8 != 0) return BF16_NONE;
+    if (source.type != BSM_REAL_BF16 || source.column_stride != 1 || !aligned_to(source.data, 16) || source.row_stride % 8 != 0 ||
+        source.batch_stride % 8 != 0)
+        return BF16_NONE;
     if (!aligned_to(m.data, step) || m.row_bytes % step != 0 || m.batch_bytes % step != 0) return BF16_NONE;
     if (q.way == WAY_POWER_OF_TWO && m.element == BSM_E4M3) return BF16_E4M3;
     if (q.way == WAY_POWER_OF_TWO && m.element == BSM_E5M2) return BF16_E5M2;
@@ -56,10 +58,11 @@ __device__ static inline bf16_way bf16_way_of(const bsmi_device_matrix &m, const
 
 /* Everything about a matrix that octets share, twice in the halves of words where numbers are pairs. */
 struct bf16_constants {
-    uint32_t round_up, least, span, exponent_of_one;   /* amax from `least` to least + span; exponent field of 1 / scale plus amax's */
+    uint32_t round_up, least, span,
+        exponent_of_one; /* amax from `least` to least + span; exponent field of 1 / scale plus amax's */
     int emax;
     float amax_factor, factor;
-    uint32_t even, odd;                   /* nibbles of even and odd elements are multiplied with 1 and 16, or 16 and 1 */
+    uint32_t even, odd; /* nibbles of even and odd elements are multiplied with 1 and 16, or 16 and 1 */
 };
 
 __device__ static inline bf16_constants make_bf16_constants(const bsmi_device_matrix &m, const block_quantizer &q)
@@ -76,8 +79,7 @@ __device__ static inline bf16_constants make_bf16_constants(const bsmi_device_ma
 }
 
 /* The largest magnitude of a block, in both halves.  NaN is larger than infinity. */
-template <int lanes>
-__device__ static inline uint32_t bf16_amax(const uint32_t *magnitudes)
+template <int lanes> __device__ static inline uint32_t bf16_amax(const uint32_t *magnitudes)
 {
     uint32_t most = __vmaxu2(__vimax3_u16x2(magnitudes[0], magnitudes[1], magnitudes[2]), magnitudes[3]);
     most = __vmaxu2(most, __shfl_xor_sync(0xffffffff, most, 1));
@@ -92,15 +94,16 @@ __device__ static inline uint32_t nibbles_of_sums(const bf16_constants &c, const
     return __byte_perm(x, y, 0x5410) * c.even + __byte_perm(x, y, 0x7632) * c.odd;
 }
 
-__device__ static inline uint32_t power_nibbles(const bf16_constants &c, const uint32_t *x, const uint32_t *magnitudes, uint32_t inverse)
+__device__ static inline uint32_t power_nibbles(const bf16_constants &c, const uint32_t *x, const uint32_t *magnitudes,
+                                                uint32_t inverse)
 {
     const uint32_t twice = inverse + 0x00800080, half = inverse - 0x00800080;
     uint32_t nibbles[4];
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        const uint32_t sum = __vimin3_u16x2(ptx_fma_bf16x2(magnitudes[i], twice, 0x43044304),
-                                            ptx_fma_bf16x2(magnitudes[i], inverse, 0x43064306),
-                                            ptx_fma_bf16x2(magnitudes[i], half, 0x43084308));
+        const uint32_t sum =
+            __vimin3_u16x2(ptx_fma_bf16x2(magnitudes[i], twice, 0x43044304), ptx_fma_bf16x2(magnitudes[i], inverse, 0x43064306),
+                           ptx_fma_bf16x2(magnitudes[i], half, 0x43084308));
         /* less 4, or 4 more: bit 3 */
         nibbles[i] = ptx_sub_bf16x2(__vminu2(sum, 0x430b430b), (x[i] & 0x80008000) | 0x40804080);
     }
@@ -108,32 +111,37 @@ __device__ static inline uint32_t power_nibbles(const bf16_constants &c, const u
 }
 
 template <bool power_of_two>
-__device__ static inline uint32_t quotient_nibbles(const bf16_constants &c, const uint32_t *x, const uint32_t *magnitudes, float reciprocal)
+__device__ static inline uint32_t quotient_nibbles(const bf16_constants &c, const uint32_t *x, const uint32_t *magnitudes,
+                                                   float reciprocal)
 {
     uint32_t nibbles[4];
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        const float low = __uint_as_float(magnitudes[i] << 16) * reciprocal, high = __uint_as_float(magnitudes[i] & 0xffff0000) * reciprocal;
+        const float low = __uint_as_float(magnitudes[i] << 16) * reciprocal,
+                    high = __uint_as_float(magnitudes[i] & 0xffff0000) * reciprocal;
         const uint32_t halves = power_of_two ? ptx_cvt_f16x2(high, low) : ptx_cvt_rz_f16x2(high, low) | 0x00010001;
-        const uint32_t sum = __vimin3_u16x2(ptx_fma_f16x2(halves, 0x40004000, 0x64046404), ptx_fma_f16x2(halves, 0x3c003c00, 0x64066406),
-                                            ptx_fma_f16x2(halves, 0x38003800, 0x64086408));
+        const uint32_t sum =
+            __vimin3_u16x2(ptx_fma_f16x2(halves, 0x40004000, 0x64046404), ptx_fma_f16x2(halves, 0x3c003c00, 0x64066406),
+                           ptx_fma_f16x2(halves, 0x38003800, 0x64086408));
         nibbles[i] = ptx_sub_f16x2(__vminu2(sum, 0x640b640b), (x[i] & 0x80008000) | 0x44004400);
     }
     return nibbles_of_sums(c, nibbles);
 }
 
-struct bf16_quantized { uint32_t low, high, scale_code; bool again; };
+struct bf16_quantized {
+    uint32_t low, high, scale_code;
+    bool again;
+};
 
 /* Called by whole warps. */
-template <bf16_way way>
-__device__ static inline bf16_quantized quantize_bf16(const bf16_constants &c, uint4 v)
+template <bf16_way way> __device__ static inline bf16_quantized quantize_bf16(const bf16_constants &c, uint4 v)
 {
     const bool nvfp4 = way == BF16_NVFP4 || way == BF16_NVFP4_POWER;
     const uint32_t x[4] = { v.x, v.y, v.z, v.w };
     uint32_t magnitudes[4];
 #pragma unroll
     for (int i = 0; i < 4; i++) magnitudes[i] = x[i] & 0x7fff7fff;
-    const uint32_t amax = bf16_amax<nvfp4 || way == BF16_E2M1_BLOCK16 ? 2 : 4>(magnitudes);
+    const uint32_t amax = bf16_amax < nvfp4 || way == BF16_E2M1_BLOCK16 ? 2 : 4 > (magnitudes);
     bf16_quantized result = {};
     if (nvfp4) {
         result.again = amax >= 0x7f800000;
@@ -143,7 +151,7 @@ __device__ static inline bf16_quantized quantize_bf16(const bf16_constants &c, u
         result.low = quotient_nibbles<way == BF16_NVFP4_POWER>(c, x, magnitudes, reciprocal);
         return result;
     }
-    const uint32_t exponent = ((amax == 0 ? 0x3f803f80 : amax) + c.round_up) & 0xff80ff80;   /* of scale * 2^emax; zeros: any */
+    const uint32_t exponent = ((amax == 0 ? 0x3f803f80 : amax) + c.round_up) & 0xff80ff80; /* of scale * 2^emax; zeros: any */
     result.again = (amax >> 16) - c.least > c.span && amax != 0;
     result.scale_code = amax == 0 ? 0 : (exponent >> 23) - (uint32_t)c.emax;
     const uint32_t inverse = c.exponent_of_one - exponent;
@@ -170,13 +178,16 @@ struct bf16_job {
     quick_places<BF16_STEPS> quick;
     bf16_constants constants;
     bf16_way way;
-    int end;                              /* octets of a row's whole blocks */
+    int end; /* octets of a row's whole blocks */
     quick_step step;
-    int64_t source_apart, codes_apart;    /* bytes from a row to the group's next one in the same matrix */
+    int64_t source_apart, codes_apart; /* bytes from a row to the group's next one in the same matrix */
 };
 
 /* Where a warp is: its stretch of a row, as this thread's octet of step 0. */
-struct bf16_place { quick_walk w; int octet; };
+struct bf16_place {
+    quick_walk w;
+    int octet;
+};
 
 enum bf16_move { SAME_ROW, NEXT_ROW, ANOTHER_MATRIX };
 
@@ -193,7 +204,7 @@ __device__ static inline bf16_move next_stretch(const bf16_job &s, int mine, int
 struct bf16_reader {
     bf16_place at;
     const unsigned char *row;
-    uint32_t ring;                        /* this thread's place of step 0 in the stage that comes next */
+    uint32_t ring; /* this thread's place of step 0 in the stage that comes next */
 };
 
 enum { BF16_STEP_BYTES = BSMI_QUANTIZE_THREADS * 16, BF16_STAGE_BYTES = BF16_STEPS * BF16_STEP_BYTES, BF16_STAGES = 2 };
@@ -204,7 +215,8 @@ __device__ static inline const unsigned char *source_row(const bsmi_quantize_par
 }
 
 /* Zeros behind the whole blocks of a row, and behind the last row. */
-__device__ static inline void copy_stretch(const bsmi_quantize_parameters &p, const bf16_job &s, int mine, int apart, bf16_reader *r)
+__device__ static inline void copy_stretch(const bsmi_quantize_parameters &p, const bf16_job &s, int mine, int apart,
+                                           bf16_reader *r)
 {
     const int end = r->at.w.left > 0 ? s.end : 0;
     const unsigned char *from = r->row + (int64_t)r->at.octet * 16;
@@ -221,7 +233,9 @@ __device__ static inline void copy_stretch(const bsmi_quantize_parameters &p, co
     if (move == ANOTHER_MATRIX) r->row = source_row(p, r->at.w);
 }
 
-struct bf16_row { unsigned char *codes, *matrix_scales; };
+struct bf16_row {
+    unsigned char *codes, *matrix_scales;
+};
 
 __device__ static inline bf16_row written_row(const bsmi_device_matrix &m, const quick_walk &w)
 {
@@ -231,15 +245,15 @@ __device__ static inline bf16_row written_row(const bsmi_device_matrix &m, const
 /* ring: aligned to its 32 KB.  again: of a warp's stretches, counted in the order in which it comes to them: bit n & 63 says that
  * stretch n is to be done again; one a warp, zeros at first. */
 template <bf16_way way>
-__device__ static inline void quantize_bf16_rows(const bsmi_quantize_parameters &p, const bf16_job &s, const uint4 *ring, quick_walk w,
-                                                 int thread, int threads, uint64_t *again)
+__device__ static inline void quantize_bf16_rows(const bsmi_quantize_parameters &p, const bf16_job &s, const uint4 *ring,
+                                                 quick_walk w, int thread, int threads, uint64_t *again)
 {
     static_assert(BF16_STAGES == 2, "stages are told apart by one bit of their address");
     const bsmi_device_matrix &m = p.destination;
     const int block_shift = way == BF16_E4M3 || way == BF16_E5M2 || way == BF16_E2M1 ? 2 : 1;
     const bool bytes = way == BF16_E4M3 || way == BF16_E5M2, stores_scale = (thread & ((1 << block_shift) - 1)) == 0;
     const int mine = (thread & ~31) * BF16_STEPS + (thread & 31), apart = threads * BF16_STEPS;
-    const bf16_constants c = s.constants;  /* in registers */
+    const bf16_constants c = s.constants; /* in registers */
     const quick_places<BF16_STEPS> places = s.quick;
     if (w.left == 0) return;
     bf16_place at = { w, mine };
@@ -249,8 +263,8 @@ __device__ static inline void quantize_bf16_rows(const bsmi_quantize_parameters 
     for (int n = 0; at.w.left > 0; n++) {
         const uint4 *octets = ring + (n & 1) * (BF16_STAGE_BYTES / 16) + threadIdx.x;
         unsigned char *codes = row.codes + (int64_t)at.octet * (bytes ? 8 : 4);
-        unsigned char *scales = row.matrix_scales + column_place(s.places.row, (uint32_t)at.w.r)
-                              + column_place(s.places.column, (uint32_t)at.octet >> block_shift);
+        unsigned char *scales = row.matrix_scales + column_place(s.places.row, (uint32_t)at.w.r) +
+                                column_place(s.places.column, (uint32_t)at.octet >> block_shift);
         bool odd = false;
         cp_async_wait_group<BF16_STAGES - 1>();
 #pragma unroll

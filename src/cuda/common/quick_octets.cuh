@@ -76,8 +76,7 @@ __device__ static inline int lane_place(int lane)
 }
 
 /* To shared memory, as two words; six bytes of a stream lie in eight: the last, if the octet's number is odd. */
-template <quick_packing packing>
-__device__ static inline void copy_quick(uint32_t to, const unsigned char *lane_octets, int step)
+template <quick_packing packing> __device__ static inline void copy_quick(uint32_t to, const unsigned char *lane_octets, int step)
 {
     const unsigned char *from = lane_octets + step * 32 * bytes_of_octet<packing>();
     if (packing == QUICK_BYTES) {

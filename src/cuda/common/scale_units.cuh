@@ -1,8 +1,9 @@
 /* Converting scale layouts 16 bytes a time, from registers to registers.
  *
- * In a layout of rows, 16 neighbouring columns of a row are 16 neighbouring bytes (a unit).  In a layout of columns, four neighbouring
- * columns of four rows are: of rows r + 32 i (128x4) or r + i.  So a thread that takes four rows of 16 columns has four units of either,
- * and transposes 4 x 4 words between them.  CDNA4's layouts mix bytes of more rows or columns; they are written so, not read.
+ * In a layout of rows, 16 neighbouring columns of a row are 16 neighbouring bytes (a unit).  In a layout of columns, four
+ * neighbouring columns of four rows are: of rows r + 32 i (128x4) or r + i.  So a thread that takes four rows of 16 columns has
+ * four units of either, and transposes 4 x 4 words between them.  CDNA4's layouts mix bytes of more rows or columns; they are
+ * written so, not read.
  * A CTA takes 128 rows x 128 columns a step, a thread 64 bytes of it. */
 #ifndef BSMI_SCALE_UNITS_CUH
 #define BSMI_SCALE_UNITS_CUH
@@ -30,7 +31,10 @@ __device__ static inline unit_kind unit_kind_of(const bsmi_device_layout &layout
     }
 }
 
-struct unit_way { unit_kind from, to; int row_step; };                /* from UNITS_NONE: there is none */
+struct unit_way {
+    unit_kind from, to;
+    int row_step;
+}; /* from UNITS_NONE: there is none */
 
 __device__ static inline unit_way unit_way_of(const bsmi_convert_scales_parameters &p)
 {
@@ -38,15 +42,18 @@ __device__ static inline unit_way unit_way_of(const bsmi_convert_scales_paramete
     const bool reads = w.from == UNITS_ROWS && w.to != UNITS_NONE;
     const bool writes = w.to == UNITS_ROWS && (w.from == UNITS_COLUMNS_32 || w.from == UNITS_COLUMNS_1);
     if (p.to_layout.padded_columns != p.from_layout.columns || (!reads && !writes)) w.from = UNITS_NONE;
-    if (w.from == UNITS_COLUMNS_32 || w.to == UNITS_COLUMNS_32) w.row_step = 32;
+    if (w.from == UNITS_COLUMNS_32 || w.to == UNITS_COLUMNS_32 || w.from == w.to) w.row_step = 32;
     return w;
 }
 
 /* Bytes of four units: from the first one's, `apart` from one to the next. */
-struct units { const unsigned char *first; int64_t apart; };
+struct units {
+    const unsigned char *first;
+    int64_t apart;
+};
 
-__device__ static inline units units_of(const unsigned char *data, const scale_places &places, unit_kind kind, int64_t row, int64_t column,
-                                        int row_step)
+__device__ static inline units units_of(const unsigned char *data, const scale_places &places, unit_kind kind, int64_t row,
+                                        int64_t column, int row_step)
 {
     return { data + place_in_shifted(places.row, row) + place_in_shifted(places.column, column),
              kind == UNITS_ROWS ? place_in_shifted(places.row, row_step) : place_in_shifted(places.column, 4) };
@@ -77,7 +84,8 @@ __device__ static inline void store_cdna4_32(unsigned char *to, const scale_plac
 }
 
 /* Eight columns of rows r + i and r + 16 + i, i < 4: columns j and j + 4 of both are a word. */
-__device__ static inline void convert_cdna4_16(const unsigned char *from, int64_t row_bytes, unsigned char *to, const scale_places &places)
+__device__ static inline void convert_cdna4_16(const unsigned char *from, int64_t row_bytes, unsigned char *to,
+                                               const scale_places &places)
 {
     uint2 first[4], second[4];
     uint32_t words[4][4];
@@ -99,8 +107,9 @@ __device__ static inline void convert_cdna4_16(const unsigned char *from, int64_
 }
 
 /* This thread's part of 128 rows from `row` on and 128 columns from `column` on, or what there is of them. */
-__device__ static inline void convert_units(const bsmi_convert_scales_parameters &p, const unit_way &w, const scale_places &from_places,
-                                            const scale_places &to_places, int64_t row, int64_t column)
+__device__ static inline void convert_units(const bsmi_convert_scales_parameters &p, const unit_way &w,
+                                            const scale_places &from_places, const scale_places &to_places, int64_t row,
+                                            int64_t column)
 {
     const int t = (int)threadIdx.x;
     if (w.to == UNITS_CDNA4_16) {

@@ -1,8 +1,9 @@
 /* Scales from one layout into another, and the padding of a layout.
  *
- * Whole stretches of 128 rows go the way of scale_units.cuh where it has one.  Of the rest, a CTA takes tiles of 128 rows x 64 columns of the destination with its padding, four neighbouring columns ("a word") a thread and
- * step.  Between layouts that keep such words together, tiles without padding are read in the order of the source and written in
- * that of the destination, by way of shared memory.  Everything else goes byte by byte where it must. */
+ * Whole stretches of 128 rows go the way of scale_units.cuh where it has one.  Of the rest, a CTA takes tiles of 128 rows x 64
+ * columns of the destination with its padding, four neighbouring columns ("a word") a thread and step.  Between layouts that keep
+ * such words together, tiles without padding are read in the order of the source and written in that of the destination, by way
+ * of shared memory.  Everything else goes byte by byte where it must. */
 #include "cuda/ptx/arithmetic.cuh"
 #include "octets.cuh"
 #include "scale_places.cuh"
@@ -112,10 +113,11 @@ __device__ static inline bool fits_tile_side(const scale_side &side)
 }
 
 /* All columns of as many rows as this returns. */
-__device__ static int64_t convert_whole_units(const bsmi_convert_scales_parameters &p, const scale_places &from, const scale_places &to)
+__device__ static int64_t convert_whole_units(const bsmi_convert_scales_parameters &p, const scale_places &from,
+                                              const scale_places &to)
 {
     const unit_way w = unit_way_of(p);
-    if (w.from == UNITS_NONE) return 0;
+    if (w.from == UNITS_NONE || p.batch > 1 || p.repeat > 1) return 0;
     const int64_t columns = (p.from_layout.columns + UNIT_COLUMNS - 1) / UNIT_COLUMNS, rows = p.from_layout.rows / UNIT_ROWS;
     if (columns * rows >= (int64_t)1 << 31) return 0;
     const uint32_t across = (uint32_t)columns, all = (uint32_t)(columns * rows);
@@ -147,7 +149,8 @@ extern "C" __global__ void __launch_bounds__(BSMI_CONVERT_THREADS, 5)
     tile_side source = {}, destination = {};
     if (quick) source = make_tile_side(from, p.from_layout.kind), destination = make_tile_side(to, p.to_layout.kind);
     const int64_t tiles_across = (p.to_layout.padded_columns + TILE_WORDS * 4 - 1) / (TILE_WORDS * 4);
-    const int64_t tiles = (p.to_layout.padded_rows + TILE_ROWS - 1) / TILE_ROWS * tiles_across, batch = p.batch == 0 ? 1 : p.batch;
+    const int64_t tiles = (p.to_layout.padded_rows - done_rows + TILE_ROWS - 1) / TILE_ROWS * tiles_across;
+    const int64_t batch = p.batch == 0 ? 1 : p.batch;
     for (int64_t number = blockIdx.x; number < tiles * batch; number += gridDim.x) {
         const int64_t matrix = number / tiles, tile = number - matrix * tiles;
         const int64_t first_row = done_rows + tile / tiles_across * TILE_ROWS, first_column = tile % tiles_across * TILE_WORDS * 4;
