@@ -169,7 +169,29 @@ struct bsmi_gemm_parameters {
     int64_t row_tiles, column_tiles;      /* of one matrix; grouped: column_tiles alone */
     int64_t tiles;                        /* all of them; grouped: group_tiles[matrices] */
     const int64_t *group_tiles;           /* number of the first tile of each group, [matrices + 1]; grouped only */
+
+    /* Of kernels that decode B themselves: b maps bytes, box (128, rows of the instance, 1), and scales lie as BSM_LAYOUT_128X4, with no
+     * NaN in the padding of the steps of 64 columns that are multiplied; e8m0 less the exponents of rows, as bsmi_row_scales writes
+     * them. */
+    const unsigned char *b_scales;        /* aligned to 16 bytes */
+    int64_t b_scale_band_bytes, b_scale_batch_bytes;   /* of 128 rows, of a matrix */
+    int32_t b_element;                    /* of codes of a byte each: bsm_element */
     struct bsmi_epilogue_parameters epilogue;
+};
+
+/* Kernel bsmi_row_scales.  Of a block-scaled matrix whose codes a GEMM kernel decodes itself: its scales as BSM_LAYOUT_128X4, padding
+ * finite.  Those with e8m0 get exponents and rows that are left out by the rules of bsmi_decode; a scale is written less the exponent
+ * of its row, cut to 1 .. 254; NaN stays.  Rows of codes and their pitches are multiples of 16 bytes.
+ * Any grid of BSMI_ROW_SCALES_THREADS threads a CTA: warps stride over four rows each. */
+enum { BSMI_ROW_SCALES_THREADS = 256, BSMI_ROW_SCALES_ROWS = 4 * BSMI_ROW_SCALES_THREADS / 32 };
+struct bsmi_row_scales_parameters {
+    struct bsmi_device_matrix source;
+    unsigned char *scales;                /* aligned to 16 bytes */
+    int64_t band_bytes, batch_bytes;      /* of 128 rows, of a matrix */
+    int32_t only_exponent_zero;           /* as for bsmi_decode */
+    int32_t *exponents;                   /* [batch * rows]; e8m0 only, like the rest */
+    uint32_t *left_out_count;
+    int64_t *left_out_rows;
 };
 
 /* Kernel bsmi_finish: the generic epilogue, S in memory to D, everything the contract has.

@@ -15,7 +15,7 @@ const struct bsmi_cuda_kernel bsmi_cuda_kernels[BSMI_KERNEL_COUNT] = {
 #define ROW(in_file, name, function, rows, columns, groups, cluster_rows, cluster_columns, stages, d_box)                                \
     { name, function, in_file, BSMI_GEMM_BF16, false, rows, columns, cluster_rows, cluster_columns, 128 * ((groups) + 1),                                       \
       (stages) * (((rows) + (columns)) * BSMI_K_STEP * 2 + 16) + (groups) * 8 * BSMI_GEMM_D_BOX_ROWS * (d_box),                          \
-      (rows) / (cluster_columns), (columns) / (cluster_rows), BSMI_GEMM_D_BOX_ROWS, d_box, true },
+      (rows) / (cluster_columns), (columns) / (cluster_rows), BSMI_GEMM_D_BOX_ROWS, d_box, true, BSMI_DECODES_NONE },
 #define LARGE(tile, ...) ROW("sm90/gemm_large", "cuda_wgmma_" #tile, "bsmi_gemm_" #tile, __VA_ARGS__)
 #define SMALL(tile, ...) ROW("sm90/gemm_small", "cuda_wgmma_" #tile, "bsmi_gemm_" #tile, __VA_ARGS__)
 
@@ -23,20 +23,36 @@ const struct bsmi_cuda_kernel bsmi_cuda_kernels[BSMI_KERNEL_COUNT] = {
 #define TENSOR_MEMORY(kind, id, blocks, words, tile, columns, ctas, stages, d_box)                                                       \
     { "cuda_tcgen05_" #kind "_" #tile, "bsmi_gemm_" #kind "_" #tile, "sm100/gemm_" #kind, id, true, BSMI_SM100_ROWS, columns, ctas, 1,         \
       BSMI_SM100_THREADS, BSMI_SM100_SHARED_BYTES(blocks, words, columns, ctas, stages, d_box), BSMI_SM100_ROWS, (columns) / (ctas),     \
-      BSMI_GEMM_D_BOX_ROWS, d_box, true },
+      BSMI_GEMM_D_BOX_ROWS, d_box, true, BSMI_DECODES_NONE },
 #define F16(...) TENSOR_MEMORY(f16, BSMI_GEMM_BF16, 0, 3, __VA_ARGS__)
 #define MXF8F6F4(...) TENSOR_MEMORY(mxf8f6f4, BSMI_GEMM_MXF8F6F4, 1, 2, __VA_ARGS__)
 #define MXF4(...) TENSOR_MEMORY(mxf4, BSMI_GEMM_MXF4, 2, 2, __VA_ARGS__)
 #define MXF4NVF4(...) TENSOR_MEMORY(mxf4nvf4, BSMI_GEMM_MXF4NVF4, 4, 2, __VA_ARGS__)
 
+/* Shared memory: the ring of A's rows, that of B's codes and their scales (so many pieces of 512 bytes), and three numbers for each row of
+ * each consumer warpgroup. */
+#define DECODING(in_file, what, pieces, name, function, rows, columns, cluster_columns, stages, code_stages)                             \
+    { name, function, in_file, BSMI_GEMM_BF16, false, rows, columns, 1, cluster_columns, 128 * ((columns) / 64 + 1),                     \
+      (stages) * ((rows) * BSMI_K_STEP * 2 + 16) + (code_stages) * ((columns) * 128 + (pieces) * 512 + 16) + (columns) / 64 * 12 * (rows), \
+      (rows) / (cluster_columns), columns, 0, 0, true, what },
+#define MXFP4(tile, ...)                                                                                                                 \
+    DECODING("sm90/decoding_nibbles", BSMI_DECODES_MXFP4, 2, "cuda_wgmma_mxfp4_" #tile, "bsmi_gemm_mxfp4_" #tile, __VA_ARGS__)
+#define NVFP4(tile, ...)                                                                                                                 \
+    DECODING("sm90/decoding_nibbles", BSMI_DECODES_NVFP4, 4, "cuda_wgmma_nvfp4_" #tile, "bsmi_gemm_nvfp4_" #tile, __VA_ARGS__)
+#define BYTES(tile, ...)                                                                                                                 \
+    DECODING("sm90/decoding_bytes", BSMI_DECODES_BYTES, 1, "cuda_wgmma_bytes_" #tile, "bsmi_gemm_bytes_" #tile, __VA_ARGS__)
+
 const struct bsmi_gemm_instance bsmi_gemm_instances[] = {
     BSMI_SM90_GEMM_LARGE(LARGE)
     BSMI_SM90_GEMM_SMALL(SMALL)
+    BSMI_SM90_DECODING(MXFP4)
+    BSMI_SM90_DECODING(NVFP4)
+    BSMI_SM90_DECODING(BYTES)
     BSMI_SM100_GEMM_MXF8F6F4(MXF8F6F4)
     BSMI_SM100_GEMM_MXF4(MXF4)
     BSMI_SM100_GEMM_MXF4NVF4(MXF4NVF4)
     BSMI_SM100_GEMM_F16(F16)
-    { NULL, NULL, NULL, BSMI_GEMM_BF16, false, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, false },
+    { NULL, NULL, NULL, BSMI_GEMM_BF16, false, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, false, BSMI_DECODES_NONE },
 };
 const int bsmi_gemm_instance_count = sizeof bsmi_gemm_instances / sizeof bsmi_gemm_instances[0] - 1;
 _Static_assert(sizeof bsmi_gemm_instances / sizeof bsmi_gemm_instances[0] - 1 <= BSMI_MOST_GEMM_INSTANCES, "raise the limit");

@@ -22,7 +22,8 @@
     X(DEQUANTIZE,    "bsmi_dequantize",     "common/dequantize", BSMI_DEQUANTIZE_THREADS,   true, 8)         \
     X(REPACK,        "bsmi_repack",         "common/repack",     BSMI_REPACK_THREADS,       true, 8)         \
     X(CONVERT,       "bsmi_convert_scales", "common/scales",     BSMI_CONVERT_THREADS,      true, 16)        \
-    X(CLEAR_PADDING, "bsmi_clear_padding",  "common/scales",     BSMI_CONVERT_THREADS,      true, 8)
+    X(CLEAR_PADDING, "bsmi_clear_padding",  "common/scales",     BSMI_CONVERT_THREADS,      true, 8)        \
+    X(ROW_SCALES,    "bsmi_row_scales",     "common/row_scales", BSMI_ROW_SCALES_THREADS,   true, 8)
 
 enum bsmi_cuda_kernel_id {
 #define X(id, function, file, threads, waits, most) BSMI_KERNEL_##id,
@@ -42,6 +43,13 @@ enum bsmi_gemm_kind {
     BSMI_GEMM_MXF4NVF4                    /* e2m1, a scale for 16 */
 };
 
+/* What a kernel for bf16 rows decodes itself of B. */
+enum bsmi_gemm_decodes {
+    BSMI_DECODES_NONE,                    /* B comes as bf16 rows, too */
+    BSMI_DECODES_MXFP4, BSMI_DECODES_NVFP4, /* two a byte, the first in the low half */
+    BSMI_DECODES_BYTES                    /* MXFP8, MXFP6, MXINT8, a byte each */
+};
+
 /* One instance of the GEMM kernels: a tile of D per CTA (of a cluster: cluster_rows x cluster_columns such tiles). */
 struct bsmi_gemm_instance {
     const char *name;                     /* for a person: "cuda_wgmma_128x256" */
@@ -54,6 +62,7 @@ struct bsmi_gemm_instance {
     int a_box_rows, b_box_rows;           /* rows of the boxes that the tensor maps of A and B are made with */
     int d_box_rows, d_box_bytes;          /* box of D's map, swizzled over its whole width; 0: no map is wanted */
     bool waits;                           /* as above */
+    enum bsmi_gemm_decodes decodes;       /* then B's box is 128 bytes of b_box_rows rows */
 };
 
 extern const struct bsmi_gemm_instance bsmi_gemm_instances[];

@@ -14,7 +14,7 @@ bsm_status bsmi_cuda_launch(struct bsmi_cuda_queue *queue, enum bsmi_cuda_kernel
 /* GEMM kernel number `gemm`, over `tiles` tiles of its clusters. */
 bsm_status bsmi_cuda_launch_gemm(struct bsmi_cuda_queue *queue, int gemm, int64_t tiles, const struct bsmi_gemm_parameters *parameters);
 
-/* Numbers of `type` (CU_TENSOR_MAP_DATA_TYPE_) in rows: what a tensor map (columns, rows, batch) describes. */
+/* Numbers of `type` (CU_TENSOR_MAP_DATA_TYPE_), or bytes, in rows: what a tensor map (columns, rows, batch) describes. */
 struct bsmi_cuda_rows {
     const void *data;
     int type;

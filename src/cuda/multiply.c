@@ -1,11 +1,12 @@
 /* A product on a GPU: preparing it, and its launches in their order. */
 #include "multiply.h"
+#include "decoding.h"
 #include "launch.h"
 #include "matrix.h"
 
 const char *bsmi_cuda_way_name(enum bsmi_cuda_way way)
 {
-    static const char *const names[] = { "as it is", "decoded", "repacked" };
+    static const char *const names[] = { "as it is", "decoded", "repacked", "decoded in the kernel" };
     return names[way];
 }
 
@@ -55,9 +56,12 @@ static bool place_operand(const struct bsmi_matrix *m, struct bsmi_cuda_operand 
 {
     int64_t elements;
     if (o->way == BSMI_WAY_AS_IT_IS) return false;
-    if (bsmi_mul_overflows(m->rows, o->pitch, &o->batch_pitch) || bsmi_mul_overflows(o->batch_pitch, m->batch, &elements))
+    if (o->way == BSMI_WAY_IN_KERNEL) {
+        if (!o->own_scales && place(m->batch, o->scale_batch_bytes, &o->scales_at, end)) return true;
+    } else if (bsmi_mul_overflows(m->rows, o->pitch, &o->batch_pitch) || bsmi_mul_overflows(o->batch_pitch, m->batch, &elements)
+               || place(elements, 2, &o->rows_at, end)) {
         return true;
-    if (place(elements, 2, &o->rows_at, end)) return true;
+    }
     return o->has_exponents && (place(m->rows * m->batch, (int64_t)sizeof(int32_t), &o->exponents_at, end)
                                 || place(m->rows * m->batch, (int64_t)sizeof(int64_t), &o->left_out_at, end));
 }
@@ -122,6 +126,7 @@ bsm_status bsmi_cuda_prepare(const struct bsmi_product *p, int gemm, struct bsmi
     if (c->road == BSMI_ROAD_TENSOR) {
         c->a = describe_operand(&p->a);
         c->b = describe_operand(&p->b);
+        if (bsmi_gemm_instances[gemm].decodes != BSMI_DECODES_NONE) bsmi_cuda_describe_codes(&p->b, &c->b);
     }
     count_tiles(p, c);
     if (place_all(p, c))
@@ -132,12 +137,14 @@ bsm_status bsmi_cuda_prepare(const struct bsmi_product *p, int gemm, struct bsmi
 
 bool bsmi_cuda_has_kernels(const struct bsmi_cuda_gpu *gpu, const struct bsmi_product *p, const struct bsmi_cuda_multiply *c)
 {
-    const bool decodes = c->road == BSMI_ROAD_TENSOR && (c->a.way != BSMI_WAY_AS_IT_IS || c->b.way != BSMI_WAY_AS_IT_IS);
+    const bool in_kernel = c->road == BSMI_ROAD_TENSOR && c->b.way == BSMI_WAY_IN_KERNEL;
+    const bool decodes = c->road == BSMI_ROAD_TENSOR && (c->a.way != BSMI_WAY_AS_IT_IS || (c->b.way != BSMI_WAY_AS_IT_IS && !in_kernel));
     const bool codes = c->road == BSMI_ROAD_CODES;
     const struct { enum bsmi_cuda_kernel_id kernel; bool wanted; } kernels[] = {
         { BSMI_KERNEL_REPACK, codes && (c->a.codes.repacked || c->b.codes.repacked) }, { BSMI_KERNEL_CONVERT, codes },
         { BSMI_KERNEL_SUMS, true }, { BSMI_KERNEL_GROUP_TABLES, p->groups > 0 }, { BSMI_KERNEL_DECODE, decodes },
         { BSMI_KERNEL_FINISH, !c->direct }, { BSMI_KERNEL_CLEAR_PADDING, p->d.block != 0 },
+        { BSMI_KERNEL_ROW_SCALES, in_kernel && !c->b.own_scales },
     };
     for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++)
         if (kernels[i].wanted && gpu->kernels[kernels[i].kernel] == NULL) return false;
@@ -266,13 +273,29 @@ static bsm_status clear_counts(struct run *run)
                             "clearing counts in the workspace");
 }
 
+/* Numbers of any size, which no row's exponent may move further. */
+static bool is_plain(const struct bsmi_cuda_operand *o) { return o->way == BSMI_WAY_AS_IT_IS || o->way == BSMI_WAY_REPACKED; }
+
+static bsm_status bring_scales(struct run *run, const struct bsmi_matrix *m, const struct bsmi_cuda_operand *o, bool only_exponent_zero)
+{
+    if (o->own_scales) return BSM_OK;
+    const struct bsmi_row_scales_parameters parameters = {
+        .source = bsmi_cuda_matrix(m), .scales = at(run, o->scales_at), .band_bytes = o->scale_band_bytes,
+        .batch_bytes = o->scale_batch_bytes, .only_exponent_zero = only_exponent_zero, .exponents = exponents(run, o),
+        .left_out_count = left_out_count(run, o), .left_out_rows = left_out_rows(run, o),
+    };
+    const int64_t rows = bsmi_round_up(m->rows, 128) * m->batch;
+    return bsmi_cuda_launch(&run->queue, BSMI_KERNEL_ROW_SCALES, bsmi_ceil_div(rows, BSMI_ROW_SCALES_ROWS), &parameters);
+}
+
 static bsm_status decode(struct run *run, const struct bsmi_matrix *m, const struct bsmi_cuda_operand *o,
                          const struct bsmi_cuda_operand *other)
 {
     if (o->way == BSMI_WAY_AS_IT_IS) return BSM_OK;
+    if (o->way == BSMI_WAY_IN_KERNEL) return bring_scales(run, m, o, is_plain(other));
     const struct bsmi_decode_parameters parameters = {
         .source = bsmi_cuda_matrix(m), .decoded = at(run, o->rows_at), .pitch = o->pitch, .batch_pitch = o->batch_pitch,
-        .padded_columns = o->padded_columns, .only_exponent_zero = other->way != BSMI_WAY_DECODED, .exponents = exponents(run, o),
+        .padded_columns = o->padded_columns, .only_exponent_zero = is_plain(other), .exponents = exponents(run, o),
         .left_out_count = left_out_count(run, o), .left_out_rows = left_out_rows(run, o),
     };
     return bsmi_cuda_launch(&run->queue, BSMI_KERNEL_DECODE, m->rows * m->batch, &parameters);
@@ -330,10 +353,27 @@ static bsm_status map_codes(const struct run *run, const struct bsmi_gemm_instan
     return bsmi_codes_map(driver, instance->kind, "b", &p->b, &c->b.codes, run->workspace, instance->b_box_rows, &g->b, &g->b_scales);
 }
 
+/* B's codes, and where their scales lie. */
+static bsm_status give_codes(const struct run *run, int box_rows, struct bsmi_gemm_parameters *g)
+{
+    const struct bsmi_matrix *m = &run->product->b;
+    const struct bsmi_cuda_operand *o = &run->multiply->b;
+    const struct bsmi_cuda_rows rows = bsmi_cuda_code_rows(m);
+    g->b_scales = o->own_scales ? m->scales : at(run, o->scales_at);
+    g->b_scale_band_bytes = o->scale_band_bytes, g->b_scale_batch_bytes = o->scale_batch_bytes;
+    g->b_element = (int32_t)m->element;
+    if (!bsmi_cuda_can_map(&rows) || (uintptr_t)g->b_scales % 16 != 0)
+        return bsmi_fail(BSM_EALIGN, "b->data=%p, b->scales=%p: not aligned to 16 bytes, as those of the plan were: make a plan for them",
+                         (void *)m->data, (void *)m->scales);
+    return bsmi_cuda_map(run->queue.gpu->driver, &rows, BSMI_CODES_BOX_BYTES, box_rows, CU_TENSOR_MAP_SWIZZLE_128B, &g->b);
+}
+
 static bsm_status map_bf16(const struct run *run, const struct bsmi_gemm_instance *instance, struct bsmi_gemm_parameters *g)
 {
     const bsm_status status = map_operand(run, "a", &run->product->a, &run->multiply->a, instance->a_box_rows, &g->a);
-    return status == BSM_OK ? map_operand(run, "b", &run->product->b, &run->multiply->b, instance->b_box_rows, &g->b) : status;
+    if (status != BSM_OK) return status;
+    if (run->multiply->b.way == BSMI_WAY_IN_KERNEL) return give_codes(run, instance->b_box_rows, g);
+    return map_operand(run, "b", &run->product->b, &run->multiply->b, instance->b_box_rows, &g->b);
 }
 
 static bsm_status run_gemm(struct run *run)

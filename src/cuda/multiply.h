@@ -17,7 +17,8 @@ enum bsmi_cuda_road {
 enum bsmi_cuda_way {
     BSMI_WAY_AS_IT_IS,                    /* TMA reads the caller's rows */
     BSMI_WAY_DECODED,                     /* decoded into bf16 rows in the workspace */
-    BSMI_WAY_REPACKED                     /* rows that TMA cannot describe, copied into the workspace */
+    BSMI_WAY_REPACKED,                    /* rows that TMA cannot describe, copied into the workspace */
+    BSMI_WAY_IN_KERNEL                    /* TMA reads the caller's codes; the GEMM kernel decodes them into bf16 */
 };
 
 struct bsmi_cuda_operand {
@@ -26,6 +27,10 @@ struct bsmi_cuda_operand {
     int64_t padded_columns, pitch, batch_pitch;      /* of the rows in the workspace, elements */
     bool has_exponents;                   /* and rows that may be left out: scales are e8m0 */
     size_t rows_at, exponents_at, left_out_at;   /* in the workspace; left_out_at: numbers of rows */
+    /* In the kernel: scales as BSM_LAYOUT_128X4, the caller's own or brought into the workspace. */
+    bool own_scales;
+    int64_t scale_band_bytes, scale_batch_bytes; /* of 128 rows, of a matrix */
+    size_t scales_at;
     struct bsmi_codes codes;              /* on the road of codes, where way and what it says count alone */
 };
 
@@ -48,8 +53,12 @@ enum { BSMI_CUDA_ALIGNMENT = 256 };       /* of the workspace, and of what lies 
 /* Whether the GEMM kernels can serve the product: operands that TMA can reach, decoded or repacked if need be. */
 bool bsmi_cuda_tensor_serves(const struct bsmi_product *product);
 
-/* gemm: number of an instance that the GPU has, or -1 for the SIMT road.  Fails with BSM_EOVERFLOW if the workspace cannot be
- * counted. */
+/* Whether the instance can serve the product, of whose formats it knows: one that decodes B itself needs it in a form that it can read.
+ * If not, and sentence is not NULL, *sentence says which rule it breaks. */
+bool bsmi_cuda_gemm_serves(const struct bsmi_gemm_instance *gemm, const struct bsmi_product *product, const char **sentence);
+
+/* gemm: number of an instance that the GPU has and that serves the product, or -1 for the SIMT road.  Fails with BSM_EOVERFLOW if the
+ * workspace cannot be counted. */
 bsm_status bsmi_cuda_prepare(const struct bsmi_product *product, int gemm, struct bsmi_cuda_multiply *multiply);
 
 /* Whether the GPU has every kernel that the product needs on this road. */

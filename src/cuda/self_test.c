@@ -3,13 +3,14 @@
 #include "self_test.h"
 #include "multiply.h"
 
-enum { M = 5, N = 9, K = 100, MOST_DATA = 16 * K * 2, MOST_SCALES = 16 * K };
+enum { M = 5, N = 9, K = 96, MOST_DATA = 16 * K * 4, MOST_SCALES = 16 * K };
 
-struct operand { bsm_matrix matrix; unsigned char data[MOST_DATA], scales[MOST_SCALES]; };
+struct operand { bsm_matrix matrix; _Alignas(16) unsigned char data[MOST_DATA]; unsigned char scales[MOST_SCALES]; };
 struct sample { struct operand a, b; float d[M * N]; };
 
 static const struct { bsm_format a, b; bool codes; } pairs[] = {
     { BSM_FORMAT_BF16, BSM_FORMAT_BF16, false }, { BSM_MXFP8_E4M3, BSM_NVFP4, false }, { BSM_FORMAT_FP16, BSM_MXFP4, false },
+    { BSM_FORMAT_BF16, BSM_MXFP8_E5M2, false },
     { BSM_MXFP8_E4M3, BSM_MXFP6_E3M2, true },    { BSM_MXFP4, BSM_MXFP4, true },       { BSM_NVFP4, BSM_NVFP4, true },
     { BSM_MXFP4, BSM_MXFP4_BLOCK16, true },
 };
@@ -32,7 +33,7 @@ static bsm_status fill(struct operand *o, bsm_format format, int rows, int (*val
                               .format = format,
                               .rows = rows,
                               .columns = K,
-                              .pitch = K + 4,
+                              .pitch = K + 32,
                               .data = o->data,
                               .scales = info->block != 0 ? o->scales : NULL };
     bsm_status status = BSM_OK;
@@ -100,6 +101,7 @@ static bsm_status test_pair(bsm_context *context, struct sample *sample, bsm_for
     struct bsmi_product product;
     struct bsmi_cuda_multiply multiply;
     if (status == BSM_OK) status = bsmi_product_check(&call, true, &product);
+    if (status == BSM_OK && gemm >= 0 && !bsmi_cuda_gemm_serves(&bsmi_gemm_instances[gemm], &product, NULL)) return BSM_OK;
     if (status == BSM_OK) status = bsmi_cuda_prepare(&product, gemm, &multiply);
     if (status != BSM_OK || !bsmi_cuda_has_kernels(bsmi_cuda_device_of(context)->gpu, &product, &multiply)) return status;
     const struct bsmi_device_calls *calls = context->device->calls;

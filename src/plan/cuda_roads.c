@@ -1,5 +1,6 @@
 /* Which way a product takes on a GPU, by a table. */
 #include "cuda_roads.h"
+#include "cuda/decoding.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -11,8 +12,16 @@ static const struct { const char *kernel; int step; } measured[] = {
     { "cuda_wgmma_128x192_2x1", 525 }, { "cuda_wgmma_128x128_2x2", 349 }, { "cuda_wgmma_128x128_2x1", 366 }, { "cuda_wgmma_128x128_1x2", 390 },
     { "cuda_wgmma_128x96_2x2",  265 }, { "cuda_wgmma_128x80_1x4",  280 }, { "cuda_wgmma_128x64_1x2",  285 }, { "cuda_wgmma_128x48_2x1",  215 },
     { "cuda_wgmma_64x128_1x2",  357 }, { "cuda_wgmma_64x48_1x1",   161 },
+    { "cuda_wgmma_mxfp4_32x64_1x1", 270 }, { "cuda_wgmma_mxfp4_64x64_1x2", 375 }, { "cuda_wgmma_mxfp4_128x64_1x2", 520 },
+    { "cuda_wgmma_mxfp4_128x128_1x2", 640 }, { "cuda_wgmma_nvfp4_32x64_1x1", 270 }, { "cuda_wgmma_nvfp4_64x64_1x2", 375 },
+    { "cuda_wgmma_nvfp4_128x64_1x2", 520 }, { "cuda_wgmma_nvfp4_128x128_1x2", 640 }, { "cuda_wgmma_bytes_32x64_1x1", 350 },
+    { "cuda_wgmma_bytes_64x64_1x2", 450 }, { "cuda_wgmma_bytes_128x64_1x2", 620 }, { "cuda_wgmma_bytes_128x128_1x2", 760 },
 };
 enum { TILE_NANOSECONDS = 1000, LAUNCH_NANOSECONDS = 3000 };
+
+/* What comes before the GEMM kernel, where kernels differ in it: an element of B decoded into the workspace, or a row's scales brought to
+ * where the kernel reads them. */
+static const double decoded_element_nanoseconds = 0.0009, scales_row_nanoseconds = 3;
 
 const char *bsmi_cuda_kernel_name(int number)
 {
@@ -20,10 +29,12 @@ const char *bsmi_cuda_kernel_name(int number)
     return number > 0 && number <= bsmi_gemm_instance_count ? bsmi_gemm_instances[number - 1].name : NULL;
 }
 
-/* bf16 rows are made of anything. */
+/* bf16 rows are made of anything; a kernel that decodes B itself knows some formats. */
 static bool serves(int gemm, bsm_format a, bsm_format b)
 {
     const enum bsmi_gemm_kind kind = bsmi_gemm_instances[gemm].kind;
+    const enum bsmi_gemm_decodes decodes = bsmi_gemm_instances[gemm].decodes;
+    if (decodes != BSMI_DECODES_NONE && decodes != bsmi_cuda_decodes_of(b)) return false;
     return kind == BSMI_GEMM_BF16 || bsmi_codes_serve(kind, a, b);
 }
 
@@ -68,6 +79,14 @@ static double modelled_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm, co
     return LAUNCH_NANOSECONDS + waves * (TILE_CYCLES + steps * step) / gigahertz + decoded / memory_bytes_a_nanosecond;
 }
 
+/* Bringing B to the GEMM kernel. */
+static double bringing_nanoseconds(const struct bsmi_gemm_instance *g, const struct bsmi_product *p)
+{
+    const double rows = (double)p->n * (double)p->b.batch;
+    if (g->decodes != BSMI_DECODES_NONE) return scales_row_nanoseconds * rows;
+    return p->b.format == BSM_FORMAT_BF16 ? 0 : LAUNCH_NANOSECONDS + decoded_element_nanoseconds * rows * (double)p->k;
+}
+
 /* 0 where nothing is known of the kernel. */
 static double expected_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm, const struct bsmi_product *p)
 {
@@ -76,7 +95,8 @@ static double expected_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm, co
     const int terms = (p->a.element == BSM_FP16 ? 2 : 1) * (p->b.element == BSM_FP16 ? 2 : 1);
     const double steps = (double)(bsmi_ceil_div(p->k, BSMI_K_STEP) * terms), waves = (double)bsmi_ceil_div(tiles_of(g, p), gpu->gemm_clusters[gemm]);
     for (size_t r = 0; r < sizeof measured / sizeof measured[0]; r++)
-        if (strcmp(g->name, measured[r].kernel) == 0) return LAUNCH_NANOSECONDS + waves * (TILE_NANOSECONDS + steps * measured[r].step);
+        if (strcmp(g->name, measured[r].kernel) == 0)
+            return LAUNCH_NANOSECONDS + bringing_nanoseconds(g, p) + waves * (TILE_NANOSECONDS + steps * measured[r].step);
     return 0;
 }
 
@@ -99,7 +119,8 @@ static int choose_gemm(const struct bsmi_cuda_gpu *gpu, const struct bsmi_produc
     int chosen = -1;
     double least = 0;
     for (int i = 0; i < bsmi_gemm_instance_count; i++) {
-        if (gpu->gemms[i] == NULL || !serves(i, p->a.format, p->b.format) || (codes && bsmi_gemm_instances[i].kind == BSMI_GEMM_BF16)) continue;
+        if (gpu->gemms[i] == NULL || !serves(i, p->a.format, p->b.format) || (codes && bsmi_gemm_instances[i].kind == BSMI_GEMM_BF16)
+            || !bsmi_cuda_gemm_serves(&bsmi_gemm_instances[i], p, NULL)) continue;
         const double time = expected_nanoseconds(gpu, i, p);
         if (chosen < 0 || (time > 0 && (least == 0 || time < least))) chosen = i, least = time;
     }
@@ -121,6 +142,9 @@ bsm_status bsmi_cuda_choose(const bsm_context *context, const struct bsmi_produc
     if (forced > 0 && !serves(gemm, p->a.format, p->b.format))
         return bsmi_fail(BSM_EUNSUPPORTED, "kernel %s was forced, but it does not serve %s times %s", bsmi_cuda_kernel_name(forced),
                          bsm_format_get((int)p->a.format)->name, bsm_format_get((int)p->b.format)->name);
+    const char *rule = NULL;
+    if (gemm >= 0 && !bsmi_cuda_gemm_serves(&bsmi_gemm_instances[gemm], p, &rule))
+        return bsmi_fail(BSM_EUNSUPPORTED, "kernel %s was forced, but %s", bsmi_cuda_kernel_name(forced), rule);
     status = bsmi_cuda_prepare(p, gemm, c);
     if (status != BSM_OK) return status;
     if (!bsmi_cuda_has_kernels(gpu, p, c))

@@ -11,18 +11,10 @@
 #include "cuda/ptx/async_copy.cuh"
 #include "cuda/ptx/mbarrier.cuh"
 #include "quick_octets.cuh"
+#include "row_exponents.cuh"
 #include "row_walk.cuh"
 
-enum { LEAST_EXPONENT = -40, MOST_EXPONENT = 40, STEPS_AT_ONCE = 4 };
-
-/* Exponents of the smallest nonzero and of the largest magnitude of an element. */
-__device__ static inline void element_range(int element, int *least, int *most)
-{
-    const bsm_element_info &info = elements[element];
-    *least = 1 - info.bias - info.mantissa_bits;
-    *most = (__double2hiint(info.max_value) >> 20) - 1023;
-    if (element == BSM_INT8) *least = -6, *most = 1;       /* -2 is a code */
-}
+enum { STEPS_AT_ONCE = 4 };
 
 __device__ static inline bool has_nonzero(int element, octet o)
 {
@@ -164,15 +156,12 @@ __device__ __noinline__ static void write_again(const bsmi_decode_parameters &p,
                                                 const row_job j, int64_t row, int barrier, int *range)
 {
     const bsmi_device_matrix &m = p.source;
-    int least, most;
     if (j.thread == 0) range[0] = 255, range[1] = -1;
     ptx_barrier(barrier, j.threads);
     scale_range(m, columns, j, range);
     ptx_barrier(barrier, j.threads);
-    element_range(m.element, &least, &most);
-    least += range[0] - 127, most += range[1] - 127;
-    const bool left_out = most - least > MOST_EXPONENT - LEAST_EXPONENT || p.only_exponent_zero;
-    const int exponent = (least + most) >> 1;
+    const int exponent = exponent_of_range(m.element, range[0], range[1], p.only_exponent_zero);
+    const bool left_out = exponent == BSMI_ROW_LEFT_OUT;
     if (left_out) write_zeros(j);
     else {
         d.exponent = exponent;
@@ -353,11 +342,9 @@ __device__ static void make_matrix_job(const bsmi_decode_parameters &p, int octe
     if (m.bits > 8) return;
     if (m.block != 0) s.places = make_places(m.layout);
     s.d.f = small_float_of(m.element);
-    int least, most;
-    element_range(m.element, &least, &most);
-    /* Scale codes with which no element leaves the range. */
-    s.d.least = 127 + LEAST_EXPONENT - least;
-    s.d.span = m.scale == BSM_E8M0 ? 127 + MOST_EXPONENT - most - s.d.least : 0xffffffff;
+    const scale_bounds bounds = scale_bounds_of(m.element);
+    s.d.least = bounds.least;
+    s.d.span = m.scale == BSM_E8M0 ? bounds.span : 0xffffffff;
     s.way = quick_way_of(m);
     const bool places = m.block == 0 || make_quick_places(s.places.column, octets_per_block_shift, &s.quick);
     if (!places || quick_end(m) == 0 || m.rows * m.batch >= (int64_t)1 << 31) s.way = 0;

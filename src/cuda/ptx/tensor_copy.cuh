@@ -26,6 +26,13 @@ __device__ static inline void tensor_load_multicast(uint32_t to, const void *map
                  "r"(to), "l"((uint64_t)map), "r"(column), "r"(row), "r"(matrix), "r"(barrier), "h"(ctas) : "memory");
 }
 
+/* Bytes that follow each other, in multiples of 16, from and to multiples of 16 (9.7.9.25.4.1 cp.async.bulk). */
+__device__ static inline void bulk_load(uint32_t to, const void *from, uint32_t bytes, uint32_t barrier)
+{
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
+                 "r"(to), "l"((uint64_t)from), "r"(bytes), "r"(barrier) : "memory");
+}
+
 /* 9.7.9.27.1.2; what lies outside the tensor is not written. */
 __device__ static inline void tensor_store(const void *map, uint32_t from, int32_t column, int32_t row, int32_t matrix)
 {

@@ -32,4 +32,19 @@ enum { BSMI_GEMM_D_BOX_ROWS = 16 };
     X(64x128_1x2,    64, 128, 1, 1, 2,  8, 128) \
     X(64x48_1x1,     64,  48, 1, 1, 1, 12,  32)
 
+/* The decoding kernels, each for several kinds of codes: the kernel is bsmi_gemm_CODES_TILE, for a person cuda_wgmma_CODES_TILE.
+ *
+ *   rows             of D that a CTA makes, the columns of wgmma: as few as the product has
+ *   columns          of D: a consumer warpgroup takes 64
+ *   cluster_columns  CTAs along N, which share A's tiles
+ *   stages           of the ring of A's rows
+ *   code_stages      of the ring of B's codes
+ *
+ *    tile        rows cols cluster stages code_stages */
+#define BSMI_SM90_DECODING(X)              \
+    X(32x64_1x1,   32,  64, 1, 16, 12) \
+    X(64x64_1x2,   64,  64, 2, 12,  8) \
+    X(128x64_1x2, 128,  64, 2,  8,  8) \
+    X(128x128_1x2, 128, 128, 2,  8,  4)
+
 #endif

@@ -1,0 +1,56 @@
+/* An operand whose codes a GEMM kernel decodes itself: which it can be, and where its scales lie. */
+#include "decoding.h"
+
+enum bsmi_gemm_decodes bsmi_cuda_decodes_of(bsm_format format)
+{
+    switch (format) {
+    case BSM_MXFP4: return BSMI_DECODES_MXFP4;
+    case BSM_NVFP4: return BSMI_DECODES_NVFP4;
+    case BSM_MXFP8_E4M3:
+    case BSM_MXFP8_E5M2:
+    case BSM_MXFP6_E2M3:
+    case BSM_MXFP6_E3M2:
+    case BSM_MXINT8: return BSMI_DECODES_BYTES;
+    default: return BSMI_DECODES_NONE;
+    }
+}
+
+struct bsmi_cuda_rows bsmi_cuda_code_rows(const struct bsmi_matrix *m)
+{
+    const int64_t bytes = m->bits == 4 ? bsmi_ceil_div(m->columns, 2) : m->columns;
+    return (struct bsmi_cuda_rows){ m->data, CU_TENSOR_MAP_DATA_TYPE_UINT8, bytes, m->rows, m->batch, m->row_bytes, m->batch_bytes };
+}
+
+/* As the kernels want codes: two a byte, or a byte each. */
+static bool is_packed(const struct bsmi_matrix *m)
+{
+    return m->bits == 4 ? m->packing == BSM_PACKING_LOW_FIRST : m->packing == BSM_PACKING_BYTES || m->packing == BSM_PACKING_DEFAULT;
+}
+
+bool bsmi_cuda_gemm_serves(const struct bsmi_gemm_instance *gemm, const struct bsmi_product *p, const char **sentence)
+{
+    const char *rule = NULL;
+    const struct bsmi_cuda_rows rows = bsmi_cuda_code_rows(&p->b);
+    if (gemm->decodes == BSMI_DECODES_NONE) return true;
+    if (gemm->decodes != bsmi_cuda_decodes_of(p->b.format)) rule = "it does not decode B's format";
+    else if (!is_packed(&p->b)) rule = "it wants 4 bits packed two a byte, the first in the low half, 6 and 8 bits in a byte each";
+    else if (p->b.bits == 4 && p->k % 2 != 0) rule = "it wants whole bytes";
+    else if (!bsmi_cuda_can_map(&rows)) rule = "it wants B's rows, their pitch and b->data in multiples of 16 bytes";
+    if (rule != NULL && sentence != NULL) *sentence = rule;
+    return rule == NULL;
+}
+
+/* The caller's scales can be read as they lie: no exponents to take out, and no padding, which may hold NaN, within a step of K. */
+static bool scales_serve(const struct bsmi_matrix *m)
+{
+    return m->scale == BSM_UE4M3 && m->map.layout.kind == BSM_LAYOUT_128X4 && m->columns % BSMI_K_STEP == 0 && (uintptr_t)m->scales % 16 == 0
+        && (m->batch == 1 || m->scale_batch_bytes % 16 == 0);
+}
+
+void bsmi_cuda_describe_codes(const struct bsmi_matrix *m, struct bsmi_cuda_operand *o)
+{
+    o->way = BSMI_WAY_IN_KERNEL;
+    o->own_scales = scales_serve(m);
+    o->scale_band_bytes = bsmi_ceil_div(m->scale_columns, 4) * 512;
+    o->scale_batch_bytes = o->own_scales ? m->scale_batch_bytes : bsmi_ceil_div(m->rows, 128) * o->scale_band_bytes;
+}

@@ -1,0 +1,19 @@
+/* An operand whose codes a GEMM kernel decodes itself. */
+#ifndef BSMI_CUDA_DECODING_H
+#define BSMI_CUDA_DECODING_H
+
+#include "launch.h"
+#include "multiply.h"
+
+enum { BSMI_CODES_BOX_BYTES = 128 };      /* of a row, in a box of the codes' tensor map */
+
+/* The kind of codes that a format has; BSMI_DECODES_NONE for those that are decoded into rows. */
+enum bsmi_gemm_decodes bsmi_cuda_decodes_of(bsm_format format);
+
+/* Its rows as bytes. */
+struct bsmi_cuda_rows bsmi_cuda_code_rows(const struct bsmi_matrix *matrix);
+
+/* Makes the operand one that is decoded in the kernel. */
+void bsmi_cuda_describe_codes(const struct bsmi_matrix *matrix, struct bsmi_cuda_operand *operand);
+
+#endif

@@ -1,0 +1,56 @@
+/* The producer: one thread a CTA, which fills two rings: bf16 rows of A, and B's codes with their scales. */
+#pragma once
+
+#include "decoding_config.cuh"
+#include "gemm_producer.cuh"
+
+/* 128 bytes of the rows of B, and the pieces of scales that belong to the columns that there are: left, of the segment, in steps. */
+template <class CONFIG>
+__device__ static inline void load_codes(const bsmi_gemm_parameters &p, uint32_t shared, gemm_ring<typename CONFIG::codes_ring> ring,
+                                         const gemm_tile &tile, int32_t block, int32_t left)
+{
+    using RING = typename CONFIG::codes_ring;
+    const uint32_t full = full_barrier<RING>(shared, ring.stage), empty = empty_barrier<RING>(shared, ring.stage);
+    const int32_t matrix = tile.matrix * p.b_batch_step, columns = block * BSMI_K_STEP;
+    const int32_t pieces = min(CONFIG::PIECES, (left * BSMI_K_STEP + CONFIG::PIECE_COLUMNS - 1) / CONFIG::PIECE_COLUMNS);
+    const unsigned char *scales = p.b_scales + matrix * p.b_scale_batch_bytes + tile.column / 128 * p.b_scale_band_bytes
+                                + columns / CONFIG::PIECE_COLUMNS * CONFIG::PIECE_BYTES;
+    while (!mbarrier_try_wait_parity(empty, ring.parity)) {}
+    mbarrier_arrive_expect_tx(full, CONFIG::CODE_BYTES + pieces * CONFIG::PIECE_BYTES);
+    tensor_load(shared + CONFIG::AT_CODES + ring.stage * CONFIG::CODE_BYTES, &p.b, CONFIG::CODES::NIBBLES ? columns / 2 : columns, tile.column,
+                matrix, full);
+    bulk_load(shared + CONFIG::AT_SCALES + ring.stage * CONFIG::SCALE_BYTES, scales, pieces * CONFIG::PIECE_BYTES, full);
+}
+
+/* This CTA's part of the rows of A, for all CTAs of the cluster. */
+template <class CONFIG>
+__device__ static inline void load_rows(const bsmi_gemm_parameters &p, uint32_t shared, gemm_ring<CONFIG> ring, gemm_cta cta,
+                                        const gemm_tile &tile, int32_t a_column)
+{
+    const uint32_t full = full_barrier<CONFIG>(shared, ring.stage), empty = empty_barrier<CONFIG>(shared, ring.stage);
+    const uint32_t part = cta.column * CONFIG::A_BOX_ROWS;
+    if (CONFIG::CLUSTER == 1) while (!mbarrier_try_wait_parity(empty, ring.parity)) {}
+    else while (!mbarrier_try_wait_parity_cluster(empty, ring.parity)) {}
+    mbarrier_arrive_expect_tx(full, CONFIG::A_BYTES);
+    load<CONFIG::CLUSTER>(shared + CONFIG::AT_A + ring.stage * CONFIG::A_BYTES + part * CONFIG::K_BYTES, p.a, a_column,
+                          tile.row + (int32_t)part, p.epilogue.grouped ? 0 : tile.matrix * p.a_batch_step, full, sharers_of_a<CONFIG>(cta));
+}
+
+template <class CONFIG> __device__ static inline void produce_decoding(const bsmi_gemm_parameters &p, uint32_t shared, gemm_cta cta)
+{
+    gemm_ring<CONFIG> ring = { 0, 1 };    /* the phase before the first counts as complete: every stage begins empty */
+    gemm_ring<typename CONFIG::codes_ring> codes = { 0, 1 };
+    const int64_t tiles = gemm_tiles(p), step = gridDim.x / CONFIG::CLUSTER;
+    for (int64_t number = blockIdx.x / CONFIG::CLUSTER; number < tiles; number += step) {
+        const gemm_tile tile = gemm_tile_of<CONFIG>(p, number, cta);
+        for (int32_t s = 0; s < p.segment_count; s++)
+            for (int32_t block = 0; block < p.segments[s].blocks; block++, ring.next()) {
+                if (block % CONFIG::CODE_STEPS == 0) {
+                    load_codes<CONFIG>(p, shared, codes, tile, block, p.segments[s].blocks - block);
+                    codes.next();
+                }
+                load_rows<CONFIG>(p, shared, ring, cta, tile, p.segments[s].a_column + block * BSMI_K_STEP);
+            }
+    }
+    griddepcontrol_launch_dependents();
+}
