@@ -18,13 +18,15 @@ enum bsmi_gemm_decodes bsmi_cuda_decodes_of(bsm_format format)
 struct bsmi_cuda_rows bsmi_cuda_code_rows(const struct bsmi_matrix *m)
 {
     const int64_t bytes = m->bits == 4 ? bsmi_ceil_div(m->columns, 2) : m->columns;
-    return (struct bsmi_cuda_rows){ m->data, CU_TENSOR_MAP_DATA_TYPE_UINT8, bytes, m->rows, m->batch, m->row_bytes, m->batch_bytes };
+    return (
+        struct bsmi_cuda_rows){ m->data, CU_TENSOR_MAP_DATA_TYPE_UINT8, bytes, m->rows, m->batch, m->row_bytes, m->batch_bytes };
 }
 
 /* As the kernels want codes: two a byte, or a byte each. */
 static bool is_packed(const struct bsmi_matrix *m)
 {
-    return m->bits == 4 ? m->packing == BSM_PACKING_LOW_FIRST : m->packing == BSM_PACKING_BYTES || m->packing == BSM_PACKING_DEFAULT;
+    return m->bits == 4 ? m->packing == BSM_PACKING_LOW_FIRST
+                        : m->packing == BSM_PACKING_BYTES || m->packing == BSM_PACKING_DEFAULT;
 }
 
 bool bsmi_cuda_gemm_serves(const struct bsmi_gemm_instance *gemm, const struct bsmi_product *p, const char **sentence)
@@ -32,10 +34,11 @@ bool bsmi_cuda_gemm_serves(const struct bsmi_gemm_instance *gemm, const struct b
     const char *rule = NULL;
     const struct bsmi_cuda_rows rows = bsmi_cuda_code_rows(&p->b);
     if (gemm->decodes == BSMI_DECODES_NONE) return true;
-    if (gemm->decodes != bsmi_cuda_decodes_of(p->b.format)) rule = "it does not decode B's format";
-    else if (!is_packed(&p->b)) rule = "it wants 4 bits packed two a byte, the first in the low half, 6 and 8 bits in a byte each";
-    else if (p->b.bits == 4 && p->k % 2 != 0) rule = "it wants whole bytes";
-    else if (!bsmi_cuda_can_map(&rows)) rule = "it wants B's rows, their pitch and b->data in multiples of 16 bytes";
+    if (gemm->decodes != bsmi_cuda_decodes_of(p->b.format)) rule = "the forced kernel does not decode B's format";
+    else if (!is_packed(&p->b))
+        rule = "the forced kernel wants 4 bits packed two a byte, the first in the low half, 6 and 8 bits in a byte each";
+    else if (p->b.bits == 4 && p->k % 2 != 0) rule = "the forced kernel wants whole bytes";
+    else if (!bsmi_cuda_can_map(&rows)) rule = "the forced kernel wants B's rows, their pitch and b->data in multiples of 16 bytes";
     if (rule != NULL && sentence != NULL) *sentence = rule;
     return rule == NULL;
 }
@@ -43,8 +46,8 @@ bool bsmi_cuda_gemm_serves(const struct bsmi_gemm_instance *gemm, const struct b
 /* The caller's scales can be read as they lie: no exponents to take out, and no padding, which may hold NaN, within a step of K. */
 static bool scales_serve(const struct bsmi_matrix *m)
 {
-    return m->scale == BSM_UE4M3 && m->map.layout.kind == BSM_LAYOUT_128X4 && m->columns % BSMI_K_STEP == 0 && (uintptr_t)m->scales % 16 == 0
-        && (m->batch == 1 || m->scale_batch_bytes % 16 == 0);
+    return m->scale == BSM_UE4M3 && m->map.layout.kind == BSM_LAYOUT_128X4 && m->columns % BSMI_K_STEP == 0 &&
+           (uintptr_t)m->scales % 16 == 0 && (m->batch == 1 || m->scale_batch_bytes % 16 == 0);
 }
 
 void bsmi_cuda_describe_codes(const struct bsmi_matrix *m, struct bsmi_cuda_operand *o)

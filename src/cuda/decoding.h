@@ -5,7 +5,7 @@
 #include "launch.h"
 #include "multiply.h"
 
-enum { BSMI_CODES_BOX_BYTES = 128 };      /* of a row, in a box of the codes' tensor map */
+enum { BSMI_CODES_BOX_BYTES = 128 }; /* of a row, in a box of the codes' tensor map */
 
 /* The kind of codes that a format has; BSMI_DECODES_NONE for those that are decoded into rows. */
 enum bsmi_gemm_decodes bsmi_cuda_decodes_of(bsm_format format);

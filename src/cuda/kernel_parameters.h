@@ -173,9 +173,9 @@ struct bsmi_gemm_parameters {
     /* Of kernels that decode B themselves: b maps bytes, box (128, rows of the instance, 1), and scales lie as BSM_LAYOUT_128X4, with no
      * NaN in the padding of the steps of 64 columns that are multiplied; e8m0 less the exponents of rows, as bsmi_row_scales writes
      * them. */
-    const unsigned char *b_scales;        /* aligned to 16 bytes */
-    int64_t b_scale_band_bytes, b_scale_batch_bytes;   /* of 128 rows, of a matrix */
-    int32_t b_element;                    /* of codes of a byte each: bsm_element */
+    const unsigned char *code_scales;     /* aligned to 16 bytes */
+    int64_t code_band_bytes, code_batch_bytes; /* of 128 rows, of a matrix */
+    int32_t code_element;                 /* of codes of a byte each: bsm_element */
     struct bsmi_epilogue_parameters epilogue;
 };
 

@@ -359,10 +359,10 @@ static bsm_status give_codes(const struct run *run, int box_rows, struct bsmi_ge
     const struct bsmi_matrix *m = &run->product->b;
     const struct bsmi_cuda_operand *o = &run->multiply->b;
     const struct bsmi_cuda_rows rows = bsmi_cuda_code_rows(m);
-    g->b_scales = o->own_scales ? m->scales : at(run, o->scales_at);
-    g->b_scale_band_bytes = o->scale_band_bytes, g->b_scale_batch_bytes = o->scale_batch_bytes;
-    g->b_element = (int32_t)m->element;
-    if (!bsmi_cuda_can_map(&rows) || (uintptr_t)g->b_scales % 16 != 0)
+    g->code_scales = o->own_scales ? m->scales : at(run, o->scales_at);
+    g->code_band_bytes = o->scale_band_bytes, g->code_batch_bytes = o->scale_batch_bytes;
+    g->code_element = (int32_t)m->element;
+    if (!bsmi_cuda_can_map(&rows) || (uintptr_t)g->code_scales % 16 != 0)
         return bsmi_fail(BSM_EALIGN, "b->data=%p, b->scales=%p: not aligned to 16 bytes, as those of the plan were: make a plan for them",
                          (void *)m->data, (void *)m->scales);
     return bsmi_cuda_map(run->queue.gpu->driver, &rows, BSMI_CODES_BOX_BYTES, box_rows, CU_TENSOR_MAP_SWIZZLE_128B, &g->b);

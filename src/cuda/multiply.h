@@ -54,7 +54,7 @@ enum { BSMI_CUDA_ALIGNMENT = 256 };       /* of the workspace, and of what lies 
 bool bsmi_cuda_tensor_serves(const struct bsmi_product *product);
 
 /* Whether the instance can serve the product, of whose formats it knows: one that decodes B itself needs it in a form that it can read.
- * If not, and sentence is not NULL, *sentence says which rule it breaks. */
+ * If not, and sentence is not NULL, *sentence says what the kernel wants. */
 bool bsmi_cuda_gemm_serves(const struct bsmi_gemm_instance *gemm, const struct bsmi_product *product, const char **sentence);
 
 /* gemm: number of an instance that the GPU has and that serves the product, or -1 for the SIMT road.  Fails with BSM_EOVERFLOW if the

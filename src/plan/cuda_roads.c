@@ -143,8 +143,10 @@ bsm_status bsmi_cuda_choose(const bsm_context *context, const struct bsmi_produc
         return bsmi_fail(BSM_EUNSUPPORTED, "kernel %s was forced, but it does not serve %s times %s", bsmi_cuda_kernel_name(forced),
                          bsm_format_get((int)p->a.format)->name, bsm_format_get((int)p->b.format)->name);
     const char *rule = NULL;
-    if (gemm >= 0 && !bsmi_cuda_gemm_serves(&bsmi_gemm_instances[gemm], p, &rule))
-        return bsmi_fail(BSM_EUNSUPPORTED, "kernel %s was forced, but %s", bsmi_cuda_kernel_name(forced), rule);
+    if (gemm >= 0 && !bsmi_cuda_gemm_serves(&bsmi_gemm_instances[gemm], p, &rule)) {
+        gemm = choose_gemm(gpu, p, reason);
+        *reason = rule;
+    }
     status = bsmi_cuda_prepare(p, gemm, c);
     if (status != BSM_OK) return status;
     if (!bsmi_cuda_has_kernels(gpu, p, c))

@@ -272,11 +272,8 @@ static bool is_simulated(void)
 static bool is_chosen(const struct bsmi_gemm_instance *g)
 {
     const char *only = getenv("GEMM_INSTANCE");
-<<<<<<< HEAD
     if (g->kind != BSMI_GEMM_BF16 || machine.functions[g - bsmi_gemm_instances] == NULL) return false;
-=======
-    if (g->decodes != BSMI_DECODES_NONE) return false;         /* test_gpu_decoding's */
->>>>>>> d559d1e (cuda: products of few rows decode their weights in the GEMM kernel)
+    if (g->decodes != BSMI_DECODES_NONE) return false;     /* test_gpu_decoding's */
     return only == NULL || strcmp(only, "all") == 0 || strcmp(only, g->function) == 0;
 }
 

@@ -42,8 +42,8 @@ template <class CONFIG> __device__ static inline code_reader code_reader_of(cons
     const uint32_t c = threadIdx.x % 4;
     code_reader reader = {};
     reader.pick = CONFIG::CODES::NIBBLES ? c | (c + 4) << 4 : (2 * c) | (2 * c + 1) << 4;
-    reader.element = p.b_element;
-    if (!CONFIG::CODES::NIBBLES && p.b_element != BSM_INT8) reader.f = small_float_of(p.b_element);
+    reader.element = p.code_element;
+    if (!CONFIG::CODES::NIBBLES && p.code_element != BSM_INT8) reader.f = small_float_of(p.code_element);
     return reader;
 }
 

@@ -4,9 +4,8 @@
  * tile and its two columns.  A warp stores 32 or 64 bytes of four rows at a time. */
 #pragma once
 
+#include "cuda/common/gemm_store.cuh"
 #include "decoding_codes.cuh"
-#include "gemm_epilogue.cuh"
-#include "gemm_store.cuh"
 
 /* What belongs to rows of D: exponents, factors, biases, ROWS numbers of 32 bits each. */
 template <int ROWS>
@@ -77,16 +76,24 @@ __device__ static inline void finish_columns(const bsmi_gemm_parameters &p, cons
     const gemm_output output = gemm_output_of(p, tile.matrix);
     const gemm_column_terms columns = column_terms_of(e, finish, tile.matrix, column);
     const int64_t bytes = output.element == BSM_FP32 ? 4 : 2, c_bytes = e.c_element == BSM_FP32 ? 4 : 2;
-    barrier_sync(1 + group, 128);         /* the table of the tile before is read */
-    fill_row_table<ROWS>(e, finish, tile, table);
-    barrier_sync(1 + group, 128);
+    const bool changes = p.direct && finish.changes, has_table = changes || e.a_exponents != nullptr;
+    if (has_table) {
+        barrier_sync(1 + group, 128);     /* the table of the tile before is read */
+        fill_row_table<ROWS>(e, finish, tile, table);
+        barrier_sync(1 + group, 128);
+    }
 #pragma unroll
     for (int i = 0; i < CONFIG::SUMS / 2; i++) {
         const int32_t in_tile = i / 2 * 8 + 2 * c + i % 2, row = tile.row + in_tile, at = i / 2 * 4 + i % 2;
-        const gemm_element of_row = { (int32_t)load_shared(table + 4 * in_tile), __uint_as_float(load_shared(table + 4 * (ROWS + in_tile))),
-                                      __uint_as_float(load_shared(table + 4 * (2 * ROWS + in_tile))),
-                                      e.c + (e.grouped ? 0 : tile.matrix * e.c_batch_bytes) + row * e.c_row_bytes + column * c_bytes };
-        if (row >= tile.row_end || of_row.row_exponent == BSMI_ROW_LEFT_OUT) continue;
+        if (row >= tile.row_end) continue;
+        gemm_element of_row = { 0, 1, -0.0f, nullptr };
+        if (has_table) of_row.row_exponent = (int32_t)load_shared(table + 4 * in_tile);
+        if (of_row.row_exponent == BSMI_ROW_LEFT_OUT) continue;
+        if (changes) {
+            of_row.row_factor = __uint_as_float(load_shared(table + 4 * (ROWS + in_tile)));
+            of_row.row_bias = __uint_as_float(load_shared(table + 4 * (2 * ROWS + in_tile)));
+            of_row.c = e.c + (e.grouped ? 0 : tile.matrix * e.c_batch_bytes) + row * e.c_row_bytes + column * c_bytes;
+        }
         float pair[2] = { sums[at], sums[at + 2] };
 #pragma unroll
         for (int j = 0; j < 2; j++)

@@ -13,7 +13,7 @@ __device__ static inline void load_codes(const bsmi_gemm_parameters &p, uint32_t
     const uint32_t full = full_barrier<RING>(shared, ring.stage), empty = empty_barrier<RING>(shared, ring.stage);
     const int32_t matrix = tile.matrix * p.b_batch_step, columns = block * BSMI_K_STEP;
     const int32_t pieces = min(CONFIG::PIECES, (left * BSMI_K_STEP + CONFIG::PIECE_COLUMNS - 1) / CONFIG::PIECE_COLUMNS);
-    const unsigned char *scales = p.b_scales + matrix * p.b_scale_batch_bytes + tile.column / 128 * p.b_scale_band_bytes
+    const unsigned char *scales = p.code_scales + matrix * p.code_batch_bytes + tile.column / 128 * p.code_band_bytes
                                 + columns / CONFIG::PIECE_COLUMNS * CONFIG::PIECE_BYTES;
     while (!mbarrier_try_wait_parity(empty, ring.parity)) {}
     mbarrier_arrive_expect_tx(full, CONFIG::CODE_BYTES + pieces * CONFIG::PIECE_BYTES);
