@@ -142,7 +142,7 @@ static bsm_status open_file(bsm_checkpoint *checkpoint, int number, const char *
 
 static bsm_status open_one(bsm_context *context, const char *path, const char *name, bsm_checkpoint **checkpoint)
 {
-    bsm_checkpoint *made;
+    bsm_checkpoint *made = NULL;
     bsm_status status = make(context, 1, &made);
     if (status != BSM_OK) return status;
     status = open_file(made, 0, path, (int)strlen(path), name);

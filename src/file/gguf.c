@@ -126,7 +126,7 @@ static bsm_status take_array(struct cursor *c, struct text key)
 static bsm_status take_key(struct cursor *c, struct head *head)
 {
     struct text key, text;
-    uint64_t type, value;
+    uint64_t type, value = 0;
     bsm_status status = take_text(c, "a key", &key);
     if (status == BSM_OK && key.length == 0) return bsmi_fail(BSM_EFILE, "a key has no name, before byte %zu", c->at);
     if (status == BSM_OK) status = take_number(c, "a key's type", 4, &type);
@@ -238,7 +238,7 @@ bsm_status bsmi_gguf_read(const bsm_context *context, const unsigned char *file,
 {
     struct cursor c = { file, file_bytes, 0 };
     struct head counted = { .alignment = BSMI_GGUF_ALIGNMENT };
-    uint64_t tensors, keys;
+    uint64_t tensors = 0, keys = 0;
     *list = (struct bsmi_tensor_list){ .memory = NULL };
     bsm_status status = take_counts(&c, &tensors, &keys);
     const size_t start = c.at;
