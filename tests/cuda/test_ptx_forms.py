@@ -64,4 +64,4 @@ def the_forms_are_those_of_the_list():
 if sys.argv[1] == "--list":
     print("\n".join(listed(sys.argv[2:])))
 else:
-    script.cases("ptx_forms", [the_simulator_reads_them, the_forms_are_those_of_the_list])
+    script.cases("test_ptx_forms", [the_simulator_reads_them, the_forms_are_those_of_the_list])

@@ -68,4 +68,4 @@ def wrong_input():
     ladder(expect=3, device="sm_90a")
 
 
-script.cases("ladder", [less_than_a_tile, edges_of_several_tiles, sm_103a, counts, listing, wrong_input])
+script.cases("test_ladder", [less_than_a_tile, edges_of_several_tiles, sm_103a, counts, listing, wrong_input])

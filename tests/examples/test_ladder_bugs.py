@@ -82,4 +82,4 @@ def every_bug_is_noticed():
     check(not sentences, "\n".join(sentences))
 
 
-script.cases("ladder_bugs", [every_bug_is_noticed])
+script.cases("test_ladder_bugs", [every_bug_is_noticed])

@@ -36,4 +36,4 @@ def step_4(): mutate(4, "nvfp4", (130, 20, 768), 11)
 def step_5(): mutate(5, "mxfp8", (260, 20, 640), 15)
 
 
-script.cases("ladder_mutants", [step_1, step_2, step_3, step_4, step_5])
+script.cases("test_ladder_mutants", [step_1, step_2, step_3, step_4, step_5])

@@ -39,6 +39,9 @@ def status_without_failure(): expect([("f", 5, 'echo "f: 2 passed, 0 failed, 0 s
 def crash(): expect([GOOD, ("c", 5, 'echo "c: 1 passed, 0 failed, 0 skipped"; kill -SEGV $$')], 1, "4 passed, 1 failed")
 def silence(): expect([GOOD, ("quiet", 5, "true")], 1, "3 passed, 1 failed")
 def another_name(): expect([("a", 5, 'echo "b: 1 passed, 0 failed, 0 skipped"')], 1, "1 passed, 1 failed")
+def listed_again(): expect([("p_way", 5, 'echo "p: 1 passed, 0 failed, 0 skipped"')], 0, "1 passed, 0 failed")
+def name_of_another_way(): expect([("p", 5, 'echo "p_way: 1 passed, 0 failed, 0 skipped"')], 1, "1 passed, 1 failed")
+def begins_alike(): expect([("pq", 5, 'echo "p: 1 passed, 0 failed, 0 skipped"')], 1, "1 passed, 1 failed")
 def nothing_ran(): expect([("n", 5, 'echo "n: 0 passed, 0 failed, 0 skipped"')], 1, "0 passed, 1 failed")
 def only_skipped(): expect([("n", 5, 'echo "n: 0 passed, 0 failed, 1 skipped"')], 1, "0 passed, 0 failed, 1 skipped")
 def empty_list(): expect([], 1, "0 passed, 0 failed")
@@ -55,5 +58,5 @@ def shows_output_and_command():
 
 
 script.cases("runner", [adds_up, counts_skipped, failed_case, failed_case_with_status_0, status_without_failure, crash, silence,
-                        another_name, nothing_ran, only_skipped, empty_list, no_name_matches, missing_program, deadline,
+                        another_name, listed_again, name_of_another_way, begins_alike, nothing_ran, only_skipped, empty_list, no_name_matches, missing_program, deadline,
                         deadline_kills_children, shows_output_and_command])
