@@ -7,9 +7,6 @@
 
 enum { BSMI_CODES_BOX_BYTES = 128 }; /* of a row, in a box of the codes' tensor map */
 
-/* The kind of codes that a format has; BSMI_DECODES_NONE for those that are decoded into rows. */
-enum bsmi_gemm_decodes bsmi_cuda_decodes_of(bsm_format format);
-
 /* Its rows as bytes. */
 struct bsmi_cuda_rows bsmi_cuda_code_rows(const struct bsmi_matrix *matrix);
 

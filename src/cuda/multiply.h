@@ -50,6 +50,9 @@ struct bsmi_cuda_multiply {
 
 enum { BSMI_CUDA_ALIGNMENT = 256 };       /* of the workspace, and of what lies in it */
 
+/* The kind of codes that a format has for GEMM kernels that decode B; BSMI_DECODES_NONE for those that are decoded into rows. */
+enum bsmi_gemm_decodes bsmi_cuda_decodes_of(bsm_format format);
+
 /* Whether the GEMM kernels can serve the product: operands that TMA can reach, decoded or repacked if need be. */
 bool bsmi_cuda_tensor_serves(const struct bsmi_product *product);
 

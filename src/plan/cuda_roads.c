@@ -1,6 +1,5 @@
 /* Which way a product takes on a GPU, by a table. */
 #include "cuda_roads.h"
-#include "cuda/decoding.h"
 
 #include <math.h>
 #include <stdio.h>
