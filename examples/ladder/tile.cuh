@@ -56,7 +56,7 @@ __device__ static inline void init_barriers(uint64_t *barriers, int count)
 
 __device__ static inline void wait(uint64_t *barrier, uint32_t parity)
 {
-    while (!mbarrier_try_wait_parity(shared_address(barrier), parity)) {}
+    mbarrier_wait_parity(shared_address(barrier), parity);
 }
 
 /* ---- tensor memory ---- */

@@ -264,7 +264,7 @@ extern "C" __global__ void barriers(uint32_t barrier, uint32_t *to)
     mbarrier_arrive_expect_tx_cluster(there, 16);
     mbarrier_arrive_drop(barrier);
     to[0] = mbarrier_test_wait_parity(barrier, 0) + mbarrier_try_wait_parity(barrier, 0) +
-            mbarrier_try_wait_parity_cluster(barrier, 0) + mbarrier_try_wait_parity_acquire_cluster(barrier, 0) +
+            mbarrier_try_wait_parity_acquire_cluster(barrier, 0) +
             mbarrier_try_wait_parity_relaxed(barrier, 0) + mbarrier_try_wait_parity_relaxed_cluster(barrier, 0) + elect_sync();
     mbarrier_inval(barrier);
     barrier_cluster_arrive();

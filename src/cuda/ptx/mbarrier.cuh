@@ -32,7 +32,7 @@ __device__ static inline void mbarrier_arrive_cluster(uint32_t barrier)
     asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-/* True once the phase of this parity is complete; may give up early (9.7.13.15.16). */
+/* True once the phase of this parity is complete, whichever CTA of the cluster arrives; may give up early (9.7.13.15.16). */
 __device__ static inline bool mbarrier_try_wait_parity(uint32_t barrier, uint32_t parity)
 {
     uint32_t complete;
@@ -41,13 +41,10 @@ __device__ static inline bool mbarrier_try_wait_parity(uint32_t barrier, uint32_
     return complete != 0;
 }
 
-/* The same, where threads of other CTAs of the cluster arrive. */
-__device__ static inline bool mbarrier_try_wait_parity_cluster(uint32_t barrier, uint32_t parity)
+/* Until then. */
+__device__ static inline void mbarrier_wait_parity(uint32_t barrier, uint32_t parity)
 {
-    uint32_t complete;
-    asm volatile("{\n.reg .pred p;\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}"
-                 : "=r"(complete) : "r"(barrier), "r"(parity) : "memory");
-    return complete != 0;
+    while (!mbarrier_try_wait_parity(barrier, parity)) {}
 }
 
 /* ---- forms with their semantics and scope written out, for clusters and for what other fences order ---- */

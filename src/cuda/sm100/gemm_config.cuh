@@ -88,14 +88,6 @@ template <class CONFIG> __device__ static inline uint32_t drained_barrier(uint32
     return shared + CONFIG::AT_DRAINED + accumulator * 8;
 }
 
-template <class CONFIG> __device__ static inline void wait(uint32_t barrier, uint32_t parity)
-{
-    if (CONFIG::CTAS == 1)
-        while (!mbarrier_try_wait_parity(barrier, parity)) {}
-    else
-        while (!mbarrier_try_wait_parity_cluster(barrier, parity)) {}
-}
-
 /* The first column of an accumulator. */
 template <class CONFIG> __device__ static inline uint32_t accumulator_of(uint32_t tensor, uint32_t accumulator)
 {

@@ -70,7 +70,7 @@ __device__ static inline void finish_tiles(const bsmi_gemm_parameters &p, uint32
     const gemm_finish finish = gemm_finish_of(p);
     for (gemm_tiles_here<CONFIG> tiles(p); tiles.more(); tiles.next(), accumulator.next(), drained.next()) {
         const gemm_tile tile = gemm_tile_of<CONFIG>(p, tiles.number, rank);
-        wait<CONFIG>(filled_barrier<CONFIG>(shared, accumulator.at), accumulator.parity);
+        mbarrier_wait_parity(filled_barrier<CONFIG>(shared, accumulator.at), accumulator.parity);
         tcgen05_fence_after_thread_sync();
         finish_tile<CONFIG>(p, finish, tile, boxes, tensor, accumulator.at, drained_barrier<CONFIG>(shared, drained.at));
     }

@@ -67,10 +67,10 @@ __device__ static inline void multiply_tiles(const bsmi_gemm_parameters &p, uint
     for (gemm_tiles_here<CONFIG> tiles(p); tiles.more(); tiles.next(), accumulator.next(), drained.next()) {
         const gemm_tile tile = gemm_tile_of<CONFIG>(p, tiles.number, 0);
         const uint32_t b_scales = tensor + CONFIG::AT_B_SCALES + (uint32_t)tile.column % 128 / 32;
-        wait<CONFIG>(drained_barrier<CONFIG>(shared, drained.at), drained.parity);
+        mbarrier_wait_parity(drained_barrier<CONFIG>(shared, drained.at), drained.parity);
         tcgen05_fence_after_thread_sync();
         for (int32_t step = 0; step < steps; step++, ring.next()) {
-            wait<CONFIG>(full_barrier<CONFIG>(shared, ring.at), ring.parity);
+            mbarrier_wait_parity(full_barrier<CONFIG>(shared, ring.at), ring.parity);
             multiply_stage<CONFIG>(shared, ring.at, tensor, accumulator_of<CONFIG>(tensor, accumulator.at), p.instruction, b_scales,
                                    CONFIG::BLOCKS == 0 || step + 1 < steps ? CONFIG::PRODUCTS : p.last_products, step == 0);
             commit<CONFIG>(empty_barrier<CONFIG>(shared, ring.at));

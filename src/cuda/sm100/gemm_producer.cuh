@@ -50,7 +50,7 @@ __device__ static inline void load_stage(const bsmi_gemm_parameters &p, uint32_t
                                          const gemm_tile &tile, uint32_t rank, int32_t step, int32_t a_column, int32_t b_column)
 {
     const uint32_t full = full_barrier<CONFIG>(shared, ring.at);
-    wait<CONFIG>(empty_barrier<CONFIG>(shared, ring.at), ring.parity);
+    mbarrier_wait_parity(empty_barrier<CONFIG>(shared, ring.at), ring.parity);
     if (rank == 0) mbarrier_arrive_expect_tx(full, stage_bytes<CONFIG>(p));
     load<CONFIG>(shared + CONFIG::OF_A + ring.at * CONFIG::A_BYTES, p.a, a_column, tile.row,
                  p.epilogue.grouped ? 0 : tile.matrix * p.a_batch_step, full);

@@ -30,35 +30,22 @@ template <class CONFIG> __device__ static inline void initialize_decoding_barrie
     fence_mbarrier_init();
 }
 
-template <class CONFIG> __device__ static inline void decoding_gemm(const bsmi_gemm_parameters &p)
-{
-    constexpr int PRODUCER = 40, CONSUMER = 232;
-    constexpr bool MOVES = CONFIG::GROUPS == 2;
-    extern __shared__ __align__(1024) unsigned char memory[];
-    const uint32_t shared = shared_address(memory), group = threadIdx.x / 128;
-    const gemm_cta cta = gemm_cta_of<CONFIG>(CONFIG::CLUSTER == 1 ? 0 : cluster_ctarank());
-    if (threadIdx.x == 0) {
-        prefetch_tensormap(&p.a);
-        prefetch_tensormap(&p.b);
-        initialize_decoding_barriers<CONFIG>(shared);
+template <class CONFIG> struct decoding_roles {
+    __device__ static inline void begin(uint32_t shared) { initialize_decoding_barriers<CONFIG>(shared); }
+    __device__ static inline void load(const bsmi_gemm_parameters &p, uint32_t shared, gemm_cta cta)
+    {
+        produce_decoding<CONFIG>(p, shared, cta);
     }
-    synchronize_ctas<CONFIG>();
-    griddepcontrol_wait();
-    if (group == 0) {
-        if (MOVES) setmaxnreg_dec<PRODUCER>();
-        if (threadIdx.x == 0) produce_decoding<CONFIG>(p, shared, cta);
-    } else {
-        if (MOVES) setmaxnreg_inc<CONSUMER>();
-        consume_decoding<CONFIG>(p, shared, cta, group - 1);
+    __device__ static inline void multiply(const bsmi_gemm_parameters &p, uint32_t shared, gemm_cta cta, uint32_t group)
+    {
+        consume_decoding<CONFIG>(p, shared, cta, group);
     }
-    /* No CTA ends while another may still arrive on its barriers. */
-    __syncwarp();
-    synchronize_ctas<CONFIG>();
-}
+};
 
 #define DECODING_KERNEL(codes, tile, rows, columns, cluster_columns, stages, code_stages)                                 \
     extern "C" __global__ void __launch_bounds__(128 * (columns / 64 + 1), 1)                                            \
         bsmi_gemm_##codes##_##tile(const __grid_constant__ bsmi_gemm_parameters p)                                       \
     {                                                                                                                    \
-        decoding_gemm<decoding_config<codes_##codes, rows, columns, cluster_columns, stages, code_stages>>(p);           \
+        using CONFIG = decoding_config<codes_##codes, rows, columns, cluster_columns, stages, code_stages>;              \
+        gemm<CONFIG, decoding_roles<CONFIG>>(p);                                                                         \
     }

@@ -21,7 +21,7 @@ __device__ static inline void next_codes(raw_codes<typename CONFIG::CODES> &raw,
 {
     using RING = typename CONFIG::codes_ring;
     if (place.number == 0)
-        while (!mbarrier_try_wait_parity(full_barrier<RING>(shared, place.ring.stage), place.ring.parity)) {}
+        mbarrier_wait_parity(full_barrier<RING>(shared, place.ring.stage), place.ring.parity);
     read_codes<CONFIG>(raw, reader, shared, place.ring.stage, place.number);
     place.number++;
     if (last || place.number == CONFIG::CODE_STEPS) {
@@ -50,7 +50,7 @@ __device__ static inline void sum_step(float (&sums)[CONFIG::SUMS], uint32_t (&a
 {
     decode_raw<typename CONFIG::CODES>(a, raw, job.reader);
     if (left > 1) next_codes<CONFIG>(raw, job.place, job.reader, job.shared, left == 2);
-    while (!mbarrier_try_wait_parity(full_barrier<CONFIG>(job.shared, job.ring.stage), job.ring.parity)) {}
+    mbarrier_wait_parity(full_barrier<CONFIG>(job.shared, job.ring.stage), job.ring.parity);
 #pragma unroll
     for (int i = 0; i < 16; i++) asm volatile("" : "+r"(a[i / 4][i % 4])::"memory");
     wgmma_wait_group<0>();

@@ -15,7 +15,7 @@ __device__ static inline void load_codes(const bsmi_gemm_parameters &p, uint32_t
     const int32_t pieces = min(CONFIG::PIECES, (left * BSMI_K_STEP + CONFIG::PIECE_COLUMNS - 1) / CONFIG::PIECE_COLUMNS);
     const unsigned char *scales = p.code_scales + matrix * p.code_batch_bytes + tile.column / 128 * p.code_band_bytes
                                 + columns / CONFIG::PIECE_COLUMNS * CONFIG::PIECE_BYTES;
-    while (!mbarrier_try_wait_parity(empty, ring.parity)) {}
+    mbarrier_wait_parity(empty, ring.parity);
     mbarrier_arrive_expect_tx(full, CONFIG::CODE_BYTES + pieces * CONFIG::PIECE_BYTES);
     tensor_load(shared + CONFIG::AT_CODES + ring.stage * CONFIG::CODE_BYTES, &p.b, CONFIG::CODES::NIBBLES ? columns / 2 : columns, tile.column,
                 matrix, full);
@@ -29,8 +29,7 @@ __device__ static inline void load_rows(const bsmi_gemm_parameters &p, uint32_t 
 {
     const uint32_t full = full_barrier<CONFIG>(shared, ring.stage), empty = empty_barrier<CONFIG>(shared, ring.stage);
     const uint32_t part = cta.column * CONFIG::A_BOX_ROWS;
-    if (CONFIG::CLUSTER == 1) while (!mbarrier_try_wait_parity(empty, ring.parity)) {}
-    else while (!mbarrier_try_wait_parity_cluster(empty, ring.parity)) {}
+    mbarrier_wait_parity(empty, ring.parity);
     mbarrier_arrive_expect_tx(full, CONFIG::A_BYTES);
     load<CONFIG::CLUSTER>(shared + CONFIG::AT_A + ring.stage * CONFIG::A_BYTES + part * CONFIG::K_BYTES, p.a, a_column,
                           tile.row + (int32_t)part, p.epilogue.grouped ? 0 : tile.matrix * p.a_batch_step, full, sharers_of_a<CONFIG>(cta));

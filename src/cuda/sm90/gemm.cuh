@@ -32,7 +32,17 @@ template <class CONFIG> __device__ static inline void synchronize_ctas()
     }
 }
 
-template <class CONFIG> __device__ static inline void gemm(const bsmi_gemm_parameters &p)
+/* What the kernels with this skeleton differ in: their barriers, and what the two roles do. */
+template <class CONFIG> struct gemm_roles {
+    __device__ static inline void begin(uint32_t shared) { initialize_barriers<CONFIG>(shared); }
+    __device__ static inline void load(const bsmi_gemm_parameters &p, uint32_t shared, gemm_cta cta) { produce<CONFIG>(p, shared, cta); }
+    __device__ static inline void multiply(const bsmi_gemm_parameters &p, uint32_t shared, gemm_cta cta, uint32_t group)
+    {
+        consume<CONFIG>(p, shared, cta, group);
+    }
+};
+
+template <class CONFIG, class ROLES = gemm_roles<CONFIG>> __device__ static inline void gemm(const bsmi_gemm_parameters &p)
 {
     /* 65,536 registers for three warpgroups: the producer's keeps few, the consumers' sums need many.  Two have enough. */
     constexpr int PRODUCER = 40, CONSUMER = 232;
@@ -43,16 +53,16 @@ template <class CONFIG> __device__ static inline void gemm(const bsmi_gemm_param
     if (threadIdx.x == 0) {
         prefetch_tensormap(&p.a);
         prefetch_tensormap(&p.b);
-        initialize_barriers<CONFIG>(shared);
+        ROLES::begin(shared);
     }
     synchronize_ctas<CONFIG>();
     griddepcontrol_wait();
     if (group == 0) {
         if (MOVES) setmaxnreg_dec<PRODUCER>();
-        if (threadIdx.x == 0) produce<CONFIG>(p, shared, cta);
+        if (threadIdx.x == 0) ROLES::load(p, shared, cta);
     } else {
         if (MOVES) setmaxnreg_inc<CONSUMER>();
-        consume<CONFIG>(p, shared, cta, group - 1);
+        ROLES::multiply(p, shared, cta, group - 1);
     }
     /* No CTA ends while another may still arrive on its barriers. */
     __syncwarp();

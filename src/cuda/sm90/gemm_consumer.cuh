@@ -54,7 +54,7 @@ __device__ static inline void sum_tile(float (&sums)[CONFIG::BLOCKS][CONFIG::SUM
     const uint32_t a = shared + CONFIG::AT_A + group * CONFIG::BLOCKS * 64 * CONFIG::K_BYTES, b = shared + CONFIG::AT_B;
     uint32_t before = 0;
     for (int32_t step = 0; step < steps; step++, ring.next()) {
-        while (!mbarrier_try_wait_parity(full_barrier<CONFIG>(shared, ring.stage), ring.parity)) {}
+        mbarrier_wait_parity(full_barrier<CONFIG>(shared, ring.stage), ring.parity);
         multiply_stage<CONFIG>(sums, a + ring.stage * CONFIG::A_BYTES, b + ring.stage * CONFIG::B_BYTES, step == 0);
         if (step > 0) {
             wgmma_wait_group<1>();

@@ -30,8 +30,7 @@ __device__ static inline void load_stage(const bsmi_gemm_parameters &p, uint32_t
 {
     const uint32_t full = full_barrier<CONFIG>(shared, ring.stage), empty = empty_barrier<CONFIG>(shared, ring.stage);
     const uint32_t a_part = cta.column * CONFIG::A_BOX_ROWS, b_part = cta.row * CONFIG::B_BOX_ROWS;
-    if (CONFIG::CLUSTER == 1) while (!mbarrier_try_wait_parity(empty, ring.parity)) {}
-    else while (!mbarrier_try_wait_parity_cluster(empty, ring.parity)) {}
+    mbarrier_wait_parity(empty, ring.parity);
     mbarrier_arrive_expect_tx(full, CONFIG::A_BYTES + CONFIG::B_BYTES);
     load<CONFIG::CLUSTER_COLUMNS>(shared + CONFIG::AT_A + ring.stage * CONFIG::A_BYTES + a_part * CONFIG::K_BYTES, p.a, a_column,
                                   tile.row + (int32_t)a_part, p.epilogue.grouped ? 0 : tile.matrix * p.a_batch_step, full,
