@@ -61,6 +61,12 @@ static int64_t tiles_of(const struct bsmi_gemm_instance *g, const struct bsmi_pr
     return (p->groups > 0 ? rows + p->groups - 1 : rows * p->batch) * columns;
 }
 
+/* Products of bf16 numbers for one of elements: an fp16 is two of them. */
+static int terms_of(const struct bsmi_product *p)
+{
+    return (p->a.element == BSM_FP16 ? 2 : 1) * (p->b.element == BSM_FP16 ? 2 : 1);
+}
+
 /* Kernels for tensor memory, of whose GPUs none was at hand: modelled from published figures.  A step of 128 bytes is four products, each
  * of which takes a cycle for 128 bytes of A and B that it reads in shared memory, and not less than N / 2 cycles; a step's bytes arrive
  * from L2 at 64 a cycle.  Decoding reads and writes each element. */
@@ -69,8 +75,8 @@ static double modelled_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm, co
     enum { PRODUCTS = 4, PRODUCT_BYTES = 32, ROW_BYTES = 128, SHARED_BYTES_A_CYCLE = 128, L2_BYTES_A_CYCLE = 64, TILE_CYCLES = 1000 };
     const double gigahertz = 1.85, memory_bytes_a_nanosecond = 7000, step_columns[] = { 64, 128, 256, 256 };
     const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[gemm];
-    const double terms = (p->a.element == BSM_FP16 ? 2 : 1) * (p->b.element == BSM_FP16 ? 2 : 1), rows = g->a_box_rows + g->b_box_rows;
-    const double steps = ceil((double)p->k / step_columns[g->kind]) * (g->kind == BSMI_GEMM_BF16 ? terms : 1);
+    const double rows = g->a_box_rows + g->b_box_rows;
+    const double steps = ceil((double)p->k / step_columns[g->kind]) * (g->kind == BSMI_GEMM_BF16 ? terms_of(p) : 1);
     const double waves = (double)bsmi_ceil_div(tiles_of(g, p), gpu->gemm_clusters[gemm]);
     const double product = fmax(g->tile_columns / 2.0, rows * PRODUCT_BYTES / SHARED_BYTES_A_CYCLE);
     const double step = fmax(PRODUCTS * product, rows * ROW_BYTES / L2_BYTES_A_CYCLE);
@@ -91,8 +97,7 @@ static double expected_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm, co
 {
     if (bsmi_gemm_instances[gemm].has_tensor_memory) return modelled_nanoseconds(gpu, gemm, p);
     const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[gemm];
-    const int terms = (p->a.element == BSM_FP16 ? 2 : 1) * (p->b.element == BSM_FP16 ? 2 : 1);
-    const double steps = (double)(bsmi_ceil_div(p->k, BSMI_K_STEP) * terms), waves = (double)bsmi_ceil_div(tiles_of(g, p), gpu->gemm_clusters[gemm]);
+    const double steps = (double)(bsmi_ceil_div(p->k, BSMI_K_STEP) * terms_of(p)), waves = (double)bsmi_ceil_div(tiles_of(g, p), gpu->gemm_clusters[gemm]);
     for (size_t r = 0; r < sizeof measured / sizeof measured[0]; r++)
         if (strcmp(g->name, measured[r].kernel) == 0)
             return LAUNCH_NANOSECONDS + bringing_nanoseconds(g, p) + waves * (TILE_NANOSECONDS + steps * measured[r].step);

@@ -18,8 +18,7 @@ enum { STEPS_AT_ONCE = 4 };
 
 __device__ static inline bool has_nonzero(int element, octet o)
 {
-    const uint32_t magnitude = element == BSM_INT8 ? 0xffffffff : ((1u << (elements[element].bits - 1)) - 1) * 0x01010101;
-    return ((o.low | o.high) & magnitude) != 0;
+    return ((o.low | o.high) & magnitude_mask(element)) != 0;
 }
 
 /* Wide elements ----------------------------------------------------------------------------------------------------------- */

@@ -13,6 +13,12 @@ __constant__ static const bsm_element_info elements[BSM_ELEMENT_COUNT] = {
 #undef X
 };
 
+/* The bits, of four codes in bytes, that tell what is not zero: all but signs; of int8 all. */
+__device__ static inline uint32_t magnitude_mask(int element)
+{
+    return element == BSM_INT8 ? 0xffffffff : ((1u << (elements[element].bits - 1)) - 1) * 0x01010101;
+}
+
 /* Any element, rounded once; out of line, since many kernels need it somewhere and none in its inner loop. */
 __device__ __noinline__ static uint32_t encode_element(int element, double value, int rounding, bool saturate, uint32_t random)
 {

@@ -31,7 +31,7 @@ __device__ static inline uint32_t load_four(const scale_row &row, const scale_pa
 __device__ static bool block_is_nonzero(const bsmi_device_matrix &m, const scale_row &row, int64_t column)
 {
     const bool nibbles = m.bits == 4;
-    const uint32_t mask = nibbles ? 0x77777777 : m.element == BSM_INT8 ? 0xffffffff : ((1u << (m.bits - 1)) - 1) * 0x01010101;
+    const uint32_t mask = nibbles ? 0x77777777 : magnitude_mask(m.element);
     const int64_t bytes = nibbles ? m.columns / 2 : m.columns, first = column * (nibbles ? 16 : 32);
     uint32_t any = 0;
     for (int64_t at = first; at < first + (nibbles ? 16 : 32) && at < bytes; at += 16) {
