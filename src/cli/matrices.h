@@ -68,9 +68,9 @@ int cli_load_quantized(struct cli *cli, const char *note_path, struct cli_quanti
 char *cli_without_ending(const struct cli *cli, const char *path, const char *ending);
 bool cli_ends_with(const char *path, const char *ending);
 
-/* A note: one flat JSON object of texts and numbers. */
+/* A note: one flat JSON object of texts, numbers, true, false and null. */
 enum { CLI_NOTE_ENTRIES = 32 };
-struct cli_note_entry { char key[32], value[256]; bool is_text; };
+struct cli_note_entry { char key[32], text[256]; bool is_text; int64_t size; };    /* size: -1 where it is no int64_t >= 0 */
 struct cli_note { const char *path; struct cli_note_entry entries[CLI_NOTE_ENTRIES]; int count; };
 int cli_note_read(struct cli *cli, const char *path, struct cli_note *note);
 /* NULL where the note has no such text; text: not a number. */

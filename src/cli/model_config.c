@@ -2,17 +2,12 @@
  *
  * Sources of keys and words: ModelOpt's hf_quant_config.json and the quantization_config of Hugging Face's config.json, as ModelOpt
  * and compressed-tensors write them. */
-#define YYJSON_DISABLE_UTILS        1
-#define YYJSON_DISABLE_INCR_READER  1
-#define YYJSON_DISABLE_NON_STANDARD 1
-#define yyjson_api                  static
-#include <yyjson/yyjson.c>
-
 #include "model_config.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <yyjson/yyjson.h>
 
 /* How the two projects call a format. */
 static const struct spelled {

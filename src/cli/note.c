@@ -1,79 +1,12 @@
-/* The note beside a quantized matrix: one flat JSON object, read strictly.
- *
- * Lists and objects inside are refused, and so are escapes beyond ASCII: what this command writes has none of them. */
+/* The note beside a quantized matrix: one flat JSON object.  Lists and objects inside are refused. */
 #include "matrices.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <yyjson/yyjson.h>
 
 enum { MOST_BYTES = 65536 };
-
-struct reader { const char *at; const char *wrong; };    /* wrong: what was wanted, once something is wrong */
-
-static void skip_blanks(struct reader *r)
-{
-    while (*r->at == ' ' || *r->at == '\t' || *r->at == '\n' || *r->at == '\r') r->at++;
-}
-
-static bool take(struct reader *r, char wanted)
-{
-    skip_blanks(r);
-    if (*r->at != wanted) return false;
-    r->at++;
-    return true;
-}
-
-static bool fail(struct reader *r, const char *wanted)
-{
-    r->wrong = wanted;
-    return false;
-}
-
-/* The character behind a backslash; 0 where it is none that is known. */
-static char read_escape(struct reader *r)
-{
-    const char *known = "\"\\/bfnrt", *means = "\"\\/\b\f\n\r\t";
-    const char c = *r->at != '\0' ? *r->at++ : '\0';
-    if (c != 'u') return c != '\0' && strchr(known, c) != NULL ? means[strchr(known, c) - known] : '\0';
-    int value = 0;
-    for (int i = 0; i < 4; i++) {
-        const char *digits = "0123456789abcdef", d = *r->at;
-        const char *found = d != '\0' ? strchr(digits, d >= 'A' && d <= 'F' ? d - 'A' + 'a' : d) : NULL;
-        if (found == NULL) return '\0';
-        value = 16 * value + (int)(found - digits);
-        r->at++;
-    }
-    return value < 0x80 ? (char)value : '\0';
-}
-
-static bool read_text(struct reader *r, char *into, size_t room)
-{
-    size_t used = 0;
-    if (!take(r, '"')) return fail(r, "a text in double quotes");
-    while (*r->at != '"') {
-        if ((unsigned char)*r->at < 0x20) return fail(r, "a closing quote");
-        char c = *r->at++;
-        if (c == '\\' && (c = read_escape(r)) == '\0') return fail(r, "an escape of ASCII");
-        if (used + 1 >= room) return fail(r, "a shorter text");
-        into[used++] = c;
-    }
-    into[used] = '\0';
-    r->at++;
-    return true;
-}
-
-/* A number, true, false or null: kept as its letters. */
-static bool read_word(struct reader *r, char *into, size_t room)
-{
-    skip_blanks(r);
-    const size_t length = strspn(r->at, "+-.0123456789abcdefghijklmnopqrstuvwxyzE");
-    if (length == 0 || length >= room) return fail(r, "a text or a number");
-    memcpy(into, r->at, length);
-    into[length] = '\0';
-    r->at += length;
-    return true;
-}
 
 static const struct cli_note_entry *find(const struct cli_note *note, const char *key)
 {
@@ -82,59 +15,72 @@ static const struct cli_note_entry *find(const struct cli_note *note, const char
     return NULL;
 }
 
-static bool read_entry(struct reader *r, struct cli_note *note)
+/* A text of fewer than `room` bytes, none of them NUL. */
+static bool copy_text(yyjson_val *value, char *into, size_t room)
 {
-    if (note->count == CLI_NOTE_ENTRIES) return fail(r, "fewer entries");
-    struct cli_note_entry *entry = &note->entries[note->count];
-    if (!read_text(r, entry->key, sizeof entry->key)) return false;
-    if (find(note, entry->key) != NULL) return fail(r, "every key once");
-    if (!take(r, ':')) return fail(r, "':'");
-    skip_blanks(r);
-    entry->is_text = *r->at == '"';
-    if (!(entry->is_text ? read_text(r, entry->value, sizeof entry->value) : read_word(r, entry->value, sizeof entry->value)))
-        return false;
-    note->count++;
+    const size_t length = yyjson_get_len(value);
+    if (length >= room || strlen(yyjson_get_str(value)) != length) return false;
+    memcpy(into, yyjson_get_str(value), length + 1);
     return true;
 }
 
-static bool read_object(struct reader *r, struct cli_note *note)
+static int read_entry(struct cli *cli, yyjson_val *key, yyjson_val *value, struct cli_note *note)
 {
-    if (!take(r, '{')) return fail(r, "'{'");
-    if (!take(r, '}'))
-        do {
-            if (!read_entry(r, note)) return false;
-            if (take(r, '}')) break;
-        } while (take(r, ',') || fail(r, "',' or '}'"));
-    if (r->wrong != NULL) return false;
-    skip_blanks(r);
-    return *r->at == '\0' || fail(r, "the end");
+    const char *name = yyjson_get_str(key);
+    struct cli_note_entry *entry = &note->entries[note->count];
+    if (note->count == CLI_NOTE_ENTRIES)
+        return cli_bad_input(cli, "%s: is no note: a note has at most %d entries", note->path, CLI_NOTE_ENTRIES);
+    if (!copy_text(key, entry->key, sizeof entry->key))
+        return cli_bad_input(cli, "%s: \"%.64s\": no key of a note has a NUL, or more than %zu bytes", note->path, name, sizeof entry->key - 1);
+    if (find(note, entry->key) != NULL) return cli_bad_input(cli, "%s: \"%s\" is there twice", note->path, name);
+    if (yyjson_is_ctn(value))
+        return cli_bad_input(cli, "%s: \"%s\" is a list or an object: a text or a number is wanted", note->path, name);
+    entry->is_text = yyjson_is_str(value);
+    entry->size = yyjson_is_uint(value) && yyjson_get_uint(value) <= INT64_MAX ? (int64_t)yyjson_get_uint(value) : -1;
+    entry->text[0] = '\0';
+    if (entry->is_text && !copy_text(value, entry->text, sizeof entry->text))
+        return cli_bad_input(cli, "%s: \"%s\": no text of a note has a NUL, or more than %zu bytes", note->path, name,
+                             sizeof entry->text - 1);
+    note->count++;
+    return CLI_DONE;
 }
 
-/* The whole file with a zero byte behind it. */
-static int read_bytes(struct cli *cli, const char *path, char *text)
+static int read_object(struct cli *cli, char *text, size_t bytes, struct cli_note *note)
+{
+    yyjson_read_err error;
+    yyjson_doc *document = yyjson_read_opts(text, bytes, YYJSON_READ_NOFLAG, NULL, &error);
+    yyjson_val *top = yyjson_doc_get_root(document), *key, *value;
+    size_t i, count;
+    int result = CLI_DONE;
+    if (document == NULL) return cli_bad_input(cli, "%s: byte %zu is no JSON: %s", note->path, error.pos, error.msg);
+    if (!yyjson_is_obj(top)) result = cli_bad_input(cli, "%s: is no note: a JSON object is wanted", note->path);
+    yyjson_obj_foreach(top, i, count, key, value)
+        if (result == CLI_DONE) result = read_entry(cli, key, value, note);
+    yyjson_doc_free(document);
+    return result;
+}
+
+static int read_bytes(struct cli *cli, const char *path, char *text, size_t *bytes)
 {
     errno = 0;
     FILE *file = fopen(path, "r");
-    const size_t bytes = file != NULL ? fread(text, 1, MOST_BYTES, file) : 0;
+    *bytes = file != NULL ? fread(text, 1, MOST_BYTES, file) : 0;
     const bool failed = file == NULL || ferror(file);
     const int reason = errno;
     if (file != NULL) fclose(file);
     if (failed) return cli_bad_input(cli, "%s: cannot be read: %s", path, strerror(reason));
     cli_input(path);
-    if (bytes == MOST_BYTES) return cli_bad_input(cli, "%s: is no note: a note has fewer than %d bytes", path, MOST_BYTES);
-    text[bytes] = '\0';
-    if (strlen(text) != bytes) return cli_bad_input(cli, "%s: byte %zu is a NUL; a note is JSON", path, strlen(text));
+    if (*bytes == MOST_BYTES) return cli_bad_input(cli, "%s: is no note: a note has fewer than %d bytes", path, MOST_BYTES);
     return CLI_DONE;
 }
 
 int cli_note_read(struct cli *cli, const char *path, struct cli_note *note)
 {
-    char *text = cli_memory(cli, MOST_BYTES + 1, 1);
+    char *text = cli_memory(cli, MOST_BYTES, 1);
+    size_t bytes;
     *note = (struct cli_note){ .path = path };
-    int result = read_bytes(cli, path, text);
-    struct reader r = { text, NULL };
-    if (result == CLI_DONE && !read_object(&r, note))
-        result = cli_bad_input(cli, "%s: byte %d: %s is wanted", path, (int)(r.at - text), r.wrong);
+    int result = read_bytes(cli, path, text, &bytes);
+    if (result == CLI_DONE) result = read_object(cli, text, bytes, note);
     free(text);
     return result;
 }
@@ -142,14 +88,13 @@ int cli_note_read(struct cli *cli, const char *path, struct cli_note *note)
 const char *cli_note_text(const struct cli_note *note, const char *key)
 {
     const struct cli_note_entry *entry = find(note, key);
-    return entry != NULL && entry->is_text ? entry->value : NULL;
+    return entry != NULL && entry->is_text ? entry->text : NULL;
 }
 
 bool cli_note_size(const struct cli_note *note, const char *key, int64_t *value)
 {
     const struct cli_note_entry *entry = find(note, key);
-    if (entry == NULL || entry->is_text || strspn(entry->value, "0123456789") != strlen(entry->value)) return false;
-    errno = 0;
-    *value = strtoll(entry->value, NULL, 10);
-    return errno == 0;
+    if (entry == NULL || entry->size < 0) return false;
+    *value = entry->size;
+    return true;
 }

@@ -290,7 +290,7 @@ def notes_that_lie(folder):
             ("W.codes.npy", "V.codes.npy", "No such file"), ("W.codes.npy", "../W.codes.npy", "in the same folder"),
             ("W.codes.npy", "", "in the same folder"), ("W.codes.npy", "W.scales.npy", "the note's shape and format need"),
             ("\"codes\"", "\"odes\"", "must name a file"), ("W.tensor_scale.npy", "W.scales.npy", "need 4"),
-            ("\"multiplies\"", "\"adds\"", "neither multiplies nor divides"), ("{", "", "'{' is wanted"), ("}", "", "is wanted")]
+            ("\"multiplies\"", "\"adds\"", "neither multiplies nor divides"), ("{", "", "is no JSON"), ("}", "", "is no JSON")]
     for old, new, words in lies:
         script.check(old in note, old)
         put(folder, "lie.json", note.replace(old, new, 1).encode())

@@ -39,11 +39,12 @@ static void good_notes(struct test *t)
     CHECK(t, cli_note_text(&note, "format") != NULL && strcmp(cli_note_text(&note, "format"), "nvfp4") == 0);
     CHECK(t, cli_note_text(&note, "rows") == NULL && cli_note_text(&note, "z") == NULL);
     CHECK(t, !cli_note_size(&note, "format", &value) && !cli_note_size(&note, "x", &value) && !cli_note_size(&note, "z", &value));
-    CHECK(t, read_text("{\"a\":\"\\\"\\\\\\/\\n\\u0041\\u007f \xc3\xa9\"}", &note) == CLI_DONE);
-    CHECK(t, strcmp(cli_note_text(&note, "a"), "\"\\/\nA\x7f \xc3\xa9") == 0);
+    CHECK(t, read_text("{\"a\":\"\\\"\\\\\\/\\n\\u0041\\u007f \xc3\xa9\\u00e9\"}", &note) == CLI_DONE);
+    CHECK(t, strcmp(cli_note_text(&note, "a"), "\"\\/\nA\x7f \xc3\xa9\xc3\xa9") == 0);
     CHECK(t,
           read_text("{\"n\": 9223372036854775807}", &note) == CLI_DONE && cli_note_size(&note, "n", &value) && value == INT64_MAX);
     CHECK(t, read_text("{\"n\": 9223372036854775808}", &note) == CLI_DONE && !cli_note_size(&note, "n", &value));
+    CHECK(t, read_text("{\"n\": 1e3}", &note) == CLI_DONE && !cli_note_size(&note, "n", &value));
     CHECK(t, read_text("{\"n\": -1}", &note) == CLI_DONE && !cli_note_size(&note, "n", &value));
 }
 
@@ -52,7 +53,7 @@ static void bad_notes(struct test *t)
     static const char *const bad[] = {
         "", " ", "[]", "1", "{", "{\"a\"", "{\"a\":", "{\"a\":1", "{\"a\":1,", "{\"a\":1,}", "{,}", "{\"a\":}", "{\"a\" 1}",
         "{a:1}", "{'a':1}", "{\"a\":1}x", "{\"a\":1}{}", "{\"a\":1 \"b\":2}", "{\"a\":[1]}", "{\"a\":{}}", "{\"a\":1,\"a\":1}",
-        "{\"a\":\"x}", "{\"a\":\"x\n\"}", "{\"a\":\"\\x\"}", "{\"a\":\"\\u00e9\"}", "{\"a\":\"\\u12\"}", "{\"a\":\"\\",
+        "{\"a\":\"x}", "{\"a\":\"x\n\"}", "{\"a\":\"\\x\"}", "{\"a\":\"\\ud800\"}", "{\"a\":\"\xe9\"}", "{\"a\":01}", "{\"\\u0000\":1}", "{\"a\":\"\\u12\"}", "{\"a\":\"\\",
         "{\"a\":\"\\u",
         "{\"a\":\"\\u0000\"}",
     };
@@ -75,8 +76,6 @@ static void limits(struct test *t)
     }
     for (int length = 250; length < 262; length++) {
         snprintf(text, sizeof text, "{\"a\":\"%0*d\"}", length, 0);
-        CHECK(t, read_text(text, &note) == (length < 256 ? CLI_DONE : CLI_BAD_INPUT));
-        snprintf(text, sizeof text, "{\"a\":%0*d}", length, 0);
         CHECK(t, read_text(text, &note) == (length < 256 ? CLI_DONE : CLI_BAD_INPUT));
     }
     for (int length = 28; length < 40; length++) {
