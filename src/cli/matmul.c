@@ -1,4 +1,4 @@
-/* blockscale matmul: two matrices from files, quantized, multiplied, and written. */
+/* blockscale matmul: two matrices from files, quantized or as they are stored, multiplied, and written. */
 #include "device.h"
 #include "matmul.h"
 
@@ -13,10 +13,11 @@ static const struct cli_choices bias_pers = { per_name, per_from_name, 0, 2 };
 static const struct matmul_settings defaults = { .alpha = 1, .beta = 0, .d_tensor_scale = 1, .d_format = BSM_FORMAT_FP32 };
 
 static const struct cli_option options[] = {
-    { "A", 0, NULL, "A.npy, M x K; or a note of blockscale quantize; or random:MxK", CLI_TEXT(struct matmul_settings, a),
-      .required = true },
+    { "A", 0, NULL, "A.npy, M x K; or a note of blockscale quantize; or random:MxK; or a weight in a checkpoint, "
+      "CHECKPOINT:WEIGHT (CHECKPOINT:WEIGHT[3] of a batch)", CLI_TEXT(struct matmul_settings, a), .required = true },
     { "B", 0, NULL,
-      "B.npy, N x K: its rows are the columns of the product, as in the weights of a linear layer; or a note; or random:NxK",
+      "B.npy, N x K: its rows are the columns of the product, as in the weights of a linear layer; or a note; or random:NxK; or "
+      "CHECKPOINT:WEIGHT",
       CLI_TEXT(struct matmul_settings, b), .required = true },
     { "--output", 'o', "D", "D.npy, M x N; for block formats the files D.codes.npy, D.scales.npy and D.json",
       CLI_TEXT(struct matmul_settings, output), .required = true },
@@ -51,57 +52,6 @@ static const struct cli_option options[] = {
     { "--no-check", 0, NULL, "do not", CLI_FLAG(struct matmul_settings, no_check) },
     { .name = NULL }
 };
-
-/* Operands ------------------------------------------------------------------------------------------------------------- */
-
-static void free_operand(struct cli *cli, struct matmul_operand *o)
-{
-    if (!o->stored) cli_real_free(cli, &o->real);
-    cli_quantized_free(cli, &o->quantized);
-}
-
-static int quantize_operand(struct cli *cli, const struct matmul_settings *s, bsm_format format, struct matmul_operand *o)
-{
-    const bool scaled = bsm_format_get((int)format)->scale != BSM_UNSCALED;
-    const bsm_quantize_options how = { .recipe = scaled ? s->recipe : BSM_RECIPE_DEFAULT };
-    struct cli_tensor_scale scale = s->tensor_scale;
-    if (format == BSM_FORMAT_FP32 || format == BSM_FORMAT_FP16 || format == BSM_FORMAT_BF16) scale.source = CLI_SCALE_NONE;
-    int result = cli_quantized_new(cli, format, BSM_PACKING_DEFAULT, s->layout, o->real.rows, o->real.columns, &o->quantized);
-    if (result == CLI_DONE) result = cli_quantize(cli, o->path, &o->real, scale, how, &o->quantized, &o->stats);
-    return result;
-}
-
-/* letter: "a" or "b", for the sentences. */
-static int read_operand(struct cli *cli, const struct matmul_settings *s, const char *letter, const char *path, bsm_format format,
-                        int type, bool transpose, struct matmul_operand *o)
-{
-    o->path = path;
-    o->stored = cli_ends_with(path, ".json");
-    if (o->stored && (format != BSM_FORMAT_NONE || type != CLI_TYPE_AUTO || transpose))
-        return cli_wrong_usage(cli, "%s is a note, which says its format: --%s-format, --%s-type and --transpose-%s are not for it",
-                               path, letter, letter, letter);
-    if (o->stored) return cli_load_quantized(cli, path, &o->quantized);
-    if (format == BSM_FORMAT_NONE) format = s->format;
-    if (format == BSM_FORMAT_NONE)
-        return cli_wrong_usage(cli, "the format of %s is missing: give --format, or --%s-format", path, letter);
-    const int result = cli_read_real(cli, path, type, transpose, letter[0] == 'a' ? 0 : 1, &o->real);
-    return result == CLI_DONE ? quantize_operand(cli, s, format, o) : result;
-}
-
-static int read_operands(struct cli *cli, struct matmul_job *job)
-{
-    const struct matmul_settings *s = job->settings;
-    int result = read_operand(cli, s, "a", s->a, s->a_format, s->a_type, false, &job->a);
-    if (result == CLI_DONE) result = read_operand(cli, s, "b", s->b, s->b_format, s->b_type, s->transpose_b, &job->b);
-    if (result != CLI_DONE) return result;
-    const bsm_matrix *a = &job->a.quantized.matrix, *b = &job->b.quantized.matrix;
-    if (a->columns != b->columns)
-        return cli_bad_input(cli, "A is %lld x %lld and B is %lld x %lld: A is M x K and B is N x K, with the same K%s",
-                             (long long)a->rows, (long long)a->columns, (long long)b->rows, (long long)b->columns,
-                             !job->b.stored && !s->transpose_b && a->columns == b->rows ? "; --transpose-b is for a B of K x N"
-                                                                                        : "");
-    return CLI_DONE;
-}
 
 /* Epilogue ------------------------------------------------------------------------------------------------------------- */
 
@@ -236,7 +186,7 @@ static int store(struct cli *cli, const struct matmul_job *job)
 
 static int run_job(struct cli *cli, struct matmul_job *job)
 {
-    int result = read_operands(cli, job);
+    int result = matmul_read_operands(cli, job);
     if (result == CLI_DONE) result = describe(cli, job);
     if (result == CLI_DONE) result = multiply(cli, job);
     if (result == CLI_DONE && matmul_wants_check(job)) result = matmul_check(cli, job);
@@ -260,8 +210,8 @@ static int run(struct cli *cli, const void *given)
     int result = device_open(cli, s->device, &job->gpu);
     if (result == CLI_DONE) result = run_job(cli, job);
     bsm_context_destroy(job->gpu);
-    free_operand(cli, &job->a);
-    free_operand(cli, &job->b);
+    matmul_free_operand(cli, &job->a);
+    matmul_free_operand(cli, &job->b);
     cli_real_free(cli, &job->c);
     cli_real_free(cli, &job->bias);
     cli_quantized_free(cli, &job->d);
@@ -271,10 +221,12 @@ static int run(struct cli *cli, const void *given)
 
 const struct cli_verb cli_verb_matmul = {
     .name = "matmul",
-    .summary = "two .npy matrices, quantized and multiplied",
-    .usage = "A.npy B.npy -o D.npy --format FORMAT [options]",
+    .summary = "two matrices of .npy files or checkpoints, quantized and multiplied",
+    .usage = "A.npy B.npy|CHECKPOINT:WEIGHT -o D.npy --format FORMAT [options]",
     .about = "D = activation(alpha A B^T + beta C + bias). A is M x K and B is N x K: blocks run along K in both. Every product of "
              "quantized numbers is exact, sums are fp32, and D is rounded once.\n"
+             "A checkpoint is a .safetensors or GGUF file, an index of shards, or a folder with one of them; its quantized weights are "
+             "multiplied as they lie in the mapped file, its plain ones are quantized like a matrix of an .npy file.\n"
              "Prints how much of each operand survived quantizing (signal to noise), the kernel and why it was chosen, the time, "
              "and how far the sums are from the exact ones. Exit code 1: further than fp32 sums can be.\n"
              "bf16 results are read back by np.load('D.npy').view(ml_dtypes.bfloat16), e4m3 by .view(ml_dtypes.float8_e4m3fn).",
@@ -282,7 +234,9 @@ const struct cli_verb cli_verb_matmul = {
         "blockscale matmul random:256x512 random:128x512 -o D.npy --a-format mxfp8 --b-format nvfp4\n"
         "blockscale matmul random:256x512 random:512x128 --transpose-b -o D.npy --format mxfp4 --activation silu --d-type bf16\n"
         "blockscale quantize random:128x512 -o W --format mxfp6 --layout 128x4\n"
-        "blockscale matmul random:8x512 W.json -o D.npy --a-format bf16",
+        "blockscale matmul random:8x512 W.json -o D.npy --a-format bf16\n"
+        "blockscale quantize random:128x512 -o W.safetensors --format nvfp4\n"
+        "blockscale matmul random:8x512 W.safetensors:matrix -o D.npy --a-format bf16",
     .options = options,
     .defaults = &defaults,
     .settings_bytes = sizeof defaults,

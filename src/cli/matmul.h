@@ -1,5 +1,5 @@
-/* blockscale matmul, in parts: options and the product (matmul.c), how right it is (matmul_check.c), the summary
- * (matmul_report.c). */
+/* blockscale matmul, in parts: options and the product (matmul.c), A and B (matmul_operand.c), how right it is (matmul_check.c),
+ * the summary (matmul_report.c). */
 #ifndef CLI_MATMUL_H
 #define CLI_MATMUL_H
 
@@ -21,6 +21,7 @@ struct matmul_settings {
 struct matmul_operand {
     const char *path;
     bool stored;                          /* codes came from files; there are no real numbers to compare with */
+    bsm_checkpoint *checkpoint;           /* that a stored matrix or real numbers point into; NULL: none */
     struct cli_real real;
     struct cli_quantized quantized;
     bsm_quantize_stats stats;
@@ -51,6 +52,9 @@ struct matmul_job {
     struct matmul_check check;
 };
 
+/* Reads A and B, and quantizes what are real numbers.  CLI_DONE, or prints and returns another. */
+int matmul_read_operands(struct cli *cli, struct matmul_job *job);
+void matmul_free_operand(struct cli *cli, struct matmul_operand *operand);
 /* Whether to check: when asked, or when it takes about a second at most. */
 bool matmul_wants_check(const struct matmul_job *job);
 /* D, or if it has an epilogue or another type the same operands without, against the exact product.  CLI_DONE, or prints and

@@ -13,6 +13,7 @@ import xml.dom.minidom
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import checkpoint_file as cf
+import npy_file
 import script
 from script import check
 
@@ -233,6 +234,64 @@ def dequantized_again(folder):
     check(not os.path.exists(os.path.join(folder, "e")), "a folder was left")
 
 
+def product_is(folder, left, weight, numbers, *more):
+    """A.npy times a weight of a checkpoint, over numbers that the test decoded itself."""
+    run(["matmul", "A.npy", weight, "-o", "D.npy", "--a-format", "fp32", *more], folder)
+    _, _, got = npy_file.read(os.path.join(folder, "D.npy"))
+    columns = len(left) // 3
+    for i in range(3):
+        for j in range(ROWS):
+            terms = [left[i * columns + k] * numbers[j * columns + k] for k in range(columns)]
+            bound = 2 ** -24 * (columns + 3) * sum(map(abs, terms))
+            check(abs(got[i * ROWS + j] - sum(terms)) <= bound, f"{weight} {i} {j}: {got[i * ROWS + j]} {sum(terms)}")
+
+
+@in_folder
+def multiplied(folder):
+    """Every spelling as an operand of matmul, as it lies in the file."""
+    left = [(7 * i % 11 - 5) / 4 for i in range(3 * COLUMNS)]
+    npy_file.write(os.path.join(folder, "A.npy"), [3, COLUMNS], left)
+    name = "model.layers.0.q"
+    for convention, form, _ in SPELLINGS:
+        out = f"{convention}-{form}.safetensors"
+        run(["quantize", "hf", "-o", out, "-f", form, "--convention", convention, "--include", "*.q"], folder)
+        numbers = decoded(contents(folder, out), name, convention, form)
+        product_is(folder, left, f"{out}:{name}", numbers)
+        if form == "mxfp4" and convention == "modelopt":
+            run(["convert", out, "-o", "x.gguf"], folder)
+            product_is(folder, left, f"x.gguf:{name}", numbers)
+    product_is(folder, left, f"hf:{name}", wanted(name), "--b-format", "bf16")
+    product_is(folder, left, "hf:model.layers.1.q.weight", wanted("model.layers.1.q"), "--b-format", "fp32")
+    cf.write(os.path.join(folder, "one.safetensors"), {"x.weight": ("BF16", [ROWS, COLUMNS], model()[name + ".weight"][2])})
+    product_is(folder, left, "one.safetensors", wanted(name), "--b-format", "bf16")
+    said = json.loads(run(["matmul", "A.npy", f"hf:{name}", "-o", "D.npy", "-f", "mxfp8", "--json"], folder))
+    check(said["b"]["format"] == "mxfp8_e4m3" and said["b"]["snr_db"] > 30 and said["check"]["product_snr_db"] > 25, said)
+
+
+@in_folder
+def multiplied_of_a_batch(folder):
+    left = [(7 * i % 11 - 5) / 4 for i in range(3 * COLUMNS)]
+    npy_file.write(os.path.join(folder, "A.npy"), [3, COLUMNS], left)
+    codes = [bytes((b * 31 + 7 * i) % 256 for i in range(ROWS * COLUMNS // 2)) for b in range(2)]
+    scales = [bytes(120 + (b + i) % 9 for i in range(ROWS * COLUMNS // 32)) for b in range(2)]
+    cf.write(os.path.join(folder, "x.safetensors"), {"e_blocks": ("U8", [2, ROWS, COLUMNS // 32, 16], b"".join(codes)),
+                                                     "e_scales": ("U8", [2, ROWS, COLUMNS // 32], b"".join(scales)),
+                                                     "one": ("U8", [4], bytes(4))})
+    for b in range(2):
+        numbers = [cf.e2m1(code) * cf.e8m0(scales[b][i // 32]) for i, code in enumerate(cf.nibbles(codes[b]))]
+        product_is(folder, left, f"x.safetensors:e[{b}]", numbers)
+    for weight, words in [("x.safetensors:e", "is a batch of 2 matrices; name one of e[0] to e[1]"), ("x.safetensors:e[2]", "the last is e[1]"),
+                          ("x.safetensors:one", "one is no matrix"), ("x.safetensors:two", "no weight called two"),
+                          ("absent.gguf:e", "absent.gguf: cannot be opened"), ("hf", "hf: has 5 weights; name one as hf:WEIGHT")]:
+        run(["matmul", "A.npy", weight, "-o", "E.npy", "--a-format", "fp32"], folder, 3, words)
+    for more in (["--b-format", "mxfp4"], ["--b-type", "bf16"], ["--transpose-b"]):
+        run(["matmul", "A.npy", "x.safetensors:e[0]", "-o", "E.npy", "--a-format", "fp32", *more], folder, 2, "is a quantized weight, which says")
+    run(["matmul", "A.npy", "hf:model.layers.0.q", "-o", "E.npy", "-f", "mxfp4", "--transpose-b"], folder, 2, "a checkpoint says its type and shape")
+    run(["matmul", "A.npy", "hf:model.layers.0.q", "-o", "E.npy"], folder, 2, "the format of A.npy is missing")
+    run(["matmul", "A.npy", "hf:model.layers.0.odd", "-o", "E.npy", "-f", "bf16"], folder, 3, "A is 3 x 128 and B is 24 x 20")
+    check(not os.path.exists(os.path.join(folder, "E.npy")), "an output was left")
+
+
 @in_folder
 def tiles_are_dequantized(folder):
     """DeepSeek's 128 x 128 scales, and one scale a row."""
@@ -249,6 +308,7 @@ def tiles_are_dequantized(folder):
         got = [x for x, in struct.iter_unpack("<f", back[name + ".weight"][2])]
         check(all(got[i] == cf.e4m3(code) * scale(i // 200, i % 200) for i, code in enumerate(codes)), name)
     run(["convert", "x.safetensors", "-o", "z.safetensors"], folder, 3, "has no quantized weight to work on")
+    run(["matmul", "random:3x200", "x.safetensors:a", "-o", "E.npy", "--a-format", "fp32"], folder, 3, "an fp32 scale for each 128 x 128")
 
 
 @in_folder
@@ -356,6 +416,6 @@ def killed_in_the_middle(folder):
 
 
 script.cases("test_cli_checkpoints", [weights_of_every_spelling, configurations, patterns, gguf_and_single_matrices, inspect_tells_what_is_wrong,
-                                      dequantized_again, tiles_are_dequantized, converted_there_and_back, conversions_refused_and_configured,
+                                      dequantized_again, multiplied, multiplied_of_a_batch, tiles_are_dequantized, converted_there_and_back, conversions_refused_and_configured,
                                       squares_share_a_scale,
                                       options_that_do_not_go_together, complete_or_absent, killed_in_the_middle])
