@@ -117,6 +117,12 @@ struct cli_verb {
 struct cli_common { int64_t threads; uint64_t seed; bool json, help; const char *cpu; };
 int cli_parse(const struct cli_verb *verb, int count, char **arguments, void *settings, struct cli_common *common);
 void cli_print_verb_help(const struct cli_verb *verb, FILE *file);
+extern const struct cli_option cli_common_options[];     /* those of every verb */
+bool cli_is_positional(const struct cli_option *option);
+bool cli_takes_value(const struct cli_option *option);   /* false: a flag */
+
+/* What the overview, the manual page and completions say of the whole command. */
+extern const char cli_about[], cli_exit_codes[];
 
 /* The name nearest to a mistyped one, NULL when none is near: "did you mean". */
 const char *cli_nearest(const char *given, const char *(*name)(const void *list, int index), const void *list);

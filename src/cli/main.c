@@ -31,12 +31,11 @@ static int unknown_verb(const char *name)
 
 static void print_overview(FILE *file)
 {
-    fprintf(file, "blockscale: block-scaled matrices (MXFP8, MXFP6, MXFP4, MXINT8, NVFP4) and their products\n\n"
-                  "usage: blockscale VERB [arguments]\n\n");
+    fprintf(file, "blockscale: %s\n\nusage: blockscale VERB [arguments]\n\n", cli_about);
     for (int i = 0; cli_verbs[i] != NULL; i++) fprintf(file, "  %-12s %s\n", cli_verbs[i]->name, cli_verbs[i]->summary);
     fprintf(file, "  %-12s %s\n  %-12s %s\n\n", "help [VERB]", "this text, or that of a verb", "--version", "the version");
     fprintf(file, "blockscale VERB --help explains a verb, with an example.\n"
-                  "Exit codes: 0 done, 1 a result differs, 2 wrong usage, 3 bad input or output, 4 no device.\n");
+                  "Exit codes: %s\n", cli_exit_codes);
 }
 
 static int help(const char *name)

@@ -6,7 +6,7 @@
 
 enum { MAX_OPTIONS = 64, HELP_WIDTH = 100, HELP_INDENT = 28 };
 
-static const struct cli_option common_options[] = {
+const struct cli_option cli_common_options[] = {
     { "--threads", 0, "N", "threads to use, 0 for as many as the machine offers; never changes a result",
       CLI_INTEGER(struct cli_common, threads), .low = 0, .high = 1024 },
     { "--cpu", 0, "LIST", "CPU features that may be used: names with commas between, or none", CLI_TEXT(struct cli_common, cpu) },
@@ -16,8 +16,8 @@ static const struct cli_option common_options[] = {
     { .name = NULL }
 };
 
-static bool is_positional(const struct cli_option *option) { return option->name[0] != '-'; }
-static bool takes_value(const struct cli_option *option) { return option->parse != cli_flag; }
+bool cli_is_positional(const struct cli_option *option) { return option->name[0] != '-'; }
+bool cli_takes_value(const struct cli_option *option) { return option->parse != cli_flag; }
 
 /* Where a parse stands. */
 struct parse {
@@ -37,11 +37,11 @@ static int fail(const struct parse *p, const char *subject, const char *sentence
 /* Finds "--name" (the length first bytes of text) or the letter; *common tells from which table. */
 static const struct cli_option *find(const struct cli_verb *verb, const char *text, size_t length, char letter, bool *common)
 {
-    const struct cli_option *const tables[] = { verb->options, common_options };
+    const struct cli_option *const tables[] = { verb->options, cli_common_options };
     for (int t = 0; t < 2; t++)
         for (const struct cli_option *o = tables[t]; o->name != NULL; o++) {
             *common = t == 1;
-            if (is_positional(o)) continue;
+            if (cli_is_positional(o)) continue;
             if (letter != 0 ? o->letter == letter : strlen(o->name) == length && memcmp(o->name, text, length) == 0) return o;
         }
     return NULL;
@@ -49,21 +49,21 @@ static const struct cli_option *find(const struct cli_verb *verb, const char *te
 
 static int store(struct parse *p, const struct cli_option *option, bool common, const char *text)
 {
-    bool *seen = common ? &p->seen_common[option - common_options] : &p->seen[option - p->verb->options];
+    bool *seen = common ? &p->seen_common[option - cli_common_options] : &p->seen[option - p->verb->options];
     char *destination = common ? (char *)p->common : p->settings;
     if (*seen) return fail(p, option->name, "given twice");
     *seen = true;
     struct cli_why why = { "" };
     if (option->parse(option, text, destination + option->offset, &why)) return CLI_DONE;
     char subject[256];
-    snprintf(subject, sizeof subject, takes_value(option) && !is_positional(option) ? "%s %.160s" : "%s", option->name, text);
+    snprintf(subject, sizeof subject, cli_takes_value(option) && !cli_is_positional(option) ? "%s %.160s" : "%s", option->name, text);
     return fail(p, subject, why.sentence);
 }
 
 static int store_positional(struct parse *p, const char *text)
 {
     for (const struct cli_option *o = p->verb->options; o->name != NULL; o++)
-        if (is_positional(o) && !p->seen[o - p->verb->options]) return store(p, o, false, text);
+        if (cli_is_positional(o) && !p->seen[o - p->verb->options]) return store(p, o, false, text);
     char subject[256];
     snprintf(subject, sizeof subject, "%.200s", text);
     return fail(p, subject, "one argument too many");
@@ -81,7 +81,7 @@ static int unknown(const struct parse *p, const char *text, size_t length)
     char subject[128], sentence[256];
     snprintf(subject, sizeof subject, "%.*s", (int)(length < 100 ? length : 100), text);
     const char *near = cli_nearest(subject, option_name, p->verb->options);
-    if (near == NULL) near = cli_nearest(subject, option_name, common_options);
+    if (near == NULL) near = cli_nearest(subject, option_name, cli_common_options);
     if (near == NULL) return fail(p, subject, "no such option");
     snprintf(sentence, sizeof sentence, "no such option; did you mean %s?", near);
     return fail(p, subject, sentence);
@@ -110,7 +110,7 @@ static int parse_option(struct parse *p, int count, char **arguments, int *used)
         if (text[2] != '\0') value = text + 2;
     }
     if (option == NULL) return unknown(p, text, length);
-    if (!takes_value(option)) return value == NULL ? store(p, option, common, "") : fail(p, option->name, "takes no value");
+    if (!cli_takes_value(option)) return value == NULL ? store(p, option, common, "") : fail(p, option->name, "takes no value");
     if (value == NULL && (count < 2 || looks_like_option(arguments[1]))) {
         char sentence[128];
         snprintf(sentence, sizeof sentence, "needs a value: %s %s", option->name, option->value);
@@ -206,7 +206,7 @@ void cli_print_verb_help(const struct cli_verb *verb, FILE *file)
     if (verb->options->name != NULL) fprintf(file, "\n");
     for (const struct cli_option *o = verb->options; o->name != NULL; o++) print_option(file, o);
     fprintf(file, "\nwith every verb:\n");
-    for (const struct cli_option *o = common_options; o->name != NULL; o++) print_option(file, o);
+    for (const struct cli_option *o = cli_common_options; o->name != NULL; o++) print_option(file, o);
     if (verb->example == NULL) return;
     fprintf(file, "\nexample:\n");
     for (const char *line = verb->example; *line != '\0';) {

@@ -12,7 +12,9 @@
     X(verify) \
     X(bench) \
     X(demo) \
-    X(info)
+    X(info) \
+    X(completion) \
+    X(manual)
 
 /* The list itself: NULL behind the last. */
 extern const struct cli_verb *const cli_verbs[];

@@ -4,6 +4,7 @@ nothing."""
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -108,6 +109,56 @@ def numbers_and_names_used_wrongly():
     script.check(numbers >= 10 and names >= 10, f"{numbers} and {names}")
 
 
+def the_manual_has_everything():
+    """Every verb and option, with the help's own words; and nothing that a formatter warns of."""
+    page = script.run([command, "manual"])
+    plain = " ".join(re.sub(r"\\f[BRI]|\\&|^\.\w+$", "", page, flags=re.M).replace("\\-", "-").replace("\\(aq", "'").replace("\\e", "\\").split())
+    for verb in verbs():
+        script.check(f'.SS "blockscale {verb}' in page, f"{verb} is not in the manual")
+        text = script.run([command, verb, "--help"])
+        for name, letter, _ in options_of(verb):
+            entry = re.search(rf"^  (?:-\w, )?{name} (.*?)(?=\n  -|\n\n)", text, re.M | re.S).group(1)
+            words = " ".join(f"{'-' + letter + ', ' if letter else ''}{name} {entry}".replace("\nwith every verb:", "").split())
+            script.check(words in plain, f"{verb}: {words!r} is not in the manual")
+    script.check(json.loads(script.run([command, "manual", "--json"])) == {"manual": page}, "manual --json")
+    for tool in (["mandoc", "-Tlint", "-Werror"], ["groff", "-man", "-ww", "-Tutf8", "-z"]):
+        if shutil.which(tool[0]):
+            done = subprocess.run(tool, input=page, capture_output=True, text=True, check=False)
+            script.check(done.returncode == 0 and done.stdout + done.stderr == "", f"{tool}: {done}")
+
+
+def completed_by_bash(lines, *words):
+    """What the script offers for the last of the words."""
+    line = " ".join(f"'{word}'" for word in ["blockscale", *words])
+    done = script.run(["bash", "-c", f'eval "$1"; COMP_WORDS=({line}) COMP_CWORD={len(words)}; _blockscale; echo "${{COMPREPLY[@]}}"', "bash", lines])
+    return done.split()
+
+
+def completions_know_every_option():
+    scripts = {shell: script.run([command, "completion", shell]) for shell in ("bash", "zsh", "fish")}
+    for verb in verbs():
+        bash = completed_by_bash(scripts["bash"], verb, "-")
+        for name, letter, valued in options_of(verb):
+            script.check(name in bash, f"{verb} {name}: bash offers {bash}")
+            zsh = name + ("=" if valued else "") + ("}" if letter else "[")
+            part = re.search(rf"^        {verb}\) _arguments.*?;;$", scripts["zsh"], re.M | re.S).group(0)
+            script.check(zsh in part, f"{verb}: {zsh} is not in zsh's script")
+            fish = rf"^complete -c blockscale -n '__fish_seen_subcommand_from {verb}' -l {name[2:]}{' -s ' + letter if letter else ''} "
+            script.check(re.search(fish, scripts["fish"], re.M), f"{verb}: no line like {fish} in fish's script")
+    for words, offered in [(["mat"], ["matmul"]), (["help", "inf"], ["info"]), (["matmul", "--recipe", "flo"], ["floor"]),
+                           (["matmul", "-f", "nv"], ["nvfp4"]), (["matmul", "--format", "=", "nv"], ["nvfp4"]), (["matmul", "x", ""], []),
+                           (["completion", ""], ["bash", "zsh", "fish"]), (["quantize", "--rounding", "="], ["nearest", "stochastic"])]:
+        got = completed_by_bash(scripts["bash"], *words)
+        script.check(got == offered, f"{words}: bash offers {got}, not {offered}")
+    for shell, text in scripts.items():
+        with tempfile.NamedTemporaryFile("w") as file:
+            file.write(text)
+            file.flush()
+            if shutil.which(shell):
+                script.run([shell, "-n", file.name])
+        script.check(json.loads(script.run([command, "completion", shell, "--json"])) == {"script": text}, shell)
+
+
 def closed_and_full_standard_output():
     for verb, arguments in LITTLE.items():
         for more in [[], ["--json"]]:
@@ -164,7 +215,7 @@ def info_says_everything():
 
 
 def examples_work_as_printed():
-    for verb in ["matmul", "quantize", "dequantize", "inspect", "convert", "layout", "info"]:
+    for verb in ["matmul", "quantize", "dequantize", "inspect", "convert", "layout", "info", "completion", "manual"]:
         lines = script.run([command, verb, "--help"]).split("\nexample:\n")[1].splitlines()
         with tempfile.TemporaryDirectory() as folder:
             for line in lines:
@@ -176,4 +227,4 @@ def examples_work_as_printed():
 
 script.cases("test_cli_usage", [help_everywhere, no_verb_and_wrong_verbs, every_option_used_wrongly, numbers_and_names_used_wrongly,
                                 closed_and_full_standard_output, closed_standard_error_and_input, a_reader_that_goes_away,
-                                the_environment, info_says_everything, examples_work_as_printed])
+                                the_environment, info_says_everything, the_manual_has_everything, completions_know_every_option, examples_work_as_printed])

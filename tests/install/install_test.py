@@ -59,6 +59,15 @@ def installed_command_runs():
     check("0.1.0" in run([os.path.join(PREFIX, "bin", "blockscale"), "info"]), "info does not print the version")
 
 
+def manual_and_completions_are_the_command_s():
+    command = os.path.join(PREFIX, "bin", "blockscale")
+    for path, words in (("man/man1/blockscale.1", ["manual"]), ("bash-completion/completions/blockscale", ["completion", "bash"]),
+                        ("zsh/site-functions/_blockscale", ["completion", "zsh"]),
+                        ("fish/vendor_completions.d/blockscale.fish", ["completion", "fish"])):
+        with open(os.path.join(PREFIX, "share", path), encoding="utf-8") as file:
+            check(file.read() == run([command, *words]), f"{path} is not what {' '.join(words)} prints")
+
+
 def find_package():
     for cxx in ["OFF", "ON"] if CXX else ["OFF"]:
         folder = scratch("consumer-" + cxx)
@@ -236,7 +245,7 @@ def flags():
 
 
 script.cases("install", [
-    installs_and_moves, installed_command_runs, find_package, pkg_config, plain_compiler, c99, c11, cxx17, readme_program, loads_and_unloads,
+    installs_and_moves, installed_command_runs, manual_and_completions_are_the_command_s, find_package, pkg_config, plain_compiler, c99, c11, cxx17, readme_program, loads_and_unloads,
     no_path_of_the_builder, headers_in_c, headers_in_cxx, sizes_in_cxx, bare_compiler_builds_the_library,
     exported_symbols_are_the_list, listed_symbols_are_declared, static_library_keeps_to_its_prefixes, hardened_files,
     control_flow_protection, flags])
