@@ -172,6 +172,7 @@ CUresult cuCtxSynchronize(void)
     CUresult result = driver_enter_context(&context);
     if (result == CUDA_SUCCESS && capture_in_context(context)) result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     if (result == CUDA_SUCCESS) result = capture_forbids(context);
+    if (result == CUDA_SUCCESS) streams_land(context);
     return driver_leave(result);
 }
 

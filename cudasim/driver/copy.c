@@ -91,6 +91,7 @@ static CUresult submit(const CUDA_MEMCPY3D *copy, CUstream stream, bool waits)
     struct work work = { .type = CU_GRAPH_NODE_TYPE_MEMCPY };
     if (result == CUDA_SUCCESS) work.copy = *copy, result = copy_check(context, copy);
     if (result == CUDA_SUCCESS) result = work_submit(context, stream, &work);
+    if (result == CUDA_SUCCESS && waits) streams_land(context);
     return driver_leave(result);
 }
 

@@ -45,6 +45,7 @@ struct CUstream_st {
     struct capture *capture;              /* capture.h; NULL: none */
     struct CUgraphNode_st **tail;         /* while capturing: the nodes that the next one will depend on */
     size_t tail_count;
+    struct grids_in_flight flight;        /* kernels that the next one may run beside */
 };
 
 struct CUevent_st {
@@ -110,6 +111,8 @@ void driver_mutate(struct module *module);
 /* stream.c: the stream of a handle (NULL, 1: the legacy default stream; 2: the thread's own); NULL: no such stream. */
 extern _Thread_local bool stream_null_is_own;   /* NULL is the thread's own (per_thread.c) */
 struct CUstream_st *stream_find(struct CUctx_st *context, CUstream handle);
+/* The host has waited: nothing in the streams is in flight. */
+void streams_land(struct CUctx_st *context);
 void stream_free(struct CUstream_st *stream);
 void event_free(struct CUevent_st *event);
 

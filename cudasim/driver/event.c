@@ -89,7 +89,7 @@ CUresult cuEventRecordWithFlags(CUevent event, CUstream handle, unsigned flags)
     if (result == CUDA_SUCCESS && stream == NULL) result = CUDA_ERROR_INVALID_HANDLE;
     if (result == CUDA_SUCCESS) result = capture_enter(stream);
     if (result == CUDA_SUCCESS) {
-        if (stream->capture == NULL) event_stamp(event);
+        if (stream->capture == NULL) event_stamp(event), stream->flight.count = 0;
         else if (flags == EVENT_EXTERNAL) result = submit_node(context, handle, event, CU_GRAPH_NODE_TYPE_EVENT_RECORD);
         else if (!capture_record(event, stream)) result = CUDA_ERROR_OUT_OF_MEMORY;
     }
@@ -110,7 +110,7 @@ CUresult cuStreamWaitEvent(CUstream handle, CUevent event, unsigned flags)
         if (flags == EVENT_EXTERNAL && stream->capture != NULL)
             result = submit_node(context, handle, event, CU_GRAPH_NODE_TYPE_WAIT_EVENT);
         else
-            result = capture_wait(stream, event);
+            result = capture_wait(stream, event), stream->flight.count = 0;
     }
     return driver_leave(result);
 }
@@ -121,6 +121,7 @@ CUresult cuEventSynchronize(CUevent event)
     CUresult result = begin(&context, event);
     if (result == CUDA_SUCCESS && capture_has_event(event)) result = CUDA_ERROR_CAPTURED_EVENT;
     if (result == CUDA_SUCCESS) result = capture_forbids(context);
+    if (result == CUDA_SUCCESS) streams_land(context);
     return driver_leave(result);
 }
 

@@ -218,16 +218,22 @@ static size_t choose(const struct CUgraphExec_st *exec, const char *state, uint6
 static CUresult run_steps(struct CUctx_st *context, struct CUgraphExec_st *exec)
 {
     char *state = calloc(exec->steps + 1, 1);
-    if (state == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
+    struct grids_in_flight *flight = calloc(exec->steps + 1, sizeof *flight);
+    if (state == NULL || flight == NULL) {
+        free(state), free(flight);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
     uint64_t random = driver.options.seed * UINT64_C(0x9e3779b97f4a7c15) + exec->launches++;
     CUresult result = CUDA_SUCCESS;
     for (size_t done = 0; done < exec->steps && result == CUDA_SUCCESS && context->fault == CUDA_SUCCESS; done++) {
         const size_t at = choose(exec, state, &random);
-        if (exec->step[at].enabled) result = work_run(context, &exec->step[at].work);
+        const struct step *step = &exec->step[at];
+        if (step->enabled && step->dependencies == 1) flight[at] = flight[step->dependency[0]];
+        if (step->enabled) result = work_run(context, &step->work, &flight[at]);
         state[at] = DONE;
         if (!context_lives(context)) result = CUDA_ERROR_CONTEXT_IS_DESTROYED;
     }
-    free(state);
+    free(state), free(flight);
     return result;
 }
 
@@ -246,6 +252,7 @@ static CUresult launch(struct CUctx_st *context, struct CUgraphExec_st *exec, st
         if (checked != CUDA_SUCCESS) return checked;
     }
     exec->running++;
+    stream->flight.count = 0;
     const CUresult result = run_steps(context, exec);
     if (--exec->running == 0 && exec->destroyed) exec_free(exec);
     return result;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "driver/work.h"
+#include "machine/dependent.h"
 
 CUDASIM_EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                                        unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream,
@@ -107,11 +108,12 @@ CUresult kernel_check(struct CUctx_st *context, const struct kernel_work *k)
     return cluster != CUDA_SUCCESS ? cluster : check_cooperative(function->function, k);
 }
 
-CUresult kernel_run(struct CUctx_st *context, const struct kernel_work *k)
+CUresult kernel_run(struct CUctx_st *context, const struct kernel_work *k, struct grids_in_flight *flight)
 {
     const struct CUfunc_st *function = function_find(context, k->function);
     struct launch l = { .image = &function->module->image, .function = function->function, .explicit_cluster = k->explicit_cluster,
-                        .dynamic_shared = k->shared_bytes, .parameters = k->parameters, .cooperative = k->cooperative };
+                        .dynamic_shared = k->shared_bytes, .parameters = k->parameters, .cooperative = k->cooperative,
+                        .beside = k->programmatic && flight->count != 0 ? flight : NULL };
     memcpy(l.grid, k->grid, sizeof l.grid);
     memcpy(l.block, k->block, sizeof l.block);
     memcpy(l.cluster, k->cluster, sizeof l.cluster);
@@ -122,6 +124,7 @@ CUresult kernel_run(struct CUctx_st *context, const struct kernel_work *k)
         context->fault = driver_fault_code(report->code);
     }
     free(report);
+    grids_in_flight_add(flight, &context->machine, &l);
     return CUDA_SUCCESS;
 }
 
@@ -135,19 +138,22 @@ static CUresult set_cluster(struct kernel_work *k, unsigned x, unsigned y, unsig
 }
 
 /* The attributes that change what runs; those that only change speed are read over.  A grid begins when the one before it in its
- * stream has ended, which programmatic serialization allows. */
+ * stream has ended, which programmatic serialization allows; what it does before it waits is checked as if the other still ran. */
 CUresult kernel_set_attribute(struct CUctx_st *context, struct kernel_work *k, const CUlaunchAttribute *a)
 {
     (void)context;
     switch ((int)a->id) {
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
         return set_cluster(k, a->value.clusterDim.x, a->value.clusterDim.y, a->value.clusterDim.z);
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+        k->programmatic = a->value.programmaticStreamSerializationAllowed != 0;
+        return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: k->cooperative = a->value.cooperative != 0; return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_PRIORITY: k->priority = a->value.priority; return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
         return (unsigned)a->value.clusterSchedulingPolicyPreference > 2 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_IGNORE: case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW: case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
-    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP: case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: return CUDA_SUCCESS;
     default:
         driver_say("cudasim: launch attribute %d is not simulated\n", (int)a->id);
@@ -164,6 +170,9 @@ bool kernel_get_attribute(const struct kernel_work *k, CUlaunchAttributeID id, C
             value->clusterDim.x = k->cluster[0], value->clusterDim.y = k->cluster[1], value->clusterDim.z = k->cluster[2];
         return true;
     case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: value->cooperative = k->cooperative; return true;
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+        value->programmaticStreamSerializationAllowed = k->programmatic;
+        return true;
     case CU_LAUNCH_ATTRIBUTE_PRIORITY: value->priority = k->priority; return true;
     default: return false;
     }
@@ -219,6 +228,7 @@ void kernel_work_replace(struct work *old, const struct work *with)
     memcpy(old->kernel.cluster, attributes.cluster, sizeof attributes.cluster);
     old->kernel.explicit_cluster = attributes.explicit_cluster;
     old->kernel.cooperative = attributes.cooperative;
+    old->kernel.programmatic = attributes.programmatic;
     old->kernel.priority = attributes.priority;
 }
 

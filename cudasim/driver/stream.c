@@ -49,6 +49,11 @@ static struct CUstream_st *find_per_thread(struct CUctx_st *context)
     return make(context, &(struct CUstream_st){ .per_thread = true, .thread = self });
 }
 
+void streams_land(struct CUctx_st *context)
+{
+    for (struct CUstream_st *s = context->streams; s != NULL; s = s->next) s->flight.count = 0;
+}
+
 struct CUstream_st *stream_find(struct CUctx_st *context, CUstream handle)
 {
     if (handle == CU_STREAM_PER_THREAD || (handle == NULL && stream_null_is_own)) return find_per_thread(context);
@@ -115,6 +120,7 @@ CUresult cuStreamSynchronize(CUstream handle)
         result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     }
     if (result == CUDA_SUCCESS) result = capture_forbids(stream->context);
+    if (result == CUDA_SUCCESS) stream->flight.count = 0;
     return driver_leave(result);
 }
 

@@ -53,12 +53,13 @@ CUresult work_check(struct CUctx_st *context, const struct work *work)
     }
 }
 
-CUresult work_run(struct CUctx_st *context, const struct work *work)
+CUresult work_run(struct CUctx_st *context, const struct work *work, struct grids_in_flight *flight)
 {
     const CUresult checked = work_check(context, work);
     if (checked != CUDA_SUCCESS) return checked;
+    if (work->type != CU_GRAPH_NODE_TYPE_KERNEL) flight->count = 0;
     switch (work->type) {
-    case CU_GRAPH_NODE_TYPE_KERNEL: return kernel_run(context, &work->kernel);
+    case CU_GRAPH_NODE_TYPE_KERNEL: return kernel_run(context, &work->kernel, flight);
     case CU_GRAPH_NODE_TYPE_MEMCPY: return copy_run(context, &work->copy);
     case CU_GRAPH_NODE_TYPE_MEMSET: return fill_run(context, &work->fill);
     case CU_GRAPH_NODE_TYPE_HOST: driver_call_host(work->host.fn, work->host.userData); return CUDA_SUCCESS;
@@ -75,7 +76,7 @@ CUresult work_submit(struct CUctx_st *context, CUstream handle, struct work *wor
         result = work_check(context, work);
         if (result == CUDA_SUCCESS) return capture_add(stream, work);
     } else if (result == CUDA_SUCCESS) {
-        result = work_run(context, work);
+        result = work_run(context, work, &stream->flight);
     }
     work_free(work);
     return result;

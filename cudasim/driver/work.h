@@ -10,6 +10,7 @@ struct kernel_work {
     uint32_t grid[3], block[3], cluster[3];
     uint32_t shared_bytes;
     bool explicit_cluster, cooperative;
+    bool programmatic;                    /* may begin before the one in front of it has ended */
     uint8_t *parameters;                  /* its own copy */
     uint64_t parameter_bytes;
     void **values;                        /* into it: what cuGraphKernelNodeGetParams gives */
@@ -31,8 +32,9 @@ void work_free(struct work *work);
 bool work_copy(struct work *to, const struct work *from);
 /* Whether it could run now: the code that a call gives at once. */
 CUresult work_check(struct CUctx_st *context, const struct work *work);
-/* Runs it.  The fault of a kernel is kept in the context. */
-CUresult work_run(struct CUctx_st *context, const struct work *work);
+/* Runs it.  The fault of a kernel is kept in the context.  flight: the kernels in front of it that may not have ended, and of those
+ * behind it. */
+CUresult work_run(struct CUctx_st *context, const struct work *work, struct grids_in_flight *flight);
 /* Gives it to a stream, which runs it or, while it captures, adds it to its graph.  Takes the work over in every case. */
 CUresult work_submit(struct CUctx_st *context, CUstream stream, struct work *work);
 
@@ -46,7 +48,7 @@ void kernel_work_to_node(const struct work *work, CUDA_KERNEL_NODE_PARAMS *node)
 CUresult kernel_set_attribute(struct CUctx_st *context, struct kernel_work *k, const CUlaunchAttribute *attribute);
 bool kernel_get_attribute(const struct kernel_work *k, CUlaunchAttributeID id, CUlaunchAttributeValue *value);
 CUresult kernel_check(struct CUctx_st *context, const struct kernel_work *k);
-CUresult kernel_run(struct CUctx_st *context, const struct kernel_work *k);
+CUresult kernel_run(struct CUctx_st *context, const struct kernel_work *k, struct grids_in_flight *flight);
 /* copy.c, fill.c */
 CUresult copy_check(struct CUctx_st *context, const CUDA_MEMCPY3D *copy);
 CUresult copy_run(struct CUctx_st *context, const CUDA_MEMCPY3D *copy);

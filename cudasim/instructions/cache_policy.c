@@ -1,10 +1,12 @@
 /* Hints that change no value: createpolicy, applypriority (PTX ISA 9.7.9), and griddepcontrol (9.7.13.13).
  *
  * A policy is opaque; of createpolicy.fractional it is here the 64 bits that an H200 makes: the kind in the highest byte, one more where
- * the rest is evicted first, then the fraction in sixteenths less one.  Of .range it is that of the whole.  griddepcontrol does nothing:
- * a grid begins when the one before it in its stream has ended, which is one of the orders that programmatic dependent launch allows. */
+ * the rest is evicted first, then the fraction in sixteenths less one.  Of .range it is that of the whole.  A grid begins when the
+ * one before it in its stream has ended, which is one of the orders that programmatic dependent launch allows: griddepcontrol.wait never
+ * waits, but what it orders is watched (dependent.h). */
 #include "instructions/families.h"
 #include "instructions/real.h"
+#include "machine/dependent.h"
 
 #include <math.h>
 
@@ -62,6 +64,27 @@ static const char *check_128(struct module *module, struct insn *in)
     return in->operand[1].value == 128 ? NULL : "the size is 128";
 }
 
+static trap op_wait(struct warp *w, const struct insn *in, uint32_t lanes)
+{
+    (void)in;
+    dependent_wait(w, lanes);
+    return TRAP_NONE;
+}
+
+static const char *prepare_wait(struct module *module, struct insn *in)
+{
+    (void)in;
+    module->waits_for_grids = true;
+    return NULL;
+}
+
+static const char *prepare_launch(struct module *module, struct insn *in)
+{
+    (void)in;
+    module->launches_dependents = true;
+    return NULL;
+}
+
 #define PRIMARY "(.L2::evict_last|.L2::evict_normal|.L2::evict_first|.L2::evict_unchanged)"
 #define SECONDARY "{.L2::evict_first|.L2::evict_unchanged}"
 static const struct row rows[] = {
@@ -73,8 +96,8 @@ static const struct row rows[] = {
       prepare_policy, "9.7.9.18 createpolicy" },
     { "createpolicy.cvt.L2.b64", NULL, "d:b64 s:b64", 74, "sm_80+", 0, op_cvt_policy, NULL, "9.7.9.18 createpolicy" },
     { "applypriority{.global}.L2::evict_normal", NULL, "a i", 74, "sm_80+", 0, op_nothing, check_128, "9.7.9.16 applypriority" },
-    { "griddepcontrol.launch_dependents", NULL, "", 78, "sm_90+", 0, op_nothing, NULL, "9.7.13.13 griddepcontrol" },
-    { "griddepcontrol.wait", NULL, "", 78, "sm_90+", 0, op_nothing, NULL, "9.7.13.13 griddepcontrol" },
+    { "griddepcontrol.launch_dependents", NULL, "", 78, "sm_90+", 0, op_nothing, prepare_launch, "9.7.13.13 griddepcontrol" },
+    { "griddepcontrol.wait", NULL, "", 78, "sm_90+", 0, op_wait, prepare_wait, "9.7.13.13 griddepcontrol" },
 };
 
 const struct family family_cache_policy = FAMILY("cache policies and dependent grids", rows);

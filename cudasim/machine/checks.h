@@ -21,7 +21,7 @@
 
 /* ---- objects that are synchronised on ---- */
 
-enum sync_kind { SYNC_MEMORY = 1, SYNC_BARRIER, SYNC_WARP, SYNC_CLUSTER, SYNC_MBARRIER, SYNC_GROUP };
+enum sync_kind { SYNC_MEMORY = 1, SYNC_BARRIER, SYNC_WARP, SYNC_CLUSTER, SYNC_MBARRIER, SYNC_GROUP, SYNC_GRIDS };
 
 static inline uint64_t sync_object(enum sync_kind kind, const struct cta *cta, uint64_t number)
 {
@@ -46,6 +46,8 @@ void checks_release_relaxed(struct warp *w, uint32_t lanes, uint64_t object);
 void checks_acquire_relaxed(struct warp *w, uint32_t lanes, uint64_t object);
 /* fence.acq_rel, fence.sc, membar: relaxed accesses around it order what lies before and behind. */
 void checks_fence(struct warp *w, uint32_t lanes);
+/* griddepcontrol.wait: the grids before this one have ended. */
+void checks_learn_grids(struct warp *w, uint32_t lanes);
 /* fence.proxy.async: generic writes that the lanes know of are visible to the async proxy. */
 void checks_proxy_fence(struct warp *w, uint32_t lanes);
 

@@ -73,7 +73,7 @@ bool clocks_open(struct cluster *cluster)
     struct cluster_clocks *c = cluster->clocks = calloc(1, sizeof *c);
     if (c == NULL) return false;
     c->threads = cluster->ctas * cluster->cta[0].warps * LANES;
-    c->actors = c->threads + ASYNC_SLOTS;
+    c->actors = c->threads + ASYNC_SLOTS + 1;
     for (uint32_t i = 0; i < cluster->ctas; i++)
         for (uint32_t j = 0; j < cluster->cta[i].warps; j++) {
             struct warp_clocks *w = cluster->cta[i].warp[j].clocks = calloc(1, sizeof *w);
@@ -197,6 +197,16 @@ void checks_acquire(struct warp *w, uint32_t lanes, uint64_t object)
     const knowledge *known = find(c, folded(c, object));
     if (known != NULL) learn(w, lanes, known, c);
     if (c->carries) clocks_carry_in(w, object, false);
+}
+
+void checks_learn_grids(struct warp *w, uint32_t lanes)
+{
+    const uint64_t object = (uint64_t)SYNC_GRIDS << 60;
+    struct cluster_clocks *c = watched(w);
+    knowledge *known = c == NULL || lanes == 0 ? NULL : find_or_make(c, object);
+    if (known == NULL) return;
+    known[grids_actor(c)] = 1;
+    learn(w, lanes, known, c);
 }
 
 static bool is_barrier(uint64_t object) { return object >> 60 == SYNC_MBARRIER || object >> 60 == SYNC_CLUSTER; }

@@ -4,6 +4,7 @@
 #include "machine/mbarrier.h"
 #include "machine/sms.h"
 #include "machine/checks.h"
+#include "machine/dependent.h"
 #include "machine/tensor_pipe.h"
 #include "machine/watch.h"
 #include "machine/wgmma.h"
@@ -49,6 +50,8 @@ static void relocate(struct image *image, struct machine *machine, const struct 
 
 bool image_open(struct image *image, struct machine *machine, const struct module *module)
 {
+    machine->dependent_grids |= module->waits_for_grids || module->launches_dependents;
+    machine->early_grids |= module->launches_dependents;
     *image = (struct image){ .module = module, .address = calloc(module->variable_count + 1, sizeof *image->address) };
     if (image->address == NULL) return false;
     for (uint32_t i = 0; i < module->variable_count; i++) {
@@ -381,10 +384,13 @@ bool grid_run(struct machine *machine, const struct launch *launch, struct repor
             grid->clusters_extent[i] = launch->grid[i] / grid->cluster_extent[i];
             grid->clusters *= grid->clusters_extent[i];
         }
+        machine->dependent_grids |= launch->beside != NULL;
+        dependent_prepare(machine);
         place_shared(grid);
         ok = watch_open(grid) && run_clusters(grid);
         watch_close(grid);
         machine->steps = atomic_load(&grid->steps);
+        machine->waited = atomic_load(&grid->waited);
         if (!ok && !grid->reported) grid->report = no_memory(launch);
         ok = ok && !grid->reported;
         if (!ok && report != NULL) *report = grid->report;

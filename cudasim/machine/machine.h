@@ -56,6 +56,7 @@ struct allocation {
     bool mapped;                          /* host == base, and is unmapped with it */
     uint8_t kind;                         /* enum allocation_kind: what the driver's callers see of it */
     uint8_t *written;                     /* shadow, a bit per byte; NULL: not watched */
+    _Atomic uint32_t *writer, *reader;    /* grids, by four bytes (dependent.h); NULL: not watched */
     const char *name;                     /* of a module's variable */
 };
 
@@ -236,6 +237,8 @@ struct machine {
     struct machine_options options;
     struct global_memory memory;
     uint64_t grids;                       /* launched so far */
+    bool dependent_grids, early_grids;    /* some module has griddepcontrol; its .launch_dependents */
+    bool waited;                          /* the last grid has executed griddepcontrol.wait */
     atomic_flag wide_lock;                /* of 16-byte atomics */
     void (*print)(void *user, const char *text, size_t length);   /* vprintf of kernels */
     void *print_user;
@@ -249,6 +252,15 @@ struct image {
     uint64_t *address;                    /* by variable index; 0 for shared ones */
 };
 
+/* Grids before this one in its stream that may not have ended when it begins (dependent.h). */
+enum { MOST_IN_FLIGHT = 4 };
+struct grid_in_flight {
+    uint32_t id;
+    bool early;                           /* the next grid may begin while it reads */
+    char kernel[64];
+};
+struct grids_in_flight { struct grid_in_flight grid[MOST_IN_FLIGHT]; uint32_t count; };
+
 struct launch {
     const struct image *image;
     const struct function *function;
@@ -257,6 +269,7 @@ struct launch {
     bool cooperative;                     /* all clusters are resident together */
     uint32_t dynamic_shared;
     const uint8_t *parameters;            /* function->parameter_bytes */
+    const struct grids_in_flight *beside; /* NULL: all before it have ended */
 };
 
 struct grid {
@@ -275,6 +288,7 @@ struct grid {
     _Atomic uint64_t ended, idle;         /* clusters */
     _Atomic bool stop;
     _Atomic bool reported;
+    _Atomic bool waited;                  /* some thread has executed griddepcontrol.wait */
     _Atomic uint32_t tensor_group;        /* cta_group of the tcgen05 instructions so far; 0: none yet */
     struct report report;                 /* of the first fault */
     struct watch *watch;                  /* NULL: none */

@@ -16,6 +16,7 @@ static void free_host(const struct allocation *a)
 {
     if (a->owned) free(a->host);
     if (a->mapped) munmap(a->host, a->bytes);
+    free(a->writer), free(a->reader);
 }
 
 void global_close(struct global_memory *memory)

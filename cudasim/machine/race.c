@@ -6,6 +6,7 @@
  * A granule of four bytes of shared memory keeps its last writer and three readers with the bytes they touched: a reader may be forgotten, never invented.
  * Global memory keeps last writers alone, those of the same cluster. */
 #include "machine/clocks.h"
+#include "machine/dependent.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -310,6 +311,8 @@ trap race_check(struct warp *w, const struct insn *in, uint32_t lanes, const str
 
 trap race_check_global(struct warp *w, const struct insn *in, const struct access *access)
 {
+    const trap before = dependent_lanes(w, in, access);
+    if (before != TRAP_NONE) return before;
     if (!access->writes && w->cta->cluster->clocks->pages == 0) return TRAP_NONE;
     FOR_LANES(l, access->global) {
         struct accessor a = lane_accessor(w, in, l, access);
@@ -398,6 +401,8 @@ trap async_adds(struct async_token *token, struct cta *cta, uint32_t offset, uin
 trap async_reads_global(struct async_token *token, uint64_t address, uint64_t bytes)
 {
     if (token->known == NULL) return TRAP_NONE;
+    const trap before = dependent_bytes(token->warp, token->in, token->lane, token->known, address, bytes, false);
+    if (before != TRAP_NONE) return before;
     struct accessor a = token_accessor(token, false);
     return visit_global(&a, address, bytes, CHECK_READ);
 }
@@ -405,6 +410,8 @@ trap async_reads_global(struct async_token *token, uint64_t address, uint64_t by
 static trap writes_global(struct async_token *token, uint64_t address, uint64_t bytes, bool adds)
 {
     if (token->known == NULL) return TRAP_NONE;
+    const trap before = dependent_bytes(token->warp, token->in, token->lane, token->known, address, bytes, true);
+    if (before != TRAP_NONE) return before;
     struct accessor a = token_accessor(token, adds);
     const trap t = visit_global(&a, address, bytes, CHECK_WRITE);
     return t != TRAP_NONE ? t : visit_global(&a, address, bytes, REMEMBER_WRITE);

@@ -167,6 +167,7 @@ struct module {
     const char **files;                   /* by .file number */
     uint32_t file_count;
     bool tensor_fences, proxy_fences;     /* some instruction is tcgen05.fence, fence.proxy.async */
+    bool waits_for_grids, launches_dependents;            /* some instruction is griddepcontrol.wait, .launch_dependents */
     bool cancels_clusters;                /* some instruction is clusterlaunchcontrol.try_cancel */
 };
 
