@@ -61,22 +61,29 @@ void bsmi_byte_rows(const struct bsmi_part *part, int width, struct bsmi_byte_ro
     }
 }
 
-int64_t bsmi_scale_codes(const struct bsmi_part *part, int width, uint8_t (*codes)[BSMI_SCALE_CODES])
+int64_t bsmi_scale_code_rows(const struct bsmi_part *part, int width, struct bsmi_scale_code_rows *c)
 {
     const struct bsmi_matrix *m = part->operand.matrix;
-    const int64_t blocks = bsmi_ceil_div(part->length, m->block);
+    const int64_t blocks = bsmi_ceil_div(part->length, m->block), first = part->k / m->block;
+    const bool own = m->map.layout.kind == BSM_LAYOUT_LINEAR && blocks % BSMI_SCALE_GROUP == 0;
     for (int r = 0; r < width; r++) {
-        const int64_t row = bsmi_source_column(part->first + BSMI_MIN(r, part->count - 1), part->split);
-        bsmi_row_scales(m, part->batch, row, part->k / m->block, blocks, codes[r]);
+        if (r >= part->count) {
+            c->rows[r] = c->rows[r - 1];
+            continue;
+        }
+        const int64_t row = bsmi_source_column(part->first + r, part->split);
+        c->rows[r] = own ? bsmi_scale_pointer(m, part->batch, row, first) : c->copies[r];
+        if (!own) bsmi_row_scales(m, part->batch, row, first, blocks, c->copies[r]);
     }
     return blocks;
 }
 
 void bsmi_scale_rows(const struct bsmi_part *part, int run, int width, float *scales)
 {
-    uint8_t codes[BSMI_ROWS_AT_ONCE][BSMI_SCALE_CODES];
+    struct bsmi_scale_code_rows codes;
     const int64_t runs = bsmi_ceil_div(part->length, run), runs_per_block = part->operand.matrix->block / run;
-    bsmi_scale_codes(part, width, codes);
+    bsmi_scale_code_rows(part, width, &codes);
     for (int64_t s = 0; s < runs; s++)
-        for (int r = 0; r < width; r++) scales[s * width + r] = part->operand.scales[codes[r][runs_per_block == 1 ? s : s / 2]];
+        for (int r = 0; r < width; r++)
+            scales[s * width + r] = part->operand.scales[codes.rows[r][runs_per_block == 1 ? s : s / 2]];
 }

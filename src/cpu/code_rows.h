@@ -4,10 +4,10 @@
 
 #include "pack.h"
 
-enum { BSMI_ROW_CHUNK = 512, BSMI_ROWS_AT_ONCE = 32, BSMI_NIBBLE_GROUP = 32, BSMI_BYTE_GROUP = 64 };
+enum { BSMI_ROW_CHUNK = 2048, BSMI_ROWS_AT_ONCE = 32, BSMI_NIBBLE_GROUP = 32, BSMI_BYTE_GROUP = 64, BSMI_SCALE_GROUP = 16 };
 
-/* 4-bit codes, two a byte, the even one low, in groups of 32; and codes of at most 8 bits, one a byte, in groups of 64.  Rows are the
- * matrix's own bytes, or copies.  The last group is filled up with zeros (the code of the value 0). */
+/* 4-bit codes, two a byte, the even one low, in groups of 32; and codes of at most 8 bits, one a byte, in groups of 64.  Rows are
+ * the matrix's own bytes, or copies.  The last group is filled up with zeros (the code of the value 0). */
 struct bsmi_nibble_rows { const uint8_t *rows[BSMI_ROWS_AT_ONCE]; uint8_t copies[BSMI_ROWS_AT_ONCE][BSMI_ROW_CHUNK / 2]; };
 struct bsmi_byte_rows { const uint8_t *rows[BSMI_ROWS_AT_ONCE]; uint8_t copies[BSMI_ROWS_AT_ONCE][BSMI_ROW_CHUNK]; };
 
@@ -15,9 +15,17 @@ struct bsmi_byte_rows { const uint8_t *rows[BSMI_ROWS_AT_ONCE]; uint8_t copies[B
 void bsmi_nibble_rows(const struct bsmi_part *part, int width, struct bsmi_nibble_rows *nibbles);
 void bsmi_byte_rows(const struct bsmi_part *part, int width, struct bsmi_byte_rows *bytes);
 
-/* Scale codes of the part's rows, one per block; returns how many blocks.  Missing rows repeat the last. */
+/* Asks for what lies `ahead` bytes on in each row: many rows at once are more than a CPU foresees.  Nothing is read. */
+static inline void bsmi_prefetch_rows(const uint8_t *const *rows, int count, int64_t ahead)
+{
+    for (int i = 0; i < count; i++) __builtin_prefetch((const void *)((uintptr_t)rows[i] + (uintptr_t)ahead));
+}
+
+/* Scale codes of the part's rows, one per block, in groups of 16: the matrix's own bytes, or copies.  Returns how many blocks; what
+ * fills up the last group is anything.  Missing rows repeat the last. */
 enum { BSMI_SCALE_CODES = BSMI_ROW_CHUNK / BSMI_SHORTEST_RUN };
-int64_t bsmi_scale_codes(const struct bsmi_part *part, int width, uint8_t (*codes)[BSMI_SCALE_CODES]);
+struct bsmi_scale_code_rows { const uint8_t *rows[BSMI_ROWS_AT_ONCE]; uint8_t copies[BSMI_ROWS_AT_ONCE][BSMI_SCALE_CODES]; };
+int64_t bsmi_scale_code_rows(const struct bsmi_part *part, int width, struct bsmi_scale_code_rows *codes);
 
 /* Decoded scales of the part's rows, for each run: scales[run * width + row].  Missing rows repeat the last. */
 void bsmi_scale_rows(const struct bsmi_part *part, int run, int width, float *scales);

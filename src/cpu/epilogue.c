@@ -23,8 +23,8 @@ void bsmi_epilogue_make(const struct bsmi_product *product, struct bsmi_epilogue
     e->tensor_scale_b = product->b.tensor_scale == NULL ? 1 : *product->b.tensor_scale;
     e->tensor_scale_d = product->d.tensor_scale == NULL ? 1 : *product->d.tensor_scale;
     if (product->d.block != 0)
-        (void)bsmi_block_quantizer_make("d_recipe", product->d.format, product->d_recipe, BSM_ROUND_NEAREST_EVEN, 0, product->d_nonfinite,
-                                        e->tensor_scale_d, product->d.tensor_scale_use, &e->quantizer);
+        (void)bsmi_block_quantizer_make("d_recipe", product->d.format, product->d_recipe, BSM_ROUND_NEAREST_EVEN, 0,
+                                        product->d_nonfinite, e->tensor_scale_d, product->d.tensor_scale_use, &e->quantizer);
 }
 
 /* f: everything that multiplies, times each other in double, over the product of everything that divides; rounded to fp32. */
@@ -118,7 +118,8 @@ static void raise_amax(uint32_t *amax_bits, const float *t, int64_t count)
     *amax_bits = largest;
 }
 
-static void run_row(const struct bsmi_epilogue *e, const struct bsmi_epilogue_tile *tile, int64_t i, const struct scratch *s, uint32_t *amax_bits)
+static void run_row(const struct bsmi_epilogue *e, const struct bsmi_epilogue_tile *tile, int64_t i, const struct scratch *s,
+                    uint32_t *amax_bits)
 {
     const struct bsmi_product *p = e->product;
     const int64_t row = tile->row + i;

@@ -27,7 +27,8 @@ size_t bsmi_epilogue_scratch_bytes(int64_t columns);
 
 /* Writes the tile's part of D.  Default floating-point mode.  amax_bits: raised to the largest |t|, as the bits of a float
  * without its sign, so that NaN is larger than everything. */
-void bsmi_epilogue_run(const struct bsmi_epilogue *epilogue, const struct bsmi_epilogue_tile *tile, void *scratch, uint32_t *amax_bits);
+void bsmi_epilogue_run(const struct bsmi_epilogue *epilogue, const struct bsmi_epilogue_tile *tile, void *scratch,
+                       uint32_t *amax_bits);
 
 /* activation.c */
 void bsmi_activate(bsm_activation activation, float *t, int64_t count);
@@ -35,6 +36,7 @@ void bsmi_activate(bsm_activation activation, float *t, int64_t count);
 void bsmi_activate_gated(bsm_activation activation, float *t, int64_t pairs);
 
 /* store.c: values of row `row` of matrix `batch` of D from column `column`, a multiple of 64. */
-void bsmi_store_row(const struct bsmi_epilogue *epilogue, int64_t batch, int64_t row, int64_t column, int64_t count, const float *t);
+void bsmi_store_row(const struct bsmi_epilogue *epilogue, int64_t batch, int64_t row, int64_t column, int64_t count,
+                    const float *t);
 
 #endif

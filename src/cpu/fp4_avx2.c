@@ -19,7 +19,7 @@
 #include "panels.h"
 
 enum {
-    ROWS = 4, COLUMNS = 32, CHUNK = BSMI_ROW_CHUNK, RUNS = CHUNK / BSMI_SHORTEST_RUN, GROUP = BSMI_NIBBLE_GROUP,
+    ROWS = 4, COLUMNS = 32, CHUNK = 512, RUNS = CHUNK / BSMI_SHORTEST_RUN, GROUP = BSMI_NIBBLE_GROUP,
     OFFSET = 12,                          /* what is added to doubled elements of B */
     MOST_A_SCALE = 105 + 127,             /* as an e8m0 code */
 };
@@ -114,6 +114,7 @@ AVX2 static void pack_b(const struct bsmi_part *part, int run, void *memory)
     pack_scales_by_column(part, run, panel->scales);
     for (int64_t g = 0; g < groups; g++) {
         __m256i v[16];
+        if (g % 4 == 0) bsmi_prefetch_rows(nibbles.rows, COLUMNS, 16 * g + CHUNK / 2);
         for (int b = 0; b < 16; b++) {
             const int column = b / 4 * 8 + b % 4;
             v[b] = load_two(nibbles.rows[column] + 16 * g, nibbles.rows[column + 4] + 16 * g);
@@ -145,7 +146,8 @@ AVX2_INLINE void add_runs(__m256i biased, __m256 scale, __m256 minuend, __m256 b
     _mm256_store_ps(sums, _mm256_fmadd_ps(t, b_scales, _mm256_load_ps(sums)));
 }
 
-AVX2_INLINE void multiply_runs(int pairs, int64_t runs, const struct a_panel *a, const struct b_panel *b, float *sums, int64_t pitch)
+AVX2_INLINE void multiply_runs(int pairs, int64_t runs, const struct a_panel *a, const struct b_panel *b, float *sums,
+                               int64_t pitch)
 {
     const __m256i exponent = _mm256_set1_epi16(0x4b00);
     const uint8_t *codes = b->pairs[0];
@@ -193,7 +195,8 @@ static bool fits(const struct bsmi_part *a, const struct bsmi_part *b)
     return bsmi_part_e8m0_at_most(a, MOST_A_SCALE);
 }
 
-_Static_assert(sizeof(struct a_panel) % 64 == 0 && sizeof(struct b_panel) % 64 == 0, "panels follow one another at vectors' alignment");
+_Static_assert(sizeof(struct a_panel) % 64 == 0 && sizeof(struct b_panel) % 64 == 0,
+               "panels follow one another at vectors' alignment");
 
 const struct bsmi_panels bsmi_fp4_panels_avx2 = {
     .rows = ROWS, .columns = COLUMNS, .chunk = CHUNK, .a_bytes = sizeof(struct a_panel), .b_bytes = sizeof(struct b_panel),
@@ -201,7 +204,10 @@ const struct bsmi_panels bsmi_fp4_panels_avx2 = {
     .guarded = bsmi_tile_add_runs_avx2_fma, .guarded_scratch_bytes = bsmi_tile_scratch_avx2_fma,
 };
 
-size_t bsmi_fp4_scratch_avx2(int64_t rows, int64_t columns) { return bsmi_panels_scratch_bytes(&bsmi_fp4_panels_avx2, rows, columns); }
+size_t bsmi_fp4_scratch_avx2(int64_t rows, int64_t columns)
+{
+    return bsmi_panels_scratch_bytes(&bsmi_fp4_panels_avx2, rows, columns);
+}
 void bsmi_fp4_sum_avx2(const struct bsmi_tile *tile, void *scratch) { bsmi_panels_sum(&bsmi_fp4_panels_avx2, tile, scratch); }
 #else
 typedef int bsmi_not_x86_64;              /* a translation unit needs a declaration */

@@ -2,12 +2,12 @@
  *
  *     r[i][j] = sum over a run of a[i][k] * b[j][k], as integers        S[i][j] = fma(r * unit * sA[i], sB[j], S[i][j])
  *
- * unit is 2^-(grid of a + grid of b).  Register tile: 8 rows x 32 columns; 16 accumulators of 16 lanes, 2 vectors of B, 1 of A.
+ * unit is 2^-(grid of a + grid of b).  Register tile: 8 rows x 32 columns; 16 accumulators of 16 lanes, 2 of B, 1 of A.
  *
- * Why it is exact.  vpdpbusd multiplies unsigned by signed bytes and adds four products to a lane of 32 bits without saturation.  B
- * is stored with an offset that makes it unsigned (12, 60, 128), and offset * sum(a) is taken off again: the accumulators start from
- * it.  They also start from the bits of 1.5 * 2^23, so that at the end of a run, |r| <= 2^19 (docs/cpu.md), their bits are the fp32
- * number 1.5 * 2^23 + r, and
+ * Why it is exact.  vpdpbusd multiplies unsigned by signed bytes and adds four products to a lane of 32 bits without saturation.
+ * B is stored with an offset that makes it unsigned (12, 60, 128), and offset * sum(a) is taken off again: the accumulators start
+ * from it.  They also start from the bits of 1.5 * 2^23, so that at the end of a run, |r| <= 2^19 (docs/cpu.md), their bits are the
+ * fp32 number 1.5 * 2^23 + r, and
  *
  *     t = fma(1.5 * 2^23 + r, unit * sA, -1.5 * 2^23 * unit * sA) = r * unit * sA
  *
@@ -22,7 +22,7 @@
 #define VNNI_INLINE VNNI __attribute__((always_inline)) static inline
 
 enum {
-    ROWS = 8, COLUMNS = 32, CHUNK = BSMI_ROW_CHUNK, RUNS = CHUNK / BSMI_SHORTEST_RUN, GROUP = BSMI_BYTE_GROUP, QUAD = 4,
+    ROWS = 8, COLUMNS = 32, CHUNK = 512, RUNS = CHUNK / BSMI_SHORTEST_RUN, GROUP = BSMI_BYTE_GROUP, QUAD = 4,
     GROUP_RUNS = GROUP / BSMI_SHORTEST_RUN,
     MOST_A_SCALE = 105 + 127,             /* as an e8m0 code */
     BITS_OF_BIAS = 0x4b400000,            /* of 1.5 * 2^23 */
@@ -93,6 +93,13 @@ VNNI_INLINE __m512i load_group(const struct source *s, int r, int64_t g)
     return _mm512_and_si512(_mm512_or_si512(words, _mm512_slli_epi16(words, 4)), _mm512_set1_epi8(15));
 }
 
+/* Half of the rows, a chunk ahead of group g. */
+static void prefetch(const struct source *s, int first, int64_t g)
+{
+    if (!s->four_bits) bsmi_prefetch_rows(s->bytes.rows + first, 16, g * GROUP + CHUNK);
+    else if (g % 2 == 0) bsmi_prefetch_rows(s->nibbles.rows + first, 16, g * (GROUP / 2) + CHUNK / 2);
+}
+
 VNNI static void pack_a_row(const struct source *source, int r, const struct decoder *decoder, int8_t *codes, int32_t *sums16)
 {
     for (int64_t g = 0; g * GROUP < source->length; g++) {
@@ -112,7 +119,8 @@ VNNI static void pack_a(const struct bsmi_part *part, const struct bsmi_operand 
     struct source source;
     const struct decoder decoder = make_decoder(&part->operand, false);
     const int32_t offset = make_decoder(b, true).offset;
-    const float unit = bsmi_float_power_of_two(-bsmi_element_grid(part->operand.matrix->element) - bsmi_element_grid(b->matrix->element));
+    const float unit =
+        bsmi_float_power_of_two(-bsmi_element_grid(part->operand.matrix->element) - bsmi_element_grid(b->matrix->element));
     const int64_t runs = bsmi_ceil_div(part->length, run);
     make_source(part, ROWS, &source);
     bsmi_scale_rows(part, run, ROWS, panel->scales[0]);
@@ -155,6 +163,7 @@ VNNI static void pack_b(const struct bsmi_part *part, int run, void *memory)
     pack_scales_by_column(part, run, panel->scales);
     for (int64_t g = 0; g * GROUP < part->length; g++)
         for (int half = 0; half < 2; half++) {
+            prefetch(&source, 16 * half, g);
             __m512i v[16];
             for (int c = 0; c < 16; c++) v[c] = decode(&decoder, load_group(&source, 16 * half + c, g));
             transpose_words(v);
@@ -177,7 +186,8 @@ VNNI_INLINE void add_runs(__m512i biased, __m512 scale, __m512 minuend, __m512 b
     _mm512_storeu_ps(sums, _mm512_fmadd_ps(t, b_scales, _mm512_loadu_ps(sums)));
 }
 
-VNNI_INLINE void multiply_runs(int quads, int64_t runs, const struct a_panel *a, const struct b_panel *b, float *sums, int64_t pitch)
+VNNI_INLINE void multiply_runs(int quads, int64_t runs, const struct a_panel *a, const struct b_panel *b, float *sums,
+                               int64_t pitch)
 {
     const uint8_t *codes = b->codes[0][0];
     const int8_t *rows = a->codes[0];
@@ -219,7 +229,8 @@ static bool fits(const struct bsmi_part *a, const struct bsmi_part *b)
     return bsmi_part_e8m0_at_most(a, MOST_A_SCALE);
 }
 
-_Static_assert(sizeof(struct a_panel) % 64 == 0 && sizeof(struct b_panel) % 64 == 0, "panels follow one another at vectors' alignment");
+_Static_assert(sizeof(struct a_panel) % 64 == 0 && sizeof(struct b_panel) % 64 == 0,
+               "panels follow one another at vectors' alignment");
 
 const struct bsmi_panels bsmi_integers_panels_vnni = {
     .rows = ROWS, .columns = COLUMNS, .chunk = CHUNK, .a_bytes = sizeof(struct a_panel), .b_bytes = sizeof(struct b_panel),
@@ -231,7 +242,10 @@ size_t bsmi_integers_scratch_vnni(int64_t rows, int64_t columns)
 {
     return bsmi_panels_scratch_bytes(&bsmi_integers_panels_vnni, rows, columns);
 }
-void bsmi_integers_sum_vnni(const struct bsmi_tile *tile, void *scratch) { bsmi_panels_sum(&bsmi_integers_panels_vnni, tile, scratch); }
+void bsmi_integers_sum_vnni(const struct bsmi_tile *tile, void *scratch)
+{
+    bsmi_panels_sum(&bsmi_integers_panels_vnni, tile, scratch);
+}
 #else
 typedef int bsmi_not_x86_64;              /* a translation unit needs a declaration */
 #endif

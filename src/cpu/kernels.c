@@ -29,6 +29,7 @@ bool bsmi_pair_is_fp4(bsm_format a, bsm_format b)
  *    name              needs  pairs, order  register   tile at most  rows  scratch                      sum */
 const struct bsmi_kernel bsmi_kernels[] = {
 #if defined(__x86_64__)
+    { "fp4_few_rows_avx2", AVX2, FP4_PAIR,   4, 32,     4, 1024,      4,    bsmi_few_fp4_scratch_avx2,   bsmi_few_fp4_sum_avx2 },
     { "integers_vnni",  VNNI,  RUNS_PAIR,    8, 32,     512, 1024,    0,    bsmi_integers_scratch_vnni,  bsmi_integers_sum_vnni },
     { "fp4_avx2",       AVX2,  FP4_PAIR,     4, 32,     256, 1024,    0,    bsmi_fp4_scratch_avx2,       bsmi_fp4_sum_avx2 },
     { "terms_avx512",   AVX512, TERMS_PAIR,  14, 32,    252, 1024,    0,    bsmi_terms_scratch_avx512,   bsmi_terms_sum_avx512 },

@@ -23,7 +23,7 @@ struct bsmi_tile {
     int64_t row, rows, column, columns;
     int64_t split;                        /* 0: virtual columns are rows of B */
     int64_t k;
-    float *sums;                          /* rows x sums_pitch, whole register tiles, written whole by the kernel; 64-byte aligned */
+    float *sums; /* rows x sums_pitch, whole register tiles, written whole by the kernel; 64-byte aligned */
     int64_t sums_pitch;                   /* a multiple of 16, at least columns in whole register tiles */
 };
 
@@ -72,6 +72,10 @@ void bsmi_tile_runs_avx2_fma(const struct bsmi_tile *tile, void *scratch);
 /* fp4_avx2.c */
 size_t bsmi_fp4_scratch_avx2(int64_t rows, int64_t columns);
 void bsmi_fp4_sum_avx2(const struct bsmi_tile *tile, void *scratch);
+
+/* fp4_few_rows_avx2.c */
+size_t bsmi_few_fp4_scratch_avx2(int64_t rows, int64_t columns);
+void bsmi_few_fp4_sum_avx2(const struct bsmi_tile *tile, void *scratch);
 
 /* terms_avx2.c, terms_avx512.c */
 size_t bsmi_terms_scratch_avx2(int64_t rows, int64_t columns);

@@ -47,7 +47,8 @@ AVX2_INLINE __m256 decode_ue4m3(__m256i codes)
     const __m256i code = _mm256_and_si256(codes, _mm256_set1_epi32(0x7f));
     const __m256i normal = _mm256_add_epi32(_mm256_slli_epi32(code, 20), _mm256_set1_epi32(120 << 23));
     const __m256 subnormal = _mm256_mul_ps(_mm256_cvtepi32_ps(code), _mm256_set1_ps(0x1p-9F));
-    const __m256i is_normal = _mm256_cmpgt_epi32(code, _mm256_set1_epi32(7)), nan = _mm256_cmpeq_epi32(code, _mm256_set1_epi32(0x7f));
+    const __m256i is_normal = _mm256_cmpgt_epi32(code, _mm256_set1_epi32(7)),
+                  nan = _mm256_cmpeq_epi32(code, _mm256_set1_epi32(0x7f));
     const __m256 value = _mm256_blendv_ps(subnormal, _mm256_castsi256_ps(normal), _mm256_castsi256_ps(is_normal));
     return _mm256_or_ps(value, _mm256_castsi256_ps(_mm256_and_si256(nan, _mm256_set1_epi32(0x7fc00000))));
 }
@@ -66,16 +67,18 @@ AVX2_INLINE void decode_scales(bsm_scale scale, const uint8_t *codes, float *val
 AVX2 __attribute__((unused)) static void pack_scales_by_column(const struct bsmi_part *part, int run, float (*scales)[32])
 {
     const struct bsmi_matrix *m = part->operand.matrix;
-    uint8_t codes[32][BSMI_SCALE_CODES];
-    const int64_t blocks = bsmi_scale_codes(part, 32, codes), runs = bsmi_ceil_div(part->length, run), repeats = m->block / run;
+    struct bsmi_scale_code_rows codes;
+    const int64_t blocks = bsmi_scale_code_rows(part, 32, &codes), runs = bsmi_ceil_div(part->length, run),
+                  repeats = m->block / run;
     for (int64_t first = 0; first < blocks; first += 16) {
         __m256i v[16];
         uint8_t columns[32];
-        for (int r = 0; r < 16; r++) v[r] = load_two(codes[r] + first, codes[r + 16] + first);
+        for (int r = 0; r < 16; r++) v[r] = load_two(codes.rows[r] + first, codes.rows[r + 16] + first);
         transpose_bytes(v);
         for (int64_t block = first; block < BSMI_MIN(first + 16, blocks); block++) {
             _mm256_storeu_si256((__m256i *)(void *)columns, v[block - first]);
-            for (int64_t s = block * repeats; s < BSMI_MIN((block + 1) * repeats, runs); s++) decode_scales(m->scale, columns, scales[s]);
+            for (int64_t s = block * repeats; s < BSMI_MIN((block + 1) * repeats, runs); s++)
+                decode_scales(m->scale, columns, scales[s]);
         }
     }
 }

@@ -54,10 +54,13 @@ static size_t aligned(size_t bytes) { return (bytes + BSMI_ALIGNMENT - 1) / BSMI
 static void scale_table(bsm_scale scale, float *table)
 {
     for (int code = 0; code < 256; code++)
-        table[code] = scale == BSM_E8M0 ? bsmi_e8m0_to_float((uint8_t)code) : scale == BSM_UE4M3 ? bsmi_ue4m3_to_float((uint8_t)code) : 1;
+        table[code] = scale == BSM_E8M0    ? bsmi_e8m0_to_float((uint8_t)code)
+                      : scale == BSM_UE4M3 ? bsmi_ue4m3_to_float((uint8_t)code)
+                                           : 1;
 }
 
-bsm_status bsmi_cpu_prepare(const struct bsmi_product *p, const struct bsmi_kernel *kernel, int threads, struct bsmi_cpu_multiply *c)
+bsm_status bsmi_cpu_prepare(const struct bsmi_product *p, const struct bsmi_kernel *kernel, int threads,
+                            struct bsmi_cpu_multiply *c)
 {
     memset(c, 0, sizeof *c);
     c->kernel = kernel;
@@ -71,8 +74,9 @@ bsm_status bsmi_cpu_prepare(const struct bsmi_product *p, const struct bsmi_kern
     if (p->groups > INT64_MAX / 64)
         return bsmi_fail(BSM_EOVERFLOW, "groups=%lld: the workspace cannot be counted", (long long)p->groups);
     c->shared_bytes = p->groups == 0 ? 0 : aligned((size_t)(p->groups + 1) * 2 * sizeof(int64_t));
-    c->thread_bytes = sizeof(struct thread_header) + aligned(sums_bytes(c)) + aligned(kernel->scratch_bytes(c->tile_rows, c->tile_columns))
-                      + aligned(bsmi_epilogue_scratch_bytes(c->tile_columns));
+    c->thread_bytes = sizeof(struct thread_header) + aligned(sums_bytes(c)) +
+                      aligned(kernel->scratch_bytes(c->tile_rows, c->tile_columns)) +
+                      aligned(bsmi_epilogue_scratch_bytes(c->tile_columns));
     c->workspace_bytes = c->shared_bytes + (size_t)threads * c->thread_bytes;
     return BSM_OK;
 }
@@ -136,7 +140,8 @@ static void run_tile(void *argument, int64_t index, int worker)
     c->kernel->sum(&tile, scratch);
     at.sums = tile.sums;
     at.sums_pitch = tile.sums_pitch;
-    bsmi_epilogue_run(&run->epilogue, &at, scratch + aligned(c->kernel->scratch_bytes(c->tile_rows, c->tile_columns)), &header->amax_bits);
+    bsmi_epilogue_run(&run->epilogue, &at, scratch + aligned(c->kernel->scratch_bytes(c->tile_rows, c->tile_columns)),
+                      &header->amax_bits);
 }
 
 /* Fills the tables of a grouped product; returns the number of tiles. */

@@ -56,7 +56,8 @@ static void row_elements(const struct bsmi_part *part, int64_t r, float *values)
 }
 
 /* Panels of rows of elements whose code is a byte: decoded on the way into the panel. */
-BSMI_ALWAYS_INLINE void decode_panel(int width, const uint8_t (*codes)[BSMI_CHUNK], const float *values, int64_t length, float *panel)
+BSMI_ALWAYS_INLINE void decode_panel(int width, const uint8_t (*codes)[BSMI_CHUNK], const float *values, int64_t length,
+                                     float *panel)
 {
     for (int64_t k = 0; k < length; k++)
         for (int r = 0; r < width; r++) panel[k * width + r] = values[codes[r][k]];
@@ -83,8 +84,8 @@ static void pack_codes(const struct bsmi_part *part, int width, int64_t first, f
     uint8_t codes[MOST_WIDTH][BSMI_CHUNK];
     const int rows = (int)BSMI_MIN(width, part->count - first);
     for (int r = 0; r < rows; r++)
-        bsmi_row_codes(part->operand.matrix, part->batch, bsmi_source_column(part->first + first + r, part->split), part->k, part->length,
-                       codes[r]);
+        bsmi_row_codes(part->operand.matrix, part->batch, bsmi_source_column(part->first + first + r, part->split), part->k,
+                       part->length, codes[r]);
     /* Rows that are missing repeat the first; what is computed of them is never looked at. */
     for (int r = rows; r < width; r++) memcpy(codes[r], codes[0], (size_t)part->length);
     const uint8_t (*const read)[BSMI_CHUNK] = (const uint8_t (*)[BSMI_CHUNK])codes;
@@ -124,8 +125,8 @@ void bsmi_pack_scaled(const struct bsmi_part *part, int width, float *panels)
     if (block == 0) return;
     for (int64_t first = 0; first < part->count; first += width) {
         float scales[BSMI_CHUNK_RUNS * MOST_WIDTH];
-        const struct bsmi_part rows = { part->operand, part->batch, part->first + first, BSMI_MIN(width, part->count - first), part->split,
-                                        part->k, part->length };
+        const struct bsmi_part rows = { part->operand, part->batch, part->first + first, BSMI_MIN(width, part->count - first),
+                                        part->split,   part->k,     part->length };
         bsmi_pack_scales(&rows, block, width, scales);
         BY_WIDTH(width, scale_panel, scales, block, part->length, panels + first * part->length)
     }

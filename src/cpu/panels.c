@@ -4,13 +4,27 @@
 
 enum { GUARDED_ROWS = 192, GUARDED_COLUMNS = 256 };
 
-static size_t a_panels_bytes(const struct bsmi_panels *p, int64_t rows) { return (size_t)bsmi_ceil_div(rows, p->rows) * p->a_bytes; }
+/* A's panels of several chunks of K are made at once while they fit a second-level cache beside the rest: with few rows each row
+ * of B is then read from one end to the other, as memory likes it. */
+enum { STRETCH_BYTES = 192 * 1024, STRETCH_CHUNKS = 16 };
+
+static size_t a_panels_bytes(const struct bsmi_panels *p, int64_t rows)
+{
+    return (size_t)bsmi_ceil_div(rows, p->rows) * p->a_bytes;
+}
+
+static int64_t stretch_chunks(const struct bsmi_panels *p, int64_t rows)
+{
+    const int64_t chunks = (int64_t)(STRETCH_BYTES / BSMI_MAX(a_panels_bytes(p, rows), 1));
+    return BSMI_MAX(1, BSMI_MIN(chunks, STRETCH_CHUNKS));
+}
 
 size_t bsmi_panels_scratch_bytes(const struct bsmi_panels *p, int64_t rows, int64_t columns)
 {
-    const size_t panels = p->b_bytes + a_panels_bytes(p, rows);
+    const size_t all = STRETCH_CHUNKS * a_panels_bytes(p, rows);
+    const size_t a_panels = BSMI_MAX(a_panels_bytes(p, rows), BSMI_MIN(all, STRETCH_BYTES));
     const size_t guarded = p->guarded_scratch_bytes(BSMI_MIN(rows, GUARDED_ROWS), BSMI_MIN(columns, GUARDED_COLUMNS));
-    return BSMI_MAX(panels, guarded);
+    return BSMI_MAX(p->b_bytes + a_panels, guarded);
 }
 
 bool bsmi_part_e8m0_at_most(const struct bsmi_part *part, int most)
@@ -19,7 +33,7 @@ bool bsmi_part_e8m0_at_most(const struct bsmi_part *part, int most)
     if (m->scale != BSM_E8M0) return true;
     const int64_t count = bsmi_ceil_div(part->length, m->block);
     for (int64_t r = 0; r < part->count; r++) {
-        uint8_t codes[64];
+        uint8_t codes[256];
         const int64_t row = bsmi_source_column(part->first + r, part->split);
         for (int64_t s = 0; s < count; s += (int64_t)sizeof codes) {
             const int64_t some = BSMI_MIN(count - s, (int64_t)sizeof codes);
@@ -38,6 +52,14 @@ static struct bsmi_part rows_of(const struct bsmi_part *part, int64_t first, int
     rows.first += first;
     rows.count = BSMI_MIN(most, part->count - first);
     return rows;
+}
+
+static struct bsmi_part chunk_of(const struct bsmi_part *part, int64_t k, int64_t most)
+{
+    struct bsmi_part chunk = *part;
+    chunk.k += k;
+    chunk.length = BSMI_MIN(most, part->length - k);
+    return chunk;
 }
 
 static void clear_sums(const struct bsmi_tile *tile, int64_t row, int64_t column, int64_t rows, int64_t columns)
@@ -70,36 +92,58 @@ static void prefetch_sums(const struct bsmi_panels *p, const struct bsmi_tile *t
         for (int64_t j = 0; j < p->columns; j += 16) __builtin_prefetch(sums + i * tile->sums_pitch + j, 1);
 }
 
-/* A is packed once and stays in a second-level cache; each panel of B is packed, and used from the first-level cache. */
-static void add_panels(const struct bsmi_panels *p, const struct bsmi_tile *tile, const struct bsmi_part *a, const struct bsmi_part *b,
-                       unsigned char *b_panel)
+/* One strip of columns: panel by panel of B, which is used from the first-level cache. */
+static void add_strip(const struct bsmi_panels *p, const struct bsmi_tile *tile, const struct bsmi_part *columns, int64_t j,
+                      unsigned char *b_panel)
 {
-    unsigned char *a_panels = b_panel + p->b_bytes;
     const int run = bsmi_run_length(tile->a.matrix, tile->b.matrix);
-    for (int64_t i = 0; i < tile->rows; i += p->rows) {
-        const struct bsmi_part rows = rows_of(a, i, p->rows);
-        p->pack_a(&rows, &tile->b, run, a_panels + (size_t)(i / p->rows) * p->a_bytes);
+    const unsigned char *a_panel = b_panel + p->b_bytes;
+    for (int64_t k = 0; k < columns->length; k += p->chunk) {
+        const struct bsmi_part chunk = chunk_of(columns, k, p->chunk);
+        p->pack_b(&chunk, run, b_panel);
+        for (int64_t i = 0; i < tile->rows; i += p->rows, a_panel += p->a_bytes) {
+            if (chunk.k == 0) clear_sums(tile, i, j, p->rows, p->columns);
+            prefetch_sums(p, tile, i + p->rows, j);
+            p->multiply(chunk.length, run, a_panel, b_panel, tile->sums + i * tile->sums_pitch + j, tile->sums_pitch);
+        }
+    }
+}
+
+/* A is packed once and stays in a second-level cache. */
+static void add_stretch(const struct bsmi_panels *p, const struct bsmi_tile *tile, const struct bsmi_part *a,
+                        const struct bsmi_part *b, unsigned char *b_panel)
+{
+    const int run = bsmi_run_length(tile->a.matrix, tile->b.matrix);
+    unsigned char *a_panel = b_panel + p->b_bytes;
+    for (int64_t k = 0; k < a->length; k += p->chunk) {
+        const struct bsmi_part chunk = chunk_of(a, k, p->chunk);
+        for (int64_t i = 0; i < tile->rows; i += p->rows, a_panel += p->a_bytes) {
+            const struct bsmi_part rows = rows_of(&chunk, i, p->rows);
+            p->pack_a(&rows, &tile->b, run, a_panel);
+        }
     }
     for (int64_t j = 0; j < tile->columns; j += p->columns) {
         const struct bsmi_part columns = rows_of(b, j, p->columns);
-        p->pack_b(&columns, run, b_panel);
-        for (int64_t i = 0; i < tile->rows; i += p->rows) {
-            if (a->k == 0) clear_sums(tile, i, j, p->rows, p->columns);
-            prefetch_sums(p, tile, i + p->rows, j);
-            p->multiply(a->length, run, a_panels + (size_t)(i / p->rows) * p->a_bytes, b_panel,
-                        tile->sums + i * tile->sums_pitch + j, tile->sums_pitch);
-        }
+        add_strip(p, tile, &columns, j, b_panel);
+    }
+}
+
+static void add_part(const struct bsmi_panels *p, const struct bsmi_tile *tile, int64_t k, int64_t length, void *scratch)
+{
+    const struct bsmi_part a = { tile->a, tile->a_batch, tile->row, tile->rows, 0, k, length };
+    const struct bsmi_part b = { tile->b, tile->b_batch, tile->column, tile->columns, tile->split, k, length };
+    if (p->fits(&a, &b)) {
+        add_stretch(p, tile, &a, &b, scratch);
+    } else if (length <= p->chunk) {
+        add_guarded(p, tile, k, length, scratch);
+    } else {                              /* chunk by chunk: only some of them may need the guarded road */
+        for (int64_t i = 0; i < length; i += p->chunk) add_part(p, tile, k + i, BSMI_MIN(p->chunk, length - i), scratch);
     }
 }
 
 void bsmi_panels_sum(const struct bsmi_panels *p, const struct bsmi_tile *tile, void *scratch)
 {
+    const int64_t stretch = stretch_chunks(p, tile->rows) * p->chunk;
     if (tile->k == 0) clear_sums(tile, 0, 0, tile->rows, tile->columns);
-    for (int64_t k = 0; k < tile->k; k += p->chunk) {
-        const int64_t length = BSMI_MIN(p->chunk, tile->k - k);
-        const struct bsmi_part a = { tile->a, tile->a_batch, tile->row, tile->rows, 0, k, length };
-        const struct bsmi_part b = { tile->b, tile->b_batch, tile->column, tile->columns, tile->split, k, length };
-        if (p->fits(&a, &b)) add_panels(p, tile, &a, &b, scratch);
-        else add_guarded(p, tile, k, length, scratch);
-    }
+    for (int64_t k = 0; k < tile->k; k += stretch) add_part(p, tile, k, BSMI_MIN(stretch, tile->k - k), scratch);
 }

@@ -9,7 +9,8 @@ static void store_blocks(const struct bsmi_epilogue *e, int64_t batch, int64_t r
     for (int64_t j = 0; j < count; j += d->block) {
         const int length = (int)BSMI_MIN(d->block, count - j);
         const uint64_t index = (uint64_t)(batch * d->rows + row) * (uint64_t)d->columns + (uint64_t)(column + j);
-        *bsmi_scale_pointer(d, batch, row, (column + j) / d->block) = bsmi_quantize_block(&e->quantizer, t + j, length, index, codes, NULL);
+        *bsmi_scale_pointer(d, batch, row, (column + j) / d->block) =
+            bsmi_quantize_block(&e->quantizer, t + j, length, index, codes, NULL);
         bsmi_row_store_codes(d, batch, row, column + j, length, codes);
     }
 }

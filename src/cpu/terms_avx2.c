@@ -24,13 +24,15 @@ F16C_INLINE struct sixteen decode(const struct bsmi_terms_source *s, __m128i cod
     if (s->integers)
         return (struct sixteen){ _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(codes)),
                                  _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_unpackhi_epi64(codes, codes))) };
-    const __m256i words = _mm256_cvtepu8_epi16(codes), magnitude = _mm256_and_si256(words, _mm256_set1_epi16((short)s->form.magnitude));
+    const __m256i words = _mm256_cvtepu8_epi16(codes),
+                  magnitude = _mm256_and_si256(words, _mm256_set1_epi16((short)s->form.magnitude));
     const __m256i sign = _mm256_and_si256(words, _mm256_set1_epi16((short)s->form.sign));
     const __m256i nan = _mm256_cmpeq_epi16(magnitude, _mm256_set1_epi16(s->form.nan != 0 ? (short)s->form.nan : -1));
     const __m256i halves = _mm256_or_si256(_mm256_or_si256(_mm256_sll_epi16(magnitude, _mm_cvtsi32_si128(s->form.magnitude_shift)),
                                                            _mm256_sll_epi16(sign, _mm_cvtsi32_si128(s->form.sign_shift))),
                                            _mm256_and_si256(nan, _mm256_set1_epi16(0x7e00)));
-    return (struct sixteen){ _mm256_cvtph_ps(_mm256_castsi256_si128(halves)), _mm256_cvtph_ps(_mm256_extracti128_si256(halves, 1)) };
+    return (struct sixteen){ _mm256_cvtph_ps(_mm256_castsi256_si128(halves)),
+                             _mm256_cvtph_ps(_mm256_extracti128_si256(halves, 1)) };
 }
 
 F16C static void pack_a(const struct bsmi_part *part, const struct bsmi_operand *b, int run, void *memory)
@@ -80,6 +82,7 @@ F16C static void pack_b(const struct bsmi_part *part, int run, void *memory)
     bsmi_make_factors(part, &s, COLUMNS, factors);
     for (int64_t k = 0; k < part->length; k += GROUP) {
         __m256i v[16];
+        if (k % 64 == 0) bsmi_prefetch_rows(bytes.rows, COLUMNS, k + CHUNK);
         for (int c = 0; c < 16; c++) v[c] = _mm256_loadu_si256((const __m256i *)(const void *)(bytes.rows[c] + k));
         transpose_bytes(v);
         const float *first = factors + k / s.block * COLUMNS, *second = factors + (k + 16) / s.block * COLUMNS;

@@ -24,7 +24,8 @@ AVX512_INLINE void decode(const struct bsmi_terms_source *s, __m256i codes, __m5
         low = _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm256_castsi256_si128(codes)));
         high = _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm256_extracti128_si256(codes, 1)));
     } else {
-        const __m512i words = _mm512_cvtepu8_epi16(codes), magnitude = _mm512_and_si512(words, _mm512_set1_epi16((short)s->form.magnitude));
+        const __m512i words = _mm512_cvtepu8_epi16(codes),
+                      magnitude = _mm512_and_si512(words, _mm512_set1_epi16((short)s->form.magnitude));
         const __m512i sign = _mm512_and_si512(words, _mm512_set1_epi16((short)s->form.sign));
         const __mmask32 nan = _mm512_cmpeq_epi16_mask(magnitude, _mm512_set1_epi16(s->form.nan != 0 ? (short)s->form.nan : -1));
         const __m512i halves = _mm512_or_si512(_mm512_sll_epi16(magnitude, _mm_cvtsi32_si128(s->form.magnitude_shift)),
@@ -75,6 +76,7 @@ AVX512 static void pack_b(const struct bsmi_part *part, int run, void *memory)
     bsmi_make_factors(part, &s, COLUMNS, factors);
     for (int64_t k = 0; k < part->length; k += 16) {
         __m256i v[16];
+        if (k % 64 == 0) bsmi_prefetch_rows(bytes.rows, COLUMNS, k + CHUNK);
         for (int c = 0; c < 16; c++) v[c] = load_two(bytes.rows[c] + k, bytes.rows[c + 16] + k);
         transpose_bytes(v);
         const float *of_block = factors + k / s.block * COLUMNS;
@@ -122,7 +124,10 @@ size_t bsmi_terms_scratch_avx512(int64_t rows, int64_t columns)
 {
     return bsmi_panels_scratch_bytes(&bsmi_terms_panels_avx512, rows, columns);
 }
-void bsmi_terms_sum_avx512(const struct bsmi_tile *tile, void *scratch) { bsmi_panels_sum(&bsmi_terms_panels_avx512, tile, scratch); }
+void bsmi_terms_sum_avx512(const struct bsmi_tile *tile, void *scratch)
+{
+    bsmi_panels_sum(&bsmi_terms_panels_avx512, tile, scratch);
+}
 #else
 typedef int bsmi_not_x86_64;              /* a translation unit needs a declaration */
 #endif

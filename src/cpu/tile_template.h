@@ -23,7 +23,9 @@
 #endif
 #define BSMI_INLINE BSMI_TARGET __attribute__((always_inline)) static inline
 
-enum { ROWS = BSMI_ROWS, LANES = BSMI_LANES, VECTORS = BSMI_VECTORS, COLUMNS = BSMI_LANES * BSMI_VECTORS, HALVES = 2 * BSMI_VECTORS };
+enum {
+    ROWS = BSMI_ROWS, LANES = BSMI_LANES, VECTORS = BSMI_VECTORS, COLUMNS = BSMI_LANES * BSMI_VECTORS, HALVES = 2 * BSMI_VECTORS
+};
 
 typedef float floats __attribute__((vector_size(BSMI_LANES * 4)));
 typedef float half_floats __attribute__((vector_size(BSMI_LANES * 2)));
@@ -95,7 +97,8 @@ BSMI_INLINE doubles round_to_float(doubles v) { return __builtin_convertvector(_
 /* All ones in the low word of each sum that lies in the middle of two fp32 numbers of 24 bits, or was rounded to it. */
 BSMI_INLINE words in_the_middle(doubles sum)
 {
-    const integers mask = (integers){ 0 } + 0x1fffffff, middle = (integers){ 0 } + (int64_t)((uint64_t)0xffffffff << 32 | 0x10000000);
+    const integers mask = (integers){ 0 } + 0x1fffffff,
+                   middle = (integers){ 0 } + (int64_t)((uint64_t)0xffffffff << 32 | 0x10000000);
     return ((words)sum & (words)mask) == (words)middle;
 }
 
@@ -207,7 +210,8 @@ BSMI_TARGET static void wide_terms_rows(int64_t rows, int64_t length, const doub
     for (int64_t i = 0; i < BSMI_MIN(rows, ROWS); i++) wide_row(false, length, a + i, b, sums + i * pitch);
 }
 
-BSMI_TARGET static void checked_terms_rows(int64_t rows, int64_t length, const double *a, const double *b, float *sums, int64_t pitch)
+BSMI_TARGET static void checked_terms_rows(int64_t rows, int64_t length, const double *a, const double *b, float *sums,
+                                           int64_t pitch)
 {
     for (int64_t i = 0; i < BSMI_MIN(rows, ROWS); i++) wide_row(true, length, a + i, b, sums + i * pitch);
 }
@@ -289,7 +293,8 @@ static void add_terms_wide(const struct bsmi_tile *tile, const struct panels *p,
 static bool add_terms_narrow(const struct bsmi_tile *tile, const struct panels *p, int64_t k, int64_t length)
 {
     const struct bsmi_part a = part_a(tile, k, length), b = part_b(tile, k, length);
-    if (!bsmi_scaled_elements_fit(&tile->a, bsmi_part_scale_range(&a)) || !bsmi_scaled_elements_fit(&tile->b, bsmi_part_scale_range(&b)))
+    if (!bsmi_scaled_elements_fit(&tile->a, bsmi_part_scale_range(&a)) ||
+        !bsmi_scaled_elements_fit(&tile->b, bsmi_part_scale_range(&b)))
         return false;
     bsmi_pack_scaled(&a, ROWS, p->a);
     bsmi_pack_scaled(&b, COLUMNS, p->b);

@@ -139,7 +139,7 @@ static const bsm_layout layouts[] = { BSM_LAYOUT_LINEAR, BSM_LAYOUT_128X4 };
 static void random_case(struct test *t, struct tile_case *c)
 {
     static const int64_t depths[] = { 0, 1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 32, 33, 47, 48, 49, 63, 64, 65, 100, 255, 256, 257, 300, 511, 512, 513,
-                                      529, 769, 1023, 1025 };
+                                      529, 769, 1023, 1025, 2049, 2600, 4129 };
     c->rows = rnd_between(t, 1, 33);
     c->columns = rnd_between(t, 1, 80);
     c->k = depths[rnd_below(t, sizeof depths / sizeof depths[0])];

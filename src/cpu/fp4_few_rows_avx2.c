@@ -1,0 +1,207 @@
+/* e2m1 times e2m1 in blocks for a few rows of A, with AVX2 and FMA: B is read as it is stored, once, and decoded in registers.
+ *
+ *     r[i][j] = sum over a run of 2a[i][k] * 2b[j][k]        S[i][j] = fma(r / 4 * sA[i], sB[j], S[i][j])
+ *
+ * 16 bytes of a row of B are 32 k.  A vector holds them for two columns; four vectors are the 8 columns of one step:
+ *
+ *     lower half   column 0   1   2   3        low nibbles: even k, high nibbles: odd k; A's run lies the same way
+ *     upper half   column 4   5   6   7
+ *
+ * B is decoded to 2b + 12 (0 .. 24) and 12 * sum(2a) is taken off again (fp4_avx2.c, where the exactness is argued).  A lane of 16
+ * bits holds two pairs of k, at most 4 * 24 * 12 = 1,152; vphaddw adds lanes side by side, at most 9,216 in the end.  After two
+ * stages the columns lie in order: two lanes each for a run of 32, one lane for each of two runs of 16.  The exponent that makes an
+ * fp32 number of a sum is that of 1.5 * 2^23 over 32 bits (runs of 32), or of 2^23 over 2^15 + r in 16 bits (runs of 16). */
+#if defined(__x86_64__)
+#include "lanes_avx2.h"
+#include "panels.h"
+
+enum {
+    ROWS = 4, COLUMNS = 32, STEP = 8, CHUNK = BSMI_ROW_CHUNK, RUNS = CHUNK / BSMI_SHORTEST_RUN, GROUP = BSMI_NIBBLE_GROUP,
+    GROUPS = CHUNK / GROUP, OFFSET = 12, MOST_A_SCALE = 105 + 127, BITS_OF_BIAS = 0x4b400000, HALF_BIAS = 0x8000,
+    AHEAD = 512,                          /* bytes of a row that are asked for before their turn */
+};
+
+struct a_panel {
+    _Alignas(64) uint8_t codes[GROUPS][ROWS][2][16];           /* signed; even k, then odd k */
+    int32_t starts[GROUPS][ROWS];                              /* of a run of 32; of two runs of 16, 16 bits each */
+    float scales[RUNS][ROWS], minuends[RUNS][ROWS];
+    int64_t rows;
+};
+
+struct b_panel {
+    _Alignas(64) float scales[RUNS][COLUMNS];
+    struct bsmi_nibble_rows nibbles;                           /* pointers to the matrix's own bytes, if it is packed like this */
+    uint8_t table[16];
+};
+
+static void make_table(const float *values, int offset, uint8_t *table)
+{
+    for (int c = 0; c < 16; c++) table[c] = (uint8_t)((int)(2 * values[c]) + offset);
+}
+
+/* Sum of the doubled elements [first, first + count) of a group, both even. */
+static int32_t sum_of(const uint8_t (*codes)[16], int first, int count)
+{
+    int32_t sum = 0;
+    for (int i = first / 2; i < (first + count) / 2; i++) sum += (int8_t)codes[0][i] + (int8_t)codes[1][i];
+    return sum;
+}
+
+static void pack_a_row(const uint8_t *nibbles, int64_t groups, int run, const uint8_t *table, int64_t r, struct a_panel *panel)
+{
+    for (int64_t g = 0; g < groups; g++) {
+        uint8_t (*codes)[16] = panel->codes[g][r];
+        for (int i = 0; i < 16; i++) codes[0][i] = table[nibbles[16 * g + i] & 15], codes[1][i] = table[nibbles[16 * g + i] >> 4];
+        const uint8_t (*const read)[16] = (const uint8_t (*)[16])codes;
+        const uint32_t low = (uint32_t)(HALF_BIAS - OFFSET * sum_of(read, 0, 16)),
+                       high = (uint32_t)(HALF_BIAS - OFFSET * sum_of(read, 16, 16));
+        panel->starts[g][r] = run == 32 ? BITS_OF_BIAS - OFFSET * sum_of(read, 0, 32) : (int32_t)(low | high << 16);
+    }
+}
+
+static void pack_a(const struct bsmi_part *part, const struct bsmi_operand *b, int run, void *memory)
+{
+    struct a_panel *panel = memory;
+    struct bsmi_nibble_rows nibbles;
+    uint8_t table[16];
+    const int64_t groups = bsmi_ceil_div(part->length, GROUP), runs = bsmi_ceil_div(part->length, run);
+    const float bias = run == 32 ? 0x1.8p23F : 0x808000p0F;
+    (void)b;
+    make_table(part->operand.values, 0, table);
+    panel->rows = part->count;
+    bsmi_nibble_rows(part, ROWS, &nibbles);
+    bsmi_scale_rows(part, run, ROWS, panel->scales[0]);
+    for (int64_t r = 0; r < ROWS; r++) pack_a_row(nibbles.rows[r], groups, run, table, r, panel);
+    for (int64_t i = 0; i < runs * ROWS; i++) {
+        panel->scales[0][i] *= 0.25F;
+        panel->minuends[0][i] = -bias * panel->scales[0][i];
+    }
+}
+
+AVX2 static void pack_b(const struct bsmi_part *part, int run, void *memory)
+{
+    struct b_panel *panel = memory;
+    make_table(part->operand.values, OFFSET, panel->table);
+    bsmi_nibble_rows(part, COLUMNS, &panel->nibbles);
+    pack_scales_by_column(part, run, panel->scales);
+}
+
+/* A decoded vector: elements of even and of odd k. */
+struct codes { __m256i even, odd; };
+
+AVX2_INLINE struct codes decode(const uint8_t *low, const uint8_t *high, __m256i table)
+{
+    const __m256i bytes = load_two(low, high), mask = _mm256_set1_epi8(15);
+    return (struct codes){ _mm256_shuffle_epi8(table, _mm256_and_si256(bytes, mask)),
+                           _mm256_shuffle_epi8(table, _mm256_and_si256(_mm256_srli_epi16(bytes, 4), mask)) };
+}
+
+AVX2_INLINE __m256i broadcast(const uint8_t *codes)
+{
+    return _mm256_broadcastsi128_si256(_mm_load_si128((const __m128i *)(const void *)codes));
+}
+
+/* The sums of one row of A with 8 columns, in lanes of 16 bits: twice for each column. */
+AVX2_INLINE __m256i sum_columns(const uint8_t (*row)[16], const struct codes b[4])
+{
+    const __m256i even = broadcast(row[0]), odd = broadcast(row[1]);
+    __m256i v[4];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) v[i] = _mm256_add_epi16(_mm256_maddubs_epi16(b[i].even, even), _mm256_maddubs_epi16(b[i].odd, odd));
+    return _mm256_hadd_epi16(_mm256_hadd_epi16(v[0], v[1]), _mm256_hadd_epi16(v[2], v[3]));
+}
+
+AVX2_INLINE __m256 add_run(__m256i biased, float scale, float minuend, const float *b_scales, __m256 total)
+{
+    const __m256 t = _mm256_fmadd_ps(_mm256_castsi256_ps(biased), _mm256_set1_ps(scale), _mm256_set1_ps(minuend));
+    return _mm256_fmadd_ps(t, _mm256_load_ps(b_scales), total);
+}
+
+/* One group of 32 k; second: its second run of 16 is there. */
+AVX2_INLINE __m256 add_group(int run, bool second, const struct a_panel *a, const struct codes b[4], int64_t g, int64_t r,
+                             const float *b_scales, __m256 total)
+{
+    const __m256i sums = sum_columns((const uint8_t (*)[16])a->codes[g][r], b), start = _mm256_set1_epi32(a->starts[g][r]);
+    if (run == 32) {
+        const __m256i biased = _mm256_add_epi32(_mm256_madd_epi16(sums, _mm256_set1_epi16(1)), start);
+        return add_run(biased, a->scales[g][r], a->minuends[g][r], b_scales, total);
+    }
+    const __m256i exponent = _mm256_set1_epi32(0x4b000000), biased = _mm256_add_epi16(sums, start);
+    total = add_run(_mm256_blend_epi16(exponent, biased, 0x55), a->scales[2 * g][r], a->minuends[2 * g][r], b_scales, total);
+    if (!second) return total;
+    return add_run(_mm256_or_si256(_mm256_srli_epi32(biased, 16), exponent), a->scales[2 * g + 1][r], a->minuends[2 * g + 1][r],
+                   b_scales + COLUMNS, total);
+}
+
+/* What comes `ahead` bytes on: in the same rows, behind them in those of the next step. */
+AVX2_INLINE void prefetch(const uint8_t *const *from, int column, int64_t bytes, int64_t ahead)
+{
+    if (ahead < bytes || column + STEP == COLUMNS) bsmi_prefetch_rows(from, STEP, ahead);
+    else bsmi_prefetch_rows(from + STEP, STEP, ahead - bytes);
+}
+
+AVX2_INLINE void multiply_step(int rows, int run, int64_t runs, const struct a_panel *a, const struct b_panel *b, int column,
+                               float *sums, int64_t pitch)
+{
+    const __m256i table = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)b->table));
+    const uint8_t *const *from = b->nibbles.rows + column;
+    const float *b_scales = b->scales[0] + column;
+    const int64_t per_group = GROUP / run, bytes = 16 * bsmi_ceil_div(runs, per_group);
+    __m256 totals[ROWS];
+#pragma GCC unroll 4
+    for (int r = 0; r < rows; r++) totals[r] = _mm256_load_ps(sums + r * pitch);
+    for (int64_t g = 0; g * per_group < runs; g++, b_scales += per_group * COLUMNS) {
+        struct codes codes[4];
+        if (g % 4 == 0) prefetch(from, column, bytes, 16 * g + AHEAD);
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; i++) codes[i] = decode(from[i] + 16 * g, from[i + 4] + 16 * g, table);
+#pragma GCC unroll 4
+        for (int r = 0; r < rows; r++) totals[r] = add_group(run, 2 * g + 1 < runs, a, codes, g, r, b_scales, totals[r]);
+    }
+#pragma GCC unroll 4
+    for (int r = 0; r < rows; r++) _mm256_store_ps(sums + r * pitch, totals[r]);
+}
+
+AVX2_INLINE void multiply_run(int run, int64_t runs, const struct a_panel *a, const struct b_panel *b, float *sums, int64_t pitch)
+{
+    for (int column = 0; column < COLUMNS; column += STEP, sums += STEP)
+        switch (a->rows) {
+        case 1: multiply_step(1, run, runs, a, b, column, sums, pitch); break;
+        case 2: multiply_step(2, run, runs, a, b, column, sums, pitch); break;
+        case 3: multiply_step(3, run, runs, a, b, column, sums, pitch); break;
+        default: multiply_step(4, run, runs, a, b, column, sums, pitch);
+        }
+}
+
+AVX2 static void multiply(int64_t length, int run, const void *a, const void *b, float *sums, int64_t pitch)
+{
+    if (run == 16) multiply_run(16, bsmi_ceil_div(length, 16), a, b, sums, pitch);
+    else multiply_run(32, bsmi_ceil_div(length, 32), a, b, sums, pitch);
+}
+
+static bool fits(const struct bsmi_part *a, const struct bsmi_part *b)
+{
+    (void)b;
+    return bsmi_part_e8m0_at_most(a, MOST_A_SCALE);
+}
+
+_Static_assert(sizeof(struct a_panel) % 64 == 0 && sizeof(struct b_panel) % 64 == 0,
+               "panels follow one another at vectors' alignment");
+
+const struct bsmi_panels bsmi_few_fp4_panels_avx2 = {
+    .rows = ROWS, .columns = COLUMNS, .chunk = CHUNK, .a_bytes = sizeof(struct a_panel), .b_bytes = sizeof(struct b_panel),
+    .fits = fits, .pack_a = pack_a, .pack_b = pack_b, .multiply = multiply,
+    .guarded = bsmi_tile_add_runs_avx2_fma, .guarded_scratch_bytes = bsmi_tile_scratch_avx2_fma,
+};
+
+size_t bsmi_few_fp4_scratch_avx2(int64_t rows, int64_t columns)
+{
+    return bsmi_panels_scratch_bytes(&bsmi_few_fp4_panels_avx2, rows, columns);
+}
+void bsmi_few_fp4_sum_avx2(const struct bsmi_tile *tile, void *scratch)
+{
+    bsmi_panels_sum(&bsmi_few_fp4_panels_avx2, tile, scratch);
+}
+#else
+typedef int bsmi_not_x86_64;              /* a translation unit needs a declaration */
+#endif
