@@ -8,7 +8,7 @@
 #   make sweep       the quantizers over all 2^32 numbers: many minutes
 #   make instructions  the table of instructions in cudasim/docs, from the rows and what hardware gave
 #   make calibrate   cudasim against this machine's GPU: small kernels of every form, all bytes compared
-#   make bench       speed of the products on this machine
+#   make bench       speed of the products on this machine's CPU beside BLAS: a table, build/bench-cpu.json and build/bench-cpu.svg
 #   make test-gpu    the tests of the CUDA backend on this machine's GPU; make test runs them on cudasim
 #   make test-gpu-sanitizer  the kernels under compute-sanitizer: memcheck, racecheck, synccheck
 #   make mutate-cuda  instructions taken out of the CUDA kernels, on cudasim: hours; goes on where it was, build/mutate.txt
@@ -69,8 +69,12 @@ sweep:
 	@$(call build,release)
 	@tests/run --jobs $(JOBS) build/release/tests/sweeps.txt
 
-bench: all
-	@$(bin) bench
+bench: kernels := OFF
+bench:
+	@scripts/need $(tools) openblas
+	@$(call build,release,--target bench_cpu)
+	@build/release/bin/bench_cpu $(BENCH) --commit "$$(git describe --always --dirty 2>/dev/null || echo unknown)" \
+	    --json build/bench-cpu.json --svg build/bench-cpu.svg
 
 # On this machine's GPUs.  What cannot run says why, and counts as skipped.
 test-gpu:

@@ -11,6 +11,8 @@
 enum { ROW_MAJOR = 101, NO_TRANSPOSE = 111, TRANSPOSE = 112 };
 typedef void sgemm_function(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha, const float *a, int lda,
                             const float *b, int ldb, float beta, float *c, int ldc);
+typedef void sgemv_function(int order, int transpose, int m, int n, float alpha, const float *a, int lda, const float *x, int x_step,
+                            float beta, float *y, int y_step);
 
 /* POSIX lets dlsym's data pointer be a function; ISO C has no cast for it. */
 static void (*find(void *library, const char *name))(void)
@@ -47,6 +49,7 @@ bool blas_peer_open(struct blas_peer *peer, int threads)
         *peer = (struct blas_peer) { .library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL) };
         if (peer->library == NULL) continue;
         peer->sgemm = find(peer->library, "cblas_sgemm");
+        peer->sgemv = find(peer->library, "cblas_sgemv");
         if (peer->sgemm != NULL) {
             set_threads(peer->library, threads);
             name_library(peer, names[i]);
@@ -61,4 +64,11 @@ void blas_peer_multiply(const struct blas_peer *peer, int64_t m, int64_t n, int6
 {
     sgemm_function *const sgemm = (sgemm_function *)peer->sgemm;
     sgemm(ROW_MAJOR, NO_TRANSPOSE, TRANSPOSE, (int)m, (int)n, (int)k, 1, a, (int)k, b, (int)k, 0, d, (int)n);
+}
+
+void blas_peer_multiply_vector(const struct blas_peer *peer, int64_t n, int64_t k, const float *b, const float *a, float *d)
+{
+    sgemv_function *const sgemv = (sgemv_function *)peer->sgemv;
+    if (sgemv == NULL) blas_peer_multiply(peer, 1, n, k, a, b, d);
+    else sgemv(ROW_MAJOR, NO_TRANSPOSE, (int)n, (int)k, 1, b, (int)k, a, 1, 0, d, 1);
 }

@@ -8,6 +8,7 @@
 struct blas_peer {
     void *library;
     void (*sgemm)(void);                  /* cblas_sgemm, cast where it is called */
+    void (*sgemv)(void);                  /* cblas_sgemv; NULL where a library lacks it */
     char name[128];                       /* "cblas_sgemm of libopenblas.so.0" */
 };
 
@@ -16,5 +17,8 @@ bool blas_peer_open(struct blas_peer *peer, int threads);
 
 /* d[m][n] = a[m][k] x b[n][k]^T, tight.  Sizes must fit an int. */
 void blas_peer_multiply(const struct blas_peer *peer, int64_t m, int64_t n, int64_t k, const float *a, const float *b, float *d);
+
+/* d[n] = b[n][k] x a[k]: cblas_sgemv where there is one, which libraries make faster than a product of one row. */
+void blas_peer_multiply_vector(const struct blas_peer *peer, int64_t n, int64_t k, const float *b, const float *a, float *d);
 
 #endif

@@ -1,0 +1,64 @@
+/* The table of CPU figures: what is measured, beside whom, and what came out. */
+#ifndef BENCH_CPU_H
+#define BENCH_CPU_H
+
+#include "blockscale.h"
+
+#include <stdio.h>
+
+enum { MOST_ROUNDS = 201, MOST_ROWS = 64 };
+
+/* What a row compares ours with. */
+enum kind {
+    KIND_SGEMM,                           /* OpenBLAS on operands dequantized beforehand: sgemm, sgemv where M is 1 */
+    KIND_BANDWIDTH,                       /* reading memory: the ratio is of bytes of weights a second */
+    KIND_THREADS,                         /* ours on one thread */
+    KIND_COPY,                            /* memcpy that moves as many bytes as a quantizer reads and writes; M x K numbers */
+    KIND_COUNT
+};
+
+struct work {
+    enum kind kind;
+    bsm_format a, b;
+    int64_t m, n, k;
+    double reach, aim;                    /* of the ratio: the peer's time over ours */
+};
+
+struct row {
+    struct work work;
+    int threads;
+    bool measured;                        /* false: the peer is missing, or the row was left out */
+    char kernel[64];                      /* ours */
+    int rounds;
+    double ours[MOST_ROUNDS], peer[MOST_ROUNDS];         /* seconds of one call */
+};
+
+struct table {
+    char machine[128], cpu[64], date[32], commit[64], peer[128], load[48];
+    int rounds;
+    struct row rows[MOST_ROWS];
+    int count;
+};
+
+/* work.c: measures one row in alternating rounds; samples last at least `seconds`. */
+struct blas_peer;
+void measure_row(bsm_context *const contexts[2], const struct blas_peer *peer, int rounds, double seconds, struct row *row);
+
+/* clock.c: time of the calling thread, which other work on the machine takes nothing of, and time on the wall. */
+double thread_seconds(void);
+double wall_seconds(void);
+double best_of(const double *seconds, int rounds);
+double paired_ratio(const double *peer, const double *ours, int rounds);       /* median of peer / ours */
+
+/* bandwidth.c: reads `bytes`, a multiple of 1024, and returns something that depends on all of them. */
+uint64_t read_all(const void *memory, size_t bytes);
+
+/* report.c, picture.c */
+double row_ratio(const struct row *row);                 /* best over best */
+void row_names(const struct row *row, char *what, char *shape, size_t bytes);
+const char *kind_name(enum kind kind);
+void report_text(const struct table *table, FILE *file);
+void report_json(const struct table *table, FILE *file);
+void report_picture(const struct table *table, FILE *file);
+
+#endif

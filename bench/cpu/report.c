@@ -1,0 +1,102 @@
+/* The table as text and as JSON. */
+#include "bench.h"
+#include "cli/cli.h"
+
+static const char *const names[KIND_COUNT] = { "sgemm", "bandwidth", "threads", "copy" };
+
+const char *kind_name(enum kind kind) { return names[kind]; }
+
+double row_ratio(const struct row *row)
+{
+    return best_of(row->peer, row->rounds) / best_of(row->ours, row->rounds);
+}
+
+void row_names(const struct row *row, char *what, char *shape, size_t bytes)
+{
+    const struct work *w = &row->work;
+    const char *a = bsm_format_get((int)w->a)->name, *b = w->kind == KIND_COPY ? NULL : bsm_format_get((int)w->b)->name;
+    if (b == NULL) snprintf(what, bytes, "fp32 -> %s", a), snprintf(shape, bytes, "%lldx%lld", (long long)w->m, (long long)w->k);
+    else {
+        snprintf(what, bytes, "%s x %s", a, b);
+        snprintf(shape, bytes, "%lldx%lldx%lld", (long long)w->m, (long long)w->n, (long long)w->k);
+    }
+}
+
+/* GFLOP/s of a product; GB/s, read and written, of a quantizer. */
+static double speed(const struct row *row, const double *seconds)
+{
+    const struct work *w = &row->work;
+    if (w->kind != KIND_COPY) return 2e-9 * (double)w->m * (double)w->n * (double)w->k / best_of(seconds, row->rounds);
+    const bsm_matrix m = { .struct_size = sizeof m, .format = w->a, .rows = w->m, .columns = w->k };
+    int64_t data = 0, scales = 0;
+    bsm_matrix_data_bytes(&m, &data), bsm_matrix_scale_bytes(&m, &scales);
+    return 1e-9 * (double)(w->m * w->k * 4 + data + scales) / best_of(seconds, row->rounds);
+}
+
+void report_text(const struct table *t, FILE *file)
+{
+    static const struct cli_column columns[] = {
+        { "work", CLI_LEFT },   { "shape", CLI_LEFT },    { "beside", CLI_LEFT }, { "ours", CLI_RIGHT }, { "ratio", CLI_RIGHT },
+        { "paired", CLI_RIGHT }, { "reach", CLI_RIGHT }, { "aim", CLI_RIGHT },   { "kernel", CLI_LEFT },
+    };
+    struct cli_table *table = cli_table_new(columns, 9);
+    fprintf(file, "%s (%s), %s, commit %s, load %s at the start\n%d alternating rounds; peer: %s\n\n", t->machine, t->cpu, t->date,
+            t->commit, t->load, t->rounds, t->peer[0] != '\0' ? t->peer : "no BLAS library here: rows beside sgemm are left out");
+    for (int i = 0; i < t->count; i++) {
+        const struct row *row = &t->rows[i];
+        char what[96], shape[96];
+        if (!row->measured) continue;
+        row_names(row, what, shape, sizeof what);
+        cli_table_cell(table, "%s", what);
+        cli_table_cell(table, "%s", shape);
+        cli_table_cell(table, "%s", row->work.kind == KIND_SGEMM && row->work.m == 1 ? "sgemv" : kind_name(row->work.kind));
+        cli_table_cell(table, "%.1f", speed(row, row->ours));
+        cli_table_cell(table, "%.2f", row_ratio(row));
+        cli_table_cell(table, "%.2f", paired_ratio(row->peer, row->ours, row->rounds));
+        cli_table_cell(table, "%.2f", row->work.reach);
+        cli_table_cell(table, "%.2f", row->work.aim);
+        cli_table_cell(table, "%s", row->kernel);
+    }
+    cli_table_print(table, file);
+    cli_table_free(table);
+    fprintf(file,
+            "\nours: GFLOP/s, best round (quantizers: GB/s read and written).  ratio: the peer's time over ours, best over best; "
+            "paired: median\nof the rounds' own ratios.  threads: one thread's time over that of several.  bandwidth: the time in "
+            "which "
+            "the weights can be read.\n");
+}
+
+void report_json(const struct table *t, FILE *file)
+{
+    struct cli_json json = cli_json_to(file);
+    cli_json_object(&json, NULL);
+    cli_json_text(&json, "machine", t->machine);
+    cli_json_text(&json, "cpu", t->cpu);
+    cli_json_text(&json, "date", t->date);
+    cli_json_text(&json, "commit", t->commit);
+    cli_json_text(&json, "load_average", t->load);
+    cli_json_text(&json, "peer", t->peer[0] != '\0' ? t->peer : NULL);
+    cli_json_integer(&json, "rounds", t->rounds);
+    cli_json_array(&json, "rows");
+    for (int i = 0; i < t->count; i++) {
+        const struct row *row = &t->rows[i];
+        char what[96], shape[96];
+        if (!row->measured) continue;
+        row_names(row, what, shape, sizeof what);
+        cli_json_object(&json, NULL);
+        cli_json_text(&json, "work", what);
+        cli_json_text(&json, "shape", shape);
+        cli_json_text(&json, "beside", kind_name(row->work.kind));
+        cli_json_text(&json, "kernel", row->kernel);
+        cli_json_integer(&json, "threads", row->threads);
+        cli_json_number(&json, "speed", speed(row, row->ours));
+        cli_json_number(&json, "peer_speed", speed(row, row->peer));
+        cli_json_number(&json, "ratio_best", row_ratio(row));
+        cli_json_number(&json, "ratio_paired", paired_ratio(row->peer, row->ours, row->rounds));
+        cli_json_number(&json, "reach", row->work.reach);
+        cli_json_number(&json, "aim", row->work.aim);
+        cli_json_end(&json);
+    }
+    cli_json_end(&json);
+    cli_json_end(&json);
+}
