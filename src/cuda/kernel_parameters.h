@@ -156,7 +156,7 @@ struct bsmi_gemm_parameters {
     int32_t has_d_map;                    /* d may be stored by TMA: (columns, rows, batch), box as the instance's row says */
     int32_t row_alignment;                /* grouped: a group's tiles begin at a multiple of so many rows of A, and those of others are
                                              not stored; 0: at its first row */
-    int32_t band_rows;                    /* tiles of a column that follow each other before the next column; 0: as gemm_order.h says */
+    int32_t band_rows;                    /* tiles of a column that follow each other before the next column: at least 1 */
     int32_t direct;                       /* 1: finish D here: fp32, bf16 or fp16, with alpha, tensor scales of A and B, beta C and
                                              bias, but no activation, gate, amax or tensor scale of D; 0: store S */
     /* Kernels that multiply codes.  The scales of 128 rows are this many blocks along K. */

@@ -56,3 +56,11 @@ const struct bsmi_gemm_instance bsmi_gemm_instances[] = {
 };
 const int bsmi_gemm_instance_count = sizeof bsmi_gemm_instances / sizeof bsmi_gemm_instances[0] - 1;
 _Static_assert(sizeof bsmi_gemm_instances / sizeof bsmi_gemm_instances[0] - 1 <= BSMI_MOST_GEMM_INSTANCES, "raise the limit");
+
+int32_t bsmi_gemm_band(const struct bsmi_gemm_instance *instance, int clusters)
+{
+    const int64_t rows = instance->tile_rows * instance->cluster_rows, columns = instance->tile_columns * instance->cluster_columns;
+    int32_t band = 1;
+    while ((band + 1) * (band + 1) * rows <= clusters * columns) band++;
+    return band;
+}

@@ -69,4 +69,7 @@ extern const struct bsmi_gemm_instance bsmi_gemm_instances[];
 extern const int bsmi_gemm_instance_count;
 enum { BSMI_MOST_GEMM_INSTANCES = 64 };
 
+/* Row tiles of a band (gemm_order.h): what `clusters` tiles read at one time is least when together they make a square. */
+int32_t bsmi_gemm_band(const struct bsmi_gemm_instance *instance, int clusters);
+
 #endif

@@ -385,6 +385,7 @@ static bsm_status run_gemm(struct run *run)
         .a_batch_step = p->a.batch > 1, .b_batch_step = p->b.batch > 1, .direct = c->direct, .row_tiles = c->row_tiles,
         .column_tiles = c->column_tiles, .group_tiles = group_tiles(run), .epilogue = run->epilogue,
         .row_alignment = row_alignment(c),
+        .band_rows = bsmi_gemm_band(instance, run->queue.gpu->gemm_clusters[c->gemm]),
     };
     g.tiles = p->groups > 0 ? (c->row_tiles + 2 * p->groups) * c->column_tiles : c->row_tiles * c->column_tiles * p->batch;
     if (c->road == BSMI_ROAD_TENSOR) fill_segments(c, &g);

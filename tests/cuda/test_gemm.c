@@ -31,7 +31,8 @@ struct problem {
     int alpha_per, bias_per;              /* bias_per 0: none */
     int c_element;                        /* 0: none */
     float scale_a, scale_b;               /* tensor scales; 0: none; b divides */
-    bool exponents, leaves_out, nan;
+    struct { int32_t least, most; } exponents;    /* of rows and of columns; both 0: none */
+    bool leaves_out, nan;
 };
 
 /* What the device was given and what it must give back. */
@@ -68,11 +69,12 @@ static uint16_t *make_rows(struct test *t, int64_t rows, int64_t columns, int64_
     return data;
 }
 
-static int32_t *make_exponents(struct test *t, int64_t count, bool leaves_out)
+static int32_t *make_exponents(struct test *t, const struct problem *q, int64_t count)
 {
     int32_t *exponents = zeroed((size_t)count * 4);
     for (int64_t i = 0; i < count; i++)
-        exponents[i] = leaves_out && rnd_below(t, 9) == 0 ? BSMI_ROW_LEFT_OUT : (int32_t)rnd_between(t, -90, 60);
+        exponents[i] = q->leaves_out && rnd_below(t, 9) == 0 ? BSMI_ROW_LEFT_OUT
+                                                        : (int32_t)rnd_between(t, q->exponents.least, q->exponents.most);
     return exponents;
 }
 
@@ -92,9 +94,9 @@ static void make_operands(struct test *t, const struct problem *q, struct operan
         for (int64_t k = 0; k < q->k; k++) o->a[i * o->a_pitch + o->k_padded + k] = small_integer(t);
     o->b = make_rows(t, b_rows, q->k, o->b_columns, o->b_pitch);
     if (q->nan) o->a[(q->m / 2) * o->a_pitch] = 0xffff, o->b[(q->n / 3) * o->b_pitch] = 0x7f80, o->b[q->n / 4 * o->b_pitch] = 0xff80;
-    if (q->exponents) {
-        o->a_exponents = make_exponents(t, a_rows, q->leaves_out);
-        o->b_exponents = make_exponents(t, b_rows, q->leaves_out);
+    if (q->exponents.least != 0) {
+        o->a_exponents = make_exponents(t, q, a_rows);
+        o->b_exponents = make_exponents(t, q, b_rows);
     }
     const int64_t most = q->m + q->n + o->batch;
     o->alpha = zeroed((size_t)most * 4), o->bias = zeroed((size_t)(most * o->batch) * 4);
@@ -152,7 +154,7 @@ static void define_element(const struct problem *q, struct operands *o, int64_t 
     const int element = q->stores_sums ? BSM_FP32 : q->element == 0 ? BSM_BF16 : q->element;
     const int64_t at = o->d_offset + ((q->groups > 0 ? 0 : matrix) * (q->m + 1) + row) * o->d_pitch + column;
     float value = sum_of(q, o, o->a + a_row * o->a_pitch, o->b + b_row * o->b_pitch);
-    if (q->exponents) {
+    if (q->exponents.least != 0) {
         const int32_t a = o->a_exponents[a_row], b = o->b_exponents[b_row];
         if (a == BSMI_ROW_LEFT_OUT || b == BSMI_ROW_LEFT_OUT) return;
         if (!q->stores_sums) value = (float)ldexp((double)value, bsmi_sum_exponent(a, b));
@@ -212,7 +214,7 @@ static void run(const struct problem *q, const struct bsmi_gemm_instance *i, str
     e->d = (struct bsmi_device_matrix){ .data = (unsigned char *)d, .element = element, .row_bytes = o->d_pitch * bytes,
                                         .batch_bytes = o->d_pitch * (q->m + 1) * bytes };
     if (q->stores_sums) e->sums = (float *)d, e->sums_pitch = o->d_pitch, e->sums_batch_pitch = o->d_pitch * (q->m + 1), e->d.data = NULL;
-    if (q->exponents) {
+    if (q->exponents.least != 0) {
         memory[7] = gemm_upload(&machine, o->a_exponents, (size_t)a_rows * 4);
         memory[8] = gemm_upload(&machine, o->b_exponents, (size_t)b_rows * 4);
         e->a_exponents = (int32_t *)memory[7], e->b_exponents = (int32_t *)memory[8];
@@ -335,7 +337,7 @@ static void rows_that_the_copy_engine_cannot_store(struct test *t)
 static void sums(struct test *t)
 {
     check_all(t, &(struct problem){ .m = 190, .n = 304, .k = 130, .stores_sums = true });
-    check_all(t, &(struct problem){ .m = 150, .n = 280, .k = 64, .stores_sums = true, .exponents = true, .leaves_out = true });
+    check_all(t, &(struct problem){ .m = 150, .n = 280, .k = 64, .stores_sums = true, .exponents = { -90, 60 }, .leaves_out = true });
 }
 
 static void two_terms(struct test *t) { check_all(t, &(struct problem){ .m = 140, .n = 272, .k = 200, .terms = 2, .element = BSM_FP32 }); }
@@ -356,9 +358,11 @@ static void groups(struct test *t)
 
 static void exponents(struct test *t)
 {
-    check_all(t, &(struct problem){ .m = 140, .n = 272, .k = 64, .exponents = true, .element = BSM_FP32 });
-    check_all(t, &(struct problem){ .m = 140, .n = 270, .k = 64, .exponents = true, .leaves_out = true });
-    check_all(t, &(struct problem){ .m = 70, .n = 60, .k = 64, .batch = 2, .b_broadcast = true, .exponents = true, .element = BSM_FP32 });
+    check_all(t, &(struct problem){ .m = 140, .n = 272, .k = 64, .exponents = { -90, 60 }, .element = BSM_FP32 });
+    check_all(t, &(struct problem){ .m = 140, .n = 272, .k = 64, .exponents = { -63, 63 }, .element = BSM_FP32 });
+    check_all(t, &(struct problem){ .m = 140, .n = 270, .k = 64, .exponents = { -64, -62 }, .element = BSM_FP32 });
+    check_all(t, &(struct problem){ .m = 140, .n = 270, .k = 64, .exponents = { -90, 60 }, .leaves_out = true });
+    check_all(t, &(struct problem){ .m = 70, .n = 60, .k = 64, .batch = 2, .b_broadcast = true, .exponents = { -90, 60 }, .element = BSM_FP32 });
 }
 
 static void factors(struct test *t)

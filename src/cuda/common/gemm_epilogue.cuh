@@ -53,25 +53,51 @@ __device__ static inline float load_bias(const bsmi_epilogue_parameters &e, int6
     return load_number((const unsigned char *)e.bias + index * (is_fp32 ? 4 : 2), is_fp32, e.bias_type == BSM_REAL_BF16);
 }
 
-/* What belongs to the tile's columns, computed once for the rows of four warps, in shared memory: factors, biases, and exponents where
- * there are any: COLUMNS numbers of 32 bits each. */
+/* Exponents of the tile's columns that a thread brings to the table: every 128th. */
+template <int COLUMNS> struct gemm_own_exponents { int32_t columns[(COLUMNS + 127) / 128]; };
+
 template <int COLUMNS>
-__device__ static inline void fill_column_table(const bsmi_epilogue_parameters &e, const gemm_finish &finish, const gemm_part &part,
-                                                uint32_t table)
+__device__ static inline gemm_own_exponents<COLUMNS> own_exponents_of(const bsmi_epilogue_parameters &e, int32_t matrix, int32_t first_column)
 {
-    for (int32_t i = (int32_t)(threadIdx.x % 128); i < COLUMNS; i += 128) {
-        const int32_t column = part.first_column + i;
-        int32_t exponent = 0;
-        float factor = 1, bias = -0.0f;
-        if (column < e.n) {
-            if (e.b_exponents != nullptr) exponent = e.b_exponents[part.matrix * e.b_exponent_step + column];
-            if (finish.column_factors) factor = factor_of(finish, e.alpha[column]);
-            if (finish.column_biases) bias = load_bias(e, part.matrix * e.bias_batch_pitch + column);
-        }
-        store_shared(table + 4 * i, __float_as_uint(factor));
-        store_shared(table + 4 * (COLUMNS + i), __float_as_uint(bias));
-        if (e.b_exponents != nullptr) store_shared(table + 4 * (2 * COLUMNS + i), (uint32_t)exponent);
+    gemm_own_exponents<COLUMNS> own = {};
+    if (e.b_exponents == nullptr) return own;
+#pragma unroll
+    for (int32_t i = 0; i < (COLUMNS + 127) / 128; i++) {
+        const int32_t in_tile = i * 128 + (int32_t)(threadIdx.x % 128);
+        if (in_tile < COLUMNS && first_column + in_tile < e.n)
+            own.columns[i] = e.b_exponents[matrix * e.b_exponent_step + first_column + in_tile];
     }
+    return own;
+}
+
+/* An exponent within 63 of 0: two of them give a power of two that is a normal number of fp32. */
+__device__ static inline bool is_small(int32_t exponent) { return (uint32_t)(exponent + 63) <= 126; }
+
+/* What all threads know of the columns' exponents. */
+struct gemm_columns { bool small, leaves_out; };
+
+/* What belongs to the tile's columns, computed once for the rows of four warps, in shared memory: factors, biases, exponents, COLUMNS
+ * numbers of 32 bits each, those that there are.  The warps have passed `barrier` since they last used that memory. */
+template <int COLUMNS>
+__device__ static inline gemm_columns fill_column_table(const bsmi_epilogue_parameters &e, const gemm_finish &finish, const gemm_part &part,
+                                                        const gemm_own_exponents<COLUMNS> &own, uint32_t table, uint32_t barrier)
+{
+    bool beyond = false, left_out = false;
+#pragma unroll
+    for (int32_t i = 0; i < (COLUMNS + 127) / 128; i++) {
+        const int32_t in_tile = i * 128 + (int32_t)(threadIdx.x % 128), column = part.first_column + in_tile;
+        if (in_tile >= COLUMNS) continue;
+        const bool exists = column < e.n;
+        if (finish.column_factors) store_shared(table + 4 * in_tile, __float_as_uint(exists ? factor_of(finish, e.alpha[column]) : 1));
+        if (finish.column_biases)
+            store_shared(table + 4 * (COLUMNS + in_tile),
+                         __float_as_uint(exists ? load_bias(e, part.matrix * e.bias_batch_pitch + column) : -0.0f));
+        if (e.b_exponents != nullptr) store_shared(table + 4 * (2 * COLUMNS + in_tile), (uint32_t)own.columns[i]);
+        beyond |= !is_small(own.columns[i]);
+        left_out |= own.columns[i] == BSMI_ROW_LEFT_OUT;
+    }
+    beyond = barrier_or(barrier, 128, beyond);
+    return { !beyond, beyond && barrier_or(barrier, 128, left_out) };
 }
 
 __device__ static inline int32_t row_exponent(const bsmi_epilogue_parameters &e, const gemm_part &part, int32_t row)
@@ -92,14 +118,58 @@ __device__ static inline float times_power_of_two(float sum, int32_t exponent)
     return (float)((double)sum * __longlong_as_double((int64_t)(kept + 1023) << 52));
 }
 
-template <int COLUMNS, int SUMS>
-__device__ static inline void apply_exponents(const bsmi_epilogue_parameters &e, const gemm_part &part, uint32_t table, float (&sums)[SUMS])
+/* Exponents of this thread's two rows, and what its warp knows of them and of the columns'. */
+struct gemm_exponents {
+    bool any, small, leaves_out;
+    int32_t rows[2];
+};
+
+/* The two rows of a part. */
+struct gemm_row_exponents { int32_t rows[2]; };
+__device__ static inline gemm_row_exponents row_exponents_of(const bsmi_epilogue_parameters &e, const gemm_part &part)
 {
-    const int32_t rows[2] = { row_exponent(e, part, part.row), row_exponent(e, part, part.row + 8) };
+    return { { row_exponent(e, part, part.row), row_exponent(e, part, part.row + 8) } };
+}
+
+__device__ static inline gemm_exponents exponents_of(const bsmi_epilogue_parameters &e, const gemm_row_exponents &of, gemm_columns columns)
+{
+    gemm_exponents exponents = { e.a_exponents != nullptr || e.b_exponents != nullptr, columns.small, columns.leaves_out,
+                                 { of.rows[0], of.rows[1] } };
+    if (!exponents.any) return exponents;
+    exponents.small &= __all_sync(0xffffffff, is_small(of.rows[0]) && is_small(of.rows[1]));
+    if (!exponents.small)
+        exponents.leaves_out |= __any_sync(0xffffffff, of.rows[0] == BSMI_ROW_LEFT_OUT || of.rows[1] == BSMI_ROW_LEFT_OUT);
+    return exponents;
+}
+
+/* A product with a power of two that is a normal number is rounded once. */
+template <int COLUMNS, int SUMS>
+__device__ static inline void apply_small_exponents(const bsmi_epilogue_parameters &e, const gemm_part &part, const gemm_exponents &exponents,
+                                                    uint32_t table, float (&sums)[SUMS])
+{
+    const uint32_t columns = table + 4 * (2 * COLUMNS + part.column - part.first_column);
+    const int32_t rows[2] = { (exponents.rows[0] + 127) << 23, (exponents.rows[1] + 127) << 23 };
+#pragma unroll
+    for (int i = 0; i < SUMS; i += 4) {
+        const uint2 pair = e.b_exponents == nullptr ? make_uint2(0, 0) : load_shared_v2(columns + 8 * i);
+        const int32_t first = (int32_t)(pair.x << 23), second = (int32_t)(pair.y << 23);
+        sums[i] *= __int_as_float(rows[0] + first), sums[i + 1] *= __int_as_float(rows[0] + second);
+        sums[i + 2] *= __int_as_float(rows[1] + first), sums[i + 3] *= __int_as_float(rows[1] + second);
+    }
+}
+
+template <int COLUMNS, int SUMS>
+__device__ static inline void apply_exponents(const bsmi_epilogue_parameters &e, const gemm_part &part, const gemm_exponents &exponents,
+                                              uint32_t table, float (&sums)[SUMS])
+{
+    if (exponents.small) {
+        apply_small_exponents<COLUMNS>(e, part, exponents, table, sums);
+        return;
+    }
 #pragma unroll
     for (int i = 0; i < SUMS; i++) {
         const int32_t column = column_exponent<COLUMNS>(e, table, part.column - part.first_column + i / 4 * 8 + i % 2);
-        sums[i] = times_power_of_two(sums[i], bsmi_sum_exponent(rows[i % 4 / 2], column));
+        sums[i] = times_power_of_two(sums[i], bsmi_sum_exponent(exponents.rows[i % 4 / 2], column));
     }
 }
 
@@ -158,10 +228,10 @@ template <int SUMS> __device__ static inline bool make_nan_canonical(float (&sum
 
 /* table: as fill_column_table<COLUMNS> left it; not read unless finish.by_columns.  True if there is any NaN. */
 template <int COLUMNS, int SUMS>
-__device__ static inline bool finish_sums(const bsmi_epilogue_parameters &e, const gemm_finish &finish, const gemm_part &part, uint32_t table,
-                                          float (&sums)[SUMS])
+__device__ static inline bool finish_sums(const bsmi_epilogue_parameters &e, const gemm_finish &finish, const gemm_part &part,
+                                          const gemm_exponents &exponents, uint32_t table, float (&sums)[SUMS])
 {
-    if (e.a_exponents != nullptr || e.b_exponents != nullptr) apply_exponents<COLUMNS>(e, part, table, sums);
+    if (exponents.any) apply_exponents<COLUMNS>(e, part, exponents, table, sums);
     if (finish.changes) apply_terms<COLUMNS>(e, finish, part, table, sums);
     return make_nan_canonical(sums);
 }

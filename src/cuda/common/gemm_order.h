@@ -4,14 +4,11 @@
 
 #include "cuda/kernel_parameters.h"
 
-/* Row tiles of a band: tiles walk down a band before they go on to the next column of it, so that what runs at one time reads few
- * rows of A and of B, and finds them in L2. */
-enum { BSMI_GEMM_BAND = 16 };
-
 /* A tile of one cluster, in units of such tiles. */
 struct bsmi_gemm_place { int64_t matrix, row, column; };
 
-/* number: 0 .. row_tiles * column_tiles - 1, of one matrix. */
+/* number: 0 .. row_tiles * column_tiles - 1, of one matrix.  Tiles walk down a band of so many row tiles before they go on to the next
+ * column of it. */
 BSMI_HOST_DEVICE static inline struct bsmi_gemm_place bsmi_gemm_place_in_matrix(uint32_t number, uint32_t row_tiles,
                                                                                 uint32_t column_tiles, uint32_t band)
 {

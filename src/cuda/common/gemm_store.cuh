@@ -104,16 +104,6 @@ __device__ static inline void store_boxes(const bsmi_gemm_parameters &p, const g
         store_boxes<CONFIG, ELEMENT, FIRST + BOX_COLUMNS / 2>(p, part, boxes, sums, any_nan);
 }
 
-/* True if this thread's rows, or its share of the tile's columns, hold one that is left out. */
-template <int COLUMNS>
-__device__ static inline bool leaves_out(const bsmi_epilogue_parameters &e, const gemm_part &part, uint32_t table)
-{
-    bool any = row_exponent(e, part, part.row) == BSMI_ROW_LEFT_OUT || row_exponent(e, part, part.row + 8) == BSMI_ROW_LEFT_OUT;
-    for (int32_t column = (int32_t)(threadIdx.x % 128); column < COLUMNS; column += 128)
-        any |= column_exponent<COLUMNS>(e, table, column) == BSMI_ROW_LEFT_OUT;
-    return any;
-}
-
 /* Two neighbours at `to`, as one access where both are stored and lie so. */
 __device__ static inline void store_pair(unsigned char *to, int32_t element, float first, float second, bool has_first, bool has_second)
 {
@@ -157,17 +147,15 @@ __device__ static inline void store_registers(const bsmi_gemm_parameters &p, con
     }
 }
 
-/* table: as for finish_sums, whose result any_nan is. */
+/* leaves_out: some row or column is not stored; the same for all warps that share boxes with the table.  any_nan: as finish_sums says. */
 template <class CONFIG>
-__device__ static inline void store_sums(const bsmi_gemm_parameters &p, const gemm_part &part, gemm_boxes &boxes,
+__device__ static inline void store_sums(const bsmi_gemm_parameters &p, const gemm_part &part, gemm_boxes &boxes, bool leaves_out,
                                          const float (&sums)[CONFIG::SUMS], bool any_nan)
 {
     const bsmi_epilogue_parameters &e = p.epilogue;
     /* The rows of a group begin and end inside D, where the copy engine does not clip. */
-    bool by_boxes = p.has_d_map && (!e.grouped || (part.first_row >= part.row_begin && part.first_row + part.rows <= part.row_end));
-    if (by_boxes && (e.a_exponents != nullptr || e.b_exponents != nullptr))
-        by_boxes = !barrier_or(boxes.barrier, 128, leaves_out<CONFIG::COLUMNS>(e, part, boxes.table));
-    if (!by_boxes) {
+    const bool whole = !e.grouped || (part.first_row >= part.row_begin && part.first_row + part.rows <= part.row_end);
+    if (!p.has_d_map || !whole || leaves_out) {
         store_registers<CONFIG::COLUMNS>(p, part, boxes.table, sums);
         return;
     }

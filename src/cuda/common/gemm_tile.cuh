@@ -13,8 +13,7 @@ struct gemm_tile {
 __device__ static inline gemm_tile gemm_tile_at(const bsmi_gemm_parameters &p, int64_t number, int32_t rows, int32_t columns)
 {
     const bsmi_epilogue_parameters &e = p.epilogue;
-    const uint32_t column_tiles = (uint32_t)p.column_tiles,
-                   band = p.band_rows != 0 ? (uint32_t)p.band_rows : (uint32_t)BSMI_GEMM_BAND;
+    const uint32_t column_tiles = (uint32_t)p.column_tiles;
     int64_t matrix, inside, row_tiles = p.row_tiles, row_begin = 0, row_end = e.m;
     if (e.grouped) {
         matrix = bsmi_gemm_group_of(number, p.group_tiles, e.matrices);
@@ -26,7 +25,7 @@ __device__ static inline gemm_tile gemm_tile_at(const bsmi_gemm_parameters &p, i
         matrix = (uint32_t)number / ((uint32_t)row_tiles * column_tiles);
         inside = number - matrix * row_tiles * column_tiles;
     }
-    const bsmi_gemm_place place = bsmi_gemm_place_in_matrix((uint32_t)inside, (uint32_t)row_tiles, column_tiles, band);
+    const bsmi_gemm_place place = bsmi_gemm_place_in_matrix((uint32_t)inside, (uint32_t)row_tiles, column_tiles, (uint32_t)p.band_rows);
     gemm_tile tile;
     tile.row = (int32_t)(bsmi_gemm_first_row(row_begin, p.row_alignment) + place.row * rows);
     tile.column = (int32_t)(place.column * columns);

@@ -94,12 +94,18 @@ __device__ static inline void store_shared_v2(uint32_t address, float x, float y
     asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(address), "f"(x), "f"(y) : "memory");
 }
 
-/* ld.shared, st.shared of 32 bits, ld.shared of 128 (9.7.9.8, 9.7.9.11). */
+/* ld.shared, st.shared of 32 bits, ld.shared of 64 and 128 (9.7.9.8, 9.7.9.11). */
 __device__ static inline uint32_t load_shared(uint32_t address)
 {
     uint32_t value;
     asm volatile("ld.shared.b32 %0, [%1];" : "=r"(value) : "r"(address) : "memory");
     return value;
+}
+__device__ static inline uint2 load_shared_v2(uint32_t address)
+{
+    uint2 v;
+    asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(v.x), "=r"(v.y) : "r"(address) : "memory");
+    return v;
 }
 __device__ static inline uint4 load_shared_v4(uint32_t address)
 {

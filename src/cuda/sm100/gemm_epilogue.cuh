@@ -32,13 +32,13 @@ template <class CONFIG> __device__ static inline void release_accumulator(uint32
 }
 
 template <class CONFIG>
-__device__ static inline void fill_table(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_part &part,
-                                         const gemm_boxes &boxes)
+__device__ static inline gemm_columns fill_table(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_part &part,
+                                                 const gemm_boxes &boxes)
 {
-    if (!finish.by_columns) return;
+    if (!finish.by_columns) return { true, false };
     barrier_sync(boxes.barrier, 128); /* the tile before has been finished */
-    fill_column_table<CONFIG::COLUMNS>(p.epilogue, finish, part, boxes.table);
-    barrier_sync(boxes.barrier, 128);
+    const gemm_own_exponents<CONFIG::COLUMNS> own = own_exponents_of<CONFIG::COLUMNS>(p.epilogue, part.matrix, part.first_column);
+    return fill_column_table<CONFIG::COLUMNS>(p.epilogue, finish, part, own, boxes.table, boxes.barrier);
 }
 
 template <class CONFIG>
@@ -46,7 +46,7 @@ __device__ static inline void finish_tile(const bsmi_gemm_parameters &p, const g
                                           gemm_boxes &boxes, uint32_t tensor, uint32_t accumulator, uint32_t drained)
 {
     const int32_t first_row = tile.row + (int32_t)(threadIdx.x % 128 / 32 * 32);
-    fill_table<CONFIG>(p, finish, gemm_part_of(tile, tile.row, CONFIG::ROWS, first_row, tile.column), boxes);
+    const gemm_columns columns = fill_table<CONFIG>(p, finish, gemm_part_of(tile, tile.row, CONFIG::ROWS, first_row, tile.column), boxes);
 #pragma unroll 1
     for (int i = 0; i < CONFIG::CHUNKS * 2; i++) {
         const int chunk = accumulator == 0 ? CONFIG::CHUNKS - 1 - i / 2 : i / 2, half = i % 2;
@@ -55,8 +55,9 @@ __device__ static inline void finish_tile(const bsmi_gemm_parameters &p, const g
         float sums[CONFIG::SUMS];
         read_sums<CONFIG>(sums, accumulator_of<CONFIG>(tensor, accumulator), chunk, half);
         if (i == (CONFIG::SHARES ? 1 : CONFIG::CHUNKS * 2 - 1)) release_accumulator<CONFIG>(drained);
-        const bool any_nan = p.direct && finish_sums<CONFIG::COLUMNS>(p.epilogue, finish, part, boxes.table, sums);
-        store_sums<CONFIG>(p, part, boxes, sums, any_nan);
+        const gemm_exponents exponents = exponents_of(p.epilogue, row_exponents_of(p.epilogue, part), columns);
+        const bool any_nan = p.direct && finish_sums<CONFIG::COLUMNS>(p.epilogue, finish, part, exponents, boxes.table, sums);
+        store_sums<CONFIG>(p, part, boxes, exponents.leaves_out, sums, any_nan);
     }
 }
 

@@ -67,27 +67,45 @@ __device__ static inline void sum_tile(float (&sums)[CONFIG::BLOCKS][CONFIG::SUM
     release_stage<CONFIG>(shared, before, cta);
 }
 
-/* From sums to memory: 64 rows. */
-template <class CONFIG>
-__device__ static inline void finish_part(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_part &part, gemm_boxes &boxes,
-                                          float (&sums)[CONFIG::SUMS])
-{
-    if (finish.by_columns) {
-        boxes_are_read();
-        barrier_sync(boxes.barrier, 128);
-        fill_column_table<CONFIG::COLUMNS>(p.epilogue, finish, part, boxes.table);
-        barrier_sync(boxes.barrier, 128);
-    }
-    const bool any_nan = p.direct && finish_sums<CONFIG::COLUMNS>(p.epilogue, finish, part, boxes.table, sums);
-    if (finish.by_columns) barrier_sync(boxes.barrier, 128);   /* the table gives way to boxes */
-    store_sums<CONFIG>(p, part, boxes, sums, any_nan);
-}
-
 /* Four warps, each with 16 of 64 rows. */
 template <class CONFIG> __device__ static inline gemm_part part_of(const gemm_tile &tile, uint32_t group, int block)
 {
     const int32_t first = tile.row + ((int32_t)group * CONFIG::BLOCKS + block) * 64;
     return gemm_part_of(tile, first, 64, first + (int32_t)(threadIdx.x % 128 / 32 * 16), tile.column);
+}
+
+/* Exponents that a tile needs at its end: read before its sums are begun, so that nobody waits for them. */
+template <class CONFIG> struct tile_exponents {
+    gemm_own_exponents<CONFIG::COLUMNS> own;
+    gemm_row_exponents rows[CONFIG::BLOCKS];
+};
+
+template <class CONFIG>
+__device__ static inline tile_exponents<CONFIG> tile_exponents_of(const bsmi_gemm_parameters &p, const gemm_tile &tile, uint32_t group)
+{
+    tile_exponents<CONFIG> of;
+    of.own = own_exponents_of<CONFIG::COLUMNS>(p.epilogue, tile.matrix, tile.column);
+#pragma unroll
+    for (int block = 0; block < CONFIG::BLOCKS; block++) of.rows[block] = row_exponents_of(p.epilogue, part_of<CONFIG>(tile, group, block));
+    return of;
+}
+
+/* From sums to memory: 64 rows.  The table of columns lies where the boxes do, which are empty before and wait behind it. */
+template <class CONFIG>
+__device__ static inline void finish_part(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_part &part,
+                                          const tile_exponents<CONFIG> &of, int block, gemm_boxes &boxes, float (&sums)[CONFIG::SUMS])
+{
+    gemm_columns columns = { true, false };
+    if (finish.by_columns) {
+        boxes_are_read();
+        barrier_sync(boxes.barrier, 128);
+        columns = fill_column_table<CONFIG::COLUMNS>(p.epilogue, finish, part, of.own, boxes.table, boxes.barrier);
+    }
+    const gemm_exponents exponents = exponents_of(p.epilogue, of.rows[block], columns);
+    const bool any_nan = p.direct && finish_sums<CONFIG::COLUMNS>(p.epilogue, finish, part, exponents, boxes.table, sums);
+    bool leaves_out = exponents.leaves_out;
+    if (finish.by_columns) leaves_out = barrier_or(boxes.barrier, 128, leaves_out);
+    store_sums<CONFIG>(p, part, boxes, leaves_out, sums, any_nan);
 }
 
 template <class CONFIG>
@@ -102,10 +120,11 @@ __device__ static inline void consume(const bsmi_gemm_parameters &p, uint32_t sh
     for (int32_t s = 0; s < p.segment_count; s++) k_steps += p.segments[s].blocks;
     for (int64_t number = blockIdx.x / CONFIG::CLUSTER; number < tiles; number += step) {
         const gemm_tile tile = gemm_tile_of<CONFIG>(p, number, cta);
+        const tile_exponents<CONFIG> exponents = tile_exponents_of<CONFIG>(p, tile, group);
         sum_tile<CONFIG>(sums, shared, ring, cta, group, k_steps);
 #pragma unroll
         for (int block = 0; block < CONFIG::BLOCKS; block++)
-            finish_part<CONFIG>(p, finish, part_of<CONFIG>(tile, group, block), boxes, sums[block]);
+            finish_part<CONFIG>(p, finish, part_of<CONFIG>(tile, group, block), exponents, block, boxes, sums[block]);
     }
     boxes_are_read();
 }
