@@ -26,6 +26,20 @@ typedef enum bsm_nonfinite {
     BSM_NONFINITE_SATURATE               /* m is taken over finite elements; infinity becomes +-max, NaN what its encoder gives */
 } bsm_nonfinite;
 
+/* Another project's bits: its scales and elements with all of its roundings, and its slips, for blocks of finite numbers.
+ * docs/recipes.md says what each does, and bsm_preset_checked what the bits were compared with. */
+typedef enum bsm_preset {
+    BSM_PRESET_NONE,                     /* the recipe, exactly */
+    BSM_PRESET_OCP,                      /* OCP MX v1.0: MXFP8, MXFP6, MXFP4 */
+    BSM_PRESET_TORCHAO,                  /* MXFP8, MXFP6, MXFP4 (its default, floor); NVFP4, whose tensor scale multiplies */
+    BSM_PRESET_TRANSFORMER_ENGINE,       /* MXFP8; NVFP4, whose tensor scale divides */
+    BSM_PRESET_MODELOPT,                 /* MXFP8_E4M3, MXFP4; NVFP4, whose tensor scale multiplies */
+    BSM_PRESET_COMPRESSED_TENSORS,       /* MXFP8_E4M3, MXFP6_E2M3, MXFP4; NVFP4, whose tensor scale divides */
+    BSM_PRESET_GGML,                     /* MXFP4, NVFP4, without a tensor scale */
+    BSM_PRESET_FLASHINFER,               /* NVFP4, whose tensor scale divides */
+    BSM_PRESET_COUNT
+} bsm_preset;
+
 typedef enum bsm_tensor_scale_source {
     BSM_TENSOR_SCALE_GIVEN,              /* read from *tensor_scale of the destination; NULL there means none */
     BSM_TENSOR_SCALE_COMPUTED            /* computed from the largest finite magnitude and written to *tensor_scale */
@@ -40,6 +54,7 @@ typedef struct bsm_quantize_options {
     bsm_tensor_scale_source tensor_scale;
     bool no_saturate;                    /* unscaled e4m3 and e5m2: overflow gives NaN or infinity instead of the largest value */
     int64_t block_rows;                  /* rows that share a block's scale: 0 or 1, or the block's length (16x16, 32x32 squares) */
+    bsm_preset preset;                   /* instead of a recipe; rounding is then NEAREST_EVEN, and nonfinite PROPAGATE */
 } bsm_quantize_options;
 
 typedef struct bsm_quantize_stats {
@@ -66,10 +81,11 @@ typedef struct bsm_quantize_stats {
  * Squares (block_rows): the largest magnitude m is that of up to block_rows rows, from a row number that is a multiple of it, and
  * the scale is stored for each of them; a matrix and its transpose quantize to the same values.  Statistics count blocks row by
  * row.  Not with FOUR_OVER_SIX, which chooses by the error of one row.
+ * With a preset, scales and elements are the project's, zero blocks too; all else is as without.
  * options may be NULL (all defaults), stats may be NULL.
  * Threads: runs on the context's; the bits do not depend on how many, nor on the caller's floating-point mode.
- * On a GPU (device.h): the same bits, put into the context's stream; stats, FOUR_OVER_SIX and squares are
- * refused.
+ * On a GPU (device.h): the same bits, put into the context's stream; stats, FOUR_OVER_SIX, squares and
+ * presets are refused.
  * Errors: BSM_EINVAL, BSM_EALIGN, BSM_EOVERFLOW, BSM_EUNSUPPORTED; the destination is untouched then.  BSM_EDEVICE. */
 BSM_API bsm_status bsm_quantize(bsm_context *context, const bsm_real_matrix *source, const bsm_quantize_options *options,
                                 const bsm_matrix *destination, bsm_quantize_stats *stats);
@@ -113,6 +129,10 @@ BSM_API bsm_status bsm_tensor_scales_merge(const bsm_matrix *const *parts, int64
 
 BSM_API const char *bsm_recipe_name(int recipe);
 BSM_API int bsm_recipe_from_name(const char *name);      /* -1 when not known */
+BSM_API const char *bsm_preset_name(int preset);
+BSM_API int bsm_preset_from_name(const char *name);      /* -1 when not known */
+/* What a preset's bits were compared with, or that its source alone was read; NULL for numbers not listed. */
+BSM_API const char *bsm_preset_checked(int preset);
 
 #ifdef __cplusplus
 }

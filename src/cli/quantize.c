@@ -18,7 +18,7 @@ struct settings {
     bsm_packing packing;
     struct cli_tensor_scale tensor_scale;
     bool packed, divides, transpose, no_saturate, squares;
-    int type, rounding, nonfinite, convention;
+    int type, rounding, nonfinite, convention, preset;
     const char *include, *exclude;
 };
 
@@ -34,6 +34,8 @@ static const char *nonfinite_name(int value) { return value >= 0 && value < 2 ? 
 static int nonfinite_from_name(const char *name) { return cli_name_index(nonfinite_names, name); }
 static const struct cli_choices nonfinites = { nonfinite_name, nonfinite_from_name, 0, 2 };
 
+static const struct cli_choices presets = { bsm_preset_name, bsm_preset_from_name, 0, BSM_PRESET_COUNT };
+
 static const struct cli_choices conventions = { bsm_convention_name, bsm_convention_from_name, BSM_CONVENTION_GPT_OSS,
                                                 BSM_CONVENTION_COUNT };
 
@@ -45,6 +47,8 @@ static const struct cli_option options[] = {
       "config.json", CLI_TEXT(struct settings, output), .required = true },
     { "--format", 'f', "FORMAT", "what it becomes", CLI_FORMAT(struct settings, format), .required = true },
     { "--recipe", 0, "RECIPE", "how a block's scale follows from its largest number", CLI_RECIPE(struct settings, recipe) },
+    { "--preset", 0, "PROJECT", "another project's scales and codes to the bit, instead of a recipe: compared with what its code gives; "
+      "flashinfer, and mxfp8 of transformer_engine, are from their sources, not run", CLI_CHOICE(struct settings, preset, &presets) },
     { "--layout", 0, "LAYOUT", "where the scales lie, linear unless given", CLI_LAYOUT(struct settings, layout) },
     { "--packed", 0, NULL, "codes of 4 and 6 bits packed, as uint8; else one per byte, as ml_dtypes has them",
       CLI_FLAG(struct settings, packed) },
@@ -141,16 +145,25 @@ static bsm_packing choose_packing(const struct settings *s)
     return s->packed || bits >= 8 || gguf ? BSM_PACKING_DEFAULT : BSM_PACKING_BYTES;
 }
 
+/* Projects that store 448 * 6 / amax. */
+static bool preset_divides(int preset)
+{
+    return preset == BSM_PRESET_TRANSFORMER_ENGINE || preset == BSM_PRESET_COMPRESSED_TENSORS || preset == BSM_PRESET_FLASHINFER;
+}
+
 static int quantize(struct cli *cli, const struct settings *s, const struct cli_real *real, struct cli_quantized *q)
 {
     const bsm_quantize_options how = { .recipe = s->recipe, .rounding = (bsm_rounding)s->rounding, .seed = cli->seed,
                                        .nonfinite = (bsm_nonfinite)s->nonfinite, .no_saturate = s->no_saturate,
-                                       .block_rows = s->squares ? bsm_format_get((int)s->format)->block : 0 };
-    const char *recipe = cli_recipe_used(s->format, s->recipe);
+                                       .block_rows = s->squares ? bsm_format_get((int)s->format)->block : 0,
+                                       .preset = (bsm_preset)s->preset };
+    const char *recipe = s->preset != BSM_PRESET_NONE ? bsm_preset_name(s->preset) : cli_recipe_used(s->format, s->recipe);
     bsm_quantize_stats stats;
-    if (s->divides) q->matrix.tensor_scale_use = BSM_TENSOR_SCALE_DIVIDES;
+    if (s->divides || preset_divides(s->preset)) q->matrix.tensor_scale_use = BSM_TENSOR_SCALE_DIVIDES;
     char *prefix = cli_without_ending(cli, s->output, ".json");
-    int result = cli_quantize(cli, s->input, real, s->tensor_scale, how, q, &stats);
+    struct cli_tensor_scale tensor_scale = s->tensor_scale;
+    if (s->preset == BSM_PRESET_GGML && tensor_scale.source == CLI_SCALE_USUAL) tensor_scale.source = CLI_SCALE_NONE;
+    int result = cli_quantize(cli, s->input, real, tensor_scale, how, q, &stats);
     if (result == CLI_DONE && s->divides && q->matrix.tensor_scale == NULL)
         result = cli_wrong_usage(cli, "--divides: there is no tensor scale that could divide; --tensor-scale gives one");
     if (result == CLI_DONE) result = cli_store_quantized(cli, prefix, q, recipe);
@@ -198,7 +211,7 @@ static int quantize_into_checkpoint(struct cli *cli, const struct settings *s)
         .convention = (bsm_convention)s->convention, .include = s->include, .exclude = s->exclude,
         .how = { .recipe = s->recipe, .rounding = (bsm_rounding)s->rounding, .seed = cli->seed,
                  .nonfinite = (bsm_nonfinite)s->nonfinite, .no_saturate = s->no_saturate,
-                 .block_rows = s->squares ? bsm_format_get((int)s->format)->block : 0 },
+                 .block_rows = s->squares ? bsm_format_get((int)s->format)->block : 0, .preset = (bsm_preset)s->preset },
     };
     result = quantize_checkpoint(cli, &request);
     if (!whole) cli_real_free(cli, &real);
@@ -227,7 +240,7 @@ const struct cli_verb cli_verb_quantize = {
     .example =
         "blockscale quantize random:64x256 -o W --format nvfp4\n"
         "blockscale quantize random:64x256 -o V --format mxfp4 --packed --layout 128x4\n"
-        "blockscale quantize random:64x256 -o model --format mxfp4 --convention compressed_tensors",
+        "blockscale quantize random:64x256 -o model --format mxfp4 --convention compressed_tensors --preset compressed_tensors",
     .options = options,
     .defaults = &defaults,
     .settings_bytes = sizeof defaults,

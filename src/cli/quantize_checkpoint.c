@@ -100,8 +100,11 @@ static int choose(struct cli *cli, struct job *job, int64_t index)
     return CLI_DONE;
 }
 
-/* NVFP4 and unscaled e4m3 need a tensor scale; e8m0 formats have none. */
-static bool has_tensor_scale(bsm_format format) { return bsm_format_get((int)format)->scale != BSM_E8M0; }
+/* NVFP4 and unscaled e4m3 need a tensor scale; e8m0 formats have none, nor has ggml. */
+static bool has_tensor_scale(const struct checkpoint_request *request)
+{
+    return bsm_format_get((int)request->format)->scale != BSM_E8M0 && request->how.preset != BSM_PRESET_GGML;
+}
 
 static int announce(struct cli *cli, struct job *job, struct item *item)
 {
@@ -109,7 +112,7 @@ static int announce(struct cli *cli, struct job *job, struct item *item)
     if (item->name != NULL) {
         job->weights++;
         return weight_store_add(cli, &job->writer, item->name, job->convention, format, 1, item->real.rows, item->real.columns,
-                                has_tensor_scale(format), &item->store);
+                                has_tensor_scale(job->request), &item->store);
     }
     const bsm_tensor tensor = weights_tensor(job->checkpoint, item->tensor);
     item->passed_on = checkpoint_writer_add(cli, &job->writer, &tensor);
@@ -131,7 +134,7 @@ static int quantize_weight(struct cli *cli, struct job *job, struct item *item)
     matrix.scales = scale_bytes > 0 ? cli_memory(cli, scale_bytes, 1) : matrix.packing == BSM_PACKING_GGUF ? matrix.data : NULL;
     how.struct_size = sizeof how;
     stats->struct_size = sizeof *stats;
-    if (has_tensor_scale(matrix.format)) matrix.tensor_scale = &tensor_scale, how.tensor_scale = BSM_TENSOR_SCALE_COMPUTED;
+    if (has_tensor_scale(job->request)) matrix.tensor_scale = &tensor_scale, how.tensor_scale = BSM_TENSOR_SCALE_COMPUTED;
     const bsm_status status = bsm_quantize(cli->context, &item->real, &how, &matrix, stats);
     const int result =
         status == BSM_OK ? weight_store_put(cli, &job->writer, &item->store, &matrix) : cli_library_failed(cli, item->name, status);
@@ -295,6 +298,8 @@ int quantize_checkpoint(struct cli *cli, const struct checkpoint_request *reques
 {
     struct job job = { .request = request, .convention = request->convention };
     checkpoint_writer_start(&job.writer, request->output);
+    if (job.convention == BSM_CONVENTION_NONE && request->how.preset == BSM_PRESET_COMPRESSED_TENSORS)
+        job.convention = BSM_CONVENTION_COMPRESSED_TENSORS;
     if (job.convention == BSM_CONVENTION_NONE)
         job.convention = job.writer.kind == BSM_CHECKPOINT_GGUF ? BSM_CONVENTION_GGUF : BSM_CONVENTION_MODELOPT;
     if ((job.convention == BSM_CONVENTION_GGUF) != (job.writer.kind == BSM_CHECKPOINT_GGUF))

@@ -2,6 +2,7 @@
 #include "block.h"
 
 #include "core/core.h"
+#include "presets.h"
 #include "recipes.h"
 #include "scale_code.h"
 #include "stats.h"
@@ -90,14 +91,17 @@ uint8_t bsmi_quantize_scanned_block(const struct bsmi_block_quantizer *quantizer
     const struct bsmi_block_view block = { x, count, scan->amax };
     const bool nan_block = scan->nonfinite && quantizer->nonfinite == BSM_NONFINITE_PROPAGATE;
     uint8_t scale_code = 0;
+    double quotients[MAX_BLOCK];
     if (nan_block) scale_code = quantizer->scale == BSM_E8M0 ? 0xff : 0x7f;
+    else if (quantizer->preset != NULL)
+        scale_code = bsmi_preset_block(quantizer->preset, quantizer->element, quantizer->scale, block.amax,
+                                       (float)quantizer->tensor_scale, x, count, quotients, codes);
     else if (block.amax > 0) scale_code = quantizer->recipe->scale_code(quantizer, &block);
 
     const double scale = (double)bsm_scale_decode(quantizer->scale, scale_code);
-    double quotients[MAX_BLOCK];
     if (nan_block) {
         memset(codes, 0, (size_t)count);
-    } else {
+    } else if (quantizer->preset == NULL) {
         divide(bsmi_division_of(scale, quantizer->tensor_scale, quantizer->tensor_scale_divides), x, count, scan->nonfinite, quotients);
         encode(quantizer, quotients, count, index, codes);
     }

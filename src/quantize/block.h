@@ -6,6 +6,7 @@
 #include "matrix/matrix.h"
 
 struct bsmi_recipe;                       /* one row of recipes.c: name, scale type, scale-code rule */
+struct bsmi_preset_rule;                  /* one row of presets.c */
 
 /* Everything about a block that is fixed for a matrix. */
 struct bsmi_block_quantizer {
@@ -17,6 +18,7 @@ struct bsmi_block_quantizer {
     bsm_nonfinite nonfinite;
     double tensor_scale;                  /* 1: none */
     bool tensor_scale_divides;            /* value = element * scale / tensor_scale */
+    const struct bsmi_preset_rule *preset;   /* NULL: none */
 };
 
 /* What quantizing counted; added up over blocks and threads. */

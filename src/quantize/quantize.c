@@ -5,6 +5,7 @@
 #include "convert.h"
 #include "core/core.h"
 #include "matrix/regions.h"
+#include "presets.h"
 #include "request.h"
 #include "stats.h"
 #include "tensor_scale.h"
@@ -30,6 +31,21 @@ static bsm_status check_choice(const char *field, int value, int count)
     return BSM_OK;
 }
 
+/* A preset is a whole recipe: what would change its bits is refused. */
+static bsm_status check_preset(const bsm_quantize_options *o, const struct bsmi_matrix *destination)
+{
+    const char *name = bsm_preset_name((int)o->preset);
+    if (o->recipe != BSM_RECIPE_DEFAULT)
+        return bsmi_fail(BSM_EINVAL, "options->preset=%s: has a recipe of its own; leave options->recipe at default, not %s", name,
+                         bsm_recipe_name((int)o->recipe));
+    if (o->rounding != BSM_ROUND_NEAREST_EVEN)
+        return bsmi_fail(BSM_EINVAL, "options->preset=%s: rounds as its project does; leave options->rounding at nearest", name);
+    if (o->nonfinite != BSM_NONFINITE_PROPAGATE)
+        return bsmi_fail(BSM_EINVAL, "options->preset=%s: is for finite numbers; leave options->nonfinite at propagate", name);
+    const bool scaled = destination->tensor_scale != NULL;
+    return bsmi_preset_choose(o->preset, destination->format, scaled, destination->tensor_scale_use) != NULL ? BSM_OK : BSM_EINVAL;
+}
+
 static bsm_status read_options(const bsm_quantize_options *given, const struct bsmi_matrix *destination,
                                bsm_quantize_options *options)
 {
@@ -40,6 +56,8 @@ static bsm_status read_options(const bsm_quantize_options *given, const struct b
     if (status == BSM_OK) status = check_choice("rounding", (int)options->rounding, BSM_ROUND_STOCHASTIC + 1);
     if (status == BSM_OK) status = check_choice("nonfinite", (int)options->nonfinite, BSM_NONFINITE_SATURATE + 1);
     if (status == BSM_OK) status = check_choice("tensor_scale", (int)options->tensor_scale, BSM_TENSOR_SCALE_COMPUTED + 1);
+    if (status == BSM_OK) status = check_choice("preset", (int)options->preset, BSM_PRESET_COUNT);
+    if (status == BSM_OK && options->preset != BSM_PRESET_NONE) status = check_preset(options, destination);
     if (status != BSM_OK) return status;
     const char *format = bsm_format_get((int)destination->format)->name;
     const bool unscaled = destination->scale == BSM_UNSCALED;
@@ -191,9 +209,13 @@ static bsm_status prepare(struct quantize_job *job, float tensor_scale)
 {
     const bsm_quantize_options *o = &job->options;
     const struct bsmi_matrix *m = &job->destination;
-    if (m->scale != BSM_UNSCALED)
-        return bsmi_block_quantizer_make("options->recipe", m->format, o->recipe, o->rounding, o->seed, o->nonfinite, tensor_scale,
-                                         m->tensor_scale_use, &job->quantizer);
+    if (m->scale != BSM_UNSCALED) {
+        const bsm_status status = bsmi_block_quantizer_make("options->recipe", m->format, o->recipe, o->rounding, o->seed, o->nonfinite,
+                                                            tensor_scale, m->tensor_scale_use, &job->quantizer);
+        if (o->preset != BSM_PRESET_NONE)
+            job->quantizer.preset = bsmi_preset_choose(o->preset, m->format, m->tensor_scale != NULL, m->tensor_scale_use);
+        return status;
+    }
     job->converter = (struct bsmi_converter){ m->element, o->rounding, o->seed, m->bits == 8 && !o->no_saturate,
                                               bsmi_widen(tensor_scale), m->tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES };
     return BSM_OK;
@@ -209,6 +231,9 @@ static bsm_status quantize_on_device(bsm_context *context, struct quantize_job *
     if (o->block_rows > 1)
         return bsmi_fail(BSM_EUNSUPPORTED, "options->block_rows=%lld: GPUs have scales for one row; quantize on a CPU context",
                          (long long)o->block_rows);
+    if (o->preset != BSM_PRESET_NONE)
+        return bsmi_fail(BSM_EUNSUPPORTED, "options->preset=%s: GPUs have recipes alone; quantize on a CPU context",
+                         bsm_preset_name((int)o->preset));
     if (o->recipe == BSM_RECIPE_FOUR_OVER_SIX)
         return bsmi_fail(BSM_EUNSUPPORTED, "options->recipe=four_over_six: GPUs have the other recipes; quantize on a CPU context");
     const struct bsmi_quantize_request request = {

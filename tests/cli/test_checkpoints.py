@@ -360,6 +360,26 @@ def conversions_refused_and_configured(folder):
 
 
 @in_folder
+def presets(folder):
+    """Each project's bits in its own files: a block of zeros tells them apart."""
+    content = cf.bf16([0.0] * 32 + [7.0, -1.0] * 16 + [0.01] * 64)
+    cf.write(os.path.join(folder, "z.safetensors"), {"z.weight": ("BF16", [1, 128], content)})
+    for preset, form, scales in (("modelopt", "nvfp4", [0x38, 0x38]), ("compressed_tensors", "nvfp4", [0x20, 0x20]), ("ocp", "mxfp4", [0, 127]),
+                                 ("modelopt", "mxfp4", [0, 128]), ("torchao", "mxfp8", [0, 121]), ("compressed_tensors", "mxfp8", [0, 122])):
+        run(["quantize", "z.safetensors", "-o", "q.safetensors", "-f", form, "--preset", preset], folder)
+        tensors = contents(folder, "q.safetensors")
+        check(("z.weight_global_scale" in tensors) == (preset == "compressed_tensors" and form == "nvfp4"), sorted(tensors))
+        check(list(tensors["z.weight_scale"][2][:2]) == scales, f"{preset} {form}: {list(tensors['z.weight_scale'][2][:2])}")
+    run(["quantize", "z.safetensors", "-o", "q.gguf", "-f", "nvfp4", "--preset", "ggml"], folder)
+    check("z.scale" not in run(["inspect", "q.gguf", "--tensors"], folder), "ggml's nvfp4 has no tensor scale")
+    for preset in ("flashinfer", "transformer_engine"):
+        run(["quantize", "z.safetensors", "-o", "r.safetensors", "-f", "nvfp4", "--preset", preset], folder, 3, "its tensor scale divides")
+        said = json.loads(run(["quantize", "random:4x64", "-o", "Q", "-f", "nvfp4", "--preset", preset, "--json"], folder))
+        check(said["recipe"] == preset and said["snr_db"] > 18, said)
+    run(["quantize", "z.safetensors", "-o", "r.safetensors", "-f", "mxfp8", "--preset", "ggml"], folder, 3, "has no mxfp8_e4m3; take one of mxfp4, nvfp4")
+
+
+@in_folder
 def squares_share_a_scale(folder):
     run(["quantize", "hf", "-o", "x.safetensors", "-f", "nvfp4", "--squares", "--include", "*.q"], folder)
     scales = contents(folder, "x.safetensors")["model.layers.0.q.weight_scale"][2]
@@ -417,5 +437,5 @@ def killed_in_the_middle(folder):
 
 script.cases("test_cli_checkpoints", [weights_of_every_spelling, configurations, patterns, gguf_and_single_matrices, inspect_tells_what_is_wrong,
                                       dequantized_again, multiplied, multiplied_of_a_batch, tiles_are_dequantized, converted_there_and_back, conversions_refused_and_configured,
-                                      squares_share_a_scale,
+                                      squares_share_a_scale, presets,
                                       options_that_do_not_go_together, complete_or_absent, killed_in_the_middle])
