@@ -21,7 +21,7 @@ import ml_dtypes
 import numpy as np
 
 np.seterr(all="ignore")
-ROWS, COLUMNS, KINDS = 48, 64, 8
+ROWS, COLUMNS, KINDS = 40, 64, 8
 MASK = (1 << 64) - 1
 
 
@@ -346,8 +346,8 @@ def main():
                 t, scales, codes = row(x[r].copy())
                 t_bits = 0 if t is None else int(np.asarray(t, np.float32).reshape(1).view(np.uint32)[0])
                 name = {"mxfp8_e4m3": "MXFP8_E4M3", "mxfp8_e5m2": "MXFP8_E5M2"}.get(form, form.upper())
-                print(f'    {{ BSM_PRESET_{preset}, BSM_{name}, {r}, 0x{t_bits:08x},\n      "{bytes(np.asarray(scales).ravel()).hex()}",\n'
-                      f'      "{bytes(np.asarray(codes, dtype=np.uint8).ravel()).hex()}" }},')
+                print(f'    {{ BSM_PRESET_{preset}, BSM_{name}, {r}, 0x{t_bits:08x}, "{bytes(np.asarray(scales).ravel()).hex()}", '
+                      f'"{bytes(np.asarray(codes, dtype=np.uint8).ravel()).hex()}" }},')
     print("};")
 
 
