@@ -32,7 +32,7 @@ struct problem {
     int c_element;                        /* 0: none */
     float scale_a, scale_b;               /* tensor scales; 0: none; b divides */
     struct { int32_t least, most; } exponents;    /* of rows and of columns; both 0: none */
-    bool leaves_out, nan;
+    bool leaves_out, zero_columns, nan;
 };
 
 /* What the device was given and what it must give back. */
@@ -96,7 +96,7 @@ static void make_operands(struct test *t, const struct problem *q, struct operan
     if (q->nan) o->a[(q->m / 2) * o->a_pitch] = 0xffff, o->b[(q->n / 3) * o->b_pitch] = 0x7f80, o->b[q->n / 4 * o->b_pitch] = 0xff80;
     if (q->exponents.least != 0) {
         o->a_exponents = make_exponents(t, q, a_rows);
-        o->b_exponents = make_exponents(t, q, b_rows);
+        o->b_exponents = q->zero_columns ? zeroed((size_t)b_rows * 4) : make_exponents(t, q, b_rows);
     }
     const int64_t most = q->m + q->n + o->batch;
     o->alpha = zeroed((size_t)most * 4), o->bias = zeroed((size_t)(most * o->batch) * 4);
@@ -362,6 +362,7 @@ static void exponents(struct test *t)
     check_all(t, &(struct problem){ .m = 140, .n = 272, .k = 64, .exponents = { -63, 63 }, .element = BSM_FP32 });
     check_all(t, &(struct problem){ .m = 140, .n = 270, .k = 64, .exponents = { -64, -62 }, .element = BSM_FP32 });
     check_all(t, &(struct problem){ .m = 140, .n = 270, .k = 64, .exponents = { -90, 60 }, .leaves_out = true });
+    check_all(t, &(struct problem){ .m = 140, .n = 270, .k = 64, .exponents = { -90, 60 }, .leaves_out = true, .zero_columns = true });
     check_all(t, &(struct problem){ .m = 70, .n = 60, .k = 64, .batch = 2, .b_broadcast = true, .exponents = { -90, 60 }, .element = BSM_FP32 });
 }
 

@@ -11,8 +11,7 @@
 
 /* What is the same for every tile. */
 struct gemm_finish {
-    bool by_columns;                      /* columns have exponents, factors or biases of their own */
-    bool column_factors, column_biases;
+    bool column_factors, column_biases;   /* columns have some of their own */
     bool changes;                         /* f may be other than 1, or there is beta C or bias */
     float f, beta;                        /* f where alpha is one number; beta 0: C is not read */
     double numerator, denominator;        /* f = alpha numerator / denominator, rounded once */
@@ -21,7 +20,7 @@ struct gemm_finish {
 __device__ static inline gemm_finish gemm_finish_of(const bsmi_gemm_parameters &p)
 {
     const bsmi_epilogue_parameters &e = p.epilogue;
-    gemm_finish finish = { e.b_exponents != nullptr, false, false, false, 1, 0, 1, 1 };
+    gemm_finish finish = { false, false, false, 1, 0, 1, 1 };
     if (!p.direct) return finish;
     if (e.tensor_scale_a != nullptr) (e.a_divides ? finish.denominator : finish.numerator) *= (double)*e.tensor_scale_a;
     if (e.tensor_scale_b != nullptr) (e.b_divides ? finish.denominator : finish.numerator) *= (double)*e.tensor_scale_b;
@@ -31,7 +30,6 @@ __device__ static inline gemm_finish gemm_finish_of(const bsmi_gemm_parameters &
     finish.changes = finish.f != 1 || (e.alpha != nullptr && !one_alpha) || finish.beta != 0 || e.bias != nullptr;
     finish.column_factors = e.alpha != nullptr && e.alpha_per == BSM_PER_COLUMN;
     finish.column_biases = e.bias != nullptr && e.bias_per == BSM_PER_COLUMN;
-    finish.by_columns |= finish.column_factors || finish.column_biases;
     return finish;
 }
 
@@ -70,11 +68,19 @@ __device__ static inline gemm_own_exponents<COLUMNS> own_exponents_of(const bsmi
     return own;
 }
 
+template <int COLUMNS> __device__ static inline bool any_exponent(const gemm_own_exponents<COLUMNS> &own)
+{
+    int32_t bits = 0;
+#pragma unroll
+    for (int32_t exponent : own.columns) bits |= exponent;
+    return bits != 0;
+}
+
 /* An exponent within 63 of 0: two of them give a power of two that is a normal number of fp32. */
 __device__ static inline bool is_small(int32_t exponent) { return (uint32_t)(exponent + 63) <= 126; }
 
-/* What all threads know of the columns' exponents. */
-struct gemm_columns { bool small, leaves_out; };
+/* What all threads know of the columns' exponents: in_table: the table has them; else all are 0. */
+struct gemm_columns { bool in_table, small, leaves_out; };
 
 /* What belongs to the tile's columns, computed once for the rows of four warps, in shared memory: factors, biases, exponents, COLUMNS
  * numbers of 32 bits each, those that there are.  The warps have passed `barrier` since they last used that memory. */
@@ -97,19 +103,13 @@ __device__ static inline gemm_columns fill_column_table(const bsmi_epilogue_para
         left_out |= own.columns[i] == BSMI_ROW_LEFT_OUT;
     }
     beyond = barrier_or(barrier, 128, beyond);
-    return { !beyond, beyond && barrier_or(barrier, 128, left_out) };
+    return { e.b_exponents != nullptr, !beyond, beyond && barrier_or(barrier, 128, left_out) };
 }
 
 __device__ static inline int32_t row_exponent(const bsmi_epilogue_parameters &e, const gemm_part &part, int32_t row)
 {
     return e.a_exponents == nullptr || !has_row(part, row) ? 0 : e.a_exponents[part.matrix * e.a_exponent_step + row];
 }
-/* column: within the tile. */
-template <int COLUMNS> __device__ static inline int32_t column_exponent(const bsmi_epilogue_parameters &e, uint32_t table, int32_t column)
-{
-    return e.b_exponents == nullptr ? 0 : (int32_t)load_shared(table + 4 * (2 * COLUMNS + column));
-}
-
 /* sum 2^exponent, rounded once: past the exponents of fp32's normal numbers by way of double, where the product is exact. */
 __device__ static inline float times_power_of_two(float sum, int32_t exponent)
 {
@@ -118,12 +118,6 @@ __device__ static inline float times_power_of_two(float sum, int32_t exponent)
     return (float)((double)sum * __longlong_as_double((int64_t)(kept + 1023) << 52));
 }
 
-/* Exponents of this thread's two rows, and what its warp knows of them and of the columns'. */
-struct gemm_exponents {
-    bool any, small, leaves_out;
-    int32_t rows[2];
-};
-
 /* The two rows of a part. */
 struct gemm_row_exponents { int32_t rows[2]; };
 __device__ static inline gemm_row_exponents row_exponents_of(const bsmi_epilogue_parameters &e, const gemm_part &part)
@@ -131,27 +125,39 @@ __device__ static inline gemm_row_exponents row_exponents_of(const bsmi_epilogue
     return { { row_exponent(e, part, part.row), row_exponent(e, part, part.row + 8) } };
 }
 
-__device__ static inline gemm_exponents exponents_of(const bsmi_epilogue_parameters &e, const gemm_row_exponents &of, gemm_columns columns)
+/* Exponents of this thread's two rows, and what its warp knows of them and of the columns'.  any: one of them is not 0. */
+struct gemm_exponents {
+    bool any;
+    gemm_columns columns;
+    int32_t rows[2];
+};
+
+__device__ static inline gemm_exponents exponents_of(const gemm_row_exponents &of, gemm_columns columns)
 {
-    gemm_exponents exponents = { e.a_exponents != nullptr || e.b_exponents != nullptr, columns.small, columns.leaves_out,
+    gemm_exponents exponents = { columns.in_table || __any_sync(0xffffffff, (of.rows[0] | of.rows[1]) != 0), columns,
                                  { of.rows[0], of.rows[1] } };
     if (!exponents.any) return exponents;
-    exponents.small &= __all_sync(0xffffffff, is_small(of.rows[0]) && is_small(of.rows[1]));
-    if (!exponents.small)
-        exponents.leaves_out |= __any_sync(0xffffffff, of.rows[0] == BSMI_ROW_LEFT_OUT || of.rows[1] == BSMI_ROW_LEFT_OUT);
+    exponents.columns.small &= __all_sync(0xffffffff, is_small(of.rows[0]) && is_small(of.rows[1]));
+    exponents.columns.leaves_out |= __any_sync(0xffffffff, of.rows[0] == BSMI_ROW_LEFT_OUT || of.rows[1] == BSMI_ROW_LEFT_OUT);
     return exponents;
+}
+
+/* column: within the tile. */
+template <int COLUMNS>
+__device__ static inline int32_t column_exponent(const gemm_exponents &exponents, uint32_t table, int32_t column)
+{
+    return exponents.columns.in_table ? (int32_t)load_shared(table + 4 * (2 * COLUMNS + column)) : 0;
 }
 
 /* A product with a power of two that is a normal number is rounded once. */
 template <int COLUMNS, int SUMS>
-__device__ static inline void apply_small_exponents(const bsmi_epilogue_parameters &e, const gemm_part &part, const gemm_exponents &exponents,
-                                                    uint32_t table, float (&sums)[SUMS])
+__device__ static inline void apply_small_exponents(const gemm_part &part, const gemm_exponents &exponents, uint32_t table, float (&sums)[SUMS])
 {
     const uint32_t columns = table + 4 * (2 * COLUMNS + part.column - part.first_column);
     const int32_t rows[2] = { (exponents.rows[0] + 127) << 23, (exponents.rows[1] + 127) << 23 };
 #pragma unroll
     for (int i = 0; i < SUMS; i += 4) {
-        const uint2 pair = e.b_exponents == nullptr ? make_uint2(0, 0) : load_shared_v2(columns + 8 * i);
+        const uint2 pair = exponents.columns.in_table ? load_shared_v2(columns + 8 * i) : make_uint2(0, 0);
         const int32_t first = (int32_t)(pair.x << 23), second = (int32_t)(pair.y << 23);
         sums[i] *= __int_as_float(rows[0] + first), sums[i + 1] *= __int_as_float(rows[0] + second);
         sums[i + 2] *= __int_as_float(rows[1] + first), sums[i + 3] *= __int_as_float(rows[1] + second);
@@ -159,16 +165,15 @@ __device__ static inline void apply_small_exponents(const bsmi_epilogue_paramete
 }
 
 template <int COLUMNS, int SUMS>
-__device__ static inline void apply_exponents(const bsmi_epilogue_parameters &e, const gemm_part &part, const gemm_exponents &exponents,
-                                              uint32_t table, float (&sums)[SUMS])
+__device__ static inline void apply_exponents(const gemm_part &part, const gemm_exponents &exponents, uint32_t table, float (&sums)[SUMS])
 {
-    if (exponents.small) {
-        apply_small_exponents<COLUMNS>(e, part, exponents, table, sums);
+    if (exponents.columns.small) {
+        apply_small_exponents<COLUMNS>(part, exponents, table, sums);
         return;
     }
 #pragma unroll
     for (int i = 0; i < SUMS; i++) {
-        const int32_t column = column_exponent<COLUMNS>(e, table, part.column - part.first_column + i / 4 * 8 + i % 2);
+        const int32_t column = column_exponent<COLUMNS>(exponents, table, part.column - part.first_column + i / 4 * 8 + i % 2);
         sums[i] = times_power_of_two(sums[i], bsmi_sum_exponent(exponents.rows[i % 4 / 2], column));
     }
 }
@@ -226,12 +231,12 @@ template <int SUMS> __device__ static inline bool make_nan_canonical(float (&sum
     return true;
 }
 
-/* table: as fill_column_table<COLUMNS> left it; not read unless finish.by_columns.  True if there is any NaN. */
+/* table: as fill_column_table<COLUMNS> left it, of columns that have anything of their own.  True if there is any NaN. */
 template <int COLUMNS, int SUMS>
 __device__ static inline bool finish_sums(const bsmi_epilogue_parameters &e, const gemm_finish &finish, const gemm_part &part,
                                           const gemm_exponents &exponents, uint32_t table, float (&sums)[SUMS])
 {
-    if (exponents.any) apply_exponents<COLUMNS>(e, part, exponents, table, sums);
+    if (exponents.any) apply_exponents<COLUMNS>(part, exponents, table, sums);
     if (finish.changes) apply_terms<COLUMNS>(e, finish, part, table, sums);
     return make_nan_canonical(sums);
 }

@@ -128,7 +128,8 @@ __device__ static inline void store_pair(unsigned char *to, int32_t element, flo
 }
 
 template <int COLUMNS, int SUMS>
-__device__ static inline void store_registers(const bsmi_gemm_parameters &p, const gemm_part &part, uint32_t table, const float (&sums)[SUMS])
+__device__ static inline void store_registers(const bsmi_gemm_parameters &p, const gemm_part &part, const gemm_exponents &exponents,
+                                              uint32_t table, const float (&sums)[SUMS])
 {
     const bsmi_epilogue_parameters &e = p.epilogue;
     const gemm_output output = gemm_output_of(p, part.matrix);
@@ -136,27 +137,27 @@ __device__ static inline void store_registers(const bsmi_gemm_parameters &p, con
     bool stores[2];
 #pragma unroll
     for (int half = 0; half < 2; half++)
-        stores[half] = has_row(part, part.row + 8 * half) && row_exponent(e, part, part.row + 8 * half) != BSMI_ROW_LEFT_OUT;
+        stores[half] = has_row(part, part.row + 8 * half) && exponents.rows[half] != BSMI_ROW_LEFT_OUT;
 #pragma unroll
     for (int i = 0; i < SUMS; i += 2) {
         const int32_t half = i % 4 / 2, column = part.column + i / 4 * 8, in_tile = column - part.first_column;
-        const bool has_first = stores[half] && column < e.n && column_exponent<COLUMNS>(e, table, in_tile) != BSMI_ROW_LEFT_OUT;
-        const bool has_second = stores[half] && column + 1 < e.n && column_exponent<COLUMNS>(e, table, in_tile + 1) != BSMI_ROW_LEFT_OUT;
+        const bool has_first = stores[half] && column < e.n && column_exponent<COLUMNS>(exponents, table, in_tile) != BSMI_ROW_LEFT_OUT;
+        const bool has_second = stores[half] && column + 1 < e.n && column_exponent<COLUMNS>(exponents, table, in_tile + 1) != BSMI_ROW_LEFT_OUT;
         unsigned char *to = output.data + (part.row + 8 * half) * output.row_bytes + (int64_t)column * bytes;
         if (has_first || has_second) store_pair(to, output.element, sums[i], sums[i + 1], has_first, has_second);
     }
 }
 
-/* leaves_out: some row or column is not stored; the same for all warps that share boxes with the table.  any_nan: as finish_sums says. */
+/* exponents.columns.leaves_out: the same for all warps that share the memory of boxes with the table.  any_nan: as finish_sums says. */
 template <class CONFIG>
-__device__ static inline void store_sums(const bsmi_gemm_parameters &p, const gemm_part &part, gemm_boxes &boxes, bool leaves_out,
-                                         const float (&sums)[CONFIG::SUMS], bool any_nan)
+__device__ static inline void store_sums(const bsmi_gemm_parameters &p, const gemm_part &part, const gemm_exponents &exponents,
+                                         gemm_boxes &boxes, const float (&sums)[CONFIG::SUMS], bool any_nan)
 {
     const bsmi_epilogue_parameters &e = p.epilogue;
     /* The rows of a group begin and end inside D, where the copy engine does not clip. */
     const bool whole = !e.grouped || (part.first_row >= part.row_begin && part.first_row + part.rows <= part.row_end);
-    if (!p.has_d_map || !whole || leaves_out) {
-        store_registers<CONFIG::COLUMNS>(p, part, boxes.table, sums);
+    if (!p.has_d_map || !whole || exponents.columns.leaves_out) {
+        store_registers<CONFIG::COLUMNS>(p, part, exponents, boxes.table, sums);
         return;
     }
     const int32_t element = p.direct ? e.d.element : BSM_FP32;

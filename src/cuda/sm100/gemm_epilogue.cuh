@@ -35,7 +35,7 @@ template <class CONFIG>
 __device__ static inline gemm_columns fill_table(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_part &part,
                                                  const gemm_boxes &boxes)
 {
-    if (!finish.by_columns) return { true, false };
+    if (p.epilogue.b_exponents == nullptr && !finish.column_factors && !finish.column_biases) return { false, true, false };
     barrier_sync(boxes.barrier, 128); /* the tile before has been finished */
     const gemm_own_exponents<CONFIG::COLUMNS> own = own_exponents_of<CONFIG::COLUMNS>(p.epilogue, part.matrix, part.first_column);
     return fill_column_table<CONFIG::COLUMNS>(p.epilogue, finish, part, own, boxes.table, boxes.barrier);
@@ -55,9 +55,9 @@ __device__ static inline void finish_tile(const bsmi_gemm_parameters &p, const g
         float sums[CONFIG::SUMS];
         read_sums<CONFIG>(sums, accumulator_of<CONFIG>(tensor, accumulator), chunk, half);
         if (i == (CONFIG::SHARES ? 1 : CONFIG::CHUNKS * 2 - 1)) release_accumulator<CONFIG>(drained);
-        const gemm_exponents exponents = exponents_of(p.epilogue, row_exponents_of(p.epilogue, part), columns);
+        const gemm_exponents exponents = exponents_of(row_exponents_of(p.epilogue, part), columns);
         const bool any_nan = p.direct && finish_sums<CONFIG::COLUMNS>(p.epilogue, finish, part, exponents, boxes.table, sums);
-        store_sums<CONFIG>(p, part, boxes, exponents.leaves_out, sums, any_nan);
+        store_sums<CONFIG>(p, part, exponents, boxes, sums, any_nan);
     }
 }
 

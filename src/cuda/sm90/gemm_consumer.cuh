@@ -95,17 +95,18 @@ template <class CONFIG>
 __device__ static inline void finish_part(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_part &part,
                                           const tile_exponents<CONFIG> &of, int block, gemm_boxes &boxes, float (&sums)[CONFIG::SUMS])
 {
-    gemm_columns columns = { true, false };
-    if (finish.by_columns) {
+    gemm_columns columns = { false, true, false };
+    const bool exponents_by_column = p.epilogue.b_exponents != nullptr && barrier_or(boxes.barrier, 128, any_exponent(of.own));
+    const bool by_columns = exponents_by_column || finish.column_factors || finish.column_biases;
+    if (by_columns) {
         boxes_are_read();
         barrier_sync(boxes.barrier, 128);
         columns = fill_column_table<CONFIG::COLUMNS>(p.epilogue, finish, part, of.own, boxes.table, boxes.barrier);
     }
-    const gemm_exponents exponents = exponents_of(p.epilogue, of.rows[block], columns);
+    gemm_exponents exponents = exponents_of(of.rows[block], columns);
     const bool any_nan = p.direct && finish_sums<CONFIG::COLUMNS>(p.epilogue, finish, part, exponents, boxes.table, sums);
-    bool leaves_out = exponents.leaves_out;
-    if (finish.by_columns) leaves_out = barrier_or(boxes.barrier, 128, leaves_out);
-    store_sums<CONFIG>(p, part, boxes, leaves_out, sums, any_nan);
+    if (by_columns) exponents.columns.leaves_out = barrier_or(boxes.barrier, 128, exponents.columns.leaves_out);
+    store_sums<CONFIG>(p, part, exponents, boxes, sums, any_nan);
 }
 
 template <class CONFIG>
