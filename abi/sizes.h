@@ -93,7 +93,7 @@ ABI_OFFSET(bsm_real_matrix, batch, 56)
 ABI_OFFSET(bsm_real_matrix, batch_stride, 64)
 
 /* bsm_quantize_options */
-ABI_SIZE(bsm_quantize_options, 56)
+ABI_SIZE(bsm_quantize_options, 64)
 ABI_OFFSET(bsm_quantize_options, struct_size, 0)
 ABI_OFFSET(bsm_quantize_options, recipe, 8)
 ABI_OFFSET(bsm_quantize_options, rounding, 12)
@@ -103,6 +103,9 @@ ABI_OFFSET(bsm_quantize_options, tensor_scale, 28)
 ABI_OFFSET(bsm_quantize_options, no_saturate, 32)
 ABI_OFFSET(bsm_quantize_options, block_rows, 40)
 ABI_OFFSET(bsm_quantize_options, preset, 48)
+ABI_OFFSET(bsm_quantize_options, clamp_low, 52)
+ABI_OFFSET(bsm_quantize_options, clamp_high, 56)
+ABI_OFFSET(bsm_quantize_options, smallest_scale, 60)
 
 /* bsm_quantize_stats */
 ABI_SIZE(bsm_quantize_stats, 2128)

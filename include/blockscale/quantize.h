@@ -55,6 +55,11 @@ typedef struct bsm_quantize_options {
     bool no_saturate;                    /* unscaled e4m3 and e5m2: overflow gives NaN or infinity instead of the largest value */
     int64_t block_rows;                  /* rows that share a block's scale: 0 or 1, or the block's length (16x16, 32x32 squares) */
     bsm_preset preset;                   /* instead of a recipe; rounding is then NEAREST_EVEN, and nonfinite PROPAGATE */
+    /* Policies for block formats, none by default.  A block's largest magnitude (for a computed tensor scale, the tensor's) is taken
+     * as at least clamp_low and at most clamp_high: larger numbers are cut.  Scale codes below smallest_scale become it.  Blocks of
+     * zeros are no exception.  Both may be 0: no bound. */
+    float clamp_low, clamp_high;
+    uint8_t smallest_scale;
 } bsm_quantize_options;
 
 typedef struct bsm_quantize_stats {
@@ -85,10 +90,19 @@ typedef struct bsm_quantize_stats {
  * options may be NULL (all defaults), stats may be NULL.
  * Threads: runs on the context's; the bits do not depend on how many, nor on the caller's floating-point mode.
  * On a GPU (device.h): the same bits, put into the context's stream; stats, FOUR_OVER_SIX, squares and
- * presets are refused.
+ * presets, clamps and a smallest scale are refused.
  * Errors: BSM_EINVAL, BSM_EALIGN, BSM_EOVERFLOW, BSM_EUNSUPPORTED; the destination is untouched then.  BSM_EDEVICE. */
 BSM_API bsm_status bsm_quantize(bsm_context *context, const bsm_real_matrix *source, const bsm_quantize_options *options,
                                 const bsm_matrix *destination, bsm_quantize_stats *stats);
+
+/* A matrix and its transpose from one pass over the numbers: `rows` as bsm_quantize of source gives it, and `columns`, whose rows are
+ * source's columns, as bsm_quantize gives it for the source with its rows and strides exchanged.  The same bits as these two calls.
+ * The formats may differ; options go for both.  A computed tensor scale is read from all numbers first, once for each destination.
+ * Squares are refused: one scale serves both axes there.  CPU contexts only.
+ * Aliasing: rows, columns and source do not overlap, nor the tensor scales where they are computed.
+ * Threads, errors as bsm_quantize; nothing is written on an error. */
+BSM_API bsm_status bsm_quantize_both(bsm_context *context, const bsm_real_matrix *source, const bsm_quantize_options *options,
+                                     const bsm_matrix *rows, const bsm_matrix *columns);
 
 /* The value of every element, element * scale * tensor scale (or / it), exact and rounded once to destination's type.
  * Values beyond that type's range become infinity.  Shapes, aliasing, threads, errors as bsm_quantize. */

@@ -18,6 +18,8 @@ struct settings {
     bsm_packing packing;
     struct cli_tensor_scale tensor_scale;
     bool packed, divides, transpose, no_saturate, squares;
+    float clamp_low, clamp_high;
+    int64_t smallest_scale;
     int type, rounding, nonfinite, convention, preset;
     const char *include, *exclude;
 };
@@ -59,6 +61,10 @@ static const struct cli_option options[] = {
     { "--rounding", 0, "ROUNDING", "of elements; stochastic starts at --seed", CLI_CHOICE(struct settings, rounding, &roundings) },
     { "--nonfinite", 0, "WHAT", "NaN and infinity make the block's scale NaN, or are saturated",
       CLI_CHOICE(struct settings, nonfinite, &nonfinites) },
+    { "--clamp-low", 0, "NUMBER", "a block's largest number counts as at least this", CLI_FLOAT(struct settings, clamp_low) },
+    { "--clamp-high", 0, "NUMBER", "and as at most this: larger ones are cut", CLI_FLOAT(struct settings, clamp_high) },
+    { "--smallest-scale", 0, "CODE", "scale codes below it become it, those of zeros too",
+      CLI_INTEGER(struct settings, smallest_scale), .low = 0, .high = 254 },
     { "--no-saturate", 0, NULL, "e4m3 and e5m2 without scales: overflow gives NaN or infinity",
       CLI_FLAG(struct settings, no_saturate) },
     { "--squares", 0, NULL, "one scale for 16x16 or 32x32 numbers: a matrix and its transpose become the same numbers",
@@ -156,7 +162,8 @@ static int quantize(struct cli *cli, const struct settings *s, const struct cli_
     const bsm_quantize_options how = { .recipe = s->recipe, .rounding = (bsm_rounding)s->rounding, .seed = cli->seed,
                                        .nonfinite = (bsm_nonfinite)s->nonfinite, .no_saturate = s->no_saturate,
                                        .block_rows = s->squares ? bsm_format_get((int)s->format)->block : 0,
-                                       .preset = (bsm_preset)s->preset };
+                                       .preset = (bsm_preset)s->preset, .clamp_low = s->clamp_low, .clamp_high = s->clamp_high,
+                                       .smallest_scale = (uint8_t)s->smallest_scale };
     const char *recipe = s->preset != BSM_PRESET_NONE ? bsm_preset_name(s->preset) : cli_recipe_used(s->format, s->recipe);
     bsm_quantize_stats stats;
     if (s->divides || preset_divides(s->preset)) q->matrix.tensor_scale_use = BSM_TENSOR_SCALE_DIVIDES;
@@ -211,7 +218,8 @@ static int quantize_into_checkpoint(struct cli *cli, const struct settings *s)
         .convention = (bsm_convention)s->convention, .include = s->include, .exclude = s->exclude,
         .how = { .recipe = s->recipe, .rounding = (bsm_rounding)s->rounding, .seed = cli->seed,
                  .nonfinite = (bsm_nonfinite)s->nonfinite, .no_saturate = s->no_saturate,
-                 .block_rows = s->squares ? bsm_format_get((int)s->format)->block : 0, .preset = (bsm_preset)s->preset },
+                 .block_rows = s->squares ? bsm_format_get((int)s->format)->block : 0, .preset = (bsm_preset)s->preset,
+                 .clamp_low = s->clamp_low, .clamp_high = s->clamp_high, .smallest_scale = (uint8_t)s->smallest_scale },
     };
     result = quantize_checkpoint(cli, &request);
     if (!whole) cli_real_free(cli, &real);

@@ -30,6 +30,12 @@ bsm_status bsmi_block_quantizer_make(const char *name, bsm_format format, bsm_re
     return BSM_OK;
 }
 
+float bsmi_clamped(struct bsmi_clamp clamp, float amax)
+{
+    if (clamp.high > 0 && amax > clamp.high) return clamp.high;
+    return amax < clamp.low ? clamp.low : amax;
+}
+
 void bsmi_scan_block(const float *x, int count, struct bsmi_block_scan *scan)
 {
     uint32_t largest = 0, largest_finite = bsmi_float_bits(scan->amax);
@@ -88,7 +94,7 @@ uint8_t bsmi_quantize_scanned_block(const struct bsmi_block_quantizer *quantizer
                                     const struct bsmi_block_scan *scan, uint64_t index, uint8_t *codes,
                                     struct bsmi_block_stats *stats)
 {
-    const struct bsmi_block_view block = { x, count, scan->amax };
+    const struct bsmi_block_view block = { x, count, bsmi_clamped(quantizer->clamp, scan->amax) };
     const bool nan_block = scan->nonfinite && quantizer->nonfinite == BSM_NONFINITE_PROPAGATE;
     uint8_t scale_code = 0;
     double quotients[MAX_BLOCK];
@@ -97,6 +103,7 @@ uint8_t bsmi_quantize_scanned_block(const struct bsmi_block_quantizer *quantizer
         scale_code = bsmi_preset_block(quantizer->preset, quantizer->element, quantizer->scale, block.amax,
                                        (float)quantizer->tensor_scale, x, count, quotients, codes);
     else if (block.amax > 0) scale_code = quantizer->recipe->scale_code(quantizer, &block);
+    scale_code = BSMI_MAX(scale_code, quantizer->smallest_scale);
 
     const double scale = (double)bsm_scale_decode(quantizer->scale, scale_code);
     if (nan_block) {
@@ -109,7 +116,7 @@ uint8_t bsmi_quantize_scanned_block(const struct bsmi_block_quantizer *quantizer
         stats->elements += count;
         stats->blocks++;
         stats->scale_histogram[scale_code]++;
-        stats->amax = BSMI_MAX(stats->amax, (double)block.amax);
+        stats->amax = BSMI_MAX(stats->amax, (double)scan->amax);
         stats->nan_blocks += nan_block;
         if (!nan_block) count_elements(quantizer, scale, x, count, quotients, codes, stats);
     }

@@ -8,6 +8,10 @@
 struct bsmi_recipe;                       /* one row of recipes.c: name, scale type, scale-code rule */
 struct bsmi_preset_rule;                  /* one row of presets.c */
 
+/* Bounds on what counts as the largest magnitude; 0: none. */
+struct bsmi_clamp { float low, high; };
+float bsmi_clamped(struct bsmi_clamp clamp, float amax);
+
 /* Everything about a block that is fixed for a matrix. */
 struct bsmi_block_quantizer {
     const struct bsmi_recipe *recipe;
@@ -19,6 +23,8 @@ struct bsmi_block_quantizer {
     double tensor_scale;                  /* 1: none */
     bool tensor_scale_divides;            /* value = element * scale / tensor_scale */
     const struct bsmi_preset_rule *preset;   /* NULL: none */
+    struct bsmi_clamp clamp;
+    uint8_t smallest_scale;
 };
 
 /* What quantizing counted; added up over blocks and threads. */

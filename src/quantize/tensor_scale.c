@@ -10,6 +10,7 @@ struct amax_job {
     const struct bsmi_reals *source;
     double largest;                       /* that the format holds */
     bool divides;
+    struct bsmi_clamp clamp;
     struct bsmi_walk walk;
     uint32_t amax_bits[BSMI_WALK_TASKS];
     float tensor_scale;
@@ -47,7 +48,7 @@ static void scale_task(void *argument, int64_t index, int worker)
     (void)index, (void)worker;
     uint32_t bits = 0;
     for (int64_t i = 0; i < job->walk.tasks; i++) bits = BSMI_MAX(bits, job->amax_bits[i]);
-    const double amax = bsmi_float_from_bits(bits);
+    const double amax = (double)bsmi_clamped(job->clamp, bsmi_float_from_bits(bits));
     const double exact = amax == 0 ? 1 : job->divides ? job->largest / amax : amax / job->largest;
     job->tensor_scale = (float)BSMI_MAX(0x1p-126, BSMI_MIN(FLT_MAX, exact));
 }
@@ -72,9 +73,9 @@ bsm_status bsmi_tensor_scale_check(const struct bsmi_matrix *destination)
 }
 
 float bsmi_tensor_scale_compute(int threads, const struct bsmi_reals *source, const struct bsmi_matrix *destination,
-                                bsm_recipe recipe)
+                                bsm_recipe recipe, struct bsmi_clamp clamp)
 {
-    struct amax_job job = { .source = source, .largest = bsmi_tensor_scale_largest(destination, recipe),
+    struct amax_job job = { .source = source, .clamp = clamp, .largest = bsmi_tensor_scale_largest(destination, recipe),
                             .divides = destination->tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES };
     job.walk = bsmi_walk_make((struct bsmi_shape){ source->rows, source->columns, source->batch });
     bsmi_parallel_for(threads, job.walk.tasks, amax_task, &job);

@@ -4,6 +4,7 @@
 
 #include "blockscale/quantize.h"
 #include "matrix/matrix.h"
+#include "quantize/block.h"
 
 /* Whether a tensor scale can be computed for the format; the sentence names why not. */
 bsm_status bsmi_tensor_scale_check(const struct bsmi_matrix *destination);
@@ -12,8 +13,8 @@ bsm_status bsmi_tensor_scale_check(const struct bsmi_matrix *destination);
  * room: they go up to 256. */
 double bsmi_tensor_scale_largest(const struct bsmi_matrix *destination, bsm_recipe recipe);
 
-/* The scale that makes the largest finite magnitude of `source` the largest that the destination's format holds. */
+/* The scale that makes the largest finite magnitude of `source`, clamped, the largest that the destination's format holds. */
 float bsmi_tensor_scale_compute(int threads, const struct bsmi_reals *source, const struct bsmi_matrix *destination,
-                                bsm_recipe recipe);
+                                bsm_recipe recipe, struct bsmi_clamp clamp);
 
 #endif

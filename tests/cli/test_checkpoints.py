@@ -370,6 +370,10 @@ def presets(folder):
         tensors = contents(folder, "q.safetensors")
         check(("z.weight_global_scale" in tensors) == (preset == "compressed_tensors" and form == "nvfp4"), sorted(tensors))
         check(list(tensors["z.weight_scale"][2][:2]) == scales, f"{preset} {form}: {list(tensors['z.weight_scale'][2][:2])}")
+    run(["quantize", "z.safetensors", "-o", "q.safetensors", "-f", "mxfp4", "--clamp-high", "3", "--smallest-scale", "120"], folder)
+    check(list(contents(folder, "q.safetensors")["z.weight_scale"][2]) == [120, 126, 120, 120], contents(folder, "q.safetensors")["z.weight_scale"])
+    run(["quantize", "z.safetensors", "-o", "q.safetensors", "-f", "mxfp4", "--clamp-low", "3"], folder)
+    check(list(contents(folder, "q.safetensors")["z.weight_scale"][2]) == [126, 128, 126, 126], contents(folder, "q.safetensors")["z.weight_scale"])
     run(["quantize", "z.safetensors", "-o", "q.gguf", "-f", "nvfp4", "--preset", "ggml"], folder)
     check("z.scale" not in run(["inspect", "q.gguf", "--tensors"], folder), "ggml's nvfp4 has no tensor scale")
     for preset in ("flashinfer", "transformer_engine"):

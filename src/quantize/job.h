@@ -1,0 +1,36 @@
+/* A call of bsm_quantize, checked: what the walks over rows, squares and both axes work from. */
+#ifndef BSMI_QUANTIZE_JOB_H
+#define BSMI_QUANTIZE_JOB_H
+
+#include "block.h"
+#include "convert.h"
+#include "stats.h"
+#include "walk.h"
+
+struct bsmi_quantize_job {
+    struct bsmi_reals source;
+    struct bsmi_matrix destination;
+    bsm_quantize_options options;
+    struct bsmi_block_quantizer quantizer;                /* block formats */
+    struct bsmi_converter converter;                      /* unscaled formats */
+    struct bsmi_walk walk;
+    bsm_quantize_stats *stats;
+    struct bsmi_stats_sum sum;
+};
+
+/* Checks everything but overlaps and fills source, destination and options. */
+bsm_status bsmi_quantize_check(const bsm_context *context, const bsm_real_matrix *source, const bsm_quantize_options *options,
+                               const bsm_matrix *destination, struct bsmi_quantize_job *job);
+
+/* The destination's tensor scale: computed (and written there), or given. */
+bsm_status bsmi_quantize_tensor_scale(int threads, struct bsmi_quantize_job *job, float *tensor_scale);
+
+/* The quantizer of a block format or the converter of an unscaled one. */
+bsm_status bsmi_quantize_prepare(struct bsmi_quantize_job *job, float tensor_scale);
+
+/* Quantizes the values x of a piece of at most BSMI_PIECE columns.  scans: of the squares that its blocks belong to; NULL: blocks stand
+ * alone.  stats may be NULL. */
+void bsmi_quantize_piece(const struct bsmi_quantize_job *job, const struct bsmi_piece *piece, const float *x,
+                         const struct bsmi_block_scan *scans, struct bsmi_block_stats *stats);
+
+#endif
