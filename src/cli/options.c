@@ -176,7 +176,7 @@ static void print_wrapped(FILE *file, const char *text, int column, int indent)
 
 static void print_choices(FILE *file, const struct cli_choices *choices)
 {
-    char text[1024] = "one of";
+    char text[4096] = "one of";
     size_t used = strlen(text);
     for (int i = choices->first; i < choices->end; i++)
         if (choices->name(i) != NULL && used < sizeof text)

@@ -35,6 +35,22 @@ bool bsmi_codes_serve(enum bsmi_gemm_kind kind, bsm_format a, bsm_format b)
     }
 }
 
+/* Few rows make few tiles: only K can give every multiprocessor a share.  Many rows pay for it: a CTA keeps the parts' sums in L2.  So
+ * parts are long, and the products of middling K that have many rows have one. */
+enum { LONGEST_PART = 8192 };
+
+int32_t bsmi_codes_split(enum bsmi_gemm_kind kind, int64_t k)
+{
+    const int64_t parts = bsmi_ceil_div(k, LONGEST_PART), steps = bsmi_ceil_div(k, step_columns(kind));
+    return parts <= 1 || kind == BSMI_GEMM_BF16 ? 0 : (int32_t)bsmi_ceil_div(steps, parts);
+}
+
+int32_t bsmi_codes_parts(enum bsmi_gemm_kind kind, int64_t k)
+{
+    const int32_t split = bsmi_codes_split(kind, k);
+    return split == 0 ? 1 : (int32_t)bsmi_ceil_div(bsmi_ceil_div(k, step_columns(kind)), split);
+}
+
 /* Describing ------------------------------------------------------------------------------------------------------------------ */
 
 /* The type by which TMA brings codes into the form that the kind wants: for MXF8F6F4 16 codes of any width in 16 bytes. */
@@ -221,13 +237,14 @@ void bsmi_codes_fill(const struct bsmi_gemm_instance *instance, const struct bsm
                      struct bsmi_gemm_parameters *p)
 {
     const enum bsmi_gemm_kind kind = instance->kind;
-    const bool decoded = kind == BSMI_GEMM_BF16;
+    const bool decoded = kind == BSMI_GEMM_BF16, swapped = bsmi_gemm_is_swapped(instance);
+    const struct bsmi_matrix *lanes = swapped ? b : a, *columns_of = swapped ? a : b;
     p->instruction = mma_instruction_descriptor((struct mma_instruction){
         .kind = instruction_kind(kind),
-        .a = decoded ? MMA_BF16 : element_of(a->element),
-        .b = decoded ? MMA_BF16 : element_of(b->element),
-        .m = (uint32_t)(instance->tile_rows * instance->cluster_rows),
-        .n = (uint32_t)instance->tile_columns,
+        .a = decoded ? MMA_BF16 : element_of(lanes->element),
+        .b = decoded ? MMA_BF16 : element_of(columns_of->element),
+        .m = (uint32_t)(swapped ? instance->tile_columns : instance->tile_rows * instance->cluster_rows),
+        .n = (uint32_t)(swapped ? instance->tile_rows : instance->tile_columns),
         .d = MMA_D_F32,
         .scales = kind == BSMI_GEMM_MXF4NVF4 && a->scale == BSM_UE4M3 ? MMA_UE4M3 : MMA_UE8M0,
     });
@@ -235,6 +252,7 @@ void bsmi_codes_fill(const struct bsmi_gemm_instance *instance, const struct bsm
     const int64_t products = bsmi_ceil_div(a->columns, product_columns(kind)), columns = bsmi_ceil_div(a->columns, block_of(kind));
     p->segments[0].blocks = (int32_t)bsmi_ceil_div(a->columns, step_columns(kind));
     p->segment_count = 1;
+    p->split_blocks = bsmi_codes_split(kind, a->columns), p->parts = bsmi_codes_parts(kind, a->columns);
     p->last_products = (int32_t)((products - 1) % 4 + 1);
     p->a_row_bytes = counted_bytes(kind, a), p->b_row_bytes = counted_bytes(kind, b);
     p->a_scale_blocks = p->b_scale_blocks = (int32_t)bsmi_ceil_div(columns, 4);

@@ -25,6 +25,12 @@ struct bsmi_codes {
 /* Whether products of this kind take this pair of formats. */
 bool bsmi_codes_serve(enum bsmi_gemm_kind kind, bsm_format a, bsm_format b);
 
+/* Steps of K that one chain of sums has, 0 for all of them: a function of K and the kind alone, so that every M has the same sums. */
+int32_t bsmi_codes_split(enum bsmi_gemm_kind kind, int64_t k);
+
+/* How many chains that makes. */
+int32_t bsmi_codes_parts(enum bsmi_gemm_kind kind, int64_t k);
+
 /* How operand `m` gets into a product of this kind.  Fails if its scales are more than an int64_t counts. */
 bsm_status bsmi_codes_describe(enum bsmi_gemm_kind kind, const char *name, const struct bsmi_matrix *m, struct bsmi_codes *codes);
 

@@ -33,8 +33,10 @@ bool bsmi_cuda_gemm_serves(const struct bsmi_gemm_instance *gemm, const struct b
 {
     const char *rule = NULL;
     const struct bsmi_cuda_rows rows = bsmi_cuda_code_rows(&p->b);
-    if (gemm->decodes == BSMI_DECODES_NONE) return true;
-    if (gemm->decodes != bsmi_cuda_decodes_of(p->b.format)) rule = "the forced kernel does not decode B's format";
+    if (gemm->kind != BSMI_GEMM_BF16 && gemm->tile_rows < 32 && (p->m > gemm->tile_rows || p->groups > 0))
+        rule = "the forced kernel wants no groups and no more rows of A than its tile has";
+    else if (gemm->decodes == BSMI_DECODES_NONE) return true;
+    else if (gemm->decodes != bsmi_cuda_decodes_of(p->b.format)) rule = "the forced kernel does not decode B's format";
     else if (!is_packed(&p->b))
         rule = "the forced kernel wants 4 bits packed two a byte, the first in the low half, 6 and 8 bits in a byte each";
     else if (p->b.bits == 4 && p->k % 2 != 0) rule = "the forced kernel wants whole bytes";

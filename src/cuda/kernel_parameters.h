@@ -113,6 +113,8 @@ struct bsmi_epilogue_parameters {
      * however D is gated. */
     float *sums;
     int64_t sums_pitch, sums_batch_pitch;
+    int32_t sums_parts;                   /* S is the sum of so many, in this order, sums_part_pitch numbers apart; 0 counts as 1 */
+    int64_t sums_part_pitch;
     const int32_t *a_exponents, *b_exponents;   /* [a_batch * m], [b_batch * n]; NULL: all 0.  See a_batch_step. */
     int64_t a_exponent_step, b_exponent_step;   /* from one matrix's exponents to the next one's: 0 where it is broadcast */
 
@@ -152,6 +154,10 @@ struct bsmi_gemm_parameters {
     int32_t segment_count;
     int32_t split_blocks;                 /* the sum starts afresh every so many steps of K, and the parts are added in ascending
                                              order: a function of K alone; 0: never */
+    int32_t parts;                        /* so many of them; 0 counts as 1 */
+    int32_t spread;                       /* kernels of tensor memory, instances of fewer rows than columns, direct 0: parts go to CTAs
+                                             of their own, and each to its place in epilogue.sums; 0: a CTA makes all parts of a tile */
+    float *kept;                          /* parts > 1, not spread: tile_rows * tile_columns numbers of each CTA of the grid */
     int32_t a_batch_step, b_batch_step;   /* 0: broadcast, 1: a matrix each; third coordinate of the maps */
     int32_t has_d_map;                    /* d may be stored by TMA: (columns, rows, batch), box as the instance's row says */
     int32_t row_alignment;                /* grouped: a group's tiles begin at a multiple of so many rows of A, and those of others are

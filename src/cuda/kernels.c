@@ -19,11 +19,14 @@ const struct bsmi_cuda_kernel bsmi_cuda_kernels[BSMI_KERNEL_COUNT] = {
 #define LARGE(tile, ...) ROW("sm90/gemm_large", "cuda_wgmma_" #tile, "bsmi_gemm_" #tile, __VA_ARGS__)
 #define SMALL(tile, ...) ROW("sm90/gemm_small", "cuda_wgmma_" #tile, "bsmi_gemm_" #tile, __VA_ARGS__)
 
-/* The same of Blackwell's; `blocks` of scales and `words` for each column as in sm100/gemm_config.cuh, which checks the sum. */
+/* The same of Blackwell's; `blocks` of scales and `words` for each column as in sm100/gemm_config.cuh, which checks the sum.  Without boxes
+ * of D the rows of the instruction are B's. */
 #define TENSOR_MEMORY(kind, id, blocks, words, tile, columns, ctas, stages, d_box)                                                       \
-    { "cuda_tcgen05_" #kind "_" #tile, "bsmi_gemm_" #kind "_" #tile, "sm100/gemm_" #kind, id, true, BSMI_SM100_ROWS, columns, ctas, 1,         \
-      BSMI_SM100_THREADS, BSMI_SM100_SHARED_BYTES(blocks, words, columns, ctas, stages, d_box), BSMI_SM100_ROWS, (columns) / (ctas),     \
-      BSMI_GEMM_D_BOX_ROWS, d_box, true, BSMI_DECODES_NONE },
+    { "cuda_tcgen05_" #kind "_" #tile, "bsmi_gemm_" #kind "_" #tile, "sm100/gemm_" #kind, id, true,                                      \
+      (d_box) == 0 ? (columns) : BSMI_SM100_ROWS, (d_box) == 0 ? BSMI_SM100_ROWS : (columns), ctas, 1,                                   \
+      BSMI_SM100_THREADS, BSMI_SM100_SHARED_BYTES(blocks, words, columns, ctas, stages, d_box),                                          \
+      (d_box) == 0 ? (columns) : BSMI_SM100_ROWS, (d_box) == 0 ? BSMI_SM100_ROWS : (columns) / (ctas),                                   \
+      (d_box) == 0 ? 0 : BSMI_GEMM_D_BOX_ROWS, d_box, true, BSMI_DECODES_NONE },
 #define F16(...) TENSOR_MEMORY(f16, BSMI_GEMM_BF16, 0, 3, __VA_ARGS__)
 #define MXF8F6F4(...) TENSOR_MEMORY(mxf8f6f4, BSMI_GEMM_MXF8F6F4, 1, 2, __VA_ARGS__)
 #define MXF4(...) TENSOR_MEMORY(mxf4, BSMI_GEMM_MXF4, 2, 2, __VA_ARGS__)

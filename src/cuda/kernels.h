@@ -65,9 +65,12 @@ struct bsmi_gemm_instance {
     enum bsmi_gemm_decodes decodes;       /* then B's box is 128 bytes of b_box_rows rows */
 };
 
+/* Of tensor memory, with few rows: multiplies D^T = B A^T. */
+static inline bool bsmi_gemm_is_swapped(const struct bsmi_gemm_instance *gemm) { return gemm->has_tensor_memory && gemm->tile_rows < 128; }
+
 extern const struct bsmi_gemm_instance bsmi_gemm_instances[];
 extern const int bsmi_gemm_instance_count;
-enum { BSMI_MOST_GEMM_INSTANCES = 64 };
+enum { BSMI_MOST_GEMM_INSTANCES = 96 };
 
 /* Row tiles of a band (gemm_order.h): what `clusters` tiles read at one time is least when together they make a square. */
 int32_t bsmi_gemm_band(const struct bsmi_gemm_instance *instance, int clusters);

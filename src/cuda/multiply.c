@@ -85,8 +85,9 @@ static bool place_all(const struct bsmi_product *p, struct bsmi_cuda_multiply *c
     if (!c->direct) {
         c->sums_pitch = bsmi_round_up(p->n, 32);
         if (bsmi_mul_overflows(p->m, p->batch, &rows) || bsmi_mul_overflows(rows, c->sums_pitch, &rows)
-            || place(rows, (int64_t)sizeof(float), &c->sums_at, &end)) return true;
+            || bsmi_mul_overflows(rows, c->spread ? c->parts : 1, &rows) || place(rows, (int64_t)sizeof(float), &c->sums_at, &end)) return true;
     }
+    if (place(c->kept, (int64_t)sizeof(float), &c->kept_at, &end)) return true;
     c->workspace_bytes = (size_t)end;
     return false;
 }
@@ -97,6 +98,29 @@ static void count_tiles(const struct bsmi_product *p, struct bsmi_cuda_multiply 
     const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[c->gemm];
     c->row_tiles = bsmi_ceil_div(p->m, g->tile_rows * g->cluster_rows);
     c->column_tiles = bsmi_ceil_div(p->n, g->tile_columns * g->cluster_columns);
+}
+
+int64_t bsmi_cuda_tiles(const struct bsmi_gemm_instance *g, const struct bsmi_product *p)
+{
+    const int64_t rows = bsmi_ceil_div(p->m, g->tile_rows * g->cluster_rows), columns = bsmi_ceil_div(p->n, g->tile_columns * g->cluster_columns);
+    return (p->groups > 0 ? rows + 2 * p->groups : rows * p->batch) * columns;
+}
+
+bool bsmi_cuda_spreads(const struct bsmi_gemm_instance *g, const struct bsmi_product *p, int64_t clusters)
+{
+    return bsmi_gemm_is_swapped(g) && bsmi_codes_parts(g->kind, p->k) > 1 && bsmi_cuda_tiles(g, p) < clusters;
+}
+
+static void describe_parts(const struct bsmi_cuda_gpu *gpu, const struct bsmi_product *p, struct bsmi_cuda_multiply *c)
+{
+    c->parts = 1;
+    if (c->road != BSMI_ROAD_CODES) return;
+    const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[c->gemm];
+    const int64_t clusters = gpu->gemm_clusters[c->gemm], cluster = g->cluster_rows * g->cluster_columns;
+    c->parts = bsmi_codes_parts(g->kind, p->k);
+    c->spread = bsmi_cuda_spreads(g, p, clusters);
+    if (c->spread) c->direct = false;
+    else if (c->parts > 1) c->kept = BSMI_MIN(bsmi_cuda_tiles(g, p), clusters) * cluster * g->tile_rows * g->tile_columns;
 }
 
 /* 32-bit coordinates, and something to sum. */
@@ -112,7 +136,7 @@ static enum bsmi_cuda_road road_of(int gemm)
     return bsmi_gemm_instances[gemm].kind == BSMI_GEMM_BF16 ? BSMI_ROAD_TENSOR : BSMI_ROAD_CODES;
 }
 
-bsm_status bsmi_cuda_prepare(const struct bsmi_product *p, int gemm, struct bsmi_cuda_multiply *c)
+bsm_status bsmi_cuda_prepare(const struct bsmi_cuda_gpu *gpu, const struct bsmi_product *p, int gemm, struct bsmi_cuda_multiply *c)
 {
     memset(c, 0, sizeof *c);
     c->road = road_of(gemm);
@@ -129,6 +153,7 @@ bsm_status bsmi_cuda_prepare(const struct bsmi_product *p, int gemm, struct bsmi
         if (bsmi_gemm_instances[gemm].decodes != BSMI_DECODES_NONE) bsmi_cuda_describe_codes(&p->b, &c->b);
     }
     count_tiles(p, c);
+    describe_parts(gpu, p, c);
     if (place_all(p, c))
         return bsmi_fail(BSM_EOVERFLOW, "a product of %lld x %lld x %lld: its workspace has more bytes than an int64_t counts",
                          (long long)p->m, (long long)p->n, (long long)p->k);
@@ -201,6 +226,7 @@ static void fill_epilogue(struct run *run)
     if (!c->direct) {
         e->sums = at(run, c->sums_at), e->sums_pitch = c->sums_pitch;
         e->sums_batch_pitch = p->groups > 0 ? 0 : p->m * c->sums_pitch;
+        if (c->spread) e->sums_parts = c->parts, e->sums_part_pitch = p->m * p->batch * c->sums_pitch;
     }
     e->a_exponents = exponents(run, &c->a), e->b_exponents = exponents(run, &c->b);
     e->a_exponent_step = p->a.batch == 1 ? 0 : p->m;
@@ -233,8 +259,12 @@ static bsm_status clear_padding(struct run *run)
                             bsmi_ceil_div(d->map.padded_rows * d->map.padded_columns * d->batch, BSMI_CONVERT_THREADS), &p);
 }
 
-/* Blocks of scales hold 128 rows: on the road of codes the tiles of a group begin with a block. */
-static int32_t row_alignment(const struct bsmi_cuda_multiply *c) { return c->road == BSMI_ROAD_CODES ? 128 : 0; }
+/* Blocks of scales hold 128 rows: on the road of codes the tiles of a group begin with a block, or with 32 rows of one. */
+static int32_t row_alignment(const struct bsmi_cuda_multiply *c)
+{
+    if (c->road != BSMI_ROAD_CODES) return 0;
+    return bsmi_gemm_is_swapped(&bsmi_gemm_instances[c->gemm]) ? 32 : 128;
+}
 
 static bsm_status make_group_tables(struct run *run)
 {
@@ -387,12 +417,13 @@ static bsm_status run_gemm(struct run *run)
         .row_alignment = row_alignment(c),
         .band_rows = bsmi_gemm_band(instance, run->queue.gpu->gemm_clusters[c->gemm]),
     };
-    g.tiles = p->groups > 0 ? (c->row_tiles + 2 * p->groups) * c->column_tiles : c->row_tiles * c->column_tiles * p->batch;
+    g.tiles = bsmi_cuda_tiles(instance, p);
+    g.spread = c->spread, g.kept = c->kept > 0 ? at(run, c->kept_at) : NULL;
     if (c->road == BSMI_ROAD_TENSOR) fill_segments(c, &g);
     bsmi_codes_fill(instance, &p->a, &p->b, &g);
     bsm_status status = c->road == BSMI_ROAD_TENSOR ? map_bf16(run, instance, &g) : map_codes(run, instance, &g);
     if (status == BSM_OK) status = map_d(run, instance, &g);
-    return status == BSM_OK ? bsmi_cuda_launch_gemm(&run->queue, c->gemm, g.tiles, &g) : status;
+    return status == BSM_OK ? bsmi_cuda_launch_gemm(&run->queue, c->gemm, c->spread ? g.tiles * c->parts : g.tiles, &g) : status;
 }
 
 /* All of S, or the rows and columns that a decoder left out. */
@@ -460,7 +491,7 @@ static bsm_status make_sums(struct run *run)
 /* Where D is finished decides where S lies. */
 static bsm_status check_direct(const struct run *run)
 {
-    if (run->multiply->direct == finishes_directly(run->product)) return BSM_OK;
+    if (run->multiply->direct == (finishes_directly(run->product) && !run->multiply->spread)) return BSM_OK;
     return bsmi_fail(
         BSM_EINVAL,
         "amax or d->tensor_scale is NULL in one and given in the other of the plan's description and this one: on a GPU "

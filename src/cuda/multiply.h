@@ -45,6 +45,10 @@ struct bsmi_cuda_multiply {
     size_t counts_at;                     /* how many rows of A, and of B, are left out: two numbers of 32 bits */
     size_t sums_at;
     int64_t sums_pitch;
+    int parts;                            /* of K, each summed by itself: bsmi_codes_parts */
+    bool spread;                          /* each goes to CTAs of its own, and bsmi_finish adds them; else a CTA keeps them at kept_at */
+    int64_t kept;                         /* numbers */
+    size_t kept_at;
     size_t workspace_bytes;
 };
 
@@ -60,9 +64,16 @@ bool bsmi_cuda_tensor_serves(const struct bsmi_product *product);
  * If not, and sentence is not NULL, *sentence says what the kernel wants. */
 bool bsmi_cuda_gemm_serves(const struct bsmi_gemm_instance *gemm, const struct bsmi_product *product, const char **sentence);
 
+/* Clusters' tiles, at most: of groups the device alone knows how many. */
+int64_t bsmi_cuda_tiles(const struct bsmi_gemm_instance *gemm, const struct bsmi_product *product);
+
+/* Whether the parts of K go to CTAs of their own where so many clusters of the instance run at one time. */
+bool bsmi_cuda_spreads(const struct bsmi_gemm_instance *gemm, const struct bsmi_product *product, int64_t clusters);
+
 /* gemm: number of an instance that the GPU has and that serves the product, or -1 for the SIMT road.  Fails with BSM_EOVERFLOW if the
  * workspace cannot be counted. */
-bsm_status bsmi_cuda_prepare(const struct bsmi_product *product, int gemm, struct bsmi_cuda_multiply *multiply);
+bsm_status bsmi_cuda_prepare(const struct bsmi_cuda_gpu *gpu, const struct bsmi_product *product, int gemm,
+                             struct bsmi_cuda_multiply *multiply);
 
 /* Whether the GPU has every kernel that the product needs on this road. */
 bool bsmi_cuda_has_kernels(const struct bsmi_cuda_gpu *gpu, const struct bsmi_product *product, const struct bsmi_cuda_multiply *multiply);

@@ -100,10 +100,11 @@ static bsm_status test_pair(bsm_context *context, struct sample *sample, bsm_for
     const bsm_matmul call = { .struct_size = sizeof call, .a = &sample->a.matrix, .b = &sample->b.matrix, .d = &d };
     struct bsmi_product product;
     struct bsmi_cuda_multiply multiply;
+    const struct bsmi_cuda_gpu *gpu = bsmi_cuda_device_of(context)->gpu;
     if (status == BSM_OK) status = bsmi_product_check(&call, true, &product);
     if (status == BSM_OK && gemm >= 0 && !bsmi_cuda_gemm_serves(&bsmi_gemm_instances[gemm], &product, NULL)) return BSM_OK;
-    if (status == BSM_OK) status = bsmi_cuda_prepare(&product, gemm, &multiply);
-    if (status != BSM_OK || !bsmi_cuda_has_kernels(bsmi_cuda_device_of(context)->gpu, &product, &multiply)) return status;
+    if (status == BSM_OK) status = bsmi_cuda_prepare(gpu, &product, gemm, &multiply);
+    if (status != BSM_OK || !bsmi_cuda_has_kernels(gpu, &product, &multiply)) return status;
     const struct bsmi_device_calls *calls = context->device->calls;
     void *device = NULL;
     status =

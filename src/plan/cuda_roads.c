@@ -77,11 +77,15 @@ static double modelled_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm, co
     const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[gemm];
     const double rows = g->a_box_rows + g->b_box_rows;
     const double steps = ceil((double)p->k / step_columns[g->kind]) * (g->kind == BSMI_GEMM_BF16 ? terms_of(p) : 1);
-    const double waves = (double)bsmi_ceil_div(tiles_of(g, p), gpu->gemm_clusters[gemm]);
-    const double product = fmax(g->tile_columns / 2.0, rows * PRODUCT_BYTES / SHARED_BYTES_A_CYCLE);
+    const bool spread = bsmi_cuda_spreads(g, p, gpu->gemm_clusters[gemm]);
+    const int parts = bsmi_codes_parts(g->kind, p->k);
+    const double waves = (double)bsmi_ceil_div(tiles_of(g, p) * (spread ? parts : 1), gpu->gemm_clusters[gemm]);
+    const int columns = bsmi_gemm_is_swapped(g) ? g->tile_rows : g->tile_columns;
+    const double product = fmax(columns / 2.0, rows * PRODUCT_BYTES / SHARED_BYTES_A_CYCLE);
     const double step = fmax(PRODUCTS * product, rows * ROW_BYTES / L2_BYTES_A_CYCLE);
+    const double tile = spread ? TILE_CYCLES + ceil(steps / parts) * step : TILE_CYCLES * parts + steps * step;
     const double decoded = g->kind == BSMI_GEMM_BF16 ? 3.0 * (double)p->k * (double)(p->m * p->a.batch + p->n * p->b.batch) : 0;
-    return LAUNCH_NANOSECONDS + waves * (TILE_CYCLES + steps * step) / gigahertz + decoded / memory_bytes_a_nanosecond;
+    return LAUNCH_NANOSECONDS * (spread ? 2 : 1) + waves * tile / gigahertz + decoded / memory_bytes_a_nanosecond;
 }
 
 /* Bringing B to the GEMM kernel. */
@@ -151,7 +155,7 @@ bsm_status bsmi_cuda_choose(const bsm_context *context, const struct bsmi_produc
         gemm = choose_gemm(gpu, p, reason);
         *reason = rule;
     }
-    status = bsmi_cuda_prepare(p, gemm, c);
+    status = bsmi_cuda_prepare(gpu, p, gemm, c);
     if (status != BSM_OK) return status;
     if (!bsmi_cuda_has_kernels(gpu, p, c))
         return bsmi_fail(BSM_EUNSUPPORTED, "%s times %s to %s on this GPU: kernels for it are not in this build", bsm_format_get((int)p->a.format)->name,
@@ -161,10 +165,12 @@ bsm_status bsmi_cuda_choose(const bsm_context *context, const struct bsmi_produc
 
 /* Describing ------------------------------------------------------------------------------------------------------------------ */
 
-static const char *order_of(const struct bsmi_cuda_multiply *c)
+static void describe_order(const struct bsmi_cuda_multiply *c, char *text, size_t bytes)
 {
-    if (c->road == BSMI_ROAD_SIMT) return "as on the CPU";
-    return c->a.terms * c->b.terms > 1 ? "tensor cores along K, term by term, in fp32" : "tensor cores along K in fp32";
+    if (c->road == BSMI_ROAD_SIMT) snprintf(text, bytes, "as on the CPU");
+    else if (c->parts > 1) snprintf(text, bytes, "tensor cores along each of %d parts of K in fp32, parts ascending%s", c->parts,
+                                    c->spread ? " in an epilogue of their own" : "");
+    else snprintf(text, bytes, "tensor cores along K%s in fp32", c->a.terms * c->b.terms > 1 ? ", term by term," : "");
 }
 
 /* "as it is", "repacked with scales converted to 128x4", ... */
@@ -177,7 +183,8 @@ static void describe_way(const struct bsmi_cuda_multiply *c, const struct bsmi_c
 
 size_t bsmi_cuda_describe_plan(const struct bsmi_product *p, const struct bsmi_cuda_multiply *c, const char *reason, char *text, size_t bytes)
 {
-    char tile[64] = "an element a thread", way_of_a[64], way_of_b[64];
+    char tile[64] = "an element a thread", way_of_a[64], way_of_b[64], order[128];
+    describe_order(c, order, sizeof order);
     describe_way(c, &c->a, way_of_a, sizeof way_of_a), describe_way(c, &c->b, way_of_b, sizeof way_of_b);
     if (c->gemm >= 0) {
         const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[c->gemm];
@@ -186,6 +193,6 @@ size_t bsmi_cuda_describe_plan(const struct bsmi_product *p, const struct bsmi_c
     const int length = snprintf(text, bytes, "cuda, kernel %s, %s, A (%s) %s, B (%s) %s, %s, workspace %zu bytes, order: %s; chosen because: %s",
                                 bsmi_cuda_kernel_name(c->gemm + 1), tile, bsm_format_get((int)p->a.format)->name, way_of_a,
                                 bsm_format_get((int)p->b.format)->name, way_of_b,
-                                c->direct ? "D finished by the same kernel" : "D by an epilogue of its own", c->workspace_bytes, order_of(c), reason);
+                                c->direct ? "D finished by the same kernel" : "D by an epilogue of its own", c->workspace_bytes, order, reason);
     return length < 0 ? 0 : (size_t)length;
 }

@@ -101,7 +101,8 @@ void gemm_prepare(const struct gemm_machine *machine, const struct bsmi_gemm_ins
     const bool described = gemm_map(machine, &p->a, a, BSMI_K_STEP, i->a_box_rows, 128) &&
                            gemm_map(machine, &p->b, b, BSMI_K_STEP, i->b_box_rows, 128);
     if (!described) stop(i->function, "operands that tensor maps cannot describe");
-    p->has_d_map = gemm_map(machine, &p->d, output, i->d_box_bytes / (output->element == BSM_FP32 ? 4 : 2), i->d_box_rows, i->d_box_bytes);
+    p->has_d_map = i->d_box_rows > 0 &&
+                   gemm_map(machine, &p->d, output, i->d_box_bytes / (output->element == BSM_FP32 ? 4 : 2), i->d_box_rows, i->d_box_bytes);
     bsmi_codes_fill(i, NULL, NULL, p);
     p->row_tiles = ceiling(p->epilogue.m, i->tile_rows * i->cluster_rows);
     p->column_tiles = ceiling(p->epilogue.n, i->tile_columns * i->cluster_columns);

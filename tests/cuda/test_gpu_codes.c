@@ -141,6 +141,15 @@ static void every_pair(struct test *t)
     contexts_close(&c);
 }
 
+/* A kernel whose tiles have fewer than 32 rows takes products that have no more of them. */
+static struct size rows_for(int kernel, struct size s, int number)
+{
+    const char *tile = strrchr(bsm_kernel_name(kernel), '_') + 1;
+    const int64_t rows = atoi(tile);
+    if (rows < 32 && s.m > rows) s.m = rows - number % 3;
+    return s;
+}
+
 /* Each kernel at the edges of its tile, at every number of products in the last step of K, and around the length of its ring. */
 static void edges_of_each_kernel(struct test *t)
 {
@@ -153,8 +162,8 @@ static void edges_of_each_kernel(struct test *t)
     for (int kind = 0; kind < 3; kind++)
         for (int i = 0; i == 0 || kernel_of(&c, kinds[kind], i) != kernel_of(&c, kinds[kind], 0); i++)
             for (int j = 0; j < 2; j++, number++)
-                check_whole(t, &c, kinds[kind], sizes[number % 6], kernel_of(&c, kinds[kind], i),
-                            j == 0 ? AS_TMA_TAKES_IT : IN_ANY_WAY);
+                check_whole(t, &c, kinds[kind], rows_for(kernel_of(&c, kinds[kind], i), sizes[number % 6], number),
+                            kernel_of(&c, kinds[kind], i), j == 0 ? AS_TMA_TAKES_IT : IN_ANY_WAY);
     contexts_close(&c);
 }
 
@@ -166,8 +175,11 @@ static void many_tiles(struct test *t)
     if (!codes_open(t, &c)) return;
     for (int kind = 0; kind < 3; kind++)
         for (int i = 0; i == 0 || kernel_of(&c, kinds[kind], i) != kernel_of(&c, kinds[kind], 0); i++) {
-            const int64_t columns = strstr(bsm_kernel_name(kernel_of(&c, kinds[kind], i)), "x256") != NULL ? 1000 : 520;
-            check_whole(t, &c, kinds[kind], (struct size){ 400, columns, 288 }, kernel_of(&c, kinds[kind], i), AS_TMA_TAKES_IT);
+            const int kernel = kernel_of(&c, kinds[kind], i);
+            const int64_t columns = strstr(bsm_kernel_name(kernel), "x256") != NULL ? 1000 : 520;
+            const bool swapped = strstr(bsm_kernel_name(kernel), "x128") != NULL && strstr(bsm_kernel_name(kernel), "128x128") == NULL;
+            const struct size s = swapped ? (struct size){ 100, 600, 288 } : (struct size){ 400, columns, 288 };
+            check_whole(t, &c, kinds[kind], rows_for(kernel, s, 0), kernel, AS_TMA_TAKES_IT);
         }
     contexts_close(&c);
 }
@@ -257,6 +269,7 @@ static void not_a_number(struct test *t)
 static void batches_and_groups(struct test *t)
 {
     static const int64_t rows[] = { 0, 130, 1, 0, 200, 16 };
+    static const int kernels[] = { 1, 2, 6, 5 };  /* the last two swapped */
     struct contexts c;
     if (!codes_open(t, &c)) return;
     for (int i = 0; i < 4; i++) {
@@ -271,7 +284,7 @@ static void batches_and_groups(struct test *t)
             &(struct shape){ .format = BSM_FORMAT_BF16, .rows = grouped ? 347 : 70, .columns = 72, .batch = grouped ? 1 : 3 },
             0xff);
         fill_whole(t, &a), fill_whole(t, &b);
-        CHECK(t, bsm_context_force_kernel(c.gpu, kernel_of(&c, kinds[i], i + 1)) == BSM_OK);
+        CHECK(t, bsm_context_force_kernel(c.gpu, kernel_of(&c, kinds[i], kernels[i])) == BSM_OK);
         run_both(
             t, &c,
             &(struct run){
@@ -279,7 +292,7 @@ static void batches_and_groups(struct test *t)
                 .b = &b,
                 .d = &d,
                 .call = { .struct_size = sizeof(bsm_matmul), .groups = grouped ? 6 : 0, .group_rows = grouped ? rows : NULL } },
-            describe(&c, kernel_of(&c, kinds[i], i + 1), &a, &b));
+            describe(&c, kernel_of(&c, kinds[i], kernels[i]), &a, &b));
         operand_free(&a), operand_free(&b), operand_free(&d);
     }
     contexts_close(&c);
@@ -294,6 +307,84 @@ static void schedules(struct test *t)
     for (int kind = 0; kind < 3; kind++)
         check_whole(t, &c, kinds[kind], (struct size){ 300, 264, kind == 0 ? 416 : 832 }, kernel_of(&c, kinds[kind], kind),
                     AS_TMA_TAKES_IT);
+    contexts_close(&c);
+}
+
+/* Long K is summed in parts whose places depend on K alone: for any numbers every kernel gives the same bits, whether one CTA makes all
+ * parts of a tile or each goes to its own.  K of 8192 is one chain. */
+static void parts_of_k(struct test *t)
+{
+    static const struct {
+        struct pair formats;
+        int64_t n, k;
+        const char *words;
+        int kernels[3];
+    } sums[] = { { { BSM_MXFP8_E4M3, BSM_MXFP4 }, 40, 8320, "each of 2 parts of K", { 2, 5, 8 } },
+                 { { BSM_MXFP4, BSM_MXFP4 }, 40, 16416, "each of 3 parts of K", { 1, 4, 7 } },
+                 { { BSM_NVFP4, BSM_NVFP4 }, 400, 8224, "each of 2 parts of K", { 0, 5, 8 } }, /* as many tiles as CTAs */
+                 { { BSM_NVFP4, BSM_NVFP4 }, 8, 8192, "tensor cores along K in fp32", { 8, 8, 8 } } };
+    enum { M = 7, MOST_N = 400 };
+    struct contexts c;
+    if (!codes_open(t, &c)) return;
+    for (int i = 0; i < 4; i++) {
+        struct operand a = make(t, sums[i].formats.a, M, sums[i].k, 1, AS_TMA_TAKES_IT),
+                       b = make(t, sums[i].formats.b, sums[i].n, sums[i].k, 1, AS_TMA_TAKES_IT);
+        float first[M * MOST_N], d[M * MOST_N];
+        const size_t bytes = (size_t)(M * sums[i].n) * sizeof d[0];
+        operand_fill(t, &a, false), operand_fill(t, &b, false);
+        struct twin x = twin_make(t, &c, &a), y = twin_make(t, &c, &b);
+        const bsm_matrix out = {
+            .struct_size = sizeof out, .format = BSM_FORMAT_FP32, .rows = M, .columns = sums[i].n, .data = to_device(t, &c, d, bytes)
+        };
+        const bsm_matmul call = { .struct_size = sizeof call, .a = &x.m, .b = &y.m, .d = &out };
+        for (int j = 0; j < 3; j++) {
+            const int kernel = kernel_of(&c, sums[i].formats, sums[i].kernels[j]);
+            bsm_plan *plan = NULL;
+            char text[512] = "";
+            CHECK(t, bsm_context_force_kernel(c.gpu, kernel) == BSM_OK);
+            CHECK(t, bsm_plan_create(c.gpu, &call, &plan) == BSM_OK && bsm_multiply(c.gpu, &call) == BSM_OK);
+            bsm_plan_describe(plan, text, sizeof text);
+            if (strstr(text, sums[i].words) == NULL) FAIL(t, "no \"%s\" in \"%s\"", sums[i].words, text);
+            bsm_plan_destroy(plan);
+            from_device(t, &c, d, out.data, bytes);
+            if (j == 0 && sums[i].n < 100) check_bound(t, &c, &a, &b, d, describe(&c, kernel, &a, &b));
+            if (j == 0) memcpy(first, d, bytes);
+            if (memcmp(first, d, bytes) != 0) FAIL(t, "%s: other bits than the first kernel", describe(&c, kernel, &a, &b));
+        }
+        twin_free(t, &c, &x), twin_free(t, &c, &y), (void)bsm_device_release(c.gpu, out.data);
+        operand_free(&a), operand_free(&b);
+    }
+    contexts_close(&c);
+}
+
+/* "KERNEL A B M N K". */
+static void asked_product(struct test *t, const struct contexts *c, const char *asked)
+{
+    char kernel[64], formats[2][32];
+    struct pair f = { BSM_FORMAT_NONE, BSM_FORMAT_NONE };
+    long long m, n, k;
+    if (sscanf(asked, "%63s %31s %31s %lld %lld %lld", kernel, formats[0], formats[1], &m, &n, &k) != 6) {
+        FAIL(t, "\"%s\": not understood", asked);
+        return;
+    }
+    for (int i = 0; i < BSM_FORMAT_COUNT; i++) {
+        if (bsm_format_get(i) == NULL) continue;
+        if (strcmp(bsm_format_get(i)->name, formats[0]) == 0) f.a = (bsm_format)i;
+        if (strcmp(bsm_format_get(i)->name, formats[1]) == 0) f.b = (bsm_format)i;
+    }
+    const int number = kernel_number(c->gpu, kernel, f.a, f.b);
+    if (number < 0) FAIL(t, "%s: no such kernel, or not for %s x %s", kernel, formats[0], formats[1]);
+    else check_whole(t, c, f, (struct size){ m, n, k }, number, AS_TMA_TAKES_IT);
+}
+
+/* The products that PRODUCTS asks for, with ";" between them: test_sm100_bugs.py and simulated_grid.py bring theirs. */
+static void asked_products(struct test *t)
+{
+    const char *asked = getenv("PRODUCTS");
+    struct contexts c;
+    if (!codes_open(t, &c)) return;
+    if (asked == NULL) asked = "cuda_tcgen05_mxf4_16x128 mxfp4 mxfp4 9 130 288";
+    for (const char *at = asked; at != NULL; at = strchr(at, ';') != NULL ? strchr(at, ';') + 1 : NULL) asked_product(t, &c, at);
     contexts_close(&c);
 }
 
@@ -351,6 +442,7 @@ int main(int argc, char **argv)
     static const struct test_case cases[] = { TEST(every_pair),   TEST(edges_of_each_kernel),
                                               TEST(many_tiles),   TEST(any_numbers_are_within_the_bound),
                                               TEST(not_a_number), TEST(batches_and_groups),
-                                              TEST(schedules),    TEST(plans_say_what_is_prepared) };
+                                              TEST(schedules),    TEST(parts_of_k),
+                                              TEST(asked_products), TEST(plans_say_what_is_prepared) };
     return TEST_MAIN(argc, argv, cases);
 }

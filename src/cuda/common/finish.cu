@@ -103,18 +103,26 @@ __device__ __noinline__ static float activate_gated(int activation, float gate, 
                                                                   : bsmi_activation((bsm_activation)activation, g) * u);
 }
 
+/* S, whose parts are added in their order. */
+__device__ static inline float load_sum(const bsmi_epilogue_parameters &e, const finish_row &r, int64_t column)
+{
+    float sum = r.sums[column];
+    for (int part = 1; part < e.sums_parts; part++) sum += r.sums[part * e.sums_part_pitch + column];
+    return sum;
+}
+
 /* Columns [8 number, + count) of a row of D; the rest zeros. */
 __device__ static eight finish_eight(const bsmi_epilogue_parameters &e, const finish_row &r, int number, int count)
 {
     eight t;
     const int64_t first = (int64_t)number * 8;
     if (e.gate == BSM_GATE_NONE) {
-        if (count == 8 && aligned_to(r.sums + first, 16)) {
+        if (count == 8 && e.sums_parts <= 1 && aligned_to(r.sums + first, 16)) {
             const float4 a = *(const float4 *)(r.sums + first), b = *(const float4 *)(r.sums + first + 4);
             t = { { a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w } };
         } else {
 #pragma unroll
-            for (int i = 0; i < 8; i++) t.x[i] = i < count ? r.sums[first + i] : 0;
+            for (int i = 0; i < 8; i++) t.x[i] = i < count ? load_sum(e, r, first + i) : 0;
         }
 #pragma unroll
         for (int i = 0; i < 8; i++) {
@@ -130,7 +138,8 @@ __device__ static eight finish_eight(const bsmi_epilogue_parameters &e, const fi
         t.x[i] = 0;
         if (i >= count) continue;
         const int64_t gate = split ? first + i : 2 * (first + i), up = split ? e.n / 2 + first + i : gate + 1;
-        t.x[i] = activate_gated(e.activation, finish_sum(e, r, r.sums[gate], gate), finish_sum(e, r, r.sums[up], up));
+        t.x[i] = activate_gated(e.activation, finish_sum(e, r, load_sum(e, r, gate), gate),
+                                 finish_sum(e, r, load_sum(e, r, up), up));
     }
     return t;
 }

@@ -9,8 +9,9 @@
  *   warp 2               allocates tensor memory
  *   warps 4 to 7         read an accumulator while the next tile is multiplied into the other, finish and store (gemm_epilogue.cuh)
  *
- * gemm_config.cuh says who arrives on which barrier.  Every step of K goes into one chain of fp32 sums, ascending: their order
- * depends on K and the kind of product alone, not on the instance.  K is at least one step. */
+ * gemm_config.cuh says who arrives on which barrier.  The steps of K go into one chain of fp32 sums, ascending, or, where K is long,
+ * into a chain for each part of K (gemm_parts.cuh): their order depends on K and the kind of product alone, not on the instance.
+ * Swapped instances, for few rows of D, multiply B A^T.  K is at least one step. */
 #pragma once
 
 #include "gemm_epilogue.cuh"
@@ -66,7 +67,7 @@ template <class CONFIG> __device__ static inline void gemm(const bsmi_gemm_param
     griddepcontrol_wait();
     if (warp == PRODUCER_WARP && leads) produce<CONFIG>(p, shared, rank);
     else if (warp == MULTIPLIER_WARP && leads && rank == 0) multiply_tiles<CONFIG>(p, shared, tensor);
-    else if (warp >= FIRST_EPILOGUE_WARP) finish_tiles<CONFIG>(p, shared, tensor, rank);
+    else if (warp >= FIRST_EPILOGUE_WARP) finish_jobs<CONFIG>(p, shared, tensor, rank);
     /* The accumulators have been read; of a pair, no CTA ends while the other may still arrive on its barriers. */
     __syncwarp();
     synchronize_ctas<CONFIG>();

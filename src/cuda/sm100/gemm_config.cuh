@@ -9,10 +9,13 @@
 #include "cuda/ptx/threads.cuh"
 #include "gemm_instances.h"
 
-/* The last four parameters are columns of the table in gemm_instances.h. */
+/* The last four parameters are columns of the table in gemm_instances.h.  ROWS and COLUMNS are lanes and columns of an accumulator, rows
+ * of the operands that the instruction calls A and B.  These are the product's A and B, or, SWAPPED, its B and A: D^T = B A^T, for few
+ * rows of D.  A swapped instance stores D from registers, without boxes (D_BOX_BYTES 0). */
 template <mma_kind KIND_, int COLUMNS_, int CTAS_, int STAGES_, int D_BOX_BYTES_> struct gemm_config {
     static constexpr mma_kind KIND = KIND_;
     static constexpr int COLUMNS = COLUMNS_, CTAS = CTAS_, STAGES = STAGES_, D_BOX_BYTES = D_BOX_BYTES_, ROWS = BSMI_SM100_ROWS;
+    static constexpr bool SWAPPED = D_BOX_BYTES == 0;
 
     /* A step of K is 128 bytes of a row in shared memory: four products of 32 bytes. */
     static constexpr int ROW_BYTES = BSMI_SM100_ROW_BYTES, PRODUCTS = 4, PRODUCT_BYTES = ROW_BYTES / PRODUCTS;
@@ -25,9 +28,10 @@ template <mma_kind KIND_, int COLUMNS_, int CTAS_, int STAGES_, int D_BOX_BYTES_
     static constexpr int B_ROW_BLOCKS = (COLUMNS + 127) / 128, BLOCK_BYTES = BSMI_SM100_SCALE_BLOCK_BYTES;
     static constexpr int A_SCALE_BYTES = BLOCKS * BLOCK_BYTES, B_SCALE_BYTES = B_ROW_BLOCKS * A_SCALE_BYTES;
 
-    /* The epilogue takes CHUNK columns of 16 rows at a time, SUMS numbers a thread. */
-    static constexpr int CHUNK = COLUMNS < 64 ? COLUMNS : 64, CHUNKS = COLUMNS / CHUNK, SUMS = CHUNK / 2;
-    static constexpr int D_BOX = 16 * D_BOX_BYTES, TABLE_BYTES = (KIND == MMA_F16 ? 3 : 2) * 4 * COLUMNS;
+    /* The epilogue takes CHUNK columns of 16 rows at a time, SUMS numbers a thread; swapped, of 32 rows. */
+    static constexpr int MOST = SWAPPED ? 16 : 64, CHUNK = COLUMNS < MOST ? COLUMNS : MOST, CHUNKS = COLUMNS / CHUNK;
+    static constexpr int SUMS = SWAPPED ? CHUNK : CHUNK / 2, PIECES = ROWS * COLUMNS / (128 * SUMS);
+    static constexpr int D_BOX = 16 * D_BOX_BYTES, TABLE_BYTES = SWAPPED ? 0 : (KIND == MMA_F16 ? 3 : 2) * 4 * COLUMNS;
 
     /* Tensor memory, from its first column: two accumulators, then the scales of one step, which each step writes anew.  Where
      * these leave too little room the accumulators share columns: see gemm_epilogue.cuh. */
@@ -42,12 +46,14 @@ template <mma_kind KIND_, int COLUMNS_, int CTAS_, int STAGES_, int D_BOX_BYTES_
                          AT_FULL = AT_TABLE + TABLE_BYTES, AT_EMPTY = AT_FULL + STAGES * 8, AT_FILLED = AT_EMPTY + STAGES * 8,
                          AT_DRAINED = AT_FILLED + 16, AT_TENSOR = AT_DRAINED + 16, SHARED_BYTES = AT_TENSOR + 16;
 
-    static_assert(COLUMNS % 32 == 0 && COLUMNS <= 256, "the scales of a tile's columns begin with lane 0; an instruction has 256");
+    static_assert(COLUMNS <= 256 && COLUMNS % (KIND == MMA_F16 ? 16 : 8) == 0, "N of an instruction with 128 rows");
+    static_assert(COLUMNS % 32 == 0 || SWAPPED, "the scales of a tile's columns begin with lane 0");
+    static_assert(!SWAPPED || (CTAS == 1 && !SHARES), "swapped: what the epilogue does");
     static_assert(B_ROWS % 8 == 0, "boxes are whole swizzle patterns");
     static_assert(!SHARES || COLUMNS - AT_SECOND <= CHUNK, "what the accumulators share is read first, as one chunk");
-    static_assert(CHUNK * 2 % D_BOX_BYTES == 0 && D_BOX % (8 * D_BOX_BYTES) == 0, "a row of a chunk is whole boxes");
+    static_assert(CHUNK * 2 % (SWAPPED ? 1 : D_BOX_BYTES) == 0, "a row of a chunk is whole boxes");
     static_assert(AT_D % 1024 == 0 && D_BOX % 512 == 0, "swizzle patterns begin at multiples of their size");
-    static_assert(SHARED_BYTES == BSMI_SM100_SHARED_BYTES(BLOCKS, TABLE_BYTES / COLUMNS / 4, COLUMNS, CTAS, STAGES, D_BOX_BYTES),
+    static_assert(SHARED_BYTES == BSMI_SM100_SHARED_BYTES(BLOCKS, KIND == MMA_F16 ? 3 : 2, COLUMNS, CTAS, STAGES, D_BOX_BYTES),
                   "as the host has it");
     static_assert(SHARED_BYTES <= 232448, "shared memory of a CTA");
 };
@@ -102,21 +108,71 @@ __device__ static inline int32_t gemm_steps(const bsmi_gemm_parameters &p)
     return steps;
 }
 
-/* The tiles of this CTA or pair, in their order; every role walks them so. */
-template <class CONFIG> struct gemm_tiles_here {
-    int64_t number, count, step;
-    __device__ explicit gemm_tiles_here(const bsmi_gemm_parameters &p)
-        : number(blockIdx.x / CONFIG::CTAS), count(gemm_tiles(p)), step(gridDim.x / CONFIG::CTAS)
-    {
-    }
-    __device__ bool more() const { return number < count; }
-    __device__ void next() { number += step; }
+/* What goes into one accumulator: a tile of D, or one part of K of it. */
+struct gemm_job {
+    gemm_tile tile;
+    int32_t part, first_step, steps;
 };
 
 template <class CONFIG>
 __device__ static inline gemm_tile gemm_tile_of(const bsmi_gemm_parameters &p, int64_t number, uint32_t rank)
 {
+    if (CONFIG::SWAPPED) return gemm_tile_at(p, number, CONFIG::COLUMNS, CONFIG::ROWS);
     gemm_tile tile = gemm_tile_at(p, number, CONFIG::ROWS * CONFIG::CTAS, CONFIG::COLUMNS);
     tile.row += (int32_t)rank * CONFIG::ROWS;
     return tile;
+}
+
+/* The jobs of this CTA or pair, in their order; every role walks them so.  The parts of a tile follow each other in one CTA, which adds
+ * them up; or, where tiles are fewer than CTAs (p.spread, swapped instances), they go to as many CTAs, and bsmi_finish adds them. */
+template <class CONFIG> struct gemm_jobs {
+    int64_t number, count, step;
+    int32_t part, parts, all_steps;
+    bool spread;
+    __device__ explicit gemm_jobs(const bsmi_gemm_parameters &p)
+        : number(blockIdx.x / CONFIG::CTAS), step(gridDim.x / CONFIG::CTAS), part(0), parts(p.parts > 1 ? p.parts : 1),
+          all_steps(gemm_steps(p)), spread(CONFIG::SWAPPED && p.spread != 0)
+    {
+        count = gemm_tiles(p) * (spread ? parts : 1);
+    }
+    __device__ bool more() const { return number < count; }
+    __device__ void next()
+    {
+        if (!spread && ++part < parts) return;
+        part = 0;
+        number += step;
+    }
+    __device__ gemm_job job(const bsmi_gemm_parameters &p, uint32_t rank) const
+    {
+        gemm_job job;
+        job.part = spread ? (int32_t)((uint32_t)number % (uint32_t)parts) : part;
+        job.tile = gemm_tile_of<CONFIG>(p, spread ? (uint32_t)number / (uint32_t)parts : number, rank);
+        job.first_step = parts == 1 ? 0 : job.part * p.split_blocks;
+        job.steps = parts == 1 ? all_steps : min(p.split_blocks, all_steps - job.first_step);
+        return job;
+    }
+};
+
+/* An operand of the instruction: its tensor maps, and where the tile begins in them. */
+struct gemm_side {
+    const bsmi_tensor_map &rows, &scales;
+    int32_t row, matrix, scale_blocks, row_bytes;
+};
+
+__device__ static inline gemm_side gemm_side_a(const bsmi_gemm_parameters &p, const gemm_tile &tile)
+{
+    return { p.a, p.a_scales, tile.row, p.epilogue.grouped ? 0 : tile.matrix * p.a_batch_step, p.a_scale_blocks, p.a_row_bytes };
+}
+__device__ static inline gemm_side gemm_side_b(const bsmi_gemm_parameters &p, const gemm_tile &tile)
+{
+    return { p.b, p.b_scales, tile.column, tile.matrix * p.b_batch_step, p.b_scale_blocks, p.b_row_bytes };
+}
+/* What fills lanes of the accumulator, and what fills columns. */
+template <class CONFIG> __device__ static inline gemm_side gemm_lane_side(const bsmi_gemm_parameters &p, const gemm_tile &tile)
+{
+    return CONFIG::SWAPPED ? gemm_side_b(p, tile) : gemm_side_a(p, tile);
+}
+template <class CONFIG> __device__ static inline gemm_side gemm_column_side(const bsmi_gemm_parameters &p, const gemm_tile &tile)
+{
+    return CONFIG::SWAPPED ? gemm_side_a(p, tile) : gemm_side_b(p, tile);
 }

@@ -8,7 +8,8 @@
 
 #include "cuda/common/gemm_store.cuh"
 #include "cuda/ptx/tensor_registers.cuh"
-#include "gemm_config.cuh"
+#include "gemm_parts.cuh"
+#include "gemm_swapped.cuh"
 
 /* Columns `chunk` of 16 rows: thread t has rows t / 4 and t / 4 + 8, columns 8 j + t % 4 * 2 and the one behind it. */
 template <class CONFIG>
@@ -22,15 +23,6 @@ __device__ static inline void read_sums(float (&sums)[CONFIG::SUMS], uint32_t ac
     for (int i = 0; i < CONFIG::SUMS; i++) sums[i] = __uint_as_float(words[i]);
 }
 
-/* One arrival a warp, where the products are issued. */
-template <class CONFIG> __device__ static inline void release_accumulator(uint32_t barrier)
-{
-    tcgen05_fence_before_thread_sync();
-    if (threadIdx.x % 32 != 0) return;
-    if (CONFIG::CTAS == 1) mbarrier_arrive(barrier);
-    else mbarrier_arrive_cluster(mapa_shared_cluster(barrier, cluster_ctarank() & ~1u));
-}
-
 template <class CONFIG>
 __device__ static inline gemm_columns fill_table(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_part &part,
                                                  const gemm_boxes &boxes)
@@ -42,9 +34,10 @@ __device__ static inline gemm_columns fill_table(const bsmi_gemm_parameters &p, 
 }
 
 template <class CONFIG>
-__device__ static inline void finish_tile(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_tile &tile,
-                                          gemm_boxes &boxes, uint32_t tensor, uint32_t accumulator, uint32_t drained)
+__device__ static inline void finish_job(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_job &job,
+                                         gemm_boxes &boxes, uint32_t tensor, uint32_t accumulator, uint32_t drained)
 {
+    const gemm_tile &tile = job.tile;
     const int32_t first_row = tile.row + (int32_t)(threadIdx.x % 128 / 32 * 32);
     const gemm_columns columns = fill_table<CONFIG>(p, finish, gemm_part_of(tile, tile.row, CONFIG::ROWS, first_row, tile.column), boxes);
 #pragma unroll 1
@@ -55,6 +48,7 @@ __device__ static inline void finish_tile(const bsmi_gemm_parameters &p, const g
         float sums[CONFIG::SUMS];
         read_sums<CONFIG>(sums, accumulator_of<CONFIG>(tensor, accumulator), chunk, half);
         if (i == (CONFIG::SHARES ? 1 : CONFIG::CHUNKS * 2 - 1)) release_accumulator<CONFIG>(drained);
+        if (!add_parts<CONFIG>(p, job, chunk * 2 + half, sums)) continue;
         const gemm_exponents exponents = exponents_of(row_exponents_of(p.epilogue, part), columns);
         const bool any_nan = p.direct && finish_sums<CONFIG::COLUMNS>(p.epilogue, finish, part, exponents, boxes.table, sums);
         store_sums<CONFIG>(p, part, exponents, boxes, sums, any_nan);
@@ -62,18 +56,20 @@ __device__ static inline void finish_tile(const bsmi_gemm_parameters &p, const g
 }
 
 template <class CONFIG>
-__device__ static inline void finish_tiles(const bsmi_gemm_parameters &p, uint32_t shared, uint32_t tensor, uint32_t rank)
+__device__ static inline void finish_jobs(const bsmi_gemm_parameters &p, uint32_t shared, uint32_t tensor, uint32_t rank)
 {
     gemm_ring<2> accumulator = { 0, 0 };
     gemm_ring<CONFIG::ACCUMULATORS> drained = { 0, 0 };
     gemm_boxes boxes = gemm_boxes_of<CONFIG>(shared, 0);
     boxes.table = shared + CONFIG::AT_TABLE;
     const gemm_finish finish = gemm_finish_of(p);
-    for (gemm_tiles_here<CONFIG> tiles(p); tiles.more(); tiles.next(), accumulator.next(), drained.next()) {
-        const gemm_tile tile = gemm_tile_of<CONFIG>(p, tiles.number, rank);
+    for (gemm_jobs<CONFIG> jobs(p); jobs.more(); jobs.next(), accumulator.next(), drained.next()) {
+        const gemm_job job = jobs.job(p, rank);
         mbarrier_wait_parity(filled_barrier<CONFIG>(shared, accumulator.at), accumulator.parity);
         tcgen05_fence_after_thread_sync();
-        finish_tile<CONFIG>(p, finish, tile, boxes, tensor, accumulator.at, drained_barrier<CONFIG>(shared, drained.at));
+        const uint32_t drained_at = drained_barrier<CONFIG>(shared, drained.at);
+        if constexpr (CONFIG::SWAPPED) finish_swapped<CONFIG>(p, finish, job, accumulator_of<CONFIG>(tensor, accumulator.at), drained_at);
+        else finish_job<CONFIG>(p, finish, job, boxes, tensor, accumulator.at, drained_at);
     }
     boxes_are_read();
 }

@@ -4,7 +4,9 @@
  *   columns          of D that a CTA, or a pair, makes; of rows each CTA makes 128
  *   ctas             1, or 2: a pair, which shares B's rows
  *   stages           of the ring in shared memory
- *   d_box_bytes      of a row of a box that D is stored by
+ *   d_box_bytes      of a row of a box that D is stored by; 0: swapped, the tile is `columns` rows of A and 128 of B, D is stored from
+ *                    registers.  Of codes, those of fewer than 32 rows serve products that have no more: the scales of a tile's rows
+ *                    begin with the first of 32
  *
  *        tile        columns ctas stages d_box_bytes */
 #ifndef BSMI_SM100_GEMM_INSTANCES_H
@@ -12,39 +14,54 @@
 
 enum { BSMI_SM100_ROWS = 128, BSMI_SM100_THREADS = 256, BSMI_SM100_ROW_BYTES = 128, BSMI_SM100_SCALE_BLOCK_BYTES = 512 };
 
-/* Shared memory: the ring (tiles, scales and two barriers a stage), eight boxes of D, a table of columns, barriers of two
- * accumulators. */
+/* Shared memory: the ring (tiles, scales and two barriers a stage), eight boxes of D, a table of columns (not where D has no boxes),
+ * barriers of two accumulators. */
 #define BSMI_SM100_SHARED_BYTES(blocks, words, columns, ctas, stages, d_box)                                      \
     ((stages) * ((BSMI_SM100_ROWS + (columns) / (ctas)) * BSMI_SM100_ROW_BYTES                                    \
                  + (1 + ((columns) + 127) / 128) * (blocks) * BSMI_SM100_SCALE_BLOCK_BYTES + 16)                  \
-     + 8 * 16 * (d_box) + 4 * (words) * (columns) + 48)
+     + 8 * 16 * (d_box) + ((d_box) == 0 ? 0 : 4 * (words) * (columns)) + 48)
 
 #define BSMI_SM100_GEMM_F16(X)       \
     X(256x256, 256, 2, 5, 128)       \
     X(128x256, 256, 1, 4, 128)       \
     X(128x128, 128, 1, 6, 128)       \
     X(128x64,   64, 1, 8, 128)       \
-    X(128x32,   32, 1, 8,  64)
+    X(128x32,   32, 1, 8,  64)       \
+    X(64x128,   64, 1, 8,   0)       \
+    X(32x128,   32, 1, 9,   0)       \
+    X(16x128,   16, 1, 10,  0)
 
 #define BSMI_SM100_GEMM_MXF8F6F4(X)  \
     X(256x256, 256, 2, 5, 128)       \
     X(128x256, 256, 1, 4, 128)       \
     X(128x128, 128, 1, 6, 128)       \
     X(128x64,   64, 1, 8, 128)       \
-    X(128x32,   32, 1, 8,  64)
+    X(128x32,   32, 1, 8,  64)       \
+    X(64x128,   64, 1, 8,   0)       \
+    X(32x128,   32, 1, 9,   0)       \
+    X(16x128,   16, 1, 10,  0)       \
+    X(8x128,     8, 1, 10,  0)
 
 #define BSMI_SM100_GEMM_MXF4(X)      \
     X(256x256, 256, 2, 5, 128)       \
     X(128x256, 256, 1, 4, 128)       \
     X(128x128, 128, 1, 6, 128)       \
     X(128x64,   64, 1, 8, 128)       \
-    X(128x32,   32, 1, 8,  64)
+    X(128x32,   32, 1, 8,  64)       \
+    X(64x128,   64, 1, 8,   0)       \
+    X(32x128,   32, 1, 9,   0)       \
+    X(16x128,   16, 1, 10,  0)       \
+    X(8x128,     8, 1, 10,  0)
 
 #define BSMI_SM100_GEMM_MXF4NVF4(X)  \
     X(256x256, 256, 2, 5, 128)       \
     X(128x256, 256, 1, 4,  64)       \
     X(128x128, 128, 1, 5, 128)       \
     X(128x64,   64, 1, 7, 128)       \
-    X(128x32,   32, 1, 8,  64)
+    X(128x32,   32, 1, 8,  64)       \
+    X(64x128,   64, 1, 8,   0)       \
+    X(32x128,   32, 1, 9,   0)       \
+    X(16x128,   16, 1, 10,  0)       \
+    X(8x128,     8, 1, 10,  0)
 
 #endif

@@ -63,16 +63,16 @@ __device__ static inline void multiply_tiles(const bsmi_gemm_parameters &p, uint
     gemm_ring<CONFIG::STAGES> ring = { 0, 0 };
     gemm_ring<2> accumulator = { 0, 0 };
     gemm_ring<CONFIG::ACCUMULATORS> drained = { 0, 1 }; /* every accumulator begins drained */
-    const int32_t steps = gemm_steps(p);
-    for (gemm_tiles_here<CONFIG> tiles(p); tiles.more(); tiles.next(), accumulator.next(), drained.next()) {
-        const gemm_tile tile = gemm_tile_of<CONFIG>(p, tiles.number, 0);
-        const uint32_t b_scales = tensor + CONFIG::AT_B_SCALES + (uint32_t)tile.column % 128 / 32;
+    for (gemm_jobs<CONFIG> jobs(p); jobs.more(); jobs.next(), accumulator.next(), drained.next()) {
+        const gemm_job job = jobs.job(p, 0);
+        const uint32_t b_scales = tensor + CONFIG::AT_B_SCALES + (uint32_t)gemm_column_side<CONFIG>(p, job.tile).row % 128 / 32;
         mbarrier_wait_parity(drained_barrier<CONFIG>(shared, drained.at), drained.parity);
         tcgen05_fence_after_thread_sync();
-        for (int32_t step = 0; step < steps; step++, ring.next()) {
+        for (int32_t step = 0; step < job.steps; step++, ring.next()) {
+            const bool is_last = job.first_step + step + 1 == jobs.all_steps;
             mbarrier_wait_parity(full_barrier<CONFIG>(shared, ring.at), ring.parity);
             multiply_stage<CONFIG>(shared, ring.at, tensor, accumulator_of<CONFIG>(tensor, accumulator.at), p.instruction, b_scales,
-                                   CONFIG::BLOCKS == 0 || step + 1 < steps ? CONFIG::PRODUCTS : p.last_products, step == 0);
+                                   CONFIG::BLOCKS > 0 && is_last ? p.last_products : CONFIG::PRODUCTS, step == 0);
             commit<CONFIG>(empty_barrier<CONFIG>(shared, ring.at));
         }
         commit<CONFIG>(filled_barrier<CONFIG>(shared, accumulator.at));
