@@ -45,6 +45,7 @@ struct b_panel {
 AVX2_INLINE __m256i byte_table(const float *values, int offset)
 {
     uint8_t table[16];
+#pragma GCC unroll 16
     for (int c = 0; c < 16; c++) table[c] = (uint8_t)((int)(2 * values[c]) + offset);
     return _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)table));
 }
@@ -115,12 +116,14 @@ AVX2 static void pack_b(const struct bsmi_part *part, int run, void *memory)
     for (int64_t g = 0; g < groups; g++) {
         __m256i v[16];
         if (g % 4 == 0) bsmi_prefetch_rows(nibbles.rows, COLUMNS, 16 * g + CHUNK / 2);
+#pragma GCC unroll 16
         for (int b = 0; b < 16; b++) {
             const int column = b / 4 * 8 + b % 4;
             v[b] = load_two(nibbles.rows[column] + 16 * g, nibbles.rows[column + 4] + 16 * g);
         }
         transpose_bytes(v);
         uint8_t *to = panel->pairs[g * (GROUP / 2)];
+#pragma GCC unroll 16
         for (int p = 0; p < 16; p++, to += 2 * COLUMNS) {
             const struct halves h = decode(v[p], table);
             _mm256_store_si256((__m256i *)(void *)to, _mm256_unpacklo_epi8(h.even, h.odd));
@@ -183,8 +186,9 @@ AVX2_INLINE void multiply_runs(int pairs, int64_t runs, const struct a_panel *a,
     }
 }
 
-AVX2 static void multiply(int64_t length, int run, const void *a, const void *b, float *sums, int64_t pitch)
+AVX2 static void multiply(int64_t rows, int64_t length, int run, const void *a, const void *b, float *sums, int64_t pitch)
 {
+    (void)rows;
     if (run == 16) multiply_runs(8, bsmi_ceil_div(length, 16), a, b, sums, pitch);
     else multiply_runs(16, bsmi_ceil_div(length, 32), a, b, sums, pitch);
 }

@@ -173,8 +173,9 @@ AVX2_INLINE void multiply_run(int run, int64_t runs, const struct a_panel *a, co
         }
 }
 
-AVX2 static void multiply(int64_t length, int run, const void *a, const void *b, float *sums, int64_t pitch)
+AVX2 static void multiply(int64_t rows, int64_t length, int run, const void *a, const void *b, float *sums, int64_t pitch)
 {
+    (void)rows;
     if (run == 16) multiply_run(16, bsmi_ceil_div(length, 16), a, b, sums, pitch);
     else multiply_run(32, bsmi_ceil_div(length, 32), a, b, sums, pitch);
 }

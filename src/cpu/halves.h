@@ -6,21 +6,12 @@
 #include "code_rows.h"
 #include "panels.h"
 
-struct bsmi_half_form {
-    uint16_t magnitude, sign;             /* masks of a code */
-    int magnitude_shift, sign_shift;      /* to their places in an fp16 number */
-    uint16_t nan;                         /* the magnitude that is NaN and would not become one; 0: there is none */
-    float factor;                         /* value = fp16 number * factor */
-};
+/* Value = fp16 number * factor. */
+static const float bsmi_half_factors[BSM_ELEMENT_COUNT] = { [BSM_E4M3] = 0x1p8F,  [BSM_E5M2] = 1,       [BSM_E3M2] = 0x1p12F,
+                                                            [BSM_E2M3] = 0x1p14F, [BSM_E2M1] = 0x1p14F, [BSM_INT8] = 0x1p-6F };
 
-static const struct bsmi_half_form bsmi_half_forms[BSM_ELEMENT_COUNT] = {
-    [BSM_E4M3] = { 0x7f, 0x80, 7, 8,  0x7f, 0x1p8F },
-    [BSM_E5M2] = { 0x7f, 0x80, 8, 8,  0,    1 },
-    [BSM_E3M2] = { 0x1f, 0x20, 8, 10, 0,    0x1p12F },
-    [BSM_E2M3] = { 0x1f, 0x20, 7, 10, 0,    0x1p14F },
-    [BSM_E2M1] = { 0x07, 0x08, 9, 12, 0,    0x1p14F },
-    [BSM_INT8] = { 0,    0,    0, 0,  0,    0x1p-6F },
-};
+/* The code's exponent ends one bit lower than the upper byte of an fp16 number has it: 3 bits of fraction. */
+static inline bool bsmi_half_is_moved(bsm_element element) { return element == BSM_E4M3 || element == BSM_E2M3; }
 
 /* With e8m0 scales of at most 2^111 scale * factor stays within fp32, and element times scale, below 2^16 * 2^111 (e5m2), too; it
  * is a multiple of 2^-143 and has at most 12 bits, hence exact. */
@@ -31,26 +22,21 @@ static inline bool bsmi_halves_fit(const struct bsmi_part *a, const struct bsmi_
     return bsmi_part_e8m0_at_most(a, BSMI_MOST_SCALE_OF_HALVES) && bsmi_part_e8m0_at_most(b, BSMI_MOST_SCALE_OF_HALVES);
 }
 
-/* What terms are packed with: elements of at most 8 bits, as bytes, and the factors of their blocks; wider ones are unscaled. */
-struct bsmi_terms_source {
-    struct bsmi_half_form form;
-    bool integers;
-    int64_t block;                        /* columns that share a factor */
-};
-
-static inline struct bsmi_terms_source bsmi_terms_source(const struct bsmi_part *part)
+/* Columns of K that share a factor; elements of more than 8 bits have no block and are not packed by way of fp16. */
+static inline int64_t bsmi_factor_block(const struct bsmi_part *part)
 {
-    const struct bsmi_matrix *m = part->operand.matrix;
-    return (struct bsmi_terms_source){ bsmi_half_forms[m->element], m->element == BSM_INT8, m->block == 0 ? BSMI_CHUNK : m->block };
+    const int block = part->operand.matrix->block;
+    return block == 0 ? BSMI_CHUNK : block;
 }
 
 /* Factors of the part's blocks, [block][row], for `width` rows. */
-static inline void bsmi_make_factors(const struct bsmi_part *part, const struct bsmi_terms_source *s, int width, float *factors)
+static inline void bsmi_make_factors(const struct bsmi_part *part, int width, float *factors)
 {
-    const int64_t blocks = bsmi_ceil_div(part->length, s->block);
+    const int64_t block = bsmi_factor_block(part), blocks = bsmi_ceil_div(part->length, block);
+    const float factor = bsmi_half_factors[part->operand.matrix->element];
     const bool scaled = part->operand.matrix->block != 0;
-    if (scaled) bsmi_scale_rows(part, (int)s->block, width, factors);
-    for (int64_t i = 0; i < blocks * width; i++) factors[i] = scaled ? factors[i] * s->form.factor : s->form.factor;
+    if (scaled) bsmi_scale_rows(part, (int)block, width, factors);
+    for (int64_t i = 0; i < blocks * width; i++) factors[i] = scaled ? factors[i] * factor : factor;
 }
 
 #endif

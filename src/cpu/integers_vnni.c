@@ -165,8 +165,10 @@ VNNI static void pack_b(const struct bsmi_part *part, int run, void *memory)
         for (int half = 0; half < 2; half++) {
             prefetch(&source, 16 * half, g);
             __m512i v[16];
+#pragma GCC unroll 16
             for (int c = 0; c < 16; c++) v[c] = decode(&decoder, load_group(&source, 16 * half + c, g));
             transpose_words(v);
+#pragma GCC unroll 16
             for (int q = 0; q < 16; q++) _mm512_store_si512(panel->codes[g * 16 + q][16 * half], v[q]);
         }
 }
@@ -217,8 +219,9 @@ VNNI_INLINE void multiply_runs(int quads, int64_t runs, const struct a_panel *a,
     }
 }
 
-VNNI static void multiply(int64_t length, int run, const void *a, const void *b, float *sums, int64_t pitch)
+VNNI static void multiply(int64_t rows, int64_t length, int run, const void *a, const void *b, float *sums, int64_t pitch)
 {
+    (void)rows;
     if (run == 16) multiply_runs(4, bsmi_ceil_div(length, 16), a, b, sums, pitch);
     else multiply_runs(8, bsmi_ceil_div(length, 32), a, b, sums, pitch);
 }

@@ -16,10 +16,16 @@ bool bsmi_pair_is_fp4(bsm_format a, bsm_format b)
     return bsmi_pair_sums_runs(a, b) && bsm_format_get((int)a)->element == BSM_E2M1 && bsm_format_get((int)b)->element == BSM_E2M1;
 }
 
+bool bsmi_pair_sums_terms_of_codes(bsm_format a, bsm_format b)
+{
+    return bsmi_pair_sums_terms(a, b) && bsm_element_get((int)bsm_format_get((int)b)->element)->bits <= 8;
+}
+
 #define RUNS "runs of min(blockA, blockB) exact, ascending, one fused multiply-add each"
 #define TERMS "k ascending, one fused multiply-add each"
 #define RUNS_PAIR bsmi_pair_sums_runs, RUNS
 #define TERMS_PAIR bsmi_pair_sums_terms, TERMS
+#define CODES_PAIR bsmi_pair_sums_terms_of_codes, TERMS
 #define FP4_PAIR bsmi_pair_is_fp4, RUNS
 #define AVX2 (BSM_CPU_AVX2 | BSM_CPU_FMA)
 #define AVX512 (AVX2 | BSM_CPU_AVX512)
@@ -32,6 +38,7 @@ const struct bsmi_kernel bsmi_kernels[] = {
     { "fp4_few_rows_avx2", AVX2, FP4_PAIR,   4, 32,     4, 1024,      4,    bsmi_few_fp4_scratch_avx2,   bsmi_few_fp4_sum_avx2 },
     { "integers_vnni",  VNNI,  RUNS_PAIR,    8, 32,     512, 1024,    0,    bsmi_integers_scratch_vnni,  bsmi_integers_sum_vnni },
     { "fp4_avx2",       AVX2,  FP4_PAIR,     4, 32,     256, 1024,    0,    bsmi_fp4_scratch_avx2,       bsmi_fp4_sum_avx2 },
+    { "terms_few_rows_avx2", AVX2, CODES_PAIR, 4, 32,   4, 1024,      4,    bsmi_few_terms_scratch_avx2, bsmi_few_terms_sum_avx2 },
     { "terms_avx512",   AVX512, TERMS_PAIR,  14, 32,    252, 1024,    0,    bsmi_terms_scratch_avx512,   bsmi_terms_sum_avx512 },
     { "terms_avx2",     AVX2,  TERMS_PAIR,   6, 16,     252, 1024,    0,    bsmi_terms_scratch_avx2,     bsmi_terms_sum_avx2 },
     { "runs_avx2_fma",  AVX2,  RUNS_PAIR,    6, 16,     192, 256,     0,    bsmi_tile_scratch_avx2_fma,  bsmi_tile_runs_avx2_fma },

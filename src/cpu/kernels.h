@@ -53,6 +53,7 @@ extern const int bsmi_kernel_count;
 /* Both elements are small integers times a power of two, so that runs sum exactly; and every other pair. */
 bool bsmi_pair_sums_runs(bsm_format a, bsm_format b);
 bool bsmi_pair_sums_terms(bsm_format a, bsm_format b);
+bool bsmi_pair_sums_terms_of_codes(bsm_format a, bsm_format b);     /* B's elements have at most 8 bits */
 bool bsmi_pair_is_fp4(bsm_format a, bsm_format b);        /* both elements are e2m1, in blocks */
 
 /* The portable tiles and their instantiation for AVX2 and FMA: tile_template.h.  What adds columns [k, end) of K, k a multiple of
@@ -76,6 +77,10 @@ void bsmi_fp4_sum_avx2(const struct bsmi_tile *tile, void *scratch);
 /* fp4_few_rows_avx2.c */
 size_t bsmi_few_fp4_scratch_avx2(int64_t rows, int64_t columns);
 void bsmi_few_fp4_sum_avx2(const struct bsmi_tile *tile, void *scratch);
+
+/* terms_few_rows_avx2.c */
+size_t bsmi_few_terms_scratch_avx2(int64_t rows, int64_t columns);
+void bsmi_few_terms_sum_avx2(const struct bsmi_tile *tile, void *scratch);
 
 /* terms_avx2.c, terms_avx512.c */
 size_t bsmi_terms_scratch_avx2(int64_t rows, int64_t columns);

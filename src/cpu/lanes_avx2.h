@@ -73,6 +73,7 @@ AVX2 __attribute__((unused)) static void pack_scales_by_column(const struct bsmi
     for (int64_t first = 0; first < blocks; first += 16) {
         __m256i v[16];
         uint8_t columns[32];
+#pragma GCC unroll 16
         for (int r = 0; r < 16; r++) v[r] = load_two(codes.rows[r] + first, codes.rows[r + 16] + first);
         transpose_bytes(v);
         for (int64_t block = first; block < BSMI_MIN(first + 16, blocks); block++) {

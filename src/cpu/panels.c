@@ -104,7 +104,8 @@ static void add_strip(const struct bsmi_panels *p, const struct bsmi_tile *tile,
         for (int64_t i = 0; i < tile->rows; i += p->rows, a_panel += p->a_bytes) {
             if (chunk.k == 0) clear_sums(tile, i, j, p->rows, p->columns);
             prefetch_sums(p, tile, i + p->rows, j);
-            p->multiply(chunk.length, run, a_panel, b_panel, tile->sums + i * tile->sums_pitch + j, tile->sums_pitch);
+            p->multiply(BSMI_MIN(p->rows, tile->rows - i), chunk.length, run, a_panel, b_panel,
+                        tile->sums + i * tile->sums_pitch + j, tile->sums_pitch);
         }
     }
 }

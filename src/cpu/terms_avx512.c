@@ -3,11 +3,7 @@
  * Panels hold decoded elements times their scales in fp32, which is exact (halves.h); chunks with larger scales take the guarded
  * road.  Register tile: 14 rows x 32 columns; 28 accumulators, 2 vectors of B, 1 of A: 31 of 32 registers. */
 #if defined(__x86_64__)
-#include "halves.h"
-#include "lanes_avx2.h"
-
-#define AVX512 __attribute__((target("avx2,fma,f16c,avx512f,avx512bw,avx512vl,avx512dq")))
-#define AVX512_INLINE AVX512 __attribute__((always_inline)) static inline
+#include "halves_avx512.h"
 
 enum { ROWS = 14, COLUMNS = 32, CHUNK = BSMI_CHUNK, BLOCKS = CHUNK / BSMI_SHORTEST_RUN };
 
@@ -17,25 +13,23 @@ struct b_panel { float values[CHUNK][COLUMNS]; };
 /* Packing --------------------------------------------------------------------------------------------------------------- */
 
 /* 32 codes times factors, into floats. */
-AVX512_INLINE void decode(const struct bsmi_terms_source *s, __m256i codes, __m512 factor0, __m512 factor1, float *to)
+AVX512_INLINE void store(bsm_element element, __m256i bytes, __m512 factor0, __m512 factor1, float *to)
 {
-    __m512 low, high;
-    if (s->integers) {
-        low = _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm256_castsi256_si128(codes)));
-        high = _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm256_extracti128_si256(codes, 1)));
-    } else {
-        const __m512i words = _mm512_cvtepu8_epi16(codes),
-                      magnitude = _mm512_and_si512(words, _mm512_set1_epi16((short)s->form.magnitude));
-        const __m512i sign = _mm512_and_si512(words, _mm512_set1_epi16((short)s->form.sign));
-        const __mmask32 nan = _mm512_cmpeq_epi16_mask(magnitude, _mm512_set1_epi16(s->form.nan != 0 ? (short)s->form.nan : -1));
-        const __m512i halves = _mm512_or_si512(_mm512_sll_epi16(magnitude, _mm_cvtsi32_si128(s->form.magnitude_shift)),
-                                               _mm512_sll_epi16(sign, _mm_cvtsi32_si128(s->form.sign_shift)));
-        const __m512i numbers = _mm512_mask_mov_epi16(halves, nan, _mm512_set1_epi16(0x7e00));
-        low = _mm512_cvtph_ps(_mm512_castsi512_si256(numbers));
-        high = _mm512_cvtph_ps(_mm512_extracti64x4_epi64(numbers, 1));
-    }
-    _mm512_storeu_ps(to, _mm512_mul_ps(low, factor0));
-    _mm512_storeu_ps(to + 16, _mm512_mul_ps(high, factor1));
+    const struct thirty_two v = decode_thirty_two(element, bytes);
+    _mm512_storeu_ps(to, _mm512_mul_ps(v.low, factor0));
+    _mm512_storeu_ps(to + 16, _mm512_mul_ps(v.high, factor1));
+}
+
+AVX512_INLINE void pack_rows(bsm_element element, const struct bsmi_part *part, const struct bsmi_byte_rows *bytes,
+                             const float *factors, struct a_panel *panel)
+{
+    const int64_t block = bsmi_factor_block(part);
+    for (int r = 0; r < ROWS; r++)
+        for (int64_t k = 0; k < part->length; k += 32) {
+            const __m256i codes = _mm256_loadu_si256((const __m256i *)(const void *)(bytes->rows[r] + k));
+            store(element, upper_bytes(element, codes), _mm512_set1_ps(factors[k / block * ROWS + r]),
+                  _mm512_set1_ps(factors[(k + 16) / block * ROWS + r]), panel->values[r] + k);
+        }
 }
 
 AVX512 static void pack_a(const struct bsmi_part *part, const struct bsmi_operand *b, int run, void *memory)
@@ -48,19 +42,31 @@ AVX512 static void pack_a(const struct bsmi_part *part, const struct bsmi_operan
             bsmi_row_elements(m, NULL, part->batch, part->first + r, part->k, part->length, panel->values[r]);
         return;
     }
-    const struct bsmi_terms_source s = bsmi_terms_source(part);
     struct bsmi_byte_rows bytes;
     float factors[BLOCKS * ROWS];
     bsmi_byte_rows(part, ROWS, &bytes);
-    bsmi_make_factors(part, &s, ROWS, factors);
-    for (int r = 0; r < ROWS; r++)
-        for (int64_t k = 0; k < part->length; k += 32)
-            decode(&s, _mm256_loadu_si256((const __m256i *)(const void *)(bytes.rows[r] + k)),
-                   _mm512_set1_ps(factors[k / s.block * ROWS + r]), _mm512_set1_ps(factors[(k + 16) / s.block * ROWS + r]),
-                   panel->values[r] + k);
+    bsmi_make_factors(part, ROWS, factors);
+    BSMI_BY_ELEMENT(m->element, pack_rows, part, &bytes, factors, panel)
 }
 
 /* Codes are transposed as bytes, 32 columns of B by 16 of K at a time, and decoded in the order of the panel. */
+AVX512_INLINE void pack_columns(bsm_element element, const struct bsmi_part *part, const struct bsmi_byte_rows *bytes,
+                                const float *factors, struct b_panel *panel)
+{
+    const int64_t block = bsmi_factor_block(part);
+    for (int64_t k = 0; k < part->length; k += 16) {
+        __m256i v[16];
+        if (k % 64 == 0) bsmi_prefetch_rows(bytes->rows, COLUMNS, k + CHUNK);
+#pragma GCC unroll 16
+        for (int c = 0; c < 16; c++) v[c] = upper_bytes(element, load_two(bytes->rows[c] + k, bytes->rows[c + 16] + k));
+        transpose_bytes(v);
+        const float *of_block = factors + k / block * COLUMNS;
+        const __m512 factor0 = _mm512_loadu_ps(of_block), factor1 = _mm512_loadu_ps(of_block + 16);
+#pragma GCC unroll 16
+        for (int i = 0; i < 16; i++) store(element, v[i], factor0, factor1, panel->values[k + i]);
+    }
+}
+
 AVX512 static void pack_b(const struct bsmi_part *part, int run, void *memory)
 {
     struct b_panel *panel = memory;
@@ -69,49 +75,46 @@ AVX512 static void pack_b(const struct bsmi_part *part, int run, void *memory)
         bsmi_pack_elements(part, COLUMNS, panel->values[0]);
         return;
     }
-    const struct bsmi_terms_source s = bsmi_terms_source(part);
     struct bsmi_byte_rows bytes;
     float factors[BLOCKS * COLUMNS];
     bsmi_byte_rows(part, COLUMNS, &bytes);
-    bsmi_make_factors(part, &s, COLUMNS, factors);
-    for (int64_t k = 0; k < part->length; k += 16) {
-        __m256i v[16];
-        if (k % 64 == 0) bsmi_prefetch_rows(bytes.rows, COLUMNS, k + CHUNK);
-        for (int c = 0; c < 16; c++) v[c] = load_two(bytes.rows[c] + k, bytes.rows[c + 16] + k);
-        transpose_bytes(v);
-        const float *of_block = factors + k / s.block * COLUMNS;
-        const __m512 factor0 = _mm512_loadu_ps(of_block), factor1 = _mm512_loadu_ps(of_block + 16);
-        for (int i = 0; i < 16; i++) decode(&s, v[i], factor0, factor1, panel->values[k + i]);
-    }
+    bsmi_make_factors(part, COLUMNS, factors);
+    BSMI_BY_ELEMENT(part->operand.matrix->element, pack_columns, part, &bytes, factors, panel)
 }
 
 /* Multiplying ----------------------------------------------------------------------------------------------------------- */
 
-AVX512 static void multiply(int64_t length, int run, const void *left, const void *right, float *sums, int64_t pitch)
+AVX512_INLINE void multiply_rows(int rows, int64_t length, const struct a_panel *a, const struct b_panel *b, float *sums,
+                                 int64_t pitch)
 {
-    const struct a_panel *a = left;
-    const struct b_panel *b = right;
     __m512 acc[ROWS][2];
-    (void)run;
 #pragma GCC unroll 14
-    for (int i = 0; i < ROWS; i++) {
+    for (int i = 0; i < rows; i++) {
         acc[i][0] = _mm512_load_ps(sums + i * pitch);
         acc[i][1] = _mm512_load_ps(sums + i * pitch + 16);
     }
     for (int64_t k = 0; k < length; k++) {
         const __m512 b0 = _mm512_load_ps(b->values[k]), b1 = _mm512_load_ps(b->values[k] + 16);
 #pragma GCC unroll 14
-        for (int i = 0; i < ROWS; i++) {
+        for (int i = 0; i < rows; i++) {
             const __m512 row = _mm512_set1_ps(a->values[i][k]);
             acc[i][0] = _mm512_fmadd_ps(row, b0, acc[i][0]);
             acc[i][1] = _mm512_fmadd_ps(row, b1, acc[i][1]);
         }
     }
 #pragma GCC unroll 14
-    for (int i = 0; i < ROWS; i++) {
+    for (int i = 0; i < rows; i++) {
         _mm512_store_ps(sums + i * pitch, acc[i][0]);
         _mm512_store_ps(sums + i * pitch + 16, acc[i][1]);
     }
+}
+
+AVX512 static void multiply(int64_t rows, int64_t length, int run, const void *a, const void *b, float *sums, int64_t pitch)
+{
+    (void)run;
+    if (rows > 8) multiply_rows(14, length, a, b, sums, pitch);
+    else if (rows > 4) multiply_rows(8, length, a, b, sums, pitch);
+    else multiply_rows(4, length, a, b, sums, pitch);
 }
 
 const struct bsmi_panels bsmi_terms_panels_avx512 = {

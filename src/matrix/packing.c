@@ -80,6 +80,12 @@ static void read_stream(const unsigned char *row, int64_t k, int64_t count, uint
 {
     int64_t i = 0;
     for (; i < count && (k + i) % 4 != 0; i++) codes[i] = read_stream_code(row, k + i);
+    for (; i + 11 <= count; i += 8) {     /* 8 bytes at once are 10 codes and a part of one */
+        uint64_t bytes;
+        memcpy(&bytes, row + (k + i) / 4 * 3, sizeof bytes);
+        const uint64_t spread = spread_stream(bytes);
+        memcpy(codes + i, &spread, sizeof spread);
+    }
     for (; i + 8 <= count; i += 8) {
         uint64_t bytes = 0;
         memcpy(&bytes, row + (k + i) / 4 * 3, 6);

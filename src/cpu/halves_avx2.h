@@ -1,0 +1,49 @@
+/* Codes into fp32 by way of fp16 (halves.h), with AVX2 and F16C.  The element is a constant where these are called: one copy of a
+ * loop for each, chosen by BSMI_BY_ELEMENT. */
+#ifndef BSMI_HALVES_AVX2_H
+#define BSMI_HALVES_AVX2_H
+
+#include "halves.h"
+#include "lanes_avx2.h"
+
+#define F16C __attribute__((target("avx2,fma,f16c")))
+#define F16C_INLINE F16C __attribute__((always_inline, unused)) static inline
+
+#define BSMI_BY_ELEMENT(element, function, ...) \
+    switch (element) { \
+    case BSM_E4M3: function(BSM_E4M3, __VA_ARGS__); break; \
+    case BSM_E5M2: function(BSM_E5M2, __VA_ARGS__); break; \
+    case BSM_E3M2: function(BSM_E3M2, __VA_ARGS__); break; \
+    case BSM_E2M3: function(BSM_E2M3, __VA_ARGS__); break; \
+    case BSM_E2M1: function(BSM_E2M1, __VA_ARGS__); break; \
+    default: function(BSM_INT8, __VA_ARGS__); break; \
+    }
+
+/* 32 codes into the upper bytes of fp16 numbers, those of moved elements one bit too high; int8 as it is. */
+AVX2_INLINE __m256i upper_bytes(bsm_element element, __m256i codes)
+{
+    const int magnitude = element == BSM_E2M1 ? 7 : 31, up = element == BSM_E2M1 ? 1 : 0, sign_up = element == BSM_E2M1 ? 4 : 2;
+    if (element != BSM_E2M1 && element != BSM_E2M3 && element != BSM_E3M2) return codes;
+    const __m256i low = _mm256_slli_epi16(_mm256_and_si256(codes, _mm256_set1_epi8((char)magnitude)), up);
+    const __m256i sign = _mm256_and_si256(codes, _mm256_set1_epi8((char)(magnitude + 1)));
+    return _mm256_or_si256(low, _mm256_slli_epi16(sign, sign_up));
+}
+
+/* e4m3 has one NaN of either sign, whose bits would be 480. */
+struct sixteen { __m256 low, high; };
+F16C_INLINE struct sixteen decode_sixteen(bsm_element element, __m128i bytes)
+{
+    if (element == BSM_INT8)
+        return (struct sixteen){ _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes)),
+                                 _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_unpackhi_epi64(bytes, bytes))) };
+    __m256i halves = _mm256_slli_epi16(_mm256_cvtepu8_epi16(bytes), 8);
+    if (bsmi_half_is_moved(element)) halves = _mm256_and_si256(_mm256_srai_epi16(halves, 1), _mm256_set1_epi16((short)0xbfff));
+    if (element == BSM_E4M3) {
+        const __m256i nan = _mm256_cmpeq_epi16(_mm256_and_si256(halves, _mm256_set1_epi16(0x7fff)), _mm256_set1_epi16(0x3f80));
+        halves = _mm256_or_si256(halves, _mm256_and_si256(nan, _mm256_set1_epi16(0x7e00)));
+    }
+    return (struct sixteen){ _mm256_cvtph_ps(_mm256_castsi256_si128(halves)),
+                             _mm256_cvtph_ps(_mm256_extracti128_si256(halves, 1)) };
+}
+
+#endif
