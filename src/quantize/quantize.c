@@ -5,6 +5,7 @@
 #include "job.h"
 #include "matrix/regions.h"
 #include "request.h"
+#include "rows.h"
 #include "tensor_scale.h"
 
 static bsm_status check_overlap(const struct bsmi_quantize_job *job, bsm_quantize_stats *stats, bool computed)
@@ -108,6 +109,32 @@ static void squares_task(void *argument, int64_t task, int worker)
     if (job->stats != NULL) bsmi_stats_add(&job->sum, task, &stats);
 }
 
+/* Through a kernel ------------------------------------------------------------------------------------------------------- */
+
+struct rows_job { const struct bsmi_walk *walk; struct bsmi_block_rows rows; };
+
+static void rows_task(void *argument, int64_t task, int worker)
+{
+    const struct rows_job *job = argument;
+    const struct bsmi_walk_place place = bsmi_walk_start(job->walk, task);
+    (void)worker;
+    for (int64_t unit = place.unit; unit < place.end_unit; unit++) {
+        const struct bsmi_walk_area area = bsmi_walk_area(job->walk, unit);
+        bsmi_quantize_area(&job->rows, &area);
+    }
+}
+
+/* Whether a kernel took the call: kernels quantize blocks of a row and count nothing. */
+static bool quantize_by_kernel(const bsm_context *context, const struct bsmi_quantize_job *job)
+{
+    if (job->destination.scale == BSM_UNSCALED || job->options.block_rows > 1 || job->stats != NULL) return false;
+    struct rows_job work = { &job->walk, { &job->source, &job->destination, &job->quantizer, NULL, { .block = 0 } } };
+    work.rows.kernel = bsmi_quantize_kernel_choose(context->cpu_features, &job->quantizer, &job->destination, &work.rows.coding);
+    if (work.rows.kernel->quantize == NULL) return false;
+    bsmi_parallel_for(context->threads, job->walk.tasks, rows_task, &work);
+    return true;
+}
+
 static void stats_task(void *argument, int64_t index, int worker)
 {
     struct bsmi_quantize_job *job = argument;
@@ -158,7 +185,8 @@ bsm_status bsm_quantize(bsm_context *context, const bsm_real_matrix *source, con
     const bool squares = job.options.block_rows > 1;
     if (squares) job.walk = square_walk(&job);
     else job.walk = bsmi_walk_make((struct bsmi_shape){ job.source.rows, job.source.columns, job.source.batch });
-    bsmi_parallel_for(context->threads, job.walk.tasks, squares ? squares_task : quantize_task, &job);
+    if (!quantize_by_kernel(context, &job))
+        bsmi_parallel_for(context->threads, job.walk.tasks, squares ? squares_task : quantize_task, &job);
     bsmi_matrix_clear_scale_padding(&job.destination);
     if (stats != NULL) bsmi_parallel_for(1, 1, stats_task, &job);
     return BSM_OK;

@@ -68,13 +68,13 @@ static uint8_t four_over_six_code(const struct bsmi_block_quantizer *quantizer, 
 }
 
 static const struct bsmi_recipe recipes[BSM_RECIPE_COUNT] = {
-    [BSM_RECIPE_DEFAULT] = { "default", BSM_UNSCALED, NULL },
-    [BSM_RECIPE_FLOOR]   = { "floor",   BSM_E8M0,     floor_code },
-    [BSM_RECIPE_RCEIL]   = { "rceil",   BSM_E8M0,     rceil_code },
-    [BSM_RECIPE_CEIL]    = { "ceil",    BSM_E8M0,     ceil_code },
-    [BSM_RECIPE_EVEN]    = { "even",    BSM_E8M0,     even_code },
-    [BSM_RECIPE_NEAREST] = { "nearest", BSM_UE4M3,    nearest_code },
-    [BSM_RECIPE_FOUR_OVER_SIX] = { "four_over_six", BSM_UE4M3, four_over_six_code },
+    [BSM_RECIPE_DEFAULT] = { "default", BSM_UNSCALED, NULL, false },
+    [BSM_RECIPE_FLOOR]   = { "floor",   BSM_E8M0,     floor_code, true },
+    [BSM_RECIPE_RCEIL]   = { "rceil",   BSM_E8M0,     rceil_code, true },
+    [BSM_RECIPE_CEIL]    = { "ceil",    BSM_E8M0,     ceil_code, true },
+    [BSM_RECIPE_EVEN]    = { "even",    BSM_E8M0,     even_code, true },
+    [BSM_RECIPE_NEAREST] = { "nearest", BSM_UE4M3,    nearest_code, true },
+    [BSM_RECIPE_FOUR_OVER_SIX] = { "four_over_six", BSM_UE4M3, four_over_six_code, false },
 };
 
 static const bsm_recipe defaults[BSM_SCALE_COUNT] = { [BSM_E8M0] = BSM_RECIPE_RCEIL, [BSM_UE4M3] = BSM_RECIPE_NEAREST };

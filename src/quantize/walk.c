@@ -33,21 +33,28 @@ struct bsmi_walk_place bsmi_walk_start(const struct bsmi_walk *walk, int64_t tas
     return (struct bsmi_walk_place){ first, BSMI_MIN(first + walk->units_per_task, walk->units), 0 };
 }
 
+struct bsmi_walk_area bsmi_walk_area(const struct bsmi_walk *walk, int64_t unit)
+{
+    const int64_t span = unit % walk->spans, group = unit / walk->spans % walk->row_groups;
+    struct bsmi_walk_area area = { .batch = unit / walk->spans / walk->row_groups };
+    area.row = group * BSMI_WALK_ROWS, area.rows = BSMI_MIN(walk->rows - area.row, BSMI_WALK_ROWS);
+    area.k = span * BSMI_WALK_SPAN, area.columns = BSMI_MIN(walk->columns - area.k, BSMI_WALK_SPAN);
+    return area;
+}
+
 bool bsmi_walk_next(const struct bsmi_walk *walk, struct bsmi_walk_place *place, struct bsmi_piece *piece)
 {
     if (place->unit >= place->end_unit) return false;
-    const int64_t span = place->unit % walk->spans, group = place->unit / walk->spans % walk->row_groups;
-    const int64_t first_row = group * BSMI_WALK_ROWS, rows = BSMI_MIN(walk->rows - first_row, BSMI_WALK_ROWS);
-    const int64_t first_column = span * BSMI_WALK_SPAN, columns = BSMI_MIN(walk->columns - first_column, BSMI_WALK_SPAN);
-    const int64_t offset = place->step / rows * BSMI_PIECE;
+    const struct bsmi_walk_area area = bsmi_walk_area(walk, place->unit);
+    const int64_t offset = place->step / area.rows * BSMI_PIECE;
 
-    piece->batch = place->unit / walk->spans / walk->row_groups;
-    piece->row = first_row + place->step % rows;
-    piece->k = first_column + offset;
-    piece->count = BSMI_MIN(columns - offset, BSMI_PIECE);
+    piece->batch = area.batch;
+    piece->row = area.row + place->step % area.rows;
+    piece->k = area.k + offset;
+    piece->count = BSMI_MIN(area.columns - offset, BSMI_PIECE);
 
     place->step++;
-    if (place->step == rows * bsmi_ceil_div(columns, BSMI_PIECE)) {
+    if (place->step == area.rows * bsmi_ceil_div(area.columns, BSMI_PIECE)) {
         place->step = 0;
         place->unit++;
     }

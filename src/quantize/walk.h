@@ -25,6 +25,9 @@ struct bsmi_walk {
 /* Columns [k, k + count) of one row; k is a multiple of BSMI_PIECE. */
 struct bsmi_piece { int64_t batch, row, k, count; };
 
+/* What a unit of work covers. */
+struct bsmi_walk_area { int64_t batch, row, rows, k, columns; };
+
 /* Where a task is. */
 struct bsmi_walk_place { int64_t unit, end_unit, step; };
 
@@ -32,6 +35,7 @@ struct bsmi_walk_place { int64_t unit, end_unit, step; };
 bsm_status bsmi_shapes_equal(struct bsmi_shape source, struct bsmi_shape destination);
 
 struct bsmi_walk bsmi_walk_make(struct bsmi_shape shape);
+struct bsmi_walk_area bsmi_walk_area(const struct bsmi_walk *walk, int64_t unit);
 struct bsmi_walk_place bsmi_walk_start(const struct bsmi_walk *walk, int64_t task);
 /* The task's next piece; false when it has no more. */
 bool bsmi_walk_next(const struct bsmi_walk *walk, struct bsmi_walk_place *place, struct bsmi_piece *piece);

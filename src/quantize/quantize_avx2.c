@@ -1,0 +1,61 @@
+/* Quantizing with AVX2: eight blocks at a time. */
+#if defined(__x86_64__)
+#include "bytes_x86.h"
+
+#include "core/core.h"
+
+#define BSMI_QUANTIZE(name) name##_avx2
+#define BSMI_TARGET __attribute__((target("avx2,fma,f16c")))
+#define AVX2 BSMI_TARGET __attribute__((always_inline)) static inline
+enum { LANES = 8 };
+
+typedef float floats __attribute__((vector_size(32)));
+typedef int32_t words __attribute__((vector_size(32)));
+
+AVX2 floats fused(floats a, floats b, floats c) { return _mm256_fmadd_ps(a, b, c); }
+AVX2 words larger(words a, words b) { return (words)_mm256_max_epi32((__m256i)a, (__m256i)b); }
+AVX2 words smaller(words a, words b) { return (words)_mm256_min_epi32((__m256i)a, (__m256i)b); }
+
+AVX2 words least(floats q, words limit) { return smaller((words)q & 0x7fffffff, limit); }
+AVX2 bool any(words v) { return !_mm256_testz_si256((__m256i)v, (__m256i)v); }
+
+AVX2 __m256i larger_of_pairs(words a, words b)
+{
+    return (__m256i)larger((words)_mm256_unpacklo_epi32((__m256i)a, (__m256i)b), (words)_mm256_unpackhi_epi32((__m256i)a, (__m256i)b));
+}
+
+AVX2 __m256i larger_of_fours(__m256i a, __m256i b)
+{
+    return (__m256i)larger((words)_mm256_unpacklo_epi64(a, b), (words)_mm256_unpackhi_epi64(a, b));
+}
+
+AVX2 words block_maxima(const words v[LANES])
+{
+    const __m256i low = larger_of_fours(larger_of_pairs(v[0], v[1]), larger_of_pairs(v[2], v[3]));
+    const __m256i high = larger_of_fours(larger_of_pairs(v[4], v[5]), larger_of_pairs(v[6], v[7]));
+    return larger((words)_mm256_permute2x128_si256(low, high, 0x20), (words)_mm256_permute2x128_si256(low, high, 0x31));
+}
+
+AVX2 bytes narrow(const words v[2])
+{
+    const words low = v[0] & 0xff, high = v[1] & 0xff;
+    const __m256i halves = _mm256_permute4x64_epi64(_mm256_packus_epi32((__m256i)low, (__m256i)high), 0xd8);
+    return _mm_packus_epi16(_mm256_castsi256_si128(halves), _mm256_extracti128_si256(halves, 1));
+}
+
+#include "quantize_template.h"
+
+BSMI_TARGET void bsmi_widen_reals_avx2(bsm_real type, const void *from, int64_t count, float *to)
+{
+    const uint16_t *numbers = from;
+    int64_t i = 0;
+    for (; i + 8 <= count; i += 8) {
+        const __m128i v = _mm_loadu_si128((const __m128i *)(const void *)(numbers + i));
+        const __m256 wide = type == BSM_REAL_FP16 ? _mm256_cvtph_ps(v) : (__m256)_mm256_slli_epi32(_mm256_cvtepu16_epi32(v), 16);
+        _mm256_storeu_ps(to + i, wide);
+    }
+    for (; i < count; i++) to[i] = type == BSM_REAL_FP16 ? bsmi_fp16_to_float(numbers[i]) : bsmi_bf16_to_float(numbers[i]);
+}
+#else
+typedef int bsmi_not_x86_64;              /* a translation unit needs a declaration */
+#endif

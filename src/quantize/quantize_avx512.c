@@ -1,0 +1,63 @@
+/* Quantizing with AVX-512: sixteen blocks at a time. */
+#if defined(__x86_64__)
+#include "bytes_x86.h"
+
+#include "core/core.h"
+
+#define BSMI_QUANTIZE(name) name##_avx512
+#define BSMI_TARGET __attribute__((target("avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl")))
+#define AVX512 BSMI_TARGET __attribute__((always_inline)) static inline
+enum { LANES = 16 };
+
+typedef float floats __attribute__((vector_size(64)));
+typedef int32_t words __attribute__((vector_size(64)));
+
+AVX512 floats fused(floats a, floats b, floats c) { return _mm512_fmadd_ps(a, b, c); }
+AVX512 words larger(words a, words b) { return (words)_mm512_max_epi32((__m512i)a, (__m512i)b); }
+AVX512 words smaller(words a, words b) { return (words)_mm512_min_epi32((__m512i)a, (__m512i)b); }
+
+/* The smaller of two magnitudes, without a sign. */
+AVX512 words least(floats q, words limit) { return (words)_mm512_range_ps(q, (floats)limit, 0x0a); }
+AVX512 bool any(words v) { return _mm512_test_epi32_mask((__m512i)v, (__m512i)v) != 0; }
+
+AVX512 __m512i larger_of_pairs(words a, words b)
+{
+    return _mm512_max_epi32(_mm512_unpacklo_epi32((__m512i)a, (__m512i)b), _mm512_unpackhi_epi32((__m512i)a, (__m512i)b));
+}
+
+AVX512 __m512i larger_of_fours(__m512i a, __m512i b)
+{
+    return _mm512_max_epi32(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
+}
+
+/* Of the quarters of two vectors: those with even numbers and those with odd ones. */
+AVX512 __m512i larger_of_quarters(__m512i a, __m512i b)
+{
+    return _mm512_max_epi32(_mm512_shuffle_i32x4(a, b, 0x88), _mm512_shuffle_i32x4(a, b, 0xdd));
+}
+
+AVX512 words block_maxima(const words v[LANES])
+{
+    __m512i fours[4];
+    for (int i = 0; i < 4; i++)
+        fours[i] = larger_of_fours(larger_of_pairs(v[4 * i], v[4 * i + 1]), larger_of_pairs(v[4 * i + 2], v[4 * i + 3]));
+    return (words)larger_of_quarters(larger_of_quarters(fours[0], fours[1]), larger_of_quarters(fours[2], fours[3]));
+}
+
+AVX512 bytes narrow(const words v[1]) { return _mm512_cvtepi32_epi8((__m512i)v[0]); }
+
+#include "quantize_template.h"
+
+BSMI_TARGET void bsmi_widen_reals_avx512(bsm_real type, const void *from, int64_t count, float *to)
+{
+    const uint16_t *numbers = from;
+    for (int64_t i = 0; i < count; i += 16) {
+        const __mmask16 some = count - i < 16 ? (__mmask16)((1 << (count - i)) - 1) : 0xffff;
+        const __m256i v = _mm256_maskz_loadu_epi16(some, numbers + i);
+        const __m512 wide = type == BSM_REAL_FP16 ? _mm512_cvtph_ps(v) : (__m512)_mm512_slli_epi32(_mm512_cvtepu16_epi32(v), 16);
+        _mm512_mask_storeu_ps(to + i, some, wide);
+    }
+}
+#else
+typedef int bsmi_not_x86_64;              /* a translation unit needs a declaration */
+#endif
