@@ -3,11 +3,11 @@
  * Sources of keys and words: ModelOpt's hf_quant_config.json and the quantization_config of Hugging Face's config.json, as ModelOpt
  * and compressed-tensors write them. */
 #include "model_config.h"
+#include "yyjson_memory.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <yyjson/yyjson.h>
 
 /* How the two projects call a format. */
 static const struct spelled {
@@ -30,6 +30,7 @@ static const struct spelled *find(bsm_format format)
 }
 
 struct config {
+    yyjson_alc memory;
     yyjson_mut_doc *doc;
     const struct spelled *words;
     char **left;
@@ -100,7 +101,7 @@ static int write_document(struct cli *cli, const char *output, const char *name,
 
 static int write_hf_quant_config(struct cli *cli, const char *output, struct config *c)
 {
-    c->doc = yyjson_mut_doc_new(NULL);
+    c->doc = yyjson_mut_doc_new(&c->memory);
     yyjson_mut_val *top = yyjson_mut_obj(c->doc);
     yyjson_mut_doc_set_root(c->doc, top);
     add_producer(c, top);
@@ -116,22 +117,26 @@ static int read_config(struct cli *cli, const char *input, yyjson_mut_doc **doc)
     char path[4096 + 64] = "";
     struct stat there;
     yyjson_read_err error = { 0 };
+    const yyjson_alc memory = cli_yyjson_memory(cli);
     if (input != NULL) {
-        const bool folder = stat(input, &there) == 0 && S_ISDIR(there.st_mode);
+        if (stat(input, &there) != 0) return cli_bad_input(cli, "%s: cannot be read: %s", input, strerror(errno));
+        const bool folder = S_ISDIR(there.st_mode);
         const char *slash = strrchr(input, '/');
         const int length = folder ? (int)strlen(input) : slash == NULL ? 1 : (int)(slash - input);
         snprintf(path, sizeof path, "%.*s/config.json", length, folder || slash != NULL ? input : ".");
     }
     *doc = NULL;
-    if (path[0] == '\0' || stat(path, &there) != 0) {
-        *doc = yyjson_mut_doc_new(NULL);
+    const int reason = path[0] == '\0' ? ENOENT : stat(path, &there) == 0 ? 0 : errno;
+    if (reason != 0 && reason != ENOENT) return cli_bad_input(cli, "%s: cannot be read: %s", path, strerror(reason));
+    if (reason == ENOENT) {
+        *doc = yyjson_mut_doc_new(&memory);
         yyjson_mut_doc_set_root(*doc, yyjson_mut_obj(*doc));
         return CLI_DONE;
     }
-    yyjson_doc *read = yyjson_read_file(path, YYJSON_READ_NOFLAG, NULL, &error);
+    yyjson_doc *read = yyjson_read_file(path, YYJSON_READ_NOFLAG, &memory, &error);
     cli_input(path);
     if (read == NULL) return cli_bad_input(cli, "%s: byte %zu: %s", path, error.pos, error.msg);
-    if (yyjson_is_obj(yyjson_doc_get_root(read))) *doc = yyjson_doc_mut_copy(read, NULL);
+    if (yyjson_is_obj(yyjson_doc_get_root(read))) *doc = yyjson_doc_mut_copy(read, &memory);
     yyjson_doc_free(read);
     return *doc != NULL ? CLI_DONE : cli_bad_input(cli, "%s: a JSON object is wanted", path);
 }
@@ -157,7 +162,7 @@ static int write_config(struct cli *cli, const char *input, const char *output, 
 int model_config_write(struct cli *cli, const char *input, const char *output, bsm_convention convention, bsm_format format,
                        char **left, int left_count)
 {
-    struct config config = { .words = find(format), .left = left, .left_count = left_count };
+    struct config config = { .memory = cli_yyjson_memory(cli), .words = find(format), .left = left, .left_count = left_count };
     if (config.words == NULL || (convention != BSM_CONVENTION_MODELOPT && convention != BSM_CONVENTION_COMPRESSED_TENSORS)) {
         const bsm_format_info *info = bsm_format_get((int)format);
         cli_note(cli, "no config.json is written: %s has no words for %s", bsm_convention_name((int)convention),

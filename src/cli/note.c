@@ -1,10 +1,10 @@
 /* The note beside a quantized matrix: one flat JSON object.  Lists and objects inside are refused. */
 #include "matrices.h"
+#include "yyjson_memory.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <yyjson/yyjson.h>
 
 enum { MOST_BYTES = 65536 };
 
@@ -48,7 +48,8 @@ static int read_entry(struct cli *cli, yyjson_val *key, yyjson_val *value, struc
 static int read_object(struct cli *cli, char *text, size_t bytes, struct cli_note *note)
 {
     yyjson_read_err error;
-    yyjson_doc *document = yyjson_read_opts(text, bytes, YYJSON_READ_NOFLAG, NULL, &error);
+    const yyjson_alc memory = cli_yyjson_memory(cli);
+    yyjson_doc *document = yyjson_read_opts(text, bytes, YYJSON_READ_NOFLAG, &memory, &error);
     yyjson_val *top = yyjson_doc_get_root(document), *key, *value;
     size_t i, count;
     int result = CLI_DONE;

@@ -21,6 +21,7 @@ static struct output {
     char target[PATH_MAX];                /* behind symbolic links */
     char temporary[PATH_MAX + 64];
     FILE *file;
+    bool is_new, renamed;                 /* nothing lay at the target; what lies there is this */
     volatile sig_atomic_t remove;         /* a signal removes `temporary` */
 } outputs[MAX_OUTPUTS];
 static int output_count;
@@ -85,6 +86,7 @@ static FILE *open_temporary(struct output *o, mode_t mode)
 static FILE *open_regular(struct output *o, const char *path, const struct stat *there)
 {
     memcpy(o->target, o->given, sizeof o->target);
+    o->is_new = there == NULL;
     if (there == NULL) return open_temporary(o, 0666);
     if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0 || realpath(path, o->target) == NULL) return NULL;
     FILE *file = open_temporary(o, 0600);
@@ -177,7 +179,14 @@ static bool rename_output(const struct cli *cli, struct output *o)
         return false;
     }
     o->remove = 0;
+    o->renamed = true;
     return true;
+}
+
+/* The renaming of a later file failed: those before it go again, where nothing lay. */
+static void take_back(struct output *o)
+{
+    if (o->renamed && o->is_new) unlink(o->target);
 }
 
 int cli_outputs_finish(const struct cli *cli, bool keep)
@@ -192,8 +201,11 @@ int cli_outputs_finish(const struct cli *cli, bool keep)
         if (outputs[i].file != NULL) good = close_output(cli, &outputs[i], keep && good) && good;
     renaming = 1;
     for (int i = 0; i < output_count && keep && good; i++) good = rename_output(cli, &outputs[i]);
-    for (int i = 0; i < output_count; i++)
+    for (int i = 0; i < output_count && keep && !good; i++) take_back(&outputs[i]);
+    for (int i = 0; i < output_count; i++) {
         if (outputs[i].remove) unlink(outputs[i].temporary), outputs[i].remove = 0;
+        outputs[i].renamed = false;
+    }
     if (remove_folder && !(keep && good)) rmdir(folder);
     remove_folder = 0;
     renaming = 0;
