@@ -32,12 +32,13 @@ const struct bsmi_cuda_kernel bsmi_cuda_kernels[BSMI_KERNEL_COUNT] = {
 #define MXF4(...) TENSOR_MEMORY(mxf4, BSMI_GEMM_MXF4, 2, 2, __VA_ARGS__)
 #define MXF4NVF4(...) TENSOR_MEMORY(mxf4nvf4, BSMI_GEMM_MXF4NVF4, 4, 2, __VA_ARGS__)
 
-/* Shared memory: the ring of A's rows, that of B's codes and their scales (so many pieces of 512 bytes), and three numbers for each row of
- * each consumer warpgroup. */
-#define DECODING(in_file, what, pieces, name, function, rows, columns, cluster_columns, stages, code_stages)                             \
-    { name, function, in_file, BSMI_GEMM_BF16, false, rows, columns, 1, cluster_columns, 128 * ((columns) / 64 + 1),                     \
-      (stages) * ((rows) * BSMI_K_STEP * 2 + 16) + (code_stages) * ((columns) * 128 + (pieces) * 512 + 16) + (columns) / 64 * 12 * (rows), \
-      (rows) / (cluster_columns), columns, 0, 0, true, what },
+/* Shared memory: the ring of A's rows and B's decoded ones, that of B's codes and their scales (so many pieces of 512 bytes), three numbers
+ * for each row and column, and 320 bytes for each row that is on its way to D at one time. */
+#define DECODING(in_file, what, pieces, name, function, rows, cluster_columns, decoders, stages, code_stages)                            \
+    { name, function, in_file, BSMI_GEMM_BF16, false, rows, 64, 1, cluster_columns, 128 * (2 + (decoders)),                              \
+      (stages) * (((rows) + 64) * BSMI_K_STEP * 2 + 16) + (code_stages) * (64 * 128 + (pieces) * 512 + 16) + 12 * ((rows) + 64) +        \
+          320 * ((rows) < 32 ? (rows) : 32),                                                                                             \
+      (rows) / (cluster_columns), 64, 0, 0, true, what },
 #define MXFP4(tile, ...)                                                                                                                 \
     DECODING("sm90/decoding_nibbles", BSMI_DECODES_MXFP4, 2, "cuda_wgmma_mxfp4_" #tile, "bsmi_gemm_mxfp4_" #tile, __VA_ARGS__)
 #define NVFP4(tile, ...)                                                                                                                 \

@@ -11,10 +11,11 @@ static const struct { const char *kernel; int step; } measured[] = {
     { "cuda_wgmma_128x192_2x1", 525 }, { "cuda_wgmma_128x128_2x2", 349 }, { "cuda_wgmma_128x128_2x1", 366 }, { "cuda_wgmma_128x128_1x2", 390 },
     { "cuda_wgmma_128x96_2x2",  265 }, { "cuda_wgmma_128x80_1x4",  280 }, { "cuda_wgmma_128x64_1x2",  285 }, { "cuda_wgmma_128x48_2x1",  215 },
     { "cuda_wgmma_64x128_1x2",  357 }, { "cuda_wgmma_64x48_1x1",   161 },
-    { "cuda_wgmma_mxfp4_32x64_1x1", 430 }, { "cuda_wgmma_mxfp4_64x64_1x2", 530 }, { "cuda_wgmma_mxfp4_128x64_1x2", 740 },
-    { "cuda_wgmma_mxfp4_128x128_1x2", 950 }, { "cuda_wgmma_nvfp4_32x64_1x1", 400 }, { "cuda_wgmma_nvfp4_64x64_1x2", 480 },
-    { "cuda_wgmma_nvfp4_128x64_1x2", 690 }, { "cuda_wgmma_nvfp4_128x128_1x2", 950 }, { "cuda_wgmma_bytes_32x64_1x1", 890 },
-    { "cuda_wgmma_bytes_64x64_1x2", 1030 }, { "cuda_wgmma_bytes_128x64_1x2", 1220 }, { "cuda_wgmma_bytes_128x128_1x2", 1430 },
+    { "cuda_wgmma_mxfp4_16x64_1x1", 240 }, { "cuda_wgmma_mxfp4_32x64_1x1", 250 }, { "cuda_wgmma_mxfp4_64x64_1x2", 280 },
+    { "cuda_wgmma_mxfp4_128x64_1x2", 340 }, { "cuda_wgmma_mxfp4_256x64_1x2", 450 }, { "cuda_wgmma_nvfp4_16x64_1x1", 195 },
+    { "cuda_wgmma_nvfp4_32x64_1x1", 210 }, { "cuda_wgmma_nvfp4_64x64_1x2", 245 }, { "cuda_wgmma_nvfp4_128x64_1x2", 315 },
+    { "cuda_wgmma_nvfp4_256x64_1x2", 450 }, { "cuda_wgmma_bytes_16x64_1x1", 355 }, { "cuda_wgmma_bytes_32x64_1x1", 365 },
+    { "cuda_wgmma_bytes_64x64_1x2", 350 }, { "cuda_wgmma_bytes_128x64_1x2", 465 }, { "cuda_wgmma_bytes_256x64_1x2", 550 },
 };
 enum { TILE_NANOSECONDS = 1000, LAUNCH_NANOSECONDS = 3000 };
 
@@ -92,7 +93,7 @@ static double modelled_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm, co
 static double bringing_nanoseconds(const struct bsmi_gemm_instance *g, const struct bsmi_product *p)
 {
     const double rows = (double)p->n * (double)p->b.batch;
-    if (g->decodes != BSMI_DECODES_NONE) return scales_row_nanoseconds * rows;
+    if (g->decodes != BSMI_DECODES_NONE) return LAUNCH_NANOSECONDS + scales_row_nanoseconds * rows;
     return p->b.format == BSM_FORMAT_BF16 ? 0 : LAUNCH_NANOSECONDS + decoded_element_nanoseconds * rows * (double)p->k;
 }
 

@@ -85,13 +85,14 @@ __device__ static inline uint4 multiply(uint4 v, uint32_t pair)
     return make_uint4(ptx_mul_bf16x2(v.x, pair), ptx_mul_bf16x2(v.y, pair), ptx_mul_bf16x2(v.z, pair), ptx_mul_bf16x2(v.w, pair));
 }
 
-/* Eight e2m1 in order, without scales: the high and the low bytes of bf16 magnitudes by two tables of eight bytes each. */
+/* Eight e2m1 in order, without scales: the high and the low bytes of bf16 magnitudes by two tables of eight bytes each.  A nibble whose
+ * highest bit is set would make prmt give a sign instead of a byte; of a selector it reads the low half alone. */
 __device__ static inline uint4 decode_nibbles(uint32_t codes)
 {
-    const uint32_t even = codes << 4 & 0x80808080, odd = codes & 0x80808080, low = codes & 0x7777, high = codes >> 16 & 0x7777;
-    const uint32_t high_0 = __byte_perm(0x3f3f3f00, 0x40404040, low) | __byte_perm(even, odd, 0x5140);
-    const uint32_t high_1 = __byte_perm(0x3f3f3f00, 0x40404040, high) | __byte_perm(even, odd, 0x7362);
-    const uint32_t low_0 = __byte_perm(0xc0800000, 0xc0804000, low), low_1 = __byte_perm(0xc0800000, 0xc0804000, high);
+    const uint32_t first = codes & 0x77777777, second = first >> 16, shifted = codes << 4;
+    const uint32_t high_0 = __byte_perm(0x3f3f3f00, 0x40404040, first) | (__byte_perm(shifted, codes, 0x5140) & 0x80808080);
+    const uint32_t high_1 = __byte_perm(0x3f3f3f00, 0x40404040, second) | (__byte_perm(shifted, codes, 0x7362) & 0x80808080);
+    const uint32_t low_0 = __byte_perm(0xc0800000, 0xc0804000, first), low_1 = __byte_perm(0xc0800000, 0xc0804000, second);
     return make_uint4(__byte_perm(low_0, high_0, 0x5140), __byte_perm(low_0, high_0, 0x7362), __byte_perm(low_1, high_1, 0x5140),
                       __byte_perm(low_1, high_1, 0x7362));
 }

@@ -94,7 +94,7 @@ __device__ static inline void store_shared_v2(uint32_t address, float x, float y
     asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(address), "f"(x), "f"(y) : "memory");
 }
 
-/* ld.shared, st.shared of 32 bits, ld.shared of 64 and 128 (9.7.9.8, 9.7.9.11). */
+/* ld.shared, st.shared of 32, 64 and 128 bits (9.7.9.8, 9.7.9.11). */
 __device__ static inline uint32_t load_shared(uint32_t address)
 {
     uint32_t value;
@@ -116,6 +116,11 @@ __device__ static inline uint4 load_shared_v4(uint32_t address)
 __device__ static inline void store_shared(uint32_t address, uint32_t value)
 {
     asm volatile("st.shared.b32 [%0], %1;" ::"r"(address), "r"(value) : "memory");
+}
+
+__device__ static inline void store_shared_v4(uint32_t address, uint4 v)
+{
+    asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
 }
 
 /* cvt (9.7.9.21): two numbers to nearest, the first in the low half; NaN gives 0x7fff. */

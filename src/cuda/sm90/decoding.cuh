@@ -1,51 +1,63 @@
-/* D = finish(A B^T) on Hopper where B is block-scaled and A has few rows: B's codes go from memory to the tensor cores without ever
- * being written as bf16.
+/* D = finish(A B^T) on Hopper where B is block-scaled and A has few rows: B's codes go from memory to the tensor cores without being
+ * written as bf16 to memory.
  *
- * wgmma computes D^T = B A^T: its first operand, 64 rows, is B's, decoded by the threads that multiply, in registers; its second is
- * A's bf16 rows in shared memory.  So a code is decoded once for each tile of rows of A, and no tensor core works for rows that A lacks.
  * A persistent grid as in gemm.cuh, with two rings, and roles:
  *
- *   warpgroup 0       one thread loads rows of A, 64 columns a stage, and codes and scales of B, 128 bytes of a row a stage
- *   the others        decode, multiply, finish and store 64 columns of D each
+ *   warpgroup 0       one thread loads rows of A, 64 columns a stage, another one codes and scales of B, 128 bytes of a row a stage
+ *   warpgroup 1       multiplies, finishes and stores 64 columns of D
+ *   DECODERS          make bf16 rows of codes, in the stages that hold rows of A; they take steps of K in turn, so that a warp that waits
+ *                     for memory or for its own instructions leaves the SM to others
  *
- * CTAs of a cluster load a part each of the rows of A.  The numbers that are multiplied, and the order of sums, are those of the
- * kernels that read decoded rows: so are the bits of D. */
+ * wgmma computes D^T = B A^T: its first operand, 64 rows, is B's, so that its columns are as few as the rows of A.  A code is decoded
+ * once for each tile of rows of A.  CTAs of a cluster load a part each of the rows of A.  The numbers that are multiplied, and the order
+ * of sums, are those of the kernels that read decoded rows: so are the bits of D. */
 #pragma once
 
 #include "decoding_consumer.cuh"
+#include "decoding_decoder.cuh"
 #include "decoding_producer.cuh"
 #include "gemm.cuh"
 
+/* full: the producer's arrival and its bytes, and one of each warp that decodes a part of the step.  The decoders' ring: a warp arrives
+ * for each of its steps. */
 template <class CONFIG> __device__ static inline void initialize_decoding_barriers(uint32_t shared)
 {
     using RING = typename CONFIG::codes_ring;
+    constexpr int WARPS = 4;
     for (uint32_t stage = 0; stage < CONFIG::STAGES; stage++) {
-        mbarrier_init(full_barrier<CONFIG>(shared, stage), 1);
-        mbarrier_init(empty_barrier<CONFIG>(shared, stage), CONFIG::CLUSTER * CONFIG::GROUPS);
+        mbarrier_init(full_barrier<CONFIG>(shared, stage), 1 + WARPS);
+        mbarrier_init(empty_barrier<CONFIG>(shared, stage), CONFIG::CLUSTER);
     }
     for (uint32_t stage = 0; stage < RING::STAGES; stage++) {
         mbarrier_init(full_barrier<RING>(shared, stage), 1);
-        mbarrier_init(empty_barrier<RING>(shared, stage), 4 * CONFIG::GROUPS);       /* each warp says that it has read */
+        mbarrier_init(empty_barrier<RING>(shared, stage), WARPS * CONFIG::CODE_STEPS);
     }
     fence_mbarrier_init();
 }
 
 template <class CONFIG> struct decoding_roles {
     __device__ static inline void begin(uint32_t shared) { initialize_decoding_barriers<CONFIG>(shared); }
-    __device__ static inline void load(const bsmi_gemm_parameters &p, uint32_t shared, gemm_cta cta)
+    __device__ static inline void work(const bsmi_gemm_parameters &p, uint32_t address, gemm_cta cta, uint32_t group)
     {
-        produce_decoding<CONFIG>(p, shared, cta);
-    }
-    __device__ static inline void multiply(const bsmi_gemm_parameters &p, uint32_t shared, gemm_cta cta, uint32_t group)
-    {
-        consume_decoding<CONFIG>(p, shared, cta, group);
+        const uint32_t shared = __shfl_sync(0xffffffff, address, 0);
+        if (group == 0) {
+            setmaxnreg_dec<CONFIG::PRODUCER>();
+            if (threadIdx.x == 0) produce_rows<CONFIG>(p, shared, cta);
+            if (threadIdx.x == 32) produce_codes<CONFIG>(p, shared, cta);
+        } else if (group == 1) {
+            setmaxnreg_inc<CONFIG::CONSUMER>();
+            consume_decoded<CONFIG>(p, shared, cta);
+        } else {
+            setmaxnreg_dec<CONFIG::DECODER>();
+            decode<CONFIG>(p, shared, cta, group - 2);
+        }
     }
 };
 
-#define DECODING_KERNEL(codes, tile, rows, columns, cluster_columns, stages, code_stages)                                 \
-    extern "C" __global__ void __launch_bounds__(128 * (columns / 64 + 1), 1)                                            \
+#define DECODING_KERNEL(codes, tile, rows, cluster_columns, decoders, stages, code_stages)                               \
+    extern "C" __global__ void __launch_bounds__(128 * (2 + decoders), 1)                                                \
         bsmi_gemm_##codes##_##tile(const __grid_constant__ bsmi_gemm_parameters p)                                       \
     {                                                                                                                    \
-        using CONFIG = decoding_config<codes_##codes, rows, columns, cluster_columns, stages, code_stages>;              \
+        using CONFIG = decoding_config<codes_##codes, rows, cluster_columns, decoders, stages, code_stages>;             \
         gemm<CONFIG, decoding_roles<CONFIG>>(p);                                                                         \
     }

@@ -1,4 +1,5 @@
-/* The producer: one thread a CTA, which fills two rings: bf16 rows of A, and B's codes with their scales. */
+/* The producers: two warps a CTA, one for bf16 rows of A, one for B's codes with their scales.  By itself, one thread took longer for a step
+ * of both than it takes to multiply few rows. */
 #pragma once
 
 #include "decoding_config.cuh"
@@ -13,7 +14,9 @@ __device__ static inline void load_codes(const bsmi_gemm_parameters &p, uint32_t
     const uint32_t full = full_barrier<RING>(shared, ring.stage), empty = empty_barrier<RING>(shared, ring.stage);
     const int32_t matrix = tile.matrix * p.b_batch_step, columns = block * BSMI_K_STEP;
     const int32_t pieces = min(CONFIG::PIECES, (left * BSMI_K_STEP + CONFIG::PIECE_COLUMNS - 1) / CONFIG::PIECE_COLUMNS);
-    const unsigned char *scales = p.code_scales + matrix * p.code_batch_bytes + tile.column / 128 * p.code_band_bytes
+    /* A CTA of a cluster may have no column of D: it reads the scales of the last that there are. */
+    const int32_t band = min(tile.column, (int32_t)p.epilogue.n - 1) / 128;
+    const unsigned char *scales = p.code_scales + matrix * p.code_batch_bytes + band * p.code_band_bytes
                                 + columns / CONFIG::PIECE_COLUMNS * CONFIG::PIECE_BYTES;
     mbarrier_wait_parity(empty, ring.parity);
     mbarrier_arrive_expect_tx(full, CONFIG::CODE_BYTES + pieces * CONFIG::PIECE_BYTES);
@@ -35,21 +38,28 @@ __device__ static inline void load_rows(const bsmi_gemm_parameters &p, uint32_t 
                           tile.row + (int32_t)part, p.epilogue.grouped ? 0 : tile.matrix * p.a_batch_step, full, sharers_of_a<CONFIG>(cta));
 }
 
-template <class CONFIG> __device__ static inline void produce_decoding(const bsmi_gemm_parameters &p, uint32_t shared, gemm_cta cta)
+template <class CONFIG> __device__ static inline void produce_rows(const bsmi_gemm_parameters &p, uint32_t shared, gemm_cta cta)
 {
     gemm_ring<CONFIG> ring = { 0, 1 };    /* the phase before the first counts as complete: every stage begins empty */
-    gemm_ring<typename CONFIG::codes_ring> codes = { 0, 1 };
+    const int64_t tiles = gemm_tiles(p), step = gridDim.x / CONFIG::CLUSTER;
+    for (int64_t number = blockIdx.x / CONFIG::CLUSTER; number < tiles; number += step) {
+        const gemm_tile tile = gemm_tile_of<CONFIG>(p, number, cta);
+        for (int32_t s = 0; s < p.segment_count; s++) {
+            const int32_t first = p.segments[s].a_column, last = first + p.segments[s].blocks * BSMI_K_STEP;
+            for (int32_t column = first; column < last; column += BSMI_K_STEP, ring.next()) load_rows<CONFIG>(p, shared, ring, cta, tile, column);
+        }
+    }
+    griddepcontrol_launch_dependents();
+}
+
+template <class CONFIG> __device__ static inline void produce_codes(const bsmi_gemm_parameters &p, uint32_t shared, gemm_cta cta)
+{
+    gemm_ring<typename CONFIG::codes_ring> ring = { 0, 1 };
     const int64_t tiles = gemm_tiles(p), step = gridDim.x / CONFIG::CLUSTER;
     for (int64_t number = blockIdx.x / CONFIG::CLUSTER; number < tiles; number += step) {
         const gemm_tile tile = gemm_tile_of<CONFIG>(p, number, cta);
         for (int32_t s = 0; s < p.segment_count; s++)
-            for (int32_t block = 0; block < p.segments[s].blocks; block++, ring.next()) {
-                if (block % CONFIG::CODE_STEPS == 0) {
-                    load_codes<CONFIG>(p, shared, codes, tile, block, p.segments[s].blocks - block);
-                    codes.next();
-                }
-                load_rows<CONFIG>(p, shared, ring, cta, tile, p.segments[s].a_column + block * BSMI_K_STEP);
-            }
+            for (int32_t block = 0; block < p.segments[s].blocks; block += CONFIG::CODE_STEPS, ring.next())
+                load_codes<CONFIG>(p, shared, ring, tile, block, p.segments[s].blocks - block);
     }
-    griddepcontrol_launch_dependents();
 }

@@ -32,21 +32,26 @@ template <class CONFIG> __device__ static inline void synchronize_ctas()
     }
 }
 
-/* What the kernels with this skeleton differ in: their barriers, and what the two roles do. */
+/* What the kernels with this skeleton differ in: their barriers, and what their warpgroups do. */
 template <class CONFIG> struct gemm_roles {
     __device__ static inline void begin(uint32_t shared) { initialize_barriers<CONFIG>(shared); }
-    __device__ static inline void load(const bsmi_gemm_parameters &p, uint32_t shared, gemm_cta cta) { produce<CONFIG>(p, shared, cta); }
-    __device__ static inline void multiply(const bsmi_gemm_parameters &p, uint32_t shared, gemm_cta cta, uint32_t group)
+    __device__ static inline void work(const bsmi_gemm_parameters &p, uint32_t shared, gemm_cta cta, uint32_t group)
     {
-        consume<CONFIG>(p, shared, cta, group);
+        /* 65,536 registers for three warpgroups: the producer's keeps few, the consumers' sums need many.  Two have enough. */
+        constexpr int PRODUCER = 40, CONSUMER = 232;
+        constexpr bool MOVES = CONFIG::GROUPS == 2;
+        if (group == 0) {
+            if (MOVES) setmaxnreg_dec<PRODUCER>();
+            if (threadIdx.x == 0) produce<CONFIG>(p, shared, cta);
+        } else {
+            if (MOVES) setmaxnreg_inc<CONSUMER>();
+            consume<CONFIG>(p, shared, cta, group - 1);
+        }
     }
 };
 
 template <class CONFIG, class ROLES = gemm_roles<CONFIG>> __device__ static inline void gemm(const bsmi_gemm_parameters &p)
 {
-    /* 65,536 registers for three warpgroups: the producer's keeps few, the consumers' sums need many.  Two have enough. */
-    constexpr int PRODUCER = 40, CONSUMER = 232;
-    constexpr bool MOVES = CONFIG::GROUPS == 2;
     extern __shared__ __align__(1024) unsigned char memory[];
     const uint32_t shared = shared_address(memory), group = threadIdx.x / 128;
     const gemm_cta cta = gemm_cta_of<CONFIG>(CONFIG::CLUSTER == 1 ? 0 : cluster_ctarank());
@@ -57,13 +62,7 @@ template <class CONFIG, class ROLES = gemm_roles<CONFIG>> __device__ static inli
     }
     synchronize_ctas<CONFIG>();
     griddepcontrol_wait();
-    if (group == 0) {
-        if (MOVES) setmaxnreg_dec<PRODUCER>();
-        if (threadIdx.x == 0) ROLES::load(p, shared, cta);
-    } else {
-        if (MOVES) setmaxnreg_inc<CONSUMER>();
-        ROLES::multiply(p, shared, cta, group - 1);
-    }
+    ROLES::work(p, shared, cta, group);
     /* No CTA ends while another may still arrive on its barriers. */
     __syncwarp();
     synchronize_ctas<CONFIG>();

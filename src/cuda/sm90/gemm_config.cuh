@@ -48,6 +48,14 @@ template <class CONFIG> struct gemm_ring {
             parity ^= 1;
         }
     }
+    __device__ inline void advance(uint32_t steps) /* at most a whole turn */
+    {
+        stage += steps;
+        if (stage >= CONFIG::STAGES) {
+            stage -= CONFIG::STAGES;
+            parity ^= 1;
+        }
+    }
 };
 
 /* full: one arrival, of the own producer, and the bytes of a stage.  empty: an arrival of every consumer warpgroup of every CTA

@@ -34,17 +34,18 @@ enum { BSMI_GEMM_D_BOX_ROWS = 16 };
 
 /* The decoding kernels, each for several kinds of codes: the kernel is bsmi_gemm_CODES_TILE, for a person cuda_wgmma_CODES_TILE.
  *
- *   rows             of D that a CTA makes, the columns of wgmma: as few as the product has
- *   columns          of D: a consumer warpgroup takes 64
+ *   rows             of D that a CTA makes, the columns of wgmma: as few as the product has; of columns it makes 64
  *   cluster_columns  CTAs along N, which share A's tiles
- *   stages           of the ring of A's rows
+ *   decoders         warpgroups that decode
+ *   stages           of the ring of A's rows and B's decoded rows
  *   code_stages      of the ring of B's codes
  *
- *    tile        rows cols cluster stages code_stages */
-#define BSMI_SM90_DECODING(X)              \
-    X(32x64_1x1,   32,  64, 1, 16, 12) \
-    X(64x64_1x2,   64,  64, 2, 12,  8) \
-    X(128x64_1x2, 128,  64, 2,  8,  8) \
-    X(128x128_1x2, 128, 128, 2,  8,  4)
+ *    tile        rows cluster decoders stages code_stages */
+#define BSMI_SM90_DECODING(X)                \
+    X(16x64_1x1,    16, 1, 4, 10, 11) \
+    X(32x64_1x1,    32, 1, 4,  8, 11) \
+    X(64x64_1x2,    64, 2, 4,  7,  9) \
+    X(128x64_1x2,  128, 2, 3,  6,  7) \
+    X(256x64_1x2,  256, 2, 3,  4,  4)
 
 #endif

@@ -1,0 +1,70 @@
+/* The decoders: warpgroups that make bf16 rows of B's codes, in the stages that the producer fills with rows of A. */
+#pragma once
+
+#include "decoding_codes.cuh"
+#include "gemm_consumer.cuh"
+
+/* Where a decoder is in both rings: at its next step. */
+template <class CONFIG> struct decoder_place {
+    gemm_ring<CONFIG> ring;
+    gemm_ring<typename CONFIG::codes_ring> codes;
+    uint32_t step;                        /* of the segment: the next to take codes for */
+    uint32_t stage;                       /* of codes, counted from the segment's beginning: where codes is */
+};
+
+template <class CONFIG> __device__ static inline void go_to_stage(decoder_place<CONFIG> &place, uint32_t stage)
+{
+    place.codes.advance(stage - place.stage);
+    place.stage = stage;
+}
+
+/* What it needs for its next step, out of the stage of codes.  The step that ends a segment may leave others of the stage unused. */
+template <class CONFIG>
+__device__ static inline raw_codes<typename CONFIG::CODES> take_codes(const code_reader &reader, decoder_place<CONFIG> &place, uint32_t shared,
+                                                                      uint32_t steps)
+{
+    using RING = typename CONFIG::codes_ring;
+    const uint32_t number = place.step % CONFIG::CODE_STEPS;
+    go_to_stage<CONFIG>(place, place.step / CONFIG::CODE_STEPS);
+    mbarrier_wait_parity(full_barrier<RING>(shared, place.codes.stage), place.codes.parity);
+    const raw_codes<typename CONFIG::CODES> raw = read_codes<CONFIG>(reader, shared, place.codes.stage, number);
+    __syncwarp();
+    if (reader.tells)
+        mbarrier_arrive_count(empty_barrier<RING>(shared, place.codes.stage), place.step + 1 == steps ? CONFIG::CODE_STEPS - number : 1);
+    return raw;
+}
+
+/* Its steps of one segment: the codes of the next one are on their way while one is decoded. */
+template <class CONFIG>
+__device__ static inline void decode_segment(const code_reader &reader, decoder_place<CONFIG> &place, uint32_t shared, uint32_t steps)
+{
+    raw_codes<typename CONFIG::CODES> raw;
+    place.stage = 0;
+    if (place.step < steps) raw = take_codes<CONFIG>(reader, place, shared, steps);
+    while (place.step < steps) {
+        const raw_codes<typename CONFIG::CODES> now = raw;
+        place.step += CONFIG::DECODERS;
+        if (place.step < steps) raw = take_codes<CONFIG>(reader, place, shared, steps);
+        mbarrier_wait_parity(empty_barrier<CONFIG>(shared, place.ring.stage), place.ring.parity);
+        write_decoded<CONFIG>(reader, now, shared, place.ring.stage);
+        fence_proxy_async_shared();
+        __syncwarp();
+        if (reader.tells) mbarrier_arrive(full_barrier<CONFIG>(shared, place.ring.stage));
+        place.ring.advance(CONFIG::DECODERS);
+    }
+    go_to_stage<CONFIG>(place, (steps + CONFIG::CODE_STEPS - 1) / CONFIG::CODE_STEPS);
+    place.step -= steps;
+}
+
+template <class CONFIG>
+__device__ static inline void decode(const bsmi_gemm_parameters &p, uint32_t shared, gemm_cta cta, uint32_t decoder)
+{
+    code_reader reader = code_reader_of<CONFIG>(p);
+    decoder_place<CONFIG> place = { { 0, 1 }, { 0, 0 }, decoder, 0 };
+    place.ring.advance(decoder);
+    const int64_t tiles = gemm_tiles(p), step = gridDim.x / CONFIG::CLUSTER;
+    for (int64_t number = blockIdx.x / CONFIG::CLUSTER; number < tiles; number += step) {
+        aim(reader, gemm_tile_of<CONFIG>(p, number, cta).column);
+        for (int32_t s = 0; s < p.segment_count; s++) decode_segment<CONFIG>(reader, place, shared, (uint32_t)p.segments[s].blocks);
+    }
+}
