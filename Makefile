@@ -11,6 +11,7 @@
 #   make bench       speed of the products on this machine's CPU beside BLAS: a table, build/bench-cpu.json and build/bench-cpu.svg
 #   make test-gpu    the tests of the CUDA backend on this machine's GPU; make test runs them on cudasim
 #   make test-gpu-sanitizer  the kernels under compute-sanitizer: memcheck, racecheck, synccheck
+#   make planted-cuda  bugs planted in the GEMM kernels that decode, on cudasim: minutes
 #   make mutate-cuda  instructions taken out of the CUDA kernels, on cudasim: hours; goes on where it was, build/mutate.txt
 #   make bench-gpu   everything that this machine's GPU does beside its peers: a table, build/bench.json and build/bench.svg
 #   make install     into PREFIX (/usr/local)
@@ -88,6 +89,11 @@ test-gpu-sanitizer:
 	@$(call build,release)
 	@cd build/release && $(CURDIR)/tests/cuda/sanitize
 
+planted-cuda:
+	@scripts/need $(tools) python3
+	@$(call build,release)
+	@tests/cuda/planted.py build/release
+
 mutate-cuda:
 	@scripts/need $(tools) python3
 	@$(call build,release)
@@ -122,4 +128,4 @@ install: all
 clean:
 	rm -rf build
 
-.PHONY: all demo test-gpu-sanitizer mutate-cuda calibrate instructions test test-asan test-ubsan test-tsan fuzz sweep bench test-gpu bench-gpu install clean
+.PHONY: all demo test-gpu-sanitizer planted-cuda mutate-cuda calibrate instructions test test-asan test-ubsan test-tsan fuzz sweep bench test-gpu bench-gpu install clean

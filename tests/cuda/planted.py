@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""A test of test_gpu_decoding: the bugs of decoding.bugs, planted one at a time in a copy of the kernels, are each noticed by it on
+cudasim, and without them the same run passes.
+
+usage: planted.py BUILD [--only NAME]"""
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SOURCE = os.path.dirname(os.path.dirname(HERE))
+BUILD = os.path.abspath(sys.argv[1])
+ONLY = sys.argv[3] if len(sys.argv) == 4 and sys.argv[2] == "--only" else None
+KERNELS, PROGRAM = "sm90/decoding_nibbles", "test_gpu_decoding"
+SECONDS = 600
+
+
+def read_bugs():
+    bugs = []
+    with open(os.path.join(HERE, "decoding.bugs"), encoding="utf-8") as lines:
+        for line in lines.read().splitlines():
+            word, _, rest = line.partition(" ")
+            if word == "bug":
+                bugs.append({"bug": rest.strip(), "old": [], "new": []})
+            elif line[:1] in ("-", "+"):
+                bugs[-1]["old" if line[0] == "-" else "new"].append(line[1:])
+            elif line and not line.startswith("#"):
+                bugs[-1][word] = rest.strip()
+    return bugs
+
+
+def plant(bug, tree):
+    path = os.path.join(tree, bug["file"])
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    old, new = "\n".join(bug["old"]), "\n".join(bug["new"])
+    if text.count(old) != 1:
+        sys.exit("%s: old text found %d times" % (bug["bug"], text.count(old)))
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text.replace(old, new))
+
+
+def compile_kernels(tree, to):
+    subprocess.run([os.environ.get("NVCC", "nvcc"), "-fatbin", "-gencode", "arch=compute_90a,code=[sm_90a,compute_90a]", "-std=c++17", "-O3",
+                    "-no-compress", "--fmad=false", "-I%s/src" % tree, "-I%s/include" % SOURCE, "-o", to, "%s/src/cuda/%s.cu" % (tree, KERNELS)],
+                   check=True)
+
+
+def link(fatbin, folder):
+    """The test with these kernels: its own command, with another table of what is embedded in front of the library's."""
+    with open(os.path.join(BUILD, "src", "cuda", "embedded.c"), encoding="utf-8") as file:
+        text, count = re.subn(r'"[^"]*%s\.fatbin"' % re.sub(r"\W", "_", KERNELS), '"%s"' % fatbin, file.read())
+    assert count == 1
+    source, object_file, program = (os.path.join(folder, name) for name in ("embedded.c", "embedded.o", PROGRAM))
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(text)
+    subprocess.run(["cc", "-c", "-I%s/src" % SOURCE, "-o", object_file, source], check=True)
+    with open(os.path.join(BUILD, "tests", "cuda", "CMakeFiles", PROGRAM + ".dir", "link.txt"), encoding="utf-8") as file:
+        command = shlex.split(file.read())
+    at = command.index("-o")
+    command[at:at + 2] = [object_file, "-o", program]
+    subprocess.run(command, cwd=os.path.join(BUILD, "tests", "cuda"), check=True)
+    return program
+
+
+def passes(program, run):
+    case, *settings = run.split()
+    environment = dict(os.environ, BLOCKSCALE_LIBCUDA=os.path.join(BUILD, "lib", "libcudasim.so"), CUDASIM_QUIET="1",
+                       **dict(setting.split("=") for setting in settings))
+    try:
+        return subprocess.run([program, "--only", case], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment,
+                              timeout=SECONDS, check=False).returncode == 0
+    except subprocess.TimeoutExpired:
+        return False
+
+
+def try_bug(bug):
+    with tempfile.TemporaryDirectory() as folder:
+        tree = os.path.join(folder, "tree")
+        shutil.copytree(os.path.join(SOURCE, "src"), os.path.join(tree, "src"))
+        plant(bug, tree)
+        fatbin = os.path.join(folder, "kernels.fatbin")
+        compile_kernels(tree, fatbin)
+        return not passes(link(fatbin, folder), bug["run"])
+
+
+def main():
+    bugs = [bug for bug in read_bugs() if ONLY in (None, bug["bug"])]
+    missed = 0
+    for run in sorted({bug["run"] for bug in bugs}):
+        if not passes(os.path.join(BUILD, "tests", PROGRAM), run):
+            sys.exit("%s fails without a bug" % run)
+    for bug in bugs:
+        noticed = try_bug(bug)
+        missed += not noticed
+        print("%s: %s" % (bug["bug"], "noticed" if noticed else "NOT NOTICED: " + bug["why"]), flush=True)
+    print("planted: %d passed, %d failed" % (len(bugs) - missed, missed))
+    return missed > 0 or not bugs
+
+
+if __name__ == "__main__":
+    sys.exit(main())
