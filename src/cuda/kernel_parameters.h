@@ -235,6 +235,8 @@ struct bsmi_group_tables_parameters {
 
 /* Kernel bsmi_quantize: source into codes and scales of destination, bit for bit what bsm_quantize gives on a CPU (block.c,
  * recipes.c, convert_row.c).  tensor_scale of the destination is read on the device.  Padding of rows' last bytes is written.
+ * The kernel in front of it in the stream, if it is launched by programmatic stream serialization, is bsmi_amax: the source is read
+ * before that has ended.
  * Any grid of BSMI_QUANTIZE_THREADS: CTAs stride over pieces of rows. */
 enum { BSMI_QUANTIZE_THREADS = 256 };
 struct bsmi_quantize_parameters {
@@ -242,13 +244,19 @@ struct bsmi_quantize_parameters {
     struct bsmi_device_matrix destination;
     int32_t recipe, rounding, nonfinite, no_saturate;   /* recipe: DEFAULT resolved */
     uint64_t seed;
+    uint32_t *computed;                   /* destination.tensor_scale as a word that bsmi_amax has left the amax in: this kernel puts the
+                                             tensor scale there, as tensor_scale.c computes it, also of a matrix without elements.
+                                             NULL: the scale is given */
+    double largest;                       /* that the format holds; of a computed scale */
+    int32_t backward;                     /* rows are taken from the last one on: where the second-level cache still has them from
+                                             bsmi_amax */
 };
 
-/* Kernels bsmi_amax (largest finite magnitude of the source, as the bits of a float, by atomicMax; the host zeroes it before) and
- * bsmi_tensor_scale (one thread: from those bits the tensor scale, as tensor_scale.c computes it). */
+/* Kernel bsmi_amax: the largest finite magnitude of the source, as the bits of a float with the sign bit set, by atomicMax; the host
+ * sets the word to BSMI_NO_AMAX before. */
 enum { BSMI_AMAX_THREADS = 256 };
+#define BSMI_NO_AMAX 0x80000000u
 struct bsmi_amax_parameters { struct bsmi_device_reals source; uint32_t *amax; };
-struct bsmi_tensor_scale_parameters { const uint32_t *amax; float *tensor_scale; double largest; int32_t divides; };
 
 /* Kernel bsmi_dequantize: bit for bit bsm_dequantize. */
 enum { BSMI_DEQUANTIZE_THREADS = 256 };

@@ -14,18 +14,16 @@ static struct bsmi_cuda_queue queue_of(const bsm_context *context)
     return (struct bsmi_cuda_queue){ device->gpu, device->stream, 0 };
 }
 
-/* The largest magnitude is kept, as bits, where the tensor scale will lie. */
-static bsm_status compute_tensor_scale(struct bsmi_cuda_queue *queue, const struct bsmi_quantize_request *r)
+/* Where the tensor scale will lie. */
+static bsm_status find_amax(struct bsmi_cuda_queue *queue, const struct bsmi_quantize_request *r)
 {
-    float *scale = r->destination.tensor_scale;
-    const struct bsmi_amax_parameters amax = { bsmi_cuda_reals(&r->source), (uint32_t *)(void *)scale };
-    const struct bsmi_tensor_scale_parameters make = { (const uint32_t *)(void *)scale, scale, r->largest,
-                                                       r->destination.tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES };
-    bsm_status status = BSMI_DRIVER_CALL(queue->gpu->driver, cuMemsetD32Async, ((CUdeviceptr)(uintptr_t)scale, 0, 1, queue->stream),
-                                         "clearing the tensor scale at %p", (void *)scale);
-    if (status == BSM_OK)
-        status = bsmi_cuda_launch(queue, BSMI_KERNEL_AMAX, pieces(r->source.rows, r->source.columns, r->source.batch), &amax);
-    return status == BSM_OK ? bsmi_cuda_launch(queue, BSMI_KERNEL_TENSOR_SCALE, 1, &make) : status;
+    uint32_t *word = (uint32_t *)(void *)r->destination.tensor_scale;
+    const struct bsmi_amax_parameters amax = { bsmi_cuda_reals(&r->source), word };
+    const bsm_status status = BSMI_DRIVER_CALL(queue->gpu->driver, cuMemsetD32Async,
+                                               ((CUdeviceptr)(uintptr_t)word, BSMI_NO_AMAX, 1, queue->stream),
+                                               "clearing the tensor scale at %p", (void *)word);
+    if (status != BSM_OK) return status;
+    return bsmi_cuda_launch(queue, BSMI_KERNEL_AMAX, pieces(r->source.rows, r->source.columns, r->source.batch), &amax);
 }
 
 static bsm_status clear_padding(struct bsmi_cuda_queue *queue, const struct bsmi_matrix *m)
@@ -46,10 +44,13 @@ static bsm_status quantize_entered(struct bsmi_cuda_queue *queue, const struct b
         .nonfinite = (int32_t)r->nonfinite,
         .no_saturate = r->no_saturate,
         .seed = r->seed,
+        .computed = r->computes_tensor_scale ? (uint32_t *)(void *)r->destination.tensor_scale : NULL,
+        .largest = r->largest,
+        .backward = r->computes_tensor_scale,
     };
-    bsm_status status = r->computes_tensor_scale ? compute_tensor_scale(queue, r) : BSM_OK;
-    if (status == BSM_OK)
-        status = bsmi_cuda_launch(queue, BSMI_KERNEL_QUANTIZE, pieces(r->source.rows, r->source.columns, r->source.batch), &p);
+    const int64_t work = pieces(r->source.rows, r->source.columns, r->source.batch);
+    bsm_status status = r->computes_tensor_scale ? find_amax(queue, r) : BSM_OK;
+    if (status == BSM_OK) status = bsmi_cuda_launch(queue, BSMI_KERNEL_QUANTIZE, r->computes_tensor_scale ? BSMI_MAX(1, work) : work, &p);
     return status == BSM_OK ? clear_padding(queue, &r->destination) : status;
 }
 

@@ -81,6 +81,11 @@ void *device_fill(struct test *t, int fill, size_t bytes, size_t offset)
     return (void *)(uintptr_t)(memory + offset);
 }
 
+void device_write_word(struct test *t, uint32_t *to, uint32_t word)
+{
+    ok(t, driver->cuMemsetD32Async((CUdeviceptr)(uintptr_t)to, word, 1, NULL), "cuMemsetD32Async");
+}
+
 void device_read(struct test *t, void *to, const void *from, size_t bytes)
 {
     if (bytes == 0) return;

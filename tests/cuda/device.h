@@ -17,6 +17,7 @@ bool device_is_real(void);
  * `fill`).  Never NULL.  device_free_all ends the life of everything. */
 void *device_copy(struct test *t, const void *from, size_t bytes, size_t offset);
 void *device_fill(struct test *t, int fill, size_t bytes, size_t offset);
+void device_write_word(struct test *t, uint32_t *to, uint32_t word);
 void device_read(struct test *t, void *to, const void *from, size_t bytes);
 void device_free_all(struct test *t);
 

@@ -18,7 +18,6 @@ KERNELS = {
     "bsmi_decode": ("common_decode", ["test_device_decode", "test_gpu_streams"]),
     "bsmi_quantize": ("common_quantize", ["test_device_quantize"]),
     "bsmi_amax": ("common_quantize", ["test_device_quantize"]),
-    "bsmi_tensor_scale": ("common_quantize", ["test_device_quantize"]),
     "bsmi_convert_scales": ("common_scales", ["test_device_scales"]),
     "bsmi_clear_padding": ("common_scales", ["test_device_scales"]),
     "bsmi_dequantize": ("common_dequantize", ["test_device_dequantize"]),

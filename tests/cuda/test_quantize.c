@@ -1,4 +1,4 @@
-/* bsmi_quantize, bsmi_amax and bsmi_tensor_scale against bsm_quantize: the same bytes, for every format, recipe and option. */
+/* bsmi_quantize and bsmi_amax against bsm_quantize: the same bytes, for every format, recipe and option. */
 #include "device.h"
 
 #include "core/core.h"
@@ -80,17 +80,17 @@ static double largest_of(const struct bsmi_matrix *m)
 static void run(struct test *t, const struct twin *twin, const struct source *s, const bsm_quantize_options *o)
 {
     const struct bsmi_matrix *m = &twin->resolved;
-    if (o->tensor_scale == BSM_TENSOR_SCALE_COMPUTED) {
-        const struct bsmi_amax_parameters amax = { s->device, device_fill(t, 0, sizeof(uint32_t), 0) };
-        union { const float *constant; float *written; } scale = { twin->device.tensor_scale };
-        const struct bsmi_tensor_scale_parameters make = { amax.amax, scale.written, largest_of(m),
-                                                           twin->device.tensor_scale_divides };
+    union { const float *constant; uint32_t *word; } scale = { twin->device.tensor_scale };
+    const bool computed = o->tensor_scale == BSM_TENSOR_SCALE_COMPUTED;
+    if (computed) {
+        const struct bsmi_amax_parameters amax = { s->device, scale.word };
+        device_write_word(t, scale.word, BSMI_NO_AMAX);
         device_launch(t, "bsmi_amax", 2, BSMI_AMAX_THREADS, &amax);
-        device_launch(t, "bsmi_tensor_scale", 1, 1, &make);
     }
     const struct bsmi_quantize_parameters p = {
         .source = s->device, .destination = twin->device, .recipe = resolved_recipe(m, o->recipe), .rounding = (int32_t)o->rounding,
         .nonfinite = (int32_t)o->nonfinite, .no_saturate = o->no_saturate, .seed = o->seed,
+        .computed = computed ? scale.word : NULL, .largest = largest_of(m), .backward = computed,
     };
     device_launch(t, "bsmi_quantize", 3, BSMI_QUANTIZE_THREADS, &p);
     const struct bsmi_clear_padding_parameters clear = { twin->device.scales, twin->device.layout, m->batch, m->scale_batch_bytes };

@@ -23,6 +23,7 @@ struct block_quantizer {
     uint64_t seed;
     double tensor_scale;
     bool divides;
+    bool is_nvfp4;                        /* e2m1 to nearest with ue4m3 scales, and a tensor scale that leaves room */
     /* WAY_POWER_OF_TWO: the scale code of amax is ((bits + round_up) >> 23) - emax. */
     uint32_t round_up;
     int emax;
@@ -48,12 +49,11 @@ __device__ static inline uint32_t round_up_of(int recipe, const bsm_element_info
     }
 }
 
-/* short_source: elements have at most 11 bits. */
-__device__ static inline block_quantizer make_quantizer(const bsmi_device_matrix &m, int recipe, int rounding, int nonfinite,
+/* t: the tensor scale, or 1.  short_source: elements have at most 11 bits. */
+__device__ static inline block_quantizer make_quantizer(const bsmi_device_matrix &m, float t, int recipe, int rounding, int nonfinite,
                                                         uint64_t seed, bool short_source)
 {
     block_quantizer q = {};
-    const float t = m.tensor_scale == nullptr ? 1 : *m.tensor_scale;
     const bsm_element_info &element = elements[m.element];
     q.element = m.element, q.scale = m.scale, q.recipe = recipe, q.rounding = rounding, q.nonfinite = nonfinite,
     q.lanes = m.block / 8;
@@ -65,7 +65,8 @@ __device__ static inline block_quantizer make_quantizer(const bsmi_device_matrix
         q.round_up = round_up_of(recipe, element);
         q.emax = (__double2hiint(element.max_value) >> 20) - 1023;
     }
-    if (m.scale == BSM_UE4M3 && m.element == BSM_E2M1 && (!q.divides || t == 1) && t > 0x1p-100f && t < 0x1p100f) {
+    q.is_nvfp4 = m.scale == BSM_UE4M3 && m.element == BSM_E2M1 && t > 0x1p-100f && t < 0x1p100f;
+    if (q.is_nvfp4 && (!q.divides || t == 1)) {
         const double six_t = 6 * (double)t;
         q.way = WAY_NVFP4;
         q.six_t = (float)six_t, q.amax_factor = (float)(1 / six_t), q.factor = (float)(1 / (double)t);

@@ -249,7 +249,7 @@ extern "C" __global__ void __launch_bounds__(BSMI_FINISH_THREADS, 3) bsmi_finish
     if (d.columns == 0) return;
     scale_places places = {};
     if (d.block != 0) {
-        if (threadIdx.x == 0) q = make_quantizer(d, e.d_recipe, BSM_ROUND_NEAREST_EVEN, e.d_nonfinite, 0, false);
+        if (threadIdx.x == 0) q = make_quantizer(d, d.tensor_scale == nullptr ? 1 : *d.tensor_scale, e.d_recipe, BSM_ROUND_NEAREST_EVEN, e.d_nonfinite, 0, false);
         places = make_places(d.layout);
         __syncthreads();
     }

@@ -148,52 +148,100 @@ __device__ __noinline__ static void quantize_blocks(source_kind kind, const bsmi
     }
 }
 
-/* What quantize_bf16_rows leaves of a row: stretches to be done again, whose number is *n at first, and octets from s.end on. */
-__device__ static void quantize_left(const bsmi_quantize_parameters &p, const block_quantizer &q, const bf16_job &s, row_work w,
-                                     uint64_t again, int *n)
+/* What quantize_bf16_rows leaves of a row: stretches to be done again, whose number is *n at first, and octets from r.end on. */
+__device__ static void quantize_left(const bsmi_quantize_parameters &p, const block_quantizer &q, const bf16_rows &r,
+                                     const scale_part &columns, row_work w, uint64_t again, int *n)
 {
     enum { STRETCH = 32 * BF16_STEPS };
-    const int warp = w.thread / 32, lane = w.thread % 32;
-    for (int base = 0; base < s.end; base += w.threads * BF16_STEPS, ++*n) {
+    for (int first = w.thread / 32 * STRETCH; first < r.end; first += w.threads * BF16_STEPS, ++*n) {
         row_work stretch = w;
         if ((again >> (*n & 63) & 1) == 0) continue;
-        stretch.thread = lane, stretch.threads = 32;
-        stretch.begin = base + warp * STRETCH;
-        stretch.padded_octets = min(s.end, stretch.begin + STRETCH);
-        if (stretch.begin < s.end) quantize_blocks(SOURCE_BF16, p, q, s.places.column, stretch);
+        stretch.thread = w.thread % 32, stretch.threads = 32;
+        stretch.begin = first, stretch.padded_octets = min(r.end, first + STRETCH);
+        quantize_blocks(SOURCE_BF16, p, q, columns, stretch);
     }
-    w.begin = s.end;
-    if (s.end < w.padded_octets) quantize_blocks(SOURCE_BF16, p, q, s.places.column, w);
+    w.begin = r.end;
+    if (r.end < w.padded_octets) quantize_blocks(SOURCE_BF16, p, q, columns, w);
 }
 
-__device__ static void quantize_bf16_matrix(const bsmi_quantize_parameters &p, const bf16_job &s, const uint4 *ring,
-                                              const quick_walk &walk, const row_work &w, uint64_t *again)
+__device__ static void quantize_bf16_matrix(const bsmi_quantize_parameters &p, const bf16_rows &r, const bf16_job &s, const uint4 *ring,
+                                            const bf16_reader &reader, const quick_walk &walk, const row_work &w, uint64_t *again)
 {
     switch (s.way) {
-    case BF16_E4M3: quantize_bf16_rows<BF16_E4M3>(p, s, ring, walk, w.thread, w.threads, again); break;
-    case BF16_E5M2: quantize_bf16_rows<BF16_E5M2>(p, s, ring, walk, w.thread, w.threads, again); break;
-    case BF16_E2M1: quantize_bf16_rows<BF16_E2M1>(p, s, ring, walk, w.thread, w.threads, again); break;
-    case BF16_E2M1_BLOCK16: quantize_bf16_rows<BF16_E2M1_BLOCK16>(p, s, ring, walk, w.thread, w.threads, again); break;
-    case BF16_NVFP4_POWER: quantize_bf16_rows<BF16_NVFP4_POWER>(p, s, ring, walk, w.thread, w.threads, again); break;
-    default: quantize_bf16_rows<BF16_NVFP4>(p, s, ring, walk, w.thread, w.threads, again); break;
+    case BF16_E4M3: quantize_bf16_rows<BF16_E4M3>(p, r, s, ring, reader, walk, w.thread, w.threads, again); break;
+    case BF16_E5M2: quantize_bf16_rows<BF16_E5M2>(p, r, s, ring, reader, walk, w.thread, w.threads, again); break;
+    case BF16_E2M1: quantize_bf16_rows<BF16_E2M1>(p, r, s, ring, reader, walk, w.thread, w.threads, again); break;
+    case BF16_E2M1_BLOCK16:
+        quantize_bf16_rows<BF16_E2M1_BLOCK16>(p, r, s, ring, reader, walk, w.thread, w.threads, again);
+        break;
+    case BF16_NVFP4_POWER: quantize_bf16_rows<BF16_NVFP4_POWER>(p, r, s, ring, reader, walk, w.thread, w.threads, again); break;
+    default: quantize_bf16_rows<BF16_NVFP4>(p, r, s, ring, reader, walk, w.thread, w.threads, again); break;
     }
 }
 
-/* By the first warp. */
-__device__ static void make_bf16_job(const bsmi_quantize_parameters &p, const block_quantizer &q, int rows_apart, bf16_job &s)
+/* The tensor scale that amax gives.  tensor_scale.c has the reason why this rounds once. */
+__device__ static float computed_tensor_scale(const bsmi_quantize_parameters &p, float amax)
+{
+    const double least = 0x1p-126, most = 0x1.fffffep127, all = (double)amax;
+    const double exact = all == 0 ? 1 : p.destination.tensor_scale_divides ? p.largest / all : all / p.largest;
+    return __double2float_rn(fmax(least, fmin(most, exact)));
+}
+
+/* By one thread of each CTA.  The word that bsmi_amax leaves tells by its sign whether a CTA has put the tensor scale into its place. */
+__device__ static float find_tensor_scale(const bsmi_quantize_parameters &p)
+{
+    if (p.computed == nullptr) return p.destination.tensor_scale == nullptr ? 1 : *p.destination.tensor_scale;
+    const uint32_t word = ptx_load_relaxed(p.computed);
+    if ((word & 0x80000000) == 0) return __uint_as_float(word);
+    const float t = computed_tensor_scale(p, __uint_as_float(word & 0x7fffffff));
+    if (blockIdx.x == 0) ptx_store_relaxed(p.computed, __float_as_uint(t));
+    return t;
+}
+
+/* The group's row number n of all, as matrix and row within it. */
+__device__ static row_walk walk_of(const bsmi_quantize_parameters &p, int64_t n)
+{
+    const int64_t rows = p.destination.rows, all = rows * p.destination.batch;
+    row_walk walk = walk_to(rows, p.backward && n < all ? all - 1 - n : n);
+    walk.row = n;
+    return walk;
+}
+
+/* Everything but the whole blocks of bf16 that lie well; of those, what `again` says.  Out of line: its registers are not theirs. */
+__device__ __noinline__ static void quantize_rows(const bsmi_quantize_parameters &p, const block_quantizer &q, const bf16_rows &r, row_work w,
+                                                  float tensor_scale, bool bf16, uint64_t again)
 {
     const bsmi_device_matrix &m = p.destination;
-    bf16_way way = bf16_way_of(m, p.source, q, (int)threadIdx.x);
-    if (threadIdx.x != 0) return;
-    s.places = make_places(m.layout);
-    s.end = (int)(m.columns / m.block) * q.lanes;
-    if (s.end == 0 || !make_quick_places(s.places.column, q.lanes == 4 ? 2 : 1, &s.quick)) way = BF16_NONE;
-    if (m.rows * m.batch >= (int64_t)1 << 31 || s.places.row.tile != 0) way = BF16_NONE;
-    s.way = way;
-    if (way == BF16_NONE) return;
-    s.constants = make_bf16_constants(m, q);
-    s.step = make_quick_step((int)m.rows, rows_apart);
-    s.source_apart = p.source.row_stride * 2 * rows_apart, s.codes_apart = m.row_bytes * rows_apart;
+    const bool blocks = m.block != 0;
+    const source_kind kind = kind_of(p.source);
+    const quick_way quick = blocks && !bf16 ? quick_way_of(m, q, kind) : QUICK_NONE;
+    const scale_places places = blocks ? make_places(m.layout) : scale_places{};
+    const int groups = BSMI_QUANTIZE_THREADS / w.threads, group = (int)threadIdx.x / w.threads;
+    const int64_t all = m.rows * m.batch, apart = (int64_t)gridDim.x * groups;
+    row_walk walk = walk_of(p, (int64_t)blockIdx.x * groups + group);
+    for (int n = 0; walk.row < all; walk = walk_of(p, walk.row + apart)) {
+        w.first = walk.matrix * p.source.batch_stride + walk.r * p.source.row_stride;
+        w.index = (uint64_t)(walk.matrix * m.rows + walk.r) * (uint64_t)m.columns;
+        w.codes = m.data + walk.matrix * m.batch_bytes + walk.r * m.row_bytes;
+        if (!blocks) {
+            convert_row(p, (double)tensor_scale, w);
+            continue;
+        }
+        w.scales = m.scales + walk.matrix * m.scale_batch_bytes + place_in(places.row, walk.r);
+        w.begin = 0;
+        if (bf16) {
+            quantize_left(p, q, r, places.column, w, again, &n);
+            continue;
+        }
+        if (quick != QUICK_NONE) {
+            switch (kind) {
+            case SOURCE_FP32: quantize_quickly<SOURCE_FP32>(quick, p, q, places.column, w); break;
+            case SOURCE_FP16: quantize_quickly<SOURCE_FP16>(quick, p, q, places.column, w); break;
+            default: quantize_quickly<SOURCE_BF16>(quick, p, q, places.column, w); break;
+            }
+        }
+        if (w.begin < w.padded_octets) quantize_blocks(kind, p, q, places.column, w);
+    }
 }
 
 extern "C" __global__ void __launch_bounds__(BSMI_QUANTIZE_THREADS, 3)
@@ -201,13 +249,13 @@ extern "C" __global__ void __launch_bounds__(BSMI_QUANTIZE_THREADS, 3)
 {
     __shared__ block_quantizer q;
     __shared__ bf16_job s;
-    __shared__ __align__(BF16_STAGES * BF16_STAGE_BYTES) uint4 ring[BF16_STAGES * BF16_STAGE_BYTES / 16];
+    __shared__ float tensor_scale;
+    __shared__ __align__(BF16_STAGES * BF16_STRETCH_BYTES) uint4 ring[BF16_RING_BYTES / 16];
     __shared__ uint64_t warps_again[BSMI_QUANTIZE_THREADS / 32];
-    ptx_griddepcontrol_wait();
     const bsmi_device_matrix &m = p.destination;
-    if (m.columns == 0 || m.rows == 0) return;
     const source_kind kind = kind_of(p.source);
-    const bool blocks = m.block != 0;
+    const int64_t all = m.columns == 0 ? 0 : m.rows * m.batch;
+    const bool blocks = m.block != 0, reads = all > 0 && blocks && source_serves(p.source);
     row_work w;
     w.octets = (int)((m.columns + 7) / 8), w.padded_octets = blocks ? padded_octets_of(m) : w.octets;
     w.last_count = (int)(m.columns - (int64_t)(w.octets - 1) * 8);
@@ -215,85 +263,97 @@ extern "C" __global__ void __launch_bounds__(BSMI_QUANTIZE_THREADS, 3)
     w.threads = threads_of_row(w.padded_octets, kind == SOURCE_BF16 ? BF16_STEPS : STEPS);
     w.thread = (int)threadIdx.x % w.threads;
     const int groups = BSMI_QUANTIZE_THREADS / w.threads, group = (int)threadIdx.x / w.threads;
-    const int64_t all = m.rows * m.batch, apart = (int64_t)gridDim.x * groups, row = (int64_t)blockIdx.x * groups + group;
+    const int64_t apart = (int64_t)gridDim.x * groups, row = (int64_t)blockIdx.x * groups + group;
+    /* Memory is at work while one thread thinks.  What the kernel in front of this one writes, if there is one, is the amax alone: the
+     * source was there before that began. */
+    bf16_rows r = {};
+    bf16_reader reader = {};
+    quick_walk quick_rows = {};
+    if (reads) {
+        r = make_bf16_rows(p, (int)apart);
+        quick_rows = begin_quick_walk((int)m.rows, (int)all, (int)row, (int)apart);
+        reader = begin_reading(p, r, ring, quick_rows, w.thread, w.threads);
+    }
     if (threadIdx.x % 32 == 0) warps_again[threadIdx.x / 32] = 0;
+    ptx_griddepcontrol_wait();
     if (threadIdx.x == 0) {
-        s = {};
-        if (blocks) q = make_quantizer(m, p.recipe, p.rounding, p.nonfinite, p.seed, p.source.type != BSM_REAL_FP32);
+        s.way = BF16_NONE, s.nudges = {};
+        tensor_scale = find_tensor_scale(p);
+        if (blocks) q = make_quantizer(m, tensor_scale, p.recipe, p.rounding, p.nonfinite, p.seed, p.source.type != BSM_REAL_FP32);
     }
     __syncthreads();
-    if (blocks && threadIdx.x < 32) make_bf16_job(p, q, (int)apart, s);
+    if (all == 0) return;
+    if (reads && threadIdx.x < 32) make_bf16_job(m, q, &s);
+    __syncthreads();
+    if (reads) fill_factors(q, &s);
     __syncthreads();
     const bool bf16 = s.way != BF16_NONE;
-    if (bf16) quantize_bf16_matrix(p, s, ring, begin_quick_walk((int)m.rows, (int)all, (int)row, (int)apart), w, warps_again);
+    if (bf16) quantize_bf16_matrix(p, r, s, ring, reader, quick_rows, w, warps_again);
+    cp_async_wait_group<0>();
     __syncwarp();
     const uint64_t again = warps_again[threadIdx.x / 32];
-    if (bf16 && again == 0 && s.end >= w.padded_octets) return;
-
-    const quick_way quick = blocks && !bf16 ? quick_way_of(m, q, kind) : QUICK_NONE;
-    const double tensor_scale = m.tensor_scale == nullptr ? 1 : (double)*m.tensor_scale;
-    row_walk walk = walk_to(m.rows, row);
-    for (int n = 0; walk.row < all; walk = walk_to(m.rows, walk.row + apart)) {
-        w.first = walk.matrix * p.source.batch_stride + walk.r * p.source.row_stride;
-        w.index = (uint64_t)walk.row * (uint64_t)m.columns;
-        w.codes = m.data + walk.matrix * m.batch_bytes + walk.r * m.row_bytes;
-        if (!blocks) {
-            convert_row(p, tensor_scale, w);
-            continue;
-        }
-        w.scales = m.scales + walk.matrix * m.scale_batch_bytes + place_in(s.places.row, walk.r);
-        w.begin = 0;
-        if (bf16) {
-            quantize_left(p, q, s, w, again, &n);
-            continue;
-        }
-        if (quick != QUICK_NONE) {
-            switch (kind) {
-            case SOURCE_FP32: quantize_quickly<SOURCE_FP32>(quick, p, q, s.places.column, w); break;
-            case SOURCE_FP16: quantize_quickly<SOURCE_FP16>(quick, p, q, s.places.column, w); break;
-            default: quantize_quickly<SOURCE_BF16>(quick, p, q, s.places.column, w); break;
-            }
-        }
-        if (w.begin < w.padded_octets) quantize_blocks(kind, p, q, s.places.column, w);
-    }
+    if (bf16 && again == 0 && r.end >= w.padded_octets) return;
+    quantize_rows(p, q, r, w, tensor_scale, bf16, again);
 }
 
-/* The tensor scale ------------------------------------------------------------------------------------------------------------- */
+/* The largest magnitude ---------------------------------------------------------------------------------------------------------- */
 
-extern "C" __global__ void __launch_bounds__(BSMI_AMAX_THREADS) bsmi_amax(const __grid_constant__ bsmi_amax_parameters p)
+__device__ static inline uint32_t raise_largest(uint32_t largest, const eight &v)
+{
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+        const uint32_t magnitude = __float_as_uint(v.x[i]) & 0x7fffffff;
+        largest = max(largest, magnitude < 0x7f800000 ? magnitude : 0);
+    }
+    return largest;
+}
+
+/* Full octets of a row, four at a time; NaN and infinity are rare. */
+__device__ static inline uint32_t largest_of_bf16(const unsigned char *row, int octets, int thread, int threads, uint32_t largest)
+{
+    for (int first = thread; first < octets; first += threads * BF16_STEPS) {
+        uint32_t x[4 * BF16_STEPS];
+#pragma unroll
+        for (int i = 0; i < BF16_STEPS; i++) {
+            uint4 v = make_uint4(0, 0, 0, 0);
+            if (first + i * threads < octets) v = ptx_load_16(row + (int64_t)(first + i * threads) * 16);
+            x[4 * i] = v.x, x[4 * i + 1] = v.y, x[4 * i + 2] = v.z, x[4 * i + 3] = v.w;
+        }
+        const uint32_t most = both_halves(bf16_amax<4 * BF16_STEPS>(x)) & 0xffff0000;
+        if (most < 0x7f800000) {
+            largest = max(largest, most);
+            continue;
+        }
+        for (int i = 0; i < 4 * BF16_STEPS; i += 4)
+            largest = raise_largest(largest, widen<SOURCE_BF16>({ make_uint4(x[i], x[i + 1], x[i + 2], x[i + 3]), {} }));
+    }
+    return largest;
+}
+
+extern "C" __global__ void __launch_bounds__(BSMI_AMAX_THREADS, 6) bsmi_amax(const __grid_constant__ bsmi_amax_parameters p)
 {
     ptx_griddepcontrol_wait();
+    griddepcontrol_launch_dependents();
     const bsmi_device_reals &s = p.source;
     if (s.columns == 0) return;
-    const bool quick = is_quick(s);
-    const int octets = (int)((s.columns + 7) / 8), threads = threads_of_row(octets, STEPS), thread = (int)threadIdx.x % threads;
+    const bool quick = is_quick(s), bf16 = quick && s.type == BSM_REAL_BF16;
+    const int octets = (int)((s.columns + 7) / 8), full = bf16 ? (int)(s.columns / 8) : 0;
+    const int threads = threads_of_row(octets, bf16 ? BF16_STEPS : STEPS), thread = (int)threadIdx.x % threads;
     const int groups = BSMI_AMAX_THREADS / threads, group = (int)threadIdx.x / threads;
     uint32_t largest = 0;
     for (int64_t row = (int64_t)blockIdx.x * groups + group; row < s.rows * s.batch; row += (int64_t)gridDim.x * groups) {
-        const int64_t matrix = row / s.rows, r = row - matrix * s.rows, first = matrix * s.batch_stride + r * s.row_stride;
-        for (int number = thread; number < octets; number += threads) {
+        const row_walk walk = walk_to(s.rows, row);
+        const int64_t first = walk.matrix * s.batch_stride + walk.r * s.row_stride;
+        if (bf16) largest = largest_of_bf16(s.data + first * 2, full, thread, threads, largest);
+        for (int number = full + thread; number < octets; number += threads) {
             const int count = (int)(s.columns - (int64_t)number * 8 < 8 ? s.columns - (int64_t)number * 8 : 8);
             eight v;
             if (!quick || count < 8) v = gather(s, first, number, count);
             else if (s.type == BSM_REAL_FP32) v = widen<SOURCE_FP32>(load_numbers<SOURCE_FP32>(s.data + first * 4, number));
-            else if (s.type == BSM_REAL_FP16) v = widen<SOURCE_FP16>(load_numbers<SOURCE_FP16>(s.data + first * 2, number));
-            else v = widen<SOURCE_BF16>(load_numbers<SOURCE_BF16>(s.data + first * 2, number));
-#pragma unroll
-            for (int i = 0; i < 8; i++) {
-                const uint32_t magnitude = __float_as_uint(v.x[i]) & 0x7fffffff;
-                largest = max(largest, magnitude < 0x7f800000 ? magnitude : 0);
-            }
+            else v = widen<SOURCE_FP16>(load_numbers<SOURCE_FP16>(s.data + first * 2, number));
+            largest = raise_largest(largest, v);
         }
     }
     largest = __reduce_max_sync(0xffffffff, largest);
-    if (threadIdx.x % 32 == 0 && largest > 0) atomicMax(p.amax, largest);
-}
-
-/* tensor_scale.c has the reason why this rounds once. */
-extern "C" __global__ void bsmi_tensor_scale(const __grid_constant__ bsmi_tensor_scale_parameters p)
-{
-    ptx_griddepcontrol_wait();
-    const double amax = (double)__uint_as_float(*p.amax), least = 0x1p-126, most = 0x1.fffffep127;
-    const double exact = amax == 0 ? 1 : p.divides ? p.largest / amax : amax / p.largest;
-    *p.tensor_scale = __double2float_rn(fmax(least, fmin(most, exact)));
+    if (threadIdx.x % 32 == 0 && largest > 0) atomicMax(p.amax, 0x80000000 | largest);
 }

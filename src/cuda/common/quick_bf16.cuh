@@ -2,90 +2,98 @@
  * which an SM of compute capability 9.0 does 64 a cycle.  No function is called in here.  Blocks that need more thought (NaN,
  * infinity, scales at the ends of e8m0) are told of, and done again by block.cuh.
  *
+ * A warp takes stretches of 128 neighbouring octets.  They come to shared memory in the order of memory, and go from there to the
+ * threads by whole or half blocks: what a block needs once, a thread or two compute, and 16 bytes of codes are stored at a time.
+ *
  * e2m1 codes are sums: with a = |x| / scale, code = min(2 a, a + 2, a / 2 + 4, 7), rounded to even.  Each term is one fma whose
  * result, 128 + 4 + code as bf16 or 1024 + 4 + code as half, has 1 as its last place: scaled, added and rounded once.
  *
  * Power-of-two scales: the fma takes the bf16 itself.
- * ue4m3 scales: q = x * (1 / (scale t)) in fp32 is off by less than 2^-21.  Where t is a power of two, x and a middle of two codes
- * times the scale have 8 and 7 bits, so they are equal or differ by 2^-8: q rounded to a half (11 bits) is the middle, or on the
- * right side of it.  Any other t serves if no middle times scale times t is within 2^-21 of a number of 8 bits (few do not,
- * `serves`): then q is on the right side of every middle, and so is q cut to a half with its last bit set.  The same holds for
- * amax / (6 t) and e4m3. */
+ * ue4m3 scales: q = x * r in fp32, where r is 1 / divisor, off by less than 2^-24 of itself, and so q by less than 2^-23.  The
+ * divisor is scale times t, or scale over t.
+ * Where t is a power of two, x and a middle of two codes times the divisor have 8 and 7 bits, so they are equal or differ by 2^-8:
+ * q rounded to a half (11 bits) is the middle, or on the right side of it.
+ * For any other t, numbers x of 8 bits may come as close to a middle times the divisor as 24 bits let them; a tensor scale that was
+ * computed from an amax of 8 bits does that to many.  If they are within 2^-18 of it, x over the middle is the same number for all
+ * of them: two such fractions have numerators and denominators of 8 and 3 bits, and if they differed, would do so by 2^-14.  So all
+ * x of 8 bits that are close to a middle times this divisor lie on the same side, by the same part of themselves: r is moved 2^-22 to
+ * 2^-21 to that side, which leaves q there, and leaves it where it was for all that are further away.  q is cut to a half with its
+ * last bit set.  Exact middles need t of at most 8 bits: then and only then all this does not serve (`nudges`).
+ * The same holds for amax / (6 t) or amax t / 6 and e4m3, whose middles have 5 bits. */
 #ifndef BSMI_QUICK_BF16_CUH
 #define BSMI_QUICK_BF16_CUH
 
 #include "block.cuh"
 #include "cuda/ptx/async_copy.cuh"
 #include "cuda/ptx/mbarrier.cuh"
+#include "cuda/ptx/threads.cuh"
 #include "row_walk.cuh"
 
 enum bf16_way { BF16_NONE, BF16_E4M3, BF16_E5M2, BF16_E2M1, BF16_E2M1_BLOCK16, BF16_NVFP4_POWER, BF16_NVFP4 };
-enum { BF16_STEPS = 4 };
+enum { BF16_STEPS = 4 };                  /* octets of a thread in a stretch */
 
-/* Whether `exact` is no further than 2^-21 from a number of 8 bits. */
-__device__ static inline bool near_short(double exact)
+/* Factors of ue4m3 scales ----------------------------------------------------------------------------------------------------- */
+
+/* The number of 8 bits that is next to number * t (or number / t): 1 if it lies above and close, -1 below and close, 0 not close. */
+enum { CLOSE_EQUAL = 2 };
+__device__ static inline int side_of_short(double number, double t, bool divides)
 {
-    const uint64_t bits = (uint64_t)__double_as_longlong(exact), one = (uint64_t)1 << 45, rest = bits & (one - 1);
-    return rest <= (uint64_t)1 << 32 || one - rest <= (uint64_t)1 << 32;
+    const double there = divides ? number / t : number * t;
+    const uint64_t bits = (uint64_t)__double_as_longlong(there), half = (uint64_t)1 << 44;
+    const double near = __longlong_as_double((long long)((bits + half) & ~(2 * half - 1)));
+    const double gap = divides ? near * t - number : near - number * t;      /* both products are exact, and close */
+    if (fabs(near - there) > there * 0x1p-18) return 0;
+    return gap > 0 ? 1 : gap < 0 ? -1 : CLOSE_EQUAL;
 }
+
+/* Which way factors are moved.  up, down: bits 4 i .. 4 i + 3 for the significand 8 + i of a scale.  serves: no exact middles. */
+struct factor_nudges { uint32_t up, down; int of_amax; bool serves; };
 
 /* Called by a whole warp.  Odd middles of e2m1 times significands of ue4m3, and odd middles of e4m3 times 6. */
-__device__ static inline bool serves(float t, int lane)
+__device__ static inline factor_nudges find_nudges(double t, bool divides, int lane)
 {
-    const double of_element = (double)((lane & 3) * 2 + 1) * (double)(8 + (lane >> 2)) * (double)t;
-    const double of_scale = (double)((lane & 15) * 2 + 1) * 6 * (double)t;
-    return __all_sync(0xffffffff, !near_short(of_element) && !near_short(of_scale));
+    const int element = side_of_short((double)((lane & 3) * 2 + 1) * (double)(8 + (lane >> 2)), t, divides);
+    const int scale = side_of_short((double)((lane & 15) * 2 + 1) * 6, t, divides);
+    const bool up = __any_sync(0xffffffff, scale == 1), down = __any_sync(0xffffffff, scale == -1);
+    return { __ballot_sync(0xffffffff, element == 1), __ballot_sync(0xffffffff, element == -1), (int)up - (int)down,
+             !__any_sync(0xffffffff, element == CLOSE_EQUAL || scale == CLOSE_EQUAL) };
 }
 
-/* Called by a whole warp. */
-__device__ static inline bf16_way bf16_way_of(const bsmi_device_matrix &m, const bsmi_device_reals &source,
-                                              const block_quantizer &q, int lane)
+__device__ static inline float nudged(double factor, int nudge)
 {
-    const uint32_t step = m.bits == 8 ? 8 : 4;
-    if (source.type != BSM_REAL_BF16 || source.column_stride != 1 || !aligned_to(source.data, 16) || source.row_stride % 8 != 0 ||
-        source.batch_stride % 8 != 0)
-        return BF16_NONE;
-    if (!aligned_to(m.data, step) || m.row_bytes % step != 0 || m.batch_bytes % step != 0) return BF16_NONE;
-    if (q.way == WAY_POWER_OF_TWO && m.element == BSM_E4M3) return BF16_E4M3;
-    if (q.way == WAY_POWER_OF_TWO && m.element == BSM_E5M2) return BF16_E5M2;
-    if (m.packing != BSM_PACKING_LOW_FIRST && m.packing != BSM_PACKING_HIGH_FIRST) return BF16_NONE;
-    if (q.way == WAY_POWER_OF_TWO && m.element == BSM_E2M1) return q.lanes == 4 ? BF16_E2M1 : BF16_E2M1_BLOCK16;
-    if (q.way != WAY_NVFP4) return BF16_NONE;
-    const float t = (float)q.tensor_scale;
-    if ((__float_as_uint(t) & 0x7fffff) == 0) return BF16_NVFP4_POWER;
-    return serves(t, lane) ? BF16_NVFP4 : BF16_NONE;
+    return __uint_as_float(__float_as_uint((float)factor) + (uint32_t)(4 * nudge));
 }
+
+/* What numbers with this scale are multiplied by; 0 for the scale 0. */
+__device__ static inline float factor_of_code(uint32_t code, double t, bool divides, const factor_nudges &n)
+{
+    const double scale = (double)bsmi_ue4m3_to_float((uint8_t)code);
+    const int at = (int)(__double2hiint(scale) >> 17 & 7) * 4;        /* 8 + the three bits behind its leading one */
+    if (code == 0) return 0;
+    return nudged(divides ? t / scale : 1 / (scale * t), (int)((n.up >> at & 15) != 0) - (int)((n.down >> at & 15) != 0));
+}
+
+/* Octets ---------------------------------------------------------------------------------------------------------------------- */
 
 /* Everything about a matrix that octets share, twice in the halves of words where numbers are pairs. */
 struct bf16_constants {
     uint32_t round_up, least, span,
         exponent_of_one; /* amax from `least` to least + span; exponent field of 1 / scale plus amax's */
     int emax;
-    float amax_factor, factor;
+    float amax_factor;
     uint32_t even, odd; /* nibbles of even and odd elements are multiplied with 1 and 16, or 16 and 1 */
 };
 
-__device__ static inline bf16_constants make_bf16_constants(const bsmi_device_matrix &m, const block_quantizer &q)
+/* In both halves: the largest magnitude of a block's pairs.  NaN is larger than infinity. */
+template <int words> __device__ static inline uint32_t bf16_amax(const uint32_t *x)
 {
-    bf16_constants c = {};
-    c.round_up = (q.round_up >> 16) * 0x00010001;
-    c.emax = q.emax;
-    /* Scale codes 3 .. 252 and amax below infinity, so that scales, their inverses and twice and half of those are normal. */
-    c.least = (uint32_t)(q.emax + 3) << 7, c.span = (252u << 7) - c.least;
-    c.exponent_of_one = (uint32_t)(254 + q.emax) * 0x00800080;
-    c.amax_factor = q.amax_factor, c.factor = q.factor;
-    c.even = m.packing == BSM_PACKING_HIGH_FIRST ? 16 : 1, c.odd = 17 - c.even;
-    return c;
+    uint32_t most = 0;
+#pragma unroll
+    for (int i = 0; i < words; i += 2) most = __vimax3_u16x2(most, x[i] & 0x7fff7fff, x[i + 1] & 0x7fff7fff);
+    return most;
 }
 
-/* The largest magnitude of a block, in both halves.  NaN is larger than infinity. */
-template <int lanes> __device__ static inline uint32_t bf16_amax(const uint32_t *magnitudes)
-{
-    uint32_t most = __vmaxu2(__vimax3_u16x2(magnitudes[0], magnitudes[1], magnitudes[2]), magnitudes[3]);
-    most = __vmaxu2(most, __shfl_xor_sync(0xffffffff, most, 1));
-    if (lanes == 4) most = __vmaxu2(most, __shfl_xor_sync(0xffffffff, most, 2));
-    return __vmaxu2(most, __byte_perm(most, 0, 0x1032));
-}
+__device__ static inline uint32_t both_halves(uint32_t amax) { return __vmaxu2(amax, __byte_perm(amax, 0, 0x1032)); }
 
 /* Pairs 4 + code + a number with a last place of 1 become nibbles, with the signs of x. */
 __device__ static inline uint32_t nibbles_of_sums(const bf16_constants &c, const uint32_t *nibbles)
@@ -94,16 +102,16 @@ __device__ static inline uint32_t nibbles_of_sums(const bf16_constants &c, const
     return __byte_perm(x, y, 0x5410) * c.even + __byte_perm(x, y, 0x7632) * c.odd;
 }
 
-__device__ static inline uint32_t power_nibbles(const bf16_constants &c, const uint32_t *x, const uint32_t *magnitudes,
-                                                uint32_t inverse)
+__device__ static inline uint32_t power_nibbles(const bf16_constants &c, const uint32_t *x, uint32_t inverse)
 {
     const uint32_t twice = inverse + 0x00800080, half = inverse - 0x00800080;
     uint32_t nibbles[4];
 #pragma unroll
     for (int i = 0; i < 4; i++) {
+        const uint32_t magnitude = x[i] & 0x7fff7fff;
         const uint32_t sum =
-            __vimin3_u16x2(ptx_fma_bf16x2(magnitudes[i], twice, 0x43044304), ptx_fma_bf16x2(magnitudes[i], inverse, 0x43064306),
-                           ptx_fma_bf16x2(magnitudes[i], half, 0x43084308));
+            __vimin3_u16x2(ptx_fma_bf16x2(magnitude, twice, 0x43044304), ptx_fma_bf16x2(magnitude, inverse, 0x43064306),
+                           ptx_fma_bf16x2(magnitude, half, 0x43084308));
         /* less 4, or 4 more: bit 3 */
         nibbles[i] = ptx_sub_bf16x2(__vminu2(sum, 0x430b430b), (x[i] & 0x80008000) | 0x40804080);
     }
@@ -111,14 +119,13 @@ __device__ static inline uint32_t power_nibbles(const bf16_constants &c, const u
 }
 
 template <bool power_of_two>
-__device__ static inline uint32_t quotient_nibbles(const bf16_constants &c, const uint32_t *x, const uint32_t *magnitudes,
-                                                   float reciprocal)
+__device__ static inline uint32_t quotient_nibbles(const bf16_constants &c, const uint32_t *x, float factor)
 {
     uint32_t nibbles[4];
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        const float low = __uint_as_float(magnitudes[i] << 16) * reciprocal,
-                    high = __uint_as_float(magnitudes[i] & 0xffff0000) * reciprocal;
+        const uint32_t magnitude = x[i] & 0x7fff7fff;
+        const float low = __uint_as_float(magnitude << 16) * factor, high = __uint_as_float(magnitude & 0xffff0000) * factor;
         const uint32_t halves = power_of_two ? ptx_cvt_f16x2(high, low) : ptx_cvt_rz_f16x2(high, low) | 0x00010001;
         const uint32_t sum =
             __vimin3_u16x2(ptx_fma_f16x2(halves, 0x40004000, 0x64046404), ptx_fma_f16x2(halves, 0x3c003c00, 0x64066406),
@@ -128,62 +135,186 @@ __device__ static inline uint32_t quotient_nibbles(const bf16_constants &c, cons
     return nibbles_of_sums(c, nibbles);
 }
 
+/* A power of two: its code, and what numbers are multiplied with, in both halves. */
+struct power_scale { uint32_t code, inverse; };
+
+__device__ static inline power_scale power_scale_of(const bf16_constants &c, uint32_t amax, bool *again)
+{
+    const uint32_t exponent = ((amax == 0 ? 0x3f803f80 : amax) + c.round_up) & 0xff80ff80; /* of scale * 2^emax; zeros: any */
+    *again |= (amax >> 16) - c.least > c.span && amax != 0;
+    return { amax == 0 ? 0 : (exponent >> 23) - (uint32_t)c.emax, c.exponent_of_one - exponent };
+}
+
+/* What a thread makes of its octets of a stretch.  Codes of 8 bits: halves of two blocks, 16 bytes each; e2m1: one block of 32 or two of
+ * 16, 16 bytes in all. */
 struct bf16_quantized {
-    uint32_t low, high, scale_code;
-    bool again;
+    uint4 codes[2];
+    uint32_t scale_codes[2];
 };
 
-/* Called by whole warps. */
-template <bf16_way way> __device__ static inline bf16_quantized quantize_bf16(const bf16_constants &c, uint4 v)
+__device__ static inline uint4 codes_of_half(bool e4m3, const uint32_t *x, float factor)
 {
-    const bool nvfp4 = way == BF16_NVFP4 || way == BF16_NVFP4_POWER;
-    const uint32_t x[4] = { v.x, v.y, v.z, v.w };
-    uint32_t magnitudes[4];
+    uint32_t words[4];
 #pragma unroll
-    for (int i = 0; i < 4; i++) magnitudes[i] = x[i] & 0x7fff7fff;
-    const uint32_t amax = bf16_amax < nvfp4 || way == BF16_E2M1_BLOCK16 ? 2 : 4 > (magnitudes);
+    for (int i = 0; i < 2; i++) {
+        eight scaled;
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            scaled.x[2 * j] = __uint_as_float(x[4 * i + j] << 16) * factor;
+            scaled.x[2 * j + 1] = __uint_as_float(x[4 * i + j] & 0xffff0000) * factor;
+        }
+        const octet codes = codes_of(e4m3 ? BSM_E4M3 : BSM_E5M2, scaled);
+        words[2 * i] = codes.low, words[2 * i + 1] = codes.high;
+    }
+    return make_uint4(words[0], words[1], words[2], words[3]);
+}
+
+/* Called by whole warps.  *again: a block needs more thought.  factors: of ue4m3 codes. */
+template <bf16_way way>
+__device__ static inline bf16_quantized quantize_bf16(const bf16_constants &c, const float *factors, const uint32_t *x, bool *again)
+{
     bf16_quantized result = {};
-    if (nvfp4) {
-        result.again = amax >= 0x7f800000;
-        result.scale_code = ptx_cvt_e4m3x2(0, __uint_as_float(amax & 0xffff0000) * c.amax_factor);
-        const float scale = __uint_as_float(result.scale_code << 20) * 0x1p120f;
-        const float reciprocal = result.scale_code == 0 ? 0 : ptx_rcp_approx(scale) * c.factor;
-        result.low = quotient_nibbles<way == BF16_NVFP4_POWER>(c, x, magnitudes, reciprocal);
-        return result;
-    }
-    const uint32_t exponent = ((amax == 0 ? 0x3f803f80 : amax) + c.round_up) & 0xff80ff80; /* of scale * 2^emax; zeros: any */
-    result.again = (amax >> 16) - c.least > c.span && amax != 0;
-    result.scale_code = amax == 0 ? 0 : (exponent >> 23) - (uint32_t)c.emax;
-    const uint32_t inverse = c.exponent_of_one - exponent;
-    if (way == BF16_E2M1 || way == BF16_E2M1_BLOCK16) {
-        result.low = power_nibbles(c, x, magnitudes, inverse);
-        return result;
-    }
-    const float factor = __uint_as_float(inverse & 0xffff0000);
-    eight scaled;
+    uint32_t words[4];
+    if (way == BF16_E4M3 || way == BF16_E5M2) {
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
-        scaled.x[2 * i] = __uint_as_float(x[i] << 16) * factor, scaled.x[2 * i + 1] = __uint_as_float(x[i] & 0xffff0000) * factor;
+        for (int i = 0; i < 2; i++) {
+            const uint32_t half = bf16_amax<8>(x + 8 * i);
+            const power_scale scale = power_scale_of(c, both_halves(__vmaxu2(half, __shfl_xor_sync(0xffffffff, half, 1))), again);
+            result.codes[i] = codes_of_half(way == BF16_E4M3, x + 8 * i, __uint_as_float(scale.inverse & 0xffff0000));
+            result.scale_codes[i] = scale.code;
+        }
+        return result;
     }
-    const octet codes = codes_of(way == BF16_E4M3 ? BSM_E4M3 : BSM_E5M2, scaled);
-    result.low = codes.low, result.high = codes.high;
+    if (way == BF16_E2M1) {
+        const power_scale scale = power_scale_of(c, both_halves(bf16_amax<16>(x)), again);
+#pragma unroll
+        for (int i = 0; i < 4; i++) words[i] = power_nibbles(c, x + 4 * i, scale.inverse);
+        result.scale_codes[0] = scale.code;
+    } else if (way == BF16_E2M1_BLOCK16) {
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            const power_scale scale = power_scale_of(c, both_halves(bf16_amax<8>(x + 8 * i)), again);
+            words[2 * i] = power_nibbles(c, x + 8 * i, scale.inverse);
+            words[2 * i + 1] = power_nibbles(c, x + 8 * i + 4, scale.inverse);
+            result.scale_codes[i] = scale.code;
+        }
+    } else {
+        const uint32_t first = both_halves(bf16_amax<8>(x)), second = both_halves(bf16_amax<8>(x + 8));
+        const uint32_t pair = ptx_cvt_e4m3x2(__uint_as_float(second & 0xffff0000) * c.amax_factor,
+                                             __uint_as_float(first & 0xffff0000) * c.amax_factor);
+        *again |= __vmaxu2(first, second) >= 0x7f800000;
+        result.scale_codes[0] = pair & 0xff, result.scale_codes[1] = pair >> 8;
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            const float factor = factors[result.scale_codes[i] & 0x7f];
+            words[2 * i] = quotient_nibbles<way == BF16_NVFP4_POWER>(c, x + 8 * i, factor);
+            words[2 * i + 1] = quotient_nibbles<way == BF16_NVFP4_POWER>(c, x + 8 * i + 4, factor);
+        }
+    }
+    result.codes[0] = make_uint4(words[0], words[1], words[2], words[3]);
     return result;
 }
 
-/* Rows ------------------------------------------------------------------------------------------------------------------------ */
+/* Matrices -------------------------------------------------------------------------------------------------------------------- */
 
-/* A stretch of 32 * BF16_STEPS octets is a warp's; octet 32 i + lane is a thread's in step i. */
-struct bf16_job {
-    scale_places places;
-    quick_places<BF16_STEPS> quick;
-    bf16_constants constants;
-    bf16_way way;
-    int end; /* octets of a row's whole blocks */
+/* What is known of a matrix before its tensor scale: every thread's own. */
+struct bf16_rows {
+    int end;                              /* octets of a row's whole blocks */
     quick_step step;
-    int64_t source_apart, codes_apart; /* bytes from a row to the group's next one in the same matrix */
+    int64_t source_apart, codes_apart;    /* bytes from a row to the group's next one in the same matrix */
+    int last_row, last_matrix;            /* where rows are taken from the last one on, the numbers of the last; else 0 */
+    bool backward;
 };
 
-/* Where a warp is: its stretch of a row, as this thread's octet of step 0. */
+/* The rest, in shared memory. */
+struct bf16_job {
+    bf16_way way;
+    scale_places places;
+    uint32_t second_scale;                /* from a thread's first scale to its second: bytes */
+    bool wide_codes, wide_scales;         /* 16 bytes of codes, two scales may be stored at once */
+    bf16_constants constants;
+    factor_nudges nudges;
+    float factors[128];
+};
+
+/* Whether rows can be loaded by 16 bytes. */
+__device__ static inline bool source_serves(const bsmi_device_reals &s)
+{
+    return s.type == BSM_REAL_BF16 && s.column_stride == 1 && aligned_to(s.data, 16) && s.row_stride % 8 == 0 &&
+           s.batch_stride % 8 == 0 && s.rows * s.batch < (int64_t)1 << 31;
+}
+
+__device__ static inline bf16_rows make_bf16_rows(const bsmi_quantize_parameters &p, int rows_apart)
+{
+    const bsmi_device_matrix &m = p.destination;
+    const bool backward = p.backward != 0;
+    bf16_rows r = { (int)(m.columns / m.block) * (m.block / 8), make_quick_step((int)m.rows, rows_apart),
+                    p.source.row_stride * 2 * rows_apart, m.row_bytes * rows_apart, 0, 0, backward };
+    if (backward) {
+        r.source_apart = -r.source_apart, r.codes_apart = -r.codes_apart;
+        r.last_row = (int)m.rows - 1, r.last_matrix = (int)m.batch - 1;
+    }
+    return r;
+}
+
+__device__ static inline int64_t row_of(const bf16_rows &r, const quick_walk &w) { return r.backward ? r.last_row - w.r : w.r; }
+__device__ static inline int64_t matrix_of(const bf16_rows &r, const quick_walk &w)
+{
+    return r.backward ? r.last_matrix - w.matrix : w.matrix;
+}
+
+__device__ static inline bf16_constants make_bf16_constants(const bsmi_device_matrix &m, const block_quantizer &q, float amax_factor)
+{
+    bf16_constants c = {};
+    c.round_up = (q.round_up >> 16) * 0x00010001;
+    c.emax = q.emax;
+    /* Scale codes 3 .. 252 and amax below infinity, so that scales, their inverses and twice and half of those are normal. */
+    c.least = (uint32_t)(q.emax + 3) << 7, c.span = (252u << 7) - c.least;
+    c.exponent_of_one = (uint32_t)(254 + q.emax) * 0x00800080;
+    c.amax_factor = amax_factor;
+    c.even = m.packing == BSM_PACKING_HIGH_FIRST ? 16 : 1, c.odd = 17 - c.even;
+    return c;
+}
+
+/* Called by a whole warp. */
+__device__ static inline bf16_way bf16_way_of(const bsmi_device_matrix &m, const block_quantizer &q, bf16_job *s)
+{
+    const uint32_t step = m.bits == 8 ? 8 : 4;
+    if (!aligned_to(m.data, step) || m.row_bytes % step != 0 || m.batch_bytes % step != 0) return BF16_NONE;
+    if (q.way == WAY_POWER_OF_TWO && m.element == BSM_E4M3) return BF16_E4M3;
+    if (q.way == WAY_POWER_OF_TWO && m.element == BSM_E5M2) return BF16_E5M2;
+    if (m.packing != BSM_PACKING_LOW_FIRST && m.packing != BSM_PACKING_HIGH_FIRST) return BF16_NONE;
+    if (q.way == WAY_POWER_OF_TWO && m.element == BSM_E2M1) return q.lanes == 4 ? BF16_E2M1 : BF16_E2M1_BLOCK16;
+    if (!q.is_nvfp4) return BF16_NONE;
+    if ((__float_as_uint((float)q.tensor_scale) & 0x7fffff) == 0) return BF16_NVFP4_POWER;
+    const factor_nudges n = find_nudges(q.tensor_scale, q.divides, (int)threadIdx.x);
+    if (threadIdx.x == 0) s->nudges = n;
+    return n.serves ? BF16_NVFP4 : BF16_NONE;
+}
+
+/* By the first warp; factors are filled in by everybody, thereafter. */
+__device__ static inline void make_bf16_job(const bsmi_device_matrix &m, const block_quantizer &q, bf16_job *s)
+{
+    const bf16_way way = bf16_way_of(m, q, s);
+    if (threadIdx.x != 0) return;
+    const int scales_of_thread = m.bits == 8 ? 16 : 1;               /* columns from the first to the second */
+    const double over = q.divides ? q.tensor_scale / 6 : 1 / (6 * q.tensor_scale);
+    s->places = make_places(m.layout);
+    s->way = s->places.row.tile != 0 || s->places.column.tile != 0 ? BF16_NONE : way;
+    s->constants = make_bf16_constants(m, q, q.is_nvfp4 ? nudged(over, s->nudges.of_amax) : 0);
+    s->second_scale = (uint32_t)place_in_shifted(s->places.column, scales_of_thread);
+    s->wide_codes = aligned_to(m.data, 16) && m.row_bytes % 16 == 0 && m.batch_bytes % 16 == 0;
+    s->wide_scales = s->second_scale == 1 && aligned_to(m.scales, 2) && m.scale_batch_bytes % 2 == 0 &&
+                     (m.layout.kind != BSM_LAYOUT_LINEAR || m.layout.pitch % 2 == 0);
+}
+
+__device__ static inline void fill_factors(const block_quantizer &q, bf16_job *s)
+{
+    if (threadIdx.x < 128 && q.is_nvfp4 && s->way != BF16_NONE)
+        s->factors[threadIdx.x] = factor_of_code(threadIdx.x, q.tensor_scale, q.divides, s->nudges);
+}
+
+/* Where a warp is: the first octet of its stretch of a row. */
 struct bf16_place {
     quick_walk w;
     int octet;
@@ -191,96 +322,149 @@ struct bf16_place {
 
 enum bf16_move { SAME_ROW, NEXT_ROW, ANOTHER_MATRIX };
 
-__device__ static inline bf16_move next_stretch(const bf16_job &s, int mine, int apart, bf16_place *at)
+__device__ static inline bf16_move next_stretch(const bf16_rows &s, int mine, int apart, bf16_place *at)
 {
     at->octet += apart;
-    if (at->octet - mine < s.end) return SAME_ROW;
+    if (at->octet < s.end) return SAME_ROW;
     at->octet = mine;
     return quick_next(s.step, &at->w) ? NEXT_ROW : ANOTHER_MATRIX;
 }
 
-/* What is read: it runs ahead of what is written by as many stretches as the ring has stages.  Threads read what they copied
- * themselves, so that no barrier is needed. */
+/* What is read: it runs ahead of what is written by as many stretches as the ring has stages.  Octet o of a stretch lies in place
+ * o ^ (o / 8 % 8): no bank of shared memory is asked twice, neither by copies of eight neighbouring octets nor by eight threads that
+ * load every second or fourth. */
 struct bf16_reader {
     bf16_place at;
-    const unsigned char *row;
-    uint32_t ring; /* this thread's place of step 0 in the stage that comes next */
+    const unsigned char *row;             /* with the lane's octet of step 0 */
+    uint32_t ring;                        /* this thread's place of step 0 in the stage that comes next */
 };
 
-enum { BF16_STEP_BYTES = BSMI_QUANTIZE_THREADS * 16, BF16_STAGE_BYTES = BF16_STEPS * BF16_STEP_BYTES, BF16_STAGES = 2 };
+enum { BF16_STRETCH_BYTES = 32 * BF16_STEPS * 16, BF16_STAGES = 2,
+       BF16_RING_BYTES = BF16_STAGES * BF16_STRETCH_BYTES * BSMI_QUANTIZE_THREADS / 32 };
 
-__device__ static inline const unsigned char *source_row(const bsmi_quantize_parameters &p, const quick_walk &w)
+__device__ static inline const unsigned char *source_row(const bsmi_quantize_parameters &p, const bf16_rows &s, const quick_walk &w)
 {
-    return p.source.data + (w.matrix * p.source.batch_stride + w.r * p.source.row_stride) * 2;
+    return p.source.data + (matrix_of(s, w) * p.source.batch_stride + row_of(s, w) * p.source.row_stride) * 2;
 }
 
 /* Zeros behind the whole blocks of a row, and behind the last row. */
-__device__ static inline void copy_stretch(const bsmi_quantize_parameters &p, const bf16_job &s, int mine, int apart,
-                                           bf16_reader *r)
+__device__ static inline void copy_stretch(const bsmi_quantize_parameters &p, const bf16_rows &s, int mine, int apart, bf16_reader *r)
 {
-    const int end = r->at.w.left > 0 ? s.end : 0;
-    const unsigned char *from = r->row + (int64_t)r->at.octet * 16;
+    const int lane = (int)threadIdx.x & 31, first = r->at.octet + lane, end = r->at.w.left > 0 ? s.end : 0;
+    const unsigned char *from = r->row + (int64_t)first * 16;
 #pragma unroll
     for (int i = 0; i < BF16_STEPS; i++) {
-        const bool there = r->at.octet + 32 * i < end;
-        cp_async_16(r->ring + i * BF16_STEP_BYTES, there ? from + 512 * i : p.source.data, there ? 16 : 0);
+        const bool there = first + 32 * i < end;
+        cp_async_16((r->ring ^ (i & 1) * 64) + i * 512, there ? from + 512 * i : p.source.data, there ? 16 : 0);
     }
     cp_async_commit_group();
-    r->ring ^= BF16_STAGE_BYTES;
+    r->ring ^= BF16_STRETCH_BYTES;
     if (r->at.w.left == 0) return;
     const bf16_move move = next_stretch(s, mine, apart, &r->at);
     if (move == NEXT_ROW) r->row += s.source_apart;
-    if (move == ANOTHER_MATRIX) r->row = source_row(p, r->at.w);
+    if (move == ANOTHER_MATRIX) r->row = source_row(p, s, r->at.w);
+}
+
+/* ring: aligned to its 32 KB.  Fills it, so that memory is at work before anything else is known. */
+__device__ static inline bf16_reader begin_reading(const bsmi_quantize_parameters &p, const bf16_rows &s, const uint4 *ring,
+                                                   const quick_walk &w, int thread, int threads)
+{
+    static_assert(BF16_STAGES == 2, "stages are told apart by one bit of their address");
+    const int lane = (int)threadIdx.x & 31, mine = (thread & ~31) * BF16_STEPS, apart = threads * BF16_STEPS;
+    const uint32_t of_warp = shared_address(ring) + threadIdx.x / 32 * (BF16_STAGES * BF16_STRETCH_BYTES);
+    bf16_reader r = { { w, mine }, source_row(p, s, w), of_warp + (uint32_t)(lane ^ lane >> 3) * 16 };
+    if (mine >= s.end) r.at.w.left = 0;
+    for (int i = 0; i < BF16_STAGES; i++) copy_stretch(p, s, mine, apart, &r);
+    return r;
 }
 
 struct bf16_row {
     unsigned char *codes, *matrix_scales;
 };
 
-__device__ static inline bf16_row written_row(const bsmi_device_matrix &m, const quick_walk &w)
+__device__ static inline bf16_row written_row(const bsmi_device_matrix &m, const bf16_rows &s, const quick_walk &w)
 {
-    return { m.data + w.matrix * m.batch_bytes + w.r * m.row_bytes, m.scales + w.matrix * m.scale_batch_bytes };
+    return { m.data + matrix_of(s, w) * m.batch_bytes + row_of(s, w) * m.row_bytes,
+             m.scales + matrix_of(s, w) * m.scale_batch_bytes };
 }
 
-/* ring: aligned to its 32 KB.  again: of a warp's stretches, counted in the order in which it comes to them: bit n & 63 says that
- * stretch n is to be done again; one a warp, zeros at first. */
-template <bf16_way way>
-__device__ static inline void quantize_bf16_rows(const bsmi_quantize_parameters &p, const bf16_job &s, const uint4 *ring,
-                                                 quick_walk w, int thread, int threads, uint64_t *again)
+__device__ static inline void store_codes(unsigned char *to, uint4 codes, bool wide)
 {
-    static_assert(BF16_STAGES == 2, "stages are told apart by one bit of their address");
-    const bsmi_device_matrix &m = p.destination;
-    const int block_shift = way == BF16_E4M3 || way == BF16_E5M2 || way == BF16_E2M1 ? 2 : 1;
-    const bool bytes = way == BF16_E4M3 || way == BF16_E5M2, stores_scale = (thread & ((1 << block_shift) - 1)) == 0;
-    const int mine = (thread & ~31) * BF16_STEPS + (thread & 31), apart = threads * BF16_STEPS;
-    const bf16_constants c = s.constants; /* in registers */
-    const quick_places<BF16_STEPS> places = s.quick;
-    if (w.left == 0) return;
-    bf16_place at = { w, mine };
-    bf16_reader reader = { at, source_row(p, w), shared_address(ring + threadIdx.x) };
-    bf16_row row = written_row(m, w);
-    for (int i = 0; i < BF16_STAGES; i++) copy_stretch(p, s, mine, apart, &reader);
-    for (int n = 0; at.w.left > 0; n++) {
-        const uint4 *octets = ring + (n & 1) * (BF16_STAGE_BYTES / 16) + threadIdx.x;
-        unsigned char *codes = row.codes + (int64_t)at.octet * (bytes ? 8 : 4);
-        unsigned char *scales = row.matrix_scales + column_place(s.places.row, (uint32_t)at.w.r) +
-                                column_place(s.places.column, (uint32_t)at.octet >> block_shift);
-        bool odd = false;
-        cp_async_wait_group<BF16_STAGES - 1>();
+    if (wide) {
+        ptx_store_16(to, codes);
+        return;
+    }
+    uint32_t *words = (uint32_t *)to;
+    words[0] = codes.x, words[1] = codes.y, words[2] = codes.z, words[3] = codes.w;
+}
+
+/* octet: the thread's first; to: of the row; scales: the thread's first. */
+template <bf16_way way>
+__device__ static inline void store_bf16(const bf16_job &s, const bf16_quantized &v, unsigned char *to, unsigned char *scales, int octet,
+                                         int end)
+{
+    const bool bytes = way == BF16_E4M3 || way == BF16_E5M2;
+    if (bytes) {
 #pragma unroll
-        for (int i = 0; i < BF16_STEPS; i++) {
-            const bf16_quantized result = quantize_bf16<way>(c, octets[i * BSMI_QUANTIZE_THREADS]);
-            odd |= result.again;
-            if (at.octet + 32 * i >= s.end) continue;
-            if (bytes) *(uint2 *)(codes + 256 * i) = make_uint2(result.low, result.high);
-            else *(uint32_t *)(codes + 128 * i) = result.low;
-            if (stores_scale) scales[places.step[i]] = (unsigned char)result.scale_code;
+        for (int i = 0; i < 2; i++) {
+            if (octet + 64 * i >= end) continue;
+            store_codes(to + 512 * i, v.codes[i], s.wide_codes);
+            if ((threadIdx.x & 1) == 0) scales[i * s.second_scale] = (unsigned char)v.scale_codes[i];
         }
-        copy_stretch(p, s, mine, apart, &reader);
-        if (__any_sync(0xffffffff, odd) && (threadIdx.x & 31) == 0) again[threadIdx.x / 32] |= (uint64_t)1 << (n & 63);
-        const bf16_move move = next_stretch(s, mine, apart, &at);
-        if (move == NEXT_ROW) row.codes += s.codes_apart;
-        if (move == ANOTHER_MATRIX) row = written_row(m, at.w);
+        return;
+    }
+    if (octet >= end) return;
+    if (octet + 4 > end) {                /* the last block of 16 */
+        ((uint32_t *)to)[0] = v.codes[0].x, ((uint32_t *)to)[1] = v.codes[0].y;
+        scales[0] = (unsigned char)v.scale_codes[0];
+        return;
+    }
+    store_codes(to, v.codes[0], s.wide_codes);
+    if (way == BF16_E2M1) scales[0] = (unsigned char)v.scale_codes[0];
+    else if (s.wide_scales) *(uint16_t *)scales = (uint16_t)(v.scale_codes[0] | v.scale_codes[1] << 8);
+    else scales[0] = (unsigned char)v.scale_codes[0], scales[s.second_scale] = (unsigned char)v.scale_codes[1];
+}
+
+/* again: of a warp's stretches, counted in the order in which it comes to them: bit n & 63 says that stretch n is to be done again;
+ * one a warp, zeros at first. */
+template <bf16_way way>
+__device__ static inline void quantize_bf16_rows(const bsmi_quantize_parameters &p, const bf16_rows &r, const bf16_job &s,
+                                                 const uint4 *ring, bf16_reader reader, quick_walk w, int thread, int threads,
+                                                 uint64_t *again)
+{
+    const bsmi_device_matrix &m = p.destination;
+    const bool bytes = way == BF16_E4M3 || way == BF16_E5M2;
+    const int block_shift = bytes || way == BF16_E2M1 ? 2 : 1, lane = (int)threadIdx.x & 31;
+    const int mine = (thread & ~31) * BF16_STEPS, apart = threads * BF16_STEPS, of_lane = bytes ? lane * 2 : lane * 4;
+    const bf16_constants c = s.constants;                            /* in registers */
+    if (w.left == 0 || mine >= r.end) return;
+    bf16_place at = { w, mine };
+    bf16_row row = written_row(m, r, w);
+    const unsigned char *stage = (const unsigned char *)ring + threadIdx.x / 32 * (BF16_STAGES * BF16_STRETCH_BYTES);
+    const int first_place = of_lane ^ (of_lane >> 3 & 7);            /* of the thread's octets, this is one of the first two or four */
+    int64_t column = -1, scale_column = 0;
+    for (int n = 0; at.w.left > 0; n++) {
+        uint32_t x[16];
+        cp_async_wait_group<BF16_STAGES - 1>();
+        __syncwarp();
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const int place = bytes ? (first_place ^ (i & 1)) + i / 2 * 64 : first_place ^ i;
+            const uint4 v = *(const uint4 *)(stage + (n & 1) * BF16_STRETCH_BYTES + place * 16);
+            x[4 * i] = v.x, x[4 * i + 1] = v.y, x[4 * i + 2] = v.z, x[4 * i + 3] = v.w;
+        }
+        __syncwarp();                                                /* the stage is free */
+        copy_stretch(p, r, mine, apart, &reader);
+        const int octet = at.octet + of_lane;
+        bool odd = false;
+        const bf16_quantized v = quantize_bf16<way>(c, s.factors, x, &odd);
+        if (at.octet != column) scale_column = column_place(s.places.column, (uint32_t)octet >> block_shift), column = at.octet;
+        store_bf16<way>(s, v, row.codes + (int64_t)octet * (bytes ? 8 : 4),
+                        row.matrix_scales + column_place(s.places.row, (uint32_t)row_of(r, at.w)) + scale_column, octet, r.end);
+        if (__any_sync(0xffffffff, odd) && lane == 0) again[threadIdx.x / 32] |= (uint64_t)1 << (n & 63);
+        const bf16_move move = next_stretch(r, mine, apart, &at);
+        if (move == NEXT_ROW) row.codes += r.codes_apart;
+        if (move == ANOTHER_MATRIX) row = written_row(m, r, at.w);
     }
     cp_async_wait_group<0>();
 }

@@ -73,14 +73,6 @@ __device__ static inline uint32_t ptx_cvt_rz_f16x2(float high, float low)
     return d;
 }
 
-/* 1 / x within two of its last places (9.7.3.13 rcp). */
-__device__ static inline float ptx_rcp_approx(float x)
-{
-    float d;
-    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(d) : "f"(x));
-    return d;
-}
-
 /* All `threads` threads of the barrier have arrived; true if the condition holds for one of them (9.7.13.1 barrier). */
 __device__ static inline bool ptx_barrier_or(int barrier, int threads, bool condition)
 {
@@ -110,6 +102,19 @@ __device__ static inline uint4 ptx_load_16(const void *from)
 __device__ static inline void ptx_store_16(void *to, uint4 v)
 {
     asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" :: "l"(to), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
+}
+
+/* A word that other CTAs may read and write at the same time. */
+__device__ static inline uint32_t ptx_load_relaxed(const uint32_t *from)
+{
+    uint32_t v;
+    asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(v) : "l"(from) : "memory");
+    return v;
+}
+
+__device__ static inline void ptx_store_relaxed(uint32_t *to, uint32_t v)
+{
+    asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" :: "l"(to), "r"(v) : "memory");
 }
 
 #endif
