@@ -238,7 +238,7 @@ struct bsmi_group_tables_parameters {
  * The kernel in front of it in the stream, if it is launched by programmatic stream serialization, is bsmi_amax: the source is read
  * before that has ended.
  * Any grid of BSMI_QUANTIZE_THREADS: CTAs stride over pieces of rows. */
-enum { BSMI_QUANTIZE_THREADS = 256 };
+enum { BSMI_QUANTIZE_THREADS = 128 };
 struct bsmi_quantize_parameters {
     struct bsmi_device_reals source;
     struct bsmi_device_matrix destination;
@@ -254,7 +254,7 @@ struct bsmi_quantize_parameters {
 
 /* Kernel bsmi_amax: the largest finite magnitude of the source, as the bits of a float with the sign bit set, by atomicMax; the host
  * sets the word to BSMI_NO_AMAX before. */
-enum { BSMI_AMAX_THREADS = 256 };
+enum { BSMI_AMAX_THREADS = 128 };
 #define BSMI_NO_AMAX 0x80000000u
 struct bsmi_amax_parameters { struct bsmi_device_reals source; uint32_t *amax; };
 

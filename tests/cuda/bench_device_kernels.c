@@ -285,6 +285,18 @@ static void quantize_decode_dequantize(bsm_format format, bsm_real type, bsm_lay
     }
 }
 
+static void find_amax(int64_t rows, int64_t columns)
+{
+    struct bsmi_amax_parameters p[MOST_SETS];
+    const int64_t bytes = rows * columns * 2;
+    const int sets = sets_for(bytes);
+    for (int i = 0; i < sets; i++)
+        p[i] = (struct bsmi_amax_parameters){ reals(BSM_REAL_BF16, normal_numbers(BSM_REAL_BF16, rows, columns), rows, columns), allocate(4) };
+    const struct work w = { .kernel = BSMI_KERNEL_AMAX, .parameters = (const unsigned char *)p, .size = sizeof p[0], .sets = sets };
+    report("amax of bf16", &w, bytes, rows);
+    for (int i = 0; i < sets; i++) release(p[i].source.data), release(p[i].amax);
+}
+
 static void convert(bsm_layout from, bsm_layout to, int64_t rows, int64_t columns)
 {
     struct bsmi_convert_scales_parameters p[MOST_SETS];
@@ -349,7 +361,8 @@ int main(int argc, char **argv)
     quantize_decode_dequantize(BSM_MXFP4, BSM_REAL_BF16, BSM_LAYOUT_LINEAR, 0, rows, columns);
     quantize_decode_dequantize(BSM_MXFP4, BSM_REAL_BF16, BSM_LAYOUT_128X4, 0, rows, columns);
     quantize_decode_dequantize(BSM_NVFP4, BSM_REAL_BF16, BSM_LAYOUT_128X4, 0, rows, columns);
-    quantize_decode_dequantize(BSM_NVFP4, BSM_REAL_BF16, BSM_LAYOUT_128X4, 0.0013579f, rows, columns);
+    quantize_decode_dequantize(BSM_NVFP4, BSM_REAL_BF16, BSM_LAYOUT_128X4, 5.53125f / 2688, rows, columns);   /* of an amax */
+    find_amax(rows, columns);
     quantize_decode_dequantize(BSM_MXFP6_E2M3, BSM_REAL_BF16, BSM_LAYOUT_LINEAR, 0, rows, columns);
     quantize_decode_dequantize(BSM_MXINT8, BSM_REAL_BF16, BSM_LAYOUT_LINEAR, 0, rows, columns);
     quantize_decode_dequantize(BSM_MXFP4, BSM_REAL_FP32, BSM_LAYOUT_LINEAR, 0, rows, columns);

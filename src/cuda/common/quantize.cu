@@ -1,6 +1,6 @@
 /* Real numbers into codes and scales: the bits of bsm_quantize.
  *
- * CTA: 256 threads, in groups of 32 .. 256 threads that take a row each, eight numbers a thread and step. */
+ * CTA: 128 threads, in groups of 32 .. 128 threads that take a row each, eight numbers a thread and step. */
 #include "cuda/ptx/arithmetic.cuh"
 #include "quick_bf16.cuh"
 #include "quick_rows.cuh"
@@ -152,12 +152,11 @@ __device__ __noinline__ static void quantize_blocks(source_kind kind, const bsmi
 __device__ static void quantize_left(const bsmi_quantize_parameters &p, const block_quantizer &q, const bf16_rows &r,
                                      const scale_part &columns, row_work w, uint64_t again, int *n)
 {
-    enum { STRETCH = 32 * BF16_STEPS };
-    for (int first = w.thread / 32 * STRETCH; first < r.end; first += w.threads * BF16_STEPS, ++*n) {
+    for (int first = r.mine; first < r.end; first += r.apart, ++*n) {
         row_work stretch = w;
         if ((again >> (*n & 63) & 1) == 0) continue;
         stretch.thread = w.thread % 32, stretch.threads = 32;
-        stretch.begin = first, stretch.padded_octets = min(r.end, first + STRETCH);
+        stretch.begin = first, stretch.padded_octets = min(r.end, first + BF16_STRETCH);
         quantize_blocks(SOURCE_BF16, p, q, columns, stretch);
     }
     w.begin = r.end;
@@ -165,17 +164,15 @@ __device__ static void quantize_left(const bsmi_quantize_parameters &p, const bl
 }
 
 __device__ static void quantize_bf16_matrix(const bsmi_quantize_parameters &p, const bf16_rows &r, const bf16_job &s, const uint4 *ring,
-                                            const bf16_reader &reader, const quick_walk &walk, const row_work &w, uint64_t *again)
+                                            const bf16_reader &reader, uint64_t *again)
 {
     switch (s.way) {
-    case BF16_E4M3: quantize_bf16_rows<BF16_E4M3>(p, r, s, ring, reader, walk, w.thread, w.threads, again); break;
-    case BF16_E5M2: quantize_bf16_rows<BF16_E5M2>(p, r, s, ring, reader, walk, w.thread, w.threads, again); break;
-    case BF16_E2M1: quantize_bf16_rows<BF16_E2M1>(p, r, s, ring, reader, walk, w.thread, w.threads, again); break;
-    case BF16_E2M1_BLOCK16:
-        quantize_bf16_rows<BF16_E2M1_BLOCK16>(p, r, s, ring, reader, walk, w.thread, w.threads, again);
-        break;
-    case BF16_NVFP4_POWER: quantize_bf16_rows<BF16_NVFP4_POWER>(p, r, s, ring, reader, walk, w.thread, w.threads, again); break;
-    default: quantize_bf16_rows<BF16_NVFP4>(p, r, s, ring, reader, walk, w.thread, w.threads, again); break;
+    case BF16_E4M3: quantize_bf16_rows<BF16_E4M3>(p, r, s, ring, reader, again); break;
+    case BF16_E5M2: quantize_bf16_rows<BF16_E5M2>(p, r, s, ring, reader, again); break;
+    case BF16_E2M1: quantize_bf16_rows<BF16_E2M1>(p, r, s, ring, reader, again); break;
+    case BF16_E2M1_BLOCK16: quantize_bf16_rows<BF16_E2M1_BLOCK16>(p, r, s, ring, reader, again); break;
+    case BF16_NVFP4_POWER: quantize_bf16_rows<BF16_NVFP4_POWER>(p, r, s, ring, reader, again); break;
+    default: quantize_bf16_rows<BF16_NVFP4>(p, r, s, ring, reader, again); break;
     }
 }
 
@@ -207,15 +204,22 @@ __device__ static row_walk walk_of(const bsmi_quantize_parameters &p, int64_t n)
     return walk;
 }
 
-/* Everything but the whole blocks of bf16 that lie well; of those, what `again` says.  Out of line: its registers are not theirs. */
-__device__ __noinline__ static void quantize_rows(const bsmi_quantize_parameters &p, const block_quantizer &q, const bf16_rows &r, row_work w,
-                                                  float tensor_scale, bool bf16, uint64_t again)
+/* What a CTA knows of its matrix: in shared memory. */
+struct quantize_job {
+    block_quantizer q;
+    bf16_job bf16;
+    float tensor_scale;
+    uint64_t again[BSMI_QUANTIZE_THREADS / 32];
+};
+
+/* Everything but the whole blocks of bf16 that lie well; of those, what `again` says. */
+__device__ static inline void quantize_rows(const bsmi_quantize_parameters &p, const quantize_job &job, const bf16_rows &r, row_work w,
+                                            source_kind kind)
 {
     const bsmi_device_matrix &m = p.destination;
-    const bool blocks = m.block != 0;
-    const source_kind kind = kind_of(p.source);
-    const quick_way quick = blocks && !bf16 ? quick_way_of(m, q, kind) : QUICK_NONE;
-    const scale_places places = blocks ? make_places(m.layout) : scale_places{};
+    const bool blocks = m.block != 0, bf16 = job.bf16.way != BF16_NONE;
+    const uint64_t again = job.again[threadIdx.x / 32];
+    const quick_way quick = blocks && !bf16 ? quick_way_of(m, job.q, kind) : QUICK_NONE;
     const int groups = BSMI_QUANTIZE_THREADS / w.threads, group = (int)threadIdx.x / w.threads;
     const int64_t all = m.rows * m.batch, apart = (int64_t)gridDim.x * groups;
     row_walk walk = walk_of(p, (int64_t)blockIdx.x * groups + group);
@@ -224,38 +228,35 @@ __device__ __noinline__ static void quantize_rows(const bsmi_quantize_parameters
         w.index = (uint64_t)(walk.matrix * m.rows + walk.r) * (uint64_t)m.columns;
         w.codes = m.data + walk.matrix * m.batch_bytes + walk.r * m.row_bytes;
         if (!blocks) {
-            convert_row(p, (double)tensor_scale, w);
+            convert_row(p, (double)job.tensor_scale, w);
             continue;
         }
-        w.scales = m.scales + walk.matrix * m.scale_batch_bytes + place_in(places.row, walk.r);
+        w.scales = m.scales + walk.matrix * m.scale_batch_bytes + place_in(job.bf16.places.row, walk.r);
         w.begin = 0;
         if (bf16) {
-            quantize_left(p, q, r, places.column, w, again, &n);
+            quantize_left(p, job.q, r, job.bf16.places.column, w, again, &n);
             continue;
         }
         if (quick != QUICK_NONE) {
             switch (kind) {
-            case SOURCE_FP32: quantize_quickly<SOURCE_FP32>(quick, p, q, places.column, w); break;
-            case SOURCE_FP16: quantize_quickly<SOURCE_FP16>(quick, p, q, places.column, w); break;
-            default: quantize_quickly<SOURCE_BF16>(quick, p, q, places.column, w); break;
+            case SOURCE_FP32: quantize_quickly<SOURCE_FP32>(quick, p, job.q, job.bf16.places.column, w); break;
+            case SOURCE_FP16: quantize_quickly<SOURCE_FP16>(quick, p, job.q, job.bf16.places.column, w); break;
+            default: quantize_quickly<SOURCE_BF16>(quick, p, job.q, job.bf16.places.column, w); break;
             }
         }
-        if (w.begin < w.padded_octets) quantize_blocks(kind, p, q, places.column, w);
+        if (w.begin < w.padded_octets) quantize_blocks(kind, p, job.q, job.bf16.places.column, w);
     }
 }
 
-extern "C" __global__ void __launch_bounds__(BSMI_QUANTIZE_THREADS, 3)
+extern "C" __global__ void __launch_bounds__(BSMI_QUANTIZE_THREADS, 6)
     bsmi_quantize(const __grid_constant__ bsmi_quantize_parameters p)
 {
-    __shared__ block_quantizer q;
-    __shared__ bf16_job s;
-    __shared__ float tensor_scale;
-    __shared__ __align__(BF16_STAGES * BF16_STRETCH_BYTES) uint4 ring[BF16_RING_BYTES / 16];
-    __shared__ uint64_t warps_again[BSMI_QUANTIZE_THREADS / 32];
+    __shared__ __align__(128) uint4 ring[BF16_RING_BYTES / 16];
+    __shared__ quantize_job job;
     const bsmi_device_matrix &m = p.destination;
     const source_kind kind = kind_of(p.source);
     const int64_t all = m.columns == 0 ? 0 : m.rows * m.batch;
-    const bool blocks = m.block != 0, reads = all > 0 && blocks && source_serves(p.source);
+    const bool blocks = m.block != 0, reads = all > 0 && blocks && source_serves(p);
     row_work w;
     w.octets = (int)((m.columns + 7) / 8), w.padded_octets = blocks ? padded_octets_of(m) : w.octets;
     w.last_count = (int)(m.columns - (int64_t)(w.octets - 1) * 8);
@@ -268,32 +269,31 @@ extern "C" __global__ void __launch_bounds__(BSMI_QUANTIZE_THREADS, 3)
      * source was there before that began. */
     bf16_rows r = {};
     bf16_reader reader = {};
-    quick_walk quick_rows = {};
     if (reads) {
-        r = make_bf16_rows(p, (int)apart);
-        quick_rows = begin_quick_walk((int)m.rows, (int)all, (int)row, (int)apart);
-        reader = begin_reading(p, r, ring, quick_rows, w.thread, w.threads);
+        r = make_bf16_rows(p, (int)apart, w.thread, w.threads);
+        reader = begin_reading(p, r, ring, begin_quick_walk((int)m.rows, (int)all, (int)row, (int)apart));
     }
-    if (threadIdx.x % 32 == 0) warps_again[threadIdx.x / 32] = 0;
+    if (threadIdx.x % 32 == 0) job.again[threadIdx.x / 32] = 0;
     ptx_griddepcontrol_wait();
     if (threadIdx.x == 0) {
-        s.way = BF16_NONE, s.nudges = {};
-        tensor_scale = find_tensor_scale(p);
-        if (blocks) q = make_quantizer(m, tensor_scale, p.recipe, p.rounding, p.nonfinite, p.seed, p.source.type != BSM_REAL_FP32);
+        job.bf16.way = BF16_NONE, job.bf16.nudges = {};
+        job.tensor_scale = find_tensor_scale(p);
+        if (blocks) {
+            job.bf16.places = make_places(m.layout);
+            job.q = make_quantizer(m, job.tensor_scale, p.recipe, p.rounding, p.nonfinite, p.seed, p.source.type != BSM_REAL_FP32);
+        }
     }
     __syncthreads();
     if (all == 0) return;
-    if (reads && threadIdx.x < 32) make_bf16_job(m, q, &s);
+    if (reads && threadIdx.x < 32) make_bf16_job(m, job.q, &job.bf16);
     __syncthreads();
-    if (reads) fill_factors(q, &s);
+    if (reads) fill_factors(job.q, &job.bf16);
     __syncthreads();
-    const bool bf16 = s.way != BF16_NONE;
-    if (bf16) quantize_bf16_matrix(p, r, s, ring, reader, quick_rows, w, warps_again);
+    const bool bf16 = job.bf16.way != BF16_NONE;
+    if (bf16) quantize_bf16_matrix(p, r, job.bf16, ring, reader, job.again);
     cp_async_wait_group<0>();
     __syncwarp();
-    const uint64_t again = warps_again[threadIdx.x / 32];
-    if (bf16 && again == 0 && r.end >= w.padded_octets) return;
-    quantize_rows(p, q, r, w, tensor_scale, bf16, again);
+    if (!bf16 || job.again[threadIdx.x / 32] != 0 || r.end < w.padded_octets) quantize_rows(p, job, r, w, kind);
 }
 
 /* The largest magnitude ---------------------------------------------------------------------------------------------------------- */
@@ -308,29 +308,31 @@ __device__ static inline uint32_t raise_largest(uint32_t largest, const eight &v
     return largest;
 }
 
-/* Full octets of a row, four at a time; NaN and infinity are rare. */
+enum { AMAX_STEPS = 4 };
+
+/* Full octets of a row, four at a time, the last of them rather twice; NaN and infinity are rare. */
 __device__ static inline uint32_t largest_of_bf16(const unsigned char *row, int octets, int thread, int threads, uint32_t largest)
 {
-    for (int first = thread; first < octets; first += threads * BF16_STEPS) {
-        uint32_t x[4 * BF16_STEPS];
+    for (int first = thread; first < octets; first += threads * AMAX_STEPS) {
+        uint32_t x[4 * AMAX_STEPS];
 #pragma unroll
-        for (int i = 0; i < BF16_STEPS; i++) {
-            uint4 v = make_uint4(0, 0, 0, 0);
-            if (first + i * threads < octets) v = ptx_load_16(row + (int64_t)(first + i * threads) * 16);
+        for (int i = 0; i < AMAX_STEPS; i++) {
+            const uint4 v = ptx_load_16(row + (int64_t)min(first + i * threads, octets - 1) * 16);
             x[4 * i] = v.x, x[4 * i + 1] = v.y, x[4 * i + 2] = v.z, x[4 * i + 3] = v.w;
         }
-        const uint32_t most = both_halves(bf16_amax<4 * BF16_STEPS>(x)) & 0xffff0000;
+        const uint32_t most = both_halves(bf16_amax<4 * AMAX_STEPS>(x)) & 0xffff0000;
         if (most < 0x7f800000) {
             largest = max(largest, most);
             continue;
         }
-        for (int i = 0; i < 4 * BF16_STEPS; i += 4)
+#pragma unroll
+        for (int i = 0; i < 4 * AMAX_STEPS; i += 4)
             largest = raise_largest(largest, widen<SOURCE_BF16>({ make_uint4(x[i], x[i + 1], x[i + 2], x[i + 3]), {} }));
     }
     return largest;
 }
 
-extern "C" __global__ void __launch_bounds__(BSMI_AMAX_THREADS, 6) bsmi_amax(const __grid_constant__ bsmi_amax_parameters p)
+extern "C" __global__ void __launch_bounds__(BSMI_AMAX_THREADS, 12) bsmi_amax(const __grid_constant__ bsmi_amax_parameters p)
 {
     ptx_griddepcontrol_wait();
     griddepcontrol_launch_dependents();
@@ -338,7 +340,7 @@ extern "C" __global__ void __launch_bounds__(BSMI_AMAX_THREADS, 6) bsmi_amax(con
     if (s.columns == 0) return;
     const bool quick = is_quick(s), bf16 = quick && s.type == BSM_REAL_BF16;
     const int octets = (int)((s.columns + 7) / 8), full = bf16 ? (int)(s.columns / 8) : 0;
-    const int threads = threads_of_row(octets, bf16 ? BF16_STEPS : STEPS), thread = (int)threadIdx.x % threads;
+    const int threads = threads_of_row(octets, bf16 ? AMAX_STEPS : STEPS), thread = (int)threadIdx.x % threads;
     const int groups = BSMI_AMAX_THREADS / threads, group = (int)threadIdx.x / threads;
     uint32_t largest = 0;
     for (int64_t row = (int64_t)blockIdx.x * groups + group; row < s.rows * s.batch; row += (int64_t)gridDim.x * groups) {

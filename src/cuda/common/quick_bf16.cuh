@@ -2,8 +2,9 @@
  * which an SM of compute capability 9.0 does 64 a cycle.  No function is called in here.  Blocks that need more thought (NaN,
  * infinity, scales at the ends of e8m0) are told of, and done again by block.cuh.
  *
- * A warp takes stretches of 128 neighbouring octets.  They come to shared memory in the order of memory, and go from there to the
- * threads by whole or half blocks: what a block needs once, a thread or two compute, and 16 bytes of codes are stored at a time.
+ * A warp takes stretches of 256 neighbouring octets, half of it at a time.  They come to shared memory in the order of memory, and go
+ * from there to the threads by whole or half blocks: what a block needs once, a thread or two compute, and 16 bytes of codes are stored
+ * at a time.
  *
  * e2m1 codes are sums: with a = |x| / scale, code = min(2 a, a + 2, a / 2 + 4, 7), rounded to even.  Each term is one fma whose
  * result, 128 + 4 + code as bf16 or 1024 + 4 + code as half, has 1 as its last place: scaled, added and rounded once.
@@ -30,7 +31,7 @@
 #include "row_walk.cuh"
 
 enum bf16_way { BF16_NONE, BF16_E4M3, BF16_E5M2, BF16_E2M1, BF16_E2M1_BLOCK16, BF16_NVFP4_POWER, BF16_NVFP4 };
-enum { BF16_STEPS = 4 };                  /* octets of a thread in a stretch */
+enum { BF16_STEPS = 8, BF16_HALF = 128, BF16_STRETCH = 2 * BF16_HALF };     /* octets of a thread in a stretch; of a warp */
 
 /* Factors of ue4m3 scales ----------------------------------------------------------------------------------------------------- */
 
@@ -93,6 +94,15 @@ template <int words> __device__ static inline uint32_t bf16_amax(const uint32_t 
     return most;
 }
 
+/* The same, without a use of the magnitudes in sight: signs are dropped by the instruction itself.  NaN is the canonical one. */
+template <int words> __device__ static inline uint32_t bf16_amax_of_signed(const uint32_t *x)
+{
+    uint32_t most = ptx_max_nan_abs_bf16x2(x[0], x[1]);
+#pragma unroll
+    for (int i = 2; i < words; i += 2) most = ptx_max_nan_abs_bf16x2(most, ptx_max_nan_abs_bf16x2(x[i], x[i + 1]));
+    return most;
+}
+
 __device__ static inline uint32_t both_halves(uint32_t amax) { return __vmaxu2(amax, __byte_perm(amax, 0, 0x1032)); }
 
 /* Pairs 4 + code + a number with a last place of 1 become nibbles, with the signs of x. */
@@ -124,8 +134,7 @@ __device__ static inline uint32_t quotient_nibbles(const bf16_constants &c, cons
     uint32_t nibbles[4];
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        const uint32_t magnitude = x[i] & 0x7fff7fff;
-        const float low = __uint_as_float(magnitude << 16) * factor, high = __uint_as_float(magnitude & 0xffff0000) * factor;
+        const float low = fabsf(__uint_as_float(x[i] << 16)) * factor, high = fabsf(__uint_as_float(x[i] & 0xffff0000)) * factor;
         const uint32_t halves = power_of_two ? ptx_cvt_f16x2(high, low) : ptx_cvt_rz_f16x2(high, low) | 0x00010001;
         const uint32_t sum =
             __vimin3_u16x2(ptx_fma_f16x2(halves, 0x40004000, 0x64046404), ptx_fma_f16x2(halves, 0x3c003c00, 0x64066406),
@@ -145,7 +154,7 @@ __device__ static inline power_scale power_scale_of(const bf16_constants &c, uin
     return { amax == 0 ? 0 : (exponent >> 23) - (uint32_t)c.emax, c.exponent_of_one - exponent };
 }
 
-/* What a thread makes of its octets of a stretch.  Codes of 8 bits: halves of two blocks, 16 bytes each; e2m1: one block of 32 or two of
+/* What a thread makes of its octets of half a stretch.  Codes of 8 bits: halves of two blocks, 16 bytes each; e2m1: one block of 32 or two of
  * 16, 16 bytes in all. */
 struct bf16_quantized {
     uint4 codes[2];
@@ -199,7 +208,7 @@ __device__ static inline bf16_quantized quantize_bf16(const bf16_constants &c, c
             result.scale_codes[i] = scale.code;
         }
     } else {
-        const uint32_t first = both_halves(bf16_amax<8>(x)), second = both_halves(bf16_amax<8>(x + 8));
+        const uint32_t first = both_halves(bf16_amax_of_signed<8>(x)), second = both_halves(bf16_amax_of_signed<8>(x + 8));
         const uint32_t pair = ptx_cvt_e4m3x2(__uint_as_float(second & 0xffff0000) * c.amax_factor,
                                              __uint_as_float(first & 0xffff0000) * c.amax_factor);
         *again |= __vmaxu2(first, second) >= 0x7f800000;
@@ -217,50 +226,56 @@ __device__ static inline bf16_quantized quantize_bf16(const bf16_constants &c, c
 
 /* Matrices -------------------------------------------------------------------------------------------------------------------- */
 
+/* A part of the place of a scale, in 32 bits. */
+struct quick_part { uint32_t stride, shift, stride1, shift1, mask1, stride2, shift2, mask2; };
+
+__device__ static inline quick_part make_quick_part(const scale_part &p)
+{
+    return { (uint32_t)p.stride, p.shift, (uint32_t)p.stride1, p.shift1, p.mask1, p.stride2, p.shift2, p.mask2 };
+}
+
+__device__ static inline uint32_t place_of(const quick_part &p, uint32_t x)
+{
+    return (x >> p.shift) * p.stride + (x >> p.shift1 & p.mask1) * p.stride1 + (x >> p.shift2 & p.mask2) * p.stride2;
+}
+
 /* What is known of a matrix before its tensor scale: every thread's own. */
 struct bf16_rows {
     int end;                              /* octets of a row's whole blocks */
+    int mine, apart;                      /* the warp's first octet of a row; to its next stretch */
     quick_step step;
-    int64_t source_apart, codes_apart;    /* bytes from a row to the group's next one in the same matrix */
-    int last_row, last_matrix;            /* where rows are taken from the last one on, the numbers of the last; else 0 */
-    bool backward;
+    int first_row, first_matrix, sign;    /* rows are taken from there, forward (1) or backward (-1) */
 };
 
 /* The rest, in shared memory. */
 struct bf16_job {
     bf16_way way;
-    scale_places places;
-    uint32_t second_scale;                /* from a thread's first scale to its second: bytes */
+    quick_part row, column;
+    uint32_t second_scale, half_scale;    /* from a thread's first scale to its second, and from one half to the other: bytes */
     bool wide_codes, wide_scales;         /* 16 bytes of codes, two scales may be stored at once */
+    scale_places places;
     bf16_constants constants;
     factor_nudges nudges;
     float factors[128];
 };
 
-/* Whether rows can be loaded by 16 bytes. */
-__device__ static inline bool source_serves(const bsmi_device_reals &s)
+/* Whether rows can be loaded by 16 bytes, and lie within 2^31 bytes of each other. */
+__device__ static inline bool source_serves(const bsmi_quantize_parameters &p)
 {
+    const bsmi_device_reals &s = p.source;
+    const int64_t most = (int64_t)1 << 30;
     return s.type == BSM_REAL_BF16 && s.column_stride == 1 && aligned_to(s.data, 16) && s.row_stride % 8 == 0 &&
-           s.batch_stride % 8 == 0 && s.rows * s.batch < (int64_t)1 << 31;
+           s.batch_stride % 8 == 0 && s.rows * s.batch < most && s.row_stride < most && p.destination.row_bytes < most &&
+           p.destination.scale_batch_bytes < most;
 }
 
-__device__ static inline bf16_rows make_bf16_rows(const bsmi_quantize_parameters &p, int rows_apart)
+__device__ static inline bf16_rows make_bf16_rows(const bsmi_quantize_parameters &p, int rows_apart, int thread, int threads)
 {
     const bsmi_device_matrix &m = p.destination;
     const bool backward = p.backward != 0;
-    bf16_rows r = { (int)(m.columns / m.block) * (m.block / 8), make_quick_step((int)m.rows, rows_apart),
-                    p.source.row_stride * 2 * rows_apart, m.row_bytes * rows_apart, 0, 0, backward };
-    if (backward) {
-        r.source_apart = -r.source_apart, r.codes_apart = -r.codes_apart;
-        r.last_row = (int)m.rows - 1, r.last_matrix = (int)m.batch - 1;
-    }
-    return r;
-}
-
-__device__ static inline int64_t row_of(const bf16_rows &r, const quick_walk &w) { return r.backward ? r.last_row - w.r : w.r; }
-__device__ static inline int64_t matrix_of(const bf16_rows &r, const quick_walk &w)
-{
-    return r.backward ? r.last_matrix - w.matrix : w.matrix;
+    return { (int)(m.columns >> (m.block == 16 ? 4 : 5)) * (m.block / 8), thread / 32 * BF16_STRETCH, threads * BF16_STEPS,
+             make_quick_step((int)m.rows, rows_apart), backward ? (int)m.rows - 1 : 0, backward ? (int)m.batch - 1 : 0,
+             backward ? -1 : 1 };
 }
 
 __device__ static inline bf16_constants make_bf16_constants(const bsmi_device_matrix &m, const block_quantizer &q, float amax_factor)
@@ -297,12 +312,12 @@ __device__ static inline void make_bf16_job(const bsmi_device_matrix &m, const b
 {
     const bf16_way way = bf16_way_of(m, q, s);
     if (threadIdx.x != 0) return;
-    const int scales_of_thread = m.bits == 8 ? 16 : 1;               /* columns from the first to the second */
     const double over = q.divides ? q.tensor_scale / 6 : 1 / (6 * q.tensor_scale);
-    s->places = make_places(m.layout);
     s->way = s->places.row.tile != 0 || s->places.column.tile != 0 ? BF16_NONE : way;
+    s->row = make_quick_part(s->places.row), s->column = make_quick_part(s->places.column);
     s->constants = make_bf16_constants(m, q, q.is_nvfp4 ? nudged(over, s->nudges.of_amax) : 0);
-    s->second_scale = (uint32_t)place_in_shifted(s->places.column, scales_of_thread);
+    s->second_scale = place_of(s->column, m.bits == 8 ? BF16_HALF / 8 : 1);
+    s->half_scale = place_of(s->column, (uint32_t)(BF16_HALF * 8 / m.block));
     s->wide_codes = aligned_to(m.data, 16) && m.row_bytes % 16 == 0 && m.batch_bytes % 16 == 0;
     s->wide_scales = s->second_scale == 1 && aligned_to(m.scales, 2) && m.scale_batch_bytes % 2 == 0 &&
                      (m.layout.kind != BSM_LAYOUT_LINEAR || m.layout.pitch % 2 == 0);
@@ -310,82 +325,69 @@ __device__ static inline void make_bf16_job(const bsmi_device_matrix &m, const b
 
 __device__ static inline void fill_factors(const block_quantizer &q, bf16_job *s)
 {
-    if (threadIdx.x < 128 && q.is_nvfp4 && s->way != BF16_NONE)
-        s->factors[threadIdx.x] = factor_of_code(threadIdx.x, q.tensor_scale, q.divides, s->nudges);
+    if (q.is_nvfp4 && s->way != BF16_NONE)
+        for (uint32_t code = threadIdx.x; code < 128; code += BSMI_QUANTIZE_THREADS)
+            s->factors[code] = factor_of_code(code, q.tensor_scale, q.divides, s->nudges);
 }
 
-/* Where a warp is: the first octet of its stretch of a row. */
-struct bf16_place {
-    quick_walk w;
-    int octet;
-};
+/* A stretch: where it lies.  octet -1: none. */
+struct bf16_stretch { int matrix, row, octet; };
 
-enum bf16_move { SAME_ROW, NEXT_ROW, ANOTHER_MATRIX };
+enum { BF16_HALF_BYTES = BF16_HALF * 16, BF16_STRETCH_BYTES = BF16_STRETCH * 16, BF16_STAGES = 2,
+       BF16_RING_BYTES = BF16_STAGES * BF16_STRETCH_BYTES * BSMI_QUANTIZE_THREADS / 32 };
 
-__device__ static inline bf16_move next_stretch(const bf16_rows &s, int mine, int apart, bf16_place *at)
-{
-    at->octet += apart;
-    if (at->octet < s.end) return SAME_ROW;
-    at->octet = mine;
-    return quick_next(s.step, &at->w) ? NEXT_ROW : ANOTHER_MATRIX;
-}
-
-/* What is read: it runs ahead of what is written by as many stretches as the ring has stages.  Octet o of a stretch lies in place
+/* What is read, as many stretches ahead of what is written as the ring has stages.  Octet o of half a stretch lies in place
  * o ^ (o / 8 % 8): no bank of shared memory is asked twice, neither by copies of eight neighbouring octets nor by eight threads that
  * load every second or fourth. */
 struct bf16_reader {
-    bf16_place at;
-    const unsigned char *row;             /* with the lane's octet of step 0 */
-    uint32_t ring;                        /* this thread's place of step 0 in the stage that comes next */
+    quick_walk w;
+    int octet;                            /* of the stretch that comes next */
+    uint32_t even, odd, stage;            /* this thread's places of steps 0 and 1; 0 or BF16_STRETCH_BYTES */
+    bf16_stretch ahead[BF16_STAGES];      /* what lies in the ring, the oldest first */
 };
 
-enum { BF16_STRETCH_BYTES = 32 * BF16_STEPS * 16, BF16_STAGES = 2,
-       BF16_RING_BYTES = BF16_STAGES * BF16_STRETCH_BYTES * BSMI_QUANTIZE_THREADS / 32 };
-
-__device__ static inline const unsigned char *source_row(const bsmi_quantize_parameters &p, const bf16_rows &s, const quick_walk &w)
+__device__ static inline bf16_stretch stretch_at(const bf16_rows &r, const bf16_reader &o)
 {
-    return p.source.data + (matrix_of(s, w) * p.source.batch_stride + row_of(s, w) * p.source.row_stride) * 2;
+    return { r.first_matrix + r.sign * o.w.matrix, r.first_row + r.sign * o.w.r, o.w.left > 0 ? o.octet : -1 };
 }
 
-/* Zeros behind the whole blocks of a row, and behind the last row. */
-__device__ static inline void copy_stretch(const bsmi_quantize_parameters &p, const bf16_rows &s, int mine, int apart, bf16_reader *r)
+/* Zeros behind the whole blocks of a row. */
+__device__ static inline void copy_stretch(const bsmi_quantize_parameters &p, const bf16_rows &r, bf16_reader *o)
 {
-    const int lane = (int)threadIdx.x & 31, first = r->at.octet + lane, end = r->at.w.left > 0 ? s.end : 0;
-    const unsigned char *from = r->row + (int64_t)first * 16;
+    const bf16_stretch s = stretch_at(r, *o);
+    const int lane = (int)threadIdx.x & 31;
+    o->ahead[0] = o->ahead[1], o->ahead[1] = s;
+    if (s.octet >= 0) {
+        const unsigned char *from = p.source.data + s.matrix * p.source.batch_stride * 2 + (int64_t)s.row * ((int)p.source.row_stride * 2) +
+                                    (int64_t)(s.octet + lane) * 16;
+        const uint32_t even = o->even + o->stage, odd = o->odd + o->stage;
+        if (s.octet + BF16_STRETCH <= r.end) {
 #pragma unroll
-    for (int i = 0; i < BF16_STEPS; i++) {
-        const bool there = first + 32 * i < end;
-        cp_async_16((r->ring ^ (i & 1) * 64) + i * 512, there ? from + 512 * i : p.source.data, there ? 16 : 0);
+            for (int i = 0; i < BF16_STEPS; i++) cp_async_16((i & 1 ? odd : even) + i * 512, from + 512 * i, 16);
+        } else {
+            for (int i = 0; i < BF16_STEPS; i++) {
+                const bool there = s.octet + lane + 32 * i < r.end;
+                cp_async_16((i & 1 ? odd : even) + i * 512, there ? from + 512 * i : p.source.data, there ? 16 : 0);
+            }
+        }
+        o->octet += r.apart;
+        if (o->octet >= r.end) o->octet = r.mine, (void)quick_next(r.step, &o->w);
     }
     cp_async_commit_group();
-    r->ring ^= BF16_STRETCH_BYTES;
-    if (r->at.w.left == 0) return;
-    const bf16_move move = next_stretch(s, mine, apart, &r->at);
-    if (move == NEXT_ROW) r->row += s.source_apart;
-    if (move == ANOTHER_MATRIX) r->row = source_row(p, s, r->at.w);
+    o->stage ^= BF16_STRETCH_BYTES;
 }
 
-/* ring: aligned to its 32 KB.  Fills it, so that memory is at work before anything else is known. */
-__device__ static inline bf16_reader begin_reading(const bsmi_quantize_parameters &p, const bf16_rows &s, const uint4 *ring,
-                                                   const quick_walk &w, int thread, int threads)
+/* ring: aligned to 128 bytes.  Fills it, so that memory is at work before anything else is known. */
+__device__ static inline bf16_reader begin_reading(const bsmi_quantize_parameters &p, const bf16_rows &r, const uint4 *ring,
+                                                   const quick_walk &w)
 {
-    static_assert(BF16_STAGES == 2, "stages are told apart by one bit of their address");
-    const int lane = (int)threadIdx.x & 31, mine = (thread & ~31) * BF16_STEPS, apart = threads * BF16_STEPS;
-    const uint32_t of_warp = shared_address(ring) + threadIdx.x / 32 * (BF16_STAGES * BF16_STRETCH_BYTES);
-    bf16_reader r = { { w, mine }, source_row(p, s, w), of_warp + (uint32_t)(lane ^ lane >> 3) * 16 };
-    if (mine >= s.end) r.at.w.left = 0;
-    for (int i = 0; i < BF16_STAGES; i++) copy_stretch(p, s, mine, apart, &r);
-    return r;
-}
-
-struct bf16_row {
-    unsigned char *codes, *matrix_scales;
-};
-
-__device__ static inline bf16_row written_row(const bsmi_device_matrix &m, const bf16_rows &s, const quick_walk &w)
-{
-    return { m.data + matrix_of(s, w) * m.batch_bytes + row_of(s, w) * m.row_bytes,
-             m.scales + matrix_of(s, w) * m.scale_batch_bytes };
+    static_assert(BF16_STAGES == 2, "stages are told apart by one bit");
+    const uint32_t lane = threadIdx.x & 31, of_warp = shared_address(ring) + threadIdx.x / 32 * (BF16_STAGES * BF16_STRETCH_BYTES);
+    const uint32_t place = (lane ^ lane >> 3) * 16;
+    bf16_reader o = { w, r.mine, of_warp + place, of_warp + (place ^ 64), 0, {} };
+    if (r.mine >= r.end) o.w.left = 0;
+    for (int i = 0; i < BF16_STAGES; i++) copy_stretch(p, r, &o);
+    return o;
 }
 
 __device__ static inline void store_codes(unsigned char *to, uint4 codes, bool wide)
@@ -398,7 +400,7 @@ __device__ static inline void store_codes(unsigned char *to, uint4 codes, bool w
     words[0] = codes.x, words[1] = codes.y, words[2] = codes.z, words[3] = codes.w;
 }
 
-/* octet: the thread's first; to: of the row; scales: the thread's first. */
+/* octet: the thread's first of half a stretch; to, scales: where it is put, and its first scale. */
 template <bf16_way way>
 __device__ static inline void store_bf16(const bf16_job &s, const bf16_quantized &v, unsigned char *to, unsigned char *scales, int octet,
                                          int end)
@@ -407,8 +409,8 @@ __device__ static inline void store_bf16(const bf16_job &s, const bf16_quantized
     if (bytes) {
 #pragma unroll
         for (int i = 0; i < 2; i++) {
-            if (octet + 64 * i >= end) continue;
-            store_codes(to + 512 * i, v.codes[i], s.wide_codes);
+            if (octet + BF16_HALF / 2 * i >= end) continue;
+            store_codes(to + BF16_HALF / 2 * 8 * i, v.codes[i], s.wide_codes);
             if ((threadIdx.x & 1) == 0) scales[i * s.second_scale] = (unsigned char)v.scale_codes[i];
         }
         return;
@@ -429,42 +431,42 @@ __device__ static inline void store_bf16(const bf16_job &s, const bf16_quantized
  * one a warp, zeros at first. */
 template <bf16_way way>
 __device__ static inline void quantize_bf16_rows(const bsmi_quantize_parameters &p, const bf16_rows &r, const bf16_job &s,
-                                                 const uint4 *ring, bf16_reader reader, quick_walk w, int thread, int threads,
-                                                 uint64_t *again)
+                                                 const uint4 *ring, bf16_reader reader, uint64_t *again)
 {
     const bsmi_device_matrix &m = p.destination;
     const bool bytes = way == BF16_E4M3 || way == BF16_E5M2;
-    const int block_shift = bytes || way == BF16_E2M1 ? 2 : 1, lane = (int)threadIdx.x & 31;
-    const int mine = (thread & ~31) * BF16_STEPS, apart = threads * BF16_STEPS, of_lane = bytes ? lane * 2 : lane * 4;
+    const int block_shift = bytes || way == BF16_E2M1 ? 2 : 1, lane = (int)threadIdx.x & 31, of_lane = bytes ? lane * 2 : lane * 4;
     const bf16_constants c = s.constants;                            /* in registers */
-    if (w.left == 0 || mine >= r.end) return;
-    bf16_place at = { w, mine };
-    bf16_row row = written_row(m, r, w);
-    const unsigned char *stage = (const unsigned char *)ring + threadIdx.x / 32 * (BF16_STAGES * BF16_STRETCH_BYTES);
+    const unsigned char *stages = (const unsigned char *)ring + threadIdx.x / 32 * (BF16_STAGES * BF16_STRETCH_BYTES);
     const int first_place = of_lane ^ (of_lane >> 3 & 7);            /* of the thread's octets, this is one of the first two or four */
-    int64_t column = -1, scale_column = 0;
-    for (int n = 0; at.w.left > 0; n++) {
-        uint32_t x[16];
+    int column_octet = -1;
+    uint32_t column_place = 0;
+    for (int n = 0; reader.ahead[0].octet >= 0; n++) {
+        const bf16_stretch at = reader.ahead[0];
+        const int octet = at.octet + of_lane;
+        if (octet != column_octet) column_octet = octet, column_place = place_of(s.column, (uint32_t)octet >> block_shift);
+        unsigned char *codes = m.data + at.matrix * m.batch_bytes + (int64_t)at.row * (int)m.row_bytes + (int64_t)octet * (bytes ? 8 : 4);
+        unsigned char *scales = m.scales + at.matrix * m.scale_batch_bytes + (place_of(s.row, (uint32_t)at.row) + column_place);
+        bool odd = false;
         cp_async_wait_group<BF16_STAGES - 1>();
         __syncwarp();
+#pragma unroll 1
+        for (int half = 0; half < 2 && at.octet + half * BF16_HALF < r.end; half++) {
+            const unsigned char *stage = stages + (n & 1) * BF16_STRETCH_BYTES + half * BF16_HALF_BYTES;
+            uint32_t x[16];
 #pragma unroll
-        for (int i = 0; i < 4; i++) {
-            const int place = bytes ? (first_place ^ (i & 1)) + i / 2 * 64 : first_place ^ i;
-            const uint4 v = *(const uint4 *)(stage + (n & 1) * BF16_STRETCH_BYTES + place * 16);
-            x[4 * i] = v.x, x[4 * i + 1] = v.y, x[4 * i + 2] = v.z, x[4 * i + 3] = v.w;
+            for (int i = 0; i < 4; i++) {
+                const int place = bytes ? (first_place ^ (i & 1)) + i / 2 * (BF16_HALF / 2) : first_place ^ i;
+                const uint4 v = *(const uint4 *)(stage + place * 16);
+                x[4 * i] = v.x, x[4 * i + 1] = v.y, x[4 * i + 2] = v.z, x[4 * i + 3] = v.w;
+            }
+            const bf16_quantized v = quantize_bf16<way>(c, s.factors, x, &odd);
+            store_bf16<way>(s, v, codes, scales, octet + half * BF16_HALF, r.end);
+            codes += BF16_HALF * (bytes ? 8 : 4), scales += s.half_scale;
         }
         __syncwarp();                                                /* the stage is free */
-        copy_stretch(p, r, mine, apart, &reader);
-        const int octet = at.octet + of_lane;
-        bool odd = false;
-        const bf16_quantized v = quantize_bf16<way>(c, s.factors, x, &odd);
-        if (at.octet != column) scale_column = column_place(s.places.column, (uint32_t)octet >> block_shift), column = at.octet;
-        store_bf16<way>(s, v, row.codes + (int64_t)octet * (bytes ? 8 : 4),
-                        row.matrix_scales + column_place(s.places.row, (uint32_t)row_of(r, at.w)) + scale_column, octet, r.end);
+        copy_stretch(p, r, &reader);
         if (__any_sync(0xffffffff, odd) && lane == 0) again[threadIdx.x / 32] |= (uint64_t)1 << (n & 63);
-        const bf16_move move = next_stretch(r, mine, apart, &at);
-        if (move == NEXT_ROW) row.codes += r.codes_apart;
-        if (move == ANOTHER_MATRIX) row = written_row(m, r, at.w);
     }
     cp_async_wait_group<0>();
 }

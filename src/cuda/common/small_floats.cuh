@@ -85,16 +85,22 @@ __device__ static inline uint4 multiply(uint4 v, uint32_t pair)
     return make_uint4(ptx_mul_bf16x2(v.x, pair), ptx_mul_bf16x2(v.y, pair), ptx_mul_bf16x2(v.z, pair), ptx_mul_bf16x2(v.w, pair));
 }
 
-/* Eight e2m1 in order, without scales: the high and the low bytes of bf16 magnitudes by two tables of eight bytes each.  A nibble whose
+/* Eight e2m1 in order, as the bf16 that a table has for each magnitude: x, y their low bytes, z, w their high ones.  A nibble whose
  * highest bit is set would make prmt give a sign instead of a byte; of a selector it reads the low half alone. */
-__device__ static inline uint4 decode_nibbles(uint32_t codes)
+__device__ static inline uint4 nibbles_by_table(uint32_t codes, uint4 table)
 {
     const uint32_t first = codes & 0x77777777, second = first >> 16, shifted = codes << 4;
-    const uint32_t high_0 = __byte_perm(0x3f3f3f00, 0x40404040, first) | (__byte_perm(shifted, codes, 0x5140) & 0x80808080);
-    const uint32_t high_1 = __byte_perm(0x3f3f3f00, 0x40404040, second) | (__byte_perm(shifted, codes, 0x7362) & 0x80808080);
-    const uint32_t low_0 = __byte_perm(0xc0800000, 0xc0804000, first), low_1 = __byte_perm(0xc0800000, 0xc0804000, second);
+    const uint32_t high_0 = __byte_perm(table.z, table.w, first) | (__byte_perm(shifted, codes, 0x5140) & 0x80808080);
+    const uint32_t high_1 = __byte_perm(table.z, table.w, second) | (__byte_perm(shifted, codes, 0x7362) & 0x80808080);
+    const uint32_t low_0 = __byte_perm(table.x, table.y, first), low_1 = __byte_perm(table.x, table.y, second);
     return make_uint4(__byte_perm(low_0, high_0, 0x5140), __byte_perm(low_0, high_0, 0x7362), __byte_perm(low_1, high_1, 0x5140),
                       __byte_perm(low_1, high_1, 0x7362));
+}
+
+/* Without scales. */
+__device__ static inline uint4 decode_nibbles(uint32_t codes)
+{
+    return nibbles_by_table(codes, make_uint4(0xc0800000, 0xc0804000, 0x3f3f3f00, 0x40404040));
 }
 
 __device__ static inline uint32_t swap_nibbles(uint32_t codes) { return (codes << 4 & 0xf0f0f0f0) | (codes >> 4 & 0x0f0f0f0f); }

@@ -34,6 +34,14 @@ __device__ static inline uint32_t ptx_sub_f16x2(uint32_t a, uint32_t b)
     return d;
 }
 
+/* The larger magnitude of two bf16 each; NaN if one of them is (9.7.4.6 abs, 9.7.4.8 max). */
+__device__ static inline uint32_t ptx_max_nan_abs_bf16x2(uint32_t a, uint32_t b)
+{
+    uint32_t d;
+    asm("{ .reg .b32 x, y; abs.bf16x2 x, %1; abs.bf16x2 y, %2; max.NaN.bf16x2 %0, x, y; }" : "=r"(d) : "r"(a), "r"(b));
+    return d;
+}
+
 /* a - b of two bf16 (9.7.4.2 sub). */
 __device__ static inline uint32_t ptx_sub_bf16x2(uint32_t a, uint32_t b)
 {
