@@ -9,8 +9,8 @@ enum { STEPS = 2 };
 
 __device__ static inline bool is_quick(const bsmi_device_reals &s)
 {
-    const int64_t step = s.type == BSM_REAL_FP32 ? 4 : 8;            /* elements of 16 bytes */
-    return s.column_stride == 1 && aligned_to(s.data, 16) && s.row_stride % step == 0 && s.batch_stride % step == 0;
+    const int64_t rest = s.type == BSM_REAL_FP32 ? 3 : 7;            /* of elements of 16 bytes */
+    return s.column_stride == 1 && aligned_to(s.data, 16) && (s.row_stride & rest) == 0 && (s.batch_stride & rest) == 0;
 }
 
 __device__ static inline source_kind kind_of(const bsmi_device_reals &s)
@@ -184,14 +184,14 @@ __device__ static float computed_tensor_scale(const bsmi_quantize_parameters &p,
     return __double2float_rn(fmax(least, fmin(most, exact)));
 }
 
-/* By one thread of each CTA.  The word that bsmi_amax leaves tells by its sign whether a CTA has put the tensor scale into its place. */
+/* By every thread.  The word that bsmi_amax leaves tells by its sign whether a CTA has put the tensor scale into its place. */
 __device__ static float find_tensor_scale(const bsmi_quantize_parameters &p)
 {
     if (p.computed == nullptr) return p.destination.tensor_scale == nullptr ? 1 : *p.destination.tensor_scale;
     const uint32_t word = ptx_load_relaxed(p.computed);
     if ((word & 0x80000000) == 0) return __uint_as_float(word);
     const float t = computed_tensor_scale(p, __uint_as_float(word & 0x7fffffff));
-    if (blockIdx.x == 0) ptx_store_relaxed(p.computed, __float_as_uint(t));
+    if (blockIdx.x == 0 && threadIdx.x == 0) ptx_store_relaxed(p.computed, __float_as_uint(t));
     return t;
 }
 
@@ -213,10 +213,16 @@ struct quantize_job {
 };
 
 /* Everything but the whole blocks of bf16 that lie well; of those, what `again` says. */
-__device__ static inline void quantize_rows(const bsmi_quantize_parameters &p, const quantize_job &job, const bf16_rows &r, row_work w,
-                                            source_kind kind)
+__device__ static inline void quantize_rows(const bsmi_quantize_parameters &p, const quantize_job &job, const bf16_rows &r)
 {
     const bsmi_device_matrix &m = p.destination;
+    const source_kind kind = kind_of(p.source);
+    row_work w;
+    w.octets = (int)((m.columns + 7) / 8), w.padded_octets = m.block != 0 ? padded_octets_of(m) : w.octets;
+    w.last_count = (int)(m.columns - (int64_t)(w.octets - 1) * 8);
+    w.begin = 0;
+    w.threads = r.apart != 0 ? r.apart / BF16_STEPS : threads_of_row(w.padded_octets, STEPS);
+    w.thread = (int)threadIdx.x % w.threads;
     const bool blocks = m.block != 0, bf16 = job.bf16.way != BF16_NONE;
     const uint64_t again = job.again[threadIdx.x / 32];
     const quick_way quick = blocks && !bf16 ? quick_way_of(m, job.q, kind) : QUICK_NONE;
@@ -254,46 +260,38 @@ extern "C" __global__ void __launch_bounds__(BSMI_QUANTIZE_THREADS, 6)
     __shared__ __align__(128) uint4 ring[BF16_RING_BYTES / 16];
     __shared__ quantize_job job;
     const bsmi_device_matrix &m = p.destination;
-    const source_kind kind = kind_of(p.source);
     const int64_t all = m.columns == 0 ? 0 : m.rows * m.batch;
-    const bool blocks = m.block != 0, reads = all > 0 && blocks && source_serves(p);
-    row_work w;
-    w.octets = (int)((m.columns + 7) / 8), w.padded_octets = blocks ? padded_octets_of(m) : w.octets;
-    w.last_count = (int)(m.columns - (int64_t)(w.octets - 1) * 8);
-    w.begin = 0;
-    w.threads = threads_of_row(w.padded_octets, kind == SOURCE_BF16 ? BF16_STEPS : STEPS);
-    w.thread = (int)threadIdx.x % w.threads;
-    const int groups = BSMI_QUANTIZE_THREADS / w.threads, group = (int)threadIdx.x / w.threads;
-    const int64_t apart = (int64_t)gridDim.x * groups, row = (int64_t)blockIdx.x * groups + group;
     /* Memory is at work while one thread thinks.  What the kernel in front of this one writes, if there is one, is the amax alone: the
      * source was there before that began. */
     bf16_rows r = {};
     bf16_reader reader = {};
-    if (reads) {
-        r = make_bf16_rows(p, (int)apart, w.thread, w.threads);
-        reader = begin_reading(p, r, ring, begin_quick_walk((int)m.rows, (int)all, (int)row, (int)apart));
+    if (all > 0 && m.block != 0 && source_serves(p)) {
+        const int threads = threads_of_row((int)(m.columns >> 3), BF16_STEPS), groups = BSMI_QUANTIZE_THREADS / threads;
+        const int apart = (int)gridDim.x * groups, row = (int)blockIdx.x * groups + (int)threadIdx.x / threads;
+        r = make_bf16_rows(p, apart, (int)threadIdx.x & (threads - 1), threads);
+        reader = begin_reading(p, r, ring, begin_quick_walk((int)m.rows, (int)all, row, apart));
     }
-    if (threadIdx.x % 32 == 0) job.again[threadIdx.x / 32] = 0;
+    const bool reads = r.apart != 0;
     ptx_griddepcontrol_wait();
+    const float t = find_tensor_scale(p);
+    factor_nudges nudges = {};
+    if (reads && m.scale == BSM_UE4M3) nudges = make_factors((double)t, m.tensor_scale_divides != 0, &job.bf16);
+    if (threadIdx.x % 32 == 0) job.again[threadIdx.x / 32] = 0;
     if (threadIdx.x == 0) {
-        job.bf16.way = BF16_NONE, job.bf16.nudges = {};
-        job.tensor_scale = find_tensor_scale(p);
-        if (blocks) {
+        job.tensor_scale = t, job.bf16.way = BF16_NONE;
+        if (m.block != 0) {
             job.bf16.places = make_places(m.layout);
-            job.q = make_quantizer(m, job.tensor_scale, p.recipe, p.rounding, p.nonfinite, p.seed, p.source.type != BSM_REAL_FP32);
+            job.q = make_quantizer(m, t, p.recipe, p.rounding, p.nonfinite, p.seed, p.source.type != BSM_REAL_FP32);
+            if (reads) make_bf16_job(m, job.q, nudges, &job.bf16);
         }
     }
     __syncthreads();
     if (all == 0) return;
-    if (reads && threadIdx.x < 32) make_bf16_job(m, job.q, &job.bf16);
-    __syncthreads();
-    if (reads) fill_factors(job.q, &job.bf16);
-    __syncthreads();
     const bool bf16 = job.bf16.way != BF16_NONE;
     if (bf16) quantize_bf16_matrix(p, r, job.bf16, ring, reader, job.again);
     cp_async_wait_group<0>();
     __syncwarp();
-    if (!bf16 || job.again[threadIdx.x / 32] != 0 || r.end < w.padded_octets) quantize_rows(p, job, r, w, kind);
+    if (!bf16 || job.again[threadIdx.x / 32] != 0 || r.end < (m.columns + 7) >> 3) quantize_rows(p, job, r);
 }
 
 /* The largest magnitude ---------------------------------------------------------------------------------------------------------- */

@@ -255,7 +255,6 @@ struct bf16_job {
     bool wide_codes, wide_scales;         /* 16 bytes of codes, two scales may be stored at once */
     scale_places places;
     bf16_constants constants;
-    factor_nudges nudges;
     float factors[128];
 };
 
@@ -264,8 +263,8 @@ __device__ static inline bool source_serves(const bsmi_quantize_parameters &p)
 {
     const bsmi_device_reals &s = p.source;
     const int64_t most = (int64_t)1 << 30;
-    return s.type == BSM_REAL_BF16 && s.column_stride == 1 && aligned_to(s.data, 16) && s.row_stride % 8 == 0 &&
-           s.batch_stride % 8 == 0 && s.rows * s.batch < most && s.row_stride < most && p.destination.row_bytes < most &&
+    return s.type == BSM_REAL_BF16 && s.column_stride == 1 && aligned_to(s.data, 16) && (s.row_stride & 7) == 0 &&
+           (s.batch_stride & 7) == 0 && s.rows * s.batch < most && s.row_stride < most && p.destination.row_bytes < most &&
            p.destination.scale_batch_bytes < most;
 }
 
@@ -291,43 +290,40 @@ __device__ static inline bf16_constants make_bf16_constants(const bsmi_device_ma
     return c;
 }
 
-/* Called by a whole warp. */
-__device__ static inline bf16_way bf16_way_of(const bsmi_device_matrix &m, const block_quantizer &q, bf16_job *s)
+__device__ static inline bf16_way bf16_way_of(const bsmi_device_matrix &m, const block_quantizer &q, const factor_nudges &n)
 {
-    const uint32_t step = m.bits == 8 ? 8 : 4;
-    if (!aligned_to(m.data, step) || m.row_bytes % step != 0 || m.batch_bytes % step != 0) return BF16_NONE;
+    const int64_t step = m.bits == 8 ? 8 : 4;
+    if (!aligned_to(m.data, (uint32_t)step) || (m.row_bytes & (step - 1)) != 0 || (m.batch_bytes & (step - 1)) != 0) return BF16_NONE;
     if (q.way == WAY_POWER_OF_TWO && m.element == BSM_E4M3) return BF16_E4M3;
     if (q.way == WAY_POWER_OF_TWO && m.element == BSM_E5M2) return BF16_E5M2;
     if (m.packing != BSM_PACKING_LOW_FIRST && m.packing != BSM_PACKING_HIGH_FIRST) return BF16_NONE;
     if (q.way == WAY_POWER_OF_TWO && m.element == BSM_E2M1) return q.lanes == 4 ? BF16_E2M1 : BF16_E2M1_BLOCK16;
     if (!q.is_nvfp4) return BF16_NONE;
-    if ((__float_as_uint((float)q.tensor_scale) & 0x7fffff) == 0) return BF16_NVFP4_POWER;
-    const factor_nudges n = find_nudges(q.tensor_scale, q.divides, (int)threadIdx.x);
-    if (threadIdx.x == 0) s->nudges = n;
-    return n.serves ? BF16_NVFP4 : BF16_NONE;
+    return (__float_as_uint((float)q.tensor_scale) & 0x7fffff) == 0 ? BF16_NVFP4_POWER : n.serves ? BF16_NVFP4 : BF16_NONE;
 }
 
-/* By the first warp; factors are filled in by everybody, thereafter. */
-__device__ static inline void make_bf16_job(const bsmi_device_matrix &m, const block_quantizer &q, bf16_job *s)
+/* By one thread. */
+__device__ static inline void make_bf16_job(const bsmi_device_matrix &m, const block_quantizer &q, const factor_nudges &n, bf16_job *s)
 {
-    const bf16_way way = bf16_way_of(m, q, s);
-    if (threadIdx.x != 0) return;
+    const bf16_way way = bf16_way_of(m, q, n);
     const double over = q.divides ? q.tensor_scale / 6 : 1 / (6 * q.tensor_scale);
     s->way = s->places.row.tile != 0 || s->places.column.tile != 0 ? BF16_NONE : way;
     s->row = make_quick_part(s->places.row), s->column = make_quick_part(s->places.column);
-    s->constants = make_bf16_constants(m, q, q.is_nvfp4 ? nudged(over, s->nudges.of_amax) : 0);
+    s->constants = make_bf16_constants(m, q, q.is_nvfp4 ? nudged(over, way == BF16_NVFP4 ? n.of_amax : 0) : 0);
     s->second_scale = place_of(s->column, m.bits == 8 ? BF16_HALF / 8 : 1);
-    s->half_scale = place_of(s->column, (uint32_t)(BF16_HALF * 8 / m.block));
-    s->wide_codes = aligned_to(m.data, 16) && m.row_bytes % 16 == 0 && m.batch_bytes % 16 == 0;
-    s->wide_scales = s->second_scale == 1 && aligned_to(m.scales, 2) && m.scale_batch_bytes % 2 == 0 &&
-                     (m.layout.kind != BSM_LAYOUT_LINEAR || m.layout.pitch % 2 == 0);
+    s->half_scale = place_of(s->column, m.block == 16 ? BF16_HALF / 2 : BF16_HALF / 4);
+    s->wide_codes = aligned_to(m.data, 16) && (m.row_bytes & 15) == 0 && (m.batch_bytes & 15) == 0;
+    s->wide_scales = s->second_scale == 1 && aligned_to(m.scales, 2) && (m.scale_batch_bytes & 1) == 0 &&
+                     (m.layout.kind != BSM_LAYOUT_LINEAR || (m.layout.pitch & 1) == 0);
 }
 
-__device__ static inline void fill_factors(const block_quantizer &q, bf16_job *s)
+/* By all threads: the way of factors, and the table of them. */
+__device__ static inline factor_nudges make_factors(double t, bool divides, bf16_job *s)
 {
-    if (q.is_nvfp4 && s->way != BF16_NONE)
-        for (uint32_t code = threadIdx.x; code < 128; code += BSMI_QUANTIZE_THREADS)
-            s->factors[code] = factor_of_code(code, q.tensor_scale, q.divides, s->nudges);
+    const bool power = (__double_as_longlong(t) & (((long long)1 << 52) - 1)) == 0;
+    const factor_nudges found = find_nudges(t, divides, (int)threadIdx.x & 31), n = power ? factor_nudges{} : found;
+    for (uint32_t code = threadIdx.x; code < 128; code += BSMI_QUANTIZE_THREADS) s->factors[code] = factor_of_code(code, t, divides, n);
+    return n;
 }
 
 /* A stretch: where it lies.  octet -1: none. */
