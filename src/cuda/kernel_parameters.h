@@ -66,16 +66,16 @@ BSMI_HOST_DEVICE static inline int32_t bsmi_sum_exponent(int32_t row, int32_t co
     return row == BSMI_ROW_LEFT_OUT || column == BSMI_ROW_LEFT_OUT ? 0 : row + column;
 }
 
-/* Kernel bsmi_decode.  Writes, for every row of every matrix of the source, `terms` stretches of padded_columns bf16 numbers side
- * by side, whose sum times 2^exponent is the row's exact value (tensor scale not included); columns at and behind source.columns
- * are zeros.  Terms: 1; for fp16 2, of the same sign, both zero or neither: infinity times their sum needs no care.
- * A row whose numbers span too much (decode.cu says how much) gets BSMI_ROW_LEFT_OUT and zeros, and its number, matrix * rows + r,
- * joins left_out_rows, in no particular order.  NaN scale or element: NaN in the row's bf16 numbers, the row is not left out for
- * it.  Only formats with e8m0 scales have exponents other than 0 and rows that are left out.
+/* Kernel bsmi_decode, of one operand or two.  Writes, for every row of every matrix of the source, `terms` stretches of padded_columns bf16
+ * numbers side by side, whose sum times 2^exponent is the row's exact value (tensor scale not included); columns at and behind
+ * source.columns are zeros.  Terms: 1; for fp16 2, of the same sign, both zero or neither: infinity times their sum needs no care.
+ * A row whose numbers span too much (decode.cu says how much) gets BSMI_ROW_LEFT_OUT and zeros.  NaN scale or element: NaN in the row's
+ * bf16 numbers, the row is not left out for it.  Only formats with e8m0 scales have exponents other than 0 and rows that are left out.
  * Row (batch, row) begins at decoded + batch * batch_pitch + row * pitch.
- * Any grid of BSMI_DECODE_THREADS threads a CTA: CTAs stride over rows. */
-enum { BSMI_DECODE_THREADS = 256 };
-struct bsmi_decode_parameters {
+ * Any grid of BSMI_DECODE_THREADS threads a CTA: the first first_ctas CTAs stride over rows of the first operand, those behind them, at
+ * least one if there is a second operand, over its rows. */
+enum { BSMI_DECODE_THREADS = 256, BSMI_MOST_LEFT_OUT_FLAGS = 2048 };
+struct bsmi_decode_operand {
     struct bsmi_device_matrix source;
     uint16_t *decoded;                    /* aligned to 128 bytes */
     int64_t pitch, batch_pitch;           /* multiples of 64 */
@@ -83,8 +83,11 @@ struct bsmi_decode_parameters {
     int32_t only_exponent_zero;           /* the other operand is bf16 as the caller has it, with numbers of any size: rows that need
                                              another exponent are left out */
     int32_t *exponents;                   /* [batch * rows]; may be NULL unless scales are e8m0 */
-    uint32_t *left_out_count;             /* the host sets it to 0 before; e8m0 only */
-    int64_t *left_out_rows;               /* [batch * rows] */
+    uint32_t *left_out;                   /* [CTAs of the operand]: 1 where one of the CTA's rows is left out, else 0; e8m0 only */
+};
+struct bsmi_decode_parameters {
+    struct bsmi_decode_operand operands[2];
+    int32_t first_ctas;                   /* all of the grid or more: there is no second operand */
 };
 
 /* Kernel bsmi_repack.  Copies the codes of every row, elements of at most 8 bits in any packing, one behind another from the lowest bit
@@ -196,8 +199,7 @@ struct bsmi_row_scales_parameters {
     int64_t band_bytes, batch_bytes;      /* of 128 rows, of a matrix */
     int32_t only_exponent_zero;           /* as for bsmi_decode */
     int32_t *exponents;                   /* [batch * rows]; e8m0 only, like the rest */
-    uint32_t *left_out_count;
-    int64_t *left_out_rows;
+    uint32_t *left_out;                   /* [CTAs], as of bsmi_decode_operand */
 };
 
 /* Kernel bsmi_finish: the generic epilogue, S in memory to D, everything the contract has.
@@ -207,16 +209,16 @@ enum { BSMI_FINISH_THREADS = 256 };
 struct bsmi_finish_parameters { struct bsmi_epilogue_parameters epilogue; };
 
 /* Kernel bsmi_sums (simt/): S by one thread an element, in the order of sums of the CPU's kernels, from the operands as they are.
- * Any grid of BSMI_SUMS_THREADS.  only_left_out: computes only the rows and columns that decoding left out, from its lists, and
- * every CTA returns at once when they are empty. */
+ * Any grid of BSMI_SUMS_THREADS.  only_left_out: computes only the rows and columns that decoding left out, by the exponents of the
+ * epilogue; every CTA returns at once when no flag is set. */
 enum { BSMI_SUMS_THREADS = 256, BSMI_SUMS_ROWS = 16, BSMI_SUMS_COLUMNS = 16 };
+struct bsmi_left_out { const uint32_t *flags; int32_t count; };     /* of an operand: what its decoder's CTAs have set */
 struct bsmi_sums_parameters {
     struct bsmi_device_matrix a, b;
     int64_t k;
     int32_t a_batch_step, b_batch_step;
     int32_t only_left_out, direct;        /* direct: finish D here; else store S */
-    const uint32_t *a_left_out_count, *b_left_out_count;   /* NULL: none */
-    const int64_t *a_left_out_rows, *b_left_out_rows;
+    struct bsmi_left_out a_left_out, b_left_out;                    /* count 0: none */
     const int64_t *group_tiles;           /* grouped: tiles of 16 rows and columns; not read if only_left_out */
     struct bsmi_epilogue_parameters epilogue;
 };

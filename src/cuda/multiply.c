@@ -63,7 +63,7 @@ static bool place_operand(const struct bsmi_matrix *m, struct bsmi_cuda_operand 
         return true;
     }
     return o->has_exponents && (place(m->rows * m->batch, (int64_t)sizeof(int32_t), &o->exponents_at, end)
-                                || place(m->rows * m->batch, (int64_t)sizeof(int64_t), &o->left_out_at, end));
+                                || place(BSMI_MOST_LEFT_OUT_FLAGS, (int64_t)sizeof(uint32_t), &o->left_out_at, end));
 }
 
 /* D as the GEMM and SIMT kernels finish it themselves, whatever there is of alpha, beta C, bias and the operands' tensor scales. */
@@ -80,7 +80,6 @@ static bool place_all(const struct bsmi_product *p, struct bsmi_cuda_multiply *c
     int64_t end = 0, rows;
     if (c->road == BSMI_ROAD_TENSOR && (place_operand(&p->a, &c->a, &end) || place_operand(&p->b, &c->b, &end))) return true;
     if (c->road == BSMI_ROAD_CODES && (place_codes(&p->a, &c->a.codes, &end) || place_codes(&p->b, &c->b.codes, &end))) return true;
-    if (leaves_out(c) && place(2, (int64_t)sizeof(uint32_t), &c->counts_at, &end)) return true;
     if (p->groups > 0 && place(p->groups + 1, 2 * (int64_t)sizeof(int64_t), &c->tables_at, &end)) return true;
     if (!c->direct) {
         c->sums_pitch = bsmi_round_up(p->n, 32);
@@ -184,6 +183,7 @@ struct run {
     const struct bsmi_product *product;
     unsigned char *workspace;
     struct bsmi_epilogue_parameters epilogue;
+    int32_t a_flags, b_flags;             /* of rows left out: CTAs that set them */
 };
 
 static void *at(const struct run *run, size_t offset) { return run->workspace + offset; }
@@ -284,51 +284,72 @@ static bsm_status make_group_tables(struct run *run)
     return bsmi_cuda_launch(&run->queue, BSMI_KERNEL_GROUP_TABLES, 1, &parameters);
 }
 
-static uint32_t *left_out_count(const struct run *run, const struct bsmi_cuda_operand *o)
-{
-    uint32_t *counts = at(run, run->multiply->counts_at);
-    return !o->has_exponents ? NULL : o == &run->multiply->a ? counts : counts + 1;
-}
-
-static int64_t *left_out_rows(const struct run *run, const struct bsmi_cuda_operand *o)
+static uint32_t *left_out(const struct run *run, const struct bsmi_cuda_operand *o)
 {
     return o->has_exponents ? at(run, o->left_out_at) : NULL;
-}
-
-static bsm_status clear_counts(struct run *run)
-{
-    if (!leaves_out(run->multiply)) return BSM_OK;
-    return BSMI_DRIVER_CALL(run->queue.gpu->driver, cuMemsetD32Async,
-                            ((CUdeviceptr)(uintptr_t)at(run, run->multiply->counts_at), 0, 2, run->queue.stream),
-                            "clearing counts in the workspace");
 }
 
 /* Numbers of any size, which no row's exponent may move further. */
 static bool is_plain(const struct bsmi_cuda_operand *o) { return o->way == BSMI_WAY_AS_IT_IS || o->way == BSMI_WAY_REPACKED; }
 
-static bsm_status bring_scales(struct run *run, const struct bsmi_matrix *m, const struct bsmi_cuda_operand *o, bool only_exponent_zero)
+/* CTAs of a kernel for so many pieces of work. */
+static int64_t ctas_of(const struct run *run, enum bsmi_cuda_kernel_id kernel, int64_t pieces)
+{
+    const int64_t most = (int64_t)run->queue.gpu->multiprocessors * bsmi_cuda_kernels[kernel].most;
+    return BSMI_MIN(pieces, BSMI_MIN(most, BSMI_MOST_LEFT_OUT_FLAGS));
+}
+
+static bsm_status bring_scales(struct run *run, const struct bsmi_matrix *m, const struct bsmi_cuda_operand *o, bool only_exponent_zero,
+                               int32_t *flags)
 {
     if (o->own_scales) return BSM_OK;
     const struct bsmi_row_scales_parameters parameters = {
         .source = bsmi_cuda_matrix(m), .scales = at(run, o->scales_at), .band_bytes = o->scale_band_bytes,
         .batch_bytes = o->scale_batch_bytes, .only_exponent_zero = only_exponent_zero, .exponents = exponents(run, o),
-        .left_out_count = left_out_count(run, o), .left_out_rows = left_out_rows(run, o),
+        .left_out = left_out(run, o),
     };
-    const int64_t rows = bsmi_round_up(m->rows, 128) * m->batch;
-    return bsmi_cuda_launch(&run->queue, BSMI_KERNEL_ROW_SCALES, bsmi_ceil_div(rows, BSMI_ROW_SCALES_ROWS), &parameters);
+    const int64_t ctas = ctas_of(run, BSMI_KERNEL_ROW_SCALES, bsmi_ceil_div(bsmi_round_up(m->rows, 128) * m->batch, BSMI_ROW_SCALES_ROWS));
+    *flags = o->has_exponents ? (int32_t)ctas : 0;
+    return bsmi_cuda_launch(&run->queue, BSMI_KERNEL_ROW_SCALES, ctas, &parameters);
 }
 
-static bsm_status decode(struct run *run, const struct bsmi_matrix *m, const struct bsmi_cuda_operand *o,
-                         const struct bsmi_cuda_operand *other)
+static struct bsmi_decode_operand decoded_operand(const struct run *run, const struct bsmi_matrix *m, const struct bsmi_cuda_operand *o,
+                                                  const struct bsmi_cuda_operand *other)
 {
-    if (o->way == BSMI_WAY_AS_IT_IS) return BSM_OK;
-    if (o->way == BSMI_WAY_IN_KERNEL) return bring_scales(run, m, o, is_plain(other));
-    const struct bsmi_decode_parameters parameters = {
+    return (struct bsmi_decode_operand){
         .source = bsmi_cuda_matrix(m), .decoded = at(run, o->rows_at), .pitch = o->pitch, .batch_pitch = o->batch_pitch,
         .padded_columns = o->padded_columns, .only_exponent_zero = is_plain(other), .exponents = exponents(run, o),
-        .left_out_count = left_out_count(run, o), .left_out_rows = left_out_rows(run, o),
+        .left_out = left_out(run, o),
     };
-    return bsmi_cuda_launch(&run->queue, BSMI_KERNEL_DECODE, m->rows * m->batch, &parameters);
+}
+
+/* By one launch, what is decoded into rows: two operands share its CTAs as they share the rows' numbers. */
+static bsm_status decode(struct run *run)
+{
+    const struct bsmi_product *p = run->product;
+    const struct bsmi_cuda_operand *a = &run->multiply->a, *b = &run->multiply->b;
+    const bool of_a = a->way == BSMI_WAY_DECODED || a->way == BSMI_WAY_REPACKED;
+    const bool of_b = b->way == BSMI_WAY_DECODED || b->way == BSMI_WAY_REPACKED;
+    const int64_t a_rows = of_a ? p->a.rows * p->a.batch : 0, b_rows = of_b ? p->b.rows * p->b.batch : 0;
+    const int64_t all = ctas_of(run, BSMI_KERNEL_DECODE, a_rows + b_rows);
+    const double share = (double)a_rows * a->terms / ((double)a_rows * a->terms + (double)b_rows * b->terms);
+    int64_t a_ctas = !of_a ? 0 : !of_b ? all : BSMI_MAX(1, BSMI_MIN(all - 1, (int64_t)(share * (double)all + 0.5)));
+    struct bsmi_decode_parameters parameters = { .first_ctas = (int32_t)(of_a ? a_ctas : all) };
+    if (all == 0) return BSM_OK;
+    if (of_a) parameters.operands[0] = decoded_operand(run, &p->a, a, b);
+    if (of_b) parameters.operands[of_a ? 1 : 0] = decoded_operand(run, &p->b, b, a);
+    if (a->has_exponents && of_a) run->a_flags = (int32_t)a_ctas;
+    if (b->has_exponents && of_b) run->b_flags = (int32_t)(all - a_ctas);
+    return bsmi_cuda_launch(&run->queue, BSMI_KERNEL_DECODE, all, &parameters);
+}
+
+/* Operands in the form in which the GEMM kernel wants them. */
+static bsm_status bring_operands(struct run *run)
+{
+    const struct bsmi_product *p = run->product;
+    const struct bsmi_cuda_multiply *c = run->multiply;
+    const bsm_status status = decode(run);
+    return status != BSM_OK || c->b.way != BSMI_WAY_IN_KERNEL ? status : bring_scales(run, &p->b, &c->b, is_plain(&c->a), &run->b_flags);
 }
 
 static bsm_status map_operand(const struct run *run, const char *name, const struct bsmi_matrix *m,
@@ -427,7 +448,7 @@ static bsm_status run_gemm(struct run *run)
 }
 
 /* All of S, or the rows and columns that a decoder left out. */
-static bsm_status run_sums(struct run *run, bool left_out)
+static bsm_status run_sums(struct run *run, bool only_left_out)
 {
     const struct bsmi_product *p = run->product;
     const struct bsmi_sums_parameters parameters = {
@@ -436,19 +457,17 @@ static bsm_status run_sums(struct run *run, bool left_out)
         .k = p->k,
         .a_batch_step = p->a.batch > 1,
         .b_batch_step = p->b.batch > 1,
-        .only_left_out = left_out,
+        .only_left_out = only_left_out,
         .direct = run->multiply->direct,
-        .a_left_out_count = left_out_count(run, &run->multiply->a),
-        .b_left_out_count = left_out_count(run, &run->multiply->b),
-        .a_left_out_rows = left_out_rows(run, &run->multiply->a),
-        .b_left_out_rows = left_out_rows(run, &run->multiply->b),
+        .a_left_out = { left_out(run, &run->multiply->a), run->a_flags },
+        .b_left_out = { left_out(run, &run->multiply->b), run->b_flags },
         .group_tiles = group_tiles(run),
         .epilogue = run->epilogue,
     };
     const int64_t row_tiles = bsmi_ceil_div(p->m, BSMI_SUMS_ROWS) + p->groups,
                   column_tiles = bsmi_ceil_div(p->n, BSMI_SUMS_COLUMNS);
-    return bsmi_cuda_launch(&run->queue, BSMI_KERNEL_SUMS,
-                            left_out ? row_tiles + column_tiles : row_tiles * column_tiles * p->batch, &parameters);
+    return bsmi_cuda_launch(&run->queue, BSMI_KERNEL_SUMS, only_left_out ? run->queue.gpu->multiprocessors : row_tiles * column_tiles * p->batch,
+                            &parameters);
 }
 
 static bsm_status finish(struct run *run)
@@ -462,9 +481,7 @@ static bsm_status finish(struct run *run)
 static bsm_status run_tensor(struct run *run)
 {
     const struct bsmi_cuda_multiply *c = run->multiply;
-    bsm_status status = clear_counts(run);
-    if (status == BSM_OK) status = decode(run, &run->product->a, &c->a, &c->b);
-    if (status == BSM_OK) status = decode(run, &run->product->b, &c->b, &c->a);
+    bsm_status status = bring_operands(run);
     if (status == BSM_OK) status = run_gemm(run);
     if (status == BSM_OK && leaves_out(c)) status = run_sums(run, true);
     return status;

@@ -26,7 +26,7 @@ struct bsmi_cuda_operand {
     int terms;                            /* bf16 numbers for one element */
     int64_t padded_columns, pitch, batch_pitch;      /* of the rows in the workspace, elements */
     bool has_exponents;                   /* and rows that may be left out: scales are e8m0 */
-    size_t rows_at, exponents_at, left_out_at;   /* in the workspace; left_out_at: numbers of rows */
+    size_t rows_at, exponents_at, left_out_at;   /* in the workspace; left_out_at: flags of CTAs */
     /* In the kernel: scales as BSM_LAYOUT_128X4, the caller's own or brought into the workspace. */
     bool own_scales;
     int64_t scale_band_bytes, scale_batch_bytes; /* of 128 rows, of a matrix */
@@ -42,7 +42,6 @@ struct bsmi_cuda_multiply {
     struct bsmi_cuda_operand a, b;
     int64_t row_tiles, column_tiles;      /* of the GEMM instance */
     size_t tables_at;                     /* grouped: group_starts, group_tiles */
-    size_t counts_at;                     /* how many rows of A, and of B, are left out: two numbers of 32 bits */
     size_t sums_at;
     int64_t sums_pitch;
     int parts;                            /* of K, each summed by itself: bsmi_codes_parts */

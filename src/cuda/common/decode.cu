@@ -8,13 +8,9 @@
  * CTA: 256 threads, in groups of 32 .. 256 threads that take a row each, eight elements ("octet") a thread and step.  Rows
  * with e8m0 scales are written as if their exponent were 0, and once more in the rare case that it is not: one barrier a row. */
 #include "cuda/ptx/arithmetic.cuh"
-#include "cuda/ptx/async_copy.cuh"
-#include "cuda/ptx/mbarrier.cuh"
-#include "quick_octets.cuh"
+#include "cuda/ptx/threads.cuh"
+#include "octet_reader.cuh"
 #include "row_exponents.cuh"
-#include "row_walk.cuh"
-
-enum { STEPS_AT_ONCE = 4 };
 
 __device__ static inline bool has_nonzero(int element, octet o)
 {
@@ -71,7 +67,6 @@ struct row_job {
     int octets, padded_octets;            /* fewer than 2^31: rows of fewer than 2^34 elements */
     int last_count;                       /* codes in the last octet */
     int thread, threads;                  /* of the group */
-    int octets_per_block_shift;
 };
 
 __device__ static inline int count_in(const row_job &j, int number)
@@ -96,6 +91,7 @@ template <bool scaled>
 __device__ __noinline__ static bool write_rest(const bsmi_device_matrix &m, const scale_part &columns, const decoding &d,
                                                const row_job j, int first)
 {
+    const int shift = m.block == 16 ? 1 : 2;
     bool outside = false;
     for (int number = first + j.thread; number < j.padded_octets; number += j.threads) {
         const int count = count_in(j, number);
@@ -104,7 +100,7 @@ __device__ __noinline__ static bool write_rest(const bsmi_device_matrix &m, cons
             const octet o = load_octet(m, j.codes, number, count);
             v = decode_codes(m.element, d.f, o);
             if (scaled) {
-                const uint32_t scale = __ldg(j.scales + place_in(columns, number >> j.octets_per_block_shift));
+                const uint32_t scale = __ldg(j.scales + place_in(columns, number >> shift));
                 v = multiply(v, scale_pair(m.scale, scale, d.exponent));
                 outside |= scale - d.least > d.span && scale != 255 && has_nonzero(m.element, o);
             }
@@ -115,14 +111,11 @@ __device__ __noinline__ static bool write_rest(const bsmi_device_matrix &m, cons
     return outside;
 }
 
-/* Everything about a matrix that rows share: in shared memory. */
+/* Everything about an operand that its rows share: in shared memory. */
 struct matrix_job {
-    scale_places places;
-    quick_places<STEPS_AT_ONCE> quick;
-    int way, end;                         /* way 0: all octets by bytes */
+    octet_rows rows;
     decoding d;
-    quick_step step;
-    int64_t codes_apart, decoded_apart; /* bytes and numbers from a row to the group's next one in the same matrix */
+    int64_t decoded_apart;                /* numbers from a row to the group's next one in the same matrix */
 };
 
 __device__ static void write_zeros(const row_job &j)
@@ -134,9 +127,10 @@ __device__ static void write_zeros(const row_job &j)
 /* The codes of the smallest and the largest scale of blocks that are not all zeros; least > most if there are none. */
 __device__ static void scale_range(const bsmi_device_matrix &m, const scale_part &columns, const row_job &j, int *range)
 {
+    const int shift = m.block == 16 ? 1 : 2;
     int least = 255, most = -1;
     for (int number = j.thread; number < j.octets; number += j.threads) {
-        const int code = __ldg(j.scales + place_in(columns, number >> j.octets_per_block_shift));
+        const int code = __ldg(j.scales + place_in(columns, number >> shift));
         if (code == 255 || !has_nonzero(m.element, load_octet(m, j.codes, number, count_in(j, number)))) continue;
         least = min(least, code), most = max(most, code);
     }
@@ -144,14 +138,8 @@ __device__ static void scale_range(const bsmi_device_matrix &m, const scale_part
     atomicMax(&range[1], most);
 }
 
-__device__ static void leave_out(const bsmi_decode_parameters &p, int64_t row)
-{
-    p.exponents[row] = BSMI_ROW_LEFT_OUT;
-    p.left_out_rows[atomicAdd(p.left_out_count, 1u)] = row;
-}
-
-/* A row that does not fit 2^0. */
-__device__ __noinline__ static void write_again(const bsmi_decode_parameters &p, const scale_part &columns, decoding d,
+/* A row that does not fit 2^0.  True if it is left out. */
+__device__ __noinline__ static bool write_again(const bsmi_decode_operand &p, const scale_part &columns, decoding d,
                                                 const row_job j, int64_t row, int barrier, int *range)
 {
     const bsmi_device_matrix &m = p.source;
@@ -166,14 +154,12 @@ __device__ __noinline__ static void write_again(const bsmi_decode_parameters &p,
         d.exponent = exponent;
         write_rest<true>(m, columns, d, j, 0);
     }
-    if (j.thread == 0) {
-        if (left_out) leave_out(p, row);
-        else p.exponents[row] = exponent;
-    }
+    if (j.thread == 0) p.exponents[row] = exponent;
     ptx_barrier(barrier, j.threads);                 /* range is free again */
+    return left_out;
 }
 
-__device__ __noinline__ static void write_wide(const bsmi_decode_parameters &p, const row_job j)
+__device__ __noinline__ static void write_wide(const bsmi_decode_operand &p, const row_job j)
 {
     for (int number = j.thread; number < j.padded_octets; number += j.threads) {
         const int count = count_in(j, number);
@@ -187,15 +173,7 @@ __device__ __noinline__ static void write_wide(const bsmi_decode_parameters &p, 
     }
 }
 
-/* Threads a row: about STEPS_AT_ONCE octets each. */
-__device__ static inline int threads_of_row(int64_t octets)
-{
-    int threads = 32;
-    while (threads < BSMI_DECODE_THREADS && (int64_t)threads * STEPS_AT_ONCE < octets) threads *= 2;
-    return threads;
-}
-
-__device__ static inline void point_to_row(const bsmi_decode_parameters &p, int64_t matrix, int64_t r, int64_t place_of_scales,
+__device__ static inline void point_to_row(const bsmi_decode_operand &p, int64_t matrix, int64_t r, int64_t place_of_scales,
                                            row_job *j)
 {
     const bsmi_device_matrix &m = p.source;
@@ -205,48 +183,6 @@ __device__ static inline void point_to_row(const bsmi_decode_parameters &p, int6
 }
 
 /* Rows, the quick way -------------------------------------------------------------------------------------------------------- */
-
-enum { STEP_BYTES = BSMI_DECODE_THREADS * 8, STAGE_BYTES = STEPS_AT_ONCE * STEP_BYTES }; /* of the ring of two stages */
-
-struct loaded_octet {
-    octet codes;
-    uint32_t scale;
-};
-
-/* What is read next: a thread's octets first + 32 i of a row.  Codes come by asynchronous copies, each thread's own, so that no
- * barrier is needed; scales, in registers. */
-struct octet_reader {
-    quick_walk w;
-    int base;
-    uint32_t ring; /* this thread's place of step 0 in the stage that comes next */
-    uint32_t scales[STEPS_AT_ONCE];
-};
-
-template <quick_packing packing, int scale_kind>
-__device__ static inline void read_octets(const bsmi_decode_parameters &p, const matrix_job &s,
-                                          const quick_places<STEPS_AT_ONCE> &places, row_job *j, int mine, octet_reader *o)
-{
-    const int first = o->base + mine, end = o->w.left > 0 ? s.end : 0;
-    const unsigned char *codes = j->codes + (int64_t)(first & ~31) * bytes_of_octet<packing>() + lane_place<packing>(first & 31);
-    const unsigned char *scales = j->scales;
-    if (scale_kind != BSM_UNSCALED)
-        scales += column_place(s.places.row, (uint32_t)o->w.r) +
-                  column_place(s.places.column, (uint32_t)first >> j->octets_per_block_shift);
-#pragma unroll
-    for (int i = 0; i < STEPS_AT_ONCE; i++) {
-        o->scales[i] = 127;
-        if (first + 32 * i >= end) continue;
-        copy_quick<packing>(o->ring + i * STEP_BYTES, codes, i);
-        if (scale_kind != BSM_UNSCALED) o->scales[i] = __ldg(scales + places.step[i]);
-    }
-    cp_async_commit_group();
-    o->ring ^= STAGE_BYTES;
-    o->base += j->threads * STEPS_AT_ONCE;
-    if (o->base < s.end || o->w.left == 0) return;
-    o->base = 0;
-    j->codes += s.codes_apart;
-    if (!quick_next(s.step, &o->w)) point_to_row(p, o->w.matrix, o->w.r, 0, j);
-}
 
 /* *outside: it is not all zeros and has a scale that is told of. */
 template <quick_packing packing, int element, int scale_kind>
@@ -269,88 +205,80 @@ __device__ static inline uint4 scaled_octet(const loaded_octet &l, int number, b
 /* In exponents[], for the group's first thread itself: this row is to be written again. */
 enum { WRITE_AGAIN = BSMI_ROW_LEFT_OUT + 1 };
 
-/* The octets in front of s.end of a group's rows.  No call of a function is in it, for which registers would be kept free.  True
- * if a row is to be written again.  ring: aligned to its 16 KB. */
+/* The octets in front of s.rows.end of a group's rows.  No call of a function is in it, for which registers would be kept free.  True
+ * if a row is to be written again. */
 template <quick_packing packing, int element, int scale_kind>
-__device__ static inline bool quick_rows(const bsmi_decode_parameters &p, const matrix_job &s, const uint2 *ring, row_job j,
-                                         int group, int64_t row, int64_t rows_apart, quick_walk w)
+__device__ static inline bool quick_rows(const bsmi_decode_operand &p, const matrix_job &s, const uint2 *ring, octet_reader reader,
+                                         const row_job &j, int barrier, int64_t row, int64_t rows_apart)
 {
-    const bool high_first = p.source.packing == BSM_PACKING_HIGH_FIRST;
-    const int mine = (j.thread & ~31) * STEPS_AT_ONCE + (j.thread & 31), apart = j.threads * STEPS_AT_ONCE, end = s.end;
+    const bsmi_device_matrix &m = p.source;
+    const bool high_first = m.packing == BSM_PACKING_HIGH_FIRST;
+    const int mine = reader.first, apart = reader.apart, end = s.rows.end;
     const uint32_t least = s.d.least, span = s.d.span;
-    const quick_places<STEPS_AT_ONCE> places = s.quick;
+    const quick_places<STEPS_AT_ONCE> places = s.rows.quick;
     bool outside = false, again = false;
+    quick_walk w = reader.w;
     if (w.left == 0) return false;
-    point_to_row(p, w.matrix, w.r, 0, &j);
-    octet_reader reader = { w, 0, shared_address(ring + threadIdx.x), {} };
-    uint16_t *to = j.to;
-    read_octets<packing, scale_kind>(p, s, places, &j, mine, &reader);
+    uint16_t *to = p.decoded + w.matrix * p.batch_pitch + w.r * p.pitch;
+    read_octets<packing, scale_kind>(m, s.rows, places, &reader);
     for (int base = 0, n = 0; w.left > 0; n ^= 1) {
         const uint2 *octets = ring + n * (STAGE_BYTES / 8) + threadIdx.x;
         const int now = base + mine;
         uint32_t scales[STEPS_AT_ONCE];
 #pragma unroll
-        for (int i = 0; i < STEPS_AT_ONCE; i++) scales[i] = reader.scales[i];
-        read_octets<packing, scale_kind>(p, s, places, &j, mine, &reader);
+        for (int i = 0; i < STEPS_AT_ONCE; i++) scales[i] = reader.scale_codes[i];
+        read_octets<packing, scale_kind>(m, s.rows, places, &reader);
         cp_async_wait_group<1>();
 #pragma unroll
         for (int i = 0; i < STEPS_AT_ONCE; i++) {
             if (now + 32 * i >= end) break;
-            uint2 codes = { 0, 0 };
-            if (packing == QUICK_NIBBLES) codes.x = *(const uint32_t *)(octets + i * BSMI_DECODE_THREADS);
-            else codes = octets[i * BSMI_DECODE_THREADS];
-            const loaded_octet l = { { codes.x, codes.y }, scales[i] };
+            const loaded_octet l = { read_octet<packing>(octets, i), scales[i] };
             ptx_store_16(to + (int64_t)now * 8 + 32 * 8 * i,
                          scaled_octet<packing, element, scale_kind>(l, now, high_first, least, span, &outside));
         }
         base += apart;
         if (base < end) continue;
         base = 0;
-        if (scale_kind == BSM_E8M0) outside = ptx_barrier_or(group, j.threads, outside);
+        if (scale_kind == BSM_E8M0) outside = ptx_barrier_or(barrier, j.threads, outside);
         if (p.exponents != nullptr && j.thread == 0) p.exponents[row] = outside ? (int)WRITE_AGAIN : 0;
         again |= outside, outside = false;
         row += rows_apart, to += s.decoded_apart;
-        if (!quick_next(s.step, &w)) to = p.decoded + w.matrix * p.batch_pitch + w.r * p.pitch;
+        if (!quick_next(s.rows.step, &w)) to = p.decoded + w.matrix * p.batch_pitch + w.r * p.pitch;
     }
     cp_async_wait_group<0>();
     return again;
 }
 
-/* What quick_rows leaves; way 0: everything. */
-__device__ static inline void other_rows(const bsmi_decode_parameters &p, const matrix_job &s, row_job j, int group, int *range,
-                                         int64_t first, int64_t apart)
+/* What quick_rows leaves; way 0: everything.  True if a row is left out. */
+__device__ static inline bool other_rows(const bsmi_decode_operand &p, const matrix_job &s, row_job j, int barrier, int *range, int64_t first,
+                                         int64_t apart)
 {
     const bsmi_device_matrix &m = p.source;
+    bool left_out = false;
     for (row_walk w = walk_to(m.rows, first); w.row < m.rows * m.batch; w = walk_to(m.rows, w.row + apart)) {
-        point_to_row(p, w.matrix, w.r, m.block != 0 ? place_in(s.places.row, w.r) : 0, &j);
-        bool outside = s.way != 0 && p.exponents != nullptr && j.thread == 0 && p.exponents[w.row] == (int)WRITE_AGAIN;
+        point_to_row(p, w.matrix, w.r, m.block != 0 ? place_in(s.rows.places.row, w.r) : 0, &j);
+        bool outside = s.rows.way != 0 && p.exponents != nullptr && j.thread == 0 && p.exponents[w.row] == (int)WRITE_AGAIN;
         if (m.bits > 8) write_wide(p, j);
-        else if (m.block != 0) outside |= write_rest<true>(m, s.places.column, s.d, j, s.end);
-        else write_rest<false>(m, s.places.column, s.d, j, s.end);
-        if (m.scale == BSM_E8M0 && ptx_barrier_or(group, j.threads, outside))
-            write_again(p, s.places.column, s.d, j, w.row, group, range);
+        else if (m.block != 0) outside |= write_rest<true>(m, s.rows.places.column, s.d, j, s.rows.end);
+        else write_rest<false>(m, s.rows.places.column, s.d, j, s.rows.end);
+        if (m.scale == BSM_E8M0 && ptx_barrier_or(barrier, j.threads, outside))
+            left_out |= write_again(p, s.rows.places.column, s.d, j, w.row, barrier, range);
         else if (p.exponents != nullptr && j.thread == 0) p.exponents[w.row] = 0;
     }
+    return left_out;
 }
 
-__device__ static void make_matrix_job(const bsmi_decode_parameters &p, int octets_per_block_shift, int64_t rows_apart,
-                                       matrix_job &s)
+__device__ static void make_matrix_job(const bsmi_decode_operand &p, int64_t rows_apart, matrix_job &s)
 {
     const bsmi_device_matrix &m = p.source;
     s = {};
     if (m.bits > 8) return;
-    if (m.block != 0) s.places = make_places(m.layout);
+    s.rows = make_octet_rows(m, rows_apart);
     s.d.f = small_float_of(m.element);
     const scale_bounds bounds = scale_bounds_of(m.element);
     s.d.least = bounds.least;
     s.d.span = m.scale == BSM_E8M0 ? bounds.span : 0xffffffff;
-    s.way = quick_way_of(m);
-    const bool places = m.block == 0 || make_quick_places(s.places.column, octets_per_block_shift, &s.quick);
-    if (!places || quick_end(m) == 0 || m.rows * m.batch >= (int64_t)1 << 31) s.way = 0;
-    if (s.way == 0) return;
-    s.end = quick_end(m);
-    s.step = make_quick_step((int)m.rows, (int)rows_apart);
-    s.codes_apart = m.row_bytes * rows_apart, s.decoded_apart = p.pitch * rows_apart;
+    s.decoded_apart = p.pitch * rows_apart;
 }
 
 extern "C" __global__ void __launch_bounds__(BSMI_DECODE_THREADS, 4) bsmi_decode(const __grid_constant__ bsmi_decode_parameters p)
@@ -358,29 +286,36 @@ extern "C" __global__ void __launch_bounds__(BSMI_DECODE_THREADS, 4) bsmi_decode
     __shared__ matrix_job s;
     __shared__ __align__(2 * STAGE_BYTES) uint2 ring[2 * STAGE_BYTES / 8];
     __shared__ int ranges[BSMI_DECODE_THREADS / 32][2];
-    const bsmi_device_matrix &m = p.source;
+    static_assert(BSMI_DECODE_THREADS == READER_THREADS, "the ring has a place for each thread");
+    const bool second = blockIdx.x >= (uint32_t)p.first_ctas;
+    const int cta = (int)blockIdx.x - (second ? p.first_ctas : 0), ctas = second ? (int)gridDim.x - p.first_ctas : min(p.first_ctas, (int)gridDim.x);
+    const bsmi_decode_operand &o = p.operands[second];
+    const bsmi_device_matrix &m = o.source;
     row_job j;
-    j.octets = (int)((m.columns + 7) / 8), j.padded_octets = (int)(p.padded_columns / 8);
+    j.octets = (int)((m.columns + 7) / 8), j.padded_octets = (int)(o.padded_columns / 8);
     j.last_count = (int)(m.columns - (int64_t)(j.octets - 1) * 8);
     j.threads = threads_of_row(j.padded_octets);
-    const int groups = BSMI_DECODE_THREADS / j.threads, group = (int)threadIdx.x / j.threads;
+    const int groups = BSMI_DECODE_THREADS / j.threads, group = (int)threadIdx.x / j.threads, barrier = group + 1; /* 0: the CTA's */
     j.thread = (int)threadIdx.x % j.threads;
-    j.octets_per_block_shift = m.block == 16 ? 1 : 2;
-    const int64_t all = m.rows * m.batch, row = (int64_t)blockIdx.x * groups + group, apart = (int64_t)gridDim.x * groups;
-    if (threadIdx.x == 0) make_matrix_job(p, j.octets_per_block_shift, apart, s);
+    const int64_t all = m.rows * m.batch, row = (int64_t)cta * groups + group, apart = (int64_t)ctas * groups;
+    if (threadIdx.x == 0) make_matrix_job(o, apart, s);
     __syncthreads();
     ptx_griddepcontrol_wait();
+    griddepcontrol_launch_dependents();                              /* the next kernel's CTAs may begin wherever these end */
 
-    bool again = s.end < j.padded_octets;
-    const quick_walk w = s.way == 0 ? quick_walk{} : begin_quick_walk((int)m.rows, (int)all, (int)row, (int)apart);
-    switch (s.way) {
+    bool again = s.rows.end < j.padded_octets, left_out = false;
+    const quick_walk w = s.rows.way == 0 ? quick_walk{} : begin_quick_walk((int)m.rows, (int)all, (int)row, (int)apart);
+    switch (s.rows.way) {
 #define WAY(packing, element, scale)                                                                                               \
     case quick_way(packing, element, scale):                                                                                       \
-        again |= quick_rows<packing, element, scale>(p, s, ring, j, group, row, apart, w);                                         \
+        again |= quick_rows<packing, element, scale>(o, s, ring, begin_octets(m, ring, w, j.thread, j.threads), j, barrier, row, apart); \
         break;
         QUICK_WAYS(WAY)
 #undef WAY
     default: break;
     }
-    if (again) other_rows(p, s, j, group, ranges[group], row, apart);
+    if (again) left_out = other_rows(o, s, j, barrier, ranges[group], row, apart);
+    if (m.scale != BSM_E8M0) return;
+    left_out = __syncthreads_or(left_out) != 0;
+    if (threadIdx.x == 0) o.left_out[cta] = left_out;
 }

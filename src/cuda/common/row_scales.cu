@@ -5,6 +5,7 @@
  *
  * A warp takes four rows, 32 apart, whose scales of four columns are 16 neighbouring bytes of the layout 128x4. */
 #include "cuda/ptx/arithmetic.cuh"
+#include "cuda/ptx/threads.cuh"
 #include "octets.cuh"
 #include "row_exponents.cuh"
 #include "scale_places.cuh"
@@ -102,20 +103,16 @@ __device__ static inline uint32_t shift_four(uint32_t four, int exponent)
     return shifted;
 }
 
-__device__ static void tell_exponent(const bsmi_row_scales_parameters &p, int64_t row, int exponent)
-{
-    p.exponents[row] = exponent;
-    if (exponent == BSMI_ROW_LEFT_OUT) p.left_out_rows[atomicAdd(p.left_out_count, 1u)] = row;
-}
-
 extern "C" __global__ void __launch_bounds__(BSMI_ROW_SCALES_THREADS) bsmi_row_scales(const __grid_constant__ bsmi_row_scales_parameters p)
 {
     ptx_griddepcontrol_wait();
+    griddepcontrol_launch_dependents();
     const bsmi_device_matrix &m = p.source;
     const scale_places places = make_places(m.layout);
     const int64_t count = (m.columns + m.block - 1) / m.block, bands = (m.rows + 127) / 128, fours = bands * 32 * m.batch;
     const bool in_words = m.layout.kind == BSM_LAYOUT_LINEAR || m.layout.kind == BSM_LAYOUT_128X4;
     const int64_t warps = (int64_t)gridDim.x * BSMI_ROW_SCALES_THREADS / 32;
+    bool left_out = false;
     for (int64_t four = ((int64_t)blockIdx.x * BSMI_ROW_SCALES_THREADS + threadIdx.x) / 32; four < fours; four += warps) {
         const int64_t matrix = four / (bands * 32), band = four / 32 - matrix * bands, in_band = four % 32;
         scale_row rows[4];
@@ -129,8 +126,10 @@ extern "C" __global__ void __launch_bounds__(BSMI_ROW_SCALES_THREADS) bsmi_row_s
         if (m.scale == BSM_E8M0) {
             find_exponents(p, rows, places.column, count, exponents);
 #pragma unroll
-            for (int i = 0; i < 4; i++)
-                if (rows[i].exists && threadIdx.x % 32 == 0) tell_exponent(p, matrix * m.rows + band * 128 + in_band + 32 * i, exponents[i]);
+            for (int i = 0; i < 4; i++) {
+                left_out |= exponents[i] == BSMI_ROW_LEFT_OUT;
+                if (rows[i].exists && threadIdx.x % 32 == 0) p.exponents[matrix * m.rows + band * 128 + in_band + 32 * i] = exponents[i];
+            }
         }
         unsigned char *to = p.scales + matrix * p.batch_bytes + band * p.band_bytes + in_band * 16;
         for (int64_t column = threadIdx.x % 32 * 4; column < count; column += 128) {
@@ -143,4 +142,7 @@ extern "C" __global__ void __launch_bounds__(BSMI_ROW_SCALES_THREADS) bsmi_row_s
             *(uint4 *)(to + column / 4 * 512) = make_uint4(words[0], words[1], words[2], words[3]);
         }
     }
+    if (m.scale != BSM_E8M0) return;
+    left_out = __syncthreads_or(left_out) != 0;
+    if (threadIdx.x == 0) p.left_out[blockIdx.x] = left_out;
 }

@@ -5,7 +5,7 @@
  *     else: k ascending, S = fma(a sA, b sB, S)
  *
  * A CTA computes tiles of 16 x 16; 32 columns of K at a time are decoded into shared memory as doubles, in which every product of
- * two scaled elements is exact. */
+ * two scaled elements is exact.  Rows and columns that were left out fill tiles, wherever they lie. */
 #include "cuda/common/gemm_order.h"
 #include "finish.cuh"
 #include "operand.cuh"
@@ -13,8 +13,11 @@
 enum { ROWS = BSMI_SUMS_ROWS, COLUMNS = BSMI_SUMS_COLUMNS, DEPTH = 32 };
 static_assert(ROWS * COLUMNS == BSMI_SUMS_THREADS, "a thread an element");
 
+/* Rows and columns of a tile, -1 where there is none: in shared memory. */
+struct lines { int64_t rows[ROWS], columns[COLUMNS]; };
+
 struct tile {
-    int64_t matrix, row, row_end, column, column_end;
+    int64_t matrix;
     bool skip_left_out_rows;              /* they are another tile's */
 };
 
@@ -37,21 +40,21 @@ __device__ static inline float add_once(float s, double p)
     return __double2float_rn(__longlong_as_double(bits));
 }
 
-__device__ static void fill(panel &panel, const bsmi_device_matrix &m, int64_t batch, int64_t first, int64_t end, int64_t k,
-                            int64_t k_end, int run)
+__device__ static void fill(panel &panel, const bsmi_device_matrix &m, int64_t batch, const int64_t *rows, int64_t k, int64_t k_end,
+                            int run)
 {
     for (int i = (int)threadIdx.x; i < ROWS * DEPTH; i += BSMI_SUMS_THREADS) {
-        const int64_t row = first + i / DEPTH, column = k + i % DEPTH;
+        const int64_t row = rows[i / DEPTH], column = k + i % DEPTH;
         double value = 0;
-        if (row < end && column < k_end) {
+        if (row >= 0 && column < k_end) {
             value = element_value(m.element, element_code(m, batch, row, column));
             if (run == 0) value *= scale_value(m, batch, row, column);
         }
         panel.values[i / DEPTH][i % DEPTH] = value;
     }
     if (run == 0 || threadIdx.x >= ROWS * 2) return;
-    const int64_t row = first + threadIdx.x / 2, column = k + threadIdx.x % 2 * run;
-    panel.scales[threadIdx.x / 2][threadIdx.x % 2] = row < end && column < k_end ? scale_value(m, batch, row, column) : 1;
+    const int64_t row = rows[threadIdx.x / 2], column = k + threadIdx.x % 2 * run;
+    panel.scales[threadIdx.x / 2][threadIdx.x % 2] = row >= 0 && column < k_end ? scale_value(m, batch, row, column) : 1;
 }
 
 /* 32 columns of K more.  left: how many of them there are. */
@@ -78,24 +81,36 @@ __device__ static void store(const bsmi_sums_parameters &p, const tile &t, int64
     else e.sums[t.matrix * e.sums_batch_pitch + row * e.sums_pitch + column] = sum;
 }
 
-__device__ static void compute(const bsmi_sums_parameters &p, const tile &t, panel &a, panel &b)
+/* What a CTA works with. */
+struct sums_memory { lines l; panel a, b; };
+
+__device__ static void compute(const bsmi_sums_parameters &p, const tile &t, sums_memory &s)
 {
     const int i = (int)threadIdx.x / COLUMNS, j = (int)threadIdx.x % COLUMNS;
-    const int64_t row = t.row + i, column = t.column + j, a_batch = p.epilogue.grouped ? 0 : t.matrix * p.a_batch_step;
+    const int64_t row = s.l.rows[i], column = s.l.columns[j], a_batch = p.epilogue.grouped ? 0 : t.matrix * p.a_batch_step;
     const int run = sums_runs(p.a) && sums_runs(p.b) ? min(p.a.block, p.b.block) : 0;
-    bool mine = row < t.row_end && column < t.column_end;
+    bool mine = row >= 0 && column >= 0;
     if (mine && t.skip_left_out_rows && p.epilogue.a_exponents != nullptr)
         mine = p.epilogue.a_exponents[t.matrix * p.epilogue.a_exponent_step + row] != BSMI_ROW_LEFT_OUT;
     float sum = 0;
     for (int64_t k = 0; k < p.k; k += DEPTH) {
         const int left = (int)min((int64_t)DEPTH, p.k - k);
         __syncthreads();
-        fill(a, p.a, a_batch, t.row, t.row_end, k, p.k, run);
-        fill(b, p.b, t.matrix * p.b_batch_step, t.column, t.column_end, k, p.k, run);
+        fill(s.a, p.a, a_batch, s.l.rows, k, p.k, run);
+        fill(s.b, p.b, t.matrix * p.b_batch_step, s.l.columns, k, p.k, run);
         __syncthreads();
-        if (mine) sum = run == 0 ? add_terms(sum, a, b, i, j, left) : add_runs(sum, a, b, i, j, left, run);
+        if (mine) sum = run == 0 ? add_terms(sum, s.a, s.b, i, j, left) : add_runs(sum, s.a, s.b, i, j, left, run);
     }
     if (mine) store(p, t, row, column, sum);
+}
+
+/* Neighbouring lines; the CTA is done with the ones before. */
+__device__ static void take_lines(int64_t *lines, int64_t first, int64_t end)
+{
+    static_assert(ROWS == COLUMNS, "either kind");
+    __syncthreads();
+    if (threadIdx.x < ROWS) lines[threadIdx.x] = first + threadIdx.x < end ? first + threadIdx.x : -1;
+    __syncthreads();
 }
 
 /* The last group that does not begin behind `position`; empty groups are never it. */
@@ -110,72 +125,114 @@ __device__ static int64_t find_group(const int64_t *starts, int64_t groups, int6
     return low;
 }
 
-__device__ static tile locate(const bsmi_sums_parameters &p, int64_t index)
+/* A tile of all, whose lines it takes. */
+__device__ static tile locate(const bsmi_sums_parameters &p, int64_t index, lines &l)
 {
     const bsmi_epilogue_parameters &e = p.epilogue;
     const int64_t column_tiles = ceil_div(e.n, COLUMNS), row_tiles = ceil_div(e.m, ROWS);
-    tile t = { 0, 0, e.m, 0, e.n, false };
+    tile t = { 0, false };
+    int64_t row, row_end = e.m;
     if (e.grouped) {
         t.matrix = find_group(p.group_tiles, e.matrices, index);
         index -= p.group_tiles[t.matrix];
-        t.row = e.group_starts[t.matrix] + index / column_tiles * ROWS;
-        t.row_end = e.group_starts[t.matrix + 1];
+        row = e.group_starts[t.matrix] + index / column_tiles * ROWS;
+        row_end = e.group_starts[t.matrix + 1];
     } else {
         t.matrix = index / (row_tiles * column_tiles);
         index %= row_tiles * column_tiles;
-        t.row = index / column_tiles * ROWS;
+        row = index / column_tiles * ROWS;
     }
-    t.column = index % column_tiles * COLUMNS;
+    take_lines(l.rows, row, row_end);
+    take_lines(l.columns, index % column_tiles * COLUMNS, e.n);
     return t;
 }
 
-__device__ static void compute_all(const bsmi_sums_parameters &p, panel &a, panel &b)
+__device__ static void compute_all(const bsmi_sums_parameters &p, sums_memory &s)
 {
     const bsmi_epilogue_parameters &e = p.epilogue;
     const int64_t tiles = e.grouped ? p.group_tiles[e.matrices] : ceil_div(e.m, ROWS) * ceil_div(e.n, COLUMNS) * e.matrices;
-    for (int64_t index = blockIdx.x; index < tiles; index += gridDim.x) compute(p, locate(p, index), a, b);
+    for (int64_t index = blockIdx.x; index < tiles; index += gridDim.x) {
+        const tile t = locate(p, index, s.l);
+        compute(p, t, s);
+    }
 }
 
 /* Left out ---------------------------------------------------------------------------------------------------------------------- */
 
-/* Tile number `at` of a row, whose number counts the rows of all matrices; of every matrix that it is part of. */
-__device__ static void compute_row(const bsmi_sums_parameters &p, int64_t number, int64_t at, panel &a, panel &b)
+/* By the whole CTA: the next lines from *position to end - 1 that are left out, 16 at most; how many they are. */
+__device__ static int next_left_out(int64_t *lines, const int32_t *exponents, int64_t *position, int64_t end)
 {
-    const bsmi_epilogue_parameters &e = p.epilogue;
-    const int64_t row = number % e.m, first = e.grouped ? find_group(e.group_starts, e.matrices, row) : number / e.m;
-    const bool broadcast = !e.grouped && e.a_exponent_step == 0;
-    if (e.grouped && row >= e.group_starts[e.matrices]) return;
-    for (int64_t matrix = first; matrix < (broadcast ? e.matrices : first + 1); matrix++)
-        compute(p, { matrix, row, row + 1, at * COLUMNS, e.n, false }, a, b);
-}
-
-__device__ static void compute_column(const bsmi_sums_parameters &p, int64_t number, int64_t at, panel &a, panel &b)
-{
-    const bsmi_epilogue_parameters &e = p.epilogue;
-    const int64_t column = number % e.n, first = number / e.n;
-    for (int64_t matrix = first; matrix < (e.b_exponent_step == 0 ? e.matrices : first + 1); matrix++) {
-        const int64_t begin = e.grouped ? e.group_starts[matrix] : 0, end = e.grouped ? e.group_starts[matrix + 1] : e.m;
-        if (begin + at * ROWS < end) compute(p, { matrix, begin + at * ROWS, end, column, column + 1, true }, a, b);
+    const int lane = (int)threadIdx.x & 31;
+    __syncthreads();
+    int64_t at = *position;
+    int found = 0;
+    while (found < ROWS && at < end) {
+        const bool out = at + lane < end && exponents[at + lane] == BSMI_ROW_LEFT_OUT;
+        const uint32_t all = __ballot_sync(0xffffffff, out);
+        const int rank = found + __popc(all & ((1u << lane) - 1));
+        const uint32_t rest = __ballot_sync(0xffffffff, out && rank >= ROWS);
+        if (threadIdx.x < 32 && out && rank < ROWS) lines[rank] = at + lane;
+        found = min(found + __popc(all), (int)ROWS);
+        at += rest != 0 ? __ffs((int)rest) - 1 : 32;
     }
+    if (threadIdx.x < ROWS && (int)threadIdx.x >= found) lines[threadIdx.x] = -1;
+    *position = at;
+    __syncthreads();
+    return found;
 }
 
-__device__ static void compute_left_out(const bsmi_sums_parameters &p, panel &a, panel &b)
+/* Those of a matrix of A, 16 of them with all of B's rows at a time.  *item counts tiles, for all CTAs alike. */
+__device__ static void compute_rows(const bsmi_sums_parameters &p, int64_t matrix, int64_t begin, int64_t end, int64_t *item, sums_memory &s)
 {
-    const int64_t row_count = p.a_left_out_count == nullptr ? 0 : *p.a_left_out_count;
-    const int64_t column_count = p.b_left_out_count == nullptr ? 0 : *p.b_left_out_count;
-    const int64_t of_row = ceil_div(p.epilogue.n, COLUMNS), of_column = ceil_div(p.epilogue.m, ROWS);
-    for (int64_t i = blockIdx.x; i < row_count * of_row; i += gridDim.x)
-        compute_row(p, p.a_left_out_rows[i / of_row], i % of_row, a, b);
-    for (int64_t i = blockIdx.x; i < column_count * of_column; i += gridDim.x)
-        compute_column(p, p.b_left_out_rows[i / of_column], i % of_column, a, b);
+    const bsmi_epilogue_parameters &e = p.epilogue;
+    while (next_left_out(s.l.rows, e.a_exponents + matrix * e.a_exponent_step, &begin, end) > 0)
+        for (int64_t column = 0; column < e.n; column += COLUMNS, ++*item) {
+            if (*item % gridDim.x != blockIdx.x) continue;
+            take_lines(s.l.columns, column, e.n);
+            compute(p, { matrix, false }, s);
+        }
+}
+
+__device__ static void compute_columns(const bsmi_sums_parameters &p, int64_t matrix, int64_t begin, int64_t end, int64_t *item,
+                                       sums_memory &s)
+{
+    const bsmi_epilogue_parameters &e = p.epilogue;
+    int64_t column = 0;
+    while (next_left_out(s.l.columns, e.b_exponents + matrix * e.b_exponent_step, &column, e.n) > 0)
+        for (int64_t row = begin; row < end; row += ROWS, ++*item) {
+            if (*item % gridDim.x != blockIdx.x) continue;
+            take_lines(s.l.rows, row, end);
+            compute(p, { matrix, true }, s);
+        }
+}
+
+/* By the whole CTA. */
+__device__ static bool any_left_out(const bsmi_left_out &l)
+{
+    bool any = false;
+    for (int i = (int)threadIdx.x; i < l.count; i += BSMI_SUMS_THREADS) any |= l.flags[i] != 0;
+    return __syncthreads_or(any) != 0;
+}
+
+__device__ static void compute_left_out(const bsmi_sums_parameters &p, sums_memory &s)
+{
+    const bsmi_epilogue_parameters &e = p.epilogue;
+    const bool rows = any_left_out(p.a_left_out), columns = any_left_out(p.b_left_out);
+    int64_t item = 0;
+    if (!rows && !columns) return;
+    for (int64_t matrix = 0; matrix < e.matrices; matrix++) {
+        const int64_t begin = e.grouped ? e.group_starts[matrix] : 0, end = e.grouped ? e.group_starts[matrix + 1] : e.m;
+        if (rows) compute_rows(p, matrix, begin, end, &item, s);
+        if (columns) compute_columns(p, matrix, begin, end, &item, s);
+    }
 }
 
 extern "C" __global__ void __launch_bounds__(BSMI_SUMS_THREADS) bsmi_sums(const __grid_constant__ bsmi_sums_parameters p)
 {
-    __shared__ panel a, b;
+    __shared__ sums_memory s;
     asm volatile("griddepcontrol.wait;" ::: "memory");
-    if (p.only_left_out) compute_left_out(p, a, b);
-    else compute_all(p, a, b);
+    if (p.only_left_out) compute_left_out(p, s);
+    else compute_all(p, s);
 }
 
 /* Tables of groups ---------------------------------------------------------------------------------------------------------------- */
