@@ -310,9 +310,55 @@ static void every_pair(struct test *t)
     }
 }
 
+/* The tensor scales that amaxes of all significands give, where numbers with the amax's own significand lie within 2^-24 of the
+ * middles of codes, and so do blocks whose largest number has it: those and their neighbours, beside a largest number of any kind. */
+static void fill_beside_middles(uint16_t *codes, int amax_significand)
+{
+    for (int r = 0; r < 24; r++)
+        for (int k = 0; k < 64; k++) {
+            const int largest = 127 << 7 | (r < 16 ? r * 8 + 3 : amax_significand), number = k / 16 * 15 + k % 16 - 1;
+            const int beside = (126 - number / 3 % 8) << 7 | amax_significand;
+            const int code = k % 16 == 0 ? largest - (r < 16 ? 0 : (r - 16) << 7) : beside + number % 3 - 1 - (r < 16 ? 0 : (r - 16) << 7);
+            codes[r * 64 + k] = (uint16_t)(code | (k % 2 << 15));
+        }
+}
+
+static void every_scale_of_an_amax(struct test *t)
+{
+    if (!device_open(t)) return;
+    for (int i = 0; i < 256; i++) {
+        const bool divides = i % 2 != 0;
+        const int significand = device_is_real() ? i / 2 : i / 2 * 37 % 128;
+        const double amax = (1 + significand / 128.0) * (i % 3 == 0 ? 1 : 3.5);
+        if (!device_is_real() && i >= 40) break;
+        const struct twin_wish wish = { .format = BSM_NVFP4, .rows = 24, .columns = 64, .batch = 1,
+                                        .tensor_scale = (float)(divides ? 2688 / amax : amax / 2688),
+                                        .use = divides ? BSM_TENSOR_SCALE_DIVIDES : BSM_TENSOR_SCALE_MULTIPLIES };
+        struct twin twin;
+        bsm_context *context = NULL;
+        uint16_t codes[24 * 64];
+        CHECK_OR_RETURN(t, twin_make(t, &wish, &twin) && bsm_context_create(NULL, &context) == BSM_OK);
+        struct source s = { .bytes = sizeof codes };
+        s.host = (bsm_real_matrix){ .struct_size = sizeof s.host, .type = BSM_REAL_BF16, .rows = 24, .columns = 64, .data = codes,
+                                    .row_stride = 64, .column_stride = 1 };
+        fill_beside_middles(codes, (int)(bsmi_float_bits((float)amax) >> 16 & 127));
+        CHECK(t, bsmi_reals_resolve("source", &s.host, &s.resolved) == BSM_OK);
+        s.device = device_reals(&s.resolved);
+        s.device.data = device_copy(t, codes, s.bytes, 0);
+        twin_upload(t, &wish, &twin);
+        const bsm_quantize_options o = { .struct_size = sizeof o };
+        CHECK(t, bsm_quantize(context, &s.host, &o, &twin.host, NULL) == BSM_OK);
+        run(t, &twin, &s, &o);
+        twin_equal(t, &twin, wish_text(&wish));
+        device_free_all(t);
+        twin_free(&twin);
+        bsm_context_destroy(context);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = { TEST(every_format_and_packing), TEST(every_recipe_and_option), TEST(quick_ways),
-                                              TEST(every_bf16), TEST(every_pair) };
+                                              TEST(every_bf16), TEST(every_pair), TEST(every_scale_of_an_amax) };
     return TEST_MAIN(argc, argv, cases);
 }

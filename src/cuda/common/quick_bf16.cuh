@@ -6,20 +6,19 @@
  * from there to the threads by whole or half blocks: what a block needs once, a thread or two compute, and 16 bytes of codes are stored
  * at a time.
  *
- * e2m1 codes are sums: with a = |x| / scale, code = min(2 a, a + 2, a / 2 + 4, 7), rounded to even.  Each term is one fma whose
- * result, 128 + 4 + code as bf16 or 1024 + 4 + code as half, has 1 as its last place: scaled, added and rounded once.
+ * Power-of-two scales: e2m1 codes are sums: with a = |x| / scale, code = min(2 a, a + 2, a / 2 + 4, 7), rounded to even.  Each term is
+ * one fma of the bf16 itself whose result, 128 + 4 + code, has 1 as its last place: scaled, added and rounded once.
  *
- * Power-of-two scales: the fma takes the bf16 itself.
- * ue4m3 scales: q = x * r in fp32, where r is 1 / divisor, off by less than 2^-24 of itself, and so q by less than 2^-23.  The
- * divisor is scale times t, or scale over t.
+ * ue4m3 scales: e2m1's code leads the bits of a half of q 2^-14, subnormals included; what is behind it rounds.  q = x * r in fp32,
+ * where r is 1 / divisor, off by less than 2^-24 of itself, and so q by less than 2^-23.  The divisor is scale times t, or scale over t.
  * Where t is a power of two, x and a middle of two codes times the divisor have 8 and 7 bits, so they are equal or differ by 2^-8:
- * q rounded to a half (11 bits) is the middle, or on the right side of it.
+ * q rounded to a half (11 bits, or of 2^-10 as a subnormal) is the middle, or on the right side of it.
  * For any other t, numbers x of 8 bits may come as close to a middle times the divisor as 24 bits let them; a tensor scale that was
  * computed from an amax of 8 bits does that to many.  If they are within 2^-18 of it, x over the middle is the same number for all
  * of them: two such fractions have numerators and denominators of 8 and 3 bits, and if they differed, would do so by 2^-14.  So all
  * x of 8 bits that are close to a middle times this divisor lie on the same side, by the same part of themselves: r is moved 2^-22 to
- * 2^-21 to that side, which leaves q there, and leaves it where it was for all that are further away.  q is cut to a half with its
- * last bit set.  Exact middles need t of at most 8 bits: then and only then all this does not serve (`nudges`).
+ * 2^-21 to that side, which leaves q there, and leaves it where it was for all that are further away.  q cut to a half then lies below a
+ * middle only if x does.  Exact middles need t of at most 8 bits: then and only then all this does not serve (`nudges`).
  * The same holds for amax / (6 t) or amax t / 6 and e4m3, whose middles have 5 bits. */
 #ifndef BSMI_QUICK_BF16_CUH
 #define BSMI_QUICK_BF16_CUH
@@ -65,13 +64,13 @@ __device__ static inline float nudged(double factor, int nudge)
     return __uint_as_float(__float_as_uint((float)factor) + (uint32_t)(4 * nudge));
 }
 
-/* What numbers with this scale are multiplied by; 0 for the scale 0. */
+/* What numbers with this scale are multiplied by, and 2^-14; 0 for the scale 0. */
 __device__ static inline float factor_of_code(uint32_t code, double t, bool divides, const factor_nudges &n)
 {
     const double scale = (double)bsmi_ue4m3_to_float((uint8_t)code);
     const int at = (int)(__double2hiint(scale) >> 17 & 7) * 4;        /* 8 + the three bits behind its leading one */
     if (code == 0) return 0;
-    return nudged(divides ? t / scale : 1 / (scale * t), (int)((n.up >> at & 15) != 0) - (int)((n.down >> at & 15) != 0));
+    return 0x1p-14f * nudged(divides ? t / scale : 1 / (scale * t), (int)((n.up >> at & 15) != 0) - (int)((n.down >> at & 15) != 0));
 }
 
 /* Octets ---------------------------------------------------------------------------------------------------------------------- */
@@ -83,6 +82,7 @@ struct bf16_constants {
     int emax;
     float amax_factor;
     uint32_t even, odd; /* nibbles of even and odd elements are multiplied with 1 and 16, or 16 and 1 */
+    uint32_t low_nibbles, high_nibbles; /* which bytes of two words they are: selectors of __byte_perm */
 };
 
 /* In both halves: the largest magnitude of a block's pairs.  NaN is larger than infinity. */
@@ -128,20 +128,28 @@ __device__ static inline uint32_t power_nibbles(const bf16_constants &c, const u
     return nibbles_of_sums(c, nibbles);
 }
 
+/* Pairs of halves, codes in bits 9 - 11, signs in bit 15, become nibbles. */
+__device__ static inline uint32_t nibbles_of_halves(const bf16_constants &c, const uint32_t *halves)
+{
+    const uint32_t x = __byte_perm(halves[0], halves[1], 0x7351), y = __byte_perm(halves[2], halves[3], 0x7351);
+    const uint32_t low = __byte_perm(x, y, c.low_nibbles), high = __byte_perm(x, y, c.high_nibbles);
+    const uint32_t of_low = (low >> 1 & 0x07070707) | (low >> 4 & 0xf8f8f8f8), of_high = (high << 3 & 0x70707070) | (high & 0x8f8f8f8f);
+    return (of_low & 0x0f0f0f0f) | (of_high & 0xf0f0f0f0);
+}
+
+/* factor: with 2^-14 in it. */
 template <bool power_of_two>
 __device__ static inline uint32_t quotient_nibbles(const bf16_constants &c, const uint32_t *x, float factor)
 {
-    uint32_t nibbles[4];
+    uint32_t signed_codes[4];
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         const float low = fabsf(__uint_as_float(x[i] << 16)) * factor, high = fabsf(__uint_as_float(x[i] & 0xffff0000)) * factor;
-        const uint32_t halves = power_of_two ? ptx_cvt_f16x2(high, low) : ptx_cvt_rz_f16x2(high, low) | 0x00010001;
-        const uint32_t sum =
-            __vimin3_u16x2(ptx_fma_f16x2(halves, 0x40004000, 0x64046404), ptx_fma_f16x2(halves, 0x3c003c00, 0x64066406),
-                           ptx_fma_f16x2(halves, 0x38003800, 0x64086408));
-        nibbles[i] = ptx_sub_f16x2(__vminu2(sum, 0x640b640b), (x[i] & 0x80008000) | 0x44004400);
+        uint32_t halves = power_of_two ? ptx_cvt_f16x2(high, low) : ptx_cvt_rz_f16x2(high, low);
+        halves += power_of_two ? 0x00ff00ff + (halves >> 9 & 0x00010001) : 0x01000100;
+        signed_codes[i] = __vminu2(halves, 0x0fff0fff) | (x[i] & 0x80008000);
     }
-    return nibbles_of_sums(c, nibbles);
+    return nibbles_of_halves(c, signed_codes);
 }
 
 /* A power of two: its code, and what numbers are multiplied with, in both halves. */
@@ -287,6 +295,7 @@ __device__ static inline bf16_constants make_bf16_constants(const bsmi_device_ma
     c.exponent_of_one = (uint32_t)(254 + q.emax) * 0x00800080;
     c.amax_factor = amax_factor;
     c.even = m.packing == BSM_PACKING_HIGH_FIRST ? 16 : 1, c.odd = 17 - c.even;
+    c.low_nibbles = c.even == 1 ? 0x5410 : 0x7632, c.high_nibbles = c.even == 1 ? 0x7632 : 0x5410;
     return c;
 }
 
