@@ -316,10 +316,10 @@ static void fill_beside_middles(uint16_t *codes, int amax_significand)
 {
     for (int r = 0; r < 24; r++)
         for (int k = 0; k < 64; k++) {
-            const int largest = 127 << 7 | (r < 16 ? r * 8 + 3 : amax_significand), number = k / 16 * 15 + k % 16 - 1;
-            const int beside = (126 - number / 3 % 8) << 7 | amax_significand;
-            const int code = k % 16 == 0 ? largest - (r < 16 ? 0 : (r - 16) << 7) : beside + number % 3 - 1 - (r < 16 ? 0 : (r - 16) << 7);
-            codes[r * 64 + k] = (uint16_t)(code | (k % 2 << 15));
+            const int down = r < 16 ? 0 : (r - 4) << 7, number = k / 16 * 15 + k % 16 - 1;     /* 2^-16 of the amax: scale code 3.5 */
+            const int largest = 127 << 7 | (r < 16 ? r * 8 + 3 : amax_significand);
+            const int beside = ((126 - number / 3 % 8) << 7 | amax_significand) + number % 3 - 1;
+            codes[r * 64 + k] = (uint16_t)(((k % 16 == 0 ? largest : beside) - down) | (k % 2 << 15));
         }
 }
 
