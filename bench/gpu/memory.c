@@ -73,7 +73,8 @@ static void measure_quantizer(struct bench *bench, bsm_format format, bool compu
     const struct shape shape = { rows, columns, 0 };
     char text[40];
     struct quantizer q = { .gpu = gpu, .computes = computes };
-    int64_t bytes = source + coded_bytes(format, rows, columns);
+    const int64_t passes = computes ? 2 : 1;        /* over the source: its largest number is known only when all of it was read */
+    int64_t bytes = passes * source + coded_bytes(format, rows, columns);
     q.count = gpu_places(gpu, bytes);
     for (int i = 0; i < q.count; i++) {
         const struct coded c = coded_take(gpu, format, rows, columns, 0); /* its tensor scale is the given one */
