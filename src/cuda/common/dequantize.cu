@@ -243,8 +243,8 @@ extern "C" __global__ void __launch_bounds__(BSMI_DEQUANTIZE_THREADS, 4)
     w.thread = (int)threadIdx.x % w.threads;
     const int groups = BSMI_DEQUANTIZE_THREADS / w.threads, group = (int)threadIdx.x / w.threads;
     const int64_t all = m.columns == 0 ? 0 : m.rows * m.batch, apart = (int64_t)gridDim.x * groups;
-    if (all == 0) return;
     ptx_griddepcontrol_wait();
+    if (all == 0) return;
     const float t = m.tensor_scale == nullptr ? 1 : *m.tensor_scale;
     if (threadIdx.x % 32 == 0) warps_again[threadIdx.x / 32] = 0;
     if (threadIdx.x == 0) {
