@@ -250,8 +250,8 @@ __device__ static inline bool quick_rows(const bsmi_decode_operand &p, const mat
 }
 
 /* What quick_rows leaves; way 0: everything.  True if a row is left out. */
-__device__ static inline bool other_rows(const bsmi_decode_operand &p, const matrix_job &s, row_job j, int barrier, int *range, int64_t first,
-                                         int64_t apart)
+__device__ static inline bool other_rows(const bsmi_decode_operand &p, const matrix_job &s, row_job j, int barrier, int *range,
+                                         int64_t first, int64_t apart)
 {
     const bsmi_device_matrix &m = p.source;
     bool left_out = false;
@@ -288,14 +288,16 @@ extern "C" __global__ void __launch_bounds__(BSMI_DECODE_THREADS, 4) bsmi_decode
     __shared__ int ranges[BSMI_DECODE_THREADS / 32][2];
     static_assert(BSMI_DECODE_THREADS == READER_THREADS, "the ring has a place for each thread");
     const bool second = blockIdx.x >= (uint32_t)p.first_ctas;
-    const int cta = (int)blockIdx.x - (second ? p.first_ctas : 0), ctas = second ? (int)gridDim.x - p.first_ctas : min(p.first_ctas, (int)gridDim.x);
+    const int all_ctas = (int)gridDim.x, of_first = min(p.first_ctas, all_ctas);
+    const int cta = (int)blockIdx.x - (second ? of_first : 0), ctas = second ? all_ctas - of_first : of_first;
     const bsmi_decode_operand &o = p.operands[second];
     const bsmi_device_matrix &m = o.source;
     row_job j;
     j.octets = (int)((m.columns + 7) / 8), j.padded_octets = (int)(o.padded_columns / 8);
     j.last_count = (int)(m.columns - (int64_t)(j.octets - 1) * 8);
     j.threads = threads_of_row(j.padded_octets);
-    const int groups = BSMI_DECODE_THREADS / j.threads, group = (int)threadIdx.x / j.threads, barrier = group + 1; /* 0: the CTA's */
+    const int groups = BSMI_DECODE_THREADS / j.threads, group = (int)threadIdx.x / j.threads;
+    const int barrier = group + 1;                                   /* 0 is the CTA's */
     j.thread = (int)threadIdx.x % j.threads;
     const int64_t all = m.rows * m.batch, row = (int64_t)cta * groups + group, apart = (int64_t)ctas * groups;
     if (threadIdx.x == 0) make_matrix_job(o, apart, s);
