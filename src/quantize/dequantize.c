@@ -3,6 +3,7 @@
 
 #include "block.h"
 #include "core/core.h"
+#include "decoding.h"
 #include "matrix/regions.h"
 #include "request.h"
 #include "stats.h"
@@ -14,6 +15,9 @@ struct dequantize_job {
     float tensor_scale;
     float table[256];                     /* decoded elements of at most 8 bits */
     struct bsmi_walk walk;
+    const struct bsmi_dequantize_kernel *kernel;
+    struct bsmi_decoding decoding;        /* of the kernel */
+    float scales[256];                    /* decoded scales, for the kernel */
 };
 
 /* Every value is right before its one rounding.
@@ -52,6 +56,50 @@ static void dequantize_task(void *argument, int64_t task, int worker)
     while (bsmi_walk_next(&job->walk, &place, &piece)) dequantize_piece(job, &piece);
 }
 
+/* The codes of a piece as the kernel takes them, filled up with zeros. */
+static void copy_codes(const struct dequantize_job *job, const struct bsmi_piece *piece, uint8_t *codes)
+{
+    const struct bsmi_matrix *m = &job->source;
+    memset(codes, 0, BSMI_PIECE);
+    if (job->decoding.packing == BSM_PACKING_BYTES) bsmi_row_codes(m, piece->batch, piece->row, piece->k, piece->count, codes);
+    else memcpy(codes, bsmi_row(m, piece->batch, piece->row) + piece->k / 2, (size_t)(piece->count + 1) / 2);
+}
+
+/* Through a kernel: rows one after the other.  What is no multiple of 16 goes through a copy. */
+static void dequantize_rows_piece(const struct dequantize_job *job, const struct bsmi_piece *piece)
+{
+    const struct bsmi_matrix *m = &job->source;
+    const struct bsmi_reals *d = &job->destination;
+    const int64_t blocks = bsmi_ceil_div(piece->count, m->block), whole = bsmi_round_up(piece->count, 16);
+    const int64_t bytes = (int64_t)bsm_real_bytes((int)d->type);
+    uint8_t codes[BSMI_PIECE], scale_codes[BSMI_PIECE / 16];
+    const uint8_t *from = codes;
+    float scales[BSMI_PIECE / 16], copy[BSMI_PIECE];
+    const bool own = whole == piece->count && (m->bits == 8 || job->decoding.packing != BSM_PACKING_BYTES);
+    if (own) from = bsmi_row(m, piece->batch, piece->row) + piece->k * m->bits / 8;
+    else copy_codes(job, piece, codes);
+    bsmi_row_scales(m, piece->batch, piece->row, piece->k / m->block, blocks, scale_codes);
+    for (int64_t s = 0; s < blocks; s++) scales[s] = job->scales[scale_codes[s]];
+    unsigned char *to = d->data + bsmi_real_index(d, piece->batch, piece->row, piece->k) * bytes;
+    job->kernel->dequantize(&job->decoding, from, scales, whole, whole == piece->count ? (void *)to : copy);
+    if (whole != piece->count) memcpy(to, copy, (size_t)(piece->count * bytes));
+}
+
+static void dequantize_rows_task(void *argument, int64_t task, int worker)
+{
+    const struct dequantize_job *job = argument;
+    const struct bsmi_walk_place place = bsmi_walk_start(&job->walk, task);
+    (void)worker;
+    for (int64_t unit = place.unit; unit < place.end_unit; unit++) {
+        const struct bsmi_walk_area area = bsmi_walk_area(&job->walk, unit);
+        for (int64_t row = area.row; row < area.row + area.rows; row++)
+            for (int64_t k = 0; k < area.columns; k += BSMI_PIECE) {
+                const struct bsmi_piece piece = { area.batch, row, area.k + k, BSMI_MIN(BSMI_PIECE, area.columns - k) };
+                dequantize_rows_piece(job, &piece);
+            }
+    }
+}
+
 static bsm_status check_overlap(const struct dequantize_job *job)
 {
     struct bsmi_regions written = { .count = 0 }, read = { .count = 0 };
@@ -80,6 +128,8 @@ bsm_status bsm_dequantize(bsm_context *context, const bsm_matrix *source, const 
     if (status != BSM_OK) return status;
     if (job.source.bits <= 8) bsmi_element_table(job.source.element, job.table);
     job.walk = bsmi_walk_make((struct bsmi_shape){ job.source.rows, job.source.columns, job.source.batch });
-    bsmi_parallel_for(context->threads, job.walk.tasks, dequantize_task, &job);
+    job.kernel = bsmi_dequantize_kernel_choose(context->cpu_features, &job.source, job.tensor_scale, &job.destination, &job.decoding);
+    for (int code = 0; code < 256; code++) job.scales[code] = bsm_scale_decode(job.source.scale, (uint8_t)code);
+    bsmi_parallel_for(context->threads, job.walk.tasks, job.kernel->dequantize != NULL ? dequantize_rows_task : dequantize_task, &job);
     return BSM_OK;
 }
