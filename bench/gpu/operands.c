@@ -52,9 +52,15 @@ static void quantize(struct gpu *gpu, struct coded *c, void *numbers)
 
 struct coded coded_take(struct gpu *gpu, bsm_format format, int64_t rows, int64_t columns, int64_t first)
 {
+    return coded_take_in(gpu, format, BSM_LAYOUT_LINEAR, rows, columns, first);
+}
+
+struct coded coded_take_in(struct gpu *gpu, bsm_format format, bsm_layout layout, int64_t rows, int64_t columns, int64_t first)
+{
     struct coded c = { .matrix = describe(format, rows, columns), .tensor_scale = 1 };
     uint16_t *numbers = (uint16_t *)gpu->pool + first;
     int64_t data, scales;
+    c.matrix.scale_layout.kind = layout;
     if (first + rows * columns > gpu->pool_count)
         gpu_stop("too few random numbers: %lld x %lld", (long long)rows, (long long)columns);
     count_bytes(&c.matrix, &data, &scales);

@@ -12,6 +12,8 @@ struct coded {
 
 /* rows x columns of the pool's numbers from number `first` on, in a format; bf16 is copied.  Linear scales. */
 struct coded coded_take(struct gpu *gpu, bsm_format format, int64_t rows, int64_t columns, int64_t first);
+/* The same with scales in another layout. */
+struct coded coded_take_in(struct gpu *gpu, bsm_format format, bsm_layout layout, int64_t rows, int64_t columns, int64_t first);
 int64_t coded_bytes(bsm_format format, int64_t rows, int64_t columns);
 
 bsm_real_matrix bf16_rows(void *data, int64_t rows, int64_t columns);

@@ -9,11 +9,11 @@ static void good(bsm_status status)
 }
 
 /* The library names a kernel after what it multiplies by and its tile. */
-static int kernel_of(const struct ladder_format *format)
+static int kernel_of(const struct ladder_format *format, const char *tile)
 {
     const char *kind = format->a != BSM_MXFP4 && format->a != BSM_NVFP4 ? "mxf8f6f4" : format->a == BSM_MXFP4 ? "mxf4" : "mxf4nvf4";
     char name[64];
-    snprintf(name, sizeof name, "cuda_tcgen05_%s_%dx%d", kind, TILE_M, TILE_N);
+    snprintf(name, sizeof name, "cuda_tcgen05_%s_%s", kind, tile);
     for (int i = 0; bsm_kernel_name(i) != NULL; i++)
         if (strcmp(bsm_kernel_name(i), name) == 0) return i;
     stop("step 6: the library has no kernel %s", name);
@@ -27,7 +27,7 @@ static bsm_matrix on_device(const struct operand *x, CUdeviceptr data, CUdevicep
     return m;
 }
 
-void library_plan(struct library_product *x, bsm_context *context, const struct loaded *loaded)
+void library_plan(struct library_product *x, bsm_context *context, const struct loaded *loaded, const char *tile)
 {
     const struct problem *p = loaded->problem;
     *x = (struct library_product){ .context = context };
@@ -36,7 +36,7 @@ void library_plan(struct library_product *x, bsm_context *context, const struct 
     x->d = (bsm_matrix){ .struct_size = sizeof x->d, .format = BSM_FORMAT_FP32, .rows = p->m, .columns = p->n,
                          .data = loaded->parameters.d, .pitch = loaded->d_pitch };
     x->call = (bsm_matmul){ .struct_size = sizeof x->call, .a = &x->a, .b = &x->b, .d = &x->d };
-    good(bsm_context_force_kernel(context, kernel_of(p->format)));
+    good(bsm_context_force_kernel(context, kernel_of(p->format, tile)));
     good(bsm_plan_create(context, &x->call, &x->plan));
     x->workspace_bytes = bsm_plan_workspace_bytes(x->plan);
     good(bsm_device_allocate(context, x->workspace_bytes, &x->workspace));

@@ -23,12 +23,12 @@ struct options {
     int64_t m, n, k;
     bool whole, normal; /* data: both without --data */
     bool list, verify, bench;
-    const char *kernels;
+    const char *kernels, *tile;
 };
 
 static const char usage[] =
     "usage: ladder [--list] [--step N] [--format NAME] [--m M] [--n N] [--k K] [--data KIND]\n"
-    "              [--verify] [--bench] [--kernels FOLDER]\n"
+    "              [--verify] [--bench] [--kernels FOLDER] [--tile TILE]\n"
     "  D = (A x SA)(B x SB)^T by steps that each do one thing better, on a GPU with tensor memory (sm_100a).\n"
     "  --list     steps and formats\n"
     "  --step     1 to 6; without: all\n"
@@ -38,6 +38,7 @@ static const char usage[] =
     "  --verify   against the exact product (without --bench: done anyway)\n"
     "  --bench    TFLOP/s; on cudasim counts of what was executed, and no time\n"
     "  --kernels  the folder of step1.fatbin, ... (or step1.ptx, ...)\n"
+    "  --tile     of step 6: another kernel of the library, such as 256x256 (a pair of CTAs); without: 128x256, that of the other steps\n"
     "example: BLOCKSCALE_LIBCUDA=lib/libcudasim.so CUDASIM_DEVICE=sm_100a bin/ladder --step 4 --format nvfp4\n";
 
 /* ---- options ---- */
@@ -65,8 +66,10 @@ static struct options read_options(int argc, char **argv)
     static const struct option known[] = { { "list", 0, NULL, 'l' },   { "step", 1, NULL, 's' },  { "format", 1, NULL, 'f' },
                                            { "m", 1, NULL, 'm' },      { "n", 1, NULL, 'n' },     { "k", 1, NULL, 'k' },
                                            { "verify", 0, NULL, 'v' }, { "bench", 0, NULL, 'b' }, { "kernels", 1, NULL, 'K' },
-                                           { "data", 1, NULL, 'd' },   { "help", 0, NULL, 'h' },  { NULL, 0, NULL, 0 } };
-    struct options o = { .m = 256, .n = 512, .k = 512, .whole = true, .normal = true, .kernels = LADDER_KERNELS_FOLDER };
+                                           { "data", 1, NULL, 'd' },   { "tile", 1, NULL, 't' },  { "help", 0, NULL, 'h' },
+                                           { NULL, 0, NULL, 0 } };
+    struct options o = { .m = 256, .n = 512, .k = 512, .whole = true, .normal = true, .kernels = LADDER_KERNELS_FOLDER,
+                         .tile = "128x256" };
     int c;
     while ((c = getopt_long(argc, argv, "", known, NULL)) != -1) switch (c) {
         case 'l': o.list = true; break;
@@ -85,6 +88,7 @@ static struct options read_options(int argc, char **argv)
         case 'v': o.verify = true; break;
         case 'b': o.bench = true; break;
         case 'K': o.kernels = optarg; break;
+        case 't': o.tile = optarg; break;
         case 'h': fputs(usage, stdout); exit(0);
         default: fputs(usage, stderr); exit(2);
         }
@@ -174,7 +178,7 @@ static int run_format(struct run *run, const struct options *o, const struct lad
     int wrong = 0;
     problem_make(&problem, run->cpu, format, o->m, o->n, o->k, data);
     device_load(run->device, &problem, &run->x);
-    if (wants(o, LADDER_STEPS)) library_plan(&run->product, run->gpu, &run->x);
+    if (wants(o, LADDER_STEPS)) library_plan(&run->product, run->gpu, &run->x, o->tile);
     for (int step = 1; step <= LADDER_STEPS; step++)
         if (wants(o, step)) wrong += !run_step(run, o, step);
     if (wants(o, LADDER_STEPS)) library_free(&run->product);
