@@ -12,6 +12,8 @@
 #   make test-gpu    the tests of the CUDA backend on this machine's GPU; make test runs them on cudasim
 #   make test-gpu-sanitizer  the kernels under compute-sanitizer: memcheck, racecheck, synccheck
 #   make planted-cuda  bugs planted in the GEMM kernels that decode, on cudasim: minutes
+#   make test-sim-full  the whole grid of Blackwell's kernels on cudasim: hours; goes on where it was, build/simulated_grid.txt
+#                    (SIM_SECONDS: ends after so many)
 #   make mutate-cuda  instructions taken out of the CUDA kernels, on cudasim: hours; goes on where it was, build/mutate.txt
 #   make bench-gpu   everything that this machine's GPU does beside its peers: a table, build/bench.json and build/bench.svg
 #   make install     into PREFIX (/usr/local)
@@ -94,6 +96,11 @@ planted-cuda:
 	@$(call build,release)
 	@tests/cuda/planted.py build/release
 
+test-sim-full:
+	@scripts/need $(tools) python3
+	@$(call build,release)
+	@tests/cuda/simulated_grid.py build/release build/simulated_grid.txt $(if $(SIM_SECONDS),--seconds $(SIM_SECONDS))
+
 mutate-cuda:
 	@scripts/need $(tools) python3
 	@$(call build,release)
@@ -128,4 +135,4 @@ install: all
 clean:
 	rm -rf build
 
-.PHONY: all demo test-gpu-sanitizer planted-cuda mutate-cuda calibrate instructions test test-asan test-ubsan test-tsan fuzz sweep bench test-gpu bench-gpu install clean
+.PHONY: all demo test-gpu-sanitizer planted-cuda test-sim-full mutate-cuda calibrate instructions test test-asan test-ubsan test-tsan fuzz sweep bench test-gpu bench-gpu install clean
