@@ -12,7 +12,7 @@ enum { MOST_ROUNDS = 201, MOST_ROWS = 64 };
 enum kind {
     KIND_SGEMM,                           /* OpenBLAS on operands dequantized beforehand: sgemm, sgemv where M is 1 */
     KIND_BANDWIDTH,                       /* reading memory: the ratio is of bytes of weights a second */
-    KIND_THREADS,                         /* ours on one thread */
+    KIND_THREADS,                         /* ours on `base` threads */
     KIND_COPY,                            /* memcpy that moves as many bytes as a quantizer reads and writes; M x K numbers */
     KIND_COUNT
 };
@@ -35,7 +35,7 @@ struct row {
 
 struct table {
     char machine[128], cpu[64], date[32], commit[64], peer[128], load[48];
-    int rounds;
+    int rounds, base;                     /* base: threads of ours and of the peer */
     struct row rows[MOST_ROWS];
     int count;
 };

@@ -1,7 +1,8 @@
-/* bench_cpu [--rounds N] [--seconds S] [--threads N] [--only WORD] [--commit TEXT] [--json FILE] [--svg FILE]
+/* bench_cpu [--rounds N] [--seconds S] [--base N] [--threads N] [--only WORD] [--commit TEXT] [--json FILE] [--svg FILE]
  *
- * Ours and the peer take turns in one process.  On one thread the clock is the processor time of that thread, so that other work on
- * the machine costs its caches and its frequency alone; several threads are timed by the wall.  Operands are as they are stored. */
+ * Ours and the peer take turns in one process, each on `base` threads (1); the rows of threads have more.  On one thread the clock is
+ * the processor time of that thread, so that other work on the machine costs its caches and its frequency alone; several threads are
+ * timed by the wall.  Operands are as they are stored. */
 #include "bench.h"
 #include "cli/blas_peer.h"
 #include "cli/cli.h"
@@ -53,7 +54,7 @@ static const struct work works[] = {
 enum { WORKS = sizeof works / sizeof works[0] };
 _Static_assert((int)WORKS <= (int)MOST_ROWS, "the table has room for every row");
 
-struct settings { int rounds, threads; double seconds; const char *only, *json, *svg, *commit; };
+struct settings { int rounds, base, threads; double seconds; const char *only, *json, *svg, *commit; };
 
 static bool parse(int argc, char **argv, struct settings *s)
 {
@@ -61,6 +62,7 @@ static bool parse(int argc, char **argv, struct settings *s)
         const char *name = argv[i], *value = argv[i + 1];
         if (strcmp(name, "--rounds") == 0) s->rounds = atoi(value);
         else if (strcmp(name, "--seconds") == 0) s->seconds = atof(value);
+        else if (strcmp(name, "--base") == 0) s->base = atoi(value);
         else if (strcmp(name, "--threads") == 0) s->threads = atoi(value);
         else if (strcmp(name, "--only") == 0) s->only = value;
         else if (strcmp(name, "--json") == 0) s->json = value;
@@ -68,7 +70,8 @@ static bool parse(int argc, char **argv, struct settings *s)
         else if (strcmp(name, "--commit") == 0) s->commit = value;
         else return false;
     }
-    return argc % 2 == 1 && s->rounds >= 1 && s->rounds <= MOST_ROUNDS && s->threads >= 2 && s->threads <= 256;
+    return argc % 2 == 1 && s->rounds >= 1 && s->rounds <= MOST_ROUNDS && s->base >= 1 && s->base < s->threads &&
+           s->threads <= 256;
 }
 
 static void read_load(char *text, size_t bytes)
@@ -90,6 +93,7 @@ static void describe_run(struct table *t, bsm_context *context, const struct set
                      bsm_cpu_feature_name(bit));
     read_load(t->load, sizeof t->load);
     t->rounds = s->rounds;
+    t->base = s->base;
 }
 
 static bool write_file(const char *path, const struct table *table, void (*report)(const struct table *, FILE *))
@@ -104,24 +108,27 @@ static bool write_file(const char *path, const struct table *table, void (*repor
 int main(int argc, char **argv)
 {
     static struct table table;
-    struct settings s = { .rounds = 51, .threads = 2, .seconds = 0.02, .only = "", .commit = "unknown" };
+    struct settings s = { .rounds = 51, .base = 1, .threads = 2, .seconds = 0.02, .only = "", .commit = "unknown" };
     if (!parse(argc, argv, &s)) {
-        fprintf(stderr, "usage: %s [--rounds 1..%d] [--seconds S] [--threads 2..256] [--only WORD] [--commit TEXT] [--json FILE] "
-                        "[--svg FILE]\n", argv[0], MOST_ROUNDS);
+        fprintf(stderr,
+                "usage: %s [--rounds 1..%d] [--seconds S] [--base N] [--threads N, more than base] [--only WORD] [--commit TEXT] "
+                "[--json FILE] "
+                "[--svg FILE]\n",
+                argv[0], MOST_ROUNDS);
         return 2;
     }
     bsm_context *contexts[2];
     struct blas_peer peer;
     for (int i = 0; i < 2; i++) {
-        const bsm_context_options options = { .struct_size = sizeof options, .threads = i == 0 ? 1 : s.threads };
+        const bsm_context_options options = { .struct_size = sizeof options, .threads = i == 0 ? s.base : s.threads };
         if (bsm_context_create(&options, &contexts[i]) != BSM_OK) return fprintf(stderr, "%s\n", bsm_last_error()), 1;
     }
-    if (!blas_peer_open(&peer, 1)) fprintf(stderr, "no BLAS library here: rows beside sgemm are left out\n");
+    if (!blas_peer_open(&peer, s.base)) fprintf(stderr, "no BLAS library here: rows beside sgemm are left out\n");
     describe_run(&table, contexts[0], &s, &peer);
     for (int i = 0; i < WORKS; i++) {
         struct row *row = &table.rows[table.count];
         char what[96], shape[96];
-        *row = (struct row){ .work = works[i], .threads = works[i].kind == KIND_THREADS ? s.threads : 1 };
+        *row = (struct row){ .work = works[i], .threads = works[i].kind == KIND_THREADS ? s.threads : s.base };
         row_names(row, what, shape, sizeof what);
         if (strstr(what, s.only) == NULL && strstr(shape, s.only) == NULL && strcmp(kind_name(works[i].kind), s.only) != 0)
             continue;

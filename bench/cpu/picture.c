@@ -62,8 +62,9 @@ void report_picture(const struct table *t, FILE *file)
     axis.at_low = bars_left, axis.at_high = bars_right;
     const double end = draw_bars(NULL, t, &axis, top);
     snprintf(title, sizeof title, "blockscale on %s, %s", t->machine, t->date);
-    snprintf(about, sizeof about, "at %s; %s; %s; best of %d alternating rounds, load %s; one thread but for the orange bars",
-             t->commit, t->cpu, t->peer[0] != '\0' ? t->peer : "no BLAS library", t->rounds, t->load);
+    snprintf(about, sizeof about, "at %s; %s; %s; best of %d alternating rounds, load %s; %d thread%s but for the orange bars",
+             t->commit, t->cpu, t->peer[0] != '\0' ? t->peer : "no BLAS library", t->rounds, t->load, t->base,
+             t->base == 1 ? "" : "s");
     svg_begin(file, WIDTH, end + 60, title, about);
     svg_heading(file, WIDTH, title, about);
     for (int i = 0; i < KIND_COUNT; i++) {

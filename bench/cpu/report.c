@@ -40,8 +40,9 @@ void report_text(const struct table *t, FILE *file)
         { "paired", CLI_RIGHT }, { "reach", CLI_RIGHT }, { "aim", CLI_RIGHT },   { "kernel", CLI_LEFT },
     };
     struct cli_table *table = cli_table_new(columns, 9);
-    fprintf(file, "%s (%s), %s, commit %s, load %s at the start\n%d alternating rounds; peer: %s\n\n", t->machine, t->cpu, t->date,
-            t->commit, t->load, t->rounds, t->peer[0] != '\0' ? t->peer : "no BLAS library here: rows beside sgemm are left out");
+    fprintf(file, "%s (%s), %s, commit %s, load %s at the start\n%d alternating rounds, %d thread%s; peer: %s\n\n", t->machine,
+            t->cpu, t->date, t->commit, t->load, t->rounds, t->base, t->base == 1 ? "" : "s",
+            t->peer[0] != '\0' ? t->peer : "no BLAS library here: rows beside sgemm are left out");
     for (int i = 0; i < t->count; i++) {
         const struct row *row = &t->rows[i];
         char what[96], shape[96];
@@ -77,6 +78,7 @@ void report_json(const struct table *t, FILE *file)
     cli_json_text(&json, "load_average", t->load);
     cli_json_text(&json, "peer", t->peer[0] != '\0' ? t->peer : NULL);
     cli_json_integer(&json, "rounds", t->rounds);
+    cli_json_integer(&json, "threads", t->base);
     cli_json_array(&json, "rows");
     for (int i = 0; i < t->count; i++) {
         const struct row *row = &t->rows[i];

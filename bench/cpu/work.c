@@ -48,11 +48,11 @@ static bsm_matrix make(uint64_t *state, bsm_format format, int64_t rows, int64_t
     int64_t data = 0, scales = 0;
     if (bsm_matrix_data_bytes(&m, &data) != BSM_OK || bsm_matrix_scale_bytes(&m, &scales) != BSM_OK) return m;
     uint8_t *bytes = cli_memory(NULL, data + 64, 1), *scale = cli_memory(NULL, scales + 64, 1);
+    const int size = bsm_element_get((int)bsm_format_get((int)format)->element)->bits / 8;
     for (int64_t i = 0; i < data; i++) {
         uint8_t code = (uint8_t)next_random(state);
         if (is_nan_or_infinity(format, code)) code ^= 0x40;
         /* The byte with the exponent of bf16, fp16 and fp32: numbers near 1. */
-        const int size = bsm_element_get((int)bsm_format_get((int)format)->element)->bits / 8;
         if (size > 1 && i % size == size - 1) code = (uint8_t)(0x38 | (code & 0x87));
         bytes[i] = code;
     }
@@ -148,7 +148,8 @@ static void describe(bsm_context *context, struct operands *o, struct row *row)
     const bsm_matmul product = { .struct_size = sizeof product, .a = &o->a, .b = &o->b, .d = &o->d };
     if (bsm_plan_create(context, &product, &plan) == BSM_OK) bsm_plan_describe(plan, text, sizeof text);
     bsm_plan_destroy(plan);
-    snprintf(row->kernel, sizeof row->kernel, "%.*s", (int)strcspn(text, " :;,"), text);
+    const char *name = strstr(text, "kernel ");
+    if (name != NULL) snprintf(row->kernel, sizeof row->kernel, "%.*s", (int)strcspn(name + 7, " :;,"), name + 7);
 }
 
 static void make_operands(bsm_context *context, const struct work *w, struct operands *o)
@@ -184,7 +185,7 @@ void measure_row(bsm_context *const contexts[2], const struct blas_peer *peer, i
     const struct work *w = &row->work;
     if (w->kind == KIND_SGEMM && peer->sgemm == NULL) return;
     struct operands o = { .state = 1 };
-    bsm_context *const mine = contexts[row->threads > 1 ? 1 : 0];
+    bsm_context *const mine = contexts[w->kind == KIND_THREADS ? 1 : 0];
     make_operands(contexts[0], w, &o);
     double (*const clock)(void) = row->threads > 1 ? wall_seconds : thread_seconds;
     struct call call = { mine, peer, &o, w }, alone = { contexts[0], peer, &o, w };

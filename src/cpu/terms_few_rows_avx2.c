@@ -7,17 +7,10 @@
  * factors; the transposed codes wait in the first-level cache.  A was decoded and scaled before; chunks with larger scales take the
  * guarded road. */
 #if defined(__x86_64__)
+#include "few_terms.h"
 #include "halves_avx2.h"
 
-enum { ROWS = 4, COLUMNS = 32, STEP = 16, CHUNK = 512, BLOCKS = CHUNK / BSMI_SHORTEST_RUN, GROUP = 32 };
-
-struct a_panel { _Alignas(64) float values[ROWS][CHUNK]; };
-struct b_panel {
-    _Alignas(64) float factors[BLOCKS][COLUMNS];
-    struct bsmi_byte_rows bytes;          /* pointers to the matrix's own bytes, if its codes are bytes */
-    bsm_element element;
-    int block_bits;                       /* a factor serves 2^block_bits of K */
-};
+enum { ROWS = BSMI_FEW_ROWS, COLUMNS = 32, STEP = 16, CHUNK = BSMI_FEW_CHUNK, BLOCKS = BSMI_FEW_BLOCKS, GROUP = 32 };
 
 static void scale_row(const struct bsmi_part *row, float *values)
 {
@@ -28,9 +21,9 @@ static void scale_row(const struct bsmi_part *row, float *values)
     for (int64_t k = 0; k < row->length; k++) values[k] *= scales[k / block];
 }
 
-static void pack_a(const struct bsmi_part *part, const struct bsmi_operand *b, int run, void *memory)
+void bsmi_few_terms_pack_a(const struct bsmi_part *part, const struct bsmi_operand *b, int run, void *memory)
 {
-    struct a_panel *panel = memory;
+    struct bsmi_few_a *panel = memory;
     (void)b, (void)run;
     for (int64_t r = 0; r < part->count; r++) {
         struct bsmi_part row = *part;
@@ -41,9 +34,9 @@ static void pack_a(const struct bsmi_part *part, const struct bsmi_operand *b, i
     }
 }
 
-AVX2 static void pack_b(const struct bsmi_part *part, int run, void *memory)
+AVX2 void bsmi_few_terms_pack_b(const struct bsmi_part *part, int run, void *memory)
 {
-    struct b_panel *panel = memory;
+    struct bsmi_few_b *panel = memory;
     const struct bsmi_matrix *m = part->operand.matrix;
     const float factor = bsmi_half_factors[m->element];
     (void)run;
@@ -72,8 +65,8 @@ F16C_INLINE void add_sixteen(bsm_element element, int rows, int64_t count, const
     }
 }
 
-F16C_INLINE void multiply_step(bsm_element element, int rows, int64_t length, const struct a_panel *a, const struct b_panel *b,
-                               int column, float *sums, int64_t pitch)
+F16C_INLINE void multiply_step(bsm_element element, int rows, int64_t length, const struct bsmi_few_a *a,
+                               const struct bsmi_few_b *b, int column, float *sums, int64_t pitch)
 {
     const uint8_t *const *from = b->bytes.rows + column;
     __m256 acc[ROWS][2];
@@ -97,7 +90,7 @@ F16C_INLINE void multiply_step(bsm_element element, int rows, int64_t length, co
     for (int r = 0; r < rows; r++) _mm256_store_ps(sums + r * pitch, acc[r][0]), _mm256_store_ps(sums + r * pitch + 8, acc[r][1]);
 }
 
-F16C_INLINE void multiply_element(bsm_element element, int64_t rows, int64_t length, const void *a, const struct b_panel *b,
+F16C_INLINE void multiply_element(bsm_element element, int64_t rows, int64_t length, const void *a, const struct bsmi_few_b *b,
                                   float *sums, int64_t pitch)
 {
     for (int column = 0; column < COLUMNS; column += STEP, sums += STEP) {
@@ -109,14 +102,14 @@ F16C_INLINE void multiply_element(bsm_element element, int64_t rows, int64_t len
 
 F16C static void multiply(int64_t rows, int64_t length, int run, const void *a, const void *right, float *sums, int64_t pitch)
 {
-    const struct b_panel *b = right;
+    const struct bsmi_few_b *b = right;
     (void)run;
     BSMI_BY_ELEMENT(b->element, multiply_element, rows, length, a, b, sums, pitch)
 }
 
 const struct bsmi_panels bsmi_few_terms_panels_avx2 = {
-    .rows = ROWS, .columns = COLUMNS, .chunk = CHUNK, .a_bytes = sizeof(struct a_panel), .b_bytes = sizeof(struct b_panel),
-    .fits = bsmi_halves_fit, .pack_a = pack_a, .pack_b = pack_b, .multiply = multiply,
+    .rows = ROWS, .columns = COLUMNS, .chunk = CHUNK, .a_bytes = sizeof(struct bsmi_few_a), .b_bytes = sizeof(struct bsmi_few_b),
+    .fits = bsmi_halves_fit, .pack_a = bsmi_few_terms_pack_a, .pack_b = bsmi_few_terms_pack_b, .multiply = multiply,
     .guarded = bsmi_tile_add_terms_avx2_fma, .guarded_scratch_bytes = bsmi_tile_scratch_avx2_fma,
 };
 
