@@ -1,7 +1,7 @@
 /* bench_cpu [--rounds N] [--seconds S] [--base N] [--threads N] [--only WORD] [--commit TEXT] [--json FILE] [--svg FILE]
  *
- * Ours and the peer take turns in one process, each on `base` threads (1); the rows of threads have more.  On one thread the clock is
- * the processor time of that thread, so that other work on the machine costs its caches and its frequency alone; several threads are
+ * Ours and the peer take turns in one process, each on `base` threads (1); the rows of threads have more of them.  On one thread
+ * the clock is its processor time, so that other work on the machine costs its caches and its frequency alone; several threads are
  * timed by the wall.  Operands are as they are stored. */
 #include "bench.h"
 #include "cli/blas_peer.h"
