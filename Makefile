@@ -12,7 +12,7 @@
 #   make test-gpu    the tests of the CUDA backend on this machine's GPU; make test runs them on cudasim
 #   make test-gpu-sanitizer  the kernels under compute-sanitizer: memcheck, racecheck, synccheck
 #   make planted-cuda  bugs planted in the GEMM kernels that decode, on cudasim: minutes
-#   make test-sim-full  the whole grid of Blackwell's kernels on cudasim: hours; goes on where it was, build/simulated_grid.txt
+#   make test-sim-full  the whole grid of Blackwell's kernels on cudasim, and bugs planted in them: hours; goes on where it was, build/simulated_grid.txt
 #                    (SIM_SECONDS: ends after so many)
 #   make mutate-cuda  instructions taken out of the CUDA kernels, on cudasim: hours; goes on where it was, build/mutate.txt
 #   make bench-gpu   everything that this machine's GPU does beside its peers: a table, build/bench.json and build/bench.svg
@@ -100,6 +100,7 @@ test-sim-full:
 	@scripts/need $(tools) python3
 	@$(call build,release)
 	@tests/cuda/simulated_grid.py build/release build/simulated_grid.txt $(if $(SIM_SECONDS),--seconds $(SIM_SECONDS))
+	@tests/cuda/test_sm100_bugs.py build/release/tests/test_gpu_codes build/release/lib/libfailing_libcuda.so build/release/lib/libcudasim.so nvcc
 
 mutate-cuda:
 	@scripts/need $(tools) python3

@@ -1,5 +1,6 @@
 /* A libcuda that hands every call on to another one (SHIM_LIBCUDA), counts them, and fails the one it is told to fail: it is
- * made from the library's own table of driver functions. */
+ * made from the library's own table of driver functions.  Kernels of the PTX file that SHIM_KERNELS names take the places of those of
+ * the same names. */
 #include "cuda/driver.h"
 #include "shim.h"
 
@@ -78,7 +79,6 @@ FORWARD(cuCtxPushCurrent, "cuCtxPushCurrent_v2", (CUcontext context), (context))
 FORWARD(cuCtxPopCurrent, "cuCtxPopCurrent_v2", (CUcontext *context), (context))
 FORWARD(cuModuleLoadData, "cuModuleLoadData", (CUmodule *module, const void *image), (module, image))
 FORWARD(cuModuleUnload, "cuModuleUnload", (CUmodule module), (module))
-FORWARD(cuModuleGetFunction, "cuModuleGetFunction", (CUfunction *function, CUmodule module, const char *name), (function, module, name))
 FORWARD(cuFuncSetAttribute, "cuFuncSetAttribute", (CUfunction function, int attribute, int value), (function, attribute, value))
 FORWARD(cuMemAlloc, "cuMemAlloc_v2", (CUdeviceptr *memory, size_t bytes), (memory, bytes))
 FORWARD(cuMemFree, "cuMemFree_v2", (CUdeviceptr memory), (memory))
@@ -100,6 +100,32 @@ FORWARD(cuTensorMapEncodeTiled, "cuTensorMapEncodeTiled",
         (void *map, int type, unsigned rank, void *address, const uint64_t *sizes, const uint64_t *strides, const uint32_t *box, const uint32_t *steps,
          int interleave, int swizzle, int promotion, int fill),
         (map, type, rank, address, sizes, strides, box, steps, interleave, swizzle, promotion, fill))
+
+/* The module of SHIM_KERNELS; NULL: there is none. */
+static CUmodule other_kernels(void)
+{
+    static CUmodule module;
+    static char text[1 << 22];
+    const char *path = getenv("SHIM_KERNELS");
+    if (path == NULL || module != NULL) return module;
+    FILE *file = fopen(path, "r");
+    const size_t length = file == NULL ? 0 : fread(text, 1, sizeof text - 1, file);
+    if (length == 0 || length == sizeof text - 1 || real.cuModuleLoadData(&module, text) != CUDA_SUCCESS) {
+        fprintf(stderr, "shim: %s: no kernels that can be loaded\n", path);
+        exit(1);
+    }
+    fclose(file);
+    return module;
+}
+
+EXPORT CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name);
+CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name)
+{
+    if (fails("cuModuleGetFunction")) return failure("cuModuleGetFunction");
+    const CUmodule other = other_kernels();
+    if (other != NULL && real.cuModuleGetFunction(function, other, name) == CUDA_SUCCESS) return CUDA_SUCCESS;
+    return passed("cuModuleGetFunction", real.cuModuleGetFunction(function, module, name));
+}
 
 /* An old driver, if told to be one. */
 EXPORT CUresult cuDriverGetVersion(int *version);
