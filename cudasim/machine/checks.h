@@ -46,7 +46,7 @@ void checks_release_relaxed(struct warp *w, uint32_t lanes, uint64_t object);
 void checks_acquire_relaxed(struct warp *w, uint32_t lanes, uint64_t object);
 /* fence.acq_rel, fence.sc, membar: relaxed accesses around it order what lies before and behind. */
 void checks_fence(struct warp *w, uint32_t lanes);
-/* griddepcontrol.wait: the grids before this one have ended. */
+/* griddepcontrol.wait: the grid before this one has ended. */
 void checks_learn_grids(struct warp *w, uint32_t lanes);
 /* fence.proxy.async: generic writes that the lanes know of are visible to the async proxy. */
 void checks_proxy_fence(struct warp *w, uint32_t lanes);

@@ -1,6 +1,6 @@
 /* Clocks of happens-before, between clocks.c (what threads know) and race.c (what memory remembers).
  *
- * An actor is a thread of the cluster, a slot in which asynchronous operations follow each other, or all grids before this one.  Knowledge is, per actor, the
+ * An actor is a thread of the cluster, a slot in which asynchronous operations follow each other, or the grid before this one.  Knowledge is, per actor, the
  * latest value of its clock that is ordered before the present.  Lanes of a warp mostly know the same: one row serves them all until
  * some of them learn something alone.  The method is that of vector clocks (Lamport 1978, Fidge 1988; FastTrack, PLDI 2009). */
 #ifndef CUDASIM_MACHINE_CLOCKS_H
@@ -10,7 +10,7 @@
 
 enum { ASYNC_SLOTS = 64, MOST_SYNC_OBJECTS = 1 << 16 };
 
-/* [0, actors): ordered; [actors, 2 * actors): proxied.  The last actor are the grids in flight (dependent.h). */
+/* [0, actors): ordered; [actors, 2 * actors): proxied.  The last actor is the grid directly in front (dependent.h). */
 typedef uint32_t knowledge;
 
 struct warp_clocks {

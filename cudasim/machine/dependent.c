@@ -46,17 +46,19 @@ static uint32_t mask_of(uint64_t at, uint64_t begin, uint64_t end)
 
 void grids_in_flight_add(struct grids_in_flight *flight, const struct machine *machine, const struct launch *launch)
 {
-    if (launch->beside == NULL || machine->waited) flight->count = 0;
+    if (launch->beside == NULL) flight->count = 0;
+    else if (machine->waited) flight->count--;
     if (flight->count == MOST_IN_FLIGHT) memmove(&flight->grid[0], &flight->grid[1], --flight->count * sizeof flight->grid[0]);
     struct grid_in_flight *g = &flight->grid[flight->count++];
     *g = (struct grid_in_flight){ .id = (uint32_t)machine->grids, .early = launch->image->module->launches_dependents };
     snprintf(g->kernel, sizeof g->kernel, "%s", launch->function->name);
 }
 
-static const struct grid_in_flight *find(const struct grids_in_flight *flight, uint32_t mark, uint32_t mask)
+/* The one of the first `count` that left the mark, if any. */
+static const struct grid_in_flight *find(const struct grid_in_flight *grid, uint32_t count, uint32_t mark, uint32_t mask)
 {
-    for (uint32_t i = 0; (mark & mask) != 0 && i < flight->count; i++)
-        if (flight->grid[i].id == mark >> MARK_SHIFT) return &flight->grid[i];
+    for (uint32_t i = 0; (mark & mask) != 0 && i < count; i++)
+        if (grid[i].id == mark >> MARK_SHIFT) return &grid[i];
     return NULL;
 }
 
@@ -74,25 +76,25 @@ static trap report(struct warp *w, const struct insn *in, uint32_t lane, const s
 {
     return warp_fault(w, in, lane, REPORT_RACE,
                       "%s the byte at global address 0x%llx, which is %s by kernel %s, launched before in the stream and perhaps still "
-                      "running: this thread has not executed griddepcontrol.wait, nor is it ordered behind one that has "
+                      "running: no griddepcontrol.wait of this thread, of one that it is ordered behind, or of a grid between orders the two "
                       "(PTX ISA, 9.7.13.13 griddepcontrol)",
                       writes ? "overwrites" : "reads", (unsigned long long)address, written ? "written" : "read", g->kernel);
 }
 
-/* The bytes [begin, end) of an allocation. */
+/* The bytes [begin, end) of an allocation; unordered: how many of the grids in flight are not ordered before this. */
 static trap visit(struct warp *w, const struct insn *in, uint32_t lane, const struct allocation *a, uint64_t begin, uint64_t end, bool writes,
-                  bool unordered)
+                  uint32_t unordered)
 {
     const struct grid *grid = w->cta->cluster->grid;
     _Atomic uint32_t *own = writes ? a->writer : grid->module->launches_dependents ? a->reader : NULL;
     for (uint64_t at = begin & ~(uint64_t)(MARK_BYTES - 1); at < end; at += MARK_BYTES) {
         const uint32_t mask = mask_of(at, begin, end);
         const uint64_t place = at / MARK_BYTES;
-        if (unordered) {
-            const struct grids_in_flight *flight = grid->launch->beside;
-            const struct grid_in_flight *g = find(flight, atomic_load_explicit(&a->writer[place], memory_order_relaxed), mask);
+        if (unordered != 0) {
+            const struct grid_in_flight *flight = grid->launch->beside->grid;
+            const struct grid_in_flight *g = find(flight, unordered, atomic_load_explicit(&a->writer[place], memory_order_relaxed), mask);
             if (g != NULL) return report(w, in, lane, g, a->base + at, writes, true);
-            g = writes && a->reader != NULL ? find(flight, atomic_load_explicit(&a->reader[place], memory_order_relaxed), mask) : NULL;
+            g = writes && a->reader != NULL ? find(flight, unordered, atomic_load_explicit(&a->reader[place], memory_order_relaxed), mask) : NULL;
             if (g != NULL && g->early) return report(w, in, lane, g, a->base + at, writes, false);
         }
         if (own != NULL) remember(&own[place], (uint32_t)grid->id, mask);
@@ -100,10 +102,11 @@ static trap visit(struct warp *w, const struct insn *in, uint32_t lane, const st
     return TRAP_NONE;
 }
 
-static bool knows_grids(const struct warp *w, const knowledge *known)
+static uint32_t unordered_grids(const struct warp *w, const knowledge *known)
 {
     const struct cluster_clocks *c = w->cta->cluster->clocks;
-    return w->cta->cluster->grid->launch->beside == NULL || c->exhausted || known[grids_actor(c)] != 0;
+    const struct grids_in_flight *flight = w->cta->cluster->grid->launch->beside;
+    return flight == NULL || c->exhausted ? 0 : flight->count - (known[grids_actor(c)] != 0);
 }
 
 trap dependent_bytes(struct warp *w, const struct insn *in, uint32_t lane, const knowledge *known, uint64_t address, uint64_t bytes,
@@ -111,8 +114,8 @@ trap dependent_bytes(struct warp *w, const struct insn *in, uint32_t lane, const
 {
     const struct grid *grid = w->cta->cluster->grid;
     if (!grid->machine->dependent_grids || bytes == 0) return TRAP_NONE;
-    const bool unordered = !knows_grids(w, known);
-    if (!unordered && !writes && !grid->module->launches_dependents) return TRAP_NONE;
+    const uint32_t unordered = unordered_grids(w, known);
+    if (unordered == 0 && !writes && !grid->module->launches_dependents) return TRAP_NONE;
     const struct allocation *a = w->recent;
     if (a == NULL || address - a->base >= a->bytes) a = global_find(&grid->machine->memory, address);
     if (a == NULL || a->writer == NULL) return TRAP_NONE;

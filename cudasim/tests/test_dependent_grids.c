@@ -135,7 +135,9 @@ static const struct { const char *words; bool races; } cases[] = {
     { "write! nothing read_at_once", true },
     { "write! nothing nothing nothing read_at_once", true },
     { "write! nothing! read_at_once", false },
-    { "write! nothing read", false },
+    { "write! nothing read", true },
+    { "write! nothing read read", true },
+    { "write! nothing read! read", false },
 };
 
 static void in_a_stream(struct test *t)
