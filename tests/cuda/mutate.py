@@ -2,7 +2,10 @@
 """Takes fences, waits, arrives, commits and barriers out of the CUDA kernels, one at a time, and runs tests on cudasim: does a report or
 a wrong result notice it?  Each answer is appended to LOG, and what stands there is not asked again; the last lines count.
 
-usage: mutate.py BUILD LOG [ENTRY...]"""
+usage: mutate.py BUILD LOG [--every N] [--only REGEX] [ENTRY...]
+
+--every N: of the instructions of one name in one kernel, the first and every N-th behind it; --only: instructions that match."""
+import argparse
 import os
 import re
 import subprocess
@@ -10,21 +13,29 @@ import sys
 import tempfile
 
 # entry: fatbin, tests in the order in which they are tried: the quick ones first
-GEMM = ["test_gemm --only exponents", "test_gemm --only edges", "test_gemm --only groups", "test_gemm --only factors",
-        "test_gemm --only many_tiles_of_fp16"]
+GEMM = ["test_gemm --only factors", "test_gemm --only exponents", "test_gemm --only groups", "test_gemm --only edges",
+        "test_gpu_epilogues --only special_numbers"]
 KERNELS = {
     "bsmi_gemm_64x48_1x1": ("sm90_gemm_small", GEMM),
     "bsmi_gemm_128x48_2x1": ("sm90_gemm_small", GEMM),
-    "bsmi_decode": ("common_decode", ["test_device_decode", "test_gpu_streams"]),
-    "bsmi_quantize": ("common_quantize", ["test_device_quantize"]),
-    "bsmi_amax": ("common_quantize", ["test_device_quantize"]),
-    "bsmi_convert_scales": ("common_scales", ["test_device_scales"]),
-    "bsmi_clear_padding": ("common_scales", ["test_device_scales"]),
-    "bsmi_dequantize": ("common_dequantize", ["test_device_dequantize"]),
+    "bsmi_decode": ("common_decode", ["test_gpu_contract --only factors_and_addends", "test_device_decode"]),
+    "bsmi_quantize": ("common_quantize", ["test_device_quantize --only quick_ways", "test_gpu_contract --only quantizing_and_back",
+                                          "test_device_quantize"]),
+    "bsmi_amax": ("common_quantize", ["test_gpu_contract --only quantizing_and_back"]),
+    "bsmi_convert_scales": ("common_scales", ["test_device_scales", "test_gpu_contract --only scales_from_layout_to_layout"]),
+    "bsmi_clear_padding": ("common_scales", ["test_gpu_contract --only quantized_outputs", "test_device_scales"]),
+    "bsmi_dequantize": ("common_dequantize", ["test_gpu_contract --only quantizing_and_back"]),
     "bsmi_finish": ("common_finish", ["test_gpu_epilogues"]),
-    "bsmi_sums": ("simt_sums", ["test_gpu_products --only plain_kernel_has_the_cpus_bits", "test_gpu_contract"]),
-    "bsmi_group_tables": ("simt_sums", ["test_gpu_contract"]),
+    "bsmi_sums": ("simt_sums", ["test_gpu_contract --only extreme_scales", "test_gpu_contract"]),
+    "bsmi_group_tables": ("simt_sums", ["test_gpu_contract --only batches_and_groups"]),
+    "bsmi_repack": ("common_repack", ["test_gpu_contract --only factors_and_addends", "test_gpu_products"]),
+    "bsmi_row_scales": ("common_row_scales", ["test_gpu_decoding --only every_format"]),
 }
+for file, codes in (("bytes", ["bytes"]), ("nibbles", ["mxfp4", "nvfp4"])):
+    for code in codes:
+        for shape in "16x64_1x1", "32x64_1x1", "64x64_1x2", "128x64_1x2", "256x64_1x2":
+            KERNELS[f"bsmi_gemm_{code}_{shape}"] = (f"sm90_decoding_{file}", ["test_gpu_decoding"])
+SMS = {"1x1": "1", "2x1": "2", "1x2": "2"}               # one cluster, which then does all tiles, and its boxes all types of D
 SECONDS = 300                            # of one test: mutants that hang are told of by cudasim itself, long before
 
 
@@ -60,6 +71,7 @@ def run(entry, mutant, tests):
         environment = dict(os.environ, BLOCKSCALE_LIBCUDA="lib/libcudasim.so", CUDASIM_DEVICE="sm_90a")
         if "gemm" in entry:
             environment["GEMM_INSTANCE"] = entry
+            environment["CUDASIM_SMS"] = SMS.get(entry[-3:], "4")
         if mutant is not None:
             environment["CUDASIM_MUTATE"] = mutant
         try:
@@ -74,6 +86,18 @@ def run(entry, mutant, tests):
     return "survives" if taken else "not executed"
 
 
+def chosen(mutants, every, only):
+    """Of each kind of instruction that matches the first and every N-th behind it."""
+    seen = {}
+    for mutant, instruction in mutants:
+        kind = re.search(r"[a-z][\w.:]*", re.sub(r"^@\S+ ", "", instruction)).group(0)
+        if not re.search(only, instruction):
+            continue
+        if seen.setdefault(kind, 0) % every == 0:
+            yield mutant, instruction
+        seen[kind] += 1
+
+
 def known(log):
     if not os.path.exists(log):
         return {}
@@ -82,13 +106,20 @@ def known(log):
 
 
 def main():
-    build, log, entries = sys.argv[1], os.path.abspath(sys.argv[2]), sys.argv[3:] or list(KERNELS)
-    os.chdir(build)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("build")
+    parser.add_argument("log")
+    parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--only", default="")
+    parser.add_argument("entries", nargs="*")
+    options = parser.parse_intermixed_args()
+    log, entries = os.path.abspath(options.log), options.entries or list(KERNELS)
+    os.chdir(options.build)
     done = known(log)
     for entry in entries:
         fatbin, tests = KERNELS[entry]
         counts = {}
-        for mutant, instruction in mutants_of(entry, ptx_of(f"src/cuda/{fatbin}.fatbin")):
+        for mutant, instruction in chosen(mutants_of(entry, ptx_of(f"src/cuda/{fatbin}.fatbin")), options.every, options.only):
             if mutant not in done:
                 if not counts and run(entry, None, tests) != "not executed":
                     sys.exit(f"{entry}: fails before anything is taken away")
