@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """A test of the tests: small bugs, kept as data in *.bugs, are planted one at a time, and the tests must notice each.
 
-    planted_test.py BUILD_FOLDER C_COMPILER [--only REGEX] [--jobs N]
+    planted_test.py BUILD_FOLDER C_COMPILER [--only REGEX] [--jobs N] [--control] [--named]
 
 The library is built once as a shared library that the test programs load.  For a bug, a copy of the source is changed,
 the objects that depend on it are compiled again, and the test case that the bug names runs with the library that
 results; it must fail.  Where it does not, every other test program runs; if all pass, the bug survived, and a test is
-missing.  Each named case must pass without the bug.
+missing.  A program that cannot run has not failed.  That each case
+passes without the bug is what `make test` finds out beside this; --control asks it here too.
+
+Bugs in src/cuda: the build's kernels run on its cudasim, as PTX; those of a file that a bug changes are compiled anew, to PTX alone.
 
 A .bugs file holds entries of this form; "-" lines are the old text, which must be found exactly once, "+" lines the new:
 
@@ -39,7 +42,10 @@ ROOMS = ["core", "format", "layout", "matrix", "quantize", "exact", "product", "
 # How many bugs of each kind there are at least.
 WANTED = {"value rules": 10, "layouts and padding": 10, "tails and strides": 10, "kernels": 15, "plan, files, threads": 15}
 KEYS = ["bug", "category", "file", "why", "test"]
-DEADLINE = 60                                          # seconds for one run of a test program
+CANNOT_RUN = (2, 126, 127)                             # exit status: no such case; no such program, or libraries that do not fit
+DEADLINE = 180                                         # seconds for one run of a test program
+# Of the build's kernels, those that bugs are caught with; the fewer there are, the sooner a context is made.
+KERNELS = ["common/", "simt/", "sm90/gemm_small"]
 
 
 class Bug:
@@ -102,6 +108,63 @@ def must(command):
         raise RuntimeError(f"{shlex.join(command)}\n{done.stdout}")
 
 
+class Kernels:
+    """The kernels of a build as a library of their own, libkernels.so: PTX, as cudasim reads it, in a table such as embedded.c's."""
+
+    def __init__(self, build, folder):
+        self.build, self.folder, self.ptx, self.commands, self.dependencies, self.table = os.path.abspath(build), folder, {}, {}, {}, None
+        table = os.path.join(build, "src/cuda/embedded.c")
+        self.simulator = os.path.join(self.build, "lib/libcudasim.so")
+        if not os.path.exists(table) or not os.path.exists(self.simulator):
+            return
+        with open(table, encoding="utf-8") as file:
+            self.table = file.read()
+        for name, fatbin in re.findall(r'^EMBED\((\w+), "([^"]+)"\)$', self.table, flags=re.M):
+            self.read(name, fatbin)
+        if not self.ptx:
+            self.table = None
+            return
+        with open(os.path.join(build, "CMakeCache.txt"), encoding="utf-8") as file:
+            self.nvcc = re.search(r"^NVCC:FILEPATH=(.*)$", file.read(), flags=re.M).group(1)
+
+    def read(self, name, fatbin):
+        row = re.search(r'\{ "([^"]+)", (\d+), (\w+), bsmi_fatbin_%s, ' % name, self.table)
+        if not row.group(1).startswith(tuple(KERNELS)):
+            return
+        with open(fatbin, "rb") as file:
+            data = file.read()
+        begin = data.rindex(b".version")
+        self.ptx[name] = os.path.join(self.folder, name + ".ptx")
+        with open(self.ptx[name], "wb") as out:
+            out.write(data[begin:data.index(b"\0", begin)] + b"\0")
+        suffix = {"BSMI_THIS_ALONE": "a", "BSMI_THIS_FAMILY": "f"}.get(row.group(3), "")
+        self.commands[name] = (f"src/cuda/{row.group(1)}.cu", f"compute_{row.group(2)}{suffix}")
+        with open(fatbin + ".d", encoding="utf-8") as file:
+            words = file.read().replace("\\\n", " ").split()[1:]
+        self.dependencies[name] = {os.path.relpath(os.path.join(SOURCE, word), SOURCE) for word in words}
+
+    def compile(self, tree, name, to):
+        source, architecture = self.commands[name]
+        must([self.nvcc, "-ptx", "-arch=" + architecture, "-std=c++17", "-O3", "--fmad=false", f"-I{tree}/src", f"-I{tree}/include",
+              "-o", to, os.path.join(tree, source)])
+        with open(to, "ab") as out:
+            out.write(b"\0")
+
+    def link(self, compiler, folder, changed):
+        """libkernels.so in a folder; changed: {name: PTX} instead of the build's."""
+        files = {**self.ptx, **changed}
+        text = re.sub(r'^EMBED\((\w+), "[^"]+"\)\n', lambda m: f'EMBED({m.group(1)}, "{files[m.group(1)]}")\n' if m.group(1) in files else "",
+                      self.table, flags=re.M)
+        text = re.sub(r"^.*bsmi_fatbin_end_(\w+) },\n", lambda m: m.group(0) if m.group(1) in files else "", text, flags=re.M)
+        path = os.path.join(folder, "embedded.c")
+        with open(path, "w", encoding="utf-8") as out:
+            out.write(text)
+        must([compiler, "-w", "-shared", "-fPIC", f"-I{SOURCE}/src", path, "-o", os.path.join(folder, "libkernels.so")])
+
+    def environment(self):
+        return {} if self.table is None else {"BLOCKSCALE_LIBCUDA": self.simulator, "CUDASIM_QUIET": "1"}
+
+
 class Base:
     """What is built once, without any bug: objects of the library, the library, and the test programs that are asked for."""
 
@@ -112,8 +175,14 @@ class Base:
         os.makedirs(folder)
         self.flags = self.FLAGS + self.openmp()
         self.programs, self.helpers = self.read_programs(build)
+        self.kernels = Kernels(build, folder)
+        with open(os.path.join(build, "tests/list.txt"), encoding="utf-8") as file:
+            self.listed = {line.split()[0] for line in file if line.strip()}
         self.sources = [os.path.relpath(path, SOURCE)
                         for room in ROOMS for path in sorted(glob.glob(os.path.join(SOURCE, "src", room, "*.c")))]
+        if self.kernels.table is not None:
+            self.sources.remove("src/cuda/not_embedded.c")
+            self.kernels.link(compiler, folder, {})
         self.dependencies, self.controls, self.locks, self.lock = {}, {}, {}, threading.Lock()
 
     def openmp(self):
@@ -156,7 +225,9 @@ class Base:
     def object(self, source): return self.path(source.replace("/", "-") + ".o")
 
     def link_library(self, objects, folder):
-        must([self.compiler, "-shared", *self.flags, *objects, "-o", os.path.join(folder, "libblockscale.so"), "-lm", "-lpthread"])
+        kernels = ["-L" + self.folder, "-lkernels"] if self.kernels.table is not None else []
+        must([self.compiler, "-shared", *self.flags, *objects, "-o", os.path.join(folder, "libblockscale.so"), *kernels, "-lm", "-lpthread",
+              "-ldl"])
 
     def build_object(self, source): self.dependencies[source] = self.compile(SOURCE, source, self.object(source))
 
@@ -181,8 +252,9 @@ class Base:
 
     def links(self, objects, helper, program):
         """A program is linked with the harness and one library of helpers: whichever has what it lacks."""
+        kernels = ["-lkernels"] if self.kernels.table is not None else []
         return call([self.compiler, *self.flags, *objects, "-o", program, self.path(helper + ".a"), self.path("test_harness.a"),
-                     "-L" + self.folder, "-lblockscale", "-lm", "-lpthread"]).returncode == 0
+                     "-L" + self.folder, "-lblockscale", *kernels, "-lm", "-lpthread", "-ldl"]).returncode == 0
 
     def once(self, key, make):
         """make(), the first time that it is asked for."""
@@ -198,16 +270,17 @@ class Base:
         return self.once(("program", name), lambda: self.build_program(SOURCE, name, self.folder))
 
     def passes(self, name, arguments, folder):
-        """Whether a program passes with the library in `folder`, and what it printed."""
+        """Whether a program passes with the libraries in `folder`, what it printed, and whether it ran at all."""
         program = os.path.join(folder, name)
         if not os.path.exists(program):
             program = self.path(name)
         try:
             done = call([program, *arguments], cwd=folder, timeout=DEADLINE,
-                        env={**os.environ, "LD_LIBRARY_PATH": folder, "BLOCKSCALE_TEST_STOP": "1"})
+                        env={**os.environ, **self.kernels.environment(), "LD_LIBRARY_PATH": folder + ":" + self.folder,
+                             "BLOCKSCALE_TEST_STOP": "1"})
         except subprocess.TimeoutExpired:
-            return False, "deadline"
-        return done.returncode == 0, done.stdout
+            return False, "deadline", True
+        return done.returncode == 0, done.stdout, done.returncode not in CANNOT_RUN
 
     def control(self, name, arguments):
         """The same without a bug."""
@@ -229,9 +302,11 @@ class Bench:
         arguments = [word for case in only for word in ("--only", case)]
         if name not in self.base.programs:
             return f"no test program {name}"
-        fine, output = self.base.control(name, arguments)
-        if not fine:
-            return f"the test fails without the bug: {output}"
+        self.base.program(name)
+        if self.base.asks_control or name not in self.base.listed:
+            fine, output, _ = self.base.control(name, arguments)
+            if not fine:
+                return f"the test fails without the bug: {output}"
         path = os.path.join(self.folder, bug.file)
         with open(path, encoding="utf-8") as file:
             text = file.read()
@@ -254,7 +329,10 @@ class Bench:
     def fails(self, bug, name, arguments, folder):
         if bug.file in self.base.program(name):
             self.base.build_program(self.folder, name, folder)
-        return not self.base.passes(name, arguments, folder)[0]
+        passed, output, ran = self.base.passes(name, arguments, folder)
+        if not ran:
+            raise RuntimeError(f"{name} cannot run: {output}")
+        return not passed
 
     def try_planted(self, bug, name, arguments, folder):
         base, objects, touched = self.base, [], False
@@ -264,12 +342,17 @@ class Bench:
                 objects[-1] = os.path.join(folder, os.path.basename(objects[-1]))
                 base.compile(self.folder, source, objects[-1])
                 touched = True
-        if not touched and bug.file not in base.program(name):
-            return f"neither the library nor {name} depends on {bug.file}"
+        kernels = [name for name in base.kernels.ptx if bug.file in base.kernels.dependencies[name]]
+        if not touched and not kernels and bug.file not in base.program(name):
+            return f"neither the library, its kernels nor {name} depends on {bug.file}"
         base.link_library(objects, folder)
+        for kernel in kernels:
+            base.kernels.compile(self.folder, kernel, os.path.join(folder, kernel + ".ptx"))
+        if kernels:
+            base.kernels.link(base.compiler, folder, {kernel: os.path.join(folder, kernel + ".ptx") for kernel in kernels})
         if self.fails(bug, name, arguments, folder):
             return "caught"
-        for other in sorted(base.programs):
+        for other in sorted(base.programs) if base.asks_others else []:
             if base.control(other, [])[0] and self.fails(bug, other, [], folder):
                 return f"caught by {other}"
         return "survived"
@@ -280,6 +363,8 @@ def main():
     parser.add_argument("build")
     parser.add_argument("compiler")
     parser.add_argument("--only", default="", help="regular expression for the names of bugs")
+    parser.add_argument("--control", action="store_true", help="each named case must pass without the bug")
+    parser.add_argument("--named", action="store_true", help="no other test runs where the named one does not notice")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     options = parser.parse_args()
     everything = [bug for path in sorted(glob.glob(os.path.join(HERE, "*.bugs"))) for bug in read_bugs(path)]
@@ -290,7 +375,12 @@ def main():
     failed = 0
     with tempfile.TemporaryDirectory(prefix="planted-") as scratch, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         base = Base(os.path.join(scratch, "base"), options.compiler, options.build)
+        base.asks_control, base.asks_others = options.control, not options.named
         base.build_library(pool)
+        skipped = [bug for bug in bugs if bug.file.startswith("src/cuda/")] if base.kernels.table is None else []
+        if skipped:
+            print("skipped: bugs in src/cuda, as this build has no kernels or no cudasim", file=sys.stderr)
+            bugs = [bug for bug in bugs if bug not in skipped]
         benches = queue.SimpleQueue()
         for number in range(options.jobs):
             benches.put(Bench(base, os.path.join(scratch, str(number))))
@@ -317,7 +407,7 @@ def main():
                 failed += 1
                 print(f"  {category}: {count} bugs, at least {wanted} are wanted")
     print(f"{len(bugs)} planted, {len(bugs) - failed} caught, {time.monotonic() - started:.0f} s")
-    print(f"planted: {len(bugs) - failed} passed, {failed} failed, 0 skipped")
+    print(f"planted: {len(bugs) - failed} passed, {failed} failed, {len(skipped)} skipped")
     return 1 if failed or not bugs else 0
 
 
