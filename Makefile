@@ -11,7 +11,7 @@
 #   make bench       speed of the products on this machine's CPU beside BLAS: a table, build/bench-cpu.json and build/bench-cpu.svg
 #   make test-gpu    the tests of the CUDA backend on this machine's GPU; make test runs them on cudasim
 #   make test-gpu-sanitizer  the kernels under compute-sanitizer: memcheck, racecheck, synccheck
-#   make planted-cuda  bugs planted in the GEMM kernels that decode, on cudasim: minutes
+#   make planted-cuda  bugs planted in kernels, on cudasim: minutes
 #   make test-sim-full  the whole grid of Blackwell's kernels on cudasim, and bugs planted in them: hours; goes on where it was, build/simulated_grid.txt
 #                    (SIM_SECONDS: ends after so many)
 #   make mutate-cuda  instructions taken out of the CUDA kernels, on cudasim: hours; goes on where it was, build/mutate.txt

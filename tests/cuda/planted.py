@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A test of test_gpu_decoding: the bugs of decoding.bugs, planted one at a time in a copy of the kernels, are each noticed by it on
-cudasim, and without them the same run passes.
+"""A test of tests of kernels: the bugs of *.bugs beside this file, planted one at a time in a copy of the kernels, are each noticed on
+cudasim, and without them the same run passes.  A line "of PROGRAM KERNELS" holds for the bugs behind it.
 
 usage: planted.py BUILD [--only NAME]"""
 import os
@@ -15,21 +15,24 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.path.abspath(sys.argv[1])
 ONLY = sys.argv[3] if len(sys.argv) == 4 and sys.argv[2] == "--only" else None
-KERNELS, PROGRAM = "sm90/decoding_nibbles", "test_gpu_decoding"
+FILES = ["decoding.bugs", "memory.bugs"]
 SECONDS = 600
 
 
 def read_bugs():
-    bugs = []
-    with open(os.path.join(HERE, "decoding.bugs"), encoding="utf-8") as lines:
-        for line in lines.read().splitlines():
-            word, _, rest = line.partition(" ")
-            if word == "bug":
-                bugs.append({"bug": rest.strip(), "old": [], "new": []})
-            elif line[:1] in ("-", "+"):
-                bugs[-1]["old" if line[0] == "-" else "new"].append(line[1:])
-            elif line and not line.startswith("#"):
-                bugs[-1][word] = rest.strip()
+    bugs, of = [], None
+    for name in FILES:
+        with open(os.path.join(HERE, name), encoding="utf-8") as lines:
+            for line in lines.read().splitlines():
+                word, _, rest = line.partition(" ")
+                if word == "of":
+                    of = rest.split()
+                elif word == "bug":
+                    bugs.append({"bug": rest.strip(), "program": of[0], "kernels": of[1], "old": [], "new": []})
+                elif line[:1] in ("-", "+"):
+                    bugs[-1]["old" if line[0] == "-" else "new"].append(line[1:])
+                elif line and not line.startswith("#"):
+                    bugs[-1][word] = rest.strip()
     return bugs
 
 
@@ -44,22 +47,23 @@ def plant(bug, tree):
         file.write(text.replace(old, new))
 
 
-def compile_kernels(tree, to):
-    subprocess.run([os.environ.get("NVCC", "nvcc"), "-fatbin", "-gencode", "arch=compute_90a,code=[sm_90a,compute_90a]", "-std=c++17", "-O3",
-                    "-no-compress", "--fmad=false", "-I%s/src" % tree, "-I%s/include" % SOURCE, "-o", to, "%s/src/cuda/%s.cu" % (tree, KERNELS)],
-                   check=True)
+def compile_kernels(tree, kernels, to):
+    arch = "90a" if kernels.startswith("sm90/") else "90"
+    subprocess.run([os.environ.get("NVCC", "nvcc"), "-fatbin", "-gencode", "arch=compute_%s,code=[sm_%s,compute_%s]" % (arch, arch, arch),
+                    "-std=c++17", "-O3", "-no-compress", "--fmad=false", "-I%s/src" % tree, "-I%s/include" % SOURCE, "-o", to,
+                    "%s/src/cuda/%s.cu" % (tree, kernels)], check=True)
 
 
-def link(fatbin, folder):
+def link(bug, fatbin, folder):
     """The test with these kernels: its own command, with another table of what is embedded in front of the library's."""
     with open(os.path.join(BUILD, "src", "cuda", "embedded.c"), encoding="utf-8") as file:
-        text, count = re.subn(r'"[^"]*%s\.fatbin"' % re.sub(r"\W", "_", KERNELS), '"%s"' % fatbin, file.read())
+        text, count = re.subn(r'"[^"]*%s\.fatbin"' % re.sub(r"\W", "_", bug["kernels"]), '"%s"' % fatbin, file.read())
     assert count == 1
-    source, object_file, program = (os.path.join(folder, name) for name in ("embedded.c", "embedded.o", PROGRAM))
+    source, object_file, program = (os.path.join(folder, name) for name in ("embedded.c", "embedded.o", bug["program"]))
     with open(source, "w", encoding="utf-8") as file:
         file.write(text)
     subprocess.run(["cc", "-c", "-I%s/src" % SOURCE, "-o", object_file, source], check=True)
-    with open(os.path.join(BUILD, "tests", "cuda", "CMakeFiles", PROGRAM + ".dir", "link.txt"), encoding="utf-8") as file:
+    with open(os.path.join(BUILD, "tests", "cuda", "CMakeFiles", bug["program"] + ".dir", "link.txt"), encoding="utf-8") as file:
         command = shlex.split(file.read())
     at = command.index("-o")
     command[at:at + 2] = [object_file, "-o", program]
@@ -84,16 +88,16 @@ def try_bug(bug):
         shutil.copytree(os.path.join(SOURCE, "src"), os.path.join(tree, "src"))
         plant(bug, tree)
         fatbin = os.path.join(folder, "kernels.fatbin")
-        compile_kernels(tree, fatbin)
-        return not passes(link(fatbin, folder), bug["run"])
+        compile_kernels(tree, bug["kernels"], fatbin)
+        return not passes(link(bug, fatbin, folder), bug["run"])
 
 
 def main():
     bugs = [bug for bug in read_bugs() if ONLY in (None, bug["bug"])]
     missed = 0
-    for run in sorted({bug["run"] for bug in bugs}):
-        if not passes(os.path.join(BUILD, "tests", PROGRAM), run):
-            sys.exit("%s fails without a bug" % run)
+    for program, run in sorted({(bug["program"], bug["run"]) for bug in bugs}):
+        if not passes(os.path.join(BUILD, "tests", program), run):
+            sys.exit("%s %s fails without a bug" % (program, run))
     for bug in bugs:
         noticed = try_bug(bug)
         missed += not noticed

@@ -116,23 +116,31 @@ static void batches_and_groups(struct test *t)
     contexts_close(&c);
 }
 
-/* Rows whose scales span more than bf16 rows hold: the exact kernel's part. */
-static void extreme_scales(struct test *t)
+/* Rows and columns whose scales span more than bf16 rows hold, some or most of them: the exact kernel's part. */
+static void scales_that_span_much(struct test *t, const struct contexts *c, int row_step, int first_column, int column_step)
 {
-    struct contexts c;
-    if (!contexts_open(t, &c)) return;
     struct operand a = make(t, BSM_MXFP8_E4M3, M, K, 1), b = make(t, BSM_MXFP4, N, K, 1), d = make_d(BSM_FORMAT_FP32, M, N, 1);
-    for (int64_t r = 0; r < M; r += 5)
+    for (int64_t r = 0; r < M; r += row_step)
         for (int64_t s = 0; s < K / 32; s++) bsm_matrix_set_scale(&a.m, 0, r, s, (uint8_t)(s == 1 ? 20 : r % 2 == 0 ? 230 : 127));
-    for (int64_t s = 0; s < K / 32; s++) bsm_matrix_set_scale(&b.m, 0, 7, s, (uint8_t)(s == 1 ? 240 : 10));
+    for (int64_t n = first_column; n < N; n += column_step)
+        for (int64_t s = 0; s < K / 32; s++) bsm_matrix_set_scale(&b.m, 0, n, s, (uint8_t)(s == 1 ? 240 : 10));
     bsm_matrix_set_scale(&a.m, 0, 3, 1, 255);
     /* One block alone is not zero in the rows that are left out, so that every order of sums gives the same bits. */
     for (int64_t r = 0; r < M; r++)
         for (int64_t k = 0; k < K; k++)
             if (k % 32 != 5) bsm_matrix_set_code(&a.m, 0, r, k, 0);
-    on_both_kernels(t, &c, &(struct run){ .a = &a, .b = &b, .d = &d, .call = { .struct_size = sizeof(bsm_matmul) } },
+    on_both_kernels(t, c, &(struct run){ .a = &a, .b = &b, .d = &d, .call = { .struct_size = sizeof(bsm_matmul) } },
                     "extreme scales");
     operand_free(&a), operand_free(&b), operand_free(&d);
+}
+
+static void extreme_scales(struct test *t)
+{
+    struct contexts c;
+    if (!contexts_open(t, &c)) return;
+    scales_that_span_much(t, &c, 5, 7, N);
+    scales_that_span_much(t, &c, 1, 0, 1);               /* more in a row than a tile holds */
+    scales_that_span_much(t, &c, M, 1, 2);
     contexts_close(&c);
 }
 
