@@ -1,8 +1,9 @@
 /* Clocks of happens-before, between clocks.c (what threads know) and race.c (what memory remembers).
  *
- * An actor is a thread of the cluster, a slot in which asynchronous operations follow each other, or the grid before this one.  Knowledge is, per actor, the
- * latest value of its clock that is ordered before the present.  Lanes of a warp mostly know the same: one row serves them all until
- * some of them learn something alone.  The method is that of vector clocks (Lamport 1978, Fidge 1988; FastTrack, PLDI 2009). */
+ * An actor is a thread of the cluster, a slot in which asynchronous operations follow each other, or the grid before this one.
+ * Knowledge is, per actor, the latest value of its clock that is ordered before the present.  Lanes of a warp mostly know the same: one row
+ * serves them all until some of them learn something alone.  The method is that of vector clocks (Lamport 1978, Fidge 1988; FastTrack,
+ * PLDI 2009). */
 #ifndef CUDASIM_MACHINE_CLOCKS_H
 #define CUDASIM_MACHINE_CLOCKS_H
 

@@ -34,6 +34,12 @@ static void remember(_Atomic uint32_t *mark, uint32_t grid, uint32_t mask)
     } while (now != old && !atomic_compare_exchange_weak_explicit(mark, &old, now, memory_order_relaxed, memory_order_relaxed));
 }
 
+/* 0: nobody, or not watched. */
+static uint32_t mark_at(const _Atomic uint32_t *marks, uint64_t place)
+{
+    return marks == NULL ? 0 : atomic_load_explicit(&marks[place], memory_order_relaxed);
+}
+
 static uint32_t mask_of(uint64_t at, uint64_t begin, uint64_t end)
 {
     uint32_t mask = 15;
@@ -71,19 +77,19 @@ void dependent_wait(struct warp *w, uint32_t lanes)
 
 /* ---- accesses ---- */
 
-static trap report(struct warp *w, const struct insn *in, uint32_t lane, const struct grid_in_flight *g, uint64_t address, bool writes,
-                   bool written)
+static trap report(struct warp *w, const struct insn *in, uint32_t lane, const struct grid_in_flight *g, uint64_t address,
+                   bool writes, bool written)
 {
     return warp_fault(w, in, lane, REPORT_RACE,
-                      "%s the byte at global address 0x%llx, which is %s by kernel %s, launched before in the stream and perhaps still "
-                      "running: no griddepcontrol.wait of this thread, of one that it is ordered behind, or of a grid between orders the two "
-                      "(PTX ISA, 9.7.13.13 griddepcontrol)",
+                      "%s the byte at global address 0x%llx, which is %s by kernel %s, launched before in the stream and perhaps "
+                      "still running: no griddepcontrol.wait of this thread, of one that it is ordered behind, or of a grid between "
+                      "orders the two (PTX ISA, 9.7.13.13 griddepcontrol)",
                       writes ? "overwrites" : "reads", (unsigned long long)address, written ? "written" : "read", g->kernel);
 }
 
 /* The bytes [begin, end) of an allocation; unordered: how many of the grids in flight are not ordered before this. */
-static trap visit(struct warp *w, const struct insn *in, uint32_t lane, const struct allocation *a, uint64_t begin, uint64_t end, bool writes,
-                  uint32_t unordered)
+static trap visit(struct warp *w, const struct insn *in, uint32_t lane, const struct allocation *a, uint64_t begin, uint64_t end,
+                  bool writes, uint32_t unordered)
 {
     const struct grid *grid = w->cta->cluster->grid;
     _Atomic uint32_t *own = writes ? a->writer : grid->module->launches_dependents ? a->reader : NULL;
@@ -92,9 +98,9 @@ static trap visit(struct warp *w, const struct insn *in, uint32_t lane, const st
         const uint64_t place = at / MARK_BYTES;
         if (unordered != 0) {
             const struct grid_in_flight *flight = grid->launch->beside->grid;
-            const struct grid_in_flight *g = find(flight, unordered, atomic_load_explicit(&a->writer[place], memory_order_relaxed), mask);
+            const struct grid_in_flight *g = find(flight, unordered, mark_at(a->writer, place), mask);
             if (g != NULL) return report(w, in, lane, g, a->base + at, writes, true);
-            g = writes && a->reader != NULL ? find(flight, unordered, atomic_load_explicit(&a->reader[place], memory_order_relaxed), mask) : NULL;
+            g = writes ? find(flight, unordered, mark_at(a->reader, place), mask) : NULL;
             if (g != NULL && g->early) return report(w, in, lane, g, a->base + at, writes, false);
         }
         if (own != NULL) remember(&own[place], (uint32_t)grid->id, mask);

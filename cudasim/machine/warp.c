@@ -10,8 +10,8 @@
 
 enum { FAIR_STEPS = 1024, PAGED_BYTES = 128 * 1024, MAX_LOCAL_BYTES = 512 * 1024, MAX_DEPTH = 4096 };
 
-/* A kernel has thousands of registers, of which a run touches those of the branches that it takes: pages that come zeroed when they are
- * touched cost less than memory that has to be cleared. */
+/* A kernel has thousands of registers, of which a run touches those of the branches that it takes: pages that come zeroed when they
+ * are touched cost less than memory that has to be cleared. */
 static size_t bytes_of_rows(uint64_t rows) { return rows * LANES * sizeof(uint64_t); }
 
 static void free_registers(uint64_t *registers, uint64_t rows)

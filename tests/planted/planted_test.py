@@ -9,7 +9,7 @@ results; it must fail.  Where it does not, every other test program runs; if all
 missing.  A program that cannot run has not failed.  That each case
 passes without the bug is what `make test` finds out beside this; --control asks it here too.
 
-Bugs in src/cuda: the build's kernels run on its cudasim, as PTX; those of a file that a bug changes are compiled anew, to PTX alone.
+Bugs in src/cuda: the build's kernels run on its cudasim, as PTX; those of a file that a bug changes are compiled anew, to PTX.
 
 A .bugs file holds entries of this form; "-" lines are the old text, which must be found exactly once, "+" lines the new:
 
@@ -109,10 +109,11 @@ def must(command):
 
 
 class Kernels:
-    """The kernels of a build as a library of their own, libkernels.so: PTX, as cudasim reads it, in a table such as embedded.c's."""
+    """The kernels of a build as a library of their own, libkernels.so: PTX, as cudasim reads it, in a table like embedded.c's."""
 
     def __init__(self, build, folder):
-        self.build, self.folder, self.ptx, self.commands, self.dependencies, self.table = os.path.abspath(build), folder, {}, {}, {}, None
+        self.build, self.folder, self.table = os.path.abspath(build), folder, None
+        self.ptx, self.commands, self.dependencies = {}, {}, {}
         table = os.path.join(build, "src/cuda/embedded.c")
         self.simulator = os.path.join(self.build, "lib/libcudasim.so")
         if not os.path.exists(table) or not os.path.exists(self.simulator):
@@ -153,8 +154,8 @@ class Kernels:
     def link(self, compiler, folder, changed):
         """libkernels.so in a folder; changed: {name: PTX} instead of the build's."""
         files = {**self.ptx, **changed}
-        text = re.sub(r'^EMBED\((\w+), "[^"]+"\)\n', lambda m: f'EMBED({m.group(1)}, "{files[m.group(1)]}")\n' if m.group(1) in files else "",
-                      self.table, flags=re.M)
+        text = re.sub(r'^EMBED\((\w+), "[^"]+"\)\n',
+                      lambda m: f'EMBED({m.group(1)}, "{files[m.group(1)]}")\n' if m.group(1) in files else "", self.table, flags=re.M)
         text = re.sub(r"^.*bsmi_fatbin_end_(\w+) },\n", lambda m: m.group(0) if m.group(1) in files else "", text, flags=re.M)
         path = os.path.join(folder, "embedded.c")
         with open(path, "w", encoding="utf-8") as out:
@@ -226,8 +227,8 @@ class Base:
 
     def link_library(self, objects, folder):
         kernels = ["-L" + self.folder, "-lkernels"] if self.kernels.table is not None else []
-        must([self.compiler, "-shared", *self.flags, *objects, "-o", os.path.join(folder, "libblockscale.so"), *kernels, "-lm", "-lpthread",
-              "-ldl"])
+        must([self.compiler, "-shared", *self.flags, *objects, "-o", os.path.join(folder, "libblockscale.so"), *kernels,
+              "-lm", "-lpthread", "-ldl"])
 
     def build_object(self, source): self.dependencies[source] = self.compile(SOURCE, source, self.object(source))
 
