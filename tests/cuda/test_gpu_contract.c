@@ -1,6 +1,7 @@
 /* The whole contract of a product on a GPU, and quantizing, dequantizing and converting scales: every byte against the CPU's. */
 #include "gpu.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 enum { M = 37, N = 48, K = 96 };
