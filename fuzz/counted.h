@@ -22,12 +22,13 @@ static void release(void *user, void *memory, size_t bytes)
     free(memory);
 }
 
-static bsm_context *counted_context(void)
+/* most: bytes that the context itself may take. */
+static bsm_context *counted_context(int64_t most)
 {
     bsm_context *context;
     const bsm_allocator allocator = { allocate, release, NULL };
     const bsm_context_options options = { .struct_size = sizeof options, .threads = 1, .portable_only = true, .allocator = &allocator };
-    limit = INT64_MAX;
+    limit = most;
     REQUIRE(bsm_context_create(&options, &context) == BSM_OK);
     return context;
 }

@@ -1,37 +1,11 @@
 /* The .npy reader: any bytes.  What is accepted is whole, and comes back the same when it is written. */
-#include "input.h"
+#include "counted.h"
 
 #include <unistd.h>
 
 enum { ALLOWANCE = 1 << 20 };            /* bytes beyond the file that reading it may take */
 
-static int64_t held, limit;
-
-static void *allocate(void *user, size_t bytes, size_t alignment)
-{
-    (void)user;
-    void *memory = NULL;
-    held += (int64_t)bytes;
-    REQUIRE(held <= limit);
-    return posix_memalign(&memory, alignment, bytes) == 0 ? memory : NULL;
-}
-
-static void release(void *user, void *memory, size_t bytes)
-{
-    (void)user;
-    held -= (int64_t)bytes;
-    free(memory);
-}
-
 static bsm_context *context;
-
-static void start(void)
-{
-    const bsm_allocator allocator = { allocate, release, NULL };
-    const bsm_context_options options = { .struct_size = sizeof options, .threads = 1, .allocator = &allocator };
-    limit = ALLOWANCE;
-    REQUIRE(bsm_context_create(&options, &context) == BSM_OK);
-}
 
 static size_t size_of(bsm_npy_type type)
 {
@@ -71,7 +45,7 @@ static void write_and_read(const bsm_npy *array)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    if (context == NULL) start();
+    if (context == NULL) context = counted_context(ALLOWANCE);
     bsm_npy array = { .struct_size = sizeof array };
     const int64_t before = held;
     limit = before + (int64_t)size + ALLOWANCE;

@@ -10,7 +10,7 @@ static bsm_context *context;
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct bsmi_shard_index index;
-    if (context == NULL) context = counted_context();
+    if (context == NULL) context = counted_context(INT64_MAX);
     const int64_t before = held;
     limit = before + PER_BYTE * (int64_t)size + ALLOWANCE;
     const bsm_status status = bsmi_shard_index_read(context, (const char *)data, size, &index);

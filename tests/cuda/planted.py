@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A test of tests of kernels: the bugs of *.bugs beside this file, planted one at a time in a copy of the kernels, are each noticed on
-cudasim, and without them the same run passes.  A line "of PROGRAM KERNELS" holds for the bugs behind it.
+cudasim, and without them the same run passes.  Their form is that of tests/bugs.py, with lines "of PROGRAM KERNELS".
 
 usage: planted.py BUILD [--only NAME]"""
 import os
@@ -13,6 +13,9 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.join(HERE, ".."))
+import bugs as planted_bugs
+
 BUILD = os.path.abspath(sys.argv[1])
 ONLY = sys.argv[3] if len(sys.argv) == 4 and sys.argv[2] == "--only" else None
 FILES = ["decoding.bugs", "memory.bugs"]
@@ -20,31 +23,10 @@ SECONDS = 600
 
 
 def read_bugs():
-    bugs, of = [], None
-    for name in FILES:
-        with open(os.path.join(HERE, name), encoding="utf-8") as lines:
-            for line in lines.read().splitlines():
-                word, _, rest = line.partition(" ")
-                if word == "of":
-                    of = rest.split()
-                elif word == "bug":
-                    bugs.append({"bug": rest.strip(), "program": of[0], "kernels": of[1], "old": [], "new": []})
-                elif line[:1] in ("-", "+"):
-                    bugs[-1]["old" if line[0] == "-" else "new"].append(line[1:])
-                elif line and not line.startswith("#"):
-                    bugs[-1][word] = rest.strip()
+    bugs = [bug for name in FILES for bug in planted_bugs.read(os.path.join(HERE, name))]
+    for bug in bugs:
+        bug["program"], bug["kernels"] = bug["of"]
     return bugs
-
-
-def plant(bug, tree):
-    path = os.path.join(tree, bug["file"])
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
-    old, new = "\n".join(bug["old"]), "\n".join(bug["new"])
-    if text.count(old) != 1:
-        sys.exit("%s: old text found %d times" % (bug["bug"], text.count(old)))
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text.replace(old, new))
 
 
 def compile_kernels(tree, kernels, to):
@@ -86,7 +68,7 @@ def try_bug(bug):
     with tempfile.TemporaryDirectory() as folder:
         tree = os.path.join(folder, "tree")
         shutil.copytree(os.path.join(SOURCE, "src"), os.path.join(tree, "src"))
-        plant(bug, tree)
+        planted_bugs.plant(bug, tree)
         fatbin = os.path.join(folder, "kernels.fatbin")
         compile_kernels(tree, bug["kernels"], fatbin)
         return not passes(link(bug, fatbin, folder), bug["run"])

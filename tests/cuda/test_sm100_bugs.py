@@ -2,8 +2,7 @@
 """A test of the tests of Blackwell's kernels: the bugs of sm100.bugs, planted one at a time in a copy of src/cuda, are each noticed by
 one small product, and without the bug the same product is right.
 
-An entry names the file, why it is a bug, how many SMs are simulated, and the product: KIND TILE A B M N K; "-" lines are the old text, found
-exactly once, "+" lines the new.
+An entry (tests/bugs.py) names the file, why it is a bug, how many SMs are simulated, and the product: KIND TILE A B M N K.
 
 usage: test_sm100_bugs.py TEST_GPU_CODES SHIM LIBCUDASIM NVCC [--only NAME]"""
 import os
@@ -16,24 +15,12 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(HERE, ".."))
+import bugs
 import script
 from script import check
 
 TEST, SHIM, LIBRARY = (os.path.abspath(path) for path in sys.argv[1:4])
 NVCC, ONLY = sys.argv[4], sys.argv[6] if len(sys.argv) > 6 else ""
-
-
-def read_bugs():
-    bugs = []
-    for line in open(os.path.join(HERE, "sm100.bugs"), encoding="utf-8").read().splitlines():
-        word, _, rest = line.partition(" ")
-        if word == "bug":
-            bugs.append({"bug": rest.strip(), "old": [], "new": []})
-        elif line[:1] in ("-", "+"):
-            bugs[-1]["old" if line[0] == "-" else "new"].append(line[1:])
-        elif line and not line.startswith("#"):
-            bugs[-1][word] = rest.strip()
-    return bugs
 
 
 def kernels_of(tree, kind, tile, to):
@@ -61,20 +48,18 @@ def each_is_noticed():
         tree, kernels = os.path.join(folder, "tree"), os.path.join(folder, "one.ptx")
         shutil.copytree(os.path.join(SOURCE, "src/cuda"), os.path.join(tree, "src/cuda"))
         survivors = []
-        for bug in [b for b in read_bugs() if ONLY in b["bug"]]:
+        for bug in [b for b in bugs.read(os.path.join(HERE, "sm100.bugs")) if ONLY in b["bug"]]:
             kind, tile = bug["run"].split()[:2]
             if bug["run"] + bug["sms"] not in known:
                 kernels_of(tree, kind, tile, kernels)
                 known[bug["run"] + bug["sms"]] = is_right(bug, kernels)
             check(known[bug["run"] + bug["sms"]], "%s: wrong without the bug" % bug["bug"])
-            path = os.path.join(tree, bug["file"])
-            text, old, new = open(path, encoding="utf-8").read(), "\n".join(bug["old"]), "\n".join(bug["new"])
-            check(text.count(old) == 1, "%s: old text found %d times" % (bug["bug"], text.count(old)))
-            open(path, "w", encoding="utf-8").write(text.replace(old, new))
+            text = bugs.plant(bug, tree)
             kernels_of(tree, kind, tile, kernels)
             if is_right(bug, kernels):
                 survivors.append(bug["bug"])
-            open(path, "w", encoding="utf-8").write(text)
+            with open(os.path.join(tree, bug["file"]), "w", encoding="utf-8") as file:
+                file.write(text)
     check(not survivors, "not noticed: %s" % ", ".join(survivors))
 
 
