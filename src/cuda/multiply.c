@@ -12,7 +12,7 @@ const char *bsmi_cuda_way_name(enum bsmi_cuda_way way)
 
 /* Preparing ------------------------------------------------------------------------------------------------------------------- */
 
-static int terms_of(const struct bsmi_matrix *m) { return m->element == BSM_FP16 ? 2 : 1; }
+int bsmi_cuda_terms(const struct bsmi_matrix *m) { return m->element == BSM_FP16 ? 2 : 1; }
 
 static struct bsmi_cuda_rows plain_rows(const struct bsmi_matrix *m)
 {
@@ -22,7 +22,7 @@ static struct bsmi_cuda_rows plain_rows(const struct bsmi_matrix *m)
 
 static struct bsmi_cuda_operand describe_operand(const struct bsmi_matrix *m)
 {
-    struct bsmi_cuda_operand o = { .way = BSMI_WAY_DECODED, .terms = terms_of(m), .has_exponents = m->scale == BSM_E8M0 };
+    struct bsmi_cuda_operand o = { .way = BSMI_WAY_DECODED, .terms = bsmi_cuda_terms(m), .has_exponents = m->scale == BSM_E8M0 };
     const struct bsmi_cuda_rows rows = plain_rows(m);
     if (m->format == BSM_FORMAT_BF16) o.way = bsmi_cuda_can_map(&rows) ? BSMI_WAY_AS_IT_IS : BSMI_WAY_REPACKED;
     o.padded_columns = bsmi_round_up(m->columns, BSMI_K_STEP);
@@ -159,10 +159,13 @@ bsm_status bsmi_cuda_prepare(const struct bsmi_cuda_gpu *gpu, const struct bsmi_
     return BSM_OK;
 }
 
+/* Rows of bf16 in the workspace, made by bsmi_decode. */
+static bool goes_into_rows(const struct bsmi_cuda_operand *o) { return o->way == BSMI_WAY_DECODED || o->way == BSMI_WAY_REPACKED; }
+
 bool bsmi_cuda_has_kernels(const struct bsmi_cuda_gpu *gpu, const struct bsmi_product *p, const struct bsmi_cuda_multiply *c)
 {
     const bool in_kernel = c->road == BSMI_ROAD_TENSOR && c->b.way == BSMI_WAY_IN_KERNEL;
-    const bool decodes = c->road == BSMI_ROAD_TENSOR && (c->a.way != BSMI_WAY_AS_IT_IS || (c->b.way != BSMI_WAY_AS_IT_IS && !in_kernel));
+    const bool decodes = c->road == BSMI_ROAD_TENSOR && (goes_into_rows(&c->a) || goes_into_rows(&c->b));
     const bool codes = c->road == BSMI_ROAD_CODES;
     const struct { enum bsmi_cuda_kernel_id kernel; bool wanted; } kernels[] = {
         { BSMI_KERNEL_REPACK, codes && (c->a.codes.repacked || c->b.codes.repacked) }, { BSMI_KERNEL_CONVERT, codes },
@@ -328,14 +331,13 @@ static bsm_status decode(struct run *run)
 {
     const struct bsmi_product *p = run->product;
     const struct bsmi_cuda_operand *a = &run->multiply->a, *b = &run->multiply->b;
-    const bool of_a = a->way == BSMI_WAY_DECODED || a->way == BSMI_WAY_REPACKED;
-    const bool of_b = b->way == BSMI_WAY_DECODED || b->way == BSMI_WAY_REPACKED;
+    const bool of_a = goes_into_rows(a), of_b = goes_into_rows(b);
     const int64_t a_rows = of_a ? p->a.rows * p->a.batch : 0, b_rows = of_b ? p->b.rows * p->b.batch : 0;
     const int64_t all = ctas_of(run, BSMI_KERNEL_DECODE, a_rows + b_rows);
-    const double share = (double)a_rows * a->terms / ((double)a_rows * a->terms + (double)b_rows * b->terms);
-    int64_t a_ctas = !of_a ? 0 : !of_b ? all : BSMI_MAX(1, BSMI_MIN(all - 1, (int64_t)(share * (double)all + 0.5)));
-    struct bsmi_decode_parameters parameters = { .first_ctas = (int32_t)(of_a ? a_ctas : all) };
     if (all == 0) return BSM_OK;
+    const double share = (double)a_rows * a->terms / ((double)a_rows * a->terms + (double)b_rows * b->terms);
+    const int64_t a_ctas = !of_a ? 0 : !of_b ? all : BSMI_MAX(1, BSMI_MIN(all - 1, (int64_t)(share * (double)all + 0.5)));
+    struct bsmi_decode_parameters parameters = { .first_ctas = (int32_t)(of_a ? a_ctas : all) };
     if (of_a) parameters.operands[0] = decoded_operand(run, &p->a, a, b);
     if (of_b) parameters.operands[of_a ? 1 : 0] = decoded_operand(run, &p->b, b, a);
     if (a->has_exponents && of_a) run->a_flags = (int32_t)a_ctas;

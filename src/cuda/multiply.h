@@ -53,6 +53,9 @@ struct bsmi_cuda_multiply {
 
 enum { BSMI_CUDA_ALIGNMENT = 256 };       /* of the workspace, and of what lies in it */
 
+/* Numbers of bf16 that stand for one of the operand's: two for an fp16. */
+int bsmi_cuda_terms(const struct bsmi_matrix *operand);
+
 /* The kind of codes that a format has for GEMM kernels that decode B; BSMI_DECODES_NONE for those that are decoded into rows. */
 enum bsmi_gemm_decodes bsmi_cuda_decodes_of(bsm_format format);
 

@@ -62,11 +62,8 @@ static int64_t tiles_of(const struct bsmi_gemm_instance *g, const struct bsmi_pr
     return (p->groups > 0 ? rows + p->groups - 1 : rows * p->batch) * columns;
 }
 
-/* Products of bf16 numbers for one of elements: an fp16 is two of them. */
-static int terms_of(const struct bsmi_product *p)
-{
-    return (p->a.element == BSM_FP16 ? 2 : 1) * (p->b.element == BSM_FP16 ? 2 : 1);
-}
+/* Products of bf16 numbers for one of elements. */
+static int terms_of(const struct bsmi_product *p) { return bsmi_cuda_terms(&p->a) * bsmi_cuda_terms(&p->b); }
 
 /* Kernels for tensor memory, of whose GPUs none was at hand: modelled from published figures.  A step of 128 bytes is four products, each
  * of which takes a cycle for 128 bytes of A and B that it reads in shared memory, and not less than N / 2 cycles; a step's bytes arrive
