@@ -57,13 +57,22 @@ static bsm_status check_both(const bsm_context *context, const struct both *both
     return bsmi_regions_check(&written, &read);
 }
 
+/* The transpose has the same numbers: a scale computed from them serves both destinations if they are of one format and use it alike. */
+static bool shares_tensor_scale(const struct both *both)
+{
+    const struct bsmi_matrix *rows = &both->rows.destination, *columns = &both->columns.destination;
+    return both->rows.options.tensor_scale == BSM_TENSOR_SCALE_COMPUTED && rows->format == columns->format
+        && rows->tensor_scale_use == columns->tensor_scale_use;
+}
+
 /* Tensor scales first: nothing is written before everything is known to be right. */
 static bsm_status prepare_both(int threads, struct both *both)
 {
     float scales[2] = { 1, 1 };
     struct bsmi_quantize_job *const jobs[2] = { &both->rows, &both->columns };
-    bsm_status status = BSM_OK;
-    for (int i = 0; i < 2 && status == BSM_OK; i++) status = bsmi_quantize_tensor_scale(threads, jobs[i], &scales[i]);
+    bsm_status status = bsmi_quantize_tensor_scale(threads, jobs[0], &scales[0]);
+    if (shares_tensor_scale(both)) scales[1] = scales[0];
+    else if (status == BSM_OK) status = bsmi_quantize_tensor_scale(threads, jobs[1], &scales[1]);
     for (int i = 0; i < 2 && status == BSM_OK; i++) status = bsmi_quantize_prepare(jobs[i], scales[i]);
     for (int i = 0; i < 2 && status == BSM_OK; i++)
         if (jobs[i]->options.tensor_scale == BSM_TENSOR_SCALE_COMPUTED) *jobs[i]->destination.tensor_scale = scales[i];
