@@ -5,7 +5,7 @@
 #include "compare.h"
 #include "operand.h"
 
-enum { VERIFY_FORMATS = BSM_FORMAT_COUNT - 1, VERIFY_KERNELS_MAX = 64 };
+enum { VERIFY_FORMATS = BSM_FORMAT_COUNT - 1, VERIFY_KERNELS_MAX = 128 };
 
 enum verify_kind {
     VERIFY_INTEGERS,                      /* small integers: every sum is exact in fp32, so bits must be those of the exact sum */

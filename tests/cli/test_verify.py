@@ -99,6 +99,13 @@ def one_kernel_at_a_time():
         script.check([k["kernel"] for k in one["kernels"]] == [kernel["kernel"]], one)
 
 
+def every_kernel_is_known():
+    """Also those behind the CPU's: a list that ends too early would leave kernels unverified and not say so."""
+    words = script.run([command, "verify", "--help"]).split()
+    missing = [k["name"] for k in json.loads(script.run([command, "info", "--json"]))["kernels"] if k["name"] not in words]
+    script.check(not missing, missing)
+
+
 def wrong_usage_is_refused():
     for options in (["--pair", "mxfp4:"], ["--pair", ":"], ["--pair", "mxfp4:nvfp4:bf16"], ["--pair", "x" * 200], ["--pair"],
                     ["--kernel", "no such kernel"], ["--quick=1"], ["surplus"]):
@@ -115,4 +122,4 @@ def nothing_compared_is_no_success():
 script.cases("test_cli_verify", [every_pair_agrees_quickly, one_pair_in_full, the_json_is_whole, every_fault_is_noticed,
                                  one_pair_of_all_is_marked, the_first_difference_is_the_first,
                                  the_first_difference_repeats, a_fault_shows_in_json, one_kernel_at_a_time,
-                                 wrong_usage_is_refused, nothing_compared_is_no_success])
+                                 every_kernel_is_known, wrong_usage_is_refused, nothing_compared_is_no_success])
