@@ -199,23 +199,57 @@ __device__ static inline gemm_row_terms row_terms_of(const bsmi_epilogue_paramet
     return terms;
 }
 
+/* t = f S + bias, both of them a row's or of the whole matrix: what most products want. */
+template <int SUMS> __device__ static inline void apply_row_terms(const gemm_row_terms &terms, float (&sums)[SUMS])
+{
+#pragma unroll
+    for (int i = 0; i < SUMS; i++) sums[i] = fmaf(terms.factor[i % 4 / 2], sums[i], terms.bias[i % 4 / 2]);
+}
+
+/* The same where columns have a factor, a bias, or both. */
+template <int COLUMNS, int SUMS>
+__device__ static inline void apply_column_terms(const gemm_finish &finish, const gemm_row_terms &terms, uint32_t columns, float (&sums)[SUMS])
+{
+    const bool has_factors = finish.column_factors, has_biases = finish.column_biases;
+#pragma unroll
+    for (int i = 0; i < SUMS; i += 4) {
+        const uint2 factors = has_factors ? load_shared_v2(columns + 8 * i) : make_uint2(0, 0);
+        const uint2 biases = has_biases ? load_shared_v2(columns + 4 * COLUMNS + 8 * i) : make_uint2(0, 0);
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            const float factor = has_factors ? __uint_as_float(j % 2 ? factors.y : factors.x) : terms.factor[j / 2];
+            sums[i + j] = fmaf(factor, sums[i + j], has_biases ? __uint_as_float(j % 2 ? biases.y : biases.x) : terms.bias[j / 2]);
+        }
+    }
+}
+
 /* t = f S + (beta C + bias). */
+template <int COLUMNS, int SUMS>
+__device__ static inline void apply_all_terms(const bsmi_epilogue_parameters &e, const gemm_finish &finish, const gemm_part &part,
+                                              const gemm_row_terms &terms, uint32_t columns, float (&sums)[SUMS])
+{
+    const bool c_is_fp32 = e.c_element == BSM_FP32, c_is_bf16 = e.c_element == BSM_BF16;
+#pragma unroll
+    for (int i = 0; i < SUMS; i++) {
+        const int32_t half = i % 4 / 2, in_part = i / 4 * 8 + i % 2, column = part.column + in_part;
+        const float factor = finish.column_factors ? __uint_as_float(load_shared(columns + 4 * in_part)) : terms.factor[half];
+        float addend = finish.column_biases ? __uint_as_float(load_shared(columns + 4 * (COLUMNS + in_part))) : terms.bias[half];
+        if (has_row(part, part.row + 8 * half) && column < e.n)
+            addend = fmaf(finish.beta, load_number(terms.c[half] + (int64_t)column * (c_is_fp32 ? 4 : 2), c_is_fp32, c_is_bf16), addend);
+        sums[i] = fmaf(factor, sums[i], addend);
+    }
+}
+
+/* The cases are told apart once, not for every element: branches in unrolled code cost an eighth of a large product. */
 template <int COLUMNS, int SUMS>
 __device__ static inline void apply_terms(const bsmi_epilogue_parameters &e, const gemm_finish &finish, const gemm_part &part, uint32_t table,
                                           float (&sums)[SUMS])
 {
     const gemm_row_terms terms = row_terms_of(e, finish, part);
-    const bool c_is_fp32 = e.c_element == BSM_FP32, c_is_bf16 = e.c_element == BSM_BF16;
-#pragma unroll
-    for (int i = 0; i < SUMS; i++) {
-        const int32_t half = i % 4 / 2, column = part.column + i / 4 * 8 + i % 2;
-        const uint32_t factors = table + 4 * (column - part.first_column), biases = factors + 4 * COLUMNS;
-        const float factor = finish.column_factors ? __uint_as_float(load_shared(factors)) : terms.factor[half];
-        float addend = finish.column_biases ? __uint_as_float(load_shared(biases)) : terms.bias[half];
-        if (finish.beta != 0 && has_row(part, part.row + 8 * half) && column < e.n)
-            addend = fmaf(finish.beta, load_number(terms.c[half] + (int64_t)column * (c_is_fp32 ? 4 : 2), c_is_fp32, c_is_bf16), addend);
-        sums[i] = fmaf(factor, sums[i], addend);
-    }
+    const uint32_t columns = table + 4 * (part.column - part.first_column);
+    if (finish.beta != 0) apply_all_terms<COLUMNS>(e, finish, part, terms, columns, sums);
+    else if (finish.column_factors || finish.column_biases) apply_column_terms<COLUMNS>(finish, terms, columns, sums);
+    else apply_row_terms(terms, sums);
 }
 
 /* True if there was any NaN. */
