@@ -118,6 +118,17 @@ static void raise_amax(uint32_t *amax_bits, const float *t, int64_t count)
     *amax_bits = largest;
 }
 
+/* t = factor * sums, a factor for each column or one for all. */
+static void scale(const float *restrict sums, const float *restrict factors, float factor, int64_t count, float *restrict t)
+{
+    for (int64_t j = 0; j < count; j++) t[j] = (factors == NULL ? factor : factors[j]) * sums[j];
+}
+
+static void add_scaled(const float *sums, const float *factors, float factor, const float *addend, int64_t count, float *t)
+{
+    for (int64_t j = 0; j < count; j++) t[j] = fmaf(factors == NULL ? factor : factors[j], sums[j], addend[j]);
+}
+
 static void run_row(const struct bsmi_epilogue *e, const struct bsmi_epilogue_tile *tile, int64_t i, const struct scratch *s,
                     uint32_t *amax_bits)
 {
@@ -127,10 +138,8 @@ static void run_row(const struct bsmi_epilogue *e, const struct bsmi_epilogue_ti
     const bool per_column = p->alpha != NULL && p->alpha_per == BSM_PER_COLUMN;
     const float f = per_column ? 1 : row_factor(e, tile, row);
     const bool adds = make_addend(e, tile, row, s->column_bias, s->addend);
-    for (int64_t j = 0; j < tile->columns; j++) {
-        const float fj = per_column ? s->column_factor[j] : f;
-        s->t[j] = adds ? fmaf(fj, sums[j], s->addend[j]) : fj * sums[j];
-    }
+    if (adds) add_scaled(sums, per_column ? s->column_factor : NULL, f, s->addend, tile->columns, s->t);
+    else scale(sums, per_column ? s->column_factor : NULL, f, tile->columns, s->t);
     int64_t column = tile->column, count = tile->columns;
     if (p->gate == BSM_GATE_NONE) {
         bsmi_activate(p->activation, s->t, count);

@@ -159,7 +159,7 @@ AVX2_INLINE void multiply_runs(int pairs, int64_t runs, const struct a_panel *a,
         __m256i acc[ROWS][2];
 #pragma GCC unroll 4
         for (int i = 0; i < ROWS; i++) acc[i][0] = acc[i][1] = _mm256_set1_epi32(a->starts[s][i]);
-#pragma GCC unroll 4
+#pragma GCC unroll 16
         for (int p = 0; p < pairs; p++, codes += 2 * COLUMNS, rows += 2) {
             const __m256i left = _mm256_load_si256((const __m256i *)(const void *)codes);
             const __m256i right = _mm256_load_si256((const __m256i *)(const void *)(codes + 32));

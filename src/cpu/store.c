@@ -32,7 +32,7 @@ static void store_bytes(const struct bsmi_epilogue *e, unsigned char *row, int64
                                                             !p->d_no_saturate, 0);
 }
 
-static void store_fp32(float *row, int64_t count, const float *t)
+static void store_fp32(float *restrict row, int64_t count, const float *restrict t)
 {
     for (int64_t j = 0; j < count; j++) row[j] = isnan(t[j]) ? bsmi_float_from_bits(0x7fc00000) : t[j];
 }
