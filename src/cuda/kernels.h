@@ -16,7 +16,7 @@
     X(GROUP_TABLES,  "bsmi_group_tables",   "simt/sums",         BSMI_GROUP_TABLES_THREADS, true, 8)         \
     X(DECODE,        "bsmi_decode",         "common/decode",     BSMI_DECODE_THREADS,       true, 3)         \
     X(FINISH,        "bsmi_finish",         "common/finish",     BSMI_FINISH_THREADS,       true, 8)         \
-    X(QUANTIZE,      "bsmi_quantize",       "common/quantize",   BSMI_QUANTIZE_THREADS,     true, 6)         \
+    X(QUANTIZE,      "bsmi_quantize",       "common/quantize",   BSMI_QUANTIZE_THREADS,     true, 32)         \
     X(AMAX,          "bsmi_amax",           "common/quantize",   BSMI_AMAX_THREADS,         true, 5)         \
     X(DEQUANTIZE,    "bsmi_dequantize",     "common/dequantize", BSMI_DEQUANTIZE_THREADS,   true, 8)         \
     X(REPACK,        "bsmi_repack",         "common/repack",     BSMI_REPACK_THREADS,       true, 8)         \
