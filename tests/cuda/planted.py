@@ -4,8 +4,6 @@ cudasim, and without them the same run passes.  Their form is that of tests/bugs
 
 usage: planted.py BUILD [--only NAME]"""
 import os
-import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -15,6 +13,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(HERE, ".."))
 import bugs as planted_bugs
+import relink
 
 BUILD = os.path.abspath(sys.argv[1])
 ONLY = sys.argv[3] if len(sys.argv) == 4 and sys.argv[2] == "--only" else None
@@ -36,23 +35,6 @@ def compile_kernels(tree, kernels, to):
                     "%s/src/cuda/%s.cu" % (tree, kernels)], check=True)
 
 
-def link(bug, fatbin, folder):
-    """The test with these kernels: its own command, with another table of what is embedded in front of the library's."""
-    with open(os.path.join(BUILD, "src", "cuda", "embedded.c"), encoding="utf-8") as file:
-        text, count = re.subn(r'"[^"]*%s\.fatbin"' % re.sub(r"\W", "_", bug["kernels"]), '"%s"' % fatbin, file.read())
-    assert count == 1
-    source, object_file, program = (os.path.join(folder, name) for name in ("embedded.c", "embedded.o", bug["program"]))
-    with open(source, "w", encoding="utf-8") as file:
-        file.write(text)
-    subprocess.run(["cc", "-c", "-I%s/src" % SOURCE, "-o", object_file, source], check=True)
-    with open(os.path.join(BUILD, "tests", "cuda", "CMakeFiles", bug["program"] + ".dir", "link.txt"), encoding="utf-8") as file:
-        command = shlex.split(file.read())
-    at = command.index("-o")
-    command[at:at + 2] = [object_file, "-o", program]
-    subprocess.run(command, cwd=os.path.join(BUILD, "tests", "cuda"), check=True)
-    return program
-
-
 def passes(program, run):
     case, *settings = run.split()
     environment = dict(os.environ, BLOCKSCALE_LIBCUDA=os.path.join(BUILD, "lib", "libcudasim.so"), CUDASIM_QUIET="1",
@@ -71,7 +53,8 @@ def try_bug(bug):
         planted_bugs.plant(bug, tree)
         fatbin = os.path.join(folder, "kernels.fatbin")
         compile_kernels(tree, bug["kernels"], fatbin)
-        return not passes(link(bug, fatbin, folder), bug["run"])
+        program = relink.relink(BUILD, bug["program"], folder, lambda text: relink.fatbin_instead(text, bug["kernels"], fatbin))
+        return not passes(program, bug["run"])
 
 
 def main():

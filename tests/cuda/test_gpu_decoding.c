@@ -1,5 +1,7 @@
 /* Products whose B is decoded by the GEMM kernel itself, against the same product by a kernel that is given decoded rows: every byte
- * of D's buffer, for any codes and scales.  Both sum in one order, so no number needs to be exact. */
+ * of D's buffer, for any codes and scales.  Both sum in one order, so no number needs to be exact.
+ *
+ * GEMM_INSTANCE=FUNCTION: this instance alone, with one of its formats in turn. */
 #include "gpu.h"
 
 #include <stdlib.h>
@@ -156,23 +158,42 @@ static void compare_kernels(struct test *t, const struct contexts *c, const stru
 
 static bool is_simulated(void) { return getenv("BLOCKSCALE_LIBCUDA") != NULL; }
 
+/* Whether this kernel decodes B itself. */
+static bool decodes(const bsm_context *gpu, int kernel, bsm_format b)
+{
+    return bsm_kernel_serves(gpu, kernel, BSM_FORMAT_BF16, b) && !bsm_kernel_serves(gpu, kernel, BSM_FORMAT_BF16, BSM_FORMAT_BF16);
+}
+
+/* A problem for each format of one kernel, from the first on. */
+static void check_one(struct test *t, const struct contexts *c, const char *function, const struct problem *problems, int count, int plain)
+{
+    const char *tile = function + strlen("bsmi_gemm_");
+    int kernel = 0, f = -1;
+    while (bsm_kernel_name(kernel) != NULL && strcmp(bsm_kernel_name(kernel) + strlen("cuda_wgmma_"), tile) != 0) kernel++;
+    for (int i = 0; i < count && bsm_kernel_name(kernel) != NULL; i++) {
+        do f = (f + 1) % FORMATS;
+        while (!decodes(c->gpu, kernel, formats[f]));
+        compare_kernels(t, c, &problems[i], formats[f], kernel, plain);
+    }
+}
+
 /* Each problem in every format on every kernel that decodes it; simulated, where that takes long, each with one format and kernel, in
  * turn. */
 static void check_all(struct test *t, const struct problem *problems, int count)
 {
     static int due;
+    const char *only = getenv("GEMM_INSTANCE");
     struct contexts c;
     if (!contexts_open(t, &c)) return;
     const int plain = kernel_number(c.gpu, "cuda_wgmma_64x48_1x1", BSM_FORMAT_BF16, BSM_MXFP4);
     if (plain < 0) test_skip(t, "this GPU has no kernels that decode");
-    for (int i = 0; i < count && plain >= 0; i++)
+    if (only != NULL && plain >= 0) check_one(t, &c, only, problems, count, plain);
+    for (int i = 0; i < count && plain >= 0 && only == NULL; i++)
         for (int f = 0; f < FORMATS; f++) {
             int decoding = 0;
             if (is_simulated() && (f + i) % FORMATS != due % FORMATS && count > 1) continue;
             for (int kernel = 0; bsm_kernel_name(kernel) != NULL; kernel++) {
-                if (!bsm_kernel_serves(c.gpu, kernel, BSM_FORMAT_BF16, formats[f]) ||
-                    bsm_kernel_serves(c.gpu, kernel, BSM_FORMAT_BF16, BSM_FORMAT_BF16))
-                    continue;
+                if (!decodes(c.gpu, kernel, formats[f])) continue;
                 if (is_simulated() && decoding++ % TILES != (i + f) % TILES) continue;
                 compare_kernels(t, &c, &problems[i], formats[f], kernel, plain);
             }
@@ -250,9 +271,7 @@ static void other_forms_go_another_way(struct test *t)
     if (!contexts_open(t, &c)) return;
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
         int kernel = 0;
-        while (bsm_kernel_name(kernel) != NULL && (!bsm_kernel_serves(c.gpu, kernel, BSM_FORMAT_BF16, forms[i].format) ||
-                                                   bsm_kernel_serves(c.gpu, kernel, BSM_FORMAT_BF16, BSM_FORMAT_BF16)))
-            kernel++;
+        while (bsm_kernel_name(kernel) != NULL && !decodes(c.gpu, kernel, forms[i].format)) kernel++;
         if (bsm_kernel_name(kernel) == NULL) break;
         struct operand a = operand_make(&(struct shape){ .format = BSM_FORMAT_BF16, .rows = 4, .columns = forms[i].k }, 0);
         struct operand b = operand_make(
