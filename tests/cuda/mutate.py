@@ -8,7 +8,9 @@ usage: mutate.py BUILD LOG [--every N] [--only REGEX] [ENTRY...]
 import argparse
 import os
 import re
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -34,9 +36,9 @@ KERNELS = {
                                               "test_gpu_contract --only quantizing_and_back",
                                               "test_device_dequantize --only every_format_packing_and_type"]),
     "bsmi_finish": ("common_finish", ["test_gpu_epilogues"]),
-    "bsmi_sums": ("simt_sums", ["test_gpu_contract --only extreme_scales", "test_gpu_contract --only batches_and_groups"]),
+    "bsmi_sums": ("simt_sums", ["test_gpu_contract --only extreme_scales", "test_gpu_contract --only batches_and_groups",
+                                "test_gpu_products --only plain_kernel_has_the_cpus_bits"]),
     "bsmi_group_tables": ("simt_sums", ["test_gpu_contract --only batches_and_groups"]),
-    "bsmi_repack": ("common_repack", ["test_gpu_contract --only factors_and_addends"]),
     "bsmi_row_scales": ("common_row_scales", ["test_gpu_decoding --only every_format",
                                               "test_gpu_decoding --only scales_and_codes_of_any_size"]),
 }
@@ -47,8 +49,9 @@ for file, codes in (("bytes", ["bytes"]), ("nibbles", ["mxfp4", "nvfp4"])):
                                                                                    "test_gpu_decoding --only edges"])
 SPARED = ["sm90/decoding_bytes", "sm90/decoding_nibbles", "sm90/gemm_large",       # from the tests: reading them takes longer than a test
           "sm100/gemm_f16", "sm100/gemm_mxf4", "sm100/gemm_mxf4nvf4", "sm100/gemm_mxf8f6f4"]
-SMS = {"1x1": "1", "2x1": "2", "1x2": "2"}               # one cluster, which then does all tiles, and its boxes all types of D
-SECONDS = 300                            # of one test: mutants that hang are told of by cudasim itself, long before
+WANTED = {"common_row_scales": "sm90_decoding_nibbles"}                        # but by these
+SMS = {"1x1": "1", "2x1": "2", "1x2": "2"}               # one cluster or multiprocessor, which then does all of the work
+SECONDS = 100                            # of the processor, of one test: mutants that hang are told of by cudasim itself, long before
 
 
 def ptx_of(fatbin):
@@ -80,7 +83,8 @@ def link_tests(build, fatbin, tests, folder):
     """The programs of the tests, in the folder, with no more kernels than they need."""
     def change(text):
         for kernels in SPARED:
-            text = text if relink.name_of(kernels) == fatbin else relink.without(text, kernels)
+            wanted = relink.name_of(kernels) in (fatbin, WANTED.get(fatbin))
+            text = text if wanted else relink.without(text, kernels)
         return text
     os.makedirs(folder, exist_ok=True)
     for program in {test.split()[0] for test in tests}:
@@ -88,20 +92,23 @@ def link_tests(build, fatbin, tests, folder):
             relink.relink(build, program, folder, change)
 
 
+def limit():
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 5))
+
+
 def run(entry, mutant, folder, tests):
     """What became of it: "noticed by ...", "survives", "not executed"."""
     taken = False
     for test in tests:
         environment = dict(os.environ, BLOCKSCALE_LIBCUDA=os.path.join(folder, "..", "libcudasim.so"), CUDASIM_DEVICE="sm_90a")
+        environment["CUDASIM_SMS"] = SMS.get(entry[-3:], "1")
         if "gemm" in entry:
             environment["GEMM_INSTANCE"] = entry
-            environment["CUDASIM_SMS"] = SMS.get(entry[-3:], "4")
         if mutant is not None:
             environment["CUDASIM_MUTATE"] = mutant
-        try:
-            done = subprocess.run([os.path.join(folder, test.split()[0])] + test.split()[1:], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                  text=True, errors="replace", timeout=SECONDS, env=environment, check=False)
-        except subprocess.TimeoutExpired:
+        done = subprocess.run([os.path.join(folder, test.split()[0])] + test.split()[1:], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, errors="replace", preexec_fn=limit, env=environment, check=False)
+        if done.returncode == -signal.SIGXCPU:
             return f"noticed by time: {test}"
         taken |= "CUDASIM_MUTATE took away" in done.stdout
         if done.returncode != 0:

@@ -106,13 +106,14 @@ static void batches_and_groups(struct test *t)
         const bool grouped = i >= 2;
         const int64_t batch = grouped ? 6 : 3;
         const bsm_format fa = i % 2 == 0 ? BSM_MXFP8_E4M3 : BSM_FORMAT_BF16;
-        float alpha[6] = { 1, 2, 3, -1, 4, 5 };
+        float alpha[6] = { 1, 2, 3, -1, 4, 5 }, beta = 2;
         struct operand a = make(t, fa, M, K, grouped || i == 1 ? 1 : batch), b = make(t, BSM_MXFP4, N, K, batch);
-        struct operand d = make_d(BSM_FORMAT_FP32, M, N, grouped ? 1 : batch);
-        on_both_kernels(t, &c, &(struct run){ .a = &a, .b = &b, .d = &d, .alphas = batch,
-            .call = { .struct_size = sizeof(bsm_matmul), .alpha = alpha, .alpha_per = BSM_PER_BATCH, .groups = grouped ? batch : 0,
+        struct operand d = make_d(BSM_FORMAT_FP32, M, N, grouped ? 1 : batch), cc = make(t, BSM_FORMAT_BF16, M, N, 1);
+        const struct operand *shared = grouped ? NULL : &cc;           /* the same C for every matrix */
+        on_both_kernels(t, &c, &(struct run){ .a = &a, .b = &b, .c = shared, .d = &d, .alphas = batch,
+            .call = { .struct_size = sizeof(bsm_matmul), .alpha = alpha, .beta = shared != NULL ? &beta : NULL, .alpha_per = BSM_PER_BATCH, .groups = grouped ? batch : 0,
                       .group_rows = grouped ? rows : NULL } }, grouped ? "groups" : "batches");
-        operand_free(&a), operand_free(&b), operand_free(&d);
+        operand_free(&a), operand_free(&b), operand_free(&d), operand_free(&cc);
     }
     contexts_close(&c);
 }

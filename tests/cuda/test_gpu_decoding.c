@@ -24,7 +24,7 @@ struct problem {
     bsm_format a;      /* default: bf16 */
     bsm_format d;      /* default: fp32 */
     bsm_layout layout; /* of B's scales; default: any */
-    enum { USUAL, FAR, SPANNING, NAN_SCALES, ZEROS } scales;
+    enum { USUAL, FAR, SPANNING, NAN_SCALES, ZEROS, ONE_FAR, FAR_AND_NAN } scales;
     bool all_codes; /* NaN and infinity too */
     bool alpha, bias_per_row, c;
     int64_t d_odd; /* elements by which D's rows miss multiples of 16 bytes */
@@ -53,14 +53,16 @@ static void set_scales_of_row(struct test *t, struct operand *o, const struct pr
             else bsm_matrix_set_scale(&o->m, batch, row, s, (uint8_t)rnd_below(t, 0x7f));
             continue;
         }
-        if (q->scales == FAR)
+        if (q->scales == FAR || q->scales == FAR_AND_NAN)
             bsm_matrix_set_scale(&o->m, batch, row, s,
                                  (uint8_t)(row % 3 == 0   ? 3 + rnd_below(t, 8)
                                            : row % 3 == 1 ? 240 + rnd_below(t, 8)
                                                           : 120));
         if (q->scales == SPANNING && row % 5 == 0)
             bsm_matrix_set_scale(&o->m, batch, row, s, (uint8_t)(rnd_below(t, 2) == 0 ? 2 : 250));
+        if (q->scales == ONE_FAR && s == row * 7 % columns) bsm_matrix_set_scale(&o->m, batch, row, s, row % 2 == 0 ? 3 : 250);
         if (q->scales == NAN_SCALES && rnd_below(t, 40) == 0) bsm_matrix_set_scale(&o->m, batch, row, s, 255);
+        if (q->scales == FAR_AND_NAN && s == row % 9) bsm_matrix_set_scale(&o->m, batch, row, s, 255);
         if (zero) bsm_matrix_set_scale(&o->m, batch, row, s, (uint8_t)(rnd_below(t, 2) == 0 ? 0 : 254));
     }
 }
@@ -233,6 +235,25 @@ static void scales_and_codes_of_any_size(struct test *t)
     check_all(t, problems, sizeof problems / sizeof problems[0]);
 }
 
+/* One scale of a row is far out, which one lane of a warp sees; a scale is NaN in a row that gets an exponent. */
+static void far_scales_in_few_places(struct test *t)
+{
+    static const struct problem problems[] = { { .m = 9, .n = 24, .k = 1056, .scales = ONE_FAR, .a = BSM_MXFP8_E4M3 },
+                                               { .m = 9, .n = 24, .k = 160, .scales = FAR_AND_NAN, .a = BSM_MXFP8_E4M3 } };
+    static const struct { const char *name; bsm_format b; } kernels[] = { { "cuda_wgmma_mxfp4_16x64_1x1", BSM_MXFP4 },
+                                                                         { "cuda_wgmma_bytes_16x64_1x1", BSM_MXFP6_E3M2 } };
+    struct contexts c;
+    if (!contexts_open(t, &c)) return;
+    const int plain = kernel_number(c.gpu, "cuda_wgmma_64x48_1x1", BSM_FORMAT_BF16, BSM_MXFP4);
+    if (plain < 0) test_skip(t, "this GPU has no kernels that decode");
+    for (int i = 0; i < 4 && plain >= 0; i++) {
+        const int kernel = kernel_number(c.gpu, kernels[i / 2].name, BSM_FORMAT_BF16, kernels[i / 2].b);
+        CHECK(t, kernel >= 0);
+        if (kernel >= 0) compare_kernels(t, &c, &problems[i % 2], kernels[i / 2].b, kernel, plain);
+    }
+    contexts_close(&c);
+}
+
 static void operands_of_every_kind(struct test *t)
 {
     static const struct problem problems[] = {
@@ -294,6 +315,7 @@ static void other_forms_go_another_way(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = { TEST(every_format),           TEST(edges),     TEST(scales_and_codes_of_any_size),
-                                              TEST(operands_of_every_kind), TEST(epilogues), TEST(other_forms_go_another_way) };
+                                              TEST(operands_of_every_kind), TEST(epilogues), TEST(other_forms_go_another_way),
+                                              TEST(far_scales_in_few_places) };
     return TEST_MAIN(argc, argv, cases);
 }

@@ -43,8 +43,10 @@ static struct operand random_operand(struct test *t, bsm_format format, int64_t 
 static void check_product(struct test *t, const struct contexts *c, int kernel, struct pair f, int64_t m, int64_t n, int64_t k, bool small)
 {
     struct operand a = random_operand(t, f.a, m, k, 1, small), b = random_operand(t, f.b, n, k, 1, small);
-    struct operand d = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = m, .columns = n, .extra_pitch = rnd_below(t, 2) * 64 }, 0xff);
+    const int64_t pitch = rnd_below(t, 3);           /* rows of D: tight; apart; multiples of 16 bytes apart, though they end within 16 bytes */
+    struct operand d = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = m, .columns = n, .extra_pitch = pitch > 0 ? 64 : 0 }, 0xff);
     char what[200];
+    if (pitch == 2) d.m.pitch = (n + 3) / 4 * 4;
     snprintf(what, sizeof what, "%s, %s x %s, M=%d N=%d K=%d, layouts %s %s, packings %s %s", bsm_kernel_name(kernel), bsm_format_get((int)f.a)->name,
              bsm_format_get((int)f.b)->name, (int)m, (int)n, (int)k, bsm_layout_name((int)a.m.scale_layout.kind),
              bsm_layout_name((int)b.m.scale_layout.kind), bsm_packing_name((int)a.m.packing), bsm_packing_name((int)b.m.packing));
@@ -56,7 +58,7 @@ static void check_product(struct test *t, const struct contexts *c, int kernel, 
 /* The kernel that sums as the CPU does gives the CPU's bits for any numbers. */
 static void plain_kernel_has_the_cpus_bits(struct test *t)
 {
-    static const int64_t shapes[][3] = { { 5, 9, 70 }, { 17, 16, 33 }, { 1, 1, 1 }, { 3, 20, 0 }, { 20, 3, 96 }, { 0, 4, 8 } };
+    static const int64_t shapes[][3] = { { 5, 9, 70 }, { 17, 16, 33 }, { 1, 1, 1 }, { 40, 50, 0 }, { 20, 3, 96 }, { 0, 4, 8 } };
     struct contexts c;
     if (!contexts_open(t, &c)) return;
     for (int i = 0; i < PAIRS; i++) {
@@ -79,7 +81,7 @@ static bool is_due(int pair, int kernel, int kernels)
 /* Integers: every order of sums gives one result.  M > 128 with scale columns that are no multiple of 4 meets every layout. */
 static void every_kernel_is_right_for_integers(struct test *t)
 {
-    static const int64_t shapes[][3] = { { 130, 70, 161 }, { 3, 129, 64 }, { 65, 5, 200 }, { 128, 128, 128 }, { 1, 257, 96 } };
+    static const int64_t shapes[][3] = { { 130, 70, 161 }, { 3, 129, 64 }, { 65, 5, 201 }, { 128, 128, 128 }, { 1, 257, 97 } };
     struct contexts c;
     if (!contexts_open(t, &c)) return;
     for (int i = 0; i < PAIRS; i++) {

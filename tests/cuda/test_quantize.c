@@ -206,10 +206,11 @@ static void quick_ways(struct test *t)
     static const bsm_format formats[] = { BSM_MXFP8_E4M3, BSM_MXFP8_E5M2,    BSM_MXFP6_E3M2, BSM_MXFP6_E2M3,
                                           BSM_MXFP4,      BSM_MXFP4_BLOCK16, BSM_MXINT8,     BSM_NVFP4 };
     if (!device_open(t)) return;
-    const int64_t rows = device_is_real() ? 4096 : 24;
     for (int i = 0; i < 8; i++)
         for (int type = 0; type < BSM_REAL_FP64; type++)
             for (int kind = 0; kind < KIND_COUNT; kind++) {
+                /* The ring of a warp is two rows of bf16: four go round it twice. */
+                const int64_t rows = device_is_real() ? 4096 : type == BSM_REAL_BF16 ? 48 : 24;
                 if ((i + type + kind) % 2 != 0 && formats[i] != BSM_NVFP4 && !device_is_real()) continue;
                 const struct twin_wish wish = { .format = formats[i], .rows = rows, .columns = 512, .batch = 1,
                                                 .tensor_scale = formats[i] == BSM_NVFP4 && kind % 2 == 0 ? 0.013579f : 0 };
