@@ -50,8 +50,13 @@ static bsm_status read_index(const bsm_context *context, const char *text, size_
     if (bytes > MOST_BYTES) return bsmi_fail(BSM_EUNSUPPORTED, "the index has %zu bytes; read are up to %d", bytes, MOST_BYTES);
     const bsm_status status = bsmi_json_read(context, "the index", text, bytes, &index->json);
     if (status != BSM_OK) return status;
-    yyjson_val *top = yyjson_doc_get_root(index->json.document);
-    index->weight_map = yyjson_obj_get(top, "weight_map");
+    size_t i, n;
+    yyjson_val *key, *value;
+    yyjson_obj_foreach(yyjson_doc_get_root(index->json.document), i, n, key, value) {
+        if (!yyjson_equals_str(key, "weight_map")) continue;
+        if (index->weight_map != NULL) return bsmi_fail(BSM_EFILE, "the index has the key \"weight_map\" twice");
+        index->weight_map = value;
+    }
     if (index->weight_map == NULL) return bsmi_fail(BSM_EFILE, "the index lacks the key \"weight_map\"");
     if (!yyjson_is_obj(index->weight_map))
         return bsmi_fail(BSM_EFILE, "\"weight_map\" is %s; an object of file names is wanted", bsmi_json_kind(index->weight_map));

@@ -45,9 +45,9 @@ bsm_status bsmi_tensor_list_place(struct bsmi_tensor_list *list, const unsigned 
         struct bsmi_tensor *t = &list->tensors[i];
         if (t->offset > data_bytes || t->bytes > data_bytes - t->offset)
             return bsmi_fail(BSM_EFILE,
-                             "tensor %.200s: lies at bytes %" PRId64 " to %" PRId64 " of the data, but the file has only %" PRId64
+                             "tensor %.200s: lies at bytes %" PRId64 " to %" PRIu64 " of the data, but the file has only %" PRId64
                              ": it is cut off, or the header lies",
-                             t->name, t->offset, t->offset + t->bytes, data_bytes);
+                             t->name, t->offset, (uint64_t)t->offset + (uint64_t)t->bytes, data_bytes);
         if (t->offset < end && t->bytes > 0)
             return bsmi_fail(BSM_EFILE, "tensor %.200s: overlaps tensor %.200s at byte %" PRId64 " of the data", t->name, before,
                              t->offset);

@@ -103,6 +103,7 @@ static void lies_of_tensors(struct test *t)
     one_tensor(t, 1, 1, 0, 0, 68, BSM_EFILE, "offset 68 is no multiple of the alignment, 32");
     one_tensor(t, 1, 2, 0, 0, 64, BSM_EFILE, "lies at bytes 64 to 72");
     one_tensor(t, 1, 1, 0, 0, (uint64_t)1 << 62, BSM_EFILE, "lies at bytes 4611686018427387904");
+    one_tensor(t, 1, (uint64_t)1 << 60, 0, 0, (uint64_t)1 << 62, BSM_EFILE, "to 9223372036854775808 of the data");
     one_tensor(t, 1, 1, 0, 0, (uint64_t)1 << 63, BSM_EFILE, "does not fit 63 bits");
     one_tensor(t, 1, (uint64_t)1 << 63, 0, 0, 0, BSM_EFILE, "a dimension is 9223372036854775808");
     one_tensor(t, 2, (uint64_t)1 << 32, (uint64_t)1 << 32, 0, 0, BSM_EFILE, "more numbers than 63 bits");
