@@ -4,7 +4,9 @@
 #   make demo        every format on two matrices: a table, and build/demo.svg   (A=a.npy B=b.npy: yours)
 #   make test        every test
 #   make test-asan   the test programs under AddressSanitizer; test-ubsan, test-tsan likewise
+#   make test-model  a real model's checkpoint through every format: all-MiniLM-L6-v2 from the package registry, or BLOCKSCALE_MODEL
 #   make fuzz        every fuzz target for FUZZ_SECONDS (30)
+#   make fuzz-fast   those of checkpoints by a driver of ours, FUZZ_SECONDS of processor time each: for 10^8 executions
 #   make sweep       the quantizers over all 2^32 numbers: many minutes
 #   make instructions  the table of instructions in cudasim/docs, from the rows and what hardware gave
 #   make calibrate   cudasim against this machine's GPU: small kernels of every form, all bytes compared
@@ -48,8 +50,14 @@ test:
 	@sed 's/$$/; tests run them on cudasim, make test-gpu on a GPU/' build/release/cuda.txt
 	@tests/run --jobs $(JOBS) build/release/tests/list.txt
 
+test-model: kernels := OFF
+test-model:
+	@scripts/need $(tools) python3
+	@$(call build,release,--target blockscale_command)
+	@python3 tests/cli/test_real_model.py $(bin) --fetch
+
 # Kernels are the same under every sanitizer: once is enough for the host code around them.
-test-ubsan test-tsan fuzz: kernels := OFF
+test-ubsan test-tsan fuzz fuzz-fast: kernels := OFF
 
 test-asan test-ubsan: test-%:
 	@scripts/need $(tools) python3
@@ -66,6 +74,11 @@ fuzz:
 	@scripts/need cmake python3 fuzzer
 	@$(call build,fuzz)
 	@fuzz/run --seconds $(FUZZ_SECONDS) build/fuzz
+
+fuzz-fast:
+	@scripts/need cmake python3 fuzzer
+	@$(call build,fuzz-fast,--target drive_safetensors drive_gguf drive_shard_index)
+	@fuzz/run --seconds $(FUZZ_SECONDS) build/fuzz-fast
 
 sweep:
 	@scripts/need $(tools) python3
@@ -136,4 +149,4 @@ install: all
 clean:
 	rm -rf build
 
-.PHONY: all demo test-gpu-sanitizer planted-cuda test-sim-full mutate-cuda calibrate instructions test test-asan test-ubsan test-tsan fuzz sweep bench test-gpu bench-gpu install clean
+.PHONY: all demo test-model test-gpu-sanitizer planted-cuda test-sim-full mutate-cuda calibrate instructions test test-asan test-ubsan test-tsan fuzz fuzz-fast sweep bench test-gpu bench-gpu install clean
