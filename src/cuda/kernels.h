@@ -3,6 +3,7 @@
 #define BSMI_CUDA_KERNELS_H
 
 #include "kernel_parameters.h"
+#include "policies_parameters.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,6 +18,7 @@
     X(DECODE,        "bsmi_decode",         "common/decode",     BSMI_DECODE_THREADS,       true, 3)         \
     X(FINISH,        "bsmi_finish",         "common/finish",     BSMI_FINISH_THREADS,       true, 8)         \
     X(QUANTIZE,      "bsmi_quantize",       "common/quantize",   BSMI_QUANTIZE_THREADS,     true, 32)         \
+    X(POLICIES,      "bsmi_quantize_policies", "common/quantize_policies", BSMI_POLICIES_THREADS, true, 8)   \
     X(AMAX,          "bsmi_amax",           "common/quantize",   BSMI_AMAX_THREADS,         true, 5)         \
     X(DEQUANTIZE,    "bsmi_dequantize",     "common/dequantize", BSMI_DEQUANTIZE_THREADS,   true, 8)         \
     X(REPACK,        "bsmi_repack",         "common/repack",     BSMI_REPACK_THREADS,       true, 8)         \

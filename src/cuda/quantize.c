@@ -1,6 +1,7 @@
 /* Quantizing, dequantizing and converting scale layouts on a GPU: their launches. */
 #include "launch.h"
 #include "matrix.h"
+#include "policies_parameters.h"
 #include "quantize_device.h"
 
 /* Columns of a row that one CTA does at a time: a guess at how much work a grid is for; kernels stride over what there is. */
@@ -44,6 +45,21 @@ static bsm_status clear_padding(struct bsmi_cuda_queue *queue, const struct bsmi
     return bsmi_cuda_launch(queue, BSMI_KERNEL_CLEAR_PADDING, bsmi_ceil_div(all * m->batch, BSMI_CONVERT_THREADS), &p);
 }
 
+/* Whether a request is for the kernel that has every policy. */
+static bool has_policies(const struct bsmi_quantize_request *r)
+{
+    return r->clamp.low > 0 || r->clamp.high > 0 || r->smallest_scale > 0 || r->block_rows > 1 || r->recipe == BSM_RECIPE_FOUR_OVER_SIX;
+}
+
+static bsm_status launch_policies(struct bsmi_cuda_queue *queue, const struct bsmi_quantize_request *r, struct bsmi_quantize_parameters all)
+{
+    const struct bsmi_policies_parameters p = { all, r->clamp, r->smallest_scale, r->block_rows };
+    const int64_t squares = r->destination.batch * bsmi_ceil_div(r->destination.rows, r->block_rows) *
+                            bsmi_ceil_div(r->destination.columns, r->destination.block);
+    const int64_t ctas = bsmi_ceil_div(squares, BSMI_POLICIES_THREADS);
+    return bsmi_cuda_launch(queue, BSMI_KERNEL_POLICIES, r->computes_tensor_scale ? BSMI_MAX(1, ctas) : ctas, &p);
+}
+
 static bsm_status quantize_entered(struct bsmi_cuda_queue *queue, const struct bsmi_quantize_request *r)
 {
     const struct bsmi_quantize_parameters p = {
@@ -60,7 +76,9 @@ static bsm_status quantize_entered(struct bsmi_cuda_queue *queue, const struct b
     };
     const int64_t work = quantizing_ctas(queue->gpu, &r->destination, pieces(r->source.rows, r->source.columns, r->source.batch));
     bsm_status status = r->computes_tensor_scale ? find_amax(queue, r) : BSM_OK;
-    if (status == BSM_OK) status = bsmi_cuda_launch(queue, BSMI_KERNEL_QUANTIZE, r->computes_tensor_scale ? BSMI_MAX(1, work) : work, &p);
+    if (status == BSM_OK && has_policies(r)) status = launch_policies(queue, r, p);
+    else if (status == BSM_OK)
+        status = bsmi_cuda_launch(queue, BSMI_KERNEL_QUANTIZE, r->computes_tensor_scale ? BSMI_MAX(1, work) : work, &p);
     return status == BSM_OK ? clear_padding(queue, &r->destination) : status;
 }
 

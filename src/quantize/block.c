@@ -30,12 +30,6 @@ bsm_status bsmi_block_quantizer_make(const char *name, bsm_format format, bsm_re
     return BSM_OK;
 }
 
-float bsmi_clamped(struct bsmi_clamp clamp, float amax)
-{
-    if (clamp.high > 0 && amax > clamp.high) return clamp.high;
-    return amax < clamp.low ? clamp.low : amax;
-}
-
 void bsmi_scan_block(const float *x, int count, struct bsmi_block_scan *scan)
 {
     uint32_t largest = 0, largest_finite = bsmi_float_bits(scan->amax);

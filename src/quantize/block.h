@@ -3,14 +3,11 @@
 #define BSMI_BLOCK_H
 
 #include "blockscale/quantize.h"
+#include "clamp.h"
 #include "matrix/matrix.h"
 
 struct bsmi_recipe;                       /* one row of recipes.c: name, scale type, scale-code rule */
 struct bsmi_preset_rule;                  /* one row of presets.c */
-
-/* Bounds on what counts as the largest magnitude; 0: none. */
-struct bsmi_clamp { float low, high; };
-float bsmi_clamped(struct bsmi_clamp clamp, float amax);
 
 /* Everything about a block that is fixed for a matrix. */
 struct bsmi_block_quantizer {

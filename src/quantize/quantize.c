@@ -149,19 +149,13 @@ static bsm_status quantize_on_device(bsm_context *context, struct bsmi_quantize_
     if (status != BSM_OK) return status;
     if (job->stats != NULL)
         return bsmi_fail(BSM_EUNSUPPORTED, "stats is given, but a GPU does not count: pass NULL, or quantize on a CPU context");
-    if (o->block_rows > 1)
-        return bsmi_fail(BSM_EUNSUPPORTED, "options->block_rows=%lld: GPUs have scales for one row; quantize on a CPU context",
-                         (long long)o->block_rows);
     if (o->preset != BSM_PRESET_NONE)
         return bsmi_fail(BSM_EUNSUPPORTED, "options->preset=%s: GPUs have recipes alone; quantize on a CPU context",
                          bsm_preset_name((int)o->preset));
-    if (o->clamp_low > 0 || o->clamp_high > 0 || o->smallest_scale > 0)
-        return bsmi_fail(BSM_EUNSUPPORTED, "options->clamp_low, clamp_high and smallest_scale: GPUs have neither; quantize on a CPU context");
-    if (o->recipe == BSM_RECIPE_FOUR_OVER_SIX)
-        return bsmi_fail(BSM_EUNSUPPORTED, "options->recipe=four_over_six: GPUs have the other recipes; quantize on a CPU context");
     const struct bsmi_quantize_request request = {
         job->source, job->destination, o->recipe, o->rounding, o->seed, o->nonfinite, o->no_saturate,
         o->tensor_scale == BSM_TENSOR_SCALE_COMPUTED, bsmi_tensor_scale_largest(&job->destination, o->recipe),
+        { o->clamp_low, o->clamp_high }, o->smallest_scale, o->block_rows > 1 ? (int)o->block_rows : 1,
     };
     return context->device->calls->quantize(context, &request);
 }

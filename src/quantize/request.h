@@ -3,6 +3,7 @@
 #define BSMI_REQUEST_H
 
 #include "blockscale/quantize.h"
+#include "clamp.h"
 #include "matrix/matrix.h"
 
 struct bsmi_quantize_request {
@@ -15,6 +16,9 @@ struct bsmi_quantize_request {
     bool no_saturate;
     bool computes_tensor_scale;           /* from the largest finite magnitude, into *destination.tensor_scale */
     double largest;                       /* that the format holds; for a computed tensor scale */
+    struct bsmi_clamp clamp;
+    uint8_t smallest_scale;
+    int block_rows;                       /* rows that share a scale: 1, or the block's length */
 };
 
 struct bsmi_dequantize_request { struct bsmi_matrix source; struct bsmi_reals destination; };

@@ -28,6 +28,7 @@ KERNELS = {
                                       "test_device_decode --only every_format_and_packing", "test_device_decode --only every_layout"]),
     "bsmi_quantize": ("common_quantize", ["test_device_quantize --only quick_ways", "test_gpu_contract --only quantizing_and_back",
                                           "test_device_quantize --only every_recipe_and_option"]),
+    "bsmi_quantize_policies": ("common_quantize_policies", ["test_device_quantize --only policies"]),
     "bsmi_amax": ("common_quantize", ["test_gpu_contract --only quantizing_and_back"]),
     "bsmi_convert_scales": ("common_scales", ["test_device_scales --only whole_units", "test_gpu_contract --only scales_from_layout_to_layout",
                                               "test_device_scales --only every_layout_to_every_other"]),

@@ -192,6 +192,51 @@ static void quantizing_and_back(struct test *t)
     contexts_close(&c);
 }
 
+/* Everything that bsm_quantize can be asked for but statistics and presets. */
+static void quantizing_with_policies(struct test *t)
+{
+    static const struct {
+        bsm_format format;
+        bsm_quantize_options options;
+    } cases[] = {
+        { BSM_NVFP4, { .recipe = BSM_RECIPE_FOUR_OVER_SIX, .tensor_scale = BSM_TENSOR_SCALE_COMPUTED } },
+        { BSM_NVFP4, { .block_rows = 16, .clamp_high = 4, .tensor_scale = BSM_TENSOR_SCALE_COMPUTED } },
+        { BSM_NVFP4, { .smallest_scale = 8 } },
+        { BSM_MXFP8_E4M3, { .block_rows = 32, .rounding = BSM_ROUND_STOCHASTIC, .seed = 5 } },
+        { BSM_MXFP4, { .clamp_low = 0.5f } },
+        { BSM_MXFP6_E2M3, { .rounding = BSM_ROUND_STOCHASTIC, .seed = 7 } },
+    };
+    struct contexts c;
+    if (!contexts_open(t, &c)) return;
+    float source[M * K], scale = 1;
+    for (int i = 0; i < M * K; i++) source[i] = (float)rnd_normal(t) * (i % 7 == 0 ? 30.0f : 1.0f);
+    const bsm_real_matrix real = {
+        .struct_size = sizeof real, .rows = M, .columns = K, .data = source, .row_stride = K, .column_stride = 1
+    };
+    bsm_real_matrix on_gpu = real;
+    on_gpu.data = to_device(t, &c, source, sizeof source);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        bsm_quantize_options options = cases[i].options;
+        const char *name = bsm_format_get((int)cases[i].format)->name;
+        struct operand host = make_d(cases[i].format, M, K, 1);
+        options.struct_size = sizeof options;
+        if (options.tensor_scale == BSM_TENSOR_SCALE_COMPUTED) host.m.tensor_scale = &scale;
+        struct twin twin = twin_make(t, &c, &host);
+        CHECK(t, bsm_quantize(c.cpu, &real, &options, &host.m, NULL) == BSM_OK);
+        if (bsm_quantize(c.gpu, &on_gpu, &options, &twin.m, NULL) != BSM_OK) FAIL(t, "%s: %s", name, bsm_last_error());
+        twin_compare(t, &c, &twin, name);
+        options = (bsm_quantize_options){ .struct_size = sizeof options, .preset = BSM_PRESET_OCP };
+        if (host.m.tensor_scale == NULL && cases[i].format == BSM_MXFP4)
+            CHECK(t, bsm_quantize(c.gpu, &on_gpu, &options, &twin.m, NULL) == BSM_EUNSUPPORTED &&
+                         strstr(bsm_last_error(), "preset=ocp") != NULL);
+        twin_free(t, &c, &twin);
+        host.m.tensor_scale = NULL;
+        operand_free(&host);
+    }
+    CHECK(t, bsm_device_release(c.gpu, on_gpu.data) == BSM_OK);
+    contexts_close(&c);
+}
+
 static void scales_from_layout_to_layout(struct test *t)
 {
     struct contexts c;
@@ -238,7 +283,7 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         TEST(factors_and_addends), TEST(quantized_outputs),   TEST(batches_and_groups),
-        TEST(extreme_scales),      TEST(quantizing_and_back), TEST(scales_from_layout_to_layout),
+        TEST(extreme_scales),      TEST(quantizing_and_back), TEST(quantizing_with_policies), TEST(scales_from_layout_to_layout),
         TEST(what_a_gpu_refuses),
     };
     return TEST_MAIN(argc, argv, cases);

@@ -2,6 +2,7 @@
 #include "device.h"
 
 #include "core/core.h"
+#include "cuda/policies_parameters.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -71,10 +72,15 @@ static int32_t resolved_recipe(const struct bsmi_matrix *m, bsm_recipe recipe)
     return m->scale == BSM_E8M0 ? BSM_RECIPE_RCEIL : m->scale == BSM_UE4M3 ? BSM_RECIPE_NEAREST : BSM_RECIPE_DEFAULT;
 }
 
-static double largest_of(const struct bsmi_matrix *m)
+static double largest_of(const struct bsmi_matrix *m, bsm_recipe recipe)
 {
     const double element = bsm_element_get((int)m->element)->max_value;
-    return m->scale == BSM_UE4M3 ? element * 448 : element;
+    return m->scale == BSM_UE4M3 ? element * (recipe == BSM_RECIPE_FOUR_OVER_SIX ? 256 : 448) : element;
+}
+
+static bool has_policies(const bsm_quantize_options *o)
+{
+    return o->clamp_low > 0 || o->clamp_high > 0 || o->smallest_scale > 0 || o->block_rows > 1 || o->recipe == BSM_RECIPE_FOUR_OVER_SIX;
 }
 
 static void run(struct test *t, const struct twin *twin, const struct source *s, const bsm_quantize_options *o)
@@ -90,12 +96,20 @@ static void run(struct test *t, const struct twin *twin, const struct source *s,
     const struct bsmi_quantize_parameters p = {
         .source = s->device, .destination = twin->device, .recipe = resolved_recipe(m, o->recipe), .rounding = (int32_t)o->rounding,
         .nonfinite = (int32_t)o->nonfinite, .no_saturate = o->no_saturate, .seed = o->seed,
-        .computed = computed ? scale.word : NULL, .largest = largest_of(m), .backward = computed,
+        .computed = computed ? scale.word : NULL, .largest = largest_of(m, o->recipe), .backward = computed,
     };
-    device_launch(t, "bsmi_quantize", 3, BSMI_QUANTIZE_THREADS, &p);
+    if (has_policies(o)) {
+        const struct bsmi_policies_parameters policies = { p, { o->clamp_low, o->clamp_high }, o->smallest_scale,
+                                                           o->block_rows > 1 ? (int32_t)o->block_rows : 1 };
+        device_launch(t, "bsmi_quantize_policies", 2, BSMI_POLICIES_THREADS, &policies);
+    } else {
+        device_launch(t, "bsmi_quantize", 3, BSMI_QUANTIZE_THREADS, &p);
+    }
     const struct bsmi_clear_padding_parameters clear = { twin->device.scales, twin->device.layout, m->batch, m->scale_batch_bytes };
     if (m->block != 0) device_launch(t, "bsmi_clear_padding", 1, BSMI_CONVERT_THREADS, &clear);
 }
+
+static int compared; /* cases that the CPU did not refuse */
 
 static void case_of(struct test *t, struct twin_wish wish, bsm_real type, int64_t column_stride, enum kind kind, bool specials,
                     bsm_quantize_options o)
@@ -113,6 +127,7 @@ static void case_of(struct test *t, struct twin_wish wish, bsm_real type, int64_
         snprintf(what, sizeof what, "%s <- %s stride %d kind %d recipe %d rounding %d nonfinite %d computed %d", wish_text(&wish),
                  bsm_real_name((int)type), (int)s.host.column_stride, (int)kind, (int)o.recipe, (int)o.rounding, (int)o.nonfinite,
                  (int)o.tensor_scale);
+        compared++;
         run(t, &twin, &s, &o);
         twin_equal(t, &twin, what);
         float scale = 0;
@@ -198,6 +213,49 @@ static void every_recipe_and_option(struct test *t)
                 };
                 case_of(t, wish, (bsm_real)(number % 3), 1, (enum kind)(kind % KIND_COUNT), number % 4 == 3, o);
             }
+}
+
+/* Clamps, a smallest scale, squares and four over six, with each other and with everything else that changes a block. */
+static void policies(struct test *t)
+{
+    static const float lows[] = { 0, 0, 1e-4f, 3 }, highs[] = { 0, 5, 0, 7.5f };
+    static const bsm_recipe of_e8m0[] = { BSM_RECIPE_DEFAULT, BSM_RECIPE_FLOOR, BSM_RECIPE_EVEN, BSM_RECIPE_CEIL };
+    static const int64_t row_counts[] = { 1, 16, 33, 70 };
+    if (!device_open(t)) return;
+    int number = 0;
+    compared = 0;
+    for (int format = 1; format < BSM_FORMAT_BF16; format++) {
+        const bsm_format_info *info = bsm_format_get(format);
+        if (info->scale == BSM_UNSCALED) continue;
+        for (int packing = 0; packing < BSM_PACKING_COUNT; packing++)
+            for (int way = 0; way < 4; way++, number++) {
+                const bool squares = way % 2 != 0, nvfp4 = info->scale == BSM_UE4M3;
+                const struct twin_wish wish = {
+                    .format = (bsm_format)format,
+                    .packing = (bsm_packing)packing,
+                    .rows = row_counts[squares ? number / 2 % 4 : number % 2],
+                    .columns = columns[number % 8],
+                    .batch = 1 + number % 2,
+                    .extra_pitch = number % 5 == 0,
+                    .layout = packing == BSM_PACKING_GGUF ? gguf_of((bsm_format)format) : layout_of(number % BSM_LAYOUT_GGUF_MXFP4),
+                    .tensor_scale = number % 3 == 0 ? 0 : 0.37f * (float)(number % 7 + 1),
+                    .use = (bsm_tensor_scale_use)(number % 2),
+                };
+                const bsm_quantize_options o = {
+                    .recipe = nvfp4 ? (squares ? BSM_RECIPE_NEAREST : BSM_RECIPE_FOUR_OVER_SIX) : of_e8m0[number % 4],
+                    .rounding = number % 5 == 4 ? BSM_ROUND_STOCHASTIC : BSM_ROUND_NEAREST_EVEN,
+                    .seed = (uint64_t)number,
+                    .nonfinite = (bsm_nonfinite)(number / 2 % 2),
+                    .tensor_scale = wish.tensor_scale != 0 && nvfp4 && number % 2 != 0 ? BSM_TENSOR_SCALE_COMPUTED : BSM_TENSOR_SCALE_GIVEN,
+                    .clamp_low = lows[number % 4],
+                    .clamp_high = highs[number % 4],
+                    .smallest_scale = (uint8_t)(number % 3 == 1 ? nvfp4 ? 8 : 120 : 0),
+                    .block_rows = squares ? info->block : 0,
+                };
+                case_of(t, wish, (bsm_real)(number % 3), 1 + number % 4 / 3, (enum kind)(number % KIND_COUNT), number % 4 == 3, o);
+            }
+    }
+    CHECK(t, compared >= 100);
 }
 
 /* The quick ways with many numbers: ties and near ties of every element, from each type. */
@@ -359,7 +417,7 @@ static void every_scale_of_an_amax(struct test *t)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(every_format_and_packing), TEST(every_recipe_and_option), TEST(quick_ways),
+    static const struct test_case cases[] = { TEST(every_format_and_packing), TEST(every_recipe_and_option), TEST(policies), TEST(quick_ways),
                                               TEST(every_bf16), TEST(every_pair), TEST(every_scale_of_an_amax) };
     return TEST_MAIN(argc, argv, cases);
 }

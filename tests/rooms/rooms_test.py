@@ -21,7 +21,7 @@ KNOWS = {
     "exact": ["core", "format", "layout", "matrix"],
     "product": ["core", "format", "layout", "matrix", "quantize/block.h"],
     "cpu": ["core", "format", "layout", "matrix", "quantize/block.h", "product"],
-    "cuda": ["core", "format", "layout", "matrix", "quantize/block.h", "quantize/request.h", "product"],
+    "cuda": ["core", "format", "layout", "matrix", "quantize/block.h", "quantize/clamp.h", "quantize/request.h", "product"],
     "plan": ["core", "format", "layout", "matrix", "product", "cpu/kernels.h", "cpu/multiply.h", "cuda/device.h", "cuda/embedded.h",
              "cuda/multiply.h"],
     "file": ["core"],

@@ -4,6 +4,7 @@
 #include "cuda/ptx/arithmetic.cuh"
 #include "quick_bf16.cuh"
 #include "quick_rows.cuh"
+#include "tensor_scale.cuh"
 
 enum { STEPS = 2 };
 
@@ -176,25 +177,6 @@ __device__ static void quantize_bf16_matrix(const bsmi_quantize_parameters &p, c
     }
 }
 
-/* The tensor scale that amax gives.  tensor_scale.c has the reason why this rounds once. */
-__device__ static float computed_tensor_scale(const bsmi_quantize_parameters &p, float amax)
-{
-    const double least = 0x1p-126, most = 0x1.fffffep127, all = (double)amax;
-    const double exact = all == 0 ? 1 : p.destination.tensor_scale_divides ? p.largest / all : all / p.largest;
-    return __double2float_rn(fmax(least, fmin(most, exact)));
-}
-
-/* By every thread.  The word that bsmi_amax leaves tells by its sign whether a CTA has put the tensor scale into its place. */
-__device__ static float find_tensor_scale(const bsmi_quantize_parameters &p)
-{
-    if (p.computed == nullptr) return p.destination.tensor_scale == nullptr ? 1 : *p.destination.tensor_scale;
-    const uint32_t word = ptx_load_relaxed(p.computed);
-    if ((word & 0x80000000) == 0) return __uint_as_float(word);
-    const float t = computed_tensor_scale(p, __uint_as_float(word & 0x7fffffff));
-    if (blockIdx.x == 0 && threadIdx.x == 0) ptx_store_relaxed(p.computed, __float_as_uint(t));
-    return t;
-}
-
 /* The group's row number n of all, as matrix and row within it. */
 __device__ static row_walk walk_of(const bsmi_quantize_parameters &p, int64_t n)
 {
@@ -273,7 +255,7 @@ extern "C" __global__ void __launch_bounds__(BSMI_QUANTIZE_THREADS, 6)
     }
     const bool reads = r.apart != 0;
     ptx_griddepcontrol_wait();
-    const float t = find_tensor_scale(p);
+    const float t = find_tensor_scale(p, { 0, 0 });
     factor_nudges nudges = {};
     if (reads && m.scale == BSM_UE4M3) nudges = make_factors((double)t, m.tensor_scale_divides != 0, &job.bf16);
     if (threadIdx.x % 32 == 0) job.again[threadIdx.x / 32] = 0;
