@@ -81,26 +81,39 @@ static int find_weight(struct cli *cli, const bsm_checkpoint *checkpoint, const 
     return cli_bad_input(cli, "%s: %s is no matrix (blockscale inspect lists those that are)", place->checkpoint, place->weight);
 }
 
-/* One matrix of the weight. */
-static int choose_matrix(struct cli *cli, const struct place *place, const bsm_weight *weight, bsm_matrix *matrix)
+/* Whether the weight has the matrix that is named. */
+static int check_matrix(struct cli *cli, const struct place *place, const bsm_weight *weight)
 {
     const int64_t batch = weight->matrix.batch > 1 ? weight->matrix.batch : 1;
-    if (weight->tile_rows > 0)
-        return cli_bad_input(cli, "%s: has an fp32 scale for each %" PRId64 " x %" PRId64 " numbers; blockscale dequantize gives the "
-                                  "numbers, bsm_weight_tile the tiles", place->weight, weight->tile_rows, weight->tile_columns);
     if (place->matrix < 0 && batch > 1)
         return cli_bad_input(cli, "%s: is a batch of %" PRId64 " matrices; name one of %s[0] to %s[%" PRId64 "]", place->weight, batch,
                              place->weight, place->weight, batch - 1);
     if (place->matrix >= batch)
         return cli_bad_input(cli, "%s[%" PRId64 "]: there is no such matrix; the last is %s[%" PRId64 "]", place->weight, place->matrix,
                              place->weight, batch - 1);
-    const bsm_status status = bsm_weight_tile(weight, place->matrix < 0 ? 0 : place->matrix, 0, 0, matrix);
-    return status == BSM_OK ? CLI_DONE : cli_library_failed(cli, place->weight, status);
+    return CLI_DONE;
+}
+
+/* fp8 with fp32 scales of tiles: no format of products has those, so its numbers are taken, as fp32. */
+static int take_tiles(struct cli *cli, const bsm_weight *weight, int64_t batch, struct matmul_operand *o)
+{
+    const bsm_matrix *m = &weight->matrix;
+    o->stored = false;
+    o->real = (struct cli_real){ .type = BSM_REAL_FP32, .rows = m->rows, .columns = m->columns,
+                                 .array = { .struct_size = sizeof(bsm_npy) } };
+    o->real.data = o->real.own = cli_memory(cli, m->rows * m->columns, sizeof(float));
+    return weights_values(cli, weight, batch, o->real.own);
 }
 
 /* Numbers without codes become a real matrix over the mapped file, and are quantized; others are multiplied as they lie there. */
-static void take_matrix(const bsm_matrix *matrix, struct matmul_operand *o)
+static int take_matrix(struct cli *cli, const struct place *place, const bsm_weight *weight, struct matmul_operand *o)
 {
+    bsm_matrix whole;
+    const bsm_matrix *matrix = &whole;
+    const int64_t batch = place->matrix < 0 ? 0 : place->matrix;
+    if (weight->tile_rows > 0) return take_tiles(cli, weight, batch, o);
+    const bsm_status status = bsm_weight_tile(weight, batch, 0, 0, &whole);
+    if (status != BSM_OK) return cli_library_failed(cli, place->weight, status);
     static const struct { bsm_format format; bsm_real type; } reals[] = {
         { BSM_FORMAT_FP32, BSM_REAL_FP32 }, { BSM_FORMAT_FP16, BSM_REAL_FP16 }, { BSM_FORMAT_BF16, BSM_REAL_BF16 } };
     o->stored = true;
@@ -108,18 +121,18 @@ static void take_matrix(const bsm_matrix *matrix, struct matmul_operand *o)
         if (reals[i].format == matrix->format) o->stored = false, o->real.type = reals[i].type;
     if (o->stored) o->quantized.matrix = *matrix;
     else o->real.rows = matrix->rows, o->real.columns = matrix->columns, o->real.data = matrix->data;
+    return CLI_DONE;
 }
 
 static int read_weight(struct cli *cli, const struct request *request, struct matmul_operand *o)
 {
     struct place *place = cli_memory(cli, 1, (int64_t)sizeof *place);
     bsm_weight weight;
-    bsm_matrix matrix;
     int result = split(cli, request->path, place);
     if (result == CLI_DONE) result = weights_open(cli, place->checkpoint, &o->checkpoint);
     if (result == CLI_DONE) result = find_weight(cli, o->checkpoint, place, &weight);
-    if (result == CLI_DONE) result = choose_matrix(cli, place, &weight, &matrix);
-    if (result == CLI_DONE) take_matrix(&matrix, o);
+    if (result == CLI_DONE) result = check_matrix(cli, place, &weight);
+    if (result == CLI_DONE) result = take_matrix(cli, place, &weight, o);
     free(place);
     if (result == CLI_DONE && !o->stored && (request->type != CLI_TYPE_AUTO || request->transpose))
         return cli_wrong_usage(cli, "%s: a checkpoint says its type and shape: --%s-type and --transpose-%s are not for it",

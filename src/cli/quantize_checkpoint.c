@@ -23,6 +23,7 @@ struct item {
     int64_t tensor; /* of the input; -1: the one matrix */
     char *name;     /* of the weight; NULL: passed on */
     bsm_real_matrix real;
+    bsm_weight weight; /* tile_rows above 0: real has no data, the numbers are this one's */
     struct weight_store store;
     int64_t passed_on; /* number at the writer */
     double snr_db;
@@ -35,6 +36,7 @@ struct job {
     bsm_convention convention;
     struct checkpoint_writer writer;
     struct item *items;
+    bool *used; /* tensors of the input that are scales of chosen weights */
     int64_t count, weights, left, bytes_before;
     double signal, noise;
 };
@@ -59,27 +61,33 @@ static int64_t row_unit(const struct job *job)
     return block > 0 ? block : 1;
 }
 
-/* Matrices called X.weight (in GGUF files too) that the patterns choose; *fits is false if a row is not whole blocks. */
+/* Matrices called X.weight (in GGUF files too) that the patterns choose, of numbers, or of fp8 with fp32 scales of tiles or rows;
+ * *fits is false if a row is not whole blocks. */
 static bool is_chosen(const struct job *job, const bsm_weight *weight, const bsm_tensor *tensor, bool *fits)
 {
     const struct checkpoint_request *r = job->request;
     bsm_real type;
     const size_t length = strlen(tensor->name);
     *fits = weight->matrix.columns % row_unit(job) == 0;
-    return weight->convention == BSM_CONVENTION_PLAIN && real_type(weight->matrix.format, &type) && weight->matrix.batch <= 1 &&
-           tensor->rank == 2 && (int64_t)length == weight->name_length + 7 &&
+    const bool real = weight->convention == BSM_CONVENTION_PLAIN && real_type(weight->matrix.format, &type);
+    return (real || weight->tile_rows > 0) && weight->matrix.batch <= 1 && tensor->rank == 2 && (int64_t)length == weight->name_length + 7 &&
            weights_match(r->include != NULL ? r->include : usual_include, weight->name, weight->name_length) &&
            !weights_match(r->exclude != NULL ? r->exclude : usual_exclude, weight->name, weight->name_length);
 }
 
-static void take_weight(struct cli *cli, struct item *item, const bsm_weight *weight)
+static void take_weight(struct cli *cli, struct job *job, struct item *item, const bsm_weight *weight)
 {
     const bsm_matrix *m = &weight->matrix;
+    const int64_t scales[] = { weight->scales, weight->tensor_scale, weight->input_scale };
+    const bool tiles = weight->tile_rows > 0;
     bsm_real type = BSM_REAL_FP32;
+    for (int i = 0; i < 3; i++)
+        if (scales[i] >= 0) job->used[scales[i]] = true;
+    item->weight = *weight;
     real_type(m->format, &type);
     item->name = cli_memory(cli, weight->name_length + 1, 1);
     memcpy(item->name, weight->name, (size_t)weight->name_length);
-    item->real = real_rows(type, m->rows, m->columns, m->data, m->columns);
+    item->real = real_rows(type, m->rows, m->columns, tiles ? NULL : m->data, m->columns);
 }
 
 static int choose(struct cli *cli, struct job *job, int64_t index)
@@ -96,7 +104,7 @@ static int choose(struct cli *cli, struct job *job, int64_t index)
         cli_note(cli, "%.*s is left as it is: rows of %" PRId64 " numbers are not whole blocks of %" PRId64,
                  (int)weight.name_length, weight.name, weight.matrix.columns, row_unit(job));
     if (!fits) job->left++;
-    else take_weight(cli, item, &weight);
+    else take_weight(cli, job, item, &weight);
     return CLI_DONE;
 }
 
@@ -121,7 +129,7 @@ static int announce(struct cli *cli, struct job *job, struct item *item)
 
 /* Doing ------------------------------------------------------------------------------------------------------------------- */
 
-static int quantize_weight(struct cli *cli, struct job *job, struct item *item)
+static int quantize_numbers(struct cli *cli, struct job *job, struct item *item)
 {
     bsm_quantize_stats *stats = cli_memory(cli, 1, sizeof *stats);
     bsm_quantize_options how = job->request->how;
@@ -146,6 +154,18 @@ static int quantize_weight(struct cli *cli, struct job *job, struct item *item)
     if (scale_bytes > 0) free(matrix.scales);
     free(matrix.data);
     free(stats);
+    return result;
+}
+
+/* Of tiles the numbers first: one weight's at a time. */
+static int quantize_weight(struct cli *cli, struct job *job, struct item *item)
+{
+    if (item->weight.tile_rows == 0) return quantize_numbers(cli, job, item);
+    float *numbers = cli_memory(cli, item->real.rows * item->real.columns, sizeof *numbers);
+    int result = weights_values(cli, &item->weight, 0, numbers);
+    item->real.data = numbers;
+    if (result == CLI_DONE) result = quantize_numbers(cli, job, item);
+    free(numbers);
     return result;
 }
 
@@ -236,13 +256,24 @@ static void print_json(const struct job *job)
 
 /* Running ------------------------------------------------------------------------------------------------------------------ */
 
+/* Scales of chosen weights are not passed on. */
+static void drop_used(struct job *job)
+{
+    int64_t kept = 0;
+    for (int64_t i = 0; i < job->count; i++)
+        if (job->items[i].name != NULL || !job->used[job->items[i].tensor]) job->items[kept++] = job->items[i];
+    job->count = kept;
+}
+
 static int choose_all(struct cli *cli, struct job *job)
 {
     const struct cli_real *real = job->request->real;
     const int64_t tensors = real != NULL ? 1 : bsm_checkpoint_tensor_count(job->checkpoint);
     int result = CLI_DONE;
     job->items = cli_memory(cli, tensors, sizeof *job->items);
+    job->used = cli_memory(cli, tensors, sizeof *job->used);
     for (int64_t i = 0; result == CLI_DONE && real == NULL && i < tensors; i++) result = choose(cli, job, i);
+    drop_used(job);
     if (real != NULL) {
         job->items[job->count++] = (struct item){ .tensor = -1, .name = cli_memory(cli, 7, 1), .real = cli_real_view(real) };
         memcpy(job->items[0].name, "matrix", 6);
@@ -252,8 +283,8 @@ static int choose_all(struct cli *cli, struct job *job)
     if (result == CLI_DONE && job->weights == 0)
         return cli_bad_input(
             cli,
-            "%s: no weight is chosen: matrices called X.weight of fp32, fp16 or bf16 numbers are; --include and --exclude "
-            "choose among them",
+            "%s: no weight is chosen: matrices called X.weight of fp32, fp16 or bf16 numbers are, and of fp8 with fp32 scales of "
+            "tiles or rows; --include and --exclude choose among them",
             job->request->input);
     return result;
 }
@@ -311,6 +342,7 @@ int quantize_checkpoint(struct cli *cli, const struct checkpoint_request *reques
     if (result == CLI_DONE) result = run(cli, &job);
     for (int64_t i = 0; i < job.count; i++) free(job.items[i].name);
     free(job.items);
+    free(job.used);
     checkpoint_writer_free(&job.writer);
     bsm_checkpoint_close(job.checkpoint);
     return result;

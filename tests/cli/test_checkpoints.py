@@ -308,7 +308,31 @@ def tiles_are_dequantized(folder):
         got = [x for x, in struct.iter_unpack("<f", back[name + ".weight"][2])]
         check(all(got[i] == cf.e4m3(code) * scale(i // 200, i % 200) for i, code in enumerate(codes)), name)
     run(["convert", "x.safetensors", "-o", "z.safetensors"], folder, 3, "has no quantized weight to work on")
-    run(["matmul", "random:3x200", "x.safetensors:a", "-o", "E.npy", "--a-format", "fp32"], folder, 3, "an fp32 scale for each 128 x 128")
+    run(["matmul", "random:3x200", "x.safetensors:a", "-o", "E.npy", "--a-format", "fp32"], folder, 2, "the format of x.safetensors:a is missing")
+
+
+@in_folder
+def tiles_are_multiplied_and_quantized(folder):
+    """DeepSeek's weights as an operand, and as MXFP8: the same numbers where the scales are powers of two."""
+    k = 256
+    left = [(7 * i % 11 - 5) / 4 for i in range(3 * k)]
+    npy_file.write(os.path.join(folder, "A.npy"), [3, k], left)
+    codes = bytes((11 * i + i // 256) % 0x7f | (i % 3 == 0) << 7 for i in range(ROWS * k))
+    for scales, exact in (([2.0 ** -9, 0.5], True), ([0.0123, 3.7], False)):
+        scales = struct.unpack("<2f", struct.pack("<2f", *scales))
+        cf.write(os.path.join(folder, "x.safetensors"), {
+            "m.a.weight_scale_inv": ("F32", [1, 2], struct.pack("<2f", *scales)), "m.norm.weight": ("F32", [2], bytes(8)),
+            "m.a.weight": ("F8_E4M3", [ROWS, k], codes)})
+        numbers = [cf.e4m3(code) * scales[i % k // 128] for i, code in enumerate(codes)]
+        product_is(folder, left, "x.safetensors:m.a", numbers, "--b-format", "fp32")
+        said = json.loads(run(["quantize", "x.safetensors", "-o", "y.safetensors", "-f", "mxfp8", "--json"], folder))
+        out = contents(folder, "y.safetensors")
+        check(sorted(out) == ["m.a.weight", "m.a.weight_scale", "m.norm.weight"], sorted(out))
+        got = [cf.e4m3(code) * cf.e8m0(out["m.a.weight_scale"][2][i // 32]) for i, code in enumerate(out["m.a.weight"][2])]
+        check((got == numbers) == exact, f"exact: {got == numbers}")
+        said_db = said["weights"][0]["snr_db"]
+        check(exact or abs(said_db - cf.signal_to_noise(got, numbers)) < 1e-3 and said_db > 30, said)
+        run(["quantize", "x.safetensors", "-o", "z.safetensors", "-f", "mxfp8", "--exclude", "*"], folder, 3, "of fp8 with fp32 scales")
 
 
 @in_folder
@@ -440,6 +464,6 @@ def killed_in_the_middle(folder):
 
 
 script.cases("test_cli_checkpoints", [weights_of_every_spelling, configurations, patterns, gguf_and_single_matrices, inspect_tells_what_is_wrong,
-                                      dequantized_again, multiplied, multiplied_of_a_batch, tiles_are_dequantized, converted_there_and_back, conversions_refused_and_configured,
+                                      dequantized_again, multiplied, multiplied_of_a_batch, tiles_are_dequantized, tiles_are_multiplied_and_quantized, converted_there_and_back, conversions_refused_and_configured,
                                       squares_share_a_scale, presets,
                                       options_that_do_not_go_together, complete_or_absent, killed_in_the_middle])
