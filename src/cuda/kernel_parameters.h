@@ -73,7 +73,10 @@ BSMI_HOST_DEVICE static inline int32_t bsmi_sum_exponent(int32_t row, int32_t co
  * bf16 numbers, the row is not left out for it.  Only formats with e8m0 scales have exponents other than 0 and rows that are left out.
  * Row (batch, row) begins at decoded + batch * batch_pitch + row * pitch.
  * Any grid of BSMI_DECODE_THREADS threads a CTA: the first first_ctas CTAs stride over rows of the first operand, those behind them, at
- * least one if there is a second operand, over its rows. */
+ * least one if there is a second operand, over its rows.
+ * The second operand may be one whose codes a GEMM kernel decodes itself: of it scales alone are brought, as BSM_LAYOUT_128X4, padding
+ * finite.  Those with e8m0 get exponents and rows that are left out by the same rules; a scale is written less the exponent of its row, cut
+ * to 1 .. 254; NaN stays.  Rows of codes and their pitches are multiples of 16 bytes. */
 enum { BSMI_DECODE_THREADS = 256, BSMI_MOST_LEFT_OUT_FLAGS = 2048 };
 struct bsmi_decode_operand {
     struct bsmi_device_matrix source;
@@ -85,10 +88,21 @@ struct bsmi_decode_operand {
     int32_t *exponents;                   /* [batch * rows]; may be NULL unless scales are e8m0 */
     uint32_t *left_out;                   /* [CTAs of the operand]: 1 where one of the CTA's rows is left out, else 0; e8m0 only */
 };
+struct bsmi_row_scales_parameters {
+    struct bsmi_device_matrix source;
+    unsigned char *scales;                /* aligned to 16 bytes */
+    int64_t band_bytes, batch_bytes;      /* of 128 rows, of a matrix */
+    int32_t only_exponent_zero;           /* as above */
+    int32_t *exponents;                   /* [batch * rows]; e8m0 only, like the rest */
+    uint32_t *left_out;                   /* [CTAs of the operand] */
+};
 struct bsmi_decode_parameters {
     struct bsmi_decode_operand operands[2];
+    struct bsmi_row_scales_parameters scales;
     int32_t first_ctas;                   /* all of the grid or more: there is no second operand */
+    int32_t brings_scales;                /* the second operand is `scales`, not operands[1] */
 };
+enum { BSMI_ROW_SCALES_ROWS = 4 * BSMI_DECODE_THREADS / 32 };       /* that a CTA brings at one time */
 
 /* Kernel bsmi_repack.  Copies the codes of every row, elements of at most 8 bits in any packing, one behind another from the lowest bit
  * on (4 bits: low nibble first; 6 bits: a stream), and zeros up to padded_columns.
@@ -180,26 +194,12 @@ struct bsmi_gemm_parameters {
     const int64_t *group_tiles;           /* number of the first tile of each group, [matrices + 1]; grouped only */
 
     /* Of kernels that decode B themselves: b maps bytes, box (128, rows of the instance, 1), and scales lie as BSM_LAYOUT_128X4, with no
-     * NaN in the padding of the steps of 64 columns that are multiplied; e8m0 less the exponents of rows, as bsmi_row_scales writes
+     * NaN in the padding of the steps of 64 columns that are multiplied; e8m0 less the exponents of rows, as bsmi_decode brings
      * them. */
     const unsigned char *code_scales;     /* aligned to 16 bytes */
     int64_t code_band_bytes, code_batch_bytes; /* of 128 rows, of a matrix */
     int32_t code_element;                 /* of codes of a byte each: bsm_element */
     struct bsmi_epilogue_parameters epilogue;
-};
-
-/* Kernel bsmi_row_scales.  Of a block-scaled matrix whose codes a GEMM kernel decodes itself: its scales as BSM_LAYOUT_128X4, padding
- * finite.  Those with e8m0 get exponents and rows that are left out by the rules of bsmi_decode; a scale is written less the exponent
- * of its row, cut to 1 .. 254; NaN stays.  Rows of codes and their pitches are multiples of 16 bytes.
- * Any grid of BSMI_ROW_SCALES_THREADS threads a CTA: warps stride over four rows each. */
-enum { BSMI_ROW_SCALES_THREADS = 256, BSMI_ROW_SCALES_ROWS = 4 * BSMI_ROW_SCALES_THREADS / 32 };
-struct bsmi_row_scales_parameters {
-    struct bsmi_device_matrix source;
-    unsigned char *scales;                /* aligned to 16 bytes */
-    int64_t band_bytes, batch_bytes;      /* of 128 rows, of a matrix */
-    int32_t only_exponent_zero;           /* as for bsmi_decode */
-    int32_t *exponents;                   /* [batch * rows]; e8m0 only, like the rest */
-    uint32_t *left_out;                   /* [CTAs], as of bsmi_decode_operand */
 };
 
 /* Kernel bsmi_finish: the generic epilogue, S in memory to D, everything the contract has.

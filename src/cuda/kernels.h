@@ -15,7 +15,7 @@
 #define BSMI_CUDA_KERNELS(X)                                                                                 \
     X(SUMS,          "bsmi_sums",           "simt/sums",         BSMI_SUMS_THREADS,         true, 8)         \
     X(GROUP_TABLES,  "bsmi_group_tables",   "simt/sums",         BSMI_GROUP_TABLES_THREADS, true, 8)         \
-    X(DECODE,        "bsmi_decode",         "common/decode",     BSMI_DECODE_THREADS,       true, 3)         \
+    X(DECODE,        "bsmi_decode",         "common/decode",     BSMI_DECODE_THREADS,       true, 4)         \
     X(FINISH,        "bsmi_finish",         "common/finish",     BSMI_FINISH_THREADS,       true, 8)         \
     X(QUANTIZE,      "bsmi_quantize",       "common/quantize",   BSMI_QUANTIZE_THREADS,     true, 32)         \
     X(POLICIES,      "bsmi_quantize_policies", "common/quantize_policies", BSMI_POLICIES_THREADS, true, 8)   \
@@ -23,8 +23,7 @@
     X(DEQUANTIZE,    "bsmi_dequantize",     "common/dequantize", BSMI_DEQUANTIZE_THREADS,   true, 8)         \
     X(REPACK,        "bsmi_repack",         "common/repack",     BSMI_REPACK_THREADS,       true, 8)         \
     X(CONVERT,       "bsmi_convert_scales", "common/scales",     BSMI_CONVERT_THREADS,      true, 16)        \
-    X(CLEAR_PADDING, "bsmi_clear_padding",  "common/scales",     BSMI_CONVERT_THREADS,      true, 8)        \
-    X(ROW_SCALES,    "bsmi_row_scales",     "common/row_scales", BSMI_ROW_SCALES_THREADS,   true, 8)
+    X(CLEAR_PADDING, "bsmi_clear_padding",  "common/scales",     BSMI_CONVERT_THREADS,      true, 8)
 
 enum bsmi_cuda_kernel_id {
 #define X(id, function, file, threads, waits, most) BSMI_KERNEL_##id,

@@ -169,9 +169,8 @@ bool bsmi_cuda_has_kernels(const struct bsmi_cuda_gpu *gpu, const struct bsmi_pr
     const bool codes = c->road == BSMI_ROAD_CODES;
     const struct { enum bsmi_cuda_kernel_id kernel; bool wanted; } kernels[] = {
         { BSMI_KERNEL_REPACK, codes && (c->a.codes.repacked || c->b.codes.repacked) }, { BSMI_KERNEL_CONVERT, codes },
-        { BSMI_KERNEL_SUMS, true }, { BSMI_KERNEL_GROUP_TABLES, p->groups > 0 }, { BSMI_KERNEL_DECODE, decodes },
+        { BSMI_KERNEL_SUMS, true }, { BSMI_KERNEL_GROUP_TABLES, p->groups > 0 }, { BSMI_KERNEL_DECODE, decodes || (in_kernel && !c->b.own_scales) },
         { BSMI_KERNEL_FINISH, !c->direct }, { BSMI_KERNEL_CLEAR_PADDING, p->d.block != 0 },
-        { BSMI_KERNEL_ROW_SCALES, in_kernel && !c->b.own_scales },
     };
     for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++)
         if (kernels[i].wanted && gpu->kernels[kernels[i].kernel] == NULL) return false;
@@ -295,27 +294,6 @@ static uint32_t *left_out(const struct run *run, const struct bsmi_cuda_operand 
 /* Numbers of any size, which no row's exponent may move further. */
 static bool is_plain(const struct bsmi_cuda_operand *o) { return o->way == BSMI_WAY_AS_IT_IS || o->way == BSMI_WAY_REPACKED; }
 
-/* CTAs of a kernel for so many pieces of work. */
-static int64_t ctas_of(const struct run *run, enum bsmi_cuda_kernel_id kernel, int64_t pieces)
-{
-    const int64_t most = (int64_t)run->queue.gpu->multiprocessors * bsmi_cuda_kernels[kernel].most;
-    return BSMI_MIN(pieces, BSMI_MIN(most, BSMI_MOST_LEFT_OUT_FLAGS));
-}
-
-static bsm_status bring_scales(struct run *run, const struct bsmi_matrix *m, const struct bsmi_cuda_operand *o, bool only_exponent_zero,
-                               int32_t *flags)
-{
-    if (o->own_scales) return BSM_OK;
-    const struct bsmi_row_scales_parameters parameters = {
-        .source = bsmi_cuda_matrix(m), .scales = at(run, o->scales_at), .band_bytes = o->scale_band_bytes,
-        .batch_bytes = o->scale_batch_bytes, .only_exponent_zero = only_exponent_zero, .exponents = exponents(run, o),
-        .left_out = left_out(run, o),
-    };
-    const int64_t ctas = ctas_of(run, BSMI_KERNEL_ROW_SCALES, bsmi_ceil_div(bsmi_round_up(m->rows, 128) * m->batch, BSMI_ROW_SCALES_ROWS));
-    *flags = o->has_exponents ? (int32_t)ctas : 0;
-    return bsmi_cuda_launch(&run->queue, BSMI_KERNEL_ROW_SCALES, ctas, &parameters);
-}
-
 static struct bsmi_decode_operand decoded_operand(const struct run *run, const struct bsmi_matrix *m, const struct bsmi_cuda_operand *o,
                                                   const struct bsmi_cuda_operand *other)
 {
@@ -326,32 +304,51 @@ static struct bsmi_decode_operand decoded_operand(const struct run *run, const s
     };
 }
 
-/* By one launch, what is decoded into rows: two operands share its CTAs as they share the rows' numbers. */
-static bsm_status decode(struct run *run)
+static struct bsmi_row_scales_parameters brought_scales(const struct run *run, const struct bsmi_matrix *m, const struct bsmi_cuda_operand *o,
+                                                       const struct bsmi_cuda_operand *other)
 {
-    const struct bsmi_product *p = run->product;
-    const struct bsmi_cuda_operand *a = &run->multiply->a, *b = &run->multiply->b;
-    const bool of_a = goes_into_rows(a), of_b = goes_into_rows(b);
-    const int64_t a_rows = of_a ? p->a.rows * p->a.batch : 0, b_rows = of_b ? p->b.rows * p->b.batch : 0;
-    const int64_t all = ctas_of(run, BSMI_KERNEL_DECODE, a_rows + b_rows);
-    if (all == 0) return BSM_OK;
-    const double share = (double)a_rows * a->terms / ((double)a_rows * a->terms + (double)b_rows * b->terms);
-    const int64_t a_ctas = !of_a ? 0 : !of_b ? all : BSMI_MAX(1, BSMI_MIN(all - 1, (int64_t)(share * (double)all + 0.5)));
-    struct bsmi_decode_parameters parameters = { .first_ctas = (int32_t)(of_a ? a_ctas : all) };
-    if (of_a) parameters.operands[0] = decoded_operand(run, &p->a, a, b);
-    if (of_b) parameters.operands[of_a ? 1 : 0] = decoded_operand(run, &p->b, b, a);
-    if (a->has_exponents && of_a) run->a_flags = (int32_t)a_ctas;
-    if (b->has_exponents && of_b) run->b_flags = (int32_t)(all - a_ctas);
-    return bsmi_cuda_launch(&run->queue, BSMI_KERNEL_DECODE, all, &parameters);
+    return (struct bsmi_row_scales_parameters){
+        .source = bsmi_cuda_matrix(m), .scales = at(run, o->scales_at), .band_bytes = o->scale_band_bytes,
+        .batch_bytes = o->scale_batch_bytes, .only_exponent_zero = is_plain(other), .exponents = exponents(run, o),
+        .left_out = left_out(run, o),
+    };
 }
 
-/* Operands in the form in which the GEMM kernel wants them. */
+/* CTAs of the kernel on a multiprocessor: rows of large operands are decoded fastest by fewer than there is room for. */
+enum { MOST_ROWS = 3, MOST_WITH_SCALES = 4 };
+
+/* Of a launch that brings operands: CTAs that have something to do, and what they move. */
+struct bringing { int64_t pieces; double bytes; };
+
+static struct bringing bringing_of(const struct bsmi_matrix *m, const struct bsmi_cuda_operand *o)
+{
+    const int64_t rows = m->rows * m->batch;
+    if (goes_into_rows(o)) return (struct bringing){ rows, (double)rows * (double)m->columns * (m->bits / 8.0 + 2 * o->terms) };
+    if (o->way != BSMI_WAY_IN_KERNEL || o->own_scales) return (struct bringing){ 0, 0 };
+    return (struct bringing){ bsmi_ceil_div(bsmi_round_up(m->rows, 128) * m->batch, BSMI_ROW_SCALES_ROWS), 2.0 * (double)o->scale_batch_bytes * (double)m->batch };
+}
+
+/* By one launch, operands in the form in which the GEMM kernel wants them: decoded into rows, or B's scales alone.  Two share its CTAs as they
+ * share the bytes that are moved. */
 static bsm_status bring_operands(struct run *run)
 {
     const struct bsmi_product *p = run->product;
-    const struct bsmi_cuda_multiply *c = run->multiply;
-    const bsm_status status = decode(run);
-    return status != BSM_OK || c->b.way != BSMI_WAY_IN_KERNEL ? status : bring_scales(run, &p->b, &c->b, is_plain(&c->a), &run->b_flags);
+    const struct bsmi_cuda_operand *a = &run->multiply->a, *b = &run->multiply->b;
+    const struct bringing of_a = bringing_of(&p->a, a), of_b = bringing_of(&p->b, b);
+    const bool scales = b->way == BSMI_WAY_IN_KERNEL && of_b.pieces > 0;
+    const int64_t most = (int64_t)run->queue.gpu->multiprocessors * (scales ? MOST_WITH_SCALES : MOST_ROWS);
+    const int64_t all = BSMI_MIN(of_a.pieces + of_b.pieces, BSMI_MIN(most, BSMI_MOST_LEFT_OUT_FLAGS));
+    if (all == 0) return BSM_OK;
+    const double share = of_a.bytes / (of_a.bytes + of_b.bytes);
+    int64_t a_ctas = of_a.pieces == 0 ? 0 : of_b.pieces == 0 ? all : BSMI_MAX(1, BSMI_MIN(all - 1, (int64_t)(share * (double)all + 0.5)));
+    a_ctas = BSMI_MIN(BSMI_MAX(a_ctas, all - of_b.pieces), of_a.pieces);
+    struct bsmi_decode_parameters parameters = { .first_ctas = (int32_t)a_ctas, .brings_scales = scales };
+    if (of_a.pieces > 0) parameters.operands[0] = decoded_operand(run, &p->a, a, b);
+    if (scales) parameters.scales = brought_scales(run, &p->b, b, a);
+    else if (of_b.pieces > 0) parameters.operands[1] = decoded_operand(run, &p->b, b, a);
+    if (a->has_exponents) run->a_flags = (int32_t)a_ctas;
+    if (b->has_exponents) run->b_flags = (int32_t)(all - a_ctas);
+    return bsmi_cuda_launch(&run->queue, BSMI_KERNEL_DECODE, all, &parameters);
 }
 
 static bsm_status map_operand(const struct run *run, const char *name, const struct bsmi_matrix *m,

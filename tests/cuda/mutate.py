@@ -25,7 +25,8 @@ KERNELS = {
     "bsmi_gemm_64x48_1x1": ("sm90_gemm_small", GEMM),
     "bsmi_gemm_128x48_2x1": ("sm90_gemm_small", GEMM),
     "bsmi_decode": ("common_decode", ["test_device_decode --only spans", "test_gpu_contract --only factors_and_addends",
-                                      "test_device_decode --only every_format_and_packing", "test_device_decode --only every_layout"]),
+                                      "test_device_decode --only every_format_and_packing", "test_device_decode --only every_layout",
+                                      "test_gpu_decoding --only scales_and_codes_of_any_size"]),
     "bsmi_quantize": ("common_quantize", ["test_device_quantize --only quick_ways", "test_gpu_contract --only quantizing_and_back",
                                           "test_device_quantize --only every_recipe_and_option"]),
     "bsmi_quantize_policies": ("common_quantize_policies", ["test_device_quantize --only policies"]),
@@ -40,8 +41,6 @@ KERNELS = {
     "bsmi_sums": ("simt_sums", ["test_gpu_contract --only extreme_scales", "test_gpu_contract --only batches_and_groups",
                                 "test_gpu_products --only plain_kernel_has_the_cpus_bits"]),
     "bsmi_group_tables": ("simt_sums", ["test_gpu_contract --only batches_and_groups"]),
-    "bsmi_row_scales": ("common_row_scales", ["test_gpu_decoding --only every_format",
-                                              "test_gpu_decoding --only scales_and_codes_of_any_size"]),
 }
 for file, codes in (("bytes", ["bytes"]), ("nibbles", ["mxfp4", "nvfp4"])):
     for code in codes:
@@ -50,7 +49,7 @@ for file, codes in (("bytes", ["bytes"]), ("nibbles", ["mxfp4", "nvfp4"])):
                                                                                    "test_gpu_decoding --only edges"])
 SPARED = ["sm90/decoding_bytes", "sm90/decoding_nibbles", "sm90/gemm_large",       # from the tests: reading them takes longer than a test
           "sm100/gemm_f16", "sm100/gemm_mxf4", "sm100/gemm_mxf4nvf4", "sm100/gemm_mxf8f6f4"]
-WANTED = {"common_row_scales": "sm90_decoding_nibbles"}                        # but by these
+WANTED = {"common_decode": "sm90_decoding_nibbles"}                            # but by these
 SMS = {"1x1": "1", "2x1": "2", "1x2": "2"}               # one cluster or multiprocessor, which then does all of the work
 SECONDS = 100                            # of the processor, of one test: mutants that hang are told of by cudasim itself, long before
 

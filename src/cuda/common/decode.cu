@@ -11,6 +11,7 @@
 #include "cuda/ptx/threads.cuh"
 #include "octet_reader.cuh"
 #include "row_exponents.cuh"
+#include "row_scales.cuh"
 
 __device__ static inline bool has_nonzero(int element, octet o)
 {
@@ -125,7 +126,7 @@ __device__ static void write_zeros(const row_job &j)
 }
 
 /* The codes of the smallest and the largest scale of blocks that are not all zeros; least > most if there are none. */
-__device__ static void scale_range(const bsmi_device_matrix &m, const scale_part &columns, const row_job &j, int *range)
+__device__ static void find_scale_range(const bsmi_device_matrix &m, const scale_part &columns, const row_job &j, int *range)
 {
     const int shift = m.block == 16 ? 1 : 2;
     int least = 255, most = -1;
@@ -145,7 +146,7 @@ __device__ __noinline__ static bool write_again(const bsmi_decode_operand &p, co
     const bsmi_device_matrix &m = p.source;
     if (j.thread == 0) range[0] = 255, range[1] = -1;
     ptx_barrier(barrier, j.threads);
-    scale_range(m, columns, j, range);
+    find_scale_range(m, columns, j, range);
     ptx_barrier(barrier, j.threads);
     const int exponent = exponent_of_range(m.element, range[0], range[1], p.only_exponent_zero);
     const bool left_out = exponent == BSMI_ROW_LEFT_OUT;
@@ -290,6 +291,12 @@ extern "C" __global__ void __launch_bounds__(BSMI_DECODE_THREADS, 4) bsmi_decode
     const bool second = blockIdx.x >= (uint32_t)p.first_ctas;
     const int all_ctas = (int)gridDim.x, of_first = min(p.first_ctas, all_ctas);
     const int cta = (int)blockIdx.x - (second ? of_first : 0), ctas = second ? all_ctas - of_first : of_first;
+    if (second && p.brings_scales != 0) {
+        ptx_griddepcontrol_wait();
+        griddepcontrol_launch_dependents();
+        bring_scales(p.scales, cta, ctas);
+        return;
+    }
     const bsmi_decode_operand &o = p.operands[second];
     const bsmi_device_matrix &m = o.source;
     row_job j;

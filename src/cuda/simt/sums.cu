@@ -7,6 +7,7 @@
  * A CTA computes tiles of 16 x 16; 32 columns of K at a time are decoded into shared memory as doubles, in which every product of
  * two scaled elements is exact.  Rows and columns that were left out fill tiles, wherever they lie. */
 #include "cuda/common/gemm_order.h"
+#include "cuda/ptx/arithmetic.cuh"
 #include "finish.cuh"
 #include "operand.cuh"
 
@@ -210,15 +211,17 @@ __device__ static void compute_columns(const bsmi_sums_parameters &p, int64_t ma
 __device__ static bool any_left_out(const bsmi_left_out &l)
 {
     bool any = false;
-    for (int i = (int)threadIdx.x; i < l.count; i += BSMI_SUMS_THREADS) any |= l.flags[i] != 0;
+    for (int i = (int)threadIdx.x; i < l.count; i += BSMI_SUMS_THREADS) any |= ptx_load_relaxed(l.flags + i) != 0;
     return __syncthreads_or(any) != 0;
 }
 
+/* Flags are read before the GEMM kernel in front has ended: it waited for the kernel that wrote them before it let this one begin. */
 __device__ static void compute_left_out(const bsmi_sums_parameters &p, sums_memory &s)
 {
     const bsmi_epilogue_parameters &e = p.epilogue;
     const bool rows = any_left_out(p.a_left_out), columns = any_left_out(p.b_left_out);
     int64_t item = 0;
+    ptx_griddepcontrol_wait();
     if (!rows && !columns) return;
     for (int64_t matrix = 0; matrix < e.matrices; matrix++) {
         const int64_t begin = e.grouped ? e.group_starts[matrix] : 0, end = e.grouped ? e.group_starts[matrix + 1] : e.m;
@@ -230,9 +233,12 @@ __device__ static void compute_left_out(const bsmi_sums_parameters &p, sums_memo
 extern "C" __global__ void __launch_bounds__(BSMI_SUMS_THREADS) bsmi_sums(const __grid_constant__ bsmi_sums_parameters p)
 {
     __shared__ sums_memory s;
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-    if (p.only_left_out) compute_left_out(p, s);
-    else compute_all(p, s);
+    if (p.only_left_out) {
+        compute_left_out(p, s);
+    } else {
+        ptx_griddepcontrol_wait();
+        compute_all(p, s);
+    }
 }
 
 /* Tables of groups ---------------------------------------------------------------------------------------------------------------- */
@@ -241,7 +247,7 @@ extern "C" __global__ void __launch_bounds__(BSMI_SUMS_THREADS) bsmi_sums(const 
 extern "C" __global__ void __launch_bounds__(BSMI_GROUP_TABLES_THREADS)
     bsmi_group_tables(const __grid_constant__ bsmi_group_tables_parameters p)
 {
-    asm volatile("griddepcontrol.wait;" ::: "memory");
+    ptx_griddepcontrol_wait();
     if (threadIdx.x != 0 || blockIdx.x != 0) return;
     int64_t row = 0, tiles = 0;
     for (int64_t g = 0; g < p.groups; g++) {

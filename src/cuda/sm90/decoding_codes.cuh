@@ -1,8 +1,8 @@
 /* From codes in shared memory to bf16 in shared memory: 32 columns of a row at a time. */
 #pragma once
 
-#include "cuda/common/small_floats.cuh"
 #include "decoding_config.cuh"
+#include "decoding_elements.cuh"
 
 /* What a thread has read: 32 codes, and the scales of their blocks from the lowest byte on. */
 template <class CODES> struct raw_codes {
@@ -16,13 +16,11 @@ struct code_reader {
     uint32_t half;                        /* of the 64 columns of a step */
     uint32_t scales;                      /* address of its row's, within a stage */
     bool tells;                           /* the barriers, for its warp */
-    small_float f;                        /* codes_bytes */
-    int32_t element;
 };
 
 /* Row 16 w + 2 g + e of the tile lies in row 16 w + g + 8 e of the stage, so that a thread of the consumers has sums of neighbouring
  * columns of D.  Eight lanes that access memory together have rows that differ modulo 8 in both: no two of them meet in a bank. */
-template <class CONFIG> __device__ static inline code_reader code_reader_of(const bsmi_gemm_parameters &p)
+template <class CONFIG> __device__ static inline code_reader code_reader_of()
 {
     const uint32_t lane = __shfl_sync(0xffffffff, threadIdx.x % 32, threadIdx.x % 32), warp = threadIdx.x % 128 / 32, odd = (lane / 4 ^ lane / 8) & 1;
     const uint32_t first = warp % 2 * 32 + lane / 16 * 16;
@@ -31,8 +29,6 @@ template <class CONFIG> __device__ static inline code_reader code_reader_of(cons
     reader.of_stage = first + lane % 8 + 8 * odd;
     reader.half = warp / 2;
     reader.tells = lane == 0;
-    reader.element = p.code_element;
-    if (!CONFIG::CODES::NIBBLES && p.code_element != BSM_INT8) reader.f = small_float_of(p.code_element);
     return reader;
 }
 
@@ -59,17 +55,6 @@ __device__ static inline raw_codes<typename CONFIG::CODES> read_codes(const code
     return raw;
 }
 
-/* Eight numbers without their scales. */
-__device__ static inline uint4 decode_octet(const code_reader &, const uint4 (&v)[1], int i)
-{
-    return decode_nibbles(i == 0 ? v[0].x : i == 1 ? v[0].y : i == 2 ? v[0].z : v[0].w);
-}
-__device__ static inline uint4 decode_octet(const code_reader &reader, const uint4 (&v)[2], int i)
-{
-    const octet o = { i % 2 == 0 ? v[i / 2].x : v[i / 2].z, i % 2 == 0 ? v[i / 2].y : v[i / 2].w };
-    return decode_codes(reader.element, reader.f, o);
-}
-
 /* The scale of the i-th eight of them, twice.  e8m0 codes are less the exponents of their rows. */
 template <class CODES> __device__ static inline uint32_t scale_of_octet(uint32_t scales, int i)
 {
@@ -78,13 +63,54 @@ template <class CODES> __device__ static inline uint32_t scale_of_octet(uint32_t
     return code == 255 ? 0x7fc07fc0 : code * 0x00800080;
 }
 
+/* What a thread makes of them: 32 numbers. */
+struct decoded_codes { uint4 octets[4]; };
+
+__device__ static inline uint32_t word_of(const uint4 &v, int i) { return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w; }
+
+/* The i-th eight, without their scales. */
+template <int ELEMENT> __device__ static inline uint4 decode_octet(const uint4 (&v)[1], int i) { return decode_nibbles(word_of(v[0], i)); }
+template <int ELEMENT> __device__ static inline uint4 decode_octet(const uint4 (&v)[2], int i)
+{
+    const uint32_t low = word_of(v[i / 2], i % 2 * 2), high = word_of(v[i / 2], i % 2 * 2 + 1);
+    constexpr uint32_t FIRST = first_bytes<ELEMENT>(), LAST = last_bytes<ELEMENT>();
+    return make_uint4(decode_bytes<ELEMENT>(__byte_perm(low, 0, FIRST)), decode_bytes<ELEMENT>(__byte_perm(low, 0, LAST)),
+                      decode_bytes<ELEMENT>(__byte_perm(high, 0, FIRST)), decode_bytes<ELEMENT>(__byte_perm(high, 0, LAST)));
+}
+
+/* NaN and infinity, which are rare: looked for in all 32 codes at once. */
+template <int ELEMENT> __device__ static inline void mend_octets(const uint4 (&)[1], decoded_codes &) {}
+template <int ELEMENT> __device__ static inline void mend_octets(const uint4 (&v)[2], decoded_codes &decoded)
+{
+    uint32_t special = 0;
+#pragma unroll
+    for (int i = 0; i < 8; i++) special |= special_bits<ELEMENT>(word_of(v[i / 4], i % 4));
+    if (special == 0) return;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        const uint32_t low = word_of(v[i / 2], i % 2 * 2), high = word_of(v[i / 2], i % 2 * 2 + 1);
+        constexpr uint32_t FIRST = first_bytes<ELEMENT>(), LAST = last_bytes<ELEMENT>();
+        uint4 &octet = decoded.octets[i];
+        octet = make_uint4(mend_bytes<ELEMENT>(__byte_perm(low, 0, FIRST), octet.x), mend_bytes<ELEMENT>(__byte_perm(low, 0, LAST), octet.y),
+                           mend_bytes<ELEMENT>(__byte_perm(high, 0, FIRST), octet.z), mend_bytes<ELEMENT>(__byte_perm(high, 0, LAST), octet.w));
+    }
+}
+
+template <class CODES, int ELEMENT> __device__ static inline decoded_codes decode_raw(const raw_codes<CODES> &raw)
+{
+    decoded_codes decoded;
+#pragma unroll
+    for (int i = 0; i < 4; i++) decoded.octets[i] = decode_octet<ELEMENT>(raw.codes, i);
+    mend_octets<ELEMENT>(raw.codes, decoded);
+#pragma unroll
+    for (int i = 0; i < 4; i++) decoded.octets[i] = multiply(decoded.octets[i], scale_of_octet<CODES>(raw.scales, i));
+    return decoded;
+}
+
 template <class CONFIG>
-__device__ static inline void write_decoded(const code_reader &reader, const raw_codes<typename CONFIG::CODES> &raw, uint32_t shared, uint32_t stage)
+__device__ static inline void write_decoded(const code_reader &reader, const decoded_codes &decoded, uint32_t shared, uint32_t stage)
 {
     const uint32_t to = shared + CONFIG::AT_B + stage * CONFIG::B_BYTES + reader.of_stage * CONFIG::K_BYTES;
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
-        const uint4 octet = multiply(decode_octet(reader, raw.codes, i), scale_of_octet<typename CONFIG::CODES>(raw.scales, i));
-        store_shared_v4(to + ((reader.half * 4 + i) ^ reader.of_stage % 8) * 16, octet);
-    }
+    for (int i = 0; i < 4; i++) store_shared_v4(to + ((reader.half * 4 + i) ^ reader.of_stage % 8) * 16, decoded.octets[i]);
 }

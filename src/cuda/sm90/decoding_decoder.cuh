@@ -34,19 +34,19 @@ __device__ static inline raw_codes<typename CONFIG::CODES> take_codes(const code
     return raw;
 }
 
-/* Its steps of one segment: the codes of the next one are on their way while one is decoded. */
-template <class CONFIG>
+/* Its steps of one segment: the codes of the next one are on their way while one is decoded, and it is decoded before its stage is free. */
+template <class CONFIG, int ELEMENT>
 __device__ static inline void decode_segment(const code_reader &reader, decoder_place<CONFIG> &place, uint32_t shared, uint32_t steps)
 {
     raw_codes<typename CONFIG::CODES> raw;
     place.stage = 0;
     if (place.step < steps) raw = take_codes<CONFIG>(reader, place, shared, steps);
     while (place.step < steps) {
-        const raw_codes<typename CONFIG::CODES> now = raw;
+        const decoded_codes decoded = decode_raw<typename CONFIG::CODES, ELEMENT>(raw);
         place.step += CONFIG::DECODERS;
         if (place.step < steps) raw = take_codes<CONFIG>(reader, place, shared, steps);
         mbarrier_wait_parity(empty_barrier<CONFIG>(shared, place.ring.stage), place.ring.parity);
-        write_decoded<CONFIG>(reader, now, shared, place.ring.stage);
+        write_decoded<CONFIG>(reader, decoded, shared, place.ring.stage);
         fence_proxy_async_shared();
         __syncwarp();
         if (reader.tells) mbarrier_arrive(full_barrier<CONFIG>(shared, place.ring.stage));
@@ -56,15 +56,15 @@ __device__ static inline void decode_segment(const code_reader &reader, decoder_
     place.step -= steps;
 }
 
-template <class CONFIG>
+template <class CONFIG, int ELEMENT>
 __device__ static inline void decode(const bsmi_gemm_parameters &p, uint32_t shared, gemm_cta cta, uint32_t decoder)
 {
-    code_reader reader = code_reader_of<CONFIG>(p);
+    code_reader reader = code_reader_of<CONFIG>();
     decoder_place<CONFIG> place = { { 0, 1 }, { 0, 0 }, decoder, 0 };
     place.ring.advance(decoder);
     const int64_t tiles = gemm_tiles(p), step = gridDim.x / CONFIG::CLUSTER;
     for (int64_t number = blockIdx.x / CONFIG::CLUSTER; number < tiles; number += step) {
         aim(reader, gemm_tile_of<CONFIG>(p, number, cta).column);
-        for (int32_t s = 0; s < p.segment_count; s++) decode_segment<CONFIG>(reader, place, shared, (uint32_t)p.segments[s].blocks);
+        for (int32_t s = 0; s < p.segment_count; s++) decode_segment<CONFIG, ELEMENT>(reader, place, shared, (uint32_t)p.segments[s].blocks);
     }
 }
