@@ -14,8 +14,9 @@
 #   make test-gpu    the tests of the CUDA backend on this machine's GPU; make test runs them on cudasim
 #   make test-gpu-sanitizer  the kernels under compute-sanitizer: memcheck, racecheck, synccheck
 #   make planted-cuda  bugs planted in kernels, on cudasim: minutes
-#   make test-sim-full  the whole grid of Blackwell's kernels on cudasim, and bugs planted in them: hours; goes on where it was, build/simulated_grid.txt
-#                    (SIM_SECONDS: ends after so many)
+#   make test-sim    Blackwell's kernels on cudasim: every two of kernel, sizes and K, every pair; goes on where it was, build/simulated_grid.txt
+#   make test-sim-full  the whole grid, bugs planted in them, bench/b200.sh, and blockscale verify of every pair on every kernel: many hours;
+#                    goes on where it was (SIM_SECONDS: grid and verify end after so many)
 #   make mutate-cuda  instructions taken out of the CUDA kernels, on cudasim: hours; goes on where it was, build/mutate.txt
 #   make bench-gpu   everything that this machine's GPU does beside its peers: a table, build/bench.json and build/bench.svg
 #   make install     into PREFIX (/usr/local)
@@ -112,8 +113,15 @@ planted-cuda:
 test-sim-full:
 	@scripts/need $(tools) python3
 	@$(call build,release)
+	@tests/run --jobs $(JOBS) build/release/tests/simulated.txt
 	@tests/cuda/simulated_grid.py build/release build/simulated_grid.txt $(if $(SIM_SECONDS),--seconds $(SIM_SECONDS))
-	@tests/cuda/test_sm100_bugs.py build/release/tests/test_gpu_codes build/release/lib/libfailing_libcuda.so build/release/lib/libcudasim.so nvcc
+	@tests/cuda/simulated_verify.py build/release build/simulated_verify.txt $(if $(SIM_SECONDS),--seconds $(SIM_SECONDS))
+
+# Every two of kernel, sizes and K, every pair once: under an hour.
+test-sim:
+	@scripts/need $(tools) python3
+	@$(call build,release)
+	@tests/cuda/simulated_grid.py build/release build/simulated_grid.txt --covering
 
 mutate-cuda:
 	@scripts/need $(tools) python3
@@ -149,4 +157,4 @@ install: all
 clean:
 	rm -rf build
 
-.PHONY: all demo test-model test-gpu-sanitizer planted-cuda test-sim-full mutate-cuda calibrate instructions test test-asan test-ubsan test-tsan fuzz fuzz-fast sweep bench test-gpu bench-gpu install clean
+.PHONY: all demo test-model test-gpu-sanitizer planted-cuda test-sim test-sim-full mutate-cuda calibrate instructions test test-asan test-ubsan test-tsan fuzz fuzz-fast sweep bench test-gpu bench-gpu install clean

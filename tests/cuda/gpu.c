@@ -3,6 +3,9 @@
 
 #include <stdlib.h>
 
+/* Loading kernels takes cudasim seconds, and contexts of a GPU share them as long as there is one: this one stays. */
+static bsm_context *holds_kernels;
+
 bool contexts_open(struct test *t, struct contexts *c)
 {
     const bsm_context_options options = { .struct_size = sizeof options, .backend = BSM_BACKEND_CUDA };
@@ -16,6 +19,7 @@ bool contexts_open(struct test *t, struct contexts *c)
         test_skip(t, bsm_last_error());
         return false;
     }
+    if (holds_kernels == NULL) (void)bsm_context_create(&options, &holds_kernels);
     if (bsm_context_create(&options, &c->gpu) != BSM_OK || bsm_context_create(NULL, &c->cpu) != BSM_OK) {
         FAIL(t, "no context: %s", bsm_last_error());
         return false;

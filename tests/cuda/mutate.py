@@ -9,6 +9,7 @@ import argparse
 import os
 import re
 import resource
+import shlex
 import shutil
 import signal
 import subprocess
@@ -47,6 +48,15 @@ for file, codes in (("bytes", ["bytes"]), ("nibbles", ["mxfp4", "nvfp4"])):
         for shape in "16x64_1x1", "32x64_1x1", "64x64_1x2", "128x64_1x2", "256x64_1x2":
             KERNELS[f"bsmi_gemm_{code}_{shape}"] = (f"sm90_decoding_{file}", ["test_gpu_decoding --only every_format",
                                                                                    "test_gpu_decoding --only edges"])
+# Blackwell's, on as few SMs as a cluster has, so that it makes all tiles: more steps than stages, more tiles than accumulators, parts of K,
+# D by boxes, from registers, and quantized.  Settings stand before a test.
+SM100 = {"256x256": ("2", ["20 20 3000", "300 520 608"]), "128x256": ("1", ["20 20 3000", "140 600 608"]),
+         "128x32": ("1", ["20 20 3000", "40 200 608"]), "8x128": ("1", ["3 100 3000", "5 700 608", "3 100 8256"])}
+for kind, formats in (("mxf8f6f4", "mxfp8_e4m3 mxfp4"), ("mxf4", "mxfp4 mxfp4"), ("mxf4nvf4", "nvfp4 nvfp4")):
+    for tile, (sms, products) in SM100.items():
+        KERNELS[f"bsmi_gemm_{kind}_{tile}"] = (f"sm100_gemm_{kind}", [
+            f"CUDASIM_DEVICE=sm_100a CUDASIM_SMS={sms} PRODUCTS='cuda_tcgen05_{kind}_{tile} {formats} {product}' "
+            "test_gpu_codes --only asked_products" for product in products])
 SPARED = ["sm90/decoding_bytes", "sm90/decoding_nibbles", "sm90/gemm_large",       # from the tests: reading them takes longer than a test
           "sm100/gemm_f16", "sm100/gemm_mxf4", "sm100/gemm_mxf4nvf4", "sm100/gemm_mxf8f6f4"]
 WANTED = {"common_decode": "sm90_decoding_nibbles"}                            # but by these
@@ -79,6 +89,14 @@ def mutants_of(entry, text):
         yield f"{entry}:{line}" + (f".{seen[line]}" if lines.count(line) > 1 else ""), instruction
 
 
+def settings_and_command(test):
+    """({name: value}, words)"""
+    words, settings = shlex.split(test), {}
+    while "=" in words[0]:
+        name, _, settings[name] = words.pop(0).partition("=")
+    return settings, words
+
+
 def link_tests(build, fatbin, tests, folder):
     """The programs of the tests, in the folder, with no more kernels than they need."""
     def change(text):
@@ -87,7 +105,7 @@ def link_tests(build, fatbin, tests, folder):
             text = text if wanted else relink.without(text, kernels)
         return text
     os.makedirs(folder, exist_ok=True)
-    for program in {test.split()[0] for test in tests}:
+    for program in {settings_and_command(test)[1][0] for test in tests}:
         if not os.path.exists(os.path.join(folder, program)):
             relink.relink(build, program, folder, change)
 
@@ -106,7 +124,9 @@ def run(entry, mutant, folder, tests):
             environment["GEMM_INSTANCE"] = entry
         if mutant is not None:
             environment["CUDASIM_MUTATE"] = mutant
-        done = subprocess.run([os.path.join(folder, test.split()[0])] + test.split()[1:], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        settings, words = settings_and_command(test)
+        environment.update(settings)
+        done = subprocess.run([os.path.join(folder, words[0])] + words[1:], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               text=True, errors="replace", preexec_fn=limit, env=environment, check=False)
         if done.returncode == -signal.SIGXCPU:
             return f"noticed by time: {test}"

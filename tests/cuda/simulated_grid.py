@@ -2,9 +2,9 @@
 """The whole grid of Blackwell's kernels for codes, on cudasim: every kernel at the edges of M, N, K, of its ring and of the number of tiles,
 every pair of formats at every K; then a smaller grid under 100 schedules each.  Whole numbers, byte for byte against the CPU.
 
-Each answer is appended to LOG with its command, and what stands there is not asked again; hours.
+Each answer is appended to LOG with its command, and what stands there is not asked again; hours.  The cases of `covering` come first.
 
-usage: simulated_grid.py BUILD LOG [--seconds N] [--only TEXT]     N: ends after so many, to be gone on with later"""
+usage: simulated_grid.py BUILD LOG [--covering] [--seconds N] [--only TEXT]     N: ends after so many, to be gone on with later"""
 import argparse
 import os
 import re
@@ -36,6 +36,28 @@ def tiles_of(kind):
 
 def fits(rows, m):
     return m if rows >= 32 else min(m, rows)
+
+
+def named(kind, tile, pair, m, n, k):
+    return "cuda_tcgen05_%s_%dx%d %s %s %d %d %d" % (kind, *tile[:2], *pair, fits(tile[0], m), n, k)
+
+
+def covering():
+    """Of the grid: every two of kernel, (M, N) and K together, every number of steps and of tiles on a kernel of each kind, every pair."""
+    for kind, (pairs, step) in KINDS.items():
+        tiles = list(tiles_of(kind))
+        for i, tile in enumerate(tiles):
+            for j, k in enumerate(K):
+                yield named(kind, tile, pairs[0], *M_N[(i + j) % len(M_N)], k)
+        for steps in range(1, 2 * max(tile[3] for tile in tiles) + 2):
+            deep = [tile for tile in tiles if steps < 2 * tile[3] + 2]
+            yield named(kind, deep[steps % len(deep)], pairs[0], 5, 8, step * steps)
+        for count in range(1, 2 * SMS + 2):
+            alone = [tile for tile in tiles if count < 2 * SMS // tile[2] + 2]
+            tile = alone[count % len(alone)]
+            yield named(kind, tile, pairs[0], 5, tile[1] * count - 3, 64)
+        for i, pair in enumerate(pairs):
+            yield named(kind, tiles[(i + i % len(K)) % len(tiles)], pair, 33, 130, K[i % len(K)])
 
 
 def grid():
@@ -74,13 +96,17 @@ def main():
     options = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1])
     options.add_argument("build")
     options.add_argument("log")
+    options.add_argument("--covering", action="store_true")
     options.add_argument("--seconds", type=float, default=float("inf"))
     options.add_argument("--only", default="")
     given = options.parse_args()
     known, begin = {}, time.time()
     if os.path.exists(given.log):
         known = {line.split("\t")[0]: line.split("\t")[1].strip() for line in open(given.log, encoding="utf-8")}
-    cases = ["%d schedules: %s" % (s, p) if s > 1 else p for s, p in dict.fromkeys(grid()) if given.only in p]
+    first = list(dict.fromkeys(covering()))
+    cases = ["%d schedules: %s" % (s, p) if s > 1 else p for s, p in dict.fromkeys(grid())]
+    assert set(first) <= set(cases)
+    cases = [c for c in first + ([] if given.covering else [c for c in cases if c not in first]) if given.only in c]
     open_cases = [c for c in cases if c not in known]
     while open_cases and time.time() - begin < given.seconds:
         head = re.match(r"(\d+) schedules: ", open_cases[0])

@@ -31,10 +31,21 @@ def every_pair_agrees():
         script.check("\u2713" in script.run([command, "verify", "--pair"] + pair + KERNEL).split("agrees")[0][:-3], pair)
 
 
+def blackwells_kernels_agree():
+    """A kernel of each kind: alone, a pair of CTAs, swapped; all pairs on all of them: simulated_verify.py."""
+    needs_a_gpu()
+    if not simulated:
+        raise script.Skip("on a GPU every_pair_agrees has them")
+    for pair, kernel in (("mxfp8_e5m2:mxfp4", "mxf8f6f4_128x64"), ("nvfp4:nvfp4", "mxf4nvf4_256x256"), ("mxfp6_e2m3:nvfp4", "f16_16x128")):
+        out = script.run([command, "verify", "--device", "cuda", "--quick", "--pair", pair, "--kernel", "cuda_tcgen05_" + kernel],
+                         env=dict(os.environ, CUDASIM_DEVICE="sm_100a"))
+        script.check("1 of 1 pairs agree on 1 kernel" in out, out)
+
+
 def subnormal_sums_may_be_cut_but_no_more():
     needs_a_gpu()
     out = script.run([faulty, "verify", "--pair", "bf16:bf16"] + KERNEL, expect=1, env=dict(os.environ, FAULT="one unit above"))
     script.check(re.search(r"is -?[0-9.]*e-\d\d \(0x.*must be .*the exact sum, rounded to fp32", out), out)
 
 
-script.cases("test_verify_gpu", [every_pair_agrees, subnormal_sums_may_be_cut_but_no_more])
+script.cases("test_verify_gpu", [every_pair_agrees, blackwells_kernels_agree, subnormal_sums_may_be_cut_but_no_more])
