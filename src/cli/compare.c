@@ -72,7 +72,7 @@ static bool is_cut(uint32_t got, double sum, int cuts)
 {
     const double units = fabs(sum) * 0x1p149, whole = floor(units);
     const uint32_t magnitude = got & 0x7fffffff;
-    if (sum == 0 || units >= 0x1p23 || (double)magnitude > whole || (double)magnitude <= units - cuts) return false;
+    if (sum == 0 || !(units < 0x1p23) || (double)magnitude > whole || (double)magnitude <= units - cuts) return false;
     return magnitude == 0 ? got == 0 : (got >> 31 != 0) == (sum < 0);
 }
 

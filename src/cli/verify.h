@@ -38,7 +38,8 @@ struct verify_problem {
     double *magnitude;                    /* NULL where no bound is checked */
     float *ordered;                       /* in the documented order; NULL where it is not asked */
     int64_t terms;                        /* roundings of the documented order */
-    int cuts;                             /* tensor cores cut one term so often; 0: both operands come decoded, nothing is cut */
+    int cuts;                             /* tensor cores cut one term so often; 0: both operands come decoded, nothing is cut; those that
+                                             multiply codes always cut it once */
     struct compare_limit tensor;          /* of sums on tensor cores */
 };
 

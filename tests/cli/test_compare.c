@@ -127,6 +127,7 @@ static void cut_sums_are_subnormal_and_below(struct test *t)
         { 0x00000000, -0.75, 1, true }, { 0x80000000, -0.75, 1, false }, { 0x80000000, 0.75, 1, false },
         { 0x00000000, 1, 1, false },    { 0x80000000, 0, 1, false },    { 0x00800000, 8388608, 1, true },
         { 0x007fffff, 8388608, 1, false }, { 0x007fffff, 8388607.5, 1, true },
+        { 0x00000000, NAN, 1, false },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct product p = make(t);
