@@ -70,7 +70,8 @@ static bool is_chosen(const struct job *job, const bsm_weight *weight, const bsm
     const size_t length = strlen(tensor->name);
     *fits = weight->matrix.columns % row_unit(job) == 0;
     const bool real = weight->convention == BSM_CONVENTION_PLAIN && real_type(weight->matrix.format, &type);
-    return (real || weight->tile_rows > 0) && weight->matrix.batch <= 1 && tensor->rank == 2 && (int64_t)length == weight->name_length + 7 &&
+    return (real || weight->tile_rows > 0) && weight->matrix.batch <= 1 && tensor->rank == 2 &&
+           (int64_t)length == weight->name_length + 7 &&
            weights_match(r->include != NULL ? r->include : usual_include, weight->name, weight->name_length) &&
            !weights_match(r->exclude != NULL ? r->exclude : usual_exclude, weight->name, weight->name_length);
 }
@@ -284,7 +285,7 @@ static int choose_all(struct cli *cli, struct job *job)
         return cli_bad_input(
             cli,
             "%s: no weight is chosen: matrices called X.weight of fp32, fp16 or bf16 numbers are, and of fp8 with fp32 scales of "
-            "tiles or rows; --include and --exclude choose among them",
+            "tiles or rows; --include and --exclude choose among them. What is quantized already is converted, or dequantized first",
             job->request->input);
     return result;
 }
