@@ -30,7 +30,7 @@ enum { MOST_BYTES = 4096, MOST_INPUTS = 20000, MOST_MODULES = 8, MOST_COUNTERS =
 static struct { uint8_t *start, *stop; } modules[MOST_MODULES];
 static int module_count;
 static size_t counters; /* of all modules */
-static uint8_t seen[MOST_COUNTERS]; /* for each counter, one bit for each size that it had */
+static uint8_t seen[MOST_COUNTERS + 8]; /* for each counter, one bit for each size that it had */
 
 void __sanitizer_cov_8bit_counters_init(uint8_t *start, uint8_t *stop);
 void __sanitizer_cov_8bit_counters_init(uint8_t *start, uint8_t *stop)
@@ -43,42 +43,45 @@ void __sanitizer_cov_8bit_counters_init(uint8_t *start, uint8_t *stop)
     counters += (size_t)(stop - start);
 }
 
-static uint8_t size_of(uint8_t count)
+static uint16_t sizes_of_two[1 << 16]; /* of two counts beside one another */
+
+static unsigned size_of(unsigned count)
 {
-    if (count < 4) return (uint8_t)(1 << (count - 1));
-    return (uint8_t)(count < 8 ? 8 : count < 16 ? 16 : count < 32 ? 32 : count < 128 ? 64 : 128);
+    if (count < 4) return count == 0 ? 0 : 1u << (count - 1);
+    return count < 8 ? 8 : count < 16 ? 16 : count < 32 ? 32 : count < 128 ? 64 : 128;
+}
+
+static void make_sizes(void)
+{
+    for (unsigned i = 0; i < 1 << 16; i++) sizes_of_two[i] = (uint16_t)(size_of(i & 255) | size_of(i >> 8) << 8);
 }
 
 /* Whether one of eight counts has a size that it never had. */
 static bool look(uint64_t counts, uint8_t *sizes)
 {
-    bool new = false;
-    while (counts != 0) {
-        const int i = __builtin_ctzll(counts) / 8;
-        const uint8_t size = size_of((uint8_t)(counts >> 8 * i));
-        new = new || (sizes[i] & size) == 0;
-        sizes[i] |= size;
-        counts &= ~((uint64_t)0xff << 8 * i);
-    }
-    return new;
+    uint64_t had, have = 0;
+    for (int i = 0; i < 64; i += 16) have |= (uint64_t)sizes_of_two[counts >> i & 0xffff] << i;
+    memcpy(&had, sizes, sizeof had);
+    if ((have & ~had) == 0) return false;
+    had |= have;
+    memcpy(sizes, &had, sizeof had);
+    return true;
 }
 
-/* Sets all counts to 0 for the next input.  Most are 0 already: 64 are passed over at once. */
+/* Sets all counts to 0 for the next input.  Most are 0 already: 32 are passed over at once. */
 static bool reached_something_new(void)
 {
-    typedef uint64_t eight_words __attribute__((vector_size(64)));
     bool new = false;
     uint8_t *sizes = seen;
     for (int m = 0; m < module_count; m++) {
         uint8_t *at = modules[m].start;
-        for (; modules[m].stop - at >= 64; at += 64, sizes += 64) {
-            eight_words words;
-            memcpy(&words, at, sizeof words);
-            uint64_t any = 0;
-            for (int i = 0; i < 8; i++) any |= words[i];
-            if (any == 0) continue;
-            for (int i = 0; i < 8; i++) new = look(words[i], sizes + 8 * i) || new;
-            memset(at, 0, 64);
+        for (; modules[m].stop - at >= 32; at += 32, sizes += 32) {
+            uint64_t four[4];
+            memcpy(four, at, sizeof four);
+            if ((four[0] | four[1] | four[2] | four[3]) == 0) continue;
+            for (int i = 0; i < 4; i++)
+                if (four[i] != 0 && look(four[i], sizes + 8 * i)) new = true;
+            memset(at, 0, sizeof four);
         }
         for (; at < modules[m].stop; at++, sizes++) {
             new = look(*at, sizes) || new;
@@ -329,6 +332,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s: %s\n", argv[0], module_count == 0 ? "nothing counts what is reached" : strerror(errno));
         return 2;
     }
+    make_sizes();
     set_handlers();
     for (int i = at + 1; i < argc; i++) read_folder(argv[i]);
     if (input_count == 0) keep(NULL, 0, false);
