@@ -75,9 +75,21 @@ static void put_data(size_t bytes, size_t alignment)
     put_pattern(&file, bytes);
 }
 
+/* Sentences that files got so far, each once. */
+static char sentences[200][512];
+static int sentence_count;
+
+static void note_sentence(const char *sentence)
+{
+    for (int i = 0; i < sentence_count; i++)
+        if (strcmp(sentences[i], sentence) == 0) return;
+    if (sentence_count < 200) snprintf(sentences[sentence_count++], sizeof sentences[0], "%s", sentence);
+}
+
 static void expect(struct test *t, bsm_status status, const char *words)
 {
     const bsm_status got = parse_watched(t, file.at, file.count);
+    if (got != BSM_OK) note_sentence(bsm_last_error());
     if (got != status || (status != BSM_OK && strstr(bsm_last_error(), words) == NULL))
         FAIL(t, "%s: status %d, \"%s\"", words, (int)got, got == BSM_OK ? "" : bsm_last_error());
 }
@@ -263,6 +275,14 @@ static void lies_of_the_start(struct test *t)
     }
 }
 
+/* The lies above once more, and what they were told. */
+static void sixty_sentences(struct test *t)
+{
+    sentence_count = 0;
+    lies_of_tensors(t), sizes_of_types(t), lies_of_keys(t), lies_of_the_start(t);
+    if (sentence_count < 60) FAIL(t, "%d different sentences", sentence_count);
+}
+
 static void cuts_and_flips(struct test *t)
 {
     const size_t bytes = sizeof golden_gguf - 1;
@@ -342,6 +362,7 @@ int main(int argc, char **argv)
     static const struct test_case cases[] = {
         TEST(upstream_files),    TEST(lies_of_tensors), TEST(sizes_of_types),      TEST(lies_of_keys),  TEST(alignment),
         TEST(lies_of_the_start), TEST(cuts_and_flips),  TEST(failing_allocations), TEST(written_again), TEST(refused_requests),
+        TEST(sixty_sentences),
     };
     const int status = TEST_MAIN(argc, argv, cases);
     bsm_context_destroy(context);

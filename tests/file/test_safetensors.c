@@ -182,6 +182,8 @@ static void every_lie_has_its_sentence(struct test *t)
     }
 }
 
+_Static_assert(sizeof lies / sizeof lies[0] >= 60, "");
+
 static void header_length(struct test *t)
 {
     static const char header[] = F32("[6]", "[0,24]");
