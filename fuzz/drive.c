@@ -205,7 +205,7 @@ static size_t put_run(uint8_t *bytes, size_t size, const struct input *from, boo
     } else if (count > size - at) {
         count = size - at;
     }
-    memcpy(bytes + at, from->bytes + start, count);
+    memmove(bytes + at, from->bytes + start, count); /* it may be the input itself */
     return size;
 }
 
