@@ -4,9 +4,9 @@
 
 #include "pack.h"
 
-enum { BSMI_ROW_CHUNK = 2048, BSMI_ROWS_AT_ONCE = 32, BSMI_NIBBLE_GROUP = 32, BSMI_BYTE_GROUP = 64, BSMI_SCALE_GROUP = 16 };
+enum { BSMI_ROW_CHUNK = 2048, BSMI_ROWS_AT_ONCE = 32, BSMI_NIBBLE_GROUP = 64, BSMI_BYTE_GROUP = 64, BSMI_SCALE_GROUP = 16 };
 
-/* 4-bit codes, two a byte, the even one low, in groups of 32; and codes of at most 8 bits, one a byte, in groups of 64.  Rows are
+/* 4-bit codes, two a byte, the even one low, and codes of at most 8 bits, one a byte, in groups of 64.  Rows are
  * the matrix's own bytes, or copies.  The last group is filled up with zeros (the code of the value 0). */
 struct bsmi_nibble_rows { const uint8_t *rows[BSMI_ROWS_AT_ONCE]; uint8_t copies[BSMI_ROWS_AT_ONCE][BSMI_ROW_CHUNK / 2]; };
 struct bsmi_byte_rows { const uint8_t *rows[BSMI_ROWS_AT_ONCE]; uint8_t copies[BSMI_ROWS_AT_ONCE][BSMI_ROW_CHUNK]; };

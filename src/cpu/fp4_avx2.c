@@ -19,7 +19,7 @@
 #include "panels.h"
 
 enum {
-    ROWS = 4, COLUMNS = 32, CHUNK = 512, RUNS = CHUNK / BSMI_SHORTEST_RUN, GROUP = BSMI_NIBBLE_GROUP,
+    ROWS = 4, COLUMNS = 32, CHUNK = 512, RUNS = CHUNK / BSMI_SHORTEST_RUN, GROUP = 32,
     OFFSET = 12,                          /* what is added to doubled elements of B */
     MOST_A_SCALE = 105 + 127,             /* as an e8m0 code */
 };

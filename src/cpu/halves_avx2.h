@@ -6,9 +6,6 @@
 #include "halves.h"
 #include "lanes_avx2.h"
 
-#define F16C __attribute__((target("avx2,fma,f16c")))
-#define F16C_INLINE F16C __attribute__((always_inline, unused)) static inline
-
 #define BSMI_BY_ELEMENT(element, function, ...) \
     switch (element) { \
     case BSM_E4M3: function(BSM_E4M3, __VA_ARGS__); break; \
@@ -31,7 +28,7 @@ AVX2_INLINE __m256i upper_bytes(bsm_element element, __m256i codes)
 
 /* e4m3 has one NaN of either sign, whose bits would be 480. */
 struct sixteen { __m256 low, high; };
-F16C_INLINE struct sixteen decode_sixteen(bsm_element element, __m128i bytes)
+AVX2_INLINE struct sixteen decode_sixteen(bsm_element element, __m128i bytes)
 {
     if (element == BSM_INT8)
         return (struct sixteen){ _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes)),

@@ -87,8 +87,7 @@ static void make_source(const struct bsmi_part *part, int width, struct source *
 VNNI_INLINE __m512i load_group(const struct source *s, int r, int64_t g)
 {
     if (!s->four_bits) return _mm512_loadu_si512(s->bytes.rows[r] + g * GROUP);
-    const bool half = s->length - g * GROUP <= BSMI_NIBBLE_GROUP;
-    const __m256i packed = _mm256_maskz_loadu_epi8(half ? 0xffff : 0xffffffff, s->nibbles.rows[r] + g * (GROUP / 2));
+    const __m256i packed = _mm256_loadu_si256((const __m256i *)(const void *)(s->nibbles.rows[r] + g * (GROUP / 2)));
     const __m512i words = _mm512_cvtepu8_epi16(packed);
     return _mm512_and_si512(_mm512_or_si512(words, _mm512_slli_epi16(words, 4)), _mm512_set1_epi8(15));
 }

@@ -7,7 +7,7 @@
 
 #include <immintrin.h>
 
-#define AVX2 __attribute__((target("avx2,fma")))
+#define AVX2 __attribute__((target("avx2,fma,f16c")))
 #define AVX2_INLINE AVX2 __attribute__((always_inline, unused)) static inline
 
 AVX2_INLINE __m256i load_two(const uint8_t *low, const uint8_t *high)
@@ -33,37 +33,52 @@ AVX2_INLINE void transpose_bytes(__m256i v[16])
     }
 }
 
-/* Code 0 is 2^-127, a subnormal number whose bits are no shifted code; 255 is NaN. */
-AVX2_INLINE __m256 decode_e8m0(__m256i codes)
+/* 32 scale codes as the upper 16 bits of fp32 (e8m0), or as fp16 numbers of 2^-8 the value (ue4m3). */
+struct scale_words { __m256i first, second; };
+AVX2_INLINE struct scale_words scale_words(bsm_scale scale, __m256i codes)
 {
-    const __m256i bits = _mm256_max_epi32(_mm256_slli_epi32(codes, 23), _mm256_set1_epi32(0x00400000));
-    const __m256i nan = _mm256_cmpeq_epi32(codes, _mm256_set1_epi32(255));
-    return _mm256_castsi256_ps(_mm256_or_si256(bits, _mm256_and_si256(nan, _mm256_set1_epi32(0x7fc00000))));
+    const __m256i code = scale == BSM_E8M0 ? codes : _mm256_and_si256(codes, _mm256_set1_epi8(0x7f)), bit = _mm256_set1_epi8(0x40);
+    const __m256i low = _mm256_and_si256(_mm256_slli_epi16(code, 7), _mm256_set1_epi8((char)0x80));
+    const __m256i high = _mm256_and_si256(_mm256_srli_epi16(code, 1), _mm256_set1_epi8(0x7f));
+    if (scale == BSM_E8M0) {              /* 0 is 2^-127, a subnormal number, 255 is NaN: the same bit more than code << 23 */
+        const __m256i special = _mm256_or_si256(_mm256_cmpeq_epi8(code, _mm256_setzero_si256()),
+                                                _mm256_cmpeq_epi8(code, _mm256_set1_epi8((char)255)));
+        const __m256i low_bits = _mm256_or_si256(low, _mm256_and_si256(special, bit));
+        return (struct scale_words){ _mm256_unpacklo_epi8(low_bits, high), _mm256_unpackhi_epi8(low_bits, high) };
+    }
+    const __m256i nan = _mm256_and_si256(_mm256_cmpeq_epi8(code, _mm256_set1_epi8(0x7f)), bit), bits = _mm256_or_si256(high, nan);
+    return (struct scale_words){ _mm256_unpacklo_epi8(low, bits), _mm256_unpackhi_epi8(low, bits) };
 }
 
-/* The bit above the code is no part of it; exponent 0 is a multiple of 2^-9; 0x7f is NaN. */
-AVX2_INLINE __m256 decode_ue4m3(__m256i codes)
+/* 16 scales of columns 0-3, 8-11, 4-7, 12-15. */
+AVX2_INLINE void store_scales(bsm_scale scale, __m256i words, float *values)
 {
-    const __m256i code = _mm256_and_si256(codes, _mm256_set1_epi32(0x7f));
-    const __m256i normal = _mm256_add_epi32(_mm256_slli_epi32(code, 20), _mm256_set1_epi32(120 << 23));
-    const __m256 subnormal = _mm256_mul_ps(_mm256_cvtepi32_ps(code), _mm256_set1_ps(0x1p-9F));
-    const __m256i is_normal = _mm256_cmpgt_epi32(code, _mm256_set1_epi32(7)),
-                  nan = _mm256_cmpeq_epi32(code, _mm256_set1_epi32(0x7f));
-    const __m256 value = _mm256_blendv_ps(subnormal, _mm256_castsi256_ps(normal), _mm256_castsi256_ps(is_normal));
-    return _mm256_or_ps(value, _mm256_castsi256_ps(_mm256_and_si256(nan, _mm256_set1_epi32(0x7fc00000))));
+    const __m256i zero = _mm256_setzero_si256();
+    __m256 first = _mm256_castsi256_ps(_mm256_unpacklo_epi16(zero, words)),
+           second = _mm256_castsi256_ps(_mm256_unpackhi_epi16(zero, words));
+    if (scale != BSM_E8M0) {
+        const __m256i in_order = _mm256_permute4x64_epi64(words, 0xd8);
+        first = _mm256_mul_ps(_mm256_cvtph_ps(_mm256_castsi256_si128(in_order)), _mm256_set1_ps(256));
+        second = _mm256_mul_ps(_mm256_cvtph_ps(_mm256_extracti128_si256(in_order, 1)), _mm256_set1_ps(256));
+    }
+    _mm256_storeu_ps(values, first);
+    _mm256_storeu_ps(values + 8, second);
 }
 
-/* 32 scale codes into floats. */
-AVX2_INLINE void decode_scales(bsm_scale scale, const uint8_t *codes, float *values)
+/* Runs [first, end) of transposed codes: a vector for each block. */
+AVX2_INLINE void store_runs(bsm_scale scale, const __m256i *codes, int64_t repeats, int64_t first, int64_t end, float (*scales)[32])
 {
-#pragma GCC unroll 4
-    for (int i = 0; i < 32; i += 8) {
-        const __m256i wide = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)(codes + i)));
-        _mm256_storeu_ps(values + i, scale == BSM_E8M0 ? decode_e8m0(wide) : decode_ue4m3(wide));
+    for (int64_t s = first; s < end; codes++) {
+        const struct scale_words words = scale_words(scale, *codes);
+        for (int64_t r = 0; r < repeats && s < end; r++, s++) {
+            store_scales(scale, words.first, scales[s]);
+            store_scales(scale, words.second, scales[s] + 16);
+        }
     }
 }
 
-/* Scales of the part's rows, at most 32, for each run: scales[run][row].  Missing rows repeat the last. */
+/* Scales of the part's rows, at most 32, for each run: scales[run][row].  Missing rows repeat the last.  Byte q of half h of a
+ * transposed vector is row q / 4 * 8 + q % 4 + 4 h, so that unpacking puts eight rows in order. */
 AVX2 __attribute__((unused)) static void pack_scales_by_column(const struct bsmi_part *part, int run, float (*scales)[32])
 {
     const struct bsmi_matrix *m = part->operand.matrix;
@@ -72,15 +87,15 @@ AVX2 __attribute__((unused)) static void pack_scales_by_column(const struct bsmi
                   repeats = m->block / run;
     for (int64_t first = 0; first < blocks; first += 16) {
         __m256i v[16];
-        uint8_t columns[32];
 #pragma GCC unroll 16
-        for (int r = 0; r < 16; r++) v[r] = load_two(codes.rows[r] + first, codes.rows[r + 16] + first);
-        transpose_bytes(v);
-        for (int64_t block = first; block < BSMI_MIN(first + 16, blocks); block++) {
-            _mm256_storeu_si256((__m256i *)(void *)columns, v[block - first]);
-            for (int64_t s = block * repeats; s < BSMI_MIN((block + 1) * repeats, runs); s++)
-                decode_scales(m->scale, columns, scales[s]);
+        for (int q = 0; q < 16; q++) {
+            const int row = q / 4 * 8 + q % 4;
+            v[q] = load_two(codes.rows[row] + first, codes.rows[row + 4] + first);
         }
+        transpose_bytes(v);
+        const int64_t end = BSMI_MIN((first + 16) * repeats, runs);
+        if (m->scale == BSM_E8M0) store_runs(BSM_E8M0, v, repeats, first * repeats, end, scales);
+        else store_runs(BSM_UE4M3, v, repeats, first * repeats, end, scales);
     }
 }
 

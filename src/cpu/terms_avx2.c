@@ -12,7 +12,7 @@ struct b_panel { float values[CHUNK][COLUMNS]; };
 
 /* Packing --------------------------------------------------------------------------------------------------------------- */
 
-F16C_INLINE void pack_rows(bsm_element element, const struct bsmi_part *part, const struct bsmi_byte_rows *bytes,
+AVX2_INLINE void pack_rows(bsm_element element, const struct bsmi_part *part, const struct bsmi_byte_rows *bytes,
                            const float *factors, struct a_panel *panel)
 {
     const int64_t block = bsmi_factor_block(part);
@@ -27,7 +27,7 @@ F16C_INLINE void pack_rows(bsm_element element, const struct bsmi_part *part, co
         }
 }
 
-F16C static void pack_a(const struct bsmi_part *part, const struct bsmi_operand *b, int run, void *memory)
+AVX2 static void pack_a(const struct bsmi_part *part, const struct bsmi_operand *b, int run, void *memory)
 {
     struct a_panel *panel = memory;
     const struct bsmi_matrix *m = part->operand.matrix;
@@ -44,7 +44,7 @@ F16C static void pack_a(const struct bsmi_part *part, const struct bsmi_operand 
     BSMI_BY_ELEMENT(m->element, pack_rows, part, &bytes, factors, panel)
 }
 
-F16C_INLINE void store_columns(bsm_element element, __m128i codes, const float *factors, float *to)
+AVX2_INLINE void store_columns(bsm_element element, __m128i codes, const float *factors, float *to)
 {
     const struct sixteen v = decode_sixteen(element, codes);
     _mm256_store_ps(to, _mm256_mul_ps(v.low, _mm256_loadu_ps(factors)));
@@ -52,7 +52,7 @@ F16C_INLINE void store_columns(bsm_element element, __m128i codes, const float *
 }
 
 /* Codes are transposed as bytes, 16 columns of B by 32 of K at a time, and decoded in the order of the panel. */
-F16C_INLINE void pack_columns(bsm_element element, const struct bsmi_part *part, const struct bsmi_byte_rows *bytes,
+AVX2_INLINE void pack_columns(bsm_element element, const struct bsmi_part *part, const struct bsmi_byte_rows *bytes,
                               const float *factors, struct b_panel *panel)
 {
     const int64_t block = bsmi_factor_block(part);
@@ -74,7 +74,7 @@ F16C_INLINE void pack_columns(bsm_element element, const struct bsmi_part *part,
     }
 }
 
-F16C static void pack_b(const struct bsmi_part *part, int run, void *memory)
+AVX2 static void pack_b(const struct bsmi_part *part, int run, void *memory)
 {
     struct b_panel *panel = memory;
     (void)run;
@@ -91,7 +91,7 @@ F16C static void pack_b(const struct bsmi_part *part, int run, void *memory)
 
 /* Multiplying ----------------------------------------------------------------------------------------------------------- */
 
-F16C_INLINE void multiply_rows(int rows, int64_t length, const struct a_panel *a, const struct b_panel *b, float *sums,
+AVX2_INLINE void multiply_rows(int rows, int64_t length, const struct a_panel *a, const struct b_panel *b, float *sums,
                                int64_t pitch)
 {
     __m256 acc[ROWS][2];
@@ -117,7 +117,7 @@ F16C_INLINE void multiply_rows(int rows, int64_t length, const struct a_panel *a
     }
 }
 
-F16C static void multiply(int64_t rows, int64_t length, int run, const void *a, const void *b, float *sums, int64_t pitch)
+AVX2 static void multiply(int64_t rows, int64_t length, int run, const void *a, const void *b, float *sums, int64_t pitch)
 {
     (void)run;
     if (rows > 4) multiply_rows(6, length, a, b, sums, pitch);

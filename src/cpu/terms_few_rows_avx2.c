@@ -49,7 +49,7 @@ AVX2 void bsmi_few_terms_pack_b(const struct bsmi_part *part, int run, void *mem
 }
 
 /* Up to 16 of K: their transposed codes lie 32 bytes apart. */
-F16C_INLINE void add_sixteen(bsm_element element, int rows, int64_t count, const uint8_t *codes, const float *factors,
+AVX2_INLINE void add_sixteen(bsm_element element, int rows, int64_t count, const uint8_t *codes, const float *factors,
                              const float *a, __m256 acc[ROWS][2])
 {
     const __m256 factor0 = _mm256_load_ps(factors), factor1 = _mm256_load_ps(factors + 8);
@@ -65,7 +65,7 @@ F16C_INLINE void add_sixteen(bsm_element element, int rows, int64_t count, const
     }
 }
 
-F16C_INLINE void multiply_step(bsm_element element, int rows, int64_t length, const struct bsmi_few_a *a,
+AVX2_INLINE void multiply_step(bsm_element element, int rows, int64_t length, const struct bsmi_few_a *a,
                                const struct bsmi_few_b *b, int column, float *sums, int64_t pitch)
 {
     const uint8_t *const *from = b->bytes.rows + column;
@@ -90,7 +90,7 @@ F16C_INLINE void multiply_step(bsm_element element, int rows, int64_t length, co
     for (int r = 0; r < rows; r++) _mm256_store_ps(sums + r * pitch, acc[r][0]), _mm256_store_ps(sums + r * pitch + 8, acc[r][1]);
 }
 
-F16C_INLINE void multiply_element(bsm_element element, int64_t rows, int64_t length, const void *a, const struct bsmi_few_b *b,
+AVX2_INLINE void multiply_element(bsm_element element, int64_t rows, int64_t length, const void *a, const struct bsmi_few_b *b,
                                   float *sums, int64_t pitch)
 {
     for (int column = 0; column < COLUMNS; column += STEP, sums += STEP) {
@@ -100,7 +100,7 @@ F16C_INLINE void multiply_element(bsm_element element, int64_t rows, int64_t len
     }
 }
 
-F16C static void multiply(int64_t rows, int64_t length, int run, const void *a, const void *right, float *sums, int64_t pitch)
+AVX2 static void multiply(int64_t rows, int64_t length, int run, const void *a, const void *right, float *sums, int64_t pitch)
 {
     const struct bsmi_few_b *b = right;
     (void)run;
