@@ -26,6 +26,30 @@ AVX2_INLINE __m256i upper_bytes(bsm_element element, __m256i codes)
     return _mm256_or_si256(low, _mm256_slli_epi16(sign, sign_up));
 }
 
+/* Bytes of upper_bytes into what decode_eight takes, within the halves of a vector: bytes 0-7 and 16-23, and the others. */
+struct words { __m256i first, second; };
+AVX2_INLINE struct words widen(bsm_element element, __m256i bytes)
+{
+    __m256i low = _mm256_setzero_si256(), high = bytes;
+    if (element == BSM_INT8) low = high, high = _mm256_cmpgt_epi8(_mm256_setzero_si256(), bytes);
+    if (bsmi_half_is_moved(element)) {
+        low = _mm256_and_si256(_mm256_slli_epi16(bytes, 7), _mm256_set1_epi8((char)0x80));
+        high = _mm256_or_si256(_mm256_and_si256(_mm256_srli_epi16(bytes, 1), _mm256_set1_epi8(0x3f)),
+                               _mm256_and_si256(bytes, _mm256_set1_epi8((char)0x80)));
+    }
+    if (element == BSM_E4M3) {            /* one NaN of either sign */
+        const __m256i magnitude = _mm256_set1_epi8(0x7f), nan = _mm256_cmpeq_epi8(_mm256_and_si256(bytes, magnitude), magnitude);
+        high = _mm256_or_si256(high, _mm256_and_si256(nan, _mm256_set1_epi8(0x7e)));
+    }
+    return (struct words){ _mm256_unpacklo_epi8(low, high), _mm256_unpackhi_epi8(low, high) };
+}
+
+AVX2_INLINE __m256 decode_eight(bsm_element element, const uint16_t *words)
+{
+    const __m128i eight = _mm_load_si128((const __m128i *)(const void *)words);
+    return element == BSM_INT8 ? _mm256_cvtepi32_ps(_mm256_cvtepi16_epi32(eight)) : _mm256_cvtph_ps(eight);
+}
+
 /* e4m3 has one NaN of either sign, whose bits would be 480. */
 struct sixteen { __m256 low, high; };
 AVX2_INLINE struct sixteen decode_sixteen(bsm_element element, __m128i bytes)

@@ -78,11 +78,9 @@ void bsmi_fp4_sum_avx2(const struct bsmi_tile *tile, void *scratch);
 size_t bsmi_few_fp4_scratch_avx2(int64_t rows, int64_t columns);
 void bsmi_few_fp4_sum_avx2(const struct bsmi_tile *tile, void *scratch);
 
-/* terms_few_rows_avx2.c, terms_few_rows_avx512.c */
+/* terms_few_rows_avx2.c */
 size_t bsmi_few_terms_scratch_avx2(int64_t rows, int64_t columns);
 void bsmi_few_terms_sum_avx2(const struct bsmi_tile *tile, void *scratch);
-size_t bsmi_few_terms_scratch_avx512(int64_t rows, int64_t columns);
-void bsmi_few_terms_sum_avx512(const struct bsmi_tile *tile, void *scratch);
 
 /* terms_avx2.c, terms_avx512.c */
 size_t bsmi_terms_scratch_avx2(int64_t rows, int64_t columns);
