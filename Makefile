@@ -11,6 +11,7 @@
 #   make instructions  the table of instructions in cudasim/docs, from the rows and what hardware gave
 #   make calibrate   cudasim against this machine's GPU: small kernels of every form, all bytes compared
 #   make bench       speed of the products on this machine's CPU beside BLAS: a table, build/bench-cpu.json and build/bench-cpu.svg
+#   make test-arm    the kernels for Arm, built by aarch64-linux-gnu-gcc, on qemu
 #   make test-gpu    the tests of the CUDA backend on this machine's GPU; make test runs them on cudasim
 #   make test-gpu-sanitizer  the kernels under compute-sanitizer: memcheck, racecheck, synccheck
 #   make planted-cuda  bugs planted in kernels, on cudasim: minutes
@@ -27,6 +28,7 @@ FUZZ_SECONDS ?= 30
 bin          := build/release/bin/blockscale
 BENCH_GPU    ?= --parts
 tools        := cc cmake openmp
+QEMU_ARM     ?= qemu-aarch64-static -cpu max -L /usr/aarch64-linux-gnu
 gpu          := $(wildcard /dev/nvidiactl /dev/dxg)
 # CUDA kernels take minutes to build: the demo has them only where a GPU can run them, everything else wherever nvcc is.
 kernels      := AUTO
@@ -93,6 +95,12 @@ bench:
 	@build/release/bin/bench_cpu $(BENCH) --commit "$$(git describe --always --dirty 2>/dev/null || echo unknown)" \
 	    --json build/bench-cpu.json --svg build/bench-cpu.svg
 
+test-arm: kernels := OFF
+test-arm:
+	@scripts/need cmake aarch64-linux-gnu-gcc qemu-aarch64-static
+	@$(call build,arm,--target test_panels test_ties)
+	@for test in panels ties; do $(QEMU_ARM) build/arm/tests/test_$$test || exit 1; done
+
 # On this machine's GPUs.  What cannot run says why, and counts as skipped.
 test-gpu:
 	@scripts/need $(tools) python3
@@ -157,4 +165,4 @@ install: all
 clean:
 	rm -rf build
 
-.PHONY: all demo test-model test-gpu-sanitizer planted-cuda test-sim test-sim-full mutate-cuda calibrate instructions test test-asan test-ubsan test-tsan fuzz fuzz-fast sweep bench test-gpu bench-gpu install clean
+.PHONY: all demo test-model test-gpu-sanitizer planted-cuda test-sim test-sim-full mutate-cuda calibrate instructions test test-asan test-ubsan test-tsan fuzz fuzz-fast sweep bench test-arm test-gpu bench-gpu install clean

@@ -27,6 +27,8 @@ enum {
     BSM_CPU_AVX2 = 1u << 1,              /* with F16C, which every CPU with AVX2 has */
     BSM_CPU_AVX512 = 1u << 2,            /* AVX-512 F, BW, DQ and VL together */
     BSM_CPU_AVX512_VNNI = 1u << 3,
+    BSM_CPU_DOTPROD = 1u << 4,           /* Arm: dot products of bytes, FEAT_DotProd */
+    BSM_CPU_I8MM = 1u << 5,              /* Arm: matrix multiplications of bytes, FEAT_I8MM */
     BSM_CPU_ALL = 0x7fffffff
 };
 

@@ -6,6 +6,8 @@ static const struct { const char *name; uint32_t bit; } features[] = {
     { "avx2", BSM_CPU_AVX2 },
     { "avx512", BSM_CPU_AVX512 },
     { "avx512_vnni", BSM_CPU_AVX512_VNNI },
+    { "dotprod", BSM_CPU_DOTPROD },
+    { "i8mm", BSM_CPU_I8MM },
 };
 enum { FEATURE_COUNT = sizeof features / sizeof features[0] };
 
@@ -37,6 +39,17 @@ uint32_t bsmi_cpu_detect(void)
     if (__builtin_cpu_supports("avx512vnni")) found |= BSM_CPU_AVX512_VNNI;
     return found;
 }
+#elif defined(__aarch64__) && defined(__linux__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+
+uint32_t bsmi_cpu_detect(void)
+{
+    uint32_t found = 0;
+    if ((getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0) found |= BSM_CPU_DOTPROD;
+    if ((getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0) found |= BSM_CPU_I8MM;
+    return found;
+}
 #else
 uint32_t bsmi_cpu_detect(void) { return 0; }
 #endif
@@ -50,7 +63,9 @@ bool bsmi_cpu_parse(const char *list, uint32_t *allowed)
         for (int i = 0; i < FEATURE_COUNT; i++)
             if (strlen(features[i].name) == length && memcmp(features[i].name, word, length) == 0) bit = features[i].bit;
         if (bit == 0 && !(length == 4 && memcmp(word, "none", 4) == 0)) {
-            bsmi_fail(BSM_EINVAL, "BLOCKSCALE_CPU=%s: \"%.*s\" is no feature; known are fma, avx2, avx512, avx512_vnni, none", list, (int)length, word);
+            bsmi_fail(BSM_EINVAL,
+                      "BLOCKSCALE_CPU=%s: \"%.*s\" is no feature; known are fma, avx2, avx512, avx512_vnni, dotprod, i8mm, none",
+                      list, (int)length, word);
             return false;
         }
         *allowed |= bit;

@@ -43,6 +43,10 @@ const struct bsmi_kernel bsmi_kernels[] = {
     { "terms_avx2",     AVX2,  TERMS_PAIR,   6, 16,     516, 1024,    0,    bsmi_terms_scratch_avx2,     bsmi_terms_sum_avx2 },
     { "runs_avx2_fma",  AVX2,  RUNS_PAIR,    6, 16,     192, 256,     0,    bsmi_tile_scratch_avx2_fma,  bsmi_tile_runs_avx2_fma },
     { "terms_avx2_fma", AVX2,  TERMS_PAIR,   6, 16,     192, 256,     0,    bsmi_tile_scratch_avx2_fma,  bsmi_tile_terms_avx2_fma },
+#elif defined(__aarch64__)
+    { "integers_i8mm",  BSM_CPU_I8MM, RUNS_PAIR, 8, 8,  512, 1024,    0,    bsmi_integers_scratch_i8mm,  bsmi_integers_sum_i8mm },
+    { "integers_dotprod", BSM_CPU_DOTPROD, RUNS_PAIR, 8, 8, 512, 1024, 0,  bsmi_integers_scratch_dotprod,
+      bsmi_integers_sum_dotprod },
 #endif
     { "runs_portable",  0,     RUNS_PAIR,    4, 8,      192, 256,     0,    bsmi_tile_scratch_portable,  bsmi_tile_runs_portable },
     { "terms_portable", 0,     TERMS_PAIR,   4, 8,      192, 256,     0,    bsmi_tile_scratch_portable,  bsmi_tile_terms_portable },

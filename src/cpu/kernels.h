@@ -91,6 +91,12 @@ void bsmi_terms_sum_avx512(const struct bsmi_tile *tile, void *scratch);
 /* integers_vnni.c */
 size_t bsmi_integers_scratch_vnni(int64_t rows, int64_t columns);
 void bsmi_integers_sum_vnni(const struct bsmi_tile *tile, void *scratch);
+#elif defined(__aarch64__)
+/* integers_dotprod.c, integers_i8mm.c */
+size_t bsmi_integers_scratch_dotprod(int64_t rows, int64_t columns);
+void bsmi_integers_sum_dotprod(const struct bsmi_tile *tile, void *scratch);
+size_t bsmi_integers_scratch_i8mm(int64_t rows, int64_t columns);
+void bsmi_integers_sum_i8mm(const struct bsmi_tile *tile, void *scratch);
 #endif
 
 #endif

@@ -85,7 +85,7 @@ static void options_of_other_versions(struct test *t)
 
 static void cpu_masks_only_take_away(struct test *t)
 {
-    const uint32_t all = bsmi_cpu_detect(), known = BSM_CPU_FMA | BSM_CPU_AVX2 | BSM_CPU_AVX512 | BSM_CPU_AVX512_VNNI;
+    const uint32_t all = bsmi_cpu_detect(), known = (BSM_CPU_I8MM << 1) - 1;
     static const struct { const char *list; uint32_t allowed; } lists[] = {
         { NULL, BSM_CPU_ALL }, { "none", 0 }, { "fma", BSM_CPU_FMA }, { "avx2", BSM_CPU_AVX2 },
         { "avx2,fma", BSM_CPU_AVX2 | BSM_CPU_FMA }, { "fma,avx2,", BSM_CPU_AVX2 | BSM_CPU_FMA }, { "none,fma", BSM_CPU_FMA },
@@ -117,7 +117,9 @@ static void names_of_cpu_features(struct test *t)
     CHECK(t, strcmp(bsm_cpu_feature_name(BSM_CPU_AVX2), "avx2") == 0);
     CHECK(t, strcmp(bsm_cpu_feature_name(BSM_CPU_AVX512), "avx512") == 0);
     CHECK(t, strcmp(bsm_cpu_feature_name(BSM_CPU_AVX512_VNNI), "avx512_vnni") == 0);
-    for (int bit = 4; bit < 32; bit++) CHECK(t, bsm_cpu_feature_name((uint32_t)1 << bit) == NULL);
+    CHECK(t, strcmp(bsm_cpu_feature_name(BSM_CPU_DOTPROD), "dotprod") == 0);
+    CHECK(t, strcmp(bsm_cpu_feature_name(BSM_CPU_I8MM), "i8mm") == 0);
+    for (int bit = 6; bit < 32; bit++) CHECK(t, bsm_cpu_feature_name((uint32_t)1 << bit) == NULL);
     CHECK(t, bsm_cpu_feature_name(0) == NULL && bsm_cpu_feature_name(BSM_CPU_FMA | BSM_CPU_AVX2) == NULL);
 }
 
