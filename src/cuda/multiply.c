@@ -66,11 +66,14 @@ static bool place_operand(const struct bsmi_matrix *m, struct bsmi_cuda_operand 
                                 || place(BSMI_MOST_LEFT_OUT_FLAGS, (int64_t)sizeof(uint32_t), &o->left_out_at, end));
 }
 
-/* D as the GEMM and SIMT kernels finish it themselves, whatever there is of alpha, beta C, bias and the operands' tensor scales. */
-static bool finishes_directly(const struct bsmi_product *p)
+/* D as the GEMM and SIMT kernels finish it themselves, whatever there is of alpha, beta C, bias and the operands' tensor scales.  Kernels
+ * that multiply codes quantize it too, but not in GGUF's blocks, which may be wider than their tiles. */
+static bool finishes_directly(const struct bsmi_product *p, enum bsmi_cuda_road road)
 {
     const bool plain = p->d.element == BSM_FP32 || p->d.element == BSM_BF16 || p->d.element == BSM_FP16;
-    return plain && p->gate == BSM_GATE_NONE && p->activation == BSM_ACT_NONE && p->amax == NULL && p->d.tensor_scale == NULL;
+    const bool quantized = road == BSMI_ROAD_CODES && p->d.block != 0 && p->d.packing != BSM_PACKING_GGUF;
+    const bool scaled = quantized || (plain && p->d.tensor_scale == NULL);
+    return scaled && p->gate == BSM_GATE_NONE && p->activation == BSM_ACT_NONE && p->amax == NULL;
 }
 
 static bool leaves_out(const struct bsmi_cuda_multiply *c) { return c->a.has_exponents || c->b.has_exponents; }
@@ -140,7 +143,7 @@ bsm_status bsmi_cuda_prepare(const struct bsmi_cuda_gpu *gpu, const struct bsmi_
     memset(c, 0, sizeof *c);
     c->road = road_of(gemm);
     c->gemm = gemm;
-    c->direct = finishes_directly(p);
+    c->direct = finishes_directly(p, c->road);
     if (c->road == BSMI_ROAD_CODES) {
         bsm_status status = describe_codes("a", &p->a, gemm, &c->a);
         if (status == BSM_OK) status = describe_codes("b", &p->b, gemm, &c->b);
@@ -369,7 +372,7 @@ static bsm_status map_operand(const struct run *run, const char *name, const str
 static bsm_status map_d(const struct run *run, const struct bsmi_gemm_instance *instance, struct bsmi_gemm_parameters *g)
 {
     const struct bsmi_matrix *d = &run->product->d;
-    if (!run->multiply->direct || instance->d_box_rows == 0) return BSM_OK;
+    if (!run->multiply->direct || instance->d_box_rows == 0 || d->block != 0) return BSM_OK;
     const int type = d->element == BSM_FP32   ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32
                      : d->element == BSM_BF16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
                                               : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
@@ -507,7 +510,7 @@ static bsm_status make_sums(struct run *run)
 /* Where D is finished decides where S lies. */
 static bsm_status check_direct(const struct run *run)
 {
-    if (run->multiply->direct == (finishes_directly(run->product) && !run->multiply->spread)) return BSM_OK;
+    if (run->multiply->direct == (finishes_directly(run->product, run->multiply->road) && !run->multiply->spread)) return BSM_OK;
     return bsmi_fail(
         BSM_EINVAL,
         "amax or d->tensor_scale is NULL in one and given in the other of the plan's description and this one: on a GPU "

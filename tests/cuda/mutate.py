@@ -50,8 +50,9 @@ for file, codes in (("bytes", ["bytes"]), ("nibbles", ["mxfp4", "nvfp4"])):
                                                                                    "test_gpu_decoding --only edges"])
 # Blackwell's, on as few SMs as a cluster has, so that it makes all tiles: more steps than stages, more tiles than accumulators, parts of K,
 # D by boxes, from registers, and quantized.  Settings stand before a test.
-SM100 = {"256x256": ("2", ["20 20 3000", "300 520 608"]), "128x256": ("1", ["20 20 3000", "140 600 608"]),
-         "128x32": ("1", ["20 20 3000", "40 200 608"]), "8x128": ("1", ["3 100 3000", "5 700 608", "3 100 8256"])}
+SM100 = {"256x256": ("2", ["20 20 3000", "300 520 608", "20 40 256 mxfp8_e4m3"]), "128x256": ("1", ["20 20 3000", "140 600 608"]),
+         "128x32": ("1", ["20 20 3000", "40 200 608", "20 40 256 mxfp8_e4m3"]),
+         "8x128": ("1", ["3 100 3000", "5 700 608", "3 100 8256", "3 100 256 mxfp8_e4m3"])}
 for kind, formats in (("mxf8f6f4", "mxfp8_e4m3 mxfp4"), ("mxf4", "mxfp4 mxfp4"), ("mxf4nvf4", "nvfp4 nvfp4")):
     for tile, (sms, products) in SM100.items():
         KERNELS[f"bsmi_gemm_{kind}_{tile}"] = (f"sm100_gemm_{kind}", [

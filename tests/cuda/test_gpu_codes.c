@@ -117,11 +117,13 @@ struct size {
     int64_t m, n, k;
 };
 
-static void check_whole(struct test *t, const struct contexts *c, struct pair f, struct size s, int kernel, enum lies lies)
+/* d: BSM_FORMAT_NONE: fp32 or bf16. */
+static void check_whole(struct test *t, const struct contexts *c, struct pair f, bsm_format d_format, struct size s, int kernel,
+                        enum lies lies)
 {
     struct operand a = make(t, f.a, s.m, s.k, 1, lies), b = make(t, f.b, s.n, s.k, 1, lies);
-    struct operand d = operand_make(
-        &(struct shape){ .format = rnd_below(t, 2) == 0 ? BSM_FORMAT_FP32 : BSM_FORMAT_BF16, .rows = s.m, .columns = s.n }, 0xff);
+    if (d_format == BSM_FORMAT_NONE) d_format = rnd_below(t, 2) == 0 ? BSM_FORMAT_FP32 : BSM_FORMAT_BF16;
+    struct operand d = make(t, d_format, s.m, s.n, 1, AS_TMA_TAKES_IT);
     fill_whole(t, &a), fill_whole(t, &b);
     CHECK(t, bsm_context_force_kernel(c->gpu, kernel) == BSM_OK);
     run_both(t, c, &(struct run){ .a = &a, .b = &b, .d = &d, .call = { .struct_size = sizeof(bsm_matmul) } },
@@ -137,7 +139,8 @@ static void every_pair(struct test *t)
     struct contexts c;
     if (!codes_open(t, &c)) return;
     for (int i = 0; i < PAIRS; i++)
-        check_whole(t, &c, pair_of(i), sizes[i % 5], kernel_of(&c, pair_of(i), i), i % 3 == 0 ? AS_TMA_TAKES_IT : IN_ANY_WAY);
+        check_whole(t, &c, pair_of(i), BSM_FORMAT_NONE, sizes[i % 5], kernel_of(&c, pair_of(i), i),
+                    i % 3 == 0 ? AS_TMA_TAKES_IT : IN_ANY_WAY);
     contexts_close(&c);
 }
 
@@ -162,12 +165,12 @@ static void edges_of_each_kernel(struct test *t)
     for (int kind = 0; kind < 3; kind++)
         for (int i = 0; i == 0 || kernel_of(&c, kinds[kind], i) != kernel_of(&c, kinds[kind], 0); i++)
             for (int j = 0; j < 2; j++, number++)
-                check_whole(t, &c, kinds[kind], rows_for(kernel_of(&c, kinds[kind], i), sizes[number % 6], number),
+                check_whole(t, &c, kinds[kind], BSM_FORMAT_NONE, rows_for(kernel_of(&c, kinds[kind], i), sizes[number % 6], number),
                             kernel_of(&c, kinds[kind], i), j == 0 ? AS_TMA_TAKES_IT : IN_ANY_WAY);
     contexts_close(&c);
 }
 
-/* More tiles than CTAs run at one time: accumulators and the ring wrap in the middle of tiles. */
+/* At least five tiles for two CTAs, six for a pair: accumulators come again, and the ring wraps in the middle of tiles. */
 static void many_tiles(struct test *t)
 {
     static const struct pair kinds[] = { { BSM_MXFP4, BSM_MXFP8_E5M2 }, { BSM_MXFP4, BSM_MXFP4 }, { BSM_NVFP4, BSM_NVFP4 } };
@@ -176,10 +179,10 @@ static void many_tiles(struct test *t)
     for (int kind = 0; kind < 3; kind++)
         for (int i = 0; i == 0 || kernel_of(&c, kinds[kind], i) != kernel_of(&c, kinds[kind], 0); i++) {
             const int kernel = kernel_of(&c, kinds[kind], i);
-            const int64_t columns = strstr(bsm_kernel_name(kernel), "x256") != NULL ? 1000 : 520;
+            const int64_t columns = strstr(bsm_kernel_name(kernel), "x256") != NULL ? 520 : 264;
             const bool swapped = strstr(bsm_kernel_name(kernel), "x128") != NULL && strstr(bsm_kernel_name(kernel), "128x128") == NULL;
-            const struct size s = swapped ? (struct size){ 100, 600, 288 } : (struct size){ 400, columns, 288 };
-            check_whole(t, &c, kinds[kind], rows_for(kernel, s, 0), kernel, AS_TMA_TAKES_IT);
+            const struct size s = swapped ? (struct size){ 70, 600, 288 } : (struct size){ 260, columns, 288 };
+            check_whole(t, &c, kinds[kind], BSM_FORMAT_NONE, rows_for(kernel, s, 0), kernel, AS_TMA_TAKES_IT);
         }
     contexts_close(&c);
 }
@@ -298,6 +301,58 @@ static void batches_and_groups(struct test *t)
     contexts_close(&c);
 }
 
+/* D in blocks with scales, quantized where its sums are: by every kind, in tiles of rows and swapped, with alpha, beta C, bias and
+ * tensor scale, in groups and batches, and with a NaN whose block it fills; rows of B behind the last have NaN scales. */
+static void quantized_outputs(struct test *t)
+{
+    static const int64_t rows[] = { 0, 37, 1, 0, 32 };
+    static const struct {
+        struct pair formats;
+        bsm_format d;
+        bsm_packing packing;
+        bsm_layout layout;
+        int64_t m, n, k, batch;
+        int kernel, groups;
+        bool adds;
+    } products[] = {
+        { { BSM_MXFP8_E4M3, BSM_MXFP4 }, BSM_MXFP8_E4M3, BSM_PACKING_DEFAULT, BSM_LAYOUT_128X4, 130, 75, 128, 1, 4, 0, true },
+        { { BSM_MXFP4, BSM_MXFP4 }, BSM_MXFP4, BSM_PACKING_DEFAULT, BSM_LAYOUT_128X4, 19, 143, 256, 1, 6, 0, true },
+        { { BSM_NVFP4, BSM_NVFP4 }, BSM_NVFP4, BSM_PACKING_DEFAULT, BSM_LAYOUT_128X4, 131, 200, 128, 1, 0, 0, true },
+        { { BSM_NVFP4, BSM_NVFP4 }, BSM_NVFP4, BSM_PACKING_HIGH_FIRST, BSM_LAYOUT_LINEAR, 5, 61, 128, 2, 8, 0, false },
+        { { BSM_MXFP8_E5M2, BSM_MXFP8_E4M3 }, BSM_MXFP6_E2M3, BSM_PACKING_DEFAULT, BSM_LAYOUT_DEEPGEMM, 70, 40, 128, 1, 5, 5, false },
+        { { BSM_MXFP4, BSM_MXFP4_BLOCK16 }, BSM_MXINT8, BSM_PACKING_DEFAULT, BSM_LAYOUT_8X4, 40, 70, 128, 1, 3, 0, true },
+    };
+    struct contexts c;
+    if (!codes_open(t, &c)) return;
+    for (size_t i = 0; i < sizeof products / sizeof products[0]; i++) {
+        const int64_t m = products[i].m, n = products[i].n, of_b = products[i].groups > 0 ? products[i].groups : products[i].batch;
+        struct operand a = make(t, products[i].formats.a, m, products[i].k, products[i].batch, AS_TMA_TAKES_IT);
+        struct operand b = make(t, products[i].formats.b, n, products[i].k, of_b, AS_TMA_TAKES_IT);
+        struct operand cc = operand_make(&(struct shape){ .format = BSM_FORMAT_BF16, .rows = m, .columns = n }, 0);
+        struct operand d = operand_make(&(struct shape){ .format = products[i].d, .rows = m, .columns = n, .batch = products[i].batch,
+                                                         .packing = products[i].packing,
+                                                         .layout = { .kind = products[i].layout } }, 0xff);
+        float alphas[256], biases[256], beta = 0.5f, tensor_scale = 0.37f;
+        for (int j = 0; j < 256; j++) alphas[j] = (float)(j % 7) - 2.5f, biases[j] = (float)(j % 5) * 3;
+        fill_whole(t, &a), fill_whole(t, &b), operand_fill(t, &cc, true);
+        if (i < 2) bsm_matrix_set_scale(&a.m, 0, m - 1, 0, 0xff);
+        if (products[i].d == BSM_NVFP4) d.m.tensor_scale = &tensor_scale;
+        struct run run = { .a = &a, .b = &b, .d = &d, .call = { .struct_size = sizeof run.call, .groups = products[i].groups,
+                                                                .group_rows = products[i].groups > 0 ? rows : NULL } };
+        if (products[i].adds) {
+            run.c = &cc, run.call.beta = &beta;
+            run.alphas = n, run.call.alpha = alphas, run.call.alpha_per = BSM_PER_COLUMN;
+            run.biases = m, run.call.bias = biases, run.call.bias_type = BSM_REAL_FP32, run.call.bias_per = BSM_PER_ROW;
+        }
+        const int kernel = kernel_of(&c, products[i].formats, products[i].kernel);
+        CHECK(t, bsm_context_force_kernel(c.gpu, kernel) == BSM_OK);
+        run_both(t, &c, &run, describe(&c, kernel, &a, &b));
+        d.m.tensor_scale = NULL;
+        operand_free(&a), operand_free(&b), operand_free(&cc), operand_free(&d);
+    }
+    contexts_close(&c);
+}
+
 /* A product of a few steps and tiles on a kernel of each kind; CUDASIM_SCHEDULES repeats it, and wants the same bytes each time. */
 static void schedules(struct test *t)
 {
@@ -305,8 +360,8 @@ static void schedules(struct test *t)
     struct contexts c;
     if (!codes_open(t, &c)) return;
     for (int kind = 0; kind < 3; kind++)
-        check_whole(t, &c, kinds[kind], (struct size){ 300, 264, kind == 0 ? 416 : 832 }, kernel_of(&c, kinds[kind], kind),
-                    AS_TMA_TAKES_IT);
+        check_whole(t, &c, kinds[kind], BSM_FORMAT_NONE, (struct size){ 300, 264, kind == 0 ? 416 : 832 },
+                    kernel_of(&c, kinds[kind], kind), AS_TMA_TAKES_IT);
     contexts_close(&c);
 }
 
@@ -357,24 +412,21 @@ static void parts_of_k(struct test *t)
     contexts_close(&c);
 }
 
-/* "KERNEL A B M N K". */
+/* "KERNEL A B M N K", and D's format where it is quantized. */
 static void asked_product(struct test *t, const struct contexts *c, const char *asked)
 {
-    char kernel[64], formats[2][32];
-    struct pair f = { BSM_FORMAT_NONE, BSM_FORMAT_NONE };
+    char kernel[64], a[32], b[32], d[32] = "";
     long long m, n, k;
-    if (sscanf(asked, "%63s %31s %31s %lld %lld %lld", kernel, formats[0], formats[1], &m, &n, &k) != 6) {
+    if (sscanf(asked, "%63s %31s %31s %lld %lld %lld %31[a-z0-9_]", kernel, a, b, &m, &n, &k, d) < 6) {
         FAIL(t, "\"%s\": not understood", asked);
         return;
     }
-    for (int i = 0; i < BSM_FORMAT_COUNT; i++) {
-        if (bsm_format_get(i) == NULL) continue;
-        if (strcmp(bsm_format_get(i)->name, formats[0]) == 0) f.a = (bsm_format)i;
-        if (strcmp(bsm_format_get(i)->name, formats[1]) == 0) f.b = (bsm_format)i;
-    }
+    const struct pair f = { bsm_format_from_name(a), bsm_format_from_name(b) };
     const int number = kernel_number(c->gpu, kernel, f.a, f.b);
-    if (number < 0) FAIL(t, "%s: no such kernel, or not for %s x %s", kernel, formats[0], formats[1]);
-    else check_whole(t, c, f, (struct size){ m, n, k }, number, AS_TMA_TAKES_IT);
+    if (number < 0) FAIL(t, "%s: no such kernel, or not for %s x %s", kernel, a, b);
+    else
+        check_whole(t, c, f, d[0] == 0 ? BSM_FORMAT_NONE : bsm_format_from_name(d), (struct size){ m, n, k }, number,
+                    AS_TMA_TAKES_IT);
 }
 
 /* The products that PRODUCTS asks for, with ";" between them: test_sm100_bugs.py and simulated_grid.py bring theirs. */
@@ -442,6 +494,7 @@ int main(int argc, char **argv)
     static const struct test_case cases[] = { TEST(every_pair),   TEST(edges_of_each_kernel),
                                               TEST(many_tiles),   TEST(any_numbers_are_within_the_bound),
                                               TEST(not_a_number), TEST(batches_and_groups),
+                                              TEST(quantized_outputs),
                                               TEST(schedules),    TEST(parts_of_k),
                                               TEST(asked_products), TEST(plans_say_what_is_prepared) };
     return TEST_MAIN(argc, argv, cases);

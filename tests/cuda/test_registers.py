@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The kernels for tensor memory keep everything in registers, and no more of them than is written here; what they multiply by is in
+"""The kernels for tensor memory spill nothing, and have no more registers and stack than is written here; what they multiply by is in
 their PTX.
 
 usage: test_registers.py PTXAS FATBIN..."""
@@ -13,7 +13,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import script
 from script import check
 
-MOST_REGISTERS = 192                                   # of 255 that 256 threads may have
+MOST_REGISTERS = 200                                   # of 255 that 256 threads may have
+MOST_STACK = {True: 64, False: 0}                      # products of codes: two arrays of quantizing D where no quick way decides
 KINDS = {"f16": "kind::f16", "mxf8f6f4": "kind::mxf8f6f4.block_scale.block32", "mxf4": "kind::mxf4.block_scale.block32",
          "mxf4nvf4": "kind::mxf4nvf4.block_scale.block16"}
 KERNEL = re.compile(r"Compiling entry function '(\w+)'.*?(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads"
@@ -43,7 +44,8 @@ def nothing_is_spilled():
         kernels = KERNEL.findall(what_ptxas_says(path))
         check(len(kernels) >= 4, "%s: %d kernels" % (path, len(kernels)))
         for name, stack, stores, loads, registers in kernels:
-            check(stack == stores == loads == "0", "%s: stack %s, spills %s and %s bytes" % (name, stack, stores, loads))
+            check(stores == loads == "0" and int(stack) <= MOST_STACK["_f16_" not in name],
+                  "%s: stack %s, spills %s and %s bytes" % (name, stack, stores, loads))
             check(int(registers) <= MOST_REGISTERS, "%s: %s registers, not at most %d" % (name, registers, MOST_REGISTERS))
 
 

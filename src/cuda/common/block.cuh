@@ -286,6 +286,13 @@ __device__ static inline quantized quantize_eight(const block_quantizer &q, cons
     return result;
 }
 
+/* Of the quantizer's way, whichever it is; numbers of any size. */
+__device__ static inline quantized quantize_to_nearest(const block_quantizer &q, const eight &t)
+{
+    return q.way == WAY_POWER_OF_TWO ? quantize_eight<WAY_POWER_OF_TWO>(q, t, 0, false)
+           : q.way == WAY_NVFP4 ? quantize_eight<WAY_NVFP4>(q, t, 0, false) : quantize_exactly(q, t, 0);
+}
+
 /* Where it goes: octet `number` of a row, `count` codes of which lie in it (0 .. 8); scales: of the row;
  * padded_octets: of the row, with the rest of its last block (of GGUF: its last GGUF block).  Called by whole warps. */
 __device__ static inline void store_quantized(const bsmi_device_matrix &m, const scale_part &columns, unsigned char *row,

@@ -217,12 +217,6 @@ __device__ static inline void store_plain(const bsmi_epilogue_parameters &e, uns
 
 /* Rows ------------------------------------------------------------------------------------------------------------------------- */
 
-__device__ static inline quantized quantize(const block_quantizer &q, const eight &t)
-{
-    return q.way == WAY_POWER_OF_TWO ? quantize_eight<WAY_POWER_OF_TWO>(q, t, 0, false)
-           : q.way == WAY_NVFP4 ? quantize_eight<WAY_NVFP4>(q, t, 0, false) : quantize_exactly(q, t, 0);
-}
-
 __device__ static uint32_t finish(const bsmi_epilogue_parameters &e, const finish_row &r, const row_threads &w,
                                   const block_quantizer &q, const scale_places &places, uint32_t amax)
 {
@@ -234,7 +228,7 @@ __device__ static uint32_t finish(const bsmi_epilogue_parameters &e, const finis
         const int number = base + w.thread, count = count_in(w, number);
         const eight t = finish_eight(e, r, number, count);
         amax = raise_amax(amax, t, count);
-        if (d.block != 0) store_quantized(d, places.column, row, scales, number, count, w.padded_octets, q, quantize(q, t));
+        if (d.block != 0) store_quantized(d, places.column, row, scales, number, count, w.padded_octets, q, quantize_to_nearest(q, t));
         else if (count > 0) store_plain(e, row, number, count, t);
     }
     return amax;

@@ -67,7 +67,7 @@ template <class CONFIG> __device__ static inline void gemm(const bsmi_gemm_param
     griddepcontrol_wait();
     if (warp == PRODUCER_WARP && leads) produce<CONFIG>(p, shared, rank);
     else if (warp == MULTIPLIER_WARP && leads && rank == 0) multiply_tiles<CONFIG>(p, shared, tensor);
-    else if (warp >= FIRST_EPILOGUE_WARP) finish_jobs<CONFIG>(p, shared, tensor, rank);
+    else if (warp >= FIRST_EPILOGUE_WARP) finish_jobs<CONFIG>(p, memory, tensor, rank);
     /* The accumulators have been read; of a pair, no CTA ends while the other may still arrive on its barriers. */
     __syncwarp();
     synchronize_ctas<CONFIG>();

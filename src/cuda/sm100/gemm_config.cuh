@@ -44,7 +44,8 @@ template <mma_kind KIND_, int COLUMNS_, int CTAS_, int STAGES_, int D_BOX_BYTES_
     static constexpr int OF_A = 0, OF_B = OF_A + STAGES * A_BYTES, AT_D = OF_B + STAGES * B_BYTES, OF_A_SCALES = AT_D + 8 * D_BOX,
                          OF_B_SCALES = OF_A_SCALES + STAGES * A_SCALE_BYTES, AT_TABLE = OF_B_SCALES + STAGES * B_SCALE_BYTES,
                          AT_FULL = AT_TABLE + TABLE_BYTES, AT_EMPTY = AT_FULL + STAGES * 8, AT_FILLED = AT_EMPTY + STAGES * 8,
-                         AT_DRAINED = AT_FILLED + 16, AT_TENSOR = AT_DRAINED + 16, SHARED_BYTES = AT_TENSOR + 16;
+                         AT_DRAINED = AT_FILLED + 16, AT_TENSOR = AT_DRAINED + 16, AT_QUANTIZER = AT_TENSOR + 16,
+                         SHARED_BYTES = AT_QUANTIZER + (BLOCKS == 0 ? 0 : BSMI_SM100_QUANTIZER_BYTES);
 
     static_assert(COLUMNS <= 256 && COLUMNS % (KIND == MMA_F16 ? 16 : 8) == 0, "N of an instruction with 128 rows");
     static_assert(COLUMNS % 32 == 0 || SWAPPED, "the scales of a tile's columns begin with lane 0");

@@ -9,6 +9,7 @@
 #include "cuda/common/gemm_store.cuh"
 #include "cuda/ptx/tensor_registers.cuh"
 #include "gemm_parts.cuh"
+#include "gemm_quantized.cuh"
 #include "gemm_swapped.cuh"
 
 /* Columns `chunk` of 16 rows: thread t has rows t / 4 and t / 4 + 8, columns 8 j + t % 4 * 2 and the one behind it. */
@@ -35,7 +36,8 @@ __device__ static inline gemm_columns fill_table(const bsmi_gemm_parameters &p, 
 
 template <class CONFIG>
 __device__ static inline void finish_job(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_job &job,
-                                         gemm_boxes &boxes, uint32_t tensor, uint32_t accumulator, uint32_t drained)
+                                         gemm_boxes &boxes, const gemm_quantizer *quantizer, uint32_t tensor, uint32_t accumulator,
+                                         uint32_t drained)
 {
     const gemm_tile &tile = job.tile;
     const int32_t first_row = tile.row + (int32_t)(threadIdx.x % 128 / 32 * 32);
@@ -51,25 +53,30 @@ __device__ static inline void finish_job(const bsmi_gemm_parameters &p, const ge
         if (!add_parts<CONFIG>(p, job, chunk * 2 + half, sums)) continue;
         const gemm_exponents exponents = exponents_of(row_exponents_of(p.epilogue, part), columns);
         const bool any_nan = p.direct && finish_sums<CONFIG::COLUMNS>(p.epilogue, finish, part, exponents, boxes.table, sums);
-        store_sums<CONFIG>(p, part, exponents, boxes, sums, any_nan);
+        if (CONFIG::BLOCKS > 0 && quantizes(p)) store_rows_quantized(p, *quantizer, part, sums);
+        else store_sums<CONFIG>(p, part, exponents, boxes, sums, any_nan);
     }
 }
 
 template <class CONFIG>
-__device__ static inline void finish_jobs(const bsmi_gemm_parameters &p, uint32_t shared, uint32_t tensor, uint32_t rank)
+__device__ static inline void finish_jobs(const bsmi_gemm_parameters &p, unsigned char *memory, uint32_t tensor, uint32_t rank)
 {
+    const uint32_t shared = shared_address(memory);
+    gemm_quantizer *quantizer = (gemm_quantizer *)(memory + CONFIG::AT_QUANTIZER);
     gemm_ring<2> accumulator = { 0, 0 };
     gemm_ring<CONFIG::ACCUMULATORS> drained = { 0, 0 };
     gemm_boxes boxes = gemm_boxes_of<CONFIG>(shared, 0);
     boxes.table = shared + CONFIG::AT_TABLE;
     const gemm_finish finish = gemm_finish_of(p);
+    if (CONFIG::BLOCKS > 0 && quantizes(p)) make_gemm_quantizer(p, quantizer, boxes.barrier);
     for (gemm_jobs<CONFIG> jobs(p); jobs.more(); jobs.next(), accumulator.next(), drained.next()) {
         const gemm_job job = jobs.job(p, rank);
         mbarrier_wait_parity(filled_barrier<CONFIG>(shared, accumulator.at), accumulator.parity);
         tcgen05_fence_after_thread_sync();
         const uint32_t drained_at = drained_barrier<CONFIG>(shared, drained.at);
-        if constexpr (CONFIG::SWAPPED) finish_swapped<CONFIG>(p, finish, job, accumulator_of<CONFIG>(tensor, accumulator.at), drained_at);
-        else finish_job<CONFIG>(p, finish, job, boxes, tensor, accumulator.at, drained_at);
+        if constexpr (CONFIG::SWAPPED)
+            finish_swapped<CONFIG>(p, finish, job, quantizer, accumulator_of<CONFIG>(tensor, accumulator.at), drained_at);
+        else finish_job<CONFIG>(p, finish, job, boxes, quantizer, tensor, accumulator.at, drained_at);
     }
-    boxes_are_read();
+    if (!CONFIG::SWAPPED) boxes_are_read();
 }

@@ -12,14 +12,16 @@
 #ifndef BSMI_SM100_GEMM_INSTANCES_H
 #define BSMI_SM100_GEMM_INSTANCES_H
 
-enum { BSMI_SM100_ROWS = 128, BSMI_SM100_THREADS = 256, BSMI_SM100_ROW_BYTES = 128, BSMI_SM100_SCALE_BLOCK_BYTES = 512 };
+enum { BSMI_SM100_ROWS = 128, BSMI_SM100_THREADS = 256, BSMI_SM100_ROW_BYTES = 128, BSMI_SM100_SCALE_BLOCK_BYTES = 512,
+       BSMI_SM100_QUANTIZER_BYTES = 224 };
 
 /* Shared memory: the ring (tiles, scales and two barriers a stage), eight boxes of D, a table of columns (not where D has no boxes),
- * barriers of two accumulators. */
+ * barriers of two accumulators; what D is quantized by (products of codes). */
 #define BSMI_SM100_SHARED_BYTES(blocks, words, columns, ctas, stages, d_box)                                      \
     ((stages) * ((BSMI_SM100_ROWS + (columns) / (ctas)) * BSMI_SM100_ROW_BYTES                                    \
                  + (1 + ((columns) + 127) / 128) * (blocks) * BSMI_SM100_SCALE_BLOCK_BYTES + 16)                  \
-     + 8 * 16 * (d_box) + ((d_box) == 0 ? 0 : 4 * (words) * (columns)) + 48)
+     + 8 * 16 * (d_box) + ((d_box) == 0 ? 0 : 4 * (words) * (columns)) + 48         \
+     + ((blocks) == 0 ? 0 : BSMI_SM100_QUANTIZER_BYTES))
 
 #define BSMI_SM100_GEMM_F16(X)       \
     X(256x256, 256, 2, 5, 128)       \

@@ -4,6 +4,7 @@
 
 #include "cuda/common/gemm_store.cuh"
 #include "gemm_parts.cuh"
+#include "gemm_quantized.cuh"
 
 /* What belongs to this thread's column. */
 struct gemm_column {
@@ -67,10 +68,29 @@ __device__ static inline void store_column(const bsmi_gemm_parameters &p, const 
     }
 }
 
+/* Eight rows at a time, of which a warp has 32 columns. */
+template <class CONFIG>
+__device__ static inline void quantize_column(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_tile &tile,
+                                              const gemm_column &c, const gemm_quantizer &quantizer, int32_t first_row,
+                                              const float (&sums)[CONFIG::SUMS])
+{
+#pragma unroll
+    for (int first = 0; first < CONFIG::SUMS; first += 8) {
+        eight t;
+#pragma unroll
+        for (int i = 0; i < 8; i++) {
+            const int32_t row = first_row + first + i;
+            const bool exists = c.is_stored && row >= tile.row_begin && row < tile.row_end;
+            t.x[i] = exists ? finish_sum(p, finish, c, tile, row, 0, sums[first + i]) : 0;
+        }
+        store_columns_quantized(p, quantizer, tile, first_row + first, c.column - (int32_t)(threadIdx.x % 32), t);
+    }
+}
+
 /* Four warps, each with the 32 lanes that it can reach. */
 template <class CONFIG>
 __device__ static inline void finish_swapped(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_job &job,
-                                             uint32_t accumulator, uint32_t drained)
+                                             const gemm_quantizer *quantizer, uint32_t accumulator, uint32_t drained)
 {
     const gemm_column column = gemm_column_of(p, finish, job.tile);
     const uint32_t lanes = accumulator + (threadIdx.x % 128 / 32 * 32 << 16);
@@ -83,6 +103,9 @@ __device__ static inline void finish_swapped(const bsmi_gemm_parameters &p, cons
 #pragma unroll
         for (int i = 0; i < CONFIG::SUMS; i++) sums[i] = __uint_as_float(words[i]);
         if (chunk == CONFIG::CHUNKS - 1) release_accumulator<CONFIG>(drained);
-        if (add_parts<CONFIG>(p, job, chunk, sums)) store_column<CONFIG>(p, finish, job, column, job.tile.row + chunk * CONFIG::CHUNK, sums);
+        if (!add_parts<CONFIG>(p, job, chunk, sums)) continue;
+        const int32_t row = job.tile.row + chunk * CONFIG::CHUNK;
+        if (CONFIG::BLOCKS > 0 && quantizes(p)) quantize_column<CONFIG>(p, finish, job.tile, column, *quantizer, row, sums);
+        else store_column<CONFIG>(p, finish, job, column, row, sums);
     }
 }

@@ -1,0 +1,93 @@
+/* D quantized where its sums are: finished numbers in registers are exchanged between the lanes of a warp until each lane has
+ * eight neighbours of a row, as bsmi_finish has them, and from there on the functions are the same: block maxima by two shuffles,
+ * codes and scales stored from registers.  A row's piece of 32 columns lies in four neighbouring lanes.
+ *
+ * Numbers outside of D count as zeros: rows of B behind the last may have scales that are NaN. */
+#pragma once
+
+#include "cuda/common/block.cuh"
+#include "cuda/common/gemm_tile.cuh"
+#include "gemm_config.cuh"
+
+/* In shared memory: what is fixed for D. */
+struct gemm_quantizer { block_quantizer block; scale_part scale_rows, scale_columns; };
+static_assert(sizeof(gemm_quantizer) <= BSMI_SM100_QUANTIZER_BYTES, "as the host has it");
+
+/* Whether D is quantized here; not in GGUF's blocks, which may be wider than tiles. */
+__device__ static inline bool quantizes(const bsmi_gemm_parameters &p) { return p.direct && p.epilogue.d.block != 0; }
+
+/* By all epilogue warps, before the first tile. */
+__device__ static inline void make_gemm_quantizer(const bsmi_gemm_parameters &p, gemm_quantizer *q, uint32_t barrier)
+{
+    const bsmi_epilogue_parameters &e = p.epilogue;
+    if (threadIdx.x % 128 == 0) {
+        const scale_places places = make_places(e.d.layout);
+        q->block = make_quantizer(e.d, e.d.tensor_scale == nullptr ? 1 : *e.d.tensor_scale, e.d_recipe, BSM_ROUND_NEAREST_EVEN,
+                                  e.d_nonfinite, 0, false);
+        q->scale_rows = places.row, q->scale_columns = places.column;
+    }
+    barrier_sync(barrier, 128);
+}
+
+/* Lane l of every COUNT neighbours has pieces 0 .. COUNT - 1 of WIDTH numbers; afterwards pieces l of all of them, in order. */
+template <int COUNT, int WIDTH> __device__ static inline void exchange_pieces(float (&x)[COUNT * WIDTH])
+{
+#pragma unroll
+    for (int bit = 1; bit < COUNT; bit *= 2) {
+        const bool high = (threadIdx.x & bit) != 0;
+#pragma unroll
+        for (int i = 0; i < COUNT * WIDTH; i++) {
+            if (i / WIDTH & bit) continue;
+            float &low_piece = x[i], &high_piece = x[i + bit * WIDTH];
+            const float received = __shfl_xor_sync(0xffffffff, high ? low_piece : high_piece, bit);
+            (high ? low_piece : high_piece) = received;
+        }
+    }
+}
+
+/* Eight columns from `column` on of a row of D, or nothing (is_row false); by whole warps: neighbours have the octets beside. */
+__device__ __noinline__ static void store_octet_quantized(const bsmi_gemm_parameters &p, const gemm_quantizer &q, eight t,
+                                                          int32_t matrix, int32_t row, int32_t column, bool is_row)
+{
+    const bsmi_device_matrix &d = p.epilogue.d;
+    const int64_t batch = p.epilogue.grouped ? 0 : matrix;
+    const int count = is_row ? (int)max((int64_t)0, min((int64_t)8, d.columns - column)) : 0;
+#pragma unroll
+    for (int i = 0; i < 8; i++)
+        if (i >= count) t.x[i] = 0;
+    const quantized v = quantize_to_nearest(q.block, t);
+    if (count == 0) return;
+    unsigned char *scales = d.scales + batch * d.scale_batch_bytes + place_in(q.scale_rows, row);
+    unsigned char *codes = d.data + batch * d.batch_bytes + row * d.row_bytes;
+    store_quantized(d, q.scale_columns, codes, scales, column / 8, count, 0, q.block, v);
+}
+
+/* Sums as tcgen05.ld.16x256b leaves them (gemm_part): pairs of columns, eight apart, of two rows. */
+template <int SUMS>
+__device__ static inline void store_rows_quantized(const bsmi_gemm_parameters &p, const gemm_quantizer &q, const gemm_part &part,
+                                                   const float (&sums)[SUMS])
+{
+#pragma unroll
+    for (int first = 0; first < SUMS; first += 16)
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            eight t;
+#pragma unroll
+            for (int i = 0; i < 8; i++) t.x[i] = sums[first + i / 2 * 4 + half * 2 + i % 2];
+            exchange_pieces<4, 2>(t.x);
+            const int32_t row = part.row + 8 * half, column = part.box_column + first * 2 + (int32_t)(threadIdx.x % 4) * 8;
+            store_octet_quantized(p, q, t, part.matrix, row, column, has_row(part, row));
+        }
+}
+
+/* A column for each lane, eight rows from `row` on: lane 8 o + i gets row i of octet o, and then lane 4 i + o has it. */
+__device__ static inline void store_columns_quantized(const bsmi_gemm_parameters &p, const gemm_quantizer &q, const gemm_tile &tile,
+                                                      int32_t first_row, int32_t first_column, eight t)
+{
+    const uint32_t lane = threadIdx.x % 32;
+    exchange_pieces<8, 1>(t.x);
+#pragma unroll
+    for (int i = 0; i < 8; i++) t.x[i] = __shfl_sync(0xffffffff, t.x[i], (int)(lane % 4 * 8 + lane / 4));
+    const int32_t row = first_row + (int32_t)(lane / 4), column = first_column + (int32_t)(lane % 4) * 8;
+    store_octet_quantized(p, q, t, tile.matrix, row, column, row >= tile.row_begin && row < tile.row_end);
+}
