@@ -132,14 +132,14 @@ static void read_address(struct reader *r, struct parsed_list *list, struct pars
     uint32_t slot;
     enum ptx_type type;
     if (r->token.kind == TOKEN_NAME && !token_is_name(r, "WARP_SZ")) {
-        const struct symbol *s = scope_find(r, r->token.text, r->token.length);
+        const struct symbol *s;
         if (scope_register(r, r->token.text, r->token.length, &slot, &type)) {
             p->operand.based = true;
             p->operand.slot = slot;
             p->operand.type = (uint8_t)type;
             if (type_kind(type) == 'f' || type_kind(type) == 'p' || type_bits(type) < 32 || type_bits(type) > 64)
                 reader_fail(r, "an address is a register of 32 or 64 bits");
-        } else if (s != NULL && s->kind == SYMBOL_VARIABLE) {
+        } else if ((s = scope_find(r, r->token.text, r->token.length)) != NULL && s->kind == SYMBOL_VARIABLE) {
             p->operand.variable = s->variable;
         } else {
             reader_fail(r, "'%.*s' is no declared register or variable", (int)(r->token.length > 100 ? 100 : r->token.length),

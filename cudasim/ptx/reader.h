@@ -39,7 +39,7 @@ struct symbol {
 };
 
 enum { SCOPE_BUCKETS = 64 };
-struct scope_level { struct scope_level *outer; struct symbol *bucket[SCOPE_BUCKETS]; uint32_t depth; };
+struct scope_level { struct scope_level *outer; struct symbol *bucket[SCOPE_BUCKETS]; uint32_t depth; bool has_families; };
 
 /* A place that waits for a label. */
 struct fixup {

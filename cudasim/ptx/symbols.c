@@ -31,22 +31,24 @@ void scope_open(struct reader *r)
     r->scope = scope;
 }
 
-static struct symbol *find_in(const struct scope_level *scope, const char *name, uint32_t length)
+/* key: the hash of the name. */
+static struct symbol *find_in(const struct scope_level *scope, const char *name, uint32_t length, uint32_t key)
 {
-    for (struct symbol *s = scope->bucket[hash(name, length) % SCOPE_BUCKETS]; s != NULL; s = s->next)
+    for (struct symbol *s = scope->bucket[key % SCOPE_BUCKETS]; s != NULL; s = s->next)
         if (s->length == length && memcmp(s->name, name, length) == 0 && !s->is_family) return s;
     return NULL;
 }
 
 struct symbol *scope_find_here(const struct reader *r, const char *name, uint32_t length)
 {
-    return find_in(r->scope, name, length);
+    return find_in(r->scope, name, length, hash(name, length));
 }
 
 struct symbol *scope_find(const struct reader *r, const char *name, uint32_t length)
 {
+    const uint32_t key = hash(name, length);
     for (const struct scope_level *scope = r->scope; scope != NULL; scope = scope->outer) {
-        struct symbol *s = find_in(scope, name, length);
+        struct symbol *s = find_in(scope, name, length, key);
         if (s != NULL) return s;
     }
     return NULL;
@@ -84,14 +86,15 @@ static bool find_family(const struct scope_level *scope, const char *name, uint3
 
 bool scope_register(const struct reader *r, const char *name, uint32_t length, uint32_t *slot, enum ptx_type *type)
 {
+    const uint32_t key = hash(name, length);
     for (const struct scope_level *scope = r->scope; scope != NULL; scope = scope->outer) {
-        const struct symbol *s = find_in(scope, name, length);
+        const struct symbol *s = find_in(scope, name, length, key);
         if (s != NULL) {
             *slot = s->slot;
             *type = s->type;
             return s->kind == SYMBOL_REGISTER;
         }
-        if (find_family(scope, name, length, slot, type)) return true;
+        if (scope->has_families && find_family(scope, name, length, slot, type)) return true;
     }
     return false;
 }
@@ -107,7 +110,7 @@ void fixup_add(struct reader *r, const struct token *name, int64_t *value, uint3
 
 static bool resolve(struct reader *r, const struct fixup *fixup)
 {
-    const struct symbol *s = find_in(r->scope, fixup->name, fixup->length);
+    const struct symbol *s = scope_find_here(r, fixup->name, fixup->length);
     if (s == NULL) return false;
     if (fixup->operand != NULL) {
         if (s->kind != SYMBOL_TABLE) return false;

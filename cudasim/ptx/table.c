@@ -1,6 +1,7 @@
 /* The table as a whole: finding rows, words with a common meaning, where a row exists. */
 #include "ptx/table.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,23 +121,48 @@ bool common_word(struct insn *in, const char *word, size_t length)
     return false;
 }
 
-static bool begins_with(const struct row *row, const char *base, size_t length)
+/* All rows by mnemonic, made when the first module is read: a chain for each hash of the name, in the order of the families.
+ * Numbers begin at 1; 0 ends a chain. */
+enum { MOST_ROWS = 2047, CHAINS = 256 };
+static struct {
+    const struct row *row[MOST_ROWS + 1];
+    size_t length[MOST_ROWS + 1];         /* of the mnemonic */
+    uint16_t next[MOST_ROWS + 1], first[CHAINS];
+} by_name;
+static pthread_once_t by_name_made = PTHREAD_ONCE_INIT;
+
+static uint32_t chain_of(const char *name, size_t length)
 {
-    return strncmp(row->pattern, base, length) == 0 && strchr(".{(", row->pattern[length]) != NULL;
+    uint32_t hash = (uint32_t)length;
+    for (size_t i = 0; i < length; i++) hash = hash * 31 + (uint8_t)name[i];
+    return hash % CHAINS;
 }
 
-/* *state: family in the upper half, row in the lower. */
+static void make_by_name(void)
+{
+    uint16_t last[CHAINS] = { 0 }, number = 0;
+    for (const struct family *const *family = instruction_families; *family != NULL; family++)
+        for (int i = 0; i < (*family)->count && number < MOST_ROWS; i++) {
+            const struct row *row = &(*family)->rows[i];
+            const size_t length = strcspn(row->pattern, ".{(");
+            const uint32_t chain = chain_of(row->pattern, length);
+            by_name.row[++number] = row;
+            by_name.length[number] = length;
+            *(last[chain] == 0 ? &by_name.first[chain] : &by_name.next[last[chain]]) = number;
+            last[chain] = number;
+        }
+}
+
+/* *state: the number of the row that was given last. */
 const struct row *table_next(const char *base, size_t length, uint32_t *state)
 {
-    uint32_t family = *state >> 16, row = *state & 0xffff;
-    for (; instruction_families[family] != NULL; family++, row = 0)
-        for (; row < (uint32_t)instruction_families[family]->count; row++)
-            if (begins_with(&instruction_families[family]->rows[row], base, length)) {
-                *state = family << 16 | (row + 1);
-                return &instruction_families[family]->rows[row];
-            }
-    *state = family << 16;
-    return NULL;
+    pthread_once(&by_name_made, make_by_name);
+    uint32_t number = *state == 0 ? by_name.first[chain_of(base, length)] : by_name.next[*state];
+    while (number != 0 && (by_name.length[number] != length || memcmp(by_name.row[number]->pattern, base, length) != 0))
+        number = by_name.next[number];
+    if (number == 0) return NULL;
+    *state = number;
+    return by_name.row[number];
 }
 
 bool table_knows(const char *base, size_t length)

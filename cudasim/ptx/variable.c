@@ -335,6 +335,7 @@ static void read_one_register(struct reader *r, enum ptx_type type)
     if (s == NULL) return;
     s->type = type;
     s->is_family = family;
+    if (family) r->scope->has_families = true;
     s->slot = slot;
     s->count = count;
 }

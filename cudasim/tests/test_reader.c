@@ -102,6 +102,23 @@ static void every_row_is_well_formed(struct test *t)
         }
 }
 
+static bool found_by_name(const struct row *wanted)
+{
+    uint32_t state = 0;
+    const struct row *row;
+    do row = table_next(wanted->pattern, strcspn(wanted->pattern, ".{("), &state);
+    while (row != NULL && row != wanted);
+    return row != NULL;
+}
+
+static void every_row_is_found_by_its_name(struct test *t)
+{
+    for (int f = 0; instruction_families[f] != NULL; f++)
+        for (int i = 0; i < instruction_families[f]->count; i++)
+            if (!found_by_name(&instruction_families[f]->rows[i])) FAIL(t, "%s", instruction_families[f]->rows[i].pattern);
+    CHECK(t, !table_knows("", 0) && !table_knows("ad", 2) && !table_knows("addd", 4));
+}
+
 /* Every prefix of a module, and every module with one byte changed, gives an answer. */
 static void cut_and_changed_text(struct test *t)
 {
@@ -123,7 +140,7 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         TEST(unknown_instructions), TEST(unknown_modifiers),        TEST(wrong_operands),       TEST(labels), TEST(heads),
-        TEST(versions_and_targets), TEST(every_row_is_well_formed), TEST(cut_and_changed_text),
+        TEST(versions_and_targets), TEST(every_row_is_well_formed), TEST(every_row_is_found_by_its_name), TEST(cut_and_changed_text),
     };
     return TEST_MAIN(argc, argv, cases);
 }
