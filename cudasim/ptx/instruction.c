@@ -121,24 +121,67 @@ static void accept(struct reader *r, const struct mnemonic *m, struct insn *in)
     else append(r, in);
 }
 
-static void match_rows(struct reader *r, const struct mnemonic *m, struct insn *head, const struct parsed_list *list)
+/* A row that a mnemonic fits, with what its words say. */
+struct candidate { struct candidate *next; struct insn in; };
+struct form { struct form *next; const char *text; size_t length; struct candidate *candidates; };
+
+/* The first word behind the mnemonic stands right behind it, and so on: their text is one piece, from the first byte to the last. */
+static size_t text_length(const struct mnemonic *m)
 {
-    uint32_t state = 0, reached_best = 0;
+    if (m->count == 0) return m->base.length;
+    const struct word *last = &m->words[m->count - 1];
+    return (size_t)(last->text + last->length - m->base.text);
+}
+
+/* Looks at all rows of the name.  Fails where none has these words. */
+static struct candidate *find_candidates(struct reader *r, const struct mnemonic *m)
+{
+    struct candidate *first = NULL, **end = &first;
     const struct row *row, *nearest = NULL;
+    uint32_t state = 0, reached_best = 0;
+    while ((row = table_next(m->base.text, m->base.length, &state)) != NULL) {
+        struct insn in = { .row = row };
+        uint32_t reached;
+        if (pattern_match(row, m->words, m->count, &in, &reached)) {
+            struct candidate *c = reader_allocate(r, sizeof *c);
+            if (c == NULL) return NULL;
+            c->in = in;
+            *end = c, end = &c->next;
+        } else if (nearest == NULL || reached > reached_best) {
+            nearest = row, reached_best = reached;
+        }
+    }
+    if (first == NULL) fail_modifiers(r, m, reached_best, nearest);
+    return first;
+}
+
+/* A module has few mnemonics, each many times: what was found once is kept. */
+static const struct candidate *candidates(struct reader *r, const struct mnemonic *m)
+{
+    const size_t length = text_length(m);
+    uint32_t key = (uint32_t)length;
+    for (size_t i = 0; i < length; i++) key = key * 31 + (uint8_t)m->base.text[i];
+    struct form **chain = &r->forms[key % FORM_CHAINS];
+    for (const struct form *form = *chain; form != NULL; form = form->next)
+        if (form->length == length && memcmp(form->text, m->base.text, length) == 0) return form->candidates;
+    struct candidate *found = find_candidates(r, m);
+    struct form *form = found == NULL ? NULL : reader_allocate(r, sizeof *form);
+    if (form == NULL) return NULL;
+    *form = (struct form){ .next = *chain, .text = m->base.text, .length = length, .candidates = found };
+    return (*chain = form)->candidates;
+}
+
+static void match_rows(struct reader *r, const struct mnemonic *m, const struct insn *head, const struct parsed_list *list)
+{
     struct mismatch best = { .reached = 0 };
     bool understood = false;
-    while ((row = table_next(m->base.text, m->base.length, &state)) != NULL) {
-        struct insn in = *head;
-        uint32_t reached;
-        in.row = row;
-        if (!pattern_match(row, m->words, m->count, &in, &reached)) {
-            if (nearest == NULL || reached > reached_best) nearest = row, reached_best = reached;
-            continue;
-        }
+    for (const struct candidate *c = candidates(r, m); c != NULL; c = c->next) {
+        struct insn in = c->in;
+        in.line = head->line, in.location = head->location, in.guard = head->guard, in.guard_slot = head->guard_slot;
         struct mismatch why = { .reached = 0 };
-        const bool is_call = row->operands[0] == 'C';
+        const bool is_call = in.row->operands[0] == 'C';
         if (is_call) place_call(r, &in, list);
-        if (is_call || operands_match(r, row, &in, list, &why)) {
+        if (is_call || operands_match(r, in.row, &in, list, &why)) {
             if (!r->failed) accept(r, m, &in);
             return;
         }
@@ -146,7 +189,6 @@ static void match_rows(struct reader *r, const struct mnemonic *m, struct insn *
         understood = true;
     }
     if (understood) reader_fail_at(r, best.at.line, best.at.column, "%s", best.sentence);
-    else fail_modifiers(r, m, reached_best, nearest);
 }
 
 void read_instruction(struct reader *r)

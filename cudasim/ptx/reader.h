@@ -54,6 +54,9 @@ struct fixup {
 
 /* ---- */
 
+struct form;
+enum { FORM_CHAINS = 256 };
+
 struct reader {
     struct module *module;
     const struct ptx_limits *limits;
@@ -70,6 +73,7 @@ struct reader {
     uint32_t location;                    /* of the last .loc */
     uint32_t registers;                   /* declared so far, in all functions */
     uint64_t *constants[1024];            /* rows by hash of the value: row, then link */
+    struct form *forms[FORM_CHAINS];      /* instruction.c: mnemonics that were met, by hash */
 };
 
 void token_next(struct reader *r);

@@ -3,11 +3,31 @@
 
 #include <string.h>
 
-static uint32_t hash(const char *name, uint32_t length)
+enum { MOST_DIGITS = 9 };                 /* of a register of a family */
+static const uint32_t hash_of_nothing = 2166136261u;
+
+static uint32_t hash_on(uint32_t h, const char *text, uint32_t length)
 {
-    uint32_t h = 2166136261u;
-    for (uint32_t i = 0; i < length; i++) h = (h ^ (uint8_t)name[i]) * 16777619u;
-    return h ^ h >> 15;
+    for (uint32_t i = 0; i < length; i++) h = (h ^ (uint8_t)text[i]) * 16777619u;
+    return h;
+}
+
+static uint32_t mixed(uint32_t h) { return h ^ h >> 15; }
+static uint32_t hash(const char *name, uint32_t length) { return mixed(hash_on(hash_of_nothing, name, length)); }
+
+/* The digits at the end of a name, and key[i]: the hash of the name up to the first i of them. */
+struct keys { uint32_t digits, key[MOST_DIGITS + 1]; };
+
+static struct keys keys_of(const char *name, uint32_t length)
+{
+    struct keys k = { 0, { 0 } };
+    while (k.digits < MOST_DIGITS && k.digits + 1 < length && name[length - 1 - k.digits] >= '0' && name[length - 1 - k.digits] <= '9')
+        k.digits++;
+    const char *digit = name + length - k.digits;
+    uint32_t h = hash_on(hash_of_nothing, name, length - k.digits);
+    k.key[0] = mixed(h);
+    for (uint32_t i = 0; i < k.digits; i++) k.key[i + 1] = mixed(h = hash_on(h, digit + i, 1));
+    return k;
 }
 
 void *reader_allocate(struct reader *r, size_t bytes)
@@ -65,16 +85,17 @@ struct symbol *scope_add(struct reader *r, const char *name, uint32_t length, en
 }
 
 /* %r17 of %r<532>: the digits behind the longest prefix that is a family, without leading zeros. */
-static bool find_family(const struct scope_level *scope, const char *name, uint32_t length, uint32_t *slot, enum ptx_type *type)
+static bool find_family(const struct scope_level *scope, const char *name, uint32_t length, const struct keys *keys, uint32_t *slot,
+                        enum ptx_type *type)
 {
     uint64_t number = 0, power = 1;
-    for (uint32_t prefix = length; prefix-- > 1 && length - prefix <= 9;) {
+    for (uint32_t left = keys->digits; left-- > 0;) {
+        const uint32_t prefix = length - keys->digits + left;
         const char digit = name[prefix];
-        if (digit < '0' || digit > '9') return false;
         number += (uint64_t)(digit - '0') * power;
         power *= 10;
         if (digit == '0' && prefix + 1 < length) continue;
-        for (const struct symbol *s = scope->bucket[hash(name, prefix) % SCOPE_BUCKETS]; s != NULL; s = s->next)
+        for (const struct symbol *s = scope->bucket[keys->key[left] % SCOPE_BUCKETS]; s != NULL; s = s->next)
             if (s->is_family && s->length == prefix && memcmp(s->name, name, prefix) == 0 && number < s->count) {
                 *slot = s->slot + (uint32_t)number * (s->type == T_B128 ? 2 : 1);
                 *type = s->type;
@@ -86,15 +107,15 @@ static bool find_family(const struct scope_level *scope, const char *name, uint3
 
 bool scope_register(const struct reader *r, const char *name, uint32_t length, uint32_t *slot, enum ptx_type *type)
 {
-    const uint32_t key = hash(name, length);
+    const struct keys keys = keys_of(name, length);
     for (const struct scope_level *scope = r->scope; scope != NULL; scope = scope->outer) {
-        const struct symbol *s = find_in(scope, name, length, key);
+        const struct symbol *s = find_in(scope, name, length, keys.key[keys.digits]);
         if (s != NULL) {
             *slot = s->slot;
             *type = s->type;
             return s->kind == SYMBOL_REGISTER;
         }
-        if (scope->has_families && find_family(scope, name, length, slot, type)) return true;
+        if (scope->has_families && find_family(scope, name, length, &keys, slot, type)) return true;
     }
     return false;
 }
