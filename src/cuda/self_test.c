@@ -115,11 +115,19 @@ static bsm_status test_pair(bsm_context *context, struct sample *sample, bsm_for
     return status != BSM_OK ? status : released;
 }
 
-/* Whether instance `gemm` is the first of its file that the GPU has. */
+static int numbers_of(const struct bsmi_gemm_instance *gemm)
+{
+    return gemm->tile_rows * gemm->tile_columns * gemm->cluster_rows * gemm->cluster_columns;
+}
+
+/* Whether instance `gemm` is the smallest of its file that the GPU has: the sample is no larger. */
 static bool stands_for_its_file(const struct bsmi_cuda_gpu *gpu, int gemm)
 {
-    for (int i = 0; i < gemm; i++)
-        if (gpu->gemms[i] != NULL && strcmp(bsmi_gemm_instances[i].file, bsmi_gemm_instances[gemm].file) == 0) return false;
+    const struct bsmi_gemm_instance *all = bsmi_gemm_instances;
+    for (int i = 0; i < bsmi_gemm_instance_count; i++) {
+        const int more = numbers_of(&all[i]) - numbers_of(&all[gemm]);
+        if (gpu->gemms[i] != NULL && strcmp(all[i].file, all[gemm].file) == 0 && (more < 0 || (more == 0 && i < gemm))) return false;
+    }
     return gpu->gemms[gemm] != NULL;
 }
 
