@@ -51,7 +51,7 @@ test:
 	@scripts/need $(tools) python3 numpy c++ pkg-config
 	@$(call build,release)
 	@sed 's/$$/; tests run them on cudasim, make test-gpu on a GPU/' build/release/cuda.txt
-	@tests/run --jobs $(JOBS) build/release/tests/list.txt
+	@tests/run --jobs $(JOBS) --slow 5 build/release/tests/list.txt
 
 test-model: kernels := OFF
 test-model:

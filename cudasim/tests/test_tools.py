@@ -21,7 +21,7 @@ def check(ok, what):
 
 
 def cudasim(*arguments, env=None):
-    done = subprocess.run([CUDASIM] + [str(a) for a in arguments], capture_output=True, text=True, timeout=100,
+    done = subprocess.run([CUDASIM] + [str(a) for a in arguments], capture_output=True, text=True,
                           env=dict(os.environ, **(env or {})))
     return done.returncode, done.stdout, done.stderr
 

@@ -19,6 +19,7 @@ MATMUL = ["matmul", "random:4x64", "random:8x64", "-f", "mxfp4", "-o"]
 QUANTIZE = ["quantize", "random:4x64", "-f", "nvfp4", "-o"]
 BLOCKS = MATMUL[:-1] + ["--d-type", "mxfp4", "-o"]
 PARTS = [".codes.npy", ".scales.npy", ".tensor_scale.npy", ".json"]
+DEADLINE = 600                                         # seconds, where something waits for ever
 
 
 def run(arguments, folder, expect, words="", **more):
@@ -208,7 +209,7 @@ def a_disk_that_fills_up(folder):
 def blocked(arguments, folder, pipe, **more):
     """A run that waits, in the middle of writing, for a reader of the pipe."""
     process = subprocess.Popen([command] + arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder, **more)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + DEADLINE
     while not any(name.endswith(".tmp") for name in os.listdir(folder)) and time.monotonic() < deadline:
         time.sleep(0.005)
     time.sleep(0.05)
@@ -224,7 +225,7 @@ def a_signal_in_the_middle(folder):
         for arguments in [QUANTIZE + ["W"], BLOCKS + ["W"]]:
             process = blocked(arguments, folder, "W.json", preexec_fn=lambda number=number: signal.signal(number, signal.SIG_DFL))
             process.send_signal(number)
-            out, _ = process.communicate(timeout=60)
+            out, _ = process.communicate(timeout=DEADLINE)
             script.check(process.returncode == -number and out == b"", f"{number}: {process.returncode}")
             only(folder, *["W" + part for part in PARTS])
             script.check(all(content(folder, "W" + part) == OLD for part in PARTS[:-1]), "an old file has changed")
@@ -235,7 +236,7 @@ def an_ignored_signal_stays_ignored(folder):
     process = blocked(QUANTIZE + ["W"], folder, "W.json", preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
     process.send_signal(signal.SIGHUP)
     note = content(folder, "W.json")
-    process.communicate(timeout=60)
+    process.communicate(timeout=DEADLINE)
     script.check(process.returncode == 0 and b'"format": "nvfp4"' in note, f"{process.returncode}, {note!r}")
     only(folder, *["W" + part for part in PARTS])
 
@@ -247,7 +248,7 @@ def a_reader_that_goes_away(folder):
         os.close(read)
         process = subprocess.Popen([command] + arguments, stdout=write, stderr=subprocess.PIPE, cwd=folder)
         os.close(write)
-        process.communicate(timeout=60)
+        process.communicate(timeout=DEADLINE)
         script.check(process.returncode == -signal.SIGPIPE, process.returncode)
         only(folder, "D.npy")
     script.check(content(folder, "D.npy") == OLD, "D.npy has changed")

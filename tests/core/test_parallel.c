@@ -199,7 +199,7 @@ static int visit_in_child(void)
 {
     const pid_t child = fork();
     if (child == 0) {
-        alarm(20);
+        alarm(600);
         struct visits *visits = visits_new(1);
         bsmi_parallel_for(4, 1000, visit, visits);
         _exit(visits->total == 1000 && visits->other_thread == 0 && visits->bad_worker == 0 ? 0 : 1);

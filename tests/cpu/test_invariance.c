@@ -314,7 +314,7 @@ static void in_a_forked_child(struct test *t)
     const pid_t child = fork();
     CHECK_OR_RETURN(t, child >= 0);
     if (child == 0) {
-        alarm(60);
+        alarm(600);
         memset(p.d.m.data, 0xff, p.d.data_bytes);
         multiply(t, p.context, &p.a.m, &p.b.m, &p.d.m);
         operand_check_same(t, &p.d, "the child's D");

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """A test of the tests: small bugs, kept as data in *.bugs, are planted one at a time, and the tests must notice each.
 
-    planted_test.py BUILD_FOLDER C_COMPILER [--only REGEX] [--jobs N] [--control] [--named]
+    planted_test.py BUILD_FOLDER [--only REGEX] [--jobs N] [--control] [--named] [--costs]
 
-The library is built once as a shared library that the test programs load.  For a bug, a copy of the source is changed,
-the objects that depend on it are compiled again, and the test case that the bug names runs with the library that
-results; it must fail.  Where it does not, every other test program runs; if all pass, the bug survived, and a test is
-missing.  A program that cannot run has not failed.  That each case
-passes without the bug is what `make test` finds out beside this; --control asks it here too.
+For a bug, a copy of the source is changed and the objects that depend on it are compiled again, by the build's own commands; the test
+program that the bug names is linked with them in front of the build's library, and its case runs; it must fail.  Where it does not,
+every other test program runs; if all pass, the bug survived, and a test is missing.  A program that cannot run has not failed.  That
+each case passes without the bug is what `make test` finds out beside this; --control asks it here too.
+
+A header is in many objects.  They are compiled again as few at a time as is likely to be noticed: those that the bug names itself
+("through"), then those of the header's room, then all.
 
 Bugs in src/cuda: the build's kernels run on its cudasim, as PTX; those of a file that a bug changes are compiled anew, to PTX.
 
@@ -18,6 +20,7 @@ A .bugs file holds entries of this form; "-" lines are the old text, which must 
     file     src/format/format.h
     why      code 0 is 2^-127, not zero
     test     test_decode every_e8m0_code
+    through  src/format/decode.c
     -return old;
     +return new;
 """
@@ -30,7 +33,6 @@ import queue
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 import tempfile
 import threading
@@ -38,12 +40,16 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.dirname(os.path.dirname(HERE))
-ROOMS = ["core", "format", "layout", "matrix", "quantize", "exact", "product", "cpu", "cuda", "plan", "file"]
+sys.path.insert(0, os.path.join(HERE, ".."))
+import process
+
 # How many bugs of each kind there are at least.
 WANTED = {"value rules": 10, "layouts and padding": 10, "tails and strides": 10, "kernels": 15, "plan, files, threads": 15}
 KEYS = ["bug", "category", "file", "why", "test"]
+MAY = ["through"]
 CANNOT_RUN = (2, 126, 127)                             # exit status: no such case; no such program, or libraries that do not fit
 DEADLINE = 45                                          # seconds for one run of a test program: some bugs make it wait for ever
+LIMIT = 900                                            # seconds for a compiler
 # Of the build's kernels, those that bugs are caught with; the fewer there are, the sooner a context is made.
 KERNELS = ["common/", "simt/", "sm90/gemm_small"]
 
@@ -75,7 +81,7 @@ def read_bugs(path):
                 continue
             if word == "bug":
                 bugs.append(Bug())
-            if word in KEYS and bugs and not bugs[-1].old:
+            if word in KEYS + MAY and bugs and not bugs[-1].old:
                 bugs[-1].fields[word] = rest.strip()
             elif line[0] == "-" and bugs and not bugs[-1].new:
                 bugs[-1].old.append(line[1:])
@@ -92,28 +98,32 @@ def read_bugs(path):
     return bugs
 
 
-def call(command, **options):
-    return subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          errors="replace", check=False, **options)
+costs = threading.local()                              # of: what the bug at hand costs, in seconds of processor time
 
 
-def has_main(path):
-    with open(path, encoding="utf-8") as file:
-        return re.search(r"^int main\(", file.read(), flags=re.M) is not None
+def call(command, seconds, what="running", **options):
+    try:
+        status, out, err, used = process.run(command, seconds, **options)
+    except OSError as error:
+        return 127, "", str(error)
+    if hasattr(costs, "of"):
+        costs.of[what] += used
+    return status, out, err
 
 
-def must(command):
-    done = call(command)
-    if done.returncode != 0:
-        raise RuntimeError(f"{shlex.join(command)}\n{done.stdout}")
+def must(command, **options):
+    status, out, err = call(command, LIMIT, "compiling", **options)
+    if status != 0:
+        raise RuntimeError(f"{shlex.join(command)}\n{out}{err}")
 
 
 class Kernels:
-    """The kernels of a build as a library of their own, libkernels.so: PTX, as cudasim reads it, in a table like embedded.c's."""
+    """The kernels of a build as an object of their own, kernels.o: PTX, as cudasim reads it, in a table like embedded.c's."""
 
     def __init__(self, build, folder):
         self.build, self.folder, self.table = os.path.abspath(build), folder, None
         self.ptx, self.commands, self.dependencies = {}, {}, {}
+        self.object = os.path.join(folder, "kernels.o")
         table = os.path.join(build, "src/cuda/embedded.c")
         self.simulator = os.path.join(self.build, "lib/libcudasim.so")
         if not os.path.exists(table) or not os.path.exists(self.simulator):
@@ -151,161 +161,112 @@ class Kernels:
         with open(to, "ab") as out:
             out.write(b"\0")
 
-    def link(self, compiler, folder, changed):
-        """libkernels.so in a folder; changed: {name: PTX} instead of the build's."""
+    def make_object(self, compiler, target, changed):
+        """The object; changed: {name: PTX} instead of the build's."""
         files = {**self.ptx, **changed}
         text = re.sub(r'^EMBED\((\w+), "[^"]+"\)\n',
                       lambda m: f'EMBED({m.group(1)}, "{files[m.group(1)]}")\n' if m.group(1) in files else "", self.table, flags=re.M)
         text = re.sub(r"^.*bsmi_fatbin_end_(\w+) },\n", lambda m: m.group(0) if m.group(1) in files else "", text, flags=re.M)
-        path = os.path.join(folder, "embedded.c")
+        path = os.path.splitext(target)[0] + ".c"
         with open(path, "w", encoding="utf-8") as out:
             out.write(text)
-        must([compiler, "-w", "-shared", "-fPIC", f"-I{SOURCE}/src", path, "-o", os.path.join(folder, "libkernels.so")])
+        must([compiler, "-w", "-fPIC", f"-I{SOURCE}/src", "-c", path, "-o", target])
 
     def environment(self):
         return {} if self.table is None else {"BLOCKSCALE_LIBCUDA": self.simulator, "CUDASIM_QUIET": "1"}
 
 
-class Base:
-    """What is built once, without any bug: objects of the library, the library, and the test programs that are asked for."""
+class Build:
+    """A build's objects and the commands that made them."""
 
-    FLAGS = ["-w", "-D_GNU_SOURCE", "-fPIC", "-ffp-contract=off", "-fno-fast-math", "-fno-semantic-interposition"]
-
-    def __init__(self, folder, compiler, build):
-        self.folder, self.compiler = folder, compiler
-        os.makedirs(folder)
-        self.flags = self.FLAGS + self.openmp()
-        self.programs, self.helpers = self.read_programs(build)
-        self.kernels = Kernels(build, folder)
-        with open(os.path.join(build, "tests/list.txt"), encoding="utf-8") as file:
-            self.listed = {line.split()[0] for line in file if line.strip()}
-        self.sources = [os.path.relpath(path, SOURCE)
-                        for room in ROOMS for path in sorted(glob.glob(os.path.join(SOURCE, "src", room, "*.c")))]
-        if self.kernels.table is not None:
-            self.sources.remove("src/cuda/not_embedded.c")
-            self.kernels.link(compiler, folder, {})
-        self.dependencies, self.controls, self.locks, self.lock = {}, {}, {}, threading.Lock()
-
-    def openmp(self):
-        path = os.path.join(self.folder, "probe.c")
-        with open(path, "w", encoding="utf-8") as out:
-            out.write("#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n")
-        return ["-fopenmp"] if call([self.compiler, "-fopenmp", path, "-o", path + ".out"]).returncode == 0 else []
-
-    @staticmethod
-    def read_programs(build):
-        """{program: its sources}, and the same of the libraries that programs share, from the commands of the build.  With a
-        source come its definitions and include folders."""
-        programs, helpers = {}, {}
-        with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
+    def __init__(self, folder, scratch):
+        self.folder, self.scratch = os.path.abspath(folder), scratch
+        self.compiles, self.library = {}, {}           # object: source, command, folder; source of the library: its object
+        with open(os.path.join(folder, "compile_commands.json"), encoding="utf-8") as file:
             for entry in json.load(file):
-                path = os.path.relpath(entry["file"], SOURCE)
-                target = re.search(r"CMakeFiles/([\w-]+)\.dir/", entry["command"]).group(1)
-                options = [word for word in shlex.split(entry["command"]) if word.startswith(("-D", "-I"))]
-                if not path.startswith(("tests/", "src/")):
-                    continue
-                if target.startswith("test_") and target != "test_harness":
-                    programs.setdefault(target, []).append((path, options))
-                elif path.startswith("tests/") and not has_main(os.path.join(SOURCE, path)):
-                    helpers.setdefault(target, []).append((path, options))
-        return programs, helpers
+                words = shlex.split(entry["command"])
+                made = os.path.join(entry["directory"], words[words.index("-o") + 1])
+                self.compiles[made] = (os.path.relpath(entry["file"], SOURCE), words, entry["directory"])
+                if "/blockscale_objects.dir/" in made:
+                    self.library[os.path.relpath(entry["file"], SOURCE)] = made
+        self.links = {}                                # program: its folder and the command that links it there
+        for path in glob.glob(os.path.join(folder, "tests/**/CMakeFiles/test_*.dir/link.txt"), recursive=True):
+            with open(path, encoding="utf-8") as file:
+                name = os.path.basename(os.path.dirname(path))[:-len(".dir")]
+                self.links[name] = (os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(path)))), shlex.split(file.read()))
+        self.links.pop("test_harness")
+        self.compiler = next(iter(self.compiles.values()))[1][0]
+        with open(os.path.join(folder, "tests/list.txt"), encoding="utf-8") as file:
+            self.listed = {line.split()[0] for line in file if line.strip()}
+        self.kernels = Kernels(folder, scratch)
+        if self.kernels.table is not None:
+            self.kernels.make_object(self.compiler, self.kernels.object, {})
+        self.dependencies = {made: self.read_dependencies(made) for made in self.library.values()}
+        self.controls, self.lock = {}, threading.Lock()
 
-    def path(self, *parts): return os.path.join(self.folder, *parts)
-
-    def compile(self, tree, source, target, options=()):
-        """Compiles a file of a tree of sources; returns the files that the object depends on."""
-        level = "-O2" if source.startswith("src/cpu/") else "-O1"      # kernels are slow to test otherwise
-        moved = [word.replace(SOURCE, tree) for word in options]
-        must([self.compiler, level, *self.flags, *moved, f"-I{tree}/include", f"-I{tree}/src", f"-I{tree}/tests",
-              f"-I{SOURCE}/third_party", "-MMD", "-MF", target + ".d",
-              "-c", os.path.join(tree, source), "-o", target])
-        with open(target + ".d", encoding="utf-8") as file:
+    def read_dependencies(self, made):
+        with open(made + ".d", encoding="utf-8") as file:
             words = file.read().replace("\\\n", " ").split()[1:]
-        return {os.path.relpath(os.path.realpath(word), os.path.realpath(tree)) for word in words}
+        return {os.path.relpath(os.path.join(self.compiles[made][2], word), SOURCE) for word in words}
 
-    def object(self, source): return self.path(source.replace("/", "-") + ".o")
+    def own_objects(self, name):
+        """The objects of a program itself, as its link command names them."""
+        folder, words = self.links[name]
+        return [word for word in words if word.endswith(".o") and os.path.join(folder, word) in self.compiles]
 
-    def link_library(self, objects, folder):
-        kernels = ["-L" + self.folder, "-lkernels"] if self.kernels.table is not None else []
-        must([self.compiler, "-shared", *self.flags, *objects, "-o", os.path.join(folder, "libblockscale.so"), *kernels,
-              "-lm", "-lpthread", "-ldl"])
+    def compile(self, tree, made, target):
+        """Compiles what an object of the build was made of, from a tree of sources.  Kernels are slow to test without -O2."""
+        source, words, _ = self.compiles[made]
+        level = "-O2" if source.startswith("src/cpu/") else "-O1"
+        words = [word for word in words if word not in ("-g", "-O2", "-O3", "-Werror")]
+        at = words.index("-o")
+        del words[at:at + 4]                           # -o OBJECT -c SOURCE
+        moved = [re.sub(re.escape(SOURCE) + r"/(include|src|tests)(?=/|$)", rf"{tree}/\1", word) for word in words]
+        must([*moved, level, "-w", "-c", os.path.join(tree, source), "-o", target])
 
-    def build_object(self, source): self.dependencies[source] = self.compile(SOURCE, source, self.object(source))
+    def link(self, name, replaced, kernels, target):
+        """Links a program with objects instead of some of its own and of the library's: {object of the build: object}."""
+        folder, words = self.links[name]
+        words = [replaced.get(os.path.join(folder, word), word) for word in words]
+        own = {os.path.join(folder, word) for word in self.own_objects(name)}
+        first = [new for old, new in replaced.items() if old not in own]
+        if self.kernels.table is not None:
+            first.append(kernels)
+        at = words.index("-o")
+        must([*words[:at], *first, "-o", target, *words[at + 2:]], cwd=folder)
 
-    def build_library(self, pool):
-        list(pool.map(self.build_object, self.sources))
-        self.link_library([self.object(source) for source in self.sources], self.folder)
-        for name, files in self.helpers.items():
-            for path, options in files:
-                self.compile(SOURCE, path, self.object(path), options)
-            must(["ar", "rcs", self.path(name + ".a"), *[self.object(path) for path, _ in files]])
-
-    def build_program(self, tree, name, folder):
-        """Builds a test program in `folder`; returns the files it depends on."""
-        used, objects = set(), []
-        for number, (source, options) in enumerate(self.programs[name]):
-            objects.append(os.path.join(folder, f"{name}-{number}.o"))
-            used |= self.compile(tree, source, objects[-1], options)
-        helper = self.once(("helper", name), lambda: next((h for h in sorted(self.helpers) if self.links(objects, h, os.path.join(folder, name))), None))
-        if helper is None or not self.links(objects, helper, os.path.join(folder, name)):
-            raise RuntimeError(f"{name} does not link")
-        return used
-
-    def links(self, objects, helper, program):
-        """A program is linked with the harness and one library of helpers: whichever has what it lacks."""
-        kernels = ["-lkernels"] if self.kernels.table is not None else []
-        return call([self.compiler, *self.flags, *objects, "-o", program, self.path(helper + ".a"), self.path("test_harness.a"),
-                     "-L" + self.folder, "-lblockscale", *kernels, "-lm", "-lpthread", "-ldl"]).returncode == 0
-
-    def once(self, key, make):
-        """make(), the first time that it is asked for."""
-        with self.lock:
-            lock = self.locks.setdefault(key, threading.Lock())
-        with lock:
-            if key not in self.controls:
-                self.controls[key] = make()
-            return self.controls[key]
-
-    def program(self, name):
-        """The files that a program of the base depends on."""
-        return self.once(("program", name), lambda: self.build_program(SOURCE, name, self.folder))
-
-    def passes(self, name, arguments, folder):
-        """Whether a program passes with the libraries in `folder`, what it printed, and whether it ran at all."""
-        program = os.path.join(folder, name)
-        if not os.path.exists(program):
-            program = self.path(name)
-        try:
-            done = call([program, *arguments], cwd=folder, timeout=DEADLINE,
-                        env={**os.environ, **self.kernels.environment(), "LD_LIBRARY_PATH": folder + ":" + self.folder,
-                             "BLOCKSCALE_TEST_STOP": "1"})
-        except subprocess.TimeoutExpired:
-            return False, "deadline", True
-        return done.returncode == 0, done.stdout, done.returncode not in CANNOT_RUN
+    def passes(self, program, arguments):
+        """Whether a program passes, what it printed, and whether it ran at all."""
+        status, out, err = call([program, *arguments], DEADLINE, cwd=os.path.dirname(program),
+                                env={**os.environ, **self.kernels.environment(), "BLOCKSCALE_TEST_STOP": "1"})
+        return status == 0, out + err, status not in CANNOT_RUN
 
     def control(self, name, arguments):
         """The same without a bug."""
-        self.program(name)
-        return self.once(("control", name, *arguments), lambda: self.passes(name, arguments, self.folder))
+        with self.lock:
+            if (name, *arguments) not in self.controls:
+                program = os.path.join(self.scratch, name)
+                self.link(name, {}, self.kernels.object, program)
+                self.controls[name, *arguments] = self.passes(program, arguments)
+            return self.controls[name, *arguments]
 
 
 class Bench:
     """A copy of the sources in which one bug at a time is planted."""
 
-    def __init__(self, base, folder):
-        self.base, self.folder = base, folder
-        for part in ("src", "include", "tests", "abi"):
+    def __init__(self, build, folder):
+        self.build, self.folder = build, folder
+        for part in ("src", "include", "tests"):
             shutil.copytree(os.path.join(SOURCE, part), os.path.join(folder, part))
 
     def try_bug(self, bug):
         """"caught", "caught by NAME", "survived", or a sentence about what is wrong with the bug itself."""
         name, *only = bug.test.split()
         arguments = [word for case in only for word in ("--only", case)]
-        if name not in self.base.programs:
+        if name not in self.build.links:
             return f"no test program {name}"
-        self.base.program(name)
-        if self.base.asks_control or name not in self.base.listed:
-            fine, output, _ = self.base.control(name, arguments)
+        if self.build.asks_control or name not in self.build.listed:
+            fine, output, _ = self.build.control(name, arguments)
             if not fine:
                 return f"the test fails without the bug: {output}"
         path = os.path.join(self.folder, bug.file)
@@ -327,49 +288,57 @@ class Bench:
                 file.write(text)
             shutil.rmtree(folder)
 
-    def fails(self, bug, name, arguments, folder):
-        if bug.file in self.base.program(name):
-            self.base.build_program(self.folder, name, folder)
-        passed, output, ran = self.base.passes(name, arguments, folder)
+    def compile_kernels(self, bug, folder):
+        """The object with the kernels, those made of the bug's file compiled again."""
+        kernels = self.build.kernels
+        changed = {name: os.path.join(folder, name + ".ptx") for name in kernels.ptx if bug.file in kernels.dependencies[name]}
+        if not changed:
+            return kernels.object
+        for name, to in changed.items():
+            kernels.compile(self.folder, name, to)
+        kernels.make_object(self.build.compiler, os.path.join(folder, "kernels.o"), changed)
+        return os.path.join(folder, "kernels.o")
+
+    def fails(self, bug, name, arguments, sources, kernels, folder):
+        """Whether the program fails with the bug in these sources of the library, and in its own."""
+        build = self.build
+        own = [os.path.join(build.links[name][0], word) for word in build.own_objects(name)]
+        replaced = {}
+        for made in [build.library[source] for source in sources] + [o for o in own if bug.file in build.read_dependencies(o)]:
+            replaced[made] = os.path.join(folder, re.sub(r"\W", "_", os.path.relpath(made, build.folder)) + ".o")
+            if not os.path.exists(replaced[made]):
+                build.compile(self.folder, made, replaced[made])
+        program = os.path.join(folder, name)
+        build.link(name, replaced, kernels, program)
+        passed, output, ran = build.passes(program, arguments)
         if not ran:
             raise RuntimeError(f"{name} cannot run: {output}")
         return not passed
 
-    def link_planted(self, bug, sources, folder):
-        """The library and its kernels with these sources compiled again."""
-        base = self.base
-        objects = []
-        for source in base.sources:
-            objects.append(base.object(source))
-            again = os.path.join(folder, os.path.basename(objects[-1]))
-            if source in sources and not os.path.exists(again):
-                base.compile(self.folder, source, again)
-            if os.path.exists(again):
-                objects[-1] = again
-        base.link_library(objects, folder)
-        kernels = [name for name in base.kernels.ptx if bug.file in base.kernels.dependencies[name]]
-        for kernel in kernels:
-            base.kernels.compile(self.folder, kernel, os.path.join(folder, kernel + ".ptx"))
-        if kernels:
-            base.kernels.link(base.compiler, folder, {kernel: os.path.join(folder, kernel + ".ptx") for kernel in kernels})
-        return kernels
+    def steps(self, bug, touched):
+        """Which sources of the library to compile again: few, more, all."""
+        room = [source for source in touched if os.path.dirname(source) == os.path.dirname(bug.file)]
+        named = bug.fields.get("through", "").split()
+        steps = []
+        for sources in ([source for source in touched if source in named], room, touched):
+            if sources and sources not in steps:
+                steps.append(sources)
+        return steps or [[]]
 
     def try_planted(self, bug, name, arguments, folder):
-        """A bug in a header that much depends on is tried in its own room first, which is often enough to be noticed."""
-        base = self.base
-        touched = [source for source in base.sources if bug.file in base.dependencies[source]]
-        room = [source for source in touched if os.path.dirname(source) == os.path.dirname(bug.file)]
-        if 0 < len(room) < len(touched):
-            self.link_planted(bug, room, folder)
-            if self.fails(bug, name, arguments, folder):
-                return "caught"
-        kernels = self.link_planted(bug, touched, folder)
-        if not touched and not kernels and bug.file not in base.program(name):
+        build = self.build
+        touched = [source for source, made in build.library.items() if bug.file in build.dependencies[made]]
+        kernels = self.compile_kernels(bug, folder)
+        if not touched and kernels == build.kernels.object and not any(
+                bug.file in build.read_dependencies(os.path.join(build.links[name][0], word)) for word in build.own_objects(name)):
             return f"neither the library, its kernels nor {name} depends on {bug.file}"
-        if self.fails(bug, name, arguments, folder):
-            return "caught"
-        for other in sorted(base.programs) if base.asks_others else []:
-            if base.control(other, [])[0] and self.fails(bug, other, [], folder):
+        for sources in self.steps(bug, touched):
+            if self.fails(bug, name, arguments, sources, kernels, folder):
+                if build.asks_costs and len(touched) > 1:
+                    print(f"  {bug.bug}: noticed in {len(sources)} of {len(touched)} objects", flush=True)
+                return "caught"
+        for other in sorted(build.links) if build.asks_others else []:
+            if build.control(other, [])[0] and self.fails(bug, other, [], touched, kernels, folder):
                 return f"caught by {other}"
         return "survived"
 
@@ -377,10 +346,10 @@ class Bench:
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build")
-    parser.add_argument("compiler")
     parser.add_argument("--only", default="", help="regular expression for the names of bugs")
     parser.add_argument("--control", action="store_true", help="each named case must pass without the bug")
     parser.add_argument("--named", action="store_true", help="no other test runs where the named one does not notice")
+    parser.add_argument("--costs", action="store_true", help="seconds of processor time for each bug")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     options = parser.parse_args()
     everything = [bug for path in sorted(glob.glob(os.path.join(HERE, "*.bugs"))) for bug in read_bugs(path)]
@@ -390,26 +359,28 @@ def main():
     started = time.monotonic()
     failed = 0
     with tempfile.TemporaryDirectory(prefix="planted-") as scratch, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        base = Base(os.path.join(scratch, "base"), options.compiler, options.build)
-        base.asks_control, base.asks_others = options.control, not options.named
-        base.build_library(pool)
-        skipped = [bug for bug in bugs if bug.file.startswith("src/cuda/")] if base.kernels.table is None else []
+        build = Build(options.build, scratch)
+        build.asks_control, build.asks_others, build.asks_costs = options.control, not options.named, options.costs
+        skipped = [bug for bug in bugs if bug.file.startswith("src/cuda/")] if build.kernels.table is None else []
         if skipped:
             print("skipped: bugs in src/cuda, as this build has no kernels or no cudasim", file=sys.stderr)
             bugs = [bug for bug in bugs if bug not in skipped]
         benches = queue.SimpleQueue()
         for number in range(options.jobs):
-            benches.put(Bench(base, os.path.join(scratch, str(number))))
+            benches.put(Bench(build, os.path.join(scratch, str(number))))
 
         def work(bug):
             bench = benches.get()
+            costs.of = {"compiling": 0, "running": 0}
             try:
-                return bug, bench.try_bug(bug)
+                return bug, bench.try_bug(bug), costs.of
             finally:
                 benches.put(bench)
 
         for done in concurrent.futures.as_completed([pool.submit(work, bug) for bug in bugs]):
-            bug, verdict = done.result()
+            bug, verdict, cost = done.result()
+            if options.costs:
+                print(f"  {bug.bug}: compiling {cost['compiling']:.1f} s, running {cost['running']:.1f} s", flush=True)
             if verdict.startswith("caught"):
                 if verdict != "caught":
                     print(f"  {bug.bug}: {verdict}, not by {bug.test}", flush=True)
