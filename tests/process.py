@@ -8,8 +8,8 @@ import threading
 
 
 def run(command, seconds, **options):
-    """Exit status (None: deadline missed; it and all that it started are killed), standard output, standard error, and the seconds of
-    processor time that it used with all that it waited for."""
+    """Exit status (None: deadline missed; it and all that it started are killed), standard output, standard error, and the seconds
+    of processor time that it used with all that it waited for."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True, **options)
         late = threading.Event()

@@ -55,7 +55,8 @@ def every_bug_is_noticed():
     check(len(wanted) >= (15 if only is None else 1), "%d bugs" % len(wanted))
     runs = sorted({bug["run"] for bug in wanted})
     with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
-        sentences = ["%s: wrong without a bug" % run for run, status in zip(runs, pool.map(lambda run: ladder(run, CLEAN), runs)) if status != 0]
+        clean = pool.map(lambda run: ladder(run, CLEAN), runs)
+        sentences = ["%s: wrong without a bug" % run for run, status in zip(runs, clean) if status != 0]
         sentences += [s for s in pool.map(try_bug, wanted) if s is not None]
     check(not sentences, "\n".join(sentences))
 

@@ -3,10 +3,10 @@
 
     planted_test.py BUILD_FOLDER [--only REGEX] [--jobs N] [--control] [--named] [--costs]
 
-For a bug, a copy of the source is changed and the objects that depend on it are compiled again, by the build's own commands; the test
-program that the bug names is linked with them in front of the build's library, and its case runs; it must fail.  Where it does not,
-every other test program runs; if all pass, the bug survived, and a test is missing.  A program that cannot run has not failed.  That
-each case passes without the bug is what `make test` finds out beside this; --control asks it here too.
+For a bug, a copy of the source is changed and the objects that depend on it are compiled again, by the build's own commands; the
+test program that the bug names is linked with them in front of the build's library, and its case runs; it must fail.  Where it does
+not, every other test program runs; if all pass, the bug survived, and a test is missing.  A program that cannot run has not failed.
+That each case passes without the bug is what `make test` finds out beside this; --control asks it here too.
 
 A header is in many objects.  They are compiled again as few at a time as is likely to be noticed: those that the bug names itself
 ("through"), then those of the header's room, then all.
@@ -165,7 +165,8 @@ class Kernels:
         """The object; changed: {name: PTX} instead of the build's."""
         files = {**self.ptx, **changed}
         text = re.sub(r'^EMBED\((\w+), "[^"]+"\)\n',
-                      lambda m: f'EMBED({m.group(1)}, "{files[m.group(1)]}")\n' if m.group(1) in files else "", self.table, flags=re.M)
+                      lambda m: f'EMBED({m.group(1)}, "{files[m.group(1)]}")\n' if m.group(1) in files else "",
+                      self.table, flags=re.M)
         text = re.sub(r"^.*bsmi_fatbin_end_(\w+) },\n", lambda m: m.group(0) if m.group(1) in files else "", text, flags=re.M)
         path = os.path.splitext(target)[0] + ".c"
         with open(path, "w", encoding="utf-8") as out:
@@ -192,8 +193,8 @@ class Build:
         self.links = {}                                # program: its folder and the command that links it there
         for path in glob.glob(os.path.join(folder, "tests/**/CMakeFiles/test_*.dir/link.txt"), recursive=True):
             with open(path, encoding="utf-8") as file:
-                name = os.path.basename(os.path.dirname(path))[:-len(".dir")]
-                self.links[name] = (os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(path)))), shlex.split(file.read()))
+                place, _, target = os.path.dirname(os.path.abspath(path)).rpartition("/CMakeFiles/")
+                self.links[target[:-len(".dir")]] = (place, shlex.split(file.read()))
         self.links.pop("test_harness")
         self.compiler = next(iter(self.compiles.values()))[1][0]
         with open(os.path.join(folder, "tests/list.txt"), encoding="utf-8") as file:
