@@ -102,23 +102,32 @@ static void set_field(struct insn *in, enum field field, uint16_t value)
     }
 }
 
+enum { COMMON_WORDS = sizeof common_words / sizeof common_words[0] };
+
+/* Its place in the list, or COMMON_WORDS.  The letter behind the dot tells most words apart. */
+static size_t find_common(const char *word, size_t length)
+{
+    size_t i = 0;
+    while (i < COMMON_WORDS && (length < 2 || common_words[i].word[1] != word[1] || strlen(common_words[i].word) != length ||
+                                memcmp(common_words[i].word, word, length) != 0))
+        i++;
+    return i;
+}
+
 int common_kind(const char *word, size_t length)
 {
-    for (size_t i = 0; i < sizeof common_words / sizeof common_words[0]; i++)
-        if (strlen(common_words[i].word) == length && memcmp(common_words[i].word, word, length) == 0)
-            return common_words[i].field == FIELD_FLAG || common_words[i].field == FIELD_NONE ? 100 + (int)i
-                                                                                            : (int)common_words[i].field;
-    return -1;
+    const size_t i = find_common(word, length);
+    if (i == COMMON_WORDS) return -1;
+    const enum field field = common_words[i].field;
+    return field == FIELD_FLAG || field == FIELD_NONE ? 100 + (int)i : (int)field;
 }
 
 bool common_word(struct insn *in, const char *word, size_t length)
 {
-    for (size_t i = 0; i < sizeof common_words / sizeof common_words[0]; i++)
-        if (strlen(common_words[i].word) == length && memcmp(common_words[i].word, word, length) == 0) {
-            set_field(in, common_words[i].field, common_words[i].value);
-            return true;
-        }
-    return false;
+    const size_t i = find_common(word, length);
+    if (i == COMMON_WORDS) return false;
+    set_field(in, common_words[i].field, common_words[i].value);
+    return true;
 }
 
 /* All rows by mnemonic, made when the first module is read: a chain for each hash of the name, in the order of the families.

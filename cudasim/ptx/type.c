@@ -13,7 +13,9 @@ const struct type_info type_table[PTX_TYPE_COUNT] = {
 enum ptx_type type_named(const char *name, size_t length)
 {
     for (int i = T_NONE + 1; i < PTX_TYPE_COUNT; i++)
-        if (strlen(type_table[i].name) == length && memcmp(type_table[i].name, name, length) == 0) return (enum ptx_type)i;
+        if (length > 0 && type_table[i].name[0] == name[0] && strlen(type_table[i].name) == length &&
+            memcmp(type_table[i].name, name, length) == 0)
+            return (enum ptx_type)i;
     return T_NONE;
 }
 
