@@ -8,10 +8,10 @@ test program that the bug names is linked with them in front of the build's libr
 not, every other test program runs; if all pass, the bug survived, and a test is missing.  A program that cannot run has not failed.
 That each case passes without the bug is what `make test` finds out beside this; --control asks it here too.
 
-A header is in many objects.  They are compiled again as few at a time as is likely to be noticed: those that the bug names itself
-("through"), then those of the header's room, then all.
+A header is in many objects.  Those of its own room are compiled again first, which is often enough; then all; last the kernels
+for a GPU.
 
-Bugs in src/cuda: the build's kernels run on its cudasim, as PTX; those of a file that a bug changes are compiled anew, to PTX.
+Kernels for a GPU run on the build's cudasim, as PTX; those of a file that a bug changes are compiled anew, to PTX.
 
 A .bugs file holds entries of this form; "-" lines are the old text, which must be found exactly once, "+" lines the new:
 
@@ -20,7 +20,6 @@ A .bugs file holds entries of this form; "-" lines are the old text, which must 
     file     src/format/format.h
     why      code 0 is 2^-127, not zero
     test     test_decode every_e8m0_code
-    through  src/format/decode.c
     -return old;
     +return new;
 """
@@ -46,7 +45,6 @@ import process
 # How many bugs of each kind there are at least.
 WANTED = {"value rules": 10, "layouts and padding": 10, "tails and strides": 10, "kernels": 15, "plan, files, threads": 15}
 KEYS = ["bug", "category", "file", "why", "test"]
-MAY = ["through"]
 CANNOT_RUN = (2, 126, 127)                             # exit status: no such case; no such program, or libraries that do not fit
 DEADLINE = 45                                          # seconds for one run of a test program: some bugs make it wait for ever
 LIMIT = 900                                            # seconds for a compiler
@@ -81,7 +79,7 @@ def read_bugs(path):
                 continue
             if word == "bug":
                 bugs.append(Bug())
-            if word in KEYS + MAY and bugs and not bugs[-1].old:
+            if word in KEYS and bugs and not bugs[-1].old:
                 bugs[-1].fields[word] = rest.strip()
             elif line[0] == "-" and bugs and not bugs[-1].new:
                 bugs[-1].old.append(line[1:])
@@ -211,9 +209,9 @@ class Build:
         return {os.path.relpath(os.path.join(self.compiles[made][2], word), SOURCE) for word in words}
 
     def own_objects(self, name):
-        """The objects of a program itself, as its link command names them."""
+        """The objects of a program itself."""
         folder, words = self.links[name]
-        return [word for word in words if word.endswith(".o") and os.path.join(folder, word) in self.compiles]
+        return [made for made in (os.path.join(folder, word) for word in words) if made in self.compiles]
 
     def compile(self, tree, made, target):
         """Compiles what an object of the build was made of, from a tree of sources.  Kernels are slow to test without -O2."""
@@ -229,7 +227,7 @@ class Build:
         """Links a program with objects instead of some of its own and of the library's: {object of the build: object}."""
         folder, words = self.links[name]
         words = [replaced.get(os.path.join(folder, word), word) for word in words]
-        own = {os.path.join(folder, word) for word in self.own_objects(name)}
+        own = self.own_objects(name)
         first = [new for old, new in replaced.items() if old not in own]
         if self.kernels.table is not None:
             first.append(kernels)
@@ -303,9 +301,9 @@ class Bench:
     def fails(self, bug, name, arguments, sources, kernels, folder):
         """Whether the program fails with the bug in these sources of the library, and in its own."""
         build = self.build
-        own = [os.path.join(build.links[name][0], word) for word in build.own_objects(name)]
+        own = [made for made in build.own_objects(name) if bug.file in build.read_dependencies(made)]
         replaced = {}
-        for made in [build.library[source] for source in sources] + [o for o in own if bug.file in build.read_dependencies(o)]:
+        for made in [build.library[source] for source in sources] + own:
             replaced[made] = os.path.join(folder, re.sub(r"\W", "_", os.path.relpath(made, build.folder)) + ".o")
             if not os.path.exists(replaced[made]):
                 build.compile(self.folder, made, replaced[made])
@@ -316,28 +314,19 @@ class Bench:
             raise RuntimeError(f"{name} cannot run: {output}")
         return not passed
 
-    def steps(self, bug, touched):
-        """Which sources of the library to compile again: few, more, all."""
-        room = [source for source in touched if os.path.dirname(source) == os.path.dirname(bug.file)]
-        named = bug.fields.get("through", "").split()
-        steps = []
-        for sources in ([source for source in touched if source in named], room, touched):
-            if sources and sources not in steps:
-                steps.append(sources)
-        return steps or [[]]
-
     def try_planted(self, bug, name, arguments, folder):
         build = self.build
         touched = [source for source, made in build.library.items() if bug.file in build.dependencies[made]]
-        kernels = self.compile_kernels(bug, folder)
-        if not touched and kernels == build.kernels.object and not any(
-                bug.file in build.read_dependencies(os.path.join(build.links[name][0], word)) for word in build.own_objects(name)):
-            return f"neither the library, its kernels nor {name} depends on {bug.file}"
-        for sources in self.steps(bug, touched):
-            if self.fails(bug, name, arguments, sources, kernels, folder):
-                if build.asks_costs and len(touched) > 1:
-                    print(f"  {bug.bug}: noticed in {len(sources)} of {len(touched)} objects", flush=True)
+        own = [made for made in build.own_objects(name) if bug.file in build.read_dependencies(made)]
+        room = [source for source in touched if os.path.dirname(source) == os.path.dirname(bug.file)]
+        for sources in [room, touched] if 0 < len(room) < len(touched) else [touched] if touched or own else []:
+            if self.fails(bug, name, arguments, sources, build.kernels.object, folder):
                 return "caught"
+        kernels = self.compile_kernels(bug, folder)
+        if kernels != build.kernels.object and self.fails(bug, name, arguments, touched, kernels, folder):
+            return "caught"
+        if not touched and not own and kernels == build.kernels.object:
+            return f"neither the library, its kernels nor {name} depends on {bug.file}"
         for other in sorted(build.links) if build.asks_others else []:
             if build.control(other, [])[0] and self.fails(bug, other, [], touched, kernels, folder):
                 return f"caught by {other}"
@@ -361,7 +350,7 @@ def main():
     failed = 0
     with tempfile.TemporaryDirectory(prefix="planted-") as scratch, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         build = Build(options.build, scratch)
-        build.asks_control, build.asks_others, build.asks_costs = options.control, not options.named, options.costs
+        build.asks_control, build.asks_others = options.control, not options.named
         skipped = [bug for bug in bugs if bug.file.startswith("src/cuda/")] if build.kernels.table is None else []
         if skipped:
             print("skipped: bugs in src/cuda, as this build has no kernels or no cudasim", file=sys.stderr)
