@@ -39,6 +39,10 @@ const struct bsmi_cuda_kernel bsmi_cuda_kernels[BSMI_KERNEL_COUNT] = {
       (stages) * (((rows) + 64) * BSMI_K_STEP * 2 + 16) + (code_stages) * (64 * 128 + (pieces) * 512 + 16) + 12 * ((rows) + 64) +        \
           320 * ((rows) < 32 ? (rows) : 32),                                                                                             \
       (rows) / (cluster_columns), 64, 0, 0, true, what },
+#define WIDE_DECODING(what, pieces, name, function, rows, cluster_columns, stages, code_stages)                                          \
+    { name, function, "sm90/decoding_nibbles", BSMI_GEMM_BF16, false, rows, 128, 1, cluster_columns, 128 * 3,                            \
+      (stages) * ((rows) * BSMI_K_STEP * 2 + 16) + (code_stages) * (128 * 128 + (pieces) * 512 + 16) + 2 * (12 * ((rows) + 64) + 320 * 32), \
+      (rows) / (cluster_columns), 128, 0, 0, true, what },
 #define MXFP4(tile, ...)                                                                                                                 \
     DECODING("sm90/decoding_nibbles", BSMI_DECODES_MXFP4, 2, "cuda_wgmma_mxfp4_" #tile, "bsmi_gemm_mxfp4_" #tile, __VA_ARGS__)
 #define NVFP4(tile, ...)                                                                                                                 \
@@ -46,11 +50,16 @@ const struct bsmi_cuda_kernel bsmi_cuda_kernels[BSMI_KERNEL_COUNT] = {
 #define BYTES(tile, ...)                                                                                                                 \
     DECODING("sm90/decoding_bytes", BSMI_DECODES_BYTES, 1, "cuda_wgmma_bytes_" #tile, "bsmi_gemm_bytes_" #tile, __VA_ARGS__)
 
+#define WIDE_MXFP4(tile, ...) WIDE_DECODING(BSMI_DECODES_MXFP4, 2, "cuda_wgmma_mxfp4_" #tile, "bsmi_gemm_mxfp4_" #tile, __VA_ARGS__)
+#define WIDE_NVFP4(tile, ...) WIDE_DECODING(BSMI_DECODES_NVFP4, 4, "cuda_wgmma_nvfp4_" #tile, "bsmi_gemm_nvfp4_" #tile, __VA_ARGS__)
+
 const struct bsmi_gemm_instance bsmi_gemm_instances[] = {
     BSMI_SM90_GEMM_LARGE(LARGE)
     BSMI_SM90_GEMM_SMALL(SMALL)
     BSMI_SM90_DECODING(MXFP4)
+    BSMI_SM90_WIDE_DECODING(WIDE_MXFP4)
     BSMI_SM90_DECODING(NVFP4)
+    BSMI_SM90_WIDE_DECODING(WIDE_NVFP4)
     BSMI_SM90_DECODING(BYTES)
     BSMI_SM100_GEMM_MXF8F6F4(MXF8F6F4)
     BSMI_SM100_GEMM_MXF4(MXF4)

@@ -11,11 +11,12 @@ static const struct { const char *kernel; int step; } measured[] = {
     { "cuda_wgmma_128x192_2x1", 525 }, { "cuda_wgmma_128x128_2x2", 349 }, { "cuda_wgmma_128x128_2x1", 366 }, { "cuda_wgmma_128x128_1x2", 390 },
     { "cuda_wgmma_128x96_2x2",  265 }, { "cuda_wgmma_128x80_1x4",  280 }, { "cuda_wgmma_128x64_1x2",  285 }, { "cuda_wgmma_128x48_2x1",  215 },
     { "cuda_wgmma_64x128_1x2",  357 }, { "cuda_wgmma_64x48_1x1",   161 },
-    { "cuda_wgmma_mxfp4_16x64_1x1", 240 }, { "cuda_wgmma_mxfp4_32x64_1x1", 250 }, { "cuda_wgmma_mxfp4_64x64_1x2", 280 },
-    { "cuda_wgmma_mxfp4_128x64_1x2", 340 }, { "cuda_wgmma_mxfp4_256x64_1x2", 450 }, { "cuda_wgmma_nvfp4_16x64_1x1", 195 },
-    { "cuda_wgmma_nvfp4_32x64_1x1", 210 }, { "cuda_wgmma_nvfp4_64x64_1x2", 245 }, { "cuda_wgmma_nvfp4_128x64_1x2", 315 },
-    { "cuda_wgmma_nvfp4_256x64_1x2", 450 }, { "cuda_wgmma_bytes_16x64_1x1", 355 }, { "cuda_wgmma_bytes_32x64_1x1", 365 },
-    { "cuda_wgmma_bytes_64x64_1x2", 350 }, { "cuda_wgmma_bytes_128x64_1x2", 465 }, { "cuda_wgmma_bytes_256x64_1x2", 550 },
+    { "cuda_wgmma_mxfp4_16x64_1x1", 210 }, { "cuda_wgmma_mxfp4_32x64_1x1", 220 }, { "cuda_wgmma_mxfp4_64x64_1x2", 250 },
+    { "cuda_wgmma_mxfp4_128x64_1x2", 305 }, { "cuda_wgmma_mxfp4_256x64_1x2", 410 }, { "cuda_wgmma_mxfp4_256x128_1x2", 760 },
+    { "cuda_wgmma_nvfp4_16x64_1x1", 195 }, { "cuda_wgmma_nvfp4_32x64_1x1", 210 }, { "cuda_wgmma_nvfp4_64x64_1x2", 245 },
+    { "cuda_wgmma_nvfp4_128x64_1x2", 325 }, { "cuda_wgmma_nvfp4_256x64_1x2", 440 }, { "cuda_wgmma_nvfp4_256x128_1x2", 830 },
+    { "cuda_wgmma_bytes_16x64_1x1", 250 }, { "cuda_wgmma_bytes_32x64_1x1", 260 }, { "cuda_wgmma_bytes_64x64_1x2", 280 },
+    { "cuda_wgmma_bytes_128x64_1x2", 350 }, { "cuda_wgmma_bytes_256x64_1x2", 445 },
 };
 enum { TILE_NANOSECONDS = 1000, LAUNCH_NANOSECONDS = 3000 };
 

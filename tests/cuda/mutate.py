@@ -48,6 +48,8 @@ for file, codes in (("bytes", ["bytes"]), ("nibbles", ["mxfp4", "nvfp4"])):
         for shape in "16x64_1x1", "32x64_1x1", "64x64_1x2", "128x64_1x2", "256x64_1x2":
             KERNELS[f"bsmi_gemm_{code}_{shape}"] = (f"sm90_decoding_{file}", ["test_gpu_decoding --only every_format",
                                                                                    "test_gpu_decoding --only edges"])
+for code in "mxfp4", "nvfp4":
+    KERNELS[f"bsmi_gemm_{code}_256x128_1x2"] = ("sm90_decoding_nibbles", ["test_gpu_decoding --only every_format", "test_gpu_decoding --only edges"])
 # Blackwell's, on as few SMs as a cluster has, so that it makes all tiles: more steps than stages, more tiles than accumulators, parts of K,
 # D by boxes, from registers, and quantized.  Settings stand before a test.
 SM100 = {"256x256": ("2", ["20 20 3000", "300 520 608", "20 40 256 mxfp8_e4m3"]), "128x256": ("1", ["20 20 3000", "140 600 608"]),

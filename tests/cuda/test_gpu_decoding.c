@@ -8,7 +8,7 @@
 
 static const bsm_format formats[] = { BSM_MXFP4,      BSM_NVFP4,      BSM_MXFP8_E4M3, BSM_MXFP8_E5M2,
                                       BSM_MXFP6_E2M3, BSM_MXFP6_E3M2, BSM_MXINT8 };
-enum { FORMATS = sizeof formats / sizeof formats[0], TILES = 5 }; /* of the kernels that decode a format */
+enum { FORMATS = sizeof formats / sizeof formats[0], TILES = 5 }; /* every so many of the kernels that decode a format */
 
 static const bsm_scale_layout layouts[] = {
     { .kind = BSM_LAYOUT_LINEAR },
@@ -221,6 +221,21 @@ static void edges(struct test *t)
     check_all(t, problems, sizeof problems / sizeof problems[0]);
 }
 
+/* The kernels that decode in registers: a ring that goes round, and a last stage of codes that is not whole. */
+static void wide_tiles(struct test *t)
+{
+    static const struct problem problem = { .m = 40, .n = 150, .k = 736, .d = BSM_FORMAT_BF16 };
+    struct contexts c;
+    if (!contexts_open(t, &c)) return;
+    const int plain = kernel_number(c.gpu, "cuda_wgmma_64x48_1x1", BSM_FORMAT_BF16, BSM_MXFP4);
+    if (plain < 0) test_skip(t, "this GPU has no kernels that decode");
+    for (int kernel = 0; bsm_kernel_name(kernel) != NULL && plain >= 0; kernel++)
+        for (int f = 0; f < FORMATS; f++)
+            if (strstr(bsm_kernel_name(kernel), "_256x128_1x2") != NULL && decodes(c.gpu, kernel, formats[f]))
+                compare_kernels(t, &c, &problem, formats[f], kernel, plain);
+    contexts_close(&c);
+}
+
 static void scales_and_codes_of_any_size(struct test *t)
 {
     static const struct problem problems[] = {
@@ -316,6 +331,6 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = { TEST(every_format),           TEST(edges),     TEST(scales_and_codes_of_any_size),
                                               TEST(operands_of_every_kind), TEST(epilogues), TEST(other_forms_go_another_way),
-                                              TEST(far_scales_in_few_places) };
+                                              TEST(far_scales_in_few_places), TEST(wide_tiles) };
     return TEST_MAIN(argc, argv, cases);
 }

@@ -77,8 +77,8 @@ __device__ static inline void consume_decoded(const bsmi_gemm_parameters &p, uin
     for (int32_t s = 0; s < p.segment_count; s++) k_steps += p.segments[s].blocks;
     for (int64_t number = blockIdx.x / CONFIG::CLUSTER; number < tiles; number += step) {
         const gemm_tile tile = gemm_tile_of<CONFIG>(p, number, cta);
-        const bool scaled = fill_tables<CONFIG>(p, finish, tile, shared + CONFIG::AT_TABLES);
+        const bool scaled = fill_tables<CONFIG>(p, finish, tile, shared, 0);
         sum_decoded<CONFIG>(sums, operands, ring, k_steps);
-        finish_columns<CONFIG>(p, finish, tile, decoded_tile_of<CONFIG>(p, tile, shared, scaled), sums);
+        finish_columns<CONFIG>(p, finish, tile, decoded_tile_of<CONFIG>(p, tile, shared, 0, scaled), sums);
     }
 }

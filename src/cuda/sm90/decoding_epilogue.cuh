@@ -44,14 +44,21 @@ __device__ static inline gemm_line column_of(const bsmi_epilogue_parameters &e, 
     return line;
 }
 
-/* The tables of one tile.  True if any exponent is other than 0. */
-template <class CONFIG>
-__device__ static inline bool fill_tables(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_tile &tile, uint32_t tables)
+/* Each consumer warpgroup has tables and chunks of its own. */
+template <class CONFIG> __device__ static inline uint32_t tables_of(uint32_t shared, uint32_t group)
 {
-    constexpr uint32_t BARRIER = 1;
+    return shared + CONFIG::AT_TABLES + group * CONFIG::TABLE_BYTES;
+}
+
+/* The tables of one tile of the warpgroup.  True if any exponent is other than 0. */
+template <class CONFIG>
+__device__ static inline bool fill_tables(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_tile &tile, uint32_t shared,
+                                          uint32_t group)
+{
+    const uint32_t barrier = 1 + group, tables = tables_of<CONFIG>(shared, group);
     const int32_t thread = (int32_t)(threadIdx.x % 128);
     bool any = false;
-    barrier_sync(BARRIER, 128);           /* those of the tile before are read */
+    barrier_sync(barrier, 128);           /* those of the tile before are read */
     for (int32_t i = thread; i < CONFIG::ROWS; i += 128) {
         const gemm_line line = row_of(p.epilogue, finish, tile, tile.row + i);
         any |= line.exponent != 0;
@@ -62,7 +69,7 @@ __device__ static inline bool fill_tables(const bsmi_gemm_parameters &p, const g
         any |= line.exponent != 0;
         store_line<64>(tables + CONFIG::ROW_TABLE_BYTES, thread, line);
     }
-    return barrier_or(BARRIER, 128, any);
+    return barrier_or(barrier, 128, any);
 }
 
 /* Eight numbers of a row, and which of them D gets. */
@@ -152,11 +159,12 @@ struct decoded_tile {
 };
 
 template <class CONFIG>
-__device__ static inline decoded_tile decoded_tile_of(const bsmi_gemm_parameters &p, const gemm_tile &tile, uint32_t shared, bool scaled)
+__device__ static inline decoded_tile decoded_tile_of(const bsmi_gemm_parameters &p, const gemm_tile &tile, uint32_t shared, uint32_t group,
+                                                      bool scaled)
 {
     const uint32_t warp = threadIdx.x % 128 / 32, in_tile_column = warp * 16 + threadIdx.x % 2 * 8;
-    const uint32_t tables = shared + CONFIG::AT_TABLES;
-    const uint32_t chunk = shared + CONFIG::AT_CHUNKS + warp * CONFIG::CHUNK * CONFIG::CHUNK_PITCH;
+    const uint32_t tables = tables_of<CONFIG>(shared, group);
+    const uint32_t chunk = shared + CONFIG::AT_CHUNKS + (group * 4 + warp) * CONFIG::CHUNK * CONFIG::CHUNK_PITCH;
     const int32_t column = tile.column + (int32_t)in_tile_column;
     const int64_t left = p.epilogue.n - column;
     return { gemm_output_of(p, tile.matrix), column, left >= 8 ? 0xffu : left > 0 ? (1u << left) - 1 : 0u, tables,

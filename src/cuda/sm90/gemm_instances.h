@@ -48,4 +48,10 @@ enum { BSMI_GEMM_D_BOX_ROWS = 16 };
     X(128x64_1x2,  128, 2, 3,  6,  7) \
     X(256x64_1x2,  256, 2, 3,  4,  4)
 
+/* Those that decode e2m1 in the registers of two warpgroups that multiply; of columns they make 128.
+ *
+ *    tile         rows cluster stages code_stages */
+#define BSMI_SM90_WIDE_DECODING(X)           \
+    X(256x128_1x2, 256, 2, 4, 3)
+
 #endif
