@@ -5,6 +5,7 @@
 #   make test        every test
 #   make test-asan   the test programs under AddressSanitizer; test-ubsan, test-tsan likewise
 #   make test-model  a real model's checkpoint through every format: all-MiniLM-L6-v2 from the package registry, or BLOCKSCALE_MODEL
+#   make test-tsan-cuda  threads and streams of the CUDA backend under ThreadSanitizer, on cudasim
 #   make fuzz        every fuzz target for FUZZ_SECONDS (30)
 #   make fuzz-fast   those of checkpoints by a driver of ours, FUZZ_SECONDS of processor time each: for 10^8 executions
 #   make sweep       the quantizers over all 2^32 numbers: many minutes
@@ -33,6 +34,8 @@ gpu          := $(wildcard /dev/nvidiactl /dev/dxg)
 # CUDA kernels take minutes to build: the demo has them only where a GPU can run them, everything else wherever nvcc is.
 kernels      := AUTO
 configure     = cmake --preset $(1) -DBLOCKSCALE_CUDA=$(kernels) --log-level=WARNING >/dev/null
+tsan_run      = OMP_TOOL_LIBRARIES=$$(scripts/archer) TSAN_OPTIONS="ignore_noninstrumented_modules=1 $$TSAN_OPTIONS" \
+	    tests/run --jobs $(JOBS) --slow 20
 build         = $(call configure,$(1)) && cmake --build build/$(1) -j $(JOBS) $(2) -- --no-print-directory -s
 
 # The build tools below make their own jobs.
@@ -70,8 +73,16 @@ test-asan test-ubsan: test-%:
 test-tsan:
 	@scripts/need cmake python3 tsan
 	@$(call build,tsan)
-	@OMP_TOOL_LIBRARIES=$$(scripts/archer) TSAN_OPTIONS="ignore_noninstrumented_modules=1 $$TSAN_OPTIONS" \
-	    tests/run --jobs $(JOBS) --slow 20 build/tsan/tests/list.txt
+	@$(tsan_run) build/tsan/tests/list.txt
+
+# Threads and streams of the CUDA backend, on cudasim: with the kernels of build/release, which takes minutes to compile.
+test-tsan-cuda:
+	@scripts/need cmake python3 tsan
+	@$(call build,release,--target blockscale_kernels)
+	@$(call configure,tsan) -DBLOCKSCALE_CUDA_FATBINS=$(CURDIR)/build/release/src/cuda
+	@cmake --build build/tsan -j $(JOBS) --target test_gpu_streams -- --no-print-directory -s
+	@grep '^test_gpu_streams ' build/tsan/tests/list.txt >build/tsan/tests/cuda.txt
+	@$(tsan_run) build/tsan/tests/cuda.txt
 
 fuzz:
 	@scripts/need cmake python3 fuzzer
@@ -165,4 +176,4 @@ install: all
 clean:
 	rm -rf build
 
-.PHONY: all demo test-model test-gpu-sanitizer planted-cuda test-sim test-sim-full mutate-cuda calibrate instructions test test-asan test-ubsan test-tsan fuzz fuzz-fast sweep bench test-arm test-gpu bench-gpu install clean
+.PHONY: all demo test-tsan-cuda test-model test-gpu-sanitizer planted-cuda test-sim test-sim-full mutate-cuda calibrate instructions test test-asan test-ubsan test-tsan fuzz fuzz-fast sweep bench test-arm test-gpu bench-gpu install clean

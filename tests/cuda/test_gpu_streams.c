@@ -1,5 +1,5 @@
 /* Streams of the caller: plans under capture, replayed many times with changed data; several threads, each with a stream and a
- * workspace of its own; bsm_multiply on several streams that share the cached workspace. */
+ * workspace of its own; bsm_multiply on several streams that share the cached workspace; threads that make contexts. */
 #include "calls.h"
 #include "gpu.h"
 
@@ -140,8 +140,37 @@ static void threads_with_streams(struct test *t)
     contexts_close(&c);
 }
 
+/* The first thread's context loads the kernels, the last one's gives them back. */
+static void *make_contexts(void *argument)
+{
+    const bsm_context_options options = { .struct_size = sizeof options, .backend = BSM_BACKEND_CUDA };
+    bsm_status *status = argument;
+    bsm_context *context = NULL;
+    void *memory = NULL;
+    *status = bsm_context_create(&options, &context);
+    if (*status == BSM_OK) *status = bsm_device_allocate(context, sizeof options, &memory);
+    if (*status == BSM_OK) *status = bsm_device_write(context, memory, &options, sizeof options);
+    if (*status == BSM_OK) *status = bsm_device_release(context, memory);
+    bsm_context_destroy(context);
+    return NULL;
+}
+
+static void threads_that_make_contexts(struct test *t)
+{
+    pthread_t threads[THREADS];
+    bsm_status status[THREADS] = { BSM_OK };
+    int gpus;
+    if (bsm_backend_missing(BSM_BACKEND_CUDA)[0] != '\0' || bsm_device_count(BSM_BACKEND_CUDA, &gpus) != BSM_OK) {
+        test_skip(t, "no GPU");
+        return;
+    }
+    for (int i = 0; i < THREADS; i++) CHECK_OR_RETURN(t, pthread_create(&threads[i], NULL, make_contexts, &status[i]) == 0);
+    for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+    for (int i = 0; i < THREADS; i++) CHECK(t, status[i] == BSM_OK);
+}
+
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(captured_and_replayed), TEST(threads_with_streams) };
+    static const struct test_case cases[] = { TEST(captured_and_replayed), TEST(threads_with_streams), TEST(threads_that_make_contexts) };
     return TEST_MAIN(argc, argv, cases);
 }

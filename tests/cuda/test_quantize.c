@@ -269,9 +269,11 @@ static void quick_ways(struct test *t)
             for (int kind = 0; kind < KIND_COUNT; kind++) {
                 /* The ring of a warp is two rows of bf16: four go round it twice. */
                 const int64_t rows = device_is_real() ? 4096 : type == BSM_REAL_BF16 ? 48 : 24;
-                if ((i + type + kind) % 2 != 0 && formats[i] != BSM_NVFP4 && !device_is_real()) continue;
+                /* Simulated, half of them; blocks of 16 in full, since a third of the sources are not aligned and go another way. */
+                const bool sixteen = formats[i] == BSM_NVFP4 || formats[i] == BSM_MXFP4_BLOCK16;
+                if ((i + type + kind) % 2 != 0 && !sixteen && !device_is_real()) continue;
                 const struct twin_wish wish = { .format = formats[i], .rows = rows, .columns = 512, .batch = 1,
-                                                .tensor_scale = formats[i] == BSM_NVFP4 && kind % 2 == 0 ? 0.013579f : 0 };
+                                                .tensor_scale = formats[i] != BSM_NVFP4 || kind % 2 != 0 ? 0 : kind == 0 ? 0.013579f : 5.0f / 2688 };
                 case_of(t, wish, (bsm_real)type, 1, (enum kind)kind, false, (bsm_quantize_options){ 0 });
             }
 }

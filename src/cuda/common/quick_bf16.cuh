@@ -473,7 +473,6 @@ __device__ static inline void quantize_bf16_rows(const bsmi_quantize_parameters 
         copy_stretch(p, r, &reader);
         if (__any_sync(0xffffffff, odd) && lane == 0) again[threadIdx.x / 32] |= (uint64_t)1 << (n & 63);
     }
-    cp_async_wait_group<0>();
 }
 
 #endif
