@@ -20,8 +20,8 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import relink
 
 # entry: fatbin, tests in the order in which they are tried: the quick ones first
-GEMM = ["test_gemm --only factors", "test_gemm --only exponents", "test_gemm --only groups", "test_gemm --only edges",
-        "test_gpu_epilogues --only special_numbers"]
+GEMM = ["test_gemm --only factors", "test_gemm --only exponents", "test_gemm --only boxes_of_the_tile_before", "test_gemm --only groups",
+        "test_gemm --only edges", "test_gpu_epilogues --only special_numbers"]
 KERNELS = {
     "bsmi_gemm_64x48_1x1": ("sm90_gemm_small", GEMM),
     "bsmi_gemm_128x48_2x1": ("sm90_gemm_small", GEMM),

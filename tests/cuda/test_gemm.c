@@ -324,8 +324,13 @@ static void many_tiles(struct test *t)
     check_all(t, &(struct problem){ .m = 700, .n = 1104, .k = 200 });
 }
 
-/* Boxes are used again by the next tile: in each type, as each has a road of its own. */
-static void many_tiles_of_fp16(struct test *t) { check_all(t, &(struct problem){ .m = 390, .n = 400, .k = 64, .element = BSM_FP16 }); }
+/* Boxes are used again by the next tile: in each type, as each has a road of its own; and by tables of columns. */
+static void boxes_of_the_tile_before(struct test *t)
+{
+    check_all(t, &(struct problem){ .m = 390, .n = 400, .k = 64, .element = BSM_FP16 });
+    check_all(t, &(struct problem){ .m = 260, .n = 304, .k = 64, .element = BSM_FP32 });
+    check_all(t, &(struct problem){ .m = 260, .n = 304, .k = 64, .bias_per = BSM_PER_COLUMN });
+}
 
 static void rows_that_the_copy_engine_cannot_store(struct test *t)
 {
@@ -384,7 +389,7 @@ static void not_a_number(struct test *t)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(edges), TEST(many_tiles), TEST(many_tiles_of_fp16),
+    static const struct test_case cases[] = { TEST(edges), TEST(many_tiles), TEST(boxes_of_the_tile_before),
                                               TEST(rows_that_the_copy_engine_cannot_store), TEST(sums),
                                               TEST(two_terms), TEST(batches), TEST(groups), TEST(exponents), TEST(factors),
                                               TEST(not_a_number) };
