@@ -40,13 +40,15 @@ static struct operand random_operand(struct test *t, bsm_format format, int64_t 
     return o;
 }
 
-static void check_product(struct test *t, const struct contexts *c, int kernel, struct pair f, int64_t m, int64_t n, int64_t k, bool small)
+enum pitch { TIGHT, APART, WHOLE_16_BYTES, PITCHES };          /* of D's rows; the last: they may end within 16 bytes */
+
+static void check_product(struct test *t, const struct contexts *c, int kernel, struct pair f, int64_t m, int64_t n, int64_t k, bool small,
+                          enum pitch pitch)
 {
     struct operand a = random_operand(t, f.a, m, k, 1, small), b = random_operand(t, f.b, n, k, 1, small);
-    const int64_t pitch = rnd_below(t, 3);           /* rows of D: tight; apart; multiples of 16 bytes apart, though they end within 16 bytes */
-    struct operand d = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = m, .columns = n, .extra_pitch = pitch > 0 ? 64 : 0 }, 0xff);
+    struct operand d = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = m, .columns = n, .extra_pitch = pitch == TIGHT ? 0 : 64 }, 0xff);
     char what[200];
-    if (pitch == 2) d.m.pitch = (n + 3) / 4 * 4;
+    if (pitch == WHOLE_16_BYTES) d.m.pitch = (n + 3) / 4 * 4;
     snprintf(what, sizeof what, "%s, %s x %s, M=%d N=%d K=%d, layouts %s %s, packings %s %s", bsm_kernel_name(kernel), bsm_format_get((int)f.a)->name,
              bsm_format_get((int)f.b)->name, (int)m, (int)n, (int)k, bsm_layout_name((int)a.m.scale_layout.kind),
              bsm_layout_name((int)b.m.scale_layout.kind), bsm_packing_name((int)a.m.packing), bsm_packing_name((int)b.m.packing));
@@ -66,10 +68,16 @@ static void plain_kernel_has_the_cpus_bits(struct test *t)
         CHECK_OR_RETURN(t, kernel >= 0);
         for (int j = 0; j < 2; j++) {
             const int64_t *s = shapes[(2 * i + j) % 6];
-            check_product(t, &c, kernel, pairs[i], s[0], s[1], s[2], false);
+            check_product(t, &c, kernel, pairs[i], s[0], s[1], s[2], false, (enum pitch)(i % PITCHES));
         }
     }
     contexts_close(&c);
+}
+
+/* GEMM kernels of this GPU that are given rows; kernels that decode B refuse some packings and sizes: test_gpu_decoding's. */
+static bool takes_rows(const bsm_context *gpu, int kernel, struct pair f)
+{
+    return bsm_kernel_serves(gpu, kernel, f.a, f.b) && bsm_kernel_serves(gpu, kernel, BSM_FORMAT_BF16, BSM_FORMAT_BF16);
 }
 
 /* On a GPU everything; simulated, where a product takes seconds, every pair on one GEMM kernel and every such kernel with some pair. */
@@ -86,18 +94,16 @@ static void every_kernel_is_right_for_integers(struct test *t)
     if (!contexts_open(t, &c)) return;
     for (int i = 0; i < PAIRS; i++) {
         const int plain = kernel_number(c.gpu, "cuda_simt", pairs[i].a, pairs[i].b);
-        int gemms = 0, served = 0;
+        int gemms = 0, served = 0, done = 0;
         CHECK_OR_RETURN(t, plain >= 0);
-        while (bsm_kernel_name(plain + 1 + gemms) != NULL) gemms++;
-        for (int g = 0; g < gemms; g++) {
-            if (!bsm_kernel_serves(c.gpu, plain + 1 + g, pairs[i].a, pairs[i].b) || !is_due(i, g, gemms)) continue;
-            /* Kernels that decode B refuse some packings and sizes: test_gpu_decoding's. */
-            if (!bsm_kernel_serves(c.gpu, plain + 1 + g, BSM_FORMAT_BF16, BSM_FORMAT_BF16)) continue;
-            const int64_t *s = shapes[(i + served++) % 5];
-            check_product(t, &c, plain + 1 + g, pairs[i], s[0], s[1], s[2], true);
+        for (int g = plain + 1; bsm_kernel_name(g) != NULL; g++) gemms += takes_rows(c.gpu, g, pairs[i]);
+        for (int g = plain + 1; bsm_kernel_name(g) != NULL; g++) {
+            if (!takes_rows(c.gpu, g, pairs[i]) || !is_due(i, served++, gemms)) continue;
+            const int64_t *s = shapes[(i + done) % 5];
+            check_product(t, &c, g, pairs[i], s[0], s[1], s[2], true, (enum pitch)((i + done++) % PITCHES));
         }
         const int64_t *s = shapes[i % 5];
-        check_product(t, &c, plain, pairs[i], s[0], s[1], s[2], true);
+        check_product(t, &c, plain, pairs[i], s[0], s[1], s[2], true, (enum pitch)(i % PITCHES));
     }
     contexts_close(&c);
 }
