@@ -53,8 +53,9 @@ for code in "mxfp4", "nvfp4":
     KERNELS[f"bsmi_gemm_{code}_256x128_1x2"] = ("sm90_decoding_nibbles", ["test_gpu_decoding --only every_format", "test_gpu_decoding --only edges"])
 # Blackwell's, on as few SMs as a cluster has, so that it makes all tiles: more steps than stages, more tiles than accumulators, parts of K,
 # D by boxes, from registers, and quantized.  Settings stand before a test.
-SM100 = {"256x256": ("2", ["20 20 3000", "300 520 608", "20 40 256 mxfp8_e4m3"]), "128x256": ("1", ["20 20 3000", "140 600 608"]),
-         "128x32": ("1", ["20 20 3000", "40 200 608", "20 40 256 mxfp8_e4m3"]),
+TYPES = ["20 200 64 " + d for d in ("fp32", "bf16", "fp16", "mxfp8_e4m3")]
+SM100 = {"256x256": ("2", ["20 20 3000", "300 520 608"] + TYPES), "128x256": ("1", ["20 20 3000", "140 600 608"] + TYPES),
+         "128x32": ("1", ["20 20 3000", "40 200 608"] + TYPES),
          "8x128": ("1", ["3 100 3000", "5 700 608", "3 100 8256", "3 100 256 mxfp8_e4m3"])}
 for kind, formats in (("mxf8f6f4", "mxfp8_e4m3 mxfp4"), ("mxf4", "mxfp4 mxfp4"), ("mxf4nvf4", "nvfp4 nvfp4")):
     for tile, (sms, products) in SM100.items():
