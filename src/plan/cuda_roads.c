@@ -22,7 +22,7 @@ enum { TILE_NANOSECONDS = 1000, LAUNCH_NANOSECONDS = 3000 };
 
 /* What comes before the GEMM kernel, where kernels differ in it: an element of B decoded into the workspace, or a row's scales brought to
  * where the kernel reads them. */
-static const double decoded_element_nanoseconds = 0.0009, scales_row_nanoseconds = 0.3;
+static const double decoded_element_nanoseconds = 0.0009, scales_row_nanoseconds = 0.3, odd_scales_nanoseconds = 15000;
 
 const char *bsmi_cuda_kernel_name(int number)
 {
@@ -91,7 +91,9 @@ static double modelled_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm, co
 static double bringing_nanoseconds(const struct bsmi_gemm_instance *g, const struct bsmi_product *p)
 {
     const double rows = (double)p->n * (double)p->b.batch;
-    if (g->decodes != BSMI_DECODES_NONE) return LAUNCH_NANOSECONDS + scales_row_nanoseconds * rows;
+    const bool own_scales = p->b.scale == BSM_UE4M3 && p->b.map.layout.kind == BSM_LAYOUT_128X4;
+    const bool odd = (p->n % 128 != 0 || p->k % 128 != 0) && !own_scales;      /* not what row_scales.cuh calls plain */
+    if (g->decodes != BSMI_DECODES_NONE) return LAUNCH_NANOSECONDS + scales_row_nanoseconds * rows + (odd ? odd_scales_nanoseconds : 0);
     return p->b.format == BSM_FORMAT_BF16 ? 0 : LAUNCH_NANOSECONDS + decoded_element_nanoseconds * rows * (double)p->k;
 }
 
