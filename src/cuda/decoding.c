@@ -39,6 +39,8 @@ bool bsmi_cuda_gemm_serves(const struct bsmi_gemm_instance *gemm, const struct b
     else if (gemm->decodes != bsmi_cuda_decodes_of(p->b.format)) rule = "the forced kernel does not decode B's format";
     else if (!is_packed(&p->b))
         rule = "the forced kernel wants 4 bits packed two a byte, the first in the low half, 6 and 8 bits in a byte each";
+    else if (bsmi_gemm_has_registers(gemm) && (p->k > gemm->most_columns || p->a.element == BSM_FP16))
+        rule = "the forced kernel wants a smaller K, and A other than fp16";
     else if (p->b.bits == 4 && p->k % 2 != 0) rule = "the forced kernel wants whole bytes";
     else if (!bsmi_cuda_can_map(&rows)) rule = "the forced kernel wants B's rows, their pitch and b->data in multiples of 16 bytes";
     if (rule != NULL && sentence != NULL) *sentence = rule;
@@ -52,10 +54,12 @@ static bool scales_serve(const struct bsmi_matrix *m)
            (uintptr_t)m->scales % 16 == 0 && (m->batch == 1 || m->scale_batch_bytes % 16 == 0);
 }
 
-void bsmi_cuda_describe_codes(const struct bsmi_matrix *m, struct bsmi_cuda_operand *o)
+void bsmi_cuda_describe_codes(const struct bsmi_matrix *m, bool any_scales, struct bsmi_cuda_operand *o)
 {
     o->way = BSMI_WAY_IN_KERNEL;
-    o->own_scales = scales_serve(m);
+    o->any_scales = any_scales;
+    o->own_scales = any_scales || scales_serve(m);
+    if (any_scales) o->has_exponents = false;
     o->scale_band_bytes = bsmi_ceil_div(m->scale_columns, 4) * 512;
     o->scale_batch_bytes = o->own_scales ? m->scale_batch_bytes : bsmi_ceil_div(m->rows, 128) * o->scale_band_bytes;
 }

@@ -10,7 +10,7 @@ enum { BSMI_CODES_BOX_BYTES = 128 }; /* of a row, in a box of the codes' tensor 
 /* Its rows as bytes. */
 struct bsmi_cuda_rows bsmi_cuda_code_rows(const struct bsmi_matrix *matrix);
 
-/* Makes the operand one that is decoded in the kernel. */
-void bsmi_cuda_describe_codes(const struct bsmi_matrix *matrix, struct bsmi_cuda_operand *operand);
+/* Makes the operand one that is decoded in the kernel; any_scales: in registers. */
+void bsmi_cuda_describe_codes(const struct bsmi_matrix *matrix, bool any_scales, struct bsmi_cuda_operand *operand);
 
 #endif

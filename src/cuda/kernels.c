@@ -2,6 +2,7 @@
 #include "kernels.h"
 #include "cuda/sm100/gemm_instances.h"
 #include "cuda/sm90/gemm_instances.h"
+#include "cuda/sm90/register_instances.h"
 
 #include <stddef.h>
 
@@ -15,7 +16,7 @@ const struct bsmi_cuda_kernel bsmi_cuda_kernels[BSMI_KERNEL_COUNT] = {
 #define ROW(in_file, name, function, rows, columns, groups, cluster_rows, cluster_columns, stages, d_box)                                \
     { name, function, in_file, BSMI_GEMM_BF16, false, rows, columns, cluster_rows, cluster_columns, 128 * ((groups) + 1),                                       \
       (stages) * (((rows) + (columns)) * BSMI_K_STEP * 2 + 16) + (groups) * 8 * BSMI_GEMM_D_BOX_ROWS * (d_box),                          \
-      (rows) / (cluster_columns), (columns) / (cluster_rows), BSMI_GEMM_D_BOX_ROWS, d_box, true, BSMI_DECODES_NONE },
+      (rows) / (cluster_columns), (columns) / (cluster_rows), BSMI_GEMM_D_BOX_ROWS, d_box, true, BSMI_DECODES_NONE, 0 },
 #define LARGE(tile, ...) ROW("sm90/gemm_large", "cuda_wgmma_" #tile, "bsmi_gemm_" #tile, __VA_ARGS__)
 #define SMALL(tile, ...) ROW("sm90/gemm_small", "cuda_wgmma_" #tile, "bsmi_gemm_" #tile, __VA_ARGS__)
 
@@ -26,7 +27,7 @@ const struct bsmi_cuda_kernel bsmi_cuda_kernels[BSMI_KERNEL_COUNT] = {
       (d_box) == 0 ? (columns) : BSMI_SM100_ROWS, (d_box) == 0 ? BSMI_SM100_ROWS : (columns), ctas, 1,                                   \
       BSMI_SM100_THREADS, BSMI_SM100_SHARED_BYTES(blocks, words, columns, ctas, stages, d_box),                                          \
       (d_box) == 0 ? (columns) : BSMI_SM100_ROWS, (d_box) == 0 ? BSMI_SM100_ROWS : (columns) / (ctas),                                   \
-      (d_box) == 0 ? 0 : BSMI_GEMM_D_BOX_ROWS, d_box, true, BSMI_DECODES_NONE },
+      (d_box) == 0 ? 0 : BSMI_GEMM_D_BOX_ROWS, d_box, true, BSMI_DECODES_NONE, 0 },
 #define F16(...) TENSOR_MEMORY(f16, BSMI_GEMM_BF16, 0, 3, __VA_ARGS__)
 #define MXF8F6F4(...) TENSOR_MEMORY(mxf8f6f4, BSMI_GEMM_MXF8F6F4, 1, 2, __VA_ARGS__)
 #define MXF4(...) TENSOR_MEMORY(mxf4, BSMI_GEMM_MXF4, 2, 2, __VA_ARGS__)
@@ -38,11 +39,11 @@ const struct bsmi_cuda_kernel bsmi_cuda_kernels[BSMI_KERNEL_COUNT] = {
     { name, function, in_file, BSMI_GEMM_BF16, false, rows, 64, 1, cluster_columns, 128 * (2 + (decoders)),                              \
       (stages) * (((rows) + 64) * BSMI_K_STEP * 2 + 16) + (code_stages) * (64 * 128 + (pieces) * 512 + 16) + 12 * ((rows) + 64) +        \
           320 * ((rows) < 32 ? (rows) : 32),                                                                                             \
-      (rows) / (cluster_columns), 64, 0, 0, true, what },
+      (rows) / (cluster_columns), 64, 0, 0, true, what, 0 },
 #define WIDE_DECODING(what, pieces, name, function, rows, cluster_columns, stages, code_stages)                                          \
     { name, function, "sm90/decoding_nibbles", BSMI_GEMM_BF16, false, rows, 128, 1, cluster_columns, 128 * 3,                            \
       (stages) * ((rows) * BSMI_K_STEP * 2 + 16) + (code_stages) * (128 * 128 + (pieces) * 512 + 16) + 2 * (12 * ((rows) + 64) + 320 * 32), \
-      (rows) / (cluster_columns), 128, 0, 0, true, what },
+      (rows) / (cluster_columns), 128, 0, 0, true, what, 0 },
 #define MXFP4(tile, ...)                                                                                                                 \
     DECODING("sm90/decoding_nibbles", BSMI_DECODES_MXFP4, 2, "cuda_wgmma_mxfp4_" #tile, "bsmi_gemm_mxfp4_" #tile, __VA_ARGS__)
 #define NVFP4(tile, ...)                                                                                                                 \
@@ -53,6 +54,18 @@ const struct bsmi_cuda_kernel bsmi_cuda_kernels[BSMI_KERNEL_COUNT] = {
 #define WIDE_MXFP4(tile, ...) WIDE_DECODING(BSMI_DECODES_MXFP4, 2, "cuda_wgmma_mxfp4_" #tile, "bsmi_gemm_mxfp4_" #tile, __VA_ARGS__)
 #define WIDE_NVFP4(tile, ...) WIDE_DECODING(BSMI_DECODES_NVFP4, 4, "cuda_wgmma_nvfp4_" #tile, "bsmi_gemm_nvfp4_" #tile, __VA_ARGS__)
 
+/* Shared memory: the ring of A's rows and B's codes, four steps a stage, the scales of 64 rows, numbers for rows and columns, and sums on
+ * their way to D. */
+#define REGISTERS(in_file, what, block, name, function, rows, cluster_columns, ctas, stages, columns)                                    \
+    { name, function, in_file, BSMI_GEMM_BF16, false, rows, 64, 1, cluster_columns, 128 + 32,                                            \
+      (stages) * (4 * (rows) * BSMI_K_STEP * 2 + 64 * 128 + 16) + 64 * ((columns) / (block) + 16) + 12 * ((rows) + 64) +                 \
+          320 * ((rows) < 32 ? (rows) : 32),                                                                                             \
+      (rows) / (cluster_columns), 64, 0, 0, true, what, columns },
+#define REGISTERS_MXFP4(tile, ...)                                                                                                       \
+    REGISTERS("sm90/register_mxfp4", BSMI_DECODES_MXFP4, 32, "cuda_wgmma_mxfp4_" #tile, "bsmi_gemm_mxfp4_" #tile, __VA_ARGS__)
+#define REGISTERS_NVFP4(tile, ...)                                                                                                       \
+    REGISTERS("sm90/register_nvfp4", BSMI_DECODES_NVFP4, 16, "cuda_wgmma_nvfp4_" #tile, "bsmi_gemm_nvfp4_" #tile, __VA_ARGS__)
+
 const struct bsmi_gemm_instance bsmi_gemm_instances[] = {
     BSMI_SM90_GEMM_LARGE(LARGE)
     BSMI_SM90_GEMM_SMALL(SMALL)
@@ -61,11 +74,13 @@ const struct bsmi_gemm_instance bsmi_gemm_instances[] = {
     BSMI_SM90_DECODING(NVFP4)
     BSMI_SM90_WIDE_DECODING(WIDE_NVFP4)
     BSMI_SM90_DECODING(BYTES)
+    BSMI_SM90_REGISTERS(REGISTERS_MXFP4)
+    BSMI_SM90_REGISTERS(REGISTERS_NVFP4)
     BSMI_SM100_GEMM_MXF8F6F4(MXF8F6F4)
     BSMI_SM100_GEMM_MXF4(MXF4)
     BSMI_SM100_GEMM_MXF4NVF4(MXF4NVF4)
     BSMI_SM100_GEMM_F16(F16)
-    { NULL, NULL, NULL, BSMI_GEMM_BF16, false, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, false, BSMI_DECODES_NONE },
+    { NULL, NULL, NULL, BSMI_GEMM_BF16, false, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, false, BSMI_DECODES_NONE, 0 },
 };
 const int bsmi_gemm_instance_count = sizeof bsmi_gemm_instances / sizeof bsmi_gemm_instances[0] - 1;
 _Static_assert(sizeof bsmi_gemm_instances / sizeof bsmi_gemm_instances[0] - 1 <= BSMI_MOST_GEMM_INSTANCES, "raise the limit");

@@ -63,7 +63,12 @@ struct bsmi_gemm_instance {
     int d_box_rows, d_box_bytes;          /* box of D's map, swizzled over its whole width; 0: no map is wanted */
     bool waits;                           /* as above */
     enum bsmi_gemm_decodes decodes;       /* then B's box is 128 bytes of b_box_rows rows */
+    int most_columns;                     /* decodes B in registers, K up to this, reads scales as they are, and finds the exponents of
+                                             B's rows; 0: does not */
 };
+
+/* Decodes B in registers. */
+static inline bool bsmi_gemm_has_registers(const struct bsmi_gemm_instance *gemm) { return gemm->most_columns > 0; }
 
 /* Of tensor memory, with few rows: multiplies D^T = B A^T. */
 static inline bool bsmi_gemm_is_swapped(const struct bsmi_gemm_instance *gemm) { return gemm->has_tensor_memory && gemm->tile_rows < 128; }

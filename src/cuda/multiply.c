@@ -152,7 +152,8 @@ bsm_status bsmi_cuda_prepare(const struct bsmi_cuda_gpu *gpu, const struct bsmi_
     if (c->road == BSMI_ROAD_TENSOR) {
         c->a = describe_operand(&p->a);
         c->b = describe_operand(&p->b);
-        if (bsmi_gemm_instances[gemm].decodes != BSMI_DECODES_NONE) bsmi_cuda_describe_codes(&p->b, &c->b);
+        if (bsmi_gemm_instances[gemm].decodes != BSMI_DECODES_NONE)
+            bsmi_cuda_describe_codes(&p->b, bsmi_gemm_has_registers(&bsmi_gemm_instances[gemm]), &c->b);
     }
     count_tiles(p, c);
     describe_parts(gpu, p, c);
@@ -415,7 +416,11 @@ static bsm_status give_codes(const struct run *run, int box_rows, struct bsmi_ge
     g->code_scales = o->own_scales ? m->scales : at(run, o->scales_at);
     g->code_band_bytes = o->scale_band_bytes, g->code_batch_bytes = o->scale_batch_bytes;
     g->code_element = (int32_t)m->element;
-    if (!bsmi_cuda_can_map(&rows) || (uintptr_t)g->code_scales % 16 != 0)
+    if (o->any_scales) {
+        g->a_source = bsmi_cuda_matrix(&run->product->a), g->b_source = bsmi_cuda_matrix(m);
+        g->k = run->product->k, g->only_exponent_zero = is_plain(&run->multiply->a);
+    }
+    if (!bsmi_cuda_can_map(&rows) || (!o->any_scales && (uintptr_t)g->code_scales % 16 != 0))
         return bsmi_fail(BSM_EALIGN, "b->data=%p, b->scales=%p: not aligned to 16 bytes, as those of the plan were: make a plan for them",
                          (void *)m->data, (void *)m->scales);
     return bsmi_cuda_map(run->queue.gpu->driver, &rows, BSMI_CODES_BOX_BYTES, box_rows, CU_TENSOR_MAP_SWIZZLE_128B, &g->b);
@@ -485,7 +490,7 @@ static bsm_status run_tensor(struct run *run)
     const struct bsmi_cuda_multiply *c = run->multiply;
     bsm_status status = bring_operands(run);
     if (status == BSM_OK) status = run_gemm(run);
-    if (status == BSM_OK && leaves_out(c)) status = run_sums(run, true);
+    if (status == BSM_OK && leaves_out(c) && !c->b.any_scales) status = run_sums(run, true);
     return status;
 }
 

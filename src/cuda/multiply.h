@@ -29,6 +29,8 @@ struct bsmi_cuda_operand {
     size_t rows_at, exponents_at, left_out_at;   /* in the workspace; left_out_at: flags of CTAs */
     /* In the kernel: scales as BSM_LAYOUT_128X4, the caller's own or brought into the workspace. */
     bool own_scales;
+    bool any_scales;                      /* the caller's own, in any layout; the kernel finds exponents itself, and computes what is left
+                                             out of either operand */
     int64_t scale_band_bytes, scale_batch_bytes; /* of 128 rows, of a matrix */
     size_t scales_at;
     struct bsmi_codes codes;              /* on the road of codes, where way and what it says count alone */

@@ -20,6 +20,15 @@ static const struct { const char *kernel; int step; } measured[] = {
 };
 enum { TILE_NANOSECONDS = 1000, LAUNCH_NANOSECONDS = 3000 };
 
+/* The same of kernels of which several CTAs share a multiprocessor: a step of all of them, and of one that has it for itself. */
+static const struct { const char *kernel; int shared, alone; } measured_registers[] = {
+    { "cuda_wgmma_mxfp4_16x64_1x1_registers", 205, 205 },    { "cuda_wgmma_mxfp4_64x64_1x2_registers", 250, 250 },
+    { "cuda_wgmma_mxfp4_16x64_1x1_registers_4k", 375, 225 }, { "cuda_wgmma_mxfp4_32x64_1x1_registers_4k", 315, 217 },
+    { "cuda_wgmma_mxfp4_64x64_1x2_registers_4k", 420, 385 }, { "cuda_wgmma_nvfp4_16x64_1x1_registers", 215, 215 },
+    { "cuda_wgmma_nvfp4_64x64_1x2_registers", 262, 262 },    { "cuda_wgmma_nvfp4_16x64_1x1_registers_4k", 400, 230 },
+    { "cuda_wgmma_nvfp4_32x64_1x1_registers_4k", 335, 225 }, { "cuda_wgmma_nvfp4_64x64_1x2_registers_4k", 450, 390 },
+};
+
 /* What comes before the GEMM kernel, where kernels differ in it: an element of B decoded into the workspace, or a row's scales brought to
  * where the kernel reads them. */
 static const double decoded_element_nanoseconds = 0.0009, scales_row_nanoseconds = 0.3, odd_scales_nanoseconds = 15000;
@@ -91,10 +100,26 @@ static double modelled_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm, co
 static double bringing_nanoseconds(const struct bsmi_gemm_instance *g, const struct bsmi_product *p)
 {
     const double rows = (double)p->n * (double)p->b.batch;
+    if (bsmi_gemm_has_registers(g)) return 0;
     const bool own_scales = p->b.scale == BSM_UE4M3 && p->b.map.layout.kind == BSM_LAYOUT_128X4;
     const bool odd = (p->n % 128 != 0 || p->k % 128 != 0) && !own_scales;      /* not what row_scales.cuh calls plain */
     if (g->decodes != BSMI_DECODES_NONE) return LAUNCH_NANOSECONDS + scales_row_nanoseconds * rows + (odd ? odd_scales_nanoseconds : 0);
     return p->b.format == BSM_FORMAT_BF16 ? 0 : LAUNCH_NANOSECONDS + decoded_element_nanoseconds * rows * (double)p->k;
+}
+
+/* Waves of tiles in which every CTA has a place, and a last one, whose CTAs may have multiprocessors for themselves. */
+static double registers_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm, const struct bsmi_product *p)
+{
+    const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[gemm];
+    const int64_t clusters = gpu->gemm_clusters[gemm], tiles = tiles_of(g, p), last = tiles % clusters;
+    const double steps = (double)bsmi_ceil_div(p->k, BSMI_K_STEP), waves = (double)(tiles / clusters);
+    for (size_t r = 0; r < sizeof measured_registers / sizeof measured_registers[0]; r++) {
+        if (strcmp(g->name, measured_registers[r].kernel) != 0) continue;
+        const int of_last = last * g->cluster_columns <= gpu->multiprocessors ? measured_registers[r].alone : measured_registers[r].shared;
+        return LAUNCH_NANOSECONDS + waves * (TILE_NANOSECONDS + steps * measured_registers[r].shared) +
+               (last > 0 ? TILE_NANOSECONDS + steps * of_last : 0);
+    }
+    return 0;
 }
 
 /* 0 where nothing is known of the kernel. */
@@ -102,6 +127,7 @@ static double expected_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm, co
 {
     if (bsmi_gemm_instances[gemm].has_tensor_memory) return modelled_nanoseconds(gpu, gemm, p);
     const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[gemm];
+    if (bsmi_gemm_has_registers(g)) return registers_nanoseconds(gpu, gemm, p);
     const double steps = (double)(bsmi_ceil_div(p->k, BSMI_K_STEP) * terms_of(p)), waves = (double)bsmi_ceil_div(tiles_of(g, p), gpu->gemm_clusters[gemm]);
     for (size_t r = 0; r < sizeof measured / sizeof measured[0]; r++)
         if (strcmp(g->name, measured[r].kernel) == 0)

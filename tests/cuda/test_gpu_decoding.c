@@ -269,6 +269,31 @@ static void far_scales_in_few_places(struct test *t)
     contexts_close(&c);
 }
 
+/* Kernels that read scales as they lie: rings that go round, rows that begin anywhere, exponents, and what is left out of either operand. */
+static void decoded_in_registers(struct test *t)
+{
+    static const struct problem problems[] = {
+        { .m = 18, .n = 70, .k = 1056, .scales = SPANNING },
+        { .m = 9, .n = 130, .k = 1056, .layout = BSM_LAYOUT_LINEAR, .d = BSM_FORMAT_BF16 },
+        { .m = 34, .n = 72, .k = 96, .scales = FAR, .a = BSM_MXFP4, .alpha = true },
+        { .m = 20, .n = 66, .k = 800, .scales = NAN_SCALES, .batch = 2 },
+        { .m = 20, .n = 130, .k = 288, .scales = SPANNING, .a = BSM_MXFP8_E4M3, .layout = BSM_LAYOUT_128X4 },
+    };
+    enum { PROBLEMS = sizeof problems / sizeof problems[0] };
+    struct contexts c;
+    if (!contexts_open(t, &c)) return;
+    const int plain = kernel_number(c.gpu, "cuda_wgmma_64x48_1x1", BSM_FORMAT_BF16, BSM_MXFP4);
+    if (plain < 0) test_skip(t, "this GPU has no kernels that decode");
+    for (int f = 0, turn = 0; f < 2 && plain >= 0; f++)
+        for (int kernel = 0; bsm_kernel_name(kernel) != NULL; kernel++) {
+            if (strstr(bsm_kernel_name(kernel), "_registers") == NULL || !bsm_kernel_serves(c.gpu, kernel, BSM_FORMAT_BF16, formats[f])) continue;
+            for (int i = 0; i < PROBLEMS; i++)
+                if (!is_simulated() || i == turn % PROBLEMS) compare_kernels(t, &c, &problems[i], formats[f], kernel, plain);
+            turn++;
+        }
+    contexts_close(&c);
+}
+
 static void operands_of_every_kind(struct test *t)
 {
     static const struct problem problems[] = {
@@ -331,6 +356,6 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = { TEST(every_format),           TEST(edges),     TEST(scales_and_codes_of_any_size),
                                               TEST(operands_of_every_kind), TEST(epilogues), TEST(other_forms_go_another_way),
-                                              TEST(far_scales_in_few_places), TEST(wide_tiles) };
+                                              TEST(far_scales_in_few_places), TEST(wide_tiles), TEST(decoded_in_registers) };
     return TEST_MAIN(argc, argv, cases);
 }

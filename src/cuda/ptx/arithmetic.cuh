@@ -50,6 +50,15 @@ __device__ static inline uint32_t ptx_sub_bf16x2(uint32_t a, uint32_t b)
     return d;
 }
 
+/* Bytes of two words by the nibbles of a selector; one with its highest bit set gives the highest bit of the byte eight times, which
+ * __byte_perm does not (9.7.9.7 prmt). */
+__device__ static inline uint32_t ptx_prmt(uint32_t a, uint32_t b, uint32_t selector)
+{
+    uint32_t d;
+    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(selector));
+    return d;
+}
+
 /* Two floats into two codes, to nearest even, saturating; `low` goes into bits 0-7 (9.7.9.21 cvt). */
 __device__ static inline uint32_t ptx_cvt_e4m3x2(float high, float low)
 {

@@ -9,9 +9,9 @@
 #include "cuda/common/gemm_order.h"
 #include "cuda/ptx/arithmetic.cuh"
 #include "finish.cuh"
-#include "operand.cuh"
+#include "sums_panel.cuh"
 
-enum { ROWS = BSMI_SUMS_ROWS, COLUMNS = BSMI_SUMS_COLUMNS, DEPTH = 32 };
+enum { ROWS = BSMI_SUMS_ROWS, COLUMNS = BSMI_SUMS_COLUMNS };
 static_assert(ROWS * COLUMNS == BSMI_SUMS_THREADS, "a thread an element");
 
 /* Rows and columns of a tile, -1 where there is none: in shared memory. */
@@ -22,59 +22,6 @@ struct tile {
     bool skip_left_out_rows;              /* they are another tile's */
 };
 
-/* One operand's part of a tile: elements, scaled already where terms are summed one by one; scales of at most two runs. */
-struct panel { double values[ROWS][DEPTH + 1], scales[ROWS][2]; };
-
-__device__ static inline bool sums_runs(const bsmi_device_matrix &m)
-{
-    return m.block != 0 && (m.element == BSM_E2M1 || m.element == BSM_E2M3 || m.element == BSM_INT8);
-}
-
-/* s + p rounded once to fp32: by way of a double rounded to odd, whose 53 bits are more than 24 + 2 (Boldo and Melquiond 2008). */
-__device__ static inline float add_once(float s, double p)
-{
-    const double a = (double)s, sum = a + p;
-    if (!isfinite(sum)) return (float)sum;
-    const double of_p = sum - a, tail = (a - (sum - of_p)) + (p - of_p);
-    long long bits = __double_as_longlong(sum);
-    if (tail != 0 && (bits & 1) == 0) bits += (tail > 0) == (sum > 0) ? 1 : -1;
-    return __double2float_rn(__longlong_as_double(bits));
-}
-
-__device__ static void fill(panel &panel, const bsmi_device_matrix &m, int64_t batch, const int64_t *rows, int64_t k, int64_t k_end,
-                            int run)
-{
-    for (int i = (int)threadIdx.x; i < ROWS * DEPTH; i += BSMI_SUMS_THREADS) {
-        const int64_t row = rows[i / DEPTH], column = k + i % DEPTH;
-        double value = 0;
-        if (row >= 0 && column < k_end) {
-            value = element_value(m.element, element_code(m, batch, row, column));
-            if (run == 0) value *= scale_value(m, batch, row, column);
-        }
-        panel.values[i / DEPTH][i % DEPTH] = value;
-    }
-    if (run == 0 || threadIdx.x >= ROWS * 2) return;
-    const int64_t row = rows[threadIdx.x / 2], column = k + threadIdx.x % 2 * run;
-    panel.scales[threadIdx.x / 2][threadIdx.x % 2] = row >= 0 && column < k_end ? scale_value(m, batch, row, column) : 1;
-}
-
-/* 32 columns of K more.  left: how many of them there are. */
-__device__ static float add_terms(float sum, const panel &a, const panel &b, int i, int j, int left)
-{
-    for (int k = 0; k < left; k++) sum = add_once(sum, a.values[i][k] * b.values[j][k]);
-    return sum;
-}
-
-__device__ static float add_runs(float sum, const panel &a, const panel &b, int i, int j, int left, int run)
-{
-    for (int first = 0; first < left; first += run) {
-        double of_run = 0;
-        for (int k = first; k < min(left, first + run); k++) of_run += a.values[i][k] * b.values[j][k];
-        sum = add_once(sum, of_run * (a.scales[i][first / run] * b.scales[j][first / run]));
-    }
-    return sum;
-}
-
 __device__ static void store(const bsmi_sums_parameters &p, const tile &t, int64_t row, int64_t column, float sum)
 {
     const bsmi_epilogue_parameters &e = p.epilogue;
@@ -83,24 +30,24 @@ __device__ static void store(const bsmi_sums_parameters &p, const tile &t, int64
 }
 
 /* What a CTA works with. */
-struct sums_memory { lines l; panel a, b; };
+struct sums_memory { lines l; sums_panel<ROWS> a; sums_panel<COLUMNS> b; };
 
 __device__ static void compute(const bsmi_sums_parameters &p, const tile &t, sums_memory &s)
 {
     const int i = (int)threadIdx.x / COLUMNS, j = (int)threadIdx.x % COLUMNS;
     const int64_t row = s.l.rows[i], column = s.l.columns[j], a_batch = p.epilogue.grouped ? 0 : t.matrix * p.a_batch_step;
-    const int run = sums_runs(p.a) && sums_runs(p.b) ? min(p.a.block, p.b.block) : 0;
+    const int run = run_of(p.a, p.b);
     bool mine = row >= 0 && column >= 0;
     if (mine && t.skip_left_out_rows && p.epilogue.a_exponents != nullptr)
         mine = p.epilogue.a_exponents[t.matrix * p.epilogue.a_exponent_step + row] != BSMI_ROW_LEFT_OUT;
     float sum = 0;
-    for (int64_t k = 0; k < p.k; k += DEPTH) {
-        const int left = (int)min((int64_t)DEPTH, p.k - k);
+    for (int64_t k = 0; k < p.k; k += PANEL_DEPTH) {
+        const int left = (int)min((int64_t)PANEL_DEPTH, p.k - k);
         __syncthreads();
-        fill(s.a, p.a, a_batch, s.l.rows, k, p.k, run);
-        fill(s.b, p.b, t.matrix * p.b_batch_step, s.l.columns, k, p.k, run);
+        fill_panel<BSMI_SUMS_THREADS>(s.a, p.a, a_batch, s.l.rows, k, p.k, run);
+        fill_panel<BSMI_SUMS_THREADS>(s.b, p.b, t.matrix * p.b_batch_step, s.l.columns, k, p.k, run);
         __syncthreads();
-        if (mine) sum = run == 0 ? add_terms(sum, s.a, s.b, i, j, left) : add_runs(sum, s.a, s.b, i, j, left, run);
+        if (mine) sum = add_panels(sum, s.a, s.b, i, j, left, run);
     }
     if (mine) store(p, t, row, column, sum);
 }
