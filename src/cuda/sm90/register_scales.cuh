@@ -64,6 +64,33 @@ __device__ __noinline__ static void bring_by_bytes(const bsmi_gemm_parameters &p
     }
 }
 
+/* Of a matrix with linear scales: the first byte, and the one behind the last. */
+struct scale_bytes { const unsigned char *first, *end; };
+
+__device__ static inline scale_bytes scale_bytes_of(const bsmi_gemm_parameters &p, const gemm_tile &tile, const register_source &s)
+{
+    const bsmi_device_matrix &m = p.b_source;
+    const unsigned char *first = m.scales + tile.matrix * p.b_batch_step * m.scale_batch_bytes;
+    return { first, first + (m.rows - 1) * m.layout.pitch + s.count };
+}
+
+/* Bytes behind a row's end may be the next row's; not those outside the matrix. */
+template <int BYTES> __device__ static inline void bring_bytes(uint32_t to, const unsigned char *from, const scale_bytes &all)
+{
+    if (from >= all.first && from + BYTES <= all.end) {
+        if constexpr (BYTES == 16) cp_async_16(to, from, 16);
+        else cp_async<BYTES>(to, from, BYTES);
+        return;
+    }
+#pragma unroll 1
+    for (int32_t at = 0; at < BYTES; at += 4) {
+        uint32_t word = 0;
+        for (int32_t i = 0; i < 4; i++)
+            if (from + at + i >= all.first && from + at + i < all.end) word |= (uint32_t)from[at + i] << 8 * i;
+        store_shared(to + at, word);
+    }
+}
+
 template <class CONFIG>
 __device__ static inline void begin_scales(const bsmi_gemm_parameters &p, const gemm_tile &tile, const register_source &s)
 {
@@ -76,10 +103,11 @@ __device__ static inline void begin_scales(const bsmi_gemm_parameters &p, const 
     const int32_t row = (int32_t)lane / 2;
     const uint32_t shift = shift_of_row(p, s, row), bytes = shift + (uint32_t)s.count, to = s.to + row * CONFIG::SCALE_PITCH;
     const unsigned char *from = scales_of_row(p, s, row) - shift;
+    const scale_bytes all = scale_bytes_of(p, tile, s);
     if (s.sixteen)
-        for (uint32_t at = lane % 2 * 16; at < bytes; at += 32) cp_async_16(to + at, from + at, min(16u, bytes - at));
+        for (uint32_t at = lane % 2 * 16; at < bytes; at += 32) bring_bytes<16>(to + at, from + at, all);
     else
-        for (uint32_t at = lane % 2 * 4; at < bytes; at += 8) cp_async<4>(to + at, from + at, min(4u, bytes - at));
+        for (uint32_t at = lane % 2 * 4; at < bytes; at += 8) bring_bytes<4>(to + at, from + at, all);
     cp_async_commit_group();
 }
 
