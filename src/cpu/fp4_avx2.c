@@ -97,7 +97,7 @@ AVX2 static void pack_a(const struct bsmi_part *part, const struct bsmi_operand 
         for (int64_t s = 0; s < runs; s++) {
             const int32_t sum = run == 16 ? sums[s] : sums[2 * s] + sums[2 * s + 1], start = 0x8000 - OFFSET * sum;
             const float scale = panel->scales[s][r] * 0.25F;
-            panel->starts[s][r] = start * 0x10001;
+            panel->starts[s][r] = (int32_t)((uint32_t)start * 0x10001);
             panel->scales[s][r] = scale;
             panel->minuends[s][r] = -0x808000p0F * scale;
         }

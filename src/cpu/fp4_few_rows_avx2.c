@@ -86,10 +86,11 @@ static void pack_a(const struct bsmi_part *part, const struct bsmi_operand *b, i
     bsmi_nibble_rows(part, ROWS, &nibbles);
     bsmi_scale_rows(part, run, ROWS, panel->scales[0]);
     for (int64_t r = 0; r < part->count; r++) pack_a_row(nibbles.rows[r], groups, run, table, r, panel);
-    for (int64_t i = 0; i < runs * ROWS; i++) {
-        panel->scales[0][i] *= 0.25F;
-        panel->minuends[0][i] = -bias * panel->scales[0][i];
-    }
+    for (int64_t i = 0; i < runs; i++)
+        for (int r = 0; r < ROWS; r++) {
+            panel->scales[i][r] *= 0.25F;
+            panel->minuends[i][r] = -bias * panel->scales[i][r];
+        }
 }
 
 AVX2 static void pack_b(const struct bsmi_part *part, int run, void *memory)

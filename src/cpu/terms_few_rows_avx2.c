@@ -53,8 +53,8 @@ AVX2 static void pack_b(const struct bsmi_part *part, int run, void *memory)
     panel->block_bits = __builtin_ctz(m->block == 0 ? (unsigned)CHUNK : (unsigned)m->block);
     bsmi_byte_rows(part, COLUMNS, &panel->bytes);
     if (m->block != 0) pack_scales_by_column(part, m->block, panel->factors);
-    for (int64_t i = 0; i < bsmi_ceil_div(part->length, (int64_t)1 << panel->block_bits) * COLUMNS; i++)
-        panel->factors[0][i] = m->block != 0 ? panel->factors[0][i] * factor : factor;
+    for (int64_t i = 0; i < bsmi_ceil_div(part->length, (int64_t)1 << panel->block_bits); i++)
+        for (int c = 0; c < COLUMNS; c++) panel->factors[i][c] = m->block != 0 ? panel->factors[i][c] * factor : factor;
 }
 
 /* 16 columns by 32 of K as words: words[k][half of the columns][k, k + 16][column]. */
