@@ -33,7 +33,10 @@ bool bsmi_cuda_gemm_serves(const struct bsmi_gemm_instance *gemm, const struct b
 {
     const char *rule = NULL;
     const struct bsmi_cuda_rows rows = bsmi_cuda_code_rows(&p->b);
-    if (gemm->kind != BSMI_GEMM_BF16 && gemm->tile_rows < 32 && (p->m > gemm->tile_rows || p->groups > 0))
+    if (gemm->kind == BSMI_GEMM_INTEGERS) {
+        rule = bsmi_integers_rule(&p->a);
+        if (rule == NULL) rule = bsmi_integers_rule(&p->b);
+    } else if (gemm->kind != BSMI_GEMM_BF16 && gemm->tile_rows < 32 && (p->m > gemm->tile_rows || p->groups > 0))
         rule = "the forced kernel wants no groups and no more rows of A than its tile has";
     else if (gemm->decodes == BSMI_DECODES_NONE) return true;
     else if (gemm->decodes != bsmi_cuda_decodes_of(p->b.format)) rule = "the forced kernel does not decode B's format";

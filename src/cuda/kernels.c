@@ -2,9 +2,11 @@
 #include "kernels.h"
 #include "cuda/sm100/gemm_instances.h"
 #include "cuda/sm90/gemm_instances.h"
+#include "cuda/sm90/integer_instances.h"
 #include "cuda/sm90/register_instances.h"
 
 #include <stddef.h>
+#include <string.h>
 
 const struct bsmi_cuda_kernel bsmi_cuda_kernels[BSMI_KERNEL_COUNT] = {
 #define X(id, function, file, threads, waits, most) { function, file, threads, waits, most },
@@ -13,12 +15,14 @@ const struct bsmi_cuda_kernel bsmi_cuda_kernels[BSMI_KERNEL_COUNT] = {
 };
 
 /* Shared memory: the ring (tiles and two barriers a stage), and eight boxes of D for each consumer warpgroup. */
-#define ROW(in_file, name, function, rows, columns, groups, cluster_rows, cluster_columns, stages, d_box)                                \
-    { name, function, in_file, BSMI_GEMM_BF16, false, rows, columns, cluster_rows, cluster_columns, 128 * ((groups) + 1),                                       \
+#define ROW(in_file, kind, name, function, rows, columns, groups, cluster_rows, cluster_columns, stages, d_box)                          \
+    { name, function, in_file, kind, false, rows, columns, cluster_rows, cluster_columns, 128 * ((groups) + 1),                                       \
       (stages) * (((rows) + (columns)) * BSMI_K_STEP * 2 + 16) + (groups) * 8 * BSMI_GEMM_D_BOX_ROWS * (d_box),                          \
       (rows) / (cluster_columns), (columns) / (cluster_rows), BSMI_GEMM_D_BOX_ROWS, d_box, true, BSMI_DECODES_NONE, 0 },
-#define LARGE(tile, ...) ROW("sm90/gemm_large", "cuda_wgmma_" #tile, "bsmi_gemm_" #tile, __VA_ARGS__)
-#define SMALL(tile, ...) ROW("sm90/gemm_small", "cuda_wgmma_" #tile, "bsmi_gemm_" #tile, __VA_ARGS__)
+#define LARGE(tile, ...) ROW("sm90/gemm_large", BSMI_GEMM_BF16, "cuda_wgmma_" #tile, "bsmi_gemm_" #tile, __VA_ARGS__)
+#define SMALL(tile, ...) ROW("sm90/gemm_small", BSMI_GEMM_BF16, "cuda_wgmma_" #tile, "bsmi_gemm_" #tile, __VA_ARGS__)
+#define INTEGERS(tile, ...) ROW("sm90/gemm_integers", BSMI_GEMM_INTEGERS, "cuda_wgmma_integers_" #tile, "bsmi_gemm_integers_" #tile, __VA_ARGS__)
+#define REST(tile, ...) ROW("sm90/gemm_integers", BSMI_GEMM_BF16, "cuda_wgmma_rest_" #tile, "bsmi_gemm_rest_" #tile, __VA_ARGS__)
 
 /* The same of Blackwell's; `blocks` of scales and `words` for each column as in sm100/gemm_config.cuh, which checks the sum.  Without boxes
  * of D the rows of the instruction are B's. */
@@ -69,6 +73,8 @@ const struct bsmi_cuda_kernel bsmi_cuda_kernels[BSMI_KERNEL_COUNT] = {
 const struct bsmi_gemm_instance bsmi_gemm_instances[] = {
     BSMI_SM90_GEMM_LARGE(LARGE)
     BSMI_SM90_GEMM_SMALL(SMALL)
+    BSMI_SM90_GEMM_INTEGERS(INTEGERS)
+    BSMI_SM90_GEMM_INTEGERS(REST)
     BSMI_SM90_DECODING(MXFP4)
     BSMI_SM90_WIDE_DECODING(WIDE_MXFP4)
     BSMI_SM90_DECODING(NVFP4)
@@ -91,4 +97,17 @@ int32_t bsmi_gemm_band(const struct bsmi_gemm_instance *instance, int clusters)
     int32_t band = 1;
     while ((band + 1) * (band + 1) * rows <= clusters * columns) band++;
     return band;
+}
+
+int bsmi_gemm_rest(int gemm)
+{
+    if (gemm < 0 || bsmi_gemm_instances[gemm].kind != BSMI_GEMM_INTEGERS) return -1;
+    const struct bsmi_gemm_instance *integers = &bsmi_gemm_instances[gemm];
+    for (int i = 0; i < bsmi_gemm_instance_count; i++) {
+        const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[i];
+        const bool same_tiles = g->tile_rows == integers->tile_rows && g->tile_columns == integers->tile_columns
+            && g->cluster_rows == integers->cluster_rows && g->cluster_columns == integers->cluster_columns;
+        if (same_tiles && g->kind == BSMI_GEMM_BF16 && strcmp(g->file, integers->file) == 0) return i;
+    }
+    return -1;
 }

@@ -2,7 +2,7 @@
 #ifndef BSMI_CUDA_KERNELS_H
 #define BSMI_CUDA_KERNELS_H
 
-#include "kernel_parameters.h"
+#include "integer_parameters.h"
 #include "policies_parameters.h"
 
 #include <stdbool.h>
@@ -23,7 +23,8 @@
     X(DEQUANTIZE,    "bsmi_dequantize",     "common/dequantize", BSMI_DEQUANTIZE_THREADS,   true, 8)         \
     X(REPACK,        "bsmi_repack",         "common/repack",     BSMI_REPACK_THREADS,       true, 8)         \
     X(CONVERT,       "bsmi_convert_scales", "common/scales",     BSMI_CONVERT_THREADS,      true, 16)        \
-    X(CLEAR_PADDING, "bsmi_clear_padding",  "common/scales",     BSMI_CONVERT_THREADS,      true, 8)
+    X(CLEAR_PADDING, "bsmi_clear_padding",  "common/scales",     BSMI_CONVERT_THREADS,      true, 8)         \
+    X(INTEGERS,      "bsmi_integers",       "common/integers",   BSMI_INTEGERS_THREADS,     true, 4)
 
 enum bsmi_cuda_kernel_id {
 #define X(id, function, file, threads, waits, most) BSMI_KERNEL_##id,
@@ -40,7 +41,8 @@ enum bsmi_gemm_kind {
     BSMI_GEMM_BF16,
     BSMI_GEMM_MXF8F6F4,                   /* elements of 4, 6 and 8 bits, an e8m0 scale for 32 */
     BSMI_GEMM_MXF4,                       /* e2m1, an e8m0 scale for 32 */
-    BSMI_GEMM_MXF4NVF4                    /* e2m1, a scale for 16 */
+    BSMI_GEMM_MXF4NVF4,                   /* e2m1, a scale for 16 */
+    BSMI_GEMM_INTEGERS                    /* rows of 8-bit integers, made of MXFP4; bf16 rows where there are none */
 };
 
 /* What a kernel for bf16 rows decodes itself of B. */
@@ -76,6 +78,9 @@ static inline bool bsmi_gemm_is_swapped(const struct bsmi_gemm_instance *gemm) {
 extern const struct bsmi_gemm_instance bsmi_gemm_instances[];
 extern const int bsmi_gemm_instance_count;
 enum { BSMI_MOST_GEMM_INSTANCES = 96 };
+
+/* Number of the instance for bf16 rows that takes the place of one for integers; -1 for others. */
+int bsmi_gemm_rest(int gemm);
 
 /* Row tiles of a band (gemm_order.h): what `clusters` tiles read at one time is least when together they make a square. */
 int32_t bsmi_gemm_band(const struct bsmi_gemm_instance *instance, int clusters);

@@ -1,6 +1,7 @@
 /* A product on a GPU: preparing it, and its launches in their order. */
 #include "multiply.h"
 #include "decoding.h"
+#include "integers.h"
 #include "launch.h"
 #include "matrix.h"
 
@@ -66,6 +67,12 @@ static bool place_operand(const struct bsmi_matrix *m, struct bsmi_cuda_operand 
                                 || place(BSMI_MOST_LEFT_OUT_FLAGS, (int64_t)sizeof(uint32_t), &o->left_out_at, end));
 }
 
+static bool place_integers(const struct bsmi_matrix *m, struct bsmi_integers *integers, int64_t *end)
+{
+    const int64_t bytes = bsmi_integers_bytes(m, integers);
+    return bytes < 0 || place(bytes, 1, &integers->rows_at, end);
+}
+
 /* D as the GEMM and SIMT kernels finish it themselves, whatever there is of alpha, beta C, bias and the operands' tensor scales.  Kernels
  * that multiply codes quantize it too, but not in GGUF's blocks, which may be wider than their tiles. */
 static bool finishes_directly(const struct bsmi_product *p, enum bsmi_cuda_road road)
@@ -82,6 +89,8 @@ static bool place_all(const struct bsmi_product *p, struct bsmi_cuda_multiply *c
 {
     int64_t end = 0, rows;
     if (c->road == BSMI_ROAD_TENSOR && (place_operand(&p->a, &c->a, &end) || place_operand(&p->b, &c->b, &end))) return true;
+    if (c->rest >= 0 && (place_integers(&p->a, &c->a.integers, &end) || place_integers(&p->b, &c->b.integers, &end)
+                         || place(BSMI_MOST_UNFIT_FLAGS, (int64_t)sizeof(uint32_t), &c->unfit_at, &end))) return true;
     if (c->road == BSMI_ROAD_CODES && (place_codes(&p->a, &c->a.codes, &end) || place_codes(&p->b, &c->b.codes, &end))) return true;
     if (p->groups > 0 && place(p->groups + 1, 2 * (int64_t)sizeof(int64_t), &c->tables_at, &end)) return true;
     if (!c->direct) {
@@ -135,7 +144,8 @@ bool bsmi_cuda_tensor_serves(const struct bsmi_product *p)
 static enum bsmi_cuda_road road_of(int gemm)
 {
     if (gemm < 0) return BSMI_ROAD_SIMT;
-    return bsmi_gemm_instances[gemm].kind == BSMI_GEMM_BF16 ? BSMI_ROAD_TENSOR : BSMI_ROAD_CODES;
+    const enum bsmi_gemm_kind kind = bsmi_gemm_instances[gemm].kind;
+    return kind == BSMI_GEMM_BF16 || kind == BSMI_GEMM_INTEGERS ? BSMI_ROAD_TENSOR : BSMI_ROAD_CODES;
 }
 
 bsm_status bsmi_cuda_prepare(const struct bsmi_cuda_gpu *gpu, const struct bsmi_product *p, int gemm, struct bsmi_cuda_multiply *c)
@@ -143,6 +153,7 @@ bsm_status bsmi_cuda_prepare(const struct bsmi_cuda_gpu *gpu, const struct bsmi_
     memset(c, 0, sizeof *c);
     c->road = road_of(gemm);
     c->gemm = gemm;
+    c->rest = bsmi_gemm_rest(gemm);
     c->direct = finishes_directly(p, c->road);
     if (c->road == BSMI_ROAD_CODES) {
         bsm_status status = describe_codes("a", &p->a, gemm, &c->a);
@@ -175,10 +186,11 @@ bool bsmi_cuda_has_kernels(const struct bsmi_cuda_gpu *gpu, const struct bsmi_pr
         { BSMI_KERNEL_REPACK, codes && (c->a.codes.repacked || c->b.codes.repacked) }, { BSMI_KERNEL_CONVERT, codes },
         { BSMI_KERNEL_SUMS, true }, { BSMI_KERNEL_GROUP_TABLES, p->groups > 0 }, { BSMI_KERNEL_DECODE, decodes || (in_kernel && !c->b.own_scales) },
         { BSMI_KERNEL_FINISH, !c->direct }, { BSMI_KERNEL_CLEAR_PADDING, p->d.block != 0 },
+        { BSMI_KERNEL_INTEGERS, c->rest >= 0 },
     };
     for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++)
         if (kernels[i].wanted && gpu->kernels[kernels[i].kernel] == NULL) return false;
-    return c->gemm < 0 || gpu->gemms[c->gemm] != NULL;
+    return (c->gemm < 0 || gpu->gemms[c->gemm] != NULL) && (c->rest < 0 || gpu->gemms[c->rest] != NULL);
 }
 
 /* Running --------------------------------------------------------------------------------------------------------------------- */
@@ -190,6 +202,7 @@ struct run {
     unsigned char *workspace;
     struct bsmi_epilogue_parameters epilogue;
     int32_t a_flags, b_flags;             /* of rows left out: CTAs that set them */
+    int32_t unfit_flags;                  /* the same of rows that do not fit integers */
 };
 
 static void *at(const struct run *run, size_t offset) { return run->workspace + offset; }
@@ -308,6 +321,13 @@ static struct bsmi_decode_operand decoded_operand(const struct run *run, const s
     };
 }
 
+/* For a kernel of a product of integers that works if a row does not fit, or if all do. */
+static struct bsmi_condition condition_of(const struct run *run, bool unfit)
+{
+    if (run->multiply->rest < 0) return (struct bsmi_condition){ NULL, 0, 0 };
+    return (struct bsmi_condition){ at(run, run->multiply->unfit_at), run->unfit_flags, unfit };
+}
+
 static struct bsmi_row_scales_parameters brought_scales(const struct run *run, const struct bsmi_matrix *m, const struct bsmi_cuda_operand *o,
                                                        const struct bsmi_cuda_operand *other)
 {
@@ -346,13 +366,15 @@ static bsm_status bring_operands(struct run *run)
     const double share = of_a.bytes / (of_a.bytes + of_b.bytes);
     int64_t a_ctas = of_a.pieces == 0 ? 0 : of_b.pieces == 0 ? all : BSMI_MAX(1, BSMI_MIN(all - 1, (int64_t)(share * (double)all + 0.5)));
     a_ctas = BSMI_MIN(BSMI_MAX(a_ctas, all - of_b.pieces), of_a.pieces);
+    struct bsmi_conditional_decode_parameters given = { .condition = condition_of(run, true) };
     struct bsmi_decode_parameters parameters = { .first_ctas = (int32_t)a_ctas, .brings_scales = scales };
     if (of_a.pieces > 0) parameters.operands[0] = decoded_operand(run, &p->a, a, b);
     if (scales) parameters.scales = brought_scales(run, &p->b, b, a);
     else if (of_b.pieces > 0) parameters.operands[1] = decoded_operand(run, &p->b, b, a);
     if (a->has_exponents) run->a_flags = (int32_t)a_ctas;
     if (b->has_exponents) run->b_flags = (int32_t)(all - a_ctas);
-    return bsmi_cuda_launch(&run->queue, BSMI_KERNEL_DECODE, all, &parameters);
+    given.decode = parameters;
+    return bsmi_cuda_launch(&run->queue, BSMI_KERNEL_DECODE, all, &given);
 }
 
 static bsm_status map_operand(const struct run *run, const char *name, const struct bsmi_matrix *m,
@@ -434,24 +456,47 @@ static bsm_status map_bf16(const struct run *run, const struct bsmi_gemm_instanc
     return map_operand(run, "b", &run->product->b, &run->multiply->b, instance->b_box_rows, &g->b);
 }
 
-static bsm_status run_gemm(struct run *run)
+static struct bsmi_integers_of integers_of(const struct run *run, const char *name, const struct bsmi_matrix *m, const struct bsmi_cuda_operand *o)
+{
+    return (struct bsmi_integers_of){ name, m, &o->integers, at(run, o->integers.rows_at), exponents(run, o) };
+}
+
+static bsm_status map_integers(const struct run *run, const struct bsmi_gemm_instance *instance, struct bsmi_gemm_parameters *g)
+{
+    const struct bsmi_cuda_multiply *c = run->multiply;
+    const struct bsmi_integers_of a = integers_of(run, "a", &run->product->a, &c->a), b = integers_of(run, "b", &run->product->b, &c->b);
+    g->segments[g->segment_count++] = (struct bsmi_segment){ 0, 0, (int32_t)(a.integers->padded_columns / BSMI_INTEGER_K_STEP) };
+    const bsm_status status = bsmi_integers_map(run->queue.gpu->driver, &a, instance->a_box_rows, &g->a);
+    return status == BSM_OK ? bsmi_integers_map(run->queue.gpu->driver, &b, instance->b_box_rows, &g->b) : status;
+}
+
+/* What the kernel multiplies, in its way. */
+static bsm_status give_operands(const struct run *run, const struct bsmi_gemm_instance *instance, struct bsmi_gemm_parameters *g)
+{
+    if (instance->kind == BSMI_GEMM_INTEGERS) return map_integers(run, instance, g);
+    if (run->multiply->road == BSMI_ROAD_TENSOR) fill_segments(run->multiply, g);
+    bsmi_codes_fill(instance, &run->product->a, &run->product->b, g);
+    return run->multiply->road == BSMI_ROAD_TENSOR ? map_bf16(run, instance, g) : map_codes(run, instance, g);
+}
+
+static bsm_status run_gemm(struct run *run, int gemm)
 {
     const struct bsmi_product *p = run->product;
     const struct bsmi_cuda_multiply *c = run->multiply;
-    const struct bsmi_gemm_instance *instance = &bsmi_gemm_instances[c->gemm];
+    const struct bsmi_gemm_instance *instance = &bsmi_gemm_instances[gemm];
+    struct bsmi_conditional_gemm_parameters given = { .condition = condition_of(run, instance->kind != BSMI_GEMM_INTEGERS) };
     struct bsmi_gemm_parameters g = {
         .a_batch_step = p->a.batch > 1, .b_batch_step = p->b.batch > 1, .direct = c->direct, .row_tiles = c->row_tiles,
         .column_tiles = c->column_tiles, .group_tiles = group_tiles(run), .epilogue = run->epilogue,
         .row_alignment = row_alignment(c),
-        .band_rows = bsmi_gemm_band(instance, run->queue.gpu->gemm_clusters[c->gemm]),
+        .band_rows = bsmi_gemm_band(instance, run->queue.gpu->gemm_clusters[gemm]),
     };
     g.tiles = bsmi_cuda_tiles(instance, p);
     g.spread = c->spread, g.kept = c->kept > 0 ? at(run, c->kept_at) : NULL;
-    if (c->road == BSMI_ROAD_TENSOR) fill_segments(c, &g);
-    bsmi_codes_fill(instance, &p->a, &p->b, &g);
-    bsm_status status = c->road == BSMI_ROAD_TENSOR ? map_bf16(run, instance, &g) : map_codes(run, instance, &g);
+    bsm_status status = give_operands(run, instance, &g);
     if (status == BSM_OK) status = map_d(run, instance, &g);
-    return status == BSM_OK ? bsmi_cuda_launch_gemm(&run->queue, c->gemm, c->spread ? g.tiles * c->parts : g.tiles, &g) : status;
+    given.gemm = g;
+    return status == BSM_OK ? bsmi_cuda_launch_gemm(&run->queue, gemm, c->spread ? g.tiles * c->parts : g.tiles, &given) : status;
 }
 
 /* All of S, or the rows and columns that a decoder left out. */
@@ -485,11 +530,21 @@ static bsm_status finish(struct run *run)
     return bsmi_cuda_launch(&run->queue, BSMI_KERNEL_FINISH, p->m * p->batch * bsmi_ceil_div(p->n, 1024), &parameters);
 }
 
+/* Sums of integers, if all rows fit; what follows does nothing then. */
+static bsm_status run_integers(struct run *run)
+{
+    const struct bsmi_cuda_multiply *c = run->multiply;
+    const struct bsmi_integers_of a = integers_of(run, "a", &run->product->a, &c->a), b = integers_of(run, "b", &run->product->b, &c->b);
+    const bsm_status status = bsmi_integers_make(&run->queue, &a, &b, at(run, c->unfit_at), &run->unfit_flags);
+    return status == BSM_OK ? run_gemm(run, c->gemm) : status;
+}
+
 static bsm_status run_tensor(struct run *run)
 {
     const struct bsmi_cuda_multiply *c = run->multiply;
-    bsm_status status = bring_operands(run);
-    if (status == BSM_OK) status = run_gemm(run);
+    bsm_status status = c->rest >= 0 ? run_integers(run) : BSM_OK;
+    if (status == BSM_OK) status = bring_operands(run);
+    if (status == BSM_OK) status = run_gemm(run, c->rest >= 0 ? c->rest : c->gemm);
     if (status == BSM_OK && leaves_out(c) && !c->b.any_scales) status = run_sums(run, true);
     return status;
 }
@@ -500,7 +555,7 @@ static bsm_status run_codes(struct run *run)
     const struct bsmi_cuda_multiply *c = run->multiply;
     bsm_status status = bsmi_codes_prepare(&run->queue, &p->a, &c->a.codes, run->workspace);
     if (status == BSM_OK) status = bsmi_codes_prepare(&run->queue, &p->b, &c->b.codes, run->workspace);
-    return status == BSM_OK ? run_gemm(run) : status;
+    return status == BSM_OK ? run_gemm(run, c->gemm) : status;
 }
 
 static bsm_status make_sums(struct run *run)

@@ -4,6 +4,7 @@
 
 #include "codes.h"
 #include "device.h"
+#include "integers.h"
 #include "product/product.h"
 
 /* How S is made. */
@@ -34,12 +35,16 @@ struct bsmi_cuda_operand {
     int64_t scale_band_bytes, scale_batch_bytes; /* of 128 rows, of a matrix */
     size_t scales_at;
     struct bsmi_codes codes;              /* on the road of codes, where way and what it says count alone */
+    struct bsmi_integers integers;        /* of a product of integers */
 };
 
 /* Made once for a product; a product that differs in pointers and group_rows alone can run with it. */
 struct bsmi_cuda_multiply {
     enum bsmi_cuda_road road;
     int gemm;                             /* number of the instance; -1 on the SIMT road */
+    int rest;                             /* where it multiplies integers: the instance, of the same tiles, that multiplies bf16 instead if a
+                                             row does not fit, which the device finds; else -1 */
+    size_t unfit_at;                      /* flags of that */
     bool direct;                          /* D is finished where S is made; else S goes through the workspace */
     struct bsmi_cuda_operand a, b;
     int64_t row_tiles, column_tiles;      /* of the GEMM instance */

@@ -19,6 +19,7 @@ static const struct { bsm_format a, b; bool codes; } pairs[] = {
 static bool is_for(size_t i, int gemm)
 {
     if (gemm < 0 || bsmi_gemm_instances[gemm].kind == BSMI_GEMM_BF16) return !pairs[i].codes;
+    if (bsmi_gemm_instances[gemm].kind == BSMI_GEMM_INTEGERS) return pairs[i].a == BSM_MXFP4 && pairs[i].b == BSM_MXFP4;
     return pairs[i].codes && bsmi_codes_serve(bsmi_gemm_instances[gemm].kind, pairs[i].a, pairs[i].b);
 }
 

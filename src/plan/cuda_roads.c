@@ -10,7 +10,7 @@ static const struct { const char *kernel; int step; } measured[] = {
     { "cuda_wgmma_128x256_2x1", 680 }, { "cuda_wgmma_128x256_1x2", 684 }, { "cuda_wgmma_128x224_2x1", 614 }, { "cuda_wgmma_128x224_1x2", 620 },
     { "cuda_wgmma_128x192_2x1", 525 }, { "cuda_wgmma_128x128_2x2", 349 }, { "cuda_wgmma_128x128_2x1", 366 }, { "cuda_wgmma_128x128_1x2", 390 },
     { "cuda_wgmma_128x96_2x2",  265 }, { "cuda_wgmma_128x80_1x4",  280 }, { "cuda_wgmma_128x64_1x2",  285 }, { "cuda_wgmma_128x48_2x1",  215 },
-    { "cuda_wgmma_64x128_1x2",  357 }, { "cuda_wgmma_64x48_1x1",   161 },
+    { "cuda_wgmma_64x128_1x2",  357 }, { "cuda_wgmma_64x48_1x1",   161 }, { "cuda_wgmma_integers_128x256_2x1", 355 },
     { "cuda_wgmma_mxfp4_16x64_1x1", 210 }, { "cuda_wgmma_mxfp4_32x64_1x1", 220 }, { "cuda_wgmma_mxfp4_64x64_1x2", 250 },
     { "cuda_wgmma_mxfp4_128x64_1x2", 305 }, { "cuda_wgmma_mxfp4_256x64_1x2", 410 }, { "cuda_wgmma_mxfp4_256x128_1x2", 760 },
     { "cuda_wgmma_nvfp4_16x64_1x1", 195 }, { "cuda_wgmma_nvfp4_32x64_1x1", 210 }, { "cuda_wgmma_nvfp4_64x64_1x2", 245 },
@@ -31,7 +31,8 @@ static const struct { const char *kernel; int shared, alone; } measured_register
 
 /* What comes before the GEMM kernel, where kernels differ in it: an element of B decoded into the workspace, or a row's scales brought to
  * where the kernel reads them. */
-static const double decoded_element_nanoseconds = 0.0009, scales_row_nanoseconds = 0.3, odd_scales_nanoseconds = 15000;
+static const double decoded_element_nanoseconds = 0.0009, scales_row_nanoseconds = 0.3, odd_scales_nanoseconds = 15000,
+                    integer_element_nanoseconds = 0.0005;
 
 const char *bsmi_cuda_kernel_name(int number)
 {
@@ -45,6 +46,7 @@ static bool serves(int gemm, bsm_format a, bsm_format b)
     const enum bsmi_gemm_kind kind = bsmi_gemm_instances[gemm].kind;
     const enum bsmi_gemm_decodes decodes = bsmi_gemm_instances[gemm].decodes;
     if (decodes != BSMI_DECODES_NONE && decodes != bsmi_cuda_decodes_of(b)) return false;
+    if (kind == BSMI_GEMM_INTEGERS) return a == BSM_MXFP4 && b == BSM_MXFP4;
     return kind == BSMI_GEMM_BF16 || bsmi_codes_serve(kind, a, b);
 }
 
@@ -96,11 +98,19 @@ static double modelled_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm, co
     return LAUNCH_NANOSECONDS * (spread ? 2 : 1) + waves * tile / gigahertz + decoded / memory_bytes_a_nanosecond;
 }
 
+/* Rows of integers of A and B, and launches that end at once; all others decode A, which therefore does not count. */
+static double integers_nanoseconds(const struct bsmi_product *p)
+{
+    const double of_a = (double)p->a.rows * (double)p->a.batch * (double)p->k, of_b = (double)p->n * (double)p->b.batch * (double)p->k;
+    return 3 * LAUNCH_NANOSECONDS + integer_element_nanoseconds * (of_a + of_b) - decoded_element_nanoseconds * of_a;
+}
+
 /* Bringing B to the GEMM kernel. */
 static double bringing_nanoseconds(const struct bsmi_gemm_instance *g, const struct bsmi_product *p)
 {
     const double rows = (double)p->n * (double)p->b.batch;
     if (bsmi_gemm_has_registers(g)) return 0;
+    if (g->kind == BSMI_GEMM_INTEGERS) return integers_nanoseconds(p);
     const bool own_scales = p->b.scale == BSM_UE4M3 && p->b.map.layout.kind == BSM_LAYOUT_128X4;
     const bool odd = (p->n % 128 != 0 || p->k % 128 != 0) && !own_scales;      /* not what row_scales.cuh calls plain */
     if (g->decodes != BSMI_DECODES_NONE) return LAUNCH_NANOSECONDS + scales_row_nanoseconds * rows + (odd ? odd_scales_nanoseconds : 0);
@@ -195,6 +205,8 @@ bsm_status bsmi_cuda_choose(const bsm_context *context, const struct bsmi_produc
 static void describe_order(const struct bsmi_cuda_multiply *c, char *text, size_t bytes)
 {
     if (c->road == BSMI_ROAD_SIMT) snprintf(text, bytes, "as on the CPU");
+    else if (c->rest >= 0)
+        snprintf(text, bytes, "exact in s32 if the scales of every row span 3 powers of two and its sums fit fp32, else tensor cores along K in fp32");
     else if (c->parts > 1) snprintf(text, bytes, "tensor cores along each of %d parts of K in fp32, parts ascending%s", c->parts,
                                     c->spread ? " in an epilogue of their own" : "");
     else snprintf(text, bytes, "tensor cores along K%s in fp32", c->a.terms * c->b.terms > 1 ? ", term by term," : "");
@@ -204,13 +216,14 @@ static void describe_order(const struct bsmi_cuda_multiply *c, char *text, size_
 static void describe_way(const struct bsmi_cuda_multiply *c, const struct bsmi_cuda_operand *o, char *text, size_t bytes)
 {
     const bool codes = c->road == BSMI_ROAD_CODES;
-    snprintf(text, bytes, "%s%s%s", c->road == BSMI_ROAD_SIMT ? "as it is" : bsmi_cuda_way_name(o->way), codes ? " with " : "",
+    if (c->rest >= 0) snprintf(text, bytes, "as integers of 8 bits, else decoded for %s", bsmi_gemm_instances[c->rest].name);
+    else snprintf(text, bytes, "%s%s%s", c->road == BSMI_ROAD_SIMT ? "as it is" : bsmi_cuda_way_name(o->way), codes ? " with " : "",
              codes ? bsmi_codes_scales_name(o->codes.scales) : "");
 }
 
 size_t bsmi_cuda_describe_plan(const struct bsmi_product *p, const struct bsmi_cuda_multiply *c, const char *reason, char *text, size_t bytes)
 {
-    char tile[64] = "an element a thread", way_of_a[64], way_of_b[64], order[128];
+    char tile[64] = "an element a thread", way_of_a[80], way_of_b[80], order[160];
     describe_order(c, order, sizeof order);
     describe_way(c, &c->a, way_of_a, sizeof way_of_a), describe_way(c, &c->b, way_of_b, sizeof way_of_b);
     if (c->gemm >= 0) {

@@ -236,7 +236,7 @@ static void quantize_decode_dequantize(bsm_format format, bsm_real type, bsm_lay
                                        int64_t columns)
 {
     struct bsmi_quantize_parameters q[MOST_SETS];
-    struct bsmi_decode_parameters d[MOST_SETS];
+    struct bsmi_conditional_decode_parameters d[MOST_SETS];
     struct bsmi_dequantize_parameters back[MOST_SETS];
     struct coded coded[MOST_SETS];
     const bsm_format_info *info = bsm_format_get((int)format);
@@ -247,15 +247,16 @@ static void quantize_decode_dequantize(bsm_format format, bsm_real type, bsm_lay
         q[i] = (struct bsmi_quantize_parameters){ .source = reals(type, normal_numbers(type, rows, columns), rows, columns),
                                                   .destination = coded[i].device,
                                                   .recipe = bsmi_cuda_recipe(BSM_RECIPE_DEFAULT, info->scale) };
-        d[i] = (struct bsmi_decode_parameters){ .operands[0] = { .source = coded[i].device,
-                                                                 .decoded = allocate(rows * padded * 2),
-                                                                 .pitch = padded,
-                                                                 .batch_pitch = rows * padded,
-                                                                 .padded_columns = padded,
-                                                                 .exponents = allocate(rows * 4),
-                                                                 .left_out = allocate(rows * 4) },
-                                                .first_ctas = INT32_MAX };
-        back[i] = (struct bsmi_dequantize_parameters){ coded[i].device, reals(BSM_REAL_BF16, d[i].operands[0].decoded, rows, columns) };
+        d[i].condition = (struct bsmi_condition){ NULL, 0, 0 };
+        d[i].decode = (struct bsmi_decode_parameters){ .operands[0] = { .source = coded[i].device,
+                                                                        .decoded = allocate(rows * padded * 2),
+                                                                        .pitch = padded,
+                                                                        .batch_pitch = rows * padded,
+                                                                        .padded_columns = padded,
+                                                                        .exponents = allocate(rows * 4),
+                                                                        .left_out = allocate(rows * 4) },
+                                                       .first_ctas = INT32_MAX };
+        back[i] = (struct bsmi_dequantize_parameters){ coded[i].device, reals(BSM_REAL_BF16, d[i].decode.operands[0].decoded, rows, columns) };
     }
     char name[96];
     const char *about = tensor_scale == 0 ? "" : " t";
@@ -279,8 +280,8 @@ static void quantize_decode_dequantize(bsm_format format, bsm_real type, bsm_lay
         report(name, &dequantize, coded[0].bytes + rows * columns * 2, rows);
     }
     for (int i = 0; i < sets; i++) {
-        release(q[i].source.data), release(d[i].operands[0].decoded), release(d[i].operands[0].exponents),
-            release(d[i].operands[0].left_out);
+        release(q[i].source.data), release(d[i].decode.operands[0].decoded), release(d[i].decode.operands[0].exponents),
+            release(d[i].decode.operands[0].left_out);
         coded_free(&coded[i]);
     }
 }

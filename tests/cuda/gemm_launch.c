@@ -121,6 +121,7 @@ void gemm_launch(const struct gemm_machine *machine, const struct bsmi_gemm_inst
     attributes[1].value.programmaticStreamSerializationAllowed = 1;
     const CUlaunchConfig config = { (unsigned)(wanted * cluster), 1, 1, (unsigned)i->threads, 1, 1, (unsigned)i->shared_bytes, stream, attributes,
                                     dependent ? 2 : 1 };
-    void *parameters[] = { (void *)(uintptr_t)p };
+    const struct bsmi_conditional_gemm_parameters unconditional = { .gemm = *p };
+    void *parameters[] = { (void *)(uintptr_t)&unconditional };
     gemm_call(machine, machine->cu->cuLaunchKernelEx(&config, machine->functions[i - bsmi_gemm_instances], parameters, NULL), i->function);
 }

@@ -1,5 +1,6 @@
 /* bsmi_decode against the library's own decoding: every format, packing and layout, all codes, and the rows that do not fit 2^0. */
 #include "device.h"
+#include "cuda/integer_parameters.h"
 
 #include "core/core.h"
 
@@ -40,16 +41,17 @@ static bool run(struct test *t, const struct twin *twin, bool only_exponent_zero
     d->terms = m->element == BSM_FP16 ? 2 : 1;
     d->padded = bsmi_round_up(m->columns, 64), d->pitch = d->padded * d->terms + 64;
     const size_t bytes = (size_t)(rows * d->pitch * 2);
-    struct bsmi_decode_parameters p = { .first_ctas = company == SECOND ? 1 : 2 };
-    p.operands[mine] = operand(t, twin, only_exponent_zero, d->padded, d->pitch);
-    if (company != ALONE) p.operands[1 - mine] = operand(t, twin, !only_exponent_zero, d->padded, d->pitch);
-    if (!device_launch(t, "bsmi_decode", company == ALONE ? 2 : 3, BSMI_DECODE_THREADS, &p)) return false;
+    struct bsmi_conditional_decode_parameters given = { .decode.first_ctas = company == SECOND ? 1 : 2 };
+    struct bsmi_decode_operand *operands = given.decode.operands;
+    operands[mine] = operand(t, twin, only_exponent_zero, d->padded, d->pitch);
+    if (company != ALONE) operands[1 - mine] = operand(t, twin, !only_exponent_zero, d->padded, d->pitch);
+    if (!device_launch(t, "bsmi_decode", company == ALONE ? 2 : 3, BSMI_DECODE_THREADS, &given)) return false;
     d->numbers = malloc(bytes);
     d->exponents = calloc((size_t)rows, sizeof *d->exponents);
-    device_read(t, d->numbers, p.operands[mine].decoded, bytes);
+    device_read(t, d->numbers, operands[mine].decoded, bytes);
     if (m->scale != BSM_E8M0) return true;
-    device_read(t, d->exponents, p.operands[mine].exponents, (size_t)rows * sizeof *d->exponents);
-    device_read(t, d->flags, p.operands[mine].left_out, sizeof d->flags);
+    device_read(t, d->exponents, operands[mine].exponents, (size_t)rows * sizeof *d->exponents);
+    device_read(t, d->flags, operands[mine].left_out, sizeof d->flags);
     return true;
 }
 

@@ -9,6 +9,7 @@
  * with e8m0 scales are written as if their exponent were 0, and once more in the rare case that it is not: one barrier a row. */
 #include "cuda/ptx/arithmetic.cuh"
 #include "cuda/ptx/threads.cuh"
+#include "condition.cuh"
 #include "octet_reader.cuh"
 #include "row_exponents.cuh"
 #include "row_scales.cuh"
@@ -282,8 +283,9 @@ __device__ static void make_matrix_job(const bsmi_decode_operand &p, int64_t row
     s.decoded_apart = p.pitch * rows_apart;
 }
 
-extern "C" __global__ void __launch_bounds__(BSMI_DECODE_THREADS, 4) bsmi_decode(const __grid_constant__ bsmi_decode_parameters p)
+extern "C" __global__ void __launch_bounds__(BSMI_DECODE_THREADS, 4) bsmi_decode(const __grid_constant__ bsmi_conditional_decode_parameters given)
 {
+    const bsmi_decode_parameters &p = given.decode;
     __shared__ matrix_job s;
     __shared__ __align__(2 * STAGE_BYTES) uint2 ring[2 * STAGE_BYTES / 8];
     __shared__ int ranges[BSMI_DECODE_THREADS / 32][2];
@@ -311,6 +313,10 @@ extern "C" __global__ void __launch_bounds__(BSMI_DECODE_THREADS, 4) bsmi_decode
     __syncthreads();
     ptx_griddepcontrol_wait();
     griddepcontrol_launch_dependents();                              /* the next kernel's CTAs may begin wherever these end */
+    if (!condition_holds(given.condition)) {
+        if (m.scale == BSM_E8M0 && threadIdx.x == 0) o.left_out[cta] = 0;
+        return;
+    }
 
     bool again = s.rows.end < j.padded_octets, left_out = false;
     const quick_walk w = s.rows.way == 0 ? quick_walk{} : begin_quick_walk((int)m.rows, (int)all, (int)row, (int)apart);
