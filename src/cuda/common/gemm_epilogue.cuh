@@ -80,7 +80,7 @@ template <int COLUMNS> __device__ static inline bool any_exponent(const gemm_own
 __device__ static inline bool is_small(int32_t exponent) { return (uint32_t)(exponent + 63) <= 126; }
 
 /* What all threads know of the columns' exponents: in_table: the table has them; else all are 0. */
-struct gemm_columns { bool in_table, small, leaves_out; };
+struct gemm_columns { bool in_table, small; };
 
 /* What belongs to the tile's columns, computed once for the rows of four warps, in shared memory: factors, biases, exponents, COLUMNS
  * numbers of 32 bits each, those that there are.  The warps have passed `barrier` since they last used that memory. */
@@ -88,7 +88,7 @@ template <int COLUMNS>
 __device__ static inline gemm_columns fill_column_table(const bsmi_epilogue_parameters &e, const gemm_finish &finish, const gemm_part &part,
                                                         const gemm_own_exponents<COLUMNS> &own, uint32_t table, uint32_t barrier)
 {
-    bool beyond = false, left_out = false;
+    bool beyond = false;
 #pragma unroll
     for (int32_t i = 0; i < (COLUMNS + 127) / 128; i++) {
         const int32_t in_tile = i * 128 + (int32_t)(threadIdx.x % 128), column = part.first_column + in_tile;
@@ -100,10 +100,8 @@ __device__ static inline gemm_columns fill_column_table(const bsmi_epilogue_para
                          __float_as_uint(exists ? load_bias(e, part.matrix * e.bias_batch_pitch + column) : -0.0f));
         if (e.b_exponents != nullptr) store_shared(table + 4 * (2 * COLUMNS + in_tile), (uint32_t)own.columns[i]);
         beyond |= !is_small(own.columns[i]);
-        left_out |= own.columns[i] == BSMI_ROW_LEFT_OUT;
     }
-    beyond = barrier_or(barrier, 128, beyond);
-    return { e.b_exponents != nullptr, !beyond, beyond && barrier_or(barrier, 128, left_out) };
+    return { e.b_exponents != nullptr, !barrier_or(barrier, 128, beyond) };
 }
 
 __device__ static inline int32_t row_exponent(const bsmi_epilogue_parameters &e, const gemm_part &part, int32_t row)
@@ -138,15 +136,7 @@ __device__ static inline gemm_exponents exponents_of(const gemm_row_exponents &o
                                  { of.rows[0], of.rows[1] } };
     if (!exponents.any) return exponents;
     exponents.columns.small &= __all_sync(0xffffffff, is_small(of.rows[0]) && is_small(of.rows[1]));
-    exponents.columns.leaves_out |= __any_sync(0xffffffff, of.rows[0] == BSMI_ROW_LEFT_OUT || of.rows[1] == BSMI_ROW_LEFT_OUT);
     return exponents;
-}
-
-/* column: within the tile. */
-template <int COLUMNS>
-__device__ static inline int32_t column_exponent(const gemm_exponents &exponents, uint32_t table, int32_t column)
-{
-    return exponents.columns.in_table ? (int32_t)load_shared(table + 4 * (2 * COLUMNS + column)) : 0;
 }
 
 /* A product with a power of two that is a normal number is rounded once. */
@@ -164,22 +154,8 @@ __device__ static inline void apply_small_exponents(const gemm_part &part, const
     }
 }
 
-template <int COLUMNS, int SUMS>
-__device__ static inline void apply_exponents(const gemm_part &part, const gemm_exponents &exponents, uint32_t table, float (&sums)[SUMS])
-{
-    if (exponents.columns.small) {
-        apply_small_exponents<COLUMNS>(part, exponents, table, sums);
-        return;
-    }
-#pragma unroll
-    for (int i = 0; i < SUMS; i++) {
-        const int32_t column = column_exponent<COLUMNS>(exponents, table, part.column - part.first_column + i / 4 * 8 + i % 2);
-        sums[i] = times_power_of_two(sums[i], bsmi_sum_exponent(exponents.rows[i % 4 / 2], column));
-    }
-}
-
-/* Factors and addends of this thread's two rows, and where their C lies. */
-struct gemm_row_terms { float factor[2], bias[2]; const unsigned char *c[2]; };
+/* Factors and addends of this thread's two rows. */
+struct gemm_row_terms { float factor[2], bias[2]; };
 
 __device__ static inline gemm_row_terms row_terms_of(const bsmi_epilogue_parameters &e, const gemm_finish &finish, const gemm_part &part)
 {
@@ -189,7 +165,6 @@ __device__ static inline gemm_row_terms row_terms_of(const bsmi_epilogue_paramet
         const int32_t row = part.row + 8 * half;
         terms.factor[half] = finish.f;
         terms.bias[half] = -0.0f;
-        terms.c[half] = e.c + (e.grouped ? 0 : part.matrix * e.c_batch_bytes) + row * e.c_row_bytes;
         if (!has_row(part, row)) continue;
         if (e.alpha != nullptr && e.alpha_per == BSM_PER_ROW) terms.factor[half] = factor_of(finish, e.alpha[row]);
         if (e.alpha != nullptr && e.alpha_per == BSM_PER_BATCH) terms.factor[half] = factor_of(finish, e.alpha[part.matrix]);
@@ -223,23 +198,6 @@ __device__ static inline void apply_column_terms(const gemm_finish &finish, cons
     }
 }
 
-/* t = f S + (beta C + bias). */
-template <int COLUMNS, int SUMS>
-__device__ static inline void apply_all_terms(const bsmi_epilogue_parameters &e, const gemm_finish &finish, const gemm_part &part,
-                                              const gemm_row_terms &terms, uint32_t columns, float (&sums)[SUMS])
-{
-    const bool c_is_fp32 = e.c_element == BSM_FP32, c_is_bf16 = e.c_element == BSM_BF16;
-#pragma unroll
-    for (int i = 0; i < SUMS; i++) {
-        const int32_t half = i % 4 / 2, in_part = i / 4 * 8 + i % 2, column = part.column + in_part;
-        const float factor = finish.column_factors ? __uint_as_float(load_shared(columns + 4 * in_part)) : terms.factor[half];
-        float addend = finish.column_biases ? __uint_as_float(load_shared(columns + 4 * (COLUMNS + in_part))) : terms.bias[half];
-        if (has_row(part, part.row + 8 * half) && column < e.n)
-            addend = fmaf(finish.beta, load_number(terms.c[half] + (int64_t)column * (c_is_fp32 ? 4 : 2), c_is_fp32, c_is_bf16), addend);
-        sums[i] = fmaf(factor, sums[i], addend);
-    }
-}
-
 /* The cases are told apart once, not for every element: branches in unrolled code cost an eighth of a large product. */
 template <int COLUMNS, int SUMS>
 __device__ static inline void apply_terms(const bsmi_epilogue_parameters &e, const gemm_finish &finish, const gemm_part &part, uint32_t table,
@@ -247,8 +205,7 @@ __device__ static inline void apply_terms(const bsmi_epilogue_parameters &e, con
 {
     const gemm_row_terms terms = row_terms_of(e, finish, part);
     const uint32_t columns = table + 4 * (part.column - part.first_column);
-    if (finish.beta != 0) apply_all_terms<COLUMNS>(e, finish, part, terms, columns, sums);
-    else if (finish.column_factors || finish.column_biases) apply_column_terms<COLUMNS>(finish, terms, columns, sums);
+    if (finish.column_factors || finish.column_biases) apply_column_terms<COLUMNS>(finish, terms, columns, sums);
     else apply_row_terms(terms, sums);
 }
 
@@ -265,12 +222,13 @@ template <int SUMS> __device__ static inline bool make_nan_canonical(float (&sum
     return true;
 }
 
-/* table: as fill_column_table<COLUMNS> left it, of columns that have anything of their own.  True if there is any NaN. */
+/* Exponents are small, beta is 0.  table: as fill_column_table<COLUMNS> left it, of columns that have anything of their own.  True if there is
+ * any NaN. */
 template <int COLUMNS, int SUMS>
 __device__ static inline bool finish_sums(const bsmi_epilogue_parameters &e, const gemm_finish &finish, const gemm_part &part,
                                           const gemm_exponents &exponents, uint32_t table, float (&sums)[SUMS])
 {
-    if (exponents.any) apply_exponents<COLUMNS>(part, exponents, table, sums);
+    if (exponents.any) apply_small_exponents<COLUMNS>(part, exponents, table, sums);
     if (finish.changes) apply_terms<COLUMNS>(e, finish, part, table, sums);
     return make_nan_canonical(sums);
 }

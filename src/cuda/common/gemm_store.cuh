@@ -1,8 +1,9 @@
-/* Storing part of a tile: through shared memory by the copy engine where D and the tile allow it, else from registers. */
+/* Finishing and storing part of a tile through shared memory.  Two ways: quick, in registers and by the copy engine, for what most products
+ * ask for; and by octets, one short loop for all the rest.  Code for each sum of what is rarely asked for was two thirds of all kernels. */
 #pragma once
 
 #include "cuda/ptx/tensor_copy.cuh"
-#include "gemm_epilogue.cuh"
+#include "gemm_octet.cuh"
 
 /* Each warp stores its 16 rows by itself, through two boxes in shared memory that it fills in turn: warps need not wait for each other. */
 struct gemm_boxes {
@@ -18,41 +19,6 @@ template <class CONFIG> __device__ static inline gemm_boxes gemm_boxes_of(uint32
 
 /* The copy engine has read what this warp stored; known to the thread that stored it. */
 __device__ static inline void boxes_are_read() { if (threadIdx.x % 32 == 0) bulk_wait_group_read<0>(); }
-
-/* Where the numbers go: D, or S. */
-struct gemm_output { unsigned char *data; int64_t row_bytes; int32_t element; };
-
-__device__ static inline gemm_output gemm_output_of(const bsmi_gemm_parameters &p, int32_t matrix)
-{
-    const bsmi_epilogue_parameters &e = p.epilogue;
-    const int64_t of_batch = e.grouped ? 0 : matrix;
-    if (p.direct) return { e.d.data + of_batch * e.d.batch_bytes, e.d.row_bytes, e.d.element };
-    return { (unsigned char *)(e.sums + of_batch * e.sums_batch_pitch), e.sums_pitch * 4, BSM_FP32 };
-}
-
-/* Two numbers to bf16 or fp16; the conversion turns NaN into 0x7fff. */
-template <int ELEMENT> __device__ static inline uint32_t to_halves(float low, float high)
-{
-    return ELEMENT == BSM_BF16 ? cvt_bf16x2(low, high) : cvt_f16x2(low, high);
-}
-template <int ELEMENT> __device__ static inline uint32_t canonical_halves(uint32_t pair)
-{
-    constexpr uint32_t NAN_CODE = ELEMENT == BSM_BF16 ? 0x7fc0 : 0x7e00;
-    if ((pair & 0xffff) == 0x7fff) pair = (pair & 0xffff0000) | NAN_CODE;
-    if (pair >> 16 == 0x7fff) pair = (pair & 0xffff) | NAN_CODE << 16;
-    return pair;
-}
-
-/* Pairs of columns, in the order of the registers. */
-template <int ELEMENT, int COUNT, int FIRST, int SUMS>
-__device__ static inline void convert_pairs(uint32_t (&pairs)[COUNT], const float (&sums)[SUMS], bool any_nan)
-{
-#pragma unroll
-    for (int i = 0; i < COUNT; i++) pairs[i] = to_halves<ELEMENT>(sums[FIRST + 2 * i], sums[FIRST + 2 * i + 1]);
-    if (!any_nan) return;
-#pragma unroll
-    for (int i = 0; i < COUNT; i++) pairs[i] = canonical_halves<ELEMENT>(pairs[i]);
-}
 
 /* The place of a byte in a box whose rows are BYTES long, as a tensor map with a swizzle of BYTES has it. */
 template <int BYTES> __device__ static inline uint32_t swizzled(uint32_t at)
@@ -104,64 +70,66 @@ __device__ static inline void store_boxes(const bsmi_gemm_parameters &p, const g
         store_boxes<CONFIG, ELEMENT, FIRST + BOX_COLUMNS / 2>(p, part, boxes, sums, any_nan);
 }
 
-/* Two neighbours at `to`, as one access where both are stored and lie so. */
-__device__ static inline void store_pair(unsigned char *to, int32_t element, float first, float second, bool has_first, bool has_second)
+/* The rows of a group begin and end inside D, where the copy engine does not clip. */
+__device__ static inline bool is_whole(const bsmi_gemm_parameters &p, const gemm_part &part)
 {
-    const bool together = has_first && has_second;
-    if (element == BSM_FP32) {
-        if (together && (uint64_t)to % 8 == 0) {
-            *(float2 *)to = make_float2(first, second);
-        } else {
-            if (has_first) *(float *)to = first;
-            if (has_second) *((float *)to + 1) = second;
-        }
-        return;
-    }
-    const uint32_t pair = element == BSM_BF16 ? canonical_halves<BSM_BF16>(to_halves<BSM_BF16>(first, second))
-                                              : canonical_halves<BSM_FP16>(to_halves<BSM_FP16>(first, second));
-    if (together && (uint64_t)to % 4 == 0) {
-        *(uint32_t *)to = pair;
-    } else {
-        if (has_first) *(uint16_t *)to = (uint16_t)pair;
-        if (has_second) *((uint16_t *)to + 1) = (uint16_t)(pair >> 16);
-    }
+    return !p.epilogue.grouped || (part.first_row >= part.row_begin && part.first_row + part.rows <= part.row_end);
 }
 
-template <int COLUMNS, int SUMS>
-__device__ static inline void store_registers(const bsmi_gemm_parameters &p, const gemm_part &part, const gemm_exponents &exponents,
-                                              uint32_t table, const float (&sums)[SUMS])
+/* Whether the quick way serves; the same for the whole warp. */
+__device__ static inline bool stores_quickly(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_part &part,
+                                             const gemm_exponents &exponents)
 {
-    const bsmi_epilogue_parameters &e = p.epilogue;
-    const gemm_output output = gemm_output_of(p, part.matrix);
-    const int32_t bytes = output.element == BSM_FP32 ? 4 : 2;
-    bool stores[2];
-#pragma unroll
-    for (int half = 0; half < 2; half++)
-        stores[half] = has_row(part, part.row + 8 * half) && exponents.rows[half] != BSMI_ROW_LEFT_OUT;
-#pragma unroll
-    for (int i = 0; i < SUMS; i += 2) {
-        const int32_t half = i % 4 / 2, column = part.column + i / 4 * 8, in_tile = column - part.first_column;
-        const bool has_first = stores[half] && column < e.n && column_exponent<COLUMNS>(exponents, table, in_tile) != BSMI_ROW_LEFT_OUT;
-        const bool has_second = stores[half] && column + 1 < e.n && column_exponent<COLUMNS>(exponents, table, in_tile + 1) != BSMI_ROW_LEFT_OUT;
-        unsigned char *to = output.data + (part.row + 8 * half) * output.row_bytes + (int64_t)column * bytes;
-        if (has_first || has_second) store_pair(to, output.element, sums[i], sums[i + 1], has_first, has_second);
-    }
+    return p.has_d_map && finish.beta == 0 && exponents.columns.small && is_whole(p, part);
 }
 
-/* exponents.columns.leaves_out: the same for all warps that share the memory of boxes with the table.  any_nan: as finish_sums says. */
+/* any_nan: as finish_sums says. */
 template <class CONFIG>
-__device__ static inline void store_sums(const bsmi_gemm_parameters &p, const gemm_part &part, const gemm_exponents &exponents,
-                                         gemm_boxes &boxes, const float (&sums)[CONFIG::SUMS], bool any_nan)
+__device__ static inline void store_finished(const bsmi_gemm_parameters &p, const gemm_part &part, gemm_boxes &boxes,
+                                             const float (&sums)[CONFIG::SUMS], bool any_nan)
 {
-    const bsmi_epilogue_parameters &e = p.epilogue;
-    /* The rows of a group begin and end inside D, where the copy engine does not clip. */
-    const bool whole = !e.grouped || (part.first_row >= part.row_begin && part.first_row + part.rows <= part.row_end);
-    if (!p.has_d_map || !whole || exponents.columns.leaves_out) {
-        store_registers<CONFIG::COLUMNS>(p, part, exponents, boxes.table, sums);
-        return;
-    }
-    const int32_t element = p.direct ? e.d.element : BSM_FP32;
+    const int32_t element = p.direct ? p.epilogue.d.element : BSM_FP32;
     if (element == BSM_FP32) store_boxes<CONFIG, BSM_FP32>(p, part, boxes, sums, any_nan);
     else if (element == BSM_BF16) store_boxes<CONFIG, BSM_BF16>(p, part, boxes, sums, any_nan);
     else store_boxes<CONFIG, BSM_FP16>(p, part, boxes, sums, any_nan);
+}
+
+/* Of the warp's sums those of box number `which`, as they are. */
+template <class CONFIG, int FIRST = 0>
+__device__ static inline void fill_box_with_sums(uint32_t box, int which, const float (&sums)[CONFIG::SUMS])
+{
+    constexpr int BOX_SUMS = CONFIG::D_BOX_BYTES / 8;
+    if (which == FIRST / BOX_SUMS) fill_box<BSM_FP32, CONFIG::D_BOX_BYTES, FIRST>(box, sums, false);
+    else if constexpr (FIRST + BOX_SUMS < CONFIG::SUMS) fill_box_with_sums<CONFIG, FIRST + BOX_SUMS>(box, which, sums);
+}
+
+/* One box after the other in the first of the warp's two; tables of its rows and columns in the second.  scaled: there may be exponents. */
+template <class CONFIG>
+__device__ static inline void finish_octets(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_part &part, bool scaled,
+                                            const gemm_boxes &boxes, const float (&sums)[CONFIG::SUMS])
+{
+    constexpr int BYTES = CONFIG::D_BOX_BYTES, COLUMNS = BYTES / 4, OCTETS = COLUMNS / 8, ROWS = 16;
+    static_assert(3 * 4 * (ROWS + COLUMNS) <= CONFIG::D_BOX, "tables in a box");
+    const uint32_t lane = threadIdx.x % 32, rows = boxes.box + CONFIG::D_BOX, columns = rows + 3 * 4 * ROWS, octet = lane % OCTETS;
+    const gemm_tile tile = { part.box_row, part.box_column, part.row_begin, part.row_end, part.matrix };
+    boxes_are_read();
+    __syncwarp();
+    if (lane < ROWS) store_line<ROWS>(rows, (int32_t)lane, row_of(p.epilogue, finish, tile, tile.row + (int32_t)lane));
+#pragma unroll 1
+    for (int box = 0; box < CONFIG::SUMS / (COLUMNS / 2); box++) {
+        const int32_t first = tile.column + box * COLUMNS;
+        if (lane < COLUMNS) store_line<COLUMNS>(columns, (int32_t)lane, column_of(p.epilogue, finish, tile, first + (int32_t)lane));
+        fill_box_with_sums<CONFIG>(boxes.box, box, sums);
+        __syncwarp();
+        const gemm_octet_place place = octet_place_of(p, tile.matrix, first + (int32_t)octet * 8, columns + octet * 32, scaled);
+#pragma unroll 1
+        for (uint32_t i = lane / OCTETS; i < ROWS; i += 32 / OCTETS) {
+            const int32_t row = tile.row + (int32_t)i;
+            const uint32_t at = i * BYTES + octet * 32;
+            if (has_row(part, row))
+                finish_octet<COLUMNS>(p, finish, place, tile.matrix, row, load_line<ROWS>(rows, i),
+                                      make_uint2(boxes.box + swizzled<BYTES>(at), boxes.box + swizzled<BYTES>(at + 16)));
+        }
+        __syncwarp();
+    }
 }

@@ -28,7 +28,7 @@ template <class CONFIG>
 __device__ static inline gemm_columns fill_table(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_part &part,
                                                  const gemm_boxes &boxes)
 {
-    if (p.epilogue.b_exponents == nullptr && !finish.column_factors && !finish.column_biases) return { false, true, false };
+    if (p.epilogue.b_exponents == nullptr && !finish.column_factors && !finish.column_biases) return { false, true };
     barrier_sync(boxes.barrier, 128); /* the tile before has been finished */
     const gemm_own_exponents<CONFIG::COLUMNS> own = own_exponents_of<CONFIG::COLUMNS>(p.epilogue, part.matrix, part.first_column);
     return fill_column_table<CONFIG::COLUMNS>(p.epilogue, finish, part, own, boxes.table, boxes.barrier);
@@ -52,9 +52,14 @@ __device__ static inline void finish_job(const bsmi_gemm_parameters &p, const ge
         if (i == (CONFIG::SHARES ? 1 : CONFIG::CHUNKS * 2 - 1)) release_accumulator<CONFIG>(drained);
         if (!add_parts<CONFIG>(p, job, chunk * 2 + half, sums)) continue;
         const gemm_exponents exponents = exponents_of(row_exponents_of(p.epilogue, part), columns);
-        const bool any_nan = p.direct && finish_sums<CONFIG::COLUMNS>(p.epilogue, finish, part, exponents, boxes.table, sums);
-        if (CONFIG::BLOCKS > 0 && quantizes(p)) store_rows_quantized(p, *quantizer, part, sums);
-        else store_sums<CONFIG>(p, part, exponents, boxes, sums, any_nan);
+        if (CONFIG::BLOCKS > 0 && quantizes(p)) {
+            store_rows_quantized<CONFIG::COLUMNS>(p, finish, *quantizer, part, exponents, boxes.table, sums);
+        } else if (stores_quickly(p, finish, part, exponents)) {
+            const bool any_nan = p.direct && finish_sums<CONFIG::COLUMNS>(p.epilogue, finish, part, exponents, boxes.table, sums);
+            store_finished<CONFIG>(p, part, boxes, sums, any_nan);
+        } else {
+            finish_octets<CONFIG>(p, finish, part, exponents.any, boxes, sums);
+        }
     }
 }
 

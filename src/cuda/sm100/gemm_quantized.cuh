@@ -6,7 +6,7 @@
 #pragma once
 
 #include "cuda/common/block.cuh"
-#include "cuda/common/gemm_tile.cuh"
+#include "cuda/common/gemm_epilogue.cuh"
 #include "gemm_config.cuh"
 
 /* In shared memory: what is fixed for D. */
@@ -62,11 +62,37 @@ __device__ __noinline__ static void store_octet_quantized(const bsmi_gemm_parame
     store_quantized(d, q.scale_columns, codes, scales, column / 8, count, 0, q.block, v);
 }
 
-/* Sums as tcgen05.ld.16x256b leaves them (gemm_part): pairs of columns, eight apart, of two rows. */
-template <int SUMS>
-__device__ static inline void store_rows_quantized(const bsmi_gemm_parameters &p, const gemm_quantizer &q, const gemm_part &part,
-                                                   const float (&sums)[SUMS])
+/* t = f S + (beta C + bias), in registers.  Codes have no exponents. */
+template <int COLUMNS, int SUMS>
+__device__ static inline void apply_all_terms(const bsmi_epilogue_parameters &e, const gemm_finish &finish, const gemm_part &part, uint32_t table,
+                                              float (&sums)[SUMS])
 {
+    const bool c_is_fp32 = e.c_element == BSM_FP32, c_is_bf16 = e.c_element == BSM_BF16;
+    const gemm_row_terms terms = row_terms_of(e, finish, part);
+    const uint32_t columns = table + 4 * (part.column - part.first_column);
+    const unsigned char *c = e.c + (e.grouped ? 0 : part.matrix * e.c_batch_bytes);
+#pragma unroll
+    for (int i = 0; i < SUMS; i++) {
+        const int32_t half = i % 4 / 2, row = part.row + 8 * half, in_part = i / 4 * 8 + i % 2, column = part.column + in_part;
+        const float factor = finish.column_factors ? __uint_as_float(load_shared(columns + 4 * in_part)) : terms.factor[half];
+        float addend = finish.column_biases ? __uint_as_float(load_shared(columns + 4 * (COLUMNS + in_part))) : terms.bias[half];
+        if (has_row(part, row) && column < e.n)
+            addend = fmaf(finish.beta, load_number(c + row * e.c_row_bytes + (int64_t)column * (c_is_fp32 ? 4 : 2), c_is_fp32, c_is_bf16), addend);
+        sums[i] = fmaf(factor, sums[i], addend);
+    }
+}
+
+/* Sums as tcgen05.ld.16x256b leaves them (gemm_part): pairs of columns, eight apart, of two rows. */
+template <int COLUMNS, int SUMS>
+__device__ static inline void store_rows_quantized(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_quantizer &q,
+                                                   const gemm_part &part, const gemm_exponents &exponents, uint32_t table, float (&sums)[SUMS])
+{
+    if (finish.beta == 0) {
+        finish_sums<COLUMNS>(p.epilogue, finish, part, exponents, table, sums);
+    } else {
+        apply_all_terms<COLUMNS>(p.epilogue, finish, part, table, sums);
+        make_nan_canonical(sums);
+    }
 #pragma unroll
     for (int first = 0; first < SUMS; first += 16)
 #pragma unroll

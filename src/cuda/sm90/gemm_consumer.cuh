@@ -95,7 +95,7 @@ template <class CONFIG>
 __device__ static inline void finish_part(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_part &part,
                                           const tile_exponents<CONFIG> &of, int block, gemm_boxes &boxes, float (&sums)[CONFIG::SUMS])
 {
-    gemm_columns columns = { false, true, false };
+    gemm_columns columns = { false, true };
     const bool exponents_by_column = p.epilogue.b_exponents != nullptr && barrier_or(boxes.barrier, 128, any_exponent(of.own));
     const bool by_columns = exponents_by_column || finish.column_factors || finish.column_biases;
     if (by_columns) {
@@ -103,10 +103,12 @@ __device__ static inline void finish_part(const bsmi_gemm_parameters &p, const g
         barrier_sync(boxes.barrier, 128);
         columns = fill_column_table<CONFIG::COLUMNS>(p.epilogue, finish, part, of.own, boxes.table, boxes.barrier);
     }
-    gemm_exponents exponents = exponents_of(of.rows[block], columns);
-    const bool any_nan = p.direct && finish_sums<CONFIG::COLUMNS>(p.epilogue, finish, part, exponents, boxes.table, sums);
-    if (by_columns) exponents.columns.leaves_out = barrier_or(boxes.barrier, 128, exponents.columns.leaves_out);
-    store_sums<CONFIG>(p, part, exponents, boxes, sums, any_nan);
+    const gemm_exponents exponents = exponents_of(of.rows[block], columns);
+    const bool quickly = stores_quickly(p, finish, part, exponents);
+    const bool any_nan = quickly && p.direct && finish_sums<CONFIG::COLUMNS>(p.epilogue, finish, part, exponents, boxes.table, sums);
+    if (by_columns) barrier_sync(boxes.barrier, 128);     /* the table is read */
+    if (quickly) store_finished<CONFIG>(p, part, boxes, sums, any_nan);
+    else finish_octets<CONFIG>(p, finish, part, exponents.any, boxes, sums);
 }
 
 template <class CONFIG>
