@@ -3,6 +3,7 @@
 #define BSMI_CUDA_KERNELS_H
 
 #include "integer_parameters.h"
+#include "plain_parameters.h"
 #include "policies_parameters.h"
 
 #include <stdbool.h>
@@ -10,12 +11,13 @@
 
 /* Kernels with a grid of any size: their CTAs stride over the work.  waits: the kernel begins with griddepcontrol.wait, so that it may
  * be launched before the kernel in front of it has ended.  most: CTAs on a multiprocessor, at most: enough to hide latency, few enough
- * to begin seldom; measured (docs/cuda.md).
+ * to begin seldom; measured (docs/cuda.md).  0: as many as the launch asks for, which do a piece each.
  *      id             function               file                 threads                    waits most */
 #define BSMI_CUDA_KERNELS(X)                                                                                 \
     X(SUMS,          "bsmi_sums",           "simt/sums",         BSMI_SUMS_THREADS,         true, 8)         \
     X(GROUP_TABLES,  "bsmi_group_tables",   "simt/sums",         BSMI_GROUP_TABLES_THREADS, true, 8)         \
     X(DECODE,        "bsmi_decode",         "common/decode",     BSMI_DECODE_THREADS,       true, 4)         \
+    X(DECODE_PLAIN,  "bsmi_decode_plain",   "common/decode_plain", BSMI_DECODE_PLAIN_THREADS, true, 0)       \
     X(FINISH,        "bsmi_finish",         "common/finish",     BSMI_FINISH_THREADS,       true, 8)         \
     X(QUANTIZE,      "bsmi_quantize",       "common/quantize",   BSMI_QUANTIZE_THREADS,     true, 32)         \
     X(POLICIES,      "bsmi_quantize_policies", "common/quantize_policies", BSMI_POLICIES_THREADS, true, 8)   \

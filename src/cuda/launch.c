@@ -30,7 +30,7 @@ bsm_status bsmi_cuda_launch(struct bsmi_cuda_queue *queue, enum bsmi_cuda_kernel
     if (queue->gpu->kernels[id] == NULL) return bsmi_fail(BSM_EUNSUPPORTED, "kernel %s is not in this build", kernel->function);
     const struct launch l = { .function = queue->gpu->kernels[id], .name = kernel->function, .threads = kernel->threads, .waits = kernel->waits,
                               .cluster_rows = 1, .cluster_columns = 1,
-                              .ctas = BSMI_MIN(pieces, (int64_t)queue->gpu->multiprocessors * kernel->most) };
+                              .ctas = kernel->most == 0 ? pieces : BSMI_MIN(pieces, (int64_t)queue->gpu->multiprocessors * kernel->most) };
     return launch(queue, &l, parameters);
 }
 

@@ -4,6 +4,7 @@
 #include "integers.h"
 #include "launch.h"
 #include "matrix.h"
+#include "plain_decoding.h"
 
 const char *bsmi_cuda_way_name(enum bsmi_cuda_way way)
 {
@@ -185,6 +186,7 @@ bool bsmi_cuda_has_kernels(const struct bsmi_cuda_gpu *gpu, const struct bsmi_pr
     const struct { enum bsmi_cuda_kernel_id kernel; bool wanted; } kernels[] = {
         { BSMI_KERNEL_REPACK, codes && (c->a.codes.repacked || c->b.codes.repacked) }, { BSMI_KERNEL_CONVERT, codes },
         { BSMI_KERNEL_SUMS, true }, { BSMI_KERNEL_GROUP_TABLES, p->groups > 0 }, { BSMI_KERNEL_DECODE, decodes || (in_kernel && !c->b.own_scales) },
+        { BSMI_KERNEL_DECODE_PLAIN, decodes || (in_kernel && !c->b.own_scales) },
         { BSMI_KERNEL_FINISH, !c->direct }, { BSMI_KERNEL_CLEAR_PADDING, p->d.block != 0 },
         { BSMI_KERNEL_INTEGERS, c->rest >= 0 },
     };
@@ -201,7 +203,7 @@ struct run {
     const struct bsmi_product *product;
     unsigned char *workspace;
     struct bsmi_epilogue_parameters epilogue;
-    int32_t a_flags, b_flags;             /* of rows left out: CTAs that set them */
+    int32_t a_flags, b_flags;             /* CTAs that bring the operands, and set flags of rows left out */
     int32_t unfit_flags;                  /* the same of rows that do not fit integers */
 };
 
@@ -352,29 +354,38 @@ static struct bringing bringing_of(const struct bsmi_matrix *m, const struct bsm
     return (struct bringing){ bsmi_ceil_div(bsmi_round_up(m->rows, 128) * m->batch, BSMI_ROW_SCALES_ROWS), 2.0 * (double)o->scale_batch_bytes * (double)m->batch };
 }
 
-/* By one launch, operands in the form in which the GEMM kernel wants them: decoded into rows, or B's scales alone.  Two share its CTAs as they
- * share the bytes that are moved. */
+/* Where an operand lies otherwise than plainly: two share a grid that strides, as they share the bytes that are moved. */
+static bsm_status bring_generally(struct run *run, const struct bsmi_decode_parameters *parameters, const struct bringing *of_a,
+                                  const struct bringing *of_b)
+{
+    struct bsmi_conditional_decode_parameters given = { .condition = condition_of(run, true), .decode = *parameters };
+    const int64_t most = (int64_t)run->queue.gpu->multiprocessors * (parameters->brings_scales ? MOST_WITH_SCALES : MOST_ROWS);
+    const int64_t all = BSMI_MIN(of_a->pieces + of_b->pieces, BSMI_MIN(most, BSMI_MOST_LEFT_OUT_FLAGS));
+    const double share = of_a->bytes / (of_a->bytes + of_b->bytes);
+    int64_t a_ctas = of_a->pieces == 0 ? 0 : of_b->pieces == 0 ? all : BSMI_MAX(1, BSMI_MIN(all - 1, (int64_t)(share * (double)all + 0.5)));
+    a_ctas = BSMI_MIN(BSMI_MAX(a_ctas, all - of_b->pieces), of_a->pieces);
+    given.decode.first_ctas = (int32_t)a_ctas;
+    run->a_flags = (int32_t)a_ctas, run->b_flags = (int32_t)(all - a_ctas);
+    return bsmi_cuda_launch(&run->queue, BSMI_KERNEL_DECODE, all, &given);
+}
+
+/* By one launch, operands in the form in which the GEMM kernel wants them: decoded into rows, or B's scales alone. */
 static bsm_status bring_operands(struct run *run)
 {
     const struct bsmi_product *p = run->product;
     const struct bsmi_cuda_operand *a = &run->multiply->a, *b = &run->multiply->b;
     const struct bringing of_a = bringing_of(&p->a, a), of_b = bringing_of(&p->b, b);
-    const bool scales = b->way == BSMI_WAY_IN_KERNEL && of_b.pieces > 0;
-    const int64_t most = (int64_t)run->queue.gpu->multiprocessors * (scales ? MOST_WITH_SCALES : MOST_ROWS);
-    const int64_t all = BSMI_MIN(of_a.pieces + of_b.pieces, BSMI_MIN(most, BSMI_MOST_LEFT_OUT_FLAGS));
-    if (all == 0) return BSM_OK;
-    const double share = of_a.bytes / (of_a.bytes + of_b.bytes);
-    int64_t a_ctas = of_a.pieces == 0 ? 0 : of_b.pieces == 0 ? all : BSMI_MAX(1, BSMI_MIN(all - 1, (int64_t)(share * (double)all + 0.5)));
-    a_ctas = BSMI_MIN(BSMI_MAX(a_ctas, all - of_b.pieces), of_a.pieces);
-    struct bsmi_conditional_decode_parameters given = { .condition = condition_of(run, true) };
-    struct bsmi_decode_parameters parameters = { .first_ctas = (int32_t)a_ctas, .brings_scales = scales };
-    if (of_a.pieces > 0) parameters.operands[0] = decoded_operand(run, &p->a, a, b);
-    if (scales) parameters.scales = brought_scales(run, &p->b, b, a);
-    else if (of_b.pieces > 0) parameters.operands[1] = decoded_operand(run, &p->b, b, a);
-    if (a->has_exponents) run->a_flags = (int32_t)a_ctas;
-    if (b->has_exponents) run->b_flags = (int32_t)(all - a_ctas);
-    given.decode = parameters;
-    return bsmi_cuda_launch(&run->queue, BSMI_KERNEL_DECODE, all, &given);
+    if (of_a.pieces + of_b.pieces == 0) return BSM_OK;
+    struct bsmi_decode_parameters general = { .brings_scales = b->way == BSMI_WAY_IN_KERNEL && of_b.pieces > 0 };
+    if (of_a.pieces > 0) general.operands[0] = decoded_operand(run, &p->a, a, b);
+    if (general.brings_scales) general.scales = brought_scales(run, &p->b, b, a);
+    else if (of_b.pieces > 0) general.operands[1] = decoded_operand(run, &p->b, b, a);
+    struct bsmi_decode_plain_parameters plain = { .first_ctas = 0 };
+    int64_t ctas[2];
+    if (run->multiply->rest >= 0 || !bsmi_cuda_decode_plainly(&general, of_a.pieces > 0, of_b.pieces > 0, run->queue.gpu->multiprocessors, &plain, ctas))
+        return bring_generally(run, &general, &of_a, &of_b);
+    run->a_flags = (int32_t)ctas[0], run->b_flags = (int32_t)ctas[1];
+    return bsmi_cuda_launch(&run->queue, BSMI_KERNEL_DECODE_PLAIN, ctas[0] + ctas[1], &plain);
 }
 
 static bsm_status map_operand(const struct run *run, const char *name, const struct bsmi_matrix *m,
@@ -499,6 +510,11 @@ static bsm_status run_gemm(struct run *run, int gemm)
     return status == BSM_OK ? bsmi_cuda_launch_gemm(&run->queue, gemm, c->spread ? g.tiles * c->parts : g.tiles, &given) : status;
 }
 
+static struct bsmi_left_out flags_of(const struct run *run, const struct bsmi_cuda_operand *o, int32_t ctas)
+{
+    return (struct bsmi_left_out){ left_out(run, o), o->has_exponents ? ctas : 0 };
+}
+
 /* All of S, or the rows and columns that a decoder left out. */
 static bsm_status run_sums(struct run *run, bool only_left_out)
 {
@@ -511,8 +527,8 @@ static bsm_status run_sums(struct run *run, bool only_left_out)
         .b_batch_step = p->b.batch > 1,
         .only_left_out = only_left_out,
         .direct = run->multiply->direct,
-        .a_left_out = { left_out(run, &run->multiply->a), run->a_flags },
-        .b_left_out = { left_out(run, &run->multiply->b), run->b_flags },
+        .a_left_out = flags_of(run, &run->multiply->a, run->a_flags),
+        .b_left_out = flags_of(run, &run->multiply->b, run->b_flags),
         .group_tiles = group_tiles(run),
         .epilogue = run->epilogue,
     };

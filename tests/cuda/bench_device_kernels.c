@@ -8,6 +8,7 @@
 #include "cuda/embedded.h"
 #include "cuda/kernels.h"
 #include "cuda/matrix.h"
+#include "cuda/plain_decoding.h"
 
 #include <dlfcn.h>
 #include <math.h>
@@ -152,7 +153,9 @@ static void report(const char *name, const struct work *w, int64_t bytes, int64_
     if (strstr(name, wanted) == NULL) return;
     const double copy = copy_time(bytes);
     printf("%-34s %8.1f MB  copy %7.1f us %5.2f TB/s |", name, 1e-6 * (double)bytes, copy, 1e-6 * (double)bytes / copy);
-    for (size_t i = 0; i < sizeof per_multiprocessor / sizeof per_multiprocessor[0]; i++) {
+    const bool asks = bsmi_cuda_kernels[w->kernel].most == 0;        /* for as many CTAs as there are pieces */
+    if (asks) printf(" %lld CTAs %7.1f us %5.1f %%", (long long)pieces, time_of(w, (int)pieces), 100 * copy / time_of(w, (int)pieces));
+    for (size_t i = 0; i < sizeof per_multiprocessor / sizeof per_multiprocessor[0] && !asks; i++) {
         const double time = time_of(w, (int)BSMI_MIN(pieces, (int64_t)multiprocessors * per_multiprocessor[i]));
         printf(" %d/SM %7.1f us %5.1f %%", per_multiprocessor[i], time, 100 * copy / time);
     }
@@ -237,6 +240,8 @@ static void quantize_decode_dequantize(bsm_format format, bsm_real type, bsm_lay
 {
     struct bsmi_quantize_parameters q[MOST_SETS];
     struct bsmi_conditional_decode_parameters d[MOST_SETS];
+    struct bsmi_decode_plain_parameters plain[MOST_SETS];
+    int64_t ctas[2] = { 0, 0 };
     struct bsmi_dequantize_parameters back[MOST_SETS];
     struct coded coded[MOST_SETS];
     const bsm_format_info *info = bsm_format_get((int)format);
@@ -256,6 +261,7 @@ static void quantize_decode_dequantize(bsm_format format, bsm_real type, bsm_lay
                                                                         .exponents = allocate(rows * 4),
                                                                         .left_out = allocate(rows * 4) },
                                                        .first_ctas = INT32_MAX };
+        if (!bsmi_cuda_decode_plainly(&d[i].decode, true, false, multiprocessors, &plain[i], ctas)) ctas[0] = 0;
         back[i] = (struct bsmi_dequantize_parameters){ coded[i].device, reals(BSM_REAL_BF16, d[i].decode.operands[0].decoded, rows, columns) };
     }
     char name[96];
@@ -265,6 +271,9 @@ static void quantize_decode_dequantize(bsm_format format, bsm_real type, bsm_lay
     };
     const struct work decode = {
         .kernel = BSMI_KERNEL_DECODE, .parameters = (const unsigned char *)d, .size = sizeof d[0], .sets = sets
+    };
+    const struct work decode_plain = {
+        .kernel = BSMI_KERNEL_DECODE_PLAIN, .parameters = (const unsigned char *)plain, .size = sizeof plain[0], .sets = sets
     };
     const struct work dequantize = {
         .kernel = BSMI_KERNEL_DEQUANTIZE, .parameters = (const unsigned char *)back, .size = sizeof back[0], .sets = sets
@@ -276,6 +285,8 @@ static void quantize_decode_dequantize(bsm_format format, bsm_real type, bsm_lay
     if (type == BSM_REAL_BF16) {
         snprintf(name, sizeof name, "decode %s%s %s", info->name, about, bsm_layout_name((int)layout));
         report(name, &decode, coded[0].bytes + rows * padded * 2, rows);
+        snprintf(name, sizeof name, "decode_plain %s%s %s", info->name, about, bsm_layout_name((int)layout));
+        if (ctas[0] > 0) report(name, &decode_plain, coded[0].bytes + rows * padded * 2, ctas[0]);
         snprintf(name, sizeof name, "dequantize %s%s -> bf16", info->name, about);
         report(name, &dequantize, coded[0].bytes + rows * columns * 2, rows);
     }

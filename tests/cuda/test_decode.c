@@ -1,16 +1,21 @@
-/* bsmi_decode against the library's own decoding: every format, packing and layout, all codes, and the rows that do not fit 2^0. */
+/* bsmi_decode and bsmi_decode_plain against the library's own decoding: every format, packing and layout, all codes, and the rows that do not
+ * fit 2^0. */
 #include "device.h"
 #include "cuda/integer_parameters.h"
 
 #include "core/core.h"
+#include "cuda/plain_decoding.h"
 
 #include <math.h>
 #include <stdlib.h>
 
+enum { MOST_CTAS = 64 };
+
 struct decoded {
     uint16_t *numbers;
     int32_t *exponents;
-    uint32_t flags[2];                    /* of CTAs */
+    uint32_t flags[MOST_CTAS];
+    bool plainly;                         /* by bsmi_decode_plain, without gaps between rows */
     int64_t padded, pitch;
     int terms;
 };
@@ -29,8 +34,21 @@ static struct bsmi_decode_operand operand(struct test *t, const struct twin *twi
     };
     if (twin->resolved.scale != BSM_E8M0) return o;
     o.exponents = device_fill(t, 0xa5, (size_t)rows * sizeof *o.exponents, 0);
-    o.left_out = device_fill(t, 0xa5, 2 * sizeof *o.left_out, 0);
+    o.left_out = device_fill(t, 0xa5, MOST_CTAS * sizeof *o.left_out, 0);
     return o;
+}
+
+/* Multiprocessors decide how many rows a CTA takes.  Returns the CTAs of operand `mine`. */
+static int64_t launch_plainly(struct test *t, const struct bsmi_decode_parameters *general, int mine, enum company company)
+{
+    struct bsmi_decode_plain_parameters p = { .first_ctas = 0 };
+    int64_t ctas[2];
+    const bool first = mine == 0 || company != ALONE, second = mine == 1 || company != ALONE;
+    if (!bsmi_cuda_decode_plainly(general, first, second, (int)rnd_between(t, 1, 4), &p, ctas) || ctas[mine] > MOST_CTAS) {
+        FAIL(t, "an operand that lies plainly: %lld CTAs and %lld", (long long)ctas[0], (long long)ctas[1]);
+        return 0;
+    }
+    return device_launch(t, "bsmi_decode_plain", (int)(ctas[0] + ctas[1]), BSMI_DECODE_PLAIN_THREADS, &p) ? ctas[mine] : 0;
 }
 
 static bool run(struct test *t, const struct twin *twin, bool only_exponent_zero, enum company company, struct decoded *d)
@@ -39,19 +57,22 @@ static bool run(struct test *t, const struct twin *twin, bool only_exponent_zero
     const int64_t rows = m->rows * m->batch;
     const int mine = company == SECOND;
     d->terms = m->element == BSM_FP16 ? 2 : 1;
-    d->padded = bsmi_round_up(m->columns, 64), d->pitch = d->padded * d->terms + 64;
+    d->padded = bsmi_round_up(m->columns, 64), d->pitch = d->padded * d->terms + (d->plainly ? 0 : 64);
     const size_t bytes = (size_t)(rows * d->pitch * 2);
     struct bsmi_conditional_decode_parameters given = { .decode.first_ctas = company == SECOND ? 1 : 2 };
     struct bsmi_decode_operand *operands = given.decode.operands;
     operands[mine] = operand(t, twin, only_exponent_zero, d->padded, d->pitch);
     if (company != ALONE) operands[1 - mine] = operand(t, twin, !only_exponent_zero, d->padded, d->pitch);
-    if (!device_launch(t, "bsmi_decode", company == ALONE ? 2 : 3, BSMI_DECODE_THREADS, &given)) return false;
+    int64_t ctas = 2;
+    if (d->plainly) ctas = launch_plainly(t, &given.decode, mine, company);
+    else if (!device_launch(t, "bsmi_decode", company == ALONE ? 2 : 3, BSMI_DECODE_THREADS, &given)) ctas = 0;
+    if (ctas == 0) return false;
     d->numbers = malloc(bytes);
     d->exponents = calloc((size_t)rows, sizeof *d->exponents);
     device_read(t, d->numbers, operands[mine].decoded, bytes);
     if (m->scale != BSM_E8M0) return true;
     device_read(t, d->exponents, operands[mine].exponents, (size_t)rows * sizeof *d->exponents);
-    device_read(t, d->flags, operands[mine].left_out, sizeof d->flags);
+    device_read(t, d->flags, operands[mine].left_out, (size_t)ctas * sizeof d->flags[0]);
     return true;
 }
 
@@ -101,9 +122,9 @@ static void check_number(struct test *t, const char *what, const struct decoded 
         FAIL(t, "%s: column %lld: one term alone is zero", what, (long long)k);
 }
 
-static void check(struct test *t, const char *what, const struct twin *twin, bool only_exponent_zero, enum company company)
+static void check_by(struct test *t, const char *what, const struct twin *twin, bool only_exponent_zero, enum company company, bool plainly)
 {
-    struct decoded d = { 0 };
+    struct decoded d = { .plainly = plainly };
     const struct bsmi_matrix *m = &twin->resolved;
     if (!run(t, twin, only_exponent_zero, company, &d)) return;
     uint32_t left_out = 0;
@@ -131,9 +152,15 @@ static void check(struct test *t, const char *what, const struct twin *twin, boo
                 if (row[k] != 0xa5a5)
                     FAIL(t, "%s: row %lld: column %lld behind the row was written", what, (long long)number, (long long)k);
         }
-    if (m->scale == BSM_E8M0)             /* a CTA each, or both */
-        CHECK(t, (left_out > 0) == (d.flags[0] + d.flags[1] > 0) && d.flags[0] <= 1 && d.flags[1] <= 1 && d.flags[0] + d.flags[1] <= left_out);
+    uint32_t flags = 0, ctas = 0;         /* rows' CTAs, one each or fewer */
+    for (int i = 0; i < MOST_CTAS; i++) flags += d.flags[i] != 0, ctas += d.flags[i];
+    if (m->scale == BSM_E8M0) CHECK(t, flags == ctas && (left_out > 0) == (flags > 0) && flags <= left_out);
     release(&d);
+}
+
+static void check(struct test *t, const char *what, const struct twin *twin, bool only_exponent_zero, enum company company)
+{
+    check_by(t, what, twin, only_exponent_zero, company, false);
 }
 
 /* e8m0 scales around 1, so that only some rows are special; NaN here and there. */
@@ -285,11 +312,31 @@ static void long_rows(struct test *t)
     }
 }
 
+/* Operands that lie plainly: every way, rows that want exponents or are left out among others, and a CTA of one row and of several. */
+static void plain_operands(struct test *t)
+{
+    static const bsm_format formats[] = { BSM_MXFP8_E4M3, BSM_MXFP8_E5M2, BSM_MXFP6_E3M2, BSM_MXFP6_E2M3, BSM_MXFP4, BSM_MXINT8, BSM_NVFP4 };
+    static const int64_t columns[] = { 64, 320, 128, 2112, 192 };
+    if (!device_open(t)) return;
+    for (int number = 0; number < 28; number++) {
+        const bool bands = number % 4 == 3;
+        const struct twin_wish wish = { .format = formats[number % 7], .layout = layout_of(bands ? BSM_LAYOUT_128X4 : BSM_LAYOUT_LINEAR),
+                                        .rows = number == 7 ? 140 : 5 + number, .columns = columns[number % 5], .batch = bands ? 1 : 1 + number % 2 };
+        struct twin twin;
+        CHECK_OR_RETURN(t, twin_make(t, &wish, &twin));
+        tame_scales(t, &twin, number % 3 == 0 ? 44 : 15);
+        twin_upload(t, &wish, &twin);
+        check_by(t, wish_text(&wish), &twin, number % 5 == 0, (enum company)(number % 3), true);
+        device_free_all(t);
+        twin_free(&twin);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         TEST(every_format_and_packing), TEST(every_layout), TEST(every_scale_with_every_code), TEST(spans),
-        TEST(every_wide_code),          TEST(long_rows)
+        TEST(every_wide_code),          TEST(long_rows), TEST(plain_operands)
     };
     return TEST_MAIN(argc, argv, cases);
 }

@@ -47,11 +47,6 @@ __device__ static inline octet_rows make_octet_rows(const bsmi_device_matrix &m,
     return s;
 }
 
-struct loaded_octet {
-    octet codes;
-    uint32_t scale;
-};
-
 struct octet_reader {
     quick_walk w;
     int base, first, apart;               /* of the warp's stretch in the row; the thread's octet in it; to the next stretch */

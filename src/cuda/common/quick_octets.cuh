@@ -104,6 +104,11 @@ __device__ static inline uint32_t decode_eight(uint32_t high_bytes)
     return ptx_mul_bf16x2((high_bytes & 0x80008000) | (high_bytes >> (1 + mantissa_bits) & magnitude), mend * 0x00010001);
 }
 
+struct loaded_octet {
+    octet codes;
+    uint32_t scale;
+};
+
 /* What was loaded as eight numbers.  *special: NaN or infinity may be among them. */
 template <quick_packing packing, int element>
 __device__ static inline uint4 decode_quick(octet o, int number, bool high_first, bool *special)

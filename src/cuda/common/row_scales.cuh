@@ -174,64 +174,11 @@ template <bool e8m0> __device__ __noinline__ static bool bring_fours(const bsmi_
     return left_out;
 }
 
-/* Scales of one matrix of whole bands, rows of words: what most weights have.  A launch waits for each 128 bytes of instructions to come,
- * longer than it copies, so that in front of the first load there is nothing but what these need. */
-__device__ static inline bool is_plain(const bsmi_device_matrix &m)
-{
-    return m.layout.kind == BSM_LAYOUT_LINEAR && m.batch == 1 && m.rows % 128 == 0 && m.columns % 128 == 0 && m.layout.pitch % 4 == 0
-        && aligned_to(m.scales, 4);
-}
-
-enum { FOURS_AT_ONCE = 2 };
-
-/* A lane's scales of four rows, row_bytes * 32 apart.  False if one lies outside what is within the bounds of every element. */
-template <bool e8m0>
-__device__ static inline bool copy_four_rows(const unsigned char *from, int64_t row_bytes, int32_t count, unsigned char *to)
-{
-    constexpr scale_bounds OF_ALL = { 103, 152 - 103 };
-    uint32_t outside = 0;
-    for (int32_t column = (int32_t)threadIdx.x % 32 * 4; column < count; column += 128 * FOURS_AT_ONCE) {
-        uint32_t words[FOURS_AT_ONCE][4];
-#pragma unroll
-        for (int n = 0; n < FOURS_AT_ONCE; n++)
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-                if (column + 128 * n < count) words[n][i] = __ldg((const uint32_t *)(from + 32 * i * row_bytes + column + 128 * n));
-#pragma unroll
-        for (int n = 0; n < FOURS_AT_ONCE; n++) {
-            if (column + 128 * n >= count) break;
-#pragma unroll
-            for (int i = 0; i < 4 && e8m0; i++) outside |= bytes_outside(words[n][i], OF_ALL);
-            ptx_store_16(to + (int64_t)(column + 128 * n) * 128, make_uint4(words[n][0], words[n][1], words[n][2], words[n][3]));
-        }
-    }
-    return outside == 0;
-}
-
-/* From the first four on that has a scale outside, the general way is taken. */
-template <bool e8m0> __device__ static inline bool bring_plain(const bsmi_row_scales_parameters &p, uint32_t first, uint32_t end, uint32_t step)
-{
-    const bsmi_device_matrix &m = p.source;
-    const int32_t count = (int32_t)(m.columns >> (m.block == 16 ? 4 : 5));
-    const uint32_t lane = threadIdx.x % 32;
-    for (uint32_t four = first; four < end; four += step) {
-        const uint32_t row = four / 32 * 128 + four % 32;
-        unsigned char *to = p.scales + four / 32 * p.band_bytes + four % 32 * 16;
-        const bool copied = copy_four_rows<e8m0>(m.scales + row * m.layout.pitch, m.layout.pitch, count, to);
-        if (!e8m0) continue;
-        if (!__all_sync(0xffffffff, copied)) return bring_fours<e8m0>(p, four, end, step);
-        if (lane < 4) p.exponents[row + 32 * lane] = 0;
-    }
-    return false;
-}
-
 /* By one of `ctas` CTAs of BSMI_DECODE_THREADS threads: warps stride over four rows each. */
 template <bool e8m0> __device__ static inline bool bring_rows(const bsmi_row_scales_parameters &p, int cta, int ctas)
 {
     const uint32_t first = ((uint32_t)cta * BSMI_DECODE_THREADS + threadIdx.x) / 32, step = (uint32_t)ctas * (BSMI_DECODE_THREADS / 32);
-    const bsmi_device_matrix &m = p.source;
-    return is_plain(m) ? bring_plain<e8m0>(p, first, (uint32_t)(m.rows / 4), step)
-                       : bring_fours<e8m0>(p, first, (m.rows + 127) / 128 * 32 * m.batch, step);
+    return bring_fours<e8m0>(p, first, (p.source.rows + 127) / 128 * 32 * p.source.batch, step);
 }
 
 /* The CTA's part of kernel bsmi_decode. */
