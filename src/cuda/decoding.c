@@ -1,30 +1,33 @@
 /* An operand whose codes a GEMM kernel decodes itself: which it can be, and where its scales lie. */
 #include "decoding.h"
 
-enum bsmi_gemm_decodes bsmi_cuda_decodes_of(bsm_format format)
+bool bsmi_cuda_decodes(enum bsmi_gemm_decodes decodes, bsm_format format)
 {
     switch (format) {
-    case BSM_MXFP4: return BSMI_DECODES_MXFP4;
-    case BSM_NVFP4: return BSMI_DECODES_NVFP4;
+    case BSM_MXFP4: return decodes == BSMI_DECODES_MXFP4;
+    case BSM_NVFP4: return decodes == BSMI_DECODES_NVFP4;
+    case BSM_MXFP6_E2M3:
+    case BSM_MXFP6_E3M2: return decodes == BSMI_DECODES_BYTES || decodes == BSMI_DECODES_STREAM;
     case BSM_MXFP8_E4M3:
     case BSM_MXFP8_E5M2:
-    case BSM_MXFP6_E2M3:
-    case BSM_MXFP6_E3M2:
-    case BSM_MXINT8: return BSMI_DECODES_BYTES;
-    default: return BSMI_DECODES_NONE;
+    case BSM_MXINT8: return decodes == BSMI_DECODES_BYTES;
+    default: return false;
     }
 }
 
 struct bsmi_cuda_rows bsmi_cuda_code_rows(const struct bsmi_matrix *m)
 {
-    const int64_t bytes = m->bits == 4 ? bsmi_ceil_div(m->columns, 2) : m->columns;
+    const int64_t bytes = m->packing == BSM_PACKING_BIT_STREAM ? bsmi_ceil_div(m->columns * m->bits, 8)
+                          : m->bits == 4                       ? bsmi_ceil_div(m->columns, 2)
+                                                               : m->columns;
     return (
         struct bsmi_cuda_rows){ m->data, CU_TENSOR_MAP_DATA_TYPE_UINT8, bytes, m->rows, m->batch, m->row_bytes, m->batch_bytes };
 }
 
-/* As the kernels want codes: two a byte, or a byte each. */
-static bool is_packed(const struct bsmi_matrix *m)
+/* As the kernels want codes: a stream, two a byte, or a byte each. */
+static bool is_packed(enum bsmi_gemm_decodes decodes, const struct bsmi_matrix *m)
 {
+    if (decodes == BSMI_DECODES_STREAM) return m->packing == BSM_PACKING_BIT_STREAM;
     return m->bits == 4 ? m->packing == BSM_PACKING_LOW_FIRST
                         : m->packing == BSM_PACKING_BYTES || m->packing == BSM_PACKING_DEFAULT;
 }
@@ -39,9 +42,10 @@ bool bsmi_cuda_gemm_serves(const struct bsmi_gemm_instance *gemm, const struct b
     } else if (gemm->kind != BSMI_GEMM_BF16 && gemm->tile_rows < 32 && (p->m > gemm->tile_rows || p->groups > 0))
         rule = "the forced kernel wants no groups and no more rows of A than its tile has";
     else if (gemm->decodes == BSMI_DECODES_NONE) return true;
-    else if (gemm->decodes != bsmi_cuda_decodes_of(p->b.format)) rule = "the forced kernel does not decode B's format";
-    else if (!is_packed(&p->b))
-        rule = "the forced kernel wants 4 bits packed two a byte, the first in the low half, 6 and 8 bits in a byte each";
+    else if (!bsmi_cuda_decodes(gemm->decodes, p->b.format)) rule = "the forced kernel does not decode B's format";
+    else if (!is_packed(gemm->decodes, &p->b))
+        rule = gemm->decodes == BSMI_DECODES_STREAM ? "the forced kernel wants 6 bits as a stream"
+                                                    : "the forced kernel wants 4 bits packed two a byte, the first in the low half, 6 and 8 bits in a byte each";
     else if (bsmi_gemm_has_registers(gemm) && (p->k > gemm->most_columns || p->a.element == BSM_FP16))
         rule = "the forced kernel wants a smaller K, and A other than fp16";
     else if (p->b.bits == 4 && p->k % 2 != 0) rule = "the forced kernel wants whole bytes";

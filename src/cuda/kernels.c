@@ -4,6 +4,7 @@
 #include "cuda/sm90/gemm_instances.h"
 #include "cuda/sm90/integer_instances.h"
 #include "cuda/sm90/register_instances.h"
+#include "cuda/sm90/stream_instances.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -39,9 +40,9 @@ const struct bsmi_cuda_kernel bsmi_cuda_kernels[BSMI_KERNEL_COUNT] = {
 
 /* Shared memory: the ring of A's rows and B's decoded ones, that of B's codes and their scales (so many pieces of 512 bytes), three numbers
  * for each row and column, and 320 bytes for each row that is on its way to D at one time. */
-#define DECODING(in_file, what, pieces, name, function, rows, cluster_columns, decoders, stages, code_stages)                            \
+#define DECODING(in_file, what, row_bytes, pieces, name, function, rows, cluster_columns, decoders, stages, code_stages)                 \
     { name, function, in_file, BSMI_GEMM_BF16, false, rows, 64, 1, cluster_columns, 128 * (2 + (decoders)),                              \
-      (stages) * (((rows) + 64) * BSMI_K_STEP * 2 + 16) + (code_stages) * (64 * 128 + (pieces) * 512 + 16) + 12 * ((rows) + 64) +        \
+      (stages) * (((rows) + 64) * BSMI_K_STEP * 2 + 16) + (code_stages) * (64 * (row_bytes) + (pieces) * 512 + 16) + 12 * ((rows) + 64) + \
           320 * ((rows) < 32 ? (rows) : 32),                                                                                             \
       (rows) / (cluster_columns), 64, 0, 0, true, what, 0 },
 #define WIDE_DECODING(what, pieces, name, function, rows, cluster_columns, stages, code_stages)                                          \
@@ -49,11 +50,13 @@ const struct bsmi_cuda_kernel bsmi_cuda_kernels[BSMI_KERNEL_COUNT] = {
       (stages) * ((rows) * BSMI_K_STEP * 2 + 16) + (code_stages) * (128 * 128 + (pieces) * 512 + 16) + 2 * (12 * ((rows) + 64) + 320 * 32), \
       (rows) / (cluster_columns), 128, 0, 0, true, what, 0 },
 #define MXFP4(tile, ...)                                                                                                                 \
-    DECODING("sm90/decoding_nibbles", BSMI_DECODES_MXFP4, 2, "cuda_wgmma_mxfp4_" #tile, "bsmi_gemm_mxfp4_" #tile, __VA_ARGS__)
+    DECODING("sm90/decoding_nibbles", BSMI_DECODES_MXFP4, 128, 2, "cuda_wgmma_mxfp4_" #tile, "bsmi_gemm_mxfp4_" #tile, __VA_ARGS__)
 #define NVFP4(tile, ...)                                                                                                                 \
-    DECODING("sm90/decoding_nibbles", BSMI_DECODES_NVFP4, 4, "cuda_wgmma_nvfp4_" #tile, "bsmi_gemm_nvfp4_" #tile, __VA_ARGS__)
+    DECODING("sm90/decoding_nibbles", BSMI_DECODES_NVFP4, 128, 4, "cuda_wgmma_nvfp4_" #tile, "bsmi_gemm_nvfp4_" #tile, __VA_ARGS__)
 #define BYTES(tile, ...)                                                                                                                 \
-    DECODING("sm90/decoding_bytes", BSMI_DECODES_BYTES, 1, "cuda_wgmma_bytes_" #tile, "bsmi_gemm_bytes_" #tile, __VA_ARGS__)
+    DECODING("sm90/decoding_bytes", BSMI_DECODES_BYTES, 128, 1, "cuda_wgmma_bytes_" #tile, "bsmi_gemm_bytes_" #tile, __VA_ARGS__)
+#define STREAM(tile, ...)                                                                                                                \
+    DECODING("sm90/decoding_stream", BSMI_DECODES_STREAM, 2 * BSMI_STREAM_BOX_BYTES, 1, "cuda_wgmma_stream_" #tile, "bsmi_gemm_stream_" #tile, __VA_ARGS__)
 
 #define WIDE_MXFP4(tile, ...) WIDE_DECODING(BSMI_DECODES_MXFP4, 2, "cuda_wgmma_mxfp4_" #tile, "bsmi_gemm_mxfp4_" #tile, __VA_ARGS__)
 #define WIDE_NVFP4(tile, ...) WIDE_DECODING(BSMI_DECODES_NVFP4, 4, "cuda_wgmma_nvfp4_" #tile, "bsmi_gemm_nvfp4_" #tile, __VA_ARGS__)
@@ -80,6 +83,7 @@ const struct bsmi_gemm_instance bsmi_gemm_instances[] = {
     BSMI_SM90_DECODING(NVFP4)
     BSMI_SM90_WIDE_DECODING(WIDE_NVFP4)
     BSMI_SM90_DECODING(BYTES)
+    BSMI_SM90_STREAM(STREAM)
     BSMI_SM90_REGISTERS(REGISTERS_MXFP4)
     BSMI_SM90_REGISTERS(REGISTERS_NVFP4)
     BSMI_SM100_GEMM_MXF8F6F4(MXF8F6F4)

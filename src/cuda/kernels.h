@@ -51,7 +51,8 @@ enum bsmi_gemm_kind {
 enum bsmi_gemm_decodes {
     BSMI_DECODES_NONE,                    /* B comes as bf16 rows, too */
     BSMI_DECODES_MXFP4, BSMI_DECODES_NVFP4, /* two a byte, the first in the low half */
-    BSMI_DECODES_BYTES                    /* MXFP8, MXFP6, MXINT8, a byte each */
+    BSMI_DECODES_BYTES,                   /* MXFP8, MXFP6, MXINT8, a byte each */
+    BSMI_DECODES_STREAM                   /* MXFP6, a stream of 6 bits */
 };
 
 /* One instance of the GEMM kernels: a tile of D per CTA (of a cluster: cluster_rows x cluster_columns such tiles). */

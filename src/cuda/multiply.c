@@ -5,6 +5,7 @@
 #include "launch.h"
 #include "matrix.h"
 #include "plain_decoding.h"
+#include "sm90/stream_instances.h"
 
 const char *bsmi_cuda_way_name(enum bsmi_cuda_way way)
 {
@@ -441,8 +442,9 @@ static bsm_status map_codes(const struct run *run, const struct bsmi_gemm_instan
 }
 
 /* B's codes, and where their scales lie. */
-static bsm_status give_codes(const struct run *run, int box_rows, struct bsmi_gemm_parameters *g)
+static bsm_status give_codes(const struct run *run, const struct bsmi_gemm_instance *instance, struct bsmi_gemm_parameters *g)
 {
+    const bool stream = instance->decodes == BSMI_DECODES_STREAM;
     const struct bsmi_matrix *m = &run->product->b;
     const struct bsmi_cuda_operand *o = &run->multiply->b;
     const struct bsmi_cuda_rows rows = bsmi_cuda_code_rows(m);
@@ -456,14 +458,15 @@ static bsm_status give_codes(const struct run *run, int box_rows, struct bsmi_ge
     if (!bsmi_cuda_can_map(&rows) || (!o->any_scales && (uintptr_t)g->code_scales % 16 != 0))
         return bsmi_fail(BSM_EALIGN, "b->data=%p, b->scales=%p: not aligned to 16 bytes, as those of the plan were: make a plan for them",
                          (void *)m->data, (void *)m->scales);
-    return bsmi_cuda_map(run->queue.gpu->driver, &rows, BSMI_CODES_BOX_BYTES, box_rows, CU_TENSOR_MAP_SWIZZLE_128B, &g->b);
+    return bsmi_cuda_map(run->queue.gpu->driver, &rows, stream ? BSMI_STREAM_BOX_BYTES : BSMI_CODES_BOX_BYTES, instance->b_box_rows,
+                         stream ? CU_TENSOR_MAP_SWIZZLE_NONE : CU_TENSOR_MAP_SWIZZLE_128B, &g->b);
 }
 
 static bsm_status map_bf16(const struct run *run, const struct bsmi_gemm_instance *instance, struct bsmi_gemm_parameters *g)
 {
     const bsm_status status = map_operand(run, "a", &run->product->a, &run->multiply->a, instance->a_box_rows, &g->a);
     if (status != BSM_OK) return status;
-    if (run->multiply->b.way == BSMI_WAY_IN_KERNEL) return give_codes(run, instance->b_box_rows, g);
+    if (run->multiply->b.way == BSMI_WAY_IN_KERNEL) return give_codes(run, instance, g);
     return map_operand(run, "b", &run->product->b, &run->multiply->b, instance->b_box_rows, &g->b);
 }
 

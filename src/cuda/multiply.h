@@ -63,8 +63,8 @@ enum { BSMI_CUDA_ALIGNMENT = 256 };       /* of the workspace, and of what lies 
 /* Numbers of bf16 that stand for one of the operand's: two for an fp16. */
 int bsmi_cuda_terms(const struct bsmi_matrix *operand);
 
-/* The kind of codes that a format has for GEMM kernels that decode B; BSMI_DECODES_NONE for those that are decoded into rows. */
-enum bsmi_gemm_decodes bsmi_cuda_decodes_of(bsm_format format);
+/* Whether GEMM kernels that decode B so decode this format, in one of its packings. */
+bool bsmi_cuda_decodes(enum bsmi_gemm_decodes decodes, bsm_format format);
 
 /* Whether the GEMM kernels can serve the product: operands that TMA can reach, decoded or repacked if need be. */
 bool bsmi_cuda_tensor_serves(const struct bsmi_product *product);

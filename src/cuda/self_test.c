@@ -3,14 +3,14 @@
 #include "self_test.h"
 #include "multiply.h"
 
-enum { M = 5, N = 9, K = 96, MOST_DATA = 16 * K * 4, MOST_SCALES = 16 * K };
+enum { M = 5, N = 9, K = 128, MOST_DATA = 16 * K * 4, MOST_SCALES = 16 * K };
 
 struct operand { bsm_matrix matrix; _Alignas(16) unsigned char data[MOST_DATA]; unsigned char scales[MOST_SCALES]; };
 struct sample { struct operand a, b; float d[M * N]; };
 
 static const struct { bsm_format a, b; bool codes; } pairs[] = {
     { BSM_FORMAT_BF16, BSM_FORMAT_BF16, false }, { BSM_MXFP8_E4M3, BSM_NVFP4, false }, { BSM_FORMAT_FP16, BSM_MXFP4, false },
-    { BSM_FORMAT_BF16, BSM_MXFP8_E5M2, false },
+    { BSM_FORMAT_BF16, BSM_MXFP8_E5M2, false },  { BSM_FORMAT_BF16, BSM_MXFP6_E2M3, false },
     { BSM_MXFP8_E4M3, BSM_MXFP6_E3M2, true },    { BSM_MXFP4, BSM_MXFP4, true },       { BSM_NVFP4, BSM_NVFP4, true },
     { BSM_MXFP4, BSM_MXFP4_BLOCK16, true },
 };
@@ -34,7 +34,7 @@ static bsm_status fill(struct operand *o, bsm_format format, int rows, int (*val
                               .format = format,
                               .rows = rows,
                               .columns = K,
-                              .pitch = K + 32,
+                              .pitch = K + 64,
                               .data = o->data,
                               .scales = info->block != 0 ? o->scales : NULL };
     bsm_status status = BSM_OK;

@@ -17,6 +17,7 @@ static const struct { const char *kernel; int step; } measured[] = {
     { "cuda_wgmma_nvfp4_128x64_1x2", 325 }, { "cuda_wgmma_nvfp4_256x64_1x2", 440 }, { "cuda_wgmma_nvfp4_256x128_1x2", 830 },
     { "cuda_wgmma_bytes_16x64_1x1", 250 }, { "cuda_wgmma_bytes_32x64_1x1", 260 }, { "cuda_wgmma_bytes_64x64_1x2", 280 },
     { "cuda_wgmma_bytes_128x64_1x2", 350 }, { "cuda_wgmma_bytes_256x64_1x2", 445 },
+    { "cuda_wgmma_stream_64x64_1x2", 290 }, { "cuda_wgmma_stream_128x64_1x2", 360 }, { "cuda_wgmma_stream_256x64_1x2", 465 },
 };
 enum { TILE_NANOSECONDS = 1000, LAUNCH_NANOSECONDS = 3000 };
 
@@ -31,7 +32,7 @@ static const struct { const char *kernel; int shared, alone; } measured_register
 
 /* What comes before the GEMM kernel, where kernels differ in it: an element of B decoded into the workspace, or a row's scales brought to
  * where the kernel reads them. */
-static const double decoded_element_nanoseconds = 0.0009, scales_row_nanoseconds = 0.3, odd_scales_nanoseconds = 15000,
+static const double decoded_element_nanoseconds = 0.0009, scales_row_nanoseconds = 0.3, single_scales_nanoseconds = 5000, odd_scales_nanoseconds = 15000,
                     integer_element_nanoseconds = 0.0005;
 
 const char *bsmi_cuda_kernel_name(int number)
@@ -45,7 +46,7 @@ static bool serves(int gemm, bsm_format a, bsm_format b)
 {
     const enum bsmi_gemm_kind kind = bsmi_gemm_instances[gemm].kind;
     const enum bsmi_gemm_decodes decodes = bsmi_gemm_instances[gemm].decodes;
-    if (decodes != BSMI_DECODES_NONE && decodes != bsmi_cuda_decodes_of(b)) return false;
+    if (decodes != BSMI_DECODES_NONE && !bsmi_cuda_decodes(decodes, b)) return false;
     if (kind == BSMI_GEMM_INTEGERS) return a == BSM_MXFP4 && b == BSM_MXFP4;
     return kind == BSMI_GEMM_BF16 || bsmi_codes_serve(kind, a, b);
 }
@@ -105,16 +106,23 @@ static double integers_nanoseconds(const struct bsmi_product *p)
     return 3 * LAUNCH_NANOSECONDS + integer_element_nanoseconds * (of_a + of_b) - decoded_element_nanoseconds * of_a;
 }
 
+/* What scales take that do not come four at a time from neighbouring bytes. */
+static double scales_nanoseconds(const struct bsmi_matrix *m)
+{
+    const bool linear = m->map.layout.kind == BSM_LAYOUT_LINEAR && m->batch == 1;
+    if (m->scale == BSM_UE4M3 && m->map.layout.kind == BSM_LAYOUT_128X4) return 0;        /* read as they are */
+    return !linear ? odd_scales_nanoseconds : m->scale_columns % 4 != 0 ? single_scales_nanoseconds : 0;
+}
+
 /* Bringing B to the GEMM kernel. */
 static double bringing_nanoseconds(const struct bsmi_gemm_instance *g, const struct bsmi_product *p)
 {
     const double rows = (double)p->n * (double)p->b.batch;
     if (bsmi_gemm_has_registers(g)) return 0;
     if (g->kind == BSMI_GEMM_INTEGERS) return integers_nanoseconds(p);
-    const bool own_scales = p->b.scale == BSM_UE4M3 && p->b.map.layout.kind == BSM_LAYOUT_128X4;
-    const bool odd = (p->n % 128 != 0 || p->k % 128 != 0) && !own_scales;      /* not what row_scales.cuh calls plain */
-    if (g->decodes != BSMI_DECODES_NONE) return LAUNCH_NANOSECONDS + scales_row_nanoseconds * rows + (odd ? odd_scales_nanoseconds : 0);
-    return p->b.format == BSM_FORMAT_BF16 ? 0 : LAUNCH_NANOSECONDS + decoded_element_nanoseconds * rows * (double)p->k;
+    const double launch = p->a.format == BSM_FORMAT_BF16 ? LAUNCH_NANOSECONDS : 0;         /* another A is decoded by the same */
+    if (g->decodes != BSMI_DECODES_NONE) return launch + scales_row_nanoseconds * rows + scales_nanoseconds(&p->b);
+    return p->b.format == BSM_FORMAT_BF16 ? 0 : launch + decoded_element_nanoseconds * rows * (double)p->k;
 }
 
 /* Waves of tiles in which every CTA has a place, and a last one, whose CTAs may have multiprocessors for themselves. */

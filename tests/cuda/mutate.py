@@ -28,6 +28,8 @@ KERNELS = {
     "bsmi_decode": ("common_decode", ["test_device_decode --only spans", "test_gpu_contract --only factors_and_addends",
                                       "test_device_decode --only every_format_and_packing", "test_device_decode --only every_layout",
                                       "test_gpu_decoding --only scales_and_codes_of_any_size"]),
+    "bsmi_decode_plain": ("common_decode_plain", ["test_device_decode --only plain_operands", "test_gpu_decoding --only far_scales_in_few_places",
+                                                  "test_gpu_decoding --only scales_and_codes_of_any_size", "test_gpu_decoding --only operands_of_every_kind"]),
     "bsmi_quantize": ("common_quantize", ["test_device_quantize --only quick_ways", "test_device_quantize --only every_scale_of_an_amax",
                                           "test_gpu_contract --only quantizing_and_back",
                                           "test_device_quantize --only every_recipe_and_option"]),
@@ -49,6 +51,8 @@ for file, codes in (("bytes", ["bytes"]), ("nibbles", ["mxfp4", "nvfp4"])):
         for shape in "16x64_1x1", "32x64_1x1", "64x64_1x2", "128x64_1x2", "256x64_1x2":
             KERNELS[f"bsmi_gemm_{code}_{shape}"] = (f"sm90_decoding_{file}", ["test_gpu_decoding --only every_format",
                                                                                    "test_gpu_decoding --only edges"])
+for shape in "64x64_1x2", "128x64_1x2", "256x64_1x2":
+    KERNELS[f"bsmi_gemm_stream_{shape}"] = ("sm90_decoding_stream", ["test_gpu_decoding --only streams", "test_gpu_decoding --only edges"])
 for code in "mxfp4", "nvfp4":
     KERNELS[f"bsmi_gemm_{code}_256x128_1x2"] = ("sm90_decoding_nibbles", ["test_gpu_decoding --only every_format", "test_gpu_decoding --only edges"])
 # Blackwell's, on as few SMs as a cluster has, so that it makes all tiles: more steps than stages, more tiles than accumulators, parts of K,
@@ -62,9 +66,9 @@ for kind, formats in (("mxf8f6f4", "mxfp8_e4m3 mxfp4"), ("mxf4", "mxfp4 mxfp4"),
         KERNELS[f"bsmi_gemm_{kind}_{tile}"] = (f"sm100_gemm_{kind}", [
             f"CUDASIM_DEVICE=sm_100a CUDASIM_SMS={sms} PRODUCTS='cuda_tcgen05_{kind}_{tile} {formats} {product}' "
             "test_gpu_codes --only asked_products" for product in products])
-SPARED = ["sm90/decoding_bytes", "sm90/decoding_nibbles", "sm90/gemm_large",       # from the tests: reading them takes longer than a test
+SPARED = ["sm90/decoding_bytes", "sm90/decoding_nibbles", "sm90/decoding_stream", "sm90/gemm_large",       # from the tests: reading them takes longer than a test
           "sm100/gemm_f16", "sm100/gemm_mxf4", "sm100/gemm_mxf4nvf4", "sm100/gemm_mxf8f6f4"]
-WANTED = {"common_decode": "sm90_decoding_nibbles"}                            # but by these
+WANTED = {"common_decode": "sm90_decoding_nibbles", "common_decode_plain": "sm90_decoding_nibbles"}                            # but by these
 SMS = {"1x1": "1", "2x1": "2", "1x2": "2"}               # one cluster or multiprocessor, which then does all of the work
 SECONDS = 100                            # of the processor, of one test: mutants that hang are told of by cudasim itself, long before
 

@@ -27,6 +27,7 @@ struct problem {
     enum { USUAL, FAR, SPANNING, NAN_SCALES, ZEROS, ONE_FAR, FAR_AND_NAN } scales;
     bool all_codes; /* NaN and infinity too */
     bool alpha, bias_per_row, c;
+    bool stream;   /* B's codes of 6 bits, as the kernels for them want */
     int64_t d_odd; /* elements by which D's rows miss multiples of 16 bytes */
 };
 
@@ -71,7 +72,8 @@ static struct operand make_operand(struct test *t, const struct problem *q, bsm_
                                    bool is_b)
 {
     struct shape s = {
-        .format = format, .rows = rows, .columns = q->k, .batch = batch, .packing = packing_of(format), .extra_pitch = 64
+        .format = format, .rows = rows, .columns = q->k, .batch = batch, .packing = is_b && q->stream ? BSM_PACKING_BIT_STREAM : packing_of(format),
+        .extra_pitch = 64
     };
     if (bsm_format_get((int)format)->block != 0) {
         s.layout = layouts[rnd_below(t, sizeof layouts / sizeof layouts[0])];
@@ -140,9 +142,13 @@ static unsigned char *run_on(struct test *t, const struct contexts *c, const str
     return bytes;
 }
 
-static void compare_kernels(struct test *t, const struct contexts *c, const struct problem *q, bsm_format b, int kernel, int plain)
+static void compare_kernels(struct test *t, const struct contexts *c, const struct problem *problem, bsm_format b, int kernel, int plain)
 {
     struct problem_data x;
+    struct problem own = *problem;
+    const struct problem *q = &own;
+    own.stream = strstr(bsm_kernel_name(kernel), "_stream_") != NULL;
+    if (own.stream) own.k = (own.k + 63) / 64 * 64;              /* rows in multiples of 16 bytes */
     make_data(t, q, b, &x);
     unsigned char *want = run_on(t, c, q, &x, plain), *found = run_on(t, c, q, &x, kernel);
     int64_t wrong = 0, first = -1;
@@ -269,6 +275,29 @@ static void far_scales_in_few_places(struct test *t)
     contexts_close(&c);
 }
 
+/* Codes that begin in the middle of words and bytes, blocks of zeros among them; a ring of codes that goes round, its last stage half full. */
+static void streams(struct test *t)
+{
+    static const struct problem problems[] = {
+        { .m = 70, .n = 130, .k = 1600, .d = BSM_FORMAT_BF16, .all_codes = true },
+        { .m = 9, .n = 140, .k = 192, .scales = ZEROS, .a = BSM_MXFP8_E4M3, .layout = BSM_LAYOUT_LINEAR },
+        { .m = 20, .n = 66, .k = 320, .scales = SPANNING, .batch = 2 },
+        { .m = 9, .n = 70, .k = 128, .scales = FAR_AND_NAN, .a = BSM_MXFP6_E3M2, .layout = BSM_LAYOUT_DEEPGEMM },
+    };
+    enum { PROBLEMS = sizeof problems / sizeof problems[0] };
+    struct contexts c;
+    if (!contexts_open(t, &c)) return;
+    const int plain = kernel_number(c.gpu, "cuda_wgmma_64x48_1x1", BSM_FORMAT_BF16, BSM_MXFP4);
+    if (plain < 0) test_skip(t, "this GPU has no kernels that decode");
+    for (int kernel = 0, turn = 0; bsm_kernel_name(kernel) != NULL && plain >= 0; kernel++) {
+        if (strstr(bsm_kernel_name(kernel), "_stream_") == NULL) continue;
+        for (int i = 0; i < PROBLEMS; i++, turn++)
+            if (!is_simulated() || i == turn / PROBLEMS % PROBLEMS || i == PROBLEMS - 1)
+                compare_kernels(t, &c, &problems[i], turn % 2 == 0 ? BSM_MXFP6_E2M3 : BSM_MXFP6_E3M2, kernel, plain);
+    }
+    contexts_close(&c);
+}
+
 /* Kernels that read scales as they lie: rings that go round, rows that begin anywhere, exponents, and what is left out of either operand. */
 static void decoded_in_registers(struct test *t)
 {
@@ -324,7 +353,7 @@ static void other_forms_go_another_way(struct test *t)
         const char *rule;
     } forms[] = {
         { BSM_MXFP4, BSM_PACKING_HIGH_FIRST, 64, 0, "packed two a byte" },
-        { BSM_MXFP6_E3M2, BSM_PACKING_BIT_STREAM, 64, 0, "in a byte each" },
+        { BSM_MXFP6_E3M2, BSM_PACKING_BIT_STREAM, 32, 0, "in a byte each" },
         { BSM_NVFP4, BSM_PACKING_LOW_FIRST, 48, 0, "multiples of 16 bytes" },
         { BSM_MXFP8_E4M3, BSM_PACKING_DEFAULT, 40, 0, "multiples of 16 bytes" },
     };
@@ -356,6 +385,7 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = { TEST(every_format),           TEST(edges),     TEST(scales_and_codes_of_any_size),
                                               TEST(operands_of_every_kind), TEST(epilogues), TEST(other_forms_go_another_way),
-                                              TEST(far_scales_in_few_places), TEST(wide_tiles), TEST(decoded_in_registers) };
+                                              TEST(far_scales_in_few_places), TEST(wide_tiles), TEST(decoded_in_registers),
+                                              TEST(streams) };
     return TEST_MAIN(argc, argv, cases);
 }

@@ -31,9 +31,17 @@ __device__ static inline uint32_t load_four(const scale_row &row, const scale_pa
     return four;
 }
 
+/* The same of a stream of 6 bits, of 32 codes in 24 bytes: signs lie in the same places of every third word. */
+__device__ static bool stream_is_nonzero(const unsigned char *codes)
+{
+    const uint2 first = __ldg((const uint2 *)codes), second = __ldg((const uint2 *)(codes + 8)), third = __ldg((const uint2 *)(codes + 16));
+    return (((first.x | second.y) & 0xdf7df7df) | ((first.y | third.x) & 0xf7df7df7) | ((second.x | third.y) & 0x7df7df7d)) != 0;
+}
+
 /* Whether the block of 32 that the scale belongs to holds anything but zeros: 16 bytes or pairs of them. */
 __device__ static bool block_is_nonzero(const bsmi_device_matrix &m, const scale_row &row, int64_t column)
 {
+    if (m.packing == BSM_PACKING_BIT_STREAM) return stream_is_nonzero(row.codes + column * 24);
     const bool nibbles = m.bits == 4;
     const uint32_t mask = nibbles ? 0x77777777 : magnitude_mask(m.element);
     const int64_t bytes = nibbles ? m.columns / 2 : m.columns, first = column * (nibbles ? 16 : 32);

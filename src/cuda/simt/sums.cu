@@ -154,19 +154,30 @@ __device__ static void compute_columns(const bsmi_sums_parameters &p, int64_t ma
         }
 }
 
-/* By the whole CTA. */
-__device__ static bool any_left_out(const bsmi_left_out &l)
+/* Of this thread's part of the flags, which are on their way together. */
+__device__ static inline bool any_flag(const bsmi_left_out &l)
 {
-    bool any = false;
-    for (int i = (int)threadIdx.x; i < l.count; i += BSMI_SUMS_THREADS) any |= ptx_load_relaxed(l.flags + i) != 0;
-    return __syncthreads_or(any) != 0;
+    enum { AT_ONCE = 8 };
+    uint32_t any = 0;
+    for (int base = (int)threadIdx.x; base < l.count; base += BSMI_SUMS_THREADS * AT_ONCE) {
+        uint32_t flags[AT_ONCE];
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++) {
+            flags[i] = 0;
+            if (base + BSMI_SUMS_THREADS * i < l.count) flags[i] = ptx_load_relaxed(l.flags + base + BSMI_SUMS_THREADS * i);
+        }
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; i++) any |= flags[i];
+    }
+    return any != 0;
 }
 
 /* Flags are read before the GEMM kernel in front has ended: it waited for the kernel that wrote them before it let this one begin. */
 __device__ static void compute_left_out(const bsmi_sums_parameters &p, sums_memory &s)
 {
     const bsmi_epilogue_parameters &e = p.epilogue;
-    const bool rows = any_left_out(p.a_left_out), columns = any_left_out(p.b_left_out);
+    const bool of_rows = any_flag(p.a_left_out), of_columns = any_flag(p.b_left_out);
+    const bool rows = __syncthreads_or(of_rows) != 0, columns = __syncthreads_or(of_columns) != 0;
     int64_t item = 0;
     ptx_griddepcontrol_wait();
     if (!rows && !columns) return;

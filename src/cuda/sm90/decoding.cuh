@@ -49,7 +49,7 @@ template <class CONFIG> struct decoding_roles {
             consume_decoded<CONFIG>(p, shared, cta);
         } else {
             setmaxnreg_dec<CONFIG::DECODER>();
-            with_element<CONFIG::CODES::NIBBLES>(p.code_element, [&](auto tag) {
+            with_element<typename CONFIG::CODES>(p.code_element, [&](auto tag) {
                 decode<CONFIG, decltype(tag)::ELEMENT>(p, shared, cta, group - 2);
             });
         }

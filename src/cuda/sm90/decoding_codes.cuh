@@ -9,6 +9,7 @@ template <class CODES> struct raw_codes {
     uint4 codes[CODES::NIBBLES ? 1 : 2];
     uint32_t scales;
 };
+template <> struct raw_codes<codes_stream> { uint32_t codes[6], scales; };
 
 /* How a thread decodes, the same all the time. */
 struct code_reader {
@@ -39,16 +40,33 @@ __device__ static inline void aim(code_reader &reader, int32_t column)
     reader.scales = of_piece % 32 * 16 + of_piece / 32 * 4;
 }
 
+/* Half of the reader's row in step `number`; codes: the stage's. */
+template <class CONFIG, int WORDS>
+__device__ static inline void read_row(const code_reader &reader, uint32_t codes, uint32_t number, uint4 (&to)[WORDS])
+{
+#pragma unroll
+    for (uint32_t word = 0; word < WORDS; word++)
+        to[word] = load_shared_v4(codes + reader.row * 128 + (((number * 2 + reader.half) * WORDS + word) ^ reader.row % 8) * 16);
+}
+
+/* Half a step of a stream is 16 bytes and 8, or 8 bytes and 16, which begin where 16 do. */
+template <class CONFIG>
+__device__ static inline void read_row(const code_reader &reader, uint32_t codes, uint32_t number, uint32_t (&to)[6])
+{
+    const uint32_t row = codes + number * CONFIG::STREAM_BOX_BYTES + reader.row * BSMI_STREAM_BOX_BYTES;
+    const bool last = reader.half != 0;
+    const uint4 four = load_shared_v4(row + reader.half * 32);
+    const uint2 two = load_shared_v2(row + 16 + reader.half * 8);
+    to[0] = last ? two.x : four.x, to[1] = last ? two.y : four.y, to[2] = last ? four.x : four.z;
+    to[3] = last ? four.y : four.w, to[4] = last ? four.z : two.x, to[5] = last ? four.w : two.y;
+}
+
 /* Step `number` of the stage. */
 template <class CONFIG>
 __device__ static inline raw_codes<typename CONFIG::CODES> read_codes(const code_reader &reader, uint32_t shared, uint32_t stage, uint32_t number)
 {
-    constexpr uint32_t WORDS = CONFIG::CODES::NIBBLES ? 1 : 2;
     raw_codes<typename CONFIG::CODES> raw;
-    const uint32_t codes = shared + CONFIG::AT_CODES + stage * CONFIG::CODE_BYTES + reader.row * 128;
-#pragma unroll
-    for (uint32_t word = 0; word < WORDS; word++)
-        raw.codes[word] = load_shared_v4(codes + (((number * 2 + reader.half) * WORDS + word) ^ reader.row % 8) * 16);
+    read_row<CONFIG>(reader, shared + CONFIG::AT_CODES + stage * CONFIG::CODE_BYTES, number, raw.codes);
     const uint32_t piece = number * BSMI_K_STEP / CONFIG::PIECE_COLUMNS * CONFIG::PIECE_BYTES;
     const uint32_t scales = load_shared(shared + CONFIG::AT_SCALES + stage * CONFIG::SCALE_BYTES + piece + reader.scales);
     raw.scales = scales >> (CONFIG::CODES::MICRO ? reader.half * 16 : (number % 2 * 2 + reader.half) * 8);
@@ -78,8 +96,20 @@ template <int ELEMENT> __device__ static inline uint4 decode_octet(const uint4 (
                       decode_bytes<ELEMENT>(__byte_perm(high, 0, FIRST)), decode_bytes<ELEMENT>(__byte_perm(high, 0, LAST)));
 }
 
+/* Of a stream: 48 bits, which begin with a word or in its middle. */
+template <int ELEMENT> __device__ static inline uint4 decode_octet(const uint32_t (&w)[6], int i)
+{
+    const bool odd = i % 2 != 0;
+    const int first = i / 2 * 3 + odd;
+    const uint32_t low = odd ? __funnelshift_r(w[first], w[first + 1], 16) : w[first], high = odd ? w[first + 1] >> 16 : w[first + 1];
+    const uint32_t rest = __funnelshift_r(low, high, 24);            /* from the fifth code on */
+    return make_uint4(decode_bytes<ELEMENT>((low & 0x3f) | (low << 10 & 0x003f0000)), decode_bytes<ELEMENT>((low >> 12 & 0x3f) | (low >> 2 & 0x003f0000)),
+                      decode_bytes<ELEMENT>((rest & 0x3f) | (rest << 10 & 0x003f0000)), decode_bytes<ELEMENT>((rest >> 12 & 0x3f) | (rest >> 2 & 0x003f0000)));
+}
+
 /* NaN and infinity, which are rare: looked for in all 32 codes at once. */
 template <int ELEMENT> __device__ static inline void mend_octets(const uint4 (&)[1], decoded_codes &) {}
+template <int ELEMENT> __device__ static inline void mend_octets(const uint32_t (&)[6], decoded_codes &) {}
 template <int ELEMENT> __device__ static inline void mend_octets(const uint4 (&v)[2], decoded_codes &decoded)
 {
     uint32_t special = 0;

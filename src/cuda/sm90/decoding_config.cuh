@@ -2,12 +2,14 @@
 #pragma once
 
 #include "gemm_config.cuh"
+#include "stream_instances.h"
 
 /* What B's rows hold, and how far 128 bytes of a row reach.  Scales lie as 128x4 (docs/layouts.md): pieces of 512 bytes, each four scale
  * columns of 128 rows. */
-struct codes_mxfp4 { static constexpr bool NIBBLES = true, MICRO = false; };     /* e2m1, blocks of 32 with e8m0 */
-struct codes_nvfp4 { static constexpr bool NIBBLES = true, MICRO = true; };      /* e2m1, blocks of 16 with ue4m3 */
-struct codes_bytes { static constexpr bool NIBBLES = false, MICRO = false; };    /* 8 and 6 bits, a byte each, blocks of 32 with e8m0 */
+struct codes_mxfp4 { static constexpr bool NIBBLES = true, MICRO = false, STREAM = false; };     /* e2m1, blocks of 32 with e8m0 */
+struct codes_nvfp4 { static constexpr bool NIBBLES = true, MICRO = true, STREAM = false; };      /* e2m1, blocks of 16 with ue4m3 */
+struct codes_bytes { static constexpr bool NIBBLES = false, MICRO = false, STREAM = false; };    /* 8 and 6 bits, a byte each, blocks of 32 with e8m0 */
+struct codes_stream { static constexpr bool NIBBLES = false, MICRO = false, STREAM = true; };    /* 6 bits, one behind another, with e8m0 */
 
 /* The parameters are columns of the table in gemm_instances.h. */
 template <class CODES_, int ROWS_, int CLUSTER_COLUMNS_, int DECODERS_, int STAGES_, int CODE_STAGES> struct decoding_config {
@@ -27,10 +29,12 @@ template <class CODES_, int ROWS_, int CLUSTER_COLUMNS_, int DECODERS_, int STAG
     /* A stage: rows of A, and B's as bf16. */
     static constexpr int A_BOX_ROWS = ROWS / CLUSTER_COLUMNS, K_BYTES = BSMI_K_STEP * 2, A_BYTES = ROWS * K_BYTES, B_BYTES = COLUMNS * K_BYTES;
 
-    /* A stage of codes: 128 bytes of each row, and the scales that they need. */
+    /* A stage of codes: 128 bytes of each row, and the scales that they need.  Of a stream, two boxes of 48 bytes of each row, which are a step
+     * each: rows so far apart begin in 16 bytes that differ from those of their neighbours, without swizzle. */
     static constexpr int CODE_COLUMNS = CODES::NIBBLES ? 256 : 128, CODE_STEPS = CODE_COLUMNS / BSMI_K_STEP;
     static constexpr int PIECE_COLUMNS = 4 * (CODES::MICRO ? 16 : 32), PIECES = CODE_COLUMNS / PIECE_COLUMNS, PIECE_BYTES = 512;
-    static constexpr int CODE_BYTES = COLUMNS * 128, SCALE_BYTES = PIECES * PIECE_BYTES;
+    static constexpr int STREAM_BOX_BYTES = COLUMNS * BSMI_STREAM_BOX_BYTES,
+                         CODE_BYTES = CODES::STREAM ? CODE_STEPS * STREAM_BOX_BYTES : COLUMNS * 128, SCALE_BYTES = PIECES * PIECE_BYTES;
 
     /* Three numbers for each row of A and for each column of D; and sums on their way to D, of some
      * rows and each warp's 16 columns. */

@@ -5,10 +5,11 @@
 
 template <int ELEMENT_> struct element_tag { static constexpr int ELEMENT = ELEMENT_; };
 
-/* work(element_tag<...>) for the element that is at hand; BITS of codes tell which there can be. */
-template <bool NIBBLES, class WORK> __device__ static inline void with_element(int32_t element, WORK work)
+/* work(element_tag<...>) for the element that is at hand; codes tell which there can be. */
+template <class CODES, class WORK> __device__ static inline void with_element(int32_t element, WORK work)
 {
-    if (NIBBLES) return work(element_tag<BSM_E2M1>());
+    if (CODES::NIBBLES) return work(element_tag<BSM_E2M1>());
+    if (CODES::STREAM) return element == BSM_E2M3 ? work(element_tag<BSM_E2M3>()) : work(element_tag<BSM_E3M2>());
     switch (element) {
     case BSM_E4M3: return work(element_tag<BSM_E4M3>());
     case BSM_E5M2: return work(element_tag<BSM_E5M2>());

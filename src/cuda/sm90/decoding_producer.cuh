@@ -20,8 +20,14 @@ __device__ static inline void load_codes(const bsmi_gemm_parameters &p, uint32_t
                                 + columns / CONFIG::PIECE_COLUMNS * CONFIG::PIECE_BYTES;
     mbarrier_wait_parity(empty, ring.parity);
     mbarrier_arrive_expect_tx(full, CONFIG::CODE_BYTES + pieces * CONFIG::PIECE_BYTES);
-    tensor_load(shared + CONFIG::AT_CODES + ring.stage * CONFIG::CODE_BYTES, &p.b, CONFIG::CODES::NIBBLES ? columns / 2 : columns, tile.column,
-                matrix, full);
+    const uint32_t to = shared + CONFIG::AT_CODES + ring.stage * CONFIG::CODE_BYTES;
+    if constexpr (CONFIG::CODES::STREAM) {
+#pragma unroll
+        for (int32_t step = 0; step < CONFIG::CODE_STEPS; step++)
+            tensor_load(to + step * CONFIG::STREAM_BOX_BYTES, &p.b, (block + step) * BSMI_STREAM_BOX_BYTES, tile.column, matrix, full);
+    } else {
+        tensor_load(to, &p.b, CONFIG::CODES::NIBBLES ? columns / 2 : columns, tile.column, matrix, full);
+    }
     bulk_load(shared + CONFIG::AT_SCALES + ring.stage * CONFIG::SCALE_BYTES, scales, pieces * CONFIG::PIECE_BYTES, full);
 }
 
