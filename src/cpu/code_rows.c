@@ -61,6 +61,32 @@ void bsmi_byte_rows(const struct bsmi_part *part, int width, struct bsmi_byte_ro
     }
 }
 
+static void stream_codes(const struct bsmi_part *part, int64_t row, uint8_t *to)
+{
+    uint8_t codes[BSMI_ROW_CHUNK + 3] = { 0 };
+    bsmi_row_codes(part->operand.matrix, part->batch, row, part->k, part->length, codes);
+    for (int64_t i = 0; i < part->length; i += 4, to += 3) {
+        to[0] = (uint8_t)(codes[i] | codes[i + 1] << 6);
+        to[1] = (uint8_t)(codes[i + 1] >> 2 | codes[i + 2] << 4);
+        to[2] = (uint8_t)(codes[i + 2] >> 4 | codes[i + 3] << 2);
+    }
+}
+
+void bsmi_stream_rows(const struct bsmi_part *part, int width, struct bsmi_byte_rows *s)
+{
+    const struct bsmi_matrix *m = part->operand.matrix;
+    const bool own = m->packing == BSM_PACKING_BIT_STREAM && part->length % BSMI_BYTE_GROUP == 0;
+    for (int r = 0; r < width; r++) {
+        if (r >= part->count) {
+            s->rows[r] = s->rows[r - 1];
+            continue;
+        }
+        const int64_t row = bsmi_source_column(part->first + r, part->split);
+        s->rows[r] = own ? bsmi_row(m, part->batch, row) + part->k / 4 * 3 : s->copies[r];
+        if (!own) stream_codes(part, row, s->copies[r]);
+    }
+}
+
 int64_t bsmi_scale_code_rows(const struct bsmi_part *part, int width, struct bsmi_scale_code_rows *c)
 {
     const struct bsmi_matrix *m = part->operand.matrix;

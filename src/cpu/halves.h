@@ -6,9 +6,9 @@
 #include "code_rows.h"
 #include "panels.h"
 
-/* Value = fp16 number * factor. */
-static const float bsmi_half_factors[BSM_ELEMENT_COUNT] = { [BSM_E4M3] = 0x1p8F,  [BSM_E5M2] = 1,       [BSM_E3M2] = 0x1p12F,
-                                                            [BSM_E2M3] = 0x1p14F, [BSM_E2M1] = 0x1p14F, [BSM_INT8] = 0x1p-6F };
+/* Value = fp16 number * factor; the fp16 number is a multiple of 2^-17. */
+static const float bsmi_half_factors[BSM_ELEMENT_COUNT] = { [BSM_E4M3] = 0x1p8F,  [BSM_E5M2] = 1, [BSM_E3M2] = 0x1p12F,
+                                                            [BSM_E2M3] = 0x1p14F, [BSM_E2M1] = 1, [BSM_INT8] = 0x1p-6F };
 
 /* The code's exponent ends one bit lower than the upper byte of an fp16 number has it: 3 bits of fraction. */
 static inline bool bsmi_half_is_moved(bsm_element element) { return element == BSM_E4M3 || element == BSM_E2M3; }

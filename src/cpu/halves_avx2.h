@@ -16,32 +16,21 @@
     default: function(BSM_INT8, __VA_ARGS__); break; \
     }
 
+/* The upper bytes of e2m1's numbers as fp16. */
+AVX2_INLINE __m256i upper_bytes_of_e2m1(__m256i codes)
+{
+    const __m128i table = _mm_setr_epi8(0, 0x38, 0x3c, 0x3e, 0x40, 0x42, 0x44, 0x46, (char)0x80, (char)0xb8, (char)0xbc, (char)0xbe,
+                                        (char)0xc0, (char)0xc2, (char)0xc4, (char)0xc6);
+    return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(table), codes);
+}
+
 /* 32 codes into the upper bytes of fp16 numbers, those of moved elements one bit too high; int8 as it is. */
 AVX2_INLINE __m256i upper_bytes(bsm_element element, __m256i codes)
 {
-    const int magnitude = element == BSM_E2M1 ? 7 : 31, up = element == BSM_E2M1 ? 1 : 0, sign_up = element == BSM_E2M1 ? 4 : 2;
-    if (element != BSM_E2M1 && element != BSM_E2M3 && element != BSM_E3M2) return codes;
-    const __m256i low = _mm256_slli_epi16(_mm256_and_si256(codes, _mm256_set1_epi8((char)magnitude)), up);
-    const __m256i sign = _mm256_and_si256(codes, _mm256_set1_epi8((char)(magnitude + 1)));
-    return _mm256_or_si256(low, _mm256_slli_epi16(sign, sign_up));
-}
-
-/* Bytes of upper_bytes into what decode_eight takes, within the halves of a vector: bytes 0-7 and 16-23, and the others. */
-struct words { __m256i first, second; };
-AVX2_INLINE struct words widen(bsm_element element, __m256i bytes)
-{
-    __m256i low = _mm256_setzero_si256(), high = bytes;
-    if (element == BSM_INT8) low = high, high = _mm256_cmpgt_epi8(_mm256_setzero_si256(), bytes);
-    if (bsmi_half_is_moved(element)) {
-        low = _mm256_and_si256(_mm256_slli_epi16(bytes, 7), _mm256_set1_epi8((char)0x80));
-        high = _mm256_or_si256(_mm256_and_si256(_mm256_srli_epi16(bytes, 1), _mm256_set1_epi8(0x3f)),
-                               _mm256_and_si256(bytes, _mm256_set1_epi8((char)0x80)));
-    }
-    if (element == BSM_E4M3) {            /* one NaN of either sign */
-        const __m256i magnitude = _mm256_set1_epi8(0x7f), nan = _mm256_cmpeq_epi8(_mm256_and_si256(bytes, magnitude), magnitude);
-        high = _mm256_or_si256(high, _mm256_and_si256(nan, _mm256_set1_epi8(0x7e)));
-    }
-    return (struct words){ _mm256_unpacklo_epi8(low, high), _mm256_unpackhi_epi8(low, high) };
+    if (element == BSM_E2M1) return upper_bytes_of_e2m1(codes);
+    if (element != BSM_E2M3 && element != BSM_E3M2) return codes;
+    const __m256i low = _mm256_and_si256(codes, _mm256_set1_epi8(31)), sign = _mm256_and_si256(codes, _mm256_set1_epi8(32));
+    return _mm256_or_si256(low, _mm256_slli_epi16(sign, 2));
 }
 
 AVX2_INLINE __m256 decode_eight(bsm_element element, const uint16_t *words)

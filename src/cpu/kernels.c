@@ -38,7 +38,7 @@ const struct bsmi_kernel bsmi_kernels[] = {
     { "fp4_few_rows_avx2", AVX2, FP4_PAIR,   4, 32,     4, 1024,      4,    bsmi_few_fp4_scratch_avx2,   bsmi_few_fp4_sum_avx2 },
     { "integers_vnni",  VNNI,  RUNS_PAIR,    8, 32,     512, 1024,    0,    bsmi_integers_scratch_vnni,  bsmi_integers_sum_vnni },
     { "fp4_avx2",       AVX2,  FP4_PAIR,     4, 32,     512, 1024,    0,    bsmi_fp4_scratch_avx2,       bsmi_fp4_sum_avx2 },
-    { "terms_few_rows_avx2", AVX2, CODES_PAIR, 4, 32,   4, 1024,      4,    bsmi_few_terms_scratch_avx2, bsmi_few_terms_sum_avx2 },
+    { "terms_few_rows_avx2", AVX2, CODES_PAIR, 8, 32,   8, 1024,      8,    bsmi_few_terms_scratch_avx2, bsmi_few_terms_sum_avx2 },
     { "terms_avx512",   AVX512, TERMS_PAIR,  14, 32,    252, 1024,    0,    bsmi_terms_scratch_avx512,   bsmi_terms_sum_avx512 },
     { "terms_avx2",     AVX2,  TERMS_PAIR,   6, 16,     516, 1024,    0,    bsmi_terms_scratch_avx2,     bsmi_terms_sum_avx2 },
     { "runs_avx2_fma",  AVX2,  RUNS_PAIR,    6, 16,     192, 256,     0,    bsmi_tile_scratch_avx2_fma,  bsmi_tile_runs_avx2_fma },

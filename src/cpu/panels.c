@@ -27,20 +27,31 @@ size_t bsmi_panels_scratch_bytes(const struct bsmi_panels *p, int64_t rows, int6
     return BSMI_MAX(p->b_bytes + a_panels, guarded);
 }
 
+/* One more than the largest finite code, as a byte: 0 stands for NaN, which is NaN on every road. */
+static uint8_t behind_largest(const uint8_t *codes, int64_t count)
+{
+    uint8_t largest = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const uint8_t next = (uint8_t)(codes[i] + 1);
+        largest = BSMI_MAX(largest, next);
+    }
+    return largest;
+}
+
 bool bsmi_part_e8m0_at_most(const struct bsmi_part *part, int most)
 {
     const struct bsmi_matrix *m = part->operand.matrix;
     if (m->scale != BSM_E8M0) return true;
-    const int64_t count = bsmi_ceil_div(part->length, m->block);
+    const int64_t count = bsmi_ceil_div(part->length, m->block), first = part->k / m->block;
+    const bool linear = m->map.layout.kind == BSM_LAYOUT_LINEAR;
     for (int64_t r = 0; r < part->count; r++) {
         uint8_t codes[256];
-        const int64_t row = bsmi_source_column(part->first + r, part->split);
-        for (int64_t s = 0; s < count; s += (int64_t)sizeof codes) {
-            const int64_t some = BSMI_MIN(count - s, (int64_t)sizeof codes);
-            bsmi_row_scales(m, part->batch, row, part->k / m->block + s, some, codes);
-            int above = 0;
-            for (int64_t i = 0; i < some; i++) above |= codes[i] > most && codes[i] != 255;      /* NaN is NaN on every road */
-            if (above) return false;
+        const int64_t row = bsmi_source_column(part->first + r, part->split), at_once = linear ? count : (int64_t)sizeof codes;
+        for (int64_t s = 0; s < count; s += at_once) {
+            const int64_t some = BSMI_MIN(count - s, at_once);
+            if (!linear) bsmi_row_scales(m, part->batch, row, first + s, some, codes);
+            const uint8_t *scales = linear ? bsmi_scale_pointer(m, part->batch, row, first + s) : codes;
+            if (behind_largest(scales, some) > most + 1) return false;
         }
     }
     return true;

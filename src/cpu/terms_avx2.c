@@ -3,9 +3,9 @@
  * Panels hold decoded elements times their scales in fp32, which is exact (halves.h); chunks with larger scales take the guarded
  * road.  Register tile: 6 rows x 16 columns; 12 accumulators, 2 vectors of B, 1 of A. */
 #if defined(__x86_64__)
-#include "halves_avx2.h"
+#include "words_avx2.h"
 
-enum { ROWS = 6, COLUMNS = 16, CHUNK = BSMI_CHUNK, BLOCKS = CHUNK / BSMI_SHORTEST_RUN, GROUP = 32 };
+enum { ROWS = 6, COLUMNS = 16, CHUNK = BSMI_CHUNK, BLOCKS = CHUNK / BSMI_SHORTEST_RUN, GROUP = BSMI_WORD_GROUP };
 
 struct a_panel { _Alignas(64) float values[ROWS][CHUNK + 16]; };      /* 16 more keep the rows in different sets of a cache */
 struct b_panel { float values[CHUNK][COLUMNS]; };
@@ -44,34 +44,33 @@ AVX2 static void pack_a(const struct bsmi_part *part, const struct bsmi_operand 
     BSMI_BY_ELEMENT(m->element, pack_rows, part, &bytes, factors, panel)
 }
 
-AVX2_INLINE void store_columns(bsm_element element, __m128i codes, const float *factors, float *to)
+/* Up to 32 of K of 8 columns, decoded in the order of the panel. */
+AVX2_INLINE void store_columns(bsm_element element, bsmi_words words, int64_t count, int64_t block, const float *factors,
+                               float *to)
 {
-    const struct sixteen v = decode_sixteen(element, codes);
-    _mm256_store_ps(to, _mm256_mul_ps(v.low, _mm256_loadu_ps(factors)));
-    _mm256_store_ps(to + 8, _mm256_mul_ps(v.high, _mm256_loadu_ps(factors + 8)));
+    for (int64_t q = 0; 16 * q < count; q++) {
+        const uint16_t *at = words_of_sixteen(element, words, q);
+        const float *of_block = factors + 16 * q / block * COLUMNS;
+        const __m256 factor = _mm256_loadu_ps(of_block);
+        const int64_t some = BSMI_MIN(16, count - 16 * q);
+#pragma GCC unroll 2
+        for (int64_t i = 0; i < some; i++, to += COLUMNS, at += words_to_next(element))
+            _mm256_store_ps(to, _mm256_mul_ps(decode_eight(element, at), factor));
+    }
 }
 
-/* Codes are transposed as bytes, 16 columns of B by 32 of K at a time, and decoded in the order of the panel. */
-AVX2_INLINE void pack_columns(bsm_element element, const struct bsmi_part *part, const struct bsmi_byte_rows *bytes,
+AVX2_INLINE void pack_columns(bsm_element element, const struct bsmi_part *part, const struct bsmi_element_rows *rows,
                               const float *factors, struct b_panel *panel)
 {
-    const int64_t block = bsmi_factor_block(part);
-    for (int64_t k = 0; k < part->length; k += GROUP) {
-        __m256i v[16];
-        if (k % 64 == 0) bsmi_prefetch_rows(bytes->rows, COLUMNS, k + CHUNK);
-#pragma GCC unroll 16
-        for (int c = 0; c < 16; c++) {
-            const __m256i codes = _mm256_loadu_si256((const __m256i *)(const void *)(bytes->rows[c] + k));
-            v[c] = upper_bytes(element, codes);
+    const int64_t block = bsmi_factor_block(part), within = BSMI_MIN(block, 32);
+    _Alignas(64) bsmi_words words[2];
+    for (int64_t k = 0; k < part->length; k += GROUP)
+        for (int c = 0; c < COLUMNS; c += 8) {
+            bsmi_transpose_group(part->operand.matrix->element, bsmi_row_pointers(rows) + c, k, words);
+            for (int64_t i = k; i < BSMI_MIN(k + GROUP, part->length); i += 32)
+                store_columns(element, words[i / 32 % 2], BSMI_MIN(32, part->length - i), within,
+                              factors + i / block * COLUMNS + c, panel->values[i] + c);
         }
-        transpose_bytes(v);
-        const float *first = factors + k / block * COLUMNS, *second = factors + (k + 16) / block * COLUMNS;
-#pragma GCC unroll 16
-        for (int i = 0; i < 16; i++) store_columns(element, _mm256_castsi256_si128(v[i]), first, panel->values[k + i]);
-        if (k + 16 >= part->length) break;
-#pragma GCC unroll 16
-        for (int i = 0; i < 16; i++) store_columns(element, _mm256_extracti128_si256(v[i], 1), second, panel->values[k + 16 + i]);
-    }
 }
 
 AVX2 static void pack_b(const struct bsmi_part *part, int run, void *memory)
@@ -82,11 +81,11 @@ AVX2 static void pack_b(const struct bsmi_part *part, int run, void *memory)
         bsmi_pack_elements(part, COLUMNS, panel->values[0]);
         return;
     }
-    struct bsmi_byte_rows bytes;
+    struct bsmi_element_rows rows;
     float factors[BLOCKS * COLUMNS];
-    bsmi_byte_rows(part, COLUMNS, &bytes);
+    bsmi_element_rows(part, COLUMNS, &rows);
     bsmi_make_factors(part, COLUMNS, factors);
-    BSMI_BY_ELEMENT(part->operand.matrix->element, pack_columns, part, &bytes, factors, panel)
+    BSMI_BY_WORDS(part->operand.matrix->element, pack_columns, part, &rows, factors, panel)
 }
 
 /* Multiplying ----------------------------------------------------------------------------------------------------------- */

@@ -2,24 +2,42 @@
  *
  *     S[i][j] = fma(a[i][k] sA[i], b[j][k] sB[j], S[i][j])
  *
- * B is read as it is stored, once for four rows of A: codes of 16 columns by 32 of K are transposed as bytes and made words, which
- * wait in the first-level cache, and decoded (halves.h) on their way into the fused multiply-adds.  Registers: 2 sums for each row
- * (4 of a single row), as many vectors of factors, 1 of decoded elements.  A was decoded and scaled before; chunks with larger
- * scales take the guarded road. */
+ * B is read as it is stored, once for eight rows of A: codes of 8 columns by 64 of K are transposed and made words
+ * (words_avx2.h), which wait in the first-level cache and are decoded on their way into the fused multiply-adds.  Registers: 2
+ * sums for each of four rows, or 4 of a single one, 2 (4) factors or decoded elements.  A was decoded and scaled before; chunks
+ * with larger scales take the guarded road.
+ *
+ * Folded factors.  A power of two f = sB * factor (halves.h) commutes with rounding while nothing is subnormal or overflows:
+ *
+ *     fma(a, f h, S) = f fma(a, h, S / f)
+ *
+ * so that sums are divided by f before a block of B and multiplied by it behind, in place of every element.  With nonzero |a| of
+ * 2^-32 to 2^32, hence multiples of 2^-55, h a multiple of 2^-17 below 2^16, f of 2^-27 to 2^27, and nonzero |S| of 2^-70 to 2^60
+ * before the chunk, every sum in it is 0 or a multiple of 2^-99 below 2^85, and S / f 0 or a multiple of 2^-126 below 2^112:
+ * normal numbers.
+ * (Infinities and NaN of B are what they are either way.)  Other chunks multiply every element by its factor. */
 #if defined(__x86_64__)
-#include "halves_avx2.h"
+#include "words_avx2.h"
 
-enum { ROWS = 4, COLUMNS = 32, STEP = 16, CHUNK = 512, BLOCKS = CHUNK / BSMI_SHORTEST_RUN, GROUP = 32 };
+enum {
+    ROWS = 8, ROWS_AT_ONCE = 4, COLUMNS = 32, STEP = 16, CHUNK = 1024, BLOCKS = CHUNK / BSMI_SHORTEST_RUN, GROUP = BSMI_WORD_GROUP,
+};
 
 /* Elements times their scales; rows that are missing are not written. */
-struct a_panel { _Alignas(64) float values[ROWS][CHUNK]; };
+struct a_panel {
+    _Alignas(64) float values[ROWS][CHUNK];
+    bool foldable;
+};
 
 struct b_panel {
     _Alignas(64) float factors[BLOCKS][COLUMNS];
-    struct bsmi_byte_rows bytes;          /* pointers to the matrix's own bytes, if its codes are bytes */
+    struct bsmi_element_rows rows;        /* pointers to the matrix's own bytes, if its codes are packed like this */
     bsm_element element;
     int block_bits;                       /* a factor serves 2^block_bits of K */
+    bool foldable;
 };
+
+/* Packing --------------------------------------------------------------------------------------------------------------- */
 
 static void scale_row(const struct bsmi_part *row, float *values)
 {
@@ -27,19 +45,42 @@ static void scale_row(const struct bsmi_part *row, float *values)
     float scales[BLOCKS];
     if (block == 0) return;
     bsmi_scale_rows(row, (int)block, 1, scales);
-    for (int64_t k = 0; k < row->length; k++) values[k] *= scales[k / block];
+    for (int64_t first = 0; first < row->length; first += block)
+        for (int64_t k = first; k < BSMI_MIN(first + block, row->length); k++) values[k] *= scales[first / block];
 }
 
-static void pack_a(const struct bsmi_part *part, const struct bsmi_operand *b, int run, void *memory)
+/* Every number is 0 or has an exponent in [low, high): eight at a time, all of them where count is no multiple of 8. */
+AVX2_INLINE bool all_between(const float *values, int64_t count, int low, int high)
+{
+    const __m256i lowest = _mm256_set1_epi32((low + 127) << 23), highest = _mm256_set1_epi32(((high + 127) << 23) - 1);
+    __m256i fits = _mm256_set1_epi32(-1);
+    int64_t k = 0;
+    for (; k + 8 <= count; k += 8) {
+        const __m256i v = _mm256_loadu_si256((const __m256i *)(const void *)(values + k));
+        const __m256i bits = _mm256_and_si256(v, _mm256_set1_epi32(0x7fffffff));
+        const __m256i inside = _mm256_cmpeq_epi32(bits, _mm256_min_epu32(_mm256_max_epu32(bits, lowest), highest));
+        fits = _mm256_and_si256(fits, _mm256_or_si256(inside, _mm256_cmpeq_epi32(bits, _mm256_setzero_si256())));
+    }
+    int outside = ~_mm256_movemask_epi8(fits);
+    for (; k < count; k++) {
+        const uint32_t bits = bsmi_float_bits(values[k]) & 0x7fffffff;
+        outside |= bits != 0 && (bits < (uint32_t)(low + 127) << 23 || bits >= (uint32_t)(high + 127) << 23);
+    }
+    return outside == 0;
+}
+
+AVX2 static void pack_a(const struct bsmi_part *part, const struct bsmi_operand *b, int run, void *memory)
 {
     struct a_panel *panel = memory;
     (void)b, (void)run;
+    panel->foldable = true;
     for (int64_t r = 0; r < part->count; r++) {
         struct bsmi_part row = *part;
         row.first += r, row.count = 1;
         bsmi_row_elements(part->operand.matrix, part->operand.values, part->batch, row.first, part->k, part->length,
                           panel->values[r]);
         scale_row(&row, panel->values[r]);
+        panel->foldable = panel->foldable && all_between(panel->values[r], part->length, -32, 32);
     }
 }
 
@@ -51,86 +92,125 @@ AVX2 static void pack_b(const struct bsmi_part *part, int run, void *memory)
     (void)run;
     panel->element = m->element;
     panel->block_bits = __builtin_ctz(m->block == 0 ? (unsigned)CHUNK : (unsigned)m->block);
-    bsmi_byte_rows(part, COLUMNS, &panel->bytes);
+    bsmi_element_rows(part, COLUMNS, &panel->rows);
     if (m->block != 0) pack_scales_by_column(part, m->block, panel->factors);
-    for (int64_t i = 0; i < bsmi_ceil_div(part->length, (int64_t)1 << panel->block_bits); i++)
-        for (int c = 0; c < COLUMNS; c++) panel->factors[i][c] = m->block != 0 ? panel->factors[i][c] * factor : factor;
+    const int64_t blocks = bsmi_ceil_div(part->length, (int64_t)1 << panel->block_bits);
+    for (int64_t i = 0; i < blocks; i++)
+        for (int c = 0; c < COLUMNS; c += 8) {
+            const __m256 scales = m->block != 0 ? _mm256_load_ps(panel->factors[i] + c) : _mm256_set1_ps(1);
+            _mm256_store_ps(panel->factors[i] + c, _mm256_mul_ps(scales, _mm256_set1_ps(factor)));
+        }
+    panel->foldable = m->scale != BSM_UE4M3 && all_between(panel->factors[0], blocks * COLUMNS, -27, 28);
 }
 
-/* 16 columns by 32 of K as words: words[k][half of the columns][k, k + 16][column]. */
-typedef uint16_t transposed[16][2][2][8];
+/* Multiplying ----------------------------------------------------------------------------------------------------------- */
 
-AVX2_INLINE void transpose(bsm_element element, const uint8_t *const *from, int64_t k, transposed words)
+/* 1 / f of powers of two. */
+AVX2_INLINE __m256 inverse(__m256 f)
 {
-    __m256i v[16];
-#pragma GCC unroll 16
-    for (int c = 0; c < 16; c++) v[c] = upper_bytes(element, _mm256_loadu_si256((const __m256i *)(const void *)(from[c] + k)));
-    transpose_bytes(v);
-#pragma GCC unroll 16
-    for (int i = 0; i < 16; i++) {
-        const struct words w = widen(element, v[i]);
-        _mm256_store_si256((__m256i *)(void *)words[i][0], w.first);
-        _mm256_store_si256((__m256i *)(void *)words[i][1], w.second);
+    return _mm256_castsi256_ps(_mm256_sub_epi32(_mm256_set1_epi32(254 << 23), _mm256_castps_si256(f)));
+}
+
+/* One k. */
+AVX2_INLINE void add_k(bsm_element element, bool folded, int rows, int columns, const uint16_t *at, const __m256 factor[4],
+                       const float *a, __m256 acc[ROWS_AT_ONCE][4])
+{
+    enum { NEXT_COLUMNS = 2 * sizeof(bsmi_words) / sizeof(uint16_t) };         /* 8 columns have words of two groups of 32 */
+#pragma GCC unroll 4
+    for (int j = 0; j < columns / 8; j++) {
+        const __m256 h = decode_eight(element, at + j * NEXT_COLUMNS);
+        const __m256 b = folded ? h : _mm256_mul_ps(h, factor[j]);
+#pragma GCC unroll 4
+        for (int r = 0; r < rows; r++) acc[r][j] = _mm256_fmadd_ps(_mm256_broadcast_ss(a + r * CHUNK), b, acc[r][j]);
     }
 }
 
-/* Up to 16 of K, the first or the second of a group, with `columns` columns. */
-AVX2_INLINE void add_sixteen(bsm_element element, int rows, int columns, int64_t count, int second, transposed *words,
-                             const float *factors, const float *a, __m256 acc[ROWS][4])
+/* `count` of K, at most 32, that share their factors, from 16 q of a group of 32 on. */
+AVX2_INLINE void add_block(bsm_element element, bool folded, int rows, int columns, int64_t q, int64_t count, bsmi_words *words,
+                           const float *factors, const float *a, float *sums, int64_t pitch)
 {
-    __m256 factor[4];
+    __m256 factor[4], acc[ROWS_AT_ONCE][4];
 #pragma GCC unroll 4
-    for (int j = 0; j < columns / 8; j++) factor[j] = _mm256_load_ps(factors + 8 * j);
-    for (int64_t i = 0; i < count; i++)
+    for (int j = 0; j < columns / 8; j++) {
+        factor[j] = _mm256_load_ps(factors + 8 * j);
 #pragma GCC unroll 4
-        for (int j = 0; j < columns / 8; j++) {
-            const __m256 b = _mm256_mul_ps(decode_eight(element, words[j / 2][i][j % 2][second]), factor[j]);
-#pragma GCC unroll 4
-            for (int r = 0; r < rows; r++) acc[r][j] = _mm256_fmadd_ps(_mm256_broadcast_ss(a + r * CHUNK + i), b, acc[r][j]);
+        for (int r = 0; r < rows; r++) {
+            const __m256 sum = _mm256_load_ps(sums + r * pitch + 8 * j);
+            acc[r][j] = folded ? _mm256_mul_ps(sum, inverse(factor[j])) : sum;
         }
+    }
+    for (; count > 0; count -= 16, q++) {
+        const uint16_t *at = words_of_sixteen(element, words[0], q);
+        const int64_t some = BSMI_MIN(count, 16);
+#pragma GCC unroll 2
+        for (int64_t i = 0; i < some; i++, a++, at += words_to_next(element))
+            add_k(element, folded, rows, columns, at, factor, a, acc);
+    }
+#pragma GCC unroll 4
+    for (int j = 0; j < columns / 8; j++)
+#pragma GCC unroll 4
+        for (int r = 0; r < rows; r++)
+            _mm256_store_ps(sums + r * pitch + 8 * j, folded ? _mm256_mul_ps(acc[r][j], factor[j]) : acc[r][j]);
 }
 
-AVX2_INLINE void multiply_step(bsm_element element, int rows, int columns, int64_t length, const struct a_panel *a,
+/* A group of 64 of K, or what is left of it, with `rows` rows of A. */
+AVX2_INLINE void add_group(bsm_element element, bool folded, int rows, int columns, int64_t k, int64_t count, bsmi_words *words,
+                           const struct b_panel *b, int column, const float *a, float *sums, int64_t pitch)
+{
+    const int64_t unit = BSMI_MIN((int64_t)1 << b->block_bits, 32);
+    for (int64_t i = 0; i < count; i += unit)
+        add_block(element, folded, rows, columns, i % 32 / 16, BSMI_MIN(unit, count - i), words + i / 32,
+                  b->factors[(k + i) >> b->block_bits] + column, a + k + i, sums, pitch);
+}
+
+AVX2_INLINE void multiply_step(bsm_element element, bool folded, int64_t rows, int columns, int64_t length, const struct a_panel *a,
                                const struct b_panel *b, int column, float *sums, int64_t pitch)
 {
-    const uint8_t *const *from = b->bytes.rows + column;
-    __m256 acc[ROWS][4];
-    _Alignas(32) transposed words[2];
-#pragma GCC unroll 16
-    for (int i = 0; i < rows * columns / 8; i++)
-        acc[i / (columns / 8)][i % (columns / 8)] = _mm256_load_ps(sums + i / (columns / 8) * pitch + i % (columns / 8) * 8);
+    const uint8_t *const *from = bsmi_row_pointers(&b->rows) + column;
+    _Alignas(64) bsmi_words words[8];
     for (int64_t k = 0; k < length; k += GROUP) {
-        if (k % 64 == 0) bsmi_prefetch_rows(from, columns, k + CHUNK);
-        for (int c = 0; c < columns / 16; c++) transpose(element, from + 16 * c, k, words[c]);
-        const float *first = b->factors[k >> b->block_bits] + column, *second = b->factors[(k + 16) >> b->block_bits] + column;
-        add_sixteen(element, rows, columns, BSMI_MIN(16, length - k), 0, words, first, a->values[0] + k, acc);
-        if (k + 16 < length)
-            add_sixteen(element, rows, columns, BSMI_MIN(16, length - k - 16), 1, words, second, a->values[0] + k + 16, acc);
+        const int64_t count = BSMI_MIN(GROUP, length - k);
+        for (int c = 0; c < columns / 8; c++) bsmi_transpose_group(b->element, from + 8 * c, k, words + 2 * c);
+        if (columns == COLUMNS) {
+            add_group(element, folded, 1, COLUMNS, k, count, words, b, column, a->values[0], sums, pitch);
+            continue;
+        }
+        for (int64_t r = 0; r < rows; r += ROWS_AT_ONCE) {
+            const float *values = a->values[r];
+            if (rows - r <= 2) add_group(element, folded, 2, STEP, k, count, words, b, column, values, sums + r * pitch, pitch);
+            else add_group(element, folded, 4, STEP, k, count, words, b, column, values, sums + r * pitch, pitch);
+        }
     }
-#pragma GCC unroll 16
-    for (int i = 0; i < rows * columns / 8; i++)
-        _mm256_store_ps(sums + i / (columns / 8) * pitch + i % (columns / 8) * 8, acc[i / (columns / 8)][i % (columns / 8)]);
 }
 
-/* Four sums at least that do not wait for one another. */
-AVX2_INLINE void multiply_element(bsm_element element, int64_t rows, int64_t length, const void *a, const struct b_panel *b,
-                                  float *sums, int64_t pitch)
+/* Four sums at least that do not wait for one another: a single row takes 32 columns at once. */
+AVX2_INLINE void multiply_element(bsm_element element, bool folded, int64_t rows, int64_t length, const void *a,
+                                  const struct b_panel *b, float *sums, int64_t pitch)
 {
     if (rows == 1) {
-        multiply_step(element, 1, COLUMNS, length, a, b, 0, sums, pitch);
+        multiply_step(element, folded, 1, COLUMNS, length, a, b, 0, sums, pitch);
         return;
     }
-    for (int column = 0; column < COLUMNS; column += STEP, sums += STEP) {
-        if (rows == 2) multiply_step(element, 2, STEP, length, a, b, column, sums, pitch);
-        else multiply_step(element, 4, STEP, length, a, b, column, sums, pitch);
-    }
+    for (int column = 0; column < COLUMNS; column += STEP)
+        multiply_step(element, folded, rows, STEP, length, a, b, column, sums + column, pitch);
+}
+
+AVX2 static bool can_fold(int64_t rows, const struct a_panel *a, const struct b_panel *b, const float *sums, int64_t pitch)
+{
+    bool can = a->foldable && b->foldable;
+    for (int64_t r = 0; r < rows && can; r++) can = all_between(sums + r * pitch, COLUMNS, -70, 60);
+    return can;
 }
 
 AVX2 static void multiply(int64_t rows, int64_t length, int run, const void *a, const void *right, float *sums, int64_t pitch)
 {
     const struct b_panel *b = right;
     (void)run;
-    BSMI_BY_ELEMENT(b->element, multiply_element, rows, length, a, b, sums, pitch)
+    if (can_fold(rows, a, b, sums, pitch)) {
+        BSMI_BY_WORDS(b->element, multiply_element, true, rows, length, a, b, sums, pitch)
+    } else {
+        BSMI_BY_WORDS(b->element, multiply_element, false, rows, length, a, b, sums, pitch)
+    }
 }
 
 const struct bsmi_panels bsmi_few_terms_panels_avx2 = {
