@@ -66,7 +66,7 @@ static bool place_operand(const struct bsmi_matrix *m, struct bsmi_cuda_operand 
         return true;
     }
     return o->has_exponents && (place(m->rows * m->batch, (int64_t)sizeof(int32_t), &o->exponents_at, end)
-                                || place(BSMI_MOST_LEFT_OUT_FLAGS, (int64_t)sizeof(uint32_t), &o->left_out_at, end));
+                                || place(BSMI_MOST_PLAIN_FLAGS, (int64_t)sizeof(uint32_t), &o->left_out_at, end));
 }
 
 static bool place_integers(const struct bsmi_matrix *m, struct bsmi_integers *integers, int64_t *end)

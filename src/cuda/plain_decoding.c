@@ -48,12 +48,15 @@ static bool lies_plainly(const struct bsmi_decode_operand *o)
            && o->pitch == m->columns && o->batch_pitch == m->rows * m->columns;
 }
 
-/* A CTA has an octet for each turn of its threads, a small operand as many CTAs as will find a place, and none more than there are flags. */
-static int64_t rows_of_cta(int64_t rows, int64_t row_octets, int multiprocessors)
+/* A CTA has two octets for each of its threads, or a row; a small operand as many CTAs as will find a place; and no operand with e8m0 more of them
+ * than there are flags. */
+static int64_t rows_of_cta(const struct bsmi_device_matrix *m, int multiprocessors)
 {
-    enum { TURNS = 4 };
-    const int64_t of_turns = TURNS * BSMI_DECODE_PLAIN_THREADS / row_octets, spread = rows / (2 * (int64_t)multiprocessors);
-    return BSMI_MAX(BSMI_MAX(BSMI_MIN(of_turns, spread), 1), bsmi_ceil_div(rows, BSMI_MOST_LEFT_OUT_FLAGS));
+    enum { OCTETS_OF_THREAD = 2 };
+    const int64_t rows = m->rows * m->batch, spread = rows / (2 * (int64_t)multiprocessors);
+    const int64_t of_threads = OCTETS_OF_THREAD * BSMI_DECODE_PLAIN_THREADS / (m->columns / 8);
+    const int64_t of_flags = m->scale == BSM_E8M0 ? bsmi_ceil_div(rows, BSMI_MOST_PLAIN_FLAGS) : 1;
+    return BSMI_MAX(BSMI_MAX(BSMI_MIN(of_threads, spread), 1), of_flags);
 }
 
 /* Number of CTAs; 0: it does not lie plainly. */
@@ -61,7 +64,7 @@ static int64_t plain_rows(const struct bsmi_decode_operand *o, int multiprocesso
 {
     const struct bsmi_device_matrix *m = &o->source;
     if (!lies_plainly(o)) return 0;
-    const int64_t rows = m->rows * m->batch, row_octets = m->columns / 8, of_cta = rows_of_cta(rows, row_octets, multiprocessors);
+    const int64_t rows = m->rows * m->batch, row_octets = m->columns / 8, of_cta = rows_of_cta(m, multiprocessors);
     const bool bands = m->layout.kind == BSM_LAYOUT_128X4;
     if (of_cta * row_octets > (bands ? ((int64_t)1 << 32) / row_octets : (int64_t)1 << 28)) return 0;
     *job = (struct bsmi_plain_rows){
@@ -83,7 +86,7 @@ static int64_t plain_scales(const struct bsmi_row_scales_parameters *p, struct b
         .pitch = pitch, .band_bytes = p->band_bytes, .rows = (int32_t)m->rows, .columns = (int32_t)columns,
         .words = (uintptr_t)m->scales % 4 == 0 && pitch % 4 == 0 && columns % 4 == 0, .bounds = bounds_of(m->element),
     };
-    return BSMI_MIN(bsmi_ceil_div(bsmi_round_up(m->rows, 128), BSMI_ROW_SCALES_ROWS), BSMI_MOST_LEFT_OUT_FLAGS);
+    return BSMI_MIN(bsmi_ceil_div(bsmi_round_up(m->rows, 128), 4 * BSMI_DECODE_PLAIN_THREADS / 32), BSMI_MOST_PLAIN_FLAGS);
 }
 
 bool bsmi_cuda_decode_plainly(const struct bsmi_decode_parameters *general, bool first, bool second, int multiprocessors,

@@ -12,7 +12,7 @@ enum { BSMI_LEAST_EXPONENT = -40, BSMI_MOST_EXPONENT = 40 };
  * lie as 128x4; `decoded` has no gaps either.  Scales that are brought are those of one matrix, linear.
  * A grid of first_ctas CTAs for the rows of the first operand, and for the second ceil(rows / rows_of_cta) or, of scales, any number, each of
  * BSMI_DECODE_PLAIN_THREADS threads.  `general`: what bsmi_decode would be given, for rows that want an exponent. */
-enum { BSMI_DECODE_PLAIN_THREADS = 256 };
+enum { BSMI_DECODE_PLAIN_THREADS = 512, BSMI_MOST_PLAIN_FLAGS = 4096 };
 struct bsmi_scale_bounds { uint32_t least, span; };                  /* e8m0 codes that want no exponent: least .. least + span */
 struct bsmi_plain_rows {
     const unsigned char *codes, *scales;  /* codes aligned to 8 bytes if they are a byte each, else to 4 */

@@ -1,7 +1,7 @@
 /* Operands that lie plainly as rows of bf16, with the bits of bsmi_decode, and plain scales: one operand or two.
  *
  * A CTA takes some whole rows, which are one stretch of codes, of scales and of bf16, once; CTAs begin in the order of memory, and none is
- * the last for long.  A thread has four octets under way.  What an operand is was told apart by the host: a launch waits for each 128 bytes of its
+ * the last for long.  A thread has two octets under way.  What an operand is was told apart by the host: a launch waits for each 128 bytes of its
  * instructions to come, and those of bsmi_decode in front of its first load take longer than decoding a few rows.
  *
  * Rows are written as if their exponents were 0; where a scale of any of a CTA's rows is far out, all of them are written again. */
@@ -9,7 +9,7 @@
 #include "decoded_rows.cuh"
 #include "plain_scales.cuh"
 
-enum { OCTETS_AT_ONCE = 4, THREADS = BSMI_DECODE_PLAIN_THREADS };
+enum { OCTETS_AT_ONCE = 2, THREADS = BSMI_DECODE_PLAIN_THREADS };
 static_assert((int)BSMI_LEAST_EXPONENT == (int)LEAST_EXPONENT && (int)BSMI_MOST_EXPONENT == (int)MOST_EXPONENT, "what the host computes bounds of");
 
 /* Octet `number` of the CTA's, the first of which is even. */
@@ -143,7 +143,7 @@ __device__ static inline void decode_rows(const bsmi_plain_rows &j, const bsmi_d
     if (threadIdx.x == 0) j.left_out[cta] = left_out;
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 6) bsmi_decode_plain(const __grid_constant__ bsmi_decode_plain_parameters p)
+extern "C" __global__ void __launch_bounds__(THREADS, 4) bsmi_decode_plain(const __grid_constant__ bsmi_decode_plain_parameters p)
 {
     const int32_t cta = (int32_t)blockIdx.x, of_second = cta - p.first_ctas;
     ptx_griddepcontrol_wait();
