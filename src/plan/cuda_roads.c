@@ -32,7 +32,7 @@ static const struct { const char *kernel; int shared, alone; } measured_register
 
 /* What comes before the GEMM kernel, where kernels differ in it: an element of B decoded into the workspace, or a row's scales brought to
  * where the kernel reads them. */
-static const double decoded_element_nanoseconds = 0.0009, scales_row_nanoseconds = 0.3, single_scales_nanoseconds = 5000, odd_scales_nanoseconds = 15000,
+static const double decoded_element_nanoseconds = 0.0009, scales_row_nanoseconds = 0.3, ragged_scales_nanoseconds = 5000, odd_scales_nanoseconds = 15000,
                     integer_element_nanoseconds = 0.0005;
 
 const char *bsmi_cuda_kernel_name(int number)
@@ -106,12 +106,12 @@ static double integers_nanoseconds(const struct bsmi_product *p)
     return 3 * LAUNCH_NANOSECONDS + integer_element_nanoseconds * (of_a + of_b) - decoded_element_nanoseconds * of_a;
 }
 
-/* What scales take that do not come four at a time from neighbouring bytes. */
+/* What scales take that are not linear, or have no whole tiles of 128 x 4 (with 2880 x 2880, by as much such kernels took longer). */
 static double scales_nanoseconds(const struct bsmi_matrix *m)
 {
     const bool linear = m->map.layout.kind == BSM_LAYOUT_LINEAR && m->batch == 1;
     if (m->scale == BSM_UE4M3 && m->map.layout.kind == BSM_LAYOUT_128X4) return 0;        /* read as they are */
-    return !linear ? odd_scales_nanoseconds : m->scale_columns % 4 != 0 ? single_scales_nanoseconds : 0;
+    return !linear ? odd_scales_nanoseconds : m->rows % 128 != 0 || m->columns % 128 != 0 ? ragged_scales_nanoseconds : 0;
 }
 
 /* Bringing B to the GEMM kernel. */
