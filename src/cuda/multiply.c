@@ -55,6 +55,9 @@ static bool place_codes(const struct bsmi_matrix *m, struct bsmi_codes *codes, i
     return rows < 0 || scales < 0 || place(rows, 1, &codes->rows_at, end) || place(scales, 1, &codes->scales_at, end);
 }
 
+/* Of CTAs that bring the operand: each has a row of it, or several rows of a band of 128. */
+static int64_t most_flags(const struct bsmi_matrix *m) { return BSMI_MIN(BSMI_MOST_PLAIN_FLAGS, bsmi_round_up(m->rows, 128) * m->batch); }
+
 static bool place_operand(const struct bsmi_matrix *m, struct bsmi_cuda_operand *o, int64_t *end)
 {
     int64_t elements;
@@ -66,7 +69,7 @@ static bool place_operand(const struct bsmi_matrix *m, struct bsmi_cuda_operand 
         return true;
     }
     return o->has_exponents && (place(m->rows * m->batch, (int64_t)sizeof(int32_t), &o->exponents_at, end)
-                                || place(BSMI_MOST_PLAIN_FLAGS, (int64_t)sizeof(uint32_t), &o->left_out_at, end));
+                                || place(most_flags(m), (int64_t)sizeof(uint32_t), &o->left_out_at, end));
 }
 
 static bool place_integers(const struct bsmi_matrix *m, struct bsmi_integers *integers, int64_t *end)
