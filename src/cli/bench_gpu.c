@@ -8,6 +8,7 @@
  * itself, and the GEMM kernel of mxfp8 1,700; in samples of 0.4 s 1,667 and 1,614. */
 #include "bench_gpu.h"
 #include "device.h"
+#include "integer_rows.h"
 #include "measure.h"
 #include "operand.h"
 #include "sample_data.h"
@@ -30,7 +31,8 @@ struct side {
     int count, next;
     bsm_plan *plan;
     void *workspace;
-    char plan_text[512];
+    char plan_text[512], rows_text[2][192]; /* rows_text: of a plan that takes rows as integers if they fit */
+    bool all_fit;
     int calls;                            /* products of a sample */
     double seconds[MEASURE_ROUNDS];       /* of one product, by round */
 };
@@ -44,6 +46,10 @@ static bsm_status make_places(struct side *s)
     for (int i = 0; i < s->count && status == BSM_OK; i++) status = device_product_create(s->gpu, &s->product, &s->places[i]);
     if (status == BSM_OK) status = bsm_plan_create(s->gpu, &s->places[0].call, &s->plan);
     if (status == BSM_OK) bsm_plan_describe(s->plan, s->plan_text, sizeof s->plan_text);
+    if (status == BSM_OK && strstr(s->plan_text, "integers of 8 bits") != NULL) {
+        s->all_fit = integer_rows_describe("A", &s->a.matrix, s->rows_text[0], sizeof s->rows_text[0]);
+        s->all_fit &= integer_rows_describe("B", &s->b.matrix, s->rows_text[1], sizeof s->rows_text[1]);
+    }
     if (status == BSM_OK) status = device_product_allocate(&s->places[0], bsm_plan_workspace_bytes(s->plan), &s->workspace);
     return status;
 }
@@ -139,6 +145,9 @@ static double tflops(const struct bench_gpu *what, int64_t k, double seconds)
 static void print_text(const struct bench_gpu *what, int64_t k, const struct side *product, const struct side *bf16)
 {
     printf("K = %lld\n  plan     %s\n", (long long)k, product->plan_text);
+    for (int i = 0; i < 2 && product->rows_text[i][0] != '\0'; i++) printf("  rows     %s\n", product->rows_text[i]);
+    if (product->rows_text[0][0] != '\0')
+        printf("           so all rows go as %s, with the bits of either way\n", product->all_fit ? "integers" : "bf16");
     if (what->explain) return;
     printf("  product  %9.2f TFLOP/s median, %9.2f best, %10.2f us median\n", tflops(what, k, median(product, what->rounds)),
            tflops(what, k, best(product, what->rounds)), 1e6 * median(product, what->rounds));
@@ -150,6 +159,7 @@ static void json_side(struct cli_json *json, const char *key, const struct bench
 {
     cli_json_object(json, key);
     cli_json_text(json, "plan", s->plan_text);
+    if (s->rows_text[0][0] != '\0') cli_json_text(json, "rows_of_a", s->rows_text[0]), cli_json_text(json, "rows_of_b", s->rows_text[1]), cli_json_boolean(json, "rows_go_as_integers", s->all_fit);
     if (!what->explain) {
         cli_json_number(json, "median_tflops", tflops(what, k, median(s, what->rounds)));
         cli_json_number(json, "best_tflops", tflops(what, k, best(s, what->rounds)));

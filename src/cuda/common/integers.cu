@@ -137,14 +137,21 @@ __device__ static inline int write_stretch(const integer_row &row, unsigned char
     return squares;
 }
 
-/* True if the row goes as integers; else what was written of it says nothing. */
+/* What the row's scales span; more than MOST_SHIFT if it has a NaN. */
+__device__ static inline scale_range range_of(const integer_row &row, const scale_part &columns)
+{
+    const scale_range all = range_of_all(row, columns);
+    if (all.most == NAN_SCALE) return { 0, NAN_SCALE };
+    return all.most - all.least <= MOST_SHIFT ? all : range_of_nonzero(row, columns, all);
+}
+
+__device__ static inline bool fits(const scale_range &range) { return range.most - range.least <= MOST_SHIFT; }
+
+/* A row whose scales fit.  True if it goes as integers; else what was written of it says nothing. */
 __device__ static inline bool write_row(const bsmi_integers_operand &p, const scale_part &columns, const integer_row &row, unsigned char *to,
                                         int32_t *exponent)
 {
-    const scale_range all = range_of_all(row, columns);
-    if (all.most == NAN_SCALE) return false;
-    const scale_range range = all.most - all.least <= MOST_SHIFT ? all : range_of_nonzero(row, columns, all);
-    if (range.most - range.least > MOST_SHIFT) return false;
+    const scale_range range = range_of(row, columns);
     const int lane = (int)(threadIdx.x % 32), sixteenths = row.blocks * 2, padded = (int)(p.padded_columns / 16);
     const bool high_first = p.source.packing == BSM_PACKING_HIGH_FIRST;
     int squares = 0;
@@ -156,6 +163,35 @@ __device__ static inline bool write_row(const bsmi_integers_operand &p, const sc
     return __reduce_add_sync(0xffffffff, (uint32_t)min(squares, MOST_SQUARES + 1)) <= MOST_SQUARES;
 }
 
+/* The rows of a warp: every warps-th of all matrices. */
+struct warp_rows { int64_t first, warps, all; };
+
+__device__ static inline integer_row row_at(const bsmi_device_matrix &m, const scale_places &places, const row_walk &w)
+{
+    const bool words = m.layout.kind == BSM_LAYOUT_LINEAR || m.layout.kind == BSM_LAYOUT_128X4;
+    const unsigned char *scales = m.scales + w.matrix * m.scale_batch_bytes + place_in(places.row, w.r);
+    return { m.data + w.matrix * m.batch_bytes + w.r * m.row_bytes, scales, (int)(m.columns / 32), words && aligned_to(scales, 4) };
+}
+
+__device__ static inline bool scales_fit(const bsmi_device_matrix &m, const scale_places &places, const warp_rows &rows)
+{
+    bool fit = true;
+    for (row_walk w = walk_to(m.rows, rows.first); w.row < rows.all && fit; w = walk_to(m.rows, w.row + rows.warps))
+        fit = fits(range_of(row_at(m, places, w), places.column));
+    return fit;
+}
+
+__device__ static inline bool write_rows(const bsmi_integers_operand &o, const scale_places &places, const warp_rows &rows)
+{
+    const bsmi_device_matrix &m = o.source;
+    bool fit = true;
+    for (row_walk w = walk_to(m.rows, rows.first); w.row < rows.all && fit; w = walk_to(m.rows, w.row + rows.warps))
+        fit = write_row(o, places.column, row_at(m, places, w), o.integers + w.matrix * o.batch_pitch + w.r * o.pitch,
+                        o.exponents + w.row);
+    return fit;
+}
+
+/* Scales first: where one row of a CTA does not fit, and there are 32 of them in large products, the CTA writes none. */
 extern "C" __global__ void __launch_bounds__(BSMI_INTEGERS_THREADS, 4) bsmi_integers(const __grid_constant__ bsmi_integers_parameters p)
 {
     __shared__ scale_places places;
@@ -167,15 +203,9 @@ extern "C" __global__ void __launch_bounds__(BSMI_INTEGERS_THREADS, 4) bsmi_inte
     __syncthreads();
     ptx_griddepcontrol_wait();
     griddepcontrol_launch_dependents();
-    const bool words = m.layout.kind == BSM_LAYOUT_LINEAR || m.layout.kind == BSM_LAYOUT_128X4;
-    const int64_t all = m.rows * m.batch, warps = ctas * (BSMI_INTEGERS_THREADS / 32);
-    bool fits = true;
-    for (row_walk w = walk_to(m.rows, cta * (BSMI_INTEGERS_THREADS / 32) + threadIdx.x / 32); w.row < all && fits;
-         w = walk_to(m.rows, w.row + warps)) {
-        const unsigned char *scales = m.scales + w.matrix * m.scale_batch_bytes + place_in(places.row, w.r);
-        const integer_row row = { m.data + w.matrix * m.batch_bytes + w.r * m.row_bytes, scales, (int)(m.columns / 32), words && aligned_to(scales, 4) };
-        fits = write_row(o, places.column, row, o.integers + w.matrix * o.batch_pitch + w.r * o.pitch, o.exponents + w.row);
-    }
-    const bool any = __syncthreads_or(!fits) != 0;
+    const int64_t warps = ctas * (BSMI_INTEGERS_THREADS / 32);
+    const warp_rows rows = { cta * (BSMI_INTEGERS_THREADS / 32) + threadIdx.x / 32, warps, m.rows * m.batch };
+    bool any = __syncthreads_or(!scales_fit(m, places, rows)) != 0;
+    if (!any) any = __syncthreads_or(!write_rows(o, places, rows)) != 0;
     if (threadIdx.x == 0) p.unfit[blockIdx.x] = any;
 }
