@@ -386,7 +386,8 @@ static bsm_status bring_operands(struct run *run)
     else if (of_b.pieces > 0) general.operands[1] = decoded_operand(run, &p->b, b, a);
     struct bsmi_decode_plain_parameters plain = { .first_ctas = 0 };
     int64_t ctas[2];
-    if (run->multiply->rest >= 0 || !bsmi_cuda_decode_plainly(&general, of_a.pieces > 0, of_b.pieces > 0, run->queue.gpu->multiprocessors, &plain, ctas))
+    const bool conditional = run->multiply->rest >= 0;
+    if (conditional || !bsmi_cuda_decode_plainly(&general, of_a.pieces > 0, of_b.pieces > 0, run->queue.gpu->multiprocessors, &plain, ctas))
         return bring_generally(run, &general, &of_a, &of_b);
     run->a_flags = (int32_t)ctas[0], run->b_flags = (int32_t)ctas[1];
     return bsmi_cuda_launch(&run->queue, BSMI_KERNEL_DECODE_PLAIN, ctas[0] + ctas[1], &plain);

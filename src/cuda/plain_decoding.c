@@ -32,24 +32,27 @@ static bool scales_have_no_gaps(const struct bsmi_device_matrix *m)
 {
     if (m->layout.kind == BSM_LAYOUT_128X4) return m->batch == 1 && m->rows < INT32_MAX;
     const int64_t columns = m->columns / m->block;
-    return m->layout.kind == BSM_LAYOUT_LINEAR && m->layout.pitch == columns && (m->batch == 1 || m->scale_batch_bytes == m->rows * columns);
+    return m->layout.kind == BSM_LAYOUT_LINEAR && m->layout.pitch == columns &&
+           (m->batch == 1 || m->scale_batch_bytes == m->rows * columns);
 }
 
 static bool codes_have_no_gaps(const struct bsmi_device_matrix *m)
 {
     const int64_t row_bytes = m->columns / 8 * m->bits;
-    return (uintptr_t)m->data % (m->bits == 8 ? 8 : 4) == 0 && m->row_bytes == row_bytes && (m->batch == 1 || m->batch_bytes == m->rows * row_bytes);
+    return (uintptr_t)m->data % (m->bits == 8 ? 8 : 4) == 0 && m->row_bytes == row_bytes &&
+           (m->batch == 1 || m->batch_bytes == m->rows * row_bytes);
 }
 
 static bool lies_plainly(const struct bsmi_decode_operand *o)
 {
     const struct bsmi_device_matrix *m = &o->source;
-    return has_way(m) && m->columns % 64 == 0 && m->columns > 0 && m->columns <= (int64_t)1 << 24 && codes_have_no_gaps(m) && scales_have_no_gaps(m)
+    const bool has_columns = m->columns % 64 == 0 && m->columns > 0 && m->columns <= (int64_t)1 << 24;
+    return has_way(m) && has_columns && codes_have_no_gaps(m) && scales_have_no_gaps(m)
            && o->pitch == m->columns && o->batch_pitch == m->rows * m->columns;
 }
 
-/* A CTA has two octets for each of its threads, or a row; a small operand as many CTAs as will find a place; and no operand with e8m0 more of them
- * than there are flags. */
+/* A CTA has two octets for each of its threads, or a row; a small operand as many CTAs as will find a place; and no operand with
+ * e8m0 more of them than there are flags. */
 static int64_t rows_of_cta(const struct bsmi_device_matrix *m, int multiprocessors)
 {
     enum { OCTETS_OF_THREAD = 2 };

@@ -1,8 +1,8 @@
 /* Operands that lie plainly as rows of bf16, with the bits of bsmi_decode, and plain scales: one operand or two.
  *
- * A CTA takes some whole rows, which are one stretch of codes, of scales and of bf16, once; CTAs begin in the order of memory, and none is
- * the last for long.  A thread has two octets under way.  What an operand is was told apart by the host: a launch waits for each 128 bytes of its
- * instructions to come, and those of bsmi_decode in front of its first load take longer than decoding a few rows.
+ * A CTA takes some whole rows, which are one stretch of codes, of scales and of bf16, once; CTAs begin in the order of memory, and
+ * none is the last for long.  A thread has two octets under way.  What an operand is was told apart by the host: a launch waits for
+ * each 128 bytes of its instructions to come, and those of bsmi_decode in front of its first load take longer than decoding a few rows.
  *
  * Rows are written as if their exponents were 0; where a scale of any of a CTA's rows is far out, all of them are written again. */
 #include "cuda/ptx/threads.cuh"
@@ -10,7 +10,8 @@
 #include "plain_scales.cuh"
 
 enum { OCTETS_AT_ONCE = 2, THREADS = BSMI_DECODE_PLAIN_THREADS };
-static_assert((int)BSMI_LEAST_EXPONENT == (int)LEAST_EXPONENT && (int)BSMI_MOST_EXPONENT == (int)MOST_EXPONENT, "what the host computes bounds of");
+static_assert((int)BSMI_LEAST_EXPONENT == (int)LEAST_EXPONENT && (int)BSMI_MOST_EXPONENT == (int)MOST_EXPONENT,
+              "what the host computes bounds of");
 
 /* Octet `number` of the CTA's, the first of which is even. */
 template <quick_packing packing> __device__ static inline octet load_plain_octet(const unsigned char *codes, uint32_t number)
@@ -29,7 +30,8 @@ template <int shift> __device__ static inline int64_t place_in_bands(const bsmi_
 {
     const uint32_t of_cta = __umulhi(number, j.reciprocal), column = (number - of_cta * j.row_octets) >> shift;
     const uint32_t row = (uint32_t)first_row + of_cta;
-    return (int64_t)(row >> 7) * j.band_bytes + ((row & 31) * 16 + (row >> 5 & 3) * 4 + (column & 3)) + (int64_t)(column >> 2) * 512;
+    const uint32_t in_piece = (row & 31) * 16 + (row >> 5 & 3) * 4 + (column & 3);
+    return (int64_t)(row >> 7) * j.band_bytes + (int64_t)(column >> 2) * 512 + in_piece;
 }
 
 template <quick_packing packing, int scale_kind, bool bands> struct plain_reader {
@@ -71,16 +73,19 @@ __device__ static inline bool write_plain_rows(const bsmi_plain_rows &j, int64_t
             if (base + THREADS * i < count) loaded[i] = reader.load(j, first_row, base + THREADS * i);
 #pragma unroll
         for (uint32_t i = 0; i < OCTETS_AT_ONCE; i++) {
+            const uint32_t number = base + THREADS * i;
             bool is_rare = false;
-            if (base + THREADS * i >= count) break;
-            ptx_store_16(to + (int64_t)(base + THREADS * i) * 8, usual_octet<packing, element, scale_kind>(j, loaded[i], base + THREADS * i, &is_rare));
+            if (number >= count) break;
+            ptx_store_16(to + (int64_t)number * 8, usual_octet<packing, element, scale_kind>(j, loaded[i], number, &is_rare));
             rare |= (uint32_t)is_rare << i;
         }
 #pragma unroll 1
-        for (uint32_t number = base; rare != 0; rare >>= 1, number += THREADS)
-            if ((rare & 1) != 0)
-                ptx_store_16(to + (int64_t)number * 8, scaled_octet<packing, element, scale_kind>(reader.load(j, first_row, number), (int)number, false,
-                                                                                                   j.bounds.least, j.bounds.span, &outside));
+        for (uint32_t number = base; rare != 0; rare >>= 1, number += THREADS) {
+            if ((rare & 1) == 0) continue;
+            const loaded_octet l = reader.load(j, first_row, number);
+            ptx_store_16(to + (int64_t)number * 8, scaled_octet<packing, element, scale_kind>(l, (int)number, false, j.bounds.least,
+                                                                                               j.bounds.span, &outside));
+        }
     }
     return outside;
 }

@@ -1,4 +1,5 @@
-/* Rows of an operand as bf16, octet by octet: what the kernels that decode operands have in common.  decode.cu says what a row's exponent is. */
+/* Rows of an operand as bf16, octet by octet: what the kernels that decode operands have in common.  decode.cu says what a row's
+ * exponent is. */
 #ifndef BSMI_DECODED_ROWS_CUH
 #define BSMI_DECODED_ROWS_CUH
 

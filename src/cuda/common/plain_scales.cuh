@@ -1,5 +1,5 @@
-/* Scales of one matrix in linear layout, brought to 128x4 for a GEMM kernel that decodes: what row_scales.cuh does, with few instructions in
- * front of the first load.  A launch waits for each 128 bytes of instructions to come, longer than it copies. */
+/* Scales of one matrix in linear layout, brought to 128x4 for a GEMM kernel that decodes: what row_scales.cuh does, with few
+ * instructions in front of the first load.  A launch waits for each 128 bytes of instructions to come, longer than it copies. */
 #ifndef BSMI_PLAIN_SCALES_CUH
 #define BSMI_PLAIN_SCALES_CUH
 
@@ -51,7 +51,8 @@ template <bool words> __device__ static inline bool copy_four_rows(const bsmi_pl
 
 /* By one of `ctas` CTAs: warps stride over four rows each.  Rows with a scale outside go the general way.  True if one is left out. */
 template <bool words>
-__device__ static inline bool bring_plain(const bsmi_plain_scales &p, const bsmi_row_scales_parameters &general, int32_t cta, int32_t ctas)
+__device__ static inline bool bring_plain(const bsmi_plain_scales &p, const bsmi_row_scales_parameters &general, int32_t cta,
+                                          int32_t ctas)
 {
     constexpr int32_t WARPS = BSMI_DECODE_PLAIN_THREADS / 32;
     const int32_t lane = (int32_t)threadIdx.x % 32, end = (p.rows + 127) / 128 * 32;
@@ -67,7 +68,8 @@ __device__ static inline bool bring_plain(const bsmi_plain_scales &p, const bsmi
 }
 
 /* The CTA's part of kernel bsmi_decode_plain. */
-__device__ static inline void bring_plain_scales(const bsmi_plain_scales &p, const bsmi_row_scales_parameters &general, int32_t cta, int32_t ctas)
+__device__ static inline void bring_plain_scales(const bsmi_plain_scales &p, const bsmi_row_scales_parameters &general, int32_t cta,
+                                                 int32_t ctas)
 {
     bool left_out = p.words != 0 ? bring_plain<true>(p, general, cta, ctas) : bring_plain<false>(p, general, cta, ctas);
     if (p.exponents == nullptr) return;
