@@ -24,8 +24,11 @@ static const struct shape large[] = { { 8192, 8192, 8192 }, { 4096, 16384, 8192 
 static const struct {
     int64_t n, k;
 } weights[] = { { 8192, 8192 }, { 28672, 4096 }, { 2880, 2880 }, { 7168, 18432 } };
-static const int64_t few_rows[] = { 128, 256, 512 };
-enum { PAIRS = 8, LARGE = 2, WEIGHTS = 4, FEW_ROWS = 3 };
+static const int64_t few_rows[] = { 128, 256, 512 }, tokens[] = { 1, 8, 16, 32, 64 };
+static const struct pair token_pairs[] = {
+    { BSM_FORMAT_BF16, BSM_MXFP4 }, { BSM_MXFP8_E4M3, BSM_MXFP4 }, { BSM_FORMAT_BF16, BSM_NVFP4 }, { BSM_MXFP8_E4M3, BSM_NVFP4 }
+};
+enum { PAIRS = 8, LARGE = 2, WEIGHTS = 4, FEW_ROWS = 3, TOKENS = 5, TOKEN_PAIRS = 4 };
 
 struct options {
     struct bench *bench;
@@ -38,8 +41,8 @@ static int usage(FILE *file, int status)
             "bench_gpu [--quick] [--parts] [--only TEXT] [--rounds N] [--json FILE] [--svg FILE] [--commit TEXT] [--divide N]\n"
             "  --quick    fewer works, rounds and variants: a minute and a half at most\n"
             "  --parts    what large products consist of, too\n"
-            "  --only     works whose line contains TEXT: \"large MXFP8 x MXFP4 8192x8192x8192\", \"small ...\", \"error ...\",\n"
-            "             \"quantize\", \"convert\"; may be given several times\n"
+            "  --only     works whose line contains TEXT: \"large MXFP8 x MXFP4 8192x8192x8192\", \"small ...\", \"tokens ...\",\n"
+            "             \"error ...\", \"quantize\", \"convert\"; may be given several times\n"
             "  --rounds   of every comparison, 1 to %d\n"
             "  --divide   divides every size: for runs that only try the program\n",
             MEASURE_ROUNDS);
@@ -114,6 +117,16 @@ static void measure_weights(struct bench *b, const struct pair *pair)
         }
 }
 
+static void measure_all_tokens(struct bench *b)
+{
+    for (int p = 0; p < TOKEN_PAIRS; p += b->quick ? 2 : 1)
+        for (int w = 0; w < WEIGHTS; w++)
+            for (int r = 0; r < TOKENS; r += b->quick ? 2 : 1) {
+                const struct shape shape = divided(b, tokens[r], weights[w].n, weights[w].k);
+                if (wanted(b, "tokens", &token_pairs[p], &shape)) measure_tokens(b, &token_pairs[p], &shape);
+            }
+}
+
 static void measure_error_of(struct bench *b, const struct pair *pair)
 {
     const struct shape shape = divided(b, large[0].m, large[0].n, large[0].k);
@@ -135,6 +148,7 @@ static void measure_all(struct bench *b)
                                                                                  measure_both_large };
     if (wanted(b, "quantize", NULL, NULL)) measure_quantize(b);
     if (wanted(b, "convert", NULL, NULL)) measure_conversions(b);
+    measure_all_tokens(b);
     for (int kind = 0; kind < 3; kind++)
         for (int p = 0; p < PAIRS; p++)
             if (!b->quick || quick_pair(&pairs[p])) measure_pair[kind](b, &pairs[p]);

@@ -292,3 +292,13 @@ void measure_small(struct bench *bench, const struct pair *pair, const struct sh
     }
     work_free(&w);
 }
+
+void measure_tokens(struct bench *bench, const struct pair *pair, const struct shape *shape)
+{
+    enum { SHORT_WEIGHTS = 4096 };
+    struct work w;
+    const enum section section = shape->n < SHORT_WEIGHTS ? SECTION_SHORT : shape->m > 16 ? SECTION_TENS : SECTION_TOKENS;
+    work_make(bench, pair, shape, &w);
+    if (bench->gpu.cublas.handle != NULL) against(&w, section, "cuBLAS on bf16", cublas_run, &w.prepared);
+    work_free(&w);
+}

@@ -29,6 +29,8 @@ void shape_text(const struct shape *shape, char *text, size_t room);
 void measure_large(struct bench *bench, const struct pair *pair, const struct shape *shape);
 /* Few rows: SECTION_SMALL and SECTION_SMALL_PREPARED. */
 void measure_small(struct bench *bench, const struct pair *pair, const struct shape *shape);
+/* At most 64 rows: one of SECTION_TOKENS, _TENS, _SHORT. */
+void measure_tokens(struct bench *bench, const struct pair *pair, const struct shape *shape);
 /* The largest error over the sum of absolute products, of 64 rows and 64 columns. */
 void measure_error(struct bench *bench, const struct pair *pair, const struct shape *shape);
 void measure_quantize(struct bench *bench);
