@@ -73,6 +73,15 @@ const struct bsmi_cuda_kernel bsmi_cuda_kernels[BSMI_KERNEL_COUNT] = {
 #define REGISTERS_NVFP4(tile, ...)                                                                                                       \
     REGISTERS("sm90/register_nvfp4", BSMI_DECODES_NVFP4, 16, "cuda_wgmma_nvfp4_" #tile, "bsmi_gemm_nvfp4_" #tile, __VA_ARGS__)
 
+/* The same with warpgroups that take turns. */
+#define TURNS(in_file, what, block, name, function, rows, groups, stages, code_stages, columns)                                            \
+    { name, function, in_file, BSMI_GEMM_BF16, false, rows, 64, 1, 1, 128 * ((groups) + 1),                                                \
+      BSMI_SM90_TURN_BYTES(block, rows, groups, stages, code_stages, columns), rows, 64, 0, 0, true, what, columns },
+#define TURNS_MXFP4(tile, ...)                                                                                                           \
+    TURNS("sm90/register_mxfp4", BSMI_DECODES_MXFP4, 32, "cuda_wgmma_mxfp4_" #tile, "bsmi_gemm_mxfp4_" #tile, __VA_ARGS__)
+#define TURNS_NVFP4(tile, ...)                                                                                                           \
+    TURNS("sm90/register_nvfp4", BSMI_DECODES_NVFP4, 16, "cuda_wgmma_nvfp4_" #tile, "bsmi_gemm_nvfp4_" #tile, __VA_ARGS__)
+
 const struct bsmi_gemm_instance bsmi_gemm_instances[] = {
     BSMI_SM90_GEMM_LARGE(LARGE)
     BSMI_SM90_GEMM_SMALL(SMALL)
@@ -86,6 +95,8 @@ const struct bsmi_gemm_instance bsmi_gemm_instances[] = {
     BSMI_SM90_STREAM(STREAM)
     BSMI_SM90_REGISTERS(REGISTERS_MXFP4)
     BSMI_SM90_REGISTERS(REGISTERS_NVFP4)
+    BSMI_SM90_TURNS(TURNS_MXFP4)
+    BSMI_SM90_TURNS(TURNS_NVFP4)
     BSMI_SM100_GEMM_MXF8F6F4(MXF8F6F4)
     BSMI_SM100_GEMM_MXF4(MXF4)
     BSMI_SM100_GEMM_MXF4NVF4(MXF4NVF4)

@@ -23,10 +23,11 @@ enum { TILE_NANOSECONDS = 1000, LAUNCH_NANOSECONDS = 3000 };
 
 /* The same of kernels of which several CTAs share a multiprocessor: a step of all of them, and of one that has it for itself. */
 static const struct { const char *kernel; int shared, alone; } measured_registers[] = {
-    { "cuda_wgmma_mxfp4_16x64_1x1_registers", 205, 205 },    { "cuda_wgmma_mxfp4_64x64_1x2_registers", 250, 250 },
+    { "cuda_wgmma_mxfp4_16x64_1x1_turns", 152, 152 },        { "cuda_wgmma_mxfp4_32x64_1x1_turns", 190, 190 },
+    { "cuda_wgmma_nvfp4_16x64_1x1_turns", 169, 169 },        { "cuda_wgmma_nvfp4_32x64_1x1_turns", 207, 207 },
+    { "cuda_wgmma_mxfp4_64x64_1x2_registers", 250, 250 },    { "cuda_wgmma_nvfp4_64x64_1x2_registers", 262, 262 },
     { "cuda_wgmma_mxfp4_16x64_1x1_registers_4k", 375, 225 }, { "cuda_wgmma_mxfp4_32x64_1x1_registers_4k", 315, 217 },
-    { "cuda_wgmma_mxfp4_64x64_1x2_registers_4k", 420, 385 }, { "cuda_wgmma_nvfp4_16x64_1x1_registers", 215, 215 },
-    { "cuda_wgmma_nvfp4_64x64_1x2_registers", 262, 262 },    { "cuda_wgmma_nvfp4_16x64_1x1_registers_4k", 400, 230 },
+    { "cuda_wgmma_mxfp4_64x64_1x2_registers_4k", 420, 385 }, { "cuda_wgmma_nvfp4_16x64_1x1_registers_4k", 400, 230 },
     { "cuda_wgmma_nvfp4_32x64_1x1_registers_4k", 335, 225 }, { "cuda_wgmma_nvfp4_64x64_1x2_registers_4k", 450, 390 },
 };
 

@@ -227,18 +227,20 @@ static void edges(struct test *t)
     check_all(t, problems, sizeof problems / sizeof problems[0]);
 }
 
-/* The kernels that decode in registers: a ring that goes round, and a last stage of codes that is not whole. */
+/* Kernels that decode in the registers of several warpgroups: rings that go round, several tiles a CTA, and a last stage of codes that is not
+ * whole. */
 static void wide_tiles(struct test *t)
 {
-    static const struct problem problem = { .m = 40, .n = 150, .k = 736, .d = BSM_FORMAT_BF16 };
+    static const struct problem problem = { .m = 40, .n = 150, .k = 1056, .d = BSM_FORMAT_BF16 };
     struct contexts c;
     if (!contexts_open(t, &c)) return;
     const int plain = kernel_number(c.gpu, "cuda_wgmma_64x48_1x1", BSM_FORMAT_BF16, BSM_MXFP4);
     if (plain < 0) test_skip(t, "this GPU has no kernels that decode");
     for (int kernel = 0; bsm_kernel_name(kernel) != NULL && plain >= 0; kernel++)
-        for (int f = 0; f < FORMATS; f++)
-            if (strstr(bsm_kernel_name(kernel), "_256x128_1x2") != NULL && decodes(c.gpu, kernel, formats[f]))
-                compare_kernels(t, &c, &problem, formats[f], kernel, plain);
+        for (int f = 0; f < FORMATS; f++) {
+            const bool several = strstr(bsm_kernel_name(kernel), "_256x128_1x2") != NULL || strstr(bsm_kernel_name(kernel), "_turns") != NULL;
+            if (several && decodes(c.gpu, kernel, formats[f])) compare_kernels(t, &c, &problem, formats[f], kernel, plain);
+        }
     contexts_close(&c);
 }
 
@@ -315,7 +317,8 @@ static void decoded_in_registers(struct test *t)
     if (plain < 0) test_skip(t, "this GPU has no kernels that decode");
     for (int f = 0, turn = 0; f < 2 && plain >= 0; f++)
         for (int kernel = 0; bsm_kernel_name(kernel) != NULL; kernel++) {
-            if (strstr(bsm_kernel_name(kernel), "_registers") == NULL || !bsm_kernel_serves(c.gpu, kernel, BSM_FORMAT_BF16, formats[f])) continue;
+            const bool in_registers = strstr(bsm_kernel_name(kernel), "_registers") != NULL || strstr(bsm_kernel_name(kernel), "_turns") != NULL;
+            if (!in_registers || !bsm_kernel_serves(c.gpu, kernel, BSM_FORMAT_BF16, formats[f])) continue;
             for (int i = 0; i < PROBLEMS; i++)
                 if (!is_simulated() || i == turn % PROBLEMS) compare_kernels(t, &c, &problems[i], formats[f], kernel, plain);
             turn++;

@@ -32,12 +32,13 @@ __device__ static inline float add_once(float s, double p)
     return __double2float_rn(__longlong_as_double(bits));
 }
 
-/* By THREADS threads from the CTA's first one on.  A line of -1 is none. */
+/* By THREADS threads from a multiple of that on.  A line of -1 is none. */
 template <int THREADS, int LINES>
 __device__ static void fill_panel(sums_panel<LINES> &panel, const bsmi_device_matrix &m, int64_t batch, const int64_t *lines, int64_t k,
                                   int64_t k_end, int run)
 {
-    for (int i = (int)threadIdx.x; i < LINES * PANEL_DEPTH; i += THREADS) {
+    const uint32_t thread = threadIdx.x % THREADS;
+    for (int i = (int)thread; i < LINES * PANEL_DEPTH; i += THREADS) {
         const int64_t line = lines[i / PANEL_DEPTH], column = k + i % PANEL_DEPTH;
         double value = 0;
         if (line >= 0 && column < k_end) {
@@ -46,9 +47,9 @@ __device__ static void fill_panel(sums_panel<LINES> &panel, const bsmi_device_ma
         }
         panel.values[i / PANEL_DEPTH][i % PANEL_DEPTH] = value;
     }
-    if (run == 0 || threadIdx.x >= LINES * 2) return;
-    const int64_t line = lines[threadIdx.x / 2], column = k + threadIdx.x % 2 * run;
-    panel.scales[threadIdx.x / 2][threadIdx.x % 2] = line >= 0 && column < k_end ? scale_value(m, batch, line, column) : 1;
+    if (run == 0 || thread >= LINES * 2) return;
+    const int64_t line = lines[thread / 2], column = k + thread % 2 * run;
+    panel.scales[thread / 2][thread % 2] = line >= 0 && column < k_end ? scale_value(m, batch, line, column) : 1;
 }
 
 /* 32 columns of K more.  left: how many of them there are. */

@@ -4,7 +4,7 @@
 #include "decoding_config.cuh"
 #include "register_instances.h"
 
-/* The parameters are columns of the table in gemm_instances.h. */
+/* The parameters are columns of the table in register_instances.h. */
 template <class CODES_, int ROWS_, int CLUSTER_COLUMNS_, int CTAS_, int STAGES_, int MOST_COLUMNS_> struct register_config {
     using CODES = CODES_;
     static constexpr int ROWS = ROWS_, COLUMNS = 64, STAGES = STAGES_, CTAS = CTAS_, MOST_COLUMNS = MOST_COLUMNS_;
@@ -19,7 +19,7 @@ template <class CODES_, int ROWS_, int CLUSTER_COLUMNS_, int CTAS_, int STAGES_,
 
     /* Scales of the tile's rows of B, all of them: a row's bytes, and 16 so that rows lie in banks of their own. */
     static constexpr int BLOCK = CODES::MICRO ? 16 : 32, SCALE_PITCH = MOST_COLUMNS / BLOCK + 16;
-    static constexpr int SCALE_BYTES = COLUMNS * SCALE_PITCH;
+    static constexpr int SCALE_BYTES = COLUMNS * SCALE_PITCH, WARP_ROWS = COLUMNS / 4;
 
     /* For the epilogue, as decoding_config has them. */
     static constexpr int ROW_TABLE_BYTES = 3 * 4 * ROWS, TABLE_BYTES = ROW_TABLE_BYTES + 3 * 4 * COLUMNS;

@@ -106,26 +106,29 @@ __device__ static inline void sum_registers(float (&sums)[CONFIG::PRODUCT_SUMS],
     release_stage<CONFIG>(at, at.ring.stage == 0 ? CONFIG::STAGES - 1 : at.ring.stage - 1);
 }
 
-/* memory: that of `shared`. */
+/* memory: that of `shared`; what is left out is computed where scales were. */
 template <class CONFIG>
 __device__ static inline void consume_registers(const bsmi_gemm_parameters &p, unsigned char *memory, uint32_t shared, gemm_cta cta)
 {
     constexpr uint32_t TABLES = CONFIG::AT_TABLES, EXPONENTS = TABLES + CONFIG::ROW_TABLE_BYTES;
+    static_assert(sizeof(left_out_memory) <= CONFIG::SCALE_BYTES && CONFIG::AT_SCALES % 8 == 0, "lies where scales were");
     decoded_sums<CONFIG> sums;
     register_place<CONFIG> at = register_place_of<CONFIG>(shared);
     const int64_t tiles = gemm_tiles(p), step = gridDim.x / CONFIG::CLUSTER;
     const int32_t steps = paired_steps(p);
     for (int64_t number = blockIdx.x / CONFIG::CLUSTER; number < tiles; number += step) {
         const gemm_tile tile = gemm_tile_of<CONFIG>(p, number, cta);
-        const register_source source = register_source_of<CONFIG>(p, tile, shared);
+        const register_source source = register_source_of<CONFIG>(p, tile, shared + CONFIG::AT_SCALES, brought_rows<CONFIG>());
+        __syncwarp();                     /* those of the tile before are read */
         begin_scales<CONFIG>(p, tile, source);
+        aim_at_scales<CONFIG>(p, source, at.reader);
         const gemm_finish finish = gemm_finish_of(p);
         const bool scaled = fill_tables<CONFIG>(p, finish, tile, shared, 0);
-        const register_findings found = end_scales<CONFIG>(p, tile, source, shared + EXPONENTS + threadIdx.x / 32 * 64, steps, at.reader);
+        const register_findings found = end_scales<CONFIG>(p, tile, source, shared + EXPONENTS + threadIdx.x / 32 * 64, steps);
         if (barrier_or(1, 128, found.special)) sum_registers<CONFIG, true>(sums[0], at, steps);
         else sum_registers<CONFIG, false>(sums[0], at, steps);
         finish_columns<CONFIG>(p, finish, tile, decoded_tile_of<CONFIG>(p, tile, shared, 0, scaled || found.exponents), sums);
         if ((!CONFIG::CODES::MICRO || p.epilogue.a_exponents != nullptr) && barrier_or(1, 128, scaled || found.exponents))
-            compute_left_out<CONFIG>(p, tile, (left_out_memory *)(memory + CONFIG::AT_SCALES), shared + TABLES, shared + EXPONENTS);
+            compute_left_out<CONFIG>(p, tile, (left_out_memory *)(memory + CONFIG::AT_SCALES), shared + TABLES, 1);
     }
 }

@@ -25,10 +25,10 @@ struct register_codes { uint4 v[2][2]; };
 template <class CONFIG> __device__ static inline register_reader register_reader_of(uint32_t shared)
 {
     const uint32_t lane = __shfl_sync(0xffffffff, threadIdx.x % 32, threadIdx.x % 32);
-    const uint32_t row = __shfl_sync(0xffffffff, threadIdx.x / 32 * 16, 0) + lane / 4 * 2, c = lane % 4;
+    const uint32_t row = __shfl_sync(0xffffffff, threadIdx.x % 128 / 32 * 16, 0) + lane / 4 * 2, c = lane % 4;
     const uint32_t flip = row % 8 * 16;
-    return { shared + CONFIG::AT_CODES + row * 128, { flip, flip ^ 32, flip ^ 64, flip ^ 96 },
-             shared + CONFIG::AT_SCALES + row * CONFIG::SCALE_PITCH, c * 0x1111 + 0x4040, { 0x3210, 0x3210 } };
+    return { shared + CONFIG::AT_CODES + row * 128, { flip, flip ^ 32, flip ^ 64, flip ^ 96 }, 0, c * 0x1111 + 0x4040,
+             { 0x3210, 0x3210 } };
 }
 
 /* Step NUMBER of the stage. */

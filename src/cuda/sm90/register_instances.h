@@ -12,10 +12,26 @@
 #define BSMI_SM90_REGISTER_INSTANCES_H
 
 #define BSMI_SM90_REGISTERS(X)                          \
-    X(16x64_1x1_registers,       16, 1, 1,  8, 20480)   \
     X(64x64_1x2_registers,       64, 2, 1,  3, 20480)   \
     X(16x64_1x1_registers_4k,    16, 1, 3,  3,  4096)   \
     X(32x64_1x1_registers_4k,    32, 1, 2,  3,  4096)   \
     X(64x64_1x2_registers_4k,    64, 2, 2,  2,  4096)
+
+/* Those in which warpgroups take turns at a tile; one CTA of a multiprocessor at one time.
+ *
+ *   groups           warpgroups that take turns
+ *   stages           of the ring of A's rows
+ *   code_stages      of the ring of B's codes
+ *
+ *    tile              rows groups stages code_stages columns */
+#define BSMI_SM90_TURNS(X)                              \
+    X(16x64_1x1_turns,  16, 3, 6, 10, 20480)            \
+    X(32x64_1x1_turns,  32, 3, 4,  6, 20480)
+
+/* Of their shared memory: what kernels and the table of kernels agree on. */
+#define BSMI_SM90_TURN_CHUNKS(rows) ((rows) < 32 ? 6912 : 4 * 32 * 80)
+#define BSMI_SM90_TURN_BYTES(block, rows, groups, stages, code_stages, columns)                                                            \
+    ((stages) * (4 * (rows) * BSMI_K_STEP * 2 + 16) + (code_stages) * (64 * 128 + 16) + 64 * ((columns) / (block) + 16) + 64 * 4 +           \
+     8 * 4 + 16 + (groups) * (12 * ((rows) + 64) + 4 * 8) + BSMI_SM90_TURN_CHUNKS(rows) + (rows) * 64 * 4)
 
 #endif

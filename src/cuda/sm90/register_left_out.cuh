@@ -7,7 +7,7 @@
 
 enum { LEFT_OUT_ROWS = 16, LEFT_OUT_COLUMNS = 8 };
 
-/* A part of the tile; lies where its scales were. */
+/* A part of the tile. */
 struct left_out_memory {
     int64_t rows[LEFT_OUT_ROWS], columns[LEFT_OUT_COLUMNS];   /* -1 where there is none */
     sums_panel<LEFT_OUT_ROWS> a;
@@ -21,38 +21,37 @@ __device__ static void store_left_out(const bsmi_gemm_parameters &p, int32_t mat
     else e.sums[matrix * e.sums_batch_pitch + row * e.sums_pitch + column] = sum;
 }
 
-/* By 128 threads, an element each; `mine`: this thread's is left out. */
-__device__ static void compute_left_out_part(const bsmi_gemm_parameters &p, const gemm_tile &tile, left_out_memory &s, bool mine)
+/* By a warpgroup, an element a thread; `mine`: this thread's is left out. */
+__device__ static void compute_left_out_part(const bsmi_gemm_parameters &p, const gemm_tile &tile, left_out_memory &s, uint32_t barrier, bool mine)
 {
-    const int i = (int)threadIdx.x / LEFT_OUT_COLUMNS, j = (int)threadIdx.x % LEFT_OUT_COLUMNS, run = run_of(p.a_source, p.b_source);
+    const int i = (int)threadIdx.x % 128 / LEFT_OUT_COLUMNS, j = (int)threadIdx.x % LEFT_OUT_COLUMNS, run = run_of(p.a_source, p.b_source);
     float sum = 0;
     for (int64_t k = 0; k < p.k; k += PANEL_DEPTH) {
-        barrier_sync(1, 128);
+        barrier_sync(barrier, 128);
         fill_panel<128>(s.a, p.a_source, p.epilogue.grouped ? 0 : tile.matrix * p.a_batch_step, s.rows, k, p.k, run);
         fill_panel<128>(s.b, p.b_source, tile.matrix * p.b_batch_step, s.columns, k, p.k, run);
-        barrier_sync(1, 128);
+        barrier_sync(barrier, 128);
         if (mine) sum = add_panels(sum, s.a, s.b, i, j, (int)min((int64_t)PANEL_DEPTH, p.k - k), run);
     }
     if (mine) store_left_out(p, tile.matrix, s.rows[i], s.columns[j], sum);
 }
 
-/* row_exponents, column_exponents: their tables. */
+/* tables: of the tile. */
 template <class CONFIG>
-__device__ __noinline__ static void compute_left_out(const bsmi_gemm_parameters &p, gemm_tile tile, left_out_memory *memory, uint32_t row_exponents,
-                                                     uint32_t column_exponents)
+__device__ __noinline__ static void compute_left_out(const bsmi_gemm_parameters &p, gemm_tile tile, left_out_memory *memory, uint32_t tables, uint32_t barrier)
 {
-    static_assert(sizeof(left_out_memory) <= CONFIG::SCALE_BYTES && CONFIG::AT_SCALES % 8 == 0, "lies where scales were");
-    const int32_t i = (int32_t)threadIdx.x / LEFT_OUT_COLUMNS, j = (int32_t)threadIdx.x % LEFT_OUT_COLUMNS;
+    const uint32_t row_exponents = tables, column_exponents = tables + CONFIG::ROW_TABLE_BYTES;
+    const int32_t i = (int32_t)threadIdx.x % 128 / LEFT_OUT_COLUMNS, j = (int32_t)threadIdx.x % LEFT_OUT_COLUMNS;
     for (int32_t first_row = 0; first_row < CONFIG::ROWS; first_row += LEFT_OUT_ROWS)
         for (int32_t first_column = 0; first_column < CONFIG::COLUMNS; first_column += LEFT_OUT_COLUMNS) {
             const int32_t row = tile.row + first_row + i, column = tile.column + first_column + j;
             const bool mine = row < tile.row_end && column < p.epilogue.n
                            && ((int32_t)load_shared(row_exponents + 4 * (first_row + i)) == BSMI_ROW_LEFT_OUT
                                || (int32_t)load_shared(column_exponents + 4 * (first_column + j)) == BSMI_ROW_LEFT_OUT);
-            if (!barrier_or(1, 128, mine)) continue;
+            if (!barrier_or(barrier, 128, mine)) continue;
             if (j == 0) memory->rows[i] = row < tile.row_end ? row : -1;
             if (i == 0) memory->columns[j] = column < p.epilogue.n ? column : -1;
-            compute_left_out_part(p, tile, *memory, mine);
+            compute_left_out_part(p, tile, *memory, barrier, mine);
         }
-    barrier_sync(1, 128);                 /* the memory is read */
+    barrier_sync(barrier, 128);                 /* the memory is read */
 }

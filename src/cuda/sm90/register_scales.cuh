@@ -1,9 +1,9 @@
 /* Scales of the tile's rows of B, from where the caller has them to shared memory, and what is to be known of them beforehand: exponents of
  * rows, by the rules of decode.cu, and whether there is any NaN.
  *
- * Each warp brings those of its own 16 rows, all of them before the first step: their latency is that of the first codes.  Rows of the
- * linear layout are copied in words, or 16 bytes at a time, from the multiple of four at or before their first byte.  Of other layouts
- * threads bring the words byte by byte. */
+ * Each warp brings those of some rows, all of them before the tile's first step, while the tile before is multiplied if there is room.  Rows
+ * of the linear layout are copied in words, or 16 bytes at a time, from the multiple of four at or before their first byte.  Of other
+ * layouts threads bring the words byte by byte. */
 #pragma once
 
 #include "cuda/common/octets.cuh"
@@ -12,28 +12,31 @@
 #include "cuda/ptx/async_copy.cuh"
 #include "register_decoder.cuh"
 
-/* A warp's 16 rows of scales. */
+/* Rows of scales, from one of the tile's on. */
 struct register_source {
     const unsigned char *scales;          /* of its first row; linear only */
     int32_t first_row, rows, count;       /* rows that there are from the first one on, perhaps none; scales of a row */
-    uint32_t to;                          /* its part of shared memory */
+    uint32_t to;                          /* their part of shared memory */
     bool linear, sixteen;                 /* rows begin at multiples of 16 bytes */
 };
 
 /* What a warp has found: whether there is any NaN or a sign, which takes more care, and whether rows have exponents other than 0. */
 struct register_findings { bool special, exponents; };
 
+/* in_tile: the first row of them in the tile. */
 template <class CONFIG>
-__device__ static inline register_source register_source_of(const bsmi_gemm_parameters &p, const gemm_tile &tile, uint32_t shared)
+__device__ static inline register_source register_source_of(const bsmi_gemm_parameters &p, const gemm_tile &tile, uint32_t scales_at, int32_t in_tile)
 {
     const bsmi_device_matrix &m = p.b_source;
-    const int32_t in_tile = (int32_t)(threadIdx.x / 32) * 16, first = tile.column + in_tile;
+    const int32_t first = tile.column + in_tile;
     const unsigned char *scales = m.scales + tile.matrix * p.b_batch_step * m.scale_batch_bytes;
     const uint32_t bits = (uint32_t)(uint64_t)scales | (uint32_t)m.layout.pitch;
     return { scales + first * m.layout.pitch, first, (int32_t)m.rows - first, (int32_t)((m.columns + CONFIG::BLOCK - 1) / CONFIG::BLOCK),
-             shared + CONFIG::AT_SCALES + in_tile * CONFIG::SCALE_PITCH,
-             m.layout.kind == BSM_LAYOUT_LINEAR && (bits % 4 == 0 || !CONFIG::CODES::MICRO), bits % 16 == 0 };
+             scales_at + in_tile * CONFIG::SCALE_PITCH, m.layout.kind == BSM_LAYOUT_LINEAR && (bits % 4 == 0 || !CONFIG::CODES::MICRO), bits % 16 == 0 };
 }
+
+/* Those that this warp brings. */
+template <class CONFIG> __device__ static inline int32_t brought_rows() { return (int32_t)(threadIdx.x / 32) * CONFIG::WARP_ROWS; }
 
 /* A row behind the last is the last one again: its sums are not stored. */
 __device__ static inline const unsigned char *scales_of_row(const bsmi_gemm_parameters &p, const register_source &s, int32_t row)
@@ -53,7 +56,7 @@ __device__ __noinline__ static void bring_by_bytes(const bsmi_gemm_parameters &p
     const bsmi_device_matrix &m = p.b_source;
     const scale_places places = make_places(m.layout);
     const int32_t count = (int32_t)((m.columns + CONFIG::BLOCK - 1) / CONFIG::BLOCK);
-    for (int32_t row = 0; row < 16; row++) {
+    for (int32_t row = 0; row < CONFIG::WARP_ROWS; row++) {
         const unsigned char *from = m.scales + matrix * m.scale_batch_bytes + place_in(places.row, min((int64_t)first_row + row, m.rows - 1));
         for (int32_t column = threadIdx.x % 32 * 4; column < count; column += 128) {
             uint32_t word = 0;
@@ -95,29 +98,28 @@ template <class CONFIG>
 __device__ static inline void begin_scales(const bsmi_gemm_parameters &p, const gemm_tile &tile, const register_source &s)
 {
     const uint32_t lane = threadIdx.x % 32;
-    __syncwarp();                         /* those of the tile before are read */
     if (!s.linear) {
         bring_by_bytes<CONFIG>(p, tile.matrix * p.b_batch_step, s.first_row, s.to);
         return;
     }
-    const int32_t row = (int32_t)lane / 2;
+    const int32_t row = (int32_t)lane / (32 / CONFIG::WARP_ROWS), part = (int32_t)lane % (32 / CONFIG::WARP_ROWS);
     const uint32_t shift = shift_of_row(p, s, row), bytes = shift + (uint32_t)s.count, to = s.to + row * CONFIG::SCALE_PITCH;
     const unsigned char *from = scales_of_row(p, s, row) - shift;
     const scale_bytes all = scale_bytes_of(p, tile, s);
     if (s.sixteen)
-        for (uint32_t at = lane % 2 * 16; at < bytes; at += 32) bring_bytes<16>(to + at, from + at, all);
+        for (uint32_t at = part * 16; at < bytes; at += 16 * (32 / CONFIG::WARP_ROWS)) bring_bytes<16>(to + at, from + at, all);
     else
-        for (uint32_t at = lane % 2 * 4; at < bytes; at += 8) bring_bytes<4>(to + at, from + at, all);
+        for (uint32_t at = part * 4; at < bytes; at += 4 * (32 / CONFIG::WARP_ROWS)) bring_bytes<4>(to + at, from + at, all);
     cp_async_commit_group();
 }
 
 /* Steps may reach behind the last scale, and 16 bytes are read at a time: any finite scale does there, but for the code 0 of e8m0. */
 template <class CONFIG> __device__ static inline void fill_tails(const bsmi_gemm_parameters &p, const register_source &s, int32_t end)
 {
-    const uint32_t row = threadIdx.x % 32 / 2, filler = CONFIG::CODES::MICRO ? 0 : 0x7f7f7f7f;
+    const uint32_t row = threadIdx.x % 32 / (32 / CONFIG::WARP_ROWS), filler = CONFIG::CODES::MICRO ? 0 : 0x7f7f7f7f;
     const int32_t used = (int32_t)shift_of_row(p, s, (int32_t)row) + s.count;
     uint32_t at = s.to + row * CONFIG::SCALE_PITCH + used / 4 * 4;
-    if (threadIdx.x % 2 != 0) return;
+    if (threadIdx.x % (32 / CONFIG::WARP_ROWS) != 0) return;
     if (used % 4 != 0) {
         const uint32_t mask = 0xffffffff << used % 4 * 8;
         store_shared(at, (load_shared(at) & ~mask) | (filler & mask));
@@ -170,12 +172,12 @@ __device__ static int32_t settle_row(const bsmi_gemm_parameters &p, const regist
     return exponent;
 }
 
-/* Of e8m0.  exponents: the table of the warp's 16 columns. */
+/* Of e8m0.  exponents: the table of the warp's rows. */
 template <class CONFIG>
 __device__ __noinline__ static register_findings settle_rows(const bsmi_gemm_parameters &p, register_source s, int32_t matrix, uint32_t exponents)
 {
     register_findings found = { false, false };
-    for (int32_t row = 0; row < 16; row++) {
+    for (int32_t row = 0; row < CONFIG::WARP_ROWS; row++) {
         const int32_t exponent = settle_row<CONFIG>(p, s, matrix, row, &found.special);
         if (exponent == 0) continue;
         found.exponents = true;
@@ -193,34 +195,45 @@ template <class CONFIG> __device__ static inline bool is_rare(uint32_t four, uin
     return __vcmpgtu4(__vsub4(four, least), span) != 0;
 }
 
-/* Once they have come.  reader: learns where they lie. */
-template <class CONFIG>
-__device__ static inline register_findings end_scales(const bsmi_gemm_parameters &p, const gemm_tile &tile, const register_source &s,
-                                                      uint32_t exponents, int32_t steps, register_reader &reader)
+/* reader: learns where its own 16 rows' lie, which are source's first. */
+template <class CONFIG> __device__ static inline void aim_at_scales(const bsmi_gemm_parameters &p, const register_source &s, register_reader &reader)
 {
-    const int32_t end = steps * (BSMI_K_STEP / CONFIG::BLOCK);
-    const scale_bounds bounds = scale_bounds_of(BSM_E2M1);
-    const uint32_t least = bounds.least * 0x01010101, span = bounds.span * 0x01010101;
-    register_findings found = { false, false };
-    bool rare = false;
+    const int32_t row = (int32_t)(threadIdx.x % 32 / 4 * 2);
+    reader.scales = s.to + row * CONFIG::SCALE_PITCH;
 #pragma unroll
-    for (int row = 0; row < 2 && !CONFIG::CODES::MICRO; row++)
-        reader.shift[row] = 0x3210 + 0x1111 * shift_of_row(p, s, (int32_t)(threadIdx.x % 32 / 4 * 2) + row);
-    cp_async_wait_group<0>();
-    __syncwarp();
-    fill_tails<CONFIG>(p, s, end);
-    __syncwarp();
-    const uint32_t of_row = s.to + threadIdx.x % 32 / 2 * CONFIG::SCALE_PITCH;
+    for (int i = 0; i < 2 && !CONFIG::CODES::MICRO; i++) reader.shift[i] = 0x3210 + 0x1111 * shift_of_row(p, s, row + i);
+}
+
+/* Whether any of the warp's takes more care. */
+template <class CONFIG> __device__ static inline bool any_is_rare(const register_source &s, int32_t end)
+{
+    const scale_bounds bounds = scale_bounds_of(BSM_E2M1);
+    const uint32_t least = bounds.least * 0x01010101, span = bounds.span * 0x01010101, row = threadIdx.x % 32 / (32 / CONFIG::WARP_ROWS);
+    bool rare = false;
 #pragma unroll 2
-    for (int32_t at = threadIdx.x % 2 * 16; at < end; at += 32) {
-        const uint4 v = load_shared_v4(of_row + at);
+    for (int32_t at = threadIdx.x % (32 / CONFIG::WARP_ROWS) * 16; at < end; at += 16 * (32 / CONFIG::WARP_ROWS)) {
+        const uint4 v = load_shared_v4(s.to + row * CONFIG::SCALE_PITCH + at);
         const uint32_t words[4] = { v.x, v.y, v.z, v.w };
 #pragma unroll
         for (int i = 0; i < 4; i++) rare |= is_rare<CONFIG>(words[i], least, span);
     }
-    if (__any_sync(0xffffffff, rare)) {
-        if (CONFIG::CODES::MICRO) found.special = true;
-        else found = settle_rows<CONFIG>(p, s, tile.matrix * p.b_batch_step, exponents);
-    }
+    return __any_sync(0xffffffff, rare);
+}
+
+/* Once they have come; so many steps read them.  exponents: the table of the warp's rows. */
+template <class CONFIG>
+__device__ static inline register_findings end_scales(const bsmi_gemm_parameters &p, const gemm_tile &tile, const register_source &s,
+                                                      uint32_t exponents, int32_t steps)
+{
+    const int32_t end = steps * (BSMI_K_STEP / CONFIG::BLOCK);
+    register_findings found = { false, false };
+    cp_async_wait_group<0>();
+    __syncwarp();
+    fill_tails<CONFIG>(p, s, end);
+    if (threadIdx.x % 32 < CONFIG::WARP_ROWS) store_shared(exponents + threadIdx.x % 32 * 4, 0);
+    __syncwarp();
+    if (!any_is_rare<CONFIG>(s, end)) return found;
+    if (CONFIG::CODES::MICRO) found.special = true;
+    else found = settle_rows<CONFIG>(p, s, tile.matrix * p.b_batch_step, exponents);
     return found;
 }

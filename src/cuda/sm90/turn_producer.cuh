@@ -1,0 +1,59 @@
+/* The producers: a thread each of three warps.  One loads codes of B, two load rows of A, half of a turn each: a thread that does all of it takes
+ * longer than a turn. */
+#pragma once
+
+#include "turn_config.cuh"
+
+/* B is as the caller gave it: its codes come before the kernel in front of this one, which makes A's rows, has ended. */
+template <class CONFIG> __device__ static inline void produce_turn_codes(const bsmi_gemm_parameters &p, uint32_t shared, gemm_cta cta)
+{
+    using RING = typename CONFIG::codes_ring;
+    gemm_ring<RING> ring = { 0, 1 };      /* the phase before the first counts as complete: every stage begins empty */
+    const int64_t tiles = gemm_tiles(p);
+    const int32_t turns = turns_of<CONFIG>(p);
+    for (int64_t number = blockIdx.x; number < tiles; number += gridDim.x) {
+        const gemm_tile tile = gemm_tile_of<CONFIG>(p, number, cta);
+        for (int32_t turn = 0; turn < turns; turn++, ring.next()) {
+            const uint32_t full = full_barrier<RING>(shared, ring.stage);
+            mbarrier_wait_parity(empty_barrier<RING>(shared, ring.stage), ring.parity);
+            mbarrier_arrive_expect_tx(full, CONFIG::CODE_BYTES);
+            tensor_load(shared + CONFIG::AT_CODES + ring.stage * CONFIG::CODE_BYTES, &p.b, turn * 128, tile.column, tile.matrix * p.b_batch_step, full);
+        }
+    }
+}
+
+/* Of each turn the steps from `step` on. */
+template <class CONFIG>
+__device__ static inline void produce_turn_rows(const bsmi_gemm_parameters &p, uint32_t shared, gemm_cta cta, int32_t step)
+{
+    constexpr int STEPS = CONFIG::STEPS / CONFIG::ROW_LOADERS;
+    gemm_ring<CONFIG> ring = { 0, 1 };
+    const int64_t tiles = gemm_tiles(p);
+    const int32_t turns = turns_of<CONFIG>(p);
+    for (int64_t number = blockIdx.x; number < tiles; number += gridDim.x) {
+        const gemm_tile tile = gemm_tile_of<CONFIG>(p, number, cta);
+        const int32_t matrix = p.epilogue.grouped ? 0 : tile.matrix * p.a_batch_step;
+        for (int32_t turn = 0; turn < turns; turn++, ring.next()) {
+            const uint32_t full = full_barrier<CONFIG>(shared, ring.stage);
+            const uint32_t to = shared + CONFIG::AT_A + (ring.stage * CONFIG::STEPS + step) * CONFIG::A_BYTES;
+            mbarrier_wait_parity(empty_barrier<CONFIG>(shared, ring.stage), ring.parity);
+            mbarrier_arrive_expect_tx(full, STEPS * CONFIG::A_BYTES);
+#pragma unroll
+            for (int32_t i = 0; i < STEPS; i++)
+                tensor_load(to + i * CONFIG::A_BYTES, &p.a, (turn * CONFIG::STEPS + step + i) * BSMI_K_STEP, tile.row, matrix, full);
+        }
+    }
+}
+
+template <class CONFIG> __device__ static inline void produce_turns(const bsmi_gemm_parameters &p, uint32_t shared, gemm_cta cta)
+{
+    const uint32_t warp = threadIdx.x / 32 - CONFIG::WARPS;
+    if (threadIdx.x % 32 != 0 || warp > CONFIG::ROW_LOADERS) return;
+    if (warp == 0) {
+        produce_turn_codes<CONFIG>(p, shared, cta);
+    } else {
+        griddepcontrol_wait();
+        produce_turn_rows<CONFIG>(p, shared, cta, ((int32_t)warp - 1) * (CONFIG::STEPS / CONFIG::ROW_LOADERS));
+        griddepcontrol_launch_dependents();
+    }
+}
