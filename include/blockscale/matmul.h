@@ -66,6 +66,8 @@ typedef enum bsm_per {
  *   groups   0: not grouped.  Else A, C and D hold the rows of all groups one after the other, group_rows[g] >= 0 rows each,
  *            their sum is M; b->batch is groups, and group g multiplies with matrix g of B.  a, c, d have batch 1.
  *   stream   of a context with a GPU: CUstream (cudaStream_t) that the work is put into; NULL: the context's.  CPU contexts: NULL.
+ *   b_panels NULL, or what bsm_plan_pack_b wrote of this B, aligned to 64 bytes: read in its place where the product's kernel has
+ *            such panels, with the same bits.  b is still given, and read where the kernel has others.  Refused on a GPU.
  * Sizes: M, N, K may be 0; K = 0 gives S = 0.
  * On a GPU (device.h) all pointers are device pointers and fp32 operands are refused; sums are fp32 too, in an order of their own:
  * bsm_plan_describe says it.  Kernels on tensor cores: |S - exact| is at most gamma_n of sum |a||b|, n = 10 ceil(K/16) (times 2 for each
@@ -94,6 +96,7 @@ typedef struct bsm_matmul {
     int64_t groups;
     const int64_t *group_rows;
     void *stream;
+    const void *b_panels;
 } bsm_matmul;
 
 /* BSM_OK if bsm_multiply would serve this description; else the status, and the sentence in bsm_last_error.
@@ -127,6 +130,17 @@ BSM_API size_t bsm_plan_workspace_bytes(const bsm_plan *plan);
  * both descriptions or in neither.
  * Errors: BSM_EINVAL (another shape or format than the plan's; workspace NULL or too small), BSM_EALIGN, BSM_EDEVICE. */
 BSM_API bsm_status bsm_plan_run(const bsm_plan *plan, const bsm_matmul *product, void *workspace, size_t workspace_bytes);
+
+/* Prepacked weights: B once in the order in which the plan's kernel reads it, for every later product with the same B, pair of
+ * formats, gate and kernel, whatever its M.  Bytes that bsm_plan_pack_b writes: 0 where the kernel reads B as it is stored (kernels
+ * for few rows of A, up to 8; portable ones; GPUs) or the bytes cannot be counted.
+ * What is written serves builds of the same version on machines that choose the same kernel; docs/cpu.md has its layout. */
+BSM_API size_t bsm_plan_b_panels_bytes(const bsm_plan *plan);
+
+/* Packs product->b; the product may differ from the plan's as in bsm_plan_run.  panels: bsm_plan_b_panels_bytes of them, aligned to
+ * 64, overlapping nothing that a product with them reads or writes.  To be made again when B changes.  Allocates nothing.
+ * Errors: BSM_EINVAL, BSM_EALIGN, BSM_EUNSUPPORTED (a plan whose kernel has no panels). */
+BSM_API bsm_status bsm_plan_pack_b(const bsm_plan *plan, const bsm_matmul *product, void *panels, size_t bytes);
 
 /* One line for a person: kernel, tile, threads, order of sums, and the reason.  Writes at most `bytes` bytes, always ends
  * with a zero byte if bytes > 0, returns the length it wanted to write (like snprintf). */

@@ -210,15 +210,6 @@ const struct bsmi_panels bsmi_few_fp4_panels_avx2 = {
     .fits = fits, .pack_a = pack_a, .pack_b = pack_b, .multiply = multiply,
     .guarded = bsmi_tile_add_runs_avx2_fma, .guarded_scratch_bytes = bsmi_tile_scratch_avx2_fma,
 };
-
-size_t bsmi_few_fp4_scratch_avx2(int64_t rows, int64_t columns)
-{
-    return bsmi_panels_scratch_bytes(&bsmi_few_fp4_panels_avx2, rows, columns);
-}
-void bsmi_few_fp4_sum_avx2(const struct bsmi_tile *tile, void *scratch)
-{
-    bsmi_panels_sum(&bsmi_few_fp4_panels_avx2, tile, scratch);
-}
 #else
 typedef int bsmi_not_x86_64;              /* a translation unit needs a declaration */
 #endif

@@ -69,18 +69,10 @@ static void multiply(int64_t rows, int64_t length, int run, const void *left, co
 
 const struct bsmi_panels bsmi_integers_panels_i8mm = {
     .rows = ROWS, .columns = COLUMNS, .chunk = CHUNK, .a_bytes = sizeof(struct panel), .b_bytes = sizeof(struct panel),
+    .keeps_b = true,
     .fits = fits, .pack_a = pack_a, .pack_b = pack_b, .multiply = multiply,
     .guarded = bsmi_tile_add_runs_portable, .guarded_scratch_bytes = bsmi_tile_scratch_portable,
 };
-
-size_t bsmi_integers_scratch_i8mm(int64_t rows, int64_t columns)
-{
-    return bsmi_panels_scratch_bytes(&bsmi_integers_panels_i8mm, rows, columns);
-}
-void bsmi_integers_sum_i8mm(const struct bsmi_tile *tile, void *scratch)
-{
-    bsmi_panels_sum(&bsmi_integers_panels_i8mm, tile, scratch);
-}
 #else
 typedef int bsmi_not_aarch64;             /* a translation unit needs a declaration */
 #endif

@@ -1,5 +1,5 @@
 /* The table of CPU kernels. */
-#include "kernels.h"
+#include "panels.h"
 #include "core/core.h"
 
 bool bsmi_pair_sums_runs(bsm_format a, bsm_format b)
@@ -31,24 +31,38 @@ bool bsmi_pair_sums_terms_of_codes(bsm_format a, bsm_format b)
 #define AVX512 (AVX2 | BSM_CPU_AVX512)
 #define VNNI (AVX512 | BSM_CPU_AVX512_VNNI)
 
+#define BY_PANELS(panels) &panels, NULL, NULL
+#define BY_TILES(isa, sum) NULL, bsmi_tile_scratch_##isa, bsmi_tile_##sum##_##isa
+
 /* Best first; the last rows serve every pair on every CPU.
- *    name              needs  pairs, order  register   tile at most  rows  scratch                      sum */
+ *    name              needs  pairs, order  register   tile at most  rows  how */
 const struct bsmi_kernel bsmi_kernels[] = {
 #if defined(__x86_64__)
-    { "fp4_few_rows_avx2", AVX2, FP4_PAIR,   4, 32,     4, 1024,      4,    bsmi_few_fp4_scratch_avx2,   bsmi_few_fp4_sum_avx2 },
-    { "integers_vnni",  VNNI,  RUNS_PAIR,    8, 32,     512, 1024,    0,    bsmi_integers_scratch_vnni,  bsmi_integers_sum_vnni },
-    { "fp4_avx2",       AVX2,  FP4_PAIR,     4, 32,     512, 1024,    0,    bsmi_fp4_scratch_avx2,       bsmi_fp4_sum_avx2 },
-    { "terms_few_rows_avx2", AVX2, CODES_PAIR, 8, 32,   8, 1024,      8,    bsmi_few_terms_scratch_avx2, bsmi_few_terms_sum_avx2 },
-    { "terms_avx512",   AVX512, TERMS_PAIR,  14, 32,    252, 1024,    0,    bsmi_terms_scratch_avx512,   bsmi_terms_sum_avx512 },
-    { "terms_avx2",     AVX2,  TERMS_PAIR,   6, 16,     516, 1024,    0,    bsmi_terms_scratch_avx2,     bsmi_terms_sum_avx2 },
-    { "runs_avx2_fma",  AVX2,  RUNS_PAIR,    6, 16,     192, 256,     0,    bsmi_tile_scratch_avx2_fma,  bsmi_tile_runs_avx2_fma },
-    { "terms_avx2_fma", AVX2,  TERMS_PAIR,   6, 16,     192, 256,     0,    bsmi_tile_scratch_avx2_fma,  bsmi_tile_terms_avx2_fma },
+    { "fp4_few_rows_avx2", AVX2, FP4_PAIR,   4, 32,     4, 1024,      4,    BY_PANELS(bsmi_few_fp4_panels_avx2) },
+    { "integers_vnni",  VNNI,  RUNS_PAIR,    8, 32,     512, 1024,    0,    BY_PANELS(bsmi_integers_panels_vnni) },
+    { "fp4_avx2",       AVX2,  FP4_PAIR,     4, 32,     512, 1024,    0,    BY_PANELS(bsmi_fp4_panels_avx2) },
+    { "terms_few_rows_avx2", AVX2, CODES_PAIR, 8, 32,   8, 1024,      8,    BY_PANELS(bsmi_few_terms_panels_avx2) },
+    { "terms_avx512",   AVX512, TERMS_PAIR,  14, 32,    252, 1024,    0,    BY_PANELS(bsmi_terms_panels_avx512) },
+    { "terms_avx2",     AVX2,  TERMS_PAIR,   6, 16,     516, 1024,    0,    BY_PANELS(bsmi_terms_panels_avx2) },
+    { "runs_avx2_fma",  AVX2,  RUNS_PAIR,    6, 16,     192, 256,     0,    BY_TILES(avx2_fma, runs) },
+    { "terms_avx2_fma", AVX2,  TERMS_PAIR,   6, 16,     192, 256,     0,    BY_TILES(avx2_fma, terms) },
 #elif defined(__aarch64__)
-    { "integers_i8mm",  BSM_CPU_I8MM, RUNS_PAIR, 8, 8,  512, 1024,    0,    bsmi_integers_scratch_i8mm,  bsmi_integers_sum_i8mm },
-    { "integers_dotprod", BSM_CPU_DOTPROD, RUNS_PAIR, 8, 8, 512, 1024, 0,  bsmi_integers_scratch_dotprod,
-      bsmi_integers_sum_dotprod },
+    { "integers_i8mm",  BSM_CPU_I8MM, RUNS_PAIR, 8, 8,  512, 1024,    0,    BY_PANELS(bsmi_integers_panels_i8mm) },
+    { "integers_dotprod", BSM_CPU_DOTPROD, RUNS_PAIR, 8, 8, 512, 1024, 0,   BY_PANELS(bsmi_integers_panels_dotprod) },
 #endif
-    { "runs_portable",  0,     RUNS_PAIR,    4, 8,      192, 256,     0,    bsmi_tile_scratch_portable,  bsmi_tile_runs_portable },
-    { "terms_portable", 0,     TERMS_PAIR,   4, 8,      192, 256,     0,    bsmi_tile_scratch_portable,  bsmi_tile_terms_portable },
+    { "runs_portable",  0,     RUNS_PAIR,    4, 8,      192, 256,     0,    BY_TILES(portable, runs) },
+    { "terms_portable", 0,     TERMS_PAIR,   4, 8,      192, 256,     0,    BY_TILES(portable, terms) },
 };
 const int bsmi_kernel_count = sizeof bsmi_kernels / sizeof bsmi_kernels[0];
+
+size_t bsmi_kernel_scratch_bytes(const struct bsmi_kernel *kernel, int64_t rows, int64_t columns)
+{
+    if (kernel->panels != NULL) return bsmi_panels_scratch_bytes(kernel->panels, rows, columns);
+    return kernel->scratch_bytes(rows, columns);
+}
+
+void bsmi_kernel_sum(const struct bsmi_kernel *kernel, const struct bsmi_tile *tile, void *scratch)
+{
+    if (kernel->panels != NULL) bsmi_panels_sum(kernel->panels, tile, scratch);
+    else kernel->sum(tile, scratch);
+}

@@ -1,7 +1,7 @@
 /* CPU kernels: one table, best first.
  *
  * A kernel computes a tile of S; the loop over tiles, the epilogue and the threads are multiply.c's.  To add one: a file that
- * defines its `sum` function, a row in kernels.c above the rows it beats, and the tests cover it by themselves.  What a
+ * defines its panels (panels.h), a row in kernels.c above the rows it beats, and the tests cover it by themselves.  What a
  * kernel promises is the order of sums that docs/numerics.md defines for its pairs, bit for bit. */
 #ifndef BSMI_KERNELS_H
 #define BSMI_KERNELS_H
@@ -23,6 +23,7 @@ struct bsmi_tile {
     int64_t row, rows, column, columns;
     int64_t split;                        /* 0: virtual columns are rows of B */
     int64_t k;
+    const unsigned char *b_panels;        /* B's matrix as the kernel's panels (prepacked.h); NULL: B as it is stored */
     float *sums; /* rows x sums_pitch, whole register tiles, written whole by the kernel; 64-byte aligned */
     int64_t sums_pitch;                   /* a multiple of 16, at least columns in whole register tiles */
 };
@@ -40,15 +41,19 @@ struct bsmi_kernel {
     int register_rows, register_columns;  /* what one inner loop computes; tiles are best made of whole ones */
     int64_t tile_rows, tile_columns;      /* of a tile at most; columns a multiple of 128 */
     int64_t most_rows;                    /* of the product that the kernel is meant for; 0: any */
-    /* Bytes of scratch memory that `sum` needs for tiles of at most rows x columns. */
+    const struct bsmi_panels *panels;     /* what it packs and how it multiplies (panels.h); NULL: the two functions below */
     size_t (*scratch_bytes)(int64_t rows, int64_t columns);
-    /* Default floating-point mode.  scratch is aligned to 64 bytes. */
     void (*sum)(const struct bsmi_tile *tile, void *scratch);
 };
 
 /* The table, and how many rows it has. */
 extern const struct bsmi_kernel bsmi_kernels[];
 extern const int bsmi_kernel_count;
+
+/* Bytes of scratch memory for tiles of at most rows x columns, and S of a tile, in the default floating-point mode.  scratch is
+ * aligned to 64 bytes. */
+size_t bsmi_kernel_scratch_bytes(const struct bsmi_kernel *kernel, int64_t rows, int64_t columns);
+void bsmi_kernel_sum(const struct bsmi_kernel *kernel, const struct bsmi_tile *tile, void *scratch);
 
 /* Both elements are small integers times a power of two, so that runs sum exactly; and every other pair. */
 bool bsmi_pair_sums_runs(bsm_format a, bsm_format b);
@@ -70,33 +75,11 @@ void bsmi_tile_add_terms_avx2_fma(const struct bsmi_tile *tile, int64_t k, int64
 void bsmi_tile_add_runs_avx2_fma(const struct bsmi_tile *tile, int64_t k, int64_t end, void *scratch);
 void bsmi_tile_runs_avx2_fma(const struct bsmi_tile *tile, void *scratch);
 
-/* fp4_avx2.c */
-size_t bsmi_fp4_scratch_avx2(int64_t rows, int64_t columns);
-void bsmi_fp4_sum_avx2(const struct bsmi_tile *tile, void *scratch);
-
-/* fp4_few_rows_avx2.c */
-size_t bsmi_few_fp4_scratch_avx2(int64_t rows, int64_t columns);
-void bsmi_few_fp4_sum_avx2(const struct bsmi_tile *tile, void *scratch);
-
-/* terms_few_rows_avx2.c */
-size_t bsmi_few_terms_scratch_avx2(int64_t rows, int64_t columns);
-void bsmi_few_terms_sum_avx2(const struct bsmi_tile *tile, void *scratch);
-
-/* terms_avx2.c, terms_avx512.c */
-size_t bsmi_terms_scratch_avx2(int64_t rows, int64_t columns);
-void bsmi_terms_sum_avx2(const struct bsmi_tile *tile, void *scratch);
-size_t bsmi_terms_scratch_avx512(int64_t rows, int64_t columns);
-void bsmi_terms_sum_avx512(const struct bsmi_tile *tile, void *scratch);
-
-/* integers_vnni.c */
-size_t bsmi_integers_scratch_vnni(int64_t rows, int64_t columns);
-void bsmi_integers_sum_vnni(const struct bsmi_tile *tile, void *scratch);
+/* Each is of the file with its name, without `panels`. */
+extern const struct bsmi_panels bsmi_few_fp4_panels_avx2, bsmi_fp4_panels_avx2, bsmi_integers_panels_vnni;
+extern const struct bsmi_panels bsmi_few_terms_panels_avx2, bsmi_terms_panels_avx2, bsmi_terms_panels_avx512;
 #elif defined(__aarch64__)
-/* integers_dotprod.c, integers_i8mm.c */
-size_t bsmi_integers_scratch_dotprod(int64_t rows, int64_t columns);
-void bsmi_integers_sum_dotprod(const struct bsmi_tile *tile, void *scratch);
-size_t bsmi_integers_scratch_i8mm(int64_t rows, int64_t columns);
-void bsmi_integers_sum_i8mm(const struct bsmi_tile *tile, void *scratch);
+extern const struct bsmi_panels bsmi_integers_panels_i8mm, bsmi_integers_panels_dotprod;
 #endif
 
 #endif

@@ -2,6 +2,7 @@
 #include "multiply.h"
 #include "core/core.h"
 #include "epilogue.h"
+#include "prepacked.h"
 
 /* Columns are a multiple of 128, so that pairs of gates, blocks of D and GGUF's blocks of 64 never straddle two tiles. */
 enum { LEAST_TILE_ROWS = 48, LEAST_TILE_COLUMNS = 128, TILES_PER_THREAD = 3 };
@@ -13,6 +14,8 @@ struct run {
     int64_t row_tiles, column_tiles;      /* of one matrix of a batch */
     int64_t *group_tiles, *group_starts;  /* grouped: number of the first tile, of the first row; one more than groups */
     unsigned char *threads;               /* thread_bytes each */
+    const unsigned char *b_panels;        /* of all matrices of B; NULL: B as it is stored */
+    size_t b_matrix_bytes;
 };
 
 /* The largest magnitude that a thread has seen, on a cache line of its own. */
@@ -75,7 +78,7 @@ bsm_status bsmi_cpu_prepare(const struct bsmi_product *p, const struct bsmi_kern
         return bsmi_fail(BSM_EOVERFLOW, "groups=%lld: the workspace cannot be counted", (long long)p->groups);
     c->shared_bytes = p->groups == 0 ? 0 : aligned((size_t)(p->groups + 1) * 2 * sizeof(int64_t));
     c->thread_bytes = sizeof(struct thread_header) + aligned(sums_bytes(c)) +
-                      aligned(kernel->scratch_bytes(c->tile_rows, c->tile_columns)) +
+                      aligned(bsmi_kernel_scratch_bytes(kernel, c->tile_rows, c->tile_columns)) +
                       aligned(bsmi_epilogue_scratch_bytes(c->tile_columns));
     c->workspace_bytes = c->shared_bytes + (size_t)threads * c->thread_bytes;
     return BSM_OK;
@@ -135,13 +138,14 @@ static void run_tile(void *argument, int64_t index, int worker)
         .a_batch = p->groups > 0 || p->a.batch == 1 ? 0 : at.matrix, .b_batch = p->b.batch == 1 ? 0 : at.matrix,
         .row = at.row, .rows = at.rows, .column = at.column, .columns = at.columns,
         .split = p->gate == BSM_GATE_SPLIT ? p->n / 2 : 0, .k = p->k,
+        .b_panels = run->b_panels == NULL ? NULL : run->b_panels + (p->b.batch == 1 ? 0 : (size_t)at.matrix) * run->b_matrix_bytes,
         .sums = (float *)(void *)sums, .sums_pitch = c->sums_pitch,
     };
-    c->kernel->sum(&tile, scratch);
+    bsmi_kernel_sum(c->kernel, &tile, scratch);
     at.sums = tile.sums;
     at.sums_pitch = tile.sums_pitch;
-    bsmi_epilogue_run(&run->epilogue, &at, scratch + aligned(c->kernel->scratch_bytes(c->tile_rows, c->tile_columns)),
-                      &header->amax_bits);
+    scratch += aligned(bsmi_kernel_scratch_bytes(c->kernel, c->tile_rows, c->tile_columns));
+    bsmi_epilogue_run(&run->epilogue, &at, scratch, &header->amax_bits);
 }
 
 /* Fills the tables of a grouped product; returns the number of tiles. */
@@ -174,6 +178,7 @@ void bsmi_cpu_run(const struct bsmi_cpu_multiply *c, const struct bsmi_product *
 {
     struct run run = { .multiply = c, .product = p, .threads = (unsigned char *)workspace + c->shared_bytes };
     bsmi_epilogue_make(p, &run.epilogue);
+    run.b_panels = bsmi_prepacked_for(c->kernel, p, &run.b_matrix_bytes);
     run.row_tiles = bsmi_ceil_div(p->m, c->tile_rows);
     run.column_tiles = bsmi_ceil_div(p->n, c->tile_columns);
     const int64_t tiles = p->groups > 0 ? start_groups(&run, workspace) : run.row_tiles * run.column_tiles * p->batch;

@@ -111,11 +111,13 @@ static void add_strip(const struct bsmi_panels *p, const struct bsmi_tile *tile,
     const unsigned char *a_panel = b_panel + p->b_bytes;
     for (int64_t k = 0; k < columns->length; k += p->chunk) {
         const struct bsmi_part chunk = chunk_of(columns, k, p->chunk);
-        p->pack_b(&chunk, run, b_panel);
+        const void *b = b_panel;
+        if (tile->b_panels != NULL) b = tile->b_panels + bsmi_panel_offset(p, tile->k, chunk.first, chunk.k);
+        else p->pack_b(&chunk, run, b_panel);
         for (int64_t i = 0; i < tile->rows; i += p->rows, a_panel += p->a_bytes) {
             if (chunk.k == 0) clear_sums(tile, i, j, p->rows, p->columns);
             prefetch_sums(p, tile, i + p->rows, j);
-            p->multiply(BSMI_MIN(p->rows, tile->rows - i), chunk.length, run, a_panel, b_panel,
+            p->multiply(BSMI_MIN(p->rows, tile->rows - i), chunk.length, run, a_panel, b,
                         tile->sums + i * tile->sums_pitch + j, tile->sums_pitch);
         }
     }

@@ -13,6 +13,7 @@ struct bsmi_panels {
     int rows, columns;                    /* of a register tile: A's panel and B's panel have as many rows of their operand */
     int64_t chunk;                        /* columns of K in a panel at most; a multiple of BSMI_CHUNK */
     size_t a_bytes, b_bytes;              /* of a panel; multiples of 64 */
+    bool keeps_b;                         /* B's panel holds B itself, not pointers to it: panels may be made once and kept */
     /* false: the chunk has scales that the panels cannot hold, and takes the guarded road. */
     bool (*fits)(const struct bsmi_part *a, const struct bsmi_part *b);
     /* Packs the part's rows, at most `rows` (`columns`) of them and at least one.  Rows that are missing may hold anything that
@@ -25,6 +26,12 @@ struct bsmi_panels {
     void (*guarded)(const struct bsmi_tile *tile, int64_t k, int64_t end, void *scratch);
     size_t (*guarded_scratch_bytes)(int64_t rows, int64_t columns);
 };
+
+/* Of all panels of a matrix of B, where that of a column and a k lies: those of the same columns follow one another, K ascends. */
+static inline size_t bsmi_panel_offset(const struct bsmi_panels *panels, int64_t depth, int64_t column, int64_t k)
+{
+    return (size_t)(column / panels->columns * bsmi_ceil_div(depth, panels->chunk) + k / panels->chunk) * panels->b_bytes;
+}
 
 size_t bsmi_panels_scratch_bytes(const struct bsmi_panels *panels, int64_t rows, int64_t columns);
 void bsmi_panels_sum(const struct bsmi_panels *panels, const struct bsmi_tile *tile, void *scratch);

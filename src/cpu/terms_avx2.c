@@ -126,15 +126,10 @@ AVX2 static void multiply(int64_t rows, int64_t length, int run, const void *a, 
 
 const struct bsmi_panels bsmi_terms_panels_avx2 = {
     .rows = ROWS, .columns = COLUMNS, .chunk = CHUNK, .a_bytes = sizeof(struct a_panel), .b_bytes = sizeof(struct b_panel),
+    .keeps_b = true,
     .fits = bsmi_halves_fit, .pack_a = pack_a, .pack_b = pack_b, .multiply = multiply,
     .guarded = bsmi_tile_add_terms_avx2_fma, .guarded_scratch_bytes = bsmi_tile_scratch_avx2_fma,
 };
-
-size_t bsmi_terms_scratch_avx2(int64_t rows, int64_t columns)
-{
-    return bsmi_panels_scratch_bytes(&bsmi_terms_panels_avx2, rows, columns);
-}
-void bsmi_terms_sum_avx2(const struct bsmi_tile *tile, void *scratch) { bsmi_panels_sum(&bsmi_terms_panels_avx2, tile, scratch); }
 #else
 typedef int bsmi_not_x86_64;              /* a translation unit needs a declaration */
 #endif

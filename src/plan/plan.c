@@ -1,7 +1,7 @@
 /* Plans: the only place that chooses a kernel, and says why. */
 #include "blockscale/matmul.h"
 #include "core/core.h"
-#include "cpu/multiply.h"
+#include "cpu/prepacked.h"
 #include "cuda_roads.h"
 
 #include <stdio.h>
@@ -130,6 +130,7 @@ bsm_status bsm_multiply(bsm_context *context, const bsm_matmul *product)
     bsm_status status = make_plan(context, product, &plan);
     if (status == BSM_OK && on_device(&plan)) return bsmi_cuda_multiply(context, &plan.cuda, &plan.product);
     if (status == BSM_OK) status = bsmi_product_check_data(&plan.product);
+    if (status == BSM_OK) status = bsmi_prepacked_check(&plan.product);
     if (status != BSM_OK) return status;
     void *workspace = bsmi_workspace_lock(context, plan.cpu.workspace_bytes);
     if (workspace == NULL)
@@ -178,11 +179,35 @@ bsm_status bsm_plan_run(const bsm_plan *plan, const bsm_matmul *given, void *wor
     bsm_status status = bsmi_product_check(given, on_device(plan), &product);
     if (status == BSM_OK) status = bsmi_product_same_shape(&plan->product, &product);
     if (status == BSM_OK && !on_device(plan)) status = bsmi_product_check_data(&product);
+    if (status == BSM_OK) status = bsmi_prepacked_check(&product);
     if (status == BSM_OK) status = check_workspace(plan, &product, workspace, bytes);
     if (status != BSM_OK) return status;
     if (on_device(plan)) return bsmi_cuda_run(plan->context, &plan->cuda, &product, workspace);
     bsmi_cpu_run(&plan->cpu, &product, workspace);
     return BSM_OK;
+}
+
+size_t bsm_plan_b_panels_bytes(const bsm_plan *plan)
+{
+    return plan == NULL || on_device(plan) ? 0 : bsmi_prepacked_bytes(plan->cpu.kernel, &plan->product);
+}
+
+bsm_status bsm_plan_pack_b(const bsm_plan *plan, const bsm_matmul *given, void *panels, size_t bytes)
+{
+    struct bsmi_product product;
+    if (plan == NULL) return bsmi_fail(BSM_EINVAL, "plan is NULL");
+    const size_t needed = bsm_plan_b_panels_bytes(plan);
+    if (needed == 0)
+        return bsmi_fail(BSM_EUNSUPPORTED, "the plan's kernel %s reads B as it is stored: it has no panels that could be kept",
+                         on_device(plan) ? "for a GPU" : plan->cpu.kernel->name);
+    if (panels == NULL) return bsmi_fail(BSM_EINVAL, "panels is NULL: %zu bytes are written", needed);
+    if (bytes < needed) return bsmi_fail(BSM_EINVAL, "bytes=%zu: the panels need %zu", bytes, needed);
+    if ((uintptr_t)panels % BSMI_ALIGNMENT != 0)
+        return bsmi_fail(BSM_EALIGN, "panels=%p is not aligned to %d bytes", panels, (int)BSMI_ALIGNMENT);
+    bsm_status status = bsmi_product_check(given, false, &product);
+    if (status == BSM_OK) status = bsmi_product_same_shape(&plan->product, &product);
+    if (status == BSM_OK) bsmi_prepacked_make(&plan->cpu, &product, panels);
+    return status;
 }
 
 static const char *reason(const struct bsm_plan *plan)

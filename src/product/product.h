@@ -12,6 +12,7 @@ struct bsmi_product {
     int64_t batch;                        /* matrices of D; 1 when grouped */
     int64_t groups;                       /* 0: not grouped */
     const int64_t *group_rows;
+    const void *b_panels;                 /* NULL: none */
     const float *alpha, *beta;            /* NULL: 1 and 0 */
     bsm_per alpha_per;
     const void *bias;                     /* NULL: none */

@@ -89,12 +89,12 @@ static void run_kernel(struct test *t, const struct bsmi_kernel *kernel, struct 
     const int64_t rows = bsmi_round_up(tile.rows, kernel->register_rows);
     tile.sums_pitch = bsmi_round_up(tile.columns, BSMI_MAX(16, kernel->register_columns)) + 16 * rnd_below(t, MOST_PITCH_EXTRA + 1);
     const int64_t whole = bsmi_round_up(tile.columns, kernel->register_columns);
-    const size_t scratch_bytes = kernel->scratch_bytes(c->scratch_rows, c->scratch_columns);
+    const size_t scratch_bytes = bsmi_kernel_scratch_bytes(kernel, c->scratch_rows, c->scratch_columns);
     const size_t sums_bytes = (size_t)(rows * tile.sums_pitch) * sizeof(float);
     float *sums = guarded_at_end(sums_bytes, 64, GUARD);
     void *scratch = guarded_at_end(scratch_bytes, 64, 0xff);
     tile.sums = sums;
-    kernel->sum(&tile, scratch);
+    bsmi_kernel_sum(kernel, &tile, scratch);
     for (int64_t i = 0; i < tile.rows; i++) memcpy(out + i * tile.columns, sums + i * tile.sums_pitch, (size_t)tile.columns * sizeof(float));
     /* Older kernels clear whole rows: what is behind whole register tiles is a kernel's only as far as the pitch. */
     for (int64_t i = 0; i < rows; i++)
