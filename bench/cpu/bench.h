@@ -22,6 +22,7 @@ struct work {
     bsm_format a, b;
     int64_t m, n, k;
     double reach, aim;                    /* of the ratio: the peer's time over ours */
+    bool prepacked;                       /* B's panels were made beforehand */
 };
 
 struct row {

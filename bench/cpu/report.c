@@ -17,7 +17,7 @@ void row_names(const struct row *row, char *what, char *shape, size_t bytes)
     const char *a = bsm_format_get((int)w->a)->name, *b = w->kind == KIND_COPY ? NULL : bsm_format_get((int)w->b)->name;
     if (b == NULL) snprintf(what, bytes, "fp32 -> %s", a), snprintf(shape, bytes, "%lldx%lld", (long long)w->m, (long long)w->k);
     else {
-        snprintf(what, bytes, "%s x %s", a, b);
+        snprintf(what, bytes, "%s x %s%s", a, b, w->prepacked ? " prepacked" : "");
         snprintf(shape, bytes, "%lldx%lldx%lld", (long long)w->m, (long long)w->n, (long long)w->k);
     }
 }

@@ -10,6 +10,7 @@
 struct operands {
     bsm_matrix a, b, d;
     float *a_fp32, *b_fp32, *numbers;
+    void *panels;                         /* of B; NULL: B is read as it is stored */
     unsigned char *copy_from, *copy_to;
     size_t copy_bytes, weight_bytes, scale_bytes;
     uint64_t state, read;
@@ -82,7 +83,8 @@ static float *dequantized(bsm_context *context, const bsm_matrix *m)
 static bool run_product(void *argument)
 {
     const struct call *c = argument;
-    const bsm_matmul product = { .struct_size = sizeof product, .a = &c->o->a, .b = &c->o->b, .d = &c->o->d };
+    const bsm_matmul product = { .struct_size = sizeof product, .a = &c->o->a, .b = &c->o->b, .d = &c->o->d,
+                                 .b_panels = c->o->panels };
     return bsm_multiply(c->context, &product) == BSM_OK;
 }
 
@@ -152,6 +154,18 @@ static void describe(bsm_context *context, struct operands *o, struct row *row)
     if (name != NULL) snprintf(row->kernel, sizeof row->kernel, "%.*s", (int)strcspn(name + 7, " :;,"), name + 7);
 }
 
+/* Sums of three uniform numbers: like weights, and unlike decoded ones no multiples of a few codes. */
+static float *bell_shaped(uint64_t *state, int64_t count)
+{
+    float *numbers = cli_memory(NULL, count, (int64_t)sizeof *numbers);
+    for (int64_t i = 0; i < count; i++) {
+        double sum = -1.5;
+        for (int j = 0; j < 3; j++) sum += (double)next_random(state) * 0x1p-32;
+        numbers[i] = (float)sum;
+    }
+    return numbers;
+}
+
 static void make_operands(bsm_context *context, const struct work *w, struct operands *o)
 {
     int64_t data = 0, scales = 0;
@@ -161,7 +175,7 @@ static void make_operands(bsm_context *context, const struct work *w, struct ope
         const int64_t moved = w->m * w->k * (int64_t)sizeof(float) + data + scales;
         o->copy_bytes = (size_t)moved / 2;
         o->copy_from = cli_memory(NULL, moved, 1), o->copy_to = cli_memory(NULL, moved, 1);
-        o->numbers = dequantized(context, &o->a);
+        o->numbers = bell_shaped(&o->state, w->m * w->k);
         memset(o->copy_from, 1, o->copy_bytes), memset(o->copy_to, 1, o->copy_bytes);
         return;
     }
@@ -173,10 +187,21 @@ static void make_operands(bsm_context *context, const struct work *w, struct ope
     if (w->kind == KIND_SGEMM) o->a_fp32 = dequantized(context, &o->a), o->b_fp32 = dequantized(context, &o->b);
 }
 
+static void pack_weights(bsm_context *context, struct operands *o)
+{
+    bsm_plan *plan = NULL;
+    const bsm_matmul product = { .struct_size = sizeof product, .a = &o->a, .b = &o->b, .d = &o->d };
+    if (bsm_plan_create(context, &product, &plan) != BSM_OK) return;
+    const size_t bytes = bsm_plan_b_panels_bytes(plan);
+    if (bytes > 0 && posix_memalign(&o->panels, 64, bytes) == 0 && bsm_plan_pack_b(plan, &product, o->panels, bytes) != BSM_OK)
+        fprintf(stderr, "%s\n", bsm_last_error());
+    bsm_plan_destroy(plan);
+}
+
 static void free_operands(struct operands *o)
 {
     free(o->a.data), free(o->a.scales), free(o->b.data), free(o->b.scales), free(o->d.data);
-    free(o->a_fp32), free(o->b_fp32), free(o->numbers), free(o->copy_from), free(o->copy_to);
+    free(o->a_fp32), free(o->b_fp32), free(o->numbers), free(o->panels), free(o->copy_from), free(o->copy_to);
 }
 
 void measure_row(bsm_context *const contexts[2], const struct blas_peer *peer, int rounds, double seconds, struct row *row)
@@ -187,6 +212,7 @@ void measure_row(bsm_context *const contexts[2], const struct blas_peer *peer, i
     struct operands o = { .state = 1 };
     bsm_context *const mine = contexts[w->kind == KIND_THREADS ? 1 : 0];
     make_operands(contexts[0], w, &o);
+    if (w->prepacked) pack_weights(contexts[0], &o);
     double (*const clock)(void) = row->threads > 1 ? wall_seconds : thread_seconds;
     struct call call = { mine, peer, &o, w }, alone = { contexts[0], peer, &o, w };
     struct side ours = { w->kind == KIND_COPY ? run_quantize : run_product, &call, clock, 0 };
