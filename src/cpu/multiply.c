@@ -2,7 +2,6 @@
 #include "multiply.h"
 #include "core/core.h"
 #include "epilogue.h"
-#include "prepacked.h"
 
 /* Columns are a multiple of 128, so that pairs of gates, blocks of D and GGUF's blocks of 64 never straddle two tiles. */
 enum { LEAST_TILE_ROWS = 48, LEAST_TILE_COLUMNS = 128, TILES_PER_THREAD = 3 };

@@ -1,5 +1,5 @@
 /* B packed once, for many products. */
-#include "prepacked.h"
+#include "multiply.h"
 #include "core/core.h"
 #include "panels.h"
 

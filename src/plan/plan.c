@@ -1,7 +1,7 @@
 /* Plans: the only place that chooses a kernel, and says why. */
 #include "blockscale/matmul.h"
 #include "core/core.h"
-#include "cpu/prepacked.h"
+#include "cpu/multiply.h"
 #include "cuda_roads.h"
 
 #include <stdio.h>
