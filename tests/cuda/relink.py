@@ -12,6 +12,12 @@ def name_of(kernels):
     return re.sub(r"\W", "_", kernels)
 
 
+def fatbins(build):
+    """{name: path} of the files of kernels that the build carries."""
+    with open(os.path.join(build, "src", "cuda", "embedded.c"), encoding="utf-8") as file:
+        return {os.path.basename(path)[:-len(".fatbin")]: path for path in re.findall(r'^EMBED\(\w+, "([^"]*\.fatbin)"', file.read(), re.M)}
+
+
 def fatbin_instead(text, kernels, fatbin):
     """embedded.c with another fatbin of one file of kernels."""
     text, count = re.subn(r'"[^"]*%s\.fatbin"' % name_of(kernels), '"%s"' % fatbin, text)

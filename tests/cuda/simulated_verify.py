@@ -1,20 +1,19 @@
-#!/usr/bin/env python3
-"""blockscale verify --device cuda on a simulated GPU with tensor memory: every pair of formats on every kernel that serves it, all cases
-of verify.  Hours; each answer is appended to LOG, and what stands there is not asked again.  The first answers are of each pair once, on
-one kernel after the other, codes before decoded rows; then each pair on its next kernel, and so on.
-
-usage: simulated_verify.py BUILD LOG [--device sm_103a] [--seconds N] [--only REGEX]     N: ends after so many, to be gone on with later"""
-import argparse
+"""blockscale verify --device cuda on a simulated GPU with tensor memory: every pair of formats on every kernel that serves it, all cases of
+verify.  Each pair once, on one kernel after the other, codes before decoded rows; then each pair on its next kernel, and so on.  As
+sm_103a, for which the kernels are the same, each pair once."""
+import functools
 import json
 import os
-import re
 import subprocess
 import sys
-import time
 
-KINDS = ["mxf8f6f4", "mxf4", "mxf4nvf4"]
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import process
+
+PARTS = ["verify"]
 EIGHT = ["mxfp8_e4m3", "mxfp8_e5m2", "mxfp6_e3m2", "mxfp6_e2m3", "mxfp4", "e4m3", "e5m2"]
 OTHERS = ["nvfp4", "mxfp4_block16", "mxint8", "bf16", "fp16"]
+SECONDS = 5                                            # what a pair on a kernel takes, roughly
 
 
 def kind_of(a, b):
@@ -28,7 +27,7 @@ def kind_of(a, b):
 
 
 def asked(names):
-    """(kernel, pair) of all: a round has every pair once."""
+    """(turn, kernel, pair) of all: a turn has every pair once."""
     pairs = [(a, b) for a in EIGHT + OTHERS for b in EIGHT + OTHERS]
     serving = {pair: [n for n in names if "_%s_" % kind_of(*pair) in n] + [n for n in names if "_f16_" in n or n == "cuda_simt"] for pair in pairs}
     for turn in range(max(map(len, serving.values()))):
@@ -36,50 +35,37 @@ def asked(names):
             kernels = serving[pair]
             first = sum(kind_of(*pair) is not None and "_%s_" % kind_of(*pair) in n for n in kernels) or len(kernels)
             if turn < first:
-                yield kernels[(number + turn) % first], pair
+                yield turn, kernels[(number + turn) % first], pair
             elif turn < len(kernels):
-                yield kernels[turn], pair
+                yield turn, kernels[turn], pair
 
 
-def answer(build, device, kernel, pair):
-    """"agrees" or "DIFFERS", products, worst error; what was said."""
-    env = dict(os.environ, BLOCKSCALE_LIBCUDA="lib/libcudasim.so", CUDASIM_DEVICE=device, CUDASIM_QUIET="1")
-    done = subprocess.run(["bin/blockscale", "verify", "--device", "cuda", "--pair", "%s:%s" % pair, "--kernel", kernel, "--json"],
-                          cwd=build, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-    if done.returncode not in (0, 1):
-        return "DIFFERS\t0", done.stdout
-    found = json.loads(done.stdout[done.stdout.index("{"):])["kernels"][0]["pairs"][0]
-    return "%s\t%d" % ("agrees" if done.returncode == 0 else "DIFFERS", found["cases"]), done.stdout
-
-
-def main():
-    options = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1])
-    options.add_argument("build")
-    options.add_argument("log")
-    options.add_argument("--device", default="sm_100a")
-    options.add_argument("--seconds", type=float, default=float("inf"))
-    options.add_argument("--only", default="")
-    given = options.parse_args()
-    begin, known = time.time(), {}
-    info = json.loads(subprocess.run(["bin/blockscale", "info", "--json"], cwd=given.build, stdout=subprocess.PIPE, check=True).stdout)
+def cases(folder):
+    """(part, case, turn) of all."""
+    info = json.loads(subprocess.run([os.path.join(folder, "bin/blockscale"), "info", "--json"], stdout=subprocess.PIPE, check=True).stdout)
     names = [k["name"] for k in info["kernels"] if k["name"].startswith("cuda_tcgen05_") or k["name"] == "cuda_simt"]
-    if os.path.exists(given.log):
-        known = dict(line.rstrip("\n").split("\t", 1) for line in open(given.log, encoding="utf-8"))
-    cases = [("%s %s %s:%s" % (given.device, kernel, *pair), kernel, pair) for kernel, pair in asked(names)]
-    cases = [case for case in cases if re.search(given.only, case[0])]
-    for name, kernel, pair in cases:
-        if name in known or time.time() - begin > given.seconds:
-            continue
-        known[name], said = answer(given.build, given.device, kernel, pair)
-        with open(given.log, "a", encoding="utf-8") as log:
-            log.write("%s\t%s\n" % (name, known[name]))
-        if known[name].startswith("DIFFERS"):
-            print("%s:\n%s" % (name, said[-2000:]), flush=True)
-    answers = [known[name].split("\t") for name, _, _ in cases if name in known]
-    wrong = sum(fate != "agrees" for fate, _ in answers)
-    print("simulated_verify: %d of %d pairs on kernels: %d agree, %d differ; %d products"
-          % (len(answers), len(cases), len(answers) - wrong, wrong, sum(int(products) for _, products in answers)))
-    return 1 if wrong else 0
+    for turn, kernel, pair in asked(names):
+        yield "verify", "sm_100a %s %s:%s" % (kernel, *pair), 1 + turn
+        if turn == 0:
+            yield "verify", "sm_103a %s %s:%s" % (kernel, *pair), 2
 
 
-sys.exit(main())
+def ask(folder, case, left):
+    """agrees or DIFFERS, and how many products; None: no time."""
+    device, kernel, pair = case.split(" ")
+    env = dict(os.environ, BLOCKSCALE_LIBCUDA=os.path.abspath(os.path.join(folder, "lib/libcudasim.so")), CUDASIM_DEVICE=device,
+               CUDASIM_QUIET="1", CUDASIM_THREADS="1", OMP_NUM_THREADS="1")
+    status, out, err, _ = process.run([os.path.join(folder, "bin/blockscale"), "verify", "--device", "cuda", "--pair", pair, "--kernel", kernel,
+                                       "--json"], left, env=env)
+    if status is None:
+        return None
+    if status not in (0, 1):
+        return {("verify", case): ("DIFFERS", (out + err)[-600:])}
+    found = json.loads(out[out.index("{"):])["kernels"][0]["pairs"][0]
+    agrees = status == 0 and found["failures"] == 0 and found["cases"] > 0
+    return {("verify", case): ("agrees" if agrees else "DIFFERS", "%d products" % found["cases"] if agrees else out[-600:])}
+
+
+def jobs(folder, wanted):
+    for _, case, turn in wanted:
+        yield turn, SECONDS, functools.partial(ask, folder, case)

@@ -1,0 +1,243 @@
+"""Takes fences, waits, arrives, commits and barriers out of the CUDA kernels, one at a time, and runs tests on cudasim: does a report or
+a wrong result notice it?"""
+import concurrent.futures
+import functools
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..")]
+import process
+import relink
+import simulated_grid
+
+PARTS = ["mutants"]
+# entry: fatbin, tests in the order in which they are tried: the quick ones first
+GEMM = ["test_gemm --only factors", "test_gemm --only exponents", "test_gemm --only boxes_of_the_tile_before", "test_gemm --only groups",
+        "test_gemm --only edges", "test_gpu_epilogues --only special_numbers"]
+KERNELS = {
+    "bsmi_gemm_64x48_1x1": ("sm90_gemm_small", GEMM),
+    "bsmi_gemm_128x48_2x1": ("sm90_gemm_small", GEMM),
+    "bsmi_decode": ("common_decode", ["test_device_decode --only spans", "test_gpu_contract --only factors_and_addends",
+                                      "test_device_decode --only every_format_and_packing", "test_device_decode --only every_layout",
+                                      "test_gpu_decoding --only scales_and_codes_of_any_size"]),
+    "bsmi_decode_plain": ("common_decode_plain", ["test_device_decode --only plain_operands", "test_gpu_decoding --only far_scales_in_few_places",
+                                                  "test_gpu_decoding --only scales_and_codes_of_any_size",
+                                                  "test_gpu_decoding --only operands_of_every_kind"]),
+    "bsmi_quantize": ("common_quantize", ["test_device_quantize --only quick_ways", "test_device_quantize --only every_scale_of_an_amax",
+                                          "test_gpu_contract --only quantizing_and_back",
+                                          "test_device_quantize --only every_recipe_and_option"]),
+    "bsmi_quantize_policies": ("common_quantize_policies", ["test_device_quantize --only policies"]),
+    "bsmi_amax": ("common_quantize", ["test_gpu_contract --only quantizing_and_back"]),
+    "bsmi_convert_scales": ("common_scales", ["test_device_scales --only whole_units", "test_gpu_contract --only scales_from_layout_to_layout",
+                                              "test_device_scales --only every_layout_to_every_other"]),
+    "bsmi_clear_padding": ("common_scales", ["test_gpu_contract --only quantized_outputs"]),
+    "bsmi_dequantize": ("common_dequantize", ["test_device_dequantize --only every_scale_with_every_code",
+                                              "test_gpu_contract --only quantizing_and_back",
+                                              "test_device_dequantize --only every_format_packing_and_type"]),
+    "bsmi_finish": ("common_finish", ["test_gpu_epilogues"]),
+    "bsmi_sums": ("simt_sums", ["test_gpu_contract --only extreme_scales", "test_gpu_contract --only batches_and_groups",
+                                "test_gpu_products --only plain_kernel_has_the_cpus_bits"]),
+    "bsmi_group_tables": ("simt_sums", ["test_gpu_contract --only batches_and_groups"]),
+}
+SM90 = os.path.join(HERE, "../../src/cuda/sm90")
+
+
+def names_in(file, table):
+    """The instances of a table of gemm_instances.h or register_instances.h."""
+    with open(os.path.join(SM90, file), encoding="utf-8") as text:
+        rows = re.search(r"BSMI_SM90_%s\(X\) *\\\n((?: +X\(.*\n)+)" % table, text.read()).group(1)
+    return re.findall(r"X\((\w+),", rows)
+
+
+for table in "LARGE", "SMALL":
+    for name in names_in("gemm_instances.h", "GEMM_" + table):
+        KERNELS[f"bsmi_gemm_{name}"] = (f"sm90_gemm_{table.lower()}", GEMM)
+DECODING = ["test_gpu_decoding --only every_format", "test_gpu_decoding --only edges"]
+for code, file in ("bytes", "bytes"), ("mxfp4", "nibbles"), ("nvfp4", "nibbles"):
+    for name in names_in("gemm_instances.h", "DECODING") + (names_in("gemm_instances.h", "WIDE_DECODING") if file == "nibbles" else []):
+        KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_decoding_{file}", DECODING)
+for name in names_in("stream_instances.h", "STREAM"):
+    KERNELS[f"bsmi_gemm_stream_{name}"] = ("sm90_decoding_stream", ["test_gpu_decoding --only streams", "test_gpu_decoding --only edges"])
+for code in "mxfp4", "nvfp4":
+    for name in names_in("register_instances.h", "REGISTERS"):
+        KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_register_{code}", DECODING + ["test_gpu_decoding --only decoded_in_registers"])
+# Blackwell's, on as few SMs as a cluster has, so that it makes all tiles: more steps than stages, more tiles than accumulators, parts of K,
+# D by boxes, from registers, and quantized.  Settings stand before a test.
+BLACKWELL = "CUDASIM_DEVICE=sm_100a CUDASIM_SMS=%d "
+
+
+def products_of(rows, columns):
+    if rows < 128:
+        return ["3 100 3000", "5 700 608", "3 100 8256", "3 100 256 mxfp8_e4m3"]
+    tiles = "300 520 608" if rows == 256 else "140 %d 608" % (2 * columns + 88)
+    return ["20 20 3000", tiles] + ["20 200 64 " + d for d in ("fp32", "bf16", "fp16", "mxfp8_e4m3")]
+
+
+for kind, formats in ("mxf8f6f4", "mxfp8_e4m3 mxfp4"), ("mxf4", "mxfp4 mxfp4"), ("mxf4nvf4", "nvfp4 nvfp4"), ("f16", None):
+    for rows, columns, ctas, _ in simulated_grid.tiles_of(kind):
+        tile = f"{rows}x{columns}"
+        KERNELS[f"bsmi_gemm_{kind}_{tile}"] = (f"sm100_gemm_{kind}", [
+            BLACKWELL % ctas + f"PRODUCTS='cuda_tcgen05_{kind}_{tile} {formats} {product}' test_gpu_codes --only asked_products"
+            for product in products_of(rows, columns)] if formats else [BLACKWELL % ctas + test for test in GEMM if test.startswith("test_gemm")])
+# Left out of the tests' programs: to read them takes longer than a test.
+SPARED = ["sm90/decoding_bytes", "sm90/decoding_nibbles", "sm90/decoding_stream", "sm90/gemm_large", "sm90/register_mxfp4", "sm90/register_nvfp4",
+          "sm100/gemm_f16", "sm100/gemm_mxf4", "sm100/gemm_mxf4nvf4", "sm100/gemm_mxf8f6f4"]
+WANTED = {"common_decode": "sm90_decoding_nibbles", "common_decode_plain": "sm90_decoding_nibbles"}                            # but by these
+LIMIT = 100                              # seconds of the processor, of one test: mutants that hang are told of by cudasim itself, long before
+SECONDS = 8                              # what a mutant takes, roughly
+
+
+def ptx_of(fatbin):
+    """The text with the line numbers that the library's loader counts: up to the zero byte behind it."""
+    with open(fatbin, "rb") as file:
+        data = file.read()
+    begin = data.rindex(b".version")
+    while data[begin - 1:begin] == b"\n":
+        begin -= 1
+    return data[begin:data.index(b"\0", begin)]
+
+
+def mutants_of(build, entry, text):
+    """(name for CUDASIM_MUTATE, the instruction) of all, as cudasim lists them."""
+    with tempfile.NamedTemporaryFile(suffix=".ptx") as file:
+        file.write(text)
+        file.flush()
+        done = subprocess.run([os.path.join(build, "bin/cudasim"), "mutate", file.name, "--entry", entry, "--program", "/bin/true"],
+                              stdout=subprocess.PIPE, text=True, check=True)
+    found = re.findall(r"^not executed +line +(\d+): (.*)$", done.stdout, re.M)
+    lines = [line for line, _ in found]
+    seen = {}
+    for line, instruction in found:
+        seen[line] = seen.get(line, 0) + 1
+        yield f"{entry}:{line}" + (f".{seen[line]}" if lines.count(line) > 1 else ""), instruction
+
+
+def settings_and_command(test):
+    """({name: value}, words)"""
+    words, settings = shlex.split(test), {}
+    while "=" in words[0]:
+        name, _, settings[name] = words.pop(0).partition("=")
+    return settings, words
+
+
+def link_tests(build, fatbin, tests, folder):
+    """The programs of the tests, in the folder, with no more kernels than they need."""
+    def change(text):
+        for kernels in SPARED:
+            wanted = relink.name_of(kernels) in (fatbin, WANTED.get(fatbin))
+            text = text if wanted else relink.without(text, kernels)
+        return text
+    os.makedirs(folder, exist_ok=True)
+    for program in {settings_and_command(test)[1][0] for test in tests}:
+        if not os.path.exists(os.path.join(folder, program)):
+            relink.relink(build, program, folder, change)
+
+
+def prepare_file(build, folder, fatbin):
+    """Programs of the tests for one file of kernels; [mutant, instruction, the how manyth of its kind in its kernel] of its kernels."""
+    text = ptx_of(relink.fatbins(build)[fatbin])
+    entries = [entry for entry, (file, _) in KERNELS.items() if file == fatbin]
+    link_tests(build, fatbin, [test for entry in entries for test in KERNELS[entry][1]], os.path.join(folder, "mutants", fatbin))
+    found = []
+    for entry in entries:
+        seen = {}
+        for mutant, instruction in mutants_of(build, entry, text):
+            kind = re.search(r"[a-z][\w.:]*", re.sub(r"^@\S+ ", "", instruction)).group(0)
+            seen[kind] = seen.get(kind, 0) + 1
+            found.append([mutant, instruction, seen[kind]])
+    return found
+
+
+def prepare(build, folder):
+    files = list(dict.fromkeys(fatbin for fatbin, _ in KERNELS.values()))
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        found = list(pool.map(functools.partial(prepare_file, os.path.abspath(build), folder), files))
+    with open(os.path.join(folder, "mutants.json"), "w", encoding="utf-8") as file:
+        json.dump([mutant for mutants in found for mutant in mutants], file)
+
+
+@functools.lru_cache
+def listed(folder):
+    """{mutant: (instruction, the how manyth of its kind in its kernel)}"""
+    with open(os.path.join(folder, "mutants.json"), encoding="utf-8") as file:
+        return {mutant: (instruction, number) for mutant, instruction, number in json.load(file)}
+
+
+def cases(folder):
+    """(part, case, turn): each kernel as it is, the first instruction of each kind in it, the second ...; Blackwell's before others."""
+    for entry in KERNELS:
+        yield "mutants", entry, 0
+    for mutant, (_, number) in listed(folder).items():
+        yield "mutants", mutant, number + (0 if "sm100" in KERNELS[mutant.split(":")[0]][0] else 1)
+
+
+def cluster_of(entry):
+    """As many SMs as a cluster has CTAs: it then does all of the work."""
+    shape = re.search(r"_(\d)x(\d)(_registers.*)?$", entry)
+    return str(int(shape.group(1)) * int(shape.group(2))) if shape else "1"
+
+
+def ask_test(folder, entry, mutant, test, left):
+    """Exit status (None: no time), what was said."""
+    env = dict(os.environ, BLOCKSCALE_LIBCUDA=os.path.abspath(os.path.join(folder, "lib/libcudasim.so")), CUDASIM_DEVICE="sm_90a",
+               CUDASIM_SMS=cluster_of(entry), CUDASIM_THREADS="1", OMP_NUM_THREADS="1")
+    if "gemm" in entry:
+        env["GEMM_INSTANCE"] = entry
+    if mutant is not None:
+        env["CUDASIM_MUTATE"] = mutant
+    settings, words = settings_and_command(test)
+    env.update(settings)
+    program = os.path.join(folder, "mutants", KERNELS[entry][0], words[0])
+    status, out, err, _ = process.run(["sh", "-c", "ulimit -S -t %d; exec \"$@\"" % LIMIT, "sh", program] + words[1:], left, env=env)
+    return status, out + err
+
+
+def ask(folder, case, left):
+    """What became of a mutant, or of a kernel as it is; None: no time."""
+    entry, _, line = case.partition(":")
+    mutant, taken = case if line else None, False
+    for test in KERNELS[entry][1]:
+        status, said = ask_test(folder, entry, mutant, test, left)
+        if status is None:
+            return None
+        taken |= "CUDASIM_MUTATE took away" in said
+        if mutant is None and (status != 0 or not re.search(r"[1-9]\d* passed, 0 failed", said)):
+            return {("mutants", case): ("FAILS", f"{test}: {said[-400:]}")}
+        if status == -signal.SIGXCPU:
+            return {("mutants", case): ("noticed", f"by time: {test}")}
+        if status != 0:
+            report = re.search(r"^cudasim: (?!CUDASIM_MUTATE)(.*)", said, re.M)
+            return {("mutants", case): ("noticed", f"by {test}: {report.group(1)[:120] if report else 'wrong result'}")}
+    return {("mutants", case): ("passes" if mutant is None else "survives" if taken else "not executed", "")}
+
+
+def jobs(folder, wanted):
+    for _, case, turn in wanted:
+        yield turn, SECONDS, functools.partial(ask, folder, case)
+
+
+def show(folder, answers):
+    """answers: {case: line of the log or None}.  A row for each kernel; what nothing missed, together over the kernels."""
+    rows, survivors = {}, {}
+    for case, line in answers.items():
+        entry, _, mutant = case.partition(":")
+        counts = rows.setdefault(entry, {"of": 0})
+        if not mutant:
+            continue
+        counts["of"] += 1
+        fate = line["fate"] if line else "open"
+        counts[fate] = counts.get(fate, 0) + 1
+        if fate == "survives":
+            same = re.sub(r"%?\b[a-z]+\d+\b", "_", re.sub(r"^@\S+ ", "", listed(folder)[case][0]))
+            survivors.setdefault(same, []).append(case)
+    for entry, counts in rows.items():
+        print(f"  {entry}: " + ", ".join(f"{count} {word}" for word, count in counts.items()))
+    for instruction, where in sorted(survivors.items()):
+        print(f"  survives: {instruction}  {' '.join(where)}")
