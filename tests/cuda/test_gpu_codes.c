@@ -117,18 +117,29 @@ struct size {
     int64_t m, n, k;
 };
 
-/* d: BSM_FORMAT_NONE: fp32 or bf16. */
-static void check_whole(struct test *t, const struct contexts *c, struct pair f, bsm_format d_format, struct size s, int kernel,
-                        enum lies lies)
+enum { MOST_COLUMNS = 1024 };
+
+/* d: BSM_FORMAT_NONE: fp32 or bf16; columns: a factor for each column of D, which the kernel keeps in a table. */
+static void check_product(struct test *t, const struct contexts *c, struct pair f, bsm_format d_format, struct size s, int kernel,
+                          enum lies lies, bool columns)
 {
+    float factors[MOST_COLUMNS];
     struct operand a = make(t, f.a, s.m, s.k, 1, lies), b = make(t, f.b, s.n, s.k, 1, lies);
     if (d_format == BSM_FORMAT_NONE) d_format = rnd_below(t, 2) == 0 ? BSM_FORMAT_FP32 : BSM_FORMAT_BF16;
     struct operand d = make(t, d_format, s.m, s.n, 1, AS_TMA_TAKES_IT);
     fill_whole(t, &a), fill_whole(t, &b);
     CHECK(t, bsm_context_force_kernel(c->gpu, kernel) == BSM_OK);
-    run_both(t, c, &(struct run){ .a = &a, .b = &b, .d = &d, .call = { .struct_size = sizeof(bsm_matmul) } },
-             describe(c, kernel, &a, &b));
+    struct run run = { .a = &a, .b = &b, .d = &d, .call = { .struct_size = sizeof(bsm_matmul) } };
+    for (int i = 0; i < MOST_COLUMNS; i++) factors[i] = (float)(i % 7 - 3);
+    if (columns) run.alphas = s.n, run.call.alpha = factors, run.call.alpha_per = BSM_PER_COLUMN;
+    run_both(t, c, &run, describe(c, kernel, &a, &b));
     operand_free(&a), operand_free(&b), operand_free(&d);
+}
+
+static void check_whole(struct test *t, const struct contexts *c, struct pair f, bsm_format d_format, struct size s, int kernel,
+                        enum lies lies)
+{
+    check_product(t, c, f, d_format, s, kernel, lies, false);
 }
 
 /* Cases ----------------------------------------------------------------------------------------------------------------------- */
@@ -412,12 +423,13 @@ static void parts_of_k(struct test *t)
     contexts_close(&c);
 }
 
-/* "KERNEL A B M N K", and D's format where it is quantized. */
+/* "KERNEL A B M N K", then D's format, or "any", and "columns" for factors of D's columns. */
 static void asked_product(struct test *t, const struct contexts *c, const char *asked)
 {
-    char kernel[64], a[32], b[32], d[32] = "";
+    char kernel[64], a[32], b[32], d[32] = "any", more[32] = "";
     long long m, n, k;
-    if (sscanf(asked, "%63s %31s %31s %lld %lld %lld %31[a-z0-9_]", kernel, a, b, &m, &n, &k, d) < 6) {
+    if (sscanf(asked, "%63s %31s %31s %lld %lld %lld %31[a-z0-9_] %31[a-z]", kernel, a, b, &m, &n, &k, d, more) < 6
+        || (more[0] != 0 && (strcmp(more, "columns") != 0 || n > MOST_COLUMNS))) {
         FAIL(t, "\"%s\": not understood", asked);
         return;
     }
@@ -425,11 +437,11 @@ static void asked_product(struct test *t, const struct contexts *c, const char *
     const int number = kernel_number(c->gpu, kernel, f.a, f.b);
     if (number < 0) FAIL(t, "%s: no such kernel, or not for %s x %s", kernel, a, b);
     else
-        check_whole(t, c, f, d[0] == 0 ? BSM_FORMAT_NONE : bsm_format_from_name(d), (struct size){ m, n, k }, number,
-                    AS_TMA_TAKES_IT);
+        check_product(t, c, f, strcmp(d, "any") == 0 ? BSM_FORMAT_NONE : bsm_format_from_name(d), (struct size){ m, n, k }, number,
+                      AS_TMA_TAKES_IT, more[0] != 0);
 }
 
-/* The products that PRODUCTS asks for, with ";" between them: test_sm100_bugs.py and simulated_grid.py bring theirs. */
+/* The products that PRODUCTS asks for, with ";" between them: test_sm100_bugs.py and simulated.py bring theirs. */
 static void asked_products(struct test *t)
 {
     const char *asked = getenv("PRODUCTS");
