@@ -109,17 +109,6 @@ uint64_t fused_f64(uint64_t a, uint64_t b, uint64_t c, enum rounding rounding)
     return real_pack(&real_f64, &sum, rounding, false);
 }
 
-trap whole_warp(struct warp *w, const struct insn *in, uint32_t lanes)
-{
-    if (lanes == UINT32_MAX) return TRAP_NONE;
-    const uint32_t missing = (uint32_t)__builtin_ctz(~lanes);
-    return warp_fault(
-        w, in, missing, REPORT_DIVERGENCE,
-        "is executed by the lanes 0x%08x alone: all 32 lanes of the warp must take part, and this one has exited or was "
-        "never there",
-        lanes);
-}
-
 void shape_of(const struct row *row, uint32_t *m, uint32_t *k)
 {
     const char *at = strstr(row->pattern, ".m");

@@ -32,9 +32,6 @@ void fragment_integers(int16_t *value, enum ptx_type type, const uint32_t *code,
 /* f64: a * b + c, rounded once; a NaN is the one that f64 arithmetic gives. */
 uint64_t fused_f64(uint64_t a, uint64_t b, uint64_t c, enum rounding rounding);
 
-/* "behavior is undefined if any thread in the warp has exited": a report unless all 32 lanes execute it. */
-trap whole_warp(struct warp *w, const struct insn *in, uint32_t lanes);
-
 /* M and K of the shape in the row's pattern. */
 void shape_of(const struct row *row, uint32_t *m, uint32_t *k);
 

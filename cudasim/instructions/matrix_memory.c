@@ -54,10 +54,10 @@ enum { TRANSPOSED = 1 }; /* in->detail */
 /* ldmatrix{.trans} d, [a]   d[n] = what this lane holds of matrix n */
 static trap op_ldmatrix(struct warp *w, const struct insn *in, uint32_t lanes)
 {
+    (void)lanes;
     const uint32_t count = in->operand[0].count;
     struct access a;
-    trap t = whole_warp(w, in, lanes);
-    if (t == TRAP_NONE) t = find_rows(w, in, count, &in->operand[1], false, false, &a);
+    trap t = find_rows(w, in, count, &in->operand[1], false, false, &a);
     if (t != TRAP_NONE) return t;
     for (uint32_t n = 0; n < count; n++) {
         matrix m;
@@ -72,10 +72,10 @@ static trap op_ldmatrix(struct warp *w, const struct insn *in, uint32_t lanes)
 /* stmatrix{.trans} [a], b   the inverse */
 static trap op_stmatrix(struct warp *w, const struct insn *in, uint32_t lanes)
 {
+    (void)lanes;
     const uint32_t count = in->operand[1].count;
     struct access a;
-    trap t = whole_warp(w, in, lanes);
-    if (t == TRAP_NONE) t = find_rows(w, in, count, &in->operand[0], true, false, &a);
+    trap t = find_rows(w, in, count, &in->operand[0], true, false, &a);
     if (t != TRAP_NONE) return t;
     for (uint32_t n = 0; n < count; n++) {
         matrix m;
@@ -112,10 +112,10 @@ static trap load_rows(struct warp *w, const struct insn *in, uint32_t matrices, 
 /* ldmatrix.m8n16, ldmatrix.m16n16.trans   d[n] = four elements of matrix n, zero-extended to bytes */
 static trap op_ldmatrix_bytes(struct warp *w, const struct insn *in, uint32_t lanes)
 {
+    (void)lanes;
     const uint32_t count = in->operand[0].count;
     uint8_t element[LANES][BYTE_COLUMNS];
-    trap t = whole_warp(w, in, lanes);
-    if (t == TRAP_NONE) t = load_rows(w, in, count, element);
+    trap t = load_rows(w, in, count, element);
     if (t != TRAP_NONE) return t;
     for (uint32_t n = 0; n < count; n++) {
         uint64_t *d = register_row(w, in->operand[0].element[n].slot);
@@ -134,10 +134,10 @@ static trap op_ldmatrix_bytes(struct warp *w, const struct insn *in, uint32_t la
 /* stmatrix.m16n8.trans.b8   the columns of matrix n, 16 bytes each */
 static trap op_stmatrix_bytes(struct warp *w, const struct insn *in, uint32_t lanes)
 {
+    (void)lanes;
     const uint32_t count = in->operand[1].count;
     struct access a;
-    trap t = whole_warp(w, in, lanes);
-    if (t == TRAP_NONE) t = find_rows(w, in, count, &in->operand[0], true, false, &a);
+    trap t = find_rows(w, in, count, &in->operand[0], true, false, &a);
     if (t != TRAP_NONE) return t;
     for (uint32_t n = 0; n < count; n++) {
         const uint64_t *value = source_row(w, &in->operand[1].element[n]);
@@ -151,8 +151,7 @@ static trap op_stmatrix_bytes(struct warp *w, const struct insn *in, uint32_t la
 /* movmatrix.trans d, a   the transpose, without memory */
 static trap op_movmatrix(struct warp *w, const struct insn *in, uint32_t lanes)
 {
-    const trap t = whole_warp(w, in, lanes);
-    if (t != TRAP_NONE) return t;
+    (void)lanes;
     const uint64_t *a = source(w, in, 1);
     matrix m;
     for (uint32_t l = 0; l < LANES; l++)
@@ -179,16 +178,16 @@ static const char *prepare_bytes(struct module *module, struct insn *in)
 /* In the manual's order of words and in CUTLASS's, which ptxas takes as well. */
 #define LDMATRIX(words, count) \
     { "ldmatrix.sync.aligned" words "{.shared|.shared::cta}.b16", NULL, "d_:b32{" count "} a", 65, "sm_75+", \
-      DEMANDS_ALIGNED, op_ldmatrix, prepare_transposed, "9.7.14.5.15 ldmatrix" }
+      DEMANDS_WHOLE_WARP, op_ldmatrix, prepare_transposed, "9.7.14.5.15 ldmatrix" }
 #define STMATRIX(words, count) \
     { "stmatrix.sync.aligned" words "{.shared|.shared::cta}.b16", NULL, "a s:b32{" count "}", 78, "sm_90+", \
-      DEMANDS_ALIGNED, op_stmatrix, prepare_transposed, "9.7.14.5.16 stmatrix" }
+      DEMANDS_WHOLE_WARP, op_stmatrix, prepare_transposed, "9.7.14.5.16 stmatrix" }
 #define LDMATRIX_BYTES(words, formats, count) \
     { "ldmatrix.sync.aligned" words "{.shared|.shared::cta}" formats, NULL, "d_:b32{" count "} a", 86, "sm_100f sm_120f", \
-      DEMANDS_ALIGNED, op_ldmatrix_bytes, prepare_bytes, "9.7.14.5.15 ldmatrix" }
+      DEMANDS_WHOLE_WARP, op_ldmatrix_bytes, prepare_bytes, "9.7.14.5.15 ldmatrix" }
 #define STMATRIX_BYTES(number, count) \
     { "stmatrix.sync.aligned.m16n8" number ".trans{.shared|.shared::cta}.b8", NULL, "a s:b32{" count "}", 86, "sm_100f sm_120f", \
-      DEMANDS_ALIGNED, op_stmatrix_bytes, NULL, "9.7.14.5.16 stmatrix" }
+      DEMANDS_WHOLE_WARP, op_stmatrix_bytes, NULL, "9.7.14.5.16 stmatrix" }
 #define SMALL ".b8x16(.b4x16_p64|.b6x16_p32)"
 #define BOTH_ORDERS(ROW, number, count) ROW(".m8n8" number "{.trans}", count), ROW(number "{.trans}.m8n8", count)
 
@@ -199,7 +198,7 @@ static const struct row rows[] = {
     LDMATRIX_BYTES(".m16n16.x1.trans", ".b8", "2"), LDMATRIX_BYTES(".m16n16.x2.trans", ".b8", "4"),
     LDMATRIX_BYTES(".m16n16.x1.trans", SMALL, "2"), LDMATRIX_BYTES(".m16n16.x2.trans", SMALL, "4"),
     STMATRIX_BYTES(".x1", "1"), STMATRIX_BYTES(".x2", "2"), STMATRIX_BYTES(".x4", "4"),
-    { "movmatrix.sync.aligned.m8n8.trans.b16", NULL, "d:b32 s:b32", 78, "sm_75+", DEMANDS_ALIGNED, op_movmatrix, NULL,
+    { "movmatrix.sync.aligned.m8n8.trans.b16", NULL, "d:b32 s:b32", 78, "sm_75+", DEMANDS_WHOLE_WARP, op_movmatrix, NULL,
       "9.7.14.5.17 movmatrix" },
 };
 

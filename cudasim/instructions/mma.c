@@ -15,8 +15,7 @@ static uint32_t length_of(const struct insn *in) { return (uint32_t)(in->detail 
 /* mma.sync with f16, bf16, tf32, e4m3, e5m2   d = c + a * b as the tensor core sums */
 static trap op_mma(struct warp *w, const struct insn *in, uint32_t lanes)
 {
-    const trap t = whole_warp(w, in, lanes);
-    if (t != TRAP_NONE) return t;
+    (void)lanes;
     const struct machine *machine = w->cta->cluster->grid->machine;
     const uint32_t rows = rows_of(in), length = length_of(in);
     const enum tensor_format fa = tensor_format_of((enum ptx_type)in->type[1]), fb = tensor_format_of((enum ptx_type)in->type[2]);
@@ -45,8 +44,7 @@ static trap op_mma(struct warp *w, const struct insn *in, uint32_t lanes)
 /* mma.sync{.satfinite} with s8, u8, s4, u4   exact; wraps, or stays at the ends of s32 */
 static trap op_mma_integer(struct warp *w, const struct insn *in, uint32_t lanes)
 {
-    const trap t = whole_warp(w, in, lanes);
-    if (t != TRAP_NONE) return t;
+    (void)lanes;
     const uint32_t rows = rows_of(in), length = length_of(in);
     const enum ptx_type ta = (enum ptx_type)in->type[1], tb = (enum ptx_type)in->type[2];
     const uint32_t bits = ta == T_S4 || ta == T_U4 ? 4 : 8;
@@ -69,8 +67,7 @@ static trap op_mma_integer(struct warp *w, const struct insn *in, uint32_t lanes
 /* mma.sync with b1   d = c + popc(a op b); op: xor, and */
 static trap op_mma_bits(struct warp *w, const struct insn *in, uint32_t lanes)
 {
-    const trap t = whole_warp(w, in, lanes);
-    if (t != TRAP_NONE) return t;
+    (void)lanes;
     const uint32_t rows = rows_of(in), words = length_of(in) / 32;
     const bool is_and = insn_has(in, ".and");
     uint32_t a[FRAGMENT_ROWS * 8], b[FRAGMENT_COLUMNS * 8];
@@ -94,8 +91,7 @@ static trap op_mma_bits(struct warp *w, const struct insn *in, uint32_t lanes)
 /* mma.sync{.rnd} with f64   d = fma(a[k], b[k], ...), k rising */
 static trap op_mma_f64(struct warp *w, const struct insn *in, uint32_t lanes)
 {
-    const trap t = whole_warp(w, in, lanes);
-    if (t != TRAP_NONE) return t;
+    (void)lanes;
     const uint32_t rows = rows_of(in), length = length_of(in);
     uint64_t a[FRAGMENT_ROWS * 16], b[FRAGMENT_COLUMNS * 16], value[FRAGMENT_ROWS * FRAGMENT_COLUMNS];
     fragment_read_wide(w, &in->operand[A], rows, length, a);
@@ -159,8 +155,7 @@ static float quad_dot(const float *a, const float *b, float c, bool half_output)
 /* mma.sync.m8n8k4 with f16   choice[0]: layout of A, choice[1]: of B; 1 row, 2 col */
 static trap op_mma_quads(struct warp *w, const struct insn *in, uint32_t lanes)
 {
-    const trap t = whole_warp(w, in, lanes);
-    if (t != TRAP_NONE) return t;
+    (void)lanes;
     const bool half_d = in->type[0] == T_F16, half_c = in->type[3] == T_F16;
     float a[QUAD_COUNT][QUAD_N][QUAD_K], b[QUAD_COUNT][QUAD_N][QUAD_K], c[QUAD_COUNT][QUAD_N][QUAD_N];
     quad_read(w, &in->operand[A], in->choice[0] == 1, a);
@@ -199,7 +194,7 @@ static const char *prepare_shape(struct module *module, struct insn *in)
 #define FP8 "e4m3 e5m2"
 /* Shape, types, registers of D (and C), A and B, first version, targets. */
 #define ROW(pattern, types, operands, since, targets, run) \
-    { "mma.sync.aligned." pattern, types, operands, since, targets, DEMANDS_ALIGNED, run, prepare_shape, "9.7.14.5.14 mma" }
+    { "mma.sync.aligned." pattern, types, operands, since, targets, DEMANDS_WHOLE_WARP, run, prepare_shape, "9.7.14.5.14 mma" }
 #define OPERANDS(accumulator, element, nd, na, nb) \
     "d_:" accumulator "{" nd "} s:" element "{" na "} s:" element "{" nb "} s:" accumulator "{" nd "}"
 #define TO_F32(shape, a, b, na, nb, since, targets) \

@@ -9,14 +9,14 @@ enum { BYTES_K = 32, NIBBLES_K = 64 };
 /* mma.sync.kind::f8f6f4, kind::mxf8f6f4   d = c + (a * scale of its row) * (b * scale of its column), an element in each byte */
 static trap op_mma_bytes(struct warp *w, const struct insn *in, uint32_t lanes)
 {
+    (void)lanes;
     const struct scale_form *f = in->data;
     const struct machine *machine = w->cta->cluster->grid->machine;
     const enum tensor_format fa = tensor_format_of((enum ptx_type)in->type[1]), fb = tensor_format_of((enum ptx_type)in->type[2]);
     const bool half = in->type[0] == T_F16;
     uint8_t scale_a[FRAGMENT_ROWS][MOST_SCALES], scale_b[FRAGMENT_COLUMNS][MOST_SCALES];
     bool nan_a[FRAGMENT_ROWS] = { false }, nan_b[FRAGMENT_COLUMNS] = { false };
-    trap t = whole_warp(w, in, lanes);
-    if (t == TRAP_NONE && f->count != 0) t = scales_read(w, in, f, FRAGMENT_ROWS, scale_a);
+    trap t = f->count != 0 ? scales_read(w, in, f, FRAGMENT_ROWS, scale_a) : TRAP_NONE;
     if (t == TRAP_NONE && f->count != 0) t = scales_read(w, in, f, FRAGMENT_COLUMNS, scale_b);
     if (t != TRAP_NONE) return t;
     const struct tensor_model model =
@@ -59,11 +59,11 @@ static void read_nibbles(const struct warp *w, const struct operand *o, uint32_t
 /* mma.sync.kind::mxf4, kind::mxf4nvf4   d = c + (a * scale) * (b * scale), two elements in each byte, 2 or 4 scales for 64 */
 static trap op_mma_nibbles(struct warp *w, const struct insn *in, uint32_t lanes)
 {
+    (void)lanes;
     const struct scale_form *f = in->data;
     const bool plain = w->cta->cluster->grid->machine->options.tensor_core == TENSOR_MODE_FP32;
     uint8_t scale_a[FRAGMENT_ROWS][MOST_SCALES], scale_b[FRAGMENT_COLUMNS][MOST_SCALES];
-    trap t = whole_warp(w, in, lanes);
-    if (t == TRAP_NONE) t = scales_read(w, in, f, FRAGMENT_ROWS, scale_a);
+    trap t = scales_read(w, in, f, FRAGMENT_ROWS, scale_a);
     if (t == TRAP_NONE) t = scales_read(w, in, f, FRAGMENT_COLUMNS, scale_b);
     if (t != TRAP_NONE) return t;
     uint64_t value[FRAGMENT_ROWS * FRAGMENT_COLUMNS];
@@ -100,7 +100,7 @@ static const char *prepare(struct module *module, struct insn *in)
 #define TO_F32 "d_:f32{4} s:b32{4} s:b32{2} s:f32{4}"
 #define TO_F16 "d_:b32{2} s:b32{4} s:b32{2} s:b32{2}"
 #define ROW(words, types, operands, since, targets, run, section) \
-    { "mma.sync.aligned." words, types, operands, since, targets, DEMANDS_ALIGNED, run, prepare, section }
+    { "mma.sync.aligned." words, types, operands, since, targets, DEMANDS_WHOLE_WARP, run, prepare, section }
 #define DENSE(d, a, b, operands, since, targets) \
     ROW("m16n8k32.row.col.kind::f8f6f4.$1.$2.$3.$4", d "; " a "; " b "; " d, operands, since, targets, op_mma_bytes, \
         "9.7.14.5.14 mma")

@@ -55,11 +55,11 @@ trap sparse_columns(struct warp *w, const struct insn *in, const struct sparse_f
 /* mma.sp with f16, bf16, tf32, e4m3, e5m2   d = c + a * b over the columns that A has */
 static trap op_mma_sparse(struct warp *w, const struct insn *in, uint32_t lanes)
 {
+    (void)lanes;
     const struct sparse_form *f = in->data;
     const struct machine *machine = w->cta->cluster->grid->machine;
     uint8_t column[FRAGMENT_ROWS][MOST_K / 2];
-    trap t = whole_warp(w, in, lanes);
-    if (t == TRAP_NONE) t = sparse_columns(w, in, f, METADATA, column);
+    trap t = sparse_columns(w, in, f, METADATA, column);
     if (t != TRAP_NONE) return t;
     const enum tensor_format fa = tensor_format_of((enum ptx_type)in->type[1]), fb = tensor_format_of((enum ptx_type)in->type[2]);
     const bool half = in->type[0] == T_F16;
@@ -89,11 +89,11 @@ static trap op_mma_sparse(struct warp *w, const struct insn *in, uint32_t lanes)
 /* mma.sp{.satfinite} with s8, u8, s4, u4   exact */
 static trap op_mma_sparse_integer(struct warp *w, const struct insn *in, uint32_t lanes)
 {
+    (void)lanes;
     const struct sparse_form *f = in->data;
     const uint32_t kept = f->length / 2;
     uint8_t column[FRAGMENT_ROWS][MOST_K / 2];
-    trap t = whole_warp(w, in, lanes);
-    if (t == TRAP_NONE) t = sparse_columns(w, in, f, METADATA, column);
+    trap t = sparse_columns(w, in, f, METADATA, column);
     if (t != TRAP_NONE) return t;
     uint32_t code[FRAGMENT_ROWS * MOST_K];
     int16_t packed[FRAGMENT_ROWS * MOST_K / 2], a[FRAGMENT_ROWS * MOST_K], b[FRAGMENT_COLUMNS * MOST_K];
@@ -149,8 +149,8 @@ static const char *prepare_sparse(struct module *module, struct insn *in)
 #define FP8 "e4m3 e5m2"
 /* Shape, types, registers of D (and C), A and B, first version, targets. */
 #define ROW(word, pattern, types, operands, since, targets, run) \
-    { "mma" word ".sync.aligned." pattern, types, operands " s:b32 i:u32", since, targets, DEMANDS_ALIGNED, run, prepare_sparse, \
-      "9.7.14.6.3 mma.sp" }
+    { "mma" word ".sync.aligned." pattern, types, operands " s:b32 i:u32", since, targets, DEMANDS_WHOLE_WARP, run, \
+      prepare_sparse, "9.7.14.6.3 mma.sp" }
 #define OPERANDS(accumulator, nd, na, nb) "d_:" accumulator "{" nd "} s:b32{" na "} s:b32{" nb "} s:" accumulator "{" nd "}"
 #define TO_F32(word, shape, type, na, nb, since, targets) \
     ROW(word, shape ".row.col.$1.$2.$3.$4", TYPES("f32", type, type, "f32"), OPERANDS("f32", "4", na, nb), since, targets, \

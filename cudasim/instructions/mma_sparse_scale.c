@@ -15,12 +15,11 @@ struct form {
     struct scale_form scale;
 };
 
-static trap begin(struct warp *w, const struct insn *in, uint32_t lanes, uint8_t column[FRAGMENT_ROWS][SPARSE_MOST_K / 2],
+static trap begin(struct warp *w, const struct insn *in, uint8_t column[FRAGMENT_ROWS][SPARSE_MOST_K / 2],
                   uint8_t scale_a[FRAGMENT_ROWS][MOST_SCALES], uint8_t scale_b[FRAGMENT_COLUMNS][MOST_SCALES])
 {
     const struct form *f = in->data;
-    trap t = whole_warp(w, in, lanes);
-    if (t == TRAP_NONE) t = sparse_columns(w, in, &f->sparse, METADATA, column);
+    trap t = sparse_columns(w, in, &f->sparse, METADATA, column);
     if (t == TRAP_NONE && f->scale.count != 0) t = scales_read(w, in, &f->scale, FRAGMENT_ROWS, scale_a);
     if (t == TRAP_NONE && f->scale.count != 0) t = scales_read(w, in, &f->scale, FRAGMENT_COLUMNS, scale_b);
     return t;
@@ -29,6 +28,7 @@ static trap begin(struct warp *w, const struct insn *in, uint32_t lanes, uint8_t
 /* mma.sp.kind::f8f6f4, kind::mxf8f6f4   d = c + (a * scale) * (b * scale) over the columns that A has, an element in each byte */
 static trap op_sparse_bytes(struct warp *w, const struct insn *in, uint32_t lanes)
 {
+    (void)lanes;
     const struct form *f = in->data;
     const struct machine *machine = w->cta->cluster->grid->machine;
     const enum tensor_format fa = tensor_format_of((enum ptx_type)in->type[1]), fb = tensor_format_of((enum ptx_type)in->type[2]);
@@ -36,7 +36,7 @@ static trap op_sparse_bytes(struct warp *w, const struct insn *in, uint32_t lane
     uint8_t column[FRAGMENT_ROWS][SPARSE_MOST_K / 2];
     uint8_t scale_a[FRAGMENT_ROWS][MOST_SCALES], scale_b[FRAGMENT_COLUMNS][MOST_SCALES];
     bool nan_a[FRAGMENT_ROWS] = { false }, nan_b[FRAGMENT_COLUMNS] = { false };
-    const trap t = begin(w, in, lanes, column, scale_a, scale_b);
+    const trap t = begin(w, in, column, scale_a, scale_b);
     if (t != TRAP_NONE) return t;
     const struct tensor_model model =
         tensor_model_of(machine->options.tensor_core, machine->device->sm, TENSOR_MMA_SYNC, fa, fb, half, BYTES_K);
@@ -73,11 +73,12 @@ static void set_scales(struct tensor_fp4 *panel, const struct scale_form *f, uin
 /* mma.sp.kind::mxf4, kind::mxf4nvf4   the same of e2m1, two in each byte; pairs of neighbours are kept */
 static trap op_sparse_nibbles(struct warp *w, const struct insn *in, uint32_t lanes)
 {
+    (void)lanes;
     const struct form *f = in->data;
     const bool plain = w->cta->cluster->grid->machine->options.tensor_core == TENSOR_MODE_FP32;
     uint8_t column[FRAGMENT_ROWS][SPARSE_MOST_K / 2];
     uint8_t scale_a[FRAGMENT_ROWS][MOST_SCALES], scale_b[FRAGMENT_COLUMNS][MOST_SCALES];
-    const trap t = begin(w, in, lanes, column, scale_a, scale_b);
+    const trap t = begin(w, in, column, scale_a, scale_b);
     if (t != TRAP_NONE) return t;
     uint32_t code[FRAGMENT_ROWS * NIBBLES_K];
     uint64_t value[FRAGMENT_ROWS * FRAGMENT_COLUMNS];
@@ -124,7 +125,7 @@ static const char *prepare(struct module *module, struct insn *in)
 #define TO_F32 "d_:f32{4} s:b32{4} s:b32{4} s:f32{4} s:b32 i:u32"
 #define TO_F16 "d_:b32{2} s:b32{4} s:b32{4} s:b32{2} s:b32 i:u32"
 #define ROW(words, types, operands, since, targets, run, section) \
-    { "mma.sp::ordered_metadata.sync.aligned." words, types, operands, since, targets, DEMANDS_ALIGNED, run, prepare, section }
+    { "mma.sp::ordered_metadata.sync.aligned." words, types, operands, since, targets, DEMANDS_WHOLE_WARP, run, prepare, section }
 #define PLAIN(d, a, b, operands, since, targets) \
     ROW("m16n8k64.row.col.kind::f8f6f4.$1.$2.$3.$4", d "; " a "; " b "; " d, operands, since, targets, op_sparse_bytes, \
         "9.7.14.6.3 mma.sp")

@@ -89,9 +89,9 @@ static const char *check_count(struct module *module, struct insn *in)
 
 static const struct row rows[] = {
     { "setmaxnreg.inc.sync.aligned.u32", NULL, "i", 80, "sm_90a sm_100a sm_100f sm_101a sm_103a sm_110a sm_120a sm_120f sm_121a",
-      DEMANDS_ALIGNED, op_inc, check_count, "9.7.20.5 setmaxnreg" },
+      DEMANDS_WHOLE_WARP, op_inc, check_count, "9.7.20.5 setmaxnreg" },
     { "setmaxnreg.dec.sync.aligned.u32", NULL, "i", 80, "sm_90a sm_100a sm_100f sm_101a sm_103a sm_110a sm_120a sm_120f sm_121a",
-      DEMANDS_ALIGNED, op_dec, check_count, "9.7.20.5 setmaxnreg" },
+      DEMANDS_WHOLE_WARP, op_dec, check_count, "9.7.20.5 setmaxnreg" },
 };
 
 const struct family family_register_pool = FAMILY("registers between warpgroups", rows);

@@ -17,10 +17,9 @@ static trap uniform(struct warp *w, const struct insn *in, const uint64_t *row, 
 
 static bool count_is_legal(uint64_t n) { return n >= LEAST_COLUMNS && n <= TENSOR_COLUMNS && (n & (n - 1)) == 0; }
 
-static trap read_count(struct warp *w, const struct insn *in, uint32_t lanes, uint32_t *columns)
+static trap read_count(struct warp *w, const struct insn *in, uint32_t *columns)
 {
-    trap t = whole_warp(w, in, lanes);
-    if (t == TRAP_NONE) t = uniform(w, in, source(w, in, 1), "a number of columns", columns);
+    trap t = uniform(w, in, source(w, in, 1), "a number of columns", columns);
     if (t == TRAP_NONE && !count_is_legal(*columns))
         t = warp_fault(w, in, NO_LANE, REPORT_ILLEGAL, "has %u columns; the number is a power of two from 32 to 512", *columns);
     return t;
@@ -55,7 +54,8 @@ static trap check_allocation(struct warp *w, const struct insn *in, const struct
 /* The number of columns, the tensor memory, and whether the whole kernel has this cta_group. */
 static trap begin(struct warp *w, const struct insn *in, uint32_t lanes, uint32_t group, uint32_t *columns, struct tensor_memory **m)
 {
-    trap t = read_count(w, in, lanes, columns);
+    (void)lanes;
+    trap t = read_count(w, in, columns);
     *m = t == TRAP_NONE ? tensor_memory_of(w, in) : NULL;
     if (*m == NULL) return TRAP_FAULT;
     return tensor_check_group(w, in, group);
@@ -190,10 +190,10 @@ static trap op_dealloc_pair(struct warp *w, const struct insn *in, uint32_t lane
 /* tcgen05.relinquish_alloc_permit   the CTA allocates no more */
 static trap relinquish(struct warp *w, const struct insn *in, uint32_t lanes, uint32_t group)
 {
-    trap t = whole_warp(w, in, lanes);
-    struct tensor_memory *m = t == TRAP_NONE ? tensor_memory_of(w, in) : NULL;
+    (void)lanes;
+    struct tensor_memory *m = tensor_memory_of(w, in);
     if (m == NULL) return TRAP_FAULT;
-    t = tensor_check_group(w, in, group);
+    const trap t = tensor_check_group(w, in, group);
     if (t == TRAP_NONE) tensor_relinquish(w->cta);
     return t;
 }
@@ -210,12 +210,12 @@ static const char *check_count(struct module *module, struct insn *in)
 
 #define SECTION "9.7.16 tcgen05.alloc, tcgen05.dealloc, tcgen05.relinquish_alloc_permit"
 #define ROWS(group, alloc, dealloc, relinquish) \
-    { "tcgen05.alloc.cta_group::" group ".sync.aligned{.shared::cta}.b32", NULL, "a s:b32", 86, "sm_100f", DEMANDS_ALIGNED, alloc, \
+    { "tcgen05.alloc.cta_group::" group ".sync.aligned{.shared::cta}.b32", NULL, "a s:b32", 86, "sm_100f", DEMANDS_WHOLE_WARP, \
+      alloc, check_count, SECTION }, \
+    { "tcgen05.dealloc.cta_group::" group ".sync.aligned.b32", NULL, "s:b32 s:b32", 86, "sm_100f", DEMANDS_WHOLE_WARP, dealloc, \
       check_count, SECTION }, \
-    { "tcgen05.dealloc.cta_group::" group ".sync.aligned.b32", NULL, "s:b32 s:b32", 86, "sm_100f", DEMANDS_ALIGNED, dealloc, \
-      check_count, SECTION }, \
-    { "tcgen05.relinquish_alloc_permit.cta_group::" group ".sync.aligned", NULL, "", 86, "sm_100f", DEMANDS_ALIGNED, relinquish, \
-      NULL, SECTION }
+    { "tcgen05.relinquish_alloc_permit.cta_group::" group ".sync.aligned", NULL, "", 86, "sm_100f", DEMANDS_WHOLE_WARP, \
+      relinquish, NULL, SECTION }
 static const struct row rows[] = {
     ROWS("1", op_alloc, op_dealloc, op_relinquish),
     ROWS("2", op_alloc_pair, op_dealloc_pair, op_relinquish_pair),

@@ -31,8 +31,6 @@ static trap read_address(struct warp *w, const struct insn *in, uint32_t lanes, 
                          uint32_t *column)
 {
     uint64_t address[LANES];
-    const trap t = whole_warp(w, in, lanes);
-    if (t != TRAP_NONE) return t;
     if (tensor_memory_of(w, in) == NULL) return TRAP_FAULT;
     address_lanes(w, o, lanes, address);
     for (uint32_t l = 1; l < LANES; l++)
@@ -184,8 +182,7 @@ static trap op_st(struct warp *w, const struct insn *in, uint32_t lanes)
 
 static trap wait_for(struct warp *w, const struct insn *in, uint32_t lanes, enum tensor_direction direction)
 {
-    const trap t = whole_warp(w, in, lanes);
-    struct tensor_memory *m = t == TRAP_NONE ? tensor_memory_of(w, in) : NULL;
+    struct tensor_memory *m = tensor_memory_of(w, in);
     if (m == NULL) return TRAP_FAULT;
     return tensor_wait(w, m, direction) && tensor_implied_before(w, m, lanes) ? TRAP_NONE : no_memory(w, in);
 }
@@ -261,13 +258,13 @@ static const char *prepare_fence(struct module *m, struct insn *in)
 }
 
 #define BOTH(shape) \
-    { "tcgen05.ld.sync.aligned." #shape ".x#{.pack::16b}.b32", NULL, "d:b32{} a", 86, "sm_100f", DEMANDS_ALIGNED, op_ld, \
+    { "tcgen05.ld.sync.aligned." #shape ".x#{.pack::16b}.b32", NULL, "d:b32{} a", 86, "sm_100f", DEMANDS_WHOLE_WARP, op_ld, \
       prepare_ld_##shape, "9.7.16 tcgen05.ld" }, \
-    { "tcgen05.st.sync.aligned." #shape ".x#{.unpack::16b}.b32", NULL, "a s:b32{}", 86, "sm_100f", DEMANDS_ALIGNED, op_st, \
+    { "tcgen05.st.sync.aligned." #shape ".x#{.unpack::16b}.b32", NULL, "a s:b32{}", 86, "sm_100f", DEMANDS_WHOLE_WARP, op_st, \
       prepare_st_##shape, "9.7.16 tcgen05.st" }
 /* The manual writes the type last in its syntax, before the operation in its example; ptxas takes both. */
 #define REDUCTION(words, types, operands) \
-    { "tcgen05.ld.red.sync.aligned" words, types, "d:b32{} d:b32 a" operands, 88, "sm_103f", DEMANDS_ALIGNED, op_ld_red, \
+    { "tcgen05.ld.red.sync.aligned" words, types, "d:b32{} d:b32 a" operands, 88, "sm_103f", DEMANDS_WHOLE_WARP, op_ld_red, \
       prepare_red, "9.7.16 tcgen05.ld" }
 #define REDUCTIONS(shape, operands) \
     REDUCTION(shape ".x#(.min|.max){.abs}{.NaN}.f32", NULL, operands), REDUCTION(shape ".x#(.min|.max).$1", "u32 s32", operands), \
@@ -276,12 +273,12 @@ static const char *prepare_fence(struct module *m, struct insn *in)
 static const struct row rows[] = {
     REDUCTIONS(".32x32b", ""), REDUCTIONS(".16x32bx2", " i:s32"),
     BOTH(32x32b), BOTH(16x64b), BOTH(16x128b), BOTH(16x256b),
-    { "tcgen05.ld.sync.aligned.16x32bx2.x#{.pack::16b}.b32", NULL, "d:b32{} a i:s32", 86, "sm_100f", DEMANDS_ALIGNED, op_ld,
+    { "tcgen05.ld.sync.aligned.16x32bx2.x#{.pack::16b}.b32", NULL, "d:b32{} a i:s32", 86, "sm_100f", DEMANDS_WHOLE_WARP, op_ld,
       prepare_ld_16x32bx2, "9.7.16 tcgen05.ld" },
-    { "tcgen05.st.sync.aligned.16x32bx2.x#{.unpack::16b}.b32", NULL, "a i:s32 s:b32{}", 86, "sm_100f", DEMANDS_ALIGNED, op_st,
+    { "tcgen05.st.sync.aligned.16x32bx2.x#{.unpack::16b}.b32", NULL, "a i:s32 s:b32{}", 86, "sm_100f", DEMANDS_WHOLE_WARP, op_st,
       prepare_st_16x32bx2, "9.7.16 tcgen05.st" },
-    { "tcgen05.wait::ld.sync.aligned", NULL, "", 86, "sm_100f", DEMANDS_ALIGNED, op_wait_ld, NULL, "9.7.16 tcgen05.wait" },
-    { "tcgen05.wait::st.sync.aligned", NULL, "", 86, "sm_100f", DEMANDS_ALIGNED, op_wait_st, NULL, "9.7.16 tcgen05.wait" },
+    { "tcgen05.wait::ld.sync.aligned", NULL, "", 86, "sm_100f", DEMANDS_WHOLE_WARP, op_wait_ld, NULL, "9.7.16 tcgen05.wait" },
+    { "tcgen05.wait::st.sync.aligned", NULL, "", 86, "sm_100f", DEMANDS_WHOLE_WARP, op_wait_st, NULL, "9.7.16 tcgen05.wait" },
     { "tcgen05.fence::before_thread_sync", NULL, "", 86, "sm_100f", 0, op_before, prepare_fence, "9.7.16 tcgen05.fence" },
     { "tcgen05.fence::after_thread_sync", NULL, "", 86, "sm_100f", 0, op_after, prepare_fence, "9.7.16 tcgen05.fence" },
 };

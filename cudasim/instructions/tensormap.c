@@ -269,7 +269,7 @@ static const struct row rows[] = {
     REPLACE("(.elemtype|.interleave_layout|.swizzle_mode|.fill_mode)", "b32", "a i:u32", 83, REPLACE_TARGETS),
     REPLACE(".swizzle_atomicity", "b32", "a i:u32", 86, "sm_100f sm_110f sm_120f"),
     { "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release(.cta|.cluster|.gpu|.sys).sync.aligned", NULL,
-      "a a i:u32", 83, "sm_90+", DEMANDS_ALIGNED, op_copy, prepare_copy, "9.7.13.16 tensormap.cp_fenceproxy" },
+      "a a i:u32", 83, "sm_90+", DEMANDS_WHOLE_WARP, op_copy, prepare_copy, "9.7.13.16 tensormap.cp_fenceproxy" },
 };
 
 const struct family family_tensormap = FAMILY("tensor maps", rows);

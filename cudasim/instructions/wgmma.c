@@ -168,7 +168,7 @@ static const char *prepare_bit(struct module *m, struct insn *in) { return prepa
 #define MMA "wgmma.mma_async.sync.aligned.m64n#"
 #define MMA_SP "wgmma.mma_async.sp.sync.aligned.m64n#"
 #define ROW(pattern, types, operands, since, prepare, section) \
-    { pattern, types, operands, since, "sm_90a", DEMANDS_ALIGNED | DEMANDS_WARPGROUP, op_mma_async, prepare, section }
+    { pattern, types, operands, since, "sm_90a", DEMANDS_WHOLE_WARP | DEMANDS_WARPGROUP, op_mma_async, prepare, section }
 #define FORM(pattern, types, d, a, rest, since, prepare, section) \
     ROW(pattern, types, "d:" d "{} s:b64 s:b64 " rest, since, prepare, section), \
     ROW(pattern, types, "d:" d "{} s:" a "{4} s:b64 " rest, since, prepare, section)
@@ -176,7 +176,7 @@ static const char *prepare_bit(struct module *m, struct insn *in) { return prepa
     ROW(pattern, types, "d:" d "{} s:b64 s:b64 " rest " i:s32 i:s32 i:s32 i:s32", since, prepare, section), \
     ROW(pattern, types, "d:" d "{} s:f16x2{4} s:b64 " rest " i:s32 i:s32 i:s32", since, prepare, section)
 #define GROUP(pattern, operands, run, prepare, section) \
-    { pattern, NULL, operands, 80, "sm_90a", DEMANDS_ALIGNED | DEMANDS_WARPGROUP, run, prepare, section }
+    { pattern, NULL, operands, 80, "sm_90a", DEMANDS_WHOLE_WARP | DEMANDS_WARPGROUP, run, prepare, section }
 #define DENSE "9.7.15.5.2 wgmma.mma_async"
 #define SPARSE "9.7.15.6.3 wgmma.mma_async.sp"
 #define META "r:b32 i:u32 "

@@ -112,15 +112,12 @@ static trap move_unit(struct warp *w, const struct insn *in, const struct operan
     return TRAP_NONE;
 }
 
-static trap transfer(struct warp *w, const struct insn *in, uint32_t lanes, const struct operand *o, const struct operand *address,
-                     bool store)
+static trap transfer(struct warp *w, const struct insn *in, const struct operand *o, const struct operand *address, bool store)
 {
     const struct transfer *x = in->data;
     uint64_t base[LANES];
-    trap t = whole_warp(w, in, lanes);
-    if (t != TRAP_NONE) return t;
     address_lanes(w, address, UINT32_MAX, base);
-    t = check_uniform(w, in, base, "address");
+    trap t = check_uniform(w, in, base, "address");
     uint64_t stride = x->default_stride;
     if (t == TRAP_NONE && in->operand[2].kind != OPERAND_NONE) {
         const uint64_t *row = source(w, in, 2);
@@ -145,12 +142,14 @@ static trap transfer(struct warp *w, const struct insn *in, uint32_t lanes, cons
 /* wmma.load.a/b/c d, [a]{, stride} */
 static trap op_wmma_load(struct warp *w, const struct insn *in, uint32_t lanes)
 {
-    return transfer(w, in, lanes, &in->operand[0], &in->operand[1], false);
+    (void)lanes;
+    return transfer(w, in, &in->operand[0], &in->operand[1], false);
 }
 /* wmma.store.d [a], b{, stride} */
 static trap op_wmma_store(struct warp *w, const struct insn *in, uint32_t lanes)
 {
-    return transfer(w, in, lanes, &in->operand[1], &in->operand[0], true);
+    (void)lanes;
+    return transfer(w, in, &in->operand[1], &in->operand[0], true);
 }
 
 /* ---- products ---- */
@@ -171,8 +170,7 @@ static uint64_t half_code(uint64_t f32)
 /* wmma.mma with f16, bf16, tf32.  Of mixed types, an f16 C is widened, an f16 D is rounded to nearest after the sum in f32. */
 static trap op_wmma_float(struct warp *w, const struct insn *in, uint32_t lanes)
 {
-    const trap t = whole_warp(w, in, lanes);
-    if (t != TRAP_NONE) return t;
+    (void)lanes;
     const struct wmma_form *f = in->data;
     const struct machine *machine = w->cta->cluster->grid->machine;
     const enum tensor_format format = tensor_format_of((enum ptx_type)in->type[1]);
@@ -213,8 +211,7 @@ static trap op_wmma_float(struct warp *w, const struct insn *in, uint32_t lanes)
 /* wmma.mma{.satfinite} with s8, u8, s4, u4, b1   exact */
 static trap op_wmma_integer(struct warp *w, const struct insn *in, uint32_t lanes)
 {
-    const trap t = whole_warp(w, in, lanes);
-    if (t != TRAP_NONE) return t;
+    (void)lanes;
     const struct wmma_form *f = in->data;
     const enum ptx_type type = (enum ptx_type)in->type[1];
     const bool is_and = insn_has(in, ".and"), saturate = (in->flags & FLAG_SATFINITE) != 0;
@@ -260,8 +257,7 @@ static trap op_wmma_integer(struct warp *w, const struct insn *in, uint32_t lane
 /* wmma.mma{.rnd} with f64   a chain of fma, k rising */
 static trap op_wmma_f64(struct warp *w, const struct insn *in, uint32_t lanes)
 {
-    const trap t = whole_warp(w, in, lanes);
-    if (t != TRAP_NONE) return t;
+    (void)lanes;
     const struct wmma_form *f = in->data;
     uint64_t a[8][4], b[8][4], d[LANES][2];
     for (uint32_t l = 0; l < LANES; l++) {
@@ -330,10 +326,10 @@ static const char *prepare_product(struct module *module, struct insn *in)
 #define SPACES "{.global|.shared|.shared::cta}"
 #define LOAD(which, layout, shape, type, registers, since, targets) \
     { "wmma.load" which ".sync.aligned" EITHER(layout, shape) SPACES ".$1", type, "d:" registers " a ?s:u32", since, targets, \
-      DEMANDS_ALIGNED, op_wmma_load, prepare_transfer, "9.7.14.4.3 wmma.load" }
+      DEMANDS_WHOLE_WARP, op_wmma_load, prepare_transfer, "9.7.14.4.3 wmma.load" }
 #define STORE(layout, shape, type, registers, since, targets) \
     { "wmma.store.d.sync.aligned" EITHER(layout, shape) SPACES ".$1", type, "a s:" registers " ?s:u32", since, targets, \
-      DEMANDS_ALIGNED, op_wmma_store, prepare_transfer, "9.7.14.4.4 wmma.store" }
+      DEMANDS_WHOLE_WARP, op_wmma_store, prepare_transfer, "9.7.14.4.4 wmma.store" }
 #define BOTH(macro, ...) macro(".row", __VA_ARGS__), macro(".col", __VA_ARGS__)
 #define LOAD_A(layout, ...) LOAD(".a", layout, __VA_ARGS__)
 #define LOAD_B(layout, ...) LOAD(".b", layout, __VA_ARGS__)
@@ -345,10 +341,10 @@ static const char *prepare_product(struct module *module, struct insn *in)
 #define PRODUCT(shape, head, words, types, operands, since, targets, run) \
     { "wmma.mma" head ".sync.aligned(.row.row." shape "|.row.col." shape "|.col.row." shape "|.col.col." shape "|." shape \
       ".row.row|." shape ".row.col|." shape ".col.row|." shape ".col.col)" words, types, operands, since, targets, \
-      DEMANDS_ALIGNED, run, prepare_product, "9.7.14.4.5 wmma.mma" }
+      DEMANDS_WHOLE_WARP, run, prepare_product, "9.7.14.4.5 wmma.mma" }
 #define ROW_COL(shape, head, words, types, operands, since, targets, run) \
     { "wmma.mma" head ".sync.aligned(.row.col." shape "|." shape ".row.col)" words, types, operands, since, targets, \
-      DEMANDS_ALIGNED, run, prepare_product, "9.7.14.4.5 wmma.mma" }
+      DEMANDS_WHOLE_WARP, run, prepare_product, "9.7.14.4.5 wmma.mma" }
 #define F32 "f32{8}"
 #define F16 "b32{4}"
 #define HALVES(shape, since) \

@@ -346,6 +346,12 @@ static trap demand(struct warp *w, const struct insn *in, uint32_t lanes)
             "its guard lets only some lanes of the warp (0x%08x of 0x%08x) execute an instruction that all must execute together",
             lanes, g->lanes);
     if (g->lanes != w->live && g->stage == 0) return warp_wait(w, WAIT_CONVERGENCE, w->live, g->lanes);
+    if ((in->row->demands & NONE_EXITED) != 0 && lanes != UINT32_MAX)
+        return warp_fault(
+            w, in, (uint32_t)__builtin_ctz(~lanes), REPORT_DIVERGENCE,
+            "is executed by the lanes 0x%08x alone: all 32 lanes of the warp must take part, and this one has exited or was "
+            "never there",
+            lanes);
     return TRAP_NONE;
 }
 

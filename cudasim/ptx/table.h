@@ -28,7 +28,9 @@
 enum { DEMANDS_NOTHING = 0,
        DEMANDS_ALIGNED = 1,               /* all lanes that have not exited execute it together */
        DEMANDS_WARPGROUP = 2,             /* all four warps of an aligned group of four, too */
-       ENDS_BLOCK = 4 };                  /* control may not fall through: for the reader's check of the function's end */
+       ENDS_BLOCK = 4,                    /* control may not fall through: for the reader's check of the function's end */
+       NONE_EXITED = 8,                   /* "undefined if any thread in the warp has exited", or never was there */
+       DEMANDS_WHOLE_WARP = DEMANDS_ALIGNED | NONE_EXITED };
 
 struct row {
     const char *pattern, *types, *operands;

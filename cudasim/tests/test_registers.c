@@ -36,6 +36,8 @@ static void warpgroups_exchange_registers(struct test *t)
     CHECK(t, !run(t, "setmaxnreg.dec.sync.aligned.u32 176;", 0, &report) && strstr(report.sentence, "has 168") != NULL);
     CHECK(t, !run(t, "setp.ge.u32 %p2, %r1, 32; @%p2 bra END; setmaxnreg.dec.sync.aligned.u32 48; setmaxnreg.dec.sync.aligned.u32 40; END:",
                   0, &report) && strstr(report.sentence, "before warp 1") != NULL);
+    CHECK(t, !run(t, "setp.eq.u32 %p2, %r1, 7; @%p2 exit; setmaxnreg.dec.sync.aligned.u32 48;", 0, &report));
+    CHECK(t, report.code == REPORT_DIVERGENCE && strstr(report.sentence, "lanes 0xffffff7f alone") != NULL);
 }
 
 static void counts_outside_the_rules_are_refused(struct test *t)

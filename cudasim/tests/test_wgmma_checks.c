@@ -137,6 +137,8 @@ static const struct example examples[] = {
       REPORT_DIVERGENCE, "in its place" },
     { "a warp that waits elsewhere", FILL "@%p2 bar.sync 1, 64;\n" FENCE MMA COMMIT WAIT(0) USE, 128, REPORT_DEADLOCK,
       "to which warp 3 has not come" },
+    { "a lane that has exited", FILL "setp.eq.u32 %p3, %r2, 40; @%p3 exit;\n" FENCE MMA COMMIT WAIT(0), 128, REPORT_DIVERGENCE,
+      "all 32 lanes of the warp must take part" },
     { "some lanes", FILL "setp.lt.u32 %p3, %r2, 40; @%p3 bra E;\n" FENCE MMA COMMIT WAIT(0) "E:", 128, REPORT_DIVERGENCE, "" },
     { "another descriptor in warp 3", FILL "@%p2 add.u64 %rd1, %rd1, 2;\n" FENCE MMA COMMIT WAIT(0), 128, REPORT_ILLEGAL,
       "descriptor of A" },
