@@ -16,10 +16,11 @@
 #   make test-gpu    the tests of the CUDA backend on this machine's GPU; make test runs them on cudasim
 #   make test-gpu-sanitizer  the kernels under compute-sanitizer: memcheck, racecheck, synccheck
 #   make planted-cuda  bugs planted in kernels, on cudasim: minutes
-#   make test-sim    Blackwell's kernels on cudasim: every two of kernel, sizes and K, every pair; goes on where it was, build/simulated_grid.txt
-#   make test-sim-full  the whole grid, bugs planted in them, bench/b200.sh, and blockscale verify of every pair on every kernel: many hours;
-#                    goes on where it was (SIM_SECONDS: grid and verify end after so many)
-#   make mutate-cuda  instructions taken out of the CUDA kernels, on cudasim: hours; goes on where it was, build/mutate.txt
+#   make test-sim    Blackwell's kernels on cudasim: every two of kernel, sizes and K, every pair; goes on where it was, build/simulated.log
+#   make test-sim-full  the whole grid, 100 schedules, blockscale verify of every pair on every kernel, bugs planted in the kernels,
+#                    instructions taken out of them, bench/b200.sh: four hours of one processor and more; goes on where it was
+#                    (SIM_SECONDS: all but the planted bugs and b200.sh ends after so many)
+#   make mutate-cuda  of these, the instructions taken out of the CUDA kernels, one at a time
 #   make bench-gpu   everything that this machine's GPU does beside its peers: a table, build/bench.json and build/bench.svg
 #   make install     into PREFIX (/usr/local)
 #   make clean       removes build/
@@ -129,23 +130,24 @@ planted-cuda:
 	@$(call build,release)
 	@tests/cuda/planted.py build/release
 
+simulated     = tests/cuda/simulated.py prepare build/release build/simulated && \
+	    tests/cuda/simulated.py run build/simulated build/simulated.log --jobs $(JOBS) $(if $(SIM_SECONDS),--seconds $(SIM_SECONDS))
+
 test-sim-full:
 	@scripts/need $(tools) python3
 	@$(call build,release)
 	@tests/run --jobs $(JOBS) build/release/tests/simulated.txt
-	@tests/cuda/simulated_grid.py build/release build/simulated_grid.txt $(if $(SIM_SECONDS),--seconds $(SIM_SECONDS))
-	@tests/cuda/simulated_verify.py build/release build/simulated_verify.txt $(if $(SIM_SECONDS),--seconds $(SIM_SECONDS))
+	@$(simulated)
 
-# Every two of kernel, sizes and K, every pair once: under an hour.
 test-sim:
 	@scripts/need $(tools) python3
 	@$(call build,release)
-	@tests/cuda/simulated_grid.py build/release build/simulated_grid.txt --covering
+	@$(simulated) --parts covering
 
 mutate-cuda:
 	@scripts/need $(tools) python3
 	@$(call build,release)
-	@tests/cuda/mutate.py build/release build/mutate.txt
+	@$(simulated) --parts mutants
 
 # Peers: cuBLAS, and PyTorch with Triton where this python3 has them.  BENCH_GPU: options, such as --quick or --only TEXT.
 bench-gpu:

@@ -32,7 +32,7 @@ def every_pair_agrees():
 
 
 def blackwells_kernels_agree():
-    """A kernel of each kind: alone, a pair of CTAs, swapped; all pairs on all of them: simulated_verify.py."""
+    """A kernel of each kind: alone, a pair of CTAs, swapped; all pairs on all of them: simulated.py."""
     needs_a_gpu()
     if not simulated:
         raise script.Skip("on a GPU every_pair_agrees has them")
