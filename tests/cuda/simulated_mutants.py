@@ -52,7 +52,7 @@ SM90 = os.path.join(HERE, "../../src/cuda/sm90")
 def names_in(file, table):
     """The instances of a table of gemm_instances.h or register_instances.h."""
     with open(os.path.join(SM90, file), encoding="utf-8") as text:
-        rows = re.search(r"BSMI_SM90_%s\(X\) *\\\n((?: +X\(.*\n)+)" % table, text.read()).group(1)
+        rows = re.search(r"BSMI_SM90_%s\(X\)((?:[ \\\n]+X\(.*)+)" % table, text.read()).group(1)
     return re.findall(r"X\((\w+),", rows)
 
 
@@ -63,6 +63,9 @@ DECODING = ["test_gpu_decoding --only every_format", "test_gpu_decoding --only e
 for code, file in ("bytes", "bytes"), ("mxfp4", "nibbles"), ("nvfp4", "nibbles"):
     for name in names_in("gemm_instances.h", "DECODING") + (names_in("gemm_instances.h", "WIDE_DECODING") if file == "nibbles" else []):
         KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_decoding_{file}", DECODING)
+for name in names_in("integer_instances.h", "GEMM_INTEGERS"):
+    for rows in "integers", "rest":
+        KERNELS[f"bsmi_gemm_{rows}_{name}"] = ("sm90_gemm_integers", ["test_gpu_integers --only edges", "test_gpu_integers --only which_rows_fit"])
 for name in names_in("stream_instances.h", "STREAM"):
     KERNELS[f"bsmi_gemm_stream_{name}"] = ("sm90_decoding_stream", ["test_gpu_decoding --only streams", "test_gpu_decoding --only edges"])
 for code in "mxfp4", "nvfp4":
@@ -93,9 +96,6 @@ def tests_of(kind, formats, rows, columns, ctas):
 for kind, formats in ("mxf8f6f4", "mxfp8_e4m3 mxfp4"), ("mxf4", "mxfp4 mxfp4"), ("mxf4nvf4", "nvfp4 nvfp4"), ("f16", "mxint8 mxint8"):
     for rows, columns, ctas, _ in simulated_grid.tiles_of(kind):
         KERNELS[f"bsmi_gemm_{kind}_{rows}x{columns}"] = (f"sm100_gemm_{kind}", tests_of(kind, formats, rows, columns, ctas))
-# Left out of the tests' programs: to read them takes longer than a test.
-SPARED = ["sm90/decoding_bytes", "sm90/decoding_nibbles", "sm90/decoding_stream", "sm90/gemm_large", "sm90/register_mxfp4", "sm90/register_nvfp4",
-          "sm100/gemm_f16", "sm100/gemm_mxf4", "sm100/gemm_mxf4nvf4", "sm100/gemm_mxf8f6f4"]
 # Left out of the tests' programs: to read them takes longer than a test.
 SPARED = ["sm90/decoding_bytes", "sm90/decoding_nibbles", "sm90/decoding_stream", "sm90/gemm_integers", "sm90/gemm_large",
           "sm90/register_mxfp4", "sm90/register_nvfp4",
