@@ -9,7 +9,12 @@
  *   warp 2               allocates tensor memory
  *   warps 4 to 7         read an accumulator while the next tile is multiplied into the other, finish and store (gemm_epilogue.cuh)
  *
- * gemm_config.cuh says who arrives on which barrier.  The steps of K go into one chain of fp32 sums, ascending, or, where K is long,
+ * Two rings go round.  A stage: empty, loaded by the producer; full, multiplied; empty again when the products have read it.  An
+ * accumulator: drained, multiplied into; filled when the last products of a tile are done, read by the epilogue; drained again.
+ * gemm_config.cuh says who arrives on which of these barriers, and who waits.  Nobody else waits for anybody between the first and
+ * the last barrier of all threads, and all roles walk the same jobs in the same order, so that no role tells another where it is.
+ *
+ * The steps of K go into one chain of fp32 sums, ascending, or, where K is long,
  * into a chain for each part of K (gemm_parts.cuh): their order depends on K and the kind of product alone, not on the instance.
  * Swapped instances, for few rows of D, multiply B A^T.  K is at least one step. */
 #pragma once

@@ -71,13 +71,17 @@ template <int COUNT> struct gemm_ring {
     }
 };
 
-/* Barriers; of a pair, each CTA has them, but full and drained of the even one alone count: it multiplies for both.
+/* Barriers: who arrives in a phase, and who waits for its end.  Of a pair, each CTA has them, but full and drained of the even one alone
+ * count: it multiplies for both.
  *
- *   full[stage]      1 arrival, of the even CTA's producer, and the bytes of the stage in all CTAs
- *   empty[stage]     1 arrival, in every CTA: the commit of the products that read the stage
- *   filled[i]        1 arrival, in every CTA: the commit of the last products of accumulator i
- *   drained[i]       an arrival of every epilogue warp of all CTAs: accumulator i (where they share columns: what they share)
- *                    has been read */
+ *   full[stage]      arrives: the even CTA's producer, and the bytes of the stage in all CTAs          waits: the multiplier
+ *   empty[stage]     arrives, in every CTA: the commit behind the products that read the stage         waits: the CTA's producer
+ *   filled[i]        arrives, in every CTA: the commit behind the last products of accumulator i       waits: the CTA's epilogue warps
+ *   drained[i]       arrives: a thread of every epilogue warp of all CTAs, once its warp has read      waits: the multiplier
+ *                    accumulator i; where the two share columns (then i is always 0): what they share
+ *
+ * full and filled begin incomplete; producer and multiplier begin with the parity of the phase before the first, which counts as
+ * complete: every stage is empty, every accumulator drained. */
 template <class CONFIG> __device__ static inline uint32_t full_barrier(uint32_t shared, uint32_t stage)
 {
     return shared + CONFIG::AT_FULL + stage * 8;
