@@ -21,6 +21,9 @@ static const struct pair pairs[] = {
     { BSM_FORMAT_BF16, BSM_NVFP4 },     { BSM_FORMAT_BF16, BSM_FORMAT_BF16 },
 };
 static const struct shape large[] = { { 8192, 8192, 8192 }, { 4096, 16384, 8192 } };
+static const struct pair fast_pairs[] = {
+    { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3 }, { BSM_MXFP6_E2M3, BSM_MXFP6_E2M3 }, { BSM_MXFP8_E4M3, BSM_MXFP4 },
+};
 static const struct {
     int64_t n, k;
 } weights[] = { { 8192, 8192 }, { 28672, 4096 }, { 2880, 2880 }, { 7168, 18432 } };
@@ -28,7 +31,7 @@ static const int64_t few_rows[] = { 128, 256, 512 }, tokens[] = { 1, 8, 16, 32, 
 static const struct pair token_pairs[] = {
     { BSM_FORMAT_BF16, BSM_MXFP4 }, { BSM_MXFP8_E4M3, BSM_MXFP4 }, { BSM_FORMAT_BF16, BSM_NVFP4 }, { BSM_MXFP8_E4M3, BSM_NVFP4 }
 };
-enum { PAIRS = 8, LARGE = 2, WEIGHTS = 4, FEW_ROWS = 3, TOKENS = 5, TOKEN_PAIRS = 4 };
+enum { PAIRS = 8, FAST_PAIRS = 3, LARGE = 2, WEIGHTS = 4, FEW_ROWS = 3, TOKENS = 5, TOKEN_PAIRS = 4 };
 
 struct options {
     struct bench *bench;
@@ -42,7 +45,7 @@ static int usage(FILE *file, int status)
             "  --quick    fewer works, rounds and variants: a minute and a half at most\n"
             "  --parts    what large products consist of, too\n"
             "  --only     works whose line contains TEXT: \"large MXFP8 x MXFP4 8192x8192x8192\", \"small ...\", \"tokens ...\",\n"
-            "             \"error ...\", \"quantize\", \"convert\"; may be given several times\n"
+            "             \"fast ...\", \"error ...\", \"quantize\", \"convert\"; may be given several times\n"
             "  --rounds   of every comparison, 1 to %d\n"
             "  --divide   divides every size: for runs that only try the program\n",
             MEASURE_ROUNDS);
@@ -141,6 +144,15 @@ static void measure_both_large(struct bench *b, const struct pair *pair)
     }
 }
 
+static void measure_all_fast(struct bench *b)
+{
+    for (int p = 0; p < (b->quick ? 1 : FAST_PAIRS); p++)
+        for (int i = 0; i < (b->quick ? 1 : LARGE); i++) {
+            const struct shape shape = divided(b, large[i].m, large[i].n, large[i].k);
+            if (wanted(b, "fast", &fast_pairs[p], &shape)) measure_fast(b, &fast_pairs[p], &shape);
+        }
+}
+
 /* Large products last: a guest may still be compiling what it brings to them. */
 static void measure_all(struct bench *b)
 {
@@ -152,6 +164,7 @@ static void measure_all(struct bench *b)
     for (int kind = 0; kind < 3; kind++)
         for (int p = 0; p < PAIRS; p++)
             if (!b->quick || quick_pair(&pairs[p])) measure_pair[kind](b, &pairs[p]);
+    measure_all_fast(b);
 }
 
 /* The run ---------------------------------------------------------------------------------------------------------------------- */

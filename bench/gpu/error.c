@@ -87,7 +87,7 @@ void measure_error(struct bench *bench, const struct pair *pair, const struct sh
     struct own own;
     gpu->cold_bytes = 0; /* one product: nothing is timed */
     struct places *p = places_take(bench, pair, shape, BSM_FORMAT_FP32), *bf16 = places_dequantized(bench, p);
-    own_make(bench, p, BSM_FORMAT_FP32, &own);
+    own_make(bench, p, BSM_FORMAT_FP32, BSM_COMPUTE_EXACT, &own);
     struct exact *exact = exact_of(gpu, p);
     if (!own_run(&own)) gpu_stop("our product: %s", bsm_last_error());
     gpu_wait(gpu);

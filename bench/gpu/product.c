@@ -66,14 +66,14 @@ static void kernel_name(const char *plan, char *name, size_t room)
     snprintf(name, room, "%.*s", (int)strcspn(start, ","), start);
 }
 
-void own_make(struct bench *bench, const struct places *places, bsm_format d, struct own *own)
+void own_make(struct bench *bench, const struct places *places, bsm_format d, bsm_compute compute, struct own *own)
 {
     char plan[768];
     *own = (struct own){ .bench = bench, .places = places };
     for (int i = 0; i < places->count; i++) {
         own->d[i] = plain_rows(d, places->d[i], places->shape.m, places->shape.n);
         own->calls[i] = (bsm_matmul){
-            .struct_size = sizeof(bsm_matmul), .a = &places->a[i].matrix, .b = &places->b[i].matrix, .d = &own->d[i]
+            .struct_size = sizeof(bsm_matmul), .a = &places->a[i].matrix, .b = &places->b[i].matrix, .d = &own->d[i], .compute = compute
         };
     }
     gpu_library(bsm_plan_create(bench->gpu.context, &own->calls[0], &own->plan), "a plan");

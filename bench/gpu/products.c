@@ -38,16 +38,16 @@ static struct through_cublas through(struct work *w, const struct places *places
     };
 }
 
-static void work_make(struct bench *bench, const struct pair *pair, const struct shape *shape, struct work *w)
+static void work_make(struct bench *bench, const struct pair *pair, const struct shape *shape, bsm_compute compute, struct work *w)
 {
     struct gpu *gpu = &bench->gpu;
     *w = (struct work){ .bench = bench, .mark = gpu->memory_used };
     pair_text(pair, w->text, sizeof w->text);
     shape_text(shape, w->shape, sizeof w->shape);
     w->coded = places_take(bench, pair, shape, BSM_FORMAT_BF16);
-    own_make(bench, w->coded, BSM_FORMAT_BF16, &w->own);
+    own_make(bench, w->coded, BSM_FORMAT_BF16, compute, &w->own);
     w->bf16 = places_dequantized(bench, w->coded);
-    own_make(bench, w->bf16, BSM_FORMAT_BF16, &w->own_bf16);
+    own_make(bench, w->bf16, BSM_FORMAT_BF16, BSM_COMPUTE_EXACT, &w->own_bf16);
     w->unprepared.a_values = gpu_take(gpu, 2 * shape->m * shape->k);
     w->unprepared.b_values = gpu_take(gpu, 2 * shape->n * shape->k);
     w->prepared = through(w, w->bf16);
@@ -244,7 +244,7 @@ static void measure_parts(struct work *w)
 /* Works ------------------------------------------------------------------------------------------------------------------------ */
 
 /* Ours, cuBLAS, and, unless `unprepared` is NULL, dequantizing with cuBLAS, each at its own clock. */
-static void measure_settled(struct work *w, const struct through_cublas *unprepared, const char *peer)
+static void measure_settled(struct work *w, enum section prepared, const struct through_cublas *unprepared, const char *peer)
 {
     enum { OURS, PREPARED, UNPREPARED, WAYS };
     struct way ways[] = { [OURS] = way_of("our product", own_run, &w->own),
@@ -254,7 +254,7 @@ static void measure_settled(struct work *w, const struct through_cublas *unprepa
     const double seconds = w->bench->divide > 1 ? 0 : settled_seconds;
     loop_run_settled(&w->bench->gpu, (struct way *[]){ &ways[OURS], &ways[PREPARED], &ways[UNPREPARED] },
                      unprepared != NULL ? WAYS : UNPREPARED, SETTLED_ROUNDS, seconds, states);
-    row_times(new_row(w, SECTION_SETTLED_PREPARED, "cuBLAS on bf16", w->own.kernel), &ways[OURS], &ways[PREPARED], &states[OURS],
+    row_times(new_row(w, prepared, "cuBLAS on bf16", w->own.kernel), &ways[OURS], &ways[PREPARED], &states[OURS],
               &states[PREPARED]);
     if (unprepared == NULL) return;
     row_times(new_row(w, SECTION_SETTLED_DEQUANTIZED, peer, w->own.kernel), &ways[OURS], &ways[UNPREPARED], &states[OURS],
@@ -268,15 +268,25 @@ void measure_large(struct bench *bench, const struct pair *pair, const struct sh
 {
     struct work w;
     char peer[sizeof((struct row *)0)->peer];
-    work_make(bench, pair, shape, &w);
+    work_make(bench, pair, shape, BSM_COMPUTE_EXACT, &w);
     if (bench->gpu.cublas.handle != NULL) {
         against(&w, SECTION_PREPARED, "cuBLAS on bf16", cublas_run, &w.prepared);
         const struct through_cublas *faster = has_scales(pair) ? faster_dequantizer(&w, peer, sizeof peer) : NULL;
         if (faster != NULL) against(&w, SECTION_DEQUANTIZED, peer, cublas_run, (void *)faster);
-        measure_settled(&w, faster, peer);
+        measure_settled(&w, SECTION_SETTLED_PREPARED, faster, peer);
     }
     if (has_scales(pair)) against_triton(&w);
     if (bench->parts && has_scales(pair)) measure_parts(&w);
+    work_free(&w);
+}
+
+void measure_fast(struct bench *bench, const struct pair *pair, const struct shape *shape)
+{
+    struct work w;
+    if (bench->gpu.cublas.handle == NULL) return;
+    work_make(bench, pair, shape, BSM_COMPUTE_FAST, &w);
+    against(&w, SECTION_FAST, "cuBLAS on bf16", cublas_run, &w.prepared);
+    measure_settled(&w, SECTION_SETTLED_FAST, NULL, "");
     work_free(&w);
 }
 
@@ -284,7 +294,7 @@ void measure_small(struct bench *bench, const struct pair *pair, const struct sh
 {
     struct work w;
     char peer[sizeof((struct row *)0)->peer];
-    work_make(bench, pair, shape, &w);
+    work_make(bench, pair, shape, BSM_COMPUTE_EXACT, &w);
     if (bench->gpu.cublas.handle != NULL) {
         const struct through_cublas *faster = has_scales(pair) ? faster_dequantizer(&w, peer, sizeof peer) : NULL;
         if (faster != NULL) against(&w, SECTION_SMALL, peer, cublas_run, (void *)faster);
@@ -298,7 +308,7 @@ void measure_tokens(struct bench *bench, const struct pair *pair, const struct s
     enum { SHORT_WEIGHTS = 4096 };
     struct work w;
     const enum section section = shape->n < SHORT_WEIGHTS ? SECTION_SHORT : shape->m > 16 ? SECTION_TENS : SECTION_TOKENS;
-    work_make(bench, pair, shape, &w);
+    work_make(bench, pair, shape, BSM_COMPUTE_EXACT, &w);
     if (bench->gpu.cublas.handle != NULL) against(&w, section, "cuBLAS on bf16", cublas_run, &w.prepared);
     work_free(&w);
 }

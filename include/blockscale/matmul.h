@@ -12,7 +12,8 @@
  * min(blockA, blockB), each run sums exactly, and runs are added in ascending order, one fused multiply-add each:
  * S = fma(run sum, combined scale, S).  For every other pair k ascends, S = fma(a sA, b sB, S).  Both are defined on the
  * exact scaled values, also where these leave fp32's range; S itself is fp32, subnormals included.
- * NaN is always written as the canonical quiet NaN (sign 0) of D's type.  An exact zero sum is +0. */
+ * NaN is always written as the canonical quiet NaN (sign 0) of D's type.  An exact zero sum is +0.
+ * All this is so unless `compute` names something else. */
 #ifndef BLOCKSCALE_MATMUL_H
 #define BLOCKSCALE_MATMUL_H
 
@@ -42,6 +43,27 @@ typedef enum bsm_gate {
     BSM_GATE_COUNT
 } bsm_gate;
 
+/* How S is computed. */
+typedef enum bsm_compute {
+    BSM_COMPUTE_EXACT,                   /* every product of decoded operands exact, as the top of this file says */
+    BSM_COMPUTE_FAST,                    /* operands may be rounded, for a faster unit: below */
+    BSM_COMPUTE_COUNT
+} bsm_compute;
+
+/* BSM_COMPUTE_FAST is a permission.  Hopper uses it for pairs of MXFP8, MXFP6 and MXFP4 (not MXFP4 with itself); other GPUs, other pairs and the
+ * CPU compute as without it.  Whether it is used depends on the device and the formats alone, and so does every bit of D: not on M, N or
+ * neighbours.
+ * It refolds each row of A and B to one power of two, 2^e, for each 128 columns of K: the largest scale s among the group's blocks (NaN aside),
+ * whatever their elements are, times 2^c, where the format's largest number times 2^-c is e4m3's largest or below by less than a factor
+ * of two (c is 0 for e4m3, 7 e5m2, -5 e2m3, -4 e3m2, -6 e2m1).  Each number a becomes the nearest e4m3 number times 2^e, a', ties to even:
+ *     |a' - a| <= 2^-4 |a| or 2^-10 2^e, whichever is more; 0 where a / 2^e is a number of e4m3: all of MXFP6 and MXFP4 whose block's
+ *     scale is s / 512 or more, all of an e4m3 group whose scales are equal.
+ * Where a row's groups differ by 2^43 and more, those of the smallest e may count as zeros.  NaN stays NaN, and an infinity of e5m2
+ * becomes NaN.  Then products are summed by groups of 128 columns in tensor cores, which keep 13 bits behind the leading one, and the
+ * groups' sums in fp32, ascending:
+ *     |S - exact S| <= sum |a'b' - ab| + (2^-5.9 + groups 2^-23) sum |a'b'|.
+ * The second term is the worst that any data can do to 13 bits in four steps of 33 numbers; with normal data it is some 2^-14 sum |a'b'|. */
+
 /* What a vector is indexed by. */
 typedef enum bsm_per {
     BSM_PER_TENSOR,                      /* one number */
@@ -65,6 +87,7 @@ typedef enum bsm_per {
  *   amax     NULL, or receives the largest |t| of the whole product before it was rounded to D: NaN if any t is NaN; 0 for an empty D.
  *   groups   0: not grouped.  Else A, C and D hold the rows of all groups one after the other, group_rows[g] >= 0 rows each,
  *            their sum is M; b->batch is groups, and group g multiplies with matrix g of B.  a, c, d have batch 1.
+ *   compute  EXACT, or the permission FAST.
  *   stream   of a context with a GPU: CUstream (cudaStream_t) that the work is put into; NULL: the context's.  CPU contexts: NULL.
  *   b_panels NULL, or what bsm_plan_pack_b wrote of this B, aligned to 64 bytes: read in its place where the product's kernel has
  *            such panels, with the same bits.  b is still given, and read where the kernel has others.  Refused on a GPU.
@@ -97,6 +120,7 @@ typedef struct bsm_matmul {
     const int64_t *group_rows;
     void *stream;
     const void *b_panels;
+    bsm_compute compute;
 } bsm_matmul;
 
 /* BSM_OK if bsm_multiply would serve this description; else the status, and the sentence in bsm_last_error.
@@ -148,7 +172,7 @@ BSM_API size_t bsm_plan_describe(const bsm_plan *plan, char *text, size_t bytes)
 
 /* The name of kernel number `index` of this build, whether or not this machine can run it; NULL behind the last. */
 BSM_API const char *bsm_kernel_name(int index);
-/* true if kernel `index` runs on this context and serves this pair of formats. */
+/* true if kernel `index` runs on this context and serves this pair of formats, with BSM_COMPUTE_EXACT. */
 BSM_API bool bsm_kernel_serves(const bsm_context *context, int index, bsm_format a, bsm_format b);
 /* Makes every later plan of this context use kernel `index`; -1 lets the library choose again.  For tests and measurements.
  * Plans that the kernel cannot serve then fail with BSM_EUNSUPPORTED. */
@@ -165,6 +189,8 @@ BSM_API bsm_status bsm_matmul_exact(bsm_context *context, const bsm_matrix *a, c
 
 BSM_API const char *bsm_activation_name(int activation);
 BSM_API int bsm_activation_from_name(const char *name);  /* -1 when not known */
+BSM_API const char *bsm_compute_name(int compute);       /* "exact", "fast"; NULL for numbers not listed */
+BSM_API int bsm_compute_from_name(const char *name);     /* -1 when not known */
 
 #ifdef __cplusplus
 }

@@ -98,7 +98,7 @@ BSM_API bsm_status bsm_quantize(bsm_context *context, const bsm_real_matrix *sou
 /* A matrix and its transpose from one pass over the numbers: `rows` as bsm_quantize of source gives it, and `columns`, whose rows are
  * source's columns, as bsm_quantize gives it for the source with its rows and strides exchanged.  The same bits as these two calls.
  * The formats may differ; options go for both.  A computed tensor scale is read from all numbers first, once for each destination.
- * Squares are refused: one scale serves both axes there.  CPU contexts only.
+ * Squares are refused: one scale serves both axes there.
  * Aliasing: rows, columns and source do not overlap, nor the tensor scales where they are computed.
  * Threads, errors as bsm_quantize; nothing is written on an error. */
 BSM_API bsm_status bsm_quantize_both(bsm_context *context, const bsm_real_matrix *source, const bsm_quantize_options *options,

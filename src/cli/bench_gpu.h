@@ -8,6 +8,7 @@ struct bench_gpu {
     bsm_format a, b, d;
     int64_t m, n, rounds;
     struct cli_range k;                   /* the K's to measure */
+    bsm_compute compute;
     bool explain;                         /* the plans alone: nothing is measured */
 };
 

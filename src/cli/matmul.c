@@ -47,6 +47,8 @@ static const struct cli_option options[] = {
       CLI_FLOAT(struct matmul_settings, d_tensor_scale) },
     { "--device", 0, "NAME", "where the product is made: cpu or cuda (the first GPU); A, B and D are copied there and back",
       CLI_DEVICE(struct matmul_settings, device) },
+    { "--compute", 0, "HOW", "exact, or fast: on Hopper MXFP8 and MXFP6 may be rounded to one power of two for 128 numbers; not compared "
+      "with the exact product then", CLI_COMPUTE(struct matmul_settings, compute) },
     { "--check", 0, NULL, "compare with the exact product, however long it takes; small products are compared anyway",
       CLI_FLAG(struct matmul_settings, check) },
     { "--no-check", 0, NULL, "do not", CLI_FLAG(struct matmul_settings, no_check) },
@@ -109,7 +111,8 @@ static int describe(struct cli *cli, struct matmul_job *job)
 {
     const struct matmul_settings *s = job->settings;
     job->product = (bsm_matmul){ .struct_size = sizeof job->product, .a = &job->a.quantized.matrix, .b = &job->b.quantized.matrix,
-                                 .alpha = &s->alpha, .activation = s->activation, .gate = s->gate, .amax = &job->amax };
+                                 .alpha = &s->alpha, .activation = s->activation, .gate = s->gate, .amax = &job->amax,
+                                 .compute = s->compute };
     int result = add_c(cli, job);
     if (result == CLI_DONE) result = add_bias(cli, job);
     if (result == CLI_DONE) result = add_d(cli, job);
@@ -202,6 +205,8 @@ static int run(struct cli *cli, const void *given)
     if (s->d_layout.kind != BSM_LAYOUT_LINEAR && bsm_format_get((int)s->d_format)->block == 0)
         return cli_wrong_usage(cli, "--d-layout: %s has no block scales that could lie anywhere; --d-type names a format that has",
                                bsm_format_get((int)s->d_format)->name);
+    if (s->check && s->compute == BSM_COMPUTE_FAST)
+        return cli_wrong_usage(cli, "--check with --compute fast: what is rounded by wish is not held to sums of exact products");
     if (s->check && s->no_check) return cli_wrong_usage(cli, "--check and --no-check: give one of them");
     if (s->format != BSM_FORMAT_NONE && s->a_format != BSM_FORMAT_NONE && s->b_format != BSM_FORMAT_NONE)
         return cli_wrong_usage(cli, "--format, --a-format and --b-format: the first is for nobody; leave one out");

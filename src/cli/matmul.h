@@ -15,6 +15,7 @@ struct matmul_settings {
     float alpha, beta, d_tensor_scale;
     bsm_activation activation;
     bsm_gate gate;
+    bsm_compute compute;
     bool transpose_b, check, no_check;
 };
 

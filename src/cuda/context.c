@@ -134,7 +134,7 @@ static void close_device(bsm_context *context)
 
 static const struct bsmi_device_calls calls = {
     .backend = BSM_BACKEND_CUDA, .close = close_device,
-    .quantize = bsmi_cuda_quantize, .dequantize = bsmi_cuda_dequantize, .convert_scales = bsmi_cuda_convert_scales,
+    .quantize = bsmi_cuda_quantize, .quantize_both = bsmi_cuda_quantize_both, .dequantize = bsmi_cuda_dequantize, .convert_scales = bsmi_cuda_convert_scales,
     .allocate = allocate, .release = release, .write = write, .read = read, .synchronize = synchronize,
 };
 

@@ -2,6 +2,7 @@
 #ifndef BSMI_CUDA_KERNELS_H
 #define BSMI_CUDA_KERNELS_H
 
+#include "fast_parameters.h"
 #include "integer_parameters.h"
 #include "plain_parameters.h"
 #include "policies_parameters.h"
@@ -24,6 +25,7 @@
     X(AMAX,          "bsmi_amax",           "common/quantize",   BSMI_AMAX_THREADS,         true, 5)         \
     X(DEQUANTIZE,    "bsmi_dequantize",     "common/dequantize", BSMI_DEQUANTIZE_THREADS,   true, 8)         \
     X(REPACK,        "bsmi_repack",         "common/repack",     BSMI_REPACK_THREADS,       true, 8)         \
+    X(REFOLD,        "bsmi_refold",         "common/refold",     BSMI_REFOLD_THREADS,       true, 6)         \
     X(CONVERT,       "bsmi_convert_scales", "common/scales",     BSMI_CONVERT_THREADS,      true, 16)        \
     X(CLEAR_PADDING, "bsmi_clear_padding",  "common/scales",     BSMI_CONVERT_THREADS,      true, 8)         \
     X(INTEGERS,      "bsmi_integers",       "common/integers",   BSMI_INTEGERS_THREADS,     true, 4)
@@ -44,7 +46,8 @@ enum bsmi_gemm_kind {
     BSMI_GEMM_MXF8F6F4,                   /* elements of 4, 6 and 8 bits, an e8m0 scale for 32 */
     BSMI_GEMM_MXF4,                       /* e2m1, an e8m0 scale for 32 */
     BSMI_GEMM_MXF4NVF4,                   /* e2m1, a scale for 16 */
-    BSMI_GEMM_INTEGERS                    /* rows of 8-bit integers, made of MXFP4; bf16 rows where there are none */
+    BSMI_GEMM_INTEGERS,                   /* rows of 8-bit integers, made of MXFP4; bf16 rows where there are none */
+    BSMI_GEMM_FAST                        /* refolded codes, for BSM_COMPUTE_FAST alone */
 };
 
 /* What a kernel for bf16 rows decodes itself of B. */

@@ -35,7 +35,7 @@ bsm_status bsmi_cuda_launch(struct bsmi_cuda_queue *queue, enum bsmi_cuda_kernel
 }
 
 bsm_status bsmi_cuda_launch_gemm(struct bsmi_cuda_queue *queue, int gemm, int64_t tiles,
-                                 const struct bsmi_conditional_gemm_parameters *parameters)
+                                 const void *parameters)
 {
     const struct bsmi_gemm_instance *instance = &bsmi_gemm_instances[gemm];
     const int cluster = instance->cluster_rows * instance->cluster_columns;

@@ -11,8 +11,8 @@ struct bsmi_cuda_queue { const struct bsmi_cuda_gpu *gpu; CUstream stream; int b
  * Fails with BSM_EUNSUPPORTED for a kernel that this build lacks.  parameters: its struct of kernel_parameters.h. */
 bsm_status bsmi_cuda_launch(struct bsmi_cuda_queue *queue, enum bsmi_cuda_kernel_id kernel, int64_t pieces, const void *parameters);
 
-/* GEMM kernel number `gemm`, over `tiles` tiles of its clusters. */
-bsm_status bsmi_cuda_launch_gemm(struct bsmi_cuda_queue *queue, int gemm, int64_t tiles, const struct bsmi_conditional_gemm_parameters *parameters);
+/* GEMM kernel number `gemm`, over `tiles` tiles of its clusters.  parameters: a struct that begins with bsmi_gemm_parameters, as the kernel wants it. */
+bsm_status bsmi_cuda_launch_gemm(struct bsmi_cuda_queue *queue, int gemm, int64_t tiles, const void *parameters);
 
 /* Numbers of `type` (CU_TENSOR_MAP_DATA_TYPE_), or bytes, in rows: what a tensor map (columns, rows, batch) describes. */
 struct bsmi_cuda_rows {

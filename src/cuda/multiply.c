@@ -5,11 +5,11 @@
 #include "launch.h"
 #include "matrix.h"
 #include "plain_decoding.h"
-#include "sm90/stream_instances.h"
+#include "cuda/sm90/stream_instances.h"
 
 const char *bsmi_cuda_way_name(enum bsmi_cuda_way way)
 {
-    static const char *const names[] = { "as it is", "decoded", "repacked", "decoded in the kernel" };
+    static const char *const names[] = { "as it is", "decoded", "repacked", "refolded", "decoded in the kernel" };
     return names[way];
 }
 
@@ -21,6 +21,11 @@ static struct bsmi_cuda_rows plain_rows(const struct bsmi_matrix *m)
 {
     return (struct bsmi_cuda_rows){ m->data,       CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, m->columns, m->rows, m->batch, m->row_bytes,
                                     m->batch_bytes };
+}
+
+static struct bsmi_cuda_operand describe_fast(const struct bsmi_matrix *m)
+{
+    return (struct bsmi_cuda_operand){ .way = BSMI_WAY_REFOLDED, .terms = 1, .has_exponents = true, .fast = bsmi_fast_describe(m) };
 }
 
 static struct bsmi_cuda_operand describe_operand(const struct bsmi_matrix *m)
@@ -57,6 +62,15 @@ static bool place_codes(const struct bsmi_matrix *m, struct bsmi_codes *codes, i
 
 /* Of CTAs that bring the operand: each has a row of it, or several rows of a band of 128. */
 static int64_t most_flags(const struct bsmi_matrix *m) { return BSMI_MIN(BSMI_MOST_PLAIN_FLAGS, bsmi_round_up(m->rows, 128) * m->batch); }
+
+static bool place_fast(const struct bsmi_matrix *m, struct bsmi_cuda_operand *o, int64_t *end)
+{
+    const int64_t codes = bsmi_fast_codes_bytes(m, &o->fast), factors = bsmi_fast_factors_bytes(m, &o->fast);
+    if (codes < 0 || factors < 0 || place(codes, 1, &o->fast.codes_at, end) || place(factors, 1, &o->fast.factors_at, end)
+        || place(m->rows * m->batch, (int64_t)sizeof(int32_t), &o->exponents_at, end)) return true;
+    o->fast.exponents_at = o->exponents_at;
+    return false;
+}
 
 static bool place_operand(const struct bsmi_matrix *m, struct bsmi_cuda_operand *o, int64_t *end)
 {
@@ -97,6 +111,7 @@ static bool place_all(const struct bsmi_product *p, struct bsmi_cuda_multiply *c
     if (c->rest >= 0 && (place_integers(&p->a, &c->a.integers, &end) || place_integers(&p->b, &c->b.integers, &end)
                          || place(BSMI_MOST_UNFIT_FLAGS, (int64_t)sizeof(uint32_t), &c->unfit_at, &end))) return true;
     if (c->road == BSMI_ROAD_CODES && (place_codes(&p->a, &c->a.codes, &end) || place_codes(&p->b, &c->b.codes, &end))) return true;
+    if (c->road == BSMI_ROAD_FAST && (place_fast(&p->a, &c->a, &end) || place_fast(&p->b, &c->b, &end))) return true;
     if (p->groups > 0 && place(p->groups + 1, 2 * (int64_t)sizeof(int64_t), &c->tables_at, &end)) return true;
     if (!c->direct) {
         c->sums_pitch = bsmi_round_up(p->n, 32);
@@ -150,6 +165,7 @@ static enum bsmi_cuda_road road_of(int gemm)
 {
     if (gemm < 0) return BSMI_ROAD_SIMT;
     const enum bsmi_gemm_kind kind = bsmi_gemm_instances[gemm].kind;
+    if (kind == BSMI_GEMM_FAST) return BSMI_ROAD_FAST;
     return kind == BSMI_GEMM_BF16 || kind == BSMI_GEMM_INTEGERS ? BSMI_ROAD_TENSOR : BSMI_ROAD_CODES;
 }
 
@@ -171,6 +187,7 @@ bsm_status bsmi_cuda_prepare(const struct bsmi_cuda_gpu *gpu, const struct bsmi_
         if (bsmi_gemm_instances[gemm].decodes != BSMI_DECODES_NONE)
             bsmi_cuda_describe_codes(&p->b, bsmi_gemm_has_registers(&bsmi_gemm_instances[gemm]), &c->b);
     }
+    if (c->road == BSMI_ROAD_FAST) c->a = describe_fast(&p->a), c->b = describe_fast(&p->b);
     count_tiles(p, c);
     describe_parts(gpu, p, c);
     if (place_all(p, c))
@@ -189,6 +206,7 @@ bool bsmi_cuda_has_kernels(const struct bsmi_cuda_gpu *gpu, const struct bsmi_pr
     const bool codes = c->road == BSMI_ROAD_CODES;
     const struct { enum bsmi_cuda_kernel_id kernel; bool wanted; } kernels[] = {
         { BSMI_KERNEL_REPACK, codes && (c->a.codes.repacked || c->b.codes.repacked) }, { BSMI_KERNEL_CONVERT, codes },
+        { BSMI_KERNEL_REFOLD, c->road == BSMI_ROAD_FAST },
         { BSMI_KERNEL_SUMS, true }, { BSMI_KERNEL_GROUP_TABLES, p->groups > 0 }, { BSMI_KERNEL_DECODE, decodes || (in_kernel && !c->b.own_scales) },
         { BSMI_KERNEL_DECODE_PLAIN, decodes || (in_kernel && !c->b.own_scales) },
         { BSMI_KERNEL_FINISH, !c->direct }, { BSMI_KERNEL_CLEAR_PADDING, p->d.block != 0 },
@@ -230,63 +248,11 @@ static const int64_t *group_tiles(const struct run *run)
     return run->product->groups > 0 ? group_starts(run) + run->product->groups + 1 : NULL;
 }
 
-static void fill_addends(const struct bsmi_product *p, struct bsmi_epilogue_parameters *e)
-{
-    e->beta = p->beta;
-    if (p->has_c) {
-        e->c = p->c.data, e->c_element = (int32_t)p->c.element, e->c_row_bytes = p->c.row_bytes;
-        e->c_batch_bytes = p->c.batch == 1 ? 0 : p->c.batch_bytes;
-    }
-    e->bias = p->bias, e->bias_type = (int32_t)p->bias_type, e->bias_per = (int32_t)p->bias_per;
-    e->bias_batch_pitch = p->bias_batch_pitch;
-}
-
-static void fill_epilogue(struct run *run)
-{
-    const struct bsmi_product *p = run->product;
-    const struct bsmi_cuda_multiply *c = run->multiply;
-    struct bsmi_epilogue_parameters *e = &run->epilogue;
-    e->m = p->m, e->n = p->n, e->matrices = matrices(p), e->grouped = p->groups > 0;
-    e->group_starts = group_starts(run);
-    if (!c->direct) {
-        e->sums = at(run, c->sums_at), e->sums_pitch = c->sums_pitch;
-        e->sums_batch_pitch = p->groups > 0 ? 0 : p->m * c->sums_pitch;
-        if (c->spread) e->sums_parts = c->parts, e->sums_part_pitch = p->m * p->batch * c->sums_pitch;
-    }
-    e->a_exponents = exponents(run, &c->a), e->b_exponents = exponents(run, &c->b);
-    e->a_exponent_step = p->a.batch == 1 ? 0 : p->m;
-    e->b_exponent_step = p->b.batch == 1 ? 0 : p->n;
-    e->alpha = p->alpha, e->alpha_per = (int32_t)p->alpha_per;
-    e->tensor_scale_a = p->a.tensor_scale, e->a_divides = p->a.tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES;
-    e->tensor_scale_b = p->b.tensor_scale, e->b_divides = p->b.tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES;
-    fill_addends(p, e);
-    e->activation = (int32_t)p->activation, e->gate = (int32_t)p->gate;
-    e->d = bsmi_cuda_matrix(&p->d);
-    e->d_recipe = bsmi_cuda_recipe(p->d_recipe, p->d.scale), e->d_nonfinite = (int32_t)p->d_nonfinite;
-    e->d_no_saturate = p->d_no_saturate;
-    e->amax = (uint32_t *)(void *)p->amax;
-}
-
-static bsm_status clear_amax(struct run *run)
-{
-    if (run->product->amax == NULL) return BSM_OK;
-    return BSMI_DRIVER_CALL(run->queue.gpu->driver, cuMemsetD32Async,
-                            ((CUdeviceptr)(uintptr_t)run->product->amax, 0, 1, run->queue.stream), "clearing amax at %p",
-                            (void *)run->product->amax);
-}
-
-static bsm_status clear_padding(struct run *run)
-{
-    const struct bsmi_matrix *d = &run->product->d;
-    if (d->block == 0 || d->map.padded_rows * d->map.padded_columns == d->map.rows * d->map.columns) return BSM_OK;
-    const struct bsmi_clear_padding_parameters p = { d->scales, bsmi_cuda_layout(&d->map), d->batch, d->scale_batch_bytes };
-    return bsmi_cuda_launch(&run->queue, BSMI_KERNEL_CLEAR_PADDING,
-                            bsmi_ceil_div(d->map.padded_rows * d->map.padded_columns * d->batch, BSMI_CONVERT_THREADS), &p);
-}
-
-/* Blocks of scales hold 128 rows: on the road of codes the tiles of a group begin with a block, or with 32 rows of one. */
+/* Blocks of scales hold 128 rows: on the road of codes the tiles of a group begin with a block, or with 32 rows of one.  Bulk copies of factors
+ * begin at multiples of four. */
 static int32_t row_alignment(const struct bsmi_cuda_multiply *c)
 {
+    if (c->road == BSMI_ROAD_FAST) return 4;
     if (c->road != BSMI_ROAD_CODES) return 0;
     return bsmi_gemm_is_swapped(&bsmi_gemm_instances[c->gemm]) ? 32 : 128;
 }
@@ -488,9 +454,26 @@ static bsm_status map_integers(const struct run *run, const struct bsmi_gemm_ins
     return status == BSM_OK ? bsmi_integers_map(run->queue.gpu->driver, &b, instance->b_box_rows, &g->b) : status;
 }
 
-/* What the kernel multiplies, in its way. */
-static bsm_status give_operands(const struct run *run, const struct bsmi_gemm_instance *instance, struct bsmi_gemm_parameters *g)
+/* What GEMM kernels are launched with: all begin with the same. */
+union launched {
+    struct bsmi_gemm_parameters gemm;
+    struct bsmi_conditional_gemm_parameters conditional;
+    struct bsmi_fast_parameters fast;
+};
+
+static bsm_status map_fast(const struct run *run, const struct bsmi_gemm_instance *instance, struct bsmi_fast_parameters *parameters)
 {
+    const struct bsmi_product *p = run->product;
+    const struct bsmi_cuda_multiply *c = run->multiply;
+    return bsmi_fast_map(run->queue.gpu->driver, instance, &p->a, &c->a.fast, &p->b, &c->b.fast, run->workspace, parameters);
+}
+
+/* What the kernel multiplies, in its way. */
+static bsm_status give_operands(const struct run *run, const struct bsmi_gemm_instance *instance, union launched *parameters)
+{
+    struct bsmi_gemm_parameters *g = &parameters->gemm;
+    if (instance->kind == BSMI_GEMM_FAST) return map_fast(run, instance, &parameters->fast);
+    parameters->conditional.condition = condition_of(run, instance->kind != BSMI_GEMM_INTEGERS);
     if (instance->kind == BSMI_GEMM_INTEGERS) return map_integers(run, instance, g);
     if (run->multiply->road == BSMI_ROAD_TENSOR) fill_segments(run->multiply, g);
     bsmi_codes_fill(instance, &run->product->a, &run->product->b, g);
@@ -502,19 +485,18 @@ static bsm_status run_gemm(struct run *run, int gemm)
     const struct bsmi_product *p = run->product;
     const struct bsmi_cuda_multiply *c = run->multiply;
     const struct bsmi_gemm_instance *instance = &bsmi_gemm_instances[gemm];
-    struct bsmi_conditional_gemm_parameters given = { .condition = condition_of(run, instance->kind != BSMI_GEMM_INTEGERS) };
-    struct bsmi_gemm_parameters g = {
+    union launched given = { .gemm = {
         .a_batch_step = p->a.batch > 1, .b_batch_step = p->b.batch > 1, .direct = c->direct, .row_tiles = c->row_tiles,
         .column_tiles = c->column_tiles, .group_tiles = group_tiles(run), .epilogue = run->epilogue,
         .row_alignment = row_alignment(c),
         .band_rows = bsmi_gemm_band(instance, run->queue.gpu->gemm_clusters[gemm]),
-    };
-    g.tiles = bsmi_cuda_tiles(instance, p);
-    g.spread = c->spread, g.kept = c->kept > 0 ? at(run, c->kept_at) : NULL;
-    bsm_status status = give_operands(run, instance, &g);
-    if (status == BSM_OK) status = map_d(run, instance, &g);
-    given.gemm = g;
-    return status == BSM_OK ? bsmi_cuda_launch_gemm(&run->queue, gemm, c->spread ? g.tiles * c->parts : g.tiles, &given) : status;
+    } };
+    struct bsmi_gemm_parameters *g = &given.gemm;
+    g->tiles = bsmi_cuda_tiles(instance, p);
+    g->spread = c->spread, g->kept = c->kept > 0 ? at(run, c->kept_at) : NULL;
+    bsm_status status = give_operands(run, instance, &given);
+    if (status == BSM_OK) status = map_d(run, instance, g);
+    return status == BSM_OK ? bsmi_cuda_launch_gemm(&run->queue, gemm, c->spread ? g->tiles * c->parts : g->tiles, &given) : status;
 }
 
 static struct bsmi_left_out flags_of(const struct run *run, const struct bsmi_cuda_operand *o, int32_t ctas)
@@ -581,11 +563,20 @@ static bsm_status run_codes(struct run *run)
     return status == BSM_OK ? run_gemm(run, c->gemm) : status;
 }
 
+static bsm_status run_fast(struct run *run)
+{
+    const struct bsmi_product *p = run->product;
+    const struct bsmi_cuda_multiply *c = run->multiply;
+    const bsm_status status = bsmi_fast_refold(&run->queue, &p->a, &c->a.fast, &p->b, &c->b.fast, run->workspace);
+    return status == BSM_OK ? run_gemm(run, c->gemm) : status;
+}
+
 static bsm_status make_sums(struct run *run)
 {
     switch (run->multiply->road) {
     case BSMI_ROAD_TENSOR: return run_tensor(run);
     case BSMI_ROAD_CODES: return run_codes(run);
+    case BSMI_ROAD_FAST: return run_fast(run);
     default: return run_sums(run, false);
     }
 }
@@ -604,10 +595,10 @@ static bsm_status run_entered(struct run *run)
 {
     const struct bsmi_product *p = run->product;
     bsm_status status = check_direct(run);
-    if (status == BSM_OK) status = clear_amax(run);
+    if (status == BSM_OK) status = bsmi_cuda_clear_amax(&run->queue, run->product);
     if (status != BSM_OK || p->m == 0 || p->n == 0 || matrices(p) == 0) return status;
-    fill_epilogue(run);
-    status = clear_padding(run);
+    bsmi_cuda_fill_epilogue(run->multiply, p, run->workspace, &run->epilogue);
+    status = bsmi_cuda_clear_padding(&run->queue, p);
     if (status == BSM_OK) status = make_group_tables(run);
     if (status == BSM_OK) status = make_sums(run);
     return status == BSM_OK ? finish(run) : status;

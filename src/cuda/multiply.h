@@ -4,6 +4,7 @@
 
 #include "codes.h"
 #include "device.h"
+#include "fast.h"
 #include "integers.h"
 #include "product/product.h"
 
@@ -11,6 +12,7 @@
 enum bsmi_cuda_road {
     BSMI_ROAD_TENSOR,                     /* bf16 rows by TMA into tensor cores: a GEMM instance */
     BSMI_ROAD_CODES,                      /* codes and scales by TMA into tensor cores that take them: a GEMM instance */
+    BSMI_ROAD_FAST,                       /* refolded into e4m3 codes: a GEMM instance of BSM_COMPUTE_FAST */
     BSMI_ROAD_SIMT                        /* one thread an element, from the operands as they are */
 };
 
@@ -19,6 +21,7 @@ enum bsmi_cuda_way {
     BSMI_WAY_AS_IT_IS,                    /* TMA reads the caller's rows */
     BSMI_WAY_DECODED,                     /* decoded into bf16 rows in the workspace */
     BSMI_WAY_REPACKED,                    /* rows that TMA cannot describe, copied into the workspace */
+    BSMI_WAY_REFOLDED,                    /* e4m3 codes and a factor for 128 of them in the workspace */
     BSMI_WAY_IN_KERNEL                    /* TMA reads the caller's codes; the GEMM kernel decodes them into bf16 */
 };
 
@@ -36,6 +39,7 @@ struct bsmi_cuda_operand {
     size_t scales_at;
     struct bsmi_codes codes;              /* on the road of codes, where way and what it says count alone */
     struct bsmi_integers integers;        /* of a product of integers */
+    struct bsmi_fast_operand fast;        /* refolded, which has exponents and leaves nothing out */
 };
 
 /* Made once for a product; a product that differs in pointers and group_rows alone can run with it. */
@@ -93,6 +97,14 @@ bsm_status bsmi_cuda_run(bsm_context *context, const struct bsmi_cuda_multiply *
 
 /* The same with the context's cached workspace. */
 bsm_status bsmi_cuda_multiply(bsm_context *context, const struct bsmi_cuda_multiply *multiply, const struct bsmi_product *product);
+
+/* Everything between S and D, with pointers into the workspace. */
+void bsmi_cuda_fill_epilogue(const struct bsmi_cuda_multiply *multiply, const struct bsmi_product *product, unsigned char *workspace,
+                             struct bsmi_epilogue_parameters *epilogue);
+
+/* Put into the queue, in front of a product: amax is 0, and the padding of D's scales. */
+bsm_status bsmi_cuda_clear_amax(const struct bsmi_cuda_queue *queue, const struct bsmi_product *product);
+bsm_status bsmi_cuda_clear_padding(struct bsmi_cuda_queue *queue, const struct bsmi_product *product);
 
 /* "decoded", "as it is", ... */
 const char *bsmi_cuda_way_name(enum bsmi_cuda_way way);

@@ -89,6 +89,16 @@ bsm_status bsmi_cuda_quantize(bsm_context *context, const struct bsmi_quantize_r
     return status != BSM_OK ? status : bsmi_cuda_leave(queue.gpu, quantize_entered(&queue, request));
 }
 
+/* One behind the other: the second reads along the source's columns. */
+bsm_status bsmi_cuda_quantize_both(bsm_context *context, const struct bsmi_quantize_request *rows, const struct bsmi_quantize_request *columns)
+{
+    struct bsmi_cuda_queue queue = queue_of(context);
+    bsm_status status = bsmi_cuda_enter(queue.gpu);
+    if (status != BSM_OK) return status;
+    status = quantize_entered(&queue, rows);
+    return bsmi_cuda_leave(queue.gpu, status == BSM_OK ? quantize_entered(&queue, columns) : status);
+}
+
 bsm_status bsmi_cuda_dequantize(bsm_context *context, const struct bsmi_dequantize_request *r)
 {
     struct bsmi_cuda_queue queue = queue_of(context);

@@ -42,6 +42,12 @@ const char *bsmi_cuda_kernel_name(int number)
     return number > 0 && number <= bsmi_gemm_instance_count ? bsmi_gemm_instances[number - 1].name : NULL;
 }
 
+/* Kernels of BSM_COMPUTE_FAST serve nothing that is to be exact. */
+static bool serves_fast(int gemm, const struct bsmi_product *p)
+{
+    return p->compute == BSM_COMPUTE_FAST && bsmi_gemm_instances[gemm].kind == BSMI_GEMM_FAST && bsmi_fast_serves(p->a.format, p->b.format);
+}
+
 /* bf16 rows are made of anything; a kernel that decodes B itself knows some formats. */
 static bool serves(int gemm, bsm_format a, bsm_format b)
 {
@@ -169,6 +175,10 @@ static int choose_gemm(const struct bsmi_cuda_gpu *gpu, const struct bsmi_produc
         *reason = p->k == 0 ? "K is 0: nothing to multiply" : "sizes that 32-bit coordinates cannot tell";
         return -1;
     }
+    for (int i = 0; i < bsmi_gemm_instance_count; i++) {
+        *reason = "BSM_COMPUTE_FAST";
+        if (gpu->gemms[i] != NULL && serves_fast(i, p)) return i;
+    }
     const bool codes = takes_codes(gpu, p->a.format, p->b.format);
     int chosen = -1;
     double least = 0;
@@ -193,7 +203,7 @@ bsm_status bsmi_cuda_choose(const bsm_context *context, const struct bsmi_produc
     if (forced >= 0) *reason = "forced by bsm_context_force_kernel";
     if (forced > 0 && !bsmi_cuda_tensor_serves(p))
         return bsmi_fail(BSM_EUNSUPPORTED, "kernel %s was forced, but K is 0 or a size beyond 32 bits", bsmi_cuda_kernel_name(forced));
-    if (forced > 0 && !serves(gemm, p->a.format, p->b.format))
+    if (forced > 0 && !serves(gemm, p->a.format, p->b.format) && !serves_fast(gemm, p))
         return bsmi_fail(BSM_EUNSUPPORTED, "kernel %s was forced, but it does not serve %s times %s", bsmi_cuda_kernel_name(forced),
                          bsm_format_get((int)p->a.format)->name, bsm_format_get((int)p->b.format)->name);
     const char *rule = NULL;
@@ -216,6 +226,7 @@ static void describe_order(const struct bsmi_cuda_multiply *c, char *text, size_
     if (c->road == BSMI_ROAD_SIMT) snprintf(text, bytes, "as on the CPU");
     else if (c->rest >= 0)
         snprintf(text, bytes, "exact in s32 if the scales of every row span 3 powers of two and its sums fit fp32, else tensor cores along K in fp32");
+    else if (c->road == BSMI_ROAD_FAST) snprintf(text, bytes, "tensor cores along each 128 columns of K, added in fp32");
     else if (c->parts > 1) snprintf(text, bytes, "tensor cores along each of %d parts of K in fp32, parts ascending%s", c->parts,
                                     c->spread ? " in an epilogue of their own" : "");
     else snprintf(text, bytes, "tensor cores along K%s in fp32", c->a.terms * c->b.terms > 1 ? ", term by term," : "");

@@ -248,3 +248,14 @@ int bsm_activation_from_name(const char *name)
         if (strcmp(name, activations[i]) == 0) return i;
     return -1;
 }
+
+static const char *const computes[BSM_COMPUTE_COUNT] = { "exact", "fast" };
+
+const char *bsm_compute_name(int compute) { return compute >= 0 && compute < BSM_COMPUTE_COUNT ? computes[compute] : NULL; }
+
+int bsm_compute_from_name(const char *name)
+{
+    for (int i = 0; name != NULL && i < BSM_COMPUTE_COUNT; i++)
+        if (strcmp(name, computes[i]) == 0) return i;
+    return -1;
+}

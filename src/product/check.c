@@ -25,6 +25,7 @@ static bsm_status check_choices(const bsm_matmul *given)
         { "alpha_per", (int)given->alpha_per, BSM_PER_COUNT },
         { "activation", (int)given->activation, BSM_ACT_COUNT },
         { "gate", (int)given->gate, BSM_GATE_COUNT },
+        { "compute", (int)given->compute, BSM_COMPUTE_COUNT },
         { "d_recipe", (int)given->d_recipe, BSM_RECIPE_COUNT },
         { "d_nonfinite", (int)given->d_nonfinite, BSM_NONFINITE_SATURATE + 1 },
     };
@@ -203,6 +204,7 @@ bsm_status bsmi_product_check(const bsm_matmul *from, bool on_device, struct bsm
     p->activation = given.activation;
     p->amax = given.amax;
     p->stream = given.stream;
+    p->compute = given.compute;
     return bsmi_product_check_overlap(p);
 }
 

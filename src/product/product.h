@@ -26,6 +26,7 @@ struct bsmi_product {
     bool d_no_saturate;
     float *amax;                          /* NULL: not wanted */
     void *stream;                         /* NULL: the context's; of GPUs alone */
+    bsm_compute compute;
 };
 
 /* Checks `given` whole, fills in defaults.  Reads descriptions and, unless data lies on a device, group_rows; no other data. */

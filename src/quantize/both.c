@@ -4,6 +4,7 @@
 #include "core/core.h"
 #include "job.h"
 #include "matrix/regions.h"
+#include "request.h"
 
 /* A unit is one tile.  Its rows are whole blocks of the transpose, GGUF's of 64 too, so no two units write one byte. */
 enum { TILE_ROWS = 64, TILE_COLUMNS = 128 };
@@ -40,12 +41,10 @@ static void tiles_task(void *argument, int64_t task, int worker)
         quantize_tile(both, unit);
 }
 
-static bsm_status check_both(const bsm_context *context, const struct both *both)
+static bsm_status check_both(const struct both *both)
 {
     const bool computed = both->rows.options.tensor_scale == BSM_TENSOR_SCALE_COMPUTED;
     struct bsmi_regions written = { .count = 0 }, read = { .count = 0 };
-    if (context->device != NULL)
-        return bsmi_fail(BSM_EUNSUPPORTED, "bsm_quantize_both runs on CPU contexts; call bsm_quantize twice on a GPU");
     if (both->rows.options.block_rows > 1)
         return bsmi_fail(BSM_EUNSUPPORTED, "options->block_rows=%lld: squares give the transpose the same values; call bsm_quantize twice",
                          (long long)both->rows.options.block_rows);
@@ -79,6 +78,14 @@ static bsm_status prepare_both(int threads, struct both *both)
     return status;
 }
 
+static bsm_status both_on_device(bsm_context *context, struct both *both)
+{
+    struct bsmi_quantize_request rows, columns;
+    bsm_status status = bsmi_quantize_request_make(&both->rows, &rows);
+    if (status == BSM_OK) status = bsmi_quantize_request_make(&both->columns, &columns);
+    return status == BSM_OK ? context->device->calls->quantize_both(context, &rows, &columns) : status;
+}
+
 bsm_status bsm_quantize_both(bsm_context *context, const bsm_real_matrix *source, const bsm_quantize_options *options,
                              const bsm_matrix *rows, const bsm_matrix *columns)
 {
@@ -90,7 +97,8 @@ bsm_status bsm_quantize_both(bsm_context *context, const bsm_real_matrix *source
     transposed.rows = source->columns, transposed.columns = source->rows;
     transposed.row_stride = source->column_stride, transposed.column_stride = source->row_stride;
     status = bsmi_quantize_check(context, &transposed, options, columns, &both.columns);
-    if (status == BSM_OK) status = check_both(context, &both);
+    if (status == BSM_OK) status = check_both(&both);
+    if (status == BSM_OK && context->device != NULL) return both_on_device(context, &both);
     if (status == BSM_OK) status = prepare_both(context->threads, &both);
     if (status != BSM_OK) return status;
 

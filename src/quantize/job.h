@@ -28,6 +28,10 @@ bsm_status bsmi_quantize_tensor_scale(int threads, struct bsmi_quantize_job *job
 /* The quantizer of a block format or the converter of an unscaled one. */
 bsm_status bsmi_quantize_prepare(struct bsmi_quantize_job *job, float tensor_scale);
 
+/* The job as a device gets it: checks the recipe, and refuses what GPUs have not. */
+struct bsmi_quantize_request;
+bsm_status bsmi_quantize_request_make(struct bsmi_quantize_job *job, struct bsmi_quantize_request *request);
+
 /* Quantizes the values x of a piece of at most BSMI_PIECE columns.  scans: of the squares that its blocks belong to; NULL: blocks stand
  * alone.  stats may be NULL. */
 void bsmi_quantize_piece(const struct bsmi_quantize_job *job, const struct bsmi_piece *piece, const float *x,

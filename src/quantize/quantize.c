@@ -142,7 +142,7 @@ static void stats_task(void *argument, int64_t index, int worker)
     bsmi_stats_write(&job->sum, job->walk.tasks, job->stats);
 }
 
-static bsm_status quantize_on_device(bsm_context *context, struct bsmi_quantize_job *job)
+bsm_status bsmi_quantize_request_make(struct bsmi_quantize_job *job, struct bsmi_quantize_request *request)
 {
     const bsm_quantize_options *o = &job->options;
     const bsm_status status = bsmi_quantize_prepare(job, 1);                    /* checks the recipe; the tensor scale is the device's to read */
@@ -152,12 +152,19 @@ static bsm_status quantize_on_device(bsm_context *context, struct bsmi_quantize_
     if (o->preset != BSM_PRESET_NONE)
         return bsmi_fail(BSM_EUNSUPPORTED, "options->preset=%s: GPUs have recipes alone; quantize on a CPU context",
                          bsm_preset_name((int)o->preset));
-    const struct bsmi_quantize_request request = {
+    *request = (struct bsmi_quantize_request){
         job->source, job->destination, o->recipe, o->rounding, o->seed, o->nonfinite, o->no_saturate,
         o->tensor_scale == BSM_TENSOR_SCALE_COMPUTED, bsmi_tensor_scale_largest(&job->destination, o->recipe),
         { o->clamp_low, o->clamp_high }, o->smallest_scale, o->block_rows > 1 ? (int)o->block_rows : 1,
     };
-    return context->device->calls->quantize(context, &request);
+    return BSM_OK;
+}
+
+static bsm_status quantize_on_device(bsm_context *context, struct bsmi_quantize_job *job)
+{
+    struct bsmi_quantize_request request;
+    const bsm_status status = bsmi_quantize_request_make(job, &request);
+    return status == BSM_OK ? context->device->calls->quantize(context, &request) : status;
 }
 
 bsm_status bsm_quantize(bsm_context *context, const bsm_real_matrix *source, const bsm_quantize_options *options,

@@ -192,6 +192,39 @@ static void quantizing_and_back(struct test *t)
     contexts_close(&c);
 }
 
+/* A matrix and its transpose: the CPU's bytes of both. */
+static void quantizing_both(struct test *t)
+{
+    static const struct { bsm_format rows, columns; int64_t m, k; bool computed; } cases[] = {
+        { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3, 64, 128, false }, { BSM_MXFP4, BSM_MXFP4, 96, 160, false }, { BSM_NVFP4, BSM_NVFP4, 128, 64, true },
+        { BSM_MXFP8_E4M3, BSM_MXFP4, 37, 101, false },      { BSM_NVFP4, BSM_NVFP4, 64, 64, false },
+    };
+    struct contexts c;
+    if (!contexts_open(t, &c)) return;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const int64_t m = cases[i].m, k = cases[i].k, pitch = (k + 7) / 8 * 8;
+        float scales[2] = { 1, 1 };
+        struct operand rows = make_d(cases[i].rows, m, k, 1), columns = make_d(cases[i].columns, k, m, 1);
+        if (cases[i].computed) rows.m.tensor_scale = &scales[0], columns.m.tensor_scale = &scales[1];
+        uint16_t *numbers = calloc((size_t)(m * pitch), sizeof *numbers);
+        for (int64_t j = 0; j < m * pitch; j++) numbers[j] = (uint16_t)bsm_element_encode(BSM_BF16, rnd_normal(t) * (j % 7 == 0 ? 30.0 : 1.0), BSM_ROUND_NEAREST_EVEN, true, 0);
+        const bsm_quantize_options options = { .struct_size = sizeof options, .tensor_scale = cases[i].computed ? BSM_TENSOR_SCALE_COMPUTED : BSM_TENSOR_SCALE_GIVEN };
+        const bsm_real_matrix real = { .struct_size = sizeof real, .type = BSM_REAL_BF16, .rows = m, .columns = k, .data = numbers, .row_stride = pitch, .column_stride = 1 };
+        bsm_real_matrix on_gpu = real;
+        struct twin rows_there = twin_make(t, &c, &rows), columns_there = twin_make(t, &c, &columns);
+        on_gpu.data = to_device(t, &c, numbers, (size_t)(m * pitch) * sizeof *numbers);
+        CHECK(t, bsm_quantize_both(c.cpu, &real, &options, &rows.m, &columns.m) == BSM_OK);
+        if (bsm_quantize_both(c.gpu, &on_gpu, &options, &rows_there.m, &columns_there.m) != BSM_OK) FAIL(t, "case %zu: %s", i, bsm_last_error());
+        twin_compare(t, &c, &rows_there, "rows");
+        twin_compare(t, &c, &columns_there, "columns");
+        CHECK(t, bsm_device_release(c.gpu, on_gpu.data) == BSM_OK);
+        twin_free(t, &c, &rows_there), twin_free(t, &c, &columns_there);
+        rows.m.tensor_scale = columns.m.tensor_scale = NULL;
+        operand_free(&rows), operand_free(&columns), free(numbers);
+    }
+    contexts_close(&c);
+}
+
 /* Everything that bsm_quantize can be asked for but statistics and presets. */
 static void quantizing_with_policies(struct test *t)
 {
@@ -283,7 +316,7 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         TEST(factors_and_addends), TEST(quantized_outputs),   TEST(batches_and_groups),
-        TEST(extreme_scales),      TEST(quantizing_and_back), TEST(quantizing_with_policies), TEST(scales_from_layout_to_layout),
+        TEST(extreme_scales),      TEST(quantizing_and_back), TEST(quantizing_both), TEST(quantizing_with_policies), TEST(scales_from_layout_to_layout),
         TEST(what_a_gpu_refuses),
     };
     return TEST_MAIN(argc, argv, cases);

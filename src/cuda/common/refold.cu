@@ -1,0 +1,243 @@
+/* Operands of BSM_COMPUTE_FAST: every row as e4m3 codes with one power of two for 128 columns.
+ *
+ * The largest scale code of a group's four blocks says its power of two, so that the largest number that the format has under that scale
+ * becomes at most 448; what has a smaller scale moves down, and is rounded to nearest even where that drops bits.  Groups of equal scales
+ * keep every bit but of e5m2.
+ *
+ * A number goes from its code to a half, times a power of two that is a half too, to its new code.  The product rounds only what lies
+ * below 2^-14, all of which becomes 0 in e4m3, whose last place is 2^-9: nothing is rounded twice.
+ *
+ * Factors are kept within 2^-63 .. 2^40, so that products of two are numbers of fp32, and sums of products with them neither overflow nor lose
+ * bits: a row whose largest factor is not within 2^-20 .. 2^40 has an exponent of its own, which its factors leave out.  Factors below 2^-63
+ * become 0.
+ *
+ * A warp takes 8 rows, four lanes a row, 128 columns at a time. */
+#include "cuda/ptx/arithmetic.cuh"
+#include "cuda/fast_parameters.h"
+#include "cuda/ptx/narrow.cuh"
+#include "cuda/ptx/threads.cuh"
+#include "octets.cuh"
+#include "scale_places.cuh"
+
+enum { LEAST_FACTOR = -63, MOST_FACTOR = 40, LEAST_OF_ROW = -20, GROUPS_AT_ONCE = 4, TWO_TO_MINUS_7 = 0x20002000 };
+
+/* Codes of an element as halves that are exact, those of e5m2 for the range of a second factor: halves times 2^`raised` are the element; and
+ * the power of two of a factor under the scale 1, less than which nothing fits. */
+template <int ELEMENT> struct element_fold;
+template <> struct element_fold<BSM_E4M3> { static constexpr int raised = 0, exponent = 0; };
+template <> struct element_fold<BSM_E5M2> { static constexpr int raised = 7, exponent = 7; };
+template <> struct element_fold<BSM_E2M3> { static constexpr int raised = 6, exponent = -5; };
+template <> struct element_fold<BSM_E3M2> { static constexpr int raised = 4, exponent = -4; };
+template <> struct element_fold<BSM_E2M1> { static constexpr int raised = 6, exponent = -6; };
+
+/* Four codes of a byte each.  Shorter elements: sign to the front, the rest below e4m3's exponent, subnormals included. */
+template <int ELEMENT> __device__ static inline uint32_t as_eight_bits(uint32_t codes)
+{
+    if (ELEMENT == BSM_E2M3) return (codes << 2 & 0x80808080) | (codes & 0x1f1f1f1f);
+    if (ELEMENT == BSM_E3M2) return (codes << 2 & 0x80808080) | (codes << 1 & 0x3e3e3e3e);
+    if (ELEMENT == BSM_E2M1) return (codes << 4 & 0x80808080) | (codes << 2 & 0x1c1c1c1c);
+    return codes;
+}
+
+/* Four codes times two halves `factor`. */
+template <int ELEMENT> __device__ static inline uint32_t refold_four(uint32_t codes, uint32_t factor)
+{
+    const uint32_t four = as_eight_bits<ELEMENT>(codes);
+    uint32_t pairs[2];
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        const uint16_t pair = (uint16_t)(four >> 16 * i);
+        uint32_t product;
+        if (ELEMENT == BSM_E5M2) {
+            const uint32_t halves = ptx_cvt_f16x2_e5m2x2(pair);
+            product = ptx_fma_f16x2(halves, 0, ptx_mul_f16x2(ptx_mul_f16x2(halves, TWO_TO_MINUS_7), factor));   /* infinity becomes NaN */
+        } else {
+            product = ptx_mul_f16x2(ptx_cvt_f16x2_e4m3x2(pair), factor);
+        }
+        pairs[i] = ptx_cvt_e4m3x2_f16x2(product);
+    }
+    return pairs[0] | pairs[1] << 16;
+}
+
+template <int ELEMENT> __device__ static inline uint4 refold_sixteen(uint4 codes, uint32_t factor)
+{
+    return make_uint4(refold_four<ELEMENT>(codes.x, factor), refold_four<ELEMENT>(codes.y, factor), refold_four<ELEMENT>(codes.z, factor),
+                      refold_four<ELEMENT>(codes.w, factor));
+}
+
+/* 2^exponent as two halves; what lies below their subnormals takes everything to 0 just as well. */
+__device__ static inline uint32_t half_power(int exponent)
+{
+    const int kept = max(exponent, -24);
+    return (kept < -14 ? 1u << (kept + 24) : (uint32_t)(kept + 15) << 10) * 0x00010001;
+}
+
+/* Everything about an operand that its rows share. */
+struct refold_job {
+    scale_places places;
+    int quick_groups;                     /* of a row, from the first on: 16 codes can be loaded at once, and are there */
+};
+
+__device__ static inline bool loads_quickly(const bsmi_device_matrix &m)
+{
+    const bool nibbles = m.packing == BSM_PACKING_LOW_FIRST || m.packing == BSM_PACKING_HIGH_FIRST;
+    const uint32_t step = nibbles ? 8 : 16;
+    if (!nibbles && m.packing != BSM_PACKING_DEFAULT && m.packing != BSM_PACKING_BYTES) return false;
+    return aligned_to(m.data, step) && m.row_bytes % step == 0 && m.batch_bytes % step == 0;
+}
+
+/* 16 codes from `column` on: loaded at once, or one by one with zeros behind the row's end. */
+template <bool QUICK> __device__ static inline uint4 load_sixteen(const bsmi_device_matrix &m, const unsigned char *row, int64_t column)
+{
+    if constexpr (QUICK) {
+        if (m.bits != 4 || m.packing == BSM_PACKING_BYTES) return ptx_load_16(row + column);
+        const bool high_first = m.packing == BSM_PACKING_HIGH_FIRST;
+        const uint2 packed = __ldg((const uint2 *)(row + column / 2));
+        const octet first = spread_nibbles(packed.x, high_first), second = spread_nibbles(packed.y, high_first);
+        return make_uint4(first.low, first.high, second.low, second.high);
+    } else {
+        const int64_t left = m.columns - column;
+        octet first = { 0, 0 }, second = { 0, 0 };
+        if (left > 0) first = load_octet(m, row, column / 8, (int)min(left, (int64_t)8));
+        if (left > 8) second = load_octet(m, row, column / 8 + 1, (int)min(left - 8, (int64_t)8));
+        return make_uint4(first.low, first.high, second.low, second.high);
+    }
+}
+
+/* This lane's place among the rows of a warp. */
+struct refold_row {
+    const unsigned char *codes, *scales;
+    unsigned char *to;
+    float *factors;                       /* of group 0 */
+    int64_t number;                       /* of all rows; clipped to the matrix's last */
+    bool there;
+    int quarter;
+};
+
+__device__ static inline refold_row row_at(const bsmi_refold_operand &o, const refold_job &job, int64_t band)
+{
+    const bsmi_device_matrix &m = o.source;
+    const int lane = (int)threadIdx.x % 32;
+    const int64_t bands = (m.rows + BSMI_REFOLD_ROWS - 1) / BSMI_REFOLD_ROWS, matrix = band / bands;
+    const int64_t given = (band - matrix * bands) * BSMI_REFOLD_ROWS + lane / 4, row = min(given, m.rows - 1);
+    const int64_t in_sixteen = row & 15, place = o.permuted == 0 ? row : (row & ~15) + (in_sixteen % 8 / 2 * 4 + in_sixteen / 8 * 2 + in_sixteen % 2);
+    return { m.data + matrix * m.batch_bytes + row * m.row_bytes, m.scales + matrix * m.scale_batch_bytes + place_in(job.places.row, row),
+             o.codes + matrix * o.batch_bytes + row * o.row_bytes, o.factors.factors + matrix * o.factors.groups * o.factors.rows + place,
+             matrix * m.rows + row, given < m.rows, lane % 4 };
+}
+
+__device__ static inline float float_power(int exponent) { return __int_as_float((exponent + 127) << 23); }
+
+/* What the rows' own exponents are, and their factors with them; for rows whose largest scale lies far out. */
+__device__ __noinline__ static void factor_again(const bsmi_refold_operand &o, const refold_job &job, const refold_row &r, int fold, int exponent)
+{
+    const bsmi_device_matrix &m = o.source;
+    for (int group = r.quarter; group < o.factors.groups; group += 4) {
+        int most = 0;
+        for (int block = group * 4; block < min(group * 4 + 4, (int)m.layout.columns); block++) {
+            const int code = __ldg(r.scales + place_in(job.places.column, block));
+            most = max(most, code == 255 ? 0 : code);
+        }
+        const int factor = most - 127 + fold - exponent;
+        r.factors[group * o.factors.rows] = factor < LEAST_FACTOR ? 0 : float_power(factor);
+    }
+}
+
+/* What a lane has read of a group. */
+struct refold_group { uint4 codes[2]; int scale; };
+
+template <bool QUICK>
+__device__ static inline refold_group load_group(const bsmi_refold_operand &o, const refold_job &job, const refold_row &r, int group)
+{
+    const bsmi_device_matrix &m = o.source;
+    const int64_t first = (int64_t)group * BSMI_FOLD_COLUMNS + r.quarter * 16;
+    const int block = group * 4 + r.quarter;
+    refold_group g;
+    if (QUICK) g.scale = __ldg(r.scales + column_place(job.places.column, (uint32_t)block));
+    else g.scale = block < m.layout.columns ? __ldg(r.scales + place_in(job.places.column, block)) : 0;
+#pragma unroll
+    for (int i = 0; i < 2; i++) g.codes[i] = load_sixteen<QUICK>(m, r.codes, first + 64 * i);
+    return g;
+}
+
+/* The largest scale code of the group; *any gets the bits of its new codes. */
+template <int ELEMENT>
+__device__ static inline int store_group(const bsmi_refold_operand &o, const refold_row &r, int group, const refold_group &g, uint32_t *any)
+{
+    using fold = element_fold<ELEMENT>;
+    int most = g.scale == 255 ? 0 : g.scale;
+    most = max(most, __shfl_xor_sync(0xffffffff, most, 1));
+    most = max(most, __shfl_xor_sync(0xffffffff, most, 2));
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        const int scale = __shfl_sync(0xffffffff, g.scale, ((int)threadIdx.x & 28) + 2 * i + r.quarter / 2);
+        const uint32_t factor = scale == 255 ? 0x7fff7fff : half_power(fold::raised - fold::exponent + scale - most);
+        const uint4 codes = refold_sixteen<ELEMENT>(g.codes[i], factor);
+        *any |= codes.x | codes.y | codes.z | codes.w;
+        if (r.there) ptx_store_16(r.to + (int64_t)group * BSMI_FOLD_COLUMNS + 64 * i + r.quarter * 16, codes);
+    }
+    const int factor = most - 127 + fold::exponent;
+    if (r.there && r.quarter == 0) r.factors[group * o.factors.rows] = factor < LEAST_FACTOR ? 0 : float_power(min(factor, MOST_FACTOR));
+    return most;
+}
+
+template <int ELEMENT>
+__device__ static inline void refold_band(const bsmi_refold_operand &o, const refold_job &job, int64_t band)
+{
+    const refold_row r = row_at(o, job, band);
+    int most = 0;
+    uint32_t any = 0;
+    int first = 0;
+#pragma unroll 1
+    for (; first + GROUPS_AT_ONCE <= job.quick_groups; first += GROUPS_AT_ONCE) {
+        refold_group groups[GROUPS_AT_ONCE];
+#pragma unroll
+        for (int i = 0; i < GROUPS_AT_ONCE; i++) groups[i] = load_group<true>(o, job, r, first + i);
+#pragma unroll
+        for (int i = 0; i < GROUPS_AT_ONCE; i++) most = max(most, store_group<ELEMENT>(o, r, first + i, groups[i], &any));
+    }
+#pragma unroll 1
+    for (; first < o.factors.groups; first++) most = max(most, store_group<ELEMENT>(o, r, first, load_group<false>(o, job, r, first), &any));
+    any |= __shfl_xor_sync(0xffffffff, any, 1);
+    any |= __shfl_xor_sync(0xffffffff, any, 2);
+    const int factor = most - 127 + element_fold<ELEMENT>::exponent;
+    const bool odd = (any & 0x7f7f7f7f) != 0 && (factor < LEAST_OF_ROW || factor > MOST_FACTOR);
+    __syncwarp();                                                    /* others write those factors again */
+    if (r.there && odd) factor_again(o, job, r, element_fold<ELEMENT>::exponent, factor);
+    if (r.there && r.quarter == 0) o.exponents[r.number] = odd ? factor : 0;
+}
+
+__device__ static inline int64_t bands_of(const bsmi_device_matrix &m)
+{
+    return (m.rows + BSMI_REFOLD_ROWS - 1) / BSMI_REFOLD_ROWS * m.batch;
+}
+
+__device__ static inline void refold_any(const bsmi_refold_operand &o, const refold_job &job, int64_t band)
+{
+    switch (o.source.element) {
+    case BSM_E4M3: refold_band<BSM_E4M3>(o, job, band); break;
+    case BSM_E5M2: refold_band<BSM_E5M2>(o, job, band); break;
+    case BSM_E2M3: refold_band<BSM_E2M3>(o, job, band); break;
+    case BSM_E3M2: refold_band<BSM_E3M2>(o, job, band); break;
+    default: refold_band<BSM_E2M1>(o, job, band); break;
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(BSMI_REFOLD_THREADS) bsmi_refold(const __grid_constant__ bsmi_refold_parameters p)
+{
+    __shared__ refold_job jobs[2];
+    if (threadIdx.x < 2) {
+        const bsmi_device_matrix &m = p.operands[threadIdx.x].source;
+        jobs[threadIdx.x].places = make_places(m.layout);
+        jobs[threadIdx.x].quick_groups = loads_quickly(m) && jobs[threadIdx.x].places.column.tile == 0 ? (int)(m.columns / BSMI_FOLD_COLUMNS) : 0;
+    }
+    __syncthreads();
+    ptx_griddepcontrol_wait();
+    griddepcontrol_launch_dependents();
+    const int64_t of_first = bands_of(p.operands[0].source), all = of_first + bands_of(p.operands[1].source);
+    const int64_t warps = BSMI_REFOLD_THREADS / 32;
+    for (int64_t band = blockIdx.x * warps + threadIdx.x / 32; band < all; band += gridDim.x * warps) {
+        const bool second = band >= of_first;
+        refold_any(p.operands[second], jobs[second], band - (second ? of_first : 0));
+    }
+}
