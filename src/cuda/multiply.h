@@ -88,6 +88,22 @@ bool bsmi_cuda_spreads(const struct bsmi_gemm_instance *gemm, const struct bsmi_
 bsm_status bsmi_cuda_prepare(const struct bsmi_cuda_gpu *gpu, const struct bsmi_product *product, int gemm,
                              struct bsmi_cuda_multiply *multiply);
 
+/* D as the GEMM and SIMT kernels finish it themselves, whatever there is of alpha, beta C, bias and the operands' tensor scales.  Kernels
+ * that multiply codes quantize it too, but not in GGUF's blocks, which may be wider than their tiles. */
+bool bsmi_cuda_finishes_directly(const struct bsmi_product *product, enum bsmi_cuda_road road);
+
+/* The matrix's data, as TMA may read rows of bf16. */
+struct bsmi_cuda_rows bsmi_cuda_plain_rows(const struct bsmi_matrix *matrix);
+
+/* Rows of bf16 in the workspace, made by a kernel that decodes. */
+static inline bool bsmi_cuda_goes_into_rows(const struct bsmi_cuda_operand *o)
+{
+    return o->way == BSMI_WAY_DECODED || o->way == BSMI_WAY_REPACKED;
+}
+
+/* Whether decoding may leave rows out. */
+static inline bool bsmi_cuda_leaves_out(const struct bsmi_cuda_multiply *c) { return c->a.has_exponents || c->b.has_exponents; }
+
 /* Whether the GPU has every kernel that the product needs on this road. */
 bool bsmi_cuda_has_kernels(const struct bsmi_cuda_gpu *gpu, const struct bsmi_product *product, const struct bsmi_cuda_multiply *multiply);
 

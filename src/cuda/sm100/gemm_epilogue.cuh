@@ -52,10 +52,13 @@ __device__ static inline void finish_job(const bsmi_gemm_parameters &p, const ge
         if (i == (CONFIG::SHARES ? 1 : CONFIG::CHUNKS * 2 - 1)) release_accumulator<CONFIG>(drained);
         if (!add_parts<CONFIG>(p, job, chunk * 2 + half, sums)) continue;
         const gemm_exponents exponents = exponents_of(row_exponents_of(p.epilogue, part), columns);
-        if (CONFIG::BLOCKS > 0 && quantizes(p)) {
-            store_rows_quantized<CONFIG::COLUMNS>(p, finish, *quantizer, part, exponents, boxes.table, sums);
-        } else if (stores_quickly(p, finish, part, exponents)) {
-            const bool any_nan = p.direct && finish_sums<CONFIG::COLUMNS>(p.epilogue, finish, part, exponents, boxes.table, sums);
+        const bool quantized = CONFIG::BLOCKS > 0 && quantizes(p);
+        const bool quickly = quantized ? finish.beta == 0 : stores_quickly(p, finish, part, exponents);
+        const bool any_nan = quickly && p.direct && finish_sums<CONFIG::COLUMNS>(p.epilogue, finish, part, exponents, boxes.table, sums);
+        if (quantized) {
+            if (!quickly) apply_all_terms<CONFIG::COLUMNS>(p.epilogue, finish, part, boxes.table, sums);
+            store_rows_quantized(p, *quantizer, part, sums);
+        } else if (quickly) {
             store_finished<CONFIG>(p, part, boxes, sums, any_nan);
         } else {
             finish_octets<CONFIG>(p, finish, part, exponents.any, boxes, sums);

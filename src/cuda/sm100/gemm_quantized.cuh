@@ -80,19 +80,14 @@ __device__ static inline void apply_all_terms(const bsmi_epilogue_parameters &e,
             addend = fmaf(finish.beta, load_number(c + row * e.c_row_bytes + (int64_t)column * (c_is_fp32 ? 4 : 2), c_is_fp32, c_is_bf16), addend);
         sums[i] = fmaf(factor, sums[i], addend);
     }
+    make_nan_canonical(sums);
 }
 
 /* Sums as tcgen05.ld.16x256b leaves them (gemm_part): pairs of columns, eight apart, of two rows. */
-template <int COLUMNS, int SUMS>
-__device__ static inline void store_rows_quantized(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_quantizer &q,
-                                                   const gemm_part &part, const gemm_exponents &exponents, uint32_t table, float (&sums)[SUMS])
+template <int SUMS>
+__device__ static inline void store_rows_quantized(const bsmi_gemm_parameters &p, const gemm_quantizer &q, const gemm_part &part,
+                                                   const float (&sums)[SUMS])
 {
-    if (finish.beta == 0) {
-        finish_sums<COLUMNS>(p.epilogue, finish, part, exponents, table, sums);
-    } else {
-        apply_all_terms<COLUMNS>(p.epilogue, finish, part, table, sums);
-        make_nan_canonical(sums);
-    }
 #pragma unroll
     for (int first = 0; first < SUMS; first += 16)
 #pragma unroll

@@ -48,41 +48,47 @@ __device__ static inline float finish_sum(const bsmi_gemm_parameters &p, const g
     return isnan(sum) ? __int_as_float(0x7fc00000) : sum;
 }
 
+/* Finishes the sums of rows that D has, and tells which those are: bit i for sums[i]. */
 template <class CONFIG>
-__device__ static inline void store_column(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_job &job,
-                                           const gemm_column &c, int32_t first_row, const float (&sums)[CONFIG::SUMS])
+__device__ static inline uint32_t finish_column(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_tile &tile,
+                                                const gemm_column &c, int32_t first_row, float (&sums)[CONFIG::SUMS])
 {
     const bsmi_epilogue_parameters &e = p.epilogue;
-    const gemm_tile &tile = job.tile;
-    gemm_output output = gemm_output_of(p, tile.matrix);
-    if (p.spread) output.data += job.part * e.sums_part_pitch * 4;
-    const int64_t bytes = output.element == BSM_FP32 ? 4 : 2;
+    uint32_t exists = 0;
 #pragma unroll
     for (int i = 0; i < CONFIG::SUMS; i++) {
         const int32_t row = first_row + i;
         if (row < tile.row_begin || row >= tile.row_end) continue;
         const int32_t exponent = e.a_exponents == nullptr ? 0 : e.a_exponents[tile.matrix * e.a_exponent_step + row];
         if (!c.is_stored || exponent == BSMI_ROW_LEFT_OUT) continue;
-        const float t = p.direct ? finish_sum(p, finish, c, tile, row, exponent, sums[i]) : sums[i];
-        store_pair(output.data + row * output.row_bytes + c.column * bytes, output.element, t, 0, true, false);
+        if (p.direct) sums[i] = finish_sum(p, finish, c, tile, row, exponent, sums[i]);
+        exists |= 1u << i;
     }
+    return exists;
+}
+
+template <class CONFIG>
+__device__ static inline void store_column(const bsmi_gemm_parameters &p, const gemm_job &job, const gemm_column &c, int32_t first_row,
+                                           uint32_t exists, const float (&sums)[CONFIG::SUMS])
+{
+    gemm_output output = gemm_output_of(p, job.tile.matrix);
+    if (p.spread) output.data += job.part * p.epilogue.sums_part_pitch * 4;
+    const int64_t bytes = output.element == BSM_FP32 ? 4 : 2;
+#pragma unroll
+    for (int i = 0; i < CONFIG::SUMS; i++)
+        if (exists >> i & 1) store_pair(output.data + (first_row + i) * output.row_bytes + c.column * bytes, output.element, sums[i], 0, true, false);
 }
 
 /* Eight rows at a time, of which a warp has 32 columns. */
 template <class CONFIG>
-__device__ static inline void quantize_column(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_tile &tile,
-                                              const gemm_column &c, const gemm_quantizer &quantizer, int32_t first_row,
-                                              const float (&sums)[CONFIG::SUMS])
+__device__ static inline void quantize_column(const bsmi_gemm_parameters &p, const gemm_tile &tile, const gemm_column &c,
+                                              const gemm_quantizer &quantizer, int32_t first_row, uint32_t exists, const float (&sums)[CONFIG::SUMS])
 {
 #pragma unroll
     for (int first = 0; first < CONFIG::SUMS; first += 8) {
         eight t;
 #pragma unroll
-        for (int i = 0; i < 8; i++) {
-            const int32_t row = first_row + first + i;
-            const bool exists = c.is_stored && row >= tile.row_begin && row < tile.row_end;
-            t.x[i] = exists ? finish_sum(p, finish, c, tile, row, 0, sums[first + i]) : 0;
-        }
+        for (int i = 0; i < 8; i++) t.x[i] = exists >> (first + i) & 1 ? sums[first + i] : 0;
         store_columns_quantized(p, quantizer, tile, first_row + first, c.column - (int32_t)(threadIdx.x % 32), t);
     }
 }
@@ -105,7 +111,8 @@ __device__ static inline void finish_swapped(const bsmi_gemm_parameters &p, cons
         if (chunk == CONFIG::CHUNKS - 1) release_accumulator<CONFIG>(drained);
         if (!add_parts<CONFIG>(p, job, chunk, sums)) continue;
         const int32_t row = job.tile.row + chunk * CONFIG::CHUNK;
-        if (CONFIG::BLOCKS > 0 && quantizes(p)) quantize_column<CONFIG>(p, finish, job.tile, column, *quantizer, row, sums);
-        else store_column<CONFIG>(p, finish, job, column, row, sums);
+        const uint32_t exists = finish_column<CONFIG>(p, finish, job.tile, column, row, sums);
+        if (CONFIG::BLOCKS > 0 && quantizes(p)) quantize_column<CONFIG>(p, job.tile, column, *quantizer, row, exists, sums);
+        else store_column<CONFIG>(p, job, column, row, exists, sums);
     }
 }
