@@ -18,7 +18,7 @@ template <class CONFIG> __device__ static inline gemm_boxes gemm_boxes_of(uint32
 }
 
 /* The copy engine has read what this warp stored; known to the thread that stored it. */
-__device__ static inline void boxes_are_read() { if (threadIdx.x % 32 == 0) bulk_wait_group_read<0>(); }
+__device__ static inline void boxes_are_read() { if (elect_sync()) bulk_wait_group_read<0>(); }
 
 /* The place of a byte in a box whose rows are BYTES long, as a tensor map with a swizzle of BYTES has it. */
 template <int BYTES> __device__ static inline uint32_t swizzled(uint32_t at)
@@ -55,7 +55,7 @@ __device__ static inline void store_boxes(const bsmi_gemm_parameters &p, const g
 {
     constexpr int BYTES = CONFIG::D_BOX_BYTES, BOX_COLUMNS = BYTES / (ELEMENT == BSM_FP32 ? 4 : 2);
     const uint32_t box = boxes.box + boxes.next * CONFIG::D_BOX;
-    const bool leads = threadIdx.x % 32 == 0;
+    const bool leads = elect_sync();
     if (leads) bulk_wait_group_read<1>();  /* of the store before the last, from this box */
     __syncwarp();
     fill_box<ELEMENT, BYTES, FIRST>(box, sums, any_nan);

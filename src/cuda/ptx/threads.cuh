@@ -53,6 +53,11 @@ __device__ static inline bool elect_sync()
     return elected != 0;
 }
 
+/* Number of the warp in its CTA, in a form that ptxas knows to be the same for all lanes.  Instructions that take their operands for the whole
+ * warp (TMA, tcgen05) need one lane of a warp, known by these two: where threadIdx.x decides, ptxas puts a loop around each of them, over
+ * lanes that there might be. */
+__device__ static inline uint32_t warp_of_cta() { return __shfl_sync(0xffffffff, threadIdx.x / 32, 0); }
+
 /* fence (9.7.13.4): between threads of the cluster. */
 __device__ static inline void fence_acq_rel_cluster() { asm volatile("fence.acq_rel.cluster;" ::: "memory"); }
 

@@ -65,13 +65,12 @@ template <class CONFIG> __device__ static inline void begin(const bsmi_gemm_para
 template <class CONFIG> __device__ static inline void gemm(const bsmi_gemm_parameters &p)
 {
     extern __shared__ __align__(1024) unsigned char memory[];
-    const uint32_t shared = shared_address(memory), warp = threadIdx.x / 32, rank = CONFIG::CTAS == 1 ? 0 : cluster_ctarank();
-    const bool leads = threadIdx.x % 32 == 0;
+    const uint32_t shared = shared_address(memory), warp = warp_of_cta(), rank = CONFIG::CTAS == 1 ? 0 : cluster_ctarank();
     begin<CONFIG>(p, shared, warp);
     const uint32_t tensor = load_shared(shared + CONFIG::AT_TENSOR);
     griddepcontrol_wait();
-    if (warp == PRODUCER_WARP && leads) produce<CONFIG>(p, shared, rank);
-    else if (warp == MULTIPLIER_WARP && leads && rank == 0) multiply_tiles<CONFIG>(p, shared, tensor);
+    if (warp == PRODUCER_WARP && elect_sync()) produce<CONFIG>(p, shared, rank);
+    else if (warp == MULTIPLIER_WARP && rank == 0 && elect_sync()) multiply_tiles<CONFIG>(p, shared, tensor);
     else if (warp >= FIRST_EPILOGUE_WARP) finish_jobs<CONFIG>(p, memory, tensor, rank);
     /* The accumulators have been read; of a pair, no CTA ends while the other may still arrive on its barriers. */
     __syncwarp();

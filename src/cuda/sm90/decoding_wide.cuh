@@ -180,8 +180,9 @@ template <class CONFIG> struct wide_roles {
         const uint32_t shared = __shfl_sync(0xffffffff, address, 0);
         if (group == 0) {
             setmaxnreg_dec<CONFIG::PRODUCER>();
-            if (threadIdx.x == 0) produce_rows<CONFIG>(p, shared, cta);
-            if (threadIdx.x == 32) produce_codes<CONFIG>(p, shared, cta);
+            const uint32_t warp = warp_of_cta();
+            if (warp == 0 && elect_sync()) produce_rows<CONFIG>(p, shared, cta);
+            else if (warp == 1 && elect_sync()) produce_codes<CONFIG>(p, shared, cta);
         } else {
             setmaxnreg_inc<CONFIG::CONSUMER>();
             consume_wide<CONFIG>(p, shared, cta, group - 1);

@@ -42,7 +42,7 @@ template <class CONFIG> struct gemm_roles {
         constexpr bool MOVES = CONFIG::GROUPS == 2;
         if (group == 0) {
             if (MOVES) setmaxnreg_dec<PRODUCER>();
-            if (threadIdx.x == 0) produce<CONFIG>(p, shared, cta);
+            if (warp_of_cta() == 0 && elect_sync()) produce<CONFIG>(p, shared, cta);
         } else {
             if (MOVES) setmaxnreg_inc<CONSUMER>();
             consume<CONFIG>(p, shared, cta, group - 1);

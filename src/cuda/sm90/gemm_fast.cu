@@ -23,7 +23,7 @@ template <class CONFIG> struct fast_roles {
         /* 65,536 registers for three warpgroups: of a consumer's 240, sums and products are 192. */
         if (group == 0) {
             setmaxnreg_dec<24>();
-            if (threadIdx.x == 0) produce_fast<CONFIG>(p, shared, cta);
+            if (warp_of_cta() == 0 && elect_sync()) produce_fast<CONFIG>(p, shared, cta);
         } else {
             setmaxnreg_inc<240>();
             consume_fast<CONFIG>(p, shared, cta, group - 1);

@@ -13,7 +13,7 @@ template <class CONFIG> struct integer_roles {
         constexpr int PRODUCER = 40, CONSUMER = 232; /* registers: as in gemm.cuh */
         if (group == 0) {
             setmaxnreg_dec<PRODUCER>();
-            if (threadIdx.x == 0) produce<CONFIG>(p, shared, cta);
+            if (warp_of_cta() == 0 && elect_sync()) produce<CONFIG>(p, shared, cta);
         } else {
             setmaxnreg_inc<CONSUMER>();
             consume_integers<CONFIG>(p, shared, cta, group - 1);

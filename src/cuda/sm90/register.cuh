@@ -46,7 +46,7 @@ template <class CONFIG> __device__ static inline void register_gemm(const bsmi_g
     griddepcontrol_wait();
     griddepcontrol_launch_dependents();
     if (threadIdx.x < 128) consume_registers<CONFIG>(p, memory, shared, cta);
-    else if (threadIdx.x == 128) produce_registers<CONFIG>(p, shared, cta);
+    else if (elect_sync()) produce_registers<CONFIG>(p, shared, cta);
     /* No CTA ends while another may still arrive on its barriers. */
     __syncwarp();
     if (CONFIG::CLUSTER > 1) synchronize_register_ctas<CONFIG>();

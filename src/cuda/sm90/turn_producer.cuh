@@ -47,8 +47,8 @@ __device__ static inline void produce_turn_rows(const bsmi_gemm_parameters &p, u
 
 template <class CONFIG> __device__ static inline void produce_turns(const bsmi_gemm_parameters &p, uint32_t shared, gemm_cta cta)
 {
-    const uint32_t warp = threadIdx.x / 32 - CONFIG::WARPS;
-    if (threadIdx.x % 32 != 0 || warp > CONFIG::ROW_LOADERS) return;
+    const uint32_t warp = warp_of_cta() - CONFIG::WARPS;
+    if (warp > CONFIG::ROW_LOADERS || !elect_sync()) return;
     if (warp == 0) {
         produce_turn_codes<CONFIG>(p, shared, cta);
     } else {
