@@ -20,9 +20,9 @@ template <class CONFIG> __device__ static inline void release_stage(uint32_t sha
         mbarrier_arrive_cluster(mapa_shared_cluster(empty, thread));
 }
 
-/* One step of K: four products of 16 columns for each block of 64 rows. */
-template <class CONFIG>
-__device__ static inline void multiply_stage(float (&sums)[CONFIG::BLOCKS][CONFIG::SUMS], uint32_t a, uint32_t b, bool first)
+/* One step of K: four products of 32 bytes of columns for each block of 64 rows.  PRODUCT: wgmma_bf16, or wgmma_s8, whose sums are s32. */
+template <class CONFIG, template <int> class PRODUCT, class SUM>
+__device__ static inline void multiply_stage(SUM (&sums)[CONFIG::BLOCKS][CONFIG::SUMS], uint32_t a, uint32_t b, bool first)
 {
     const uint64_t b_tile = wgmma_descriptor(b);
     wgmma_fence();
@@ -31,31 +31,34 @@ __device__ static inline void multiply_stage(float (&sums)[CONFIG::BLOCKS][CONFI
         const uint64_t a_tile = wgmma_descriptor(a + block * 64 * CONFIG::K_BYTES);
 #pragma unroll
         for (int k = 0; k < 4; k++)
-            wgmma_bf16<CONFIG::COLUMNS>::multiply(sums[block], a_tile + 2 * k, b_tile + 2 * k, !first || k > 0);
+            PRODUCT<CONFIG::COLUMNS>::multiply(sums[block], a_tile + 2 * k, b_tile + 2 * k, !first || k > 0);
     }
     wgmma_commit_group();
 }
 
-/* Keeps the compiler from moving uses of the sums to before this point. */
-template <class CONFIG> __device__ static inline void sums_are_complete(float (&sums)[CONFIG::BLOCKS][CONFIG::SUMS])
+/* Keeps the compiler from moving uses of a sum to before this point. */
+__device__ static inline void sum_is_complete(float &sum) { asm volatile("" : "+f"(sum)::"memory"); }
+__device__ static inline void sum_is_complete(int32_t &sum) { asm volatile("" : "+r"(sum)::"memory"); }
+
+template <class CONFIG, class SUM> __device__ static inline void sums_are_complete(SUM (&sums)[CONFIG::BLOCKS][CONFIG::SUMS])
 {
 #pragma unroll
     for (int block = 0; block < CONFIG::BLOCKS; block++)
 #pragma unroll
-        for (int i = 0; i < CONFIG::SUMS; i++) asm volatile("" : "+f"(sums[block][i])::"memory");
+        for (int i = 0; i < CONFIG::SUMS; i++) sum_is_complete(sums[block][i]);
 }
 
-/* S of one tile, K ascending, 16 columns at a time.  The products of a step are under way while the next step is waited for; a
+/* S of one tile, K ascending, 32 bytes of columns at a time.  The products of a step are under way while the next step is waited for; a
  * stage is released once those of the step behind it have begun. */
-template <class CONFIG>
-__device__ static inline void sum_tile(float (&sums)[CONFIG::BLOCKS][CONFIG::SUMS], uint32_t shared, gemm_ring<CONFIG> &ring,
+template <class CONFIG, template <int> class PRODUCT, class SUM>
+__device__ static inline void sum_tile(SUM (&sums)[CONFIG::BLOCKS][CONFIG::SUMS], uint32_t shared, gemm_ring<CONFIG> &ring,
                                        gemm_cta cta, uint32_t group, int32_t steps)
 {
     const uint32_t a = shared + CONFIG::AT_A + group * CONFIG::BLOCKS * 64 * CONFIG::K_BYTES, b = shared + CONFIG::AT_B;
     uint32_t before = 0;
     for (int32_t step = 0; step < steps; step++, ring.next()) {
         mbarrier_wait_parity(full_barrier<CONFIG>(shared, ring.stage), ring.parity);
-        multiply_stage<CONFIG>(sums, a + ring.stage * CONFIG::A_BYTES, b + ring.stage * CONFIG::B_BYTES, step == 0);
+        multiply_stage<CONFIG, PRODUCT>(sums, a + ring.stage * CONFIG::A_BYTES, b + ring.stage * CONFIG::B_BYTES, step == 0);
         if (step > 0) {
             wgmma_wait_group<1>();
             release_stage<CONFIG>(shared, before, cta);
@@ -124,7 +127,7 @@ __device__ static inline void consume(const bsmi_gemm_parameters &p, uint32_t sh
     for (int64_t number = blockIdx.x / CONFIG::CLUSTER; number < tiles; number += step) {
         const gemm_tile tile = gemm_tile_of<CONFIG>(p, number, cta);
         const tile_exponents<CONFIG> exponents = tile_exponents_of<CONFIG>(p, tile, group);
-        sum_tile<CONFIG>(sums, shared, ring, cta, group, k_steps);
+        sum_tile<CONFIG, wgmma_bf16>(sums, shared, ring, cta, group, k_steps);
 #pragma unroll
         for (int block = 0; block < CONFIG::BLOCKS; block++)
             finish_part<CONFIG>(p, finish, part_of<CONFIG>(tile, group, block), exponents, block, boxes, sums[block]);
