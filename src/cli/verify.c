@@ -2,6 +2,8 @@
 #include "device.h"
 #include "verify.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -65,41 +67,84 @@ static void choose_kernels(const struct cli *cli, const struct settings *s, stru
             report->kernel[report->kernels++] = i;
 }
 
+/* Pairs that are given out one by one.  A product takes a GPU far less time than its host, so several threads ask it. */
+struct pairs {
+    struct verify_report *report;
+    bool progress;
+    atomic_int next, code;                /* code: what to exit with */
+};
+
+/* A thread that takes pairs, with contexts of its own; gpu: NULL without one. */
+struct worker { struct cli cli; bsm_context *gpu; struct pairs *pairs; pthread_t thread; };
+enum { MOST_WORKERS = 8 };
+
 /* All cases of one pair; each problem is made once for all kernels. */
-static int verify_pair(struct cli *cli, struct verify_report *report, bsm_format a, bsm_format b)
+static int verify_pair(struct worker *w, bsm_format a, bsm_format b)
 {
+    struct verify_report *report = w->pairs->report;
     bool served = false;
+    int code = CLI_DONE;
     for (int i = 0; i < report->kernels; i++) {
         struct verify_result *result = &report->results[i][a - 1][b - 1];
-        result->served = bsm_kernel_serves(report->gpu != NULL ? report->gpu : cli->context, report->kernel[i], a, b);
+        result->served = bsm_kernel_serves(w->gpu != NULL ? w->gpu : w->cli.context, report->kernel[i], a, b);
         served |= result->served;
     }
-    for (int c = 0; c < verify_case_count && served; c++) {
+    for (int c = 0; c < verify_case_count && served && code == CLI_DONE; c++) {
         struct verify_problem problem;
         if (report->quick && !verify_cases[c].quick) continue;
-        const int code = verify_problem_create(cli, &problem, c, a, b, report->gpu != NULL);
-        if (code != CLI_DONE) return code;
-        for (int i = 0; i < report->kernels; i++)
+        code = verify_problem_create(&w->cli, &problem, c, a, b, w->gpu);
+        for (int i = 0; i < report->kernels && code == CLI_DONE; i++)
             if (report->results[i][a - 1][b - 1].served)
-                verify_run(cli, report->gpu, &problem, report->kernel[i], &report->results[i][a - 1][b - 1]);
+                verify_run(&w->cli, &problem, report->kernel[i], &report->results[i][a - 1][b - 1]);
         verify_problem_free(&problem);
     }
-    return CLI_DONE;
+    return code;
+}
+
+static void *take_pairs(void *argument)
+{
+    struct worker *w = argument;
+    struct pairs *pairs = w->pairs;
+    const struct verify_report *report = pairs->report;
+    for (int i = pairs->next++; i < VERIFY_FORMATS * VERIFY_FORMATS && pairs->code == CLI_DONE; i = pairs->next++) {
+        const bsm_format a = (bsm_format)(1 + i / VERIFY_FORMATS), b = (bsm_format)(1 + i % VERIFY_FORMATS);
+        if (report->only_a != BSM_FORMAT_NONE && (report->only_a != a || report->only_b != b)) continue;
+        if (pairs->progress) fprintf(stderr, "\r%d of %d pairs\033[K", i, VERIFY_FORMATS * VERIFY_FORMATS);
+        const int code = verify_pair(w, a, b);
+        if (code != CLI_DONE) pairs->code = code;
+    }
+    return NULL;
+}
+
+/* Another thread beside the first, whose contexts are those of the command.  Without it the others do its work. */
+static bool start_worker(struct worker *w, const struct worker *first)
+{
+    const bsm_context_options cpu = { .struct_size = sizeof cpu, .threads = 1 };
+    const bsm_context_options gpu = { .struct_size = sizeof gpu, .backend = BSM_BACKEND_CUDA };
+    *w = (struct worker){ .cli = first->cli, .pairs = first->pairs };
+    w->cli.context = NULL;
+    if (bsm_context_create(&cpu, &w->cli.context) == BSM_OK && bsm_context_create(&gpu, &w->gpu) == BSM_OK &&
+        pthread_create(&w->thread, NULL, take_pairs, w) == 0)
+        return true;
+    bsm_context_destroy(w->gpu), bsm_context_destroy(w->cli.context);
+    return false;
 }
 
 static int verify_pairs(struct cli *cli, struct verify_report *report)
 {
-    const bool progress = isatty(STDERR_FILENO);
-    int done = 0;
-    for (int a = 1; a <= VERIFY_FORMATS; a++)
-        for (int b = 1; b <= VERIFY_FORMATS; b++, done++) {
-            if (report->only_a != BSM_FORMAT_NONE && ((int)report->only_a != a || (int)report->only_b != b)) continue;
-            if (progress) fprintf(stderr, "\r%d of %d pairs\033[K", done, VERIFY_FORMATS * VERIFY_FORMATS);
-            const int code = verify_pair(cli, report, (bsm_format)a, (bsm_format)b);
-            if (code != CLI_DONE) return code;
-        }
-    if (progress) fprintf(stderr, "\r\033[K");
-    return CLI_DONE;
+    struct pairs pairs = { .report = report, .progress = isatty(STDERR_FILENO) };
+    struct worker workers[MOST_WORKERS] = { { .cli = *cli, .gpu = report->gpu, .pairs = &pairs } };
+    const int threads = bsm_context_threads(cli->context);
+    const int most = report->gpu == NULL || report->only_a != BSM_FORMAT_NONE ? 1 : threads < MOST_WORKERS ? threads : MOST_WORKERS;
+    int started = 1;
+    while (started < most && start_worker(&workers[started], &workers[0])) started++;
+    take_pairs(&workers[0]);
+    for (int i = 1; i < started; i++) {
+        pthread_join(workers[i].thread, NULL);
+        bsm_context_destroy(workers[i].gpu), bsm_context_destroy(workers[i].cli.context);
+    }
+    if (pairs.progress) fprintf(stderr, "\r\033[K");
+    return pairs.code;
 }
 
 static int run_on(struct cli *cli, const struct settings *s, bsm_context *gpu)

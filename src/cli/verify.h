@@ -3,6 +3,7 @@
 #define CLI_VERIFY_H
 
 #include "compare.h"
+#include "device.h"
 #include "operand.h"
 
 enum { VERIFY_FORMATS = BSM_FORMAT_COUNT - 1, VERIFY_KERNELS_MAX = 128 };
@@ -33,6 +34,9 @@ struct verify_problem {
     struct operand a, b;
     float *d;                             /* with gaps between the rows */
     struct compare_shape shape;
+    bsm_matrix d_matrix;
+    bsm_matmul product;                   /* of all these */
+    struct device_product device;         /* its twin in a GPU's memory, copied there once for all kernels; empty without a GPU */
     float *exact;                         /* rounded to fp32; NULL where bits are not compared with it */
     double *sum;                          /* exact; NULL where it is not asked */
     double *magnitude;                    /* NULL where no bound is checked */
@@ -46,8 +50,10 @@ struct verify_problem {
 /* Codes and scales of one operand.  The same seed gives the same bytes; `stream` tells A from B. */
 bsm_status verify_fill(const struct operand *operand, enum verify_kind kind, uint64_t seed, uint64_t stream);
 
-/* gpu: with what kernels on tensor cores are compared with.  Returns CLI_DONE, or prints and returns what to exit with. */
-int verify_problem_create(struct cli *cli, struct verify_problem *problem, int case_index, bsm_format a, bsm_format b, bool gpu);
+/* gpu: unless NULL, with what kernels on tensor cores are compared with.  Returns CLI_DONE, or prints and returns what to exit with.  Free
+ * it also after a failure.  It stays where it is. */
+int verify_problem_create(struct cli *cli, struct verify_problem *problem, int case_index, bsm_format a, bsm_format b,
+                          bsm_context *gpu);
 void verify_problem_free(struct verify_problem *problem);
 
 /* Which comparison failed. */
@@ -68,9 +74,9 @@ struct verify_result {
     struct verify_failure first;          /* when failures > 0 */
 };
 
-/* Runs the problem on a kernel, of `gpu` unless that is NULL, and adds what came out to result.  Kernels on tensor cores have an
- * order of sums of their own: where others are compared with the documented order, they are held to their bound (docs/cuda.md). */
-void verify_run(struct cli *cli, bsm_context *gpu, struct verify_problem *problem, int kernel, struct verify_result *result);
+/* Runs the problem on a kernel and adds what came out to result.  Kernels on tensor cores have an order of sums of their own: where
+ * others are compared with the documented order, they are held to their bound (docs/cuda.md). */
+void verify_run(struct cli *cli, struct verify_problem *problem, int kernel, struct verify_result *result);
 
 /* All of it. */
 struct verify_report {

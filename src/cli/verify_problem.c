@@ -1,5 +1,4 @@
 /* The cases of verify, what their products must be, and running one on a kernel. */
-#include "device.h"
 #include "verify.h"
 #include "sample_data.h"
 
@@ -35,8 +34,8 @@ const char *verify_kind_name(enum verify_kind kind)
     return names[kind];
 }
 
-/* A step of the tensor cores sums 16 products and the sum so far, and is at most 10 eps of the magnitude off (docs/cuda.md says why,
- * and what happens below fp32's normal numbers). */
+/* A step of the tensor cores sums 16 products and the sum so far, and is at most 10 eps of the magnitude off (docs/cuda.md says
+ * why, and what happens below fp32's normal numbers). */
 enum { STEP_PRODUCTS = 16, STEP_UNITS = 10 };
 static const double least_normal = 0x1p-126, least_subnormal = 0x1p-149, first_infinite = 0x1p128;
 
@@ -195,7 +194,8 @@ static bsm_status reference(struct cli *cli, struct verify_problem *problem, boo
     return bsm_matmul_exact(cli->context, &problem->a.matrix, &problem->b.matrix, &exact, NULL);
 }
 
-int verify_problem_create(struct cli *cli, struct verify_problem *problem, int case_index, bsm_format a, bsm_format b, bool gpu)
+int verify_problem_create(struct cli *cli, struct verify_problem *problem, int case_index, bsm_format a, bsm_format b,
+                          bsm_context *gpu)
 {
     const struct verify_case *what = &verify_cases[case_index];
     const uint64_t seed = sample_bits(cli->seed, (uint64_t)case_index, (uint64_t)a * BSM_FORMAT_COUNT + (uint64_t)b);
@@ -207,8 +207,13 @@ int verify_problem_create(struct cli *cli, struct verify_problem *problem, int c
     if (status == BSM_OK) status = verify_fill(&problem->b, what->kind, seed, 1);
     if (status != BSM_OK) return cli_library_failed(cli, "setting codes", status);
     problem->d = cli_memory(cli, problem->shape.m * problem->shape.pitch, sizeof(float));
+    problem->d_matrix = fp32_rows(problem->shape.m, problem->shape.n, problem->d, problem->shape.pitch);
+    problem->product = (bsm_matmul){ .struct_size = sizeof problem->product, .a = &problem->a.matrix, .b = &problem->b.matrix,
+                                     .d = &problem->d_matrix };
+    if (gpu != NULL) status = device_product_create(gpu, &problem->product, &problem->device);
+    if (status != BSM_OK) return cli_library_failed(cli, "copying operands to the GPU", status);
     set_tensor_limit(problem, a, b);
-    status = reference(cli, problem, gpu);
+    status = reference(cli, problem, gpu != NULL);
     if (status != BSM_OK) return cli_library_failed(cli, "the exact product", status);
 
     const int64_t length = run_length(a, b);
@@ -220,32 +225,32 @@ int verify_problem_create(struct cli *cli, struct verify_problem *problem, int c
 
 void verify_problem_free(struct verify_problem *problem)
 {
+    device_product_free(&problem->device);
     operand_free(&problem->a);
     operand_free(&problem->b);
     free(problem->d), free(problem->exact), free(problem->sum), free(problem->magnitude), free(problem->ordered);
 }
 
-static bsm_status multiply_on_gpu(bsm_context *gpu, const bsm_matmul *product, int kernel)
+static bsm_status multiply_on_gpu(const struct verify_problem *problem, int kernel)
 {
-    struct device_product device;
-    bsm_status status = device_product_create(gpu, product, &device);
-    if (status == BSM_OK) status = bsm_context_force_kernel(gpu, kernel);
-    if (status == BSM_OK) status = bsm_multiply(gpu, &device.call);
-    if (status == BSM_OK) status = device_product_read(&device);
-    device_product_free(&device);
-    bsm_context_force_kernel(gpu, -1);
+    const struct device_product *device = &problem->device;
+    int64_t bytes = 0;
+    bsm_status status = bsm_matrix_data_bytes(&problem->d_matrix, &bytes);
+    if (status == BSM_OK) status = bsm_device_write(device->gpu, device->d.data, problem->d, (size_t)bytes);
+    if (status == BSM_OK) status = bsm_context_force_kernel(device->gpu, kernel);
+    if (status == BSM_OK) status = bsm_multiply(device->gpu, &device->call);
+    if (status == BSM_OK) status = device_product_read(device);
+    bsm_context_force_kernel(device->gpu, -1);
     return status;
 }
 
-static bsm_status multiply(struct cli *cli, bsm_context *gpu, const struct verify_problem *problem, int kernel)
+static bsm_status multiply(struct cli *cli, const struct verify_problem *problem, int kernel)
 {
     const int64_t elements = problem->shape.m * problem->shape.pitch;
     for (int64_t i = 0; i < elements; i++) memcpy(problem->d + i, &untouched, sizeof untouched);
-    const bsm_matrix d = fp32_rows(problem->shape.m, problem->shape.n, problem->d, problem->shape.pitch);
-    const bsm_matmul product = { .struct_size = sizeof product, .a = &problem->a.matrix, .b = &problem->b.matrix, .d = &d };
-    if (gpu != NULL) return multiply_on_gpu(gpu, &product, kernel);
+    if (problem->device.gpu != NULL) return multiply_on_gpu(problem, kernel);
     bsm_status status = bsm_context_force_kernel(cli->context, kernel);
-    if (status == BSM_OK) status = bsm_multiply(cli->context, &product);
+    if (status == BSM_OK) status = bsm_multiply(cli->context, &problem->product);
     bsm_context_force_kernel(cli->context, -1);
     return status;
 }
@@ -256,11 +261,11 @@ static int cuts_of(const struct verify_problem *problem, int kernel)
     return strncmp(bsm_kernel_name(kernel), "cuda_tcgen05_mx", 15) == 0 ? 1 : problem->cuts;
 }
 
-void verify_run(struct cli *cli, bsm_context *gpu, struct verify_problem *problem, int kernel, struct verify_result *result)
+void verify_run(struct cli *cli, struct verify_problem *problem, int kernel, struct verify_result *result)
 {
     struct verify_failure failure = { .check = VERIFY_CHECK_STATUS, .what = *problem->what };
-    const bool tensor = gpu != NULL && strcmp(bsm_kernel_name(kernel), "cuda_simt") != 0;
-    const bsm_status status = multiply(cli, gpu, problem, kernel);
+    const bool tensor = problem->device.gpu != NULL && strcmp(bsm_kernel_name(kernel), "cuda_simt") != 0;
+    const bsm_status status = multiply(cli, problem, kernel);
     bool differs = status != BSM_OK;
     if (differs) snprintf(failure.sentence, sizeof failure.sentence, "%s", bsm_last_error());
     if (!differs && problem->exact != NULL) {
