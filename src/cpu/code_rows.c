@@ -14,8 +14,8 @@ static void pair_codes(const struct bsmi_part *part, int64_t row, uint8_t *to)
     for (int64_t i = 0; i < part->length; i += 2) to[i / 2] = (uint8_t)(codes[i] | codes[i + 1] << 4);
 }
 
-/* Row `row` of the matrix, copied and filled up. */
-static void copy_row(const struct bsmi_part *part, int64_t row, uint8_t *to)
+/* Copies of row `row`, filled up. */
+static void copy_nibbles(const struct bsmi_part *part, int64_t row, uint8_t *to)
 {
     const struct bsmi_matrix *m = part->operand.matrix;
     const uint8_t *from = bsmi_row(m, part->batch, row) + part->k / 2;
@@ -29,39 +29,13 @@ static void copy_row(const struct bsmi_part *part, int64_t row, uint8_t *to)
     if (part->length % 2 != 0) to[bytes - 1] &= 15;
 }
 
-void bsmi_nibble_rows(const struct bsmi_part *part, int width, struct bsmi_nibble_rows *n)
+static void copy_bytes(const struct bsmi_part *part, int64_t row, uint8_t *to)
 {
-    const struct bsmi_matrix *m = part->operand.matrix;
-    const bool own = m->packing == BSM_PACKING_LOW_FIRST && part->length % BSMI_NIBBLE_GROUP == 0;
-    for (int r = 0; r < width; r++) {
-        if (r >= part->count) {
-            n->rows[r] = n->rows[r - 1];
-            continue;
-        }
-        const int64_t row = bsmi_source_column(part->first + r, part->split);
-        n->rows[r] = own ? bsmi_row(m, part->batch, row) + part->k / 2 : n->copies[r];
-        if (!own) copy_row(part, row, n->copies[r]);
-    }
+    bsmi_row_codes(part->operand.matrix, part->batch, row, part->k, part->length, to);
+    memset(to + part->length, 0, (size_t)(bsmi_round_up(part->length, BSMI_BYTE_GROUP) - part->length));
 }
 
-void bsmi_byte_rows(const struct bsmi_part *part, int width, struct bsmi_byte_rows *b)
-{
-    const struct bsmi_matrix *m = part->operand.matrix;
-    const bool own = m->bits == 8 && part->length % BSMI_BYTE_GROUP == 0;
-    for (int r = 0; r < width; r++) {
-        if (r >= part->count) {
-            b->rows[r] = b->rows[r - 1];
-            continue;
-        }
-        const int64_t row = bsmi_source_column(part->first + r, part->split);
-        b->rows[r] = own ? bsmi_row(m, part->batch, row) + part->k : b->copies[r];
-        if (own) continue;
-        bsmi_row_codes(m, part->batch, row, part->k, part->length, b->copies[r]);
-        memset(b->copies[r] + part->length, 0, (size_t)(bsmi_round_up(part->length, BSMI_BYTE_GROUP) - part->length));
-    }
-}
-
-static void stream_codes(const struct bsmi_part *part, int64_t row, uint8_t *to)
+static void copy_stream(const struct bsmi_part *part, int64_t row, uint8_t *to)
 {
     uint8_t codes[BSMI_ROW_CHUNK + 3] = { 0 };
     bsmi_row_codes(part->operand.matrix, part->batch, row, part->k, part->length, codes);
@@ -72,19 +46,50 @@ static void stream_codes(const struct bsmi_part *part, int64_t row, uint8_t *to)
     }
 }
 
+/* Where rows are: in the matrix, from a byte of the row on, if its own bytes will do; or copied, so many bytes apart. */
+struct places {
+    bool own;
+    int64_t first_byte;
+    void (*copy)(const struct bsmi_part *part, int64_t row, uint8_t *to);
+    uint8_t *copies;
+    int64_t step;
+};
+
+static void find_rows(const struct bsmi_part *part, int width, const struct places *places, const uint8_t **rows)
+{
+    for (int r = 0; r < width; r++) {
+        if (r >= part->count) {
+            rows[r] = rows[r - 1];
+            continue;
+        }
+        const int64_t row = bsmi_source_column(part->first + r, part->split);
+        uint8_t *copy = places->copies + r * places->step;
+        rows[r] = places->own ? bsmi_row(part->operand.matrix, part->batch, row) + places->first_byte : copy;
+        if (!places->own) places->copy(part, row, copy);
+    }
+}
+
+void bsmi_nibble_rows(const struct bsmi_part *part, int width, struct bsmi_nibble_rows *n)
+{
+    const struct bsmi_matrix *m = part->operand.matrix;
+    const bool own = m->packing == BSM_PACKING_LOW_FIRST && part->length % BSMI_NIBBLE_GROUP == 0;
+    const struct places places = { own, part->k / 2, copy_nibbles, n->copies[0], sizeof n->copies[0] };
+    find_rows(part, width, &places, n->rows);
+}
+
+void bsmi_byte_rows(const struct bsmi_part *part, int width, struct bsmi_byte_rows *b)
+{
+    const bool own = part->operand.matrix->bits == 8 && part->length % BSMI_BYTE_GROUP == 0;
+    const struct places places = { own, part->k, copy_bytes, b->copies[0], sizeof b->copies[0] };
+    find_rows(part, width, &places, b->rows);
+}
+
 void bsmi_stream_rows(const struct bsmi_part *part, int width, struct bsmi_byte_rows *s)
 {
     const struct bsmi_matrix *m = part->operand.matrix;
     const bool own = m->packing == BSM_PACKING_BIT_STREAM && part->length % BSMI_BYTE_GROUP == 0;
-    for (int r = 0; r < width; r++) {
-        if (r >= part->count) {
-            s->rows[r] = s->rows[r - 1];
-            continue;
-        }
-        const int64_t row = bsmi_source_column(part->first + r, part->split);
-        s->rows[r] = own ? bsmi_row(m, part->batch, row) + part->k / 4 * 3 : s->copies[r];
-        if (!own) stream_codes(part, row, s->copies[r]);
-    }
+    const struct places places = { own, part->k / 4 * 3, copy_stream, s->copies[0], sizeof s->copies[0] };
+    find_rows(part, width, &places, s->rows);
 }
 
 int64_t bsmi_scale_code_rows(const struct bsmi_part *part, int width, struct bsmi_scale_code_rows *c)
