@@ -69,8 +69,15 @@ for name in names_in("integer_instances.h", "GEMM_INTEGERS"):
 for name in names_in("stream_instances.h", "STREAM"):
     KERNELS[f"bsmi_gemm_stream_{name}"] = ("sm90_decoding_stream", ["test_gpu_decoding --only streams", "test_gpu_decoding --only edges"])
 for code in "mxfp4", "nvfp4":
-    for name in names_in("register_instances.h", "REGISTERS"):
-        KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_register_{code}", DECODING + ["test_gpu_decoding --only decoded_in_registers"])
+    for name in names_in("register_instances.h", "REGISTERS") + names_in("register_instances.h", "TURNS"):
+        KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_register_{code}", ["test_gpu_decoding --only " + case for case in (
+            "every_format", "wide_tiles", "decoded_in_registers", "edges", "epilogues")])
+for name in names_in("fast_instances.h", "FAST"):
+    KERNELS[f"bsmi_gemm_fast_{name}"] = ("sm90_gemm_fast", ["test_gpu_fast --only " + case for case in (
+        "whole_numbers_are_exact", "scales_of_any_size", "error_is_within_the_bound", "same_bits_for_every_m")])
+KERNELS["bsmi_refold"] = ("common_refold", ["test_device_refold --only " + case for case in (
+    "every_code_at_every_distance", "every_layout", "every_format_and_packing")] + ["test_gpu_fast --only whole_numbers_are_exact"])
+KERNELS["bsmi_integers"] = ("common_integers", ["test_gpu_integers --only which_rows_fit", "test_gpu_integers --only edges"])
 # Blackwell's, on as few SMs as a cluster has, so that it makes all tiles: more steps than stages, more tiles than accumulators, parts of K,
 # D by boxes, from registers, and quantized.  Settings stand before a test.
 BLACKWELL = "CUDASIM_DEVICE=sm_100a CUDASIM_SMS=%d "

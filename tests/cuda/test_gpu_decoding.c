@@ -235,8 +235,10 @@ static void wide_tiles(struct test *t)
     struct contexts c;
     if (!contexts_open(t, &c)) return;
     const int plain = kernel_number(c.gpu, "cuda_wgmma_64x48_1x1", BSM_FORMAT_BF16, BSM_MXFP4);
+    const char *only = getenv("GEMM_INSTANCE");
     if (plain < 0) test_skip(t, "this GPU has no kernels that decode");
-    for (int kernel = 0; bsm_kernel_name(kernel) != NULL && plain >= 0; kernel++)
+    if (only != NULL && plain >= 0) check_one(t, &c, only, &problem, 1, plain);
+    for (int kernel = 0; bsm_kernel_name(kernel) != NULL && plain >= 0 && only == NULL; kernel++)
         for (int f = 0; f < FORMATS; f++) {
             const bool several = strstr(bsm_kernel_name(kernel), "_256x128_1x2") != NULL || strstr(bsm_kernel_name(kernel), "_turns") != NULL;
             if (several && decodes(c.gpu, kernel, formats[f])) compare_kernels(t, &c, &problem, formats[f], kernel, plain);
@@ -290,8 +292,10 @@ static void streams(struct test *t)
     struct contexts c;
     if (!contexts_open(t, &c)) return;
     const int plain = kernel_number(c.gpu, "cuda_wgmma_64x48_1x1", BSM_FORMAT_BF16, BSM_MXFP4);
+    const char *only = getenv("GEMM_INSTANCE");
     if (plain < 0) test_skip(t, "this GPU has no kernels that decode");
-    for (int kernel = 0, turn = 0; bsm_kernel_name(kernel) != NULL && plain >= 0; kernel++) {
+    if (only != NULL && plain >= 0) check_one(t, &c, only, problems, PROBLEMS, plain);
+    for (int kernel = 0, turn = 0; bsm_kernel_name(kernel) != NULL && plain >= 0 && only == NULL; kernel++) {
         if (strstr(bsm_kernel_name(kernel), "_stream_") == NULL) continue;
         for (int i = 0; i < PROBLEMS; i++, turn++)
             if (!is_simulated() || i == turn / PROBLEMS % PROBLEMS || i == PROBLEMS - 1)
@@ -314,8 +318,10 @@ static void decoded_in_registers(struct test *t)
     struct contexts c;
     if (!contexts_open(t, &c)) return;
     const int plain = kernel_number(c.gpu, "cuda_wgmma_64x48_1x1", BSM_FORMAT_BF16, BSM_MXFP4);
+    const char *only = getenv("GEMM_INSTANCE");
     if (plain < 0) test_skip(t, "this GPU has no kernels that decode");
-    for (int f = 0, turn = 0; f < 2 && plain >= 0; f++)
+    if (only != NULL && plain >= 0) check_one(t, &c, only, problems, PROBLEMS, plain);
+    for (int f = 0, turn = 0; f < 2 && plain >= 0 && only == NULL; f++)
         for (int kernel = 0; bsm_kernel_name(kernel) != NULL; kernel++) {
             const bool in_registers = strstr(bsm_kernel_name(kernel), "_registers") != NULL || strstr(bsm_kernel_name(kernel), "_turns") != NULL;
             if (!in_registers || !bsm_kernel_serves(c.gpu, kernel, BSM_FORMAT_BF16, formats[f])) continue;
