@@ -104,12 +104,13 @@ for kind, formats in ("mxf8f6f4", "mxfp8_e4m3 mxfp4"), ("mxf4", "mxfp4 mxfp4"), 
     for rows, columns, ctas, _ in simulated_grid.tiles_of(kind):
         KERNELS[f"bsmi_gemm_{kind}_{rows}x{columns}"] = (f"sm100_gemm_{kind}", tests_of(kind, formats, rows, columns, ctas))
 # Left out of the tests' programs: to read them takes longer than a test.
-SPARED = ["sm90/decoding_bytes", "sm90/decoding_nibbles", "sm90/decoding_stream", "sm90/gemm_integers", "sm90/gemm_large",
+SPARED = ["sm90/decoding_bytes", "sm90/decoding_nibbles", "sm90/decoding_stream", "sm90/gemm_fast", "sm90/gemm_integers", "sm90/gemm_large",
           "sm90/register_mxfp4", "sm90/register_nvfp4",
           "sm100/gemm_f16", "sm100/gemm_mxf4", "sm100/gemm_mxf4nvf4", "sm100/gemm_mxf8f6f4"]
 # But by these.  Without mxf4, test_gpu_codes is skipped.
-WANTED = {"common_decode": "sm90_decoding_nibbles", "common_decode_plain": "sm90_decoding_nibbles", "sm100_gemm_f16": "sm100_gemm_mxf4",
-          "sm100_gemm_mxf8f6f4": "sm100_gemm_mxf4", "sm100_gemm_mxf4nvf4": "sm100_gemm_mxf4"}
+WANTED = {"common_decode": ["sm90_decoding_nibbles"], "common_decode_plain": ["sm90_decoding_nibbles", "sm90_decoding_bytes"],
+          "common_integers": ["sm90_gemm_integers"], "common_refold": ["sm90_gemm_fast"], "sm100_gemm_f16": ["sm100_gemm_mxf4"],
+          "sm100_gemm_mxf8f6f4": ["sm100_gemm_mxf4"], "sm100_gemm_mxf4nvf4": ["sm100_gemm_mxf4"]}
 LIMIT = 100                              # seconds of the processor, of one test: mutants that hang are told of by cudasim itself, long before
 SECONDS = 8                              # what a mutant takes, roughly
 
@@ -151,7 +152,7 @@ def link_tests(build, fatbin, tests, folder):
     """The programs of the tests, in the folder, with no more kernels than they need."""
     def change(text):
         for kernels in SPARED:
-            wanted = relink.name_of(kernels) in (fatbin, WANTED.get(fatbin))
+            wanted = relink.name_of(kernels) in [fatbin] + WANTED.get(fatbin, [])
             text = text if wanted else relink.without(text, kernels)
         return text
     os.makedirs(folder, exist_ok=True)
