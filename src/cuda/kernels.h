@@ -12,15 +12,15 @@
 
 /* Kernels with a grid of any size: their CTAs stride over the work.  waits: the kernel begins with griddepcontrol.wait, so that it may
  * be launched before the kernel in front of it has ended.  most: CTAs on a multiprocessor, at most: enough to hide latency, few enough
- * to begin seldom; measured (docs/cuda.md).  0: as many as the launch asks for, which do a piece each.
+ * to begin seldom; measured (docs/cuda.md).  0: as many as the launch asks for, which knows better.
  *      id             function               file                 threads                    waits most */
 #define BSMI_CUDA_KERNELS(X)                                                                                 \
     X(SUMS,          "bsmi_sums",           "simt/sums",         BSMI_SUMS_THREADS,         true, 8)         \
     X(GROUP_TABLES,  "bsmi_group_tables",   "simt/sums",         BSMI_GROUP_TABLES_THREADS, true, 8)         \
-    X(DECODE,        "bsmi_decode",         "common/decode",     BSMI_DECODE_THREADS,       true, 4)         \
+    X(DECODE,        "bsmi_decode",         "common/decode",     BSMI_DECODE_THREADS,       true, 0)         \
     X(DECODE_PLAIN,  "bsmi_decode_plain",   "common/decode_plain", BSMI_DECODE_PLAIN_THREADS, true, 0)       \
     X(FINISH,        "bsmi_finish",         "common/finish",     BSMI_FINISH_THREADS,       true, 8)         \
-    X(QUANTIZE,      "bsmi_quantize",       "common/quantize",   BSMI_QUANTIZE_THREADS,     true, 32)         \
+    X(QUANTIZE,      "bsmi_quantize",       "common/quantize",   BSMI_QUANTIZE_THREADS,     true, 0)         \
     X(POLICIES,      "bsmi_quantize_policies", "common/quantize_policies", BSMI_POLICIES_THREADS, true, 8)   \
     X(AMAX,          "bsmi_amax",           "common/quantize",   BSMI_AMAX_THREADS,         true, 5)         \
     X(DEQUANTIZE,    "bsmi_dequantize",     "common/dequantize", BSMI_DEQUANTIZE_THREADS,   true, 8)         \

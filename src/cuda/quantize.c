@@ -14,9 +14,9 @@ static int64_t pieces(int64_t rows, int64_t columns, int64_t batch) { return row
  * its beginning does not count (docs/cuda.md). */
 static int64_t quantizing_ctas(const struct bsmi_cuda_gpu *gpu, const struct bsmi_matrix *destination, int64_t work)
 {
-    enum { AT_ONE_TIME = 6 };
-    const int64_t pieces_each = destination->block == 16 ? 96 : 18;
-    return BSMI_MIN(work, BSMI_MAX((int64_t)gpu->multiprocessors * AT_ONE_TIME, work / pieces_each));
+    enum { AT_ONE_TIME = 6, MOST = 32 };
+    const int64_t multiprocessors = gpu->multiprocessors, pieces_each = destination->block == 16 ? 96 : 18;
+    return BSMI_MIN(work, BSMI_MIN(multiprocessors * MOST, BSMI_MAX(multiprocessors * AT_ONE_TIME, work / pieces_each)));
 }
 
 static struct bsmi_cuda_queue queue_of(const bsm_context *context)

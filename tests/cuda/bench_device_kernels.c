@@ -153,7 +153,7 @@ static void report(const char *name, const struct work *w, int64_t bytes, int64_
     if (strstr(name, wanted) == NULL) return;
     const double copy = copy_time(bytes);
     printf("%-34s %8.1f MB  copy %7.1f us %5.2f TB/s |", name, 1e-6 * (double)bytes, copy, 1e-6 * (double)bytes / copy);
-    const bool asks = bsmi_cuda_kernels[w->kernel].most == 0;        /* for as many CTAs as there are pieces */
+    const bool asks = w->kernel == BSMI_KERNEL_DECODE_PLAIN;         /* for as many CTAs as there are pieces */
     if (asks) printf(" %lld CTAs %7.1f us %5.1f %%", (long long)pieces, time_of(w, (int)pieces), 100 * copy / time_of(w, (int)pieces));
     for (size_t i = 0; i < sizeof per_multiprocessor / sizeof per_multiprocessor[0] && !asks; i++) {
         const double time = time_of(w, (int)BSMI_MIN(pieces, (int64_t)multiprocessors * per_multiprocessor[i]));
