@@ -3,9 +3,9 @@
  * Operands are copied to the device in several places that are used in turn, so that nobody finds them in L2; a sample is a row of
  * products in one stream, from the first launch to the end of the last.
  *
- * Large products run at the GPU's power limit, whose control looks back about a tenth of a second: in shorter samples one contender is
- * slowed by what the other drew before it.  On one H200, 8192^3, samples of 7 ms: bf16 took 1,520 us beside mxfp8 and 1,640 beside
- * itself, and the GEMM kernel of mxfp8 1,700; in samples of 0.4 s 1,667 and 1,614. */
+ * Large products run at the GPU's power limit, whose control looks back about a tenth of a second: in shorter samples one contender
+ * is slowed by what the other drew before it.  On one H200, 8192^3, samples of 7 ms: bf16 took 1,520 us beside mxfp8 and 1,640
+ * beside itself, and the GEMM kernel of mxfp8 1,700; in samples of 0.4 s 1,667 and 1,614. */
 #include "bench_gpu.h"
 #include "device.h"
 #include "integer_rows.h"
@@ -160,7 +160,9 @@ static void json_side(struct cli_json *json, const char *key, const struct bench
 {
     cli_json_object(json, key);
     cli_json_text(json, "plan", s->plan_text);
-    if (s->rows_text[0][0] != '\0') cli_json_text(json, "rows_of_a", s->rows_text[0]), cli_json_text(json, "rows_of_b", s->rows_text[1]), cli_json_boolean(json, "rows_go_as_integers", s->all_fit);
+    if (s->rows_text[0][0] != '\0')
+        cli_json_text(json, "rows_of_a", s->rows_text[0]), cli_json_text(json, "rows_of_b", s->rows_text[1]),
+            cli_json_boolean(json, "rows_go_as_integers", s->all_fit);
     if (!what->explain) {
         cli_json_number(json, "median_tflops", tflops(what, k, median(s, what->rounds)));
         cli_json_number(json, "best_tflops", tflops(what, k, best(s, what->rounds)));

@@ -11,8 +11,8 @@
 enum { ROW_MAJOR = 101, NO_TRANSPOSE = 111, TRANSPOSE = 112 };
 typedef void sgemm_function(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha, const float *a, int lda,
                             const float *b, int ldb, float beta, float *c, int ldc);
-typedef void sgemv_function(int order, int transpose, int m, int n, float alpha, const float *a, int lda, const float *x, int x_step,
-                            float beta, float *y, int y_step);
+typedef void sgemv_function(int order, int transpose, int m, int n, float alpha, const float *a, int lda, const float *x,
+                            int x_step, float beta, float *y, int y_step);
 
 /* POSIX lets dlsym's data pointer be a function; ISO C has no cast for it. */
 static void (*find(void *library, const char *name))(void)

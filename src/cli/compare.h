@@ -28,8 +28,8 @@ struct difference compare_bits(struct compare_shape shape, const float *got, con
 struct compare_limit { int64_t terms; double least; };
 
 /* NaN of `sum` must be the canonical NaN, an infinity that infinity, all others within the limit; where the magnitude is infinite
- * and the sum is not, everything passes.  *worst, unless NULL, becomes the largest |got - sum| / (eps * magnitude), least taken off,
- * of the elements whose bound is finite if that is larger than what it holds. */
+ * and the sum is not, everything passes.  *worst, unless NULL, becomes the largest |got - sum| / (eps * magnitude), least taken
+ * off, of the elements whose bound is finite if that is larger than what it holds. */
 struct difference compare_bound(struct compare_shape shape, const float *got, const double *sum, const double *magnitude,
                                 struct compare_limit limit, double *worst);
 

@@ -90,7 +90,8 @@ static void zsh_option(FILE *file, const struct cli_option *o)
         fprintf(file, "'(-%c %s)'{-%c%s,%s%s}'[", o->letter, o->name, o->letter, valued ? "+" : "", o->name, valued ? "=" : "");
     else fprintf(file, "'%s%s[", o->name, valued ? "=" : "");
     if (!cli_is_positional(o)) {
-        for (const char *at = o->help; *at != '\0'; at++) fprintf(file, *at == '\'' ? "'\\''" : *at == '[' || *at == ']' ? "\\%c" : "%c", *at);
+        for (const char *at = o->help; *at != '\0'; at++)
+            fprintf(file, *at == '\'' ? "'\\''" : *at == '[' || *at == ']' ? "\\%c" : "%c", *at);
         fprintf(file, "]");
         if (valued) fprintf(file, ":%s:", o->value);
     }
@@ -118,7 +119,9 @@ static void zsh(FILE *file)
         for (int j = 0; (o = page_option(cli_verbs[i], j)) != NULL; j++) zsh_option(file, o);
         fprintf(file, " ;;\n");
     }
-    fprintf(file, "    esac\n}\nif [[ $funcstack[1] == _blockscale ]]; then _blockscale \"$@\"; else compdef _blockscale blockscale; fi\n");
+    fprintf(
+        file,
+        "    esac\n}\nif [[ $funcstack[1] == _blockscale ]]; then _blockscale \"$@\"; else compdef _blockscale blockscale; fi\n");
 }
 
 /* fish ----------------------------------------------------------------------------------------------------------------- */
@@ -168,8 +171,9 @@ const struct cli_verb cli_verb_completion = {
     .name = "completion",
     .summary = "a script with which bash, zsh or fish complete the command's words",
     .usage = "bash|zsh|fish",
-    .about = "Verbs, options, and the names that a value may have; files where a value is one. make install puts the scripts where the "
-             "shells look for them; otherwise: source <(blockscale completion bash).",
+    .about =
+        "Verbs, options, and the names that a value may have; files where a value is one. make install puts the scripts where the "
+        "shells look for them; otherwise: source <(blockscale completion bash).",
     .example = "blockscale completion bash",
     .options = options,
     .settings_bytes = sizeof(struct settings),

@@ -35,7 +35,8 @@ static bsm_npy_type file_type(bsm_real type)
 
 static void report(const struct cli *cli, const struct settings *s, const struct cli_quantized *q)
 {
-    const char *format = bsm_format_get((int)q->matrix.format)->name, *type = type_name(s->type == CLI_TYPE_AUTO ? CLI_TYPE_FP32 : s->type);
+    const char *format = bsm_format_get((int)q->matrix.format)->name,
+               *type = type_name(s->type == CLI_TYPE_AUTO ? CLI_TYPE_FP32 : s->type);
     if (!cli->json) {
         printf("%s: %" PRId64 " x %" PRId64 " %s, from %s\n", s->output, q->matrix.rows, q->matrix.columns, type, format);
         return;
@@ -61,7 +62,9 @@ static int dequantize_matrix(struct cli *cli, const struct settings *s)
     int result = cli_load_quantized(cli, s->note, &q);
     if (result != CLI_DONE) return result;
     const int64_t shape[2] = { q.matrix.rows, q.matrix.columns };
-    struct cli_real real = { .type = real_types[s->type == CLI_TYPE_AUTO ? CLI_TYPE_FP32 : s->type], .rows = shape[0], .columns = shape[1] };
+    struct cli_real real = { .type = real_types[s->type == CLI_TYPE_AUTO ? CLI_TYPE_FP32 : s->type],
+                             .rows = shape[0],
+                             .columns = shape[1] };
     real.data = cli_memory(cli, shape[0] * shape[1], (int64_t)bsm_real_bytes((int)real.type));
     const bsm_real_matrix view = cli_real_view(&real);
     const bsm_status status = bsm_dequantize(cli->context, &q.matrix, &view);
@@ -86,7 +89,8 @@ const struct cli_verb cli_verb_dequantize = {
     .summary = "the files of a quantized matrix, or a whole checkpoint, back into numbers",
     .usage = "NOTE.json|CHECKPOINT -o X.npy|OUT [options]",
     .about = "Each number is element * scale * tensor scale, exact, rounded once to the type that is asked for. bf16 is written as "
-             "ml_dtypes does: np.load('X.npy').view(ml_dtypes.bfloat16). Of a checkpoint, every quantized weight X becomes X.weight, and "
+             "ml_dtypes does: np.load('X.npy').view(ml_dtypes.bfloat16). Of a checkpoint, every quantized weight X becomes "
+             "X.weight, and "
              "all other tensors are passed on.",
     .example = "blockscale quantize random:64x256 -o W --format nvfp4\nblockscale dequantize W.json -o X.npy\n"
                "blockscale quantize random:64x256 -o V.safetensors --format mxfp4\n"

@@ -30,7 +30,8 @@ static void print_option(FILE *file, const struct cli_option *o)
     if (o->letter != 0) fprintf(file, "\\fB\\-%c\\fR, ", o->letter);
     fprintf(file, "\\fB");
     page_text(file, o->name, "-", "\\");
-    fprintf(file, "\\fR%s%s%s\n", o->value != NULL ? " \\fI" : "", o->value != NULL ? o->value : "", o->value != NULL ? "\\fR" : "");
+    fprintf(file, "\\fR%s%s%s\n", o->value != NULL ? " \\fI" : "", o->value != NULL ? o->value : "",
+            o->value != NULL ? "\\fR" : "");
     print_text(file, o->help);
     if (page_choice(o, 0) == NULL) return;
     fprintf(file, ".br\none of");
@@ -63,8 +64,8 @@ static void print_verb(FILE *file, const struct cli_verb *verb)
 static void print_manual(FILE *file)
 {
     const int number = bsm_version();
-    fprintf(file, ".\\\" made by \"blockscale manual\"\n.TH BLOCKSCALE 1 \"\" \"blockscale %d.%d.%d\" \"User Commands\"\n", number / 10000,
-            number / 100 % 100, number % 100);
+    fprintf(file, ".\\\" made by \"blockscale manual\"\n.TH BLOCKSCALE 1 \"\" \"blockscale %d.%d.%d\" \"User Commands\"\n",
+            number / 10000, number / 100 % 100, number % 100);
     fprintf(file, ".SH NAME\nblockscale \\- ");
     print_text(file, cli_about);
     fprintf(file, ".SH SYNOPSIS\n.B blockscale\n.I VERB\n[arguments]\n.br\n.B blockscale help\n[\\fIVERB\\fR]\n.br\n"
@@ -86,7 +87,8 @@ const struct cli_verb cli_verb_manual = {
     .name = "manual",
     .summary = "the manual page",
     .usage = "",
-    .about = "Every verb and option, from the table that --help prints too, in the man macros of roff: blockscale manual | man -l -",
+    .about =
+        "Every verb and option, from the table that --help prints too, in the man macros of roff: blockscale manual | man -l -",
     .example = "blockscale manual",
     .options = options,
     .settings_bytes = sizeof(struct settings),

@@ -13,8 +13,10 @@ static const struct cli_choices bias_pers = { per_name, per_from_name, 0, 2 };
 static const struct matmul_settings defaults = { .alpha = 1, .beta = 0, .d_tensor_scale = 1, .d_format = BSM_FORMAT_FP32 };
 
 static const struct cli_option options[] = {
-    { "A", 0, NULL, "A.npy, M x K; or a note of blockscale quantize; or random:MxK; or a weight in a checkpoint, "
-      "CHECKPOINT:WEIGHT (CHECKPOINT:WEIGHT[3] of a batch)", CLI_TEXT(struct matmul_settings, a), .required = true },
+    { "A", 0, NULL,
+      "A.npy, M x K; or a note of blockscale quantize; or random:MxK; or a weight in a checkpoint, "
+      "CHECKPOINT:WEIGHT (CHECKPOINT:WEIGHT[3] of a batch)",
+      CLI_TEXT(struct matmul_settings, a), .required = true },
     { "B", 0, NULL,
       "B.npy, N x K: its rows are the columns of the product, as in the weights of a linear layer; or a note; or random:NxK; or "
       "CHECKPOINT:WEIGHT",
@@ -47,8 +49,10 @@ static const struct cli_option options[] = {
       CLI_FLOAT(struct matmul_settings, d_tensor_scale) },
     { "--device", 0, "NAME", "where the product is made: cpu or cuda (the first GPU); A, B and D are copied there and back",
       CLI_DEVICE(struct matmul_settings, device) },
-    { "--compute", 0, "HOW", "exact, or fast: on Hopper MXFP8 and MXFP6 may be rounded to one power of two for 128 numbers; not compared "
-      "with the exact product then", CLI_COMPUTE(struct matmul_settings, compute) },
+    { "--compute", 0, "HOW",
+      "exact, or fast: on Hopper MXFP8 and MXFP6 may be rounded to one power of two for 128 numbers; not compared "
+      "with the exact product then",
+      CLI_COMPUTE(struct matmul_settings, compute) },
     { "--check", 0, NULL, "compare with the exact product, however long it takes; small products are compared anyway",
       CLI_FLAG(struct matmul_settings, check) },
     { "--no-check", 0, NULL, "do not", CLI_FLAG(struct matmul_settings, no_check) },
@@ -228,13 +232,14 @@ const struct cli_verb cli_verb_matmul = {
     .name = "matmul",
     .summary = "two matrices of .npy files or checkpoints, quantized and multiplied",
     .usage = "A.npy B.npy|CHECKPOINT:WEIGHT -o D.npy --format FORMAT [options]",
-    .about = "D = activation(alpha A B^T + beta C + bias). A is M x K and B is N x K: blocks run along K in both. Every product of "
-             "quantized numbers is exact, sums are fp32, and D is rounded once.\n"
-             "A checkpoint is a .safetensors or GGUF file, an index of shards, or a folder with one of them; its quantized weights are "
-             "multiplied as they lie in the mapped file, its plain ones are quantized like a matrix of an .npy file.\n"
-             "Prints how much of each operand survived quantizing (signal to noise), the kernel and why it was chosen, the time, "
-             "and how far the sums are from the exact ones. Exit code 1: further than fp32 sums can be.\n"
-             "bf16 results are read back by np.load('D.npy').view(ml_dtypes.bfloat16), e4m3 by .view(ml_dtypes.float8_e4m3fn).",
+    .about =
+        "D = activation(alpha A B^T + beta C + bias). A is M x K and B is N x K: blocks run along K in both. Every product of "
+        "quantized numbers is exact, sums are fp32, and D is rounded once.\n"
+        "A checkpoint is a .safetensors or GGUF file, an index of shards, or a folder with one of them; its quantized weights are "
+        "multiplied as they lie in the mapped file, its plain ones are quantized like a matrix of an .npy file.\n"
+        "Prints how much of each operand survived quantizing (signal to noise), the kernel and why it was chosen, the time, "
+        "and how far the sums are from the exact ones. Exit code 1: further than fp32 sums can be.\n"
+        "bf16 results are read back by np.load('D.npy').view(ml_dtypes.bfloat16), e4m3 by .view(ml_dtypes.float8_e4m3fn).",
     .example =
         "blockscale matmul random:256x512 random:128x512 -o D.npy --a-format mxfp8 --b-format nvfp4\n"
         "blockscale matmul random:256x512 random:512x128 --transpose-b -o D.npy --format mxfp4 --activation silu --d-type bf16\n"

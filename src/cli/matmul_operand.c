@@ -67,8 +67,8 @@ static int find_only(struct cli *cli, const bsm_checkpoint *checkpoint, const st
         if (found++ == 0) *only = weight;
     }
     if (found == 1) return CLI_DONE;
-    return cli_bad_input(cli, "%s: has %" PRId64 " weights; name one as %s:WEIGHT (blockscale inspect lists them)", place->checkpoint,
-                         found, place->checkpoint);
+    return cli_bad_input(cli, "%s: has %" PRId64 " weights; name one as %s:WEIGHT (blockscale inspect lists them)",
+                         place->checkpoint, found, place->checkpoint);
 }
 
 static int find_weight(struct cli *cli, const bsm_checkpoint *checkpoint, const struct place *place, bsm_weight *weight)
@@ -86,11 +86,11 @@ static int check_matrix(struct cli *cli, const struct place *place, const bsm_we
 {
     const int64_t batch = weight->matrix.batch > 1 ? weight->matrix.batch : 1;
     if (place->matrix < 0 && batch > 1)
-        return cli_bad_input(cli, "%s: is a batch of %" PRId64 " matrices; name one of %s[0] to %s[%" PRId64 "]", place->weight, batch,
-                             place->weight, place->weight, batch - 1);
+        return cli_bad_input(cli, "%s: is a batch of %" PRId64 " matrices; name one of %s[0] to %s[%" PRId64 "]", place->weight,
+                             batch, place->weight, place->weight, batch - 1);
     if (place->matrix >= batch)
-        return cli_bad_input(cli, "%s[%" PRId64 "]: there is no such matrix; the last is %s[%" PRId64 "]", place->weight, place->matrix,
-                             place->weight, batch - 1);
+        return cli_bad_input(cli, "%s[%" PRId64 "]: there is no such matrix; the last is %s[%" PRId64 "]", place->weight,
+                             place->matrix, place->weight, batch - 1);
     return CLI_DONE;
 }
 
@@ -172,8 +172,8 @@ static int read_operand(struct cli *cli, const struct matmul_settings *s, const 
     if (weight) result = read_weight(cli, request, o);
     if (result != CLI_DONE) return result;
     if (o->stored && described)
-        return cli_wrong_usage(cli, "%s is %s, which says its format: --%s-format, --%s-type and --transpose-%s are not for it", path,
-                               weight ? "a quantized weight" : "a note", letter, letter, letter);
+        return cli_wrong_usage(cli, "%s is %s, which says its format: --%s-format, --%s-type and --transpose-%s are not for it",
+                               path, weight ? "a quantized weight" : "a note", letter, letter, letter);
     if (o->stored) return weight ? CLI_DONE : cli_load_quantized(cli, path, &o->quantized);
     if (format == BSM_FORMAT_NONE)
         return cli_wrong_usage(cli, "the format of %s is missing: give --format, or --%s-format", path, letter);
@@ -191,9 +191,12 @@ int matmul_read_operands(struct cli *cli, struct matmul_job *job)
     if (result != CLI_DONE) return result;
     const bsm_matrix *a = &job->a.quantized.matrix, *b = &job->b.quantized.matrix;
     if (a->columns != b->columns)
-        return cli_bad_input(cli, "A is %" PRId64 " x %" PRId64 " and B is %" PRId64 " x %" PRId64 ": A is M x K and B is N x K, with "
-                                  "the same K%s", a->rows, a->columns, b->rows, b->columns,
+        return cli_bad_input(cli,
+                             "A is %" PRId64 " x %" PRId64 " and B is %" PRId64 " x %" PRId64 ": A is M x K and B is N x K, with "
+                             "the same K%s",
+                             a->rows, a->columns, b->rows, b->columns,
                              !job->b.stored && job->b.checkpoint == NULL && !s->transpose_b && a->columns == b->rows
-                                 ? "; --transpose-b is for a B of K x N" : "");
+                                 ? "; --transpose-b is for a B of K x N"
+                                 : "");
     return CLI_DONE;
 }

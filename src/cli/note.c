@@ -31,7 +31,8 @@ static int read_entry(struct cli *cli, yyjson_val *key, yyjson_val *value, struc
     if (note->count == CLI_NOTE_ENTRIES)
         return cli_bad_input(cli, "%s: is no note: a note has at most %d entries", note->path, CLI_NOTE_ENTRIES);
     if (!copy_text(key, entry->key, sizeof entry->key))
-        return cli_bad_input(cli, "%s: \"%.64s\": no key of a note has a NUL, or more than %zu bytes", note->path, name, sizeof entry->key - 1);
+        return cli_bad_input(cli, "%s: \"%.64s\": no key of a note has a NUL, or more than %zu bytes", note->path, name,
+                             sizeof entry->key - 1);
     if (find(note, entry->key) != NULL) return cli_bad_input(cli, "%s: \"%s\" is there twice", note->path, name);
     if (yyjson_is_ctn(value))
         return cli_bad_input(cli, "%s: \"%s\" is a list or an object: a text or a number is wanted", note->path, name);

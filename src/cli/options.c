@@ -56,7 +56,8 @@ static int store(struct parse *p, const struct cli_option *option, bool common, 
     struct cli_why why = { "" };
     if (option->parse(option, text, destination + option->offset, &why)) return CLI_DONE;
     char subject[256];
-    snprintf(subject, sizeof subject, cli_takes_value(option) && !cli_is_positional(option) ? "%s %.160s" : "%s", option->name, text);
+    snprintf(subject, sizeof subject, cli_takes_value(option) && !cli_is_positional(option) ? "%s %.160s" : "%s", option->name,
+             text);
     return fail(p, subject, why.sentence);
 }
 

@@ -42,15 +42,21 @@ static const struct cli_choices conventions = { bsm_convention_name, bsm_convent
                                                 BSM_CONVENTION_COUNT };
 
 static const struct cli_option options[] = {
-    { "X.npy", 0, NULL, "the matrix, rows x K, blocks run along K; or random:ROWSxCOLUMNS; or a checkpoint: a .safetensors or "
-      "GGUF file, an index of shards, or a folder with one of them", CLI_TEXT(struct settings, input), .required = true },
-    { "--output", 'o', "NAME", "of a matrix: NAME.codes.npy, NAME.scales.npy, NAME.tensor_scale.npy and NAME.json are written; "
+    { "X.npy", 0, NULL,
+      "the matrix, rows x K, blocks run along K; or random:ROWSxCOLUMNS; or a checkpoint: a .safetensors or "
+      "GGUF file, an index of shards, or a folder with one of them",
+      CLI_TEXT(struct settings, input), .required = true },
+    { "--output", 'o', "NAME",
+      "of a matrix: NAME.codes.npy, NAME.scales.npy, NAME.tensor_scale.npy and NAME.json are written; "
       "of a checkpoint, or where NAME ends with .safetensors or .gguf: that file, or folder NAME with model.safetensors and its "
-      "config.json", CLI_TEXT(struct settings, output), .required = true },
+      "config.json",
+      CLI_TEXT(struct settings, output), .required = true },
     { "--format", 'f', "FORMAT", "what it becomes", CLI_FORMAT(struct settings, format), .required = true },
     { "--recipe", 0, "RECIPE", "how a block's scale follows from its largest number", CLI_RECIPE(struct settings, recipe) },
-    { "--preset", 0, "PROJECT", "another project's scales and codes to the bit, instead of a recipe: compared with what its code gives; "
-      "flashinfer, and mxfp8 of transformer_engine, are from their sources, not run", CLI_CHOICE(struct settings, preset, &presets) },
+    { "--preset", 0, "PROJECT",
+      "another project's scales and codes to the bit, instead of a recipe: compared with what its code gives; "
+      "flashinfer, and mxfp8 of transformer_engine, are from their sources, not run",
+      CLI_CHOICE(struct settings, preset, &presets) },
     { "--layout", 0, "LAYOUT", "where the scales lie, linear unless given", CLI_LAYOUT(struct settings, layout) },
     { "--packed", 0, NULL, "codes of 4 and 6 bits packed, as uint8; else one per byte, as ml_dtypes has them",
       CLI_FLAG(struct settings, packed) },
@@ -74,8 +80,10 @@ static const struct cli_option options[] = {
     { "--transpose", 0, NULL, "X.npy is K x rows", CLI_FLAG(struct settings, transpose) },
     { "--convention", 0, "WHOSE", "names and types of a checkpoint's tensors; modelopt unless given, gguf for NAME.gguf",
       CLI_CHOICE(struct settings, convention, &conventions) },
-    { "--include", 0, "PATTERNS", "weights of a checkpoint that are quantized: shell patterns for names without .weight, separated "
-      "by commas; all of two dimensions unless given", CLI_TEXT(struct settings, include) },
+    { "--include", 0, "PATTERNS",
+      "weights of a checkpoint that are quantized: shell patterns for names without .weight, separated "
+      "by commas; all of two dimensions unless given",
+      CLI_TEXT(struct settings, include) },
     { "--exclude", 0, "PATTERNS", "weights that stay as they are; *embed*,*lm_head*,*router*,*.gate,*output_layer* unless given",
       CLI_TEXT(struct settings, exclude) },
     { .name = NULL }
@@ -185,7 +193,8 @@ static int quantize_matrix(struct cli *cli, const struct settings *s)
     struct cli_real real;
     struct cli_quantized q;
     if (s->layout.kind != BSM_LAYOUT_LINEAR && bsm_format_get((int)s->format)->block == 0)
-        return cli_wrong_usage(cli, "--layout: %s has no block scales that could lie anywhere", bsm_format_get((int)s->format)->name);
+        return cli_wrong_usage(cli, "--layout: %s has no block scales that could lie anywhere",
+                               bsm_format_get((int)s->format)->name);
     if (s->packed && s->packing != BSM_PACKING_DEFAULT) return cli_wrong_usage(cli, "--packed and --packing: give one of them");
     if (s->include != NULL || s->exclude != NULL) return cli_wrong_usage(cli, "--include and --exclude are for checkpoints");
     int result = cli_read_real(cli, s->input, s->type, s->transpose, 0, &real);
@@ -208,7 +217,8 @@ static int quantize_into_checkpoint(struct cli *cli, const struct settings *s)
         s->tensor_scale.source != CLI_SCALE_USUAL)
         return cli_wrong_usage(cli, "--packed, --packing, --layout, --tensor-scale and --divides are for .npy files: --convention "
                                     "says how a checkpoint is written");
-    if (whole && (s->transpose || s->type != CLI_TYPE_AUTO)) return cli_wrong_usage(cli, "--transpose and --type are for .npy files");
+    if (whole && (s->transpose || s->type != CLI_TYPE_AUTO))
+        return cli_wrong_usage(cli, "--transpose and --type are for .npy files");
     if (!whole && (s->include != NULL || s->exclude != NULL))
         return cli_wrong_usage(cli, "--include and --exclude are for checkpoints");
     int result = whole ? CLI_DONE : cli_read_real(cli, s->input, s->type, s->transpose, 0, &real);
@@ -240,11 +250,12 @@ const struct cli_verb cli_verb_quantize = {
     .name = "quantize",
     .summary = "an .npy matrix, or a whole checkpoint, into codes and scales, with statistics",
     .usage = "X.npy|CHECKPOINT -o NAME --format FORMAT [options]",
-    .about = "Writes NAME.codes.npy, NAME.scales.npy (formats with block scales), NAME.tensor_scale.npy (where there is one) and "
-             "the note NAME.json, which says how they belong together: blockscale dequantize and blockscale matmul read it. Codes "
-             "are one per byte, as ml_dtypes has them: np.load('NAME.codes.npy').view(ml_dtypes.float4_e2m1fn).\n"
-             "A checkpoint is quantized weight by weight, with the memory of the largest one, and written complete or not at all; "
-             "tensors that are no chosen weights are passed on. Other files of its folder, such as the tokenizer's, are not copied.",
+    .about =
+        "Writes NAME.codes.npy, NAME.scales.npy (formats with block scales), NAME.tensor_scale.npy (where there is one) and "
+        "the note NAME.json, which says how they belong together: blockscale dequantize and blockscale matmul read it. Codes "
+        "are one per byte, as ml_dtypes has them: np.load('NAME.codes.npy').view(ml_dtypes.float4_e2m1fn).\n"
+        "A checkpoint is quantized weight by weight, with the memory of the largest one, and written complete or not at all; "
+        "tensors that are no chosen weights are passed on. Other files of its folder, such as the tokenizer's, are not copied.",
     .example =
         "blockscale quantize random:64x256 -o W --format nvfp4\n"
         "blockscale quantize random:64x256 -o V --format mxfp4 --packed --layout 128x4\n"

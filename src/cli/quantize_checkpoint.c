@@ -285,7 +285,8 @@ static int choose_all(struct cli *cli, struct job *job)
         return cli_bad_input(
             cli,
             "%s: no weight is chosen: matrices called X.weight of fp32, fp16 or bf16 numbers are, and of fp8 with fp32 scales of "
-            "tiles or rows; --include and --exclude choose among them. What is quantized already is converted, or dequantized first",
+            "tiles or rows; --include and --exclude choose among them. What is quantized already is converted, or dequantized "
+            "first",
             job->request->input);
     return result;
 }

@@ -85,8 +85,8 @@ static int check_range(struct cli *cli, const char *path, const bsm_npy *array)
         double wide;
         memcpy(&wide, (const unsigned char *)array->data + i * sizeof wide, sizeof wide);
         if (isfinite(wide) && isinf((float)wide))
-            return cli_bad_input(cli, "%s: number %zu is %g, beyond the range of fp32 (%g), to which fp64 is rounded", path, i, wide,
-                                 (double)FLT_MAX);
+            return cli_bad_input(cli, "%s: number %zu is %g, beyond the range of fp32 (%g), to which fp64 is rounded", path, i,
+                                 wide, (double)FLT_MAX);
     }
     return CLI_DONE;
 }

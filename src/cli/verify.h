@@ -42,16 +42,16 @@ struct verify_problem {
     double *magnitude;                    /* NULL where no bound is checked */
     float *ordered;                       /* in the documented order; NULL where it is not asked */
     int64_t terms;                        /* roundings of the documented order */
-    int cuts;                             /* tensor cores cut one term so often; 0: both operands come decoded, nothing is cut; those that
-                                             multiply codes always cut it once */
+    int cuts;                             /* tensor cores cut one term so often; 0: both operands come decoded, nothing is cut; those
+                                             that multiply codes always cut it once */
     struct compare_limit tensor;          /* of sums on tensor cores */
 };
 
 /* Codes and scales of one operand.  The same seed gives the same bytes; `stream` tells A from B. */
 bsm_status verify_fill(const struct operand *operand, enum verify_kind kind, uint64_t seed, uint64_t stream);
 
-/* gpu: unless NULL, with what kernels on tensor cores are compared with.  Returns CLI_DONE, or prints and returns what to exit with.  Free
- * it also after a failure.  It stays where it is. */
+/* gpu: unless NULL, with what kernels on tensor cores are compared with.  Returns CLI_DONE, or prints and returns what to exit
+ * with.  Free it also after a failure.  It stays where it is. */
 int verify_problem_create(struct cli *cli, struct verify_problem *problem, int case_index, bsm_format a, bsm_format b,
                           bsm_context *gpu);
 void verify_problem_free(struct verify_problem *problem);

@@ -41,7 +41,8 @@ struct bsmi_device_calls {
     bsm_backend backend;
     void (*close)(bsm_context *context);  /* frees context->device */
     bsm_status (*quantize)(bsm_context *context, const struct bsmi_quantize_request *request);
-    bsm_status (*quantize_both)(bsm_context *context, const struct bsmi_quantize_request *rows, const struct bsmi_quantize_request *columns);
+    bsm_status (*quantize_both)(bsm_context *context, const struct bsmi_quantize_request *rows,
+                                const struct bsmi_quantize_request *columns);
     bsm_status (*dequantize)(bsm_context *context, const struct bsmi_dequantize_request *request);
     bsm_status (*convert_scales)(bsm_context *context, const struct bsmi_convert_request *request);
     bsm_status (*allocate)(bsm_context *context, size_t bytes, void **memory);

@@ -35,8 +35,8 @@ bool bsmi_codes_serve(enum bsmi_gemm_kind kind, bsm_format a, bsm_format b)
     }
 }
 
-/* Few rows make few tiles: only K can give every multiprocessor a share.  Many rows pay for it: a CTA keeps the parts' sums in L2.  So
- * parts are long, and the products of middling K that have many rows have one. */
+/* Few rows make few tiles: only K can give every multiprocessor a share.  Many rows pay for it: a CTA keeps the parts' sums in L2.
+ * So parts are long, and the products of middling K that have many rows have one. */
 enum { LONGEST_PART = 8192 };
 
 int32_t bsmi_codes_split(enum bsmi_gemm_kind kind, int64_t k)

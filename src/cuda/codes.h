@@ -25,7 +25,8 @@ struct bsmi_codes {
 /* Whether products of this kind take this pair of formats. */
 bool bsmi_codes_serve(enum bsmi_gemm_kind kind, bsm_format a, bsm_format b);
 
-/* Steps of K that one chain of sums has, 0 for all of them: a function of K and the kind alone, so that every M has the same sums. */
+/* Steps of K that one chain of sums has, 0 for all of them: a function of K and the kind alone, so that every M has the same
+ * sums. */
 int32_t bsmi_codes_split(enum bsmi_gemm_kind kind, int64_t k);
 
 /* How many chains that makes. */

@@ -44,9 +44,10 @@ bool bsmi_cuda_gemm_serves(const struct bsmi_gemm_instance *gemm, const struct b
     else if (gemm->decodes == BSMI_DECODES_NONE) return true;
     else if (!bsmi_cuda_decodes(gemm->decodes, p->b.format)) rule = "the forced kernel does not decode B's format";
     else if (!is_packed(gemm->decodes, &p->b))
-        rule = gemm->decodes == BSMI_DECODES_STREAM ? "the forced kernel wants 6 bits as a stream"
-                                                    : "the forced kernel wants 4 bits packed two a byte, the first in the low half, "
-                                                      "6 and 8 bits in a byte each";
+        rule = gemm->decodes == BSMI_DECODES_STREAM
+                   ? "the forced kernel wants 6 bits as a stream"
+                   : "the forced kernel wants 4 bits packed two a byte, the first in the low half, "
+                     "6 and 8 bits in a byte each";
     else if (bsmi_gemm_has_registers(gemm) && (p->k > gemm->most_columns || p->a.element == BSM_FP16))
         rule = "the forced kernel wants a smaller K, and A other than fp16";
     else if (p->b.bits == 4 && p->k % 2 != 0) rule = "the forced kernel wants whole bytes";

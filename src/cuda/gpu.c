@@ -35,7 +35,8 @@ static bsm_status find_device(const struct bsmi_driver *driver, int number, CUde
     const bsm_status status = BSMI_DRIVER_CALL(driver, cuDeviceGetCount, (&count), "counting GPUs");
     if (status != BSM_OK) return status;
     if (number < 0 || number >= BSMI_MIN(count, MOST_GPUS))
-        return bsmi_fail(BSM_EDEVICE, "device=%d: this machine has %d GPU%s, numbered from 0", number, count, count == 1 ? "" : "s");
+        return bsmi_fail(BSM_EDEVICE, "device=%d: this machine has %d GPU%s, numbered from 0", number, count,
+                         count == 1 ? "" : "s");
     return BSMI_DRIVER_CALL(driver, cuDeviceGet, (device, number), "GPU %d", number);
 }
 
@@ -51,7 +52,8 @@ bsm_status bsmi_cuda_describe(int number, bsm_device_info *info)
     size_t bytes = 0;
     bsm_status status = bsmi_driver_open(&driver);
     if (status == BSM_OK) status = find_device(driver, number, &device);
-    if (status == BSM_OK) status = BSMI_DRIVER_CALL(driver, cuDeviceGetName, (info->name, (int)sizeof info->name, device), "GPU %d", number);
+    if (status == BSM_OK)
+        status = BSMI_DRIVER_CALL(driver, cuDeviceGetName, (info->name, (int)sizeof info->name, device), "GPU %d", number);
     if (status == BSM_OK) status = BSMI_DRIVER_CALL(driver, cuDeviceTotalMem, (&bytes, device), "memory of GPU %d", number);
     if (status == BSM_OK) status = attribute(driver, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &info->major);
     if (status == BSM_OK) status = attribute(driver, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &info->minor);
@@ -79,8 +81,8 @@ static bsm_status load_modules(struct bsmi_cuda_gpu *gpu)
         loaded++;
     }
     if (loaded == 0)
-        return bsmi_fail(BSM_EDEVICE, "GPU %d has compute capability %d.%d: the kernels of this build need 9.0 at least", gpu->number,
-                         gpu->capability / 10, gpu->capability % 10);
+        return bsmi_fail(BSM_EDEVICE, "GPU %d has compute capability %d.%d: the kernels of this build need 9.0 at least",
+                         gpu->number, gpu->capability / 10, gpu->capability % 10);
     return BSM_OK;
 }
 
@@ -89,7 +91,8 @@ static bsm_status find_function(const struct bsmi_cuda_gpu *gpu, const char *fil
 {
     for (int i = 0; bsmi_cuda_fatbins[i].file != NULL; i++)
         if (strcmp(bsmi_cuda_fatbins[i].file, file) == 0 && gpu->modules[i] != NULL)
-            return BSMI_DRIVER_CALL(gpu->driver, cuModuleGetFunction, (found, gpu->modules[i], function), "kernel %s of %s", function, file);
+            return BSMI_DRIVER_CALL(gpu->driver, cuModuleGetFunction, (found, gpu->modules[i], function), "kernel %s of %s",
+                                    function, file);
     return BSM_OK;
 }
 
@@ -99,10 +102,17 @@ static bsm_status count_clusters(struct bsmi_cuda_gpu *gpu, int i)
     const struct bsmi_gemm_instance *gemm = &bsmi_gemm_instances[i];
     const unsigned cluster = (unsigned)(gemm->cluster_rows * gemm->cluster_columns);
     CUlaunchAttribute attribute = { .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = { cluster, 1, 1 } };
-    const CUlaunchConfig config = { .gridDimX = cluster * (unsigned)gpu->multiprocessors, .gridDimY = 1, .gridDimZ = 1, .blockDimX = (unsigned)gemm->threads,
-                                    .blockDimY = 1, .blockDimZ = 1, .sharedMemBytes = (unsigned)gemm->shared_bytes, .attrs = &attribute, .numAttrs = 1 };
-    return BSMI_DRIVER_CALL(gpu->driver, cuOccupancyMaxActiveClusters, (&gpu->gemm_clusters[i], gpu->gemms[i], &config), "clusters of %u for %s", cluster,
-                            gemm->name);
+    const CUlaunchConfig config = { .gridDimX = cluster * (unsigned)gpu->multiprocessors,
+                                    .gridDimY = 1,
+                                    .gridDimZ = 1,
+                                    .blockDimX = (unsigned)gemm->threads,
+                                    .blockDimY = 1,
+                                    .blockDimZ = 1,
+                                    .sharedMemBytes = (unsigned)gemm->shared_bytes,
+                                    .attrs = &attribute,
+                                    .numAttrs = 1 };
+    return BSMI_DRIVER_CALL(gpu->driver, cuOccupancyMaxActiveClusters, (&gpu->gemm_clusters[i], gpu->gemms[i], &config),
+                            "clusters of %u for %s", cluster, gemm->name);
 }
 
 static bsm_status find_functions(struct bsmi_cuda_gpu *gpu)
@@ -154,12 +164,15 @@ static bsm_status load(struct bsmi_cuda_gpu *gpu, int number)
     if (status == BSM_OK) status = find_device(gpu->driver, number, &gpu->device);
     if (status == BSM_OK) status = attribute(gpu->driver, gpu->device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &major);
     if (status == BSM_OK) status = attribute(gpu->driver, gpu->device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &minor);
-    if (status == BSM_OK) status = attribute(gpu->driver, gpu->device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &gpu->multiprocessors);
     if (status == BSM_OK)
-        status = attribute(gpu->driver, gpu->device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, &gpu->most_shared_bytes);
+        status = attribute(gpu->driver, gpu->device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &gpu->multiprocessors);
+    if (status == BSM_OK)
+        status =
+            attribute(gpu->driver, gpu->device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, &gpu->most_shared_bytes);
     gpu->capability = major * 10 + minor;
     if (status == BSM_OK)
-        status = BSMI_DRIVER_CALL(gpu->driver, cuDevicePrimaryCtxRetain, (&gpu->primary, gpu->device), "the primary context of GPU %d", number);
+        status = BSMI_DRIVER_CALL(gpu->driver, cuDevicePrimaryCtxRetain, (&gpu->primary, gpu->device),
+                                  "the primary context of GPU %d", number);
     if (status != BSM_OK) return status;
     status = load_entered(gpu);
     if (status != BSM_OK) unload(gpu);

@@ -1,15 +1,28 @@
 /* Launching kernels. */
 #include "launch.h"
 
-struct launch { CUfunction function; const char *name; int threads, shared_bytes, cluster_rows, cluster_columns; bool waits; int64_t ctas; };
+struct launch {
+    CUfunction function;
+    const char *name;
+    int threads, shared_bytes, cluster_rows, cluster_columns;
+    bool waits;
+    int64_t ctas;
+};
 
 static bsm_status launch(struct bsmi_cuda_queue *queue, const struct launch *l, const void *parameters)
 {
     void *arguments[] = { (void *)(uintptr_t)parameters };      /* the driver reads through it alone */
     CUlaunchAttribute attributes[2];
     CUlaunchConfig config = {
-        .gridDimX = (unsigned)l->ctas, .gridDimY = 1, .gridDimZ = 1, .blockDimX = (unsigned)l->threads, .blockDimY = 1, .blockDimZ = 1,
-        .sharedMemBytes = (unsigned)l->shared_bytes, .hStream = queue->stream, .attrs = attributes,
+        .gridDimX = (unsigned)l->ctas,
+        .gridDimY = 1,
+        .gridDimZ = 1,
+        .blockDimX = (unsigned)l->threads,
+        .blockDimY = 1,
+        .blockDimZ = 1,
+        .sharedMemBytes = (unsigned)l->shared_bytes,
+        .hStream = queue->stream,
+        .attrs = attributes,
     };
     const int cluster = l->cluster_rows * l->cluster_columns;
     if (cluster > 1)
@@ -19,8 +32,8 @@ static bsm_status launch(struct bsmi_cuda_queue *queue, const struct launch *l, 
         attributes[config.numAttrs++] = (CUlaunchAttribute){ .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
                                                              .value.programmaticStreamSerializationAllowed = 1 };
     queue->behind++;
-    return BSMI_DRIVER_CALL(queue->gpu->driver, cuLaunchKernelEx, (&config, l->function, arguments, NULL), "kernel %s, %lld CTAs of %d threads",
-                            l->name, (long long)l->ctas, l->threads);
+    return BSMI_DRIVER_CALL(queue->gpu->driver, cuLaunchKernelEx, (&config, l->function, arguments, NULL),
+                            "kernel %s, %lld CTAs of %d threads", l->name, (long long)l->ctas, l->threads);
 }
 
 bsm_status bsmi_cuda_launch(struct bsmi_cuda_queue *queue, enum bsmi_cuda_kernel_id id, int64_t pieces, const void *parameters)
@@ -28,9 +41,14 @@ bsm_status bsmi_cuda_launch(struct bsmi_cuda_queue *queue, enum bsmi_cuda_kernel
     const struct bsmi_cuda_kernel *kernel = &bsmi_cuda_kernels[id];
     if (pieces <= 0) return BSM_OK;
     if (queue->gpu->kernels[id] == NULL) return bsmi_fail(BSM_EUNSUPPORTED, "kernel %s is not in this build", kernel->function);
-    const struct launch l = { .function = queue->gpu->kernels[id], .name = kernel->function, .threads = kernel->threads, .waits = kernel->waits,
-                              .cluster_rows = 1, .cluster_columns = 1,
-                              .ctas = kernel->most == 0 ? pieces : BSMI_MIN(pieces, (int64_t)queue->gpu->multiprocessors * kernel->most) };
+    const struct launch l = { .function = queue->gpu->kernels[id],
+                              .name = kernel->function,
+                              .threads = kernel->threads,
+                              .waits = kernel->waits,
+                              .cluster_rows = 1,
+                              .cluster_columns = 1,
+                              .ctas = kernel->most == 0 ? pieces
+                                                        : BSMI_MIN(pieces, (int64_t)queue->gpu->multiprocessors * kernel->most) };
     return launch(queue, &l, parameters);
 }
 

@@ -128,7 +128,8 @@ static bool stands_for_its_file(const struct bsmi_cuda_gpu *gpu, int gemm)
     const struct bsmi_gemm_instance *all = bsmi_gemm_instances;
     for (int i = 0; i < bsmi_gemm_instance_count; i++) {
         const int more = numbers_of(&all[i]) - numbers_of(&all[gemm]);
-        if (gpu->gemms[i] != NULL && strcmp(all[i].file, all[gemm].file) == 0 && (more < 0 || (more == 0 && i < gemm))) return false;
+        if (gpu->gemms[i] != NULL && strcmp(all[i].file, all[gemm].file) == 0 && (more < 0 || (more == 0 && i < gemm)))
+            return false;
     }
     return gpu->gemms[gemm] != NULL;
 }

@@ -60,8 +60,9 @@ static bsm_status check_pitch(const char *name, const char *field, int64_t pitch
         return bsmi_fail(BSM_EINVAL, "%s->%s=%lld: it counts elements and must be >= columns=%lld (or 0 for tight)", name, field,
                          (long long)pitch, (long long)m->columns);
     if (pitch % unit.elements != 0)
-        return bsmi_fail(BSM_EALIGN, "%s->%s=%lld: with packing %s it must be a multiple of %d elements, so that a row starts on a %s",
-                         name, field, (long long)pitch, bsm_packing_name((int)m->packing), unit.elements,
+        return bsmi_fail(BSM_EALIGN,
+                         "%s->%s=%lld: with packing %s it must be a multiple of %d elements, so that a row starts on a %s", name,
+                         field, (long long)pitch, bsm_packing_name((int)m->packing), unit.elements,
                          m->packing == BSM_PACKING_GGUF ? "block" : "byte");
     return BSM_OK;
 }
@@ -100,8 +101,9 @@ static bool data_extent(const struct bsmi_matrix *m, int64_t *bytes)
     int64_t rows_before, matrix;
     *bytes = 0;
     if (is_empty(m)) return false;
-    return bsmi_mul_overflows(m->rows - 1, m->row_bytes, &rows_before) || bsmi_add_overflows(rows_before, bsmi_row_used_bytes(m), &matrix)
-           || batch_extent(m->batch, m->batch_bytes, matrix, bytes);
+    return bsmi_mul_overflows(m->rows - 1, m->row_bytes, &rows_before) ||
+           bsmi_add_overflows(rows_before, bsmi_row_used_bytes(m), &matrix) ||
+           batch_extent(m->batch, m->batch_bytes, matrix, bytes);
 }
 
 static bool scale_extent(const struct bsmi_matrix *m, int64_t *bytes)
@@ -148,8 +150,8 @@ static bsm_status check_gguf(const char *name, const bsm_matrix *given, const st
     const bool packing_is_gguf = m->packing == BSM_PACKING_GGUF;
     const bsm_layout wanted = m->format == BSM_MXFP4 ? BSM_LAYOUT_GGUF_MXFP4 : BSM_LAYOUT_GGUF_NVFP4;
     if (packing_is_gguf && kind != wanted)
-        return bsmi_fail(BSM_EINVAL, "%s->scale_layout is %s: packing gguf of %s goes with layout %s", name, bsm_layout_name((int)kind),
-                         bsm_format_get((int)m->format)->name, bsm_layout_name((int)wanted));
+        return bsmi_fail(BSM_EINVAL, "%s->scale_layout is %s: packing gguf of %s goes with layout %s", name,
+                         bsm_layout_name((int)kind), bsm_format_get((int)m->format)->name, bsm_layout_name((int)wanted));
     if (layout_is_gguf && !packing_is_gguf)
         return bsmi_fail(BSM_EINVAL, "%s->scale_layout is %s: that layout goes with packing gguf, not %s", name,
                          bsm_layout_name((int)kind), bsm_packing_name((int)m->packing));
@@ -182,7 +184,9 @@ static bsm_status resolve_scales(const char *name, const bsm_matrix *given, stru
         /* Linear scales of several matrices may interleave by rows; other layouts are whole buffers. */
         const int64_t least = layout.kind == BSM_LAYOUT_LINEAR ? m->scale_columns : m->map.bytes;
         if (given->scale_batch_pitch < least)
-            return bsmi_fail(BSM_EINVAL, "%s->scale_batch_pitch=%lld: it counts bytes and must be >= %lld (or 0 for tight): the scales have the batch of their operand",
+            return bsmi_fail(BSM_EINVAL,
+                             "%s->scale_batch_pitch=%lld: it counts bytes and must be >= %lld (or 0 for tight): the scales have "
+                             "the batch of their operand",
                              name, (long long)given->scale_batch_pitch, (long long)least);
         m->scale_batch_bytes = given->scale_batch_pitch;
     }
@@ -197,13 +201,15 @@ static bsm_status check_pointers(const char *name, const bsm_matrix *given, stru
     m->tensor_scale = given->tensor_scale;
     m->tensor_scale_use = given->tensor_scale_use;
     if (given->tensor_scale_use != BSM_TENSOR_SCALE_MULTIPLIES && given->tensor_scale_use != BSM_TENSOR_SCALE_DIVIDES)
-        return bsmi_fail(BSM_EINVAL, "%s->tensor_scale_use=%d is neither MULTIPLIES nor DIVIDES", name, (int)given->tensor_scale_use);
+        return bsmi_fail(BSM_EINVAL, "%s->tensor_scale_use=%d is neither MULTIPLIES nor DIVIDES", name,
+                         (int)given->tensor_scale_use);
     if ((uintptr_t)m->tensor_scale % sizeof(float) != 0)
         return bsmi_fail(BSM_EALIGN, "%s->tensor_scale=%p is not aligned to 4 bytes", name, (void *)m->tensor_scale);
     if (m->scale == BSM_UNSCALED && given->scales != NULL)
         return bsmi_fail(BSM_EINVAL, "%s->scales is given, but %s has no scales", name, bsm_format_get((int)m->format)->name);
     if (m->packing == BSM_PACKING_GGUF && given->scales != NULL && given->scales != given->data)
-        return bsmi_fail(BSM_EINVAL, "%s->scales: with packing gguf the scales lie in the blocks, so scales must be data (or NULL)", name);
+        return bsmi_fail(BSM_EINVAL, "%s->scales: with packing gguf the scales lie in the blocks, so scales must be data (or NULL)",
+                         name);
     if (m->bits > 8 && (uintptr_t)m->data % (size_t)(m->bits / 8) != 0)
         return bsmi_fail(BSM_EALIGN, "%s->data=%p is not aligned to its elements of %d bytes", name, (void *)m->data, m->bits / 8);
     if (is_empty(m)) return BSM_OK;

@@ -43,8 +43,8 @@ bsm_status bsmi_reals_resolve(const char *name, const bsm_real_matrix *given, st
     int64_t low = 0, high = 0;
     if (extend(r->rows, r->row_stride, &low, &high) || extend(r->columns, r->column_stride, &low, &high)
         || extend(r->batch, r->batch_stride, &low, &high) || low < -(INT64_MAX / size) || high > INT64_MAX / size - 1)
-        return bsmi_fail(BSM_EOVERFLOW, "%s: rows=%lld columns=%lld and strides %lld, %lld reach beyond what an int64_t counts", name,
-                         (long long)r->rows, (long long)r->columns, (long long)r->row_stride, (long long)r->column_stride);
+        return bsmi_fail(BSM_EOVERFLOW, "%s: rows=%lld columns=%lld and strides %lld, %lld reach beyond what an int64_t counts",
+                         name, (long long)r->rows, (long long)r->columns, (long long)r->row_stride, (long long)r->column_stride);
     return BSM_OK;
 }
 

@@ -14,13 +14,16 @@ void bsmi_regions_add_bytes(struct bsmi_regions *list, const char *name, const v
 
 void bsmi_regions_add_matrix(struct bsmi_regions *list, const char *data, const char *scales, const struct bsmi_matrix *m)
 {
-    bsmi_regions_add(list, (struct bsmi_region){ data, (uintptr_t)m->data, m->batch, m->batch_bytes, m->rows, m->row_bytes, m->rows == 0 ? 0 : bsmi_row_used_bytes(m) });
+    bsmi_regions_add(list, (struct bsmi_region){ data, (uintptr_t)m->data, m->batch, m->batch_bytes, m->rows, m->row_bytes,
+                                                 m->rows == 0 ? 0 : bsmi_row_used_bytes(m) });
     if (m->scale == BSM_UNSCALED || m->packing == BSM_PACKING_GGUF || m->rows == 0 || m->columns == 0) return;
     if (m->map.layout.kind == BSM_LAYOUT_LINEAR) {
         const int64_t pitch = m->map.layout.pitch != 0 ? m->map.layout.pitch : m->scale_columns;
-        bsmi_regions_add(list, (struct bsmi_region){ scales, (uintptr_t)m->scales, m->batch, m->scale_batch_bytes, m->rows, pitch, m->scale_columns });
+        bsmi_regions_add(list, (struct bsmi_region){ scales, (uintptr_t)m->scales, m->batch, m->scale_batch_bytes, m->rows, pitch,
+                                                     m->scale_columns });
     } else {
-        bsmi_regions_add(list, (struct bsmi_region){ scales, (uintptr_t)m->scales, m->batch, m->scale_batch_bytes, 1, 0, m->map.bytes });
+        bsmi_regions_add(list,
+                         (struct bsmi_region){ scales, (uintptr_t)m->scales, m->batch, m->scale_batch_bytes, 1, 0, m->map.bytes });
     }
 }
 
@@ -45,11 +48,14 @@ void bsmi_regions_add_reals(struct bsmi_regions *list, const char *data, const s
         inner.count = (batch.count - 1) * batch.stride + (outer.count - 1) * outer.stride + (inner.count - 1) * inner.stride + 1;
         outer.count = batch.count = 1;
     }
-    bsmi_regions_add(list, (struct bsmi_region){ data, (uintptr_t)(r->data + first * size), batch.count, batch.stride * size, outer.count,
-                                                 outer.stride * size, inner.count * size });
+    bsmi_regions_add(list, (struct bsmi_region){ data, (uintptr_t)(r->data + first * size), batch.count, batch.stride * size,
+                                                 outer.count, outer.stride * size, inner.count * size });
 }
 
-static int64_t span(const struct bsmi_region *r) { return (r->batch - 1) * r->batch_stride + (r->rows - 1) * r->row_stride + r->row_bytes; }
+static int64_t span(const struct bsmi_region *r)
+{
+    return (r->batch - 1) * r->batch_stride + (r->rows - 1) * r->row_stride + r->row_bytes;
+}
 
 /* Distance from y to x, for stretches that are known to lie within INT64_MAX of each other. */
 static int64_t distance(uintptr_t x, uintptr_t y) { return (int64_t)(x - y); }
@@ -76,7 +82,8 @@ bool bsmi_regions_meet(const struct bsmi_region *x, const struct bsmi_region *y)
     for (int64_t bx = 0; bx < x->batch; bx++)
         for (int64_t i = 0; i < x->rows; i++)
             for (int64_t by = 0; by < y->batch; by++) {
-                const int64_t offset = distance(x->start, y->start) + bx * x->batch_stride + i * x->row_stride - by * y->batch_stride;
+                const int64_t offset =
+                    distance(x->start, y->start) + bx * x->batch_stride + i * x->row_stride - by * y->batch_stride;
                 if (row_meets(y, offset, x->row_bytes)) return true;
             }
     return false;

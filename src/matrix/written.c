@@ -26,7 +26,8 @@ static const struct dimension *find_overlap(struct dimension *dimensions, int co
 
 static bsm_status fail_overlap(const char *name, const struct dimension *found)
 {
-    return bsmi_fail(BSM_EINVAL, "%s->%s: elements that are written would lie on one another; let each dimension step over those within it",
+    return bsmi_fail(BSM_EINVAL,
+                     "%s->%s: elements that are written would lie on one another; let each dimension step over those within it",
                      name, found->field);
 }
 

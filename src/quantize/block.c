@@ -103,7 +103,8 @@ uint8_t bsmi_quantize_scanned_block(const struct bsmi_block_quantizer *quantizer
     if (nan_block) {
         memset(codes, 0, (size_t)count);
     } else if (quantizer->preset == NULL) {
-        divide(bsmi_division_of(scale, quantizer->tensor_scale, quantizer->tensor_scale_divides), x, count, scan->nonfinite, quotients);
+        divide(bsmi_division_of(scale, quantizer->tensor_scale, quantizer->tensor_scale_divides), x, count, scan->nonfinite,
+               quotients);
         encode(quantizer, quotients, count, index, codes);
     }
     if (stats != NULL) {

@@ -38,7 +38,8 @@ static bsm_status check_policies(const bsm_quantize_options *o, const struct bsm
     const bool none = o->clamp_low >= 0 && o->clamp_low <= 0 && o->clamp_high >= 0 && o->clamp_high <= 0 && o->smallest_scale == 0;
     if (none) return BSM_OK;
     if (destination->scale == BSM_UNSCALED)
-        return bsmi_fail(BSM_EINVAL, "options->clamp_low, clamp_high and smallest_scale are for block scales, and %s has none", format);
+        return bsmi_fail(BSM_EINVAL, "options->clamp_low, clamp_high and smallest_scale are for block scales, and %s has none",
+                         format);
     if (!(o->clamp_low >= 0 && o->clamp_low <= FLT_MAX))
         return bsmi_fail(BSM_EINVAL, "options->clamp_low=%g: 0, or a finite number above 0", (double)o->clamp_low);
     if (!(o->clamp_high >= 0 && o->clamp_high <= FLT_MAX))
@@ -46,9 +47,11 @@ static bsm_status check_policies(const bsm_quantize_options *o, const struct bsm
     if (o->clamp_high > 0 && o->clamp_low > o->clamp_high)
         return bsmi_fail(BSM_EINVAL, "options->clamp_low=%g is above clamp_high=%g", (double)o->clamp_low, (double)o->clamp_high);
     if (o->smallest_scale > largest)
-        return bsmi_fail(BSM_EINVAL, "options->smallest_scale=%d: scale codes of %s that are numbers end at %d", o->smallest_scale, format, largest);
+        return bsmi_fail(BSM_EINVAL, "options->smallest_scale=%d: scale codes of %s that are numbers end at %d", o->smallest_scale,
+                         format, largest);
     if (o->preset != BSM_PRESET_NONE)
-        return bsmi_fail(BSM_EINVAL, "options->preset=%s: has policies of its own; leave clamp_low, clamp_high and smallest_scale at 0",
+        return bsmi_fail(BSM_EINVAL,
+                         "options->preset=%s: has policies of its own; leave clamp_low, clamp_high and smallest_scale at 0",
                          bsm_preset_name((int)o->preset));
     return BSM_OK;
 }
@@ -74,7 +77,10 @@ static bsm_status read_options(const bsm_quantize_options *given, const struct b
                          bsm_recipe_name((int)options->recipe), format);
     if (options->block_rows != 0 && options->block_rows != 1 && options->block_rows != destination->block)
         return bsmi_fail(BSM_EINVAL, "options->block_rows=%lld: %s takes 0 or 1 (a scale for one row)%s",
-                         (long long)options->block_rows, format, destination->block == 16 ? ", or 16" : destination->block == 32 ? ", or 32" : "");
+                         (long long)options->block_rows, format,
+                         destination->block == 16   ? ", or 16"
+                         : destination->block == 32 ? ", or 32"
+                                                    : "");
     if (options->block_rows > 1 && options->recipe == BSM_RECIPE_FOUR_OVER_SIX)
         return bsmi_fail(BSM_EINVAL, "options->block_rows=%lld: four_over_six chooses a scale by the error of one row",
                          (long long)options->block_rows);
@@ -103,7 +109,8 @@ bsm_status bsmi_quantize_check(const bsm_context *context, const bsm_real_matrix
         status = bsmi_shapes_equal((struct bsmi_shape){ job->source.rows, job->source.columns, job->source.batch },
                                    (struct bsmi_shape){ job->destination.rows, job->destination.columns, job->destination.batch });
     if (status == BSM_OK) status = read_options(options, &job->destination, &job->options);
-    if (status == BSM_OK && job->options.tensor_scale == BSM_TENSOR_SCALE_COMPUTED) status = bsmi_tensor_scale_check(&job->destination);
+    if (status == BSM_OK && job->options.tensor_scale == BSM_TENSOR_SCALE_COMPUTED)
+        status = bsmi_tensor_scale_check(&job->destination);
     return status;
 }
 
@@ -111,7 +118,8 @@ bsm_status bsmi_quantize_tensor_scale(int threads, struct bsmi_quantize_job *job
 {
     const bsm_quantize_options *o = &job->options;
     *tensor_scale = 1;
-    if (o->tensor_scale != BSM_TENSOR_SCALE_COMPUTED) return bsmi_matrix_tensor_scale("destination", &job->destination, tensor_scale);
+    if (o->tensor_scale != BSM_TENSOR_SCALE_COMPUTED)
+        return bsmi_matrix_tensor_scale("destination", &job->destination, tensor_scale);
     *tensor_scale = bsmi_tensor_scale_compute(threads, &job->source, &job->destination, o->recipe,
                                               (struct bsmi_clamp){ o->clamp_low, o->clamp_high });
     return BSM_OK;
@@ -122,8 +130,8 @@ bsm_status bsmi_quantize_prepare(struct bsmi_quantize_job *job, float tensor_sca
     const bsm_quantize_options *o = &job->options;
     const struct bsmi_matrix *m = &job->destination;
     if (m->scale != BSM_UNSCALED) {
-        const bsm_status status = bsmi_block_quantizer_make("options->recipe", m->format, o->recipe, o->rounding, o->seed, o->nonfinite,
-                                                            tensor_scale, m->tensor_scale_use, &job->quantizer);
+        const bsm_status status = bsmi_block_quantizer_make("options->recipe", m->format, o->recipe, o->rounding, o->seed,
+                                                            o->nonfinite, tensor_scale, m->tensor_scale_use, &job->quantizer);
         if (o->preset != BSM_PRESET_NONE)
             job->quantizer.preset = bsmi_preset_choose(o->preset, m->format, m->tensor_scale != NULL, m->tensor_scale_use);
         job->quantizer.clamp = (struct bsmi_clamp){ o->clamp_low, o->clamp_high };

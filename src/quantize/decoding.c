@@ -18,8 +18,9 @@ static bool serves(const struct bsmi_matrix *source, float tensor_scale, const s
     return source->block > 0 && rows_of_floats && one_rounding;
 }
 
-const struct bsmi_dequantize_kernel *bsmi_dequantize_kernel_choose(uint32_t features, const struct bsmi_matrix *source, float tensor_scale,
-                                                                   const struct bsmi_reals *destination, struct bsmi_decoding *decoding)
+const struct bsmi_dequantize_kernel *bsmi_dequantize_kernel_choose(uint32_t features, const struct bsmi_matrix *source,
+                                                                   float tensor_scale, const struct bsmi_reals *destination,
+                                                                   struct bsmi_decoding *decoding)
 {
     const bsm_element_info *info = bsm_element_get((int)source->element);
     const struct bsmi_dequantize_kernel *kernel = bsmi_dequantize_kernels;
@@ -27,10 +28,15 @@ const struct bsmi_dequantize_kernel *bsmi_dequantize_kernel_choose(uint32_t feat
     while (kernel->dequantize != NULL && (!served || (kernel->needs & features) != kernel->needs)) kernel++;
     const bool pairs = source->packing == BSM_PACKING_LOW_FIRST || source->packing == BSM_PACKING_HIGH_FIRST;
     *decoding = (struct bsmi_decoding){
-        .type = destination->type, .packing = pairs ? source->packing : BSM_PACKING_BYTES, .block = source->block, .sign_bit = info->bits - 1,
-        .shift = 10 - info->mantissa_bits, .integer = source->element == BSM_INT8,
+        .type = destination->type,
+        .packing = pairs ? source->packing : BSM_PACKING_BYTES,
+        .block = source->block,
+        .sign_bit = info->bits - 1,
+        .shift = 10 - info->mantissa_bits,
+        .integer = source->element == BSM_INT8,
         .nan_magnitude = source->element == BSM_E4M3 ? 0x7f : -1,
-        .factor = source->element == BSM_INT8 ? 0x1p-6F : bsmi_float_power_of_two(15 - info->bias), .tensor_scale = tensor_scale,
+        .factor = source->element == BSM_INT8 ? 0x1p-6F : bsmi_float_power_of_two(15 - info->bias),
+        .tensor_scale = tensor_scale,
         .divides = source->tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES,
     };
     return kernel;

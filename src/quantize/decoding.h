@@ -4,8 +4,8 @@
 
 #include "matrix/matrix.h"
 
-/* A format in the numbers that a kernel takes.  All elements but int8 have the form of fp16 with fewer bits: a code's magnitude, moved
- * to the place of fp16's, is the element times 2^-exponent. */
+/* A format in the numbers that a kernel takes.  All elements but int8 have the form of fp16 with fewer bits: a code's magnitude,
+ * moved to the place of fp16's, is the element times 2^-exponent. */
 struct bsmi_decoding {
     bsm_real type;                        /* FP32, FP16 or BF16 */
     bsm_packing packing;                  /* LOW_FIRST or HIGH_FIRST: as the matrix has them; else BYTES: one code in each byte */
@@ -27,13 +27,15 @@ struct bsmi_dequantize_kernel {
 extern const struct bsmi_dequantize_kernel bsmi_dequantize_kernels[];
 extern const int bsmi_dequantize_kernel_count;
 
-/* The first that these features run and that serves: block formats into rows of fp32, fp16 or bf16 that follow one another; e8m0 scales
- * without a tensor scale, whose products are exact in fp32, and ue4m3 scales, with one into fp32 alone. */
-const struct bsmi_dequantize_kernel *bsmi_dequantize_kernel_choose(uint32_t features, const struct bsmi_matrix *source, float tensor_scale,
-                                                                   const struct bsmi_reals *destination, struct bsmi_decoding *decoding);
+/* The first that these features run and that serves: block formats into rows of fp32, fp16 or bf16 that follow one another; e8m0
+ * scales without a tensor scale, whose products are exact in fp32, and ue4m3 scales, with one into fp32 alone. */
+const struct bsmi_dequantize_kernel *bsmi_dequantize_kernel_choose(uint32_t features, const struct bsmi_matrix *source,
+                                                                   float tensor_scale, const struct bsmi_reals *destination,
+                                                                   struct bsmi_decoding *decoding);
 
 #if defined(__x86_64__)
-void bsmi_dequantize_blocks_avx2(const struct bsmi_decoding *decoding, const uint8_t *codes, const float *scales, int64_t count, void *to);
+void bsmi_dequantize_blocks_avx2(const struct bsmi_decoding *decoding, const uint8_t *codes, const float *scales, int64_t count,
+                                 void *to);
 #endif
 
 #endif

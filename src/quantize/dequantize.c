@@ -128,8 +128,10 @@ bsm_status bsm_dequantize(bsm_context *context, const bsm_matrix *source, const 
     if (status != BSM_OK) return status;
     if (job.source.bits <= 8) bsmi_element_table(job.source.element, job.table);
     job.walk = bsmi_walk_make((struct bsmi_shape){ job.source.rows, job.source.columns, job.source.batch });
-    job.kernel = bsmi_dequantize_kernel_choose(context->cpu_features, &job.source, job.tensor_scale, &job.destination, &job.decoding);
+    job.kernel =
+        bsmi_dequantize_kernel_choose(context->cpu_features, &job.source, job.tensor_scale, &job.destination, &job.decoding);
     for (int code = 0; code < 256; code++) job.scales[code] = bsm_scale_decode(job.source.scale, (uint8_t)code);
-    bsmi_parallel_for(context->threads, job.walk.tasks, job.kernel->dequantize != NULL ? dequantize_rows_task : dequantize_task, &job);
+    bsmi_parallel_for(context->threads, job.walk.tasks, job.kernel->dequantize != NULL ? dequantize_rows_task : dequantize_task,
+                      &job);
     return BSM_OK;
 }

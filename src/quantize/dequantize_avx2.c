@@ -1,7 +1,7 @@
 /* Dequantizing with AVX2: eight numbers at a time.
  *
- * Element times scale is exact in fp32: at most 8 bits, and no smaller than 2^-143 where it is subnormal.  A tensor scale rounds that
- * product once.  fp16 and bf16 are rounded from the exact product. */
+ * Element times scale is exact in fp32: at most 8 bits, and no smaller than 2^-143 where it is subnormal.  A tensor scale rounds
+ * that product once.  fp16 and bf16 are rounded from the exact product. */
 #if defined(__x86_64__)
 #include "decoding.h"
 
@@ -38,7 +38,8 @@ AVX2_INLINE __m256 canonical(__m256 x)
 
 AVX2_INLINE __m256 value(const struct bsmi_decoding *d, bool scaled_by_t, __m256 element, __m256 scale)
 {
-    const __m256 scaled = _mm256_mul_ps(_mm256_mul_ps(element, _mm256_set1_ps(d->factor)), scale), t = _mm256_set1_ps(d->tensor_scale);
+    const __m256 scaled = _mm256_mul_ps(_mm256_mul_ps(element, _mm256_set1_ps(d->factor)), scale),
+                 t = _mm256_set1_ps(d->tensor_scale);
     if (!scaled_by_t) return canonical(scaled);
     return canonical(d->divides ? _mm256_div_ps(scaled, t) : _mm256_mul_ps(scaled, t));
 }
@@ -65,8 +66,8 @@ AVX2_INLINE void store(bsm_real type, __m256 low, __m256 high, void *to, int64_t
     _mm256_storeu_si256((__m256i *)(void *)((uint16_t *)to + i), both);
 }
 
-AVX2_INLINE void dequantize_row(const struct bsmi_decoding *decoding, bsm_real type, bsm_packing packing, bool integer, bool scaled_by_t,
-                                const uint8_t *codes, const float *scales, int64_t count, void *to)
+AVX2_INLINE void dequantize_row(const struct bsmi_decoding *decoding, bsm_real type, bsm_packing packing, bool integer,
+                                bool scaled_by_t, const uint8_t *codes, const float *scales, int64_t count, void *to)
 {
     const struct bsmi_decoding d = *decoding;
     const int64_t per_scale = d.block / 16;
@@ -90,12 +91,15 @@ AVX2_INLINE void dequantize_packing(const struct bsmi_decoding *d, bsm_real type
 {
     switch (d->packing) {
     case BSM_PACKING_LOW_FIRST: dequantize_row(d, type, BSM_PACKING_LOW_FIRST, false, scaled_by_t, codes, scales, count, to); break;
-    case BSM_PACKING_HIGH_FIRST: dequantize_row(d, type, BSM_PACKING_HIGH_FIRST, false, scaled_by_t, codes, scales, count, to); break;
+    case BSM_PACKING_HIGH_FIRST:
+        dequantize_row(d, type, BSM_PACKING_HIGH_FIRST, false, scaled_by_t, codes, scales, count, to);
+        break;
     default: dequantize_row(d, type, BSM_PACKING_BYTES, false, scaled_by_t, codes, scales, count, to); break;
     }
 }
 
-AVX2 void bsmi_dequantize_blocks_avx2(const struct bsmi_decoding *d, const uint8_t *codes, const float *scales, int64_t count, void *to)
+AVX2 void bsmi_dequantize_blocks_avx2(const struct bsmi_decoding *d, const uint8_t *codes, const float *scales, int64_t count,
+                                      void *to)
 {
     if (d->integer) dequantize_row(d, d->type, BSM_PACKING_BYTES, true, false, codes, scales, count, to);
     else if (d->tensor_scale != 1) dequantize_packing(d, BSM_REAL_FP32, true, codes, scales, count, to);

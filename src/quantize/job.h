@@ -32,8 +32,8 @@ bsm_status bsmi_quantize_prepare(struct bsmi_quantize_job *job, float tensor_sca
 struct bsmi_quantize_request;
 bsm_status bsmi_quantize_request_make(struct bsmi_quantize_job *job, struct bsmi_quantize_request *request);
 
-/* Quantizes the values x of a piece of at most BSMI_PIECE columns.  scans: of the squares that its blocks belong to; NULL: blocks stand
- * alone.  stats may be NULL. */
+/* Quantizes the values x of a piece of at most BSMI_PIECE columns.  scans: of the squares that its blocks belong to; NULL: blocks
+ * stand alone.  stats may be NULL. */
 void bsmi_quantize_piece(const struct bsmi_quantize_job *job, const struct bsmi_piece *piece, const float *x,
                          const struct bsmi_block_scan *scans, struct bsmi_block_stats *stats);
 

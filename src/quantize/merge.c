@@ -44,8 +44,9 @@ static bsm_status check_parts(const bsm_matrix *const *parts, int64_t count)
     return BSM_OK;
 }
 
-/* code * factor, where factor <= 1 is numerator / denominator.  A quotient of fp32 numbers times 4 bits comes no nearer to the middle
- * of two ue4m3 numbers than 2^-29 of itself unless it lies there, so the double rounds to the same code as the exact value. */
+/* code * factor, where factor <= 1 is numerator / denominator.  A quotient of fp32 numbers times 4 bits comes no nearer to the
+ * middle of two ue4m3 numbers than 2^-29 of itself unless it lies there, so the double rounds to the same code as the exact
+ * value. */
 static uint8_t rescale(uint8_t code, double numerator, double denominator, bsm_merge_stats *stats)
 {
     const double value = (double)bsm_scale_decode(BSM_UE4M3, code) * numerator / denominator;

@@ -14,7 +14,8 @@ static const struct { const char *name, *checked; } presets[BSM_PRESET_COUNT] = 
     [BSM_PRESET_NONE] = { "none", "not a project's: the exact rules of the recipes" },
     [BSM_PRESET_OCP] = { "ocp", "OCP MX v1.0, a specification: nothing to run" },
     [BSM_PRESET_TORCHAO] = { "torchao", "torchao 0.18.0, its functions run over NumPy" },
-    [BSM_PRESET_TRANSFORMER_ENGINE] = { "transformer_engine", "nvfp4: its Python reference run over NumPy; mxfp8: from its source, not run" },
+    [BSM_PRESET_TRANSFORMER_ENGINE] = { "transformer_engine",
+                                        "nvfp4: its Python reference run over NumPy; mxfp8: from its source, not run" },
     [BSM_PRESET_MODELOPT] = { "modelopt", "nvidia-modelopt 0.47.0, its functions run over NumPy" },
     [BSM_PRESET_COMPRESSED_TENSORS] = { "compressed_tensors", "compressed-tensors 0.20.0, its functions run over NumPy" },
     [BSM_PRESET_GGML] = { "ggml", "ggml-quants.c of ggml d99724f2, and gguf 0.19.0, run" },
@@ -25,7 +26,10 @@ static const struct { const char *name, *checked; } presets[BSM_PRESET_COUNT] = 
 
 static float maximum(bsm_element element) { return (float)bsm_element_get((int)element)->max_value; }
 static float clamp(float x, float low, float high) { return x < low ? low : x > high ? high : x; }
-static uint8_t to_e4m3(float x) { return (uint8_t)(bsm_element_encode(BSM_E4M3, (double)x, BSM_ROUND_NEAREST_EVEN, true, 0) & 0x7f); }
+static uint8_t to_e4m3(float x)
+{
+    return (uint8_t)(bsm_element_encode(BSM_E4M3, (double)x, BSM_ROUND_NEAREST_EVEN, true, 0) & 0x7f);
+}
 
 static uint8_t floor_code(bsm_element element, float amax, float t)
 {
@@ -162,36 +166,28 @@ enum {
 
 /*    preset                         formats                 t: has, divides  scale code, quotient */
 static const struct bsmi_preset_rule rules[] = {
-    { BSM_PRESET_OCP,                MXFP8 | MXFP6 | MXFP4,             false, false, floor_code, over_scale,
-      BSMI_TIES_TO_EVEN, BSMI_ZERO_SIGNED },
-    { BSM_PRESET_TORCHAO,            MXFP8 | MXFP6 | MXFP4,             false, false, floor_code, over_normal_scale,
-      BSMI_TIES_TO_EVEN, BSMI_ZERO_SIGNED },
-    { BSM_PRESET_TORCHAO,            NVFP4,                             true,  false, torchao_nvfp4_code, torchao_nvfp4_quotient,
-      BSMI_TIES_TO_EVEN, BSMI_ZERO_SIGNED },
-    { BSM_PRESET_TRANSFORMER_ENGINE, MXFP8,                             false, false, round_up_code, times_reciprocal,
-      BSMI_TIES_TO_EVEN, BSMI_ZERO_SIGNED },
-    { BSM_PRESET_TRANSFORMER_ENGINE, NVFP4,                             true,  true, transformer_engine_nvfp4_code,
-      transformer_engine_nvfp4_quotient, BSMI_TIES_TO_EVEN, BSMI_ZERO_POSITIVE },
-    { BSM_PRESET_MODELOPT,           1 << BSM_MXFP8_E4M3,               false, false, ceil_log2_code, times_reciprocal,
-      BSMI_TIES_TO_EVEN, BSMI_ZERO_SIGNED },
-    { BSM_PRESET_MODELOPT,           MXFP4,                             false, false, ceil_log2_code, over_scale,
-      BSMI_TIES_DOWN, BSMI_ZERO_NEGATIVE },
-    { BSM_PRESET_MODELOPT,           NVFP4,                             true,  false, modelopt_nvfp4_code, modelopt_nvfp4_quotient,
+    { BSM_PRESET_OCP, MXFP8 | MXFP6 | MXFP4, false, false, floor_code, over_scale, BSMI_TIES_TO_EVEN, BSMI_ZERO_SIGNED },
+    { BSM_PRESET_TORCHAO, MXFP8 | MXFP6 | MXFP4, false, false, floor_code, over_normal_scale, BSMI_TIES_TO_EVEN, BSMI_ZERO_SIGNED },
+    { BSM_PRESET_TORCHAO, NVFP4, true, false, torchao_nvfp4_code, torchao_nvfp4_quotient, BSMI_TIES_TO_EVEN, BSMI_ZERO_SIGNED },
+    { BSM_PRESET_TRANSFORMER_ENGINE, MXFP8, false, false, round_up_code, times_reciprocal, BSMI_TIES_TO_EVEN, BSMI_ZERO_SIGNED },
+    { BSM_PRESET_TRANSFORMER_ENGINE, NVFP4, true, true, transformer_engine_nvfp4_code, transformer_engine_nvfp4_quotient,
       BSMI_TIES_TO_EVEN, BSMI_ZERO_POSITIVE },
-    { BSM_PRESET_COMPRESSED_TENSORS, 1 << BSM_MXFP8_E4M3,               false, false, even_code_of_e2m1, over_scale,
-      BSMI_TIES_TO_EVEN, BSMI_ZERO_SIGNED },
-    { BSM_PRESET_COMPRESSED_TENSORS, MXFP4,                             false, false, even_code_of_e2m1, over_scale,
+    { BSM_PRESET_MODELOPT, 1 << BSM_MXFP8_E4M3, false, false, ceil_log2_code, times_reciprocal, BSMI_TIES_TO_EVEN,
+      BSMI_ZERO_SIGNED },
+    { BSM_PRESET_MODELOPT, MXFP4, false, false, ceil_log2_code, over_scale, BSMI_TIES_DOWN, BSMI_ZERO_NEGATIVE },
+    { BSM_PRESET_MODELOPT, NVFP4, true, false, modelopt_nvfp4_code, modelopt_nvfp4_quotient, BSMI_TIES_TO_EVEN,
+      BSMI_ZERO_POSITIVE },
+    { BSM_PRESET_COMPRESSED_TENSORS, 1 << BSM_MXFP8_E4M3, false, false, even_code_of_e2m1, over_scale, BSMI_TIES_TO_EVEN,
+      BSMI_ZERO_SIGNED },
+    { BSM_PRESET_COMPRESSED_TENSORS, MXFP4, false, false, even_code_of_e2m1, over_scale, BSMI_TIES_TO_EVEN, BSMI_ZERO_POSITIVE },
+    { BSM_PRESET_COMPRESSED_TENSORS, 1 << BSM_MXFP6_E2M3, false, false, even_code_of_e2m3, over_scale, BSMI_TIES_TO_EVEN,
+      BSMI_ZERO_SIGNED },
+    { BSM_PRESET_COMPRESSED_TENSORS, NVFP4, true, true, compressed_tensors_nvfp4_code, compressed_tensors_nvfp4_quotient,
       BSMI_TIES_TO_EVEN, BSMI_ZERO_POSITIVE },
-    { BSM_PRESET_COMPRESSED_TENSORS, 1 << BSM_MXFP6_E2M3,               false, false, even_code_of_e2m3, over_scale,
-      BSMI_TIES_TO_EVEN, BSMI_ZERO_SIGNED },
-    { BSM_PRESET_COMPRESSED_TENSORS, NVFP4,                             true,  true, compressed_tensors_nvfp4_code,
-      compressed_tensors_nvfp4_quotient, BSMI_TIES_TO_EVEN, BSMI_ZERO_POSITIVE },
-    { BSM_PRESET_GGML,               MXFP4,                             false, false, ggml_mxfp4_code, over_scale,
-      BSMI_SMALLEST_ERROR, BSMI_ZERO_SIGNED },
-    { BSM_PRESET_GGML,               NVFP4,                             false, false, ggml_nvfp4_code, over_scale,
-      BSMI_SMALLEST_ERROR, BSMI_ZERO_SIGNED },
-    { BSM_PRESET_FLASHINFER,         NVFP4,                             true,  true, flashinfer_nvfp4_code, flashinfer_nvfp4_quotient,
-      BSMI_TIES_TO_EVEN, BSMI_ZERO_SIGNED },
+    { BSM_PRESET_GGML, MXFP4, false, false, ggml_mxfp4_code, over_scale, BSMI_SMALLEST_ERROR, BSMI_ZERO_SIGNED },
+    { BSM_PRESET_GGML, NVFP4, false, false, ggml_nvfp4_code, over_scale, BSMI_SMALLEST_ERROR, BSMI_ZERO_SIGNED },
+    { BSM_PRESET_FLASHINFER, NVFP4, true, true, flashinfer_nvfp4_code, flashinfer_nvfp4_quotient, BSMI_TIES_TO_EVEN,
+      BSMI_ZERO_SIGNED },
 };
 
 static const struct bsmi_preset_rule *find_rule(bsm_preset preset, bsm_format format)
@@ -213,7 +209,8 @@ static void list_formats(bsm_preset preset, char *text, size_t bytes)
     }
 }
 
-const struct bsmi_preset_rule *bsmi_preset_choose(bsm_preset preset, bsm_format format, bool has_tensor_scale, bsm_tensor_scale_use use)
+const struct bsmi_preset_rule *bsmi_preset_choose(bsm_preset preset, bsm_format format, bool has_tensor_scale,
+                                                  bsm_tensor_scale_use use)
 {
     const struct bsmi_preset_rule *rule = find_rule(preset, format);
     const char *name = presets[preset].name, *format_name = bsm_format_get((int)format)->name;
@@ -224,10 +221,11 @@ const struct bsmi_preset_rule *bsmi_preset_choose(bsm_preset preset, bsm_format 
         return NULL;
     }
     if (has_tensor_scale && !rule->has_tensor_scale)
-        bsmi_fail(BSM_EINVAL, "options->preset=%s: has no tensor scale for %s; leave destination->tensor_scale NULL", name, format_name);
+        bsmi_fail(BSM_EINVAL, "options->preset=%s: has no tensor scale for %s; leave destination->tensor_scale NULL", name,
+                  format_name);
     else if (has_tensor_scale && rule->divides != (use == BSM_TENSOR_SCALE_DIVIDES))
-        bsmi_fail(BSM_EINVAL, "options->preset=%s: its tensor scale %s; set destination->tensor_scale_use to BSM_TENSOR_SCALE_%s", name,
-                  rule->divides ? "divides" : "multiplies", rule->divides ? "DIVIDES" : "MULTIPLIES");
+        bsmi_fail(BSM_EINVAL, "options->preset=%s: its tensor scale %s; set destination->tensor_scale_use to BSM_TENSOR_SCALE_%s",
+                  name, rule->divides ? "divides" : "multiplies", rule->divides ? "DIVIDES" : "MULTIPLIES");
     else return rule;
     return NULL;
 }

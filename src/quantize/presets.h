@@ -27,7 +27,8 @@ struct bsmi_preset_rule {
 };
 
 /* The rule for blocks of `format`, for a destination with or without a tensor scale; NULL with the sentence if there is none. */
-const struct bsmi_preset_rule *bsmi_preset_choose(bsm_preset preset, bsm_format format, bool has_tensor_scale, bsm_tensor_scale_use use);
+const struct bsmi_preset_rule *bsmi_preset_choose(bsm_preset preset, bsm_format format, bool has_tensor_scale,
+                                                  bsm_tensor_scale_use use);
 
 /* One block of finite numbers, of which amax is the largest magnitude: gives the scale code, and what was rounded. */
 uint8_t bsmi_preset_block(const struct bsmi_preset_rule *rule, bsm_element element, bsm_scale scale, float amax, float t,

@@ -12,7 +12,8 @@ static bsm_status check_overlap(const struct bsmi_quantize_job *job, bsm_quantiz
 {
     struct bsmi_regions written = { .count = 0 }, read = { .count = 0 };
     bsmi_regions_add_matrix(&written, "destination->data", "destination->scales", &job->destination);
-    bsmi_regions_add_bytes(computed ? &written : &read, "destination->tensor_scale", job->destination.tensor_scale, (int64_t)sizeof(float));
+    bsmi_regions_add_bytes(computed ? &written : &read, "destination->tensor_scale", job->destination.tensor_scale,
+                           (int64_t)sizeof(float));
     if (stats != NULL) bsmi_regions_add_bytes(&written, "stats", stats, (int64_t)sizeof *stats);
     bsmi_regions_add_reals(&read, "source->data", &job->source);
     return bsmi_regions_check(&written, &read);
@@ -41,8 +42,8 @@ void bsmi_quantize_piece(const struct bsmi_quantize_job *job, const struct bsmi_
     bsmi_row_store_codes(m, piece->batch, piece->row, piece->k, piece->count, codes);
 }
 
-static void read_and_quantize(const struct bsmi_quantize_job *job, const struct bsmi_piece *piece, const struct bsmi_block_scan *scans,
-                              struct bsmi_block_stats *stats)
+static void read_and_quantize(const struct bsmi_quantize_job *job, const struct bsmi_piece *piece,
+                              const struct bsmi_block_scan *scans, struct bsmi_block_stats *stats)
 {
     float x[BSMI_PIECE];
     bsmi_reals_row(&job->source, piece->batch, piece->row, piece->k, piece->count, x);
@@ -65,7 +66,8 @@ static void quantize_task(void *argument, int64_t task, int worker)
 enum { SMALLEST_BLOCK = 16 };
 
 /* The squares of some rows in the columns of a piece: every row is read to scan, and once more to quantize. */
-static void quantize_squares(const struct bsmi_quantize_job *job, struct bsmi_piece piece, int64_t rows, struct bsmi_block_stats *stats)
+static void quantize_squares(const struct bsmi_quantize_job *job, struct bsmi_piece piece, int64_t rows,
+                             struct bsmi_block_stats *stats)
 {
     const struct bsmi_matrix *m = &job->destination;
     struct bsmi_block_scan scans[BSMI_PIECE / SMALLEST_BLOCK] = { { 0, false } };
@@ -145,7 +147,8 @@ static void stats_task(void *argument, int64_t index, int worker)
 bsm_status bsmi_quantize_request_make(struct bsmi_quantize_job *job, struct bsmi_quantize_request *request)
 {
     const bsm_quantize_options *o = &job->options;
-    const bsm_status status = bsmi_quantize_prepare(job, 1);                    /* checks the recipe; the tensor scale is the device's to read */
+    const bsm_status status = bsmi_quantize_prepare(job, 1);                    /* checks the recipe; the tensor scale is the
+                                                                                   device's to read */
     if (status != BSM_OK) return status;
     if (job->stats != NULL)
         return bsmi_fail(BSM_EUNSUPPORTED, "stats is given, but a GPU does not count: pass NULL, or quantize on a CPU context");

@@ -12,7 +12,10 @@ static struct bsmi_fraction scaled_amax(const struct bsmi_block_quantizer *quant
     return bsmi_scaled_amax(block->amax, quantizer->tensor_scale, quantizer->tensor_scale_divides);
 }
 
-static const bsm_element_info *element(const struct bsmi_block_quantizer *quantizer) { return bsm_element_get((int)quantizer->element); }
+static const bsm_element_info *element(const struct bsmi_block_quantizer *quantizer)
+{
+    return bsm_element_get((int)quantizer->element);
+}
 
 static uint8_t floor_code(const struct bsmi_block_quantizer *quantizer, const struct bsmi_block_view *block)
 {

@@ -17,7 +17,7 @@ struct bsmi_recipe {
     const char *name;                     /* "rceil"; bsm_recipe_from_name reads it back */
     bsm_scale scale;                      /* the scale type it gives; BSM_UNSCALED in the row of BSM_RECIPE_DEFAULT */
     uint8_t (*scale_code)(const struct bsmi_block_quantizer *quantizer, const struct bsmi_block_view *block);
-    bool in_kernels;                      /* kernels.h computes it too: any e8m0 scale that amax alone gives and that doubles with it,
+    bool in_kernels; /* kernels.h computes it too: any e8m0 scale that amax alone gives and that doubles with it,
                                              and r / 6 to nearest */
 };
 

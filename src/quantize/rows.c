@@ -18,8 +18,8 @@ static void find_scale_places(const struct bsmi_matrix *m, int64_t first, int64_
 }
 
 /* Scales [first, first + count) of the span whose first scale is `span`. */
-static void store_scales(const struct bsmi_matrix *m, const struct scale_places *places, const struct bsmi_piece *piece, int64_t span,
-                         int64_t count, const uint8_t *codes)
+static void store_scales(const struct bsmi_matrix *m, const struct scale_places *places, const struct bsmi_piece *piece,
+                         int64_t span, int64_t count, const uint8_t *codes)
 {
     const int64_t first = piece->k / m->block;
     if (places->linear) {
@@ -82,8 +82,8 @@ static const float *piece_numbers(const struct bsmi_block_rows *rows, const stru
     return copy;
 }
 
-/* Columns that are done of one row before the next row's turn: all where numbers lie as the kernel wants them, and few of strided ones,
- * so that columns of a transposed source stay in the cache. */
+/* Columns that are done of one row before the next row's turn: all where numbers lie as the kernel wants them, and few of strided
+ * ones, so that columns of a transposed source stay in the cache. */
 static int64_t columns_at_once(const struct bsmi_reals *source)
 {
     if (source->column_stride != 1) return BSMI_PIECE;
