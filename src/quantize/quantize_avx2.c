@@ -43,6 +43,31 @@ AVX2 bytes narrow(const words v[2])
     return _mm_packus_epi16(_mm256_castsi256_si128(halves), _mm256_extracti128_si256(halves, 1));
 }
 
+AVX2 words rounded(floats v) { return (words)_mm256_cvtps_epi32(v); }
+AVX2 words smaller_unsigned(words a, words b) { return (words)_mm256_min_epu32((__m256i)a, (__m256i)b); }
+
+/* Of 16 bytes four of each vector: in the lower half those of their lower halves. */
+typedef int8_t all_bytes __attribute__((vector_size(32)));
+AVX2 all_bytes narrow_four(const words v[4])
+{
+    return (all_bytes)_mm256_packs_epi16(_mm256_packs_epi32((__m256i)v[0], (__m256i)v[1]),
+                                         _mm256_packs_epi32((__m256i)v[2], (__m256i)v[3]));
+}
+
+AVX2 all_bytes entries(const int8_t table[16], all_bytes v)
+{
+    const __m256i both = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)table));
+    return (all_bytes)_mm256_shuffle_epi8(both, _mm256_min_epu8((__m256i)v, _mm256_set1_epi8(15)));
+}
+
+AVX2 void store_narrowed(all_bytes codes, bool high_first, unsigned char *to)
+{
+    const __m256i pairs = _mm256_maddubs_epi16((__m256i)codes, _mm256_set1_epi16(high_first ? 0x0110 : 0x1001));
+    const __m128i halves = _mm_packus_epi16(_mm256_castsi256_si128(pairs), _mm256_extracti128_si256(pairs, 1));
+    const __m128i order = _mm_setr_epi8(0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15);
+    _mm_storeu_si128((__m128i *)(void *)to, _mm_shuffle_epi8(halves, order));
+}
+
 #include "quantize_template.h"
 
 BSMI_TARGET void bsmi_widen_reals_avx2(bsm_real type, const void *from, int64_t count, float *to)

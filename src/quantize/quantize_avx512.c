@@ -46,6 +46,30 @@ AVX512 words block_maxima(const words v[LANES])
 
 AVX512 bytes narrow(const words v[1]) { return _mm512_cvtepi32_epi8((__m512i)v[0]); }
 
+AVX512 words rounded(floats v) { return (words)_mm512_cvtps_epi32(v); }
+AVX512 words smaller_unsigned(words a, words b) { return (words)_mm512_min_epu32((__m512i)a, (__m512i)b); }
+
+/* Of each 16 bytes four of each vector: of their quarters. */
+typedef int8_t all_bytes __attribute__((vector_size(64)));
+AVX512 all_bytes narrow_four(const words v[4])
+{
+    return (all_bytes)_mm512_packs_epi16(_mm512_packs_epi32((__m512i)v[0], (__m512i)v[1]),
+                                         _mm512_packs_epi32((__m512i)v[2], (__m512i)v[3]));
+}
+
+AVX512 all_bytes entries(const int8_t table[16], all_bytes v)
+{
+    const __m512i all_four = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(const void *)table));
+    return (all_bytes)_mm512_shuffle_epi8(all_four, _mm512_min_epu8((__m512i)v, _mm512_set1_epi8(15)));
+}
+
+AVX512 void store_narrowed(all_bytes codes, bool high_first, unsigned char *to)
+{
+    const __m512i pairs = _mm512_maddubs_epi16((__m512i)codes, _mm512_set1_epi16(high_first ? 0x0110 : 0x1001));
+    const __m256i order = _mm256_setr_epi16(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    _mm256_storeu_si256((__m256i *)(void *)to, _mm256_permutexvar_epi16(order, _mm512_cvtepi16_epi8(pairs)));
+}
+
 #include "quantize_template.h"
 
 BSMI_TARGET void bsmi_widen_reals_avx512(bsm_real type, const void *from, int64_t count, float *to)

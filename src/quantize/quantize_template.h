@@ -11,6 +11,12 @@
  *     any(v)                whether some word is not 0
  *     bytes, narrow(v)      16 bytes, and the last bytes of 16 words in 16 / LANES vectors
  *     store_bytes, store_nibbles, store_stream    16 codes as a packing has them
+ *     rounded(v)            to whole numbers, 0x80000000 where there are none
+ *     smaller_unsigned      of words
+ *     all_bytes             as many bytes as four vectors have words
+ *     narrow_four(v)        four vectors into one, with signed saturation, in an order of its own
+ *     entries(table, v)     of each byte of v, at most 15, the table's
+ *     store_narrowed        the codes of narrow_four as store_nibbles does it
  *
  * and afterwards has bsmi_quantize_blocks.
  *
@@ -173,6 +179,31 @@ INLINE unsigned char *store_codes(bsm_packing packing, bytes codes, unsigned cha
     }
 }
 
+/* Codes of e2m1 under ue4m3 scales, four vectors at a time.  Its midpoints are 1, 3, 5, 7, 10, 14 and 20 quarters.  Of the quotient in
+ * units of 2^-20 the upper bits count quarters; the lower 18, moved up, show how near to a whole one it is.  The quotient is wrong by
+ * less than 2^-21 of itself, below 8 by less than 4 units, and two roundings add less than 2: NEAR units are more than that. */
+enum { QUARTER_BITS = 18, NEAR = 8, AHEAD = 2048 /* numbers: asked for while earlier ones are computed */ };
+static const int32_t nearest_quotient = 2 * NEAR << (32 - QUARTER_BITS);
+
+/* Of |x|; NEAR units larger. */
+INLINE words quarter_units(words x, float inverse) { return rounded(fused((floats)magnitude(x), every(inverse), every(NEAR))); }
+
+/* Near is what has at most 2 NEAR in its lower bits: the least of all is kept. */
+INLINE void e2m1_codes(const float *x, const float *inverses, bool high_first, unsigned char *to, words *nearest)
+{
+    static const int8_t table[16] = { 0, 1, 1, 2, 2, 3, 3, 4, 4, 4, 5, 5, 5, 5, 6, 6 };
+    words v[4], quarters[4];
+    UNROLL for (int j = 0; j < 4; j++) {
+        v[j] = (words)load(x + j * LANES);
+        const words units = quarter_units(v[j], inverses[j * LANES / 16]);
+        *nearest = smaller_unsigned(*nearest, (words)((unsigned_words)units << (32 - QUARTER_BITS)));
+        quarters[j] = (words)((unsigned_words)units >> QUARTER_BITS);
+    }
+    const all_bytes n = narrow_four(quarters), above_five = n > 19;
+    const all_bytes code = entries(table, n) - above_five, sign = narrow_four(v) < 0;
+    store_narrowed(code | (sign & 8), high_first, to);
+}
+
 /* A block whose quotients lie near midpoints, once more. */
 BSMI_TARGET __attribute__((noinline))
 static void sure_block(const struct bsmi_block_coding *c, enum method method, bool divides, bool complement, const float *x,
@@ -185,31 +216,72 @@ static void sure_block(const struct bsmi_block_coding *c, enum method method, bo
     }
 }
 
-enum { AHEAD = 2048 };                     /* numbers: asked for while earlier ones are computed */
+/* Of a group whose e2m1_codes found a quotient near a whole quarter: blocks where that is a midpoint, once more. */
+BSMI_TARGET __attribute__((noinline))
+static void sure_e2m1(const struct bsmi_block_coding *c, bool divides, const float *x, const float *inverses,
+                      const struct group_divisor *group, bsm_packing packing, unsigned char *to)
+{
+    const words midpoints = all(1 << 1 | 1 << 3 | 1 << 5 | 1 << 7 | 1 << 10 | 1 << 14 | 1 << 20);
+    for (int b = 0; b < LANES; b++, x += 16, to += 8) {
+        words unsure = all(0);
+        UNROLL for (int j = 0; j < 16; j += LANES) {
+            const words units = quarter_units((words)load(x + j), inverses[b]);
+            const unsigned_words low = (unsigned_words)units << (32 - QUARTER_BITS);
+            const unsigned_words quarter = (unsigned_words)units >> QUARTER_BITS;
+            const words here = (words)((unsigned_words)midpoints >> (quarter & 31)) & 1 & (words)(quarter < 32);
+            unsure |= here & (words)(low <= (uint32_t)nearest_quotient);
+        }
+        const struct block_divisor exactly = { group->inverse[b], group->by.first[b], group->by.second[b] };
+        if (any(unsure)) sure_block(c, UE4M3, divides, false, x, &exactly, packing, to);
+    }
+}
 
-/* LANES blocks, or what is left of them: their scales together, then one after the other. */
-INLINE unsigned char *quantize_group(const struct bsmi_block_coding *c, enum method method, int block, bool divides, bool complement,
-                                     const float *x, int blocks, uint8_t *scales, bsm_packing packing, unsigned char *to, words *not_plain)
+/* LANES blocks, whole. */
+INLINE void e2m1_group(const struct bsmi_block_coding *c, bool divides, const float *x, const struct group_divisor *group,
+                       bsm_packing packing, unsigned char *to)
+{
+    const floats scaled = group->inverse * 0x1p20f;
+    float inverses[LANES];
+    words nearest = all(-1);
+    memcpy(inverses, &scaled, sizeof inverses);
+    UNROLL for (int b = 0; b < LANES; b += LANES / 4) {
+        UNROLL for (int i = 0; i < 4 * LANES; i += 16) __builtin_prefetch(x + b * 16 + i + AHEAD);
+        e2m1_codes(x + b * 16, inverses + b, packing == BSM_PACKING_HIGH_FIRST, to + b * 8, &nearest);
+    }
+    if (any((words)((unsigned_words)nearest <= (uint32_t)nearest_quotient)))
+        sure_e2m1(c, divides, x, inverses, group, packing, to);
+}
+
+/* Scales of LANES blocks, or of what is left of them, and what their numbers are divided by. */
+INLINE void group_scales(const struct bsmi_block_coding *c, enum method method, int block, bool divides, const float *x, int blocks,
+                         uint8_t *scales, struct group_divisor *group, words *not_plain)
 {
     words maxima[LANES], codes[16 / LANES] = { { 0 } };
-    struct group_divisor group = { .inverse = { 0 } };
-    float inverse[LANES], first[LANES], second[LANES];
     UNROLL for (int b = 0; b < LANES; b++) maxima[b] = b < blocks ? block_amax(x + b * block, block) : all(0);
 
     const words amax = block_maxima(maxima);
     *not_plain |= amax >= 0x7f800000;
     if (method == UE4M3) {
-        codes[0] = ue4m3_codes(c, divides, amax, &group);
-        memcpy(first, &group.by.first, sizeof first), memcpy(second, &group.by.second, sizeof second);
+        codes[0] = ue4m3_codes(c, divides, amax, group);
     } else {
         codes[0] = e8m0_codes(c, amax);
-        group.inverse = (floats)e8m0_inverses(codes[0]);
+        group->inverse = (floats)e8m0_inverses(codes[0]);
         *not_plain |= (amax < 0x00800000) & (amax > 0);
     }
-    memcpy(inverse, &group.inverse, sizeof inverse);
     const bytes scale_bytes = narrow(codes);
     memcpy(scales, &scale_bytes, blocks < LANES ? (size_t)blocks : LANES);
+}
 
+/* Codes of those blocks, one after the other. */
+INLINE unsigned char *group_codes(const struct bsmi_block_coding *c, enum method method, int block, bool divides, bool complement,
+                                  const float *x, int blocks, const struct group_divisor *group, bsm_packing packing, unsigned char *to)
+{
+    float inverse[LANES];
+    if (method == UE4M3 && blocks == LANES && c->element.bits == 4 && packing != BSM_PACKING_BYTES) {
+        e2m1_group(c, divides, x, group, packing, to);
+        return to + LANES * 8;
+    }
+    memcpy(inverse, &group->inverse, sizeof inverse);
     for (int b = 0; b < blocks; b++, x += block) {
         const float by = inverse[b];
         words unsure = all(0);
@@ -221,13 +293,15 @@ INLINE unsigned char *quantize_group(const struct bsmi_block_coding *c, enum met
             to = store_codes(packing, narrow(v), to);
         }
         if (method != E8M0 && any(unsure)) {
-            const struct block_divisor exactly = { by, method == UE4M3 ? first[b] : 0, method == UE4M3 ? second[b] : 0 };
+            const struct block_divisor exactly = { by, method == UE4M3 ? group->by.first[b] : 0, method == UE4M3 ? group->by.second[b] : 0 };
             sure_block(c, method, divides, complement, x, &exactly, packing, start);
         }
     }
     return to;
 }
 
+/* A group's scales are a long chain of instructions, each of which waits for the last: they are made while the codes of the group
+ * before are. */
 INLINE bool quantize_row(const struct bsmi_block_coding *coding, enum method method, int block, bool divides, bool complement,
                          const struct bsmi_block_row *row)
 {
@@ -238,9 +312,17 @@ INLINE bool quantize_row(const struct bsmi_block_coding *coding, enum method met
     unsigned char *to = row->codes;
     words not_plain = all(0);
     int64_t left = row->blocks;
-    for (; left >= LANES; left -= LANES, x += LANES * block, scales += LANES)
-        to = quantize_group(&c, method, block, divides, complement, x, LANES, scales, packing, to, &not_plain);
-    if (left > 0) quantize_group(&c, method, block, divides, complement, x, (int)left, scales, packing, to, &not_plain);
+    struct group_divisor group = { .inverse = { 0 } }, next = group;
+    if (left >= LANES) group_scales(&c, method, block, divides, x, LANES, scales, &group, &not_plain);
+    for (; left >= LANES; left -= LANES, x += LANES * block, scales += LANES, group = next) {
+        if (left >= 2 * LANES)
+            group_scales(&c, method, block, divides, x + LANES * block, LANES, scales + LANES, &next, &not_plain);
+        to = group_codes(&c, method, block, divides, complement, x, LANES, &group, packing, to);
+    }
+    if (left > 0) {
+        group_scales(&c, method, block, divides, x, (int)left, scales, &group, &not_plain);
+        group_codes(&c, method, block, divides, complement, x, (int)left, &group, packing, to);
+    }
     for (int i = 0; i < LANES; i++)
         if (not_plain[i] != 0) return false;
     return true;

@@ -111,7 +111,8 @@ static float some_amax(struct test *t, const struct setting *s)
     return beside(t, (float)(significands[rnd_below(t, 5)] * t_scale * ldexp(1, (int)rnd_between(t, -150, 127))));
 }
 
-/* Elements on and beside the midpoints under the scale that an amax gives. */
+/* Elements on and beside the midpoints under the scale that an amax gives: all of them, or a single one, since a kernel may do a block
+ * with one of them once more. */
 static void fill_with_ties(struct test *t, const struct setting *s, int block, float *x)
 {
     uint8_t codes[32];
@@ -121,9 +122,11 @@ static void fill_with_ties(struct test *t, const struct setting *s, int block, f
     const uint8_t scale_code = bsmi_quantize_block(&s->quantizer, x, block, 0, codes, NULL);
     const double scale = (double)bsm_scale_decode(s->quantizer.scale, scale_code);
     const double unit = s->quantizer.tensor_scale_divides ? scale / s->quantizer.tensor_scale : scale * s->quantizer.tensor_scale;
+    const int64_t single = rnd_below(t, 2) == 0 ? rnd_between(t, 1, block - 1) : 0;
     for (int i = 1; i < block; i++) {
         const float y = beside(t, (float)(some_midpoint(t, s->quantizer.element) * unit));
         x[i] = isfinite(y) && fabsf(y) < limit ? y : limit * 0.25F;
+        if (single != 0 && i != single) x[i] = limit * (float)rnd_below(t, 1 << 20) * 0x1p-20F;
         if (rnd_below(t, 2) == 0) x[i] = -x[i];
     }
     const int64_t other = rnd_below(t, block);
