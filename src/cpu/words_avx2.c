@@ -32,29 +32,37 @@ AVX2_INLINE __m256i load_codes(bsm_element element, const uint8_t *row, int64_t 
     return _mm256_loadu_si256((const __m256i *)(const void *)(row + k));
 }
 
-/* A byte behind zeros into its word. */
-AVX2_INLINE __m256i place_word(bsm_element element, bool nans, __m256i word)
+/* The upper byte of a word into place; in the lower one is 0, or of an odd word anything. */
+AVX2_INLINE __m256i place_word(bsm_element element, bool odd, __m256i word)
 {
+    const int upper = odd ? 0xff00 : 0xffff;
     switch (element) {
-    case BSM_E3M2: return _mm256_and_si256(_mm256_srai_epi16(word, 2), _mm256_set1_epi16((short)0x9fff));
-    case BSM_E2M3: return _mm256_and_si256(_mm256_srai_epi16(word, 3), _mm256_set1_epi16((short)0x8fff));
+    case BSM_E4M3: return _mm256_and_si256(_mm256_srai_epi16(word, 1), _mm256_set1_epi16((short)(0xbfff & (0x8000 | upper >> 1))));
+    case BSM_E3M2: return _mm256_and_si256(_mm256_srai_epi16(word, 2), _mm256_set1_epi16((short)(0x9fff & (0xc000 | upper >> 2))));
+    case BSM_E2M3: return _mm256_and_si256(_mm256_srai_epi16(word, 3), _mm256_set1_epi16((short)(0x8fff & (0xe000 | upper >> 3))));
     case BSM_INT8: return _mm256_srai_epi16(word, 8);
-    case BSM_E4M3: break;
-    default: return word;
+    default: return odd ? _mm256_and_si256(word, _mm256_set1_epi16((short)upper)) : word;
     }
-    const __m256i half = _mm256_and_si256(_mm256_srai_epi16(word, 1), _mm256_set1_epi16((short)0xbfff));
-    if (!nans) return half;
-    const __m256i nan = _mm256_cmpeq_epi16(_mm256_and_si256(half, _mm256_set1_epi16(0x7fff)), _mm256_set1_epi16(0x3f80));
-    return _mm256_or_si256(half, _mm256_and_si256(nan, _mm256_set1_epi16(0x7e00)));
 }
 
-AVX2_INLINE void store_words(bsm_element element, bool nans, const __m256i v[8], bsmi_words words)
+AVX2_INLINE void store_words(bsm_element element, const __m256i v[8], bsmi_words words)
 {
-    const __m256i zero = _mm256_setzero_si256();
 #pragma GCC unroll 8
     for (int i = 0; i < 8; i++) {
-        _mm256_store_si256((__m256i *)(void *)words[2 * i], place_word(element, nans, _mm256_unpacklo_epi8(zero, v[i])));
-        _mm256_store_si256((__m256i *)(void *)words[2 * i + 1], place_word(element, nans, _mm256_unpackhi_epi8(zero, v[i])));
+        const __m256i even = _mm256_slli_epi16(v[i], 8);
+        _mm256_store_si256((__m256i *)(void *)words[2 * i], place_word(element, false, even));
+        _mm256_store_si256((__m256i *)(void *)words[2 * i + 1], place_word(element, true, v[i]));
+    }
+}
+
+/* 480 becomes NaN. */
+AVX2 __attribute__((noinline)) static void mark_nans(bsmi_words words)
+{
+    for (int i = 0; i < 16; i++) {
+        __m256i *const at = (__m256i *)(void *)words[i];
+        const __m256i word = _mm256_load_si256(at);
+        const __m256i nan = _mm256_cmpeq_epi16(_mm256_and_si256(word, _mm256_set1_epi16(0x7fff)), _mm256_set1_epi16(0x3f80));
+        _mm256_store_si256(at, _mm256_or_si256(word, _mm256_and_si256(nan, _mm256_set1_epi16(0x7e00))));
     }
 }
 
@@ -68,8 +76,8 @@ AVX2_INLINE bool any_nan(const __m256i v[8])
     return _mm256_movemask_epi8(_mm256_cmpeq_epi8(largest, _mm256_set1_epi8(-1))) != 0;
 }
 
-/* In each half 8 x 16 bytes into 16 x 8, by exchanging highest and lowest bits of addresses (transpose_bytes): vector i has k = 2 i
- * in its lower 8 bytes. */
+/* In each half 8 x 8 words into 8 x 8, by exchanging highest and lowest bits of addresses (transpose_bytes): the words of vector i
+ * have the codes of places 2 i and 2 i + 1. */
 AVX2_INLINE void transpose_eight(__m256i v[8])
 {
 #pragma GCC unroll 3
@@ -77,8 +85,8 @@ AVX2_INLINE void transpose_eight(__m256i v[8])
         __m256i w[8];
 #pragma GCC unroll 4
         for (int i = 0; i < 4; i++) {
-            w[2 * i] = _mm256_unpacklo_epi8(v[i], v[i + 4]);
-            w[2 * i + 1] = _mm256_unpackhi_epi8(v[i], v[i + 4]);
+            w[2 * i] = _mm256_unpacklo_epi16(v[i], v[i + 4]);
+            w[2 * i + 1] = _mm256_unpackhi_epi16(v[i], v[i + 4]);
         }
 #pragma GCC unroll 8
         for (int i = 0; i < 8; i++) v[i] = w[i];
@@ -93,8 +101,8 @@ AVX2_INLINE void transpose_words(bsm_element element, const uint8_t *const *rows
     for (int r = 0; r < 8; r++) v[r] = load_codes(element, rows[r], k);
     const bool nans = element == BSM_E4M3 && any_nan(v);
     transpose_eight(v);
-    if (nans) store_words(element, true, v, words);
-    else store_words(element, false, v, words);
+    store_words(element, v, words);
+    if (nans) mark_nans(words);
 }
 
 /* The second half of a line is read while it is still in a cache: rows 4 KiB apart share the sets of the first-level one. */

@@ -2,13 +2,13 @@
  * rows of A share.  Include in files of x86-64 alone.
  *
  * A group is 64 of K.  Of each row 32 codes become one vector of bytes whose highest bits are the codes'; 8 such vectors are
- * transposed as bytes, and unpacked behind zeros.  A shift within words then puts every element where fp16 has it. */
+ * transposed as words of two.  Shifts within words then put every element where fp16 has it. */
 #ifndef BSMI_WORDS_AVX2_H
 #define BSMI_WORDS_AVX2_H
 
 #include "halves_avx2.h"
 
-enum { BSMI_WORD_GROUP = 64, BSMI_ROWS_AHEAD = 512 /* bytes of a row that are asked for before their turn */ };
+enum { BSMI_WORD_GROUP = 64, BSMI_ROWS_AHEAD = 64 /* bytes of a row that are asked for before their turn */ };
 
 /* Rows of codes as they are stored, or copies of the same form: two in a byte, four in three bytes, or bytes. */
 struct bsmi_element_rows {
