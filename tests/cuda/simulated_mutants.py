@@ -77,7 +77,7 @@ for name in names_in("fast_instances.h", "FAST"):
         "whole_numbers_are_exact", "scales_of_any_size", "error_is_within_the_bound", "same_bits_for_every_m")])
 KERNELS["bsmi_refold"] = ("common_refold", ["test_device_refold --only " + case for case in (
     "every_code_at_every_distance", "every_layout", "every_format_and_packing")] + ["test_gpu_fast --only whole_numbers_are_exact"])
-KERNELS["bsmi_integers"] = ("common_integers", ["test_gpu_integers --only which_rows_fit", "test_gpu_integers --only edges"])
+KERNELS["bsmi_integers"] = ("common_integers", ["CUDASIM_SMS=2 test_gpu_integers --only " + case for case in ("which_rows_fit", "edges")])
 # Blackwell's, on as few SMs as a cluster has, so that it makes all tiles: more steps than stages, more tiles than accumulators, parts of K,
 # D by boxes, from registers, and quantized.  Settings stand before a test.
 BLACKWELL = "CUDASIM_DEVICE=sm_100a CUDASIM_SMS=%d "
@@ -125,8 +125,14 @@ def ptx_of(fatbin):
     return data[begin:data.index(b"\0", begin)]
 
 
+def functions_of(text):
+    """(line, name) of every function's head, in the order of lines."""
+    heads = re.finditer(rb"^(?:\.\w+ )*\.(?:entry|func)\s+(?:\([^)]*\)\s*)?([\w$]+)", text, re.M)
+    return [(text.count(b"\n", 0, head.start()) + 1, head.group(1).decode()) for head in heads]
+
+
 def mutants_of(build, entry, text):
-    """(name for CUDASIM_MUTATE, the instruction) of all, as cudasim lists them."""
+    """(KERNEL:LINE or, where that is in a function that the kernel calls, KERNEL:FUNCTION:LINE; the instruction) of all."""
     with tempfile.NamedTemporaryFile(suffix=".ptx") as file:
         file.write(text)
         file.flush()
@@ -134,10 +140,11 @@ def mutants_of(build, entry, text):
                               stdout=subprocess.PIPE, text=True, check=True)
     found = re.findall(r"^not executed +line +(\d+): (.*)$", done.stdout, re.M)
     lines = [line for line, _ in found]
-    seen = {}
+    heads, seen = functions_of(text), {}
     for line, instruction in found:
         seen[line] = seen.get(line, 0) + 1
-        yield f"{entry}:{line}" + (f".{seen[line]}" if lines.count(line) > 1 else ""), instruction
+        function = [name for head, name in heads if head <= int(line)][-1]
+        yield (entry if function == entry else f"{entry}:{function}") + f":{line}" + (f".{seen[line]}" if lines.count(line) > 1 else ""), instruction
 
 
 def settings_and_command(test):
@@ -222,8 +229,8 @@ def ask_test(folder, entry, mutant, test, left):
 
 def ask(folder, case, left):
     """What became of a mutant, or of a kernel as it is; None: no time."""
-    entry, _, line = case.partition(":")
-    mutant, taken = case if line else None, False
+    entry, _, place = case.partition(":")
+    mutant, taken = (place if ":" in place else case) if place else None, False
     for test in KERNELS[entry][1]:
         status, said = ask_test(folder, entry, mutant, test, left)
         if status is None:
