@@ -26,7 +26,8 @@ struct problem {
     bsm_layout layout; /* of B's scales; default: any */
     enum { USUAL, FAR, SPANNING, NAN_SCALES, ZEROS, ONE_FAR, FAR_AND_NAN } scales;
     bool all_codes; /* NaN and infinity too */
-    bool alpha, bias_per_row, c;
+    bool alpha, bias_per_row, c; /* alpha: of each row */
+    bool one_alpha;
     bool stream;   /* B's codes of 6 bits, as the kernels for them want */
     int64_t d_odd; /* elements by which D's rows miss multiples of 16 bytes */
 };
@@ -129,6 +130,7 @@ static unsigned char *run_on(struct test *t, const struct contexts *c, const str
         .struct_size = sizeof call, .a = &a.m, .b = &b.m, .d = &d.m, .groups = q->groups, .group_rows = group_rows
     };
     if (q->alpha) call.alpha = alpha, call.alpha_per = BSM_PER_ROW;
+    if (q->one_alpha) call.alpha = alpha + 3, call.alpha_per = BSM_PER_TENSOR;
     if (q->bias_per_row) call.bias = bias, call.bias_type = BSM_REAL_FP32, call.bias_per = BSM_PER_ROW;
     if (q->c) call.c = &cc.m, call.beta = beta;
     unsigned char *bytes = malloc(x->d.data_bytes);
@@ -227,23 +229,51 @@ static void edges(struct test *t)
     check_all(t, problems, sizeof problems / sizeof problems[0]);
 }
 
-/* Kernels that decode in the registers of several warpgroups: rings that go round, several tiles a CTA, and a last stage of codes that is not
- * whole. */
-static void wide_tiles(struct test *t)
+/* Problems on every kernel that decodes and whose name has one of the words, with each of its formats or one of them. */
+static void check_kernels(struct test *t, const struct problem *problems, int count, const char *const *words, bool each_format)
 {
-    static const struct problem problem = { .m = 40, .n = 150, .k = 1056, .d = BSM_FORMAT_BF16 };
     struct contexts c;
     if (!contexts_open(t, &c)) return;
     const int plain = kernel_number(c.gpu, "cuda_wgmma_64x48_1x1", BSM_FORMAT_BF16, BSM_MXFP4);
     const char *only = getenv("GEMM_INSTANCE");
     if (plain < 0) test_skip(t, "this GPU has no kernels that decode");
-    if (only != NULL && plain >= 0) check_one(t, &c, only, &problem, 1, plain);
-    for (int kernel = 0; bsm_kernel_name(kernel) != NULL && plain >= 0 && only == NULL; kernel++)
-        for (int f = 0; f < FORMATS; f++) {
-            const bool several = strstr(bsm_kernel_name(kernel), "_256x128_1x2") != NULL || strstr(bsm_kernel_name(kernel), "_turns") != NULL;
-            if (several && decodes(c.gpu, kernel, formats[f])) compare_kernels(t, &c, &problem, formats[f], kernel, plain);
+    if (only != NULL && plain >= 0) check_one(t, &c, only, problems, count, plain);
+    for (int kernel = 0; bsm_kernel_name(kernel) != NULL && plain >= 0 && only == NULL; kernel++) {
+        bool named = false;
+        for (int w = 0; words[w] != NULL; w++) named = named || strstr(bsm_kernel_name(kernel), words[w]) != NULL;
+        for (int i = 0, done = 0; i < FORMATS && named && (each_format || done == 0); i++) {
+            const bsm_format format = formats[each_format ? i : (i + kernel) % FORMATS];
+            if (!decodes(c.gpu, kernel, format)) continue;
+            for (int n = 0; n < count; n++) compare_kernels(t, &c, &problems[n], format, kernel, plain);
+            done++;
         }
+    }
     contexts_close(&c);
+}
+
+/* Kernels that decode in the registers of several warpgroups: rings that go round, several tiles a CTA, and a last stage of codes that
+ * is not whole; scales that are no numbers, or large ones of zeros. */
+static void wide_tiles(struct test *t)
+{
+    static const struct problem problems[] = {
+        { .m = 40, .n = 150, .k = 1056, .d = BSM_FORMAT_BF16 },
+        { .m = 8, .n = 66, .k = 160, .scales = NAN_SCALES },
+        { .m = 8, .n = 66, .k = 160, .scales = ZEROS },
+    };
+    check_kernels(t, problems, sizeof problems / sizeof problems[0], (const char *const[]){ "_256x128_1x2", "_turns", NULL }, true);
+}
+
+/* Whole tiles of bf16, which are finished by a way of their own where a factor is all there is to do. */
+static void whole_tiles(struct test *t)
+{
+    static const struct problem problems[] = {
+        { .m = 256, .n = 64, .k = 64, .d = BSM_FORMAT_BF16, .one_alpha = true, .scales = NAN_SCALES, .all_codes = true },
+        { .m = 256, .n = 64, .k = 32, .d = BSM_FORMAT_BF16, .bias_per_row = true },
+    };
+    static const char *const kernels[] = { "mxfp4_256x64_1x2", "nvfp4_256x128_1x2", "nvfp4_16x64_1x1",
+                                           "bytes_128x64_1x2", "stream_64x64_1x2",  NULL };
+    static const char *const all[] = { "x64_", "x128_", NULL };
+    check_kernels(t, problems, sizeof problems / sizeof problems[0], is_simulated() ? kernels : all, false);
 }
 
 static void scales_and_codes_of_any_size(struct test *t)
@@ -394,7 +424,7 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = { TEST(every_format),           TEST(edges),     TEST(scales_and_codes_of_any_size),
                                               TEST(operands_of_every_kind), TEST(epilogues), TEST(other_forms_go_another_way),
-                                              TEST(far_scales_in_few_places), TEST(wide_tiles), TEST(decoded_in_registers),
+                                              TEST(far_scales_in_few_places), TEST(wide_tiles), TEST(whole_tiles), TEST(decoded_in_registers),
                                               TEST(streams) };
     return TEST_MAIN(argc, argv, cases);
 }

@@ -79,6 +79,6 @@ __device__ static inline void consume_decoded(const bsmi_gemm_parameters &p, uin
         const gemm_tile tile = gemm_tile_of<CONFIG>(p, number, cta);
         const bool scaled = fill_tables<CONFIG>(p, finish, tile, shared, 0);
         sum_decoded<CONFIG>(sums, operands, ring, k_steps);
-        finish_columns<CONFIG>(p, finish, tile, decoded_tile_of<CONFIG>(p, tile, shared, 0, scaled), sums);
+        finish_decoded_tile<CONFIG>(p, finish, tile, decoded_tile_of<CONFIG>(p, tile, shared, 0, scaled), sums);
     }
 }

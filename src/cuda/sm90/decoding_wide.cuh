@@ -125,8 +125,7 @@ __device__ static inline bool step_fragments(const bsmi_gemm_parameters &p, deco
     place.ring.next();
     if (step + 1 == steps) return false;
     const fragment_codes codes = take_fragment_codes<CONFIG>(p, reader, place.codes, shared);
-#pragma unroll
-    for (int j = 0; j < 4; j++) decode_fragment<typename CONFIG::CODES>(codes, j, other.of[j]);
+    decode_fragments<typename CONFIG::CODES>(codes, other.of);
     return true;
 }
 
@@ -138,8 +137,7 @@ __device__ static inline void sum_fragments(const bsmi_gemm_parameters &p, decod
     fragments even, odd = {};
     begin_segment<CONFIG>(p, place.codes, 0);
     const fragment_codes codes = take_fragment_codes<CONFIG>(p, reader, place.codes, shared);
-#pragma unroll
-    for (int j = 0; j < 4; j++) decode_fragment<typename CONFIG::CODES>(codes, j, even.of[j]);
+    decode_fragments<typename CONFIG::CODES>(codes, even.of);
     for (int32_t step = 0;; step += 2) {
         if (!step_fragments<CONFIG>(p, sums, o, reader, place, shared, step, steps, even, odd)) break;
         if (!step_fragments<CONFIG>(p, sums, o, reader, place, shared, step + 1, steps, odd, even)) break;
@@ -168,12 +166,13 @@ __device__ static inline void consume_wide(const bsmi_gemm_parameters &p, uint32
         tile.column += (int32_t)group * 64;
         const bool scaled = fill_tables<CONFIG>(p, finish, tile, shared, group);
         sum_fragments<CONFIG>(p, sums, operand, reader, place, shared, k_steps);
-        finish_columns<CONFIG>(p, finish, tile, decoded_tile_of<CONFIG>(p, tile, shared, group, scaled), sums);
+        finish_decoded_tile<CONFIG>(p, finish, tile, decoded_tile_of<CONFIG>(p, tile, shared, group, scaled), sums);
     }
     if (p.segment_count > BSMI_MOST_SEGMENTS) store_shared(shared, place.kept);      /* never, which ptxas does not know */
 }
 
 template <class CONFIG> struct wide_roles {
+    static constexpr bool WAITS_FIRST = true;
     __device__ static inline void begin(uint32_t shared) { initialize_wide_barriers<CONFIG>(shared); }
     __device__ static inline void work(const bsmi_gemm_parameters &p, uint32_t address, gemm_cta cta, uint32_t group)
     {
