@@ -4,9 +4,9 @@
  * Enumerations of the public headers travel as int32_t: their numbers are part of the binary interface and never change.
  * All pointers are device pointers.  Pitches of bytes end in _bytes; all others count elements.
  *
- * Kernels of one product follow each other in a stream and may be launched with programmatic stream serialization: each begins
- * with griddepcontrol.wait before it touches global memory, and may say griddepcontrol.launch_dependents when its CTAs need no more
- * of the machine. */
+ * Kernels of one product follow each other in a stream and may be launched with programmatic stream serialization: each waits by
+ * griddepcontrol.wait before it touches memory that one of them writes, most of them before any, and may say
+ * griddepcontrol.launch_dependents when its CTAs need no more of the machine. */
 #ifndef BSMI_KERNEL_PARAMETERS_H
 #define BSMI_KERNEL_PARAMETERS_H
 

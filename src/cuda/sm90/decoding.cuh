@@ -36,6 +36,7 @@ template <class CONFIG> __device__ static inline void initialize_decoding_barrie
 }
 
 template <class CONFIG> struct decoding_roles {
+    static constexpr bool WAITS_FIRST = true;
     __device__ static inline void begin(uint32_t shared) { initialize_decoding_barriers<CONFIG>(shared); }
     __device__ static inline void work(const bsmi_gemm_parameters &p, uint32_t address, gemm_cta cta, uint32_t group)
     {

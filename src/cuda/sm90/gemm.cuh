@@ -32,8 +32,11 @@ template <class CONFIG> __device__ static inline void synchronize_ctas()
     }
 }
 
-/* What the kernels with this skeleton differ in: their barriers, and what their warpgroups do. */
+/* What the kernels with this skeleton differ in: their barriers, what their warpgroups do, and whether all threads wait for the kernel
+ * in front before that.  Without, those that load and those that multiply wait when they know their first tile, and the instructions up
+ * to there have come meanwhile; groups' tables are waited for before, by all kernels. */
 template <class CONFIG> struct gemm_roles {
+    static constexpr bool WAITS_FIRST = false;
     __device__ static inline void begin(uint32_t shared) { initialize_barriers<CONFIG>(shared); }
     __device__ static inline void work(const bsmi_gemm_parameters &p, uint32_t shared, gemm_cta cta, uint32_t group)
     {
@@ -61,7 +64,7 @@ template <class CONFIG, class ROLES = gemm_roles<CONFIG>> __device__ static inli
         ROLES::begin(shared);
     }
     synchronize_ctas<CONFIG>();
-    griddepcontrol_wait();
+    if (ROLES::WAITS_FIRST || p.epilogue.grouped) griddepcontrol_wait();
     ROLES::work(p, shared, cta, group);
     /* No CTA ends while another may still arrive on its barriers. */
     __syncwarp();

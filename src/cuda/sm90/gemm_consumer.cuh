@@ -126,6 +126,7 @@ __device__ static inline void consume(const bsmi_gemm_parameters &p, uint32_t sh
     for (int32_t s = 0; s < p.segment_count; s++) k_steps += p.segments[s].blocks;
     for (int64_t number = blockIdx.x / CONFIG::CLUSTER; number < tiles; number += step) {
         const gemm_tile tile = gemm_tile_of<CONFIG>(p, number, cta);
+        if (number < step) griddepcontrol_wait();             /* exponents are another kernel's */
         const tile_exponents<CONFIG> exponents = tile_exponents_of<CONFIG>(p, tile, group);
         sum_tile<CONFIG, wgmma_bf16>(sums, shared, ring, cta, group, k_steps);
 #pragma unroll

@@ -7,6 +7,7 @@
 #include "gemm.cuh"
 
 template <class CONFIG> struct fast_roles {
+    static constexpr bool WAITS_FIRST = true;
     __device__ static inline void begin(uint32_t shared)
     {
         constexpr int SENDERS = CONFIG::CLUSTER_ROWS + CONFIG::CLUSTER_COLUMNS - 1;

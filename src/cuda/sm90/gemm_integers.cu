@@ -23,6 +23,7 @@ template <class CONFIG> struct integer_roles {
 
 /* p: the first member of bsmi_conditional_gemm_parameters. */
 template <class ROLES> struct conditional_roles {
+    static constexpr bool WAITS_FIRST = true;
     __device__ static inline void begin(uint32_t shared) { ROLES::begin(shared); }
     __device__ static inline void work(const bsmi_gemm_parameters &p, uint32_t shared, gemm_cta cta, uint32_t group)
     {

@@ -46,6 +46,7 @@ __device__ static inline void produce(const bsmi_gemm_parameters &p, uint32_t sh
     const int64_t tiles = gemm_tiles(p), step = gridDim.x / CONFIG::CLUSTER;
     for (int64_t number = blockIdx.x / CONFIG::CLUSTER; number < tiles; number += step) {
         const gemm_tile tile = gemm_tile_of<CONFIG>(p, number, cta);
+        if (number < step) griddepcontrol_wait();             /* and rows, where they are decoded */
         for (int32_t s = 0; s < p.segment_count; s++)
             for (int32_t block = 0; block < p.segments[s].blocks; block++, ring.next())
                 load_stage<CONFIG>(p, shared, ring, cta, tile, p.segments[s].a_column + block * BSMI_K_STEP,
