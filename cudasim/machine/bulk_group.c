@@ -20,6 +20,9 @@ struct fenced_map {
 /* In warp.engine[ENGINE_TMA]: one block, freed with the warp. */
 struct bulk_state {
     uint32_t committed[LANES]; /* groups closed so far; the open one has this number */
+    uint32_t waited[2][LANES]; /* groups that the lane knows to be complete; [true]: to have read their sources */
+    uint32_t stored[LANES];    /* groups up to the last one with a store, */
+    const struct insn *store[LANES]; /* and that store */
     uint32_t fenced, capacity, count;
     struct fenced_map map[MOST_FENCED_MAPS];
     struct bulk_group group[]; /* those that are open or pending */
@@ -53,7 +56,7 @@ static uint64_t object_of(const struct warp *w, uint32_t lane, uint32_t group, b
     return sync_object(SYNC_GROUP, w->cta, UINT64_C(1) << 40 | slot << 32 | w->index * LANES | lane);
 }
 
-bool bulk_group_join(struct warp *w, uint32_t lane, uint32_t *group)
+bool bulk_group_join(struct warp *w, const struct insn *in, uint32_t lane, uint32_t *group)
 {
     struct bulk_state *s = state_with_room(w);
     if (s == NULL) return false;
@@ -64,6 +67,8 @@ bool bulk_group_join(struct warp *w, uint32_t lane, uint32_t *group)
         *g = (struct bulk_group){ .lane = lane, .number = *group };
     }
     g->stores++, g->unread++, g->unfinished++;
+    s->stored[lane] = *group + 1;
+    s->store[lane] = in;
     return true;
 }
 
@@ -110,13 +115,28 @@ static bool is_pending(const struct bulk_state *s, uint32_t lanes, uint32_t most
 
 trap tma_wait_group(struct warp *w, uint32_t lanes, uint32_t most, bool reads)
 {
-    const struct bulk_state *s = state_of(w);
+    struct bulk_state *s = state_of(w);
     if (s == NULL) return TRAP_NONE;
     if (is_pending(s, lanes, most, reads)) return warp_wait(w, WAIT_ASYNC_GROUP, most, reads);
     FOR_LANES(l, lanes) {
         const uint32_t end = s->committed[l] > most ? s->committed[l] - most : 0;
-        for (uint32_t n = end > GROUP_OBJECTS ? end - GROUP_OBJECTS : 0; n < end; n++)
+        uint32_t *known = &s->waited[reads][l]; /* what is known already may share its object with a group that is still pending */
+        for (uint32_t n = end > *known + GROUP_OBJECTS ? end - GROUP_OBJECTS : *known; n < end; n++)
             checks_acquire(w, 1u << l, object_of(w, l, n, reads));
+        if (end > *known) *known = end;
+    }
+    return TRAP_NONE;
+}
+
+trap tma_cta_ends(struct cta *cta)
+{
+    for (uint32_t i = 0; i < cta->warps; i++) {
+        const struct bulk_state *s = state_of(&cta->warp[i]);
+        for (uint32_t l = 0; s != NULL && l < LANES; l++)
+            if (s->stored[l] > s->waited[true][l] && s->stored[l] > s->waited[false][l])
+                return warp_fault(&cta->warp[i], s->store[l], l, REPORT_ASYNC,
+                                  "reads shared memory of CTA rank %u, all of whose threads have exited without waiting for it",
+                                  cta->rank);
     }
     return TRAP_NONE;
 }

@@ -208,8 +208,6 @@ static trap step_exchange(struct agent_operation *operation, bool *done)
 static trap step_read(struct agent_operation *operation, bool *done)
 {
     struct tma_operation *o = (struct tma_operation *)operation;
-    const trap t = is_alive(o, operation->cta, "reads");
-    if (t != TRAP_NONE) return t;
     for (uint32_t left = o->batch, i; next_row(o, &left, &i);) read_row(o, &o->row[i], o->held + (size_t)i * o->plan.row_bytes);
     *done = o->done == o->plan.count;
     return TRAP_NONE;
@@ -431,7 +429,7 @@ trap tma_store(const struct tma_plan *plan, struct cta *from)
     if (o == NULL) return no_memory(plan);
     o->held = malloc((size_t)plan->count * plan->row_bytes + CHUNK);
     o->global_token = async_begin(plan->warp, plan->in, 1u << plan->lane, PROXY_ASYNC);
-    if (o->held == NULL || o->global_token == NULL || !bulk_group_join(plan->warp, plan->lane, &o->group))
+    if (o->held == NULL || o->global_token == NULL || !bulk_group_join(plan->warp, plan->in, plan->lane, &o->group))
         return start(o, no_memory(plan));
     follow_other_lanes(o);
     trap t = touch_shared(o, false, async_reads);

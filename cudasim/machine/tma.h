@@ -54,6 +54,9 @@ trap tma_exchange(const struct tma_plan *plan, struct cta *from, struct cta *to,
 trap tma_commit_group(struct warp *w, const struct insn *in, uint32_t lanes);
 /* TRAP_WAIT while more than the `most` newest groups are pending; reads: only the reading of their sources counts. */
 trap tma_wait_group(struct warp *w, uint32_t lanes, uint32_t most, bool reads);
+/* All threads have exited: each store was waited for until it had read its source, which its own thread alone can do and without
+ * which it reads what is no longer there.  Reported also where it happens to have read in time. */
+trap tma_cta_ends(struct cta *cta);
 
 /* ---- what instructions share ---- */
 

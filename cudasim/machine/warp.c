@@ -1,6 +1,7 @@
 /* A warp: groups of lanes that stand at the same instruction, which of them runs, calls and returns. */
 #include "machine/agent.h"
 #include "machine/tensor_memory.h"
+#include "machine/tma.h"
 #include "machine/watch.h"
 #include "machine/wgmma.h"
 
@@ -329,7 +330,7 @@ trap warp_exit(struct warp *w, uint32_t lanes)
     w->group->pc++;
     cta->live_threads -= (uint32_t)__builtin_popcount(lanes);
     if (w->group->lanes == 0) remove_group(w, w->group);
-    if (cta->live_threads == 0 && tensor_cta_ends(w, in) == TRAP_FAULT) return TRAP_FAULT;
+    if (cta->live_threads == 0 && (tensor_cta_ends(w, in) == TRAP_FAULT || tma_cta_ends(cta) == TRAP_FAULT)) return TRAP_FAULT;
     if (cta->live_threads == 0) cta->cluster->live_ctas--;
     cluster_event(cta->cluster);
     return TRAP_JUMP;

@@ -314,6 +314,11 @@ static void a_mask_chooses_bytes(struct test *t)
 /* p2 in %rd62: 64 KiB in, p3 in %rd63: 64 KiB out */
 #define LOADS(first, rest) "@%p1 bra WAIT1; " EXPECT("256") first LOAD rest "\n" WAIT("WAIT1")
 #define STORES(rest)       FILL "@%p1 bra END; " STORE rest "\n"
+#define NEXT(to, from)     "cp.async.bulk.wait_group.read 0; " STORE "[%rd63+" to "], [%r1+" from "], 16; " COMMIT
+#define TEN_STORES \
+    STORES("[%rd63], [%r1], 16;") COMMIT NEXT("16", "16") NEXT("32", "32") NEXT("48", "48") NEXT("64", "64") NEXT("80", "80") \
+    NEXT("96", "96") NEXT("112", "112") NEXT("128", "0") NEXT("144", "16")
+#define LINGER             "mov.u32 %r9, 0; LINGER: add.u32 %r9, %r9, 1; setp.lt.u32 %p3, %r9, 2000; @%p3 bra LINGER;\n"
 /* thread 0 loads with an mbarrier of its own, which it has just initialised */
 #define LOADS_BY_OWN(fence) \
     ".shared .align 8 .b64 own; @%p1 bra END; mov.u32 %r9, own; mbarrier.init.shared.b64 [%r9], 1; " fence \
@@ -373,8 +378,18 @@ static const struct misuse misuses[] = {
       "overwrites the byte", REPORT_ASYNC, 1, 32 },
     /* no thread waits: the CTA has ended */
     { "@%p1 bra END; " EXPECT("256") LOAD "[%r1], [%rd62], 256, [%r2]; END:", "have exited without waiting", REPORT_ASYNC, 1, 32 },
-    { STORES("[%rd63], [%r1], 128;") COMMIT "END:", "have exited without waiting", REPORT_ASYNC, 1, 32 },
+    { STORES("[%rd63], [%r1], 128;") COMMIT "END:", "have exited without waiting", REPORT_ASYNC + ALWAYS, 1, 32 },
     { STORES("[%rd63], [%r1], 128;") COMMIT "cp.async.bulk.wait_group.read 0; END:", NULL, 0, 1, 32 },
+    /* also where it has been read in time, by chance: another lane waits, one group may be pending, it was not committed */
+    { STORES("[%rd63], [%r1], 128;") COMMIT LINGER "END:", "have exited without waiting", REPORT_ASYNC + ALWAYS, 1, 32 },
+    { STORES("[%rd63], [%r1], 128;") COMMIT LINGER "END: @!%p1 bra OUT; cp.async.bulk.wait_group.read 0; OUT:",
+      "have exited without waiting", REPORT_ASYNC + ALWAYS, 1, 32 },
+    { STORES("[%rd63], [%r1], 64;") COMMIT STORE "[%rd63+64], [%r1+64], 64; " COMMIT LINGER "cp.async.bulk.wait_group.read 1; END:",
+      "have exited without waiting", REPORT_ASYNC + ALWAYS, 1, 32 },
+    { STORES("[%rd63], [%r1], 128;") "cp.async.bulk.wait_group.read 0;" LINGER "END:", "have exited without waiting",
+      REPORT_ASYNC + ALWAYS, 1, 32 },
+    { STORES("[%rd63], [%r1], 64;") COMMIT STORE "[%rd63+64], [%r1+64], 64; " COMMIT "cp.async.bulk.wait_group.read 0; " COMMIT "END:",
+      NULL, 0, 1, 32 },
     /* stores */
     { STORES("[%rd63+8], [%r1], 128;") "END:", "no multiple of 16", REPORT_MISALIGNED, 1, 32 },
     { STORES("[%rd63+65520], [%r1], 128;") "END:", "outside of the 65536 bytes", REPORT_OUT_OF_BOUNDS, 1, 32 },
@@ -399,6 +414,10 @@ static const struct misuse misuses[] = {
       "[%rd63+64], [%r1+64], 64; " COMMIT
       "cp.async.bulk.wait_group.read 1; st.shared.u32 [%r1+64], 0; cp.async.bulk.wait_group 0; END:",
       "overwrites the byte", REPORT_ASYNC + ALWAYS, 1, 32 },
+    /* the tenth of ten, which has been read in time, with the first nine waited for one after the other */
+    { TEN_STORES LINGER "cp.async.bulk.wait_group.read 1; st.shared.u32 [%r1+16], 0; cp.async.bulk.wait_group 0; END:",
+      "overwrites the byte", REPORT_ASYNC + ALWAYS, 1, 32 },
+    { TEN_STORES "cp.async.bulk.wait_group.read 1; st.shared.u32 [%r1], 0; cp.async.bulk.wait_group 0; END:", NULL, 0, 1, 32 },
     /* .read does not make what was written visible */
     { STORES("[%rd63], [%r1], 128;") COMMIT "cp.async.bulk.wait_group.read 0; ld.global.u32 %r5, [%rd63]; END:", "reads the byte",
       REPORT_ASYNC + ALWAYS, 1, 32 },
