@@ -79,25 +79,24 @@ KERNELS["bsmi_refold"] = ("common_refold", ["test_device_refold --only " + case 
     "every_code_at_every_distance", "every_layout", "every_format_and_packing")] + ["test_gpu_fast --only whole_numbers_are_exact"])
 KERNELS["bsmi_integers"] = ("common_integers", ["CUDASIM_SMS=2 test_gpu_integers --only " + case for case in ("which_rows_fit", "edges")])
 # Blackwell's, on as few SMs as a cluster has, so that it makes all tiles: more steps than stages, more tiles than accumulators, parts of K,
-# D by boxes, from registers, and quantized.  Settings stand before a test.
+# D by boxes, from registers, and quantized, tables of columns, rows of groups behind whole tiles.  Settings stand before a test.
 BLACKWELL = "CUDASIM_DEVICE=sm_100a CUDASIM_SMS=%d "
 
 
 def products_of(rows, columns):
-    """(settings, product) of all."""
     if rows < 128:
-        return [("", product) for product in ("3 100 3000", "5 700 608", "3 100 8256", "3 100 256 mxfp8_e4m3")]
+        return ["3 100 3000", "5 700 608", "3 100 8256", "3 100 256 mxfp8_e4m3"]
     tiles = "300 520 608" if rows == 256 else "140 %d 608" % (2 * columns + 88)
-    return ([("", "20 20 3000"), ("", tiles)] + [("", "20 200 64 " + d) for d in ("fp32", "bf16", "fp16", "mxfp8_e4m3")]
-            + [("", "140 600 64 any columns"), ("CUDASIM_SCHEDULES=10 ", "20 200 64 fp32")])
+    return (["20 20 3000", tiles] + ["20 200 64 " + d for d in ("fp32", "bf16", "fp16", "mxfp8_e4m3")]
+            + ["140 600 64 any columns", "300 %d 64 fp32 groups" % columns])
 
 
 def tests_of(kind, formats, rows, columns, ctas):
-    asked = "%sPRODUCTS='cuda_tcgen05_%s_%dx%d %s %s' test_gpu_codes --only asked_products"
+    asked = "PRODUCTS='cuda_tcgen05_%s_%dx%d %s %s' test_gpu_codes --only asked_products"
     if kind != "f16":
-        return [BLACKWELL % ctas + asked % (settings, kind, rows, columns, formats, product) for settings, product in products_of(rows, columns)]
+        return [BLACKWELL % ctas + asked % (kind, rows, columns, formats, product) for product in products_of(rows, columns)]
     return [BLACKWELL % ctas + test for test in GEMM if test.startswith("test_gemm")] + [
-        BLACKWELL % ctas + asked % ("", kind, rows, columns, formats, "16 200 64")]      # behind the grid that decodes
+        BLACKWELL % ctas + asked % (kind, rows, columns, formats, "16 200 64")]          # behind the grid that decodes
 
 
 for kind, formats in ("mxf8f6f4", "mxfp8_e4m3 mxfp4"), ("mxf4", "mxfp4 mxfp4"), ("mxf4nvf4", "nvfp4 nvfp4"), ("f16", "mxint8 mxint8"):

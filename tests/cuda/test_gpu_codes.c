@@ -119,19 +119,24 @@ struct size {
 
 enum { MOST_COLUMNS = 1024 };
 
-/* d: BSM_FORMAT_NONE: fp32 or bf16; columns: a factor for each column of D, which the kernel keeps in a table. */
+/* A factor for each column of D, which the kernel keeps in a table; groups: all rows but the last forty, none, and those. */
+enum asks { NO_MORE, COLUMN_FACTORS, THREE_GROUPS };
+
+/* d: BSM_FORMAT_NONE: fp32 or bf16. */
 static void check_product(struct test *t, const struct contexts *c, struct pair f, bsm_format d_format, struct size s, int kernel,
-                          enum lies lies, bool columns)
+                          enum lies lies, enum asks asks)
 {
     float factors[MOST_COLUMNS];
-    struct operand a = make(t, f.a, s.m, s.k, 1, lies), b = make(t, f.b, s.n, s.k, 1, lies);
+    const int64_t rows[] = { s.m - 40, 0, 40 };
+    struct operand a = make(t, f.a, s.m, s.k, 1, lies), b = make(t, f.b, s.n, s.k, asks == THREE_GROUPS ? 3 : 1, lies);
     if (d_format == BSM_FORMAT_NONE) d_format = rnd_below(t, 2) == 0 ? BSM_FORMAT_FP32 : BSM_FORMAT_BF16;
     struct operand d = make(t, d_format, s.m, s.n, 1, AS_TMA_TAKES_IT);
     fill_whole(t, &a), fill_whole(t, &b);
     CHECK(t, bsm_context_force_kernel(c->gpu, kernel) == BSM_OK);
     struct run run = { .a = &a, .b = &b, .d = &d, .call = { .struct_size = sizeof(bsm_matmul) } };
     for (int i = 0; i < MOST_COLUMNS; i++) factors[i] = (float)(i % 7 - 3);
-    if (columns) run.alphas = s.n, run.call.alpha = factors, run.call.alpha_per = BSM_PER_COLUMN;
+    if (asks == COLUMN_FACTORS) run.alphas = s.n, run.call.alpha = factors, run.call.alpha_per = BSM_PER_COLUMN;
+    if (asks == THREE_GROUPS) run.call.groups = 3, run.call.group_rows = rows;
     run_both(t, c, &run, describe(c, kernel, &a, &b));
     operand_free(&a), operand_free(&b), operand_free(&d);
 }
@@ -139,7 +144,7 @@ static void check_product(struct test *t, const struct contexts *c, struct pair 
 static void check_whole(struct test *t, const struct contexts *c, struct pair f, bsm_format d_format, struct size s, int kernel,
                         enum lies lies)
 {
-    check_product(t, c, f, d_format, s, kernel, lies, false);
+    check_product(t, c, f, d_format, s, kernel, lies, NO_MORE);
 }
 
 /* Cases ----------------------------------------------------------------------------------------------------------------------- */
@@ -423,13 +428,15 @@ static void parts_of_k(struct test *t)
     contexts_close(&c);
 }
 
-/* "KERNEL A B M N K", then D's format, or "any", and "columns" for factors of D's columns. */
+/* "KERNEL A B M N K", then D's format, or "any", and "columns" for factors of D's columns, or "groups". */
 static void asked_product(struct test *t, const struct contexts *c, const char *asked)
 {
     char kernel[64], a[32], b[32], d[32] = "any", more[32] = "";
     long long m, n, k;
-    if (sscanf(asked, "%63s %31s %31s %lld %lld %lld %31[a-z0-9_] %31[a-z]", kernel, a, b, &m, &n, &k, d, more) < 6
-        || (more[0] != 0 && (strcmp(more, "columns") != 0 || n > MOST_COLUMNS))) {
+    const int words = sscanf(asked, "%63s %31s %31s %lld %lld %lld %31[a-z0-9_] %31[a-z]", kernel, a, b, &m, &n, &k, d, more);
+    const enum asks asks = strcmp(more, "columns") == 0 ? COLUMN_FACTORS : strcmp(more, "groups") == 0 ? THREE_GROUPS : NO_MORE;
+    if (words < 6 || (more[0] != 0 && asks == NO_MORE) || (asks == COLUMN_FACTORS && n > MOST_COLUMNS)
+        || (asks == THREE_GROUPS && m < 40)) {
         FAIL(t, "\"%s\": not understood", asked);
         return;
     }
@@ -438,7 +445,7 @@ static void asked_product(struct test *t, const struct contexts *c, const char *
     if (number < 0) FAIL(t, "%s: no such kernel, or not for %s x %s", kernel, a, b);
     else
         check_product(t, c, f, strcmp(d, "any") == 0 ? BSM_FORMAT_NONE : bsm_format_from_name(d), (struct size){ m, n, k }, number,
-                      AS_TMA_TAKES_IT, more[0] != 0);
+                      AS_TMA_TAKES_IT, asks);
 }
 
 /* The products that PRODUCTS asks for, with ";" between them: test_sm100_bugs.py and simulated.py bring theirs. */
