@@ -1,7 +1,7 @@
 /* bench_blocks: one block-scaled product beside cuBLASLt's of the same codes and scales (128x4), a line of JSON for each.
  *
- * bench_blocks FORMAT M N K [ROUNDS]; operands in so many places, used in turn, that L2 holds none of them (with fewer than 5 rounds,
- * which only try the program, in few). */
+ * bench_blocks FORMAT M N K [ROUNDS]; operands in so many places, used in turn, that L2 holds none of them (with fewer than 5
+ * rounds, which only try the program, in few). */
 #include "cublas_lt.h"
 #include "loop.h"
 #include "operands.h"

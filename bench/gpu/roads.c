@@ -1,8 +1,8 @@
-/* bench_roads: one product of MXFP4 by the kernel that the plan takes, by one that is given bf16 rows, and by cuBLAS on the same values in bf16
- * dequantized beforehand; in turn, and each by itself; a line for each.
+/* bench_roads: one product of MXFP4 by the kernel that the plan takes, by one that is given bf16 rows, and by cuBLAS on the same
+ * values in bf16 dequantized beforehand; in turn, and each by itself; a line for each.
  *
- * bench_roads M N K NUMBERS [ROUNDS]; NUMBERS: normal, student (t with 4 degrees of freedom), outliers (normal, one in a thousand 64 times
- * larger).  Whether rows go as integers depends on the numbers: how many may is printed, by the spread of their scales. */
+ * bench_roads M N K NUMBERS [ROUNDS]; NUMBERS: normal, student (t with 4 degrees of freedom), outliers (normal, one in a thousand
+ * 64 times larger).  Whether rows go as integers depends on the numbers: how many may is printed, by the spread of their scales. */
 #include "loop.h"
 #include "operands.h"
 

@@ -1,4 +1,5 @@
-/* The errors that the manual states (PTX ISA 9.7.3, 9.7.4), one row each.  Both sides may err, cudasim by half a unit: compare adds it. */
+/* The errors that the manual states (PTX ISA 9.7.3, 9.7.4), one row each.  Both sides may err, cudasim by half a unit: compare adds
+ * it. */
 #include "calibrate/bounds.h"
 
 #include <string.h>

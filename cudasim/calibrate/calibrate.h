@@ -41,14 +41,17 @@ enum calibration_rule {
 
 struct calibration_case {
     const char *name;                     /* one of its own; no tab, no newline */
-    const char *form;                     /* the instruction that it checks, as written: "add.rn.ftz.f32"; several: blanks between */
+    const char *form;                     /* the instruction that it checks, as written: "add.rn.ftz.f32"; several: blanks
+                                             between */
     /* Text between the braces of
      *     .visible .entry cN(.param .u64 in, .param .u64 out, .param .align 64 .b8 map0[128], ...)
      * registers declared, `ret` left out.  in and out are global addresses, aligned to 256; every .param is there only if used:
      * the maps that .maps counts. */
     const char *body;
-    const char *before;                   /* directives of the entry, between its parameters and '{': ".reqnctapercluster 2, 1, 1"; or NULL */
-    const char *module;                   /* declarations before the entry, or NULL; in them and in body, $ stands for a number of its own */
+    const char *before;                   /* directives of the entry, between its parameters and '{': ".reqnctapercluster 2, 1, 1";
+                                             or NULL */
+    const char *module;                   /* declarations before the entry, or NULL; in them and in body, $ stands for a number of
+                                             its own */
     const char *target;                   /* NULL: sm_90a */
     uint32_t version;                     /* of PTX, times 10; 0: 9.0 */
     uint32_t grid[3], block[3];           /* 0 counts as 1; block[0] 0 as 32 */

@@ -1,5 +1,5 @@
-/* ld and st in the forms of the table.  A thread has 32 bytes of each space.  Integers are loaded into registers of 64 bits and stored
- * from them, so that their extension shows. */
+/* ld and st in the forms of the table.  A thread has 32 bytes of each space.  Integers are loaded into registers of 64 bits and
+ * stored from them, so that their extension shows. */
 #include <string.h>
 
 #include "calibrate/families.h"

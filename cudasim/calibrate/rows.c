@@ -20,8 +20,8 @@ bool calibration_reads(const struct calibration_case *one)
     return good;
 }
 
-/* Pairs (choice of one place, choice of another): how often they were tried; DONE: one was taken.  A pair that the reader refuses in
- * every company is given up after TRIES. */
+/* Pairs (choice of one place, choice of another): how often they were tried; DONE: one was taken.  A pair that the reader refuses
+ * in every company is given up after TRIES. */
 struct pairs { uint8_t seen[FORM_CHOICES][FORM_CHOICES][32][32]; };
 enum { TRIES = 4, DONE = 255 };
 

@@ -1,5 +1,5 @@
-/* Cases made from the table: every row that only reads and writes registers, in every form that the reader takes.  A thread loads its
- * tuple of operands, executes the instruction, and stores the results. */
+/* Cases made from the table: every row that only reads and writes registers, in every form that the reader takes.  A thread loads
+ * its tuple of operands, executes the instruction, and stores the results. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Instructions of a warp together: shfl, vote, match, redux, elect, activemask; bar.red and barrier.red of a CTA.  Each result is stored
- * at its number times 128 bytes, plus 4 a lane. */
+/* Instructions of a warp together: shfl, vote, match, redux, elect, activemask; bar.red and barrier.red of a CTA.  Each result is
+ * stored at its number times 128 bytes, plus 4 a lane. */
 #include <string.h>
 
 #include "calibrate/families.h"

@@ -57,7 +57,8 @@ CUresult cuMemAllocFromPoolAsync(CUdeviceptr *pointer, size_t bytes, CUmemoryPoo
         result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     }
     if (result == CUDA_SUCCESS) {
-        *pointer = bytes == 0 ? 0 : global_allocate(&context->machine.memory, bytes, 0, NULL);     /* 0 bytes: no error, on an H200 */
+        *pointer = bytes == 0 ? 0 : global_allocate(&context->machine.memory, bytes, 0, NULL);     /* 0 bytes: no error, on an
+                                                                                                      H200 */
         if (bytes != 0 && *pointer == 0) result = CUDA_ERROR_OUT_OF_MEMORY;
     }
     return driver_leave(result);

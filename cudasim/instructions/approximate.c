@@ -1,6 +1,6 @@
 /* Functions that the manual gives with an error bound (PTX ISA 9.7.3.8, 13-22; 9.7.4.9-10): div.approx, div.full, rcp.approx,
- * sqrt.approx, rsqrt.approx, sin, cos, lg2, ex2, tanh.  Here they are computed in double and rounded to nearest, which is within every
- * bound; hardware may differ in the last bits.  The table marks these rows. */
+ * sqrt.approx, rsqrt.approx, sin, cos, lg2, ex2, tanh.  Here they are computed in double and rounded to nearest, which is within
+ * every bound; hardware may differ in the last bits.  The table marks these rows. */
 #include "instructions/families.h"
 #include "instructions/real.h"
 

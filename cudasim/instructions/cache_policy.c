@@ -1,9 +1,9 @@
 /* Hints that change no value: createpolicy, applypriority (PTX ISA 9.7.9), and griddepcontrol (9.7.13.13).
  *
- * A policy is opaque; of createpolicy.fractional it is here the 64 bits that an H200 makes: the kind in the highest byte, one more where
- * the rest is evicted first, then the fraction in sixteenths less one.  Of .range it is that of the whole.  A grid begins when the
- * one before it in its stream has ended, which is one of the orders that programmatic dependent launch allows: griddepcontrol.wait never
- * waits, but what it orders is watched (dependent.h). */
+ * A policy is opaque; of createpolicy.fractional it is here the 64 bits that an H200 makes: the kind in the highest byte, one more
+ * where the rest is evicted first, then the fraction in sixteenths less one.  Of .range it is that of the whole.  A grid begins
+ * when the one before it in its stream has ended, which is one of the orders that programmatic dependent launch allows:
+ * griddepcontrol.wait never waits, but what it orders is watched (dependent.h). */
 #include "instructions/families.h"
 #include "instructions/real.h"
 #include "machine/dependent.h"

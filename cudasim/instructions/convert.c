@@ -1,4 +1,5 @@
-/* cvt between integers and f16, bf16, f32, f64 (PTX ISA 9.7.9.21).  Small formats (fp8, fp6, fp4, tf32) are a family of their own. */
+/* cvt between integers and f16, bf16, f32, f64 (PTX ISA 9.7.9.21).  Small formats (fp8, fp6, fp4, tf32) are a family of their
+ * own. */
 #include "instructions/families.h"
 #include "instructions/real.h"
 
@@ -90,8 +91,8 @@ static uint64_t convert_nan(const struct real_format *to, const struct real_form
     return sign << (to->exponent_bits + want) | bits_mask(to->exponent_bits) << want | payload | UINT64_C(1) << (want - 1);
 }
 
-/* Between floats; with .rni and the like to an integral value; .sat: to [0, 1], NaN to 0.  .ftz is of the f32 side, and does nothing
- * on the way to f16. */
+/* Between floats; with .rni and the like to an integral value; .sat: to [0, 1], NaN to 0.  .ftz is of the f32 side, and does
+ * nothing on the way to f16. */
 static uint64_t convert_float(const struct insn *in, const struct real_format *to, const struct real_format *from, uint64_t bits,
                               bool ftz)
 {

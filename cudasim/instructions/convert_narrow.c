@@ -1,7 +1,8 @@
 /* cvt to and from the formats of 4, 6, 8 bits, ue8m0 and tf32 (PTX ISA 9.7.9.21).
  *
  * The forms with .rs (stochastic rounding) have no row: which of the random bits meet which of the fraction's is only drawn in the
- * manual.  What NaN becomes in ue8m0, and that its sign is dropped, is as the toolkit's own host code for the conversion does it. */
+ * manual.  What NaN becomes in ue8m0, and that its sign is dropped, is as the toolkit's own host code for the conversion does
+ * it. */
 #include "instructions/families.h"
 #include "instructions/small_float.h"
 

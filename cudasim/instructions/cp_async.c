@@ -1,6 +1,7 @@
 /* cp.async (PTX ISA 9.7.9.25.3): copies of 4, 8 or 16 bytes from global to shared memory, their groups, and arrivals at mbarriers.
  *
- * The copies of one instruction are one operation; a thread's are done in any order.  A copy reads global memory when it completes. */
+ * The copies of one instruction are one operation; a thread's are done in any order.  A copy reads global memory when it
+ * completes. */
 #include "instructions/families.h"
 #include "instructions/memory.h"
 #include "machine/agent.h"
@@ -193,8 +194,8 @@ static const struct agent_kind arrival_kind = { .name = "cp.async.mbarrier.arriv
                                                 .step = arrival_step,
                                                 .complete = arrival_complete };
 
-/* cp.async.mbarrier.arrive [a]   one arrival when all copies of the thread so far have completed; without .noinc the phase under way
- * waits for one arrival more */
+/* cp.async.mbarrier.arrive [a]   one arrival when all copies of the thread so far have completed; without .noinc the phase under
+ * way waits for one arrival more */
 static trap op_arrive(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     struct copy_arrival *o = calloc(1, sizeof *o);

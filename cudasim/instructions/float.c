@@ -1,8 +1,8 @@
 /* f32 and f64 arithmetic (PTX ISA 9.7.3): add, sub, mul, fma, mad, div, rcp, sqrt, abs, neg, min, max, testp, copysign; f32x2.
  *
- * .rn uses the host's arithmetic where it is the same (the machine's threads run in the default mode), all else is exact and rounded
- * once.  f32 results that are NaN are 0x7fffffff; f64 keeps the payload of a NaN operand: of the second before the third before the first,
- * as hardware does, but of the first of div. */
+ * .rn uses the host's arithmetic where it is the same (the machine's threads run in the default mode), all else is exact and
+ * rounded once.  f32 results that are NaN are 0x7fffffff; f64 keeps the payload of a NaN operand: of the second before the third
+ * before the first, as hardware does, but of the first of div. */
 #include "instructions/families.h"
 #include "instructions/real.h"
 
@@ -145,7 +145,8 @@ static trap op_neg(struct warp *w, const struct insn *in, uint32_t lanes) { UNAR
 /* copysign d, a, b   b with the sign of a */
 static trap op_copysign(struct warp *w, const struct insn *in, uint32_t lanes) { BINARY((b & ~sign_of(in)) | (a & sign_of(in))); }
 
-/* min, max: the other operand where one is NaN, NaN where both are or with .NaN; -0 < +0; .xorsign.abs: of magnitudes, sign the xor. */
+/* min, max: the other operand where one is NaN, NaN where both are or with .NaN; -0 < +0; .xorsign.abs: of magnitudes, sign the
+ * xor. */
 static uint64_t pick(const struct insn *in, uint64_t a, uint64_t b, bool largest)
 {
     const bool wide = in->type[0] == T_F64;

@@ -173,7 +173,8 @@ static trap op_bfind(struct warp *w, const struct insn *in, uint32_t lanes)
 }
 
 /* fns.b32 d, mask, base, offset   the position of the offset-th one counted from base (upwards, or downwards where negative);
- * offset 0: base itself if its bit is set.  0xffffffff where there is none; hardware gives 0 for the offset that has no negative. */
+ * offset 0: base itself if its bit is set.  0xffffffff where there is none; hardware gives 0 for the offset that has no
+ * negative. */
 static uint32_t find_nth(uint32_t mask, uint32_t base, int32_t offset)
 {
     if (offset == 0) return base < 32 && (mask >> base & 1) != 0 ? base : UINT32_MAX;

@@ -91,7 +91,8 @@ static const char *prepare_shr(struct module *module, struct insn *in)
     return NULL;
 }
 
-/* shf.l d, a, b, c   the upper word of (b:a) << c; shf.r the lower word of (b:a) >> c.  .clamp: c at most 32; .wrap: c modulo 32. */
+/* shf.l d, a, b, c   the upper word of (b:a) << c; shf.r the lower word of (b:a) >> c.  .clamp: c at most 32; .wrap: c modulo
+ * 32. */
 static uint32_t amount(uint64_t c, bool wrap) { return wrap ? (uint32_t)c & 31 : (uint32_t)c > 32 ? 32 : (uint32_t)c; }
 static trap op_shf_l(struct warp *w, const struct insn *in, uint32_t lanes)
 {
@@ -111,7 +112,8 @@ static const char *prepare_shf(struct module *module, struct insn *in)
     return NULL;
 }
 
-/* Positions and lengths of fields: the low 8 bits for 32-bit fields; on hardware 64-bit fields are made of shifts that take all 32. */
+/* Positions and lengths of fields: the low 8 bits for 32-bit fields; on hardware 64-bit fields are made of shifts that take all
+ * 32. */
 static uint32_t field_number(uint64_t value, uint32_t bits)
 {
     const uint32_t number = (uint32_t)value;

@@ -28,7 +28,8 @@ static trap resolve(struct warp *w, const struct insn *in, uint32_t lanes, const
     return t;
 }
 
-/* Order of memory: a host thread runs a whole cluster, other clusters see relaxed accesses of full width; fences cost nothing here. */
+/* Order of memory: a host thread runs a whole cluster, other clusters see relaxed accesses of full width; fences cost nothing
+ * here. */
 static void order_after(const struct insn *in)
 {
     if (in->semantics == ORDER_ACQUIRE) atomic_thread_fence(memory_order_acquire);

@@ -1,8 +1,8 @@
 /* Matrix multiply-and-accumulate of a warp with a sparse A (PTX ISA 9.7.14.6): mma.sp and mma.sp::ordered_metadata.
  *
  * A holds half of its elements; for each chunk (4 columns; tf32: 2; 4 bits: 8, in pairs) four bits of metadata say which.  Of the
- * four lanes that hold rows g and g + 8, these have the metadata (9.7.14.6.2, figures 119 to 147; the same in ptxas 13.0's reordering
- * for sm_100 and in CuTe's layouts of E), f being the selector:
+ * four lanes that hold rows g and g + 8, these have the metadata (9.7.14.6.2, figures 119 to 147; the same in ptxas 13.0's
+ * reordering for sm_100 and in CuTe's layouts of E), f being the selector:
  *     16 and 32 bits    lane 2 f + i (short K: lane f): chunks 4 i to 4 i + 3, of row g in the low half, of g + 8 in the high half
  *     4 and 8 bits      lane 2 f + i: row g + 8 i, eight chunks; long K: lanes 2 and 3 have the next eight */
 #include "instructions/families.h"

@@ -81,8 +81,8 @@ static uint64_t overflow(const struct real_format *f, bool negative, enum roundi
     return to_largest ? infinity - 1 : infinity;
 }
 
-/* Whether a number with leading bit `top`, rounded as if exponents had no lower end, becomes 2^lowest.  If not, it is subnormal, and
- * hardware flushes it although it may round to the smallest normal number on the grid of the subnormal ones. */
+/* Whether a number with leading bit `top`, rounded as if exponents had no lower end, becomes 2^lowest.  If not, it is subnormal,
+ * and hardware flushes it although it may round to the smallest normal number on the grid of the subnormal ones. */
 static bool rounds_up_to(const struct real_format *f, const struct real *x, int32_t top, int32_t lowest, enum rounding rounding)
 {
     if (top != lowest - 1) return false;

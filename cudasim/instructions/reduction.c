@@ -11,8 +11,8 @@ enum reduction reduction_of(const struct insn *in)
     return REDUCE_CAS;
 }
 
-/* NaN as hardware has it: in global memory the operand's before the old value's, as it is; in shared memory the old value's before the
- * operand's, quiet. */
+/* NaN as hardware has it: in global memory the operand's before the old value's, as it is; in shared memory the old value's before
+ * the operand's, quiet. */
 static uint64_t nan_of_sum(bool shared, uint64_t old, uint64_t b)
 {
     if (!shared) return is_nan64(b) ? b : old;

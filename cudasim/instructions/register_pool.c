@@ -1,7 +1,7 @@
 /* setmaxnreg: registers go from warpgroup to warpgroup through the CTA's pool (PTX ISA 9.7.20.5).
  *
- * What a kernel has when it begins follows from .maxnreg, or from .maxntid and .minnctapersm as ptxas does it (the largest multiple of 8
- * that lets the CTAs fit).  Without either ptxas ignores the instruction, and so does this one, but for its checks. */
+ * What a kernel has when it begins follows from .maxnreg, or from .maxntid and .minnctapersm as ptxas does it (the largest multiple
+ * of 8 that lets the CTAs fit).  Without either ptxas ignores the instruction, and so does this one, but for its checks. */
 #include "instructions/families.h"
 #include "instructions/lanes.h"
 
@@ -56,8 +56,8 @@ static trap op_dec(struct warp *w, const struct insn *in, uint32_t lanes)
     return TRAP_NONE;
 }
 
-/* setmaxnreg.inc n   waits until the pool has them.  A warp that has them already goes on: nothing changes, whoever is ahead (Triton's
- * warp-specialized kernels come to a second one without synchronisation). */
+/* setmaxnreg.inc n   waits until the pool has them.  A warp that has them already goes on: nothing changes, whoever is ahead
+ * (Triton's warp-specialized kernels come to a second one without synchronisation). */
 static trap op_inc(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     const uint32_t wanted = (uint32_t)in->operand[0].value;

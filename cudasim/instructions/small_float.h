@@ -1,4 +1,5 @@
-/* The formats of 4, 6 and 8 bits: codes to numbers and back.  OCP 8-bit Floating Point Specification 1.0, OCP Microscaling Formats 1.0. */
+/* The formats of 4, 6 and 8 bits: codes to numbers and back.  OCP 8-bit Floating Point Specification 1.0, OCP Microscaling Formats
+ * 1.0. */
 #ifndef CUDASIM_INSTRUCTIONS_SMALL_FLOAT_H
 #define CUDASIM_INSTRUCTIONS_SMALL_FLOAT_H
 

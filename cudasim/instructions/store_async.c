@@ -1,4 +1,5 @@
-/* st.async (PTX ISA 9.7.9.12), red.async (9.7.13.7): stores and reductions in a cluster's shared memory that complete on an mbarrier.
+/* st.async (PTX ISA 9.7.9.12), red.async (9.7.13.7): stores and reductions in a cluster's shared memory that complete on an
+ * mbarrier.
  *
  * They are performed in the generic proxy; the completion releases.  The forms for global memory, from sm_100 on, are refused. */
 #include "instructions/families.h"

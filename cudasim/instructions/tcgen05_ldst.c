@@ -2,8 +2,8 @@
  *
  * Data move when the instruction is issued; the checks see to it that nobody can tell.  .pack::16b and .unpack::16b follow CuTe's
  * layouts: register r of the form without them holds one column, with them the low halves of two; the second half of .16x32bx2
- * begins as many columns on as the instruction says, packed or not.  A reduction is over the registers of each thread, in .16x32bx2,
- * too; its NaN is 0x7fffffff (public tests that ran on a B200 and a B300). */
+ * begins as many columns on as the instruction says, packed or not.  A reduction is over the registers of each thread, in
+ * .16x32bx2, too; its NaN is 0x7fffffff (public tests that ran on a B200 and a B300). */
 #include "instructions/families.h"
 #include "instructions/fragment.h"
 #include "machine/tensor_pipe.h"
@@ -79,7 +79,8 @@ static trap move_cell(struct warp *w, const struct insn *in, const struct transf
 static trap order(struct warp *w, const struct insn *in, const struct transfer *x)
 {
     const uint32_t shape = in->detail & 7, wide = (in->detail & PACKED) != 0 ? 2 : 1, count = x->registers->count;
-    const bool two_columns = shape == SHAPE_16X64B || shape == SHAPE_16X128B || shape == SHAPE_16X256B; /* a register, of 16 lanes */
+    const bool two_columns = shape == SHAPE_16X64B || shape == SHAPE_16X128B || shape == SHAPE_16X256B; /* a register, of 16
+                                                                                                           lanes */
     struct tensor_area area = tensor_lanes(x->lane, shape == SHAPE_32X32B ? 32 : 16, x->column, wide * count * (two_columns ? 2 : 1));
     const trap t = tensor_order(w, in, &area, x->direction);
     if (t != TRAP_NONE || shape != SHAPE_16X32BX2) return t;

@@ -20,7 +20,8 @@ static trap gather(struct warp *w, const struct insn *in, uint32_t lanes, int i,
     return TRAP_NONE;
 }
 
-/* shfl.sync.mode d|p, a, b, c, mask   d = a of the lane that mode, b and the segment and clamp in c give; p: that lane is in the segment */
+/* shfl.sync.mode d|p, a, b, c, mask   d = a of the lane that mode, b and the segment and clamp in c give; p: that lane is in the
+ * segment */
 enum { SHFL_UP = 1, SHFL_DOWN, SHFL_BFLY, SHFL_IDX };
 static trap op_shfl(struct warp *w, const struct insn *in, uint32_t lanes)
 {

@@ -1,9 +1,9 @@
 /* Clocks of happens-before, between clocks.c (what threads know) and race.c (what memory remembers).
  *
  * An actor is a thread of the cluster, a slot in which asynchronous operations follow each other, or the grid before this one.
- * Knowledge is, per actor, the latest value of its clock that is ordered before the present.  Lanes of a warp mostly know the same: one row
- * serves them all until some of them learn something alone.  The method is that of vector clocks (Lamport 1978, Fidge 1988; FastTrack,
- * PLDI 2009). */
+ * Knowledge is, per actor, the latest value of its clock that is ordered before the present.  Lanes of a warp mostly know the same:
+ * one row serves them all until some of them learn something alone.  The method is that of vector clocks (Lamport 1978, Fidge 1988;
+ * FastTrack, PLDI 2009). */
 #ifndef CUDASIM_MACHINE_CLOCKS_H
 #define CUDASIM_MACHINE_CLOCKS_H
 
@@ -58,7 +58,8 @@ static inline const knowledge *known_to(const struct warp *w, uint32_t lane)
 }
 
 /* Relaxed arrivals and waits at barriers order no memory, but with tcgen05's fences around them they order its operations (PTX ISA
- * 9.7.16.6.4.4).  An arrival leaves what its lanes know beside the object; a wait takes it, with all the object holds, into `carried`. */
+ * 9.7.16.6.4.4).  An arrival leaves what its lanes know beside the object; a wait takes it, with all the object holds, into
+ * `carried`. */
 void clocks_carry_out(struct warp *w, uint32_t lanes, uint64_t object);
 void clocks_carry_in(struct warp *w, uint64_t object, bool relaxed);
 

@@ -185,8 +185,8 @@ static uint64_t worker_random(struct worker *worker)
     return worker->random >> 33;
 }
 
-/* How many clusters may be resident now.  Those that have not started can be cancelled by others: under the schedule `earliest` as few
- * as possible, under `latest` all but the first, at random anything. */
+/* How many clusters may be resident now.  Those that have not started can be cancelled by others: under the schedule `earliest` as
+ * few as possible, under `latest` all but the first, at random anything. */
 static uint32_t residency(struct worker *worker)
 {
     const struct grid *grid = worker->grid;

@@ -1,8 +1,8 @@
 /* The machine: plain structs by scope, machine > grid > cluster > cta > warp > lanes.
  *
- * A cluster with its CTAs, shared memories, barriers and agents belongs to one host thread: nothing in it needs a lock.  Global memory
- * is shared by host threads and is read and written by relaxed atomics of the access's width.  A handler executes one instruction for
- * the lanes of a mask; registers are rows of LANES values, so its loop over lanes has no dispatch inside. */
+ * A cluster with its CTAs, shared memories, barriers and agents belongs to one host thread: nothing in it needs a lock.  Global
+ * memory is shared by host threads and is read and written by relaxed atomics of the access's width.  A handler executes one
+ * instruction for the lanes of a mask; registers are rows of LANES values, so its loop over lanes has no dispatch inside. */
 #ifndef CUDASIM_MACHINE_MACHINE_H
 #define CUDASIM_MACHINE_MACHINE_H
 
@@ -210,7 +210,8 @@ struct cluster {
     bool idle;                            /* counted in grid.idle */
     struct insn_counts *counts;           /* by program counter (profile.c); NULL: no profile */
     struct sm_set *sms;                   /* where it is resident */
-    bool starved;                         /* it waits for what other clusters on its SMs hold, and nothing has come since it looked */
+    bool starved;                         /* it waits for what other clusters on its SMs hold, and nothing has come since it
+                                             looked */
 };
 
 enum schedule { SCHEDULE_RANDOM, SCHEDULE_EARLIEST, SCHEDULE_LATEST };

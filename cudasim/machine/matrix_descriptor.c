@@ -74,7 +74,8 @@ bool matrix_of_tcgen05(uint64_t descriptor, bool mn_major, uint32_t bits, uint32
                                       .swizzle = swizzles[mode],
                                       .mn_major = mn_major };
     const char *why = mode_refusal(layout, bits);
-    if (layout->swizzle == MATRIX_PLAIN) layout->base_offset = 0; /* of a pattern that there is none of: Gluon gives the address's */
+    if (layout->swizzle == MATRIX_PLAIN) layout->base_offset = 0; /* of a pattern that there is none of: Gluon gives the
+                                                                     address's */
     if (why == NULL) return true;
     snprintf(sentence, size, "%s", why);
     return false;

@@ -26,7 +26,8 @@ struct matrix_layout {
 /* wgmma's descriptor (9.7.15.5.1.2.2).  False: illegal, and why. */
 bool matrix_of_wgmma(uint64_t descriptor, bool mn_major, struct matrix_layout *layout, char *sentence, size_t size);
 
-/* tcgen05's descriptor (9.7.16.4.1) of a matrix whose elements are stored in containers of `bits` bits.  False: illegal, and why. */
+/* tcgen05's descriptor (9.7.16.4.1) of a matrix whose elements are stored in containers of `bits` bits.  False: illegal, and
+ * why. */
 bool matrix_of_tcgen05(uint64_t descriptor, bool mn_major, uint32_t bits, uint32_t sm, struct matrix_layout *layout, char *sentence,
                        size_t size);
 

@@ -1,9 +1,10 @@
 /* What shared memory remembers of its accesses, and which of them conflict.
  *
- * Two accesses conflict if they touch the same byte, one of them writes, and they are neither both strong (atomics, relaxed, volatile)
- * nor both additions of engines.  A conflict is a race unless the earlier one is ordered before the later one (PTX ISA, memory
- * consistency model: causality order); where a generic write meets the async proxy, a proxy fence must lie on the way.
- * A granule of four bytes of shared memory keeps its last writer and three readers with the bytes they touched: a reader may be forgotten, never invented.
+ * Two accesses conflict if they touch the same byte, one of them writes, and they are neither both strong (atomics, relaxed,
+ * volatile) nor both additions of engines.  A conflict is a race unless the earlier one is ordered before the later one (PTX ISA,
+ * memory consistency model: causality order); where a generic write meets the async proxy, a proxy fence must lie on the way.
+ * A granule of four bytes of shared memory keeps its last writer and three readers with the bytes they touched: a reader may be
+ * forgotten, never invented.
  * Global memory keeps last writers alone, those of the same cluster. */
 #include "machine/clocks.h"
 #include "machine/dependent.h"
@@ -23,7 +24,8 @@ struct accessor {
     bool fenced;                          /* needs a proxy fence behind generic writes */
     bool sees_copies;                     /* but not behind those of cp.async */
     bool fenced_reads;                    /* and behind generic reads of what it writes */
-    bool same;                            /* writes the bytes that are there: no matter which of two such writers is the later one */
+    bool same;                            /* writes the bytes that are there: no matter which of two such writers is the later
+                                             one */
     uint64_t sound_writer;                /* the last writer that was found to be ordered: clock << 32 | actor */
     uint32_t turn;                        /* which reader is forgotten next */
 };

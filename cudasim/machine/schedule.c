@@ -105,8 +105,8 @@ static void set_idle(struct cluster *c, bool idle)
     else atomic_fetch_sub(&c->grid->idle, 1);
 }
 
-/* Every cluster that has begun has ended or is idle: none will write what another looks for.  Others may be between two looks on their
- * host threads: they get some milliseconds. */
+/* Every cluster that has begun has ended or is idle: none will write what another looks for.  Others may be between two looks on
+ * their host threads: they get some milliseconds. */
 static bool all_idle(const struct grid *grid)
 {
     const uint64_t next = atomic_load(&grid->next_cluster), begun = next < grid->clusters ? next : grid->clusters;

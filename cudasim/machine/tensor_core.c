@@ -226,7 +226,8 @@ static inline bool usual_step(const struct tensor_model *model, const float *sa,
     const int32_t largest = largest_exponent(ea, eb, count, exponent > model->least_exponent ? exponent : model->least_exponent);
     const int32_t unit = largest - model->fraction_bits;
     int64_t sum = sum_products(sa, sb, ea, eb, count, unit);
-    const uint64_t significand = (uint64_t)(fraction | (uint32_t)(field != 0) << bits) << 15;       /* fraction bits are at most 25 */
+    const uint64_t significand = (uint64_t)(fraction | (uint32_t)(field != 0) << bits) << 15;       /* fraction bits are at most
+                                                                                                       25 */
     const int32_t down = 15 + (int32_t)bits + unit - exponent;
     const int64_t cut = down < 64 ? (int64_t)(significand >> down) : 0;
     sum += c >> sign & 1 ? -cut : cut;

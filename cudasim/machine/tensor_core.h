@@ -70,8 +70,9 @@ struct tensor_model {
 struct tensor_model tensor_model_of(enum tensor_mode mode, uint32_t sm, enum tensor_instruction instruction, enum tensor_format a,
                                     enum tensor_format b, bool f16_output, uint32_t k);
 
-/* Where element k of `length` stands in a panel for a model with late_add.  Of an fp8 mma.sync for sm_90 and sm_100 ptxas 13.0 makes
- * two f16 instructions: the first takes the low two bytes of each register of A and B, the second the high two; then it adds c. */
+/* Where element k of `length` stands in a panel for a model with late_add.  Of an fp8 mma.sync for sm_90 and sm_100 ptxas 13.0
+ * makes two f16 instructions: the first takes the low two bytes of each register of A and B, the second the high two; then it adds
+ * c. */
 static inline uint32_t tensor_late_position(uint32_t k, uint32_t length)
 {
     return (k & 2) / 2 * (length / 2) + k / 4 * 2 + (k & 1);

@@ -125,7 +125,8 @@ static void accept(struct reader *r, const struct mnemonic *m, struct insn *in)
 struct candidate { struct candidate *next; struct insn in; };
 struct form { struct form *next; const char *text; size_t length; struct candidate *candidates; };
 
-/* The first word behind the mnemonic stands right behind it, and so on: their text is one piece, from the first byte to the last. */
+/* The first word behind the mnemonic stands right behind it, and so on: their text is one piece, from the first byte to the
+ * last. */
 static size_t text_length(const struct mnemonic *m)
 {
     if (m->count == 0) return m->base.length;

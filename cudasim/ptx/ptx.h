@@ -14,7 +14,8 @@ enum { LANES = 32 };
 enum space { SPACE_GENERIC, SPACE_GLOBAL, SPACE_SHARED, SPACE_SHARED_CLUSTER, SPACE_LOCAL, SPACE_CONST, SPACE_PARAM, SPACE_REG,
              SPACE_COUNT };
 
-/* What common modifiers mean; see instructions/table.c for the words.  RN is 0: a form without the modifier has no rounding to do. */
+/* What common modifiers mean; see instructions/table.c for the words.  RN is 0: a form without the modifier has no rounding to
+ * do. */
 enum rounding { ROUND_NONE, ROUND_RN, ROUND_RZ, ROUND_RM, ROUND_RP, ROUND_RNA, ROUND_RS,
                 ROUND_RNI, ROUND_RZI, ROUND_RMI, ROUND_RPI };
 enum semantics { ORDER_NONE, ORDER_WEAK, ORDER_VOLATILE, ORDER_RELAXED, ORDER_ACQUIRE, ORDER_RELEASE, ORDER_ACQ_REL, ORDER_SC,

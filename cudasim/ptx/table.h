@@ -1,11 +1,13 @@
 /* The table of instructions: a row says how a form is written, which operands it takes, since when and where it exists, what it
  * demands of the lanes, and who executes it.  Reader, checker, disassembler, documentation and coverage all read these rows.
  *
- * pattern   "add{.rn|.rz}{.ftz}.$1": words in their order; {.a|.b} may be left out, (.a|.b) may not; .$1 is a type of the first set;
+ * pattern   "add{.rn|.rz}{.ftz}.$1": words in their order; {.a|.b} may be left out, (.a|.b) may not; .$1 is a type of the first
+ * set;
  *           # inside a word is a number (".m64n#k16").  Words with a common meaning (.rn, .ftz, .shared::cta, .v4, .acquire, ...)
  *           fill insn.rounding, flags, space, vector, semantics, scope, compare; the rest is in insn.choice by group.
  *           Words with a common meaning may also stand in another order, as ptxas allows; all others may not.
- * types     sets of types for $1, $2, ..., separated by ';': "u16 u32; s32".  Without $1, insn.type[0] is the first type spelled out.
+ * types     sets of types for $1, $2, ..., separated by ';': "u16 u32; s32".  Without $1, insn.type[0] is the first type spelled
+ * out.
  * operands  separated by blanks, each [?|(.word)][|]CLASS[_][:TYPE][+][*|{n}|{}], CLASS being
  *             d destination register (d_: or a sink)            s source: register, constant, address of a variable or function
  *             r source register    i integer constant           q special register that changes (%clock64)
@@ -16,7 +18,8 @@
  *             +  a wider register is allowed (ld, st, cvt)
  *             *  a vector {..} as long as the .v2/.v4/.v8 modifier says (a scalar without it, which may stand in braces)
  *             {n} a vector of n elements; {} of any number; {1?} one element, with or without its braces
- *           ?  the operand may be left out;  (.word)  it is there exactly if the modifier is;  |  it stands behind '|', or not at all; &  it stands behind '|'
+ *           ?  the operand may be left out;  (.word)  it is there exactly if the modifier is;  |  it stands behind '|', or not at
+ * all; &  it stands behind '|'
  *           A handler finds operand i of this list in in->operand[i]; one that was left out has kind OPERAND_NONE.
  * targets   "" everywhere, "sm_80+", or a list "sm_90a sm_100a". */
 #ifndef CUDASIM_PTX_TABLE_H

@@ -22,7 +22,8 @@ struct sim {
 
 /* `text` is a whole module, or, where it has no .version, the body of an entry
  *     .visible .entry k(.param .u64 p0, .param .u64 p1, .param .u64 p2, .param .u64 p3)
- * with registers %r<64>, %rd<64>, %rs<64>, %f<64>, %fd<64>, %p<16>, %q<8> (b128) declared, and parameters loaded to %rd60..%rd63. */
+ * with registers %r<64>, %rd<64>, %rs<64>, %f<64>, %fd<64>, %p<16>, %q<8> (b128) declared, and parameters loaded to
+ * %rd60..%rd63. */
 bool sim_open(struct test *t, struct sim *sim, const char *device, const char *text);
 /* As sim_open, but reading must fail; the error is in sim->error. */
 bool sim_refused(struct test *t, struct sim *sim, const char *device, const char *text);

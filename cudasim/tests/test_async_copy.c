@@ -2,7 +2,8 @@
  * late operations complete. */
 #include "schedules.h"
 
-/* %r1 thread, %r2 shared bytes, %r3 16 * thread, %r4 this thread's 16 shared bytes, %rd1 its source, %rd2 its result, %r5 barrier */
+/* %r1 thread, %r2 shared bytes, %r3 16 * thread, %r4 this thread's 16 shared bytes, %rd1 its source, %rd2 its result, %r5
+ * barrier */
 #define BEGIN \
     ".shared .align 16 .b8 s[8192]; .shared .align 8 .b64 bar[8]; mov.u32 %r1, %tid.x; mov.u32 %r2, s; mov.u32 %r5, bar; " \
     "shl.b32 %r3, %r1, 4; add.u32 %r4, %r2, %r3; cvt.u64.u32 %rd9, %r3; add.u64 %rd1, %rd62, %rd9; add.u64 %rd2, %rd63, %rd9;\n"
@@ -121,8 +122,8 @@ static void a_pipeline_runs_under_every_schedule(struct test *t)
     sim_close(&sim);
 }
 
-/* One look after some instructions: complete under `earliest`, not so under `latest`, both among seeds.  Whoever sleeps between looks
- * gets to the end, too. */
+/* One look after some instructions: complete under `earliest`, not so under `latest`, both among seeds.  Whoever sleeps between
+ * looks gets to the end, too. */
 static void operations_complete_early_and_late(struct test *t)
 {
     struct sim sim;

@@ -1,4 +1,5 @@
-/* cvt of the small formats: decoders on all codes, encoders around every boundary, against the nearest value of a table in the test. */
+/* cvt of the small formats: decoders on all codes, encoders around every boundary, against the nearest value of a table in the
+ * test. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -22,7 +22,8 @@ bool bsmi_fast_serves(bsm_format a, bsm_format b) { return is_folded(a) && is_fo
 
 struct bsmi_fast_operand bsmi_fast_describe(const struct bsmi_matrix *m)
 {
-    struct bsmi_fast_operand o = { .row_bytes = bsmi_round_up(m->columns, BSMI_FOLD_COLUMNS), .factor_rows = bsmi_round_up(m->rows, TILE_REACH) + TILE_REACH };
+    struct bsmi_fast_operand o = { .row_bytes = bsmi_round_up(m->columns, BSMI_FOLD_COLUMNS),
+                                   .factor_rows = bsmi_round_up(m->rows, TILE_REACH) + TILE_REACH };
     o.groups = (int32_t)(o.row_bytes / BSMI_FOLD_COLUMNS);
     if (bsmi_mul_overflows(o.row_bytes, m->rows, &o.batch_bytes)) o.batch_bytes = -1;
     return o;
@@ -47,7 +48,8 @@ static struct bsmi_fold_factors factors_of(const struct bsmi_fast_operand *o, un
     return (struct bsmi_fold_factors){ (float *)(void *)(workspace + o->factors_at), o->factor_rows, o->groups };
 }
 
-static struct bsmi_refold_operand operand_of(const struct bsmi_matrix *m, const struct bsmi_fast_operand *o, bool permuted, unsigned char *workspace)
+static struct bsmi_refold_operand operand_of(const struct bsmi_matrix *m, const struct bsmi_fast_operand *o, bool permuted,
+                                             unsigned char *workspace)
 {
     return (struct bsmi_refold_operand){
         .source = bsmi_cuda_matrix(m), .codes = workspace + o->codes_at, .row_bytes = o->row_bytes, .batch_bytes = o->batch_bytes,
@@ -58,7 +60,8 @@ static struct bsmi_refold_operand operand_of(const struct bsmi_matrix *m, const 
 bsm_status bsmi_fast_refold(struct bsmi_cuda_queue *queue, const struct bsmi_matrix *a, const struct bsmi_fast_operand *folded_a,
                             const struct bsmi_matrix *b, const struct bsmi_fast_operand *folded_b, unsigned char *workspace)
 {
-    const struct bsmi_refold_parameters p = { { operand_of(a, folded_a, false, workspace), operand_of(b, folded_b, true, workspace) } };
+    const struct bsmi_refold_parameters p = { { operand_of(a, folded_a, false, workspace),
+                                                operand_of(b, folded_b, true, workspace) } };
     const int64_t bands = bsmi_ceil_div(a->rows, BSMI_REFOLD_ROWS) * a->batch + bsmi_ceil_div(b->rows, BSMI_REFOLD_ROWS) * b->batch;
     return bsmi_cuda_launch(queue, BSMI_KERNEL_REFOLD, bsmi_ceil_div(bands, BSMI_REFOLD_THREADS / 32), &p);
 }
@@ -66,14 +69,15 @@ bsm_status bsmi_fast_refold(struct bsmi_cuda_queue *queue, const struct bsmi_mat
 static bsm_status map_codes(const struct bsmi_driver *driver, const struct bsmi_matrix *m, const struct bsmi_fast_operand *o,
                             unsigned char *workspace, int box_rows, struct bsmi_tensor_map *map)
 {
-    const struct bsmi_cuda_rows rows = { workspace + o->codes_at, CU_TENSOR_MAP_DATA_TYPE_UINT8, o->row_bytes, m->rows, m->batch, o->row_bytes,
-                                         o->batch_bytes };
+    const struct bsmi_cuda_rows rows = {
+        workspace + o->codes_at, CU_TENSOR_MAP_DATA_TYPE_UINT8, o->row_bytes, m->rows, m->batch, o->row_bytes, o->batch_bytes
+    };
     return bsmi_cuda_map(driver, &rows, BSMI_FOLD_COLUMNS, box_rows, CU_TENSOR_MAP_SWIZZLE_128B, map);
 }
 
 bsm_status bsmi_fast_map(const struct bsmi_driver *driver, const struct bsmi_gemm_instance *instance, const struct bsmi_matrix *a,
-                         const struct bsmi_fast_operand *folded_a, const struct bsmi_matrix *b, const struct bsmi_fast_operand *folded_b,
-                         unsigned char *workspace, struct bsmi_fast_parameters *p)
+                         const struct bsmi_fast_operand *folded_a, const struct bsmi_matrix *b,
+                         const struct bsmi_fast_operand *folded_b, unsigned char *workspace, struct bsmi_fast_parameters *p)
 {
     p->a_factors = factors_of(folded_a, workspace), p->b_factors = factors_of(folded_b, workspace);
     const bsm_status status = map_codes(driver, a, folded_a, workspace, instance->a_box_rows, &p->gemm.a);

@@ -33,8 +33,8 @@ struct bsmi_cuda_operand {
     size_t rows_at, exponents_at, left_out_at;   /* in the workspace; left_out_at: flags of CTAs */
     /* In the kernel: scales as BSM_LAYOUT_128X4, the caller's own or brought into the workspace. */
     bool own_scales;
-    bool any_scales;                      /* the caller's own, in any layout; the kernel finds exponents itself, and computes what is left
-                                             out of either operand */
+    bool any_scales;                      /* the caller's own, in any layout; the kernel finds exponents itself, and computes what
+                                             is left out of either operand */
     int64_t scale_band_bytes, scale_batch_bytes; /* of 128 rows, of a matrix */
     size_t scales_at;
     struct bsmi_codes codes;              /* on the road of codes, where way and what it says count alone */
@@ -46,8 +46,8 @@ struct bsmi_cuda_operand {
 struct bsmi_cuda_multiply {
     enum bsmi_cuda_road road;
     int gemm;                             /* number of the instance; -1 on the SIMT road */
-    int rest;                             /* where it multiplies integers: the instance, of the same tiles, that multiplies bf16 instead if a
-                                             row does not fit, which the device finds; else -1 */
+    int rest;                             /* where it multiplies integers: the instance, of the same tiles, that multiplies bf16
+                                             instead if a row does not fit, which the device finds; else -1 */
     size_t unfit_at;                      /* flags of that */
     bool direct;                          /* D is finished where S is made; else S goes through the workspace */
     struct bsmi_cuda_operand a, b;
@@ -56,7 +56,8 @@ struct bsmi_cuda_multiply {
     size_t sums_at;
     int64_t sums_pitch;
     int parts;                            /* of K, each summed by itself: bsmi_codes_parts */
-    bool spread;                          /* each goes to CTAs of its own, and bsmi_finish adds them; else a CTA keeps them at kept_at */
+    bool spread;                          /* each goes to CTAs of its own, and bsmi_finish adds them; else a CTA keeps them at
+                                             kept_at */
     int64_t kept;                         /* numbers */
     size_t kept_at;
     size_t workspace_bytes;
@@ -73,7 +74,8 @@ bool bsmi_cuda_decodes(enum bsmi_gemm_decodes decodes, bsm_format format);
 /* Whether the GEMM kernels can serve the product: operands that TMA can reach, decoded or repacked if need be. */
 bool bsmi_cuda_tensor_serves(const struct bsmi_product *product);
 
-/* Whether the instance can serve the product, of whose formats it knows: one that decodes B itself needs it in a form that it can read.
+/* Whether the instance can serve the product, of whose formats it knows: one that decodes B itself needs it in a form that it can
+ * read.
  * If not, and sentence is not NULL, *sentence says what the kernel wants. */
 bool bsmi_cuda_gemm_serves(const struct bsmi_gemm_instance *gemm, const struct bsmi_product *product, const char **sentence);
 
@@ -83,13 +85,13 @@ int64_t bsmi_cuda_tiles(const struct bsmi_gemm_instance *gemm, const struct bsmi
 /* Whether the parts of K go to CTAs of their own where so many clusters of the instance run at one time. */
 bool bsmi_cuda_spreads(const struct bsmi_gemm_instance *gemm, const struct bsmi_product *product, int64_t clusters);
 
-/* gemm: number of an instance that the GPU has and that serves the product, or -1 for the SIMT road.  Fails with BSM_EOVERFLOW if the
- * workspace cannot be counted. */
+/* gemm: number of an instance that the GPU has and that serves the product, or -1 for the SIMT road.  Fails with BSM_EOVERFLOW if
+ * the workspace cannot be counted. */
 bsm_status bsmi_cuda_prepare(const struct bsmi_cuda_gpu *gpu, const struct bsmi_product *product, int gemm,
                              struct bsmi_cuda_multiply *multiply);
 
-/* D as the GEMM and SIMT kernels finish it themselves, whatever there is of alpha, beta C, bias and the operands' tensor scales.  Kernels
- * that multiply codes quantize it too, but not in GGUF's blocks, which may be wider than their tiles. */
+/* D as the GEMM and SIMT kernels finish it themselves, whatever there is of alpha, beta C, bias and the operands' tensor scales.
+ * Kernels that multiply codes quantize it too, but not in GGUF's blocks, which may be wider than their tiles. */
 bool bsmi_cuda_finishes_directly(const struct bsmi_product *product, enum bsmi_cuda_road road);
 
 /* The matrix's data, as TMA may read rows of bf16. */
@@ -105,18 +107,20 @@ static inline bool bsmi_cuda_goes_into_rows(const struct bsmi_cuda_operand *o)
 static inline bool bsmi_cuda_leaves_out(const struct bsmi_cuda_multiply *c) { return c->a.has_exponents || c->b.has_exponents; }
 
 /* Whether the GPU has every kernel that the product needs on this road. */
-bool bsmi_cuda_has_kernels(const struct bsmi_cuda_gpu *gpu, const struct bsmi_product *product, const struct bsmi_cuda_multiply *multiply);
+bool bsmi_cuda_has_kernels(const struct bsmi_cuda_gpu *gpu, const struct bsmi_product *product,
+                           const struct bsmi_cuda_multiply *multiply);
 
 /* Puts the product's work into its stream (the context's if it names none).  workspace: device memory, workspace_bytes, aligned to
  * BSMI_CUDA_ALIGNMENT.  Fails with BSM_EALIGN for an operand that was to be read as it is and is not aligned. */
-bsm_status bsmi_cuda_run(bsm_context *context, const struct bsmi_cuda_multiply *multiply, const struct bsmi_product *product, void *workspace);
+bsm_status bsmi_cuda_run(bsm_context *context, const struct bsmi_cuda_multiply *multiply, const struct bsmi_product *product,
+                         void *workspace);
 
 /* The same with the context's cached workspace. */
 bsm_status bsmi_cuda_multiply(bsm_context *context, const struct bsmi_cuda_multiply *multiply, const struct bsmi_product *product);
 
 /* Everything between S and D, with pointers into the workspace. */
-void bsmi_cuda_fill_epilogue(const struct bsmi_cuda_multiply *multiply, const struct bsmi_product *product, unsigned char *workspace,
-                             struct bsmi_epilogue_parameters *epilogue);
+void bsmi_cuda_fill_epilogue(const struct bsmi_cuda_multiply *multiply, const struct bsmi_product *product,
+                             unsigned char *workspace, struct bsmi_epilogue_parameters *epilogue);
 
 /* Put into the queue, in front of a product: amax is 0, and the padding of D's scales. */
 bsm_status bsmi_cuda_clear_amax(const struct bsmi_cuda_queue *queue, const struct bsmi_product *product);

@@ -45,7 +45,9 @@ static bool place(int64_t count, int64_t bytes_each, size_t *at, int64_t *end)
 static bsm_status describe_codes(const char *name, const struct bsmi_matrix *m, int gemm, struct bsmi_cuda_operand *o)
 {
     const bsm_status status = bsmi_codes_describe(bsmi_gemm_instances[gemm].kind, name, m, &o->codes);
-    *o = (struct bsmi_cuda_operand){ .way = o->codes.repacked ? BSMI_WAY_REPACKED : BSMI_WAY_AS_IT_IS, .terms = 1, .codes = o->codes };
+    *o = (struct bsmi_cuda_operand){ .way = o->codes.repacked ? BSMI_WAY_REPACKED : BSMI_WAY_AS_IT_IS,
+                                     .terms = 1,
+                                     .codes = o->codes };
     return status;
 }
 
@@ -56,7 +58,10 @@ static bool place_codes(const struct bsmi_matrix *m, struct bsmi_codes *codes, i
 }
 
 /* Of CTAs that bring the operand: each has a row of it, or several rows of a band of 128. */
-static int64_t most_flags(const struct bsmi_matrix *m) { return BSMI_MIN(BSMI_MOST_PLAIN_FLAGS, bsmi_round_up(m->rows, 128) * m->batch); }
+static int64_t most_flags(const struct bsmi_matrix *m)
+{
+    return BSMI_MIN(BSMI_MOST_PLAIN_FLAGS, bsmi_round_up(m->rows, 128) * m->batch);
+}
 
 static bool place_fast(const struct bsmi_matrix *m, struct bsmi_cuda_operand *o, int64_t *end)
 {
@@ -106,8 +111,9 @@ static bool place_all(const struct bsmi_product *p, struct bsmi_cuda_multiply *c
     if (p->groups > 0 && place(p->groups + 1, 2 * (int64_t)sizeof(int64_t), &c->tables_at, &end)) return true;
     if (!c->direct) {
         c->sums_pitch = bsmi_round_up(p->n, 32);
-        if (bsmi_mul_overflows(p->m, p->batch, &rows) || bsmi_mul_overflows(rows, c->sums_pitch, &rows)
-            || bsmi_mul_overflows(rows, c->spread ? c->parts : 1, &rows) || place(rows, (int64_t)sizeof(float), &c->sums_at, &end)) return true;
+        if (bsmi_mul_overflows(p->m, p->batch, &rows) || bsmi_mul_overflows(rows, c->sums_pitch, &rows) ||
+            bsmi_mul_overflows(rows, c->spread ? c->parts : 1, &rows) || place(rows, (int64_t)sizeof(float), &c->sums_at, &end))
+            return true;
     }
     if (place(c->kept, (int64_t)sizeof(float), &c->kept_at, &end)) return true;
     c->workspace_bytes = (size_t)end;
@@ -124,7 +130,8 @@ static void count_tiles(const struct bsmi_product *p, struct bsmi_cuda_multiply 
 
 int64_t bsmi_cuda_tiles(const struct bsmi_gemm_instance *g, const struct bsmi_product *p)
 {
-    const int64_t rows = bsmi_ceil_div(p->m, g->tile_rows * g->cluster_rows), columns = bsmi_ceil_div(p->n, g->tile_columns * g->cluster_columns);
+    const int64_t rows = bsmi_ceil_div(p->m, g->tile_rows * g->cluster_rows),
+                  columns = bsmi_ceil_div(p->n, g->tile_columns * g->cluster_columns);
     return (p->groups > 0 ? rows + 2 * p->groups : rows * p->batch) * columns;
 }
 
@@ -193,11 +200,15 @@ bool bsmi_cuda_has_kernels(const struct bsmi_cuda_gpu *gpu, const struct bsmi_pr
     const bool decodes = c->road == BSMI_ROAD_TENSOR && (bsmi_cuda_goes_into_rows(&c->a) || bsmi_cuda_goes_into_rows(&c->b));
     const bool codes = c->road == BSMI_ROAD_CODES;
     const struct { enum bsmi_cuda_kernel_id kernel; bool wanted; } kernels[] = {
-        { BSMI_KERNEL_REPACK, codes && (c->a.codes.repacked || c->b.codes.repacked) }, { BSMI_KERNEL_CONVERT, codes },
+        { BSMI_KERNEL_REPACK, codes && (c->a.codes.repacked || c->b.codes.repacked) },
+        { BSMI_KERNEL_CONVERT, codes },
         { BSMI_KERNEL_REFOLD, c->road == BSMI_ROAD_FAST },
-        { BSMI_KERNEL_SUMS, true }, { BSMI_KERNEL_GROUP_TABLES, p->groups > 0 }, { BSMI_KERNEL_DECODE, decodes || (in_kernel && !c->b.own_scales) },
+        { BSMI_KERNEL_SUMS, true },
+        { BSMI_KERNEL_GROUP_TABLES, p->groups > 0 },
+        { BSMI_KERNEL_DECODE, decodes || (in_kernel && !c->b.own_scales) },
         { BSMI_KERNEL_DECODE_PLAIN, decodes || (in_kernel && !c->b.own_scales) },
-        { BSMI_KERNEL_FINISH, !c->direct }, { BSMI_KERNEL_CLEAR_PADDING, p->d.block != 0 },
+        { BSMI_KERNEL_FINISH, !c->direct },
+        { BSMI_KERNEL_CLEAR_PADDING, p->d.block != 0 },
         { BSMI_KERNEL_INTEGERS, c->rest >= 0 },
     };
     for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++)

@@ -7,7 +7,8 @@
 #include "quantize/request.h"
 
 bsm_status bsmi_cuda_quantize(bsm_context *context, const struct bsmi_quantize_request *request);
-bsm_status bsmi_cuda_quantize_both(bsm_context *context, const struct bsmi_quantize_request *rows, const struct bsmi_quantize_request *columns);
+bsm_status bsmi_cuda_quantize_both(bsm_context *context, const struct bsmi_quantize_request *rows,
+                                   const struct bsmi_quantize_request *columns);
 bsm_status bsmi_cuda_dequantize(bsm_context *context, const struct bsmi_dequantize_request *request);
 bsm_status bsmi_cuda_convert_scales(bsm_context *context, const struct bsmi_convert_request *request);
 

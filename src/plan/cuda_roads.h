@@ -9,11 +9,11 @@ const char *bsmi_cuda_kernel_name(int number);
 bool bsmi_cuda_kernel_serves(const bsm_context *context, int number, bsm_format a, bsm_format b);
 
 /* Chooses and prepares; forced: number of a kernel, or -1.  Fails with BSM_EUNSUPPORTED, BSM_EOVERFLOW. */
-bsm_status bsmi_cuda_choose(const bsm_context *context, const struct bsmi_product *product, int forced, struct bsmi_cuda_multiply *multiply,
-                            const char **reason);
+bsm_status bsmi_cuda_choose(const bsm_context *context, const struct bsmi_product *product, int forced,
+                            struct bsmi_cuda_multiply *multiply, const char **reason);
 
 /* bsm_plan_describe. */
-size_t bsmi_cuda_describe_plan(const struct bsmi_product *product, const struct bsmi_cuda_multiply *multiply, const char *reason, char *text,
-                               size_t bytes);
+size_t bsmi_cuda_describe_plan(const struct bsmi_product *product, const struct bsmi_cuda_multiply *multiply, const char *reason,
+                               char *text, size_t bytes);
 
 #endif

@@ -5,16 +5,19 @@
 
 static bool d_is_c(const struct bsmi_product *p)
 {
-    return p->has_c && p->gate == BSM_GATE_NONE && p->c.data == p->d.data && p->c.format == p->d.format && p->c.row_bytes == p->d.row_bytes
-        && p->c.batch == p->d.batch && (p->d.batch == 1 || p->c.batch_bytes == p->d.batch_bytes);
+    return p->has_c && p->gate == BSM_GATE_NONE && p->c.data == p->d.data && p->c.format == p->d.format &&
+           p->c.row_bytes == p->d.row_bytes && p->c.batch == p->d.batch &&
+           (p->d.batch == 1 || p->c.batch_bytes == p->d.batch_bytes);
 }
 
 static bsm_status check_pair(const struct bsmi_product *p, const struct bsmi_region *x, const struct bsmi_region *y)
 {
     if (!bsmi_regions_meet(x, y)) return BSM_OK;
-    const bool c_and_d = p->has_c && y->start == (uintptr_t)p->c.data && strcmp(y->name, "c->data") == 0 && strcmp(x->name, "d->data") == 0;
-    return bsmi_fail(BSM_EINVAL, "%s=%p overlaps %s=%p: what is written must not overlap anything else%s", x->name, (void *)x->start, y->name,
-                     (void *)y->start, c_and_d ? "; D may be C itself only with the same data, format and pitches, and not gated" : "");
+    const bool c_and_d =
+        p->has_c && y->start == (uintptr_t)p->c.data && strcmp(y->name, "c->data") == 0 && strcmp(x->name, "d->data") == 0;
+    return bsmi_fail(BSM_EINVAL, "%s=%p overlaps %s=%p: what is written must not overlap anything else%s", x->name,
+                     (void *)x->start, y->name, (void *)y->start,
+                     c_and_d ? "; D may be C itself only with the same data, format and pitches, and not gated" : "");
 }
 
 static void add_read(struct bsmi_regions *read, const struct bsmi_product *p)

@@ -46,17 +46,21 @@ static bsm_status check_both(const struct both *both)
     const bool computed = both->rows.options.tensor_scale == BSM_TENSOR_SCALE_COMPUTED;
     struct bsmi_regions written = { .count = 0 }, read = { .count = 0 };
     if (both->rows.options.block_rows > 1)
-        return bsmi_fail(BSM_EUNSUPPORTED, "options->block_rows=%lld: squares give the transpose the same values; call bsm_quantize twice",
+        return bsmi_fail(BSM_EUNSUPPORTED,
+                         "options->block_rows=%lld: squares give the transpose the same values; call bsm_quantize twice",
                          (long long)both->rows.options.block_rows);
     bsmi_regions_add_matrix(&written, "rows->data", "rows->scales", &both->rows.destination);
     bsmi_regions_add_matrix(&written, "columns->data", "columns->scales", &both->columns.destination);
-    bsmi_regions_add_bytes(computed ? &written : &read, "rows->tensor_scale", both->rows.destination.tensor_scale, (int64_t)sizeof(float));
-    bsmi_regions_add_bytes(computed ? &written : &read, "columns->tensor_scale", both->columns.destination.tensor_scale, (int64_t)sizeof(float));
+    bsmi_regions_add_bytes(computed ? &written : &read, "rows->tensor_scale", both->rows.destination.tensor_scale,
+                           (int64_t)sizeof(float));
+    bsmi_regions_add_bytes(computed ? &written : &read, "columns->tensor_scale", both->columns.destination.tensor_scale,
+                           (int64_t)sizeof(float));
     bsmi_regions_add_reals(&read, "source->data", &both->rows.source);
     return bsmi_regions_check(&written, &read);
 }
 
-/* The transpose has the same numbers: a scale computed from them serves both destinations if they are of one format and use it alike. */
+/* The transpose has the same numbers: a scale computed from them serves both destinations if they are of one format and use it
+ * alike. */
 static bool shares_tensor_scale(const struct both *both)
 {
     const struct bsmi_matrix *rows = &both->rows.destination, *columns = &both->columns.destination;

@@ -41,8 +41,8 @@ struct bsmi_block_row {
 struct bsmi_quantize_kernel {
     const char *name;
     uint32_t needs;                       /* BSM_CPU_ bits */
-    /* Returns false if some block is not plain (bsmi_block_is_plain): what was written for such blocks means nothing.  NULL: block.c,
-     * one block after the other.  Default floating-point mode. */
+    /* Returns false if some block is not plain (bsmi_block_is_plain): what was written for such blocks means nothing.  NULL:
+     * block.c, one block after the other.  Default floating-point mode. */
     bool (*quantize)(const struct bsmi_block_coding *coding, const struct bsmi_block_row *row);
     /* count numbers of 16 bits (BSM_REAL_FP16, BSM_REAL_BF16) as floats. */
     void (*widen)(bsm_real type, const void *from, int64_t count, float *to);
@@ -51,10 +51,12 @@ struct bsmi_quantize_kernel {
 extern const struct bsmi_quantize_kernel bsmi_quantize_kernels[];
 extern const int bsmi_quantize_kernel_count;
 
-/* The first of the table that these features run, and that serves the quantizer and the destination: rounding to nearest, a recipe that
- * kernels compute, without clamps or a preset, a tensor scale of 2^-96 to 2^96, and any packing but GGUF's.  coding is filled in unless the row is the last. */
+/* The first of the table that these features run, and that serves the quantizer and the destination: rounding to nearest, a recipe
+ * that kernels compute, without clamps or a preset, a tensor scale of 2^-96 to 2^96, and any packing but GGUF's.  coding is filled
+ * in unless the row is the last. */
 const struct bsmi_quantize_kernel *bsmi_quantize_kernel_choose(uint32_t features, const struct bsmi_block_quantizer *quantizer,
-                                                               const struct bsmi_matrix *destination, struct bsmi_block_coding *coding);
+                                                               const struct bsmi_matrix *destination,
+                                                               struct bsmi_block_coding *coding);
 
 /* Whether kernels quantize a block with this largest magnitude, NaN and infinity included: not those, and where scales are e8m0 no
  * subnormal number, whose exponent its bits do not show. */

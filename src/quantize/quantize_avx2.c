@@ -21,7 +21,8 @@ AVX2 bool any(words v) { return !_mm256_testz_si256((__m256i)v, (__m256i)v); }
 
 AVX2 __m256i larger_of_pairs(words a, words b)
 {
-    return (__m256i)larger((words)_mm256_unpacklo_epi32((__m256i)a, (__m256i)b), (words)_mm256_unpackhi_epi32((__m256i)a, (__m256i)b));
+    return (__m256i)larger((words)_mm256_unpacklo_epi32((__m256i)a, (__m256i)b),
+                           (words)_mm256_unpackhi_epi32((__m256i)a, (__m256i)b));
 }
 
 AVX2 __m256i larger_of_fours(__m256i a, __m256i b)

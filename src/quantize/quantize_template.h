@@ -20,19 +20,19 @@
  *
  * and afterwards has bsmi_quantize_blocks.
  *
- * An element in [2^e, 2^(e + 1)) has steps of 2^(e - mantissa bits), from the smallest binade downward those of the smallest.  Adding
- * P = 2^(e + shift), whose last bit is worth one step, rounds to a whole number n of steps, which are then the last bits of the sum.  It
- * rounds as the element does, ties to even included.
+ * An element in [2^e, 2^(e + 1)) has steps of 2^(e - mantissa bits), from the smallest binade downward those of the smallest.
+ * Adding P = 2^(e + shift), whose last bit is worth one step, rounds to a whole number n of steps, which are then the last bits of
+ * the sum.  It rounds as the element does, ties to even included.
  *
  * Exact quotients (e8m0 scales alone): x times a power of two is exact unless it is subnormal, and then its code is 0.
  *
- * Quotients x / d (tensor scales, ue4m3 scales) are about right, to less than 2^-21 of themselves.  Where a quotient 2^-20 larger and one
- * 2^-20 smaller have the same code, it is the code.  Blocks with another number take compared_code: the sum of the quotient less half a
- * step gives a number n whose value is the quotient's lower neighbour among the codes, or on a code either neighbour.  x is then compared
- * with d times the midpoint m above n.  d is the sum of two floats, and the sign of (x - m d1) - m d2, with fused multiply-adds, is the
- * exact one: x - m d1 is exact where it is small, because both are multiples of the last bit of m d1 or x, and where it is not the
- * second part does not change the sign.  A dividing tensor scale t needs x t - m s alone, m s is exact.  In both nothing underflows for
- * tensor scales of 2^-96 to 2^96. */
+ * Quotients x / d (tensor scales, ue4m3 scales) are about right, to less than 2^-21 of themselves.  Where a quotient 2^-20 larger
+ * and one 2^-20 smaller have the same code, it is the code.  Blocks with another number take compared_code: the sum of the quotient
+ * less half a step gives a number n whose value is the quotient's lower neighbour among the codes, or on a code either neighbour.
+ * x is then compared with d times the midpoint m above n.  d is the sum of two floats, and the sign of (x - m d1) - m d2, with
+ * fused multiply-adds, is the exact one: x - m d1 is exact where it is small, because both are multiples of the last bit of m d1 or
+ * x, and where it is not the second part does not change the sign.  A dividing tensor scale t needs x t - m s alone, m s is exact.
+ * In both nothing underflows for tensor scales of 2^-96 to 2^96. */
 #include "quantize/kernels.h"
 
 #if defined(__clang__)
@@ -138,7 +138,8 @@ enum method { E8M0, E8M0_TENSOR_SCALE, UE4M3 };
 struct block_divisor { float inverse, first, second; };
 
 /* unsure: where x / d is too near to a midpoint for a quotient that is about right. */
-INLINE words quick_codes(const struct bsmi_block_coding *c, enum method method, bool complement, floats x, float inverse, words *unsure)
+INLINE words quick_codes(const struct bsmi_block_coding *c, enum method method, bool complement, floats x, float inverse,
+                         words *unsure)
 {
     const struct bsmi_grid *grid = &c->element;
     const floats power = x * inverse, quotient = method == E8M0_TENSOR_SCALE ? power * c->inverse : power;
@@ -158,7 +159,8 @@ INLINE words sure_codes(const struct bsmi_block_coding *c, enum method method, b
     const struct divisor d = method == UE4M3 ? (struct divisor){ every(by->first), every(by->second) } : t;
     const floats numerator = method == UE4M3 ? (floats)magnitude((words)x) : quotient;
     floats value;
-    const words code = compared_code(&c->element, divides, numerator, method == UE4M3 ? quotient : quotient * c->inverse, d, &value);
+    const words code =
+        compared_code(&c->element, divides, numerator, method == UE4M3 ? quotient : quotient * c->inverse, d, &value);
     return with_sign(&c->element, complement, code, (words)x);
 }
 
@@ -179,9 +181,10 @@ INLINE unsigned char *store_codes(bsm_packing packing, bytes codes, unsigned cha
     }
 }
 
-/* Codes of e2m1 under ue4m3 scales, four vectors at a time.  Its midpoints are 1, 3, 5, 7, 10, 14 and 20 quarters.  Of the quotient in
- * units of 2^-20 the upper bits count quarters; the lower 18, moved up, show how near to a whole one it is.  The quotient is wrong by
- * less than 2^-21 of itself, below 8 by less than 4 units, and two roundings add less than 2: NEAR units are more than that. */
+/* Codes of e2m1 under ue4m3 scales, four vectors at a time.  Its midpoints are 1, 3, 5, 7, 10, 14 and 20 quarters.  Of the quotient
+ * in units of 2^-20 the upper bits count quarters; the lower 18, moved up, show how near to a whole one it is.  The quotient is
+ * wrong by less than 2^-21 of itself, below 8 by less than 4 units, and two roundings add less than 2: NEAR units are more than
+ * that. */
 enum { QUARTER_BITS = 18, NEAR = 8, AHEAD = 2048 /* numbers: asked for while earlier ones are computed */ };
 static const int32_t nearest_quotient = 2 * NEAR << (32 - QUARTER_BITS);
 
@@ -274,7 +277,8 @@ INLINE void group_scales(const struct bsmi_block_coding *c, enum method method, 
 
 /* Codes of those blocks, one after the other. */
 INLINE unsigned char *group_codes(const struct bsmi_block_coding *c, enum method method, int block, bool divides, bool complement,
-                                  const float *x, int blocks, const struct group_divisor *group, bsm_packing packing, unsigned char *to)
+                                  const float *x, int blocks, const struct group_divisor *group, bsm_packing packing,
+                                  unsigned char *to)
 {
     float inverse[LANES];
     if (method == UE4M3 && blocks == LANES && c->element.bits == 4 && packing != BSM_PACKING_BYTES) {
@@ -289,11 +293,13 @@ INLINE unsigned char *group_codes(const struct bsmi_block_coding *c, enum method
         UNROLL for (int i = 0; i < block; i += 16) {
             words v[16 / LANES];
             __builtin_prefetch(x + i + AHEAD);
-            UNROLL for (int j = 0; j < 16 / LANES; j++) v[j] = quick_codes(c, method, complement, load(x + i + j * LANES), by, &unsure);
+            UNROLL for (int j = 0; j < 16 / LANES; j++) v[j] =
+                quick_codes(c, method, complement, load(x + i + j * LANES), by, &unsure);
             to = store_codes(packing, narrow(v), to);
         }
         if (method != E8M0 && any(unsure)) {
-            const struct block_divisor exactly = { by, method == UE4M3 ? group->by.first[b] : 0, method == UE4M3 ? group->by.second[b] : 0 };
+            const struct block_divisor exactly = { by, method == UE4M3 ? group->by.first[b] : 0,
+                                                   method == UE4M3 ? group->by.second[b] : 0 };
             sure_block(c, method, divides, complement, x, &exactly, packing, start);
         }
     }

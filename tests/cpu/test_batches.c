@@ -333,7 +333,8 @@ static void ragged_groups(struct test *t)
     bsm_context_destroy(context);
 }
 
-/* A tile that went on behind its group would be overwritten by the next one, or not, as threads happen to run; amax remembers it. */
+/* A tile that went on behind its group would be overwritten by the next one, or not, as threads happen to run; amax remembers
+ * it. */
 static void rows_end_with_their_group(struct test *t)
 {
     enum { M = 5, N = 3, K = 32, GROUPS = 2 };

@@ -72,7 +72,8 @@ static float at(const struct operand *d, int64_t i, int64_t j) { return ((const 
 
 static bool same(float x, float y) { return memcmp(&x, &y, sizeof x) == 0; }
 
-/* A chosen set of rows of A and of B: the same elements as in the whole product.  Covers fewer rows, fewer columns, permutations. */
+/* A chosen set of rows of A and of B: the same elements as in the whole product.  Covers fewer rows, fewer columns,
+ * permutations. */
 static void check_selection(struct test *t, const struct problem *p, const int64_t *rows, int64_t m, const int64_t *columns,
                             int64_t n)
 {

@@ -115,7 +115,8 @@ static void use_tensor_scale(bsm_matrix *m, const struct output *o)
     m->tensor_scale = o->tensor_scale, m->tensor_scale_use = o->use;
 }
 
-/* values: what D holds before rounding.  Every byte of D and its scales, also those that are not owed, is what bsm_quantize leaves. */
+/* values: what D holds before rounding.  Every byte of D and its scales, also those that are not owed, is what bsm_quantize
+ * leaves. */
 static void check_output(struct test *t, bsm_context *context, const bsm_matmul *call, const float *values, const struct output *o)
 {
     char what[256];

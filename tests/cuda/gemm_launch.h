@@ -1,4 +1,5 @@
-/* The GEMM kernels of src/cuda/sm90 by themselves: their table, tensor maps and launches, without plans.  For tests and benchmarks. */
+/* The GEMM kernels of src/cuda/sm90 by themselves: their table, tensor maps and launches, without plans.  For tests and
+ * benchmarks. */
 #ifndef GEMM_LAUNCH_H
 #define GEMM_LAUNCH_H
 

@@ -1,5 +1,5 @@
-/* bsmi_decode and bsmi_decode_plain against the library's own decoding: every format, packing and layout, all codes, and the rows that do not
- * fit 2^0. */
+/* bsmi_decode and bsmi_decode_plain against the library's own decoding: every format, packing and layout, all codes, and the rows
+ * that do not fit 2^0. */
 #include "device.h"
 #include "cuda/integer_parameters.h"
 
@@ -312,7 +312,8 @@ static void long_rows(struct test *t)
     }
 }
 
-/* Operands that lie plainly: every way, rows that want exponents or are left out among others, and a CTA of one row and of several. */
+/* Operands that lie plainly: every way, rows that want exponents or are left out among others, and a CTA of one row and of
+ * several. */
 static void plain_operands(struct test *t)
 {
     static const bsm_format formats[] = { BSM_MXFP8_E4M3, BSM_MXFP8_E5M2, BSM_MXFP6_E3M2, BSM_MXFP6_E2M3, BSM_MXFP4, BSM_MXINT8, BSM_NVFP4 };

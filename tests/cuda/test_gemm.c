@@ -1,7 +1,8 @@
-/* The GEMM kernels that multiply bf16 rows (src/cuda/sm90; of sm100 those of kind f16) against sums of whole numbers, which fp32 holds exactly: every bit of D and every byte around it.
+/* The GEMM kernels that multiply bf16 rows (src/cuda/sm90; of sm100 those of kind f16) against sums of whole numbers, which fp32
+ * holds exactly: every bit of D and every byte around it.
  *
- * GEMM_INSTANCE=FUNCTION: this instance alone.  A simulator takes a while: there each problem goes to some of the instances, in turn;
- * GEMM_INSTANCE=all: to all of them, as on a GPU. */
+ * GEMM_INSTANCE=FUNCTION: this instance alone.  A simulator takes a while: there each problem goes to some of the instances, in
+ * turn; GEMM_INSTANCE=all: to all of them, as on a GPU. */
 #include "gemm_launch.h"
 #include "cuda/embedded.h"
 #include "blockscale/matmul.h"
@@ -120,7 +121,7 @@ static void release(struct operands *o)
     free(o->a), free(o->b), free(o->a_exponents), free(o->b_exponents), free(o->alpha), free(o->bias), free(o->c), free(o->d), free(o->want);
 }
 
-/* The definition ---------------------------------------------------------------------------------------------------------------- */
+/* The definition --------------------------------------------------------------------------------------------------------------- */
 
 static float sum_of(const struct problem *q, const struct operands *o, const uint16_t *a, const uint16_t *b)
 {
@@ -178,7 +179,7 @@ static void define(const struct problem *q, struct operands *o)
         }
 }
 
-/* The kernel -------------------------------------------------------------------------------------------------------------------- */
+/* The kernel ------------------------------------------------------------------------------------------------------------------- */
 
 static CUdeviceptr upload_tables(const struct problem *q, const struct bsmi_gemm_instance *i, const struct bsmi_gemm_parameters *p)
 {
@@ -262,7 +263,7 @@ static void check(struct test *t, const struct problem *q, const struct bsmi_gem
     release(&o);
 }
 
-/* Cases ------------------------------------------------------------------------------------------------------------------------- */
+/* Cases ------------------------------------------------------------------------------------------------------------------------ */
 
 static bool is_simulated(void)
 {

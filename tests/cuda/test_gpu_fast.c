@@ -1,4 +1,5 @@
-/* BSM_COMPUTE_FAST: whole numbers, which it has exactly, against the CPU byte for byte; other data against its bound; the same bits for every M. */
+/* BSM_COMPUTE_FAST: whole numbers, which it has exactly, against the CPU byte for byte; other data against its bound; the same bits
+ * for every M. */
 #include "gpu.h"
 
 #include <math.h>
@@ -166,7 +167,8 @@ static double *refolded(const struct operand *o)
     return numbers;
 }
 
-/* The header's bound, and what is usual: a refolding that is wrong in some element, or a chain of 13 bits along all of K, is further off. */
+/* The header's bound, and what is usual: a refolding that is wrong in some element, or a chain of 13 bits along all of K, is
+ * further off. */
 static void check_bound(struct test *t, const struct contexts *c, bsm_format fa, bsm_format fb)
 {
     enum { M = 9, N = 40, K = 520 };

@@ -1,5 +1,5 @@
-/* Products of MXFP4 on the kernels that multiply integers: whether rows go as integers, and every byte of D's buffer against the same
- * product by a kernel that is given bf16 rows.  The two agree in every bit, whichever way the rows went. */
+/* Products of MXFP4 on the kernels that multiply integers: whether rows go as integers, and every byte of D's buffer against the
+ * same product by a kernel that is given bf16 rows.  The two agree in every bit, whichever way the rows went. */
 #include "gpu.h"
 
 #include <stdlib.h>
@@ -109,7 +109,8 @@ static void make_data(struct test *t, const struct problem *q, struct problem_da
     }
 }
 
-/* Runs a plan of the call in a workspace that begins with `poison`s.  True if its first bytes, where bf16 rows of A would lie, are those. */
+/* Runs a plan of the call in a workspace that begins with `poison`s.  True if its first bytes, where bf16 rows of A would lie, are
+ * those. */
 static bool run_in_workspace(struct test *t, const struct contexts *c, const bsm_matmul *call)
 {
     enum { LOOKED_AT = 64, POISON = 0x5a };

@@ -1,5 +1,5 @@
-/* More than 2^31 elements: D, an operand (and so its decoded rows), what is quantized and dequantized, and scales; sampled rows, the last
- * ones among them, against the CPU.  On a GPU with memory for it. */
+/* More than 2^31 elements: D, an operand (and so its decoded rows), what is quantized and dequantized, and scales; sampled rows,
+ * the last ones among them, against the CPU.  On a GPU with memory for it. */
 #include "calls.h"
 #include "gpu.h"
 

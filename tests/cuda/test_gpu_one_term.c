@@ -1,5 +1,5 @@
-/* Products of one term, which every kernel has exactly: all codes with all scales of one format times all of another's, 2^32 products
- * for most pairs on a GPU, a sample on a simulated one.  A kernel of the test compares them where they lie. */
+/* Products of one term, which every kernel has exactly: all codes with all scales of one format times all of another's, 2^32
+ * products for most pairs on a GPU, a sample on a simulated one.  A kernel of the test compares them where they lie. */
 #include "calls.h"
 #include "gpu.h"
 

@@ -1,4 +1,5 @@
-/* Products on a GPU against the CPU's, byte for byte: integers on every kernel, any numbers on the kernel that keeps the CPU's order. */
+/* Products on a GPU against the CPU's, byte for byte: integers on every kernel, any numbers on the kernel that keeps the CPU's
+ * order. */
 #include "gpu.h"
 
 #include <stdlib.h>
@@ -80,7 +81,8 @@ static bool takes_rows(const bsm_context *gpu, int kernel, struct pair f)
     return bsm_kernel_serves(gpu, kernel, f.a, f.b) && bsm_kernel_serves(gpu, kernel, BSM_FORMAT_BF16, BSM_FORMAT_BF16);
 }
 
-/* On a GPU everything; simulated, where a product takes seconds, every pair on one GEMM kernel and every such kernel with some pair. */
+/* On a GPU everything; simulated, where a product takes seconds, every pair on one GEMM kernel and every such kernel with some
+ * pair. */
 static bool is_due(int pair, int kernel, int kernels)
 {
     return getenv("BLOCKSCALE_LIBCUDA") == NULL || (kernel + pair) % kernels == 0;

@@ -269,7 +269,8 @@ static void quick_ways(struct test *t)
             for (int kind = 0; kind < KIND_COUNT; kind++) {
                 /* The ring of a warp is two rows of bf16: four go round it twice. */
                 const int64_t rows = device_is_real() ? 4096 : type == BSM_REAL_BF16 ? 48 : 24;
-                /* Simulated, half of them; blocks of 16 in full, since a third of the sources are not aligned and go another way. */
+                /* Simulated, half of them; blocks of 16 in full, since a third of the sources are not aligned and go another
+                 * way. */
                 const bool sixteen = formats[i] == BSM_NVFP4 || formats[i] == BSM_MXFP4_BLOCK16;
                 if ((i + type + kind) % 2 != 0 && !sixteen && !device_is_real()) continue;
                 const struct twin_wish wish = { .format = formats[i], .rows = rows, .columns = 512, .batch = 1,
@@ -312,8 +313,8 @@ static void every_bf16(struct test *t)
     }
 }
 
-/* Row r: blocks whose largest number has significand 37 r % 128, beside numbers of every significand in the five binades below it and
- * the largest's own; odd ones negative. */
+/* Row r: blocks whose largest number has significand 37 r % 128, beside numbers of every significand in the five binades below it
+ * and the largest's own; odd ones negative. */
 static void fill_pairs(uint16_t *codes, int64_t rows, int64_t columns, int block)
 {
     for (int64_t r = 0; r < rows; r++) {
@@ -372,12 +373,14 @@ static void every_pair(struct test *t)
 }
 
 /* The tensor scales that amaxes of all significands give, where numbers with the amax's own significand lie within 2^-24 of the
- * middles of codes, and so do blocks whose largest number has it: those and their neighbours, beside a largest number of any kind. */
+ * middles of codes, and so do blocks whose largest number has it: those and their neighbours, beside a largest number of any
+ * kind. */
 static void fill_beside_middles(uint16_t *codes, int amax_significand)
 {
     for (int r = 0; r < 24; r++)
         for (int k = 0; k < 64; k++) {
-            const int down = r < 16 ? 0 : (r - 4) << 7, number = k / 16 * 15 + k % 16 - 1;     /* 2^-16 of the amax: scale code 3.5 */
+            const int down = r < 16 ? 0 : (r - 4) << 7, number = k / 16 * 15 + k % 16 - 1;     /* 2^-16 of the amax: scale code
+                                                                                                  3.5 */
             const int largest = 127 << 7 | (r < 16 ? r * 8 + 3 : amax_significand);
             const int beside = ((126 - number / 3 % 8) << 7 | amax_significand) + number % 3 - 1;
             codes[r * 64 + k] = (uint16_t)(((k % 16 == 0 ? largest : beside) - down) | (k % 2 << 15));

@@ -1,4 +1,5 @@
-/* bsmi_refold against the definition in include/blockscale/matmul.h: every format, packing and layout, all codes, rows of any scale. */
+/* bsmi_refold against the definition in include/blockscale/matmul.h: every format, packing and layout, all codes, rows of any
+ * scale. */
 #include "device.h"
 
 #include "core/core.h"
@@ -176,7 +177,8 @@ static void every_layout(struct test *t)
     }
 }
 
-/* Every code under every distance from the largest scale of its group: column k of row d has code k, blocks 1 .. 3 a scale d smaller. */
+/* Every code under every distance from the largest scale of its group: column k of row d has code k, blocks 1 .. 3 a scale d
+ * smaller. */
 static void every_code_at_every_distance(struct test *t)
 {
     if (!device_open(t)) return;

@@ -1,5 +1,6 @@
-/* Every kernel that quantizes against block.c, bit for bit: all recipes, tensor scales, packings and numbers of blocks; numbers on and
- * beside every midpoint and every step of a scale, subnormal, infinite and NaN.  Inputs end, and outputs lie, where a page faults. */
+/* Every kernel that quantizes against block.c, bit for bit: all recipes, tensor scales, packings and numbers of blocks; numbers on
+ * and beside every midpoint and every step of a scale, subnormal, infinite and NaN.  Inputs end, and outputs lie, where a page
+ * faults. */
 #include "core/core.h"
 #include "quantize/kernels.h"
 #include "test.h"
@@ -111,8 +112,8 @@ static float some_amax(struct test *t, const struct setting *s)
     return beside(t, (float)(significands[rnd_below(t, 5)] * t_scale * ldexp(1, (int)rnd_between(t, -150, 127))));
 }
 
-/* Elements on and beside the midpoints under the scale that an amax gives: all of them, or a single one, since a kernel may do a block
- * with one of them once more. */
+/* Elements on and beside the midpoints under the scale that an amax gives: all of them, or a single one, since a kernel may do a
+ * block with one of them once more. */
 static void fill_with_ties(struct test *t, const struct setting *s, int block, float *x)
 {
     uint8_t codes[32];
