@@ -45,7 +45,7 @@ static int usage(FILE *file, int status)
             "  --quick    fewer works, rounds and variants: a minute and a half at most\n"
             "  --parts    what large products consist of, too\n"
             "  --only     works whose line contains TEXT: \"large MXFP8 x MXFP4 8192x8192x8192\", \"small ...\", \"tokens ...\",\n"
-            "             \"fast ...\", \"error ...\", \"quantize\", \"convert\"; may be given several times\n"
+            "             \"fast ...\", \"error ...\", \"quantize\", \"quantize both\", \"convert\"; several times\n"
             "  --rounds   of every comparison, 1 to %d\n"
             "  --divide   divides every size: for runs that only try the program\n",
             MEASURE_ROUNDS);
@@ -159,6 +159,7 @@ static void measure_all(struct bench *b)
     static void (*const measure_pair[])(struct bench *, const struct pair *) = { measure_weights, measure_error_of,
                                                                                  measure_both_large };
     if (wanted(b, "quantize", NULL, NULL)) measure_quantize(b);
+    if (wanted(b, "quantize both", NULL, NULL)) measure_quantize_both(b);
     if (wanted(b, "convert", NULL, NULL)) measure_conversions(b);
     measure_all_tokens(b);
     for (int kind = 0; kind < 3; kind++)

@@ -50,7 +50,7 @@ static void against_copy(struct bench *bench, struct row *row, bool (*run)(void 
 struct quantizer {
     struct gpu *gpu;
     bsm_real_matrix source[GPU_MOST_PLACES];
-    bsm_matrix to[GPU_MOST_PLACES];
+    bsm_matrix to[GPU_MOST_PLACES], transposed[GPU_MOST_PLACES];
     bool computes;
     int count, next;
 };
@@ -63,6 +63,14 @@ static bool quantizer_run(void *argument)
                                            .tensor_scale = q->computes ? BSM_TENSOR_SCALE_COMPUTED : BSM_TENSOR_SCALE_GIVEN };
     q->next = (i + 1) % q->count;
     return bsm_quantize(q->gpu->context, &q->source[i], &options, &q->to[i], NULL) == BSM_OK;
+}
+
+static bool quantizer_run_both(void *argument)
+{
+    struct quantizer *q = argument;
+    const int i = q->next;
+    q->next = (i + 1) % q->count;
+    return bsm_quantize_both(q->gpu->context, &q->source[i], NULL, &q->to[i], &q->transposed[i]) == BSM_OK;
 }
 
 static void measure_quantizer(struct bench *bench, bsm_format format, bool computes, const char *work)
@@ -93,6 +101,31 @@ void measure_quantize(struct bench *bench)
     measure_quantizer(bench, BSM_MXFP4, false, "bf16 -> MXFP4");
     measure_quantizer(bench, BSM_NVFP4, false, "bf16 -> NVFP4");
     measure_quantizer(bench, BSM_NVFP4, true, "bf16 -> NVFP4, amax too");
+}
+
+static void measure_both(struct bench *bench, bsm_format format, const char *work)
+{
+    struct gpu *gpu = &bench->gpu;
+    const int64_t mark = gpu->memory_used, rows = QUANTIZED_ROWS / bench->divide, columns = QUANTIZED_COLUMNS / bench->divide,
+                  source = 2 * rows * columns, bytes = source + coded_bytes(format, rows, columns) + coded_bytes(format, columns, rows);
+    char text[40];
+    struct quantizer q = { .gpu = gpu, .count = gpu_places(gpu, bytes) };
+    for (int i = 0; i < q.count; i++) {
+        q.to[i] = coded_take(gpu, format, rows, columns, 0).matrix;
+        q.transposed[i] = coded_take(gpu, format, columns, rows, 0).matrix;
+        q.source[i] = bf16_rows(gpu_take(gpu, source), rows, columns);
+        gpu_copy(gpu, q.source[i].data, gpu->pool, source);
+    }
+    snprintf(text, sizeof text, "%lldx%lld", (long long)rows, (long long)columns);
+    against_copy(bench, table_row(&bench->table, SECTION_QUANTIZE_BOTH, work, text, "device copy"), quantizer_run_both, &q, bytes);
+    gpu_give_back(gpu, mark);
+}
+
+void measure_quantize_both(struct bench *bench)
+{
+    measure_both(bench, BSM_MXFP8_E4M3, "bf16 -> MXFP8, both ways");
+    measure_both(bench, BSM_MXFP4, "bf16 -> MXFP4, both ways");
+    measure_both(bench, BSM_NVFP4, "bf16 -> NVFP4, both ways");
 }
 
 /* Layouts ---------------------------------------------------------------------------------------------------------------------- */

@@ -36,6 +36,7 @@ void measure_tokens(struct bench *bench, const struct pair *pair, const struct s
 /* The largest error over the sum of absolute products, of 64 rows and 64 columns. */
 void measure_error(struct bench *bench, const struct pair *pair, const struct shape *shape);
 void measure_quantize(struct bench *bench);
+void measure_quantize_both(struct bench *bench);
 void measure_conversions(struct bench *bench);
 
 #endif

@@ -16,7 +16,7 @@ enum section {
     SECTION_SMALL_PREPARED,               /* few rows: cuBLAS on values dequantized beforehand */
     SECTION_TOKENS, SECTION_TENS, SECTION_SHORT, /* 1 to 16 rows, 32 and 64, 1 to 64 of weights of 2880 x 2880: the same */
     SECTION_ERROR,
-    SECTION_QUANTIZE, SECTION_CONVERT,    /* against a device copy of the same bytes */
+    SECTION_QUANTIZE, SECTION_QUANTIZE_BOTH, SECTION_CONVERT, /* against a device copy of the same bytes */
     SECTION_PARTS,                        /* what a product consists of */
     SECTIONS
 };

@@ -60,9 +60,9 @@ static bsm_status launch_policies(struct bsmi_cuda_queue *queue, const struct bs
     return bsmi_cuda_launch(queue, BSMI_KERNEL_POLICIES, r->computes_tensor_scale ? BSMI_MAX(1, ctas) : ctas, &p);
 }
 
-static bsm_status quantize_entered(struct bsmi_cuda_queue *queue, const struct bsmi_quantize_request *r)
+static struct bsmi_quantize_parameters parameters_of(const struct bsmi_quantize_request *r)
 {
-    const struct bsmi_quantize_parameters p = {
+    return (struct bsmi_quantize_parameters){
         .source = bsmi_cuda_reals(&r->source),
         .destination = bsmi_cuda_matrix(&r->destination),
         .recipe = bsmi_cuda_recipe(r->recipe, r->destination.scale),
@@ -74,6 +74,11 @@ static bsm_status quantize_entered(struct bsmi_cuda_queue *queue, const struct b
         .largest = r->largest,
         .backward = r->computes_tensor_scale,
     };
+}
+
+static bsm_status quantize_entered(struct bsmi_cuda_queue *queue, const struct bsmi_quantize_request *r)
+{
+    const struct bsmi_quantize_parameters p = parameters_of(r);
     const int64_t work = quantizing_ctas(queue->gpu, &r->destination, pieces(r->source.rows, r->source.columns, r->source.batch));
     bsm_status status = r->computes_tensor_scale ? find_amax(queue, r) : BSM_OK;
     if (status == BSM_OK && has_policies(r)) status = launch_policies(queue, r, p);
@@ -89,12 +94,49 @@ bsm_status bsmi_cuda_quantize(bsm_context *context, const struct bsmi_quantize_r
     return status != BSM_OK ? status : bsmi_cuda_leave(queue.gpu, quantize_entered(&queue, request));
 }
 
-/* One behind the other: the second reads along the source's columns. */
+/* Whether bsmi_quantize_both writes this destination: both_parameters.h. */
+static bool is_for_both(const struct bsmi_quantize_request *r)
+{
+    const struct bsmi_matrix *m = &r->destination;
+    const bool nibbles = m->format == BSM_MXFP4 || m->format == BSM_NVFP4;
+    if (!nibbles && m->format != BSM_MXFP8_E4M3 && m->format != BSM_MXFP8_E5M2) return false;
+    if (nibbles && m->packing != BSM_PACKING_LOW_FIRST && m->packing != BSM_PACKING_HIGH_FIRST) return false;
+    if (r->rounding != BSM_ROUND_NEAREST_EVEN || has_policies(r)) return false;
+    if (m->map.layout.kind == BSM_LAYOUT_TILES || m->map.bytes > INT32_MAX) return false;
+    return (uintptr_t)m->data % 16 == 0 && m->row_bytes % 16 == 0;
+}
+
+/* The number of its tiles; 0: it does not serve these. */
+static int64_t tiles_of_both(const struct bsmi_quantize_request *rows, const struct bsmi_quantize_request *columns)
+{
+    const struct bsmi_reals *s = &rows->source;
+    const int64_t down = s->rows / BSMI_BOTH_ROWS, across = s->columns / BSMI_BOTH_COLUMNS;
+    if (s->type != BSM_REAL_BF16 || s->batch != 1 || s->column_stride != 1 || (uintptr_t)s->data % 16 != 0 || s->row_stride % 8 != 0) return 0;
+    if (s->rows % BSMI_BOTH_ROWS != 0 || s->columns % BSMI_BOTH_COLUMNS != 0 || s->rows > INT32_MAX || s->columns > INT32_MAX) return 0;
+    if (rows->computes_tensor_scale
+        && (rows->destination.format != columns->destination.format || rows->destination.tensor_scale_use != columns->destination.tensor_scale_use))
+        return 0;
+    return is_for_both(rows) && is_for_both(columns) && down * across <= INT32_MAX ? down * across : 0;
+}
+
+static bsm_status quantize_tiles(struct bsmi_cuda_queue *queue, const struct bsmi_quantize_request *rows,
+                                 const struct bsmi_quantize_request *columns, int64_t tiles)
+{
+    const struct bsmi_both_parameters p = { parameters_of(rows), parameters_of(columns) };
+    bsm_status status = rows->computes_tensor_scale ? find_amax(queue, rows) : BSM_OK;
+    if (status == BSM_OK) status = bsmi_cuda_launch(queue, BSMI_KERNEL_BOTH, tiles, &p);
+    if (status == BSM_OK) status = clear_padding(queue, &rows->destination);
+    return status == BSM_OK ? clear_padding(queue, &columns->destination) : status;
+}
+
+/* By one kernel, or one behind the other: the second reads along the source's columns. */
 bsm_status bsmi_cuda_quantize_both(bsm_context *context, const struct bsmi_quantize_request *rows, const struct bsmi_quantize_request *columns)
 {
     struct bsmi_cuda_queue queue = queue_of(context);
     bsm_status status = bsmi_cuda_enter(queue.gpu);
     if (status != BSM_OK) return status;
+    const int64_t tiles = tiles_of_both(rows, columns);
+    if (tiles > 0) return bsmi_cuda_leave(queue.gpu, quantize_tiles(&queue, rows, columns, tiles));
     status = quantize_entered(&queue, rows);
     return bsmi_cuda_leave(queue.gpu, status == BSM_OK ? quantize_entered(&queue, columns) : status);
 }

@@ -61,10 +61,24 @@ __device__ static inline bool block_is_nonzero(const integer_row &row, int block
     return ((first.x | first.y | second.x | second.y) & 0x77777777) != 0;
 }
 
+/* Whether a block at either end of the range is not zeros, by a look at one for each. */
+__device__ static inline bool spans_at_a_glance(const integer_row &row, const scale_part &columns, scale_range all)
+{
+    int block_of_least = -1, block_of_most = -1;
+    for (int block = (int)(threadIdx.x % 32); block < row.blocks; block += 32) {
+        const int scale = __ldg(row.scales + place_in(columns, block));
+        if (scale == all.least) block_of_least = block;
+        if (scale == all.most) block_of_most = block;
+    }
+    const int least = __reduce_max_sync(0xffffffff, block_of_least), most = __reduce_max_sync(0xffffffff, block_of_most);
+    return __all_sync(0xffffffff, block_is_nonzero(row, threadIdx.x % 2 == 0 ? least : most));
+}
+
 /* Without those of blocks of zeros; least > most if there are no others.  all: range_of_all, which spans too much.  Where a block at
  * either end of it is not zeros, which is the rule, the rest is not looked at. */
 __device__ __noinline__ static scale_range range_of_nonzero(const integer_row row, const scale_part &columns, scale_range all)
 {
+    if (spans_at_a_glance(row, columns, all)) return all;
     bool at_least = false, at_most = false;
     for (int block = (int)(threadIdx.x % 32); block < row.blocks; block += 32) {
         const int scale = __ldg(row.scales + place_in(columns, block));
@@ -173,11 +187,14 @@ __device__ static inline integer_row row_at(const bsmi_device_matrix &m, const s
     return { m.data + w.matrix * m.batch_bytes + w.r * m.row_bytes, scales, (int)(m.columns / 32), words && aligned_to(scales, 4) };
 }
 
-__device__ static inline bool scales_fit(const bsmi_device_matrix &m, const scale_places &places, const warp_rows &rows)
+/* Ends where any warp of the CTA has met a row that does not fit, which it says in *unfit: then nothing is written. */
+__device__ static inline bool scales_fit(const bsmi_device_matrix &m, const scale_places &places, const warp_rows &rows, uint32_t *unfit)
 {
     bool fit = true;
-    for (row_walk w = walk_to(m.rows, rows.first); w.row < rows.all && fit; w = walk_to(m.rows, w.row + rows.warps))
+    for (row_walk w = walk_to(m.rows, rows.first); w.row < rows.all && fit && __all_sync(0xffffffff, atomicOr(unfit, 0) == 0);
+         w = walk_to(m.rows, w.row + rows.warps))
         fit = fits(range_of(row_at(m, places, w), places.column));
+    if (!fit && threadIdx.x % 32 == 0) atomicOr(unfit, 1);
     return fit;
 }
 
@@ -195,17 +212,18 @@ __device__ static inline bool write_rows(const bsmi_integers_operand &o, const s
 extern "C" __global__ void __launch_bounds__(BSMI_INTEGERS_THREADS, 4) bsmi_integers(const __grid_constant__ bsmi_integers_parameters p)
 {
     __shared__ scale_places places;
+    __shared__ uint32_t unfit;
     const bool second = blockIdx.x >= (uint32_t)p.first_ctas;
     const int64_t cta = second ? (int64_t)blockIdx.x - p.first_ctas : blockIdx.x, ctas = second ? (int64_t)gridDim.x - p.first_ctas : p.first_ctas;
     const bsmi_integers_operand &o = p.operands[second];
     const bsmi_device_matrix &m = o.source;
-    if (threadIdx.x == 0) places = make_places(m.layout);
+    if (threadIdx.x == 0) places = make_places(m.layout), unfit = 0;
     __syncthreads();
     ptx_griddepcontrol_wait();
     griddepcontrol_launch_dependents();
     const int64_t warps = ctas * (BSMI_INTEGERS_THREADS / 32);
     const warp_rows rows = { cta * (BSMI_INTEGERS_THREADS / 32) + threadIdx.x / 32, warps, m.rows * m.batch };
-    bool any = __syncthreads_or(!scales_fit(m, places, rows)) != 0;
+    bool any = __syncthreads_or(!scales_fit(m, places, rows, &unfit)) != 0;
     if (!any) any = __syncthreads_or(!write_rows(o, places, rows)) != 0;
     if (threadIdx.x == 0) p.unfit[blockIdx.x] = any;
 }
