@@ -71,7 +71,7 @@ for name in names_in("stream_instances.h", "STREAM"):
 for code in "mxfp4", "nvfp4":
     for name in names_in("register_instances.h", "REGISTERS") + names_in("register_instances.h", "TURNS"):
         KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_register_{code}", ["test_gpu_decoding --only " + case for case in (
-            "every_format", "wide_tiles", "decoded_in_registers", "edges", "epilogues")])
+            "every_format", "wide_tiles", "decoded_in_registers", "operands_of_every_kind", "edges", "epilogues")])
 for name in names_in("fast_instances.h", "FAST"):
     KERNELS[f"bsmi_gemm_fast_{name}"] = ("sm90_gemm_fast", ["test_gpu_fast --only " + case for case in (
         "whole_numbers_are_exact", "scales_of_any_size", "error_is_within_the_bound", "same_bits_for_every_m")])
