@@ -42,6 +42,12 @@ static void known_instructions(struct test *t)
         { 0x10C01400, { .kind = MMA_MXF8F6F4, .a = MMA_E4M3, .b = MMA_E2M1, .m = 256, .n = 256, .scales = MMA_UE8M0 } },
         { 0x08A00480, { .kind = MMA_MXF4, .a = MMA_E2M1, .b = MMA_E2M1, .m = 128, .n = 128, .scales = MMA_UE8M0 } },
         { 0x08400480, { .kind = MMA_MXF4NVF4, .a = MMA_E2M1, .b = MMA_E2M1, .m = 128, .n = 256, .scales = MMA_UE4M3 } },
+        /* by the tables of bits alone */
+        { 0x90C00480, { .kind = MMA_MXF4, .a = MMA_E2M1, .b = MMA_E2M1, .m = 256, .n = 256, .scales = MMA_UE8M0, .k_96 = true } },
+        { 0x84200490, { .kind = MMA_F16, .a = MMA_BF16, .b = MMA_BF16, .m = 64, .n = 128, .d = MMA_D_F32, .b_shift = 16 } },
+        { 0x080800A8, { .kind = MMA_I8, .a = MMA_S8, .b = MMA_U8, .m = 128, .n = 32, .d = MMA_D_S32, .saturates = true } },
+        { 0x08100915, { .kind = MMA_TF32, .a = MMA_TF32_ELEMENT, .b = MMA_TF32_ELEMENT, .m = 128, .n = 64, .d = MMA_D_F32,
+                        .sparse = true, .sparsity_selector = 1 } },
     };
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (mma_instruction_descriptor(known[i].x) != known[i].value)
