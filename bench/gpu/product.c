@@ -66,20 +66,34 @@ static void kernel_name(const char *plan, char *name, size_t room)
     snprintf(name, room, "%.*s", (int)strcspn(start, ","), start);
 }
 
-void own_make(struct bench *bench, const struct places *places, bsm_format d, bsm_compute compute, struct own *own)
+static void make(struct bench *bench, const struct places *places, bsm_format d, bsm_compute compute, bsm_order order,
+                 struct own *own)
 {
     char plan[768];
     *own = (struct own){ .bench = bench, .places = places };
     for (int i = 0; i < places->count; i++) {
         own->d[i] = plain_rows(d, places->d[i], places->shape.m, places->shape.n);
-        own->calls[i] = (bsm_matmul){
-            .struct_size = sizeof(bsm_matmul), .a = &places->a[i].matrix, .b = &places->b[i].matrix, .d = &own->d[i], .compute = compute
-        };
+        own->calls[i] = (bsm_matmul){ .struct_size = sizeof(bsm_matmul),
+                                      .a = &places->a[i].matrix,
+                                      .b = &places->b[i].matrix,
+                                      .d = &own->d[i],
+                                      .compute = compute,
+                                      .order = order };
     }
     gpu_library(bsm_plan_create(bench->gpu.context, &own->calls[0], &own->plan), "a plan");
     bsm_plan_describe(own->plan, plan, sizeof plan);
     kernel_name(plan, own->kernel, sizeof own->kernel);
     own->workspace = gpu_take(&bench->gpu, (int64_t)bsm_plan_workspace_bytes(own->plan));
+}
+
+void own_make(struct bench *bench, const struct places *places, bsm_format d, bsm_compute compute, struct own *own)
+{
+    make(bench, places, d, compute, BSM_ORDER_K, own);
+}
+
+void own_make_in_any_order(struct bench *bench, const struct places *places, bsm_format d, struct own *own)
+{
+    make(bench, places, d, BSM_COMPUTE_EXACT, BSM_ORDER_ANY, own);
 }
 
 void own_free(struct own *own) { bsm_plan_destroy(own->plan); }

@@ -13,7 +13,7 @@
  * S = fma(run sum, combined scale, S).  For every other pair k ascends, S = fma(a sA, b sB, S).  Both are defined on the
  * exact scaled values, also where these leave fp32's range; S itself is fp32, subnormals included.
  * NaN is always written as the canonical quiet NaN (sign 0) of D's type.  An exact zero sum is +0.
- * All this is so unless `compute` names something else. */
+ * All this is so unless `compute` or `order` names something else. */
 #ifndef BLOCKSCALE_MATMUL_H
 #define BLOCKSCALE_MATMUL_H
 
@@ -64,6 +64,18 @@ typedef enum bsm_compute {
  *     |S - exact S| <= sum |a'b' - ab| + (2^-5.9 + groups 2^-23) sum |a'b'|.
  * The second term is the worst that any data can do to 13 bits in four steps of 33 numbers; with normal data it is some 2^-14 sum |a'b'|. */
 
+/* In which order the products of an element of S are added. */
+typedef enum bsm_order {
+    BSM_ORDER_K,                         /* one order for every M and N, as the top of this file says */
+    BSM_ORDER_ANY,                       /* whichever is faster: bits may depend on M, N and the GPU */
+    BSM_ORDER_COUNT
+} bsm_order;
+
+/* BSM_ORDER_ANY is a permission to sum stretches of K by themselves and to add their sums, in fp32.  Hopper uses it where A has few
+ * rows and B is MXFP4 or NVFP4; all else computes as without it.  The same description on one GPU gives the same bits each time,
+ * and every product stays exact:
+ *     |S - exact S| <= (gamma_n + 8 2^-24) sum |a||b|, n as below: no sum of a stretch is further off than that of all of K. */
+
 /* What a vector is indexed by. */
 typedef enum bsm_per {
     BSM_PER_TENSOR,                      /* one number */
@@ -88,6 +100,7 @@ typedef enum bsm_per {
  *   groups   0: not grouped.  Else A, C and D hold the rows of all groups one after the other, group_rows[g] >= 0 rows each,
  *            their sum is M; b->batch is groups, and group g multiplies with matrix g of B.  a, c, d have batch 1.
  *   compute  EXACT, or the permission FAST.
+ *   order    K, or the permission ANY.
  *   stream   of a context with a GPU: CUstream (cudaStream_t) that the work is put into; NULL: the context's.  CPU contexts: NULL.
  *   b_panels NULL, or what bsm_plan_pack_b wrote of this B, aligned to 64 bytes: read in its place where the product's kernel has
  *            such panels, with the same bits.  b is still given, and read where the kernel has others.  Refused on a GPU.
@@ -121,6 +134,7 @@ typedef struct bsm_matmul {
     void *stream;
     const void *b_panels;
     bsm_compute compute;
+    bsm_order order;
 } bsm_matmul;
 
 /* BSM_OK if bsm_multiply would serve this description; else the status, and the sentence in bsm_last_error.
@@ -130,7 +144,8 @@ BSM_API bsm_status bsm_supported(bsm_context *context, const bsm_matmul *product
 /* Computes the product with a workspace that the context keeps and grows.
  * Threads: calls on one context at the same time are safe; they take turns at the cached workspace.  For products that
  * should overlap, use plans with workspaces of their own, or one context each.
- * The same description and data give the same bits for any number of threads, any M, any N, and in any batch or group.
+ * The same description and data give the same bits for any number of threads, any M, any N, and in any batch or group (but for
+ * BSM_ORDER_ANY).
  * On a GPU: puts the work into the stream and returns; not while the stream is being captured.
  * Errors: as bsm_plan_create, and BSM_EDEVICE; D is untouched after BSM_EINVAL, BSM_EALIGN, BSM_EOVERFLOW, BSM_EUNSUPPORTED, BSM_ENOMEM. */
 BSM_API bsm_status bsm_multiply(bsm_context *context, const bsm_matmul *product);
@@ -172,7 +187,7 @@ BSM_API size_t bsm_plan_describe(const bsm_plan *plan, char *text, size_t bytes)
 
 /* The name of kernel number `index` of this build, whether or not this machine can run it; NULL behind the last. */
 BSM_API const char *bsm_kernel_name(int index);
-/* true if kernel `index` runs on this context and serves this pair of formats, with BSM_COMPUTE_EXACT. */
+/* true if kernel `index` runs on this context and serves this pair of formats, with BSM_COMPUTE_EXACT and BSM_ORDER_K. */
 BSM_API bool bsm_kernel_serves(const bsm_context *context, int index, bsm_format a, bsm_format b);
 /* Makes every later plan of this context use kernel `index`; -1 lets the library choose again.  For tests and measurements.
  * Plans that the kernel cannot serve then fail with BSM_EUNSUPPORTED. */
@@ -191,6 +206,8 @@ BSM_API const char *bsm_activation_name(int activation);
 BSM_API int bsm_activation_from_name(const char *name);  /* -1 when not known */
 BSM_API const char *bsm_compute_name(int compute);       /* "exact", "fast"; NULL for numbers not listed */
 BSM_API int bsm_compute_from_name(const char *name);     /* -1 when not known */
+BSM_API const char *bsm_order_name(int order);           /* "k", "any"; NULL for numbers not listed */
+BSM_API int bsm_order_from_name(const char *name);       /* -1 when not known */
 
 #ifdef __cplusplus
 }

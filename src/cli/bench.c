@@ -18,6 +18,7 @@ struct settings {
     const char *plot;
     int device;
     bsm_compute compute;
+    bsm_order order;
     bool no_blas, explain;
 };
 static const struct settings defaults = { .format = BSM_NVFP4, .d_format = BSM_FORMAT_FP32, .m = 256, .n = 256, .rounds = 15 };
@@ -165,7 +166,8 @@ static int run_on_gpu(struct cli *cli, const struct settings *s, const struct cl
 {
     bsm_context *gpu;
     if (s->plot != NULL) return cli_wrong_usage(cli, "--plot is not for --device cuda");
-    const struct bench_gpu what = { a_format(s), b_format(s), s->d_format, s->m, s->n, s->rounds, *range, s->compute, s->explain };
+    const struct bench_gpu what = { a_format(s), b_format(s), s->d_format, s->m,     s->n,
+                                    s->rounds,   *range,      s->compute,  s->order, s->explain };
     int code = device_open(cli, s->device, &gpu);
     if (code == CLI_DONE) code = bench_gpu_run(cli, gpu, &what);
     bsm_context_destroy(gpu);
@@ -201,6 +203,7 @@ static int run(struct cli *cli, const void *given)
     if (s->explain) return code;
     if (s->d_format != BSM_FORMAT_FP32) return cli_wrong_usage(cli, "--d-format is for --device cuda");
     if (s->compute != BSM_COMPUTE_EXACT) return cli_wrong_usage(cli, "--compute is for --device cuda: the CPU has one way");
+    if (s->order != BSM_ORDER_K) return cli_wrong_usage(cli, "--order is for --device cuda: the CPU has one way");
     FILE *plot = NULL;
     if (s->plot != NULL && (plot = cli_output(cli, s->plot)) == NULL) return CLI_BAD_INPUT;     /* before a long measurement */
 
@@ -228,6 +231,8 @@ static const struct cli_option options[] = {
     { "--d-format", 0, "FORMAT", "of D, on a GPU (fp32)", CLI_FORMAT(struct settings, d_format) },
     { "--device", 0, "NAME", "cpu or cuda: the first GPU, beside bf16 x bf16 there", CLI_DEVICE(struct settings, device) },
     { "--compute", 0, "HOW", "on a GPU: exact, or fast, which may round MXFP8 and MXFP6", CLI_COMPUTE(struct settings, compute) },
+    { "--order", 0, "HOW", "of sums, on a GPU: k, the same for every M, or any, which may divide K",
+      CLI_ORDER(struct settings, order) },
     { "--explain", 0, NULL, "print the kernel that the plan chooses, and why; measure nothing",
       CLI_FLAG(struct settings, explain) },
     { "--m", 'm', "M", "rows of A and D (256)", CLI_INTEGER(struct settings, m), .low = 1, .high = LENGTH_MAX },

@@ -67,8 +67,12 @@ static int create_side(struct cli *cli, bsm_context *gpu, const struct bench_gpu
     s->d = cli_memory(cli, what->m, what->n * 4);
     s->d_matrix =
         (bsm_matrix){ .struct_size = sizeof(bsm_matrix), .format = what->d, .rows = what->m, .columns = what->n, .data = s->d };
-    s->product = (bsm_matmul){ .struct_size = sizeof(bsm_matmul), .a = &s->a.matrix, .b = &s->b.matrix, .d = &s->d_matrix,
-                               .compute = what->compute };
+    s->product = (bsm_matmul){ .struct_size = sizeof(bsm_matmul),
+                               .a = &s->a.matrix,
+                               .b = &s->b.matrix,
+                               .d = &s->d_matrix,
+                               .compute = what->compute,
+                               .order = what->order };
     status = make_places(s);
     return status == BSM_OK ? CLI_DONE : cli_library_failed(cli, NULL, status);
 }

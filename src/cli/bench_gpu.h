@@ -9,6 +9,7 @@ struct bench_gpu {
     int64_t m, n, rounds;
     struct cli_range k;                   /* the K's to measure */
     bsm_compute compute;
+    bsm_order order;
     bool explain;                         /* the plans alone: nothing is measured */
 };
 

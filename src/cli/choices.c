@@ -27,6 +27,8 @@ const struct cli_choices cli_activations = { bsm_activation_name, bsm_activation
 
 const struct cli_choices cli_computes = { bsm_compute_name, bsm_compute_from_name, 0, BSM_COMPUTE_COUNT };
 
+const struct cli_choices cli_orders = { bsm_order_name, bsm_order_from_name, 0, BSM_ORDER_COUNT };
+
 static const char *const gate_names[] = { "none", "interleaved", "split", NULL };
 static const char *gate_name(int value) { return value >= 0 && value < BSM_GATE_COUNT ? gate_names[value] : NULL; }
 static int gate_from_name(const char *name) { return cli_name_index(gate_names, name); }

@@ -86,6 +86,7 @@ struct cli_option {
 #define CLI_PACKING(settings, field)    cli_choice, CLI_FIELD(settings, field, bsm_packing), .choices = &cli_packings
 #define CLI_ACTIVATION(settings, field) cli_choice, CLI_FIELD(settings, field, bsm_activation), .choices = &cli_activations
 #define CLI_COMPUTE(settings, field)    cli_choice, CLI_FIELD(settings, field, bsm_compute), .choices = &cli_computes
+#define CLI_ORDER(settings, field)      cli_choice, CLI_FIELD(settings, field, bsm_order), .choices = &cli_orders
 #define CLI_GATE(settings, field)       cli_choice, CLI_FIELD(settings, field, bsm_gate), .choices = &cli_gates
 /* A verb's own list: an int and its struct cli_choices. */
 #define CLI_CHOICE(settings, field, its_choices) cli_choice, CLI_FIELD(settings, field, int), .choices = its_choices
@@ -94,7 +95,8 @@ struct cli_option {
 struct cli_range { int64_t first, last, step; };
 
 cli_parser cli_flag, cli_text, cli_integer, cli_unsigned, cli_float, cli_range, cli_layout, cli_choice, cli_choice_set;
-extern const struct cli_choices cli_formats, cli_layouts, cli_recipes, cli_packings, cli_activations, cli_gates, cli_computes;
+extern const struct cli_choices cli_formats, cli_layouts, cli_recipes, cli_packings, cli_activations, cli_gates, cli_computes,
+    cli_orders;
 
 /* Position of a name in a NULL-terminated list, -1 when it is not in it: from_name for a verb's own choices. */
 int cli_name_index(const char *const *names, const char *name);

@@ -53,6 +53,8 @@ static const struct cli_option options[] = {
       "exact, or fast: on Hopper MXFP8 and MXFP6 may be rounded to one power of two for 128 numbers; not compared "
       "with the exact product then",
       CLI_COMPUTE(struct matmul_settings, compute) },
+    { "--order", 0, "HOW", "of sums: k, the same for every M, or any, which may divide K on a GPU",
+      CLI_ORDER(struct matmul_settings, order) },
     { "--check", 0, NULL, "compare with the exact product, however long it takes; small products are compared anyway",
       CLI_FLAG(struct matmul_settings, check) },
     { "--no-check", 0, NULL, "do not", CLI_FLAG(struct matmul_settings, no_check) },
@@ -114,9 +116,15 @@ static int add_d(struct cli *cli, struct matmul_job *job)
 static int describe(struct cli *cli, struct matmul_job *job)
 {
     const struct matmul_settings *s = job->settings;
-    job->product = (bsm_matmul){ .struct_size = sizeof job->product, .a = &job->a.quantized.matrix, .b = &job->b.quantized.matrix,
-                                 .alpha = &s->alpha, .activation = s->activation, .gate = s->gate, .amax = &job->amax,
-                                 .compute = s->compute };
+    job->product = (bsm_matmul){ .struct_size = sizeof job->product,
+                                 .a = &job->a.quantized.matrix,
+                                 .b = &job->b.quantized.matrix,
+                                 .alpha = &s->alpha,
+                                 .activation = s->activation,
+                                 .gate = s->gate,
+                                 .amax = &job->amax,
+                                 .compute = s->compute,
+                                 .order = s->order };
     int result = add_c(cli, job);
     if (result == CLI_DONE) result = add_bias(cli, job);
     if (result == CLI_DONE) result = add_d(cli, job);

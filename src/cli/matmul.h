@@ -16,6 +16,7 @@ struct matmul_settings {
     bsm_activation activation;
     bsm_gate gate;
     bsm_compute compute;
+    bsm_order order;
     bool transpose_b, check, no_check;
 };
 

@@ -100,7 +100,7 @@ static bsm_status find_function(const struct bsmi_cuda_gpu *gpu, const char *fil
 static bsm_status count_clusters(struct bsmi_cuda_gpu *gpu, int i)
 {
     const struct bsmi_gemm_instance *gemm = &bsmi_gemm_instances[i];
-    const unsigned cluster = (unsigned)(gemm->cluster_rows * gemm->cluster_columns);
+    const unsigned cluster = (unsigned)bsmi_gemm_cluster(gemm);
     CUlaunchAttribute attribute = { .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = { cluster, 1, 1 } };
     const CUlaunchConfig config = { .gridDimX = cluster * (unsigned)gpu->multiprocessors,
                                     .gridDimY = 1,

@@ -205,6 +205,7 @@ struct bsmi_gemm_parameters {
     struct bsmi_device_matrix a_source, b_source;
     int64_t k;
     int32_t only_exponent_zero;           /* of B's rows: as for bsmi_decode */
+    int32_t first_of_call;                /* no kernel of the same call is in front: others may still write B when it begins */
     struct bsmi_epilogue_parameters epilogue;
 };
 

@@ -75,17 +75,26 @@ struct bsmi_gemm_instance {
     enum bsmi_gemm_decodes decodes;       /* then B's box is 128 bytes of b_box_rows rows */
     int most_columns;                     /* decodes B in registers, K up to this, reads scales as they are, and finds the exponents of
                                              B's rows; 0: does not */
+    int k_ctas;                           /* sums parts of K by themselves, for BSM_ORDER_ANY alone: so many CTAs, which are the cluster, divide K;
+                                             0: does not */
+    bool begins_early;                    /* waits for all in front of it also as the first of its call: first_of_call */
 };
 
 /* Decodes B in registers. */
 static inline bool bsmi_gemm_has_registers(const struct bsmi_gemm_instance *gemm) { return gemm->most_columns > 0; }
+
+/* CTAs of a cluster. */
+static inline int bsmi_gemm_cluster(const struct bsmi_gemm_instance *gemm)
+{
+    return gemm->cluster_rows * gemm->cluster_columns * (gemm->k_ctas > 1 ? gemm->k_ctas : 1);
+}
 
 /* Of tensor memory, with few rows: multiplies D^T = B A^T. */
 static inline bool bsmi_gemm_is_swapped(const struct bsmi_gemm_instance *gemm) { return gemm->has_tensor_memory && gemm->tile_rows < 128; }
 
 extern const struct bsmi_gemm_instance bsmi_gemm_instances[];
 extern const int bsmi_gemm_instance_count;
-enum { BSMI_MOST_GEMM_INSTANCES = 96 };
+enum { BSMI_MOST_GEMM_INSTANCES = 128 };
 
 /* Number of the instance for bf16 rows that takes the place of one for integers; -1 for others. */
 int bsmi_gemm_rest(int gemm);

@@ -4,8 +4,8 @@
 struct launch {
     CUfunction function;
     const char *name;
-    int threads, shared_bytes, cluster_rows, cluster_columns;
-    bool waits;
+    int threads, shared_bytes, cluster;
+    bool waits, waits_for_others;
     int64_t ctas;
 };
 
@@ -24,11 +24,10 @@ static bsm_status launch(struct bsmi_cuda_queue *queue, const struct launch *l, 
         .hStream = queue->stream,
         .attrs = attributes,
     };
-    const int cluster = l->cluster_rows * l->cluster_columns;
-    if (cluster > 1)
-        attributes[config.numAttrs++] = (CUlaunchAttribute){ .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
-                                                             .value.clusterDim = { (unsigned)cluster, 1, 1 } };
-    if (l->waits && queue->behind > 0)
+    if (l->cluster > 1)
+        attributes[config.numAttrs++] =
+            (CUlaunchAttribute){ .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = { (unsigned)l->cluster, 1, 1 } };
+    if (l->waits && (queue->behind > 0 || l->waits_for_others))
         attributes[config.numAttrs++] = (CUlaunchAttribute){ .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
                                                              .value.programmaticStreamSerializationAllowed = 1 };
     queue->behind++;
@@ -45,8 +44,7 @@ bsm_status bsmi_cuda_launch(struct bsmi_cuda_queue *queue, enum bsmi_cuda_kernel
                               .name = kernel->function,
                               .threads = kernel->threads,
                               .waits = kernel->waits,
-                              .cluster_rows = 1,
-                              .cluster_columns = 1,
+                              .cluster = 1,
                               .ctas = kernel->most == 0 ? pieces
                                                         : BSMI_MIN(pieces, (int64_t)queue->gpu->multiprocessors * kernel->most) };
     return launch(queue, &l, parameters);
@@ -56,11 +54,15 @@ bsm_status bsmi_cuda_launch_gemm(struct bsmi_cuda_queue *queue, int gemm, int64_
                                  const void *parameters)
 {
     const struct bsmi_gemm_instance *instance = &bsmi_gemm_instances[gemm];
-    const int cluster = instance->cluster_rows * instance->cluster_columns;
+    const int cluster = bsmi_gemm_cluster(instance);
     const int64_t most = queue->gpu->gemm_clusters[gemm];
-    const struct launch l = { .function = queue->gpu->gemms[gemm], .name = instance->function, .threads = instance->threads,
-                              .shared_bytes = instance->shared_bytes, .cluster_rows = instance->cluster_rows,
-                              .cluster_columns = instance->cluster_columns, .waits = instance->waits,
+    const struct launch l = { .function = queue->gpu->gemms[gemm],
+                              .name = instance->function,
+                              .threads = instance->threads,
+                              .shared_bytes = instance->shared_bytes,
+                              .cluster = cluster,
+                              .waits = instance->waits,
+                              .waits_for_others = instance->begins_early,
                               .ctas = BSMI_MIN(tiles, most) * cluster };
     return tiles <= 0 ? BSM_OK : launch(queue, &l, parameters);
 }

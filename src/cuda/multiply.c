@@ -212,6 +212,7 @@ static bsm_status give_codes(const struct run *run, const struct bsmi_gemm_insta
     if (o->any_scales) {
         g->a_source = bsmi_cuda_matrix(&run->product->a), g->b_source = bsmi_cuda_matrix(m);
         g->k = run->product->k, g->only_exponent_zero = is_plain(&run->multiply->a);
+        g->first_of_call = run->queue.behind == 0;
     }
     if (!bsmi_cuda_can_map(&rows) || (!o->any_scales && (uintptr_t)g->code_scales % 16 != 0))
         return bsmi_fail(BSM_EALIGN, "b->data=%p, b->scales=%p: not aligned to 16 bytes, as those of the plan were: make a plan for them",

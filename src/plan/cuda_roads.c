@@ -23,11 +23,13 @@ enum { TILE_NANOSECONDS = 1000, LAUNCH_NANOSECONDS = 3000 };
 
 /* The same of kernels of which several CTAs share a multiprocessor: a step of all of them, and of one that has it for itself. */
 static const struct { const char *kernel; int shared, alone; } measured_registers[] = {
-    { "cuda_wgmma_mxfp4_16x64_1x1_turns", 152, 152 },        { "cuda_wgmma_mxfp4_32x64_1x1_turns", 190, 190 },
-    { "cuda_wgmma_nvfp4_16x64_1x1_turns", 169, 169 },        { "cuda_wgmma_nvfp4_32x64_1x1_turns", 207, 207 },
+    { "cuda_wgmma_mxfp4_16x64_1x1_turns", 140, 140 },        { "cuda_wgmma_mxfp4_32x64_1x1_turns", 155, 155 },
+    { "cuda_wgmma_nvfp4_16x64_1x1_turns", 155, 155 },        { "cuda_wgmma_nvfp4_32x64_1x1_turns", 175, 175 },
+    { "cuda_wgmma_mxfp4_16x64_split1", 133, 133 },           { "cuda_wgmma_mxfp4_16x64_split2", 200, 200 },
+    { "cuda_wgmma_nvfp4_16x64_split1", 150, 150 },           { "cuda_wgmma_nvfp4_16x64_split2", 220, 220 },
     { "cuda_wgmma_mxfp4_64x64_1x2_registers", 250, 250 },    { "cuda_wgmma_nvfp4_64x64_1x2_registers", 262, 262 },
-    { "cuda_wgmma_mxfp4_16x64_1x1_registers_4k", 375, 225 }, { "cuda_wgmma_mxfp4_32x64_1x1_registers_4k", 315, 217 },
-    { "cuda_wgmma_mxfp4_64x64_1x2_registers_4k", 420, 385 }, { "cuda_wgmma_nvfp4_16x64_1x1_registers_4k", 400, 230 },
+    { "cuda_wgmma_mxfp4_16x64_1x1_registers_4k", 385, 235 }, { "cuda_wgmma_mxfp4_32x64_1x1_registers_4k", 315, 217 },
+    { "cuda_wgmma_mxfp4_64x64_1x2_registers_4k", 420, 385 }, { "cuda_wgmma_nvfp4_16x64_1x1_registers_4k", 450, 250 },
     { "cuda_wgmma_nvfp4_32x64_1x1_registers_4k", 335, 225 }, { "cuda_wgmma_nvfp4_64x64_1x2_registers_4k", 450, 390 },
 };
 
@@ -58,12 +60,19 @@ static bool serves(int gemm, bsm_format a, bsm_format b)
     return kind == BSMI_GEMM_BF16 || bsmi_codes_serve(kind, a, b);
 }
 
+/* Parts of K are summed by themselves where any order of sums is permitted. */
+static bool serves_product(int gemm, const struct bsmi_product *p)
+{
+    return serves(gemm, p->a.format, p->b.format) && (bsmi_gemm_instances[gemm].k_ctas == 0 || p->order == BSM_ORDER_ANY);
+}
+
 bool bsmi_cuda_kernel_serves(const bsm_context *context, int number, bsm_format a, bsm_format b)
 {
     if (bsm_context_backend(context) != BSM_BACKEND_CUDA || bsmi_cuda_kernel_name(number) == NULL) return false;
     const struct bsmi_cuda_gpu *gpu = bsmi_cuda_device_of(context)->gpu;
     const CUfunction function = number == 0 ? gpu->kernels[BSMI_KERNEL_SUMS] : gpu->gemms[number - 1];
-    return a != BSM_FORMAT_FP32 && b != BSM_FORMAT_FP32 && function != NULL && (number == 0 || serves(number - 1, a, b));
+    if (number > 0 && (!serves(number - 1, a, b) || bsmi_gemm_instances[number - 1].k_ctas > 0)) return false;
+    return a != BSM_FORMAT_FP32 && b != BSM_FORMAT_FP32 && function != NULL;
 }
 
 static bsm_status check_operands(const struct bsmi_product *p)
@@ -137,7 +146,7 @@ static double registers_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm, c
 {
     const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[gemm];
     const int64_t clusters = gpu->gemm_clusters[gemm], tiles = tiles_of(g, p), last = tiles % clusters;
-    const double steps = (double)bsmi_ceil_div(p->k, BSMI_K_STEP), waves = (double)(tiles / clusters);
+    const double steps = (double)bsmi_ceil_div(p->k, BSMI_K_STEP * BSMI_MAX(1, g->k_ctas)), waves = (double)(tiles / clusters);
     for (size_t r = 0; r < sizeof measured_registers / sizeof measured_registers[0]; r++) {
         if (strcmp(g->name, measured_registers[r].kernel) != 0) continue;
         const int of_last = last * g->cluster_columns <= gpu->multiprocessors ? measured_registers[r].alone : measured_registers[r].shared;
@@ -183,8 +192,9 @@ static int choose_gemm(const struct bsmi_cuda_gpu *gpu, const struct bsmi_produc
     int chosen = -1;
     double least = 0;
     for (int i = 0; i < bsmi_gemm_instance_count; i++) {
-        if (gpu->gemms[i] == NULL || !serves(i, p->a.format, p->b.format) || (codes && bsmi_gemm_instances[i].kind == BSMI_GEMM_BF16)
-            || !bsmi_cuda_gemm_serves(&bsmi_gemm_instances[i], p, NULL)) continue;
+        if (gpu->gemms[i] == NULL || !serves_product(i, p) || (codes && bsmi_gemm_instances[i].kind == BSMI_GEMM_BF16) ||
+            !bsmi_cuda_gemm_serves(&bsmi_gemm_instances[i], p, NULL))
+            continue;
         const double time = expected_nanoseconds(gpu, i, p);
         if (chosen < 0 || (time > 0 && (least == 0 || time < least))) chosen = i, least = time;
     }
@@ -203,7 +213,10 @@ bsm_status bsmi_cuda_choose(const bsm_context *context, const struct bsmi_produc
     if (forced >= 0) *reason = "forced by bsm_context_force_kernel";
     if (forced > 0 && !bsmi_cuda_tensor_serves(p))
         return bsmi_fail(BSM_EUNSUPPORTED, "kernel %s was forced, but K is 0 or a size beyond 32 bits", bsmi_cuda_kernel_name(forced));
-    if (forced > 0 && !serves(gemm, p->a.format, p->b.format) && !serves_fast(gemm, p))
+    if (forced > 0 && bsmi_gemm_instances[gemm].k_ctas > 0 && p->order != BSM_ORDER_ANY)
+        return bsmi_fail(BSM_EUNSUPPORTED, "kernel %s was forced, but it divides K, and product->order is not BSM_ORDER_ANY",
+                         bsmi_cuda_kernel_name(forced));
+    if (forced > 0 && !serves_product(gemm, p) && !serves_fast(gemm, p))
         return bsmi_fail(BSM_EUNSUPPORTED, "kernel %s was forced, but it does not serve %s times %s", bsmi_cuda_kernel_name(forced),
                          bsm_format_get((int)p->a.format)->name, bsm_format_get((int)p->b.format)->name);
     const char *rule = NULL;
@@ -227,6 +240,9 @@ static void describe_order(const struct bsmi_cuda_multiply *c, char *text, size_
     else if (c->rest >= 0)
         snprintf(text, bytes, "exact in s32 if the scales of every row span 3 powers of two and its sums fit fp32, else tensor cores along K in fp32");
     else if (c->road == BSMI_ROAD_FAST) snprintf(text, bytes, "tensor cores along each 128 columns of K, added in fp32");
+    else if (bsmi_gemm_instances[c->gemm].k_ctas > 0)
+        snprintf(text, bytes, "any: tensor cores along each of %d parts of K in fp32, which are added in fp32",
+                 (bsmi_gemm_instances[c->gemm].threads / 128 - 1) * bsmi_gemm_instances[c->gemm].k_ctas);
     else if (c->parts > 1) snprintf(text, bytes, "tensor cores along each of %d parts of K in fp32, parts ascending%s", c->parts,
                                     c->spread ? " in an epilogue of their own" : "");
     else snprintf(text, bytes, "tensor cores along K%s in fp32", c->a.terms * c->b.terms > 1 ? ", term by term," : "");

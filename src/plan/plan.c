@@ -259,3 +259,14 @@ int bsm_compute_from_name(const char *name)
         if (strcmp(name, computes[i]) == 0) return i;
     return -1;
 }
+
+static const char *const orders[BSM_ORDER_COUNT] = { "k", "any" };
+
+const char *bsm_order_name(int order) { return order >= 0 && order < BSM_ORDER_COUNT ? orders[order] : NULL; }
+
+int bsm_order_from_name(const char *name)
+{
+    for (int i = 0; name != NULL && i < BSM_ORDER_COUNT; i++)
+        if (strcmp(name, orders[i]) == 0) return i;
+    return -1;
+}

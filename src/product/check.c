@@ -21,11 +21,13 @@ static bsm_status check_aligned(const char *field, const void *pointer, size_t a
 
 static bsm_status check_choices(const bsm_matmul *given)
 {
-    const struct { const char *field; int value, count; } choices[] = {
+    const struct { const char *field; int value, count;
+    } choices[] = {
         { "alpha_per", (int)given->alpha_per, BSM_PER_COUNT },
         { "activation", (int)given->activation, BSM_ACT_COUNT },
         { "gate", (int)given->gate, BSM_GATE_COUNT },
         { "compute", (int)given->compute, BSM_COMPUTE_COUNT },
+        { "order", (int)given->order, BSM_ORDER_COUNT },
         { "d_recipe", (int)given->d_recipe, BSM_RECIPE_COUNT },
         { "d_nonfinite", (int)given->d_nonfinite, BSM_NONFINITE_SATURATE + 1 },
     };
@@ -205,6 +207,7 @@ bsm_status bsmi_product_check(const bsm_matmul *from, bool on_device, struct bsm
     p->amax = given.amax;
     p->stream = given.stream;
     p->compute = given.compute;
+    p->order = given.order;
     return bsmi_product_check_overlap(p);
 }
 

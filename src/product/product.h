@@ -27,6 +27,7 @@ struct bsmi_product {
     float *amax;                          /* NULL: not wanted */
     void *stream;                         /* NULL: the context's; of GPUs alone */
     bsm_compute compute;
+    bsm_order order;
 };
 
 /* Checks `given` whole, fills in defaults.  Reads descriptions and, unless data lies on a device, group_rows; no other data. */

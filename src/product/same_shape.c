@@ -53,6 +53,7 @@ bsm_status bsmi_product_same_shape(const struct bsmi_product *x, const struct bs
         { "d_no_saturate", x->d_no_saturate, y->d_no_saturate },
         { "groups", x->groups, y->groups },
         { "compute", (int64_t)x->compute, (int64_t)y->compute },
+        { "order", (int64_t)x->order, (int64_t)y->order },
     };
     bsm_status status = same_matrix("a->", &x->a, &y->a);
     if (status == BSM_OK) status = same_matrix("b->", &x->b, &y->b);

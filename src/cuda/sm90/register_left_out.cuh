@@ -36,14 +36,13 @@ __device__ static void compute_left_out_part(const bsmi_gemm_parameters &p, cons
     if (mine) store_left_out(p, tile.matrix, s.rows[i], s.columns[j], sum);
 }
 
-/* tables: of the tile. */
-template <class CONFIG>
-__device__ __noinline__ static void compute_left_out(const bsmi_gemm_parameters &p, gemm_tile tile, left_out_memory *memory, uint32_t tables, uint32_t barrier)
+/* Of a tile of so many rows and 64 columns.  Their exponents: tables in shared memory. */
+__device__ __noinline__ static void compute_left_out(const bsmi_gemm_parameters &p, gemm_tile tile, left_out_memory *memory, int32_t rows,
+                                                     uint32_t row_exponents, uint32_t column_exponents, uint32_t barrier)
 {
-    const uint32_t row_exponents = tables, column_exponents = tables + CONFIG::ROW_TABLE_BYTES;
     const int32_t i = (int32_t)threadIdx.x % 128 / LEFT_OUT_COLUMNS, j = (int32_t)threadIdx.x % LEFT_OUT_COLUMNS;
-    for (int32_t first_row = 0; first_row < CONFIG::ROWS; first_row += LEFT_OUT_ROWS)
-        for (int32_t first_column = 0; first_column < CONFIG::COLUMNS; first_column += LEFT_OUT_COLUMNS) {
+    for (int32_t first_row = 0; first_row < rows; first_row += LEFT_OUT_ROWS)
+        for (int32_t first_column = 0; first_column < 64; first_column += LEFT_OUT_COLUMNS) {
             const int32_t row = tile.row + first_row + i, column = tile.column + first_column + j;
             const bool mine = row < tile.row_end && column < p.epilogue.n
                            && ((int32_t)load_shared(row_exponents + 4 * (first_row + i)) == BSMI_ROW_LEFT_OUT

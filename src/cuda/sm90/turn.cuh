@@ -11,6 +11,7 @@
  * are those of the kernels that read decoded rows: so are the bits of D. */
 #pragma once
 
+#include "register_prefetch.cuh"
 #include "turn_consumer.cuh"
 
 /* Full: the producer's arrival and its bytes.  Empty: of the warps of the one warpgroup that reads the stage, of A in every CTA that holds a
@@ -43,7 +44,10 @@ template <class CONFIG> __device__ static inline void turn_gemm(const bsmi_gemm_
         prefetch_tensormap(&p.b);
     }
     __syncthreads();
-    if (p.epilogue.grouped) griddepcontrol_wait();           /* the tables of groups are made in front of this kernel */
+    if (threadIdx.x == 32 * CONFIG::WARPS && p.first_of_call && blockIdx.x < p.tiles)
+        prefetch_tile<CONFIG>(p, gemm_tile_of<CONFIG>(p, blockIdx.x, cta), 0, 1, min(turns_of<CONFIG>(p), CONFIG::CODE_STAGES));
+    __syncwarp();
+    if (p.epilogue.grouped || p.first_of_call) griddepcontrol_wait();   /* tables of groups are made in front of this kernel; B perhaps by another call */
     if (threadIdx.x < 32 * CONFIG::WARPS) {
         setmaxnreg_inc<CONFIG::CONSUMER>();
         consume_turns<CONFIG>(p, memory, shared, cta);

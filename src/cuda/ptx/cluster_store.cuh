@@ -1,0 +1,19 @@
+/* What CTAs of a cluster send each other: stores into another's shared memory that complete on an mbarrier there. */
+#pragma once
+
+#include <stdint.h>
+
+/* st.async (PTX ISA 9.7.9.12): 16 bytes; both addresses from mapa_shared_cluster, of the same CTA. */
+__device__ static inline void st_async_v4(uint32_t address, uint4 v, uint32_t barrier)
+{
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, %4}, [%5];" ::
+                 "r"(address), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w), "r"(barrier) : "memory");
+}
+
+/* CTAs of the cluster. */
+__device__ static inline uint32_t cluster_nctarank()
+{
+    uint32_t count;
+    asm volatile("mov.u32 %0, %%cluster_nctarank;" : "=r"(count));
+    return count;
+}
