@@ -28,8 +28,8 @@ enum { BSMI_GEMM_D_BOX_ROWS = 16 };
     X(128x96_2x2,   128,  96, 2, 2, 2,  7,  64) \
     X(128x80_1x4,   128,  80, 2, 1, 4,  8,  32) \
     X(128x64_1x2,   128,  64, 2, 1, 2,  8, 128) \
-    X(128x48_2x1,   128,  48, 2, 2, 1,  8,  32) \
     X(64x128_1x2,    64, 128, 1, 1, 2,  8, 128) \
+    X(64x96_2x2,     64,  96, 1, 2, 2,  9,  64) \
     X(64x48_1x1,     64,  48, 1, 1, 1, 12,  32)
 
 /* The decoding kernels, each for several kinds of codes: the kernel is bsmi_gemm_CODES_TILE, for a person cuda_wgmma_CODES_TILE.

@@ -63,7 +63,8 @@ __device__ static inline register_pair<CONFIG> read_pair(const register_place<CO
 }
 
 /* Steps NUMBER and NUMBER + 1 of the stage; `pair` becomes the next one, if there is one.  The codes of a step are read while the one before is
- * decoded; the products of one are made while the next is decoded, into registers of its own. */
+ * decoded; the products of one are made while the next is decoded, into registers of its own.
+ * The result of redux is in a uniform register, where wgmma wants its descriptors. */
 template <class CONFIG, int NUMBER, bool SPECIAL>
 __device__ static inline void sum_pair(float (&sums)[CONFIG::PRODUCT_SUMS], register_place<CONFIG> &at, register_pair<CONFIG> &pair, int32_t step,
                                        int32_t steps)
@@ -71,7 +72,7 @@ __device__ static inline void sum_pair(float (&sums)[CONFIG::PRODUCT_SUMS], regi
     using CODES = typename CONFIG::CODES;
     constexpr uint32_t STEP = CONFIG::A_BYTES / 16;
     uint32_t even[16], odd[16];
-    const uint32_t stage = at.ring.stage, a = at.a + stage * CONFIG::STEPS * STEP + NUMBER * STEP;
+    const uint32_t stage = at.ring.stage, a = __reduce_or_sync(0xffffffff, at.a + stage * CONFIG::STEPS * STEP) + NUMBER * STEP;
     const register_codes next = read_step<CONFIG, NUMBER + 1>(at.reader, stage);
     decode_step<CODES, 0, SPECIAL>(at.reader, pair.codes, pair.scales, even);
     multiply_step<CONFIG>(sums, even, a);
