@@ -22,16 +22,6 @@ template <class CONFIG> __device__ static inline void initialize_barriers(uint32
     fence_mbarrier_init();
 }
 
-template <class CONFIG> __device__ static inline void synchronize_ctas()
-{
-    if (CONFIG::CLUSTER == 1) {
-        __syncthreads();
-    } else {
-        barrier_cluster_arrive();
-        barrier_cluster_wait();
-    }
-}
-
 /* What the kernels with this skeleton differ in: their barriers, what their warpgroups do, and whether all threads wait for the kernel
  * in front before that.  Without, those that load and those that multiply wait when they know their first tile, and the instructions up
  * to there have come meanwhile; groups' tables are waited for before, by all kernels. */
@@ -63,12 +53,12 @@ template <class CONFIG, class ROLES = gemm_roles<CONFIG>> __device__ static inli
         prefetch_tensormap(&p.b);
         ROLES::begin(shared);
     }
-    synchronize_ctas<CONFIG>();
+    synchronize_ctas(CONFIG::CLUSTER == 1);
     if (ROLES::WAITS_FIRST || p.epilogue.grouped) griddepcontrol_wait();
     ROLES::work(p, shared, cta, group);
     /* No CTA ends while another may still arrive on its barriers. */
     __syncwarp();
-    synchronize_ctas<CONFIG>();
+    synchronize_ctas(CONFIG::CLUSTER == 1);
 }
 
 #define GEMM_KERNEL(tile, rows, columns, groups, cluster_rows, cluster_columns, stages, d_box_bytes)                    \

@@ -69,6 +69,17 @@ template <class CONFIG> __device__ static inline uint32_t empty_barrier(uint32_t
     return shared + CONFIG::AT_EMPTY + stage * 8;
 }
 
+/* All threads of the cluster; alone: of a CTA that has none. */
+__device__ static inline void synchronize_ctas(bool alone)
+{
+    if (alone) {
+        __syncthreads();
+    } else {
+        barrier_cluster_arrive();
+        barrier_cluster_wait();
+    }
+}
+
 /* The place of a CTA in its cluster. */
 struct gemm_cta { uint32_t row, column; };
 template <class CONFIG> __device__ static inline gemm_cta gemm_cta_of(uint32_t rank)

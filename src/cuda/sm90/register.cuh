@@ -22,16 +22,6 @@ template <class CONFIG> __device__ static inline void initialize_register_barrie
     fence_mbarrier_init();
 }
 
-template <class CONFIG> __device__ static inline void synchronize_register_ctas()
-{
-    if (CONFIG::CLUSTER == 1) {
-        __syncthreads();
-    } else {
-        barrier_cluster_arrive();
-        barrier_cluster_wait();
-    }
-}
-
 template <class CONFIG> __device__ static inline void register_gemm(const bsmi_gemm_parameters &p)
 {
     extern __shared__ __align__(1024) unsigned char memory[];
@@ -42,14 +32,14 @@ template <class CONFIG> __device__ static inline void register_gemm(const bsmi_g
         prefetch_tensormap(&p.a);
         prefetch_tensormap(&p.b);
     }
-    synchronize_register_ctas<CONFIG>();
+    synchronize_ctas(CONFIG::CLUSTER == 1);
     griddepcontrol_wait();
     griddepcontrol_launch_dependents();
     if (threadIdx.x < 128) consume_registers<CONFIG>(p, memory, shared, cta);
     else if (elect_sync()) produce_registers<CONFIG>(p, shared, cta);
     /* No CTA ends while another may still arrive on its barriers. */
     __syncwarp();
-    if (CONFIG::CLUSTER > 1) synchronize_register_ctas<CONFIG>();
+    if (CONFIG::CLUSTER > 1) synchronize_ctas(false);
 }
 
 #define REGISTER_KERNEL(codes, tile, rows, cluster_columns, ctas, stages, columns)                                       \

@@ -33,16 +33,6 @@ template <class CONFIG> __device__ static inline void initialize_split_barriers(
     fence_mbarrier_init();
 }
 
-__device__ static inline void synchronize_parts(const split_part &part)
-{
-    if (part.parts == 1) {
-        __syncthreads();
-    } else {
-        barrier_cluster_arrive();
-        barrier_cluster_wait();
-    }
-}
-
 template <class CONFIG> __device__ static inline void split_gemm(const bsmi_gemm_parameters &p)
 {
     extern __shared__ __align__(1024) unsigned char memory[];
@@ -53,7 +43,7 @@ template <class CONFIG> __device__ static inline void split_gemm(const bsmi_gemm
         prefetch_tensormap(&p.a);
         prefetch_tensormap(&p.b);
     }
-    synchronize_parts(part);
+    synchronize_ctas(part.parts == 1);
     if (threadIdx.x == 32 * CONFIG::WARPS && p.first_of_call && first_of_cluster(part) < p.tiles)
         prefetch_tile<CONFIG>(p, gemm_tile_of<CONFIG>(p, first_of_cluster(part), { 0, 0 }), (int32_t)part.rank, (int32_t)part.parts,
                               min(turns_of_part<CONFIG>(p, part), CONFIG::STAGES));
@@ -69,7 +59,7 @@ template <class CONFIG> __device__ static inline void split_gemm(const bsmi_gemm
     }
     /* No CTA ends while the other may still send to it, or arrive on its barriers. */
     __syncwarp();
-    if (part.parts > 1) synchronize_parts(part);
+    if (part.parts > 1) synchronize_ctas(false);
 }
 
 #define SPLIT_KERNEL(codes, tile, rows, groups, ...)                                                                               \
