@@ -97,13 +97,14 @@ int64_t bsmi_scale_code_rows(const struct bsmi_part *part, int width, struct bsm
     const struct bsmi_matrix *m = part->operand.matrix;
     const int64_t blocks = bsmi_ceil_div(part->length, m->block), first = part->k / m->block;
     const bool own = m->map.layout.kind == BSM_LAYOUT_LINEAR && blocks % BSMI_SCALE_GROUP == 0;
+    const uint8_t *const first_row = own ? bsmi_scale_pointer(m, part->batch, 0, first) : NULL;
     for (int r = 0; r < width; r++) {
         if (r >= part->count) {
             c->rows[r] = c->rows[r - 1];
             continue;
         }
         const int64_t row = bsmi_source_column(part->first + r, part->split);
-        c->rows[r] = own ? bsmi_scale_pointer(m, part->batch, row, first) : c->copies[r];
+        c->rows[r] = own ? first_row + row * m->map.layout.pitch : c->copies[r];
         if (!own) bsmi_row_scales(m, part->batch, row, first, blocks, c->copies[r]);
     }
     return blocks;

@@ -129,6 +129,14 @@ static void add_scaled(const float *sums, const float *factors, float factor, co
     for (int64_t j = 0; j < count; j++) t[j] = fmaf(factors == NULL ? factor : factors[j], sums[j], addend[j]);
 }
 
+/* One factor makes D's fp32 numbers of S, and nothing else happens to them. */
+static bool only_scales(const struct bsmi_epilogue *e)
+{
+    const struct bsmi_product *p = e->product;
+    return !e->reads_c && p->bias == NULL && (p->alpha == NULL || p->alpha_per != BSM_PER_COLUMN) && p->gate == BSM_GATE_NONE &&
+           p->activation == BSM_ACT_NONE && p->amax == NULL && bsmi_stores_fp32(&p->d);
+}
+
 static void run_row(const struct bsmi_epilogue *e, const struct bsmi_epilogue_tile *tile, int64_t i, const struct scratch *s,
                     uint32_t *amax_bits)
 {
@@ -154,6 +162,13 @@ static void run_row(const struct bsmi_epilogue *e, const struct bsmi_epilogue_ti
 void bsmi_epilogue_run(const struct bsmi_epilogue *e, const struct bsmi_epilogue_tile *tile, void *scratch, uint32_t *amax_bits)
 {
     const struct scratch s = divide_scratch(scratch, tile->columns);
+    if (only_scales(e)) {
+        const int64_t batch = e->product->groups > 0 ? 0 : tile->matrix;
+        for (int64_t i = 0; i < tile->rows; i++)
+            bsmi_store_scaled(&e->product->d, batch, tile->row + i, tile->column, tile->columns,
+                              row_factor(e, tile, tile->row + i), tile->sums + i * tile->sums_pitch);
+        return;
+    }
     make_column_factors(e, tile, s.column_factor);
     make_column_bias(e, tile, s.column_bias);
     for (int64_t i = 0; i < tile->rows; i++) run_row(e, tile, i, &s, amax_bits);

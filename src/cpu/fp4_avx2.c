@@ -28,12 +28,13 @@ struct a_panel {
     float scales[RUNS][ROWS];             /* sA / 4 */
     float minuends[RUNS][ROWS];           /* -(2^23 + 2^15) sA / 4 */
     int32_t starts[RUNS][ROWS];           /* 2^15 - 12 sum(2a), in both halves */
-    /* Two neighbours in k, each pair twice, for vpbroadcastd; 16 more keep the rows of a panel in different sets of a cache. */
+    /* In the order of B's panel, each pair twice, for vpbroadcastd; 16 more keep the rows in different sets of a cache. */
     int16_t pairs[ROWS][CHUNK + 32];
 };
 
-/* Bytes of pair p: accumulator by accumulator, 16 columns of two k each.  vpunpck takes lanes 0-3 and 8-11 of an accumulator first;
- * for them to be columns 0-7, its lanes are columns 0-3, 8-11, 4-7, 12-15. */
+/* Pairs of k as decoding two bytes of codes gives them: first 0 and 2, then 1 and 3 of each four.  Bytes of a pair: accumulator by
+ * accumulator, 16 columns of two k each.  vpunpck takes lanes 0-3 and 8-11 of an accumulator first; for them to be columns 0-7, its
+ * lanes are columns 0-3, 8-11, 4-7, 12-15. */
 struct b_panel {
     float scales[RUNS][COLUMNS];
     uint8_t pairs[CHUNK / 2][2 * COLUMNS];
@@ -72,7 +73,7 @@ AVX2 static void pack_a_row(const uint8_t *row, int64_t groups, __m256i table, i
     for (int64_t g = 0; g < groups; g++, row += 16, pairs += 32, sums16 += 2) {
         const __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)row);
         const struct halves h = decode(_mm256_permute4x64_epi64(_mm256_castsi128_si256(bytes), 0x50), table);
-        const __m256i in_order = _mm256_unpacklo_epi8(h.even, h.odd);                 /* k ascends; 16 of them in each half */
+        const __m256i in_order = _mm256_unpacklo_epi16(h.even, h.odd);                /* 16 of K in each half */
         const __m256i low = _mm256_unpacklo_epi16(in_order, in_order), high = _mm256_unpackhi_epi16(in_order, in_order);
         _mm256_storeu_si256((__m256i *)(void *)pairs, _mm256_permute2x128_si256(low, high, 0x20));
         _mm256_storeu_si256((__m256i *)(void *)(pairs + 16), _mm256_permute2x128_si256(low, high, 0x31));
@@ -104,7 +105,21 @@ AVX2 static void pack_a(const struct bsmi_part *part, const struct bsmi_operand 
     }
 }
 
-/* Byte b of half h of a transposed vector is column b / 4 * 8 + b % 4 + 4 h. */
+/* 32 of K of 16 columns. */
+AVX2_INLINE void pack_columns(const uint8_t *const *rows, int64_t byte, __m256i table, uint8_t (*pairs)[2 * COLUMNS])
+{
+    __m256i v[8];
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; i++) v[i] = load_two(rows[i / 4 * 8 + i % 4] + byte, rows[i / 4 * 8 + i % 4 + 4] + byte);
+    transpose_eight(v);
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; i++) {
+        const struct halves h = decode(v[i], table);
+        _mm256_store_si256((__m256i *)(void *)pairs[2 * i], h.even);
+        _mm256_store_si256((__m256i *)(void *)pairs[2 * i + 1], h.odd);
+    }
+}
+
 AVX2 static void pack_b(const struct bsmi_part *part, int run, void *memory)
 {
     struct b_panel *panel = memory;
@@ -113,23 +128,10 @@ AVX2 static void pack_b(const struct bsmi_part *part, int run, void *memory)
     const __m256i table = byte_table(part->operand.values, OFFSET);
     bsmi_nibble_rows(part, COLUMNS, &nibbles);
     pack_scales_by_column(part, run, panel->scales);
-    for (int64_t g = 0; g < groups; g++) {
-        __m256i v[16];
-        if (g % 4 == 0) bsmi_prefetch_rows(nibbles.rows, COLUMNS, 16 * g + CHUNK / 2);
-#pragma GCC unroll 16
-        for (int b = 0; b < 16; b++) {
-            const int column = b / 4 * 8 + b % 4;
-            v[b] = load_two(nibbles.rows[column] + 16 * g, nibbles.rows[column + 4] + 16 * g);
-        }
-        transpose_bytes(v);
-        uint8_t *to = panel->pairs[g * (GROUP / 2)];
-#pragma GCC unroll 16
-        for (int p = 0; p < 16; p++, to += 2 * COLUMNS) {
-            const struct halves h = decode(v[p], table);
-            _mm256_store_si256((__m256i *)(void *)to, _mm256_unpacklo_epi8(h.even, h.odd));
-            _mm256_store_si256((__m256i *)(void *)(to + 32), _mm256_unpackhi_epi8(h.even, h.odd));
-        }
-    }
+    for (int half = 0; half < 2; half++)
+        for (int64_t g = 0; g < groups; g++)
+            pack_columns(nibbles.rows + 16 * half, g * (GROUP / 2), table,
+                         (uint8_t (*)[2 * COLUMNS])(panel->pairs[g * (GROUP / 2)] + 32 * half));
 }
 
 /* Multiplying ----------------------------------------------------------------------------------------------------------- */

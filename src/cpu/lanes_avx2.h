@@ -33,6 +33,22 @@ AVX2_INLINE void transpose_bytes(__m256i v[16])
     }
 }
 
+/* 8 x 8 words of two bytes in each half, in the same manner. */
+AVX2_INLINE void transpose_eight(__m256i v[8])
+{
+#pragma GCC unroll 3
+    for (int stage = 0; stage < 3; stage++) {
+        __m256i w[8];
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; i++) {
+            w[2 * i] = _mm256_unpacklo_epi16(v[i], v[i + 4]);
+            w[2 * i + 1] = _mm256_unpackhi_epi16(v[i], v[i + 4]);
+        }
+#pragma GCC unroll 8
+        for (int i = 0; i < 8; i++) v[i] = w[i];
+    }
+}
+
 /* 32 scale codes as the upper 16 bits of fp32 (e8m0), or as fp16 numbers of 2^-8 the value (ue4m3). */
 struct scale_words { __m256i first, second; };
 AVX2_INLINE struct scale_words scale_words(bsm_scale scale, __m256i codes)

@@ -73,6 +73,13 @@ static struct bsmi_part chunk_of(const struct bsmi_part *part, int64_t k, int64_
     return chunk;
 }
 
+/* Rows of the next register tile, of `left`: two even ones at the end in place of a whole one and a very small one. */
+static int64_t rows_at_once(const struct bsmi_panels *p, int64_t left)
+{
+    if (left > p->rows && left <= 2 * p->even_rows) return p->even_rows;
+    return BSMI_MIN(p->rows, left);
+}
+
 static void clear_sums(const struct bsmi_tile *tile, int64_t row, int64_t column, int64_t rows, int64_t columns)
 {
     for (int64_t i = row; i < row + rows; i++)
@@ -103,6 +110,53 @@ static void prefetch_sums(const struct bsmi_panels *p, const struct bsmi_tile *t
         for (int64_t j = 0; j < p->columns; j += 16) __builtin_prefetch(sums + i * tile->sums_pitch + j, 1);
 }
 
+/* Where the next panel of B comes from, and how much of it each register tile asks for while this panel multiplies. */
+struct next_panel {
+    struct bsmi_part part;                /* of no rows: there is none, or the kernel asks by itself */
+    const unsigned char *made;            /* NULL: it is packed out of the part */
+    int64_t rows, bytes;                  /* of the part, of a made panel: for each register tile */
+};
+
+static struct next_panel find_next(const struct bsmi_panels *p, const struct bsmi_tile *tile, const struct bsmi_part *columns,
+                                   int64_t k)
+{
+    const int64_t times = bsmi_ceil_div(tile->rows, p->rows);
+    struct next_panel next = { .part = chunk_of(columns, k + p->chunk, p->chunk), .rows = bsmi_ceil_div(p->columns, times),
+                               .bytes = bsmi_round_up((int64_t)p->b_bytes / times, 64) };
+    if (next.part.length <= 0) {          /* of the next columns */
+        next.part = chunk_of(columns, 0, p->chunk);
+        next.part.first += p->columns;
+        next.part.count = BSMI_MIN(p->columns, tile->column + tile->columns - next.part.first);
+    }
+    if (!p->keeps_b || next.part.count <= 0) next.part.count = 0;
+    else if (tile->b_panels != NULL) next.made = tile->b_panels + bsmi_panel_offset(p, tile->k, next.part.first, next.part.k);
+    return next;
+}
+
+/* Into the second-level cache.  Nothing is read, and what lies behind a matrix's end does no harm. */
+static void ask_for(const unsigned char *from, int64_t bytes)
+{
+    for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch((const void *)((uintptr_t)from + (uintptr_t)i), 0, 2);
+}
+
+/* What register tile number `time` asks for. */
+static void prefetch_next(const struct bsmi_panels *p, const struct next_panel *next, int64_t time)
+{
+    const struct bsmi_part *part = &next->part;
+    const struct bsmi_matrix *m = part->operand.matrix;
+    if (next->made != NULL) {
+        if (time * next->bytes < (int64_t)p->b_bytes) ask_for(next->made + time * next->bytes, next->bytes);
+        return;
+    }
+    /* A line of linear scales serves more than one panel. */
+    const bool scales = m->block != 0 && m->map.layout.kind == BSM_LAYOUT_LINEAR && part->k / m->block % 64 == 0;
+    for (int64_t r = time * next->rows; r < BSMI_MIN((time + 1) * next->rows, part->count); r++) {
+        const int64_t row = bsmi_source_column(part->first + r, part->split);
+        ask_for(bsmi_row(m, part->batch, row) + part->k * m->bits / 8, part->length * m->bits / 8);
+        if (scales) ask_for(bsmi_scale_pointer(m, part->batch, row, part->k / m->block), 1);
+    }
+}
+
 /* One strip of columns: panel by panel of B, which is used from the first-level cache. */
 static void add_strip(const struct bsmi_panels *p, const struct bsmi_tile *tile, const struct bsmi_part *columns, int64_t j,
                       unsigned char *b_panel)
@@ -111,14 +165,17 @@ static void add_strip(const struct bsmi_panels *p, const struct bsmi_tile *tile,
     const unsigned char *a_panel = b_panel + p->b_bytes;
     for (int64_t k = 0; k < columns->length; k += p->chunk) {
         const struct bsmi_part chunk = chunk_of(columns, k, p->chunk);
+        const struct next_panel next = find_next(p, tile, columns, k);
         const void *b = b_panel;
         if (tile->b_panels != NULL) b = tile->b_panels + bsmi_panel_offset(p, tile->k, chunk.first, chunk.k);
         else p->pack_b(&chunk, run, b_panel);
-        for (int64_t i = 0; i < tile->rows; i += p->rows, a_panel += p->a_bytes) {
+        int64_t time = 0;
+        for (int64_t i = 0, rows; i < tile->rows; i += rows, a_panel += p->a_bytes) {
+            rows = rows_at_once(p, tile->rows - i);
             if (chunk.k == 0) clear_sums(tile, i, j, p->rows, p->columns);
-            prefetch_sums(p, tile, i + p->rows, j);
-            p->multiply(BSMI_MIN(p->rows, tile->rows - i), chunk.length, run, a_panel, b,
-                        tile->sums + i * tile->sums_pitch + j, tile->sums_pitch);
+            prefetch_sums(p, tile, i + rows, j);
+            prefetch_next(p, &next, time++);
+            p->multiply(rows, chunk.length, run, a_panel, b, tile->sums + i * tile->sums_pitch + j, tile->sums_pitch);
         }
     }
 }
@@ -131,8 +188,8 @@ static void add_stretch(const struct bsmi_panels *p, const struct bsmi_tile *til
     unsigned char *a_panel = b_panel + p->b_bytes;
     for (int64_t k = 0; k < a->length; k += p->chunk) {
         const struct bsmi_part chunk = chunk_of(a, k, p->chunk);
-        for (int64_t i = 0; i < tile->rows; i += p->rows, a_panel += p->a_bytes) {
-            const struct bsmi_part rows = rows_of(&chunk, i, p->rows);
+        for (int64_t i = 0; i < tile->rows; i += rows_at_once(p, tile->rows - i), a_panel += p->a_bytes) {
+            const struct bsmi_part rows = rows_of(&chunk, i, rows_at_once(p, tile->rows - i));
             p->pack_a(&rows, &tile->b, run, a_panel);
         }
     }

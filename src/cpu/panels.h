@@ -11,6 +11,7 @@
 
 struct bsmi_panels {
     int rows, columns;                    /* of a register tile: A's panel and B's panel have as many rows of their operand */
+    int even_rows;                        /* > 0: up to twice as many rows are multiplied by halves, each of at most so many */
     int64_t chunk;                        /* columns of K in a panel at most; a multiple of BSMI_CHUNK */
     size_t a_bytes, b_bytes;              /* of a panel; multiples of 64 */
     bool keeps_b;                         /* B's panel holds B itself, not pointers to it: panels may be made once and kept */

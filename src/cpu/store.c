@@ -32,9 +32,20 @@ static void store_bytes(const struct bsmi_epilogue *e, unsigned char *row, int64
                                                             !p->d_no_saturate, 0);
 }
 
-static void store_fp32(float *restrict row, int64_t count, const float *restrict t)
+bool bsmi_stores_fp32(const struct bsmi_matrix *d) { return d->element == BSM_FP32 && d->tensor_scale == NULL; }
+
+static void store_fp32(float *restrict row, int64_t count, float factor, const float *restrict t)
 {
-    for (int64_t j = 0; j < count; j++) row[j] = isnan(t[j]) ? bsmi_float_from_bits(0x7fc00000) : t[j];
+    for (int64_t j = 0; j < count; j++) {
+        const float value = factor * t[j];
+        row[j] = isnan(value) ? bsmi_float_from_bits(0x7fc00000) : value;
+    }
+}
+
+void bsmi_store_scaled(const struct bsmi_matrix *d, int64_t batch, int64_t row, int64_t column, int64_t count, float factor,
+                       const float *sums)
+{
+    store_fp32((float *)(void *)bsmi_row(d, batch, row) + column, count, factor, sums);
 }
 
 void bsmi_store_row(const struct bsmi_epilogue *e, int64_t batch, int64_t row, int64_t column, int64_t count, const float *t)
@@ -49,8 +60,8 @@ void bsmi_store_row(const struct bsmi_epilogue *e, int64_t batch, int64_t row, i
         store_bytes(e, to, column, count, t);
         return;
     }
-    if (d->element == BSM_FP32 && d->tensor_scale == NULL) {
-        store_fp32((float *)(void *)to + column, count, t);
+    if (bsmi_stores_fp32(d)) {
+        bsmi_store_scaled(d, batch, row, column, count, 1, t);
         return;
     }
     const bsm_real type = d->element == BSM_FP32 ? BSM_REAL_FP32 : d->element == BSM_BF16 ? BSM_REAL_BF16 : BSM_REAL_FP16;

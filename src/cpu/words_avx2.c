@@ -76,23 +76,6 @@ AVX2_INLINE bool any_nan(const __m256i v[8])
     return _mm256_movemask_epi8(_mm256_cmpeq_epi8(largest, _mm256_set1_epi8(-1))) != 0;
 }
 
-/* In each half 8 x 8 words into 8 x 8, by exchanging highest and lowest bits of addresses (transpose_bytes): the words of vector i
- * have the codes of places 2 i and 2 i + 1. */
-AVX2_INLINE void transpose_eight(__m256i v[8])
-{
-#pragma GCC unroll 3
-    for (int stage = 0; stage < 3; stage++) {
-        __m256i w[8];
-#pragma GCC unroll 4
-        for (int i = 0; i < 4; i++) {
-            w[2 * i] = _mm256_unpacklo_epi16(v[i], v[i + 4]);
-            w[2 * i + 1] = _mm256_unpackhi_epi16(v[i], v[i + 4]);
-        }
-#pragma GCC unroll 8
-        for (int i = 0; i < 8; i++) v[i] = w[i];
-    }
-}
-
 /* 32 of K of 8 rows. */
 AVX2_INLINE void transpose_words(bsm_element element, const uint8_t *const *rows, int64_t k, bsmi_words words)
 {
@@ -100,7 +83,7 @@ AVX2_INLINE void transpose_words(bsm_element element, const uint8_t *const *rows
 #pragma GCC unroll 8
     for (int r = 0; r < 8; r++) v[r] = load_codes(element, rows[r], k);
     const bool nans = element == BSM_E4M3 && any_nan(v);
-    transpose_eight(v);
+    transpose_eight(v);                   /* vector i then has the codes of places 2 i and 2 i + 1 */
     store_words(element, v, words);
     if (nans) mark_nans(words);
 }
