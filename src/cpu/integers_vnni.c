@@ -92,13 +92,6 @@ VNNI_INLINE __m512i load_group(const struct source *s, int r, int64_t g)
     return _mm512_and_si512(_mm512_or_si512(words, _mm512_slli_epi16(words, 4)), _mm512_set1_epi8(15));
 }
 
-/* Half of the rows, a chunk ahead of group g. */
-static void prefetch(const struct source *s, int first, int64_t g)
-{
-    if (!s->four_bits) bsmi_prefetch_rows(s->bytes.rows + first, 16, g * GROUP + CHUNK);
-    else if (g % 2 == 0) bsmi_prefetch_rows(s->nibbles.rows + first, 16, g * (GROUP / 2) + CHUNK / 2);
-}
-
 VNNI static void pack_a_row(const struct source *source, int r, const struct decoder *decoder, int8_t *codes, int32_t *sums16)
 {
     for (int64_t g = 0; g * GROUP < source->length; g++) {
@@ -162,7 +155,6 @@ VNNI static void pack_b(const struct bsmi_part *part, int run, void *memory)
     pack_scales_by_column(part, run, panel->scales);
     for (int64_t g = 0; g * GROUP < part->length; g++)
         for (int half = 0; half < 2; half++) {
-            prefetch(&source, 16 * half, g);
             __m512i v[16];
 #pragma GCC unroll 16
             for (int c = 0; c < 16; c++) v[c] = decode(&decoder, load_group(&source, 16 * half + c, g));

@@ -56,7 +56,6 @@ AVX512_INLINE void pack_columns(bsm_element element, const struct bsmi_part *par
     const int64_t block = bsmi_factor_block(part);
     for (int64_t k = 0; k < part->length; k += 16) {
         __m256i v[16];
-        if (k % 64 == 0) bsmi_prefetch_rows(bytes->rows, COLUMNS, k + CHUNK);
 #pragma GCC unroll 16
         for (int c = 0; c < 16; c++) v[c] = upper_bytes(element, load_two(bytes->rows[c] + k, bytes->rows[c + 16] + k));
         transpose_bytes(v);
