@@ -67,18 +67,19 @@ def counts_of(p):
             "loaded": tma.get("global_read", 0), "by_threads": moved.get("loads and stores", {}).get("global_read", 0)}
 
 
-def count(build, path):
-    """Counts of one step of K of one tile: the difference of two lengths of K."""
-    def of_kernel(fmt, name):
-        step, _, tile = name.partition(" ")
-        m, n, _ = TILES[tile or "128x256"]
-        step_k = 128 if fmt.startswith("mxfp8") else 256
-        few, many = (counts_of(profile(build, m, n, steps * step_k, fmt, step, tile or "128x256")) for steps in (6, 10))
-        return {key: (many[key] - few[key]) / 4 for key in few}
+def count_kernel(build, fmt, name):
+    """Counts of one step of K of one tile: the difference of two lengths of K.  name: "STEP" or "STEP TILE"."""
+    step, _, tile = name.partition(" ")
+    m, n, _ = TILES[tile or "128x256"]
+    step_k = 128 if fmt.startswith("mxfp8") else 256
+    few, many = (counts_of(profile(build, m, n, steps * step_k, fmt, step, tile or "128x256")) for steps in (6, 10))
+    return {key: (many[key] - few[key]) / 4 for key in few}
 
+
+def count(build, path):
     kernels = [(fmt, name) for fmt in FORMATS for name in STEPS + ["6 " + tile for tile in TILES if tile != "128x256"]]
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        counters = dict(zip(["%s, step %s" % kernel for kernel in kernels], pool.map(lambda kernel: of_kernel(*kernel), kernels)))
+        counters = dict(zip(["%s, step %s" % kernel for kernel in kernels], pool.map(lambda kernel: count_kernel(build, *kernel), kernels)))
     with open(path, "w", encoding="utf-8") as file:
         json.dump(counters, file, indent=1, sort_keys=True)
         file.write("\n")
@@ -197,4 +198,5 @@ def main():
     return 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())
