@@ -150,7 +150,7 @@ def main():
     parser.add_argument("first", metavar="BUILD|FOLDER")
     parser.add_argument("second", metavar="FOLDER|LOG")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--seconds", type=float, default=float("inf"))
+    parser.add_argument("--seconds", type=float, default=1e8)          # years: a timer takes no infinity
     parser.add_argument("--parts", type=lambda text: text.split(","), default=[])
     parser.add_argument("--only", default="")
     given = parser.parse_args()

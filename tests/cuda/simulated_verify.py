@@ -37,7 +37,7 @@ def asked(names):
             if turn < first:
                 yield turn, kernels[(number + turn) % first], pair
             elif turn < len(kernels):
-                yield turn, kernels[turn], pair
+                yield turn, kernels[first + (number + turn) % (len(kernels) - first)], pair
 
 
 def cases(folder):
