@@ -70,6 +70,10 @@ trap tensormap_fetch(struct warp *w, const struct insn *in, uint32_t lane, uint6
     }
     if (!tensor_layout_check(w->cta->cluster->grid->machine->device, layout, sentence, sizeof sentence))
         return warp_fault(w, in, lane, REPORT_ILLEGAL, "uses a tensor map that is illegal: %s", sentence);
+    if (layout->sporadic)
+        return warp_fault(w, in, lane, REPORT_ILLEGAL,
+                          "uses a tensor map of less than 128 KiB with gaps or overlaps, as the driver encoded it: some drivers encode these "
+                          "wrongly for Blackwell (known issues of 595.71.05); clear bit 85: ((uint64_t *)&map)[1] &= ~(1ull << 21)");
     return TRAP_NONE;
 }
 

@@ -8,6 +8,8 @@
 enum { MAX_BOX = 256, MAX_ELEMENT_STRIDE = 8, MAX_BOX_BYTES = 228 * 1024 };
 static const uint64_t max_dim = UINT64_C(1) << 32, max_stride = UINT64_C(1) << 40;
 static const uint32_t map_mark = 0x7a6d6174;
+/* Bit 85 of a map, which drivers set on Blackwell also where it does harm: see tensor_layout.sporadic. */
+static const uint64_t bit_85 = UINT64_C(1) << 21;
 
 const struct tensor_type_info tensor_types[TENSOR_TYPE_COUNT] = {
 #define X(id, name, packed, padded, is_float) { name, packed, padded, is_float },
@@ -19,6 +21,7 @@ const struct tensor_type_info tensor_types[TENSOR_TYPE_COUNT] = {
 
 struct encoded {
     uint32_t mark, checksum;
+    uint64_t bits;                        /* 64 to 127: bit 85 or none */
     struct tensor_layout layout;
 };
 _Static_assert(sizeof(struct encoded) <= TENSOR_MAP_BYTES, "the map has 128 bytes");
@@ -38,6 +41,8 @@ void tensor_map_write(void *map, const struct tensor_layout *layout)
     memset(&e, 0, sizeof e);
     e.mark = map_mark;
     e.layout = *layout;
+    e.layout.sporadic = false;
+    e.bits = layout->sporadic ? bit_85 : 0;
     memcpy(bytes, &e, sizeof e);
     e.checksum = checksum(bytes);
     memcpy(bytes, &e, sizeof e);
@@ -55,8 +60,9 @@ enum tensor_map_state tensor_map_read(const void *map, struct tensor_layout *lay
     for (size_t i = 0; i < sizeof bytes; i++) any |= bytes[i];
     if (any == 0) return TENSOR_MAP_ZERO;
     if (e.mark != map_mark) return TENSOR_MAP_FOREIGN;
-    if (e.checksum != checksum(bytes)) return TENSOR_MAP_DAMAGED;
+    if (e.checksum != checksum(bytes) || (e.bits & ~bit_85) != 0) return TENSOR_MAP_DAMAGED;
     *layout = e.layout;
+    layout->sporadic = e.bits != 0;
     return TENSOR_MAP_VALID;
 }
 
@@ -165,6 +171,22 @@ bool tensor_layout_check(const struct device_limits *device, const struct tensor
 
 /* ---- the driver's calls ---- */
 
+/* Known issues of driver 595.71.05, and so CUTLASS and Triton have it for those before: a tensor whose memory has less than 128 KiB, and
+ * whose rows or planes have gaps or overlap. */
+static bool is_sporadic(const struct device_limits *device, const struct tensor_layout *t)
+{
+    enum { SMALL = 128 * 1024 };
+    uint64_t end = t->dim[0] * tensor_types[t->type].packed / 16, packed = end;
+    bool dense = true;
+    for (uint32_t i = 1; i < t->rank; i++) {
+        const uint64_t stride = t->stride[i - 1], more = t->dim[i] - 1;
+        if (stride != 0 && more > SMALL / stride) return false;
+        dense &= stride == packed;
+        end += more * stride, packed *= t->dim[i];
+    }
+    return device->sm >= 100 && !dense && end < SMALL;
+}
+
 /* CUtensorMapSwizzle: none, 32B, 64B, 128B, then 128B with its other atoms. */
 static void set_swizzle(struct tensor_layout *t, unsigned swizzle)
 {
@@ -197,6 +219,7 @@ int tensor_map_encode_tiled(const struct device_limits *device, void *map, unsig
         if (i + 1 < rank) t.stride[i] = stride[i];
     }
     if (!tensor_layout_check(device, &t, sentence, size)) return 1;
+    t.sporadic = is_sporadic(device, &t);
     tensor_map_write(map, &t);
     return 0;
 }

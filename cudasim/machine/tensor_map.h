@@ -55,6 +55,7 @@ struct tensor_layout {
     uint16_t box[TENSOR_RANK];
     uint8_t element_stride[TENSOR_RANK];
     uint8_t type, rank, interleave, swizzle, atom, l2_promotion, nan_fill;
+    bool sporadic;                        /* a map that Blackwell may take wrongly, now and then, while its bit 85 is set */
 };
 
 /* cuTensorMapEncodeTiled with its arguments in its order: 0 and the map, or 1 (CUDA_ERROR_INVALID_VALUE) and why in sentence. */

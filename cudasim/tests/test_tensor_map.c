@@ -151,6 +151,28 @@ static void every_damaged_byte_is_seen(struct test *t)
     CHECK(t, tensor_map_replace_address(device_named("sm_90a"), map, 0x20000, sentence, sizeof sentence) == 1);
 }
 
+/* Known issues of NVIDIA's driver 595.71.05: on Blackwell bit 85 is to be cleared in maps of less than 128 KiB that are not dense. */
+static void small_maps_with_gaps_want_bit_85_cleared(struct test *t)
+{
+    static const struct { const char *device; uint64_t dim[3], stride[2]; bool sporadic; } maps[] = {
+        { "sm_100a", { 64, 8, 2 }, { 128, 1024 }, false },          { "sm_100a", { 64, 8, 2 }, { 144, 1152 }, true },
+        { "sm_100a", { 64, 8, 1 }, { 128, 16 }, true },             { "sm_90a", { 64, 8, 2 }, { 144, 1152 }, false },
+        { "sm_120a", { 64, 8, 2 }, { 128, 1040 }, true },           { "sm_100a", { 64, 1024, 1 }, { 144, 147456 }, false },
+        { "sm_100a", { 64, 1, 2 }, { 128, (UINT64_C(1) << 40) - 16 }, false },
+    };
+    for (size_t i = 0; i < sizeof maps / sizeof maps[0]; i++) {
+        _Alignas(64) uint8_t map[TENSOR_MAP_BYTES];
+        char sentence[256];
+        struct tensor_layout layout;
+        struct request r = plain;
+        memcpy(r.dim, maps[i].dim, sizeof maps[i].dim), memcpy(r.stride, maps[i].stride, sizeof maps[i].stride);
+        CHECK(t, encode(maps[i].device, &r, map, sentence) == 0);
+        CHECK(t, tensor_map_read(map, &layout) == TENSOR_MAP_VALID && layout.sporadic == maps[i].sporadic);
+        map[10] &= 0xdf;
+        CHECK(t, tensor_map_read(map, &layout) == TENSOR_MAP_VALID && !layout.sporadic && layout.stride[0] == maps[i].stride[0]);
+    }
+}
+
 /* The tables of PTX ISA 5.5.7: which 16-byte chunk of the source row lies at each chunk of shared memory, rows of 128 bytes. */
 static const char *const patterns[][8] = {
     [SWIZZLE_32B] = { "01234567", "10325476", "01234567", "10325476", "01234567", "10325476", "01234567", "10325476" },
@@ -181,6 +203,7 @@ int main(int argc, char **argv)
     static const struct test_case cases[] = {
         TEST(sizes_at_their_limits),         TEST(modes_that_go_together),     TEST(what_only_later_devices_have),
         TEST(null_and_misaligned_arguments), TEST(every_damaged_byte_is_seen), TEST(swizzles_are_those_of_the_manual),
+        TEST(small_maps_with_gaps_want_bit_85_cleared),
     };
     return TEST_MAIN(argc, argv, cases);
 }

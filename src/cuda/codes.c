@@ -181,16 +181,16 @@ bsm_status bsmi_codes_prepare(struct bsmi_cuda_queue *queue, const struct bsmi_m
 
 /* Maps ------------------------------------------------------------------------------------------------------------------------ */
 
-static bsm_status map_or_align(const struct bsmi_driver *driver, const struct bsmi_cuda_rows *rows, const char *name,
+static bsm_status map_or_align(const struct bsmi_cuda_gpu *gpu, const struct bsmi_cuda_rows *rows, const char *name,
                                const char *member, int box_columns, int box_rows, int swizzle, struct bsmi_tensor_map *map)
 {
     if (!bsmi_cuda_can_map(rows))
         return bsmi_fail(BSM_EALIGN, "%s->%s=%p is not aligned as that of the plan was: make a plan for it", name, member,
                          rows->data);
-    return bsmi_cuda_map(driver, rows, box_columns, box_rows, swizzle, map);
+    return bsmi_cuda_map(gpu, rows, box_columns, box_rows, swizzle, map);
 }
 
-bsm_status bsmi_codes_map(const struct bsmi_driver *driver, enum bsmi_gemm_kind kind, const char *name, const struct bsmi_matrix *m,
+bsm_status bsmi_codes_map(const struct bsmi_cuda_gpu *gpu, enum bsmi_gemm_kind kind, const char *name, const struct bsmi_matrix *m,
                           const struct bsmi_codes *codes, unsigned char *workspace, int box_rows, struct bsmi_tensor_map *map,
                           struct bsmi_tensor_map *scale_map)
 {
@@ -201,9 +201,9 @@ bsm_status bsmi_codes_map(const struct bsmi_driver *driver, enum bsmi_gemm_kind 
         codes->scales == BSMI_SCALES_AS_THEY_ARE
             ? scale_rows(m->scales, &m->map, m->batch, m->scale_batch_bytes)
             : scale_rows(workspace + codes->scales_at, &codes->scale_map, m->batch, codes->scale_batch_bytes);
-    const bsm_status status = map_or_align(driver, &rows, name, "data", 128, box_rows, CU_TENSOR_MAP_SWIZZLE_128B, map);
+    const bsm_status status = map_or_align(gpu, &rows, name, "data", 128, box_rows, CU_TENSOR_MAP_SWIZZLE_128B, map);
     if (status != BSM_OK) return status;
-    return map_or_align(driver, &scales, name, "scales", (int)scales.columns, scale_blocks(kind), CU_TENSOR_MAP_SWIZZLE_NONE,
+    return map_or_align(gpu, &scales, name, "scales", (int)scales.columns, scale_blocks(kind), CU_TENSOR_MAP_SWIZZLE_NONE,
                         scale_map);
 }
 

@@ -45,7 +45,7 @@ bsm_status bsmi_codes_prepare(struct bsmi_cuda_queue *queue, const struct bsmi_m
 
 /* The maps of an operand's codes, in boxes of box_rows, and of its scales.  Fails with BSM_EALIGN for data that are not
  * aligned as those of the plan were. */
-bsm_status bsmi_codes_map(const struct bsmi_driver *driver, enum bsmi_gemm_kind kind, const char *name, const struct bsmi_matrix *m,
+bsm_status bsmi_codes_map(const struct bsmi_cuda_gpu *gpu, enum bsmi_gemm_kind kind, const char *name, const struct bsmi_matrix *m,
                           const struct bsmi_codes *codes, unsigned char *workspace, int box_rows, struct bsmi_tensor_map *map,
                           struct bsmi_tensor_map *scale_map);
 

@@ -66,20 +66,20 @@ bsm_status bsmi_fast_refold(struct bsmi_cuda_queue *queue, const struct bsmi_mat
     return bsmi_cuda_launch(queue, BSMI_KERNEL_REFOLD, bsmi_ceil_div(bands, BSMI_REFOLD_THREADS / 32), &p);
 }
 
-static bsm_status map_codes(const struct bsmi_driver *driver, const struct bsmi_matrix *m, const struct bsmi_fast_operand *o,
+static bsm_status map_codes(const struct bsmi_cuda_gpu *gpu, const struct bsmi_matrix *m, const struct bsmi_fast_operand *o,
                             unsigned char *workspace, int box_rows, struct bsmi_tensor_map *map)
 {
     const struct bsmi_cuda_rows rows = {
         workspace + o->codes_at, CU_TENSOR_MAP_DATA_TYPE_UINT8, o->row_bytes, m->rows, m->batch, o->row_bytes, o->batch_bytes
     };
-    return bsmi_cuda_map(driver, &rows, BSMI_FOLD_COLUMNS, box_rows, CU_TENSOR_MAP_SWIZZLE_128B, map);
+    return bsmi_cuda_map(gpu, &rows, BSMI_FOLD_COLUMNS, box_rows, CU_TENSOR_MAP_SWIZZLE_128B, map);
 }
 
-bsm_status bsmi_fast_map(const struct bsmi_driver *driver, const struct bsmi_gemm_instance *instance, const struct bsmi_matrix *a,
+bsm_status bsmi_fast_map(const struct bsmi_cuda_gpu *gpu, const struct bsmi_gemm_instance *instance, const struct bsmi_matrix *a,
                          const struct bsmi_fast_operand *folded_a, const struct bsmi_matrix *b,
                          const struct bsmi_fast_operand *folded_b, unsigned char *workspace, struct bsmi_fast_parameters *p)
 {
     p->a_factors = factors_of(folded_a, workspace), p->b_factors = factors_of(folded_b, workspace);
-    const bsm_status status = map_codes(driver, a, folded_a, workspace, instance->a_box_rows, &p->gemm.a);
-    return status == BSM_OK ? map_codes(driver, b, folded_b, workspace, instance->b_box_rows, &p->gemm.b) : status;
+    const bsm_status status = map_codes(gpu, a, folded_a, workspace, instance->a_box_rows, &p->gemm.a);
+    return status == BSM_OK ? map_codes(gpu, b, folded_b, workspace, instance->b_box_rows, &p->gemm.b) : status;
 }

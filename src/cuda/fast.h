@@ -28,7 +28,7 @@ bsm_status bsmi_fast_refold(struct bsmi_cuda_queue *queue, const struct bsmi_mat
                             const struct bsmi_matrix *b, const struct bsmi_fast_operand *folded_b, unsigned char *workspace);
 
 /* Maps and factors of both; the rest of the parameters is the caller's. */
-bsm_status bsmi_fast_map(const struct bsmi_driver *driver, const struct bsmi_gemm_instance *instance, const struct bsmi_matrix *a,
+bsm_status bsmi_fast_map(const struct bsmi_cuda_gpu *gpu, const struct bsmi_gemm_instance *instance, const struct bsmi_matrix *a,
                          const struct bsmi_fast_operand *folded_a, const struct bsmi_matrix *b,
                          const struct bsmi_fast_operand *folded_b, unsigned char *workspace,
                          struct bsmi_fast_parameters *parameters);

@@ -56,7 +56,7 @@ bsm_status bsmi_integers_make(struct bsmi_cuda_queue *queue, const struct bsmi_i
     return bsmi_cuda_launch(queue, BSMI_KERNEL_INTEGERS, ctas, &parameters);
 }
 
-bsm_status bsmi_integers_map(const struct bsmi_driver *driver, const struct bsmi_integers_of *of, int box_rows,
+bsm_status bsmi_integers_map(const struct bsmi_cuda_gpu *gpu, const struct bsmi_integers_of *of, int box_rows,
                              struct bsmi_tensor_map *map)
 {
     const struct bsmi_integers *i = of->integers;
@@ -67,5 +67,5 @@ bsm_status bsmi_integers_map(const struct bsmi_driver *driver, const struct bsmi
                                          of->matrix->batch,
                                          i->padded_columns,
                                          i->batch_pitch };
-    return bsmi_cuda_map(driver, &rows, BSMI_INTEGER_K_STEP / 2, box_rows, CU_TENSOR_MAP_SWIZZLE_128B, map);
+    return bsmi_cuda_map(gpu, &rows, BSMI_INTEGER_K_STEP / 2, box_rows, CU_TENSOR_MAP_SWIZZLE_128B, map);
 }

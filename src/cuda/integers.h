@@ -30,7 +30,7 @@ bsm_status bsmi_integers_make(struct bsmi_cuda_queue *queue, const struct bsmi_i
                               uint32_t *unfit, int32_t *flags);
 
 /* The map of its rows, as numbers of 16 bits: two integers each. */
-bsm_status bsmi_integers_map(const struct bsmi_driver *driver, const struct bsmi_integers_of *of, int box_rows,
+bsm_status bsmi_integers_map(const struct bsmi_cuda_gpu *gpu, const struct bsmi_integers_of *of, int box_rows,
                              struct bsmi_tensor_map *map);
 
 #endif

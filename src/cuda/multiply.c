@@ -158,7 +158,7 @@ static bsm_status map_operand(const struct run *run, const char *name, const str
     if (!bsmi_cuda_can_map(&rows))
         return bsmi_fail(BSM_EALIGN, "%s->data=%p is not aligned to 16 bytes, as that of the plan was: make a plan for it", name,
                          rows.data);
-    return bsmi_cuda_map(run->queue.gpu->driver, &rows, BSMI_K_STEP, box_rows, CU_TENSOR_MAP_SWIZZLE_128B, map);
+    return bsmi_cuda_map(run->queue.gpu, &rows, BSMI_K_STEP, box_rows, CU_TENSOR_MAP_SWIZZLE_128B, map);
 }
 
 /* Of D as plain numbers, if TMA can store them. */
@@ -175,7 +175,7 @@ static bsm_status map_d(const struct run *run, const struct bsmi_gemm_instance *
                         : instance->d_box_bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
                                                       : CU_TENSOR_MAP_SWIZZLE_32B;
     g->has_d_map = 1;
-    return bsmi_cuda_map(run->queue.gpu->driver, &rows, instance->d_box_bytes / (d->bits / 8), instance->d_box_rows,
+    return bsmi_cuda_map(run->queue.gpu, &rows, instance->d_box_bytes / (d->bits / 8), instance->d_box_rows,
                          swizzle, &g->d);
 }
 
@@ -193,10 +193,10 @@ static bsm_status map_codes(const struct run *run, const struct bsmi_gemm_instan
 {
     const struct bsmi_product *p = run->product;
     const struct bsmi_cuda_multiply *c = run->multiply;
-    const struct bsmi_driver *driver = run->queue.gpu->driver;
-    const bsm_status status = bsmi_codes_map(driver, instance->kind, "a", &p->a, &c->a.codes, run->workspace, instance->a_box_rows, &g->a, &g->a_scales);
+    const struct bsmi_cuda_gpu *gpu = run->queue.gpu;
+    const bsm_status status = bsmi_codes_map(gpu, instance->kind, "a", &p->a, &c->a.codes, run->workspace, instance->a_box_rows, &g->a, &g->a_scales);
     if (status != BSM_OK) return status;
-    return bsmi_codes_map(driver, instance->kind, "b", &p->b, &c->b.codes, run->workspace, instance->b_box_rows, &g->b, &g->b_scales);
+    return bsmi_codes_map(gpu, instance->kind, "b", &p->b, &c->b.codes, run->workspace, instance->b_box_rows, &g->b, &g->b_scales);
 }
 
 /* B's codes, and where their scales lie. */
@@ -217,7 +217,7 @@ static bsm_status give_codes(const struct run *run, const struct bsmi_gemm_insta
     if (!bsmi_cuda_can_map(&rows) || (!o->any_scales && (uintptr_t)g->code_scales % 16 != 0))
         return bsmi_fail(BSM_EALIGN, "b->data=%p, b->scales=%p: not aligned to 16 bytes, as those of the plan were: make a plan for them",
                          (void *)m->data, (void *)m->scales);
-    return bsmi_cuda_map(run->queue.gpu->driver, &rows, stream ? BSMI_STREAM_BOX_BYTES : BSMI_CODES_BOX_BYTES, instance->b_box_rows,
+    return bsmi_cuda_map(run->queue.gpu, &rows, stream ? BSMI_STREAM_BOX_BYTES : BSMI_CODES_BOX_BYTES, instance->b_box_rows,
                          stream ? CU_TENSOR_MAP_SWIZZLE_NONE : CU_TENSOR_MAP_SWIZZLE_128B, &g->b);
 }
 
@@ -239,8 +239,8 @@ static bsm_status map_integers(const struct run *run, const struct bsmi_gemm_ins
     const struct bsmi_cuda_multiply *c = run->multiply;
     const struct bsmi_integers_of a = integers_of(run, "a", &run->product->a, &c->a), b = integers_of(run, "b", &run->product->b, &c->b);
     g->segments[g->segment_count++] = (struct bsmi_segment){ 0, 0, (int32_t)(a.integers->padded_columns / BSMI_INTEGER_K_STEP) };
-    const bsm_status status = bsmi_integers_map(run->queue.gpu->driver, &a, instance->a_box_rows, &g->a);
-    return status == BSM_OK ? bsmi_integers_map(run->queue.gpu->driver, &b, instance->b_box_rows, &g->b) : status;
+    const bsm_status status = bsmi_integers_map(run->queue.gpu, &a, instance->a_box_rows, &g->a);
+    return status == BSM_OK ? bsmi_integers_map(run->queue.gpu, &b, instance->b_box_rows, &g->b) : status;
 }
 
 /* What GEMM kernels are launched with: all begin with the same. */
@@ -254,7 +254,7 @@ static bsm_status map_fast(const struct run *run, const struct bsmi_gemm_instanc
 {
     const struct bsmi_product *p = run->product;
     const struct bsmi_cuda_multiply *c = run->multiply;
-    return bsmi_fast_map(run->queue.gpu->driver, instance, &p->a, &c->a.fast, &p->b, &c->b.fast, run->workspace, parameters);
+    return bsmi_fast_map(run->queue.gpu, instance, &p->a, &c->a.fast, &p->b, &c->b.fast, run->workspace, parameters);
 }
 
 /* What the kernel multiplies, in its way. */

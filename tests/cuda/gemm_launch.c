@@ -1,6 +1,7 @@
 #include "gemm_launch.h"
 #include "cuda/codes.h"
 #include "cuda/embedded.h"
+#include "cuda/launch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,8 +46,9 @@ bool gemm_open(struct gemm_machine *machine)
     gemm_call(machine, cu->cuDeviceGetAttribute(&machine->processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device), "attribute");
     gemm_call(machine, cu->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device), "attribute");
     gemm_call(machine, cu->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device), "attribute");
+    machine->capability = major * 10 + minor;
     for (const struct bsmi_cuda_fatbin *f = bsmi_cuda_fatbins; f->file != NULL; f++)
-        if (bsmi_cuda_runs_on(f, major * 10 + minor)) load_file(machine, f);
+        if (bsmi_cuda_runs_on(f, machine->capability)) load_file(machine, f);
     return true;
 }
 
@@ -79,17 +81,18 @@ void gemm_free(const struct gemm_machine *machine, CUdeviceptr memory)
 bool gemm_map(const struct gemm_machine *machine, struct bsmi_tensor_map *map, const struct gemm_rows *rows, int box_columns, int box_rows,
               int swizzle_bytes)
 {
-    const uint64_t bytes = rows->element == BSM_FP32 ? 4 : 2;
-    const uint64_t sizes[3] = { (uint64_t)rows->columns, (uint64_t)rows->rows, (uint64_t)rows->batch };
-    const uint64_t strides[2] = { (uint64_t)rows->pitch * bytes, (uint64_t)rows->batch_pitch * bytes };
-    const uint32_t box[3] = { (uint32_t)box_columns, (uint32_t)box_rows, 1 }, steps[3] = { 1, 1, 1 };
     const int type = rows->element == BSM_FP32   ? CU_TENSOR_MAP_DATA_TYPE_FLOAT32
                      : rows->element == BSM_BF16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
                                                  : CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
-    const int swizzle = swizzle_bytes == 128 ? 3 : swizzle_bytes == 64 ? 2 : 1;
-    if ((uint64_t)rows->columns * bytes % 16 != 0 || rows->data % 16 != 0 || strides[0] % 16 != 0 || strides[1] % 16 != 0) return false;
-    gemm_call(machine, machine->cu->cuTensorMapEncodeTiled(map, type, 3, (void *)(uintptr_t)rows->data, sizes, strides, box, steps, 0, swizzle,
-                                                           CU_TENSOR_MAP_L2_PROMOTION_L2_256B, 0), "cuTensorMapEncodeTiled");
+    const int64_t bytes = rows->element == BSM_FP32 ? 4 : 2;
+    const struct bsmi_cuda_gpu gpu = { .driver = machine->cu, .capability = machine->capability };
+    const struct bsmi_cuda_rows of = { (const void *)(uintptr_t)rows->data, type, rows->columns, rows->rows, rows->batch,
+                                       rows->pitch * bytes, rows->batch_pitch * bytes };
+    const int swizzle = swizzle_bytes == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
+                        : swizzle_bytes == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
+                                              : CU_TENSOR_MAP_SWIZZLE_32B;
+    if (!bsmi_cuda_can_map(&of)) return false;
+    if (bsmi_cuda_map(&gpu, &of, box_columns, box_rows, swizzle, map) != BSM_OK) stop("a tensor map", bsm_last_error());
     return true;
 }
 

@@ -11,7 +11,7 @@ struct gemm_machine {
     const struct bsmi_driver *cu;
     CUcontext context;
     CUfunction functions[BSMI_MOST_GEMM_INSTANCES];
-    int processors;
+    int processors, capability;           /* 90: compute capability 9.0 */
     int most_clusters[5];                 /* of that many CTAs that run at one time; 0: processors over CTAs */
 };
 
