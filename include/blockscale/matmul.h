@@ -53,16 +53,18 @@ typedef enum bsm_compute {
 /* BSM_COMPUTE_FAST is a permission.  Hopper uses it for pairs of MXFP8, MXFP6 and MXFP4 (not MXFP4 with itself); other GPUs, other pairs and the
  * CPU compute as without it.  Whether it is used depends on the device and the formats alone, and so does every bit of D: not on M, N or
  * neighbours.
- * It refolds each row of A and B to one power of two, 2^e, for each 128 columns of K: the largest scale s among the group's blocks (NaN aside),
- * whatever their elements are, times 2^c, where the format's largest number times 2^-c is e4m3's largest or below by less than a factor
- * of two (c is 0 for e4m3, 7 e5m2, -5 e2m3, -4 e3m2, -6 e2m1).  Each number a becomes the nearest e4m3 number times 2^e, a', ties to even:
+ * It refolds each row of A and B to one power of two, 2^e: the largest scale s among the row's blocks (NaN aside), whatever their elements
+ * are, times 2^c, where the format's largest number times 2^-c is e4m3's largest or below by less than a factor of two (c is 0 for e4m3,
+ * 7 e5m2, -5 e2m3, -4 e3m2, -6 e2m1).  Each number a becomes the nearest e4m3 number times 2^e, a', ties to even:
  *     |a' - a| <= 2^-4 |a| or 2^-10 2^e, whichever is more; 0 where a / 2^e is a number of e4m3: all of MXFP6 and MXFP4 whose block's
- *     scale is s / 512 or more, all of an e4m3 group whose scales are equal.
- * Where a row's groups differ by 2^43 and more, those of the smallest e may count as zeros.  NaN stays NaN, and an infinity of e5m2
- * becomes NaN.  Then products are summed by groups of 128 columns in tensor cores, which keep 13 bits behind the leading one, and the
+ *     scale is s / 512 or more, all of an e4m3 row whose scales are equal, and of an e4m3 block whose scale is s / 2^d the codes worth
+ *     2^(d-6) and more.
+ * So a row with one block that is far larger than the rest is coarse in the rest, and no other row is.  NaN stays NaN, and an infinity of
+ * e5m2 becomes NaN.  Then products are summed by groups of 256 columns in tensor cores, which keep 13 bits behind the leading one, and the
  * groups' sums in fp32, ascending:
- *     |S - exact S| <= sum |a'b' - ab| + (2^-5.9 + groups 2^-23) sum |a'b'|.
- * The second term is the worst that any data can do to 13 bits in four steps of 33 numbers; with normal data it is some 2^-14 sum |a'b'|. */
+ *     |S - exact S| <= sum |a'b' - ab| + (2^-4.9 + groups 2^-23) sum |a'b'|, and one further rounding where 2^e leaves fp32's range.
+ * The second term is the worst that any data can do to 13 bits in eight steps of 33 numbers; with normal data it is some 2^-16 sum |a'b'|
+ * for K = 512 and less for more. */
 
 /* In which order the products of an element of S are added. */
 typedef enum bsm_order {

@@ -27,12 +27,7 @@ const struct bsmi_cuda_kernel bsmi_cuda_kernels[BSMI_KERNEL_COUNT] = {
 #define INTEGERS(tile, ...) ROW("sm90/gemm_integers", BSMI_GEMM_INTEGERS, "cuda_wgmma_integers_" #tile, "bsmi_gemm_integers_" #tile, __VA_ARGS__)
 #define REST(tile, ...) ROW("sm90/gemm_integers", BSMI_GEMM_BF16, "cuda_wgmma_rest_" #tile, "bsmi_gemm_rest_" #tile, __VA_ARGS__)
 
-/* The same with the factors of rows and columns in each stage. */
-#define FAST(tile, rows, columns, groups, cluster_rows, cluster_columns, stages, d_box)                                                  \
-    { "cuda_wgmma_fast_" #tile, "bsmi_gemm_fast_" #tile, "sm90/gemm_fast", BSMI_GEMM_FAST, false, rows, columns, cluster_rows, cluster_columns, \
-      128 * ((groups) + 1),                                                                                                              \
-      (stages) * (((rows) + (columns)) * (BSMI_FOLD_COLUMNS + 4) + 16) + (groups) * 8 * BSMI_GEMM_D_BOX_ROWS * (d_box),                  \
-      (rows) / (cluster_columns), (columns) / (cluster_rows), BSMI_GEMM_D_BOX_ROWS, d_box, true, BSMI_DECODES_NONE, 0, 0, false },
+#define FAST(tile, ...) ROW("sm90/gemm_fast", BSMI_GEMM_FAST, "cuda_wgmma_fast_" #tile, "bsmi_gemm_fast_" #tile, __VA_ARGS__)
 
 /* The same of Blackwell's; `blocks` of scales and `words` for each column as in sm100/gemm_config.cuh, which checks the sum.  Without boxes
  * of D the rows of the instruction are B's. */

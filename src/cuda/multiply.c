@@ -36,11 +36,9 @@ static const int64_t *group_tiles(const struct run *run)
     return run->product->groups > 0 ? group_starts(run) + run->product->groups + 1 : NULL;
 }
 
-/* Blocks of scales hold 128 rows: on the road of codes the tiles of a group begin with a block, or with 32 rows of one.  Bulk copies of factors
- * begin at multiples of four. */
+/* Blocks of scales hold 128 rows: on the road of codes the tiles of a group begin with a block, or with 32 rows of one. */
 static int32_t row_alignment(const struct bsmi_cuda_multiply *c)
 {
-    if (c->road == BSMI_ROAD_FAST) return 4;
     if (c->road != BSMI_ROAD_CODES) return 0;
     return bsmi_gemm_is_swapped(&bsmi_gemm_instances[c->gemm]) ? 32 : 128;
 }
@@ -247,10 +245,9 @@ static bsm_status map_integers(const struct run *run, const struct bsmi_gemm_ins
 union launched {
     struct bsmi_gemm_parameters gemm;
     struct bsmi_conditional_gemm_parameters conditional;
-    struct bsmi_fast_parameters fast;
 };
 
-static bsm_status map_fast(const struct run *run, const struct bsmi_gemm_instance *instance, struct bsmi_fast_parameters *parameters)
+static bsm_status map_fast(const struct run *run, const struct bsmi_gemm_instance *instance, struct bsmi_gemm_parameters *parameters)
 {
     const struct bsmi_product *p = run->product;
     const struct bsmi_cuda_multiply *c = run->multiply;
@@ -261,7 +258,7 @@ static bsm_status map_fast(const struct run *run, const struct bsmi_gemm_instanc
 static bsm_status give_operands(const struct run *run, const struct bsmi_gemm_instance *instance, union launched *parameters)
 {
     struct bsmi_gemm_parameters *g = &parameters->gemm;
-    if (instance->kind == BSMI_GEMM_FAST) return map_fast(run, instance, &parameters->fast);
+    if (instance->kind == BSMI_GEMM_FAST) return map_fast(run, instance, g);
     parameters->conditional.condition = condition_of(run, instance->kind != BSMI_GEMM_INTEGERS);
     if (instance->kind == BSMI_GEMM_INTEGERS) return map_integers(run, instance, g);
     if (run->multiply->road == BSMI_ROAD_TENSOR) fill_segments(run->multiply, g);

@@ -65,8 +65,8 @@ static int64_t most_flags(const struct bsmi_matrix *m)
 
 static bool place_fast(const struct bsmi_matrix *m, struct bsmi_cuda_operand *o, int64_t *end)
 {
-    const int64_t codes = bsmi_fast_codes_bytes(m, &o->fast), factors = bsmi_fast_factors_bytes(m, &o->fast);
-    if (codes < 0 || factors < 0 || place(codes, 1, &o->fast.codes_at, end) || place(factors, 1, &o->fast.factors_at, end)
+    const int64_t codes = bsmi_fast_codes_bytes(m, &o->fast);
+    if (codes < 0 || place(codes, 1, &o->fast.codes_at, end)
         || place(m->rows * m->batch, (int64_t)sizeof(int32_t), &o->exponents_at, end)) return true;
     o->fast.exponents_at = o->exponents_at;
     return false;

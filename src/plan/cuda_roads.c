@@ -239,7 +239,7 @@ static void describe_order(const struct bsmi_cuda_multiply *c, char *text, size_
     if (c->road == BSMI_ROAD_SIMT) snprintf(text, bytes, "as on the CPU");
     else if (c->rest >= 0)
         snprintf(text, bytes, "exact in s32 if the scales of every row span 3 powers of two and its sums fit fp32, else tensor cores along K in fp32");
-    else if (c->road == BSMI_ROAD_FAST) snprintf(text, bytes, "tensor cores along each 128 columns of K, added in fp32");
+    else if (c->road == BSMI_ROAD_FAST) snprintf(text, bytes, "tensor cores along each 256 columns of K, added in fp32");
     else if (bsmi_gemm_instances[c->gemm].k_ctas > 0)
         snprintf(text, bytes, "any: tensor cores along each of %d parts of K in fp32, which are added in fp32",
                  (bsmi_gemm_instances[c->gemm].threads / 128 - 1) * bsmi_gemm_instances[c->gemm].k_ctas);

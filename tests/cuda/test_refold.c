@@ -20,21 +20,14 @@ static int fold_of(bsm_element element)
     }
 }
 
-static int64_t permuted_place(int64_t row)
-{
-    static const int place[16] = { 0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15 };
-    return row / 16 * 16 + place[row % 16];
-}
-
-struct refolded { unsigned char *codes; float *factors; int32_t *exponents; int64_t row_bytes, rows; int32_t groups; bool permuted; };
+struct refolded { unsigned char *codes; int32_t *exponents; int64_t row_bytes; };
 
 static struct bsmi_refold_operand operand(struct test *t, const struct twin *twin, const struct refolded *x)
 {
     const struct bsmi_matrix *m = &twin->resolved;
     return (struct bsmi_refold_operand){
         .source = twin->device, .codes = device_fill(t, 0xa5, (size_t)(m->batch * m->rows * x->row_bytes), 0), .row_bytes = x->row_bytes,
-        .batch_bytes = m->rows * x->row_bytes, .permuted = x->permuted,
-        .factors = { device_fill(t, 0xa5, (size_t)(m->batch * x->groups * x->rows) * sizeof(float), 0), x->rows, x->groups },
+        .batch_bytes = m->rows * x->row_bytes,
         .exponents = device_fill(t, 0xa5, (size_t)(m->batch * m->rows) * sizeof(int32_t), 0),
     };
 }
@@ -43,17 +36,13 @@ static struct bsmi_refold_operand operand(struct test *t, const struct twin *twi
 static bool run(struct test *t, const struct twin *twin, bool second, struct refolded *x)
 {
     const struct bsmi_matrix *m = &twin->resolved;
-    x->row_bytes = bsmi_round_up(m->columns, BSMI_FOLD_COLUMNS) + 128, x->groups = (int32_t)bsmi_ceil_div(m->columns, BSMI_FOLD_COLUMNS);
-    x->rows = bsmi_round_up(m->rows, 16) + 16, x->permuted = second;
-    struct refolded other = *x;
-    other.permuted = !second;
-    const struct bsmi_refold_operand mine = operand(t, twin, x), beside = operand(t, twin, &other);
+    x->row_bytes = bsmi_round_up(m->columns, 128) + 128;
+    const struct bsmi_refold_operand mine = operand(t, twin, x), beside = operand(t, twin, x);
     const struct bsmi_refold_parameters p = { { second ? beside : mine, second ? mine : beside } };
     if (!device_launch(t, "bsmi_refold", 2, BSMI_REFOLD_THREADS, &p)) return false;
-    const size_t codes = (size_t)(m->batch * mine.batch_bytes), factors = (size_t)(m->batch * x->groups * x->rows), rows = (size_t)(m->batch * m->rows);
-    x->codes = malloc(codes), x->factors = malloc(factors * sizeof(float)), x->exponents = malloc(rows * sizeof(int32_t));
+    const size_t codes = (size_t)(m->batch * mine.batch_bytes), rows = (size_t)(m->batch * m->rows);
+    x->codes = malloc(codes), x->exponents = malloc(rows * sizeof(int32_t));
     device_read(t, x->codes, mine.codes, codes);
-    device_read(t, x->factors, mine.factors.factors, factors * sizeof(float));
     device_read(t, x->exponents, mine.exponents, rows * sizeof(int32_t));
     return true;
 }
@@ -65,18 +54,18 @@ static uint8_t scale_at(const struct twin *twin, int64_t b, int64_t r, int64_t s
     return scale;
 }
 
-/* The power of two of a group. */
-static int exponent_of_group(const struct twin *twin, int64_t b, int64_t r, int64_t group)
+/* The power of two of a row. */
+static int exponent_of_row(const struct twin *twin, int64_t b, int64_t r)
 {
     int most = 0;
-    for (int64_t s = group * 4; s < group * 4 + 4; s++) {
+    for (int64_t s = 0; s < twin->resolved.scale_columns; s++) {
         const int scale = scale_at(twin, b, r, s);
         if (scale != 255 && scale > most) most = scale;
     }
     return most - 127 + fold_of(twin->resolved.element);
 }
 
-/* What the code of an element becomes under its group's power of two. */
+/* What the code of an element becomes under its row's power of two. */
 static uint32_t refolded_code(const struct twin *twin, int64_t b, int64_t r, int64_t k, int exponent)
 {
     uint32_t code;
@@ -92,26 +81,19 @@ static void check_row(struct test *t, const char *what, const struct twin *twin,
     const struct bsmi_matrix *m = &twin->resolved;
     const int64_t number = b * m->rows + r;
     const unsigned char *codes = x->codes + number * x->row_bytes;
-    int most = -1000;
+    const int exponent = exponent_of_row(twin, b, r);
     bool any = false;
     for (int64_t k = 0; k < x->row_bytes; k++) {
-        const bool outside = k >= x->groups * BSMI_FOLD_COLUMNS, padding = k >= m->columns;
-        uint32_t want = outside ? 0xa5 : 0, found = codes[k];
-        if (!padding) want = refolded_code(twin, b, r, k, exponent_of_group(twin, b, r, k / BSMI_FOLD_COLUMNS));
-        if (padding && !outside && scale_at(twin, b, r, k / 32) == 255) continue;     /* of a block that is NaN: anything */
+        const bool padding = k >= m->columns;
+        uint32_t want = 0, found = codes[k];
+        if (!padding) want = refolded_code(twin, b, r, k, exponent);
+        if (padding && scale_at(twin, b, r, k / 32) == 255) continue;     /* of a block that is NaN: anything */
         if ((want & 0x7f) == 0x7f) want = 0x7f, found &= 0x7f;
         any |= !padding && (want & 0x7f) != 0;
         if (found != want) FAIL(t, "%s: row %lld column %lld is 0x%02x, not 0x%02x", what, (long long)number, (long long)k, codes[k], want);
     }
-    for (int64_t g = 0; g < x->groups; g++) most = BSMI_MAX(most, exponent_of_group(twin, b, r, g));
-    const int exponent = any && (most < -20 || most > 40) ? most : 0;
-    if (x->exponents[number] != exponent) FAIL(t, "%s: row %lld has exponent %d, not %d", what, (long long)number, x->exponents[number], exponent);
-    for (int64_t g = 0; g < x->groups && any; g++) {
-        const int factor = exponent_of_group(twin, b, r, g) - exponent;
-        const float found = x->factors[(b * x->groups + g) * x->rows + (x->permuted ? permuted_place(r) : r)];
-        const float want = factor < -63 ? 0 : (float)ldexp(1, factor);
-        if (!(found == want)) FAIL(t, "%s: row %lld group %lld has factor %a, not %a", what, (long long)number, (long long)g, (double)found, (double)want);
-    }
+    if (x->exponents[number] != (any ? exponent : 0))
+        FAIL(t, "%s: row %lld has exponent %d, not %d", what, (long long)number, x->exponents[number], any ? exponent : 0);
 }
 
 static void check(struct test *t, const char *what, const struct twin *twin, bool second)
@@ -120,7 +102,7 @@ static void check(struct test *t, const char *what, const struct twin *twin, boo
     if (!run(t, twin, second, &x)) return;
     for (int64_t b = 0; b < twin->resolved.batch; b++)
         for (int64_t r = 0; r < twin->resolved.rows; r++) check_row(t, what, twin, &x, b, r);
-    free(x.codes), free(x.factors), free(x.exponents);
+    free(x.codes), free(x.exponents);
 }
 
 /* Scales of a row around one of its own: mostly near 1, some rows far out, some spanning much, some all zeros. */
@@ -177,7 +159,7 @@ static void every_layout(struct test *t)
     }
 }
 
-/* Every code under every distance from the largest scale of its group: column k of row d has code k, blocks 1 .. 3 a scale d
+/* Every code under every distance from the largest scale of its row: column k of row d has code k, blocks 1 .. 3 of four a scale d
  * smaller. */
 static void every_code_at_every_distance(struct test *t)
 {

@@ -1,17 +1,13 @@
-/* Operands of BSM_COMPUTE_FAST: every row as e4m3 codes with one power of two for 128 columns.
+/* Operands of BSM_COMPUTE_FAST: every row as e4m3 codes with one power of two, its exponent.
  *
- * The largest scale code of a group's four blocks says its power of two, so that the largest number that the format has under that scale
- * becomes at most 448; what has a smaller scale moves down, and is rounded to nearest even where that drops bits.  Groups of equal scales
- * keep every bit but of e5m2.
+ * The largest scale code of a row says its power of two, so that the largest number that the format has under that scale becomes at most
+ * 448; what has a smaller scale moves down, and is rounded to nearest even where that drops bits.  Rows of equal scales keep every bit but
+ * of e5m2.
  *
  * A number goes from its code to a half, times a power of two that is a half too, to its new code.  The product rounds only what lies
  * below 2^-14, all of which becomes 0 in e4m3, whose last place is 2^-9: nothing is rounded twice.
  *
- * Factors are kept within 2^-63 .. 2^40, so that products of two are numbers of fp32, and sums of products with them neither overflow nor lose
- * bits: a row whose largest factor is not within 2^-20 .. 2^40 has an exponent of its own, which its factors leave out.  Factors below 2^-63
- * become 0.
- *
- * A warp takes 8 rows, four lanes a row, 128 columns at a time. */
+ * A warp takes 8 rows, four lanes a row, 128 columns at a time, once it has read their scales. */
 #include "cuda/ptx/arithmetic.cuh"
 #include "cuda/fast_parameters.h"
 #include "cuda/ptx/narrow.cuh"
@@ -19,10 +15,10 @@
 #include "octets.cuh"
 #include "scale_places.cuh"
 
-enum { LEAST_FACTOR = -63, MOST_FACTOR = 40, LEAST_OF_ROW = -20, GROUPS_AT_ONCE = 4, TWO_TO_MINUS_7 = 0x20002000 };
+enum { STEP = 128, STEPS_AT_ONCE = 4, TWO_TO_MINUS_7 = 0x20002000 };
 
 /* Codes of an element as halves that are exact, those of e5m2 for the range of a second factor: halves times 2^`raised` are the element; and
- * the power of two of a factor under the scale 1, less than which nothing fits. */
+ * the exponent of a row whose largest scale is 1, less than which nothing fits. */
 template <int ELEMENT> struct element_fold;
 template <> struct element_fold<BSM_E4M3> { static constexpr int raised = 0, exponent = 0; };
 template <> struct element_fold<BSM_E5M2> { static constexpr int raised = 7, exponent = 7; };
@@ -75,7 +71,8 @@ __device__ static inline uint32_t half_power(int exponent)
 /* Everything about an operand that its rows share. */
 struct refold_job {
     scale_places places;
-    int quick_groups;                     /* of a row, from the first on: 16 codes can be loaded at once, and are there */
+    int quick_steps;                      /* of a row, from the first on: 16 codes can be loaded at once, and are there */
+    bool words;                           /* the four scales of a step are an aligned word */
 };
 
 __device__ static inline bool loads_quickly(const bsmi_device_matrix &m)
@@ -84,6 +81,16 @@ __device__ static inline bool loads_quickly(const bsmi_device_matrix &m)
     const uint32_t step = nibbles ? 8 : 16;
     if (!nibbles && m.packing != BSM_PACKING_DEFAULT && m.packing != BSM_PACKING_BYTES) return false;
     return aligned_to(m.data, step) && m.row_bytes % step == 0 && m.batch_bytes % step == 0;
+}
+
+/* Whether the four scales of 128 columns are an aligned word. */
+__device__ static inline bool scales_are_words(const bsmi_device_matrix &m, const scale_places &places)
+{
+    const scale_part &c = places.column, &r = places.row;
+    const bool plain = c.tile == 0 && c.shift == 0 && c.stride == 1 && c.mask1 == 0 && c.mask2 == 0;
+    const bool fours = c.tile == 0 && c.shift == 2 && c.stride % 4 == 0 && c.shift1 == 0 && c.mask1 == 3 && c.stride1 == 1 && c.mask2 == 0;
+    const bool rows = r.tile == 0 && r.stride % 4 == 0 && (r.mask1 == 0 || r.stride1 % 4 == 0) && (r.mask2 == 0 || r.stride2 % 4 == 0);
+    return (plain || fours) && rows && aligned_to(m.scales, 4) && m.scale_batch_bytes % 4 == 0;
 }
 
 /* 16 codes from `column` on: loaded at once, or one by one with zeros behind the row's end. */
@@ -108,7 +115,6 @@ template <bool QUICK> __device__ static inline uint4 load_sixteen(const bsmi_dev
 struct refold_row {
     const unsigned char *codes, *scales;
     unsigned char *to;
-    float *factors;                       /* of group 0 */
     int64_t number;                       /* of all rows; clipped to the matrix's last */
     bool there;
     int quarter;
@@ -120,91 +126,86 @@ __device__ static inline refold_row row_at(const bsmi_refold_operand &o, const r
     const int lane = (int)threadIdx.x % 32;
     const int64_t bands = (m.rows + BSMI_REFOLD_ROWS - 1) / BSMI_REFOLD_ROWS, matrix = band / bands;
     const int64_t given = (band - matrix * bands) * BSMI_REFOLD_ROWS + lane / 4, row = min(given, m.rows - 1);
-    const int64_t in_sixteen = row & 15, place = o.permuted == 0 ? row : (row & ~15) + (in_sixteen % 8 / 2 * 4 + in_sixteen / 8 * 2 + in_sixteen % 2);
     return { m.data + matrix * m.batch_bytes + row * m.row_bytes, m.scales + matrix * m.scale_batch_bytes + place_in(job.places.row, row),
-             o.codes + matrix * o.batch_bytes + row * o.row_bytes, o.factors.factors + matrix * o.factors.groups * o.factors.rows + place,
-             matrix * m.rows + row, given < m.rows, lane % 4 };
+             o.codes + matrix * o.batch_bytes + row * o.row_bytes, matrix * m.rows + row, given < m.rows, lane % 4 };
 }
 
-__device__ static inline float float_power(int exponent) { return __int_as_float((exponent + 127) << 23); }
+/* A scale code that counts for a power of two. */
+__device__ static inline int counted(uint32_t code) { return code == 255 ? 0 : (int)code; }
 
-/* What the rows' own exponents are, and their factors with them; for rows whose largest scale lies far out. */
-__device__ __noinline__ static void factor_again(const bsmi_refold_operand &o, const refold_job &job, const refold_row &r, int fold, int exponent)
+/* The largest scale code of a row, which is read before the rest of it. */
+__device__ static inline int largest_scale(const bsmi_refold_operand &o, const refold_job &job, const refold_row &r)
 {
-    const bsmi_device_matrix &m = o.source;
-    for (int group = r.quarter; group < o.factors.groups; group += 4) {
-        int most = 0;
-        for (int block = group * 4; block < min(group * 4 + 4, (int)m.layout.columns); block++) {
-            const int code = __ldg(r.scales + place_in(job.places.column, block));
-            most = max(most, code == 255 ? 0 : code);
+    const int blocks = (int)o.source.layout.columns;
+    int most = 0, block = 0;
+    if (job.words) {
+#pragma unroll 4
+        for (int group = r.quarter; group < blocks / 4; group += 4) {
+            const uint32_t four = __ldg((const uint32_t *)(r.scales + column_place(job.places.column, (uint32_t)group * 4)));
+            most = max(max(most, max(counted(four & 255), counted(four >> 8 & 255))), max(counted(four >> 16 & 255), counted(four >> 24)));
         }
-        const int factor = most - 127 + fold - exponent;
-        r.factors[group * o.factors.rows] = factor < LEAST_FACTOR ? 0 : float_power(factor);
+        block = blocks & ~3;
     }
+#pragma unroll 1
+    for (block += r.quarter; block < blocks; block += 4) most = max(most, counted(__ldg(r.scales + place_in(job.places.column, block))));
+    most = max(most, __shfl_xor_sync(0xffffffff, most, 1));
+    return max(most, __shfl_xor_sync(0xffffffff, most, 2));
 }
 
-/* What a lane has read of a group. */
-struct refold_group { uint4 codes[2]; int scale; };
+/* What a lane has read of a step: 128 columns. */
+struct refold_step { uint4 codes[2]; int scale; };
 
 template <bool QUICK>
-__device__ static inline refold_group load_group(const bsmi_refold_operand &o, const refold_job &job, const refold_row &r, int group)
+__device__ static inline refold_step load_step(const bsmi_refold_operand &o, const refold_job &job, const refold_row &r, int step)
 {
     const bsmi_device_matrix &m = o.source;
-    const int64_t first = (int64_t)group * BSMI_FOLD_COLUMNS + r.quarter * 16;
-    const int block = group * 4 + r.quarter;
-    refold_group g;
-    if (QUICK) g.scale = __ldg(r.scales + column_place(job.places.column, (uint32_t)block));
-    else g.scale = block < m.layout.columns ? __ldg(r.scales + place_in(job.places.column, block)) : 0;
+    const int64_t first = (int64_t)step * STEP + r.quarter * 16;
+    const int block = step * 4 + r.quarter;
+    refold_step s;
+    if (QUICK) s.scale = __ldg(r.scales + column_place(job.places.column, (uint32_t)block));
+    else s.scale = block < m.layout.columns ? __ldg(r.scales + place_in(job.places.column, block)) : 0;
 #pragma unroll
-    for (int i = 0; i < 2; i++) g.codes[i] = load_sixteen<QUICK>(m, r.codes, first + 64 * i);
-    return g;
+    for (int i = 0; i < 2; i++) s.codes[i] = load_sixteen<QUICK>(m, r.codes, first + 64 * i);
+    return s;
 }
 
-/* The largest scale code of the group; *any gets the bits of its new codes. */
-template <int ELEMENT>
-__device__ static inline int store_group(const bsmi_refold_operand &o, const refold_row &r, int group, const refold_group &g, uint32_t *any)
+/* most: the row's largest scale code.  The bits of the new codes. */
+template <int ELEMENT> __device__ static inline uint32_t store_step(const refold_row &r, int step, const refold_step &s, int most)
 {
     using fold = element_fold<ELEMENT>;
-    int most = g.scale == 255 ? 0 : g.scale;
-    most = max(most, __shfl_xor_sync(0xffffffff, most, 1));
-    most = max(most, __shfl_xor_sync(0xffffffff, most, 2));
+    uint32_t any = 0;
 #pragma unroll
     for (int i = 0; i < 2; i++) {
-        const int scale = __shfl_sync(0xffffffff, g.scale, ((int)threadIdx.x & 28) + 2 * i + r.quarter / 2);
+        const int scale = __shfl_sync(0xffffffff, s.scale, ((int)threadIdx.x & 28) + 2 * i + r.quarter / 2);
         const uint32_t factor = scale == 255 ? 0x7fff7fff : half_power(fold::raised - fold::exponent + scale - most);
-        const uint4 codes = refold_sixteen<ELEMENT>(g.codes[i], factor);
-        *any |= codes.x | codes.y | codes.z | codes.w;
-        if (r.there) ptx_store_16(r.to + (int64_t)group * BSMI_FOLD_COLUMNS + 64 * i + r.quarter * 16, codes);
+        const uint4 codes = refold_sixteen<ELEMENT>(s.codes[i], factor);
+        any |= codes.x | codes.y | codes.z | codes.w;
+        if (r.there) ptx_store_16(r.to + (int64_t)step * STEP + 64 * i + r.quarter * 16, codes);
     }
-    const int factor = most - 127 + fold::exponent;
-    if (r.there && r.quarter == 0) r.factors[group * o.factors.rows] = factor < LEAST_FACTOR ? 0 : float_power(min(factor, MOST_FACTOR));
-    return most;
+    return any;
 }
 
 template <int ELEMENT>
 __device__ static inline void refold_band(const bsmi_refold_operand &o, const refold_job &job, int64_t band)
 {
     const refold_row r = row_at(o, job, band);
-    int most = 0;
+    const int most = largest_scale(o, job, r), steps = (int)(o.row_bytes / STEP);
     uint32_t any = 0;
     int first = 0;
 #pragma unroll 1
-    for (; first + GROUPS_AT_ONCE <= job.quick_groups; first += GROUPS_AT_ONCE) {
-        refold_group groups[GROUPS_AT_ONCE];
+    for (; first + STEPS_AT_ONCE <= job.quick_steps; first += STEPS_AT_ONCE) {
+        refold_step read[STEPS_AT_ONCE];
 #pragma unroll
-        for (int i = 0; i < GROUPS_AT_ONCE; i++) groups[i] = load_group<true>(o, job, r, first + i);
+        for (int i = 0; i < STEPS_AT_ONCE; i++) read[i] = load_step<true>(o, job, r, first + i);
 #pragma unroll
-        for (int i = 0; i < GROUPS_AT_ONCE; i++) most = max(most, store_group<ELEMENT>(o, r, first + i, groups[i], &any));
+        for (int i = 0; i < STEPS_AT_ONCE; i++) any |= store_step<ELEMENT>(r, first + i, read[i], most);
     }
 #pragma unroll 1
-    for (; first < o.factors.groups; first++) most = max(most, store_group<ELEMENT>(o, r, first, load_group<false>(o, job, r, first), &any));
+    for (; first < steps; first++) any |= store_step<ELEMENT>(r, first, load_step<false>(o, job, r, first), most);
     any |= __shfl_xor_sync(0xffffffff, any, 1);
     any |= __shfl_xor_sync(0xffffffff, any, 2);
-    const int factor = most - 127 + element_fold<ELEMENT>::exponent;
-    const bool odd = (any & 0x7f7f7f7f) != 0 && (factor < LEAST_OF_ROW || factor > MOST_FACTOR);
-    __syncwarp();                                                    /* others write those factors again */
-    if (r.there && odd) factor_again(o, job, r, element_fold<ELEMENT>::exponent, factor);
-    if (r.there && r.quarter == 0) o.exponents[r.number] = odd ? factor : 0;
+    const bool only_zeros = (any & 0x7f7f7f7f) == 0;
+    if (r.there && r.quarter == 0) o.exponents[r.number] = only_zeros ? 0 : most - 127 + element_fold<ELEMENT>::exponent;
 }
 
 __device__ static inline int64_t bands_of(const bsmi_device_matrix &m)
@@ -228,8 +229,10 @@ extern "C" __global__ void __launch_bounds__(BSMI_REFOLD_THREADS) bsmi_refold(co
     __shared__ refold_job jobs[2];
     if (threadIdx.x < 2) {
         const bsmi_device_matrix &m = p.operands[threadIdx.x].source;
-        jobs[threadIdx.x].places = make_places(m.layout);
-        jobs[threadIdx.x].quick_groups = loads_quickly(m) && jobs[threadIdx.x].places.column.tile == 0 ? (int)(m.columns / BSMI_FOLD_COLUMNS) : 0;
+        refold_job &job = jobs[threadIdx.x];
+        job.places = make_places(m.layout);
+        job.quick_steps = loads_quickly(m) && job.places.column.tile == 0 ? (int)(m.columns / STEP) : 0;
+        job.words = scales_are_words(m, job.places);
     }
     __syncthreads();
     ptx_griddepcontrol_wait();

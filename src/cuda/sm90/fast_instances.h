@@ -5,7 +5,6 @@
 #include "gemm_instances.h"
 
 /*    tile         rows cols groups cluster stages d_box_bytes */
-#define BSMI_SM90_FAST(X) \
-    X(128x256_2x1,  128, 256, 2, 2, 1,  4,  64)
+#define BSMI_SM90_FAST(X) X(128x192_2x1, 128, 192, 2, 2, 1, 5, 64)
 
 #endif
