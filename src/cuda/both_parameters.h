@@ -8,8 +8,8 @@
  * rows.source with its rows and columns exchanged.  rows.source: one matrix, column_stride 1, data and row_stride multiples of 16 bytes,
  * rows and columns of BSMI_BOTH_ROWS and BSMI_BOTH_COLUMNS.  Destinations: MXFP8, MXFP4 or NVFP4, scales in a layout without tiles of any
  * size and in less than 2^31 bytes; codes of 8 bits a byte each, those of 4 bits two a byte; to nearest, no policies; data and row_bytes
- * multiples of 16.  A tensor scale that is computed is that of rows, after bsmi_amax, as for bsmi_quantize; this kernel puts it into
- * columns.computed too, of the same format and use.
+ * multiples of 16, row_bytes less than 2^31.  A tensor scale that is computed is that of rows, after bsmi_amax, as for bsmi_quantize; this
+ * kernel puts it into columns.computed too, of the same format and use.
  * Any grid of BSMI_BOTH_THREADS threads a CTA: CTAs stride over tiles. */
 enum { BSMI_BOTH_THREADS = 128, BSMI_BOTH_ROWS = 64, BSMI_BOTH_COLUMNS = 128 };
 struct bsmi_both_parameters { struct bsmi_quantize_parameters rows, columns; };

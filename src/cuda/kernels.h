@@ -22,7 +22,7 @@
     X(DECODE_PLAIN,  "bsmi_decode_plain",   "common/decode_plain", BSMI_DECODE_PLAIN_THREADS, true, 0)       \
     X(FINISH,        "bsmi_finish",         "common/finish",     BSMI_FINISH_THREADS,       true, 8)         \
     X(QUANTIZE,      "bsmi_quantize",       "common/quantize",   BSMI_QUANTIZE_THREADS,     true, 0)         \
-    X(BOTH,          "bsmi_quantize_both",  "common/quantize_both", BSMI_BOTH_THREADS,      true, 5)         \
+    X(BOTH,          "bsmi_quantize_both",  "common/quantize_both", BSMI_BOTH_THREADS,      true, 4)         \
     X(POLICIES,      "bsmi_quantize_policies", "common/quantize_policies", BSMI_POLICIES_THREADS, true, 8)   \
     X(AMAX,          "bsmi_amax",           "common/quantize",   BSMI_AMAX_THREADS,         true, 5)         \
     X(DEQUANTIZE,    "bsmi_dequantize",     "common/dequantize", BSMI_DEQUANTIZE_THREADS,   true, 8)         \

@@ -102,7 +102,7 @@ static bool is_for_both(const struct bsmi_quantize_request *r)
     if (!nibbles && m->format != BSM_MXFP8_E4M3 && m->format != BSM_MXFP8_E5M2) return false;
     if (nibbles && m->packing != BSM_PACKING_LOW_FIRST && m->packing != BSM_PACKING_HIGH_FIRST) return false;
     if (r->rounding != BSM_ROUND_NEAREST_EVEN || has_policies(r)) return false;
-    if (m->map.layout.kind == BSM_LAYOUT_TILES || m->map.bytes > INT32_MAX) return false;
+    if (m->map.layout.kind == BSM_LAYOUT_TILES || m->map.bytes > INT32_MAX || m->row_bytes > INT32_MAX) return false;
     return (uintptr_t)m->data % 16 == 0 && m->row_bytes % 16 == 0;
 }
 

@@ -42,6 +42,22 @@ __device__ static inline uint32_t ptx_max_nan_abs_bf16x2(uint32_t a, uint32_t b)
     return d;
 }
 
+/* The larger magnitude of two bf16 each, NaN if one of them is; its sign is that of their product. */
+__device__ static inline uint32_t ptx_max_nan_xorsign_abs_bf16x2(uint32_t a, uint32_t b)
+{
+    uint32_t d;
+    asm("max.NaN.xorsign.abs.bf16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
+    return d;
+}
+
+/* Magnitudes of two bf16 (9.7.4.6 abs). */
+__device__ static inline uint32_t ptx_abs_bf16x2(uint32_t a)
+{
+    uint32_t d;
+    asm("abs.bf16x2 %0, %1;" : "=r"(d) : "r"(a));
+    return d;
+}
+
 /* a - b of two bf16 (9.7.4.2 sub). */
 __device__ static inline uint32_t ptx_sub_bf16x2(uint32_t a, uint32_t b)
 {
@@ -119,6 +135,24 @@ __device__ static inline uint4 ptx_load_16(const void *from)
 __device__ static inline void ptx_store_16(void *to, uint4 v)
 {
     asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" :: "l"(to), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
+}
+
+__device__ static inline void ptx_store_8(void *to, uint32_t low, uint32_t high)
+{
+    asm volatile("st.global.v2.u32 [%0], {%1, %2};" :: "l"(to), "r"(low), "r"(high) : "memory");
+}
+
+__device__ static inline void ptx_store_1(void *to, uint32_t v)
+{
+    asm volatile("st.global.u8 [%0], %1;" :: "l"(to), "r"(v) : "memory");
+}
+
+/* Four matrices of 8 x 8 words of 16 bits from shared memory, transposed: lane l gives the address of row l % 8 of matrix l / 8 and gets rows
+ * 2 (l % 4) and the next of column l / 4 of each (9.7.15.5.15 ldmatrix). */
+__device__ static inline void ptx_ldmatrix_x4_trans(uint32_t address, uint32_t *x)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3]) : "r"(address) : "memory");
 }
 
 /* A word that other CTAs may read and write at the same time. */
