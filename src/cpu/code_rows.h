@@ -18,6 +18,12 @@ void bsmi_byte_rows(const struct bsmi_part *part, int width, struct bsmi_byte_ro
 /* Codes of 6 bits as a stream (BSM_PACKING_BIT_STREAM), in groups of 64; what fills up the last is anything. */
 void bsmi_stream_rows(const struct bsmi_part *part, int width, struct bsmi_byte_rows *streams);
 
+/* Asks for what lies `ahead` bytes on in each row: many rows at once are more than a CPU foresees.  Nothing is read. */
+static inline void bsmi_prefetch_rows(const uint8_t *const *rows, int count, int64_t ahead)
+{
+    for (int i = 0; i < count; i++) __builtin_prefetch((const void *)((uintptr_t)rows[i] + (uintptr_t)ahead));
+}
+
 /* Scale codes of the part's rows, one per block, in groups of 16: the matrix's own bytes, or copies.  Returns how many blocks; what
  * fills up the last group is anything.  Missing rows repeat the last. */
 enum { BSMI_SCALE_CODES = BSMI_ROW_CHUNK / BSMI_SHORTEST_RUN };

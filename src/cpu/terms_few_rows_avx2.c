@@ -171,10 +171,6 @@ AVX2_INLINE void multiply_step(bsm_element element, bool folded, int64_t rows, i
     for (int64_t k = 0; k < length; k += GROUP) {
         const int64_t count = BSMI_MIN(GROUP, length - k);
         for (int c = 0; c < columns / 8; c++) bsmi_transpose_group(b->element, from + 8 * c, k, words + 2 * c);
-        if (columns == COLUMNS) {
-            add_group(element, folded, 1, COLUMNS, k, count, words, b, column, a->values[0], sums, pitch);
-            continue;
-        }
         for (int64_t r = 0; r < rows; r += ROWS_AT_ONCE) {
             const float *values = a->values[r];
             if (rows - r <= 2) add_group(element, folded, 2, STEP, k, count, words, b, column, values, sums + r * pitch, pitch);
@@ -183,16 +179,87 @@ AVX2_INLINE void multiply_step(bsm_element element, bool folded, int64_t rows, i
     }
 }
 
-/* Four sums at least that do not wait for one another: a single row takes 32 columns at once. */
 AVX2_INLINE void multiply_element(bsm_element element, bool folded, int64_t rows, int64_t length, const void *a,
                                   const struct b_panel *b, float *sums, int64_t pitch)
 {
-    if (rows == 1) {
-        multiply_step(element, folded, 1, COLUMNS, length, a, b, 0, sums, pitch);
-        return;
-    }
     for (int column = 0; column < COLUMNS; column += STEP)
         multiply_step(element, folded, rows, STEP, length, a, b, column, sums + column, pitch);
+}
+
+/* A single row takes 32 columns at once, since fewer sums would wait for one another.  8 of K are multiplied and 8 columns by 32 of
+ * the K to come are transposed in turns, short enough that a CPU does both at once. */
+typedef bsmi_words row_words[COLUMNS / 8];            /* of 32 of K */
+
+AVX2_INLINE void transpose_columns(bsm_element element, const uint8_t *const *rows, int64_t k, bsmi_words words)
+{
+    if (k % (bits_of(element) == 4 ? 128 : 64) == 0) bsmi_prefetch_rows(rows, 8, k / 8 * bits_of(element) + BSMI_ROWS_AHEAD);
+    transpose_words(element, rows, k, words);
+}
+
+/* Sums in units of their factors, and back. */
+AVX2_INLINE void fold(bool folded, const float *factors, __m256 factor[4], __m256 acc[4])
+{
+#pragma GCC unroll 4
+    for (int j = 0; j < 4; j++) {
+        factor[j] = _mm256_load_ps(factors + 8 * j);
+        if (folded) acc[j] = _mm256_mul_ps(acc[j], inverse(factor[j]));
+    }
+}
+
+AVX2_INLINE void unfold(bool folded, const float *factors, __m256 acc[4])
+{
+#pragma GCC unroll 4
+    for (int j = 0; j < 4 && folded; j++) acc[j] = _mm256_mul_ps(acc[j], _mm256_load_ps(factors + 8 * j));
+}
+
+AVX2_INLINE void add_row_k(bsm_element element, bool folded, row_words words, int64_t k, const __m256 factor[4], const float *a,
+                           __m256 acc[4])
+{
+    const __m256 value = _mm256_broadcast_ss(a + k);
+#pragma GCC unroll 4
+    for (int j = 0; j < 4; j++) {
+        const __m256 h = decode_eight(element, words_of_sixteen(element, words[j], k / 16) + k % 16 * words_to_next(element));
+        acc[j] = _mm256_fmadd_ps(value, folded ? h : _mm256_mul_ps(h, factor[j]), acc[j]);
+    }
+}
+
+/* 32 of K from k on and the words of the next 32, or the last `count` of them. */
+AVX2_INLINE void add_row_group(bsm_element element, bool folded, int64_t k, int64_t count, bool last, const struct a_panel *a,
+                               const struct b_panel *b, row_words words, row_words next, __m256 acc[4])
+{
+    const float *factors = b->factors[k >> b->block_bits], *const row = a->values[0] + k;
+    __m256 factor[4];
+    fold(folded, factors, factor, acc);
+#pragma GCC unroll 4
+    for (int turn = 0; turn < 4; turn++) {
+        const int64_t first = 8 * turn, end = last ? BSMI_MIN(first + 8, count) : first + 8;
+        if (first >= end) break;
+        if (turn == 2 && b->block_bits == 4) {
+            unfold(folded, factors, acc);
+            factors = b->factors[(k + 16) >> 4];
+            fold(folded, factors, factor, acc);
+        }
+#pragma GCC unroll 8
+        for (int64_t i = first; i < end; i++) add_row_k(element, folded, words, i, factor, row, acc);
+        if (!last) transpose_columns(element, bsmi_row_pointers(&b->rows) + first, k + 32, next[turn]);
+    }
+    unfold(folded, factors, acc);
+}
+
+AVX2_INLINE void multiply_row(bsm_element element, bool folded, int64_t length, const struct a_panel *a, const struct b_panel *b,
+                              float *sums)
+{
+    _Alignas(64) row_words words[2];
+    __m256 acc[4];
+    int64_t k = 0;
+    for (int j = 0; j < 4; j++) {
+        acc[j] = _mm256_load_ps(sums + 8 * j);
+        transpose_columns(element, bsmi_row_pointers(&b->rows) + 8 * j, 0, words[0][j]);
+    }
+    for (; k + 32 < length; k += 32)
+        add_row_group(element, folded, k, 32, false, a, b, words[k / 32 % 2], words[(k / 32 + 1) % 2], acc);
+    add_row_group(element, folded, k, length - k, true, a, b, words[k / 32 % 2], NULL, acc);
+    for (int j = 0; j < 4; j++) _mm256_store_ps(sums + 8 * j, acc[j]);
 }
 
 AVX2 static bool can_fold(int64_t rows, const struct a_panel *a, const struct b_panel *b, const float *sums, int64_t pitch)
@@ -206,7 +273,13 @@ AVX2 static void multiply(int64_t rows, int64_t length, int run, const void *a, 
 {
     const struct b_panel *b = right;
     (void)run;
-    if (can_fold(rows, a, b, sums, pitch)) {
+    if (rows == 1) {
+        if (can_fold(1, a, b, sums, pitch)) {
+            BSMI_BY_ELEMENT(b->element, multiply_row, true, length, a, b, sums)
+        } else {
+            BSMI_BY_ELEMENT(b->element, multiply_row, false, length, a, b, sums)
+        }
+    } else if (can_fold(rows, a, b, sums, pitch)) {
         BSMI_BY_WORDS(b->element, multiply_element, true, rows, length, a, b, sums, pitch)
     } else {
         BSMI_BY_WORDS(b->element, multiply_element, false, rows, length, a, b, sums, pitch)

@@ -2,61 +2,8 @@
 #if defined(__x86_64__)
 #include "words_avx2.h"
 
-/* 32 codes of 4 bits as upper bytes of fp16: those of even k in the lower half. */
-AVX2_INLINE __m256i load_nibbles(const uint8_t *row)
-{
-    const __m256i pairs = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)row));
-    const __m256i low = _mm256_srlv_epi32(pairs, _mm256_setr_epi32(0, 0, 0, 0, 4, 4, 4, 4));
-    return upper_bytes_of_e2m1(_mm256_and_si256(low, _mm256_set1_epi8(15)));
-}
-
-/* 32 codes of 6 bits out of 24 bytes, each in the upper bits of a byte.  Of three bytes b0, b1, b2 multiplications move codes 0 and
- * 2 of the words b0 << 8 and b1 | b2 << 8 into lower bytes, codes 1 and 3 of b0 | b1 << 8 and b1 | b2 << 8 into upper ones. */
-AVX2_INLINE __m256i load_stream(const uint8_t *row)
-{
-    const __m256i bytes = load_two(row, row + 8);
-    const __m256i even_places = _mm256_setr_epi8(-1, 0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11,
-                                                 -1, 4, 5, 6, -1, 7, 8, 9, -1, 10, 11, 12, -1, 13, 14, 15);
-    const __m256i odd_places = _mm256_setr_epi8(0, 1, 1, 2, 3, 4, 4, 5, 6, 7, 7, 8, 9, 10, 10, 11,
-                                                4, 5, 5, 6, 7, 8, 8, 9, 10, 11, 11, 12, 13, 14, 14, 15);
-    const __m256i even = _mm256_mulhi_epu16(_mm256_shuffle_epi8(bytes, even_places), _mm256_set1_epi32(0x40000400));
-    const __m256i odd = _mm256_mullo_epi16(_mm256_shuffle_epi8(bytes, odd_places), _mm256_set1_epi32(0x00010010));
-    const __m256i low = _mm256_and_si256(even, _mm256_set1_epi16(0x00fc));
-    return _mm256_or_si256(low, _mm256_and_si256(odd, _mm256_set1_epi16((short)0xfc00)));
-}
-
-AVX2_INLINE __m256i load_codes(bsm_element element, const uint8_t *row, int64_t k)
-{
-    if (bits_of(element) == 4) return load_nibbles(row + k / 2);
-    if (bits_of(element) == 6) return load_stream(row + k / 4 * 3);
-    return _mm256_loadu_si256((const __m256i *)(const void *)(row + k));
-}
-
-/* The upper byte of a word into place; in the lower one is 0, or of an odd word anything. */
-AVX2_INLINE __m256i place_word(bsm_element element, bool odd, __m256i word)
-{
-    const int upper = odd ? 0xff00 : 0xffff;
-    switch (element) {
-    case BSM_E4M3: return _mm256_and_si256(_mm256_srai_epi16(word, 1), _mm256_set1_epi16((short)(0xbfff & (0x8000 | upper >> 1))));
-    case BSM_E3M2: return _mm256_and_si256(_mm256_srai_epi16(word, 2), _mm256_set1_epi16((short)(0x9fff & (0xc000 | upper >> 2))));
-    case BSM_E2M3: return _mm256_and_si256(_mm256_srai_epi16(word, 3), _mm256_set1_epi16((short)(0x8fff & (0xe000 | upper >> 3))));
-    case BSM_INT8: return _mm256_srai_epi16(word, 8);
-    default: return odd ? _mm256_and_si256(word, _mm256_set1_epi16((short)upper)) : word;
-    }
-}
-
-AVX2_INLINE void store_words(bsm_element element, const __m256i v[8], bsmi_words words)
-{
-#pragma GCC unroll 8
-    for (int i = 0; i < 8; i++) {
-        const __m256i even = _mm256_slli_epi16(v[i], 8);
-        _mm256_store_si256((__m256i *)(void *)words[2 * i], place_word(element, false, even));
-        _mm256_store_si256((__m256i *)(void *)words[2 * i + 1], place_word(element, true, v[i]));
-    }
-}
-
 /* 480 becomes NaN. */
-AVX2 __attribute__((noinline)) static void mark_nans(bsmi_words words)
+AVX2 void bsmi_mark_nans(bsmi_words words)
 {
     for (int i = 0; i < 16; i++) {
         __m256i *const at = (__m256i *)(void *)words[i];
@@ -64,28 +11,6 @@ AVX2 __attribute__((noinline)) static void mark_nans(bsmi_words words)
         const __m256i nan = _mm256_cmpeq_epi16(_mm256_and_si256(word, _mm256_set1_epi16(0x7fff)), _mm256_set1_epi16(0x3f80));
         _mm256_store_si256(at, _mm256_or_si256(word, _mm256_and_si256(nan, _mm256_set1_epi16(0x7e00))));
     }
-}
-
-/* e4m3 alone has a NaN that is no fp16 NaN when it is moved: seldom there, and looked for as bytes. */
-AVX2_INLINE bool any_nan(const __m256i v[8])
-{
-    const __m256i sign = _mm256_set1_epi8((char)0x80);
-    __m256i largest = sign;
-#pragma GCC unroll 8
-    for (int i = 0; i < 8; i++) largest = _mm256_max_epu8(largest, _mm256_or_si256(v[i], sign));
-    return _mm256_movemask_epi8(_mm256_cmpeq_epi8(largest, _mm256_set1_epi8(-1))) != 0;
-}
-
-/* 32 of K of 8 rows. */
-AVX2_INLINE void transpose_words(bsm_element element, const uint8_t *const *rows, int64_t k, bsmi_words words)
-{
-    __m256i v[8];
-#pragma GCC unroll 8
-    for (int r = 0; r < 8; r++) v[r] = load_codes(element, rows[r], k);
-    const bool nans = element == BSM_E4M3 && any_nan(v);
-    transpose_eight(v);                   /* vector i then has the codes of places 2 i and 2 i + 1 */
-    store_words(element, v, words);
-    if (nans) mark_nans(words);
 }
 
 /* The second half of a line is read while it is still in a cache: rows 4 KiB apart share the sets of the first-level one. */
