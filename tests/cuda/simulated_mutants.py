@@ -76,7 +76,7 @@ for name in names_in("fast_instances.h", "FAST"):
     KERNELS[f"bsmi_gemm_fast_{name}"] = ("sm90_gemm_fast", ["test_gpu_fast --only " + case for case in (
         "whole_numbers_are_exact", "scales_of_any_size", "error_is_within_the_bound", "same_bits_for_every_m")])
 KERNELS["bsmi_refold"] = ("common_refold", ["test_device_refold --only " + case for case in (
-    "every_code_at_every_distance", "every_layout", "every_format_and_packing")] + ["test_gpu_fast --only whole_numbers_are_exact"])
+    "every_code_at_every_distance", "every_layout", "long_rows", "every_format_and_packing")] + ["test_gpu_fast --only whole_numbers_are_exact"])
 KERNELS["bsmi_integers"] = ("common_integers", ["CUDASIM_SMS=2 test_gpu_integers --only " + case for case in ("which_rows_fit", "edges")])
 # Blackwell's, on as few SMs as a cluster has, so that it makes all tiles: more steps than stages, more tiles than accumulators, parts of K,
 # D by boxes, from registers, and quantized, tables of columns, rows of groups behind whole tiles.  Settings stand before a test.

@@ -148,6 +148,15 @@ static void every_format_and_packing(struct test *t)
             }
 }
 
+/* Long enough for 16 codes to be loaded at once, four times 128 columns and some more. */
+static void long_rows(struct test *t)
+{
+    if (!device_open(t)) return;
+    for (size_t f = 0; f < sizeof formats / sizeof formats[0]; f++)
+        for (int packing = 0; packing < BSM_PACKING_GGUF; packing++)
+            case_of(t, (struct twin_wish){ .format = formats[f], .packing = (bsm_packing)packing, .rows = 11, .columns = 1152, .batch = 1 }, f % 2 == 0);
+}
+
 static void every_layout(struct test *t)
 {
     if (!device_open(t)) return;
@@ -184,6 +193,6 @@ static void every_code_at_every_distance(struct test *t)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(every_format_and_packing), TEST(every_layout), TEST(every_code_at_every_distance) };
+    static const struct test_case cases[] = { TEST(every_format_and_packing), TEST(long_rows), TEST(every_layout), TEST(every_code_at_every_distance) };
     return TEST_MAIN(argc, argv, cases);
 }

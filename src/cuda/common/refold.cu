@@ -78,8 +78,8 @@ struct refold_job {
 __device__ static inline bool loads_quickly(const bsmi_device_matrix &m)
 {
     const bool nibbles = m.packing == BSM_PACKING_LOW_FIRST || m.packing == BSM_PACKING_HIGH_FIRST;
-    const uint32_t step = nibbles ? 8 : 16;
-    if (!nibbles && m.packing != BSM_PACKING_DEFAULT && m.packing != BSM_PACKING_BYTES) return false;
+    const uint32_t step = nibbles ? 8 : m.packing == BSM_PACKING_BIT_STREAM ? 4 : 16;
+    if (m.packing == BSM_PACKING_GGUF) return false;
     return aligned_to(m.data, step) && m.row_bytes % step == 0 && m.batch_bytes % step == 0;
 }
 
@@ -93,10 +93,22 @@ __device__ static inline bool scales_are_words(const bsmi_device_matrix &m, cons
     return (plain || fours) && rows && aligned_to(m.scales, 4) && m.scale_batch_bytes % 4 == 0;
 }
 
+/* Of a stream of 6 bits: four codes in the low 24 bits, to a byte each. */
+__device__ static inline uint32_t spread_four(uint32_t bits)
+{
+    return (bits & 0x3f) | (bits << 2 & 0x3f00) | (bits << 4 & 0x3f0000) | (bits << 6 & 0x3f000000);
+}
+
 /* 16 codes from `column` on: loaded at once, or one by one with zeros behind the row's end. */
 template <bool QUICK> __device__ static inline uint4 load_sixteen(const bsmi_device_matrix &m, const unsigned char *row, int64_t column)
 {
     if constexpr (QUICK) {
+        if (m.packing == BSM_PACKING_BIT_STREAM) {
+            const uint32_t *words = (const uint32_t *)(row + column / 4 * 3);
+            const uint32_t first = __ldg(words), second = __ldg(words + 1), third = __ldg(words + 2);
+            return make_uint4(spread_four(first), spread_four(__funnelshift_r(first, second, 24)), spread_four(__funnelshift_r(second, third, 16)),
+                              spread_four(third >> 8));
+        }
         if (m.bits != 4 || m.packing == BSM_PACKING_BYTES) return ptx_load_16(row + column);
         const bool high_first = m.packing == BSM_PACKING_HIGH_FIRST;
         const uint2 packed = __ldg((const uint2 *)(row + column / 2));
