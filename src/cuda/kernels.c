@@ -124,12 +124,24 @@ const struct bsmi_gemm_instance bsmi_gemm_instances[] = {
 const int bsmi_gemm_instance_count = sizeof bsmi_gemm_instances / sizeof bsmi_gemm_instances[0] - 1;
 _Static_assert(sizeof bsmi_gemm_instances / sizeof bsmi_gemm_instances[0] - 1 <= BSMI_MOST_GEMM_INSTANCES, "raise the limit");
 
-int32_t bsmi_gemm_band(const struct bsmi_gemm_instance *instance, int clusters)
+/* How much of a band the last one lacks, in 1/1024. */
+static int64_t lack_of_last_band(int64_t row_tiles, int32_t band)
+{
+    const int64_t last = row_tiles % band;
+    return row_tiles <= band || last == 0 ? 0 : (band - last) * 1024 / band;
+}
+
+int32_t bsmi_gemm_band(const struct bsmi_gemm_instance *instance, int clusters, int64_t row_tiles)
 {
     const int64_t rows = instance->tile_rows * instance->cluster_rows, columns = instance->tile_columns * instance->cluster_columns;
     int32_t band = 1;
     while ((band + 1) * (band + 1) * rows <= clusters * columns) band++;
-    return band;
+    int32_t best = band;
+    for (int32_t away = 1; away <= band / 4; away++) {
+        if (lack_of_last_band(row_tiles, band + away) < lack_of_last_band(row_tiles, best)) best = band + away;
+        if (lack_of_last_band(row_tiles, band - away) < lack_of_last_band(row_tiles, best)) best = band - away;
+    }
+    return best;
 }
 
 int bsmi_gemm_rest(int gemm)

@@ -99,7 +99,8 @@ enum { BSMI_MOST_GEMM_INSTANCES = 128 };
 /* Number of the instance for bf16 rows that takes the place of one for integers; -1 for others. */
 int bsmi_gemm_rest(int gemm);
 
-/* Row tiles of a band (gemm_order.h): what `clusters` tiles read at one time is least when together they make a square. */
-int32_t bsmi_gemm_band(const struct bsmi_gemm_instance *instance, int clusters);
+/* Row tiles of a band (gemm_order.h): what `clusters` tiles read at one time is least when together they make a square.  Of the sizes within a
+ * quarter of that one it is that which leaves the least for a last, smaller band of a matrix's row_tiles; 0: not known, groups have some each. */
+int32_t bsmi_gemm_band(const struct bsmi_gemm_instance *instance, int clusters, int64_t row_tiles);
 
 #endif
