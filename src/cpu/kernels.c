@@ -40,11 +40,11 @@ const struct bsmi_kernel bsmi_kernels[] = {
 #if defined(__x86_64__)
     { "fp4_few_rows_avx2", AVX2, FP4_PAIR,   4, 32,     4, 1024,      4,    BY_PANELS(bsmi_few_fp4_panels_avx2) },
     { "integers_vnni",  VNNI,  RUNS_PAIR,    8, 32,     512, 1024,    0,    BY_PANELS(bsmi_integers_panels_vnni) },
-    { "fp4_avx2",       AVX2,  FP4_PAIR,     4, 32,     512, 1024,    0,    BY_PANELS(bsmi_fp4_panels_avx2) },
-    { "integers_avx2",  AVX2,  RUNS_PAIR,    4, 32,     512, 1024,    0,    BY_PANELS(bsmi_integers_panels_avx2) },
+    { "fp4_avx2",       AVX2,  FP4_PAIR,     4, 32,     256, 1024,    0,    BY_PANELS(bsmi_fp4_panels_avx2) },
+    { "integers_avx2",  AVX2,  RUNS_PAIR,    4, 32,     256, 1024,    0,    BY_PANELS(bsmi_integers_panels_avx2) },
     { "terms_few_rows_avx2", AVX2, CODES_PAIR, 8, 32,   8, 1024,      8,    BY_PANELS(bsmi_few_terms_panels_avx2) },
     { "terms_avx512",   AVX512, TERMS_PAIR,  14, 32,    252, 1024,    0,    BY_PANELS(bsmi_terms_panels_avx512) },
-    { "terms_avx2",     AVX2,  TERMS_PAIR,   6, 16,     516, 1024,    0,    BY_PANELS(bsmi_terms_panels_avx2) },
+    { "terms_avx2",     AVX2,  TERMS_PAIR,   6, 16,     258, 1024,    0,    BY_PANELS(bsmi_terms_panels_avx2) },
     { "runs_avx2_fma",  AVX2,  RUNS_PAIR,    6, 16,     192, 256,     0,    BY_TILES(avx2_fma, runs) },
     { "terms_avx2_fma", AVX2,  TERMS_PAIR,   6, 16,     192, 256,     0,    BY_TILES(avx2_fma, terms) },
 #elif defined(__aarch64__)

@@ -130,6 +130,7 @@ static struct next_panel find_next(const struct bsmi_panels *p, const struct bsm
     }
     if (!p->keeps_b || next.part.count <= 0) next.part.count = 0;
     else if (tile->b_panels != NULL) next.made = tile->b_panels + bsmi_panel_offset(p, tile->k, next.part.first, next.part.k);
+    if (next.made != NULL && times == 1) next.part.count = 0, next.made = NULL;       /* a CPU foresees it, and so much at once stalls */
     return next;
 }
 
