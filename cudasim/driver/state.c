@@ -100,7 +100,8 @@ static bool read_environment(struct machine_options *options)
                                                 { "latest", SCHEDULE_LATEST } };
     static const struct setting modes[] = { { "model", TENSOR_MODE_MODEL }, { "fp32", TENSOR_MODE_FP32 } };
     static const struct setting fences[] = { { "used", TENSOR_FENCES_USED }, { "always", TENSOR_FENCES_ALWAYS } };
-    int schedule = (int)options->schedule, mode = (int)options->tensor_core, fence = (int)options->tensor_fences;
+    static const struct setting reads[] = { { "always", READ_FENCES_ALWAYS }, { "never", READ_FENCES_NEVER } };
+    int schedule = (int)options->schedule, mode = (int)options->tensor_core, fence = (int)options->tensor_fences, read = (int)options->read_fences;
     const bool ok = number32("CUDASIM_SMS", 1, 1024, &options->sms) && number32("CUDASIM_THREADS", 1, 64, &options->threads) &&
                     number("CUDASIM_SEED", 0, UINT64_MAX, &options->seed) &&
                     number("CUDASIM_STEPS", 0, UINT64_MAX, &options->step_limit) &&
@@ -108,10 +109,11 @@ static bool read_environment(struct machine_options *options)
                     yes_or_no("CUDASIM_CHECK_UNINITIALISED", &options->check_uninitialised) &&
                     number32("CUDASIM_SCHEDULES", 1, 1000000, &options->schedules) &&
                     choice("CUDASIM_SCHEDULE", schedules, 3, &schedule) && choice("CUDASIM_TENSOR_CORE", modes, 2, &mode) &&
-                    choice("CUDASIM_TENSOR_FENCES", fences, 2, &fence);
+                    choice("CUDASIM_TENSOR_FENCES", fences, 2, &fence) && choice("CUDASIM_READ_FENCES", reads, 2, &read);
     options->schedule = (enum schedule)schedule;
     options->tensor_core = (enum tensor_mode)mode;
     options->tensor_fences = (enum tensor_fences)fence;
+    options->read_fences = (enum read_fences)read;
     return ok;
 }
 

@@ -221,6 +221,11 @@ enum schedule { SCHEDULE_RANDOM, SCHEDULE_EARLIEST, SCHEDULE_LATEST };
  * wrote and tcgen05 operations that read it. */
 enum tensor_fences { TENSOR_FENCES_USED, TENSOR_FENCES_ALWAYS };
 
+/* Whether fence.proxy.async is demanded between a generic read of shared memory and the copy engine's next write there, by the thread that
+ * has read.  The manual demands it of every access; on an H200 reads that nothing has waited for were overtaken by such writes, though an
+ * mbarrier lay between.  Kernels of compilers have none, and use what they read before they release it. */
+enum read_fences { READ_FENCES_ALWAYS, READ_FENCES_NEVER };
+
 struct machine_options {
     uint64_t seed;
     enum schedule schedule;
@@ -229,6 +234,7 @@ struct machine_options {
     uint64_t step_limit;                  /* of a cluster; 0: none */
     bool check_uninitialised, check_races;
     enum tensor_fences tensor_fences;
+    enum read_fences read_fences;
     enum tensor_mode tensor_core;         /* TENSOR_MODE_FP32: plain fp32 in place of the models of tensor_core.h */
     uint32_t schedules;                   /* a launch is repeated under so many, which must agree; 0, 1: it is not (schedules.c) */
 };

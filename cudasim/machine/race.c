@@ -2,7 +2,8 @@
  *
  * Two accesses conflict if they touch the same byte, one of them writes, and they are neither both strong (atomics, relaxed,
  * volatile) nor both additions of engines.  A conflict is a race unless the earlier one is ordered before the later one (PTX ISA,
- * memory consistency model: causality order); where a generic write meets the async proxy, a proxy fence must lie on the way.
+ * memory consistency model: causality order); where a generic write meets the async proxy, or that overwrites what was read, a proxy
+ * fence must lie on the way.
  * A granule of four bytes of shared memory keeps its last writer and three readers with the bytes they touched: a reader may be
  * forgotten, never invented.
  * Global memory keeps last writers alone, those of the same cluster. */
@@ -24,6 +25,7 @@ struct accessor {
     bool fenced;                          /* needs a proxy fence behind generic writes */
     bool sees_copies;                     /* but not behind those of cp.async */
     bool fenced_reads;                    /* and behind generic reads of what it writes */
+    bool fence_orders;                    /* such a fence, told by a relaxed arrival, is enough */
     bool same;                            /* writes the bytes that are there: no matter which of two such writers is the later
                                              one */
     uint64_t sound_writer;                /* the last writer that was found to be ordered: clock << 32 | actor */
@@ -131,7 +133,7 @@ static trap check_readers(const struct accessor *a, const struct granule *g, uin
         const struct mark *m = &g->reader[i];
         if (m->clock == 0 || (m->mask & mask) == 0 || agree(m, &a->mark)) continue;
         const uint32_t byte = address + first_byte(m->mask & mask);
-        const bool fenced = a->fenced_reads && !m->async && a->known[a->actors + m->actor] >= m->clock;
+        const bool fenced = a->fence_orders && !m->async && a->known[a->actors + m->actor] >= m->clock;
         if (!is_ordered(a, m) && !fenced) return report_race(a, m, byte, WRITE_AFTER_READ);
         if (a->fenced_reads && needs_fence(a, m)) return report_proxy(a, m, byte, WRITE_AFTER_READ);
     }
@@ -370,7 +372,10 @@ trap async_reads(struct async_token *token, struct cta *cta, uint32_t offset, ui
     return unwritten(token, cta, offset, bytes);
 }
 
-static trap writes(struct async_token *token, struct cta *cta, uint32_t offset, uint32_t bytes, bool adds, bool fenced_reads)
+enum reads { ORDERED, FENCED, FENCE_ORDERS };
+
+/* reads: what is demanded of generic reads before it. */
+static trap writes(struct async_token *token, struct cta *cta, uint32_t offset, uint32_t bytes, bool adds, enum reads reads)
 {
     for (uint32_t i = 0; i < bytes; i++)
         if ((cta->shadow.state[offset + i] & SHADOW_BARRIER) != 0)
@@ -378,25 +383,31 @@ static trap writes(struct async_token *token, struct cta *cta, uint32_t offset, 
                               "writes bytes of a live mbarrier at shared address 0x%x", cta->shared_base | (offset + i));
     if (token->known == NULL) return TRAP_NONE;
     struct accessor a = token_accessor(token, adds);
-    a.fenced_reads = fenced_reads;
+    a.fenced_reads = reads != ORDERED;
+    a.fence_orders = reads == FENCE_ORDERS;
     const trap t = visit(&a, cta, offset, bytes, CHECK_WRITE);
     if (t != TRAP_NONE) return t;
     return visit(&a, cta, offset, bytes, REMEMBER_WRITE);
 }
 
+static enum reads reads_wanted(const struct cta *cta)
+{
+    return cta->cluster->grid->machine->options.read_fences == READ_FENCES_ALWAYS ? FENCED : ORDERED;
+}
+
 trap async_writes(struct async_token *token, struct cta *cta, uint32_t offset, uint32_t bytes)
 {
-    return writes(token, cta, offset, bytes, false, false);
+    return writes(token, cta, offset, bytes, false, reads_wanted(cta));
 }
 
 trap async_writes_fenced(struct async_token *token, struct cta *cta, uint32_t offset, uint32_t bytes)
 {
-    return writes(token, cta, offset, bytes, false, true);
+    return writes(token, cta, offset, bytes, false, FENCE_ORDERS);
 }
 
 trap async_adds(struct async_token *token, struct cta *cta, uint32_t offset, uint32_t bytes)
 {
-    const trap t = writes(token, cta, offset, bytes, true, false);
+    const trap t = writes(token, cta, offset, bytes, true, reads_wanted(cta));
     return t != TRAP_NONE ? t : unwritten(token, cta, offset, bytes);
 }
 

@@ -373,6 +373,11 @@ static const struct misuse misuses[] = {
     { "shl.b32 %r4, %r3, 2; add.u32 %r4, %r4, %r1; st.shared.u32 [%r4], %r3; bar.sync 0; " LOADS("", "[%r1], [%rd62], 256, [%r2];"),
       "no fence.proxy.async", REPORT_PROXY, 1, 32 },
     { FILL LOADS("", "[%r1], [%rd62], 256, [%r2];"), NULL, 0, 1, 32 },
+    /* what was read is overwritten: a barrier alone does not hold the engine back from reads that are under way */
+    { FILL "ld.shared.u32 %r5, [%r4]; bar.sync 0; " LOADS("", "[%r1], [%rd62], 256, [%r2];"), "was read through the generic proxy",
+      REPORT_PROXY + ALWAYS, 1, 32 },
+    { FILL "ld.shared.u32 %r5, [%r4]; fence.proxy.async; " LOADS("", "[%r1], [%rd62], 256, [%r2];"), "no barrier or other", REPORT_RACE, 1, 32 },
+    { FILL "ld.shared.u32 %r5, [%r4]; fence.proxy.async; bar.sync 0; " LOADS("", "[%r1], [%rd62], 256, [%r2];"), NULL, 0, 1, 32 },
     /* two loads to the same bytes */
     { "@%p1 bra W; " EXPECT("512") LOAD "[%r1], [%rd62], 256, [%r2]; " LOAD "[%r1+240], [%rd62], 256, [%r2]; W: " WAIT("WAIT1"),
       "overwrites the byte", REPORT_ASYNC, 1, 32 },

@@ -26,7 +26,7 @@ const struct option kernel_options[] = {
     { "--schedules", "N", "the launch is repeated under N schedules, which must leave the same bytes", OPTION_NUMBER, AT(schedules),
       .low = 1, .high = 1000000 },
     { "--check", "NAME=...",
-      "races=off, uninitialised=off: that check is not made; tensor-fences=always: asked of all modules", OPTION_LIST, AT(checks) },
+      "races=off, uninitialised=off: that check is not made; tensor-fences=always: asked of all modules; read-fences=never", OPTION_LIST, AT(checks) },
     { "--tensor-core", "NAME", "model, as published models of the tensor cores say, or fp32; model unless given", OPTION_TEXT,
       AT(tensor_core) },
     { "--threads", "N", "host threads; all processors unless given", OPTION_NUMBER, AT(threads), .low = 1, .high = 64 },
@@ -189,7 +189,8 @@ static int read_options(struct kernel *k)
         if (strcmp(s->checks.item[i], "races=off") == 0) k->options.check_races = false;
         else if (strcmp(s->checks.item[i], "uninitialised=off") == 0) k->options.check_uninitialised = false;
         else if (strcmp(s->checks.item[i], "tensor-fences=always") == 0) k->options.tensor_fences = TENSOR_FENCES_ALWAYS;
-        else return bad_input("--check %s: must be races=off, uninitialised=off or tensor-fences=always", s->checks.item[i]);
+        else if (strcmp(s->checks.item[i], "read-fences=never") == 0) k->options.read_fences = READ_FENCES_NEVER;
+        else return bad_input("--check %s: must be races=off, uninitialised=off, tensor-fences=always or read-fences=never", s->checks.item[i]);
     if (s->tensor_core != NULL && strcmp(s->tensor_core, "model") != 0 && strcmp(s->tensor_core, "fp32") != 0)
         return bad_input("--tensor-core %s: must be model or fp32", s->tensor_core);
     k->options.tensor_core = s->tensor_core != NULL && s->tensor_core[0] == 'f' ? TENSOR_MODE_FP32 : TENSOR_MODE_MODEL;

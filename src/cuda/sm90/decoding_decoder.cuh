@@ -18,20 +18,24 @@ template <class CONFIG> __device__ static inline void go_to_stage(decoder_place<
     place.stage = stage;
 }
 
-/* What it needs for its next step, out of the stage of codes.  The step that ends a segment may leave others of the stage unused. */
+/* What it needs for its next step, out of the stage of codes. */
 template <class CONFIG>
-__device__ static inline raw_codes<typename CONFIG::CODES> take_codes(const code_reader &reader, decoder_place<CONFIG> &place, uint32_t shared,
-                                                                      uint32_t steps)
+__device__ static inline raw_codes<typename CONFIG::CODES> take_codes(const code_reader &reader, decoder_place<CONFIG> &place, uint32_t shared)
 {
     using RING = typename CONFIG::codes_ring;
-    const uint32_t number = place.step % CONFIG::CODE_STEPS;
     go_to_stage<CONFIG>(place, place.step / CONFIG::CODE_STEPS);
     mbarrier_wait_parity(full_barrier<RING>(shared, place.codes.stage), place.codes.parity);
-    const raw_codes<typename CONFIG::CODES> raw = read_codes<CONFIG>(reader, shared, place.codes.stage, number);
-    __syncwarp();
-    if (reader.tells)
-        mbarrier_arrive_count(empty_barrier<RING>(shared, place.codes.stage), place.step + 1 == steps ? CONFIG::CODE_STEPS - number : 1);
-    return raw;
+    return read_codes<CONFIG>(reader, shared, place.codes.stage, place.step % CONFIG::CODE_STEPS);
+}
+
+/* Behind a proxy fence of the whole warp: without it, the copy engine overwrites codes of which reads are under way.  The step that ends a
+ * segment may leave others of the stage unused. */
+template <class CONFIG>
+__device__ static inline void release_codes(const code_reader &reader, const decoder_place<CONFIG> &place, uint32_t shared, uint32_t steps)
+{
+    if (!reader.tells) return;
+    const uint32_t number = place.step % CONFIG::CODE_STEPS, count = place.step + 1 == steps ? CONFIG::CODE_STEPS - number : 1;
+    mbarrier_arrive_count(empty_barrier<typename CONFIG::codes_ring>(shared, place.codes.stage), count);
 }
 
 /* Its steps of one segment: the codes of the next one are on their way while one is decoded, and it is decoded before its stage is free. */
@@ -40,16 +44,22 @@ __device__ static inline void decode_segment(const code_reader &reader, decoder_
 {
     raw_codes<typename CONFIG::CODES> raw;
     place.stage = 0;
-    if (place.step < steps) raw = take_codes<CONFIG>(reader, place, shared, steps);
+    if (place.step < steps) {
+        raw = take_codes<CONFIG>(reader, place, shared);
+        fence_proxy_async_shared();
+        __syncwarp();
+        release_codes<CONFIG>(reader, place, shared, steps);
+    }
     while (place.step < steps) {
         const decoded_codes decoded = decode_raw<typename CONFIG::CODES, ELEMENT>(raw);
         place.step += CONFIG::DECODERS;
-        if (place.step < steps) raw = take_codes<CONFIG>(reader, place, shared, steps);
+        if (place.step < steps) raw = take_codes<CONFIG>(reader, place, shared);
         mbarrier_wait_parity(empty_barrier<CONFIG>(shared, place.ring.stage), place.ring.parity);
         write_decoded<CONFIG>(reader, decoded, shared, place.ring.stage);
-        fence_proxy_async_shared();
+        fence_proxy_async_shared();       /* behind what was written, and behind the codes that were read */
         __syncwarp();
         if (reader.tells) mbarrier_arrive(full_barrier<CONFIG>(shared, place.ring.stage));
+        if (place.step < steps) release_codes<CONFIG>(reader, place, shared, steps);
         place.ring.advance(CONFIG::DECODERS);
     }
     go_to_stage<CONFIG>(place, (steps + CONFIG::CODE_STEPS - 1) / CONFIG::CODE_STEPS);

@@ -57,6 +57,7 @@ __device__ static inline fragment_codes take_fragment_codes(const bsmi_gemm_para
     const fragment_codes codes = read_fragment_codes<CONFIG>(reader, shared, stage, place.number);
     place.number++, place.left--;
     if (place.number < CONFIG::CODE_STEPS && place.left > 0) return codes;
+    fence_proxy_async_shared();           /* behind the reads of the stage, before the copy engine fills it again */
     __syncwarp();
     if (reader.tells) mbarrier_arrive(empty_barrier<RING>(shared, stage));
     place.ring.next();

@@ -33,6 +33,7 @@ template <class CONFIG> __device__ static inline void await_stage(const register
 /* This warp reads nothing of the stage any more: says so to every CTA whose part of A's rows it holds. */
 template <class CONFIG> __device__ static inline void release_stage(const register_place<CONFIG> &at, uint32_t stage)
 {
+    fence_proxy_async_shared();           /* behind the reads of the stage, before the copy engine fills it again */
     __syncwarp();
     if (!at.tells) return;
     if (CONFIG::CLUSTER == 1) mbarrier_arrive(at.empty + stage * 8);

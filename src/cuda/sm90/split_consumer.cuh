@@ -111,6 +111,8 @@ __device__ static inline void keep(const uint32_t (&operand)[16], bool never, ui
 
 template <class CONFIG> __device__ static inline void release_before(split_place<CONFIG> &at)
 {
+    fence_proxy_async_shared();           /* behind the reads of the stage, before the copy engine fills it again */
+    __syncwarp();
     if (at.before >= 0 && at.lane.lane == 0) mbarrier_arrive(empty_barrier<CONFIG>(at.lane.shared, (uint32_t)at.before));
 }
 
@@ -128,7 +130,6 @@ __device__ static inline void take_turn(split_place<CONFIG> &at, int32_t turn, s
     decode_step<CODES, 0, SPECIAL>(at.reader, c0, first, even);
     multiply_step<CONFIG>(sums, even, a);
     keep(odd, at.never, at.lane.shared);
-    __syncwarp();
     release_before<CONFIG>(at);
     const register_codes c2 = read_step<CONFIG, 2>(at.reader, stage);
     decode_step<CODES, 1, SPECIAL>(at.reader, c1, first, odd);
@@ -154,7 +155,6 @@ __device__ static inline void end_turns(split_place<CONFIG> &at, split_sums<CONF
     keep(odd, at.never, at.lane.shared);
 #pragma unroll
     for (int i = 0; i < CONFIG::PRODUCT_SUMS; i++) asm volatile("" : "+f"(sums[i])::"memory");
-    __syncwarp();
     release_before<CONFIG>(at);
     at.before = -1;
 }

@@ -162,6 +162,7 @@ __device__ static inline void take_turn(turn_place<CONFIG> &at, int32_t turn, in
     turn_operand<CONFIG> operand;
     mbarrier_wait_parity(full_barrier<CODES_RING>(at.shared, at.codes_ring.stage), at.codes_ring.parity);
     decode_turn<CONFIG, SPECIAL>(at, turn, operand);
+    fence_proxy_async_shared();           /* behind the reads of the stage, before the copy engine fills it again */
     __syncwarp();
     if (at.lane == 0) mbarrier_arrive(empty_barrier<CODES_RING>(at.shared, at.codes_ring.stage));
     if (at.lane == 0 && turn + CONFIG::GROUPS >= turns) mbarrier_arrive(at.shared + CONFIG::AT_READ);
