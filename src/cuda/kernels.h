@@ -11,35 +11,35 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Kernels with a grid of any size: their CTAs stride over the work.  waits: the kernel begins with griddepcontrol.wait, so that it may
- * be launched before the kernel in front of it has ended.  most: CTAs on a multiprocessor, at most: enough to hide latency, few enough
- * to begin seldom; measured (docs/cuda.md).  0: as many as the launch asks for, which knows better.
- *      id             function               file                 threads                    waits most */
+/* Kernels with a grid of any size: their CTAs stride over the work.  All wait by griddepcontrol.wait, so that they may be launched before
+ * the kernel of their call in front of them has ended.  most: CTAs on a multiprocessor, at most: enough to hide latency, few enough to
+ * begin seldom; measured (docs/cuda.md).  0: as many as the launch asks for, which knows better.
+ *      id             function               file                 threads                    most */
 #define BSMI_CUDA_KERNELS(X)                                                                                 \
-    X(SUMS,          "bsmi_sums",           "simt/sums",         BSMI_SUMS_THREADS,         true, 8)         \
-    X(GROUP_TABLES,  "bsmi_group_tables",   "simt/sums",         BSMI_GROUP_TABLES_THREADS, true, 8)         \
-    X(DECODE,        "bsmi_decode",         "common/decode",     BSMI_DECODE_THREADS,       true, 0)         \
-    X(DECODE_PLAIN,  "bsmi_decode_plain",   "common/decode_plain", BSMI_DECODE_PLAIN_THREADS, true, 0)       \
-    X(FINISH,        "bsmi_finish",         "common/finish",     BSMI_FINISH_THREADS,       true, 8)         \
-    X(QUANTIZE,      "bsmi_quantize",       "common/quantize",   BSMI_QUANTIZE_THREADS,     true, 0)         \
-    X(BOTH,          "bsmi_quantize_both",  "common/quantize_both", BSMI_BOTH_THREADS,      true, 4)         \
-    X(POLICIES,      "bsmi_quantize_policies", "common/quantize_policies", BSMI_POLICIES_THREADS, true, 8)   \
-    X(AMAX,          "bsmi_amax",           "common/quantize",   BSMI_AMAX_THREADS,         true, 5)         \
-    X(DEQUANTIZE,    "bsmi_dequantize",     "common/dequantize", BSMI_DEQUANTIZE_THREADS,   true, 8)         \
-    X(REPACK,        "bsmi_repack",         "common/repack",     BSMI_REPACK_THREADS,       true, 8)         \
-    X(REFOLD,        "bsmi_refold",         "common/refold",     BSMI_REFOLD_THREADS,       true, 6)         \
-    X(CONVERT,       "bsmi_convert_scales", "common/scales",     BSMI_CONVERT_THREADS,      true, 16)        \
-    X(CLEAR_PADDING, "bsmi_clear_padding",  "common/scales",     BSMI_CONVERT_THREADS,      true, 8)         \
-    X(INTEGERS,      "bsmi_integers",       "common/integers",   BSMI_INTEGERS_THREADS,     true, 4)
+    X(SUMS,          "bsmi_sums",           "simt/sums",         BSMI_SUMS_THREADS,         8)         \
+    X(GROUP_TABLES,  "bsmi_group_tables",   "simt/sums",         BSMI_GROUP_TABLES_THREADS, 8)         \
+    X(DECODE,        "bsmi_decode",         "common/decode",     BSMI_DECODE_THREADS,       0)         \
+    X(DECODE_PLAIN,  "bsmi_decode_plain",   "common/decode_plain", BSMI_DECODE_PLAIN_THREADS, 0)       \
+    X(FINISH,        "bsmi_finish",         "common/finish",     BSMI_FINISH_THREADS,       8)         \
+    X(QUANTIZE,      "bsmi_quantize",       "common/quantize",   BSMI_QUANTIZE_THREADS,     0)         \
+    X(BOTH,          "bsmi_quantize_both",  "common/quantize_both", BSMI_BOTH_THREADS,      4)         \
+    X(POLICIES,      "bsmi_quantize_policies", "common/quantize_policies", BSMI_POLICIES_THREADS, 8)   \
+    X(AMAX,          "bsmi_amax",           "common/quantize",   BSMI_AMAX_THREADS,         5)         \
+    X(DEQUANTIZE,    "bsmi_dequantize",     "common/dequantize", BSMI_DEQUANTIZE_THREADS,   8)         \
+    X(REPACK,        "bsmi_repack",         "common/repack",     BSMI_REPACK_THREADS,       8)         \
+    X(REFOLD,        "bsmi_refold",         "common/refold",     BSMI_REFOLD_THREADS,       6)         \
+    X(CONVERT,       "bsmi_convert_scales", "common/scales",     BSMI_CONVERT_THREADS,      16)        \
+    X(CLEAR_PADDING, "bsmi_clear_padding",  "common/scales",     BSMI_CONVERT_THREADS,      8)         \
+    X(INTEGERS,      "bsmi_integers",       "common/integers",   BSMI_INTEGERS_THREADS,     4)
 
 enum bsmi_cuda_kernel_id {
-#define X(id, function, file, threads, waits, most) BSMI_KERNEL_##id,
+#define X(id, function, file, threads, most) BSMI_KERNEL_##id,
     BSMI_CUDA_KERNELS(X)
 #undef X
     BSMI_KERNEL_COUNT
 };
 
-struct bsmi_cuda_kernel { const char *function, *file; int threads; bool waits; int most; };
+struct bsmi_cuda_kernel { const char *function, *file; int threads, most; };
 extern const struct bsmi_cuda_kernel bsmi_cuda_kernels[BSMI_KERNEL_COUNT];
 
 /* What a GEMM kernel multiplies: bf16 rows, or codes as one of the kinds of products that tensor cores have for them. */
@@ -71,7 +71,6 @@ struct bsmi_gemm_instance {
     int threads, shared_bytes;
     int a_box_rows, b_box_rows;           /* rows of the boxes that the tensor maps of A and B are made with */
     int d_box_rows, d_box_bytes;          /* box of D's map, swizzled over its whole width; 0: no map is wanted */
-    bool waits;                           /* as above */
     enum bsmi_gemm_decodes decodes;       /* then B's box is 128 bytes of b_box_rows rows */
     int most_columns;                     /* decodes B in registers, K up to this, reads scales as they are, and finds the exponents of
                                              B's rows; 0: does not */

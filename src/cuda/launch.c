@@ -5,7 +5,7 @@ struct launch {
     CUfunction function;
     const char *name;
     int threads, shared_bytes, cluster;
-    bool waits, waits_for_others;
+    bool begins_early;
     int64_t ctas;
 };
 
@@ -27,7 +27,7 @@ static bsm_status launch(struct bsmi_cuda_queue *queue, const struct launch *l, 
     if (l->cluster > 1)
         attributes[config.numAttrs++] =
             (CUlaunchAttribute){ .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = { (unsigned)l->cluster, 1, 1 } };
-    if (l->waits && (queue->behind > 0 || l->waits_for_others))
+    if (queue->behind > 0 || l->begins_early)
         attributes[config.numAttrs++] = (CUlaunchAttribute){ .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
                                                              .value.programmaticStreamSerializationAllowed = 1 };
     queue->behind++;
@@ -43,7 +43,6 @@ bsm_status bsmi_cuda_launch(struct bsmi_cuda_queue *queue, enum bsmi_cuda_kernel
     const struct launch l = { .function = queue->gpu->kernels[id],
                               .name = kernel->function,
                               .threads = kernel->threads,
-                              .waits = kernel->waits,
                               .cluster = 1,
                               .ctas = kernel->most == 0 ? pieces
                                                         : BSMI_MIN(pieces, (int64_t)queue->gpu->multiprocessors * kernel->most) };
@@ -61,8 +60,7 @@ bsm_status bsmi_cuda_launch_gemm(struct bsmi_cuda_queue *queue, int gemm, int64_
                               .threads = instance->threads,
                               .shared_bytes = instance->shared_bytes,
                               .cluster = cluster,
-                              .waits = instance->waits,
-                              .waits_for_others = instance->begins_early,
+                              .begins_early = instance->begins_early,
                               .ctas = BSMI_MIN(tiles, most) * cluster };
     return tiles <= 0 ? BSM_OK : launch(queue, &l, parameters);
 }

@@ -23,7 +23,7 @@ GEMM = ["test_gemm --only factors", "test_gemm --only exponents", "test_gemm --o
         "test_gemm --only edges", "test_gpu_epilogues --only special_numbers"]
 KERNELS = {
     "bsmi_gemm_64x48_1x1": ("sm90_gemm_small", GEMM),
-    "bsmi_gemm_64x96_2x2": ("sm90_gemm_small", GEMM),
+    "bsmi_gemm_64x96_1x1": ("sm90_gemm_small", GEMM),
     "bsmi_decode": ("common_decode", ["test_device_decode --only spans", "test_gpu_contract --only factors_and_addends",
                                       "test_device_decode --only every_format_and_packing", "test_device_decode --only every_layout",
                                       "test_gpu_decoding --only scales_and_codes_of_any_size"]),

@@ -17,6 +17,10 @@ template <int ROWS_, int COLUMNS_, int GROUPS_, int CLUSTER_ROWS_, int CLUSTER_C
     /* A consumer warpgroup has BLOCKS stacked products of 64 rows, SUMS fp32 registers each. */
     static constexpr int BLOCKS = ROWS / 64 / GROUPS, SUMS = COLUMNS / 2;
 
+    /* With few sums, the products of a step take no longer than the instructions between them: then each stage has instructions of its own, in
+     * which its addresses are constants. */
+    static constexpr bool STAGES_ARE_CONSTANTS = BLOCKS * SUMS <= 64;
+
     /* Boxes: each CTA of a row of the cluster loads its part of A for all of them, likewise B in a column of it. */
     static constexpr int A_BOX_ROWS = ROWS / CLUSTER_COLUMNS, B_BOX_ROWS = COLUMNS / CLUSTER_ROWS;
     static constexpr int K_BYTES = BSMI_K_STEP * 2, A_BYTES = ROWS * K_BYTES, B_BYTES = COLUMNS * K_BYTES;

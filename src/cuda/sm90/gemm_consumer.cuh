@@ -20,6 +20,8 @@ template <class CONFIG> __device__ static inline void release_stage(uint32_t sha
         mbarrier_arrive_cluster(mapa_shared_cluster(empty, thread));
 }
 
+template <class CONFIG> __device__ static inline uint32_t stage_before(uint32_t stage) { return stage == 0 ? CONFIG::STAGES - 1 : stage - 1; }
+
 /* One step of K: four products of 32 bytes of columns for each block of 64 rows.  PRODUCT: wgmma_bf16, or wgmma_s8, whose sums are s32. */
 template <class CONFIG, template <int> class PRODUCT, class SUM>
 __device__ static inline void multiply_stage(SUM (&sums)[CONFIG::BLOCKS][CONFIG::SUMS], uint32_t a, uint32_t b, bool first)
@@ -48,26 +50,38 @@ template <class CONFIG, class SUM> __device__ static inline void sums_are_comple
         for (int i = 0; i < CONFIG::SUMS; i++) sum_is_complete(sums[block][i]);
 }
 
+/* The products of step `step` of a tile, out of `stage`.  Those of the step before have ended then, and its stage is released. */
+template <class CONFIG, template <int> class PRODUCT, class SUM>
+__device__ static inline void sum_step(SUM (&sums)[CONFIG::BLOCKS][CONFIG::SUMS], uint32_t shared, uint32_t stage, uint32_t parity,
+                                       gemm_cta cta, uint32_t group, bool first)
+{
+    const uint32_t a = shared + CONFIG::AT_A + group * CONFIG::BLOCKS * 64 * CONFIG::K_BYTES, b = shared + CONFIG::AT_B;
+    mbarrier_wait_parity(full_barrier<CONFIG>(shared, stage), parity);
+    multiply_stage<CONFIG, PRODUCT>(sums, a + stage * CONFIG::A_BYTES, b + stage * CONFIG::B_BYTES, first);
+    if (first) return;
+    wgmma_wait_group<1>();
+    release_stage<CONFIG>(shared, stage_before<CONFIG>(stage), cta);
+}
+
 /* S of one tile, K ascending, 32 bytes of columns at a time.  The products of a step are under way while the next step is waited for; a
  * stage is released once those of the step behind it have begun. */
 template <class CONFIG, template <int> class PRODUCT, class SUM>
 __device__ static inline void sum_tile(SUM (&sums)[CONFIG::BLOCKS][CONFIG::SUMS], uint32_t shared, gemm_ring<CONFIG> &ring,
                                        gemm_cta cta, uint32_t group, int32_t steps)
 {
-    const uint32_t a = shared + CONFIG::AT_A + group * CONFIG::BLOCKS * 64 * CONFIG::K_BYTES, b = shared + CONFIG::AT_B;
-    uint32_t before = 0;
-    for (int32_t step = 0; step < steps; step++, ring.next()) {
-        mbarrier_wait_parity(full_barrier<CONFIG>(shared, ring.stage), ring.parity);
-        multiply_stage<CONFIG, PRODUCT>(sums, a + ring.stage * CONFIG::A_BYTES, b + ring.stage * CONFIG::B_BYTES, step == 0);
-        if (step > 0) {
-            wgmma_wait_group<1>();
-            release_stage<CONFIG>(shared, before, cta);
+    int32_t step = 0;
+#pragma unroll 1
+    for (; step < steps && !(CONFIG::STAGES_ARE_CONSTANTS && ring.stage == 0); step++, ring.next())
+        sum_step<CONFIG, PRODUCT>(sums, shared, ring.stage, ring.parity, cta, group, step == 0);
+    if constexpr (CONFIG::STAGES_ARE_CONSTANTS)
+        while (step < steps) {
+#pragma unroll
+            for (uint32_t stage = 0; stage < CONFIG::STAGES && step < steps; stage++, step++, ring.next())
+                sum_step<CONFIG, PRODUCT>(sums, shared, stage, ring.parity, cta, group, stage == 0 && step == 0);
         }
-        before = ring.stage;
-    }
     wgmma_wait_group<0>();
     sums_are_complete<CONFIG>(sums);
-    release_stage<CONFIG>(shared, before, cta);
+    release_stage<CONFIG>(shared, stage_before<CONFIG>(ring.stage), cta);
 }
 
 /* Four warps, each with 16 of 64 rows. */

@@ -22,14 +22,12 @@ enum { BSMI_GEMM_D_BOX_ROWS = 16 };
     X(128x192_2x1,  128, 192, 2, 2, 1,  4, 128)
 
 #define BSMI_SM90_GEMM_SMALL(X)                          \
-    X(128x128_2x2,  128, 128, 2, 2, 2,  6, 128) \
-    X(128x128_2x1,  128, 128, 2, 2, 1,  6, 128) \
-    X(128x96_2x2,   128,  96, 2, 2, 2,  7,  64) \
-    X(128x80_1x4,   128,  80, 2, 1, 4,  8,  32) \
-    X(128x64_1x2,   128,  64, 2, 1, 2,  8, 128) \
-    X(64x128_1x2,    64, 128, 1, 1, 2,  8, 128) \
-    X(64x96_2x2,     64,  96, 1, 2, 2,  9,  64) \
-    X(64x48_1x1,     64,  48, 1, 1, 1, 12,  32)
+    X(128x128_1x1,  128, 128, 2, 1, 1,  6, 128) \
+    X(128x96_1x1,   128,  96, 2, 1, 1,  7,  64) \
+    X(128x64_1x1,   128,  64, 2, 1, 1,  8, 128) \
+    X(64x128_1x1,    64, 128, 1, 1, 1,  8, 128) \
+    X(64x96_1x1,     64,  96, 1, 1, 1, 10,  64) \
+    X(64x48_1x1,     64,  48, 1, 1, 1, 15,  32)
 
 /* The decoding kernels, each for several kinds of codes: the kernel is bsmi_gemm_CODES_TILE, for a person cuda_wgmma_CODES_TILE.
  *
@@ -43,14 +41,14 @@ enum { BSMI_GEMM_D_BOX_ROWS = 16 };
 #define BSMI_SM90_DECODING(X)                \
     X(16x64_1x1,    16, 1, 4, 10, 11) \
     X(32x64_1x1,    32, 1, 4,  8, 11) \
-    X(64x64_1x2,    64, 2, 4,  7,  9) \
-    X(128x64_1x2,  128, 2, 3,  6,  7) \
-    X(256x64_1x2,  256, 2, 3,  4,  4)
+    X(64x64_1x1,    64, 1, 4,  7,  9) \
+    X(128x64_1x1,  128, 1, 3,  6,  7) \
+    X(256x64_1x1,  256, 1, 3,  4,  4)
 
 /* Those that decode e2m1 in the registers of two warpgroups that multiply; of columns they make 128.
  *
  *    tile         rows cluster stages code_stages */
 #define BSMI_SM90_WIDE_DECODING(X)           \
-    X(256x128_1x2, 256, 2, 4, 3)
+    X(256x128_1x1, 256, 1, 4, 3)
 
 #endif

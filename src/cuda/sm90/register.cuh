@@ -11,6 +11,7 @@
 #pragma once
 
 #include "register_consumer.cuh"
+#include "register_prefetch.cuh"
 
 /* full: the producer's arrival and its bytes.  empty: of every warp that multiplies in the CTAs that hold a part of the stage. */
 template <class CONFIG> __device__ static inline void initialize_register_barriers(uint32_t shared)
@@ -33,6 +34,10 @@ template <class CONFIG> __device__ static inline void register_gemm(const bsmi_g
         prefetch_tensormap(&p.b);
     }
     synchronize_ctas(CONFIG::CLUSTER == 1);
+    if (threadIdx.x == 128 && p.first_of_call && blockIdx.x / CONFIG::CLUSTER < p.tiles)
+        prefetch_tile<CONFIG>(p, gemm_tile_of<CONFIG>(p, blockIdx.x / CONFIG::CLUSTER, cta), 0, 1,
+                              min((paired_steps(p) + CONFIG::STEPS - 1) / CONFIG::STEPS, CONFIG::STAGES));
+    __syncwarp();
     griddepcontrol_wait();
     griddepcontrol_launch_dependents();
     if (threadIdx.x < 128) consume_registers<CONFIG>(p, memory, shared, cta);

@@ -129,7 +129,7 @@ __device__ static inline void consume_registers(const bsmi_gemm_parameters &p, u
         const register_findings found = end_scales<CONFIG>(p, tile, source, shared + EXPONENTS + threadIdx.x / 32 * 64, steps);
         if (barrier_or(1, 128, found.special)) sum_registers<CONFIG, true>(sums[0], at, steps);
         else sum_registers<CONFIG, false>(sums[0], at, steps);
-        finish_columns<CONFIG>(p, finish, tile, decoded_tile_of<CONFIG>(p, tile, shared, 0, scaled || found.exponents), sums);
+        finish_decoded_tile<CONFIG>(p, finish, tile, decoded_tile_of<CONFIG>(p, tile, shared, 0, scaled || found.exponents), sums);
         if ((!CONFIG::CODES::MICRO || p.epilogue.a_exponents != nullptr) && barrier_or(1, 128, scaled || found.exponents))
             compute_left_out(p, tile, (left_out_memory *)(memory + CONFIG::AT_SCALES), CONFIG::ROWS, shared + TABLES, shared + EXPONENTS, 1);
     }

@@ -201,7 +201,7 @@ __device__ static inline void finish_tile(const bsmi_gemm_parameters &p, unsigne
     decoded_tile d = decoded_tile_of<CONFIG>(p, tile, at.shared, at.group, scaled);
     d.chunk -= at.group * 4 * CONFIG::CHUNK * CONFIG::CHUNK_PITCH;       /* one warpgroup finishes at a time */
     static_assert(sizeof(left_out_memory) <= CONFIG::CHUNKS_BYTES && CONFIG::AT_CHUNKS % 8 == 0, "lies where sums went to D");
-    finish_columns<CONFIG>(p, finish, tile, d, sums);
+    finish_decoded_tile<CONFIG>(p, finish, tile, d, sums);
     const uint32_t tables = tables_of<CONFIG>(at.shared, at.group);
     if (scaled) compute_left_out(p, tile, (left_out_memory *)(memory + CONFIG::AT_CHUNKS), CONFIG::ROWS, tables, tables + CONFIG::ROW_TABLE_BYTES, 1 + at.group);
 }
