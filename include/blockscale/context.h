@@ -20,8 +20,8 @@ typedef struct bsm_allocator {
 } bsm_allocator;
 
 /* CPU features that kernels may use.  A context starts from what CPUID and the operating system allow; the mask in
- * bsm_context_options and the environment variable BLOCKSCALE_CPU (a comma-separated list of names, such as
- * "avx2,fma", or "none") can only take features away. */
+ * bsm_context_options and the environment variable BLOCKSCALE_CPU (a comma-separated list of names, such as "avx2", each of which
+ * leaves what its kernels need besides: of "avx2", "fma", too; or "none") can only take features away. */
 enum {
     BSM_CPU_FMA = 1u << 0,
     BSM_CPU_AVX2 = 1u << 1,              /* with F16C, which every CPU with AVX2 has */

@@ -1,13 +1,15 @@
 /* Which instructions this CPU and operating system allow. */
 #include "core.h"
 
-static const struct { const char *name; uint32_t bit; } features[] = {
-    { "fma", BSM_CPU_FMA },
-    { "avx2", BSM_CPU_AVX2 },
-    { "avx512", BSM_CPU_AVX512 },
-    { "avx512_vnni", BSM_CPU_AVX512_VNNI },
-    { "dotprod", BSM_CPU_DOTPROD },
-    { "i8mm", BSM_CPU_I8MM },
+/* needs: what kernels of the feature use besides, so that its name alone in a mask leaves them. */
+enum { AVX2_NEEDS = BSM_CPU_FMA, AVX512_NEEDS = AVX2_NEEDS | BSM_CPU_AVX2 };
+static const struct { const char *name; uint32_t bit, needs; } features[] = {
+    { "fma", BSM_CPU_FMA, 0 },
+    { "avx2", BSM_CPU_AVX2, AVX2_NEEDS },
+    { "avx512", BSM_CPU_AVX512, AVX512_NEEDS },
+    { "avx512_vnni", BSM_CPU_AVX512_VNNI, AVX512_NEEDS | BSM_CPU_AVX512 },
+    { "dotprod", BSM_CPU_DOTPROD, 0 },
+    { "i8mm", BSM_CPU_I8MM, 0 },
 };
 enum { FEATURE_COUNT = sizeof features / sizeof features[0] };
 
@@ -61,7 +63,8 @@ bool bsmi_cpu_parse(const char *list, uint32_t *allowed)
         const size_t length = strcspn(word, ",");
         uint32_t bit = 0;
         for (int i = 0; i < FEATURE_COUNT; i++)
-            if (strlen(features[i].name) == length && memcmp(features[i].name, word, length) == 0) bit = features[i].bit;
+            if (strlen(features[i].name) == length && memcmp(features[i].name, word, length) == 0)
+                bit = features[i].bit | features[i].needs;
         if (bit == 0 && !(length == 4 && memcmp(word, "none", 4) == 0)) {
             bsmi_fail(BSM_EINVAL,
                       "BLOCKSCALE_CPU=%s: \"%.*s\" is no feature; known are fma, avx2, avx512, avx512_vnni, dotprod, i8mm, none",
