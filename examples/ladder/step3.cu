@@ -46,6 +46,7 @@ template <class F> __device__ static inline void step3(const ladder_parameters &
         read<TILE_M, F::GROUPS>(&s.a_scales).store(tensor + A_SCALE_COLUMN);
         read<TILE_N, F::GROUPS>(s.b_scales).store(tensor + B_SCALE_COLUMN);
         tcgen05_wait_st();
+        fence_proxy_async();              /* behind the reads of scales: TMA fills their place again */
         tcgen05_fence_before_thread_sync();
         __syncthreads();
         if (threadIdx.x == 0) {
