@@ -448,7 +448,7 @@ static void a_ring_gives_the_same_under_every_schedule(struct test *t)
         "bra PRODUCE;\n"
         "CONSUME: and.b32 %r6, %r5, 1; shr.u32 %r7, %r5, 1; and.b32 %r7, %r7, 1; shl.b32 %r8, %r6, 3; add.u32 %r9, %r2, %r8; "
         "W1: mbarrier.try_wait.parity.shared.b64 %p3, [%r9], %r7; @!%p3 bra W1; shl.b32 %r10, %r6, 7; shl.b32 %r11, %r4, 2; "
-        "add.u32 %r10, %r10, %r11; add.u32 %r10, %r10, %r1; ld.shared.u32 %r12, [%r10]; mad.lo.u32 %r20, %r20, 3, %r12; add.u32 "
+        "add.u32 %r10, %r10, %r11; add.u32 %r10, %r10, %r1; ld.shared.u32 %r12, [%r10]; fence.proxy.async; mad.lo.u32 %r20, %r20, 3, %r12; add.u32 "
         "%r9, %r3, %r8; "
         "mbarrier.arrive.shared.b64 _, [%r9]; add.u32 %r5, %r5, 1; setp.lt.u32 %p4, %r5, 16; @%p4 bra CONSUME;\n"
         "mul.wide.u32 %rd1, %r4, 4; add.u64 %rd1, %rd1, %rd61; st.global.u32 [%rd1], %r20; bra END;\n"

@@ -304,6 +304,23 @@ static void gluon_copy_mxfp8_is_reported(struct test *t)
     free(text);
 }
 
+/* What the kernel read by threads, TMA overwrites behind barriers alone. */
+static void one_copy_with_fences(struct test *t)
+{
+    setenv("CUDASIM_READ_FENCES", "always", 1);
+    one_copy(t);
+}
+
+static void gluon_lacks_fences_behind_reads(struct test *t)
+{
+    char path[1024];
+    if (!is_here(t, COPY_FILE, path, sizeof path)) return;
+    char *text = errors_of(one_copy_with_fences, t);
+    if (text == NULL || strstr(text, "which was read through the generic proxy") == NULL)
+        FAIL(t, "wanted the missing fence, got %s", text == NULL ? "nothing" : text);
+    free(text);
+}
+
 static void one_triton(struct test *t)
 {
     const struct product p = { .kind = KIND_MXF8F6F4, .a_type = E_E4M3, .b_type = E_E4M3, .scale = SCALE_E8M0, .block = 32 };
@@ -326,7 +343,7 @@ static void triton_lacks_fences(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        TEST(gluon_copy_mxfp8_is_reported), /* first: before the driver is initialised */
+        TEST(gluon_copy_mxfp8_is_reported), TEST(gluon_lacks_fences_behind_reads), /* first: before the driver is initialised */
         TEST(triton_lacks_fences),          TEST(triton_mxfp8), TEST(triton_nvfp4), TEST(gluon_copy_mxfp8_mended),
         TEST(gluon_warp_specialized_nvfp4),
     };
@@ -336,5 +353,6 @@ int main(int argc, char **argv)
         else argv[kept++] = argv[i];
     }
     kept = api_begin(kept, argv, "sm_100a");
+    setenv("CUDASIM_READ_FENCES", "never", 1); /* compilers' kernels have none, and use what they read before they release it */
     return TEST_MAIN(kept, argv, cases);
 }

@@ -251,11 +251,11 @@ static void weights_written_just_before(struct test *t)
     contexts_close(&c);
 }
 
-/* The plan's line for bf16 x MXFP4. */
+/* The plan's line for bf16 x MXFP4, of a tile's columns: as many waves on a simulated GPU as on another. */
 static void describe(struct test *t, const struct contexts *c, int64_t m, bsm_order order, char *text, size_t bytes)
 {
-    struct operand a = make(BSM_FORMAT_BF16, m, 8192, 0, BSM_LAYOUT_LINEAR), b = make(BSM_MXFP4, 8192, 8192, 0, BSM_LAYOUT_LINEAR);
-    struct operand d = make(BSM_FORMAT_FP32, m, 8192, 0, BSM_LAYOUT_LINEAR);
+    struct operand a = make(BSM_FORMAT_BF16, m, 8192, 0, BSM_LAYOUT_LINEAR), b = make(BSM_MXFP4, 64, 8192, 0, BSM_LAYOUT_LINEAR);
+    struct operand d = make(BSM_FORMAT_FP32, m, 64, 0, BSM_LAYOUT_LINEAR);
     const bsm_matmul call = { .struct_size = sizeof call, .a = &a.m, .b = &b.m, .d = &d.m, .order = order };
     bsm_plan *plan = NULL;
     CHECK(t, bsm_plan_create(c->gpu, &call, &plan) == BSM_OK);
