@@ -139,16 +139,30 @@ static void tensor_scales_of_an_amax(struct test *t)
     }
 }
 
+/* So many tiles for a CTA that it does two of them behind one another, and keeps the scales of their columns until then. */
+static void chunks(struct test *t)
+{
+    if (!device_open(t)) return;
+    for (int number = 0; number < 24; number++) {
+        const struct twin_wish wishes[2] = { wish_of(formats[number % 4], 256, 256, number, 0.0123f),
+                                             wish_of(formats[number / 4 % 4], 256, 256, number / 2, number % 3 == 0 ? 0.75f : 0.0123f) };
+        const bsm_quantize_options o = { .nonfinite = (bsm_nonfinite)(number % 2) };
+        case_of(t, wishes, (enum kind)((number + number / 4) % KIND_COUNT), o, 1 + number % 3);
+    }
+}
+
 /* More tiles above one another than a band has, the last band lower. */
 static void bands(struct test *t)
 {
     if (!device_open(t)) return;
     const struct twin_wish wishes[2] = { wish_of(BSM_MXFP4, 17 * 64, 256, 1, 0), wish_of(BSM_MXFP8_E4M3, 256, 17 * 64, 0, 0) };
     case_of(t, wishes, NORMAL, (bsm_quantize_options){ 0 }, 5);
+    const struct twin_wish of_chunks[2] = { wish_of(BSM_MXFP8_E4M3, 5 * 256, 256, 1, 0), wish_of(BSM_MXFP4, 256, 5 * 256, 0, 0) };
+    case_of(t, of_chunks, BITS, (bsm_quantize_options){ 0 }, 3);
 }
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(every_format_with_every_other), TEST(tensor_scales_of_an_amax), TEST(bands) };
+    static const struct test_case cases[] = { TEST(every_format_with_every_other), TEST(tensor_scales_of_an_amax), TEST(chunks), TEST(bands) };
     return TEST_MAIN(argc, argv, cases);
 }

@@ -45,14 +45,23 @@ struct both_job {
     block_quantizer q;
     bf16_job bf16;
     int way;
-    uint32_t row_places[BSMI_BOTH_COLUMNS], block_places[8];
+    bool staged;                          /* scales of columns go to memory in words of four, by way of both_stage */
+    uint32_t row_places[BSMI_BOTH_COLUMNS], block_places[16];
 };
+
+/* Tiles below one another that a CTA does one behind the other, where there are many. */
+enum { CHUNK = 2 };
+
+/* Scales of a chunk's columns.  As bytes of one block each they would touch half as many sectors as MXFP4's codes do.  One warp writes all of
+ * a column. */
+struct both_stage { unsigned char columns[BSMI_BOTH_COLUMNS][16]; };
 
 /* Where a tile lies, in rows and columns of the source. */
 struct both_tile { uint32_t row, column; };
 
-/* The same in memory: its first numbers, codes and scales of both destinations.  One thread finds that of the tile after the next. */
-struct both_places { const unsigned char *source; unsigned char *codes[2], *scales[2]; both_tile at; };
+/* The same in memory: its first numbers, codes and scales of both destinations, and the scales of its columns from its chunk's first row on.
+ * One thread finds those of the tile after the next. */
+struct both_places { const unsigned char *source; unsigned char *codes[2], *scales[2], *column_scales; both_tile at; };
 enum { PLACES = 4 };
 
 /* Of octet o of row r, in a row of 16.  Bit 0 of r and bits 4 and 5, on which the place depends, are another in each of the eight rows that
@@ -86,6 +95,13 @@ template <int way> __device__ static inline uint32_t two_bytes(uint32_t pair)
     return way == BF16_E4M3 ? ptx_cvt_e4m3x2(high, low) : ptx_cvt_e5m2x2(high, low);
 }
 
+/* Pairs of a byte that is always the same, which c.offset takes off, and a nibble. */
+__device__ static inline uint32_t nibbles_together(const both_constants &c, const uint32_t *sums)
+{
+    const uint32_t first = sums[0] + sums[1] * 256, second = sums[2] + sums[3] * 256;
+    return __byte_perm(first, second, 0x7632) * c.odd + (__byte_perm(first, second, 0x5410) * c.even + c.offset);
+}
+
 /* power_nibbles, with fewer operations of the pipe that has the integers.  Constants come from memory where ptxas would take an expression
  * apart for those it knows. */
 template <bool beyond>
@@ -101,9 +117,7 @@ __device__ static inline uint32_t nibbles_by_sums(const both_constants &c, const
         if (beyond) sum = __vminu2(sum, 0x430b430b);
         sums[i] = ptx_sub_bf16x2(sum, (x[i] & c.signs) | c.four);
     }
-    /* 0x4300 and a nibble each; the bytes 0x43 are taken off at last. */
-    const uint32_t first = sums[0] + sums[1] * 256, second = sums[2] + sums[3] * 256;
-    return __byte_perm(first, second, 0x7632) * c.odd + (__byte_perm(first, second, 0x5410) * c.even + c.offset);
+    return nibbles_together(c, sums);
 }
 
 /* 1 / scale of two units, as exponents.  scales[0]: of the unit whose number is the lane's last bit. */
@@ -151,17 +165,29 @@ template <bool beyond> __device__ static inline void quantize_nibbles(const both
     }
 }
 
-/* quotient_nibbles; even: 1 or 16. */
-template <bool power_of_two>
+/* quotient_nibbles for a tensor scale that is a power of two: quotients 2^-14 in halves are middles of codes or on the right side of them, and
+ * become sums as in power_nibbles. */
+__device__ static inline uint32_t nibbles_of_powers(const both_constants &c, const uint32_t *x, float factor)
+{
+    uint32_t sums[4];
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        const uint32_t q = ptx_cvt_f16x2(fabsf(__uint_as_float(x[i] & 0xffff0000)) * factor, fabsf(__uint_as_float(x[i] << 16)) * factor);
+        const uint32_t sum = __vimin3_u16x2(ptx_fma_f16x2(q, 0x78007800, 0x64046404), ptx_fma_f16x2(q, 0x74007400, 0x64066406),
+                                            ptx_fma_f16x2(q, 0x70007000, 0x64086408));
+        sums[i] = ptx_sub_f16x2(__vminu2(sum, 0x640b640b), (x[i] & c.signs) | c.four);
+    }
+    return nibbles_together(c, sums);
+}
+
+/* For any other; even and odd: which bytes are low nibbles and which high ones. */
 __device__ static inline uint32_t nibbles_of_quotients(const both_constants &c, const uint32_t *x, float factor)
 {
     uint32_t h[4];
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         const float low = fabsf(__uint_as_float(x[i] << 16)) * factor, high = fabsf(__uint_as_float(x[i] & 0xffff0000)) * factor;
-        const uint32_t halves = power_of_two ? ptx_cvt_f16x2(high, low) : ptx_cvt_rz_f16x2(high, low);
-        const uint32_t up = power_of_two ? 0x00ff00ff + (halves >> 9 & 0x00010001) : 0x01000100;
-        h[i] = __viaddmin_u16x2(halves, up, 0x0fff0fff) | (x[i] & 0x80008000);
+        h[i] = __viaddmin_u16x2(ptx_cvt_rz_f16x2(high, low), 0x01000100, 0x0fff0fff) | (x[i] & 0x80008000);
     }
     const uint32_t first = __byte_perm(h[0], h[1], 0x7351), second = __byte_perm(h[2], h[3], 0x7351);
     const uint32_t low = __byte_perm(first, second, c.even), high = __byte_perm(first, second, c.odd);
@@ -180,7 +206,10 @@ __device__ static inline void quantize_quotients(const both_constants &c, const 
     for (int i = 0; i < 2; i++) {
         const float factor = factors[u->scales[i]];
 #pragma unroll
-        for (int j = 0; j < 2; j++) u->words[i][j] = nibbles_of_quotients<way == BF16_NVFP4_POWER>(c, u->x[i] + 4 * j, factor);
+        for (int j = 0; j < 2; j++) {
+            const uint32_t *x = u->x[i] + 4 * j;
+            u->words[i][j] = way == BF16_NVFP4_POWER ? nibbles_of_powers(c, x, factor) : nibbles_of_quotients(c, x, factor);
+        }
     }
 }
 
@@ -241,28 +270,37 @@ __device__ static inline uint32_t odd_units(const both_constants &c, bool powers
 
 /* Of blocks that two lanes share, one does it. */
 __device__ static void quantize_again(const bsmi_quantize_parameters &p, const both_job &job, uint32_t units, const unit_places &at, uint32_t row,
-                                      uint32_t column)
+                                      uint32_t column, unsigned char *stage)
 {
-    const uint32_t halves = p.destination.block == 16 ? 1 : 2;
+    const uint32_t halves = p.destination.block == 16 ? 1 : 2, block = (column / 16 + at.sixteenth) / halves;
     for (uint32_t i = 0; i < UNITS; i++) {
         if ((units >> i & 1) == 0 || (halves == 2 && (i & 1) != (threadIdx.x & 1))) continue;
-        quantize_exactly_at(p, job.q, job.bf16.places,
-                            { 0, row + at.row + (i & 1) * at.apart + i / 2 * at.further, (column / 16 + at.sixteenth) / halves, 1 });
+        const uint32_t of_tile = at.row + (i & 1) * at.apart + i / 2 * at.further;
+        quantize_exactly_at(p, job.q, job.bf16.places, { 0, row + of_tile, block, 1 });
+        const uint32_t place = place_of(job.bf16.row, row + of_tile) + place_of(job.bf16.column, block);
+        if (stage != nullptr) stage[of_tile * 16 + at.sixteenth / halves] = p.destination.scales[place];
     }
 }
 
+/* Where the scale of a tile's first column lies in the stage: turn counts tiles. */
+__device__ static inline unsigned char *in_stage(both_stage &stage, const both_job &job, uint32_t turn)
+{
+    return stage.columns[0] + turn % CHUNK * (job.q.is_nvfp4 ? 4 : 2);
+}
+
 /* units: of rows, and of columns in bits 4 to 7. */
-__device__ __noinline__ static void quantize_odd(const bsmi_both_parameters &p, const both_job *jobs, const both_places &tile, uint32_t units)
+__device__ __noinline__ static void quantize_odd(const bsmi_both_parameters &p, const both_job *jobs, const both_places &tile, uint32_t units,
+                                                 both_stage &stage, uint32_t turn)
 {
     __syncwarp();                         /* what is written again was written by two lanes */
-    quantize_again(p.rows, jobs[0], units & 15, units_of_rows(), tile.at.row, tile.at.column);
-    quantize_again(p.columns, jobs[1], units >> 4, units_of_columns(), tile.at.column, tile.at.row);
+    quantize_again(p.rows, jobs[0], units & 15, units_of_rows(), tile.at.row, tile.at.column, nullptr);
+    quantize_again(p.columns, jobs[1], units >> 4, units_of_columns(), tile.at.column, tile.at.row, in_stage(stage, jobs[1], turn));
 }
 
 /* which: 0 for rows, 1 for columns.  LOAD: loads two units, the first or the second two.  The result: odd_units. */
 template <int way, int which, class LOAD>
 __device__ static inline uint32_t quantize_units(const bsmi_quantize_parameters &p, const both_job &job, const unit_places &at,
-                                             const both_places &tile, const LOAD &load)
+                                                 const both_places &tile, unsigned char *stage, const LOAD &load)
 {
     constexpr uint32_t PER_BLOCK = has_sixteen<way> ? 1 : 2, UNIT_BYTES = has_bytes<way> ? 16 : 8;
     const uint32_t row_bytes = (uint32_t)p.destination.row_bytes;
@@ -270,6 +308,8 @@ __device__ static inline uint32_t quantize_units(const bsmi_quantize_parameters 
     unsigned char *codes = tile.codes[which] + (uint64_t)at.row * row_bytes + at.sixteenth * UNIT_BYTES;
     unsigned char *scales = tile.scales[which] + job.block_places[at.sixteenth / PER_BLOCK];
     const uint32_t *places = job.row_places + at.row;
+    const bool staged = which == 1 && job.staged;
+    stage += at.row * 16 + at.sixteenth / PER_BLOCK;
     uint32_t amax[2] = {};
 #pragma unroll
     for (uint32_t i = 0; i < UNITS / 2; i++) {
@@ -288,12 +328,15 @@ __device__ static inline uint32_t quantize_units(const bsmi_quantize_parameters 
             ptx_store_8(codes, u.words[0][0], u.words[0][1]);
             ptx_store_8(second, u.words[1][0], u.words[1][1]);
         }
-        if constexpr (has_sixteen<way>) {
+        if (staged) {
+            if constexpr (has_sixteen<way>) stage[0] = (unsigned char)u.scales[0], stage[at.apart * 16] = (unsigned char)u.scales[1];
+            else stage[threadIdx.x & 1 ? at.apart * 16 : 0] = (unsigned char)u.scales[0];
+        } else if constexpr (has_sixteen<way>) {
             ptx_store_1(scales + places[0], u.scales[0]), ptx_store_1(scales + places[at.apart], u.scales[1]);
         } else {
             ptx_store_1(scales + places[threadIdx.x & 1 ? at.apart : 0], u.scales[0]);
         }
-        codes += (uint64_t)at.further * row_bytes, places += at.further;
+        codes += (uint64_t)at.further * row_bytes, places += at.further, stage += at.further * 16;
     }
     return odd_units(c, !has_sixteen<way>, amax[0], amax[1]);
 }
@@ -306,11 +349,11 @@ __device__ static inline void load_unit(const uint4 *from, uint32_t to_second, u
 
 template <int way>
 __device__ static inline uint32_t quantize_rows_of(const bsmi_quantize_parameters &p, const both_job &job, const uint4 *tile,
-                                                   const both_places &places)
+                                                   const both_places &places, unsigned char *stage)
 {
     const unit_places at = units_of_rows();
     const uint4 *first = tile + place_in_tile(at.row, 2 * at.sixteenth), *second = tile + place_in_tile(at.row, 2 * at.sixteenth + 1);
-    return quantize_units<way, 0>(p, job, at, places, [&](uint32_t i, two_units *u) {
+    return quantize_units<way, 0>(p, job, at, places, stage, [&](uint32_t i, two_units *u) {
 #pragma unroll
         for (uint32_t j = 0; j < 2; j++) load_unit(first + (8 * i + 4 * j) * ROW_OCTETS, (uint32_t)(second - first), u->x[j]);
     });
@@ -319,11 +362,11 @@ __device__ static inline uint32_t quantize_rows_of(const bsmi_quantize_parameter
 /* A lane has 16 rows of a column: of pairs i of the four lanes of a column, ldmatrix brings four i. */
 template <int way>
 __device__ static inline uint32_t quantize_columns_of(const bsmi_quantize_parameters &p, const both_job &job, const uint4 *tile,
-                                                      const both_places &places)
+                                                      const both_places &places, unsigned char *stage)
 {
     const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, row = lane / 2 % 4 * 16 + lane / 8 * 2 + lane % 2;
     const uint32_t first = shared_address(tile + place_in_tile(row, warp)), second = shared_address(tile + place_in_tile(row, warp + 4));
-    return quantize_units<way, 1>(p, job, units_of_columns(), places, [&](uint32_t i, two_units *u) {
+    return quantize_units<way, 1>(p, job, units_of_columns(), places, stage, [&](uint32_t i, two_units *u) {
 #pragma unroll
         for (uint32_t j = 0; j < 2; j++) {
             const uint32_t address = (i == 0 ? first : second) + j * 8 * 16;
@@ -334,17 +377,17 @@ __device__ static inline uint32_t quantize_columns_of(const bsmi_quantize_parame
 
 template <int way, bool ROWS>
 __device__ static inline uint32_t quantize_one_way(const bsmi_quantize_parameters &p, const both_job &job, const uint4 *tile,
-                                                   const both_places &at)
+                                                   const both_places &at, unsigned char *stage)
 {
-    return ROWS ? quantize_rows_of<way>(p, job, tile, at) : quantize_columns_of<way>(p, job, tile, at);
+    return ROWS ? quantize_rows_of<way>(p, job, tile, at, stage) : quantize_columns_of<way>(p, job, tile, at, stage);
 }
 
 /* Tensor scales that the quick ways do not serve, and those of few bits. */
 template <bool ROWS>
 __device__ __noinline__ static uint32_t quantize_tile_slowly(const bsmi_quantize_parameters &p, const both_job &job, const uint4 *tile,
-                                                             const both_places &places)
+                                                             const both_places &places, unsigned char *stage)
 {
-    if (job.way == NVFP4_SHORT) return quantize_one_way<NVFP4_SHORT, ROWS>(p, job, tile, places);
+    if (job.way == NVFP4_SHORT) return quantize_one_way<NVFP4_SHORT, ROWS>(p, job, tile, places, stage);
     const both_tile &at = places.at;
     const uint32_t rows = ROWS ? BSMI_BOTH_ROWS : BSMI_BOTH_COLUMNS, columns = ROWS ? BSMI_BOTH_COLUMNS : BSMI_BOTH_ROWS;
     const uint32_t first_row = ROWS ? at.row : at.column, first_column = ROWS ? at.column : at.row;
@@ -355,16 +398,17 @@ __device__ __noinline__ static uint32_t quantize_tile_slowly(const bsmi_quantize
 }
 
 template <bool ROWS>
-__device__ static inline uint32_t quantize_tile(const bsmi_quantize_parameters &p, const both_job &job, const uint4 *tile, const both_places &at)
+__device__ static inline uint32_t quantize_tile(const bsmi_quantize_parameters &p, const both_job &job, const uint4 *tile, const both_places &at,
+                                                unsigned char *stage)
 {
     switch (job.way) {
-    case BF16_E4M3: return quantize_one_way<BF16_E4M3, ROWS>(p, job, tile, at);
-    case BF16_E5M2: return quantize_one_way<BF16_E5M2, ROWS>(p, job, tile, at);
-    case BF16_E2M1: return quantize_one_way<BF16_E2M1, ROWS>(p, job, tile, at);
-    case E2M1_BEYOND: return quantize_one_way<E2M1_BEYOND, ROWS>(p, job, tile, at);
-    case BF16_NVFP4_POWER: return quantize_one_way<BF16_NVFP4_POWER, ROWS>(p, job, tile, at);
-    case BF16_NVFP4: return quantize_one_way<BF16_NVFP4, ROWS>(p, job, tile, at);
-    default: return quantize_tile_slowly<ROWS>(p, job, tile, at);
+    case BF16_E4M3: return quantize_one_way<BF16_E4M3, ROWS>(p, job, tile, at, stage);
+    case BF16_E5M2: return quantize_one_way<BF16_E5M2, ROWS>(p, job, tile, at, stage);
+    case BF16_E2M1: return quantize_one_way<BF16_E2M1, ROWS>(p, job, tile, at, stage);
+    case E2M1_BEYOND: return quantize_one_way<E2M1_BEYOND, ROWS>(p, job, tile, at, stage);
+    case BF16_NVFP4_POWER: return quantize_one_way<BF16_NVFP4_POWER, ROWS>(p, job, tile, at, stage);
+    case BF16_NVFP4: return quantize_one_way<BF16_NVFP4, ROWS>(p, job, tile, at, stage);
+    default: return quantize_tile_slowly<ROWS>(p, job, tile, at, stage);
     }
 }
 
@@ -382,24 +426,50 @@ __device__ static inline void make_both_job(const bsmi_quantize_parameters &p, f
     const bool sixteen = job.q.is_nvfp4 != 0, within = (c.round_up & 0xffff) >= 0x3f;  /* 1.5 is the largest */
     job.way = job.bf16.way == BF16_NONE && job.q.way == WAY_NVFP4 ? NVFP4_SHORT
               : job.bf16.way == BF16_E2M1 && !within ? E2M1_BEYOND : (int)job.bf16.way;
+    /* Sums are bf16 from 128 on, or halves from 1024 on, less 4 or 4 more. */
+    const bool selects = sixteen && job.way != BF16_NVFP4_POWER;
+    const uint32_t base = sixteen ? 0x64 : 0x43;
     job.constants = { c.round_up, (uint32_t)c.emax * 0x00800080, c.exponent_of_one, (uint32_t)c.emax,
-                      (c.least - 1) * 0x00010001, sixteen ? 0x7f7f7f7f : (c.least + c.span) * 0x00010001, 0x80008000, 0x40804080,
-                      sixteen ? c.low_nibbles : c.even, sixteen ? c.high_nibbles : c.odd, 0 - (0x43004300 * c.even + 0x43434343 * c.odd),
-                      c.amax_factor };
+                      (c.least - 1) * 0x00010001, sixteen ? 0x7f7f7f7f : (c.least + c.span) * 0x00010001, 0x80008000,
+                      sixteen ? 0x44004400u : 0x40804080u, selects ? c.low_nibbles : c.even, selects ? c.high_nibbles : c.odd,
+                      0 - base * (0x01000100 * c.even + 0x01010101 * c.odd), c.amax_factor };
 }
 
 /* By all threads, behind a barrier. */
-__device__ static inline void make_places(both_job &job)
+__device__ static inline void make_places(both_job &job, const bsmi_device_matrix &m, bool staged)
 {
+    const uint32_t bit = 1u << threadIdx.x % 32, place = place_of(job.bf16.column, bit);      /* places are sums over the bits of both numbers */
+    const bool in_words = place_of(job.bf16.row, bit) % 4 == 0 && (bit < 4 ? place == bit : place % 4 == 0) && aligned_to(m.scales, 4);
+    const bool all_in_words = __all_sync(0xffffffff, in_words);
+    if (threadIdx.x == 0) job.staged = staged && all_in_words && job.way != BF16_NONE;
     job.row_places[threadIdx.x] = place_of(job.bf16.row, threadIdx.x);
-    if (threadIdx.x < 8) job.block_places[threadIdx.x] = place_of(job.bf16.column, threadIdx.x);
+    if (threadIdx.x < 16) job.block_places[threadIdx.x] = place_of(job.bf16.column, threadIdx.x);
 }
 
-/* Tiles in bands of BAND of them above one another. */
-__device__ static inline both_tile tile_at(uint32_t number, uint32_t down, uint32_t across)
+/* The order of tiles: chunks of `tall`, in bands of BAND tiles above one another; a CTA does every so many of them. */
+struct both_order { uint32_t down, across, tall; };
+
+/* 16 columns of NVFP4's tiles of scales lie together anyway, and chunks take longer there (docs/cuda.md). */
+__device__ static inline both_order make_order(const bsmi_device_reals &s, const bsmi_device_matrix &columns)
 {
-    const uint32_t band = number / (BAND * across), first = band * BAND, height = min(BAND, down - first), rest = number - first * across;
-    return { (first + rest % height) * BSMI_BOTH_ROWS, rest / height * BSMI_BOTH_COLUMNS };
+    const uint32_t down = (uint32_t)(s.rows / BSMI_BOTH_ROWS), across = (uint32_t)(s.columns / BSMI_BOTH_COLUMNS);
+    const bool apart = columns.block == 32 || columns.layout.kind == BSM_LAYOUT_LINEAR;
+    const uint32_t tall = apart && down % CHUNK == 0 && down * across >= CHUNK * gridDim.x ? CHUNK : 1;
+    return { down / tall, across, tall };
+}
+
+__device__ static inline uint32_t chunk_of(const both_order &o, uint32_t turn)
+{
+    return blockIdx.x + (o.tall == CHUNK ? turn / CHUNK : turn) * gridDim.x;
+}
+__device__ static inline bool has_turn(const both_order &o, uint32_t turn) { return chunk_of(o, turn) < o.down * o.across; }
+
+__device__ static inline both_tile tile_at(const both_order &o, uint32_t turn)
+{
+    const uint32_t chunk = chunk_of(o, turn), most = o.tall == CHUNK ? BAND / CHUNK : BAND;
+    const uint32_t band = chunk / (most * o.across), first = band * most;
+    const uint32_t height = min(most, o.down - first), rest = chunk - first * o.across;
+    return { ((first + rest % height) * o.tall + (o.tall == CHUNK ? turn % CHUNK : 0)) * BSMI_BOTH_ROWS, rest / height * BSMI_BOTH_COLUMNS };
 }
 
 /* By one thread. */
@@ -412,7 +482,10 @@ __device__ static inline void find_places(const bsmi_both_parameters &p, const b
         const bsmi_device_matrix &m = i == 0 ? p.rows.destination : p.columns.destination;
         const uint32_t row = i == 0 ? at.row : at.column, column = i == 0 ? at.column : at.row;
         places->codes[i] = m.data + (uint64_t)row * (uint32_t)m.row_bytes + (m.bits == 8 ? column : column / 2);
-        places->scales[i] = m.scales + (place_of(jobs[i].bf16.row, row) + place_of(jobs[i].bf16.column, m.block == 16 ? column / 16 : column / 32));
+        const uint32_t length = m.block == 16 ? 16 : 32, place = place_of(jobs[i].bf16.row, row);
+        places->scales[i] = m.scales + (place + place_of(jobs[i].bf16.column, column / length));
+        const uint32_t of_chunk = column / (CHUNK * BSMI_BOTH_ROWS) * (CHUNK * BSMI_BOTH_ROWS / length);
+        if (i == 1) places->column_scales = m.scales + (place + place_of(jobs[i].bf16.column, of_chunk));
     }
     places->at = at;
 }
@@ -426,16 +499,27 @@ __device__ static inline void copy_tile(const bsmi_device_reals &s, uint32_t til
     for (uint32_t i = 0; i < BSMI_BOTH_ROWS / 8; i++) cp_async_16(to + i * 2 * ROW_OCTETS * 16, from + i * 4 * s.row_stride, 16);
 }
 
+/* Words of the stage that a warp has written. */
+__device__ static inline void store_stage(const both_job &job, unsigned char *scales, const both_stage &stage)
+{
+    const uint32_t shift = job.q.is_nvfp4 ? CHUNK / 2 : CHUNK / 4;       /* words of a column: 1 << shift */
+#pragma unroll 1
+    for (uint32_t i = threadIdx.x % 32; i < 32u << shift; i += 32) {
+        const uint32_t column = threadIdx.x / 32 * 8 + (i >> shift) % 8 + (i >> shift) / 8 * 32, word = (i & (1u << shift) - 1) * 4;
+        ptx_store_4(scales + (job.row_places[column] + job.block_places[word]), *(const uint32_t *)&stage.columns[column][word]);
+    }
+}
+
 extern "C" __global__ void __launch_bounds__(BSMI_BOTH_THREADS, 4) bsmi_quantize_both(const __grid_constant__ bsmi_both_parameters p)
 {
     __shared__ __align__(128) uint4 tiles[2][TILE_OCTETS];
     __shared__ both_job jobs[2];
     __shared__ both_places places[PLACES];
-    const uint32_t down = (uint32_t)(p.rows.source.rows / BSMI_BOTH_ROWS), across = (uint32_t)(p.rows.source.columns / BSMI_BOTH_COLUMNS);
-    const uint32_t all = down * across;
+    __shared__ __align__(16) both_stage stage;
+    const both_order order = make_order(p.rows.source, p.columns.destination);
     /* Memory is at work while threads think.  What the kernel in front of this one writes, if there is one, is the amax alone. */
-    if (blockIdx.x < all) {
-        const both_tile at = tile_at(blockIdx.x, down, across);
+    if (has_turn(order, 0)) {
+        const both_tile at = tile_at(order, 0);
         copy_tile(p.rows.source, shared_address(tiles[0]), p.rows.source.data + ((int64_t)at.row * p.rows.source.row_stride + at.column) * 2);
     }
     cp_async_commit_group();
@@ -447,19 +531,24 @@ extern "C" __global__ void __launch_bounds__(BSMI_BOTH_THREADS, 4) bsmi_quantize
     make_both_job(p.rows, scale_of_rows, 0, jobs[0]);
     make_both_job(p.columns, scale_of_columns, 32, jobs[1]);
     __syncthreads();
-    make_places(jobs[0]), make_places(jobs[1]);
-    if (threadIdx.x % 64 == 0 && blockIdx.x + threadIdx.x / 64 * gridDim.x < all)
-        find_places(p, jobs, tile_at(blockIdx.x + threadIdx.x / 64 * gridDim.x, down, across), &places[threadIdx.x / 64]);
-    for (uint32_t number = blockIdx.x, turn = 0; number < all; number += gridDim.x, turn++) {
+    make_places(jobs[0], p.rows.destination, false), make_places(jobs[1], p.columns.destination, order.tall == CHUNK);
+    if (threadIdx.x % 64 == 0 && has_turn(order, threadIdx.x / 64))
+        find_places(p, jobs, tile_at(order, threadIdx.x / 64), &places[threadIdx.x / 64]);
+    for (uint32_t turn = 0; has_turn(order, turn); turn++) {
         cp_async_wait_group<0>();
         __syncthreads();                  /* the tile has come, and the other one is free */
-        if (number + gridDim.x < all) copy_tile(p.rows.source, shared_address(tiles[(turn + 1) % 2]), places[(turn + 1) % PLACES].source);
+        if (has_turn(order, turn + 1))
+            copy_tile(p.rows.source, shared_address(tiles[(turn + 1) % 2]), places[(turn + 1) % PLACES].source);
         cp_async_commit_group();
-        if (threadIdx.x == turn % 4 * 32 && number + 2 * gridDim.x < all)
-            find_places(p, jobs, tile_at(number + 2 * gridDim.x, down, across), &places[(turn + 2) % PLACES]);
+        if (threadIdx.x == turn % 4 * 32 && has_turn(order, turn + 2))
+            find_places(p, jobs, tile_at(order, turn + 2), &places[(turn + 2) % PLACES]);
         const both_places &here = places[turn % PLACES];
-        const uint32_t of_rows = quantize_tile<true>(p.rows, jobs[0], tiles[turn % 2], here);
-        const uint32_t odd = of_rows | quantize_tile<false>(p.columns, jobs[1], tiles[turn % 2], here) << 4;
-        if (__any_sync(0xffffffff, odd != 0)) quantize_odd(p, jobs, here, odd);
+        const uint32_t of_rows = quantize_tile<true>(p.rows, jobs[0], tiles[turn % 2], here, nullptr);
+        const uint32_t of_columns = quantize_tile<false>(p.columns, jobs[1], tiles[turn % 2], here, in_stage(stage, jobs[1], turn));
+        const uint32_t odd = of_rows | of_columns << 4;
+        if (__any_sync(0xffffffff, odd != 0)) quantize_odd(p, jobs, here, odd, stage, turn);
+        if (!jobs[1].staged || turn % CHUNK != CHUNK - 1) continue;
+        __syncwarp();
+        store_stage(jobs[1], here.column_scales, stage);
     }
 }

@@ -142,6 +142,11 @@ __device__ static inline void ptx_store_8(void *to, uint32_t low, uint32_t high)
     asm volatile("st.global.v2.u32 [%0], {%1, %2};" :: "l"(to), "r"(low), "r"(high) : "memory");
 }
 
+__device__ static inline void ptx_store_4(void *to, uint32_t v)
+{
+    asm volatile("st.global.u32 [%0], %1;" :: "l"(to), "r"(v) : "memory");
+}
+
 __device__ static inline void ptx_store_1(void *to, uint32_t v)
 {
     asm volatile("st.global.u8 [%0], %1;" :: "l"(to), "r"(v) : "memory");
