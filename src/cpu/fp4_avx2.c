@@ -206,7 +206,7 @@ _Static_assert(sizeof(struct a_panel) % 64 == 0 && sizeof(struct b_panel) % 64 =
 
 const struct bsmi_panels bsmi_fp4_panels_avx2 = {
     .rows = ROWS, .columns = COLUMNS, .chunk = CHUNK, .a_bytes = sizeof(struct a_panel), .b_bytes = sizeof(struct b_panel),
-    .keeps_b = true,
+    .keeps_b = true, .made_from = 33,
     .fits = fits, .pack_a = pack_a, .pack_b = pack_b, .multiply = multiply,
     .guarded = bsmi_tile_add_runs_avx2_fma, .guarded_scratch_bytes = bsmi_tile_scratch_avx2_fma,
 };

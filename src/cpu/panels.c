@@ -110,6 +110,12 @@ static void prefetch_sums(const struct bsmi_panels *p, const struct bsmi_tile *t
         for (int64_t j = 0; j < p->columns; j += 16) __builtin_prefetch(sums + i * tile->sums_pitch + j, 1);
 }
 
+/* B's panels that were made before, NULL where B as it is stored is faster. */
+static const unsigned char *made_panels(const struct bsmi_panels *p, const struct bsmi_tile *tile)
+{
+    return tile->rows >= p->made_from ? tile->b_panels : NULL;
+}
+
 /* Where the next panel of B comes from, and how much of it each register tile asks for while this panel multiplies. */
 struct next_panel {
     struct bsmi_part part;                /* of no rows: there is none, or the kernel asks by itself */
@@ -121,6 +127,7 @@ static struct next_panel find_next(const struct bsmi_panels *p, const struct bsm
                                    int64_t k)
 {
     const int64_t times = bsmi_ceil_div(tile->rows, p->rows);
+    const unsigned char *const made = made_panels(p, tile);
     struct next_panel next = { .part = chunk_of(columns, k + p->chunk, p->chunk), .rows = bsmi_ceil_div(p->columns, times),
                                .bytes = bsmi_round_up((int64_t)p->b_bytes / times, 64) };
     if (next.part.length <= 0) {          /* of the next columns */
@@ -129,7 +136,7 @@ static struct next_panel find_next(const struct bsmi_panels *p, const struct bsm
         next.part.count = BSMI_MIN(p->columns, tile->column + tile->columns - next.part.first);
     }
     if (!p->keeps_b || next.part.count <= 0) next.part.count = 0;
-    else if (tile->b_panels != NULL) next.made = tile->b_panels + bsmi_panel_offset(p, tile->k, next.part.first, next.part.k);
+    else if (made != NULL) next.made = made + bsmi_panel_offset(p, tile->k, next.part.first, next.part.k);
     if (next.made != NULL && times == 1) next.part.count = 0, next.made = NULL;       /* a CPU foresees it, and so much at once stalls */
     return next;
 }
@@ -163,12 +170,12 @@ static void add_strip(const struct bsmi_panels *p, const struct bsmi_tile *tile,
                       unsigned char *b_panel)
 {
     const int run = bsmi_run_length(tile->a.matrix, tile->b.matrix);
-    const unsigned char *a_panel = b_panel + p->b_bytes;
+    const unsigned char *a_panel = b_panel + p->b_bytes, *const made = made_panels(p, tile);
     for (int64_t k = 0; k < columns->length; k += p->chunk) {
         const struct bsmi_part chunk = chunk_of(columns, k, p->chunk);
         const struct next_panel next = find_next(p, tile, columns, k);
         const void *b = b_panel;
-        if (tile->b_panels != NULL) b = tile->b_panels + bsmi_panel_offset(p, tile->k, chunk.first, chunk.k);
+        if (made != NULL) b = made + bsmi_panel_offset(p, tile->k, chunk.first, chunk.k);
         else p->pack_b(&chunk, run, b_panel);
         int64_t time = 0;
         for (int64_t i = 0, rows; i < tile->rows; i += rows, a_panel += p->a_bytes) {

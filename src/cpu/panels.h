@@ -15,6 +15,7 @@ struct bsmi_panels {
     int64_t chunk;                        /* columns of K in a panel at most; a multiple of BSMI_CHUNK */
     size_t a_bytes, b_bytes;              /* of a panel; multiples of 64 */
     bool keeps_b;                         /* B's panel holds B itself, not pointers to it: panels may be made once and kept */
+    int64_t made_from;                    /* rows of a tile from which on panels made before are read: codes are fewer bytes */
     /* false: the chunk has scales that the panels cannot hold, and takes the guarded road. */
     bool (*fits)(const struct bsmi_part *a, const struct bsmi_part *b);
     /* Packs the part's rows, at most `rows` (`columns`) of them and at least one.  Rows that are missing may hold anything that

@@ -126,7 +126,7 @@ AVX2 static void multiply(int64_t rows, int64_t length, int run, const void *a, 
 
 const struct bsmi_panels bsmi_terms_panels_avx2 = {
     .rows = ROWS, .columns = COLUMNS, .even_rows = 4, .chunk = CHUNK, .a_bytes = sizeof(struct a_panel),
-    .b_bytes = sizeof(struct b_panel), .keeps_b = true,
+    .b_bytes = sizeof(struct b_panel), .keeps_b = true, .made_from = 33,
     .fits = bsmi_halves_fit, .pack_a = pack_a, .pack_b = pack_b, .multiply = multiply,
     .guarded = bsmi_tile_add_terms_avx2_fma, .guarded_scratch_bytes = bsmi_tile_scratch_avx2_fma,
 };

@@ -8,7 +8,7 @@ static const struct { bsm_format a, b; } pairs[] = {
     { BSM_MXFP4, BSM_MXFP4 }, { BSM_NVFP4, BSM_NVFP4 }, { BSM_NVFP4, BSM_MXFP4 }, { BSM_MXFP8_E4M3, BSM_MXFP6_E2M3 },
     { BSM_FORMAT_BF16, BSM_NVFP4 }, { BSM_MXINT8, BSM_MXINT8 },
 };
-enum { PAIRS = sizeof pairs / sizeof pairs[0], M = 21, N = 150, K = 1093, BATCH = 3 };
+enum { PAIRS = sizeof pairs / sizeof pairs[0], M = 105, N = 150, K = 613, BATCH = 3 };
 
 struct problem { struct operand a, b, d, want; bsm_matmul product; int64_t group_rows[BATCH]; };
 
