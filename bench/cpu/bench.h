@@ -13,7 +13,7 @@ enum kind {
     KIND_SGEMM,                           /* OpenBLAS on operands dequantized beforehand: sgemm, sgemv where M is 1 */
     KIND_BANDWIDTH,                       /* reading memory: the ratio is of bytes of weights a second */
     KIND_THREADS,                         /* ours on `base` threads */
-    KIND_COPY,                            /* memcpy that moves as many bytes as a quantizer reads and writes; M x K numbers */
+    KIND_COPY,                            /* memcpy that moves as many bytes as quantizing or dequantizing reads and writes; M x K numbers */
     KIND_COUNT
 };
 
@@ -23,6 +23,7 @@ struct work {
     int64_t m, n, k;
     double reach, aim;                    /* of the ratio: the peer's time over ours */
     bool prepacked;                       /* B's panels were made beforehand */
+    bool back;                            /* of KIND_COPY: codes are dequantized */
 };
 
 struct row {

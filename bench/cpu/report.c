@@ -15,8 +15,10 @@ void row_names(const struct row *row, char *what, char *shape, size_t bytes)
 {
     const struct work *w = &row->work;
     const char *a = bsm_format_get((int)w->a)->name, *b = w->kind == KIND_COPY ? NULL : bsm_format_get((int)w->b)->name;
-    if (b == NULL) snprintf(what, bytes, "fp32 -> %s", a), snprintf(shape, bytes, "%lldx%lld", (long long)w->m, (long long)w->k);
-    else {
+    if (b == NULL) {
+        snprintf(what, bytes, w->back ? "%s -> fp32" : "fp32 -> %s", a);
+        snprintf(shape, bytes, "%lldx%lld", (long long)w->m, (long long)w->k);
+    } else {
         snprintf(what, bytes, "%s x %s%s", a, b, w->prepacked ? " prepacked" : "");
         snprintf(shape, bytes, "%lldx%lldx%lld", (long long)w->m, (long long)w->n, (long long)w->k);
     }

@@ -112,6 +112,13 @@ static bool run_quantize(void *argument)
     return bsm_quantize(c->context, &source, &options, &c->o->a, NULL) == BSM_OK;
 }
 
+static bool run_dequantize(void *argument)
+{
+    const struct call *c = argument;
+    const bsm_real_matrix destination = reals(c->o->numbers, c->work->m, c->work->k);
+    return bsm_dequantize(c->context, &c->o->a, &destination) == BSM_OK;
+}
+
 static bool run_copy(void *argument)
 {
     const struct call *c = argument;
@@ -215,7 +222,7 @@ void measure_row(bsm_context *const contexts[2], const struct blas_peer *peer, i
     if (w->prepacked) pack_weights(contexts[0], &o);
     double (*const clock)(void) = row->threads > 1 ? wall_seconds : thread_seconds;
     struct call call = { mine, peer, &o, w }, alone = { contexts[0], peer, &o, w };
-    struct side ours = { w->kind == KIND_COPY ? run_quantize : run_product, &call, clock, 0 };
+    struct side ours = { w->kind != KIND_COPY ? run_product : w->back ? run_dequantize : run_quantize, &call, clock, 0 };
     struct side other = { peers[w->kind], &alone, clock, 0 };
     row->measured = alternate(&ours, &other, rounds, seconds, row);
     if (!row->measured) fprintf(stderr, "bench_cpu: %s\n", bsm_last_error());
