@@ -33,7 +33,10 @@ static void name_library(struct blas_peer *peer, const char *asked)
     const char *file = asked;
     if (dladdr(symbol, &info) != 0 && info.dli_fname != NULL && realpath(info.dli_fname, path) != NULL) file = path;
     const char *slash = strrchr(file, '/');
-    snprintf(peer->name, sizeof peer->name, "cblas_sgemm of %.90s", slash != NULL ? slash + 1 : file);
+    void (*core)(void) = find(peer->library, "openblas_get_corename");
+    const char *of = core != NULL ? ((const char *(*)(void))core)() : NULL;
+    snprintf(peer->name, sizeof peer->name, "cblas_sgemm of %.80s%s%.20s%s", slash != NULL ? slash + 1 : file, of != NULL ? " (" : "",
+             of != NULL ? of : "", of != NULL ? ")" : "");
 }
 
 static void set_threads(void *library, int threads)

@@ -9,7 +9,7 @@ struct blas_peer {
     void *library;
     void (*sgemm)(void);                  /* cblas_sgemm, cast where it is called */
     void (*sgemv)(void);                  /* cblas_sgemv; NULL where a library lacks it */
-    char name[128];                       /* "cblas_sgemm of libopenblas.so.0" */
+    char name[128];                       /* "cblas_sgemm of libopenblas.so.0 (Haswell)": OpenBLAS says for which CPU */
 };
 
 /* Opens the first library that has cblas_sgemm and, where it can be told, gives it that many threads.  false: there is none. */
