@@ -34,11 +34,12 @@ template <mma_kind KIND_, int COLUMNS_, int CTAS_, int STAGES_, int D_BOX_BYTES_
     static constexpr int D_BOX = 16 * D_BOX_BYTES, TABLE_BYTES = SWAPPED ? 0 : (KIND == MMA_F16 ? 3 : 2) * 4 * COLUMNS;
 
     /* Tensor memory, from its first column: two accumulators, then the scales of one step, which each step writes anew.  Where
-     * these leave too little room the accumulators share columns: see gemm_epilogue.cuh. */
+     * these leave too little room the accumulators share columns: see gemm_epilogue.cuh.  The manual asks for no alignment of D; both
+     * begin at multiples of 32 columns nevertheless, as those of all kernels known to run do. */
     static constexpr int TENSOR_COLUMNS = 512, SCALE_COLUMNS = 4 * BLOCKS * (1 + B_ROW_BLOCKS);
     static constexpr int AT_A_SCALES = TENSOR_COLUMNS - SCALE_COLUMNS, AT_B_SCALES = AT_A_SCALES + 4 * BLOCKS;
     static constexpr bool SHARES = 2 * COLUMNS > AT_A_SCALES;
-    static constexpr int AT_SECOND = SHARES ? AT_A_SCALES - COLUMNS : COLUMNS, ACCUMULATORS = SHARES ? 1 : 2;
+    static constexpr int AT_SECOND = SHARES ? (AT_A_SCALES - COLUMNS) / 32 * 32 : COLUMNS < 32 ? 32 : COLUMNS, ACCUMULATORS = SHARES ? 1 : 2;
 
     /* Shared memory, from its beginning. */
     static constexpr int OF_A = 0, OF_B = OF_A + STAGES * A_BYTES, AT_D = OF_B + STAGES * B_BYTES, OF_A_SCALES = AT_D + 8 * D_BOX,
@@ -51,6 +52,7 @@ template <mma_kind KIND_, int COLUMNS_, int CTAS_, int STAGES_, int D_BOX_BYTES_
     static_assert(COLUMNS % 32 == 0 || SWAPPED, "the scales of a tile's columns begin with lane 0");
     static_assert(!SWAPPED || (CTAS == 1 && !SHARES), "swapped: what the epilogue does");
     static_assert(B_ROWS % 8 == 0, "boxes are whole swizzle patterns");
+    static_assert(AT_SECOND % 32 == 0 && AT_SECOND + COLUMNS <= AT_A_SCALES, "accumulators and scales have columns of their own");
     static_assert(!SHARES || COLUMNS - AT_SECOND <= CHUNK, "what the accumulators share is read first, as one chunk");
     static_assert(CHUNK * 2 % (SWAPPED ? 1 : D_BOX_BYTES) == 0, "a row of a chunk is whole boxes");
     static_assert(AT_D % 1024 == 0 && D_BOX % 512 == 0, "swizzle patterns begin at multiples of their size");
