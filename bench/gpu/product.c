@@ -58,11 +58,11 @@ struct places *places_dequantized(struct bench *bench, const struct places *from
     return p;
 }
 
-/* "cuda, kernel NAME, tiles ...": the name alone. */
-static void kernel_name(const char *plan, char *name, size_t room)
+/* "cuda, kernel NAME, tiles ...": the name alone, which stands behind `words`. */
+static void kernel_name(const char *plan, const char *words, char *name, size_t room)
 {
-    const char *found = strstr(plan, "kernel ");
-    const char *start = found != NULL ? found + strlen("kernel ") : plan;
+    const char *found = strstr(plan, words);
+    const char *start = found != NULL ? found + strlen(words) : plan;
     snprintf(name, room, "%.*s", (int)strcspn(start, ","), start);
 }
 
@@ -82,7 +82,7 @@ static void make(struct bench *bench, const struct places *places, bsm_format d,
     }
     gpu_library(bsm_plan_create(bench->gpu.context, &own->calls[0], &own->plan), "a plan");
     bsm_plan_describe(own->plan, plan, sizeof plan);
-    kernel_name(plan, own->kernel, sizeof own->kernel);
+    kernel_name(plan, "kernel ", own->kernel, sizeof own->kernel);
     own->workspace = gpu_take(&bench->gpu, (int64_t)bsm_plan_workspace_bytes(own->plan));
 }
 
@@ -94,6 +94,26 @@ void own_make(struct bench *bench, const struct places *places, bsm_format d, bs
 void own_make_in_any_order(struct bench *bench, const struct places *places, bsm_format d, struct own *own)
 {
     make(bench, places, d, BSM_COMPUTE_EXACT, BSM_ORDER_ANY, own);
+}
+
+bool own_make_with_panels(struct bench *bench, const struct places *places, bsm_format d, struct own *own)
+{
+    char plan[1000];
+    make(bench, places, d, BSM_COMPUTE_EXACT, BSM_ORDER_K, own);
+    const size_t bytes = bsm_plan_b_panels_bytes(own->plan);
+    if (bytes == 0) {
+        own_free(own);
+        return false;
+    }
+    bsm_plan_describe(own->plan, plan, sizeof plan);
+    kernel_name(plan, "with panels of B: ", own->kernel, sizeof own->kernel);
+    for (int i = 0; i < places->count; i++) {
+        void *panels = gpu_take(&bench->gpu, (int64_t)bytes);
+        gpu_library(bsm_plan_pack_b(own->plan, &own->calls[i], panels, bytes), "panels");
+        own->calls[i].b_panels = panels;
+    }
+    gpu_wait(&bench->gpu);
+    return true;
 }
 
 void own_free(struct own *own) { bsm_plan_destroy(own->plan); }

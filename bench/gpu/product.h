@@ -42,6 +42,8 @@ struct places *places_dequantized(struct bench *bench, const struct places *plac
 void own_make(struct bench *bench, const struct places *places, bsm_format d, bsm_compute compute, struct own *own);
 /* The same with BSM_ORDER_ANY. */
 void own_make_in_any_order(struct bench *bench, const struct places *places, bsm_format d, struct own *own);
+/* With panels of every B; false, and nothing made, where the plan has none. */
+bool own_make_with_panels(struct bench *bench, const struct places *places, bsm_format d, struct own *own);
 void own_free(struct own *own);
 bool own_run(void *own);
 bool cublas_run(void *through_cublas);

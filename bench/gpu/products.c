@@ -315,6 +315,18 @@ static void against_in_any_order(struct work *w, enum section section)
     own_free(&any);
 }
 
+/* The same with weights packed beforehand, where the plan has a kernel that reads them so. */
+static void against_with_panels(struct work *w, enum section section)
+{
+    struct own packed;
+    char kernel[sizeof packed.kernel + 24];
+    if (!own_make_with_panels(w->bench, w->coded, BSM_FORMAT_BF16, &packed)) return;
+    snprintf(kernel, sizeof kernel, "%s, b_panels", packed.kernel);
+    struct way ours = way_of("our product", own_run, &packed), theirs = way_of("cuBLAS on bf16", cublas_run, &w->prepared);
+    compare(w, new_row(w, section, "cuBLAS on bf16", kernel), &ours, &theirs);
+    own_free(&packed);
+}
+
 void measure_tokens(struct bench *bench, const struct pair *pair, const struct shape *shape)
 {
     enum { SHORT_WEIGHTS = 4096 };
@@ -324,6 +336,7 @@ void measure_tokens(struct bench *bench, const struct pair *pair, const struct s
     if (bench->gpu.cublas.handle != NULL) {
         against(&w, section, "cuBLAS on bf16", cublas_run, &w.prepared);
         against_in_any_order(&w, section);
+        against_with_panels(&w, section);
     }
     work_free(&w);
 }

@@ -105,7 +105,8 @@ typedef enum bsm_per {
  *   order    K, or the permission ANY.
  *   stream   of a context with a GPU: CUstream (cudaStream_t) that the work is put into; NULL: the context's.  CPU contexts: NULL.
  *   b_panels NULL, or what bsm_plan_pack_b wrote of this B, aligned to 64 bytes: read in its place where the product's kernel has
- *            such panels, with the same bits.  b is still given, and read where the kernel has others.  Refused on a GPU.
+ *            such panels, with the same bits (BSM_ORDER_ANY on a GPU: within its bound).  b is still given, and read where the kernel has
+ *            others.  On a GPU panels lie in device memory, and nobody looks whether they are this B's.
  * Sizes: M, N, K may be 0; K = 0 gives S = 0.
  * On a GPU (device.h) all pointers are device pointers and fp32 operands are refused; sums are fp32 too, in an order of their own:
  * bsm_plan_describe says it.  Kernels on tensor cores: |S - exact| is at most gamma_n of sum |a||b|, n = 10 ceil(K/16) (times 2 for each
@@ -173,13 +174,16 @@ BSM_API size_t bsm_plan_workspace_bytes(const bsm_plan *plan);
 BSM_API bsm_status bsm_plan_run(const bsm_plan *plan, const bsm_matmul *product, void *workspace, size_t workspace_bytes);
 
 /* Prepacked weights: B once in the order in which the plan's kernel reads it, for every later product with the same B, pair of
- * formats, gate and kernel, whatever its M.  Bytes that bsm_plan_pack_b writes: 0 where the kernel reads B as it is stored (kernels
- * for few rows of A, up to 8; portable ones; GPUs) or the bytes cannot be counted.
- * What is written serves builds of the same version on machines that choose the same kernel; docs/cpu.md has its layout. */
+ * formats, gate and kernel, whatever its M.  Bytes that bsm_plan_pack_b writes: 0 where the kernel reads B as it is stored (CPU
+ * kernels for few rows of A, up to 8; portable ones; GPUs but Hopper, more rows of A than some 64, other weights than MXFP4 and NVFP4) or the
+ * bytes cannot be counted.
+ * What is written serves builds of the same version on machines that choose the same kernel; docs/cpu.md and docs/cuda.md have its
+ * layouts. */
 BSM_API size_t bsm_plan_b_panels_bytes(const bsm_plan *plan);
 
 /* Packs product->b; the product may differ from the plan's as in bsm_plan_run.  panels: bsm_plan_b_panels_bytes of them, aligned to
  * 64, overlapping nothing that a product with them reads or writes.  To be made again when B changes.  Allocates nothing.
+ * On a GPU: device memory; puts the work into product->stream and returns.  One layout serves every M of the same pair of formats.
  * Errors: BSM_EINVAL, BSM_EALIGN, BSM_EUNSUPPORTED (a plan whose kernel has no panels). */
 BSM_API bsm_status bsm_plan_pack_b(const bsm_plan *plan, const bsm_matmul *product, void *panels, size_t bytes);
 

@@ -51,7 +51,7 @@ bool bsmi_cuda_gemm_serves(const struct bsmi_gemm_instance *gemm, const struct b
     else if (bsmi_gemm_has_registers(gemm) && (p->k > gemm->most_columns || p->a.element == BSM_FP16))
         rule = "the forced kernel wants a smaller K, and A other than fp16";
     else if (p->b.bits == 4 && p->k % 2 != 0) rule = "the forced kernel wants whole bytes";
-    else if (!bsmi_cuda_can_map(&rows)) rule = "the forced kernel wants B's rows, their pitch and b->data in multiples of 16 bytes";
+    else if (!gemm->panels && !bsmi_cuda_can_map(&rows)) rule = "the forced kernel wants B's rows, their pitch and b->data in multiples of 16 bytes";
     if (rule != NULL && sentence != NULL) *sentence = rule;
     return rule == NULL;
 }

@@ -206,7 +206,22 @@ struct bsmi_gemm_parameters {
     int64_t k;
     int32_t only_exponent_zero;           /* of B's rows: as for bsmi_decode */
     int32_t first_of_call;                /* no kernel of the same call is in front: others may still write B when it begins */
+
+    /* Of kernels that read panels (sm90/panel_layout.h): the first one's first turn, panels of a matrix, turns of a panel. */
+    const unsigned char *panels;
+    int64_t matrix_panels, panel_turns;
     struct bsmi_epilogue_parameters epilogue;
+};
+
+/* Kernel bsmi_pack: panels of B, whose rows and pitches are multiples of 16 bytes, low nibble first.  A row with a NaN scale is left out,
+ * as are those that bsmi_decode leaves out.  A CTA a panel, BSMI_PACK_THREADS. */
+enum { BSMI_PACK_THREADS = 256 };
+struct bsmi_pack_parameters {
+    struct bsmi_device_matrix source;
+    int32_t *exponents;                   /* [batch * rows] */
+    unsigned char *panels;
+    int64_t matrix_panels, panel_turns;
+    int32_t only_exponent_zero;           /* as for bsmi_decode */
 };
 
 /* Kernel bsmi_finish: the generic epilogue, S in memory to D, everything the contract has.

@@ -30,6 +30,7 @@
     X(REFOLD,        "bsmi_refold",         "common/refold",     BSMI_REFOLD_THREADS,       6)         \
     X(CONVERT,       "bsmi_convert_scales", "common/scales",     BSMI_CONVERT_THREADS,      16)        \
     X(CLEAR_PADDING, "bsmi_clear_padding",  "common/scales",     BSMI_CONVERT_THREADS,      8)         \
+    X(PACK,          "bsmi_pack",           "sm90/pack",         BSMI_PACK_THREADS,         2)                \
     X(INTEGERS,      "bsmi_integers",       "common/integers",   BSMI_INTEGERS_THREADS,     4)
 
 enum bsmi_cuda_kernel_id {
@@ -77,6 +78,7 @@ struct bsmi_gemm_instance {
     int k_ctas;                           /* sums parts of K by themselves, for BSM_ORDER_ANY alone: so many CTAs, which are the cluster, divide K;
                                              0: does not */
     bool begins_early;                    /* waits for all in front of it also as the first of its call: first_of_call */
+    bool panels;                          /* reads B from panels alone */
 };
 
 /* Decodes B in registers. */

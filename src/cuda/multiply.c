@@ -212,6 +212,10 @@ static bsm_status give_codes(const struct run *run, const struct bsmi_gemm_insta
         g->k = run->product->k, g->only_exponent_zero = is_plain(&run->multiply->a);
         g->first_of_call = run->queue.behind == 0;
     }
+    if (instance->panels) {
+        bsmi_cuda_give_panels(run->product, g);
+        return BSM_OK;
+    }
     if (!bsmi_cuda_can_map(&rows) || (!o->any_scales && (uintptr_t)g->code_scales % 16 != 0))
         return bsmi_fail(BSM_EALIGN, "b->data=%p, b->scales=%p: not aligned to 16 bytes, as those of the plan were: make a plan for them",
                          (void *)m->data, (void *)m->scales);
@@ -377,6 +381,8 @@ static bsm_status check_direct(const struct run *run)
         "make another plan");
 }
 
+static bool reads_panels(const struct bsmi_cuda_multiply *c) { return c->gemm >= 0 && bsmi_gemm_instances[c->gemm].panels; }
+
 static bsm_status run_entered(struct run *run)
 {
     const struct bsmi_product *p = run->product;
@@ -384,6 +390,7 @@ static bsm_status run_entered(struct run *run)
     if (status == BSM_OK) status = bsmi_cuda_clear_amax(&run->queue, run->product);
     if (status != BSM_OK || p->m == 0 || p->n == 0 || matrices(p) == 0) return status;
     bsmi_cuda_fill_epilogue(run->multiply, p, run->workspace, &run->epilogue);
+    if (reads_panels(run->multiply)) run->epilogue.b_exponents = p->b_panels;      /* they begin with them */
     status = bsmi_cuda_clear_padding(&run->queue, p);
     if (status == BSM_OK) status = make_group_tables(run);
     if (status == BSM_OK) status = make_sums(run);

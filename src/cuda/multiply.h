@@ -122,6 +122,15 @@ bsm_status bsmi_cuda_multiply(bsm_context *context, const struct bsmi_cuda_multi
 void bsmi_cuda_fill_epilogue(const struct bsmi_cuda_multiply *multiply, const struct bsmi_product *product,
                              unsigned char *workspace, struct bsmi_epilogue_parameters *epilogue);
 
+/* Panels (sm90/panel_layout.h) of B, for an instance that reads them; 0 for others, or where the bytes cannot be counted. */
+size_t bsmi_cuda_panels_bytes(const struct bsmi_cuda_multiply *multiply, const struct bsmi_product *product);
+
+/* Puts the kernel that makes them into the product's stream.  panels: device memory, aligned to 64 bytes. */
+bsm_status bsmi_cuda_pack(bsm_context *context, const struct bsmi_product *product, void *panels);
+
+/* Where the product's are. */
+void bsmi_cuda_give_panels(const struct bsmi_product *product, struct bsmi_gemm_parameters *parameters);
+
 /* Put into the queue, in front of a product: amax is 0, and the padding of D's scales. */
 bsm_status bsmi_cuda_clear_amax(const struct bsmi_cuda_queue *queue, const struct bsmi_product *product);
 bsm_status bsmi_cuda_clear_padding(struct bsmi_cuda_queue *queue, const struct bsmi_product *product);

@@ -70,7 +70,7 @@ static bsm_status compare(const struct bsmi_cuda_gpu *gpu, int gemm, bsm_format 
     return BSM_OK;
 }
 
-/* The sample lies at `device` on the GPU, the workspace behind it. */
+/* The sample lies at `device` on the GPU, the workspace behind it, and then panels, where the kernel reads them. */
 static bsm_status run_sample(bsm_context *context, struct sample *sample, unsigned char *device, int gemm,
                              const struct bsmi_cuda_multiply *multiply)
 {
@@ -85,9 +85,11 @@ static bsm_status run_sample(bsm_context *context, struct sample *sample, unsign
     const struct bsmi_device_calls *calls = context->device->calls;
     struct bsmi_product product;
     bsm_status status = bsmi_product_check(&call, true, &product);
+    unsigned char *workspace = device + bsmi_round_up(sizeof *sample, BSMI_CUDA_ALIGNMENT);
+    if (bsmi_cuda_panels_bytes(multiply, &product) > 0) product.b_panels = workspace + multiply->workspace_bytes;
     if (status == BSM_OK) status = calls->write(context, device, sample, sizeof *sample);
-    if (status == BSM_OK)
-        status = bsmi_cuda_run(context, multiply, &product, device + bsmi_round_up(sizeof *sample, BSMI_CUDA_ALIGNMENT));
+    if (status == BSM_OK && product.b_panels != NULL) status = bsmi_cuda_pack(context, &product, workspace + multiply->workspace_bytes);
+    if (status == BSM_OK) status = bsmi_cuda_run(context, multiply, &product, workspace);
     if (status == BSM_OK) status = calls->read(context, sample->d, d.data, sizeof sample->d);
     return status == BSM_OK ? compare(bsmi_cuda_device_of(context)->gpu, gemm, a.format, b.format, sample->d) : status;
 }
@@ -110,7 +112,7 @@ static bsm_status test_pair(bsm_context *context, struct sample *sample, bsm_for
     const struct bsmi_device_calls *calls = context->device->calls;
     void *device = NULL;
     status =
-        calls->allocate(context, (size_t)bsmi_round_up(sizeof *sample, BSMI_CUDA_ALIGNMENT) + multiply.workspace_bytes, &device);
+        calls->allocate(context, (size_t)bsmi_round_up(sizeof *sample, BSMI_CUDA_ALIGNMENT) + multiply.workspace_bytes + bsmi_cuda_panels_bytes(&multiply, &product), &device);
     if (status != BSM_OK) return status;
     status = run_sample(context, sample, device, gemm, &multiply);
     const bsm_status released = calls->release(context, device);

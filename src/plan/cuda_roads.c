@@ -12,9 +12,9 @@ static const struct { const char *kernel; int step, behind_decoder; } measured[]
     { "cuda_wgmma_128x224_1x2", 620, 0 }, { "cuda_wgmma_128x192_2x1", 525, 0 }, { "cuda_wgmma_128x128_1x1", 340, 0 },
     { "cuda_wgmma_128x96_1x1", 235, 0 }, { "cuda_wgmma_128x64_1x1", 180, 160 }, { "cuda_wgmma_64x128_1x1", 190, 0 },
     { "cuda_wgmma_64x96_1x1", 155, 195 }, { "cuda_wgmma_64x48_1x1", 125, 0 }, { "cuda_wgmma_integers_128x256_2x1", 355, 0 },
-    { "cuda_wgmma_mxfp4_16x64_1x1", 210, 0 }, { "cuda_wgmma_mxfp4_32x64_1x1", 220, 0 }, { "cuda_wgmma_mxfp4_64x64_1x1", 250, 0 },
+    { "cuda_wgmma_mxfp4_64x64_1x1", 250, 0 },
     { "cuda_wgmma_mxfp4_128x64_1x1", 305, 0 }, { "cuda_wgmma_mxfp4_256x64_1x1", 410, 0 }, { "cuda_wgmma_mxfp4_256x128_1x1", 760, 0 },
-    { "cuda_wgmma_nvfp4_16x64_1x1", 195, 0 }, { "cuda_wgmma_nvfp4_32x64_1x1", 210, 0 }, { "cuda_wgmma_nvfp4_64x64_1x1", 245, 0 },
+    { "cuda_wgmma_nvfp4_64x64_1x1", 245, 0 },
     { "cuda_wgmma_nvfp4_128x64_1x1", 325, 0 }, { "cuda_wgmma_nvfp4_256x64_1x1", 440, 0 }, { "cuda_wgmma_nvfp4_256x128_1x1", 770, 0 },
     { "cuda_wgmma_bytes_16x64_1x1", 250, 0 }, { "cuda_wgmma_bytes_32x64_1x1", 260, 0 }, { "cuda_wgmma_bytes_64x64_1x1", 280, 0 },
     { "cuda_wgmma_bytes_128x64_1x1", 350, 0 }, { "cuda_wgmma_bytes_256x64_1x1", 445, 0 },
@@ -29,9 +29,10 @@ static const struct { const char *kernel; int shared, alone; } measured_register
     { "cuda_wgmma_mxfp4_16x64_split1", 133, 133 },           { "cuda_wgmma_mxfp4_16x64_split2", 200, 200 },
     { "cuda_wgmma_nvfp4_16x64_split1", 150, 150 },           { "cuda_wgmma_nvfp4_16x64_split2", 220, 220 },
     { "cuda_wgmma_mxfp4_64x64_1x1_registers", 250, 250 },    { "cuda_wgmma_nvfp4_64x64_1x1_registers", 262, 262 },
-    { "cuda_wgmma_mxfp4_16x64_1x1_registers_4k", 385, 235 }, { "cuda_wgmma_mxfp4_32x64_1x1_registers_4k", 315, 217 },
-    { "cuda_wgmma_mxfp4_64x64_1x1_registers_4k", 420, 385 }, { "cuda_wgmma_nvfp4_16x64_1x1_registers_4k", 450, 250 },
-    { "cuda_wgmma_nvfp4_32x64_1x1_registers_4k", 335, 225 }, { "cuda_wgmma_nvfp4_64x64_1x1_registers_4k", 450, 390 },
+    { "cuda_wgmma_mxfp4_16x64_packed", 80, 80 },             { "cuda_wgmma_mxfp4_32x64_packed", 98, 98 },
+    { "cuda_wgmma_nvfp4_16x64_packed", 97, 97 },             { "cuda_wgmma_nvfp4_32x64_packed", 120, 120 },
+    { "cuda_wgmma_mxfp4_64x64_packed", 155, 155 },           { "cuda_wgmma_nvfp4_64x64_packed", 180, 180 },
+    { "cuda_wgmma_mxfp4_64x64_1x1_registers_4k", 420, 385 }, { "cuda_wgmma_nvfp4_64x64_1x1_registers_4k", 450, 390 },
 };
 
 /* What comes before the GEMM kernel, where kernels differ in it: an element of B decoded into the workspace, or a row's scales brought to
@@ -72,7 +73,7 @@ bool bsmi_cuda_kernel_serves(const bsm_context *context, int number, bsm_format 
     if (bsm_context_backend(context) != BSM_BACKEND_CUDA || bsmi_cuda_kernel_name(number) == NULL) return false;
     const struct bsmi_cuda_gpu *gpu = bsmi_cuda_device_of(context)->gpu;
     const CUfunction function = number == 0 ? gpu->kernels[BSMI_KERNEL_SUMS] : gpu->gemms[number - 1];
-    if (number > 0 && (!serves(number - 1, a, b) || bsmi_gemm_instances[number - 1].k_ctas > 0)) return false;
+    if (number > 0 && (!serves(number - 1, a, b) || bsmi_gemm_instances[number - 1].k_ctas > 0 || bsmi_gemm_instances[number - 1].panels)) return false;
     return a != BSM_FORMAT_FP32 && b != BSM_FORMAT_FP32 && function != NULL;
 }
 
@@ -181,7 +182,23 @@ static bool takes_codes(const struct bsmi_cuda_gpu *gpu, bsm_format a, bsm_forma
     return false;
 }
 
-/* Number of the GEMM instance, or -1.  One that the table does not know is taken only where it knows none. */
+/* Of those that read panels, or of the others; -1: none.  One that the table does not know is taken only where it knows none. */
+static int fastest_gemm(const struct bsmi_cuda_gpu *gpu, const struct bsmi_product *p, bool panels, double *least)
+{
+    const bool codes = takes_codes(gpu, p->a.format, p->b.format);
+    int chosen = -1;
+    *least = 0;
+    for (int i = 0; i < bsmi_gemm_instance_count; i++) {
+        if (gpu->gemms[i] == NULL || bsmi_gemm_instances[i].panels != panels || !serves_product(i, p) ||
+            (codes && bsmi_gemm_instances[i].kind == BSMI_GEMM_BF16) || !bsmi_cuda_gemm_serves(&bsmi_gemm_instances[i], p, NULL))
+            continue;
+        const double time = expected_nanoseconds(gpu, i, p);
+        if (chosen < 0 || (time > 0 && (*least == 0 || time < *least))) chosen = i, *least = time;
+    }
+    return chosen;
+}
+
+/* Number of the GEMM instance, or -1. */
 static int choose_gemm(const struct bsmi_cuda_gpu *gpu, const struct bsmi_product *p, const char **reason)
 {
     if (!bsmi_cuda_tensor_serves(p)) {
@@ -192,16 +209,8 @@ static int choose_gemm(const struct bsmi_cuda_gpu *gpu, const struct bsmi_produc
         *reason = "BSM_COMPUTE_FAST";
         if (gpu->gemms[i] != NULL && serves_fast(i, p)) return i;
     }
-    const bool codes = takes_codes(gpu, p->a.format, p->b.format);
-    int chosen = -1;
-    double least = 0;
-    for (int i = 0; i < bsmi_gemm_instance_count; i++) {
-        if (gpu->gemms[i] == NULL || !serves_product(i, p) || (codes && bsmi_gemm_instances[i].kind == BSMI_GEMM_BF16) ||
-            !bsmi_cuda_gemm_serves(&bsmi_gemm_instances[i], p, NULL))
-            continue;
-        const double time = expected_nanoseconds(gpu, i, p);
-        if (chosen < 0 || (time > 0 && (least == 0 || time < least))) chosen = i, least = time;
-    }
+    double least;
+    const int chosen = fastest_gemm(gpu, p, false, &least);
     *reason = chosen < 0 ? "this GPU has no tensor cores that this build has kernels for"
               : least > 0 && bsmi_gemm_instances[chosen].has_tensor_memory ? "the least time by a model of its steps"
               : least > 0 ? "the least time by the table of measured steps" : "the first kernel of the table that this GPU runs";
@@ -224,7 +233,9 @@ bsm_status bsmi_cuda_choose(const bsm_context *context, const struct bsmi_produc
         return bsmi_fail(BSM_EUNSUPPORTED, "kernel %s was forced, but it does not serve %s times %s", bsmi_cuda_kernel_name(forced),
                          bsm_format_get((int)p->a.format)->name, bsm_format_get((int)p->b.format)->name);
     const char *rule = NULL;
-    if (gemm >= 0 && !bsmi_cuda_gemm_serves(&bsmi_gemm_instances[gemm], p, &rule)) {
+    if (gemm >= 0 && bsmi_gemm_instances[gemm].panels && bsmi_cuda_gemm_serves(&bsmi_gemm_instances[gemm], p, &rule))
+        rule = "the forced kernel reads panels, and serves products that have some";
+    if (gemm >= 0 && (rule != NULL || !bsmi_cuda_gemm_serves(&bsmi_gemm_instances[gemm], p, &rule))) {
         gemm = choose_gemm(gpu, p, reason);
         *reason = rule;
     }
@@ -234,6 +245,26 @@ bsm_status bsmi_cuda_choose(const bsm_context *context, const struct bsmi_produc
         return bsmi_fail(BSM_EUNSUPPORTED, "%s times %s to %s on this GPU: kernels for it are not in this build", bsm_format_get((int)p->a.format)->name,
                          bsm_format_get((int)p->b.format)->name, bsm_format_get((int)p->d.format)->name);
     return BSM_OK;
+}
+
+/* Rows of A that are few for panels, unless groups share them. */
+enum { MOST_PACKED_ROWS = 256 };
+
+/* Panels serve where rows of bf16 would, with the same bits. */
+bsm_status bsmi_cuda_choose_packed(const bsm_context *context, const struct bsmi_product *p, int forced, const struct bsmi_cuda_multiply *other,
+                                   struct bsmi_cuda_multiply *c)
+{
+    const struct bsmi_cuda_gpu *gpu = bsmi_cuda_device_of(context)->gpu;
+    const bool rows = other->gemm >= 0 && bsmi_gemm_instances[other->gemm].kind == BSMI_GEMM_BF16 && (p->groups > 0 || p->m <= MOST_PACKED_ROWS);
+    double least = 0;
+    int gemm = -1;
+    *c = (struct bsmi_cuda_multiply){ .gemm = -1 };
+    if (forced > 0 && bsmi_gemm_instances[forced - 1].panels) gemm = forced - 1;
+    else if (forced < 0 && rows) gemm = fastest_gemm(gpu, p, true, &least);
+    if (gemm < 0 || gpu->kernels[BSMI_KERNEL_PACK] == NULL || (forced < 0 && least > expected_nanoseconds(gpu, other->gemm, p))) return BSM_OK;
+    const bsm_status status = bsmi_cuda_prepare(gpu, p, gemm, c);
+    if (status == BSM_OK && !bsmi_cuda_has_kernels(gpu, p, c)) c->gemm = -1;
+    return status;
 }
 
 /* Describing ------------------------------------------------------------------------------------------------------------------ */
@@ -261,7 +292,8 @@ static void describe_way(const struct bsmi_cuda_multiply *c, const struct bsmi_c
              codes ? bsmi_codes_scales_name(o->codes.scales) : "");
 }
 
-size_t bsmi_cuda_describe_plan(const struct bsmi_product *p, const struct bsmi_cuda_multiply *c, const char *reason, char *text, size_t bytes)
+size_t bsmi_cuda_describe_plan(const struct bsmi_product *p, const struct bsmi_cuda_multiply *c, const struct bsmi_cuda_multiply *packed,
+                               const char *reason, char *text, size_t bytes)
 {
     char tile[64] = "an element a thread", way_of_a[80], way_of_b[80], order[160];
     describe_order(c, order, sizeof order);
@@ -270,9 +302,10 @@ size_t bsmi_cuda_describe_plan(const struct bsmi_product *p, const struct bsmi_c
         const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[c->gemm];
         snprintf(tile, sizeof tile, "tiles of %d x %d, clusters of %d x %d", g->tile_rows, g->tile_columns, g->cluster_rows, g->cluster_columns);
     }
-    const int length = snprintf(text, bytes, "cuda, kernel %s, %s, A (%s) %s, B (%s) %s, %s, workspace %zu bytes, order: %s; chosen because: %s",
+    const int length = snprintf(text, bytes, "cuda, kernel %s, %s, A (%s) %s, B (%s) %s, %s, workspace %zu bytes, order: %s; chosen because: %s%s%s",
                                 bsmi_cuda_kernel_name(c->gemm + 1), tile, bsm_format_get((int)p->a.format)->name, way_of_a,
                                 bsm_format_get((int)p->b.format)->name, way_of_b,
-                                c->direct ? "D finished by the same kernel" : "D by an epilogue of its own", c->workspace_bytes, order, reason);
+                                c->direct ? "D finished by the same kernel" : "D by an epilogue of its own", c->workspace_bytes, order, reason,
+                                packed->gemm < 0 ? "" : "; with panels of B: ", packed->gemm < 0 ? "" : bsmi_cuda_kernel_name(packed->gemm + 1));
     return length < 0 ? 0 : (size_t)length;
 }

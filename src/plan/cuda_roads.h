@@ -12,8 +12,13 @@ bool bsmi_cuda_kernel_serves(const bsm_context *context, int number, bsm_format 
 bsm_status bsmi_cuda_choose(const bsm_context *context, const struct bsmi_product *product, int forced,
                             struct bsmi_cuda_multiply *multiply, const char **reason);
 
+/* The same among instances that read panels, for products that have some; multiply->gemm is -1 where none serves, or none is faster than
+ * `other`. */
+bsm_status bsmi_cuda_choose_packed(const bsm_context *context, const struct bsmi_product *product, int forced,
+                                   const struct bsmi_cuda_multiply *other, struct bsmi_cuda_multiply *multiply);
+
 /* bsm_plan_describe. */
-size_t bsmi_cuda_describe_plan(const struct bsmi_product *product, const struct bsmi_cuda_multiply *multiply, const char *reason,
-                               char *text, size_t bytes);
+size_t bsmi_cuda_describe_plan(const struct bsmi_product *product, const struct bsmi_cuda_multiply *multiply,
+                               const struct bsmi_cuda_multiply *packed, const char *reason, char *text, size_t bytes);
 
 #endif

@@ -11,6 +11,7 @@ struct bsm_plan {
     struct bsmi_product product;          /* its pointers are not used again */
     struct bsmi_cpu_multiply cpu;         /* of a CPU context */
     struct bsmi_cuda_multiply cuda;       /* of a context with a GPU */
+    struct bsmi_cuda_multiply packed;     /* the same for products with panels; without an instance: `cuda` serves them, too */
     const char *cuda_reason;
     bool forced;
 };
@@ -95,15 +96,21 @@ static bsm_status plan_cuda(const bsm_context *context, struct bsm_plan *plan)
     if (plan->forced && forced < bsmi_kernel_count)
         return bsmi_fail(BSM_EUNSUPPORTED, "kernel %s was forced, but it is one of the CPU and this context has a GPU",
                          bsm_kernel_name(forced));
-    return bsmi_cuda_choose(context, &plan->product, plan->forced ? forced - bsmi_kernel_count : -1, &plan->cuda,
-                            &plan->cuda_reason);
+    const int number = plan->forced ? forced - bsmi_kernel_count : -1;
+    const bsm_status status = bsmi_cuda_choose(context, &plan->product, number, &plan->cuda, &plan->cuda_reason);
+    return status != BSM_OK ? status : bsmi_cuda_choose_packed(context, &plan->product, number, &plan->cuda, &plan->packed);
 }
 
 static bool on_device(const struct bsm_plan *plan) { return plan->context->device != NULL; }
 
 static size_t workspace_bytes(const struct bsm_plan *plan)
 {
-    return on_device(plan) ? plan->cuda.workspace_bytes : plan->cpu.workspace_bytes;
+    return on_device(plan) ? BSMI_MAX(plan->cuda.workspace_bytes, plan->packed.workspace_bytes) : plan->cpu.workspace_bytes;
+}
+
+static const struct bsmi_cuda_multiply *cuda_of(const struct bsm_plan *plan, const struct bsmi_product *product)
+{
+    return product->b_panels != NULL && plan->packed.gemm >= 0 ? &plan->packed : &plan->cuda;
 }
 
 static bsm_status make_plan(bsm_context *context, const bsm_matmul *given, struct bsm_plan *plan)
@@ -128,7 +135,7 @@ bsm_status bsm_multiply(bsm_context *context, const bsm_matmul *product)
 {
     struct bsm_plan plan;
     bsm_status status = make_plan(context, product, &plan);
-    if (status == BSM_OK && on_device(&plan)) return bsmi_cuda_multiply(context, &plan.cuda, &plan.product);
+    if (status == BSM_OK && on_device(&plan)) return bsmi_cuda_multiply(context, cuda_of(&plan, &plan.product), &plan.product);
     if (status == BSM_OK) status = bsmi_product_check_data(&plan.product);
     if (status == BSM_OK) status = bsmi_prepacked_check(&plan.product);
     if (status != BSM_OK) return status;
@@ -179,17 +186,18 @@ bsm_status bsm_plan_run(const bsm_plan *plan, const bsm_matmul *given, void *wor
     bsm_status status = bsmi_product_check(given, on_device(plan), &product);
     if (status == BSM_OK) status = bsmi_product_same_shape(&plan->product, &product);
     if (status == BSM_OK && !on_device(plan)) status = bsmi_product_check_data(&product);
-    if (status == BSM_OK) status = bsmi_prepacked_check(&product);
+    if (status == BSM_OK && !on_device(plan)) status = bsmi_prepacked_check(&product);
     if (status == BSM_OK) status = check_workspace(plan, &product, workspace, bytes);
     if (status != BSM_OK) return status;
-    if (on_device(plan)) return bsmi_cuda_run(plan->context, &plan->cuda, &product, workspace);
+    if (on_device(plan)) return bsmi_cuda_run(plan->context, cuda_of(plan, &product), &product, workspace);
     bsmi_cpu_run(&plan->cpu, &product, workspace);
     return BSM_OK;
 }
 
 size_t bsm_plan_b_panels_bytes(const bsm_plan *plan)
 {
-    return plan == NULL || on_device(plan) ? 0 : bsmi_prepacked_bytes(plan->cpu.kernel, &plan->product);
+    if (plan == NULL) return 0;
+    return on_device(plan) ? bsmi_cuda_panels_bytes(&plan->packed, &plan->product) : bsmi_prepacked_bytes(plan->cpu.kernel, &plan->product);
 }
 
 bsm_status bsm_plan_pack_b(const bsm_plan *plan, const bsm_matmul *given, void *panels, size_t bytes)
@@ -199,13 +207,14 @@ bsm_status bsm_plan_pack_b(const bsm_plan *plan, const bsm_matmul *given, void *
     const size_t needed = bsm_plan_b_panels_bytes(plan);
     if (needed == 0)
         return bsmi_fail(BSM_EUNSUPPORTED, "the plan's kernel %s reads B as it is stored: it has no panels that could be kept",
-                         on_device(plan) ? "for a GPU" : plan->cpu.kernel->name);
+                         on_device(plan) ? bsmi_cuda_kernel_name(plan->cuda.gemm + 1) : plan->cpu.kernel->name);
     if (panels == NULL) return bsmi_fail(BSM_EINVAL, "panels is NULL: %zu bytes are written", needed);
     if (bytes < needed) return bsmi_fail(BSM_EINVAL, "bytes=%zu: the panels need %zu", bytes, needed);
     if ((uintptr_t)panels % BSMI_ALIGNMENT != 0)
         return bsmi_fail(BSM_EALIGN, "panels=%p is not aligned to %d bytes", panels, (int)BSMI_ALIGNMENT);
-    bsm_status status = bsmi_product_check(given, false, &product);
+    bsm_status status = bsmi_product_check(given, on_device(plan), &product);
     if (status == BSM_OK) status = bsmi_product_same_shape(&plan->product, &product);
+    if (status == BSM_OK && on_device(plan)) return bsmi_cuda_pack(plan->context, &product, panels);
     if (status == BSM_OK) bsmi_prepacked_make(&plan->cpu, &product, panels);
     return status;
 }
@@ -224,7 +233,7 @@ size_t bsm_plan_describe(const bsm_plan *plan, char *text, size_t bytes)
         if (bytes > 0) text[0] = '\0';
         return 0;
     }
-    if (on_device(plan)) return bsmi_cuda_describe_plan(&plan->product, &plan->cuda, plan->cuda_reason, text, bytes);
+    if (on_device(plan)) return bsmi_cuda_describe_plan(&plan->product, &plan->cuda, &plan->packed, plan->cuda_reason, text, bytes);
     const struct bsmi_cpu_multiply *c = &plan->cpu;
     const struct bsmi_product *p = &plan->product;
     const int length = snprintf(text, bytes, "cpu, kernel %s, tiles of %lld x %lld, threads %d, order: %s; chosen for %s x %s: %s",

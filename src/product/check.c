@@ -43,14 +43,6 @@ static bsm_status check_choices(const bsm_matmul *given)
     return status;
 }
 
-static bsm_status check_b_panels(const bsm_matmul *given, bool on_device)
-{
-    if (given->b_panels != NULL && on_device)
-        return bsmi_fail(BSM_EUNSUPPORTED, "product->b_panels=%p: panels are of the CPU's kernels, and this context has a GPU; "
-                                           "leave them NULL", given->b_panels);
-    return check_aligned("b_panels", given->b_panels, BSMI_ALIGNMENT);
-}
-
 static bsm_status resolve_operands(const bsm_matmul *given, struct bsmi_product *p)
 {
     bsm_status status = bsmi_matrix_resolve("a", given->a, &p->a);
@@ -191,7 +183,7 @@ bsm_status bsmi_product_check(const bsm_matmul *from, bool on_device, struct bsm
     if (status == BSM_OK) status = check_choices(&given);
     if (status == BSM_OK && !on_device && given.stream != NULL)
         return bsmi_fail(BSM_EINVAL, "product->stream=%p: a CPU context has no streams", given.stream);
-    if (status == BSM_OK) status = check_b_panels(&given, on_device);
+    if (status == BSM_OK) status = check_aligned("b_panels", given.b_panels, BSMI_ALIGNMENT);
     if (status == BSM_OK) status = resolve_operands(&given, p);
     if (status == BSM_OK) status = check_shapes(&given, p);
     if (status == BSM_OK) status = given.groups != 0 ? check_groups(&given, on_device, p) : check_batches(p);

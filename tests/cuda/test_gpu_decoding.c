@@ -270,7 +270,7 @@ static void whole_tiles(struct test *t)
         { .m = 256, .n = 64, .k = 64, .d = BSM_FORMAT_BF16, .one_alpha = true, .scales = NAN_SCALES, .all_codes = true },
         { .m = 256, .n = 64, .k = 32, .d = BSM_FORMAT_BF16, .bias_per_row = true },
     };
-    static const char *const kernels[] = { "mxfp4_256x64_1x1", "nvfp4_256x128_1x1", "nvfp4_16x64_1x1",
+    static const char *const kernels[] = { "mxfp4_256x64_1x1", "nvfp4_256x128_1x1", "nvfp4_64x64_1x1",
                                            "bytes_128x64_1x1", "stream_64x64_1x1",  NULL };
     static const char *const all[] = { "x64_", "x128_", NULL };
     check_kernels(t, problems, sizeof problems / sizeof problems[0], is_simulated() ? kernels : all, false);
@@ -295,7 +295,7 @@ static void far_scales_in_few_places(struct test *t)
 {
     static const struct problem problems[] = { { .m = 9, .n = 24, .k = 1056, .scales = ONE_FAR, .a = BSM_MXFP8_E4M3 },
                                                { .m = 9, .n = 24, .k = 160, .scales = FAR_AND_NAN, .a = BSM_MXFP8_E4M3 } };
-    static const struct { const char *name; bsm_format b; } kernels[] = { { "cuda_wgmma_mxfp4_16x64_1x1", BSM_MXFP4 },
+    static const struct { const char *name; bsm_format b; } kernels[] = { { "cuda_wgmma_mxfp4_64x64_1x1", BSM_MXFP4 },
                                                                          { "cuda_wgmma_bytes_16x64_1x1", BSM_MXFP6_E3M2 } };
     struct contexts c;
     if (!contexts_open(t, &c)) return;

@@ -13,8 +13,6 @@
 
 #define BSMI_SM90_REGISTERS(X)                          \
     X(64x64_1x1_registers,       64, 1, 1,  3, 20480)   \
-    X(16x64_1x1_registers_4k,    16, 1, 3,  3,  4096)   \
-    X(32x64_1x1_registers_4k,    32, 1, 2,  3,  4096)   \
     X(64x64_1x1_registers_4k,    64, 1, 2,  2,  4096)
 
 /* Those in which warpgroups take turns at a tile; one CTA of a multiprocessor at one time.

@@ -1,0 +1,48 @@
+/* B in panels: how many bytes they are, and the launch that makes them. */
+#include "launch.h"
+#include "matrix.h"
+#include "multiply.h"
+#include "cuda/sm90/panel_layout.h"
+
+static int64_t matrix_panels(const struct bsmi_matrix *b) { return bsmi_ceil_div(b->rows, BSMI_PANEL_ROWS); }
+
+/* Exponents of rows, in front of the panels. */
+static int64_t exponent_bytes(const struct bsmi_matrix *b)
+{
+    return bsmi_round_up(b->rows * b->batch * (int64_t)sizeof(int32_t), BSMI_CUDA_ALIGNMENT);
+}
+
+size_t bsmi_cuda_panels_bytes(const struct bsmi_cuda_multiply *c, const struct bsmi_product *p)
+{
+    const struct bsmi_matrix *b = &p->b;
+    int64_t bytes;
+    if (c->gemm < 0 || !bsmi_gemm_instances[c->gemm].panels || b->rows * b->batch >= (int64_t)1 << 40) return 0;
+    if (bsmi_mul_overflows(matrix_panels(b) * b->batch, bsmi_panel_turns(b->columns) * BSMI_PANEL_TURN_BYTES(b->block), &bytes)) return 0;
+    return bsmi_add_overflows(bytes, exponent_bytes(b), &bytes) ? 0 : (size_t)bytes;
+}
+
+/* A bf16 operand is taken as it is: then exponents of the other one's rows would move its numbers. */
+static bool leaves_out(const struct bsmi_product *p) { return p->a.format == BSM_FORMAT_BF16; }
+
+static bsm_status pack(const struct bsmi_cuda_device *device, const struct bsmi_product *p, unsigned char *panels)
+{
+    struct bsmi_cuda_queue queue = { device->gpu, p->stream != NULL ? p->stream : device->stream, 0 };
+    const struct bsmi_pack_parameters parameters = {
+        .source = bsmi_cuda_matrix(&p->b), .exponents = (int32_t *)(void *)panels, .panels = panels + exponent_bytes(&p->b),
+        .matrix_panels = matrix_panels(&p->b), .panel_turns = bsmi_panel_turns(p->b.columns), .only_exponent_zero = leaves_out(p),
+    };
+    return bsmi_cuda_launch(&queue, BSMI_KERNEL_PACK, parameters.matrix_panels * p->b.batch, &parameters);
+}
+
+bsm_status bsmi_cuda_pack(bsm_context *context, const struct bsmi_product *p, void *panels)
+{
+    const struct bsmi_cuda_device *device = bsmi_cuda_device_of(context);
+    const bsm_status status = bsmi_cuda_enter(device->gpu);
+    return status != BSM_OK ? status : bsmi_cuda_leave(device->gpu, pack(device, p, panels));
+}
+
+void bsmi_cuda_give_panels(const struct bsmi_product *p, struct bsmi_gemm_parameters *g)
+{
+    g->panels = (const unsigned char *)p->b_panels + exponent_bytes(&p->b);
+    g->matrix_panels = matrix_panels(&p->b), g->panel_turns = bsmi_panel_turns(p->b.columns);
+}

@@ -1,0 +1,225 @@
+/* Products with panels of B: the bits are those of a kernel that reads B as it is, whatever its scales; and what bsm_plan_pack_b
+ * promises. */
+#include "gpu.h"
+
+#include <stdlib.h>
+
+static bool is_simulated(void) { return getenv("BLOCKSCALE_LIBCUDA") != NULL; }
+
+static int named(const char *name)
+{
+    for (int kernel = 0; bsm_kernel_name(kernel) != NULL; kernel++)
+        if (strcmp(bsm_kernel_name(kernel), name) == 0) return kernel;
+    return -1;
+}
+
+/* Number of the n-th kernel that reads panels; -1 behind the last. */
+static int reading(int n)
+{
+    for (int kernel = 0; bsm_kernel_name(kernel) != NULL; kernel++)
+        if (strstr(bsm_kernel_name(kernel), "_packed") != NULL && n-- == 0) return kernel;
+    return -1;
+}
+
+static bsm_format format_of(int kernel) { return strstr(bsm_kernel_name(kernel), "nvfp4") != NULL ? BSM_NVFP4 : BSM_MXFP4; }
+
+static struct operand make(bsm_format format, int64_t rows, int64_t columns, int64_t batch, bsm_layout layout)
+{
+    const struct shape shape = { .format = format,
+                                 .rows = rows,
+                                 .columns = columns,
+                                 .batch = batch,
+                                 .layout = { .kind = layout },
+                                 .packing =
+                                     format == BSM_MXFP4 || format == BSM_NVFP4 ? BSM_PACKING_LOW_FIRST : BSM_PACKING_DEFAULT };
+    return operand_make(&shape, 0xff);
+}
+
+/* Contexts, if the GPU has such kernels. */
+static bool panels_open(struct test *t, struct contexts *c)
+{
+    if (!contexts_open(t, c)) return false;
+    struct operand a = make(BSM_FORMAT_BF16, 1, 32, 0, BSM_LAYOUT_LINEAR), b = make(BSM_MXFP4, 1, 32, 0, BSM_LAYOUT_LINEAR);
+    struct operand d = make(BSM_FORMAT_FP32, 1, 1, 0, BSM_LAYOUT_LINEAR);
+    const bsm_matmul call = { .struct_size = sizeof call, .a = &a.m, .b = &b.m, .d = &d.m };
+    bsm_plan *plan = NULL;
+    CHECK(t, bsm_plan_create(c->gpu, &call, &plan) == BSM_OK);
+    const bool here = bsm_plan_b_panels_bytes(plan) > 0;
+    bsm_plan_destroy(plan);
+    operand_free(&a), operand_free(&b), operand_free(&d);
+    if (here) return true;
+    test_skip(t, "this GPU has no kernels that read panels");
+    contexts_close(c);
+    return false;
+}
+
+/* Scales as the name says; NaN: some blocks, of which most rows have none. */
+enum scales { USUAL, NEAR_THE_ENDS, SPANNING, LARGE, WITH_NAN, SCALES };
+
+static void set_scales(struct test *t, struct operand *o, enum scales scales)
+{
+    const bool e8m0 = o->m.format == BSM_MXFP4;
+    for (int64_t matrix = 0; matrix < (o->m.batch < 1 ? 1 : o->m.batch); matrix++)
+        for (int64_t r = 0; r < o->m.rows; r++)
+            for (int64_t s = 0; s < bsm_matrix_scale_columns(&o->m); s++) {
+                const uint8_t far =
+                    e8m0 ? (uint8_t)(r % 2 == 0 ? 20 + rnd_below(t, 8) : 220 + rnd_below(t, 8)) : (uint8_t)rnd_below(t, 0x7f);
+                const uint8_t spanning = e8m0 ? (uint8_t)(rnd_below(t, 2) == 0 ? 60 : 190) : (uint8_t)(0x80 | rnd_below(t, 0x7f));
+                const uint8_t large = e8m0 ? (uint8_t)(125 + rnd_below(t, 41)) : (uint8_t)(0x60 + rnd_below(t, 0x1f));
+                if (scales == NEAR_THE_ENDS && r % 3 != 0) bsm_matrix_set_scale(&o->m, matrix, r, s, far);
+                if (scales == SPANNING && r % 5 == 0) bsm_matrix_set_scale(&o->m, matrix, r, s, spanning);
+                if (scales == LARGE) bsm_matrix_set_scale(&o->m, matrix, r, s, large);
+                if (scales == WITH_NAN && r % 9 == 1 && rnd_below(t, 20) == 0) bsm_matrix_set_scale(&o->m, matrix, r, s, e8m0 ? 255 : 0x7f);
+            }
+}
+
+struct problem {
+    int64_t m, n, k, batch, groups;
+    bsm_format a, d;
+    bsm_layout layout;
+    bsm_gate gate;
+};
+
+/* The device's D in `d`, by the kernel, with panels that it makes, or without. */
+static void multiply(struct test *t, const struct contexts *c, bsm_matmul call, int kernel, bool with_panels, const struct operand *d, void *bytes)
+{
+    bsm_plan *plan = NULL;
+    struct twin out = twin_make(t, c, d);
+    void *workspace = NULL, *panels = NULL;
+    call.d = &out.m;
+    CHECK(t, bsm_context_force_kernel(c->gpu, kernel) == BSM_OK);
+    if (bsm_plan_create(c->gpu, &call, &plan) != BSM_OK) FAIL(t, "%s", bsm_last_error());
+    const size_t work = bsm_plan_workspace_bytes(plan), packed = bsm_plan_b_panels_bytes(plan);
+    if (work > 0) CHECK(t, bsm_device_allocate(c->gpu, work, &workspace) == BSM_OK);
+    CHECK(t, (packed > 0) == with_panels);
+    if (with_panels) {
+        CHECK(t, bsm_device_allocate(c->gpu, packed, &panels) == BSM_OK);
+        if (bsm_plan_pack_b(plan, &call, panels, packed) != BSM_OK) FAIL(t, "%s", bsm_last_error());
+        call.b_panels = panels;
+    }
+    if (bsm_plan_run(plan, &call, workspace, work) != BSM_OK) FAIL(t, "%s", bsm_last_error());
+    from_device(t, c, bytes, out.m.data, d->data_bytes);
+    bsm_plan_destroy(plan);
+    if (panels != NULL) (void)bsm_device_release(c->gpu, panels);
+    if (workspace != NULL) (void)bsm_device_release(c->gpu, workspace);
+    twin_free(t, c, &out);
+}
+
+static void check_bits(struct test *t, const struct contexts *c, const struct problem *q, int kernel, enum scales scales)
+{
+    static const int64_t group_rows[] = { 0, 13, 1, 0, 6 };
+    const int other = named("cuda_wgmma_64x48_1x1");
+    const int64_t of_d = q->groups > 0 ? 1 : q->batch;
+    struct operand a = make(q->a, q->m, q->k, of_d, BSM_LAYOUT_LINEAR),
+                   b = make(format_of(kernel), q->n, q->k, q->groups > 0 ? q->groups : q->batch, q->layout),
+                   d = make(q->d, q->m, q->gate == BSM_GATE_NONE ? q->n : q->n / 2, of_d, BSM_LAYOUT_LINEAR);
+    operand_fill(t, &a, false), operand_fill(t, &b, false), set_scales(t, &b, scales);
+    struct twin x = twin_make(t, c, &a), y = twin_make(t, c, &b);
+    void *rows = q->groups > 0 ? to_device(t, c, group_rows, sizeof group_rows) : NULL;
+    const bsm_matmul call = { .struct_size = sizeof call,
+                              .a = &x.m,
+                              .b = &y.m,
+                              .gate = q->gate,
+                              .groups = q->groups,
+                              .group_rows = rows };
+    unsigned char *with = malloc(d.data_bytes), *without = malloc(d.data_bytes);
+    multiply(t, c, call, kernel, true, &d, with), multiply(t, c, call, other, false, &d, without);
+    if (memcmp(with, without, d.data_bytes) != 0)
+        FAIL(t, "%s, scales %d, %d x %d x %d: other bits than %s", bsm_kernel_name(kernel), (int)scales, (int)q->m, (int)q->n, (int)q->k,
+             bsm_kernel_name(other));
+    free(with), free(without);
+    if (rows != NULL) (void)bsm_device_release(c->gpu, rows);
+    twin_free(t, c, &x), twin_free(t, c, &y);
+    operand_free(&a), operand_free(&b), operand_free(&d);
+}
+
+/* Ragged N and K, K of less than a turn for each warpgroup, rings that go round, several tiles a CTA and not, in each form of product. */
+static void bits_are_the_same(struct test *t)
+{
+    static const struct problem problems[] = {
+        { 5, 150, 1056, 1, 0, BSM_FORMAT_BF16, BSM_FORMAT_FP32, BSM_LAYOUT_LINEAR, BSM_GATE_NONE },
+        { 1, 1, 32, 1, 0, BSM_FORMAT_BF16, BSM_FORMAT_FP32, BSM_LAYOUT_LINEAR, BSM_GATE_NONE },
+        { 17, 70, 288, 1, 0, BSM_FORMAT_BF16, BSM_FORMAT_BF16, BSM_LAYOUT_128X4, BSM_GATE_NONE },
+        { 40, 66, 3170, 1, 0, BSM_FORMAT_BF16, BSM_FORMAT_FP32, BSM_LAYOUT_LINEAR, BSM_GATE_NONE },
+        { 3, 66, 546, 3, 0, BSM_FORMAT_BF16, BSM_FORMAT_FP16, BSM_LAYOUT_DEEPGEMM, BSM_GATE_NONE },
+        { 20, 72, 320, 0, 5, BSM_FORMAT_BF16, BSM_FORMAT_FP32, BSM_LAYOUT_LINEAR, BSM_GATE_NONE },
+        { 20, 64, 800, 1, 0, BSM_MXFP8_E4M3, BSM_FORMAT_BF16, BSM_LAYOUT_LINEAR, BSM_GATE_NONE },
+        { 20, 64, 96, 1, 0, BSM_MXFP6_E2M3, BSM_FORMAT_BF16, BSM_LAYOUT_LINEAR, BSM_GATE_SPLIT },
+    };
+    enum { PROBLEMS = sizeof problems / sizeof problems[0] };
+    struct contexts c;
+    if (!panels_open(t, &c)) return;
+    for (int n = 0; reading(n) >= 0; n++)
+        for (int i = 0; i < PROBLEMS; i++)
+            for (int scales = 0; scales < SCALES; scales++)
+                if (!is_simulated() || scales == (n + i) % SCALES || (i == 0 && n == 0)) check_bits(t, &c, &problems[i], reading(n), (enum scales)scales);
+    contexts_close(&c);
+}
+
+/* Rows of weights with exponents of their own, where D is finished by a kernel of its own. */
+static void exponents_where_sums_are_stored(struct test *t)
+{
+    const struct problem problem = { 20, 64, 96, 1, 0, BSM_MXFP6_E2M3, BSM_FORMAT_BF16, BSM_LAYOUT_LINEAR, BSM_GATE_SPLIT };
+    struct contexts c;
+    if (!panels_open(t, &c)) return;
+    for (int scales = NEAR_THE_ENDS; scales <= SPANNING; scales++) {
+        struct operand a = make(problem.a, problem.m, problem.k, 1, BSM_LAYOUT_LINEAR), b = make(BSM_MXFP4, problem.n, problem.k, 1, BSM_LAYOUT_LINEAR),
+                       d = make(problem.d, problem.m, problem.n / 2, 1, BSM_LAYOUT_LINEAR);
+        operand_fill(t, &a, false), operand_fill(t, &b, false), set_scales(t, &b, (enum scales)scales);
+        if (scales == SPANNING) set_scales(t, &a, LARGE);
+        struct twin x = twin_make(t, &c, &a), y = twin_make(t, &c, &b);
+        const bsm_matmul call = { .struct_size = sizeof call, .a = &x.m, .b = &y.m, .gate = problem.gate };
+        unsigned char *got = malloc(d.data_bytes), *want = malloc(d.data_bytes);
+        multiply(t, &c, call, named("cuda_wgmma_mxfp4_16x64_1x1_turns"), false, &d, got);
+        multiply(t, &c, call, named("cuda_wgmma_64x48_1x1"), false, &d, want);
+        if (memcmp(got, want, d.data_bytes) != 0) FAIL(t, "scales %d: other bits than cuda_wgmma_64x48_1x1", scales);
+        free(got), free(want);
+        twin_free(t, &c, &x), twin_free(t, &c, &y), operand_free(&a), operand_free(&b), operand_free(&d);
+    }
+    contexts_close(&c);
+}
+
+/* What the header says of bsm_plan_pack_b and b_panels. */
+static void contract(struct test *t)
+{
+    struct contexts c;
+    if (!panels_open(t, &c)) return;
+    struct operand a = make(BSM_FORMAT_BF16, 2, 64, 0, BSM_LAYOUT_LINEAR), many = make(BSM_FORMAT_BF16, 2000, 64, 0, BSM_LAYOUT_LINEAR),
+                   b = make(BSM_MXFP4, 70, 64, 0, BSM_LAYOUT_LINEAR), d = make(BSM_FORMAT_FP32, 2, 70, 0, BSM_LAYOUT_LINEAR),
+                   of_many = make(BSM_FORMAT_FP32, 2000, 70, 0, BSM_LAYOUT_LINEAR);
+    operand_fill(t, &a, false), operand_fill(t, &b, false);
+    struct twin x = twin_make(t, &c, &a), y = twin_make(t, &c, &b);
+    bsm_plan *plan = NULL, *of_many_rows = NULL;
+    void *panels = NULL;
+    char text[1200];
+    bsm_matmul call = { .struct_size = sizeof call, .a = &x.m, .b = &y.m, .d = &d.m }, with_many = call;
+    with_many.a = &many.m, with_many.d = &of_many.m;
+    CHECK(t, bsm_context_force_kernel(c.gpu, -1) == BSM_OK);
+    CHECK(t, bsm_plan_create(c.gpu, &call, &plan) == BSM_OK && bsm_plan_create(c.gpu, &with_many, &of_many_rows) == BSM_OK);
+    const size_t bytes = bsm_plan_b_panels_bytes(plan);
+    CHECK(t, bytes >= 70 * 64 / 2 && bsm_plan_b_panels_bytes(of_many_rows) == 0);
+    CHECK(t, bsm_device_allocate(c.gpu, bytes + 1, &panels) == BSM_OK);
+    CHECK(t, bsm_plan_pack_b(of_many_rows, &with_many, panels, bytes) == BSM_EUNSUPPORTED);
+    CHECK(t, bsm_plan_pack_b(plan, &call, panels, bytes - 1) == BSM_EINVAL);
+    CHECK(t, bsm_plan_pack_b(plan, &call, NULL, bytes) == BSM_EINVAL);
+    CHECK(t, bsm_plan_pack_b(plan, &call, (char *)panels + 1, bytes) == BSM_EALIGN);
+    CHECK(t, bsm_plan_pack_b(plan, &with_many, panels, bytes) == BSM_EINVAL);
+    CHECK(t, bsm_plan_pack_b(plan, &call, panels, bytes) == BSM_OK);
+    bsm_plan_describe(plan, text, sizeof text);
+    CHECK(t, strstr(text, "_packed") != NULL);
+    bsm_plan_describe(of_many_rows, text, sizeof text);
+    CHECK(t, strstr(text, "_packed") == NULL);
+    call.b_panels = (char *)panels + 1;
+    CHECK(t, bsm_supported(c.gpu, &call) == BSM_EALIGN);
+    CHECK(t, !bsm_kernel_serves(c.gpu, reading(0), BSM_FORMAT_BF16, BSM_MXFP4));
+    bsm_plan_destroy(plan), bsm_plan_destroy(of_many_rows), (void)bsm_device_release(c.gpu, panels);
+    twin_free(t, &c, &x), twin_free(t, &c, &y);
+    operand_free(&a), operand_free(&many), operand_free(&b), operand_free(&d), operand_free(&of_many);
+    contexts_close(&c);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = { TEST(bits_are_the_same), TEST(exponents_where_sums_are_stored), TEST(contract) };
+    return TEST_MAIN(argc, argv, cases);
+}
