@@ -4,21 +4,21 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Nanoseconds that a step of 64 columns of K takes when every cluster has a tile, and, where that differs much, behind a kernel that decodes B:
- * measured on one H200 (docs/cuda.md).  A product takes its waves of tiles times its steps, and the kernel with the least is chosen; the sums
- * are the same whichever it is. */
-static const struct { const char *kernel; int step, behind_decoder; } measured[] = {
-    { "cuda_wgmma_128x256_2x1", 680, 0 }, { "cuda_wgmma_128x224_2x1", 614, 0 }, { "cuda_wgmma_128x224_1x2", 620, 0 },
-    { "cuda_wgmma_128x192_2x1", 525, 0 }, { "cuda_wgmma_128x128_1x1", 340, 0 },
-    { "cuda_wgmma_128x96_1x1", 235, 0 }, { "cuda_wgmma_128x64_1x1", 180, 160 }, { "cuda_wgmma_64x128_1x1", 190, 0 },
-    { "cuda_wgmma_64x96_1x1", 155, 195 }, { "cuda_wgmma_64x48_1x1", 125, 0 }, { "cuda_wgmma_integers_128x256_2x1", 355, 0 },
-    { "cuda_wgmma_mxfp4_64x64_1x1", 250, 0 },
-    { "cuda_wgmma_mxfp4_128x64_1x1", 305, 0 }, { "cuda_wgmma_mxfp4_256x64_1x1", 410, 0 }, { "cuda_wgmma_mxfp4_256x128_1x1", 760, 0 },
-    { "cuda_wgmma_nvfp4_64x64_1x1", 245, 0 },
-    { "cuda_wgmma_nvfp4_128x64_1x1", 325, 0 }, { "cuda_wgmma_nvfp4_256x64_1x1", 440, 0 }, { "cuda_wgmma_nvfp4_256x128_1x1", 770, 0 },
-    { "cuda_wgmma_bytes_16x64_1x1", 250, 0 }, { "cuda_wgmma_bytes_32x64_1x1", 260, 0 }, { "cuda_wgmma_bytes_64x64_1x1", 280, 0 },
-    { "cuda_wgmma_bytes_128x64_1x1", 350, 0 }, { "cuda_wgmma_bytes_256x64_1x1", 445, 0 },
-    { "cuda_wgmma_stream_64x64_1x1", 290, 0 }, { "cuda_wgmma_stream_128x64_1x1", 360, 0 }, { "cuda_wgmma_stream_256x64_1x1", 465, 0 },
+/* Nanoseconds that a step of 64 columns of K takes when every cluster has a tile: measured on one H200 (docs/cuda.md).  near: in one wave of tiles
+ * whose rows of bf16 the L2 cache holds; behind: the same where a kernel in front has decoded B.  0: as the one before.  A product takes its
+ * waves of tiles times its steps, and the kernel with the least is chosen; the sums are the same whichever it is. */
+static const struct measured_step { const char *kernel; int step, near, behind; } measured[] = {
+    { "cuda_wgmma_128x256_2x1", 680, 0, 0 }, { "cuda_wgmma_128x224_2x1", 614, 0, 0 }, { "cuda_wgmma_128x224_1x2", 620, 0, 0 },
+    { "cuda_wgmma_128x192_2x1", 525, 0, 0 }, { "cuda_wgmma_128x128_1x1", 366, 340, 0 }, { "cuda_wgmma_128x96_1x1", 280, 235, 0 },
+    { "cuda_wgmma_128x64_1x1", 275, 175, 160 }, { "cuda_wgmma_64x128_1x1", 265, 190, 0 }, { "cuda_wgmma_64x96_1x1", 195, 152, 195 },
+    { "cuda_wgmma_64x48_1x1", 140, 120, 0 }, { "cuda_wgmma_integers_128x256_2x1", 355, 0, 0 },
+    { "cuda_wgmma_mxfp4_64x64_1x1", 250, 0, 0 },
+    { "cuda_wgmma_mxfp4_128x64_1x1", 305, 0, 0 }, { "cuda_wgmma_mxfp4_256x64_1x1", 410, 0, 0 }, { "cuda_wgmma_mxfp4_256x128_1x1", 760, 0, 0 },
+    { "cuda_wgmma_nvfp4_64x64_1x1", 245, 0, 0 },
+    { "cuda_wgmma_nvfp4_128x64_1x1", 325, 0, 0 }, { "cuda_wgmma_nvfp4_256x64_1x1", 440, 0, 0 }, { "cuda_wgmma_nvfp4_256x128_1x1", 770, 0, 0 },
+    { "cuda_wgmma_bytes_16x64_1x1", 250, 0, 0 }, { "cuda_wgmma_bytes_32x64_1x1", 260, 0, 0 }, { "cuda_wgmma_bytes_64x64_1x1", 280, 0, 0 },
+    { "cuda_wgmma_bytes_128x64_1x1", 350, 0, 0 }, { "cuda_wgmma_bytes_256x64_1x1", 445, 0, 0 },
+    { "cuda_wgmma_stream_64x64_1x1", 290, 0, 0 }, { "cuda_wgmma_stream_128x64_1x1", 360, 0, 0 }, { "cuda_wgmma_stream_256x64_1x1", 465, 0, 0 },
 };
 enum { TILE_NANOSECONDS = 1000, LAUNCH_NANOSECONDS = 3000 };
 
@@ -149,13 +149,22 @@ static double registers_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm, c
     const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[gemm];
     const int64_t clusters = gpu->gemm_clusters[gemm], tiles = tiles_of(g, p), last = tiles % clusters;
     const double steps = (double)bsmi_ceil_div(p->k, BSMI_K_STEP * BSMI_MAX(1, g->k_ctas)), waves = (double)(tiles / clusters);
+    /* Behind a kernel that decodes A, it takes longer by about what one launch takes; others hide theirs behind what comes in front. */
+    const double launches = LAUNCH_NANOSECONDS * (p->a.format == BSM_FORMAT_BF16 ? 1 : 2);
     for (size_t r = 0; r < sizeof measured_registers / sizeof measured_registers[0]; r++) {
         if (strcmp(g->name, measured_registers[r].kernel) != 0) continue;
         const int of_last = last * g->cluster_columns <= gpu->multiprocessors ? measured_registers[r].alone : measured_registers[r].shared;
-        return LAUNCH_NANOSECONDS + waves * (TILE_NANOSECONDS + steps * measured_registers[r].shared) +
+        return launches + waves * (TILE_NANOSECONDS + steps * measured_registers[r].shared) +
                (last > 0 ? TILE_NANOSECONDS + steps * of_last : 0);
     }
     return 0;
+}
+
+static int step_of(const struct measured_step *of, const struct bsmi_product *p, double waves, bool behind_decoder)
+{
+    const double near_bytes = 40e6, bytes = 2.0 * (double)p->k * (double)(p->m * p->a.batch + p->n * p->b.batch) * terms_of(p);
+    if (waves > 1 || bytes > near_bytes || of->near == 0) return of->step;
+    return behind_decoder && of->behind > 0 ? of->behind : of->near;
 }
 
 /* 0 where nothing is known of the kernel. */
@@ -168,8 +177,7 @@ static double expected_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm, co
     for (size_t r = 0; r < sizeof measured / sizeof measured[0]; r++) {
         if (strcmp(g->name, measured[r].kernel) != 0) continue;
         const double bringing = bringing_nanoseconds(g, p);
-        const int step = bringing > 0 && measured[r].behind_decoder > 0 ? measured[r].behind_decoder : measured[r].step;
-        return LAUNCH_NANOSECONDS + bringing + waves * (TILE_NANOSECONDS + steps * step);
+        return LAUNCH_NANOSECONDS + bringing + waves * (TILE_NANOSECONDS + steps * step_of(&measured[r], p, waves, bringing > 0));
     }
     return 0;
 }

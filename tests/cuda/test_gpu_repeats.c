@@ -15,7 +15,7 @@ struct repeats { int64_t m, n, k; int times; bool confirmed; };
 
 /* Edges; and many tiles a CTA, one behind another at the machine's pace: where a ring of stages is not released as it should be, that shows in
  * one product of a hundred. */
-static const struct repeats edges = { 300, 520, 200, 10000, true }, walks = { 256, 16384, 4096, 200, false },
+static const struct repeats edges = { 300, 520, 200, 10000, true }, walks = { 256, 8192, 2048, 400, false },
                             simulated = { 300 / 4, 520 / 4, 200, 2 * THREADS, true };
 
 /* A kernel's product with a reference on the device; each thread has a stream, a workspace, a D and a graph of its own. */

@@ -63,22 +63,32 @@ __device__ static inline void sum_step(SUM (&sums)[CONFIG::BLOCKS][CONFIG::SUMS]
     release_stage<CONFIG>(shared, stage_before<CONFIG>(stage), cta);
 }
 
+/* Every stage with instructions of its own: up to stage 0 without, for a tile that begins elsewhere. */
+template <class CONFIG, template <int> class PRODUCT, class SUM>
+__device__ static inline void sum_by_stages(SUM (&sums)[CONFIG::BLOCKS][CONFIG::SUMS], uint32_t shared, gemm_ring<CONFIG> &ring,
+                                            gemm_cta cta, uint32_t group, int32_t steps)
+{
+    int32_t step = 0;
+#pragma unroll 1
+    for (; step < steps && ring.stage != 0; step++, ring.next())
+        sum_step<CONFIG, PRODUCT>(sums, shared, ring.stage, ring.parity, cta, group, step == 0);
+    while (step < steps) {
+#pragma unroll
+        for (uint32_t stage = 0; stage < CONFIG::STAGES && step < steps; stage++, step++, ring.next())
+            sum_step<CONFIG, PRODUCT>(sums, shared, stage, ring.parity, cta, group, stage == 0 && step == 0);
+    }
+}
+
 /* S of one tile, K ascending, 32 bytes of columns at a time.  The products of a step are under way while the next step is waited for; a
  * stage is released once those of the step behind it have begun. */
 template <class CONFIG, template <int> class PRODUCT, class SUM>
 __device__ static inline void sum_tile(SUM (&sums)[CONFIG::BLOCKS][CONFIG::SUMS], uint32_t shared, gemm_ring<CONFIG> &ring,
                                        gemm_cta cta, uint32_t group, int32_t steps)
 {
-    int32_t step = 0;
-#pragma unroll 1
-    for (; step < steps && !(CONFIG::STAGES_ARE_CONSTANTS && ring.stage == 0); step++, ring.next())
-        sum_step<CONFIG, PRODUCT>(sums, shared, ring.stage, ring.parity, cta, group, step == 0);
-    if constexpr (CONFIG::STAGES_ARE_CONSTANTS)
-        while (step < steps) {
-#pragma unroll
-            for (uint32_t stage = 0; stage < CONFIG::STAGES && step < steps; stage++, step++, ring.next())
-                sum_step<CONFIG, PRODUCT>(sums, shared, stage, ring.parity, cta, group, stage == 0 && step == 0);
-        }
+    if constexpr (CONFIG::STAGES_ARE_CONSTANTS) sum_by_stages<CONFIG, PRODUCT>(sums, shared, ring, cta, group, steps);
+    else
+        for (int32_t step = 0; step < steps; step++, ring.next())
+            sum_step<CONFIG, PRODUCT>(sums, shared, ring.stage, ring.parity, cta, group, step == 0);
     wgmma_wait_group<0>();
     sums_are_complete<CONFIG>(sums);
     release_stage<CONFIG>(shared, stage_before<CONFIG>(ring.stage), cta);
