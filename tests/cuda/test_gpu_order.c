@@ -251,11 +251,11 @@ static void weights_written_just_before(struct test *t)
     contexts_close(&c);
 }
 
-/* The plan's line for bf16 x MXFP4, of a tile's columns: as many waves on a simulated GPU as on another. */
-static void describe(struct test *t, const struct contexts *c, int64_t m, bsm_order order, char *text, size_t bytes)
+/* The plan's line for bf16 x MXFP4. */
+static void describe(struct test *t, const struct contexts *c, int64_t m, int64_t n, bsm_order order, char *text, size_t bytes)
 {
-    struct operand a = make(BSM_FORMAT_BF16, m, 8192, 0, BSM_LAYOUT_LINEAR), b = make(BSM_MXFP4, 64, 8192, 0, BSM_LAYOUT_LINEAR);
-    struct operand d = make(BSM_FORMAT_FP32, m, 64, 0, BSM_LAYOUT_LINEAR);
+    struct operand a = make(BSM_FORMAT_BF16, m, 8192, 0, BSM_LAYOUT_LINEAR), b = make(BSM_MXFP4, n, 8192, 0, BSM_LAYOUT_LINEAR);
+    struct operand d = make(BSM_FORMAT_FP32, m, n, 0, BSM_LAYOUT_LINEAR);
     const bsm_matmul call = { .struct_size = sizeof call, .a = &a.m, .b = &b.m, .d = &d.m, .order = order };
     bsm_plan *plan = NULL;
     CHECK(t, bsm_plan_create(c->gpu, &call, &plan) == BSM_OK);
@@ -269,11 +269,12 @@ static void chosen_by_name_alone(struct test *t)
     struct contexts c;
     char any[1000], k[1000];
     if (!order_open(t, &c)) return;
-    describe(t, &c, 8, BSM_ORDER_ANY, any, sizeof any), describe(t, &c, 8, BSM_ORDER_K, k, sizeof k);
+    /* A tile's columns: as many waves on a simulated GPU as on another. */
+    describe(t, &c, 8, 64, BSM_ORDER_ANY, any, sizeof any), describe(t, &c, 8, 64, BSM_ORDER_K, k, sizeof k);
     if (strstr(any, "_split") == NULL || strstr(any, "order: any: tensor cores along each of ") == NULL)
         FAIL(t, "BSM_ORDER_ANY: %s", any);
     if (strstr(k, "_split") != NULL) FAIL(t, "BSM_ORDER_K: %s", k);
-    describe(t, &c, 1000, BSM_ORDER_ANY, any, sizeof any), describe(t, &c, 1000, BSM_ORDER_K, k, sizeof k);
+    describe(t, &c, 1000, 8192, BSM_ORDER_ANY, any, sizeof any), describe(t, &c, 1000, 8192, BSM_ORDER_K, k, sizeof k);
     if (strcmp(any, k) != 0) FAIL(t, "BSM_ORDER_ANY for many rows: %s; BSM_ORDER_K: %s", any, k);
     struct operand a = make(BSM_FORMAT_BF16, 1, 32, 0, BSM_LAYOUT_LINEAR), b = make(BSM_MXFP4, 1, 32, 0, BSM_LAYOUT_LINEAR);
     struct operand d = make(BSM_FORMAT_FP32, 1, 1, 0, BSM_LAYOUT_LINEAR);
