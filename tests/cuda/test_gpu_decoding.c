@@ -270,7 +270,7 @@ static void whole_tiles(struct test *t)
         { .m = 256, .n = 64, .k = 64, .d = BSM_FORMAT_BF16, .one_alpha = true, .scales = NAN_SCALES, .all_codes = true },
         { .m = 256, .n = 64, .k = 32, .d = BSM_FORMAT_BF16, .bias_per_row = true },
     };
-    static const char *const kernels[] = { "mxfp4_256x64_1x1", "nvfp4_256x128_1x1", "nvfp4_64x64_1x1",
+    static const char *const kernels[] = { "mxfp4_256x64_1x2", "nvfp4_256x128_1x1", "nvfp4_64x64_1x1",
                                            "bytes_128x64_1x1", "stream_64x64_1x1",  NULL };
     static const char *const all[] = { "x64_", "x128_", NULL };
     check_kernels(t, problems, sizeof problems / sizeof problems[0], is_simulated() ? kernels : all, false);
