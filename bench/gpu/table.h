@@ -34,7 +34,7 @@ struct row {
     struct loop_state state, their_state; /* timed in turn: one for both */
 };
 
-enum { TABLE_ROWS = 512 };
+enum { TABLE_ROWS = 1024 };
 struct table {
     struct row rows[TABLE_ROWS];
     int count;

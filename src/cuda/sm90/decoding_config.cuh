@@ -56,5 +56,9 @@ template <class CODES_, int ROWS_, int CLUSTER_COLUMNS_, int DECODERS_, int STAG
     static_assert(A_BOX_ROWS % 8 == 0 && A_BOX_ROWS <= 256, "boxes are whole swizzle patterns of at most 256 rows");
     static_assert(PRODUCER + CONSUMER + DECODERS * DECODER <= WARPGROUPS * EVEN, "registers of an SM");
     static_assert(DECODER <= EVEN && CONSUMER >= EVEN, "decoders give registers to consumers");
+    /* A decoder waits for codes by the parity of a phase, and by the stage that it takes them from others come by, not it, the time before.
+     * It has written step s - DECODERS when it takes those of s + DECODERS, so all up to s - DECODERS - STAGES are multiplied: had those of
+     * the stage's time before not all come by then, it would take the phase before that one for its own. */
+    static_assert(CODE_STEPS * CODE_STAGES >= STAGES + 2 * DECODERS, "no decoder is a whole turn of the ring of codes ahead");
     static_assert(SHARED_BYTES <= 232448, "shared memory of a CTA");
 };

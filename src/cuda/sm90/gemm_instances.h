@@ -40,7 +40,7 @@ enum { BSMI_GEMM_D_BOX_ROWS = 16 };
 #define BSMI_SM90_DECODING(X)                \
     X(64x64_1x1,    64, 1, 4,  7,  9) \
     X(128x64_1x1,  128, 1, 3,  6,  7) \
-    X(256x64_1x2,  256, 2, 3,  4,  4)
+    X(256x64_1x2,  256, 2, 3,  4,  5)
 
 /* For codes of a byte alone: those of four bits have register_instances.h. */
 #define BSMI_SM90_DECODING_BYTES(X)          \

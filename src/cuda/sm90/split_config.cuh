@@ -47,6 +47,7 @@ template <class CODES_, int ROWS_, int GROUPS_, int STAGES_, int MOST_COLUMNS_> 
                          AT_GIVEN_EMPTY = AT_GIVEN_FULL + 4 * 8, AT_SENT_FULL = AT_GIVEN_EMPTY + 4 * 8,
                          AT_SENT_EMPTY = AT_SENT_FULL + 4 * 8, SHARED_BYTES = AT_SENT_EMPTY + 4 * 8;
 
+    static_assert(STAGES % GROUPS == 0, "a warpgroup finds in a stage the phase that follows the one it found there before");
     static_assert(CODES::NIBBLES, "codes of four bits");
     static_assert(STAGES > GROUPS, "a turn is loaded while others are multiplied");
     static_assert(WARPS >= BRINGERS && COLUMNS % BRINGERS == 0, "warps bring whole rows of scales");

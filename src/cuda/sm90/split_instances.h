@@ -12,7 +12,7 @@
 #define BSMI_SM90_SPLIT_INSTANCES_H
 
 #define BSMI_SM90_SPLITS(X)         \
-    X(16x64,  16, 3, 7, 20480)
+    X(16x64,  16, 3, 6, 20480)
 
 /* Of their shared memory: what kernels and the table of kernels agree on.  Sums on their way to D, and rows left out, share a
  * place. */
