@@ -40,6 +40,27 @@ int kernel_number(const bsm_context *context, const char *name, bsm_format a, bs
     return -1;
 }
 
+int kernel_with(const char *part, int n)
+{
+    for (int kernel = 0; bsm_kernel_name(kernel) != NULL; kernel++)
+        if (strstr(bsm_kernel_name(kernel), part) != NULL && n-- == 0) return kernel;
+    return -1;
+}
+
+bsm_format nibbles_of_kernel(int kernel) { return strstr(bsm_kernel_name(kernel), "nvfp4") != NULL ? BSM_NVFP4 : BSM_MXFP4; }
+
+struct operand nibble_operand(bsm_format format, int64_t rows, int64_t columns, int64_t batch, bsm_layout layout)
+{
+    const struct shape shape = { .format = format,
+                                 .rows = rows,
+                                 .columns = columns,
+                                 .batch = batch,
+                                 .layout = { .kind = layout },
+                                 .packing =
+                                     format == BSM_MXFP4 || format == BSM_NVFP4 ? BSM_PACKING_LOW_FIRST : BSM_PACKING_DEFAULT };
+    return operand_make(&shape, 0xff);
+}
+
 void *to_device(struct test *t, const struct contexts *c, const void *bytes, size_t count)
 {
     void *memory = NULL;

@@ -13,6 +13,11 @@ void contexts_close(struct contexts *contexts);
 
 /* Number of a kernel by its name, -1 if there is none or it does not serve this pair here. */
 int kernel_number(const bsm_context *context, const char *name, bsm_format a, bsm_format b);
+/* Number of the n-th kernel whose name has this part; -1 behind the last. */
+int kernel_with(const char *part, int n);
+/* The codes of four bits that a kernel decodes; and a poisoned host operand, such codes packed as kernels read them. */
+bsm_format nibbles_of_kernel(int kernel);
+struct operand nibble_operand(bsm_format format, int64_t rows, int64_t columns, int64_t batch, bsm_layout layout);
 
 /* A copy of host bytes in device memory; NULL for NULL. */
 void *to_device(struct test *t, const struct contexts *c, const void *bytes, size_t count);

@@ -6,33 +6,14 @@
 #include <stdlib.h>
 
 /* Number of the n-th kernel that divides K; -1 behind the last. */
-static int dividing(int n)
-{
-    for (int kernel = 0; bsm_kernel_name(kernel) != NULL; kernel++)
-        if (strstr(bsm_kernel_name(kernel), "_split") != NULL && n-- == 0) return kernel;
-    return -1;
-}
-
-static bsm_format format_of(int kernel) { return strstr(bsm_kernel_name(kernel), "nvfp4") != NULL ? BSM_NVFP4 : BSM_MXFP4; }
-
-static struct operand make(bsm_format format, int64_t rows, int64_t columns, int64_t batch, bsm_layout layout)
-{
-    const struct shape shape = { .format = format,
-                                 .rows = rows,
-                                 .columns = columns,
-                                 .batch = batch,
-                                 .layout = { .kind = layout },
-                                 .packing =
-                                     format == BSM_MXFP4 || format == BSM_NVFP4 ? BSM_PACKING_LOW_FIRST : BSM_PACKING_DEFAULT };
-    return operand_make(&shape, 0xff);
-}
+static int dividing(int n) { return kernel_with("_split", n); }
 
 /* Contexts, if the GPU has such kernels. */
 static bool order_open(struct test *t, struct contexts *c)
 {
     if (!contexts_open(t, c)) return false;
-    struct operand a = make(BSM_FORMAT_BF16, 1, 32, 0, BSM_LAYOUT_LINEAR), b = make(BSM_MXFP4, 1, 32, 0, BSM_LAYOUT_LINEAR);
-    struct operand d = make(BSM_FORMAT_FP32, 1, 1, 0, BSM_LAYOUT_LINEAR);
+    struct operand a = nibble_operand(BSM_FORMAT_BF16, 1, 32, 0, BSM_LAYOUT_LINEAR), b = nibble_operand(BSM_MXFP4, 1, 32, 0, BSM_LAYOUT_LINEAR);
+    struct operand d = nibble_operand(BSM_FORMAT_FP32, 1, 1, 0, BSM_LAYOUT_LINEAR);
     const bsm_matmul call = { .struct_size = sizeof call, .a = &a.m, .b = &b.m, .d = &d.m, .order = BSM_ORDER_ANY };
     CHECK(t, bsm_context_force_kernel(c->gpu, dividing(0)) == BSM_OK);
     const bool here = bsm_supported(c->gpu, &call) == BSM_OK;
@@ -59,10 +40,10 @@ static void check_whole_numbers(struct test *t, const struct contexts *c, const 
     float alpha[1024], bias[1024], beta = 2;
     for (int i = 0; i < 1024; i++) alpha[i] = (float)(i % 4) - 1, bias[i] = (float)(i % 9) - 3;
     const int64_t of_d = q->groups > 0 ? 1 : q->batch;
-    struct operand a = make(q->a, q->m, q->k, of_d, BSM_LAYOUT_LINEAR),
-                   b = make(format_of(kernel), q->n, q->k, q->groups > 0 ? q->groups : q->batch, q->layout);
-    struct operand d = make(q->d, q->m, q->n, of_d, BSM_LAYOUT_LINEAR),
-                   cc = make(BSM_FORMAT_BF16, q->m, q->n, of_d, BSM_LAYOUT_LINEAR);
+    struct operand a = nibble_operand(q->a, q->m, q->k, of_d, BSM_LAYOUT_LINEAR),
+                   b = nibble_operand(nibbles_of_kernel(kernel), q->n, q->k, q->groups > 0 ? q->groups : q->batch, q->layout);
+    struct operand d = nibble_operand(q->d, q->m, q->n, of_d, BSM_LAYOUT_LINEAR),
+                   cc = nibble_operand(BSM_FORMAT_BF16, q->m, q->n, of_d, BSM_LAYOUT_LINEAR);
     operand_fill(t, &a, true), operand_fill(t, &b, true), operand_fill(t, &cc, true);
     struct run run = { .a = &a,
                        .b = &b,
@@ -174,8 +155,8 @@ static void any_numbers_are_within_the_bound(struct test *t)
     for (int n = 0; dividing(n) >= 0; n++)
         for (int scales = 0; scales < SCALES; scales++) {
             if (is_simulated() && scales != n % SCALES) continue;
-            struct operand a = make(n % 3 == 2 ? BSM_MXFP8_E4M3 : BSM_FORMAT_BF16, M, K, 0, BSM_LAYOUT_LINEAR);
-            struct operand b = make(format_of(dividing(n)), N, K, 0, n % 2 == 0 ? BSM_LAYOUT_LINEAR : BSM_LAYOUT_DEEPGEMM);
+            struct operand a = nibble_operand(n % 3 == 2 ? BSM_MXFP8_E4M3 : BSM_FORMAT_BF16, M, K, 0, BSM_LAYOUT_LINEAR);
+            struct operand b = nibble_operand(nibbles_of_kernel(dividing(n)), N, K, 0, n % 2 == 0 ? BSM_LAYOUT_LINEAR : BSM_LAYOUT_DEEPGEMM);
             operand_fill(t, &a, false), operand_fill(t, &b, false), set_scales(t, &b, (enum scales)scales);
             CHECK(t, bsm_context_force_kernel(c.gpu, dividing(n)) == BSM_OK);
             multiply(t, &c, &a, &b, d);
@@ -194,8 +175,8 @@ static void same_bits_each_time(struct test *t)
     if (!order_open(t, &c)) return;
     for (int n = 0; dividing(n) >= 0; n++) {
         if (is_simulated() && strstr(bsm_kernel_name(dividing(n)), "mxfp4_16x64") == NULL) continue;
-        struct operand a = make(BSM_FORMAT_BF16, M, K, 0, BSM_LAYOUT_LINEAR),
-                       b = make(format_of(dividing(n)), N, K, 0, BSM_LAYOUT_LINEAR);
+        struct operand a = nibble_operand(BSM_FORMAT_BF16, M, K, 0, BSM_LAYOUT_LINEAR),
+                       b = nibble_operand(nibbles_of_kernel(dividing(n)), N, K, 0, BSM_LAYOUT_LINEAR);
         operand_fill(t, &a, false), operand_fill(t, &b, false);
         CHECK(t, bsm_context_force_kernel(c.gpu, dividing(n)) == BSM_OK);
         for (int time = 0; time < (is_simulated() ? 2 : 200); time++) {
@@ -220,7 +201,7 @@ static void weights_written_just_before(struct test *t)
     struct contexts c;
     if (!order_open(t, &c)) return;
     for (int i = 0; i < N * K; i++) numbers[i] = (uint16_t)(0x3f80 + rnd_below(t, 0x100) + (rnd_below(t, 2) << 15));
-    struct operand a = make(BSM_FORMAT_BF16, M, K, 0, BSM_LAYOUT_LINEAR), b = make(BSM_MXFP4, N, K, 0, BSM_LAYOUT_LINEAR);
+    struct operand a = nibble_operand(BSM_FORMAT_BF16, M, K, 0, BSM_LAYOUT_LINEAR), b = nibble_operand(BSM_MXFP4, N, K, 0, BSM_LAYOUT_LINEAR);
     operand_fill(t, &a, false);
     struct twin x = twin_make(t, &c, &a), y = twin_make(t, &c, &b);
     const bsm_matrix out = {
@@ -254,8 +235,8 @@ static void weights_written_just_before(struct test *t)
 /* The plan's line for bf16 x MXFP4. */
 static void describe(struct test *t, const struct contexts *c, int64_t m, int64_t n, bsm_order order, char *text, size_t bytes)
 {
-    struct operand a = make(BSM_FORMAT_BF16, m, 8192, 0, BSM_LAYOUT_LINEAR), b = make(BSM_MXFP4, n, 8192, 0, BSM_LAYOUT_LINEAR);
-    struct operand d = make(BSM_FORMAT_FP32, m, n, 0, BSM_LAYOUT_LINEAR);
+    struct operand a = nibble_operand(BSM_FORMAT_BF16, m, 8192, 0, BSM_LAYOUT_LINEAR), b = nibble_operand(BSM_MXFP4, n, 8192, 0, BSM_LAYOUT_LINEAR);
+    struct operand d = nibble_operand(BSM_FORMAT_FP32, m, n, 0, BSM_LAYOUT_LINEAR);
     const bsm_matmul call = { .struct_size = sizeof call, .a = &a.m, .b = &b.m, .d = &d.m, .order = order };
     bsm_plan *plan = NULL;
     CHECK(t, bsm_plan_create(c->gpu, &call, &plan) == BSM_OK);
@@ -276,8 +257,8 @@ static void chosen_by_name_alone(struct test *t)
     if (strstr(k, "_split") != NULL) FAIL(t, "BSM_ORDER_K: %s", k);
     describe(t, &c, 1000, 8192, BSM_ORDER_ANY, any, sizeof any), describe(t, &c, 1000, 8192, BSM_ORDER_K, k, sizeof k);
     if (strcmp(any, k) != 0) FAIL(t, "BSM_ORDER_ANY for many rows: %s; BSM_ORDER_K: %s", any, k);
-    struct operand a = make(BSM_FORMAT_BF16, 1, 32, 0, BSM_LAYOUT_LINEAR), b = make(BSM_MXFP4, 1, 32, 0, BSM_LAYOUT_LINEAR);
-    struct operand d = make(BSM_FORMAT_FP32, 1, 1, 0, BSM_LAYOUT_LINEAR);
+    struct operand a = nibble_operand(BSM_FORMAT_BF16, 1, 32, 0, BSM_LAYOUT_LINEAR), b = nibble_operand(BSM_MXFP4, 1, 32, 0, BSM_LAYOUT_LINEAR);
+    struct operand d = nibble_operand(BSM_FORMAT_FP32, 1, 1, 0, BSM_LAYOUT_LINEAR);
     const bsm_matmul call = { .struct_size = sizeof call, .a = &a.m, .b = &b.m, .d = &d.m };
     CHECK(t, bsm_context_force_kernel(c.gpu, dividing(0)) == BSM_OK);
     CHECK(t, bsm_supported(c.gpu, &call) == BSM_EUNSUPPORTED);

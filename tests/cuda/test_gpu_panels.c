@@ -14,33 +14,14 @@ static int named(const char *name)
 }
 
 /* Number of the n-th kernel that reads panels; -1 behind the last. */
-static int reading(int n)
-{
-    for (int kernel = 0; bsm_kernel_name(kernel) != NULL; kernel++)
-        if (strstr(bsm_kernel_name(kernel), "_packed") != NULL && n-- == 0) return kernel;
-    return -1;
-}
-
-static bsm_format format_of(int kernel) { return strstr(bsm_kernel_name(kernel), "nvfp4") != NULL ? BSM_NVFP4 : BSM_MXFP4; }
-
-static struct operand make(bsm_format format, int64_t rows, int64_t columns, int64_t batch, bsm_layout layout)
-{
-    const struct shape shape = { .format = format,
-                                 .rows = rows,
-                                 .columns = columns,
-                                 .batch = batch,
-                                 .layout = { .kind = layout },
-                                 .packing =
-                                     format == BSM_MXFP4 || format == BSM_NVFP4 ? BSM_PACKING_LOW_FIRST : BSM_PACKING_DEFAULT };
-    return operand_make(&shape, 0xff);
-}
+static int reading(int n) { return kernel_with("_packed", n); }
 
 /* Contexts, if the GPU has such kernels. */
 static bool panels_open(struct test *t, struct contexts *c)
 {
     if (!contexts_open(t, c)) return false;
-    struct operand a = make(BSM_FORMAT_BF16, 1, 32, 0, BSM_LAYOUT_LINEAR), b = make(BSM_MXFP4, 1, 32, 0, BSM_LAYOUT_LINEAR);
-    struct operand d = make(BSM_FORMAT_FP32, 1, 1, 0, BSM_LAYOUT_LINEAR);
+    struct operand a = nibble_operand(BSM_FORMAT_BF16, 1, 32, 0, BSM_LAYOUT_LINEAR), b = nibble_operand(BSM_MXFP4, 1, 32, 0, BSM_LAYOUT_LINEAR);
+    struct operand d = nibble_operand(BSM_FORMAT_FP32, 1, 1, 0, BSM_LAYOUT_LINEAR);
     const bsm_matmul call = { .struct_size = sizeof call, .a = &a.m, .b = &b.m, .d = &d.m };
     bsm_plan *plan = NULL;
     CHECK(t, bsm_plan_create(c->gpu, &call, &plan) == BSM_OK);
@@ -110,9 +91,9 @@ static void check_bits(struct test *t, const struct contexts *c, const struct pr
     static const int64_t group_rows[] = { 0, 13, 1, 0, 6 };
     const int other = named("cuda_wgmma_64x48_1x1");
     const int64_t of_d = q->groups > 0 ? 1 : q->batch;
-    struct operand a = make(q->a, q->m, q->k, of_d, BSM_LAYOUT_LINEAR),
-                   b = make(format_of(kernel), q->n, q->k, q->groups > 0 ? q->groups : q->batch, q->layout),
-                   d = make(q->d, q->m, q->gate == BSM_GATE_NONE ? q->n : q->n / 2, of_d, BSM_LAYOUT_LINEAR);
+    struct operand a = nibble_operand(q->a, q->m, q->k, of_d, BSM_LAYOUT_LINEAR),
+                   b = nibble_operand(nibbles_of_kernel(kernel), q->n, q->k, q->groups > 0 ? q->groups : q->batch, q->layout),
+                   d = nibble_operand(q->d, q->m, q->gate == BSM_GATE_NONE ? q->n : q->n / 2, of_d, BSM_LAYOUT_LINEAR);
     operand_fill(t, &a, false), operand_fill(t, &b, false), set_scales(t, &b, scales);
     struct twin x = twin_make(t, c, &a), y = twin_make(t, c, &b);
     void *rows = q->groups > 0 ? to_device(t, c, group_rows, sizeof group_rows) : NULL;
@@ -163,8 +144,8 @@ static void exponents_where_sums_are_stored(struct test *t)
     struct contexts c;
     if (!panels_open(t, &c)) return;
     for (int scales = NEAR_THE_ENDS; scales <= SPANNING; scales++) {
-        struct operand a = make(problem.a, problem.m, problem.k, 1, BSM_LAYOUT_LINEAR), b = make(BSM_MXFP4, problem.n, problem.k, 1, BSM_LAYOUT_LINEAR),
-                       d = make(problem.d, problem.m, problem.n / 2, 1, BSM_LAYOUT_LINEAR);
+        struct operand a = nibble_operand(problem.a, problem.m, problem.k, 1, BSM_LAYOUT_LINEAR), b = nibble_operand(BSM_MXFP4, problem.n, problem.k, 1, BSM_LAYOUT_LINEAR),
+                       d = nibble_operand(problem.d, problem.m, problem.n / 2, 1, BSM_LAYOUT_LINEAR);
         operand_fill(t, &a, false), operand_fill(t, &b, false), set_scales(t, &b, (enum scales)scales);
         if (scales == SPANNING) set_scales(t, &a, LARGE);
         struct twin x = twin_make(t, &c, &a), y = twin_make(t, &c, &b);
@@ -184,9 +165,9 @@ static void contract(struct test *t)
 {
     struct contexts c;
     if (!panels_open(t, &c)) return;
-    struct operand a = make(BSM_FORMAT_BF16, 2, 64, 0, BSM_LAYOUT_LINEAR), many = make(BSM_FORMAT_BF16, 2000, 64, 0, BSM_LAYOUT_LINEAR),
-                   b = make(BSM_MXFP4, 70, 64, 0, BSM_LAYOUT_LINEAR), d = make(BSM_FORMAT_FP32, 2, 70, 0, BSM_LAYOUT_LINEAR),
-                   of_many = make(BSM_FORMAT_FP32, 2000, 70, 0, BSM_LAYOUT_LINEAR);
+    struct operand a = nibble_operand(BSM_FORMAT_BF16, 2, 64, 0, BSM_LAYOUT_LINEAR), many = nibble_operand(BSM_FORMAT_BF16, 2000, 64, 0, BSM_LAYOUT_LINEAR),
+                   b = nibble_operand(BSM_MXFP4, 70, 64, 0, BSM_LAYOUT_LINEAR), d = nibble_operand(BSM_FORMAT_FP32, 2, 70, 0, BSM_LAYOUT_LINEAR),
+                   of_many = nibble_operand(BSM_FORMAT_FP32, 2000, 70, 0, BSM_LAYOUT_LINEAR);
     operand_fill(t, &a, false), operand_fill(t, &b, false);
     struct twin x = twin_make(t, &c, &a), y = twin_make(t, &c, &b);
     bsm_plan *plan = NULL, *of_many_rows = NULL;
