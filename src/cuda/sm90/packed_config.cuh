@@ -47,12 +47,6 @@ template <class CODES_, int ROWS_, int STAGES_, int PANEL_STAGES_> struct packed
     static_assert(SHARED_BYTES <= 232448, "shared memory of a CTA");
 };
 
-/* Turns of a tile, which are its steps four by four.  Each warpgroup has one at least: those behind K are zeros. */
-template <class CONFIG> __device__ static inline int32_t packed_turns(const bsmi_gemm_parameters &p)
-{
-    return max((p.segments[0].blocks + CONFIG::STEPS - 1) / CONFIG::STEPS, CONFIG::GROUPS);
-}
-
 /* The tile's panel, from this turn on. */
 template <class CONFIG>
 __device__ static inline const unsigned char *panel_of(const bsmi_gemm_parameters &p, const gemm_tile &tile, int32_t turn)

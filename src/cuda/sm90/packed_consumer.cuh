@@ -5,7 +5,6 @@
  * warp than the one that had this part before it. */
 #pragma once
 
-#include "cuda/ptx/wgmma_registers.cuh"
 #include "decoding_epilogue.cuh"
 #include "packed_decoder.cuh"
 #include "packed_producer.cuh"
@@ -40,22 +39,9 @@ template <class CONFIG> __device__ static inline packed_place<CONFIG> packed_pla
 
 /* Sums -------------------------------------------------------------------------------------------------------------------------- */
 
-template <class CONFIG> using packed_sums = float[CONFIG::PRODUCT_SUMS];
-
-/* Each thread has 16 bytes beside those of its neighbours. */
-template <class CONFIG> __device__ static inline uint32_t place_of_sums(const packed_place<CONFIG> &at)
+template <class CONFIG> __device__ static inline void take_sums(packed_place<CONFIG> &at, bool first, turn_sums<CONFIG> &sums)
 {
-    return at.shared + CONFIG::AT_SUMS + (at.warp * 32 + at.lane) * 16;
-}
-
-template <class CONFIG> __device__ static inline uint32_t barrier_of_turn(const packed_place<CONFIG> &at, uint32_t group)
-{
-    return at.shared + CONFIG::AT_TURNS + (group * 4 + at.warp) * 8;
-}
-
-template <class CONFIG> __device__ static inline void take_sums(packed_place<CONFIG> &at, bool first, packed_sums<CONFIG> &sums)
-{
-    mbarrier_wait_parity(barrier_of_turn(at, at.group), at.parity);
+    mbarrier_wait_parity(barrier_of_turn<CONFIG>(at, at.group), at.parity);
     at.parity ^= 1;
 #pragma unroll
     for (int i = 0; i < CONFIG::PRODUCT_SUMS; i += 4) {
@@ -66,22 +52,19 @@ template <class CONFIG> __device__ static inline void take_sums(packed_place<CON
 }
 
 /* Those of the last turn stay. */
-template <class CONFIG> __device__ static inline void give_sums(const packed_place<CONFIG> &at, bool last, const packed_sums<CONFIG> &sums)
+template <class CONFIG> __device__ static inline void give_sums(const packed_place<CONFIG> &at, bool last, const turn_sums<CONFIG> &sums)
 {
 #pragma unroll
     for (int i = 0; i < CONFIG::PRODUCT_SUMS && !last; i += 4)
         store_shared_v4(place_of_sums<CONFIG>(at) + i / 4 * 2048,
                         make_uint4(__float_as_uint(sums[i]), __float_as_uint(sums[i + 1]), __float_as_uint(sums[i + 2]), __float_as_uint(sums[i + 3])));
     __syncwarp();
-    if (at.lane == 0) mbarrier_arrive(barrier_of_turn(at, at.group + 1 == CONFIG::GROUPS ? 0 : at.group + 1));
+    if (at.lane == 0) mbarrier_arrive(barrier_of_turn<CONFIG>(at, at.group + 1 == CONFIG::GROUPS ? 0 : at.group + 1));
 }
 
 /* Turns ------------------------------------------------------------------------------------------------------------------------- */
 
-/* The first operand of a turn: of each step four products. */
-template <class CONFIG> using packed_operand = uint32_t[CONFIG::STEPS][16];
-
-template <class CONFIG> __device__ static inline void decode_panel(const packed_place<CONFIG> &at, packed_operand<CONFIG> &operand)
+template <class CONFIG> __device__ static inline void decode_panel(const packed_place<CONFIG> &at, turn_operand<CONFIG> &operand)
 {
     using CODES = typename CONFIG::CODES;
     const uint32_t stage = at.panel_ring.stage * CONFIG::PANEL_BYTES;
@@ -93,40 +76,11 @@ template <class CONFIG> __device__ static inline void decode_panel(const packed_
     else decode_steps<CODES, false>(codes, scales, operand);
 }
 
-/* They are in their registers here. */
-template <class CONFIG> __device__ static inline void hold(packed_sums<CONFIG> &sums)
-{
-#pragma unroll
-    for (int i = 0; i < CONFIG::PRODUCT_SUMS; i++) asm volatile("" : "+f"(sums[i])::"memory");
-}
-
-/* Of its rows of A the low half of a descriptor.  The result of redux is in a uniform register, where wgmma wants it. */
-template <class CONFIG> __device__ static inline uint32_t rows_of_turn(const packed_place<CONFIG> &at)
-{
-    const uint32_t first = (uint32_t)wgmma_descriptor(at.shared + CONFIG::AT_A);
-    return __reduce_or_sync(0xffffffff, first + at.ring.stage * (CONFIG::STEPS * CONFIG::A_BYTES / 16));
-}
-
 template <class CONFIG>
-__device__ static inline void multiply_panel(uint32_t a, const packed_operand<CONFIG> &operand, packed_sums<CONFIG> &sums)
-{
-    hold<CONFIG>(sums);
-    wgmma_fence();
-#pragma unroll
-    for (int step = 0; step < CONFIG::STEPS; step++)
-#pragma unroll
-        for (int k = 0; k < 4; k++)
-            wgmma_bf16_registers<CONFIG::ROWS>::multiply(sums, operand[step] + 4 * k, a + step * (CONFIG::A_BYTES / 16) + 2 * k);
-    wgmma_commit_group();
-    wgmma_wait_group<0>();
-    hold<CONFIG>(sums);
-}
-
-template <class CONFIG>
-__device__ static inline void take_packed_turn(packed_place<CONFIG> &at, int32_t turn, int32_t turns, packed_sums<CONFIG> &sums)
+__device__ static inline void take_packed_turn(packed_place<CONFIG> &at, int32_t turn, int32_t turns, turn_sums<CONFIG> &sums)
 {
     using PANELS = typename CONFIG::panel_ring;
-    packed_operand<CONFIG> operand;
+    turn_operand<CONFIG> operand;
     mbarrier_wait_parity(full_barrier<PANELS>(at.shared, at.panel_ring.stage), at.panel_ring.parity);
     decode_panel<CONFIG>(at, operand);
     fence_proxy_async_shared();           /* behind the reads of the stage, before the copy engine fills it again */
@@ -135,7 +89,7 @@ __device__ static inline void take_packed_turn(packed_place<CONFIG> &at, int32_t
     const uint32_t a = rows_of_turn<CONFIG>(at);
     mbarrier_wait_parity(full_barrier<CONFIG>(at.shared, at.ring.stage), at.ring.parity);
     take_sums<CONFIG>(at, turn == 0, sums);
-    multiply_panel<CONFIG>(a, operand, sums);
+    multiply_turn<CONFIG>(a, operand, sums);
     give_sums<CONFIG>(at, turn + 1 == turns, sums);
     if (at.lane == 0) mbarrier_arrive(empty_barrier<CONFIG>(at.shared, at.ring.stage));
     at.panel_ring.advance(CONFIG::GROUPS);
@@ -178,7 +132,7 @@ __device__ static inline void consume_packed(const bsmi_gemm_parameters &p, unsi
     decoded_sums<CONFIG> sums;
     packed_place<CONFIG> at = packed_place_of<CONFIG>(shared);
     const int64_t tiles = gemm_tiles(p);
-    const int32_t turns = packed_turns<CONFIG>(p);
+    const int32_t turns = turns_of<CONFIG>(p);
     int32_t turn = (int32_t)at.group;
     for (int64_t number = blockIdx.x; number < tiles; number += gridDim.x, turn -= turns) {
         const gemm_tile tile = gemm_tile_of<CONFIG>(p, number, { 0, 0 });

@@ -4,6 +4,7 @@
 
 #include "cuda/ptx/bulk_copy.cuh"
 #include "packed_config.cuh"
+#include "turns.cuh"
 
 /* The panels do not come from the kernel in front of this one, which makes A's rows. */
 template <class CONFIG> __device__ static inline void produce_panels(const bsmi_gemm_parameters &p, uint32_t shared)
@@ -11,7 +12,7 @@ template <class CONFIG> __device__ static inline void produce_panels(const bsmi_
     using RING = typename CONFIG::panel_ring;
     gemm_ring<RING> ring = { 0, 1 };      /* the phase before the first counts as complete: every stage begins empty */
     const int64_t tiles = gemm_tiles(p);
-    const int32_t turns = packed_turns<CONFIG>(p);
+    const int32_t turns = turns_of<CONFIG>(p);
     for (int64_t number = blockIdx.x; number < tiles; number += gridDim.x) {
         const unsigned char *from = panel_of<CONFIG>(p, gemm_tile_of<CONFIG>(p, number, { 0, 0 }), 0);
         for (int32_t turn = 0; turn < turns; turn++, ring.next(), from += CONFIG::PANEL_BYTES) {
@@ -19,28 +20,6 @@ template <class CONFIG> __device__ static inline void produce_panels(const bsmi_
             mbarrier_wait_parity(empty_barrier<RING>(shared, ring.stage), ring.parity);
             mbarrier_arrive_expect_tx(full, CONFIG::PANEL_BYTES);
             cp_async_bulk_load(shared + CONFIG::AT_PANELS + ring.stage * CONFIG::PANEL_BYTES, from, CONFIG::PANEL_BYTES, full);
-        }
-    }
-}
-
-/* Of each turn the steps from `step` on. */
-template <class CONFIG> __device__ static inline void produce_rows(const bsmi_gemm_parameters &p, uint32_t shared, int32_t step)
-{
-    constexpr int STEPS = CONFIG::STEPS / CONFIG::ROW_LOADERS;
-    gemm_ring<CONFIG> ring = { 0, 1 };
-    const int64_t tiles = gemm_tiles(p);
-    const int32_t turns = packed_turns<CONFIG>(p);
-    for (int64_t number = blockIdx.x; number < tiles; number += gridDim.x) {
-        const gemm_tile tile = gemm_tile_of<CONFIG>(p, number, { 0, 0 });
-        const int32_t matrix = p.epilogue.grouped ? 0 : tile.matrix * p.a_batch_step;
-        for (int32_t turn = 0; turn < turns; turn++, ring.next()) {
-            const uint32_t full = full_barrier<CONFIG>(shared, ring.stage);
-            const uint32_t to = shared + CONFIG::AT_A + (ring.stage * CONFIG::STEPS + step) * CONFIG::A_BYTES;
-            mbarrier_wait_parity(empty_barrier<CONFIG>(shared, ring.stage), ring.parity);
-            mbarrier_arrive_expect_tx(full, STEPS * CONFIG::A_BYTES);
-#pragma unroll
-            for (int32_t i = 0; i < STEPS; i++)
-                tensor_load(to + i * CONFIG::A_BYTES, &p.a, (turn * CONFIG::STEPS + step + i) * BSMI_K_STEP, tile.row, matrix, full);
         }
     }
 }
@@ -53,7 +32,7 @@ template <class CONFIG> __device__ static inline void produce_packed(const bsmi_
         produce_panels<CONFIG>(p, shared);
     } else {
         griddepcontrol_wait();
-        produce_rows<CONFIG>(p, shared, ((int32_t)warp - 1) * (CONFIG::STEPS / CONFIG::ROW_LOADERS));
+        produce_turn_rows<CONFIG>(p, shared, { 0, 0 }, ((int32_t)warp - 1) * (CONFIG::STEPS / CONFIG::ROW_LOADERS));
         griddepcontrol_launch_dependents();
     }
 }

@@ -50,9 +50,3 @@ template <class CODES_, int ROWS_, int GROUPS_, int STAGES_, int CODE_STAGES_, i
     static_assert(SHARED_BYTES == BSMI_SM90_TURN_BYTES(BLOCK, ROWS, GROUPS, STAGES, CODE_STAGES, MOST_COLUMNS_), "as the host has it");
     static_assert(SHARED_BYTES <= 232448, "shared memory of a CTA");
 };
-
-/* Turns of a tile, which are its steps four by four.  Each warpgroup has one at least: those behind K are zeros. */
-template <class CONFIG> __device__ static inline int32_t turns_of(const bsmi_gemm_parameters &p)
-{
-    return max((p.segments[0].blocks + CONFIG::STEPS - 1) / CONFIG::STEPS, CONFIG::GROUPS);
-}

@@ -5,7 +5,6 @@
  * waits for no other warp than the one that had this part before it. */
 #pragma once
 
-#include "cuda/ptx/wgmma_registers.cuh"
 #include "decoding_epilogue.cuh"
 #include "register_decoder.cuh"
 #include "register_left_out.cuh"
@@ -73,14 +72,6 @@ __device__ static inline register_findings await_scales(const bsmi_gemm_paramete
 
 /* Sums -------------------------------------------------------------------------------------------------------------------------- */
 
-template <class CONFIG> using turn_sums = float[CONFIG::PRODUCT_SUMS];
-
-/* Each thread has 16 bytes beside those of its neighbours. */
-template <class CONFIG> __device__ static inline uint32_t place_of_sums(const turn_place<CONFIG> &at)
-{
-    return at.shared + CONFIG::AT_SUMS + (at.warp * 32 + at.lane) * 16;
-}
-
 template <class CONFIG> __device__ static inline void take_sums(const turn_place<CONFIG> &at, bool first, turn_sums<CONFIG> &sums)
 {
 #pragma unroll
@@ -100,14 +91,6 @@ template <class CONFIG> __device__ static inline void give_sums(const turn_place
 
 /* Turns ------------------------------------------------------------------------------------------------------------------------- */
 
-template <class CONFIG> __device__ static inline uint32_t barrier_of_turn(const turn_place<CONFIG> &at, uint32_t group)
-{
-    return at.shared + CONFIG::AT_TURNS + (group * 4 + at.warp) * 8;
-}
-
-/* The first operand of a turn: of each step four products. */
-template <class CONFIG> using turn_operand = uint32_t[CONFIG::STEPS][16];
-
 /* The codes of a step are read while those of the one before are decoded. */
 template <class CONFIG, bool SPECIAL>
 __device__ static inline void decode_turn(const turn_place<CONFIG> &at, int32_t turn, turn_operand<CONFIG> &operand)
@@ -125,35 +108,6 @@ __device__ static inline void decode_turn(const turn_place<CONFIG> &at, int32_t 
     decode_step<CODES, 1, SPECIAL>(at.reader, c3, second, operand[3]);
 }
 
-/* They are in their registers here. */
-template <class CONFIG> __device__ static inline void hold(turn_sums<CONFIG> &sums)
-{
-#pragma unroll
-    for (int i = 0; i < CONFIG::PRODUCT_SUMS; i++) asm volatile("" : "+f"(sums[i])::"memory");
-}
-
-/* Of its rows of A the low half of a descriptor.  The result of redux is in a uniform register, where wgmma wants it: 16 descriptors out of others
- * take two instructions each, while everybody waits. */
-template <class CONFIG> __device__ static inline uint32_t rows_of_turn(const turn_place<CONFIG> &at)
-{
-    const uint32_t first = (uint32_t)wgmma_descriptor(at.shared + CONFIG::AT_A);
-    return __reduce_or_sync(0xffffffff, first + at.ring.stage * (CONFIG::STEPS * CONFIG::A_BYTES / 16));
-}
-
-template <class CONFIG>
-__device__ static inline void multiply_turn(uint32_t a, const turn_operand<CONFIG> &operand, turn_sums<CONFIG> &sums)
-{
-    hold<CONFIG>(sums);
-    wgmma_fence();
-#pragma unroll
-    for (int step = 0; step < CONFIG::STEPS; step++)
-#pragma unroll
-        for (int k = 0; k < 4; k++) wgmma_bf16_registers<CONFIG::ROWS>::multiply(sums, operand[step] + 4 * k, a + step * (CONFIG::A_BYTES / 16) + 2 * k);
-    wgmma_commit_group();
-    wgmma_wait_group<0>();
-    hold<CONFIG>(sums);
-}
-
 /* The sums of the last turn stay. */
 template <class CONFIG, bool SPECIAL>
 __device__ static inline void take_turn(turn_place<CONFIG> &at, int32_t turn, int32_t turns, turn_sums<CONFIG> &sums)
@@ -168,12 +122,12 @@ __device__ static inline void take_turn(turn_place<CONFIG> &at, int32_t turn, in
     if (at.lane == 0 && turn + CONFIG::GROUPS >= turns) mbarrier_arrive(at.shared + CONFIG::AT_READ);
     const uint32_t a = rows_of_turn<CONFIG>(at);
     mbarrier_wait_parity(full_barrier<CONFIG>(at.shared, at.ring.stage), at.ring.parity);
-    mbarrier_wait_parity(barrier_of_turn(at, at.group), at.parity);
+    mbarrier_wait_parity(barrier_of_turn<CONFIG>(at, at.group), at.parity);
     take_sums<CONFIG>(at, turn == 0, sums);
     multiply_turn<CONFIG>(a, operand, sums);
     if (turn + 1 < turns) give_sums<CONFIG>(at, sums);
     __syncwarp();
-    if (at.lane == 0) mbarrier_arrive(barrier_of_turn(at, at.group + 1 == CONFIG::GROUPS ? 0 : at.group + 1));
+    if (at.lane == 0) mbarrier_arrive(barrier_of_turn<CONFIG>(at, at.group + 1 == CONFIG::GROUPS ? 0 : at.group + 1));
     if (at.lane == 0) mbarrier_arrive(empty_barrier<CONFIG>(at.shared, at.ring.stage));
     at.parity ^= 1;
     advance_turns<CONFIG, CONFIG::GROUPS>(at.ring);

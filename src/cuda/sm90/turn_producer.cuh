@@ -3,6 +3,7 @@
 #pragma once
 
 #include "turn_config.cuh"
+#include "turns.cuh"
 
 /* B is as the caller gave it: its codes come before the kernel in front of this one, which makes A's rows, has ended. */
 template <class CONFIG> __device__ static inline void produce_turn_codes(const bsmi_gemm_parameters &p, uint32_t shared, gemm_cta cta)
@@ -18,29 +19,6 @@ template <class CONFIG> __device__ static inline void produce_turn_codes(const b
             mbarrier_wait_parity(empty_barrier<RING>(shared, ring.stage), ring.parity);
             mbarrier_arrive_expect_tx(full, CONFIG::CODE_BYTES);
             tensor_load(shared + CONFIG::AT_CODES + ring.stage * CONFIG::CODE_BYTES, &p.b, turn * 128, tile.column, tile.matrix * p.b_batch_step, full);
-        }
-    }
-}
-
-/* Of each turn the steps from `step` on. */
-template <class CONFIG>
-__device__ static inline void produce_turn_rows(const bsmi_gemm_parameters &p, uint32_t shared, gemm_cta cta, int32_t step)
-{
-    constexpr int STEPS = CONFIG::STEPS / CONFIG::ROW_LOADERS;
-    gemm_ring<CONFIG> ring = { 0, 1 };
-    const int64_t tiles = gemm_tiles(p);
-    const int32_t turns = turns_of<CONFIG>(p);
-    for (int64_t number = blockIdx.x; number < tiles; number += gridDim.x) {
-        const gemm_tile tile = gemm_tile_of<CONFIG>(p, number, cta);
-        const int32_t matrix = p.epilogue.grouped ? 0 : tile.matrix * p.a_batch_step;
-        for (int32_t turn = 0; turn < turns; turn++, ring.next()) {
-            const uint32_t full = full_barrier<CONFIG>(shared, ring.stage);
-            const uint32_t to = shared + CONFIG::AT_A + (ring.stage * CONFIG::STEPS + step) * CONFIG::A_BYTES;
-            mbarrier_wait_parity(empty_barrier<CONFIG>(shared, ring.stage), ring.parity);
-            mbarrier_arrive_expect_tx(full, STEPS * CONFIG::A_BYTES);
-#pragma unroll
-            for (int32_t i = 0; i < STEPS; i++)
-                tensor_load(to + i * CONFIG::A_BYTES, &p.a, (turn * CONFIG::STEPS + step + i) * BSMI_K_STEP, tile.row, matrix, full);
         }
     }
 }
