@@ -182,7 +182,8 @@ struct bsmi_gemm_parameters {
     int32_t band_rows;                    /* tiles of a column that follow each other before the next column: at least 1 */
     int32_t direct;                       /* 1: finish D here: fp32, bf16 or fp16, with alpha, tensor scales of A and B, beta C and
                                              bias, but no activation, gate, amax or tensor scale of D (kernels that
-                                             multiply codes also quantize D here, tensor scale included); 0: store S */
+                                             multiply codes also quantize D here, tensor scale included, and have relu and
+                                             amax); 0: store S */
     /* Kernels that multiply codes.  The scales of 128 rows are this many blocks along K. */
     struct bsmi_tensor_map a_scales, b_scales;
     int32_t a_scale_blocks, b_scale_blocks;

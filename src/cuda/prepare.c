@@ -95,9 +95,10 @@ static bool place_integers(const struct bsmi_matrix *m, struct bsmi_integers *in
 bool bsmi_cuda_finishes_directly(const struct bsmi_product *p, enum bsmi_cuda_road road)
 {
     const bool plain = p->d.element == BSM_FP32 || p->d.element == BSM_BF16 || p->d.element == BSM_FP16;
-    const bool quantized = road == BSMI_ROAD_CODES && p->d.block != 0 && p->d.packing != BSM_PACKING_GGUF;
+    const bool codes = road == BSMI_ROAD_CODES, quantized = codes && p->d.block != 0 && p->d.packing != BSM_PACKING_GGUF;
     const bool scaled = quantized || (plain && p->d.tensor_scale == NULL);
-    return scaled && p->gate == BSM_GATE_NONE && p->activation == BSM_ACT_NONE && p->amax == NULL;
+    const bool activated = p->activation != BSM_ACT_NONE && !(codes && p->activation == BSM_ACT_RELU);
+    return scaled && p->gate == BSM_GATE_NONE && !activated && (codes || p->amax == NULL);
 }
 
 static bool place_all(const struct bsmi_product *p, struct bsmi_cuda_multiply *c)

@@ -119,26 +119,30 @@ struct size {
 
 enum { MOST_COLUMNS = 1024 };
 
-/* A factor for each column of D, which the kernel keeps in a table; groups: all rows but the last forty, none, and those. */
-enum asks { NO_MORE, COLUMN_FACTORS, THREE_GROUPS };
+/* A factor for each column of D, which the kernel keeps in a table; groups: all rows but the last forty, none, and those; relu and the
+ * largest magnitude, and these with C beside. */
+enum asks { NO_MORE, COLUMN_FACTORS, THREE_GROUPS, RELU_AND_AMAX, RELU_OF_C, ASKS };
+static const char *const asks_names[] = { "", "columns", "groups", "relu", "addends" };
 
 /* d: BSM_FORMAT_NONE: fp32 or bf16. */
 static void check_product(struct test *t, const struct contexts *c, struct pair f, bsm_format d_format, struct size s, int kernel,
                           enum lies lies, enum asks asks)
 {
-    float factors[MOST_COLUMNS];
+    float factors[MOST_COLUMNS], amax = -1, beta = -2;
     const int64_t rows[] = { s.m - 40, 0, 40 };
     struct operand a = make(t, f.a, s.m, s.k, 1, lies), b = make(t, f.b, s.n, s.k, asks == THREE_GROUPS ? 3 : 1, lies);
     if (d_format == BSM_FORMAT_NONE) d_format = rnd_below(t, 2) == 0 ? BSM_FORMAT_FP32 : BSM_FORMAT_BF16;
-    struct operand d = make(t, d_format, s.m, s.n, 1, AS_TMA_TAKES_IT);
-    fill_whole(t, &a), fill_whole(t, &b);
+    struct operand d = make(t, d_format, s.m, s.n, 1, AS_TMA_TAKES_IT), cc = make(t, BSM_FORMAT_BF16, s.m, s.n, 1, AS_TMA_TAKES_IT);
+    fill_whole(t, &a), fill_whole(t, &b), fill_whole(t, &cc);
     CHECK(t, bsm_context_force_kernel(c->gpu, kernel) == BSM_OK);
     struct run run = { .a = &a, .b = &b, .d = &d, .call = { .struct_size = sizeof(bsm_matmul) } };
     for (int i = 0; i < MOST_COLUMNS; i++) factors[i] = (float)(i % 7 - 3);
     if (asks == COLUMN_FACTORS) run.alphas = s.n, run.call.alpha = factors, run.call.alpha_per = BSM_PER_COLUMN;
     if (asks == THREE_GROUPS) run.call.groups = 3, run.call.group_rows = rows;
+    if (asks >= RELU_AND_AMAX) run.call.activation = BSM_ACT_RELU, run.call.amax = &amax;
+    if (asks == RELU_OF_C) run.c = &cc, run.call.beta = &beta;
     run_both(t, c, &run, describe(c, kernel, &a, &b));
-    operand_free(&a), operand_free(&b), operand_free(&d);
+    operand_free(&a), operand_free(&b), operand_free(&cc), operand_free(&d);
 }
 
 static void check_whole(struct test *t, const struct contexts *c, struct pair f, bsm_format d_format, struct size s, int kernel,
@@ -369,6 +373,52 @@ static void quantized_outputs(struct test *t)
     contexts_close(&c);
 }
 
+/* relu and the largest magnitude of what is stored, by every way of storing it: boxes, rows of groups that share a tile, addends,
+ * blocks with scales, columns of swapped tiles; D's edges, NaN in amax, and parts of K that bsmi_finish adds. */
+static void relu_and_amax(struct test *t)
+{
+    static const struct { struct pair formats; bsm_format d; int64_t m, n, k; int kernel; enum asks asks; } products[] = {
+        { { BSM_MXFP8_E4M3, BSM_MXFP4 }, BSM_FORMAT_BF16, 130, 75, 128, 4, RELU_AND_AMAX },
+        { { BSM_MXFP8_E4M3, BSM_MXFP4 }, BSM_FORMAT_FP32, 260, 300, 96, 0, RELU_AND_AMAX },
+        { { BSM_MXFP4, BSM_MXFP4 }, BSM_FORMAT_FP16, 70, 67, 256, 3, RELU_OF_C },
+        { { BSM_NVFP4, BSM_NVFP4 }, BSM_FORMAT_BF16, 129, 260, 64, 1, RELU_OF_C },
+        { { BSM_NVFP4, BSM_NVFP4 }, BSM_NVFP4, 33, 130, 128, 2, RELU_AND_AMAX },
+        { { BSM_MXFP8_E5M2, BSM_MXFP8_E4M3 }, BSM_MXFP8_E4M3, 20, 140, 128, 6, RELU_OF_C },
+        { { BSM_MXFP4, BSM_MXFP4 }, BSM_FORMAT_FP32, 7, 131, 192, 8, RELU_AND_AMAX },
+        { { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3 }, BSM_FORMAT_FP32, 3, 20, 8320, 7, RELU_AND_AMAX },
+    };
+    struct contexts c;
+    if (!codes_open(t, &c)) return;
+    for (size_t i = 0; i < sizeof products / sizeof products[0]; i++)
+        check_product(t, &c, products[i].formats, products[i].d, (struct size){ products[i].m, products[i].n, products[i].k },
+                      kernel_of(&c, products[i].formats, products[i].kernel), AS_TMA_TAKES_IT, products[i].asks);
+    contexts_close(&c);
+}
+
+/* The same of groups that begin anywhere; a NaN in one of them is amax. */
+static void relu_and_amax_of_groups(struct test *t)
+{
+    static const int64_t rows[] = { 30, 0, 131, 9 };
+    struct contexts c;
+    if (!codes_open(t, &c)) return;
+    for (int i = 0; i < 4; i++) {
+        const struct pair f = { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3 };
+        struct operand a = make(t, f.a, 170, 96, 1, AS_TMA_TAKES_IT), b = make(t, f.b, 72, 96, 4, AS_TMA_TAKES_IT);
+        struct operand d = make(t, i % 2 == 0 ? BSM_FORMAT_BF16 : BSM_MXFP8_E5M2, 170, 72, 1, AS_TMA_TAKES_IT);
+        float amax = -1;
+        fill_whole(t, &a), fill_whole(t, &b);
+        if (i > 1) bsm_matrix_set_code(&a.m, 0, 40, 7, 0x7f);
+        CHECK(t, bsm_context_force_kernel(c.gpu, kernel_of(&c, f, i < 2 ? 2 : 5)) == BSM_OK);
+        run_both(t, &c,
+                 &(struct run){ .a = &a, .b = &b, .d = &d,
+                                .call = { .struct_size = sizeof(bsm_matmul), .groups = 4, .group_rows = rows, .amax = &amax,
+                                          .activation = i % 3 == 0 ? BSM_ACT_RELU : BSM_ACT_NONE } },
+                 describe(&c, kernel_of(&c, f, i < 2 ? 2 : 5), &a, &b));
+        operand_free(&a), operand_free(&b), operand_free(&d);
+    }
+    contexts_close(&c);
+}
+
 /* A product of a few steps and tiles on a kernel of each kind; CUDASIM_SCHEDULES repeats it, and wants the same bytes each time. */
 static void schedules(struct test *t)
 {
@@ -428,14 +478,15 @@ static void parts_of_k(struct test *t)
     contexts_close(&c);
 }
 
-/* "KERNEL A B M N K", then D's format, or "any", and "columns" for factors of D's columns, or "groups". */
+/* "KERNEL A B M N K", then D's format, or "any", and what else is asked (asks_names). */
 static void asked_product(struct test *t, const struct contexts *c, const char *asked)
 {
     char kernel[64], a[32], b[32], d[32] = "any", more[32] = "";
     long long m, n, k;
     const int words = sscanf(asked, "%63s %31s %31s %lld %lld %lld %31[a-z0-9_] %31[a-z]", kernel, a, b, &m, &n, &k, d, more);
-    const enum asks asks = strcmp(more, "columns") == 0 ? COLUMN_FACTORS : strcmp(more, "groups") == 0 ? THREE_GROUPS : NO_MORE;
-    if (words < 6 || (more[0] != 0 && asks == NO_MORE) || (asks == COLUMN_FACTORS && n > MOST_COLUMNS)
+    enum asks asks = NO_MORE;
+    while (asks < ASKS && strcmp(more, asks_names[asks]) != 0) asks++;
+    if (words < 6 || asks == ASKS || (asks == COLUMN_FACTORS && n > MOST_COLUMNS)
         || (asks == THREE_GROUPS && m < 40)) {
         FAIL(t, "\"%s\": not understood", asked);
         return;
@@ -513,7 +564,7 @@ int main(int argc, char **argv)
     static const struct test_case cases[] = { TEST(every_pair),   TEST(edges_of_each_kernel),
                                               TEST(many_tiles),   TEST(any_numbers_are_within_the_bound),
                                               TEST(not_a_number), TEST(batches_and_groups),
-                                              TEST(quantized_outputs),
+                                              TEST(quantized_outputs), TEST(relu_and_amax), TEST(relu_and_amax_of_groups),
                                               TEST(schedules),    TEST(parts_of_k),
                                               TEST(asked_products), TEST(plans_say_what_is_prepared) };
     return TEST_MAIN(argc, argv, cases);

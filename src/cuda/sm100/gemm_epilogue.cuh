@@ -8,6 +8,7 @@
 
 #include "cuda/common/gemm_store.cuh"
 #include "cuda/ptx/tensor_registers.cuh"
+#include "gemm_amax.cuh"
 #include "gemm_parts.cuh"
 #include "gemm_quantized.cuh"
 #include "gemm_swapped.cuh"
@@ -34,10 +35,17 @@ __device__ static inline gemm_columns fill_table(const bsmi_gemm_parameters &p, 
     return fill_column_table<CONFIG::COLUMNS>(p.epilogue, finish, part, own, boxes.table, boxes.barrier);
 }
 
+/* For numbers that are finished and only to be stored. */
+__device__ static inline gemm_finish finished_already(gemm_finish finish)
+{
+    finish.changes = finish.column_factors = finish.column_biases = false;
+    return finish;
+}
+
 template <class CONFIG>
 __device__ static inline void finish_job(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_job &job,
                                          gemm_boxes &boxes, const gemm_quantizer *quantizer, uint32_t tensor, uint32_t accumulator,
-                                         uint32_t drained)
+                                         uint32_t drained, uint32_t &amax)
 {
     const gemm_tile &tile = job.tile;
     const int32_t first_row = tile.row + (int32_t)(threadIdx.x % 128 / 32 * 32);
@@ -52,17 +60,14 @@ __device__ static inline void finish_job(const bsmi_gemm_parameters &p, const ge
         if (i == (CONFIG::SHARES ? 1 : CONFIG::CHUNKS * 2 - 1)) release_accumulator<CONFIG>(drained);
         if (!add_parts<CONFIG>(p, job, chunk * 2 + half, sums)) continue;
         const gemm_exponents exponents = exponents_of(row_exponents_of(p.epilogue, part), columns);
-        const bool quantized = CONFIG::BLOCKS > 0 && quantizes(p);
-        const bool quickly = quantized ? finish.beta == 0 : stores_quickly(p, finish, part, exponents);
-        const bool any_nan = quickly && p.direct && finish_sums<CONFIG::COLUMNS>(p.epilogue, finish, part, exponents, boxes.table, sums);
-        if (quantized) {
-            if (!quickly) apply_all_terms<CONFIG::COLUMNS>(p.epilogue, finish, part, boxes.table, sums);
-            store_rows_quantized(p, *quantizer, part, sums);
-        } else if (quickly) {
-            store_finished<CONFIG>(p, part, boxes, sums, any_nan);
-        } else {
-            finish_octets<CONFIG>(p, finish, part, exponents.any, boxes, sums);
-        }
+        const bool quantized = CONFIG::BLOCKS > 0 && quantizes(p), more = CONFIG::BLOCKS > 0 && goes_on(p), all = quantized || more;
+        const bool quickly = all ? finish.beta == 0 : stores_quickly(p, finish, part, exponents);
+        bool any_nan = quickly && p.direct && finish_sums<CONFIG::COLUMNS>(p.epilogue, finish, part, exponents, boxes.table, sums);
+        if (all && !quickly) any_nan = apply_all_terms<CONFIG::COLUMNS>(p.epilogue, finish, part, boxes.table, sums);
+        if (more) apply_relu_and_amax(p.epilogue, part, sums, amax);
+        if (quantized) store_rows_quantized(p, *quantizer, part, sums);
+        else if (more ? p.has_d_map && is_whole(p, part) : quickly) store_finished<CONFIG>(p, part, boxes, sums, any_nan);
+        else finish_octets<CONFIG>(p, more ? finished_already(finish) : finish, part, exponents.any, boxes, sums);
     }
 }
 
@@ -76,6 +81,7 @@ __device__ static inline void finish_jobs(const bsmi_gemm_parameters &p, unsigne
     gemm_boxes boxes = gemm_boxes_of<CONFIG>(shared, 0);
     boxes.table = shared + CONFIG::AT_TABLE;
     const gemm_finish finish = gemm_finish_of(p);
+    uint32_t amax = 0;
     if (CONFIG::BLOCKS > 0 && quantizes(p)) make_gemm_quantizer(p, quantizer, boxes.barrier);
     for (gemm_jobs<CONFIG> jobs(p); jobs.more(); jobs.next(), accumulator.next(), drained.next()) {
         const gemm_job job = jobs.job(p, rank);
@@ -83,8 +89,9 @@ __device__ static inline void finish_jobs(const bsmi_gemm_parameters &p, unsigne
         tcgen05_fence_after_thread_sync();
         const uint32_t drained_at = drained_barrier<CONFIG>(shared, drained.at);
         if constexpr (CONFIG::SWAPPED)
-            finish_swapped<CONFIG>(p, finish, job, quantizer, accumulator_of<CONFIG>(tensor, accumulator.at), drained_at);
-        else finish_job<CONFIG>(p, finish, job, boxes, quantizer, tensor, accumulator.at, drained_at);
+            finish_swapped<CONFIG>(p, finish, job, quantizer, accumulator_of<CONFIG>(tensor, accumulator.at), drained_at, amax);
+        else finish_job<CONFIG>(p, finish, job, boxes, quantizer, tensor, accumulator.at, drained_at, amax);
     }
+    if (CONFIG::BLOCKS > 0) store_amax(p, amax);
     if (!CONFIG::SWAPPED) boxes_are_read();
 }

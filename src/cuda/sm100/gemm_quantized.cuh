@@ -62,25 +62,34 @@ __device__ __noinline__ static void store_octet_quantized(const bsmi_gemm_parame
     store_quantized(d, q.scale_columns, codes, scales, column / 8, count, 0, q.block, v);
 }
 
-/* t = f S + (beta C + bias), in registers.  Codes have no exponents. */
+/* Two neighbours of a row of C, of which D has so many; a call, because code for each of a thread's numbers is as long as all the rest. */
+__device__ __noinline__ static float2 load_pair_of_c(const bsmi_epilogue_parameters &e, const unsigned char *c, int count)
+{
+    const bool is_fp32 = e.c_element == BSM_FP32, is_bf16 = e.c_element == BSM_BF16;
+    return make_float2(count > 0 ? load_number(c, is_fp32, is_bf16) : 0, count > 1 ? load_number(c + (is_fp32 ? 4 : 2), is_fp32, is_bf16) : 0);
+}
+
+/* t = f S + (beta C + bias), in registers, where beta is not 0.  Codes have no exponents.  True if there is any NaN. */
 template <int COLUMNS, int SUMS>
-__device__ static inline void apply_all_terms(const bsmi_epilogue_parameters &e, const gemm_finish &finish, const gemm_part &part, uint32_t table,
+__device__ static inline bool apply_all_terms(const bsmi_epilogue_parameters &e, const gemm_finish &finish, const gemm_part &part, uint32_t table,
                                               float (&sums)[SUMS])
 {
-    const bool c_is_fp32 = e.c_element == BSM_FP32, c_is_bf16 = e.c_element == BSM_BF16;
     const gemm_row_terms terms = row_terms_of(e, finish, part);
     const uint32_t columns = table + 4 * (part.column - part.first_column);
-    const unsigned char *c = e.c + (e.grouped ? 0 : part.matrix * e.c_batch_bytes);
+    const unsigned char *c = e.c + (e.grouped ? 0 : part.matrix * e.c_batch_bytes) + (int64_t)part.column * (e.c_element == BSM_FP32 ? 4 : 2);
 #pragma unroll
-    for (int i = 0; i < SUMS; i++) {
-        const int32_t half = i % 4 / 2, row = part.row + 8 * half, in_part = i / 4 * 8 + i % 2, column = part.column + in_part;
-        const float factor = finish.column_factors ? __uint_as_float(load_shared(columns + 4 * in_part)) : terms.factor[half];
-        float addend = finish.column_biases ? __uint_as_float(load_shared(columns + 4 * (COLUMNS + in_part))) : terms.bias[half];
-        if (has_row(part, row) && column < e.n)
-            addend = fmaf(finish.beta, load_number(c + row * e.c_row_bytes + (int64_t)column * (c_is_fp32 ? 4 : 2), c_is_fp32, c_is_bf16), addend);
-        sums[i] = fmaf(factor, sums[i], addend);
+    for (int i = 0; i < SUMS; i += 2) {
+        const int32_t half = i % 4 / 2, row = part.row + 8 * half, in_part = i / 4 * 8;
+        const int32_t count = has_row(part, row) ? (int32_t)e.n - part.column - in_part : 0;
+        const float2 of_c = load_pair_of_c(e, c + row * e.c_row_bytes + in_part * (e.c_element == BSM_FP32 ? 4 : 2), count);
+        const uint2 factors = finish.column_factors ? load_shared_v2(columns + 4 * in_part)
+                                                    : make_uint2(__float_as_uint(terms.factor[half]), __float_as_uint(terms.factor[half]));
+        const uint2 biases = finish.column_biases ? load_shared_v2(columns + 4 * (COLUMNS + in_part))
+                                                  : make_uint2(__float_as_uint(terms.bias[half]), __float_as_uint(terms.bias[half]));
+        sums[i] = fmaf(__uint_as_float(factors.x), sums[i], fmaf(finish.beta, of_c.x, __uint_as_float(biases.x)));
+        sums[i + 1] = fmaf(__uint_as_float(factors.y), sums[i + 1], fmaf(finish.beta, of_c.y, __uint_as_float(biases.y)));
     }
-    make_nan_canonical(sums);
+    return make_nan_canonical(sums);
 }
 
 /* Sums as tcgen05.ld.16x256b leaves them (gemm_part): pairs of columns, eight apart, of two rows. */

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cuda/common/gemm_store.cuh"
+#include "gemm_amax.cuh"
 #include "gemm_parts.cuh"
 #include "gemm_quantized.cuh"
 
@@ -48,10 +49,10 @@ __device__ static inline float finish_sum(const bsmi_gemm_parameters &p, const g
     return isnan(sum) ? __int_as_float(0x7fc00000) : sum;
 }
 
-/* Finishes the sums of rows that D has, and tells which those are: bit i for sums[i]. */
+/* Finishes the sums of rows that D has, raises amax to their magnitudes, and tells which those are: bit i for sums[i]. */
 template <class CONFIG>
 __device__ static inline uint32_t finish_column(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_tile &tile,
-                                                const gemm_column &c, int32_t first_row, float (&sums)[CONFIG::SUMS])
+                                                const gemm_column &c, int32_t first_row, float (&sums)[CONFIG::SUMS], uint32_t &amax)
 {
     const bsmi_epilogue_parameters &e = p.epilogue;
     uint32_t exists = 0;
@@ -62,6 +63,8 @@ __device__ static inline uint32_t finish_column(const bsmi_gemm_parameters &p, c
         const int32_t exponent = e.a_exponents == nullptr ? 0 : e.a_exponents[tile.matrix * e.a_exponent_step + row];
         if (!c.is_stored || exponent == BSMI_ROW_LEFT_OUT) continue;
         if (p.direct) sums[i] = finish_sum(p, finish, c, tile, row, exponent, sums[i]);
+        if (CONFIG::BLOCKS > 0 && p.direct && e.activation == BSM_ACT_RELU) sums[i] = relu(sums[i]);
+        if (CONFIG::BLOCKS > 0 && p.direct && e.amax != nullptr) amax = raise_amax(amax, sums[i]);
         exists |= 1u << i;
     }
     return exists;
@@ -96,7 +99,7 @@ __device__ static inline void quantize_column(const bsmi_gemm_parameters &p, con
 /* Four warps, each with the 32 lanes that it can reach. */
 template <class CONFIG>
 __device__ static inline void finish_swapped(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_job &job,
-                                             const gemm_quantizer *quantizer, uint32_t accumulator, uint32_t drained)
+                                             const gemm_quantizer *quantizer, uint32_t accumulator, uint32_t drained, uint32_t &amax)
 {
     const gemm_column column = gemm_column_of(p, finish, job.tile);
     const uint32_t lanes = accumulator + (threadIdx.x % 128 / 32 * 32 << 16);
@@ -111,7 +114,7 @@ __device__ static inline void finish_swapped(const bsmi_gemm_parameters &p, cons
         if (chunk == CONFIG::CHUNKS - 1) release_accumulator<CONFIG>(drained);
         if (!add_parts<CONFIG>(p, job, chunk, sums)) continue;
         const int32_t row = job.tile.row + chunk * CONFIG::CHUNK;
-        const uint32_t exists = finish_column<CONFIG>(p, finish, job.tile, column, row, sums);
+        const uint32_t exists = finish_column<CONFIG>(p, finish, job.tile, column, row, sums, amax);
         if (CONFIG::BLOCKS > 0 && quantizes(p)) quantize_column<CONFIG>(p, job.tile, column, *quantizer, row, exists, sums);
         else store_column<CONFIG>(p, job, column, row, exists, sums);
     }
