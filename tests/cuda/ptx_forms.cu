@@ -36,7 +36,14 @@ template <int CTAS, mma_collector C> __device__ void scaled_products(const opera
     tcgen05_mma_block_scale_a_tensor<MMA_MXF8F6F4, SCALE_VEC_1X, CTAS, C>(x.d, x.a_tensor, x.b, x.shape, x.sfa, x.sfb, x.adds);
     tcgen05_mma_block_scale_a_tensor<MMA_MXF4NVF4, SCALE_VEC_4X, CTAS, C>(x.d, x.a_tensor, x.b, x.shape, x.sfa, x.sfb, x.adds);
     tcgen05_mma_sp_block_scale<MMA_MXF4, SCALE_VEC_2X, CTAS, C>(x.d, x.a, x.b, x.metadata, x.shape, x.sfa, x.sfb, x.adds);
+    tcgen05_mma_sp_block_scale<MMA_MXF4NVF4, SCALE_VEC_4X, CTAS, C>(x.d, x.a, x.b, x.metadata, x.shape, x.sfa, x.sfb, x.adds);
+    tcgen05_mma_sp_block_scale<MMA_MXF4NVF4, BLOCK_16, CTAS, C>(x.d, x.a, x.b, x.metadata, x.shape, x.sfa, x.sfb, x.adds);
+    tcgen05_mma_sp_block_scale<MMA_MXF4NVF4, BLOCK_32, CTAS, C>(x.d, x.a, x.b, x.metadata, x.shape, x.sfa, x.sfb, x.adds);
+    tcgen05_mma_sp_block_scale<MMA_MXF4, BLOCK_32, CTAS, C>(x.d, x.a, x.b, x.metadata, x.shape, x.sfa, x.sfb, x.adds);
+    tcgen05_mma_sp_block_scale<MMA_MXF8F6F4, BLOCK_32, CTAS, C>(x.d, x.a, x.b, x.metadata, x.shape, x.sfa, x.sfb, x.adds);
     tcgen05_mma_sp_block_scale_a_tensor<MMA_MXF8F6F4, SCALE_VEC_1X, CTAS, C>(x.d, x.a_tensor, x.b, x.metadata, x.shape, x.sfa,
+                                                                             x.sfb, x.adds);
+    tcgen05_mma_sp_block_scale_a_tensor<MMA_MXF4NVF4, SCALE_VEC_2X, CTAS, C>(x.d, x.a_tensor, x.b, x.metadata, x.shape, x.sfa,
                                                                              x.sfb, x.adds);
 }
 
@@ -47,19 +54,26 @@ template <mma_kind KIND, int CTAS> __device__ void plain_products(const operands
     tcgen05_mma_a_tensor<KIND, CTAS, COLLECTOR_LASTUSE>(x.d, x.a_tensor, x.b, x.shape, x.adds);
 #ifdef FORMS_NOT_SIMULATED
     tcgen05_mma_ashift_a_tensor<KIND, CTAS>(x.d, x.a_tensor, x.b, x.shape, x.adds);
+    tcgen05_mma_sp_ashift_a_tensor<KIND, CTAS>(x.d, x.a_tensor, x.b, x.metadata, x.shape, x.adds);
 #endif
     tcgen05_mma_sp<KIND, CTAS, COLLECTOR_USE>(x.d, x.a, x.b, x.metadata, x.shape, x.adds);
     tcgen05_mma_sp_a_tensor<KIND, CTAS>(x.d, x.a_tensor, x.b, x.metadata, x.shape, x.adds);
     if constexpr (CTAS == 1) {
         tcgen05_mma_keep_lanes<KIND>(x.d, x.a, x.b, x.shape, x.kept4, x.adds);
         tcgen05_mma_keep_lanes_a_tensor<KIND>(x.d, x.a_tensor, x.b, x.shape, x.kept4, x.adds);
+        tcgen05_mma_sp_keep_lanes<KIND>(x.d, x.a, x.b, x.metadata, x.shape, x.kept4, x.adds);
+        tcgen05_mma_sp_keep_lanes_a_tensor<KIND>(x.d, x.a_tensor, x.b, x.metadata, x.shape, x.kept4, x.adds);
     } else {
         tcgen05_mma_keep_lanes<KIND>(x.d, x.a, x.b, x.shape, x.kept8, x.adds);
         tcgen05_mma_keep_lanes_a_tensor<KIND>(x.d, x.a_tensor, x.b, x.shape, x.kept8, x.adds);
+        tcgen05_mma_sp_keep_lanes<KIND>(x.d, x.a, x.b, x.metadata, x.shape, x.kept8, x.adds);
+        tcgen05_mma_sp_keep_lanes_a_tensor<KIND>(x.d, x.a_tensor, x.b, x.metadata, x.shape, x.kept8, x.adds);
     }
     if constexpr (KIND == MMA_TF32 || KIND == MMA_F16) {
         tcgen05_mma_scale_d<KIND, CTAS, 15>(x.d, x.a, x.b, x.shape, x.adds);
         tcgen05_mma_scale_d_a_tensor<KIND, CTAS, 1>(x.d, x.a_tensor, x.b, x.shape, x.adds);
+        tcgen05_mma_sp_scale_d<KIND, CTAS, 3>(x.d, x.a, x.b, x.metadata, x.shape, x.adds);
+        tcgen05_mma_sp_scale_d_a_tensor<KIND, CTAS, 2>(x.d, x.a_tensor, x.b, x.metadata, x.shape, x.adds);
     }
 }
 
@@ -71,6 +85,8 @@ template <mma_kind KIND> __device__ void stationary_products(const operands &x)
     tcgen05_mma_ws_zero_columns_a_tensor<KIND>(x.d, x.a_tensor, x.b, x.shape, x.mask, x.adds);
     tcgen05_mma_ws_sp<KIND>(x.d, x.a, x.b, x.metadata, x.shape, x.adds);
     tcgen05_mma_ws_sp_a_tensor<KIND, 2, COLLECTOR_LASTUSE>(x.d, x.a_tensor, x.b, x.metadata, x.shape, x.adds);
+    tcgen05_mma_ws_sp_zero_columns<KIND, 1, COLLECTOR_FILL>(x.d, x.a, x.b, x.metadata, x.shape, x.mask, x.adds);
+    tcgen05_mma_ws_sp_zero_columns_a_tensor<KIND>(x.d, x.a_tensor, x.b, x.metadata, x.shape, x.mask, x.adds);
 }
 
 template <int CTAS> __device__ void products(const operands &x)

@@ -72,6 +72,12 @@ for code in "mxfp4", "nvfp4":
     for name in names_in("register_instances.h", "REGISTERS") + names_in("register_instances.h", "TURNS"):
         KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_register_{code}", ["test_gpu_decoding --only " + case for case in (
             "every_format", "wide_tiles", "decoded_in_registers", "operands_of_every_kind", "edges", "epilogues")])
+    for name in names_in("packed_instances.h", "PACKED"):
+        KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_packed_{code}", ["test_gpu_panels --only bits_are_the_same", "test_gpu_panels --only contract"])
+    for name in names_in("split_instances.h", "SPLITS"):
+        KERNELS[f"bsmi_gemm_{code}_{name}_split"] = (f"sm90_split_{code}", ["CUDASIM_SMS=2 test_gpu_order --only " + case for case in (
+            "whole_numbers_are_exact", "any_numbers_are_within_the_bound", "weights_written_just_before")])
+KERNELS["bsmi_pack"] = ("sm90_pack", ["test_gpu_panels --only bits_are_the_same"])
 for name in names_in("fast_instances.h", "FAST"):
     KERNELS[f"bsmi_gemm_fast_{name}"] = ("sm90_gemm_fast", ["test_gpu_fast --only " + case for case in (
         "whole_numbers_are_exact", "scales_of_any_size", "error_is_within_the_bound", "same_bits_for_every_m")])
@@ -104,12 +110,15 @@ for kind, formats in ("mxf8f6f4", "mxfp8_e4m3 mxfp4"), ("mxf4", "mxfp4 mxfp4"), 
         KERNELS[f"bsmi_gemm_{kind}_{rows}x{columns}"] = (f"sm100_gemm_{kind}", tests_of(kind, formats, rows, columns, ctas))
 # Left out of the tests' programs: to read them takes longer than a test.
 SPARED = ["sm90/decoding_bytes", "sm90/decoding_nibbles", "sm90/decoding_stream", "sm90/gemm_fast", "sm90/gemm_integers", "sm90/gemm_large",
-          "sm90/register_mxfp4", "sm90/register_nvfp4",
+          "sm90/register_mxfp4", "sm90/register_nvfp4", "sm90/packed_mxfp4", "sm90/packed_nvfp4", "sm90/split_mxfp4", "sm90/split_nvfp4",
           "sm100/gemm_f16", "sm100/gemm_mxf4", "sm100/gemm_mxf4nvf4", "sm100/gemm_mxf8f6f4"]
-# But by these.  Without mxf4, test_gpu_codes is skipped.
+# But by these.  Without mxf4, test_gpu_codes is skipped; tests of panels and of divided K ask the kernels of both formats.
 WANTED = {"common_decode": ["sm90_decoding_nibbles"], "common_decode_plain": ["sm90_decoding_nibbles", "sm90_decoding_bytes"],
           "common_integers": ["sm90_gemm_integers"], "common_refold": ["sm90_gemm_fast"], "sm100_gemm_f16": ["sm100_gemm_mxf4"],
           "sm100_gemm_mxf8f6f4": ["sm100_gemm_mxf4"], "sm100_gemm_mxf4nvf4": ["sm100_gemm_mxf4"]}
+for both in ["sm90_packed_mxfp4", "sm90_packed_nvfp4"], ["sm90_split_mxfp4", "sm90_split_nvfp4"]:
+    WANTED.update((file, both) for file in both)
+WANTED["sm90_pack"] = WANTED["sm90_packed_mxfp4"]
 LIMIT = 100                              # seconds of the processor, of one test: mutants that hang are told of by cudasim itself, long before
 SECONDS = 8                              # what a mutant takes, roughly
 

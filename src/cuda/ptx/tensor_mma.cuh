@@ -179,6 +179,65 @@ __device__ static inline void tcgen05_mma_sp_block_scale_a_tensor(uint32_t d, ui
         : "memory");
 }
 
+/* As without sparsity: .ashift, D 2^-SHIFT, and lanes of D that are kept. */
+template <mma_kind KIND, int CTAS, mma_collector COLLECTOR = COLLECTOR_DISCARD>
+__device__ static inline void tcgen05_mma_sp_ashift_a_tensor(uint32_t d, uint32_t a, uint64_t b, uint32_t metadata, uint32_t instruction,
+                                                             bool adds)
+{
+    asm volatile(MMA_TEXT(".sp.cta_group::%6.kind::%7.ashift.collector::a::%8", "[%1], %2, [%5], %3, p")::MMA_OPERANDS("r"), "r"(metadata),
+                 "n"(CTAS), "C"(mma_kind_words<KIND>::text), "C"(mma_collector_words<COLLECTOR>::text)
+                 : "memory");
+}
+template <mma_kind KIND, int CTAS, int SHIFT>
+__device__ static inline void tcgen05_mma_sp_scale_d(uint32_t d, uint64_t a, uint64_t b, uint32_t metadata, uint32_t instruction, bool adds)
+{
+    asm volatile(MMA_TEXT(".sp.cta_group::%6.kind::%7", "%1, %2, [%5], %3, p, %8")::MMA_OPERANDS("l"), "r"(metadata), "n"(CTAS),
+                 "C"(mma_kind_words<KIND>::text), "n"(SHIFT)
+                 : "memory");
+}
+template <mma_kind KIND, int CTAS, int SHIFT>
+__device__ static inline void tcgen05_mma_sp_scale_d_a_tensor(uint32_t d, uint32_t a, uint64_t b, uint32_t metadata, uint32_t instruction,
+                                                              bool adds)
+{
+    asm volatile(MMA_TEXT(".sp.cta_group::%6.kind::%7", "[%1], %2, [%5], %3, p, %8")::MMA_OPERANDS("r"), "r"(metadata), "n"(CTAS),
+                 "C"(mma_kind_words<KIND>::text), "n"(SHIFT)
+                 : "memory");
+}
+template <mma_kind KIND>
+__device__ static inline void tcgen05_mma_sp_keep_lanes(uint32_t d, uint64_t a, uint64_t b, uint32_t metadata, uint32_t instruction,
+                                                        const uint32_t (&kept)[4], bool adds)
+{
+    asm volatile(MMA_TEXT(".sp.cta_group::1.kind::%10", "%1, %2, [%9], %3, {%5, %6, %7, %8}, p")::MMA_OPERANDS("l"), "r"(kept[0]),
+                 "r"(kept[1]), "r"(kept[2]), "r"(kept[3]), "r"(metadata), "C"(mma_kind_words<KIND>::text)
+                 : "memory");
+}
+template <mma_kind KIND>
+__device__ static inline void tcgen05_mma_sp_keep_lanes(uint32_t d, uint64_t a, uint64_t b, uint32_t metadata, uint32_t instruction,
+                                                        const uint32_t (&kept)[8], bool adds)
+{
+    asm volatile(MMA_TEXT(".sp.cta_group::2.kind::%14", "%1, %2, [%13], %3, {%5, %6, %7, %8, %9, %10, %11, %12}, p")::MMA_OPERANDS("l"),
+                 "r"(kept[0]), "r"(kept[1]), "r"(kept[2]), "r"(kept[3]), "r"(kept[4]), "r"(kept[5]), "r"(kept[6]), "r"(kept[7]),
+                 "r"(metadata), "C"(mma_kind_words<KIND>::text)
+                 : "memory");
+}
+template <mma_kind KIND>
+__device__ static inline void tcgen05_mma_sp_keep_lanes_a_tensor(uint32_t d, uint32_t a, uint64_t b, uint32_t metadata, uint32_t instruction,
+                                                                 const uint32_t (&kept)[4], bool adds)
+{
+    asm volatile(MMA_TEXT(".sp.cta_group::1.kind::%10", "[%1], %2, [%9], %3, {%5, %6, %7, %8}, p")::MMA_OPERANDS("r"), "r"(kept[0]),
+                 "r"(kept[1]), "r"(kept[2]), "r"(kept[3]), "r"(metadata), "C"(mma_kind_words<KIND>::text)
+                 : "memory");
+}
+template <mma_kind KIND>
+__device__ static inline void tcgen05_mma_sp_keep_lanes_a_tensor(uint32_t d, uint32_t a, uint64_t b, uint32_t metadata, uint32_t instruction,
+                                                                 const uint32_t (&kept)[8], bool adds)
+{
+    asm volatile(MMA_TEXT(".sp.cta_group::2.kind::%14", "[%1], %2, [%13], %3, {%5, %6, %7, %8, %9, %10, %11, %12}, p")::MMA_OPERANDS("r"),
+                 "r"(kept[0]), "r"(kept[1]), "r"(kept[2]), "r"(kept[3]), "r"(kept[4]), "r"(kept[5]), "r"(kept[6]), "r"(kept[7]),
+                 "r"(metadata), "C"(mma_kind_words<KIND>::text)
+                 : "memory");
+}
+
 /* ---- weight-stationary (9.7.16.10.9.3, sparse .4): one CTA, no scales; B stays in collector BUFFER, 0 to 3 ---- */
 
 template <mma_kind KIND, int BUFFER = 0, mma_collector COLLECTOR = COLLECTOR_DISCARD>
@@ -227,6 +286,22 @@ __device__ static inline void tcgen05_mma_ws_sp_a_tensor(uint32_t d, uint32_t a,
 {
     asm volatile(MMA_TEXT(".ws.sp.cta_group::1.kind::%6.collector::b%7::%8", "[%1], %2, [%5], %3, p")::MMA_OPERANDS("r"),
                  "r"(metadata), "C"(mma_kind_words<KIND>::text), "n"(BUFFER), "C"(mma_collector_words<COLLECTOR>::text)
+                 : "memory");
+}
+template <mma_kind KIND, int BUFFER = 0, mma_collector COLLECTOR = COLLECTOR_DISCARD>
+__device__ static inline void tcgen05_mma_ws_sp_zero_columns(uint32_t d, uint64_t a, uint64_t b, uint32_t metadata, uint32_t instruction,
+                                                             uint64_t zero_columns, bool adds)
+{
+    asm volatile(MMA_TEXT(".ws.sp.cta_group::1.kind::%7.collector::b%8::%9", "%1, %2, [%6], %3, p, %5")::MMA_OPERANDS("l"),
+                 "l"(zero_columns), "r"(metadata), "C"(mma_kind_words<KIND>::text), "n"(BUFFER), "C"(mma_collector_words<COLLECTOR>::text)
+                 : "memory");
+}
+template <mma_kind KIND, int BUFFER = 0, mma_collector COLLECTOR = COLLECTOR_DISCARD>
+__device__ static inline void tcgen05_mma_ws_sp_zero_columns_a_tensor(uint32_t d, uint32_t a, uint64_t b, uint32_t metadata,
+                                                                      uint32_t instruction, uint64_t zero_columns, bool adds)
+{
+    asm volatile(MMA_TEXT(".ws.sp.cta_group::1.kind::%7.collector::b%8::%9", "[%1], %2, [%6], %3, p, %5")::MMA_OPERANDS("r"),
+                 "l"(zero_columns), "r"(metadata), "C"(mma_kind_words<KIND>::text), "n"(BUFFER), "C"(mma_collector_words<COLLECTOR>::text)
                  : "memory");
 }
 
