@@ -74,11 +74,17 @@ static uint32_t combine(uint32_t x, uint32_t c, uint32_t operation)
     return operation == BOOL_AND ? x & c : operation == BOOL_OR ? x | c : operation == BOOL_XOR ? x ^ c : x;
 }
 
+/* c of the forms with a boolean operation, which have `count` operands; the others have one less. */
+static uint32_t third_predicate(struct warp *w, const struct insn *in, uint32_t lanes, int count)
+{
+    return in->operands < count ? 0 : predicate_lanes(w, &in->operand[count - 1], lanes);
+}
+
 /* setp.cmp p, a, b of f16 and bf16: one result only */
 static trap op_setp_half(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     const uint32_t is = compared(w, in, lanes, (enum ptx_type)in->type[0], 1);
-    const uint32_t c = in->operand[3].kind == OPERAND_NONE ? 0 : predicate_lanes(w, &in->operand[3], lanes);
+    const uint32_t c = third_predicate(w, in, lanes, 4);
     const uint32_t p = combine(is, c, (uint32_t)in->detail);
     uint64_t *p_row = destination(w, in, 0);
     FOR_LANES(l, lanes) p_row[l] = p >> l & 1;
@@ -89,7 +95,7 @@ static trap op_setp_half(struct warp *w, const struct insn *in, uint32_t lanes)
 static trap op_setp(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     const uint32_t is = compared(w, in, lanes, (enum ptx_type)in->type[0], 2);
-    const uint32_t c = in->operand[4].kind == OPERAND_NONE ? 0 : predicate_lanes(w, &in->operand[4], lanes);
+    const uint32_t c = third_predicate(w, in, lanes, 5);
     const uint32_t operation = (uint32_t)in->detail, p = combine(is, c, operation), q = combine(lanes & ~is, c, operation);
     const bool pair = in->operand[1].kind != OPERAND_NONE;
     uint64_t *p_row = destination(w, in, 0), *q_row = pair ? destination(w, in, 1) : p_row;
@@ -117,7 +123,7 @@ static void compared_x2(struct warp *w, const struct insn *in, uint32_t lanes, e
 /* setp.f16x2: p for the low halves, q for the high ones */
 static trap op_setp_x2(struct warp *w, const struct insn *in, uint32_t lanes)
 {
-    const uint32_t c = in->operand[4].kind == OPERAND_NONE ? 0 : predicate_lanes(w, &in->operand[4], lanes);
+    const uint32_t c = third_predicate(w, in, lanes, 5);
     uint32_t p, q;
     compared_x2(w, in, lanes, (enum ptx_type)in->type[0], 2, c, &p, &q);
     uint64_t *p_row = destination(w, in, 0), *q_row = destination(w, in, 1);
@@ -128,7 +134,7 @@ static trap op_setp_x2(struct warp *w, const struct insn *in, uint32_t lanes)
 /* set of f16x2, bf16x2: each half of d all ones (u32, s32) or 1.0 */
 static trap op_set_x2(struct warp *w, const struct insn *in, uint32_t lanes)
 {
-    const uint32_t c = in->operand[3].kind == OPERAND_NONE ? 0 : predicate_lanes(w, &in->operand[3], lanes);
+    const uint32_t c = third_predicate(w, in, lanes, 4);
     const enum ptx_type type = (enum ptx_type)in->type[0];
     const uint64_t yes = type == T_F16X2 ? 0x3c00 : type == T_BF16X2 ? 0x3f80 : 0xffff;
     uint32_t low, high;
@@ -142,7 +148,7 @@ static trap op_set_x2(struct warp *w, const struct insn *in, uint32_t lanes)
 static trap op_set(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     const enum ptx_type type = (enum ptx_type)in->type[0];
-    const uint32_t c = in->operand[3].kind == OPERAND_NONE ? 0 : predicate_lanes(w, &in->operand[3], lanes);
+    const uint32_t c = third_predicate(w, in, lanes, 4);
     const uint32_t is = combine(compared(w, in, lanes, (enum ptx_type)in->type[1], 1), c, (uint32_t)in->detail);
     const uint64_t yes = type == T_F32 ? 0x3f800000 : type == T_F16 ? 0x3c00 : type == T_BF16 ? 0x3f80 : bits_mask(type_bits(type));
     uint64_t *d = destination(w, in, 0);
