@@ -119,7 +119,8 @@ WANTED = {"common_decode": ["sm90_decoding_nibbles"], "common_decode_plain": ["s
 for both in ["sm90_packed_mxfp4", "sm90_packed_nvfp4"], ["sm90_split_mxfp4", "sm90_split_nvfp4"]:
     WANTED.update((file, both) for file in both)
 WANTED["sm90_pack"] = WANTED["sm90_packed_mxfp4"]
-LIMIT = 100                              # seconds of the processor, of one test: mutants that hang are told of by cudasim itself, long before
+SCHEDULES = 8                            # that a test is asked under whether a wait is missed: what it waits for must come late once
+LIMIT = 100                              # seconds of the processor, of one test under one schedule: mutants that hang are told of by cudasim itself, long before
 SECONDS = 8                              # what a mutant takes, roughly
 
 
@@ -231,15 +232,23 @@ def ask_test(folder, entry, mutant, test, left):
     settings, words = settings_and_command(test)
     env.update(settings)
     program = os.path.join(folder, "mutants", KERNELS[entry][0], words[0])
-    status, out, err, _ = process.run(["sh", "-c", "ulimit -S -t %d; exec \"$@\"" % LIMIT, "sh", program] + words[1:], left, env=env)
+    limit = LIMIT * int(settings.get("CUDASIM_SCHEDULES", 1))
+    status, out, err, _ = process.run(["sh", "-c", "ulimit -S -t %d; exec \"$@\"" % limit, "sh", program] + words[1:], left, env=env)
     return status, out + err
+
+
+def tests_for(folder, case):
+    entry, _, mutant = case.partition(":")
+    tests = KERNELS[entry][1]
+    waits = mutant and re.search(r"wait", listed(folder)[case][0].split("(")[0])
+    return tests + ["CUDASIM_SCHEDULES=%d " % SCHEDULES + test for test in tests] if waits else tests
 
 
 def ask(folder, case, left):
     """What became of a mutant, or of a kernel as it is; None: no time."""
     entry, _, place = case.partition(":")
     mutant, taken = (place if ":" in place else case) if place else None, False
-    for test in KERNELS[entry][1]:
+    for test in tests_for(folder, case):
         status, said = ask_test(folder, entry, mutant, test, left)
         if status is None:
             return None

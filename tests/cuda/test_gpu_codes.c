@@ -419,6 +419,37 @@ static void relu_and_amax_of_groups(struct test *t)
     contexts_close(&c);
 }
 
+/* No rows, no columns, no K, groups without rows: nothing to multiply, and D and amax are what the contract says. */
+static void nothing_to_multiply(struct test *t)
+{
+    static const struct { struct size size; int64_t groups; } products[] = {
+        { { 0, 70, 64 }, 0 }, { { 70, 0, 64 }, 0 }, { { 40, 70, 0 }, 0 }, { { 0, 0, 0 }, 0 }, { { 0, 70, 64 }, 3 }, { { 5, 70, 0 }, 3 },
+    };
+    static const bsm_format ds[] = { BSM_FORMAT_BF16, BSM_NVFP4 };
+    static const int64_t none[] = { 0, 0, 0 }, some[] = { 0, 5, 0 };
+    struct contexts c;
+    if (!codes_open(t, &c)) return;
+    CHECK(t, bsm_context_force_kernel(c.gpu, -1) == BSM_OK);
+    for (size_t i = 0; i < 2 * sizeof products / sizeof products[0]; i++) {
+        const struct size s = products[i / 2].size;
+        const int64_t groups = products[i / 2].groups;
+        struct operand a = make(t, BSM_NVFP4, s.m, s.k, 1, AS_TMA_TAKES_IT), b = make(t, BSM_NVFP4, s.n, s.k, groups > 0 ? groups : 1, AS_TMA_TAKES_IT);
+        struct operand d = make(t, ds[i % 2], s.m, s.n, 1, AS_TMA_TAKES_IT);
+        float amax = -1, bias[70];
+        for (int j = 0; j < 70; j++) bias[j] = (float)(j % 9) - 6;
+        fill_whole(t, &a), fill_whole(t, &b);
+        struct run run = { .a = &a, .b = &b, .d = &d, .biases = 70,
+                           .call = { .struct_size = sizeof run.call, .amax = &amax, .activation = BSM_ACT_RELU, .bias = bias,
+                                     .bias_type = BSM_REAL_FP32, .bias_per = BSM_PER_COLUMN, .groups = groups,
+                                     .group_rows = groups == 0 ? NULL : s.m > 0 ? some : none } };
+        char what[80];
+        snprintf(what, sizeof what, "%d x %d x %d, %d groups", (int)s.m, (int)s.n, (int)s.k, (int)groups);
+        run_both(t, &c, &run, what);
+        operand_free(&a), operand_free(&b), operand_free(&d);
+    }
+    contexts_close(&c);
+}
+
 /* A product of a few steps and tiles on a kernel of each kind; CUDASIM_SCHEDULES repeats it, and wants the same bytes each time. */
 static void schedules(struct test *t)
 {
@@ -564,7 +595,7 @@ int main(int argc, char **argv)
     static const struct test_case cases[] = { TEST(every_pair),   TEST(edges_of_each_kernel),
                                               TEST(many_tiles),   TEST(any_numbers_are_within_the_bound),
                                               TEST(not_a_number), TEST(batches_and_groups),
-                                              TEST(quantized_outputs), TEST(relu_and_amax), TEST(relu_and_amax_of_groups),
+                                              TEST(quantized_outputs), TEST(relu_and_amax), TEST(relu_and_amax_of_groups), TEST(nothing_to_multiply),
                                               TEST(schedules),    TEST(parts_of_k),
                                               TEST(asked_products), TEST(plans_say_what_is_prepared) };
     return TEST_MAIN(argc, argv, cases);

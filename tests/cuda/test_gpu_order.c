@@ -154,7 +154,7 @@ static void any_numbers_are_within_the_bound(struct test *t)
     if (!order_open(t, &c)) return;
     for (int n = 0; dividing(n) >= 0; n++)
         for (int scales = 0; scales < SCALES; scales++) {
-            if (is_simulated() && scales != n % SCALES) continue;
+            if (is_simulated() && scales != n % SCALES && !(n == 0 && scales == WITH_NAN)) continue;       /* a loop of its own in MXFP4's */
             struct operand a = nibble_operand(n % 3 == 2 ? BSM_MXFP8_E4M3 : BSM_FORMAT_BF16, M, K, 0, BSM_LAYOUT_LINEAR);
             struct operand b = nibble_operand(nibbles_of_kernel(dividing(n)), N, K, 0, n % 2 == 0 ? BSM_LAYOUT_LINEAR : BSM_LAYOUT_DEEPGEMM);
             operand_fill(t, &a, false), operand_fill(t, &b, false), set_scales(t, &b, (enum scales)scales);
