@@ -31,7 +31,7 @@ struct side {
     int count, next;
     bsm_plan *plan;
     void *workspace;
-    char plan_text[512], rows_text[2][192]; /* rows_text: of a plan that takes rows as integers if they fit */
+    char plan_text[768], rows_text[2][192]; /* rows_text: of a plan that takes rows as integers if they fit */
     bool all_fit;
     int calls;                            /* products of a sample */
     double seconds[MEASURE_ROUNDS];       /* of one product, by round */

@@ -48,7 +48,7 @@ struct matmul_job {
     struct cli_quantized d;
     bsm_matmul product;
     float amax;
-    char kernel[512];
+    char kernel[768];
     double seconds;                       /* of the fastest run */
     int runs;
     struct matmul_check check;

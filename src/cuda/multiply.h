@@ -61,6 +61,8 @@ struct bsmi_cuda_multiply {
     int64_t kept;                         /* numbers */
     size_t kept_at;
     size_t workspace_bytes;
+    int64_t tiles, waves;                 /* what the plan expects of the GEMM kernel, for people; 0: nothing */
+    double expected_nanoseconds;
 };
 
 enum { BSMI_CUDA_ALIGNMENT = 256 };       /* of the workspace, and of what lies in it */

@@ -225,6 +225,16 @@ static int choose_gemm(const struct bsmi_cuda_gpu *gpu, const struct bsmi_produc
     return chosen;
 }
 
+/* For people: what the choice rests on. */
+static void expect(const struct bsmi_cuda_gpu *gpu, const struct bsmi_product *p, struct bsmi_cuda_multiply *c)
+{
+    if (c->gemm < 0) return;
+    const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[c->gemm];
+    c->tiles = tiles_of(g, p) * (c->spread ? c->parts : 1);
+    c->waves = bsmi_ceil_div(c->tiles, BSMI_MAX(1, gpu->gemm_clusters[c->gemm]));
+    c->expected_nanoseconds = g->kind == BSMI_GEMM_FAST ? 0 : expected_nanoseconds(gpu, c->gemm, p);
+}
+
 bsm_status bsmi_cuda_choose(const bsm_context *context, const struct bsmi_product *p, int forced, struct bsmi_cuda_multiply *c, const char **reason)
 {
     const struct bsmi_cuda_gpu *gpu = bsmi_cuda_device_of(context)->gpu;
@@ -249,6 +259,7 @@ bsm_status bsmi_cuda_choose(const bsm_context *context, const struct bsmi_produc
     }
     status = bsmi_cuda_prepare(gpu, p, gemm, c);
     if (status != BSM_OK) return status;
+    expect(gpu, p, c);
     if (!bsmi_cuda_has_kernels(gpu, p, c))
         return bsmi_fail(BSM_EUNSUPPORTED, "%s times %s to %s on this GPU: kernels for it are not in this build", bsm_format_get((int)p->a.format)->name,
                          bsm_format_get((int)p->b.format)->name, bsm_format_get((int)p->d.format)->name);
@@ -303,17 +314,20 @@ static void describe_way(const struct bsmi_cuda_multiply *c, const struct bsmi_c
 size_t bsmi_cuda_describe_plan(const struct bsmi_product *p, const struct bsmi_cuda_multiply *c, const struct bsmi_cuda_multiply *packed,
                                const char *reason, char *text, size_t bytes)
 {
-    char tile[64] = "an element a thread", way_of_a[80], way_of_b[80], order[160];
+    char tile[64] = "an element a thread", expected[96] = "", way_of_a[80], way_of_b[80], order[160];
     describe_order(c, order, sizeof order);
     describe_way(c, &c->a, way_of_a, sizeof way_of_a), describe_way(c, &c->b, way_of_b, sizeof way_of_b);
     if (c->gemm >= 0) {
         const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[c->gemm];
         snprintf(tile, sizeof tile, "tiles of %d x %d, clusters of %d x %d", g->tile_rows, g->tile_columns, g->cluster_rows, g->cluster_columns);
     }
-    const int length = snprintf(text, bytes, "cuda, kernel %s, %s, A (%s) %s, B (%s) %s, %s, workspace %zu bytes, order: %s; chosen because: %s%s%s",
+    if (c->expected_nanoseconds > 0)
+        snprintf(expected, sizeof expected, " (%lld %s, %lld %s, about %.3g us)", (long long)c->tiles, c->tiles == 1 ? "tile" : "tiles",
+                 (long long)c->waves, c->waves == 1 ? "wave" : "waves", c->expected_nanoseconds / 1000);
+    const int length = snprintf(text, bytes, "cuda, kernel %s, %s, A (%s) %s, B (%s) %s, %s, workspace %zu bytes, order: %s; chosen because: %s%s%s%s",
                                 bsmi_cuda_kernel_name(c->gemm + 1), tile, bsm_format_get((int)p->a.format)->name, way_of_a,
                                 bsm_format_get((int)p->b.format)->name, way_of_b,
-                                c->direct ? "D finished by the same kernel" : "D by an epilogue of its own", c->workspace_bytes, order, reason,
+                                c->direct ? "D finished by the same kernel" : "D by an epilogue of its own", c->workspace_bytes, order, reason, expected,
                                 packed->gemm < 0 ? "" : "; with panels of B: ", packed->gemm < 0 ? "" : bsmi_cuda_kernel_name(packed->gemm + 1));
     return length < 0 ? 0 : (size_t)length;
 }

@@ -583,6 +583,7 @@ static void plans_say_what_is_prepared(struct test *t)
         CHECK(t, bsm_plan_create(c.gpu, &call, &plan) == BSM_OK);
         bsm_plan_describe(plan, text, sizeof text);
         if (strstr(text, plans[i].words) == NULL) FAIL(t, "no \"%s\" in \"%s\"", plans[i].words, text);
+        CHECK(t, strstr(text, "chosen because: the least time by a model of its steps (") != NULL && strstr(text, " wave, about ") != NULL);
         CHECK(t, (bsm_plan_workspace_bytes(plan) == 0) == plans[i].empty);
         bsm_plan_destroy(plan);
         operand_free(&a), operand_free(&b), operand_free(&d);
