@@ -39,4 +39,25 @@ static inline void bsmi_make_factors(const struct bsmi_part *part, int width, fl
     for (int64_t i = 0; i < blocks * width; i++) factors[i] = scaled ? factors[i] * factor : factor;
 }
 
+/* A row of decoded elements times its scales. */
+static inline void bsmi_scale_row(const struct bsmi_part *row, float *values)
+{
+    const int64_t block = row->operand.matrix->block;
+    float scales[BSMI_ROW_CHUNK / BSMI_SHORTEST_RUN];
+    if (block == 0) return;
+    bsmi_scale_rows(row, (int)block, 1, scales);
+    for (int64_t first = 0; first < row->length; first += block)
+        for (int64_t k = first; k < BSMI_MIN(first + block, row->length); k++) values[k] *= scales[first / block];
+}
+
+/* Elements of more than 8 bits into a panel of `width` columns, [k][column]. */
+static inline void bsmi_pack_wide_columns(const struct bsmi_part *part, int width, float *panel)
+{
+    for (int64_t k = 0; k < part->length; k += BSMI_CHUNK) {
+        struct bsmi_part piece = *part;
+        piece.k += k, piece.length = BSMI_MIN(BSMI_CHUNK, part->length - k);
+        bsmi_pack_elements(&piece, width, panel + k * width);
+    }
+}
+
 #endif

@@ -5,7 +5,7 @@
 #if defined(__x86_64__)
 #include "words_avx2.h"
 
-enum { ROWS = 6, COLUMNS = 16, CHUNK = BSMI_CHUNK, BLOCKS = CHUNK / BSMI_SHORTEST_RUN, GROUP = BSMI_WORD_GROUP };
+enum { ROWS = 6, COLUMNS = 16, CHUNK = 2 * BSMI_CHUNK, BLOCKS = CHUNK / BSMI_SHORTEST_RUN, GROUP = BSMI_WORD_GROUP };
 
 struct a_panel { _Alignas(64) float values[ROWS][CHUNK + 16]; };      /* 16 more keep the rows in different sets of a cache */
 struct b_panel { float values[CHUNK][COLUMNS]; };
@@ -78,7 +78,7 @@ AVX2 static void pack_b(const struct bsmi_part *part, int run, void *memory)
     struct b_panel *panel = memory;
     (void)run;
     if (part->operand.matrix->bits > 8) {
-        bsmi_pack_elements(part, COLUMNS, panel->values[0]);
+        bsmi_pack_wide_columns(part, COLUMNS, panel->values[0]);
         return;
     }
     struct bsmi_element_rows rows;

@@ -20,7 +20,7 @@
 #include "words_avx2.h"
 
 enum {
-    ROWS = 8, ROWS_AT_ONCE = 4, COLUMNS = 32, STEP = 16, CHUNK = 1024, BLOCKS = CHUNK / BSMI_SHORTEST_RUN, GROUP = BSMI_WORD_GROUP,
+    ROWS = 8, ROWS_AT_ONCE = 4, COLUMNS = 32, STEP = 16, CHUNK = 2048, BLOCKS = CHUNK / BSMI_SHORTEST_RUN, GROUP = BSMI_WORD_GROUP,
 };
 
 /* Elements times their scales; rows that are missing are not written. */
@@ -30,24 +30,15 @@ struct a_panel {
 };
 
 struct b_panel {
-    _Alignas(64) float factors[BLOCKS][COLUMNS];
+    _Alignas(64) float scales[BLOCKS][COLUMNS];
     struct bsmi_element_rows rows;        /* pointers to the matrix's own bytes, if its codes are packed like this */
     bsm_element element;
-    int block_bits;                       /* a factor serves 2^block_bits of K */
+    float factor;                         /* of the element; times a scale it makes the factor of a block */
+    int block_bits;                       /* a scale serves 2^block_bits of K */
     bool foldable;
 };
 
 /* Packing --------------------------------------------------------------------------------------------------------------- */
-
-static void scale_row(const struct bsmi_part *row, float *values)
-{
-    const int64_t block = row->operand.matrix->block;
-    float scales[BLOCKS];
-    if (block == 0) return;
-    bsmi_scale_rows(row, (int)block, 1, scales);
-    for (int64_t first = 0; first < row->length; first += block)
-        for (int64_t k = first; k < BSMI_MIN(first + block, row->length); k++) values[k] *= scales[first / block];
-}
 
 /* Every number is 0 or has an exponent in [low, high): eight at a time, all of them where count is no multiple of 8. */
 AVX2_INLINE bool all_between(const float *values, int64_t count, int low, int high)
@@ -79,31 +70,46 @@ AVX2 static void pack_a(const struct bsmi_part *part, const struct bsmi_operand 
         row.first += r, row.count = 1;
         bsmi_row_elements(part->operand.matrix, part->operand.values, part->batch, row.first, part->k, part->length,
                           panel->values[r]);
-        scale_row(&row, panel->values[r]);
+        bsmi_scale_row(&row, panel->values[r]);
         panel->foldable = panel->foldable && all_between(panel->values[r], part->length, -32, 32);
     }
+}
+
+/* Every scale of e8m0 has an exponent in [low, high). */
+AVX2_INLINE bool all_scales_between(const float *scales, int64_t count, int low, int high)
+{
+    const __m256i lowest = _mm256_set1_epi32((low + 127) << 23), last = _mm256_set1_epi32(((high - low) << 23) - 1);
+    __m256i largest = _mm256_setzero_si256();
+    for (int64_t i = 0; i < count; i += 8) {
+        const __m256i bits = _mm256_load_si256((const __m256i *)(const void *)(scales + i));
+        largest = _mm256_max_epu32(largest, _mm256_sub_epi32(bits, lowest));
+    }
+    return _mm256_movemask_epi8(_mm256_cmpeq_epi32(_mm256_max_epu32(largest, last), last)) == -1;
 }
 
 AVX2 static void pack_b(const struct bsmi_part *part, int run, void *memory)
 {
     struct b_panel *panel = memory;
     const struct bsmi_matrix *m = part->operand.matrix;
-    const float factor = bsmi_half_factors[m->element];
     (void)run;
     panel->element = m->element;
+    panel->factor = bsmi_half_factors[m->element];
     panel->block_bits = __builtin_ctz(m->block == 0 ? (unsigned)CHUNK : (unsigned)m->block);
     bsmi_element_rows(part, COLUMNS, &panel->rows);
-    if (m->block != 0) pack_scales_by_column(part, m->block, panel->factors);
+    if (m->block != 0) pack_scales_by_column(part, m->block, panel->scales);
+    for (int c = 0; c < COLUMNS && m->block == 0; c++) panel->scales[0][c] = 1;
+    const int moved = (int)(bsmi_float_bits(panel->factor) >> 23) - 127;
     const int64_t blocks = bsmi_ceil_div(part->length, (int64_t)1 << panel->block_bits);
-    for (int64_t i = 0; i < blocks; i++)
-        for (int c = 0; c < COLUMNS; c += 8) {
-            const __m256 scales = m->block != 0 ? _mm256_load_ps(panel->factors[i] + c) : _mm256_set1_ps(1);
-            _mm256_store_ps(panel->factors[i] + c, _mm256_mul_ps(scales, _mm256_set1_ps(factor)));
-        }
-    panel->foldable = m->scale != BSM_UE4M3 && all_between(panel->factors[0], blocks * COLUMNS, -27, 28);
+    panel->foldable = m->scale != BSM_UE4M3 && all_scales_between(panel->scales[0], blocks * COLUMNS, -27 - moved, 28 - moved);
 }
 
 /* Multiplying ----------------------------------------------------------------------------------------------------------- */
+
+/* The factors of 8 columns. */
+AVX2_INLINE __m256 load_factors(const struct b_panel *b, const float *scales)
+{
+    return _mm256_mul_ps(_mm256_load_ps(scales), _mm256_set1_ps(b->factor));
+}
 
 /* 1 / f of powers of two. */
 AVX2_INLINE __m256 inverse(__m256 f)
@@ -127,12 +133,12 @@ AVX2_INLINE void add_k(bsm_element element, bool folded, int rows, int columns, 
 
 /* `count` of K, at most 32, that share their factors, from 16 q of a group of 32 on. */
 AVX2_INLINE void add_block(bsm_element element, bool folded, int rows, int columns, int64_t q, int64_t count, bsmi_words *words,
-                           const float *factors, const float *a, float *sums, int64_t pitch)
+                           const struct b_panel *b, const float *scales, const float *a, float *sums, int64_t pitch)
 {
     __m256 factor[4], acc[ROWS_AT_ONCE][4];
 #pragma GCC unroll 4
     for (int j = 0; j < columns / 8; j++) {
-        factor[j] = _mm256_load_ps(factors + 8 * j);
+        factor[j] = load_factors(b, scales + 8 * j);
 #pragma GCC unroll 4
         for (int r = 0; r < rows; r++) {
             const __m256 sum = _mm256_load_ps(sums + r * pitch + 8 * j);
@@ -159,8 +165,8 @@ AVX2_INLINE void add_group(bsm_element element, bool folded, int rows, int colum
 {
     const int64_t unit = BSMI_MIN((int64_t)1 << b->block_bits, 32);
     for (int64_t i = 0; i < count; i += unit)
-        add_block(element, folded, rows, columns, i % 32 / 16, BSMI_MIN(unit, count - i), words + i / 32,
-                  b->factors[(k + i) >> b->block_bits] + column, a + k + i, sums, pitch);
+        add_block(element, folded, rows, columns, i % 32 / 16, BSMI_MIN(unit, count - i), words + i / 32, b,
+                  b->scales[(k + i) >> b->block_bits] + column, a + k + i, sums, pitch);
 }
 
 AVX2_INLINE void multiply_step(bsm_element element, bool folded, int64_t rows, int columns, int64_t length, const struct a_panel *a,
@@ -197,19 +203,19 @@ AVX2_INLINE void transpose_columns(bsm_element element, const uint8_t *const *ro
 }
 
 /* Sums in units of their factors, and back. */
-AVX2_INLINE void fold(bool folded, const float *factors, __m256 factor[4], __m256 acc[4])
+AVX2_INLINE void fold(bool folded, const struct b_panel *b, int64_t k, __m256 factor[4], __m256 acc[4])
 {
 #pragma GCC unroll 4
     for (int j = 0; j < 4; j++) {
-        factor[j] = _mm256_load_ps(factors + 8 * j);
+        factor[j] = load_factors(b, b->scales[k >> b->block_bits] + 8 * j);
         if (folded) acc[j] = _mm256_mul_ps(acc[j], inverse(factor[j]));
     }
 }
 
-AVX2_INLINE void unfold(bool folded, const float *factors, __m256 acc[4])
+AVX2_INLINE void unfold(bool folded, const __m256 factor[4], __m256 acc[4])
 {
 #pragma GCC unroll 4
-    for (int j = 0; j < 4 && folded; j++) acc[j] = _mm256_mul_ps(acc[j], _mm256_load_ps(factors + 8 * j));
+    for (int j = 0; j < 4 && folded; j++) acc[j] = _mm256_mul_ps(acc[j], factor[j]);
 }
 
 AVX2_INLINE void add_row_k(bsm_element element, bool folded, row_words words, int64_t k, const __m256 factor[4], const float *a,
@@ -227,23 +233,22 @@ AVX2_INLINE void add_row_k(bsm_element element, bool folded, row_words words, in
 AVX2_INLINE void add_row_group(bsm_element element, bool folded, int64_t k, int64_t count, bool last, const struct a_panel *a,
                                const struct b_panel *b, row_words words, row_words next, __m256 acc[4])
 {
-    const float *factors = b->factors[k >> b->block_bits], *const row = a->values[0] + k;
+    const float *const row = a->values[0] + k;
     __m256 factor[4];
-    fold(folded, factors, factor, acc);
+    fold(folded, b, k, factor, acc);
 #pragma GCC unroll 4
     for (int turn = 0; turn < 4; turn++) {
         const int64_t first = 8 * turn, end = last ? BSMI_MIN(first + 8, count) : first + 8;
         if (first >= end) break;
         if (turn == 2 && b->block_bits == 4) {
-            unfold(folded, factors, acc);
-            factors = b->factors[(k + 16) >> 4];
-            fold(folded, factors, factor, acc);
+            unfold(folded, factor, acc);
+            fold(folded, b, k + 16, factor, acc);
         }
 #pragma GCC unroll 8
         for (int64_t i = first; i < end; i++) add_row_k(element, folded, words, i, factor, row, acc);
         if (!last) transpose_columns(element, bsmi_row_pointers(&b->rows) + first, k + 32, next[turn]);
     }
-    unfold(folded, factors, acc);
+    unfold(folded, factor, acc);
 }
 
 AVX2_INLINE void multiply_row(bsm_element element, bool folded, int64_t length, const struct a_panel *a, const struct b_panel *b,

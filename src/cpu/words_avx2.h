@@ -1,8 +1,8 @@
 /* Codes of 8 rows, transposed and made the 16-bit words that decode_eight takes: what packs B's panels and what multiplies a few
  * rows of A share.  Include in files of x86-64 alone.
  *
- * A group is 64 of K.  Of each row 32 codes become one vector of bytes whose highest bits are the codes'; 8 such vectors are
- * transposed as words of two.  Shifts within words then put every element where fp16 has it. */
+ * A group is 64 of K.  Of each row 32 codes become one vector of bytes, those of 6 bits one of words that have two each; 8 such
+ * vectors are transposed as words.  Shifts and multiplications then put every element where fp16 has it. */
 #ifndef BSMI_WORDS_AVX2_H
 #define BSMI_WORDS_AVX2_H
 
@@ -55,19 +55,13 @@ AVX2_INLINE __m256i load_nibbles(const uint8_t *row)
     return upper_bytes_of_e2m1(_mm256_and_si256(low, _mm256_set1_epi8(15)));
 }
 
-/* 32 codes of 6 bits out of 24 bytes, each in the upper bits of a byte.  Of three bytes b0, b1, b2 multiplications move codes 0 and
- * 2 of the words b0 << 8 and b1 | b2 << 8 into lower bytes, codes 1 and 3 of b0 | b1 << 8 and b1 | b2 << 8 into upper ones. */
+/* 32 codes of 6 bits, out of 24 bytes: four codes are three bytes b0, b1, b2, of which the words b0 | b1 << 8 and b1 | b2 << 8 have
+ * two codes each. */
 AVX2_INLINE __m256i load_stream(const uint8_t *row)
 {
-    const __m256i bytes = load_two(row, row + 8);
-    const __m256i even_places = _mm256_setr_epi8(-1, 0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11,
-                                                 -1, 4, 5, 6, -1, 7, 8, 9, -1, 10, 11, 12, -1, 13, 14, 15);
-    const __m256i odd_places = _mm256_setr_epi8(0, 1, 1, 2, 3, 4, 4, 5, 6, 7, 7, 8, 9, 10, 10, 11,
-                                                4, 5, 5, 6, 7, 8, 8, 9, 10, 11, 11, 12, 13, 14, 14, 15);
-    const __m256i even = _mm256_mulhi_epu16(_mm256_shuffle_epi8(bytes, even_places), _mm256_set1_epi32(0x40000400));
-    const __m256i odd = _mm256_mullo_epi16(_mm256_shuffle_epi8(bytes, odd_places), _mm256_set1_epi32(0x00010010));
-    const __m256i low = _mm256_and_si256(even, _mm256_set1_epi16(0x00fc));
-    return _mm256_or_si256(low, _mm256_and_si256(odd, _mm256_set1_epi16((short)0xfc00)));
+    const __m256i places = _mm256_setr_epi8(0, 1, 1, 2, 3, 4, 4, 5, 6, 7, 7, 8, 9, 10, 10, 11,
+                                            4, 5, 5, 6, 7, 8, 8, 9, 10, 11, 11, 12, 13, 14, 14, 15);
+    return _mm256_shuffle_epi8(load_two(row, row + 8), places);
 }
 
 AVX2_INLINE __m256i load_codes(bsm_element element, const uint8_t *row, int64_t k)
@@ -77,16 +71,27 @@ AVX2_INLINE __m256i load_codes(bsm_element element, const uint8_t *row, int64_t 
     return _mm256_loadu_si256((const __m256i *)(const void *)(row + k));
 }
 
-/* The upper byte of a word into place; in the lower one is 0, or of an odd word anything. */
-AVX2_INLINE __m256i place_word(bsm_element element, bool odd, __m256i word)
+/* A code of 6 bits that ends at bit `end` of its word, where fp16 has it. */
+AVX2_INLINE __m256i place_six_bits(bsm_element element, int end, __m256i word)
 {
-    const int upper = odd ? 0xff00 : 0xffff;
+    const __m256i top = end == 16 ? word : _mm256_slli_epi16(word, 16 - end);
+    if (element == BSM_E3M2) return _mm256_and_si256(_mm256_srai_epi16(top, 2), _mm256_set1_epi16((short)0x9f00));
+    return _mm256_and_si256(_mm256_srai_epi16(top, 3), _mm256_set1_epi16((short)0x8f80));
+}
+
+/* The lower or the upper byte of a word, times `factor`, signed. */
+AVX2_INLINE __m256i multiply_byte(bool upper, int factor, __m256i word)
+{
+    return _mm256_maddubs_epi16(_mm256_set1_epi16((short)(upper ? factor << 8 : factor)), word);
+}
+
+/* The lower or the upper byte of a word into place. */
+AVX2_INLINE __m256i place_byte(bsm_element element, bool upper, __m256i word)
+{
     switch (element) {
-    case BSM_E4M3: return _mm256_and_si256(_mm256_srai_epi16(word, 1), _mm256_set1_epi16((short)(0xbfff & (0x8000 | upper >> 1))));
-    case BSM_E3M2: return _mm256_and_si256(_mm256_srai_epi16(word, 2), _mm256_set1_epi16((short)(0x9fff & (0xc000 | upper >> 2))));
-    case BSM_E2M3: return _mm256_and_si256(_mm256_srai_epi16(word, 3), _mm256_set1_epi16((short)(0x8fff & (0xe000 | upper >> 3))));
-    case BSM_INT8: return _mm256_srai_epi16(word, 8);
-    default: return odd ? _mm256_and_si256(word, _mm256_set1_epi16((short)upper)) : word;
+    case BSM_E4M3: return _mm256_and_si256(multiply_byte(upper, 128, word), _mm256_set1_epi16((short)0xbf80));
+    case BSM_INT8: return multiply_byte(upper, 1, word);
+    default: return upper ? _mm256_and_si256(word, _mm256_set1_epi16((short)0xff00)) : _mm256_slli_epi16(word, 8);
     }
 }
 
@@ -94,9 +99,11 @@ AVX2_INLINE void store_words(bsm_element element, const __m256i v[8], bsmi_words
 {
 #pragma GCC unroll 8
     for (int i = 0; i < 8; i++) {
-        const __m256i even = _mm256_slli_epi16(v[i], 8);
-        _mm256_store_si256((__m256i *)(void *)words[2 * i], place_word(element, false, even));
-        _mm256_store_si256((__m256i *)(void *)words[2 * i + 1], place_word(element, true, v[i]));
+        const bool six = bits_of(element) == 6;
+        const __m256i even = six ? place_six_bits(element, i % 2 == 0 ? 6 : 10, v[i]) : place_byte(element, false, v[i]);
+        const __m256i odd = six ? place_six_bits(element, i % 2 == 0 ? 12 : 16, v[i]) : place_byte(element, true, v[i]);
+        _mm256_store_si256((__m256i *)(void *)words[2 * i], even);
+        _mm256_store_si256((__m256i *)(void *)words[2 * i + 1], odd);
     }
 }
 
