@@ -78,7 +78,8 @@ void bsmi_tile_runs_avx2_fma(const struct bsmi_tile *tile, void *scratch);
 /* Each is of the file with its name, without `panels`. */
 extern const struct bsmi_panels bsmi_few_fp4_panels_avx2, bsmi_fp4_panels_avx2, bsmi_integers_panels_avx2,
                                 bsmi_integers_panels_vnni;
-extern const struct bsmi_panels bsmi_few_terms_panels_avx2, bsmi_terms_panels_avx2, bsmi_terms_panels_avx512;
+extern const struct bsmi_panels bsmi_few_terms_panels_avx2, bsmi_few_terms_panels_avx512, bsmi_terms_panels_avx2,
+                                bsmi_terms_panels_avx512;
 #elif defined(__aarch64__)
 extern const struct bsmi_panels bsmi_integers_panels_i8mm, bsmi_integers_panels_dotprod;
 #endif

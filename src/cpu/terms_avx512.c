@@ -3,9 +3,9 @@
  * Panels hold decoded elements times their scales in fp32, which is exact (halves.h); chunks with larger scales take the guarded
  * road.  Register tile: 14 rows x 32 columns; 28 accumulators, 2 vectors of B, 1 of A: 31 of 32 registers. */
 #if defined(__x86_64__)
-#include "halves_avx512.h"
+#include "words_avx512.h"
 
-enum { ROWS = 14, COLUMNS = 32, CHUNK = BSMI_CHUNK, BLOCKS = CHUNK / BSMI_SHORTEST_RUN };
+enum { ROWS = 14, COLUMNS = 32, CHUNK = 2 * BSMI_CHUNK, BLOCKS = CHUNK / BSMI_SHORTEST_RUN };
 
 struct a_panel { _Alignas(64) float values[ROWS][CHUNK + 16]; };      /* 16 more keep the rows in different sets of a cache */
 struct b_panel { float values[CHUNK][COLUMNS]; };
@@ -49,21 +49,41 @@ AVX512 static void pack_a(const struct bsmi_part *part, const struct bsmi_operan
     BSMI_BY_ELEMENT(m->element, pack_rows, part, &bytes, factors, panel)
 }
 
-/* Codes are transposed as bytes, 32 columns of B by 16 of K at a time, and decoded in the order of the panel. */
-AVX512_INLINE void pack_columns(bsm_element element, const struct bsmi_part *part, const struct bsmi_byte_rows *bytes,
+/* Up to 64 of K of 16 columns, decoded in the order of the panel. */
+AVX512_INLINE void store_columns(bsm_element element, bsmi_wide_words words, int64_t count, int64_t block, const float *factors,
+                                 float *to)
+{
+    for (int64_t q = 0; 16 * q < count; q++) {
+        const uint16_t *at = wide_words_of_sixteen(element, words, q);
+        const __m512 factor = _mm512_loadu_ps(factors + 16 * q / block * COLUMNS);
+        const int64_t some = BSMI_MIN(16, count - 16 * q);
+#pragma GCC unroll 4
+        for (int64_t i = 0; i < some; i++, to += COLUMNS, at += BSMI_WIDE_TO_NEXT)
+            _mm512_store_ps(to, _mm512_mul_ps(decode_wide(element, at), factor));
+    }
+}
+
+AVX512_INLINE void pack_columns(bsm_element element, const struct bsmi_part *part, const struct bsmi_element_rows *rows,
                                 const float *factors, struct b_panel *panel)
 {
-    const int64_t block = bsmi_factor_block(part);
-    for (int64_t k = 0; k < part->length; k += 16) {
-        __m256i v[16];
-#pragma GCC unroll 16
-        for (int c = 0; c < 16; c++) v[c] = upper_bytes(element, load_two(bytes->rows[c] + k, bytes->rows[c + 16] + k));
-        transpose_bytes(v);
-        const float *of_block = factors + k / block * COLUMNS;
-        const __m512 factor0 = _mm512_loadu_ps(of_block), factor1 = _mm512_loadu_ps(of_block + 16);
-#pragma GCC unroll 16
-        for (int i = 0; i < 16; i++) store(element, v[i], factor0, factor1, panel->values[k + i]);
-    }
+    const int64_t block = bsmi_factor_block(part), within = BSMI_MIN(block, BSMI_WORD_GROUP);
+    _Alignas(64) bsmi_wide_words words;
+    for (int64_t k = 0; k < part->length; k += BSMI_WORD_GROUP)
+        for (int c = 0; c < COLUMNS; c += 16) {
+            transpose_wide(element, bsmi_row_pointers(rows) + c, k, words);
+            store_columns(element, words, BSMI_MIN(BSMI_WORD_GROUP, part->length - k), within, factors + k / block * COLUMNS + c,
+                          panel->values[k] + c);
+        }
+}
+
+AVX512_INLINE void make_wide_factors(bsm_element element, const struct bsmi_part *part, float (*factors)[COLUMNS])
+{
+    const struct bsmi_matrix *m = part->operand.matrix;
+    if (m->block != 0) pack_scales_by_column(part, m->block, factors);
+    const __m512 factor = _mm512_set1_ps(wide_factor(element));
+    for (int64_t i = 0; i < bsmi_ceil_div(part->length, bsmi_factor_block(part)); i++)
+        for (int c = 0; c < COLUMNS; c += 16)
+            _mm512_storeu_ps(factors[i] + c, m->block != 0 ? _mm512_mul_ps(_mm512_loadu_ps(factors[i] + c), factor) : factor);
 }
 
 AVX512 static void pack_b(const struct bsmi_part *part, int run, void *memory)
@@ -71,14 +91,14 @@ AVX512 static void pack_b(const struct bsmi_part *part, int run, void *memory)
     struct b_panel *panel = memory;
     (void)run;
     if (part->operand.matrix->bits > 8) {
-        bsmi_pack_elements(part, COLUMNS, panel->values[0]);
+        bsmi_pack_wide_columns(part, COLUMNS, panel->values[0]);
         return;
     }
-    struct bsmi_byte_rows bytes;
-    float factors[BLOCKS * COLUMNS];
-    bsmi_byte_rows(part, COLUMNS, &bytes);
-    bsmi_make_factors(part, COLUMNS, factors);
-    BSMI_BY_ELEMENT(part->operand.matrix->element, pack_columns, part, &bytes, factors, panel)
+    struct bsmi_element_rows rows;
+    float factors[BLOCKS][COLUMNS];
+    bsmi_element_rows(part, COLUMNS, &rows);
+    make_wide_factors(part->operand.matrix->element, part, factors);
+    BSMI_BY_ELEMENT(part->operand.matrix->element, pack_columns, part, &rows, factors[0], panel)
 }
 
 /* Multiplying ----------------------------------------------------------------------------------------------------------- */
@@ -118,7 +138,7 @@ AVX512 static void multiply(int64_t rows, int64_t length, int run, const void *a
 
 const struct bsmi_panels bsmi_terms_panels_avx512 = {
     .rows = ROWS, .columns = COLUMNS, .chunk = CHUNK, .a_bytes = sizeof(struct a_panel), .b_bytes = sizeof(struct b_panel),
-    .keeps_b = true,
+    .keeps_b = true, .made_from = 33,
     .fits = bsmi_halves_fit, .pack_a = pack_a, .pack_b = pack_b, .multiply = multiply,
     .guarded = bsmi_tile_add_terms_avx2_fma, .guarded_scratch_bytes = bsmi_tile_scratch_avx2_fma,
 };
