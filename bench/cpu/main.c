@@ -1,4 +1,4 @@
-/* bench_cpu [--rounds N] [--seconds S] [--base N] [--threads N] [--only WORD] [--commit TEXT] [--json FILE] [--svg FILE]
+/* bench_cpu [--rounds N] [--seconds S] [--base N] [--threads N] [--only WORD[+WORD...]] [--commit TEXT] [--json FILE] [--svg FILE]
  *
  * Ours and the peer take turns in one process, each on `base` threads (1); the rows of threads have more of them.  On one thread
  * the clock is its processor time, so that other work on the machine costs its caches and its frequency alone; several threads are
@@ -26,8 +26,11 @@ static const struct work works[] = {
     { KIND_SGEMM,     FP8,                            1024, 1024, 1024, 0.97, 1.04, false, false },
     { KIND_SGEMM,     FP8,                            2048, 2048, 2048, 0.97, 1.04, false, false },
     { KIND_SGEMM,     FP6,                            1024, 1024, 1024, 0.97, 1.04, false, false },
+    { KIND_SGEMM,     FP6,                            2048, 2048, 2048, 0.97, 1.04, false, false },
     { KIND_SGEMM,     BSM_MXFP8_E4M3, BSM_MXFP4,      1024, 1024, 1024, 0.97, 1.04, false, false },
+    { KIND_SGEMM,     BSM_MXFP8_E4M3, BSM_MXFP4,      2048, 2048, 2048, 0.97, 1.04, false, false },
     { KIND_SGEMM,     BSM_FORMAT_BF16, BSM_MXFP4,     1024, 1024, 1024, 0.97, 1.04, false, false },
+    { KIND_SGEMM,     BSM_FORMAT_BF16, BSM_MXFP4,     2048, 2048, 2048, 0.97, 1.04, false, false },
     { KIND_SGEMM,     BSM_MXINT8, BSM_MXINT8,         1024, 1024, 1024, 0.97, 1.04, false, false },
     { KIND_SGEMM,     FP4,                            1,    4096, 4096, 5, 6, false, false },
     { KIND_SGEMM,     NV4,                            1,    4096, 4096, 4, 5, false, false },
@@ -85,6 +88,19 @@ static bool parse(int argc, char **argv, struct settings *s)
            s->threads <= 256;
 }
 
+/* Every word of `only`, divided by +, is found in the row's name, in its shape, or is what it is compared with. */
+static bool wanted(const char *only, const char *what, const char *shape, const char *beside)
+{
+    for (;;) {
+        char word[96];
+        const size_t length = strcspn(only, "+");
+        snprintf(word, sizeof word, "%.*s", (int)length, only);
+        if (strstr(what, word) == NULL && strstr(shape, word) == NULL && strcmp(beside, word) != 0) return false;
+        if (only[length] == '\0') return true;
+        only += length + 1;
+    }
+}
+
 static void read_load(char *text, size_t bytes)
 {
     double loads[3];
@@ -122,7 +138,7 @@ int main(int argc, char **argv)
     struct settings s = { .rounds = 51, .base = 1, .threads = 2, .seconds = 0.02, .only = "", .commit = "unknown" };
     if (!parse(argc, argv, &s)) {
         fprintf(stderr,
-                "usage: %s [--rounds 1..%d] [--seconds S] [--base N] [--threads N, more than base] [--only WORD] [--commit TEXT] "
+                "usage: %s [--rounds 1..%d] [--seconds S] [--base N] [--threads N, more than base] [--only WORD[+WORD...]] [--commit TEXT] "
                 "[--json FILE] "
                 "[--svg FILE]\n",
                 argv[0], MOST_ROUNDS);
@@ -141,8 +157,7 @@ int main(int argc, char **argv)
         char what[96], shape[96];
         *row = (struct row){ .work = works[i], .threads = works[i].kind == KIND_THREADS ? s.threads : s.base };
         row_names(row, what, shape, sizeof what);
-        if (strstr(what, s.only) == NULL && strstr(shape, s.only) == NULL && strcmp(kind_name(works[i].kind), s.only) != 0)
-            continue;
+        if (!wanted(s.only, what, shape, kind_name(works[i].kind))) continue;
         table.count++;
         measure_row(contexts, &peer, s.rounds, s.seconds, row);
     }
