@@ -99,9 +99,9 @@ const struct bsmi_cuda_kernel bsmi_cuda_kernels[BSMI_KERNEL_COUNT] = {
     SPLIT("sm90/split_nvfp4", BSMI_DECODES_NVFP4, 16, 2, "cuda_wgmma_nvfp4_" #tile "_split2", "bsmi_gemm_nvfp4_" #tile "_split", __VA_ARGS__)
 
 /* Those that read panels. */
-#define PACKED(in_file, what, block, name, function, rows, stages, panel_stages)                                                         \
-    { name, function, in_file, BSMI_GEMM_BF16, false, rows, 64, 1, 1, 128 * (BSMI_SM90_PACKED_GROUPS + 1),                                \
-      BSMI_SM90_PACKED_BYTES(block, rows, stages, panel_stages), rows, 64, 0, 0, what, BSMI_MOST_PANEL_COLUMNS, 0, true, true },
+#define PACKED(in_file, what, block, name, function, rows, groups, stages, panel_stages)                                         \
+    { name, function, in_file, BSMI_GEMM_BF16, false, rows, 64, 1, 1, 128 * ((groups) + 1),                                               \
+      BSMI_SM90_PACKED_BYTES(block, rows, groups, stages, panel_stages), rows, 64, 0, 0, what, BSMI_MOST_PANEL_COLUMNS, 0, true, true },
 #define PACKED_MXFP4(tile, ...)                                                                                                          \
     PACKED("sm90/packed_mxfp4", BSMI_DECODES_MXFP4, 32, "cuda_wgmma_mxfp4_" #tile, "bsmi_gemm_mxfp4_" #tile, __VA_ARGS__)
 #define PACKED_NVFP4(tile, ...)                                                                                                          \

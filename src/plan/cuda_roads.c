@@ -29,9 +29,9 @@ static const struct { const char *kernel; int shared, alone; } measured_register
     { "cuda_wgmma_mxfp4_16x64_split1", 133, 133 },           { "cuda_wgmma_mxfp4_16x64_split2", 200, 200 },
     { "cuda_wgmma_nvfp4_16x64_split1", 150, 150 },           { "cuda_wgmma_nvfp4_16x64_split2", 220, 220 },
     { "cuda_wgmma_mxfp4_64x64_1x1_registers", 250, 250 },    { "cuda_wgmma_nvfp4_64x64_1x1_registers", 262, 262 },
-    { "cuda_wgmma_mxfp4_16x64_packed", 80, 80 },             { "cuda_wgmma_mxfp4_32x64_packed", 98, 98 },
-    { "cuda_wgmma_nvfp4_16x64_packed", 97, 97 },             { "cuda_wgmma_nvfp4_32x64_packed", 120, 120 },
-    { "cuda_wgmma_mxfp4_64x64_packed", 155, 155 },           { "cuda_wgmma_nvfp4_64x64_packed", 180, 180 },
+    { "cuda_wgmma_mxfp4_16x64_packed", 70, 70 },             { "cuda_wgmma_mxfp4_32x64_packed", 86, 86 },
+    { "cuda_wgmma_nvfp4_16x64_packed", 84, 84 },             { "cuda_wgmma_nvfp4_32x64_packed", 103, 103 },
+    { "cuda_wgmma_mxfp4_64x64_packed", 145, 145 },           { "cuda_wgmma_nvfp4_64x64_packed", 155, 155 },
     { "cuda_wgmma_mxfp4_64x64_1x1_registers_4k", 420, 385 }, { "cuda_wgmma_nvfp4_64x64_1x1_registers_4k", 450, 390 },
 };
 

@@ -108,28 +108,28 @@ __device__ static inline uint32_t scale_word(const pack_source &s, int32_t row, 
 }
 
 /* Of a warp's turn of MXFP4, codes of e8m0 as packed_decoder.cuh has them. */
-__device__ static inline void mark_large(uint32_t (&words)[4])
+__device__ static inline void mark_large(uint32_t (&words)[BSMI_PANEL_STEPS])
 {
     bool large = false;
 #pragma unroll
-    for (int i = 0; i < 4; i++) large |= __vcmpgtu4(words[i], 0x80808080) != 0;
+    for (int i = 0; i < BSMI_PANEL_STEPS; i++) large |= __vcmpgtu4(words[i], 0x80808080) != 0;
     large = __any_sync(0xffffffff, large);
 #pragma unroll
-    for (int i = 0; i < 4; i++) words[i] = large ? __vsub4(words[i], 0x3c3c3c3c) | 0x80808080 : __vsub4(words[i], 0x02020202);
+    for (int i = 0; i < BSMI_PANEL_STEPS; i++) words[i] = large ? __vsub4(words[i], 0x3c3c3c3c) : __vsub4(words[i], 0x02020202) | 0x80808080;
 }
 
-/* The scales of a thread's rows of a turn, which has four steps. */
+/* The scales of a thread's rows of a turn. */
 __device__ static void pack_scales(const pack_source &s, int32_t row, const int32_t (&exponents)[2], int32_t column, uint32_t *to)
 {
     const bool micro = s.block == 16;
 #pragma unroll 1
     for (int word = 0; word < (micro ? 2 : 1); word++) {
-        uint32_t words[4];
+        uint32_t words[BSMI_PANEL_STEPS];
 #pragma unroll
-        for (int step = 0; step < 4; step++) words[step] = scale_word(s, row, exponents, column + step * (64 / s.block), word);
+        for (int step = 0; step < BSMI_PANEL_STEPS; step++) words[step] = scale_word(s, row, exponents, column + step * (64 / s.block), word);
         if (!micro) mark_large(words);
 #pragma unroll
-        for (int step = 0; step < 4; step++)
+        for (int step = 0; step < BSMI_PANEL_STEPS; step++)
             if (threadIdx.x % 4 == 0) to[micro ? step * 2 + word : step] = words[step];
     }
 }
@@ -143,7 +143,7 @@ __device__ static void pack_turn(const bsmi_pack_parameters &p, const pack_sourc
     pack_scales(s, row, of_rows, (int32_t)(turn * BSMI_PANEL_COLUMNS) / s.block,
                 (uint32_t *)(to + BSMI_PANEL_CODE_BYTES + in_panel * BSMI_PANEL_COLUMNS / s.block));
 #pragma unroll 1
-    for (int step = 0; step < 4; step++) {
+    for (int step = 0; step < BSMI_PANEL_STEPS; step++) {
         const int64_t at = turn * (BSMI_PANEL_COLUMNS / 2) + step * 32 + lane % 4;
         const uint2 first = packed_codes(p, s, row, of_rows[0] == BSMI_ROW_LEFT_OUT, at),
                     second = packed_codes(p, s, row + 1, of_rows[1] == BSMI_ROW_LEFT_OUT, at);

@@ -19,69 +19,66 @@ __device__ static inline uint32_t both_halves(uint32_t word, int half)
     return d;
 }
 
+/* Scales of e8m0 of a warp's turn: all at most 2, as codes less 2 with the highest bit set, or some larger, and all as codes less 60. */
+enum panel_range { PANEL_SMALL, PANEL_LARGE };
+
 /* Scales of a turn, a thread's two rows. */
-template <class CODES> struct panel_scales { uint32_t words[4][CODES::MICRO ? 2 : 1]; };
+template <class CODES> struct panel_scales { uint32_t words[BSMI_PANEL_STEPS][CODES::MICRO ? 2 : 1]; };
 
 /* from: a turn's scales of this thread. */
 template <class CODES> __device__ static inline panel_scales<CODES> read_panel_scales(uint32_t from)
 {
-    if constexpr (CODES::MICRO) {
-        const uint4 a = load_shared_v4(from), b = load_shared_v4(from + 16);
-        return { { { a.x, a.y }, { a.z, a.w }, { b.x, b.y }, { b.z, b.w } } };
-    } else {
-        const uint4 v = load_shared_v4(from);
-        return { { { v.x }, { v.y }, { v.z }, { v.w } } };
+    panel_scales<CODES> scales;
+#pragma unroll
+    for (int step = 0; step < BSMI_PANEL_STEPS; step += 2) {
+        if constexpr (CODES::MICRO) {
+            const uint4 v = load_shared_v4(from + step * 8);
+            scales.words[step][0] = v.x, scales.words[step][1] = v.y, scales.words[step + 1][0] = v.z, scales.words[step + 1][1] = v.w;
+        } else {
+            const uint2 v = load_shared_v2(from + step * 4);
+            scales.words[step][0] = v.x, scales.words[step + 1][0] = v.y;
+        }
     }
+    return scales;
 }
 
-/* Of e8m0: a warp's of a turn are either 2 at most, as their codes less 2, or some are larger, and all are their codes less 60 with the
- * highest bit set. */
 template <class CODES> __device__ static inline bool are_large(const panel_scales<CODES> &scales)
 {
-    return !CODES::MICRO && __any_sync(0xffffffff, (int32_t)scales.words[0][0] < 0);
+    return !CODES::MICRO && __any_sync(0xffffffff, (int32_t)scales.words[0][0] >= 0);
 }
 
 /* Of a row and a step: what its numbers are multiplied with, blocks 0 and 1 in the halves of the first word, 2 and 3 of the second.  Times
- * 2^126 for e8m0 that is not large; for ue4m3 the half. */
-template <class CODES> struct panel_factors { uint32_t of[CODES::MICRO ? 2 : 1]; };
+ * 2^126 for e8m0 that is small, for others the rest of 2^126 is `before`; for ue4m3 the half. */
+template <class CODES> struct panel_factors { uint32_t of[CODES::MICRO ? 2 : 1], before; };
 
-template <class CODES, bool LARGE>
+template <class CODES, panel_range RANGE>
 __device__ static inline panel_factors<CODES> factors_of_row(const uint32_t (&words)[CODES::MICRO ? 2 : 1], int row)
 {
     if constexpr (CODES::MICRO) {
-        return { { ptx_mul_bf16x2((words[row] << 4) & 0x07f007f0, 0x7b007b00), ptx_mul_bf16x2((words[row] >> 4) & 0x07f007f0, 0x7b007b00) } };
+        return { { ptx_mul_bf16x2((words[row] << 4) & 0x07f007f0, 0x7b007b00), ptx_mul_bf16x2((words[row] >> 4) & 0x07f007f0, 0x7b007b00) },
+                 0x7f007f00 };
     } else {
-        const uint32_t shifted = (row == 0 ? words[0] << 7 : words[0] >> 1) & 0x3f803f80;
-        return { { LARGE ? shifted + 0x1e001e00 : shifted | 0x40004000 } };
+        constexpr bool large = RANGE == PANEL_LARGE;
+        const uint32_t shifted = (row == 0 ? words[0] << 7 : words[0] >> 1) & 0x7f807f80;
+        return { { large ? shifted + 0x1e001e00 : shifted }, large ? 0x7e807e80u : 0x3f803f80u };
     }
 }
 
 /* Of a row's pair number i of eight: two for each of four products. */
-template <class CODES, bool LARGE> __device__ static inline uint32_t scaled_pair(uint32_t pair, const panel_factors<CODES> &factors, int i)
+template <class CODES, panel_range RANGE> __device__ static inline uint32_t scaled_pair(uint32_t pair, const panel_factors<CODES> &factors, int i)
 {
-    if constexpr (CODES::MICRO) return ptx_mul_bf16x2(ptx_mul_bf16x2(pair, 0x7f007f00), both_halves(factors.of[i / 4], i / 2 % 2));
-    else return ptx_mul_bf16x2(LARGE ? ptx_mul_bf16x2(pair, 0x7e807e80) : pair, both_halves(factors.of[0], i / 4));
+    const bool once = !CODES::MICRO && RANGE == PANEL_SMALL;
+    return ptx_mul_bf16x2(once ? pair : ptx_mul_bf16x2(pair, factors.before),
+                          both_halves(factors.of[CODES::MICRO ? i / 4 : 0], CODES::MICRO ? i / 2 % 2 : i / 4));
 }
 
-/* operand: of four products, 16 columns each. */
-template <class CODES, bool LARGE>
-__device__ static inline void decode_panel_step(const uint4 &codes, const uint32_t (&scales)[CODES::MICRO ? 2 : 1], uint32_t (&operand)[16])
+/* Of one of the thread's two rows, a step.  operand: of four products, 16 columns each. */
+template <class CODES, panel_range RANGE>
+__device__ static inline void decode_panel_row(const uint4 &codes, const uint32_t (&scales)[CODES::MICRO ? 2 : 1], int row, uint32_t (&operand)[16])
 {
-    const uint32_t words[2][2] = { { codes.x, codes.y }, { codes.z, codes.w } };
+    uint32_t pairs[8];
+    const panel_factors<CODES> factors = factors_of_row<CODES, RANGE>(scales, row);
+    unpack_pairs(row == 0 ? codes.x : codes.z, row == 0 ? codes.y : codes.w, pairs);
 #pragma unroll
-    for (int row = 0; row < 2; row++) {
-        uint32_t pairs[8];
-        const panel_factors<CODES> factors = factors_of_row<CODES, LARGE>(scales, row);
-        unpack_pairs(words[row][0], words[row][1], pairs);
-#pragma unroll
-        for (int i = 0; i < 8; i++) operand[i / 2 * 4 + i % 2 * 2 + row] = scaled_pair<CODES, LARGE>(pairs[i], factors, i);
-    }
-}
-
-/* codes: this thread's of four steps. */
-template <class CODES, bool LARGE>
-__device__ static inline void decode_steps(const uint4 (&codes)[4], const panel_scales<CODES> &scales, uint32_t (&operand)[4][16])
-{
-#pragma unroll
-    for (int step = 0; step < 4; step++) decode_panel_step<CODES, LARGE>(codes[step], scales.words[step], operand[step]);
+    for (int i = 0; i < 8; i++) operand[i / 2 * 4 + i % 2 * 2 + row] = scaled_pair<CODES, RANGE>(pairs[i], factors, i);
 }

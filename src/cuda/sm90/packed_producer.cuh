@@ -1,38 +1,83 @@
-/* The producers: a thread each of three warps.  One loads turns of panels, two load rows of A, half of a turn each: a thread that does all of
- * it takes longer than a turn. */
+/* The producers, a thread each of four warps: one loads turns of panels, the others parts of A's rows: a thread that loads all of them takes
+ * longer than a turn. */
 #pragma once
 
 #include "cuda/ptx/bulk_copy.cuh"
 #include "packed_config.cuh"
-#include "turns.cuh"
 
-/* The panels do not come from the kernel in front of this one, which makes A's rows. */
-template <class CONFIG> __device__ static inline void produce_panels(const bsmi_gemm_parameters &p, uint32_t shared)
+/* Where the loader of panels is. */
+template <class CONFIG> struct panel_loader {
+    gemm_ring<typename CONFIG::panel_ring> ring;
+    int64_t number;                       /* of the tile; behind the last it has ended */
+    const unsigned char *from;
+    int32_t turn;
+};
+
+template <class CONFIG>
+__device__ static inline void aim_at_panel(const bsmi_gemm_parameters &p, int64_t tiles, panel_loader<CONFIG> &at)
 {
-    using RING = typename CONFIG::panel_ring;
-    gemm_ring<RING> ring = { 0, 1 };      /* the phase before the first counts as complete: every stage begins empty */
-    const int64_t tiles = gemm_tiles(p);
-    const int32_t turns = turns_of<CONFIG>(p);
-    for (int64_t number = blockIdx.x; number < tiles; number += gridDim.x) {
-        const unsigned char *from = panel_of<CONFIG>(p, gemm_tile_of<CONFIG>(p, number, { 0, 0 }), 0);
-        for (int32_t turn = 0; turn < turns; turn++, ring.next(), from += CONFIG::PANEL_BYTES) {
-            const uint32_t full = full_barrier<RING>(shared, ring.stage);
-            mbarrier_wait_parity(empty_barrier<RING>(shared, ring.stage), ring.parity);
-            mbarrier_arrive_expect_tx(full, CONFIG::PANEL_BYTES);
-            cp_async_bulk_load(shared + CONFIG::AT_PANELS + ring.stage * CONFIG::PANEL_BYTES, from, CONFIG::PANEL_BYTES, full);
-        }
-    }
+    at.turn = 0;
+    if (at.number < tiles) at.from = panel_of<CONFIG>(p, gemm_tile_of<CONFIG>(p, at.number, { 0, 0 }));
 }
 
-template <class CONFIG> __device__ static inline void produce_packed(const bsmi_gemm_parameters &p, uint32_t shared)
+template <class CONFIG>
+__device__ static inline void load_panel_turn(const bsmi_gemm_parameters &p, uint32_t shared, int64_t tiles, int32_t turns,
+                                              panel_loader<CONFIG> &at)
 {
-    const uint32_t warp = warp_of_cta() - CONFIG::WARPS;
-    if (warp > CONFIG::ROW_LOADERS || !elect_sync()) return;
-    if (warp == 0) {
-        produce_panels<CONFIG>(p, shared);
-    } else {
-        griddepcontrol_wait();
-        produce_turn_rows<CONFIG>(p, shared, { 0, 0 }, ((int32_t)warp - 1) * (CONFIG::STEPS / CONFIG::ROW_LOADERS));
-        griddepcontrol_launch_dependents();
+    using RING = typename CONFIG::panel_ring;
+    const uint32_t full = full_barrier<RING>(shared, at.ring.stage);
+    mbarrier_wait_parity(empty_barrier<RING>(shared, at.ring.stage), at.ring.parity);
+    mbarrier_arrive_expect_tx(full, CONFIG::PANEL_BYTES);
+    cp_async_bulk_load(shared + CONFIG::AT_PANELS + at.ring.stage * CONFIG::PANEL_BYTES, at.from, CONFIG::PANEL_BYTES, full);
+    at.ring.next();
+    at.from += CONFIG::PANEL_BYTES;
+    if (++at.turn < turns) return;
+    at.number += gridDim.x;
+    aim_at_panel<CONFIG>(p, tiles, at);
+}
+
+/* As many turns as the ring has stages. */
+template <class CONFIG>
+__device__ static inline panel_loader<CONFIG> begin_panels(const bsmi_gemm_parameters &p, uint32_t shared)
+{
+    panel_loader<CONFIG> at = { { 0, 1 }, (int64_t)blockIdx.x, nullptr, 0 };   /* the phase before the first counts as complete */
+    const int64_t tiles = gemm_tiles(p);
+    const int32_t turns = turns_of_panel<CONFIG>(p);
+    aim_at_panel<CONFIG>(p, tiles, at);
+#pragma unroll 1
+    for (int i = 0; i < CONFIG::PANEL_STAGES && at.number < tiles; i++) load_panel_turn<CONFIG>(p, shared, tiles, turns, at);
+    return at;
+}
+
+template <class CONFIG>
+__device__ static inline void produce_panels(const bsmi_gemm_parameters &p, uint32_t shared, panel_loader<CONFIG> at)
+{
+    const int64_t tiles = gemm_tiles(p);
+    const int32_t turns = turns_of_panel<CONFIG>(p);
+#pragma unroll 1
+    while (at.number < tiles) load_panel_turn<CONFIG>(p, shared, tiles, turns, at);
+}
+
+/* Of each turn the steps from `step` on. */
+template <class CONFIG> __device__ static inline void produce_rows(const bsmi_gemm_parameters &p, uint32_t shared, int32_t step)
+{
+    constexpr int STEPS = CONFIG::STEPS / CONFIG::ROW_LOADERS;
+    gemm_ring<CONFIG> ring = { 0, 1 };
+    const int64_t tiles = gemm_tiles(p);
+    const int32_t turns = turns_of_panel<CONFIG>(p);
+    for (int64_t number = (int64_t)blockIdx.x; number < tiles; number += gridDim.x) {
+        const gemm_tile tile = gemm_tile_of<CONFIG>(p, number, { 0, 0 });
+        const int32_t matrix = p.epilogue.grouped ? 0 : tile.matrix * p.a_batch_step;
+#pragma unroll 1
+        for (int32_t turn = 0; turn < turns; turn++, ring.next()) {
+            const uint32_t full = full_barrier<CONFIG>(shared, ring.stage);
+            const uint32_t to = shared + CONFIG::AT_A + (ring.stage * CONFIG::STEPS + step) * CONFIG::A_BYTES;
+            const int32_t column = (turn * CONFIG::STEPS + step) * BSMI_K_STEP;
+            mbarrier_wait_parity(empty_barrier<CONFIG>(shared, ring.stage), ring.parity);
+            mbarrier_arrive_expect_tx(full, STEPS * CONFIG::A_BYTES);
+#pragma unroll
+            for (int32_t i = 0; i < STEPS; i++)
+                tensor_load(to + i * CONFIG::A_BYTES, &p.a, column + i * BSMI_K_STEP, tile.row, matrix, full);
+        }
     }
 }

@@ -20,7 +20,7 @@ __device__ static inline uint32_t rotated(uint32_t word, int right)
 /* Those rotated to the left lose nothing that the mask would keep. */
 __device__ static inline void unpack_pairs(uint32_t first, uint32_t second, uint32_t (&pairs)[8])
 {
-    const uint32_t words[3] = { first, second, (first & PANEL_REST) | (second << 2 & ~PANEL_REST) };
+    const uint32_t shifted = second << 2, words[3] = { first, second, shifted ^ ((first ^ shifted) & PANEL_REST) };
 #pragma unroll
     for (int i = 0; i < 8; i++) pairs[i] = rotated(words[i / 3], panel_rotation(i)) & PANEL_PAIR;
 }

@@ -1,7 +1,7 @@
 /* Panels: weights of four bits in the order in which the GEMM kernels of packed.cuh read them, as bsmi_pack writes them.  What host and
  * kernels agree on; docs/cuda.md has the order of bits.
  *
- * Exponents of B's rows first, an int32_t each, matrix by matrix, then for every 64 rows of a matrix turns of 256 columns of K: codes of
+ * Exponents of B's rows first, an int32_t each, matrix by matrix, then for every 64 rows of a matrix turns of 384 columns of K: codes of
  * all rows, then their scales.  Rows and columns that there are not have codes 0. */
 #ifndef BSMI_SM90_PANEL_LAYOUT_H
 #define BSMI_SM90_PANEL_LAYOUT_H
@@ -10,7 +10,8 @@
 
 enum {
     BSMI_PANEL_ROWS = 64,
-    BSMI_PANEL_COLUMNS = 256,
+    BSMI_PANEL_STEPS = 6,                 /* of 64 columns in a turn */
+    BSMI_PANEL_COLUMNS = 64 * BSMI_PANEL_STEPS,
     BSMI_PANEL_LEAST_TURNS = 3,           /* warpgroups that take turns at a tile have one each */
     BSMI_PANEL_CODE_BYTES = BSMI_PANEL_ROWS * BSMI_PANEL_COLUMNS / 2
 };
