@@ -21,12 +21,18 @@ bool bsmi_pair_sums_terms_of_codes(bsm_format a, bsm_format b)
     return bsmi_pair_sums_terms(a, b) && bsm_element_get((int)bsm_format_get((int)b)->element)->bits <= 8;
 }
 
+bool bsmi_pair_is_by_int8(bsm_format a, bsm_format b)
+{
+    return bsmi_pair_sums_runs(a, b) && bsm_format_get((int)b)->element == BSM_INT8 && bsm_format_get((int)a)->block == 32;
+}
+
 #define RUNS "runs of min(blockA, blockB) exact, ascending, one fused multiply-add each"
 #define TERMS "k ascending, one fused multiply-add each"
 #define RUNS_PAIR bsmi_pair_sums_runs, RUNS
 #define TERMS_PAIR bsmi_pair_sums_terms, TERMS
 #define CODES_PAIR bsmi_pair_sums_terms_of_codes, TERMS
 #define FP4_PAIR bsmi_pair_is_fp4, RUNS
+#define INT8_PAIR bsmi_pair_is_by_int8, RUNS
 #define AVX2 (BSM_CPU_AVX2 | BSM_CPU_FMA)
 #define AVX512 (AVX2 | BSM_CPU_AVX512)
 #define VNNI (AVX512 | BSM_CPU_AVX512_VNNI)
@@ -39,6 +45,7 @@ bool bsmi_pair_sums_terms_of_codes(bsm_format a, bsm_format b)
 const struct bsmi_kernel bsmi_kernels[] = {
 #if defined(__x86_64__)
     { "fp4_few_rows_avx2", AVX2, FP4_PAIR,   4, 32,     4, 1024,      4,    BY_PANELS(bsmi_few_fp4_panels_avx2) },
+    { "int8_few_rows_avx2", AVX2, INT8_PAIR, 4, 32,     4, 1024,      2,    BY_PANELS(bsmi_few_int8_panels_avx2) },
     { "integers_vnni",  VNNI,  RUNS_PAIR,    8, 32,     512, 1024,    0,    BY_PANELS(bsmi_integers_panels_vnni) },
     { "fp4_avx2",       AVX2,  FP4_PAIR,     4, 32,     256, 1024,    0,    BY_PANELS(bsmi_fp4_panels_avx2) },
     { "integers_avx2",  AVX2,  RUNS_PAIR,    4, 32,     256, 1024,    0,    BY_PANELS(bsmi_integers_panels_avx2) },
