@@ -39,7 +39,7 @@ enum scales { USUAL, NEAR_THE_ENDS, SPANNING, LARGE, WITH_NAN, SCALES };
 
 static void set_scales(struct test *t, struct operand *o, enum scales scales)
 {
-    const bool e8m0 = o->m.format == BSM_MXFP4;
+    const bool e8m0 = o->m.format != BSM_NVFP4;
     for (int64_t matrix = 0; matrix < (o->m.batch < 1 ? 1 : o->m.batch); matrix++)
         for (int64_t r = 0; r < o->m.rows; r++)
             for (int64_t s = 0; s < bsm_matrix_scale_columns(&o->m); s++) {
@@ -95,6 +95,7 @@ static void check_bits(struct test *t, const struct contexts *c, const struct pr
                    b = nibble_operand(nibbles_of_kernel(kernel), q->n, q->k, q->groups > 0 ? q->groups : q->batch, q->layout),
                    d = nibble_operand(q->d, q->m, q->gate == BSM_GATE_NONE ? q->n : q->n / 2, of_d, BSM_LAYOUT_LINEAR);
     operand_fill(t, &a, false), operand_fill(t, &b, false), set_scales(t, &b, scales);
+    if (q->a != BSM_FORMAT_BF16) set_scales(t, &a, scales);
     struct twin x = twin_make(t, c, &a), y = twin_make(t, c, &b);
     void *rows = q->groups > 0 ? to_device(t, c, group_rows, sizeof group_rows) : NULL;
     const bsm_matmul call = { .struct_size = sizeof call,

@@ -30,7 +30,7 @@ template <class CONFIG> __device__ static inline void initialize_packed_barriers
     fence_mbarrier_init();
 }
 
-/* By the threads that load; panels: what the first of them has begun. */
+/* By the threads that load, several for A's rows: one that loads all of them takes longer than a turn.  panels: what the first has begun. */
 template <class CONFIG>
 __device__ static inline void produce_packed(const bsmi_gemm_parameters &p, uint32_t shared, const panel_loader<CONFIG> &panels)
 {
@@ -40,7 +40,7 @@ __device__ static inline void produce_packed(const bsmi_gemm_parameters &p, uint
         produce_panels<CONFIG>(p, shared, panels);
     } else {
         griddepcontrol_wait();
-        produce_rows<CONFIG>(p, shared, ((int32_t)warp - 1) * (CONFIG::STEPS / CONFIG::ROW_LOADERS));
+        produce_turn_rows<CONFIG>(p, shared, { 0, 0 }, turns_of_panel<CONFIG>(p), ((int32_t)warp - 1) * (CONFIG::STEPS / CONFIG::ROW_LOADERS));
     }
 }
 

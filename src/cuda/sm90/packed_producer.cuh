@@ -1,5 +1,4 @@
-/* The producers, a thread each of four warps: one loads turns of panels, the others parts of A's rows: a thread that loads all of them takes
- * longer than a turn. */
+/* The loader of panels: a thread. */
 #pragma once
 
 #include "cuda/ptx/bulk_copy.cuh"
@@ -56,28 +55,4 @@ __device__ static inline void produce_panels(const bsmi_gemm_parameters &p, uint
     const int32_t turns = turns_of_panel<CONFIG>(p);
 #pragma unroll 1
     while (at.number < tiles) load_panel_turn<CONFIG>(p, shared, tiles, turns, at);
-}
-
-/* Of each turn the steps from `step` on. */
-template <class CONFIG> __device__ static inline void produce_rows(const bsmi_gemm_parameters &p, uint32_t shared, int32_t step)
-{
-    constexpr int STEPS = CONFIG::STEPS / CONFIG::ROW_LOADERS;
-    gemm_ring<CONFIG> ring = { 0, 1 };
-    const int64_t tiles = gemm_tiles(p);
-    const int32_t turns = turns_of_panel<CONFIG>(p);
-    for (int64_t number = (int64_t)blockIdx.x; number < tiles; number += gridDim.x) {
-        const gemm_tile tile = gemm_tile_of<CONFIG>(p, number, { 0, 0 });
-        const int32_t matrix = p.epilogue.grouped ? 0 : tile.matrix * p.a_batch_step;
-#pragma unroll 1
-        for (int32_t turn = 0; turn < turns; turn++, ring.next()) {
-            const uint32_t full = full_barrier<CONFIG>(shared, ring.stage);
-            const uint32_t to = shared + CONFIG::AT_A + (ring.stage * CONFIG::STEPS + step) * CONFIG::A_BYTES;
-            const int32_t column = (turn * CONFIG::STEPS + step) * BSMI_K_STEP;
-            mbarrier_wait_parity(empty_barrier<CONFIG>(shared, ring.stage), ring.parity);
-            mbarrier_arrive_expect_tx(full, STEPS * CONFIG::A_BYTES);
-#pragma unroll
-            for (int32_t i = 0; i < STEPS; i++)
-                tensor_load(to + i * CONFIG::A_BYTES, &p.a, column + i * BSMI_K_STEP, tile.row, matrix, full);
-        }
-    }
 }

@@ -31,7 +31,7 @@ template <class CONFIG> __device__ static inline void produce_turns(const bsmi_g
         produce_turn_codes<CONFIG>(p, shared, cta);
     } else {
         griddepcontrol_wait();
-        produce_turn_rows<CONFIG>(p, shared, cta, ((int32_t)warp - 1) * (CONFIG::STEPS / CONFIG::ROW_LOADERS));
+        produce_turn_rows<CONFIG>(p, shared, cta, turns_of<CONFIG>(p), ((int32_t)warp - 1) * (CONFIG::STEPS / CONFIG::ROW_LOADERS));
         griddepcontrol_launch_dependents();
     }
 }

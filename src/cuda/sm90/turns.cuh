@@ -7,20 +7,19 @@
 #include "cuda/ptx/wgmma_registers.cuh"
 #include "decoding_config.cuh"
 
-/* Turns of a tile, which are its steps four by four.  Each warpgroup has one at least: those behind K are zeros. */
+/* Turns of a tile of B as it is stored, which are its steps four by four.  Each warpgroup has one at least: those behind K are zeros. */
 template <class CONFIG> __device__ static inline int32_t turns_of(const bsmi_gemm_parameters &p)
 {
     return max((p.segments[0].blocks + CONFIG::STEPS - 1) / CONFIG::STEPS, CONFIG::GROUPS);
 }
 
-/* Of each turn the steps from `step` on. */
+/* Of each turn the steps from `step` on.  turns: of a tile. */
 template <class CONFIG>
-__device__ static inline void produce_turn_rows(const bsmi_gemm_parameters &p, uint32_t shared, gemm_cta cta, int32_t step)
+__device__ static inline void produce_turn_rows(const bsmi_gemm_parameters &p, uint32_t shared, gemm_cta cta, int32_t turns, int32_t step)
 {
     constexpr int STEPS = CONFIG::STEPS / CONFIG::ROW_LOADERS;
     gemm_ring<CONFIG> ring = { 0, 1 };
     const int64_t tiles = gemm_tiles(p);
-    const int32_t turns = turns_of<CONFIG>(p);
     for (int64_t number = blockIdx.x; number < tiles; number += gridDim.x) {
         const gemm_tile tile = gemm_tile_of<CONFIG>(p, number, cta);
         const int32_t matrix = p.epilogue.grouped ? 0 : tile.matrix * p.a_batch_step;
