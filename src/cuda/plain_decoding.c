@@ -51,23 +51,21 @@ static bool lies_plainly(const struct bsmi_decode_operand *o)
            && o->pitch == m->columns && o->batch_pitch == m->rows * m->columns;
 }
 
-/* A CTA has two octets for each of its threads, or a row; a small operand as many CTAs as will find a place; and no operand with
- * e8m0 more of them than there are flags. */
-static int64_t rows_of_cta(const struct bsmi_device_matrix *m, int multiprocessors)
+/* A CTA has all octets that its threads have under way at one time, or a row; the few rows of a small launch are spread over as many CTAs as
+ * will find a place; and no operand with e8m0 has more of them than there are flags. */
+static int64_t rows_of_cta(const struct bsmi_device_matrix *m, int64_t spread)
 {
-    enum { OCTETS_OF_THREAD = 2 };
-    const int64_t rows = m->rows * m->batch, spread = rows / (2 * (int64_t)multiprocessors);
-    const int64_t of_threads = OCTETS_OF_THREAD * BSMI_DECODE_PLAIN_THREADS / (m->columns / 8);
-    const int64_t of_flags = m->scale == BSM_E8M0 ? bsmi_ceil_div(rows, BSMI_MOST_PLAIN_FLAGS) : 1;
+    const int64_t of_threads = BSMI_DECODE_PLAIN_OCTETS * BSMI_DECODE_PLAIN_THREADS / (m->columns / 8);
+    const int64_t of_flags = m->scale == BSM_E8M0 ? bsmi_ceil_div(m->rows * m->batch, BSMI_MOST_PLAIN_FLAGS) : 1;
     return BSMI_MAX(BSMI_MAX(BSMI_MIN(of_threads, spread), 1), of_flags);
 }
 
 /* Number of CTAs; 0: it does not lie plainly. */
-static int64_t plain_rows(const struct bsmi_decode_operand *o, int multiprocessors, struct bsmi_plain_rows *job)
+static int64_t plain_rows(const struct bsmi_decode_operand *o, int64_t spread, struct bsmi_plain_rows *job)
 {
     const struct bsmi_device_matrix *m = &o->source;
     if (!lies_plainly(o)) return 0;
-    const int64_t rows = m->rows * m->batch, row_octets = m->columns / 8, of_cta = rows_of_cta(m, multiprocessors);
+    const int64_t rows = m->rows * m->batch, row_octets = m->columns / 8, of_cta = rows_of_cta(m, spread);
     const bool bands = m->layout.kind == BSM_LAYOUT_128X4;
     if (of_cta * row_octets > (bands ? ((int64_t)1 << 32) / row_octets : (int64_t)1 << 28)) return 0;
     *job = (struct bsmi_plain_rows){
@@ -95,12 +93,15 @@ static int64_t plain_scales(const struct bsmi_row_scales_parameters *p, struct b
 bool bsmi_cuda_decode_plainly(const struct bsmi_decode_parameters *general, bool first, bool second, int multiprocessors,
                               struct bsmi_decode_plain_parameters *plain, int64_t ctas[2])
 {
+    const struct bsmi_device_matrix *a = &general->operands[0].source, *b = &general->operands[1].source;
+    const int64_t rows = (first ? a->rows * a->batch : 0) + (second && !general->brings_scales ? b->rows * b->batch : 0);
+    const int64_t spread = rows / (2 * (int64_t)multiprocessors);
     plain->general = *general;
     plain->brings_scales = general->brings_scales;
-    ctas[0] = first ? plain_rows(&general->operands[0], multiprocessors, &plain->rows[0]) : 0;
+    ctas[0] = first ? plain_rows(&general->operands[0], spread, &plain->rows[0]) : 0;
     ctas[1] = !second                  ? 0
               : general->brings_scales ? plain_scales(&general->scales, &plain->scales)
-                                       : plain_rows(&general->operands[1], multiprocessors, &plain->rows[1]);
+                                       : plain_rows(&general->operands[1], spread, &plain->rows[1]);
     plain->first_ctas = (int32_t)ctas[0];
     return (!first || ctas[0] > 0) && (!second || ctas[1] > 0) && ctas[0] + ctas[1] > 0;
 }

@@ -1,7 +1,7 @@
 /* Operands that lie plainly as rows of bf16, with the bits of bsmi_decode, and plain scales: one operand or two.
  *
  * A CTA takes some whole rows, which are one stretch of codes, of scales and of bf16, once; CTAs begin in the order of memory, and
- * none is the last for long.  A thread has two octets under way.  What an operand is was told apart by the host: a launch waits for
+ * none is the last for long.  A thread has three octets under way.  What an operand is was told apart by the host: a launch waits for
  * each 128 bytes of its instructions to come, and those of bsmi_decode in front of its first load take longer than decoding a few rows.
  *
  * Rows are written as if their exponents were 0; where a scale of any of a CTA's rows is far out, all of them are written again. */
@@ -9,7 +9,7 @@
 #include "decoded_rows.cuh"
 #include "plain_scales.cuh"
 
-enum { OCTETS_AT_ONCE = 2, THREADS = BSMI_DECODE_PLAIN_THREADS };
+enum { OCTETS_AT_ONCE = BSMI_DECODE_PLAIN_OCTETS, THREADS = BSMI_DECODE_PLAIN_THREADS };
 static_assert((int)BSMI_LEAST_EXPONENT == (int)LEAST_EXPONENT && (int)BSMI_MOST_EXPONENT == (int)MOST_EXPONENT,
               "what the host computes bounds of");
 
