@@ -37,7 +37,8 @@ static void pack_a(const struct bsmi_part *part, const struct bsmi_operand *b, i
     for (int64_t r = 0; r < part->count; r++)
         for (int64_t k = 0; k < (int64_t)runs * RUN; k++)
             panel->values[r][k] = (int16_t)(part->operand.values[bytes.rows[r][k]] * per_unit);
-    for (int i = 0; i < runs * ROWS; i++) panel->scales[0][i] *= unit;
+    for (int i = 0; i < runs; i++)
+        for (int r = 0; r < ROWS; r++) panel->scales[i][r] *= unit;
 }
 
 AVX2 static void pack_b(const struct bsmi_part *part, int run, void *memory)
