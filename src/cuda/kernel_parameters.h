@@ -202,7 +202,8 @@ struct bsmi_gemm_parameters {
     int64_t code_band_bytes, code_batch_bytes; /* of 128 rows, of a matrix */
     int32_t code_element;                 /* of codes of a byte each: bsm_element */
 
-    /* Of kernels that decode B in registers: the operands as they are, scales anywhere and in any layout. */
+    /* The operands as they are, of kernels that compute what bf16 leaves out; of those that decode B in registers with scales anywhere and in any
+     * layout. */
     struct bsmi_device_matrix a_source, b_source;
     int64_t k;
     int32_t only_exponent_zero;           /* of B's rows: as for bsmi_decode */

@@ -208,8 +208,7 @@ static bsm_status give_codes(const struct run *run, const struct bsmi_gemm_insta
     g->code_band_bytes = o->scale_band_bytes, g->code_batch_bytes = o->scale_batch_bytes;
     g->code_element = (int32_t)m->element;
     if (o->any_scales) {
-        g->a_source = bsmi_cuda_matrix(&run->product->a), g->b_source = bsmi_cuda_matrix(m);
-        g->k = run->product->k, g->only_exponent_zero = is_plain(&run->multiply->a);
+        g->only_exponent_zero = is_plain(&run->multiply->a);
         g->first_of_call = run->queue.behind == 0;
     }
     if (instance->panels) {
@@ -223,10 +222,18 @@ static bsm_status give_codes(const struct run *run, const struct bsmi_gemm_insta
                          stream ? CU_TENSOR_MAP_SWIZZLE_NONE : CU_TENSOR_MAP_SWIZZLE_128B, &g->b);
 }
 
+/* For a kernel that computes what is left out. */
+static void give_sources(const struct run *run, struct bsmi_gemm_parameters *g)
+{
+    g->a_source = bsmi_cuda_matrix(&run->product->a), g->b_source = bsmi_cuda_matrix(&run->product->b);
+    g->k = run->product->k;
+}
+
 static bsm_status map_bf16(const struct run *run, const struct bsmi_gemm_instance *instance, struct bsmi_gemm_parameters *g)
 {
     const bsm_status status = map_operand(run, "a", &run->product->a, &run->multiply->a, instance->a_box_rows, &g->a);
     if (status != BSM_OK) return status;
+    if (instance->computes_left_out) give_sources(run, g);
     if (run->multiply->b.way == BSMI_WAY_IN_KERNEL) return give_codes(run, instance, g);
     return map_operand(run, "b", &run->product->b, &run->multiply->b, instance->b_box_rows, &g->b);
 }
@@ -337,10 +344,11 @@ static bsm_status run_integers(struct run *run)
 static bsm_status run_tensor(struct run *run)
 {
     const struct bsmi_cuda_multiply *c = run->multiply;
+    const int gemm = c->rest >= 0 ? c->rest : c->gemm;
     bsm_status status = c->rest >= 0 ? run_integers(run) : BSM_OK;
     if (status == BSM_OK) status = bring_operands(run);
-    if (status == BSM_OK) status = run_gemm(run, c->rest >= 0 ? c->rest : c->gemm);
-    if (status == BSM_OK && bsmi_cuda_leaves_out(c) && !c->b.any_scales) status = run_sums(run, true);
+    if (status == BSM_OK) status = run_gemm(run, gemm);
+    if (status == BSM_OK && bsmi_cuda_leaves_out(c) && !bsmi_gemm_instances[gemm].computes_left_out) status = run_sums(run, true);
     return status;
 }
 

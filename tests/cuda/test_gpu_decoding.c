@@ -25,6 +25,7 @@ struct problem {
     bsm_format d;      /* default: fp32 */
     bsm_layout layout; /* of B's scales; default: any */
     enum { USUAL, FAR, SPANNING, NAN_SCALES, ZEROS, ONE_FAR, FAR_AND_NAN } scales;
+    bool a_too;        /* A's scales are such, too */
     bool all_codes; /* NaN and infinity too */
     bool alpha, bias_per_row, c; /* alpha: of each row */
     bool one_alpha;
@@ -82,9 +83,9 @@ static struct operand make_operand(struct test *t, const struct problem *q, bsm_
     }
     struct operand o = operand_make(&s, 0xff);
     operand_fill(t, &o, false);
-    for (int64_t b = 0; b < (batch == 0 ? 1 : batch) && is_b; b++)
+    for (int64_t b = 0; b < (batch == 0 ? 1 : batch) && (is_b || q->a_too); b++)
         for (int64_t r = 0; r < rows; r++) {
-            for (int64_t k = 0; k < q->k && q->all_codes && r % 7 == 3; k++)
+            for (int64_t k = 0; k < q->k && q->all_codes && is_b && r % 7 == 3; k++)
                 bsm_matrix_set_code(&o.m, b, r, k,
                                     (uint32_t)rnd_below(t, 256) &
                                         ((1u << bsm_element_get((int)bsm_format_get((int)format)->element)->bits) - 1));
@@ -363,6 +364,31 @@ static void decoded_in_registers(struct test *t)
     contexts_close(&c);
 }
 
+/* Small kernels for bf16 rows compute what these leave out, beside one behind which bsmi_sums does it: rows of both warpgroups, of batches and of
+ * groups, D as numbers and quantized. */
+static void left_out_by_the_kernel(struct test *t)
+{
+    static const struct problem problems[] = {
+        { .m = 130, .n = 140, .k = 160, .scales = SPANNING, .a = BSM_MXFP8_E4M3, .a_too = true },
+        { .m = 70, .n = 100, .k = 96, .scales = SPANNING, .a = BSM_MXFP4, .a_too = true, .batch = 2, .d = BSM_FORMAT_BF16, .alpha = true, .c = true },
+        { .m = 100, .n = 72, .k = 96, .scales = SPANNING, .a = BSM_MXFP8_E5M2, .a_too = true, .groups = 3, .d = BSM_FORMAT_BF16, .bias_per_row = true },
+        { .m = 80, .n = 64, .k = 160, .scales = SPANNING, .d = BSM_MXFP8_E4M3 },
+    };
+    static const char *const small[] = { "128x96_1x1", "128x64_1x1", "128x128_1x1" };
+    enum { PROBLEMS = sizeof problems / sizeof problems[0], SMALL = sizeof small / sizeof small[0] };
+    struct contexts c;
+    char name[60];
+    if (!contexts_open(t, &c)) return;
+    const int large = kernel_number(c.gpu, "cuda_wgmma_128x192_2x1", BSM_FORMAT_BF16, BSM_MXFP4);
+    if (large < 0) test_skip(t, "this GPU has no kernels for bf16 rows by wgmma");
+    for (int i = 0; i < SMALL * PROBLEMS && large >= 0; i++) {
+        if (is_simulated() && i / PROBLEMS != i % PROBLEMS % SMALL) continue;
+        snprintf(name, sizeof name, "cuda_wgmma_%s", small[i / PROBLEMS]);
+        compare_kernels(t, &c, &problems[i % PROBLEMS], BSM_MXFP4, kernel_number(c.gpu, name, BSM_FORMAT_BF16, BSM_MXFP4), large);
+    }
+    contexts_close(&c);
+}
+
 static void operands_of_every_kind(struct test *t)
 {
     static const struct problem problems[] = {
@@ -426,6 +452,6 @@ int main(int argc, char **argv)
     static const struct test_case cases[] = { TEST(every_format),           TEST(edges),     TEST(scales_and_codes_of_any_size),
                                               TEST(operands_of_every_kind), TEST(epilogues), TEST(other_forms_go_another_way),
                                               TEST(far_scales_in_few_places), TEST(wide_tiles), TEST(whole_tiles), TEST(decoded_in_registers),
-                                              TEST(streams) };
+                                              TEST(streams),                TEST(left_out_by_the_kernel) };
     return TEST_MAIN(argc, argv, cases);
 }

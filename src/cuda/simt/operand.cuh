@@ -6,7 +6,7 @@
 #include "cuda/kernel_parameters.h"
 
 /* magnitude code of a small float: exponent bits, mantissa bits, bias; what lies above `largest` is NaN, or infinity where there is one. */
-__device__ static inline double small_float(uint32_t code, int exponent_bits, int mantissa_bits, int bias, uint32_t largest,
+__device__ static inline double small_float_value(uint32_t code, int exponent_bits, int mantissa_bits, int bias, uint32_t largest,
                                             bool has_infinity)
 {
     const uint32_t magnitude = code & ((1u << (exponent_bits + mantissa_bits)) - 1);
@@ -21,13 +21,13 @@ __device__ static inline double small_float(uint32_t code, int exponent_bits, in
 __device__ static inline double element_value(int32_t element, uint32_t code)
 {
     switch (element) {
-    case BSM_E4M3: return small_float(code, 4, 3, 7, 0x7e, false);
-    case BSM_E5M2: return small_float(code, 5, 2, 15, 0x7b, true);
-    case BSM_E3M2: return small_float(code, 3, 2, 3, 0x1f, false);
-    case BSM_E2M3: return small_float(code, 2, 3, 1, 0x1f, false);
-    case BSM_E2M1: return small_float(code, 2, 1, 1, 0x07, false);
+    case BSM_E4M3: return small_float_value(code, 4, 3, 7, 0x7e, false);
+    case BSM_E5M2: return small_float_value(code, 5, 2, 15, 0x7b, true);
+    case BSM_E3M2: return small_float_value(code, 3, 2, 3, 0x1f, false);
+    case BSM_E2M3: return small_float_value(code, 2, 3, 1, 0x1f, false);
+    case BSM_E2M1: return small_float_value(code, 2, 1, 1, 0x07, false);
     case BSM_INT8: return (double)(int8_t)code * 0x1p-6;
-    case BSM_FP16: return small_float(code, 5, 10, 15, 0x7bff, true);
+    case BSM_FP16: return small_float_value(code, 5, 10, 15, 0x7bff, true);
     case BSM_BF16: return (double)__uint_as_float(code << 16);
     default: return (double)__uint_as_float(code);
     }
@@ -85,7 +85,7 @@ __device__ static inline double scale_value(const bsmi_device_matrix &m, int64_t
 {
     if (m.block == 0) return 1;
     const uint32_t code = m.scales[batch * m.scale_batch_bytes + scale_offset(m.layout, row, k / m.block)];
-    if (m.scale == BSM_UE4M3) return small_float(code & 0x7f, 4, 3, 7, 0x7e, false);
+    if (m.scale == BSM_UE4M3) return small_float_value(code & 0x7f, 4, 3, 7, 0x7e, false);
     return code == 255 ? (double)NAN : ldexp(1.0, (int)code - 127);
 }
 

@@ -6,6 +6,7 @@
 
 #include "cuda/common/gemm_store.cuh"
 #include "gemm_config.cuh"
+#include "left_out.cuh"
 
 /* This warpgroup reads nothing of the stage any more: says so to every CTA that fills it.  One thread of the warpgroup for each. */
 template <class CONFIG> __device__ static inline void release_stage(uint32_t shared, uint32_t stage, gemm_cta cta)
@@ -138,6 +139,29 @@ __device__ static inline void finish_part(const bsmi_gemm_parameters &p, const g
     else finish_octets<CONFIG>(p, finish, part, exponents.any, boxes, sums);
 }
 
+/* Of the warpgroup's 64 rows what bf16 leaves out, once the rest is stored; where its boxes were.  k is 0 where another kernel does it. */
+template <class CONFIG>
+__device__ static inline void finish_left_out(const bsmi_gemm_parameters &p, gemm_tile tile, uint32_t group, const tile_exponents<CONFIG> &of,
+                                              const gemm_boxes &boxes)
+{
+    const uint32_t thread = threadIdx.x % 128, rows = boxes.table + (uint32_t)sizeof(left_out_memory), columns = rows + 64 * 4;
+    static_assert(CONFIG::BLOCKS == 1 && CONFIG::COLUMNS <= 128, "a thread knows a column and two rows");
+    static_assert(sizeof(left_out_memory) + 4 * (64 + CONFIG::COLUMNS) <= 8 * CONFIG::D_BOX && CONFIG::AT_D % 8 == 0, "its memory");
+    if (p.k == 0 || (p.epilogue.a_exponents == nullptr && p.epilogue.b_exponents == nullptr)) return;
+    const int32_t column = of.own.columns[0], row = of.rows[0].rows[0], row_behind = of.rows[0].rows[1];
+    if (!barrier_or(boxes.barrier, 128, column == BSMI_ROW_LEFT_OUT || row == BSMI_ROW_LEFT_OUT || row_behind == BSMI_ROW_LEFT_OUT)) return;
+    boxes_are_read();
+    barrier_sync(boxes.barrier, 128);
+    if (thread < CONFIG::COLUMNS) store_shared(columns + 4 * thread, (uint32_t)column);
+    if (thread % 4 == 0) {
+        const uint32_t at = rows + 4 * (thread / 32 * 16 + thread % 32 / 4);
+        store_shared(at, (uint32_t)row), store_shared(at + 4 * 8, (uint32_t)row_behind);
+    }
+    barrier_sync(boxes.barrier, 128);
+    tile.row += (int32_t)group * 64;
+    compute_left_out(p, tile, (left_out_memory *)__cvta_shared_to_generic(boxes.table), 64, CONFIG::COLUMNS, rows, columns, boxes.barrier);
+}
+
 template <class CONFIG>
 __device__ static inline void consume(const bsmi_gemm_parameters &p, uint32_t shared, gemm_cta cta, uint32_t group)
 {
@@ -156,6 +180,7 @@ __device__ static inline void consume(const bsmi_gemm_parameters &p, uint32_t sh
 #pragma unroll
         for (int block = 0; block < CONFIG::BLOCKS; block++)
             finish_part<CONFIG>(p, finish, part_of<CONFIG>(tile, group, block), exponents, block, boxes, sums[block]);
+        if constexpr (CONFIG::COMPUTES_LEFT_OUT) finish_left_out<CONFIG>(p, tile, group, exponents, boxes);
     }
     boxes_are_read();
 }

@@ -4,7 +4,7 @@
 
 #include "decoding_epilogue.cuh"
 #include "packed_config.cuh"
-#include "register_left_out.cuh"
+#include "left_out.cuh"
 
 /* What is read in front of a tile's first turn. */
 struct packed_finish {
@@ -87,5 +87,5 @@ __device__ static inline void end_packed_finish(const bsmi_gemm_parameters &p, u
     if (!f.scaled) return;
     const uint32_t tables = tables_of<CONFIG>(shared, group);
     barrier_sync(1 + group, 128);         /* sums have gone to D from there */
-    compute_left_out(p, tile, (left_out_memory *)(memory + CONFIG::AT_CHUNKS), CONFIG::ROWS, tables, tables + CONFIG::ROW_TABLE_BYTES, 1 + group);
+    compute_left_out(p, tile, (left_out_memory *)(memory + CONFIG::AT_CHUNKS), CONFIG::ROWS, 64, tables, tables + CONFIG::ROW_TABLE_BYTES, 1 + group);
 }

@@ -4,7 +4,7 @@
 #include "cuda/ptx/wgmma_registers.cuh"
 #include "decoding_epilogue.cuh"
 #include "register_decoder.cuh"
-#include "register_left_out.cuh"
+#include "left_out.cuh"
 #include "register_producer.cuh"
 #include "register_scales.cuh"
 
@@ -131,6 +131,6 @@ __device__ static inline void consume_registers(const bsmi_gemm_parameters &p, u
         else sum_registers<CONFIG, false>(sums[0], at, steps);
         finish_decoded_tile<CONFIG>(p, finish, tile, decoded_tile_of<CONFIG>(p, tile, shared, 0, scaled || found.exponents), sums);
         if ((!CONFIG::CODES::MICRO || p.epilogue.a_exponents != nullptr) && barrier_or(1, 128, scaled || found.exponents))
-            compute_left_out(p, tile, (left_out_memory *)(memory + CONFIG::AT_SCALES), CONFIG::ROWS, shared + TABLES, shared + EXPONENTS, 1);
+            compute_left_out(p, tile, (left_out_memory *)(memory + CONFIG::AT_SCALES), CONFIG::ROWS, 64, shared + TABLES, shared + EXPONENTS, 1);
     }
 }

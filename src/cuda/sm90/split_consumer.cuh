@@ -9,7 +9,7 @@
 #include "cuda/ptx/wgmma_registers.cuh"
 #include "decoding_epilogue.cuh"
 #include "register_decoder.cuh"
-#include "register_left_out.cuh"
+#include "left_out.cuh"
 #include "register_scales.cuh"
 #include "split_producer.cuh"
 #include "split_sums.cuh"
@@ -198,7 +198,7 @@ __device__ static inline void end_finish(const bsmi_gemm_parameters &p, unsigned
     finish_columns<CONFIG>(p, f.finish, tile, d, sums);
     const uint32_t tables = tables_of<CONFIG>(at.lane.shared, at.group);
     if (f.scaled)
-        compute_left_out(p, tile, (left_out_memory *)(memory + CONFIG::AT_CHUNKS), CONFIG::ROWS, tables,
+        compute_left_out(p, tile, (left_out_memory *)(memory + CONFIG::AT_CHUNKS), CONFIG::ROWS, 64, tables,
                          tables + CONFIG::ROW_TABLE_BYTES, 1 + at.group);
 }
 

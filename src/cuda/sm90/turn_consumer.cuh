@@ -7,7 +7,7 @@
 
 #include "decoding_epilogue.cuh"
 #include "register_decoder.cuh"
-#include "register_left_out.cuh"
+#include "left_out.cuh"
 #include "register_scales.cuh"
 #include "turn_producer.cuh"
 
@@ -157,7 +157,7 @@ __device__ static inline void finish_tile(const bsmi_gemm_parameters &p, unsigne
     static_assert(sizeof(left_out_memory) <= CONFIG::CHUNKS_BYTES && CONFIG::AT_CHUNKS % 8 == 0, "lies where sums went to D");
     finish_decoded_tile<CONFIG>(p, finish, tile, d, sums);
     const uint32_t tables = tables_of<CONFIG>(at.shared, at.group);
-    if (scaled) compute_left_out(p, tile, (left_out_memory *)(memory + CONFIG::AT_CHUNKS), CONFIG::ROWS, tables, tables + CONFIG::ROW_TABLE_BYTES, 1 + at.group);
+    if (scaled) compute_left_out(p, tile, (left_out_memory *)(memory + CONFIG::AT_CHUNKS), CONFIG::ROWS, 64, tables, tables + CONFIG::ROW_TABLE_BYTES, 1 + at.group);
 }
 
 template <class CONFIG> __device__ static inline void consume_turns(const bsmi_gemm_parameters &p, unsigned char *memory, uint32_t shared, gemm_cta cta)

@@ -1,17 +1,16 @@
 /* Rows and columns of a tile that bf16 cannot hold (decode.cu says which), once the others are stored: as bsmi_sums computes them. */
 #pragma once
 
+#include "cuda/common/gemm_epilogue.cuh"
 #include "cuda/simt/finish.cuh"
 #include "cuda/simt/sums_panel.cuh"
-#include "register_config.cuh"
 
-enum { LEFT_OUT_ROWS = 16, LEFT_OUT_COLUMNS = 8 };
+enum { LEFT_OUT_ROWS = 16, LEFT_OUT_COLUMNS = 8, LEFT_OUT_LINES = 8 };
 
 /* A part of the tile. */
 struct left_out_memory {
     int64_t rows[LEFT_OUT_ROWS], columns[LEFT_OUT_COLUMNS];   /* -1 where there is none */
-    sums_panel<LEFT_OUT_ROWS> a;
-    sums_panel<LEFT_OUT_COLUMNS> b;
+    sums_panel<LEFT_OUT_LINES> a[LEFT_OUT_ROWS / LEFT_OUT_LINES], b;
 };
 
 /* The exponent that bsmi_finish gives S for its row, not knowing that the column is left out; 0 where it knows, or the row is. */
@@ -28,6 +27,13 @@ __device__ static void store_left_out(const bsmi_gemm_parameters &p, int32_t mat
     else e.sums[matrix * e.sums_batch_pitch + row * e.sums_pitch + column] = times_power_of_two(sum, -added_later(e, matrix, row));
 }
 
+/* Every kernel has its own copy of this: of either operand by one function, which is not called often. */
+__device__ __noinline__ static void fill_left_out(sums_panel<LEFT_OUT_LINES> &panel, const bsmi_device_matrix &m, int64_t batch, const int64_t *lines,
+                                                  int64_t k, int64_t k_end, int run)
+{
+    fill_panel<128>(panel, m, batch, lines, k, k_end, run);
+}
+
 /* By a warpgroup, an element a thread; `mine`: this thread's is left out. */
 __device__ static void compute_left_out_part(const bsmi_gemm_parameters &p, const gemm_tile &tile, left_out_memory &s, uint32_t barrier, bool mine)
 {
@@ -35,21 +41,23 @@ __device__ static void compute_left_out_part(const bsmi_gemm_parameters &p, cons
     float sum = 0;
     for (int64_t k = 0; k < p.k; k += PANEL_DEPTH) {
         barrier_sync(barrier, 128);
-        fill_panel<128>(s.a, p.a_source, p.epilogue.grouped ? 0 : tile.matrix * p.a_batch_step, s.rows, k, p.k, run);
-        fill_panel<128>(s.b, p.b_source, tile.matrix * p.b_batch_step, s.columns, k, p.k, run);
+        const int32_t a_matrix = p.epilogue.grouped ? 0 : tile.matrix * p.a_batch_step;
+        for (int first = 0; first < LEFT_OUT_ROWS; first += LEFT_OUT_LINES)
+            fill_left_out(s.a[first / LEFT_OUT_LINES], p.a_source, a_matrix, s.rows + first, k, p.k, run);
+        fill_left_out(s.b, p.b_source, tile.matrix * p.b_batch_step, s.columns, k, p.k, run);
         barrier_sync(barrier, 128);
-        if (mine) sum = add_panels(sum, s.a, s.b, i, j, (int)min((int64_t)PANEL_DEPTH, p.k - k), run);
+        if (mine) sum = add_panels(sum, s.a[i / LEFT_OUT_LINES], s.b, i % LEFT_OUT_LINES, j, (int)min((int64_t)PANEL_DEPTH, p.k - k), run);
     }
     if (mine) store_left_out(p, tile.matrix, s.rows[i], s.columns[j], sum);
 }
 
-/* Of a tile of so many rows and 64 columns.  Their exponents: tables in shared memory. */
+/* Of a tile of so many rows and columns.  Their exponents: tables in shared memory. */
 __device__ __noinline__ static void compute_left_out(const bsmi_gemm_parameters &p, gemm_tile tile, left_out_memory *memory, int32_t rows,
-                                                     uint32_t row_exponents, uint32_t column_exponents, uint32_t barrier)
+                                                     int32_t columns, uint32_t row_exponents, uint32_t column_exponents, uint32_t barrier)
 {
     const int32_t i = (int32_t)threadIdx.x % 128 / LEFT_OUT_COLUMNS, j = (int32_t)threadIdx.x % LEFT_OUT_COLUMNS;
     for (int32_t first_row = 0; first_row < rows; first_row += LEFT_OUT_ROWS)
-        for (int32_t first_column = 0; first_column < 64; first_column += LEFT_OUT_COLUMNS) {
+        for (int32_t first_column = 0; first_column < columns; first_column += LEFT_OUT_COLUMNS) {
             const int32_t row = tile.row + first_row + i, column = tile.column + first_column + j;
             const bool mine = row < tile.row_end && column < p.epilogue.n
                            && ((int32_t)load_shared(row_exponents + 4 * (first_row + i)) == BSMI_ROW_LEFT_OUT
