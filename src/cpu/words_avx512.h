@@ -60,7 +60,7 @@ AVX512_INLINE __m512i load_two_wide(const uint8_t *low, const uint8_t *high)
 /* A code of 4 or 6 bits that ends at bit `end` of its word, where fp16 has it. */
 AVX512_INLINE __m512i place_bits_wide(bsm_element element, int end, __m512i word)
 {
-    const __m512i top = end == 16 ? word : _mm512_slli_epi16(word, 16 - end);
+    const __m512i top = end == 16 ? word : _mm512_mullo_epi16(word, _mm512_set1_epi16((short)(1 << (16 - end))));
     switch (element) {
     case BSM_E3M2: return _mm512_and_si512(_mm512_srai_epi16(top, 2), _mm512_set1_epi16((short)0x9f00));
     case BSM_E2M3: return _mm512_and_si512(_mm512_srai_epi16(top, 3), _mm512_set1_epi16((short)0x8f80));
