@@ -10,13 +10,19 @@
 
 enum { GUARD = 0x5a, MOST_PITCH_EXTRA = 3 };
 
+/* e8m0 codes of scales; high 0: as operand_fill makes them. */
+struct scale_range { int low, high; };
+
 struct tile_case {
     int a_format, b_format;
     int64_t rows, columns, k, first_row, first_column, split;
     int64_t scratch_rows, scratch_columns;           /* what scratch is made for: at least the tile */
     bsm_packing a_packing, b_packing;
     int layout;
-    int scale_low, scale_high;                       /* e8m0 codes of scales; 0, 0: as operand_fill makes them */
+    struct scale_range scales;                       /* of B, and of A half of the time */
+    bool apart;                                      /* scales are A's and those below B's: of columns of K before `late` and from there on */
+    struct scale_range a_late, b_scales, b_late;
+    int64_t late;
 };
 
 /* Whose bits are right: the last row of the table that serves the pair. */
@@ -29,13 +35,15 @@ static const struct bsmi_kernel *portable(bsm_format a, bsm_format b)
 
 static bool four_bits(bsm_format format) { return bsm_element_get((int)bsm_format_get((int)format)->element)->bits == 4; }
 
-static void set_scales(struct test *t, struct operand *o, int low, int high)
+/* Every 40th is NaN, if that is wanted. */
+static void set_scales(struct test *t, struct operand *o, const struct scale_range *first, const struct scale_range *then, int64_t late, bool nans)
 {
     const bsm_format_info *info = bsm_format_get((int)o->m.format);
-    if (info->scale != BSM_E8M0 || high == 0) return;
+    if (info->scale != BSM_E8M0 || first->high == 0) return;
     for (int64_t r = 0; r < o->m.rows; r++)
         for (int64_t s = 0; s < (o->m.columns + info->block - 1) / info->block; s++) {
-            const uint8_t code = rnd_below(t, 40) == 0 ? 255 : (uint8_t)rnd_between(t, low, high);
+            const struct scale_range *range = s * info->block < late ? first : then;
+            const uint8_t code = nans && rnd_below(t, 40) == 0 ? 255 : (uint8_t)rnd_between(t, range->low, range->high);
             CHECK(t, bsm_matrix_set_scale(&o->m, 0, r, s, code) == BSM_OK);
         }
 }
@@ -66,8 +74,8 @@ static struct operand make_operand(struct test *t, int format, int64_t rows, int
     if (bsm_format_get(format)->block != 0) shape.layout.kind = (bsm_layout)c->layout;
     struct operand o = operand_make(&shape, 0xff);
     operand_fill(t, &o, false);
-    set_scales(t, &o, c->scale_low, c->scale_high);
-    set_nans(t, &o);
+    set_scales(t, &o, &c->scales, c->apart ? &c->a_late : &c->scales, c->apart ? c->late : 0, !c->apart);
+    if (!c->apart) set_nans(t, &o);
     if (rows > 0) poison_last_nibbles(&o);
     return o;
 }
@@ -115,7 +123,7 @@ static void compare(struct test *t, const struct bsmi_kernel *kernel, const stru
         if ((isnan(want[i]) && isnan(got[i])) || memcmp(&want[i], &got[i], sizeof(float)) == 0) continue;
         FAIL(t, "%s: %s x %s, tile %lld x %lld x %lld from (%lld, %lld), scales %d..%d: S[%lld, %lld] = %a, wanted %a", kernel->name,
              bsm_format_get(c->a_format)->name, bsm_format_get(c->b_format)->name, (long long)c->rows, (long long)c->columns,
-             (long long)c->k, (long long)c->first_row, (long long)c->first_column, c->scale_low, c->scale_high,
+             (long long)c->k, (long long)c->first_row, (long long)c->first_column, c->scales.low, c->scales.high,
              (long long)(i / c->columns), (long long)(i % c->columns), (double)got[i], (double)want[i]);
         return;
     }
@@ -124,10 +132,11 @@ static void compare(struct test *t, const struct bsmi_kernel *kernel, const stru
 static void check_case(struct test *t, const struct tile_case *c)
 {
     const int64_t b_rows = c->split != 0 ? 2 * c->split : c->first_column + c->columns;
-    struct tile_case of_a = *c;
-    if (rnd_below(t, 2) == 0) of_a.scale_low = of_a.scale_high = 0;          /* guards look at each operand */
+    struct tile_case of_a = *c, of_b = *c;
+    if (c->apart) of_b.scales = c->b_scales, of_b.a_late = c->b_late;
+    else if (rnd_below(t, 2) == 0) of_a.scales.low = of_a.scales.high = 0;   /* guards look at each operand */
     struct operand a = make_operand(t, c->a_format, c->first_row + c->rows, c->k, c->a_packing, &of_a);
-    struct operand b = make_operand(t, c->b_format, b_rows, c->k, c->b_packing, c);
+    struct operand b = make_operand(t, c->b_format, b_rows, c->k, c->b_packing, &of_b);
     struct bsmi_matrix ma, mb;
     struct tables ta, tb;
     const struct bsmi_tile tile = { .a = resolve(t, &a, &ma, &ta), .b = resolve(t, &b, &mb, &tb), .row = c->first_row, .rows = c->rows,
@@ -164,7 +173,7 @@ static void random_case(struct test *t, struct tile_case *c)
     c->a_packing = packings[rnd_below(t, 3)];
     c->b_packing = packings[rnd_below(t, 3)];
     c->layout = (int)layouts[rnd_below(t, 2)];
-    c->scale_low = c->scale_high = 0;
+    c->scales.low = c->scales.high = 0;
 }
 
 static void every_pair(struct test *t)
@@ -217,9 +226,32 @@ static void extreme_scales(struct test *t)
             struct tile_case c = { .a_format = (int)chosen[i].a, .b_format = (int)chosen[i].b };
             random_case(t, &c);
             if (r % 3 != 0) c.rows = c.scratch_rows = rnd_between(t, 1, 8);
-            c.scale_low = ranges[r / 3].low, c.scale_high = ranges[r / 3].high;
+            c.scales.low = ranges[r / 3].low, c.scales.high = ranges[r / 3].high;
             check_case(t, &c);
         }
+}
+
+/* Few rows of terms may be summed in units of B's factors, where nothing on the way is subnormal or overflows (terms_few_rows_*.c): each of
+ * these is right for one operand, or one part of K, and wrong for the other. */
+static void factors_folded(struct test *t)
+{
+    enum { LATE = 2048, LONG = LATE + 96, SHORT = 96 };
+    static const struct scale_range usual = { 120, 132 };
+    static const struct { struct scale_range a, a_late, b, b_late; int64_t k; } ways[] = {
+        { { 0, 6 }, usual, { 136, 140 }, usual, SHORT }, { { 226, 235 }, usual, { 101, 106 }, usual, SHORT },
+        { usual, usual, { 0, 6 }, usual, SHORT }, { usual, usual, { 1, 60 }, usual, SHORT }, { usual, usual, { 225, 240 }, usual, SHORT },
+        { { 178, 186 }, usual, { 178, 186 }, { 101, 106 }, LONG }, { { 60, 66 }, usual, { 60, 66 }, { 136, 140 }, LONG },
+    };
+    static const struct { bsm_format a, b; } pairs[] = { { BSM_MXFP8_E5M2, BSM_MXFP8_E5M2 }, { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3 },
+                                                         { BSM_MXFP8_E5M2, BSM_MXFP4 }, { BSM_MXFP6_E3M2, BSM_MXFP6_E3M2 } };
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+        for (size_t w = 0; w < sizeof ways / sizeof ways[0]; w++)
+            for (int64_t rows = 1; rows <= 8; rows = rows < 4 ? rows + 1 : 2 * rows) {
+                struct tile_case c = { .a_format = (int)pairs[i].a, .b_format = (int)pairs[i].b, .rows = rows, .columns = 64, .k = ways[w].k,
+                                       .scratch_rows = rows, .scratch_columns = 64, .apart = true, .scales = ways[w].a,
+                                       .a_late = ways[w].a_late, .b_scales = ways[w].b, .b_late = ways[w].b_late, .late = LATE };
+                check_case(t, &c);
+            }
 }
 
 /* Larger than what the guarded road takes at once. */
@@ -229,13 +261,13 @@ static void large_tiles(struct test *t)
         for (int guarded = 0; guarded < 2; guarded++) {
             struct tile_case c = { .a_format = (int)chosen[i].a, .b_format = (int)chosen[i].b, .rows = 199, .columns = 270, .k = 40,
                                    .scratch_rows = 199, .scratch_columns = 270 };
-            if (guarded) c.scale_low = 125, c.scale_high = 254;
+            if (guarded) c.scales.low = 125, c.scales.high = 254;
             check_case(t, &c);
         }
 }
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(every_pair), TEST(edges), TEST(every_small_height), TEST(extreme_scales), TEST(large_tiles) };
+    static const struct test_case cases[] = { TEST(every_pair), TEST(edges), TEST(every_small_height), TEST(extreme_scales), TEST(factors_folded), TEST(large_tiles) };
     return TEST_MAIN(argc, argv, cases);
 }
