@@ -11,7 +11,8 @@ enum { BSMI_LEAST_EXPONENT = -40, BSMI_MOST_EXPONENT = 40 };
  * of the first load.  Rows follow each other without a gap, batches too, in multiples of 64 columns; scales are linear, without a gap, or
  * lie as 128x4; `decoded` has no gaps either.  Scales that are brought are those of one matrix, linear.
  * A grid of first_ctas CTAs for the rows of the first operand, and for the second ceil(rows / rows_of_cta) or, of scales, any number, each of
- * BSMI_DECODE_PLAIN_THREADS threads, of which each has BSMI_DECODE_PLAIN_OCTETS eights of codes under way.  `general`: what bsmi_decode would be given, for rows that want an exponent. */
+ * BSMI_DECODE_PLAIN_THREADS threads, of which each has BSMI_DECODE_PLAIN_OCTETS eights of codes under way.  `general`: what bsmi_decode
+ * would be given, for rows that want an exponent. */
 enum { BSMI_DECODE_PLAIN_THREADS = 512, BSMI_DECODE_PLAIN_OCTETS = 3, BSMI_MOST_PLAIN_FLAGS = 4096 };
 struct bsmi_scale_bounds { uint32_t least, span; };                  /* e8m0 codes that want no exponent: least .. least + span */
 struct bsmi_plain_rows {
