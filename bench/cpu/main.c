@@ -54,6 +54,7 @@ static const struct work works[] = {
     { KIND_BANDWIDTH, NV4,                            1,    65536, 4096, 0.75, 0.9, false, false },
     { KIND_BANDWIDTH, FP8,                            1,    32768, 4096, 0.75, 0.9, false, false },
     { KIND_BANDWIDTH, FP6,                            1,    32768, 4096, 0.75, 0.9, false, false },
+    { KIND_BANDWIDTH, BSM_MXFP6_E2M3, BSM_MXFP6_E2M3, 1,    32768, 4096, 0.75, 0.9, false, false },
     { KIND_BANDWIDTH, BSM_MXINT8, BSM_MXINT8,         1,    32768, 4096, 0.75, 0.9, false, false },
     { KIND_THREADS,   FP4,                            1024, 1024, 1024, 1.85, 1.95, false, false },
     { KIND_THREADS,   FP4,                            32,   4096, 4096, 1.85, 1.95, false, false },

@@ -21,9 +21,16 @@ bool bsmi_pair_sums_terms_of_codes(bsm_format a, bsm_format b)
     return bsmi_pair_sums_terms(a, b) && bsm_element_get((int)bsm_format_get((int)b)->element)->bits <= 8;
 }
 
-bool bsmi_pair_is_by_int8(bsm_format a, bsm_format b)
+static bool runs_of_32_by(bsm_element of_b, bsm_format a, bsm_format b)
 {
-    return bsmi_pair_sums_runs(a, b) && bsm_format_get((int)b)->element == BSM_INT8 && bsm_format_get((int)a)->block == 32;
+    return bsmi_pair_sums_runs(a, b) && bsm_format_get((int)b)->element == of_b && bsm_format_get((int)a)->block == 32;
+}
+
+bool bsmi_pair_is_by_int8(bsm_format a, bsm_format b) { return runs_of_32_by(BSM_INT8, a, b); }
+
+bool bsmi_pair_is_by_e2m3(bsm_format a, bsm_format b)
+{
+    return runs_of_32_by(BSM_E2M3, a, b) && bsm_format_get((int)a)->element != BSM_INT8;
 }
 
 #define RUNS "runs of min(blockA, blockB) exact, ascending, one fused multiply-add each"
@@ -33,6 +40,7 @@ bool bsmi_pair_is_by_int8(bsm_format a, bsm_format b)
 #define CODES_PAIR bsmi_pair_sums_terms_of_codes, TERMS
 #define FP4_PAIR bsmi_pair_is_fp4, RUNS
 #define INT8_PAIR bsmi_pair_is_by_int8, RUNS
+#define E2M3_PAIR bsmi_pair_is_by_e2m3, RUNS
 #define AVX2 (BSM_CPU_AVX2 | BSM_CPU_FMA)
 #define AVX512 (AVX2 | BSM_CPU_AVX512)
 #define VNNI (AVX512 | BSM_CPU_AVX512_VNNI)
@@ -45,7 +53,8 @@ bool bsmi_pair_is_by_int8(bsm_format a, bsm_format b)
 const struct bsmi_kernel bsmi_kernels[] = {
 #if defined(__x86_64__)
     { "fp4_few_rows_avx2", AVX2, FP4_PAIR,   4, 32,     4, 1024,      4,    BY_PANELS(bsmi_few_fp4_panels_avx2) },
-    { "int8_few_rows_avx2", AVX2, INT8_PAIR, 4, 32,     4, 1024,      2,    BY_PANELS(bsmi_few_int8_panels_avx2) },
+    { "int8_few_rows_avx2", AVX2, INT8_PAIR, 4, 32,     4, 1024,      2,    BY_PANELS(bsmi_few_integers_panels_avx2) },
+    { "e2m3_few_rows_avx2", AVX2, E2M3_PAIR, 4, 32,     4, 1024,      4,    BY_PANELS(bsmi_few_integers_panels_avx2) },
     { "integers_vnni",  VNNI,  RUNS_PAIR,    8, 32,     512, 1024,    0,    BY_PANELS(bsmi_integers_panels_vnni) },
     { "fp4_avx2",       AVX2,  FP4_PAIR,     4, 32,     256, 1024,    0,    BY_PANELS(bsmi_fp4_panels_avx2) },
     { "integers_avx2",  AVX2,  RUNS_PAIR,    4, 32,     256, 1024,    0,    BY_PANELS(bsmi_integers_panels_avx2) },

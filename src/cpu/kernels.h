@@ -61,6 +61,7 @@ bool bsmi_pair_sums_terms(bsm_format a, bsm_format b);
 bool bsmi_pair_sums_terms_of_codes(bsm_format a, bsm_format b);     /* B's elements have at most 8 bits */
 bool bsmi_pair_is_fp4(bsm_format a, bsm_format b);        /* both elements are e2m1, in blocks */
 bool bsmi_pair_is_by_int8(bsm_format a, bsm_format b);    /* B's are int8, and runs have 32 */
+bool bsmi_pair_is_by_e2m3(bsm_format a, bsm_format b);    /* B's are e2m3, A's no int8, and runs have 32 */
 
 /* The portable tiles and their instantiation for AVX2 and FMA: tile_template.h.  What adds columns [k, end) of K, k a multiple of
  * 256, goes on from the sums that the tile has. */
@@ -77,7 +78,7 @@ void bsmi_tile_add_runs_avx2_fma(const struct bsmi_tile *tile, int64_t k, int64_
 void bsmi_tile_runs_avx2_fma(const struct bsmi_tile *tile, void *scratch);
 
 /* Each is of the file with its name, without `panels`. */
-extern const struct bsmi_panels bsmi_few_fp4_panels_avx2, bsmi_few_int8_panels_avx2, bsmi_fp4_panels_avx2,
+extern const struct bsmi_panels bsmi_few_fp4_panels_avx2, bsmi_few_integers_panels_avx2, bsmi_fp4_panels_avx2,
                                 bsmi_integers_panels_avx2, bsmi_integers_panels_vnni;
 extern const struct bsmi_panels bsmi_few_terms_panels_avx2, bsmi_few_terms_panels_avx512, bsmi_terms_panels_avx2,
                                 bsmi_terms_panels_avx512;
