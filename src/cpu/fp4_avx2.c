@@ -21,7 +21,6 @@
 enum {
     ROWS = 4, COLUMNS = 32, CHUNK = 512, RUNS = CHUNK / BSMI_SHORTEST_RUN, GROUP = 32,
     OFFSET = 12,                          /* what is added to doubled elements of B */
-    MOST_A_SCALE = 105 + 127,             /* as an e8m0 code */
 };
 
 struct a_panel {
@@ -195,19 +194,13 @@ AVX2 static void multiply(int64_t rows, int64_t length, int run, const void *a, 
     else multiply_runs(16, bsmi_ceil_div(length, 32), a, b, sums, pitch);
 }
 
-static bool fits(const struct bsmi_part *a, const struct bsmi_part *b)
-{
-    (void)b;
-    return bsmi_part_e8m0_at_most(a, MOST_A_SCALE);
-}
-
 _Static_assert(sizeof(struct a_panel) % 64 == 0 && sizeof(struct b_panel) % 64 == 0,
                "panels follow one another at vectors' alignment");
 
 const struct bsmi_panels bsmi_fp4_panels_avx2 = {
     .rows = ROWS, .columns = COLUMNS, .chunk = CHUNK, .a_bytes = sizeof(struct a_panel), .b_bytes = sizeof(struct b_panel),
     .keeps_b = true, .made_from = 33,
-    .fits = fits, .pack_a = pack_a, .pack_b = pack_b, .multiply = multiply,
+    .fits = bsmi_runs_fit, .pack_a = pack_a, .pack_b = pack_b, .multiply = multiply,
     .guarded = bsmi_tile_add_runs_avx2_fma, .guarded_scratch_bytes = bsmi_tile_scratch_avx2_fma,
 };
 #else

@@ -12,7 +12,6 @@
 
 enum {
     ROWS = 4, COLUMNS = 32, STEP = 16, CHUNK = BSMI_CHUNK, RUNS = CHUNK / BSMI_SHORTEST_RUN, GROUP = 32,
-    MOST_A_SCALE = 105 + 127,             /* as an e8m0 code */
     BITS_OF_BIAS = 0x4b400000,            /* of 1.5 * 2^23 */
 };
 static const float bias = 0x1.8p23F;
@@ -202,19 +201,13 @@ AVX2 static void multiply(int64_t rows, int64_t length, int run, const void *a, 
         else multiply_runs(16, bsmi_ceil_div(length, 32), a, b, column, sums + column, pitch);
 }
 
-static bool fits(const struct bsmi_part *a, const struct bsmi_part *b)
-{
-    (void)b;
-    return bsmi_part_e8m0_at_most(a, MOST_A_SCALE);
-}
-
 _Static_assert(sizeof(struct a_panel) % 64 == 0 && sizeof(struct b_panel) % 64 == 0,
                "panels follow one another at vectors' alignment");
 
 const struct bsmi_panels bsmi_integers_panels_avx2 = {
     .rows = ROWS, .columns = COLUMNS, .chunk = CHUNK, .a_bytes = sizeof(struct a_panel), .b_bytes = sizeof(struct b_panel),
     .keeps_b = true,
-    .fits = fits, .pack_a = pack_a, .pack_b = pack_b, .multiply = multiply,
+    .fits = bsmi_runs_fit, .pack_a = pack_a, .pack_b = pack_b, .multiply = multiply,
     .guarded = bsmi_tile_add_runs_avx2_fma, .guarded_scratch_bytes = bsmi_tile_scratch_avx2_fma,
 };
 #else

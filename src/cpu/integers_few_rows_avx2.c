@@ -11,7 +11,7 @@
 #include "panels.h"
 
 enum {
-    ROWS = 4, COLUMNS = 32, STEP = 8, RUN = 32, CHUNK = BSMI_ROW_CHUNK, RUNS = CHUNK / RUN, MOST_A_SCALE = 105 + 127,
+    ROWS = 4, COLUMNS = 32, STEP = 8, RUN = 32, CHUNK = BSMI_ROW_CHUNK, RUNS = CHUNK / RUN,
     AHEAD = 512,                          /* bytes of a row that are asked for before their turn */
 };
 
@@ -166,18 +166,12 @@ AVX2 static void multiply(int64_t rows, int64_t length, int run, const void *a, 
     else multiply_element(BSM_INT8, runs, a, b, sums, pitch);
 }
 
-static bool fits(const struct bsmi_part *a, const struct bsmi_part *b)
-{
-    (void)b;
-    return bsmi_part_e8m0_at_most(a, MOST_A_SCALE);
-}
-
 _Static_assert(sizeof(struct a_panel) % 64 == 0 && sizeof(struct b_panel) % 64 == 0,
                "panels follow one another at vectors' alignment");
 
 const struct bsmi_panels bsmi_few_integers_panels_avx2 = {
     .rows = ROWS, .columns = COLUMNS, .chunk = CHUNK, .a_bytes = sizeof(struct a_panel), .b_bytes = sizeof(struct b_panel),
-    .fits = fits, .pack_a = pack_a, .pack_b = pack_b, .multiply = multiply,
+    .fits = bsmi_runs_fit, .pack_a = pack_a, .pack_b = pack_b, .multiply = multiply,
     .guarded = bsmi_tile_add_runs_avx2_fma, .guarded_scratch_bytes = bsmi_tile_scratch_avx2_fma,
 };
 #else

@@ -70,7 +70,7 @@ static void multiply(int64_t rows, int64_t length, int run, const void *left, co
 const struct bsmi_panels bsmi_integers_panels_i8mm = {
     .rows = ROWS, .columns = COLUMNS, .chunk = CHUNK, .a_bytes = sizeof(struct panel), .b_bytes = sizeof(struct panel),
     .keeps_b = true,
-    .fits = fits, .pack_a = pack_a, .pack_b = pack_b, .multiply = multiply,
+    .fits = bsmi_runs_fit, .pack_a = pack_a, .pack_b = pack_b, .multiply = multiply,
     .guarded = bsmi_tile_add_runs_portable, .guarded_scratch_bytes = bsmi_tile_scratch_portable,
 };
 #else

@@ -26,7 +26,7 @@
 #define NEON_TARGET(features)
 #endif
 
-enum { ROWS = 8, COLUMNS = 8, CHUNK = 512, RUNS = CHUNK / BSMI_SHORTEST_RUN, CODES = 64, MOST_A_SCALE = 105 + 127 };
+enum { ROWS = 8, COLUMNS = 8, CHUNK = 512, RUNS = CHUNK / BSMI_SHORTEST_RUN, CODES = 64 };
 
 struct panel {
     _Alignas(64) float scales[RUNS][ROWS];
@@ -101,12 +101,6 @@ NEON_INLINE void add_run(int32x4_t run, float scale, float32x4_t b_scales, float
 {
     const float32x4_t t = vmulq_n_f32(vcvtq_f32_s32(run), scale);
     vst1q_f32(sums, vfmaq_f32(vld1q_f32(sums), t, b_scales));
-}
-
-static inline bool fits(const struct bsmi_part *a, const struct bsmi_part *b)
-{
-    (void)b;
-    return bsmi_part_e8m0_at_most(a, MOST_A_SCALE);
 }
 
 _Static_assert(sizeof(struct panel) % 64 == 0, "panels follow one another at vectors' alignment");

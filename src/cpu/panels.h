@@ -44,4 +44,12 @@ static inline int bsmi_run_length(const struct bsmi_matrix *a, const struct bsmi
 /* The largest finite e8m0 code of a part's scales is at most `most`; true for other scales. */
 bool bsmi_part_e8m0_at_most(const struct bsmi_part *part, int most);
 
+/* For kernels that sum runs as integers r: r * unit * sA stays exact in fp32, whatever B's scales are. */
+enum { BSMI_MOST_A_SCALE_OF_RUNS = 105 + 127 };           /* as an e8m0 code */
+static inline bool bsmi_runs_fit(const struct bsmi_part *a, const struct bsmi_part *b)
+{
+    (void)b;
+    return bsmi_part_e8m0_at_most(a, BSMI_MOST_A_SCALE_OF_RUNS);
+}
+
 #endif
