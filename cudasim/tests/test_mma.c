@@ -568,8 +568,8 @@ static void forms_that_do_not_exist_are_refused(struct test *t)
         "mma.sync.aligned.m16n8k8.col.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2}, {%r3}, {%f1,%f2,%f3,%f4};",
         "mma.sync.m16n8k8.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2}, {%r3}, {%f1,%f2,%f3,%f4};",
         "mma.sync.aligned.m16n8k8.row.col.satfinite.f32.f16.f16.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2}, {%r3}, {%f1,%f2,%f3,%f4};",
-        "mma.sync.aligned.m8n8k4.row.col.f16.f16.f16.f32 {%r1,%r2,%r3,%r4}, {%r1,%r2}, {%r3,%r4}, "
-        "{%f1,%f2,%f3,%f4,%f5,%f6,%f7,%f8};",
+        ("mma.sync.aligned.m8n8k4.row.col.f16.f16.f16.f32 {%r1,%r2,%r3,%r4}, {%r1,%r2}, {%r3,%r4}, "
+         "{%f1,%f2,%f3,%f4,%f5,%f6,%f7,%f8};"),
         "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.or.popc {%r1,%r2}, {%r3}, {%r4}, {%r5,%r6};",
     };
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {

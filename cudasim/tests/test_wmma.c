@@ -57,8 +57,8 @@ static void kernel(const struct form *f, bool col_a, bool col_b, bool col_c, boo
     const char *const ab = f->kind == DOUBLE ? "fd" : "r", *const la = col_a ? ".col" : ".row", *const lb = col_b ? ".col" : ".row";
     const char *const lc = col_c ? ".col" : ".row";
     char before[64], behind[64];
-    snprintf(before, sizeof before, shape_first ? ".%s" : "", f->shape);
-    snprintf(behind, sizeof behind, shape_first ? "" : ".%s", f->shape);
+    snprintf(before, sizeof before, "%s%s", shape_first ? "." : "", shape_first ? f->shape : "");
+    snprintf(behind, sizeof behind, "%s%s", shape_first ? "" : ".", shape_first ? "" : f->shape);
     text[0] = '\0';
     sprintf(text, "wmma.load.a.sync.aligned%s%s%s.global.%s ", before, la, behind, f->type);
     vector(text, ab, f->na, 0);

@@ -231,13 +231,13 @@ static void extreme_scales(struct test *t)
         }
 }
 
-/* Few rows of terms may be summed in units of B's factors, where nothing on the way is subnormal or overflows (terms_few_rows_*.c): each of
+/* Few rows of terms may be summed in units of B's factors, where nothing on the way is subnormal or overflows (folding_avx2.h): each of
  * these is right for one operand, or one part of K, and wrong for the other. */
 static void factors_folded(struct test *t)
 {
     enum { LATE = 2048, LONG = LATE + 96, SHORT = 96 };
     static const struct scale_range usual = { 120, 132 };
-    static const struct { struct scale_range a, a_late, b, b_late; int64_t k; } ways[] = {
+    const struct { struct scale_range a, a_late, b, b_late; int64_t k; } ways[] = {
         { { 0, 6 }, usual, { 136, 140 }, usual, SHORT }, { { 226, 235 }, usual, { 101, 106 }, usual, SHORT },
         { usual, usual, { 0, 6 }, usual, SHORT }, { usual, usual, { 1, 60 }, usual, SHORT }, { usual, usual, { 225, 240 }, usual, SHORT },
         { { 178, 186 }, usual, { 178, 186 }, { 101, 106 }, LONG }, { { 60, 66 }, usual, { 60, 66 }, { 136, 140 }, LONG },
