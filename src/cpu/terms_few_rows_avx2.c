@@ -7,16 +7,10 @@
  * sums for each of four rows, or 4 of a single one, 2 (4) factors or decoded elements.  A was decoded and scaled before; chunks
  * with larger scales take the guarded road.
  *
- * Folded factors.  A power of two f = sB * factor (halves.h) commutes with rounding while nothing is subnormal or overflows:
- *
- *     fma(a, f h, S) = f fma(a, h, S / f)
- *
- * so that sums are divided by f before a block of B and multiplied by it behind, in place of every element.  With nonzero |a| of
- * 2^-32 to 2^32, hence multiples of 2^-55, h a multiple of 2^-17 below 2^16, f of 2^-27 to 2^27, and nonzero |S| of 2^-70 to 2^60
- * before the chunk, every sum in it is 0 or a multiple of 2^-99 below 2^85, and S / f 0 or a multiple of 2^-126 below 2^112:
- * normal numbers.
- * (Infinities and NaN of B are what they are either way.)  Other chunks multiply every element by its factor. */
+ * Factors are folded into the sums where that gives the same bits (folding_avx2.h): sums are divided by a block's before it and
+ * multiplied by it behind. */
 #if defined(__x86_64__)
+#include "folding_avx2.h"
 #include "words_avx2.h"
 
 enum {
@@ -40,26 +34,6 @@ struct b_panel {
 
 /* Packing --------------------------------------------------------------------------------------------------------------- */
 
-/* Every number is 0 or has an exponent in [low, high): eight at a time, all of them where count is no multiple of 8. */
-AVX2_INLINE bool all_between(const float *values, int64_t count, int low, int high)
-{
-    const __m256i lowest = _mm256_set1_epi32((low + 127) << 23), highest = _mm256_set1_epi32(((high + 127) << 23) - 1);
-    __m256i fits = _mm256_set1_epi32(-1);
-    int64_t k = 0;
-    for (; k + 8 <= count; k += 8) {
-        const __m256i v = _mm256_loadu_si256((const __m256i *)(const void *)(values + k));
-        const __m256i bits = _mm256_and_si256(v, _mm256_set1_epi32(0x7fffffff));
-        const __m256i inside = _mm256_cmpeq_epi32(bits, _mm256_min_epu32(_mm256_max_epu32(bits, lowest), highest));
-        fits = _mm256_and_si256(fits, _mm256_or_si256(inside, _mm256_cmpeq_epi32(bits, _mm256_setzero_si256())));
-    }
-    int outside = ~_mm256_movemask_epi8(fits);
-    for (; k < count; k++) {
-        const uint32_t bits = bsmi_float_bits(values[k]) & 0x7fffffff;
-        outside |= bits != 0 && (bits < (uint32_t)(low + 127) << 23 || bits >= (uint32_t)(high + 127) << 23);
-    }
-    return outside == 0;
-}
-
 AVX2 static void pack_a(const struct bsmi_part *part, const struct bsmi_operand *b, int run, void *memory)
 {
     struct a_panel *panel = memory;
@@ -71,20 +45,8 @@ AVX2 static void pack_a(const struct bsmi_part *part, const struct bsmi_operand 
         bsmi_row_elements(part->operand.matrix, part->operand.values, part->batch, row.first, part->k, part->length,
                           panel->values[r]);
         bsmi_scale_row(&row, panel->values[r]);
-        panel->foldable = panel->foldable && all_between(panel->values[r], part->length, -32, 32);
+        panel->foldable = panel->foldable && row_folds(panel->values[r], part->length);
     }
-}
-
-/* Every scale of e8m0 has an exponent in [low, high). */
-AVX2_INLINE bool all_scales_between(const float *scales, int64_t count, int low, int high)
-{
-    const __m256i lowest = _mm256_set1_epi32((low + 127) << 23), last = _mm256_set1_epi32(((high - low) << 23) - 1);
-    __m256i largest = _mm256_setzero_si256();
-    for (int64_t i = 0; i < count; i += 8) {
-        const __m256i bits = _mm256_load_si256((const __m256i *)(const void *)(scales + i));
-        largest = _mm256_max_epu32(largest, _mm256_sub_epi32(bits, lowest));
-    }
-    return _mm256_movemask_epi8(_mm256_cmpeq_epi32(_mm256_max_epu32(largest, last), last)) == -1;
 }
 
 AVX2 static void pack_b(const struct bsmi_part *part, int run, void *memory)
@@ -98,9 +60,8 @@ AVX2 static void pack_b(const struct bsmi_part *part, int run, void *memory)
     bsmi_element_rows(part, COLUMNS, &panel->rows);
     if (m->block != 0) pack_scales_by_column(part, m->block, panel->scales);
     for (int c = 0; c < COLUMNS && m->block == 0; c++) panel->scales[0][c] = 1;
-    const int moved = (int)(bsmi_float_bits(panel->factor) >> 23) - 127;
     const int64_t blocks = bsmi_ceil_div(part->length, (int64_t)1 << panel->block_bits);
-    panel->foldable = m->scale != BSM_UE4M3 && all_scales_between(panel->scales[0], blocks * COLUMNS, -27 - moved, 28 - moved);
+    panel->foldable = scales_fold(m->scale, panel->scales[0], blocks * COLUMNS, panel->factor);
 }
 
 /* Multiplying ----------------------------------------------------------------------------------------------------------- */
@@ -267,24 +228,18 @@ AVX2_INLINE void multiply_row(bsm_element element, bool folded, int64_t length, 
     for (int j = 0; j < 4; j++) _mm256_store_ps(sums + 8 * j, acc[j]);
 }
 
-AVX2 static bool can_fold(int64_t rows, const struct a_panel *a, const struct b_panel *b, const float *sums, int64_t pitch)
-{
-    bool can = a->foldable && b->foldable;
-    for (int64_t r = 0; r < rows && can; r++) can = all_between(sums + r * pitch, COLUMNS, -70, 60);
-    return can;
-}
-
 AVX2 static void multiply(int64_t rows, int64_t length, int run, const void *a, const void *right, float *sums, int64_t pitch)
 {
     const struct b_panel *b = right;
+    const bool folded = ((const struct a_panel *)a)->foldable && b->foldable && sums_fold(rows, COLUMNS, sums, pitch);
     (void)run;
     if (rows == 1) {
-        if (can_fold(1, a, b, sums, pitch)) {
+        if (folded) {
             BSMI_BY_ELEMENT(b->element, multiply_row, true, length, a, b, sums)
         } else {
             BSMI_BY_ELEMENT(b->element, multiply_row, false, length, a, b, sums)
         }
-    } else if (can_fold(rows, a, b, sums, pitch)) {
+    } else if (folded) {
         BSMI_BY_WORDS(b->element, multiply_element, true, rows, length, a, b, sums, pitch)
     } else {
         BSMI_BY_WORDS(b->element, multiply_element, false, rows, length, a, b, sums, pitch)

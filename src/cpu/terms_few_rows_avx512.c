@@ -6,9 +6,10 @@
  * first-level cache and are decoded on their way into the fused multiply-adds.  Registers: 2 sums for each of eight rows, 2 factors,
  * 2 decoded vectors.  A was decoded and scaled before; chunks with larger scales take the guarded road.
  *
- * Factors are folded into the sums as in terms_few_rows_avx2.c, where it is said why that gives the same bits; from one block to
- * the next sums are multiplied by the quotient of their factors. */
+ * Factors are folded into the sums where that gives the same bits (folding_avx2.h); from one block to the next sums are multiplied
+ * by the quotient of their factors. */
 #if defined(__x86_64__)
+#include "folding_avx2.h"
 #include "words_avx512.h"
 
 enum {
@@ -41,19 +42,6 @@ struct b_panel {
 /* Rows side by side. */
 static int width_of(int64_t rows) { return rows > 4 ? ROWS : rows > 2 ? 4 : 2; }
 
-/* Every number is 0 or has an exponent in [low, high); 16 at a time. */
-AVX512_INLINE bool all_between(const float *values, int64_t count, int low, int high)
-{
-    const __m512i lowest = _mm512_set1_epi32((low + 127) << 23), span = _mm512_set1_epi32((high - low) << 23);
-    __mmask16 outside = 0;
-    for (int64_t k = 0; k < count; k += 16) {
-        const __mmask16 there = (__mmask16)(count - k >= 16 ? 0xffff : (1 << (count - k)) - 1);
-        const __m512i bits = _mm512_and_si512(_mm512_maskz_loadu_epi32(there, values + k), _mm512_set1_epi32(0x7fffffff));
-        outside |= _mm512_mask_cmpge_epu32_mask(_mm512_test_epi32_mask(bits, bits), _mm512_sub_epi32(bits, lowest), span);
-    }
-    return outside == 0;
-}
-
 AVX512 static void pack_a(const struct bsmi_part *part, const struct bsmi_operand *b, int run, void *memory)
 {
     struct a_panel *panel = memory;
@@ -66,7 +54,7 @@ AVX512 static void pack_a(const struct bsmi_part *part, const struct bsmi_operan
         row.first += BSMI_MIN(r, part->count - 1), row.count = 1; /* rows that are missing repeat the last */
         bsmi_row_elements(part->operand.matrix, part->operand.values, part->batch, row.first, part->k, part->length, values);
         bsmi_scale_row(&row, values);
-        panel->foldable = panel->foldable && all_between(values, part->length, -32, 32);
+        panel->foldable = panel->foldable && row_folds(values, part->length);
         for (int64_t k = 0; k < part->length; k++) panel->values[k * width + r] = values[k];
     }
 }
@@ -88,16 +76,15 @@ AVX512 static void pack_b(const struct bsmi_part *part, int run, void *memory)
     panel->element = m->element;
     panel->scaled = m->block != 0;
     panel->block_bits = __builtin_ctz(m->block == 0 ? (unsigned)CHUNK : (unsigned)m->block);
-    panel->foldable = m->scale != BSM_UE4M3;
-    const int factor_exponent = (int)(bsmi_float_bits(wide_factor(m->element)) >> 23) - 127;
+    panel->foldable = true;
     for (int h = 0; h < HALVES; h++) {
         struct half *const half = &panel->halves[h];
         const struct bsmi_part columns = half_of(part, h * HALF);
         bsmi_element_rows(&columns, HALF, &half->rows);
         if (!panel->scaled) continue;
         pack_scales_by_column(&columns, m->block, half->scales);
-        panel->foldable = panel->foldable && all_between(half->scales[0], bsmi_ceil_div(part->length, m->block) * HALF,
-                                                         -27 - factor_exponent, 28 - factor_exponent);
+        panel->foldable = panel->foldable && scales_fold(m->scale, half->scales[0], bsmi_ceil_div(part->length, m->block) * HALF,
+                                                         wide_factor(m->element));
     }
     const uint8_t *const *const rows = bsmi_row_pointers(&panel->halves[0].rows);
     panel->to_next = (intptr_t)((uintptr_t)rows[2] - (uintptr_t)rows[0]) * (COLUMNS / 2) - part->k * m->bits / 8;
@@ -216,19 +203,12 @@ AVX512_INLINE void multiply_element(bsm_element element, bool folded, int width,
         }
 }
 
-AVX512 static bool can_fold(int64_t rows, const struct a_panel *a, const struct b_panel *b, const float *sums, int64_t pitch)
-{
-    bool can = a->foldable && b->foldable;
-    for (int64_t r = 0; r < rows && can; r++) can = all_between(sums + r * pitch, COLUMNS, -70, 60);
-    return can;
-}
-
 AVX512 static void multiply(int64_t rows, int64_t length, int run, const void *left, const void *right, float *sums, int64_t pitch)
 {
     const struct a_panel *a = left;
     const struct b_panel *b = right;
     (void)run;
-    if (can_fold(rows, a, b, sums, pitch)) {
+    if (a->foldable && b->foldable && sums_fold(rows, COLUMNS, sums, pitch)) {
         BSMI_BY_ELEMENT(b->element, multiply_element, true, width_of(rows), length, a, b, sums, pitch)
     } else {
         BSMI_BY_ELEMENT(b->element, multiply_element, false, width_of(rows), length, a, b, sums, pitch)
