@@ -17,6 +17,14 @@
 #include "ptx/special.h"
 #include "ptx/table.h"
 
+#if defined(__SANITIZE_THREAD__)
+#define THREAD_SANITIZER 1
+#elif defined(__has_feature)
+#define THREAD_SANITIZER __has_feature(thread_sanitizer)
+#else
+#define THREAD_SANITIZER 0
+#endif
+
 /* What a handler gives back. */
 enum trap_code {
     TRAP_NONE,                            /* done; on to the next instruction */
@@ -66,8 +74,9 @@ struct global_memory {
     uint64_t next, used, limit;
 };
 
-/* Windows of the generic address space.  Shared addresses have 32 bits: rank in the cluster << 24 | offset, as on hardware. */
-#define GLOBAL_WINDOW UINT64_C(0x0000700000000000)
+/* Windows of the generic address space.  Shared addresses have 32 bits: rank in the cluster << 24 | offset, as on hardware.
+ * Memory that host and kernels share lies at its address in global memory, where ThreadSanitizer lets programs map none below that. */
+#define GLOBAL_WINDOW (THREAD_SANITIZER ? UINT64_C(0x00007e8000000000) : UINT64_C(0x0000700000000000))
 #define SHARED_WINDOW UINT64_C(0x00007fa000000000)
 #define LOCAL_WINDOW  UINT64_C(0x00007fb000000000)
 #define PARAM_WINDOW  UINT64_C(0x00007fc000000000)

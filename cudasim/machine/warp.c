@@ -9,14 +9,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#if defined(__SANITIZE_THREAD__)
-#define THREAD_SANITIZER 1
-#elif defined(__has_feature)
-#define THREAD_SANITIZER __has_feature(thread_sanitizer)
-#else
-#define THREAD_SANITIZER 0
-#endif
-
 /* ThreadSanitizer does not see that mremap moves memory to where another thread's was. */
 enum { FAIR_STEPS = 1024, PAGED_BYTES = THREAD_SANITIZER ? 1 << 30 : 128 * 1024, MAX_LOCAL_BYTES = 512 * 1024, MAX_DEPTH = 4096 };
 
