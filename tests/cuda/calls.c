@@ -1,5 +1,6 @@
 /* See calls.h. */
 #include "calls.h"
+#include "gpu.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -9,8 +10,6 @@ static const char *const symbols[] = {
     "cuStreamDestroy_v2", "cuStreamSynchronize", "cuStreamBeginCapture_v2", "cuStreamEndCapture", "cuGraphInstantiateWithFlags",
     "cuGraphLaunch", "cuGraphExecDestroy", "cuGraphDestroy", "cuMemsetD8Async", "cuMemcpyDtoDAsync_v2", "cuModuleLoad", "cuModuleUnload",
     "cuModuleGetFunction", "cuLaunchKernel" };
-
-bool is_simulated(void) { return getenv("BLOCKSCALE_LIBCUDA") != NULL; }
 
 bool calls_open(struct test *t, struct calls *c, bool kernels)
 {

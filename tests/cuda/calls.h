@@ -35,7 +35,4 @@ void calls_close(struct calls *calls);
 /* A kernel of check.cu on the whole GPU, into the stream; true if it was taken. */
 bool calls_launch(const struct calls *calls, void *function, void *stream, void **parameters);
 
-/* cudasim: only a part is run. */
-bool is_simulated(void);
-
 #endif

@@ -6,6 +6,8 @@
 /* Loading kernels takes cudasim seconds, and contexts of a GPU share them as long as there is one: this one stays. */
 static bsm_context *holds_kernels;
 
+bool is_simulated(void) { return getenv("BLOCKSCALE_LIBCUDA") != NULL; }
+
 bool contexts_open(struct test *t, struct contexts *c)
 {
     const bsm_context_options options = { .struct_size = sizeof options, .backend = BSM_BACKEND_CUDA };
@@ -59,6 +61,24 @@ struct operand nibble_operand(bsm_format format, int64_t rows, int64_t columns, 
                                  .packing =
                                      format == BSM_MXFP4 || format == BSM_NVFP4 ? BSM_PACKING_LOW_FIRST : BSM_PACKING_DEFAULT };
     return operand_make(&shape, 0xff);
+}
+
+void set_scales(struct test *t, struct operand *o, enum scales scales)
+{
+    const bool e8m0 = o->m.format != BSM_NVFP4;
+    for (int64_t matrix = 0; matrix < (o->m.batch < 1 ? 1 : o->m.batch); matrix++)
+        for (int64_t r = 0; r < o->m.rows; r++)
+            for (int64_t s = 0; s < bsm_matrix_scale_columns(&o->m); s++) {
+                const uint8_t far =
+                    e8m0 ? (uint8_t)(r % 2 == 0 ? 20 + rnd_below(t, 8) : 220 + rnd_below(t, 8)) : (uint8_t)rnd_below(t, 0x7f);
+                const uint8_t spanning = e8m0 ? (uint8_t)(rnd_below(t, 2) == 0 ? 60 : 190) : (uint8_t)(0x80 | rnd_below(t, 0x7f));
+                const uint8_t large = e8m0 ? (uint8_t)(125 + rnd_below(t, 41)) : (uint8_t)(0x60 + rnd_below(t, 0x1f));
+                if (scales == SCALES_NEAR_THE_ENDS && r % 3 != 0) bsm_matrix_set_scale(&o->m, matrix, r, s, far);
+                if (scales == SCALES_SPANNING && r % 5 == 0) bsm_matrix_set_scale(&o->m, matrix, r, s, spanning);
+                if (scales == SCALES_LARGE) bsm_matrix_set_scale(&o->m, matrix, r, s, large);
+                if (scales == SCALES_WITH_NAN && r % 9 == 1 && rnd_below(t, 20) == 0)
+                    bsm_matrix_set_scale(&o->m, matrix, r, s, e8m0 ? 255 : 0x7f);
+            }
 }
 
 void *to_device(struct test *t, const struct contexts *c, const void *bytes, size_t count)

@@ -10,6 +10,8 @@
 struct contexts { bsm_context *gpu, *cpu; };
 bool contexts_open(struct test *t, struct contexts *contexts);
 void contexts_close(struct contexts *contexts);
+/* cudasim: only a part is run. */
+bool is_simulated(void);
 
 /* Number of a kernel by its name, -1 if there is none or it does not serve this pair here. */
 int kernel_number(const bsm_context *context, const char *name, bsm_format a, bsm_format b);
@@ -18,6 +20,11 @@ int kernel_with(const char *part, int n);
 /* The codes of four bits that a kernel decodes; and a poisoned host operand, such codes packed as kernels read them. */
 bsm_format nibbles_of_kernel(int kernel);
 struct operand nibble_operand(bsm_format format, int64_t rows, int64_t columns, int64_t batch, bsm_layout layout);
+
+/* Scales of an operand as the name says: exponents and signs that kernels take other roads for.  NaN: some blocks, of which most rows
+ * have none. */
+enum scales { SCALES_USUAL, SCALES_NEAR_THE_ENDS, SCALES_SPANNING, SCALES_LARGE, SCALES_WITH_NAN, SCALES_COUNT };
+void set_scales(struct test *t, struct operand *o, enum scales scales);
 
 /* A copy of host bytes in device memory; NULL for NULL. */
 void *to_device(struct test *t, const struct contexts *c, const void *bytes, size_t count);

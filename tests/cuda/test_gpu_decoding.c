@@ -167,8 +167,6 @@ static void compare_kernels(struct test *t, const struct contexts *c, const stru
     operand_free(&x.a), operand_free(&x.b), operand_free(&x.c), operand_free(&x.d);
 }
 
-static bool is_simulated(void) { return getenv("BLOCKSCALE_LIBCUDA") != NULL; }
-
 /* Whether this kernel decodes B itself. */
 static bool decodes(const bsm_context *gpu, int kernel, bsm_format b)
 {

@@ -25,8 +25,6 @@ static bool order_open(struct test *t, struct contexts *c)
     return false;
 }
 
-static bool is_simulated(void) { return getenv("BLOCKSCALE_LIBCUDA") != NULL; }
-
 struct problem {
     int64_t m, n, k, batch, groups;
     bsm_format a, d;
@@ -83,23 +81,6 @@ static void whole_numbers_are_exact(struct test *t)
     contexts_close(&c);
 }
 
-/* Scales as the name says; NaN: some blocks, of which a few rows have none. */
-enum scales { USUAL, NEAR_THE_ENDS, SPANNING, WITH_NAN, SCALES };
-
-static void set_scales(struct test *t, struct operand *o, enum scales scales)
-{
-    const bool e8m0 = o->m.format == BSM_MXFP4;
-    for (int64_t r = 0; r < o->m.rows; r++)
-        for (int64_t s = 0; s < bsm_matrix_scale_columns(&o->m); s++) {
-            const uint8_t far =
-                e8m0 ? (uint8_t)(r % 2 == 0 ? 20 + rnd_below(t, 8) : 220 + rnd_below(t, 8)) : (uint8_t)rnd_below(t, 0x7f);
-            const uint8_t spanning = e8m0 ? (uint8_t)(rnd_below(t, 2) == 0 ? 60 : 190) : (uint8_t)rnd_below(t, 0x7f);
-            if (scales == NEAR_THE_ENDS && r % 3 != 0) bsm_matrix_set_scale(&o->m, 0, r, s, far);
-            if (scales == SPANNING && r % 5 == 0) bsm_matrix_set_scale(&o->m, 0, r, s, spanning);
-            if (scales == WITH_NAN && r % 3 == 1 && rnd_below(t, 40) == 0) bsm_matrix_set_scale(&o->m, 0, r, s, e8m0 ? 255 : 0x7f);
-        }
-}
-
 /* The device's D, fp32, in `bytes`. */
 static void multiply(struct test *t, const struct contexts *c, const struct operand *a, const struct operand *b, float *d)
 {
@@ -120,7 +101,7 @@ static void multiply(struct test *t, const struct contexts *c, const struct oper
 /* The header's; what is left out is a chain of K roundings instead, and an exponent is put back with one more. */
 static double bound_of(double magnitude, int64_t k, enum scales scales)
 {
-    const double roundings = scales == USUAL ? 10 * ceil((double)k / 16) : fmax(10 * ceil((double)k / 16), (double)k) + 1;
+    const double roundings = scales == SCALES_USUAL ? 10 * ceil((double)k / 16) : fmax(10 * ceil((double)k / 16), (double)k) + 1;
     return magnitude * (roundings + 8) * ldexp(1, -24) * (1 + roundings * ldexp(1, -23)) + (double)k * ldexp(1, -149);
 }
 
@@ -153,8 +134,9 @@ static void any_numbers_are_within_the_bound(struct test *t)
     struct contexts c;
     if (!order_open(t, &c)) return;
     for (int n = 0; dividing(n) >= 0; n++)
-        for (int scales = 0; scales < SCALES; scales++) {
-            if (is_simulated() && scales != n % SCALES && !(n == 0 && scales == WITH_NAN)) continue;       /* a loop of its own in MXFP4's */
+        for (int scales = 0; scales < SCALES_COUNT; scales++) {
+            if (is_simulated() && scales != n % SCALES_COUNT && !(n == 0 && scales == SCALES_WITH_NAN))
+                continue;                 /* NaN: a loop of its own in MXFP4's */
             struct operand a = nibble_operand(n % 3 == 2 ? BSM_MXFP8_E4M3 : BSM_FORMAT_BF16, M, K, 0, BSM_LAYOUT_LINEAR);
             struct operand b = nibble_operand(nibbles_of_kernel(dividing(n)), N, K, 0, n % 2 == 0 ? BSM_LAYOUT_LINEAR : BSM_LAYOUT_DEEPGEMM);
             operand_fill(t, &a, false), operand_fill(t, &b, false), set_scales(t, &b, (enum scales)scales);
@@ -186,7 +168,7 @@ static void same_bits_each_time(struct test *t)
                 break;
             }
         }
-        check_bound(t, &c, &a, &b, first, USUAL, bsm_kernel_name(dividing(n)));
+        check_bound(t, &c, &a, &b, first, SCALES_USUAL, bsm_kernel_name(dividing(n)));
         operand_free(&a), operand_free(&b);
     }
     contexts_close(&c);
@@ -224,7 +206,7 @@ static void weights_written_just_before(struct test *t)
         if (bsm_multiply(c.gpu, &call) != BSM_OK) FAIL(t, "%s", bsm_last_error());
         from_device(t, &c, d, out.data, sizeof d);
         from_device(t, &c, b.m.data, y.m.data, b.data_bytes), from_device(t, &c, b.m.scales, y.m.scales, b.scale_bytes);
-        check_bound(t, &c, &a, &b, d, USUAL, bsm_kernel_name(kernel));
+        check_bound(t, &c, &a, &b, d, SCALES_USUAL, bsm_kernel_name(kernel));
     }
     twin_free(t, &c, &x), twin_free(t, &c, &y);
     (void)bsm_device_release(c.gpu, out.data), (void)bsm_device_release(c.gpu, source.data);

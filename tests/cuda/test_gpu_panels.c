@@ -4,8 +4,6 @@
 
 #include <stdlib.h>
 
-static bool is_simulated(void) { return getenv("BLOCKSCALE_LIBCUDA") != NULL; }
-
 static int named(const char *name)
 {
     for (int kernel = 0; bsm_kernel_name(kernel) != NULL; kernel++)
@@ -32,26 +30,6 @@ static bool panels_open(struct test *t, struct contexts *c)
     test_skip(t, "this GPU has no kernels that read panels");
     contexts_close(c);
     return false;
-}
-
-/* Scales as the name says; NaN: some blocks, of which most rows have none. */
-enum scales { USUAL, NEAR_THE_ENDS, SPANNING, LARGE, WITH_NAN, SCALES };
-
-static void set_scales(struct test *t, struct operand *o, enum scales scales)
-{
-    const bool e8m0 = o->m.format != BSM_NVFP4;
-    for (int64_t matrix = 0; matrix < (o->m.batch < 1 ? 1 : o->m.batch); matrix++)
-        for (int64_t r = 0; r < o->m.rows; r++)
-            for (int64_t s = 0; s < bsm_matrix_scale_columns(&o->m); s++) {
-                const uint8_t far =
-                    e8m0 ? (uint8_t)(r % 2 == 0 ? 20 + rnd_below(t, 8) : 220 + rnd_below(t, 8)) : (uint8_t)rnd_below(t, 0x7f);
-                const uint8_t spanning = e8m0 ? (uint8_t)(rnd_below(t, 2) == 0 ? 60 : 190) : (uint8_t)(0x80 | rnd_below(t, 0x7f));
-                const uint8_t large = e8m0 ? (uint8_t)(125 + rnd_below(t, 41)) : (uint8_t)(0x60 + rnd_below(t, 0x1f));
-                if (scales == NEAR_THE_ENDS && r % 3 != 0) bsm_matrix_set_scale(&o->m, matrix, r, s, far);
-                if (scales == SPANNING && r % 5 == 0) bsm_matrix_set_scale(&o->m, matrix, r, s, spanning);
-                if (scales == LARGE) bsm_matrix_set_scale(&o->m, matrix, r, s, large);
-                if (scales == WITH_NAN && r % 9 == 1 && rnd_below(t, 20) == 0) bsm_matrix_set_scale(&o->m, matrix, r, s, e8m0 ? 255 : 0x7f);
-            }
 }
 
 struct problem {
@@ -134,8 +112,9 @@ static void bits_are_the_same(struct test *t)
     if (!panels_open(t, &c)) return;
     for (int n = 0; reading(n) >= 0; n++)
         for (int i = 0; i < PROBLEMS; i++)
-            for (int scales = 0; scales < SCALES; scales++)
-                if (!is_simulated() || scales == (n + i) % SCALES || (i == 0 && n == 0)) check_bits(t, &c, &problems[i], reading(n), (enum scales)scales);
+            for (int scales = 0; scales < SCALES_COUNT; scales++)
+                if (!is_simulated() || scales == (n + i) % SCALES_COUNT || (i == 0 && n == 0))
+                    check_bits(t, &c, &problems[i], reading(n), (enum scales)scales);
     contexts_close(&c);
 }
 
@@ -145,11 +124,11 @@ static void exponents_where_sums_are_stored(struct test *t)
     const struct problem problem = { 20, 64, 96, 1, 0, BSM_MXFP6_E2M3, BSM_FORMAT_BF16, BSM_LAYOUT_LINEAR, BSM_GATE_SPLIT };
     struct contexts c;
     if (!panels_open(t, &c)) return;
-    for (int scales = NEAR_THE_ENDS; scales <= SPANNING; scales++) {
+    for (int scales = SCALES_NEAR_THE_ENDS; scales <= SCALES_SPANNING; scales++) {
         struct operand a = nibble_operand(problem.a, problem.m, problem.k, 1, BSM_LAYOUT_LINEAR), b = nibble_operand(BSM_MXFP4, problem.n, problem.k, 1, BSM_LAYOUT_LINEAR),
                        d = nibble_operand(problem.d, problem.m, problem.n / 2, 1, BSM_LAYOUT_LINEAR);
         operand_fill(t, &a, false), operand_fill(t, &b, false), set_scales(t, &b, (enum scales)scales);
-        if (scales == SPANNING) set_scales(t, &a, LARGE);
+        if (scales == SCALES_SPANNING) set_scales(t, &a, SCALES_LARGE);
         struct twin x = twin_make(t, &c, &a), y = twin_make(t, &c, &b);
         const bsm_matmul call = { .struct_size = sizeof call, .a = &x.m, .b = &y.m, .gate = problem.gate };
         unsigned char *got = malloc(d.data_bytes), *want = malloc(d.data_bytes);
