@@ -37,9 +37,9 @@ static void copy_bytes(const struct bsmi_part *part, int64_t row, uint8_t *to)
 
 static void copy_stream(const struct bsmi_part *part, int64_t row, uint8_t *to)
 {
-    uint8_t codes[BSMI_ROW_CHUNK + 3] = { 0 };
+    uint8_t codes[BSMI_ROW_CHUNK] = { 0 };
     bsmi_row_codes(part->operand.matrix, part->batch, row, part->k, part->length, codes);
-    for (int64_t i = 0; i < part->length; i += 4, to += 3) {
+    for (int64_t i = 0; i < bsmi_round_up(part->length, BSMI_BYTE_GROUP); i += 4, to += 3) {
         to[0] = (uint8_t)(codes[i] | codes[i + 1] << 6);
         to[1] = (uint8_t)(codes[i + 1] >> 2 | codes[i + 2] << 4);
         to[2] = (uint8_t)(codes[i + 2] >> 4 | codes[i + 3] << 2);

@@ -15,7 +15,7 @@ struct bsmi_byte_rows { const uint8_t *rows[BSMI_ROWS_AT_ONCE]; uint8_t copies[B
 void bsmi_nibble_rows(const struct bsmi_part *part, int width, struct bsmi_nibble_rows *nibbles);
 void bsmi_byte_rows(const struct bsmi_part *part, int width, struct bsmi_byte_rows *bytes);
 
-/* Codes of 6 bits as a stream (BSM_PACKING_BIT_STREAM), in groups of 64; what fills up the last is anything. */
+/* Codes of 6 bits as a stream (BSM_PACKING_BIT_STREAM), in groups of 64, the last filled up with zeros. */
 void bsmi_stream_rows(const struct bsmi_part *part, int width, struct bsmi_byte_rows *streams);
 
 /* Asks for what lies `ahead` bytes on in each row: many rows at once are more than a CPU foresees.  Nothing is read. */

@@ -15,15 +15,13 @@
  * one fma(t, sB, S), whose product is exact whatever sB is.  unit * sA is at least 2^-139, an fp32 number; 1.5 * 2^23 * unit * sA
  * overflows where sA > 2^105 (unit = 1/4): such chunks take the guarded road.  sB may be any scale. */
 #if defined(__x86_64__)
-#include "lanes_avx2.h"
-#include "panels.h"
+#include "words_avx512.h"
 
-#define VNNI __attribute__((target("avx2,fma,avx512f,avx512bw,avx512vl,avx512dq,avx512vnni")))
+#define VNNI __attribute__((target("avx2,fma,f16c,avx512f,avx512bw,avx512vl,avx512dq,avx512vnni")))
 #define VNNI_INLINE VNNI __attribute__((always_inline)) static inline
 
 enum {
     ROWS = 8, COLUMNS = 32, CHUNK = 512, RUNS = CHUNK / BSMI_SHORTEST_RUN, GROUP = BSMI_BYTE_GROUP, QUAD = 4,
-    GROUP_RUNS = GROUP / BSMI_SHORTEST_RUN,
     BITS_OF_BIAS = 0x4b400000,            /* of 1.5 * 2^23 */
 };
 static const float bias = 0x1.8p23F;
@@ -71,35 +69,65 @@ VNNI_INLINE __m512i decode(const struct decoder *d, __m512i codes)
     return _mm512_mask_sub_epi8(_mm512_add_epi8(offset, value), negative, offset, value);
 }
 
-/* Rows of codes of either kind, in groups of 64. */
-struct source { struct bsmi_nibble_rows nibbles; struct bsmi_byte_rows bytes; bool four_bits; int64_t length; };
-
-static void make_source(const struct bsmi_part *part, int width, struct source *s)
+/* 64 codes of a row from k on, as they are stored, one a byte. */
+VNNI_INLINE __m512i load_group(int bits, const uint8_t *row, int64_t k)
 {
-    s->four_bits = part->operand.matrix->bits == 4;
-    s->length = part->length;
-    if (s->four_bits) bsmi_nibble_rows(part, width, &s->nibbles);
-    else bsmi_byte_rows(part, width, &s->bytes);
+    if (bits == 8) return _mm512_loadu_si512(row + k);
+    if (bits == 4) {
+        const __m512i words = _mm512_cvtepu8_epi16(_mm256_loadu_si256((const __m256i *)(const void *)(row + k / 2)));
+        return _mm512_and_si512(_mm512_or_si512(words, _mm512_slli_epi16(words, 4)), _mm512_set1_epi8(15));
+    }
+    /* Words of two codes each, every other of which begins at bit 4. */
+    const __m512i words = _mm512_srlv_epi16(load_wide(BSM_E2M3, row + k / 4 * 3), _mm512_set1_epi32(4 << 16));
+    const __m512i first = _mm512_and_si512(words, _mm512_set1_epi16(0x3f));
+    return _mm512_or_si512(first, _mm512_and_si512(_mm512_slli_epi16(words, 2), _mm512_set1_epi16(0x3f00)));
 }
 
-/* Group g of row r, one code a byte. */
-VNNI_INLINE __m512i load_group(const struct source *s, int r, int64_t g)
+/* Of eight rows' sums of four k, [run][four] each, those of the runs: of run i and row r word 8 i + r. */
+struct two_runs { __m512i first, second; };
+VNNI_INLINE struct two_runs sum_fours(const __m512i v[ROWS])
 {
-    if (!s->four_bits) return _mm512_loadu_si512(s->bytes.rows[r] + g * GROUP);
-    const __m256i packed = _mm256_loadu_si256((const __m256i *)(const void *)(s->nibbles.rows[r] + g * (GROUP / 2)));
-    const __m512i words = _mm512_cvtepu8_epi16(packed);
-    return _mm512_and_si512(_mm512_or_si512(words, _mm512_slli_epi16(words, 4)), _mm512_set1_epi8(15));
+    const __m512i low = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11), high = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+    __m512i pairs[4], fours[2];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++)
+        pairs[i] = _mm512_add_epi32(_mm512_unpacklo_epi32(v[2 * i], v[2 * i + 1]), _mm512_unpackhi_epi32(v[2 * i], v[2 * i + 1]));
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; i++)
+        fours[i] = _mm512_add_epi32(_mm512_unpacklo_epi64(pairs[2 * i], pairs[2 * i + 1]),
+                                    _mm512_unpackhi_epi64(pairs[2 * i], pairs[2 * i + 1]));
+    return (struct two_runs){ _mm512_permutex2var_epi64(fours[0], low, fours[1]),
+                              _mm512_permutex2var_epi64(fours[0], high, fours[1]) };
 }
 
-VNNI static void pack_a_row(const struct source *source, int r, const struct decoder *decoder, int8_t *codes, int32_t *sums16)
+/* Two runs of 16 are one of 32. */
+VNNI_INLINE __m256i sum_halves(__m512i v) { return _mm256_add_epi32(_mm512_castsi512_si256(v), _mm512_extracti64x4_epi64(v, 1)); }
+
+/* Codes, and what accumulators start from: the bias less offset * sum(a). */
+VNNI static void pack_a_codes(const struct bsmi_part *part, const struct decoder *decoder, uint8_t offset, int run,
+                              struct a_panel *panel)
 {
-    for (int64_t g = 0; g * GROUP < source->length; g++) {
-        int32_t sums[GROUP / QUAD];
-        const __m512i values = decode(decoder, load_group(source, r, g));
-        _mm512_storeu_si512(codes + g * GROUP, values);
-        _mm512_storeu_si512(sums, _mm512_dpbusd_epi32(_mm512_setzero_si512(), _mm512_set1_epi8(1), values));
-        for (int i = 0; i < GROUP_RUNS; i++)
-            sums16[g * GROUP_RUNS + i] = sums[4 * i] + sums[4 * i + 1] + sums[4 * i + 2] + sums[4 * i + 3];
+    const __m512i bias_bits = _mm512_set1_epi32(BITS_OF_BIAS);
+    struct bsmi_element_rows rows;
+    bsmi_element_rows(part, ROWS, &rows);
+    const uint8_t *const *const from = bsmi_row_pointers(&rows);
+    for (int64_t k = 0; k < part->length; k += GROUP) {
+        __m512i v[ROWS];
+#pragma GCC unroll 8
+        for (int r = 0; r < ROWS; r++) {
+            const __m512i values = decode(decoder, load_group(rows.bits, from[r], k));
+            _mm512_storeu_si512(panel->codes[r] + k, values);
+            v[r] = _mm512_dpbusd_epi32(_mm512_setzero_si512(), _mm512_set1_epi8((char)offset), values);
+        }
+        const struct two_runs sums = sum_fours(v);
+        int32_t *const to = panel->starts[k / run];
+        if (run == 16) {
+            _mm512_storeu_si512(to, _mm512_sub_epi32(bias_bits, sums.first));
+            _mm512_storeu_si512(to + 16, _mm512_sub_epi32(bias_bits, sums.second));
+        } else {
+            const __m512i both = _mm512_inserti64x4(_mm512_castsi256_si512(sum_halves(sums.first)), sum_halves(sums.second), 1);
+            _mm512_storeu_si512(to, _mm512_sub_epi32(bias_bits, both));
+        }
     }
 }
 
@@ -107,28 +135,22 @@ VNNI static void pack_a_row(const struct source *source, int r, const struct dec
 VNNI static void pack_a(const struct bsmi_part *part, const struct bsmi_operand *b, int run, void *memory)
 {
     struct a_panel *panel = memory;
-    struct source source;
     const struct decoder decoder = make_decoder(&part->operand, false);
-    const int32_t offset = make_decoder(b, true).offset;
     const float unit =
         bsmi_float_power_of_two(-bsmi_element_grid(part->operand.matrix->element) - bsmi_element_grid(b->matrix->element));
     const int64_t runs = bsmi_ceil_div(part->length, run);
-    make_source(part, ROWS, &source);
     bsmi_scale_rows(part, run, ROWS, panel->scales[0]);
-    for (int r = 0; r < ROWS; r++) {
-        int32_t sums[RUNS];
-        pack_a_row(&source, r, &decoder, panel->codes[r], sums);
-        for (int64_t s = 0; s < runs; s++) {
-            panel->starts[s][r] = BITS_OF_BIAS - offset * (run == 16 ? sums[s] : sums[2 * s] + sums[2 * s + 1]);
-            panel->scales[s][r] *= unit;
-            panel->minuends[s][r] = -bias * panel->scales[s][r];
-        }
+    for (int64_t s = 0; s < runs; s += 16 / ROWS) {          /* of an odd number of runs one more, of anything */
+        const __m512 scales = _mm512_mul_ps(_mm512_load_ps(panel->scales[s]), _mm512_set1_ps(unit));
+        _mm512_store_ps(panel->scales[s], scales);
+        _mm512_store_ps(panel->minuends[s], _mm512_mul_ps(scales, _mm512_set1_ps(-bias)));
     }
+    pack_a_codes(part, &decoder, make_decoder(b, true).offset, run, panel);
 }
 
 /* 16 x 16 words of 32 bits: interleaving the first eight vectors with the last eight four times (lanes_avx2.h), words within
  * halves of a vector by vpermt2d. */
-VNNI_INLINE void transpose_words(__m512i v[16])
+VNNI_INLINE void transpose_fours(__m512i v[16])
 {
     const __m512i low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
     const __m512i high = _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
@@ -148,16 +170,17 @@ VNNI_INLINE void transpose_words(__m512i v[16])
 VNNI static void pack_b(const struct bsmi_part *part, int run, void *memory)
 {
     struct b_panel *panel = memory;
-    struct source source;
+    struct bsmi_element_rows rows;
     const struct decoder decoder = make_decoder(&part->operand, true);
-    make_source(part, COLUMNS, &source);
+    bsmi_element_rows(part, COLUMNS, &rows);
+    const uint8_t *const *const from = bsmi_row_pointers(&rows);
     pack_scales_by_column(part, run, panel->scales);
     for (int64_t g = 0; g * GROUP < part->length; g++)
         for (int half = 0; half < 2; half++) {
             __m512i v[16];
 #pragma GCC unroll 16
-            for (int c = 0; c < 16; c++) v[c] = decode(&decoder, load_group(&source, 16 * half + c, g));
-            transpose_words(v);
+            for (int c = 0; c < 16; c++) v[c] = decode(&decoder, load_group(rows.bits, from[16 * half + c], g * GROUP));
+            transpose_fours(v);
 #pragma GCC unroll 16
             for (int q = 0; q < 16; q++) _mm512_store_si512(panel->codes[g * 16 + q][16 * half], v[q]);
         }

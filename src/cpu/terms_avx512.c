@@ -12,23 +12,28 @@ struct b_panel { float values[CHUNK][COLUMNS]; };
 
 /* Packing --------------------------------------------------------------------------------------------------------------- */
 
-/* 32 codes times factors, into floats. */
-AVX512_INLINE void store(bsm_element element, __m256i bytes, __m512 factor0, __m512 factor1, float *to)
+/* 32 codes from k on, as they are stored; k is a multiple of 32. */
+AVX512_INLINE struct thirty_two load_thirty_two(bsm_element element, const uint8_t *row, int64_t k)
 {
-    const struct thirty_two v = decode_thirty_two(element, bytes);
-    _mm512_storeu_ps(to, _mm512_mul_ps(v.low, factor0));
-    _mm512_storeu_ps(to + 16, _mm512_mul_ps(v.high, factor1));
+    if (bits_of(element) == 6) return decode_stream(element, row + k / 4 * 3);
+    if (bits_of(element) == 8)
+        return decode_thirty_two(element, _mm256_loadu_si256((const __m256i *)(const void *)(row + k)));
+    const __m256i pairs = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(row + k / 2)));
+    const __m256i codes = _mm256_and_si256(_mm256_or_si256(pairs, _mm256_slli_epi16(pairs, 4)), _mm256_set1_epi8(15));
+    return decode_thirty_two(element, upper_bytes_of_e2m1(codes));
 }
 
-AVX512_INLINE void pack_rows(bsm_element element, const struct bsmi_part *part, const struct bsmi_byte_rows *bytes,
-                             const float *factors, struct a_panel *panel)
+AVX512_INLINE void pack_rows(bsm_element element, const struct bsmi_part *part, const uint8_t *const *rows, const float *factors,
+                             struct a_panel *panel)
 {
     const int64_t block = bsmi_factor_block(part);
     for (int r = 0; r < ROWS; r++)
         for (int64_t k = 0; k < part->length; k += 32) {
-            const __m256i codes = _mm256_loadu_si256((const __m256i *)(const void *)(bytes->rows[r] + k));
-            store(element, upper_bytes(element, codes), _mm512_set1_ps(factors[k / block * ROWS + r]),
-                  _mm512_set1_ps(factors[(k + 16) / block * ROWS + r]), panel->values[r] + k);
+            const struct thirty_two v = load_thirty_two(element, rows[r], k);
+            const float *const factor = factors + r;
+            float *const to = panel->values[r] + k;
+            _mm512_storeu_ps(to, _mm512_mul_ps(v.low, _mm512_set1_ps(factor[k / block * ROWS])));
+            _mm512_storeu_ps(to + 16, _mm512_mul_ps(v.high, _mm512_set1_ps(factor[(k + 16) / block * ROWS])));
         }
 }
 
@@ -42,11 +47,11 @@ AVX512 static void pack_a(const struct bsmi_part *part, const struct bsmi_operan
             bsmi_row_elements(m, NULL, part->batch, part->first + r, part->k, part->length, panel->values[r]);
         return;
     }
-    struct bsmi_byte_rows bytes;
+    struct bsmi_element_rows rows;
     float factors[BLOCKS * ROWS];
-    bsmi_byte_rows(part, ROWS, &bytes);
+    bsmi_element_rows(part, ROWS, &rows);
     bsmi_make_factors(part, ROWS, factors);
-    BSMI_BY_ELEMENT(m->element, pack_rows, part, &bytes, factors, panel)
+    BSMI_BY_ELEMENT(m->element, pack_rows, part, bsmi_row_pointers(&rows), factors, panel)
 }
 
 /* Up to 64 of K of 16 columns, decoded in the order of the panel. */
