@@ -2,6 +2,7 @@
 #include "epilogue.h"
 #include "kernels.h"
 #include "core/core.h"
+#include "core/stream.h"
 
 /* Rows of scratch memory, `columns` long each. */
 struct scratch { float *t, *addend, *column_factor, *column_bias; };
@@ -159,7 +160,7 @@ static void run_row(const struct bsmi_epilogue *e, const struct bsmi_epilogue_ti
     bsmi_store_row(e, p->groups > 0 ? 0 : tile->matrix, row, column, count, s->t);
 }
 
-void bsmi_epilogue_run(const struct bsmi_epilogue *e, const struct bsmi_epilogue_tile *tile, void *scratch, uint32_t *amax_bits)
+static void run_rows(const struct bsmi_epilogue *e, const struct bsmi_epilogue_tile *tile, void *scratch, uint32_t *amax_bits)
 {
     const struct scratch s = divide_scratch(scratch, tile->columns);
     if (only_scales(e)) {
@@ -172,4 +173,10 @@ void bsmi_epilogue_run(const struct bsmi_epilogue *e, const struct bsmi_epilogue
     make_column_factors(e, tile, s.column_factor);
     make_column_bias(e, tile, s.column_bias);
     for (int64_t i = 0; i < tile->rows; i++) run_row(e, tile, i, &s, amax_bits);
+}
+
+void bsmi_epilogue_run(const struct bsmi_epilogue *e, const struct bsmi_epilogue_tile *tile, void *scratch, uint32_t *amax_bits)
+{
+    run_rows(e, tile, scratch, amax_bits);
+    if (bsmi_is_stored_past_caches(&e->product->d)) bsmi_end_stream();
 }

@@ -39,8 +39,9 @@ void bsmi_activate_gated(bsm_activation activation, float *t, int64_t pairs);
 void bsmi_store_row(const struct bsmi_epilogue *epilogue, int64_t batch, int64_t row, int64_t column, int64_t count,
                     const float *t);
 
-/* The same of factor * sums, for a D that keeps fp32 numbers as they are. */
+/* The same of factor * sums, for a D that keeps fp32 numbers as they are.  A large D's lines are written past the caches (stream.h). */
 bool bsmi_stores_fp32(const struct bsmi_matrix *d);
+bool bsmi_is_stored_past_caches(const struct bsmi_matrix *d);
 void bsmi_store_scaled(const struct bsmi_matrix *d, int64_t batch, int64_t row, int64_t column, int64_t count, float factor,
                        const float *sums);
 

@@ -1,6 +1,7 @@
 /* The last step: fp32 values into D, rounded once, or quantized in blocks. */
 #include "epilogue.h"
 #include "core/core.h"
+#include "core/stream.h"
 
 static void store_blocks(const struct bsmi_epilogue *e, int64_t batch, int64_t row, int64_t column, int64_t count, const float *t)
 {
@@ -42,10 +43,38 @@ static void store_fp32(float *restrict row, int64_t count, float factor, const f
     }
 }
 
+#if defined(__x86_64__)
+/* Whole lines, past the caches. */
+static void stream_lines(float *row, int64_t lines, float factor, const float *t)
+{
+    const __m128 factors = _mm_set1_ps(factor), nan = _mm_castsi128_ps(_mm_set1_epi32(0x7fc00000));
+    for (int64_t j = 0; j < lines * BSMI_LINE / (int64_t)sizeof *row; j += 4) {
+        const __m128 value = _mm_mul_ps(factors, _mm_loadu_ps(t + j)), is_nan = _mm_cmpunord_ps(value, value);
+        _mm_stream_ps(row + j, _mm_or_ps(_mm_andnot_ps(is_nan, value), _mm_and_ps(is_nan, nan)));
+    }
+}
+#else
+static void stream_lines(float *row, int64_t lines, float factor, const float *t)
+{
+    store_fp32(row, lines * BSMI_LINE / (int64_t)sizeof *row, factor, t);
+}
+#endif
+
+bool bsmi_is_stored_past_caches(const struct bsmi_matrix *d)
+{
+    return bsmi_is_streamed(d->batch * d->rows * d->columns * (int64_t)sizeof(float));
+}
+
 void bsmi_store_scaled(const struct bsmi_matrix *d, int64_t batch, int64_t row, int64_t column, int64_t count, float factor,
                        const float *sums)
 {
-    store_fp32((float *)(void *)bsmi_row(d, batch, row) + column, count, factor, sums);
+    float *to = (float *)(void *)bsmi_row(d, batch, row) + column;
+    if (bsmi_is_stored_past_caches(d) && (uintptr_t)to % BSMI_LINE == 0) {
+        const int64_t lines = count * (int64_t)sizeof *to / BSMI_LINE, whole = lines * BSMI_LINE / (int64_t)sizeof *to;
+        stream_lines(to, lines, factor, sums);
+        to += whole, sums += whole, count -= whole;
+    }
+    store_fp32(to, count, factor, sums);
 }
 
 void bsmi_store_row(const struct bsmi_epilogue *e, int64_t batch, int64_t row, int64_t column, int64_t count, const float *t)

@@ -15,6 +15,7 @@ struct bsmi_decoding {
     float factor;                         /* 2^exponent */
     float tensor_scale;                   /* 1: none, and FP16 and BF16 have none */
     bool divides;
+    bool streamed;                        /* fp32 numbers are written past the caches, where they begin at a multiple of 32 bytes */
 };
 
 struct bsmi_dequantize_kernel {

@@ -3,6 +3,7 @@
 
 #include "block.h"
 #include "core/core.h"
+#include "core/stream.h"
 #include "decoding.h"
 #include "matrix/regions.h"
 #include "request.h"
@@ -98,6 +99,7 @@ static void dequantize_rows_task(void *argument, int64_t task, int worker)
                 dequantize_rows_piece(job, &piece);
             }
     }
+    if (job->decoding.streamed) bsmi_end_stream();
 }
 
 static bsm_status check_overlap(const struct dequantize_job *job)

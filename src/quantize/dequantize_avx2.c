@@ -51,11 +51,17 @@ AVX2_INLINE __m256i bf16_bits(__m256 x)
     return _mm256_srli_epi32(_mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff))), 16);
 }
 
-AVX2_INLINE void store(bsm_real type, __m256 low, __m256 high, void *to, int64_t i)
+AVX2_INLINE void store(bsm_real type, bool streamed, __m256 low, __m256 high, void *to, int64_t i)
 {
+    float *const floats = (float *)to + i;
+    if (type == BSM_REAL_FP32 && streamed) {
+        _mm256_stream_ps(floats, low);
+        _mm256_stream_ps(floats + 8, high);
+        return;
+    }
     if (type == BSM_REAL_FP32) {
-        _mm256_storeu_ps((float *)to + i, low);
-        _mm256_storeu_ps((float *)to + i + 8, high);
+        _mm256_storeu_ps(floats, low);
+        _mm256_storeu_ps(floats + 8, high);
         return;
     }
     __m256i both;
@@ -71,6 +77,7 @@ AVX2_INLINE void dequantize_row(const struct bsmi_decoding *decoding, bsm_real t
 {
     const struct bsmi_decoding d = *decoding;
     const int64_t per_scale = d.block / 16;
+    const bool streamed = d.streamed && (uintptr_t)to % 32 == 0;
     for (int64_t i = 0; i < count; i += 16) {
         const __m256 scale = _mm256_set1_ps(scales[i / 16 >> (per_scale - 1)]);
         const __m128i code = load_codes(packing, codes, i);
@@ -82,7 +89,7 @@ AVX2_INLINE void dequantize_row(const struct bsmi_decoding *decoding, bsm_real t
             const __m256i half = halves(&d, code);
             low = _mm256_cvtph_ps(_mm256_castsi256_si128(half)), high = _mm256_cvtph_ps(_mm256_extracti128_si256(half, 1));
         }
-        store(type, value(&d, scaled_by_t, low, scale), value(&d, scaled_by_t, high, scale), to, i);
+        store(type, streamed, value(&d, scaled_by_t, low, scale), value(&d, scaled_by_t, high, scale), to, i);
     }
 }
 

@@ -1,5 +1,5 @@
 /* The same bits whatever surrounds an element: more rows, more columns, other threads, another batch, the caller's floating-point
- * mode, a fork, other calls at the same time, pitches of gigabytes. */
+ * mode, a fork, other calls at the same time, pitches of gigabytes, a large D. */
 #include "naive.h"
 
 #include <fenv.h>
@@ -414,12 +414,52 @@ static void pitches_of_gigabytes(struct test *t)
     bsm_context_destroy(context);
 }
 
+/* Rows [first, first + count) of B as they lie in it, and the columns of D that they make. */
+static void multiply_columns(struct test *t, bsm_context *context, const struct operand *a, const struct operand *b, int64_t first,
+                             int64_t count, const bsm_matrix *d)
+{
+    bsm_matrix part = b->m, columns = *d;
+    part.data = (unsigned char *)b->m.data + first * b->m.columns;
+    part.scales = (unsigned char *)b->m.scales + first * (b->m.columns / 32);
+    part.rows = columns.columns = count;
+    columns.data = (float *)d->data + first;
+    multiply(t, context, &a->m, &part, &columns);
+}
+
+/* A D so large that whole lines of it are written past the caches, where a row begins at one: the bits of its halves, which are not. */
+static void large_d(struct test *t)
+{
+    enum { ROWS = 3, COLUMNS = 700005, PITCH = 700032, HALF = 350016, DEPTH = 32, GUARD = 16 };
+    const size_t floats = (size_t)ROWS * PITCH + GUARD;
+    struct operand a = filled(t, BSM_MXFP8_E4M3, ROWS, DEPTH);
+    struct operand b = operand_make(&(struct shape){ .format = BSM_MXFP8_E4M3, .rows = COLUMNS, .columns = DEPTH }, 0xff);
+    operand_fill(t, &b, true);
+    for (int64_t j = 0; j < COLUMNS; j += 1 + rnd_below(t, 3000))          /* a NaN with a sign */
+        CHECK(t, bsm_matrix_set_code(&b.m, 0, j, rnd_below(t, DEPTH), 0xff) == BSM_OK);
+    float *const memory = aligned_alloc(64, floats * sizeof *memory), *const want = aligned_alloc(64, floats * sizeof *want);
+    bsm_context *context = NULL;
+    CHECK_OR_RETURN(t, memory != NULL && want != NULL && bsm_context_create(NULL, &context) == BSM_OK);
+    bsm_matrix d = { .struct_size = sizeof d, .format = BSM_FORMAT_FP32, .rows = ROWS, .columns = COLUMNS, .pitch = PITCH };
+    for (int offset = 0; offset < 2; offset++) {          /* the second begins within a line */
+        memset(memory, 0xee, floats * sizeof *memory), memset(want, 0xee, floats * sizeof *want);
+        d.data = want + offset;
+        multiply_columns(t, context, &a, &b, 0, HALF, &d);
+        multiply_columns(t, context, &a, &b, HALF, COLUMNS - HALF, &d);
+        d.data = memory + offset;
+        multiply(t, context, &a.m, &b.m, &d);
+        if (memcmp(memory, want, floats * sizeof *memory) != 0) FAIL(t, "D from float %d of a line on: other bits", offset);
+    }
+    free(memory), free(want);
+    operand_free(&a), operand_free(&b);
+    bsm_context_destroy(context);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         TEST(any_rows_and_columns), TEST(threads_and_kernels), TEST(scale_shift),       TEST(negation),
         TEST(zero_blocks),          TEST(mode_of_the_caller),  TEST(in_a_forked_child), TEST(callers_at_once),
-        TEST(pitches_of_gigabytes),
+        TEST(pitches_of_gigabytes), TEST(large_d),
     };
     return TEST_MAIN(argc, argv, cases);
 }

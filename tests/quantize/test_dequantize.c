@@ -407,11 +407,44 @@ static void threads_and_modes(struct test *t)
     bsm_context_destroy(context);
 }
 
+/* So many numbers that they are written past the caches: the bits of each row alone, which is not. */
+static void many_numbers(struct test *t)
+{
+    enum { R = 2, C = 1100035, PITCH = 1100064, GUARD = 16 };
+    static const bsm_format formats[] = { BSM_MXFP4, BSM_NVFP4, BSM_MXFP8_E4M3, BSM_MXINT8 };
+    const size_t floats = (size_t)R * PITCH + GUARD;
+    unsigned char *const data = malloc(R * C), *const scales = malloc(R * (C / 16 + 1));
+    float *const memory = aligned_alloc(64, floats * sizeof *memory), *const want = aligned_alloc(64, floats * sizeof *want);
+    bsm_context *context = context_with(1);
+    CHECK_OR_RETURN(t, data != NULL && scales != NULL && memory != NULL && want != NULL);
+    for (int i = 0; i < R * C; i++) data[i] = (unsigned char)rnd(t);
+    for (int i = 0; i < R * (C / 16 + 1); i++) scales[i] = (unsigned char)rnd(t);
+    for (int f = 0; f < 4; f++)
+        for (int offset = 0; offset < 9; offset += 4) {       /* floats, before the first of them */
+            bsm_matrix m = { .struct_size = sizeof m, .format = formats[f], .rows = R, .columns = C, .data = data, .scales = scales };
+            bsm_real_matrix to = { .struct_size = sizeof to, .rows = R, .columns = C, .row_stride = PITCH, .column_stride = 1 };
+            int64_t bytes = 0, scale_bytes = 0;
+            memset(memory, 0xee, floats * sizeof *memory), memset(want, 0xee, floats * sizeof *want);
+            to.data = memory + offset;
+            CHECK(t, bsm_dequantize(context, &m, &to) == BSM_OK);
+            m.rows = to.rows = 1;
+            CHECK(t, bsm_matrix_data_bytes(&m, &bytes) == BSM_OK && bsm_matrix_scale_bytes(&m, &scale_bytes) == BSM_OK);
+            for (int r = 0; r < R; r++) {
+                m.data = data + r * bytes, m.scales = scales + r * scale_bytes, to.data = want + offset + r * PITCH;
+                CHECK(t, bsm_dequantize(context, &m, &to) == BSM_OK);
+            }
+            if (memcmp(memory, want, floats * sizeof *memory) != 0)
+                FAIL(t, "%s from float %d on: other bits", bsm_format_get((int)formats[f])->name, offset);
+        }
+    free(data), free(scales), free(memory), free(want);
+    bsm_context_destroy(context);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         TEST(every_code_under_every_scale), TEST(unscaled_sources), TEST(never_through_fp32), TEST(there_and_back),
-        TEST(every_block_has_its_own_scale), TEST(padding_is_not_read), TEST(threads_and_modes),
+        TEST(every_block_has_its_own_scale), TEST(padding_is_not_read), TEST(threads_and_modes), TEST(many_numbers),
     };
     return TEST_MAIN(argc, argv, cases);
 }
