@@ -134,14 +134,14 @@ static uint64_t element(const struct parts *p, int index, uint64_t *state)
 }
 
 /* Value `index` of the type's boundary values; -1: a random one.  The halves of a packed type run through other orders of the same
- * values, so that all pairs of indices give all pairs of values in each half; `core`: within the first CORE. */
-static uint64_t value_of(enum ptx_type type, int index, bool core, uint64_t *state)
+ * values, so that all pairs of indices give all pairs of values in each half. */
+static uint64_t value_of(enum ptx_type type, int index, uint64_t *state)
 {
     const struct parts p = parts_of(type);
     if (p.bits == 1) return index >= 0 ? (uint64_t)index & 1 : calibration_random(state) & 1;
     const uint64_t mask = bits_mask(p.bits);
     uint64_t value = element(&p, index, state) & mask;
-    const int other = index < 0 ? -1 : core ? (index * 5 + 3) % CORE : (index * 7 + 13) % FULL;
+    const int other = index < 0 ? -1 : (index * 7 + 13) % FULL;
     if (p.count == 2) value |= (element(&p, other, state) & mask) << p.bits;
     return value;
 }
@@ -180,16 +180,14 @@ static uint64_t single(enum ptx_type type, uint32_t t, uint64_t *state)
     const uint32_t bits = parts_of(type).bits;
     if (exhaustive(type)) return (uint64_t)t | (parts_of(type).count == 2 ? (uint64_t)((t * 40503u + 77) & 0xffff) << 16 : 0);
     if (bits <= 8) return t;
-    return t < FULL ? value_of(type, (int)t, false, state) : value_of(type, -1, false, state);
+    return value_of(type, t < FULL ? (int)t : -1, state);
 }
 
 /* Index of operand i of tuple t, or -1.  First all triples of CORE (or, of two operands, none), then all pairs of FULL. */
-static int index_of(uint32_t operands, uint32_t t, int i, bool *core, uint64_t *state)
+static int index_of(uint32_t operands, uint32_t t, int i, uint64_t *state)
 {
-    *core = false;
     if (operands > 2) {
         if (t < CORE * CORE * CORE) {
-            *core = true;
             const uint32_t digits[] = { t / (CORE * CORE), t / CORE % CORE, t % CORE };
             return (int)(i < 3 ? digits[i] : calibration_random(state) % CORE);
         }
@@ -200,22 +198,26 @@ static int index_of(uint32_t operands, uint32_t t, int i, bool *core, uint64_t *
     return calibration_random(state) % 4 == 0 ? -1 : (int)(calibration_random(state) % FULL);
 }
 
-/* Where c nearly cancels a * b, one rounding shows. */
+/* -(a b).  Where c nearly cancels a * b, one rounding shows.  Of two NaN the first counts, with its sign; C leaves both open. */
 static uint64_t cancelling(enum ptx_type type, uint64_t a, uint64_t b)
 {
     if (type == T_F64) {
+        const uint64_t sign = UINT64_C(1) << 63, quiet = UINT64_C(1) << 51;
         double x, y;
         memcpy(&x, &a, 8), memcpy(&y, &b, 8);
-        x = -(x * y);
+        if (isnan(x) || isnan(y)) return ((isnan(x) ? a : b) | quiet) ^ sign;
+        x *= y;
         memcpy(&a, &x, 8);
-        return a;
+        return a ^ sign;
     }
+    const uint32_t sign = UINT32_C(1) << 31, quiet = UINT32_C(1) << 22;
+    uint32_t bits = (uint32_t)a, bits_b = (uint32_t)b;
     float x, y;
-    memcpy(&x, &a, 4), memcpy(&y, &b, 4);
-    x = -(x * y);
-    uint32_t bits;
+    memcpy(&x, &bits, 4), memcpy(&y, &bits_b, 4);
+    if (isnan(x) || isnan(y)) return ((isnan(x) ? bits : bits_b) | quiet) ^ sign;
+    x *= y;
     memcpy(&bits, &x, 4);
-    return bits;
+    return bits ^ sign;
 }
 
 static void tuple_fill(const struct layout *l, uint32_t operands, uint32_t t, uint8_t *tuple, uint64_t *state)
@@ -224,11 +226,10 @@ static void tuple_fill(const struct layout *l, uint32_t operands, uint32_t t, ui
     int place = 0;
     for (int i = 0; i < l->operands; i++) {
         const enum ptx_type type = (enum ptx_type)l->operand[i];
-        bool core = false;
         uint64_t value;
         if (type == T_PRED) value = calibration_random(state) >> 33 & 1;
         else if (operands <= 1) value = single(type, t, state);
-        else value = value_of(type, index_of(operands, t, place, &core, state), core, state);
+        else value = value_of(type, index_of(operands, t, place, state), state);
         const bool random_tail = operands > 1 && t >= (operands > 2 ? CORE * CORE * CORE : 0) + FULL * FULL;
         if (random_tail && place == 1 && t % 4 == 1) value = before[0] ^ (t % 8 == 1 ? 0 : 1);
         if (random_tail && place == 2 && t % 4 == 2 && (type == T_F32 || type == T_F64)) value = cancelling(type, before[0], before[1]);
