@@ -80,6 +80,7 @@ struct bsmi_gemm_instance {
     bool begins_early;                    /* waits for all in front of it also as the first of its call: first_of_call */
     bool panels;                          /* reads B from panels alone */
     bool computes_left_out;               /* rows and columns that bf16 leaves out, too: bsmi_sums need not */
+    bool fits_boxes;                      /* boxes of A have only as many rows as A, where these are fewer */
 };
 
 /* Decodes B in registers. */

@@ -229,9 +229,17 @@ static void give_sources(const struct run *run, struct bsmi_gemm_parameters *g)
     g->k = run->product->k;
 }
 
+/* Boxes that reach beyond the last row take the copy engine longer than those that do not. */
+static int a_box_rows(const struct run *run, const struct bsmi_gemm_instance *instance)
+{
+    const struct bsmi_product *p = run->product;
+    return instance->fits_boxes && p->groups == 0 ? (int)BSMI_MIN(p->m, (int64_t)instance->a_box_rows) : instance->a_box_rows;
+}
+
 static bsm_status map_bf16(const struct run *run, const struct bsmi_gemm_instance *instance, struct bsmi_gemm_parameters *g)
 {
-    const bsm_status status = map_operand(run, "a", &run->product->a, &run->multiply->a, instance->a_box_rows, &g->a);
+    g->a_box_rows = a_box_rows(run, instance);
+    const bsm_status status = map_operand(run, "a", &run->product->a, &run->multiply->a, g->a_box_rows, &g->a);
     if (status != BSM_OK) return status;
     if (instance->computes_left_out) give_sources(run, g);
     if (run->multiply->b.way == BSMI_WAY_IN_KERNEL) return give_codes(run, instance, g);

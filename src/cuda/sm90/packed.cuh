@@ -39,8 +39,8 @@ __device__ static inline void produce_packed(const bsmi_gemm_parameters &p, uint
     if (warp == 0) {
         produce_panels<CONFIG>(p, shared, panels);
     } else {
-        griddepcontrol_wait();
-        produce_turn_rows<CONFIG>(p, shared, { 0, 0 }, turns_of_panel<CONFIG>(p), ((int32_t)warp - 1) * (CONFIG::STEPS / CONFIG::ROW_LOADERS));
+        prefetch_rows<CONFIG>(p, (int32_t)warp - 1);
+        produce_turn_rows<CONFIG>(p, shared, turns_of_panel<CONFIG>(p), (int32_t)warp - 1);
     }
 }
 
@@ -55,6 +55,7 @@ template <class CONFIG> __device__ static inline void packed_gemm(const bsmi_gem
         panels = begin_panels<CONFIG>(p, shared);
     }
     if (warp == CONFIG::WARPS + 1 && elect_sync()) prefetch_tensormap(&p.a);
+    if (warp < CONFIG::WARPS) clear_rows<CONFIG>(p, shared);
     __syncthreads();
     griddepcontrol_launch_dependents();   /* the next kernel's CTAs may begin wherever these end */
     if (warp < CONFIG::WARPS) {

@@ -124,7 +124,7 @@ __device__ static inline void consume_packed(const bsmi_gemm_parameters &p, unsi
     const int32_t turns = turns_of_panel<CONFIG>(p);
     int32_t turn = (int32_t)at.group;
     for (int64_t number = blockIdx.x; number < tiles; number += step, turn -= turns) {
-        const gemm_tile tile = gemm_tile_of<CONFIG>(p, number, { 0, 0 });
+        const gemm_tile tile = turn_tile_of<CONFIG>(p, number);
         const bool finishes = (turns - 1 - turn) % CONFIG::GROUPS == 0, is_first = number < step, is_last = number + step >= tiles;
         packed_finish finish = {};
         if (finishes) finish = begin_packed_finish<CONFIG>(p, tile, shared, at.group);

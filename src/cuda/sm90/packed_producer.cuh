@@ -3,6 +3,7 @@
 
 #include "cuda/ptx/bulk_copy.cuh"
 #include "packed_config.cuh"
+#include "turns.cuh"
 
 /* Where the loader of panels is. */
 template <class CONFIG> struct panel_loader {
@@ -16,7 +17,7 @@ template <class CONFIG>
 __device__ static inline void aim_at_panel(const bsmi_gemm_parameters &p, int64_t tiles, panel_loader<CONFIG> &at)
 {
     at.turn = 0;
-    if (at.number < tiles) at.from = panel_of<CONFIG>(p, gemm_tile_of<CONFIG>(p, at.number, { 0, 0 }));
+    if (at.number < tiles) at.from = panel_of<CONFIG>(p, turn_tile_of<CONFIG>(p, at.number));
 }
 
 template <class CONFIG>

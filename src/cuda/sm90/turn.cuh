@@ -37,23 +37,25 @@ template <class CONFIG> __device__ static inline void turn_gemm(const bsmi_gemm_
 {
     extern __shared__ __align__(1024) unsigned char memory[];
     const uint32_t shared = __shfl_sync(0xffffffff, shared_address(memory), 0);
-    const gemm_cta cta = { 0, 0 };
     if (threadIdx.x == 0) initialize_turn_barriers<CONFIG>(shared);
     if (threadIdx.x == 32 * CONFIG::WARPS) {
         prefetch_tensormap(&p.a);
         prefetch_tensormap(&p.b);
     }
+    if (warp_of_cta() < CONFIG::WARPS) clear_rows<CONFIG>(p, shared);
     __syncthreads();
     if (threadIdx.x == 32 * CONFIG::WARPS && p.first_of_call && blockIdx.x < p.tiles)
-        prefetch_tile<CONFIG>(p, gemm_tile_of<CONFIG>(p, blockIdx.x, cta), 0, 1, min(turns_of<CONFIG>(p), CONFIG::CODE_STAGES));
+        prefetch_tile<CONFIG>(p, turn_tile_of<CONFIG>(p, blockIdx.x), 0, 1, min(turns_of<CONFIG>(p), CONFIG::CODE_STAGES));
+    for (int32_t i = 0; i < CONFIG::ROW_LOADERS; i++)
+        if (threadIdx.x == 32 * (CONFIG::WARPS + 1 + i)) prefetch_rows<CONFIG>(p, i);
     __syncwarp();
     if (p.epilogue.grouped || p.first_of_call) griddepcontrol_wait();   /* tables of groups are made in front of this kernel; B perhaps by another call */
     if (threadIdx.x < 32 * CONFIG::WARPS) {
         setmaxnreg_inc<CONFIG::CONSUMER>();
-        consume_turns<CONFIG>(p, memory, shared, cta);
+        consume_turns<CONFIG>(p, memory, shared);
     } else {
         setmaxnreg_dec<CONFIG::PRODUCER>();
-        produce_turns<CONFIG>(p, shared, cta);
+        produce_turns<CONFIG>(p, shared);
     }
 }
 

@@ -160,7 +160,7 @@ __device__ static inline void finish_tile(const bsmi_gemm_parameters &p, unsigne
     if (scaled) compute_left_out(p, tile, (left_out_memory *)(memory + CONFIG::AT_CHUNKS), CONFIG::ROWS, 64, tables, tables + CONFIG::ROW_TABLE_BYTES, 1 + at.group);
 }
 
-template <class CONFIG> __device__ static inline void consume_turns(const bsmi_gemm_parameters &p, unsigned char *memory, uint32_t shared, gemm_cta cta)
+template <class CONFIG> __device__ static inline void consume_turns(const bsmi_gemm_parameters &p, unsigned char *memory, uint32_t shared)
 {
     decoded_sums<CONFIG> sums;
     turn_place<CONFIG> at = turn_place_of<CONFIG>(shared);
@@ -169,7 +169,7 @@ template <class CONFIG> __device__ static inline void consume_turns(const bsmi_g
     int32_t turn = (int32_t)at.group;
     int64_t number = blockIdx.x;
     if (number >= tiles) return;
-    gemm_tile tile = gemm_tile_of<CONFIG>(p, number, cta);
+    gemm_tile tile = turn_tile_of<CONFIG>(p, number);
     for (uint32_t n = 0; number < tiles; n++, turn -= turns) {
         const gemm_tile now = tile;
         const bool finishes = (turns - 1 - turn) % CONFIG::GROUPS == 0;
@@ -189,7 +189,7 @@ template <class CONFIG> __device__ static inline void consume_turns(const bsmi_g
         }
         number += gridDim.x;
         if (number < tiles) {             /* in front of finishing: the others wait for these scales */
-            tile = gemm_tile_of<CONFIG>(p, number, cta);
+            tile = turn_tile_of<CONFIG>(p, number);
             bring_scales<CONFIG>(p, shared, tile, n + 1, turns);
         }
         if (finishes) finish_tile<CONFIG>(p, memory, finish, now, at, scaled, sums);
