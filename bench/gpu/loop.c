@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 enum { CAPTURE_OF_THIS_THREAD = 1, ROUNDS_BETWEEN_READINGS = 4 };
-static const double sample_seconds = 1e-3, least_seconds = 1e-9, longest_for_graphs = 0.5e-3, settling_seconds = 0.2;
+static const double sample_seconds = 1e-3, least_seconds = 1e-9, longest_for_graphs = 0.5e-3, settling_seconds = 0.2, short_settling_seconds = 0.1;
 
 static void call(struct way *way)
 {
@@ -59,13 +59,38 @@ static void make_graph(const struct gpu *gpu, struct way *way)
     gpu_must(gpu, gpu->cuGraphLaunch(way->graph, gpu->stream), "cuGraphLaunch");
 }
 
+/* Seconds of a call of the graph. */
+static double graph_time(const struct gpu *gpu, const struct way *way)
+{
+    CUevent from = new_event(gpu), to = new_event(gpu);
+    record(gpu, from);
+    gpu_must(gpu, gpu->cuGraphLaunch(way->graph, gpu->stream), "cuGraphLaunch");
+    record(gpu, to);
+    gpu_wait(gpu);
+    const double seconds = between(gpu, from, to) / way->contender.calls;
+    gpu_must(gpu, gpu->driver->cuEventDestroy(from), "cuEventDestroy");
+    gpu_must(gpu, gpu->driver->cuEventDestroy(to), "cuEventDestroy");
+    return seconds;
+}
+
+static int calls_of_sample(const struct way *way, int most_calls)
+{
+    const int wanted = way->once > longest_for_graphs ? 1 : (int)ceil(sample_seconds / way->once);
+    return wanted < most_calls ? wanted : most_calls;
+}
+
+/* Calls one by one take longer than those of a graph, by which the second graph's number is found. */
 void loop_prepare(const struct gpu *gpu, struct way *way, int most_calls)
 {
     way->once = rough_time(gpu, way);
-    const int wanted = way->once > longest_for_graphs ? 1 : (int)ceil(sample_seconds / way->once);
-    way->contender.calls = wanted < most_calls ? wanted : most_calls;
+    way->contender.calls = calls_of_sample(way, most_calls);
     way->graph = NULL;
-    if (way->contender.calls > 1) make_graph(gpu, way);
+    if (way->contender.calls == 1) return;
+    make_graph(gpu, way);
+    way->once = graph_time(gpu, way);
+    loop_release(gpu, way);
+    way->contender.calls = calls_of_sample(way, most_calls);
+    make_graph(gpu, way);
 }
 
 static void launch(const struct gpu *gpu, struct way *way)
@@ -81,7 +106,7 @@ static void sample(const struct gpu *gpu, struct way *way, CUevent from, CUevent
     record(gpu, to);
 }
 
-/* Long kernels, until the power limit has decided at which clock they run together. */
+/* Until the power limit has decided at which clock they run together: that of what ran before lasts for a while. */
 static void settle(const struct gpu *gpu, struct way *const *ways, int count)
 {
     double round = 0;
@@ -90,7 +115,7 @@ static void settle(const struct gpu *gpu, struct way *const *ways, int count)
         round += ways[i]->once * ways[i]->contender.calls;
         long_ones = long_ones || ways[i]->once > longest_for_graphs;
     }
-    for (double gone = 0; long_ones && gone < settling_seconds; gone += round)
+    for (double gone = 0; gone < (long_ones ? settling_seconds : short_settling_seconds); gone += round)
         for (int i = 0; i < count; i++) launch(gpu, ways[i]);
 }
 
