@@ -386,6 +386,8 @@ static void not_a_number(struct test *t)
     check_all(t, &(struct problem){ .m = 140, .n = 270, .k = 64, .nan = true });
     check_all(t, &(struct problem){ .m = 140, .n = 272, .k = 64, .nan = true, .element = BSM_FP32 });
     check_all(t, &(struct problem){ .m = 140, .n = 270, .k = 64, .nan = true, .element = BSM_FP16, .d_odd = 1 });
+    check_all(t, &(struct problem){ .m = 140, .n = 272, .k = 64, .nan = true, .exponents = { -20, 20 }, .alpha = 0.37f,
+                                    .alpha_per = BSM_PER_COLUMN, .bias_per = BSM_PER_ROW });
 }
 
 int main(int argc, char **argv)

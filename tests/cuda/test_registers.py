@@ -22,7 +22,8 @@ from script import check
 # Of 255 that 256 threads may have.
 MOST_REGISTERS = {"256x256": 176, "128x256": 176, "128x128": 176, "128x64": 208, "128x32": 160,
                   "64x128": 152, "32x128": 152, "16x128": 104, "8x128": 96}
-MOST_STACK = {True: 64, False: 0}                      # products of codes: two arrays of quantizing D where no quick way decides
+# Sums on the general way; of products of codes also two arrays of quantizing D where no quick way decides.
+MOST_STACK = {True: 192, False: 128}
 KINDS = {"f16": "kind::f16", "mxf8f6f4": "kind::mxf8f6f4.block_scale.block32", "mxf4": "kind::mxf4.block_scale.block32",
          "mxf4nvf4": "kind::mxf4nvf4.block_scale.block16"}
 # Machine code: of a pair of CTAs .2CTA stands behind the first word.

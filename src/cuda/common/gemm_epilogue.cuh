@@ -209,26 +209,29 @@ __device__ static inline void apply_terms(const bsmi_epilogue_parameters &e, con
     else apply_row_terms(terms, sums);
 }
 
-/* True if there was any NaN. */
-template <int SUMS> __device__ static inline bool make_nan_canonical(float (&sums)[SUMS])
+/* Whether a thread of the warp has any NaN. */
+template <int SUMS> __device__ static inline bool any_nan_of_warp(const float (&sums)[SUMS])
 {
     bool any[4] = { false, false, false, false };
 #pragma unroll
     for (int i = 0; i < SUMS; i += 2) any[i / 2 % 4] |= !(sums[i] >= sums[i + 1]) & !(sums[i] < sums[i + 1]);
-    if (!(any[0] | any[1] | any[2] | any[3])) return false;
+    return __any_sync(0xffffffff, any[0] | any[1] | any[2] | any[3]);
+}
+
+template <int SUMS> __device__ static inline void make_nan_canonical(float (&sums)[SUMS])
+{
 #pragma unroll
     for (int i = 0; i < SUMS; i++)
         if (isnan(sums[i])) sums[i] = __int_as_float(0x7fc00000);
-    return true;
 }
 
 /* Exponents are small, beta is 0.  table: as fill_column_table<COLUMNS> left it, of columns that have anything of their own.  True if there is
- * any NaN. */
+ * any NaN, as it came. */
 template <int COLUMNS, int SUMS>
 __device__ static inline bool finish_sums(const bsmi_epilogue_parameters &e, const gemm_finish &finish, const gemm_part &part,
                                           const gemm_exponents &exponents, uint32_t table, float (&sums)[SUMS])
 {
     if (exponents.any) apply_small_exponents<COLUMNS>(part, exponents, table, sums);
     if (finish.changes) apply_terms<COLUMNS>(e, finish, part, table, sums);
-    return make_nan_canonical(sums);
+    return any_nan_of_warp(sums);
 }

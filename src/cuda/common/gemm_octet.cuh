@@ -9,18 +9,18 @@
 /* What belongs to one row or column of D. */
 struct gemm_line { int32_t exponent; float factor, bias; };
 
-/* Three numbers of 32 bits for each of COUNT lines, one kind behind the other. */
-template <int COUNT> __device__ static inline void store_line(uint32_t table, int32_t i, const gemm_line &line)
+/* Three numbers of 32 bits for each of `count` lines, one kind behind the other. */
+__device__ static inline void store_line(uint32_t table, uint32_t count, uint32_t i, const gemm_line &line)
 {
     store_shared(table + 4 * i, (uint32_t)line.exponent);
-    store_shared(table + 4 * (COUNT + i), __float_as_uint(line.factor));
-    store_shared(table + 4 * (2 * COUNT + i), __float_as_uint(line.bias));
+    store_shared(table + 4 * (count + i), __float_as_uint(line.factor));
+    store_shared(table + 4 * (2 * count + i), __float_as_uint(line.bias));
 }
 
-template <int COUNT> __device__ static inline gemm_line load_line(uint32_t table, uint32_t i)
+__device__ static inline gemm_line load_line(uint32_t table, uint32_t count, uint32_t i)
 {
-    return { (int32_t)load_shared(table + 4 * i), __uint_as_float(load_shared(table + 4 * (COUNT + i))),
-             __uint_as_float(load_shared(table + 4 * (2 * COUNT + i))) };
+    return { (int32_t)load_shared(table + 4 * i), __uint_as_float(load_shared(table + 4 * (count + i))),
+             __uint_as_float(load_shared(table + 4 * (2 * count + i))) };
 }
 
 __device__ static inline gemm_line row_of(const bsmi_epilogue_parameters &e, const gemm_finish &finish, const gemm_tile &tile, int32_t row)
@@ -69,15 +69,15 @@ __device__ static inline void scale_octet(gemm_octet &octet, int32_t row_exponen
     }
 }
 
-/* t = f S + (beta C + bias).  c: of the first of the eight. */
-template <int COLUMNS>
+/* t = f S + (beta C + bias).  columns, count: the table of columns, from the first of the eight on, and its lines.  c: of the first of the
+ * eight. */
 __device__ static inline void change_octet(const bsmi_epilogue_parameters &e, const gemm_finish &finish, gemm_octet &octet, const gemm_line &row,
-                                           uint32_t columns, const unsigned char *c)
+                                           uint32_t columns, uint32_t count, const unsigned char *c)
 {
     const bool c_is_fp32 = e.c_element == BSM_FP32, c_is_bf16 = e.c_element == BSM_BF16;
     float factors[8], biases[8];
-    if (finish.column_factors) load_eight(columns + 4 * COLUMNS, columns + 4 * COLUMNS + 16, factors);
-    if (finish.column_biases) load_eight(columns + 8 * COLUMNS, columns + 8 * COLUMNS + 16, biases);
+    if (finish.column_factors) load_eight(columns + 4 * count, columns + 4 * count + 16, factors);
+    if (finish.column_biases) load_eight(columns + 8 * count, columns + 8 * count + 16, biases);
 #pragma unroll
     for (int i = 0; i < 8; i++) {
         float addend = finish.column_biases ? biases[i] : row.bias;
@@ -120,10 +120,9 @@ __device__ static inline gemm_octet_place octet_place_of(const bsmi_gemm_paramet
     return { gemm_output_of(p, matrix), column, left >= 8 ? 0xffu : left > 0 ? (1u << left) - 1 : 0u, columns, scaled };
 }
 
-/* A row that the tile has.  COLUMNS: lines in the table of columns.  sums: addresses of the first four and the last four. */
-template <int COLUMNS>
-__device__ static inline void finish_octet(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_octet_place &place, int32_t matrix,
-                                           int32_t row, const gemm_line &line, uint2 sums)
+/* A row that the tile has.  count: lines in the table of columns.  sums: addresses of the first four and the last four. */
+__device__ static inline void finish_octet(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_octet_place &place, uint32_t count,
+                                           int32_t matrix, int32_t row, const gemm_line &line, uint2 sums)
 {
     const bsmi_epilogue_parameters &e = p.epilogue;
     gemm_octet octet = { {}, place.exists };
@@ -133,7 +132,7 @@ __device__ static inline void finish_octet(const bsmi_gemm_parameters &p, const 
     if (p.direct) {
         const unsigned char *c = e.c + (e.grouped ? 0 : matrix * e.c_batch_bytes) + row * e.c_row_bytes;
         if (finish.changes)
-            change_octet<COLUMNS>(e, finish, octet, line, place.columns, c + (int64_t)place.column * (e.c_element == BSM_FP32 ? 4 : 2));
+            change_octet(e, finish, octet, line, place.columns, count, c + (int64_t)place.column * (e.c_element == BSM_FP32 ? 4 : 2));
 #pragma unroll
         for (int i = 0; i < 8; i++)
             if (isnan(octet.v[i])) octet.v[i] = __int_as_float(0x7fc00000);

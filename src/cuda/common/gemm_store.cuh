@@ -20,45 +20,42 @@ template <class CONFIG> __device__ static inline gemm_boxes gemm_boxes_of(uint32
 /* The copy engine has read what this warp stored; known to the thread that stored it. */
 __device__ static inline void boxes_are_read() { if (elect_sync()) bulk_wait_group_read<0>(); }
 
-/* The place of a byte in a box whose rows are BYTES long, as a tensor map with a swizzle of BYTES has it. */
-template <int BYTES> __device__ static inline uint32_t swizzled(uint32_t at)
-{
-    return at ^ ((at >> 7 & (BYTES / 16 - 1)) << 4);
-}
+/* The place of a byte in a box whose rows are so long, as a tensor map with a swizzle of that many bytes has it. */
+__device__ static inline uint32_t swizzled(uint32_t at, uint32_t row_bytes) { return at ^ ((at >> 7 & (row_bytes / 16 - 1)) << 4); }
 
 /* One box: this warp's 16 rows, and the columns of the sums from FIRST on. */
 template <int ELEMENT, int BYTES, int FIRST, int SUMS>
-__device__ static inline void fill_box(uint32_t box, const float (&sums)[SUMS], bool any_nan)
+__device__ static inline void fill_box(uint32_t box, const float (&sums)[SUMS])
 {
     const uint32_t lane = threadIdx.x % 32;
     if constexpr (ELEMENT == BSM_FP32) {
         const uint32_t at = lane / 4 * BYTES + lane % 4 * 8;
 #pragma unroll
         for (int j = 0; j < BYTES / 32; j++) {
-            store_shared_v2(box + swizzled<BYTES>(at + j * 32), sums[FIRST + 4 * j], sums[FIRST + 4 * j + 1]);
-            store_shared_v2(box + swizzled<BYTES>(at + j * 32 + 8 * BYTES), sums[FIRST + 4 * j + 2], sums[FIRST + 4 * j + 3]);
+            store_shared_v2(box + swizzled(at + j * 32, BYTES), sums[FIRST + 4 * j], sums[FIRST + 4 * j + 1]);
+            store_shared_v2(box + swizzled(at + j * 32 + 8 * BYTES, BYTES), sums[FIRST + 4 * j + 2], sums[FIRST + 4 * j + 3]);
         }
     } else {
         const uint32_t at = lane % 16 * BYTES + lane / 16 * 16;
         uint32_t pairs[BYTES / 8];
-        convert_pairs<ELEMENT, BYTES / 8, FIRST>(pairs, sums, any_nan);
+        convert_pairs<ELEMENT, BYTES / 8, FIRST>(pairs, sums, false);
 #pragma unroll
         for (int j = 0; j < BYTES / 32; j++)
-            stmatrix_x4(box + swizzled<BYTES>(at + j * 32), pairs[4 * j], pairs[4 * j + 1], pairs[4 * j + 2], pairs[4 * j + 3]);
+            stmatrix_x4(box + swizzled(at + j * 32, BYTES), pairs[4 * j], pairs[4 * j + 1], pairs[4 * j + 2], pairs[4 * j + 3]);
     }
 }
 
 /* Box after box: the columns of each are BYTES of D's type. */
 template <class CONFIG, int ELEMENT, int FIRST = 0>
 __device__ static inline void store_boxes(const bsmi_gemm_parameters &p, const gemm_part &part, gemm_boxes &boxes,
-                                          const float (&sums)[CONFIG::SUMS], bool any_nan)
+                                          const float (&sums)[CONFIG::SUMS])
 {
     constexpr int BYTES = CONFIG::D_BOX_BYTES, BOX_COLUMNS = BYTES / (ELEMENT == BSM_FP32 ? 4 : 2);
     const uint32_t box = boxes.box + boxes.next * CONFIG::D_BOX;
     const bool leads = elect_sync();
     if (leads) bulk_wait_group_read<1>();  /* of the store before the last, from this box */
     __syncwarp();
-    fill_box<ELEMENT, BYTES, FIRST>(box, sums, any_nan);
+    fill_box<ELEMENT, BYTES, FIRST>(box, sums);
     fence_proxy_async_shared();
     __syncwarp();
     if (leads) {
@@ -67,7 +64,7 @@ __device__ static inline void store_boxes(const bsmi_gemm_parameters &p, const g
     }
     boxes.next ^= 1;
     if constexpr (FIRST + BOX_COLUMNS / 2 < CONFIG::SUMS)
-        store_boxes<CONFIG, ELEMENT, FIRST + BOX_COLUMNS / 2>(p, part, boxes, sums, any_nan);
+        store_boxes<CONFIG, ELEMENT, FIRST + BOX_COLUMNS / 2>(p, part, boxes, sums);
 }
 
 /* The rows of a group begin and end inside D, where the copy engine does not clip. */
@@ -83,53 +80,76 @@ __device__ static inline bool stores_quickly(const bsmi_gemm_parameters &p, cons
     return p.has_d_map && finish.beta == 0 && exponents.columns.small && is_whole(p, part);
 }
 
-/* any_nan: as finish_sums says. */
+/* No NaN is among them. */
 template <class CONFIG>
 __device__ static inline void store_finished(const bsmi_gemm_parameters &p, const gemm_part &part, gemm_boxes &boxes,
-                                             const float (&sums)[CONFIG::SUMS], bool any_nan)
+                                             const float (&sums)[CONFIG::SUMS])
 {
     const int32_t element = p.direct ? p.epilogue.d.element : BSM_FP32;
-    if (element == BSM_FP32) store_boxes<CONFIG, BSM_FP32>(p, part, boxes, sums, any_nan);
-    else if (element == BSM_BF16) store_boxes<CONFIG, BSM_BF16>(p, part, boxes, sums, any_nan);
-    else store_boxes<CONFIG, BSM_FP16>(p, part, boxes, sums, any_nan);
+    if (element == BSM_FP32) store_boxes<CONFIG, BSM_FP32>(p, part, boxes, sums);
+    else if (element == BSM_BF16) store_boxes<CONFIG, BSM_BF16>(p, part, boxes, sums);
+    else store_boxes<CONFIG, BSM_FP16>(p, part, boxes, sums);
 }
 
-/* Of the warp's sums those of box number `which`, as they are. */
-template <class CONFIG, int FIRST = 0>
-__device__ static inline void fill_box_with_sums(uint32_t box, int which, const float (&sums)[CONFIG::SUMS])
+/* What is left to do for numbers that are finished. */
+__device__ static inline gemm_finish finished_already(gemm_finish finish)
 {
-    constexpr int BOX_SUMS = CONFIG::D_BOX_BYTES / 8;
-    if (which == FIRST / BOX_SUMS) fill_box<BSM_FP32, CONFIG::D_BOX_BYTES, FIRST>(box, sums, false);
-    else if constexpr (FIRST + BOX_SUMS < CONFIG::SUMS) fill_box_with_sums<CONFIG, FIRST + BOX_SUMS>(box, which, sums);
+    finish.changes = finish.column_factors = finish.column_biases = false;
+    return finish;
 }
 
-/* One box after the other in the first of the warp's two; tables of its rows and columns in the second.  scaled: there may be exponents. */
+/* One box after the other at `box`, rows of row_bytes; tables of its rows and columns behind it.  scaled: there may be exponents.  sums: of all
+ * boxes, a thread's. */
+__device__ __forceinline__ static void finish_boxes(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_part &part, bool scaled,
+                                                    uint32_t box, uint32_t row_bytes, uint32_t boxes, const float *sums)
+{
+    constexpr uint32_t ROWS = 16;
+    const uint32_t count = row_bytes / 4, octets = count / 8, lane = threadIdx.x % 32, rows = box + ROWS * row_bytes;
+    const uint32_t columns = rows + 3 * 4 * ROWS, octet = lane & (octets - 1);
+    const gemm_tile tile = { part.box_row, part.box_column, part.row_begin, part.row_end, part.matrix };
+    boxes_are_read();
+    __syncwarp();
+    if (lane < ROWS) store_line(rows, ROWS, lane, row_of(p.epilogue, finish, tile, tile.row + (int32_t)lane));
+#pragma unroll 1
+    for (uint32_t number = 0; number < boxes; number++) {
+        const int32_t first = tile.column + (int32_t)(number * count);
+        if (lane < count) store_line(columns, count, lane, column_of(p.epilogue, finish, tile, first + (int32_t)lane));
+#pragma unroll 1
+        for (uint32_t at = lane / 4 * row_bytes + lane % 4 * 8, end = at + row_bytes; at < end; at += 32, sums += 4) {
+            store_shared_v2(box + swizzled(at, row_bytes), sums[0], sums[1]);
+            store_shared_v2(box + swizzled(at + 8 * row_bytes, row_bytes), sums[2], sums[3]);
+        }
+        __syncwarp();
+        const gemm_octet_place place = octet_place_of(p, tile.matrix, first + (int32_t)(octet * 8), columns + octet * 32, scaled);
+#pragma unroll 1
+        for (uint32_t i = lane / octets; i < ROWS; i += 32 / octets) {
+            const int32_t row = tile.row + (int32_t)i;
+            const uint32_t at = i * row_bytes + octet * 32;
+            if (has_row(part, row))
+                finish_octet(p, finish, place, count, tile.matrix, row, load_line(rows, ROWS, i),
+                             make_uint2(box + swizzled(at, row_bytes), box + swizzled(at + 16, row_bytes)));
+        }
+        __syncwarp();
+    }
+}
+
+/* Once a file of kernels, for those that a call does not make slower. */
+__device__ __noinline__ static void call_finish_boxes(const bsmi_gemm_parameters &p, gemm_finish finish, gemm_part part, bool scaled, uint32_t box,
+                                                      uint32_t row_bytes, uint32_t boxes, const float *sums)
+{
+    finish_boxes(p, finish, part, scaled, box, row_bytes, boxes, sums);
+}
+
+/* The general way: through the first of the warp's boxes, and with tables in the second. */
 template <class CONFIG>
 __device__ static inline void finish_octets(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_part &part, bool scaled,
                                             const gemm_boxes &boxes, const float (&sums)[CONFIG::SUMS])
 {
-    constexpr int BYTES = CONFIG::D_BOX_BYTES, COLUMNS = BYTES / 4, OCTETS = COLUMNS / 8, ROWS = 16;
-    static_assert(3 * 4 * (ROWS + COLUMNS) <= CONFIG::D_BOX, "tables in a box");
-    const uint32_t lane = threadIdx.x % 32, rows = boxes.box + CONFIG::D_BOX, columns = rows + 3 * 4 * ROWS, octet = lane % OCTETS;
-    const gemm_tile tile = { part.box_row, part.box_column, part.row_begin, part.row_end, part.matrix };
-    boxes_are_read();
-    __syncwarp();
-    if (lane < ROWS) store_line<ROWS>(rows, (int32_t)lane, row_of(p.epilogue, finish, tile, tile.row + (int32_t)lane));
-#pragma unroll 1
-    for (int box = 0; box < CONFIG::SUMS / (COLUMNS / 2); box++) {
-        const int32_t first = tile.column + box * COLUMNS;
-        if (lane < COLUMNS) store_line<COLUMNS>(columns, (int32_t)lane, column_of(p.epilogue, finish, tile, first + (int32_t)lane));
-        fill_box_with_sums<CONFIG>(boxes.box, box, sums);
-        __syncwarp();
-        const gemm_octet_place place = octet_place_of(p, tile.matrix, first + (int32_t)octet * 8, columns + octet * 32, scaled);
-#pragma unroll 1
-        for (uint32_t i = lane / OCTETS; i < ROWS; i += 32 / OCTETS) {
-            const int32_t row = tile.row + (int32_t)i;
-            const uint32_t at = i * BYTES + octet * 32;
-            if (has_row(part, row))
-                finish_octet<COLUMNS>(p, finish, place, tile.matrix, row, load_line<ROWS>(rows, i),
-                                      make_uint2(boxes.box + swizzled<BYTES>(at), boxes.box + swizzled<BYTES>(at + 16)));
-        }
-        __syncwarp();
-    }
+    static_assert(3 * 4 * (16 + CONFIG::D_BOX_BYTES / 4) <= CONFIG::D_BOX, "tables in a box");
+    float kept[CONFIG::SUMS];             /* in memory, and only here */
+#pragma unroll
+    for (int i = 0; i < CONFIG::SUMS; i++) kept[i] = sums[i];
+    constexpr uint32_t BYTES = CONFIG::D_BOX_BYTES, COUNT = CONFIG::SUMS / (BYTES / 8);
+    if constexpr (CONFIG::CALLS) call_finish_boxes(p, finish, part, scaled, boxes.box, BYTES, COUNT, kept);
+    else finish_boxes(p, finish, part, scaled, boxes.box, BYTES, COUNT, kept);
 }

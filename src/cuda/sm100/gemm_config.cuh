@@ -28,6 +28,9 @@ template <mma_kind KIND_, int COLUMNS_, int CTAS_, int STAGES_, int D_BOX_BYTES_
     static constexpr int B_ROW_BLOCKS = (COLUMNS + 127) / 128, BLOCK_BYTES = BSMI_SM100_SCALE_BLOCK_BYTES;
     static constexpr int A_SCALE_BYTES = BLOCKS * BLOCK_BYTES, B_SCALE_BYTES = B_ROW_BLOCKS * A_SCALE_BYTES;
 
+    /* What is rarely asked for is called where quantizing D is, too. */
+    static constexpr bool CALLS = BLOCKS > 0;
+
     /* The epilogue takes CHUNK columns of 16 rows at a time, SUMS numbers a thread; swapped, of 32 rows. */
     static constexpr int MOST = SWAPPED ? 16 : 64, CHUNK = COLUMNS < MOST ? COLUMNS : MOST, CHUNKS = COLUMNS / CHUNK;
     static constexpr int SUMS = SWAPPED ? CHUNK : CHUNK / 2, PIECES = ROWS * COLUMNS / (128 * SUMS);

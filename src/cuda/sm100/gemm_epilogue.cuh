@@ -35,13 +35,6 @@ __device__ static inline gemm_columns fill_table(const bsmi_gemm_parameters &p, 
     return fill_column_table<CONFIG::COLUMNS>(p.epilogue, finish, part, own, boxes.table, boxes.barrier);
 }
 
-/* For numbers that are finished and only to be stored. */
-__device__ static inline gemm_finish finished_already(gemm_finish finish)
-{
-    finish.changes = finish.column_factors = finish.column_biases = false;
-    return finish;
-}
-
 template <class CONFIG>
 __device__ static inline void finish_job(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_job &job,
                                          gemm_boxes &boxes, const gemm_quantizer *quantizer, uint32_t tensor, uint32_t accumulator,
@@ -64,10 +57,12 @@ __device__ static inline void finish_job(const bsmi_gemm_parameters &p, const ge
         const bool quickly = all ? finish.beta == 0 : stores_quickly(p, finish, part, exponents);
         bool any_nan = quickly && p.direct && finish_sums<CONFIG::COLUMNS>(p.epilogue, finish, part, exponents, boxes.table, sums);
         if (all && !quickly) any_nan = apply_all_terms<CONFIG::COLUMNS>(p.epilogue, finish, part, boxes.table, sums);
+        if (all && any_nan) make_nan_canonical(sums);
         if (more) apply_relu_and_amax(p.epilogue, part, sums, amax);
+        const bool finished = more || any_nan;
         if (quantized) store_rows_quantized(p, *quantizer, part, sums);
-        else if (more ? p.has_d_map && is_whole(p, part) : quickly) store_finished<CONFIG>(p, part, boxes, sums, any_nan);
-        else finish_octets<CONFIG>(p, more ? finished_already(finish) : finish, part, exponents.any, boxes, sums);
+        else if ((more ? p.has_d_map && is_whole(p, part) : quickly) && !any_nan) store_finished<CONFIG>(p, part, boxes, sums);
+        else finish_octets<CONFIG>(p, finished ? finished_already(finish) : finish, part, exponents.any && !any_nan, boxes, sums);
     }
 }
 

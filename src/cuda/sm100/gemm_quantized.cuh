@@ -89,7 +89,7 @@ __device__ static inline bool apply_all_terms(const bsmi_epilogue_parameters &e,
         sums[i] = fmaf(__uint_as_float(factors.x), sums[i], fmaf(finish.beta, of_c.x, __uint_as_float(biases.x)));
         sums[i + 1] = fmaf(__uint_as_float(factors.y), sums[i + 1], fmaf(finish.beta, of_c.y, __uint_as_float(biases.y)));
     }
-    return make_nan_canonical(sums);
+    return any_nan_of_warp(sums);
 }
 
 /* Sums as tcgen05.ld.16x256b leaves them (gemm_part): pairs of columns, eight apart, of two rows. */

@@ -29,12 +29,12 @@ __device__ static inline bool fill_tables(const bsmi_gemm_parameters &p, const g
     for (int32_t i = thread; i < CONFIG::ROWS; i += 128) {
         const gemm_line line = row_of(p.epilogue, finish, tile, tile.row + i);
         any |= line.exponent != 0;
-        store_line<CONFIG::ROWS>(tables, i, line);
+        store_line(tables, CONFIG::ROWS, (uint32_t)i, line);
     }
     if (thread < 64) {
         const gemm_line line = column_of(p.epilogue, finish, tile, tile.column + thread);
         any |= line.exponent != 0;
-        store_line<64>(tables + CONFIG::ROW_TABLE_BYTES, thread, line);
+        store_line(tables + CONFIG::ROW_TABLE_BYTES, 64, (uint32_t)thread, line);
     }
     return barrier_or(barrier, 128, any);
 }
@@ -136,8 +136,8 @@ __device__ static inline void finish_columns(const bsmi_gemm_parameters &p, cons
         for (uint32_t row = first; row < CONFIG::CHUNK; row += 16) {
             const uint32_t in_tile = chunk * CONFIG::CHUNK + row, at = d.chunk + row * CONFIG::CHUNK_PITCH;
             if (tile.row + (int32_t)in_tile < tile.row_end)
-                finish_octet<64>(p, finish, d.place, tile.matrix, tile.row + (int32_t)in_tile, load_line<CONFIG::ROWS>(d.rows, in_tile),
-                                 make_uint2(at, at + 16));
+                finish_octet(p, finish, d.place, 64, tile.matrix, tile.row + (int32_t)in_tile, load_line(d.rows, CONFIG::ROWS, in_tile),
+                             make_uint2(at, at + 16));
         }
     }
 }

@@ -21,9 +21,12 @@ template <int ROWS_, int COLUMNS_, int GROUPS_, int CLUSTER_ROWS_, int CLUSTER_C
      * which its addresses are constants. */
     static constexpr bool STAGES_ARE_CONSTANTS = BLOCKS * SUMS <= 64;
 
-    /* Two such warpgroups also compute rows and columns that bf16 leaves out: behind small products another kernel for them would be felt.
-     * Kernels with one warpgroup became slower by it, 2 us of 9. */
-    static constexpr bool COMPUTES_LEFT_OUT = STAGES_ARE_CONSTANTS && GROUPS == 2;
+    /* What is rarely asked for stands once for all kernels of a file, in functions that are called.  Kernels with one warpgroup, which do without
+     * setmaxnreg, became slower by having a call anywhere, though their steps have the same instructions: 64x48 from 9.0 to 10.8 us. */
+    static constexpr bool CALLS = GROUPS == 2;
+
+    /* Two such warpgroups also compute rows and columns that bf16 leaves out: behind small products another kernel for them would be felt. */
+    static constexpr bool COMPUTES_LEFT_OUT = STAGES_ARE_CONSTANTS && CALLS;
 
     /* Boxes: each CTA of a row of the cluster loads its part of A for all of them, likewise B in a column of it. */
     static constexpr int A_BOX_ROWS = ROWS / CLUSTER_COLUMNS, B_BOX_ROWS = COLUMNS / CLUSTER_ROWS;

@@ -135,8 +135,8 @@ __device__ static inline void finish_part(const bsmi_gemm_parameters &p, const g
     const bool quickly = stores_quickly(p, finish, part, exponents);
     const bool any_nan = quickly && p.direct && finish_sums<CONFIG::COLUMNS>(p.epilogue, finish, part, exponents, boxes.table, sums);
     if (by_columns) barrier_sync(boxes.barrier, 128);     /* the table is read */
-    if (quickly) store_finished<CONFIG>(p, part, boxes, sums, any_nan);
-    else finish_octets<CONFIG>(p, finish, part, exponents.any, boxes, sums);
+    if (quickly && !any_nan) store_finished<CONFIG>(p, part, boxes, sums);
+    else finish_octets<CONFIG>(p, any_nan ? finished_already(finish) : finish, part, exponents.any && !any_nan, boxes, sums);
 }
 
 /* Of the warpgroup's 64 rows what bf16 leaves out, once the rest is stored; where its boxes were.  k is 0 where another kernel does it. */
