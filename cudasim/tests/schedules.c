@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-enum { BUFFER_BYTES = 65536, SCHEDULES_WRONG = 20, SCHEDULES_RIGHT = 100 };
+enum { BUFFER_BYTES = 65536, SCHEDULES_WRONG = 20, SCHEDULES_RIGHT = 100, MOST_SUMS = 256 };
 
 void use_schedule(struct sim *sim, uint64_t number)
 {
@@ -61,4 +61,31 @@ void check_misuses(struct test *t, const char *device, const char *before, const
                    uint64_t (*make)(struct sim *sim, uint64_t buffer))
 {
     for (int i = 0; i < count; i++) check_misuse(t, device, before, &misuses[i], make);
+}
+
+static bool sums_are_right(struct sim *sim, uint64_t out, int count, float sum)
+{
+    float got[MOST_SUMS];
+    sim_read(sim, out, got, sizeof got);
+    for (int i = 0; i < count && i < MOST_SUMS && sum != 0; i++)
+        if (got[i] != sum) return false;
+    return true;
+}
+
+void check_judged(struct test *t, const struct judged *e)
+{
+    struct sim sim;
+    if (!sim_open(t, &sim, "sm_100a", e->text)) return;
+    const uint64_t out = sim_buffer(&sim, NULL, MOST_SUMS * sizeof(float));
+    sim.machine.options.tensor_fences = TENSOR_FENCES_ALWAYS;
+    for (uint64_t s = 0; s < (e->code == REPORT_NONE ? SCHEDULES_RIGHT : SCHEDULES_WRONG); s++) {
+        use_schedule(&sim, s);
+        const bool ran = run_cluster(&sim, e->ctas, e->block, 0, &out, 1);
+        if (ran && e->code == REPORT_NONE && sums_are_right(&sim, out, 128 * (int)e->ctas, e->sum)) continue;
+        if (!ran && sim.report.code == e->code && strstr(sim.report.text, e->words) != NULL) continue;
+        FAIL(t, "%s, schedule %d: wanted %s \"%s\", got %s", e->what, (int)s, report_code_name(e->code), e->words,
+             ran ? "another sum or no report" : sim.report.text);
+        break;
+    }
+    sim_close(&sim);
 }

@@ -21,4 +21,14 @@ enum { ALWAYS = 256 };                    /* added to a code: under every schedu
 void check_misuses(struct test *t, const char *device, const char *before, const struct misuse *misuses, int count,
                    uint64_t (*make)(struct sim *sim, uint64_t buffer));
 
+/* One cluster on tensor memory, with fences demanded: right under 100 schedules (code REPORT_NONE), or wrong under each of 20. */
+struct judged {
+    const char *what, *text;
+    uint32_t ctas, block;
+    enum report_code code;
+    const char *words;                    /* of the report */
+    float sum;                            /* where there is none, all of 128 numbers of each CTA at p0; 0: not looked at */
+};
+void check_judged(struct test *t, const struct judged *e);
+
 #endif
