@@ -5,6 +5,19 @@
 
 /* Operands --------------------------------------------------------------------------------------------------------------- */
 
+void shape_in_any_way(struct test *t, struct shape *s, const bsm_scale_layout *layouts, int count)
+{
+    static const bsm_packing four[] = { BSM_PACKING_LOW_FIRST, BSM_PACKING_HIGH_FIRST, BSM_PACKING_BYTES, BSM_PACKING_GGUF };
+    const bsm_format_info *f = bsm_format_get((int)s->format);
+    const int bits = bsm_element_get((int)f->element)->bits;
+    if (bits == 4) s->packing = four[rnd_below(t, s->format == BSM_MXFP4 || s->format == BSM_NVFP4 ? 4 : 3)];
+    if (bits == 6) s->packing = rnd_below(t, 2) == 0 ? BSM_PACKING_BIT_STREAM : BSM_PACKING_BYTES;
+    if (f->block != 0) s->layout = layouts[rnd_below(t, count)];
+    if (s->packing == BSM_PACKING_GGUF)
+        s->layout = (bsm_scale_layout){ .kind = s->format == BSM_MXFP4 ? BSM_LAYOUT_GGUF_MXFP4 : BSM_LAYOUT_GGUF_NVFP4 };
+    if (rnd_below(t, 2) == 0) s->extra_pitch = 64;
+}
+
 struct operand operand_make(const struct shape *s, int poison)
 {
     struct operand o = { .m = { .struct_size = sizeof(bsm_matrix), .format = s->format, .rows = s->rows, .columns = s->columns,

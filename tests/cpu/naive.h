@@ -22,6 +22,10 @@ struct shape {
     int64_t extra_pitch, extra_batch_pitch;          /* elements beyond tight, a multiple of 64 */
 };
 
+/* One of the packings that the format has, one of the layouts if it has scales (GGUF's packings: their own), and every other time rows
+ * that are further apart. */
+void shape_in_any_way(struct test *t, struct shape *shape, const bsm_scale_layout *layouts, int count);
+
 /* Memory filled with `poison`; nothing else is written. */
 struct operand operand_make(const struct shape *shape, int poison);
 void operand_free(struct operand *o);

@@ -53,33 +53,16 @@ static bool codes_open(struct test *t, struct contexts *c)
 /* How an operand lies: as TMA takes it, or in any way. */
 enum lies { AS_TMA_TAKES_IT, IN_ANY_WAY };
 
-static bsm_packing any_packing(struct test *t, bsm_format format)
-{
-    static const bsm_packing four[] = { BSM_PACKING_LOW_FIRST, BSM_PACKING_HIGH_FIRST, BSM_PACKING_BYTES, BSM_PACKING_GGUF };
-    const int bits = bsm_element_get((int)bsm_format_get((int)format)->element)->bits;
-    if (bits == 4) return four[rnd_below(t, format == BSM_MXFP4 || format == BSM_NVFP4 ? 4 : 3)];
-    return bits == 6 && rnd_below(t, 2) == 0 ? BSM_PACKING_BYTES : BSM_PACKING_DEFAULT;
-}
-
-static bsm_scale_layout any_layout(struct test *t, bsm_format format, bsm_packing packing)
+static struct operand make(struct test *t, bsm_format format, int64_t rows, int64_t columns, int64_t batch, enum lies lies)
 {
     static const bsm_scale_layout layouts[] = {
         { .kind = BSM_LAYOUT_LINEAR },   { .kind = BSM_LAYOUT_128X4 },
         { .kind = BSM_LAYOUT_8X4 },      { .kind = BSM_LAYOUT_DEEPGEMM },
         { .kind = BSM_LAYOUT_CDNA4_32 }, { .kind = BSM_LAYOUT_TILES, .tile_rows = 64, .tile_columns = 2 },
     };
-    if (packing == BSM_PACKING_GGUF)
-        return (bsm_scale_layout){ .kind = format == BSM_MXFP4 ? BSM_LAYOUT_GGUF_MXFP4 : BSM_LAYOUT_GGUF_NVFP4 };
-    return layouts[rnd_below(t, sizeof layouts / sizeof layouts[0])];
-}
-
-static struct operand make(struct test *t, bsm_format format, int64_t rows, int64_t columns, int64_t batch, enum lies lies)
-{
     struct shape s = { .format = format, .rows = rows, .columns = columns, .batch = batch };
-    if (lies == IN_ANY_WAY) s.packing = any_packing(t, format);
-    if (bsm_format_get((int)format)->block != 0)
-        s.layout = lies == IN_ANY_WAY ? any_layout(t, format, s.packing) : (bsm_scale_layout){ .kind = BSM_LAYOUT_128X4 };
-    if (lies == IN_ANY_WAY && rnd_below(t, 2) == 0) s.extra_pitch = 64;
+    if (lies == IN_ANY_WAY) shape_in_any_way(t, &s, layouts, sizeof layouts / sizeof layouts[0]);
+    else if (bsm_format_get((int)format)->block != 0) s.layout = (bsm_scale_layout){ .kind = BSM_LAYOUT_128X4 };
     return operand_make(&s, 0xff);
 }
 

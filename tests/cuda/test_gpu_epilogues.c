@@ -12,21 +12,10 @@ static const bsm_scale_layout layouts[] = {
 };
 enum { LAYOUTS = sizeof layouts / sizeof layouts[0] };
 
-static bsm_packing packing_of(struct test *t, bsm_format format)
-{
-    static const bsm_packing four[] = { BSM_PACKING_LOW_FIRST, BSM_PACKING_HIGH_FIRST, BSM_PACKING_BYTES, BSM_PACKING_GGUF };
-    const int bits = bsm_element_get((int)bsm_format_get((int)format)->element)->bits;
-    if (bits == 4) return four[rnd_below(t, format == BSM_MXFP4 || format == BSM_NVFP4 ? 4 : 3)];
-    return bits == 6 && rnd_below(t, 2) == 0 ? BSM_PACKING_BYTES : BSM_PACKING_DEFAULT;
-}
-
 static struct operand make(struct test *t, bsm_format format, int64_t rows, int64_t columns, int64_t batch)
 {
-    struct shape s = { .format = format, .rows = rows, .columns = columns, .batch = batch, .packing = packing_of(t, format) };
-    if (bsm_format_get((int)format)->block != 0) s.layout = layouts[rnd_below(t, LAYOUTS)];
-    if (s.packing == BSM_PACKING_GGUF)
-        s.layout = (bsm_scale_layout){ .kind = format == BSM_MXFP4 ? BSM_LAYOUT_GGUF_MXFP4 : BSM_LAYOUT_GGUF_NVFP4 };
-    if (rnd_below(t, 2) == 0) s.extra_pitch = 64;
+    struct shape s = { .format = format, .rows = rows, .columns = columns, .batch = batch };
+    shape_in_any_way(t, &s, layouts, LAYOUTS);
     return operand_make(&s, 0xff);
 }
 
