@@ -38,272 +38,106 @@ template <> struct mma_collector_words<COLLECTOR_LASTUSE> { static constexpr cha
 // clang-format on
 
 /* The text of every form: `words` and operands 0 d, 1 a, 2 b, 3 instruction, 4 adds (as the predicate p). */
-#define MMA_TEXT(words, operands)  "{\n.reg .pred p;\nsetp.ne.u32 p, %4, 0;\ntcgen05.mma" words " [%0], " operands ";\n}"
-#define MMA_OPERANDS(a_constraint) "r"(d), a_constraint(a), "l"(b), "r"(instruction), "r"((uint32_t)adds)
+#define MMA_TEXT(words, operands) "{\n.reg .pred p;\nsetp.ne.u32 p, %4, 0;\ntcgen05.mma" words " [%0], " operands ";\n}"
+
+/* MMA_FORMS(name, (parameters of the template), (of the function, behind d, a and b), words, operands behind a, operands from 5 on):
+ * the function `name` and its twin that ends in _a_tensor. */
+#define MMA_ALL(...) __VA_ARGS__
+#define MMA_FORM(name, a_type, a_constraint, a_text, template_parameters, parameters, words, operands, ...)                            \
+    template <MMA_ALL template_parameters>                                                                                             \
+    __device__ static inline void name(uint32_t d, a_type a, uint64_t b, MMA_ALL parameters)                                           \
+    {                                                                                                                                  \
+        asm volatile(MMA_TEXT(words, a_text ", " operands)::"r"(d), a_constraint(a), "l"(b), "r"(instruction), "r"((uint32_t)adds),    \
+                     __VA_ARGS__ : "memory");                                                                                          \
+    }
+#define MMA_FORM_A_TENSOR(name, ...) MMA_FORM(name##_a_tensor, uint32_t, "r", "[%1]", __VA_ARGS__)
+#define MMA_FORMS(name, ...) MMA_FORM(name, uint64_t, "l", "%1", __VA_ARGS__) MMA_FORM_A_TENSOR(name, __VA_ARGS__)
+
+#define MMA_COLLECTED (mma_kind KIND, int CTAS, mma_collector COLLECTOR = COLLECTOR_DISCARD)
+#define MMA_SCALED    (mma_kind KIND, mma_scale_vector VECTOR, int CTAS, mma_collector COLLECTOR = COLLECTOR_DISCARD)
+#define MMA_STATIONARY (mma_kind KIND, int BUFFER = 0, mma_collector COLLECTOR = COLLECTOR_DISCARD)
+#define MMA_KIND      "C"(mma_kind_words<KIND>::text)
+#define MMA_VECTOR    "C"(mma_scale_vector_words<VECTOR>::text)
+#define MMA_COLLECTOR "C"(mma_collector_words<COLLECTOR>::text)
+#define MMA_KEPT_4    "r"(kept[0]), "r"(kept[1]), "r"(kept[2]), "r"(kept[3])
+#define MMA_KEPT_8    MMA_KEPT_4, "r"(kept[4]), "r"(kept[5]), "r"(kept[6]), "r"(kept[7])
 
 /* ---- without scales (9.7.16.10.9.1): tf32, f16, i8, f8f6f4 ---- */
 
-template <mma_kind KIND, int CTAS, mma_collector COLLECTOR = COLLECTOR_DISCARD>
-__device__ static inline void tcgen05_mma(uint32_t d, uint64_t a, uint64_t b, uint32_t instruction, bool adds)
-{
-    asm volatile(MMA_TEXT(".cta_group::%5.kind::%6.collector::a::%7", "%1, %2, %3, p")::MMA_OPERANDS("l"), "n"(CTAS),
-                 "C"(mma_kind_words<KIND>::text), "C"(mma_collector_words<COLLECTOR>::text)
-                 : "memory");
-}
-template <mma_kind KIND, int CTAS, mma_collector COLLECTOR = COLLECTOR_DISCARD>
-__device__ static inline void tcgen05_mma_a_tensor(uint32_t d, uint32_t a, uint64_t b, uint32_t instruction, bool adds)
-{
-    asm volatile(MMA_TEXT(".cta_group::%5.kind::%6.collector::a::%7", "[%1], %2, %3, p")::MMA_OPERANDS("r"), "n"(CTAS),
-                 "C"(mma_kind_words<KIND>::text), "C"(mma_collector_words<COLLECTOR>::text)
-                 : "memory");
-}
+MMA_FORMS(tcgen05_mma, MMA_COLLECTED, (uint32_t instruction, bool adds),
+          ".cta_group::%5.kind::%6.collector::a::%7", "%2, %3, p", "n"(CTAS), MMA_KIND, MMA_COLLECTOR)
 
 /* .ashift: rows of A one row further down, all but the last. */
-template <mma_kind KIND, int CTAS, mma_collector COLLECTOR = COLLECTOR_DISCARD>
-__device__ static inline void tcgen05_mma_ashift_a_tensor(uint32_t d, uint32_t a, uint64_t b, uint32_t instruction, bool adds)
-{
-    asm volatile(MMA_TEXT(".cta_group::%5.kind::%6.ashift.collector::a::%7", "[%1], %2, %3, p")::MMA_OPERANDS("r"), "n"(CTAS),
-                 "C"(mma_kind_words<KIND>::text), "C"(mma_collector_words<COLLECTOR>::text)
-                 : "memory");
-}
+MMA_FORM_A_TENSOR(tcgen05_mma_ashift, MMA_COLLECTED, (uint32_t instruction, bool adds),
+                  ".cta_group::%5.kind::%6.ashift.collector::a::%7", "%2, %3, p", "n"(CTAS), MMA_KIND, MMA_COLLECTOR)
 
 /* A B^T + D 2^-SHIFT, SHIFT 0 to 15: tf32 and f16. */
-template <mma_kind KIND, int CTAS, int SHIFT>
-__device__ static inline void tcgen05_mma_scale_d(uint32_t d, uint64_t a, uint64_t b, uint32_t instruction, bool adds)
-{
-    asm volatile(MMA_TEXT(".cta_group::%5.kind::%6", "%1, %2, %3, p, %7")::MMA_OPERANDS("l"), "n"(CTAS),
-                 "C"(mma_kind_words<KIND>::text), "n"(SHIFT)
-                 : "memory");
-}
-template <mma_kind KIND, int CTAS, int SHIFT>
-__device__ static inline void tcgen05_mma_scale_d_a_tensor(uint32_t d, uint32_t a, uint64_t b, uint32_t instruction, bool adds)
-{
-    asm volatile(MMA_TEXT(".cta_group::%5.kind::%6", "[%1], %2, %3, p, %7")::MMA_OPERANDS("r"), "n"(CTAS),
-                 "C"(mma_kind_words<KIND>::text), "n"(SHIFT)
-                 : "memory");
-}
+MMA_FORMS(tcgen05_mma_scale_d, (mma_kind KIND, int CTAS, int SHIFT), (uint32_t instruction, bool adds),
+          ".cta_group::%5.kind::%6", "%2, %3, p, %7", "n"(CTAS), MMA_KIND, "n"(SHIFT))
 
 /* D keeps the lanes whose bits are set in `kept`: 4 words for a CTA, 8 for a pair. */
-template <mma_kind KIND>
-__device__ static inline void tcgen05_mma_keep_lanes(uint32_t d, uint64_t a, uint64_t b, uint32_t instruction,
-                                                     const uint32_t (&kept)[4], bool adds)
-{
-    asm volatile(MMA_TEXT(".cta_group::1.kind::%9", "%1, %2, %3, {%5, %6, %7, %8}, p")::MMA_OPERANDS("l"), "r"(kept[0]),
-                 "r"(kept[1]), "r"(kept[2]), "r"(kept[3]), "C"(mma_kind_words<KIND>::text)
-                 : "memory");
-}
-template <mma_kind KIND>
-__device__ static inline void tcgen05_mma_keep_lanes(uint32_t d, uint64_t a, uint64_t b, uint32_t instruction,
-                                                     const uint32_t (&kept)[8], bool adds)
-{
-    asm volatile(MMA_TEXT(".cta_group::2.kind::%13", "%1, %2, %3, {%5, %6, %7, %8, %9, %10, %11, %12}, p")::MMA_OPERANDS("l"),
-                 "r"(kept[0]), "r"(kept[1]), "r"(kept[2]), "r"(kept[3]), "r"(kept[4]), "r"(kept[5]), "r"(kept[6]), "r"(kept[7]),
-                 "C"(mma_kind_words<KIND>::text)
-                 : "memory");
-}
-template <mma_kind KIND>
-__device__ static inline void tcgen05_mma_keep_lanes_a_tensor(uint32_t d, uint32_t a, uint64_t b, uint32_t instruction,
-                                                              const uint32_t (&kept)[4], bool adds)
-{
-    asm volatile(MMA_TEXT(".cta_group::1.kind::%9", "[%1], %2, %3, {%5, %6, %7, %8}, p")::MMA_OPERANDS("r"), "r"(kept[0]),
-                 "r"(kept[1]), "r"(kept[2]), "r"(kept[3]), "C"(mma_kind_words<KIND>::text)
-                 : "memory");
-}
-template <mma_kind KIND>
-__device__ static inline void tcgen05_mma_keep_lanes_a_tensor(uint32_t d, uint32_t a, uint64_t b, uint32_t instruction,
-                                                              const uint32_t (&kept)[8], bool adds)
-{
-    asm volatile(MMA_TEXT(".cta_group::2.kind::%13", "[%1], %2, %3, {%5, %6, %7, %8, %9, %10, %11, %12}, p")::MMA_OPERANDS("r"),
-                 "r"(kept[0]), "r"(kept[1]), "r"(kept[2]), "r"(kept[3]), "r"(kept[4]), "r"(kept[5]), "r"(kept[6]), "r"(kept[7]),
-                 "C"(mma_kind_words<KIND>::text)
-                 : "memory");
-}
+MMA_FORMS(tcgen05_mma_keep_lanes, (mma_kind KIND), (uint32_t instruction, const uint32_t (&kept)[4], bool adds),
+          ".cta_group::1.kind::%9", "%2, %3, {%5, %6, %7, %8}, p", MMA_KEPT_4, MMA_KIND)
+MMA_FORMS(tcgen05_mma_keep_lanes, (mma_kind KIND), (uint32_t instruction, const uint32_t (&kept)[8], bool adds),
+          ".cta_group::2.kind::%13", "%2, %3, {%5, %6, %7, %8, %9, %10, %11, %12}, p", MMA_KEPT_8, MMA_KIND)
 
 /* ---- with scales (9.7.16.10.9.1): mxf8f6f4 1X; mxf4 2X; mxf4nvf4 2X and 4X ---- */
 
 /* Scales lie in columns from a_scales, b_scales on, the same in each quarter of the lanes (9.7.16.10.7). */
-template <mma_kind KIND, mma_scale_vector VECTOR, int CTAS, mma_collector COLLECTOR = COLLECTOR_DISCARD>
-__device__ static inline void tcgen05_mma_block_scale(uint32_t d, uint64_t a, uint64_t b, uint32_t instruction, uint32_t a_scales,
-                                                      uint32_t b_scales, bool adds)
-{
-    asm volatile(MMA_TEXT(".cta_group::%7.kind::%8.%9.collector::a::%10", "%1, %2, %3, [%5], [%6], p")::MMA_OPERANDS("l"),
-                 "r"(a_scales), "r"(b_scales), "n"(CTAS), "C"(mma_kind_words<KIND>::text),
-                 "C"(mma_scale_vector_words<VECTOR>::text), "C"(mma_collector_words<COLLECTOR>::text)
-                 : "memory");
-}
-template <mma_kind KIND, mma_scale_vector VECTOR, int CTAS, mma_collector COLLECTOR = COLLECTOR_DISCARD>
-__device__ static inline void tcgen05_mma_block_scale_a_tensor(uint32_t d, uint32_t a, uint64_t b, uint32_t instruction,
-                                                               uint32_t a_scales, uint32_t b_scales, bool adds)
-{
-    asm volatile(MMA_TEXT(".cta_group::%7.kind::%8.%9.collector::a::%10", "[%1], %2, %3, [%5], [%6], p")::MMA_OPERANDS("r"),
-                 "r"(a_scales), "r"(b_scales), "n"(CTAS), "C"(mma_kind_words<KIND>::text),
-                 "C"(mma_scale_vector_words<VECTOR>::text), "C"(mma_collector_words<COLLECTOR>::text)
-                 : "memory");
-}
+MMA_FORMS(tcgen05_mma_block_scale, MMA_SCALED, (uint32_t instruction, uint32_t a_scales, uint32_t b_scales, bool adds),
+          ".cta_group::%7.kind::%8.%9.collector::a::%10", "%2, %3, [%5], [%6], p",
+          "r"(a_scales), "r"(b_scales), "n"(CTAS), MMA_KIND, MMA_VECTOR, MMA_COLLECTOR)
 
 /* ---- sparse A (9.7.16.10.9.2): metadata says which elements of K the stored ones are ---- */
 
-template <mma_kind KIND, int CTAS, mma_collector COLLECTOR = COLLECTOR_DISCARD>
-__device__ static inline void tcgen05_mma_sp(uint32_t d, uint64_t a, uint64_t b, uint32_t metadata, uint32_t instruction, bool adds)
-{
-    asm volatile(MMA_TEXT(".sp.cta_group::%6.kind::%7.collector::a::%8", "%1, %2, [%5], %3, p")::MMA_OPERANDS("l"), "r"(metadata),
-                 "n"(CTAS), "C"(mma_kind_words<KIND>::text), "C"(mma_collector_words<COLLECTOR>::text)
-                 : "memory");
-}
-template <mma_kind KIND, int CTAS, mma_collector COLLECTOR = COLLECTOR_DISCARD>
-__device__ static inline void tcgen05_mma_sp_a_tensor(uint32_t d, uint32_t a, uint64_t b, uint32_t metadata, uint32_t instruction,
-                                                      bool adds)
-{
-    asm volatile(MMA_TEXT(".sp.cta_group::%6.kind::%7.collector::a::%8", "[%1], %2, [%5], %3, p")::MMA_OPERANDS("r"), "r"(metadata),
-                 "n"(CTAS), "C"(mma_kind_words<KIND>::text), "C"(mma_collector_words<COLLECTOR>::text)
-                 : "memory");
-}
-template <mma_kind KIND, mma_scale_vector VECTOR, int CTAS, mma_collector COLLECTOR = COLLECTOR_DISCARD>
-__device__ static inline void tcgen05_mma_sp_block_scale(uint32_t d, uint64_t a, uint64_t b, uint32_t metadata,
-                                                         uint32_t instruction, uint32_t a_scales, uint32_t b_scales, bool adds)
-{
-    asm volatile(MMA_TEXT(".sp.cta_group::%8.kind::%9.%10.collector::a::%11", "%1, %2, [%7], %3, [%5], [%6], p")::MMA_OPERANDS("l"),
-                 "r"(a_scales), "r"(b_scales), "r"(metadata), "n"(CTAS), "C"(mma_kind_words<KIND>::text),
-                 "C"(mma_scale_vector_words<VECTOR>::text), "C"(mma_collector_words<COLLECTOR>::text)
-                 : "memory");
-}
-template <mma_kind KIND, mma_scale_vector VECTOR, int CTAS, mma_collector COLLECTOR = COLLECTOR_DISCARD>
-__device__ static inline void tcgen05_mma_sp_block_scale_a_tensor(uint32_t d, uint32_t a, uint64_t b, uint32_t metadata,
-                                                                  uint32_t instruction, uint32_t a_scales, uint32_t b_scales,
-                                                                  bool adds)
-{
-    asm volatile(
-        MMA_TEXT(".sp.cta_group::%8.kind::%9.%10.collector::a::%11", "[%1], %2, [%7], %3, [%5], [%6], p")::MMA_OPERANDS("r"),
-        "r"(a_scales), "r"(b_scales), "r"(metadata), "n"(CTAS), "C"(mma_kind_words<KIND>::text),
-        "C"(mma_scale_vector_words<VECTOR>::text), "C"(mma_collector_words<COLLECTOR>::text)
-        : "memory");
-}
+MMA_FORMS(tcgen05_mma_sp, MMA_COLLECTED, (uint32_t metadata, uint32_t instruction, bool adds),
+          ".sp.cta_group::%6.kind::%7.collector::a::%8", "%2, [%5], %3, p", "r"(metadata), "n"(CTAS), MMA_KIND, MMA_COLLECTOR)
+MMA_FORMS(tcgen05_mma_sp_block_scale, MMA_SCALED,
+          (uint32_t metadata, uint32_t instruction, uint32_t a_scales, uint32_t b_scales, bool adds),
+          ".sp.cta_group::%8.kind::%9.%10.collector::a::%11", "%2, [%7], %3, [%5], [%6], p",
+          "r"(a_scales), "r"(b_scales), "r"(metadata), "n"(CTAS), MMA_KIND, MMA_VECTOR, MMA_COLLECTOR)
 
 /* As without sparsity: .ashift, D 2^-SHIFT, and lanes of D that are kept. */
-template <mma_kind KIND, int CTAS, mma_collector COLLECTOR = COLLECTOR_DISCARD>
-__device__ static inline void tcgen05_mma_sp_ashift_a_tensor(uint32_t d, uint32_t a, uint64_t b, uint32_t metadata, uint32_t instruction,
-                                                             bool adds)
-{
-    asm volatile(MMA_TEXT(".sp.cta_group::%6.kind::%7.ashift.collector::a::%8", "[%1], %2, [%5], %3, p")::MMA_OPERANDS("r"), "r"(metadata),
-                 "n"(CTAS), "C"(mma_kind_words<KIND>::text), "C"(mma_collector_words<COLLECTOR>::text)
-                 : "memory");
-}
-template <mma_kind KIND, int CTAS, int SHIFT>
-__device__ static inline void tcgen05_mma_sp_scale_d(uint32_t d, uint64_t a, uint64_t b, uint32_t metadata, uint32_t instruction, bool adds)
-{
-    asm volatile(MMA_TEXT(".sp.cta_group::%6.kind::%7", "%1, %2, [%5], %3, p, %8")::MMA_OPERANDS("l"), "r"(metadata), "n"(CTAS),
-                 "C"(mma_kind_words<KIND>::text), "n"(SHIFT)
-                 : "memory");
-}
-template <mma_kind KIND, int CTAS, int SHIFT>
-__device__ static inline void tcgen05_mma_sp_scale_d_a_tensor(uint32_t d, uint32_t a, uint64_t b, uint32_t metadata, uint32_t instruction,
-                                                              bool adds)
-{
-    asm volatile(MMA_TEXT(".sp.cta_group::%6.kind::%7", "[%1], %2, [%5], %3, p, %8")::MMA_OPERANDS("r"), "r"(metadata), "n"(CTAS),
-                 "C"(mma_kind_words<KIND>::text), "n"(SHIFT)
-                 : "memory");
-}
-template <mma_kind KIND>
-__device__ static inline void tcgen05_mma_sp_keep_lanes(uint32_t d, uint64_t a, uint64_t b, uint32_t metadata, uint32_t instruction,
-                                                        const uint32_t (&kept)[4], bool adds)
-{
-    asm volatile(MMA_TEXT(".sp.cta_group::1.kind::%10", "%1, %2, [%9], %3, {%5, %6, %7, %8}, p")::MMA_OPERANDS("l"), "r"(kept[0]),
-                 "r"(kept[1]), "r"(kept[2]), "r"(kept[3]), "r"(metadata), "C"(mma_kind_words<KIND>::text)
-                 : "memory");
-}
-template <mma_kind KIND>
-__device__ static inline void tcgen05_mma_sp_keep_lanes(uint32_t d, uint64_t a, uint64_t b, uint32_t metadata, uint32_t instruction,
-                                                        const uint32_t (&kept)[8], bool adds)
-{
-    asm volatile(MMA_TEXT(".sp.cta_group::2.kind::%14", "%1, %2, [%13], %3, {%5, %6, %7, %8, %9, %10, %11, %12}, p")::MMA_OPERANDS("l"),
-                 "r"(kept[0]), "r"(kept[1]), "r"(kept[2]), "r"(kept[3]), "r"(kept[4]), "r"(kept[5]), "r"(kept[6]), "r"(kept[7]),
-                 "r"(metadata), "C"(mma_kind_words<KIND>::text)
-                 : "memory");
-}
-template <mma_kind KIND>
-__device__ static inline void tcgen05_mma_sp_keep_lanes_a_tensor(uint32_t d, uint32_t a, uint64_t b, uint32_t metadata, uint32_t instruction,
-                                                                 const uint32_t (&kept)[4], bool adds)
-{
-    asm volatile(MMA_TEXT(".sp.cta_group::1.kind::%10", "[%1], %2, [%9], %3, {%5, %6, %7, %8}, p")::MMA_OPERANDS("r"), "r"(kept[0]),
-                 "r"(kept[1]), "r"(kept[2]), "r"(kept[3]), "r"(metadata), "C"(mma_kind_words<KIND>::text)
-                 : "memory");
-}
-template <mma_kind KIND>
-__device__ static inline void tcgen05_mma_sp_keep_lanes_a_tensor(uint32_t d, uint32_t a, uint64_t b, uint32_t metadata, uint32_t instruction,
-                                                                 const uint32_t (&kept)[8], bool adds)
-{
-    asm volatile(MMA_TEXT(".sp.cta_group::2.kind::%14", "[%1], %2, [%13], %3, {%5, %6, %7, %8, %9, %10, %11, %12}, p")::MMA_OPERANDS("r"),
-                 "r"(kept[0]), "r"(kept[1]), "r"(kept[2]), "r"(kept[3]), "r"(kept[4]), "r"(kept[5]), "r"(kept[6]), "r"(kept[7]),
-                 "r"(metadata), "C"(mma_kind_words<KIND>::text)
-                 : "memory");
-}
+MMA_FORM_A_TENSOR(tcgen05_mma_sp_ashift, MMA_COLLECTED, (uint32_t metadata, uint32_t instruction, bool adds),
+                  ".sp.cta_group::%6.kind::%7.ashift.collector::a::%8", "%2, [%5], %3, p",
+                  "r"(metadata), "n"(CTAS), MMA_KIND, MMA_COLLECTOR)
+MMA_FORMS(tcgen05_mma_sp_scale_d, (mma_kind KIND, int CTAS, int SHIFT), (uint32_t metadata, uint32_t instruction, bool adds),
+          ".sp.cta_group::%6.kind::%7", "%2, [%5], %3, p, %8", "r"(metadata), "n"(CTAS), MMA_KIND, "n"(SHIFT))
+MMA_FORMS(tcgen05_mma_sp_keep_lanes, (mma_kind KIND),
+          (uint32_t metadata, uint32_t instruction, const uint32_t (&kept)[4], bool adds),
+          ".sp.cta_group::1.kind::%10", "%2, [%9], %3, {%5, %6, %7, %8}, p", MMA_KEPT_4, "r"(metadata), MMA_KIND)
+MMA_FORMS(tcgen05_mma_sp_keep_lanes, (mma_kind KIND),
+          (uint32_t metadata, uint32_t instruction, const uint32_t (&kept)[8], bool adds),
+          ".sp.cta_group::2.kind::%14", "%2, [%13], %3, {%5, %6, %7, %8, %9, %10, %11, %12}, p",
+          MMA_KEPT_8, "r"(metadata), MMA_KIND)
 
 /* ---- weight-stationary (9.7.16.10.9.3, sparse .4): one CTA, no scales; B stays in collector BUFFER, 0 to 3 ---- */
 
-template <mma_kind KIND, int BUFFER = 0, mma_collector COLLECTOR = COLLECTOR_DISCARD>
-__device__ static inline void tcgen05_mma_ws(uint32_t d, uint64_t a, uint64_t b, uint32_t instruction, bool adds)
-{
-    asm volatile(MMA_TEXT(".ws.cta_group::1.kind::%5.collector::b%6::%7", "%1, %2, %3, p")::MMA_OPERANDS("l"),
-                 "C"(mma_kind_words<KIND>::text), "n"(BUFFER), "C"(mma_collector_words<COLLECTOR>::text)
-                 : "memory");
-}
-template <mma_kind KIND, int BUFFER = 0, mma_collector COLLECTOR = COLLECTOR_DISCARD>
-__device__ static inline void tcgen05_mma_ws_a_tensor(uint32_t d, uint32_t a, uint64_t b, uint32_t instruction, bool adds)
-{
-    asm volatile(MMA_TEXT(".ws.cta_group::1.kind::%5.collector::b%6::%7", "[%1], %2, %3, p")::MMA_OPERANDS("r"),
-                 "C"(mma_kind_words<KIND>::text), "n"(BUFFER), "C"(mma_collector_words<COLLECTOR>::text)
-                 : "memory");
-}
+MMA_FORMS(tcgen05_mma_ws, MMA_STATIONARY, (uint32_t instruction, bool adds),
+          ".ws.cta_group::1.kind::%5.collector::b%6::%7", "%2, %3, p", MMA_KIND, "n"(BUFFER), MMA_COLLECTOR)
+MMA_FORMS(tcgen05_mma_ws_sp, MMA_STATIONARY, (uint32_t metadata, uint32_t instruction, bool adds),
+          ".ws.sp.cta_group::1.kind::%6.collector::b%7::%8", "%2, [%5], %3, p",
+          "r"(metadata), MMA_KIND, "n"(BUFFER), MMA_COLLECTOR)
 
 /* zero_columns: which columns of B count as zeros (9.7.16.4.3). */
-template <mma_kind KIND, int BUFFER = 0, mma_collector COLLECTOR = COLLECTOR_DISCARD>
-__device__ static inline void tcgen05_mma_ws_zero_columns(uint32_t d, uint64_t a, uint64_t b, uint32_t instruction,
-                                                          uint64_t zero_columns, bool adds)
-{
-    asm volatile(MMA_TEXT(".ws.cta_group::1.kind::%6.collector::b%7::%8", "%1, %2, %3, p, %5")::MMA_OPERANDS("l"),
-                 "l"(zero_columns), "C"(mma_kind_words<KIND>::text), "n"(BUFFER), "C"(mma_collector_words<COLLECTOR>::text)
-                 : "memory");
-}
-template <mma_kind KIND, int BUFFER = 0, mma_collector COLLECTOR = COLLECTOR_DISCARD>
-__device__ static inline void tcgen05_mma_ws_zero_columns_a_tensor(uint32_t d, uint32_t a, uint64_t b, uint32_t instruction,
-                                                                   uint64_t zero_columns, bool adds)
-{
-    asm volatile(MMA_TEXT(".ws.cta_group::1.kind::%6.collector::b%7::%8", "[%1], %2, %3, p, %5")::MMA_OPERANDS("r"),
-                 "l"(zero_columns), "C"(mma_kind_words<KIND>::text), "n"(BUFFER), "C"(mma_collector_words<COLLECTOR>::text)
-                 : "memory");
-}
-template <mma_kind KIND, int BUFFER = 0, mma_collector COLLECTOR = COLLECTOR_DISCARD>
-__device__ static inline void tcgen05_mma_ws_sp(uint32_t d, uint64_t a, uint64_t b, uint32_t metadata, uint32_t instruction,
-                                                bool adds)
-{
-    asm volatile(MMA_TEXT(".ws.sp.cta_group::1.kind::%6.collector::b%7::%8", "%1, %2, [%5], %3, p")::MMA_OPERANDS("l"),
-                 "r"(metadata), "C"(mma_kind_words<KIND>::text), "n"(BUFFER), "C"(mma_collector_words<COLLECTOR>::text)
-                 : "memory");
-}
-template <mma_kind KIND, int BUFFER = 0, mma_collector COLLECTOR = COLLECTOR_DISCARD>
-__device__ static inline void tcgen05_mma_ws_sp_a_tensor(uint32_t d, uint32_t a, uint64_t b, uint32_t metadata,
-                                                         uint32_t instruction, bool adds)
-{
-    asm volatile(MMA_TEXT(".ws.sp.cta_group::1.kind::%6.collector::b%7::%8", "[%1], %2, [%5], %3, p")::MMA_OPERANDS("r"),
-                 "r"(metadata), "C"(mma_kind_words<KIND>::text), "n"(BUFFER), "C"(mma_collector_words<COLLECTOR>::text)
-                 : "memory");
-}
-template <mma_kind KIND, int BUFFER = 0, mma_collector COLLECTOR = COLLECTOR_DISCARD>
-__device__ static inline void tcgen05_mma_ws_sp_zero_columns(uint32_t d, uint64_t a, uint64_t b, uint32_t metadata, uint32_t instruction,
-                                                             uint64_t zero_columns, bool adds)
-{
-    asm volatile(MMA_TEXT(".ws.sp.cta_group::1.kind::%7.collector::b%8::%9", "%1, %2, [%6], %3, p, %5")::MMA_OPERANDS("l"),
-                 "l"(zero_columns), "r"(metadata), "C"(mma_kind_words<KIND>::text), "n"(BUFFER), "C"(mma_collector_words<COLLECTOR>::text)
-                 : "memory");
-}
-template <mma_kind KIND, int BUFFER = 0, mma_collector COLLECTOR = COLLECTOR_DISCARD>
-__device__ static inline void tcgen05_mma_ws_sp_zero_columns_a_tensor(uint32_t d, uint32_t a, uint64_t b, uint32_t metadata,
-                                                                      uint32_t instruction, uint64_t zero_columns, bool adds)
-{
-    asm volatile(MMA_TEXT(".ws.sp.cta_group::1.kind::%7.collector::b%8::%9", "[%1], %2, [%6], %3, p, %5")::MMA_OPERANDS("r"),
-                 "l"(zero_columns), "r"(metadata), "C"(mma_kind_words<KIND>::text), "n"(BUFFER), "C"(mma_collector_words<COLLECTOR>::text)
-                 : "memory");
-}
+MMA_FORMS(tcgen05_mma_ws_zero_columns, MMA_STATIONARY, (uint32_t instruction, uint64_t zero_columns, bool adds),
+          ".ws.cta_group::1.kind::%6.collector::b%7::%8", "%2, %3, p, %5",
+          "l"(zero_columns), MMA_KIND, "n"(BUFFER), MMA_COLLECTOR)
+MMA_FORMS(tcgen05_mma_ws_sp_zero_columns, MMA_STATIONARY,
+          (uint32_t metadata, uint32_t instruction, uint64_t zero_columns, bool adds),
+          ".ws.sp.cta_group::1.kind::%7.collector::b%8::%9", "%2, [%6], %3, p, %5",
+          "l"(zero_columns), "r"(metadata), MMA_KIND, "n"(BUFFER), MMA_COLLECTOR)
 
 #undef MMA_TEXT
-#undef MMA_OPERANDS
+#undef MMA_ALL
+#undef MMA_FORM
+#undef MMA_FORM_A_TENSOR
+#undef MMA_FORMS
+#undef MMA_COLLECTED
+#undef MMA_SCALED
+#undef MMA_STATIONARY
+#undef MMA_KIND
+#undef MMA_VECTOR
+#undef MMA_COLLECTOR
+#undef MMA_KEPT_4
+#undef MMA_KEPT_8
