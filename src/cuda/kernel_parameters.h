@@ -208,6 +208,8 @@ struct bsmi_gemm_parameters {
     int64_t k;
     int32_t only_exponent_zero;           /* of B's rows: as for bsmi_decode */
     int32_t a_box_rows;                   /* of boxes of A, for kernels whose warpgroups take turns: no more than there are */
+    uint16_t *decoded;                    /* kernels that decode B beside the products: its rows as bf16, which b maps */
+    int64_t decoded_pitch;
     int32_t first_of_call;                /* no kernel of the same call is in front: others may still write B when it begins */
 
     /* Of kernels that read panels (sm90/panel_layout.h): the first one's first turn, panels of a matrix, turns of a panel. */

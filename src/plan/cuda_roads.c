@@ -33,6 +33,8 @@ static const struct { const char *kernel; int shared, alone; } measured_register
     { "cuda_wgmma_nvfp4_16x64_packed", 84, 84 },             { "cuda_wgmma_nvfp4_32x64_packed", 103, 103 },
     { "cuda_wgmma_mxfp4_64x64_packed", 145, 145 },           { "cuda_wgmma_nvfp4_64x64_packed", 155, 155 },
     { "cuda_wgmma_mxfp4_64x64_1x1_registers_4k", 420, 385 }, { "cuda_wgmma_nvfp4_64x64_1x1_registers_4k", 450, 390 },
+    { "cuda_wgmma_mxfp4_64x96_beside", 258, 258 },           { "cuda_wgmma_nvfp4_64x96_beside", 264, 264 },
+    { "cuda_wgmma_mxfp4_128x96_beside", 345, 345 },          { "cuda_wgmma_nvfp4_128x96_beside", 355, 355 },
 };
 
 /* What comes before the GEMM kernel, where kernels differ in it: an element of B decoded into the workspace, or a row's scales brought to
@@ -151,6 +153,8 @@ static double registers_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm, c
     const double steps = (double)bsmi_ceil_div(p->k, BSMI_K_STEP * BSMI_MAX(1, g->k_ctas)), waves = (double)(tiles / clusters);
     /* Behind a kernel that decodes A, it takes longer by about what one launch takes; others hide theirs behind what comes in front. */
     const double launches = LAUNCH_NANOSECONDS * (p->a.format == BSM_FORMAT_BF16 ? 1 : 2);
+    /* Behind such a kernel, or with CTAs that have no rows of A, those that decode beside the products are slower than rows decoded in front. */
+    if (g->beside && (p->a.format != BSM_FORMAT_BF16 || p->m <= g->tile_rows * (g->cluster_rows - 1))) return 0;
     for (size_t r = 0; r < sizeof measured_registers / sizeof measured_registers[0]; r++) {
         if (strcmp(g->name, measured_registers[r].kernel) != 0) continue;
         const int of_last = last * g->cluster_columns <= gpu->multiprocessors ? measured_registers[r].alone : measured_registers[r].shared;

@@ -387,6 +387,36 @@ static void left_out_by_the_kernel(struct test *t)
     contexts_close(&c);
 }
 
+/* Kernels that decode B beside the products: chunks of K, of which the last is not whole, and CTAs without rows of A or of B; exponents, which
+ * CTAs tell each other, and what is left out of either operand. */
+static void decoded_beside(struct test *t)
+{
+    static const struct problem problems[] = {
+        { .m = 70, .n = 101, .k = 1056, .scales = SPANNING, .layout = BSM_LAYOUT_LINEAR },
+        { .m = 128, .n = 97, .k = 2080, .d = BSM_FORMAT_BF16, .one_alpha = true, .all_codes = true, .layout = BSM_LAYOUT_DEEPGEMM },
+        { .m = 34, .n = 72, .k = 96, .scales = FAR, .a = BSM_MXFP4, .alpha = true, .bias_per_row = true, .c = true, .d = BSM_FORMAT_BF16 },
+        { .m = 20, .n = 66, .k = 544, .scales = NAN_SCALES, .a = BSM_MXFP8_E4M3, .d = BSM_MXFP8_E4M3 },
+        { .m = 100, .n = 130, .k = 576, .scales = SPANNING, .a = BSM_MXFP8_E4M3, .layout = BSM_LAYOUT_128X4, .d_odd = 1 },
+        { .m = 9, .n = 70, .k = 512, .scales = FAR_AND_NAN, .a = BSM_MXFP6_E3M2, .d = BSM_NVFP4 },
+        { .m = 66, .n = 50, .k = 160, .scales = ZEROS },
+    };
+    enum { PROBLEMS = sizeof problems / sizeof problems[0] };
+    struct contexts c;
+    if (!contexts_open(t, &c)) return;
+    const int plain = kernel_number(c.gpu, "cuda_wgmma_64x48_1x1", BSM_FORMAT_BF16, BSM_MXFP4);
+    const char *only = getenv("GEMM_INSTANCE");
+    if (plain < 0) test_skip(t, "this GPU has no kernels that decode");
+    if (only != NULL && plain >= 0) check_one(t, &c, only, problems, PROBLEMS, plain);
+    for (int kernel = 0, turn = 0; bsm_kernel_name(kernel) != NULL && plain >= 0 && only == NULL; kernel++)
+        for (int f = 0; f < FORMATS && strstr(bsm_kernel_name(kernel), "_beside") != NULL; f++) {
+            if (!decodes(c.gpu, kernel, formats[f])) continue;
+            for (int i = 0; i < PROBLEMS; i++)
+                if (!is_simulated() || (i + turn) % PROBLEMS == 0) compare_kernels(t, &c, &problems[i], formats[f], kernel, plain);
+            turn++;
+        }
+    contexts_close(&c);
+}
+
 static void operands_of_every_kind(struct test *t)
 {
     static const struct problem problems[] = {
@@ -450,6 +480,6 @@ int main(int argc, char **argv)
     static const struct test_case cases[] = { TEST(every_format),           TEST(edges),     TEST(scales_and_codes_of_any_size),
                                               TEST(operands_of_every_kind), TEST(epilogues), TEST(other_forms_go_another_way),
                                               TEST(far_scales_in_few_places), TEST(wide_tiles), TEST(whole_tiles), TEST(decoded_in_registers),
-                                              TEST(streams),                TEST(left_out_by_the_kernel) };
+                                              TEST(streams),                TEST(left_out_by_the_kernel), TEST(decoded_beside) };
     return TEST_MAIN(argc, argv, cases);
 }

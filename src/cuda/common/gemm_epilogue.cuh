@@ -83,10 +83,11 @@ __device__ static inline bool is_small(int32_t exponent) { return (uint32_t)(exp
 struct gemm_columns { bool in_table, small; };
 
 /* What belongs to the tile's columns, computed once for the rows of four warps, in shared memory: factors, biases, exponents, COLUMNS
- * numbers of 32 bits each, those that there are.  The warps have passed `barrier` since they last used that memory. */
+ * numbers of 32 bits each, those that there are.  The warps have passed `barrier` since they last used that memory.  scaled: columns may have
+ * exponents. */
 template <int COLUMNS>
 __device__ static inline gemm_columns fill_column_table(const bsmi_epilogue_parameters &e, const gemm_finish &finish, const gemm_part &part,
-                                                        const gemm_own_exponents<COLUMNS> &own, uint32_t table, uint32_t barrier)
+                                                        const gemm_own_exponents<COLUMNS> &own, bool scaled, uint32_t table, uint32_t barrier)
 {
     bool beyond = false;
 #pragma unroll
@@ -98,10 +99,10 @@ __device__ static inline gemm_columns fill_column_table(const bsmi_epilogue_para
         if (finish.column_biases)
             store_shared(table + 4 * (COLUMNS + in_tile),
                          __float_as_uint(exists ? load_bias(e, part.matrix * e.bias_batch_pitch + column) : -0.0f));
-        if (e.b_exponents != nullptr) store_shared(table + 4 * (2 * COLUMNS + in_tile), (uint32_t)own.columns[i]);
+        if (scaled) store_shared(table + 4 * (2 * COLUMNS + in_tile), (uint32_t)own.columns[i]);
         beyond |= !is_small(own.columns[i]);
     }
-    return { e.b_exponents != nullptr, !barrier_or(barrier, 128, beyond) };
+    return { scaled, !barrier_or(barrier, 128, beyond) };
 }
 
 __device__ static inline int32_t row_exponent(const bsmi_epilogue_parameters &e, const gemm_part &part, int32_t row)

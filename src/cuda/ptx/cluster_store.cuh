@@ -10,6 +10,12 @@ __device__ static inline void st_async_v4(uint32_t address, uint4 v, uint32_t ba
                  "r"(address), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w), "r"(barrier) : "memory");
 }
 
+/* st.shared::cluster (9.7.9.11): an address from mapa_shared_cluster. */
+__device__ static inline void store_shared_cluster(uint32_t address, uint32_t value)
+{
+    asm volatile("st.shared::cluster.b32 [%0], %1;" ::"r"(address), "r"(value) : "memory");
+}
+
 /* CTAs of the cluster. */
 __device__ static inline uint32_t cluster_nctarank()
 {

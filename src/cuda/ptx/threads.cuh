@@ -99,11 +99,17 @@ __device__ static inline void store_shared_v2(uint32_t address, float x, float y
     asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(address), "f"(x), "f"(y) : "memory");
 }
 
-/* ld.shared, st.shared of 32, 64 and 128 bits (9.7.9.8, 9.7.9.11). */
+/* ld.shared, st.shared of 8 to 128 bits (9.7.9.8, 9.7.9.11). */
 __device__ static inline uint32_t load_shared(uint32_t address)
 {
     uint32_t value;
     asm volatile("ld.shared.b32 %0, [%1];" : "=r"(value) : "r"(address) : "memory");
+    return value;
+}
+__device__ static inline uint32_t load_shared_u8(uint32_t address)
+{
+    uint32_t value;
+    asm volatile("ld.shared.u8 %0, [%1];" : "=r"(value) : "r"(address) : "memory");
     return value;
 }
 __device__ static inline uint2 load_shared_v2(uint32_t address)

@@ -32,7 +32,7 @@ __device__ static inline gemm_columns fill_table(const bsmi_gemm_parameters &p, 
     if (p.epilogue.b_exponents == nullptr && !finish.column_factors && !finish.column_biases) return { false, true };
     barrier_sync(boxes.barrier, 128); /* the tile before has been finished */
     const gemm_own_exponents<CONFIG::COLUMNS> own = own_exponents_of<CONFIG::COLUMNS>(p.epilogue, part.matrix, part.first_column);
-    return fill_column_table<CONFIG::COLUMNS>(p.epilogue, finish, part, own, boxes.table, boxes.barrier);
+    return fill_column_table<CONFIG::COLUMNS>(p.epilogue, finish, part, own, p.epilogue.b_exponents != nullptr, boxes.table, boxes.barrier);
 }
 
 template <class CONFIG>

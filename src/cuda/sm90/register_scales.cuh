@@ -129,12 +129,25 @@ template <class CONFIG> __device__ static inline void fill_tails(const bsmi_gemm
     for (; at < s.to + row * CONFIG::SCALE_PITCH + (uint32_t)(end + 16) / 16 * 16; at += 4) store_shared(at, filler);
 }
 
-/* Whether 32 codes of four bits are other than zeros. */
-__device__ static inline bool block_is_nonzero(const bsmi_device_matrix &m, const unsigned char *codes, int32_t column)
+/* What B's rows hold. */
+template <class CONFIG> __device__ static inline int element_of_scales(const bsmi_gemm_parameters &p)
 {
-    const int64_t at = (int64_t)column * 16;
-    const uint4 v = at < m.columns / 2 ? ptx_load_16(codes + at) : make_uint4(0, 0, 0, 0);
-    return ((v.x | v.y | v.z | v.w) & 0x77777777) != 0;
+    return CONFIG::CODES::NIBBLES ? (int)BSM_E2M1 : p.b_source.element;
+}
+
+/* Whether 32 codes, of four bits or of a byte, are other than zeros. */
+template <class CONFIG>
+__device__ static inline bool block_is_nonzero(const bsmi_gemm_parameters &p, const unsigned char *codes, int32_t column)
+{
+    constexpr int64_t BYTES = CONFIG::CODES::NIBBLES ? 16 : 32;
+    const int64_t end = CONFIG::CODES::NIBBLES ? p.b_source.columns / 2 : p.b_source.columns;
+    const uint32_t magnitudes = CONFIG::CODES::NIBBLES ? 0x77777777 : magnitude_mask(p.b_source.element);
+    uint32_t any = 0;
+    for (int64_t at = column * BYTES; at < (column + 1) * BYTES && at < end; at += 16) {
+        const uint4 v = ptx_load_16(codes + at);
+        any |= v.x | v.y | v.z | v.w;
+    }
+    return (any & magnitudes) != 0;
 }
 
 /* The exponent of a row of which a scale may lie outside the middle of the range; its scales less that, and those of blocks of zeros brought
@@ -146,18 +159,19 @@ __device__ static int32_t settle_row(const bsmi_gemm_parameters &p, const regist
     const int32_t lane = threadIdx.x % 32, shift = (int32_t)shift_of_row(p, s, row), bytes = shift + s.count;
     const uint32_t of_row = s.to + row * CONFIG::SCALE_PITCH;
     const unsigned char *codes = m.data + matrix * m.batch_bytes + (s.first_row + min(row, s.rows - 1)) * m.row_bytes;
-    const scale_bounds bounds = scale_bounds_of(BSM_E2M1);
+    const int element = element_of_scales<CONFIG>(p);
+    const scale_bounds bounds = scale_bounds_of(element);
     int least = 255, most = -1, exponent = 0;
     bool outside = false;
     for (int32_t at = shift + lane; at < bytes; at += 32) {
         const uint32_t code = load_shared(of_row + at / 4 * 4) >> at % 4 * 8 & 0xff;
         if (code == 255) *special = true;
-        if (code == 255 || !block_is_nonzero(m, codes, at - shift)) continue;
+        if (code == 255 || !block_is_nonzero<CONFIG>(p, codes, at - shift)) continue;
         outside |= code - bounds.least > bounds.span;
         least = min(least, (int)code), most = max(most, (int)code);
     }
     least = __reduce_min_sync(0xffffffff, least), most = __reduce_max_sync(0xffffffff, most);
-    if (__any_sync(0xffffffff, outside)) exponent = exponent_of_range(BSM_E2M1, least, most, p.only_exponent_zero);
+    if (__any_sync(0xffffffff, outside)) exponent = exponent_of_range(element, least, most, p.only_exponent_zero);
     __syncwarp();
     for (int32_t at = lane * 4; at < bytes; at += 128) {
         const uint32_t word = load_shared(of_row + at);
@@ -205,9 +219,9 @@ template <class CONFIG> __device__ static inline void aim_at_scales(const bsmi_g
 }
 
 /* Whether any of the warp's takes more care. */
-template <class CONFIG> __device__ static inline bool any_is_rare(const register_source &s, int32_t end)
+template <class CONFIG> __device__ static inline bool any_is_rare(const bsmi_gemm_parameters &p, const register_source &s, int32_t end)
 {
-    const scale_bounds bounds = scale_bounds_of(BSM_E2M1);
+    const scale_bounds bounds = scale_bounds_of(element_of_scales<CONFIG>(p));
     const uint32_t least = bounds.least * 0x01010101, span = bounds.span * 0x01010101, row = threadIdx.x % 32 / (32 / CONFIG::WARP_ROWS);
     bool rare = false;
 #pragma unroll 2
@@ -232,7 +246,7 @@ __device__ static inline register_findings end_scales(const bsmi_gemm_parameters
     fill_tails<CONFIG>(p, s, end);
     if (threadIdx.x % 32 < CONFIG::WARP_ROWS) store_shared(exponents + threadIdx.x % 32 * 4, 0);
     __syncwarp();
-    if (!any_is_rare<CONFIG>(s, end)) return found;
+    if (!any_is_rare<CONFIG>(p, s, end)) return found;
     if (CONFIG::CODES::MICRO) found.special = true;
     else found = settle_rows<CONFIG>(p, s, tile.matrix * p.b_batch_step, exponents);
     return found;
