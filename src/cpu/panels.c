@@ -147,22 +147,24 @@ static void ask_for(const unsigned char *from, int64_t bytes)
     for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch((const void *)((uintptr_t)from + (uintptr_t)i), 0, 2);
 }
 
-/* What register tile number `time` asks for. */
-static void prefetch_next(const struct bsmi_panels *p, const struct next_panel *next, int64_t time)
+/* Rows [first, end) of the part and their scales. */
+static void ask_for_rows(const struct bsmi_part *part, int64_t first, int64_t end)
 {
-    const struct bsmi_part *part = &next->part;
     const struct bsmi_matrix *m = part->operand.matrix;
-    if (next->made != NULL) {
-        if (time * next->bytes < (int64_t)p->b_bytes) ask_for(next->made + time * next->bytes, next->bytes);
-        return;
-    }
     /* A line of linear scales serves more than one panel. */
     const bool scales = m->block != 0 && m->map.layout.kind == BSM_LAYOUT_LINEAR && part->k / m->block % 64 == 0;
-    for (int64_t r = time * next->rows; r < BSMI_MIN((time + 1) * next->rows, part->count); r++) {
+    for (int64_t r = first; r < BSMI_MIN(end, part->count); r++) {
         const int64_t row = bsmi_source_column(part->first + r, part->split);
         ask_for(bsmi_row(m, part->batch, row) + part->k * m->bits / 8, part->length * m->bits / 8);
         if (scales) ask_for(bsmi_scale_pointer(m, part->batch, row, part->k / m->block), 1);
     }
+}
+
+/* What register tile number `time` asks for. */
+static void prefetch_next(const struct bsmi_panels *p, const struct next_panel *next, int64_t time)
+{
+    if (next->made == NULL) ask_for_rows(&next->part, time * next->rows, (time + 1) * next->rows);
+    else if (time * next->bytes < (int64_t)p->b_bytes) ask_for(next->made + time * next->bytes, next->bytes);
 }
 
 /* One strip of columns: panel by panel of B, which is used from the first-level cache. */
@@ -198,6 +200,8 @@ static void add_stretch(const struct bsmi_panels *p, const struct bsmi_tile *til
         const struct bsmi_part chunk = chunk_of(a, k, p->chunk);
         for (int64_t i = 0; i < tile->rows; i += rows_at_once(p, tile->rows - i), a_panel += p->a_bytes) {
             const struct bsmi_part rows = rows_of(&chunk, i, rows_at_once(p, tile->rows - i));
+            /* The next tile's, where rows are long: short ones come of themselves, sooner. */
+            if (tile->a.matrix->bits > 8) ask_for_rows(&chunk, i + rows.count, i + 2 * rows.count);
             p->pack_a(&rows, &tile->b, run, a_panel);
         }
     }
