@@ -29,6 +29,9 @@ static inline int64_t bsmi_factor_block(const struct bsmi_part *part)
     return block == 0 ? BSMI_CHUNK : block;
 }
 
+/* Its logarithm: packers count blocks by the vector, which is no time to divide. */
+static inline int bsmi_factor_bits(const struct bsmi_part *part) { return __builtin_ctzll((unsigned long long)bsmi_factor_block(part)); }
+
 /* Factors of the part's blocks, [block][row], for `width` rows. */
 static inline void bsmi_make_factors(const struct bsmi_part *part, int width, float *factors)
 {

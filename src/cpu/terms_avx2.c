@@ -12,18 +12,37 @@ struct b_panel { float values[CHUNK][COLUMNS]; };
 
 /* Packing --------------------------------------------------------------------------------------------------------------- */
 
-AVX2_INLINE void pack_rows(bsm_element element, const struct bsmi_part *part, const struct bsmi_byte_rows *bytes,
-                           const float *factors, struct a_panel *panel)
+/* 32 codes from k on, as they are stored, one a byte; k is a multiple of 32. */
+AVX2_INLINE __m256i load_bytes(bsm_element element, const uint8_t *row, int64_t k)
 {
-    const int64_t block = bsmi_factor_block(part);
+    if (bits_of(element) == 8) return _mm256_loadu_si256((const __m256i *)(const void *)(row + k));
+    if (bits_of(element) == 4) {
+        const __m256i pairs = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(row + k / 2)));
+        return _mm256_and_si256(_mm256_or_si256(pairs, _mm256_slli_epi16(pairs, 4)), _mm256_set1_epi8(15));
+    }
+    /* Words of two codes each, of which every other begins at bit 4: the rest is moved there. */
+    const __m256i words = _mm256_mullo_epi16(load_stream(row + k / 4 * 3), _mm256_set1_epi32(1 << 16 | 16));
+    const __m256i first = _mm256_and_si256(_mm256_srli_epi16(words, 4), _mm256_set1_epi16(0x3f));
+    return _mm256_or_si256(first, _mm256_and_si256(_mm256_srli_epi16(words, 2), _mm256_set1_epi16(0x3f00)));
+}
+
+AVX2_INLINE void store_scaled(struct sixteen v, float factor, float *to)
+{
+    _mm256_storeu_ps(to, _mm256_mul_ps(v.low, _mm256_set1_ps(factor)));
+    _mm256_storeu_ps(to + 8, _mm256_mul_ps(v.high, _mm256_set1_ps(factor)));
+}
+
+AVX2_INLINE void pack_rows(bsm_element element, const struct bsmi_part *part, const uint8_t *const *rows, const float *factors,
+                           struct a_panel *panel)
+{
+    const int bits = bsmi_factor_bits(part);
     for (int r = 0; r < ROWS; r++)
-        for (int64_t k = 0; k < part->length; k += 16) {
-            const __m128i codes = _mm_loadu_si128((const __m128i *)(const void *)(bytes->rows[r] + k));
-            const struct sixteen v =
-                decode_sixteen(element, _mm256_castsi256_si128(upper_bytes(element, _mm256_castsi128_si256(codes))));
-            const __m256 factor = _mm256_set1_ps(factors[k / block * ROWS + r]);
-            _mm256_storeu_ps(panel->values[r] + k, _mm256_mul_ps(v.low, factor));
-            _mm256_storeu_ps(panel->values[r] + k + 8, _mm256_mul_ps(v.high, factor));
+        for (int64_t k = 0; k < part->length; k += 32) {
+            const __m256i bytes = upper_bytes(element, load_bytes(element, rows[r], k));
+            const float *const factor = factors + r;
+            float *const to = panel->values[r] + k;
+            store_scaled(decode_sixteen(element, _mm256_castsi256_si128(bytes)), factor[(k >> bits) * ROWS], to);
+            store_scaled(decode_sixteen(element, _mm256_extracti128_si256(bytes, 1)), factor[((k + 16) >> bits) * ROWS], to + 16);
         }
 }
 
@@ -37,20 +56,20 @@ AVX2 static void pack_a(const struct bsmi_part *part, const struct bsmi_operand 
             bsmi_row_elements(m, NULL, part->batch, part->first + r, part->k, part->length, panel->values[r]);
         return;
     }
-    struct bsmi_byte_rows bytes;
+    struct bsmi_element_rows rows;
     float factors[BLOCKS * ROWS];
-    bsmi_byte_rows(part, ROWS, &bytes);
+    bsmi_element_rows(part, ROWS, &rows);
     bsmi_make_factors(part, ROWS, factors);
-    BSMI_BY_ELEMENT(m->element, pack_rows, part, &bytes, factors, panel)
+    BSMI_BY_ELEMENT(m->element, pack_rows, part, bsmi_row_pointers(&rows), factors, panel)
 }
 
 /* Up to 32 of K of 8 columns, decoded in the order of the panel. */
-AVX2_INLINE void store_columns(bsm_element element, bsmi_words words, int64_t count, int64_t block, const float *factors,
+AVX2_INLINE void store_columns(bsm_element element, bsmi_words words, int64_t count, int bits, const float *factors,
                                float *to)
 {
     for (int64_t q = 0; 16 * q < count; q++) {
         const uint16_t *at = words_of_sixteen(element, words, q);
-        const float *of_block = factors + 16 * q / block * COLUMNS;
+        const float *of_block = factors + (16 * q >> bits) * COLUMNS;
         const __m256 factor = _mm256_loadu_ps(of_block);
         const int64_t some = BSMI_MIN(16, count - 16 * q);
 #pragma GCC unroll 2
@@ -62,14 +81,14 @@ AVX2_INLINE void store_columns(bsm_element element, bsmi_words words, int64_t co
 AVX2_INLINE void pack_columns(bsm_element element, const struct bsmi_part *part, const struct bsmi_element_rows *rows,
                               const float *factors, struct b_panel *panel)
 {
-    const int64_t block = bsmi_factor_block(part), within = BSMI_MIN(block, 32);
+    const int bits = bsmi_factor_bits(part), within = BSMI_MIN(bits, 5);
     _Alignas(64) bsmi_words words[2];
     for (int64_t k = 0; k < part->length; k += GROUP)
         for (int c = 0; c < COLUMNS; c += 8) {
             bsmi_transpose_group(part->operand.matrix->element, bsmi_row_pointers(rows) + c, k, words);
             for (int64_t i = k; i < BSMI_MIN(k + GROUP, part->length); i += 32)
                 store_columns(element, words[i / 32 % 2], BSMI_MIN(32, part->length - i), within,
-                              factors + i / block * COLUMNS + c, panel->values[i] + c);
+                              factors + (i >> bits) * COLUMNS + c, panel->values[i] + c);
         }
 }
 

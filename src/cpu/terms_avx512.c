@@ -26,14 +26,14 @@ AVX512_INLINE struct thirty_two load_thirty_two(bsm_element element, const uint8
 AVX512_INLINE void pack_rows(bsm_element element, const struct bsmi_part *part, const uint8_t *const *rows, const float *factors,
                              struct a_panel *panel)
 {
-    const int64_t block = bsmi_factor_block(part);
+    const int bits = bsmi_factor_bits(part);
     for (int r = 0; r < ROWS; r++)
         for (int64_t k = 0; k < part->length; k += 32) {
             const struct thirty_two v = load_thirty_two(element, rows[r], k);
             const float *const factor = factors + r;
             float *const to = panel->values[r] + k;
-            _mm512_storeu_ps(to, _mm512_mul_ps(v.low, _mm512_set1_ps(factor[k / block * ROWS])));
-            _mm512_storeu_ps(to + 16, _mm512_mul_ps(v.high, _mm512_set1_ps(factor[(k + 16) / block * ROWS])));
+            _mm512_storeu_ps(to, _mm512_mul_ps(v.low, _mm512_set1_ps(factor[(k >> bits) * ROWS])));
+            _mm512_storeu_ps(to + 16, _mm512_mul_ps(v.high, _mm512_set1_ps(factor[((k + 16) >> bits) * ROWS])));
         }
 }
 
@@ -55,12 +55,12 @@ AVX512 static void pack_a(const struct bsmi_part *part, const struct bsmi_operan
 }
 
 /* Up to 64 of K of 16 columns, decoded in the order of the panel. */
-AVX512_INLINE void store_columns(bsm_element element, bsmi_wide_words words, int64_t count, int64_t block, const float *factors,
+AVX512_INLINE void store_columns(bsm_element element, bsmi_wide_words words, int64_t count, int bits, const float *factors,
                                  float *to)
 {
     for (int64_t q = 0; 16 * q < count; q++) {
         const uint16_t *at = wide_words_of_sixteen(element, words, q);
-        const __m512 factor = _mm512_loadu_ps(factors + 16 * q / block * COLUMNS);
+        const __m512 factor = _mm512_loadu_ps(factors + (16 * q >> bits) * COLUMNS);
         const int64_t some = BSMI_MIN(16, count - 16 * q);
 #pragma GCC unroll 4
         for (int64_t i = 0; i < some; i++, to += COLUMNS, at += BSMI_WIDE_TO_NEXT)
@@ -71,12 +71,12 @@ AVX512_INLINE void store_columns(bsm_element element, bsmi_wide_words words, int
 AVX512_INLINE void pack_columns(bsm_element element, const struct bsmi_part *part, const struct bsmi_element_rows *rows,
                                 const float *factors, struct b_panel *panel)
 {
-    const int64_t block = bsmi_factor_block(part), within = BSMI_MIN(block, BSMI_WORD_GROUP);
+    const int bits = bsmi_factor_bits(part), within = BSMI_MIN(bits, 6);       /* of BSMI_WORD_GROUP at most */
     _Alignas(64) bsmi_wide_words words;
     for (int64_t k = 0; k < part->length; k += BSMI_WORD_GROUP)
         for (int c = 0; c < COLUMNS; c += 16) {
             transpose_wide(element, bsmi_row_pointers(rows) + c, k, words);
-            store_columns(element, words, BSMI_MIN(BSMI_WORD_GROUP, part->length - k), within, factors + k / block * COLUMNS + c,
+            store_columns(element, words, BSMI_MIN(BSMI_WORD_GROUP, part->length - k), within, factors + (k >> bits) * COLUMNS + c,
                           panel->values[k] + c);
         }
 }
