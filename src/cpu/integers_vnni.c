@@ -40,34 +40,44 @@ struct b_panel {
 
 /* Packing --------------------------------------------------------------------------------------------------------------- */
 
-/* Codes into integers: the magnitudes of e2m1 (8) or e2m3 (32) by vpshufb, or int8 as it is; then the sign, then the offset. */
-struct decoder { __m512i low, high; uint8_t offset; bool lookup; int sign_shift; };
+/* Codes into integers, times their grid, with the offset: e2m1 (4 bits) by one vpshufb; the magnitudes of e2m3 (6) by two, then the
+ * sign; int8 as it is.  The number of bits is a constant where these are called. */
+struct decoder { __m512i low, high; uint8_t offset; };
 
 VNNI static struct decoder make_decoder(const struct bsmi_operand *o, bool unsigned_bytes)
 {
     static const uint8_t offsets[BSM_ELEMENT_COUNT] = { [BSM_E2M1] = 12, [BSM_E2M3] = 60, [BSM_INT8] = 128 };
     const bsm_element element = o->matrix->element;
-    struct decoder d = { .offset = unsigned_bytes ? offsets[element] : 0, .lookup = element != BSM_INT8,
-                         .sign_shift = element == BSM_E2M1 ? 4 : 2 };
+    struct decoder d = { .offset = unsigned_bytes ? offsets[element] : 0 };
     uint8_t table[32] = { 0 };
     const float per_unit = (float)(1 << bsmi_element_grid(element));
-    for (int c = 0; d.lookup && c < (element == BSM_E2M1 ? 8 : 32); c++) table[c] = (uint8_t)(o->values[c] * per_unit);
+    for (int c = 0; element == BSM_E2M1 && c < 16; c++) table[c] = (uint8_t)(d.offset + (int)(o->values[c] * per_unit));
+    for (int c = 0; element == BSM_E2M3 && c < 32; c++) table[c] = (uint8_t)(o->values[c] * per_unit);
     d.low = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(const void *)table));
     d.high = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(const void *)(table + 16)));
     return d;
 }
 
-VNNI_INLINE __m512i decode(const struct decoder *d, __m512i codes)
+VNNI_INLINE __m512i decode(int bits, const struct decoder *d, __m512i codes)
 {
     const __m512i offset = _mm512_set1_epi8((char)d->offset);
-    if (!d->lookup) return _mm512_add_epi8(codes, offset);
-    /* Moved up to the highest bit of its byte; what comes from the byte below lies lower. */
-    const __mmask64 negative = _mm512_movepi8_mask(_mm512_sll_epi16(codes, _mm_cvtsi32_si128(d->sign_shift)));
-    const __m512i magnitude = _mm512_and_si512(codes, _mm512_set1_epi8(d->sign_shift == 4 ? 7 : 31));
+    if (bits == 8) return _mm512_add_epi8(codes, offset);
+    if (bits == 4) return _mm512_shuffle_epi8(d->low, codes);
+    /* The sign is moved up to the highest bit of its byte; what comes from the byte below lies lower. */
+    const __mmask64 negative = _mm512_movepi8_mask(_mm512_slli_epi16(codes, 2));
+    const __m512i magnitude = _mm512_and_si512(codes, _mm512_set1_epi8(31));
     const __mmask64 upper = _mm512_test_epi8_mask(magnitude, _mm512_set1_epi8(16));
     const __m512i value = _mm512_mask_shuffle_epi8(_mm512_shuffle_epi8(d->low, magnitude), upper, d->high, magnitude);
     return _mm512_mask_sub_epi8(_mm512_add_epi8(offset, value), negative, offset, value);
 }
+
+/* One copy of a loop for each number of bits. */
+#define BY_BITS(bits, function, ...) \
+    switch (bits) { \
+    case 4: function(4, __VA_ARGS__); break; \
+    case 6: function(6, __VA_ARGS__); break; \
+    default: function(8, __VA_ARGS__); break; \
+    }
 
 /* 64 codes of a row from k on, as they are stored, one a byte. */
 VNNI_INLINE __m512i load_group(int bits, const uint8_t *row, int64_t k)
@@ -104,18 +114,15 @@ VNNI_INLINE struct two_runs sum_fours(const __m512i v[ROWS])
 VNNI_INLINE __m256i sum_halves(__m512i v) { return _mm256_add_epi32(_mm512_castsi512_si256(v), _mm512_extracti64x4_epi64(v, 1)); }
 
 /* Codes, and what accumulators start from: the bias less offset * sum(a). */
-VNNI static void pack_a_codes(const struct bsmi_part *part, const struct decoder *decoder, uint8_t offset, int run,
-                              struct a_panel *panel)
+VNNI_INLINE void pack_rows(int bits, const uint8_t *const *rows, int64_t length, const struct decoder *decoder, uint8_t offset,
+                           int run, struct a_panel *panel)
 {
     const __m512i bias_bits = _mm512_set1_epi32(BITS_OF_BIAS);
-    struct bsmi_element_rows rows;
-    bsmi_element_rows(part, ROWS, &rows);
-    const uint8_t *const *const from = bsmi_row_pointers(&rows);
-    for (int64_t k = 0; k < part->length; k += GROUP) {
+    for (int64_t k = 0; k < length; k += GROUP) {
         __m512i v[ROWS];
 #pragma GCC unroll 8
         for (int r = 0; r < ROWS; r++) {
-            const __m512i values = decode(decoder, load_group(rows.bits, from[r], k));
+            const __m512i values = decode(bits, decoder, load_group(bits, rows[r], k));
             _mm512_storeu_si512(panel->codes[r] + k, values);
             v[r] = _mm512_dpbusd_epi32(_mm512_setzero_si512(), _mm512_set1_epi8((char)offset), values);
         }
@@ -136,6 +143,7 @@ VNNI static void pack_a(const struct bsmi_part *part, const struct bsmi_operand 
 {
     struct a_panel *panel = memory;
     const struct decoder decoder = make_decoder(&part->operand, false);
+    const uint8_t offset = make_decoder(b, true).offset;
     const float unit =
         bsmi_float_power_of_two(-bsmi_element_grid(part->operand.matrix->element) - bsmi_element_grid(b->matrix->element));
     const int64_t runs = bsmi_ceil_div(part->length, run);
@@ -145,7 +153,9 @@ VNNI static void pack_a(const struct bsmi_part *part, const struct bsmi_operand 
         _mm512_store_ps(panel->scales[s], scales);
         _mm512_store_ps(panel->minuends[s], _mm512_mul_ps(scales, _mm512_set1_ps(-bias)));
     }
-    pack_a_codes(part, &decoder, make_decoder(b, true).offset, run, panel);
+    struct bsmi_element_rows rows;
+    bsmi_element_rows(part, ROWS, &rows);
+    BY_BITS(rows.bits, pack_rows, bsmi_row_pointers(&rows), part->length, &decoder, offset, run, panel)
 }
 
 /* 16 x 16 words of 32 bits: interleaving the first eight vectors with the last eight four times (lanes_avx2.h), words within
@@ -167,23 +177,28 @@ VNNI_INLINE void transpose_fours(__m512i v[16])
     }
 }
 
+VNNI_INLINE void pack_columns(int bits, const uint8_t *const *rows, int64_t length, const struct decoder *decoder,
+                              struct b_panel *panel)
+{
+    for (int64_t g = 0; g * GROUP < length; g++)
+        for (int half = 0; half < 2; half++) {
+            __m512i v[16];
+#pragma GCC unroll 16
+            for (int c = 0; c < 16; c++) v[c] = decode(bits, decoder, load_group(bits, rows[16 * half + c], g * GROUP));
+            transpose_fours(v);
+#pragma GCC unroll 16
+            for (int q = 0; q < 16; q++) _mm512_store_si512(panel->codes[g * 16 + q][16 * half], v[q]);
+        }
+}
+
 VNNI static void pack_b(const struct bsmi_part *part, int run, void *memory)
 {
     struct b_panel *panel = memory;
     struct bsmi_element_rows rows;
     const struct decoder decoder = make_decoder(&part->operand, true);
     bsmi_element_rows(part, COLUMNS, &rows);
-    const uint8_t *const *const from = bsmi_row_pointers(&rows);
     pack_scales_by_column(part, run, panel->scales);
-    for (int64_t g = 0; g * GROUP < part->length; g++)
-        for (int half = 0; half < 2; half++) {
-            __m512i v[16];
-#pragma GCC unroll 16
-            for (int c = 0; c < 16; c++) v[c] = decode(&decoder, load_group(rows.bits, from[16 * half + c], g * GROUP));
-            transpose_fours(v);
-#pragma GCC unroll 16
-            for (int q = 0; q < 16; q++) _mm512_store_si512(panel->codes[g * 16 + q][16 * half], v[q]);
-        }
+    BY_BITS(rows.bits, pack_columns, bsmi_row_pointers(&rows), part->length, &decoder, panel)
 }
 
 /* Multiplying ----------------------------------------------------------------------------------------------------------- */
@@ -244,7 +259,7 @@ _Static_assert(sizeof(struct a_panel) % 64 == 0 && sizeof(struct b_panel) % 64 =
 
 const struct bsmi_panels bsmi_integers_panels_vnni = {
     .rows = ROWS, .columns = COLUMNS, .chunk = CHUNK, .a_bytes = sizeof(struct a_panel), .b_bytes = sizeof(struct b_panel),
-    .keeps_b = true,
+    .keeps_b = true, .made_from = 33,
     .fits = bsmi_runs_fit, .pack_a = pack_a, .pack_b = pack_b, .multiply = multiply,
     .guarded = bsmi_tile_add_runs_avx2_fma, .guarded_scratch_bytes = bsmi_tile_scratch_avx2_fma,
 };
