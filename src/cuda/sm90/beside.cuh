@@ -53,21 +53,6 @@ __device__ static inline void produce_beside(const bsmi_gemm_parameters &p, uint
     }
 }
 
-/* Nothing is read yet, but codes and linear scales come to the L2 cache: those of a row by one lane. */
-template <class CONFIG> __device__ static inline void prefetch_share(const bsmi_gemm_parameters &p, const gemm_tile &tile, uint32_t rank, uint32_t warp)
-{
-    const bsmi_device_matrix &m = p.b_source;
-    const uint32_t lane = threadIdx.x % 32;
-    const int64_t row = tile.column + (int32_t)(rank * CONFIG::SHARE + warp * CONFIG::WARP_ROWS + lane);
-    if (lane < CONFIG::WARP_ROWS && row < m.rows)
-        cp_async_bulk_prefetch(m.data + row * m.row_bytes, (uint32_t)(m.columns * (CONFIG::CODES::NIBBLES ? 4 : 8) / 8));
-    const uint64_t scales = (uint64_t)m.scales + row * m.layout.pitch, from = (scales + 15) & ~(uint64_t)15;
-    const uint64_t to = (scales + (m.columns + CONFIG::BLOCK - 1) / CONFIG::BLOCK) & ~(uint64_t)15;
-    if (lane < CONFIG::WARP_ROWS && row < m.rows && m.layout.kind == BSM_LAYOUT_LINEAR && to > from)
-        cp_async_bulk_prefetch((const void *)from, (uint32_t)(to - from));
-    __syncwarp();
-}
-
 template <class CONFIG> __device__ static inline void beside_gemm(const bsmi_gemm_parameters &p)
 {
     extern __shared__ __align__(1024) unsigned char memory[];
@@ -80,7 +65,6 @@ template <class CONFIG> __device__ static inline void beside_gemm(const bsmi_gem
         prefetch_tensormap(&p.b);
         initialize_beside_barriers<CONFIG>(shared);
     }
-    if (group > CONFIG::GROUPS) prefetch_share<CONFIG>(p, tile, rank, decoder);
     if (threadIdx.x < CONFIG::COLUMNS && threadIdx.x / CONFIG::SHARE != rank)       /* those of its share the decoders bring */
         store_shared(shared + CONFIG::AT_EXPONENTS + 4 * threadIdx.x, 0);
     __syncwarp();

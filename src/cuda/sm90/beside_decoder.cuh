@@ -3,7 +3,6 @@
 #pragma once
 
 #include "beside_config.cuh"
-#include "cuda/ptx/bulk_copy.cuh"
 #include "cuda/ptx/cluster_store.cuh"
 #include "decoding_codes.cuh"
 #include "register_scales.cuh"
