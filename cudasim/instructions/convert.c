@@ -157,7 +157,7 @@ static trap op_cvt_narrow(struct warp *w, const struct insn *in, uint32_t lanes)
 static trap op_cvt_pack(struct warp *w, const struct insn *in, uint32_t lanes)
 {
     const uint32_t bits = type_bits((enum ptx_type)in->type[0]);
-    const bool is_signed = type_kind((enum ptx_type)in->type[0]) == 's', with_c = in->operand[3].kind != OPERAND_NONE;
+    const bool is_signed = type_kind((enum ptx_type)in->type[0]) == 's', with_c = in->operands > 3;
     uint64_t *d = destination(w, in, 0);
     const uint64_t *a = source(w, in, 1), *b = source(w, in, 2), *c = with_c ? source(w, in, 3) : a;
     FOR_LANES(l, lanes) {

@@ -214,6 +214,15 @@ REFERENCE(cvt_sat_s8, U32(S32(a) > 127 ? 127 : S32(a) < -128 ? -128 : S32(a)))
 REFERENCE(cvt_sat_u8, S64(a) < 0 ? 0 : S64(a) > 255 ? 255 : U32(a))
 REFERENCE(cvt_sat_u32_s64, S64(a) < 0 ? 0 : S64(a) > UINT32_MAX ? UINT32_MAX : U32(a))
 
+static uint32_t clamp_to(uint64_t x, int32_t low, int32_t high, uint32_t mask)
+{
+    return (uint32_t)(S32(x) < low ? low : S32(x) > high ? high : S32(x)) & mask;
+}
+REFERENCE(cvt_pack_s16, clamp_to(a, -32768, 32767, 0xffff) << 16 | clamp_to(b, -32768, 32767, 0xffff))
+REFERENCE(cvt_pack_u16, clamp_to(a, 0, 65535, 0xffff) << 16 | clamp_to(b, 0, 65535, 0xffff))
+REFERENCE(cvt_pack_s8, U32(c) << 16 | clamp_to(a, -128, 127, 0xff) << 8 | clamp_to(b, -128, 127, 0xff))
+REFERENCE(cvt_pack_u8, U32(c) << 16 | clamp_to(a, 0, 255, 0xff) << 8 | clamp_to(b, 0, 255, 0xff))
+
 static void comparison_and_conversion(struct test *t)
 {
     static const struct operation operations[] = {
@@ -230,6 +239,10 @@ static void comparison_and_conversion(struct test *t)
         { "cvt.sat.s8.s32 %r9, %r1;", 'r', cvt_sat_s8 },
         { "cvt.sat.u8.s64 %r9, %rd1;", 'r', cvt_sat_u8 },
         { "cvt.sat.u32.s64 %r9, %rd1;", 'r', cvt_sat_u32_s64 },
+        { "cvt.pack.sat.s16.s32 %r9, %r1, %r2;", 'r', cvt_pack_s16 },
+        { "cvt.pack.sat.u16.s32 %r9, %r1, %r2;", 'r', cvt_pack_u16 },
+        { "cvt.pack.sat.s8.s32.b32 %r9, %r1, %r2, %r3;", 'r', cvt_pack_s8 },
+        { "cvt.pack.sat.u8.s32.b32 %r9, %r1, %r2, %r3;", 'r', cvt_pack_u8 },
     };
     static uint64_t a[2000], b[2000], c[2000];
     const struct operands in = { a, b, c, boundary_integers(t, a, b, c, 2000) };
