@@ -10,8 +10,14 @@ if(BLOCKSCALE_OPENMP AND OpenMP_C_FOUND)
   list(REMOVE_DUPLICATES static_needs)
 endif()
 foreach(need ${static_needs})
-  target_link_libraries(blockscale_static INTERFACE $<INSTALL_INTERFACE:${need}>)
-  string(APPEND BLOCKSCALE_LIBS_PRIVATE " -l${need}")
+  check_linker_flag(C -l${need} BLOCKSCALE_FINDS_${need})
+  if(NOT BLOCKSCALE_FINDS_${need} AND OpenMP_${need}_LIBRARY)        # LLVM's lies where linkers do not look
+    target_link_libraries(blockscale_static INTERFACE $<INSTALL_INTERFACE:${OpenMP_${need}_LIBRARY}>)
+    string(APPEND BLOCKSCALE_LIBS_PRIVATE " ${OpenMP_${need}_LIBRARY}")
+  else()
+    target_link_libraries(blockscale_static INTERFACE $<INSTALL_INTERFACE:${need}>)
+    string(APPEND BLOCKSCALE_LIBS_PRIVATE " -l${need}")
+  endif()
 endforeach()
 
 install(TARGETS blockscale blockscale_static blockscale_command EXPORT blockscale-targets
