@@ -173,6 +173,18 @@ static bool decodes(const bsm_context *gpu, int kernel, bsm_format b)
     return bsm_kernel_serves(gpu, kernel, BSM_FORMAT_BF16, b) && !bsm_kernel_serves(gpu, kernel, BSM_FORMAT_BF16, BSM_FORMAT_BF16);
 }
 
+/* Number of the kernel for decoded rows, beside which others are judged; -1: there is none, the case is skipped and contexts are closed. */
+static int open_beside_plain(struct test *t, struct contexts *c)
+{
+    if (!contexts_open(t, c)) return -1;
+    const int plain = kernel_number(c->gpu, "cuda_wgmma_64x48_1x1", BSM_FORMAT_BF16, BSM_MXFP4);
+    if (plain < 0) {
+        test_skip(t, "this GPU has no kernels that decode");
+        contexts_close(c);
+    }
+    return plain;
+}
+
 /* A problem for each format of one kernel, from the first on. */
 static void check_one(struct test *t, const struct contexts *c, const char *function, const struct problem *problems, int count, int plain)
 {
@@ -193,11 +205,10 @@ static void check_all(struct test *t, const struct problem *problems, int count)
     static int due;
     const char *only = getenv("GEMM_INSTANCE");
     struct contexts c;
-    if (!contexts_open(t, &c)) return;
-    const int plain = kernel_number(c.gpu, "cuda_wgmma_64x48_1x1", BSM_FORMAT_BF16, BSM_MXFP4);
-    if (plain < 0) test_skip(t, "this GPU has no kernels that decode");
-    if (only != NULL && plain >= 0) check_one(t, &c, only, problems, count, plain);
-    for (int i = 0; i < count && plain >= 0 && only == NULL; i++)
+    const int plain = open_beside_plain(t, &c);
+    if (plain < 0) return;
+    if (only != NULL) check_one(t, &c, only, problems, count, plain);
+    for (int i = 0; i < count && only == NULL; i++)
         for (int f = 0; f < FORMATS; f++) {
             int decoding = 0;
             if (is_simulated() && (f + i) % FORMATS != due % FORMATS && count > 1) continue;
@@ -232,12 +243,11 @@ static void edges(struct test *t)
 static void check_kernels(struct test *t, const struct problem *problems, int count, const char *const *words, bool each_format)
 {
     struct contexts c;
-    if (!contexts_open(t, &c)) return;
-    const int plain = kernel_number(c.gpu, "cuda_wgmma_64x48_1x1", BSM_FORMAT_BF16, BSM_MXFP4);
+    const int plain = open_beside_plain(t, &c);
+    if (plain < 0) return;
     const char *only = getenv("GEMM_INSTANCE");
-    if (plain < 0) test_skip(t, "this GPU has no kernels that decode");
-    if (only != NULL && plain >= 0) check_one(t, &c, only, problems, count, plain);
-    for (int kernel = 0; bsm_kernel_name(kernel) != NULL && plain >= 0 && only == NULL; kernel++) {
+    if (only != NULL) check_one(t, &c, only, problems, count, plain);
+    for (int kernel = 0; bsm_kernel_name(kernel) != NULL && only == NULL; kernel++) {
         bool named = false;
         for (int w = 0; words[w] != NULL; w++) named = named || strstr(bsm_kernel_name(kernel), words[w]) != NULL;
         for (int i = 0, done = 0; i < FORMATS && named && (each_format || done == 0); i++) {
@@ -297,10 +307,9 @@ static void far_scales_in_few_places(struct test *t)
     static const struct { const char *name; bsm_format b; } kernels[] = { { "cuda_wgmma_mxfp4_64x64_1x1", BSM_MXFP4 },
                                                                          { "cuda_wgmma_bytes_16x64_1x1", BSM_MXFP6_E3M2 } };
     struct contexts c;
-    if (!contexts_open(t, &c)) return;
-    const int plain = kernel_number(c.gpu, "cuda_wgmma_64x48_1x1", BSM_FORMAT_BF16, BSM_MXFP4);
-    if (plain < 0) test_skip(t, "this GPU has no kernels that decode");
-    for (int i = 0; i < 4 && plain >= 0; i++) {
+    const int plain = open_beside_plain(t, &c);
+    if (plain < 0) return;
+    for (int i = 0; i < 4; i++) {
         const int kernel = kernel_number(c.gpu, kernels[i / 2].name, BSM_FORMAT_BF16, kernels[i / 2].b);
         CHECK(t, kernel >= 0);
         if (kernel >= 0) compare_kernels(t, &c, &problems[i % 2], kernels[i / 2].b, kernel, plain);
@@ -319,12 +328,11 @@ static void streams(struct test *t)
     };
     enum { PROBLEMS = sizeof problems / sizeof problems[0] };
     struct contexts c;
-    if (!contexts_open(t, &c)) return;
-    const int plain = kernel_number(c.gpu, "cuda_wgmma_64x48_1x1", BSM_FORMAT_BF16, BSM_MXFP4);
+    const int plain = open_beside_plain(t, &c);
+    if (plain < 0) return;
     const char *only = getenv("GEMM_INSTANCE");
-    if (plain < 0) test_skip(t, "this GPU has no kernels that decode");
-    if (only != NULL && plain >= 0) check_one(t, &c, only, problems, PROBLEMS, plain);
-    for (int kernel = 0, turn = 0; bsm_kernel_name(kernel) != NULL && plain >= 0 && only == NULL; kernel++) {
+    if (only != NULL) check_one(t, &c, only, problems, PROBLEMS, plain);
+    for (int kernel = 0, turn = 0; bsm_kernel_name(kernel) != NULL && only == NULL; kernel++) {
         if (strstr(bsm_kernel_name(kernel), "_stream_") == NULL) continue;
         for (int i = 0; i < PROBLEMS; i++, turn++)
             if (!is_simulated() || i == turn / PROBLEMS % PROBLEMS || i == PROBLEMS - 1)
@@ -345,12 +353,11 @@ static void decoded_in_registers(struct test *t)
     };
     enum { PROBLEMS = sizeof problems / sizeof problems[0] };
     struct contexts c;
-    if (!contexts_open(t, &c)) return;
-    const int plain = kernel_number(c.gpu, "cuda_wgmma_64x48_1x1", BSM_FORMAT_BF16, BSM_MXFP4);
+    const int plain = open_beside_plain(t, &c);
+    if (plain < 0) return;
     const char *only = getenv("GEMM_INSTANCE");
-    if (plain < 0) test_skip(t, "this GPU has no kernels that decode");
-    if (only != NULL && plain >= 0) check_one(t, &c, only, problems, PROBLEMS, plain);
-    for (int f = 0, turn = 0; f < 2 && plain >= 0 && only == NULL; f++)
+    if (only != NULL) check_one(t, &c, only, problems, PROBLEMS, plain);
+    for (int f = 0, turn = 0; f < 2 && only == NULL; f++)
         for (int kernel = 0; bsm_kernel_name(kernel) != NULL; kernel++) {
             const bool in_registers = strstr(bsm_kernel_name(kernel), "_registers") != NULL || strstr(bsm_kernel_name(kernel), "_turns") != NULL;
             if (!in_registers || !bsm_kernel_serves(c.gpu, kernel, BSM_FORMAT_BF16, formats[f])) continue;
@@ -402,12 +409,11 @@ static void decoded_beside(struct test *t)
     };
     enum { PROBLEMS = sizeof problems / sizeof problems[0] };
     struct contexts c;
-    if (!contexts_open(t, &c)) return;
-    const int plain = kernel_number(c.gpu, "cuda_wgmma_64x48_1x1", BSM_FORMAT_BF16, BSM_MXFP4);
+    const int plain = open_beside_plain(t, &c);
+    if (plain < 0) return;
     const char *only = getenv("GEMM_INSTANCE");
-    if (plain < 0) test_skip(t, "this GPU has no kernels that decode");
-    if (only != NULL && plain >= 0) check_one(t, &c, only, problems, PROBLEMS, plain);
-    for (int kernel = 0, turn = 0; bsm_kernel_name(kernel) != NULL && plain >= 0 && only == NULL; kernel++)
+    if (only != NULL) check_one(t, &c, only, problems, PROBLEMS, plain);
+    for (int kernel = 0, turn = 0; bsm_kernel_name(kernel) != NULL && only == NULL; kernel++)
         for (int f = 0; f < FORMATS && strstr(bsm_kernel_name(kernel), "_beside") != NULL; f++) {
             if (!decodes(c.gpu, kernel, formats[f])) continue;
             for (int i = 0; i < PROBLEMS; i++)
