@@ -212,7 +212,8 @@ static int run(struct cli *cli, const void *given)
                                    .count = (int)((range.last - range.first) / range.step + 1) };
     machine_processor(report.machine, sizeof report.machine);
     report.has_peer =
-        !s->no_blas && s->m <= INT_MAX && s->n <= INT_MAX && range.last <= INT_MAX && blas_peer_open(&report.peer, report.threads);
+        !s->no_blas && s->m <= INT_MAX && s->n <= INT_MAX && range.last <= INT_MAX &&
+        blas_peer_open(&report.peer, report.threads, bsm_context_cpu_features(cli->context));
     report.points = cli_memory(cli, report.count, (int64_t)sizeof *report.points);
     code = measure_range(cli, &report, &range);
     if (code == CLI_DONE) {

@@ -1,6 +1,8 @@
 /* cblas_sgemm out of a BLAS library, see blas_peer.h. */
 #include "blas_peer.h"
 
+#include "blockscale/context.h"
+
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
@@ -23,6 +25,25 @@ static void (*find(void *library, const char *name))(void)
     return function;
 }
 
+/* The CPU whose kernels OpenBLAS takes; NULL of other libraries. */
+static const char *core_of(void *library)
+{
+    void (*core)(void) = find(library, "openblas_get_corename");
+    return core != NULL ? ((const char *(*)(void))core)() : NULL;
+}
+
+/* OpenBLAS asks once which CPU this is, when it is loaded. */
+static void *open_library(const char *name, uint32_t features)
+{
+    const char *const known = features & BSM_CPU_AVX512 ? "SkylakeX" : features & BSM_CPU_AVX2 ? "Haswell" : NULL;
+    void *const library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    const char *const core = library != NULL ? core_of(library) : NULL;
+    if (core == NULL || strcmp(core, "Prescott") != 0 || known == NULL || getenv("OPENBLAS_CORETYPE") != NULL) return library;
+    dlclose(library);
+    setenv("OPENBLAS_CORETYPE", known, 1);
+    return dlopen(name, RTLD_NOW | RTLD_LOCAL);
+}
+
 /* libblas.so.3 is often another library behind a link: the file it really is says more. */
 static void name_library(struct blas_peer *peer, const char *asked)
 {
@@ -33,8 +54,7 @@ static void name_library(struct blas_peer *peer, const char *asked)
     const char *file = asked;
     if (dladdr(symbol, &info) != 0 && info.dli_fname != NULL && realpath(info.dli_fname, path) != NULL) file = path;
     const char *slash = strrchr(file, '/');
-    void (*core)(void) = find(peer->library, "openblas_get_corename");
-    const char *of = core != NULL ? ((const char *(*)(void))core)() : NULL;
+    const char *of = core_of(peer->library);
     snprintf(peer->name, sizeof peer->name, "cblas_sgemm of %.80s%s%.20s%s", slash != NULL ? slash + 1 : file, of != NULL ? " (" : "",
              of != NULL ? of : "", of != NULL ? ")" : "");
 }
@@ -45,11 +65,11 @@ static void set_threads(void *library, int threads)
     if (set != NULL) ((void (*)(int))set)(threads);
 }
 
-bool blas_peer_open(struct blas_peer *peer, int threads)
+bool blas_peer_open(struct blas_peer *peer, int threads, uint32_t features)
 {
     static const char *const names[] = { "libopenblas.so.0", "libmkl_rt.so.2", "libblis.so.4", "libblas.so.3", "libcblas.so.3" };
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        *peer = (struct blas_peer) { .library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL) };
+        *peer = (struct blas_peer) { .library = open_library(names[i], features) };
         if (peer->library == NULL) continue;
         peer->sgemm = find(peer->library, "cblas_sgemm");
         peer->sgemv = find(peer->library, "cblas_sgemv");

@@ -12,8 +12,10 @@ struct blas_peer {
     char name[128];                       /* "cblas_sgemm of libopenblas.so.0 (Haswell)": OpenBLAS says for which CPU */
 };
 
-/* Opens the first library that has cblas_sgemm and, where it can be told, gives it that many threads.  false: there is none. */
-bool blas_peer_open(struct blas_peer *peer, int threads);
+/* Opens the first library that has cblas_sgemm and, where it can be told, gives it that many threads.  features: BSM_CPU_ bits; an OpenBLAS that does
+ * not know this CPU, and would take its kernels of SSE, takes those that such CPUs have, unless OPENBLAS_CORETYPE says which.  false: there is
+ * none. */
+bool blas_peer_open(struct blas_peer *peer, int threads, uint32_t features);
 
 /* d[m][n] = a[m][k] x b[n][k]^T, tight.  Sizes must fit an int. */
 void blas_peer_multiply(const struct blas_peer *peer, int64_t m, int64_t n, int64_t k, const float *a, const float *b, float *d);
