@@ -31,21 +31,40 @@ static double between(const struct gpu *gpu, CUevent from, CUevent to)
     return fmax(1e-3 * (double)milliseconds, least_seconds);
 }
 
-/* Seconds of one call, warm: the first may load what it needs. */
-static double rough_time(const struct gpu *gpu, struct way *way)
+static void launch(const struct gpu *gpu, struct way *way)
 {
-    enum { CALLS = 3 };
-    CUevent from = new_event(gpu), to = new_event(gpu);
-    call(way);
-    gpu_wait(gpu);
+    if (way->graph != NULL) gpu_must(gpu, gpu->cuGraphLaunch(way->graph, gpu->stream), "cuGraphLaunch");
+    for (int i = 0; i < way->contender.calls && way->graph == NULL; i++) call(way);
+}
+
+static void sample(const struct gpu *gpu, struct way *way, CUevent from, CUevent to)
+{
     record(gpu, from);
-    for (int i = 0; i < CALLS; i++) call(way);
+    launch(gpu, way);
     record(gpu, to);
+}
+
+/* Seconds of a call, of so many as the way has, or of its graph. */
+static double time_of_call(const struct gpu *gpu, struct way *way)
+{
+    CUevent from = new_event(gpu), to = new_event(gpu);
+    sample(gpu, way, from, to);
     gpu_wait(gpu);
-    const double seconds = between(gpu, from, to) / CALLS;
+    const double seconds = between(gpu, from, to) / way->contender.calls;
     gpu_must(gpu, gpu->driver->cuEventDestroy(from), "cuEventDestroy");
     gpu_must(gpu, gpu->driver->cuEventDestroy(to), "cuEventDestroy");
     return seconds;
+}
+
+/* Warm: the first may load what it needs. */
+static double rough_time(const struct gpu *gpu, struct way *way)
+{
+    enum { CALLS = 3 };
+    call(way);
+    gpu_wait(gpu);
+    way->graph = NULL;
+    way->contender.calls = CALLS;
+    return time_of_call(gpu, way);
 }
 
 static void make_graph(const struct gpu *gpu, struct way *way)
@@ -59,20 +78,6 @@ static void make_graph(const struct gpu *gpu, struct way *way)
     gpu_must(gpu, gpu->cuGraphLaunch(way->graph, gpu->stream), "cuGraphLaunch");
 }
 
-/* Seconds of a call of the graph. */
-static double graph_time(const struct gpu *gpu, const struct way *way)
-{
-    CUevent from = new_event(gpu), to = new_event(gpu);
-    record(gpu, from);
-    gpu_must(gpu, gpu->cuGraphLaunch(way->graph, gpu->stream), "cuGraphLaunch");
-    record(gpu, to);
-    gpu_wait(gpu);
-    const double seconds = between(gpu, from, to) / way->contender.calls;
-    gpu_must(gpu, gpu->driver->cuEventDestroy(from), "cuEventDestroy");
-    gpu_must(gpu, gpu->driver->cuEventDestroy(to), "cuEventDestroy");
-    return seconds;
-}
-
 static int calls_of_sample(const struct way *way, int most_calls)
 {
     const int wanted = way->once > longest_for_graphs ? 1 : (int)ceil(sample_seconds / way->once);
@@ -84,26 +89,12 @@ void loop_prepare(const struct gpu *gpu, struct way *way, int most_calls)
 {
     way->once = rough_time(gpu, way);
     way->contender.calls = calls_of_sample(way, most_calls);
-    way->graph = NULL;
     if (way->contender.calls == 1) return;
     make_graph(gpu, way);
-    way->once = graph_time(gpu, way);
+    way->once = time_of_call(gpu, way);
     loop_release(gpu, way);
     way->contender.calls = calls_of_sample(way, most_calls);
     make_graph(gpu, way);
-}
-
-static void launch(const struct gpu *gpu, struct way *way)
-{
-    if (way->graph != NULL) gpu_must(gpu, gpu->cuGraphLaunch(way->graph, gpu->stream), "cuGraphLaunch");
-    for (int i = 0; i < way->contender.calls && way->graph == NULL; i++) call(way);
-}
-
-static void sample(const struct gpu *gpu, struct way *way, CUevent from, CUevent to)
-{
-    record(gpu, from);
-    launch(gpu, way);
-    record(gpu, to);
 }
 
 /* Until the power limit has decided at which clock they run together: that of what ran before lasts for a while. */

@@ -198,17 +198,26 @@ static void check_one(struct test *t, const struct contexts *c, const char *func
     }
 }
 
+/* Opens contexts for a case that goes through kernels; -1: there are none, or GEMM_INSTANCE named one, which is checked, and contexts are closed. */
+static int open_for_kernels(struct test *t, struct contexts *c, const struct problem *problems, int count)
+{
+    const char *only = getenv("GEMM_INSTANCE");
+    const int plain = open_beside_plain(t, c);
+    if (plain < 0 || only == NULL) return plain;
+    check_one(t, c, only, problems, count, plain);
+    contexts_close(c);
+    return -1;
+}
+
 /* Each problem in every format on every kernel that decodes it; simulated, where that takes long, each with one format and kernel, in
  * turn. */
 static void check_all(struct test *t, const struct problem *problems, int count)
 {
     static int due;
-    const char *only = getenv("GEMM_INSTANCE");
     struct contexts c;
-    const int plain = open_beside_plain(t, &c);
+    const int plain = open_for_kernels(t, &c, problems, count);
     if (plain < 0) return;
-    if (only != NULL) check_one(t, &c, only, problems, count, plain);
-    for (int i = 0; i < count && only == NULL; i++)
+    for (int i = 0; i < count; i++)
         for (int f = 0; f < FORMATS; f++) {
             int decoding = 0;
             if (is_simulated() && (f + i) % FORMATS != due % FORMATS && count > 1) continue;
@@ -243,11 +252,9 @@ static void edges(struct test *t)
 static void check_kernels(struct test *t, const struct problem *problems, int count, const char *const *words, bool each_format)
 {
     struct contexts c;
-    const int plain = open_beside_plain(t, &c);
+    const int plain = open_for_kernels(t, &c, problems, count);
     if (plain < 0) return;
-    const char *only = getenv("GEMM_INSTANCE");
-    if (only != NULL) check_one(t, &c, only, problems, count, plain);
-    for (int kernel = 0; bsm_kernel_name(kernel) != NULL && only == NULL; kernel++) {
+    for (int kernel = 0; bsm_kernel_name(kernel) != NULL; kernel++) {
         bool named = false;
         for (int w = 0; words[w] != NULL; w++) named = named || strstr(bsm_kernel_name(kernel), words[w]) != NULL;
         for (int i = 0, done = 0; i < FORMATS && named && (each_format || done == 0); i++) {
@@ -328,11 +335,9 @@ static void streams(struct test *t)
     };
     enum { PROBLEMS = sizeof problems / sizeof problems[0] };
     struct contexts c;
-    const int plain = open_beside_plain(t, &c);
+    const int plain = open_for_kernels(t, &c, problems, PROBLEMS);
     if (plain < 0) return;
-    const char *only = getenv("GEMM_INSTANCE");
-    if (only != NULL) check_one(t, &c, only, problems, PROBLEMS, plain);
-    for (int kernel = 0, turn = 0; bsm_kernel_name(kernel) != NULL && only == NULL; kernel++) {
+    for (int kernel = 0, turn = 0; bsm_kernel_name(kernel) != NULL; kernel++) {
         if (strstr(bsm_kernel_name(kernel), "_stream_") == NULL) continue;
         for (int i = 0; i < PROBLEMS; i++, turn++)
             if (!is_simulated() || i == turn / PROBLEMS % PROBLEMS || i == PROBLEMS - 1)
@@ -353,11 +358,9 @@ static void decoded_in_registers(struct test *t)
     };
     enum { PROBLEMS = sizeof problems / sizeof problems[0] };
     struct contexts c;
-    const int plain = open_beside_plain(t, &c);
+    const int plain = open_for_kernels(t, &c, problems, PROBLEMS);
     if (plain < 0) return;
-    const char *only = getenv("GEMM_INSTANCE");
-    if (only != NULL) check_one(t, &c, only, problems, PROBLEMS, plain);
-    for (int f = 0, turn = 0; f < 2 && only == NULL; f++)
+    for (int f = 0, turn = 0; f < 2; f++)
         for (int kernel = 0; bsm_kernel_name(kernel) != NULL; kernel++) {
             const bool in_registers = strstr(bsm_kernel_name(kernel), "_registers") != NULL || strstr(bsm_kernel_name(kernel), "_turns") != NULL;
             if (!in_registers || !bsm_kernel_serves(c.gpu, kernel, BSM_FORMAT_BF16, formats[f])) continue;
@@ -409,11 +412,9 @@ static void decoded_beside(struct test *t)
     };
     enum { PROBLEMS = sizeof problems / sizeof problems[0] };
     struct contexts c;
-    const int plain = open_beside_plain(t, &c);
+    const int plain = open_for_kernels(t, &c, problems, PROBLEMS);
     if (plain < 0) return;
-    const char *only = getenv("GEMM_INSTANCE");
-    if (only != NULL) check_one(t, &c, only, problems, PROBLEMS, plain);
-    for (int kernel = 0, turn = 0; bsm_kernel_name(kernel) != NULL && only == NULL; kernel++)
+    for (int kernel = 0, turn = 0; bsm_kernel_name(kernel) != NULL; kernel++)
         for (int f = 0; f < FORMATS && strstr(bsm_kernel_name(kernel), "_beside") != NULL; f++) {
             if (!decodes(c.gpu, kernel, formats[f])) continue;
             for (int i = 0; i < PROBLEMS; i++)
