@@ -4,28 +4,30 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Nanoseconds that a step of 64 columns of K takes when every cluster has a tile: measured on one H200 (docs/cuda-hopper.md).  near: in one wave of tiles
- * whose rows of bf16 the L2 cache holds; behind: the same where a kernel in front has decoded B.  0: as the one before.  A product takes its
- * waves of tiles times its steps, and the kernel with the least is chosen; the sums are the same whichever it is. */
+/* Nanoseconds that a step of 64 columns of K takes when every cluster has a tile: measured on one H200 (docs/cuda-hopper.md), those of 256 rows and more at the
+ * clock that its power limit leaves.  near: in one wave of tiles whose rows of bf16 the L2 cache holds; behind: the same where a kernel in front has
+ * decoded B.  0: as the one before.  A product takes its waves of tiles times its steps, and the kernel with the least is chosen; the sums are the same
+ * whichever it is. */
 static const struct measured_step { const char *kernel; int step, near, behind; } measured[] = {
     { "cuda_wgmma_128x256_2x1", 680, 0, 0 }, { "cuda_wgmma_128x224_2x1", 614, 0, 0 }, { "cuda_wgmma_128x224_1x2", 620, 0, 0 },
     { "cuda_wgmma_128x192_2x1", 525, 0, 0 }, { "cuda_wgmma_128x128_1x1", 366, 340, 0 }, { "cuda_wgmma_128x96_1x1", 280, 235, 0 },
     { "cuda_wgmma_128x64_1x1", 275, 175, 160 }, { "cuda_wgmma_64x128_1x1", 265, 190, 0 }, { "cuda_wgmma_64x96_1x1", 195, 152, 195 },
-    { "cuda_wgmma_64x48_1x1", 140, 120, 0 }, { "cuda_wgmma_integers_128x256_2x1", 355, 0, 0 },
+    { "cuda_wgmma_64x48_1x1", 140, 125, 0 }, { "cuda_wgmma_integers_128x256_2x1", 400, 0, 0 },
     { "cuda_wgmma_mxfp4_64x64_1x1", 290, 0, 0 },
-    { "cuda_wgmma_mxfp4_128x64_1x1", 305, 0, 0 }, { "cuda_wgmma_mxfp4_256x64_1x2", 410, 0, 0 }, { "cuda_wgmma_mxfp4_256x128_1x1", 760, 0, 0 },
+    { "cuda_wgmma_mxfp4_128x64_1x1", 330, 0, 0 }, { "cuda_wgmma_mxfp4_256x64_1x2", 485, 520, 0 }, { "cuda_wgmma_mxfp4_256x128_1x1", 880, 0, 0 },
     { "cuda_wgmma_nvfp4_64x64_1x1", 290, 0, 0 },
-    { "cuda_wgmma_nvfp4_128x64_1x1", 325, 0, 0 }, { "cuda_wgmma_nvfp4_256x64_1x2", 440, 0, 0 }, { "cuda_wgmma_nvfp4_256x128_1x1", 770, 0, 0 },
+    { "cuda_wgmma_nvfp4_128x64_1x1", 350, 0, 0 }, { "cuda_wgmma_nvfp4_256x64_1x2", 500, 520, 0 }, { "cuda_wgmma_nvfp4_256x128_1x1", 885, 0, 0 },
     { "cuda_wgmma_bytes_16x64_1x1", 250, 0, 0 }, { "cuda_wgmma_bytes_32x64_1x1", 260, 0, 0 }, { "cuda_wgmma_bytes_64x64_1x1", 280, 0, 0 },
-    { "cuda_wgmma_bytes_128x64_1x1", 350, 0, 0 }, { "cuda_wgmma_bytes_256x64_1x2", 445, 0, 0 },
-    { "cuda_wgmma_stream_64x64_1x1", 290, 0, 0 }, { "cuda_wgmma_stream_128x64_1x1", 360, 0, 0 }, { "cuda_wgmma_stream_256x64_1x1", 465, 0, 0 },
+    { "cuda_wgmma_bytes_128x64_1x1", 380, 0, 0 }, { "cuda_wgmma_bytes_256x64_1x2", 490, 0, 0 },
+    { "cuda_wgmma_stream_64x64_1x1", 290, 0, 0 }, { "cuda_wgmma_stream_128x64_1x1", 390, 0, 0 }, { "cuda_wgmma_stream_256x64_1x1", 510, 0, 0 },
 };
 enum { TILE_NANOSECONDS = 1000, LAUNCH_NANOSECONDS = 3000 };
 
-/* The same of kernels of which several CTAs share a multiprocessor: a step of all of them, and of one that has it for itself. */
+/* The same of kernels of which several CTAs share a multiprocessor: a step of all of them, and of one that has it for itself; of those that decode beside the
+ * products: where more than half of the multiprocessors work, and where fewer do. */
 static const struct { const char *kernel; int shared, alone; } measured_registers[] = {
-    { "cuda_wgmma_mxfp4_16x64_1x1_turns", 140, 140 },        { "cuda_wgmma_mxfp4_32x64_1x1_turns", 155, 155 },
-    { "cuda_wgmma_nvfp4_16x64_1x1_turns", 155, 155 },        { "cuda_wgmma_nvfp4_32x64_1x1_turns", 175, 175 },
+    { "cuda_wgmma_mxfp4_16x64_1x1_turns", 140, 140 },        { "cuda_wgmma_mxfp4_32x64_1x1_turns", 165, 165 },
+    { "cuda_wgmma_nvfp4_16x64_1x1_turns", 155, 155 },        { "cuda_wgmma_nvfp4_32x64_1x1_turns", 212, 212 },
     { "cuda_wgmma_mxfp4_16x64_split1", 133, 133 },           { "cuda_wgmma_mxfp4_16x64_split2", 200, 200 },
     { "cuda_wgmma_nvfp4_16x64_split1", 150, 150 },           { "cuda_wgmma_nvfp4_16x64_split2", 220, 220 },
     { "cuda_wgmma_mxfp4_64x64_1x1_registers", 250, 250 },    { "cuda_wgmma_nvfp4_64x64_1x1_registers", 262, 262 },
@@ -33,14 +35,14 @@ static const struct { const char *kernel; int shared, alone; } measured_register
     { "cuda_wgmma_nvfp4_16x64_packed", 84, 84 },             { "cuda_wgmma_nvfp4_32x64_packed", 103, 103 },
     { "cuda_wgmma_mxfp4_64x64_packed", 145, 145 },           { "cuda_wgmma_nvfp4_64x64_packed", 155, 155 },
     { "cuda_wgmma_mxfp4_64x64_1x1_registers_4k", 420, 385 }, { "cuda_wgmma_nvfp4_64x64_1x1_registers_4k", 450, 390 },
-    { "cuda_wgmma_mxfp4_64x96_beside", 258, 258 },           { "cuda_wgmma_nvfp4_64x96_beside", 264, 264 },
-    { "cuda_wgmma_mxfp4_128x96_beside", 345, 345 },          { "cuda_wgmma_nvfp4_128x96_beside", 355, 355 },
+    { "cuda_wgmma_mxfp4_64x96_beside", 275, 190 },           { "cuda_wgmma_nvfp4_64x96_beside", 290, 195 },
+    { "cuda_wgmma_mxfp4_128x96_beside", 380, 270 },          { "cuda_wgmma_nvfp4_128x96_beside", 400, 285 },
 };
 
-/* What comes before the GEMM kernel, where kernels differ in it: an element of B decoded into the workspace, or a row's scales brought to
- * where the kernel reads them. */
-static const double decoded_element_nanoseconds = 0.0009, scales_row_nanoseconds = 0.3, ragged_scales_nanoseconds = 5000, odd_scales_nanoseconds = 15000,
-                    integer_element_nanoseconds = 0.0005;
+/* What comes before the GEMM kernel, where kernels differ in it: an element of B decoded into the workspace, and the launch that does it (by itself, or
+ * with the decoding of A), or a row's scales brought to where the kernel reads them. */
+static const double decoded_element_nanoseconds = 0.00075, decoding_alone_nanoseconds = 1500, decoding_with_a_nanoseconds = 600,
+                    scales_row_nanoseconds = 0.3, ragged_scales_nanoseconds = 5000, odd_scales_nanoseconds = 15000, integer_element_nanoseconds = 0.00055;
 
 const char *bsmi_cuda_kernel_name(int number)
 {
@@ -142,7 +144,8 @@ static double bringing_nanoseconds(const struct bsmi_gemm_instance *g, const str
     if (g->kind == BSMI_GEMM_INTEGERS) return integers_nanoseconds(p);
     const double launch = p->a.format == BSM_FORMAT_BF16 ? LAUNCH_NANOSECONDS : 0;         /* another A is decoded by the same */
     if (g->decodes != BSMI_DECODES_NONE) return launch + scales_row_nanoseconds * rows + scales_nanoseconds(&p->b);
-    return p->b.format == BSM_FORMAT_BF16 ? 0 : launch + decoded_element_nanoseconds * rows * (double)p->k;
+    const double decoding = p->a.format == BSM_FORMAT_BF16 ? decoding_alone_nanoseconds : decoding_with_a_nanoseconds;
+    return p->b.format == BSM_FORMAT_BF16 ? 0 : decoding + decoded_element_nanoseconds * rows * (double)p->k;
 }
 
 /* Waves of tiles in which every CTA has a place, and a last one, whose CTAs may have multiprocessors for themselves. */
@@ -157,7 +160,7 @@ static double registers_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm, c
     if (g->beside && (p->a.format != BSM_FORMAT_BF16 || p->m <= g->tile_rows * (g->cluster_rows - 1))) return 0;
     for (size_t r = 0; r < sizeof measured_registers / sizeof measured_registers[0]; r++) {
         if (strcmp(g->name, measured_registers[r].kernel) != 0) continue;
-        const int of_last = last * g->cluster_columns <= gpu->multiprocessors ? measured_registers[r].alone : measured_registers[r].shared;
+        const int of_last = last * g->cluster_columns * (g->beside ? 2 * g->cluster_rows : 1) <= gpu->multiprocessors ? measured_registers[r].alone : measured_registers[r].shared;
         return launches + waves * (TILE_NANOSECONDS + steps * measured_registers[r].shared) +
                (last > 0 ? TILE_NANOSECONDS + steps * of_last : 0);
     }
