@@ -155,7 +155,7 @@ struct bsmi_epilogue_parameters {
 
 /* One stretch of K: `blocks` steps of 64 columns, from these columns of the bf16 rows on. */
 struct bsmi_segment { int32_t a_column, b_column, blocks; };
-enum { BSMI_MOST_SEGMENTS = 4, BSMI_K_STEP = 64 };
+enum { BSMI_MOST_SEGMENTS = 4, BSMI_K_STEP = 64, BSMI_GEMM_WARP_ROWS = 16 };   /* the last: rows of D that a warp stores together */
 
 /* The GEMM kernels of sm90/ and sm100/: rows of A and B by TMA, fp32 sums.  A persistent grid: tiles in the order of the scheduler,
  * every CTA (cluster) takes each gridDim-th.  A tile, here and in group_tiles, is what a cluster computes: tile_rows * cluster_rows
@@ -179,6 +179,8 @@ struct bsmi_gemm_parameters {
     int32_t has_d_map;                    /* d may be stored by TMA: (columns, rows, batch), box as the instance's row says */
     int32_t row_alignment;                /* grouped: a group's tiles begin at a multiple of so many rows of A, and those of others are
                                              not stored; 0: at its first row */
+    int32_t last_row;                     /* tiles that would begin behind it, a multiple of BSMI_GEMM_WARP_ROWS, begin there, and store what
+                                             would be theirs; 0: none do */
     int32_t band_rows;                    /* tiles of a column that follow each other before the next column: at least 1 */
     int32_t direct;                       /* 1: finish D here: fp32, bf16 or fp16, with alpha, tensor scales of A and B, beta C and
                                              bias, but no activation, gate, amax or tensor scale of D (kernels that

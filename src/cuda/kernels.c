@@ -171,6 +171,12 @@ int32_t bsmi_gemm_band(const struct bsmi_gemm_instance *instance, int clusters, 
     return best;
 }
 
+int32_t bsmi_gemm_last_row(const struct bsmi_gemm_instance *instance, int64_t m)
+{
+    if (instance->has_tensor_memory || m < instance->tile_rows) return 0;
+    return (int32_t)((m - instance->tile_rows + BSMI_GEMM_WARP_ROWS - 1) / BSMI_GEMM_WARP_ROWS * BSMI_GEMM_WARP_ROWS);
+}
+
 int bsmi_gemm_rest(int gemm)
 {
     if (gemm < 0 || bsmi_gemm_instances[gemm].kind != BSMI_GEMM_INTEGERS) return -1;

@@ -108,4 +108,7 @@ int bsmi_gemm_rest(int gemm);
  * quarter of that one it is that which leaves the least for a last, smaller band of a matrix's row_tiles; 0: not known, groups have some each. */
 int32_t bsmi_gemm_band(const struct bsmi_gemm_instance *instance, int clusters, int64_t row_tiles);
 
+/* last_row of bsmi_gemm_parameters for matrices of m rows: tiles that begin there end with the last row, or up to 15 rows behind it. */
+int32_t bsmi_gemm_last_row(const struct bsmi_gemm_instance *instance, int64_t m);
+
 #endif

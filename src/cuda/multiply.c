@@ -298,6 +298,7 @@ static bsm_status run_gemm(struct run *run, int gemm)
         .a_batch_step = p->a.batch > 1, .b_batch_step = p->b.batch > 1, .direct = c->direct, .row_tiles = c->row_tiles,
         .column_tiles = c->column_tiles, .group_tiles = group_tiles(run), .epilogue = run->epilogue,
         .row_alignment = row_alignment(c),
+        .last_row = p->groups > 0 ? 0 : bsmi_gemm_last_row(instance, p->m),
         .band_rows = bsmi_gemm_band(instance, run->queue.gpu->gemm_clusters[gemm], p->groups > 0 ? 0 : c->row_tiles),
     } };
     struct bsmi_gemm_parameters *g = &given.gemm;

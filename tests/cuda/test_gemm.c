@@ -208,7 +208,8 @@ static void run(const struct problem *q, const struct bsmi_gemm_instance *i, str
     if (o->c != NULL) memory[6] = gemm_upload(&machine, o->c, (size_t)(o->d_batch * q->m * q->n * bytes_of(q->c_element)));
     struct bsmi_gemm_parameters p = { .segments = { { 0, 0, (int32_t)(o->k_padded / 64) }, { (int32_t)o->k_padded, 0, (int32_t)(o->k_padded / 64) } },
                                       .segment_count = q->terms == 2 ? 2 : 1, .a_batch_step = !q->a_broadcast, .b_batch_step = !q->b_broadcast,
-                                      .direct = !q->stores_sums, .band_rows = 2 };
+                                      .direct = !q->stores_sums, .band_rows = 2,
+                                      .last_row = q->groups > 0 ? 0 : bsmi_gemm_last_row(i, q->m) };
     struct bsmi_epilogue_parameters *e = &p.epilogue;
     e->m = q->m, e->n = q->n, e->matrices = o->batch, e->grouped = q->groups > 0;
     const CUdeviceptr d = memory[2] + (uint64_t)(o->d_offset * bytes);

@@ -279,12 +279,14 @@ static void wide_tiles(struct test *t)
     check_kernels(t, problems, sizeof problems / sizeof problems[0], (const char *const[]){ "_256x128_1x1", "_turns", NULL }, true);
 }
 
-/* Whole tiles of bf16, which are finished by a way of their own where a factor is all there is to do. */
+/* Tiles of bf16, which are finished by a way of their own where a factor is all there is to do: whole ones, and a last one that begins within the one
+ * before it. */
 static void whole_tiles(struct test *t)
 {
     static const struct problem problems[] = {
         { .m = 256, .n = 64, .k = 64, .d = BSM_FORMAT_BF16, .one_alpha = true, .scales = NAN_SCALES, .all_codes = true },
         { .m = 256, .n = 64, .k = 32, .d = BSM_FORMAT_BF16, .bias_per_row = true },
+        { .m = 300, .n = 64, .k = 32, .d = BSM_FORMAT_BF16 },
     };
     static const char *const kernels[] = { "mxfp4_256x64_1x2", "nvfp4_256x128_1x1", "nvfp4_64x64_1x1",
                                            "bytes_128x64_1x1", "stream_64x64_1x1",  NULL };

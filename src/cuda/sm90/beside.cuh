@@ -60,6 +60,7 @@ template <class CONFIG> __device__ static inline void beside_gemm(const bsmi_gem
     const uint32_t decoder = warp - 4 * (1 + CONFIG::GROUPS);
     gemm_tile tile = gemm_tile_at(p, blockIdx.x / CONFIG::CTAS, CONFIG::ROWS * CONFIG::CTAS, CONFIG::COLUMNS);
     tile.row += (int32_t)rank * CONFIG::ROWS;
+    tile = gemm_tile_inside(p, tile);
     if (threadIdx.x == 0) {
         prefetch_tensormap(&p.a);
         prefetch_tensormap(&p.b);

@@ -80,7 +80,7 @@ __device__ static inline decoded_tile decoded_tile_of(const bsmi_gemm_parameters
              shared + CONFIG::AT_CHUNKS + (group * 4 + warp) * CONFIG::CHUNK * CONFIG::CHUNK_PITCH + half * 32 };
 }
 
-/* Whether bf16 is stored 16 bytes at a time, each number times one factor, and nothing of the tile lies outside: most products. */
+/* Whether bf16 is stored 16 bytes at a time, each number times one factor, and no column of the tile lies outside: most products. */
 template <class CONFIG>
 __device__ static inline bool finishes_quickly(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_tile &tile,
                                                const decoded_tile &d)
@@ -88,9 +88,8 @@ __device__ static inline bool finishes_quickly(const bsmi_gemm_parameters &p, co
     const bsmi_epilogue_parameters &e = p.epilogue;
     const gemm_output &to = d.place.output;
     const bool one_factor = finish.beta == 0 && e.bias == nullptr && (e.alpha == nullptr || e.alpha_per == BSM_PER_TENSOR);
-    const bool inside = tile.row + CONFIG::ROWS <= tile.row_end && tile.column + 64 <= e.n;
     const bool aligned = (((uint64_t)to.data | (uint64_t)to.row_bytes) & 15) == 0;
-    return p.direct && one_factor && inside && !d.place.scaled && to.element == BSM_BF16 && aligned;
+    return p.direct && one_factor && tile.column + 64 <= e.n && !d.place.scaled && to.element == BSM_BF16 && aligned;
 }
 
 /* The same bits as finish_octet.  A warp has one of four schedulers for itself, and waits for each result: so both rows that a thread
@@ -103,7 +102,8 @@ __device__ static inline void finish_columns_quickly(float factor, const gemm_ti
     const uint32_t first = threadIdx.x % 32 / 2, chunk_memory = d.chunk - threadIdx.x % 2 * 32;
     const uint32_t at = d.chunk + first * CONFIG::CHUNK_PITCH;
     const int64_t row_bytes = d.place.output.row_bytes;
-    unsigned char *to = d.place.output.data + (tile.row + (int32_t)first) * row_bytes + (int64_t)d.place.column * 2;
+    int32_t row = tile.row + (int32_t)first;
+    unsigned char *to = d.place.output.data + row * row_bytes + (int64_t)d.place.column * 2;
 #pragma unroll 1
     for (int32_t chunk = 0; chunk < CONFIG::ROWS / CONFIG::CHUNK; chunk++) {
         float v[ROWS_OF_THREAD][8];
@@ -118,8 +118,8 @@ __device__ static inline void finish_columns_quickly(float factor, const gemm_ti
 #pragma unroll
             for (int j = 0; j < 8; j++) v[i][j] *= factor, all += v[i][j];
             convert_pairs<BSM_BF16, 4, 0>(pairs, v[i], isnan(all));
-            ptx_store_16(to, make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]));
-            to += 16 * row_bytes;
+            if (has_row(tile, row)) ptx_store_16(to, make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]));
+            to += 16 * row_bytes, row += 16;
         }
     }
 }
@@ -135,7 +135,7 @@ __device__ static inline void finish_columns(const bsmi_gemm_parameters &p, cons
 #pragma unroll 1
         for (uint32_t row = first; row < CONFIG::CHUNK; row += 16) {
             const uint32_t in_tile = chunk * CONFIG::CHUNK + row, at = d.chunk + row * CONFIG::CHUNK_PITCH;
-            if (tile.row + (int32_t)in_tile < tile.row_end)
+            if (has_row(tile, tile.row + (int32_t)in_tile))
                 finish_octet(p, finish, d.place, 64, tile.matrix, tile.row + (int32_t)in_tile, load_line(d.rows, CONFIG::ROWS, in_tile),
                              make_uint2(at, at + 16));
         }

@@ -103,5 +103,5 @@ template <class CONFIG> __device__ static inline gemm_tile gemm_tile_of(const bs
     gemm_tile tile = gemm_tile_at(p, number, CONFIG::ROWS * CONFIG::CLUSTER_ROWS, CONFIG::COLUMNS * CONFIG::CLUSTER_COLUMNS);
     tile.row += (int32_t)cta.row * CONFIG::ROWS;
     tile.column += (int32_t)cta.column * CONFIG::COLUMNS;
-    return tile;
+    return gemm_tile_inside(p, tile);
 }

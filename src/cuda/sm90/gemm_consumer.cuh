@@ -138,6 +138,7 @@ __device__ static inline void finish_part(const bsmi_gemm_parameters &p, const g
     const bool quickly = stores_quickly(p, finish, part, exponents) && (p.direct || found == 0 || !columns.in_table);
     const bool any_nan = quickly && p.direct && finish_sums<CONFIG::COLUMNS>(p.epilogue, finish, part, exponents, boxes.table, sums);
     if (by_columns) barrier_sync(boxes.barrier, 128);     /* the table is read */
+    if (!has_rows(part)) return;
     if (quickly && !any_nan) store_finished<CONFIG>(p, part, boxes, sums);
     else finish_octets<CONFIG>(p, any_nan ? finished_already(finish) : finish, part, exponents.any && !any_nan, boxes, sums, found);
 }

@@ -59,11 +59,11 @@ __device__ __noinline__ static void compute_left_out(const bsmi_gemm_parameters 
     for (int32_t first_row = 0; first_row < rows; first_row += LEFT_OUT_ROWS)
         for (int32_t first_column = 0; first_column < columns; first_column += LEFT_OUT_COLUMNS) {
             const int32_t row = tile.row + first_row + i, column = tile.column + first_column + j;
-            const bool mine = row < tile.row_end && column < p.epilogue.n
+            const bool mine = has_row(tile, row) && column < p.epilogue.n
                            && ((int32_t)load_shared(row_exponents + 4 * (first_row + i)) == BSMI_ROW_LEFT_OUT
                                || (int32_t)load_shared(column_exponents + 4 * (first_column + j)) == BSMI_ROW_LEFT_OUT);
             if (!barrier_or(barrier, 128, mine)) continue;
-            if (j == 0) memory->rows[i] = row < tile.row_end ? row : -1;
+            if (j == 0) memory->rows[i] = has_row(tile, row) ? row : -1;
             if (i == 0) memory->columns[j] = column < p.epilogue.n ? column : -1;
             compute_left_out_part(p, tile, *memory, barrier, mine);
         }

@@ -62,7 +62,7 @@ __device__ static inline void store_plainly(const bsmi_gemm_parameters &p, float
 #pragma unroll
         for (int j = 0; j < 2; j++)
             if (isnan(v[j])) v[j] = __int_as_float(0x7fc00000);
-        if (first + row < tile.row_end) store_pair(to + row * output.row_bytes, output.element, v[0], v[1], has[0], has[1]);
+        if (has_row(tile, first + row)) store_pair(to + row * output.row_bytes, output.element, v[0], v[1], has[0], has[1]);
     }
 }
 
