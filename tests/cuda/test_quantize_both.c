@@ -1,4 +1,4 @@
-/* bsmi_quantize_both against bsm_quantize_both: the same bytes of both destinations. */
+/* bsmi_quantize_both and bsmi_quantize_both_powers against bsm_quantize_both: the same bytes of both destinations. */
 #include "device.h"
 
 #include "cuda/both_parameters.h"
@@ -56,6 +56,23 @@ static struct bsmi_quantize_parameters parameters_of(const struct twin *twin, st
     };
 }
 
+/* What bsmi_quantize_both_powers is for. */
+static bool are_powers(const struct bsmi_both_parameters *p)
+{
+    const struct bsmi_device_matrix *both[2] = { &p->rows.destination, &p->columns.destination };
+    for (int i = 0; i < 2; i++)
+        if (both[i]->scale != BSM_E8M0 || both[i]->element == BSM_E5M2 || both[i]->layout.kind != BSM_LAYOUT_LINEAR || both[i]->layout.pitch % 32 != 0) return false;
+    return p->rows.source.rows % BSMI_BOTH_POWERS == 0 && p->rows.source.columns % BSMI_BOTH_POWERS == 0;
+}
+
+static void launch_powers(struct test *t, const struct bsmi_both_parameters *p, int ctas)
+{
+    const struct bsmi_device_matrix *rows = &p->rows.destination, *columns = &p->columns.destination;
+    const int64_t regions = (rows->rows / BSMI_BOTH_ROWS * rows->layout.columns + columns->rows / BSMI_BOTH_COLUMNS * columns->layout.columns) / 32;
+    device_launch(t, "bsmi_quantize_both_powers", ctas, BSMI_BOTH_THREADS, p);
+    device_launch(t, "bsmi_order_scales", (int)regions, BSMI_BOTH_THREADS, p);
+}
+
 static void run(struct test *t, const struct twin *rows, const struct twin *columns, const struct source *s, const bsm_quantize_options *o, int ctas)
 {
     const struct bsmi_both_parameters p = { parameters_of(rows, s->device, o), parameters_of(columns, transposed(s->device), o) };
@@ -65,7 +82,8 @@ static void run(struct test *t, const struct twin *rows, const struct twin *colu
         device_write_word(t, amax.amax, BSMI_NO_AMAX);
         device_launch(t, "bsmi_amax", 2, BSMI_AMAX_THREADS, &amax);
     }
-    device_launch(t, "bsmi_quantize_both", ctas, BSMI_BOTH_THREADS, &p);
+    if (are_powers(&p)) launch_powers(t, &p, ctas);
+    else device_launch(t, "bsmi_quantize_both", ctas, BSMI_BOTH_THREADS, &p);
     for (int i = 0; i < 2; i++) {
         const struct bsmi_clear_padding_parameters clear = { twins[i]->device.scales, twins[i]->device.layout, 1, 0 };
         device_launch(t, "bsmi_clear_padding", 1, BSMI_CONVERT_THREADS, &clear);
@@ -161,8 +179,22 @@ static void bands(struct test *t)
     case_of(t, of_chunks, BITS, (bsm_quantize_options){ 0 }, 3);
 }
 
+/* Scales that lie in the order of tiles until bsmi_order_scales.  As many CTAs as there are chunks, fewer, or more. */
+static void powers(struct test *t)
+{
+    static const bsm_recipe recipes[] = { BSM_RECIPE_DEFAULT, BSM_RECIPE_FLOOR, BSM_RECIPE_EVEN, BSM_RECIPE_CEIL };
+    if (!device_open(t)) return;
+    for (int number = 0; number < 4; number++) {
+        const int64_t rows = number == 3 ? 2048 : 1024, columns = number == 2 ? 2048 : 1024;
+        const struct twin_wish wishes[2] = { wish_of(formats[number / 2 * 2], rows, columns, 5 * number + 10, 0),
+                                             wish_of(formats[(number + 1) / 2 % 2 * 2], columns, rows, 5 * number + 5, 0) };
+        const bsm_quantize_options o = { .recipe = recipes[number], .nonfinite = (bsm_nonfinite)(number % 2) };
+        case_of(t, wishes, (enum kind)number, o, number == 0 ? 64 : number == 1 ? 70 : 13 * number);
+    }
+}
+
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(every_format_with_every_other), TEST(tensor_scales_of_an_amax), TEST(chunks), TEST(bands) };
+    static const struct test_case cases[] = { TEST(every_format_with_every_other), TEST(tensor_scales_of_an_amax), TEST(chunks), TEST(bands), TEST(powers) };
     return TEST_MAIN(argc, argv, cases);
 }

@@ -60,12 +60,12 @@ __device__ static void store_row(const bsmi_quantize_parameters &p, const block_
     unsigned char *codes = m.data + of.matrix * m.batch_bytes + row * m.row_bytes;
     const int64_t first = of.block * q.lanes;
     octet o[4] = {};
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-        const int64_t left = m.columns - (first + i) * 8;
+#pragma unroll 1
+    for (int i = 0; i < 4; i++) {         /* short code: what is rare waits for its instructions */
+        const int64_t number = first + i, left = m.columns - number * 8;
         const int count = (int)(i >= q.lanes || left < 0 ? 0 : left < 8 ? left : 8);
-        if (count > 0 && !is_nan) o[i] = codes_of_octet(p, q, of, row, first + i, count, scale_code);
-        if (count > 0 && m.packing != BSM_PACKING_GGUF) store_octet(m, codes, first + i, o[i], count);
+        if (count > 0 && !is_nan) o[i] = codes_of_octet(p, q, of, row, number, count, scale_code);
+        if (count > 0 && m.packing != BSM_PACKING_GGUF) store_octet(m, codes, number, o[i], count);
     }
     if (m.packing != BSM_PACKING_GGUF) return;
     const bool mxfp4 = m.scale == BSM_E8M0;
@@ -73,11 +73,9 @@ __device__ static void store_row(const bsmi_quantize_parameters &p, const block_
     if (mxfp4) store_gguf(codes, mxfp4, first * 8 + 8, o[1], o[3]);
 }
 
-/* A block by bsmi_quantize's recipes. */
-__device__ __noinline__ static void quantize_exactly_at(const bsmi_quantize_parameters &p, const block_quantizer &q, const scale_places &places,
-                                                        const square of)
+/* The codes of a block by bsmi_quantize's recipes; the result: the code of its scale. */
+__device__ __noinline__ static unsigned char quantize_block_exactly(const bsmi_quantize_parameters &p, const block_quantizer &q, const square of)
 {
-    const bsmi_device_matrix &m = p.destination;
     const magnitudes found = scan(p, of);
     const bool is_nan = found.largest >= 0x7f800000 && p.nonfinite == BSM_NONFINITE_PROPAGATE;
     const float amax = __uint_as_float(found.largest_finite);
@@ -85,7 +83,15 @@ __device__ __noinline__ static void quantize_exactly_at(const bsmi_quantize_para
     if (is_nan) scale_code = q.scale == BSM_E8M0 ? 0xff : 0x7f;
     else if (amax > 0) scale_code = exact_scale_code(q, amax);
     store_row(p, q, of, of.first_row, is_nan, scale_code);
-    m.scales[of.matrix * m.scale_batch_bytes + place_in(places.row, of.first_row) + place_in(places.column, of.block)] = (unsigned char)scale_code;
+    return (unsigned char)scale_code;
+}
+
+/* The same with the scale. */
+__device__ static inline void quantize_exactly_at(const bsmi_quantize_parameters &p, const block_quantizer &q, const scale_places &places, const square of)
+{
+    const unsigned char scale_code = quantize_block_exactly(p, q, of);
+    const int64_t place = place_in(places.row, of.first_row) + place_in(places.column, of.block);
+    p.destination.scales[of.matrix * p.destination.scale_batch_bytes + place] = scale_code;
 }
 
 #endif

@@ -1,0 +1,203 @@
+/* Kernels bsmi_quantize_both_powers and bsmi_order_scales: a matrix of bf16 and its transpose into MXFP8 of E4M3 and MXFP4 with linear scales.
+ * They begin more quickly than bsmi_quantize_both, and store whole sectors of scales.
+ *
+ * A tile has four scales of each row and two of each column.  Stored where they belong, each few bytes would cross to the other half of the
+ * second-level cache by themselves, which is what bounds bsmi_quantize_both (docs/cuda-memory.md).  So they are left in the order of tiles first:
+ * a region is the tiles whose scales of one line (a row of the destination) are a sector of 32 bytes; in the memory of its sectors lie the
+ * scales of its first tile, line by line, then those of the next.  bsmi_order_scales puts each region in order.
+ *
+ * A CTA has two tiles below one another, which come to shared memory at the same time; CTAs begin in the order of memory. */
+#ifndef BSMI_BOTH_POWERS_CUH
+#define BSMI_BOTH_POWERS_CUH
+
+#include "both_tile.cuh"
+
+/* What a CTA knows of one destination. */
+struct powers_job {
+    static constexpr bool ALWAYS_STAGED = true;
+    both_constants constants;
+    int way;
+};
+
+/* Where a tile lies in memory: its numbers, codes of both destinations, and its scales in the order of tiles. */
+struct powers_places { const unsigned char *source; unsigned char *codes[2], *scales[2]; both_tile at; };
+
+/* Scales of a tile's rows and columns: four and two of each.  One warp writes all of a line. */
+struct powers_stage { unsigned char lines[2][BSMI_BOTH_COLUMNS][16]; };
+
+enum { SECTOR = 32 };
+
+/* Of a destination: lines of a tile, scales of each. */
+template <int which> constexpr uint32_t LINES = which == 0 ? BSMI_BOTH_ROWS : BSMI_BOTH_COLUMNS;
+template <int which> constexpr uint32_t PER_LINE = (which == 0 ? BSMI_BOTH_COLUMNS : BSMI_BOTH_ROWS) / 32;
+
+/* By one thread. */
+__device__ static inline void make_powers_job(const bsmi_quantize_parameters &p, powers_job *job)
+{
+    const bsmi_device_matrix &m = p.destination;
+    const bsm_element_info &element = elements[m.element];
+    const uint32_t round_up = (round_up_of(p.recipe, element) >> 16) * 0x00010001, emax = (uint32_t)(__double2hiint(element.max_value) >> 20) - 1023;
+    const uint32_t even = m.packing == BSM_PACKING_HIGH_FIRST ? 16 : 1, odd = 17 - even;
+    const bool beyond = (round_up & 0xffff) < 0x3f;              /* 1.5 is the largest */
+    job->constants = { round_up, emax * 0x00800080, (254 + emax) * 0x00800080, emax, (((emax + 3) << 7) - 1) * 0x00010001, (252u << 7) * 0x00010001,
+                       0x80008000, 0x40804080, even, odd, 0 - 0x43 * (0x01000100 * even + 0x01010101 * odd), 0 };
+    job->way = m.element == BSM_E4M3 ? BF16_E4M3 : beyond ? E2M1_BEYOND : BF16_E2M1;
+}
+
+/* Chunks in bands of BAND tiles above one another; a CTA does every so many of them. */
+struct powers_order { uint32_t down, across; };
+
+__device__ static inline bool has_turn(const powers_order &o, uint32_t turn) { return blockIdx.x + turn / BSMI_BOTH_CHUNK * gridDim.x < o.down * o.across; }
+
+/* Bands are whole: there are 16 tiles in 1024 rows. */
+static_assert(BAND * BSMI_BOTH_ROWS == BSMI_BOTH_POWERS && BAND % BSMI_BOTH_CHUNK == 0, "no last band is lower than the others");
+__device__ static inline both_tile tile_at(const powers_order &o, uint32_t turn)
+{
+    constexpr uint32_t HEIGHT = BAND / BSMI_BOTH_CHUNK;
+    const uint32_t chunk = blockIdx.x + turn / BSMI_BOTH_CHUNK * gridDim.x, band = chunk / (HEIGHT * o.across), rest = chunk - band * HEIGHT * o.across;
+    return { ((band * HEIGHT + rest % HEIGHT) * BSMI_BOTH_CHUNK + turn % BSMI_BOTH_CHUNK) * BSMI_BOTH_ROWS, rest / HEIGHT * BSMI_BOTH_COLUMNS };
+}
+
+/* line, block: the tile's first.  Its number in the region is block % SECTOR / PER_LINE, and it has LINES * PER_LINE / SECTOR sectors. */
+template <int which> __device__ static inline unsigned char *scales_of_tile(const bsmi_device_matrix &m, uint32_t line, uint32_t block)
+{
+    const uint32_t sectors = block % SECTOR * LINES<which> / SECTOR;
+    return m.scales + ((uint64_t)(line + sectors) * (uint32_t)m.layout.pitch + (block & ~(SECTOR - 1u)));
+}
+
+__device__ static inline unsigned char *codes_of_tile(const bsmi_device_matrix &m, uint32_t line, uint32_t column)
+{
+    return m.data + (uint64_t)line * (uint32_t)m.row_bytes + (m.bits == 8 ? column : column / 2);
+}
+
+__device__ static inline const unsigned char *source_of_tile(const bsmi_device_reals &s, both_tile at)
+{
+    return s.data + ((int64_t)at.row * s.row_stride + at.column) * 2;
+}
+
+/* By one thread. */
+__device__ static inline void find_places(const bsmi_both_parameters &p, both_tile at, powers_places *places)
+{
+    const bsmi_device_matrix &rows = p.rows.destination, &columns = p.columns.destination;
+    places->source = source_of_tile(p.rows.source, at);
+    places->codes[0] = codes_of_tile(rows, at.row, at.column), places->codes[1] = codes_of_tile(columns, at.column, at.row);
+    places->scales[0] = scales_of_tile<0>(rows, at.row, at.column / 32), places->scales[1] = scales_of_tile<1>(columns, at.column, at.row / 32);
+    places->at = at;
+}
+
+template <bool ROWS>
+__device__ static inline uint32_t quantize_tile(const bsmi_quantize_parameters &p, const powers_job &job, const uint4 *tile, const powers_places &at,
+                                                unsigned char *stage)
+{
+    switch (job.way) {
+    case BF16_E4M3: return quantize_one_way<BF16_E4M3, ROWS>(p, job, tile, at, stage);
+    case BF16_E2M1: return quantize_one_way<BF16_E2M1, ROWS>(p, job, tile, at, stage);
+    default: return quantize_one_way<E2M1_BEYOND, ROWS>(p, job, tile, at, stage);
+    }
+}
+
+/* Of blocks that two lanes share, one does it. */
+__device__ static void quantize_again(const bsmi_quantize_parameters &p, uint32_t units, const unit_places &at, uint32_t row, uint32_t column,
+                                      unsigned char *stage)
+{
+    if (units == 0) return;
+    const block_quantizer q = make_quantizer(p.destination, 1, p.recipe, p.rounding, p.nonfinite, p.seed, true);
+    for (uint32_t i = 0; i < UNITS; i++) {
+        if ((units >> i & 1) == 0 || (i & 1) != (threadIdx.x & 1)) continue;
+        const uint32_t line = at.row + (i & 1) * at.apart + i / 2 * at.further;
+        stage[line * 16 + at.sixteenth / 2] = quantize_block_exactly(p, q, { 0, row + line, (column / 16 + at.sixteenth) / 2, 1 });
+    }
+}
+
+/* units: of rows, and of columns in bits 4 to 7. */
+__device__ __noinline__ static void quantize_odd(const bsmi_both_parameters &p, both_tile at, uint32_t units, powers_stage &stage)
+{
+    __syncwarp();                         /* what is written again was written by two lanes */
+    quantize_again(p.rows, units & 15, units_of_rows(), at.row, at.column, stage.lines[0][0]);
+    quantize_again(p.columns, units >> 4, units_of_columns(), at.column, at.row, stage.lines[1][0]);
+}
+
+/* What a warp has staged, 16 bytes a lane: of 16 rows, or of 8 columns in four places. */
+template <int which> __device__ static inline void store_stage(const bsmi_device_matrix &m, unsigned char *scales, const powers_stage &stage)
+{
+    constexpr uint32_t OF_PIECE = 16 / PER_LINE<which>, RUN = (which == 0 ? 16 : 8) / OF_PIECE, RUNS = which == 0 ? 1 : 4;
+    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, piece = lane / RUN * (4 * RUN) + warp * RUN + lane % RUN;
+    if (lane >= RUN * RUNS) return;
+    const unsigned char *from = stage.lines[which][piece * OF_PIECE];
+    uint32_t words[4];
+#pragma unroll
+    for (uint32_t i = 0; i < 4; i++)
+        words[i] = which == 0 ? *(const uint32_t *)(from + 16 * i)
+                              : *(const uint16_t *)(from + 32 * i) | (uint32_t)*(const uint16_t *)(from + 32 * i + 16) << 16;
+    ptx_store_16(scales + ((uint64_t)(piece / 2 * (uint32_t)m.layout.pitch) + piece % 2 * 16), make_uint4(words[0], words[1], words[2], words[3]));
+}
+
+extern "C" __global__ void __launch_bounds__(BSMI_BOTH_THREADS, 4) bsmi_quantize_both_powers(const __grid_constant__ bsmi_both_parameters p)
+{
+    __shared__ __align__(128) uint4 tiles[2][TILE_OCTETS];
+    __shared__ powers_job jobs[2];
+    __shared__ powers_places places[4];
+    __shared__ __align__(16) powers_stage stage;
+    const bsmi_device_reals &s = p.rows.source;
+    const powers_order order = { (uint32_t)s.rows / (BSMI_BOTH_ROWS * BSMI_BOTH_CHUNK), (uint32_t)s.columns / BSMI_BOTH_COLUMNS };
+    const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const bool works = has_turn(order, 0);
+    const both_tile first = tile_at(order, 0);
+    if (works) copy_tile(s, shared_address(tiles[0]), source_of_tile(s, first));
+    cp_async_commit_group();
+    if (works) copy_tile(s, shared_address(tiles[1]), source_of_tile(s, { first.row + BSMI_BOTH_ROWS, first.column }));
+    cp_async_commit_group();
+    if (lane == 0 && warp < 2) make_powers_job(warp == 0 ? p.rows : p.columns, &jobs[warp]);
+    if (lane == 0 && warp >= 2) find_places(p, { first.row + (warp - 2) * BSMI_BOTH_ROWS, first.column }, &places[warp - 2]);
+    ptx_griddepcontrol_wait();
+    for (uint32_t turn = 0; has_turn(order, turn); turn++) {
+        if (turn == 0) cp_async_wait_group<1>();
+        else cp_async_wait_group<0>();
+        __syncthreads();                  /* the tile has come, and the other one is free but at first, when it is on its way too */
+        if (turn > 0 && has_turn(order, turn + 1)) copy_tile(s, shared_address(tiles[(turn + 1) % 2]), places[(turn + 1) % 4].source);
+        cp_async_commit_group();
+        if (threadIdx.x == turn % 4 * 32 && has_turn(order, turn + 2)) find_places(p, tile_at(order, turn + 2), &places[(turn + 2) % 4]);
+        const powers_places &here = places[turn % 4];
+        const uint32_t of_rows = quantize_tile<true>(p.rows, jobs[0], tiles[turn % 2], here, stage.lines[0][0]);
+        const uint32_t of_columns = quantize_tile<false>(p.columns, jobs[1], tiles[turn % 2], here, stage.lines[1][0]);
+        const uint32_t odd = of_rows | of_columns << 4;
+        if (__any_sync(0xffffffff, odd != 0)) quantize_odd(p, here.at, odd, stage);
+        __syncwarp();
+        store_stage<0>(p.rows.destination, here.scales[0], stage), store_stage<1>(p.columns.destination, here.scales[1], stage);
+    }
+    griddepcontrol_launch_dependents();
+}
+
+/* A region in the order of lines: two pieces of 16 bytes each. */
+template <int which> __device__ static inline void order_region(const bsmi_device_matrix &m, uint32_t number, unsigned char *bytes)
+{
+    constexpr uint32_t UNIT = PER_LINE<which>, PIECES = LINES<which> * 2;
+    const uint32_t across = (uint32_t)m.layout.columns / SECTOR, pitch = (uint32_t)m.layout.pitch;
+    unsigned char *first = m.scales + ((uint64_t)(number / across * LINES<which>) * pitch + number % across * SECTOR);
+#pragma unroll
+    for (uint32_t i = threadIdx.x; i < PIECES; i += BSMI_BOTH_THREADS)
+        *(uint4 *)(bytes + i * 16) = ptx_load_16(first + ((uint64_t)(i / 2 * pitch) + i % 2 * 16));
+    __syncthreads();
+#pragma unroll
+    for (uint32_t i = threadIdx.x; i < PIECES; i += BSMI_BOTH_THREADS) {
+        uint32_t words[4];
+#pragma unroll
+        for (uint32_t j = 0; j < 4; j++) {                       /* byte b of a line is byte b % UNIT of that line of tile b / UNIT */
+            const unsigned char *from = bytes + ((i % 2 * 16 + 4 * j) / UNIT * LINES<which> + i / 2) * UNIT;
+            words[j] = UNIT == 4 ? *(const uint32_t *)from : *(const uint16_t *)from | (uint32_t)*(const uint16_t *)(from + LINES<which> * UNIT) << 16;
+        }
+        ptx_store_16(first + ((uint64_t)(i / 2 * pitch) + i % 2 * 16), make_uint4(words[0], words[1], words[2], words[3]));
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(BSMI_BOTH_THREADS) bsmi_order_scales(const __grid_constant__ bsmi_both_parameters p)
+{
+    __shared__ __align__(16) unsigned char bytes[BSMI_BOTH_COLUMNS * SECTOR];
+    const bsmi_device_matrix &rows = p.rows.destination, &columns = p.columns.destination;
+    const uint32_t of_rows = (uint32_t)rows.rows / BSMI_BOTH_ROWS * ((uint32_t)rows.layout.columns / SECTOR);
+    ptx_griddepcontrol_wait();
+    if (blockIdx.x < of_rows) order_region<0>(rows, blockIdx.x, bytes);
+    else order_region<1>(columns, blockIdx.x - of_rows, bytes);
+}
+
+#endif
