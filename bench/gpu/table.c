@@ -17,6 +17,7 @@ const struct section_about table_sections[SECTIONS] = {
     [SECTION_FAST] = { "BSM_COMPUTE_FAST against cuBLAS on the same values in bf16; in turn", "us", microseconds, 1.4, 1.55 },
     [SECTION_SETTLED_FAST] = { "BSM_COMPUTE_FAST against cuBLAS on bf16, each by itself at its own clock", "us", microseconds, 1.4, 1.55 },
     [SECTION_SMALL] = { "few rows, against dequantizing and cuBLAS, timed together; in turn", "us", microseconds, 1.0, 1.2 },
+    [SECTION_SMALL_PACKED] = { "weights packed once, few rows against dequantizing and cuBLAS, timed together; in turn", "us", microseconds, 1.0, 1.2 },
     [SECTION_SMALL_PREPARED] = { "few rows, against cuBLAS on bf16 dequantized beforehand; in turn", "us", microseconds, 0, 0 },
     [SECTION_TOKENS] = { "1 to 16 rows, against cuBLAS on bf16 dequantized beforehand; in turn", "us", microseconds, 3.5, 4.2 },
     [SECTION_TENS] = { "32 and 64 rows, against cuBLAS on bf16 dequantized beforehand; in turn", "us", microseconds, 2.8, 3.5 },

@@ -24,7 +24,7 @@ def bench(arguments, libcuda=CUDASIM):
 def a_product_and_its_peers():
     with tempfile.TemporaryDirectory() as folder:
         results, drawing = os.path.join(folder, "bench.json"), os.path.join(folder, "bench.svg")
-        done = bench(TINY + ["--only", "small MXFP4 1x32x32", "--only", "error NVFP4", "--commit", "c0ffee",
+        done = bench(TINY + ["--only", "small bf16 x MXFP4 1x32x32", "--only", "error NVFP4", "--commit", "c0ffee",
                              "--json", results, "--svg", drawing])
         if "no CUDA kernels" in done.stderr:
             raise script.Skip("this build has no kernels")
@@ -33,7 +33,8 @@ def a_product_and_its_peers():
             table = json.load(file)
         xml.etree.ElementTree.parse(drawing)
     rows = {section["title"].split(",")[0]: section["rows"] for section in table["sections"] if section["rows"]}
-    check(sorted(rows) == ["few rows", "largest |D - exact| over the sum of |a||b|"], f"sections {sorted(rows)}")
+    check(sorted(rows) == ["few rows", "largest |D - exact| over the sum of |a||b|", "weights packed once"], f"sections {sorted(rows)}")
+    check(rows["weights packed once"][0]["about"].endswith(", b_panels"), f"row {rows['weights packed once'][0]}")
     row = rows["few rows"][0]
     check(row["served"] and row["ours_seconds"] > 0 and row["ratio"] > 0 and row["about"].startswith("cuda_"), f"row {row}")
     error = rows["largest |D - exact| over the sum of |a||b|"][0]
