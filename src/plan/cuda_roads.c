@@ -21,7 +21,7 @@ static const struct measured_step { const char *kernel; int step, near, behind; 
     { "cuda_wgmma_bytes_128x64_1x1", 380, 0, 0 }, { "cuda_wgmma_bytes_256x64_1x2", 470, 0, 0 },
     { "cuda_wgmma_stream_64x64_1x1", 290, 0, 0 }, { "cuda_wgmma_stream_128x64_1x1", 390, 0, 0 }, { "cuda_wgmma_stream_256x64_1x1", 510, 0, 0 },
 };
-enum { TILE_NANOSECONDS = 1000, LAUNCH_NANOSECONDS = 3000 };
+enum { TILE_NANOSECONDS = 1000, LAUNCH_NANOSECONDS = 3000, LESS_BESIDE_NANOSECONDS = 2000 };
 
 /* The same of kernels of which several CTAs share a multiprocessor: a step of all of them, and of one that has it for itself; of those that decode beside the
  * products: where more than half of the multiprocessors work, and where fewer do. */
@@ -155,7 +155,9 @@ static double registers_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm, c
     const int64_t clusters = gpu->gemm_clusters[gemm], tiles = tiles_of(g, p), last = tiles % clusters;
     const double steps = (double)bsmi_ceil_div(p->k, BSMI_K_STEP * BSMI_MAX(1, g->k_ctas)), waves = (double)(tiles / clusters);
     /* Behind a kernel that decodes A, it takes longer by about what one launch takes; others hide theirs behind what comes in front. */
-    const double launches = LAUNCH_NANOSECONDS * (p->a.format == BSM_FORMAT_BF16 ? 1 : 2);
+    double launches = LAUNCH_NANOSECONDS * (p->a.format == BSM_FORMAT_BF16 ? 1 : 2);
+    /* Panels are loaded before the kernel in front ends, where that leaves room: half of the multiprocessors are enough for this one. */
+    if (g->panels && 2 * tiles <= gpu->multiprocessors) launches -= LESS_BESIDE_NANOSECONDS;
     /* Behind such a kernel, or with two CTAs that have no rows of A, those that decode beside the products are slower than rows decoded in front. */
     if (g->beside && (p->a.format != BSM_FORMAT_BF16 || p->m <= g->tile_rows * (g->cluster_rows - 2))) return 0;
     for (size_t r = 0; r < sizeof measured_registers / sizeof measured_registers[0]; r++) {
