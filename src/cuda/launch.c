@@ -35,7 +35,7 @@ static bsm_status launch(struct bsmi_cuda_queue *queue, const struct launch *l, 
                             "kernel %s, %lld CTAs of %d threads", l->name, (long long)l->ctas, l->threads);
 }
 
-bsm_status bsmi_cuda_launch(struct bsmi_cuda_queue *queue, enum bsmi_cuda_kernel_id id, int64_t pieces, const void *parameters)
+static bsm_status launch_pieces(struct bsmi_cuda_queue *queue, enum bsmi_cuda_kernel_id id, int64_t pieces, bool begins_early, const void *parameters)
 {
     const struct bsmi_cuda_kernel *kernel = &bsmi_cuda_kernels[id];
     if (pieces <= 0) return BSM_OK;
@@ -44,9 +44,20 @@ bsm_status bsmi_cuda_launch(struct bsmi_cuda_queue *queue, enum bsmi_cuda_kernel
                               .name = kernel->function,
                               .threads = kernel->threads,
                               .cluster = 1,
+                              .begins_early = begins_early,
                               .ctas = kernel->most == 0 ? pieces
                                                         : BSMI_MIN(pieces, (int64_t)queue->gpu->multiprocessors * kernel->most) };
     return launch(queue, &l, parameters);
+}
+
+bsm_status bsmi_cuda_launch(struct bsmi_cuda_queue *queue, enum bsmi_cuda_kernel_id id, int64_t pieces, const void *parameters)
+{
+    return launch_pieces(queue, id, pieces, false, parameters);
+}
+
+bsm_status bsmi_cuda_launch_early(struct bsmi_cuda_queue *queue, enum bsmi_cuda_kernel_id id, int64_t pieces, const void *parameters)
+{
+    return launch_pieces(queue, id, pieces, true, parameters);
 }
 
 bsm_status bsmi_cuda_launch_gemm(struct bsmi_cuda_queue *queue, int gemm, int64_t tiles,

@@ -125,6 +125,16 @@ static bsm_status bring_generally(struct run *run, const struct bsmi_decode_para
     return bsmi_cuda_launch(&run->queue, BSMI_KERNEL_DECODE, all, &given);
 }
 
+/* A kernel that reads panels loads them before it waits, so that neither it nor what decodes A in front of it need wait for what is in front of
+ * the call in order to begin.  Where each multiprocessor has about one tile that is slower, measured (docs/cuda-few-rows.md): they are all taken
+ * until the end. */
+static bool begins_with_panels(const struct run *run)
+{
+    if (run->multiply->gemm < 0 || !bsmi_gemm_instances[run->multiply->gemm].panels) return false;
+    const int64_t tiles = bsmi_cuda_tiles(&bsmi_gemm_instances[run->multiply->gemm], run->product), multiprocessors = run->queue.gpu->multiprocessors;
+    return 4 * tiles <= 3 * multiprocessors || tiles > multiprocessors;
+}
+
 /* By one launch, operands in the form in which the GEMM kernel wants them: decoded into rows, or B's scales alone. */
 static bsm_status bring_operands(struct run *run)
 {
@@ -142,7 +152,8 @@ static bsm_status bring_operands(struct run *run)
     if (conditional || !bsmi_cuda_decode_plainly(&general, of_a.pieces > 0, of_b.pieces > 0, run->queue.gpu->multiprocessors, &plain, ctas))
         return bring_generally(run, &general, &of_a, &of_b);
     run->a_flags = (int32_t)ctas[0], run->b_flags = (int32_t)ctas[1];
-    return bsmi_cuda_launch(&run->queue, BSMI_KERNEL_DECODE_PLAIN, ctas[0] + ctas[1], &plain);
+    plain.dependents_first = begins_with_panels(run);
+    return (plain.dependents_first ? bsmi_cuda_launch_early : bsmi_cuda_launch)(&run->queue, BSMI_KERNEL_DECODE_PLAIN, ctas[0] + ctas[1], &plain);
 }
 
 static bsm_status map_operand(const struct run *run, const char *name, const struct bsmi_matrix *m,

@@ -56,7 +56,9 @@ static void multiply(struct test *t, const struct contexts *c, bsm_matmul call, 
         if (bsm_plan_pack_b(plan, &call, panels, packed) != BSM_OK) FAIL(t, "%s", bsm_last_error());
         call.b_panels = panels;
     }
-    if (bsm_plan_run(plan, &call, workspace, work) != BSM_OK) FAIL(t, "%s", bsm_last_error());
+    /* Twice where A is decoded in front: the second may begin before the first has ended, in the same workspace. */
+    for (int i = 0; i < (with_panels && call.a->format != BSM_FORMAT_BF16 ? 2 : 1); i++)
+        if (bsm_plan_run(plan, &call, workspace, work) != BSM_OK) FAIL(t, "%s", bsm_last_error());
     from_device(t, c, bytes, out.m.data, d->data_bytes);
     bsm_plan_destroy(plan);
     if (panels != NULL) (void)bsm_device_release(c->gpu, panels);
@@ -104,6 +106,7 @@ static void bits_are_the_same(struct test *t)
         { 3, 66, 546, 3, 0, BSM_FORMAT_BF16, BSM_FORMAT_FP16, BSM_LAYOUT_DEEPGEMM, BSM_GATE_NONE },
         { 20, 72, 320, 0, 5, BSM_FORMAT_BF16, BSM_FORMAT_FP32, BSM_LAYOUT_LINEAR, BSM_GATE_NONE },
         { 20, 64, 800, 1, 0, BSM_MXFP8_E4M3, BSM_FORMAT_BF16, BSM_LAYOUT_LINEAR, BSM_GATE_NONE },
+        { 9, 130, 448, 1, 0, BSM_MXFP8_E4M3, BSM_FORMAT_BF16, BSM_LAYOUT_LINEAR, BSM_GATE_NONE },         /* A lies plainly */
         { 20, 64, 96, 1, 0, BSM_MXFP6_E2M3, BSM_FORMAT_BF16, BSM_LAYOUT_LINEAR, BSM_GATE_SPLIT },
         { 70, 128, 224, 1, 0, BSM_FORMAT_BF16, BSM_FORMAT_BF16, BSM_LAYOUT_LINEAR, BSM_GATE_NONE },       /* whole tiles of bf16 */
     };
