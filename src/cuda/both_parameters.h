@@ -17,7 +17,7 @@ struct bsmi_both_parameters { struct bsmi_quantize_parameters rows, columns; };
 /* Kernels bsmi_quantize_both_powers and bsmi_order_scales, one behind the other: the same for destinations that are MXFP8 of E4M3 or MXFP4,
  * without tensor scales, rows and columns of the source multiples of BSMI_BOTH_POWERS; scales linear, from multiples of 32 bytes on, as are their
  * pitches.  The first leaves scales in the order of tiles: both_powers.cuh.
- * Grids of BSMI_BOTH_THREADS threads a CTA: of the first any, CTAs stride over BSMI_BOTH_CHUNK tiles; of the second a CTA for each 64 rows of
+ * Grids of BSMI_BOTH_THREADS threads a CTA: of the first any, CTAs stride over BSMI_BOTH_CHUNK tiles; of the second a CTA for each 128 rows of
  * 32 scales of rows, then one for each 128 columns of 32 scales of columns. */
 enum { BSMI_BOTH_POWERS = 1024, BSMI_BOTH_CHUNK = 2 };
 

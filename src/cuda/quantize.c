@@ -143,7 +143,7 @@ static bsm_status launch_powers(struct bsmi_cuda_queue *queue, const struct bsmi
     const int64_t thousands = p->rows.source.rows * p->rows.source.columns / BSMI_BOTH_POWERS;
     const bsm_status status = bsmi_cuda_launch(queue, BSMI_KERNEL_BOTH_POWERS, tiles / BSMI_BOTH_CHUNK, p);
     if (status != BSM_OK) return status;
-    return bsmi_cuda_launch(queue, BSMI_KERNEL_ORDER_SCALES, thousands / BSMI_BOTH_ROWS + thousands / BSMI_BOTH_COLUMNS, p);
+    return bsmi_cuda_launch(queue, BSMI_KERNEL_ORDER_SCALES, 2 * thousands / BSMI_BOTH_COLUMNS, p);
 }
 
 static bsm_status quantize_tiles(struct bsmi_cuda_queue *queue, const struct bsmi_quantize_request *rows,

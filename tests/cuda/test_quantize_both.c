@@ -68,7 +68,7 @@ static bool are_powers(const struct bsmi_both_parameters *p)
 static void launch_powers(struct test *t, const struct bsmi_both_parameters *p, int ctas)
 {
     const struct bsmi_device_matrix *rows = &p->rows.destination, *columns = &p->columns.destination;
-    const int64_t regions = (rows->rows / BSMI_BOTH_ROWS * rows->layout.columns + columns->rows / BSMI_BOTH_COLUMNS * columns->layout.columns) / 32;
+    const int64_t regions = (rows->rows / BSMI_BOTH_COLUMNS * rows->layout.columns + columns->rows / BSMI_BOTH_COLUMNS * columns->layout.columns) / 32;
     device_launch(t, "bsmi_quantize_both_powers", ctas, BSMI_BOTH_THREADS, p);
     device_launch(t, "bsmi_order_scales", (int)regions, BSMI_BOTH_THREADS, p);
 }

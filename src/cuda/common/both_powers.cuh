@@ -11,6 +11,7 @@
 #define BSMI_BOTH_POWERS_CUH
 
 #include "both_tile.cuh"
+#include "cuda/ptx/kept_store.cuh"
 
 /* What a CTA knows of one destination. */
 struct powers_job {
@@ -117,7 +118,7 @@ __device__ __noinline__ static void quantize_odd(const bsmi_both_parameters &p, 
     quantize_again(p.columns, units >> 4, units_of_columns(), at.column, at.row, stage.lines[1][0]);
 }
 
-/* What a warp has staged, 16 bytes a lane: of 16 rows, or of 8 columns in four places. */
+/* What a warp has staged, 16 bytes a lane: of 16 rows, or of 8 columns in four places.  L2 keeps it for bsmi_order_scales. */
 template <int which> __device__ static inline void store_stage(const bsmi_device_matrix &m, unsigned char *scales, const powers_stage &stage)
 {
     constexpr uint32_t OF_PIECE = 16 / PER_LINE<which>, RUN = (which == 0 ? 16 : 8) / OF_PIECE, RUNS = which == 0 ? 1 : 4;
@@ -129,7 +130,7 @@ template <int which> __device__ static inline void store_stage(const bsmi_device
     for (uint32_t i = 0; i < 4; i++)
         words[i] = which == 0 ? *(const uint32_t *)(from + 16 * i)
                               : *(const uint16_t *)(from + 32 * i) | (uint32_t)*(const uint16_t *)(from + 32 * i + 16) << 16;
-    ptx_store_16(scales + ((uint64_t)(piece / 2 * (uint32_t)m.layout.pitch) + piece % 2 * 16), make_uint4(words[0], words[1], words[2], words[3]));
+    ptx_store_16_evict_last(scales + ((uint64_t)(piece / 2 * (uint32_t)m.layout.pitch) + piece % 2 * 16), make_uint4(words[0], words[1], words[2], words[3]));
 }
 
 extern "C" __global__ void __launch_bounds__(BSMI_BOTH_THREADS, 4) bsmi_quantize_both_powers(const __grid_constant__ bsmi_both_parameters p)
@@ -168,25 +169,26 @@ extern "C" __global__ void __launch_bounds__(BSMI_BOTH_THREADS, 4) bsmi_quantize
     griddepcontrol_launch_dependents();
 }
 
-/* A region in the order of lines: two pieces of 16 bytes each. */
-template <int which> __device__ static inline void order_region(const bsmi_device_matrix &m, uint32_t number, unsigned char *bytes)
+/* Regions of 128 lines, all that lie above one another there, in the order of lines: two pieces of 16 bytes of each line. */
+template <int which> __device__ static inline void order_regions(const bsmi_device_matrix &m, uint32_t number, unsigned char *bytes)
 {
-    constexpr uint32_t UNIT = PER_LINE<which>, PIECES = LINES<which> * 2;
-    const uint32_t across = (uint32_t)m.layout.columns / SECTOR, pitch = (uint32_t)m.layout.pitch;
-    unsigned char *first = m.scales + ((uint64_t)(number / across * LINES<which>) * pitch + number % across * SECTOR);
+    constexpr uint32_t UNIT = PER_LINE<which>, HEIGHT = BSMI_BOTH_COLUMNS;
+    const uint32_t across = (uint32_t)m.layout.columns / SECTOR, pitch = (uint32_t)m.layout.pitch, half = threadIdx.x % 2 * 16, line = threadIdx.x / 2;
+    unsigned char *first = m.scales + ((uint64_t)(number / across * HEIGHT + line) * pitch + (number % across * SECTOR + half));
 #pragma unroll
-    for (uint32_t i = threadIdx.x; i < PIECES; i += BSMI_BOTH_THREADS)
-        *(uint4 *)(bytes + i * 16) = ptx_load_16(first + ((uint64_t)(i / 2 * pitch) + i % 2 * 16));
+    for (uint32_t i = 0; i < 2; i++)
+        *(uint4 *)(bytes + (i * BSMI_BOTH_THREADS + threadIdx.x) * 16) = ptx_load_16(first + (uint64_t)(i * (HEIGHT / 2)) * pitch);
     __syncthreads();
 #pragma unroll
-    for (uint32_t i = threadIdx.x; i < PIECES; i += BSMI_BOTH_THREADS) {
+    for (uint32_t i = 0; i < 2; i++) {
+        const uint32_t here = line + i * (HEIGHT / 2), region = here / LINES<which> * (LINES<which> * SECTOR);
         uint32_t words[4];
 #pragma unroll
         for (uint32_t j = 0; j < 4; j++) {                       /* byte b of a line is byte b % UNIT of that line of tile b / UNIT */
-            const unsigned char *from = bytes + ((i % 2 * 16 + 4 * j) / UNIT * LINES<which> + i / 2) * UNIT;
+            const unsigned char *from = bytes + region + ((half + 4 * j) / UNIT * LINES<which> + here % LINES<which>) * UNIT;
             words[j] = UNIT == 4 ? *(const uint32_t *)from : *(const uint16_t *)from | (uint32_t)*(const uint16_t *)(from + LINES<which> * UNIT) << 16;
         }
-        ptx_store_16(first + ((uint64_t)(i / 2 * pitch) + i % 2 * 16), make_uint4(words[0], words[1], words[2], words[3]));
+        ptx_store_16(first + (uint64_t)(i * (HEIGHT / 2)) * pitch, make_uint4(words[0], words[1], words[2], words[3]));
     }
 }
 
@@ -194,10 +196,10 @@ extern "C" __global__ void __launch_bounds__(BSMI_BOTH_THREADS) bsmi_order_scale
 {
     __shared__ __align__(16) unsigned char bytes[BSMI_BOTH_COLUMNS * SECTOR];
     const bsmi_device_matrix &rows = p.rows.destination, &columns = p.columns.destination;
-    const uint32_t of_rows = (uint32_t)rows.rows / BSMI_BOTH_ROWS * ((uint32_t)rows.layout.columns / SECTOR);
+    const uint32_t of_rows = (uint32_t)rows.rows / BSMI_BOTH_COLUMNS * ((uint32_t)rows.layout.columns / SECTOR);
     ptx_griddepcontrol_wait();
-    if (blockIdx.x < of_rows) order_region<0>(rows, blockIdx.x, bytes);
-    else order_region<1>(columns, blockIdx.x - of_rows, bytes);
+    if (blockIdx.x < of_rows) order_regions<0>(rows, blockIdx.x, bytes);
+    else order_regions<1>(columns, blockIdx.x - of_rows, bytes);
 }
 
 #endif
