@@ -5,7 +5,6 @@
  * each 128 bytes of its instructions to come, and those of bsmi_decode in front of its first load take longer than decoding a few rows.
  *
  * Rows are written as if their exponents were 0; where a scale of any of a CTA's rows is far out, all of them are written again. */
-#include "cuda/ptx/bulk_copy.cuh"
 #include "cuda/ptx/threads.cuh"
 #include "decoded_rows.cuh"
 #include "plain_scales.cuh"
@@ -149,29 +148,10 @@ __device__ static inline void decode_rows(const bsmi_plain_rows &j, const bsmi_d
     if (threadIdx.x == 0) j.left_out[cta] = left_out;
 }
 
-/* Into L2, whole pieces of 16 bytes: nothing is read. */
-__device__ static inline void ask_for(const unsigned char *from, int64_t bytes)
-{
-    const uint64_t first = ((uint64_t)from + 15) & ~(uint64_t)15, end = ((uint64_t)from + (uint64_t)bytes) & ~(uint64_t)15;
-    if (first < end) cp_async_bulk_prefetch((const void *)first, (uint32_t)(end - first));
-}
-
-/* Codes, and scales that lie linearly, of the CTA's rows, before others fill the queues of memory. */
-__device__ static inline void ask_for_rows(const bsmi_plain_rows &j, const bsmi_device_matrix &m, int32_t cta)
-{
-    const int64_t first_row = (int64_t)cta * j.rows_of_cta, octets = min((int64_t)j.rows_of_cta, j.rows - first_row) * j.row_octets;
-    const int64_t first = first_row * j.row_octets, of_scale = m.block / 8;
-    if (threadIdx.x == 0) ask_for(j.codes + first * m.bits, octets * m.bits);
-    if (threadIdx.x == 32 && j.band_bytes == 0) ask_for(j.scales + first / of_scale, octets / of_scale);
-}
-
 extern "C" __global__ void __launch_bounds__(THREADS, 4) bsmi_decode_plain(const __grid_constant__ bsmi_decode_plain_parameters p)
 {
     const int32_t cta = (int32_t)blockIdx.x, of_second = cta - p.first_ctas;
-    if (p.dependents_first) {
-        if (of_second < 0) ask_for_rows(p.rows[0], p.general.operands[0].source, cta);
-        griddepcontrol_launch_dependents();
-    }
+    if (p.dependents_first) griddepcontrol_launch_dependents();
     ptx_griddepcontrol_wait();
     if (!p.dependents_first) griddepcontrol_launch_dependents();    /* the next kernel's CTAs may begin wherever these end */
     if (of_second < 0) decode_rows(p.rows[0], p.general.operands[0], cta);
