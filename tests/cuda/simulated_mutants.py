@@ -29,11 +29,16 @@ KERNELS = {
                                       "test_gpu_decoding --only scales_and_codes_of_any_size"]),
     "bsmi_decode_plain": ("common_decode_plain", ["test_device_decode --only plain_operands", "test_gpu_decoding --only far_scales_in_few_places",
                                                   "test_gpu_decoding --only scales_and_codes_of_any_size",
-                                                  "test_gpu_decoding --only operands_of_every_kind"]),
+                                                  "test_gpu_decoding --only operands_of_every_kind",
+                                                  "test_gpu_panels --only bits_are_the_same"]),
     "bsmi_quantize": ("common_quantize", ["test_device_quantize --only quick_ways", "test_device_quantize --only every_scale_of_an_amax",
                                           "test_gpu_contract --only quantizing_and_back",
                                           "test_device_quantize --only every_recipe_and_option"]),
     "bsmi_quantize_policies": ("common_quantize_policies", ["test_device_quantize --only policies"]),
+    "bsmi_quantize_both": ("common_quantize_both", ["test_device_quantize_both --only " + case for case in ("chunks", "bands", "every_format_with_every_other",
+                                                                                                           "tensor_scales_of_an_amax")]),
+    "bsmi_quantize_both_powers": ("common_quantize_both", ["test_device_quantize_both --only powers"]),
+    "bsmi_order_scales": ("common_quantize_both", ["test_device_quantize_both --only powers"]),
     "bsmi_amax": ("common_quantize", ["test_gpu_contract --only quantizing_and_back"]),
     "bsmi_convert_scales": ("common_scales", ["test_device_scales --only whole_units", "test_gpu_contract --only scales_from_layout_to_layout",
                                               "test_device_scales --only every_layout_to_every_other"]),
@@ -113,7 +118,8 @@ SPARED = ["sm90/decoding_bytes", "sm90/decoding_nibbles", "sm90/decoding_stream"
           "sm90/register_mxfp4", "sm90/register_nvfp4", "sm90/packed_mxfp4", "sm90/packed_nvfp4", "sm90/split_mxfp4", "sm90/split_nvfp4",
           "sm100/gemm_f16", "sm100/gemm_mxf4", "sm100/gemm_mxf4nvf4", "sm100/gemm_mxf8f6f4"]
 # But by these.  Without mxf4, test_gpu_codes is skipped; tests of panels and of divided K ask the kernels of both formats.
-WANTED = {"common_decode": ["sm90_decoding_nibbles"], "common_decode_plain": ["sm90_decoding_nibbles", "sm90_decoding_bytes"],
+WANTED = {"common_decode": ["sm90_decoding_nibbles"],
+          "common_decode_plain": ["sm90_decoding_nibbles", "sm90_decoding_bytes", "sm90_packed_mxfp4", "sm90_packed_nvfp4"],
           "common_integers": ["sm90_gemm_integers"], "common_refold": ["sm90_gemm_fast"], "sm100_gemm_f16": ["sm100_gemm_mxf4"],
           "sm100_gemm_mxf8f6f4": ["sm100_gemm_mxf4"], "sm100_gemm_mxf4nvf4": ["sm100_gemm_mxf4"]}
 for both in ["sm90_packed_mxfp4", "sm90_packed_nvfp4"], ["sm90_split_mxfp4", "sm90_split_nvfp4"]:
