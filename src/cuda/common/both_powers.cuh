@@ -66,16 +66,6 @@ template <int which> __device__ static inline unsigned char *scales_of_tile(cons
     return m.scales + ((uint64_t)(line + sectors) * (uint32_t)m.layout.pitch + (block & ~(SECTOR - 1u)));
 }
 
-__device__ static inline unsigned char *codes_of_tile(const bsmi_device_matrix &m, uint32_t line, uint32_t column)
-{
-    return m.data + (uint64_t)line * (uint32_t)m.row_bytes + (m.bits == 8 ? column : column / 2);
-}
-
-__device__ static inline const unsigned char *source_of_tile(const bsmi_device_reals &s, both_tile at)
-{
-    return s.data + ((int64_t)at.row * s.row_stride + at.column) * 2;
-}
-
 /* By one thread. */
 __device__ static inline void find_places(const bsmi_both_parameters &p, both_tile at, powers_places *places)
 {

@@ -43,6 +43,17 @@ struct both_constants {
 /* Where a tile lies, in rows and columns of the source. */
 struct both_tile { uint32_t row, column; };
 
+/* Of a destination whose lines are the source's rows or columns: the first code of the tile. */
+__device__ static inline unsigned char *codes_of_tile(const bsmi_device_matrix &m, uint32_t line, uint32_t column)
+{
+    return m.data + (uint64_t)line * (uint32_t)m.row_bytes + (m.bits == 8 ? column : column / 2);
+}
+
+__device__ static inline const unsigned char *source_of_tile(const bsmi_device_reals &s, both_tile at)
+{
+    return s.data + ((int64_t)at.row * s.row_stride + at.column) * 2;
+}
+
 /* Of octet o of row r, in a row of 16.  Bit 0 of r and bits 4 and 5, on which the place depends, are another in each of the eight rows that
  * ldmatrix reads at a time; along a row, eight lanes read every second octet of a half of it and of the next row's. */
 __device__ static inline uint32_t place_bits(uint32_t row) { return (row & 1) | (row >> 4 & 3) << 1; }

@@ -174,13 +174,12 @@ __device__ static inline both_tile tile_at(const both_order &o, uint32_t turn)
 /* By one thread. */
 __device__ static inline void find_places(const bsmi_both_parameters &p, const both_job *jobs, both_tile at, both_places *places)
 {
-    const bsmi_device_reals &s = p.rows.source;
-    places->source = s.data + ((int64_t)at.row * s.row_stride + at.column) * 2;
+    places->source = source_of_tile(p.rows.source, at);
 #pragma unroll
     for (int i = 0; i < 2; i++) {
         const bsmi_device_matrix &m = i == 0 ? p.rows.destination : p.columns.destination;
         const uint32_t row = i == 0 ? at.row : at.column, column = i == 0 ? at.column : at.row;
-        places->codes[i] = m.data + (uint64_t)row * (uint32_t)m.row_bytes + (m.bits == 8 ? column : column / 2);
+        places->codes[i] = codes_of_tile(m, row, column);
         const uint32_t length = m.block == 16 ? 16 : 32, place = place_of(jobs[i].bf16.row, row);
         places->scales[i] = m.scales + (place + place_of(jobs[i].bf16.column, column / length));
         const uint32_t of_chunk = column / (CHUNK * BSMI_BOTH_ROWS) * (CHUNK * BSMI_BOTH_ROWS / length);
@@ -208,10 +207,7 @@ extern "C" __global__ void __launch_bounds__(BSMI_BOTH_THREADS, 4) bsmi_quantize
     __shared__ __align__(16) both_stage stage;
     const both_order order = make_order(p.rows.source, p.columns.destination);
     /* Memory is at work while threads think.  What the kernel in front of this one writes, if there is one, is the amax alone. */
-    if (has_turn(order, 0)) {
-        const both_tile at = tile_at(order, 0);
-        copy_tile(p.rows.source, shared_address(tiles[0]), p.rows.source.data + ((int64_t)at.row * p.rows.source.row_stride + at.column) * 2);
-    }
+    if (has_turn(order, 0)) copy_tile(p.rows.source, shared_address(tiles[0]), source_of_tile(p.rows.source, tile_at(order, 0)));
     cp_async_commit_group();
     ptx_griddepcontrol_wait();
     const bool computed = p.columns.computed != nullptr;
