@@ -32,7 +32,7 @@ __device__ static void store(const bsmi_sums_parameters &p, const tile &t, int64
 /* What a CTA works with. */
 struct sums_memory { lines l; sums_panel<ROWS> a; sums_panel<COLUMNS> b; };
 
-__device__ static void compute(const bsmi_sums_parameters &p, const tile &t, sums_memory &s)
+__device__ __noinline__ static void compute(const bsmi_sums_parameters &p, tile t, sums_memory &s)
 {
     const int i = (int)threadIdx.x / COLUMNS, j = (int)threadIdx.x % COLUMNS;
     const int64_t row = s.l.rows[i], column = s.l.columns[j], a_batch = p.epilogue.grouped ? 0 : t.matrix * p.a_batch_step;
@@ -44,10 +44,10 @@ __device__ static void compute(const bsmi_sums_parameters &p, const tile &t, sum
     for (int64_t k = 0; k < p.k; k += PANEL_DEPTH) {
         const int left = (int)min((int64_t)PANEL_DEPTH, p.k - k);
         __syncthreads();
-        fill_panel<BSMI_SUMS_THREADS>(s.a, p.a, a_batch, s.l.rows, k, p.k, run);
-        fill_panel<BSMI_SUMS_THREADS>(s.b, p.b, t.matrix * p.b_batch_step, s.l.columns, k, p.k, run);
+        fill_panel<BSMI_SUMS_THREADS, 2>(s.a, p.a, a_batch, s.l.rows, k, p.k, run);
+        fill_panel<BSMI_SUMS_THREADS, 2>(s.b, p.b, t.matrix * p.b_batch_step, s.l.columns, k, p.k, run);
         __syncthreads();
-        if (mine) sum = add_panels(sum, s.a, s.b, i, j, left, run);
+        if (mine) sum = add_panels<4>(sum, s.a, s.b, i, j, left, run);
     }
     if (mine) store(p, t, row, column, sum);
 }
@@ -188,7 +188,8 @@ __device__ static void compute_left_out(const bsmi_sums_parameters &p, sums_memo
     }
 }
 
-extern "C" __global__ void __launch_bounds__(BSMI_SUMS_THREADS) bsmi_sums(const __grid_constant__ bsmi_sums_parameters p)
+/* Few registers: it begins beside the CTAs of the GEMM kernel in front. */
+extern "C" __global__ void __launch_bounds__(BSMI_SUMS_THREADS, 4) bsmi_sums(const __grid_constant__ bsmi_sums_parameters p)
 {
     __shared__ sums_memory s;
     if (p.only_left_out) {

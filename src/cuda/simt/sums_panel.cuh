@@ -32,36 +32,39 @@ __device__ static inline float add_once(float s, double p)
     return __double2float_rn(__longlong_as_double(bits));
 }
 
-/* By THREADS threads from a multiple of that on.  A line of -1 is none. */
-template <int THREADS, int LINES>
+/* By THREADS threads from a multiple of that on, each with some elements at a time.  A line of -1 is none. */
+template <int THREADS, int AT_ONCE, int LINES>
 __device__ static void fill_panel(sums_panel<LINES> &panel, const bsmi_device_matrix &m, int64_t batch, const int64_t *lines, int64_t k,
                                   int64_t k_end, int run)
 {
-    const uint32_t thread = threadIdx.x % THREADS;
-    for (int i = (int)thread; i < LINES * PANEL_DEPTH; i += THREADS) {
-        const int64_t line = lines[i / PANEL_DEPTH], column = k + i % PANEL_DEPTH;
-        double value = 0;
+    constexpr int VALUES = LINES * PANEL_DEPTH;
+#pragma unroll AT_ONCE
+    for (int i = (int)(threadIdx.x % THREADS); i < VALUES + (run == 0 ? 0 : 2 * LINES); i += THREADS) {
+        const bool is_value = i < VALUES;
+        const int number = is_value ? i / PANEL_DEPTH : (i - VALUES) / 2, at = is_value ? i % PANEL_DEPTH : i % 2;
+        const int64_t line = lines[number], column = k + (is_value ? at : at * run);
+        double value = is_value ? 0 : 1;
         if (line >= 0 && column < k_end) {
-            value = element_value(m.element, element_code(m, batch, line, column));
-            if (run == 0) value *= scale_value(m, batch, line, column);
+            if (is_value) value = element_value(m.element, element_code(m, batch, line, (uint64_t)column));
+            if (!is_value || run == 0) value *= scale_value(m, batch, line, column);
         }
-        panel.values[i / PANEL_DEPTH][i % PANEL_DEPTH] = value;
+        (is_value ? panel.values[number][at] : panel.scales[number][at]) = value;
     }
-    if (run == 0 || thread >= LINES * 2) return;
-    const int64_t line = lines[thread / 2], column = k + thread % 2 * run;
-    panel.scales[thread / 2][thread % 2] = line >= 0 && column < k_end ? scale_value(m, batch, line, column) : 1;
 }
 
 /* 32 columns of K more.  left: how many of them there are. */
-template <int ROWS, int COLUMNS>
+template <int AT_ONCE, int ROWS, int COLUMNS>
 __device__ static float add_panels(float sum, const sums_panel<ROWS> &a, const sums_panel<COLUMNS> &b, int i, int j, int left, int run)
 {
     if (run == 0) {
+#pragma unroll AT_ONCE
         for (int k = 0; k < left; k++) sum = add_once(sum, a.values[i][k] * b.values[j][k]);
         return sum;
     }
+#pragma unroll 1
     for (int first = 0; first < left; first += run) {
         double of_run = 0;
+#pragma unroll AT_ONCE
         for (int k = first; k < min(left, first + run); k++) of_run += a.values[i][k] * b.values[j][k];
         sum = add_once(sum, of_run * (a.scales[i][first / run] * b.scales[j][first / run]));
     }

@@ -31,7 +31,7 @@ __device__ static void store_left_out(const bsmi_gemm_parameters &p, int32_t mat
 __device__ __noinline__ static void fill_left_out(sums_panel<LEFT_OUT_LINES> &panel, const bsmi_device_matrix &m, int64_t batch, const int64_t *lines,
                                                   int64_t k, int64_t k_end, int run)
 {
-    fill_panel<128>(panel, m, batch, lines, k, k_end, run);
+    fill_panel<128, 1>(panel, m, batch, lines, k, k_end, run);
 }
 
 /* By a warpgroup, an element a thread; `mine`: this thread's is left out. */
@@ -46,7 +46,7 @@ __device__ static void compute_left_out_part(const bsmi_gemm_parameters &p, cons
             fill_left_out(s.a[first / LEFT_OUT_LINES], p.a_source, a_matrix, s.rows + first, k, p.k, run);
         fill_left_out(s.b, p.b_source, tile.matrix * p.b_batch_step, s.columns, k, p.k, run);
         barrier_sync(barrier, 128);
-        if (mine) sum = add_panels(sum, s.a[i / LEFT_OUT_LINES], s.b, i % LEFT_OUT_LINES, j, (int)min((int64_t)PANEL_DEPTH, p.k - k), run);
+        if (mine) sum = add_panels<1>(sum, s.a[i / LEFT_OUT_LINES], s.b, i % LEFT_OUT_LINES, j, (int)min((int64_t)PANEL_DEPTH, p.k - k), run);
     }
     if (mine) store_left_out(p, tile.matrix, s.rows[i], s.columns[j], sum);
 }
