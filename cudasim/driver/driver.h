@@ -107,6 +107,8 @@ CUresult context_or_current(struct CUctx_st *named, struct CUctx_st **context);
 struct watch *driver_watch(void);
 /* watch.c: takes away the instruction that CUDASIM_MUTATE names, where the module has it. */
 void driver_mutate(struct module *module);
+/* watch.c: behind a launch; says once that threads came to that instruction. */
+void driver_tell_mutation(void);
 
 /* stream.c: the stream of a handle (NULL, 1: the legacy default stream; 2: the thread's own); NULL: no such stream. */
 extern _Thread_local bool stream_null_is_own;   /* NULL is the thread's own (per_thread.c) */

@@ -119,7 +119,9 @@ CUresult kernel_run(struct CUctx_st *context, const struct kernel_work *k, struc
     memcpy(l.cluster, k->cluster, sizeof l.cluster);
     struct report *report = calloc(1, sizeof *report);
     if (report == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
-    if (!machine_run(&context->machine, &l, report)) {
+    const bool good = machine_run(&context->machine, &l, report);
+    driver_tell_mutation();
+    if (!good) {
         driver_say("%s", report->text);
         context->fault = driver_fault_code(report->code);
     }

@@ -1,4 +1,5 @@
 /* What the environment asks to be written down: CUDASIM_TRACE and CUDASIM_PROFILE; and CUDASIM_MUTATE. */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,4 +64,10 @@ void driver_mutate(struct module *module)
     statement_text(module, pc, text, sizeof text);
     mutation_apply(module, pc);
     driver_say("cudasim: CUDASIM_MUTATE took away %s: %s\n", name, text);
+}
+
+void driver_tell_mutation(void)
+{
+    static atomic_flag told = ATOMIC_FLAG_INIT;
+    if (mutation_reached() && !atomic_flag_test_and_set(&told)) driver_say("cudasim: CUDASIM_MUTATE: threads came to it\n");
 }

@@ -48,6 +48,10 @@ bool mutation_possible(const struct module *module, uint32_t pc)
 
 /* ---- taking it away ---- */
 
+static atomic_bool reached;
+
+bool mutation_reached(void) { return atomic_load(&reached); }
+
 static void set_result(struct warp *w, const struct operand *o, uint32_t lanes)
 {
     if (o->kind != OPERAND_REGISTER && o->kind != OPERAND_SINK) return;
@@ -59,6 +63,7 @@ static void set_result(struct warp *w, const struct operand *o, uint32_t lanes)
 /* detail: a bit for each operand that is a result */
 static trap op_removed(struct warp *w, const struct insn *in, uint32_t lanes)
 {
+    if (!atomic_load_explicit(&reached, memory_order_relaxed)) atomic_store(&reached, true);
     for (int i = 0; i < in->operands; i++)
         if ((in->detail >> i & 1) != 0) set_result(w, &in->operand[i], lanes);
     return TRAP_NONE;

@@ -11,6 +11,8 @@ enum { MUTATION_NAME_BYTES = 256 };
 bool mutation_possible(const struct module *module, uint32_t pc);
 /* The instruction does nothing from now on: its predicates become true, its other results 0. */
 void mutation_apply(struct module *module, uint32_t pc);
+/* Whether a thread came to an instruction that was taken away, in this process. */
+bool mutation_reached(void);
 
 /* "FUNCTION:LINE", or "FUNCTION:LINE.N" for the Nth instruction of a line that has several. */
 void mutation_name(const struct module *module, uint32_t pc, char *name, size_t size);

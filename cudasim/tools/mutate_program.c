@@ -60,13 +60,13 @@ static int await(pid_t child, double limit, bool *too_long)
     return status;
 }
 
-/* Whether the library said that it took an instruction away. */
+/* Whether the library said that threads came to where it took an instruction away. */
 static bool said_so(FILE *output)
 {
     char line[512];
     bool said = false;
     rewind(output);
-    while (!said && fgets(line, sizeof line, output) != NULL) said = strstr(line, "CUDASIM_MUTATE took away") != NULL;
+    while (!said && fgets(line, sizeof line, output) != NULL) said = strstr(line, "CUDASIM_MUTATE: threads came to it") != NULL;
     return said;
 }
 

@@ -49,6 +49,14 @@ int kernel_with(const char *part, int n)
     return -1;
 }
 
+bool one_is_asked_for(void) { return getenv("GEMM_INSTANCE") != NULL; }
+
+bool is_asked_for(int kernel)
+{
+    const char *tile = one_is_asked_for() ? getenv("GEMM_INSTANCE") + strlen("bsmi_gemm_") : "";
+    return strncmp(bsm_kernel_name(kernel) + strlen("cuda_wgmma_"), tile, strlen(tile)) == 0;
+}
+
 bsm_format nibbles_of_kernel(int kernel) { return strstr(bsm_kernel_name(kernel), "nvfp4") != NULL ? BSM_NVFP4 : BSM_MXFP4; }
 
 struct operand nibble_operand(bsm_format format, int64_t rows, int64_t columns, int64_t batch, bsm_layout layout)

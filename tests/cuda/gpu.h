@@ -17,6 +17,9 @@ bool is_simulated(void);
 int kernel_number(const bsm_context *context, const char *name, bsm_format a, bsm_format b);
 /* Number of the n-th kernel whose name has this part; -1 behind the last. */
 int kernel_with(const char *part, int n);
+/* GEMM_INSTANCE=FUNCTION: kernels of this function alone are asked for, by all that a simulator is spared else. */
+bool one_is_asked_for(void);
+bool is_asked_for(int kernel);
 /* The codes of four bits that a kernel decodes; and a poisoned host operand, such codes packed as kernels read them. */
 bsm_format nibbles_of_kernel(int kernel);
 struct operand nibble_operand(bsm_format format, int64_t rows, int64_t columns, int64_t batch, bsm_layout layout);

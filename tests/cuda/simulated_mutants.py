@@ -20,10 +20,8 @@ import simulated_grid
 PARTS = ["mutants"]
 # entry: fatbin, tests in the order in which they are tried: the quick ones first
 GEMM = ["test_gemm --only factors", "test_gemm --only exponents", "test_gemm --only boxes_of_the_tile_before", "test_gemm --only groups",
-        "test_gemm --only edges", "test_gpu_epilogues --only special_numbers"]
+        "test_gemm --only edges", "test_gpu_epilogues --only special_numbers", "test_gpu_decoding --only left_out_by_the_kernel"]
 KERNELS = {
-    "bsmi_gemm_64x48_1x1": ("sm90_gemm_small", GEMM),
-    "bsmi_gemm_64x96_1x1": ("sm90_gemm_small", GEMM),
     "bsmi_decode": ("common_decode", ["test_device_decode --only spans", "test_gpu_contract --only factors_and_addends",
                                       "test_device_decode --only every_format_and_packing", "test_device_decode --only every_layout",
                                       "test_gpu_decoding --only scales_and_codes_of_any_size"]),
@@ -64,28 +62,32 @@ def names_in(file, table):
 for table in "LARGE", "SMALL":
     for name in names_in("gemm_instances.h", "GEMM_" + table):
         KERNELS[f"bsmi_gemm_{name}"] = (f"sm90_gemm_{table.lower()}", GEMM)
-DECODING = ["test_gpu_decoding --only every_format", "test_gpu_decoding --only edges"]
+DECODING = ["test_gpu_decoding --only " + case for case in ("every_format", "long_rows", "whole_tiles", "edges", "scales_and_codes_of_any_size")]
 for code, file in ("bytes", "bytes"), ("mxfp4", "nibbles"), ("nvfp4", "nibbles"):
-    for name in names_in("gemm_instances.h", "DECODING") + (names_in("gemm_instances.h", "WIDE_DECODING") if file == "nibbles" else []):
+    for name in names_in("gemm_instances.h", "DECODING") + names_in("gemm_instances.h", "DECODING_BYTES" if file == "bytes" else "WIDE_DECODING"):
         KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_decoding_{file}", DECODING)
 for name in names_in("integer_instances.h", "GEMM_INTEGERS"):
     for rows in "integers", "rest":
-        KERNELS[f"bsmi_gemm_{rows}_{name}"] = ("sm90_gemm_integers", ["test_gpu_integers --only edges", "test_gpu_integers --only which_rows_fit"])
+        KERNELS[f"bsmi_gemm_{rows}_{name}"] = ("sm90_gemm_integers", ["test_gpu_integers --only " + case for case in (
+            "which_rows_fit", "edges", "stored_by_boxes", "operands_of_every_kind", "epilogues")])
 for name in names_in("stream_instances.h", "STREAM"):
     KERNELS[f"bsmi_gemm_stream_{name}"] = ("sm90_decoding_stream", ["test_gpu_decoding --only streams", "test_gpu_decoding --only edges"])
 for code in "mxfp4", "nvfp4":
+    for name in names_in("beside_instances.h", "BESIDE"):
+        KERNELS[f"bsmi_gemm_{code}_{name}"] = ("sm90_beside", ["CUDASIM_SMS=4 test_gpu_decoding --only " + case for case in (
+            "every_format", "decoded_beside")])
     for name in names_in("register_instances.h", "REGISTERS") + names_in("register_instances.h", "TURNS"):
         KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_register_{code}", ["test_gpu_decoding --only " + case for case in (
-            "every_format", "wide_tiles", "decoded_in_registers", "operands_of_every_kind", "edges", "epilogues")])
+            "every_format", "long_rows", "wide_tiles", "decoded_in_registers", "whole_tiles", "operands_of_every_kind", "edges", "epilogues")])
     for name in names_in("packed_instances.h", "PACKED"):
         KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_packed_{code}", ["test_gpu_panels --only bits_are_the_same", "test_gpu_panels --only contract"])
     for name in names_in("split_instances.h", "SPLITS"):
         KERNELS[f"bsmi_gemm_{code}_{name}_split"] = (f"sm90_split_{code}", ["CUDASIM_SMS=2 test_gpu_order --only " + case for case in (
-            "whole_numbers_are_exact", "any_numbers_are_within_the_bound", "weights_written_just_before")])
-KERNELS["bsmi_pack"] = ("sm90_pack", ["test_gpu_panels --only bits_are_the_same"])
+            "weights_written_just_before", "any_numbers_are_within_the_bound", "whole_numbers_are_exact")])
+KERNELS["bsmi_pack"] = ("sm90_pack", ["GEMM_INSTANCE=bsmi_gemm_mxfp4_16x64_packed test_gpu_panels --only bits_are_the_same"])
 for name in names_in("fast_instances.h", "FAST"):
     KERNELS[f"bsmi_gemm_fast_{name}"] = ("sm90_gemm_fast", ["test_gpu_fast --only " + case for case in (
-        "whole_numbers_are_exact", "scales_of_any_size", "error_is_within_the_bound", "same_bits_for_every_m")])
+        "scales_of_any_size", "stored_by_boxes", "whole_numbers_are_exact", "error_is_within_the_bound", "same_bits_for_every_m")])
 KERNELS["bsmi_refold"] = ("common_refold", ["test_device_refold --only " + case for case in (
     "every_code_at_every_distance", "every_layout", "long_rows", "every_format_and_packing")] + ["test_gpu_fast --only whole_numbers_are_exact"])
 KERNELS["bsmi_integers"] = ("common_integers", ["CUDASIM_SMS=2 test_gpu_integers --only " + case for case in ("which_rows_fit", "edges")])
@@ -114,7 +116,7 @@ for kind, formats in ("mxf8f6f4", "mxfp8_e4m3 mxfp4"), ("mxf4", "mxfp4 mxfp4"), 
     for rows, columns, ctas, _ in simulated_grid.tiles_of(kind):
         KERNELS[f"bsmi_gemm_{kind}_{rows}x{columns}"] = (f"sm100_gemm_{kind}", tests_of(kind, formats, rows, columns, ctas))
 # Left out of the tests' programs: to read them takes longer than a test.
-SPARED = ["sm90/decoding_bytes", "sm90/decoding_nibbles", "sm90/decoding_stream", "sm90/gemm_fast", "sm90/gemm_integers", "sm90/gemm_large",
+SPARED = ["sm90/beside", "sm90/decoding_bytes", "sm90/decoding_nibbles", "sm90/decoding_stream", "sm90/gemm_fast", "sm90/gemm_integers", "sm90/gemm_large",
           "sm90/register_mxfp4", "sm90/register_nvfp4", "sm90/packed_mxfp4", "sm90/packed_nvfp4", "sm90/split_mxfp4", "sm90/split_nvfp4",
           "sm100/gemm_f16", "sm100/gemm_mxf4", "sm100/gemm_mxf4nvf4", "sm100/gemm_mxf8f6f4"]
 # But by these.  Without mxf4, test_gpu_codes is skipped; tests of panels and of divided K ask the kernels of both formats.
@@ -125,6 +127,7 @@ WANTED = {"common_decode": ["sm90_decoding_nibbles"],
 for both in ["sm90_packed_mxfp4", "sm90_packed_nvfp4"], ["sm90_split_mxfp4", "sm90_split_nvfp4"]:
     WANTED.update((file, both) for file in both)
 WANTED["sm90_pack"] = WANTED["sm90_packed_mxfp4"]
+SPEED = "griddepcontrol.launch_dependents"      # is for speed alone: no test can miss it, and none is asked to
 SCHEDULES = 8                            # that a test is asked under whether a wait is missed: what it waits for must come late once
 LIMIT = 100                              # seconds of the processor, of one test under one schedule: mutants that hang are told of by cudasim itself, long before
 SECONDS = 8                              # what a mutant takes, roughly
@@ -158,6 +161,8 @@ def mutants_of(build, entry, text):
     heads, seen = functions_of(text), {}
     for line, instruction in found:
         seen[line] = seen.get(line, 0) + 1
+        if SPEED in instruction:
+            continue
         function = [name for head, name in heads if head <= int(line)][-1]
         yield (entry if function == entry else f"{entry}:{function}") + f":{line}" + (f".{seen[line]}" if lines.count(line) > 1 else ""), instruction
 
@@ -243,24 +248,21 @@ def ask_test(folder, entry, mutant, test, left):
     return status, out + err
 
 
-def tests_for(folder, case):
-    entry, _, mutant = case.partition(":")
-    tests = KERNELS[entry][1]
-    waits = mutant and re.search(r"wait", listed(folder)[case][0].split("(")[0])
-    return tests + ["CUDASIM_SCHEDULES=%d " % SCHEDULES + test for test in tests] if waits else tests
-
-
 def ask(folder, case, left):
     """What became of a mutant, or of a kernel as it is; None: no time."""
     entry, _, place = case.partition(":")
     mutant, taken = (place if ":" in place else case) if place else None, False
-    for test in tests_for(folder, case):
+    tests, waits = list(KERNELS[entry][1]), place and "wait" in listed(folder)[case][0]
+    for test in tests:                    # grows: those that came to a wait are asked once more
         status, said = ask_test(folder, entry, mutant, test, left)
         if status is None:
             return None
-        taken |= "CUDASIM_MUTATE took away" in said
+        reached = "CUDASIM_MUTATE: threads came to it" in said
+        taken |= reached
+        if reached and waits and "CUDASIM_SCHEDULES" not in test:
+            tests.append("CUDASIM_SCHEDULES=%d " % SCHEDULES + test)
         ran = re.search(r": [1-9]\d* passed, 0 failed", said)
-        if status == 0 and not ran or mutant is None and status != 0:
+        if status == 0 and not ran or status > 0 and not reached:
             return {("mutants", case): ("FAILS", f"{test}: {said[-400:]}")}
         if status == -signal.SIGXCPU:
             return {("mutants", case): ("noticed", f"by time: {test}")}
@@ -286,10 +288,10 @@ def show(folder, answers):
         counts["of"] += 1
         fate = line["fate"] if line else "open"
         counts[fate] = counts.get(fate, 0) + 1
-        if fate == "survives":
+        if fate in ("survives", "not executed"):
             same = re.sub(r"%?\b[a-z]+\d+\b", "_", re.sub(r"^@\S+ ", "", listed(folder)[case][0]))
-            survivors.setdefault(same, []).append(case)
+            survivors.setdefault((fate, same), []).append(case)
     for entry, counts in rows.items():
         print(f"  {entry}: " + ", ".join(f"{count} {word}" for word, count in counts.items()))
-    for instruction, where in sorted(survivors.items()):
-        print(f"  survives: {instruction}  {' '.join(where)}")
+    for (fate, instruction), where in sorted(survivors.items()):
+        print(f"  {fate}: {instruction}  {' '.join(where)}")

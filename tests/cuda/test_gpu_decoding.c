@@ -185,16 +185,18 @@ static int open_beside_plain(struct test *t, struct contexts *c)
     return plain;
 }
 
-/* A problem for each format of one kernel, from the first on. */
+/* Problems on one kernel, each in one of its formats in turn; one alone in each. */
 static void check_one(struct test *t, const struct contexts *c, const char *function, const struct problem *problems, int count, int plain)
 {
     const char *tile = function + strlen("bsmi_gemm_");
     int kernel = 0, f = -1;
     while (bsm_kernel_name(kernel) != NULL && strcmp(bsm_kernel_name(kernel) + strlen("cuda_wgmma_"), tile) != 0) kernel++;
-    for (int i = 0; i < count && bsm_kernel_name(kernel) != NULL; i++) {
-        do f = (f + 1) % FORMATS;
-        while (!decodes(c->gpu, kernel, formats[f]));
-        compare_kernels(t, c, &problems[i], formats[f], kernel, plain);
+    for (int i = 0; i < (count > 1 ? count : FORMATS) && bsm_kernel_name(kernel) != NULL; i++) {
+        if (count == 1) f = i;
+        else
+            do f = (f + 1) % FORMATS;
+            while (!decodes(c->gpu, kernel, formats[f]));
+        if (decodes(c->gpu, kernel, formats[f])) compare_kernels(t, c, &problems[count > 1 ? i : 0], formats[f], kernel, plain);
     }
 }
 
@@ -232,6 +234,9 @@ static void check_all(struct test *t, const struct problem *problems, int count)
 }
 
 static void every_format(struct test *t) { check_all(t, &(struct problem){ .m = 20, .n = 130, .k = 320 }, 1); }
+
+/* Rings that go round in every format. */
+static void long_rows(struct test *t) { check_all(t, &(struct problem){ .m = 9, .n = 70, .k = 1056 }, 1); }
 
 /* Around the tiles, the rings and the pieces of scales. */
 static void edges(struct test *t)
@@ -374,8 +379,8 @@ static void decoded_in_registers(struct test *t)
     contexts_close(&c);
 }
 
-/* Small kernels for bf16 rows compute what these leave out, beside one behind which bsmi_sums does it: rows of both warpgroups, of batches and of
- * groups, D as numbers and quantized. */
+/* Small kernels for bf16 rows compute what these leave out, behind large ones bsmi_sums does: rows of both warpgroups, of batches and of groups, D as
+ * numbers and quantized. */
 static void left_out_by_the_kernel(struct test *t)
 {
     static const struct problem problems[] = {
@@ -384,17 +389,20 @@ static void left_out_by_the_kernel(struct test *t)
         { .m = 100, .n = 72, .k = 96, .scales = SPANNING, .a = BSM_MXFP8_E5M2, .a_too = true, .groups = 3, .d = BSM_FORMAT_BF16, .bias_per_row = true },
         { .m = 80, .n = 64, .k = 160, .scales = SPANNING, .d = BSM_MXFP8_E4M3 },
     };
-    static const char *const small[] = { "128x96_1x1", "128x64_1x1", "128x128_1x1" };
-    enum { PROBLEMS = sizeof problems / sizeof problems[0], SMALL = sizeof small / sizeof small[0] };
+    static const char *const tiles[] = { "128x96_1x1", "128x64_1x1",  "128x128_1x1", "64x48_1x1",   "64x96_1x1",
+                                         "64x128_1x1", "128x256_2x1", "128x224_2x1", "128x224_1x2", "128x192_2x1" };
+    enum { PROBLEMS = sizeof problems / sizeof problems[0], KERNELS = sizeof tiles / sizeof tiles[0] };
     struct contexts c;
     char name[60];
     if (!contexts_open(t, &c)) return;
-    const int large = kernel_number(c.gpu, "cuda_wgmma_128x192_2x1", BSM_FORMAT_BF16, BSM_MXFP4);
-    if (large < 0) test_skip(t, "this GPU has no kernels for bf16 rows by wgmma");
-    for (int i = 0; i < SMALL * PROBLEMS && large >= 0; i++) {
-        if (is_simulated() && i / PROBLEMS != i % PROBLEMS % SMALL) continue;
-        snprintf(name, sizeof name, "cuda_wgmma_%s", small[i / PROBLEMS]);
-        compare_kernels(t, &c, &problems[i % PROBLEMS], BSM_MXFP4, kernel_number(c.gpu, name, BSM_FORMAT_BF16, BSM_MXFP4), large);
+    const int other = kernel_number(c.gpu, "cuda_wgmma_128x64_1x1", BSM_FORMAT_BF16, BSM_MXFP4);
+    const int beside = kernel_number(c.gpu, one_is_asked_for() ? "cuda_wgmma_64x48_1x1" : "cuda_wgmma_128x192_2x1", BSM_FORMAT_BF16, BSM_MXFP4);
+    if (other < 0) test_skip(t, "this GPU has no kernels for bf16 rows by wgmma");
+    for (int i = 0; i < KERNELS * PROBLEMS && other >= 0; i++) {
+        snprintf(name, sizeof name, "cuda_wgmma_%s", tiles[i / PROBLEMS]);
+        const int kernel = kernel_number(c.gpu, name, BSM_FORMAT_BF16, BSM_MXFP4);
+        if (one_is_asked_for() ? !is_asked_for(kernel) : is_simulated() && i / PROBLEMS != i % PROBLEMS) continue;
+        compare_kernels(t, &c, &problems[i % PROBLEMS], BSM_MXFP4, kernel, kernel == beside ? other : beside);
     }
     contexts_close(&c);
 }
@@ -486,7 +494,7 @@ static void other_forms_go_another_way(struct test *t)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(every_format),           TEST(edges),     TEST(scales_and_codes_of_any_size),
+    static const struct test_case cases[] = { TEST(every_format), TEST(long_rows), TEST(edges),     TEST(scales_and_codes_of_any_size),
                                               TEST(operands_of_every_kind), TEST(epilogues), TEST(other_forms_go_another_way),
                                               TEST(far_scales_in_few_places), TEST(wide_tiles), TEST(whole_tiles), TEST(decoded_in_registers),
                                               TEST(streams),                TEST(left_out_by_the_kernel), TEST(decoded_beside) };

@@ -95,6 +95,20 @@ static void whole_numbers_are_exact(struct test *t)
     contexts_close(&c);
 }
 
+/* D by boxes that the next tile fills again, in each of its types. */
+static void stored_by_boxes(struct test *t)
+{
+    static const struct problem problems[] = {
+        { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3, BSM_FORMAT_FP32, 70, 392, 160, 1, 0, false, false },
+        { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3, BSM_FORMAT_BF16, 20, 200, 32, 1, 0, false, false },
+        { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3, BSM_FORMAT_FP16, 20, 200, 32, 1, 0, false, false },
+    };
+    struct contexts c;
+    if (!fast_open(t, &c)) return;
+    for (size_t i = 0; i < sizeof problems / sizeof problems[0]; i++) check_whole_numbers(t, &c, &problems[i]);
+    contexts_close(&c);
+}
+
 /* Random numbers, as a recipe quantizes them: magnitudes of blocks differ by some powers of two. */
 static struct operand quantized(struct test *t, const struct contexts *c, bsm_format format, int64_t rows, int64_t columns)
 {
@@ -270,7 +284,7 @@ static void plans_say_so(struct test *t)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(whole_numbers_are_exact), TEST(same_bits_for_every_m), TEST(rows_do_not_feel_each_other),
+    static const struct test_case cases[] = { TEST(whole_numbers_are_exact), TEST(stored_by_boxes), TEST(same_bits_for_every_m), TEST(rows_do_not_feel_each_other),
                                               TEST(error_is_within_the_bound), TEST(scales_of_any_size), TEST(plans_say_so) };
     return TEST_MAIN(argc, argv, cases);
 }

@@ -9,7 +9,7 @@ struct problem {
     int64_t m, n, k, batch, groups;
     bool b_broadcast, high_first;
     bsm_format d;                         /* default: fp32 */
-    bool alpha, bias_per_row, c;
+    bool alpha, bias_per_row, bias_per_column, c;
     int64_t d_odd;                        /* elements by which D's rows miss multiples of 16 bytes */
     int spread;                           /* of the scales of a row; default: 3 */
     int least;                            /* scale, of all rows; default: each row has its own */
@@ -142,6 +142,7 @@ static unsigned char *run_on(struct test *t, const struct contexts *c, const str
     bsm_matmul call = { .struct_size = sizeof call, .a = &a.m, .b = &b.m, .d = &d.m, .groups = q->groups, .group_rows = group_rows };
     if (q->alpha) call.alpha = alpha, call.alpha_per = BSM_PER_ROW;
     if (q->bias_per_row) call.bias = bias, call.bias_type = BSM_REAL_FP32, call.bias_per = BSM_PER_ROW;
+    if (q->bias_per_column) call.bias = bias, call.bias_type = BSM_REAL_FP32, call.bias_per = BSM_PER_COLUMN;
     if (q->c) call.c = &cc.m, call.beta = beta;
     unsigned char *bytes = malloc(x->d.data_bytes);
     CHECK(t, bsm_context_force_kernel(c->gpu, kernel) == BSM_OK);
@@ -216,6 +217,22 @@ static void epilogues(struct test *t)
         { .m = 20, .n = 64, .k = 96, .d = BSM_MXFP8_E4M3, .spread = 5, .unfit = true },
         { .m = 40, .n = 71, .k = 96, .alpha = true, .c = true, .least = 2 },
         { .m = 40, .n = 71, .k = 96, .least = 251 },
+    };
+    check_all(t, problems, sizeof problems / sizeof problems[0]);
+}
+
+/* D by boxes that the next tile fills again, in each of its types, or uses for tables of columns and of rows; by both kernels. */
+static void stored_by_boxes(struct test *t)
+{
+    static const struct problem problems[] = {
+        { .m = 70, .n = 520, .k = 64 },
+        { .m = 20, .n = 264, .k = 160, .d = BSM_FORMAT_BF16, .alpha = true },
+        { .m = 20, .n = 264, .k = 32, .d = BSM_FORMAT_FP16 },
+        { .m = 200, .n = 136, .k = 64, .groups = 4 },
+        { .m = 70, .n = 520, .k = 64, .bias_per_column = true, .spread = 5, .unfit = true },
+        { .m = 20, .n = 264, .k = 160, .d = BSM_FORMAT_BF16, .alpha = true, .spread = 5, .unfit = true },
+        { .m = 20, .n = 264, .k = 64, .d = BSM_FORMAT_FP16, .spread = 5, .unfit = true },
+        { .m = 200, .n = 136, .k = 64, .groups = 4, .spread = 5, .unfit = true },
     };
     check_all(t, problems, sizeof problems / sizeof problems[0]);
 }
@@ -303,7 +320,7 @@ static void other_forms_go_another_way(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = { TEST(edges),           TEST(operands_of_every_kind),   TEST(epilogues),
-                                              TEST(which_rows_fit),  TEST(sums_stay_exact),          TEST(bits_do_not_depend_on_m),
+                                              TEST(which_rows_fit),  TEST(stored_by_boxes),          TEST(sums_stay_exact),          TEST(bits_do_not_depend_on_m),
                                               TEST(other_forms_go_another_way) };
     return TEST_MAIN(argc, argv, cases);
 }

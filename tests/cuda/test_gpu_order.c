@@ -1,5 +1,6 @@
 /* BSM_ORDER_ANY: whole numbers, which every order sums exactly, against the CPU byte for byte; other data against the bound
- * of the header; the same bits each time; and who takes it when. */
+ * of the header; the same bits each time; and who takes it when.
+ * GEMM_INSTANCE=FUNCTION: kernels of this function alone. */
 #include "gpu.h"
 
 #include <math.h>
@@ -76,8 +77,8 @@ static void whole_numbers_are_exact(struct test *t)
     struct contexts c;
     if (!order_open(t, &c)) return;
     for (int n = 0; dividing(n) >= 0; n++)
-        for (int i = 0; i < PROBLEMS; i++)
-            if (!is_simulated() || i == 0 || i == 1 + n % (PROBLEMS - 1)) check_whole_numbers(t, &c, &problems[i], dividing(n));
+        for (int i = 0; i < PROBLEMS && is_asked_for(dividing(n)); i++)
+            if (!is_simulated() || one_is_asked_for() || i == 0 || i == 1 + n % (PROBLEMS - 1)) check_whole_numbers(t, &c, &problems[i], dividing(n));
     contexts_close(&c);
 }
 
@@ -135,8 +136,9 @@ static void any_numbers_are_within_the_bound(struct test *t)
     if (!order_open(t, &c)) return;
     for (int n = 0; dividing(n) >= 0; n++)
         for (int scales = 0; scales < SCALES_COUNT; scales++) {
-            if (is_simulated() && scales != n % SCALES_COUNT && !(n == 0 && scales == SCALES_WITH_NAN))
+            if (is_simulated() && !one_is_asked_for() && scales != n % SCALES_COUNT && !(n == 0 && scales == SCALES_WITH_NAN))
                 continue;                 /* NaN: a loop of its own in MXFP4's */
+            if (!is_asked_for(dividing(n))) continue;
             struct operand a = nibble_operand(n % 3 == 2 ? BSM_MXFP8_E4M3 : BSM_FORMAT_BF16, M, K, 0, BSM_LAYOUT_LINEAR);
             struct operand b = nibble_operand(nibbles_of_kernel(dividing(n)), N, K, 0, n % 2 == 0 ? BSM_LAYOUT_LINEAR : BSM_LAYOUT_DEEPGEMM);
             operand_fill(t, &a, false), operand_fill(t, &b, false), set_scales(t, &b, (enum scales)scales);
@@ -183,7 +185,10 @@ static void weights_written_just_before(struct test *t)
     struct contexts c;
     if (!order_open(t, &c)) return;
     for (int i = 0; i < N * K; i++) numbers[i] = (uint16_t)(0x3f80 + rnd_below(t, 0x100) + (rnd_below(t, 2) << 15));
-    struct operand a = nibble_operand(BSM_FORMAT_BF16, M, K, 0, BSM_LAYOUT_LINEAR), b = nibble_operand(BSM_MXFP4, N, K, 0, BSM_LAYOUT_LINEAR);
+    int divides = 1;
+    while (!is_asked_for(dividing(divides))) divides++;
+    const bsm_format codes = nibbles_of_kernel(dividing(divides));
+    struct operand a = nibble_operand(BSM_FORMAT_BF16, M, K, 0, BSM_LAYOUT_LINEAR), b = nibble_operand(codes, N, K, 0, BSM_LAYOUT_LINEAR);
     operand_fill(t, &a, false);
     struct twin x = twin_make(t, &c, &a), y = twin_make(t, &c, &b);
     const bsm_matrix out = {
@@ -197,9 +202,8 @@ static void weights_written_just_before(struct test *t)
                                      .row_stride = K,
                                      .column_stride = 1 };
     for (int order = 0; order < BSM_ORDER_COUNT; order++) {
-        const int kernel = order == BSM_ORDER_ANY
-                               ? dividing(1)
-                               : kernel_number(c.gpu, "cuda_wgmma_mxfp4_16x64_1x1_turns", BSM_FORMAT_BF16, BSM_MXFP4);
+        const char *turns = codes == BSM_MXFP4 ? "cuda_wgmma_mxfp4_16x64_1x1_turns" : "cuda_wgmma_nvfp4_16x64_1x1_turns";
+        const int kernel = order == BSM_ORDER_ANY ? dividing(divides) : kernel_number(c.gpu, turns, BSM_FORMAT_BF16, codes);
         const bsm_matmul call = { .struct_size = sizeof call, .a = &x.m, .b = &y.m, .d = &out, .order = (bsm_order)order };
         CHECK(t, bsm_context_force_kernel(c.gpu, kernel) == BSM_OK);
         CHECK(t, bsm_quantize(c.gpu, &source, NULL, &y.m, NULL) == BSM_OK);
