@@ -17,8 +17,21 @@ struct bsmi_both_parameters { struct bsmi_quantize_parameters rows, columns; };
 /* Kernels bsmi_quantize_both_powers and bsmi_order_scales, one behind the other: the same for destinations that are MXFP8 of E4M3 or MXFP4,
  * without tensor scales, rows and columns of the source multiples of BSMI_BOTH_POWERS; scales linear, from multiples of 32 bytes on, as are their
  * pitches.  The first leaves scales in the order of tiles: both_powers.cuh.
- * Grids of BSMI_BOTH_THREADS threads a CTA: of the first any, CTAs stride over BSMI_BOTH_CHUNK tiles; of the second a CTA for each 128 rows of
- * 32 scales of rows, then one for each 128 columns of 32 scales of columns. */
+ * Grids of BSMI_BOTH_THREADS threads a CTA: of the first any, CTAs stride over BSMI_BOTH_CHUNK tiles; of the second bsmi_both_regions of both.
+ * Kernel bsmi_quantize_both_quotients: the first of them for NVFP4 with tensor scales that are not computed here. */
 enum { BSMI_BOTH_POWERS = 1024, BSMI_BOTH_CHUNK = 2 };
+
+/* Neighbouring scales of a line that are put in order together, of so many that it has: 32, 64 or 128. */
+BSMI_HOST_DEVICE static inline uint32_t bsmi_both_width(int64_t scales)
+{
+    const uint32_t least = (uint32_t)(scales & -scales);
+    return least < 128 ? least : 128;
+}
+
+/* Those of 128 lines. */
+BSMI_HOST_DEVICE static inline int64_t bsmi_both_regions(const struct bsmi_device_layout *scales)
+{
+    return scales->rows / BSMI_BOTH_COLUMNS * (scales->columns / bsmi_both_width(scales->columns));
+}
 
 #endif

@@ -24,6 +24,7 @@
     X(QUANTIZE,      "bsmi_quantize",       "common/quantize",   BSMI_QUANTIZE_THREADS,     0)         \
     X(BOTH,          "bsmi_quantize_both",  "common/quantize_both", BSMI_BOTH_THREADS,      4)         \
     X(BOTH_POWERS,   "bsmi_quantize_both_powers", "common/quantize_both", BSMI_BOTH_THREADS, 0)        \
+    X(BOTH_QUOTIENTS, "bsmi_quantize_both_quotients", "common/quantize_both", BSMI_BOTH_THREADS, 0)    \
     X(ORDER_SCALES,  "bsmi_order_scales",   "common/quantize_both", BSMI_BOTH_THREADS,      0)         \
     X(POLICIES,      "bsmi_quantize_policies", "common/quantize_policies", BSMI_POLICIES_THREADS, 8)   \
     X(AMAX,          "bsmi_amax",           "common/quantize",   BSMI_AMAX_THREADS,         5)         \

@@ -119,31 +119,41 @@ static int64_t tiles_of_both(const struct bsmi_quantize_request *rows, const str
     return is_for_both(rows) && is_for_both(columns) && down * across <= INT32_MAX ? down * across : 0;
 }
 
-/* Whether bsmi_quantize_both_powers writes this destination, besides. */
+/* Whether bsmi_quantize_both_powers writes this destination, or bsmi_quantize_both_quotients, besides. */
 static bool is_for_powers(const struct bsmi_quantize_request *r)
 {
     const struct bsmi_matrix *m = &r->destination;
+    return (m->format == BSM_MXFP8_E4M3 || m->format == BSM_MXFP4) && m->tensor_scale == NULL;
+}
+
+static bool is_for_quotients(const struct bsmi_quantize_request *r)
+{
+    return r->destination.format == BSM_NVFP4 && !r->computes_tensor_scale;
+}
+
+static bool has_whole_sectors(const struct bsmi_matrix *m)
+{
     const bsm_scale_layout *scales = &m->map.layout;
-    if ((m->format != BSM_MXFP8_E4M3 && m->format != BSM_MXFP4) || m->tensor_scale != NULL) return false;
     return scales->kind == BSM_LAYOUT_LINEAR && scales->pitch % 32 == 0 && (uintptr_t)m->scales % 32 == 0;
 }
 
-/* Of fewer tiles it is not known whether two kernels take less time than one. */
-static bool are_for_powers(const struct bsmi_cuda_gpu *gpu, const struct bsmi_quantize_request *rows, const struct bsmi_quantize_request *columns,
-                           int64_t tiles)
+/* The kernel for them, in front of bsmi_order_scales, or bsmi_quantize_both.  Of fewer tiles it is not known whether two take less time than one. */
+static enum bsmi_cuda_kernel_id kernel_for_both(const struct bsmi_cuda_gpu *gpu, const struct bsmi_quantize_request *rows,
+                                                const struct bsmi_quantize_request *columns, int64_t tiles)
 {
     enum { LEAST = 15 };                  /* of a multiprocessor */
     const struct bsmi_reals *s = &rows->source;
-    if (s->rows % BSMI_BOTH_POWERS != 0 || s->columns % BSMI_BOTH_POWERS != 0 || tiles < (int64_t)gpu->multiprocessors * LEAST) return false;
-    return is_for_powers(rows) && is_for_powers(columns);
+    if (s->rows % BSMI_BOTH_POWERS != 0 || s->columns % BSMI_BOTH_POWERS != 0 || tiles < (int64_t)gpu->multiprocessors * LEAST) return BSMI_KERNEL_BOTH;
+    if (!has_whole_sectors(&rows->destination) || !has_whole_sectors(&columns->destination)) return BSMI_KERNEL_BOTH;
+    if (is_for_powers(rows) && is_for_powers(columns)) return BSMI_KERNEL_BOTH_POWERS;
+    return is_for_quotients(rows) && is_for_quotients(columns) ? BSMI_KERNEL_BOTH_QUOTIENTS : BSMI_KERNEL_BOTH;
 }
 
-static bsm_status launch_powers(struct bsmi_cuda_queue *queue, const struct bsmi_both_parameters *p, int64_t tiles)
+static bsm_status launch_in_order(struct bsmi_cuda_queue *queue, enum bsmi_cuda_kernel_id kernel, const struct bsmi_both_parameters *p, int64_t tiles)
 {
-    const int64_t thousands = p->rows.source.rows * p->rows.source.columns / BSMI_BOTH_POWERS;
-    const bsm_status status = bsmi_cuda_launch(queue, BSMI_KERNEL_BOTH_POWERS, tiles / BSMI_BOTH_CHUNK, p);
-    if (status != BSM_OK) return status;
-    return bsmi_cuda_launch(queue, BSMI_KERNEL_ORDER_SCALES, 2 * thousands / BSMI_BOTH_COLUMNS, p);
+    const int64_t regions = bsmi_both_regions(&p->rows.destination.layout) + bsmi_both_regions(&p->columns.destination.layout);
+    const bsm_status status = bsmi_cuda_launch(queue, kernel, tiles / BSMI_BOTH_CHUNK, p);
+    return status == BSM_OK ? bsmi_cuda_launch(queue, BSMI_KERNEL_ORDER_SCALES, regions, p) : status;
 }
 
 static bsm_status quantize_tiles(struct bsmi_cuda_queue *queue, const struct bsmi_quantize_request *rows,
@@ -151,9 +161,9 @@ static bsm_status quantize_tiles(struct bsmi_cuda_queue *queue, const struct bsm
 {
     const struct bsmi_both_parameters p = { parameters_of(rows), parameters_of(columns) };
     bsm_status status = rows->computes_tensor_scale ? find_amax(queue, rows) : BSM_OK;
+    const enum bsmi_cuda_kernel_id kernel = kernel_for_both(queue->gpu, rows, columns, tiles);
     if (status == BSM_OK)
-        status = are_for_powers(queue->gpu, rows, columns, tiles) ? launch_powers(queue, &p, tiles)
-                                                                  : bsmi_cuda_launch(queue, BSMI_KERNEL_BOTH, tiles, &p);
+        status = kernel == BSMI_KERNEL_BOTH ? bsmi_cuda_launch(queue, kernel, tiles, &p) : launch_in_order(queue, kernel, &p, tiles);
     if (status == BSM_OK) status = clear_padding(queue, &rows->destination);
     return status == BSM_OK ? clear_padding(queue, &columns->destination) : status;
 }

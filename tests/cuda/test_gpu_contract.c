@@ -200,6 +200,7 @@ static void quantizing_both(struct test *t)
         { BSM_MXFP8_E4M3, BSM_MXFP4, 37, 101, false },      { BSM_NVFP4, BSM_NVFP4, 64, 64, false },
         { BSM_NVFP4, BSM_NVFP4, 64, 256, true },            { BSM_MXFP4, BSM_NVFP4, 128, 128, false },
         { BSM_MXFP8_E4M3, BSM_MXFP4, 1024, 1024, false },   { BSM_MXFP8_E5M2, BSM_MXFP4, 1024, 1024, false },
+        { BSM_NVFP4, BSM_NVFP4, 1024, 1024, false },        { BSM_NVFP4, BSM_NVFP4, 1024, 1024, true },
     };
     struct contexts c;
     if (!contexts_open(t, &c)) return;

@@ -1,4 +1,4 @@
-/* bsmi_quantize_both and bsmi_quantize_both_powers against bsm_quantize_both: the same bytes of both destinations. */
+/* bsmi_quantize_both, and the kernels that leave scales in the order of tiles, against bsm_quantize_both: the same bytes of both destinations. */
 #include "device.h"
 
 #include "cuda/both_parameters.h"
@@ -56,20 +56,24 @@ static struct bsmi_quantize_parameters parameters_of(const struct twin *twin, st
     };
 }
 
-/* What bsmi_quantize_both_powers is for. */
-static bool are_powers(const struct bsmi_both_parameters *p)
+/* The kernel for them that leaves scales in the order of tiles, or NULL. */
+static const char *kernel_in_front(const struct bsmi_both_parameters *p)
 {
     const struct bsmi_device_matrix *both[2] = { &p->rows.destination, &p->columns.destination };
-    for (int i = 0; i < 2; i++)
-        if (both[i]->scale != BSM_E8M0 || both[i]->element == BSM_E5M2 || both[i]->layout.kind != BSM_LAYOUT_LINEAR || both[i]->layout.pitch % 32 != 0) return false;
-    return p->rows.source.rows % BSMI_BOTH_POWERS == 0 && p->rows.source.columns % BSMI_BOTH_POWERS == 0;
+    int powers = 0, quotients = 0;
+    for (int i = 0; i < 2; i++) {
+        if (both[i]->layout.kind != BSM_LAYOUT_LINEAR || both[i]->layout.pitch % 32 != 0) return NULL;
+        powers += both[i]->scale == BSM_E8M0 && both[i]->element != BSM_E5M2;
+        quotients += both[i]->scale == BSM_UE4M3 && p->rows.computed == NULL;
+    }
+    if (p->rows.source.rows % BSMI_BOTH_POWERS != 0 || p->rows.source.columns % BSMI_BOTH_POWERS != 0) return NULL;
+    return powers == 2 ? "bsmi_quantize_both_powers" : quotients == 2 ? "bsmi_quantize_both_quotients" : NULL;
 }
 
-static void launch_powers(struct test *t, const struct bsmi_both_parameters *p, int ctas)
+static void launch_in_order(struct test *t, const char *kernel, const struct bsmi_both_parameters *p, int ctas)
 {
-    const struct bsmi_device_matrix *rows = &p->rows.destination, *columns = &p->columns.destination;
-    const int64_t regions = (rows->rows / BSMI_BOTH_COLUMNS * rows->layout.columns + columns->rows / BSMI_BOTH_COLUMNS * columns->layout.columns) / 32;
-    device_launch(t, "bsmi_quantize_both_powers", ctas, BSMI_BOTH_THREADS, p);
+    const int64_t regions = bsmi_both_regions(&p->rows.destination.layout) + bsmi_both_regions(&p->columns.destination.layout);
+    device_launch(t, kernel, ctas, BSMI_BOTH_THREADS, p);
     device_launch(t, "bsmi_order_scales", (int)regions, BSMI_BOTH_THREADS, p);
 }
 
@@ -82,7 +86,8 @@ static void run(struct test *t, const struct twin *rows, const struct twin *colu
         device_write_word(t, amax.amax, BSMI_NO_AMAX);
         device_launch(t, "bsmi_amax", 2, BSMI_AMAX_THREADS, &amax);
     }
-    if (are_powers(&p)) launch_powers(t, &p, ctas);
+    const char *in_front = kernel_in_front(&p);
+    if (in_front != NULL) launch_in_order(t, in_front, &p, ctas);
     else device_launch(t, "bsmi_quantize_both", ctas, BSMI_BOTH_THREADS, &p);
     for (int i = 0; i < 2; i++) {
         const struct bsmi_clear_padding_parameters clear = { twins[i]->device.scales, twins[i]->device.layout, 1, 0 };
@@ -185,7 +190,7 @@ static void powers(struct test *t)
     static const bsm_recipe recipes[] = { BSM_RECIPE_DEFAULT, BSM_RECIPE_FLOOR, BSM_RECIPE_EVEN, BSM_RECIPE_CEIL };
     if (!device_open(t)) return;
     for (int number = 0; number < 4; number++) {
-        const int64_t rows = number == 3 ? 2048 : 1024, columns = number == 2 ? 2048 : 1024;
+        const int64_t rows = number == 3 ? 4096 : 1024, columns = number == 2 ? 2048 : 1024;
         const struct twin_wish wishes[2] = { wish_of(formats[number / 2 * 2], rows, columns, 5 * number + 10, 0),
                                              wish_of(formats[(number + 1) / 2 % 2 * 2], columns, rows, 5 * number + 5, 0) };
         const bsm_quantize_options o = { .recipe = recipes[number], .nonfinite = (bsm_nonfinite)(number % 2) };
@@ -193,8 +198,23 @@ static void powers(struct test *t)
     }
 }
 
+/* The same of NVFP4: tensor scales of many bits that bring numbers close to middles, powers of two and others of few bits, one that is too small
+ * for the quick ways, and none. */
+static void quotients(struct test *t)
+{
+    static const float tensor_scales[] = { 0.0123f, 5.0f / 2688, 0.25f, 0.75f, 3e-38f, 105.0f / 2688, 0 };
+    if (!device_open(t)) return;
+    for (int number = 0; number < 7; number++) {
+        const int64_t rows = number == 1 ? 2048 : 1024, columns = number == 3 ? 2048 : 1024;
+        const struct twin_wish wishes[2] = { wish_of(BSM_NVFP4, rows, columns, 5 * number + 10, tensor_scales[number]),
+                                             wish_of(BSM_NVFP4, columns, rows, 5 * (number / 2) + 5, tensor_scales[(number + number / 2) % 5]) };
+        const bsm_quantize_options o = { .nonfinite = (bsm_nonfinite)(number % 2) };
+        case_of(t, wishes, (enum kind)(number % KIND_COUNT), o, number == 0 ? 64 : number == 2 ? 70 : 13 * number);
+    }
+}
+
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(every_format_with_every_other), TEST(tensor_scales_of_an_amax), TEST(chunks), TEST(bands), TEST(powers) };
+    static const struct test_case cases[] = { TEST(every_format_with_every_other), TEST(tensor_scales_of_an_amax), TEST(chunks), TEST(bands), TEST(powers), TEST(quotients) };
     return TEST_MAIN(argc, argv, cases);
 }

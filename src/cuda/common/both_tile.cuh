@@ -20,11 +20,11 @@
 /* BAND: tiles above one another that are done before those beside them; what is written of a row of the transpose goes to memory together. */
 enum { ROW_OCTETS = BSMI_BOTH_COLUMNS / 8, TILE_OCTETS = BSMI_BOTH_ROWS * ROW_OCTETS, BAND = 16, UNITS = 4 };
 
-/* A way that bsmi_quantize has as a quick_way: NVFP4 whose tensor scale has so few bits that a quotient may be the middle of two codes. */
+/* NVFP4 whose tensor scale has so few bits that a quotient may be the middle of two codes, but is no power of two. */
 constexpr int NVFP4_SHORT = BF16_NVFP4 + 1;
 
 template <int way> constexpr bool has_bytes = way == BF16_E4M3 || way == BF16_E5M2;
-template <int way> constexpr bool has_sixteen = way == BF16_NVFP4_POWER || way == BF16_NVFP4 || way == NVFP4_SHORT;
+template <int way> constexpr bool has_sixteen = way == BF16_NVFP4 || way == BF16_NVFP4_POWER || way == NVFP4_SHORT;
 static_assert(BSMI_BOTH_THREADS == BSMI_QUANTIZE_THREADS, "make_factors is for so many threads");
 static_assert(BSMI_BOTH_THREADS == 128 && BSMI_BOTH_ROWS == 64 && BSMI_BOTH_COLUMNS == 128, "a lane has four units along rows and four along columns");
 
@@ -155,51 +155,72 @@ template <bool beyond> __device__ static inline void quantize_nibbles(const both
     }
 }
 
-/* quotient_nibbles for a tensor scale that is a power of two: quotients 2^-14 in halves are middles of codes or on the right side of them, and
- * become sums as in power_nibbles. */
-__device__ static inline uint32_t nibbles_of_powers(const both_constants &c, const uint32_t *x, float factor)
-{
-    uint32_t sums[4];
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-        const uint32_t q = ptx_cvt_f16x2(fabsf(__uint_as_float(x[i] & 0xffff0000)) * factor, fabsf(__uint_as_float(x[i] << 16)) * factor);
-        const uint32_t sum = __vimin3_u16x2(ptx_fma_f16x2(q, 0x78007800, 0x64046404), ptx_fma_f16x2(q, 0x74007400, 0x64066406),
-                                            ptx_fma_f16x2(q, 0x70007000, 0x64086408));
-        sums[i] = ptx_sub_f16x2(__vminu2(sum, 0x640b640b), (x[i] & c.signs) | c.four);
-    }
-    return nibbles_together(c, sums);
-}
+/* Quotients by scales in ue4m3: products with 1 / divisor 2^-14 become halves, towards zero, whose leading bits are codes (quick_bf16.cuh).  Of each
+ * half the upper byte suffices: sign, three zeros, code, and the bit that rounds. */
 
-/* For any other; even and odd: which bytes are low nibbles and which high ones. */
-__device__ static inline uint32_t nibbles_of_quotients(const both_constants &c, const uint32_t *x, float factor)
+/* Bytes of four even and four odd elements, or odd and even ones, as they are packed; rounded. */
+struct code_bytes { uint32_t low, high; };
+
+/* ups: numbers that are less by one place go up behind odd codes. */
+template <bool ups> __device__ static inline code_bytes bytes_of_quotients(const both_constants &c, const uint32_t *x, float factor)
 {
     uint32_t h[4];
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        const float low = fabsf(__uint_as_float(x[i] << 16)) * factor, high = fabsf(__uint_as_float(x[i] & 0xffff0000)) * factor;
-        h[i] = __viaddmin_u16x2(ptx_cvt_rz_f16x2(high, low), 0x01000100, 0x0fff0fff) | (x[i] & 0x80008000);
+        h[i] = ptx_cvt_rz_f16x2(__uint_as_float(x[i] & 0xffff0000) * factor, __uint_as_float(x[i] << 16) * factor);
+        if (ups) h[i] += (h[i] & 0x02000200) >> 9;
     }
     const uint32_t first = __byte_perm(h[0], h[1], 0x7351), second = __byte_perm(h[2], h[3], 0x7351);
-    const uint32_t low = __byte_perm(first, second, c.even), high = __byte_perm(first, second, c.odd);
-    const uint32_t of_low = (low >> 1 & 0x07070707) | (low >> 4 & 0xf8f8f8f8), of_high = (high << 3 & 0x70707070) | (high & 0x8f8f8f8f);
-    return (of_low & 0x0f0f0f0f) | (of_high & 0xf0f0f0f0);
+    return { __byte_perm(first, second, c.even) + 0x01010101, __byte_perm(first, second, c.odd) + 0x01010101 };
+}
+
+__device__ static inline uint32_t nibbles_of_bytes(code_bytes b)
+{
+    const uint32_t low = (b.low >> 1 & 0x07070707) | (b.low >> 4 & 0xf8f8f8f8), high = (b.high << 3 & 0x70707070) | (b.high & 0x8f8f8f8f);
+    return (low & 0x0f0f0f0f) | (high & 0xf0f0f0f0);
+}
+
+/* Of the codes below and above the middle that a quotient is, the even one; all others are the same twice. */
+__device__ static inline uint32_t even_codes(uint32_t below, uint32_t above) { return above & ~((above ^ below) & 0x02020202); }
+
+/* Tensor scales that are powers of two: a number of 8 bits and a middle times the divisor are equal or differ by 2^-8 of themselves.  By a factor that is
+ * less by 2^-13 middles become the half below, and go up again if they are to be rounded up; nothing else crosses a middle.
+ * Others of at most 8 bits: equal or different by 2^-16.  What is multiplied with a factor that is less by 2^-19, and with one that is more, has both
+ * codes of a middle. */
+template <int way> __device__ static inline uint32_t nibbles_of_quotients(const both_constants &c, const uint32_t *x, float factor)
+{
+    if (way == BF16_NVFP4) return nibbles_of_bytes(bytes_of_quotients<false>(c, x, factor));
+    if (way == BF16_NVFP4_POWER) return nibbles_of_bytes(bytes_of_quotients<true>(c, x, factor * (1 - 0x1p-13f)));
+    const code_bytes below = bytes_of_quotients<false>(c, x, factor * (1 - 0x1p-19f)), above = bytes_of_quotients<false>(c, x, factor * (1 + 0x1p-19f));
+    return nibbles_of_bytes({ even_codes(below.low, above.low), even_codes(below.high, above.high) });
+}
+
+__device__ static inline float to_32_places(float x) { return __uint_as_float((__float_as_uint(x) + 16) & ~31u); }
+
+/* Quotients of 7 and more would have no code.  Only by the largest scale, or one of the least, which may be much smaller than a block wants, are there
+ * any: numbers become those that have the code of 6. */
+__device__ static inline void limit_unit(uint32_t *x, float factor)
+{
+    const uint32_t most = __float_as_uint(__fdividef(6 * 0x1p-14f, factor));
+#pragma unroll
+    for (int i = 0; i < 8; i++) x[i] = ptx_min_xorsign_abs_bf16x2(x[i], __byte_perm(most, most, 0x3232));
 }
 
 /* Scales in ue4m3. */
-template <int way>
-__device__ static inline void quantize_quotients(const both_constants &c, const float *factors, two_units *u)
+template <int way> __device__ static inline void quantize_quotients(const both_constants &c, const float *factors, two_units *u)
 {
     const uint32_t amax = u->amax = amax_of_two<false>(*u);
-    const uint32_t pair = ptx_cvt_e4m3x2(__uint_as_float(amax & 0xffff0000) * c.amax_factor, __uint_as_float(amax << 16) * c.amax_factor);
-    u->scales[0] = pair & 0xff, u->scales[1] = pair >> 8;
+    float first = __uint_as_float(amax << 16) * c.amax_factor, second = __uint_as_float(amax & 0xffff0000) * c.amax_factor;
+    if (way != BF16_NVFP4) first = to_32_places(first), second = to_32_places(second);
+    const uint32_t pair = ptx_cvt_e4m3x2(second, first);
+    u->scales[0] = pair & 0x7f, u->scales[1] = pair >> 8 & 0x7f;          /* of NaN the sign may be left */
+    const float of_first = factors[u->scales[0]], of_second = factors[u->scales[1]];
+    if (u->scales[0] - 4 > 0x79 || u->scales[1] - 4 > 0x79)               /* codes 0 to 3, 0x7e and that of NaN */
+        limit_unit(u->x[0], of_first), limit_unit(u->x[1], of_second);
 #pragma unroll
-    for (int i = 0; i < 2; i++) {
-        const float factor = factors[u->scales[i]];
-#pragma unroll
-        for (int j = 0; j < 2; j++) {
-            const uint32_t *x = u->x[i] + 4 * j;
-            u->words[i][j] = way == BF16_NVFP4_POWER ? nibbles_of_powers(c, x, factor) : nibbles_of_quotients(c, x, factor);
-        }
+    for (int j = 0; j < 2; j++) {
+        u->words[0][j] = nibbles_of_quotients<way>(c, u->x[0] + 4 * j, of_first);
+        u->words[1][j] = nibbles_of_quotients<way>(c, u->x[1] + 4 * j, of_second);
     }
 }
 
@@ -261,13 +282,12 @@ __device__ static inline uint32_t quantize_units(const bsmi_quantize_parameters 
     }
     stage += at.row * 16 + at.sixteenth / PER_BLOCK;
     uint32_t amax[2] = {};
-    constexpr int AT_ONCE = way == NVFP4_SHORT || way == BF16_E5M2 || (JOB::ALWAYS_STAGED && way == E2M1_BEYOND) ? 1 : 2;   /* short code for what is rare */
+    constexpr int AT_ONCE = way == NVFP4_SHORT || way == BF16_E5M2 || way == E2M1_BEYOND ? 1 : 2;   /* short code for what is rare */
 #pragma unroll AT_ONCE
     for (uint32_t i = 0; i < UNITS / 2; i++) {
         two_units u;
         load(i, &u);
-        if constexpr (way == NVFP4_SHORT) quantize_short(job, &u);
-        else if constexpr (has_sixteen<way>) quantize_quotients<way>(c, job.bf16.factors, &u);
+        if constexpr (has_sixteen<way>) quantize_quotients<way>(c, job.bf16.factors, &u);
         else if constexpr (has_bytes<way>) quantize_bytes<way>(c, &u);
         else quantize_nibbles<way == E2M1_BEYOND>(c, &u);
         amax[0] = amax[1], amax[1] = u.amax;

@@ -1,5 +1,5 @@
 /* A matrix of bf16 and its transpose into codes and scales from one read: the bits of bsmi_quantize of both.  both_tile.cuh says how. */
-#include "both_powers.cuh"
+#include "both_quotients.cuh"
 #include "tensor_scale.cuh"
 
 /* What a CTA knows of one destination.  way: a bf16_way, BF16_NONE for the exact one, or one of the above.  places: of the scales of a tile's
@@ -25,32 +25,6 @@ struct both_stage { unsigned char columns[BSMI_BOTH_COLUMNS][16]; };
  * One thread finds those of the tile after the next. */
 struct both_places { const unsigned char *source; unsigned char *codes[2], *scales[2], *column_scales; both_tile at; };
 enum { PLACES = 4 };
-
-/* By block.cuh's way.  Loops: short code for what is rare. */
-__device__ static inline void quantize_short(const both_job &job, two_units *u)
-{
-    const uint32_t amax = u->amax = amax_of_two<false>(*u);
-#pragma unroll 1
-    for (int i = 0; i < 4; i++) {
-        uint32_t x[4];
-#pragma unroll
-        for (int j = 0; j < 4; j++) x[j] = i < 2 ? u->x[0][j] : u->x[1][j];
-        if (i & 1) {
-#pragma unroll
-            for (int j = 0; j < 4; j++) x[j] = i < 2 ? u->x[0][4 + j] : u->x[1][4 + j];
-        }
-        const uint32_t mine = i < 2 ? amax << 16 : amax & 0xffff0000;
-        const uint32_t code = mine == 0 || mine >= 0x7f800000 ? 0 : nvfp4_scale_code(job.q, __uint_as_float(mine));
-        bool doubtful;
-        uint32_t nibbles = nvfp4_codes(job.q, widen<SOURCE_BF16>({ make_uint4(x[0], x[1], x[2], x[3]), {} }), code, &doubtful);
-        nibbles = job.bf16.constants.even == 1 ? nibbles : (nibbles >> 4 & 0x0f0f0f0f) | (nibbles & 0x0f0f0f0f) << 4;
-        if (doubtful) u->amax = 0xffffffff;
-        if (i == 0) u->words[0][0] = nibbles, u->scales[0] = code;
-        else if (i == 1) u->words[0][1] = nibbles;
-        else if (i == 2) u->words[1][0] = nibbles, u->scales[1] = code;
-        else u->words[1][1] = nibbles;
-    }
-}
 
 /* Of blocks that two lanes share, one does it. */
 __device__ static void quantize_again(const bsmi_quantize_parameters &p, const both_job &job, uint32_t units, const unit_places &at, uint32_t row,
@@ -81,13 +55,10 @@ __device__ __noinline__ static void quantize_odd(const bsmi_both_parameters &p, 
     quantize_again(p.columns, jobs[1], units >> 4, units_of_columns(), tile.at.column, tile.at.row, in_stage(stage, jobs[1], turn));
 }
 
-/* Tensor scales that the quick ways do not serve, and those of few bits. */
+/* Tensor scales that the quick ways do not serve. */
 template <bool ROWS>
-__device__ __noinline__ static uint32_t quantize_tile_slowly(const bsmi_quantize_parameters &p, const both_job &job, const uint4 *tile,
-                                                             const both_places &places, unsigned char *stage)
+__device__ __noinline__ static uint32_t quantize_tile_slowly(const bsmi_quantize_parameters &p, const both_job &job, both_tile at)
 {
-    if (job.way == NVFP4_SHORT) return quantize_one_way<NVFP4_SHORT, ROWS>(p, job, tile, places, stage);
-    const both_tile &at = places.at;
     const uint32_t rows = ROWS ? BSMI_BOTH_ROWS : BSMI_BOTH_COLUMNS, columns = ROWS ? BSMI_BOTH_COLUMNS : BSMI_BOTH_ROWS;
     const uint32_t first_row = ROWS ? at.row : at.column, first_column = ROWS ? at.column : at.row;
     const uint32_t length = (uint32_t)p.destination.block, blocks = columns / length;
@@ -105,9 +76,10 @@ __device__ static inline uint32_t quantize_tile(const bsmi_quantize_parameters &
     case BF16_E5M2: return quantize_one_way<BF16_E5M2, ROWS>(p, job, tile, at, stage);
     case BF16_E2M1: return quantize_one_way<BF16_E2M1, ROWS>(p, job, tile, at, stage);
     case E2M1_BEYOND: return quantize_one_way<E2M1_BEYOND, ROWS>(p, job, tile, at, stage);
-    case BF16_NVFP4_POWER: return quantize_one_way<BF16_NVFP4_POWER, ROWS>(p, job, tile, at, stage);
     case BF16_NVFP4: return quantize_one_way<BF16_NVFP4, ROWS>(p, job, tile, at, stage);
-    default: return quantize_tile_slowly<ROWS>(p, job, tile, at, stage);
+    case BF16_NVFP4_POWER: return quantize_one_way<BF16_NVFP4_POWER, ROWS>(p, job, tile, at, stage);
+    case NVFP4_SHORT: return quantize_one_way<NVFP4_SHORT, ROWS>(p, job, tile, at, stage);
+    default: return quantize_tile_slowly<ROWS>(p, job, at.at);
     }
 }
 
@@ -125,13 +97,9 @@ __device__ static inline void make_both_job(const bsmi_quantize_parameters &p, f
     const bool sixteen = job.q.is_nvfp4 != 0, within = (c.round_up & 0xffff) >= 0x3f;  /* 1.5 is the largest */
     job.way = job.bf16.way == BF16_NONE && job.q.way == WAY_NVFP4 ? NVFP4_SHORT
               : job.bf16.way == BF16_E2M1 && !within ? E2M1_BEYOND : (int)job.bf16.way;
-    /* Sums are bf16 from 128 on, or halves from 1024 on, less 4 or 4 more. */
-    const bool selects = sixteen && job.way != BF16_NVFP4_POWER;
-    const uint32_t base = sixteen ? 0x64 : 0x43;
-    job.constants = { c.round_up, (uint32_t)c.emax * 0x00800080, c.exponent_of_one, (uint32_t)c.emax,
-                      (c.least - 1) * 0x00010001, sixteen ? 0x7f7f7f7f : (c.least + c.span) * 0x00010001, 0x80008000,
-                      sixteen ? 0x44004400u : 0x40804080u, selects ? c.low_nibbles : c.even, selects ? c.high_nibbles : c.odd,
-                      0 - base * (0x01000100 * c.even + 0x01010101 * c.odd), c.amax_factor };
+    job.constants = { c.round_up, (uint32_t)c.emax * 0x00800080, c.exponent_of_one, (uint32_t)c.emax, (c.least - 1) * 0x00010001,
+                      sixteen ? 0x7f7f7f7f : (c.least + c.span) * 0x00010001, 0x80008000, 0x40804080, sixteen ? c.low_nibbles : c.even,
+                      sixteen ? c.high_nibbles : c.odd, 0 - 0x43 * (0x01000100 * c.even + 0x01010101 * c.odd), c.amax_factor };
 }
 
 /* By all threads, behind a barrier. */

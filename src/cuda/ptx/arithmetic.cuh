@@ -27,13 +27,6 @@ __device__ static inline uint32_t ptx_fma_f16x2(uint32_t a, uint32_t b, uint32_t
     return d;
 }
 
-__device__ static inline uint32_t ptx_sub_f16x2(uint32_t a, uint32_t b)
-{
-    uint32_t d;
-    asm("sub.f16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
-    return d;
-}
-
 /* The larger magnitude of two bf16 each; NaN if one of them is (9.7.4.6 abs, 9.7.4.8 max). */
 __device__ static inline uint32_t ptx_max_nan_abs_bf16x2(uint32_t a, uint32_t b)
 {
@@ -47,6 +40,14 @@ __device__ static inline uint32_t ptx_max_nan_xorsign_abs_bf16x2(uint32_t a, uin
 {
     uint32_t d;
     asm("max.NaN.xorsign.abs.bf16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
+    return d;
+}
+
+/* The smaller magnitude of two bf16 each; its sign is that of their product (9.7.4.7 min). */
+__device__ static inline uint32_t ptx_min_xorsign_abs_bf16x2(uint32_t a, uint32_t b)
+{
+    uint32_t d;
+    asm("min.xorsign.abs.bf16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
     return d;
 }
 
