@@ -17,7 +17,8 @@ struct bsmi_both_parameters { struct bsmi_quantize_parameters rows, columns; };
 /* Kernels bsmi_quantize_both_powers and bsmi_order_scales, one behind the other: the same for destinations that are MXFP8 of E4M3 or MXFP4,
  * without tensor scales, rows and columns of the source multiples of BSMI_BOTH_POWERS; scales linear, from multiples of 32 bytes on, as are their
  * pitches.  The first leaves scales in the order of tiles: both_powers.cuh.
- * Grids of BSMI_BOTH_THREADS threads a CTA: of the first any, CTAs stride over BSMI_BOTH_CHUNK tiles; of the second bsmi_both_regions of both.
+ * Grids of BSMI_BOTH_THREADS threads a CTA: of the first any, CTAs stride over BSMI_BOTH_CHUNK tiles, and those that are more take one each from the
+ * last; of the second bsmi_both_regions of both.
  * Kernel bsmi_quantize_both_quotients: the first of them for NVFP4 with tensor scales that are not computed here. */
 enum { BSMI_BOTH_POWERS = 1024, BSMI_BOTH_CHUNK = 2 };
 

@@ -152,7 +152,7 @@ static enum bsmi_cuda_kernel_id kernel_for_both(const struct bsmi_cuda_gpu *gpu,
 static bsm_status launch_in_order(struct bsmi_cuda_queue *queue, enum bsmi_cuda_kernel_id kernel, const struct bsmi_both_parameters *p, int64_t tiles)
 {
     const int64_t regions = bsmi_both_regions(&p->rows.destination.layout) + bsmi_both_regions(&p->columns.destination.layout);
-    const bsm_status status = bsmi_cuda_launch(queue, kernel, tiles / BSMI_BOTH_CHUNK, p);
+    const bsm_status status = bsmi_cuda_launch(queue, kernel, tiles / BSMI_BOTH_CHUNK + queue->gpu->multiprocessors, p);
     return status == BSM_OK ? bsmi_cuda_launch(queue, BSMI_KERNEL_ORDER_SCALES, regions, p) : status;
 }
 

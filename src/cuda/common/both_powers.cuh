@@ -44,18 +44,32 @@ __device__ static inline void make_powers_job(const bsmi_quantize_parameters &p,
     job->way = m.element == BSM_E4M3 ? BF16_E4M3 : beyond ? E2M1_BEYOND : BF16_E2M1;
 }
 
-/* Chunks in bands of BAND tiles above one another; a CTA does every so many of them. */
-struct powers_order { uint32_t down, across; };
+/* Chunks in bands of BAND tiles above one another; a CTA does every so many of them.  If there are more CTAs than chunks, there are two for each of the
+ * last chunks, from `halves` on: the end of the kernel waits for shorter ones. */
+struct powers_order { uint32_t down, across, halves; };
 
-__device__ static inline bool has_turn(const powers_order &o, uint32_t turn) { return blockIdx.x + turn / BSMI_BOTH_CHUNK * gridDim.x < o.down * o.across; }
+__device__ static inline powers_order make_order(const bsmi_device_reals &s)
+{
+    const uint32_t down = (uint32_t)s.rows / (BSMI_BOTH_ROWS * BSMI_BOTH_CHUNK), across = (uint32_t)s.columns / BSMI_BOTH_COLUMNS, chunks = down * across;
+    return { down, across, chunks - min(max(gridDim.x, chunks) - chunks, chunks) };
+}
+
+/* Tiles are counted chunk by chunk. */
+__device__ static inline uint32_t tile_number(const powers_order &o, uint32_t turn)
+{
+    if (blockIdx.x < o.halves) return (blockIdx.x + turn / BSMI_BOTH_CHUNK * gridDim.x) * BSMI_BOTH_CHUNK + turn % BSMI_BOTH_CHUNK;
+    return o.halves + blockIdx.x + turn * BSMI_BOTH_CHUNK * o.down * o.across;
+}
+
+__device__ static inline bool has_turn(const powers_order &o, uint32_t turn) { return tile_number(o, turn) < BSMI_BOTH_CHUNK * o.down * o.across; }
 
 /* Bands are whole: there are 16 tiles in 1024 rows. */
-static_assert(BAND * BSMI_BOTH_ROWS == BSMI_BOTH_POWERS && BAND % BSMI_BOTH_CHUNK == 0, "no last band is lower than the others");
+static_assert(BAND * BSMI_BOTH_ROWS == BSMI_BOTH_POWERS && BAND % BSMI_BOTH_CHUNK == 0 && BSMI_BOTH_CHUNK == 2, "no last band is lower than the others");
 __device__ static inline both_tile tile_at(const powers_order &o, uint32_t turn)
 {
     constexpr uint32_t HEIGHT = BAND / BSMI_BOTH_CHUNK;
-    const uint32_t chunk = blockIdx.x + turn / BSMI_BOTH_CHUNK * gridDim.x, band = chunk / (HEIGHT * o.across), rest = chunk - band * HEIGHT * o.across;
-    return { ((band * HEIGHT + rest % HEIGHT) * BSMI_BOTH_CHUNK + turn % BSMI_BOTH_CHUNK) * BSMI_BOTH_ROWS, rest / HEIGHT * BSMI_BOTH_COLUMNS };
+    const uint32_t number = tile_number(o, turn), chunk = number / BSMI_BOTH_CHUNK, band = chunk / (HEIGHT * o.across), rest = chunk - band * HEIGHT * o.across;
+    return { ((band * HEIGHT + rest % HEIGHT) * BSMI_BOTH_CHUNK + number % BSMI_BOTH_CHUNK) * BSMI_BOTH_ROWS, rest / HEIGHT * BSMI_BOTH_COLUMNS };
 }
 
 /* Of a line in its region: 1 << this bytes. */
@@ -149,14 +163,13 @@ template <class JOB> __device__ static inline void quantize_chunks(const bsmi_bo
     __shared__ powers_places places[4];
     __shared__ __align__(16) powers_stage stage;
     const bsmi_device_reals &s = p.rows.source;
-    const powers_order order = { (uint32_t)s.rows / (BSMI_BOTH_ROWS * BSMI_BOTH_CHUNK), (uint32_t)s.columns / BSMI_BOTH_COLUMNS };
+    const powers_order order = make_order(s);
     const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const bool works = has_turn(order, 0);
     const float t_of_rows = read_early(p.rows, jobs), t_of_columns = read_early(p.columns, jobs);
     const both_tile first = tile_at(order, 0);
-    if (works) copy_tile(s, shared_address(tiles[0]), source_of_tile(s, first));
+    if (has_turn(order, 0)) copy_tile(s, shared_address(tiles[0]), source_of_tile(s, first));
     cp_async_commit_group();
-    if (works) copy_tile(s, shared_address(tiles[1]), source_of_tile(s, { first.row + BSMI_BOTH_ROWS, first.column }));
+    if (has_turn(order, 1)) copy_tile(s, shared_address(tiles[1]), source_of_tile(s, { first.row + BSMI_BOTH_ROWS, first.column }));
     cp_async_commit_group();
     make_jobs(p, t_of_rows, t_of_columns, jobs);
     if (lane == 0 && warp >= 2) find_places<JOB::LENGTH>(p, { first.row + (warp - 2) * BSMI_BOTH_ROWS, first.column }, &places[warp - 2]);

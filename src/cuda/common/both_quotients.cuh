@@ -75,7 +75,7 @@ __device__ static inline uint32_t quantize_tile(const bsmi_quantize_parameters &
     }
 }
 
-extern "C" __global__ void __launch_bounds__(BSMI_BOTH_THREADS, 4) bsmi_quantize_both_quotients(const __grid_constant__ bsmi_both_parameters p)
+extern "C" __global__ void __launch_bounds__(BSMI_BOTH_THREADS, 5) bsmi_quantize_both_quotients(const __grid_constant__ bsmi_both_parameters p)
 {
     quantize_chunks<quotients_job>(p);
 }
