@@ -22,7 +22,7 @@ PARTS = ["mutants"]
 GEMM = ["test_gemm --only factors", "test_gemm --only exponents", "test_gemm --only boxes_of_the_tile_before", "test_gemm --only groups",
         "test_gemm --only edges", "test_gpu_epilogues --only special_numbers", "test_gpu_decoding --only left_out_by_the_kernel"]
 KERNELS = {
-    "bsmi_decode": ("common_decode", ["test_device_decode --only spans", "test_gpu_contract --only factors_and_addends",
+    "bsmi_decode": ("common_decode", ["test_device_decode --only every_quick_way", "test_device_decode --only spans", "test_gpu_contract --only factors_and_addends",
                                       "test_device_decode --only every_format_and_packing", "test_device_decode --only every_layout",
                                       "test_gpu_decoding --only scales_and_codes_of_any_size"]),
     "bsmi_decode_plain": ("common_decode_plain", ["test_device_decode --only plain_operands", "test_gpu_decoding --only far_scales_in_few_places",
@@ -42,7 +42,7 @@ KERNELS = {
     "bsmi_convert_scales": ("common_scales", ["test_device_scales --only whole_units", "test_gpu_contract --only scales_from_layout_to_layout",
                                               "test_device_scales --only every_layout_to_every_other"]),
     "bsmi_clear_padding": ("common_scales", ["test_gpu_contract --only quantized_outputs"]),
-    "bsmi_dequantize": ("common_dequantize", ["test_device_dequantize --only every_scale_with_every_code",
+    "bsmi_dequantize": ("common_dequantize", ["test_device_dequantize --only every_quick_way", "test_device_dequantize --only every_scale_with_every_code",
                                               "test_gpu_contract --only quantizing_and_back",
                                               "test_device_dequantize --only every_format_packing_and_type"]),
     "bsmi_finish": ("common_finish", ["test_gpu_epilogues"]),
@@ -63,7 +63,8 @@ def names_in(file, table):
 for table in "LARGE", "SMALL":
     for name in names_in("gemm_instances.h", "GEMM_" + table):
         KERNELS[f"bsmi_gemm_{name}"] = (f"sm90_gemm_{table.lower()}", GEMM)
-DECODING = ["test_gpu_decoding --only " + case for case in ("every_format", "long_rows", "whole_tiles", "edges", "scales_and_codes_of_any_size")]
+DECODING = ["test_gpu_decoding --only " + case for case in ("every_format", "long_rows", "whole_tiles", "edges", "scales_and_codes_of_any_size",
+                                                            "operands_of_every_kind", "wide_tiles")]
 for code, file in ("bytes", "bytes"), ("mxfp4", "nibbles"), ("nvfp4", "nibbles"):
     for name in names_in("gemm_instances.h", "DECODING") + names_in("gemm_instances.h", "DECODING_BYTES" if file == "bytes" else "WIDE_DECODING"):
         KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_decoding_{file}", DECODING)

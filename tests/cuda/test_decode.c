@@ -219,6 +219,15 @@ static void every_format_and_packing(struct test *t)
             }
 }
 
+/* Aligned rows, so long that codes are copied in advance more than once. */
+static void every_quick_way(struct test *t)
+{
+    if (!device_open(t)) return;
+    for (int format = 1; format < BSM_FORMAT_FP32; format++)
+        for (int packing = 0; packing < BSM_PACKING_GGUF; packing++)
+            case_of(t, (struct twin_wish){ .format = (bsm_format)format, .packing = (bsm_packing)packing, .rows = 3, .columns = 2048 + 64, .batch = 1 }, 30);
+}
+
 static void every_layout(struct test *t)
 {
     static const bsm_format formats[] = { BSM_MXFP8_E4M3, BSM_MXFP4, BSM_NVFP4, BSM_MXFP6_E2M3 };
@@ -336,7 +345,7 @@ static void plain_operands(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        TEST(every_format_and_packing), TEST(every_layout), TEST(every_scale_with_every_code), TEST(spans),
+        TEST(every_format_and_packing), TEST(every_quick_way), TEST(every_layout), TEST(every_scale_with_every_code), TEST(spans),
         TEST(every_wide_code),          TEST(long_rows), TEST(plain_operands)
     };
     return TEST_MAIN(argc, argv, cases);

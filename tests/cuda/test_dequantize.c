@@ -84,8 +84,18 @@ static void every_scale_with_every_code(struct test *t)
                     (bsm_real)type, false, 0);
 }
 
+/* Aligned rows of every format and packing, so long that codes are copied in advance more than once. */
+static void every_quick_way(struct test *t)
+{
+    if (!device_open(t)) return;
+    for (int format = 1; format < BSM_FORMAT_FP32; format++)
+        for (int packing = 0; packing < BSM_PACKING_GGUF; packing++)
+            case_of(t, (struct twin_wish){ .format = (bsm_format)format, .packing = (bsm_packing)packing, .rows = 3, .columns = 2048 + 64, .batch = 1 },
+                    BSM_REAL_BF16, false, 0);
+}
+
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(every_format_packing_and_type), TEST(every_scale_with_every_code) };
+    static const struct test_case cases[] = { TEST(every_format_packing_and_type), TEST(every_scale_with_every_code), TEST(every_quick_way) };
     return TEST_MAIN(argc, argv, cases);
 }

@@ -273,13 +273,14 @@ static void check_kernels(struct test *t, const struct problem *problems, int co
 }
 
 /* Kernels that decode in the registers of several warpgroups: rings that go round, several tiles a CTA, and a last stage of codes that
- * is not whole; scales that are no numbers, or large ones of zeros. */
+ * is not whole, or holds all of K; scales that are no numbers, or large ones of zeros. */
 static void wide_tiles(struct test *t)
 {
     static const struct problem problems[] = {
         { .m = 40, .n = 150, .k = 1056, .d = BSM_FORMAT_BF16 },
         { .m = 8, .n = 66, .k = 160, .scales = NAN_SCALES },
         { .m = 8, .n = 66, .k = 160, .scales = ZEROS },
+        { .m = 8, .n = 600, .k = 64 },
     };
     check_kernels(t, problems, sizeof problems / sizeof problems[0], (const char *const[]){ "_256x128_1x1", "_turns", NULL }, true);
 }
@@ -362,6 +363,7 @@ static void decoded_in_registers(struct test *t)
         { .m = 34, .n = 72, .k = 96, .scales = FAR, .a = BSM_MXFP4, .alpha = true },
         { .m = 20, .n = 66, .k = 800, .scales = NAN_SCALES, .batch = 2 },
         { .m = 20, .n = 130, .k = 288, .scales = SPANNING, .a = BSM_MXFP8_E4M3, .layout = BSM_LAYOUT_128X4 },
+        { .m = 20, .n = 130, .k = 160, .scales = SPANNING, .a = BSM_MXFP8_E4M3, .a_too = true },
     };
     enum { PROBLEMS = sizeof problems / sizeof problems[0] };
     struct contexts c;
@@ -388,6 +390,7 @@ static void left_out_by_the_kernel(struct test *t)
         { .m = 70, .n = 100, .k = 96, .scales = SPANNING, .a = BSM_MXFP4, .a_too = true, .batch = 2, .d = BSM_FORMAT_BF16, .alpha = true, .c = true },
         { .m = 100, .n = 72, .k = 96, .scales = SPANNING, .a = BSM_MXFP8_E5M2, .a_too = true, .groups = 3, .d = BSM_FORMAT_BF16, .bias_per_row = true },
         { .m = 80, .n = 64, .k = 160, .scales = SPANNING, .d = BSM_MXFP8_E4M3 },
+        { .m = 100, .n = 72, .k = 96, .groups = 3 },                  /* of bf16 alone: nothing is decoded in front */
     };
     static const char *const tiles[] = { "128x96_1x1", "128x64_1x1",  "128x128_1x1", "64x48_1x1",   "64x96_1x1",
                                          "64x128_1x1", "128x256_2x1", "128x224_2x1", "128x224_1x2", "128x192_2x1" };
@@ -402,13 +405,13 @@ static void left_out_by_the_kernel(struct test *t)
         snprintf(name, sizeof name, "cuda_wgmma_%s", tiles[i / PROBLEMS]);
         const int kernel = kernel_number(c.gpu, name, BSM_FORMAT_BF16, BSM_MXFP4);
         if (one_is_asked_for() ? !is_asked_for(kernel) : is_simulated() && i / PROBLEMS != i % PROBLEMS) continue;
-        compare_kernels(t, &c, &problems[i % PROBLEMS], BSM_MXFP4, kernel, kernel == beside ? other : beside);
+        compare_kernels(t, &c, &problems[i % PROBLEMS], i % PROBLEMS < PROBLEMS - 1 ? BSM_MXFP4 : BSM_FORMAT_BF16, kernel, kernel == beside ? other : beside);
     }
     contexts_close(&c);
 }
 
 /* Kernels that decode B beside the products: chunks of K, of which the last is not whole, and CTAs without rows of A or of B; exponents, which
- * CTAs tell each other, and what is left out of either operand. */
+ * CTAs tell each other, and what is left out of either operand; D by boxes in each of its types. */
 static void decoded_beside(struct test *t)
 {
     static const struct problem problems[] = {
@@ -419,6 +422,9 @@ static void decoded_beside(struct test *t)
         { .m = 100, .n = 130, .k = 576, .scales = SPANNING, .a = BSM_MXFP8_E4M3, .layout = BSM_LAYOUT_128X4, .d_odd = 1 },
         { .m = 9, .n = 70, .k = 512, .scales = FAR_AND_NAN, .a = BSM_MXFP6_E3M2, .d = BSM_NVFP4 },
         { .m = 66, .n = 50, .k = 160, .scales = ZEROS },
+        { .m = 130, .n = 104, .k = 64 },
+        { .m = 40, .n = 104, .k = 64, .d = BSM_FORMAT_BF16 },
+        { .m = 40, .n = 104, .k = 64, .d = BSM_FORMAT_FP16, .a = BSM_MXFP8_E4M3, .a_too = true, .scales = SPANNING },
     };
     enum { PROBLEMS = sizeof problems / sizeof problems[0] };
     struct contexts c;

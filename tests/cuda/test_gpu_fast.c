@@ -52,6 +52,7 @@ struct problem {
     bsm_format a, b, d;
     int64_t m, n, k, batch, groups;
     bool b_broadcast, addends;
+    bool no_exponents;                    /* of rows */
 };
 
 static void check_whole_numbers(struct test *t, const struct contexts *c, const struct problem *q)
@@ -62,6 +63,8 @@ static void check_whole_numbers(struct test *t, const struct contexts *c, const 
     for (int i = 0; i < 1024; i++) alpha[i] = (float)(i % 4) - 1, bias[i] = (float)(i % 9) - 3;
     const int64_t matrices = q->groups > 0 ? q->groups : q->batch;
     struct operand a = whole_numbers(t, q->a, q->m, q->k, q->groups > 0 ? 1 : q->batch), b = whole_numbers(t, q->b, q->n, q->k, q->b_broadcast ? 1 : matrices);
+    for (int64_t r = 0; q->no_exponents && r < q->m + q->n; r++)
+        for (int64_t s = 0; s < q->k / 32; s++) bsm_matrix_set_scale(r < q->m ? &a.m : &b.m, 0, r < q->m ? r : r - q->m, s, 127);
     const int64_t of_d = q->groups > 0 ? 1 : q->batch;
     struct operand d = operand_make(&(struct shape){ .format = q->d, .rows = q->m, .columns = q->n, .batch = of_d, .extra_pitch = q->n % 8 == 0 ? 0 : 64 }, 0xee);
     struct operand cc = operand_make(&(struct shape){ .format = BSM_FORMAT_BF16, .rows = q->m, .columns = q->n, .batch = of_d }, 0xff);
@@ -81,13 +84,13 @@ static void check_whole_numbers(struct test *t, const struct contexts *c, const 
 static void whole_numbers_are_exact(struct test *t)
 {
     static const struct problem problems[] = {
-        { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3, BSM_FORMAT_FP32, 1, 1, 1, 1, 0, false, false },
-        { BSM_MXFP8_E4M3, BSM_MXFP4, BSM_FORMAT_BF16, 300, 264, 128, 1, 0, false, true },
-        { BSM_MXFP8_E5M2, BSM_MXFP6_E3M2, BSM_FORMAT_FP32, 65, 513, 673, 1, 0, false, false },
-        { BSM_MXFP6_E2M3, BSM_MXFP8_E4M3, BSM_FORMAT_FP16, 130, 40, 1100, 2, 0, false, false },
-        { BSM_MXFP4, BSM_MXFP6_E2M3, BSM_FORMAT_FP32, 20, 71, 200, 3, 0, true, true },
-        { BSM_MXFP6_E3M2, BSM_MXFP8_E5M2, BSM_FORMAT_BF16, 200, 24, 300, 0, 5, false, false },
-        { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3, BSM_MXFP8_E4M3, 33, 64, 160, 1, 0, false, false },
+        { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3, BSM_FORMAT_FP32, 1, 1, 1, 1, 0, false, false, false },
+        { BSM_MXFP8_E4M3, BSM_MXFP4, BSM_FORMAT_BF16, 300, 264, 128, 1, 0, false, true, false },
+        { BSM_MXFP8_E5M2, BSM_MXFP6_E3M2, BSM_FORMAT_FP32, 65, 513, 673, 1, 0, false, false, false },
+        { BSM_MXFP6_E2M3, BSM_MXFP8_E4M3, BSM_FORMAT_FP16, 130, 40, 1100, 2, 0, false, false, false },
+        { BSM_MXFP4, BSM_MXFP6_E2M3, BSM_FORMAT_FP32, 20, 71, 200, 3, 0, true, true, false },
+        { BSM_MXFP6_E3M2, BSM_MXFP8_E5M2, BSM_FORMAT_BF16, 200, 24, 300, 0, 5, false, false, false },
+        { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3, BSM_MXFP8_E4M3, 33, 64, 160, 1, 0, false, false, false },
     };
     struct contexts c;
     if (!fast_open(t, &c)) return;
@@ -99,9 +102,11 @@ static void whole_numbers_are_exact(struct test *t)
 static void stored_by_boxes(struct test *t)
 {
     static const struct problem problems[] = {
-        { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3, BSM_FORMAT_FP32, 70, 392, 160, 1, 0, false, false },
-        { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3, BSM_FORMAT_BF16, 20, 200, 32, 1, 0, false, false },
-        { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3, BSM_FORMAT_FP16, 20, 200, 32, 1, 0, false, false },
+        { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3, BSM_FORMAT_FP32, 70, 392, 160, 1, 0, false, false, false },
+        { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3, BSM_FORMAT_BF16, 20, 200, 32, 1, 0, false, false, false },
+        { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3, BSM_FORMAT_FP32, 20, 392, 32, 1, 0, false, false, true },
+        { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3, BSM_FORMAT_BF16, 20, 392, 32, 1, 0, false, false, true },
+        { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3, BSM_FORMAT_FP16, 20, 392, 32, 1, 0, false, false, true },
     };
     struct contexts c;
     if (!fast_open(t, &c)) return;
