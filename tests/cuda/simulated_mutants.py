@@ -279,9 +279,16 @@ def jobs(folder, wanted):
         yield turn, SECONDS, functools.partial(ask, folder, case)
 
 
+def place_of(case):
+    """Functions that kernels of a file call are asked of with each of these: what one of them misses is missed."""
+    entry, _, place = case.partition(":")
+    return (KERNELS[entry][0], place) if ":" in place else case
+
+
 def show(folder, answers):
     """answers: {case: line of the log or None}.  A row for each kernel; what nothing missed, together over the kernels."""
     rows, survivors = {}, {}
+    elsewhere = {place_of(case) for case, line in answers.items() if line and line["fate"] == "noticed"}
     for case, line in answers.items():
         entry, _, mutant = case.partition(":")
         counts = rows.setdefault(entry, {"of": 0})
@@ -290,7 +297,7 @@ def show(folder, answers):
         counts["of"] += 1
         fate = line["fate"] if line else "open"
         counts[fate] = counts.get(fate, 0) + 1
-        if fate in ("survives", "not executed"):
+        if fate in ("survives", "not executed") and place_of(case) not in elsewhere:
             same = re.sub(r"%?\b[a-z]+\d+\b", "_", re.sub(r"^@\S+ ", "", listed(folder)[case][0]))
             survivors.setdefault((fate, same), []).append(case)
     for entry, counts in rows.items():

@@ -24,6 +24,7 @@ struct problem {
     bsm_format a;      /* default: bf16 */
     bsm_format d;      /* default: fp32 */
     bsm_layout layout; /* of B's scales; default: any */
+    int64_t scale_pitch; /* of linear ones of B; default: any */
     enum { USUAL, FAR, SPANNING, NAN_SCALES, ZEROS, ONE_FAR, FAR_AND_NAN } scales;
     bool a_too;        /* A's scales are such, too */
     bool all_codes; /* NaN and infinity too */
@@ -79,7 +80,7 @@ static struct operand make_operand(struct test *t, const struct problem *q, bsm_
     };
     if (bsm_format_get((int)format)->block != 0) {
         s.layout = layouts[rnd_below(t, sizeof layouts / sizeof layouts[0])];
-        if (is_b && layout_of(q) != 0) s.layout = (bsm_scale_layout){ .kind = layout_of(q) };
+        if (is_b && layout_of(q) != 0) s.layout = (bsm_scale_layout){ .kind = layout_of(q), .pitch = q->scale_pitch };
     }
     struct operand o = operand_make(&s, 0xff);
     operand_fill(t, &o, false);
@@ -361,9 +362,12 @@ static void decoded_in_registers(struct test *t)
         { .m = 18, .n = 70, .k = 1056, .scales = SPANNING },
         { .m = 9, .n = 130, .k = 1056, .layout = BSM_LAYOUT_LINEAR, .d = BSM_FORMAT_BF16 },
         { .m = 34, .n = 72, .k = 96, .scales = FAR, .a = BSM_MXFP4, .alpha = true },
-        { .m = 20, .n = 66, .k = 800, .scales = NAN_SCALES, .batch = 2 },
+        { .m = 20, .n = 66, .k = 768, .scales = NAN_SCALES, .batch = 2 },
         { .m = 20, .n = 130, .k = 288, .scales = SPANNING, .a = BSM_MXFP8_E4M3, .layout = BSM_LAYOUT_128X4 },
         { .m = 20, .n = 130, .k = 160, .scales = SPANNING, .a = BSM_MXFP8_E4M3, .a_too = true },
+        { .m = 20, .n = 200, .k = 640, .alpha = true, .bias_per_row = true },     /* warpgroups that take turns: one finishes all tiles */
+        { .m = 9, .n = 70, .k = 288, .layout = BSM_LAYOUT_LINEAR, .scale_pitch = 20 },
+        { .m = 64, .n = 130, .k = 96, .scales = SPANNING },                       /* left out of a tile's last part, too */
     };
     enum { PROBLEMS = sizeof problems / sizeof problems[0] };
     struct contexts c;
