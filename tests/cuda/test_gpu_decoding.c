@@ -29,7 +29,7 @@ struct problem {
     bool a_too;        /* A's scales are such, too */
     bool all_codes; /* NaN and infinity too */
     bool alpha, bias_per_row, c; /* alpha: of each row */
-    bool one_alpha;
+    bool one_alpha, bias_per_column;
     bool stream;   /* B's codes of 6 bits, as the kernels for them want */
     int64_t d_odd; /* elements by which D's rows miss multiples of 16 bytes */
 };
@@ -134,6 +134,7 @@ static unsigned char *run_on(struct test *t, const struct contexts *c, const str
     if (q->alpha) call.alpha = alpha, call.alpha_per = BSM_PER_ROW;
     if (q->one_alpha) call.alpha = alpha + 3, call.alpha_per = BSM_PER_TENSOR;
     if (q->bias_per_row) call.bias = bias, call.bias_type = BSM_REAL_FP32, call.bias_per = BSM_PER_ROW;
+    if (q->bias_per_column) call.bias = bias, call.bias_type = BSM_REAL_FP32, call.bias_per = BSM_PER_COLUMN;
     if (q->c) call.c = &cc.m, call.beta = beta;
     unsigned char *bytes = malloc(x->d.data_bytes);
     CHECK(t, bsm_context_force_kernel(c->gpu, kernel) == BSM_OK);
@@ -366,7 +367,7 @@ static void decoded_in_registers(struct test *t)
         { .m = 20, .n = 130, .k = 288, .scales = SPANNING, .a = BSM_MXFP8_E4M3, .layout = BSM_LAYOUT_128X4 },
         { .m = 20, .n = 130, .k = 160, .scales = SPANNING, .a = BSM_MXFP8_E4M3, .a_too = true },
         { .m = 20, .n = 200, .k = 640, .alpha = true, .bias_per_row = true },     /* warpgroups that take turns: one finishes all tiles */
-        { .m = 9, .n = 70, .k = 288, .layout = BSM_LAYOUT_LINEAR, .scale_pitch = 20 },
+        { .m = 9, .n = 70, .k = 352, .layout = BSM_LAYOUT_LINEAR, .scale_pitch = 24 },
         { .m = 64, .n = 130, .k = 96, .scales = SPANNING },                       /* left out of a tile's last part, too */
     };
     enum { PROBLEMS = sizeof problems / sizeof problems[0] };
@@ -426,7 +427,7 @@ static void decoded_beside(struct test *t)
         { .m = 100, .n = 130, .k = 576, .scales = SPANNING, .a = BSM_MXFP8_E4M3, .layout = BSM_LAYOUT_128X4, .d_odd = 1 },
         { .m = 9, .n = 70, .k = 512, .scales = FAR_AND_NAN, .a = BSM_MXFP6_E3M2, .d = BSM_NVFP4 },
         { .m = 66, .n = 50, .k = 160, .scales = ZEROS },
-        { .m = 130, .n = 104, .k = 64 },
+        { .m = 130, .n = 104, .k = 64, .layout = BSM_LAYOUT_LINEAR, .scale_pitch = 4, .bias_per_column = true },
         { .m = 40, .n = 104, .k = 64, .d = BSM_FORMAT_BF16 },
         { .m = 40, .n = 104, .k = 64, .d = BSM_FORMAT_FP16, .a = BSM_MXFP8_E4M3, .a_too = true, .scales = SPANNING },
     };

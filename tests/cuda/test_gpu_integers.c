@@ -231,6 +231,7 @@ static void stored_by_boxes(struct test *t)
         { .m = 20, .n = 264, .k = 32, .d = BSM_FORMAT_FP16, .least = 128 },
         { .m = 200, .n = 136, .k = 64, .groups = 4 },
         { .m = 70, .n = 520, .k = 160, .bias_per_column = true, .spread = 5, .unfit = true },
+        { .m = 20, .n = 264, .k = 64, .spread = 5, .unfit = true },
         { .m = 20, .n = 264, .k = 160, .d = BSM_FORMAT_BF16, .alpha = true, .spread = 5, .unfit = true },
         { .m = 20, .n = 264, .k = 64, .d = BSM_FORMAT_FP16, .spread = 5, .unfit = true },
         { .m = 200, .n = 136, .k = 64, .groups = 4, .spread = 5, .unfit = true },
