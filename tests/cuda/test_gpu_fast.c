@@ -81,6 +81,14 @@ static void check_whole_numbers(struct test *t, const struct contexts *c, const 
 }
 
 /* Around the tile of 128 x 192, its cluster of two, and the ring of five stages; in each form of product. */
+static void check_all(struct test *t, const struct problem *problems, size_t count)
+{
+    struct contexts c;
+    if (!fast_open(t, &c)) return;
+    for (size_t i = 0; i < count; i++) check_whole_numbers(t, &c, &problems[i]);
+    contexts_close(&c);
+}
+
 static void whole_numbers_are_exact(struct test *t)
 {
     static const struct problem problems[] = {
@@ -92,10 +100,7 @@ static void whole_numbers_are_exact(struct test *t)
         { BSM_MXFP6_E3M2, BSM_MXFP8_E5M2, BSM_FORMAT_BF16, 200, 24, 300, 0, 5, false, false, false },
         { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3, BSM_MXFP8_E4M3, 33, 64, 160, 1, 0, false, false, false },
     };
-    struct contexts c;
-    if (!fast_open(t, &c)) return;
-    for (size_t i = 0; i < sizeof problems / sizeof problems[0]; i++) check_whole_numbers(t, &c, &problems[i]);
-    contexts_close(&c);
+    check_all(t, problems, sizeof problems / sizeof problems[0]);
 }
 
 /* D by boxes that the next tile fills again, in each of its types. */
@@ -108,10 +113,7 @@ static void stored_by_boxes(struct test *t)
         { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3, BSM_FORMAT_BF16, 20, 392, 32, 1, 0, false, false, true },
         { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3, BSM_FORMAT_FP16, 20, 392, 32, 1, 0, false, false, true },
     };
-    struct contexts c;
-    if (!fast_open(t, &c)) return;
-    for (size_t i = 0; i < sizeof problems / sizeof problems[0]; i++) check_whole_numbers(t, &c, &problems[i]);
-    contexts_close(&c);
+    check_all(t, problems, sizeof problems / sizeof problems[0]);
 }
 
 /* Random numbers, as a recipe quantizes them: magnitudes of blocks differ by some powers of two. */
