@@ -11,10 +11,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_OUTPUTS = 8, MAX_INPUTS = 32 };
+enum { MAX_OUTPUTS = 8 };
 
-static struct { dev_t device; ino_t file; } inputs[MAX_INPUTS];
-static int input_count;
+static struct input { dev_t device; ino_t file; } *inputs;
+static size_t input_count, input_room;
 
 static struct output {
     char given[PATH_MAX];                 /* the path as the user wrote it */
@@ -94,19 +94,35 @@ static FILE *open_regular(struct output *o, const char *path, const struct stat 
     return file;
 }
 
+/* Every input is remembered, however many shards there are: one that was forgotten could be overwritten. */
+static void make_room_for_inputs(void)
+{
+    const size_t room = input_room == 0 ? 64 : 2 * input_room;
+    struct input *larger = cli_memory(NULL, (int64_t)room, sizeof *larger);
+    if (input_count > 0) memcpy(larger, inputs, input_count * sizeof *inputs);
+    free(inputs);
+    inputs = larger;
+    input_room = room;
+}
+
 void cli_input(const char *path)
 {
     struct stat there;
-    if (input_count == MAX_INPUTS || stat(path, &there) != 0 || !S_ISREG(there.st_mode)) return;
-    inputs[input_count].device = there.st_dev;
-    inputs[input_count++].file = there.st_ino;
+    if (stat(path, &there) != 0 || !S_ISREG(there.st_mode)) return;
+    if (input_count == input_room) make_room_for_inputs();
+    inputs[input_count++] = (struct input){ there.st_dev, there.st_ino };
 }
 
 static bool is_input(const struct stat *there)
 {
-    for (int i = 0; i < input_count; i++)
+    for (size_t i = 0; i < input_count; i++)
         if (inputs[i].device == there->st_dev && inputs[i].file == there->st_ino) return true;
     return false;
+}
+
+static int say_is_input(const struct cli *cli, const char *path)
+{
+    return cli_bad_input(cli, "%s: is read by this command: an output must be another file", path);
 }
 
 FILE *cli_output(struct cli *cli, const char *path)
@@ -123,7 +139,7 @@ FILE *cli_output(struct cli *cli, const char *path)
     }
     errno = 0;
     if (stat(path, &there) == 0 && is_input(&there)) {
-        cli_bad_input(cli, "%s: is read by this command: an output must be another file", path);
+        say_is_input(cli, path);
         return NULL;
     }
     errno = 0;
@@ -171,9 +187,17 @@ static bool close_output(const struct cli *cli, struct output *o, bool report)
     return good;
 }
 
+/* What lies at the target may have become an input after the output was opened. */
+static bool replaces_input(const struct output *o)
+{
+    struct stat there;
+    return !o->is_new && stat(o->target, &there) == 0 && is_input(&there);
+}
+
 static bool rename_output(const struct cli *cli, struct output *o)
 {
     if (!o->remove) return true;
+    if (replaces_input(o)) return say_is_input(cli, o->given) == CLI_DONE;
     if (rename(o->temporary, o->target) != 0) {
         cli_bad_input(cli, "%s: could not be written: %s", o->given, strerror(errno));
         return false;
@@ -209,7 +233,8 @@ int cli_outputs_finish(const struct cli *cli, bool keep)
     if (remove_folder && !(keep && good)) rmdir(folder);
     remove_folder = 0;
     renaming = 0;
-    output_count = input_count = 0;
+    output_count = 0;
+    input_count = 0;
     if (pending_signal != 0) remove_and_die(pending_signal);
     return good ? CLI_DONE : CLI_BAD_INPUT;
 }

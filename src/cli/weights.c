@@ -5,12 +5,26 @@
 
 #include <fnmatch.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* The index of shards, if the checkpoint was opened by one. */
+static void note_index(const struct cli *cli, const char *path)
+{
+    static const char name[] = "model.safetensors.index.json";
+    const size_t room = strlen(path) + sizeof name + 1;
+    char *inside = cli_memory(cli, (int64_t)room, 1);
+    snprintf(inside, room, "%s/%s", path, name);
+    cli_input(path);
+    cli_input(inside);
+    free(inside);
+}
 
 int weights_open(struct cli *cli, const char *path, bsm_checkpoint **checkpoint)
 {
     const bsm_status status = bsm_checkpoint_open(cli->context, path, checkpoint);
     if (status != BSM_OK) return cli_library_failed(cli, NULL, status);
+    note_index(cli, path);
     for (int i = 0; i < bsm_checkpoint_file_count(*checkpoint); i++) cli_input(bsm_checkpoint_file_path(*checkpoint, i));
     return CLI_DONE;
 }
