@@ -22,7 +22,9 @@
 #                    (SIM_SECONDS: all but the planted bugs and b200.sh ends after so many)
 #   make mutate-cuda  of these, the instructions taken out of the CUDA kernels, one at a time
 #   make bench-gpu   everything that this machine's GPU does beside its peers: a table, build/bench.json and build/bench.svg
-#   make install     into PREFIX (/usr/local)
+#   make install     the library and the command, into PREFIX (/usr/local)
+#   make install-cudasim  cudasim into PREFIX
+#   make test-bare   make demo, install and test in a Debian with gcc, make and git alone, made in build/bare: needs root (STEPS: which)
 #   make clean       removes build/
 JOBS         := $(shell nproc 2>/dev/null || echo 2)
 PREFIX       ?= /usr/local
@@ -175,7 +177,15 @@ calibrate:
 install: all
 	@cmake --install build/release --prefix $(PREFIX)
 
+install-cudasim:
+	@scripts/need $(tools)
+	@$(call build,release,--target cudasim cudasim_command)
+	@cmake --install build/release --prefix $(PREFIX) --component cudasim
+
+test-bare:
+	@tests/install/bare.sh build/bare $(STEPS)
+
 clean:
 	rm -rf build
 
-.PHONY: all demo test-tsan-cuda test-model test-gpu-sanitizer planted-cuda test-sim test-sim-full mutate-cuda calibrate instructions test test-asan test-ubsan test-tsan fuzz fuzz-fast sweep bench test-arm test-gpu bench-gpu install clean
+.PHONY: all demo test-tsan-cuda test-model test-gpu-sanitizer planted-cuda test-sim test-sim-full mutate-cuda calibrate instructions test test-asan test-ubsan test-tsan fuzz fuzz-fast sweep bench test-arm test-gpu bench-gpu install install-cudasim test-bare clean
