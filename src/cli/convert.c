@@ -1,5 +1,6 @@
 /* blockscale convert: the same codes and scales under the names of another convention. */
 #include "matrices.h"
+#include "merge_scales.h"
 #include "model_config.h"
 #include "rewrite.h"
 #include "weight_store.h"
@@ -11,7 +12,7 @@
 #include <string.h>
 
 struct settings {
-    const char *input, *output;
+    const char *input, *output, *merge;
     int convention;
 };
 
@@ -27,6 +28,10 @@ static const struct cli_option options[] = {
       CLI_TEXT(struct settings, output), .required = true },
     { "--convention", 0, "WHOSE", "names and types of the tensors; modelopt unless given, gguf for OUT.gguf",
       CLI_CHOICE(struct settings, convention, &conventions) },
+    { "--merge-tensor-scales", 0, "GROUPS",
+      "nvfp4 weights that programs fuse get one tensor scale, the largest, and block scales rounded to it: default, or endings of "
+      "names, as q_proj+k_proj+v_proj,gate_proj+up_proj; none unless given",
+      CLI_TEXT(struct settings, merge) },
     { .name = NULL }
 };
 
@@ -40,6 +45,8 @@ struct job {
     struct rewrite rewrite;
     bsm_convention convention;
     struct moved *moved; /* for each item */
+    struct merge_scales merge;
+    bool merges;
     int64_t inverted;    /* tensor scales whose reciprocal fp32 does not hold exactly */
 };
 
@@ -118,24 +125,59 @@ static void out_of_blocks(const struct block *b, int64_t blocks, const unsigned 
     }
 }
 
-/* The weight's bytes in the packing of `to`, whose pointers are set; memory that is its own is to be freed. */
-static int repack(struct cli *cli, const bsm_weight *w, bsm_matrix *to, void **own_codes, void **own_scales)
+/* Codes and scales on their way into another packing; memory that is the command's own is to be freed. */
+struct repacked {
+    const void *codes, *scales; /* linear, unless both packings are GGUF's */
+    void *own_codes, *own_scales, *blocks;
+};
+
+static void repacked_free(struct repacked *r)
 {
-    const bsm_matrix *from = &w->matrix;
-    const bool was_gguf = from->packing == BSM_PACKING_GGUF, is_gguf = to->packing == BSM_PACKING_GGUF;
-    *own_codes = *own_scales = NULL;
-    to->data = from->data;
-    to->scales = from->scales;
-    if (was_gguf == is_gguf) return CLI_DONE;
-    const struct block block = block_of(from->format);
-    if (from->columns % block.elements != 0)
+    free(r->own_codes);
+    free(r->own_scales);
+    free(r->blocks);
+}
+
+/* Codes and scales out of GGUF's blocks. */
+static void unpack(const struct cli *cli, const bsm_weight *w, const struct block *block, struct repacked *r)
+{
+    const int64_t blocks = weights_numbers(w) / block->elements;
+    r->codes = r->own_codes = cli_memory(cli, blocks, block->elements / 2);
+    r->scales = r->own_scales = cli_memory(cli, blocks, block->scales);
+    out_of_blocks(block, blocks, w->matrix.data, r->own_codes, r->own_scales);
+}
+
+/* Block scales under the tensor scale of the weight's group, which *tensor_scale becomes. */
+static int merge_scales(struct cli *cli, struct job *job, int64_t i, struct repacked *r, float *tensor_scale)
+{
+    const bsm_matrix *m = &job->rewrite.items[i].weight.matrix;
+    uint8_t *scales = cli_memory(cli, m->rows, bsm_matrix_scale_columns(m));
+    free(r->own_scales);
+    r->scales = r->own_scales = scales;
+    return merge_scales_of(cli, &job->merge, &job->rewrite, i, scales, tensor_scale);
+}
+
+/* The weight's bytes in the packing of `to`, whose pointers are set, and its tensor scale as it was or merged. */
+static int repack(struct cli *cli, struct job *job, int64_t i, bsm_matrix *to, struct repacked *r, float *tensor_scale)
+{
+    const bsm_weight *w = &job->rewrite.items[i].weight;
+    const bool was_gguf = w->matrix.packing == BSM_PACKING_GGUF, is_gguf = to->packing == BSM_PACKING_GGUF;
+    const bool merged = job->merges && job->merge.largest[i] != NULL, moves = merged || was_gguf != is_gguf;
+    const struct block block = block_of(w->matrix.format);
+    *r = (struct repacked){ .codes = w->matrix.data, .scales = w->matrix.scales };
+    if (moves && (was_gguf || is_gguf) && w->matrix.columns % block.elements != 0)
         return cli_bad_input(cli, "%s: rows of %" PRId64 " numbers are not whole blocks of %" PRId64, rewrite_name_of(w).text,
-                             from->columns, block.elements);
-    const int64_t blocks = weights_numbers(w) / block.elements;
-    to->data = *own_codes = cli_memory(cli, blocks, is_gguf ? block.bytes : block.elements / 2);
-    to->scales = is_gguf ? to->data : (*own_scales = cli_memory(cli, blocks, block.scales));
-    if (is_gguf) into_blocks(&block, blocks, from->data, from->scales, to->data);
-    else out_of_blocks(&block, blocks, from->data, to->data, to->scales);
+                             w->matrix.columns, block.elements);
+    if (moves && was_gguf) unpack(cli, w, &block, r);
+    if (merged && merge_scales(cli, job, i, r, tensor_scale) != CLI_DONE) return CLI_BAD_INPUT;
+    if (moves && is_gguf) {
+        const int64_t blocks = weights_numbers(w) / block.elements;
+        r->blocks = cli_memory(cli, blocks, block.bytes);
+        into_blocks(&block, blocks, r->codes, r->scales, r->blocks);
+        r->codes = r->scales = r->blocks;
+    }
+    to->data = (void *)(uintptr_t)r->codes;
+    to->scales = (void *)(uintptr_t)r->scales;
     return CLI_DONE;
 }
 
@@ -157,19 +199,43 @@ static int move(struct cli *cli, struct job *job, int64_t i)
     const bsm_weight *w = &job->rewrite.items[i].weight;
     const struct moved *moved = &job->moved[i];
     bsm_matrix to = moved->store.matrix;
-    float tensor_scale = 1;
-    void *codes, *scales;
-    int result = repack(cli, w, &to, &codes, &scales);
+    struct repacked repacked;
+    float tensor_scale = w->matrix.tensor_scale != NULL ? *w->matrix.tensor_scale : 1;
+    int result = repack(cli, job, i, &to, &repacked, &tensor_scale);
     if (result == CLI_DONE && w->matrix.tensor_scale != NULL) {
-        tensor_scale = turned(job, *w->matrix.tensor_scale, w->matrix.tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES,
+        tensor_scale = turned(job, tensor_scale, w->matrix.tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES,
                               to.tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES);
         to.tensor_scale = &tensor_scale;
     }
     if (result == CLI_DONE) result = weight_store_put(cli, &job->rewrite.writer, &moved->store, &to);
     if (result == CLI_DONE && moved->input_scale >= 0) result = put_input_scale(cli, job, w, moved->input_scale);
-    free(codes);
-    free(scales);
+    repacked_free(&repacked);
     return result;
+}
+
+/* Merged scales, and groups that a program would fuse wrongly. */
+static void report_merge(const struct job *job)
+{
+    const bsm_merge_stats *stats = &job->merge.stats;
+    if (job->merge.fused.count == 0) return;
+    printf(job->merges ? "tensor scales merged: " : "tensor scales differ in ");
+    fused_print(&job->merge.fused, stdout);
+    if (!job->merges) printf(": programs that fuse them keep the largest alone; --merge-tensor-scales default merges them\n");
+    else
+        printf("; of %" PRId64 " block scales of %" PRId64 " weights %" PRId64 " were rounded, by at most %.3g of them, %" PRId64
+               " became 0\n",
+               stats->scales, job->merge.weights, stats->rounded_scales, stats->worst_error, stats->flushed_scales);
+}
+
+static void report_merge_json(struct cli_json *json, const struct job *job)
+{
+    const bsm_merge_stats *stats = &job->merge.stats;
+    fused_print_json(json, job->merges ? "merged_tensor_scales" : "different_tensor_scales", &job->merge.fused);
+    if (!job->merges) return;
+    cli_json_integer(json, "merged_scales", stats->scales);
+    cli_json_integer(json, "rounded_scales", stats->rounded_scales);
+    cli_json_integer(json, "flushed_scales", stats->flushed_scales);
+    cli_json_number(json, "worst_error", stats->worst_error);
 }
 
 static void report(const struct cli *cli, const struct job *job)
@@ -180,6 +246,7 @@ static void report(const struct cli *cli, const struct job *job)
                r->weights, bsm_convention_name((int)job->convention), r->count - r->weights, checkpoint_writer_bytes(&r->writer));
         if (job->inverted > 0)
             printf("%" PRId64 " tensor scales became reciprocals that fp32 rounds, by at most 2^-24 of them\n", job->inverted);
+        report_merge(job);
         return;
     }
     struct cli_json json = cli_json_to(stdout);
@@ -190,6 +257,7 @@ static void report(const struct cli *cli, const struct job *job)
     cli_json_integer(&json, "passed_on", r->count - r->weights);
     cli_json_integer(&json, "rounded_reciprocals", job->inverted);
     cli_json_integer(&json, "bytes", checkpoint_writer_bytes(&r->writer));
+    report_merge_json(&json, job);
     cli_json_end(&json);
 }
 
@@ -245,8 +313,14 @@ static int run(struct cli *cli, const void *given)
     if (gguf != (job.convention == BSM_CONVENTION_GGUF))
         return cli_wrong_usage(cli, "--convention %s: goes with an output called X%s", bsm_convention_name((int)job.convention),
                                gguf ? ".safetensors, or a folder" : ".gguf");
+    const char *rules;
+    if (fused_rules(cli, "--merge-tensor-scales", s->merge, &rules) != CLI_DONE) return CLI_WRONG_USAGE;
+    job.merges = s->merge != NULL && rules[0] != '\0';
+    if (s->merge == NULL && gguf) rules = ""; /* nobody fuses these: ggml multiplies by each tensor scale */
     int result = rewrite_start(cli, s->input, s->output, takes, &job.rewrite);
+    if (result == CLI_DONE) merge_scales_find(cli, &job.rewrite, rules, &job.merge);
     if (result == CLI_DONE) result = convert(cli, &job, s);
+    merge_scales_free(&job.merge);
     free(job.moved);
     rewrite_end(&job.rewrite);
     return result;
@@ -255,7 +329,7 @@ static int run(struct cli *cli, const void *given)
 const struct cli_verb cli_verb_convert = {
     .name = "convert",
     .summary = "a quantized checkpoint under another project's names",
-    .usage = "CHECKPOINT -o OUT [--convention WHOSE]",
+    .usage = "CHECKPOINT -o OUT [--convention WHOSE] [--merge-tensor-scales GROUPS]",
     .about = "ModelOpt, compressed-tensors, gpt-oss and GGUF keep the same codes and scales under different names, in different "
              "orders of nibbles, and with tensor scales that multiply or divide. Codes and block scales stay bit for bit; a tensor "
              "scale that becomes a reciprocal is rounded to fp32, and said so. Weights with fp32 scales of tiles or rows, and all "

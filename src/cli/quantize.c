@@ -1,4 +1,5 @@
 /* blockscale quantize: a real matrix into codes, scales and a note, with statistics. */
+#include "fused.h"
 #include "matrices.h"
 #include "histogram.h"
 #include "layout_map.h"
@@ -21,7 +22,7 @@ struct settings {
     float clamp_low, clamp_high;
     int64_t smallest_scale;
     int type, rounding, nonfinite, convention, preset;
-    const char *include, *exclude;
+    const char *include, *exclude, *share;
 };
 
 static const struct settings defaults = { .type = CLI_TYPE_AUTO };
@@ -84,6 +85,10 @@ static const struct cli_option options[] = {
       "weights of a checkpoint that are quantized: shell patterns for names without .weight, separated "
       "by commas; all of two dimensions unless given",
       CLI_TEXT(struct settings, include) },
+    { "--share-tensor-scales", 0, "GROUPS",
+      "weights of a checkpoint in nvfp4 that get one tensor scale, since programs that fuse them keep one: none, default, or "
+      "endings of names, as q_proj+k_proj+v_proj,gate_proj+up_proj; default unless given",
+      CLI_TEXT(struct settings, share) },
     { "--exclude", 0, "PATTERNS", "weights that stay as they are; *embed*,*lm_head*,*router*,*.gate,*output_layer* unless given",
       CLI_TEXT(struct settings, exclude) },
     { .name = NULL }
@@ -196,7 +201,8 @@ static int quantize_matrix(struct cli *cli, const struct settings *s)
         return cli_wrong_usage(cli, "--layout: %s has no block scales that could lie anywhere",
                                bsm_format_get((int)s->format)->name);
     if (s->packed && s->packing != BSM_PACKING_DEFAULT) return cli_wrong_usage(cli, "--packed and --packing: give one of them");
-    if (s->include != NULL || s->exclude != NULL) return cli_wrong_usage(cli, "--include and --exclude are for checkpoints");
+    if (s->include != NULL || s->exclude != NULL || s->share != NULL)
+        return cli_wrong_usage(cli, "--include, --exclude and --share-tensor-scales are for checkpoints");
     int result = cli_read_real(cli, s->input, s->type, s->transpose, 0, &real);
     if (result != CLI_DONE) return result;
     result = cli_quantized_new(cli, s->format, choose_packing(s), s->layout, real.rows, real.columns, &q);
@@ -219,13 +225,15 @@ static int quantize_into_checkpoint(struct cli *cli, const struct settings *s)
                                     "says how a checkpoint is written");
     if (whole && (s->transpose || s->type != CLI_TYPE_AUTO))
         return cli_wrong_usage(cli, "--transpose and --type are for .npy files");
-    if (!whole && (s->include != NULL || s->exclude != NULL))
-        return cli_wrong_usage(cli, "--include and --exclude are for checkpoints");
-    int result = whole ? CLI_DONE : cli_read_real(cli, s->input, s->type, s->transpose, 0, &real);
+    if (!whole && (s->include != NULL || s->exclude != NULL || s->share != NULL))
+        return cli_wrong_usage(cli, "--include, --exclude and --share-tensor-scales are for checkpoints");
+    const char *share;
+    int result = fused_rules(cli, "--share-tensor-scales", s->share, &share);
+    if (result == CLI_DONE && !whole) result = cli_read_real(cli, s->input, s->type, s->transpose, 0, &real);
     if (result != CLI_DONE) return result;
     const struct checkpoint_request request = {
         .input = s->input, .output = s->output, .real = whole ? NULL : &real, .format = s->format,
-        .convention = (bsm_convention)s->convention, .include = s->include, .exclude = s->exclude,
+        .convention = (bsm_convention)s->convention, .include = s->include, .exclude = s->exclude, .share = share,
         .how = { .recipe = s->recipe, .rounding = (bsm_rounding)s->rounding, .seed = cli->seed,
                  .nonfinite = (bsm_nonfinite)s->nonfinite, .no_saturate = s->no_saturate,
                  .block_rows = s->squares ? bsm_format_get((int)s->format)->block : 0, .preset = (bsm_preset)s->preset,

@@ -3,9 +3,11 @@
  * One weight after the other is quantized from the mapped file and written to its place: memory is that of the largest one. */
 #include "quantize_checkpoint.h"
 #include "checkpoint_writer.h"
+#include "fused.h"
 #include "model_config.h"
 #include "operand.h"
 #include "progress.h"
+#include "shared_scale.h"
 #include "weight_store.h"
 #include "weights.h"
 
@@ -25,7 +27,8 @@ struct item {
     bsm_real_matrix real;
     bsm_weight weight; /* tile_rows above 0: real has no data, the numbers are this one's */
     struct weight_store store;
-    int64_t passed_on; /* number at the writer */
+    float shared_scale; /* the tensor scale of its group; 0: its own */
+    int64_t passed_on;  /* number at the writer */
     double snr_db;
     int64_t flushed_blocks, saturated_elements;
 };
@@ -35,6 +38,7 @@ struct job {
     bsm_checkpoint *checkpoint; /* NULL: the one matrix */
     bsm_convention convention;
     struct checkpoint_writer writer;
+    struct fused shared;
     struct item *items;
     bool *used; /* tensors of the input that are scales of chosen weights */
     int64_t count, weights, left, bytes_before;
@@ -144,6 +148,7 @@ static int quantize_numbers(struct cli *cli, struct job *job, struct item *item)
     how.struct_size = sizeof how;
     stats->struct_size = sizeof *stats;
     if (has_tensor_scale(job->request)) matrix.tensor_scale = &tensor_scale, how.tensor_scale = BSM_TENSOR_SCALE_COMPUTED;
+    if (item->shared_scale > 0) tensor_scale = item->shared_scale, how.tensor_scale = BSM_TENSOR_SCALE_GIVEN;
     const bsm_status status = bsm_quantize(cli->context, &item->real, &how, &matrix, stats);
     const int result =
         status == BSM_OK ? weight_store_put(cli, &job->writer, &item->store, &matrix) : cli_library_failed(cli, item->name, status);
@@ -158,21 +163,69 @@ static int quantize_numbers(struct cli *cli, struct job *job, struct item *item)
     return result;
 }
 
-/* Of tiles the numbers first: one weight's at a time. */
-static int quantize_weight(struct cli *cli, struct job *job, struct item *item)
+/* Does something with a weight's numbers; of tiles they are made first, one weight's at a time. */
+static int with_numbers(struct cli *cli, struct job *job, struct item *item,
+                        int (*work)(struct cli *cli, struct job *job, struct item *item))
 {
-    if (item->weight.tile_rows == 0) return quantize_numbers(cli, job, item);
+    if (item->weight.tile_rows == 0) return work(cli, job, item);
     float *numbers = cli_memory(cli, item->real.rows * item->real.columns, sizeof *numbers);
     int result = weights_values(cli, &item->weight, 0, numbers);
     item->real.data = numbers;
-    if (result == CLI_DONE) result = quantize_numbers(cli, job, item);
+    if (result == CLI_DONE) result = work(cli, job, item);
+    item->real.data = NULL;
     free(numbers);
     return result;
 }
 
+/* Shared tensor scales ------------------------------------------------------------------------------------------------------ */
+
+static int find_own_scale(struct cli *cli, struct job *job, struct item *item)
+{
+    bsm_quantize_options how = job->request->how;
+    how.struct_size = sizeof how;
+    const bsm_status status = shared_scale_of(cli, &item->real, &how, &item->store.matrix, &item->shared_scale);
+    return status == BSM_OK ? CLI_DONE : cli_library_failed(cli, item->name, status);
+}
+
+/* Every member of a group gets the scale of its largest number. */
+static int share_scales(struct cli *cli, struct job *job, const struct fused_weight *weights)
+{
+    float *scales = cli_memory(cli, job->shared.count + 1, sizeof *scales);
+    int result = CLI_DONE;
+    for (int64_t i = 0; result == CLI_DONE && i < job->count; i++) {
+        struct item *item = &job->items[i];
+        if (weights[i].group < 0) continue;
+        result = with_numbers(cli, job, item, find_own_scale);
+        float *joined = &scales[weights[i].group];
+        *joined = shared_scale_join(*joined, item->shared_scale, item->store.matrix.tensor_scale_use);
+    }
+    for (int64_t i = 0; i < job->count; i++)
+        if (weights[i].group >= 0) job->items[i].shared_scale = scales[weights[i].group];
+    free(scales);
+    return result;
+}
+
+/* Finds the weights that others fuse, where the format has two levels of scales. */
+static int find_shared_scales(struct cli *cli, struct job *job)
+{
+    if (!has_tensor_scale(job->request) || bsm_format_get((int)job->request->format)->block == 0) return CLI_DONE;
+    struct fused_weight *weights = cli_memory(cli, job->count, sizeof *weights);
+    for (int64_t i = 0; i < job->count; i++) {
+        const struct item *item = &job->items[i];
+        const char *name = item->name != NULL ? item->name : "";
+        weights[i] = (struct fused_weight){ .name = name, .length = (int64_t)strlen(name), .columns = item->real.columns };
+    }
+    fused_find(cli, job->request->share, weights, job->count, &job->shared);
+    const int result = share_scales(cli, job, weights);
+    free(weights);
+    return result;
+}
+
+/* Everything ---------------------------------------------------------------------------------------------------------------- */
+
 static int do_item(struct cli *cli, struct job *job, struct item *item)
 {
-    if (item->name != NULL) return quantize_weight(cli, job, item);
+    if (item->name != NULL) return with_numbers(cli, job, item, quantize_numbers);
     const bsm_tensor tensor = weights_tensor(job->checkpoint, item->tensor);
     return checkpoint_writer_put(cli, &job->writer, item->passed_on, tensor.data, tensor.bytes);
 }
@@ -225,6 +278,10 @@ static void print_text(const struct job *job)
     if (job->left > 0) printf(" (%" PRId64 " for their row length)", job->left);
     printf("\n%" PRId64 " bytes, before %" PRId64 "; signal to noise of all weights %.2f dB\n",
            checkpoint_writer_bytes(&job->writer), job->bytes_before, overall(job));
+    if (job->shared.count == 0) return;
+    printf("tensor scales shared: ");
+    fused_print(&job->shared, stdout);
+    printf(" (--share-tensor-scales)\n");
 }
 
 static void print_json(const struct job *job)
@@ -252,6 +309,7 @@ static void print_json(const struct job *job)
         cli_json_end(&json);
     }
     cli_json_end(&json);
+    fused_print_json(&json, "shared_tensor_scales", &job->shared);
     cli_json_end(&json);
 }
 
@@ -320,6 +378,7 @@ static int run(struct cli *cli, struct job *job)
     int result = choose_all(cli, job);
     if (result == CLI_DONE)
         result = checkpoint_writer_open(cli, &job->writer, metadata, job->writer.kind == BSM_CHECKPOINT_SAFETENSORS ? 1 : 0);
+    if (result == CLI_DONE) result = find_shared_scales(cli, job);
     if (result == CLI_DONE) result = do_all(cli, job);
     if (result == CLI_DONE) result = write_config(cli, job);
     if (result == CLI_DONE && cli->json) print_json(job);
@@ -345,6 +404,7 @@ int quantize_checkpoint(struct cli *cli, const struct checkpoint_request *reques
     for (int64_t i = 0; i < job.count; i++) free(job.items[i].name);
     free(job.items);
     free(job.used);
+    fused_free(&job.shared);
     checkpoint_writer_free(&job.writer);
     bsm_checkpoint_close(job.checkpoint);
     return result;

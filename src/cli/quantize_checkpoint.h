@@ -10,6 +10,7 @@ struct checkpoint_request {
     bsm_format format;
     bsm_convention convention;            /* NONE: that of the output's kind */
     const char *include, *exclude;        /* patterns; NULL: the usual ones */
+    const char *share;                    /* rules of fused.h for weights that share a tensor scale */
     bsm_quantize_options how;
 };
 
