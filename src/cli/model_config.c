@@ -3,11 +3,14 @@
  * Sources of keys and words: ModelOpt's hf_quant_config.json and the quantization_config of Hugging Face's config.json, as ModelOpt
  * and compressed-tensors write them. */
 #include "model_config.h"
-#include "yyjson_memory.h"
+#include "json_file.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+
+/* Lists of modules that are left as they are make a config.json long: a few megabytes, with hundreds of experts a layer. */
+enum { MOST_BYTES = 8 << 20 };
 
 /* How the two projects call a format. */
 static const struct spelled {
@@ -116,7 +119,6 @@ static int read_config(struct cli *cli, const char *input, yyjson_mut_doc **doc)
 {
     char path[4096 + 64] = "";
     struct stat there;
-    yyjson_read_err error = { 0 };
     const yyjson_alc memory = cli_yyjson_memory(cli);
     if (input != NULL) {
         if (stat(input, &there) != 0) return cli_bad_input(cli, "%s: cannot be read: %s", input, strerror(errno));
@@ -133,9 +135,9 @@ static int read_config(struct cli *cli, const char *input, yyjson_mut_doc **doc)
         yyjson_mut_doc_set_root(*doc, yyjson_mut_obj(*doc));
         return CLI_DONE;
     }
-    yyjson_doc *read = yyjson_read_file(path, YYJSON_READ_NOFLAG, &memory, &error);
-    cli_input(path);
-    if (read == NULL) return cli_bad_input(cli, "%s: byte %zu: %s", path, error.pos, error.msg);
+    yyjson_doc *read;
+    const int result = json_file_read(cli, path, "configuration", MOST_BYTES, &read);
+    if (result != CLI_DONE) return result;
     if (yyjson_is_obj(yyjson_doc_get_root(read))) *doc = yyjson_doc_mut_copy(read, &memory);
     yyjson_doc_free(read);
     return *doc != NULL ? CLI_DONE : cli_bad_input(cli, "%s: a JSON object is wanted", path);

@@ -1,12 +1,10 @@
 /* The note beside a quantized matrix: one flat JSON object.  Lists and objects inside are refused. */
+#include "json_file.h"
 #include "matrices.h"
-#include "yyjson_memory.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { MOST_BYTES = 65536 };
+enum { MOST_BYTES = 65535 };
 
 static const struct cli_note_entry *find(const struct cli_note *note, const char *key)
 {
@@ -46,44 +44,24 @@ static int read_entry(struct cli *cli, yyjson_val *key, yyjson_val *value, struc
     return CLI_DONE;
 }
 
-static int read_object(struct cli *cli, char *text, size_t bytes, struct cli_note *note)
+static int read_entries(struct cli *cli, yyjson_val *top, struct cli_note *note)
 {
-    yyjson_read_err error;
-    const yyjson_alc memory = cli_yyjson_memory(cli);
-    yyjson_doc *document = yyjson_read_opts(text, bytes, YYJSON_READ_NOFLAG, &memory, &error);
-    yyjson_val *top = yyjson_doc_get_root(document), *key, *value;
+    yyjson_val *key, *value;
     size_t i, count;
     int result = CLI_DONE;
-    if (document == NULL) return cli_bad_input(cli, "%s: byte %zu is no JSON: %s", note->path, error.pos, error.msg);
-    if (!yyjson_is_obj(top)) result = cli_bad_input(cli, "%s: is no note: a JSON object is wanted", note->path);
+    if (!yyjson_is_obj(top)) return cli_bad_input(cli, "%s: is no note: a JSON object is wanted", note->path);
     yyjson_obj_foreach(top, i, count, key, value)
         if (result == CLI_DONE) result = read_entry(cli, key, value, note);
-    yyjson_doc_free(document);
     return result;
-}
-
-static int read_bytes(struct cli *cli, const char *path, char *text, size_t *bytes)
-{
-    errno = 0;
-    FILE *file = fopen(path, "r");
-    *bytes = file != NULL ? fread(text, 1, MOST_BYTES, file) : 0;
-    const bool failed = file == NULL || ferror(file);
-    const int reason = errno;
-    if (file != NULL) fclose(file);
-    if (failed) return cli_bad_input(cli, "%s: cannot be read: %s", path, strerror(reason));
-    cli_input(path);
-    if (*bytes == MOST_BYTES) return cli_bad_input(cli, "%s: is no note: a note has fewer than %d bytes", path, MOST_BYTES);
-    return CLI_DONE;
 }
 
 int cli_note_read(struct cli *cli, const char *path, struct cli_note *note)
 {
-    char *text = cli_memory(cli, MOST_BYTES, 1);
-    size_t bytes;
+    yyjson_doc *document;
     *note = (struct cli_note){ .path = path };
-    int result = read_bytes(cli, path, text, &bytes);
-    if (result == CLI_DONE) result = read_object(cli, text, bytes, note);
-    free(text);
+    int result = json_file_read(cli, path, "note", MOST_BYTES, &document);
+    if (result == CLI_DONE) result = read_entries(cli, yyjson_doc_get_root(document), note);
+    yyjson_doc_free(document);
     return result;
 }
 
