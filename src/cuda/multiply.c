@@ -36,11 +36,13 @@ static const int64_t *group_tiles(const struct run *run)
     return run->product->groups > 0 ? group_starts(run) + run->product->groups + 1 : NULL;
 }
 
-/* Blocks of scales hold 128 rows: on the road of codes the tiles of a group begin with a block, or with 32 rows of one. */
+/* Where codes are multiplied, a tile of swapped instances reads one block of 128 rows of scales, from a multiple of 32 rows on: the tiles
+ * of a group begin at such a multiple that none of them reaches into a second block.  Other tiles are whole blocks. */
 static int32_t row_alignment(const struct bsmi_cuda_multiply *c)
 {
     if (c->road != BSMI_ROAD_CODES) return 0;
-    return bsmi_gemm_is_swapped(&bsmi_gemm_instances[c->gemm]) ? 32 : 128;
+    const struct bsmi_gemm_instance *gemm = &bsmi_gemm_instances[c->gemm];
+    return bsmi_gemm_is_swapped(gemm) ? BSMI_MAX(32, gemm->tile_rows) : 128;
 }
 
 static bsm_status make_group_tables(struct run *run)

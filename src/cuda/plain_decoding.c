@@ -15,10 +15,17 @@ static struct bsmi_scale_bounds bounds_of(int element)
     return (struct bsmi_scale_bounds){ first, (uint32_t)(127 + BSMI_MOST_EXPONENT - most) - first };
 }
 
-static bool has_way(const struct bsmi_device_matrix *m)
+/* The kernel knows a block's length by the kind of its scale alone: 32 of e8m0, 16 of ue4m3. */
+static bool has_blocks_of_the_kernel(const struct bsmi_device_matrix *m)
 {
+    return (m->scale == BSM_E8M0 && m->block == 32) || (m->scale == BSM_UE4M3 && m->block == 16);
+}
+
+static bool kernel_decodes(const struct bsmi_device_matrix *m)
+{
+    if (!has_blocks_of_the_kernel(m)) return false;
     switch (m->element) {
-    case BSM_E2M1: return m->packing == BSM_PACKING_LOW_FIRST && (m->scale == BSM_E8M0 || m->scale == BSM_UE4M3);
+    case BSM_E2M1: return m->packing == BSM_PACKING_LOW_FIRST;
     case BSM_E4M3:
     case BSM_E5M2:
     case BSM_INT8: return m->scale == BSM_E8M0;
@@ -47,7 +54,7 @@ static bool lies_plainly(const struct bsmi_decode_operand *o)
 {
     const struct bsmi_device_matrix *m = &o->source;
     const bool has_columns = m->columns % 64 == 0 && m->columns > 0 && m->columns <= (int64_t)1 << 24;
-    return has_way(m) && has_columns && codes_have_no_gaps(m) && scales_have_no_gaps(m)
+    return kernel_decodes(m) && has_columns && codes_have_no_gaps(m) && scales_have_no_gaps(m)
            && o->pitch == m->columns && o->batch_pitch == m->rows * m->columns;
 }
 

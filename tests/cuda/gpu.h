@@ -29,6 +29,9 @@ struct operand nibble_operand(bsm_format format, int64_t rows, int64_t columns, 
 enum scales { SCALES_USUAL, SCALES_NEAR_THE_ENDS, SCALES_SPANNING, SCALES_LARGE, SCALES_WITH_NAN, SCALES_COUNT };
 void set_scales(struct test *t, struct operand *o, enum scales scales);
 
+/* Whole numbers up to 3 and scales from 1/2 to 4: sums of some thousands are exact wherever they are rounded to 24 bits. */
+void fill_whole(struct test *t, struct operand *o);
+
 /* A copy of host bytes in device memory; NULL for NULL. */
 void *to_device(struct test *t, const struct contexts *c, const void *bytes, size_t count);
 void from_device(struct test *t, const struct contexts *c, void *bytes, const void *device, size_t count);

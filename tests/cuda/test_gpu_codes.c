@@ -66,23 +66,6 @@ static struct operand make(struct test *t, bsm_format format, int64_t rows, int6
     return operand_make(&s, 0xff);
 }
 
-/* Whole numbers up to 3 and scales from 1/2 to 4: sums of some thousands are exact wherever they are rounded to 24 bits. */
-static void fill_whole(struct test *t, struct operand *o)
-{
-    static const uint8_t e8m0[] = { 126, 127, 128, 129 }, ue4m3[] = { 0x30, 0x38, 0x3c, 0x40, 0x44 };
-    const bsm_format_info *f = bsm_format_get((int)o->m.format);
-    const int64_t batch = o->m.batch == 0 ? 1 : o->m.batch;
-    for (int64_t b = 0; b < batch; b++)
-        for (int64_t r = 0; r < o->m.rows; r++) {
-            for (int64_t k = 0; k < o->m.columns; k++) {
-                const double value = (double)rnd_between(t, -3, 3);
-                bsm_matrix_set_code(&o->m, b, r, k, bsm_element_encode(f->element, value, BSM_ROUND_NEAREST_EVEN, true, 0));
-            }
-            for (int64_t s = 0; s < bsm_matrix_scale_columns(&o->m); s++)
-                bsm_matrix_set_scale(&o->m, b, r, s, f->scale == BSM_E8M0 ? e8m0[rnd_below(t, 4)] : ue4m3[rnd_below(t, 5)]);
-        }
-}
-
 static const char *describe(const struct contexts *c, int kernel, const struct operand *a, const struct operand *b)
 {
     static char text[256];
