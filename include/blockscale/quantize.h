@@ -75,6 +75,7 @@ typedef struct bsm_quantize_stats {
 } bsm_quantize_stats;
 
 /* Quantizes source into the codes and scales of `destination` (its format, packing, scale layout, pitches).
+ * Numbers: fp32, fp16, bf16 and fp64, rounded once from what the source holds; with a preset, and on a GPU, no fp64.
  * Shapes: equal rows, columns, batch.  Aliasing: refused, to the byte (strided views with no stride of 1
  * count as everything from their first byte to their last).  Zero sizes: nothing but the padding is written.
  * Element = RNE(x / (scale * tensor scale)), the quotient exact (rounded once), saturating.
@@ -89,8 +90,7 @@ typedef struct bsm_quantize_stats {
  * With a preset, scales and elements are the project's, zero blocks too; all else is as without.
  * options may be NULL (all defaults), stats may be NULL.
  * Threads: runs on the context's; the bits do not depend on how many, nor on the caller's floating-point mode.
- * On a GPU (device.h): the same bits, put into the context's stream; stats, FOUR_OVER_SIX, squares and
- * presets, clamps and a smallest scale are refused.
+ * On a GPU (device.h): the same bits, put into the context's stream; stats, presets and fp64 sources are refused.
  * Errors: BSM_EINVAL, BSM_EALIGN, BSM_EOVERFLOW, BSM_EUNSUPPORTED; the destination is untouched then.  BSM_EDEVICE. */
 BSM_API bsm_status bsm_quantize(bsm_context *context, const bsm_real_matrix *source, const bsm_quantize_options *options,
                                 const bsm_matrix *destination, bsm_quantize_stats *stats);

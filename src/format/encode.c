@@ -35,11 +35,19 @@ uint8_t bsmi_ue4m3_encode(double magnitude)
 
 uint32_t bsm_random_bits(uint64_t seed, uint64_t index) { return bsmi_random_bits(seed, index); }
 
-float bsmi_round_sum_to_float(double value, double tail)
+double bsmi_round_to_odd(double value, double tail)
 {
-    /* Round to odd: if value is inexact and its last bit is even, move it one step towards the tail.  53 >= 24 + 2 bits
-     * make the second rounding see the right side of every midpoint (Boldo and Melquiond 2008). */
     uint64_t bits = bsmi_double_bits(value);
-    if (isfinite(value) && tail != 0 && (bits & 1) == 0) bits += (tail > 0) == (value > 0) ? 1 : (uint64_t)-1;
-    return (float)bsmi_double_from_bits(bits);
+    const bool inexact = isfinite(value) && value != 0 && tail != 0;
+    if (inexact && (bits & 1) == 0) bits += (tail > 0) == (value > 0) ? 1 : (uint64_t)-1;
+    return bsmi_double_from_bits(bits);
 }
+
+double bsmi_odd_product(double a, double b)
+{
+    const double product = a * b;
+    return bsmi_round_to_odd(product, fma(a, b, -product));
+}
+
+/* 53 >= 24 + 2 bits make the second rounding see the right side of every midpoint (Boldo and Melquiond 2008). */
+float bsmi_round_sum_to_float(double value, double tail) { return (float)bsmi_round_to_odd(value, tail); }

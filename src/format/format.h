@@ -106,4 +106,11 @@ void bsmi_element_table(bsm_element element, float *table);
  * ulp of value.  This is how a sum that a double cannot hold is rounded without rounding twice. */
 float bsmi_round_sum_to_float(double value, double tail);
 
+/* The same value + tail as a double whose last bit is 1 unless it is exact ("round to odd"): it lies on the same side of
+ * every number of fewer than 53 bits as the sum does, and on one only if the sum does. */
+double bsmi_round_to_odd(double value, double tail);
+
+/* a * b so rounded; exact products stay as they are. */
+double bsmi_odd_product(double a, double b);
+
 #endif

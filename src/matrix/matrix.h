@@ -90,5 +90,7 @@ void bsmi_real_store(bsm_real type, void *data, int64_t index, double value);
 
 /* count numbers of one row, from column k, as floats; fp64 is rounded. */
 void bsmi_reals_row(const struct bsmi_reals *r, int64_t batch, int64_t row, int64_t k, int64_t count, float *values);
+/* The same as doubles: exact. */
+void bsmi_reals_row_wide(const struct bsmi_reals *r, int64_t batch, int64_t row, int64_t k, int64_t count, double *values);
 
 #endif

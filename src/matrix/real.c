@@ -81,3 +81,18 @@ void bsmi_reals_row(const struct bsmi_reals *r, int64_t batch, int64_t row, int6
     }
     for (int64_t i = 0; i < count; i++) values[i] = (float)bsmi_real_load(r->type, r->data, first + i * r->column_stride);
 }
+
+void bsmi_reals_row_wide(const struct bsmi_reals *r, int64_t batch, int64_t row, int64_t k, int64_t count, double *values)
+{
+    const int64_t first = bsmi_real_index(r, batch, row, k);
+    if (r->type == BSM_REAL_FP64 && r->column_stride == 1) {
+        memcpy(values, (const double *)(const void *)r->data + first, (size_t)count * sizeof(double));
+        return;
+    }
+    if (r->type == BSM_REAL_FP32 && r->column_stride == 1) {
+        const float *from = (const float *)(const void *)r->data + first;
+        for (int64_t i = 0; i < count; i++) values[i] = (double)from[i];
+        return;
+    }
+    for (int64_t i = 0; i < count; i++) values[i] = bsmi_real_load(r->type, r->data, first + i * r->column_stride);
+}

@@ -30,24 +30,33 @@ bsm_status bsmi_block_quantizer_make(const char *name, bsm_format format, bsm_re
     return BSM_OK;
 }
 
-void bsmi_scan_block(const float *x, int count, struct bsmi_block_scan *scan)
+void bsmi_scan_block(const double *x, int count, struct bsmi_block_scan *scan)
 {
-    uint32_t largest = 0, largest_finite = bsmi_float_bits(scan->amax);
+    const uint64_t infinity = (uint64_t)0x7ff << 52;
+    uint64_t largest = 0, largest_finite = bsmi_double_bits(scan->amax);
     for (int i = 0; i < count; i++) {
-        const uint32_t magnitude = bsmi_float_bits(x[i]) & 0x7fffffff;
+        const uint64_t magnitude = bsmi_double_bits(x[i]) & ~((uint64_t)1 << 63);
         largest = BSMI_MAX(largest, magnitude);
-        largest_finite = BSMI_MAX(largest_finite, magnitude < 0x7f800000 ? magnitude : 0);
+        largest_finite = BSMI_MAX(largest_finite, magnitude < infinity ? magnitude : 0);
     }
-    scan->nonfinite |= largest >= 0x7f800000;
-    scan->amax = bsmi_float_from_bits(largest_finite);
+    scan->nonfinite |= largest >= infinity;
+    scan->amax = bsmi_double_from_bits(largest_finite);
 }
 
-/* Infinity and NaN are no quotients: the encoder has rules for them. */
-static void divide(struct bsmi_division by, const float *x, int count, bool nonfinite, double *quotients)
+/* Infinity and NaN are no quotients: the encoder has rules for them.
+ * x may have 53 bits.  Its quotient is a midpoint only if x is the midpoint times the divisor, which is a double
+ * (scale_code.h); the quotient of the next double lies more than half a step away.  A product of such an x and a tensor scale
+ * is rounded to odd, and so never onto that double. */
+static void divide(const struct bsmi_block_quantizer *quantizer, double scale, const double *x, int count, bool nonfinite,
+                   double *quotients)
 {
-    for (int i = 0; i < count; i++) quotients[i] = (double)x[i] * by.factor / by.divisor;
+    const struct bsmi_division by = bsmi_division_of(scale, quantizer->tensor_scale, quantizer->tensor_scale_divides);
+    if (quantizer->wide && quantizer->tensor_scale_divides)
+        for (int i = 0; i < count; i++) quotients[i] = bsmi_odd_product(x[i], by.factor) / by.divisor;
+    else
+        for (int i = 0; i < count; i++) quotients[i] = x[i] * by.factor / by.divisor;
     for (int i = 0; nonfinite && i < count; i++)
-        if (!isfinite(x[i])) quotients[i] = (double)x[i];
+        if (!isfinite(x[i])) quotients[i] = x[i];
 }
 
 static void encode(const struct bsmi_block_quantizer *quantizer, const double *quotients, int count, uint64_t index, uint8_t *codes)
@@ -61,7 +70,7 @@ static void encode(const struct bsmi_block_quantizer *quantizer, const double *q
                                                bsm_random_bits(quantizer->seed, index + (uint64_t)i));
 }
 
-static void count_elements(const struct bsmi_block_quantizer *quantizer, double scale, const float *x, int count,
+static void count_elements(const struct bsmi_block_quantizer *quantizer, double scale, const double *x, int count,
                            const double *quotients, const uint8_t *codes, struct bsmi_block_stats *stats)
 {
     const double max = bsm_element_get((int)quantizer->element)->max_value;
@@ -71,31 +80,42 @@ static void count_elements(const struct bsmi_block_quantizer *quantizer, double 
         const double back = bsmi_scaled_value(element, scale, quantizer->tensor_scale, quantizer->tensor_scale_divides);
         nonzero |= x[i] != 0;
         nonzero_back |= back != 0;
-        bsmi_count_element(stats, (double)x[i], back, fabs(quotients[i]) > max);
+        bsmi_count_element(stats, x[i], back, fabs(quotients[i]) > max);
     }
     stats->flushed_blocks += nonzero && !nonzero_back;
+}
+
+/* Presets compute with floats, and never see an fp64 source. */
+static uint8_t preset_block(const struct bsmi_block_quantizer *quantizer, const struct bsmi_block_view *block, double *quotients,
+                            uint8_t *codes)
+{
+    float x[MAX_BLOCK];
+    for (int i = 0; i < block->count; i++) x[i] = (float)block->x[i];
+    return bsmi_preset_block(quantizer->preset, quantizer->element, quantizer->scale, (float)block->amax,
+                             (float)quantizer->tensor_scale, x, block->count, quotients, codes);
 }
 
 uint8_t bsmi_quantize_block(const struct bsmi_block_quantizer *quantizer, const float *x, int count, uint64_t index,
                             uint8_t *codes, struct bsmi_block_stats *stats)
 {
     struct bsmi_block_scan scan = { 0, false };
-    bsmi_scan_block(x, count, &scan);
-    return bsmi_quantize_scanned_block(quantizer, x, count, &scan, index, codes, stats);
+    double wide[MAX_BLOCK];
+    for (int i = 0; i < count; i++) wide[i] = (double)x[i];
+    bsmi_scan_block(wide, count, &scan);
+    return bsmi_quantize_scanned_block(quantizer, wide, count, &scan, index, codes, stats);
 }
 
-uint8_t bsmi_quantize_scanned_block(const struct bsmi_block_quantizer *quantizer, const float *x, int count,
+uint8_t bsmi_quantize_scanned_block(const struct bsmi_block_quantizer *quantizer, const double *x, int count,
                                     const struct bsmi_block_scan *scan, uint64_t index, uint8_t *codes,
                                     struct bsmi_block_stats *stats)
 {
-    const struct bsmi_block_view block = { x, count, bsmi_clamped(quantizer->clamp, scan->amax) };
+    const struct bsmi_block_view block = { x, count, bsmi_clamped_wide(quantizer->clamp, scan->amax) };
     const bool nan_block = scan->nonfinite && quantizer->nonfinite == BSM_NONFINITE_PROPAGATE;
     uint8_t scale_code = 0;
     double quotients[MAX_BLOCK];
     if (nan_block) scale_code = quantizer->scale == BSM_E8M0 ? 0xff : 0x7f;
     else if (quantizer->preset != NULL)
-        scale_code = bsmi_preset_block(quantizer->preset, quantizer->element, quantizer->scale, block.amax,
-                                       (float)quantizer->tensor_scale, x, count, quotients, codes);
+        scale_code = preset_block(quantizer, &block, quotients, codes);
     else if (block.amax > 0) scale_code = quantizer->recipe->scale_code(quantizer, &block);
     scale_code = BSMI_MAX(scale_code, quantizer->smallest_scale);
 
@@ -103,15 +123,14 @@ uint8_t bsmi_quantize_scanned_block(const struct bsmi_block_quantizer *quantizer
     if (nan_block) {
         memset(codes, 0, (size_t)count);
     } else if (quantizer->preset == NULL) {
-        divide(bsmi_division_of(scale, quantizer->tensor_scale, quantizer->tensor_scale_divides), x, count, scan->nonfinite,
-               quotients);
+        divide(quantizer, scale, x, count, scan->nonfinite, quotients);
         encode(quantizer, quotients, count, index, codes);
     }
     if (stats != NULL) {
         stats->elements += count;
         stats->blocks++;
         stats->scale_histogram[scale_code]++;
-        stats->amax = BSMI_MAX(stats->amax, (double)scan->amax);
+        stats->amax = BSMI_MAX(stats->amax, scan->amax);
         stats->nan_blocks += nan_block;
         if (!nan_block) count_elements(quantizer, scale, x, count, quotients, codes, stats);
     }

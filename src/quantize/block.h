@@ -19,6 +19,7 @@ struct bsmi_block_quantizer {
     bsm_nonfinite nonfinite;
     double tensor_scale;                  /* 1: none */
     bool tensor_scale_divides;            /* value = element * scale / tensor_scale */
+    bool wide;                            /* numbers may have more bits, and other exponents, than fp32 */
     const struct bsmi_preset_rule *preset;   /* NULL: none */
     struct bsmi_clamp clamp;
     uint8_t smallest_scale;
@@ -41,13 +42,13 @@ bsm_status bsmi_block_quantizer_make(const char *name, bsm_format format, bsm_re
                                      struct bsmi_block_quantizer *quantizer);
 
 /* What a recipe must know of the numbers that share a scale: their largest finite magnitude, and whether all are finite. */
-struct bsmi_block_scan { float amax; bool nonfinite; };
+struct bsmi_block_scan { double amax; bool nonfinite; };
 
 /* Adds count values to a scan that starts as zeros. */
-void bsmi_scan_block(const float *x, int count, struct bsmi_block_scan *scan);
+void bsmi_scan_block(const double *x, int count, struct bsmi_block_scan *scan);
 
 /* bsmi_quantize_block of values that were scanned, alone or with others that share their scale. */
-uint8_t bsmi_quantize_scanned_block(const struct bsmi_block_quantizer *quantizer, const float *x, int count,
+uint8_t bsmi_quantize_scanned_block(const struct bsmi_block_quantizer *quantizer, const double *x, int count,
                                     const struct bsmi_block_scan *scan, uint64_t index, uint8_t *codes,
                                     struct bsmi_block_stats *stats);
 

@@ -20,10 +20,10 @@ static void quantize_tile(const struct both *both, int64_t unit)
     const int64_t batch = unit / both->across / both->down;
     const int64_t row = unit / both->across % both->down * TILE_ROWS, column = unit % both->across * TILE_COLUMNS;
     const int64_t height = BSMI_MIN(source->rows - row, TILE_ROWS), width = BSMI_MIN(source->columns - column, TILE_COLUMNS);
-    float x[TILE_ROWS][TILE_COLUMNS], across[TILE_ROWS];
+    double x[TILE_ROWS][TILE_COLUMNS], across[TILE_ROWS];
     for (int64_t r = 0; r < height; r++) {
         const struct bsmi_piece piece = { batch, row + r, column, width };
-        bsmi_reals_row(source, batch, row + r, column, width, x[r]);
+        bsmi_reals_row_wide(source, batch, row + r, column, width, x[r]);
         bsmi_quantize_piece(&both->rows, &piece, x[r], NULL, NULL);
     }
     for (int64_t c = 0; c < width; c++) {

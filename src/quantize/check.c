@@ -90,10 +90,12 @@ static bsm_status read_options(const bsm_quantize_options *given, const struct b
     return BSM_OK;
 }
 
-static bsm_status check_source(const struct bsmi_reals *source)
+/* No project's quantizer is known that computes with fp64. */
+static bsm_status check_source(const struct bsmi_reals *source, bsm_preset preset)
 {
-    if (source->type == BSM_REAL_FP64)
-        return bsmi_fail(BSM_EUNSUPPORTED, "source->type=fp64: quantizing reads fp32, fp16 and bf16; round to fp32 first");
+    if (source->type == BSM_REAL_FP64 && preset != BSM_PRESET_NONE)
+        return bsmi_fail(BSM_EUNSUPPORTED, "source->type=fp64: options->preset=%s is for fp32, fp16 and bf16; round to fp32 first",
+                         bsm_preset_name((int)preset));
     return BSM_OK;
 }
 
@@ -102,13 +104,13 @@ bsm_status bsmi_quantize_check(const bsm_context *context, const bsm_real_matrix
 {
     if (context == NULL) return bsmi_fail(BSM_EINVAL, "context is NULL");
     bsm_status status = bsmi_reals_resolve("source", source, &job->source);
-    if (status == BSM_OK) status = check_source(&job->source);
     if (status == BSM_OK) status = bsmi_matrix_resolve("destination", destination, &job->destination);
     if (status == BSM_OK) status = bsmi_matrix_check_written("destination", &job->destination);
     if (status == BSM_OK)
         status = bsmi_shapes_equal((struct bsmi_shape){ job->source.rows, job->source.columns, job->source.batch },
                                    (struct bsmi_shape){ job->destination.rows, job->destination.columns, job->destination.batch });
     if (status == BSM_OK) status = read_options(options, &job->destination, &job->options);
+    if (status == BSM_OK) status = check_source(&job->source, job->options.preset);
     if (status == BSM_OK && job->options.tensor_scale == BSM_TENSOR_SCALE_COMPUTED)
         status = bsmi_tensor_scale_check(&job->destination);
     return status;
@@ -136,9 +138,11 @@ bsm_status bsmi_quantize_prepare(struct bsmi_quantize_job *job, float tensor_sca
             job->quantizer.preset = bsmi_preset_choose(o->preset, m->format, m->tensor_scale != NULL, m->tensor_scale_use);
         job->quantizer.clamp = (struct bsmi_clamp){ o->clamp_low, o->clamp_high };
         job->quantizer.smallest_scale = o->smallest_scale;
+        job->quantizer.wide = job->source.type == BSM_REAL_FP64;
         return status;
     }
     job->converter = (struct bsmi_converter){ m->element, o->rounding, o->seed, m->bits == 8 && !o->no_saturate,
-                                              bsmi_widen(tensor_scale), m->tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES };
+                                              bsmi_widen(tensor_scale), m->tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES,
+                                              job->source.type == BSM_REAL_FP64 };
     return BSM_OK;
 }

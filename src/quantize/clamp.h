@@ -12,4 +12,11 @@ BSMI_SHARED float bsmi_clamped(struct bsmi_clamp clamp, float amax)
     return amax < clamp.low ? clamp.low : amax;
 }
 
+/* The same of a magnitude that fp32 may not hold. */
+BSMI_SHARED double bsmi_clamped_wide(struct bsmi_clamp clamp, double amax)
+{
+    if (clamp.high > 0 && amax > (double)clamp.high) return (double)clamp.high;
+    return amax < (double)clamp.low ? (double)clamp.low : amax;
+}
+
 #endif

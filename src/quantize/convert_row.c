@@ -5,11 +5,14 @@
 
 /* x / t or x * d, so that value = element * t or element / d.  The quotient is rounded to a double first, which does no
  * harm: it has 24 bits over 24, a midpoint of an element of at most 24 bits has 25, so unless it is that midpoint it
- * differs from it by 2^-49 relatively.  The product has 48 bits and is exact. */
-static void divide(const struct bsmi_converter *converter, const float *x, int count, double *quotients)
+ * differs from it by 2^-49 relatively.  The product has 48 bits and is exact.  Numbers of an fp64 source: as in block.c. */
+static void divide(const struct bsmi_converter *converter, const double *x, int count, double *quotients)
 {
     const double t = converter->tensor_scale;
-    for (int i = 0; i < count; i++) quotients[i] = converter->tensor_scale_divides ? (double)x[i] * t : (double)x[i] / t;
+    if (converter->wide && converter->tensor_scale_divides)
+        for (int i = 0; i < count; i++) quotients[i] = bsmi_odd_product(x[i], t);
+    else
+        for (int i = 0; i < count; i++) quotients[i] = converter->tensor_scale_divides ? x[i] * t : x[i] / t;
 }
 
 static void store_code(const struct bsmi_matrix *m, unsigned char *row, int64_t k, uint32_t code)
@@ -35,13 +38,13 @@ static void encode(const struct bsmi_converter *converter, const double *quotien
                                       stochastic ? bsm_random_bits(converter->seed, index + (uint64_t)i) : 0);
 }
 
-static void count_elements(const struct bsmi_converter *converter, const float *x, int count, const double *quotients,
+static void count_elements(const struct bsmi_converter *converter, const double *x, int count, const double *quotients,
                            const uint32_t *codes, struct bsmi_block_stats *stats)
 {
     const double max = bsm_element_get((int)converter->element)->max_value;
     stats->elements += count;
     for (int i = 0; i < count; i++) {
-        const double value = (double)x[i], element = (double)bsm_element_decode(converter->element, codes[i]);
+        const double value = x[i], element = (double)bsm_element_decode(converter->element, codes[i]);
         const bool cut = fabs(quotients[i]) > max && fabs(element) == max;
         bsmi_count_element(stats, value, bsmi_scaled_value(element, 1, converter->tensor_scale, converter->tensor_scale_divides),
                            cut);
@@ -50,7 +53,7 @@ static void count_elements(const struct bsmi_converter *converter, const float *
 }
 
 void bsmi_convert_row(const struct bsmi_converter *converter, const struct bsmi_matrix *m, int64_t batch, int64_t row, int64_t k,
-                      const float *x, int count, uint64_t index, struct bsmi_block_stats *stats)
+                      const double *x, int count, uint64_t index, struct bsmi_block_stats *stats)
 {
     unsigned char *bytes = bsmi_row(m, batch, row);
     double quotients[BSMI_PIECE] = { 0 };

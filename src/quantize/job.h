@@ -34,7 +34,7 @@ bsm_status bsmi_quantize_request_make(struct bsmi_quantize_job *job, struct bsmi
 
 /* Quantizes the values x of a piece of at most BSMI_PIECE columns.  scans: of the squares that its blocks belong to; NULL: blocks
  * stand alone.  stats may be NULL. */
-void bsmi_quantize_piece(const struct bsmi_quantize_job *job, const struct bsmi_piece *piece, const float *x,
+void bsmi_quantize_piece(const struct bsmi_quantize_job *job, const struct bsmi_piece *piece, const double *x,
                          const struct bsmi_block_scan *scans, struct bsmi_block_stats *stats);
 
 #endif

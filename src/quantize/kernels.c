@@ -36,12 +36,12 @@ static void find_scale_steps(const struct bsmi_block_quantizer *quantizer, struc
 {
     const uint32_t tensor_scale = bsmi_float_bits(coding->tensor_scale) >> 23;
     const uint32_t binade = coding->divides ? 254 - tensor_scale : tensor_scale;
-    struct bsmi_block_view block = { NULL, 0, bsmi_float_from_bits(binade << 23) };
+    struct bsmi_block_view block = { NULL, 0, (double)bsmi_float_from_bits(binade << 23) };
     const int first = quantizer->recipe->scale_code(quantizer, &block);
     uint32_t low = 0, high = 1u << 23;    /* the least fraction with the next code: above low, at most high */
     while (high - low > 1) {
         const uint32_t middle = (low + high) / 2;
-        block.amax = bsmi_float_from_bits(binade << 23 | middle);
+        block.amax = (double)bsmi_float_from_bits(binade << 23 | middle);
         if (quantizer->recipe->scale_code(quantizer, &block) > first) high = middle;
         else low = middle;
     }

@@ -21,7 +21,7 @@ static bsm_status check_overlap(const struct bsmi_quantize_job *job, bsm_quantiz
 
 /* Work ---------------------------------------------------------------------------------------------------------------- */
 
-void bsmi_quantize_piece(const struct bsmi_quantize_job *job, const struct bsmi_piece *piece, const float *x,
+void bsmi_quantize_piece(const struct bsmi_quantize_job *job, const struct bsmi_piece *piece, const double *x,
                          const struct bsmi_block_scan *scans, struct bsmi_block_stats *stats)
 {
     const struct bsmi_matrix *m = &job->destination;
@@ -45,8 +45,8 @@ void bsmi_quantize_piece(const struct bsmi_quantize_job *job, const struct bsmi_
 static void read_and_quantize(const struct bsmi_quantize_job *job, const struct bsmi_piece *piece,
                               const struct bsmi_block_scan *scans, struct bsmi_block_stats *stats)
 {
-    float x[BSMI_PIECE];
-    bsmi_reals_row(&job->source, piece->batch, piece->row, piece->k, piece->count, x);
+    double x[BSMI_PIECE];
+    bsmi_reals_row_wide(&job->source, piece->batch, piece->row, piece->k, piece->count, x);
     bsmi_quantize_piece(job, piece, x, scans, stats);
 }
 
@@ -72,9 +72,9 @@ static void quantize_squares(const struct bsmi_quantize_job *job, struct bsmi_pi
     const struct bsmi_matrix *m = &job->destination;
     struct bsmi_block_scan scans[BSMI_PIECE / SMALLEST_BLOCK] = { { 0, false } };
     const int64_t first = piece.row;
-    float x[BSMI_PIECE];
+    double x[BSMI_PIECE];
     for (int64_t r = first; r < first + rows; r++) {
-        bsmi_reals_row(&job->source, piece.batch, r, piece.k, piece.count, x);
+        bsmi_reals_row_wide(&job->source, piece.batch, r, piece.k, piece.count, x);
         for (int64_t i = 0; i < piece.count; i += m->block)
             bsmi_scan_block(x + i, (int)BSMI_MIN(piece.count - i, m->block), &scans[i / m->block]);
     }
@@ -126,10 +126,11 @@ static void rows_task(void *argument, int64_t task, int worker)
     }
 }
 
-/* Whether a kernel took the call: kernels quantize blocks of a row and count nothing. */
+/* Whether a kernel took the call: kernels quantize blocks of a row of floats and count nothing. */
 static bool quantize_by_kernel(const bsm_context *context, const struct bsmi_quantize_job *job)
 {
     if (job->destination.scale == BSM_UNSCALED || job->options.block_rows > 1 || job->stats != NULL) return false;
+    if (job->source.type == BSM_REAL_FP64) return false;
     struct rows_job work = { &job->walk, { &job->source, &job->destination, &job->quantizer, NULL, { .block = 0 } } };
     work.rows.kernel = bsmi_quantize_kernel_choose(context->cpu_features, &job->quantizer, &job->destination, &work.rows.coding);
     if (work.rows.kernel->quantize == NULL) return false;
@@ -150,6 +151,9 @@ bsm_status bsmi_quantize_request_make(struct bsmi_quantize_job *job, struct bsmi
     const bsm_status status = bsmi_quantize_prepare(job, 1);                    /* checks the recipe; the tensor scale is the
                                                                                    device's to read */
     if (status != BSM_OK) return status;
+    if (job->source.type == BSM_REAL_FP64)
+        return bsmi_fail(BSM_EUNSUPPORTED, "source->type=fp64: GPUs quantize fp32, fp16 and bf16; round to fp32 first, or "
+                                           "quantize on a CPU context");
     if (job->stats != NULL)
         return bsmi_fail(BSM_EUNSUPPORTED, "stats is given, but a GPU does not count: pass NULL, or quantize on a CPU context");
     if (o->preset != BSM_PRESET_NONE)

@@ -7,9 +7,19 @@
 #include <stdio.h>
 #include <strings.h>
 
+/* Of an fp64 source: 53 bits times 24 are no double, but the product rounded to odd compares as the product does with all
+ * that recipes compare it with.  Beyond 2^+-400 every scale is the largest or the smallest: no product need overflow. */
+static struct bsmi_fraction wide_scaled_amax(double amax, double tensor_scale, bool tensor_scale_divides)
+{
+    struct bsmi_fraction r = { BSMI_MAX(0x1p-400, BSMI_MIN(amax, 0x1p400)), tensor_scale };
+    if (tensor_scale_divides) r.numerator = bsmi_odd_product(r.numerator, tensor_scale), r.denominator = 1;
+    return r;
+}
+
 static struct bsmi_fraction scaled_amax(const struct bsmi_block_quantizer *quantizer, const struct bsmi_block_view *block)
 {
-    return bsmi_scaled_amax(block->amax, quantizer->tensor_scale, quantizer->tensor_scale_divides);
+    if (quantizer->wide) return wide_scaled_amax(block->amax, quantizer->tensor_scale, quantizer->tensor_scale_divides);
+    return bsmi_scaled_amax((float)block->amax, quantizer->tensor_scale, quantizer->tensor_scale_divides);
 }
 
 static const bsm_element_info *element(const struct bsmi_block_quantizer *quantizer)
@@ -49,7 +59,7 @@ static double squared_error(const struct bsmi_block_quantizer *quantizer, const 
     const struct bsmi_division by = bsmi_division_of(scale, quantizer->tensor_scale, quantizer->tensor_scale_divides);
     double sum = 0;
     for (int i = 0; i < block->count; i++) {
-        const double x = (double)block->x[i], quotient = x * by.factor / by.divisor;
+        const double x = block->x[i], quotient = x * by.factor / by.divisor;
         uint8_t code;
         if (!isfinite(x)) continue;
         bsmi_element_encode_nearest(quantizer->element, &quotient, 1, &code);

@@ -6,9 +6,9 @@
 
 /* What a recipe sees of a block.  amax is the largest finite magnitude, and > 0: zero blocks never reach a recipe. */
 struct bsmi_block_view {
-    const float *x;
+    const double *x;
     int count;
-    float amax;
+    double amax;
 };
 
 /* One recipe.  To add one: an enumerator before BSM_RECIPE_COUNT in quantize.h, one row in recipes.c, its formula with the

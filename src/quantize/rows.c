@@ -50,10 +50,13 @@ static void quantize_left_over(const struct bsmi_block_rows *rows, const struct 
         const int count = (int)BSMI_MIN(piece->count - i, m->block);
         struct bsmi_block_scan scan = { 0, false };
         uint8_t codes[32];
-        bsmi_scan_block(x + i, count, &scan);
-        if (i < whole && !scan.nonfinite && bsmi_block_is_plain(&rows->coding, bsmi_float_bits(scan.amax))) continue;
+        double wide[32];
+        for (int j = 0; j < count; j++) wide[j] = (double)x[i + j];
+        bsmi_scan_block(wide, count, &scan);
+        const uint32_t amax_bits = bsmi_float_bits((float)scan.amax);
+        if (i < whole && !scan.nonfinite && bsmi_block_is_plain(&rows->coding, amax_bits)) continue;
         *bsmi_scale_pointer(m, piece->batch, piece->row, (piece->k + i) / m->block) =
-            bsmi_quantize_scanned_block(rows->quantizer, x + i, count, &scan, 0, codes, NULL);
+            bsmi_quantize_scanned_block(rows->quantizer, wide, count, &scan, 0, codes, NULL);
         bsmi_row_store_codes(m, piece->batch, piece->row, piece->k + i, count, codes);
     }
 }

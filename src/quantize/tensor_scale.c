@@ -12,7 +12,7 @@ struct amax_job {
     bool divides;
     struct bsmi_clamp clamp;
     struct bsmi_walk walk;
-    uint32_t amax_bits[BSMI_WALK_TASKS];
+    uint64_t amax_bits[BSMI_WALK_TASKS];  /* of doubles */
     float tensor_scale;
 };
 
@@ -21,6 +21,15 @@ static uint32_t largest_finite(const float *x, int64_t count, uint32_t so_far)
     for (int64_t i = 0; i < count; i++) {
         const uint32_t magnitude = bsmi_float_bits(x[i]) & 0x7fffffff;
         so_far = BSMI_MAX(so_far, magnitude < 0x7f800000 ? magnitude : 0);
+    }
+    return so_far;
+}
+
+static uint64_t largest_finite_wide(const double *x, int64_t count, uint64_t so_far)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const uint64_t magnitude = bsmi_double_bits(x[i]) & ~((uint64_t)1 << 63);
+        so_far = BSMI_MAX(so_far, magnitude < (uint64_t)0x7ff << 52 ? magnitude : 0);
     }
     return so_far;
 }
@@ -37,19 +46,42 @@ static void amax_task(void *argument, int64_t task, int worker)
         bsmi_reals_row(job->source, piece.batch, piece.row, piece.k, piece.count, x);
         amax = largest_finite(x, piece.count, amax);
     }
+    job->amax_bits[task] = bsmi_double_bits((double)bsmi_float_from_bits(amax));
+}
+
+static void wide_amax_task(void *argument, int64_t task, int worker)
+{
+    struct amax_job *job = argument;
+    struct bsmi_walk_place place = bsmi_walk_start(&job->walk, task);
+    struct bsmi_piece piece;
+    double x[BSMI_PIECE];
+    uint64_t amax = 0;
+    (void)worker;
+    while (bsmi_walk_next(&job->walk, &place, &piece)) {
+        bsmi_reals_row_wide(job->source, piece.batch, piece.row, piece.k, piece.count, x);
+        amax = largest_finite_wide(x, piece.count, amax);
+    }
     job->amax_bits[task] = amax;
 }
 
-/* amax / largest or largest / amax, rounded to fp32 once: a quotient of two 24-bit numbers, rounded to 53 bits, never lies
- * on a midpoint of 24 bits unless the exact one does (53 >= 2 * 24 + 2), and results are kept out of the subnormals. */
+/* A quotient of two 24-bit numbers, rounded to 53 bits, never lies on a midpoint of 24 bits unless the exact one does
+ * (53 >= 2 * 24 + 2).  With 53 bits it may, and its remainder decides; beyond 2^+-200 the quotient is cut anyhow. */
+static double quotient_of(double numerator, double denominator)
+{
+    const double quotient = numerator / denominator;
+    if (!(quotient > 0x1p-200 && quotient < 0x1p200)) return quotient;
+    return bsmi_round_to_odd(quotient, fma(-quotient, denominator, numerator));
+}
+
+/* amax / largest or largest / amax, rounded to fp32 once; results are kept out of the subnormals. */
 static void scale_task(void *argument, int64_t index, int worker)
 {
     struct amax_job *job = argument;
     (void)index, (void)worker;
-    uint32_t bits = 0;
+    uint64_t bits = 0;
     for (int64_t i = 0; i < job->walk.tasks; i++) bits = BSMI_MAX(bits, job->amax_bits[i]);
-    const double amax = (double)bsmi_clamped(job->clamp, bsmi_float_from_bits(bits));
-    const double exact = amax == 0 ? 1 : job->divides ? job->largest / amax : amax / job->largest;
+    const double amax = bsmi_clamped_wide(job->clamp, bsmi_double_from_bits(bits));
+    const double exact = amax == 0 ? 1 : job->divides ? quotient_of(job->largest, amax) : quotient_of(amax, job->largest);
     job->tensor_scale = (float)BSMI_MAX(0x1p-126, BSMI_MIN(FLT_MAX, exact));
 }
 
@@ -78,7 +110,7 @@ float bsmi_tensor_scale_compute(int threads, const struct bsmi_reals *source, co
     struct amax_job job = { .source = source, .clamp = clamp, .largest = bsmi_tensor_scale_largest(destination, recipe),
                             .divides = destination->tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES };
     job.walk = bsmi_walk_make((struct bsmi_shape){ source->rows, source->columns, source->batch });
-    bsmi_parallel_for(threads, job.walk.tasks, amax_task, &job);
+    bsmi_parallel_for(threads, job.walk.tasks, source->type == BSM_REAL_FP64 ? wide_amax_task : amax_task, &job);
     bsmi_parallel_for(1, 1, scale_task, &job);
     return job.tensor_scale;
 }

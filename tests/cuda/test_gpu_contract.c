@@ -262,6 +262,10 @@ static void quantizing_with_policies(struct test *t)
         if (bsm_quantize(c.gpu, &on_gpu, &options, &twin.m, NULL) != BSM_OK) FAIL(t, "%s: %s", name, bsm_last_error());
         twin_compare(t, &c, &twin, name);
         options = (bsm_quantize_options){ .struct_size = sizeof options, .preset = BSM_PRESET_OCP };
+        on_gpu.type = BSM_REAL_FP64, on_gpu.row_stride = 0;
+        CHECK(t, bsm_quantize(c.gpu, &on_gpu, NULL, &twin.m, NULL) == BSM_EUNSUPPORTED &&
+                     strstr(bsm_last_error(), "source->type=fp64: GPUs quantize fp32, fp16 and bf16") != NULL);
+        on_gpu.type = BSM_REAL_FP32, on_gpu.row_stride = K;
         if (host.m.tensor_scale == NULL && cases[i].format == BSM_MXFP4)
             CHECK(t, bsm_quantize(c.gpu, &on_gpu, &options, &twin.m, NULL) == BSM_EUNSUPPORTED &&
                          strstr(bsm_last_error(), "preset=ocp") != NULL);

@@ -27,14 +27,14 @@ static bsm_element element_of(bsm_format format)
 }
 
 /* amax / t <= y for a multiplying tensor scale: amax <= y t; amax * t <= y for a dividing one.  -1, 0, 1. */
-static int compare_scaled(const struct oracle_setup *setup, float amax, struct exact y)
+static int compare_scaled(const struct oracle_setup *setup, double amax, struct exact y)
 {
-    const struct exact m = exact_of((double)amax), t = exact_of((double)setup->tensor_scale);
+    const struct exact m = exact_of(amax), t = exact_of((double)setup->tensor_scale);
     return setup->divides ? exact_compare(exact_times(m, t), y) : exact_compare(m, exact_times(y, t));
 }
 
 /* The smallest e with r <= y 2^e, r the scaled amax. */
-static int smallest_exponent(const struct oracle_setup *setup, float amax, double y)
+static int smallest_exponent(const struct oracle_setup *setup, double amax, double y)
 {
     int low = -600, high = 600;           /* r > y 2^low, r <= y 2^high */
     while (high - low > 1) {
@@ -45,14 +45,14 @@ static int smallest_exponent(const struct oracle_setup *setup, float amax, doubl
     return high;
 }
 
-static int floor_exponent(const struct oracle_setup *setup, float amax)
+static int floor_exponent(const struct oracle_setup *setup, double amax)
 {
     const int up = smallest_exponent(setup, amax, 1);
     return compare_scaled(setup, amax, exact_power_of_two(up)) == 0 ? up : up - 1;
 }
 
 /* floor, unless adding half a unit of the mantissa reaches the next power: r >= 2^(f + 1) - 2^(f - bits - 1). */
-static int even_exponent(const struct oracle_setup *setup, float amax, int bits)
+static int even_exponent(const struct oracle_setup *setup, double amax, int bits)
 {
     const int f = floor_exponent(setup, amax);
     const struct exact carries = { ((wide_integer)1 << (bits + 2)) - 1, f - bits - 1 };
@@ -60,7 +60,7 @@ static int even_exponent(const struct oracle_setup *setup, float amax, int bits)
 }
 
 /* Counts the midpoints of ue4m3 that r / 6 is beyond; at a midpoint the even code stays. */
-static uint8_t nearest_code(const struct oracle_setup *setup, float amax, double largest)
+static uint8_t nearest_code(const struct oracle_setup *setup, double amax, double largest)
 {
     uint8_t code = 0;
     for (uint32_t c = 0; c < 0x7e; c++) {
@@ -71,7 +71,7 @@ static uint8_t nearest_code(const struct oracle_setup *setup, float amax, double
     return code;
 }
 
-uint8_t oracle_scale_code(const struct oracle_setup *setup, float amax)
+uint8_t oracle_scale_code(const struct oracle_setup *setup, double amax)
 {
     const bsm_element element = element_of(setup->format);
     int exponent = 0;
@@ -125,16 +125,16 @@ static double scale_value(const struct oracle_setup *setup, uint8_t code)
 }
 
 /* One element under a scale that is no NaN. */
-static void quantize_element(const struct oracle_setup *setup, float x, double scale, uint8_t *code, bool *saturated)
+static void quantize_element(const struct oracle_setup *setup, double x, double scale, uint8_t *code, bool *saturated)
 {
     const bsm_element element = element_of(setup->format);
     *saturated = false;
     if (!isfinite(x)) {
-        *code = (uint8_t)oracle_encode(element, (double)x, true);
+        *code = (uint8_t)oracle_encode(element, x, true);
         return;
     }
     const bool negative = signbit(x) != 0;
-    const struct exact magnitude = exact_of(fabs((double)x)), t = exact_of((double)setup->tensor_scale);
+    const struct exact magnitude = exact_of(fabs(x)), t = exact_of((double)setup->tensor_scale);
     if (scale == 0 || x == 0) {           /* a zero that keeps its sign, where there is one */
         *code = (uint8_t)(negative ? oracle_negative(element, 0) : 0);
         return;
@@ -145,14 +145,14 @@ static void quantize_element(const struct oracle_setup *setup, float x, double s
     *saturated = exact_compare(numerator, exact_times(exact_of(largest_values[element]), denominator)) > 0;
 }
 
-void oracle_quantize_block(const struct oracle_setup *setup, const float *x, int count, struct oracle_block *result)
+void oracle_quantize_wide_block(const struct oracle_setup *setup, const double *x, int count, struct oracle_block *result)
 {
-    float amax = 0;
+    double amax = 0;
     bool nonfinite = false, nonzero = false, any_code = false;
     memset(result, 0, sizeof *result);
     for (int i = 0; i < count; i++) {
         if (!isfinite(x[i])) nonfinite = true;
-        else if (fabsf(x[i]) > amax) amax = fabsf(x[i]);
+        else if (fabs(x[i]) > amax) amax = fabs(x[i]);
         if (!(x[i] == 0)) nonzero = true;
     }
     if (nonfinite && setup->nonfinite == BSM_NONFINITE_PROPAGATE) {
@@ -170,4 +170,11 @@ void oracle_quantize_block(const struct oracle_setup *setup, const float *x, int
         if (value != 0) any_code = true;
     }
     result->flushed = nonzero && (!any_code || scale == 0);
+}
+
+void oracle_quantize_block(const struct oracle_setup *setup, const float *x, int count, struct oracle_block *result)
+{
+    double wide[32];
+    for (int i = 0; i < count; i++) wide[i] = (double)x[i];
+    oracle_quantize_wide_block(setup, wide, count, result);
 }

@@ -19,8 +19,9 @@ struct oracle_block {
     bool flushed, nan;
 };
 
-uint8_t oracle_scale_code(const struct oracle_setup *setup, float amax);
+uint8_t oracle_scale_code(const struct oracle_setup *setup, double amax);
 void oracle_quantize_block(const struct oracle_setup *setup, const float *x, int count, struct oracle_block *result);
+void oracle_quantize_wide_block(const struct oracle_setup *setup, const double *x, int count, struct oracle_block *result);
 
 /* The code of `element` nearest to +-numerator/denominator, ties to even; beyond the largest code: saturated, or infinity or
  * NaN as the format has them. */

@@ -172,7 +172,8 @@ static uint64_t run_scale(const struct pass *pass, uint32_t first, uint64_t *inp
         const float m = bsmi_float_from_bits(bits);
         while ((double)m > ladder.threshold || ((double)m == ladder.threshold && ladder.threshold_included))
             scale_ladder_set(pass, &ladder, ladder.code + 1);
-        const uint8_t got = bits == 0 ? 0 : quantizer.recipe->scale_code(&quantizer, &(struct bsmi_block_view){ &m, 1, m });
+        const double x = (double)m;
+        const uint8_t got = bits == 0 ? 0 : quantizer.recipe->scale_code(&quantizer, &(struct bsmi_block_view){ &x, 1, x });
         if (got != ladder.code) mismatches++, show(pass, (double)m, got, (uint32_t)ladder.code);
         (*inputs)++;
     }

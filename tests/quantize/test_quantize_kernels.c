@@ -63,15 +63,17 @@ static void check_blocks(struct test *t, const struct setting *s, const float *n
     for (int64_t b = 0; b < blocks; b++) {
         struct bsmi_block_scan scan = { 0, false };
         uint8_t want[32];
-        bsmi_scan_block(x + b * block, block, &scan);
-        if (scan.nonfinite || !bsmi_block_is_plain(&s->coding, bsmi_float_bits(scan.amax))) {
+        double wide[32];
+        for (int i = 0; i < block; i++) wide[i] = (double)x[b * block + i];
+        bsmi_scan_block(wide, block, &scan);
+        if (scan.nonfinite || !bsmi_block_is_plain(&s->coding, bsmi_float_bits((float)scan.amax))) {
             all_plain = false;
             continue;
         }
         const int scale = bsmi_quantize_block(&s->quantizer, x + b * block, block, 0, want, NULL);
         if (scales[b] != scale)
             FAIL(t, "%s %s %s, tensor scale %a, amax %a: scale %d, want %d", s->kernel->name, bsm_format_get((int)s->format)->name,
-                 s->quantizer.recipe == NULL ? "" : bsm_packing_name((int)s->packing), s->quantizer.tensor_scale, (double)scan.amax,
+                 s->quantizer.recipe == NULL ? "" : bsm_packing_name((int)s->packing), s->quantizer.tensor_scale, scan.amax,
                  scales[b], scale);
         for (int i = 0; i < block && scales[b] == scale; i++)
             if (packed_code(s->packing, codes, b * block + i) != want[i])

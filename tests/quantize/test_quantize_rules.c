@@ -81,8 +81,8 @@ static void expect_sentence(struct test *t, int line, bsm_status got, bsm_status
 
 static void quantize_refuses_by_name(struct test *t)
 {
-    REFUSED(BSM_MXFP4, c.source.type = BSM_REAL_FP64, BSM_EUNSUPPORTED,
-            "source->type=fp64: quantizing reads fp32, fp16 and bf16; round to fp32 first");
+    REFUSED(BSM_NVFP4, (c.source.type = BSM_REAL_FP64, c.options.preset = BSM_PRESET_MODELOPT), BSM_EUNSUPPORTED,
+            "source->type=fp64: options->preset=modelopt is for fp32, fp16 and bf16; round to fp32 first");
     REFUSED(BSM_MXFP4, c.source.type = BSM_REAL_COUNT, BSM_EINVAL, "source->type=4 is no type of reals: use one of enum bsm_real");
     REFUSED(BSM_MXFP4, c.source.rows = 2, BSM_EINVAL, "source->rows=2, destination->rows=3: the shapes must be equal");
     REFUSED(BSM_MXFP4, c.source.columns = 39, BSM_EINVAL, "source->columns=39, destination->columns=40: the shapes must be equal");
