@@ -1,5 +1,6 @@
 /* JSON out. */
 #include "cli.h"
+#include "mask.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -10,11 +11,12 @@ struct cli_json cli_json_to(FILE *file) { return (struct cli_json){ .file = file
 static void print_string(FILE *file, const char *text)
 {
     fputc('"', file);
-    for (; *text != '\0'; text++) {
-        const unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\') fprintf(file, "\\%c", c);
-        else if (c < 0x20) fprintf(file, "\\u%04x", c);
-        else fputc(c, file);
+    for (int bytes; *text != '\0'; text += bytes) {
+        const int32_t c = mask_character(text, &bytes);
+        if (c < 0) fputs("\\ufffd", file);                         /* JSON is UTF-8 */
+        else if (c == '"' || c == '\\') fprintf(file, "\\%c", (int)c);
+        else if (mask_is_unseen(c)) fprintf(file, "\\u%04x", (unsigned)c);
+        else fwrite(text, 1, (size_t)bytes, file);
     }
     fputc('"', file);
 }

@@ -23,8 +23,8 @@ static const char *verb_name(const void *list, int index)
 static int unknown_verb(const char *name)
 {
     const char *near = cli_nearest(name, verb_name, cli_verbs);
-    if (near != NULL) fprintf(stderr, "blockscale: %s: no such verb; did you mean %s?\n", name, near);
-    else fprintf(stderr, "blockscale: %s: no such verb\n", name);
+    if (near != NULL) cli_wrong_usage(NULL, "%s: no such verb; did you mean %s?", name, near);
+    else cli_wrong_usage(NULL, "%s: no such verb", name);
     fprintf(stderr, "blockscale help lists them.\n");
     return CLI_WRONG_USAGE;
 }

@@ -29,8 +29,9 @@ struct parse {
 
 static int fail(const struct parse *p, const char *subject, const char *sentence)
 {
-    fprintf(stderr, "blockscale %s: %s%s%s\nblockscale %s --help lists the options.\n", p->verb->name, subject,
-            sentence[0] == '\0' ? "" : ": ", sentence, p->verb->name);
+    const struct cli cli = { .verb = p->verb };
+    cli_wrong_usage(&cli, "%s%s%s", subject, sentence[0] == '\0' ? "" : ": ", sentence);
+    fprintf(stderr, "blockscale %s --help lists the options.\n", p->verb->name);
     return CLI_WRONG_USAGE;
 }
 

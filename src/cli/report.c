@@ -1,5 +1,6 @@
 /* Sentences on stderr, and the exit codes that go with them. */
 #include "cli.h"
+#include "mask.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -8,10 +9,11 @@
 
 __attribute__((format(printf, 2, 0))) static void print_sentence(const struct cli *cli, const char *format, va_list arguments)
 {
-    if (cli != NULL && cli->verb != NULL) fprintf(stderr, "blockscale %s: ", cli->verb->name);
-    else fprintf(stderr, "blockscale: ");
-    vfprintf(stderr, format, arguments);
-    fprintf(stderr, "\n");
+    char sentence[8192];                  /* names in it may come from anywhere */
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    mask_text(sentence);
+    if (cli != NULL && cli->verb != NULL) fprintf(stderr, "blockscale %s: %s\n", cli->verb->name, sentence);
+    else fprintf(stderr, "blockscale: %s\n", sentence);
 }
 
 int cli_wrong_usage(const struct cli *cli, const char *format, ...)

@@ -1,5 +1,6 @@
 /* Drawing into an SVG file, see svg.h. */
 #include "svg.h"
+#include "mask.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -7,34 +8,17 @@
 
 #define FONTS "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'Noto Sans', 'DejaVu Sans', Arial, sans-serif"
 
-/* Bytes of the UTF-8 character at c, 0 if it is malformed.  File names reach titles, and they may hold any bytes. */
-static int character_bytes(const unsigned char *c)
-{
-    int bytes = 0;
-    if (c[0] < 0x80) bytes = 1;
-    else if (c[0] >= 0xc2 && c[0] < 0xe0) bytes = 2;
-    else if ((c[0] & 0xf0) == 0xe0) bytes = 3;
-    else if (c[0] >= 0xf0 && c[0] < 0xf5) bytes = 4;
-    for (int i = 1; i < bytes; i++)
-        if ((c[i] & 0xc0) != 0x80) return 0;
-    const int surrogate_or_long = (c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xed && c[1] >= 0xa0) ||
-                                  (c[0] == 0xf0 && c[1] < 0x90) || (c[0] == 0xf4 && c[1] >= 0x90) ||
-                                  (c[0] == 0xef && c[1] == 0xbf && c[2] >= 0xbe);
-    return surrogate_or_long ? 0 : bytes;
-}
-
-/* Text between tags.  What XML 1.0 has no place for (control characters, malformed UTF-8) becomes a question mark. */
+/* Text between tags.  File names reach titles: what XML 1.0 has no place for (control characters, malformed UTF-8)
+ * becomes a question mark. */
 static void put_escaped(FILE *file, const char *text)
 {
-    const unsigned char *c = (const unsigned char *)text;
-    while (*c != '\0') {
-        const int bytes = *c < 0x20 || *c == 0x7f ? 0 : character_bytes(c);
-        if (*c == '&') fputs("&amp;", file);
-        else if (*c == '<') fputs("&lt;", file);
-        else if (*c == '>') fputs("&gt;", file);
-        else if (bytes == 0) fputc('?', file);
-        else fwrite(c, 1, (size_t)bytes, file);
-        c += bytes > 0 ? bytes : 1;
+    for (int bytes; *text != '\0'; text += bytes) {
+        const int32_t c = mask_character(text, &bytes);
+        if (c == '&') fputs("&amp;", file);
+        else if (c == '<') fputs("&lt;", file);
+        else if (c == '>') fputs("&gt;", file);
+        else if (c < 0x20 || c == 0x7f || c == 0xfffe || c == 0xffff) fputs(bytes == 3 ? "???" : "?", file);
+        else fwrite(text, 1, (size_t)bytes, file);
     }
 }
 

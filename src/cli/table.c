@@ -1,5 +1,6 @@
 /* Tables of text with aligned columns. */
 #include "cli.h"
+#include "mask.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -34,6 +35,7 @@ void cli_table_cell(struct cli_table *table, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    mask_text(text);
     if (table->cell_count == table->cell_room) {
         const int room = table->cell_room == 0 ? 64 : 2 * table->cell_room;
         char **cells = cli_memory(NULL, room, (int64_t)sizeof *cells);

@@ -13,6 +13,10 @@
 /* Stores the sentence for bsm_last_error and returns status. */
 __attribute__((format(printf, 2, 3))) bsm_status bsmi_fail(bsm_status status, const char *format, ...);
 
+/* Puts a question mark for each character of a sentence that is a control, ends a line or turns the direction of writing,
+ * and for each byte that is no UTF-8. */
+void bsmi_mask(char *sentence);
+
 /* Reads a size-versioned struct of the caller into `into` (known_bytes, our size): shorter ones are filled with zeros,
  * longer ones must be zero beyond what we know.  name is the argument's name for the sentence. */
 bsm_status bsmi_read_struct(const char *name, const void *from, void *into, size_t known_bytes);

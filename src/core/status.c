@@ -34,6 +34,7 @@ bsm_status bsmi_fail(bsm_status status, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(sentence, sizeof sentence, format, arguments);
     va_end(arguments);
+    bsmi_mask(sentence);
     memcpy(last_error, sentence, sizeof sentence);
     return status;
 }

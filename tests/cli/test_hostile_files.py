@@ -168,6 +168,88 @@ def pipes_are_not_waited_for(folder):
     check(sorted(os.listdir(folder)) == before, "an output was left")
 
 
+# What a terminal would obey: colours, titles, lines of their own, a one-byte CSI, writing from right to left, the end of a paragraph.
+COMMANDS = "a\x1b[31m\x1b]0;t\x07\n\r\b\x7f\x9b2J\u202eb\u2066\u2029"
+
+
+def check_plain(text, what):
+    """Bytes that a terminal got: lines of UTF-8 without anything that it would obey."""
+    words = text.decode("utf-8")
+    obeyed = [c for c in words if c != "\n" and (not c.isprintable() and not c.isspace() or c in "\r\b\x85\u2028\u2029\u2066\u202e")]
+    check(not obeyed, f"{what}: printed {obeyed}")
+
+
+def run_bytes(arguments, folder, expect, least="?"):
+    """least: what shows that the name was printed, masked."""
+    done = subprocess.run([command, *arguments], capture_output=True, stdin=subprocess.DEVNULL, cwd=folder, check=False, timeout=DEADLINE)
+    check(done.returncode == expect, f"{arguments}: {done}")
+    check_plain(done.stdout, arguments)
+    check_plain(done.stderr, arguments)
+    check(least.encode() in done.stdout + done.stderr, f"{arguments}: {least!r} is not in {done}")
+    return done
+
+
+MASKED = "a?[31m?]0;t??????2J?b??"
+
+
+@in_folder
+def names_of_tensors_are_masked(folder):
+    numbers = cf.random_bf16(2, 64, 1)
+    cf.write(os.path.join(folder, "x.safetensors"), {f"{COMMANDS}.weight": ("BF16", [2, 64], numbers), f"odd{COMMANDS}.weight": ("BF16", [64, 2], numbers),
+                                                     f"norm{COMMANDS}": ("BF16", [128], numbers)})
+    for arguments in (["quantize", "x.safetensors", "-o", "q.safetensors", "-f", "mxfp4"], ["quantize", "x.safetensors", "-o", "q", "-f", "mxfp4"],
+                      ["inspect", "x.safetensors"], ["inspect", "x.safetensors", "--tensors"], ["inspect", "q", "--against", "x.safetensors"]):
+        run_bytes(arguments, folder, 0, MASKED)
+    run_bytes(["quantize", "x.safetensors", "-o", "e.safetensors", "-f", "e4m3"], folder, 0, MASKED)
+    for arguments in (["convert", "e.safetensors", "-o", "c", "--convention", "gpt_oss"], ["convert", "q", "-o", "c.gguf", "--convention", "gguf"]):
+        done = subprocess.run([command, *arguments], capture_output=True, cwd=folder, check=False)
+        check_plain(done.stdout + done.stderr, arguments)
+    for arguments in (["inspect", "x.safetensors", "--json"], ["quantize", "x.safetensors", "-o", "q.safetensors", "-f", "mxfp4", "--json"]):
+        said = json.loads(run_bytes(arguments, folder, 0, "\\u001b").stdout)
+        check(COMMANDS in [weight["name"] for weight in said["weights"]], said)
+
+
+@in_folder
+def sentences_about_files_are_masked(folder):
+    """Errors that quote a tensor, an index, a type, a key and a file's own name."""
+    cf.write(os.path.join(folder, "bad.safetensors"), {f"{COMMANDS}.weight": ("BF16", [2, 64], bytes(256)), f"{COMMANDS}.weight_scale": ("U8", [3], bytes(3))})
+    text = json.dumps({COMMANDS: {"dtype": COMMANDS, "shape": [1], "data_offsets": [0, 1]}}).encode()
+    with open(os.path.join(folder, "type.safetensors"), "wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text + b"x")
+    write_text(folder, "a.index.json", json.dumps({"weight_map": {COMMANDS: "../" + COMMANDS}}))
+    write_text(folder, "b.index.json", json.dumps({"weight_map": {COMMANDS: COMMANDS + ".safetensors"}}))
+    write_text(folder, "note.json", json.dumps({COMMANDS[:20]: [1]}))
+    write_text(folder, "text.json", json.dumps({"blockscale_note": 1, "format": COMMANDS}))
+    for name, least in (("type.safetensors", MASKED), ("a.index.json", MASKED), ("b.index.json", MASKED)):
+        run_bytes(["inspect", name], folder, 3, least)
+    done = subprocess.run([command, "inspect", "bad.safetensors"], capture_output=True, cwd=folder, check=False)
+    check_plain(done.stdout + done.stderr, "bad.safetensors")
+    for name in ("note.json", "text.json"):
+        run_bytes(["dequantize", name, "-o", "x.npy"], folder, 3)
+    strange = os.path.join(os.fsencode(folder), COMMANDS.encode() + b"\xff.npy")
+    with open(strange, "wb") as file:
+        file.write(b"x")
+    for arguments in (["quantize", strange, "-o", "q", "-f", "mxfp4"], ["quantize", "random:2x64", "-f", "mxfp4", strange], [strange], ["inspect", b"\x1b[31m"]):
+        done = subprocess.run([command, *arguments], capture_output=True, cwd=folder, check=False)
+        check(done.returncode in (2, 3) and b"?[31m" in done.stderr, done)
+        check_plain(done.stderr, arguments)
+
+
+@in_folder
+def progress_is_masked(folder):
+    """The bar on a terminal shows names too; what is left is the bar's own."""
+    cf.write(os.path.join(folder, "x.safetensors"), {f"{COMMANDS}.weight": ("BF16", [2, 64], cf.random_bf16(2, 64, 1))})
+    ours, theirs = os.openpty()
+    done = subprocess.run([command, "quantize", "x.safetensors", "-o", "q.safetensors", "-f", "mxfp4"], cwd=folder, stdout=subprocess.DEVNULL,
+                          stderr=theirs, check=False, timeout=DEADLINE)
+    os.close(theirs)
+    shown = os.read(ours, 65536)
+    os.close(ours)
+    check(done.returncode == 0 and MASKED.encode() in shown, shown)
+    check_plain(shown.replace(b"\r\x1b[K", b""), "progress")
+
+
 script.cases("test_cli_hostile_files", [
     no_input_of_many_is_overwritten, an_index_is_an_input, an_input_that_is_read_late_is_an_input, configurations_that_are_no_files,
-    configurations_that_are_deep, pipes_are_not_waited_for])
+    configurations_that_are_deep, pipes_are_not_waited_for,
+    names_of_tensors_are_masked, sentences_about_files_are_masked, progress_is_masked])

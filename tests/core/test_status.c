@@ -39,6 +39,22 @@ static void long_sentence_is_cut(struct test *t)
     CHECK(t, memcmp(bsm_last_error(), word, length) == 0);
 }
 
+/* A name from a file may be quoted: a terminal must not obey it. */
+static void sentence_commands_no_terminal(struct test *t)
+{
+    static const struct { const char *given, *kept; } names[] = {
+        { "plain", "plain" }, { "\x1b[31m\x07", "?[31m?" }, { "a\nb\r\t\b\x7f", "a?b????" }, { "\xc2\x9b" "2J", "?2J" },
+        { "\xe2\x80\xaexyz", "?xyz" }, { "\xe2\x81\xa6\xe2\x80\xa8\xd8\x9c", "???" }, { "\xff\xc3(", "??" "(" },
+        { "\xc0\xaf", "??" }, { "\xed\xa0\x80", "???" }, { "\xf4\x90\x80\x80", "????" }, { "\xe2\x9c", "??" },
+        { "\xc3\xa9 \xe2\x9c\x93 \xf0\x9f\x99\x82 \xc2\xa0", "\xc3\xa9 \xe2\x9c\x93 \xf0\x9f\x99\x82 \xc2\xa0" },
+    };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        bsmi_fail(BSM_EFILE, "tensor %s", names[i].given);
+        if (strncmp(bsm_last_error(), "tensor ", 7) != 0 || strcmp(bsm_last_error() + 7, names[i].kept) != 0)
+            FAIL(t, "name %zu became: %s", i, bsm_last_error());
+    }
+}
+
 static void *fail_elsewhere(void *seen)
 {
     *(bool *)seen = bsm_last_error() != NULL && bsm_last_error()[0] == '\0';      /* nothing failed in this thread yet */
@@ -148,7 +164,8 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         TEST(every_status_has_its_own_sentence), TEST(version_of_library_and_header_agree),
-        TEST(fail_returns_status_and_keeps_sentence), TEST(long_sentence_is_cut), TEST(sentence_belongs_to_its_thread),
+        TEST(fail_returns_status_and_keeps_sentence), TEST(long_sentence_is_cut),
+        TEST(sentence_commands_no_terminal), TEST(sentence_belongs_to_its_thread),
         TEST(struct_of_our_size), TEST(shorter_struct_is_filled_with_zeros), TEST(longer_struct_with_zero_tail_is_read),
         TEST(longer_struct_with_nonzero_tail_is_refused), TEST(sizes_that_are_no_struct_are_refused), TEST(checked_arithmetic),
     };
