@@ -1,10 +1,10 @@
 /* blockscale convert: the same codes and scales under the names of another convention. */
 #include "matrices.h"
 #include "merge_scales.h"
-#include "model_config.h"
 #include "rewrite.h"
 #include "weight_store.h"
 #include "weights.h"
+#include "written.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -47,6 +47,7 @@ struct job {
     struct moved *moved; /* for each item */
     struct merge_scales merge;
     bool merges;
+    struct written written;
     int64_t inverted;    /* tensor scales whose reciprocal fp32 does not hold exactly */
 };
 
@@ -64,17 +65,19 @@ static float turned(struct job *job, float value, bool was_divisor, bool is_divi
     return inverse;
 }
 
-static const char *input_ending(bsm_convention convention)
+/* compressed-tensors divides numbers of NVFP4 by it, under a name of its own; everybody else multiplies. */
+static bool input_scale_divides(bsm_convention convention, bsm_format format)
 {
-    return convention == BSM_CONVENTION_COMPRESSED_TENSORS ? ".input_global_scale" : ".input_scale";
+    return convention == BSM_CONVENTION_COMPRESSED_TENSORS && format == BSM_NVFP4;
 }
 
 static int64_t announce_input_scale(const struct cli *cli, struct job *job, const bsm_weight *w)
 {
     char name[4096 + 32];
     const bool scalar = job->convention == BSM_CONVENTION_MODELOPT;
+    const char *ending = input_scale_divides(job->convention, w->matrix.format) ? ".input_global_scale" : ".input_scale";
     const bsm_tensor t = { .name = name, .type = BSM_TENSOR_F32, .rank = scalar ? 0 : 1, .shape = { 1 }, .bytes = 4 };
-    snprintf(name, sizeof name, "%s%s", rewrite_name_of(w).text, input_ending(job->convention));
+    snprintf(name, sizeof name, "%s%s", rewrite_name_of(w).text, ending);
     return checkpoint_writer_add(cli, &job->rewrite.writer, &t);
 }
 
@@ -85,8 +88,8 @@ static int put_input_scale(struct cli *cli, struct job *job, const bsm_weight *w
     if (t.type != BSM_TENSOR_F32 || t.bytes != (int64_t)sizeof value)
         return cli_bad_input(cli, "%s: one fp32 number is wanted", t.name);
     memcpy(&value, t.data, sizeof value);
-    value = turned(job, value, w->convention == BSM_CONVENTION_COMPRESSED_TENSORS,
-                   job->convention == BSM_CONVENTION_COMPRESSED_TENSORS);
+    value = turned(job, value, input_scale_divides(w->convention, w->matrix.format),
+                   input_scale_divides(job->convention, w->matrix.format));
     return checkpoint_writer_put(cli, &job->rewrite.writer, number, &value, (int64_t)sizeof value);
 }
 
@@ -247,6 +250,7 @@ static void report(const struct cli *cli, const struct job *job)
         if (job->inverted > 0)
             printf("%" PRId64 " tensor scales became reciprocals that fp32 rounds, by at most 2^-24 of them\n", job->inverted);
         report_merge(job);
+        written_print(&job->written);
         return;
     }
     struct cli_json json = cli_json_to(stdout);
@@ -258,6 +262,7 @@ static void report(const struct cli *cli, const struct job *job)
     cli_json_integer(&json, "rounded_reciprocals", job->inverted);
     cli_json_integer(&json, "bytes", checkpoint_writer_bytes(&r->writer));
     report_merge_json(&json, job);
+    written_print_json(&json, &job->written);
     cli_json_end(&json);
 }
 
@@ -270,19 +275,27 @@ static bsm_format common_format(const struct rewrite *rewrite)
     return format;
 }
 
-/* A folder also gets the configuration, with the modules that were no weights here. */
-static int write_config(struct cli *cli, const struct rewrite *r, const struct settings *s, bsm_convention convention)
+/* Programs ask for a scale of every weight's input, or of none. */
+static bool all_have_input_scales(const struct rewrite *rewrite)
 {
-    if (!checkpoint_writer_is_folder(s->output)) return CLI_DONE;
-    char **left = cli_memory(cli, r->count, sizeof *left);
-    int count = 0;
+    for (int64_t i = 0; i < rewrite->count; i++)
+        if (rewrite->items[i].is_weight && rewrite->items[i].weight.input_scale < 0) return false;
+    return true;
+}
+
+/* A folder also gets the configuration, with the modules that were no weights here. */
+static int finish(struct cli *cli, struct job *job, const struct settings *s)
+{
+    const struct rewrite *r = &job->rewrite;
+    struct quantization q = { .convention = job->convention, .format = common_format(r), .input_scales = all_have_input_scales(r) };
+    q.left = cli_memory(cli, r->count, sizeof *q.left);
     for (int64_t i = 0; i < r->count; i++)
-        if (!r->items[i].is_weight && weights_is_module(r->checkpoint, r->items[i].tensor))
-            left[count++] = cli_without_ending(cli, weights_tensor(r->checkpoint, r->items[i].tensor).name, ".weight");
-    const int result = model_config_write(cli, s->input, s->output, convention, common_format(r), left, count);
-    for (int i = 0; i < count; i++) free(left[i]);
-    free(left);
-    return result;
+        if (r->items[i].is_weight) q.head = q.head || strcmp(rewrite_name_of(&r->items[i].weight).text, "lm_head") == 0;
+        else if (weights_is_module(r->checkpoint, r->items[i].tensor))
+            q.left[q.left_count++] =
+                cli_without_ending(cli, weights_tensor(r->checkpoint, r->items[i].tensor).name, ".weight");
+    job->written = (struct written){ .input = s->input, .output = s->output, .kind = r->writer.kind, .quantization = q };
+    return written_finish(cli, &job->written);
 }
 
 static int convert(struct cli *cli, struct job *job, const struct settings *s)
@@ -299,7 +312,7 @@ static int convert(struct cli *cli, struct job *job, const struct settings *s)
     for (int64_t i = 0; result == CLI_DONE && i < r->count; i++)
         if (r->items[i].is_weight) result = move(cli, job, i);
     if (result == CLI_DONE) result = rewrite_put_others(cli, r);
-    if (result == CLI_DONE) result = write_config(cli, r, s, job->convention);
+    if (result == CLI_DONE) result = finish(cli, job, s);
     if (result == CLI_DONE) report(cli, job);
     return result;
 }
@@ -321,6 +334,7 @@ static int run(struct cli *cli, const void *given)
     if (result == CLI_DONE) merge_scales_find(cli, &job.rewrite, rules, &job.merge);
     if (result == CLI_DONE) result = convert(cli, &job, s);
     merge_scales_free(&job.merge);
+    written_free(&job.written);
     free(job.moved);
     rewrite_end(&job.rewrite);
     return result;

@@ -1,10 +1,10 @@
 /* blockscale dequantize of a checkpoint: quantized weights become numbers again, everything else is passed on as it is. */
 #include "dequantize_checkpoint.h"
-#include "model_config.h"
 #include "operand.h"
 #include "progress.h"
 #include "rewrite.h"
 #include "weights.h"
+#include "written.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -25,26 +25,29 @@ static int64_t matrix_bytes(const bsm_matrix *m, bsm_real type)
     return m->rows * m->columns * (int64_t)bsm_real_bytes((int)type);
 }
 
-/* X.weight, with the batch in front where there is one. */
+/* X.weight, with the batch in front where there is one; experts of gpt-oss as transformers and openai call them, X. */
 static void announce(const struct cli *cli, struct rewrite *rewrite, struct rewrite_item *item, bsm_real type)
 {
     char name[4096 + 8];
     const bsm_matrix *m = &item->weight.matrix;
-    const bool batched = m->batch > 1;
+    const bool transposed = weights_is_transposed(rewrite->checkpoint, &item->weight);
+    const bool experts =
+        item->weight.convention == BSM_CONVENTION_GPT_OSS && weights_tensor(rewrite->checkpoint, item->tensor).rank == 4;
+    const bool batched = experts || m->batch > 1;
     bsm_tensor t = { .name = name,
                      .type = tensor_type(type),
                      .gguf_type = -1,
                      .rank = batched ? 3 : 2,
                      .bytes = (batched ? m->batch : 1) * matrix_bytes(m, type) };
-    snprintf(name, sizeof name, "%s.weight", rewrite_name_of(&item->weight).text);
+    snprintf(name, sizeof name, "%s%s", rewrite_name_of(&item->weight).text, experts ? "" : ".weight");
     if (batched) t.shape[0] = m->batch;
-    t.shape[t.rank - 2] = m->rows;
-    t.shape[t.rank - 1] = m->columns;
+    t.shape[t.rank - 2] = transposed ? m->columns : m->rows;
+    t.shape[t.rank - 1] = transposed ? m->rows : m->columns;
     item->number = checkpoint_writer_add(cli, &rewrite->writer, &t);
 }
 
 /* Every tile straight to its place: each number is rounded once, from the exact value to `type`. */
-static int dequantize_matrix(struct cli *cli, const bsm_weight *w, int64_t batch, bsm_real type, void *numbers)
+static int dequantize_matrix(struct cli *cli, const bsm_weight *w, int64_t batch, bsm_real type, bool transposed, void *numbers)
 {
     const bsm_matrix *m = &w->matrix;
     const int64_t rows = w->tile_rows > 0 ? w->tile_rows : m->rows, columns = w->tile_rows > 0 ? w->tile_columns : m->columns;
@@ -53,7 +56,8 @@ static int dequantize_matrix(struct cli *cli, const bsm_weight *w, int64_t batch
             bsm_matrix tile;
             bsm_status status = bsm_weight_tile(w, batch, r / rows, c / columns, &tile);
             unsigned char *at = (unsigned char *)numbers + (r * m->columns + c) * (int64_t)bsm_real_bytes((int)type);
-            const bsm_real_matrix to = real_rows(type, tile.rows, tile.columns, at, m->columns);
+            bsm_real_matrix to = real_rows(type, tile.rows, tile.columns, at, m->columns);
+            if (transposed) to.row_stride = 1, to.column_stride = m->rows; /* of a weight without tiles */
             if (status == BSM_OK) status = bsm_dequantize(cli->context, &tile, &to);
             if (status != BSM_OK) return cli_library_failed(cli, rewrite_name_of(w).text, status);
         }
@@ -64,10 +68,11 @@ static int dequantize_weight(struct cli *cli, struct rewrite *rewrite, const str
 {
     const bsm_matrix *m = &item->weight.matrix;
     const int64_t bytes = matrix_bytes(m, type);
+    const bool transposed = weights_is_transposed(rewrite->checkpoint, &item->weight);
     void *numbers = cli_memory(cli, bytes, 1);
     int result = CLI_DONE;
     for (int64_t b = 0; result == CLI_DONE && b < (m->batch > 1 ? m->batch : 1); b++) {
-        result = dequantize_matrix(cli, &item->weight, b, type, numbers);
+        result = dequantize_matrix(cli, &item->weight, b, type, transposed, numbers);
         if (result == CLI_DONE) result = checkpoint_writer_put_part(cli, &rewrite->writer, item->number, b * bytes, numbers, bytes);
     }
     free(numbers);
@@ -89,12 +94,13 @@ static int dequantize_all(struct cli *cli, struct rewrite *rewrite, bsm_real typ
     return result;
 }
 
-static void report(const struct cli *cli, const struct rewrite *rewrite, bsm_real type)
+static void report(const struct cli *cli, const struct rewrite *rewrite, const struct written *written, bsm_real type)
 {
     const int64_t bytes = checkpoint_writer_bytes(&rewrite->writer);
     if (!cli->json) {
         printf("%s: %" PRId64 " weights as %s, %" PRId64 " tensors passed on, %" PRId64 " bytes\n", rewrite->writer.path,
                rewrite->weights, bsm_real_name((int)type), rewrite->count - rewrite->weights, bytes);
+        written_print(written);
         return;
     }
     struct cli_json json = cli_json_to(stdout);
@@ -104,6 +110,7 @@ static void report(const struct cli *cli, const struct rewrite *rewrite, bsm_rea
     cli_json_integer(&json, "weights", rewrite->weights);
     cli_json_integer(&json, "passed_on", rewrite->count - rewrite->weights);
     cli_json_integer(&json, "bytes", bytes);
+    written_print_json(&json, written);
     cli_json_end(&json);
 }
 
@@ -120,8 +127,10 @@ int dequantize_checkpoint(struct cli *cli, const char *input, const char *output
     }
     if (result == CLI_DONE) result = dequantize_all(cli, &rewrite, type);
     if (result == CLI_DONE) result = rewrite_put_others(cli, &rewrite);
-    if (result == CLI_DONE && checkpoint_writer_is_folder(output)) result = model_config_remove(cli, input, output);
-    if (result == CLI_DONE) report(cli, &rewrite, type);
+    struct written written = { .input = input, .output = output, .kind = rewrite.writer.kind };
+    if (result == CLI_DONE) result = written_finish(cli, &written);
+    if (result == CLI_DONE) report(cli, &rewrite, &written, type);
+    written_free(&written);
     rewrite_end(&rewrite);
     return result;
 }

@@ -28,7 +28,7 @@ static const struct cli_option options[] = {
 /* What is known of one weight. */
 struct line {
     bsm_weight weight;
-    double snr_db;
+    double signal, noise, snr_db;
     bool compared;
 };
 
@@ -56,31 +56,52 @@ static void add_noise(const float *got, const float *want, int64_t count, double
 
 static double decibels(double signal, double noise) { return 10 * log10(signal / noise); }
 
+/* Numbers of one matrix of a weight, row by row as the blocks run. */
+static int values_of(struct cli *cli, const bsm_weight *weight, int64_t batch, bool transposed, float *values)
+{
+    const bsm_matrix *m = &weight->matrix;
+    if (!transposed) return weights_values(cli, weight, batch, values);
+    float *own = cli_memory(cli, m->rows * m->columns, sizeof *own);
+    const int result = weights_values(cli, weight, batch, own);
+    for (int64_t r = 0; r < m->rows; r++)
+        for (int64_t c = 0; c < m->columns; c++) values[c * m->rows + r] = own[r * m->columns + c];
+    free(own);
+    return result;
+}
+
+static int compare_numbers(struct cli *cli, struct line *line, const bsm_weight *original, bool transposed)
+{
+    const bsm_matrix *m = &line->weight.matrix;
+    float *got = cli_memory(cli, m->rows * m->columns, sizeof *got), *want = cli_memory(cli, m->rows * m->columns, sizeof *want);
+    int result = CLI_DONE;
+    for (int64_t b = 0; result == CLI_DONE && b < (m->batch > 1 ? m->batch : 1); b++) {
+        result = values_of(cli, &line->weight, b, false, got);
+        if (result == CLI_DONE) result = values_of(cli, original, b, transposed, want);
+        if (result == CLI_DONE) add_noise(got, want, m->rows * m->columns, &line->signal, &line->noise);
+    }
+    free(got);
+    free(want);
+    line->compared = result == CLI_DONE;
+    return result;
+}
+
 static int compare(struct cli *cli, struct inspection *all, struct line *line)
 {
     char name[4096];
     bsm_weight original = { .struct_size = sizeof original };
-    const bsm_matrix *m = &line->weight.matrix;
-    double signal = 0, noise = 0;
-    int result = CLI_DONE;
+    const bsm_matrix *m = &line->weight.matrix, *o = &original.matrix;
     snprintf(name, sizeof name, "%.*s", (int)line->weight.name_length, line->weight.name);
     if (bsm_checkpoint_find_weight(all->original, name, &original) != BSM_OK || original.convention == BSM_CONVENTION_NONE)
         return CLI_DONE;
-    if (original.matrix.rows != m->rows || original.matrix.columns != m->columns || original.matrix.batch != m->batch)
+    const bool transposed = weights_is_transposed(all->checkpoint, &line->weight) && original.convention == BSM_CONVENTION_PLAIN;
+    const int64_t rows = transposed ? o->columns : o->rows, columns = transposed ? o->rows : o->columns;
+    if (rows != m->rows || columns != m->columns || o->batch != m->batch)
         return cli_bad_input(cli, "%s: is %" PRId64 " x %" PRId64 ", in the original %" PRId64 " x %" PRId64, name, m->rows,
-                             m->columns, original.matrix.rows, original.matrix.columns);
-    float *got = cli_memory(cli, m->rows * m->columns, sizeof *got), *want = cli_memory(cli, m->rows * m->columns, sizeof *want);
-    for (int64_t b = 0; result == CLI_DONE && b < (m->batch > 1 ? m->batch : 1); b++) {
-        result = weights_values(cli, &line->weight, b, got);
-        if (result == CLI_DONE) result = weights_values(cli, &original, b, want);
-        if (result == CLI_DONE) add_noise(got, want, m->rows * m->columns, &signal, &noise);
-    }
-    free(got);
-    free(want);
-    line->compared = true;
-    line->snr_db = decibels(signal, noise);
-    all->signal += signal;
-    all->noise += noise;
+                             m->columns, rows, columns);
+    const int result = compare_numbers(cli, line, &original, transposed);
+    line->snr_db = decibels(line->signal, line->noise);
+    all->signal += line->signal;
+    all->noise += line->noise;
     return result;
 }
 

@@ -1,9 +1,7 @@
-/* The files beside a model's weights, see model_config.h.
- *
- * Sources of keys and words: ModelOpt's hf_quant_config.json and the quantization_config of Hugging Face's config.json, as ModelOpt
- * and compressed-tensors write them. */
+/* The files beside a model's weights, see model_config.h. */
 #include "model_config.h"
 #include "json_file.h"
+#include "model_files.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,80 +9,6 @@
 
 /* Lists of modules that are left as they are make a config.json long: a few megabytes, with hundreds of experts a layer. */
 enum { MOST_BYTES = 8 << 20 };
-
-/* How the two projects call a format. */
-static const struct spelled {
-    bsm_format format;
-    const char *algorithm, *packed;
-    int bits, group;
-    const char *strategy;
-} words[] = {
-    { BSM_NVFP4, "NVFP4", "nvfp4-pack-quantized", 4, 16, "tensor_group" },
-    { BSM_MXFP4, "MXFP4", "mxfp4-pack-quantized", 4, 32, "group" },
-    { BSM_MXFP8_E4M3, "MXFP8", "mxfp8-quantized", 8, 32, "group" },
-    { BSM_FORMAT_E4M3, "FP8", "float-quantized", 8, 0, "tensor" },
-};
-
-static const struct spelled *find(bsm_format format)
-{
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (words[i].format == format) return &words[i];
-    return NULL;
-}
-
-struct config {
-    yyjson_alc memory;
-    yyjson_mut_doc *doc;
-    const struct spelled *words;
-    char **left;
-    int left_count;
-};
-
-static void add_left(const struct config *c, yyjson_mut_val *object, const char *key)
-{
-    yyjson_mut_val *list = yyjson_mut_obj_add_arr(c->doc, object, key);
-    for (int i = 0; i < c->left_count; i++) yyjson_mut_arr_add_str(c->doc, list, c->left[i]);
-}
-
-static void add_producer(const struct config *c, yyjson_mut_val *object)
-{
-    char version[32];
-    const int number = bsm_version();
-    yyjson_mut_val *producer = yyjson_mut_obj_add_obj(c->doc, object, "producer");
-    snprintf(version, sizeof version, "%d.%d.%d", number / 10000, number / 100 % 100, number % 100);
-    yyjson_mut_obj_add_str(c->doc, producer, "name", "blockscale");
-    yyjson_mut_obj_add_strcpy(c->doc, producer, "version", version);
-}
-
-/* What ModelOpt says of the quantization, in both of its places. */
-static void add_modelopt(const struct config *c, yyjson_mut_val *object, const char *ignored)
-{
-    yyjson_mut_obj_add_str(c->doc, object, "quant_algo", c->words->algorithm);
-    yyjson_mut_obj_add_null(c->doc, object, "kv_cache_quant_algo");
-    if (c->words->group > 0) yyjson_mut_obj_add_int(c->doc, object, "group_size", c->words->group);
-    add_left(c, object, ignored);
-}
-
-static void add_compressed_tensors(const struct config *c, yyjson_mut_val *object)
-{
-    yyjson_mut_obj_add_str(c->doc, object, "quant_method", "compressed-tensors");
-    yyjson_mut_obj_add_str(c->doc, object, "format", c->words->packed);
-    yyjson_mut_obj_add_str(c->doc, object, "quantization_status", "compressed");
-    yyjson_mut_val *groups = yyjson_mut_obj_add_obj(c->doc, object, "config_groups");
-    yyjson_mut_val *group = yyjson_mut_obj_add_obj(c->doc, groups, "group_0");
-    yyjson_mut_val *targets = yyjson_mut_obj_add_arr(c->doc, group, "targets");
-    yyjson_mut_arr_add_str(c->doc, targets, "Linear");
-    yyjson_mut_val *weights = yyjson_mut_obj_add_obj(c->doc, group, "weights");
-    yyjson_mut_obj_add_int(c->doc, weights, "num_bits", c->words->bits);
-    yyjson_mut_obj_add_str(c->doc, weights, "type", "float");
-    yyjson_mut_obj_add_str(c->doc, weights, "strategy", c->words->strategy);
-    if (c->words->group > 0) yyjson_mut_obj_add_int(c->doc, weights, "group_size", c->words->group);
-    yyjson_mut_obj_add_bool(c->doc, weights, "symmetric", true);
-    yyjson_mut_obj_add_bool(c->doc, weights, "dynamic", false);
-    yyjson_mut_obj_add_null(c->doc, group, "input_activations");
-    yyjson_mut_obj_add_null(c->doc, group, "output_activations");
-    add_left(c, object, "ignore");
-}
 
 static int write_document(struct cli *cli, const char *output, const char *name, const yyjson_mut_doc *doc)
 {
@@ -102,15 +26,13 @@ static int write_document(struct cli *cli, const char *output, const char *name,
     return good ? CLI_DONE : cli_bad_input(cli, "%s: could not be written: %s", path, strerror(reason));
 }
 
-static int write_hf_quant_config(struct cli *cli, const char *output, struct config *c)
+static int write_hf_quant_config(struct cli *cli, const char *output, const struct quantization *quantization)
 {
-    c->doc = yyjson_mut_doc_new(&c->memory);
-    yyjson_mut_val *top = yyjson_mut_obj(c->doc);
-    yyjson_mut_doc_set_root(c->doc, top);
-    add_producer(c, top);
-    add_modelopt(c, yyjson_mut_obj_add_obj(c->doc, top, "quantization"), "exclude_modules");
-    const int result = write_document(cli, output, "hf_quant_config.json", c->doc);
-    yyjson_mut_doc_free(c->doc);
+    const yyjson_alc memory = cli_yyjson_memory(cli);
+    yyjson_mut_doc *doc = yyjson_mut_doc_new(&memory);
+    yyjson_mut_doc_set_root(doc, quantization_hf_quant_config(doc, quantization));
+    const int result = write_document(cli, output, "hf_quant_config.json", doc);
+    yyjson_mut_doc_free(doc);
     return result;
 }
 
@@ -120,13 +42,9 @@ static int read_config(struct cli *cli, const char *input, yyjson_mut_doc **doc)
     char path[4096 + 64] = "";
     struct stat there;
     const yyjson_alc memory = cli_yyjson_memory(cli);
-    if (input != NULL) {
-        if (stat(input, &there) != 0) return cli_bad_input(cli, "%s: cannot be read: %s", input, strerror(errno));
-        const bool folder = S_ISDIR(there.st_mode);
-        const char *slash = strrchr(input, '/');
-        const int length = folder ? (int)strlen(input) : slash == NULL ? 1 : (int)(slash - input);
-        snprintf(path, sizeof path, "%.*s/config.json", length, folder || slash != NULL ? input : ".");
-    }
+    struct model_folder folder;
+    if (input != NULL && model_folder_of(cli, input, &folder) != CLI_DONE) return CLI_BAD_INPUT;
+    if (input != NULL) snprintf(path, sizeof path, "%s/config.json", folder.path);
     *doc = NULL;
     const int reason = path[0] == '\0' ? ENOENT : stat(path, &there) == 0 ? 0 : errno;
     if (reason != 0 && reason != ENOENT) return cli_bad_input(cli, "%s: cannot be read: %s", path, strerror(reason));
@@ -143,36 +61,30 @@ static int read_config(struct cli *cli, const char *input, yyjson_mut_doc **doc)
     return *doc != NULL ? CLI_DONE : cli_bad_input(cli, "%s: a JSON object is wanted", path);
 }
 
-static int write_config(struct cli *cli, const char *input, const char *output, bsm_convention convention, struct config *c)
+static int write_config(struct cli *cli, const char *input, const char *output, const struct quantization *quantization)
 {
-    int result = read_config(cli, input, &c->doc);
+    yyjson_mut_doc *doc;
+    int result = read_config(cli, input, &doc);
     if (result != CLI_DONE) return result;
-    yyjson_mut_val *top = yyjson_mut_doc_get_root(c->doc);
+    yyjson_mut_val *top = yyjson_mut_doc_get_root(doc);
     yyjson_mut_obj_remove_key(top, "quantization_config");
-    yyjson_mut_val *object = yyjson_mut_obj_add_obj(c->doc, top, "quantization_config");
-    if (convention == BSM_CONVENTION_COMPRESSED_TENSORS) add_compressed_tensors(c, object);
-    else {
-        yyjson_mut_obj_add_str(c->doc, object, "quant_method", "modelopt");
-        add_modelopt(c, object, "ignore");
-        add_producer(c, object);
-    }
-    result = write_document(cli, output, "config.json", c->doc);
-    yyjson_mut_doc_free(c->doc);
+    yyjson_mut_obj_add_val(doc, top, "quantization_config", quantization_config(doc, quantization));
+    result = write_document(cli, output, "config.json", doc);
+    yyjson_mut_doc_free(doc);
     return result;
 }
 
-int model_config_write(struct cli *cli, const char *input, const char *output, bsm_convention convention, bsm_format format,
-                       char **left, int left_count)
+int model_config_write(struct cli *cli, const char *input, const char *output, const struct quantization *quantization)
 {
-    struct config config = { .memory = cli_yyjson_memory(cli), .words = find(format), .left = left, .left_count = left_count };
-    if (config.words == NULL || (convention != BSM_CONVENTION_MODELOPT && convention != BSM_CONVENTION_COMPRESSED_TENSORS)) {
-        const bsm_format_info *info = bsm_format_get((int)format);
-        cli_note(cli, "no config.json is written: %s has no words for %s", bsm_convention_name((int)convention),
+    if (!quantization_has_words(quantization)) {
+        const bsm_format_info *info = bsm_format_get((int)quantization->format);
+        cli_note(cli, "no config.json is written: %s has no words for %s", bsm_convention_name((int)quantization->convention),
                  info != NULL ? info->name : "several formats at once");
         return CLI_DONE;
     }
-    int result = write_config(cli, input, output, convention, &config);
-    if (result == CLI_DONE && convention == BSM_CONVENTION_MODELOPT) result = write_hf_quant_config(cli, output, &config);
+    int result = write_config(cli, input, output, quantization);
+    if (result == CLI_DONE && quantization->convention == BSM_CONVENTION_MODELOPT)
+        result = write_hf_quant_config(cli, output, quantization);
     return result;
 }
 

@@ -2,12 +2,11 @@
 #ifndef CLI_MODEL_CONFIG_H
 #define CLI_MODEL_CONFIG_H
 
-#include "cli.h"
+#include "quantization_config.h"
 
 /* Writes them into folder `output`: the config.json beside checkpoint `input` (NULL: an empty one) with a quantization_config.
- * left: modules that keep their numbers.  Returns CLI_DONE, or prints and returns CLI_BAD_INPUT. */
-int model_config_write(struct cli *cli, const char *input, const char *output, bsm_convention convention, bsm_format format,
-                       char **left, int left_count);
+ * Returns CLI_DONE, or prints and returns CLI_BAD_INPUT. */
+int model_config_write(struct cli *cli, const char *input, const char *output, const struct quantization *quantization);
 
 /* The config.json beside checkpoint `input` without its quantization_config; nothing where there is none. */
 int model_config_remove(struct cli *cli, const char *input, const char *output);

@@ -4,19 +4,19 @@
 #include "quantize_checkpoint.h"
 #include "checkpoint_writer.h"
 #include "fused.h"
-#include "model_config.h"
 #include "operand.h"
 #include "progress.h"
 #include "shared_scale.h"
 #include "weight_store.h"
 #include "weights.h"
+#include "written.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char usual_include[] = "*";
+static const char usual_include[] = "*", usual_experts[] = "*experts*";
 /* Embeddings, heads and routers, as ModelOpt leaves them. */
 static const char usual_exclude[] = "*embed*,*lm_head*,*router*,*.gate,*output_layer*";
 
@@ -39,6 +39,7 @@ struct job {
     bsm_convention convention;
     struct checkpoint_writer writer;
     struct fused shared;
+    struct written written;
     struct item *items;
     bool *used; /* tensors of the input that are scales of chosen weights */
     int64_t count, weights, left, bytes_before;
@@ -65,22 +66,45 @@ static int64_t row_unit(const struct job *job)
     return block > 0 ? block : 1;
 }
 
-/* Matrices called X.weight (in GGUF files too) that the patterns choose, of numbers, or of fp8 with fp32 scales of tiles or rows;
- * *fits is false if a row is not whole blocks. */
+/* Of gpt-oss the experts, which transformers keeps as tensors X of [experts, K, N]. */
+static bool is_expert(const struct job *job, const bsm_weight *weight, const bsm_tensor *tensor)
+{
+    return job->convention == BSM_CONVENTION_GPT_OSS && weight->convention == BSM_CONVENTION_PLAIN && tensor->rank == 3 &&
+           (int64_t)strlen(tensor->name) == weight->name_length;
+}
+
+/* Matrices called X.weight (in GGUF files too), of numbers, or of fp8 with fp32 scales of tiles or rows. */
+static bool is_matrix(const struct job *job, const bsm_weight *weight, const bsm_tensor *tensor)
+{
+    return job->convention != BSM_CONVENTION_GPT_OSS && weight->matrix.batch <= 1 && tensor->rank == 2 &&
+           (int64_t)strlen(tensor->name) == weight->name_length + 7;
+}
+
+/* Whether the patterns choose a weight; *fits is false if a row is not whole blocks. */
 static bool is_chosen(const struct job *job, const bsm_weight *weight, const bsm_tensor *tensor, bool *fits)
 {
     const struct checkpoint_request *r = job->request;
     bsm_real type;
-    const size_t length = strlen(tensor->name);
-    *fits = weight->matrix.columns % row_unit(job) == 0;
+    const bool expert = is_expert(job, weight, tensor);
+    *fits = (expert ? weight->matrix.rows : weight->matrix.columns) % row_unit(job) == 0;
     const bool real = weight->convention == BSM_CONVENTION_PLAIN && real_type(weight->matrix.format, &type);
-    return (real || weight->tile_rows > 0) && weight->matrix.batch <= 1 && tensor->rank == 2 &&
-           (int64_t)length == weight->name_length + 7 &&
-           weights_match(r->include != NULL ? r->include : usual_include, weight->name, weight->name_length) &&
+    return (real || weight->tile_rows > 0) && (expert || is_matrix(job, weight, tensor)) &&
+           weights_match(r->include != NULL ? r->include : expert ? usual_experts : usual_include, weight->name,
+                         weight->name_length) &&
            !weights_match(r->exclude != NULL ? r->exclude : usual_exclude, weight->name, weight->name_length);
 }
 
-static void take_weight(struct cli *cli, struct job *job, struct item *item, const bsm_weight *weight)
+/* Experts' matrices in the order that blocks have: a row for each output. */
+static bsm_real_matrix experts_of(const bsm_matrix *m, bsm_real type)
+{
+    bsm_real_matrix real = real_rows(type, m->columns, m->rows, m->data, 1);
+    real.column_stride = m->columns;
+    real.batch = m->batch;
+    real.batch_stride = m->rows * m->columns;
+    return real;
+}
+
+static void take_weight(struct cli *cli, struct job *job, struct item *item, const bsm_weight *weight, bool expert)
 {
     const bsm_matrix *m = &weight->matrix;
     const int64_t scales[] = { weight->scales, weight->tensor_scale, weight->input_scale };
@@ -92,7 +116,8 @@ static void take_weight(struct cli *cli, struct job *job, struct item *item, con
     real_type(m->format, &type);
     item->name = cli_memory(cli, weight->name_length + 1, 1);
     memcpy(item->name, weight->name, (size_t)weight->name_length);
-    item->real = real_rows(type, m->rows, m->columns, tiles ? NULL : m->data, m->columns);
+    if (expert) item->real = experts_of(m, type);
+    else item->real = real_rows(type, m->rows, m->columns, tiles ? NULL : m->data, m->columns);
 }
 
 static int choose(struct cli *cli, struct job *job, int64_t index)
@@ -107,9 +132,10 @@ static int choose(struct cli *cli, struct job *job, int64_t index)
     if (!is_chosen(job, &weight, &tensor, &fits)) return CLI_DONE;
     if (!fits)
         cli_note(cli, "%.*s is left as it is: rows of %" PRId64 " numbers are not whole blocks of %" PRId64,
-                 (int)weight.name_length, weight.name, weight.matrix.columns, row_unit(job));
+                 (int)weight.name_length, weight.name,
+                 is_expert(job, &weight, &tensor) ? weight.matrix.rows : weight.matrix.columns, row_unit(job));
     if (!fits) job->left++;
-    else take_weight(cli, job, item, &weight);
+    else take_weight(cli, job, item, &weight, is_expert(job, &weight, &tensor));
     return CLI_DONE;
 }
 
@@ -119,13 +145,15 @@ static bool has_tensor_scale(const struct checkpoint_request *request)
     return bsm_format_get((int)request->format)->scale != BSM_E8M0 && request->how.preset != BSM_PRESET_GGML;
 }
 
+static int64_t batch_of(const struct item *item) { return item->real.batch > 1 ? item->real.batch : 1; }
+
 static int announce(struct cli *cli, struct job *job, struct item *item)
 {
     const bsm_format format = job->request->format;
     if (item->name != NULL) {
         job->weights++;
-        return weight_store_add(cli, &job->writer, item->name, job->convention, format, 1, item->real.rows, item->real.columns,
-                                has_tensor_scale(job->request), &item->store);
+        return weight_store_add(cli, &job->writer, item->name, job->convention, format, batch_of(item), item->real.rows,
+                                item->real.columns, has_tensor_scale(job->request), &item->store);
     }
     const bsm_tensor tensor = weights_tensor(job->checkpoint, item->tensor);
     item->passed_on = checkpoint_writer_add(cli, &job->writer, &tensor);
@@ -187,6 +215,12 @@ static int find_own_scale(struct cli *cli, struct job *job, struct item *item)
     return status == BSM_OK ? CLI_DONE : cli_library_failed(cli, item->name, status);
 }
 
+/* Readers of compressed-tensors round the scale of e4m3 to the type of the model: one that is a bf16 number stays what it is. */
+static bool wants_short_scale(const struct job *job, const struct item *item)
+{
+    return item->name != NULL && job->convention == BSM_CONVENTION_COMPRESSED_TENSORS && job->request->format == BSM_FORMAT_E4M3;
+}
+
 /* Every member of a group gets the scale of its largest number. */
 static int share_scales(struct cli *cli, struct job *job, const struct fused_weight *weights)
 {
@@ -194,21 +228,24 @@ static int share_scales(struct cli *cli, struct job *job, const struct fused_wei
     int result = CLI_DONE;
     for (int64_t i = 0; result == CLI_DONE && i < job->count; i++) {
         struct item *item = &job->items[i];
-        if (weights[i].group < 0) continue;
+        const int64_t group = weights[i].group;
+        if (group < 0 && !wants_short_scale(job, item)) continue;
         result = with_numbers(cli, job, item, find_own_scale);
-        float *joined = &scales[weights[i].group];
-        *joined = shared_scale_join(*joined, item->shared_scale, item->store.matrix.tensor_scale_use);
+        if (group >= 0) scales[group] = shared_scale_join(scales[group], item->shared_scale, item->store.matrix.tensor_scale_use);
     }
-    for (int64_t i = 0; i < job->count; i++)
-        if (weights[i].group >= 0) job->items[i].shared_scale = scales[weights[i].group];
+    for (int64_t i = 0; i < job->count; i++) {
+        struct item *item = &job->items[i];
+        if (weights[i].group >= 0) item->shared_scale = scales[weights[i].group];
+        if (wants_short_scale(job, item)) item->shared_scale = shared_scale_shorten(item->shared_scale);
+    }
     free(scales);
     return result;
 }
 
-/* Finds the weights that others fuse, where the format has two levels of scales. */
+/* Finds the weights that others fuse. */
 static int find_shared_scales(struct cli *cli, struct job *job)
 {
-    if (!has_tensor_scale(job->request) || bsm_format_get((int)job->request->format)->block == 0) return CLI_DONE;
+    if (!has_tensor_scale(job->request)) return CLI_DONE;
     struct fused_weight *weights = cli_memory(cli, job->count, sizeof *weights);
     for (int64_t i = 0; i < job->count; i++) {
         const struct item *item = &job->items[i];
@@ -266,7 +303,8 @@ static void print_text(const struct job *job)
         const struct item *item = &job->items[i];
         if (item->name == NULL) continue;
         cli_table_cell(table, "%s", item->name);
-        cli_table_cell(table, "%" PRId64 "x%" PRId64, item->real.rows, item->real.columns);
+        if (batch_of(item) == 1) cli_table_cell(table, "%" PRId64 "x%" PRId64, item->real.rows, item->real.columns);
+        else cli_table_cell(table, "%" PRId64 "x%" PRId64 "x%" PRId64, batch_of(item), item->real.rows, item->real.columns);
         cli_table_cell(table, "%.2f", item->snr_db);
         cli_table_cell(table, "%" PRId64, item->saturated_elements);
         cli_table_cell(table, "%" PRId64, item->flushed_blocks);
@@ -278,10 +316,12 @@ static void print_text(const struct job *job)
     if (job->left > 0) printf(" (%" PRId64 " for their row length)", job->left);
     printf("\n%" PRId64 " bytes, before %" PRId64 "; signal to noise of all weights %.2f dB\n",
            checkpoint_writer_bytes(&job->writer), job->bytes_before, overall(job));
-    if (job->shared.count == 0) return;
-    printf("tensor scales shared: ");
-    fused_print(&job->shared, stdout);
-    printf(" (--share-tensor-scales)\n");
+    if (job->shared.count > 0) {
+        printf("tensor scales shared: ");
+        fused_print(&job->shared, stdout);
+        printf(" (--share-tensor-scales)\n");
+    }
+    written_print(&job->written);
 }
 
 static void print_json(const struct job *job)
@@ -301,6 +341,7 @@ static void print_json(const struct job *job)
         if (item->name == NULL) continue;
         cli_json_object(&json, NULL);
         cli_json_text(&json, "name", item->name);
+        cli_json_integer(&json, "batch", batch_of(item));
         cli_json_integer(&json, "rows", item->real.rows);
         cli_json_integer(&json, "columns", item->real.columns);
         cli_json_number(&json, "snr_db", item->snr_db);
@@ -310,6 +351,7 @@ static void print_json(const struct job *job)
     }
     cli_json_end(&json);
     fused_print_json(&json, "shared_tensor_scales", &job->shared);
+    written_print_json(&json, &job->written);
     cli_json_end(&json);
 }
 
@@ -322,6 +364,19 @@ static void drop_used(struct job *job)
     for (int64_t i = 0; i < job->count; i++)
         if (job->items[i].name != NULL || !job->used[job->items[i].tensor]) job->items[kept++] = job->items[i];
     job->count = kept;
+}
+
+static int say_nothing_is_chosen(struct cli *cli, const struct job *job)
+{
+    if (job->convention == BSM_CONVENTION_GPT_OSS)
+        return cli_bad_input(cli, "%s: no weight is chosen: gpt-oss has blocks for experts alone, tensors X of three dimensions, "
+                                  "[experts, K, N], with fp32, fp16 or bf16 numbers; --include and --exclude choose among them",
+                             job->request->input);
+    return cli_bad_input(
+        cli,
+        "%s: no weight is chosen: matrices called X.weight of fp32, fp16 or bf16 numbers are, and of fp8 with fp32 scales of tiles or "
+        "rows; --include and --exclude choose among them. What is quantized already is converted, or dequantized first",
+        job->request->input);
 }
 
 static int choose_all(struct cli *cli, struct job *job)
@@ -340,12 +395,7 @@ static int choose_all(struct cli *cli, struct job *job)
     }
     for (int64_t i = 0; result == CLI_DONE && i < job->count; i++) result = announce(cli, job, &job->items[i]);
     if (result == CLI_DONE && job->weights == 0)
-        return cli_bad_input(
-            cli,
-            "%s: no weight is chosen: matrices called X.weight of fp32, fp16 or bf16 numbers are, and of fp8 with fp32 scales of "
-            "tiles or rows; --include and --exclude choose among them. What is quantized already is converted, or dequantized "
-            "first",
-            job->request->input);
+        return say_nothing_is_chosen(cli, job);
     return result;
 }
 
@@ -360,16 +410,18 @@ static char **left_modules(struct cli *cli, const struct job *job, int *count)
     return modules;
 }
 
-static int write_config(struct cli *cli, const struct job *job)
+/* Configurations, and the other files of the model's folder. */
+static int finish(struct cli *cli, struct job *job)
 {
-    int count = 0;
-    if (!checkpoint_writer_is_folder(job->request->output)) return CLI_DONE;
-    char **left = left_modules(cli, job, &count);
-    const int result = model_config_write(cli, job->request->real != NULL ? NULL : job->request->input, job->request->output,
-                                          job->convention, job->request->format, left, count);
-    for (int i = 0; i < count; i++) free(left[i]);
-    free(left);
-    return result;
+    const struct checkpoint_request *r = job->request;
+    struct quantization q = { .convention = job->convention, .format = r->format };
+    q.left = left_modules(cli, job, &q.left_count);
+    for (int64_t i = 0; i < job->count; i++)
+        if (job->items[i].name != NULL && strcmp(job->items[i].name, "lm_head") == 0) q.head = true;
+    job->written = (struct written){
+        .input = r->real != NULL ? NULL : r->input, .output = r->output, .kind = job->writer.kind, .quantization = q
+    };
+    return written_finish(cli, &job->written);
 }
 
 static int run(struct cli *cli, struct job *job)
@@ -380,7 +432,7 @@ static int run(struct cli *cli, struct job *job)
         result = checkpoint_writer_open(cli, &job->writer, metadata, job->writer.kind == BSM_CHECKPOINT_SAFETENSORS ? 1 : 0);
     if (result == CLI_DONE) result = find_shared_scales(cli, job);
     if (result == CLI_DONE) result = do_all(cli, job);
-    if (result == CLI_DONE) result = write_config(cli, job);
+    if (result == CLI_DONE) result = finish(cli, job);
     if (result == CLI_DONE && cli->json) print_json(job);
     else if (result == CLI_DONE) print_text(job);
     return result;
@@ -405,6 +457,7 @@ int quantize_checkpoint(struct cli *cli, const struct checkpoint_request *reques
     free(job.items);
     free(job.used);
     fused_free(&job.shared);
+    written_free(&job.written);
     checkpoint_writer_free(&job.writer);
     bsm_checkpoint_close(job.checkpoint);
     return result;

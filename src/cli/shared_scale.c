@@ -4,6 +4,8 @@
  * its members'.  So a single number, the largest, is quantized in place of each member, by the same rule or preset. */
 #include "shared_scale.h"
 
+#include <string.h>
+
 /* The largest magnitude among 16-bit codes below `infinity`, which are ordered as their numbers are. */
 static uint16_t largest_16(const uint16_t *codes, int64_t count, int infinity)
 {
@@ -43,7 +45,7 @@ bsm_status shared_scale_of(struct cli *cli, const bsm_real_matrix *numbers, cons
     one.packing = BSM_PACKING_DEFAULT;
     one.scale_layout = (bsm_scale_layout){ .kind = BSM_LAYOUT_LINEAR };
     one.data = code;
-    one.scales = scale;
+    one.scales = bsm_format_get((int)like->format)->scale == BSM_UNSCALED ? NULL : scale;
     one.tensor_scale = tensor_scale;
     how.tensor_scale = BSM_TENSOR_SCALE_COMPUTED;
     return bsm_quantize(cli->context, &largest, &how, &one, NULL);
@@ -54,4 +56,13 @@ float shared_scale_join(float one, float other, bsm_tensor_scale_use use)
     if (one == 0 || other == 0) return one + other;
     const bool first = use == BSM_TENSOR_SCALE_DIVIDES ? one < other : one > other;
     return first ? one : other;
+}
+
+float shared_scale_shorten(float multiplier)
+{
+    uint32_t bits;
+    memcpy(&bits, &multiplier, sizeof bits);
+    bits = (bits + 0xffff) & 0xffff0000;
+    memcpy(&multiplier, &bits, sizeof bits);
+    return multiplier;
 }

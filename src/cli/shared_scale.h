@@ -12,4 +12,7 @@ bsm_status shared_scale_of(struct cli *cli, const bsm_real_matrix *numbers, cons
 /* The one of two that leaves the larger magnitudes room: the larger factor.  0 counts as none. */
 float shared_scale_join(float one, float other, bsm_tensor_scale_use use);
 
+/* The next bf16 number, up: the largest magnitude still has room under it. */
+float shared_scale_shorten(float multiplier);
+
 #endif

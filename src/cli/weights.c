@@ -51,6 +51,12 @@ bool weights_is_module(const bsm_checkpoint *checkpoint, int64_t index)
     return tensor.rank == 2 && cli_ends_with(tensor.name, ".weight");
 }
 
+bool weights_is_transposed(const bsm_checkpoint *checkpoint, const bsm_weight *weight)
+{
+    const bsm_tensor codes = weights_tensor(checkpoint, weight->codes);
+    return weight->convention == BSM_CONVENTION_GPT_OSS && codes.rank == 4 && cli_ends_with(codes.name, "_blocks");
+}
+
 bool weights_match(const char *patterns, const char *name, int64_t length)
 {
     char text[4096], pattern[256];

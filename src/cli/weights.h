@@ -17,6 +17,9 @@ bsm_tensor weights_tensor(const bsm_checkpoint *checkpoint, int64_t index);
 /* A matrix of numbers called X.weight, which is what models call a linear module X. */
 bool weights_is_module(const bsm_checkpoint *checkpoint, int64_t index);
 
+/* Experts of gpt-oss in blocks, X_blocks: transformers keeps their numbers as X, each matrix transposed: [experts, K, N]. */
+bool weights_is_transposed(const bsm_checkpoint *checkpoint, const bsm_weight *weight);
+
 /* Whether a name matches one of the shell patterns in a list with commas; NULL matches nothing. */
 bool weights_match(const char *patterns, const char *name, int64_t length);
 

