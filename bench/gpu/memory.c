@@ -174,8 +174,7 @@ static void measure_conversion(struct bench *bench, bsm_layout from, bsm_layout 
 
 void measure_conversions(struct bench *bench)
 {
-    static const bsm_layout others[] = { BSM_LAYOUT_128X4, BSM_LAYOUT_8X4, BSM_LAYOUT_PAGES16, BSM_LAYOUT_CDNA4_16,
-                                         BSM_LAYOUT_DEEPGEMM };
+    static const bsm_layout others[] = { BSM_LAYOUT_128X4, BSM_LAYOUT_8X4, BSM_LAYOUT_CDNA4_16, BSM_LAYOUT_DEEPGEMM };
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) measure_conversion(bench, BSM_LAYOUT_LINEAR, others[i]);
     measure_conversion(bench, BSM_LAYOUT_128X4, BSM_LAYOUT_LINEAR);
 }

@@ -16,19 +16,22 @@ typedef enum bsm_layout {
     BSM_LAYOUT_128X4,                    /* packed 512-byte blocks, "32_4_4": cuBLASLt, CUTLASS, tcgen05 */
     BSM_LAYOUT_8X4,                      /* small-M decode kernels of TensorRT-LLM */
     BSM_LAYOUT_TILES,                    /* contiguous tiles [rows/tile_rows, columns/tile_columns, tile_rows, tile_columns] */
-    BSM_LAYOUT_PAGES16,                  /* 16-column padded pages: a page is all rows of 16 columns, rows 16 bytes apart (sm_120, TMA) */
-    BSM_LAYOUT_CDNA4_16,                 /* gfx950, MFMA with non-K dimension 16 */
+    BSM_LAYOUT_CDNA4_16 = 5,             /* gfx950, MFMA with non-K dimension 16 */
     BSM_LAYOUT_CDNA4_32,                 /* gfx950, MFMA with non-K dimension 32 */
     BSM_LAYOUT_AITER,                    /* CDNA4_16 with rows padded to 256: AITER's shuffle_scale */
     BSM_LAYOUT_DEEPGEMM,                 /* packed int32 words, MN-major: DeepGEMM on sm_100 */
     BSM_LAYOUT_GGUF_MXFP4,               /* inside GGUF blocks of type 39: 17 bytes, scale first */
     BSM_LAYOUT_GGUF_NVFP4,               /* inside GGUF blocks of type 40: 36 bytes, four scales first */
-    BSM_LAYOUT_COUNT
+    BSM_LAYOUT_COUNT                     /* above every number; bsm_layout_name is NULL for those that are no layout */
 } bsm_layout;
+
+/* A pitch of linear scales: rows padded to 16 bytes, 16 ceil(S/16), the least that TMA loads.  bsm_scale_layout_parse reads it from
+ * "sm120_padded".  The bytes behind a row's scales are left alone as with any pitch. */
+#define BSM_PITCH_PADDED_16 (-16)
 
 typedef struct bsm_scale_layout {
     bsm_layout kind;
-    int64_t pitch;                       /* linear and gguf: bytes between rows, 0 for tight; others: 0 */
+    int64_t pitch;                       /* linear and gguf: bytes between rows, 0 for tight; linear: or BSM_PITCH_PADDED_16; others: 0 */
     int64_t tile_rows, tile_columns;     /* tiles: > 0; others: 0 */
 } bsm_scale_layout;
 
@@ -38,7 +41,7 @@ BSM_API const char *bsm_layout_name(int layout);
 BSM_API const char *bsm_layout_about(int layout);
 BSM_API const char *bsm_layout_formula(int layout);
 
-/* Reads "128x4", "32_4_4", "linear", "linear:PITCH", "tiles:ROWSxCOLUMNS", ...
+/* Reads "128x4", "32_4_4", "linear", "linear:PITCH", "sm120_padded", "tiles:ROWSxCOLUMNS", ...
  * Errors: BSM_EINVAL names the text and lists the layouts. */
 BSM_API bsm_status bsm_scale_layout_parse(const char *text, bsm_scale_layout *layout);
 

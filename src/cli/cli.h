@@ -142,7 +142,7 @@ __attribute__((format(printf, 2, 3))) void cli_note(const struct cli *cli, const
 /* Output files: all complete, or none ---------------------------------------------------------------------------------- */
 
 /* Opens a temporary file beside path, to be written by the verb; never closed by it.  After the verb returned CLI_DONE or
- * CLI_DIFFERS and stdout took everything, main renames all of them to their paths; otherwise, and when a signal ends the
+ * CLI_DIFFERS and stdout took everything, main renames all of them to their paths; otherwise, and when a signal or a fault ends the
  * command, they are removed and what lay at the paths is untouched (a renaming that fails takes new files back, but not what it
  * replaced).  A path that is a device or a pipe is written directly.  Returns NULL after printing why not; return CLI_BAD_INPUT
  * then. */

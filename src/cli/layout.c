@@ -138,7 +138,7 @@ static void print_json(const struct layout_map *map)
     cli_json_text(&json, "layout", bsm_layout_name(kind));
     cli_json_text(&json, "about", bsm_layout_about(kind));
     cli_json_text(&json, "formula", bsm_layout_formula(kind));
-    cli_json_integer(&json, "pitch", map->layout.pitch);
+    cli_json_integer(&json, "pitch", map->layout.pitch < 0 ? map->pitch : map->layout.pitch);
     cli_json_integer(&json, "tile_rows", map->layout.tile_rows);
     cli_json_integer(&json, "tile_columns", map->layout.tile_columns);
     cli_json_integer(&json, "rows", map->rows);

@@ -183,6 +183,7 @@ void layout_text(const bsm_scale_layout *layout, char *text, size_t bytes)
     const char *name = bsm_layout_name((int)layout->kind);
     if (layout->tile_rows > 0)
         snprintf(text, bytes, "%s:%" PRId64 "x%" PRId64, name, layout->tile_rows, layout->tile_columns);
+    else if (layout->pitch == BSM_PITCH_PADDED_16) snprintf(text, bytes, "sm120_padded");
     else if (layout->pitch > 0) snprintf(text, bytes, "%s:%" PRId64, name, layout->pitch);
     else snprintf(text, bytes, "%s", name);
 }

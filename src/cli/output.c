@@ -11,39 +11,94 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_OUTPUTS = 128 };              /* a model's folder has a dozen small files */
-
 static struct input { dev_t device; ino_t file; } *inputs;
 static size_t input_count, input_room;
 
+/* A list whose pointers are set last: a signal may come at any time, and looks at all of it. */
 static struct output {
+    struct output *volatile next;
     char given[PATH_MAX];                 /* the path as the user wrote it */
     char target[PATH_MAX];                /* behind symbolic links */
     char temporary[PATH_MAX + 64];
     FILE *file;
     bool is_new, renamed;                 /* nothing lay at the target; what lies there is this */
     volatile sig_atomic_t remove;         /* a signal removes `temporary` */
-} outputs[MAX_OUTPUTS];
-static int output_count;
+} *volatile first_output;
 
 static char folder[PATH_MAX];             /* made for outputs */
 static volatile sig_atomic_t remove_folder;
 
-/* Signals ------------------------------------------------------------------------------------------------------------ */
+/* Signals: all that their handlers call may be called in one --------------------------------------------------------- */
 
-static volatile sig_atomic_t renaming, pending_signal;
+/* renaming: all or none, the command ends when every file has its name.
+ * complete: every file is, but not all have theirs. */
+static volatile sig_atomic_t renaming, complete, pending_signal;
+static bool on_terminal;                  /* where a bar of progress may stand */
+
+static void remove_files(void)
+{
+    for (struct output *o = first_output; o != NULL; o = o->next)
+        if (o->remove) unlink(o->temporary);
+    if (remove_folder) rmdir(folder);
+}
+
+static void die_by(int signal_number)
+{
+    signal(signal_number, SIG_DFL);
+    raise(signal_number);
+}
 
 static void remove_and_die(int signal_number)
 {
-    if (renaming) {                       /* all or none: the command ends when every file has its name */
+    if (renaming) {
         pending_signal = signal_number;
         return;
     }
-    for (int i = 0; i < MAX_OUTPUTS; i++)
-        if (outputs[i].remove) unlink(outputs[i].temporary);
-    if (remove_folder) rmdir(folder);
-    signal(signal_number, SIG_DFL);
-    raise(signal_number);
+    remove_files();
+    die_by(signal_number);
+}
+
+static void say(const char *words)
+{
+    const ssize_t written = write(STDERR_FILENO, words, strlen(words));
+    (void)written;                        /* there is nobody else to tell */
+}
+
+static void say_fault(int signal_number)
+{
+    if (on_terminal) say("\r\033[K");
+    say("blockscale: ");
+    switch (signal_number) {
+    case SIGBUS: say("a file became shorter while it was read, or its disk failed (SIGBUS)"); break;
+    case SIGABRT: say("it gave up (SIGABRT), which is a fault of its own"); break;
+    default: say("it touched memory that is not there (SIGSEGV), which is a fault of its own"); break;
+    }
+    say(complete ? "; the outputs are complete\n" : "; no output is kept\n");
+}
+
+/* A fault cannot wait: what it interrupted does not go on. */
+static void clean_up_and_die(int signal_number)
+{
+    const int reason = errno;
+    say_fault(signal_number);
+    for (struct output *o = complete ? first_output : NULL; o != NULL; o = o->next)
+        if (o->remove && rename(o->temporary, o->target) == 0) o->remove = 0;
+    remove_files();
+    errno = reason;
+    die_by(signal_number);
+}
+
+/* Sanitizers have handlers of their own, which say more: those stay. */
+static void catch_faults(void)
+{
+    static const int faults[] = { SIGBUS, SIGSEGV, SIGABRT };
+    static char stack[1 << 16];           /* a stack that is full has no room for a handler */
+    const stack_t other = { .ss_sp = stack, .ss_size = sizeof stack };
+    struct sigaction action = { .sa_handler = clean_up_and_die, .sa_flags = SA_ONSTACK }, old;
+    sigemptyset(&action.sa_mask);
+    sigaltstack(&other, NULL);
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++)
+        if (sigaction(faults[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL) sigaction(faults[i], &action, NULL);
 }
 
 void cli_outputs_start(void)
@@ -54,6 +109,8 @@ void cli_outputs_start(void)
     for (size_t i = 0; i < sizeof fatal / sizeof fatal[0]; i++)
         if (sigaction(fatal[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN) sigaction(fatal[i], &action, NULL);
     signal(SIGXFSZ, SIG_IGN);             /* a file beyond the limit becomes an error of write */
+    on_terminal = isatty(STDERR_FILENO) == 1;
+    catch_faults();
 }
 
 /* Opening ------------------------------------------------------------------------------------------------------------ */
@@ -61,12 +118,13 @@ void cli_outputs_start(void)
 /* ".blockscale-PID-CLOCK-N.tmp" in the target's directory: short, since the target's own name may be as long as is allowed. */
 static void name_temporary(struct output *o)
 {
+    static int number;
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     const char *slash = strrchr(o->target, '/');
     const int directory = slash == NULL ? 0 : (int)(slash - o->target) + 1;
     snprintf(o->temporary, sizeof o->temporary, "%.*s.blockscale-%ld-%ld-%d.tmp", directory, o->target, (long)getpid(), now.tv_nsec,
-             (int)(o - outputs));
+             number++);
 }
 
 static FILE *open_temporary(struct output *o, mode_t mode)
@@ -82,12 +140,44 @@ static FILE *open_temporary(struct output *o, mode_t mode)
     return NULL;
 }
 
-/* A file that is there keeps its mode, and a symbolic link stays one. */
+/* Where a path leads that leads to no file yet: behind symbolic links, whose last points nowhere. */
+static bool follow_links(const char *path, char *target)
+{
+    char link[PATH_MAX];
+    snprintf(target, PATH_MAX, "%s", path);
+    errno = ELOOP;
+    for (int links = 0; links < 40 && errno != ENAMETOOLONG; links++) {
+        const ssize_t length = readlink(target, link, sizeof link - 1);
+        if (length < 0) return errno == EINVAL || errno == ENOENT;
+        link[length] = '\0';
+        char *name = strrchr(target, '/');
+        name = name == NULL || link[0] == '/' ? target : name + 1;
+        const size_t room = (size_t)(target + PATH_MAX - name);
+        errno = snprintf(name, room, "%s", link) < (int)room ? ELOOP : ENAMETOOLONG;
+    }
+    return false;
+}
+
+/* The folder's own path in front of the name, so that one file has one target whichever way it is called. */
+static bool find_new_target(const char *path, char *target)
+{
+    char followed[PATH_MAX], inside[PATH_MAX];
+    if (!follow_links(path, followed)) return false;
+    char *slash = strrchr(followed, '/');
+    const char *name = slash == NULL ? followed : slash + 1;
+    if (slash != NULL && slash != followed) *slash = '\0';
+    if (realpath(slash == NULL ? "." : slash == followed ? "/" : followed, inside) == NULL) return false;
+    const int length = snprintf(target, PATH_MAX, "%s/%s", strcmp(inside, "/") == 0 ? "" : inside, name);
+    if (length < PATH_MAX) return true;
+    errno = ENAMETOOLONG;
+    return false;
+}
+
+/* A file that is there keeps its mode, and a symbolic link stays one, also where it points to no file yet. */
 static FILE *open_regular(struct output *o, const char *path, const struct stat *there)
 {
-    memcpy(o->target, o->given, sizeof o->target);
     o->is_new = there == NULL;
-    if (there == NULL) return open_temporary(o, 0666);
+    if (there == NULL) return find_new_target(path, o->target) ? open_temporary(o, 0666) : NULL;
     if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0 || realpath(path, o->target) == NULL) return NULL;
     FILE *file = open_temporary(o, 0600);
     if (file != NULL && fchmod(fileno(file), there->st_mode & 07777) != 0) errno = 0;   /* a file system without modes */
@@ -125,41 +215,57 @@ static int say_is_input(const struct cli *cli, const char *path)
     return cli_bad_input(cli, "%s: is read by this command: an output must be another file", path);
 }
 
-FILE *cli_output(struct cli *cli, const char *path)
+static struct output *add_output(const struct cli *cli)
+{
+    struct output *o = cli_memory(cli, 1, sizeof *o), *volatile *end = &first_output;
+    while (*end != NULL) end = &(*end)->next;
+    *end = o;
+    return o;
+}
+
+/* Opens what lies at o->given, or a temporary file for it; NULL with errno, 0 where the sentence was printed. */
+static FILE *open_output(const struct cli *cli, struct output *o)
 {
     struct stat there;
-    if (output_count == MAX_OUTPUTS) {
-        cli_bad_input(cli, "%s: more than %d output files", path, MAX_OUTPUTS);
+    errno = 0;
+    if (stat(o->given, &there) != 0) return errno == ENOENT ? open_regular(o, o->given, NULL) : NULL;
+    if (is_input(&there)) {
+        say_is_input(cli, o->given);
+        errno = 0;
         return NULL;
     }
-    struct output *o = &outputs[output_count];
-    if (snprintf(o->given, sizeof o->given, "%s", path) >= (int)sizeof o->given) {
+    if (S_ISREG(there.st_mode)) return open_regular(o, o->given, &there);
+    if (!S_ISDIR(there.st_mode)) return fopen(o->given, "w");          /* devices and pipes take what comes */
+    errno = EISDIR;
+    return NULL;
+}
+
+/* Another output that would be renamed to the same file. */
+static const struct output *find_twin(const struct output *o)
+{
+    for (const struct output *other = first_output; o->remove && other != o; other = other->next)
+        if (other->remove && strcmp(o->target, other->target) == 0) return other;
+    return NULL;
+}
+
+FILE *cli_output(struct cli *cli, const char *path)
+{
+    if (strlen(path) >= PATH_MAX) {
         cli_bad_input(cli, "%.64s...: cannot be written: %s", path, strerror(ENAMETOOLONG));
         return NULL;
     }
-    errno = 0;
-    if (stat(path, &there) == 0 && is_input(&there)) {
-        say_is_input(cli, path);
-        return NULL;
-    }
-    errno = 0;
-    if (stat(path, &there) != 0) o->file = errno == ENOENT ? open_regular(o, path, NULL) : NULL;
-    else if (S_ISREG(there.st_mode)) o->file = open_regular(o, path, &there);
-    else if (S_ISDIR(there.st_mode)) errno = EISDIR;
-    else o->file = fopen(path, "w");      /* devices and pipes take what comes */
+    struct output *o = add_output(cli);
+    snprintf(o->given, sizeof o->given, "%s", path);
+    o->file = open_output(cli, o);
     if (o->file == NULL) {
-        cli_bad_input(cli, "%s: cannot be written: %s", path, strerror(errno));
+        if (errno != 0) cli_bad_input(cli, "%s: cannot be written: %s", path, strerror(errno));
         if (o->remove) unlink(o->temporary), o->remove = 0;
         return NULL;
     }
-    for (int i = 0; i < output_count; i++)
-        if (o->remove && outputs[i].remove && strcmp(o->target, outputs[i].target) == 0) {
-            cli_bad_input(cli, "%s: is the output \"%s\" too; give each its own file", path, outputs[i].given);
-            output_count++;
-            return NULL;
-        }
-    output_count++;
-    return o->file;
+    const struct output *twin = find_twin(o);
+    if (twin == NULL) return o->file;
+    cli_bad_input(cli, "%s: is the output \"%s\" too; give each its own file", path, twin->given);
+    return NULL;
 }
 
 int cli_output_folder(struct cli *cli, const char *path)
@@ -197,8 +303,8 @@ static bool replaces_input(const struct output *o)
 static bool rename_output(const struct cli *cli, struct output *o)
 {
     if (!o->remove) return true;
-    if (replaces_input(o)) return say_is_input(cli, o->given) == CLI_DONE;
     if (rename(o->temporary, o->target) != 0) {
+        complete = 0;
         cli_bad_input(cli, "%s: could not be written: %s", o->given, strerror(errno));
         return false;
     }
@@ -213,7 +319,8 @@ static void take_back(struct output *o)
     if (o->renamed && o->is_new) unlink(o->target);
 }
 
-int cli_outputs_finish(const struct cli *cli, bool keep)
+/* Flushes and closes everything, in any case; true where nothing failed and no output would replace an input. */
+static bool complete_outputs(const struct cli *cli, bool keep)
 {
     bool good = true;
     errno = 0;
@@ -221,20 +328,37 @@ int cli_outputs_finish(const struct cli *cli, bool keep)
         if (keep) cli_bad_input(cli, "standard output: %s", strerror(errno != 0 ? errno : EIO));
         good = false;
     }
-    for (int i = 0; i < output_count; i++)
-        if (outputs[i].file != NULL) good = close_output(cli, &outputs[i], keep && good) && good;
-    renaming = 1;
-    for (int i = 0; i < output_count && keep && good; i++) good = rename_output(cli, &outputs[i]);
-    for (int i = 0; i < output_count && keep && !good; i++) take_back(&outputs[i]);
-    for (int i = 0; i < output_count; i++) {
-        if (outputs[i].remove) unlink(outputs[i].temporary), outputs[i].remove = 0;
-        outputs[i].renamed = false;
+    for (struct output *o = first_output; o != NULL; o = o->next)
+        if (o->file != NULL) good = close_output(cli, o, keep && good) && good;
+    for (struct output *o = first_output; o != NULL && keep && good; o = o->next)
+        if (o->remove && replaces_input(o)) good = say_is_input(cli, o->given) == CLI_DONE;
+    return good;
+}
+
+static void forget_outputs(void)
+{
+    for (struct output *o = first_output, *next; o != NULL; o = next) {
+        next = o->next;
+        first_output = next;
+        free(o);
     }
+    input_count = 0;
+}
+
+int cli_outputs_finish(const struct cli *cli, bool keep)
+{
+    bool good = complete_outputs(cli, keep);
+    renaming = 1;
+    complete = keep && good;
+    for (struct output *o = first_output; o != NULL && keep && good; o = o->next) good = rename_output(cli, o);
+    for (struct output *o = first_output; o != NULL && keep && !good; o = o->next) take_back(o);
+    for (struct output *o = first_output; o != NULL; o = o->next)
+        if (o->remove) unlink(o->temporary), o->remove = 0;
     if (remove_folder && !(keep && good)) rmdir(folder);
     remove_folder = 0;
+    forget_outputs();
     renaming = 0;
-    output_count = 0;
-    input_count = 0;
+    complete = 0;
     if (pending_signal != 0) remove_and_die(pending_signal);
     return good ? CLI_DONE : CLI_BAD_INPUT;
 }

@@ -48,9 +48,9 @@ static bsm_matrix describe(bsm_format format, int64_t rows, int64_t columns, int
     static const bsm_scale_layout layouts[] = {
         { .kind = BSM_LAYOUT_LINEAR },   { .kind = BSM_LAYOUT_128X4 },
         { .kind = BSM_LAYOUT_8X4 },      { .kind = BSM_LAYOUT_TILES, .tile_rows = 16, .tile_columns = 3 },
-        { .kind = BSM_LAYOUT_PAGES16 },  { .kind = BSM_LAYOUT_CDNA4_16 },
-        { .kind = BSM_LAYOUT_CDNA4_32 }, { .kind = BSM_LAYOUT_AITER },
-        { .kind = BSM_LAYOUT_DEEPGEMM },
+        { .kind = BSM_LAYOUT_LINEAR, .pitch = BSM_PITCH_PADDED_16 },
+        { .kind = BSM_LAYOUT_CDNA4_16 }, { .kind = BSM_LAYOUT_CDNA4_32 },
+        { .kind = BSM_LAYOUT_AITER },    { .kind = BSM_LAYOUT_DEEPGEMM },
     };
     static const bsm_packing packings[3][3] = {
         { BSM_PACKING_DEFAULT, BSM_PACKING_HIGH_FIRST, BSM_PACKING_BYTES },         /* 4 bits */

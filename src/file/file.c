@@ -112,13 +112,31 @@ static bsm_status write_directly(const char *path, const struct bsmi_piece *piec
     return good ? BSM_OK : fail_with_errno(path, "could not be written");
 }
 
+/* Where a path leads that leads to no file yet: behind symbolic links, whose last points nowhere. */
+static bool follow_links(const char *path, char *target)
+{
+    char link[PATH_MAX];
+    if (snprintf(target, PATH_MAX, "%s", path) >= PATH_MAX) errno = ENAMETOOLONG;
+    else errno = ELOOP;
+    for (int links = 0; links < 40 && errno != ENAMETOOLONG; links++) {
+        const ssize_t length = readlink(target, link, sizeof link - 1);
+        if (length < 0) return errno == EINVAL || errno == ENOENT;
+        link[length] = '\0';
+        char *name = strrchr(target, '/');
+        name = name == NULL || link[0] == '/' ? target : name + 1;
+        const size_t room = (size_t)(target + PATH_MAX - name);
+        errno = snprintf(name, room, "%s", link) < (int)room ? ELOOP : ENAMETOOLONG;
+    }
+    return false;
+}
+
 bsm_status bsmi_write_file(const char *path, const struct bsmi_piece *pieces, int count)
 {
     struct stat facts;
     char target[PATH_MAX];
     if (stat(path, &facts) != 0) {
-        if (errno != ENOENT) return fail_with_errno(path, "cannot be written");
-        return replace(path, path, 0, false, pieces, count);
+        if (errno != ENOENT || !follow_links(path, target)) return fail_with_errno(path, "cannot be written");
+        return replace(path, target, 0, false, pieces, count);
     }
     if (S_ISDIR(facts.st_mode)) return bsmi_fail(BSM_EIO, "%.256s: cannot be written: is a directory", path);
     if (!S_ISREG(facts.st_mode)) return write_directly(path, pieces, count);

@@ -7,7 +7,8 @@
 struct bsmi_piece { const void *data; size_t bytes; };
 
 /* Writes the pieces, one after the other, under a temporary name beside path and renames: afterwards path holds all of it,
- * or what it held before.  A link stays a link and a file keeps its mode; a device or a pipe is written directly. */
+ * or what it held before.  A link stays a link, also one that points
+ * to no file yet, and a file keeps its mode; a device or a pipe is written directly. */
 bsm_status bsmi_write_file(const char *path, const struct bsmi_piece *pieces, int count);
 
 /* Opens a regular file for reading.  *descriptor is the caller's to close. */

@@ -3,12 +3,12 @@
 
 #include <inttypes.h>
 
+/* A number without a layout is NULL. */
 static const struct bsmi_layout *const layouts[BSM_LAYOUT_COUNT] = {
     [BSM_LAYOUT_LINEAR] = &bsmi_layout_linear,
     [BSM_LAYOUT_128X4] = &bsmi_layout_128x4,
     [BSM_LAYOUT_8X4] = &bsmi_layout_8x4,
     [BSM_LAYOUT_TILES] = &bsmi_layout_tiles,
-    [BSM_LAYOUT_PAGES16] = &bsmi_layout_pages16,
     [BSM_LAYOUT_CDNA4_16] = &bsmi_layout_cdna4_16,
     [BSM_LAYOUT_CDNA4_32] = &bsmi_layout_cdna4_32,
     [BSM_LAYOUT_AITER] = &bsmi_layout_aiter,
@@ -99,7 +99,9 @@ static bsm_status resolve_pitch(const char *name, const struct bsmi_layout *abou
     int64_t row_bytes;
     if (bsmi_mul_overflows(map->padded_columns / about->pad_columns, about->row_block_bytes, &row_bytes))
         return too_large(about, map->rows, map->columns);
-    if (map->layout.pitch != 0 && map->layout.pitch < row_bytes)
+    if (map->layout.kind == BSM_LAYOUT_LINEAR && map->layout.pitch == BSM_PITCH_PADDED_16) {
+        if (round_up_overflows(row_bytes, 16, &map->layout.pitch)) return too_large(about, map->rows, map->columns);
+    } else if (map->layout.pitch != 0 && map->layout.pitch < row_bytes)
         return bsmi_fail(BSM_EINVAL, "%s%spitch=%" PRId64 ": %" PRId64 " columns in layout %s take %" PRId64
                          " bytes a row; give at least that, or 0 for tight rows", name, member_of(name), map->layout.pitch,
                          map->columns, about->name, row_bytes);

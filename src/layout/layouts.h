@@ -6,7 +6,7 @@
 
 #include "core/core.h"
 
-extern const struct bsmi_layout bsmi_layout_linear, bsmi_layout_128x4, bsmi_layout_8x4, bsmi_layout_tiles, bsmi_layout_pages16,
+extern const struct bsmi_layout bsmi_layout_linear, bsmi_layout_128x4, bsmi_layout_8x4, bsmi_layout_tiles,
     bsmi_layout_cdna4_16, bsmi_layout_cdna4_32, bsmi_layout_aiter, bsmi_layout_deepgemm, bsmi_layout_gguf_mxfp4,
     bsmi_layout_gguf_nvfp4;
 

@@ -2,7 +2,7 @@
  *
  *   FAIL_GROUP  "memory" or "files"
  *   FAIL_AT     which call, from 1; 0: none, and the number of calls is written to descriptor FAIL_COUNT at exit
- *   FAIL_HOW    "error" or "signal"
+ *   FAIL_HOW    "error", "signal" (FAIL_SIGNAL's number, SIGTERM unless given), or "truncate" (of FAIL_FILE, to nothing)
  *
  * Calls of libraries are left alone: only those from the main program count. */
 #define _GNU_SOURCE
@@ -23,6 +23,8 @@
 
 static uintptr_t program_start, program_end;
 static long wanted, count;
+static int signal_number = SIGTERM;
+static const char *to_truncate;           /* NULL: nothing */
 static bool memory, by_signal, started;
 
 static int find_program(struct dl_phdr_info *info, size_t size, void *data)
@@ -51,6 +53,8 @@ __attribute__((constructor)) static void start(void)
     wanted = at != NULL ? atol(at) : 0;
     memory = group != NULL && strcmp(group, "memory") == 0;
     by_signal = how != NULL && strcmp(how, "signal") == 0;
+    if (getenv("FAIL_SIGNAL") != NULL) signal_number = atoi(getenv("FAIL_SIGNAL"));
+    if (how != NULL && strcmp(how, "truncate") == 0) to_truncate = getenv("FAIL_FILE");
     started = true;
     atexit(report);
 }
@@ -61,9 +65,10 @@ static bool fails(bool is_memory, const void *caller)
     const uintptr_t from = (uintptr_t)caller;
     if (!started || is_memory != memory || from < program_start || from >= program_end) return false;
     if (__atomic_add_fetch(&count, 1, __ATOMIC_RELAXED) != wanted) return false;
-    if (by_signal) raise(SIGTERM);
+    if (by_signal) raise(signal_number);
+    if (to_truncate != NULL && truncate(to_truncate, 0) != 0) abort();
     errno = is_memory ? ENOMEM : EIO;
-    return !by_signal;
+    return !by_signal && to_truncate == NULL;
 }
 
 #define NEXT(name) static __typeof__(name) *next; if (next == NULL) next = (__typeof__(name) *)dlsym(RTLD_NEXT, #name)

@@ -56,6 +56,9 @@ def remove_outputs(folder, before):
 
 
 def run(folder, arguments, group, how, at, **more):
+    """how: what failing_calls.c knows, or a signal's name."""
+    if how.startswith("SIG"):
+        how, more["env"] = "signal", {"FAIL_SIGNAL": str(int(signal.Signals[how])), **more.get("env", {})}
     environment = {**os.environ, "LD_PRELOAD": preload, "FAIL_GROUP": group, "FAIL_HOW": how, "FAIL_AT": str(at), **more.pop("env", {})}
     return subprocess.run([command, *arguments], cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False, **more)
 
@@ -98,6 +101,66 @@ def every_call(arguments, group, how, least):
         check(failed >= least // 2, f"{' '.join(arguments)}: only {failed} of {calls} failures were noticed")
 
 
+SAYS = {"SIGBUS": b"became shorter while it was read, or its disk failed (SIGBUS)", "SIGSEGV": b"touched memory that is not there (SIGSEGV)",
+        "SIGABRT": b"gave up (SIGABRT)"}
+
+
+def faults(arguments, group, least):
+    """Like a signal, but it cannot be waited out: there is a sentence, and outputs that were all written get their names."""
+    need_no_sanitizer()
+    with tempfile.TemporaryDirectory() as folder:
+        make(folder)
+        before = contents(folder)
+        calls = count_calls(folder, arguments, group)
+        complete = contents(folder)
+        remove_outputs(folder, before)
+        seen = {True: 0, False: 0}
+        for at in range(1, calls + 1):
+            for name, words in SAYS.items():
+                done = run(folder, arguments, group, name, at)
+                line = f"{' '.join(arguments)}, {name} at call {at} of {calls} ({group})"
+                check(done.returncode == -signal.Signals[name] and words in done.stderr, f"{line}: {done}")
+                after = contents(folder)
+                kept = b"the outputs are complete" in done.stderr
+                check(kept or b"no output is kept" in done.stderr, f"{line}: {done.stderr}")
+                check(after == (complete if kept else before), f"{line}: left {sorted(set(after) ^ set(before))}")
+                remove_outputs(folder, before)
+                seen[kept] += 1
+        check(seen[False] >= least and seen[True] >= 3, f"{seen}")
+
+
+def an_input_cut_short(arguments, path, least):
+    """The checkpoint becomes empty before each call: its mapping ends the command, or a sentence does."""
+    need_no_sanitizer()
+    with tempfile.TemporaryDirectory() as folder:
+        make(folder)
+        before = contents(folder)
+        calls = count_calls(folder, arguments, "files")
+        complete = contents(folder)
+        remove_outputs(folder, before)
+        ended = 0
+        for at in range(1, calls + 1):
+            done = run(folder, arguments, "files", "truncate", at, env={"FAIL_FILE": os.path.join(folder, path)})
+            line = f"{' '.join(arguments)}, {path} cut at call {at} of {calls}"
+            with open(os.path.join(folder, path), "wb") as file:
+                file.write(before[path])
+            after = contents(folder)
+            check(after == (complete if done.returncode == 0 else before), f"{line}: {done}, left {sorted(set(after) ^ set(before))}")
+            if done.returncode == -signal.SIGBUS:
+                check(SAYS["SIGBUS"] in done.stderr and b"no output is kept" in done.stderr, f"{line}: {done}")
+                ended += 1
+            else:
+                check(done.returncode in (0, 3) and (done.returncode == 0 or done.stderr.startswith(b"blockscale ")), f"{line}: {done}")
+            remove_outputs(folder, before)
+        check(ended >= least, f"{line}: only {ended} of {calls} were ended by SIGBUS")
+
+
+def faults_in_quantize(): faults(QUANTIZE, "files", 20)
+def faults_with_a_matrix(): faults(MATRIX, "files", 10)
+def an_input_cut_short_of_quantize(): an_input_cut_short(QUANTIZE, "hf/model.safetensors", 5)
+def an_input_cut_short_of_convert(): an_input_cut_short(CONVERT, "q.safetensors", 3)
+
+
 def files_of_quantize(): every_call(QUANTIZE, "files", "error", 20)
 def memory_of_quantize(): every_call(QUANTIZE, "memory", "error", 20)
 def signals_in_quantize(): every_call(QUANTIZE, "files", "signal", 20)
@@ -110,4 +173,5 @@ def signals_with_a_matrix(): every_call(MATRIX, "files", "signal", 10)
 
 
 script.cases("test_cli_failing_calls", [files_of_quantize, memory_of_quantize, signals_in_quantize, files_of_convert, files_of_dequantize,
-                                        files_of_matmul, memory_of_matmul, files_of_a_matrix, signals_with_a_matrix])
+                                        files_of_matmul, memory_of_matmul, files_of_a_matrix, signals_with_a_matrix, faults_in_quantize,
+                                        faults_with_a_matrix, an_input_cut_short_of_quantize, an_input_cut_short_of_convert])

@@ -269,6 +269,27 @@ def what_a_target_keeps(folder):
     only(folder, "real.npy", "link.npy", longest)
 
 
+def links_to_no_file_stay_links(folder):
+    for name in ("sub", "far"):
+        os.mkdir(os.path.join(folder, name))
+    links = {"link.npy": "new.npy", "sub/up.npy": "../far/away.npy", "chain.npy": "sub/first.npy", "sub/first.npy": "second.npy",
+             "absolute.npy": os.path.join(folder, "far", "there.npy"), "lost.npy": "nowhere/x.npy", "loop.npy": "loop.npy"}
+    for name, to in links.items():
+        os.symlink(to, os.path.join(folder, name))
+    for name, target in (("link.npy", "new.npy"), ("sub/up.npy", "far/away.npy"), ("chain.npy", "sub/second.npy"), ("absolute.npy", "far/there.npy")):
+        script.check(not os.path.exists(os.path.join(folder, target)), target)
+        run(MATMUL + [name], folder, 0)
+        script.check(content(folder, target)[:6] == b"\x93NUMPY", target)
+    run(MATMUL + ["lost.npy"], folder, 3, "lost.npy: cannot be written: No such file or directory")
+    run(MATMUL + ["loop.npy"], folder, 3, "loop.npy: cannot be written: Too many levels of symbolic links")
+    for name, to in links.items():
+        script.check(os.path.islink(os.path.join(folder, name)) and os.readlink(os.path.join(folder, name)) == to, f"{name} is no link now")
+    os.symlink("W.new", os.path.join(folder, "W.codes.npy"))
+    os.symlink("./sub/../W.new", os.path.join(folder, "W.scales.npy"))
+    run(QUANTIZE + ["W"], folder, 3, "give each its own file")
+    script.check(not os.path.exists(os.path.join(folder, "W.new")), "one output replaced the other")
+
+
 def two_outputs_on_one_file(folder):
     """Links make two names of one file: refused, and nothing is written."""
     put(folder, "W.codes.npy")
@@ -316,4 +337,4 @@ script.cases("test_cli_files", [in_folder(case) for case in [
     bad_inputs, contradictions, targets_that_cannot_be_written, outputs_are_all_or_none,
     nothing_is_written_when_standard_output_fails, a_disk_that_fills_up, a_signal_in_the_middle,
     an_ignored_signal_stays_ignored, a_reader_that_goes_away, what_a_target_keeps, outputs_that_are_inputs,
-    two_outputs_on_one_file, notes_that_lie]])
+    two_outputs_on_one_file, links_to_no_file_stay_links, notes_that_lie]])

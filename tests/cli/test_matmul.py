@@ -24,7 +24,7 @@ command = os.path.abspath(sys.argv[1])
 ELEMENTS = {"mxfp8_e4m3": (8, 4, 3), "mxfp8_e5m2": (8, 5, 2), "mxfp6_e3m2": (6, 3, 2), "mxfp6_e2m3": (6, 2, 3), "mxfp4": (4, 2, 1),
             "mxfp4_block16": (4, 2, 1), "nvfp4": (4, 2, 1), "mxint8": (8, 0, 7), "e4m3": (8, 4, 3), "e5m2": (8, 5, 2)}
 BLOCKS = {"mxfp4_block16": 16, "nvfp4": 16, "e4m3": 0, "e5m2": 0}
-LAYOUTS = ["linear", "linear:19", "128x4", "8x4", "tiles:4x2", "pages16", "cdna4_16", "cdna4_32", "aiter", "deepgemm"]
+LAYOUTS = ["linear", "linear:19", "128x4", "8x4", "tiles:4x2", "sm120_padded", "cdna4_16", "cdna4_32", "aiter", "deepgemm"]
 
 
 def minifloat(code, bits, exponent_bits, mantissa_bits):

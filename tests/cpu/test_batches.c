@@ -116,7 +116,7 @@ enum { PAIRS = 4, MOST_NUMBERS = 4096 };
 static bsm_scale_layout layout_of(struct test *t, bsm_format format)
 {
     static const bsm_layout kinds[] = { BSM_LAYOUT_LINEAR,  BSM_LAYOUT_128X4,    BSM_LAYOUT_8X4,
-                                        BSM_LAYOUT_PAGES16, BSM_LAYOUT_CDNA4_32, BSM_LAYOUT_DEEPGEMM };
+                                        BSM_LAYOUT_AITER, BSM_LAYOUT_CDNA4_32, BSM_LAYOUT_DEEPGEMM };
     if (bsm_format_get((int)format)->block == 0) return (bsm_scale_layout){ 0 };
     return (bsm_scale_layout){ .kind = kinds[rnd_below(t, 6)] };
 }

@@ -17,7 +17,7 @@ enum { PAIRS = sizeof pairs / sizeof pairs[0] };
 
 static const bsm_scale_layout layouts[] = {
     { .kind = BSM_LAYOUT_LINEAR }, { .kind = BSM_LAYOUT_LINEAR, .pitch = 211 }, { .kind = BSM_LAYOUT_128X4 }, { .kind = BSM_LAYOUT_8X4 },
-    { .kind = BSM_LAYOUT_TILES, .tile_rows = 64, .tile_columns = 2 }, { .kind = BSM_LAYOUT_PAGES16 }, { .kind = BSM_LAYOUT_CDNA4_16 },
+    { .kind = BSM_LAYOUT_TILES, .tile_rows = 64, .tile_columns = 2 }, { .kind = BSM_LAYOUT_LINEAR, .pitch = BSM_PITCH_PADDED_16 }, { .kind = BSM_LAYOUT_CDNA4_16 },
     { .kind = BSM_LAYOUT_CDNA4_32 }, { .kind = BSM_LAYOUT_AITER }, { .kind = BSM_LAYOUT_DEEPGEMM },
 };
 enum { LAYOUTS = sizeof layouts / sizeof layouts[0] };

@@ -38,6 +38,8 @@ struct twin {
     float tensor_scale;
 };
 
+enum { NO_LAYOUT = 4 };                   /* a number between layouts that is none: tests take rows padded to 16 bytes for it */
+
 /* What a twin is like: pitches may be 0; offset: bytes by which data and scales are off an aligned address on the device. */
 struct twin_wish {
     bsm_format format;

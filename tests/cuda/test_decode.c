@@ -189,6 +189,7 @@ static void case_of(struct test *t, struct twin_wish wish, int spread)
 
 static bsm_scale_layout layout_of(int kind)
 {
+    if (kind == NO_LAYOUT) return (bsm_scale_layout){ .kind = BSM_LAYOUT_LINEAR, .pitch = BSM_PITCH_PADDED_16 };
     bsm_scale_layout layout = { .kind = (bsm_layout)kind };
     if (kind == BSM_LAYOUT_TILES) layout.tile_rows = 5, layout.tile_columns = 3;
     return layout;

@@ -163,6 +163,7 @@ static void every_layout(struct test *t)
     for (int layout = 0; layout < BSM_LAYOUT_COUNT; layout++) {
         struct twin_wish wish = { .format = layout % 2 == 0 ? BSM_MXFP8_E4M3 : BSM_MXFP4, .packing = layout % 2 == 0 ? BSM_PACKING_DEFAULT : BSM_PACKING_LOW_FIRST,
                                   .layout.kind = (bsm_layout)layout, .rows = 21, .columns = 608, .batch = 2 };
+        if (layout == NO_LAYOUT) wish.layout = (bsm_scale_layout){ .kind = BSM_LAYOUT_LINEAR, .pitch = BSM_PITCH_PADDED_16 };
         if (layout == BSM_LAYOUT_TILES) wish.layout.tile_rows = 5, wish.layout.tile_columns = 3;
         case_of(t, wish, layout % 3 == 0);
     }

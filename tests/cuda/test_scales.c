@@ -7,6 +7,7 @@ static const struct { int64_t rows, columns; } shapes[] = { { 1, 1 }, { 3, 5 }, 
 
 static bsm_scale_layout layout_of(int kind, int64_t columns, bool loose)
 {
+    if (kind == NO_LAYOUT) return (bsm_scale_layout){ .kind = BSM_LAYOUT_LINEAR, .pitch = loose ? columns + 5 : (columns + 31) / 16 * 16 };
     bsm_scale_layout layout = { .kind = (bsm_layout)kind };
     if (kind == BSM_LAYOUT_TILES) layout.tile_rows = loose ? 24 : 16, layout.tile_columns = loose ? 7 : 8;
     if (kind == BSM_LAYOUT_LINEAR && loose) layout.pitch = columns + 3;
@@ -66,8 +67,7 @@ static void whole_units(struct test *t)
     for (int from = 0; from < BSM_LAYOUT_COUNT; from++)
         for (int to = 0; to < BSM_LAYOUT_COUNT; to++) {
             if (from == to) continue;
-            if (from != BSM_LAYOUT_LINEAR && from != BSM_LAYOUT_PAGES16 && to != BSM_LAYOUT_LINEAR && to != BSM_LAYOUT_PAGES16)
-                continue;
+            if (from != BSM_LAYOUT_LINEAR && from != NO_LAYOUT && to != BSM_LAYOUT_LINEAR && to != NO_LAYOUT) continue;
             const size_t s = (size_t)(from + to) % (sizeof sizes / sizeof sizes[0]);
             convert(t, layout_of(from, sizes[s].columns, false), layout_of(to, sizes[s].columns, false), sizes[s].rows,
                     sizes[s].columns, 0);

@@ -31,7 +31,7 @@ FORMATS = {                                            # element, scale, block
 TYPES = {"fp64": (52, 1023, 64), "fp32": (23, 127, 32), "fp16": (10, 15, 16), "bf16": (7, 127, 16)}   # fraction bits, bias, bits
 PACKINGS = {4: ["low_first", "high_first", "bytes"], 6: ["bit_stream", "bytes"], 8: ["default", "bytes"], 16: ["default"],
             32: ["default"]}
-LAYOUTS = ["linear", "128x4", "8x4", "tiles:3x2", "pages16", "cdna4_16", "cdna4_32", "aiter", "deepgemm"]
+LAYOUTS = ["linear", "128x4", "8x4", "tiles:3x2", "sm120_padded", "cdna4_16", "cdna4_32", "aiter", "deepgemm"]
 
 # A value is (kind, integer, exponent): finite ones are integer * 2^exponent, an infinity has its sign in the integer.
 FINITE, INFINITE, NAN = 0, 1, 2

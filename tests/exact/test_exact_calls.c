@@ -125,7 +125,7 @@ static const struct storage storages[] = {
     { BSM_NVFP4, BSM_PACKING_GGUF, { .kind = BSM_LAYOUT_GGUF_NVFP4 }, 64 },
     { BSM_NVFP4, BSM_PACKING_DEFAULT, { .kind = BSM_LAYOUT_128X4 }, 2 },
     { BSM_MXFP6_E2M3, BSM_PACKING_BIT_STREAM, { .kind = BSM_LAYOUT_TILES, .tile_rows = 3, .tile_columns = 2 }, 4 },
-    { BSM_MXFP6_E3M2, BSM_PACKING_BYTES, { .kind = BSM_LAYOUT_PAGES16 }, 1 },
+    { BSM_MXFP6_E3M2, BSM_PACKING_BYTES, { .kind = BSM_LAYOUT_LINEAR, .pitch = BSM_PITCH_PADDED_16 }, 1 },
     { BSM_MXFP8_E4M3, BSM_PACKING_DEFAULT, { .kind = BSM_LAYOUT_CDNA4_16 }, 3 },
     { BSM_MXFP8_E5M2, BSM_PACKING_BYTES, { .kind = BSM_LAYOUT_CDNA4_32 }, 0 },
     { BSM_MXINT8, BSM_PACKING_DEFAULT, { .kind = BSM_LAYOUT_AITER }, 0 },

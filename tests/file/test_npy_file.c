@@ -293,11 +293,30 @@ static void what_a_target_keeps(struct test *t)
     leave_folder();
 }
 
+/* A link to no file yet: the file comes to where it leads, however many links there are on the way. */
+static void links_to_no_file_stay_links(struct test *t)
+{
+    static const int64_t shape[1] = { 4 };
+    struct stat facts;
+    enter_folder(t);
+    CHECK_OR_RETURN(t, symlink("second.npy", in_folder("first.npy")) == 0 && symlink("./third.npy", in_folder("second.npy")) == 0);
+    CHECK_OR_RETURN(t, symlink("nowhere/x.npy", in_folder("lost.npy")) == 0 && symlink("loop.npy", in_folder("loop.npy")) == 0);
+    CHECK(t, bsm_npy_write(in_folder("first.npy"), BSM_NPY_INT8, 1, shape, "abcd") == BSM_OK);
+    CHECK(t, lstat(in_folder("first.npy"), &facts) == 0 && S_ISLNK(facts.st_mode));
+    CHECK(t, lstat(in_folder("second.npy"), &facts) == 0 && S_ISLNK(facts.st_mode));
+    CHECK(t, lstat(in_folder("third.npy"), &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_size == 132);
+    CHECK(t, bsm_npy_write(in_folder("lost.npy"), BSM_NPY_INT8, 1, shape, "abcd") == BSM_EIO);
+    CHECK(t, bsm_npy_write(in_folder("loop.npy"), BSM_NPY_INT8, 1, shape, "abcd") == BSM_EIO);
+    CHECK(t, lstat(in_folder("lost.npy"), &facts) == 0 && S_ISLNK(facts.st_mode) && count_entries(false) == 5);
+    leave_folder();
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         TEST(round_trips), TEST(later_versions_from_disk), TEST(unreadable), TEST(every_allocation_failing), TEST(refused_arrays),
         TEST(longest_header), TEST(unwritable), TEST(cut_off_in_the_middle), TEST(what_a_target_keeps),
+        TEST(links_to_no_file_stay_links),
     };
     return TEST_MAIN(argc, argv, cases);
 }

@@ -7,13 +7,14 @@
 /* An initializer: KIND(AITER), KIND(LINEAR, .pitch = 5). */
 #define KIND(...) { .kind = BSM_LAYOUT_##__VA_ARGS__ }
 
-enum { VARIANTS = BSM_LAYOUT_COUNT + 6 };
+enum { NO_LAYOUT = 4, VARIANTS = BSM_LAYOUT_COUNT + 6 };   /* a number between layouts that is none */
 
-/* Every layout once with plain parameters, then pitched ones and further tiles.  Pitches depend on the columns. */
+/* Every layout once with plain parameters (in the place of the number that is none, linear rows padded to 16 bytes), then pitched ones and further tiles.  Pitches depend on the columns. */
 static inline bsm_scale_layout variant(int number, int64_t columns)
 {
     const int64_t blocks = (columns + 3) / 4;
     switch (number) {
+    case NO_LAYOUT: return (bsm_scale_layout){ .kind = BSM_LAYOUT_LINEAR, .pitch = BSM_PITCH_PADDED_16 };
     case BSM_LAYOUT_TILES: return (bsm_scale_layout){ .kind = BSM_LAYOUT_TILES, .tile_rows = 32, .tile_columns = 8 };
     case BSM_LAYOUT_COUNT: return (bsm_scale_layout){ .kind = BSM_LAYOUT_LINEAR, .pitch = columns + 7 };
     case BSM_LAYOUT_COUNT + 1: return (bsm_scale_layout){ .kind = BSM_LAYOUT_TILES, .tile_rows = 3, .tile_columns = 5 };

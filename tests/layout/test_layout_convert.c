@@ -60,6 +60,18 @@ static bool holds_codes(struct test *t, const struct buffer *buffer, unsigned ch
     return byte == buffer->bytes;
 }
 
+/* Linear rows of one pitch are one layout, and converting is refused. */
+static bool same_layout(int from, int to, int64_t columns)
+{
+    const bsm_scale_layout layouts[2] = { variant(from, columns), variant(to, columns) };
+    int64_t pitches[2];
+    for (int i = 0; i < 2; i++) {
+        const int64_t pitch = layouts[i].pitch;
+        pitches[i] = pitch == BSM_PITCH_PADDED_16 ? (columns + 15) / 16 * 16 : pitch != 0 ? pitch : columns;
+    }
+    return from == to || (layouts[0].kind == BSM_LAYOUT_LINEAR && layouts[1].kind == BSM_LAYOUT_LINEAR && pitches[0] == pitches[1]);
+}
+
 /* There, with 0x00 or 0xff in the padding of both sides, and back into a third buffer. */
 static bool round_trip(struct test *t, int from, int to, int64_t rows, int64_t columns, unsigned char poison)
 {
@@ -84,9 +96,9 @@ static void any_to_any_and_back(struct test *t)
     static const int64_t some_rows[] = { 1, 31, 33, 127, 129 }, some_columns[] = { 1, 2, 3, 5, 8, 17, 90 };
     for (int from = 0; from < VARIANTS; from++)
         for (int to = 0; to < VARIANTS; to++)
-            for (size_t i = 0; i < 5 && from != to; i++)
+            for (size_t i = 0; i < 5; i++)
                 for (size_t j = 0; j < 7; j++)
-                    for (int poison = 0; poison <= 255; poison += 255)
+                    for (int poison = 0; poison <= 255 && !same_layout(from, to, some_columns[j]); poison += 255)
                         if (!round_trip(t, from, to, some_rows[i], some_columns[j], (unsigned char)poison)) return;
 }
 
@@ -95,6 +107,7 @@ static void random_shapes_there_and_back(struct test *t)
     for (int repeat = 0; repeat < 300; repeat++) {
         const int from = (int)rnd_below(t, VARIANTS), step = (int)rnd_between(t, 1, VARIANTS - 1);
         const int64_t rows = rnd_between(t, 1, 600), columns = rnd_between(t, 1, 700);
+        if (same_layout(from, (from + step) % VARIANTS, columns)) continue;
         if (!round_trip(t, from, (from + step) % VARIANTS, rows, columns, rnd_below(t, 2) == 0 ? 0 : 0xff)) return;
     }
 }
@@ -137,8 +150,9 @@ static void empty_shapes_convert(struct test *t)
 {
     for (int from = 0; from < VARIANTS; from++)
         for (int to = 0; to < VARIANTS; to++)
-            for (int which = 0; which < 3 && from != to; which++) {
+            for (int which = 0; which < 3; which++) {
                 const int64_t rows = which == 0 ? 5 : 0, columns = which == 1 ? 5 : 0;
+                if (same_layout(from, to, columns)) continue;
                 const bsm_scales a = { NULL, rows, columns, variant(from, columns) };
                 const bsm_scales b = { NULL, rows, columns, variant(to, columns) };
                 if (bsm_scales_convert(&a, &b) != BSM_OK) FAIL(t, "%s", bsm_last_error());

@@ -15,12 +15,13 @@ static void expect(struct test *t, int line, bsm_status got, bsm_status wanted, 
 #define LAYOUT(...) (&(const bsm_scale_layout)KIND(__VA_ARGS__))
 
 static const char all_names[] =
-    "linear, 128x4, 8x4, tiles:ROWSxCOLUMNS, pages16, cdna4_16, cdna4_32, aiter, deepgemm, gguf_mxfp4, gguf_nvfp4";
+    "linear, 128x4, 8x4, tiles:ROWSxCOLUMNS, cdna4_16, cdna4_32, aiter, deepgemm, gguf_mxfp4, gguf_nvfp4";
 
 static void names_are_read_back(struct test *t)
 {
     for (int kind = 0; kind < BSM_LAYOUT_COUNT; kind++) {
         const char *name = bsm_layout_name(kind);
+        if (kind == NO_LAYOUT) continue;
         char text[64];
         bsm_scale_layout layout;
         CHECK_OR_RETURN(t, name != NULL && bsm_layout_about(kind) != NULL && bsm_layout_formula(kind) != NULL);
@@ -30,10 +31,10 @@ static void names_are_read_back(struct test *t)
         CHECK(t, (int)layout.kind == kind && layout.pitch == 0);
         CHECK(t, layout.tile_rows == (kind == BSM_LAYOUT_TILES ? 3 : 0));
         CHECK(t, layout.tile_columns == (kind == BSM_LAYOUT_TILES ? 70 : 0));
-        for (int other = 0; other < kind; other++) CHECK(t, strcasecmp(name, bsm_layout_name(other)) != 0);
+        for (int other = 0; other < kind; other++) CHECK(t, other == NO_LAYOUT || strcasecmp(name, bsm_layout_name(other)) != 0);
     }
-    for (int i = 0; i < 4; i++) {
-        const int none = (int[]){ -1, BSM_LAYOUT_COUNT, 1000000, -2147483647 }[i];
+    for (int i = 0; i < 5; i++) {
+        const int none = (int[]){ -1, NO_LAYOUT, BSM_LAYOUT_COUNT, 1000000, -2147483647 }[i];
         CHECK(t, bsm_layout_name(none) == NULL && bsm_layout_about(none) == NULL && bsm_layout_formula(none) == NULL);
     }
 }
@@ -48,7 +49,7 @@ static void texts_are_read(struct test *t)
         { "trtllm_8x4", KIND(8X4) }, { "swizzle_8x4", KIND(8X4) },
         { "tiles:1x9223372036854775807", KIND(TILES, .tile_rows = 1, .tile_columns = INT64_MAX) },
         { "TILES:32X8", KIND(TILES, .tile_rows = 32, .tile_columns = 8) },
-        { "pages", KIND(PAGES16) }, { "sm120_pages", KIND(PAGES16) },
+        { "sm120_padded", KIND(LINEAR, .pitch = BSM_PITCH_PADDED_16) }, { "SM120_pages", KIND(LINEAR, .pitch = BSM_PITCH_PADDED_16) },
         { "gfx950_16", KIND(CDNA4_16) }, { "gfx950_32", KIND(CDNA4_32) }, { "shuffle_scale", KIND(AITER) },
         { "ue8m0_words", KIND(DEEPGEMM) }, { "gguf_mxfp4:34", KIND(GGUF_MXFP4, .pitch = 34) },
         { "ggml_mxfp4", KIND(GGUF_MXFP4) }, { "ggml_nvfp4:72", KIND(GGUF_NVFP4, .pitch = 72) },
@@ -67,7 +68,7 @@ static void wrong_texts_are_refused(struct test *t)
 {
     bsm_scale_layout layout = KIND(AITER);
     char sentence[512];
-    static const char *const unknown[] = { "", "128x", "128x44", "linea", "linearr", ":5", "128x4 ", " 128x4", "tile:3x4" };
+    static const char *const unknown[] = { "", "128x", "128x44", "linea", "linearr", ":5", "128x4 ", " 128x4", "tile:3x4", "pages16" };
     for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++) {
         snprintf(sentence, sizeof sentence, "\"%s\" is no scale layout: choose one of %s", unknown[i], all_names);
         EXPECT(bsm_scale_layout_parse(unknown[i], &layout), BSM_EINVAL, sentence);
@@ -92,6 +93,8 @@ static void wrong_texts_are_refused(struct test *t)
     EXPECT(bsm_scale_layout_parse("8x4:3", &layout), BSM_EINVAL, "\"8x4:3\": the layout 8x4 has no parameters, write 8x4");
     EXPECT(bsm_scale_layout_parse("cutlass:", &layout), BSM_EINVAL,
            "\"cutlass:\": the layout 128x4 has no parameters, write 128x4");
+    EXPECT(bsm_scale_layout_parse("sm120_padded:32", &layout), BSM_EINVAL,
+           "\"sm120_padded:32\": the layout sm120_padded has no parameters, write sm120_padded");
     EXPECT(bsm_scale_layout_parse(NULL, &layout), BSM_EINVAL, "the text of a scale layout is NULL");
     EXPECT(bsm_scale_layout_parse("linear", NULL), BSM_EINVAL, "layout is NULL");
     CHECK(t, layout.kind == BSM_LAYOUT_AITER && layout.pitch == 0 && layout.tile_rows == 0);
@@ -114,12 +117,17 @@ static void parameters_are_checked(struct test *t)
            "layout->pitch=4: 5 columns in layout linear take 5 bytes a row; give at least that, or 0 for tight rows");
     EXPECT(bsm_scale_bytes(LAYOUT(LINEAR, .pitch = -5), 2, 5, &bytes), BSM_EINVAL,
            "layout->pitch=-5: 5 columns in layout linear take 5 bytes a row; give at least that, or 0 for tight rows");
+    EXPECT(bsm_scale_bytes(LAYOUT(GGUF_MXFP4, .pitch = BSM_PITCH_PADDED_16), 2, 2, &bytes), BSM_EINVAL,
+           "layout->pitch=-16: 2 columns in layout gguf_mxfp4 take 34 bytes a row; give at least that, or 0 for tight rows");
+    EXPECT(bsm_scale_bytes(&(const bsm_scale_layout){ .kind = (bsm_layout)NO_LAYOUT }, 1, 1, &bytes), BSM_EINVAL,
+           "layout->kind=4: no layout has this number, see bsm_layout");
     EXPECT(bsm_scale_bytes(LAYOUT(GGUF_MXFP4, .pitch = 33), 2, 2, &bytes), BSM_EINVAL,
            "layout->pitch=33: 2 columns in layout gguf_mxfp4 take 34 bytes a row; give at least that, or 0 for tight rows");
     EXPECT(bsm_scale_bytes(LAYOUT(GGUF_NVFP4, .pitch = 71), 2, 5, &bytes), BSM_EINVAL,
            "layout->pitch=71: 5 columns in layout gguf_nvfp4 take 72 bytes a row; give at least that, or 0 for tight rows");
     for (int kind = 0; kind < BSM_LAYOUT_COUNT; kind++) {
         const char *name = bsm_layout_name(kind);
+        if (kind == NO_LAYOUT) continue;
         char sentence[256];
         bsm_scale_layout layout = { .kind = (bsm_layout)kind, .tile_rows = 9 };
         snprintf(sentence, sizeof sentence, "layout->tile_rows=9: the layout %s has no tile_rows, set it to 0", name);
@@ -174,8 +182,11 @@ static void sizes_that_do_not_fit_are_refused(struct test *t)
         { KIND(128X4), INT64_MAX, 1, false }, { KIND(128X4), INT64_MAX - 127, 1, false },
         { KIND(128X4), ((int64_t)1 << 61) - 128, 4, true }, { KIND(128X4), ((int64_t)1 << 61) - 127, 1, false },
         { KIND(128X4), 1, ((int64_t)1 << 56) - 4, true }, { KIND(128X4), 1, ((int64_t)1 << 56) - 3, false },
-        { KIND(8X4), 1, INT64_MAX, false }, { KIND(PAGES16), INT64_MAX / 16, 1, true },
-        { KIND(PAGES16), INT64_MAX / 16 + 1, 1, false }, { KIND(CDNA4_16), INT64_MAX - 31, 1, false },
+        { KIND(8X4), 1, INT64_MAX, false },
+        { KIND(LINEAR, .pitch = BSM_PITCH_PADDED_16), INT64_MAX / 16, 1, true },
+        { KIND(LINEAR, .pitch = BSM_PITCH_PADDED_16), INT64_MAX / 16 + 2, 1, false },
+        { KIND(LINEAR, .pitch = BSM_PITCH_PADDED_16), 1, INT64_MAX - 15, true },
+        { KIND(LINEAR, .pitch = BSM_PITCH_PADDED_16), 1, INT64_MAX - 14, false }, { KIND(CDNA4_16), INT64_MAX - 31, 1, false },
         { KIND(AITER), ((int64_t)1 << 60) - 256, 8, true }, { KIND(AITER), ((int64_t)1 << 60) - 255, 8, false },
         { KIND(DEEPGEMM), INT64_MAX, 1, false }, { KIND(DEEPGEMM), INT64_MAX - 3, 1, false },
         { KIND(TILES, .tile_rows = INT64_MAX, .tile_columns = 1), INT64_MAX, 1, true },
@@ -237,6 +248,7 @@ static void converting_twice_is_an_error(struct test *t)
     unsigned char x[8192], y[8192];
     for (int kind = 0; kind < BSM_LAYOUT_COUNT; kind++) {
         char sentence[256];
+        if (kind == NO_LAYOUT) continue;
         bsm_scale_layout layout = { .kind = (bsm_layout)kind };
         if (kind == BSM_LAYOUT_TILES) layout.tile_rows = 4, layout.tile_columns = 4;
         const bsm_scales from = { x, 3, 5, layout }, to = { y, 3, 5, layout };
@@ -249,6 +261,9 @@ static void converting_twice_is_an_error(struct test *t)
     const bsm_scales from = { x, 3, 5, KIND(LINEAR) };
     bsm_scales to = { y, 3, 5, KIND(LINEAR, .pitch = 5) };
     EXPECT(bsm_scales_convert(&from, &to), BSM_EINVAL, tight);
+    to.layout.pitch = 16;
+    const bsm_scales padded = { x, 3, 5, KIND(LINEAR, .pitch = BSM_PITCH_PADDED_16) };
+    EXPECT(bsm_scales_convert(&padded, &to), BSM_EINVAL, tight);
     to.layout.pitch = 6;
     memset(x, 1, sizeof x);
     EXPECT(bsm_scales_convert(&from, &to), BSM_OK, "");

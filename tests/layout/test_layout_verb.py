@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import script
 
 BLOCKSCALE = os.path.abspath(sys.argv[1])
-LAYOUTS = ["linear", "linear:11", "128x4", "8x4", "tiles:3x5", "tiles:32x8", "pages16", "cdna4_16", "cdna4_32", "aiter", "deepgemm",
+LAYOUTS = ["linear", "linear:11", "128x4", "8x4", "tiles:3x5", "tiles:32x8", "sm120_padded", "cdna4_16", "cdna4_32", "aiter", "deepgemm",
            "gguf_mxfp4", "gguf_nvfp4", "gguf_nvfp4:120"]
 SHAPES = [(1, 1), (33, 9), (130, 6), (40, 10)]
 
@@ -21,6 +21,11 @@ def layout(name, rows, columns, *options, expect=0):
 
 def read(name, rows, columns):
     return json.loads(layout(name, rows, columns, "--json"))
+
+
+def kind(name):
+    """The name of the layout, which names from elsewhere stand for."""
+    return "linear" if name == "sm120_padded" else name.split(":")[0]
 
 
 def evaluate(told, row, column):
@@ -47,7 +52,7 @@ def json_holds_the_byte_of_every_scale():
         for rows, columns in shapes_of(name):
             told = read(name, rows, columns)
             offsets = told["offsets"]
-            script.check(name.startswith(told["layout"]) and (told["rows"], told["columns"]) == (rows, columns), f"{name}: header")
+            script.check(kind(name) == told["layout"] and (told["rows"], told["columns"]) == (rows, columns), f"{name}: header")
             script.check(len(offsets) == rows and all(len(row) == columns for row in offsets), f"{name}: size of offsets")
             for row in range(rows):
                 for column in range(columns):
@@ -161,12 +166,20 @@ def the_picture_agrees_with_json():
                     script.check(right <= width and bottom <= height, f"{name}: a cell off the page")
 
 
+def rows_padded_to_16_bytes_are_those_of_quack():
+    """QuACK's pages of sm_120: (M, padded columns, 1), rows of 16 ceil(S/16) bytes."""
+    told = read("sm120_padded", 128, 20)
+    script.check(told["offsets"][1][16] == 48 and told["pitch"] == 32, f"(row 1, column 16) at {told['offsets'][1][16]}")
+    script.check(read("SM120_PAGES", 128, 20)["offsets"] == told["offsets"], "sm120_pages is another layout")
+    script.check("layout    sm120_padded" in layout("sm120_padded", 128, 20), "the name is not printed")
+
+
 def large_shapes_are_quick_and_right():
     text = layout("128x4", 2**33 + 1, 90)
     cells = table_cells(text)
     script.check(cells[2**33 + 127, 0] == ((2**26 * 23) * 512 + 31 * 16 + 12, True), "the last row of 2^33")
     script.check(f"size      {(2**33 + 128) * 92} bytes" in text, "size of 2^33 rows")
-    layout("pages16", 2**40, 2**20, "--svg", "/dev/null")
+    layout("sm120_padded", 2**40, 2**20, "--svg", "/dev/null")
     layout("tiles:1000000x3", 5, 2**40)
 
 
@@ -190,7 +203,7 @@ def the_page_of_layouts_is_true():
     docs = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs")
     with open(os.path.join(docs, "layouts.md"), encoding="utf-8") as file:
         page = file.read()
-    for name in {layout.split(":")[0] for layout in LAYOUTS}:
+    for name in {kind(layout) for layout in LAYOUTS}:
         told = read("tiles:3x5" if name == "tiles" else name, 1, 1)
         formula = told["formula"].split(",")
         script.check(f"| [{name}](#{name}) |" in page and f"\n## {name}\n" in page, f"{name} is missing")
@@ -213,5 +226,6 @@ def the_page_of_layouts_is_true():
 if __name__ == "__main__":
     script.cases("test_layout_verb", [
         json_holds_the_byte_of_every_scale, the_table_and_memory_agree_with_json, what_is_left_out_is_counted_right,
+        rows_padded_to_16_bytes_are_those_of_quack,
         the_picture_agrees_with_json, large_shapes_are_quick_and_right, the_page_of_layouts_is_true,
         what_cannot_be_is_refused])

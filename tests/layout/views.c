@@ -39,8 +39,8 @@ bool view_make(const bsm_scale_layout *layout, int64_t rows, int64_t columns, st
 {
     view->count = 0;
     switch (layout->kind) {
-    case BSM_LAYOUT_LINEAR:
-        add_pitched(view, layout->pitch, rows, columns, 1, 1);
+    case BSM_LAYOUT_LINEAR: /* QuACK on sm_120: rows of 16 ceil(S/16) columns, view(R, 16 ceil(S/16))[:, :S] */
+        add_pitched(view, layout->pitch == BSM_PITCH_PADDED_16 ? groups(columns, 16) * 16 : layout->pitch, rows, columns, 1, 1);
         return true;
     case BSM_LAYOUT_128X4: /* torchao to_blocked: view(R/128, 4, 32, S/4, 4).permute(0, 3, 2, 1, 4) */
         add(view, ROWS, groups(rows, 128), 128);
@@ -54,11 +54,6 @@ bool view_make(const bsm_scale_layout *layout, int64_t rows, int64_t columns, st
         return true;
     case BSM_LAYOUT_TILES:
         add_tiles(view, rows, columns, layout->tile_rows, layout->tile_columns);
-        return true;
-    case BSM_LAYOUT_PAGES16: /* view(R, S/16, 16).permute(1, 0, 2) */
-        add(view, COLUMNS, groups(columns, 16), 16);
-        add(view, ROWS, rows, 1);
-        add(view, COLUMNS, 16, 1);
         return true;
     case BSM_LAYOUT_CDNA4_16: /* Triton and aiter: view(R/32, 2, 16, S/8, 2, 4).permute(0, 3, 5, 2, 4, 1) */
     case BSM_LAYOUT_AITER:

@@ -88,7 +88,7 @@ static const bsm_scale_layout layouts[] = {
     { .kind = BSM_LAYOUT_128X4 },
     { .kind = BSM_LAYOUT_8X4 },
     { .kind = BSM_LAYOUT_TILES, .tile_rows = 4, .tile_columns = 2 },
-    { .kind = BSM_LAYOUT_PAGES16 },
+    { .kind = BSM_LAYOUT_LINEAR, .pitch = BSM_PITCH_PADDED_16 },
     { .kind = BSM_LAYOUT_CDNA4_16 },
     { .kind = BSM_LAYOUT_CDNA4_32 },
     { .kind = BSM_LAYOUT_AITER },

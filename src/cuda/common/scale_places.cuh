@@ -47,7 +47,6 @@ __device__ static inline scale_places make_places(const bsmi_device_layout &layo
         const int64_t bytes = layout.tile_rows * layout.tile_columns;
         return { tiled_part(layout.tile_rows, tiles * bytes, layout.tile_columns), tiled_part(layout.tile_columns, bytes, 1) };
     }
-    case BSM_LAYOUT_PAGES16: return { plain_part(16), shifted_part(4, layout.rows * 16, 0, 15, 1, 0, 0, 0) };
     case BSM_LAYOUT_CDNA4_16:
     case BSM_LAYOUT_AITER: return { shifted_part(5, columns_8 * 256, 0, 15, 4, 4, 1, 1), shifted_part(3, 256, 0, 3, 64, 2, 1, 2) };
     case BSM_LAYOUT_CDNA4_32:

@@ -20,7 +20,6 @@ __device__ static inline unit_kind unit_kind_of(const bsmi_device_layout &layout
     if (!aligned_to(data, 16) || layout.columns % 16 != 0) return UNITS_NONE;
     switch (layout.kind) {
     case BSM_LAYOUT_LINEAR: return layout.pitch % 16 == 0 ? UNITS_ROWS : UNITS_NONE;
-    case BSM_LAYOUT_PAGES16: return UNITS_ROWS;
     case BSM_LAYOUT_128X4: return UNITS_COLUMNS_32;
     case BSM_LAYOUT_8X4:
     case BSM_LAYOUT_DEEPGEMM: return UNITS_COLUMNS_1;

@@ -18,7 +18,6 @@ __device__ static bool holds_words(const bsmi_device_layout &layout, const unsig
     switch (layout.kind) {
     case BSM_LAYOUT_128X4:
     case BSM_LAYOUT_8X4:
-    case BSM_LAYOUT_PAGES16:
     case BSM_LAYOUT_DEEPGEMM: return true;
     case BSM_LAYOUT_LINEAR:
     case BSM_LAYOUT_GGUF_NVFP4: return layout.pitch % 4 == 0;
@@ -33,7 +32,6 @@ __device__ static inline void place_of_number(int kind, int i, int *row, int *wo
     switch (kind) {
     case BSM_LAYOUT_128X4: *row = (i >> 2 & 31) + 32 * (i & 3), *word = i >> 7; break;
     case BSM_LAYOUT_8X4: *row = (i & 7) + 8 * (i >> 7), *word = i >> 3 & 15; break;
-    case BSM_LAYOUT_PAGES16: *row = i >> 2 & 127, *word = (i & 3) + 4 * (i >> 9); break;
     case BSM_LAYOUT_CDNA4_16:
     case BSM_LAYOUT_CDNA4_32:
     case BSM_LAYOUT_AITER:

@@ -74,7 +74,6 @@ __device__ static inline uint64_t scale_offset(const bsmi_device_layout &l, uint
         const uint64_t height = (uint64_t)l.tile_rows, width = (uint64_t)l.tile_columns;
         return ((r / height) * ceil_div(S, width) + s / width) * height * width + (r % height) * width + s % width;
     }
-    case BSM_LAYOUT_PAGES16: return (s / 16) * R * 16 + r * 16 + s % 16;
     case BSM_LAYOUT_CDNA4_16:
     case BSM_LAYOUT_AITER:
         return ((r / 32) * ceil_div(S, 8) + s / 8) * 256 + (s % 4) * 64 + (r % 16) * 4 + ((s % 8) / 4) * 2 + (r % 32) / 16;
