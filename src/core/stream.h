@@ -11,12 +11,15 @@
 /* Below, whoever reads it next is likely to find it in a cache. */
 enum { BSMI_STREAMED_BYTES = 8 << 20, BSMI_LINE = 64 };
 
-static inline bool bsmi_is_streamed(int64_t bytes)
+/* Of batch x rows x columns numbers of 4 bytes. */
+static inline bool bsmi_is_streamed(int64_t batch, int64_t rows, int64_t columns)
 {
 #if defined(__x86_64__)
-    return bytes >= BSMI_STREAMED_BYTES;
+    int64_t count;
+    return __builtin_mul_overflow(batch, rows, &count) || __builtin_mul_overflow(count, columns, &count)
+        || count >= BSMI_STREAMED_BYTES / 4;
 #else
-    return (void)bytes, false;
+    return (void)batch, (void)rows, (void)columns, false;
 #endif
 }
 

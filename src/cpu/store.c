@@ -62,7 +62,7 @@ static void stream_lines(float *row, int64_t lines, float factor, const float *t
 
 bool bsmi_is_stored_past_caches(const struct bsmi_matrix *d)
 {
-    return bsmi_is_streamed(d->batch * d->rows * d->columns * (int64_t)sizeof(float));
+    return bsmi_is_streamed(d->batch, d->rows, d->columns);
 }
 
 void bsmi_store_scaled(const struct bsmi_matrix *d, int64_t batch, int64_t row, int64_t column, int64_t count, float factor,

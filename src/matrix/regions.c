@@ -1,10 +1,16 @@
-/* Which bytes arguments cover, and whether two of them meet. */
+/* Which bytes arguments cover. */
 #include "regions.h"
 #include "core/core.h"
 
 void bsmi_regions_add(struct bsmi_regions *list, struct bsmi_region r)
 {
     if (r.start != 0 && r.batch > 0 && r.rows > 0 && r.row_bytes > 0) list->all[list->count++] = r;
+}
+
+int64_t bsmi_region_bytes(int64_t count, int64_t size)
+{
+    int64_t bytes;
+    return bsmi_mul_overflows(count, size, &bytes) ? INT64_MAX : bytes;
 }
 
 void bsmi_regions_add_bytes(struct bsmi_regions *list, const char *name, const void *start, int64_t bytes)
@@ -27,66 +33,37 @@ void bsmi_regions_add_matrix(struct bsmi_regions *list, const char *data, const 
     }
 }
 
+/* One that repeats nothing has no stride: callers may give any. */
+struct dimension { int64_t count, stride; };
+static struct dimension dimension(int64_t count, int64_t stride) { return (struct dimension){ count, count > 1 ? stride : 0 }; }
+
+/* The same elements from the lowest on; returns the number of its lowest element. */
+static int64_t upwards(struct dimension *d)
+{
+    const int64_t lowest = d->stride < 0 ? (d->count - 1) * d->stride : 0;
+    if (d->stride < 0) d->stride = -d->stride;
+    if (d->stride == 0) d->count = 1;
+    return lowest;
+}
+
 void bsmi_regions_add_reals(struct bsmi_regions *list, const char *data, const struct bsmi_reals *r)
 {
     if (r->rows == 0 || r->columns == 0) return;
-    struct { int64_t count, stride; } inner = { r->columns, r->column_stride }, outer = { r->rows, r->row_stride },
-                                      batch = { r->batch, r->batch_stride };
+    struct dimension inner = dimension(r->columns, r->column_stride), outer = dimension(r->rows, r->row_stride),
+                     batch = dimension(r->batch, r->batch_stride);
     if ((inner.stride != 1 && inner.stride != -1 && inner.count > 1) || outer.count == 1) {
-        inner.count = r->rows, inner.stride = r->row_stride;
-        outer.count = r->columns, outer.stride = r->column_stride;
+        const struct dimension columns = inner;
+        inner = outer, outer = columns;
     }
     const int64_t size = (int64_t)bsm_real_bytes((int)r->type);
-    int64_t first = 0;                    /* the element at the lowest address */
-    if (inner.stride < 0) first += (inner.count - 1) * inner.stride, inner.stride = -inner.stride;
-    if (outer.stride < 0) first += (outer.count - 1) * outer.stride, outer.stride = -outer.stride;
-    if (batch.stride < 0) first += (batch.count - 1) * batch.stride, batch.stride = -batch.stride;
-    if (outer.stride == 0) outer.count = 1;
-    if (batch.stride == 0) batch.count = 1;
-    if (inner.count == 1 || inner.stride == 0) inner.count = inner.stride = 1;
-    if (inner.stride != 1) {
+    const int64_t lowest = upwards(&inner) + upwards(&outer) + upwards(&batch);
+    if (inner.stride > 1) {
         inner.count = (batch.count - 1) * batch.stride + (outer.count - 1) * outer.stride + (inner.count - 1) * inner.stride + 1;
-        outer.count = batch.count = 1;
+        outer = batch = dimension(1, 0);
     }
-    bsmi_regions_add(list, (struct bsmi_region){ data, (uintptr_t)(r->data + first * size), batch.count, batch.stride * size,
-                                                 outer.count, outer.stride * size, inner.count * size });
-}
-
-static int64_t span(const struct bsmi_region *r)
-{
-    return (r->batch - 1) * r->batch_stride + (r->rows - 1) * r->row_stride + r->row_bytes;
-}
-
-/* Distance from y to x, for stretches that are known to lie within INT64_MAX of each other. */
-static int64_t distance(uintptr_t x, uintptr_t y) { return (int64_t)(x - y); }
-
-static bool spans_overlap(const struct bsmi_region *x, const struct bsmi_region *y)
-{
-    return x->start < y->start + (uintptr_t)span(y) && y->start < x->start + (uintptr_t)span(x);
-}
-
-/* Does any row of one matrix of y meet the bytes [start, start + bytes)?  offset: start - the matrix's start. */
-static bool row_meets(const struct bsmi_region *y, int64_t offset, int64_t bytes)
-{
-    /* Row i covers [i stride, i stride + row_bytes): it meets if i stride > offset - row_bytes and i stride < offset + bytes. */
-    if (y->rows == 1) return offset < y->row_bytes && offset + bytes > 0;
-    const int64_t above = offset - y->row_bytes;
-    const int64_t first = above < 0 ? 0 : above / y->row_stride + 1;
-    return first < y->rows && first * y->row_stride < offset + bytes;
-}
-
-/* Exact, row by row; only reached when the spans overlap, as they do where two matrices share rows of one buffer. */
-bool bsmi_regions_meet(const struct bsmi_region *x, const struct bsmi_region *y)
-{
-    if (!spans_overlap(x, y)) return false;
-    for (int64_t bx = 0; bx < x->batch; bx++)
-        for (int64_t i = 0; i < x->rows; i++)
-            for (int64_t by = 0; by < y->batch; by++) {
-                const int64_t offset =
-                    distance(x->start, y->start) + bx * x->batch_stride + i * x->row_stride - by * y->batch_stride;
-                if (row_meets(y, offset, x->row_bytes)) return true;
-            }
-    return false;
+    bsmi_regions_add(list, (struct bsmi_region){ data, (uintptr_t)r->data + (uintptr_t)(lowest * size), batch.count,
+                                                 batch.stride * size, outer.count, outer.stride * size,
+                                                 bsmi_region_bytes(inner.count, size) });
 }
 
 static bsm_status check_pair(const struct bsmi_region *x, const struct bsmi_region *y)

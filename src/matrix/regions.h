@@ -18,7 +18,10 @@ void bsmi_regions_add_matrix(struct bsmi_regions *list, const char *data, const 
 /* Views with no stride of 1 or -1 count as everything from their first byte to their last. */
 void bsmi_regions_add_reals(struct bsmi_regions *list, const char *data, const struct bsmi_reals *r);
 
-/* Exact, row by row. */
+/* count numbers of `size` bytes; what an int64_t does not count is more than any memory, and cut. */
+int64_t bsmi_region_bytes(int64_t count, int64_t size);
+
+/* Exact.  Takes no longer for more rows, nor for more matrices if both regions have the same strides. */
 bool bsmi_regions_meet(const struct bsmi_region *x, const struct bsmi_region *y);
 
 /* Fails, naming both, where something written meets something read or another thing written. */

@@ -5,7 +5,12 @@
 /* `count` pieces, `stride` apart. */
 struct dimension { const char *field; int64_t count, stride; };
 
-static int64_t distance(const struct dimension *d) { return d->stride < 0 ? -d->stride : d->stride; }
+/* 0 where nothing is repeated: then the stride may be any. */
+static int64_t distance(const struct dimension *d)
+{
+    if (d->count <= 1) return 0;
+    return d->stride < 0 ? -d->stride : d->stride;
+}
 
 /* Sorted by distance, each dimension must step over all that lies within the ones before it.  Returns the first that does
  * not, NULL if all do.  Extents were counted before: nothing overflows here. */

@@ -120,7 +120,8 @@ static bsm_status make_plan(bsm_context *context, const bsm_matmul *given, struc
     plan->forced = context->forced_kernel >= 0;
     const bsm_status status = bsmi_product_check(given, on_device(plan), &plan->product);
     if (status != BSM_OK) return status;
-    return on_device(plan) ? plan_cuda(context, plan) : plan_cpu(context, plan);
+    const bsm_status chosen = on_device(plan) ? plan_cuda(context, plan) : plan_cpu(context, plan);
+    return chosen == BSM_OK ? bsmi_product_check_panels(&plan->product, bsm_plan_b_panels_bytes(plan)) : chosen;
 }
 
 /* The public calls ------------------------------------------------------------------------------------------------------ */
@@ -176,7 +177,7 @@ static bsm_status check_workspace(const struct bsm_plan *plan, const struct bsmi
     if (bytes < needed) return bsmi_fail(BSM_EINVAL, "workspace_bytes=%zu: the plan needs %zu", bytes, needed);
     if ((uintptr_t)workspace % alignment != 0)
         return bsmi_fail(BSM_EALIGN, "workspace=%p is not aligned to %zu bytes", workspace, alignment);
-    return bsmi_product_check_workspace(product, workspace, needed);
+    return bsmi_product_check_apart(product, bsm_plan_b_panels_bytes(plan), "workspace", workspace, needed);
 }
 
 bsm_status bsm_plan_run(const bsm_plan *plan, const bsm_matmul *given, void *workspace, size_t bytes)
@@ -185,6 +186,7 @@ bsm_status bsm_plan_run(const bsm_plan *plan, const bsm_matmul *given, void *wor
     if (plan == NULL) return bsmi_fail(BSM_EINVAL, "plan is NULL");
     bsm_status status = bsmi_product_check(given, on_device(plan), &product);
     if (status == BSM_OK) status = bsmi_product_same_shape(&plan->product, &product);
+    if (status == BSM_OK) status = bsmi_product_check_panels(&product, bsm_plan_b_panels_bytes(plan));
     if (status == BSM_OK && !on_device(plan)) status = bsmi_product_check_data(&product);
     if (status == BSM_OK && !on_device(plan)) status = bsmi_prepacked_check(&product);
     if (status == BSM_OK) status = check_workspace(plan, &product, workspace, bytes);
@@ -214,6 +216,7 @@ bsm_status bsm_plan_pack_b(const bsm_plan *plan, const bsm_matmul *given, void *
         return bsmi_fail(BSM_EALIGN, "panels=%p is not aligned to %d bytes", panels, (int)BSMI_ALIGNMENT);
     bsm_status status = bsmi_product_check(given, on_device(plan), &product);
     if (status == BSM_OK) status = bsmi_product_same_shape(&plan->product, &product);
+    if (status == BSM_OK) status = bsmi_product_check_apart(&product, 0, "panels", panels, needed);
     if (status == BSM_OK && on_device(plan)) return bsmi_cuda_pack(plan->context, &product, panels);
     if (status == BSM_OK) bsmi_prepacked_make(&plan->cpu, &product, panels);
     return status;

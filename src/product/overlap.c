@@ -29,13 +29,16 @@ static void add_read(struct bsmi_regions *read, const struct bsmi_product *p)
     bsmi_regions_add_bytes(read, "d->tensor_scale", p->d.tensor_scale, (int64_t)sizeof(float));
     if (p->bias != NULL) {
         const int64_t size = (int64_t)bsm_real_bytes((int)p->bias_type), matrices = p->groups > 0 ? p->groups : p->batch;
-        bsmi_regions_add(read, (struct bsmi_region){ "bias", (uintptr_t)p->bias, matrices, p->bias_batch_pitch * size, 1, 0,
-                                                     (p->bias_per == BSM_PER_ROW ? p->m : p->n) * size });
+        bsmi_regions_add(read, (struct bsmi_region){ "bias", (uintptr_t)p->bias, matrices,
+                                                     matrices > 1 ? bsmi_region_bytes(p->bias_batch_pitch, size) : 0, 1, 0,
+                                                     bsmi_region_bytes(p->bias_per == BSM_PER_ROW ? p->m : p->n, size) });
     }
     const int64_t alphas = p->alpha_per == BSM_PER_ROW ? p->m : p->alpha_per == BSM_PER_COLUMN ? p->n
                            : p->alpha_per == BSM_PER_BATCH ? (p->groups > 0 ? p->groups : p->batch) : 1;
-    bsmi_regions_add_bytes(read, "alpha", p->alpha, alphas * (int64_t)sizeof(float));
+    bsmi_regions_add_bytes(read, "alpha", p->alpha, bsmi_region_bytes(alphas, (int64_t)sizeof(float)));
     bsmi_regions_add_bytes(read, "beta", p->beta, (int64_t)sizeof(float));
+    if (p->groups > 0)
+        bsmi_regions_add_bytes(read, "group_rows", p->group_rows, bsmi_region_bytes(p->groups, (int64_t)sizeof(int64_t)));
 }
 
 static void add_written(struct bsmi_regions *written, const struct bsmi_product *p)
@@ -58,10 +61,19 @@ bsm_status bsmi_product_check_overlap(const struct bsmi_product *p)
     return status;
 }
 
-bsm_status bsmi_product_check_workspace(const struct bsmi_product *p, void *workspace, size_t bytes)
+bsm_status bsmi_product_check_panels(const struct bsmi_product *p, size_t panels_bytes)
+{
+    struct bsmi_regions written = { .count = 0 }, read = { .count = 0 };
+    add_written(&written, p);
+    bsmi_regions_add_bytes(&read, "b_panels", p->b_panels, (int64_t)panels_bytes);
+    return bsmi_regions_check(&written, &read);
+}
+
+bsm_status bsmi_product_check_apart(const struct bsmi_product *p, size_t panels_bytes, const char *name, const void *memory, size_t bytes)
 {
     struct bsmi_regions written = { .count = 0 }, others = { .count = 0 };
-    bsmi_regions_add_bytes(&written, "workspace", workspace, (int64_t)bytes);
+    bsmi_regions_add_bytes(&written, name, memory, (int64_t)bytes);
+    bsmi_regions_add_bytes(&others, "b_panels", p->b_panels, (int64_t)panels_bytes);
     add_read(&others, p);
     add_written(&others, p);
     if (p->has_c) bsmi_regions_add_matrix(&others, "c->data", "", &p->c);

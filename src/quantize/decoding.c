@@ -39,7 +39,7 @@ const struct bsmi_dequantize_kernel *bsmi_dequantize_kernel_choose(uint32_t feat
         .factor = source->element == BSM_INT8 ? 0x1p-6F : bsmi_float_power_of_two(15 - info->bias),
         .tensor_scale = tensor_scale,
         .divides = source->tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES,
-        .streamed = bsmi_is_streamed(source->batch * source->rows * source->columns * (int64_t)sizeof(float)),
+        .streamed = bsmi_is_streamed(source->batch, source->rows, source->columns),
     };
     return kernel;
 }

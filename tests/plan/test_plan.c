@@ -171,6 +171,56 @@ static void workspaces(struct test *t)
     bsm_context_destroy(context);
 }
 
+/* Panels overlap nothing that a product with them reads or writes: neither where they are packed, nor where they are read. */
+static void panels_lie_apart(struct test *t)
+{
+    enum { ROWS = 16, COLUMNS = 64, K = 64 };
+    bsm_context *context = make_context(t, NULL);
+    static float a_data[ROWS * K], d_data[ROWS * COLUMNS];
+    static unsigned char b_data[COLUMNS * K / 2], b_scales[COLUMNS * K / 32];
+    bsm_matrix a = { .struct_size = sizeof a, .format = BSM_FORMAT_FP32, .rows = ROWS, .columns = K, .data = a_data };
+    bsm_matrix b = { .struct_size = sizeof b, .format = BSM_MXFP4, .rows = COLUMNS, .columns = K, .data = b_data, .scales = b_scales };
+    bsm_matrix d = { .struct_size = sizeof d, .format = BSM_FORMAT_FP32, .rows = ROWS, .columns = COLUMNS, .data = d_data };
+    bsm_matmul call = { .struct_size = sizeof call, .a = &a, .b = &b, .d = &d };
+    struct planned p = make_planned(t, context, &call);
+    const size_t bytes = bsm_plan_b_panels_bytes(p.plan), room = (bytes + sizeof d_data + sizeof b_data + 255) / 64 * 64;
+    if (bytes == 0) {
+        test_skip(t, "the kernel of this machine has no panels");
+        planned_free(&p), bsm_context_destroy(context);
+        return;
+    }
+    unsigned char *memory = aligned_alloc(64, room), *last = memory + (bytes - 1) / 64 * 64;
+    memset(memory, 0x5a, room);
+
+    b.data = memory + 64;
+    expect_error(t, bsm_plan_pack_b(p.plan, &call, memory, bytes), BSM_EINVAL, "panels=");
+    expect_error(t, bsm_plan_pack_b(p.plan, &call, memory, bytes), BSM_EINVAL, "overlaps b->data=");
+    b.data = b_data, d.data = last;
+    expect_error(t, bsm_plan_pack_b(p.plan, &call, memory, bytes), BSM_EINVAL, "overlaps d->data=");
+    for (size_t i = 0; i < room; i++) CHECK_OR_RETURN(t, memory[i] == 0x5a);
+    d.data = d_data;
+    CHECK(t, bsm_plan_pack_b(p.plan, &call, memory, bytes) == BSM_OK);
+
+    unsigned char *kept = malloc(room);
+    memcpy(kept, memory, room);
+    call.b_panels = memory, d.data = last;
+    bsm_plan *none = NULL;
+    expect_error(t, bsm_multiply(context, &call), BSM_EINVAL, "overlaps b_panels=");
+    expect_error(t, bsm_supported(context, &call), BSM_EINVAL, "overlaps b_panels=");
+    expect_error(t, bsm_plan_create(context, &call, &none), BSM_EINVAL, "overlaps b_panels=");
+    expect_error(t, bsm_plan_run(p.plan, &call, p.workspace, p.bytes), BSM_EINVAL, "overlaps b_panels=");
+    d.data = d_data, call.amax = (float *)(void *)(memory + 64);
+    expect_error(t, bsm_multiply(context, &call), BSM_EINVAL, "amax=");
+    call.amax = NULL;
+    if (p.bytes > 0 && p.bytes <= room) expect_error(t, bsm_plan_run(p.plan, &call, memory, p.bytes), BSM_EINVAL, "workspace=");
+    CHECK(t, memcmp(memory, kept, room) == 0);
+    d.data = memory + (bytes + 3) / 4 * 4;                                           /* directly behind them */
+    CHECK(t, bsm_multiply(context, &call) == BSM_OK && bsm_plan_run(p.plan, &call, p.workspace, p.bytes) == BSM_OK);
+    free(memory), free(kept);
+    planned_free(&p);
+    bsm_context_destroy(context);
+}
+
 /* Exactly the bytes asked for, whatever the shape, the threads and the kernel: the page behind faults. */
 static void workspace_is_enough(struct test *t)
 {
@@ -461,7 +511,7 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         TEST(other_pointers),
-        TEST(other_group_rows),
+        TEST(other_group_rows), TEST(panels_lie_apart),
         TEST(other_shapes),
         TEST(workspaces),
         TEST(workspace_is_enough),

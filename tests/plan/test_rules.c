@@ -178,6 +178,9 @@ static void overlaps(struct test *t)
     RULE((x.d.format = BSM_MXFP8_E4M3, x.d.scales = x.memory.d_scales, x.call.amax = (float *)(void *)x.memory.d_scales),
          BSM_EINVAL, "amax|d->scales");
     RULE((x.d.batch = 3, x.b.batch = 3, x.d.batch_pitch = SMALL_N), BSM_EINVAL, "d->batch_pitch|on one another");
+    RULE((small_product_group(&x), x.call.amax = (float *)(void *)(x.group_rows + 2)), BSM_EINVAL, "amax|group_rows");
+    FINE((x.call.bias_batch_pitch = INT64_MAX));                                    /* one matrix has no second bias */
+    FINE((x.a.rows = x.c.rows = x.d.rows = 0, x.call.bias_batch_pitch = INT64_MAX / 2));
     FINE((x.d.data = x.memory.a + A_BYTES));                                        /* directly behind */
     FINE((x.b.data = (char *)x.memory.d + D_BYTES, x.b.rows = 1, x.d.columns = 1, x.c.columns = 1));
     FINE((x.d.data = x.bias + SMALL_N));

@@ -2,6 +2,9 @@
  * and beside every midpoint and every step of a scale, subnormal, infinite and NaN.  Inputs end, and outputs lie, where a page
  * faults. */
 #include "core/core.h"
+#include "cpu/epilogue.h"
+#include "quantize/decoding.h"
+#include "core/stream.h"
 #include "quantize/kernels.h"
 #include "test.h"
 
@@ -291,6 +294,21 @@ static void what_is_chosen(struct test *t)
     CHECK(t, bsmi_quantize_kernel_choose(every_feature, &q, &m, &coding) == last);
 }
 
+/* A matrix whose codes an int64_t counts in bytes, but not its numbers in elements. */
+static void more_numbers_than_an_int64_counts(struct test *t)
+{
+    static _Alignas(64) unsigned char byte;
+    const bsm_matrix given = { .struct_size = sizeof given, .format = BSM_MXFP4, .rows = (int64_t)1 << 31, .columns = (int64_t)1 << 29, .batch = 12,
+                               .data = &byte, .scales = &byte };
+    const struct bsmi_reals to = { .type = BSM_REAL_FP16, .column_stride = 1 };
+    struct bsmi_matrix m;
+    struct bsmi_decoding decoding;
+    CHECK_OR_RETURN(t, bsmi_matrix_resolve("m", &given, &m) == BSM_OK);
+    CHECK(t, bsmi_dequantize_kernel_choose(0, &m, 1, &to, &decoding) != NULL);
+    CHECK(t, decoding.streamed == bsmi_is_streamed(1, 1, BSMI_STREAMED_BYTES / 4));           /* on x86-64: past the caches */
+    CHECK(t, bsmi_is_stored_past_caches(&m) == decoding.streamed && !bsmi_is_streamed(1, 1, BSMI_STREAMED_BYTES / 4 - 1));
+}
+
 /* All numbers of 16 bits, from any place and in any number. */
 static void widening(struct test *t)
 {
@@ -316,6 +334,6 @@ static void widening(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = { TEST(random_blocks), TEST(every_binade), TEST(every_packing_and_length),
-                                              TEST(what_is_chosen), TEST(widening) };
+                                              TEST(what_is_chosen), TEST(more_numbers_than_an_int64_counts), TEST(widening) };
     return TEST_MAIN(argc, argv, cases);
 }
