@@ -31,7 +31,8 @@ PREFIX       ?= /usr/local
 FUZZ_SECONDS ?= 30
 bin          := build/release/bin/blockscale
 BENCH_GPU    ?= --parts
-tools        := cc cmake openmp
+# Kernels are packed where cudasim, which reads them too, has Zstandard.
+tools        := cc cmake openmp $(if $(shell command -v nvcc 2>/dev/null),zstd)
 QEMU_ARM     ?= qemu-aarch64-static -cpu max -L /usr/aarch64-linux-gnu
 gpu          := $(wildcard /dev/nvidiactl /dev/dxg)
 # CUDA kernels take minutes to build: the demo has them only where a GPU can run them, everything else wherever nvcc is.

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "driver/driver.h"
-#include "driver/fatbin.h"
+#include "image/fatbin.h"
 
 struct log log_of(unsigned count, const CUjit_option *options, void *const *values)
 {
@@ -36,34 +36,45 @@ static void say_error(const struct log *log, const char *text)
     driver_say("cudasim: %s\n", text);
 }
 
-CUresult module_read(const void *image, const struct log *log, struct module **module)
+/* The reader's text, of which *own is to be freed; NULL after saying why there is none. */
+static const char *text_of(const void *image, const struct log *log, size_t *length, char **own)
 {
     char sentence[256] = "this image is a cubin, and PTX is what runs here";
     const enum image_kind kind = image_kind(image);
-    const char *source = image;
-    size_t length = 0;
-    if (kind == IMAGE_TEXT) length = strlen(source);
-    else source = kind == IMAGE_FATBIN ? fatbin_text(image, driver.device, &length, sentence, sizeof sentence) : NULL;
-    if (source == NULL) {
-        say_error(log, sentence);
-        return CUDA_ERROR_NO_BINARY_FOR_GPU;
-    }
+    *own = kind == IMAGE_FATBIN ? fatbin_text(image, driver.device, length, sentence, sizeof sentence) : NULL;
+    if (kind == IMAGE_TEXT) *length = strlen(image);
+    else if (*own == NULL) say_error(log, sentence);
+    return kind == IMAGE_TEXT ? image : *own;
+}
+
+/* A module that the device does not run is released. */
+static CUresult check_target(struct module *module, const struct log *log)
+{
+    char text[160];
+    if (device_runs(driver.device, module->sm, module->suffix)) return CUDA_SUCCESS;
+    snprintf(text, sizeof text, "the module's target sm_%u%.1s does not run on %s (CUDASIM_DEVICE)", module->sm, &module->suffix,
+             driver.device->name);
+    say_error(log, text);
+    ptx_release(module);
+    return CUDA_ERROR_INVALID_PTX;
+}
+
+CUresult module_read(const void *image, const struct log *log, struct module **module)
+{
+    size_t length;
+    char *own;
     struct ptx_error error;
+    const char *source = text_of(image, log, &length, &own);
+    if (source == NULL) return CUDA_ERROR_NO_BINARY_FOR_GPU;
     *module = ptx_read("ptx", source, length, NULL, &error);
+    free(own);
     if (*module == NULL) {
         say_error(log, error.text);
         return CUDA_ERROR_INVALID_PTX;
     }
-    if (device_runs(driver.device, (*module)->sm, (*module)->suffix)) {
-        driver_mutate(*module);
-        return CUDA_SUCCESS;
-    }
-    char text[160];
-    snprintf(text, sizeof text, "the module's target sm_%u%.1s does not run on %s (CUDASIM_DEVICE)", (*module)->sm,
-             &(*module)->suffix, driver.device->name);
-    say_error(log, text);
-    ptx_release(*module);
-    return CUDA_ERROR_INVALID_PTX;
+    const CUresult result = check_target(*module, log);
+    if (result == CUDA_SUCCESS) driver_mutate(*module);
+    return result;
 }
 
 char *file_read(const char *name)

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "driver/capture.h"
-#include "driver/fatbin.h"
+#include "image/fatbin.h"
 
 CUDASIM_EXPORT CUresult cuModuleLoadData(CUmodule *module, const void *image);
 CUDASIM_EXPORT CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned count, CUjit_option *options,

@@ -113,17 +113,31 @@ static void what_is_known_of_a_function(struct test *t)
     CHECK(t, strlen(log) > 10);
 }
 
-/* The fatbin of this machine's nvcc, uncompressed, with two texts and a cubin; and compressed, which is refused. */
+static void loads(struct test *t, const char *fatbin)
+{
+    CUmodule module;
+    CUfunction f;
+    OK(t, cuModuleLoad(&module, fatbin));
+    OK(t, cuModuleGetFunction(&f, module, "saxpy"));
+    OK(t, cuModuleUnload(module));
+}
+
+/* Fatbins of this machine's nvcc with two texts and a cubin: plain, and packed by Zstandard.  LZ4 is refused, and so is a cubin alone. */
 static void images_of_nvcc(struct test *t)
 {
     begin(t);
 #ifdef CUDASIM_FATBINS
+    static const char *const packed[] = { CUDASIM_FATBINS "/compressed.fatbin", CUDASIM_FATBINS "/size.fatbin" };
     CUmodule module;
-    CUfunction f;
-    OK(t, cuModuleLoad(&module, CUDASIM_FATBINS "/plain.fatbin"));
-    OK(t, cuModuleGetFunction(&f, module, "saxpy"));
-    OK(t, cuModuleUnload(module));
-    if (driver_is_simulated()) GIVES(t, CUDA_ERROR_NO_BINARY_FOR_GPU, cuModuleLoad(&module, CUDASIM_FATBINS "/compressed.fatbin"));
+    loads(t, CUDASIM_FATBINS "/plain.fatbin");
+    for (int i = 0; i < 2; i++) {
+#ifdef CUDASIM_ZSTD
+        loads(t, packed[i]);
+#else
+        if (driver_is_simulated()) GIVES(t, CUDA_ERROR_NO_BINARY_FOR_GPU, cuModuleLoad(&module, packed[i]));
+#endif
+    }
+    if (driver_is_simulated()) GIVES(t, CUDA_ERROR_NO_BINARY_FOR_GPU, cuModuleLoad(&module, CUDASIM_FATBINS "/lz4.fatbin"));
     if (driver_is_simulated()) GIVES(t, CUDA_ERROR_NO_BINARY_FOR_GPU, cuModuleLoad(&module, CUDASIM_FATBINS "/binary.cubin"));
 #else
     test_skip(t, "no nvcc");

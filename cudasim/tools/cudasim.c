@@ -4,8 +4,8 @@
 
 #include "tools/command.h"
 
-extern const struct verb verb_run, verb_mutate, verb_read, verb_devices, verb_table, verb_bench;
-static const struct verb *const verbs[] = { &verb_run, &verb_mutate, &verb_read, &verb_devices, &verb_table, &verb_bench };
+extern const struct verb verb_run, verb_mutate, verb_read, verb_devices, verb_table, verb_bench, verb_unpack;
+static const struct verb *const verbs[] = { &verb_run, &verb_mutate, &verb_read, &verb_devices, &verb_table, &verb_bench, &verb_unpack };
 enum { VERBS = sizeof verbs / sizeof *verbs };
 
 static char **rest;

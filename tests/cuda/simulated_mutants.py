@@ -16,6 +16,7 @@ sys.path[:0] = [HERE, os.path.join(HERE, "..")]
 import process
 import relink
 import simulated_grid
+from fatbin import ptx_of
 
 PARTS = ["mutants"]
 # entry: fatbin, tests in the order in which they are tried: the quick ones first
@@ -135,16 +136,6 @@ LIMIT = 100                              # seconds of the processor, of one test
 SECONDS = 8                              # what a mutant takes, roughly
 
 
-def ptx_of(fatbin):
-    """The text with the line numbers that the library's loader counts: up to the zero byte behind it."""
-    with open(fatbin, "rb") as file:
-        data = file.read()
-    begin = data.rindex(b".version")
-    while data[begin - 1:begin] == b"\n":
-        begin -= 1
-    return data[begin:data.index(b"\0", begin)]
-
-
 def functions_of(text):
     """(line, name) of every function's head, in the order of lines."""
     heads = re.finditer(rb"^(?:\.\w+ )*\.(?:entry|func)\s+(?:\([^)]*\)\s*)?([\w$]+)", text, re.M)
@@ -192,7 +183,7 @@ def link_tests(build, fatbin, tests, folder):
 
 def prepare_file(build, folder, fatbin):
     """Programs of the tests for one file of kernels; [mutant, instruction, the how manyth of its kind in its kernel] of its kernels."""
-    text = ptx_of(relink.fatbins(build)[fatbin])
+    text = ptx_of(os.path.join(build, "bin/cudasim"), relink.fatbins(build)[fatbin])
     entries = [entry for entry, (file, _) in KERNELS.items() if file == fatbin]
     link_tests(build, fatbin, [test for entry in entries for test in KERNELS[entry][1]], os.path.join(folder, "mutants", fatbin))
     found = []

@@ -6,7 +6,7 @@ What ptxas made of them is read in their cubins: section .nv.info has records of
 number of a symbol and a number.  NVIDIA does not document them; for nvcc 13.0's they are what ptxas -v says.  Whatever is spilled has a
 place in the stack frame, which is then larger than the arrays that the PTX declares.
 
-usage: test_registers.py FATBIN..."""
+usage: test_registers.py CUDASIM FATBIN..."""
 import os
 import re
 import shutil
@@ -16,8 +16,11 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import fatbin
 import script
 from script import check
+
+CUDASIM = sys.argv[1]
 
 # Of 255 that 256 threads may have.
 MOST_REGISTERS = {"256x256": 176, "128x256": 176, "128x128": 176, "128x64": 208, "128x32": 160,
@@ -33,19 +36,14 @@ NOT_THESE = r"(?:[BDHIOQ]MMA|[HIQ]GMMA|LDGSTS)"        # products from registers
 OF_A_SYMBOL, FRAME_BYTES, REGISTERS = 4, 0x11, 0x2f
 
 
-def ptx_of(path):
-    """The text in a fatbin that was not compressed."""
-    content = open(path, "rb").read()
-    begin = content.index(b".version")
-    return content[begin:content.index(b"\0", begin)].decode()
+def ptx_of(path): return fatbin.ptx_of(CUDASIM, path).decode()
 
 
 class Cubin:
     """The ELF file in a fatbin."""
 
     def __init__(self, path):
-        content = open(path, "rb").read()
-        self.bytes = content[content.index(b"\x7fELF"):]
+        self.bytes = fatbin.cubin_of(CUDASIM, path)
         begin, = struct.unpack_from("<Q", self.bytes, 40)
         count, names = struct.unpack_from("<HH", self.bytes, 60)
         headers = [struct.unpack_from("<IIQQQQ", self.bytes, begin + 64 * i) for i in range(count)]
@@ -72,7 +70,7 @@ class Cubin:
 
 
 def nothing_is_spilled():
-    for path in sys.argv[1:]:
+    for path in sys.argv[2:]:
         cubin = Cubin(path)
         registers, frames = cubin.numbers(REGISTERS), cubin.numbers(FRAME_BYTES)
         text = ptx_of(path)
@@ -87,7 +85,7 @@ def nothing_is_spilled():
 
 
 def each_kernel_has_products_of_its_kind():
-    for path in sys.argv[1:]:
+    for path in sys.argv[2:]:
         for part in re.split(r"\.visible \.entry bsmi_gemm_", ptx_of(path))[1:]:
             kind, tile = re.match(r"(\w+?)_(\d+x\d+)\(", part).groups()
             group = "cta_group::2" if tile.startswith("256") else "cta_group::1"
@@ -114,7 +112,7 @@ def the_machine_code_has_them():
     disassembler = os.environ.get("NVDISASM") or shutil.which("nvdisasm", path=os.environ.get("PATH", "") + ":/usr/local/cuda/bin")
     if disassembler is None:
         raise script.Skip("no nvdisasm")
-    for path in sys.argv[1:]:
+    for path in sys.argv[2:]:
         kernels = 0
         for kind, tile, instructions in machine_code_of(path, disassembler):
             rows, columns = map(int, tile.split("x"))

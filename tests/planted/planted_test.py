@@ -41,6 +41,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(HERE, ".."))
 import process
+from fatbin import ptx_of
 
 # How many bugs of each kind there are at least.
 WANTED = {"value rules": 10, "layouts and padding": 10, "tails and strides": 10, "kernels": 15, "plan, files, threads": 15}
@@ -140,12 +141,9 @@ class Kernels:
         row = re.search(r'\{ "([^"]+)", (\d+), (\w+), bsmi_fatbin_%s, ' % name, self.table)
         if not row.group(1).startswith(tuple(KERNELS)):
             return
-        with open(fatbin, "rb") as file:
-            data = file.read()
-        begin = data.rindex(b".version")
         self.ptx[name] = os.path.join(self.folder, name + ".ptx")
         with open(self.ptx[name], "wb") as out:
-            out.write(data[begin:data.index(b"\0", begin)] + b"\0")
+            out.write(ptx_of(os.path.join(self.build, "bin/cudasim"), fatbin) + b"\0")
         suffix = {"BSMI_THIS_ALONE": "a", "BSMI_THIS_FAMILY": "f"}.get(row.group(3), "")
         self.commands[name] = (f"src/cuda/{row.group(1)}.cu", f"compute_{row.group(2)}{suffix}")
         with open(fatbin + ".d", encoding="utf-8") as file:
