@@ -27,6 +27,7 @@ typedef enum bsm_nonfinite {
 } bsm_nonfinite;
 
 /* Another project's bits: its scales and elements with all of its roundings, and its slips, for blocks of finite numbers.
+ * Quantize from the type that the project sees: compressed-tensors computes in it (bf16 weights in bf16).
  * docs/recipes.md says what each does, and bsm_preset_checked what the bits were compared with. */
 typedef enum bsm_preset {
     BSM_PRESET_NONE,                     /* the recipe, exactly */

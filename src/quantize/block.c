@@ -51,7 +51,7 @@ static void divide(const struct bsmi_block_quantizer *quantizer, double scale, c
                    double *quotients)
 {
     const struct bsmi_division by = bsmi_division_of(scale, quantizer->tensor_scale, quantizer->tensor_scale_divides);
-    if (quantizer->wide && quantizer->tensor_scale_divides)
+    if (quantizer->source == BSM_REAL_FP64 && quantizer->tensor_scale_divides)
         for (int i = 0; i < count; i++) quotients[i] = bsmi_odd_product(x[i], by.factor) / by.divisor;
     else
         for (int i = 0; i < count; i++) quotients[i] = x[i] * by.factor / by.divisor;
@@ -89,10 +89,10 @@ static void count_elements(const struct bsmi_block_quantizer *quantizer, double 
 static uint8_t preset_block(const struct bsmi_block_quantizer *quantizer, const struct bsmi_block_view *block, double *quotients,
                             uint8_t *codes)
 {
+    const struct bsmi_preset_setting setting = { quantizer->element, quantizer->source, (float)quantizer->tensor_scale };
     float x[MAX_BLOCK];
     for (int i = 0; i < block->count; i++) x[i] = (float)block->x[i];
-    return bsmi_preset_block(quantizer->preset, quantizer->element, quantizer->scale, (float)block->amax,
-                             (float)quantizer->tensor_scale, x, block->count, quotients, codes);
+    return bsmi_preset_block(quantizer->preset, &setting, quantizer->scale, (float)block->amax, x, block->count, quotients, codes);
 }
 
 uint8_t bsmi_quantize_block(const struct bsmi_block_quantizer *quantizer, const float *x, int count, uint64_t index,

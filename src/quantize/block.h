@@ -19,7 +19,7 @@ struct bsmi_block_quantizer {
     bsm_nonfinite nonfinite;
     double tensor_scale;                  /* 1: none */
     bool tensor_scale_divides;            /* value = element * scale / tensor_scale */
-    bool wide;                            /* numbers may have more bits, and other exponents, than fp32 */
+    bsm_real source;                      /* the type of the numbers; fp64: more bits, and other exponents, than fp32 */
     const struct bsmi_preset_rule *preset;   /* NULL: none */
     struct bsmi_clamp clamp;
     uint8_t smallest_scale;

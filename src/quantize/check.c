@@ -122,8 +122,7 @@ bsm_status bsmi_quantize_tensor_scale(int threads, struct bsmi_quantize_job *job
     *tensor_scale = 1;
     if (o->tensor_scale != BSM_TENSOR_SCALE_COMPUTED)
         return bsmi_matrix_tensor_scale("destination", &job->destination, tensor_scale);
-    *tensor_scale = bsmi_tensor_scale_compute(threads, &job->source, &job->destination, o->recipe,
-                                              (struct bsmi_clamp){ o->clamp_low, o->clamp_high });
+    *tensor_scale = bsmi_tensor_scale_compute(threads, &job->source, &job->destination, o);
     return BSM_OK;
 }
 
@@ -138,7 +137,7 @@ bsm_status bsmi_quantize_prepare(struct bsmi_quantize_job *job, float tensor_sca
             job->quantizer.preset = bsmi_preset_choose(o->preset, m->format, m->tensor_scale != NULL, m->tensor_scale_use);
         job->quantizer.clamp = (struct bsmi_clamp){ o->clamp_low, o->clamp_high };
         job->quantizer.smallest_scale = o->smallest_scale;
-        job->quantizer.wide = job->source.type == BSM_REAL_FP64;
+        job->quantizer.source = job->source.type;
         return status;
     }
     job->converter = (struct bsmi_converter){ m->element, o->rounding, o->seed, m->bits == 8 && !o->no_saturate,

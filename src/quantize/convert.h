@@ -12,7 +12,7 @@ struct bsmi_converter {
     bool saturate;                        /* e4m3 and e5m2, unless asked not to; bf16, fp16 and fp32 overflow to infinity */
     double tensor_scale;
     bool tensor_scale_divides;
-    bool wide;                            /* as in bsmi_block_quantizer */
+    bool wide;                            /* numbers may have more bits than fp32 */
 };
 
 /* Converts count (at most BSMI_PIECE) values and stores them at column k of a row.  index: as in bsmi_quantize_block. */

@@ -18,7 +18,7 @@ static struct bsmi_fraction wide_scaled_amax(double amax, double tensor_scale, b
 
 static struct bsmi_fraction scaled_amax(const struct bsmi_block_quantizer *quantizer, const struct bsmi_block_view *block)
 {
-    if (quantizer->wide) return wide_scaled_amax(block->amax, quantizer->tensor_scale, quantizer->tensor_scale_divides);
+    if (quantizer->source == BSM_REAL_FP64) return wide_scaled_amax(block->amax, quantizer->tensor_scale, quantizer->tensor_scale_divides);
     return bsmi_scaled_amax((float)block->amax, quantizer->tensor_scale, quantizer->tensor_scale_divides);
 }
 

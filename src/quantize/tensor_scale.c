@@ -2,6 +2,7 @@
 #include "tensor_scale.h"
 
 #include "core/core.h"
+#include "presets.h"
 #include "walk.h"
 
 #include <float.h>
@@ -11,6 +12,7 @@ struct amax_job {
     double largest;                       /* that the format holds */
     bool divides;
     struct bsmi_clamp clamp;
+    const struct bsmi_preset_rule *preset;               /* NULL: none */
     struct bsmi_walk walk;
     uint64_t amax_bits[BSMI_WALK_TASKS];  /* of doubles */
     float tensor_scale;
@@ -81,6 +83,10 @@ static void scale_task(void *argument, int64_t index, int worker)
     uint64_t bits = 0;
     for (int64_t i = 0; i < job->walk.tasks; i++) bits = BSMI_MAX(bits, job->amax_bits[i]);
     const double amax = bsmi_clamped_wide(job->clamp, bsmi_double_from_bits(bits));
+    if (job->preset != NULL && job->preset->tensor_scale != NULL) {
+        job->tensor_scale = job->preset->tensor_scale(job->source->type, (float)amax);
+        return;
+    }
     const double exact = amax == 0 ? 1 : job->divides ? quotient_of(job->largest, amax) : quotient_of(amax, job->largest);
     job->tensor_scale = (float)BSMI_MAX(0x1p-126, BSMI_MIN(FLT_MAX, exact));
 }
@@ -105,10 +111,13 @@ bsm_status bsmi_tensor_scale_check(const struct bsmi_matrix *destination)
 }
 
 float bsmi_tensor_scale_compute(int threads, const struct bsmi_reals *source, const struct bsmi_matrix *destination,
-                                bsm_recipe recipe, struct bsmi_clamp clamp)
+                                const bsm_quantize_options *options)
 {
-    struct amax_job job = { .source = source, .clamp = clamp, .largest = bsmi_tensor_scale_largest(destination, recipe),
+    struct amax_job job = { .source = source, .clamp = { options->clamp_low, options->clamp_high },
+                            .largest = bsmi_tensor_scale_largest(destination, options->recipe),
                             .divides = destination->tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES };
+    if (options->preset != BSM_PRESET_NONE)
+        job.preset = bsmi_preset_choose(options->preset, destination->format, true, destination->tensor_scale_use);
     job.walk = bsmi_walk_make((struct bsmi_shape){ source->rows, source->columns, source->batch });
     bsmi_parallel_for(threads, job.walk.tasks, source->type == BSM_REAL_FP64 ? wide_amax_task : amax_task, &job);
     bsmi_parallel_for(1, 1, scale_task, &job);

@@ -13,8 +13,9 @@ bsm_status bsmi_tensor_scale_check(const struct bsmi_matrix *destination);
  * room: they go up to 256. */
 double bsmi_tensor_scale_largest(const struct bsmi_matrix *destination, bsm_recipe recipe);
 
-/* The scale that makes the largest finite magnitude of `source`, clamped, the largest that the destination's format holds. */
+/* The scale that makes the largest finite magnitude of `source`, clamped, the largest that the destination's format holds: exact and
+ * rounded once, or as the options' preset has it. */
 float bsmi_tensor_scale_compute(int threads, const struct bsmi_reals *source, const struct bsmi_matrix *destination,
-                                bsm_recipe recipe, struct bsmi_clamp clamp);
+                                const bsm_quantize_options *options);
 
 #endif
