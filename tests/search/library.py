@@ -105,11 +105,8 @@ class Library:
 
     @staticmethod
     def _names(name_of, first=0):
-        found, number = {}, first
-        while name_of(number):
-            found[name_of(number).decode()] = number
-            number += 1
-        return found
+        """Numbers by name.  Numbers that are no longer used have none."""
+        return {name_of(number).decode(): number for number in range(first, 400) if name_of(number)}
 
     def call(self, name, *arguments):
         status = getattr(self.dll, name)(*arguments)
