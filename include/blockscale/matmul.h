@@ -170,7 +170,8 @@ BSM_API size_t bsm_plan_workspace_bytes(const bsm_plan *plan);
  * On a GPU: puts the work into the stream and returns, waits for nothing, and may be captured into a graph.  A plan that was made for
  * operands aligned to 16 bytes may read them as they are, and then asks the same of later ones; amax and d->tensor_scale are given in
  * both descriptions or in neither.
- * Errors: BSM_EINVAL (another shape or format than the plan's; workspace NULL or too small), BSM_EALIGN, BSM_EDEVICE. */
+ * Errors: BSM_EINVAL (another shape or format than the plan's; workspace NULL or too small), BSM_EALIGN, BSM_EDEVICE, BSM_EUNSUPPORTED (a
+ * forced kernel that reads panels alone, without b_panels). */
 BSM_API bsm_status bsm_plan_run(const bsm_plan *plan, const bsm_matmul *product, void *workspace, size_t workspace_bytes);
 
 /* Prepacked weights: B once in the order in which the plan's kernel reads it, for every later product with the same B, pair of
@@ -198,7 +199,8 @@ BSM_API const char *bsm_kernel_name(int index);
 /* true if kernel `index` runs on this context and serves this pair of formats, with BSM_COMPUTE_EXACT and BSM_ORDER_K. */
 BSM_API bool bsm_kernel_serves(const bsm_context *context, int index, bsm_format a, bsm_format b);
 /* Makes every later plan of this context use kernel `index`; -1 lets the library choose again.  For tests and measurements.
- * Plans that the kernel cannot serve then fail with BSM_EUNSUPPORTED. */
+ * What the kernel cannot serve then fails with BSM_EUNSUPPORTED, and the sentence names the rule that it breaks: another kernel is never
+ * taken instead.  Of a kernel that reads panels alone plans are made as of others, and products have to give b_panels. */
 BSM_API bsm_status bsm_context_force_kernel(bsm_context *context, int index);
 
 /* S itself, for any pair of formats, exact and rounded once to the type of `sum` (fp32, fp16, bf16 or fp64), to nearest even;

@@ -57,11 +57,12 @@ struct difference compare_bound(struct compare_shape shape, const float *got, co
                 continue;
             }
             if (isinf(size)) continue;
-            const double error = fabs((double)here - want), allowed = gamma * size + limit.least;
+            const double least = limit.least + (limit.more != NULL ? limit.more[i * shape.n + j] : 0);
+            const double error = fabs((double)here - want), allowed = gamma * size + least;
             if (!(error <= allowed))
                 note(&difference, (struct difference) { .i = i, .j = j, .got = (double)here, .want = want, .allowed = allowed,
                                                         .got_bits = bits_of(here), .want_bits = bits_of((float)want) });
-            const double units_off = error <= limit.least ? 0 : (error - limit.least) / (COMPARE_EPS * size);
+            const double units_off = error <= least ? 0 : (error - least) / (COMPARE_EPS * size);
             if (worst != NULL && !(units_off <= *worst)) *worst = isnan(units_off) ? (double)INFINITY : units_off;
         }
     return difference;

@@ -24,12 +24,12 @@ struct difference {
 struct difference compare_bits(struct compare_shape shape, const float *got, const float *want);
 
 /* How far sums may be off: terms * eps / (1 - terms * eps) of the magnitude (Higham's gamma_n, the error of n rounded additions)
- * and `least` beside it, which is 0 but where sums may be cut below fp32's normal numbers. */
-struct compare_limit { int64_t terms; double least; };
+ * and `least`, which is 0 but where sums may be cut below fp32's normal numbers, and `more` of each element, unless NULL. */
+struct compare_limit { int64_t terms; double least; const double *more; };
 
 /* NaN of `sum` must be the canonical NaN, an infinity that infinity, all others within the limit; where the magnitude is infinite
- * and the sum is not, everything passes.  *worst, unless NULL, becomes the largest |got - sum| / (eps * magnitude), least taken
- * off, of the elements whose bound is finite if that is larger than what it holds. */
+ * and the sum is not, everything passes.  *worst, unless NULL, becomes the largest |got - sum| / (eps * magnitude), least and
+ * more taken off, of the elements whose bound is finite if that is larger than what it holds. */
 struct difference compare_bound(struct compare_shape shape, const float *got, const double *sum, const double *magnitude,
                                 struct compare_limit limit, double *worst);
 

@@ -109,7 +109,7 @@ static int check_exact(struct cli *cli, const struct demo *demo, const struct wo
         const float factor = (float)((double)w->a.tensor_scale * (double)w->b.tensor_scale);
         for (int64_t i = 0; i < m * n; i++) sum[i] *= (double)factor, magnitude[i] *= (double)factor;
         const struct difference difference =
-            compare_bound((struct compare_shape){ m, n, n }, w->d, sum, magnitude, (struct compare_limit){ k + 1, 0 }, &row->worst);
+            compare_bound((struct compare_shape){ m, n, n }, w->d, sum, magnitude, (struct compare_limit){ .terms = k + 1 }, &row->worst);
         const double units = (double)(k + 1) * COMPARE_EPS;
         row->allowed = (double)(k + 1) / (1 - units);
         row->within = !difference.found;

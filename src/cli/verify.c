@@ -204,7 +204,10 @@ const struct cli_verb cli_verb_verify = {
              "gamma_n * sum |a||b| of the exact sum where they do not. NaN and "
              "infinity must stand where the rules put them. One-term products go through all pairs of scale codes and of "
              "element codes, bit for bit.\n"
-             "Exit code 1 if an element differs: the first one is printed with the command that repeats it.",
+             "The first problems are what is multiplied every day: K a multiple of 64, tight rows, scales linear or as 128x4. Kernels "
+             "of a GPU take some problems alone: what is counted ran on the kernel that is named, and a pair of which nothing ran on "
+             "it is said and agrees with nothing.\n"
+             "Exit code 1 if an element differs, or a pair never ran: the first one is printed with the command that repeats it.",
     .example = "blockscale verify --quick\nblockscale verify --pair mxfp4:nvfp4\nblockscale verify --pair bf16:mxfp4 --json",
     .options = options, .defaults = &defaults, .settings_bytes = sizeof defaults, .run = run,
 };

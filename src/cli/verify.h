@@ -23,6 +23,7 @@ struct verify_case {
     enum verify_kind kind;
     int64_t m, n, k;
     bool quick;                           /* part of --quick */
+    bool ordinary;                        /* tight rows, scales linear or as 128x4, the usual packings: what people multiply */
 };
 extern const struct verify_case verify_cases[];
 extern const int verify_case_count;
@@ -45,6 +46,7 @@ struct verify_problem {
     int cuts;                             /* tensor cores cut one term so often; 0: both operands come decoded, nothing is cut; those
                                              that multiply codes always cut it once */
     struct compare_limit tensor;          /* of sums on tensor cores */
+    double *scales;                       /* what tensor cores of four bits may lose to scales besides; NULL where no bound is checked */
 };
 
 /* Codes and scales of one operand.  The same seed gives the same bytes; `stream` tells A from B. */
@@ -69,12 +71,17 @@ struct verify_failure {
 /* One pair of formats on one kernel. */
 struct verify_result {
     bool served;
-    int64_t cases, failures;              /* failures: cases that differ */
+    int64_t cases, failures;              /* that ran on this kernel; failures: cases that differ */
+    int64_t refused;                      /* that broke a rule of the kernel's own, so that it did not run */
+    char refusal[256];                    /* the library's sentence for the first of them */
     double worst;                         /* error in units of eps * magnitude */
     struct verify_failure first;          /* when failures > 0 */
 };
 
-/* Runs the problem on a kernel and adds what came out to result.  Kernels on tensor cores have an order of sums of their own: where
+/* A kernel that serves the pair, but none of the problems: nothing is known of it. */
+static inline bool verify_never_ran(const struct verify_result *result) { return result->refused > 0 && result->cases == 0; }
+
+/* Runs the problem on this kernel and no other, and adds what came out to result.  Kernels on tensor cores have an order of sums of their own: where
  * others are compared with the documented order, they are held to their bound (docs/cuda.md). */
 void verify_run(struct cli *cli, struct verify_problem *problem, int kernel, struct verify_result *result);
 
@@ -89,7 +96,7 @@ struct verify_report {
     struct verify_result (*results)[VERIFY_FORMATS][VERIFY_FORMATS];    /* [kernel][a - 1][b - 1] */
 };
 
-/* true if any pair differs. */
+/* true if any pair differs, or never ran. */
 bool verify_report_differs(const struct verify_report *report);
 void verify_report_text(const struct cli *cli, const struct verify_report *report);
 void verify_report_json(const struct cli *cli, const struct verify_report *report);

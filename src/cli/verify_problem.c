@@ -6,24 +6,49 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sizes around the widths that kernels like (4, 6, 8, 16, 32, 64, 128), blocks and runs (16, 32), and cuts of K; M differs from N,
- * and one case has more than 128 rows and a number of scale columns that is no multiple of 4. */
+/* First what is multiplied every day: K a multiple of 64 and tight rows, where operands take the shortest ways.  Then sizes around the
+ * widths that kernels like (4, 6, 8, 16, 32, 64, 128), blocks and runs (16, 32), and cuts of K; M differs from N, and one case has more
+ * than 128 rows and a number of scale columns that is no multiple of 4. */
 const struct verify_case verify_cases[] = {
-    { VERIFY_INTEGERS, 1, 1, 1, true },         { VERIFY_INTEGERS, 1, 7, 33, false },
-    { VERIFY_INTEGERS, 3, 5, 17, false },       { VERIFY_INTEGERS, 9, 16, 31, true },
-    { VERIFY_INTEGERS, 4, 32, 128, false },     { VERIFY_INTEGERS, 17, 33, 64, false },
-    { VERIFY_INTEGERS, 31, 8, 95, false },      { VERIFY_INTEGERS, 65, 63, 129, false },
-    { VERIFY_INTEGERS, 131, 130, 161, false },  { VERIFY_INTEGERS, 5, 19, 1055, true },
-    { VERIFY_INTEGERS, 2, 270, 48, false },     { VERIFY_CODES, 7, 9, 40, true },
-    { VERIFY_CODES, 33, 18, 97, false },        { VERIFY_CODES, 2, 6, 2100, false },
-    { VERIFY_CODES, 13, 70, 300, false },       { VERIFY_FAR_SCALES, 11, 20, 150, true },
-    { VERIFY_FAR_SCALES, 3, 35, 600, false },   { VERIFY_FAR_SCALES, 5, 18, 40, true },
-    { VERIFY_FAR_SCALES, 4, 7, 33, true },      { VERIFY_FAR_SCALES, 6, 9, 32, false },
-    { VERIFY_FAR_SCALES, 5, 17, 48, false },    { VERIFY_FAR_SCALES, 2, 19, 64, false },
-    { VERIFY_FAR_SCALES, 7, 8, 31, false },     { VERIFY_ANY_CODES, 19, 37, 70, true },
-    { VERIFY_ANY_CODES, 40, 21, 5, false },     { VERIFY_NOT_FINITE, 12, 21, 70, true },
-    { VERIFY_NOT_FINITE, 34, 5, 33, false },    { VERIFY_SCALE_CODES, 256, 256, 1, false },
-    { VERIFY_ELEMENT_CODES, 256, 256, 1, false },
+    { VERIFY_INTEGERS, 5, 24, 64, true, true },
+    { VERIFY_INTEGERS, 7, 40, 128, true, true },
+    { VERIFY_INTEGERS, 8, 24, 128, true, true },
+    { VERIFY_CODES, 130, 20, 64, false, true },
+    { VERIFY_CODES, 3, 18, 2880, false, true },
+    { VERIFY_INTEGERS, 17, 6, 2880, false, true },
+    { VERIFY_FAR_SCALES, 12, 35, 128, false, true },
+    { VERIFY_ANY_CODES, 33, 9, 64, false, true },
+    { VERIFY_NOT_FINITE, 20, 18, 128, false, true },
+    { VERIFY_FAR_SCALES, 3, 35, 192, false, true },
+    { VERIFY_INTEGERS, 1, 1, 1, true, false },
+    { VERIFY_INTEGERS, 1, 7, 33, false, false },
+    { VERIFY_INTEGERS, 3, 5, 17, false, false },
+    { VERIFY_INTEGERS, 9, 16, 31, true, false },
+    { VERIFY_INTEGERS, 4, 32, 128, false, false },
+    { VERIFY_INTEGERS, 17, 33, 64, false, false },
+    { VERIFY_INTEGERS, 31, 8, 95, false, false },
+    { VERIFY_INTEGERS, 65, 63, 129, false, false },
+    { VERIFY_INTEGERS, 131, 130, 161, false, false },
+    { VERIFY_INTEGERS, 5, 19, 1055, true, false },
+    { VERIFY_INTEGERS, 2, 270, 48, false, false },
+    { VERIFY_CODES, 7, 9, 40, true, false },
+    { VERIFY_CODES, 33, 18, 97, false, false },
+    { VERIFY_CODES, 2, 6, 2100, false, false },
+    { VERIFY_CODES, 13, 70, 300, false, false },
+    { VERIFY_FAR_SCALES, 11, 20, 150, true, false },
+    { VERIFY_FAR_SCALES, 3, 35, 600, false, false },
+    { VERIFY_FAR_SCALES, 5, 18, 40, true, false },
+    { VERIFY_FAR_SCALES, 4, 7, 33, true, false },
+    { VERIFY_FAR_SCALES, 6, 9, 32, false, false },
+    { VERIFY_FAR_SCALES, 5, 17, 48, false, false },
+    { VERIFY_FAR_SCALES, 2, 19, 64, false, false },
+    { VERIFY_FAR_SCALES, 7, 8, 31, false, false },
+    { VERIFY_ANY_CODES, 19, 37, 70, true, false },
+    { VERIFY_ANY_CODES, 40, 21, 5, false, false },
+    { VERIFY_NOT_FINITE, 12, 21, 70, true, false },
+    { VERIFY_NOT_FINITE, 34, 5, 33, false, false },
+    { VERIFY_SCALE_CODES, 256, 256, 1, false, false },
+    { VERIFY_ELEMENT_CODES, 256, 256, 1, false, false },
 };
 const int verify_case_count = (int)(sizeof verify_cases / sizeof verify_cases[0]);
 
@@ -42,25 +67,40 @@ static const double least_normal = 0x1p-126, least_subnormal = 0x1p-149, first_i
 enum { ROW_GAP = 3 };                     /* columns of D behind column N, which nobody may write */
 static const uint32_t untouched = 0xffc0bad0;      /* what D holds before the product: a NaN that no product writes */
 
+/* Layouts and packings of 4 and of 6 bits that cases take one after the other. */
+static const bsm_scale_layout ordinary_layouts[] = { { .kind = BSM_LAYOUT_LINEAR }, { .kind = BSM_LAYOUT_128X4 } };
+static const bsm_scale_layout layouts[] = {
+    { .kind = BSM_LAYOUT_LINEAR },   { .kind = BSM_LAYOUT_128X4 },
+    { .kind = BSM_LAYOUT_8X4 },      { .kind = BSM_LAYOUT_TILES, .tile_rows = 16, .tile_columns = 3 },
+    { .kind = BSM_LAYOUT_LINEAR, .pitch = BSM_PITCH_PADDED_16 },
+    { .kind = BSM_LAYOUT_CDNA4_16 }, { .kind = BSM_LAYOUT_CDNA4_32 },
+    { .kind = BSM_LAYOUT_AITER },    { .kind = BSM_LAYOUT_DEEPGEMM },
+};
+static const bsm_packing packings[][3] = {
+    { BSM_PACKING_DEFAULT, BSM_PACKING_HIGH_FIRST, BSM_PACKING_BYTES }, { BSM_PACKING_DEFAULT, BSM_PACKING_BIT_STREAM, BSM_PACKING_BYTES },
+};
+
+static int bits_of(bsm_format format) { return bsm_element_get((int)bsm_format_get((int)format)->element)->bits; }
+
+static bsm_matrix describe_ordinary(bsm_format format, int64_t rows, int64_t columns, int variant)
+{
+    const bool bytes = bits_of(format) == 6 && variant / 2 % 2 != 0;
+    return (bsm_matrix) { .format = format, .rows = rows, .columns = columns, .scale_layout = ordinary_layouts[variant % 2],
+                          .packing = bytes ? BSM_PACKING_BYTES : BSM_PACKING_DEFAULT };
+}
+
 /* Descriptions change with the case, so that every pair meets several layouts, packings and pitches. */
 static bsm_matrix describe(bsm_format format, int64_t rows, int64_t columns, int variant)
 {
-    static const bsm_scale_layout layouts[] = {
-        { .kind = BSM_LAYOUT_LINEAR },   { .kind = BSM_LAYOUT_128X4 },
-        { .kind = BSM_LAYOUT_8X4 },      { .kind = BSM_LAYOUT_TILES, .tile_rows = 16, .tile_columns = 3 },
-        { .kind = BSM_LAYOUT_LINEAR, .pitch = BSM_PITCH_PADDED_16 },
-        { .kind = BSM_LAYOUT_CDNA4_16 }, { .kind = BSM_LAYOUT_CDNA4_32 },
-        { .kind = BSM_LAYOUT_AITER },    { .kind = BSM_LAYOUT_DEEPGEMM },
-    };
-    static const bsm_packing packings[3][3] = {
-        { BSM_PACKING_DEFAULT, BSM_PACKING_HIGH_FIRST, BSM_PACKING_BYTES },         /* 4 bits */
-        { BSM_PACKING_DEFAULT, BSM_PACKING_BIT_STREAM, BSM_PACKING_BYTES },         /* 6 bits */
-        { BSM_PACKING_DEFAULT, BSM_PACKING_DEFAULT, BSM_PACKING_DEFAULT },
-    };
-    const int bits = bsm_element_get((int)bsm_format_get((int)format)->element)->bits;
+    const int bits = bits_of(format);
     return (bsm_matrix) { .format = format, .rows = rows, .columns = columns, .scale_layout = layouts[variant % 9],
-                          .packing = packings[bits == 4 ? 0 : bits == 6 ? 1 : 2][variant % 3],
+                          .packing = bits == 4 || bits == 6 ? packings[bits / 6][variant % 3] : BSM_PACKING_DEFAULT,
                           .pitch = variant % 2 == 0 ? 0 : (columns + 63) / 64 * 64 + 64 };
+}
+
+static bsm_matrix describe_operand(const struct verify_case *what, bsm_format format, int64_t rows, int variant)
+{
+    return what->ordinary ? describe_ordinary(format, rows, what->k, variant) : describe(format, rows, what->k, variant);
 }
 
 /* k is cut into runs where both elements are small integers times a power of two (matmul.h); else every term is one rounding. */
@@ -154,6 +194,29 @@ static double *tensor_magnitude(const struct cli *cli, const struct verify_probl
     return magnitude;
 }
 
+/* Kinds mxf4 and mxf4nvf4 take 64 columns at once, and cut each 16 of them behind 2^-35 of the largest product of two scales, also where
+ * the elements under these are all zeros (matmul.h). */
+enum { SCALED_TOGETHER = 16 };
+static const double lost_to_scales = 0x1p-32;
+
+static bool are_four_bits(const struct verify_problem *problem)
+{
+    return bits_of(problem->a.matrix.format) == 4 && bits_of(problem->b.matrix.format) == 4;
+}
+
+static double *lost_of_scales(const struct cli *cli, const struct verify_problem *problem)
+{
+    const int64_t m = problem->shape.m, n = problem->shape.n, k = problem->a.matrix.columns;
+    struct decoded a = decode(cli, &problem->a.matrix), b = decode(cli, &problem->b.matrix);
+    double *lost = cli_memory(cli, m * n, sizeof *lost);
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++)
+            for (int64_t l = 0; l < k; l += SCALED_TOGETHER)
+                lost[i * n + j] += lost_to_scales * (double)a.scale[i * k + l] * (double)b.scale[j * k + l];
+    free(a.element), free(a.scale), free(b.element), free(b.scale);
+    return lost;
+}
+
 /* fp16 is two terms of bf16. */
 static int tensor_terms(bsm_format format) { return format == BSM_FORMAT_FP16 ? 2 : 1; }
 
@@ -184,9 +247,11 @@ static bsm_status reference(struct cli *cli, struct verify_problem *problem, boo
         const bsm_real_matrix magnitude = real_rows(BSM_REAL_FP64, m, n, problem->magnitude, n);
         status = bsm_matmul_exact(cli->context, &problem->a.matrix, &problem->b.matrix, &sum, bound ? &magnitude : NULL);
     }
+    if (status == BSM_OK && bound && gpu && are_four_bits(problem)) problem->scales = lost_of_scales(cli, problem);
     if (status != BSM_OK || bound) return status;
     if (ordered) {
         if (gpu) problem->magnitude = tensor_magnitude(cli, problem);
+        if (gpu && are_four_bits(problem)) problem->scales = lost_of_scales(cli, problem);
         return BSM_OK;
     }
     problem->exact = cli_memory(cli, m * n, sizeof(float));
@@ -200,8 +265,8 @@ int verify_problem_create(struct cli *cli, struct verify_problem *problem, int c
     const struct verify_case *what = &verify_cases[case_index];
     const uint64_t seed = sample_bits(cli->seed, (uint64_t)case_index, (uint64_t)a * BSM_FORMAT_COUNT + (uint64_t)b);
     *problem = (struct verify_problem) { .what = what, .shape = { what->m, what->n, what->n + ROW_GAP } };
-    int code = operand_create(cli, &problem->a, describe(a, what->m, what->k, case_index));
-    if (code == CLI_DONE) code = operand_create(cli, &problem->b, describe(b, what->n, what->k, case_index + 4));
+    int code = operand_create(cli, &problem->a, describe_operand(what, a, what->m, case_index));
+    if (code == CLI_DONE) code = operand_create(cli, &problem->b, describe_operand(what, b, what->n, case_index + 4));
     if (code != CLI_DONE) return code;
     bsm_status status = verify_fill(&problem->a, what->kind, seed, 0);
     if (status == BSM_OK) status = verify_fill(&problem->b, what->kind, seed, 1);
@@ -228,31 +293,34 @@ void verify_problem_free(struct verify_problem *problem)
     device_product_free(&problem->device);
     operand_free(&problem->a);
     operand_free(&problem->b);
-    free(problem->d), free(problem->exact), free(problem->sum), free(problem->magnitude), free(problem->ordered);
+    free(problem->d), free(problem->exact), free(problem->sum), free(problem->magnitude), free(problem->ordered), free(problem->scales);
 }
 
-static bsm_status multiply_on_gpu(const struct verify_problem *problem, int kernel)
+static bsm_status multiply_on_gpu(const struct verify_problem *problem)
 {
     const struct device_product *device = &problem->device;
     int64_t bytes = 0;
     bsm_status status = bsm_matrix_data_bytes(&problem->d_matrix, &bytes);
     if (status == BSM_OK) status = bsm_device_write(device->gpu, device->d.data, problem->d, (size_t)bytes);
-    if (status == BSM_OK) status = bsm_context_force_kernel(device->gpu, kernel);
     if (status == BSM_OK) status = bsm_multiply(device->gpu, &device->call);
-    if (status == BSM_OK) status = device_product_read(device);
-    bsm_context_force_kernel(device->gpu, -1);
-    return status;
+    return status == BSM_OK ? device_product_read(device) : status;
 }
 
-static bsm_status multiply(struct cli *cli, const struct verify_problem *problem, int kernel)
+static bsm_status multiply(struct cli *cli, const struct verify_problem *problem)
 {
     const int64_t elements = problem->shape.m * problem->shape.pitch;
     for (int64_t i = 0; i < elements; i++) memcpy(problem->d + i, &untouched, sizeof untouched);
-    if (problem->device.gpu != NULL) return multiply_on_gpu(problem, kernel);
-    bsm_status status = bsm_context_force_kernel(cli->context, kernel);
-    if (status == BSM_OK) status = bsm_multiply(cli->context, &problem->product);
-    bsm_context_force_kernel(cli->context, -1);
-    return status;
+    if (problem->device.gpu != NULL) return multiply_on_gpu(problem);
+    return bsm_multiply(cli->context, &problem->product);
+}
+
+/* Of the pair that it serves a GPU's kernel may take some products alone; those of the CPU take all. */
+static bool is_refused(const struct verify_problem *problem, struct verify_result *result)
+{
+    const struct device_product *device = &problem->device;
+    if (device->gpu == NULL || bsm_supported(device->gpu, &device->call) != BSM_EUNSUPPORTED) return false;
+    if (result->refused++ == 0) snprintf(result->refusal, sizeof result->refusal, "%s", bsm_last_error());
+    return true;
 }
 
 /* Kernels that multiply codes leave the scales to the tensor cores, too, so that any pair has terms below fp32's normal numbers. */
@@ -261,11 +329,18 @@ static int cuts_of(const struct verify_problem *problem, int kernel)
     return strncmp(bsm_kernel_name(kernel), "cuda_tcgen05_mx", 15) == 0 ? 1 : problem->cuts;
 }
 
-void verify_run(struct cli *cli, struct verify_problem *problem, int kernel, struct verify_result *result)
+static struct compare_limit limit_of(const struct verify_problem *problem, int kernel)
+{
+    struct compare_limit limit = problem->tensor;
+    if (strncmp(bsm_kernel_name(kernel), "cuda_tcgen05_mxf4", 17) == 0) limit.more = problem->scales;
+    return limit;
+}
+
+static void run_forced(struct cli *cli, struct verify_problem *problem, int kernel, struct verify_result *result)
 {
     struct verify_failure failure = { .check = VERIFY_CHECK_STATUS, .what = *problem->what };
     const bool tensor = problem->device.gpu != NULL && strcmp(bsm_kernel_name(kernel), "cuda_simt") != 0;
-    const bsm_status status = multiply(cli, problem, kernel);
+    const bsm_status status = multiply(cli, problem);
     bool differs = status != BSM_OK;
     if (differs) snprintf(failure.sentence, sizeof failure.sentence, "%s", bsm_last_error());
     if (!differs && problem->exact != NULL) {
@@ -279,7 +354,7 @@ void verify_run(struct cli *cli, struct verify_problem *problem, int kernel, str
     if (!differs && problem->magnitude != NULL && (tensor || !order_decides)) {
         failure.check = VERIFY_CHECK_BOUND;
         failure.first = compare_bound(problem->shape, problem->d, problem->sum, problem->magnitude,
-                                      tensor ? problem->tensor : (struct compare_limit){ problem->terms, 0 }, &result->worst);
+                                      tensor ? limit_of(problem, kernel) : (struct compare_limit){ .terms = problem->terms }, &result->worst);
         differs = failure.first.found;
     }
     if (!differs && problem->ordered != NULL && !tensor) {
@@ -294,4 +369,11 @@ void verify_run(struct cli *cli, struct verify_problem *problem, int kernel, str
     }
     result->cases++;
     if (differs && result->failures++ == 0) result->first = failure;
+}
+
+void verify_run(struct cli *cli, struct verify_problem *problem, int kernel, struct verify_result *result)
+{
+    bsm_context *context = problem->device.gpu != NULL ? problem->device.gpu : cli->context;
+    if (bsm_context_force_kernel(context, kernel) == BSM_OK && !is_refused(problem, result)) run_forced(cli, problem, kernel, result);
+    bsm_context_force_kernel(context, -1);
 }

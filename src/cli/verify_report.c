@@ -20,12 +20,20 @@ static const char *check_sentence(enum verify_check check)
 }
 
 struct totals {
-    int64_t served, passed, cases;
+    int64_t served, passed, cases, refused, never;
     double worst;
     int worst_a, worst_b;
-    const struct verify_result *first;
-    int first_a, first_b;
+    const struct verify_result *first, *refusing, *first_never;
+    int first_a, first_b, never_a, never_b;
 };
+
+static void count_refusals(struct totals *t, const struct verify_result *result, int a, int b)
+{
+    t->refused += result->refused;
+    if (result->refused > 0 && t->refusing == NULL) t->refusing = result;
+    if (!verify_never_ran(result)) return;
+    if (t->never++ == 0) t->first_never = result, t->never_a = a, t->never_b = b;
+}
 
 static struct totals count(const struct verify_report *report, int kernel)
 {
@@ -33,10 +41,11 @@ static struct totals count(const struct verify_report *report, int kernel)
     for (int a = 1; a <= VERIFY_FORMATS; a++)
         for (int b = 1; b <= VERIFY_FORMATS; b++) {
             const struct verify_result *result = &report->results[kernel][a - 1][b - 1];
-            if (!result->served || result->cases == 0) continue;
+            if (!result->served || result->cases + result->refused == 0) continue;
             t.served++, t.cases += result->cases;
-            if (result->failures == 0) t.passed++;
-            else if (t.first == NULL) t.first = result, t.first_a = a, t.first_b = b;
+            count_refusals(&t, result, a, b);
+            if (result->cases > 0 && result->failures == 0) t.passed++;
+            else if (result->failures > 0 && t.first == NULL) t.first = result, t.first_a = a, t.first_b = b;
             if (!(result->worst <= t.worst)) t.worst = result->worst, t.worst_a = a, t.worst_b = b;
         }
     return t;
@@ -70,6 +79,7 @@ static bool coloured(void)
 
 static const char *mark(const struct verify_result *result, bool colour)
 {
+    if (verify_never_ran(result)) return colour ? "\033[1;33m○\033[0m" : "○";
     if (!result->served || result->cases == 0) return colour ? "\033[2m·\033[0m" : "·";
     if (result->failures == 0) return colour ? "\033[32m✓\033[0m" : "✓";
     return colour ? "\033[1;31m✗\033[0m" : "✗";
@@ -108,10 +118,28 @@ static void print_difference(const struct cli *cli, const struct verify_report *
     printf("    again: %s\n", command);
 }
 
+static void print_refusals(const struct totals *t)
+{
+    if (t->refused > 0)
+        printf("  ran %lld of %lld products; the others break a rule of its own, the first: %s\n", (long long)t->cases,
+               (long long)(t->cases + t->refused), t->refusing->refusal);
+    if (t->never > 0)
+        printf("  %lld pair%s never ran, the first: %s x %s: %s\n", (long long)t->never, t->never == 1 ? "" : "s", format_name(t->never_a),
+               format_name(t->never_b), t->first_never->refusal);
+}
+
+static void print_legend(bool colour, bool never)
+{
+    printf("%s agrees  %s differs  %s not served", colour ? "\033[32m✓\033[0m" : "✓", colour ? "\033[1;31m✗\033[0m" : "✗",
+           colour ? "\033[2m·\033[0m" : "·");
+    if (never) printf("  %s never ran", colour ? "\033[1;33m○\033[0m" : "○");
+    printf("\n");
+}
+
 void verify_report_text(const struct cli *cli, const struct verify_report *report)
 {
     const bool colour = coloured();
-    int64_t served = 0, passed = 0, cases = 0;
+    int64_t served = 0, passed = 0, cases = 0, refused = 0, never = 0;
     for (int i = 0; i < report->kernels; i++) {
         const struct totals t = count(report, i);
         printf("kernel %s\n", bsm_kernel_name(report->kernel[i]));
@@ -121,15 +149,17 @@ void verify_report_text(const struct cli *cli, const struct verify_report *repor
         if (t.worst_a != 0)
             printf("  worst error %.3g eps x sum |a||b|  (%s x %s; eps = 2^-24)\n", t.worst, format_name(t.worst_a),
                    format_name(t.worst_b));
+        print_refusals(&t);
         if (t.first != NULL) print_difference(cli, report, i, &t);
         printf("\n");
-        served += t.served, passed += t.passed, cases += t.cases;
+        served += t.served, passed += t.passed, cases += t.cases, refused += t.refused, never += t.never;
     }
-    printf("%s agrees  %s differs  %s not served\n", colour ? "\033[32m✓\033[0m" : "✓", colour ? "\033[1;31m✗\033[0m" : "✗",
-           colour ? "\033[2m·\033[0m" : "·");
-    printf("%lld of %lld pairs agree on %d kernel%s: %lld products, seed %llu, %.1f s%s\n", (long long)passed, (long long)served,
-           report->kernels, report->kernels == 1 ? "" : "s", (long long)cases, (unsigned long long)cli->seed, report->seconds,
-           report->quick ? " (--quick)" : "");
+    print_legend(colour, never > 0);
+    printf("%lld of %lld pairs agree on %d kernel%s: %lld products that ran on the kernel named", (long long)passed, (long long)served,
+           report->kernels, report->kernels == 1 ? "" : "s", (long long)cases);
+    if (refused > 0) printf(", %lld refused by rules of kernels", (long long)refused);
+    if (never > 0) printf(", %lld pair%s never ran", (long long)never, never == 1 ? "" : "s");
+    printf(", seed %llu, %.1f s%s\n", (unsigned long long)cli->seed, report->seconds, report->quick ? " (--quick)" : "");
 }
 
 /* JSON ----------------------------------------------------------------------------------------------------------------- */
@@ -173,6 +203,8 @@ static void json_pair(struct cli_json *json, const struct cli *cli, const struct
     cli_json_boolean(json, "served", result->served);
     cli_json_integer(json, "cases", result->cases);
     cli_json_integer(json, "failures", result->failures);
+    cli_json_integer(json, "refused", result->refused);
+    if (result->refused > 0) cli_json_text(json, "refusal", result->refusal);
     cli_json_number(json, "worst_error", result->worst);
     if (result->failures > 0) json_difference(json, cli, report, kernel, a, b);
     cli_json_end(json);

@@ -40,20 +40,20 @@ bool bsmi_cuda_gemm_serves(const struct bsmi_gemm_instance *gemm, const struct b
         rule = bsmi_integers_rule(&p->a);
         if (rule == NULL) rule = bsmi_integers_rule(&p->b);
     } else if (gemm->kind != BSMI_GEMM_BF16 && gemm->tile_rows < 32 && (p->m > gemm->tile_rows || p->groups > 0))
-        rule = "the forced kernel wants no groups and no more rows of A than its tile has";
+        rule = "it wants no groups, and no more rows of A than its tile has";
     else if (gemm->decodes == BSMI_DECODES_NONE) return true;
-    else if (!bsmi_cuda_decodes(gemm->decodes, p->b.format)) rule = "the forced kernel does not decode B's format";
+    else if (!bsmi_cuda_decodes(gemm->decodes, p->b.format)) rule = "it does not decode B's format";
     else if (!is_packed(gemm->decodes, &p->b))
         rule = gemm->decodes == BSMI_DECODES_STREAM
-                   ? "the forced kernel wants 6 bits as a stream"
-                   : "the forced kernel wants 4 bits packed two a byte, the first in the low half, "
+                   ? "it wants B's codes of 6 bits as a stream"
+                   : "it wants B's codes of 4 bits packed two a byte, the first in the low half, "
                      "6 and 8 bits in a byte each";
     else if (bsmi_gemm_has_registers(gemm) && (p->k > gemm->most_columns || p->a.element == BSM_FP16))
-        rule = "the forced kernel wants a smaller K, and A other than fp16";
+        rule = "it wants a smaller K, and A other than fp16";
     else if (gemm->beside && (p->m > gemm->tile_rows * gemm->cluster_rows || p->groups > 0 || p->batch > 1))
-        rule = "the forced kernel wants no groups or batches, and no more rows of A than a cluster has";
-    else if (p->b.bits == 4 && p->k % 2 != 0) rule = "the forced kernel wants whole bytes";
-    else if (!gemm->panels && !bsmi_cuda_can_map(&rows)) rule = "the forced kernel wants B's rows, their pitch and b->data in multiples of 16 bytes";
+        rule = "it wants no groups or batches, and no more rows of A than a cluster has";
+    else if (p->b.bits == 4 && p->k % 2 != 0) rule = "it wants rows of B in whole bytes: an even K";
+    else if (!gemm->panels && !bsmi_cuda_can_map(&rows)) rule = "it wants B's rows, their pitch and b->data in multiples of 16 bytes";
     if (rule != NULL && sentence != NULL) *sentence = rule;
     return rule == NULL;
 }

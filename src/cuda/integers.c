@@ -5,12 +5,12 @@
 const char *bsmi_integers_rule(const struct bsmi_matrix *m)
 {
     const bool aligned = (uintptr_t)m->data % 8 == 0 && m->row_bytes % 8 == 0 && (m->batch == 1 || m->batch_bytes % 8 == 0);
-    if (m->format != BSM_MXFP4) return "the forced kernel multiplies MXFP4 by MXFP4";
+    if (m->format != BSM_MXFP4) return "it multiplies MXFP4 by MXFP4";
     if (m->packing != BSM_PACKING_LOW_FIRST && m->packing != BSM_PACKING_HIGH_FIRST)
-        return "the forced kernel wants codes packed two a byte";
+        return "it wants codes packed two a byte";
     if (m->columns % 32 != 0 || m->columns > BSMI_MOST_INTEGER_COLUMNS)
-        return "the forced kernel wants K a multiple of 32, at most 2^20";
-    return aligned ? NULL : "the forced kernel wants operands whose data and rows are aligned to 8 bytes";
+        return "it wants K a multiple of 32, at most 2^20";
+    return aligned ? NULL : "it wants operands whose data and rows are aligned to 8 bytes";
 }
 
 int64_t bsmi_integers_bytes(const struct bsmi_matrix *m, struct bsmi_integers *integers)

@@ -132,7 +132,7 @@ static bsm_status bring_generally(struct run *run, const struct bsmi_decode_para
  * until the end. */
 static bool begins_with_panels(const struct run *run)
 {
-    if (run->multiply->gemm < 0 || !bsmi_gemm_instances[run->multiply->gemm].panels) return false;
+    if (!bsmi_cuda_wants_panels(run->multiply)) return false;
     const int64_t tiles = bsmi_cuda_tiles(&bsmi_gemm_instances[run->multiply->gemm], run->product), multiprocessors = run->queue.gpu->multiprocessors;
     return 4 * tiles <= 3 * multiprocessors || tiles > multiprocessors;
 }
@@ -415,8 +415,6 @@ static bsm_status check_direct(const struct run *run)
         "make another plan");
 }
 
-static bool reads_panels(const struct bsmi_cuda_multiply *c) { return c->gemm >= 0 && bsmi_gemm_instances[c->gemm].panels; }
-
 static bsm_status run_entered(struct run *run)
 {
     const struct bsmi_product *p = run->product;
@@ -424,7 +422,7 @@ static bsm_status run_entered(struct run *run)
     if (status == BSM_OK) status = bsmi_cuda_clear_amax(&run->queue, run->product);
     if (status != BSM_OK || p->m == 0 || p->n == 0 || matrices(p) == 0) return status;
     bsmi_cuda_fill_epilogue(run->multiply, p, run->workspace, &run->epilogue);
-    if (reads_panels(run->multiply)) run->epilogue.b_exponents = p->b_panels;      /* they begin with them */
+    if (bsmi_cuda_wants_panels(run->multiply)) run->epilogue.b_exponents = p->b_panels;      /* they begin with them */
     status = bsmi_cuda_clear_padding(&run->queue, p);
     if (status == BSM_OK) status = make_group_tables(run);
     if (status == BSM_OK) status = make_sums(run);

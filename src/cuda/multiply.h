@@ -109,6 +109,12 @@ static inline bool bsmi_cuda_goes_into_rows(const struct bsmi_cuda_operand *o)
 /* Whether decoding may leave rows out. */
 static inline bool bsmi_cuda_leaves_out(const struct bsmi_cuda_multiply *c) { return c->a.has_exponents || c->b.has_exponents; }
 
+/* Whether its kernel reads B from panels alone. */
+static inline bool bsmi_cuda_wants_panels(const struct bsmi_cuda_multiply *c)
+{
+    return c->gemm >= 0 && bsmi_gemm_instances[c->gemm].panels;
+}
+
 /* Whether the GPU has every kernel that the product needs on this road. */
 bool bsmi_cuda_has_kernels(const struct bsmi_cuda_gpu *gpu, const struct bsmi_product *product,
                            const struct bsmi_cuda_multiply *multiply);

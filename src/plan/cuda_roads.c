@@ -50,18 +50,21 @@ const char *bsmi_cuda_kernel_name(int number)
     return number > 0 && number <= bsmi_gemm_instance_count ? bsmi_gemm_instances[number - 1].name : NULL;
 }
 
-/* Kernels of BSM_COMPUTE_FAST serve nothing that is to be exact. */
-static bool serves_fast(int gemm, const struct bsmi_product *p)
+static bool is_fast_pair(int gemm, const struct bsmi_product *p)
 {
-    return p->compute == BSM_COMPUTE_FAST && bsmi_gemm_instances[gemm].kind == BSMI_GEMM_FAST && bsmi_fast_serves(p->a.format, p->b.format);
+    return bsmi_gemm_instances[gemm].kind == BSMI_GEMM_FAST && bsmi_fast_serves(p->a.format, p->b.format);
 }
 
-/* bf16 rows are made of anything; a kernel that decodes B itself knows some formats. */
+/* Kernels of BSM_COMPUTE_FAST serve nothing that is to be exact. */
+static bool serves_fast(int gemm, const struct bsmi_product *p) { return p->compute == BSM_COMPUTE_FAST && is_fast_pair(gemm, p); }
+
+/* bf16 rows are made of anything, fp16 of two terms of them; a kernel that decodes B itself knows some formats. */
 static bool serves(int gemm, bsm_format a, bsm_format b)
 {
     const enum bsmi_gemm_kind kind = bsmi_gemm_instances[gemm].kind;
     const enum bsmi_gemm_decodes decodes = bsmi_gemm_instances[gemm].decodes;
     if (decodes != BSMI_DECODES_NONE && !bsmi_cuda_decodes(decodes, b)) return false;
+    if (bsmi_gemm_has_registers(&bsmi_gemm_instances[gemm]) && a == BSM_FORMAT_FP16) return false;
     if (kind == BSMI_GEMM_INTEGERS) return a == BSM_MXFP4 && b == BSM_MXFP4;
     return kind == BSMI_GEMM_BF16 || bsmi_codes_serve(kind, a, b);
 }
@@ -244,28 +247,43 @@ static void expect(const struct bsmi_cuda_gpu *gpu, const struct bsmi_product *p
     c->expected_nanoseconds = g->kind == BSMI_GEMM_FAST ? 0 : expected_nanoseconds(gpu, c->gemm, p);
 }
 
+static bsm_status fail_forced(int forced, const char *rule)
+{
+    return bsmi_fail(BSM_EUNSUPPORTED, "kernel %s was forced, but %s", bsmi_cuda_kernel_name(forced), rule);
+}
+
+/* The rule of the kernel that the product breaks; NULL: none. */
+static const char *broken_rule(const struct bsmi_cuda_gpu *gpu, const struct bsmi_product *p, int gemm)
+{
+    const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[gemm];
+    const char *rule = NULL;
+    if (gpu->gemms[gemm] == NULL || (g->panels && gpu->kernels[BSMI_KERNEL_PACK] == NULL)) return "this build has it not for this GPU";
+    if (!bsmi_cuda_tensor_serves(p)) return "K is 0 or a size beyond 32 bits";
+    if (g->k_ctas > 0 && p->order != BSM_ORDER_ANY) return "it divides K, and product->order is not BSM_ORDER_ANY";
+    if (g->kind == BSMI_GEMM_FAST && p->compute != BSM_COMPUTE_FAST) return "it rounds operands, and product->compute is not BSM_COMPUTE_FAST";
+    (void)bsmi_cuda_gemm_serves(g, p, &rule);
+    return rule;
+}
+
+/* Never another kernel than the forced one. */
+static bsm_status check_forced(const struct bsmi_cuda_gpu *gpu, const struct bsmi_product *p, int forced)
+{
+    if (forced == 0) return BSM_OK;
+    if (!serves(forced - 1, p->a.format, p->b.format) && !is_fast_pair(forced - 1, p))
+        return bsmi_fail(BSM_EUNSUPPORTED, "kernel %s was forced, but it does not serve %s times %s", bsmi_cuda_kernel_name(forced),
+                         bsm_format_get((int)p->a.format)->name, bsm_format_get((int)p->b.format)->name);
+    const char *rule = broken_rule(gpu, p, forced - 1);
+    return rule == NULL ? BSM_OK : fail_forced(forced, rule);
+}
+
 bsm_status bsmi_cuda_choose(const bsm_context *context, const struct bsmi_product *p, int forced, struct bsmi_cuda_multiply *c, const char **reason)
 {
     const struct bsmi_cuda_gpu *gpu = bsmi_cuda_device_of(context)->gpu;
     bsm_status status = check_operands(p);
+    if (status == BSM_OK && forced >= 0) status = check_forced(gpu, p, forced);
     if (status != BSM_OK) return status;
-    int gemm = forced >= 0 ? forced - 1 : choose_gemm(gpu, p, reason);
+    const int gemm = forced >= 0 ? forced - 1 : choose_gemm(gpu, p, reason);
     if (forced >= 0) *reason = "forced by bsm_context_force_kernel";
-    if (forced > 0 && !bsmi_cuda_tensor_serves(p))
-        return bsmi_fail(BSM_EUNSUPPORTED, "kernel %s was forced, but K is 0 or a size beyond 32 bits", bsmi_cuda_kernel_name(forced));
-    if (forced > 0 && bsmi_gemm_instances[gemm].k_ctas > 0 && p->order != BSM_ORDER_ANY)
-        return bsmi_fail(BSM_EUNSUPPORTED, "kernel %s was forced, but it divides K, and product->order is not BSM_ORDER_ANY",
-                         bsmi_cuda_kernel_name(forced));
-    if (forced > 0 && !serves_product(gemm, p) && !serves_fast(gemm, p))
-        return bsmi_fail(BSM_EUNSUPPORTED, "kernel %s was forced, but it does not serve %s times %s", bsmi_cuda_kernel_name(forced),
-                         bsm_format_get((int)p->a.format)->name, bsm_format_get((int)p->b.format)->name);
-    const char *rule = NULL;
-    if (gemm >= 0 && bsmi_gemm_instances[gemm].panels && bsmi_cuda_gemm_serves(&bsmi_gemm_instances[gemm], p, &rule))
-        rule = "the forced kernel reads panels, and serves products that have some";
-    if (gemm >= 0 && (rule != NULL || !bsmi_cuda_gemm_serves(&bsmi_gemm_instances[gemm], p, &rule))) {
-        gemm = choose_gemm(gpu, p, reason);
-        *reason = rule;
-    }
     status = bsmi_cuda_prepare(gpu, p, gemm, c);
     if (status != BSM_OK) return status;
     expect(gpu, p, c);
@@ -287,8 +305,11 @@ bsm_status bsmi_cuda_choose_packed(const bsm_context *context, const struct bsmi
     double least = 0;
     int gemm = -1;
     *c = (struct bsmi_cuda_multiply){ .gemm = -1 };
-    if (forced > 0 && bsmi_gemm_instances[forced - 1].panels) gemm = forced - 1;
-    else if (forced < 0 && rows) gemm = fastest_gemm(gpu, p, true, &least);
+    if (forced > 0 && bsmi_gemm_instances[forced - 1].panels) {
+        *c = *other;
+        return BSM_OK;
+    }
+    if (forced < 0 && rows) gemm = fastest_gemm(gpu, p, true, &least);
     if (gemm < 0 || gpu->kernels[BSMI_KERNEL_PACK] == NULL || (forced < 0 && least > expected_nanoseconds(gpu, other->gemm, p))) return BSM_OK;
     const bsm_status status = bsmi_cuda_prepare(gpu, p, gemm, c);
     if (status == BSM_OK && !bsmi_cuda_has_kernels(gpu, p, c)) c->gemm = -1;

@@ -113,6 +113,14 @@ static const struct bsmi_cuda_multiply *cuda_of(const struct bsm_plan *plan, con
     return product->b_panels != NULL && plan->packed.gemm >= 0 ? &plan->packed : &plan->cuda;
 }
 
+/* A forced kernel that reads panels alone has nothing to read without them. */
+static bsm_status check_forced_panels(const struct bsm_plan *plan, const struct bsmi_product *product)
+{
+    if (!on_device(plan) || !bsmi_cuda_wants_panels(&plan->cuda) || product->b_panels != NULL) return BSM_OK;
+    return bsmi_fail(BSM_EUNSUPPORTED, "kernel %s was forced, but it reads panels, and product->b_panels is NULL",
+                     bsmi_cuda_kernel_name(plan->cuda.gemm + 1));
+}
+
 static bsm_status make_plan(bsm_context *context, const bsm_matmul *given, struct bsm_plan *plan)
 {
     if (context == NULL) return bsmi_fail(BSM_EINVAL, "context is NULL");
@@ -129,13 +137,15 @@ static bsm_status make_plan(bsm_context *context, const bsm_matmul *given, struc
 bsm_status bsm_supported(bsm_context *context, const bsm_matmul *product)
 {
     struct bsm_plan plan;
-    return make_plan(context, product, &plan);
+    const bsm_status status = make_plan(context, product, &plan);
+    return status == BSM_OK ? check_forced_panels(&plan, &plan.product) : status;
 }
 
 bsm_status bsm_multiply(bsm_context *context, const bsm_matmul *product)
 {
     struct bsm_plan plan;
     bsm_status status = make_plan(context, product, &plan);
+    if (status == BSM_OK) status = check_forced_panels(&plan, &plan.product);
     if (status == BSM_OK && on_device(&plan)) return bsmi_cuda_multiply(context, cuda_of(&plan, &plan.product), &plan.product);
     if (status == BSM_OK) status = bsmi_product_check_data(&plan.product);
     if (status == BSM_OK) status = bsmi_prepacked_check(&plan.product);
@@ -187,6 +197,7 @@ bsm_status bsm_plan_run(const bsm_plan *plan, const bsm_matmul *given, void *wor
     bsm_status status = bsmi_product_check(given, on_device(plan), &product);
     if (status == BSM_OK) status = bsmi_product_same_shape(&plan->product, &product);
     if (status == BSM_OK) status = bsmi_product_check_panels(&product, bsm_plan_b_panels_bytes(plan));
+    if (status == BSM_OK) status = check_forced_panels(plan, &product);
     if (status == BSM_OK && !on_device(plan)) status = bsmi_product_check_data(&product);
     if (status == BSM_OK && !on_device(plan)) status = bsmi_prepacked_check(&product);
     if (status == BSM_OK) status = check_workspace(plan, &product, workspace, bytes);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+bsm_status __real_bsm_supported(bsm_context *context, const bsm_matmul *product);
+bsm_status __wrap_bsm_supported(bsm_context *context, const bsm_matmul *product);
 bsm_status __real_bsm_multiply(bsm_context *context, const bsm_matmul *product);
 bsm_status __wrap_bsm_multiply(bsm_context *context, const bsm_matmul *product);
 
@@ -48,6 +50,15 @@ static void spoil_on_gpu(bsm_context *context, const char *fault, const bsm_matr
     spoil(fault, &copy);
     if (bsm_device_write(context, d->data, copy.data, bytes) != BSM_OK) abort();
     free(copy.data);
+}
+
+/* "refuse all": as of a kernel that serves a pair and none of its problems. */
+bsm_status __wrap_bsm_supported(bsm_context *context, const bsm_matmul *product)
+{
+    const char *fault = getenv("FAULT");
+    if (fault == NULL || strcmp(fault, "refuse all") != 0) return __real_bsm_supported(context, product);
+    bsm_context_set_threads(context, -1);            /* a sentence for bsm_last_error */
+    return BSM_EUNSUPPORTED;
 }
 
 bsm_status __wrap_bsm_multiply(bsm_context *context, const bsm_matmul *product)

@@ -119,17 +119,6 @@ static void check_whole(struct test *t, const struct contexts *c, struct pair f,
 
 /* Cases ----------------------------------------------------------------------------------------------------------------------- */
 
-static void every_pair(struct test *t)
-{
-    static const struct size sizes[] = { { 16, 70, 128 }, { 129, 33, 161 }, { 1, 130, 48 }, { 40, 257, 640 }, { 130, 128, 99 } };
-    struct contexts c;
-    if (!codes_open(t, &c)) return;
-    for (int i = 0; i < PAIRS; i++)
-        check_whole(t, &c, pair_of(i), BSM_FORMAT_NONE, sizes[i % 5], kernel_of(&c, pair_of(i), i),
-                    i % 3 == 0 ? AS_TMA_TAKES_IT : IN_ANY_WAY);
-    contexts_close(&c);
-}
-
 /* A kernel whose tiles have fewer than 32 rows takes products that have no more of them. */
 static struct size rows_for(int kernel, struct size s, int number)
 {
@@ -137,6 +126,19 @@ static struct size rows_for(int kernel, struct size s, int number)
     const int64_t rows = atoi(tile);
     if (rows < 32 && s.m > rows) s.m = rows - number % 3;
     return s;
+}
+
+static void every_pair(struct test *t)
+{
+    static const struct size sizes[] = { { 16, 70, 128 }, { 129, 33, 161 }, { 1, 130, 48 }, { 40, 257, 640 }, { 130, 128, 99 } };
+    struct contexts c;
+    if (!codes_open(t, &c)) return;
+    for (int i = 0; i < PAIRS; i++) {
+        const int kernel = kernel_of(&c, pair_of(i), i);
+        check_whole(t, &c, pair_of(i), BSM_FORMAT_NONE, rows_for(kernel, sizes[i % 5], i), kernel,
+                    i % 3 == 0 ? AS_TMA_TAKES_IT : IN_ANY_WAY);
+    }
+    contexts_close(&c);
 }
 
 /* Each kernel at the edges of its tile, at every number of products in the last step of K, and around the length of its ring. */

@@ -198,8 +198,38 @@ static void contract(struct test *t)
     contexts_close(&c);
 }
 
+/* A forced kernel of panels reads nothing else: without them, and where it does not serve the product, nothing is multiplied by another. */
+static void forced(struct test *t)
+{
+    struct contexts c;
+    if (!panels_open(t, &c)) return;
+    struct operand a = nibble_operand(BSM_FORMAT_BF16, 2, 64, 0, BSM_LAYOUT_LINEAR), fp16 = nibble_operand(BSM_FORMAT_FP16, 2, 64, 0, BSM_LAYOUT_LINEAR),
+                   b = nibble_operand(BSM_MXFP4, 70, 64, 0, BSM_LAYOUT_LINEAR), d = nibble_operand(BSM_FORMAT_FP32, 2, 70, 0, BSM_LAYOUT_LINEAR);
+    struct twin x = twin_make(t, &c, &a), y = twin_make(t, &c, &b), z = twin_make(t, &c, &d);
+    const bsm_matmul call = { .struct_size = sizeof call, .a = &x.m, .b = &y.m, .d = &z.m };
+    bsm_matmul other = call;
+    bsm_plan *plan = NULL;
+    void *workspace = NULL;
+    const char *name = bsm_kernel_name(reading(0));
+    other.a = &fp16.m;
+    CHECK(t, bsm_context_force_kernel(c.gpu, reading(0)) == BSM_OK);
+    CHECK_OR_RETURN(t, bsm_plan_create(c.gpu, &call, &plan) == BSM_OK && bsm_plan_b_panels_bytes(plan) > 0);
+    const size_t bytes = bsm_plan_workspace_bytes(plan);
+    CHECK(t, bytes == 0 || bsm_device_allocate(c.gpu, bytes, &workspace) == BSM_OK);
+    CHECK(t, bsm_plan_run(plan, &call, workspace, bytes) == BSM_EUNSUPPORTED && strstr(bsm_last_error(), name) != NULL);
+    CHECK(t, bsm_supported(c.gpu, &call) == BSM_EUNSUPPORTED && strstr(bsm_last_error(), "product->b_panels is NULL") != NULL);
+    CHECK(t, bsm_multiply(c.gpu, &call) == BSM_EUNSUPPORTED);
+    twin_compare(t, &c, &z, "D");
+    bsm_plan_destroy(plan);
+    CHECK(t, bsm_plan_create(c.gpu, &other, &plan) == BSM_EUNSUPPORTED && strstr(bsm_last_error(), "fp16") != NULL);
+    if (workspace != NULL) CHECK(t, bsm_device_release(c.gpu, workspace) == BSM_OK);
+    twin_free(t, &c, &x), twin_free(t, &c, &y), twin_free(t, &c, &z);
+    operand_free(&a), operand_free(&fp16), operand_free(&b), operand_free(&d);
+    contexts_close(&c);
+}
+
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(bits_are_the_same), TEST(exponents_where_sums_are_stored), TEST(contract) };
+    static const struct test_case cases[] = { TEST(bits_are_the_same), TEST(exponents_where_sums_are_stored), TEST(contract), TEST(forced) };
     return TEST_MAIN(argc, argv, cases);
 }
