@@ -30,6 +30,8 @@ typedef enum bsm_tensor_type {
  * (MXFP4, NVFP4, OTHER, numbers not listed). */
 BSM_API const char *bsm_tensor_type_name(int type);
 BSM_API int bsm_tensor_type_bits(int type);
+/* ggml's name of a type of GGUF files by its number there ("Q8_0"); NULL for numbers not listed. */
+BSM_API const char *bsm_gguf_type_name(int gguf_type);
 
 typedef struct bsm_tensor {
     size_t struct_size;                  /* sizeof(bsm_tensor) where the caller was compiled */
@@ -51,7 +53,8 @@ typedef struct bsm_checkpoint bsm_checkpoint;
  * "weight_map" names files in its own folder), or a folder (model.safetensors.index.json or else model.safetensors in it).
  * A shard may hold tensors that the index leaves out; what the index promises must be there.
  * Everything but the numbers is checked here: afterwards every tensor lies in its file, and no two overlap.
- * Memory: about 16 bytes for each byte of a JSON header while it is read, 200 bytes for each tensor afterwards.
+ * Memory: about 16 bytes for each byte of a JSON header while it is read, 200 bytes for each tensor afterwards, and 4 for each scale
+ * of an fp8 weight that the file has in 16 bits.
  * The files must not be changed while they are open: a mapping shows every change, and a file cut short ends the program
  * (SIGBUS) when the missing part is read.
  * Threads: a checkpoint may be read by several threads.  It keeps `context`, which must outlive it; any context will do.

@@ -1,6 +1,7 @@
 /* Weights: the matrices among a checkpoint's tensors, found by the names that quantizers give them, ready to multiply.
  *
- * Sources of the names: openai/gpt-oss (weights.py), NVIDIA Model Optimizer, compressed-tensors, DeepSeek-V3's weights, ggml.
+ * Sources of the names: openai/gpt-oss (weights.py), NVIDIA Model Optimizer, compressed-tensors, DeepSeek-V3's weights, ggml,
+ * torchao.
  * Nothing is copied, inverted or swizzled: a bsm_matrix over the mapped file says how its codes are packed, where its scales lie,
  * and whether its tensor scale multiplies or divides.  docs/checkpoints.md has the names. */
 #ifndef BLOCKSCALE_WEIGHT_H
@@ -19,9 +20,10 @@ typedef enum bsm_convention {
     BSM_CONVENTION_GPT_OSS,              /* X_blocks, X_scales; X.blocks, X.scales: MXFP4 */
     BSM_CONVENTION_MODELOPT,             /* X.weight, X.weight_scale, X.weight_scale_2: NVFP4, MXFP4, MXFP6, MXFP8, e4m3
                                             (MXFP8 and e4m3 of compressed-tensors have the same names) */
-    BSM_CONVENTION_COMPRESSED_TENSORS,   /* X.weight_packed, X.weight_scale, X.weight_global_scale: NVFP4, MXFP4 */
+    BSM_CONVENTION_COMPRESSED_TENSORS,   /* X.weight_packed, X.weight_scale, X.weight_global_scale: NVFP4, MXFP4, MXFP6_E2M3 */
     BSM_CONVENTION_DEEPSEEK,             /* X.weight, X.weight_scale_inv: e4m3, one fp32 scale for each 128 x 128 */
     BSM_CONVENTION_GGUF,                 /* a tensor of type MXFP4 or NVFP4 (with X.scale, where X.weight has one) */
+    BSM_CONVENTION_TORCHAO,              /* X._weight_qdata, X._weight_scale, X._weight_per_tensor_scale: NVFP4, MXFP4, MXFP6, MXFP8, e4m3 */
     BSM_CONVENTION_COUNT
 } bsm_convention;
 

@@ -150,6 +150,34 @@ static void unpack(const struct cli *cli, const bsm_weight *w, const struct bloc
     out_of_blocks(block, blocks, w->matrix.data, r->own_codes, r->own_scales);
 }
 
+/* Scales row by row, and codes packed as files have them: torchao may have 128 x 4 blocks of scales, and 6-bit codes in bytes. */
+static int make_usual(struct cli *cli, const bsm_weight *w, struct repacked *r)
+{
+    bsm_matrix usual = w->matrix;
+    int64_t bytes = 0;
+    usual.packing = BSM_PACKING_DEFAULT;
+    usual.scale_layout = (bsm_scale_layout){ .kind = BSM_LAYOUT_LINEAR };
+    if (w->matrix.scale_layout.kind != BSM_LAYOUT_LINEAR) {
+        bsm_matrix_scale_bytes(&usual, &bytes);
+        r->scales = r->own_scales = usual.scales = cli_memory(cli, bytes, 1);
+        for (int64_t i = 0; i < bytes; i++) {
+            const int64_t columns = bsm_matrix_scale_columns(&usual);
+            bsm_matrix_get_scale(&w->matrix, 0, i / columns, i % columns, (uint8_t *)usual.scales + i);
+        }
+    }
+    if (w->matrix.packing == BSM_PACKING_DEFAULT) return CLI_DONE;
+    bsm_matrix_data_bytes(&usual, &bytes);
+    r->codes = r->own_codes = usual.data = cli_memory(cli, bytes, 1);
+    for (int64_t b = 0; b < (usual.batch > 1 ? usual.batch : 1); b++)
+        for (int64_t i = 0; i < usual.rows * usual.columns; i++) {
+            uint32_t code = 0;
+            bsm_status status = bsm_matrix_get_code(&w->matrix, b, i / usual.columns, i % usual.columns, &code);
+            if (status == BSM_OK) status = bsm_matrix_set_code(&usual, b, i / usual.columns, i % usual.columns, code);
+            if (status != BSM_OK) return cli_library_failed(cli, rewrite_name_of(w).text, status);
+        }
+    return CLI_DONE;
+}
+
 /* Block scales under the tensor scale of the weight's group, which *tensor_scale becomes. */
 static int merge_scales(struct cli *cli, struct job *job, int64_t i, struct repacked *r, float *tensor_scale)
 {
@@ -171,6 +199,7 @@ static int repack(struct cli *cli, struct job *job, int64_t i, bsm_matrix *to, s
     if (moves && (was_gguf || is_gguf) && w->matrix.columns % block.elements != 0)
         return cli_bad_input(cli, "%s: rows of %" PRId64 " numbers are not whole blocks of %" PRId64, rewrite_name_of(w).text,
                              w->matrix.columns, block.elements);
+    if (!was_gguf && make_usual(cli, w, r) != CLI_DONE) return CLI_BAD_INPUT;
     if (moves && was_gguf) unpack(cli, w, &block, r);
     if (merged && merge_scales(cli, job, i, r, tensor_scale) != CLI_DONE) return CLI_BAD_INPUT;
     if (moves && is_gguf) {
@@ -331,6 +360,7 @@ static int run(struct cli *cli, const void *given)
     job.merges = s->merge != NULL && rules[0] != '\0';
     if (s->merge == NULL && gguf) rules = ""; /* nobody fuses these: ggml multiplies by each tensor scale */
     int result = rewrite_start(cli, s->input, s->output, takes, &job.rewrite);
+    if (result == CLI_DONE) result = rewrite_wants_work(cli, s->input, &job.rewrite, 0);
     if (result == CLI_DONE) merge_scales_find(cli, &job.rewrite, rules, &job.merge);
     if (result == CLI_DONE) result = convert(cli, &job, s);
     merge_scales_free(&job.merge);

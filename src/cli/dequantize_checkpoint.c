@@ -1,5 +1,6 @@
 /* blockscale dequantize of a checkpoint: quantized weights become numbers again, everything else is passed on as it is. */
 #include "dequantize_checkpoint.h"
+#include "gguf_blocks.h"
 #include "operand.h"
 #include "progress.h"
 #include "rewrite.h"
@@ -79,15 +80,46 @@ static int dequantize_weight(struct cli *cli, struct rewrite *rewrite, const str
     return result;
 }
 
+/* Tensors of GGUF's other types that are read: under their own names and shapes. */
+static int64_t announce_blocks(const struct cli *cli, struct rewrite *rewrite, bsm_real type)
+{
+    int64_t count = 0;
+    for (int64_t i = 0; i < rewrite->count; i++) {
+        struct rewrite_item *item = &rewrite->items[i];
+        bsm_tensor t = weights_tensor(rewrite->checkpoint, item->tensor);
+        if (item->is_weight || !gguf_blocks_are_read(&t)) continue;
+        t.type = tensor_type(type);
+        t.gguf_type = -1;
+        t.bytes = (int64_t)bsm_real_bytes((int)type);
+        for (int j = 0; j < t.rank; j++) t.bytes *= t.shape[j];
+        item->is_done = true;
+        item->number = checkpoint_writer_add(cli, &rewrite->writer, &t);
+        count++;
+    }
+    return count;
+}
+
+static int dequantize_blocks(struct cli *cli, struct rewrite *rewrite, const struct rewrite_item *item, bsm_real type)
+{
+    const bsm_tensor t = weights_tensor(rewrite->checkpoint, item->tensor);
+    const int64_t bytes = rewrite->writer.tensors[item->number].bytes;
+    void *numbers = cli_memory(cli, bytes, 1);
+    const bsm_status status = gguf_blocks_values(cli, &t, type, numbers);
+    const int result = status == BSM_OK ? checkpoint_writer_put(cli, &rewrite->writer, item->number, numbers, bytes)
+                                        : cli_library_failed(cli, t.name, status);
+    free(numbers);
+    return result;
+}
+
 static int dequantize_all(struct cli *cli, struct rewrite *rewrite, bsm_real type)
 {
     struct progress progress = progress_start(checkpoint_writer_bytes(&rewrite->writer));
     int result = CLI_DONE;
     for (int64_t i = 0; result == CLI_DONE && i < rewrite->count; i++) {
         const struct rewrite_item *item = &rewrite->items[i];
-        if (!item->is_weight) continue;
-        progress_show(&progress, rewrite_name_of(&item->weight).text);
-        result = dequantize_weight(cli, rewrite, item, type);
+        if (!item->is_weight && !item->is_done) continue;
+        progress_show(&progress, weights_tensor(rewrite->checkpoint, item->tensor).name);
+        result = item->is_done ? dequantize_blocks(cli, rewrite, item, type) : dequantize_weight(cli, rewrite, item, type);
         progress_add(&progress, rewrite->writer.tensors[item->number].bytes);
     }
     progress_end(&progress);
@@ -121,6 +153,9 @@ int dequantize_checkpoint(struct cli *cli, const char *input, const char *output
     int result = rewrite_start(cli, input, output, takes_all, &rewrite);
     for (int64_t i = 0; result == CLI_DONE && i < rewrite.count; i++)
         if (rewrite.items[i].is_weight) announce(cli, &rewrite, &rewrite.items[i], type);
+    const int64_t blocks = result == CLI_DONE ? announce_blocks(cli, &rewrite, type) : 0;
+    if (result == CLI_DONE) result = rewrite_wants_work(cli, input, &rewrite, blocks);
+    rewrite.weights += blocks;
     if (result == CLI_DONE) {
         rewrite_announce_others(cli, &rewrite);
         result = checkpoint_writer_open(cli, &rewrite.writer, metadata, rewrite.writer.kind == BSM_CHECKPOINT_SAFETENSORS ? 1 : 0);

@@ -36,7 +36,7 @@ struct inspection {
     const struct settings *settings;
     bsm_checkpoint *checkpoint, *original;
     struct line *lines;
-    int64_t count, wrong;
+    int64_t count, wrong, not_read; /* shown; that lie; of kinds that nothing here reads */
     double signal, noise;
     int64_t e8m0[256], ue4m3[256];
 };
@@ -111,7 +111,15 @@ static int look(struct cli *cli, struct inspection *all, int64_t index)
 {
     struct line *line = &all->lines[all->count];
     const bsm_tensor tensor = weights_tensor(all->checkpoint, index);
-    if (weights_get(cli, all->checkpoint, index, &line->weight) != CLI_DONE) {
+    line->weight = (bsm_weight){ .struct_size = sizeof line->weight };
+    const bsm_status status = bsm_checkpoint_weight(all->checkpoint, index, &line->weight);
+    if (status == BSM_EUNSUPPORTED) {
+        cli_note(cli, "%s", bsm_last_error());
+        all->not_read++;
+        return CLI_DONE;
+    }
+    if (status != BSM_OK) {
+        cli_library_failed(cli, NULL, status);
         all->wrong++;
         return CLI_DONE;
     }
@@ -123,7 +131,8 @@ static int look(struct cli *cli, struct inspection *all, int64_t index)
     if (scale == BSM_E8M0) weights_count_scales(&line->weight, all->e8m0);
     if (scale == BSM_UE4M3) weights_count_scales(&line->weight, all->ue4m3);
     all->count++;
-    return all->original == NULL ? CLI_DONE : compare(cli, all, line);
+    if (all->original != NULL && compare(cli, all, line) != CLI_DONE) all->wrong++; /* said; the others are looked at all the same */
+    return CLI_DONE;
 }
 
 /* Reports ------------------------------------------------------------------------------------------------------------------ */
@@ -179,7 +188,7 @@ static void print_tensors(const struct inspection *all)
     struct cli_table *table = cli_table_new(columns, 4);
     for (int64_t i = 0; i < bsm_checkpoint_tensor_count(all->checkpoint); i++) {
         const bsm_tensor t = weights_tensor(all->checkpoint, i);
-        const char *type = bsm_tensor_type_name((int)t.type);
+        const char *word = bsm_tensor_type_name((int)t.type), *type = word != NULL ? word : bsm_gguf_type_name(t.gguf_type);
         char shape[192];
         if (!weights_match(all->settings->match, t.name, (int64_t)strlen(t.name))) continue;
         shape_text(t.shape, t.rank, shape, sizeof shape);
@@ -212,9 +221,11 @@ static void print_text(const struct inspection *all)
     const bsm_checkpoint *c = all->checkpoint;
     if (all->settings->tensors) print_tensors(all);
     else print_weights(all);
-    printf("\n%s, %d file%s, %" PRId64 " tensors, %" PRId64 " bytes; %" PRId64 " weights shown\n",
+    printf("\n%s, %d file%s, %" PRId64 " tensors, %" PRId64 " bytes; %" PRId64 " weights shown",
            bsm_checkpoint_kind_name((int)bsm_checkpoint_get_kind(c)), bsm_checkpoint_file_count(c),
            bsm_checkpoint_file_count(c) == 1 ? "" : "s", bsm_checkpoint_tensor_count(c), bytes_of_all(c), all->count);
+    if (all->not_read > 0) printf(", %" PRId64 " of kinds that are not read", all->not_read);
+    printf("\n");
     if (all->original != NULL && all->signal > 0) printf("signal to noise of all: %.2f dB\n", decibels(all->signal, all->noise));
     if (!all->settings->tensors && any(all->e8m0)) histogram_print(BSM_E8M0, all->e8m0);
     if (!all->settings->tensors && any(all->ue4m3)) histogram_print(BSM_UE4M3, all->ue4m3);
@@ -265,6 +276,8 @@ static void print_json(const struct inspection *all)
     cli_json_integer(&json, "files", bsm_checkpoint_file_count(c));
     cli_json_integer(&json, "tensors", bsm_checkpoint_tensor_count(c));
     cli_json_integer(&json, "bytes", bytes_of_all(c));
+    cli_json_integer(&json, "wrong", all->wrong);
+    cli_json_integer(&json, "not_read", all->not_read);
     if (all->original != NULL) cli_json_number(&json, "snr_db", decibels(all->signal, all->noise));
     cli_json_array(&json, "weights");
     for (int64_t i = 0; i < all->count; i++) print_weight_json(&json, all, &all->lines[i]);

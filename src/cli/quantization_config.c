@@ -16,6 +16,7 @@ static const struct words {
 } words[] = {
     { BSM_NVFP4, "NVFP4", "W4A16_NVFP4", "nvfp4-pack-quantized", "tensor_group", "torch.float8_e4m3fn", 4, 16, true, true },
     { BSM_MXFP4, "mxfp4", "mxfp4", "mxfp4-pack-quantized", "group", "torch.uint8", 4, 32, false, false },
+    { BSM_MXFP6_E2M3, NULL, NULL, "mxfp6-pack-quantized", "group", "torch.uint8", 6, 32, false, false },
     { BSM_MXFP8_E4M3, "MXFP8", "MXFP8", "mxfp8-quantized", "group", "torch.uint8", 8, 32, true, false },
     { BSM_FORMAT_E4M3, "FP8", "FP8", "float-quantized", "tensor", NULL, 8, 0, false, true },
 };
@@ -31,7 +32,8 @@ bool quantization_has_words(const struct quantization *q)
 {
     const bsm_convention c = q->convention;
     if (c == BSM_CONVENTION_GPT_OSS) return q->format == BSM_MXFP4;
-    return find(q->format) != NULL && (c == BSM_CONVENTION_MODELOPT || c == BSM_CONVENTION_COMPRESSED_TENSORS);
+    const struct words *w = find(q->format);
+    return w != NULL && (c == BSM_CONVENTION_COMPRESSED_TENSORS || (c == BSM_CONVENTION_MODELOPT && w->algorithm != NULL));
 }
 
 /* Lists ------------------------------------------------------------------------------------------------------------------------ */
@@ -86,7 +88,8 @@ static void add_modelopt_group(yyjson_mut_doc *doc, const struct quantization *q
     const struct words *w = find(q->format);
     yyjson_mut_val *groups = yyjson_mut_obj_add_obj(doc, object, "config_groups");
     yyjson_mut_val *group = yyjson_mut_obj_add_obj(doc, groups, "group_0");
-    if (q->input_scales) add_modelopt_numbers(doc, w, group, "input_activations");
+    const bool inputs = q->input_scales || strcmp(w->algorithm, w->weight_only) == 0; /* FP8 is both, by its name */
+    if (inputs) add_modelopt_numbers(doc, w, group, "input_activations");
     add_modelopt_numbers(doc, w, group, "weights");
     add_targets(doc, group);
 }

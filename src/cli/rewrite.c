@@ -50,8 +50,13 @@ int rewrite_start(struct cli *cli, const char *input, const char *output, bool (
     rewrite->items = cli_memory(cli, count + 1, sizeof *rewrite->items);
     result = find_weights(cli, rewrite, takes, taken);
     free(taken);
-    if (result == CLI_DONE && rewrite->weights == 0) return cli_bad_input(cli, "%s: has no quantized weight to work on", input);
     return result;
+}
+
+int rewrite_wants_work(struct cli *cli, const char *input, const struct rewrite *rewrite, int64_t else_to_do)
+{
+    if (rewrite->weights + else_to_do > 0) return CLI_DONE;
+    return cli_bad_input(cli, "%s: has no quantized weight to work on", input);
 }
 
 void rewrite_announce_others(const struct cli *cli, struct rewrite *rewrite)
@@ -59,7 +64,7 @@ void rewrite_announce_others(const struct cli *cli, struct rewrite *rewrite)
     for (int64_t i = 0; i < rewrite->count; i++) {
         struct rewrite_item *item = &rewrite->items[i];
         const bsm_tensor tensor = weights_tensor(rewrite->checkpoint, item->tensor);
-        if (!item->is_weight) item->number = checkpoint_writer_add(cli, &rewrite->writer, &tensor);
+        if (!item->is_weight && !item->is_done) item->number = checkpoint_writer_add(cli, &rewrite->writer, &tensor);
     }
 }
 
@@ -69,7 +74,7 @@ int rewrite_put_others(struct cli *cli, struct rewrite *rewrite)
     for (int64_t i = 0; result == CLI_DONE && i < rewrite->count; i++) {
         const struct rewrite_item *item = &rewrite->items[i];
         const bsm_tensor tensor = weights_tensor(rewrite->checkpoint, item->tensor);
-        if (!item->is_weight) result = checkpoint_writer_put(cli, &rewrite->writer, item->number, tensor.data, tensor.bytes);
+        if (!item->is_weight && !item->is_done) result = checkpoint_writer_put(cli, &rewrite->writer, item->number, tensor.data, tensor.bytes);
     }
     return result;
 }

@@ -7,6 +7,7 @@
 struct rewrite_item {
     int64_t tensor; /* of the codes, or of what is passed on */
     bool is_weight;
+    bool is_done; /* no weight, but announced and written by the command itself */
     bsm_weight weight;
     int64_t number; /* at the writer, of what is passed on */
 };
@@ -18,10 +19,12 @@ struct rewrite {
     int64_t count, weights;
 };
 
-/* Opens the input and sorts its tensors: quantized weights that `takes` wants (their scales belong to them), and others.
- * Fails where there is no such weight.  Returns CLI_DONE, or prints and returns CLI_BAD_INPUT. */
+/* Opens the input and sorts its tensors: quantized weights that `takes` wants (their scales belong to them), and others.  Returns CLI_DONE, or prints and returns CLI_BAD_INPUT. */
 int rewrite_start(struct cli *cli, const char *input, const char *output, bool (*takes)(const bsm_weight *weight),
                   struct rewrite *rewrite);
+
+/* Fails where there is nothing to work on: no such weight, and nothing else. */
+int rewrite_wants_work(struct cli *cli, const char *input, const struct rewrite *rewrite, int64_t else_to_do);
 
 /* Announces what is passed on; and writes it. */
 void rewrite_announce_others(const struct cli *cli, struct rewrite *rewrite);

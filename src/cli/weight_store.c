@@ -23,6 +23,7 @@ static const struct spelling spellings[] = {
     { BSM_CONVENTION_COMPRESSED_TENSORS, BSM_NVFP4, ".weight_packed", ".weight_scale", ".weight_global_scale", BSM_TENSOR_U8,
       BSM_TENSOR_F8_E4M3 },
     { BSM_CONVENTION_COMPRESSED_TENSORS, BSM_MXFP4, ".weight_packed", ".weight_scale", NULL, BSM_TENSOR_U8, BSM_TENSOR_U8 },
+    { BSM_CONVENTION_COMPRESSED_TENSORS, BSM_MXFP6_E2M3, ".weight_packed", ".weight_scale", NULL, BSM_TENSOR_U8, BSM_TENSOR_U8 },
     { BSM_CONVENTION_COMPRESSED_TENSORS, BSM_MXFP8_E4M3, ".weight", ".weight_scale", NULL, BSM_TENSOR_F8_E4M3, BSM_TENSOR_U8 },
     { BSM_CONVENTION_COMPRESSED_TENSORS, BSM_FORMAT_E4M3, ".weight", NULL, ".weight_scale", BSM_TENSOR_F8_E4M3, BSM_TENSOR_U8 },
     { BSM_CONVENTION_GPT_OSS, BSM_MXFP4, "_blocks", "_scales", NULL, BSM_TENSOR_U8, BSM_TENSOR_U8 },
@@ -43,7 +44,7 @@ const char *weight_store_refuses(bsm_convention convention, bsm_format format)
     if (find(convention, format) != NULL) return NULL;
     switch (convention) {
     case BSM_CONVENTION_MODELOPT: return "modelopt has nvfp4, mxfp4, mxfp6, mxfp8 and e4m3";
-    case BSM_CONVENTION_COMPRESSED_TENSORS: return "compressed_tensors has nvfp4, mxfp4, mxfp8_e4m3 and e4m3";
+    case BSM_CONVENTION_COMPRESSED_TENSORS: return "compressed_tensors has nvfp4, mxfp4, mxfp6_e2m3, mxfp8_e4m3 and e4m3";
     case BSM_CONVENTION_GPT_OSS: return "gpt_oss has mxfp4";
     case BSM_CONVENTION_GGUF: return "gguf has mxfp4 and nvfp4";
     default: return "weights are written as modelopt, compressed_tensors, gpt_oss or gguf";

@@ -103,12 +103,20 @@ int weights_values(struct cli *cli, const bsm_weight *weight, int64_t batch, flo
     return CLI_DONE;
 }
 
-/* Linear scales lie one behind the other; those of GGUF in their blocks. */
+/* Linear scales lie one behind the other; those of GGUF in their blocks; others have padding between them, and one matrix. */
 void weights_count_scales(const bsm_weight *weight, int64_t *histogram)
 {
     const bsm_matrix *m = &weight->matrix;
     const unsigned char *scales = m->scales, *codes = m->data;
     int64_t bytes = 0;
+    if (m->packing != BSM_PACKING_GGUF && m->scale_layout.kind != BSM_LAYOUT_LINEAR) {
+        for (int64_t i = 0; i < m->rows * bsm_matrix_scale_columns(m); i++) {
+            uint8_t scale = 0;
+            bsm_matrix_get_scale(m, 0, i / bsm_matrix_scale_columns(m), i % bsm_matrix_scale_columns(m), &scale);
+            histogram[scale]++;
+        }
+        return;
+    }
     if (m->packing != BSM_PACKING_GGUF) {
         bsm_matrix_scale_bytes(m, &bytes);
         for (int64_t i = 0; i < bytes; i++) histogram[scales[i]]++;

@@ -3,6 +3,7 @@
 #include "shard_index.h"
 #include "sort.h"
 #include "tensors.h"
+#include "wide_scales.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -24,6 +25,7 @@ struct bsm_checkpoint {
     int file_count;
     int64_t count;
     const struct bsmi_tensor **tensors, **by_name; /* one block of memory */
+    struct bsmi_wide_scales wide;
 };
 
 /* Making --------------------------------------------------------------------------------------------------------------- */
@@ -53,6 +55,7 @@ void bsm_checkpoint_close(bsm_checkpoint *checkpoint)
         bsmi_release(context, file->path, file->path_bytes);
         bsmi_unmap(&file->map);
     }
+    bsmi_wide_scales_free(context, &checkpoint->wide);
     bsmi_release(context, checkpoint->tensors, 2 * (size_t)checkpoint->count * sizeof *checkpoint->tensors);
     bsmi_release(context, checkpoint->files, (size_t)checkpoint->file_count * sizeof *checkpoint->files);
     bsmi_release(context, checkpoint, sizeof *checkpoint);
@@ -94,7 +97,7 @@ static bsm_status gather(bsm_checkpoint *checkpoint)
     for (int64_t i = 1; i < count; i++)
         if (by_name(&checkpoint->by_name[i - 1], &checkpoint->by_name[i]) == 0)
             return bsmi_fail(BSM_EFILE, "two tensors are called %.200s", checkpoint->by_name[i]->name);
-    return BSM_OK;
+    return bsmi_wide_scales_make(checkpoint->context, checkpoint, &checkpoint->wide);
 }
 
 /* Ends a way of opening: the checkpoint, or nothing. */
@@ -310,4 +313,9 @@ const char *bsm_checkpoint_metadata(const bsm_checkpoint *checkpoint, const char
     for (int64_t i = 0; key != NULL && (pair = metadata_at(checkpoint, i)) != NULL; i++)
         if (strcmp(pair->key, key) == 0) return pair->value;
     return NULL;
+}
+
+const float *bsmi_checkpoint_wide(const bsm_checkpoint *checkpoint, int64_t index)
+{
+    return bsmi_wide_scales_find(&checkpoint->wide, index);
 }

@@ -135,6 +135,7 @@ static bsm_status check_type(bsm_checkpoint_kind kind, const bsm_tensor *t, stru
     bsm_tensor_type type;
     const char *name;
     const char *word = bsm_tensor_type_name((int)t->type);
+    if (kind == BSM_CHECKPOINT_SAFETENSORS && t->type == BSM_TENSOR_OTHER) word = bsm_gguf_type_name(t->gguf_type);
     *block = (struct bsmi_tensor_block){ 1, 1 };
     if ((int)t->type < 0 || t->type >= BSM_TENSOR_TYPE_COUNT)
         return bsmi_fail(BSM_EINVAL, "tensor %.200s: type=%d is no type of tensors", t->name, (int)t->type);

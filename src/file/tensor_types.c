@@ -54,6 +54,15 @@ static bool listed(int type) { return type >= 0 && type < BSM_TENSOR_TYPE_COUNT;
 const char *bsm_tensor_type_name(int type) { return listed(type) ? types[type].word : NULL; }
 int bsm_tensor_type_bits(int type) { return listed(type) ? types[type].bits : 0; }
 
+const char *bsm_gguf_type_name(int number)
+{
+    for (int i = 0; i < GGUF_BLOCKS; i++)
+        if (gguf_blocks[i].number == number) return gguf_blocks[i].name;
+    for (int i = 0; i < BSM_TENSOR_TYPE_COUNT; i++)
+        if (types[i].gguf >= 0 && types[i].gguf == number) return types[i].word;
+    return NULL;
+}
+
 int bsmi_tensor_type_from_safetensors(const char *word)
 {
     for (int i = 0; i < BSM_TENSOR_TYPE_COUNT; i++)

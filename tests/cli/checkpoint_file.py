@@ -4,7 +4,7 @@ import math
 import random
 import struct
 
-SIZES = {"F32": 4, "BF16": 2, "F16": 2, "U8": 1, "I64": 8, "F8_E4M3": 1, "F8_E5M2": 1}
+SIZES = {"F32": 4, "BF16": 2, "F16": 2, "U8": 1, "I64": 8, "F8_E4M3": 1, "F8_E5M2": 1, "F8_E8M0": 1}
 E2M1 = [0, 0.5, 1, 1.5, 2, 3, 4, 6]
 
 
@@ -44,6 +44,17 @@ def random_bf16(rows, columns, seed, deviation=0.02):
     return bf16([numbers.gauss(0, deviation) for _ in range(rows * columns)])
 
 
+def e2m3(code):
+    exponent, mantissa = code >> 3 & 3, code & 7
+    return (-1 if code & 32 else 1) * (mantissa / 8 if exponent == 0 else (1 + mantissa / 8) * 2.0 ** (exponent - 1))
+
+
+def six_bits(content):
+    """Codes of 6 bits, four in three bytes, the first in the low bits."""
+    words = [int.from_bytes(content[i:i + 3], "little") for i in range(0, len(content), 3)]
+    return [word >> 6 * i & 63 for word in words for i in range(4)]
+
+
 def e2m1(code):
     return -E2M1[code & 7] if code & 8 else E2M1[code & 7]
 
@@ -65,3 +76,13 @@ def nibbles(content):
 
 def signal_to_noise(got, want):
     return 10 * math.log10(sum(x * x for x in want) / sum((x - y) ** 2 for x, y in zip(want, got)))
+
+
+def write_gguf(path, tensors):
+    """tensors: {name: (ggml's number of the type, shape, bytes)}; no keys."""
+    head, data = struct.pack("<4sIQQ", b"GGUF", 3, len(tensors), 0), b""
+    for name, (kind, shape, content) in tensors.items():
+        head += struct.pack("<Q", len(name)) + name.encode() + struct.pack(f"<I{len(shape)}QIQ", len(shape), *reversed(shape), kind, len(data))
+        data += content + bytes(-len(content) % 32)
+    with open(path, "wb") as file:
+        file.write(head + bytes(-len(head) % 32) + data)
