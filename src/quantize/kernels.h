@@ -38,6 +38,25 @@ struct bsmi_block_row {
     bsm_packing packing;                  /* DEFAULT, BYTES, LOW_FIRST, HIGH_FIRST or BIT_STREAM */
 };
 
+/* Whole blocks that were quantized, for counting. */
+enum { BSMI_COUNTED = 256 };              /* numbers at most */
+struct bsmi_quantized_row {
+    const float *x, *elements;            /* elements: what codes are worth, without scales */
+    const uint8_t *codes;                 /* one a byte */
+    const double *scales, *most;          /* for each block: its scale; |x| factor above `most` was cut */
+    int64_t blocks;
+    int block, bits;                      /* 16 or 32; of a code */
+    double factor, tensor_scale;
+    bool divides;                         /* the tensor scale */
+};
+
+/* What was counted so far; sums are in the order of the numbers. */
+struct bsmi_row_counts {
+    double signal, noise;
+    int64_t saturated, flushed;
+    int32_t amax_bits[16];                /* the largest of them */
+};
+
 struct bsmi_quantize_kernel {
     const char *name;
     uint32_t needs;                       /* BSM_CPU_ bits */
@@ -46,6 +65,8 @@ struct bsmi_quantize_kernel {
     bool (*quantize)(const struct bsmi_block_coding *coding, const struct bsmi_block_row *row);
     /* count numbers of 16 bits (BSM_REAL_FP16, BSM_REAL_BF16) as floats. */
     void (*widen)(bsm_real type, const void *from, int64_t count, float *to);
+    /* Adds a row's counts; returns false, and adds nothing, if some x is not finite.  NULL where quantize is. */
+    bool (*count)(const struct bsmi_quantized_row *row, struct bsmi_row_counts *counts);
 };
 
 extern const struct bsmi_quantize_kernel bsmi_quantize_kernels[];
@@ -68,8 +89,10 @@ static inline bool bsmi_block_is_plain(const struct bsmi_block_coding *coding, u
 #if defined(__x86_64__)
 bool bsmi_quantize_blocks_avx2(const struct bsmi_block_coding *coding, const struct bsmi_block_row *row);
 void bsmi_widen_reals_avx2(bsm_real type, const void *from, int64_t count, float *to);
+bool bsmi_count_blocks_avx2(const struct bsmi_quantized_row *row, struct bsmi_row_counts *counts);
 bool bsmi_quantize_blocks_avx512(const struct bsmi_block_coding *coding, const struct bsmi_block_row *row);
 void bsmi_widen_reals_avx512(bsm_real type, const void *from, int64_t count, float *to);
+bool bsmi_count_blocks_avx512(const struct bsmi_quantized_row *row, struct bsmi_row_counts *counts);
 #endif
 
 #endif

@@ -2,6 +2,7 @@
 #include "blockscale/quantize.h"
 
 #include "core/core.h"
+#include "count.h"
 #include "job.h"
 #include "matrix/regions.h"
 #include "request.h"
@@ -113,25 +114,30 @@ static void squares_task(void *argument, int64_t task, int worker)
 
 /* Through a kernel ------------------------------------------------------------------------------------------------------- */
 
-struct rows_job { const struct bsmi_walk *walk; struct bsmi_block_rows rows; };
+struct rows_job { const struct bsmi_walk *walk; struct bsmi_block_rows rows; struct bsmi_stats_sum *sum; };
 
 static void rows_task(void *argument, int64_t task, int worker)
 {
     const struct rows_job *job = argument;
     const struct bsmi_walk_place place = bsmi_walk_start(job->walk, task);
+    struct bsmi_block_stats stats = { 0 };
     (void)worker;
     for (int64_t unit = place.unit; unit < place.end_unit; unit++) {
         const struct bsmi_walk_area area = bsmi_walk_area(job->walk, unit);
         bsmi_quantize_area(&job->rows, &area);
+        if (job->sum != NULL) bsmi_count_unit(&job->rows, job->walk, unit, &stats);    /* while it is in the cache */
     }
+    if (job->sum != NULL) bsmi_stats_add(job->sum, task, &stats);
 }
 
-/* Whether a kernel took the call: kernels quantize blocks of a row of floats and count nothing. */
-static bool quantize_by_kernel(const bsm_context *context, const struct bsmi_quantize_job *job)
+/* Whether a kernel took the call: kernels quantize blocks of a row of floats. */
+static bool quantize_by_kernel(const bsm_context *context, struct bsmi_quantize_job *job)
 {
-    if (job->destination.scale == BSM_UNSCALED || job->options.block_rows > 1 || job->stats != NULL) return false;
+    if (job->destination.scale == BSM_UNSCALED || job->options.block_rows > 1) return false;
     if (job->source.type == BSM_REAL_FP64) return false;
-    struct rows_job work = { &job->walk, { &job->source, &job->destination, &job->quantizer, NULL, { .block = 0 } } };
+    struct rows_job work = { &job->walk, { &job->source, &job->destination, &job->quantizer, NULL, { .block = 0 }, { { 0 }, { 0 } } },
+                             job->stats != NULL ? &job->sum : NULL };
+    if (job->stats != NULL) bsmi_count_prepare(&work.rows);
     work.rows.kernel = bsmi_quantize_kernel_choose(context->cpu_features, &job->quantizer, &job->destination, &work.rows.coding);
     if (work.rows.kernel->quantize == NULL) return false;
     bsmi_parallel_for(context->threads, job->walk.tasks, rows_task, &work);

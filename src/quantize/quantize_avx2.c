@@ -69,7 +69,18 @@ AVX2 void store_narrowed(all_bytes codes, bool high_first, unsigned char *to)
     _mm_storeu_si128((__m128i *)(void *)to, _mm_shuffle_epi8(halves, order));
 }
 
+/* The numbers in a table of 16 that LANES codes stand for. */
+AVX2 floats entries_of_16(const float *table, const uint8_t *codes)
+{
+    const __m256i places = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)codes));
+    const __m256 low = _mm256_permutevar8x32_ps(_mm256_loadu_ps(table), places);
+    const __m256 high = _mm256_permutevar8x32_ps(_mm256_loadu_ps(table + 8), places);
+    return _mm256_blendv_ps(low, high, (__m256)_mm256_slli_epi32(places, 28));
+}
+
 #include "quantize_template.h"
+
+#include "count_template.h"
 
 BSMI_TARGET void bsmi_widen_reals_avx2(bsm_real type, const void *from, int64_t count, float *to)
 {

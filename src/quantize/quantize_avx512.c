@@ -70,7 +70,16 @@ AVX512 void store_narrowed(all_bytes codes, bool high_first, unsigned char *to)
     _mm256_storeu_si256((__m256i *)(void *)to, _mm256_permutexvar_epi16(order, _mm512_cvtepi16_epi8(pairs)));
 }
 
+/* The numbers in a table of 16 that LANES codes stand for. */
+AVX512 floats entries_of_16(const float *table, const uint8_t *codes)
+{
+    const __m512i places = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)codes));
+    return _mm512_permutexvar_ps(places, _mm512_loadu_ps(table));
+}
+
 #include "quantize_template.h"
+
+#include "count_template.h"
 
 BSMI_TARGET void bsmi_widen_reals_avx512(bsm_real type, const void *from, int64_t count, float *to)
 {

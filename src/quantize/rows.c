@@ -73,8 +73,7 @@ static void quantize_run(const struct bsmi_block_rows *rows, const struct scale_
     if (!plain || blocks * m->block < piece->count) quantize_left_over(rows, piece, x, blocks * m->block);
 }
 
-/* The numbers of a piece as floats: where they lie, or in `copy`. */
-static const float *piece_numbers(const struct bsmi_block_rows *rows, const struct bsmi_piece *piece, float *copy)
+const float *bsmi_piece_numbers(const struct bsmi_block_rows *rows, const struct bsmi_piece *piece, float *copy)
 {
     const struct bsmi_reals *source = rows->source;
     const int64_t first = bsmi_real_index(source, piece->batch, piece->row, piece->k);
@@ -103,6 +102,6 @@ void bsmi_quantize_area(const struct bsmi_block_rows *rows, const struct bsmi_wa
     for (int64_t k = area->k; k < end; k += step)
         for (int64_t row = area->row; row < area->row + area->rows; row++) {
             const struct bsmi_piece piece = { area->batch, row, k, BSMI_MIN(step, end - k) };
-            quantize_run(rows, &places, span, &piece, piece_numbers(rows, &piece, copy));
+            quantize_run(rows, &places, span, &piece, bsmi_piece_numbers(rows, &piece, copy));
         }
 }

@@ -27,6 +27,17 @@ static uint32_t largest_finite(const float *x, int64_t count, uint32_t so_far)
     return so_far;
 }
 
+/* Of fp16 or bf16, whose bits grow as their magnitudes do. */
+static uint16_t largest_finite_narrow(const uint16_t *x, int64_t count, int16_t infinity)
+{
+    int16_t largest = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const int16_t magnitude = (int16_t)(x[i] & 0x7fff), finite = magnitude < infinity ? magnitude : 0;
+        largest = BSMI_MAX(largest, finite);
+    }
+    return (uint16_t)largest;
+}
+
 static uint64_t largest_finite_wide(const double *x, int64_t count, uint64_t so_far)
 {
     for (int64_t i = 0; i < count; i++) {
@@ -49,6 +60,26 @@ static void amax_task(void *argument, int64_t task, int worker)
         amax = largest_finite(x, piece.count, amax);
     }
     job->amax_bits[task] = bsmi_double_bits((double)bsmi_float_from_bits(amax));
+}
+
+/* Numbers of 16 bits that follow one another. */
+static void narrow_amax_task(void *argument, int64_t task, int worker)
+{
+    struct amax_job *job = argument;
+    const struct bsmi_reals *source = job->source;
+    const bool bf16 = source->type == BSM_REAL_BF16;
+    struct bsmi_walk_place place = bsmi_walk_start(&job->walk, task);
+    uint16_t amax = 0;
+    (void)worker;
+    for (int64_t unit = place.unit; unit < place.end_unit; unit++) {
+        const struct bsmi_walk_area area = bsmi_walk_area(&job->walk, unit);
+        for (int64_t row = area.row; row < area.row + area.rows; row++) {
+            const uint16_t *x = (const uint16_t *)(const void *)source->data + bsmi_real_index(source, area.batch, row, area.k);
+            const uint16_t here = largest_finite_narrow(x, area.columns, bf16 ? 0x7f80 : 0x7c00);
+            amax = BSMI_MAX(amax, here);
+        }
+    }
+    job->amax_bits[task] = bsmi_double_bits(bsmi_widen(bf16 ? bsmi_bf16_to_float(amax) : bsmi_fp16_to_float(amax)));
 }
 
 static void wide_amax_task(void *argument, int64_t task, int worker)
@@ -119,7 +150,9 @@ float bsmi_tensor_scale_compute(int threads, const struct bsmi_reals *source, co
     if (options->preset != BSM_PRESET_NONE)
         job.preset = bsmi_preset_choose(options->preset, destination->format, true, destination->tensor_scale_use);
     job.walk = bsmi_walk_make((struct bsmi_shape){ source->rows, source->columns, source->batch });
-    bsmi_parallel_for(threads, job.walk.tasks, source->type == BSM_REAL_FP64 ? wide_amax_task : amax_task, &job);
+    const bool narrow = source->column_stride == 1 && (source->type == BSM_REAL_BF16 || source->type == BSM_REAL_FP16);
+    bsmi_parallel_for(threads, job.walk.tasks,
+                      narrow ? narrow_amax_task : source->type == BSM_REAL_FP64 ? wide_amax_task : amax_task, &job);
     bsmi_parallel_for(1, 1, scale_task, &job);
     return job.tensor_scale;
 }

@@ -53,8 +53,7 @@ static struct coded expected(const struct numbers *n, const bsm_matrix *m, const
     return want;
 }
 
-/* Quantizes into a fresh target and compares.  With statistics everything is done by block.c, without by the kernels of this
- * machine. */
+/* Quantizes into a fresh target and compares. */
 static void check_road(struct test *t, bsm_context *context, const struct numbers *n, const struct strided *source, bsm_matrix description,
                        const bsm_quantize_options *options, float tensor_scale, bool with_stats)
 {
