@@ -15,13 +15,13 @@ RECIPES = {"e8m0": ["default", "default", "floor", "rceil", "ceil", "even"], "ue
 
 
 class Limits:
-    """What a target bears: the most products of two numbers in a problem, and what it refuses."""
+    """What a target bears: the most products of two numbers in most problems, and in some."""
 
     def __init__(self, target):
         self.cuda = target != "cpu"
         self.simulated = target.startswith("cudasim")
-        self.terms = 1 << 18 if self.simulated else 1 << 21
-        self.large = 0.0 if self.simulated else 0.02
+        self.terms, self.most_terms = (1 << 18, 1 << 22) if self.simulated else (1 << 21, 1 << 23)
+        self.large = 0.005 if self.simulated else 0.02
 
 
 def of_number(seed, number, target, only=None):
@@ -49,13 +49,22 @@ def _shape(rng, limits):
         m, n, k = (0 if _chance(rng, 0.02) else rng.randrange(1, top) for top in (150, 150, 300))
         if _chance(rng, 0.3):
             m = rng.randrange(1, 6)
-    while m * n * k > limits.terms:
+    most = limits.most_terms if _chance(rng, 0.08) else limits.terms
+    while m * n * k > most:
         if m > 16:
             m = (m + 1) // 2
         elif k > 64:
             k = k // 2
         else:
             n = n // 2
+    return m, n, k
+
+
+def _grouped_shape(rng, limits):
+    """Enough rows that groups begin within tiles and blocks of scales."""
+    m, n, k = rng.randrange(64, 220), rng.choice([32, 64, 128, 128]), rng.choice([32, 64, 128, 128, 256])
+    while m * n * k > limits.most_terms:
+        n //= 2
     return m, n, k
 
 
@@ -138,7 +147,7 @@ def _sharing(rng, m):
     if roll < 0.15:
         batch = rng.choice([2, 2, 3, 4])
         return rng.choice([(batch, batch), (batch, 1), (1, batch)]) + (None,)
-    if roll < 0.32 and m > 0:
+    if roll < 0.32 and m > 0 or m > 96 and roll < 0.5:
         groups = rng.choice([1, 2, 2, 3, 4, 6])
         cuts = sorted(rng.choice([rng.randrange(m + 1), rng.randrange(m + 1), m // 2, m // 4 * 3 // 32 * 32]) for _ in range(groups - 1))
         return 1, groups, [b - a for a, b in zip([0] + cuts, cuts + [m])]
@@ -151,7 +160,7 @@ def _d(rng, gate):
 
 
 def product(rng, limits):
-    m, n, k = _shape(rng, limits)
+    m, n, k = _grouped_shape(rng, limits) if _chance(rng, 0.08) else _shape(rng, limits)
     a_batch, b_batch, groups = _sharing(rng, m)
     batch = 1 if groups else max(a_batch, b_batch)
     a, b = _pair(rng, limits)
@@ -213,6 +222,147 @@ def _draw_epilogue(rng, problem, batch, gate):
             problem["bias"]["gap"] = rng.randrange(0, 5)
 
 
-DRAWERS = {"product": product}
-KINDS_CPU = {"product": 1}
-KINDS_CUDA = {"product": 1}
+# Conversions ------------------------------------------------------------------------------------------------------------------
+
+def _matrix_shape(rng, limits):
+    most = 6000 if limits.simulated else 40000
+    rows, columns = rng.choice([1, 2, 8, 16, 32, 64, 128]), rng.choice([32, 64, 128, 256, 512, 1024, LARGE])
+    if _chance(rng, 0.3):
+        rows, columns = rng.randrange(0 if _chance(rng, 0.1) else 1, 140), rng.randrange(0 if _chance(rng, 0.1) else 1, 300)
+    while rows * columns > most:
+        if rows > 1:
+            rows //= 2
+        else:
+            columns //= 2
+    return rows, columns, rng.choice([1, 1, 1, 2, 3])
+
+
+def _reals(rng, types, source, corner):
+    it = {"type": rng.choice(types)}
+    if corner:
+        it.update(order=rng.choice(["rows", "columns"]), step=rng.choice([1, 1, 1, 2, 3]), gap=rng.choice([0, 1, 8, rng.randrange(40)]),
+                  flip=rng.choice(["", "", "", "r", "c", "rc"]), batch_gap=rng.choice([0, 0, 5]), misalign=rng.choice([0, 0, 8, 4, 2]))
+        if source and it["order"] == "rows" and _chance(rng, 0.05):
+            it["repeat"] = True
+    elif _chance(rng, 0.1):
+        it["order"] = "columns"
+    return it
+
+
+def _destination(rng, name, batch):
+    to = {"format": name, "storage": storage(rng, name, batch, _chance(rng, 0.25))}
+    format_ = FORMATS[name]
+    scalable = format_.scale == "ue4m3" or name in ("e4m3", "e5m2")
+    if scalable and _chance(rng, 0.4):
+        to.update(computed=True, divides=_chance(rng, 0.5))
+    elif _chance(rng, 0.25):
+        to.update(tensor_scale=rng.choice([0.5, 4.0, 0.1, 300.0, 1e-3]), divides=_chance(rng, 0.5))
+    return to
+
+
+def _policy(rng, options, format_, limits, square):
+    if _chance(rng, 0.15):
+        options["clamp_low"] = rng.choice([1e-4, 0.5, 2.0 ** -20])
+    if _chance(rng, 0.15):
+        options["clamp_high"] = rng.choice([1.0, 3.0, 100.0])
+    if _chance(rng, 0.15):
+        options["smallest_scale"] = rng.choice([1, 8, 100])
+    if square and _chance(rng, 0.2):
+        options["block_rows"] = format_.block
+
+
+def quantize(rng, limits, both=False):
+    from reals import STYLES as NUMBERS
+    rows, columns, batch = _matrix_shape(rng, limits)
+    name = rng.choice(SCALED * 3 + ["e4m3", "e5m2", "bf16", "fp16", "fp32"])
+    format_, options = FORMATS[name], {}
+    to = _destination(rng, name, batch)
+    types = ["fp32", "bf16", "bf16", "fp16"] + ([] if limits.cuda else ["fp64"])
+    problem = {"rows": rows, "columns": columns, "batch": batch, "options": options, "rows_to": to,
+               "source": {"data": rng.choice(NUMBERS), "storage": _reals(rng, types, True, _chance(rng, 0.3))}}
+    other = None
+    if both:
+        if _chance(rng, 0.4):                          # as the kernel for both is made for
+            problem.update(rows=64, columns=rng.choice([128, 256]), batch=1)
+            problem["source"]["storage"] = {"type": "bf16"}
+        other = name if _chance(rng, 0.6) else rng.choice([x for x in SCALED if FORMATS[x].scale == format_.scale] if format_.block
+                                                          else ["bf16", "e4m3"])
+        problem["columns_to"] = {"format": other, "storage": storage(rng, other, batch, _chance(rng, 0.25))}
+        if to.get("computed"):
+            if FORMATS[other].scale == "ue4m3" or other in ("e4m3", "e5m2"):
+                problem["columns_to"].update(computed=True, divides=to["divides"])
+            else:
+                del to["computed"]
+    if format_.block:
+        recipes = RECIPES[format_.scale] + (["four_over_six"] if format_.scale == "ue4m3" else [])
+        options.update(recipe=rng.choice(recipes), nonfinite=rng.choice(["propagate", "propagate", "saturate"]))
+        if options["recipe"] != "four_over_six":
+            _policy(rng, options, format_, limits, not both)
+            if _chance(rng, 0.1):
+                options.update(rounding=1, seed=rng.randrange(1 << 40))
+    elif name in ("e4m3", "e5m2") and other in (None, "e4m3", "e5m2"):
+        options["no_saturate"] = _chance(rng, 0.3)
+    if not limits.cuda:
+        problem["threads"] = rng.choice([1, 1, 2, 3])
+        if not both and not options.get("rounding"):
+            problem["stats"] = _chance(rng, 0.2)
+    return problem
+
+
+def both(rng, limits):
+    return quantize(rng, limits, True)
+
+
+def dequantize(rng, limits):
+    rows, columns, batch = _matrix_shape(rng, limits)
+    name = rng.choice(SCALED * 3 + [name for name in FORMATS if name not in SCALED])
+    source = _operand(rng, name, batch, rng.choice(STYLES))
+    types = ["fp32", "bf16", "fp16", "fp64"]
+    return {"rows": rows, "columns": columns, "batch": batch, "source": source, "to": _reals(rng, types, False, _chance(rng, 0.3)),
+            "threads": rng.choice([1, 1, 2])}
+
+
+def scales(rng, limits):
+    rows, columns = rng.choice([1, 7, 31, 32, 33, 64, 127, 128, 129, 200]), rng.choice([1, 2, 3, 4, 5, 8, 16, 17, 90, 92, 180])
+    while True:
+        pair = [layout(rng, True) for _ in range(2)]
+        if pair[0]["kind"] != pair[1]["kind"]:
+            break
+    for side in pair:
+        side["misalign"] = rng.choice([0, 0, 1, 4, 7])
+    return {"rows": rows, "columns": columns, "from": pair[0], "to": pair[1]}
+
+
+def exact(rng, limits):
+    m, n = rng.choice([1, 3, 16, 33]), rng.choice([1, 5, 16, 40])
+    problem = {"m": m, "n": n, "k": rng.choice([0, 1, 2, 15, 16, 32, 33, 100, 256, 300, 1000]), "threads": rng.choice([1, 2])}
+    for operand in "ab":
+        name = rng.choice(list(FORMATS))
+        problem[operand] = {"format": name, "data": rng.choice(STYLES), "storage": storage(rng, name, 1, _chance(rng, 0.4))}
+    for key in ("sum", "magnitude"):
+        problem[key] = _reals(rng, ["fp32", "fp64", "bf16", "fp16"], False, _chance(rng, 0.4))
+    if _chance(rng, 0.4):
+        problem["magnitude"] = None
+    return problem
+
+
+def hadamard(rng, limits):
+    return {"batch": rng.choice([1, 2]), "rows": rng.randrange(1, 9), "runs": rng.randrange(1, 4), "size": rng.choice([16, 32, 64, 128]),
+            "signs": _chance(rng, 0.5), "inverse": _chance(rng, 0.3), "source": _reals(rng, ["fp32", "bf16", "fp16", "fp64"], True, False),
+            "to": _reals(rng, ["fp32", "bf16", "fp16", "fp64"], False, _chance(rng, 0.3))}
+
+
+def merge(rng, limits):
+    parts = []
+    for _ in range(rng.randrange(1, 4)):
+        part = {"rows": rng.randrange(1, 40), "storage": storage(rng, "nvfp4", 1, _chance(rng, 0.5))}
+        if _chance(rng, 0.8):
+            part["tensor_scale"] = rng.choice([1.0, 0.5, 0.1, 2.0 ** -9, 3e-3, 40.0])
+        parts.append(part)
+    return {"columns": rng.choice([16, 64, 100, 256]), "divides": _chance(rng, 0.5), "parts": parts}
+
+
+DRAWERS = {"product": product, "quantize": quantize, "both": both, "dequantize": dequantize, "scales": scales, "exact": exact,
+           "hadamard": hadamard, "merge": merge}
+KINDS_CPU = {"product": 70, "quantize": 13, "both": 3, "dequantize": 5, "scales": 4, "exact": 3, "hadamard": 1, "merge": 1}
+KINDS_CUDA = {"product": 78, "quantize": 10, "both": 3, "dequantize": 5, "scales": 4}

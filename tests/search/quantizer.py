@@ -66,15 +66,76 @@ def block_codes(format_, numbers, scales, tensor_scale=None, divides=False):
     return format_.element.encode(quotients(format_, numbers, repeated, tensor_scale, divides), True)
 
 
-def quantize(format_, numbers, recipe="default", nonfinite="propagate", tensor_scale=None, divides=False):
-    """Codes and scales of numbers (..., K) in a block format."""
+class Policy:
+    """What bsm_quantize_options asks for."""
+
+    def __init__(self, recipe="default", nonfinite="propagate", block_rows=1, clamp_low=0.0, clamp_high=0.0, smallest_scale=0):
+        self.recipe, self.nonfinite, self.block_rows = recipe, nonfinite, block_rows
+        self.clamp_low, self.clamp_high, self.smallest_scale = clamp_low, clamp_high, smallest_scale
+
+    def clamp(self, largest):
+        low, high = float(np.float32(self.clamp_low)), float(np.float32(self.clamp_high))
+        largest = np.maximum(largest, low)
+        return np.minimum(largest, high) if high > 0 else largest
+
+    def share(self, of_rows):
+        """The largest of each square, (batch, rows, blocks)."""
+        if self.block_rows <= 1 or of_rows.shape[1] == 0:
+            return of_rows
+        starts = np.arange(0, of_rows.shape[1], self.block_rows)
+        return np.repeat(np.maximum.reduceat(of_rows, starts, 1), self.block_rows, 1)[:, : of_rows.shape[1]]
+
+
+def scales_of(format_, numbers, policy, tensor_scale, divides):
+    """Scale codes (batch, rows, blocks) and which of them are for blocks that are not finite."""
     finite = np.isfinite(numbers)
-    largest = blocks_of(format_, np.where(finite, np.abs(numbers), 0)).max(-1, initial=0)
-    scales = scale_codes(format_, largest, recipe, tensor_scale, divides)
-    bad = ~blocks_of(format_, finite, True).all(-1)
-    if nonfinite == "propagate":
-        scales = np.where(bad, SCALE_NAN[format_.scale], scales).astype(np.uint8)
+    largest = policy.share(blocks_of(format_, np.where(finite, np.abs(numbers), 0)).max(-1, initial=0))
+    recipe = "nearest" if policy.recipe == "four_over_six" else policy.recipe
+    scales = np.maximum(scale_codes(format_, policy.clamp(largest), recipe, tensor_scale, divides), policy.smallest_scale)
+    bad = policy.share((~blocks_of(format_, finite, True).all(-1)).astype(np.uint8)) != 0
+    if policy.nonfinite == "propagate":
+        return np.where(bad, SCALE_NAN[format_.scale], scales).astype(np.uint8), bad
+    return scales.astype(np.uint8), np.zeros_like(bad)
+
+
+def quantize(format_, numbers, policy, tensor_scale=None, divides=False):
+    """Codes and scales of numbers (batch, rows, K) in a block format."""
+    scales, bad = scales_of(format_, numbers, policy, tensor_scale, divides)
+    if policy.recipe == "four_over_six":
+        scales = _better_of_two(format_, numbers, scales, policy, bad, tensor_scale, divides)
     codes = block_codes(format_, numbers, scales, tensor_scale, divides)
-    if nonfinite == "propagate":
-        codes[np.repeat(bad, format_.block, -1)[..., : numbers.shape[-1]]] = 0
+    codes[np.repeat(bad, format_.block, -1)[..., : numbers.shape[-1]]] = 0
     return codes, scales
+
+
+def _better_of_two(format_, numbers, scales, policy, bad, tensor_scale, divides):
+    largest = blocks_of(format_, np.where(np.isfinite(numbers), np.abs(numbers), 0)).max(-1, initial=0)
+    # m / (4 t) is what `nearest` gives for half as much again.
+    other = np.maximum(scale_codes(format_, policy.clamp(largest) * 1.5, "nearest", tensor_scale, divides), policy.smallest_scale)
+    errors = [_squared_error(format_, numbers, s, tensor_scale, divides) for s in (scales, other)]
+    return np.where((errors[1] < errors[0]) & ~bad, other, scales).astype(np.uint8)
+
+
+def _squared_error(format_, numbers, scales, tensor_scale, divides):
+    decoded = dequantized(format_, block_codes(format_, numbers, scales, tensor_scale, divides), scales, tensor_scale, divides)
+    return np.add.accumulate(blocks_of(format_, (numbers - decoded) ** 2), -1)[..., -1] if numbers.size else np.zeros(scales.shape)
+
+
+def dequantized(format_, codes, scales, tensor_scale, divides):
+    values = format_.values(codes, scales)
+    if tensor_scale is None:
+        return values
+    scale = float(np.float32(tensor_scale))
+    return values / scale if divides else values * scale
+
+
+def computed_tensor_scale(format_, numbers, policy, divides):
+    """The tensor scale that makes the largest magnitude the largest that the format holds, as fp32."""
+    largest = policy.clamp(np.abs(numbers[np.isfinite(numbers)]).max(initial=0.0))
+    if largest == 0:
+        return np.float32(1)
+    most = format_.element.max
+    if format_.scale == "ue4m3":
+        most *= 256 if policy.recipe == "four_over_six" else 448
+    with np.errstate(over="ignore"):
+        return np.float32(np.clip(np.float32(most / largest if divides else largest / most), np.float32(2.0 ** -126), np.float32(FLT_MAX)))

@@ -14,6 +14,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import numpy as np                                     # noqa: E402
 
+import conversions                                     # noqa: E402
 import draw                                            # noqa: E402
 import library                                         # noqa: E402
 import memory                                          # noqa: E402
@@ -29,7 +30,7 @@ class Target:
         self.memory = memory.Device() if self.cuda else memory.Host()
         self.context = library.Context(self.lib, self.cuda)
         self.refolds = self.cuda and self.lib.device().major == 9
-        self.runners = {"product": products.Runner(self)}
+        self.runners = {"product": products.Runner(self), **{kind: make(self) for kind, make in conversions.RUNNERS.items()}}
 
     def run(self, problem):
         """(outcome, sentence, counts): outcome is "ok", "wrong" or "refused"."""
