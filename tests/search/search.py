@@ -242,7 +242,7 @@ def summary(options, tally, took):
     for key, value in sorted(tally.counts.items()):
         print("  %-60s %d" % (key, value))
     for reason, count in sorted(tally.refusals.items()):
-        print("  refused, as announced: %s: %d" % (reason, count))
+        print("  skipped: %s: %d" % (reason, count))
 
 
 def read_options():
