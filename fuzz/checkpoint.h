@@ -50,7 +50,10 @@ static void check_weight(const bsm_checkpoint *checkpoint, int64_t index, const 
         REQUIRE(bsm_weight_tile(&weight, weight.matrix.batch - 1, down, across, &tile) == BSM_OK);
         const uint8_t *scale = (const uint8_t *)tile.tensor_scale;
         REQUIRE(bsm_matrix_data_bytes(&tile, &bytes) == BSM_OK && (uint8_t *)tile.data + bytes <= data + size);
-        REQUIRE(scale >= data && data + size - scale >= 4);
+        const bsm_tensor of_tiles = tensor_at(checkpoint, weight.tensor_scale);
+        if (of_tiles.type == BSM_TENSOR_BF16 || of_tiles.type == BSM_TENSOR_F16) /* as fp32, in memory of the checkpoint's */
+            REQUIRE(tile.tensor_scale >= weight.tile_scales && tile.tensor_scale - weight.tile_scales < of_tiles.bytes / 2);
+        else REQUIRE(scale >= data && data + size - scale >= 4);
     }
 }
 
