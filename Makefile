@@ -34,14 +34,13 @@ FUZZ_SECONDS ?= 30
 bin          := build/release/bin/blockscale
 BENCH_GPU    ?= --parts
 # Kernels are packed where cudasim, which reads them too, has Zstandard.
-tools        := cc cmake openmp $(if $(shell command -v nvcc 2>/dev/null),zstd)
+tools        := cc cmake $(if $(shell command -v nvcc 2>/dev/null),zstd)
 QEMU_ARM     ?= qemu-aarch64-static -cpu max -L /usr/aarch64-linux-gnu
 gpu          := $(wildcard /dev/nvidiactl /dev/dxg)
 # CUDA kernels take minutes to build: the demo has them only where a GPU can run them, everything else wherever nvcc is.
 kernels      := AUTO
 configure     = cmake --preset $(1) -DBLOCKSCALE_CUDA=$(kernels) --log-level=WARNING >/dev/null
-tsan_run      = OMP_TOOL_LIBRARIES=$$(scripts/archer) TSAN_OPTIONS="ignore_noninstrumented_modules=1 $$TSAN_OPTIONS" \
-	    tests/run --jobs $(JOBS) --slow 20
+tsan_run      = tests/run --jobs $(JOBS) --slow 20
 build         = $(call configure,$(1)) && cmake --build build/$(1) -j $(JOBS) $(2) -- --no-print-directory -s
 
 # The build tools below make their own jobs.

@@ -4,20 +4,9 @@ include(CMakePackageConfigHelpers)
 
 set_target_properties(blockscale_static PROPERTIES EXPORT_NAME static)
 # The static library brings its needs by name, so that C and C++ programs, CMake or not, link it in the same way.
-set(static_needs m pthread ${CMAKE_DL_LIBS})
-if(BLOCKSCALE_OPENMP AND OpenMP_C_FOUND)
-  list(PREPEND static_needs ${OpenMP_C_LIB_NAMES})
-  list(REMOVE_DUPLICATES static_needs)
-endif()
-foreach(need ${static_needs})
-  check_linker_flag(C -l${need} BLOCKSCALE_FINDS_${need})
-  if(NOT BLOCKSCALE_FINDS_${need} AND OpenMP_${need}_LIBRARY)        # LLVM's lies where linkers do not look
-    target_link_libraries(blockscale_static INTERFACE $<INSTALL_INTERFACE:${OpenMP_${need}_LIBRARY}>)
-    string(APPEND BLOCKSCALE_LIBS_PRIVATE " ${OpenMP_${need}_LIBRARY}")
-  else()
-    target_link_libraries(blockscale_static INTERFACE $<INSTALL_INTERFACE:${need}>)
-    string(APPEND BLOCKSCALE_LIBS_PRIVATE " -l${need}")
-  endif()
+foreach(need m pthread ${CMAKE_DL_LIBS})
+  target_link_libraries(blockscale_static INTERFACE $<INSTALL_INTERFACE:${need}>)
+  string(APPEND BLOCKSCALE_LIBS_PRIVATE " -l${need}")
 endforeach()
 
 install(TARGETS blockscale blockscale_static blockscale_command EXPORT blockscale-targets

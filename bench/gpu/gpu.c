@@ -64,12 +64,21 @@ static void make_current(struct gpu *gpu)
 
 static uint16_t bf16_of(double value) { return (uint16_t)bsm_element_encode(BSM_BF16, value, BSM_ROUND_NEAREST_EVEN, true, 0); }
 
+enum { STRETCH = 1 << 16 };
+struct filling { uint16_t *numbers; int64_t count; };
+static void fill_stretch(void *argument, int64_t index, int worker)
+{
+    const struct filling *filling = argument;
+    const int64_t end = BSMI_MIN((index + 1) * STRETCH, filling->count);
+    (void)worker;
+    for (int64_t i = index * STRETCH; i < end; i++) filling->numbers[i] = bf16_of(sample_normal(1, 0, (uint64_t)i));
+}
+
 static void fill_pool(struct gpu *gpu, int64_t count)
 {
     uint16_t *numbers = malloc((size_t)count * sizeof *numbers);
     if (numbers == NULL) gpu_stop("no memory for %lld random numbers", (long long)count);
-#pragma omp parallel for
-    for (int64_t i = 0; i < count; i++) numbers[i] = bf16_of(sample_normal(1, 0, (uint64_t)i));
+    bsmi_parallel_for(bsmi_default_threads(), bsmi_ceil_div(count, STRETCH), fill_stretch, &(struct filling){ numbers, count });
     gpu->pool = gpu_take(gpu, count * (int64_t)sizeof *numbers);
     gpu->pool_count = count;
     gpu_library(bsm_device_write(gpu->context, gpu->pool, numbers, (size_t)count * sizeof *numbers), "random numbers");

@@ -54,11 +54,6 @@ static void build_facts(struct facts *f)
 #endif
     text_fact(f, "build_type", BLOCKSCALE_BUILD_TYPE[0] != '\0' ? BLOCKSCALE_BUILD_TYPE : "none");
     text_fact(f, "sanitizers", BLOCKSCALE_SANITIZERS[0] != '\0' ? BLOCKSCALE_SANITIZERS : "none");
-#ifdef _OPENMP
-    number_fact(f, "openmp", _OPENMP, "");
-#else
-    text_fact(f, "openmp", "none: products run on one thread");
-#endif
     text_fact(f, "cuda",
               bsm_backend_missing(BSM_BACKEND_CUDA)[0] != '\0' ? bsm_backend_missing(BSM_BACKEND_CUDA) : "kernels in this build");
     text_fact(f, "hip", "no HIP backend in this build");
@@ -77,7 +72,7 @@ static void context_facts(struct facts *f, const bsm_context *context)
     }
     text_fact(f, "cpu_features", text[0] != '\0' ? text : "none");
     number_fact(f, "threads", bsm_context_threads(context), "");
-    static const char *const variables[] = { "BLOCKSCALE_CPU", "OMP_NUM_THREADS", "OMP_PROC_BIND", "BLOCKSCALE_LIBCUDA", NULL };
+    static const char *const variables[] = { "BLOCKSCALE_CPU", "OMP_NUM_THREADS", "BLOCKSCALE_LIBCUDA", NULL };
     for (int i = 0; variables[i] != NULL; i++) {
         const char *value = getenv(variables[i]);
         text_fact(f, variables[i], value != NULL ? value : "not set");

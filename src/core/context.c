@@ -1,10 +1,11 @@
 /* Contexts: allocator, threads, CPU features, cached workspace. */
 #include "core.h"
+#include "pool.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 
-enum { MAX_THREADS = 1024 };
+enum { MAX_THREADS = BSMI_MOST_THREADS };
 
 struct bsmi_workspace {
     pthread_mutex_t lock;

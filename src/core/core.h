@@ -71,7 +71,7 @@ void bsmi_workspace_unlock(bsm_context *context);
 
 /* Calls task(argument, index, worker) for index 0 .. count-1 on up to `threads` threads; worker < threads numbers them.
  * Every task runs in the default floating-point mode, which is restored afterwards; tasks may run in any order.
- * In a child of fork everything runs on the calling thread. */
+ * In a child of fork, and within a task, everything runs on the calling thread. */
 typedef void bsmi_task(void *argument, int64_t index, int worker);
 void bsmi_parallel_for(int threads, int64_t count, bsmi_task *task, void *argument);
 

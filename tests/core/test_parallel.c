@@ -1,5 +1,6 @@
 /* Tasks: each index once, in the default floating-point mode, and in a child of fork. */
 #include "core/core.h"
+#include "core/pool.h"
 #include "test.h"
 
 #include <fenv.h>
@@ -8,11 +9,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 #ifdef __x86_64__
 #include <xmmintrin.h>
 #endif
@@ -58,6 +57,25 @@ static void covers_each_index_once(struct test *t)
         }
 }
 
+static void visit_slowly(void *argument, int64_t index, int worker)
+{
+    usleep(3000);
+    visit(argument, index, worker);
+}
+
+/* Also where others need longer than the caller. */
+static void waits_for_every_task(struct test *t)
+{
+    struct visits *visits = visits_new(3);
+    for (int i = 1; i <= 10; i++) {
+        bsmi_parallel_for(3, 5, visit_slowly, visits);
+        CHECK(t, visits->total == 5 * i);
+    }
+    CHECK(t, visits->other_thread > 0);
+    usleep(10000);                                                        /* whoever was not waited for still writes */
+    visits_free(visits);
+}
+
 static void *visit_from_a_thread(void *argument)
 {
     for (int i = 0; i < 50; i++) bsmi_parallel_for(2, 100, visit, argument);
@@ -76,43 +94,143 @@ static void several_callers_at_once(struct test *t)
     visits_free(visits);
 }
 
-#ifdef _OPENMP
-/* Two tasks that wait for each other, 60 s at most: only two threads can bring them together, however busy the machine. */
-struct meeting { _Atomic int arrived; bool met[2]; };
+/* Tasks that wait for one another, 20 s at most: only threads of their own can bring them together, however busy the machine. */
+struct meeting { int wanted; _Atomic int arrived, met; };
 
 static void meet(void *argument, int64_t index, int worker)
 {
     struct meeting *meeting = argument;
-    (void)worker;
+    (void)index, (void)worker;
     meeting->arrived++;
-    for (int i = 0; i < 60000 && meeting->arrived < 2; i++) usleep(1000);
-    meeting->met[index] = meeting->arrived == 2;
+    for (int i = 0; i < 20000 && meeting->arrived < meeting->wanted; i++) usleep(1000);
+    meeting->met += meeting->arrived == meeting->wanted;
 }
-#endif
 
 static void uses_the_threads_it_is_given(struct test *t)
 {
-#ifdef _OPENMP
-    if (omp_get_thread_limit() < 2) { test_skip(t, "one thread only"); return; }
-    struct meeting meeting = { 0 };
-    bsmi_parallel_for(2, 2, meet, &meeting);
-    CHECK(t, meeting.met[0] && meeting.met[1]);
-#else
-    test_skip(t, "built without OpenMP");
-#endif
+    for (int i = 0; i < 20; i++) {
+        struct meeting meeting = { .wanted = 2 };
+        bsmi_parallel_for(2, 2, meet, &meeting);
+        CHECK(t, meeting.met == 2);
+    }
+}
+
+static void *meet_in_a_thread(void *argument)
+{
+    bsmi_parallel_for(2, 2, meet, argument);
+    return NULL;
+}
+
+/* Nobody gets less because others are at work. */
+static void every_caller_has_its_threads(struct test *t)
+{
+    enum { CALLERS = 12 };
+    struct meeting meeting = { .wanted = 2 * CALLERS };
+    pthread_t threads[CALLERS];
+    for (int i = 0; i < CALLERS; i++) CHECK_OR_RETURN(t, pthread_create(&threads[i], NULL, meet_in_a_thread, &meeting) == 0);
+    for (int i = 0; i < CALLERS; i++) pthread_join(threads[i], NULL);
+    CHECK(t, meeting.met == 2 * CALLERS);
+}
+
+/* A task's own tasks run on its thread. */
+static void visit_all(void *argument, int64_t index, int worker)
+{
+    struct visits *visits = visits_new(1);
+    (void)worker;
+    bsmi_parallel_for(4, 3, visit_slowly, visits);
+    if (visits->total == 3 && visits->other_thread == 0 && visits->bad_worker == 0) ((_Atomic unsigned char *)argument)[index]++;
+    visits_free(visits);
+}
+
+static void tasks_of_tasks(struct test *t)
+{
+    _Atomic unsigned char right[6] = { 0 };
+    bsmi_parallel_for(3, 6, visit_all, right);
+    for (int i = 0; i < 6; i++) CHECK(t, right[i] == 1);
 }
 
 static void default_number_of_threads(struct test *t)
 {
-    const int given = bsmi_default_threads();
-    CHECK(t, given >= 1 && given <= 1024);
-#ifdef _OPENMP
-    omp_set_num_threads(5);
-    CHECK(t, bsmi_default_threads() == 5);
-    omp_set_num_threads(5000);
-    CHECK(t, bsmi_default_threads() == 1024);
-    omp_set_num_threads(given);
-#endif
+    static const struct { const char *wanted; int threads; } wishes[] = { { "5", 5 }, { "5000", 1024 }, { "3,2", 3 }, { " 7 ", 7 }, { "1", 1 } };
+    static const char *const nonsense[] = { "", "0", "-3", "four", "4x", "99999999999999999999x" };
+    const char *given = getenv("OMP_NUM_THREADS");
+    char *kept = given != NULL ? strdup(given) : NULL;
+    unsetenv("OMP_NUM_THREADS");
+    const int of_the_machine = bsmi_default_threads();
+    CHECK(t, of_the_machine >= 1 && of_the_machine <= 1024);
+    for (size_t i = 0; i < sizeof wishes / sizeof wishes[0]; i++) {
+        setenv("OMP_NUM_THREADS", wishes[i].wanted, 1);
+        CHECK(t, bsmi_default_threads() == wishes[i].threads);
+    }
+    for (size_t i = 0; i < sizeof nonsense / sizeof nonsense[0]; i++) {
+        setenv("OMP_NUM_THREADS", nonsense[i], 1);
+        CHECK(t, bsmi_default_threads() == of_the_machine);
+    }
+    if (kept != NULL) setenv("OMP_NUM_THREADS", kept, 1);
+    else unsetenv("OMP_NUM_THREADS");
+    free(kept);
+}
+
+/* What waiting costs ------------------------------------------------------------------------------------------------- */
+
+static double processor_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void compute(void *argument, int64_t index, int worker)
+{
+    volatile double sum = 0;
+    (void)index, (void)worker;
+    for (int i = 0; i < *(const int *)argument; i++) sum = sum + 1;
+}
+
+static double seconds_of_calls(int threads, int calls, int additions)
+{
+    const double before = processor_seconds();
+    for (int i = 0; i < calls; i++) bsmi_parallel_for(threads, 8, compute, &additions);
+    return processor_seconds() - before;
+}
+
+/* With two other programs to a processor, work on two threads costs little more processor time than on one: who waits for a thread that
+ * has no processor sleeps. */
+static void other_programs_cost_little(struct test *t)
+{
+    enum { MOST_PROGRAMS = 64, CALLS = 30, ADDITIONS = 200000 };
+    pid_t programs[MOST_PROGRAMS];
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    int count = 0;
+    if (processors > MOST_PROGRAMS / 2) { test_skip(t, "too many processors to keep busy"); return; }
+    bsmi_parallel_for(2, 8, compute, &(int){ 0 });
+    for (; count < 2 * processors; count++)
+        if ((programs[count] = fork()) == 0) {
+            alarm(60);
+            for (volatile unsigned i = 0;; i++) { }
+        }
+    const double alone = seconds_of_calls(1, CALLS, ADDITIONS), together = seconds_of_calls(2, CALLS, ADDITIONS);
+    for (int i = 0; i < count; i++) CHECK(t, programs[i] > 0 && kill(programs[i], SIGKILL) == 0 && waitpid(programs[i], NULL, 0) == programs[i]);
+    if (together > 2 * alone) FAIL(t, "%.1f ms of the processor on one thread, %.1f ms on two", 1e3 * alone, 1e3 * together);
+}
+
+static double seconds_while_asleep(void)
+{
+    const struct timespec pause = { .tv_nsec = 100000000 };
+    const double before = processor_seconds();
+    nanosleep(&pause, NULL);
+    return processor_seconds() - before;
+}
+
+/* Threads that wait, and far more of them than processors, in calls that are over before most begin. */
+static void idle_threads_cost_little(struct test *t)
+{
+    seconds_of_calls(2, 20, 10000);
+    const double one = seconds_while_asleep();
+    bsmi_parallel_for(40, 40, compute, &(int){ 1000 });
+    const double used = seconds_of_calls(40, 200, 10), many = seconds_while_asleep();
+    if (one > 0.01 || many > 0.01) FAIL(t, "%.1f and %.1f ms of the processor while nothing is done for 100 ms", 1e3 * one, 1e3 * many);
+    if (used > 2) FAIL(t, "%.1f s of the processor for 200 calls that do nothing", used);
 }
 
 /* Floating-point mode ------------------------------------------------------------------------------------------------ */
@@ -146,6 +264,14 @@ static void spoil_mode(int rounding)
     flush_subnormals();
 }
 
+/* Of the threads of the pool, too, as work before may have left it. */
+static void spoil_mode_of_pool(void *argument, int number)
+{
+    (void)number;
+    spoil_mode(*(const int *)argument);
+    usleep(200);                                                          /* so that others come to it */
+}
+
 static void tasks_run_in_the_default_mode(struct test *t)
 {
     static const int roundings[] = { FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO };
@@ -154,10 +280,8 @@ static void tasks_run_in_the_default_mode(struct test *t)
     for (int i = 0; i < 4; i++)
         for (int threads = 1; threads <= 4; threads++) {
             _Atomic int64_t wrong = 0;
-#ifdef _OPENMP
-#pragma omp parallel num_threads(4)
-            spoil_mode(roundings[i]);                                 /* the threads of the pool that the library will use */
-#endif
+            int rounding_of_pool = roundings[i];
+            bsmi_pool_run(3, spoil_mode_of_pool, &rounding_of_pool);
             spoil_mode(roundings[i]);
             const unsigned mine = control();
             bsmi_parallel_for(threads, 64, look_at_mode, &wrong);
@@ -167,10 +291,6 @@ static void tasks_run_in_the_default_mode(struct test *t)
             CHECK(t, wrong == 0);
             CHECK(t, after == mine && rounding == roundings[i]);
         }
-#ifdef _OPENMP
-#pragma omp parallel num_threads(4)
-    fesetenv(FE_DFL_ENV);
-#endif
     fesetenv(&before);
 }
 
@@ -209,17 +329,8 @@ static int visit_in_child(void)
     return status;
 }
 
-/* First in the table: nothing has called the library yet, but the process has opened a team. */
-static void fork_before_the_first_call(struct test *t)
-{
-#ifdef _OPENMP
-    int members = 0;
-#pragma omp parallel num_threads(4) reduction(+ : members)
-    members++;
-    CHECK(t, members >= 1);
-#endif
-    CHECK(t, visit_in_child() == 0);
-}
+/* First in the table: nothing has called the library yet. */
+static void fork_before_the_first_call(struct test *t) { CHECK(t, visit_in_child() == 0); }
 
 static void fork_after_use(struct test *t)
 {
@@ -231,12 +342,58 @@ static void fork_after_use(struct test *t)
     visits_free(visits);
 }
 
+static void *visit_until_told(void *argument)
+{
+    struct visits *visits = visits_new(3);
+    while (!*(_Atomic bool *)argument) bsmi_parallel_for(3, 50, visit, visits);
+    visits_free(visits);
+    return NULL;
+}
+
+/* While others are at work, and hold whatever they hold. */
+static void fork_during_use(struct test *t)
+{
+    enum { CALLERS = 3 };
+    _Atomic bool enough = false;
+    pthread_t threads[CALLERS];
+    for (int i = 0; i < CALLERS; i++) CHECK_OR_RETURN(t, pthread_create(&threads[i], NULL, visit_until_told, &enough) == 0);
+    for (int i = 0; i < 50; i++) CHECK(t, visit_in_child() == 0);
+    enough = true;
+    for (int i = 0; i < CALLERS; i++) pthread_join(threads[i], NULL);
+}
+
+/* Signals are for the program's threads: a handler never runs on one of the pool. */
+static _Atomic int wrong_thread;
+static pthread_t main_thread;
+static void note_thread(int signal)
+{
+    (void)signal;
+    if (!pthread_equal(pthread_self(), main_thread)) wrong_thread++;
+}
+
+static void signal_process(void *argument, int64_t index, int worker)
+{
+    (void)argument, (void)worker;
+    if (index % 10 == 0) kill(getpid(), SIGUSR1);
+    usleep(100);
+}
+
+static void signals_are_left_alone(struct test *t)
+{
+    struct sigaction action = { .sa_handler = note_thread }, before;
+    main_thread = pthread_self();
+    CHECK_OR_RETURN(t, sigaction(SIGUSR1, &action, &before) == 0);
+    bsmi_parallel_for(4, 200, signal_process, NULL);
+    CHECK(t, sigaction(SIGUSR1, &before, NULL) == 0 && wrong_thread == 0);
+}
+
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        TEST(fork_before_the_first_call), TEST(covers_each_index_once), TEST(several_callers_at_once),
-        TEST(uses_the_threads_it_is_given), TEST(default_number_of_threads), TEST(spoiled_mode_is_seen),
-        TEST(tasks_run_in_the_default_mode), TEST(fork_after_use),
+        TEST(fork_before_the_first_call), TEST(covers_each_index_once), TEST(waits_for_every_task), TEST(several_callers_at_once),
+        TEST(uses_the_threads_it_is_given), TEST(every_caller_has_its_threads), TEST(tasks_of_tasks), TEST(default_number_of_threads),
+        TEST(other_programs_cost_little), TEST(spoiled_mode_is_seen), TEST(tasks_run_in_the_default_mode), TEST(fork_after_use),
+        TEST(fork_during_use), TEST(signals_are_left_alone), TEST(idle_threads_cost_little),
     };
     return TEST_MAIN(argc, argv, cases);
 }

@@ -115,7 +115,7 @@ def readme_program():
 
 
 def loads_and_unloads():
-    run([CC, "-D_GNU_SOURCE", os.path.join(HERE, "reload.c"), "-o", scratch("reload"), "-ldl"])
+    run([CC, "-D_GNU_SOURCE", f"-I{PREFIX}/include", os.path.join(HERE, "reload.c"), "-o", scratch("reload"), "-ldl"])
     run([scratch("reload"), os.path.join(libdir(), "libblockscale.so")])
 
 
