@@ -12,6 +12,12 @@ static const char *format_name(int value)
 static int format_from_name(const char *name) { return (int)bsm_format_from_name(name); }
 const struct cli_choices cli_formats = { format_name, format_from_name, BSM_FORMAT_NONE + 1, BSM_FORMAT_COUNT };
 
+const char *const *cli_choice_aliases(const struct cli_choices *choices)
+{
+    static const char *const of_formats[] = { "mxfp8", "mxfp6", NULL };
+    return choices == &cli_formats ? of_formats : NULL;
+}
+
 const struct cli_choices cli_recipes = { bsm_recipe_name, bsm_recipe_from_name, 0, BSM_RECIPE_COUNT };
 const struct cli_choices cli_packings = { bsm_packing_name, bsm_packing_from_name, 0, BSM_PACKING_COUNT };
 

@@ -98,6 +98,11 @@ cli_parser cli_flag, cli_text, cli_integer, cli_unsigned, cli_float, cli_range, 
 extern const struct cli_choices cli_formats, cli_layouts, cli_recipes, cli_packings, cli_activations, cli_gates, cli_computes,
     cli_orders;
 
+/* Other names that help tells of; NULL-terminated, or NULL where there are none. */
+const char *const *cli_choice_aliases(const struct cli_choices *choices);
+/* "a b c; x is b": all names, and what the aliases stand for. */
+void cli_list_choices(const struct cli_choices *choices, char *text, size_t room);
+
 /* Position of a name in a NULL-terminated list, -1 when it is not in it: from_name for a verb's own choices. */
 int cli_name_index(const char *const *names, const char *name);
 
@@ -117,7 +122,7 @@ struct cli_verb {
 
 /* Parses arguments into settings (already filled with the defaults) and cli; prints what is wrong.  CLI_DONE or
  * CLI_WRONG_USAGE. */
-struct cli_common { int64_t threads; uint64_t seed; bool json, help; const char *cpu; };
+struct cli_common { int64_t threads; uint64_t seed; bool json, help, version; const char *cpu; };
 int cli_parse(const struct cli_verb *verb, int count, char **arguments, void *settings, struct cli_common *common);
 void cli_print_verb_help(const struct cli_verb *verb, FILE *file);
 extern const struct cli_option cli_common_options[];     /* those of every verb */

@@ -10,12 +10,20 @@ struct bar {
     int64_t blocks;
 };
 
-/* e8m0 has a bar per code; ue4m3 one per exponent, since its 127 codes would fill pages. */
+static bool is_nan(bsm_scale scale, int code) { return scale == BSM_E8M0 ? code == 255 : code % 128 == 127; }
+
+/* e8m0 has a bar per code; ue4m3 one per exponent, since its 127 codes would fill pages.  NaN has its own. */
+static int bar_width(bsm_scale scale, int first)
+{
+    if (scale != BSM_UE4M3 || is_nan(scale, first)) return 1;
+    return is_nan(scale, first + 7) ? 7 : 8;
+}
+
 static int make_bars(bsm_scale scale, const int64_t *histogram, struct bar *bars)
 {
-    const int width = scale == BSM_UE4M3 ? 8 : 1;
     int count = 0;
-    for (int first = 0; first < 256; first += width) {
+    for (int first = 0, width; first < 256; first += width) {
+        width = bar_width(scale, first);
         struct bar bar = { first, width, 0 };
         for (int i = 0; i < width; i++) bar.blocks += histogram[first + i];
         if (bar.blocks > 0) bars[count++] = bar;
@@ -27,9 +35,8 @@ static void bar_label(bsm_scale scale, const struct bar *bar, char *text, size_t
 {
     const double low = (double)bsm_scale_decode(scale, (uint8_t)bar->first);
     const double high = (double)bsm_scale_decode(scale, (uint8_t)(bar->first + bar->count - 1));
-    if (scale == BSM_E8M0 && bar->first == 255) snprintf(text, room, "NaN");
+    if (is_nan(scale, bar->first)) snprintf(text, room, "NaN");
     else if (scale == BSM_E8M0) snprintf(text, room, "2^%d", bar->first - 127);
-    else if (bar->first % 128 == 120) snprintf(text, room, "%g .. 448, NaN", low);
     else snprintf(text, room, "%g .. %g", low, high);
 }
 
@@ -65,13 +72,19 @@ void histogram_print(bsm_scale scale, const int64_t *histogram)
 
 enum { WIDTH = 960, PANEL = 300, TOP = 92, LEFT = 72, RIGHT = 24, AXIS = 44 };
 
+/* From the left, where bars of codes that are missing have a place too. */
+static int bar_place(bsm_scale scale, const struct bar *bar)
+{
+    return scale == BSM_UE4M3 ? bar->first / 8 + is_nan(scale, bar->first) : bar->first;
+}
+
 static void draw_panel(FILE *file, double top, const struct histogram_panel *panel)
 {
     static const struct svg_font label = { .size = 12, .anchor = SVG_MIDDLE, .colour = SVG_GREY }, name = { .size = 14, .bold = 1 };
     struct bar bars[256];
     const int count = make_bars(panel->scale, panel->histogram, bars);
-    const int first = count > 0 ? bars[0].first : 0, width = count > 0 ? bars[0].count : 1;
-    const int places = count > 0 ? (bars[count - 1].first - first) / width + 1 : 1;
+    const int first = count > 0 ? bar_place(panel->scale, &bars[0]) : 0;
+    const int places = count > 0 ? bar_place(panel->scale, &bars[count - 1]) - first + 1 : 1;
     const double step = (double)(WIDTH - LEFT - RIGHT) / places, bottom = top + PANEL - AXIS;
     struct chart_axis axis = { .at_low = bottom, .at_high = top + 24 };
     int64_t most = 1;
@@ -82,7 +95,7 @@ static void draw_panel(FILE *file, double top, const struct histogram_panel *pan
     svg_text(file, LEFT, top + 12, &name, panel->name);
     for (int i = 0; i < count; i++) {
         char text[64];
-        const int place = (bars[i].first - first) / width;
+        const int place = bar_place(panel->scale, &bars[i]) - first;
         const double left = LEFT + place * step, high = chart_position(&axis, (double)bars[i].blocks);
         svg_rectangle(file, left + 0.1 * step, high, 0.8 * step, bottom - high, "fill='" SVG_BLUE "'");
         bar_label(panel->scale, &bars[i], text, sizeof text);

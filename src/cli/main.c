@@ -47,11 +47,15 @@ static int help(const char *name)
     return cli_outputs_finish(NULL, true);
 }
 
-static int version(void)
+static void print_version(void)
 {
     const int number = bsm_version();
     printf("blockscale %d.%d.%d\n", number / 10000, number / 100 % 100, number % 100);
-    return cli_outputs_finish(NULL, true);
+}
+
+static bool asks_version(const char *word)
+{
+    return strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0 || strcmp(word, "version") == 0;
 }
 
 static void append_name(char *names, size_t room, const char *name)
@@ -106,6 +110,7 @@ static int run_verb(const struct cli_verb *verb, int count, char **arguments)
     if (verb->defaults != NULL) memcpy(settings, verb->defaults, verb->settings_bytes);
     int result = cli_parse(verb, count, arguments, settings, &common);
     if (result == CLI_DONE && common.help) cli_print_verb_help(verb, stdout);
+    else if (result == CLI_DONE && common.version) print_version();
     else if (result == CLI_DONE) result = run_in_context(&cli, &common, settings);
     free(settings);
     const int finished = cli_outputs_finish(&cli, result == CLI_DONE || result == CLI_DIFFERS);
@@ -134,7 +139,11 @@ int main(int argc, char **argv)
         if (argc <= 3) return help(argc == 3 ? argv[2] : NULL);
         return cli_wrong_usage(NULL, "help takes one verb");
     }
-    if (strcmp(name, "--version") == 0 && argc == 2) return version();
+    if (asks_version(name)) {
+        if (argc > 2) return cli_wrong_usage(NULL, "%s takes no argument", name);
+        print_version();
+        return cli_outputs_finish(NULL, true);
+    }
     const struct cli_verb *verb = find_verb(name);
     return verb == NULL ? unknown_verb(name) : run_verb(verb, argc - 2, argv + 2);
 }

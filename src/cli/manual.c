@@ -33,10 +33,10 @@ static void print_option(FILE *file, const struct cli_option *o)
     fprintf(file, "\\fR%s%s%s\n", o->value != NULL ? " \\fI" : "", o->value != NULL ? o->value : "",
             o->value != NULL ? "\\fR" : "");
     print_text(file, o->help);
+    char choices[4096];
     if (page_choice(o, 0) == NULL) return;
-    fprintf(file, ".br\none of");
-    for (int i = 0; page_choice(o, i) != NULL; i++) fprintf(file, " %s", page_choice(o, i));
-    fprintf(file, "\n");
+    cli_list_choices(o->choices, choices, sizeof choices);
+    fprintf(file, ".br\none of %s\n", choices);
 }
 
 static void print_example(FILE *file, const char *text)

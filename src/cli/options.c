@@ -13,6 +13,7 @@ const struct cli_option cli_common_options[] = {
     { "--seed", 0, "N", "where random numbers start", CLI_UNSIGNED(struct cli_common, seed) },
     { "--json", 0, NULL, "the result as JSON", CLI_FLAG(struct cli_common, json) },
     { "--help", 'h', NULL, "this text", CLI_FLAG(struct cli_common, help) },
+    { "--version", 'V', NULL, "the version of blockscale", CLI_FLAG(struct cli_common, version) },
     { .name = NULL }
 };
 
@@ -138,11 +139,11 @@ int cli_parse(const struct cli_verb *verb, int count, char **arguments, void *se
 {
     struct parse p = { .verb = verb, .settings = settings, .common = common };
     bool only_positional = false;
-    for (int i = 0; i < count && strcmp(arguments[i], "--") != 0; i++)
-        if (strcmp(arguments[i], "--help") == 0 || strcmp(arguments[i], "-h") == 0) {
-            common->help = true;
-            return CLI_DONE;
-        }
+    for (int i = 0; i < count && strcmp(arguments[i], "--") != 0; i++) {
+        common->help = strcmp(arguments[i], "--help") == 0 || strcmp(arguments[i], "-h") == 0;
+        common->version = strcmp(arguments[i], "--version") == 0 || strcmp(arguments[i], "-V") == 0;
+        if (common->help || common->version) return CLI_DONE;
+    }
     for (int i = 0; i < count;) {
         int used = 1, status = CLI_DONE;
         if (!only_positional && strcmp(arguments[i], "--") == 0) only_positional = true;
@@ -178,11 +179,9 @@ static void print_wrapped(FILE *file, const char *text, int column, int indent)
 
 static void print_choices(FILE *file, const struct cli_choices *choices)
 {
-    char text[4096] = "one of";
-    size_t used = strlen(text);
-    for (int i = choices->first; i < choices->end; i++)
-        if (choices->name(i) != NULL && used < sizeof text)
-            used += (size_t)snprintf(text + used, sizeof text - used, " %s", choices->name(i));
+    char text[4096] = "one of ";
+    const size_t used = strlen(text);
+    cli_list_choices(choices, text + used, sizeof text - used);
     fprintf(file, "%*s", HELP_INDENT, "");
     print_wrapped(file, text, HELP_INDENT, HELP_INDENT);
 }

@@ -118,14 +118,6 @@ bool cli_range(const struct cli_option *option, const char *text, void *destinat
     return true;
 }
 
-bool cli_layout(const struct cli_option *option, const char *text, void *destination, struct cli_why *why)
-{
-    (void)option;
-    if (bsm_scale_layout_parse(text, destination) == BSM_OK) return true;
-    cli_say(why, "%s", bsm_last_error());
-    return false;
-}
-
 /* Choices ------------------------------------------------------------------------------------------------------------ */
 
 /* By name, where `length` bytes of text are the name. */
@@ -139,19 +131,52 @@ static bool read_choice(const struct cli_choices *choices, const char *text, siz
     return *value >= choices->first && *value < choices->end;
 }
 
-static bool say_choices(const struct cli_option *option, struct cli_why *why)
+void cli_list_choices(const struct cli_choices *choices, char *text, size_t room)
 {
-    size_t used = (size_t)snprintf(why->sentence, sizeof why->sentence, "one of these is wanted:");
-    for (int i = option->choices->first; i < option->choices->end; i++)
-        if (option->choices->name(i) != NULL && used < sizeof why->sentence)
-            used += (size_t)snprintf(why->sentence + used, sizeof why->sentence - used, " %s", option->choices->name(i));
+    const char *const *aliases = cli_choice_aliases(choices);
+    size_t used = 0;
+    text[0] = '\0';
+    for (int i = choices->first; i < choices->end; i++)
+        if (choices->name(i) != NULL && used < room)
+            used += (size_t)snprintf(text + used, room - used, "%s%s", used > 0 ? " " : "", choices->name(i));
+    for (int i = 0; aliases != NULL && aliases[i] != NULL && used < room; i++)
+        used += (size_t)snprintf(text + used, room - used, "%s %s is %s", i == 0 ? ";" : ",", aliases[i],
+                                 choices->name(choices->from_name(aliases[i])));
+}
+
+/* The names, then the aliases, without gaps. */
+static const char *nth_choice(const void *list, int index)
+{
+    const struct cli_choices *choices = list;
+    for (int i = choices->first; i < choices->end; i++)
+        if (choices->name(i) != NULL && index-- == 0) return choices->name(i);
+    const char *const *aliases = cli_choice_aliases(choices);
+    return aliases != NULL ? aliases[index] : NULL;
+}
+
+/* What was given is `length` bytes of text. */
+static void suggest(const struct cli_choices *choices, const char *text, size_t length, struct cli_why *why)
+{
+    char given[64];
+    const size_t used = strlen(why->sentence);
+    snprintf(given, sizeof given, "%.*s", (int)(length < sizeof given ? length : 0), text);
+    const char *near = cli_nearest(given, nth_choice, choices);
+    if (near != NULL) snprintf(why->sentence + used, sizeof why->sentence - used, "; did you mean %s?", near);
+}
+
+static bool say_choices(const struct cli_option *option, const char *text, size_t length, struct cli_why *why)
+{
+    char names[900];
+    cli_list_choices(option->choices, names, sizeof names);
+    cli_say(why, "one of these is wanted: %s", names);
+    suggest(option->choices, text, length, why);
     return false;
 }
 
 bool cli_choice(const struct cli_option *option, const char *text, void *destination, struct cli_why *why)
 {
     int value;
-    if (!read_choice(option->choices, text, strlen(text), &value)) return say_choices(option, why);
+    if (!read_choice(option->choices, text, strlen(text), &value)) return say_choices(option, text, strlen(text), why);
     memcpy(destination, &value, sizeof value);   /* an enum of the library is as wide as an int */
     return true;
 }
@@ -162,13 +187,21 @@ bool cli_choice_set(const struct cli_option *option, const char *text, void *des
     for (const char *word = text;; word++) {
         const size_t length = strcspn(word, ",");
         int value;
-        if (!read_choice(option->choices, word, length, &value)) return say_choices(option, why);
+        if (!read_choice(option->choices, word, length, &value)) return say_choices(option, word, length, why);
         set |= (uint64_t)1 << value;
         word += length;
         if (*word == '\0') break;
     }
     *(uint64_t *)destination = set;
     return true;
+}
+
+bool cli_layout(const struct cli_option *option, const char *text, void *destination, struct cli_why *why)
+{
+    if (bsm_scale_layout_parse(text, destination) == BSM_OK) return true;
+    cli_say(why, "%s", bsm_last_error());
+    if (option->choices != NULL) suggest(option->choices, text, strcspn(text, ":"), why);
+    return false;
 }
 
 int cli_name_index(const char *const *names, const char *name)

@@ -4,6 +4,7 @@
  * 4 in 2.0 and 3.0, little-endian), then a Python dict with the keys descr, fortran_order and shape, padded with blanks.
  * Every byte may be a lie: each is checked before it is believed, and every lie has its own sentence. */
 #include "npy.h"
+#include "kind.h"
 
 bsm_status bsmi_npy_read_preamble(const unsigned char *start, uint64_t file_bytes, struct bsmi_npy_preamble *preamble)
 {
@@ -11,8 +12,11 @@ bsm_status bsmi_npy_read_preamble(const unsigned char *start, uint64_t file_byte
     if (file_bytes == 0) return bsmi_fail(BSM_EFILE, "the file is empty");
     if (file_bytes < 10)
         return bsmi_fail(BSM_EFILE, "the file has %d bytes, an .npy file at least 10: it is cut off, or none", (int)file_bytes);
-    if (memcmp(start, magic, sizeof magic) != 0)
+    if (memcmp(start, magic, sizeof magic) != 0) {
+        const char *kind = bsmi_file_kind(start, 10);
+        if (kind != NULL) return bsmi_fail(BSM_EFILE, "this is no .npy file: it is %s", kind);
         return bsmi_fail(BSM_EFILE, "this is no .npy file: it does not start with \\x93NUMPY");
+    }
     const int major = start[6], minor = start[7];
     if (major < 1 || major > 3 || minor != 0)
         return bsmi_fail(BSM_EUNSUPPORTED, "version %d.%d of the .npy format; known are 1.0, 2.0 and 3.0", major, minor);

@@ -4,6 +4,7 @@
  * and may end in blanks: for each tensor its dtype, shape and the bytes [begin, end) of the data behind the header; the data
  * without holes.  "__metadata__" is an object of texts.  Every byte may be a lie: each is checked before it is believed. */
 #include "json.h"
+#include "kind.h"
 #include "tensors.h"
 
 #include <inttypes.h>
@@ -222,7 +223,10 @@ bsm_status bsmi_safetensors_read(const bsm_context *context, const unsigned char
         return bsmi_fail(BSM_EFILE, "the file has %zu bytes, a .safetensors file at least %d: it is cut off, or none", file_bytes,
                          LENGTH_BYTES + 2);
     for (int i = 0; i < LENGTH_BYTES; i++) length |= (uint64_t)file[i] << 8 * i;
-    if (length > file_bytes - LENGTH_BYTES)
+    const bool cut = length > file_bytes - LENGTH_BYTES, has_object = file_bytes > LENGTH_BYTES && file[LENGTH_BYTES] == '{';
+    const char *kind = cut && !has_object ? bsmi_file_kind(file, file_bytes) : NULL;
+    if (kind != NULL) return bsmi_fail(BSM_EFILE, "this is %s; a .safetensors or a GGUF file is wanted", kind);
+    if (cut)
         return bsmi_fail(BSM_EFILE,
                          "the header is said to have %" PRIu64 " bytes, but the file has only %zu more: it is cut off, or no "
                          ".safetensors file",

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Files that nobody meant well, or that are many: no input is overwritten, whatever the command is given."""
 import json
+import math
 import os
+import pickle
 import resource
 import subprocess
 import sys
@@ -9,6 +11,7 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import checkpoint_file as cf
+import npy_file
 import script
 from script import check
 
@@ -249,7 +252,49 @@ def progress_is_masked(folder):
     check_plain(shown.replace(b"\r\x1b[K", b""), "progress")
 
 
+@in_folder
+def wrong_kinds_are_named(folder):
+    """A file of another kind is called by its name, whatever it is called."""
+    make_model(folder)
+    run(["quantize", "hf", "-o", "m.gguf", "-f", "nvfp4"], folder)
+    npy_file.write(os.path.join(folder, "m.npy"), [2, 64], [1.0] * 128)
+    with open(os.path.join(folder, "m.gguf"), "rb") as file:
+        gguf = file.read()
+    with open(os.path.join(folder, "m.npy"), "rb") as file:
+        npy = file.read()
+    with open(os.path.join(folder, "hf", "model.safetensors"), "rb") as file:
+        safetensors = file.read()
+    lfs = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"
+    kinds = {"an .npy file": npy, "a GGUF file": gguf, "a .safetensors file": safetensors, "a pointer of Git LFS": lfs, "a ZIP archive": b"PK\3\4" + bytes(40),
+             "a pickle of Python": pickle.dumps({"a": [1] * 9}, 4), "JSON text": b"{\"blockscale_note\": 1, \"format\": \"nvfp4\"}",
+             "a web page": b"<!DOCTYPE html><html><body>404</body></html>", "compressed by gzip": b"\x1f\x8b\x08\x00" + bytes(range(40)),
+             "an HDF5 file": b"\x89HDF\r\n\x1a\n" + bytes(40)}
+    for kind, content in kinds.items():
+        for name in ("wrong.npy", "wrong.safetensors", "wrong.gguf"):
+            with open(os.path.join(folder, name), "wb") as file:
+                file.write(content)
+            if name.endswith(".npy"):
+                if kind != "an .npy file":
+                    run(["quantize", name, "-o", "out", "-f", "mxfp4"], folder, 3, f"wrong.npy: this is no .npy file: it is {kind}")
+            elif kind not in ("a .safetensors file", "a GGUF file"):
+                run(["inspect", name], folder, 3, f"{name}: this is {kind}")
+
+
+@in_folder
+def scales_are_called_nan_where_they_are(folder):
+    for values, has_nan in (([1.0] * 64, False), ([1.0] * 32 + [math.nan] + [1.0] * 31, True)):
+        npy_file.write(os.path.join(folder, "x.npy"), [1, 64], values)
+        for form, usual in (("nvfp4", "256 .. 448"), ("mxfp4", "2^-")):
+            said = run(["quantize", "x.npy", "-o", "q", "-f", form], folder).stdout.split("\nscales:\n")[1]
+            rows = [line.split()[1] for line in said.splitlines()[1:]]
+            check(usual in said and ("NaN" in rows) == has_nan and ("NaN" in said) == has_nan, said)
+            run(["quantize", "x.npy", "-o", "q.safetensors", "-f", form], folder)
+            picture = run(["inspect", "q.safetensors", "--svg", "q.svg"], folder).stdout
+            check(("NaN" in picture) == has_nan, picture)
+
+
 script.cases("test_cli_hostile_files", [
     no_input_of_many_is_overwritten, an_index_is_an_input, an_input_that_is_read_late_is_an_input, configurations_that_are_no_files,
     configurations_that_are_deep, pipes_are_not_waited_for,
-    names_of_tensors_are_masked, sentences_about_files_are_masked, progress_is_masked])
+    names_of_tensors_are_masked, sentences_about_files_are_masked, progress_is_masked,
+    wrong_kinds_are_named, scales_are_called_nan_where_they_are])

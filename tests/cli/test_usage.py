@@ -53,6 +53,30 @@ def help_everywhere():
     script.check(script.run([command, "--version"]).startswith("blockscale 0."), "version")
 
 
+def version_everywhere():
+    line = script.run([command, "--version"])
+    script.check(re.fullmatch(r"blockscale \d+\.\d+\.\d+\n", line), line)
+    for words in (["-V"], ["version"], ["info", "--version"], ["matmul", "-V"], ["quantize", "a", "-o", "b", "--version"]):
+        script.check(script.run([command, *words]) == line, words)
+
+
+def mistyped_values_are_suggested():
+    quantize = ["quantize", "random:4x64", "-o", "Q"]
+    for more, near in ((["-f", "mxpf4"], "mxfp4"), (["-f", "nvpf4"], "nvfp4"), (["-f", "mxpf8"], "mxfp8"), (["-f", "mxfp4", "--recipe", "flor"], "floor"),
+                       (["-f", "nvfp4", "--preset", "modelop"], "modelopt"), (["-f", "mxfp4", "--packing", "lowfirst"], "low_first"),
+                       (["-f", "mxfp4", "--layout", "lineer"], "linear"), (["-f", "mxfp4", "--layout", "tile:4x4"], "tiles"),
+                       (["-f", "mxfp4", "--rounding", "neerest"], "nearest"), (["-f", "mxfp4", "--convention", "model_opt"], "modelopt")):
+        refused(quantize + more, f"did you mean {near}?")
+    refused(["matmul", "--activation", "gelu_tanj"], "did you mean gelu_tanh?")
+    script.check("did you mean" not in refused(quantize + ["-f", "zzzzz"], "one of these is wanted"), "zzzzz is near nothing")
+
+
+def aliases_are_told():
+    for text in (script.run([command, "quantize", "--help"]), refused(["quantize", "x", "-o", "y", "-f", "what"], "wanted"), script.run([command, "manual"])):
+        flat = " ".join(text.split())
+        script.check("mxfp8 is mxfp8_e4m3, mxfp6 is mxfp6_e2m3" in flat, flat[:2000])
+
+
 def no_verb_and_wrong_verbs():
     done = subprocess.run([command], capture_output=True, text=True, check=False)
     script.check(done.returncode == 2 and done.stdout == "" and "usage: blockscale VERB" in done.stderr, done)
@@ -61,14 +85,14 @@ def no_verb_and_wrong_verbs():
     refused([""], "no such verb")
     refused(["help", "nothing"], "no such verb")
     refused(["help", "matmul", "quantize"], "help takes one verb")
-    refused(["--version", "now"], "no such verb")
+    refused(["--version", "now"], "--version takes no argument")
 
 
 def every_option_used_wrongly():
     count = 0
     for verb in verbs():
         for name, letter, valued in options_of(verb):
-            if name == "--help":
+            if name in ("--help", "--version"):
                 continue
             if not valued:
                 refused([verb, f"{name}=1"], "takes no value")
@@ -225,6 +249,7 @@ def examples_work_as_printed():
                 script.check(out != "", line)
 
 
-script.cases("test_cli_usage", [help_everywhere, no_verb_and_wrong_verbs, every_option_used_wrongly, numbers_and_names_used_wrongly,
+script.cases("test_cli_usage", [help_everywhere, version_everywhere, mistyped_values_are_suggested, aliases_are_told,
+                                no_verb_and_wrong_verbs, every_option_used_wrongly, numbers_and_names_used_wrongly,
                                 closed_and_full_standard_output, closed_standard_error_and_input, a_reader_that_goes_away,
                                 the_environment, info_says_everything, the_manual_has_everything, completions_know_every_option, examples_work_as_printed])
