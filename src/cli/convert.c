@@ -346,6 +346,16 @@ static int convert(struct cli *cli, struct job *job, const struct settings *s)
     return result;
 }
 
+static void find_merge(const struct cli *cli, struct job *job, const char *rules)
+{
+    const struct rewrite *r = &job->rewrite;
+    const bsm_weight **weights = cli_memory(cli, r->count + 1, sizeof *weights);
+    for (int64_t i = 0; i < r->count; i++)
+        if (r->items[i].is_weight) weights[i] = &r->items[i].weight;
+    merge_scales_find(cli, weights, r->count, rules, &job->merge);
+    free(weights);
+}
+
 static int run(struct cli *cli, const void *given)
 {
     const struct settings *s = given;
@@ -361,7 +371,7 @@ static int run(struct cli *cli, const void *given)
     if (s->merge == NULL && gguf) rules = ""; /* nobody fuses these: ggml multiplies by each tensor scale */
     int result = rewrite_start(cli, s->input, s->output, takes, &job.rewrite);
     if (result == CLI_DONE) result = rewrite_wants_work(cli, s->input, &job.rewrite, 0);
-    if (result == CLI_DONE) merge_scales_find(cli, &job.rewrite, rules, &job.merge);
+    if (result == CLI_DONE) find_merge(cli, &job, rules);
     if (result == CLI_DONE) result = convert(cli, &job, s);
     merge_scales_free(&job.merge);
     written_free(&job.written);

@@ -1,5 +1,6 @@
 /* blockscale inspect: what a checkpoint holds, what it costs, and how far it is from another one. */
 #include "histogram.h"
+#include "merge_scales.h"
 #include "weights.h"
 
 #include <inttypes.h>
@@ -39,6 +40,7 @@ struct inspection {
     int64_t count, wrong, not_read; /* shown; that lie; of kinds that nothing here reads */
     double signal, noise;
     int64_t e8m0[256], ue4m3[256];
+    struct merge_scales apart; /* groups of weights that programs fuse, with tensor scales that differ */
 };
 
 /* Comparing ---------------------------------------------------------------------------------------------------------------- */
@@ -216,6 +218,24 @@ static bool any(const int64_t *histogram)
     return false;
 }
 
+/* In GGUF files every matrix has its own, and nobody fuses them. */
+static void find_apart(const struct cli *cli, struct inspection *all)
+{
+    const bsm_weight **weights = cli_memory(cli, all->count + 1, sizeof *weights);
+    const bool gguf = bsm_checkpoint_get_kind(all->checkpoint) == BSM_CHECKPOINT_GGUF;
+    for (int64_t i = 0; i < all->count; i++) weights[i] = &all->lines[i].weight;
+    merge_scales_find(cli, weights, all->count, gguf ? "" : fused_usual, &all->apart);
+    free(weights);
+}
+
+static void print_apart(const struct inspection *all)
+{
+    if (all->apart.fused.count == 0) return;
+    printf("tensor scales differ in ");
+    fused_print(&all->apart.fused, stdout);
+    printf(": programs that fuse them keep the largest alone; blockscale convert --merge-tensor-scales default merges them\n");
+}
+
 static void print_text(const struct inspection *all)
 {
     const bsm_checkpoint *c = all->checkpoint;
@@ -227,6 +247,7 @@ static void print_text(const struct inspection *all)
     if (all->not_read > 0) printf(", %" PRId64 " of kinds that are not read", all->not_read);
     printf("\n");
     if (all->original != NULL && all->signal > 0) printf("signal to noise of all: %.2f dB\n", decibels(all->signal, all->noise));
+    if (!all->settings->tensors) print_apart(all);
     if (!all->settings->tensors && any(all->e8m0)) histogram_print(BSM_E8M0, all->e8m0);
     if (!all->settings->tensors && any(all->ue4m3)) histogram_print(BSM_UE4M3, all->ue4m3);
 }
@@ -282,6 +303,7 @@ static void print_json(const struct inspection *all)
     cli_json_array(&json, "weights");
     for (int64_t i = 0; i < all->count; i++) print_weight_json(&json, all, &all->lines[i]);
     cli_json_end(&json);
+    fused_print_json(&json, "different_tensor_scales", &all->apart.fused);
     print_histogram_json(&json, "e8m0_scales", all->e8m0);
     print_histogram_json(&json, "ue4m3_scales", all->ue4m3);
     cli_json_end(&json);
@@ -310,9 +332,11 @@ static int inspect(struct cli *cli, struct inspection *all)
     int result = CLI_DONE;
     all->lines = cli_memory(cli, count, sizeof *all->lines);
     for (int64_t i = 0; result == CLI_DONE && i < count; i++) result = look(cli, all, i);
+    find_apart(cli, all);
     if (result == CLI_DONE && all->settings->svg != NULL) result = draw(cli, all);
     if (result == CLI_DONE && cli->json) print_json(all);
     else if (result == CLI_DONE) print_text(all);
+    merge_scales_free(&all->apart);
     free(all->lines);
     return result == CLI_DONE && all->wrong > 0 ? cli_bad_input(cli, "%" PRId64 " weights are not as they should be", all->wrong)
                                                 : result;

@@ -3,11 +3,12 @@
 
 #include <stdlib.h>
 
-/* Whether a matrix can be a member: its block scales are of NVFP4, and there is one tensor scale. */
-static bool has_two_levels(const struct rewrite_item *item)
+/* Whether a weight can be a member: its block scales are of NVFP4, and there is one tensor scale. */
+static bool has_two_levels(const bsm_weight *weight)
 {
-    const bsm_matrix *m = &item->weight.matrix;
-    return item->is_weight && m->format == BSM_NVFP4 && m->tensor_scale != NULL && m->batch <= 1;
+    if (weight == NULL) return false;
+    const bsm_matrix *m = &weight->matrix;
+    return m->format == BSM_NVFP4 && m->tensor_scale != NULL && m->batch <= 1;
 }
 
 static bool has_larger_factor(const bsm_matrix *one, const bsm_matrix *other)
@@ -17,12 +18,13 @@ static bool has_larger_factor(const bsm_matrix *one, const bsm_matrix *other)
 }
 
 /* The members with the largest factors, by group; and whether they differ from others. */
-static void find_largest(const struct rewrite *rewrite, const struct fused_weight *weights, const bsm_matrix **largest, bool *differs)
+static void find_largest(const bsm_weight *const *weights, const struct fused_weight *members, int64_t count,
+                         const bsm_matrix **largest, bool *differs)
 {
-    for (int64_t i = 0; i < rewrite->count; i++) {
-        const bsm_matrix *m = &rewrite->items[i].weight.matrix;
-        const int64_t group = weights[i].group;
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t group = members[i].group;
         if (group < 0) continue;
+        const bsm_matrix *m = &weights[i]->matrix;
         if (largest[group] != NULL && *largest[group]->tensor_scale != *m->tensor_scale) differs[group] = true;
         if (largest[group] == NULL || has_larger_factor(m, largest[group])) largest[group] = m;
     }
@@ -37,26 +39,26 @@ static void keep_those_that_differ(struct fused *fused, const bool *differs)
     fused->count = kept;
 }
 
-void merge_scales_find(const struct cli *cli, const struct rewrite *rewrite, const char *rules, struct merge_scales *merge)
+void merge_scales_find(const struct cli *cli, const bsm_weight *const *weights, int64_t count, const char *rules,
+                       struct merge_scales *merge)
 {
-    struct fused_weight *weights = cli_memory(cli, rewrite->count + 1, sizeof *weights);
-    *merge = (struct merge_scales){ .largest = cli_memory(cli, rewrite->count + 1, sizeof *merge->largest) };
+    struct fused_weight *members = cli_memory(cli, count + 1, sizeof *members);
+    *merge = (struct merge_scales){ .largest = cli_memory(cli, count + 1, sizeof *merge->largest) };
     merge->stats.struct_size = sizeof merge->stats;
-    for (int64_t i = 0; i < rewrite->count; i++) {
-        const bsm_weight *w = &rewrite->items[i].weight;
-        if (has_two_levels(&rewrite->items[i]))
-            weights[i] = (struct fused_weight){ .name = w->name, .length = w->name_length, .columns = w->matrix.columns };
-    }
-    fused_find(cli, rules, weights, rewrite->count, &merge->fused);
+    for (int64_t i = 0; i < count; i++)
+        if (has_two_levels(weights[i]))
+            members[i] = (struct fused_weight){ .name = weights[i]->name, .length = weights[i]->name_length,
+                                                .columns = weights[i]->matrix.columns };
+    fused_find(cli, rules, members, count, &merge->fused);
     const bsm_matrix **largest = cli_memory(cli, merge->fused.count + 1, sizeof *largest);
     bool *differs = cli_memory(cli, merge->fused.count + 1, sizeof *differs);
-    find_largest(rewrite, weights, largest, differs);
-    for (int64_t i = 0; i < rewrite->count; i++)
-        if (weights[i].group >= 0 && differs[weights[i].group]) merge->largest[i] = largest[weights[i].group], merge->weights++;
+    find_largest(weights, members, count, largest, differs);
+    for (int64_t i = 0; i < count; i++)
+        if (members[i].group >= 0 && differs[members[i].group]) merge->largest[i] = largest[members[i].group], merge->weights++;
     keep_those_that_differ(&merge->fused, differs);
     free(differs);
     free(largest);
-    free(weights);
+    free(members);
 }
 
 void merge_scales_free(struct merge_scales *merge)

@@ -208,6 +208,9 @@ def merged_when_converted(folder):
     text = run(["convert", "apart.safetensors", "-o", "same.safetensors"], folder)
     check("tensor scales differ in 1 of q_proj+k_proj+v_proj" in text and "--merge-tensor-scales default merges them" in text, text)
     check(contents(folder, "same.safetensors") == before, "nothing is merged unless asked")
+    text = run(["inspect", "apart.safetensors"], folder)
+    check("tensor scales differ in 1 of q_proj+k_proj+v_proj" in text, text)
+    check(described(json.loads(run(["inspect", "apart.safetensors", "--json"], folder))["different_tensor_scales"]) == USUAL, "inspect")
     for convention in ("modelopt", "compressed_tensors"):
         said = json.loads(run(["convert", "apart.safetensors", "-o", "m.safetensors", "--convention", convention, "--merge-tensor-scales", "default",
                                "--json"], folder))
@@ -230,6 +233,7 @@ def merged_when_converted(folder):
         check(abs(said["worst_error"] - worst) < 1e-12, said)
     text = run(["convert", "m.safetensors", "-o", "again.safetensors", "--merge-tensor-scales", "default"], folder)
     check("tensor scales" not in text.replace("tensor scales became", ""), "merged ones have nothing to merge")
+    check("tensor scales differ" not in run(["inspect", "m.safetensors"], folder), "nor has inspect anything to say")
     text = run(["convert", "apart.safetensors", "-o", "m.safetensors", "--merge-tensor-scales", "gate_proj+up_proj"], folder)
     check("tensor scales merged: 1 of gate_proj+up_proj; of 128 block scales of 2 weights" in text, text)
 
@@ -244,7 +248,7 @@ def merged_from_and_into_gguf(folder):
         for source, target, merge in steps:
             run(["convert", source, "-o", target, *(["--merge-tensor-scales", "default"] if merge else [])], folder)
         check(contents(folder, "x.safetensors") == contents(folder, "want.safetensors"), steps)
-    check("differ" not in run(["convert", "a.gguf", "-o", "b.gguf"], folder), "GGUF keeps every tensor scale")
+    check("differ" not in run(["convert", "a.gguf", "-o", "b.gguf"], folder) + run(["inspect", "a.gguf"], folder), "GGUF keeps every tensor scale")
 
 
 script.cases("test_cli_fused_scales", [shared_by_default, shared_by_e4m3, shared_as_asked, shared_by_presets_and_of_zeros, merged_when_converted, merged_from_and_into_gguf])
