@@ -19,6 +19,12 @@ static int32_t *exponents(const struct bsmi_cuda_operand *o, unsigned char *work
     return o->has_exponents ? (int32_t *)(void *)(workspace + o->exponents_at) : NULL;
 }
 
+/* The GEMM kernel finds the exponents of B's rows, and nobody else learns them. */
+static bool finds_exponents(const struct bsmi_cuda_multiply *c, const struct bsmi_product *p)
+{
+    return c->gemm >= 0 && bsmi_gemm_has_registers(&bsmi_gemm_instances[c->gemm]) && p->b.scale == BSM_E8M0;
+}
+
 void bsmi_cuda_fill_epilogue(const struct bsmi_cuda_multiply *c, const struct bsmi_product *p, unsigned char *workspace,
                              struct bsmi_epilogue_parameters *e)
 {
@@ -28,6 +34,7 @@ void bsmi_cuda_fill_epilogue(const struct bsmi_cuda_multiply *c, const struct bs
     if (!c->direct) {
         e->sums = (float *)(void *)(workspace + c->sums_at), e->sums_pitch = c->sums_pitch;
         e->sums_batch_pitch = grouped ? 0 : p->m * c->sums_pitch;
+        e->sums_are_scaled = finds_exponents(c, p);
         if (c->spread) e->sums_parts = c->parts, e->sums_part_pitch = p->m * p->batch * c->sums_pitch;
     }
     e->a_exponents = exponents(&c->a, workspace), e->b_exponents = exponents(&c->b, workspace);

@@ -126,11 +126,13 @@ struct bsmi_epilogue_parameters {
     const int64_t *group_starts;
 
     /* S, if it lies in memory: element (matrix, i, j) at sums + matrix * sums_batch_pitch + i * sums_pitch + j.  Grouped: i is
-     * the row of A, and the matrix does not count.  S is it times 2^bsmi_sum_exponent.  NULL: in registers.  Columns are rows of B,
-     * however D is gated. */
+     * the row of A, and the matrix does not count.  S is it times 2^bsmi_sum_exponent, or it is S (sums_are_scaled).  NULL: in registers.
+     * Columns are rows of B, however D is gated. */
     float *sums;
     int64_t sums_pitch, sums_batch_pitch;
     int32_t sums_parts;                   /* S is the sum of so many, in this order, sums_part_pitch numbers apart; 0 counts as 1 */
+    int32_t sums_are_scaled;              /* exponents of columns are known to the GEMM kernel alone: it applies those of rows with them, since
+                                             one of the two alone can leave fp32's range where S does not */
     int64_t sums_part_pitch;
     const int32_t *a_exponents, *b_exponents;   /* [a_batch * m], [b_batch * n]; NULL: all 0.  See a_batch_step. */
     int64_t a_exponent_step, b_exponent_step;   /* from one matrix's exponents to the next one's: 0 where it is broadcast */

@@ -25,11 +25,12 @@ struct problem {
     bsm_format d;      /* default: fp32 */
     bsm_layout layout; /* of B's scales; default: any */
     int64_t scale_pitch; /* of linear ones of B; default: any */
-    enum { USUAL, FAR, SPANNING, NAN_SCALES, ZEROS, ONE_FAR, FAR_AND_NAN } scales;
+    enum { USUAL, FAR, SPANNING, NAN_SCALES, ZEROS, ONE_FAR, FAR_AND_NAN, APART } scales;
     bool a_too;        /* A's scales are such, too */
     bool all_codes; /* NaN and infinity too */
     bool alpha, bias_per_row, c; /* alpha: of each row */
     bool one_alpha, bias_per_column;
+    bool relu;         /* D is finished by a kernel of its own */
     bool stream;   /* B's codes of 6 bits, as the kernels for them want */
     int64_t d_odd; /* elements by which D's rows miss multiples of 16 bytes */
 };
@@ -62,6 +63,8 @@ static void set_scales_of_row(struct test *t, struct operand *o, const struct pr
                                  (uint8_t)(row % 3 == 0   ? 3 + rnd_below(t, 8)
                                            : row % 3 == 1 ? 240 + rnd_below(t, 8)
                                                           : 120));
+        if (q->scales == APART)
+            bsm_matrix_set_scale(&o->m, batch, row, s, (uint8_t)(row % 2 == 0 ? 1 + rnd_below(t, 4) : 249 + rnd_below(t, 4)));
         if (q->scales == SPANNING && row % 5 == 0)
             bsm_matrix_set_scale(&o->m, batch, row, s, (uint8_t)(rnd_below(t, 2) == 0 ? 2 : 250));
         if (q->scales == ONE_FAR && s == row * 7 % columns) bsm_matrix_set_scale(&o->m, batch, row, s, row % 2 == 0 ? 3 : 250);
@@ -136,6 +139,7 @@ static unsigned char *run_on(struct test *t, const struct contexts *c, const str
     if (q->bias_per_row) call.bias = bias, call.bias_type = BSM_REAL_FP32, call.bias_per = BSM_PER_ROW;
     if (q->bias_per_column) call.bias = bias, call.bias_type = BSM_REAL_FP32, call.bias_per = BSM_PER_COLUMN;
     if (q->c) call.c = &cc.m, call.beta = beta;
+    if (q->relu) call.activation = BSM_ACT_RELU;
     unsigned char *bytes = malloc(x->d.data_bytes);
     CHECK(t, bsm_context_force_kernel(c->gpu, kernel) == BSM_OK);
     const bsm_status status = bsm_multiply(c->gpu, &call);
@@ -160,7 +164,7 @@ static void compare_kernels(struct test *t, const struct contexts *c, const stru
     for (size_t i = 0; i < x.d.data_bytes; i++)
         if (want[i] != found[i] && wrong++ == 0) first = (int64_t)i;
     if (wrong > 0) {
-        const int64_t bytes = bsm_element_get((int)bsm_format_get((int)x.d.m.format)->element)->bits / 8;
+        const int64_t bytes = (bsm_element_get((int)bsm_format_get((int)x.d.m.format)->element)->bits + 7) / 8;
         FAIL(t, "%s, %s, M=%d N=%d K=%d, scales %s: %d bytes differ, the first in row %d, column %d", bsm_kernel_name(kernel),
              bsm_format_get((int)b)->name, (int)q->m, (int)q->n, (int)q->k, bsm_layout_name((int)x.b.m.scale_layout.kind),
              (int)wrong, (int)(first / bytes / x.d.m.pitch), (int)(first / bytes % x.d.m.pitch));
@@ -456,6 +460,26 @@ static void decoded_beside(struct test *t)
     contexts_close(&c);
 }
 
+/* Exponents of a row of A and of a row of B that leave fp32's range where their sum does not, S in memory: every kernel that finds those of B
+ * itself. */
+static void exponents_far_apart(struct test *t)
+{
+    static const struct problem problems[] = { { .m = 14, .n = 66, .k = 160, .scales = APART, .a = BSM_MXFP4, .a_too = true, .relu = true },
+                                               { .m = 14, .n = 66, .k = 96, .scales = APART, .a = BSM_MXFP8_E5M2, .a_too = true, .d = BSM_NVFP4 } };
+    static const char *const kinds[] = { "_registers", "_turns", "_beside" };
+    struct contexts c;
+    const int plain = open_for_kernels(t, &c, problems, 2);
+    if (plain < 0) return;
+    for (int kernel = 0, number = 0; bsm_kernel_name(kernel) != NULL; kernel++)
+        for (int kind = 0; kind < 3; kind++) {
+            if (strstr(bsm_kernel_name(kernel), kinds[kind]) == NULL || !bsm_kernel_serves(c.gpu, kernel, BSM_MXFP4, BSM_MXFP4)) continue;
+            for (int i = 0; i < 2; i++)
+                if (!is_simulated() || one_is_asked_for() || i == number % 2) compare_kernels(t, &c, &problems[i], BSM_MXFP4, kernel, plain);
+            number++;
+        }
+    contexts_close(&c);
+}
+
 static void operands_of_every_kind(struct test *t)
 {
     static const struct problem problems[] = {
@@ -529,6 +553,7 @@ int main(int argc, char **argv)
     static const struct test_case cases[] = { TEST(every_format), TEST(long_rows), TEST(edges),     TEST(scales_and_codes_of_any_size),
                                               TEST(operands_of_every_kind), TEST(epilogues), TEST(other_forms_are_refused),
                                               TEST(far_scales_in_few_places), TEST(wide_tiles), TEST(whole_tiles), TEST(decoded_in_registers),
-                                              TEST(streams),                TEST(left_out_by_the_kernel), TEST(decoded_beside) };
+                                              TEST(streams),                TEST(left_out_by_the_kernel), TEST(decoded_beside),
+                                              TEST(exponents_far_apart) };
     return TEST_MAIN(argc, argv, cases);
 }

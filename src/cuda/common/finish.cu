@@ -56,7 +56,7 @@ __device__ static finish_row begin_row(const bsmi_epilogue_parameters &e, int64_
     r.matrix = e.grouped ? find_group(e, number) : number / e.m;
     r.row = e.grouped ? number : number - r.matrix * e.m;
     r.sums = e.sums + (e.grouped ? 0 : r.matrix * e.sums_batch_pitch) + r.row * e.sums_pitch;
-    r.a_exponent = e.a_exponents == nullptr ? 0 : e.a_exponents[r.matrix * e.a_exponent_step + r.row];
+    r.a_exponent = e.a_exponents == nullptr || e.sums_are_scaled ? 0 : e.a_exponents[r.matrix * e.a_exponent_step + r.row];
     r.b_exponents = e.b_exponents == nullptr ? nullptr : e.b_exponents + r.matrix * e.b_exponent_step;
     if (e.alpha == nullptr) r.factor = factor_of(e, 1);
     else if (e.alpha_per != BSM_PER_COLUMN)

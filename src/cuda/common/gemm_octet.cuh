@@ -55,9 +55,9 @@ __device__ static inline void load_eight(uint32_t first_four, uint32_t last_four
     for (int i = 0; i < 8; i++) v[i] = __uint_as_float(words[i]);
 }
 
-/* Columns that are left out drop out; the others get their exponents, but not where S is stored as it is: then only those that this kernel
- * alone knows.  columns: the table of columns, from the first of the eight on. */
-__device__ static inline void scale_octet(gemm_octet &octet, int32_t row_exponent, uint32_t columns, bool direct, bool alone)
+/* Columns whose sums a fallback computes drop out; the others get their exponents, where `applies`.  columns: the table of columns, from the
+ * first of the eight on. */
+__device__ static inline void scale_octet(gemm_octet &octet, int32_t row_exponent, uint32_t columns, bool applies)
 {
     float exponents[8];
     load_eight(columns, columns + 16, exponents);
@@ -65,7 +65,7 @@ __device__ static inline void scale_octet(gemm_octet &octet, int32_t row_exponen
     for (int i = 0; i < 8; i++) {
         const int32_t exponent = __float_as_int(exponents[i]);
         if (exponent == BSMI_ROW_LEFT_OUT) octet.exists &= ~(1u << i);
-        if (direct || alone) octet.v[i] = times_power_of_two(octet.v[i], bsmi_sum_exponent(direct ? row_exponent : 0, exponent));
+        if (applies) octet.v[i] = times_power_of_two(octet.v[i], bsmi_sum_exponent(row_exponent, exponent));
     }
 }
 
@@ -128,7 +128,7 @@ __device__ static inline void finish_octet(const bsmi_gemm_parameters &p, const 
     gemm_octet octet = { {}, place.exists };
     if (octet.exists == 0 || line.exponent == BSMI_ROW_LEFT_OUT) return;
     load_eight(sums.x, sums.y, octet.v);
-    if (place.scaled) scale_octet(octet, line.exponent, place.columns, p.direct, e.b_exponents == nullptr);
+    if (place.scaled) scale_octet(octet, line.exponent, place.columns, p.direct || e.sums_are_scaled);
     if (p.direct) {
         const unsigned char *c = e.c + (e.grouped ? 0 : matrix * e.c_batch_bytes) + row * e.c_row_bytes;
         if (finish.changes)

@@ -135,7 +135,7 @@ __device__ static inline void finish_part(const bsmi_gemm_parameters &p, const g
                                                      boxes.barrier);
     }
     const gemm_exponents exponents = exponents_of(of.rows[block], columns);
-    const bool quickly = stores_quickly(p, finish, part, exponents) && (p.direct || found == 0 || !columns.in_table);
+    const bool quickly = stores_quickly(p, finish, part, exponents) && (p.direct || !p.epilogue.sums_are_scaled || !exponents.any);
     const bool any_nan = quickly && p.direct && finish_sums<CONFIG::COLUMNS>(p.epilogue, finish, part, exponents, boxes.table, sums);
     if (by_columns) barrier_sync(boxes.barrier, 128);     /* the table is read */
     if (!has_rows(part)) return;

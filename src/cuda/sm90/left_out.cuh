@@ -13,18 +13,11 @@ struct left_out_memory {
     sums_panel<LEFT_OUT_LINES> a[LEFT_OUT_ROWS / LEFT_OUT_LINES], b;
 };
 
-/* The exponent that bsmi_finish gives S for its row, not knowing that the column is left out; 0 where it knows, or the row is. */
-__device__ static inline int32_t added_later(const bsmi_epilogue_parameters &e, int32_t matrix, int64_t row)
-{
-    if (e.b_exponents != nullptr || e.a_exponents == nullptr) return 0;
-    return bsmi_sum_exponent(e.a_exponents[matrix * e.a_exponent_step + row], 0);
-}
-
 __device__ static void store_left_out(const bsmi_gemm_parameters &p, int32_t matrix, int64_t row, int64_t column, float sum)
 {
     const bsmi_epilogue_parameters &e = p.epilogue;
     if (p.direct) store_finished(e, matrix, row, column, finished_value(e, matrix, row, column, sum));
-    else e.sums[matrix * e.sums_batch_pitch + row * e.sums_pitch + column] = times_power_of_two(sum, -added_later(e, matrix, row));
+    else e.sums[matrix * e.sums_batch_pitch + row * e.sums_pitch + column] = sum;
 }
 
 /* Every kernel has its own copy of this: of either operand by one function, which is not called often. */
