@@ -48,7 +48,7 @@ struct job {
     struct merge_scales merge;
     bool merges;
     struct written written;
-    int64_t inverted;    /* tensor scales whose reciprocal fp32 does not hold exactly */
+    int64_t inverted; /* tensor scales whose reciprocal fp32 does not hold exactly */
 };
 
 /* fp32 scales of tiles have no other spelling: they are passed on with their weights. */
@@ -321,8 +321,7 @@ static int finish(struct cli *cli, struct job *job, const struct settings *s)
     for (int64_t i = 0; i < r->count; i++)
         if (r->items[i].is_weight) q.head = q.head || strcmp(rewrite_name_of(&r->items[i].weight).text, "lm_head") == 0;
         else if (weights_is_module(r->checkpoint, r->items[i].tensor))
-            q.left[q.left_count++] =
-                cli_without_ending(cli, weights_tensor(r->checkpoint, r->items[i].tensor).name, ".weight");
+            q.left[q.left_count++] = cli_without_ending(cli, weights_tensor(r->checkpoint, r->items[i].tensor).name, ".weight");
     job->written = (struct written){ .input = s->input, .output = s->output, .kind = r->writer.kind, .quantization = q };
     return written_finish(cli, &job->written);
 }

@@ -1,7 +1,7 @@
 /* Weights that serving programs join, see fused.h.
  *
- * Sources of the usual names: the stacked parameters of vLLM's models, FUSED_LAYER_NAMES of llm-compressor 0.14, and ModelOpt 0.47's
- * linear layers that share an input. */
+ * Sources of the usual names: the stacked parameters of vLLM's models, FUSED_LAYER_NAMES of llm-compressor 0.14, and the linear
+ * layers that share an input in ModelOpt 0.47. */
 #include "fused.h"
 
 #include <inttypes.h>
@@ -44,8 +44,9 @@ int fused_rules(const struct cli *cli, const char *option, const char *given, co
     for (struct span rest = { *rules, strlen(*rules) }; rest.length > 0;) {
         const struct span rule = split(rest, ',', &rest);
         if (count_members(rule) < 2)
-            return cli_wrong_usage(cli, "%s %s: \"%.*s\" is no group: none, default, or names with + between them are wanted, as "
-                                        "q_proj+k_proj+v_proj, and commas between groups",
+            return cli_wrong_usage(cli,
+                                   "%s %s: \"%.*s\" is no group: none, default, or names with + between them are wanted, as "
+                                   "q_proj+k_proj+v_proj, and commas between groups",
                                    option, given, (int)rule.length, rule.text);
     }
     return CLI_DONE;

@@ -14,7 +14,9 @@ static bsm_status read_scales(struct cli *cli, const unsigned char *blocks, int6
 {
     uint16_t *codes = cli_memory(cli, count, sizeof *codes);
     for (int64_t i = 0; i < count; i++) memcpy(&codes[i], blocks + i * BYTES, sizeof codes[i]);
-    const bsm_matrix source = { .struct_size = sizeof source, .format = BSM_FORMAT_FP16, .rows = 1, .columns = count, .data = codes };
+    const bsm_matrix source = {
+        .struct_size = sizeof source, .format = BSM_FORMAT_FP16, .rows = 1, .columns = count, .data = codes
+    };
     const bsm_real_matrix to = real_rows(BSM_REAL_FP32, 1, count, scales, count);
     const bsm_status status = bsm_dequantize(cli->context, &source, &to);
     free(codes);

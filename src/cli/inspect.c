@@ -133,7 +133,8 @@ static int look(struct cli *cli, struct inspection *all, int64_t index)
     if (scale == BSM_E8M0) weights_count_scales(&line->weight, all->e8m0);
     if (scale == BSM_UE4M3) weights_count_scales(&line->weight, all->ue4m3);
     all->count++;
-    if (all->original != NULL && compare(cli, all, line) != CLI_DONE) all->wrong++; /* said; the others are looked at all the same */
+    if (all->original != NULL && compare(cli, all, line) != CLI_DONE)
+        all->wrong++; /* said; the others are looked at all the same */
     return CLI_DONE;
 }
 

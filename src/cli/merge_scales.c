@@ -47,7 +47,8 @@ void merge_scales_find(const struct cli *cli, const bsm_weight *const *weights, 
     merge->stats.struct_size = sizeof merge->stats;
     for (int64_t i = 0; i < count; i++)
         if (has_two_levels(weights[i]))
-            members[i] = (struct fused_weight){ .name = weights[i]->name, .length = weights[i]->name_length,
+            members[i] = (struct fused_weight){ .name = weights[i]->name,
+                                                .length = weights[i]->name_length,
                                                 .columns = weights[i]->matrix.columns };
     fused_find(cli, rules, members, count, &merge->fused);
     const bsm_matrix **largest = cli_memory(cli, merge->fused.count + 1, sizeof *largest);

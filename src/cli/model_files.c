@@ -14,7 +14,7 @@
 enum { MOST_FILES = 100, MOST_BYTES = 64 << 20, CHUNK = 65536 };
 
 /* Weights in all their spellings, and what is written anew. */
-static const char *const weights[] = { ".safetensors", ".index.json", ".gguf", ".bin",  ".pt",  ".pth", ".ckpt", ".h5",
+static const char *const weights[] = { ".safetensors", ".index.json", ".gguf", ".bin",    ".pt",  ".pth", ".ckpt", ".h5",
                                        ".msgpack",     ".onnx",       ".ot",   ".tflite", ".npy", ".npz", ".pkl" };
 static const char *const configurations[] = { "config.json", "hf_quant_config.json" };
 

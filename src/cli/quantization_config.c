@@ -9,7 +9,7 @@
 /* How the projects call a format. */
 static const struct words {
     bsm_format format;
-    const char *algorithm, *weight_only; /* ModelOpt's, with and without scales for inputs */
+    const char *algorithm, *weight_only;        /* ModelOpt's, with and without scales for inputs */
     const char *packed, *strategy, *scale_type; /* compressed-tensors' */
     int bits, group;
     bool modelopt_has_group, modelopt_has_config_group; /* ModelOpt writes the size; and a config group */
@@ -36,7 +36,7 @@ bool quantization_has_words(const struct quantization *q)
     return w != NULL && (c == BSM_CONVENTION_COMPRESSED_TENSORS || (c == BSM_CONVENTION_MODELOPT && w->algorithm != NULL));
 }
 
-/* Lists ------------------------------------------------------------------------------------------------------------------------ */
+/* Lists ------------------------------------------------------------------------------------------------------------ */
 
 /* A model whose head is its embedding has no tensor for the head, but a module: it must be said to be left. */
 static void add_left(yyjson_mut_doc *doc, const struct quantization *q, yyjson_mut_val *object, const char *key)
@@ -66,7 +66,7 @@ static void add_producer(yyjson_mut_doc *doc, yyjson_mut_val *object)
     yyjson_mut_obj_add_strcpy(doc, producer, "version", version);
 }
 
-/* ModelOpt --------------------------------------------------------------------------------------------------------------------- */
+/* ModelOpt --------------------------------------------------------------------------------------------------------- */
 
 static const char *algorithm_of(const struct quantization *q)
 {
@@ -118,7 +118,7 @@ yyjson_mut_val *quantization_hf_quant_config(yyjson_mut_doc *doc, const struct q
     return top;
 }
 
-/* compressed-tensors ----------------------------------------------------------------------------------------------------------- */
+/* compressed-tensors ----------------------------------------------------------------------------------------------- */
 
 /* local: inputs of NVFP4, whose block scales are found as they come, under the tensor scale that is stored. */
 static void add_numbers(yyjson_mut_doc *doc, const struct words *w, yyjson_mut_val *group, const char *key, bool local)
@@ -154,7 +154,7 @@ static yyjson_mut_val *compressed_tensors_config(yyjson_mut_doc *doc, const stru
     return object;
 }
 
-/* gpt-oss ------------------------------------------------------------------------------------------------------------------------ */
+/* gpt-oss ---------------------------------------------------------------------------------------------------------- */
 
 static yyjson_mut_val *gpt_oss_config(yyjson_mut_doc *doc, const struct quantization *q)
 {

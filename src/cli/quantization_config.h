@@ -9,10 +9,10 @@
 /* What there is to say. */
 struct quantization {
     bsm_convention convention;
-    bsm_format format;                    /* of all weights; NONE where they differ */
-    bool input_scales;                    /* every weight has a scale for its input */
-    bool head;                            /* the module lm_head is quantized */
-    char **left;                          /* modules that keep their numbers */
+    bsm_format format; /* of all weights; NONE where they differ */
+    bool input_scales; /* every weight has a scale for its input */
+    bool head;         /* the module lm_head is quantized */
+    char **left;       /* modules that keep their numbers */
     int left_count;
 };
 

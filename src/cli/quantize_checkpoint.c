@@ -374,8 +374,8 @@ static int say_nothing_is_chosen(struct cli *cli, const struct job *job)
                              job->request->input);
     return cli_bad_input(
         cli,
-        "%s: no weight is chosen: matrices called X.weight of fp32, fp16 or bf16 numbers are, and of fp8 with fp32 scales of tiles or "
-        "rows; --include and --exclude choose among them. What is quantized already is converted, or dequantized first",
+        "%s: no weight is chosen: matrices called X.weight of fp32, fp16 or bf16 numbers are, and of fp8 with fp32 scales of tiles "
+        "or rows; --include and --exclude choose among them. What is quantized already is converted, or dequantized first",
         job->request->input);
 }
 

@@ -39,8 +39,8 @@ static bsm_status try_gpt_oss(struct bsmi_look *look, const char *codes_ending, 
     w->matrix.format = BSM_MXFP4;
     t->rank--; /* the blocks of a row lie one behind the other */
     const bsm_status status = bsmi_read_shape(look, 32);
-    w->gate_up_interleaved =
-        bsmi_name_ends(w->name, (size_t)w->name_length, "gate_up_proj") || bsmi_name_ends(w->name, (size_t)w->name_length, "mlp1_weight");
+    w->gate_up_interleaved = bsmi_name_ends(w->name, (size_t)w->name_length, "gate_up_proj") ||
+                             bsmi_name_ends(w->name, (size_t)w->name_length, "mlp1_weight");
     return status == BSM_OK ? bsmi_attach_block_scales(look, &scales, index, t->rank - 1) : status;
 }
 

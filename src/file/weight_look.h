@@ -23,12 +23,14 @@ bool bsmi_find_part(const struct bsmi_look *look, const char *ending, bsm_tensor
 /* Shapes ---------------------------------------------------------------------------------------------------------------- */
 
 /* "2 x 3", for sentences. */
-struct bsmi_shape_text { char text[192]; };
+struct bsmi_shape_text {
+    char text[192];
+};
 struct bsmi_shape_text bsmi_shape_text(const bsm_tensor *t);
 bsm_status bsmi_misfit(const struct bsmi_look *look, const bsm_tensor *part, const char *wanted);
 /* Rows, columns and batch from the codes' shape; `per` numbers lie in one of the last dimension. */
 bsm_status bsmi_read_shape(struct bsmi_look *look, int64_t per);
-int64_t bsmi_count_of(const bsm_tensor *t);                  /* -1: more than 63 bits count */
+int64_t bsmi_count_of(const bsm_tensor *t); /* -1: more than 63 bits count */
 
 /* Scales: each sets what it is about in the weight, or fails with a sentence that names both tensors ---------------------- */
 

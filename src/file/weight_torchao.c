@@ -1,7 +1,7 @@
-/* torchao's tensors as flatten_tensor_state_dict of torchao 0.18 stores them: X._weight_qdata with X._weight_scale, for weight X.weight.
+/* torchao's tensors as flatten_tensor_state_dict of torchao 0.18 stores them: X._weight_qdata with X._weight_scale.
  *
- * Scales may lie row by row or in cuBLAS' blocks of 128 x 4 ("swizzled"), which their shapes tell apart: a swizzled list for M rows of
- * S scales is said to be [32 ceil(M / 128), 16 ceil(S / 4)].  Formats follow from types and shapes; of 6-bit codes, one in a byte, the
+ * Scales may lie row by row or in cuBLAS' blocks of 128 x 4 ("swizzled"), which their shapes tell apart: swizzled ones for M rows of S
+ * scales are said to be [32 ceil(M / 128), 16 ceil(S / 4)].  Formats follow from types and shapes; of 6-bit codes, one in a byte, the
  * metadata alone says which they are. */
 #include "weight_look.h"
 
@@ -23,10 +23,11 @@ static bsm_status refuse(const struct bsmi_look *look, const bsm_tensor *scales)
     const char *said = said_of(look), *kind = "of another kind";
     for (size_t i = 0; said != NULL && i < sizeof kinds / sizeof kinds[0]; i++)
         if (strstr(said, kinds[i]) != NULL) kind = kinds[i];
-    return bsmi_fail(BSM_EUNSUPPORTED,
-                     "tensor %.200s (%s) with scales %.200s is a tensor of torchao's, %s: NVFP4Tensor, MXTensor and Float8Tensor are "
-                     "read",
-                     look->codes.name, bsm_tensor_type_name((int)look->codes.type), scales->name, kind);
+    return bsmi_fail(
+        BSM_EUNSUPPORTED,
+        "tensor %.200s (%s) with scales %.200s is a tensor of torchao's, %s: NVFP4Tensor, MXTensor and Float8Tensor are "
+        "read",
+        look->codes.name, bsm_tensor_type_name((int)look->codes.type), scales->name, kind);
 }
 
 /* The 6-bit element that the metadata names. */
@@ -40,8 +41,7 @@ static bsm_format six_bits(const struct bsmi_look *look)
 static bool is_swizzled(const struct bsmi_look *look, const bsm_tensor *scales)
 {
     const bsm_matrix *m = &look->weight->matrix;
-    return m->batch == 1 && look->codes.rank == 2 && scales->rank == 2 &&
-           scales->shape[0] == 32 * bsmi_ceil_div(m->rows, 128) &&
+    return m->batch == 1 && look->codes.rank == 2 && scales->rank == 2 && scales->shape[0] == 32 * bsmi_ceil_div(m->rows, 128) &&
            scales->shape[1] == 16 * bsmi_ceil_div(bsm_matrix_scale_columns(m), 4);
 }
 

@@ -6,7 +6,10 @@
 #include "core/core.h"
 
 struct bsmi_wide_scales {
-    struct bsmi_wide_tensor { int64_t index; const float *numbers; } *tensors;       /* by index */
+    struct bsmi_wide_tensor {
+        int64_t index;
+        const float *numbers;
+    } * tensors; /* by index */
     int64_t count;
     float *numbers;
     int64_t number_count;

@@ -201,7 +201,8 @@ static void refuse(struct test *t, bsm_status status, const char *words)
 
 static void torchao_by_metadata(struct test *t)
 {
-    static const char *const said[] = { "{\"_data\": {\"elem_dtype\": \"fp6_e3m2\"}}", "{\"_data\": {\"elem_dtype\": \"fp6_e2m3\"}}" };
+    static const char *const said[] = { "{\"_data\": {\"elem_dtype\": \"fp6_e3m2\"}}",
+                                        "{\"_data\": {\"elem_dtype\": \"fp6_e2m3\"}}" };
     for (int i = 0; i < 2; i++) {
         const bsm_metadata metadata = { "m.weight", said[i] };
         start();
@@ -222,7 +223,8 @@ static void torchao_by_metadata(struct test *t)
     made.metadata_count = 1;
     ADD("m._weight_scale", BF16, NULL, 5, 1), ADD("m._weight_qdata", I8, NULL, 5, 64);
     refuse(t, BSM_EUNSUPPORTED, "(I8) with scales m._weight_scale is a tensor of torchao's, Int8Tensor: NVFP4Tensor, MXTensor and");
-    ADD("m._weight_per_tensor_scale", F32, NULL, 2), ADD("m._weight_qdata", U8, NULL, 5, 32), ADD("m._weight_scale", F8_E4M3, NULL, 5, 4);
+    ADD("m._weight_per_tensor_scale", F32, NULL, 2), ADD("m._weight_qdata", U8, NULL, 5, 32),
+        ADD("m._weight_scale", F8_E4M3, NULL, 5, 4);
     made.tensors[0].data = &(const float[]){ 1, 1 };
     refuse(t, BSM_EFILE, "one scale is wanted, or one for each matrix");
     ADD("m._weight_qdata", U8, NULL, 5, 32), ADD("m._weight_scale", F8_E4M3, NULL, 4, 4);
@@ -233,9 +235,8 @@ int main(int argc, char **argv)
 {
     if (bsm_context_create(NULL, &context) != BSM_OK) return 1;
     static const struct test_case cases[] = {
-        TEST(sixteen_bit_scales), TEST(tiles_in_every_spelling), TEST(no_memory_for_wider_scales),
-        TEST(packed_e2m3),        TEST(torchao),                 TEST(torchao_swizzled),
-        TEST(torchao_by_metadata),
+        TEST(sixteen_bit_scales), TEST(tiles_in_every_spelling), TEST(no_memory_for_wider_scales), TEST(packed_e2m3), TEST(torchao),
+        TEST(torchao_swizzled),   TEST(torchao_by_metadata),
     };
     const int status = TEST_MAIN(argc, argv, cases);
     bsm_context_destroy(context);
