@@ -254,7 +254,7 @@ const struct cli_verb cli_verb_bench = {
     .usage = "[options]",
     .about = "Multiplies A (M x K, activations with outlier channels) and B (N x K, Gaussian weights) into fp32, in "
              "alternating rounds with the library's own fp32 x fp32 product and with cblas_sgemm where libopenblas, libmkl_rt, "
-             "libblis or libblas is installed.\n"
+             "libblis or libblas is installed; netlib's reference BLAS is named, but not compared with.\n"
              "Each sample lasts at least 5 ms; the same buffers are used again, so caches are as warm as they can be. On a GPU it lasts "
              "0.4 s, so that each contender runs at its own power and clock, and operands are cold in L2. The "
              "ratio is how many times as fast as the fp32 product: best over best, and the median of the rounds' own ratios. "

@@ -37,6 +37,29 @@ static void threads_text(const struct bench_report *report, char *text, size_t r
 
 /* Text ----------------------------------------------------------------------------------------------------------------- */
 
+/* The part of the products' time in which no processor worked on them. */
+static double waited_share(const struct bench_report *report)
+{
+    double wall = 0, processor = 0;
+    for (int i = 0; i < report->count; i++) {
+        wall += report->points[i].product.wall + report->points[i].fp32.wall;
+        processor += report->points[i].product.processor + report->points[i].fp32.processor;
+    }
+    return cli_waited(wall, processor) ? 1 - processor / wall : 0;
+}
+
+static void print_remarks(const struct bench_report *report)
+{
+    const double waited = waited_share(report);
+    if (waited > 0)
+        printf("For %.0f %% of their time no processor worked on the products: this machine does other work, and the figures say little.\n",
+               100 * waited);
+    if (report->has_peer) return;
+    if (report->peer.reference[0] != '\0')
+        printf("No BLAS library to compare with: %s is netlib's reference, which no CPU is meant to run fast.\n", report->peer.reference);
+    else printf("No BLAS library to compare with.\n");
+}
+
 void bench_report_text(const struct bench_report *report)
 {
     static const struct cli_column columns[] = {
@@ -75,7 +98,7 @@ void bench_report_text(const struct bench_report *report)
     cli_table_free(table);
     printf("\nGFLOP/s; ratio: times as fast as fp32, best over best; paired: median of the rounds' ratios;\n"
            "A + B: bytes of codes and scales; quantize: both operands from fp32, best.\n");
-    if (!report->has_peer) printf("No BLAS library to compare with.\n");
+    print_remarks(report);
 }
 
 /* JSON ----------------------------------------------------------------------------------------------------------------- */
@@ -108,6 +131,8 @@ void bench_report_json(const struct bench_report *report)
     cli_json_integer(&json, "rounds", report->rounds);
     cli_json_text(&json, "caches", "warm");
     cli_json_text(&json, "peer", report->has_peer ? report->peer.name : NULL);
+    cli_json_text(&json, "reference_blas", report->peer.reference[0] != '\0' ? report->peer.reference : NULL);
+    cli_json_number(&json, "waited_share", waited_share(report));
     cli_json_array(&json, "points");
     for (int i = 0; i < report->count; i++) {
         const struct bench_point *p = &report->points[i];

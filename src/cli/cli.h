@@ -199,5 +199,8 @@ void cli_json_boolean(struct cli_json *json, const char *key, bool value);
  * none, or when count * size overflows.  Aligned to 64 bytes, filled with zeros; free() releases it. */
 void *cli_memory(const struct cli *cli, int64_t count, int64_t size);
 double cli_seconds(void);                /* a clock that only goes forward */
+double cli_processor_seconds(void);      /* that all threads of this process have used */
+/* Whether something that took so long had no processor for most of that time: the machine does other work. */
+bool cli_waited(double seconds, double processor_seconds);
 
 #endif

@@ -139,12 +139,14 @@ static bsm_status run_plan(bsm_context *context, const bsm_plan *plan, struct ma
 {
     const double start = cli_seconds();
     for (job->runs = 0; job->runs < 5 && (job->runs == 0 || cli_seconds() - start < 0.25); job->runs++) {
-        const double before = cli_seconds();
+        const double processor = cli_processor_seconds(), before = cli_seconds();
         bsm_status status = bsm_plan_run(plan, product, workspace, bsm_plan_workspace_bytes(plan));
         if (status == BSM_OK) status = bsm_context_synchronize(context);
         const double seconds = cli_seconds() - before;
         if (status != BSM_OK) return status;
-        if (job->runs == 0 || seconds < job->seconds) job->seconds = seconds;
+        if (job->runs > 0 && seconds >= job->seconds) continue;
+        job->seconds = seconds;
+        job->processor_seconds = cli_processor_seconds() - processor;
     }
     return BSM_OK;
 }

@@ -49,7 +49,7 @@ struct matmul_job {
     bsm_matmul product;
     float amax;
     char kernel[768];
-    double seconds;                       /* of the fastest run */
+    double seconds, processor_seconds;    /* of the fastest run */
     int runs;
     struct matmul_check check;
 };

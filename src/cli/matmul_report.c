@@ -69,6 +69,9 @@ static void print_text(const struct matmul_job *job)
     print_matrices(job);
     printf("kernel   %s\n", job->kernel);
     printf("time     %.3f ms, the fastest of %d; %.2f GFLOP/s\n", 1e3 * job->seconds, job->runs, flops(job) / job->seconds * 1e-9);
+    if (job->gpu == NULL && cli_waited(job->seconds, job->processor_seconds))
+        printf("waited   for a processor most of that time, it had one for %.3f ms: this machine does other work\n",
+               1e3 * job->processor_seconds);
     printf("largest  %.6g\n", (double)job->amax);
     print_check(&job->check);
 }
@@ -106,6 +109,7 @@ static void print_json(const struct matmul_job *job)
     json_matrix(&json, "d", job->product.d, NULL);
     cli_json_text(&json, "kernel", job->kernel);
     cli_json_number(&json, "seconds", job->seconds);
+    cli_json_number(&json, "processor_seconds", job->processor_seconds);
     cli_json_integer(&json, "runs", job->runs);
     cli_json_number(&json, "gflops", flops(job) / job->seconds * 1e-9);
     cli_json_number(&json, "amax", (double)job->amax);

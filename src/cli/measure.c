@@ -25,12 +25,15 @@ int measure(struct contender *const *contenders, int count, int rounds, double s
         if (once < 0) return i;
         c->calls = (int)fmin(fmax(ceil(sample_seconds / once), 1), CALLS_MAX);
         c->rounds = rounds;
+        c->wall = c->processor = 0;
     }
     for (int round = 0; round < rounds; round++)
         for (int i = 0; i < count; i++) {
-            const double seconds = sample(contenders[i], contenders[i]->calls);
+            struct contender *c = contenders[i];
+            const double processor = cli_processor_seconds(), seconds = sample(c, c->calls);
             if (seconds < 0) return i;
-            contenders[i]->seconds[round] = seconds / contenders[i]->calls;
+            c->seconds[round] = seconds / c->calls;
+            c->wall += seconds, c->processor += cli_processor_seconds() - processor;
         }
     return -1;
 }

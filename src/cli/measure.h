@@ -14,6 +14,7 @@ struct contender {
     int calls;                            /* of one sample */
     int rounds;
     double seconds[MEASURE_ROUNDS];       /* of one call, by round */
+    double wall, processor;               /* seconds of all rounds: by the clock, and of processor time */
 };
 
 /* Warms every contender up, chooses how many calls make a sample of at least sample_seconds, and takes one sample of each in every

@@ -63,9 +63,18 @@ void *cli_memory(const struct cli *cli, int64_t count, int64_t size)
     exit(cli_bad_input(cli, "no memory for %lld x %lld bytes", (long long)count, (long long)size));
 }
 
-double cli_seconds(void)
+static double seconds_of(clockid_t clock)
 {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+double cli_seconds(void) { return seconds_of(CLOCK_MONOTONIC); }
+double cli_processor_seconds(void) { return seconds_of(CLOCK_PROCESS_CPUTIME_ID); }
+
+/* Work that has a processor uses at least as much processor time, on one thread or on several. */
+bool cli_waited(double seconds, double processor_seconds)
+{
+    return seconds > 2 * processor_seconds && seconds - processor_seconds > 2e-4;
 }

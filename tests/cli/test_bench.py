@@ -2,6 +2,8 @@
 """blockscale bench: its table, its JSON, its chart, and what it refuses."""
 import json
 import os
+import re
+import shutil
 import sys
 import tempfile
 import xml.etree.ElementTree
@@ -66,6 +68,47 @@ def the_chart_is_well_formed():
             script.check(xs == sorted(xs) and 0 < xs[0] and xs[-1] < width, xs)
 
 
+def built(name):
+    path = os.path.join(sys.argv[2] if len(sys.argv) > 2 else "", name)
+    if not os.path.exists(path):
+        raise script.Skip(f"{name} is not built here")
+    return os.path.abspath(path)
+
+
+def with_blas(library, name, options):
+    """bench where the only BLAS library is `library`, under that name."""
+    with tempfile.TemporaryDirectory() as folder:
+        for other in ("libopenblas.so.0", "libmkl_rt.so.2", "libblis.so.4", "libblas.so.3", "libcblas.so.3"):
+            shutil.copy(built("failing_calls.so") if other != name else library, os.path.join(folder, other))
+        return script.run(SMALL + ["-k", "64"] + options, env={**os.environ, "LD_LIBRARY_PATH": folder})
+
+
+def the_reference_blas_is_named_and_not_compared_with():
+    text = with_blas(built("reference_blas.so"), "libblas.so.3", [])
+    script.check("No BLAS library to compare with: libblas.so.3 is netlib's reference" in text and "sgemm best" not in text, text)
+    value = json.loads(with_blas(built("reference_blas.so"), "libblas.so.3", ["--json"]))
+    script.check(value["peer"] is None and value["reference_blas"] == "libblas.so.3" and "peer" not in value["points"][0], value)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "chart.svg")
+        with_blas(built("reference_blas.so"), "libblas.so.3", ["--plot", path])
+        with open(path, encoding="utf-8") as file:
+            script.check("sgemm" not in file.read(), "the chart draws the reference")
+
+
+def a_library_with_a_name_is_compared_with():
+    """However slow it is."""
+    text = with_blas(built("named_blas.so"), "libopenblas.so.0", [])
+    script.check("cblas_sgemm of libopenblas.so.0 (Core)" in text and "sgemm best" in text and "reference" not in text, text)
+
+
+def products_that_had_no_processor_are_told():
+    line = [built("blockscale_faulty"), "bench", "-m", "8", "-n", "8", "-k", "32", "-r", "2", "--no-blas"]
+    slow = {**os.environ, "FAULT": "no processor"}
+    text, value = script.run(line, env=slow), json.loads(script.run(line + ["--json"], env=slow))
+    script.check(re.search(r"^For \d+ % of their time no processor worked on the products", text, re.M), text)
+    script.check(0.5 < value["waited_share"] <= 1, value["waited_share"])
+
+
 def a_failed_run_leaves_no_chart():
     with tempfile.TemporaryDirectory() as folder:
         script.run(SMALL + ["--k-range", "1:1000000", "--plot", os.path.join(folder, "chart.svg")], expect=2)
@@ -82,4 +125,5 @@ def wrong_usage_is_refused():
 
 
 script.cases("test_cli_bench", [the_json_is_whole_and_consistent, every_format_is_measured, a_pipe_gets_no_progress,
-                                the_chart_is_well_formed, a_failed_run_leaves_no_chart, wrong_usage_is_refused])
+                                the_chart_is_well_formed, the_reference_blas_is_named_and_not_compared_with,
+                                a_library_with_a_name_is_compared_with, products_that_had_no_processor_are_told, a_failed_run_leaves_no_chart, wrong_usage_is_refused])

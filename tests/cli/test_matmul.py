@@ -6,6 +6,7 @@ import json
 import math
 import os
 import random
+import re
 import struct
 import sys
 import tempfile
@@ -343,6 +344,16 @@ def a_wrong_product_is_noticed(folder):
     script.check("WRONG" in text, text)
 
 
+def a_product_that_had_no_processor_is_told(folder):
+    if len(sys.argv) < 3 or not os.path.exists(sys.argv[2]):
+        raise script.Skip("there is no command with a slow bsm_plan_run here")
+    line = [os.path.abspath(sys.argv[2]), "matmul", "random:5x64", "random:7x64", "-o", "d.npy", "-f", "mxfp6"]
+    text = script.run(line, cwd=folder, env={**os.environ, "FAULT": "no processor"})
+    script.check(re.search(r"^waited   for a processor most of that time, it had one for \d+\.\d{3} ms", text, re.M), text)
+    said = json.loads(script.run(line + ["--json"], cwd=folder, env={**os.environ, "FAULT": "no processor"}))
+    script.check(said["seconds"] > 0.02 > 2 * said["processor_seconds"] > 0, said)
+
+
 def empty_matrices(folder):
     npy_file.write(os.path.join(folder, "none.npy"), (0, 64), [])
     npy_file.write(os.path.join(folder, "thin.npy"), (4, 0), [])
@@ -403,5 +414,6 @@ def as_ml_dtypes_has_them(folder):
 script.cases("test_cli_matmul", [with_folder(case) for case in [
     codes_mean_what_was_put_in, dequantize_is_exact, a_divisor_divides, layouts_and_packings_change_nothing,
     scales_lie_where_the_layout_says, recipes, types_of_dequantized_numbers, packed_codes, products, epilogues, output_types,
-    input_types, threads_and_seeds, the_check_says_the_truth, a_wrong_product_is_noticed, empty_matrices, nan_and_statistics,
+    input_types, threads_and_seeds, the_check_says_the_truth, a_wrong_product_is_noticed,
+    a_product_that_had_no_processor_is_told, empty_matrices, nan_and_statistics,
     as_ml_dtypes_has_them]])
