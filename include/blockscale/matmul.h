@@ -97,7 +97,7 @@ typedef enum bsm_per {
  *            two batches (groups), 0: all share one.  Grouped PER_ROW biases are indexed by the row of A.
  *   d        fp32, bf16, fp16, unscaled e4m3 or e5m2, or a block format with its scales in any layout.  A tensor scale of d
  *            is read: codes hold t / tensor_scale.  Batch is that of the product.
- *   d_recipe, d_no_saturate   as in bsm_quantize_options, without FOUR_OVER_SIX; d_nonfinite likewise.
+ *   d_recipe, d_no_saturate   as in bsm_quantize_options, without FOUR_OVER_SIX and MSE; d_nonfinite likewise.
  *   amax     NULL, or receives the largest |t| of the whole product before it was rounded to D: NaN if any t is NaN; 0 for an empty D.
  *   groups   0: not grouped.  Else A, C and D hold the rows of all groups one after the other, group_rows[g] >= 0 rows each,
  *            their sum is M; b->batch is groups, and group g multiplies with matrix g of B.  a, c, d have batch 1.

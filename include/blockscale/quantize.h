@@ -18,6 +18,7 @@ typedef enum bsm_recipe {
     BSM_RECIPE_EVEN,                     /* e8m0: floor(log2(m rounded half up to the element's mantissa)) - emax: Quark, compressed-tensors */
     BSM_RECIPE_NEAREST,                  /* ue4m3: m / (6 t) rounded to nearest even, t the tensor scale: NVFP4's two levels */
     BSM_RECIPE_FOUR_OVER_SIX,            /* ue4m3: of NEAREST and m / (4 t), the one with less squared error; NEAREST on a tie */
+    BSM_RECIPE_MSE,                      /* e8m0: of FLOOR's scale and RCEIL's, the one with less squared error; RCEIL's on a tie */
     BSM_RECIPE_COUNT
 } bsm_recipe;
 
@@ -87,11 +88,11 @@ typedef struct bsm_quantize_stats {
  * (448 * 6) / amax, rounded once, in the same way.  e8m0 formats, bf16, fp16 and fp32 refuse COMPUTED by name.
  * Squares (block_rows): the largest magnitude m is that of up to block_rows rows, from a row number that is a multiple of it, and
  * the scale is stored for each of them; a matrix and its transpose quantize to the same values.  Statistics count blocks row by
- * row.  Not with FOUR_OVER_SIX, which chooses by the error of one row.
+ * row.  Not with FOUR_OVER_SIX and MSE, which choose by the error of one row.
  * With a preset, scales and elements are the project's, zero blocks too; all else is as without.
  * options may be NULL (all defaults), stats may be NULL.
  * Threads: runs on the context's; the bits do not depend on how many, nor on the caller's floating-point mode.
- * On a GPU (device.h): the same bits, put into the context's stream; stats, presets and fp64 sources are refused.
+ * On a GPU (device.h): the same bits, put into the context's stream; stats, presets, MSE and fp64 sources are refused.
  * Errors: BSM_EINVAL, BSM_EALIGN, BSM_EOVERFLOW, BSM_EUNSUPPORTED; the destination is untouched then.  BSM_EDEVICE. */
 BSM_API bsm_status bsm_quantize(bsm_context *context, const bsm_real_matrix *source, const bsm_quantize_options *options,
                                 const bsm_matrix *destination, bsm_quantize_stats *stats);

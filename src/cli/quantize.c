@@ -53,7 +53,8 @@ static const struct cli_option options[] = {
       "config.json",
       CLI_TEXT(struct settings, output), .required = true },
     { "--format", 'f', "FORMAT", "what it becomes", CLI_FORMAT(struct settings, format), .required = true },
-    { "--recipe", 0, "RECIPE", "how a block's scale follows from its largest number", CLI_RECIPE(struct settings, recipe) },
+    { "--recipe", 0, "RECIPE", "how a block's scale follows from its largest number; mse for mxfp4 unless given",
+      CLI_RECIPE(struct settings, recipe) },
     { "--preset", 0, "PROJECT",
       "another project's scales and codes to the bit, instead of a recipe: compared with what its code gives; "
       "flashinfer, and mxfp8 of transformer_engine, are from their sources, not run",
@@ -170,14 +171,23 @@ static bool preset_divides(int preset)
     return preset == BSM_PRESET_TRANSFORMER_ENGINE || preset == BSM_PRESET_COMPRESSED_TENSORS || preset == BSM_PRESET_FLASHINFER;
 }
 
+/* For weights in mxfp4 the better of two scales, unless something else is asked for: docs/recipes.md has the figures. */
+static bsm_recipe recipe_of(const struct settings *s)
+{
+    const bsm_format_info *info = bsm_format_get((int)s->format);
+    const bool mxfp4 = info->element == BSM_E2M1 && info->scale == BSM_E8M0;
+    const bool asked = s->recipe != BSM_RECIPE_DEFAULT || s->preset != BSM_PRESET_NONE || s->squares;
+    return mxfp4 && !asked ? BSM_RECIPE_MSE : s->recipe;
+}
+
 static int quantize(struct cli *cli, const struct settings *s, const struct cli_real *real, struct cli_quantized *q)
 {
-    const bsm_quantize_options how = { .recipe = s->recipe, .rounding = (bsm_rounding)s->rounding, .seed = cli->seed,
+    const bsm_quantize_options how = { .recipe = recipe_of(s), .rounding = (bsm_rounding)s->rounding, .seed = cli->seed,
                                        .nonfinite = (bsm_nonfinite)s->nonfinite, .no_saturate = s->no_saturate,
                                        .block_rows = s->squares ? bsm_format_get((int)s->format)->block : 0,
                                        .preset = (bsm_preset)s->preset, .clamp_low = s->clamp_low, .clamp_high = s->clamp_high,
                                        .smallest_scale = (uint8_t)s->smallest_scale };
-    const char *recipe = s->preset != BSM_PRESET_NONE ? bsm_preset_name(s->preset) : cli_recipe_used(s->format, s->recipe);
+    const char *recipe = s->preset != BSM_PRESET_NONE ? bsm_preset_name(s->preset) : cli_recipe_used(s->format, how.recipe);
     bsm_quantize_stats stats;
     if (s->divides || preset_divides(s->preset)) q->matrix.tensor_scale_use = BSM_TENSOR_SCALE_DIVIDES;
     char *prefix = cli_without_ending(cli, s->output, ".json");
@@ -234,7 +244,7 @@ static int quantize_into_checkpoint(struct cli *cli, const struct settings *s)
     const struct checkpoint_request request = {
         .input = s->input, .output = s->output, .real = whole ? NULL : &real, .format = s->format,
         .convention = (bsm_convention)s->convention, .include = s->include, .exclude = s->exclude, .share = share,
-        .how = { .recipe = s->recipe, .rounding = (bsm_rounding)s->rounding, .seed = cli->seed,
+        .how = { .recipe = recipe_of(s), .rounding = (bsm_rounding)s->rounding, .seed = cli->seed,
                  .nonfinite = (bsm_nonfinite)s->nonfinite, .no_saturate = s->no_saturate,
                  .block_rows = s->squares ? bsm_format_get((int)s->format)->block : 0, .preset = (bsm_preset)s->preset,
                  .clamp_low = s->clamp_low, .clamp_high = s->clamp_high, .smallest_scale = (uint8_t)s->smallest_scale },

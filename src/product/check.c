@@ -169,9 +169,9 @@ static bsm_status check_d(const bsm_matmul *given, struct bsmi_product *p)
     struct bsmi_block_quantizer quantizer;
     const bsm_status status = bsmi_block_quantizer_make("product->d_recipe", p->d.format, p->d_recipe, BSM_ROUND_NEAREST_EVEN, 0,
                                                         p->d_nonfinite, 1, p->d.tensor_scale_use, &quantizer);
-    if (status == BSM_OK && p->d_recipe == BSM_RECIPE_FOUR_OVER_SIX)
-        return bsmi_fail(BSM_EUNSUPPORTED, "product->d_recipe=four_over_six: products quantize their results in one pass; give D as "
-                                           "fp32 and quantize it with bsm_quantize");
+    if (status == BSM_OK && (p->d_recipe == BSM_RECIPE_FOUR_OVER_SIX || p->d_recipe == BSM_RECIPE_MSE))
+        return bsmi_fail(BSM_EUNSUPPORTED, "product->d_recipe=%s: products quantize their results in one pass; give D as "
+                                           "fp32 and quantize it with bsm_quantize", bsm_recipe_name((int)p->d_recipe));
     return status;
 }
 

@@ -81,9 +81,9 @@ static bsm_status read_options(const bsm_quantize_options *given, const struct b
                          destination->block == 16   ? ", or 16"
                          : destination->block == 32 ? ", or 32"
                                                     : "");
-    if (options->block_rows > 1 && options->recipe == BSM_RECIPE_FOUR_OVER_SIX)
-        return bsmi_fail(BSM_EINVAL, "options->block_rows=%lld: four_over_six chooses a scale by the error of one row",
-                         (long long)options->block_rows);
+    if (options->block_rows > 1 && (options->recipe == BSM_RECIPE_FOUR_OVER_SIX || options->recipe == BSM_RECIPE_MSE))
+        return bsmi_fail(BSM_EINVAL, "options->block_rows=%lld: %s chooses a scale by the error of one row",
+                         (long long)options->block_rows, bsm_recipe_name((int)options->recipe));
     if (options->no_saturate && !(unscaled && destination->bits == 8))
         return bsmi_fail(BSM_EINVAL, "options->no_saturate is for e4m3 and e5m2 without scales, not for %s: block formats always "
                                      "saturate, and 16- and 32-bit floats never do", format);

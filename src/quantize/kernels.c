@@ -61,6 +61,8 @@ static bool serves(const struct bsmi_block_quantizer *quantizer, bsm_packing pac
 {
     const bool bounded = quantizer->clamp.low > 0 || quantizer->clamp.high > 0 || quantizer->smallest_scale > 0;
     const bool recipe_alone = quantizer->preset == NULL && quantizer->recipe->in_kernels && !bounded;
+    const bool exact = quantizer->element == BSM_E2M1 && quantizer->tensor_scale == 1;
+    if (quantizer->recipe->searches && !exact) return false;
     return recipe_alone && quantizer->rounding == BSM_ROUND_NEAREST_EVEN && packing != BSM_PACKING_GGUF && quantizer->tensor_scale >= 0x1p-96
         && quantizer->tensor_scale <= 0x1p96;
 }
@@ -71,7 +73,7 @@ static void make_coding(const struct bsmi_block_quantizer *quantizer, int block,
     const bool ue4m3 = quantizer->scale == BSM_UE4M3;
     *coding = (struct bsmi_block_coding){
         .element = grid_of(quantizer->element), .scale = grid_of(BSM_E4M3), .block = block,
-        .complement = quantizer->element == BSM_INT8, .ue4m3 = ue4m3, .divides = quantizer->tensor_scale_divides && t != 1,
+        .complement = quantizer->element == BSM_INT8, .ue4m3 = ue4m3, .searches = quantizer->recipe->searches, .divides = quantizer->tensor_scale_divides && t != 1,
         .tensor_scale = t, .inverse = quantizer->tensor_scale_divides ? t : 1 / t,
     };
     if (ue4m3) find_divisor(coding);

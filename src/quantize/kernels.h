@@ -22,6 +22,7 @@ struct bsmi_block_coding {
     int block;
     bool complement;                      /* negative elements are two's complements */
     bool ue4m3, divides;
+    bool searches;                        /* of the code and the one below, half the scale, the one with less squared error */
     /* e8m0: the code is ((bits of amax + bias) >> 23) + offset, cut to 0 .. 254.  Every recipe's is, see kernels.c. */
     int32_t scale_bias, scale_offset;
     float tensor_scale, inverse;          /* inverse: of what the tensor scale does, about; exact if it is 1 */

@@ -160,6 +160,8 @@ bsm_status bsmi_quantize_request_make(struct bsmi_quantize_job *job, struct bsmi
     if (job->source.type == BSM_REAL_FP64)
         return bsmi_fail(BSM_EUNSUPPORTED, "source->type=fp64: GPUs quantize fp32, fp16 and bf16; round to fp32 first, or "
                                            "quantize on a CPU context");
+    if (o->recipe == BSM_RECIPE_MSE)
+        return bsmi_fail(BSM_EUNSUPPORTED, "options->recipe=mse: GPUs have every other recipe; quantize on a CPU context");
     if (job->stats != NULL)
         return bsmi_fail(BSM_EUNSUPPORTED, "stats is given, but a GPU does not count: pass NULL, or quantize on a CPU context");
     if (o->preset != BSM_PRESET_NONE)

@@ -19,23 +19,32 @@ AVX2 words smaller(words a, words b) { return (words)_mm256_min_epi32((__m256i)a
 AVX2 words least(floats q, words limit) { return smaller((words)q & 0x7fffffff, limit); }
 AVX2 bool any(words v) { return !_mm256_testz_si256((__m256i)v, (__m256i)v); }
 
-AVX2 __m256i larger_of_pairs(words a, words b)
+/* Of LANES vectors, one: their numbers' largest, or their bounded sums. */
+AVX2 words bounded_sum(words a, words b);
+AVX2 words joined(bool sums, __m256i a, __m256i b)
 {
-    return (__m256i)larger((words)_mm256_unpacklo_epi32((__m256i)a, (__m256i)b),
-                           (words)_mm256_unpackhi_epi32((__m256i)a, (__m256i)b));
+    return sums ? bounded_sum((words)a, (words)b) : larger((words)a, (words)b);
 }
 
-AVX2 __m256i larger_of_fours(__m256i a, __m256i b)
+AVX2 __m256i joined_pairs(bool sums, words a, words b)
 {
-    return (__m256i)larger((words)_mm256_unpacklo_epi64(a, b), (words)_mm256_unpackhi_epi64(a, b));
+    return (__m256i)joined(sums, _mm256_unpacklo_epi32((__m256i)a, (__m256i)b), _mm256_unpackhi_epi32((__m256i)a, (__m256i)b));
 }
 
-AVX2 words block_maxima(const words v[LANES])
+AVX2 __m256i joined_fours(bool sums, const words v[4])
 {
-    const __m256i low = larger_of_fours(larger_of_pairs(v[0], v[1]), larger_of_pairs(v[2], v[3]));
-    const __m256i high = larger_of_fours(larger_of_pairs(v[4], v[5]), larger_of_pairs(v[6], v[7]));
-    return larger((words)_mm256_permute2x128_si256(low, high, 0x20), (words)_mm256_permute2x128_si256(low, high, 0x31));
+    const __m256i a = joined_pairs(sums, v[0], v[1]), b = joined_pairs(sums, v[2], v[3]);
+    return (__m256i)joined(sums, _mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b));
 }
+
+AVX2 words joined_blocks(bool sums, const words v[LANES])
+{
+    const __m256i low = joined_fours(sums, v), high = joined_fours(sums, v + 4);
+    return joined(sums, _mm256_permute2x128_si256(low, high, 0x20), _mm256_permute2x128_si256(low, high, 0x31));
+}
+
+AVX2 words block_maxima(const words v[LANES]) { return joined_blocks(false, v); }
+AVX2 words block_sums(const words v[LANES]) { return joined_blocks(true, v); }
 
 AVX2 bytes narrow(const words v[2])
 {

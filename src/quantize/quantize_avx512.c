@@ -20,29 +20,40 @@ AVX512 words smaller(words a, words b) { return (words)_mm512_min_epi32((__m512i
 AVX512 words least(floats q, words limit) { return (words)_mm512_range_ps(q, (floats)limit, 0x0a); }
 AVX512 bool any(words v) { return _mm512_test_epi32_mask((__m512i)v, (__m512i)v) != 0; }
 
-AVX512 __m512i larger_of_pairs(words a, words b)
+/* Of LANES vectors, one: their numbers' largest, or their bounded sums. */
+AVX512 words bounded_sum(words a, words b);
+AVX512 __m512i joined(bool sums, __m512i a, __m512i b)
 {
-    return _mm512_max_epi32(_mm512_unpacklo_epi32((__m512i)a, (__m512i)b), _mm512_unpackhi_epi32((__m512i)a, (__m512i)b));
+    return (__m512i)(sums ? bounded_sum((words)a, (words)b) : larger((words)a, (words)b));
 }
 
-AVX512 __m512i larger_of_fours(__m512i a, __m512i b)
+AVX512 __m512i joined_pairs(bool sums, words a, words b)
 {
-    return _mm512_max_epi32(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
+    return joined(sums, _mm512_unpacklo_epi32((__m512i)a, (__m512i)b), _mm512_unpackhi_epi32((__m512i)a, (__m512i)b));
+}
+
+AVX512 __m512i joined_fours(bool sums, const words v[4])
+{
+    const __m512i a = joined_pairs(sums, v[0], v[1]), b = joined_pairs(sums, v[2], v[3]);
+    return joined(sums, _mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
 }
 
 /* Of the quarters of two vectors: those with even numbers and those with odd ones. */
-AVX512 __m512i larger_of_quarters(__m512i a, __m512i b)
+AVX512 __m512i joined_quarters(bool sums, __m512i a, __m512i b)
 {
-    return _mm512_max_epi32(_mm512_shuffle_i32x4(a, b, 0x88), _mm512_shuffle_i32x4(a, b, 0xdd));
+    return joined(sums, _mm512_shuffle_i32x4(a, b, 0x88), _mm512_shuffle_i32x4(a, b, 0xdd));
 }
 
-AVX512 words block_maxima(const words v[LANES])
+AVX512 words joined_blocks(bool sums, const words v[LANES])
 {
     __m512i fours[4];
-    for (int i = 0; i < 4; i++)
-        fours[i] = larger_of_fours(larger_of_pairs(v[4 * i], v[4 * i + 1]), larger_of_pairs(v[4 * i + 2], v[4 * i + 3]));
-    return (words)larger_of_quarters(larger_of_quarters(fours[0], fours[1]), larger_of_quarters(fours[2], fours[3]));
+    for (int i = 0; i < 4; i++) fours[i] = joined_fours(sums, v + 4 * i);
+    const __m512i low = joined_quarters(sums, fours[0], fours[1]), high = joined_quarters(sums, fours[2], fours[3]);
+    return (words)joined_quarters(sums, low, high);
 }
+
+AVX512 words block_maxima(const words v[LANES]) { return joined_blocks(false, v); }
+AVX512 words block_sums(const words v[LANES]) { return joined_blocks(true, v); }
 
 AVX512 bytes narrow(const words v[1]) { return _mm512_cvtepi32_epi8((__m512i)v[0]); }
 

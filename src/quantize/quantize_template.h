@@ -8,6 +8,7 @@
  *     larger, smaller       of words
  *     least(q, limit)       the smaller of |q| and limit, both as words
  *     block_maxima(v)       LANES vectors into one: lane i is the largest of vector i
+ *     block_sums(v)         the same of sums, by bounded_sum
  *     any(v)                whether some word is not 0
  *     bytes, narrow(v)      16 bytes, and the last bytes of 16 words in 16 / LANES vectors
  *     store_bytes, store_nibbles, store_stream    16 codes as a packing has them
@@ -105,6 +106,37 @@ INLINE words e8m0_codes(const struct bsmi_block_coding *c, words amax)
 
 /* 2^(127 - code); 2^-127 is subnormal. */
 INLINE words e8m0_inverses(words codes) { return larger((254 - codes) << 23, all(0x00400000)); }
+
+/* more_error_below of recipes.c, in units of 2^-25.  For e2m1 a number q >= 0 counts 1/4 - q from 1/4 to 1/2 and q - 3/4 from there
+ * to 3/4, the same one higher up, 4 q - 28 from 7 to 8, and else nothing.  All steps are exact where they matter. */
+INLINE words more_error_below(floats q)
+{
+    const floats half = (floats)magnitude((words)(q - 0.5f)), whole = (floats)magnitude((words)(q - 1.5f));
+    const words nearest = smaller((words)half, (words)whole);      /* of numbers >= 0, as their bits */
+    const floats below = (floats)nearest - 0.25f, above = fused(q, every(4), every(-28));
+    const floats few = (floats)((words)below & (words)(below < 0)), many = (floats)((words)above & (words)(above > 0));
+    return rounded((few + many) * 0x1p25f);
+}
+
+/* A block's sum is above -2^28, for at most 31 of its numbers count as -2^23: a part that reached 2^28 may stay there. */
+INLINE words bounded_sum(words a, words b) { return smaller(plus(a, b), all(1 << 28)); }
+
+/* Codes whose scale, halved, has less error, halved.  A block with equal scales may find anything. */
+INLINE words searched_codes(const struct bsmi_block_coding *c, const float *x, int block, int blocks, words amax, words codes)
+{
+    const words low = smaller(larger((amax >> 23) + c->scale_offset, all(0)), all(254));
+    const floats inverses = (floats)e8m0_inverses(low);
+    float inverse[LANES];
+    words more[LANES];
+    memcpy(inverse, &inverses, sizeof inverse);
+    UNROLL for (int b = 0; b < LANES; b++) {
+        more[b] = all(0);
+        if (b >= blocks) continue;
+        UNROLL for (int i = 0; i < block; i += LANES)
+            more[b] = plus(more[b], more_error_below((floats)magnitude((words)load(x + b * block + i)) * inverse[b]));
+    }
+    return choose(block_sums(more) < 0, low, codes);
+}
 
 /* What a group of blocks is divided by, a lane for each. */
 struct group_divisor { floats inverse; struct divisor by; };
@@ -256,8 +288,8 @@ INLINE void e2m1_group(const struct bsmi_block_coding *c, bool divides, const fl
 }
 
 /* Scales of LANES blocks, or of what is left of them, and what their numbers are divided by. */
-INLINE void group_scales(const struct bsmi_block_coding *c, enum method method, int block, bool divides, const float *x, int blocks,
-                         uint8_t *scales, struct group_divisor *group, words *not_plain)
+INLINE void group_scales(const struct bsmi_block_coding *c, enum method method, int block, bool divides, bool searches, const float *x,
+                         int blocks, uint8_t *scales, struct group_divisor *group, words *not_plain)
 {
     words maxima[LANES], codes[16 / LANES] = { { 0 } };
     UNROLL for (int b = 0; b < LANES; b++) maxima[b] = b < blocks ? block_amax(x + b * block, block) : all(0);
@@ -268,6 +300,7 @@ INLINE void group_scales(const struct bsmi_block_coding *c, enum method method, 
         codes[0] = ue4m3_codes(c, divides, amax, group);
     } else {
         codes[0] = e8m0_codes(c, amax);
+        if (searches) codes[0] = searched_codes(c, x, block, blocks, amax, codes[0]);
         group->inverse = (floats)e8m0_inverses(codes[0]);
         *not_plain |= (amax < 0x00800000) & (amax > 0);
     }
@@ -309,7 +342,7 @@ INLINE unsigned char *group_codes(const struct bsmi_block_coding *c, enum method
 /* A group's scales are a long chain of instructions, each of which waits for the last: they are made while the codes of the group
  * before are. */
 INLINE bool quantize_row(const struct bsmi_block_coding *coding, enum method method, int block, bool divides, bool complement,
-                         const struct bsmi_block_row *row)
+                         bool searches, const struct bsmi_block_row *row)
 {
     const struct bsmi_block_coding c = *coding;
     const bsm_packing packing = row->packing;
@@ -319,14 +352,14 @@ INLINE bool quantize_row(const struct bsmi_block_coding *coding, enum method met
     words not_plain = all(0);
     int64_t left = row->blocks;
     struct group_divisor group = { .inverse = { 0 } }, next = group;
-    if (left >= LANES) group_scales(&c, method, block, divides, x, LANES, scales, &group, &not_plain);
+    if (left >= LANES) group_scales(&c, method, block, divides, searches, x, LANES, scales, &group, &not_plain);
     for (; left >= LANES; left -= LANES, x += LANES * block, scales += LANES, group = next) {
         if (left >= 2 * LANES)
-            group_scales(&c, method, block, divides, x + LANES * block, LANES, scales + LANES, &next, &not_plain);
+            group_scales(&c, method, block, divides, searches, x + LANES * block, LANES, scales + LANES, &next, &not_plain);
         to = group_codes(&c, method, block, divides, complement, x, LANES, &group, packing, to);
     }
     if (left > 0) {
-        group_scales(&c, method, block, divides, x, (int)left, scales, &group, &not_plain);
+        group_scales(&c, method, block, divides, searches, x, (int)left, scales, &group, &not_plain);
         group_codes(&c, method, block, divides, complement, x, (int)left, &group, packing, to);
     }
     for (int i = 0; i < LANES; i++)
@@ -335,22 +368,24 @@ INLINE bool quantize_row(const struct bsmi_block_coding *coding, enum method met
 }
 
 /* One inner loop for each method: what is constant in it is no branch. */
-#define BSMI_ROAD(name, method, block, divides, complement) \
+#define BSMI_ROAD(name, method, block, divides, complement, searches) \
     BSMI_TARGET static bool name(const struct bsmi_block_coding *coding, const struct bsmi_block_row *row) \
     { \
-        return quantize_row(coding, method, block, divides, complement, row); \
+        return quantize_row(coding, method, block, divides, complement, searches, row); \
     }
-BSMI_ROAD(floats_32, E8M0, 32, false, false)
-BSMI_ROAD(floats_32_over_t, E8M0_TENSOR_SCALE, 32, false, false)
-BSMI_ROAD(floats_32_times_t, E8M0_TENSOR_SCALE, 32, true, false)
-BSMI_ROAD(integers_32, E8M0, 32, false, true)
-BSMI_ROAD(integers_32_over_t, E8M0_TENSOR_SCALE, 32, false, true)
-BSMI_ROAD(integers_32_times_t, E8M0_TENSOR_SCALE, 32, true, true)
-BSMI_ROAD(floats_16, E8M0, 16, false, false)
-BSMI_ROAD(floats_16_over_t, E8M0_TENSOR_SCALE, 16, false, false)
-BSMI_ROAD(floats_16_times_t, E8M0_TENSOR_SCALE, 16, true, false)
-BSMI_ROAD(ue4m3_16_over_t, UE4M3, 16, false, false)
-BSMI_ROAD(ue4m3_16_times_t, UE4M3, 16, true, false)
+BSMI_ROAD(floats_32, E8M0, 32, false, false, false)
+BSMI_ROAD(floats_32_over_t, E8M0_TENSOR_SCALE, 32, false, false, false)
+BSMI_ROAD(floats_32_times_t, E8M0_TENSOR_SCALE, 32, true, false, false)
+BSMI_ROAD(integers_32, E8M0, 32, false, true, false)
+BSMI_ROAD(integers_32_over_t, E8M0_TENSOR_SCALE, 32, false, true, false)
+BSMI_ROAD(integers_32_times_t, E8M0_TENSOR_SCALE, 32, true, true, false)
+BSMI_ROAD(floats_16, E8M0, 16, false, false, false)
+BSMI_ROAD(floats_16_over_t, E8M0_TENSOR_SCALE, 16, false, false, false)
+BSMI_ROAD(floats_16_times_t, E8M0_TENSOR_SCALE, 16, true, false, false)
+BSMI_ROAD(searched_32, E8M0, 32, false, false, true)
+BSMI_ROAD(searched_16, E8M0, 16, false, false, true)
+BSMI_ROAD(ue4m3_16_over_t, UE4M3, 16, false, false, false)
+BSMI_ROAD(ue4m3_16_times_t, UE4M3, 16, true, false, false)
 
 bool BSMI_QUANTIZE(bsmi_quantize_blocks)(const struct bsmi_block_coding *coding, const struct bsmi_block_row *row)
 {
@@ -362,6 +397,7 @@ bool BSMI_QUANTIZE(bsmi_quantize_blocks)(const struct bsmi_block_coding *coding,
     static road *const integers_of_32[] = { integers_32, integers_32_over_t, integers_32_times_t };
     const int use = coding->divides ? TIMES_T : coding->tensor_scale == 1 ? NO_T : OVER_T;
     if (coding->ue4m3) return ue4m3[use](coding, row);
+    if (coding->searches) return (coding->block == 16 ? searched_16 : searched_32)(coding, row);
     if (coding->complement) return integers_of_32[use](coding, row);
     return (coding->block == 16 ? floats_of_16 : floats_of_32)[use](coding, row);
 }

@@ -80,14 +80,49 @@ static uint8_t four_over_six_code(const struct bsmi_block_quantizer *quantizer, 
     return squared_error(quantizer, block, four) < squared_error(quantizer, block, six) ? four : six;
 }
 
+/* Elements nearest to quotients: what their codes stand for. */
+static void round_all(bsm_element element, const double *quotients, int count, double *rounded)
+{
+    uint8_t codes[32];
+    bsmi_element_encode_nearest(element, quotients, count, codes);
+    for (int i = 0; i < count; i++) rounded[i] = (double)bsm_element_decode(element, codes[i]);
+}
+
+/* The squared error under the scale of code `low` less that under the next, in units of the lower scale's square.  Of a number q of
+ * such units that becomes a under one and b under the other it is (q - a)^2 - (q - b)^2 = (b - a)(2 q - a - b): 0 for all that a and
+ * b agree on.  For e2m1 without a tensor scale the others are multiples of 2^-25 up to 8 (q < 1/4 becomes 0 under both), as are
+ * their terms: the sum is exact, in any order.  Elsewhere it is rounded as doubles are, in the order of the block. */
+static double more_error_below(const struct bsmi_block_quantizer *quantizer, const struct bsmi_block_view *block, uint8_t low)
+{
+    const double scale = (double)bsm_scale_decode(quantizer->scale, low);
+    const struct bsmi_division by = bsmi_division_of(scale, quantizer->tensor_scale, quantizer->tensor_scale_divides);
+    double q[32], half[32], a[32], b[32], sum = 0;
+    for (int i = 0; i < block->count; i++) {
+        q[i] = isfinite(block->x[i]) ? block->x[i] * by.factor / by.divisor : 0;
+        half[i] = q[i] / 2;
+    }
+    round_all(quantizer->element, q, block->count, a);
+    round_all(quantizer->element, half, block->count, b);
+    for (int i = 0; i < block->count; i++) sum += (2 * b[i] - a[i]) * (2 * q[i] - a[i] - 2 * b[i]);
+    return sum;
+}
+
+/* FLOOR's scale is RCEIL's, or half of it, under which the largest numbers are cut and the others meet denser codes. */
+static uint8_t mse_code(const struct bsmi_block_quantizer *quantizer, const struct bsmi_block_view *block)
+{
+    const uint8_t high = rceil_code(quantizer, block), low = floor_code(quantizer, block);
+    return low != high && more_error_below(quantizer, block, low) < 0 ? low : high;
+}
+
 static const struct bsmi_recipe recipes[BSM_RECIPE_COUNT] = {
-    [BSM_RECIPE_DEFAULT] = { "default", BSM_UNSCALED, NULL, false },
-    [BSM_RECIPE_FLOOR]   = { "floor",   BSM_E8M0,     floor_code, true },
-    [BSM_RECIPE_RCEIL]   = { "rceil",   BSM_E8M0,     rceil_code, true },
-    [BSM_RECIPE_CEIL]    = { "ceil",    BSM_E8M0,     ceil_code, true },
-    [BSM_RECIPE_EVEN]    = { "even",    BSM_E8M0,     even_code, true },
-    [BSM_RECIPE_NEAREST] = { "nearest", BSM_UE4M3,    nearest_code, true },
-    [BSM_RECIPE_FOUR_OVER_SIX] = { "four_over_six", BSM_UE4M3, four_over_six_code, false },
+    [BSM_RECIPE_DEFAULT] = { "default", BSM_UNSCALED, NULL, false, false },
+    [BSM_RECIPE_FLOOR]   = { "floor",   BSM_E8M0,     floor_code, true, false },
+    [BSM_RECIPE_RCEIL]   = { "rceil",   BSM_E8M0,     rceil_code, true, false },
+    [BSM_RECIPE_CEIL]    = { "ceil",    BSM_E8M0,     ceil_code, true, false },
+    [BSM_RECIPE_EVEN]    = { "even",    BSM_E8M0,     even_code, true, false },
+    [BSM_RECIPE_NEAREST] = { "nearest", BSM_UE4M3,    nearest_code, true, false },
+    [BSM_RECIPE_FOUR_OVER_SIX] = { "four_over_six", BSM_UE4M3, four_over_six_code, false, true },
+    [BSM_RECIPE_MSE]     = { "mse",     BSM_E8M0,     mse_code, true, true },
 };
 
 static const bsm_recipe defaults[BSM_SCALE_COUNT] = { [BSM_E8M0] = BSM_RECIPE_RCEIL, [BSM_UE4M3] = BSM_RECIPE_NEAREST };

@@ -17,8 +17,10 @@ struct bsmi_recipe {
     const char *name;                     /* "rceil"; bsm_recipe_from_name reads it back */
     bsm_scale scale;                      /* the scale type it gives; BSM_UNSCALED in the row of BSM_RECIPE_DEFAULT */
     uint8_t (*scale_code)(const struct bsmi_block_quantizer *quantizer, const struct bsmi_block_view *block);
-    bool in_kernels; /* kernels.h computes it too: any e8m0 scale that amax alone gives and that doubles with it,
-                                             and r / 6 to nearest */
+    /* Whether kernels.h computes it too: any e8m0 scale that amax alone gives and that doubles with it, r / 6 to nearest, and
+     * what is searched for e2m1 without a tensor scale. */
+    bool in_kernels;
+    bool searches;                        /* it tries scales on the numbers of a row: not for squares, nor for D of a product */
 };
 
 /* The row for blocks of `format`, DEFAULT resolved; NULL with the sentence if the recipe does not fit the format.

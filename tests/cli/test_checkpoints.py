@@ -406,6 +406,24 @@ def presets(folder):
 
 
 @in_folder
+def mxfp4_takes_the_better_of_two_scales(folder):
+    """What is written without --recipe, in both kinds of files, and that nothing else changes its recipe."""
+    def said(*words):
+        return json.loads(run(["quantize", "random:64x256", "-o", "Q", *words, "--json"], folder))
+    usual, asked, rceil = said("-f", "mxfp4"), said("-f", "mxfp4", "--recipe", "mse"), said("-f", "mxfp4", "--recipe", "rceil")
+    check(usual["recipe"] == "mse" and usual == asked, usual)
+    check(usual["snr_db"] > rceil["snr_db"] + 0.2, (usual["snr_db"], rceil["snr_db"]))
+    check(said("-f", "mxfp4_block16")["recipe"] == "mse", "blocks of 16")
+    for words, recipe in (("mxfp8",), "rceil"), (("mxfp6",), "rceil"), (("nvfp4",), "nearest"), (("mxfp4", "--squares"), "rceil"), \
+                         (("mxfp4", "--preset", "torchao"), "torchao"):
+        check(said("-f", *words)["recipe"] == recipe, f"{words}: {recipe}")
+    for options, name in ([], "usual"), (["--recipe", "mse"], "asked"), (["--recipe", "rceil"], "rceil"):
+        run(["quantize", "hf", "-o", name + ".safetensors", "-f", "mxfp4"] + options, folder)
+    check(contents(folder, "usual.safetensors") == contents(folder, "asked.safetensors"), "a checkpoint takes mse")
+    check(contents(folder, "usual.safetensors") != contents(folder, "rceil.safetensors"), "and rceil is another")
+
+
+@in_folder
 def squares_share_a_scale(folder):
     run(["quantize", "hf", "-o", "x.safetensors", "-f", "nvfp4", "--squares", "--include", "*.q"], folder)
     scales = contents(folder, "x.safetensors")["model.layers.0.q.weight_scale"][2]
@@ -463,5 +481,5 @@ def killed_in_the_middle(folder):
 
 script.cases("test_cli_checkpoints", [weights_of_every_spelling, configurations, patterns, gguf_and_single_matrices, inspect_tells_what_is_wrong,
                                       dequantized_again, multiplied, multiplied_of_a_batch, tiles_are_dequantized, tiles_are_multiplied_and_quantized, converted_there_and_back, conversions_refused_and_configured,
-                                      squares_share_a_scale, presets,
+                                      squares_share_a_scale, presets, mxfp4_takes_the_better_of_two_scales,
                                       options_that_do_not_go_together, complete_or_absent, killed_in_the_middle])

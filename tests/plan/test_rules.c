@@ -112,7 +112,7 @@ static void choices(struct test *t)
     RULE(x.call.activation = BSM_ACT_COUNT, BSM_EINVAL, "activation=6|0 to 5");
     RULE(x.call.activation = (bsm_activation)-1, BSM_EINVAL, "activation=-1");
     RULE(x.call.gate = BSM_GATE_COUNT, BSM_EINVAL, "gate=3|0 to 2");
-    RULE(x.call.d_recipe = BSM_RECIPE_COUNT, BSM_EINVAL, "d_recipe=7");
+    RULE(x.call.d_recipe = BSM_RECIPE_COUNT, BSM_EINVAL, "d_recipe=8");
     RULE(x.call.d_nonfinite = (bsm_nonfinite)2, BSM_EINVAL, "d_nonfinite=2");
     RULE(x.call.activation = BSM_ACT_SWIGLU_CLAMPED, BSM_EINVAL, "swiglu_clamped|gate");
     RULE(x.call.d_recipe = BSM_RECIPE_FLOOR, BSM_EINVAL, "d_recipe=floor|bf16");

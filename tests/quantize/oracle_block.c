@@ -145,6 +145,48 @@ static void quantize_element(const struct oracle_setup *setup, double x, double 
     *saturated = exact_compare(numerator, exact_times(exact_of(largest_values[element]), denominator)) > 0;
 }
 
+/* MSE ---------------------------------------------------------------------------------------------------------------- */
+
+/* |x| - |value| in units of 2^(exponent - 41), squared.  Where some code is not zero, x is a multiple of the unit: its quotient is at
+ * least half of e5m2's smallest step, 2^-17, and has 24 bits. */
+static wide_integer squared_difference(double x, struct exact value, int exponent)
+{
+    const struct exact magnitude = exact_of(fabs(x));
+    const wide_integer a = magnitude.n << (magnitude.e - (exponent - 41)), b = value.n << (value.n == 0 ? 0 : value.e - (exponent - 41));
+    return a > b ? (a - b) * (a - b) : (b - a) * (b - a);
+}
+
+/* Whether the scale 2^low has less squared error than 2^(low + 1); what is zero under both makes no difference. */
+static bool lower_scale_is_better(const struct oracle_setup *setup, const double *x, int count, int low)
+{
+    const bsm_element element = element_of(setup->format);
+    wide_integer below = 0, above = 0;
+    for (int i = 0; i < count; i++) {
+        uint8_t codes[2];
+        bool saturated;
+        if (!isfinite(x[i])) continue;
+        struct exact values[2];
+        for (int s = 0; s < 2; s++) {
+            quantize_element(setup, x[i], ldexp(1, low + s), &codes[s], &saturated);
+            values[s] = exact_times(exact_of(fabs(oracle_decode(element, codes[s]))), exact_power_of_two(low + s));
+        }
+        if (values[0].n == 0 && values[1].n == 0) continue;
+        below += squared_difference(x[i], values[0], low);
+        above += squared_difference(x[i], values[1], low);
+    }
+    return below < above;
+}
+
+static uint8_t mse_code(const struct oracle_setup *setup, double amax, const double *x, int count)
+{
+    struct oracle_setup candidate = *setup;
+    candidate.recipe = BSM_RECIPE_FLOOR;
+    const uint8_t low = oracle_scale_code(&candidate, amax);
+    candidate.recipe = BSM_RECIPE_RCEIL;
+    const uint8_t high = oracle_scale_code(&candidate, amax);
+    return low != high && lower_scale_is_better(setup, x, count, low - 127) ? low : high;
+}
+
 void oracle_quantize_wide_block(const struct oracle_setup *setup, const double *x, int count, struct oracle_block *result)
 {
     double amax = 0;
@@ -160,7 +202,7 @@ void oracle_quantize_wide_block(const struct oracle_setup *setup, const double *
         result->nan = true;
         return;
     }
-    result->scale = oracle_scale_code(setup, amax);
+    result->scale = setup->recipe == BSM_RECIPE_MSE ? mse_code(setup, amax, x, count) : oracle_scale_code(setup, amax);
     const double scale = scale_value(setup, result->scale);
     for (int i = 0; i < count; i++) {
         bool saturated;

@@ -7,7 +7,7 @@
 
 struct oracle_setup {
     bsm_format format;
-    bsm_recipe recipe;                    /* not DEFAULT, unless the format is unscaled */
+    bsm_recipe recipe;                    /* not DEFAULT, unless the format is unscaled; MSE of floats without a tensor scale */
     bsm_nonfinite nonfinite;
     float tensor_scale;
     bool divides;

@@ -61,8 +61,9 @@ static float random_value(struct test *t, int kind)
     }
 }
 
-static bsm_recipe random_recipe(struct test *t, bsm_format format)
+static bsm_recipe random_recipe(struct test *t, bsm_format format, float tensor_scale)
 {
+    if (format != BSM_NVFP4 && tensor_scale == 1 && rnd_below(t, 3) == 0) return BSM_RECIPE_MSE;
     return format == BSM_NVFP4 ? BSM_RECIPE_NEAREST : (bsm_recipe)rnd_between(t, BSM_RECIPE_FLOOR, BSM_RECIPE_EVEN);
 }
 
@@ -71,8 +72,9 @@ static void random_blocks(struct test *t)
     static const float tensor_scales[] = { 1, 1, 1, 0.37f, 3e-4f, 1.7f, 0x1p-126f, 0x1.fffffep20f, 1e30f };
     for (int i = 0; i < 9000; i++) {
         const bsm_format format = (bsm_format)rnd_between(t, BSM_MXFP8_E4M3, BSM_NVFP4);
-        const struct oracle_setup setup = { format, random_recipe(t, format), (bsm_nonfinite)rnd_below(t, 2),
-                                            tensor_scales[rnd_below(t, 9)], rnd_below(t, 2) };
+        const float tensor_scale = tensor_scales[rnd_below(t, 9)];
+        const struct oracle_setup setup = { format, random_recipe(t, format, tensor_scale), (bsm_nonfinite)rnd_below(t, 2),
+                                            tensor_scale, rnd_below(t, 2) };
         const int count = (int)rnd_between(t, 1, block_of(format)), kind = (int)rnd_below(t, 5);
         const int shift = (int)rnd_between(t, -8, 8);
         float x[32];
@@ -160,7 +162,7 @@ static void one_nonzero_per_block(struct test *t)
     for (int f = BSM_MXFP8_E4M3; f <= BSM_NVFP4; f++)
         for (int place = 0; place < block_of((bsm_format)f); place++)
             for (int i = 0; i < 6; i++) {
-                const struct oracle_setup setup = { (bsm_format)f, random_recipe(t, (bsm_format)f), BSM_NONFINITE_PROPAGATE, 1,
+                const struct oracle_setup setup = { (bsm_format)f, random_recipe(t, (bsm_format)f, 1), BSM_NONFINITE_PROPAGATE, 1,
                                                     false };
                 float x[32] = { 0 };
                 x[place] = (float)rnd_normal(t) * (i < 3 ? 1 : 1e-23f);
@@ -204,7 +206,7 @@ static void what_is_not_finite(struct test *t)
         for (int policy = 0; policy < 2; policy++)
             for (int kind = 0; kind < 8; kind++)
                 for (int place = 0; place < block_of((bsm_format)f); place += 5) {
-                    const struct oracle_setup setup = { (bsm_format)f, random_recipe(t, (bsm_format)f), (bsm_nonfinite)policy, 1,
+                    const struct oracle_setup setup = { (bsm_format)f, random_recipe(t, (bsm_format)f, 1), (bsm_nonfinite)policy, 1,
                                                         false };
                     float x[32];
                     for (int i = 0; i < 32; i++) x[i] = kind < 4 ? (float)rnd_normal(t) : 0;
@@ -328,7 +330,7 @@ static void sums_of_squares(struct test *t)
 {
     for (int f = BSM_MXFP8_E4M3; f <= BSM_NVFP4; f++)
         for (int n = 0; n < 40; n++) {
-            const struct oracle_setup setup = { (bsm_format)f, random_recipe(t, (bsm_format)f), (bsm_nonfinite)(n % 2),
+            const struct oracle_setup setup = { (bsm_format)f, random_recipe(t, (bsm_format)f, 0), (bsm_nonfinite)(n % 2),
                                                 n % 3 == 0 ? 1 : 0.3f, n % 3 == 2 };
             const struct bsmi_block_quantizer quantizer = quantizer_of(&setup, BSM_ROUND_NEAREST_EVEN, 0);
             struct bsmi_block_stats stats = { 0 };

@@ -92,13 +92,13 @@ static void quantize_refuses_by_name(struct test *t)
     REFUSED(BSM_MXFP4, c.destination.pitch = 41, BSM_EALIGN,
             "destination->pitch=41: with packing low_first it must be a multiple of 2 elements, so that a row starts on a byte");
     REFUSED(BSM_MXFP4, c.options.struct_size = 4, BSM_EINVAL, "options->struct_size is 4: set it to the sizeof of the struct");
-    REFUSED(BSM_MXFP4, c.options.recipe = BSM_RECIPE_COUNT, BSM_EINVAL, "options->recipe=7: choices are 0 to 6");
+    REFUSED(BSM_MXFP4, c.options.recipe = BSM_RECIPE_COUNT, BSM_EINVAL, "options->recipe=8: choices are 0 to 7");
     REFUSED(BSM_MXFP4, c.options.rounding = (bsm_rounding)2, BSM_EINVAL, "options->rounding=2: choices are 0 to 1");
     REFUSED(BSM_MXFP4, c.options.nonfinite = (bsm_nonfinite)-1, BSM_EINVAL, "options->nonfinite=-1: choices are 0 to 1");
     REFUSED(BSM_MXFP4, c.options.tensor_scale = (bsm_tensor_scale_source)2, BSM_EINVAL,
             "options->tensor_scale=2: choices are 0 to 1");
     REFUSED(BSM_MXFP4, c.options.recipe = BSM_RECIPE_NEAREST, BSM_EINVAL,
-            "options->recipe=nearest gives ue4m3 scales, and mxfp4 has e8m0: take floor, rceil, ceil, even");
+            "options->recipe=nearest gives ue4m3 scales, and mxfp4 has e8m0: take floor, rceil, ceil, even, mse");
     REFUSED(BSM_NVFP4, c.options.recipe = BSM_RECIPE_RCEIL, BSM_EINVAL,
             "options->recipe=rceil gives e8m0 scales, and nvfp4 has ue4m3: take nearest, four_over_six");
     REFUSED(BSM_FORMAT_E4M3, c.options.recipe = BSM_RECIPE_FLOOR, BSM_EINVAL,

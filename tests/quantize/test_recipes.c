@@ -209,7 +209,7 @@ static void who_saturates(struct test *t)
 
 static void defaults_and_names(struct test *t)
 {
-    static const char *const names[] = { "default", "floor", "rceil", "ceil", "even", "nearest", "four_over_six" };
+    static const char *const names[] = { "default", "floor", "rceil", "ceil", "even", "nearest", "four_over_six", "mse" };
     for (int i = 0; i < BSM_RECIPE_COUNT; i++) {
         CHECK(t, bsm_recipe_name(i) != NULL && strcmp(bsm_recipe_name(i), names[i]) == 0);
         CHECK(t, bsm_recipe_from_name(names[i]) == i);
@@ -239,10 +239,10 @@ static void check_refused(struct test *t, bsm_format format, bsm_recipe recipe, 
 static void misfits_are_refused(struct test *t)
 {
     check_refused(t, BSM_MXFP4, BSM_RECIPE_NEAREST,
-                  "options->recipe=nearest gives ue4m3 scales, and mxfp4 has e8m0: take floor, rceil, ceil, even");
+                  "options->recipe=nearest gives ue4m3 scales, and mxfp4 has e8m0: take floor, rceil, ceil, even, mse");
     check_refused(t, BSM_NVFP4, BSM_RECIPE_FLOOR, "options->recipe=floor gives e8m0 scales, and nvfp4 has ue4m3: take nearest, four_over_six");
-    check_refused(t, BSM_NVFP4, BSM_RECIPE_COUNT, "options->recipe=7: recipes are 0 to 6");
-    check_refused(t, BSM_NVFP4, (bsm_recipe)-1, "options->recipe=-1: recipes are 0 to 6");
+    check_refused(t, BSM_NVFP4, BSM_RECIPE_COUNT, "options->recipe=8: recipes are 0 to 7");
+    check_refused(t, BSM_NVFP4, (bsm_recipe)-1, "options->recipe=-1: recipes are 0 to 7");
     check_refused(t, BSM_FORMAT_BF16, BSM_RECIPE_DEFAULT, "options->recipe: bf16 has no block scales, and so no recipe");
     check_refused(t, BSM_FORMAT_NONE, BSM_RECIPE_DEFAULT, "format=0 is no format: use one of enum bsm_format");
 }

@@ -171,6 +171,7 @@ static void refused(struct test *t)
     refuse(t, context, BSM_NVFP4, -1, BSM_RECIPE_DEFAULT, "options->block_rows=-1");
     refuse(t, context, BSM_NVFP4, 2, BSM_RECIPE_DEFAULT, "options->block_rows=2");
     refuse(t, context, BSM_NVFP4, 16, BSM_RECIPE_FOUR_OVER_SIX, "four_over_six chooses a scale by the error of one row");
+    refuse(t, context, BSM_MXFP4, 32, BSM_RECIPE_MSE, "mse chooses a scale by the error of one row");
     bsm_context_destroy(context);
 }
 
