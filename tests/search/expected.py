@@ -123,7 +123,9 @@ def sums(a, b, groups, cuda, any_order=False):
         # fp64's own error, and on a GPU one further rounding where a row has an exponent of its own.
         bound = bound + k * 2.0 ** -52 * size + (U * np.abs(np.where(np.isfinite(exact), exact, 0)) if cuda else 0)
         lowest = by_parts(lambda x, y: x[..., :, None] + y[..., None, :], groups, _last_bits(a.values), _last_bits(b.values))
-        on_grid = (size <= np.ldexp(1.0, np.minimum(lowest, 900) + 24)) & (lowest >= (-120 if cuda else -149))
+        # A GPU may take fp16 as two bf16 terms, which can be halves.
+        fp16 = cuda * ((a.format.name == "fp16") + (b.format.name == "fp16"))
+        on_grid = (size * 2.0 ** fp16 <= np.ldexp(1.0, np.minimum(lowest, 900) + 24)) & (lowest >= (-120 if cuda else -149))
     found = _interval(exact, bound, size)
     np.copyto(found.lo, f32(exact + 0.0), where=on_grid & ~found.free)
     np.copyto(found.hi, f32(exact + 0.0), where=on_grid & ~found.free)

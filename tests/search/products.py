@@ -12,7 +12,6 @@ from matrices import Content, Placed, place
 from memory import Image
 
 REAL_ELEMENTS = {"fp32": "fp32", "fp16": "fp16", "bf16": "bf16"}
-FAST_FORMATS = ("mxfp8_e4m3", "mxfp8_e5m2", "mxfp6_e3m2", "mxfp6_e2m3", "mxfp4")
 
 
 class Wrong(Exception):
@@ -85,8 +84,8 @@ class Data:
         f = np.float64(1.0) if self.alpha is None else self.alpha.astype(np.float64)
         with np.errstate(all="ignore"):
             for scale, divides in scales:
-                f = f / np.float64(np.float32(scale)) if divides else f * np.float64(np.float32(scale))
-        f = expected.f32(f)
+                f = f if divides else f * np.float64(np.float32(scale))
+            f = expected.f32(f / np.prod([np.float64(np.float32(scale)) for scale, divides in scales if divides]))
         if self.alpha is None or self.alpha_per == "tensor":
             return f.reshape(-1)[0]
         if self.alpha_per == "row":
@@ -201,8 +200,7 @@ class Call:
 def expected_sums(numbers, problem, target, kernel):
     """The interval of S, and of the CPU's order of sums the very bits of some elements."""
     cuda = target.cuda
-    fast = problem.get("compute") == "fast" and target.refolds and all(c.format.name in FAST_FORMATS for c in (numbers.a, numbers.b)) and \
-        not numbers.a.format.name == numbers.b.format.name == "mxfp4"
+    fast = problem.get("compute") == "fast" and kernel.startswith("cuda_wgmma_fast")
     if fast:
         return expected.fast_sums(numbers.a, numbers.b, numbers.groups, ELEMENTS["e4m3"])
     found = expected.sums(numbers.a, numbers.b, numbers.groups, cuda, cuda and problem.get("order") == "any")
@@ -377,7 +375,8 @@ class Runner:
             plan = Plan(self.context, product)
         with plan:
             described = plan.describe()
-            note("forced and run" if "forced by" in described else "chosen", 1)
+            self._check_forced(described)
+            note("forced and run" if self.context.forced >= 0 else "chosen", 1)
             note("kernel " + kernel_of(described), 1)
             if problem["via"] == "multiply":
                 for _ in range(once):
@@ -386,13 +385,18 @@ class Runner:
                 self._run_plan(problem["via"], plan, product, once, note)
         return described
 
+    def _check_forced(self, described):
+        """Forced, that kernel runs or none: matmul.h."""
+        name = [name for name, number in self.lib.kernels.items() if number == self.context.forced]
+        if name and kernel_of(described) != name[0]:
+            raise Wrong("%s was forced, and another kernel was planned: %s" % (name[0], described))
+
     def _run_relation(self, product, note):
         """Whether it ran; under a forced kernel, by that kernel, for kernels on a GPU may have orders of their own."""
         if self.context.forced >= 0:
             try:
                 with Plan(self.context, product) as plan:
-                    if "forced by" not in plan.describe():
-                        return False
+                    self._check_forced(plan.describe())
             except Refused as refused:
                 if refused.status != EUNSUPPORTED:
                     raise

@@ -30,7 +30,6 @@ class Target:
         self.lib = library.Library(path)
         self.memory = memory.Device() if self.cuda else memory.Host()
         self.context = library.Context(self.lib, self.cuda)
-        self.refolds = self.cuda and self.lib.device().major == 9
         self.runners = {"product": products.Runner(self), **{kind: make(self) for kind, make in conversions.RUNNERS.items()}}
 
     def run(self, problem):
