@@ -30,6 +30,7 @@ static const struct cli_option options[] = {
 struct line {
     bsm_weight weight;
     double signal, noise, snr_db;
+    int64_t not_finite; /* numbers that are not compared */
     bool compared;
 };
 
@@ -38,6 +39,7 @@ struct inspection {
     bsm_checkpoint *checkpoint, *original;
     struct line *lines;
     int64_t count, wrong, not_read; /* shown; that lie; of kinds that nothing here reads */
+    int64_t changed;                /* weights that are other numbers than in the original: the sums are theirs */
     double signal, noise;
     int64_t e8m0[256], ue4m3[256];
     struct merge_scales apart; /* groups of weights that programs fuse, with tensor scales that differ */
@@ -45,18 +47,31 @@ struct inspection {
 
 /* Comparing ---------------------------------------------------------------------------------------------------------------- */
 
-/* Adds to signal and noise, over numbers that are finite on both sides. */
-static void add_noise(const float *got, const float *want, int64_t count, double *signal, double *noise)
+/* Adds to a line's signal and noise, over numbers that are finite on both sides. */
+static void add_noise(const float *got, const float *want, int64_t count, struct line *line)
 {
     for (int64_t i = 0; i < count; i++) {
         const double x = (double)want[i], difference = (double)got[i] - x;
-        if (!isfinite(difference)) continue;
-        *signal += x * x;
-        *noise += difference * difference;
+        if (!isfinite(difference)) {
+            line->not_finite++;
+            continue;
+        }
+        line->signal += x * x;
+        line->noise += difference * difference;
     }
 }
 
+/* Weights that are the same numbers are in no sum: what quantize of a checkpoint counts too. */
+static void add_line(struct inspection *all, const struct line *line)
+{
+    if (!weights_changed(line->signal, line->noise)) return;
+    all->changed++;
+    all->signal += line->signal;
+    all->noise += line->noise;
+}
+
 static double decibels(double signal, double noise) { return 10 * log10(signal / noise); }
+static double overall(const struct inspection *all) { return all->changed > 0 ? decibels(all->signal, all->noise) : (double)INFINITY; }
 
 /* Numbers of one matrix of a weight, row by row as the blocks run. */
 static int values_of(struct cli *cli, const bsm_weight *weight, int64_t batch, bool transposed, float *values)
@@ -79,7 +94,7 @@ static int compare_numbers(struct cli *cli, struct line *line, const bsm_weight 
     for (int64_t b = 0; result == CLI_DONE && b < (m->batch > 1 ? m->batch : 1); b++) {
         result = values_of(cli, &line->weight, b, false, got);
         if (result == CLI_DONE) result = values_of(cli, original, b, transposed, want);
-        if (result == CLI_DONE) add_noise(got, want, m->rows * m->columns, &line->signal, &line->noise);
+        if (result == CLI_DONE) add_noise(got, want, m->rows * m->columns, line);
     }
     free(got);
     free(want);
@@ -102,8 +117,7 @@ static int compare(struct cli *cli, struct inspection *all, struct line *line)
                              m->columns, rows, columns);
     const int result = compare_numbers(cli, line, &original, transposed);
     line->snr_db = decibels(line->signal, line->noise);
-    all->signal += line->signal;
-    all->noise += line->noise;
+    add_line(all, line);
     return result;
 }
 
@@ -237,6 +251,16 @@ static void print_apart(const struct inspection *all)
     printf(": programs that fuse them keep the largest alone; blockscale convert --merge-tensor-scales default merges them\n");
 }
 
+static void print_overall(const struct inspection *all)
+{
+    int64_t compared = 0;
+    for (int64_t i = 0; i < all->count; i++) compared += all->lines[i].compared;
+    if (all->changed > 0)
+        printf("signal to noise of the %" PRId64 " weights that changed %.2f dB; %" PRId64 " are the same numbers\n", all->changed,
+               overall(all), compared - all->changed);
+    else if (compared > 0) printf("every number that was compared is exact\n");
+}
+
 static void print_text(const struct inspection *all)
 {
     const bsm_checkpoint *c = all->checkpoint;
@@ -247,7 +271,7 @@ static void print_text(const struct inspection *all)
            bsm_checkpoint_file_count(c) == 1 ? "" : "s", bsm_checkpoint_tensor_count(c), bytes_of_all(c), all->count);
     if (all->not_read > 0) printf(", %" PRId64 " of kinds that are not read", all->not_read);
     printf("\n");
-    if (all->original != NULL && all->signal > 0) printf("signal to noise of all: %.2f dB\n", decibels(all->signal, all->noise));
+    if (all->original != NULL) print_overall(all);
     if (!all->settings->tensors) print_apart(all);
     if (!all->settings->tensors && any(all->e8m0)) histogram_print(BSM_E8M0, all->e8m0);
     if (!all->settings->tensors && any(all->ue4m3)) histogram_print(BSM_UE4M3, all->ue4m3);
@@ -300,7 +324,8 @@ static void print_json(const struct inspection *all)
     cli_json_integer(&json, "bytes", bytes_of_all(c));
     cli_json_integer(&json, "wrong", all->wrong);
     cli_json_integer(&json, "not_read", all->not_read);
-    if (all->original != NULL) cli_json_number(&json, "snr_db", decibels(all->signal, all->noise));
+    if (all->original != NULL) cli_json_number(&json, "snr_db", overall(all));
+    if (all->original != NULL) cli_json_integer(&json, "changed", all->changed);
     cli_json_array(&json, "weights");
     for (int64_t i = 0; i < all->count; i++) print_weight_json(&json, all, &all->lines[i]);
     cli_json_end(&json);
@@ -325,6 +350,21 @@ static int draw(struct cli *cli, const struct inspection *all)
     return CLI_DONE;
 }
 
+static void warn_not_finite(const struct cli *cli, const struct inspection *all)
+{
+    const struct line *first = NULL;
+    int64_t weights = 0;
+    for (int64_t i = 0; i < all->count; i++) {
+        const struct line *line = &all->lines[i];
+        if (line->not_finite == 0) continue;
+        if (weights++ == 0) first = line;
+    }
+    if (first == NULL) return;
+    cli_note(cli, "warning: %" PRId64 " weight%s numbers that are not finite here or in the original, left out of the comparison; "
+             "the first is %.*s with %" PRId64, weights, weights == 1 ? " holds" : "s hold", (int)first->weight.name_length,
+             first->weight.name, first->not_finite);
+}
+
 /* Running ------------------------------------------------------------------------------------------------------------------ */
 
 static int inspect(struct cli *cli, struct inspection *all)
@@ -334,6 +374,7 @@ static int inspect(struct cli *cli, struct inspection *all)
     all->lines = cli_memory(cli, count, sizeof *all->lines);
     for (int64_t i = 0; result == CLI_DONE && i < count; i++) result = look(cli, all, i);
     find_apart(cli, all);
+    warn_not_finite(cli, all);
     if (result == CLI_DONE && all->settings->svg != NULL) result = draw(cli, all);
     if (result == CLI_DONE && cli->json) print_json(all);
     else if (result == CLI_DONE) print_text(all);
@@ -366,7 +407,8 @@ const struct cli_verb cli_verb_inspect = {
     .about =
         "Lists the weights of a .safetensors or GGUF checkpoint: who writes them so (gpt_oss, modelopt, compressed_tensors, "
         "deepseek, gguf, or plain numbers), their format, shape, bits per number with scales, and tensor scale; then how often "
-        "each block scale occurs. With an original, the signal to noise ratio of each weight against it, by name.",
+        "each block scale occurs. With an original, the signal to noise ratio of each weight against it, by name, and that of all "
+        "weights whose numbers changed, which is the one that blockscale quantize gives of a checkpoint.",
     .example = "blockscale quantize random:64x256 -o W.safetensors --format nvfp4\n"
                "blockscale inspect W.safetensors --svg scales.svg",
     .options = options,

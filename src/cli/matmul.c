@@ -201,12 +201,43 @@ static int store(struct cli *cli, const struct matmul_job *job)
     return result;
 }
 
+/* Numbers of an operand that came from a file; of codes that lie there they are made, once more than the product needs. */
+static int look_at_operand(struct cli *cli, const char *letter, const struct matmul_operand *o)
+{
+    char name[4096 + 8];
+    struct silent found;
+    snprintf(name, sizeof name, "%s (%s)", letter, o->path);
+    if (!o->stored) {
+        const bsm_real_matrix source = cli_real_view(&o->real);
+        const bsm_quantize_options how = { .struct_size = sizeof how };
+        found = silent_quantized(&source, &how, &o->stats);
+        silent_warn_quantized(cli, name, &found, o->quantized.matrix.format, &o->stats);
+        return CLI_DONE;
+    }
+    const int result = silent_matrix(cli, &o->quantized.matrix, &found);
+    if (result == CLI_DONE) silent_warn(cli, name, &found, "", o->quantized.matrix.format);
+    return result;
+}
+
+/* NaN of an operand spreads to D unless an activation ends it: codes are looked at only where it may have. */
+static int look_at_numbers(struct cli *cli, struct matmul_job *job)
+{
+    const struct silent *d = &job->d_silent;
+    int result = silent_matrix(cli, &job->d.matrix, &job->d_silent);
+    const bool suspect = d->nan > 0 || d->infinite > 0 || job->settings->activation != BSM_ACT_NONE;
+    if (result == CLI_DONE && (suspect || !job->a.stored)) result = look_at_operand(cli, "A", &job->a);
+    if (result == CLI_DONE && (suspect || !job->b.stored)) result = look_at_operand(cli, "B", &job->b);
+    if (result == CLI_DONE) silent_warn(cli, "D", d, "", job->d.matrix.format);
+    return result;
+}
+
 static int run_job(struct cli *cli, struct matmul_job *job)
 {
     int result = matmul_read_operands(cli, job);
     if (result == CLI_DONE) result = describe(cli, job);
     if (result == CLI_DONE) result = multiply(cli, job);
     if (result == CLI_DONE && matmul_wants_check(job)) result = matmul_check(cli, job);
+    if (result == CLI_DONE) result = look_at_numbers(cli, job);
     if (result == CLI_DONE) result = store(cli, job);
     if (result == CLI_DONE) matmul_report(cli, job);
     return result == CLI_DONE && job->check.beyond > 0 ? CLI_DIFFERS : result;

@@ -3,7 +3,7 @@
 #ifndef CLI_MATMUL_H
 #define CLI_MATMUL_H
 
-#include "matrices.h"
+#include "silent.h"
 
 struct matmul_settings {
     const char *a, *b, *output, *c, *bias;
@@ -47,6 +47,7 @@ struct matmul_job {
     bsm_matrix c_matrix;
     struct cli_quantized d;
     bsm_matmul product;
+    struct silent d_silent;
     float amax;
     char kernel[768];
     double seconds, processor_seconds;    /* of the fastest run */

@@ -107,6 +107,8 @@ static void print_json(const struct matmul_job *job)
     json_matrix(&json, "a", job->product.a, job->a.stored ? NULL : &job->a.stats);
     json_matrix(&json, "b", job->product.b, job->b.stored ? NULL : &job->b.stats);
     json_matrix(&json, "d", job->product.d, NULL);
+    cli_json_integer(&json, "d_nan", job->d_silent.nan);
+    cli_json_integer(&json, "d_infinite", job->d_silent.infinite);
     cli_json_text(&json, "kernel", job->kernel);
     cli_json_number(&json, "seconds", job->seconds);
     cli_json_number(&json, "processor_seconds", job->processor_seconds);

@@ -4,6 +4,7 @@
 #include "histogram.h"
 #include "layout_map.h"
 #include "quantize_checkpoint.h"
+#include "silent.h"
 #include "weights.h"
 
 #include <inttypes.h>
@@ -180,6 +181,14 @@ static bsm_recipe recipe_of(const struct settings *s)
     return mxfp4 && !asked ? BSM_RECIPE_MSE : s->recipe;
 }
 
+static void warn(const struct cli *cli, const struct settings *s, const struct cli_real *real, const bsm_quantize_options *how,
+                 const bsm_quantize_stats *stats)
+{
+    const bsm_real_matrix source = cli_real_view(real);
+    const struct silent found = silent_quantized(&source, how, stats);
+    silent_warn_quantized(cli, s->input, &found, s->format, stats);
+}
+
 static int quantize(struct cli *cli, const struct settings *s, const struct cli_real *real, struct cli_quantized *q)
 {
     const bsm_quantize_options how = { .recipe = recipe_of(s), .rounding = (bsm_rounding)s->rounding, .seed = cli->seed,
@@ -196,6 +205,7 @@ static int quantize(struct cli *cli, const struct settings *s, const struct cli_
     int result = cli_quantize(cli, s->input, real, tensor_scale, how, q, &stats);
     if (result == CLI_DONE && s->divides && q->matrix.tensor_scale == NULL)
         result = cli_wrong_usage(cli, "--divides: there is no tensor scale that could divide; --tensor-scale gives one");
+    if (result == CLI_DONE) warn(cli, s, real, &how, &stats);
     if (result == CLI_DONE) result = cli_store_quantized(cli, prefix, q, recipe);
     if (result == CLI_DONE && cli->json) print_json(q, &stats, recipe, prefix);
     else if (result == CLI_DONE) print_text(q, &stats, recipe);

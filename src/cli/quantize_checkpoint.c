@@ -6,6 +6,7 @@
 #include "fused.h"
 #include "operand.h"
 #include "progress.h"
+#include "silent.h"
 #include "shared_scale.h"
 #include "weight_store.h"
 #include "weights.h"
@@ -30,7 +31,7 @@ struct item {
     float shared_scale; /* the tensor scale of its group; 0: its own */
     int64_t passed_on;  /* number at the writer */
     double snr_db;
-    int64_t flushed_blocks, saturated_elements;
+    int64_t flushed_blocks, saturated_elements, nan_blocks;
 };
 
 struct job {
@@ -43,7 +44,9 @@ struct job {
     struct item *items;
     bool *used; /* tensors of the input that are scales of chosen weights */
     int64_t count, weights, left, bytes_before;
+    int64_t changed; /* weights whose numbers are others than before: the sums are theirs */
     double signal, noise;
+    struct silent_weights silent;
 };
 
 /* Choosing ---------------------------------------------------------------------------------------------------------------- */
@@ -180,11 +183,17 @@ static int quantize_numbers(struct cli *cli, struct job *job, struct item *item)
     const bsm_status status = bsm_quantize(cli->context, &item->real, &how, &matrix, stats);
     const int result =
         status == BSM_OK ? weight_store_put(cli, &job->writer, &item->store, &matrix) : cli_library_failed(cli, item->name, status);
+    const struct silent found = silent_quantized(&item->real, &how, stats);
+    silent_add(&job->silent, item->name, &found);
     item->snr_db = stats->snr_db;
     item->flushed_blocks = stats->flushed_blocks;
     item->saturated_elements = stats->saturated_elements;
-    job->signal += stats->signal;
-    job->noise += stats->noise;
+    item->nan_blocks = stats->nan_blocks;
+    if (weights_changed(stats->signal, stats->noise)) {
+        job->changed++;
+        job->signal += stats->signal;
+        job->noise += stats->noise;
+    }
     if (scale_bytes > 0) free(matrix.scales);
     free(matrix.data);
     free(stats);
@@ -289,7 +298,14 @@ static int do_all(struct cli *cli, struct job *job)
 
 /* Reports ------------------------------------------------------------------------------------------------------------------ */
 
-static double overall(const struct job *job) { return 10 * log10(job->signal / job->noise); }
+/* Weights that became the same numbers are in no sum: what inspect --against counts too. */
+static double overall(const struct job *job) { return job->changed > 0 ? 10 * log10(job->signal / job->noise) : (double)INFINITY; }
+
+static void print_overall(const struct job *job)
+{
+    if (job->changed == 0) printf("every number is exact\n");
+    else printf("signal to noise of the %" PRId64 " weights that changed %.2f dB\n", job->changed, overall(job));
+}
 
 static void print_text(const struct job *job)
 {
@@ -314,8 +330,8 @@ static void print_text(const struct job *job)
     printf("\n%s: %" PRId64 " weights as %s of %s, %" PRId64 " tensors passed on", job->writer.path, job->weights,
            bsm_format_get((int)job->request->format)->name, bsm_convention_name((int)job->convention), job->count - job->weights);
     if (job->left > 0) printf(" (%" PRId64 " for their row length)", job->left);
-    printf("\n%" PRId64 " bytes, before %" PRId64 "; signal to noise of all weights %.2f dB\n",
-           checkpoint_writer_bytes(&job->writer), job->bytes_before, overall(job));
+    printf("\n%" PRId64 " bytes, before %" PRId64 "; ", checkpoint_writer_bytes(&job->writer), job->bytes_before);
+    print_overall(job);
     if (job->shared.count > 0) {
         printf("tensor scales shared: ");
         fused_print(&job->shared, stdout);
@@ -335,6 +351,7 @@ static void print_json(const struct job *job)
     cli_json_integer(&json, "bytes_before", job->bytes_before);
     cli_json_integer(&json, "passed_on", job->count - job->weights);
     cli_json_number(&json, "snr_db", overall(job));
+    cli_json_integer(&json, "changed", job->changed);
     cli_json_array(&json, "weights");
     for (int64_t i = 0; i < job->count; i++) {
         const struct item *item = &job->items[i];
@@ -347,6 +364,7 @@ static void print_json(const struct job *job)
         cli_json_number(&json, "snr_db", item->snr_db);
         cli_json_integer(&json, "saturated_elements", item->saturated_elements);
         cli_json_integer(&json, "flushed_blocks", item->flushed_blocks);
+        cli_json_integer(&json, "nan_blocks", item->nan_blocks);
         cli_json_end(&json);
     }
     cli_json_end(&json);
@@ -432,6 +450,7 @@ static int run(struct cli *cli, struct job *job)
         result = checkpoint_writer_open(cli, &job->writer, metadata, job->writer.kind == BSM_CHECKPOINT_SAFETENSORS ? 1 : 0);
     if (result == CLI_DONE) result = find_shared_scales(cli, job);
     if (result == CLI_DONE) result = do_all(cli, job);
+    if (result == CLI_DONE) silent_warn_weights(cli, &job->silent, job->request->format);
     if (result == CLI_DONE) result = finish(cli, job);
     if (result == CLI_DONE && cli->json) print_json(job);
     else if (result == CLI_DONE) print_text(job);

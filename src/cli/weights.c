@@ -77,6 +77,8 @@ int64_t weights_numbers(const bsm_weight *weight)
     return m->rows * m->columns * (m->batch > 1 ? m->batch : 1);
 }
 
+bool weights_changed(double signal, double noise) { return noise > 0x1p-48 * signal; }
+
 double weights_bits(const bsm_weight *weight)
 {
     int64_t data = 0, scales = 0;

@@ -27,6 +27,10 @@ bool weights_match(const char *patterns, const char *name, int64_t length);
 int64_t weights_numbers(const bsm_weight *weight);
 double weights_bits(const bsm_weight *weight);
 
+/* Whether numbers are others than before, by the sums of their squares and of what they are off: by more than a rounding to fp32,
+ * 2^-24 of each, which an exact product of a code and its scales may need. */
+bool weights_changed(double signal, double noise);
+
 /* Matrix `batch` as fp32 numbers, rows x columns, tight.  Returns CLI_DONE, or prints and returns CLI_BAD_INPUT. */
 int weights_values(struct cli *cli, const bsm_weight *weight, int64_t batch, float *values);
 

@@ -135,6 +135,7 @@ static struct problem some_problem(struct test *t, bsm_format format)
     if (rnd_below(t, 4) == 0) p.column_stride = p.rows, p.row_stride = 1;
     p.packing = some_packing(t, bsm_element_get((int)info->element)->bits);
     p.options.recipe = ue4m3 ? BSM_RECIPE_NEAREST : (bsm_recipe)rnd_between(t, BSM_RECIPE_FLOOR, BSM_RECIPE_EVEN);
+    if (!ue4m3 && rnd_below(t, 4) == 0) p.options.recipe = BSM_RECIPE_MSE;
     p.options.nonfinite = rnd_below(t, 2) == 0 ? BSM_NONFINITE_PROPAGATE : BSM_NONFINITE_SATURATE;
     some_tensor_scale(t, &p, ue4m3);
     return p;
