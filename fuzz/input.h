@@ -70,6 +70,8 @@ static inline bsm_context *context_of(int threads, bool portable_only)
 static inline bsm_scale_layout take_layout(struct input *in)
 {
     bsm_scale_layout layout = { .kind = (bsm_layout)pick(in, BSM_LAYOUT_COUNT + 1) };
+    if (layout.kind < BSM_LAYOUT_COUNT && bsm_layout_name((int)layout.kind) == NULL)      /* a number that is none */
+        return (bsm_scale_layout){ .kind = BSM_LAYOUT_LINEAR, .pitch = BSM_PITCH_PADDED_16 };
     const bool tiles = layout.kind == BSM_LAYOUT_TILES, odd = pick(in, 16) == 15;
     if (tiles != odd) layout.tile_rows = take_size(in, 9), layout.tile_columns = take_size(in, 9);
     if (layout.kind == BSM_LAYOUT_LINEAR || odd) layout.pitch = take_pitch(in, 64);

@@ -41,7 +41,7 @@ static struct {
     bool closed;
 } pool = { .lock = PTHREAD_MUTEX_INITIALIZER, .wanted = PTHREAD_COND_INITIALIZER };
 
-static _Thread_local bool at_work;        /* this thread is within some job's work */
+static _Thread_local bool at_work;        /* this thread is within some job, or is one of the pool's */
 
 /* Threads do not exist in a child of fork, and whoever held the lock may be among them: a child keeps off the pool. */
 static _Atomic bool in_forked_child;
@@ -209,18 +209,19 @@ void bsmi_pool_run(int helpers, bsmi_work *work, void *argument)
         work(argument, 0);
         return;
     }
-    open_job(&job);
     at_work = true;
+    open_job(&job);
     work(argument, 0);
-    at_work = false;
     close_job(&job);
     pthread_cond_destroy(&job.done);
+    at_work = false;
 }
 
-/* No thread may be left when its code is gone.  One that is at work can only mean that the whole process ends, and then nobody waits. */
+/* No thread may be left when its code is gone.  One that is at work can only mean that the whole process ends, and then nobody waits;
+ * nor where a signal's handler ends it, in the middle of what this thread does with the pool. */
 __attribute__((destructor)) static void end_threads(void)
 {
-    if (in_forked_child) return;
+    if (in_forked_child || at_work) return;
     pthread_mutex_lock(&pool.lock);
     pool.closed = true;
     const bool all_idle = pool.busy == 0;

@@ -119,6 +119,12 @@ def loads_and_unloads():
     run([scratch("reload"), os.path.join(libdir(), "libblockscale.so")])
 
 
+def a_handler_may_end_the_process():
+    run([CC, "-D_GNU_SOURCE", f"-I{PREFIX}/include", os.path.join(HERE, "handler.c"), "-o", scratch("handler"), f"-L{libdir()}", "-lblockscale"])
+    for _ in range(30):
+        run([scratch("handler")], expect=7, env={**os.environ, "LD_LIBRARY_PATH": libdir()}, timeout=60)
+
+
 def no_path_of_the_builder():
     for root, _, files in os.walk(PREFIX):
         for name in files:
@@ -246,6 +252,7 @@ def flags():
 
 script.cases("install", [
     installs_and_moves, installed_command_runs, manual_and_completions_are_the_command_s, find_package, pkg_config, plain_compiler, c99, c11, cxx17, readme_program, loads_and_unloads,
+    a_handler_may_end_the_process,
     no_path_of_the_builder, headers_in_c, headers_in_cxx, sizes_in_cxx, bare_compiler_builds_the_library,
     exported_symbols_are_the_list, listed_symbols_are_declared, static_library_keeps_to_its_prefixes, hardened_files,
     control_flow_protection, flags])
