@@ -89,8 +89,7 @@ class Destination:
         stochastic = options.get("rounding")
         if self.format.block:
             codes, scales = quantizer.quantize(self.format, numbers, policy, scale, self.divides)
-            if policy.recipe == "four_over_six":
-                codes = scales = None                  # decided below, by either error where they are about equal
+            if policy.recipe in quantizer.BY_ERROR:
                 return self._check_two(numbers, policy, scale, what)
         else:
             top, bottom = quantizer.effective(numbers, scale, self.divides)
@@ -104,18 +103,19 @@ class Destination:
         codes, scales, padding = self.placed.read()
         if padding:
             raise Wrong("%s: %s" % (what, padding))
-        first = quantizer.quantize(self.format, numbers, quantizer.Policy("nearest", policy.nonfinite), scale, self.divides)[1]
+        first = quantizer.quantize(self.format, numbers, quantizer.Policy(quantizer.BY_ERROR[policy.recipe], policy.nonfinite), scale,
+                                   self.divides)[1]
         best = quantizer.quantize(self.format, numbers, policy, scale, self.divides)[1]
-        errors = [quantizer._squared_error(self.format, numbers, s, scale, self.divides) for s in (first, best, scales)]
-        about = np.abs(errors[2] - errors[1]) <= 1e-12 * errors[1]
-        largest = quantizer.blocks_of(self.format, np.where(np.isfinite(numbers), np.abs(numbers), 0)).max(-1, initial=0)
-        other = quantizer.scale_codes(self.format, largest * 1.5, "nearest", scale, self.divides)
+        errors = [quantizer.squared_error(self.format, numbers, s, scale, self.divides) for s in (best, scales)]
+        about = np.abs(errors[1] - errors[0]) <= 1e-12 * errors[0]         # sums may be rounded otherwise
+        other = quantizer.other_scales(self.format, numbers, policy, scale, self.divides)
         finite = quantizer.blocks_of(self.format, np.isfinite(numbers), True).all(-1)
         fine = (scales == best) | ((scales == first) | (scales == other)) & (about | ~finite)
         if not fine.all():
-            raise Wrong("%s: four_over_six took a scale that is neither of the two, or the worse" % what)
+            raise Wrong("%s: %s took a scale that is neither of the two, or the worse" % (what, policy.recipe))
         want = quantizer.block_codes(self.format, numbers, scales, scale, self.divides)
-        want[np.repeat(scales & 0x7f == 0x7f, self.format.block, -1)[..., : numbers.shape[-1]]] = 0
+        nan = np.isnan(SCALES[self.format.scale][scales])
+        want[np.repeat(nan, self.format.block, -1)[..., : numbers.shape[-1]]] = 0
         check_matrix(self.placed, want, None, what)
 
     def _check_neighbours(self, numbers, scales, scale, what):

@@ -294,9 +294,9 @@ def quantize(rng, limits, both=False):
             else:
                 del to["computed"]
     if format_.block:
-        recipes = RECIPES[format_.scale] + (["four_over_six"] if format_.scale == "ue4m3" else [])
+        recipes = RECIPES[format_.scale] + (["four_over_six"] if format_.scale == "ue4m3" else [] if limits.cuda else ["mse"])
         options.update(recipe=rng.choice(recipes), nonfinite=rng.choice(["propagate", "propagate", "saturate"]))
-        if options["recipe"] != "four_over_six":
+        if options["recipe"] not in ("four_over_six", "mse"):
             _policy(rng, options, format_, limits, not both)
             if _chance(rng, 0.1):
                 options.update(rounding=1, seed=rng.randrange(1 << 40))

@@ -86,11 +86,15 @@ class Policy:
         return np.repeat(np.maximum.reduceat(of_rows, starts, 1), self.block_rows, 1)[:, : of_rows.shape[1]]
 
 
+# Recipes that try two scales and take the one with less error, and what they take on a tie.
+BY_ERROR = {"four_over_six": "nearest", "mse": "rceil"}
+
+
 def scales_of(format_, numbers, policy, tensor_scale, divides):
     """Scale codes (batch, rows, blocks) and which of them are for blocks that are not finite."""
     finite = np.isfinite(numbers)
     largest = policy.share(blocks_of(format_, np.where(finite, np.abs(numbers), 0)).max(-1, initial=0))
-    recipe = "nearest" if policy.recipe == "four_over_six" else policy.recipe
+    recipe = BY_ERROR.get(policy.recipe, policy.recipe)
     scales = np.maximum(scale_codes(format_, policy.clamp(largest), recipe, tensor_scale, divides), policy.smallest_scale)
     bad = policy.share((~blocks_of(format_, finite, True).all(-1)).astype(np.uint8)) != 0
     if policy.nonfinite == "propagate":
@@ -101,22 +105,24 @@ def scales_of(format_, numbers, policy, tensor_scale, divides):
 def quantize(format_, numbers, policy, tensor_scale=None, divides=False):
     """Codes and scales of numbers (batch, rows, K) in a block format."""
     scales, bad = scales_of(format_, numbers, policy, tensor_scale, divides)
-    if policy.recipe == "four_over_six":
-        scales = _better_of_two(format_, numbers, scales, policy, bad, tensor_scale, divides)
+    if policy.recipe in BY_ERROR:
+        other = other_scales(format_, numbers, policy, tensor_scale, divides)
+        errors = [squared_error(format_, numbers, s, tensor_scale, divides) for s in (scales, other)]
+        scales = np.where((errors[1] < errors[0]) & ~bad, other, scales).astype(np.uint8)
     codes = block_codes(format_, numbers, scales, tensor_scale, divides)
     codes[np.repeat(bad, format_.block, -1)[..., : numbers.shape[-1]]] = 0
     return codes, scales
 
 
-def _better_of_two(format_, numbers, scales, policy, bad, tensor_scale, divides):
+def other_scales(format_, numbers, policy, tensor_scale, divides):
+    """The second of two scales: floor's, or m / (4 t), which is what `nearest` gives for half as much again."""
     largest = blocks_of(format_, np.where(np.isfinite(numbers), np.abs(numbers), 0)).max(-1, initial=0)
-    # m / (4 t) is what `nearest` gives for half as much again.
-    other = np.maximum(scale_codes(format_, policy.clamp(largest) * 1.5, "nearest", tensor_scale, divides), policy.smallest_scale)
-    errors = [_squared_error(format_, numbers, s, tensor_scale, divides) for s in (scales, other)]
-    return np.where((errors[1] < errors[0]) & ~bad, other, scales).astype(np.uint8)
+    if policy.recipe == "mse":
+        return scale_codes(format_, largest, "floor", tensor_scale, divides)
+    return scale_codes(format_, largest * 1.5, "nearest", tensor_scale, divides)
 
 
-def _squared_error(format_, numbers, scales, tensor_scale, divides):
+def squared_error(format_, numbers, scales, tensor_scale, divides):
     decoded = dequantized(format_, block_codes(format_, numbers, scales, tensor_scale, divides), scales, tensor_scale, divides)
     return np.add.accumulate(blocks_of(format_, (numbers - decoded) ** 2), -1)[..., -1] if numbers.size else np.zeros(scales.shape)
 
