@@ -57,13 +57,13 @@ static void find_divisor(struct bsmi_block_coding *coding)
     coding->scale_factor = coding->divides ? t / largest : 1 / coding->divisor;
 }
 
-static bool serves(const struct bsmi_block_quantizer *quantizer, bsm_packing packing)
+static bool serves(const struct bsmi_block_quantizer *quantizer)
 {
     const bool bounded = quantizer->clamp.low > 0 || quantizer->clamp.high > 0 || quantizer->smallest_scale > 0;
     const bool recipe_alone = quantizer->preset == NULL && quantizer->recipe->in_kernels && !bounded;
     const bool exact = quantizer->element == BSM_E2M1 && quantizer->tensor_scale == 1;
     if (quantizer->recipe->searches && !exact) return false;
-    return recipe_alone && quantizer->rounding == BSM_ROUND_NEAREST_EVEN && packing != BSM_PACKING_GGUF && quantizer->tensor_scale >= 0x1p-96
+    return recipe_alone && quantizer->rounding == BSM_ROUND_NEAREST_EVEN && quantizer->tensor_scale >= 0x1p-96
         && quantizer->tensor_scale <= 0x1p96;
 }
 
@@ -84,7 +84,7 @@ const struct bsmi_quantize_kernel *bsmi_quantize_kernel_choose(uint32_t features
                                                                const struct bsmi_matrix *destination, struct bsmi_block_coding *coding)
 {
     const struct bsmi_quantize_kernel *kernel = bsmi_quantize_kernels;
-    const bool served = serves(quantizer, destination->packing);
+    const bool served = serves(quantizer);
     while (kernel->quantize != NULL && (!served || (kernel->needs & features) != kernel->needs)) kernel++;
     if (kernel->quantize != NULL) make_coding(quantizer, destination->block, coding);
     return kernel;

@@ -74,7 +74,7 @@ extern const struct bsmi_quantize_kernel bsmi_quantize_kernels[];
 extern const int bsmi_quantize_kernel_count;
 
 /* The first of the table that these features run, and that serves the quantizer and the destination: rounding to nearest, a recipe
- * that kernels compute, without clamps or a preset, a tensor scale of 2^-96 to 2^96, and any packing but GGUF's.  coding is filled
+ * that kernels compute, without clamps or a preset, and a tensor scale of 2^-96 to 2^96, in any packing.  coding is filled
  * in unless the row is the last. */
 const struct bsmi_quantize_kernel *bsmi_quantize_kernel_choose(uint32_t features, const struct bsmi_block_quantizer *quantizer,
                                                                const struct bsmi_matrix *destination,

@@ -66,9 +66,12 @@ static void quantize_run(const struct bsmi_block_rows *rows, const struct scale_
 {
     const struct bsmi_matrix *m = rows->destination;
     const int64_t blocks = piece->count / m->block;
-    uint8_t scales[SPAN_BLOCKS];
-    const struct bsmi_block_row row = { x, blocks, scales, code_pointer(m, piece), m->packing };
+    const bool gguf = m->packing == BSM_PACKING_GGUF;     /* whose blocks are filled from codes that lie one a byte */
+    uint8_t scales[SPAN_BLOCKS], codes[BSMI_WALK_SPAN];
+    const struct bsmi_block_row row = { x, blocks, scales, gguf ? codes : code_pointer(m, piece),
+                                        gguf ? BSM_PACKING_BYTES : m->packing };
     const bool plain = rows->kernel->quantize(&rows->coding, &row);
+    if (gguf) bsmi_row_store_codes(m, piece->batch, piece->row, piece->k, blocks * m->block, codes);
     store_scales(m, places, piece, span, blocks, scales);
     if (!plain || blocks * m->block < piece->count) quantize_left_over(rows, piece, x, blocks * m->block);
 }

@@ -43,7 +43,8 @@ static struct result quantize(struct test *t, bsm_context *context, const struct
                                      .row_stride = p->row_stride, .column_stride = p->column_stride, .data = (void *)(uintptr_t)numbers };
     CHECK(t, bsm_matrix_data_bytes(&m, &r.data_bytes) == BSM_OK && bsm_matrix_scale_bytes(&m, &r.scale_bytes) == BSM_OK);
     m.data = r.data = guarded_at_end((size_t)r.data_bytes, 64, 0xa5);
-    m.scales = r.scales = guarded_at_end((size_t)r.scale_bytes, 64, 0xa5);
+    r.scales = guarded_at_end((size_t)r.scale_bytes, 64, 0xa5);
+    m.scales = p->packing == BSM_PACKING_GGUF ? NULL : r.scales;        /* whose scales lie in the blocks */
     if (bsm_quantize(context, &source, &p->options, &m, &r.stats) != BSM_OK) FAIL(t, "%s", bsm_last_error());
     return r;
 }
@@ -134,6 +135,10 @@ static struct problem some_problem(struct test *t, bsm_format format)
     p.row_stride = p.columns + rnd_below(t, 2) * 5;
     if (rnd_below(t, 4) == 0) p.column_stride = p.rows, p.row_stride = 1;
     p.packing = some_packing(t, bsm_element_get((int)info->element)->bits);
+    if ((format == BSM_MXFP4 || format == BSM_NVFP4) && rnd_below(t, 3) == 0) {
+        p.packing = BSM_PACKING_GGUF;
+        p.layout.kind = format == BSM_MXFP4 ? BSM_LAYOUT_GGUF_MXFP4 : BSM_LAYOUT_GGUF_NVFP4;
+    }
     p.options.recipe = ue4m3 ? BSM_RECIPE_NEAREST : (bsm_recipe)rnd_between(t, BSM_RECIPE_FLOOR, BSM_RECIPE_EVEN);
     if (!ue4m3 && rnd_below(t, 4) == 0) p.options.recipe = BSM_RECIPE_MSE;
     p.options.nonfinite = rnd_below(t, 2) == 0 ? BSM_NONFINITE_PROPAGATE : BSM_NONFINITE_SATURATE;

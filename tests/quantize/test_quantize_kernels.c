@@ -290,7 +290,7 @@ static void what_is_chosen(struct test *t)
     q.clamp.high = 0, q.smallest_scale = 1;
     CHECK(t, bsmi_quantize_kernel_choose(every_feature, &q, &m, &coding) == last);
     q.smallest_scale = 0, m.packing = BSM_PACKING_GGUF;
-    CHECK(t, bsmi_quantize_kernel_choose(every_feature, &q, &m, &coding) == last);
+    CHECK(t, bsmi_quantize_kernel_choose(every_feature, &q, &m, &coding) == bsmi_quantize_kernels);
     m.packing = BSM_PACKING_LOW_FIRST;
     CHECK(t, bsmi_block_quantizer_make("r", BSM_NVFP4, BSM_RECIPE_FOUR_OVER_SIX, BSM_ROUND_NEAREST_EVEN, 0, 0, 1, 0, &q) == BSM_OK);
     CHECK(t, bsmi_quantize_kernel_choose(every_feature, &q, &m, &coding) == last);
