@@ -17,7 +17,9 @@ static void count_one(bsm_real type, const void *data, int64_t i, struct silent 
     switch (type) {
     case BSM_REAL_FP16: count_bits(((const uint16_t *)data)[i] & 0x7fff, 0x7c00, found); break;
     case BSM_REAL_BF16: count_bits(((const uint16_t *)data)[i] & 0x7fff, 0x7f80, found); break;
-    case BSM_REAL_FP64: count_bits(((const uint64_t *)data)[i] & (uint64_t)INT64_MAX, (uint64_t)0x7ff << 52, found); break;
+    case BSM_REAL_FP64:
+        count_bits(((const uint64_t *)data)[i] & (uint64_t)INT64_MAX, (uint64_t)0x7ff << 52, found);
+        break;
     default: count_bits(((const uint32_t *)data)[i] & 0x7fffffff, 0x7f800000, found); break;
     }
 }
@@ -29,7 +31,8 @@ struct silent silent_reals(const bsm_real_matrix *real)
     for (int64_t b = 0; b < batch; b++)
         for (int64_t r = 0; r < real->rows; r++)
             for (int64_t c = 0; c < real->columns; c++)
-                count_one(real->type, real->data, b * real->batch_stride + r * real->row_stride + c * real->column_stride, &found);
+                count_one(real->type, real->data,
+                          b * real->batch_stride + r * real->row_stride + c * real->column_stride, &found);
     return found;
 }
 
@@ -62,18 +65,21 @@ static void print_counts(const struct silent *found, char *text, size_t room)
     snprintf(text, room, "%s%s%s", nan, and, infinite);
 }
 
-void silent_warn(const struct cli *cli, const char *name, const struct silent *found, const char *consequence, bsm_format format)
+void silent_warn(const struct cli *cli, const char *name, const struct silent *found, const char *consequence,
+                 bsm_format format)
 {
     char counts[128];
     print_counts(found, counts, sizeof counts);
     if (found->nan > 0 || found->infinite > 0)
         cli_note(cli, "warning: %s holds %s among %" PRId64 " numbers%s", name, counts, found->numbers, consequence);
     if (found->zeroed)
-        cli_note(cli, "warning: all numbers of %s become zero: they are too small for %s%s", name, bsm_format_get((int)format)->name,
+        cli_note(cli, "warning: all numbers of %s become zero: they are too small for %s%s", name,
+                 bsm_format_get((int)format)->name,
                  bsm_format_get((int)format)->scale == BSM_E8M0 ? "" : " with this tensor scale");
 }
 
-struct silent silent_quantized(const bsm_real_matrix *source, const bsm_quantize_options *how, const bsm_quantize_stats *stats)
+struct silent silent_quantized(const bsm_real_matrix *source, const bsm_quantize_options *how,
+                               const bsm_quantize_stats *stats)
 {
     const bool counted = stats->blocks > 0 && how->nonfinite == BSM_NONFINITE_PROPAGATE;
     struct silent found = { .nan = 0 };
@@ -87,12 +93,13 @@ void silent_warn_quantized(const struct cli *cli, const char *name, const struct
 {
     char consequence[128] = ", left out of the statistics";
     if (stats->nan_blocks > 0)
-        snprintf(consequence, sizeof consequence, ": %" PRId64 " of %" PRId64 " blocks become NaN, and are left out of the statistics",
+        snprintf(consequence, sizeof consequence,
+                 ": %" PRId64 " of %" PRId64 " blocks become NaN, and are left out of the statistics",
                  stats->nan_blocks, stats->blocks);
     silent_warn(cli, name, found, consequence, format);
 }
 
-/* Weights -------------------------------------------------------------------------------------------------------------- */
+/* Weights ---------------------------------------------------------------------------------------------------------- */
 
 void silent_add(struct silent_weights *weights, const char *name, const struct silent *found)
 {
@@ -100,7 +107,8 @@ void silent_add(struct silent_weights *weights, const char *name, const struct s
         weights->first = *found;
         snprintf(weights->first_not_finite, sizeof weights->first_not_finite, "%s", name);
     }
-    if (found->zeroed && weights->zeroed++ == 0) snprintf(weights->first_zeroed, sizeof weights->first_zeroed, "%s", name);
+    if (found->zeroed && weights->zeroed++ == 0)
+        snprintf(weights->first_zeroed, sizeof weights->first_zeroed, "%s", name);
 }
 
 void silent_warn_weights(const struct cli *cli, const struct silent_weights *weights, bsm_format format)
@@ -108,10 +116,14 @@ void silent_warn_weights(const struct cli *cli, const struct silent_weights *wei
     char counts[128];
     print_counts(&weights->first, counts, sizeof counts);
     if (weights->not_finite > 0)
-        cli_note(cli, "warning: %" PRId64 " weight%s not finite numbers, left out of the statistics; the first is %s with %s among "
-                 "%" PRId64, weights->not_finite, weights->not_finite == 1 ? " holds" : "s hold", weights->first_not_finite, counts,
+        cli_note(cli,
+                 "warning: %" PRId64
+                 " weight%s not finite numbers, left out of the statistics; the first is %s with %s among "
+                 "%" PRId64,
+                 weights->not_finite, weights->not_finite == 1 ? " holds" : "s hold", weights->first_not_finite, counts,
                  weights->first.numbers);
     if (weights->zeroed > 0)
-        cli_note(cli, "warning: all numbers of %" PRId64 " weight%s become zero: they are too small for %s; the first is %s",
-                 weights->zeroed, weights->zeroed == 1 ? "" : "s", bsm_format_get((int)format)->name, weights->first_zeroed);
+        cli_note(
+            cli, "warning: all numbers of %" PRId64 " weight%s become zero: they are too small for %s; the first is %s",
+            weights->zeroed, weights->zeroed == 1 ? "" : "s", bsm_format_get((int)format)->name, weights->first_zeroed);
 }

@@ -1,5 +1,5 @@
-/* What a sentence quotes from a file may hold anything: none of it is to command the terminal that the sentence is printed
- * on. */
+/* What a sentence quotes from a file may hold anything: none of it is to command the terminal that the sentence is
+ * printed on. */
 #include "core.h"
 
 /* The character of UTF-8 at c, -1 where there is none; *bytes: how many to go on by. */

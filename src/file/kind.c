@@ -27,7 +27,9 @@ static bool is_safetensors(const unsigned char *start, size_t bytes)
 /* Protocols 2 to 5; the second opcode is a frame, a mark, an empty container or a global name. */
 static bool is_pickle(const unsigned char *start, size_t bytes)
 {
-    return bytes >= 3 && start[0] == 0x80 && start[1] >= 2 && start[1] <= 5 && strchr("\x95(]})clm\x8a\x8c", start[2]) != NULL;
+    static const unsigned char second[] = { 0x95, '(', ']', '}', ')', 'c', 'l', 'm', 0x8a, 0x8c };
+    const bool framed = bytes >= 3 && start[0] == 0x80 && start[1] >= 2 && start[1] <= 5;
+    return framed && memchr(second, start[2], sizeof second) != NULL;
 }
 
 const char *bsmi_file_kind(const unsigned char *start, size_t bytes)

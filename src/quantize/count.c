@@ -1,7 +1,7 @@
 /* Counting of quantized pieces, see count.h.
  *
- * Sums of squares are added number after number, in the order of block.c: here for blocks with numbers that are not finite and for
- * short ones, by the kernel for all others. */
+ * Sums of squares are added number after number, in the order of block.c: here for blocks with numbers that are not
+ * finite and for short ones, by the kernel for all others. */
 #include "count.h"
 
 #include "core/core.h"
@@ -17,17 +17,19 @@ struct piece {
     int count;
     uint8_t scale_codes[PIECE_BLOCKS], codes[BSMI_PIECE];
     double scales[PIECE_BLOCKS], most[PIECE_BLOCKS];
-    double factor;                        /* |x| factor above `most`: x was cut */
+    double factor; /* |x| factor above `most`: x was cut */
 };
 
 void bsmi_count_prepare(struct bsmi_block_rows *rows)
 {
     bsmi_element_table(rows->quantizer->element, rows->values.elements);
-    for (int code = 0; code < 256; code++) rows->values.scales[code] = bsm_scale_decode(rows->quantizer->scale, (uint8_t)code);
+    for (int code = 0; code < 256; code++)
+        rows->values.scales[code] = bsm_scale_decode(rows->quantizer->scale, (uint8_t)code);
 }
 
-/* x / divisor lies beyond the largest code.  Both products are exact, and differ by 2^-48 of themselves if at all: the quotient,
- * rounded to a double, lies as far on the same side.  A scale of 0 divides by infinity, which cuts nothing. */
+/* x / divisor lies beyond the largest code.  Both products are exact, and differ by 2^-48 of themselves if at all:
+ * the quotient, rounded to a double, lies as far on the same side.  A scale of 0 divides by infinity, which cuts
+ * nothing. */
 static void find_limits(const struct bsmi_block_quantizer *quantizer, int blocks, struct piece *p)
 {
     const double max = bsm_element_get((int)quantizer->element)->max_value, t = quantizer->tensor_scale;
@@ -48,7 +50,7 @@ static void read_piece(const struct bsmi_block_rows *rows, const struct bsmi_pie
     find_limits(rows->quantizer, blocks, p);
 }
 
-/* Block by block ------------------------------------------------------------------------------------------------------- */
+/* Block by block --------------------------------------------------------------------------------------------------- */
 
 static double largest_finite(const float *x, int count, bool *nonfinite)
 {
@@ -63,7 +65,8 @@ static double largest_finite(const float *x, int count, bool *nonfinite)
 }
 
 /* Blocks that may have numbers that are not finite, and the short one that ends a row. */
-static void count_block(const struct bsmi_block_rows *rows, const struct piece *p, int block, int b, struct bsmi_block_stats *stats)
+static void count_block(const struct bsmi_block_rows *rows, const struct piece *p, int block, int b,
+                        struct bsmi_block_stats *stats)
 {
     const struct bsmi_block_quantizer *q = rows->quantizer;
     const int first = b * block, count = BSMI_MIN(p->count - first, block);
@@ -84,7 +87,7 @@ static void count_block(const struct bsmi_block_rows *rows, const struct piece *
     stats->flushed_blocks += nonzero && !nonzero_back;
 }
 
-/* Through the kernel --------------------------------------------------------------------------------------------------- */
+/* Through the kernel ----------------------------------------------------------------------------------------------- */
 
 static void start_counts(const struct bsmi_block_stats *stats, struct bsmi_row_counts *counts)
 {
@@ -102,16 +105,19 @@ static void end_counts(const struct bsmi_row_counts *counts, struct bsmi_block_s
 }
 
 /* Whole blocks; false if some number is not finite. */
-static bool count_whole(const struct bsmi_block_rows *rows, const struct piece *p, int block, struct bsmi_row_counts *counts)
+static bool count_whole(const struct bsmi_block_rows *rows, const struct piece *p, int block,
+                        struct bsmi_row_counts *counts)
 {
     const struct bsmi_block_quantizer *q = rows->quantizer;
-    const struct bsmi_quantized_row row = { p->x, rows->values.elements, p->codes, p->scales, p->most, p->count / block, block,
-                                            rows->destination->bits, p->factor, q->tensor_scale, q->tensor_scale_divides };
+    const struct bsmi_quantized_row row = {
+        p->x, rows->values.elements, p->codes, p->scales, p->most, p->count / block, block, rows->destination->bits,
+        p->factor, q->tensor_scale, q->tensor_scale_divides
+    };
     return rows->kernel->count(&row, counts);
 }
 
-static void count_piece(const struct bsmi_block_rows *rows, const struct bsmi_piece *piece, struct bsmi_row_counts *counts,
-                        struct bsmi_block_stats *stats)
+static void count_piece(const struct bsmi_block_rows *rows, const struct bsmi_piece *piece,
+                        struct bsmi_row_counts *counts, struct bsmi_block_stats *stats)
 {
     const int block = rows->destination->block, blocks = (int)bsmi_ceil_div(piece->count, block);
     float copy[BSMI_PIECE];
@@ -127,7 +133,8 @@ static void count_piece(const struct bsmi_block_rows *rows, const struct bsmi_pi
     start_counts(stats, counts);
 }
 
-void bsmi_count_unit(const struct bsmi_block_rows *rows, const struct bsmi_walk *walk, int64_t unit, struct bsmi_block_stats *stats)
+void bsmi_count_unit(const struct bsmi_block_rows *rows, const struct bsmi_walk *walk, int64_t unit,
+                     struct bsmi_block_stats *stats)
 {
     struct bsmi_walk_place place = { unit, unit + 1, 0 };
     struct bsmi_piece piece;

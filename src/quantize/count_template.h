@@ -1,7 +1,7 @@
-/* Counting quantized blocks, a vector of numbers at a time: included behind quantize_template.h, whose vectors it uses, where
- * entries_of_16 is defined too; afterwards there is bsmi_count_blocks.  Every square has the bits of block.c: each of its steps is exact or rounds once, as
- * there; and they are added in its order, one after the other.  That chain of additions is what takes the time: a block's runs
- * beside the squares of the next. */
+/* Counting quantized blocks, a vector of numbers at a time: included behind quantize_template.h, whose vectors it
+ * uses, where entries_of_16 is defined too; afterwards there is bsmi_count_blocks.  Every square has the bits of
+ * block.c: each of its steps is exact or rounds once, as there; and they are added in its order, one after the
+ * other.  That chain of additions is what takes the time: a block's runs beside the squares of the next. */
 typedef double doubles __attribute__((vector_size(4 * LANES)));
 typedef int64_t long_words __attribute__((vector_size(4 * LANES)));
 typedef float half_floats __attribute__((vector_size(2 * LANES)));
@@ -17,16 +17,21 @@ INLINE doubles magnitude_wide(doubles v) { return (doubles)((long_words)v & INT6
 INLINE doubles every_wide(double value) { return (doubles){ 0 } + value; }
 
 /* Squares of a block's numbers, and of what they are off. */
-struct squares { double signal[32], noise[32]; };
+struct squares {
+    double signal[32], noise[32];
+};
 
-INLINE long_words square_block(const struct bsmi_quantized_row *row, const float *x, const float *values, int block, bool divides,
-                               double scale_of_block, double most_of_block, struct squares *to)
+INLINE long_words square_block(const struct bsmi_quantized_row *row, const float *x, const float *values, int block,
+                               bool divides, double scale_of_block, double most_of_block, struct squares *to)
 {
-    const doubles scale = every_wide(scale_of_block), most = every_wide(most_of_block), t = every_wide(row->tensor_scale);
+    const doubles scale = every_wide(scale_of_block), most = every_wide(most_of_block),
+                  t = every_wide(row->tensor_scale);
     long_words cut = { 0 };
-    UNROLL for (int i = 0; i < block; i += LANES / 2) {
+    UNROLL for (int i = 0; i < block; i += LANES / 2)
+    {
         const doubles number = load_wide(x + i), product = load_wide(values + i) * scale;
-        const doubles error = number - (divides ? product / t : product * t), signal = number * number, noise = error * error;
+        const doubles error = number - (divides ? product / t : product * t), signal = number * number,
+                      noise = error * error;
         memcpy(to->signal + i, &signal, sizeof signal);
         memcpy(to->noise + i, &noise, sizeof noise);
         cut -= (long_words)(magnitude_wide(number) * row->factor > most);
@@ -36,7 +41,8 @@ INLINE long_words square_block(const struct bsmi_quantized_row *row, const float
 
 INLINE void add_squares(const struct squares *squares, int block, double *signal, double *noise)
 {
-    UNROLL for (int i = 0; i < block; i++) {
+    UNROLL for (int i = 0; i < block; i++)
+    {
         *signal += squares->signal[i];
         *noise += squares->noise[i];
     }
@@ -51,7 +57,8 @@ INLINE words largest_of_blocks(const float *x, int block, int64_t blocks)
 }
 
 /* Largest numbers, and blocks that became zero; false, and nothing is counted, if some number is not finite. */
-INLINE bool count_largest(const struct bsmi_quantized_row *row, const float *values, int block, struct bsmi_row_counts *counts)
+INLINE bool count_largest(const struct bsmi_quantized_row *row, const float *values, int block,
+                          struct bsmi_row_counts *counts)
 {
     words amax, flushed = all(0);
     memcpy(&amax, counts->amax_bits, sizeof amax);
@@ -88,7 +95,8 @@ INLINE bool count_row(const struct bsmi_quantized_row *row, int block, bool divi
     if (!count_largest(row, values, block, counts)) return false;
     for (int64_t b = 0; b < row->blocks; b++) {
         struct squares squares;
-        cut += square_block(row, row->x + b * block, values + b * block, block, divides, row->scales[b], row->most[b], &squares);
+        cut += square_block(row, row->x + b * block, values + b * block, block, divides, row->scales[b], row->most[b],
+                            &squares);
         add_squares(&squares, block, &signal, &noise);
     }
     counts->signal = signal;

@@ -1,4 +1,5 @@
-/* Statistics of the kernels that this machine runs against those of block.c, bit for bit: bytes, scales and every field. */
+/* Statistics of the kernels that this machine runs against those of block.c, bit for bit: bytes, scales and every
+ * field. */
 #include "blockscale.h"
 #include "core/core.h"
 #include "test.h"
@@ -27,8 +28,9 @@ struct result {
 
 static bsm_context *context_of(uint32_t features, int threads)
 {
-    const bsm_context_options options = { .struct_size = sizeof options, .threads = threads, .cpu_mask = features,
-                                          .portable_only = features == 0 };
+    const bsm_context_options options = {
+        .struct_size = sizeof options, .threads = threads, .cpu_mask = features, .portable_only = features == 0
+    };
     bsm_context *context = NULL;
     if (bsm_context_create(&options, &context) != BSM_OK) abort();
     return context;
@@ -37,14 +39,26 @@ static bsm_context *context_of(uint32_t features, int threads)
 static struct result quantize(struct test *t, bsm_context *context, const struct problem *p, const void *numbers)
 {
     struct result r = { .tensor_scale = p->tensor_scale, .stats = { .struct_size = sizeof r.stats } };
-    bsm_matrix m = { .struct_size = sizeof m, .format = p->format, .rows = p->rows, .columns = p->columns, .packing = p->packing,
-                     .scale_layout = p->layout, .tensor_scale = &r.tensor_scale, .tensor_scale_use = p->use };
-    const bsm_real_matrix source = { .struct_size = sizeof source, .type = p->type, .rows = p->rows, .columns = p->columns,
-                                     .row_stride = p->row_stride, .column_stride = p->column_stride, .data = (void *)(uintptr_t)numbers };
-    CHECK(t, bsm_matrix_data_bytes(&m, &r.data_bytes) == BSM_OK && bsm_matrix_scale_bytes(&m, &r.scale_bytes) == BSM_OK);
+    bsm_matrix m = { .struct_size = sizeof m,
+                     .format = p->format,
+                     .rows = p->rows,
+                     .columns = p->columns,
+                     .packing = p->packing,
+                     .scale_layout = p->layout,
+                     .tensor_scale = &r.tensor_scale,
+                     .tensor_scale_use = p->use };
+    const bsm_real_matrix source = { .struct_size = sizeof source,
+                                     .type = p->type,
+                                     .rows = p->rows,
+                                     .columns = p->columns,
+                                     .row_stride = p->row_stride,
+                                     .column_stride = p->column_stride,
+                                     .data = (void *)(uintptr_t)numbers };
+    CHECK(t,
+          bsm_matrix_data_bytes(&m, &r.data_bytes) == BSM_OK && bsm_matrix_scale_bytes(&m, &r.scale_bytes) == BSM_OK);
     m.data = r.data = guarded_at_end((size_t)r.data_bytes, 64, 0xa5);
     r.scales = guarded_at_end((size_t)r.scale_bytes, 64, 0xa5);
-    m.scales = p->packing == BSM_PACKING_GGUF ? NULL : r.scales;        /* whose scales lie in the blocks */
+    m.scales = p->packing == BSM_PACKING_GGUF ? NULL : r.scales; /* whose scales lie in the blocks */
     if (bsm_quantize(context, &source, &p->options, &m, &r.stats) != BSM_OK) FAIL(t, "%s", bsm_last_error());
     return r;
 }
@@ -53,25 +67,30 @@ static void free_result(struct result *r) { guarded_free(r->data), guarded_free(
 
 static bool same(const void *a, const void *b, size_t bytes) { return memcmp(a, b, bytes) == 0; }
 
-static void compare(struct test *t, const struct problem *p, const char *how, const struct result *got, const struct result *want)
+static void compare(struct test *t, const struct problem *p, const char *how, const struct result *got,
+                    const struct result *want)
 {
     const bsm_quantize_stats *g = &got->stats, *w = &want->stats;
     char what[256];
-    snprintf(what, sizeof what, "%s, %s of %s, %" PRId64 " x %" PRId64 ", recipe %s, nonfinite %d, tensor scale %a%s", how,
-             bsm_format_get((int)p->format)->name, bsm_real_name((int)p->type), p->rows, p->columns, bsm_recipe_name((int)p->options.recipe),
-             (int)p->options.nonfinite, (double)want->tensor_scale, p->use == BSM_TENSOR_SCALE_DIVIDES ? " divides" : "");
+    snprintf(what, sizeof what, "%s, %s of %s, %" PRId64 " x %" PRId64 ", recipe %s, nonfinite %d, tensor scale %a%s",
+             how, bsm_format_get((int)p->format)->name, bsm_real_name((int)p->type), p->rows, p->columns,
+             bsm_recipe_name((int)p->options.recipe), (int)p->options.nonfinite, (double)want->tensor_scale,
+             p->use == BSM_TENSOR_SCALE_DIVIDES ? " divides" : "");
     if (!same(got->data, want->data, (size_t)got->data_bytes)) FAIL(t, "%s: codes differ", what);
     if (!same(got->scales, want->scales, (size_t)got->scale_bytes)) FAIL(t, "%s: scales differ", what);
     if (!same(&got->tensor_scale, &want->tensor_scale, sizeof(float))) FAIL(t, "%s: the tensor scale differs", what);
     if (!same(&g->signal, &w->signal, sizeof(double)) || !same(&g->noise, &w->noise, sizeof(double)))
         FAIL(t, "%s: signal %a, want %a; noise %a, want %a", what, g->signal, w->signal, g->noise, w->noise);
-    if (g->saturated_elements != w->saturated_elements || g->flushed_blocks != w->flushed_blocks || g->nan_blocks != w->nan_blocks)
-        FAIL(t, "%s: %" PRId64 " saturated, %" PRId64 " flushed, %" PRId64 " NaN; want %" PRId64 ", %" PRId64 ", %" PRId64, what,
-             g->saturated_elements, g->flushed_blocks, g->nan_blocks, w->saturated_elements, w->flushed_blocks, w->nan_blocks);
+    if (g->saturated_elements != w->saturated_elements || g->flushed_blocks != w->flushed_blocks ||
+        g->nan_blocks != w->nan_blocks)
+        FAIL(t,
+             "%s: %" PRId64 " saturated, %" PRId64 " flushed, %" PRId64 " NaN; want %" PRId64 ", %" PRId64 ", %" PRId64,
+             what, g->saturated_elements, g->flushed_blocks, g->nan_blocks, w->saturated_elements, w->flushed_blocks,
+             w->nan_blocks);
     if (!same(g, w, sizeof *g)) FAIL(t, "%s: a field differs: amax %a, want %a", what, g->amax, w->amax);
 }
 
-/* Numbers ------------------------------------------------------------------------------------------------------------------ */
+/* Numbers ---------------------------------------------------------------------------------------------------------- */
 
 /* Blocks of all sizes; subnormal ones, zeros, and where `wild` NaN and infinity, here and there. */
 static float draw(struct test *t, float size, bool wild)
@@ -93,13 +112,14 @@ static void fill(struct test *t, const struct problem *p, int64_t count, bool wi
             if (p->type == BSM_REAL_FP16 && !(size < 100)) size = 100;
         }
         const float x = draw(t, size, wild);
-        uint16_t narrow = (uint16_t)bsm_element_encode(p->type == BSM_REAL_FP16 ? BSM_FP16 : BSM_BF16, (double)x, BSM_ROUND_NEAREST_EVEN, false, 0);
+        uint16_t narrow = (uint16_t)bsm_element_encode(p->type == BSM_REAL_FP16 ? BSM_FP16 : BSM_BF16, (double)x,
+                                                       BSM_ROUND_NEAREST_EVEN, false, 0);
         if (p->type == BSM_REAL_FP32) ((float *)numbers)[i] = x;
         else ((uint16_t *)numbers)[i] = narrow;
     }
 }
 
-/* Problems ----------------------------------------------------------------------------------------------------------------- */
+/* Problems --------------------------------------------------------------------------------------------------------- */
 
 static bsm_packing some_packing(struct test *t, int bits)
 {
@@ -128,8 +148,12 @@ static struct problem some_problem(struct test *t, bsm_format format)
     static const int64_t columns[] = { 1, 17, 32, 40, 256, 300, 512, 1000, 8192 + 256 + 7 };
     const bsm_format_info *info = bsm_format_get((int)format);
     const bool ue4m3 = info->scale == BSM_UE4M3;
-    struct problem p = { .format = format, .type = (bsm_real)rnd_below(t, 3), .rows = rnd_between(t, 1, 40), .column_stride = 1,
-                         .options = { .struct_size = sizeof p.options }, .layout = some_layout(t) };
+    struct problem p = { .format = format,
+                         .type = (bsm_real)rnd_below(t, 3),
+                         .rows = rnd_between(t, 1, 40),
+                         .column_stride = 1,
+                         .options = { .struct_size = sizeof p.options },
+                         .layout = some_layout(t) };
     p.columns = columns[rnd_below(t, 9)];
     if (p.columns > 1000) p.rows = rnd_between(t, 1, 18);
     p.row_stride = p.columns + rnd_below(t, 2) * 5;
@@ -146,7 +170,8 @@ static struct problem some_problem(struct test *t, bsm_format format)
     return p;
 }
 
-static void check_problem(struct test *t, const struct problem *p, const uint32_t *masks, int mask_count, int64_t *saturated)
+static void check_problem(struct test *t, const struct problem *p, const uint32_t *masks, int mask_count,
+                          int64_t *saturated)
 {
     const int64_t count = (p->rows - 1) * p->row_stride + (p->columns - 1) * p->column_stride + 1;
     void *numbers = guarded_at_end((size_t)count * bsm_real_bytes((int)p->type), bsm_real_bytes((int)p->type), 0);
@@ -201,11 +226,18 @@ static void narrow_numbers_have_a_largest(struct test *t)
             const double x = fabs((double)bsm_element_decode(element, numbers[i]));
             if (isfinite(x) && x > largest) largest = x;
         }
-        const struct problem p = { .format = BSM_NVFP4, .type = type, .rows = 2, .columns = 32, .row_stride = 32, .column_stride = 1,
-                                   .options = { .struct_size = sizeof p.options, .tensor_scale = BSM_TENSOR_SCALE_COMPUTED } };
+        const struct problem p = { .format = BSM_NVFP4,
+                                   .type = type,
+                                   .rows = 2,
+                                   .columns = 32,
+                                   .row_stride = 32,
+                                   .column_stride = 1,
+                                   .options = { .struct_size = sizeof p.options,
+                                                .tensor_scale = BSM_TENSOR_SCALE_COMPUTED } };
         struct result r = quantize(t, context, &p, numbers);
         const float want = largest == 0 ? 1 : (float)fmax(0x1p-126, largest / 2688);
-        if (!same(&r.tensor_scale, &want, sizeof want)) FAIL(t, "largest %a: tensor scale %a", largest, (double)r.tensor_scale);
+        if (!same(&r.tensor_scale, &want, sizeof want))
+            FAIL(t, "largest %a: tensor scale %a", largest, (double)r.tensor_scale);
         free_result(&r);
     }
     bsm_context_destroy(context);
