@@ -256,8 +256,8 @@ static void print_overall(const struct inspection *all)
     int64_t compared = 0;
     for (int64_t i = 0; i < all->count; i++) compared += all->lines[i].compared;
     if (all->changed > 0)
-        printf("signal to noise of the %" PRId64 " weights that changed %.2f dB; %" PRId64 " are the same numbers\n", all->changed,
-               overall(all), compared - all->changed);
+        printf("signal to noise of the %" PRId64 " weight%s that changed %.2f dB; %" PRId64 " %s the same numbers\n", all->changed,
+               all->changed == 1 ? "" : "s", overall(all), compared - all->changed, compared - all->changed == 1 ? "has" : "have");
     else if (compared > 0) printf("every number that was compared is exact\n");
 }
 

@@ -304,7 +304,9 @@ static double overall(const struct job *job) { return job->changed > 0 ? 10 * lo
 static void print_overall(const struct job *job)
 {
     if (job->changed == 0) printf("every number is exact\n");
-    else printf("signal to noise of the %" PRId64 " weights that changed %.2f dB\n", job->changed, overall(job));
+    else
+        printf("signal to noise of the %" PRId64 " weight%s that changed %.2f dB\n", job->changed, job->changed == 1 ? "" : "s",
+               overall(job));
 }
 
 static void print_text(const struct job *job)
