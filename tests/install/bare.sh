@@ -30,10 +30,12 @@ mkdir -p "$root"
 tar -C "$root" -xf "$folder/$suite.tar"
 # The network of this machine: its name server, and the authorities that it trusts, where pip is told of them.
 cp -L /etc/resolv.conf "$root/etc/resolv.conf"
+certificate=
 if [ -n "${PIP_CERT:-}" ] && [ -e "$PIP_CERT" ]; then
-    mkdir -p "$root$(dirname "$PIP_CERT")"
-    cp -L "$PIP_CERT" "$root$PIP_CERT"
+    certificate=/root/authorities.pem                                 # where no package puts others
+    cp -L "$PIP_CERT" "$root$certificate"
 fi
+export certificate
 git clone -q "$source" "$root/root/blockscale"
 echo "bare.sh: $(git -C "$source" log -1 --format='%h %s')"
 
@@ -43,7 +45,8 @@ in_container='
     mount -t proc proc "$1/proc" && mount -t tmpfs tmpfs "$1/dev/shm" || exit 1
     root=$1
     shift
-    exec chroot "$root" env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin ${PIP_CERT:+PIP_CERT="$PIP_CERT"} \
+    exec chroot "$root" env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+        ${certificate:+PIP_CERT="$certificate"} \
         sh -c "cd /root/blockscale && $*"'
 status=0
 for step in "$@"; do
@@ -52,7 +55,7 @@ for step in "$@"; do
     else echo "bare.sh: make $step: FAILED"; status=1; fi
     if [ "$step" = install ] && [ $status = 0 ]; then
         unshare --mount --fork sh -c "$in_container" sh "$root" \
-            'ldconfig && blockscale info && ls /usr/local/bin /usr/local/lib' || status=1
+            'ldconfig && blockscale info | head -n 7 && ls /usr/local/bin /usr/local/lib' || status=1
     fi
 done
 exit $status
