@@ -113,6 +113,13 @@ typedef enum bsm_per {
  * fp16 operand) or K, whichever is more; one further rounding where a row has an exponent of its own.  A bf16 operand is taken as it is:
  * then sums below 2^-126 are cut toward zero to multiples of 2^-149, once for each 16 columns, a cut zero is +0, and in sum |a||b| a
  * subnormal bf16 counts as 2^-126.  Products of one term are exact but for that.
+ * Blackwell multiplies codes of MXFP8, MXFP6, MXFP4, NVFP4 and unscaled fp8 by each other as they are stored, and their scales with
+ * them: sums below 2^-126 are cut there as those with a bf16 operand.  Where both are of 4 bits (MXFP4 of either block with either,
+ * NVFP4 with NVFP4) its tensor cores also cut a sum behind 2^-35 of the largest product of two scales among 64 columns, even if all
+ * elements under these are zeros.  No sum |a||b| knows of that: the bound of these pairs on Blackwell has besides
+ *     2^-32 sum of sA sB, once for every 16 columns, the last ones included.
+ * It is nothing beside the rest unless a block of zeros, or blocks whose numbers meet zeros alone, have a scale far above the others':
+ * a block of zeros under 2^40 takes a sum of 48 away.  bsm_quantize gives blocks of zeros the scale of code 0, which takes nothing.
  */
 typedef struct bsm_matmul {
     size_t struct_size;                  /* sizeof(bsm_matmul) where the caller was compiled */
