@@ -54,9 +54,10 @@ typedef struct bsm_context_options {
 /* Creates a context.  options may be NULL for the defaults.  On failure *context is NULL.
  * A context of a GPU first multiplies small matrices on it and compares the bits with known ones; contexts of one GPU share
  * what was loaded for it.  See device.h for what such contexts take and do.
- * Threads: a context may be used by several threads at once; see bsm_multiply for its cached workspace.  Work of several threads runs on
- * the caller's and on threads that the library makes when they are first wanted and all contexts share.  They wait asleep, have all
- * signals blocked that are not their own faults, and end when the library is unloaded; where there can be none, callers work alone.
+ * Threads: a context may be used by several threads at once; see bsm_multiply for its cached workspace.  Work of
+ * several threads runs on the caller's and on threads that the library makes when they are first wanted and all contexts
+ * share.  They wait asleep, have all signals blocked that are not their own faults, and end when the library is
+ * unloaded; where there can be none, callers work alone.
  * A child of fork may go on using a context; it runs on one thread.
  * Errors: BSM_EINVAL, BSM_ENOMEM; BSM_EDEVICE (no driver, no such GPU, kernels that it cannot run, a self-test that fails). */
 BSM_API bsm_status bsm_context_create(const bsm_context_options *options, bsm_context **context);

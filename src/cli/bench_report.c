@@ -52,11 +52,12 @@ static void print_remarks(const struct bench_report *report)
 {
     const double waited = waited_share(report);
     if (waited > 0)
-        printf("For %.0f %% of their time no processor worked on the products: this machine does other work, and the figures say little.\n",
-               100 * waited);
+        printf("For %.0f %% of their time no processor worked on the products: this machine does other work, and the "
+               "figures say little.\n", 100 * waited);
     if (report->has_peer) return;
     if (report->peer.reference[0] != '\0')
-        printf("No BLAS library to compare with: %s is netlib's reference, which no CPU is meant to run fast.\n", report->peer.reference);
+        printf("No BLAS library to compare with: %s is netlib's reference, which no CPU is meant to run fast.\n",
+               report->peer.reference);
     else printf("No BLAS library to compare with.\n");
 }
 

@@ -83,12 +83,14 @@ static double small_product_seconds(const struct blas_peer *peer)
     return best;
 }
 
-/* Libraries with kernels of their own say who they are.  netlib's has nothing but the names of BLAS, and runs at the pace of its three
- * loops: some 1 to 3 GFLOP/s, a twentieth of what a core with SSE can. */
+/* Libraries with kernels of their own say who they are.  netlib's has nothing but the names of BLAS, and runs at the
+ * pace of its three loops: some 1 to 3 GFLOP/s, a twentieth of what a core with SSE can. */
 static bool is_reference(const struct blas_peer *peer)
 {
-    static const char *const makers[] = { "openblas_get_config", "MKL_Get_Version", "mkl_get_version", "bli_info_get_version_str", "ATL_buildinfo",
-                                          "flexiblas_info", "armplversion", "nvpl_blas_get_version", "essl_version" };
+    static const char *const makers[] = {
+        "openblas_get_config", "MKL_Get_Version", "mkl_get_version", "bli_info_get_version_str", "ATL_buildinfo",
+        "flexiblas_info", "armplversion", "nvpl_blas_get_version", "essl_version",
+    };
     for (size_t i = 0; i < sizeof makers / sizeof makers[0]; i++)
         if (find(peer->library, makers[i]) != NULL) return false;
     return small_product_seconds(peer) > 2.0 * 192 * 192 * 192 / 6e9;

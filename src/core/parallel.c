@@ -8,7 +8,7 @@
 
 int bsmi_default_threads(void)
 {
-    const char *wanted = getenv("OMP_NUM_THREADS");                       /* "4", or "4,2": the first is the outermost */
+    const char *wanted = getenv("OMP_NUM_THREADS");                       /* "4", or "4,2": the first counts */
     char *end = NULL;
     const long number = wanted != NULL ? strtol(wanted, &end, 10) : 0;
     const bool given = number > 0 && (*end == '\0' || *end == ',' || *end == ' ');

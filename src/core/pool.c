@@ -1,10 +1,11 @@
 /* A pool of threads that any number of callers share.
  *
- * A caller opens a job and goes to work at once.  Threads that are free enter it, as long as it is open; the caller closes it when it finds
- * nothing left to do, and waits for those that entered.  A thread that the system gave no processor in the meantime has not entered and
- * is not waited for: on a machine with other work a product takes as long as on one thread, not as long as until everybody had a turn.
- * Whoever waits looks at a number for a moment, as calls often follow one another closely, and then sleeps.
- * Threads are made when they are first wanted, and end when the library is unloaded. */
+ * A caller opens a job and goes to work at once.  Threads that are free enter it, as long as it is open; the caller
+ * closes it when it finds nothing left to do, and waits for those that entered.  A thread that the system gave no
+ * processor in the meantime has not entered and is not waited for: on a machine with other work a product takes as
+ * long as on one thread, not as long as until everybody had one. Whoever waits looks at a number for a moment, as
+ * calls often follow one another closely, and then sleeps. Threads are made when they are first wanted, and end when
+ * the library is unloaded. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE                       /* CPU_COUNT, for compilers that are called by hand */
 #endif
@@ -51,11 +52,12 @@ __attribute__((constructor)) static void install_fork_handler(void) { pthread_at
 int bsmi_processors(void)
 {
     cpu_set_t set;
-    const int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);
+    const bool told = sched_getaffinity(0, sizeof set, &set) == 0;
+    const int count = told ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);
     return BSMI_MAX(1, count);
 }
 
-/* Waiting ---------------------------------------------------------------------------------------------------------------- */
+/* Waiting ---------------------------------------------------------------------------------------------------------- */
 
 static inline void rest(void)
 {
@@ -88,7 +90,7 @@ static void spin_while(_Atomic int *number, int value)
 /* Not where it would keep others of the pool, or their caller, from a processor. */
 static bool may_spin(void) { return pool.count - pool.asleep < pool.processors; }
 
-/* Helpers: everything here is called, and returns, with the lock held ------------------------------------------------------ */
+/* Helpers: everything here is called, and returns, with the lock held ------------------------------------------------ */
 
 static struct job *find_open_job(void)
 {
@@ -161,12 +163,15 @@ static void add_threads(void)
     sigset_t before;
     if (missing <= 0) return;
     block_signals(&before);
-    for (int i = 0; i < missing && pthread_create(&pool.threads[pool.count], NULL, helper, NULL) == 0; i++) pool.count++;
+    for (int i = 0; i < missing; i++) {
+        if (pthread_create(&pool.threads[pool.count], NULL, helper, NULL) != 0) break;
+        pool.count++;
+    }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pool.processors = bsmi_processors();
 }
 
-/* Callers ------------------------------------------------------------------------------------------------------------------ */
+/* Callers ---------------------------------------------------------------------------------------------------------- */
 
 static void open_job(struct job *job)
 {
@@ -204,7 +209,8 @@ static void close_job(struct job *job)
 
 void bsmi_pool_run(int helpers, bsmi_work *work, void *argument)
 {
-    struct job job = { .work = work, .argument = argument, .helpers = BSMI_MIN(helpers, MOST_HELPERS), .done = PTHREAD_COND_INITIALIZER };
+    struct job job = { .work = work, .argument = argument, .helpers = BSMI_MIN(helpers, MOST_HELPERS),
+                       .done = PTHREAD_COND_INITIALIZER };
     if (helpers <= 0 || at_work || in_forked_child) {
         work(argument, 0);
         return;
@@ -217,8 +223,8 @@ void bsmi_pool_run(int helpers, bsmi_work *work, void *argument)
     at_work = false;
 }
 
-/* No thread may be left when its code is gone.  One that is at work can only mean that the whole process ends, and then nobody waits;
- * nor where a signal's handler ends it, in the middle of what this thread does with the pool. */
+/* No thread may be left when its code is gone.  One that is at work can only mean that the whole process ends, and
+ * then nobody waits; nor where a signal's handler ends it, in the middle of what this thread does with the pool. */
 __attribute__((destructor)) static void end_threads(void)
 {
     if (in_forked_child || at_work) return;

@@ -1,10 +1,11 @@
 /* Whether two regions share a byte: exact, in a time that does not grow with their rows.
  *
- * Matrix b, row i of a region begins b batch_stride + i row_stride bytes behind its start.  So stretches of x and y share a byte where
+ * Matrix b, row i of a region begins b batch_stride + i row_stride bytes behind its start.  So stretches of x and y
+ * share a byte where
  *     lo <= (sum of k_d stride_d over the dimensions of x) - (the same of y) <= hi,   0 <= k_d < count_d,
- * with lo and hi from the starts and the bytes of a row.  Dimensions of y are counted backwards, which turns the difference into a sum,
- * and dimensions with the same stride become one.  Two dimensions are left in the usual case, two matrices with the same pitches; their
- * question is one for Euclid's algorithm. */
+ * with lo and hi from the starts and the bytes of a row.  Dimensions of y are counted backwards, which turns the
+ * difference into a sum, and dimensions with the same stride become one.  Two dimensions are left in the usual case,
+ * two matrices with the same pitches; their question is one for Euclid's algorithm. */
 #include "regions.h"
 #include "core/core.h"
 
@@ -55,8 +56,9 @@ static void remove_dimension(struct question *q, int number)
     for (int i = number; i < q->count; i++) q->dimensions[i] = q->dimensions[i + 1];
 }
 
-/* A window at least as long as a stride holds a multiple of it wherever it lies between the first and the last: the dimension makes
- * the window longer, and is done with.  Afterwards the window is shorter than every stride that is left. */
+/* A window at least as long as a stride holds a multiple of it wherever it lies between the first and the last: the
+ * dimension makes the window longer, and is done with.  Afterwards the window is shorter than every stride that is
+ * left. */
 static void absorb_short_strides(struct question *q)
 {
     while (q->count > 0 && q->dimensions[0].stride <= q->hi - q->lo + 1) {
@@ -65,8 +67,9 @@ static void absorb_short_strides(struct question *q)
     }
 }
 
-/* The least t >= 0 with l <= a t mod m <= r, where 0 < l <= r < m and 0 <= a < m; -1 if there is none.  If no multiple of a lies
- * between l and r, the least number of times that a t must pass m is asked in the same way, modulo a; m is halved at least. */
+/* The least t >= 0 with l <= a t mod m <= r, where 0 < l <= r < m and 0 <= a < m; -1 if there is none.  If no
+ * multiple of a lies between l and r, the least number of times that a t must pass m is asked in the same way, modulo
+ * a; m is halved at least. */
 static wide first_hit(wide a, wide m, wide l, wide r)
 {
     if (2 * a > m) return first_hit(m - a, m, m - r, m - l);
@@ -85,14 +88,15 @@ static void bounds(const struct question *q, const struct dimension *d, wide oth
     *last = least(*last, d->count - 1);
 }
 
-/* With two dimensions: the second's k, from `first` on, for which a multiple of the first's stride lies in the window. */
+/* With two dimensions: the second's k, from `first` on, for which a multiple of the first's stride lies in the
+ * window. */
 static bool two_dimensions_meet(const struct question *q)
 {
     const wide modulus = q->dimensions[0].stride, step = q->dimensions[1].stride % modulus, length = q->hi - q->lo + 1;
     wide first, last;
     bounds(q, &q->dimensions[1], reach(&q->dimensions[0]), &first, &last);
     if (first > last) return false;
-    wide from = (first * q->dimensions[1].stride - q->lo) % modulus;       /* the window's beginning, below a multiple by so much */
+    wide from = (first * q->dimensions[1].stride - q->lo) % modulus;       /* from the window's beginning to a multiple */
     if (from < 0) from += modulus;
     if (from < length) return true;
     const wide steps = first_hit(step, modulus, modulus - from, modulus - from + length - 1);
@@ -101,7 +105,8 @@ static bool two_dimensions_meet(const struct question *q)
 
 static bool has_solution(const struct question *q);
 
-/* The dimension with the fewest numbers is gone through: of two matrices with other pitches than one another, their batches. */
+/* The dimension with the fewest numbers is gone through: of two matrices with other pitches than one another, their
+ * batches. */
 static bool many_dimensions_meet(const struct question *q)
 {
     int fewest = 0;

@@ -35,7 +35,10 @@ void bsmi_regions_add_matrix(struct bsmi_regions *list, const char *data, const 
 
 /* One that repeats nothing has no stride: callers may give any. */
 struct dimension { int64_t count, stride; };
-static struct dimension dimension(int64_t count, int64_t stride) { return (struct dimension){ count, count > 1 ? stride : 0 }; }
+static struct dimension dimension(int64_t count, int64_t stride)
+{
+    return (struct dimension){ count, count > 1 ? stride : 0 };
+}
 
 /* The same elements from the lowest on; returns the number of its lowest element. */
 static int64_t upwards(struct dimension *d)

@@ -38,7 +38,8 @@ static void add_read(struct bsmi_regions *read, const struct bsmi_product *p)
     bsmi_regions_add_bytes(read, "alpha", p->alpha, bsmi_region_bytes(alphas, (int64_t)sizeof(float)));
     bsmi_regions_add_bytes(read, "beta", p->beta, (int64_t)sizeof(float));
     if (p->groups > 0)
-        bsmi_regions_add_bytes(read, "group_rows", p->group_rows, bsmi_region_bytes(p->groups, (int64_t)sizeof(int64_t)));
+        bsmi_regions_add_bytes(read, "group_rows", p->group_rows,
+                               bsmi_region_bytes(p->groups, (int64_t)sizeof *p->group_rows));
 }
 
 static void add_written(struct bsmi_regions *written, const struct bsmi_product *p)
@@ -69,7 +70,8 @@ bsm_status bsmi_product_check_panels(const struct bsmi_product *p, size_t panels
     return bsmi_regions_check(&written, &read);
 }
 
-bsm_status bsmi_product_check_apart(const struct bsmi_product *p, size_t panels_bytes, const char *name, const void *memory, size_t bytes)
+bsm_status bsmi_product_check_apart(const struct bsmi_product *p, size_t panels_bytes, const char *name,
+                                    const void *memory, size_t bytes)
 {
     struct bsmi_regions written = { .count = 0 }, others = { .count = 0 };
     bsmi_regions_add_bytes(&written, name, memory, (int64_t)bytes);

@@ -30,7 +30,8 @@ struct bsmi_product {
     bsm_order order;
 };
 
-/* Checks `given` whole, fills in defaults.  Reads descriptions and, unless data lies on a device, group_rows; no other data. */
+/* Checks `given` whole, fills in defaults.  Reads descriptions and, unless data lies on a device, group_rows; no
+ * other data. */
 bsm_status bsmi_product_check(const bsm_matmul *given, bool on_device, struct bsmi_product *product);
 
 /* The rules that only reading host data can tell: tensor scales, and C where beta is not 0. */
@@ -47,7 +48,8 @@ bsm_status bsmi_product_check_apart(const struct bsmi_product *product, size_t p
 /* Fails, naming the difference, unless both differ in pointers and group_rows alone. */
 bsm_status bsmi_product_same_shape(const struct bsmi_product *planned, const struct bsmi_product *product);
 
-/* beta as it lies in host memory; 0 without one.  Told by its bits, so that a caller who flushes subnormals sees the same. */
+/* beta as it lies in host memory; 0 without one.  Told by its bits, so that a caller who flushes subnormals sees the
+ * same. */
 static inline bool bsmi_product_reads_c(const struct bsmi_product *product)
 {
     return product->beta != NULL && (bsmi_float_bits(*product->beta) & 0x7fffffff) != 0;

@@ -94,7 +94,8 @@ static void several_callers_at_once(struct test *t)
     visits_free(visits);
 }
 
-/* Tasks that wait for one another, 20 s at most: only threads of their own can bring them together, however busy the machine. */
+/* Tasks that wait for one another, 20 s at most: only threads of their own can bring them together, however busy the
+ * machine. */
 struct meeting { int wanted; _Atomic int arrived, met; };
 
 static void meet(void *argument, int64_t index, int worker)
@@ -194,8 +195,8 @@ static double seconds_of_calls(int threads, int calls, int additions)
     return processor_seconds() - before;
 }
 
-/* With two other programs to a processor, work on two threads costs little more processor time than on one: who waits for a thread that
- * has no processor sleeps. */
+/* With two other programs to a processor, work on two threads costs little more processor time than on one: who waits
+ * for a thread that has no processor sleeps. */
 static void other_programs_cost_little(struct test *t)
 {
     enum { MOST_PROGRAMS = 64, CALLS = 30, ADDITIONS = 200000 };

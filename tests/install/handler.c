@@ -1,4 +1,5 @@
-/* Ends by exit(7) in a signal's handler, in the middle of work on several threads: nothing may wait there for threads or for locks. */
+/* Ends by exit(7) in a signal's handler, in the middle of work on several threads: nothing may wait there for threads
+ * or for locks. */
 #include <blockscale.h>
 
 #include <signal.h>

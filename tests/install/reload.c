@@ -1,5 +1,5 @@
-/* Loads and unloads the library many times, in a process that forks in between: nothing of it may stay behind, no handler and no
- * thread. */
+/* Loads and unloads the library many times, in a process that forks in between: nothing of it may stay behind, no
+ * handler and no thread. */
 #include <blockscale.h>
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
-/* Whether two regions share a byte: the answer against marks on every byte, against going through all rows where they are too far apart
- * to be marked, and its time where there are millions of rows. */
+/* Whether two regions share a byte: the answer against marks on every byte, against going through all rows where they
+ * are too far apart to be marked, and its time where there are millions of rows. */
 #include "core/core.h"
 #include "matrix/regions.h"
 #include "test.h"
@@ -45,7 +45,8 @@ static struct bsmi_region small_region(struct test *t, const struct bsmi_region 
     return r;
 }
 
-/* Every kind: rows in matrices, matrices in rows, stretches over one another, strides of 0, of both alike, of one alone. */
+/* Every kind: rows in matrices, matrices in rows, stretches over one another, strides of 0, of both alike, of one
+ * alone. */
 static void small_regions(struct test *t)
 {
     int met = 0, apart = 0, inside = 0;
@@ -114,7 +115,8 @@ static double processor_seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Shapes that took up to seconds each when rows were gone through; now a thousand times each in a second of the processor. */
+/* Shapes that took up to seconds each when rows were gone through; now a thousand times each in a second of the
+ * processor. */
 static void millions_of_rows_take_no_time(struct test *t)
 {
     const int64_t row = 128, heads = 256, tokens = 4096, two_30 = (int64_t)1 << 30;
@@ -126,7 +128,8 @@ static void millions_of_rows_take_no_time(struct test *t)
         /* 2^30 rows, between those of the other */
         { { "x", 1 << 20, 1, 0, two_30, 64, 32 }, { "y", (1 << 20) + 32, 1, 0, two_30, 64, 32 }, false },
         { { "x", 1 << 20, 1, 0, two_30, 64, 33 }, { "y", (1 << 20) + 32, 1, 0, two_30, 64, 32 }, true },
-        /* pitches of 96 and 64: every third and second 32 bytes are apart by 0 or 32 bytes; of 2^20 + 2 and 2^20: apart until they are not */
+        /* pitches of 96 and 64: every third and second 32 bytes are apart by 0 or 32 bytes; of 2^20 + 2 and 2^20:
+         * apart until they are not */
         { { "x", 1 << 20, 1, 0, two_30, 96, 16 }, { "y", (1 << 20) + 16, 1, 0, two_30, 64, 16 }, false },
         { { "x", 1 << 20, 1, 0, 1 << 18, (1 << 20) + 2, 1 }, { "y", (1 << 20) + (1 << 19), 1, 0, 1 << 19, 1 << 20, 1 }, false },
         { { "x", 1 << 20, 1, 0, (1 << 18) + 1, (1 << 20) + 2, 1 }, { "y", (1 << 20) + (1 << 19), 1, 0, 1 << 19, 1 << 20, 1 }, true },
