@@ -49,6 +49,8 @@ def _shape(rng, limits):
         m, n, k = (0 if _chance(rng, 0.02) else rng.randrange(1, top) for top in (150, 150, 300))
         if _chance(rng, 0.3):
             m = rng.randrange(1, 6)
+        if _chance(rng, 0.3):                          # beside what kernels take at a time
+            k = rng.choice([32, 64, 128, 256, 512, 1024]) + rng.choice([-1, 1, 16])
     most = limits.most_terms if _chance(rng, 0.08) else limits.terms
     while m * n * k > most:
         if m > 16:
@@ -106,7 +108,7 @@ def storage(rng, format_name, batch, corner):
     elif FORMATS[format_name].element.bits == 6 and _chance(rng, 0.5):
         it["packing"] = "bytes"
     if FORMATS[format_name].block and it["packing"] != "gguf":
-        it["layout"] = layout(rng, corner)
+        it["layout"] = layout(rng, corner if _chance(rng, 0.5) else _chance(rng, 0.25))
     if batch > 1 and _chance(rng, 0.4):
         it["interleave"] = _chance(rng, 0.3)
         if not it["interleave"]:
@@ -335,7 +337,7 @@ def scales(rng, limits):
 
 def exact(rng, limits):
     m, n = rng.choice([1, 3, 16, 33]), rng.choice([1, 5, 16, 40])
-    problem = {"m": m, "n": n, "k": rng.choice([0, 1, 2, 15, 16, 32, 33, 100, 256, 300, 1000]), "threads": rng.choice([1, 2])}
+    problem = {"m": m, "n": n, "k": rng.choice([0, 1, 2, 15, 16, 32, 33, 100, 256, 257, 300, 512, 513, 1000, 1025]), "threads": rng.choice([1, 2])}
     for operand in "ab":
         name = rng.choice(list(FORMATS))
         problem[operand] = {"format": name, "data": rng.choice(STYLES), "storage": storage(rng, name, 1, _chance(rng, 0.4))}
