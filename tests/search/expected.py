@@ -7,6 +7,8 @@ import math
 
 import numpy as np
 
+from formats import SCALES
+
 U, TINY = 2.0 ** -24, 2.0 ** -149
 INTEGER_GRIDS = ("e2m1", "e2m3", "int8")
 
@@ -113,19 +115,34 @@ def underflow(a, b, k, cuda):
     return (k + 1) * TINY / 2 + (-(-k // 16) * TINY * (1 << fp16) if bf16 else 0)
 
 
-def sums(a, b, groups, cuda, any_order=False):
+def _scales_by_16(content):
+    """Of every row the scale of each 16 columns, the last ones included; 0 where it is NaN, for then the sum is, too."""
+    scales = SCALES[content.format.scale][content.scales]
+    each = np.repeat(scales, content.format.block // 16, -1)[..., : -(-content.codes.shape[-1] // 16)]
+    return np.where(np.isnan(each), 0, each)
+
+
+def taken_by_scales(a, b, groups):
+    """Blackwell's tensor cores cut sums of 4-bit codes behind 2^-35 of the largest product of two scales: 2^-32 of their sum is allowed."""
+    return 2.0 ** -32 * by_parts(_multiply, groups, _scales_by_16(a), _scales_by_16(b))
+
+
+def sums(a, b, groups, cuda, any_order=False, scales_take=False):
     """The interval of S for contents a and b."""
     k = a.codes.shape[-1]
     exact = by_parts(_multiply, groups, a.values, b.values)
     size = by_parts(_multiply, groups, _magnitudes(a, cuda), _magnitudes(b, cuda))
     bound = (gamma(steps(a, b, k, cuda)) + (8 * U if any_order else 0)) * size + underflow(a, b, k, cuda)
     with np.errstate(invalid="ignore"):
+        taken = taken_by_scales(a, b, groups) if scales_take else 0
         # fp64's own error, and on a GPU one further rounding where a row has an exponent of its own.
-        bound = bound + k * 2.0 ** -52 * size + (U * np.abs(np.where(np.isfinite(exact), exact, 0)) if cuda else 0)
+        bound = bound + taken + k * 2.0 ** -52 * size + (U * np.abs(np.where(np.isfinite(exact), exact, 0)) if cuda else 0)
         lowest = by_parts(lambda x, y: x[..., :, None] + y[..., None, :], groups, _last_bits(a.values), _last_bits(b.values))
         # A GPU may take fp16 as two bf16 terms, which can be halves.
         fp16 = cuda * ((a.format.name == "fp16") + (b.format.name == "fp16"))
         on_grid = (size * 2.0 ** fp16 <= np.ldexp(1.0, np.minimum(lowest, 900) + 24)) & (lowest >= (-120 if cuda else -149))
+        # 2^-35 of a product of scales is no more than 2^-3 of what they may take, and cuts no bit from there on.
+        on_grid = on_grid & (taken / 8 <= np.ldexp(1.0, np.minimum(lowest, 900)))
     found = _interval(exact, bound, size)
     np.copyto(found.lo, f32(exact + 0.0), where=on_grid & ~found.free)
     np.copyto(found.hi, f32(exact + 0.0), where=on_grid & ~found.free)

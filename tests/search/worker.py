@@ -16,7 +16,6 @@ import numpy as np                                     # noqa: E402
 
 import conversions                                     # noqa: E402
 import draw                                            # noqa: E402
-import known                                           # noqa: E402
 import library                                         # noqa: E402
 import memory                                          # noqa: E402
 import products                                        # noqa: E402
@@ -42,8 +41,7 @@ class Target:
         try:
             self.runners[problem["kind"]](problem, note)
         except products.Wrong as wrong:
-            reason = known.reason(self, problem, str(wrong))
-            return ("refused", "known, not mended yet: " + reason, counts) if reason else ("wrong", str(wrong), counts)
+            return "wrong", str(wrong), counts
         except library.Refused as refused:
             reason = announced(self, problem, refused)
             return ("refused", reason, counts) if reason else ("wrong", str(refused), counts)
