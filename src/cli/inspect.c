@@ -360,7 +360,7 @@ static void warn_not_finite(const struct cli *cli, const struct inspection *all)
         if (weights++ == 0) first = line;
     }
     if (first == NULL) return;
-    cli_note(cli, "warning: %" PRId64 " weight%s numbers that are not finite here or in the original, left out of the comparison; "
+    cli_note(cli, "warning: %" PRId64 " weight%s numbers that are not finite here or in the original, which the comparison does not count; "
              "the first is %.*s with %" PRId64, weights, weights == 1 ? " holds" : "s hold", (int)first->weight.name_length,
              first->weight.name, first->not_finite);
 }

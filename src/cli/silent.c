@@ -91,10 +91,10 @@ struct silent silent_quantized(const bsm_real_matrix *source, const bsm_quantize
 void silent_warn_quantized(const struct cli *cli, const char *name, const struct silent *found, bsm_format format,
                            const bsm_quantize_stats *stats)
 {
-    char consequence[128] = ", left out of the statistics";
+    char consequence[128] = ", which the statistics do not count";
     if (stats->nan_blocks > 0)
         snprintf(consequence, sizeof consequence,
-                 ": %" PRId64 " of %" PRId64 " blocks become NaN, and are left out of the statistics",
+                 ": %" PRId64 " of %" PRId64 " blocks become NaN, which the statistics do not count",
                  stats->nan_blocks, stats->blocks);
     silent_warn(cli, name, found, consequence, format);
 }
@@ -118,7 +118,7 @@ void silent_warn_weights(const struct cli *cli, const struct silent_weights *wei
     if (weights->not_finite > 0)
         cli_note(cli,
                  "warning: %" PRId64
-                 " weight%s not finite numbers, left out of the statistics; the first is %s with %s among "
+                 " weight%s NaN or infinity, which the statistics do not count; the first is %s with %s among "
                  "%" PRId64,
                  weights->not_finite, weights->not_finite == 1 ? " holds" : "s hold", weights->first_not_finite, counts,
                  weights->first.numbers);

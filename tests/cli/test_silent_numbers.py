@@ -53,10 +53,10 @@ def matrices(folder):
         for more in ([], ["--json"]):
             run(["quantize", "good.npy", "-o", "q", "-f", form, *more], folder)
             run(["quantize", "zero.npy", "-o", "q", "-f", form, *more], folder)
-    for form, blocks in (("nvfp4", "2 of 16 blocks become NaN"), ("mxfp4", "2 of 8 blocks become NaN"), ("e4m3", "left out of the statistics")):
+    for form, blocks in (("nvfp4", "2 of 16 blocks become NaN"), ("mxfp4", "2 of 8 blocks become NaN"), ("e4m3", "which the statistics do not count")):
         run(["quantize", "nan.npy", "-o", "q", "-f", form], folder, [f"nan.npy holds 2 NaN and 1 infinite among 256 numbers{'' if form == 'e4m3' else ': ' + blocks}"])
-    run(["quantize", "nan.npy", "-o", "q", "-f", "nvfp4", "--nonfinite", "saturate"], folder, ["2 NaN and 1 infinite among 256 numbers, left out"])
-    run(["quantize", "nan.npy", "-o", "q.safetensors", "-f", "nvfp4"], folder, ["1 weight holds not finite numbers, left out of the statistics; the first is matrix"])
+    run(["quantize", "nan.npy", "-o", "q", "-f", "nvfp4", "--nonfinite", "saturate"], folder, ["2 NaN and 1 infinite among 256 numbers, which the statistics do not count"])
+    run(["quantize", "nan.npy", "-o", "q.safetensors", "-f", "nvfp4"], folder, ["1 weight holds NaN or infinity, which the statistics do not count; the first is matrix"])
     run(["quantize", "tiny.npy", "-o", "q", "-f", "mxfp4"], folder, ["all numbers of tiny.npy become zero: they are too small for mxfp4"])
     run(["quantize", "tiny.npy", "-o", "q", "-f", "nvfp4", "--tensor-scale", "1"], folder, ["all numbers of tiny.npy become zero: they are too small for nvfp4 with this"])
     run(["quantize", "tiny.npy", "-o", "q", "-f", "e4m3"], folder, ["all numbers of tiny.npy become zero"])
@@ -70,11 +70,11 @@ def weights(folder):
         "a.weight": ("BF16", [2, 64], good), "b.weight": ("BF16", [2, 64], cf.bf16(numbers(128, n5=NAN))), "c.weight": ("BF16", [2, 64], tiny),
         "d.weight": ("BF16", [2, 64], cf.bf16(numbers(128, n5=INF, n6=-INF))), "norm": ("BF16", [1], cf.bf16([NAN]))})
     said = json.loads(run(["quantize", "x.safetensors", "-o", "q.safetensors", "-f", "mxfp4", "--json"], folder,
-                          ["2 weights hold not finite numbers, left out of the statistics; the first is b with 1 NaN among 128",
+                          ["2 weights hold NaN or infinity, which the statistics do not count; the first is b with 1 NaN among 128",
                            "all numbers of 1 weight become zero: they are too small for mxfp4; the first is c"]))
     check([w["nan_blocks"] for w in said["weights"]] == [0, 1, 0, 1], said)
     seen = json.loads(run(["inspect", "q.safetensors", "--against", "x.safetensors", "--json"], folder,
-                          ["2 weights hold numbers that are not finite here or in the original, left out of the comparison; the first is b with 32"]))
+                          ["2 weights hold numbers that are not finite here or in the original, which the comparison does not count; the first is b with 32"]))
     check(abs(seen["snr_db"] - said["snr_db"]) < 1e-4, f"{seen['snr_db']} {said['snr_db']}")
     run(["quantize", "x.safetensors", "-o", "e.safetensors", "-f", "mxfp4", "--include", "a"], folder)
 
