@@ -254,14 +254,14 @@ class Convert(Runner):
         note("scales", int(codes.size))
 
     def _side(self, image, layout, rows, columns):
-        it = dict(layout)
+        it, said = dict(layout), 0
         if it["kind"] == "linear" and it.get("gap"):
-            it["pitch"] = columns + it["gap"]
+            said, it["pitch"] = layouts.linear_pitches(columns, it["gap"])
         offsets = layouts.offsets(it, rows, columns)
         size = layouts.size(it, rows, columns)
         at = image.place(size, 256, layout.get("misalign", 0))
         struct = Scales(image.address(at), rows, columns,
-                        ScaleLayout(self.lib.layouts[it["kind"]], it.get("pitch", 0), it.get("tile_rows", 0), it.get("tile_columns", 0)))
+                        ScaleLayout(self.lib.layouts[it["kind"]], said, it.get("tile_rows", 0), it.get("tile_columns", 0)))
         return at, offsets, struct
 
 

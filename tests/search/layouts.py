@@ -6,8 +6,16 @@ import numpy as np
 KINDS = ["linear", "128x4", "8x4", "tiles", "cdna4_16", "cdna4_32", "aiter", "deepgemm"]
 
 
+PADDED_16 = -16                                        # BSM_PITCH_PADDED_16
+
+
 def _up(number, multiple):
     return -(-number // multiple) * multiple
+
+
+def linear_pitches(columns, gap):
+    """What the description says of rows that are further apart, and how far apart they are: some are padded to 16 bytes, by name."""
+    return (PADDED_16, _up(columns, 16)) if gap % 8 == 7 else (columns + gap, columns + gap)
 
 
 def padded(layout, rows, columns):

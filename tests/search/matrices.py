@@ -82,9 +82,9 @@ class Placed:
             self.scale_at = (np.arange(self.rows) * self.strides[1])[:, None] + at
             self.scale_all, self.scale_apart = self.scale_at, self.strides[0]
             return
-        layout = dict(self.storage.get("layout") or {"kind": "linear"})
+        layout, said = dict(self.storage.get("layout") or {"kind": "linear"}), 0
         if layout["kind"] == "linear" and layout.get("gap"):
-            layout["pitch"] = self.scale_columns + layout["gap"]
+            said, layout["pitch"] = layouts.linear_pitches(self.scale_columns, layout["gap"])
         size = layouts.size(layout, self.rows, self.scale_columns)
         self.scale_all = layouts.offsets(layout, self.rows, self.scale_columns)
         self.scale_at = self.scale_all[: self.rows, : self.scale_columns]
@@ -92,7 +92,7 @@ class Placed:
         total = 0 if size == 0 else (self.batch - 1) * self.scale_apart + size
         self.scales = self.image.place(total, 256, self.storage.get("scale_misalign", 0))
         self.struct.scales = self.image.address(self.scales)
-        self.struct.scale_layout = ScaleLayout(self.lib.layouts[layout["kind"]], layout.get("pitch", 0), layout.get("tile_rows", 0),
+        self.struct.scale_layout = ScaleLayout(self.lib.layouts[layout["kind"]], said, layout.get("tile_rows", 0),
                                                layout.get("tile_columns", 0))
         self.struct.scale_batch_pitch = self.scale_apart if self.storage.get("scale_batch_gap") and size else 0
 

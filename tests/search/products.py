@@ -340,7 +340,10 @@ class Runner:
         is_d = bool((problem.get("c") or {}).get("is_d"))
         main = Call(image, self.lib, numbers, storages, is_d, problem.get("amax", False))
         relation = self._relation(image, problem, numbers, main, storages)
-        for call in (main,) + ((relation[0],) if relation else ()):
+        # The same product elsewhere, by the same plan.
+        planned = problem["via"] in ("plan", "panels") and not is_d and not problem.get("relation")
+        twin = Call(image, self.lib, numbers, storages, False, problem.get("amax", False)) if planned else None
+        for call in (main,) + ((relation[0],) if relation else ()) + ((twin,) if twin else ()):
             call.product.compute = int(problem.get("compute") == "fast")
             call.product.order = int(problem.get("order") == "any")
         image.upload()
@@ -348,13 +351,26 @@ class Runner:
         if not self.target.cuda:
             self.context.set_threads(problem.get("threads", 1))
         try:
-            described = self._run(problem, main, note)
+            described = self._run(problem, main, twin, note)
             if relation and not self._run_relation(relation[0].product, note):
                 relation = None
         finally:
             self.context.force(-1)
         image.download()
         self._check(problem, numbers, main, relation, described, note)
+        if twin:
+            self._compare_twin(main, twin, described, note)
+
+    @staticmethod
+    def _compare_twin(main, twin, described, note):
+        note("plans with other pointers", 1)
+        for mine, other, what in zip(main.result(), twin.result(), ("codes", "scales", "padding")):
+            if (mine is None) != (other is None) or mine is not None and not np.array_equal(mine, other):
+                raise Wrong("the plan with other pointers gives other %s of D\n    ran: %s" % (what, described))
+        if main.amax is not None:
+            mine, other = (call.image.after[call.amax : call.amax + 4].tobytes() for call in (main, twin))
+            if mine != other:
+                raise Wrong("the plan with other pointers gives another amax\n    ran: %s" % described)
 
     def _choose_kernel(self, problem):
         if "kernel" not in problem:
@@ -363,7 +379,7 @@ class Runner:
         if serving:
             self.context.force(self.lib.kernels[serving[problem["kernel"] % len(serving)]])
 
-    def _run(self, problem, main, note):
+    def _run(self, problem, main, twin, note):
         """Runs the product as it says; gives what bsm_plan_describe said."""
         product, once = main.product, 1 if (problem.get("c") or {}).get("is_d") else problem.get("repeats", 1)
         try:
@@ -383,7 +399,7 @@ class Runner:
                 for _ in range(once):
                     self.lib.call("bsm_multiply", self.context.handle, ctypes.byref(product))
             else:
-                self._run_plan(problem["via"], plan, product, once, note)
+                self._run_plan(problem["via"], plan, product, twin, once, note)
         return described
 
     def _check_forced(self, described):
@@ -406,7 +422,7 @@ class Runner:
         self.lib.call("bsm_multiply", self.context.handle, ctypes.byref(product))
         return True
 
-    def _run_plan(self, via, plan, product, once, note):
+    def _run_plan(self, via, plan, product, twin, once, note):
         memory, size, panels = self.target.memory, plan.workspace_bytes(), 0
         if via == "panels":
             panels = plan.panels_bytes()
@@ -416,6 +432,8 @@ class Runner:
             at = workspace + -(-size // 256) * 256
             plan.pack(product, at, panels)
             product.b_panels = at
+            if twin:
+                twin.product.b_panels = at
         if via == "graph":
             stream = memory.stream()
             product.stream = stream
@@ -426,6 +444,8 @@ class Runner:
             return
         for _ in range(once):
             plan.run(product, workspace, size)
+        if twin:
+            plan.run(twin.product, workspace, size)
 
     # Relations: the same numbers asked for otherwise have the same bits ------------------------------------------------------------
 
