@@ -48,7 +48,7 @@ static char *unpack_zstd(const struct payload *payload, size_t *size, char *why,
 static char *unpack_zstd(const struct payload *payload, size_t *size, char *why, size_t why_bytes)
 {
     (void)payload, (void)size;
-    snprintf(why, why_bytes, "the PTX in this fatbin is compressed, and this cudasim was built without Zstandard (libzstd-dev): "
+    snprintf(why, why_bytes, "this fatbin is compressed, and this cudasim was built without Zstandard (libzstd-dev): "
                              "build it anew with that, or the kernels with nvcc --no-compress (-Xfatbin -no-compress)");
     return NULL;
 }
@@ -61,7 +61,7 @@ char *payload_unpack(const struct payload *payload, size_t *size, char *why, siz
     case PAYLOAD_PLAIN: bytes = copy_of(payload, size, why, why_bytes); break;
     case PAYLOAD_ZSTD: bytes = unpack_zstd(payload, size, why, why_bytes); break;
     case PAYLOAD_LZ4:
-        snprintf(why, why_bytes, "the PTX in this fatbin is compressed by LZ4, which is not read here: build it with nvcc "
+        snprintf(why, why_bytes, "this fatbin is compressed by LZ4, which is not read here: build it with nvcc "
                                  "-compress-mode=default, size or none");
         break;
     }

@@ -60,7 +60,7 @@ def every_verb_has_help():
     status, out, _ = cudasim("--help")
     check(status == 0, "cudasim --help")
     verbs = re.findall(r"^  ([a-z]+) ", out, re.M)
-    check(verbs == ["run", "mutate", "read", "devices", "table", "bench"], verbs)
+    check(verbs == ["run", "mutate", "read", "devices", "table", "bench", "unpack"], verbs)
     for verb in verbs:
         status, out, err = cudasim(verb, "--help")
         check(status == 0 and err == "" and out.startswith("usage: cudasim " + verb), verb)
@@ -519,13 +519,52 @@ def other_verbs(folder):
           out + err)
 
 
+# ---- fatbins ----
+
+def entry_of(kind, flags, payload):
+    payload += bytes(-len(payload) % 8)
+    return struct.pack("<HHIQII HHIII QQQ", kind, 0x101, 64, len(payload), 0, 0, 0, 9, 90, 0, 0, flags, 0, 0) + payload
+
+
+def fatbin(path, *entries):
+    data = b"".join(entries)
+    with open(path, "wb") as file:
+        file.write(struct.pack("<IHHQ", 0xba55ed50, 1, 16, len(data)) + data)
+    return path
+
+
+def fatbins_are_unpacked(folder):
+    first, last, machine = b"\n.version 7.0\n", b"\n\n.version 8.4\n.target sm_90a\n", b"\x7fELF machine code"
+    path = fatbin(os.path.join(folder, "two.fatbin"), entry_of(2, 0x11, machine), entry_of(1, 0x11, first), entry_of(1, 0x11, last))
+    done = subprocess.run([CUDASIM, "unpack", path], capture_output=True, check=False)
+    check((done.returncode, done.stdout, done.stderr) == (0, last, b""), done)
+    done = subprocess.run([CUDASIM, "unpack", path, "--cubin"], capture_output=True, check=False)
+    check(done.returncode == 0 and done.stdout.rstrip(b"\0") == machine, done)
+    whole = open(path, "rb").read()
+    lies = {"text.fatbin": b".version 8.4", "short.fatbin": whole[:-8], "empty.fatbin": b"", "header.fatbin": whole[:16],
+            "entry.fatbin": whole[:24] + b"\xff" * 8 + whole[32:]}
+    for name, content in lies.items():
+        with open(os.path.join(folder, name), "wb") as file:
+            file.write(content)
+        status, out, err = cudasim("unpack", os.path.join(folder, name))
+        check(status == 2 and out == "" and name in err and "fatbin" in err, (name, status, err))
+    packed = fatbin(os.path.join(folder, "packed.fatbin"), entry_of(1, 0x8011, b"no frame of Zstandard"), entry_of(2, 0x2011, b"LZ4"))
+    status, out, err = cudasim("unpack", packed)
+    check(status == 2 and out == "" and "Zstandard" in err, err)
+    status, out, err = cudasim("unpack", packed, "--cubin")
+    check(status == 2 and out == "" and "LZ4" in err, err)
+    only = fatbin(os.path.join(folder, "only.fatbin"), entry_of(2, 0x11, machine))
+    check("has no PTX" in cudasim("unpack", only)[2], cudasim("unpack", only))
+
+
 def main():
     tests = [every_verb_has_help, results_come_back, an_array_that_nothing_writes_is_seen, structures_pass_by_value,
              tensor_maps_are_arguments, bad_input_is_named, wrong_arrays_are_refused, a_report_leaves_files_alone,
              schedules_that_differ_are_reported, checks_can_be_left_out, a_trace_has_each_step, a_trace_has_operations,
              a_profile_counts, bank_conflicts_are_counted, matrices_are_counted, engines_are_counted, a_profile_is_readable,
              mutants_are_noticed, waits_and_arrivals_are_mutated, a_program_is_run_for_each_mutant, a_product_of_two_ctas,
-             every_wait_of_the_product_is_needed, the_library_writes_traces_and_profiles, other_verbs]
+             every_wait_of_the_product_is_needed, the_library_writes_traces_and_profiles, other_verbs,
+             fatbins_are_unpacked]
     failed = 0
     for test in tests:
         del failures[:]

@@ -19,10 +19,12 @@ static int32_t *exponents(const struct bsmi_cuda_operand *o, unsigned char *work
     return o->has_exponents ? (int32_t *)(void *)(workspace + o->exponents_at) : NULL;
 }
 
-/* The GEMM kernel finds the exponents of B's rows, and nobody else learns them. */
+/* The GEMM kernel finds the exponents of B's rows, and nobody else learns them: prepacked weights begin with theirs. */
 static bool finds_exponents(const struct bsmi_cuda_multiply *c, const struct bsmi_product *p)
 {
-    return c->gemm >= 0 && bsmi_gemm_has_registers(&bsmi_gemm_instances[c->gemm]) && p->b.scale == BSM_E8M0;
+    if (c->gemm < 0 || p->b.scale != BSM_E8M0) return false;
+    const struct bsmi_gemm_instance *gemm = &bsmi_gemm_instances[c->gemm];
+    return bsmi_gemm_has_registers(gemm) && !gemm->panels;
 }
 
 void bsmi_cuda_fill_epilogue(const struct bsmi_cuda_multiply *c, const struct bsmi_product *p, unsigned char *workspace,
