@@ -4,7 +4,7 @@
 usage: model.py [--counters FILE]                       the model held against others' figures, and what it says of the library's kernels
        model.py --count BUILD [--counters FILE]         counts again: runs BUILD/bin/ladder on cudasim, writes FILE
 
-docs/b200.md says what the model is; nothing here was measured by this project."""
+docs/design/b200.md says what the model is; nothing here was measured by this project."""
 import argparse
 import concurrent.futures
 import json

@@ -9,7 +9,7 @@ extern "C" {
 #endif
 
 /* How the scale of a block follows from its largest magnitude m.  max and emax belong to the element: e4m3 448 and 8,
- * e5m2 57344 and 15, e3m2 28 and 4, e2m3 7.5 and 2, e2m1 6 and 2, int8 1.984375 and 0.  docs/recipes.md has the details. */
+ * e5m2 57344 and 15, e3m2 28 and 4, e2m3 7.5 and 2, e2m1 6 and 2, int8 1.984375 and 0.  docs/guide/recipes.md has the details. */
 typedef enum bsm_recipe {
     BSM_RECIPE_DEFAULT,                  /* e8m0: RCEIL; ue4m3: NEAREST; unscaled: none */
     BSM_RECIPE_FLOOR,                    /* e8m0: floor(log2 m) - emax: OCP MX v1.0, torchao's default, oneDNN */
@@ -29,7 +29,7 @@ typedef enum bsm_nonfinite {
 
 /* Another project's bits: its scales and elements with all of its roundings, and its slips, for blocks of finite numbers.
  * Quantize from the type that the project sees: compressed-tensors computes in it (bf16 weights in bf16).
- * docs/recipes.md says what each does, and bsm_preset_checked what the bits were compared with. */
+ * docs/guide/recipes.md says what each does, and bsm_preset_checked what the bits were compared with. */
 typedef enum bsm_preset {
     BSM_PRESET_NONE,                     /* the recipe, exactly */
     BSM_PRESET_OCP,                      /* OCP MX v1.0: MXFP8, MXFP6, MXFP4 */

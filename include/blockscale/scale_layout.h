@@ -1,7 +1,7 @@
 /* Where the scale of (row r, scale column s) lies.
  *
  * A scale layout is a property of the data, never of a tuning choice.  Scales are bytes (e8m0 or ue4m3); `rows` are the
- * rows of the matrix and `columns` is ceil(K / block).  docs/layouts.md has every formula with its source and a picture. */
+ * rows of the matrix and `columns` is ceil(K / block).  docs/guide/layouts.md has every formula with its source and a picture. */
 #ifndef BLOCKSCALE_SCALE_LAYOUT_H
 #define BLOCKSCALE_SCALE_LAYOUT_H
 

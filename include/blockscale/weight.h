@@ -3,7 +3,7 @@
  * Sources of the names: openai/gpt-oss (weights.py), NVIDIA Model Optimizer, compressed-tensors, DeepSeek-V3's weights, ggml,
  * torchao.
  * Nothing is copied, inverted or swizzled (but 16-bit scales of fp8, which become fp32): a bsm_matrix over the mapped file says how its codes are packed, where its scales lie,
- * and whether its tensor scale multiplies or divides.  docs/checkpoints.md has the names. */
+ * and whether its tensor scale multiplies or divides.  docs/guide/checkpoints.md has the names. */
 #ifndef BLOCKSCALE_WEIGHT_H
 #define BLOCKSCALE_WEIGHT_H
 

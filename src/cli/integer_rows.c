@@ -1,5 +1,5 @@
 /* Rows of MXFP4 that fit 8-bit integers: scales, those of blocks of zeros aside, that span at most three powers of two, and
- * integers whose squares add up to at most 2^24 (docs/cuda-hopper.md). */
+ * integers whose squares add up to at most 2^24 (docs/design/hopper.md). */
 #include "integer_rows.h"
 
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #include <blockscale/matrix.h>
 #include <stddef.h>
 
-/* A sentence: how many rows fit, and why the others do not.  The rule is that of docs/cuda-hopper.md.  True if all fit. */
+/* A sentence: how many rows fit, and why the others do not.  The rule is that of docs/design/hopper.md.  True if all fit. */
 bool integer_rows_describe(const char *name, const bsm_matrix *matrix, char *text, size_t bytes);
 
 #endif

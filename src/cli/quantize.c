@@ -172,7 +172,7 @@ static bool preset_divides(int preset)
     return preset == BSM_PRESET_TRANSFORMER_ENGINE || preset == BSM_PRESET_COMPRESSED_TENSORS || preset == BSM_PRESET_FLASHINFER;
 }
 
-/* For weights in mxfp4 the better of two scales, unless something else is asked for: docs/recipes.md has the figures. */
+/* For weights in mxfp4 the better of two scales, unless something else is asked for: docs/guide/recipes.md has the figures. */
 static bsm_recipe recipe_of(const struct settings *s)
 {
     const bsm_format_info *info = bsm_format_get((int)s->format);

@@ -2,7 +2,7 @@
  *
  * A kernel computes a tile of S; the loop over tiles, the epilogue and the threads are multiply.c's.  To add one: a file that
  * defines its panels (panels.h), a row in kernels.c above the rows it beats, and the tests cover it by themselves.  What a
- * kernel promises is the order of sums that docs/numerics.md defines for its pairs, bit for bit. */
+ * kernel promises is the order of sums that docs/guide/numerics.md defines for its pairs, bit for bit. */
 #ifndef BSMI_KERNELS_H
 #define BSMI_KERNELS_H
 

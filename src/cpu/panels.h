@@ -22,7 +22,7 @@ struct bsmi_panels {
      * can be computed with.  run: columns of K that share both scales. */
     void (*pack_a)(const struct bsmi_part *part, const struct bsmi_operand *b, int run, void *panel);
     void (*pack_b)(const struct bsmi_part *part, int run, void *panel);
-    /* sums[rows][columns] += A's panel times B's, in the order of docs/numerics.md; only the first `count` rows matter. */
+    /* sums[rows][columns] += A's panel times B's, in the order of docs/guide/numerics.md; only the first `count` rows matter. */
     void (*multiply)(int64_t count, int64_t length, int run, const void *a, const void *b, float *sums, int64_t pitch);
     /* The same bits for any scales: adds columns [k, end) of K to a tile of at most 192 x 256. */
     void (*guarded)(const struct bsmi_tile *tile, int64_t k, int64_t end, void *scratch);

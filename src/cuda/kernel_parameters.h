@@ -29,7 +29,7 @@ struct bsmi_tensor_map { BSMI_ALIGNED(64) unsigned char opaque[128]; };
 
 /* A matrix as struct bsmi_matrix describes it, without the host's function pointers. ------------------------------------------- */
 
-/* Where the scale (row, column) of one matrix lies: docs/layouts.md has the formulas, src/layout their C.  All of them are sums
+/* Where the scale (row, column) of one matrix lies: docs/guide/layouts.md has the formulas, src/layout their C.  All of them are sums
  * of a part of the row and a part of the column. */
 struct bsmi_device_layout {
     int32_t kind;                         /* bsm_layout */

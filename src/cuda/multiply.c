@@ -128,7 +128,7 @@ static bsm_status bring_generally(struct run *run, const struct bsmi_decode_para
 }
 
 /* A kernel that reads panels loads them before it waits, so that neither it nor what decodes A in front of it need wait for what is in front of
- * the call in order to begin.  Where each multiprocessor has about one tile that is slower, measured (docs/cuda-few-rows.md): they are all taken
+ * the call in order to begin.  Where each multiprocessor has about one tile that is slower, measured (docs/design/hopper.md): they are all taken
  * until the end. */
 static bool begins_with_panels(const struct run *run)
 {

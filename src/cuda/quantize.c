@@ -11,7 +11,7 @@ static int64_t pieces(int64_t rows, int64_t columns, int64_t batch) { return row
 
 /* CTAs of bsmi_quantize.  As many as have a place at one time are done at once, each with rows from all over the matrix.  More of them take
  * rows in the order of memory and leave no multiprocessor idle at the end, which is up to 12 % faster, where each has so many pieces that
- * its beginning does not count (docs/cuda-memory.md). */
+ * its beginning does not count (docs/design/memory-bound.md). */
 static int64_t quantizing_ctas(const struct bsmi_cuda_gpu *gpu, const struct bsmi_matrix *destination, int64_t work)
 {
     enum { AT_ONE_TIME = 6, MOST = 32 };

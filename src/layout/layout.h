@@ -2,7 +2,7 @@
  *
  * A layout is one file with one formula.  To add one: an enumerator in scale_layout.h, a file here that defines its
  * struct bsmi_layout, its line in layouts.h and one row in layout.c's table, its formula with the source in
- * docs/layouts.md; the layout tests cover it by themselves, all but an independent statement of its formula, which
+ * docs/guide/layouts.md; the layout tests cover it by themselves, all but an independent statement of its formula, which
  * tests/layout/views.c wants (the build of that test fails until it is there).
  *
  * The offset of every layout is a sum of a part that the row alone gives and one that the column alone gives:

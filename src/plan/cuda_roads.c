@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Nanoseconds that a step of 64 columns of K takes when every cluster has a tile: measured on one H200 (docs/cuda-hopper.md), those of 256 rows and more at the
+/* Nanoseconds that a step of 64 columns of K takes when every cluster has a tile: measured on one H200 (docs/design/hopper.md), those of 256 rows and more at the
  * clock that its power limit leaves.  near: in one wave of tiles whose rows of bf16 the L2 cache holds; behind: the same where a kernel in front has
  * decoded B.  0: as the one before.  A product takes its waves of tiles times its steps, and the kernel with the least is chosen; the sums are the same
  * whichever it is. */

@@ -1,5 +1,5 @@
 /* Presets: what other projects compute, with their roundings.  Every step is an fp32 operation, as there, unless it says otherwise;
- * a logarithm is that of the real number, rounded to fp32.  Sources and known slips: docs/recipes.md. */
+ * a logarithm is that of the real number, rounded to fp32.  Sources and known slips: docs/guide/recipes.md. */
 #include "presets.h"
 
 #include "core/core.h"

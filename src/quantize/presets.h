@@ -1,4 +1,4 @@
-/* Presets: the blocks of other projects, step by step in their arithmetic, docs/recipes.md explains each. */
+/* Presets: the blocks of other projects, step by step in their arithmetic, docs/guide/recipes.md explains each. */
 #ifndef BSMI_PRESETS_H
 #define BSMI_PRESETS_H
 

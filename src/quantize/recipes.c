@@ -1,4 +1,4 @@
-/* The table of recipes, docs/recipes.md explains each; their arithmetic is in scale_code.h. */
+/* The table of recipes, docs/guide/recipes.md explains each; their arithmetic is in scale_code.h. */
 #include "recipes.h"
 
 #include "core/core.h"

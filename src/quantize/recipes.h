@@ -12,7 +12,7 @@ struct bsmi_block_view {
 };
 
 /* One recipe.  To add one: an enumerator before BSM_RECIPE_COUNT in quantize.h, one row in recipes.c, its formula with the
- * source in docs/recipes.md.  scale_code never gives a NaN code. */
+ * source in docs/guide/recipes.md.  scale_code never gives a NaN code. */
 struct bsmi_recipe {
     const char *name;                     /* "rceil"; bsm_recipe_from_name reads it back */
     bsm_scale scale;                      /* the scale type it gives; BSM_UNSCALED in the row of BSM_RECIPE_DEFAULT */

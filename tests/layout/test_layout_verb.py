@@ -199,8 +199,8 @@ def told_bytes(path):
 
 
 def the_page_of_layouts_is_true():
-    """docs/layouts.md: every formula, every printed map, and the pictures are what the command gives."""
-    docs = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs")
+    """docs/guide/layouts.md: every formula, every printed map, and the pictures are what the command gives."""
+    docs = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "guide")
     with open(os.path.join(docs, "layouts.md"), encoding="utf-8") as file:
         page = file.read()
     for name in {kind(layout) for layout in LAYOUTS}:

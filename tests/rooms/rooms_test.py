@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The house: which room knows which (docs/house.md).  Reads the #include lines of src/ and include/."""
+"""The house: which room knows which (docs/design/house.md).  Reads the #include lines of src/ and include/."""
 import glob
 import os
 import re

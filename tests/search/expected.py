@@ -1,7 +1,7 @@
 """What a product must give: for every element of D an interval that the documented bound leaves, of a single number where sums are exact.
 
 Everything behind the sum is monotonous in it, or nearly, so the interval is carried through the epilogue by its ends, in the library's
-documented arithmetic (docs/numerics.md): fused multiply-adds in fp32, activations in fp64.  `free` marks what no bound holds for:
+documented arithmetic (docs/guide/numerics.md): fused multiply-adds in fp32, activations in fp64.  `free` marks what no bound holds for:
 sums that may leave fp32's range on the way."""
 import math
 

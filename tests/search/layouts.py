@@ -1,4 +1,4 @@
-"""Where scales lie, written from the views that other projects document (docs/layouts.md names them); nothing here comes from the library.
+"""Where scales lie, written from the views that other projects document (docs/guide/layouts.md names them); nothing here comes from the library.
 
 A layout is described by a dictionary: kind, and where the kind has them pitch, tile_rows, tile_columns."""
 import numpy as np

@@ -1,4 +1,4 @@
-"""Real numbers into codes and scales by the rules of include/blockscale/quantize.h and docs/recipes.md, with exact comparisons.
+"""Real numbers into codes and scales by the rules of include/blockscale/quantize.h and docs/guide/recipes.md, with exact comparisons.
 
 Numbers are those of fp32 or shorter (bf16, fp16), or products of two, so that every product below is exact in fp64, and no quotient lies so
 near to a middle between two codes that its rounding to fp64 could reach it."""

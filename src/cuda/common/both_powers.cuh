@@ -2,7 +2,7 @@
  * They begin more quickly than bsmi_quantize_both, and store whole sectors of scales.
  *
  * A tile has four scales of each row and two of each column.  Stored where they belong, each few bytes would cross to the other half of the
- * second-level cache by themselves, which is what bounds bsmi_quantize_both (docs/cuda-memory.md).  So they are left in the order of tiles first:
+ * second-level cache by themselves, which is what bounds bsmi_quantize_both (docs/design/memory-bound.md).  So they are left in the order of tiles first:
  * a region is the tiles whose scales of one line (a row of the destination) are 128 bytes, or 64 or 32 where there are not so many; in the memory
  * of its lines lie the scales of its first tile, line by line, then those of the next.  bsmi_order_scales puts each region in order.
  *

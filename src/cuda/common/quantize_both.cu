@@ -116,7 +116,7 @@ __device__ static inline void make_places(both_job &job, const bsmi_device_matri
 /* The order of tiles: chunks of `tall`, in bands of BAND tiles above one another; a CTA does every so many of them. */
 struct both_order { uint32_t down, across, tall; };
 
-/* 16 columns of NVFP4's tiles of scales lie together anyway, and chunks take longer there (docs/cuda-memory.md). */
+/* 16 columns of NVFP4's tiles of scales lie together anyway, and chunks take longer there (docs/design/memory-bound.md). */
 __device__ static inline both_order make_order(const bsmi_device_reals &s, const bsmi_device_matrix &columns)
 {
     const uint32_t down = (uint32_t)(s.rows / BSMI_BOTH_ROWS), across = (uint32_t)(s.columns / BSMI_BOTH_COLUMNS);

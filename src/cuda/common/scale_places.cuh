@@ -35,7 +35,7 @@ __device__ static inline scale_part tiled_part(int64_t tile, int64_t stride, int
     return part;
 }
 
-/* docs/layouts.md has the formula of each. */
+/* docs/guide/layouts.md has the formula of each. */
 __device__ static inline scale_places make_places(const bsmi_device_layout &layout)
 {
     const int64_t columns_4 = (layout.columns + 3) / 4, columns_8 = (layout.columns + 7) / 8, rows_4 = (layout.rows + 3) / 4;

@@ -63,7 +63,7 @@ __device__ static inline uint32_t element_code(const bsmi_device_matrix &m, int6
 __device__ static inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 __device__ static inline uint64_t ceil_div(uint64_t a, uint64_t b) { return (a + b - 1) / b; }
 
-/* docs/layouts.md. */
+/* docs/guide/layouts.md. */
 __device__ static inline uint64_t scale_offset(const bsmi_device_layout &l, uint64_t r, uint64_t s)
 {
     const uint64_t R = (uint64_t)l.rows, S = (uint64_t)l.columns;

@@ -1,5 +1,5 @@
 /* What comes behind t = f S + (beta C + bias) where the sums are, because it takes a few instructions: relu, and the largest magnitude.
- * Products of codes alone: the others may leave rows out.  Activations with exponentials are bsmi_finish's: docs/cuda-sm100.md says why. */
+ * Products of codes alone: the others may leave rows out.  Activations with exponentials are bsmi_finish's: docs/design/blackwell.md says why. */
 #pragma once
 
 #include "cuda/common/gemm_epilogue.cuh"

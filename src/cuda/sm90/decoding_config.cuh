@@ -4,7 +4,7 @@
 #include "gemm_config.cuh"
 #include "stream_instances.h"
 
-/* What B's rows hold, and how far 128 bytes of a row reach.  Scales lie as 128x4 (docs/layouts.md): pieces of 512 bytes, each four scale
+/* What B's rows hold, and how far 128 bytes of a row reach.  Scales lie as 128x4 (docs/guide/layouts.md): pieces of 512 bytes, each four scale
  * columns of 128 rows. */
 struct codes_mxfp4 { static constexpr bool NIBBLES = true, MICRO = false, STREAM = false; };     /* e2m1, blocks of 32 with e8m0 */
 struct codes_nvfp4 { static constexpr bool NIBBLES = true, MICRO = true, STREAM = false; };      /* e2m1, blocks of 16 with ue4m3 */
