@@ -30,6 +30,7 @@
 #   make install     the library and the command, into PREFIX (/usr/local)
 #   make install-cudasim  cudasim into PREFIX
 #   make test-bare   make demo, install and test in a Debian with gcc, make and git alone, made in build/bare: needs root (STEPS: which)
+#   make format      wraps lines of C and CUDA that are longer than 120 columns (clang-format)
 #   make clean       removes build/
 JOBS         := $(shell nproc 2>/dev/null || echo 2)
 PREFIX       ?= /usr/local
@@ -208,7 +209,10 @@ install-cudasim:
 test-bare:
 	@tests/install/bare.sh build/bare $(STEPS)
 
+format:
+	@scripts/format
+
 clean:
 	rm -rf build
 
-.PHONY: all demo search search-planted test-tsan-cuda test-model test-gpu-sanitizer planted-cuda test-sim test-sim-full mutate-cuda calibrate instructions test test-asan test-ubsan test-tsan fuzz fuzz-fast sweep bench test-arm test-gpu bench-gpu install install-cudasim test-bare clean
+.PHONY: all demo search search-planted test-tsan-cuda test-model test-gpu-sanitizer planted-cuda test-sim test-sim-full mutate-cuda calibrate instructions test test-asan test-ubsan test-tsan fuzz fuzz-fast sweep bench test-arm test-gpu bench-gpu install install-cudasim test-bare format clean
