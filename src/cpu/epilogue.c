@@ -1,6 +1,6 @@
 /* From S to t: f * S + beta * C + bias, activation, gating; then the row is stored. */
 #include "epilogue.h"
-#include "kernels.h"
+#include "table.h"
 #include "core/core.h"
 #include "core/stream.h"
 

@@ -3,7 +3,7 @@
 #define BSMI_EPILOGUE_H
 
 #include "product/product.h"
-#include "quantize/block.h"
+#include "quantize/block/block.h"
 
 /* What an epilogue needs besides the product, read once before the tasks start. */
 struct bsmi_epilogue {

@@ -2,7 +2,7 @@
 #ifndef BSMI_MULTIPLY_H
 #define BSMI_MULTIPLY_H
 
-#include "kernels.h"
+#include "table.h"
 #include "product/product.h"
 
 /* Made once for a product; a product that differs in pointers and group_rows alone can run with it. */

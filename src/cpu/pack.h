@@ -2,7 +2,7 @@
 #ifndef BSMI_PACK_H
 #define BSMI_PACK_H
 
-#include "kernels.h"
+#include "table.h"
 
 enum {
     BSMI_CHUNK = 256,                     /* columns of K that are packed at a time: a multiple of every block */

@@ -1,7 +1,7 @@
 /* B packed once, for many products. */
 #include "multiply.h"
 #include "core/core.h"
-#include "panels.h"
+#include "microkernel.h"
 
 #define LL(x) ((long long)(x))
 

@@ -4,7 +4,7 @@
 #define BSMI_POLICIES_PARAMETERS_H
 
 #include "kernel_parameters.h"
-#include "quantize/clamp.h"
+#include "quantize/block/clamp.h"
 
 enum { BSMI_POLICIES_THREADS = 128 };
 struct bsmi_policies_parameters {

@@ -1,7 +1,7 @@
 /* Every rule of bsm_matmul, checked once. */
 #include "product.h"
 #include "core/core.h"
-#include "quantize/block.h"
+#include "quantize/block/block.h"
 
 #define LL(x) ((long long)(x))
 

@@ -3,7 +3,7 @@
 #define BSMI_CONVERT_H
 
 #include "matrix/matrix.h"
-#include "quantize/block.h"
+#include "quantize/block/block.h"
 
 struct bsmi_converter {
     bsm_element element;

@@ -1,7 +1,9 @@
 /* Unscaled destinations: one division by the tensor scale, one rounding. */
 #include "convert.h"
 
-#include "stats.h"
+#include "core/core.h"
+#include "quantize/block/scale_code.h"
+#include "quantize/walk/walk.h"
 
 /* x / t or x * d, so that value = element * t or element / d.  The quotient is rounded to a double first, which does no
  * harm: it has 24 bits over 24, a midpoint of an element of at most 24 bits has 25, so unless it is that midpoint it

@@ -1,14 +1,14 @@
 /* bsm_dequantize: the exact value of every element, rounded once. */
 #include "blockscale/quantize.h"
 
-#include "block.h"
+#include "quantize/block/block.h"
 #include "core/core.h"
 #include "core/stream.h"
-#include "decoding.h"
+#include "quantize/kernels/dequantize_table.h"
 #include "matrix/regions.h"
+#include "quantize/block/scale_code.h"
 #include "request.h"
-#include "stats.h"
-#include "walk.h"
+#include "quantize/walk/walk.h"
 
 struct dequantize_job {
     struct bsmi_matrix source;

@@ -3,7 +3,7 @@
 
 #include "core/core.h"
 #include "matrix/regions.h"
-#include "walk.h"
+#include "quantize/walk/walk.h"
 
 #include <math.h>
 

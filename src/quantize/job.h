@@ -2,10 +2,10 @@
 #ifndef BSMI_QUANTIZE_JOB_H
 #define BSMI_QUANTIZE_JOB_H
 
-#include "block.h"
+#include "quantize/block/block.h"
 #include "convert.h"
-#include "stats.h"
-#include "walk.h"
+#include "quantize/walk/stats.h"
+#include "quantize/walk/walk.h"
 
 struct bsmi_quantize_job {
     struct bsmi_reals source;

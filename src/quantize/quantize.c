@@ -2,11 +2,11 @@
 #include "blockscale/quantize.h"
 
 #include "core/core.h"
-#include "count.h"
+#include "quantize/kernels/count.h"
 #include "job.h"
 #include "matrix/regions.h"
 #include "request.h"
-#include "rows.h"
+#include "quantize/kernels/rows.h"
 #include "tensor_scale.h"
 
 static bsm_status check_overlap(const struct bsmi_quantize_job *job, bsm_quantize_stats *stats, bool computed)

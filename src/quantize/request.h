@@ -3,7 +3,7 @@
 #define BSMI_REQUEST_H
 
 #include "blockscale/quantize.h"
-#include "clamp.h"
+#include "quantize/block/clamp.h"
 #include "matrix/matrix.h"
 
 struct bsmi_quantize_request {

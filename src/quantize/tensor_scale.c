@@ -2,8 +2,8 @@
 #include "tensor_scale.h"
 
 #include "core/core.h"
-#include "presets.h"
-#include "walk.h"
+#include "quantize/block/presets.h"
+#include "quantize/walk/walk.h"
 
 #include <float.h>
 

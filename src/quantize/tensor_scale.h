@@ -4,7 +4,7 @@
 
 #include "blockscale/quantize.h"
 #include "matrix/matrix.h"
-#include "quantize/block.h"
+#include "quantize/block/block.h"
 
 /* Whether a tensor scale can be computed for the format; the sentence names why not. */
 bsm_status bsmi_tensor_scale_check(const struct bsmi_matrix *destination);

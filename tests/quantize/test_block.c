@@ -1,7 +1,7 @@
 /* One block: elements under their scale, what is not finite, flushing, stochastic rounding, and the counts. */
 #include "core/core.h"
 #include "oracle_block.h"
-#include "quantize/block.h"
+#include "quantize/block/block.h"
 #include "test.h"
 
 #include "../format/oracle.h"

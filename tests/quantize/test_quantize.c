@@ -2,7 +2,7 @@
 #include "blockscale.h"
 #include "matrices.h"
 #include "oracle_block.h"
-#include "quantize/block.h"
+#include "quantize/block/block.h"
 
 #include "../format/fp_mode.h"
 #include "../format/oracle.h"

@@ -3,9 +3,9 @@
  * faults. */
 #include "core/core.h"
 #include "cpu/epilogue.h"
-#include "quantize/decoding.h"
+#include "quantize/kernels/dequantize_table.h"
 #include "core/stream.h"
-#include "quantize/kernels.h"
+#include "quantize/kernels/table.h"
 #include "test.h"
 
 #include <float.h>

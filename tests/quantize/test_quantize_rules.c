@@ -1,7 +1,7 @@
 /* bsm_quantize and bsm_dequantize: sentences of what is refused, sizes of 0, struct versions, and statistics of a matrix. */
 #include "blockscale.h"
 #include "format/format.h"
-#include "quantize/block.h"
+#include "quantize/block/block.h"
 #include "test.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* The way through a matrix: every element once, in pieces of whole blocks, dealt out by the shape alone; also where there
  * are more elements than 32 bits count. */
-#include "quantize/walk.h"
+#include "quantize/walk/walk.h"
 #include "test.h"
 
 #include <stdlib.h>

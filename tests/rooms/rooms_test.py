@@ -19,13 +19,18 @@ KNOWS = {
     "matrix": ["core", "format", "layout"],
     "quantize": ["core", "format", "layout", "matrix"],
     "exact": ["core", "format", "layout", "matrix"],
-    "product": ["core", "format", "layout", "matrix", "quantize/block.h"],
-    "cpu": ["core", "format", "layout", "matrix", "quantize/block.h", "product"],
-    "cuda": ["core", "format", "layout", "matrix", "quantize/block.h", "quantize/clamp.h", "quantize/request.h", "product"],
-    "plan": ["core", "format", "layout", "matrix", "product", "cpu/kernels.h", "cpu/multiply.h", "cuda/device.h", "cuda/embedded.h",
+    "product": ["core", "format", "layout", "matrix", "quantize/block/block.h"],
+    "cpu": ["core", "format", "layout", "matrix", "quantize/block/block.h", "product"],
+    "cuda": ["core", "format", "layout", "matrix", "quantize/block/block.h", "quantize/block/clamp.h", "quantize/request.h", "product"],
+    "plan": ["core", "format", "layout", "matrix", "product", "cpu/table.h", "cpu/multiply.h", "cuda/device.h", "cuda/embedded.h",
              "cuda/multiply.h"],
     "file": ["core"],
     "cli": [],
+}
+# Within a room: what the files of a folder (".": the room's own) may include beside those of their own folder.
+FOLDERS = {
+    "quantize": {"block": [], "walk": ["block"], "kernels": ["block", "walk"], ".": ["block", "walk", "kernels"]},
+    "cpu": {".": [], "portable": ["."], "x86": [".", "portable"], "arm": ["."]},
 }
 # What must not come into the library: it does not print, exit, or allocate behind the context's back.  FILES may do the named.
 FORBIDDEN = r"\b(v?f?printf|puts|putchar|perror|exit|_exit|abort|assert|malloc|calloc|realloc|strdup|alloca|system|signal|setlocale|fesetround)\s*\("
@@ -33,7 +38,7 @@ MAY = {"core/context.c": {"free", "posix_memalign"}, "file/map.c": {"mmap"}}
 
 
 def sources(room):
-    return sorted(glob.glob(os.path.join(SOURCE, "src", room, "*.[ch]")))
+    return sorted(glob.glob(os.path.join(SOURCE, "src", room, "**", "*.[ch]"), recursive=True))
 
 
 def without_comments(text):
@@ -46,11 +51,13 @@ def read(path):
 
 
 def includes(path):
-    """(room, header) of every include in quotes; headers of the file's own folder count as of its room."""
-    here = os.path.basename(os.path.dirname(path))
+    """What the file includes in quotes: paths from src, or PUBLIC.  As the compiler does: the file's own folder comes first."""
     for name in re.findall(r'^\s*#\s*include\s+"([^"]+)"', read(path), flags=re.M):
-        room, slash, header = name.partition("/")
-        yield (room, header) if slash else (PUBLIC if name == "blockscale.h" else here, name)
+        beside = os.path.normpath(os.path.join(os.path.dirname(path), name))
+        if os.path.exists(beside):
+            yield os.path.relpath(beside, os.path.join(SOURCE, "src"))
+        else:
+            yield PUBLIC if name == "blockscale.h" or name.startswith(PUBLIC + "/") else name
 
 
 def every_room_is_known():
@@ -62,12 +69,42 @@ def rooms_know_only_what_they_may():
     wrong, seen = [], 0
     for room, known in KNOWS.items():
         for path in sources(room):
-            for other, header in includes(path):
+            for header in includes(path):
                 seen += 1
-                if other not in (PUBLIC, room) and other not in known and f"{other}/{header}" not in known:
-                    wrong.append(f"{os.path.relpath(path, SOURCE)} includes {other}/{header}")
+                other = header.split("/")[0]
+                if other not in (PUBLIC, room) and other not in known and header not in known:
+                    wrong.append(f"{os.path.relpath(path, SOURCE)} includes {header}")
     check(seen > 50, "hardly any includes were read")
     check(not wrong, "; ".join(wrong))
+
+
+def folders_know_only_what_they_may():
+    """The same within the rooms whose folders have rules of their own."""
+    wrong = []
+    for room, known in FOLDERS.items():
+        folders = {os.path.relpath(os.path.dirname(path), os.path.join(SOURCE, "src", room)) for path in sources(room)}
+        check(folders == set(known), f"src/{room}: folders without a rule, or rules without one: {sorted(folders ^ set(known))}")
+        for path in sources(room):
+            here = os.path.relpath(os.path.dirname(path), os.path.join(SOURCE, "src", room))
+            for header in includes(path):
+                folder = os.path.relpath(os.path.dirname(header), room) if header.startswith(room + "/") else here
+                if folder != here and folder not in known[here]:
+                    wrong.append(f"{os.path.relpath(path, SOURCE)} includes {header}")
+    check(not wrong, "; ".join(wrong))
+
+
+def headers_make_no_circle():
+    met = {}
+    def walk(header, below):
+        check(header not in below, f"circle: {' > '.join([*below, header])}")
+        path = os.path.join(SOURCE, "src", header)
+        if header not in met and os.path.exists(path):
+            for other in includes(path):
+                walk(other, [*below, header])
+        met[header] = True
+    for room in KNOWS:
+        for path in sources(room):
+            walk(os.path.relpath(path, os.path.join(SOURCE, "src")), [])
 
 
 def arrows_make_no_circle():
@@ -83,8 +120,8 @@ def arrows_make_no_circle():
 
 def public_headers_know_public_headers():
     for path in glob.glob(os.path.join(SOURCE, "include", "**", "*.h"), recursive=True):
-        for _, header in includes(path):
-            check(os.path.exists(os.path.join(SOURCE, "include", "blockscale", os.path.basename(header))), f"{path} includes {header}")
+        for name in re.findall(r'^\s*#\s*include\s+"([^"]+)"', read(path), flags=re.M):
+            check(os.path.exists(os.path.join(SOURCE, "include", "blockscale", os.path.basename(name))), f"{path} includes {name}")
 
 
 def library_neither_prints_nor_exits():
@@ -110,8 +147,9 @@ def sources_are_listed():
     for room in KNOWS:
         listed = read(os.path.join(SOURCE, "src", room, "CMakeLists.txt"))
         for path in sources(room):
-            name = os.path.basename(path)
-            check(not name.endswith(".c") or re.search(rf"\b{re.escape(name)}\b", listed), f"src/{room}/{name} is not in its CMakeLists.txt")
+            name = os.path.relpath(path, os.path.join(SOURCE, "src", room))
+            check(not name.endswith(".c") or re.search(rf"(?<![\w/]){re.escape(name)}\b", listed),
+                  f"src/{room}/{name} is not in its CMakeLists.txt")
 
 
 def files_are_short():
@@ -120,5 +158,6 @@ def files_are_short():
         check(len(lines) <= 650, f"{os.path.relpath(path, SOURCE)} has {len(lines)} lines: one file, one purpose")
 
 
-script.cases("rooms", [every_room_is_known, rooms_know_only_what_they_may, arrows_make_no_circle, public_headers_know_public_headers,
+script.cases("rooms", [every_room_is_known, rooms_know_only_what_they_may, folders_know_only_what_they_may, arrows_make_no_circle,
+                       headers_make_no_circle, public_headers_know_public_headers,
                        library_neither_prints_nor_exits, allocation_is_the_contexts, sources_are_listed, files_are_short])

@@ -9,7 +9,7 @@
 #include "blockscale/quantize.h"
 #include "cuda/ptx/arithmetic.cuh"
 #include "octets.cuh"
-#include "quantize/scale_code.h"
+#include "quantize/block/scale_code.h"
 #include "scale_places.cuh"
 
 enum block_way { WAY_EXACT, WAY_POWER_OF_TWO, WAY_NVFP4 };

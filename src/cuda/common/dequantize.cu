@@ -9,7 +9,7 @@
 #include "blockscale/quantize.h"
 #include "cuda/ptx/arithmetic.cuh"
 #include "octet_reader.cuh"
-#include "quantize/scale_code.h"
+#include "quantize/block/scale_code.h"
 
 struct row_work {
     int thread, threads, octets, last_count;

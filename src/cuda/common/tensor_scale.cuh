@@ -4,7 +4,7 @@
 
 #include "cuda/kernel_parameters.h"
 #include "cuda/ptx/arithmetic.cuh"
-#include "quantize/clamp.h"
+#include "quantize/block/clamp.h"
 
 /* The tensor scale that amax gives.  tensor_scale.c has the reason why this rounds once. */
 __device__ static float computed_tensor_scale(const bsmi_quantize_parameters &p, float amax)
