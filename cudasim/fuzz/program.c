@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "machine/machine.h"
-#include "tests/spell.h"
+#include "machine/core/machine.h"
+#include "tests/support/spell.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "machine/device.h"
+#include "machine/core/device.h"
 
 /* What an image that a caller hands over begins with. */
 enum image_kind { IMAGE_TEXT, IMAGE_FATBIN, IMAGE_CUBIN };

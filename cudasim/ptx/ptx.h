@@ -62,7 +62,7 @@ struct operand {
 struct warp;
 struct insn;
 struct row;
-typedef int trap;                         /* machine/machine.h: enum trap_code */
+typedef int trap;                         /* machine/core/machine.h: enum trap_code */
 typedef trap insn_handler(struct warp *w, const struct insn *in, uint32_t lanes);
 
 enum { MODIFIER_GROUPS = 16, INSN_TYPES = 4 };

@@ -1,4 +1,4 @@
-/* Special registers.  One row each; the machine's instructions/special.c says what they hold. */
+/* Special registers.  One row each; the machine's instructions/threads/special.c says what they hold. */
 #ifndef CUDASIM_PTX_SPECIAL_H
 #define CUDASIM_PTX_SPECIAL_H
 

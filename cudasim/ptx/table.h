@@ -49,7 +49,7 @@ struct row {
 struct family { const char *name; const struct row *rows; int count; };
 #define FAMILY(name, rows) { name, rows, (int)(sizeof(rows) / sizeof((rows)[0])) }
 
-/* instructions/families.c: all families; ends with name NULL. */
+/* instructions/table/families.c: all families; ends with name NULL. */
 extern const struct family *const instruction_families[];
 
 /* Whether the word (".ftz") was written; how often, where a pattern has it in several places.  For prepare functions. */

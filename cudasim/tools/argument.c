@@ -2,7 +2,7 @@
 #include "tools/kernel.h"
 #include "tools/npy.h"
 
-#include "machine/tensor_map.h"
+#include "machine/async/tensor_map.h"
 
 #include <errno.h>
 #include <math.h>

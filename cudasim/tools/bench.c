@@ -1,7 +1,7 @@
 /* cudasim bench: how many simple thread-instructions a second this machine simulates, checks on. */
 #include "tools/command.h"
 
-#include "machine/machine.h"
+#include "machine/core/machine.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* cudasim devices: what can be simulated. */
 #include "tools/command.h"
 
-#include "machine/device.h"
+#include "machine/core/device.h"
 
 static const struct option options[] = { { .name = NULL } };
 

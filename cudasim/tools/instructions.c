@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "calibrate/compare.h"
-#include "calibrate/forms.h"
+#include "calibrate/run/compare.h"
+#include "calibrate/forms/forms.h"
 
 enum { MOST_ROWS = 4096 };
 

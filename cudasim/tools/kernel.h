@@ -2,8 +2,8 @@
 #ifndef CUDASIM_TOOLS_KERNEL_H
 #define CUDASIM_TOOLS_KERNEL_H
 
-#include "machine/machine.h"
-#include "machine/tensor_core.h"
+#include "machine/core/machine.h"
+#include "machine/mma/tensor_core.h"
 #include "tools/command.h"
 
 struct kernel_settings {

@@ -1,9 +1,9 @@
 /* cudasim mutate: takes away each fence, wait, arrive, commit and barrier in turn, and lists those that nothing misses. */
 #include "tools/mutate.h"
 
-#include "machine/mutate.h"
-#include "machine/profile.h"
-#include "machine/statement.h"
+#include "machine/run/mutate.h"
+#include "machine/profile/profile.h"
+#include "machine/core/statement.h"
 
 #include <stdlib.h>
 #include <string.h>

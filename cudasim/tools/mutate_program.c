@@ -2,7 +2,7 @@
  * CUDASIM_MUTATE which instruction the library takes away; its exit status says whether it noticed. */
 #include "tools/mutate.h"
 
-#include "machine/mutate.h"
+#include "machine/run/mutate.h"
 
 #include <errno.h>
 #include <fcntl.h>

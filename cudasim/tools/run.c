@@ -1,8 +1,8 @@
 /* cudasim run: one launch of one kernel, arguments from and to files. */
 #include "tools/kernel.h"
 
-#include "machine/profile.h"
-#include "machine/trace.h"
+#include "machine/profile/profile.h"
+#include "machine/profile/trace.h"
 
 #include <errno.h>
 #include <string.h>

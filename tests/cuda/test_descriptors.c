@@ -56,8 +56,8 @@ static void known_instructions(struct test *t)
 }
 
 #ifdef TEST_SIMULATOR
-#include "machine/instruction_descriptor.h"
-#include "machine/matrix_descriptor.h"
+#include "machine/mma/instruction_descriptor.h"
+#include "machine/mma/matrix_descriptor.h"
 
 /* ---- what the simulator reads ---- */
 

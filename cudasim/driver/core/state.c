@@ -1,0 +1,199 @@
+/* The driver's state: initialisation, the lock, current contexts. */
+#include "driver.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "current.h"
+
+struct driver driver = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* The stack of contexts of each host thread. */
+static _Thread_local struct CUctx_st *stack[CONTEXT_STACK];
+static _Thread_local int depth;
+
+struct CUctx_st *current_get(void) { return depth == 0 ? NULL : stack[depth - 1]; }
+void current_set(struct CUctx_st *context)
+{
+    if (depth == 0) depth = 1;
+    stack[depth - 1] = context;
+    if (context == NULL) depth--;
+}
+bool current_push(struct CUctx_st *context)
+{
+    if (depth == CONTEXT_STACK) return false;
+    stack[depth++] = context;
+    return true;
+}
+bool current_pop(struct CUctx_st **context)
+{
+    if (depth == 0) return false;
+    *context = stack[--depth];
+    return true;
+}
+
+void driver_say(const char *format, ...)
+{
+    if (getenv("CUDASIM_QUIET") != NULL) return;
+    va_list arguments;
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+}
+
+/* A variable that is not understood is an error: nothing runs under settings that nobody asked for. */
+static bool number(const char *name, uint64_t low, uint64_t high, uint64_t *value)
+{
+    const char *text = getenv(name);
+    if (text == NULL || *text == '\0') return true;
+    char *end;
+    errno = 0;
+    const unsigned long long read = strtoull(text, &end, 0);
+    if (*text >= '0' && *text <= '9' && *end == '\0' && errno == 0 && read >= low && read <= high) {
+        *value = read;
+        return true;
+    }
+    driver_say("cudasim: %s=%s is no number from %llu to %llu\n", name, text, (unsigned long long)low, (unsigned long long)high);
+    return false;
+}
+
+static bool number32(const char *name, uint64_t low, uint64_t high, uint32_t *value)
+{
+    uint64_t wide = *value;
+    const bool ok = number(name, low, high, &wide);
+    *value = (uint32_t)wide;
+    return ok;
+}
+
+static bool yes_or_no(const char *name, bool *value)
+{
+    uint64_t wide = *value;
+    const bool ok = number(name, 0, 1, &wide);
+    *value = wide != 0;
+    return ok;
+}
+
+struct setting { const char *text; int value; };
+
+static bool choice(const char *name, const struct setting *words, int count, int *value)
+{
+    const char *text = getenv(name);
+    if (text == NULL || *text == '\0') return true;
+    for (int i = 0; i < count; i++)
+        if (strcmp(words[i].text, text) == 0) {
+            *value = words[i].value;
+            return true;
+        }
+    driver_say("cudasim: %s=%s is none of", name, text);
+    for (int i = 0; i < count; i++) driver_say("%s %s", i == 0 ? "" : ",", words[i].text);
+    driver_say("\n");
+    return false;
+}
+
+static bool read_environment(struct machine_options *options)
+{
+    static const struct setting schedules[] = { { "random", SCHEDULE_RANDOM },
+                                                { "earliest", SCHEDULE_EARLIEST },
+                                                { "latest", SCHEDULE_LATEST } };
+    static const struct setting modes[] = { { "model", TENSOR_MODE_MODEL }, { "fp32", TENSOR_MODE_FP32 } };
+    static const struct setting fences[] = { { "used", TENSOR_FENCES_USED }, { "always", TENSOR_FENCES_ALWAYS } };
+    static const struct setting reads[] = { { "always", READ_FENCES_ALWAYS }, { "never", READ_FENCES_NEVER } };
+    int schedule = (int)options->schedule, mode = (int)options->tensor_core, fence = (int)options->tensor_fences, read = (int)options->read_fences;
+    const bool ok = number32("CUDASIM_SMS", 1, 1024, &options->sms) && number32("CUDASIM_THREADS", 1, 64, &options->threads) &&
+                    number("CUDASIM_SEED", 0, UINT64_MAX, &options->seed) &&
+                    number("CUDASIM_STEPS", 0, UINT64_MAX, &options->step_limit) &&
+                    yes_or_no("CUDASIM_CHECK_RACES", &options->check_races) &&
+                    yes_or_no("CUDASIM_CHECK_UNINITIALISED", &options->check_uninitialised) &&
+                    number32("CUDASIM_SCHEDULES", 1, 1000000, &options->schedules) &&
+                    choice("CUDASIM_SCHEDULE", schedules, 3, &schedule) && choice("CUDASIM_TENSOR_CORE", modes, 2, &mode) &&
+                    choice("CUDASIM_TENSOR_FENCES", fences, 2, &fence) && choice("CUDASIM_READ_FENCES", reads, 2, &read);
+    options->schedule = (enum schedule)schedule;
+    options->tensor_core = (enum tensor_mode)mode;
+    options->tensor_fences = (enum tensor_fences)fence;
+    options->read_fences = (enum read_fences)read;
+    return ok;
+}
+
+static CUresult initialise(void)
+{
+    const char *name = getenv("CUDASIM_DEVICE");
+    driver.device = device_named(name == NULL || *name == '\0' ? "sm_90a" : name);
+    if (driver.device == NULL) {
+        driver_say("cudasim: CUDASIM_DEVICE=%s is none of sm_90a, sm_100a, sm_103a, sm_120a, sm_121a\n", name);
+        return CUDA_ERROR_NO_DEVICE;
+    }
+    struct machine_options options = machine_default_options();
+    if (!read_environment(&options)) return CUDA_ERROR_INVALID_VALUE;
+    driver.options = options;
+    driver.initialised = true;
+    return CUDA_SUCCESS;
+}
+
+CUDASIM_EXPORT CUresult cuInit(unsigned flags);
+CUresult cuInit(unsigned flags)
+{
+    if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
+    pthread_mutex_lock(&driver.lock);
+    return driver_leave(driver.initialised ? CUDA_SUCCESS : initialise());
+}
+
+CUDASIM_EXPORT CUresult cuDriverGetVersion(int *version);
+CUresult cuDriverGetVersion(int *version)
+{
+    if (version == NULL) return CUDA_ERROR_INVALID_VALUE;
+    *version = CUDASIM_DRIVER_VERSION;
+    return CUDA_SUCCESS;
+}
+
+/* The thread runs a function that was given to a stream. */
+static _Thread_local bool in_host_function;
+
+void driver_call_host(CUhostFn *function, void *user)
+{
+    pthread_mutex_unlock(&driver.lock);
+    in_host_function = true;
+    function(user);
+    in_host_function = false;
+    pthread_mutex_lock(&driver.lock);
+}
+
+CUresult driver_enter(void)
+{
+    pthread_mutex_lock(&driver.lock);
+    if (in_host_function) return CUDA_ERROR_NOT_PERMITTED;
+    return driver.initialised ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
+}
+
+CUresult driver_enter_context(struct CUctx_st **context)
+{
+    const CUresult result = driver_enter();
+    *context = NULL;
+    if (result != CUDA_SUCCESS) return result;
+    struct CUctx_st *current = current_get();
+    if (current == NULL) return CUDA_ERROR_INVALID_CONTEXT;
+    if (!context_lives(current)) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    *context = current;
+    return current->fault;
+}
+
+CUresult driver_leave(CUresult result)
+{
+    pthread_mutex_unlock(&driver.lock);
+    return result;
+}
+
+CUresult driver_fault_code(enum report_code code)
+{
+    switch (code) {
+    case REPORT_OUT_OF_BOUNDS: return CUDA_ERROR_ILLEGAL_ADDRESS;
+    case REPORT_MISALIGNED: return CUDA_ERROR_MISALIGNED_ADDRESS;
+    case REPORT_ASSERT: return CUDA_ERROR_ASSERT;
+    case REPORT_ILLEGAL: return CUDA_ERROR_ILLEGAL_INSTRUCTION;
+    case REPORT_DEADLOCK: return CUDA_ERROR_LAUNCH_TIMEOUT;
+    case REPORT_RESOURCES: return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+    default: return CUDA_ERROR_LAUNCH_FAILED;
+    }
+}

@@ -1,0 +1,202 @@
+/* Allocation in the order of streams, and its pools.  Memory is taken and given back at once, and a pool keeps none. */
+#include <stdlib.h>
+
+#include "driver/graph/capture.h"
+
+typedef struct {
+    int allocType, handleTypes;
+    CUmemLocation location;
+    void *win32SecurityAttributes;
+    size_t maxSize;
+    unsigned short usage;
+    unsigned char reserved[54];
+} CUmemPoolProps;
+_Static_assert(sizeof(CUmemPoolProps) == 88, "as in cuda.h");
+
+CUDASIM_EXPORT CUresult cuMemAllocAsync(CUdeviceptr *pointer, size_t bytes, CUstream stream);
+CUDASIM_EXPORT CUresult cuMemAllocFromPoolAsync(CUdeviceptr *pointer, size_t bytes, CUmemoryPool pool, CUstream stream);
+CUDASIM_EXPORT CUresult cuMemFreeAsync(CUdeviceptr pointer, CUstream stream);
+CUDASIM_EXPORT CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *properties);
+CUDASIM_EXPORT CUresult cuMemPoolDestroy(CUmemoryPool pool);
+CUDASIM_EXPORT CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t bytes);
+CUDASIM_EXPORT CUresult cuMemPoolGetAttribute(CUmemoryPool pool, int attribute, void *value);
+CUDASIM_EXPORT CUresult cuMemPoolSetAttribute(CUmemoryPool pool, int attribute, void *value);
+CUDASIM_EXPORT CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *access, size_t count);
+CUDASIM_EXPORT CUresult cuMemPoolGetAccess(int *flags, CUmemoryPool pool, CUmemLocation *location);
+CUDASIM_EXPORT CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice device);
+CUDASIM_EXPORT CUresult cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice device);
+CUDASIM_EXPORT CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool);
+
+enum {
+    ATTRIBUTE_FIRST = 1,
+    ATTRIBUTE_LAST_SWITCH = 3,
+    ATTRIBUTE_THRESHOLD = 4,
+    ATTRIBUTE_RESERVED_HIGH = 6,
+    ATTRIBUTE_USED_HIGH = 8,
+    ATTRIBUTES = 9
+};
+struct CUmemPoolHandle_st { uint64_t attribute[ATTRIBUTES]; };
+
+static struct CUmemPoolHandle_st default_pool = { .attribute = { 0, 1, 1, 1 } };
+static struct CUmemPoolHandle_st *device_pool = &default_pool;
+
+static bool pool_lives(CUmemoryPool pool) { return pool == &default_pool || handle_is(pool, HANDLE_POOL); }
+
+CUresult cuMemAllocFromPoolAsync(CUdeviceptr *pointer, size_t bytes, CUmemoryPool pool, CUstream handle)
+{
+    struct CUctx_st *context;
+    CUresult result = driver_enter_context(&context);
+    struct CUstream_st *stream = result == CUDA_SUCCESS ? stream_find(context, handle) : NULL;
+    if (result == CUDA_SUCCESS && (pointer == NULL || (pool != NULL && !pool_lives(pool))))
+        result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS && stream == NULL) result = CUDA_ERROR_INVALID_HANDLE;
+    if (result == CUDA_SUCCESS) result = capture_enter(stream);
+    if (result == CUDA_SUCCESS && stream->capture != NULL) {
+        driver_say("cudasim: graphs that allocate memory are not simulated: allocate before the capture\n");
+        capture_invalidate(stream->capture);
+        result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    }
+    if (result == CUDA_SUCCESS) {
+        *pointer = bytes == 0 ? 0 : global_allocate(&context->machine.memory, bytes, 0, NULL);     /* 0 bytes: no error, on an
+                                                                                                      H200 */
+        if (bytes != 0 && *pointer == 0) result = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    return driver_leave(result);
+}
+
+CUresult cuMemAllocAsync(CUdeviceptr *pointer, size_t bytes, CUstream stream)
+{
+    return cuMemAllocFromPoolAsync(pointer, bytes, NULL, stream);
+}
+
+CUresult cuMemFreeAsync(CUdeviceptr pointer, CUstream handle)
+{
+    struct CUctx_st *context;
+    CUresult result = driver_enter_context(&context);
+    struct CUstream_st *stream = result == CUDA_SUCCESS ? stream_find(context, handle) : NULL;
+    if (result == CUDA_SUCCESS && stream == NULL) result = CUDA_ERROR_INVALID_HANDLE;
+    if (result == CUDA_SUCCESS) result = capture_enter(stream);
+    if (result == CUDA_SUCCESS && stream->capture != NULL) {
+        driver_say("cudasim: graphs that free memory are not simulated: free after the capture\n");
+        capture_invalidate(stream->capture);
+        result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    }
+    if (result == CUDA_SUCCESS) {
+        const struct allocation *a = global_find(&context->machine.memory, pointer);
+        if (a == NULL || a->base != pointer || a->name != NULL || a->kind != ALLOCATION_DEVICE ||
+            !global_release(&context->machine.memory, pointer))
+            result = CUDA_ERROR_INVALID_VALUE;
+    }
+    return driver_leave(result);
+}
+
+CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *properties)
+{
+    enum { PINNED = 1 };
+    CUresult result = driver_enter();
+    if (result == CUDA_SUCCESS &&
+        (pool == NULL || properties == NULL || properties->allocType != PINNED || properties->handleTypes != 0))
+        result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS && (properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE || properties->location.id != 0))
+        result = properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_NOT_SUPPORTED;
+    struct CUmemPoolHandle_st *made = result == CUDA_SUCCESS ? malloc(sizeof *made) : NULL;
+    if (result == CUDA_SUCCESS && (made == NULL || !handle_add(made, HANDLE_POOL))) {
+        free(made);
+        result = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    if (result == CUDA_SUCCESS) {
+        *made = (struct CUmemPoolHandle_st){ .attribute = { 0, 1, 1, 1 } };
+        *pool = made;
+    }
+    return driver_leave(result);
+}
+
+static CUresult begin(CUmemoryPool pool)
+{
+    const CUresult result = driver_enter();
+    if (result != CUDA_SUCCESS) return result;
+    return pool_lives(pool) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuMemPoolDestroy(CUmemoryPool pool)
+{
+    CUresult result = begin(pool);
+    if (result == CUDA_SUCCESS && pool == &default_pool) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS) {
+        if (device_pool == pool) device_pool = &default_pool;
+        handle_remove(pool);
+        free(pool);
+    }
+    return driver_leave(result);
+}
+
+CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t bytes)
+{
+    (void)bytes;
+    return driver_leave(begin(pool));
+}
+
+/* The first three are int, the others 64 bits. */
+CUresult cuMemPoolGetAttribute(CUmemoryPool pool, int attribute, void *value)
+{
+    CUresult result = begin(pool);
+    if (result == CUDA_SUCCESS && (value == NULL || attribute < ATTRIBUTE_FIRST || attribute >= ATTRIBUTES))
+        result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS && attribute <= ATTRIBUTE_LAST_SWITCH) *(int *)value = (int)pool->attribute[attribute];
+    else if (result == CUDA_SUCCESS) *(cuuint64_t *)value = pool->attribute[attribute];
+    return driver_leave(result);
+}
+
+CUresult cuMemPoolSetAttribute(CUmemoryPool pool, int attribute, void *value)
+{
+    CUresult result = begin(pool);
+    const bool high_mark = attribute == ATTRIBUTE_RESERVED_HIGH || attribute == ATTRIBUTE_USED_HIGH;
+    if (result == CUDA_SUCCESS && (value == NULL || attribute < ATTRIBUTE_FIRST || (attribute > ATTRIBUTE_THRESHOLD && !high_mark)))
+        result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS && high_mark && *(const cuuint64_t *)value != 0) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS)
+        pool->attribute[attribute] = attribute <= ATTRIBUTE_LAST_SWITCH ? *(const int *)value != 0 : *(const cuuint64_t *)value;
+    return driver_leave(result);
+}
+
+/* There is one device, and it has access. */
+CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *access, size_t count)
+{
+    CUresult result = begin(pool);
+    if (result == CUDA_SUCCESS && count != 0 && access == NULL) result = CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; result == CUDA_SUCCESS && i < count; i++)
+        if (access[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE || access[i].location.id != 0)
+            result = CUDA_ERROR_INVALID_DEVICE;
+        else if (access[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE) result = CUDA_ERROR_INVALID_VALUE;
+    return driver_leave(result);
+}
+
+CUresult cuMemPoolGetAccess(int *flags, CUmemoryPool pool, CUmemLocation *location)
+{
+    CUresult result = begin(pool);
+    if (result == CUDA_SUCCESS && (flags == NULL || location == NULL)) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS && (location->type != CU_MEM_LOCATION_TYPE_DEVICE || location->id != 0))
+        result = CUDA_ERROR_INVALID_DEVICE;
+    if (result == CUDA_SUCCESS) *flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    return driver_leave(result);
+}
+
+static CUresult give_pool(CUmemoryPool *pool, CUdevice device, CUmemoryPool given)
+{
+    CUresult result = driver_enter();
+    if (result == CUDA_SUCCESS && pool == NULL) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS && device != 0) result = CUDA_ERROR_INVALID_DEVICE;
+    if (result == CUDA_SUCCESS) *pool = given;
+    return driver_leave(result);
+}
+
+CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice device) { return give_pool(pool, device, &default_pool); }
+CUresult cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice device) { return give_pool(pool, device, device_pool); }
+
+CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool)
+{
+    CUresult result = begin(pool);
+    if (result == CUDA_SUCCESS && device != 0) result = CUDA_ERROR_INVALID_DEVICE;
+    if (result == CUDA_SUCCESS) device_pool = pool;
+    return driver_leave(result);
+}

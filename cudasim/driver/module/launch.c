@@ -1,0 +1,286 @@
+/* Launches of kernels and of the program's own functions. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver/stream/work.h"
+#include "machine/check/dependent.h"
+
+CUDASIM_EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                                       unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream,
+                                       void **parameters, void **extra);
+CUDASIM_EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra);
+CUDASIM_EXPORT CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                                                  unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                                                  CUstream stream, void **parameters);
+CUDASIM_EXPORT CUresult cuLaunchHostFunc(CUstream stream, CUhostFn *function, void *user);
+
+/* CU_LAUNCH_PARAM_BUFFER_POINTER, _SIZE, _END of cuLaunchKernel's extra */
+enum { EXTRA_END = 0, EXTRA_POINTER = 1, EXTRA_SIZE = 2 };
+
+/* ---- parameters ---- */
+
+static CUresult from_buffer(const struct function *f, void **extra, uint8_t *buffer)
+{
+    const void *from = NULL;
+    size_t size = 0;
+    for (; extra != NULL && (uintptr_t)extra[0] != EXTRA_END; extra += 2) {
+        if ((uintptr_t)extra[0] == EXTRA_POINTER) from = extra[1];
+        else if ((uintptr_t)extra[0] == EXTRA_SIZE && extra[1] != NULL) size = *(const size_t *)extra[1];
+        else return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (f->parameter_count == 0) return CUDA_SUCCESS;
+    const struct variable *last = f->parameters[f->parameter_count - 1];
+    if (from == NULL || size < last->offset + last->bytes || size > (f->parameter_bytes + 15) / 16 * 16)
+        return CUDA_ERROR_INVALID_VALUE;
+    memcpy(buffer, from, size < f->parameter_bytes ? size : f->parameter_bytes);
+    return CUDA_SUCCESS;
+}
+
+static CUresult gather(const struct function *f, void **parameters, void **extra, struct kernel_work *k)
+{
+    k->parameter_bytes = f->parameter_bytes;
+    k->parameters = calloc(1, f->parameter_bytes + 16);
+    k->values = calloc(f->parameter_count + 1, sizeof *k->values);
+    if (k->parameters == NULL || k->values == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
+    for (uint32_t i = 0; i < f->parameter_count; i++) k->values[i] = k->parameters + f->parameters[i]->offset;
+    if (parameters == NULL) return from_buffer(f, extra, k->parameters);
+    if (extra != NULL) return CUDA_ERROR_INVALID_VALUE;
+    for (uint32_t i = 0; i < f->parameter_count; i++) {
+        if (parameters[i] == NULL) return CUDA_ERROR_INVALID_VALUE;
+        memcpy(k->values[i], parameters[i], f->parameters[i]->bytes);
+    }
+    return CUDA_SUCCESS;
+}
+
+/* ---- what a launch must keep to ---- */
+
+static bool product_exceeds(const uint32_t *extent, uint64_t most)
+{
+    return extent[0] == 0 || extent[1] == 0 || extent[2] == 0 || (uint64_t)extent[0] * extent[1] * extent[2] > most;
+}
+
+static CUresult check_block(const struct function *f, const uint32_t *b)
+{
+    if (b[0] > 1024 || b[1] > 1024 || b[2] > 64 || product_exceeds(b, driver.device->threads_per_block))
+        return CUDA_ERROR_INVALID_VALUE;
+    if (f->reqntid.given && (b[0] != f->reqntid.x || b[1] != f->reqntid.y || b[2] != f->reqntid.z)) return CUDA_ERROR_INVALID_VALUE;
+    if (f->maxntid.given && (uint64_t)b[0] * b[1] * b[2] > (uint64_t)f->maxntid.x * f->maxntid.y * f->maxntid.z)
+        return CUDA_ERROR_INVALID_VALUE;
+    return CUDA_SUCCESS;
+}
+
+static CUresult check_cluster(const struct CUfunc_st *function, const struct kernel_work *k)
+{
+    const struct function *f = function->function;
+    const struct dimensions *fixed = &f->reqnctapercluster;
+    if (f->explicitcluster && !k->explicit_cluster) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    if (fixed->given && (k->cluster[0] != fixed->x || k->cluster[1] != fixed->y || k->cluster[2] != fixed->z))
+        return CUDA_ERROR_INVALID_VALUE;
+    uint64_t ctas = 1;
+    for (int i = 0; i < 3; i++) {
+        if (k->cluster[i] == 0 || k->grid[i] % k->cluster[i] != 0) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+        ctas *= k->cluster[i];
+    }
+    if (f->maxclusterrank != 0 && ctas > f->maxclusterrank) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    const uint32_t most = function->settings.non_portable_cluster ? driver.device->cluster_max : driver.device->cluster_portable;
+    return ctas > most ? CUDA_ERROR_INVALID_CLUSTER_SIZE : CUDA_SUCCESS;
+}
+
+/* All CTAs of a cooperative grid must be resident at once. */
+static CUresult check_cooperative(const struct function *f, const struct kernel_work *k)
+{
+    const uint64_t ctas = (uint64_t)k->grid[0] * k->grid[1] * k->grid[2];
+    const uint64_t room =
+        (uint64_t)occupancy_ctas(f, k->block[0] * k->block[1] * k->block[2], k->shared_bytes) * driver.options.sms;
+    return k->cooperative && ctas > room ? CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE : CUDA_SUCCESS;
+}
+
+CUresult kernel_check(struct CUctx_st *context, const struct kernel_work *k)
+{
+    const struct CUfunc_st *function = function_find(context, k->function);
+    if (function == NULL || k->parameter_bytes != function->function->parameter_bytes) return CUDA_ERROR_INVALID_HANDLE;
+    if (product_exceeds(k->grid, UINT64_MAX) || k->grid[0] > INT32_MAX || k->grid[1] > 65535 || k->grid[2] > 65535)
+        return CUDA_ERROR_INVALID_VALUE;
+    const CUresult block = check_block(function->function, k->block);
+    if (block != CUDA_SUCCESS) return block;
+    if (k->shared_bytes > function_dynamic_shared(function->function, &function->settings)) return CUDA_ERROR_INVALID_VALUE;
+    const CUresult cluster = check_cluster(function, k);
+    return cluster != CUDA_SUCCESS ? cluster : check_cooperative(function->function, k);
+}
+
+CUresult kernel_run(struct CUctx_st *context, const struct kernel_work *k, struct grids_in_flight *flight)
+{
+    const struct CUfunc_st *function = function_find(context, k->function);
+    struct launch l = { .image = &function->module->image, .function = function->function, .explicit_cluster = k->explicit_cluster,
+                        .dynamic_shared = k->shared_bytes, .parameters = k->parameters, .cooperative = k->cooperative,
+                        .beside = k->programmatic && flight->count != 0 ? flight : NULL };
+    memcpy(l.grid, k->grid, sizeof l.grid);
+    memcpy(l.block, k->block, sizeof l.block);
+    memcpy(l.cluster, k->cluster, sizeof l.cluster);
+    struct report *report = calloc(1, sizeof *report);
+    if (report == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
+    const bool good = machine_run(&context->machine, &l, report);
+    driver_tell_mutation();
+    if (!good) {
+        driver_say("%s", report->text);
+        context->fault = driver_fault_code(report->code);
+    }
+    free(report);
+    grids_in_flight_add(flight, &context->machine, &l);
+    return CUDA_SUCCESS;
+}
+
+/* ---- from calls to work ---- */
+
+static CUresult set_cluster(struct kernel_work *k, unsigned x, unsigned y, unsigned z)
+{
+    k->cluster[0] = x, k->cluster[1] = y, k->cluster[2] = z;
+    k->explicit_cluster = true;
+    return CUDA_SUCCESS;
+}
+
+/* The attributes that change what runs; those that only change speed are read over.  A grid begins when the one before it in its
+ * stream has ended, which programmatic serialization allows; what it does before it waits is checked as if the other still ran. */
+CUresult kernel_set_attribute(struct CUctx_st *context, struct kernel_work *k, const CUlaunchAttribute *a)
+{
+    (void)context;
+    switch ((int)a->id) {
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+        return set_cluster(k, a->value.clusterDim.x, a->value.clusterDim.y, a->value.clusterDim.z);
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+        k->programmatic = a->value.programmaticStreamSerializationAllowed != 0;
+        return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: k->cooperative = a->value.cooperative != 0; return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY: k->priority = a->value.priority; return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+        return (unsigned)a->value.clusterSchedulingPolicyPreference > 2 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_IGNORE: case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW: case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP: case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: return CUDA_SUCCESS;
+    default:
+        driver_say("cudasim: launch attribute %d is not simulated\n", (int)a->id);
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+}
+
+bool kernel_get_attribute(const struct kernel_work *k, CUlaunchAttributeID id, CUlaunchAttributeValue *value)
+{
+    *value = (CUlaunchAttributeValue){ .pad = { 0 } };
+    switch ((int)id) {
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+        if (k->explicit_cluster)
+            value->clusterDim.x = k->cluster[0], value->clusterDim.y = k->cluster[1], value->clusterDim.z = k->cluster[2];
+        return true;
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: value->cooperative = k->cooperative; return true;
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+        value->programmaticStreamSerializationAllowed = k->programmatic;
+        return true;
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY: value->priority = k->priority; return true;
+    default: return false;
+    }
+}
+
+/* The cluster that the kernel itself or cuFuncSetAttribute demands. */
+static void demanded_cluster(const struct CUfunc_st *function, struct kernel_work *k)
+{
+    const struct dimensions *c = &function->function->reqnctapercluster;
+    const int *set = function->settings.cluster;
+    k->cluster[0] = k->cluster[1] = k->cluster[2] = 1;
+    if (c->given) set_cluster(k, c->x, c->y, c->z);
+    else if (set[0] > 0 && set[1] > 0 && set[2] > 0) set_cluster(k, (unsigned)set[0], (unsigned)set[1], (unsigned)set[2]);
+}
+
+CUresult kernel_work_make(struct CUctx_st *context, const CUlaunchConfig *config, CUfunction handle, void **parameters,
+                          void **extra, struct work *work)
+{
+    const struct CUfunc_st *function = function_find(context, handle);
+    *work = (struct work){ .type = CU_GRAPH_NODE_TYPE_KERNEL };
+    if (function == NULL) return CUDA_ERROR_INVALID_HANDLE;
+    struct kernel_work *k = &work->kernel;
+    k->function = handle;
+    k->grid[0] = config->gridDimX, k->grid[1] = config->gridDimY, k->grid[2] = config->gridDimZ;
+    k->block[0] = config->blockDimX, k->block[1] = config->blockDimY, k->block[2] = config->blockDimZ;
+    k->shared_bytes = config->sharedMemBytes;
+    demanded_cluster(function, k);
+    CUresult result = CUDA_SUCCESS;
+    for (unsigned i = 0; i < config->numAttrs && result == CUDA_SUCCESS; i++)
+        result = kernel_set_attribute(context, k, &config->attrs[i]);
+    if (result == CUDA_SUCCESS) result = gather(function->function, parameters, extra, k);
+    if (result == CUDA_SUCCESS) result = kernel_check(context, k);
+    if (result != CUDA_SUCCESS) work_free(work);
+    return result;
+}
+
+CUresult kernel_work_from_node(struct CUctx_st *context, const CUDA_KERNEL_NODE_PARAMS *node, struct work *work)
+{
+    const CUlaunchConfig config = { .gridDimX = node->gridDimX, .gridDimY = node->gridDimY, .gridDimZ = node->gridDimZ,
+                                    .blockDimX = node->blockDimX, .blockDimY = node->blockDimY, .blockDimZ = node->blockDimZ,
+                                    .sharedMemBytes = node->sharedMemBytes };
+    const CUfunction function = node->func != NULL ? node->func : (CUfunction)(void *)node->kern;
+    const CUresult result = node->ctx == NULL ? CUDA_SUCCESS : context_or_current(node->ctx, &context);
+    return result == CUDA_SUCCESS ? kernel_work_make(context, &config, function, node->kernelParams, node->extra, work) : result;
+}
+
+void kernel_work_replace(struct work *old, const struct work *with)
+{
+    const struct kernel_work attributes = old->kernel;
+    work_free(old);
+    *old = *with;
+    if (attributes.function != with->kernel.function) return;
+    memcpy(old->kernel.cluster, attributes.cluster, sizeof attributes.cluster);
+    old->kernel.explicit_cluster = attributes.explicit_cluster;
+    old->kernel.cooperative = attributes.cooperative;
+    old->kernel.programmatic = attributes.programmatic;
+    old->kernel.priority = attributes.priority;
+}
+
+void kernel_work_to_node(const struct work *work, CUDA_KERNEL_NODE_PARAMS *node)
+{
+    const struct kernel_work *k = &work->kernel;
+    const bool library = handle_is(k->function, HANDLE_KERNEL);
+    *node = (CUDA_KERNEL_NODE_PARAMS){ .func = library ? NULL : k->function, .kern = library ? (CUkernel)(void *)k->function : NULL,
+                                       .gridDimX = k->grid[0], .gridDimY = k->grid[1], .gridDimZ = k->grid[2],
+                                       .blockDimX = k->block[0], .blockDimY = k->block[1], .blockDimZ = k->block[2],
+                                       .sharedMemBytes = k->shared_bytes, .kernelParams = k->values };
+}
+
+CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra)
+{
+    struct CUctx_st *context;
+    struct work work;
+    CUresult result = driver_enter_context(&context);
+    if (result == CUDA_SUCCESS && (config == NULL || (config->numAttrs != 0 && config->attrs == NULL)))
+        result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS && stream_find(context, config->hStream) == NULL) result = CUDA_ERROR_INVALID_HANDLE;
+    if (result == CUDA_SUCCESS) result = kernel_work_make(context, config, function, parameters, extra, &work);
+    if (result == CUDA_SUCCESS) result = work_submit(context, config->hStream, &work);
+    return driver_leave(result);
+}
+
+CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,
+                        unsigned block_z, unsigned shared_bytes, CUstream stream, void **parameters, void **extra)
+{
+    const CUlaunchConfig config = { .gridDimX = grid_x, .gridDimY = grid_y, .gridDimZ = grid_z, .blockDimX = block_x,
+                                    .blockDimY = block_y, .blockDimZ = block_z, .sharedMemBytes = shared_bytes, .hStream = stream };
+    return cuLaunchKernelEx(&config, function, parameters, extra);
+}
+
+CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                                   unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream, void **parameters)
+{
+    CUlaunchAttribute cooperative = { .id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1 };
+    const CUlaunchConfig config = { .gridDimX = grid_x, .gridDimY = grid_y, .gridDimZ = grid_z, .blockDimX = block_x,
+                                    .blockDimY = block_y, .blockDimZ = block_z, .sharedMemBytes = shared_bytes, .hStream = stream,
+                                    .attrs = &cooperative, .numAttrs = 1 };
+    return cuLaunchKernelEx(&config, function, parameters, NULL);
+}
+
+CUresult cuLaunchHostFunc(CUstream stream, CUhostFn *function, void *user)
+{
+    struct CUctx_st *context;
+    CUresult result = driver_enter_context(&context);
+    struct work work = { .type = CU_GRAPH_NODE_TYPE_HOST, .host = { function, user } };
+    if (result == CUDA_SUCCESS && function == NULL) result = CUDA_ERROR_INVALID_VALUE;
+    if (result == CUDA_SUCCESS) result = work_submit(context, stream, &work);
+    return driver_leave(result);
+}

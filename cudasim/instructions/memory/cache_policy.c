@@ -1,0 +1,103 @@
+/* Hints that change no value: createpolicy, applypriority (PTX ISA 9.7.9), and griddepcontrol (9.7.13.13).
+ *
+ * A policy is opaque; of createpolicy.fractional it is here the 64 bits that an H200 makes: the kind in the highest byte, one more
+ * where the rest is evicted first, then the fraction in sixteenths less one.  Of .range it is that of the whole.  A grid begins
+ * when the one before it in its stream has ended, which is one of the orders that programmatic dependent launch allows:
+ * griddepcontrol.wait never waits, but what it orders is watched (dependent.h). */
+#include "instructions/table/families.h"
+#include "instructions/arithmetic/real.h"
+#include "machine/check/dependent.h"
+
+#include <math.h>
+
+enum { KIND_SHIFT = 56, FRACTION_SHIFT = 52, SIXTEENTHS = 16 };
+enum { EVICT_UNCHANGED = 0x10, EVICT_FIRST = 0x12, EVICT_LAST = 0x14, EVICT_NORMAL = 0x16 };
+
+/* createpolicy.fractional.L2::evict_last d{, fraction}   all, without a fraction */
+static trap op_policy(struct warp *w, const struct insn *in, uint32_t lanes)
+{
+    const bool whole = in->operand[1].kind == OPERAND_NONE;
+    uint64_t *d = destination(w, in, 0);
+    const uint64_t *fraction = whole ? NULL : source(w, in, 1);
+    FOR_LANES(l, lanes) {
+        const float parts = whole ? SIXTEENTHS : ceilf(bits_f32(fraction[l]) * SIXTEENTHS);
+        const uint64_t less_one = parts >= SIXTEENTHS ? SIXTEENTHS - 1 : parts >= 1 ? (uint64_t)parts - 1 : 0;
+        d[l] = (uint64_t)in->detail << KIND_SHIFT | less_one << FRACTION_SHIFT;
+    }
+    return TRAP_NONE;
+}
+
+/* createpolicy.range d, [a], primary, total */
+static trap op_range(struct warp *w, const struct insn *in, uint32_t lanes)
+{
+    uint64_t *d = destination(w, in, 0);
+    FOR_LANES(l, lanes) d[l] = (uint64_t)in->detail << KIND_SHIFT | (uint64_t)(SIXTEENTHS - 1) << FRACTION_SHIFT;
+    return TRAP_NONE;
+}
+
+static trap op_cvt_policy(struct warp *w, const struct insn *in, uint32_t lanes)
+{
+    uint64_t *d = destination(w, in, 0);
+    const uint64_t *a = source(w, in, 1);
+    FOR_LANES(l, lanes) d[l] = a[l];
+    return TRAP_NONE;
+}
+
+static trap op_nothing(struct warp *w, const struct insn *in, uint32_t lanes)
+{
+    (void)w, (void)in, (void)lanes;
+    return TRAP_NONE;
+}
+
+static const char *prepare_policy(struct module *module, struct insn *in)
+{
+    (void)module;
+    static const uint8_t kinds[] = { 0, EVICT_LAST, EVICT_NORMAL, EVICT_FIRST, EVICT_UNCHANGED };          /* as in PRIMARY */
+    const uint32_t primary = in->row->run == op_range ? 1 : 0;            /* its {.global} is a group too */
+    in->detail = kinds[in->choice[primary]] + (in->choice[primary + 1] == 1 ? 1u : 0u);
+    return NULL;
+}
+
+static const char *check_128(struct module *module, struct insn *in)
+{
+    (void)module;
+    return in->operand[1].value == 128 ? NULL : "the size is 128";
+}
+
+static trap op_wait(struct warp *w, const struct insn *in, uint32_t lanes)
+{
+    (void)in;
+    dependent_wait(w, lanes);
+    return TRAP_NONE;
+}
+
+static const char *prepare_wait(struct module *module, struct insn *in)
+{
+    (void)in;
+    module->waits_for_grids = true;
+    return NULL;
+}
+
+static const char *prepare_launch(struct module *module, struct insn *in)
+{
+    (void)in;
+    module->launches_dependents = true;
+    return NULL;
+}
+
+#define PRIMARY "(.L2::evict_last|.L2::evict_normal|.L2::evict_first|.L2::evict_unchanged)"
+#define SECONDARY "{.L2::evict_first|.L2::evict_unchanged}"
+static const struct row rows[] = {
+    { "createpolicy.fractional" PRIMARY ".b64", NULL, "d:b64 ?s:f32", 74, "sm_80+", 0, op_policy, prepare_policy,
+      "9.7.9.18 createpolicy" },
+    { "createpolicy.fractional" PRIMARY "(.L2::evict_first|.L2::evict_unchanged).b64", NULL, "d:b64 ?s:f32", 74, "sm_80+", 0, op_policy,
+      prepare_policy, "9.7.9.18 createpolicy" },
+    { "createpolicy.range{.global}" PRIMARY SECONDARY ".b64", NULL, "d:b64 a s:u32 s:u32", 74, "sm_80+", 0, op_policy,
+      prepare_policy, "9.7.9.18 createpolicy" },
+    { "createpolicy.cvt.L2.b64", NULL, "d:b64 s:b64", 74, "sm_80+", 0, op_cvt_policy, NULL, "9.7.9.18 createpolicy" },
+    { "applypriority{.global}.L2::evict_normal", NULL, "a i", 74, "sm_80+", 0, op_nothing, check_128, "9.7.9.16 applypriority" },
+    { "griddepcontrol.launch_dependents", NULL, "", 78, "sm_90+", 0, op_nothing, prepare_launch, "9.7.13.13 griddepcontrol" },
+    { "griddepcontrol.wait", NULL, "", 78, "sm_90+", 0, op_wait, prepare_wait, "9.7.13.13 griddepcontrol" },
+};
+
+const struct family family_cache_policy = FAMILY("cache policies and dependent grids", rows);

@@ -1,0 +1,140 @@
+/* Grids that run beside those in front of them. */
+#include "dependent.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The number of a grid << 4 | which of the four bytes. */
+enum { MARK_BYTES = 4, MARK_SHIFT = 4 };
+
+/* ---- what memory remembers ---- */
+
+static void make(_Atomic uint32_t **marks, const struct allocation *a)
+{
+    if (*marks == NULL) *marks = calloc(a->bytes / MARK_BYTES + 1, sizeof **marks);
+}
+
+void dependent_prepare(struct machine *machine)
+{
+    if (!machine->dependent_grids || !machine->options.check_races) return;
+    for (uint32_t i = 0; i < machine->memory.count; i++) {
+        struct allocation *a = &machine->memory.allocation[i];
+        if (a->read_only) continue;
+        make(&a->writer, a);
+        if (machine->early_grids) make(&a->reader, a);
+    }
+}
+
+static void remember(_Atomic uint32_t *mark, uint32_t grid, uint32_t mask)
+{
+    uint32_t old = atomic_load_explicit(mark, memory_order_relaxed), now;
+    do {
+        now = old >> MARK_SHIFT == grid ? old | mask : grid << MARK_SHIFT | mask;
+    } while (now != old && !atomic_compare_exchange_weak_explicit(mark, &old, now, memory_order_relaxed, memory_order_relaxed));
+}
+
+/* 0: nobody, or not watched. */
+static uint32_t mark_at(const _Atomic uint32_t *marks, uint64_t place)
+{
+    return marks == NULL ? 0 : atomic_load_explicit(&marks[place], memory_order_relaxed);
+}
+
+static uint32_t mask_of(uint64_t at, uint64_t begin, uint64_t end)
+{
+    uint32_t mask = 15;
+    if (at < begin) mask &= 15u << (begin - at);
+    if (at + MARK_BYTES > end) mask &= 15u >> (at + MARK_BYTES - end);
+    return mask;
+}
+
+/* ---- which grids are in flight ---- */
+
+void grids_in_flight_add(struct grids_in_flight *flight, const struct machine *machine, const struct launch *launch)
+{
+    if (launch->beside == NULL) flight->count = 0;
+    else if (machine->waited) flight->count--;
+    if (flight->count == MOST_IN_FLIGHT) memmove(&flight->grid[0], &flight->grid[1], --flight->count * sizeof flight->grid[0]);
+    struct grid_in_flight *g = &flight->grid[flight->count++];
+    *g = (struct grid_in_flight){ .id = (uint32_t)machine->grids, .early = launch->image->module->launches_dependents };
+    snprintf(g->kernel, sizeof g->kernel, "%s", launch->function->name);
+}
+
+/* The one of the first `count` that left the mark, if any. */
+static const struct grid_in_flight *find(const struct grid_in_flight *grid, uint32_t count, uint32_t mark, uint32_t mask)
+{
+    for (uint32_t i = 0; (mark & mask) != 0 && i < count; i++)
+        if (grid[i].id == mark >> MARK_SHIFT) return &grid[i];
+    return NULL;
+}
+
+void dependent_wait(struct warp *w, uint32_t lanes)
+{
+    struct grid *grid = w->cta->cluster->grid;
+    atomic_store_explicit(&grid->waited, true, memory_order_relaxed);
+    if (grid->launch->beside != NULL) checks_learn_grids(w, lanes);
+}
+
+/* ---- accesses ---- */
+
+static trap report(struct warp *w, const struct insn *in, uint32_t lane, const struct grid_in_flight *g, uint64_t address,
+                   bool writes, bool written)
+{
+    return warp_fault(w, in, lane, REPORT_RACE,
+                      "%s the byte at global address 0x%llx, which is %s by kernel %s, launched before in the stream and perhaps "
+                      "still running: no griddepcontrol.wait of this thread, of one that it is ordered behind, or of a grid between "
+                      "orders the two (PTX ISA, 9.7.13.13 griddepcontrol)",
+                      writes ? "overwrites" : "reads", (unsigned long long)address, written ? "written" : "read", g->kernel);
+}
+
+/* The bytes [begin, end) of an allocation; unordered: how many of the grids in flight are not ordered before this. */
+static trap visit(struct warp *w, const struct insn *in, uint32_t lane, const struct allocation *a, uint64_t begin, uint64_t end,
+                  bool writes, uint32_t unordered)
+{
+    const struct grid *grid = w->cta->cluster->grid;
+    _Atomic uint32_t *own = writes ? a->writer : grid->module->launches_dependents ? a->reader : NULL;
+    for (uint64_t at = begin & ~(uint64_t)(MARK_BYTES - 1); at < end; at += MARK_BYTES) {
+        const uint32_t mask = mask_of(at, begin, end);
+        const uint64_t place = at / MARK_BYTES;
+        if (unordered != 0) {
+            const struct grid_in_flight *flight = grid->launch->beside->grid;
+            const struct grid_in_flight *g = find(flight, unordered, mark_at(a->writer, place), mask);
+            if (g != NULL) return report(w, in, lane, g, a->base + at, writes, true);
+            g = writes ? find(flight, unordered, mark_at(a->reader, place), mask) : NULL;
+            if (g != NULL && g->early) return report(w, in, lane, g, a->base + at, writes, false);
+        }
+        if (own != NULL) remember(&own[place], (uint32_t)grid->id, mask);
+    }
+    return TRAP_NONE;
+}
+
+static uint32_t unordered_grids(const struct warp *w, const knowledge *known)
+{
+    const struct cluster_clocks *c = w->cta->cluster->clocks;
+    const struct grids_in_flight *flight = w->cta->cluster->grid->launch->beside;
+    return flight == NULL || c->exhausted ? 0 : flight->count - (known[grids_actor(c)] != 0);
+}
+
+trap dependent_bytes(struct warp *w, const struct insn *in, uint32_t lane, const knowledge *known, uint64_t address, uint64_t bytes,
+                     bool writes)
+{
+    const struct grid *grid = w->cta->cluster->grid;
+    if (!grid->machine->dependent_grids || bytes == 0) return TRAP_NONE;
+    const uint32_t unordered = unordered_grids(w, known);
+    if (unordered == 0 && !writes && !grid->module->launches_dependents) return TRAP_NONE;
+    const struct allocation *a = w->recent;
+    if (a == NULL || address - a->base >= a->bytes) a = global_find(&grid->machine->memory, address);
+    if (a == NULL || a->writer == NULL) return TRAP_NONE;
+    const uint64_t begin = address - a->base, end = begin + bytes < a->bytes ? begin + bytes : a->bytes;
+    return visit(w, in, lane, a, begin, end, writes, unordered);
+}
+
+trap dependent_lanes(struct warp *w, const struct insn *in, const struct access *access)
+{
+    if (!w->cta->cluster->grid->machine->dependent_grids) return TRAP_NONE;
+    FOR_LANES(l, access->global) {
+        const trap t = dependent_bytes(w, in, l, known_to(w, l), access->address[l], access->bytes, access->writes);
+        if (t != TRAP_NONE) return t;
+    }
+    return TRAP_NONE;
+}

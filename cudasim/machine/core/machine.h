@@ -1,0 +1,442 @@
+/* The machine: plain structs by scope, machine > grid > cluster > cta > warp > lanes.
+ *
+ * A cluster with its CTAs, shared memories, barriers and agents belongs to one host thread: nothing in it needs a lock.  Global
+ * memory is shared by host threads and is read and written by relaxed atomics of the access's width.  A handler executes one
+ * instruction for the lanes of a mask; registers are rows of LANES values, so its loop over lanes has no dispatch inside. */
+#ifndef CUDASIM_MACHINE_CORE_MACHINE_H
+#define CUDASIM_MACHINE_CORE_MACHINE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "device.h"
+#include "machine/mma/tensor_core.h"
+#include "ptx/ptx.h"
+#include "ptx/special.h"
+#include "ptx/table.h"
+
+#if defined(__SANITIZE_THREAD__)
+#define THREAD_SANITIZER 1
+#elif defined(__has_feature)
+#define THREAD_SANITIZER __has_feature(thread_sanitizer)
+#else
+#define THREAD_SANITIZER 0
+#endif
+
+/* What a handler gives back. */
+enum trap_code {
+    TRAP_NONE,                            /* done; on to the next instruction */
+    TRAP_JUMP,                            /* done; the handler has set program counters itself */
+    TRAP_WAIT,                            /* not done: w->group->wait says for what; run again when something has happened */
+    TRAP_FAULT                            /* the report is written; the grid ends */
+};
+
+/* ---- reports (report.c) ---- */
+
+enum report_code {
+    REPORT_NONE, REPORT_OUT_OF_BOUNDS, REPORT_MISALIGNED, REPORT_UNINITIALISED, REPORT_DIVERGENCE, REPORT_DEADLOCK, REPORT_TRAP,
+    REPORT_ASSERT, REPORT_ILLEGAL, REPORT_BARRIER, REPORT_RACE, REPORT_PROXY, REPORT_ASYNC, REPORT_RESOURCES, REPORT_SCHEDULES,
+    REPORT_CODE_COUNT
+};
+
+struct report {
+    enum report_code code;
+    const char *kernel;
+    uint32_t cta[3], warp, lane;          /* lane: the first that is concerned; NO_LANE */
+    uint32_t pc, ptx_line;
+    const char *source_file;              /* NULL without debug lines */
+    uint32_t source_line;
+    const char *section;                  /* of the PTX manual */
+    char sentence[512];
+    char text[2048];                      /* all of it, one block */
+};
+enum { NO_LANE = 32 };
+
+/* ---- global memory (memory.c) ---- */
+
+enum allocation_kind { ALLOCATION_DEVICE, ALLOCATION_HOST, ALLOCATION_MANAGED, ALLOCATION_REGISTERED, ALLOCATION_VIRTUAL };
+struct allocation {
+    uint64_t base, bytes;                 /* device address; never used twice in a process, so that stale pointers are seen */
+    uint8_t *host;
+    bool read_only, owned;                /* owned: host is freed with it */
+    bool mapped;                          /* host == base, and is unmapped with it */
+    uint8_t kind;                         /* enum allocation_kind: what the driver's callers see of it */
+    uint8_t *written;                     /* shadow, a bit per byte; NULL: not watched */
+    _Atomic uint32_t *writer, *reader;    /* grids, by four bytes (dependent.h); NULL: not watched */
+    const char *name;                     /* of a module's variable */
+};
+
+struct global_memory {
+    struct allocation *allocation;        /* by rising base */
+    uint32_t count, capacity;
+    uint64_t next, used, limit;
+};
+
+/* Windows of the generic address space.  Shared addresses have 32 bits: rank in the cluster << 24 | offset, as on hardware.
+ * Memory that host and kernels share lies at its address in global memory, where ThreadSanitizer lets programs map none below that. */
+#define GLOBAL_WINDOW (THREAD_SANITIZER ? UINT64_C(0x00007e8000000000) : UINT64_C(0x0000700000000000))
+#define SHARED_WINDOW UINT64_C(0x00007fa000000000)
+#define LOCAL_WINDOW  UINT64_C(0x00007fb000000000)
+#define PARAM_WINDOW  UINT64_C(0x00007fc000000000)
+#define CODE_WINDOW   UINT64_C(0x00007fd000000000)
+#define WINDOW_BYTES  UINT64_C(0x100000000)
+enum { SHARED_RANK_SHIFT = 24, LOCAL_BASE = 64, PARAMETER_LIMIT = 32768 };
+
+/* ---- shadow of shared memory (checks.h) ---- */
+
+enum {
+    SHADOW_WRITTEN = 1,                   /* by anybody since the CTA began */
+    SHADOW_BARRIER = 2                    /* part of a live mbarrier object */
+};
+
+struct granule;                           /* last writer and readers of four bytes: clocks.h */
+struct shadow {
+    uint8_t *state;                       /* SHADOW_*, a byte per byte of shared memory: always there */
+    struct granule *granule;              /* NULL until the first access while races are watched */
+};
+
+/* ---- waiting ---- */
+
+enum wait_kind {
+    WAIT_NONE,
+    WAIT_CONVERGENCE,
+    WAIT_BARRIER,
+    WAIT_WARP_BARRIER,
+    WAIT_CLUSTER_BARRIER,
+    WAIT_MBARRIER,
+    WAIT_ASYNC_GROUP,
+    WAIT_MMA,
+    WAIT_TENSOR_MEMORY,
+    WAIT_REGISTERS,
+    WAIT_SLEEP,
+    WAIT_GRID,
+    WAIT_KIND_COUNT
+};
+
+struct wait {
+    enum wait_kind kind;
+    uint64_t object;                      /* barrier number, shared address, group count, ...: shown in reports */
+    uint64_t detail;                      /* parity, mask, ... */
+    uint64_t until;                       /* the step at which it ends anyway; 0: never */
+};
+
+/* Lanes that stand at the same instruction in frames of the same place. */
+struct group {
+    uint32_t lanes, pc;
+    uint32_t base;                        /* first row of the frame */
+    uint32_t depth;                       /* of calls */
+    uint32_t local;                       /* byte offset of the frame in local memory */
+    uint32_t stage;                       /* of an instruction that waits: 0 when it begins; handlers may count up */
+    uint64_t ticket;                      /* for such handlers */
+    bool blocked;
+    uint64_t blocked_at;                  /* cluster.events when it blocked */
+    struct wait wait;
+    uint64_t waiting_since;               /* step; 0: it does not wait, or nobody watches (watch.h) */
+};
+
+struct call_frame { uint32_t return_pc, base, local; };
+
+struct warp {
+    struct cta *cta;
+    uint32_t index;                       /* in the CTA */
+    uint32_t carry;                       /* of add.cc and the like, a bit per lane */
+    uint32_t live;                        /* lanes that have not exited */
+    uint64_t *frame;                      /* row 0 of the running group: what handlers read */
+    struct group *group;                  /* the running group */
+    struct group groups[LANES];
+    uint32_t group_count;
+    uint64_t chosen_at, hold_until;       /* steps: when the running group was chosen, how long it stays (fairness) */
+    uint64_t *registers;
+    uint32_t rows;                        /* allocated */
+    uint8_t *local;                       /* [LANES][local_bytes] */
+    uint32_t local_bytes;
+    struct call_frame (*calls)[LANES];    /* [depth][lane] */
+    uint32_t call_capacity;
+    const struct allocation *recent;      /* the last allocation that was found */
+    uint32_t barrier_mask;                /* bar.warp.sync: lanes that have arrived */
+    uint64_t barrier_turn;
+    uint32_t cluster_arrived;             /* barrier.cluster: lanes that have arrived and not waited, and at which phase */
+    uint64_t cluster_ticket[LANES];
+    void *engine[4];                      /* state of async engines per warp, by enum agent_engine; freed by them */
+    struct warp_clocks *clocks;           /* happens-before (clocks.h); NULL: races are not watched */
+    struct row_use *row_use;              /* wgmma's registers (wgmma.h), [row_uses]; NULL: the warp has executed no wgmma.fence */
+    uint32_t row_uses, wgmma_fences;      /* wgmma.fence executed so far */
+    uint32_t maximum_registers, register_turns;           /* setmaxnreg: registers per thread, how often it was executed */
+};
+
+/* bar / barrier: 16 of them per CTA. */
+struct cta_barrier {
+    uint32_t arrived, expected;
+    uint64_t turn;
+    uint32_t reduction, votes, last_reduction, last_votes;
+    bool in_use;
+};
+
+struct mbarrier_table;
+struct tensor_memory;                     /* of an SM: tensor_memory.h */
+struct sm { uint32_t index; struct tensor_memory *tensor; };
+struct sm_set;                            /* SMs that several clusters share: sms.h */
+
+struct cta {
+    struct cluster *cluster;
+    uint32_t id[3], rank;
+    uint8_t *shared;
+    uint32_t shared_bytes;                /* valid offsets: shared_reserved ... shared_bytes-1 */
+    uint32_t shared_base;                 /* rank << 24 */
+    struct shadow shadow;
+    struct warp *warp;
+    uint32_t warps, threads, live_threads;
+    uint32_t free_registers;              /* per thread of a warp: what setmaxnreg.dec released */
+    struct cta_barrier barrier[16];
+    struct mbarrier_table *mbarriers;     /* mbarrier.h; NULL until the first mbarrier.init */
+    struct sm *sm;                        /* NULL until the first tcgen05 instruction */
+    bool cancel_failed;                   /* a thread has observed that a clusterlaunchcontrol.try_cancel failed */
+};
+
+struct agent_operation;
+
+struct cluster {
+    struct grid *grid;
+    uint32_t id[3], index;
+    struct cta *cta;
+    uint32_t ctas, live_ctas;
+    uint64_t now;                         /* steps: instructions executed, and time passed while nothing could run */
+    uint64_t events;                      /* counts what may end a wait */
+    uint64_t random;                      /* state of the schedule's numbers */
+    struct agent_operation *operations;   /* under way, by rising due step (agent.h) */
+    uint64_t next_due;                    /* of the first; UINT64_MAX */
+    uint64_t operation_serial;            /* started so far */
+    uint32_t next_warp;                   /* round robin */
+    uint64_t favour;                      /* what warps or CTAs come first now (schedule.c), and for how many turns */
+    uint32_t favour_turns;
+    uint32_t barrier_arrived;             /* barrier.cluster: threads */
+    uint64_t barrier_turn;
+    struct cluster_clocks *clocks;        /* happens-before (clocks.h); NULL: races are not watched */
+    /* Threads that look again and again for what nobody brings: rounds in which time passed and nothing else happened. */
+    uint64_t idle_events, idle_rounds;
+    bool idle;                            /* counted in grid.idle */
+    struct insn_counts *counts;           /* by program counter (profile.c); NULL: no profile */
+    struct sm_set *sms;                   /* where it is resident */
+    bool starved;                         /* it waits for what other clusters on its SMs hold, and nothing has come since it
+                                             looked */
+};
+
+enum schedule { SCHEDULE_RANDOM, SCHEDULE_EARLIEST, SCHEDULE_LATEST };
+
+/* Whether two fences are demanded of modules that use them, or of all (what the manual says; compilers' kernels that have none are
+ * known to run): tcgen05.fence around a synchronisation that has release and acquire, and fence.proxy.async between what cp.async
+ * wrote and tcgen05 operations that read it. */
+enum tensor_fences { TENSOR_FENCES_USED, TENSOR_FENCES_ALWAYS };
+
+/* Whether fence.proxy.async is demanded between a generic read of shared memory and the copy engine's next write there, by the thread that
+ * has read.  The manual demands it of every access; on an H200 reads that nothing has waited for were overtaken by such writes, though an
+ * mbarrier lay between.  Kernels of compilers have none, and use what they read before they release it. */
+enum read_fences { READ_FENCES_ALWAYS, READ_FENCES_NEVER };
+
+struct machine_options {
+    uint64_t seed;
+    enum schedule schedule;
+    uint32_t threads;                     /* host threads */
+    uint32_t sms;
+    uint64_t step_limit;                  /* of a cluster; 0: none */
+    bool check_uninitialised, check_races;
+    enum tensor_fences tensor_fences;
+    enum read_fences read_fences;
+    enum tensor_mode tensor_core;         /* TENSOR_MODE_FP32: plain fp32 in place of the models of tensor_core.h */
+    uint32_t schedules;                   /* a launch is repeated under so many, which must agree; 0, 1: it is not (schedules.c) */
+};
+
+struct machine {
+    const struct device_limits *device;
+    struct machine_options options;
+    struct global_memory memory;
+    uint64_t grids;                       /* launched so far */
+    bool dependent_grids, early_grids;    /* some module has griddepcontrol; its .launch_dependents */
+    bool waited;                          /* the last grid has executed griddepcontrol.wait */
+    atomic_flag wide_lock;                /* of 16-byte atomics */
+    void (*print)(void *user, const char *text, size_t length);   /* vprintf of kernels */
+    void *print_user;
+    struct watch *watch;                  /* trace and profile (watch.h); NULL: none */
+    uint64_t steps;                       /* of the longest cluster of the last launch, under any of its schedules */
+};
+
+/* A module on a machine: where its variables lie. */
+struct image {
+    const struct module *module;
+    uint64_t *address;                    /* by variable index; 0 for shared ones */
+};
+
+/* Grids before this one in its stream that may not have ended when it begins (dependent.h). */
+enum { MOST_IN_FLIGHT = 4 };
+struct grid_in_flight {
+    uint32_t id;
+    bool early;                           /* the next grid may begin while it reads */
+    char kernel[64];
+};
+struct grids_in_flight { struct grid_in_flight grid[MOST_IN_FLIGHT]; uint32_t count; };
+
+struct launch {
+    const struct image *image;
+    const struct function *function;
+    uint32_t grid[3], block[3], cluster[3];
+    bool explicit_cluster;
+    bool cooperative;                     /* all clusters are resident together */
+    uint32_t dynamic_shared;
+    const uint8_t *parameters;            /* function->parameter_bytes */
+    const struct grids_in_flight *beside; /* NULL: all before it have ended */
+};
+
+struct grid {
+    struct machine *machine;
+    const struct launch *launch;
+    const struct module *module;
+    const struct function *function;
+    const struct insn *code;
+    uint64_t id;
+    uint64_t *symbol;                     /* addresses by variable index; shared ones: offsets in the CTA */
+    uint32_t shared_bytes;                /* of a CTA: reserved + static + dynamic */
+    uint32_t threads_per_cta;
+    uint32_t cluster_extent[3], clusters_extent[3];
+    uint64_t clusters;
+    _Atomic uint64_t next_cluster;
+    _Atomic uint64_t ended, idle;         /* clusters */
+    _Atomic bool stop;
+    _Atomic bool reported;
+    _Atomic bool waited;                  /* some thread has executed griddepcontrol.wait */
+    _Atomic uint32_t tensor_group;        /* cta_group of the tcgen05 instructions so far; 0: none yet */
+    struct report report;                 /* of the first fault */
+    struct watch *watch;                  /* NULL: none */
+    _Atomic uint64_t steps;               /* of the longest cluster that has ended */
+};
+
+/* ---- launch.c ---- */
+
+void machine_open(struct machine *machine, const struct device_limits *device, const struct machine_options *options);
+void machine_close(struct machine *machine);
+struct machine_options machine_default_options(void);
+/* Places a module's variables; false: no memory. */
+bool image_open(struct image *image, struct machine *machine, const struct module *module);
+void image_close(struct image *image, struct machine *machine);
+/* Runs a grid to its end.  Returns false and fills *report if it faulted. */
+bool machine_run(struct machine *machine, const struct launch *launch, struct report *report);
+/* Takes the next cluster that has not started, so that it never will: its coordinates.  False: all have. */
+bool grid_cancel_cluster(struct grid *grid, uint32_t id[3]);
+/* The same once, whatever options.schedules says. */
+bool grid_run(struct machine *machine, const struct launch *launch, struct report *report);
+
+/* ---- schedules.c ---- */
+
+/* Runs a grid under options.schedules schedules: always-earliest, always-latest, then random ones.  Every one begins with the same
+ * memory and must leave the same bytes. */
+bool schedules_run(struct machine *machine, const struct launch *launch, struct report *report);
+const char *schedule_name(enum schedule schedule);
+
+/* ---- schedule.c ---- */
+
+/* Runs a cluster for about `steps`; true when it has ended (or the grid stops). */
+bool cluster_run(struct cluster *cluster, uint64_t steps);
+uint64_t cluster_random(struct cluster *cluster);
+
+/* ---- warp.c: groups of lanes, calls ---- */
+
+bool warp_open(struct warp *w, struct cta *cta, uint32_t index, uint32_t lanes);
+void warp_close(struct warp *w);
+/* Runs the warp for up to `steps` instructions. */
+trap warp_run(struct warp *w, uint32_t steps);
+bool warp_can_run(const struct warp *w);
+/* Picks a group that can run, or false. */
+bool warp_choose(struct warp *w);
+/* Fills the presets of a frame and makes room for it. */
+uint64_t special_value(const struct warp *w, uint32_t lane, enum special special);
+/* The lanes go to target, the others of the group to the next instruction. */
+trap warp_branch(struct warp *w, uint32_t lanes, uint32_t target);
+/* Each lane to a place of its own: target[lane]. */
+trap warp_branch_each(struct warp *w, uint32_t lanes, const uint32_t *target);
+/* The lanes stay at this instruction, as a group of their own. */
+void warp_leave_behind(struct warp *w, uint32_t lanes);
+trap warp_call(struct warp *w, const struct insn *in, uint32_t lanes, const struct function *f);
+trap warp_return(struct warp *w, uint32_t lanes);
+trap warp_exit(struct warp *w, uint32_t lanes);
+/* Something happened that may end a wait. */
+static inline void cluster_event(struct cluster *c) { c->events++; }
+/* For handlers: blocks the running group; what they return. */
+trap warp_wait(struct warp *w, enum wait_kind kind, uint64_t object, uint64_t detail);
+
+/* ---- report.c ---- */
+
+/* Writes the grid's report (the first counts) and stops it. */
+__attribute__((format(printf, 5, 6)))
+trap warp_fault(struct warp *w, const struct insn *in, uint32_t lane, enum report_code code, const char *format, ...);
+void report_deadlock(struct cluster *cluster);
+const char *report_code_name(enum report_code code);
+const char *wait_name(enum wait_kind kind);
+
+/* ---- memory.c ---- */
+
+struct access {
+    enum space space;
+    uint32_t bytes;                       /* per lane */
+    bool writes, reads;
+    bool strong;                          /* atomic, relaxed, volatile: does not race with others like it */
+    bool locates;                         /* the place alone is asked for: the caller checks the access itself */
+    bool mbarrier;                        /* by an mbarrier operation: may touch a live object */
+    const uint64_t *stored;               /* what each lane will write, if it is told: at most 8 bytes; NULL: it is not */
+    uint64_t address[LANES];              /* as the instruction names it, in `space` */
+    uint8_t *host[LANES];
+    struct cta *owner[LANES];             /* whose shared memory it is; NULL: not shared */
+    uint32_t offset[LANES];               /* in it */
+    uint32_t global;                      /* lanes whose access is to global memory */
+};
+
+void global_open(struct global_memory *memory, uint64_t limit);
+void global_close(struct global_memory *memory);
+/* 0: no memory. */
+uint64_t global_allocate(struct global_memory *memory, uint64_t bytes, uint64_t alignment, const char *name);
+/* Memory that has the same address on the host.  0: no memory. */
+uint64_t global_map(struct global_memory *memory, uint64_t bytes, enum allocation_kind kind);
+/* Addresses without memory; and memory of somebody's at such addresses.  0, false: no room. */
+uint64_t global_reserve(struct global_memory *memory, uint64_t bytes, uint64_t alignment);
+bool global_insert(struct global_memory *memory, const struct allocation *allocation);
+bool global_release(struct global_memory *memory, uint64_t base);
+const struct allocation *global_find(const struct global_memory *memory, uint64_t address);
+/* Host pointer of bytes [address, address+bytes), or NULL. */
+uint8_t *global_host(const struct global_memory *memory, uint64_t address, uint64_t bytes);
+
+/* address + offset of an OPERAND_ADDRESS, per lane. */
+void address_lanes(struct warp *w, const struct operand *o, uint32_t lanes, uint64_t *address);
+/* Where an address of a variable points, for this warp's running frame (in the variable's own space). */
+uint64_t variable_address(const struct warp *w, const struct variable *v);
+/* Checks bounds, alignment and shadow state, and finds the host bytes. */
+trap memory_access(struct warp *w, const struct insn *in, uint32_t lanes, struct access *a);
+/* The CTA of a shared address and the offset in it; NULL: no such CTA. */
+struct cta *shared_target(struct warp *w, uint32_t address, uint32_t *offset);
+
+/* ---- registers ---- */
+
+#define FOR_LANES(lane, lanes) \
+    for (uint32_t lane##_left = (lanes), lane = 0; lane##_left != 0 && (lane = (uint32_t)__builtin_ctz(lane##_left), true); \
+         lane##_left &= lane##_left - 1)
+
+static inline uint64_t *register_row(const struct warp *w, uint32_t slot) { return w->frame + (size_t)slot * LANES; }
+static inline const uint64_t *source_row(const struct warp *w, const struct operand *o)
+{
+    return o->row != NULL ? o->row : register_row(w, o->slot);
+}
+static inline const uint64_t *source(const struct warp *w, const struct insn *in, int i) { return source_row(w, &in->operand[i]); }
+static inline uint64_t *destination(const struct warp *w, const struct insn *in, int i)
+{
+    return register_row(w, in->operand[i].slot);
+}
+/* A predicate operand as a mask of lanes. */
+static inline uint32_t predicate_lanes(const struct warp *w, const struct operand *o, uint32_t lanes)
+{
+    const uint64_t *row = source_row(w, o);
+    uint32_t set = 0;
+    FOR_LANES(l, lanes) set |= (uint32_t)(row[l] & 1) << l;
+    return o->negated ? lanes & ~set : set;
+}
+static inline int64_t sign_extend(uint64_t value, uint32_t bits) { return (int64_t)(value << (64 - bits)) >> (64 - bits); }
+
+#endif

@@ -1,0 +1,299 @@
+/* Addresses: global memory's allocations, windows of the generic space, bounds and alignment. */
+#include "machine/check/checks.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { GLOBAL_ALIGNMENT = 512, GUARD_BYTES = 4096, PAGE_BYTES = 4096 };
+
+void global_open(struct global_memory *memory, uint64_t limit)
+{
+    *memory = (struct global_memory){ .next = GLOBAL_WINDOW + (UINT64_C(1) << 32), .limit = limit };
+}
+
+static void free_host(const struct allocation *a)
+{
+    if (a->owned) free(a->host);
+    if (a->mapped) munmap(a->host, a->bytes);
+    free(a->writer), free(a->reader);
+}
+
+void global_close(struct global_memory *memory)
+{
+    for (uint32_t i = 0; i < memory->count; i++) free_host(&memory->allocation[i]);
+    free(memory->allocation);
+    *memory = (struct global_memory){ 0 };
+}
+
+static bool make_room(struct global_memory *memory)
+{
+    if (memory->count < memory->capacity) return true;
+    const uint32_t capacity = memory->capacity == 0 ? 64 : 2 * memory->capacity;
+    struct allocation *larger = realloc(memory->allocation, capacity * sizeof *larger);
+    if (larger == NULL) return false;
+    memory->allocation = larger;
+    memory->capacity = capacity;
+    return true;
+}
+
+uint64_t global_reserve(struct global_memory *memory, uint64_t bytes, uint64_t alignment)
+{
+    if (alignment < GLOBAL_ALIGNMENT) alignment = GLOBAL_ALIGNMENT;
+    const uint64_t base = (memory->next + alignment - 1) / alignment * alignment;
+    if (base >= SHARED_WINDOW || bytes > SHARED_WINDOW - GUARD_BYTES - base) return 0;
+    memory->next = base + bytes + GUARD_BYTES;
+    return base;
+}
+
+bool global_insert(struct global_memory *memory, const struct allocation *allocation)
+{
+    if (!make_room(memory)) return false;
+    uint32_t at = memory->count++;
+    for (; at > 0 && memory->allocation[at - 1].base > allocation->base; at--) memory->allocation[at] = memory->allocation[at - 1];
+    memory->allocation[at] = *allocation;
+    memory->used += allocation->bytes;
+    return true;
+}
+
+uint64_t global_allocate(struct global_memory *memory, uint64_t bytes, uint64_t alignment, const char *name)
+{
+    if (bytes > memory->limit - memory->used) return 0;
+    const uint64_t base = global_reserve(memory, bytes, alignment);
+    struct allocation made = { .base = base, .bytes = bytes, .owned = true, .name = name };
+    made.host = base == 0 ? NULL : calloc(1, bytes == 0 ? 1 : bytes);
+    if (made.host != NULL && global_insert(memory, &made)) return base;
+    free(made.host);
+    return 0;
+}
+
+uint64_t global_map(struct global_memory *memory, uint64_t bytes, enum allocation_kind kind)
+{
+    const uint64_t size = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+    if (bytes > memory->limit - memory->used) return 0;
+    const uint64_t base = global_reserve(memory, size, PAGE_BYTES);
+    if (base == 0) return 0;
+    void *place = (void *)(uintptr_t)base;
+    void *host = mmap(place, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (host == MAP_FAILED) return 0;
+    const struct allocation made = { .base = base, .bytes = bytes, .host = host, .mapped = true,
+                                      .kind = (uint8_t)kind };
+    if (host == place && global_insert(memory, &made)) return base;
+    munmap(host, size);
+    return 0;
+}
+
+static struct allocation *search(const struct global_memory *memory, uint64_t address)
+{
+    uint32_t low = 0, high = memory->count;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (memory->allocation[middle].base <= address) low = middle + 1;
+        else high = middle;
+    }
+    return low == 0 ? NULL : &memory->allocation[low - 1];
+}
+
+bool global_release(struct global_memory *memory, uint64_t base)
+{
+    struct allocation *a = search(memory, base);
+    if (a == NULL || a->base != base) return false;
+    free_host(a);
+    memory->used -= a->bytes;
+    const size_t behind = (size_t)(memory->allocation + memory->count - (a + 1));
+    memmove(a, a + 1, behind * sizeof *a);
+    memory->count--;
+    return true;
+}
+
+const struct allocation *global_find(const struct global_memory *memory, uint64_t address)
+{
+    const struct allocation *a = search(memory, address);
+    return a != NULL && address - a->base < a->bytes ? a : NULL;
+}
+
+uint8_t *global_host(const struct global_memory *memory, uint64_t address, uint64_t bytes)
+{
+    const struct allocation *a = search(memory, address);
+    if (a == NULL || address - a->base > a->bytes || bytes > a->bytes - (address - a->base)) return NULL;
+    return a->host + (address - a->base);
+}
+
+/* ---- addresses of a warp ---- */
+
+uint64_t variable_address(const struct warp *w, const struct variable *v)
+{
+    switch (v->space) {
+    case SPACE_SHARED: return w->cta->shared_base + w->cta->cluster->grid->symbol[v->index];
+    case SPACE_LOCAL: return w->group->local + v->offset;
+    case SPACE_PARAM: return v->of_entry ? PARAM_WINDOW + v->offset : w->group->local + v->offset;
+    default: return w->cta->cluster->grid->symbol[v->index];
+    }
+}
+
+void address_lanes(struct warp *w, const struct operand *o, uint32_t lanes, uint64_t *address)
+{
+    const uint64_t offset = (uint64_t)o->value;
+    if (o->based) {
+        const uint64_t *base = register_row(w, o->slot);
+        const uint64_t mask = type_bits((enum ptx_type)o->type) == 32 ? UINT32_MAX : UINT64_MAX;
+        FOR_LANES(l, lanes) address[l] = (base[l] + offset) & mask;
+        return;
+    }
+    const uint64_t base = o->variable == NULL ? 0 : variable_address(w, o->variable);
+    FOR_LANES(l, lanes) address[l] = base + offset;
+}
+
+struct cta *shared_target(struct warp *w, uint32_t address, uint32_t *offset)
+{
+    struct cluster *cluster = w->cta->cluster;
+    const uint32_t rank = address >> SHARED_RANK_SHIFT;
+    *offset = address & ((1u << SHARED_RANK_SHIFT) - 1);
+    return rank < cluster->ctas ? &cluster->cta[rank] : NULL;
+}
+
+static const char *verb(const struct access *a) { return a->writes && a->reads ? "updates" : a->writes ? "writes" : "reads"; }
+
+static uint8_t *in_shared(struct warp *w, const struct insn *in, struct access *a, uint32_t lane, uint64_t address, bool any_cta)
+{
+    uint32_t offset;
+    struct cta *cta = address > UINT32_MAX ? NULL : shared_target(w, (uint32_t)address, &offset);
+    if (cta == NULL) {
+        warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS,
+                   "%s %u bytes at shared address 0x%llx, which belongs to no CTA of the cluster", verb(a), a->bytes,
+                   (unsigned long long)address);
+        return NULL;
+    }
+    if (cta != w->cta && !any_cta) {
+        warp_fault(
+            w, in, lane, REPORT_OUT_OF_BOUNDS,
+            "%s %u bytes at shared address 0x%llx of CTA rank %u with an instruction for the CTA's own shared memory (rank %u)",
+            verb(a), a->bytes, (unsigned long long)address, cta->rank, w->cta->rank);
+        return NULL;
+    }
+    if (cta->live_threads == 0 && !a->mbarrier) {        /* mbarrier.c has its own sentence */
+        warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS,
+                   "%s %u bytes at shared address 0x%llx of CTA rank %u, which has ended: its shared memory is gone", verb(a),
+                   a->bytes, (unsigned long long)address, cta->rank);
+        return NULL;
+    }
+    const uint32_t first = w->cta->cluster->grid->machine->device->shared_reserved;
+    if (offset < first || offset > cta->shared_bytes || a->bytes > cta->shared_bytes - offset) {
+        warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS, "%s %u bytes at shared address 0x%llx; the CTA has 0x%x to 0x%x (%u bytes)",
+                   verb(a), a->bytes, (unsigned long long)address, first, cta->shared_bytes, cta->shared_bytes - first);
+        return NULL;
+    }
+    a->owner[lane] = cta;
+    a->offset[lane] = offset;
+    return cta->shared + offset;
+}
+
+static uint8_t *in_global(struct warp *w, const struct insn *in, struct access *a, uint32_t lane, uint64_t address)
+{
+    const struct allocation *found = w->recent;
+    if (found == NULL || address - found->base >= found->bytes) {
+        found = search(&w->cta->cluster->grid->machine->memory, address);
+        if (found == NULL) {
+            warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS, "%s %u bytes at global address 0x%llx, where nothing is allocated",
+                       verb(a), a->bytes, (unsigned long long)address);
+            return NULL;
+        }
+    }
+    const uint64_t offset = address - found->base;
+    if (offset >= found->bytes || a->bytes > found->bytes - offset) {
+        warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS,
+                   "%s %u bytes at global address 0x%llx, %llu bytes behind the start of the %llu bytes allocated at 0x%llx%s%s",
+                   verb(a), a->bytes, (unsigned long long)address, (unsigned long long)offset, (unsigned long long)found->bytes,
+                   (unsigned long long)found->base, found->name == NULL ? "" : " for ", found->name == NULL ? "" : found->name);
+        return NULL;
+    }
+    if (found->read_only && a->writes) {
+        warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS, "writes constant memory at 0x%llx", (unsigned long long)address);
+        return NULL;
+    }
+    w->recent = found;
+    a->global |= 1u << lane;
+    return found->host + offset;
+}
+
+static uint8_t *in_local(struct warp *w, const struct insn *in, struct access *a, uint32_t lane, uint64_t address)
+{
+    if (address < LOCAL_BASE || address > w->local_bytes || a->bytes > w->local_bytes - address) {
+        warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS, "%s %u bytes at local address 0x%llx; the thread has 0x%x to 0x%x", verb(a),
+                   a->bytes, (unsigned long long)address, LOCAL_BASE, w->local_bytes);
+        return NULL;
+    }
+    return w->local + (size_t)lane * w->local_bytes + address;
+}
+
+static uint8_t *in_param(struct warp *w, const struct insn *in, struct access *a, uint32_t lane, uint64_t address)
+{
+    const struct grid *grid = w->cta->cluster->grid;
+    if (address < PARAM_WINDOW) return in_local(w, in, a, lane, address);
+    const uint64_t offset = address - PARAM_WINDOW, bytes = grid->function->parameter_bytes;
+    if (a->writes || offset > bytes || a->bytes > bytes - offset) {
+        warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS, "%s %u bytes at offset %llu of the %llu bytes of kernel parameters", verb(a),
+                   a->bytes, (unsigned long long)offset, (unsigned long long)bytes);
+        return NULL;
+    }
+    return (uint8_t *)(uintptr_t)(grid->launch->parameters + offset);
+}
+
+static uint8_t *in_generic(struct warp *w, const struct insn *in, struct access *a, uint32_t lane, uint64_t address)
+{
+    if (address < SHARED_WINDOW) return in_global(w, in, a, lane, address);
+    if (address - SHARED_WINDOW < WINDOW_BYTES) return in_shared(w, in, a, lane, address - SHARED_WINDOW, true);
+    if (address - LOCAL_WINDOW < WINDOW_BYTES) return in_local(w, in, a, lane, address - LOCAL_WINDOW);
+    if (address - PARAM_WINDOW < PARAMETER_LIMIT) return in_param(w, in, a, lane, address);
+    return in_global(w, in, a, lane, address);
+}
+
+static uint8_t *find(struct warp *w, const struct insn *in, struct access *a, uint32_t lane)
+{
+    const uint64_t address = a->address[lane];
+    switch (a->space) {
+    case SPACE_SHARED: return in_shared(w, in, a, lane, address, false);
+    case SPACE_SHARED_CLUSTER: return in_shared(w, in, a, lane, address, true);
+    case SPACE_LOCAL: return in_local(w, in, a, lane, address);
+    case SPACE_PARAM: return in_param(w, in, a, lane, address);
+    case SPACE_GLOBAL: case SPACE_CONST: return in_global(w, in, a, lane, address);
+    default: return in_generic(w, in, a, lane, address);
+    }
+}
+
+/* The common case first: all lanes in the CTA's own shared memory.  False: find out lane by lane. */
+static bool all_in_own_shared(struct warp *w, uint32_t lanes, struct access *a)
+{
+    struct cta *cta = w->cta;
+    if (a->space != SPACE_SHARED || a->bytes > cta->shared_bytes) return false;
+    const uint64_t base = cta->shared_base, first = base + cta->cluster->grid->machine->device->shared_reserved;
+    const uint64_t last = base + cta->shared_bytes - a->bytes;
+    bool inside = true;
+    FOR_LANES(l, lanes) inside &= a->address[l] >= first && a->address[l] <= last && (a->address[l] & (a->bytes - 1)) == 0;
+    if (!inside) return false;
+    FOR_LANES(l, lanes) {
+        a->owner[l] = cta;
+        a->offset[l] = (uint32_t)(a->address[l] - base);
+        a->host[l] = cta->shared + a->offset[l];
+    }
+    return true;
+}
+
+trap memory_access(struct warp *w, const struct insn *in, uint32_t lanes, struct access *a)
+{
+    bool shared = false;
+    a->global = 0;
+    if (all_in_own_shared(w, lanes, a)) return a->locates ? TRAP_NONE : checks_shared(w, in, lanes, a);
+    FOR_LANES(l, lanes) {
+        if ((a->address[l] & (a->bytes - 1)) != 0)
+            return warp_fault(w, in, l, REPORT_MISALIGNED, "%s %u bytes at address 0x%llx, which is no multiple of %u", verb(a),
+                              a->bytes, (unsigned long long)a->address[l], a->bytes);
+        a->owner[l] = NULL;
+        a->host[l] = find(w, in, a, l);
+        if (a->host[l] == NULL) return TRAP_FAULT;
+        shared |= a->owner[l] != NULL;
+    }
+    if (a->locates) return TRAP_NONE;
+    const trap t = shared ? checks_shared(w, in, lanes, a) : TRAP_NONE;
+    return t == TRAP_NONE && a->global != 0 ? checks_global(w, in, a) : t;
+}

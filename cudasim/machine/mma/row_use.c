@@ -1,0 +1,143 @@
+/* Registers that belong to products under way, and registers that a product takes without a wgmma.fence (PTX ISA 9.7.15.7.1,
+ * 9.7.15.7.3). */
+#include "wgmma.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool rows_watch(struct warp *w)
+{
+    if (w->row_uses >= w->rows) return true;
+    struct row_use *larger = realloc(w->row_use, w->rows * sizeof *larger);
+    if (larger == NULL) return false;
+    memset(larger + w->row_uses, 0, (w->rows - w->row_uses) * sizeof *larger);
+    w->row_use = larger;
+    w->row_uses = w->rows;
+    return true;
+}
+
+static struct row_use *use_of(const struct warp *w, uint32_t base, uint32_t slot)
+{
+    const uint64_t row = (uint64_t)base + slot;
+    return slot == 0 || row >= w->row_uses ? NULL : &w->row_use[row];
+}
+
+/* ---- other instructions ---- */
+
+static trap touch(struct warp *w, const struct insn *in, uint32_t slot)
+{
+    struct row_use *u = use_of(w, w->group->base, slot);
+    if (u == NULL) return TRAP_NONE;
+    if (u->pending != 0)
+        return warp_fault(w, in, NO_LANE, REPORT_ASYNC,
+                          "uses a register that %s the wgmma.mma_async at PTX line %u; no wgmma.wait_group has waited for it",
+                          u->shape != 0 ? "is an accumulator of" : "holds elements of A for", u->pending_line);
+    if (u->loading_line != 0)
+        return warp_fault(w, in, NO_LANE, REPORT_ASYNC,
+                          "uses a register that the tcgen05.ld at PTX line %u writes; no tcgen05.wait::ld has waited for it",
+                          u->loading_line);
+    u->touched_fence = w->wgmma_fences;
+    u->touched_line = in->line;
+    return TRAP_NONE;
+}
+
+static trap touch_operand(struct warp *w, const struct insn *in, const struct operand *o)
+{
+    if (o->kind == OPERAND_REGISTER || (o->kind == OPERAND_ADDRESS && o->based)) return touch(w, in, o->slot);
+    trap t = TRAP_NONE;
+    if (o->kind == OPERAND_VECTOR)
+        for (uint32_t i = 0; i < o->count && t == TRAP_NONE; i++) t = touch_operand(w, in, &o->element[i]);
+    return t;
+}
+
+trap rows_touch(struct warp *w, const struct insn *in)
+{
+    trap t = TRAP_NONE;
+    for (uint32_t i = 0; i < in->operands && t == TRAP_NONE; i++) t = touch_operand(w, in, &in->operand[i]);
+    return t;
+}
+
+/* ---- tcgen05.ld ---- */
+
+trap rows_load(struct warp *w, const struct insn *in, const struct operand *vector)
+{
+    if (!rows_watch(w)) return warp_fault(w, in, NO_LANE, REPORT_RESOURCES, "finds no host memory");
+    for (uint32_t i = 0; i < vector->count; i++) {
+        struct row_use *u = use_of(w, w->group->base, vector->element[i].slot);
+        if (u != NULL) u->loading_line = in->line;
+    }
+    return TRAP_NONE;
+}
+
+void rows_loaded(struct warp *w)
+{
+    for (uint32_t i = 0; i < w->row_uses; i++) w->row_use[i].loading_line = 0;
+}
+
+/* ---- products ---- */
+
+static trap unfenced(struct warp *w, const struct insn *in, const char *what, const char *how, uint32_t line)
+{
+    return warp_fault(w, in, NO_LANE, REPORT_ASYNC, "takes %s in a register that %s at PTX line %u; no wgmma.fence lies between",
+                      what, how, line);
+}
+
+/* Products of one shape may follow each other in the same accumulators, and may read the same A, with no fence between. */
+static trap claim(struct warp *w, const struct insn *in, const struct operand *o, uint32_t shape)
+{
+    struct row_use *u = use_of(w, w->group->base, o->slot);
+    if (u == NULL) return TRAP_NONE;
+    const char *what = shape != 0 ? "an accumulator" : "elements of A";
+    if (u->pending != 0 && (u->shape == 0) != (shape == 0))
+        return warp_fault(
+            w, in, NO_LANE, REPORT_ASYNC,
+            "takes %s in a register that %s the wgmma.mma_async at PTX line %u; no wgmma.wait_group has waited for it", what,
+            u->shape != 0 ? "is an accumulator of" : "holds elements of A for", u->pending_line);
+    if (u->touched_fence == w->wgmma_fences) return unfenced(w, in, what, "was used", u->touched_line);
+    if (u->product_fence == w->wgmma_fences && u->shape != shape)
+        return unfenced(w, in, what,
+                        u->shape == 0 ? "holds A of a product"
+                        : shape == 0  ? "is an accumulator of a product"
+                                      : "is an accumulator of a product of another shape",
+                        u->product_line);
+    return TRAP_NONE;
+}
+
+static void mark(struct warp *w, const struct insn *in, const struct operand *o, uint32_t shape)
+{
+    struct row_use *u = use_of(w, w->group->base, o->slot);
+    if (u == NULL) return;
+    u->product_fence = w->wgmma_fences;
+    u->product_line = u->pending_line = in->line;
+    u->shape = shape;
+    u->pending++;
+}
+
+static uint32_t shape_of(const struct wgmma_form *form) { return form->n << 16 | form->k; }
+
+trap rows_claim(struct warp *w, const struct insn *in, const struct wgmma_form *form)
+{
+    const uint32_t shape = shape_of(form), a_count = form->a_in_registers ? A_REGISTERS : 0;
+    if (w->wgmma_fences == 0)
+        return warp_fault(w, in, NO_LANE, REPORT_ASYNC, "is the warp's first, and no wgmma.fence lies before it");
+    trap t = TRAP_NONE;
+    for (uint32_t i = 0; i < a_count && t == TRAP_NONE; i++) t = claim(w, in, &form->a->element[i], 0);
+    for (uint32_t i = 0; i < form->d->count && t == TRAP_NONE; i++) t = claim(w, in, &form->d->element[i], shape);
+    if (t != TRAP_NONE) return t;
+    for (uint32_t i = 0; i < a_count; i++) mark(w, in, &form->a->element[i], 0);
+    for (uint32_t i = 0; i < form->d->count; i++) mark(w, in, &form->d->element[i], shape);
+    return TRAP_NONE;
+}
+
+void rows_release(struct warp *w, const struct wgmma_part *part)
+{
+    const struct wgmma_form *form = part->in->data;
+    for (uint32_t i = 0; form->a_in_registers && i < A_REGISTERS; i++) {
+        struct row_use *u = use_of(w, part->base, form->a->element[i].slot);
+        if (u != NULL && u->pending != 0) u->pending--;
+    }
+    for (uint32_t i = 0; i < form->d->count; i++) {
+        struct row_use *u = use_of(w, part->base, form->d->element[i].slot);
+        if (u != NULL && u->pending != 0) u->pending--;
+    }
+}

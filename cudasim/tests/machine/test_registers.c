@@ -1,0 +1,107 @@
+/* setmaxnreg, griddepcontrol, policies, mixed precision. */
+#include "tests/support/harness.h"
+
+static const char head[] = ".version 9.0\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 p)\n.maxntid 384\n.minnctapersm 1\n{\n"
+                           ".reg .b32 %r<9>; .reg .pred %p<4>; .reg .b64 %rd<4>;\nld.param.u64 %rd1, [p]; mov.u32 %r1, %tid.x;\n"
+                           "setp.ge.u32 %p1, %r1, 128;\n";
+
+static bool run(struct test *t, const char *text, uint64_t seed, struct report *report)
+{
+    char whole[2048];
+    struct sim sim;
+    snprintf(whole, sizeof whole, "%s%s\nret;\n}\n", head, text);
+    if (!sim_open(t, &sim, "sm_90a", whole)) return false;
+    sim.machine.options.seed = seed;
+    const uint64_t out = sim_buffer(&sim, NULL, 64);
+    const bool ok = sim_run(&sim, "k", 1, 384, 0, &out, 1);
+    *report = sim.report;
+    sim_close(&sim);
+    return ok;
+}
+
+/* 384 threads begin with 168 registers each: 128 * (168 - 40) is just what 256 * (232 - 168) needs. */
+static void warpgroups_exchange_registers(struct test *t)
+{
+    struct report report = { .code = REPORT_NONE };
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        if (!run(t, "@%p1 bra MORE; setmaxnreg.dec.sync.aligned.u32 40; bra END; MORE: setmaxnreg.inc.sync.aligned.u32 232; END:", seed,
+                 &report)) FAIL(t, "%s", report.text);
+        CHECK(t, !run(t, "@%p1 bra MORE; setmaxnreg.dec.sync.aligned.u32 48; bra END; MORE: setmaxnreg.inc.sync.aligned.u32 232; END:",
+                      seed, &report));
+        CHECK(t, report.code == REPORT_DEADLOCK && strstr(report.text, "wait for registers") != NULL);
+    }
+    CHECK(t, run(t, "setp.ge.u32 %p2, %r1, 32; @%p2 bra END; setmaxnreg.inc.sync.aligned.u32 168; setmaxnreg.inc.sync.aligned.u32 168; END:",
+                 0, &report));
+    CHECK(t, !run(t, "setmaxnreg.inc.sync.aligned.u32 160;", 0, &report) && strstr(report.sentence, "has 168 already") != NULL);
+    CHECK(t, !run(t, "setmaxnreg.dec.sync.aligned.u32 176;", 0, &report) && strstr(report.sentence, "has 168") != NULL);
+    CHECK(t, !run(t, "setp.ge.u32 %p2, %r1, 32; @%p2 bra END; setmaxnreg.dec.sync.aligned.u32 48; setmaxnreg.dec.sync.aligned.u32 40; END:",
+                  0, &report) && strstr(report.sentence, "before warp 1") != NULL);
+    CHECK(t, !run(t, "setp.eq.u32 %p2, %r1, 7; @%p2 exit; setmaxnreg.dec.sync.aligned.u32 48;", 0, &report));
+    CHECK(t, report.code == REPORT_DIVERGENCE && strstr(report.sentence, "lanes 0xffffff7f alone") != NULL);
+}
+
+static void counts_outside_the_rules_are_refused(struct test *t)
+{
+    struct sim sim;
+    CHECK(t, sim_refused(t, &sim, "sm_90a", "setmaxnreg.dec.sync.aligned.u32 16;"));
+    CHECK(t, sim_refused(t, &sim, "sm_90a", "setmaxnreg.inc.sync.aligned.u32 44;"));
+    CHECK(t, sim_refused(t, &sim, "sm_90a", "setmaxnreg.inc.sync.aligned.u32 264;"));
+    CHECK(t, sim_refused(t, &sim, "sm_90", "setmaxnreg.inc.sync.aligned.u32 64;"));
+    CHECK(t, sim_refused(t, &sim, "sm_90a", "applypriority.global.L2::evict_normal [%rd60], 64;"));
+}
+
+static void hints_and_dependent_grids_run(struct test *t)
+{
+    struct sim sim;
+    if (!sim_open(t, &sim, "sm_90a",
+                  "griddepcontrol.wait; createpolicy.fractional.L2::evict_first.b64 %rd1, 1.0; createpolicy.fractional.L2::evict_last.b64 %rd2;\n"
+                  "createpolicy.fractional.L2::evict_last.L2::evict_unchanged.b64 %rd3, 0.5; createpolicy.cvt.L2.b64 %rd4, %rd1;\n"
+                  "createpolicy.range.global.L2::evict_last.L2::evict_unchanged.b64 %rd5, [%rd60], 64, 128;\n"
+                  "applypriority.global.L2::evict_normal [%rd60], 128; ld.global.L2::cache_hint.u32 %r1, [%rd60], %rd1;\n"
+                  "st.global.v2.u64 [%rd60], {%rd1, %rd2}; griddepcontrol.launch_dependents;")) return;
+    uint64_t got[2];
+    const uint64_t out = sim_buffer(&sim, NULL, 128);
+    sim_launch(t, &sim, "k", 1, 1, &out, 1);
+    sim_read(&sim, out, got, sizeof got);
+    CHECK(t, got[0] == UINT64_C(0x12f0000000000000) && got[1] == UINT64_C(0x14f0000000000000));
+    sim_close(&sim);
+}
+
+/* A sum whose exact value lies between two f32 numbers rounds once, in each direction. */
+static void mixed_precision_rounds_once(struct test *t)
+{
+    static const struct { const char *text; uint32_t a, b, c, want; } cases[] = {
+        { "add.f32.f16 %f9, %rs1, %f3;", 0x3c00, 0, 0x4b800000, 0x4b800000 },              /* 1 + 2^24: a tie, to even */
+        { "add.rp.f32.f16 %f9, %rs1, %f3;", 0x3c00, 0, 0x4b800000, 0x4b800001 },
+        { "sub.rz.f32.bf16 %f9, %rs1, %f3;", 0x3f80, 0, 0x4b800001, 0xcb800000 },          /* 1 - (2^24 + 2) */
+        { "fma.rn.f32.f16 %f9, %rs1, %rs2, %f3;", 0x4200, 0x4200, 0xc1100000, 0x00000000 }, /* 3 * 3 - 9 */
+        { "fma.rm.f32.f16 %f9, %rs1, %rs2, %f3;", 0x4200, 0x4200, 0xc1100000, 0x80000000 },
+        { "fma.rn.sat.f32.bf16 %f9, %rs1, %rs2, %f3;", 0x4040, 0x4040, 0, 0x3f800000 },
+        { "add.sat.f32.f16 %f9, %rs1, %f3;", 0x7e00, 0, 0, 0 },                            /* NaN */
+        { "add.f32.f16 %f9, %rs1, %f3;", 0x7e00, 0, 0, 0x7fffffff },
+        { "add.f32.f16 %f9, %rs1, %f3;", 0x0001, 0, 0, 0x33800000 },                       /* 2^-24 */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[512];
+        struct sim sim;
+        snprintf(text, sizeof text, "mov.b16 %%rs1, 0x%x; mov.b16 %%rs2, 0x%x; mov.b32 %%f3, 0x%x; %s st.global.f32 [%%rd60], %%f9;",
+                 cases[i].a, cases[i].b, cases[i].c, cases[i].text);
+        if (!sim_open(t, &sim, "sm_100a", text)) continue;
+        uint32_t got = 0;
+        const uint64_t out = sim_buffer(&sim, NULL, 4);
+        sim_launch(t, &sim, "k", 1, 1, &out, 1);
+        sim_read(&sim, out, &got, 4);
+        if (got != cases[i].want) FAIL(t, "%s: 0x%x, not 0x%x", cases[i].text, got, cases[i].want);
+        sim_close(&sim);
+    }
+    struct sim sim;
+    CHECK(t, sim_refused(t, &sim, "sm_90a", "add.f32.f16 %f9, %rs1, %f3;"));
+    CHECK(t, sim_refused(t, &sim, "sm_100a", "fma.f32.f16 %f9, %rs1, %rs2, %f3;"));
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = { TEST(warpgroups_exchange_registers), TEST(counts_outside_the_rules_are_refused),
+                                              TEST(hints_and_dependent_grids_run), TEST(mixed_precision_rounds_once) };
+    return TEST_MAIN(argc, argv, cases);
+}
