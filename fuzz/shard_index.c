@@ -1,7 +1,7 @@
 /* The index of a sharded checkpoint: any text.  What is accepted names files of one folder, sorted, each once. */
 #include "counted.h"
 
-#include "file/shard_index.h"
+#include "file/read/shard_index.h"
 
 enum { ALLOWANCE = 1 << 20, PER_BYTE = 64 }; /* memory that reading may take: in all, and more for each byte of the text */
 

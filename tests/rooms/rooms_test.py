@@ -30,11 +30,13 @@ KNOWS = {
 # Within a room: what the files of a folder (".": the room's own) may include beside those of their own folder.
 FOLDERS = {
     "quantize": {"block": [], "walk": ["block"], "kernels": ["block", "walk"], ".": ["block", "walk", "kernels"]},
+    "file": {"io": [], "npy": ["io"], "tensors": [], "read": ["io", "tensors"], "weights": ["read"],
+             "write": ["io", "tensors"]},
     "cpu": {".": [], "portable": ["."], "x86": [".", "portable"], "arm": ["."]},
 }
 # What must not come into the library: it does not print, exit, or allocate behind the context's back.  FILES may do the named.
 FORBIDDEN = r"\b(v?f?printf|puts|putchar|perror|exit|_exit|abort|assert|malloc|calloc|realloc|strdup|alloca|system|signal|setlocale|fesetround)\s*\("
-MAY = {"core/context.c": {"free", "posix_memalign"}, "file/map.c": {"mmap"}}
+MAY = {"core/context.c": {"free", "posix_memalign"}, "file/io/map.c": {"mmap"}}
 
 
 def sources(room):

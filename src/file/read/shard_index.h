@@ -2,8 +2,8 @@
 #ifndef BSMI_SHARD_INDEX_H
 #define BSMI_SHARD_INDEX_H
 
-#include "json.h"
-#include "map.h"
+#include "file/io/json.h"
+#include "file/io/map.h"
 
 struct bsmi_shard_index {
     struct bsmi_map map;

@@ -1,6 +1,6 @@
 /* .npy files in and out. */
 #include "npy.h"
-#include "file.h"
+#include "file/io/file.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* Writing checkpoints: the request checked, the head of either kind, the whole file. */
-#include "file.h"
-#include "json.h"
-#include "sort.h"
-#include "tensors.h"
+#include "file/io/file.h"
+#include "file/io/json.h"
+#include "file/tensors/sort.h"
+#include "file/tensors/tensors.h"
 
 #include <inttypes.h>
 #include <stdio.h>

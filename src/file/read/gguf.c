@@ -4,7 +4,7 @@
  * keys, the keys
  * with values of 13 types, then for each tensor its name, dimensions (the fastest first), type and offset; the data, aligned.
  * Every byte may be a lie: each is checked before it is believed. */
-#include "tensors.h"
+#include "file/tensors/tensors.h"
 
 #include <inttypes.h>
 

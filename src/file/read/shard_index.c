@@ -1,7 +1,7 @@
 /* The index of a sharded checkpoint: JSON, {"metadata": ..., "weight_map": {"tensor": "file", ...}} (Hugging Face's
  * model.safetensors.index.json).  Other keys mean nothing here. */
 #include "shard_index.h"
-#include "sort.h"
+#include "file/tensors/sort.h"
 
 enum { MOST_BYTES = 100000000, MOST_FILES = 100000 };
 

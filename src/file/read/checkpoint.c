@@ -1,8 +1,8 @@
 /* Checkpoints: one file or several, opened and listed as one. */
-#include "map.h"
+#include "file/io/map.h"
 #include "shard_index.h"
-#include "sort.h"
-#include "tensors.h"
+#include "file/tensors/sort.h"
+#include "file/tensors/tensors.h"
 #include "wide_scales.h"
 
 #include <errno.h>

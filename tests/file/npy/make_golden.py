@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes golden.h: files that NumPy and ml_dtypes made, byte by byte.  Run with both installed:
 
-    python3 tests/file/make_golden.py > tests/file/golden.h
+    python3 tests/file/npy/make_golden.py > tests/file/npy/golden.h
 
 Byte i of every array's data is 7 i + 3 modulo 256, in the order of the file."""
 import io

@@ -1,6 +1,6 @@
 /* What is shared by the conventions, see weight_look.h. */
 #include "weight_look.h"
-#include "wide_scales.h"
+#include "file/read/wide_scales.h"
 
 #include <inttypes.h>
 #include <math.h>

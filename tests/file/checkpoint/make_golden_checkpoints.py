@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes golden_checkpoints.h: files that safetensors and gguf made, byte by byte.  Run with both and NumPy installed:
 
-    python3 tests/file/make_golden_checkpoints.py > tests/file/golden_checkpoints.h
+    python3 tests/file/checkpoint/make_golden_checkpoints.py > tests/file/checkpoint/golden_checkpoints.h
 
 Byte i of every tensor's data is 7 i + 3 modulo 256."""
 import importlib.metadata

@@ -1,7 +1,7 @@
 /* The index of a sharded checkpoint, in memory: lies of which each has its own sentence, every cut and every flipped bit. */
 #include "checkpoint_bytes.h"
 
-#include "file/shard_index.h"
+#include "file/read/shard_index.h"
 
 /* Reads a copy that ends at an inaccessible page; the bounds are those of parse_watched. */
 static bsm_status read_watched(struct test *t, const char *text, size_t bytes)

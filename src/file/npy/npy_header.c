@@ -4,7 +4,7 @@
  * 4 in 2.0 and 3.0, little-endian), then a Python dict with the keys descr, fortran_order and shape, padded with blanks.
  * Every byte may be a lie: each is checked before it is believed, and every lie has its own sentence. */
 #include "npy.h"
-#include "kind.h"
+#include "file/io/kind.h"
 
 bsm_status bsmi_npy_read_preamble(const unsigned char *start, uint64_t file_bytes, struct bsmi_npy_preamble *preamble)
 {

@@ -3,9 +3,9 @@
  * Source: the format's README: 8 bytes with the length of the header, little-endian; the header, a JSON object that starts with '{'
  * and may end in blanks: for each tensor its dtype, shape and the bytes [begin, end) of the data behind the header; the data
  * without holes.  "__metadata__" is an object of texts.  Every byte may be a lie: each is checked before it is believed. */
-#include "json.h"
-#include "kind.h"
-#include "tensors.h"
+#include "file/io/json.h"
+#include "file/io/kind.h"
+#include "file/tensors/tensors.h"
 
 #include <inttypes.h>
 
