@@ -4,7 +4,7 @@
 #define BENCH_GPU_H
 
 #include "blockscale.h"
-#include "cuda/driver.h"
+#include "cuda/driver/driver.h"
 
 typedef struct CUgraph_st *CUgraph;
 typedef struct CUgraphExec_st *CUgraphExec;

@@ -2,7 +2,7 @@
 #ifndef LADDER_DEVICE_H
 #define LADDER_DEVICE_H
 
-#include "cuda/driver.h"
+#include "cuda/driver/driver.h"
 #include "ladder.h"
 #include "problem.h"
 

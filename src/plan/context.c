@@ -1,7 +1,7 @@
 /* bsm_context_create: which backend a context gets, and what the machine has. */
 #include "core/core.h"
-#include "cuda/device.h"
-#include "cuda/embedded.h"
+#include "cuda/driver/device.h"
+#include "cuda/driver/embedded.h"
 
 static bsm_status check_backend(int backend)
 {

@@ -2,7 +2,7 @@
 #include "blockscale/matmul.h"
 #include "core/core.h"
 #include "cpu/multiply.h"
-#include "cuda_roads.h"
+#include "cuda_select.h"
 
 #include <stdio.h>
 

@@ -4,11 +4,11 @@
  * launches between two events. */
 #include "blockscale.h"
 #include "core/core.h"
-#include "cuda/driver.h"
-#include "cuda/embedded.h"
-#include "cuda/kernels.h"
-#include "cuda/matrix.h"
-#include "cuda/plain_decoding.h"
+#include "cuda/driver/driver.h"
+#include "cuda/driver/embedded.h"
+#include "cuda/gemm/kernels.h"
+#include "cuda/driver/matrix.h"
+#include "cuda/gemm/plain_dequantization.h"
 
 #include <dlfcn.h>
 #include <math.h>

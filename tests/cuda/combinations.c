@@ -2,8 +2,8 @@
 #include "combinations.h"
 
 #include "core/core.h"
-#include "cuda/launch.h"
-#include "cuda/multiply.h"
+#include "cuda/driver/launch.h"
+#include "cuda/gemm/multiply.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* See device.h. */
 #include "device.h"
 
-#include "cuda/driver.h"
-#include "cuda/embedded.h"
+#include "cuda/driver/driver.h"
+#include "cuda/driver/embedded.h"
 
 #include <stdlib.h>
 

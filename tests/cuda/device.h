@@ -4,7 +4,7 @@
 #define BSM_TEST_DEVICE_H
 
 #include "blockscale.h"
-#include "cuda/kernel_parameters.h"
+#include "cuda/params/kernels.h"
 #include "matrix/matrix.h"
 #include "test.h"
 

@@ -1,7 +1,7 @@
 #include "gemm_launch.h"
-#include "cuda/codes.h"
-#include "cuda/embedded.h"
-#include "cuda/launch.h"
+#include "cuda/gemm/codes.h"
+#include "cuda/driver/embedded.h"
+#include "cuda/driver/launch.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
 #define GEMM_LAUNCH_H
 
 #include "blockscale/format.h"
-#include "cuda/driver.h"
-#include "cuda/kernels.h"
+#include "cuda/driver/driver.h"
+#include "cuda/gemm/kernels.h"
 
 struct gemm_machine {
     const struct bsmi_driver *cu;

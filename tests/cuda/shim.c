@@ -1,7 +1,7 @@
 /* A libcuda that hands every call on to another one (SHIM_LIBCUDA), counts them, and fails the one it is told to fail: it is
  * made from the library's own table of driver functions.  Kernels of the PTX file that SHIM_KERNELS names take the places of those
  * of the same names. */
-#include "cuda/driver.h"
+#include "cuda/driver/driver.h"
 #include "shim.h"
 
 #include <dlfcn.h>

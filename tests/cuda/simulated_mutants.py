@@ -23,30 +23,30 @@ PARTS = ["mutants"]
 GEMM = ["test_gemm --only factors", "test_gemm --only exponents", "test_gemm --only boxes_of_the_tile_before", "test_gemm --only groups",
         "test_gemm --only edges", "test_gpu_epilogues --only special_numbers", "test_gpu_decoding --only left_out_by_the_kernel"]
 KERNELS = {
-    "bsmi_decode": ("common_decode", ["test_device_decode --only every_quick_way", "test_device_decode --only spans", "test_gpu_contract --only factors_and_addends",
+    "bsmi_decode": ("dequantize_decode", ["test_device_decode --only every_quick_way", "test_device_decode --only spans", "test_gpu_contract --only factors_and_addends",
                                       "test_device_decode --only every_format_and_packing", "test_device_decode --only every_layout",
                                       "test_gpu_decoding --only scales_and_codes_of_any_size"]),
-    "bsmi_decode_plain": ("common_decode_plain", ["test_device_decode --only plain_operands", "test_gpu_decoding --only far_scales_in_few_places",
+    "bsmi_decode_plain": ("dequantize_decode_plain", ["test_device_decode --only plain_operands", "test_gpu_decoding --only far_scales_in_few_places",
                                                   "test_gpu_decoding --only scales_and_codes_of_any_size",
                                                   "test_gpu_decoding --only operands_of_every_kind",
                                                   "test_gpu_panels --only bits_are_the_same"]),
-    "bsmi_quantize": ("common_quantize", ["test_device_quantize --only quick_ways", "test_device_quantize --only every_scale_of_an_amax",
+    "bsmi_quantize": ("quantize_quantize", ["test_device_quantize --only quick_ways", "test_device_quantize --only every_scale_of_an_amax",
                                           "test_gpu_contract --only quantizing_and_back",
                                           "test_device_quantize --only every_recipe_and_option"]),
-    "bsmi_quantize_policies": ("common_quantize_policies", ["test_device_quantize --only policies"]),
-    "bsmi_quantize_both": ("common_quantize_both", ["test_device_quantize_both --only " + case for case in ("chunks", "bands", "every_format_with_every_other",
+    "bsmi_quantize_policies": ("quantize_policies", ["test_device_quantize --only policies"]),
+    "bsmi_quantize_both": ("quantize_row_and_column", ["test_device_quantize_both --only " + case for case in ("chunks", "bands", "every_format_with_every_other",
                                                                                                            "tensor_scales_of_an_amax")]),
-    "bsmi_quantize_both_powers": ("common_quantize_both", ["test_device_quantize_both --only powers"]),
-    "bsmi_quantize_both_quotients": ("common_quantize_both", ["test_device_quantize_both --only quotients"]),
-    "bsmi_order_scales": ("common_quantize_both", ["CUDASIM_SMS=4 test_device_quantize_both --only " + case for case in ("powers", "quotients")]),
-    "bsmi_amax": ("common_quantize", ["test_gpu_contract --only quantizing_and_back"]),
-    "bsmi_convert_scales": ("common_scales", ["test_device_scales --only whole_units", "test_gpu_contract --only scales_from_layout_to_layout",
+    "bsmi_quantize_both_powers": ("quantize_row_and_column", ["test_device_quantize_both --only powers"]),
+    "bsmi_quantize_both_quotients": ("quantize_row_and_column", ["test_device_quantize_both --only quotients"]),
+    "bsmi_order_scales": ("quantize_row_and_column", ["CUDASIM_SMS=4 test_device_quantize_both --only " + case for case in ("powers", "quotients")]),
+    "bsmi_amax": ("quantize_quantize", ["test_gpu_contract --only quantizing_and_back"]),
+    "bsmi_convert_scales": ("scales_scales", ["test_device_scales --only whole_units", "test_gpu_contract --only scales_from_layout_to_layout",
                                               "test_device_scales --only every_layout_to_every_other"]),
-    "bsmi_clear_padding": ("common_scales", ["test_gpu_contract --only quantized_outputs"]),
-    "bsmi_dequantize": ("common_dequantize", ["test_device_dequantize --only every_quick_way", "test_device_dequantize --only every_scale_with_every_code",
+    "bsmi_clear_padding": ("scales_scales", ["test_gpu_contract --only quantized_outputs"]),
+    "bsmi_dequantize": ("dequantize_dequantize", ["test_device_dequantize --only every_quick_way", "test_device_dequantize --only every_scale_with_every_code",
                                               "test_gpu_contract --only quantizing_and_back",
                                               "test_device_dequantize --only every_format_packing_and_type"]),
-    "bsmi_finish": ("common_finish", ["test_gpu_epilogues"]),
+    "bsmi_finish": ("epilogue_finish", ["test_gpu_epilogues"]),
     "bsmi_sums": ("simt_sums", ["test_gpu_contract --only extreme_scales", "test_gpu_contract --only batches_and_groups",
                                 "test_gpu_products --only plain_kernel_has_the_cpus_bits"]),
     "bsmi_group_tables": ("simt_sums", ["test_gpu_contract --only batches_and_groups"]),
@@ -63,37 +63,37 @@ def names_in(file, table):
 
 for table in "LARGE", "SMALL":
     for name in names_in("gemm_instances.h", "GEMM_" + table):
-        KERNELS[f"bsmi_gemm_{name}"] = (f"sm90_gemm_{table.lower()}", GEMM)
+        KERNELS[f"bsmi_gemm_{name}"] = (f"sm90_kernels_gemm_{table.lower()}", GEMM)
 DECODING = ["test_gpu_decoding --only " + case for case in ("every_format", "long_rows", "whole_tiles", "edges", "scales_and_codes_of_any_size",
                                                             "operands_of_every_kind", "wide_tiles")]
 for code, file in ("bytes", "bytes"), ("mxfp4", "nibbles"), ("nvfp4", "nibbles"):
     for name in names_in("gemm_instances.h", "DECODING") + names_in("gemm_instances.h", "DECODING_BYTES" if file == "bytes" else "WIDE_DECODING"):
-        KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_decoding_{file}", DECODING)
+        KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_kernels_decoding_{file}", DECODING)
 for name in names_in("integer_instances.h", "GEMM_INTEGERS"):
     for rows in "integers", "rest":
-        KERNELS[f"bsmi_gemm_{rows}_{name}"] = ("sm90_gemm_integers", ["test_gpu_integers --only " + case for case in (
+        KERNELS[f"bsmi_gemm_{rows}_{name}"] = ("sm90_kernels_gemm_integers", ["test_gpu_integers --only " + case for case in (
             "which_rows_fit", "edges", "stored_by_boxes", "operands_of_every_kind", "epilogues")])
 for name in names_in("stream_instances.h", "STREAM"):
-    KERNELS[f"bsmi_gemm_stream_{name}"] = ("sm90_decoding_stream", ["test_gpu_decoding --only streams", "test_gpu_decoding --only edges"])
+    KERNELS[f"bsmi_gemm_stream_{name}"] = ("sm90_kernels_decoding_stream", ["test_gpu_decoding --only streams", "test_gpu_decoding --only edges"])
 for code in "mxfp4", "nvfp4":
     for name in names_in("beside_instances.h", "BESIDE"):
-        KERNELS[f"bsmi_gemm_{code}_{name}"] = ("sm90_beside", ["CUDASIM_SMS=4 test_gpu_decoding --only " + case for case in (
+        KERNELS[f"bsmi_gemm_{code}_{name}"] = ("sm90_kernels_beside", ["CUDASIM_SMS=4 test_gpu_decoding --only " + case for case in (
             "every_format", "decoded_beside")])
     for name in names_in("register_instances.h", "REGISTERS") + names_in("register_instances.h", "TURNS"):
-        KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_register_{code}", ["test_gpu_decoding --only " + case for case in (
+        KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_kernels_register_{code}", ["test_gpu_decoding --only " + case for case in (
             "every_format", "long_rows", "wide_tiles", "decoded_in_registers", "whole_tiles", "operands_of_every_kind", "edges", "epilogues")])
     for name in names_in("packed_instances.h", "PACKED"):
-        KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_packed_{code}", ["test_gpu_panels --only bits_are_the_same", "test_gpu_panels --only contract"])
+        KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_kernels_packed_{code}", ["test_gpu_panels --only bits_are_the_same", "test_gpu_panels --only contract"])
     for name in names_in("split_instances.h", "SPLITS"):
-        KERNELS[f"bsmi_gemm_{code}_{name}_split"] = (f"sm90_split_{code}", ["CUDASIM_SMS=2 test_gpu_order --only " + case for case in (
+        KERNELS[f"bsmi_gemm_{code}_{name}_split"] = (f"sm90_kernels_split_{code}", ["CUDASIM_SMS=2 test_gpu_order --only " + case for case in (
             "weights_written_just_before", "any_numbers_are_within_the_bound", "whole_numbers_are_exact")])
-KERNELS["bsmi_pack"] = ("sm90_pack", ["GEMM_INSTANCE=bsmi_gemm_mxfp4_16x64_packed test_gpu_panels --only bits_are_the_same"])
+KERNELS["bsmi_pack"] = ("sm90_kernels_pack", ["GEMM_INSTANCE=bsmi_gemm_mxfp4_16x64_packed test_gpu_panels --only bits_are_the_same"])
 for name in names_in("fast_instances.h", "FAST"):
-    KERNELS[f"bsmi_gemm_fast_{name}"] = ("sm90_gemm_fast", ["test_gpu_fast --only " + case for case in (
+    KERNELS[f"bsmi_gemm_fast_{name}"] = ("sm90_kernels_gemm_fast", ["test_gpu_fast --only " + case for case in (
         "scales_of_any_size", "stored_by_boxes", "whole_numbers_are_exact", "error_is_within_the_bound", "same_bits_for_every_m")])
-KERNELS["bsmi_refold"] = ("common_refold", ["test_device_refold --only " + case for case in (
+KERNELS["bsmi_refold"] = ("quantize_fp8_requantize", ["test_device_refold --only " + case for case in (
     "every_code_at_every_distance", "every_layout", "long_rows", "every_format_and_packing")] + ["test_gpu_fast --only whole_numbers_are_exact"])
-KERNELS["bsmi_integers"] = ("common_integers", ["CUDASIM_SMS=2 test_gpu_integers --only " + case for case in ("which_rows_fit", "edges")])
+KERNELS["bsmi_integers"] = ("dequantize_int8_rows", ["CUDASIM_SMS=2 test_gpu_integers --only " + case for case in ("which_rows_fit", "edges")])
 # Blackwell's, on as few SMs as a cluster has, so that it makes all tiles: more steps than stages, more tiles than accumulators, parts of K,
 # D by boxes, from registers, and quantized, tables of columns, rows of groups behind whole tiles.  Settings stand before a test.
 BLACKWELL = "CUDASIM_DEVICE=sm_100a CUDASIM_SMS=%d "
@@ -119,17 +119,17 @@ for kind, formats in ("mxf8f6f4", "mxfp8_e4m3 mxfp4"), ("mxf4", "mxfp4 mxfp4"), 
     for rows, columns, ctas, _ in simulated_grid.tiles_of(kind):
         KERNELS[f"bsmi_gemm_{kind}_{rows}x{columns}"] = (f"sm100_gemm_{kind}", tests_of(kind, formats, rows, columns, ctas))
 # Left out of the tests' programs: to read them takes longer than a test.
-SPARED = ["sm90/beside", "sm90/decoding_bytes", "sm90/decoding_nibbles", "sm90/decoding_stream", "sm90/gemm_fast", "sm90/gemm_integers", "sm90/gemm_large",
-          "sm90/register_mxfp4", "sm90/register_nvfp4", "sm90/packed_mxfp4", "sm90/packed_nvfp4", "sm90/split_mxfp4", "sm90/split_nvfp4",
+SPARED = ["sm90/beside", "sm90/kernels/decoding_bytes", "sm90/kernels/decoding_nibbles", "sm90/kernels/decoding_stream", "sm90/kernels/gemm_fast", "sm90/kernels/gemm_integers", "sm90/kernels/gemm_large",
+          "sm90/kernels/register_mxfp4", "sm90/kernels/register_nvfp4", "sm90/kernels/packed_mxfp4", "sm90/kernels/packed_nvfp4", "sm90/split_mxfp4", "sm90/split_nvfp4",
           "sm100/gemm_f16", "sm100/gemm_mxf4", "sm100/gemm_mxf4nvf4", "sm100/gemm_mxf8f6f4"]
 # But by these.  Without mxf4, test_gpu_codes is skipped; tests of panels and of divided K ask the kernels of both formats.
-WANTED = {"common_decode": ["sm90_decoding_nibbles"],
-          "common_decode_plain": ["sm90_decoding_nibbles", "sm90_decoding_bytes", "sm90_packed_mxfp4", "sm90_packed_nvfp4"],
-          "common_integers": ["sm90_gemm_integers"], "common_refold": ["sm90_gemm_fast"], "sm100_gemm_f16": ["sm100_gemm_mxf4"],
+WANTED = {"dequantize_decode": ["sm90_kernels_decoding_nibbles"],
+          "dequantize_decode_plain": ["sm90_kernels_decoding_nibbles", "sm90_kernels_decoding_bytes", "sm90_kernels_packed_mxfp4", "sm90_kernels_packed_nvfp4"],
+          "dequantize_int8_rows": ["sm90_kernels_gemm_integers"], "quantize_fp8_requantize": ["sm90_kernels_gemm_fast"], "sm100_gemm_f16": ["sm100_gemm_mxf4"],
           "sm100_gemm_mxf8f6f4": ["sm100_gemm_mxf4"], "sm100_gemm_mxf4nvf4": ["sm100_gemm_mxf4"]}
-for both in ["sm90_packed_mxfp4", "sm90_packed_nvfp4"], ["sm90_split_mxfp4", "sm90_split_nvfp4"]:
+for both in ["sm90_kernels_packed_mxfp4", "sm90_kernels_packed_nvfp4"], ["sm90_kernels_split_mxfp4", "sm90_kernels_split_nvfp4"]:
     WANTED.update((file, both) for file in both)
-WANTED["sm90_pack"] = WANTED["sm90_packed_mxfp4"]
+WANTED["sm90_kernels_pack"] = WANTED["sm90_kernels_packed_mxfp4"]
 SPEED = "griddepcontrol.launch_dependents"      # is for speed alone: no test can miss it, and none is asked to
 SCHEDULES = 8                            # that a test is asked under whether a wait is missed: what it waits for must come late once
 LIMIT = 100                              # seconds of the processor, of one test under one schedule: mutants that hang are told of by cudasim itself, long before

@@ -1,10 +1,10 @@
 /* bsmi_decode and bsmi_decode_plain against the library's own decoding: every format, packing and layout, all codes, and the rows
  * that do not fit 2^0. */
 #include "device.h"
-#include "cuda/integer_parameters.h"
+#include "cuda/params/int8.h"
 
 #include "core/core.h"
-#include "cuda/plain_decoding.h"
+#include "cuda/gemm/plain_dequantization.h"
 
 #include <math.h>
 #include <stdlib.h>

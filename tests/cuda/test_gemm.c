@@ -4,7 +4,7 @@
  * GEMM_INSTANCE=FUNCTION: this instance alone.  A simulator takes a while: there each problem goes to some of the instances, in
  * turn; GEMM_INSTANCE=all: to all of them, as on a GPU. */
 #include "gemm_launch.h"
-#include "cuda/embedded.h"
+#include "cuda/driver/embedded.h"
 #include "blockscale/matmul.h"
 #include "matrix/matrix.h"
 #include "test.h"

@@ -10,7 +10,7 @@
 #include "combinations.h"
 #include "gpu.h"
 
-#include "cuda/kernels.h"
+#include "cuda/gemm/kernels.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 #include "device.h"
 
 #include "core/core.h"
-#include "cuda/policies_parameters.h"
+#include "cuda/params/policies.h"
 
 #include <math.h>
 #include <stdlib.h>

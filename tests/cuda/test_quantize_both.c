@@ -1,7 +1,7 @@
 /* bsmi_quantize_both, and the kernels that leave scales in the order of tiles, against bsm_quantize_both: the same bytes of both destinations. */
 #include "device.h"
 
-#include "cuda/both_parameters.h"
+#include "cuda/params/row_and_column.h"
 
 #include <math.h>
 #include <stdlib.h>

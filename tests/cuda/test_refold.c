@@ -3,7 +3,7 @@
 #include "device.h"
 
 #include "core/core.h"
-#include "cuda/fast_parameters.h"
+#include "cuda/params/fp8_requantize.h"
 
 #include <math.h>
 #include <stdlib.h>

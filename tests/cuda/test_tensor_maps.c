@@ -1,6 +1,6 @@
 /* Which rows have a tensor map, and what the driver is told of them; of a driver that encodes nothing. */
 #include "test.h"
-#include "cuda/launch.h"
+#include "cuda/driver/launch.h"
 
 static struct { uint64_t sizes[3], strides[2]; uint32_t box[3]; int calls; } told;
 

@@ -1,5 +1,5 @@
 /* The shapes of tensor memory's loads and stores: where a thread's registers lie, as src/cuda/ptx/tensor_registers.cuh says. */
-#include "cuda/driver.h"
+#include "cuda/driver/driver.h"
 #include "test.h"
 
 #include <stdlib.h>

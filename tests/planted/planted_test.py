@@ -50,7 +50,7 @@ CANNOT_RUN = (2, 126, 127)                             # exit status: no such ca
 DEADLINE = 45                                          # seconds for one run of a test program: some bugs make it wait for ever
 LIMIT = 900                                            # seconds for a compiler
 # Of the build's kernels, those that bugs are caught with; the fewer there are, the sooner a context is made.
-KERNELS = ["common/", "simt/", "sm90/gemm_small", "sm90/gemm_fast", "sm90/pack"]          # gemm_fast has clusters, pack those that read panels
+KERNELS = ["common/", "simt/", "sm90/kernels/gemm_small", "sm90/kernels/gemm_fast", "sm90/kernels/pack"]          # gemm_fast has clusters, pack those that read panels
 
 
 class Bug:

@@ -59,7 +59,7 @@ class Build:
         subprocess.run(words + ["-w"], cwd=directory, check=True)
 
     def kernels_of(self, file):
-        """Files of kernels (common/finish) that are made of a source."""
+        """Files of kernels (epilogue/finish) that are made of a source."""
         made = relink.fatbins(self.folder)
         return [name for name in made if "src/cuda/%s.cu" % name.replace("_", "/", 1) == file]
 

@@ -3,7 +3,7 @@
 #define BSMI_SIMT_FINISH_CUH
 
 #include "blockscale/matmul.h"
-#include "cuda/kernel_parameters.h"
+#include "cuda/params/kernels.h"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

@@ -3,7 +3,7 @@
 #define BSMI_SIMT_OPERAND_CUH
 
 #include "blockscale/matrix.h"
-#include "cuda/kernel_parameters.h"
+#include "cuda/params/kernels.h"
 
 __device__ static inline double power_of_two(int exponent) { return __longlong_as_double((int64_t)(exponent + 1023) << 52); }
 

@@ -6,7 +6,7 @@
  *
  * A CTA computes tiles of 16 x 16; 32 columns of K at a time are decoded into shared memory as doubles, in which every product of
  * two scaled elements is exact.  Rows and columns that were left out fill tiles, wherever they lie. */
-#include "cuda/common/gemm_order.h"
+#include "cuda/scheduler/gemm_order.h"
 #include "cuda/ptx/arithmetic.cuh"
 #include "finish.cuh"
 #include "sums_panel.cuh"

@@ -2,7 +2,7 @@
  * Products of codes alone: the others may leave rows out.  Activations with exponentials are bsmi_finish's: docs/design/blackwell.md says why. */
 #pragma once
 
-#include "cuda/common/gemm_epilogue.cuh"
+#include "cuda/epilogue/gemm_epilogue.cuh"
 #include "gemm_config.cuh"
 
 __device__ static inline bool goes_on(const bsmi_gemm_parameters &p)

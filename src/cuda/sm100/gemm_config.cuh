@@ -1,7 +1,7 @@
 /* What one instance of the GEMM kernels for tensor memory consists of: sizes, shared memory, tensor memory, barriers, tiles. */
 #pragma once
 
-#include "cuda/common/gemm_tile.cuh"
+#include "cuda/scheduler/gemm_tile.cuh"
 #include "cuda/ptx/mbarrier.cuh"
 #include "cuda/ptx/tensor_copy.cuh"
 #include "cuda/ptx/tensor_memory.cuh"

@@ -6,7 +6,7 @@
  * tile before was read whole before this one was begun. */
 #pragma once
 
-#include "cuda/common/gemm_store.cuh"
+#include "cuda/epilogue/gemm_store.cuh"
 #include "cuda/ptx/tensor_registers.cuh"
 #include "gemm_amax.cuh"
 #include "gemm_parts.cuh"

@@ -5,8 +5,8 @@
  * Numbers outside of D count as zeros: rows of B behind the last may have scales that are NaN. */
 #pragma once
 
-#include "cuda/common/block.cuh"
-#include "cuda/common/gemm_epilogue.cuh"
+#include "cuda/quantize/block.cuh"
+#include "cuda/epilogue/gemm_epilogue.cuh"
 #include "gemm_config.cuh"
 
 /* In shared memory: what is fixed for D. */

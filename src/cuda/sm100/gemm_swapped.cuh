@@ -1,8 +1,8 @@
 /* The epilogue of swapped instances: a lane of the accumulator is a column of D, so a thread has one column, CHUNK rows at a time, and a
- * warp stores 32 neighbours of a row.  The formulas are those of cuda/common/gemm_epilogue.cuh. */
+ * warp stores 32 neighbours of a row.  The formulas are those of cuda/epilogue/gemm_epilogue.cuh. */
 #pragma once
 
-#include "cuda/common/gemm_store.cuh"
+#include "cuda/epilogue/gemm_store.cuh"
 #include "gemm_amax.cuh"
 #include "gemm_parts.cuh"
 #include "gemm_quantized.cuh"

@@ -20,7 +20,7 @@
 #pragma once
 
 #include "beside_consumer.cuh"
-#include "gemm_producer.cuh"
+#include "cuda/sm90/pipeline/gemm_producer.cuh"
 
 /* full: an arrival of either producer, and its bytes. */
 template <class CONFIG> __device__ static inline void initialize_beside_barriers(uint32_t shared)

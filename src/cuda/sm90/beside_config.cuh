@@ -2,7 +2,7 @@
 #pragma once
 
 #include "beside_instances.h"
-#include "decoding_config.cuh"
+#include "cuda/sm90/kernels/decoding_config.cuh"
 
 /* The parameters are columns of the table in beside_instances.h.  A CTA loads for itself alone, and so it has the ring of one without a cluster. */
 template <class CODES_, int ROWS_, int COLUMNS_, int GROUPS_, int CTAS_, int STAGES_, int D_BOX_BYTES_>

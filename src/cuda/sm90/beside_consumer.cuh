@@ -3,8 +3,8 @@
 #pragma once
 
 #include "beside_decoder.cuh"
-#include "gemm_consumer.cuh"
-#include "left_out.cuh"
+#include "cuda/sm90/mainloop/gemm_consumer.cuh"
+#include "cuda/sm90/epilogue/fallback_rows.cuh"
 
 static_assert(sizeof(left_out_memory) + 64 * 4 == BSMI_BESIDE_LEFT_OUT_BYTES, "memory of a warpgroup");
 

@@ -4,8 +4,8 @@
 
 #include "beside_config.cuh"
 #include "cuda/ptx/cluster_store.cuh"
-#include "decoding_codes.cuh"
-#include "register_scales.cuh"
+#include "cuda/sm90/operand/decoding_codes.cuh"
+#include "cuda/sm90/operand/register_scales.cuh"
 
 /* A thread's part: octets of one row, 16 threads a row. */
 template <class CONFIG> struct beside_row {

@@ -11,7 +11,7 @@
  *   the last one     one thread loads codes of B, 128 bytes of a row a stage, two load rows of A */
 #pragma once
 
-#include "register_prefetch.cuh"
+#include "cuda/sm90/pipeline/register_prefetch.cuh"
 #include "split_consumer.cuh"
 
 /* Full: of each producer an arrival and its bytes.  Empty: of the warps of the one warpgroup that reads the stage.  Scales

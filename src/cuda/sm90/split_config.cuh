@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cuda/ptx/cluster_store.cuh"
-#include "decoding_config.cuh"
+#include "cuda/sm90/kernels/decoding_config.cuh"
 #include "split_instances.h"
 
 /* The parameters are columns of the table in split_instances.h. */

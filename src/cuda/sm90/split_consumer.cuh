@@ -7,10 +7,10 @@
 #pragma once
 
 #include "cuda/ptx/wgmma_registers.cuh"
-#include "decoding_epilogue.cuh"
-#include "register_decoder.cuh"
-#include "left_out.cuh"
-#include "register_scales.cuh"
+#include "cuda/sm90/epilogue/decoding_epilogue.cuh"
+#include "cuda/sm90/operand/register_decoder.cuh"
+#include "cuda/sm90/epilogue/fallback_rows.cuh"
+#include "cuda/sm90/operand/register_scales.cuh"
 #include "split_producer.cuh"
 #include "split_sums.cuh"
 

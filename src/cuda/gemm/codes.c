@@ -1,0 +1,259 @@
+/* Products of codes: which pairs they serve, and how an operand's codes and scales get to where TMA takes them. */
+#include "codes.h"
+#include "cuda/driver/matrix.h"
+#include "cuda/ptx/descriptors.h"
+
+/* Kinds ----------------------------------------------------------------------------------------------------------------------- */
+
+/* Elements of a step of K, those of one product, and those that share a scale. */
+static int64_t step_columns(enum bsmi_gemm_kind kind) { return kind == BSMI_GEMM_MXF8F6F4 ? 128 : 256; }
+static int64_t product_columns(enum bsmi_gemm_kind kind) { return step_columns(kind) / 4; }
+static int block_of(enum bsmi_gemm_kind kind) { return kind == BSMI_GEMM_MXF4NVF4 ? 16 : 32; }
+
+/* Blocks of layout 128x4 that a step has along K. */
+static int scale_blocks(enum bsmi_gemm_kind kind) { return (int)step_columns(kind) / block_of(kind) / 4; }
+
+static bool is_mx(const bsm_format_info *f) { return f->scale == BSM_E8M0 && f->block == 32 && f->element != BSM_INT8; }
+
+/* Without scales they count as 1. */
+static bool is_plain_fp8(const bsm_format_info *f) { return f->block == 0 && f->bits_per_element == 8; }
+
+static bool is_e2m1(const bsm_format_info *f, bsm_scale scale) { return f->element == BSM_E2M1 && f->scale == scale; }
+
+bool bsmi_codes_serve(enum bsmi_gemm_kind kind, bsm_format a, bsm_format b)
+{
+    const bsm_format_info *fa = bsm_format_get((int)a), *fb = bsm_format_get((int)b);
+    switch (kind) {
+    case BSMI_GEMM_MXF4: return a == BSM_MXFP4 && b == BSM_MXFP4;
+    case BSMI_GEMM_MXF4NVF4:
+        if (a == BSM_NVFP4 || b == BSM_NVFP4) return a == b;
+        return is_e2m1(fa, BSM_E8M0) && is_e2m1(fb, BSM_E8M0) && (fa->block == 16 || fb->block == 16);
+    case BSMI_GEMM_MXF8F6F4:
+        if (a == BSM_MXFP4 && b == BSM_MXFP4) return false; /* MXF4 has the same sums in half the time */
+        return (is_mx(fa) || is_plain_fp8(fa)) && (is_mx(fb) || is_plain_fp8(fb));
+    default: return false;
+    }
+}
+
+/* Few rows make few tiles: only K can give every multiprocessor a share.  Many rows pay for it: a CTA keeps the parts' sums in L2.
+ * So parts are long, and the products of middling K that have many rows have one. */
+enum { LONGEST_PART = 8192 };
+
+int32_t bsmi_codes_split(enum bsmi_gemm_kind kind, int64_t k)
+{
+    const int64_t parts = bsmi_ceil_div(k, LONGEST_PART), steps = bsmi_ceil_div(k, step_columns(kind));
+    return parts <= 1 || kind == BSMI_GEMM_BF16 ? 0 : (int32_t)bsmi_ceil_div(steps, parts);
+}
+
+int32_t bsmi_codes_parts(enum bsmi_gemm_kind kind, int64_t k)
+{
+    const int32_t split = bsmi_codes_split(kind, k);
+    return split == 0 ? 1 : (int32_t)bsmi_ceil_div(bsmi_ceil_div(k, step_columns(kind)), split);
+}
+
+/* Describing ------------------------------------------------------------------------------------------------------------------ */
+
+/* The type by which TMA brings codes into the form that the kind wants: for MXF8F6F4 16 codes of any width in 16 bytes. */
+static int map_type(enum bsmi_gemm_kind kind, const struct bsmi_matrix *m)
+{
+    if (kind != BSMI_GEMM_MXF8F6F4 || m->bits == 8) return CU_TENSOR_MAP_DATA_TYPE_UINT8;
+    return m->bits == 4 ? CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B : CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B;
+}
+
+static struct bsmi_cuda_rows rows_of(enum bsmi_gemm_kind kind, const struct bsmi_matrix *m, const void *data, int64_t columns,
+                                     int64_t row_bytes, int64_t batch_bytes)
+{
+    const int type = map_type(kind, m);
+    return (struct bsmi_cuda_rows){ data,       type,     type == CU_TENSOR_MAP_DATA_TYPE_UINT8 ? columns * m->bits / 8 : columns,
+                                    m->rows,    m->batch, row_bytes,
+                                    batch_bytes };
+}
+
+/* Packed as tensor cores have them, and nothing of a row's last bytes belongs to no code. */
+static bool can_map_codes(enum bsmi_gemm_kind kind, const struct bsmi_matrix *m)
+{
+    const bool packed = m->bits == 8 || (m->bits == 6 ? m->packing == BSM_PACKING_BIT_STREAM : m->packing == BSM_PACKING_LOW_FIRST);
+    const struct bsmi_cuda_rows rows = rows_of(kind, m, m->data, m->columns, m->row_bytes, m->batch_bytes);
+    return packed && m->columns * m->bits % 8 == 0 && bsmi_cuda_can_map(&rows);
+}
+
+/* The scales of one matrix as rows of blocks: what a tensor map describes. */
+static struct bsmi_cuda_rows scale_rows(const void *scales, const struct bsmi_scale_map *map, int64_t batch, int64_t batch_bytes)
+{
+    enum { BLOCK_WORDS = 128 };
+    return (struct bsmi_cuda_rows){
+        scales, CU_TENSOR_MAP_DATA_TYPE_UINT32, BLOCK_WORDS, map->bytes / (BLOCK_WORDS * 4), batch, BLOCK_WORDS * 4, batch_bytes
+    };
+}
+
+/* Scales behind the last of a row may be any, also NaN: as they are only where no product reads them. */
+static bool can_map_scales(enum bsmi_gemm_kind kind, const struct bsmi_matrix *m)
+{
+    const struct bsmi_cuda_rows rows = scale_rows(m->scales, &m->map, m->batch, m->scale_batch_bytes);
+    return m->map.layout.kind == BSM_LAYOUT_128X4 && m->scale_columns * m->block % product_columns(kind) == 0 &&
+           bsmi_cuda_can_map(&rows);
+}
+
+static enum bsmi_codes_scales scales_of(enum bsmi_gemm_kind kind, const struct bsmi_matrix *m)
+{
+    if (m->block == 0) return BSMI_SCALES_ONES;
+    if (m->block != block_of(kind)) return BSMI_SCALES_REPEATED;
+    return can_map_scales(kind, m) ? BSMI_SCALES_AS_THEY_ARE : BSMI_SCALES_CONVERTED;
+}
+
+bsm_status bsmi_codes_describe(enum bsmi_gemm_kind kind, const char *name, const struct bsmi_matrix *m, struct bsmi_codes *codes)
+{
+    const bsm_scale_layout layout = { .kind = BSM_LAYOUT_128X4 };
+    *codes = (struct bsmi_codes){ .repacked = !can_map_codes(kind, m), .scales = scales_of(kind, m) };
+    codes->padded_columns = bsmi_round_up(m->columns, 128); /* what the padding types of TMA want */
+    codes->row_bytes = codes->padded_columns * m->bits / 8;
+    const bsm_status status =
+        bsmi_scale_map_make(name, &layout, m->rows, bsmi_ceil_div(m->columns, block_of(kind)), &codes->scale_map);
+    codes->scale_batch_bytes = codes->scale_map.bytes;
+    return status;
+}
+
+static int64_t product_or_overflow(int64_t a, int64_t b)
+{
+    int64_t product;
+    return bsmi_mul_overflows(a, b, &product) ? -1 : product;
+}
+
+int64_t bsmi_codes_rows_bytes(const struct bsmi_matrix *m, const struct bsmi_codes *codes)
+{
+    const int64_t of_matrix = codes->repacked ? product_or_overflow(m->rows, codes->row_bytes) : 0;
+    return of_matrix < 0 ? -1 : product_or_overflow(of_matrix, m->batch);
+}
+
+int64_t bsmi_codes_scales_bytes(const struct bsmi_matrix *m, const struct bsmi_codes *codes)
+{
+    return codes->scales == BSMI_SCALES_AS_THEY_ARE ? 0 : product_or_overflow(codes->scale_batch_bytes, m->batch);
+}
+
+const char *bsmi_codes_scales_name(enum bsmi_codes_scales scales)
+{
+    static const char *const names[] = { "scales as they are", "scales converted to 128x4", "scales repeated in 128x4",
+                                         "scales of 1" };
+    return names[scales];
+}
+
+/* Preparing ------------------------------------------------------------------------------------------------------------------- */
+
+static bsm_status repack(struct bsmi_cuda_queue *queue, const struct bsmi_matrix *m, const struct bsmi_codes *codes,
+                         unsigned char *to)
+{
+    if (!codes->repacked) return BSM_OK;
+    const struct bsmi_repack_parameters p = { bsmi_cuda_matrix(m), to, codes->row_bytes, m->rows * codes->row_bytes,
+                                              codes->padded_columns };
+    return bsmi_cuda_launch(queue, BSMI_KERNEL_REPACK,
+                            bsmi_ceil_div(m->rows * m->batch * (codes->padded_columns / 8), BSMI_REPACK_THREADS), &p);
+}
+
+static bsm_status make_scales(struct bsmi_cuda_queue *queue, const struct bsmi_matrix *m, const struct bsmi_codes *codes,
+                              unsigned char *to)
+{
+    enum { ONE = 127 };
+    const int64_t bytes = codes->scale_batch_bytes * m->batch;
+    if (codes->scales == BSMI_SCALES_AS_THEY_ARE) return BSM_OK;
+    if (codes->scales == BSMI_SCALES_ONES)
+        return BSMI_DRIVER_CALL(queue->gpu->driver, cuMemsetD8Async,
+                                ((CUdeviceptr)(uintptr_t)to, ONE, (size_t)bytes, queue->stream), "%lld scales of 1",
+                                (long long)bytes);
+    const struct bsmi_convert_scales_parameters p = {
+        .from = m->scales,
+        .to = to,
+        .from_layout = bsmi_cuda_layout(&m->map),
+        .to_layout = bsmi_cuda_layout(&codes->scale_map),
+        .batch = m->batch,
+        .from_batch_bytes = m->scale_batch_bytes,
+        .to_batch_bytes = codes->scale_batch_bytes,
+        .repeat = codes->scales == BSMI_SCALES_REPEATED ? 2 : 1,
+    };
+    return bsmi_cuda_launch(queue, BSMI_KERNEL_CONVERT, bsmi_ceil_div(bytes, BSMI_CONVERT_THREADS), &p);
+}
+
+bsm_status bsmi_codes_prepare(struct bsmi_cuda_queue *queue, const struct bsmi_matrix *m, const struct bsmi_codes *codes,
+                              unsigned char *workspace)
+{
+    const bsm_status status = repack(queue, m, codes, workspace + codes->rows_at);
+    return status == BSM_OK ? make_scales(queue, m, codes, workspace + codes->scales_at) : status;
+}
+
+/* Maps ------------------------------------------------------------------------------------------------------------------------ */
+
+static bsm_status map_or_align(const struct bsmi_cuda_gpu *gpu, const struct bsmi_cuda_rows *rows, const char *name,
+                               const char *member, int box_columns, int box_rows, int swizzle, struct bsmi_tensor_map *map)
+{
+    if (!bsmi_cuda_can_map(rows))
+        return bsmi_fail(BSM_EALIGN, "%s->%s=%p is not aligned as that of the plan was: make a plan for it", name, member,
+                         rows->data);
+    return bsmi_cuda_map(gpu, rows, box_columns, box_rows, swizzle, map);
+}
+
+bsm_status bsmi_codes_map(const struct bsmi_cuda_gpu *gpu, enum bsmi_gemm_kind kind, const char *name, const struct bsmi_matrix *m,
+                          const struct bsmi_codes *codes, unsigned char *workspace, int box_rows, struct bsmi_tensor_map *map,
+                          struct bsmi_tensor_map *scale_map)
+{
+    const struct bsmi_cuda_rows rows = codes->repacked ? rows_of(kind, m, workspace + codes->rows_at, codes->padded_columns,
+                                                                 codes->row_bytes, m->rows * codes->row_bytes)
+                                                       : rows_of(kind, m, m->data, m->columns, m->row_bytes, m->batch_bytes);
+    const struct bsmi_cuda_rows scales =
+        codes->scales == BSMI_SCALES_AS_THEY_ARE
+            ? scale_rows(m->scales, &m->map, m->batch, m->scale_batch_bytes)
+            : scale_rows(workspace + codes->scales_at, &codes->scale_map, m->batch, codes->scale_batch_bytes);
+    const bsm_status status = map_or_align(gpu, &rows, name, "data", 128, box_rows, CU_TENSOR_MAP_SWIZZLE_128B, map);
+    if (status != BSM_OK) return status;
+    return map_or_align(gpu, &scales, name, "scales", (int)scales.columns, scale_blocks(kind), CU_TENSOR_MAP_SWIZZLE_NONE,
+                        scale_map);
+}
+
+/* Parameters ------------------------------------------------------------------------------------------------------------------ */
+
+static enum mma_element element_of(bsm_element element)
+{
+    switch (element) {
+    case BSM_E4M3: return MMA_E4M3;
+    case BSM_E5M2: return MMA_E5M2;
+    case BSM_E3M2: return MMA_E3M2;
+    case BSM_E2M3: return MMA_E2M3;
+    case BSM_E2M1: return MMA_E2M1;
+    default: return MMA_BF16;
+    }
+}
+
+static enum mma_kind instruction_kind(enum bsmi_gemm_kind kind)
+{
+    static const enum mma_kind kinds[] = { MMA_F16, MMA_MXF8F6F4, MMA_MXF4, MMA_MXF4NVF4 };
+    return kinds[kind];
+}
+
+/* Bytes that the copy engine counts for 128 bytes of a row in shared memory. */
+static int32_t counted_bytes(enum bsmi_gemm_kind kind, const struct bsmi_matrix *m)
+{
+    return kind == BSMI_GEMM_MXF8F6F4 ? 128 * m->bits / 8 : 128;
+}
+
+void bsmi_codes_fill(const struct bsmi_gemm_instance *instance, const struct bsmi_matrix *a, const struct bsmi_matrix *b,
+                     struct bsmi_gemm_parameters *p)
+{
+    const enum bsmi_gemm_kind kind = instance->kind;
+    const bool decoded = kind == BSMI_GEMM_BF16, swapped = bsmi_gemm_is_swapped(instance);
+    const struct bsmi_matrix *lanes = swapped ? b : a, *columns_of = swapped ? a : b;
+    p->instruction = mma_instruction_descriptor((struct mma_instruction){
+        .kind = instruction_kind(kind),
+        .a = decoded ? MMA_BF16 : element_of(lanes->element),
+        .b = decoded ? MMA_BF16 : element_of(columns_of->element),
+        .m = (uint32_t)(swapped ? instance->tile_columns : instance->tile_rows * instance->cluster_rows),
+        .n = (uint32_t)(swapped ? instance->tile_rows : instance->tile_columns),
+        .d = MMA_D_F32,
+        .scales = kind == BSMI_GEMM_MXF4NVF4 && a->scale == BSM_UE4M3 ? MMA_UE4M3 : MMA_UE8M0,
+    });
+    if (decoded) return;
+    const int64_t products = bsmi_ceil_div(a->columns, product_columns(kind)), columns = bsmi_ceil_div(a->columns, block_of(kind));
+    p->segments[0].blocks = (int32_t)bsmi_ceil_div(a->columns, step_columns(kind));
+    p->segment_count = 1;
+    p->split_blocks = bsmi_codes_split(kind, a->columns), p->parts = bsmi_codes_parts(kind, a->columns);
+    p->last_products = (int32_t)((products - 1) % 4 + 1);
+    p->a_row_bytes = counted_bytes(kind, a), p->b_row_bytes = counted_bytes(kind, b);
+    p->a_scale_blocks = p->b_scale_blocks = (int32_t)bsmi_ceil_div(columns, 4);
+}

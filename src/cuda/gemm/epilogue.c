@@ -1,0 +1,70 @@
+/* What follows S, as the kernels that finish D are told of it; and what D needs before. */
+#include "multiply.h"
+#include "cuda/driver/launch.h"
+#include "cuda/driver/matrix.h"
+
+static void fill_addends(const struct bsmi_product *p, struct bsmi_epilogue_parameters *e)
+{
+    e->beta = p->beta;
+    if (p->has_c) {
+        e->c = p->c.data, e->c_element = (int32_t)p->c.element, e->c_row_bytes = p->c.row_bytes;
+        e->c_batch_bytes = p->c.batch == 1 ? 0 : p->c.batch_bytes;
+    }
+    e->bias = p->bias, e->bias_type = (int32_t)p->bias_type, e->bias_per = (int32_t)p->bias_per;
+    e->bias_batch_pitch = p->bias_batch_pitch;
+}
+
+static int32_t *exponents(const struct bsmi_cuda_operand *o, unsigned char *workspace)
+{
+    return o->has_exponents ? (int32_t *)(void *)(workspace + o->exponents_at) : NULL;
+}
+
+/* The GEMM kernel finds the exponents of B's rows, and nobody else learns them: prepacked weights begin with theirs. */
+static bool finds_exponents(const struct bsmi_cuda_multiply *c, const struct bsmi_product *p)
+{
+    if (c->gemm < 0 || p->b.scale != BSM_E8M0) return false;
+    const struct bsmi_gemm_instance *gemm = &bsmi_gemm_instances[c->gemm];
+    return bsmi_gemm_has_registers(gemm) && !gemm->panels;
+}
+
+void bsmi_cuda_fill_epilogue(const struct bsmi_cuda_multiply *c, const struct bsmi_product *p, unsigned char *workspace,
+                             struct bsmi_epilogue_parameters *e)
+{
+    const bool grouped = p->groups > 0;
+    e->m = p->m, e->n = p->n, e->matrices = grouped ? p->groups : p->batch, e->grouped = grouped;
+    e->group_starts = grouped ? (const int64_t *)(void *)(workspace + c->tables_at) : NULL;
+    if (!c->direct) {
+        e->sums = (float *)(void *)(workspace + c->sums_at), e->sums_pitch = c->sums_pitch;
+        e->sums_batch_pitch = grouped ? 0 : p->m * c->sums_pitch;
+        e->sums_are_scaled = finds_exponents(c, p);
+        if (c->spread) e->sums_parts = c->parts, e->sums_part_pitch = p->m * p->batch * c->sums_pitch;
+    }
+    e->a_exponents = exponents(&c->a, workspace), e->b_exponents = exponents(&c->b, workspace);
+    e->a_exponent_step = p->a.batch == 1 ? 0 : p->m;
+    e->b_exponent_step = p->b.batch == 1 ? 0 : p->n;
+    e->alpha = p->alpha, e->alpha_per = (int32_t)p->alpha_per;
+    e->tensor_scale_a = p->a.tensor_scale, e->a_divides = p->a.tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES;
+    e->tensor_scale_b = p->b.tensor_scale, e->b_divides = p->b.tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES;
+    fill_addends(p, e);
+    e->activation = (int32_t)p->activation, e->gate = (int32_t)p->gate;
+    e->d = bsmi_cuda_matrix(&p->d);
+    e->d_recipe = bsmi_cuda_recipe(p->d_recipe, p->d.scale), e->d_nonfinite = (int32_t)p->d_nonfinite;
+    e->d_no_saturate = p->d_no_saturate;
+    e->amax = (uint32_t *)(void *)p->amax;
+}
+
+bsm_status bsmi_cuda_clear_amax(const struct bsmi_cuda_queue *queue, const struct bsmi_product *p)
+{
+    if (p->amax == NULL) return BSM_OK;
+    return BSMI_DRIVER_CALL(queue->gpu->driver, cuMemsetD32Async, ((CUdeviceptr)(uintptr_t)p->amax, 0, 1, queue->stream),
+                            "clearing amax at %p", (void *)p->amax);
+}
+
+bsm_status bsmi_cuda_clear_padding(struct bsmi_cuda_queue *queue, const struct bsmi_product *product)
+{
+    const struct bsmi_matrix *d = &product->d;
+    if (d->block == 0 || d->map.padded_rows * d->map.padded_columns == d->map.rows * d->map.columns) return BSM_OK;
+    const struct bsmi_clear_padding_parameters p = { d->scales, bsmi_cuda_layout(&d->map), d->batch, d->scale_batch_bytes };
+    return bsmi_cuda_launch(queue, BSMI_KERNEL_CLEAR_PADDING,
+                            bsmi_ceil_div(d->map.padded_rows * d->map.padded_columns * d->batch, BSMI_CONVERT_THREADS), &p);
+}

@@ -1,0 +1,61 @@
+/* B in panels: how many bytes they are, and the launch that makes them. */
+#include "cuda/driver/launch.h"
+#include "cuda/driver/matrix.h"
+#include "multiply.h"
+#include "cuda/sm90/operand/panel_layout.h"
+
+static int64_t matrix_panels(const struct bsmi_matrix *b) { return bsmi_ceil_div(b->rows, BSMI_PANEL_ROWS); }
+
+/* Exponents of rows, in front of the panels, and at least one word behind them. */
+static int64_t words_used(const struct bsmi_matrix *b) { return b->rows * b->batch; }
+
+static int64_t exponent_bytes(const struct bsmi_matrix *b)
+{
+    return bsmi_round_up((words_used(b) + 1) * (int64_t)sizeof(int32_t), BSMI_CUDA_ALIGNMENT);
+}
+
+size_t bsmi_cuda_panels_bytes(const struct bsmi_cuda_multiply *c, const struct bsmi_product *p)
+{
+    const struct bsmi_matrix *b = &p->b;
+    int64_t bytes;
+    if (c->gemm < 0 || !bsmi_gemm_instances[c->gemm].panels || b->rows * b->batch >= (int64_t)1 << 40) return 0;
+    if (bsmi_mul_overflows(matrix_panels(b) * b->batch, bsmi_panel_turns(b->columns) * BSMI_PANEL_TURN_BYTES(b->block), &bytes)) return 0;
+    return bsmi_add_overflows(bytes, exponent_bytes(b), &bytes) ? 0 : (size_t)bytes;
+}
+
+/* A bf16 operand is taken as it is: then exponents of the other one's rows would move its numbers. */
+static bool leaves_out(const struct bsmi_product *p) { return p->a.format == BSM_FORMAT_BF16; }
+
+/* Zeros behind the exponents.  Products read panels before they wait for what is in front of them, which a kernel launched with programmatic
+ * stream serialization may do while the kernel in front still writes; behind anything else it begins when all that has ended. */
+static bsm_status end_panels(const struct bsmi_cuda_queue *queue, const struct bsmi_matrix *b, unsigned char *panels)
+{
+    const int64_t used = words_used(b) * (int64_t)sizeof(int32_t);
+    return BSMI_DRIVER_CALL(queue->gpu->driver, cuMemsetD32Async,
+                            ((CUdeviceptr)(uintptr_t)(panels + used), 0, (size_t)(exponent_bytes(b) - used) / sizeof(int32_t), queue->stream),
+                            "zeros behind the exponents of panels");
+}
+
+static bsm_status pack(const struct bsmi_cuda_device *device, const struct bsmi_product *p, unsigned char *panels)
+{
+    struct bsmi_cuda_queue queue = { device->gpu, p->stream != NULL ? p->stream : device->stream, 0 };
+    const struct bsmi_pack_parameters parameters = {
+        .source = bsmi_cuda_matrix(&p->b), .exponents = (int32_t *)(void *)panels, .panels = panels + exponent_bytes(&p->b),
+        .matrix_panels = matrix_panels(&p->b), .panel_turns = bsmi_panel_turns(p->b.columns), .only_exponent_zero = leaves_out(p),
+    };
+    const bsm_status status = bsmi_cuda_launch(&queue, BSMI_KERNEL_PACK, parameters.matrix_panels * p->b.batch, &parameters);
+    return status == BSM_OK ? end_panels(&queue, &p->b, panels) : status;
+}
+
+bsm_status bsmi_cuda_pack(bsm_context *context, const struct bsmi_product *p, void *panels)
+{
+    const struct bsmi_cuda_device *device = bsmi_cuda_device_of(context);
+    const bsm_status status = bsmi_cuda_enter(device->gpu);
+    return status != BSM_OK ? status : bsmi_cuda_leave(device->gpu, pack(device, p, panels));
+}
+
+void bsmi_cuda_give_panels(const struct bsmi_product *p, struct bsmi_gemm_parameters *g)
+{
+    g->panels = (const unsigned char *)p->b_panels + exponent_bytes(&p->b);
+    g->matrix_panels = matrix_panels(&p->b), g->panel_turns = bsmi_panel_turns(p->b.columns);
+}
