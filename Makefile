@@ -80,7 +80,7 @@ test-model: kernels := OFF
 test-model:
 	@scripts/need $(tools) python3
 	@$(call build,release,--target blockscale_command)
-	@python3 tests/cli/test_real_model.py $(bin) --fetch
+	@python3 tests/cli/checkpoint/test_real_model.py $(bin) --fetch
 
 .PHONY: test-upstream
 test-upstream: kernels := OFF

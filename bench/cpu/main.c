@@ -4,9 +4,9 @@
  * the clock is its processor time, so that other work on the machine costs its caches and its frequency alone; several threads are
  * timed by the wall.  Operands are as they are stored. */
 #include "bench.h"
-#include "cli/blas_peer.h"
+#include "cli/machine/blas_peer.h"
 #include "cli/cli.h"
-#include "cli/machine.h"
+#include "cli/machine/machine.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* The table as a drawing: one bar a row, from 1 to the ratio, on a logarithmic axis; a line where the ratio should reach. */
 #include "bench.h"
-#include "cli/chart.h"
+#include "cli/plot/chart.h"
 
 #include <math.h>
 

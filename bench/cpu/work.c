@@ -1,6 +1,6 @@
 /* One row of the table: operands, the peer's operands, and rounds in which both take turns. */
 #include "bench.h"
-#include "cli/blas_peer.h"
+#include "cli/machine/blas_peer.h"
 #include "cli/cli.h"
 
 #include <stdlib.h>

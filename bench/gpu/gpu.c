@@ -1,6 +1,6 @@
 /* The GPU: opening it, its memory, and random numbers in it; see gpu.h. */
 #include "gpu.h"
-#include "cli/sample_data.h"
+#include "cli/matrices/sample_data.h"
 
 #include <dlfcn.h>
 #include <stdarg.h>

@@ -6,7 +6,7 @@
 #ifndef BENCH_GPU_LOOP_H
 #define BENCH_GPU_LOOP_H
 
-#include "cli/measure.h"
+#include "cli/machine/measure.h"
 #include "gpu.h"
 
 /* One way.  `rounds` and `seconds` of the contender are filled in; its `calls` are what lies between two events; with more than one
