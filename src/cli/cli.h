@@ -1,7 +1,7 @@
 /* What the verbs of the command share.
  *
- * A verb is one file that defines one `const struct cli_verb cli_verb_NAME`; to add it: that file, its name in CMakeLists.txt, one
- * line in verbs.h.  The verb's options are rows of one table, from which parsing, errors and --help come:
+ * A verb is a file in commands/NAME that defines one `const struct cli_verb cli_verb_NAME`; to add it: that file, its name in
+ * CMakeLists.txt, one line in verbs.h.  The verb's options are rows of one table, from which parsing, errors and --help come:
  *
  *     struct settings { const char *input; int64_t rows; bsm_format format; bool exact; };
  *     static const struct settings defaults = { .rows = 256, .format = BSM_MXFP4 };
