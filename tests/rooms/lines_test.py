@@ -13,8 +13,16 @@ from script import check
 
 LIMIT = 120
 # Folders, or single files, whose lines are not held yet.  What is done leaves this list; nothing enters it.
-NOT_YET = ["CHANGELOG.md", "CMakeLists.txt", "CMakePresets.json", "Makefile", "README.md", "bench/", "cmake/",
-           "cudasim/", "docs/", "examples/", "fuzz/", "include/", "scripts/need", "src/", "tests/"]
+NOT_YET = ["CHANGELOG.md", "CMakeLists.txt", "CMakePresets.json", "Makefile", "README.md", "bench/b200.py",
+           "bench/b200.sh", "bench/cpu/", "bench/gpu/", "bench/model/", "bench/results/", "cmake/", "cudasim/",
+           "docs/", "examples/", "fuzz/", "include/", "scripts/need", "src/cli/", "src/core/", "src/cpu/",
+           "src/cuda/", "src/exact/", "src/file/", "src/format/", "src/layout/", "src/matrix/", "src/plan/",
+           "src/product/", "src/quantize/", "tests/CMakeLists.txt", "tests/bugs.py", "tests/checkpoint_file.py",
+           "tests/cli/", "tests/core/", "tests/counted.h", "tests/cpu/", "tests/cuda/", "tests/exact/",
+           "tests/examples/", "tests/file/", "tests/format/", "tests/install/", "tests/layout/", "tests/matrix/",
+           "tests/npy_file.py", "tests/plan/", "tests/planted/", "tests/process.py", "tests/quantize/",
+           "tests/rooms/", "tests/run", "tests/runner/", "tests/script.py", "tests/search/", "tests/test.c",
+           "tests/test.h", "tests/upstream/"]
 # Not written by a person, or by somebody else.
 GENERATED = [r"^third_party/", r"^fuzz/corpus/", r"^cudasim/fuzz/corpus/", r"\.svg$", r"\.ptx$", r"^LICENSE$",
              r"^cudasim/calibrate/hardware/", r"^cudasim/docs/instructions\.md$",
