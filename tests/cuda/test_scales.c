@@ -15,7 +15,7 @@ static bsm_scale_layout layout_of(int kind, int64_t columns, bool loose)
 }
 
 static void convert(struct test *t, bsm_scale_layout from_layout, bsm_scale_layout to_layout, int64_t rows, int64_t columns,
-                    int offset)
+                    int offset, int ctas)
 {
     struct bsmi_scale_map from_map, to_map;
     if (bsmi_scale_map_make("from", &from_layout, rows, columns, &from_map) != BSM_OK
@@ -35,7 +35,7 @@ static void convert(struct test *t, bsm_scale_layout from_layout, bsm_scale_layo
         .from_layout = device_layout(&from_map),
         .to_layout = device_layout(&to_map),
     };
-    device_launch(t, "bsmi_convert_scales", columns > 100 ? 1 : 3, BSMI_CONVERT_THREADS, &p);      /* one: it has all tiles in turn */
+    device_launch(t, "bsmi_convert_scales", ctas, BSMI_CONVERT_THREADS, &p);
     device_read(t, got, p.to, (size_t)to_map.bytes);
     if (memcmp(got, want, (size_t)to_map.bytes) != 0)
         FAIL(t, "%s to %s, %lldx%lld, offset %d: other bytes than on the CPU", bsm_layout_name((int)from_layout.kind),
@@ -53,7 +53,7 @@ static void every_layout_to_every_other(struct test *t)
             const size_t s = (size_t)number % (sizeof shapes / sizeof shapes[0]);
             if (from == to) continue;
             convert(t, layout_of(from, shapes[s].columns, number % 2 != 0), layout_of(to, shapes[s].columns, number % 2 == 0),
-                    shapes[s].rows, shapes[s].columns, number % 3);
+                    shapes[s].rows, shapes[s].columns, number % 3, 3);
         }
 }
 
@@ -70,8 +70,20 @@ static void whole_units(struct test *t)
             if (from != BSM_LAYOUT_LINEAR && from != NO_LAYOUT && to != BSM_LAYOUT_LINEAR && to != NO_LAYOUT) continue;
             const size_t s = (size_t)(from + to) % (sizeof sizes / sizeof sizes[0]);
             convert(t, layout_of(from, sizes[s].columns, false), layout_of(to, sizes[s].columns, false), sizes[s].rows,
-                    sizes[s].columns, 0);
+                    sizes[s].columns, 0, sizes[s].columns > 100 ? 1 : 3);
         }
+}
+
+/* One CTA converts four tiles, all without padding, by way of the same shared memory: a tile must not be written there before all
+ * warps have read the one before it.  Between layouts of the same order every thread reads what it wrote itself. */
+static void tiles_of_one_cta(struct test *t)
+{
+    static const int kinds[] = { BSM_LAYOUT_128X4, BSM_LAYOUT_8X4, BSM_LAYOUT_DEEPGEMM };
+    const int count = (int)(sizeof kinds / sizeof kinds[0]);
+    if (!device_open(t)) return;
+    for (int from = 0; from < count; from++)
+        for (int to = 0; to < count; to++)
+            if (from != to) convert(t, layout_of(kinds[from], 128, false), layout_of(kinds[to], 128, false), 256, 128, 0, 1);
 }
 
 static void one_layout_with_other_parameters(struct test *t)
@@ -80,13 +92,13 @@ static void one_layout_with_other_parameters(struct test *t)
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         const int64_t columns = shapes[s].columns;
         convert(t, layout_of(BSM_LAYOUT_LINEAR, columns, false), layout_of(BSM_LAYOUT_LINEAR, columns, true), shapes[s].rows,
-                columns, 0);
+                columns, 0, 3);
         convert(t, layout_of(BSM_LAYOUT_TILES, columns, false), layout_of(BSM_LAYOUT_TILES, columns, true), shapes[s].rows, columns,
-                0);
+                0, 3);
         convert(t, layout_of(BSM_LAYOUT_LINEAR, columns, false), layout_of(BSM_LAYOUT_128X4, columns, false), shapes[s].rows,
-                columns, 0);
+                columns, 0, 3);
         convert(t, layout_of(BSM_LAYOUT_128X4, columns, false), layout_of(BSM_LAYOUT_LINEAR, columns, false), shapes[s].rows,
-                columns, 0);
+                columns, 0, 3);
     }
 }
 
@@ -113,7 +125,7 @@ static void padding_alone(struct test *t)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(every_layout_to_every_other), TEST(whole_units),
+    static const struct test_case cases[] = { TEST(every_layout_to_every_other), TEST(whole_units), TEST(tiles_of_one_cta),
                                               TEST(one_layout_with_other_parameters), TEST(padding_alone) };
     return TEST_MAIN(argc, argv, cases);
 }
