@@ -3,19 +3,22 @@
 
 #include <stdlib.h>
 
-static const struct { int64_t rows, columns; } shapes[] = { { 1, 1 }, { 3, 5 }, { 33, 9 }, { 129, 17 }, { 256, 64 }, { 300, 70 } };
+static const struct {
+    int64_t rows, columns;
+} shapes[] = { { 1, 1 }, { 3, 5 }, { 33, 9 }, { 129, 17 }, { 256, 64 }, { 300, 70 } };
 
 static bsm_scale_layout layout_of(int kind, int64_t columns, bool loose)
 {
-    if (kind == NO_LAYOUT) return (bsm_scale_layout){ .kind = BSM_LAYOUT_LINEAR, .pitch = loose ? columns + 5 : (columns + 31) / 16 * 16 };
+    if (kind == NO_LAYOUT)
+        return (bsm_scale_layout){ .kind = BSM_LAYOUT_LINEAR, .pitch = loose ? columns + 5 : (columns + 31) / 16 * 16 };
     bsm_scale_layout layout = { .kind = (bsm_layout)kind };
     if (kind == BSM_LAYOUT_TILES) layout.tile_rows = loose ? 24 : 16, layout.tile_columns = loose ? 7 : 8;
     if (kind == BSM_LAYOUT_LINEAR && loose) layout.pitch = columns + 3;
     return layout;
 }
 
-static void convert(struct test *t, bsm_scale_layout from_layout, bsm_scale_layout to_layout, int64_t rows, int64_t columns,
-                    int offset, int ctas)
+static void convert(struct test *t, bsm_scale_layout from_layout, bsm_scale_layout to_layout, int64_t rows,
+                    int64_t columns, int offset, int ctas)
 {
     struct bsmi_scale_map from_map, to_map;
     if (bsmi_scale_map_make("from", &from_layout, rows, columns, &from_map) != BSM_OK
@@ -23,7 +26,8 @@ static void convert(struct test *t, bsm_scale_layout from_layout, bsm_scale_layo
         FAIL(t, "%s", bsm_last_error());
         return;
     }
-    unsigned char *from = malloc((size_t)from_map.bytes), *want = malloc((size_t)to_map.bytes), *got = malloc((size_t)to_map.bytes);
+    unsigned char *from = malloc((size_t)from_map.bytes), *want = malloc((size_t)to_map.bytes),
+                  *got = malloc((size_t)to_map.bytes);
     for (int64_t i = 0; i < from_map.bytes; i++) from[i] = (unsigned char)rnd(t);
     memset(want, 0xa5, (size_t)to_map.bytes);
     const bsm_scales host_from = { from, rows, columns, from_layout }, host_to = { want, rows, columns, to_layout };
@@ -52,8 +56,9 @@ static void every_layout_to_every_other(struct test *t)
         for (int to = 0; to < BSM_LAYOUT_COUNT; to++, number++) {
             const size_t s = (size_t)number % (sizeof shapes / sizeof shapes[0]);
             if (from == to) continue;
-            convert(t, layout_of(from, shapes[s].columns, number % 2 != 0), layout_of(to, shapes[s].columns, number % 2 == 0),
-                    shapes[s].rows, shapes[s].columns, number % 3, 3);
+            convert(t, layout_of(from, shapes[s].columns, number % 2 != 0),
+                    layout_of(to, shapes[s].columns, number % 2 == 0), shapes[s].rows, shapes[s].columns, number % 3,
+                    3);
         }
 }
 
@@ -74,8 +79,9 @@ static void whole_units(struct test *t)
         }
 }
 
-/* One CTA converts four tiles, all without padding, by way of the same shared memory: a tile must not be written there before all
- * warps have read the one before it.  Between layouts of the same order every thread reads what it wrote itself. */
+/* One CTA converts four tiles, all without padding, by way of the same shared memory: a tile must not be written there
+ * before all warps have read the one before it.  Between layouts of the same order every thread reads what it wrote
+ * itself. */
 static void tiles_of_one_cta(struct test *t)
 {
     static const int kinds[] = { BSM_LAYOUT_128X4, BSM_LAYOUT_8X4, BSM_LAYOUT_DEEPGEMM };
@@ -83,7 +89,8 @@ static void tiles_of_one_cta(struct test *t)
     if (!device_open(t)) return;
     for (int from = 0; from < count; from++)
         for (int to = 0; to < count; to++)
-            if (from != to) convert(t, layout_of(kinds[from], 128, false), layout_of(kinds[to], 128, false), 256, 128, 0, 1);
+            if (from != to)
+                convert(t, layout_of(kinds[from], 128, false), layout_of(kinds[to], 128, false), 256, 128, 0, 1);
 }
 
 static void one_layout_with_other_parameters(struct test *t)
@@ -91,14 +98,14 @@ static void one_layout_with_other_parameters(struct test *t)
     if (!device_open(t)) return;
     for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
         const int64_t columns = shapes[s].columns;
-        convert(t, layout_of(BSM_LAYOUT_LINEAR, columns, false), layout_of(BSM_LAYOUT_LINEAR, columns, true), shapes[s].rows,
-                columns, 0, 3);
-        convert(t, layout_of(BSM_LAYOUT_TILES, columns, false), layout_of(BSM_LAYOUT_TILES, columns, true), shapes[s].rows, columns,
-                0, 3);
-        convert(t, layout_of(BSM_LAYOUT_LINEAR, columns, false), layout_of(BSM_LAYOUT_128X4, columns, false), shapes[s].rows,
-                columns, 0, 3);
-        convert(t, layout_of(BSM_LAYOUT_128X4, columns, false), layout_of(BSM_LAYOUT_LINEAR, columns, false), shapes[s].rows,
-                columns, 0, 3);
+        convert(t, layout_of(BSM_LAYOUT_LINEAR, columns, false), layout_of(BSM_LAYOUT_LINEAR, columns, true),
+                shapes[s].rows, columns, 0, 3);
+        convert(t, layout_of(BSM_LAYOUT_TILES, columns, false), layout_of(BSM_LAYOUT_TILES, columns, true),
+                shapes[s].rows, columns, 0, 3);
+        convert(t, layout_of(BSM_LAYOUT_LINEAR, columns, false), layout_of(BSM_LAYOUT_128X4, columns, false),
+                shapes[s].rows, columns, 0, 3);
+        convert(t, layout_of(BSM_LAYOUT_128X4, columns, false), layout_of(BSM_LAYOUT_LINEAR, columns, false),
+                shapes[s].rows, columns, 0, 3);
     }
 }
 
@@ -125,7 +132,8 @@ static void padding_alone(struct test *t)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(every_layout_to_every_other), TEST(whole_units), TEST(tiles_of_one_cta),
-                                              TEST(one_layout_with_other_parameters), TEST(padding_alone) };
+    static const struct test_case cases[] = { TEST(every_layout_to_every_other), TEST(whole_units),
+                                              TEST(tiles_of_one_cta), TEST(one_layout_with_other_parameters),
+                                              TEST(padding_alone) };
     return TEST_MAIN(argc, argv, cases);
 }

@@ -3,17 +3,19 @@
 
     planted_test.py BUILD_FOLDER [--only REGEX] [--jobs N] [--control] [--named] [--costs]
 
-For a bug, a copy of the source is changed and the objects that depend on it are compiled again, by the build's own commands; the
-test program that the bug names is linked with them in front of the build's library, and its case runs; it must fail.  Where it does
-not, every other test program runs; if all pass, the bug survived, and a test is missing.  A program that cannot run has not failed.
+For a bug, a copy of the source is changed and the objects that depend on it are compiled again, by the build's own
+commands; the test program that the bug names is linked with them in front of the build's library, and its case runs; it
+must fail.  Where it does not, every other test program runs; if all pass, the bug survived, and a test is missing.  A
+program that cannot run has not failed.
 That each case passes without the bug is what `make test` finds out beside this; --control asks it here too.
 
-A header is in many objects.  Those of its own room are compiled again first, which is often enough; then all; last the kernels
-for a GPU.
+A header is in many objects.  Those of its own room are compiled again first, which is often enough; then all; last the
+kernels for a GPU.
 
 Kernels for a GPU run on the build's cudasim, as PTX; those of a file that a bug changes are compiled anew, to PTX.
 
-A .bugs file holds entries of this form; "-" lines are the old text, which must be found exactly once, "+" lines the new:
+A .bugs file holds entries of this form; "-" lines are the old text, which must be found exactly once, "+" lines the
+new:
 
     bug      e8m0_zero_is_zero
     category value rules
@@ -44,13 +46,16 @@ import process
 from fatbin import ptx_of
 
 # How many bugs of each kind there are at least.
-WANTED = {"value rules": 10, "layouts and padding": 10, "tails and strides": 10, "kernels": 15, "plan, files, threads": 15}
+WANTED = {"value rules": 10, "layouts and padding": 10, "tails and strides": 10, "kernels": 15,
+          "plan, files, threads": 15}
 KEYS = ["bug", "category", "file", "why", "test"]
-CANNOT_RUN = (2, 126, 127)                             # exit status: no such case; no such program, or libraries that do not fit
-DEADLINE = 45                                          # seconds for one run of a test program: some bugs make it wait for ever
+# Exit status where there is no such case, no such program, or where libraries do not fit.
+CANNOT_RUN = (2, 126, 127)
+DEADLINE = 45                                # seconds for one run of a test program: some bugs make it wait for ever
 LIMIT = 900                                            # seconds for a compiler
 # Of the build's kernels, those that bugs are caught with; the fewer there are, the sooner a context is made.
-KERNELS = ["common/", "simt/", "sm90/kernels/gemm_small", "sm90/kernels/gemm_fast", "sm90/kernels/pack"]          # gemm_fast has clusters, pack those that read panels
+# gemm_fast has clusters, pack those that read panels.
+KERNELS = ["common/", "simt/", "sm90/kernels/gemm_small", "sm90/kernels/gemm_fast", "sm90/kernels/pack"]
 
 
 class Bug:
@@ -117,7 +122,8 @@ def must(command, **options):
 
 
 class Kernels:
-    """The kernels of a build as an object of their own, kernels.o: PTX, as cudasim reads it, in a table like embedded.c's."""
+    """The kernels of a build as an object of their own, kernels.o: PTX, as cudasim reads it, in a table like
+    embedded.c's."""
 
     def __init__(self, build, folder):
         self.build, self.folder, self.table = os.path.abspath(build), folder, None
@@ -152,8 +158,8 @@ class Kernels:
 
     def compile(self, tree, name, to):
         source, architecture = self.commands[name]
-        must([self.nvcc, "-ptx", "-arch=" + architecture, "-std=c++17", "-O3", "--fmad=false", f"-I{tree}/src", f"-I{tree}/include",
-              "-o", to, os.path.join(tree, source)])
+        must([self.nvcc, "-ptx", "-arch=" + architecture, "-std=c++17", "-O3", "--fmad=false", f"-I{tree}/src",
+              f"-I{tree}/include", "-o", to, os.path.join(tree, source)])
         with open(to, "ab") as out:
             out.write(b"\0")
 
@@ -163,7 +169,8 @@ class Kernels:
         text = re.sub(r'^EMBED\((\w+), "[^"]+"\)\n',
                       lambda m: f'EMBED({m.group(1)}, "{files[m.group(1)]}")\n' if m.group(1) in files else "",
                       self.table, flags=re.M)
-        text = re.sub(r"^.*bsmi_fatbin_end_(\w+) },\n", lambda m: m.group(0) if m.group(1) in files else "", text, flags=re.M)
+        text = re.sub(r"^.*bsmi_fatbin_end_(\w+) },\n", lambda m: m.group(0) if m.group(1) in files else "", text,
+                      flags=re.M)
         path = os.path.splitext(target)[0] + ".c"
         with open(path, "w", encoding="utf-8") as out:
             out.write(text)
@@ -178,7 +185,8 @@ class Build:
 
     def __init__(self, folder, scratch):
         self.folder, self.scratch = os.path.abspath(folder), scratch
-        self.compiles, self.library = {}, {}           # object: source, command, folder; source of the library: its object
+        self.compiles = {}                             # object: source, command, folder
+        self.library = {}                              # source of the library: its object
         with open(os.path.join(folder, "compile_commands.json"), encoding="utf-8") as file:
             for entry in json.load(file):
                 words = shlex.split(entry["command"])
@@ -212,7 +220,8 @@ class Build:
         return [made for made in (os.path.join(folder, word) for word in words) if made in self.compiles]
 
     def compile(self, tree, made, target):
-        """Compiles what an object of the build was made of, from a tree of sources.  Kernels are slow to test without -O2."""
+        """Compiles what an object of the build was made of, from a tree of sources.  Kernels are slow to test without
+        -O2."""
         source, words, _ = self.compiles[made]
         level = "-O2" if source.startswith("src/cpu/") else "-O1"
         words = [word for word in words if word not in ("-g", "-O2", "-O3", "-Werror")]
@@ -222,7 +231,8 @@ class Build:
         must([*moved, level, "-w", "-c", os.path.join(tree, source), "-o", target])
 
     def link(self, name, replaced, kernels, target):
-        """Links a program with objects instead of some of its own and of the library's: {object of the build: object}."""
+        """Links a program with objects instead of some of its own and of the library's:
+        {object of the build: object}."""
         folder, words = self.links[name]
         words = [replaced.get(os.path.join(folder, word), word) for word in words]
         own = self.own_objects(name)
@@ -288,7 +298,8 @@ class Bench:
     def compile_kernels(self, bug, folder):
         """The object with the kernels, those made of the bug's file compiled again."""
         kernels = self.build.kernels
-        changed = {name: os.path.join(folder, name + ".ptx") for name in kernels.ptx if bug.file in kernels.dependencies[name]}
+        changed = {name: os.path.join(folder, name + ".ptx")
+                   for name in kernels.ptx if bug.file in kernels.dependencies[name]}
         if not changed:
             return kernels.object
         for name, to in changed.items():
@@ -310,7 +321,7 @@ class Bench:
         passed, output, status = build.passes(program, arguments)
         if status in CANNOT_RUN:
             raise RuntimeError(f"{name} cannot run: {output}")
-        if status is None:                             # a busy machine is no notice: the program without the bug must be in time
+        if status is None:                             # a busy machine is no notice: without the bug it must be in time
             return build.control(name, arguments, again=True)[2] is not None
         return not passed
 
@@ -348,7 +359,8 @@ def main():
     assert len(names) == len(set(names)), "two bugs have one name"
     started = time.monotonic()
     failed = 0
-    with tempfile.TemporaryDirectory(prefix="planted-") as scratch, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+    with (tempfile.TemporaryDirectory(prefix="planted-") as scratch,
+          concurrent.futures.ThreadPoolExecutor(options.jobs) as pool):
         build = Build(options.build, scratch)
         build.asks_control, build.asks_others = options.control, not options.named
         skipped = [bug for bug in bugs if bug.file.startswith("src/cuda/")] if build.kernels.table is None else []
