@@ -1,7 +1,7 @@
 /* Speed of the kernels that memory bounds, beside a device copy that moves as many bytes:
  * bench_device_kernels [ROWS COLUMNS [LAUNCHES [NAME]]]; with NAME, of the kernels whose line contains it alone.
- * Buffers are rotated, so that no second-level cache holds what a launch reads; a time is the median of several groups of
- * launches between two events. */
+ * Buffers are rotated, so that no second-level cache holds what a launch reads; a time is the median of several groups
+ * of launches between two events. */
 #include "blockscale.h"
 #include "core/core.h"
 #include "cuda/driver/driver.h"
@@ -20,7 +20,8 @@ static int launches = 24;                 /* between two events */
 static const char *wanted = "";
 
 static const struct bsmi_driver *driver;
-static CUresult (*event_create)(CUevent *, unsigned), (*event_synchronize)(CUevent), (*event_elapsed)(float *, CUevent, CUevent);
+static CUresult (*event_create)(CUevent *, unsigned), (*event_synchronize)(CUevent),
+    (*event_elapsed)(float *, CUevent, CUevent);
 static CUresult (*copy_device)(CUdeviceptr, CUdeviceptr, size_t, CUstream);
 static CUfunction functions[BSMI_KERNEL_COUNT];
 static int multiprocessors;
@@ -63,12 +64,13 @@ static void open_device(void)
     must(driver->cuDeviceGet(&device, 0), "cuDeviceGet");
     must(driver->cuDevicePrimaryCtxRetain(&context, device), "cuDevicePrimaryCtxRetain");
     must(driver->cuCtxPushCurrent(context), "cuCtxPushCurrent");
-    must(driver->cuDeviceGetAttribute(&multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device), "cuDeviceGetAttribute");
+    must(driver->cuDeviceGetAttribute(&multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device),
+         "cuDeviceGetAttribute");
     must(event_create(&before, 0), "cuEventCreate");
     must(event_create(&after, 0), "cuEventCreate");
     for (const struct bsmi_cuda_fatbin *f = bsmi_cuda_fatbins; f->file != NULL; f++) {
         CUmodule module;
-        if (strncmp(f->file, "common/", 7) != 0) continue;
+        if (strncmp(f->file, "sm", 2) == 0 || strncmp(f->file, "simt/", 5) == 0) continue;      /* GEMM kernels */
         must(driver->cuModuleLoadData(&module, f->start), f->file);
         for (int i = 0; i < BSMI_KERNEL_COUNT; i++)
             if (strcmp(bsmi_cuda_kernels[i].file, f->file) == 0)
@@ -109,8 +111,10 @@ static void call(const struct work *w, int i, int ctas)
         return;
     }
     void *arguments[] = { (void *)(uintptr_t)(w->parameters + (size_t)(i % w->sets) * w->size) };
-    const CUlaunchConfig config = { (unsigned)ctas, 1, 1, (unsigned)bsmi_cuda_kernels[w->kernel].threads, 1, 1, 0, NULL, NULL, 0 };
-    must(driver->cuLaunchKernelEx(&config, functions[w->kernel], arguments, NULL), bsmi_cuda_kernels[w->kernel].function);
+    const CUlaunchConfig config = { (unsigned)ctas, 1,    1, (unsigned)bsmi_cuda_kernels[w->kernel].threads, 1, 1, 0,
+                                    NULL,           NULL, 0 };
+    must(driver->cuLaunchKernelEx(&config, functions[w->kernel], arguments, NULL),
+         bsmi_cuda_kernels[w->kernel].function);
 }
 
 static int ascending(const void *a, const void *b)
@@ -138,7 +142,8 @@ static double time_of(const struct work *w, int ctas)
 /* Copies half the bytes, so that as many are read and written together. */
 static double copy_time(int64_t bytes)
 {
-    struct work w = { .kernel = -1, .sets = (int)BSMI_MAX(2, BSMI_MIN(MOST_SETS, ((int64_t)400 << 20) / BSMI_MAX(1, bytes) + 1)),
+    struct work w = { .kernel = -1,
+                      .sets = (int)BSMI_MAX(2, BSMI_MIN(MOST_SETS, ((int64_t)400 << 20) / BSMI_MAX(1, bytes) + 1)),
                       .copy_bytes = (size_t)bytes / 2 };
     for (int i = 0; i < w.sets; i++)
         w.to[i] = (CUdeviceptr)(uintptr_t)allocate(bytes / 2), w.from[i] = (CUdeviceptr)(uintptr_t)allocate(bytes / 2);
@@ -154,7 +159,9 @@ static void report(const char *name, const struct work *w, int64_t bytes, int64_
     const double copy = copy_time(bytes);
     printf("%-34s %8.1f MB  copy %7.1f us %5.2f TB/s |", name, 1e-6 * (double)bytes, copy, 1e-6 * (double)bytes / copy);
     const bool asks = w->kernel == BSMI_KERNEL_DECODE_PLAIN;         /* for as many CTAs as there are pieces */
-    if (asks) printf(" %lld CTAs %7.1f us %5.1f %%", (long long)pieces, time_of(w, (int)pieces), 100 * copy / time_of(w, (int)pieces));
+    if (asks)
+        printf(" %lld CTAs %7.1f us %5.1f %%", (long long)pieces, time_of(w, (int)pieces),
+               100 * copy / time_of(w, (int)pieces));
     for (size_t i = 0; i < sizeof per_multiprocessor / sizeof per_multiprocessor[0] && !asks; i++) {
         const double time = time_of(w, (int)BSMI_MIN(pieces, (int64_t)multiprocessors * per_multiprocessor[i]));
         printf(" %d/SM %7.1f us %5.1f %%", per_multiprocessor[i], time, 100 * copy / time);
@@ -163,7 +170,8 @@ static void report(const char *name, const struct work *w, int64_t bytes, int64_
     fflush(stdout);
 }
 
-/* Matrices ----------------------------------------------------------------------------------------------------------------- */
+/* Matrices
+ * ----------------------------------------------------------------------------------------------------------------- */
 
 struct coded { bsm_matrix m; struct bsmi_matrix resolved; struct bsmi_device_matrix device; int64_t bytes; };
 
@@ -233,10 +241,13 @@ static struct bsmi_device_reals reals(bsm_real type, void *data, int64_t rows, i
                                        .batch_stride = rows * columns };
 }
 
-static int sets_for(int64_t bytes) { return (int)BSMI_MAX(2, BSMI_MIN(MOST_SETS, ((int64_t)400 << 20) / BSMI_MAX(1, bytes) + 1)); }
+static int sets_for(int64_t bytes)
+{
+    return (int)BSMI_MAX(2, BSMI_MIN(MOST_SETS, ((int64_t)400 << 20) / BSMI_MAX(1, bytes) + 1));
+}
 
-static void quantize_decode_dequantize(bsm_format format, bsm_real type, bsm_layout layout, float tensor_scale, int64_t rows,
-                                       int64_t columns)
+static void quantize_decode_dequantize(bsm_format format, bsm_real type, bsm_layout layout, float tensor_scale,
+                                       int64_t rows, int64_t columns)
 {
     struct bsmi_quantize_parameters q[MOST_SETS];
     struct bsmi_conditional_decode_parameters d[MOST_SETS];
@@ -245,11 +256,13 @@ static void quantize_decode_dequantize(bsm_format format, bsm_real type, bsm_lay
     struct bsmi_dequantize_parameters back[MOST_SETS];
     struct coded coded[MOST_SETS];
     const bsm_format_info *info = bsm_format_get((int)format);
-    const int64_t padded = bsmi_round_up(columns, 64), source_bytes = rows * columns * (int64_t)bsm_real_bytes((int)type);
+    const int64_t padded = bsmi_round_up(columns, 64),
+                  source_bytes = rows * columns * (int64_t)bsm_real_bytes((int)type);
     const int sets = sets_for(source_bytes);
     for (int i = 0; i < sets; i++) {
         coded[i] = coded_make(format, layout, rows, columns, tensor_scale);
-        q[i] = (struct bsmi_quantize_parameters){ .source = reals(type, normal_numbers(type, rows, columns), rows, columns),
+        q[i] = (struct bsmi_quantize_parameters){ .source =
+                                                      reals(type, normal_numbers(type, rows, columns), rows, columns),
                                                   .destination = coded[i].device,
                                                   .recipe = bsmi_cuda_recipe(BSM_RECIPE_DEFAULT, info->scale) };
         d[i].condition = (struct bsmi_condition){ NULL, 0, 0 };
@@ -262,7 +275,9 @@ static void quantize_decode_dequantize(bsm_format format, bsm_real type, bsm_lay
                                                                         .left_out = allocate(rows * 4) },
                                                        .first_ctas = INT32_MAX };
         if (!bsmi_cuda_decode_plainly(&d[i].decode, true, false, multiprocessors, &plain[i], ctas)) ctas[0] = 0;
-        back[i] = (struct bsmi_dequantize_parameters){ coded[i].device, reals(BSM_REAL_BF16, d[i].decode.operands[0].decoded, rows, columns) };
+        back[i] =
+            (struct bsmi_dequantize_parameters){ coded[i].device,
+                                                 reals(BSM_REAL_BF16, d[i].decode.operands[0].decoded, rows, columns) };
     }
     char name[96];
     const char *about = tensor_scale == 0 ? "" : " t";
@@ -272,12 +287,14 @@ static void quantize_decode_dequantize(bsm_format format, bsm_real type, bsm_lay
     const struct work decode = {
         .kernel = BSMI_KERNEL_DECODE, .parameters = (const unsigned char *)d, .size = sizeof d[0], .sets = sets
     };
-    const struct work decode_plain = {
-        .kernel = BSMI_KERNEL_DECODE_PLAIN, .parameters = (const unsigned char *)plain, .size = sizeof plain[0], .sets = sets
-    };
-    const struct work dequantize = {
-        .kernel = BSMI_KERNEL_DEQUANTIZE, .parameters = (const unsigned char *)back, .size = sizeof back[0], .sets = sets
-    };
+    const struct work decode_plain = { .kernel = BSMI_KERNEL_DECODE_PLAIN,
+                                       .parameters = (const unsigned char *)plain,
+                                       .size = sizeof plain[0],
+                                       .sets = sets };
+    const struct work dequantize = { .kernel = BSMI_KERNEL_DEQUANTIZE,
+                                     .parameters = (const unsigned char *)back,
+                                     .size = sizeof back[0],
+                                     .sets = sets };
     for (int i = 0; i < sets; i++) call(&quantize, i, multiprocessors * 8);      /* the codes of what follows */
     snprintf(name, sizeof name, "quantize %s -> %s%s %s", bsm_real_name((int)type), info->name, about,
              bsm_layout_name((int)layout));
@@ -303,8 +320,12 @@ static void find_amax(int64_t rows, int64_t columns)
     const int64_t bytes = rows * columns * 2;
     const int sets = sets_for(bytes);
     for (int i = 0; i < sets; i++)
-        p[i] = (struct bsmi_amax_parameters){ reals(BSM_REAL_BF16, normal_numbers(BSM_REAL_BF16, rows, columns), rows, columns), allocate(4) };
-    const struct work w = { .kernel = BSMI_KERNEL_AMAX, .parameters = (const unsigned char *)p, .size = sizeof p[0], .sets = sets };
+        p[i] = (struct bsmi_amax_parameters){
+            reals(BSM_REAL_BF16, normal_numbers(BSM_REAL_BF16, rows, columns), rows, columns), allocate(4)
+        };
+    const struct work w = {
+        .kernel = BSMI_KERNEL_AMAX, .parameters = (const unsigned char *)p, .size = sizeof p[0], .sets = sets
+    };
     report("amax of bf16", &w, bytes, rows);
     for (int i = 0; i < sets; i++) release(p[i].source.data), release(p[i].amax);
 }
@@ -325,8 +346,8 @@ static void convert(bsm_layout from, bsm_layout to, int64_t rows, int64_t column
         .kernel = BSMI_KERNEL_CONVERT, .parameters = (const unsigned char *)p, .size = sizeof p[0], .sets = sets
     };
     char name[96];
-    snprintf(name, sizeof name, "convert %s -> %s %lldx%lld", bsm_layout_name((int)from), bsm_layout_name((int)to), (long long)rows,
-             (long long)columns);
+    snprintf(name, sizeof name, "convert %s -> %s %lldx%lld", bsm_layout_name((int)from), bsm_layout_name((int)to),
+             (long long)rows, (long long)columns);
     report(name, &w, from_map.bytes + to_map.bytes, to_map.padded_rows * to_map.padded_columns / 8192 + 1);
     for (int i = 0; i < sets; i++) release((void *)(uintptr_t)p[i].from), release(p[i].to);
 }
@@ -338,21 +359,23 @@ static void finish(bsm_format format, bsm_activation activation, int64_t rows, i
     const int sets = sets_for(rows * columns * 4);
     for (int i = 0; i < sets; i++) {
         coded[i] = coded_make(format, BSM_LAYOUT_128X4, rows, columns, 0);
-        p[i] = (struct bsmi_finish_parameters){ .epilogue = { .m = rows,
-                                                              .n = columns,
-                                                              .matrices = 1,
-                                                              .sums = normal_numbers(BSM_REAL_FP32, rows, columns),
-                                                              .sums_pitch = columns,
-                                                              .activation = (int32_t)activation,
-                                                              .d = coded[i].device,
-                                                              .d_recipe = bsmi_cuda_recipe(BSM_RECIPE_DEFAULT,
-                                                                                           bsm_format_get((int)format)->scale) } };
+        p[i] = (struct bsmi_finish_parameters){
+            .epilogue = { .m = rows,
+                          .n = columns,
+                          .matrices = 1,
+                          .sums = normal_numbers(BSM_REAL_FP32, rows, columns),
+                          .sums_pitch = columns,
+                          .activation = (int32_t)activation,
+                          .d = coded[i].device,
+                          .d_recipe = bsmi_cuda_recipe(BSM_RECIPE_DEFAULT, bsm_format_get((int)format)->scale) }
+        };
     }
     const struct work w = {
         .kernel = BSMI_KERNEL_FINISH, .parameters = (const unsigned char *)p, .size = sizeof p[0], .sets = sets
     };
     char name[96];
-    snprintf(name, sizeof name, "finish fp32 -> %s, %s", bsm_format_get((int)format)->name, bsm_activation_name((int)activation));
+    snprintf(name, sizeof name, "finish fp32 -> %s, %s", bsm_format_get((int)format)->name,
+             bsm_activation_name((int)activation));
     report(name, &w, rows * columns * 4 + coded[0].bytes, rows);
     for (int i = 0; i < sets; i++) {
         release(p[i].epilogue.sums);
@@ -373,7 +396,8 @@ int main(int argc, char **argv)
     quantize_decode_dequantize(BSM_MXFP4, BSM_REAL_BF16, BSM_LAYOUT_LINEAR, 0, rows, columns);
     quantize_decode_dequantize(BSM_MXFP4, BSM_REAL_BF16, BSM_LAYOUT_128X4, 0, rows, columns);
     quantize_decode_dequantize(BSM_NVFP4, BSM_REAL_BF16, BSM_LAYOUT_128X4, 0, rows, columns);
-    quantize_decode_dequantize(BSM_NVFP4, BSM_REAL_BF16, BSM_LAYOUT_128X4, 5.53125f / 2688, rows, columns);   /* of an amax */
+    quantize_decode_dequantize(BSM_NVFP4, BSM_REAL_BF16, BSM_LAYOUT_128X4, 5.53125f / 2688, rows,
+                               columns); /* of an amax */
     find_amax(rows, columns);
     quantize_decode_dequantize(BSM_MXFP6_E2M3, BSM_REAL_BF16, BSM_LAYOUT_LINEAR, 0, rows, columns);
     quantize_decode_dequantize(BSM_MXINT8, BSM_REAL_BF16, BSM_LAYOUT_LINEAR, 0, rows, columns);

@@ -33,7 +33,7 @@ bool device_is_real(void)
 static bool load_modules(struct test *t)
 {
     for (const struct bsmi_cuda_fatbin *f = bsmi_cuda_fatbins; f->file != NULL; f++) {
-        if (strncmp(f->file, "common/", 7) != 0 && strncmp(f->file, "simt/", 5) != 0) continue;
+        if (strncmp(f->file, "sm", 2) == 0) continue;                   /* GEMM kernels for one generation */
         if (module_count == MOST_MODULES || !ok(t, driver->cuModuleLoadData(&modules[module_count], f->start), f->file))
             return false;
         module_count++;
@@ -62,7 +62,8 @@ static CUdeviceptr allocate(struct test *t, size_t bytes)
 {
     CUdeviceptr memory = 0;
     if (allocation_count == MOST_ALLOCATIONS) FAIL(t, "more than %d allocations", MOST_ALLOCATIONS);
-    else if (ok(t, driver->cuMemAlloc(&memory, bytes == 0 ? 1 : bytes), "cuMemAlloc")) allocations[allocation_count++] = memory;
+    else if (ok(t, driver->cuMemAlloc(&memory, bytes == 0 ? 1 : bytes), "cuMemAlloc"))
+        allocations[allocation_count++] = memory;
     return memory;
 }
 
@@ -77,7 +78,8 @@ void *device_copy(struct test *t, const void *from, size_t bytes, size_t offset)
 void *device_fill(struct test *t, int fill, size_t bytes, size_t offset)
 {
     const CUdeviceptr memory = allocate(t, bytes + offset);
-    if (bytes + offset > 0) ok(t, driver->cuMemsetD8Async(memory, (unsigned char)fill, bytes + offset, NULL), "cuMemsetD8Async");
+    if (bytes + offset > 0)
+        ok(t, driver->cuMemsetD8Async(memory, (unsigned char)fill, bytes + offset, NULL), "cuMemsetD8Async");
     return (void *)(uintptr_t)(memory + offset);
 }
 
@@ -111,20 +113,30 @@ bool device_launch(struct test *t, const char *kernel, int ctas, int threads, co
     /* The struct's size is the kernel's own. */
     union { const void *constant; void *argument; } pointer = { parameters };
     void *arguments[] = { pointer.argument };
-    const CUlaunchConfig config = {
-        .gridDimX = (unsigned)ctas, .gridDimY = 1, .gridDimZ = 1, .blockDimX = (unsigned)threads, .blockDimY = 1, .blockDimZ = 1
-    };
+    const CUlaunchConfig config = { .gridDimX = (unsigned)ctas,
+                                    .gridDimY = 1,
+                                    .gridDimZ = 1,
+                                    .blockDimX = (unsigned)threads,
+                                    .blockDimY = 1,
+                                    .blockDimZ = 1 };
     return ok(t, driver->cuLaunchKernelEx(&config, function, arguments, NULL), kernel) &&
            ok(t, driver->cuStreamSynchronize(NULL), kernel);
 }
 
-/* Matrices -------------------------------------------------------------------------------------------------------------------- */
+/* Matrices
+ * --------------------------------------------------------------------------------------------------------------------
+ */
 
 struct bsmi_device_layout device_layout(const struct bsmi_scale_map *map)
 {
     return (struct bsmi_device_layout){
-        .kind = (int32_t)map->layout.kind, .pitch = map->layout.pitch, .tile_rows = map->layout.tile_rows,
-        .tile_columns = map->layout.tile_columns, .rows = map->rows, .columns = map->columns, .padded_rows = map->padded_rows,
+        .kind = (int32_t)map->layout.kind,
+        .pitch = map->layout.pitch,
+        .tile_rows = map->layout.tile_rows,
+        .tile_columns = map->layout.tile_columns,
+        .rows = map->rows,
+        .columns = map->columns,
+        .padded_rows = map->padded_rows,
         .padded_columns = map->padded_columns,
     };
 }
@@ -205,10 +217,12 @@ void twin_upload(struct test *t, const struct twin_wish *wish, struct twin *twin
     twin->device.scales = wish->packing == BSM_PACKING_GGUF ? twin->device.data : NULL;
     if (twin->scale_bytes > 0)
         twin->device.scales = device_copy(t, twin->host.scales, (size_t)twin->scale_bytes, (size_t)wish->offset);
-    if (wish->tensor_scale != 0) twin->device.tensor_scale = device_copy(t, &twin->tensor_scale, sizeof twin->tensor_scale, 0);
+    if (wish->tensor_scale != 0)
+        twin->device.tensor_scale = device_copy(t, &twin->tensor_scale, sizeof twin->tensor_scale, 0);
 }
 
-static bool bytes_equal(struct test *t, const void *host, const void *device, int64_t count, const char *what, const char *part)
+static bool bytes_equal(struct test *t, const void *host, const void *device, int64_t count, const char *what,
+                        const char *part)
 {
     unsigned char *got = malloc((size_t)count + 1);
     const unsigned char *want = host;
@@ -224,7 +238,8 @@ static bool bytes_equal(struct test *t, const void *host, const void *device, in
 bool twin_equal(struct test *t, const struct twin *twin, const char *what)
 {
     return bytes_equal(t, twin->host.data, twin->device.data, twin->data_bytes, what, "codes")
-        && (twin->scale_bytes == 0 || bytes_equal(t, twin->host.scales, twin->device.scales, twin->scale_bytes, what, "scales"));
+           && (twin->scale_bytes == 0
+               || bytes_equal(t, twin->host.scales, twin->device.scales, twin->scale_bytes, what, "scales"));
 }
 
 void twin_free(struct twin *twin)
@@ -238,8 +253,8 @@ const char *wish_text(const struct twin_wish *w)
 {
     static char text[192];
     snprintf(text, sizeof text, "%s %s %s %lldx%lldx%lld pitch+%lld offset %d tensor scale %g",
-             bsm_format_get((int)w->format)->name, bsm_packing_name((int)w->packing), bsm_layout_name((int)w->layout.kind),
-             (long long)w->batch, (long long)w->rows, (long long)w->columns, (long long)w->extra_pitch, w->offset,
-             (double)w->tensor_scale);
+             bsm_format_get((int)w->format)->name, bsm_packing_name((int)w->packing),
+             bsm_layout_name((int)w->layout.kind), (long long)w->batch, (long long)w->rows, (long long)w->columns,
+             (long long)w->extra_pitch, w->offset, (double)w->tensor_scale);
     return text;
 }
