@@ -1,15 +1,14 @@
-/* Files as a whole. */
+/* Files as a whole, read exactly. */
 #ifndef BSMI_FILE_H
 #define BSMI_FILE_H
 
 #include "blockscale/status.h"
 
-struct bsmi_piece { const void *data; size_t bytes; };
+/* "PATH: WHAT: the system's words for errno", as BSM_EIO. */
+bsm_status bsmi_fail_with_errno(const char *path, const char *what);
 
-/* Writes the pieces, one after the other, under a temporary name beside path and renames: afterwards path holds all of it,
- * or what it held before.  A link stays a link, also one that points
- * to no file yet, and a file keeps its mode; a device or a pipe is written directly. */
-bsm_status bsmi_write_file(const char *path, const struct bsmi_piece *pieces, int count);
+/* One call moves at most this much: Linux stops at 0x7ffff000 bytes, other systems refuse more than INT_MAX. */
+enum { BSMI_MOST_AT_ONCE = 1 << 30 };
 
 /* Opens a regular file for reading.  *descriptor is the caller's to close. */
 bsm_status bsmi_open_file(const char *path, int *descriptor, uint64_t *bytes);

@@ -1,6 +1,7 @@
 /* .npy files in and out. */
 #include "npy.h"
 #include "file/io/file.h"
+#include "file/io/replace.h"
 
 #include <inttypes.h>
 #include <stdio.h>

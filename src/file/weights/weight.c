@@ -91,20 +91,12 @@ static bsm_status take_modelopt(struct bsmi_look *look, const bsm_tensor *scales
 /* One fp32 scale for each 128 x 128, of each matrix. */
 static bsm_status take_deepseek(struct bsmi_look *look, const bsm_tensor *scales, int64_t index)
 {
-    enum { TILE = 128 };
-    int64_t per;
-    const bsm_tensor *t = &look->codes;
-    const int element = bsmi_element_of(t->type, &per);
     look->weight->convention = BSM_CONVENTION_DEEPSEEK;
-    if (element != BSM_E4M3 && element != BSM_E5M2) return bsmi_scale_of_another_kind(look, scales);
-    look->weight->matrix.format = element == BSM_E4M3 ? BSM_FORMAT_E4M3 : BSM_FORMAT_E5M2;
-    const bsm_status status = bsmi_read_shape(look, 1);
+    const bsm_status status = bsmi_read_fp8_codes(look, scales);
     if (status != BSM_OK) return status;
-    bool fits = scales->rank == t->rank;
-    for (int i = 0; fits && i < t->rank; i++)
-        fits = scales->shape[i] == (i < t->rank - 2 ? t->shape[i] : bsmi_ceil_div(t->shape[i], TILE));
-    return fits ? bsmi_attach_tiles(look, scales, index, TILE, TILE)
-                : bsmi_misfit(look, scales, "a scale for each 128 x 128 numbers is wanted");
+    if (scales->rank != look->codes.rank || !bsmi_are_scales_of_tiles(look, scales))
+        return bsmi_misfit(look, scales, "a scale for each 128 x 128 numbers is wanted");
+    return bsmi_attach_tiles(look, scales, index, BSMI_FP8_TILE, BSMI_FP8_TILE);
 }
 
 static bsm_status try_weight(struct bsmi_look *look)

@@ -209,13 +209,11 @@ bsm_status bsmi_take_block_scales(struct bsmi_look *look, const bsm_tensor *scal
     return status == BSM_OK ? bsmi_attach_block_scales(look, scales, index, look->codes.rank - 1) : status;
 }
 
-enum { TILE = 128 };
-
-/* Scales of tiles, [..., rows / 128, columns / 128], or with ones between as ModelOpt has them. */
-static bool are_of_tiles(const struct bsmi_look *look, const bsm_tensor *scales)
+bool bsmi_are_scales_of_tiles(const struct bsmi_look *look, const bsm_tensor *scales)
 {
     const bsm_tensor *t = &look->codes;
-    const int64_t down = bsmi_ceil_div(t->shape[t->rank - 2], TILE), across = bsmi_ceil_div(t->shape[t->rank - 1], TILE);
+    const int64_t down = bsmi_ceil_div(t->shape[t->rank - 2], BSMI_FP8_TILE);
+    const int64_t across = bsmi_ceil_div(t->shape[t->rank - 1], BSMI_FP8_TILE);
     const int64_t *s = scales->shape;
     if (t->rank == 2 && scales->rank == 4) return s[0] == down && s[1] == 1 && s[2] == across && s[3] == 1;
     bool fits = scales->rank == t->rank && s[t->rank - 2] == down && s[t->rank - 1] == across;
@@ -223,18 +221,24 @@ static bool are_of_tiles(const struct bsmi_look *look, const bsm_tensor *scales)
     return fits;
 }
 
-bsm_status bsmi_take_wide_scales(struct bsmi_look *look, const bsm_tensor *scales, int64_t index)
+bsm_status bsmi_read_fp8_codes(struct bsmi_look *look, const bsm_tensor *scales)
 {
     int64_t per;
     const int element = bsmi_element_of(look->codes.type, &per);
-    bsm_matrix *m = &look->weight->matrix;
     if (element != BSM_E4M3 && element != BSM_E5M2) return bsmi_scale_of_another_kind(look, scales);
-    m->format = element == BSM_E4M3 ? BSM_FORMAT_E4M3 : BSM_FORMAT_E5M2;
-    const bsm_status status = bsmi_read_shape(look, 1);
+    look->weight->matrix.format = element == BSM_E4M3 ? BSM_FORMAT_E4M3 : BSM_FORMAT_E5M2;
+    return bsmi_read_shape(look, 1);
+}
+
+bsm_status bsmi_take_wide_scales(struct bsmi_look *look, const bsm_tensor *scales, int64_t index)
+{
+    const bsm_matrix *m = &look->weight->matrix;
+    int64_t rows;
+    const bsm_status status = bsmi_read_fp8_codes(look, scales);
     if (status != BSM_OK) return status;
     if (bsmi_count_of(scales) == 1) return bsmi_attach_tensor_scale(look, scales, index, BSM_TENSOR_SCALE_MULTIPLIES);
-    if (are_of_tiles(look, scales)) return bsmi_attach_tiles(look, scales, index, TILE, TILE);
-    int64_t rows;
+    if (bsmi_are_scales_of_tiles(look, scales))
+        return bsmi_attach_tiles(look, scales, index, BSMI_FP8_TILE, BSMI_FP8_TILE);
     if (bsmi_mul_overflows(m->batch, m->rows, &rows) || bsmi_count_of(scales) != rows)
         return bsmi_misfit(look, scales, "one scale is wanted, one for each row, or one for each 128 x 128 numbers");
     return bsmi_attach_tiles(look, scales, index, 1, m->columns);

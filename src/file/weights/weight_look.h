@@ -50,6 +50,13 @@ bsm_status bsmi_attach_tiles(struct bsmi_look *look, const bsm_tensor *t, int64_
 
 /* Codes with block scales of one byte beside them; *scaled is false where the scales are of another kind. */
 bsm_status bsmi_take_block_scales(struct bsmi_look *look, const bsm_tensor *scales, int64_t index, bool *scaled);
+
+/* fp8 with fp32 scales: the tiles that share one have this many rows and columns. */
+enum { BSMI_FP8_TILE = 128 };
+/* The format of e4m3 or e5m2 codes, and their shape; fails for other codes. */
+bsm_status bsmi_read_fp8_codes(struct bsmi_look *look, const bsm_tensor *scales);
+/* Whether scales have a number for each tile, [..., rows / 128, columns / 128], or with ones between as ModelOpt has them. */
+bool bsmi_are_scales_of_tiles(const struct bsmi_look *look, const bsm_tensor *scales);
 /* e4m3 or e5m2 with one fp32 scale, one for each row, or one for each 128 x 128. */
 bsm_status bsmi_take_wide_scales(struct bsmi_look *look, const bsm_tensor *scales, int64_t index);
 

@@ -1,5 +1,5 @@
 /* Writing checkpoints: the request checked, the head of either kind, the whole file. */
-#include "file/io/file.h"
+#include "file/io/replace.h"
 #include "file/io/json.h"
 #include "file/tensors/sort.h"
 #include "file/tensors/tensors.h"
