@@ -59,9 +59,9 @@ class Build:
         subprocess.run(words + ["-w"], cwd=directory, check=True)
 
     def kernels_of(self, file):
-        """Files of kernels (epilogue/finish) that are made of a source."""
-        made = relink.fatbins(self.folder)
-        return [name for name in made if "src/cuda/%s.cu" % name.replace("_", "/", 1) == file]
+        """Names of the fatbins (epilogue_finish) that are made of a source."""
+        kernels = relink.name_of(re.sub(r"^src/cuda/|\.cu$", "", file))
+        return [name for name in relink.fatbins(self.folder) if name == kernels]
 
     def library(self, bug, tree, folder):
         """The shared library with a bug that the tree has."""
