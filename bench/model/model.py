@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What Blackwell's kernels should reach: a model of a product's time from what cudasim counts, and from published rates.
+"""What Blackwell's kernels should reach: a model of a product's time, of what cudasim counts and of published rates.
 
-usage: model.py [--counters FILE]                       the model held against others' figures, and what it says of the library's kernels
+usage: model.py [--counters FILE]                       the model beside others' figures; what it says of ours
        model.py --count BUILD [--counters FILE]         counts again: runs BUILD/bin/ladder on cudasim, writes FILE
 
-docs/design/b200.md says what the model is; nothing here was measured by this project."""
+bench/results/b200-model.md says what the model is; nothing here was measured by this project."""
 import argparse
 import concurrent.futures
 import json
@@ -17,7 +17,8 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 FORMATS = ["mxfp8", "mxfp4", "mxfp8xmxfp4", "nvfp4"]
 STEPS = ["1", "2", "3", "4", "5", "6"]
-TILES = {"128x256": (128, 256, 1), "256x256": (256, 256, 2), "128x128": (128, 128, 1), "128x64": (128, 64, 1)}   # of D; CTAs
+# Rows and columns of D, CTAs.
+TILES = {"128x256": (128, 256, 1), "256x256": (256, 256, 2), "128x128": (128, 128, 1), "128x64": (128, 64, 1)}
 
 # Others' figures on a B200 for kernels that take the ladder's steps, 8192 x 8192 x 8192, TFLOP/s.
 REPORTED = {
@@ -51,10 +52,11 @@ PARAMETERS = {
 def profile(build, m, n, k, fmt, step, tile):
     """The last launch's profile."""
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
-        env = dict(os.environ, BLOCKSCALE_LIBCUDA=os.path.join(build, "lib/libcudasim.so"), CUDASIM_DEVICE="sm_100a", CUDASIM_SMS="2",
-                   CUDASIM_PROFILE=file.name)
-        subprocess.run([os.path.join(build, "bin/ladder"), "--step", step, "--format", fmt, "--tile", tile, "--m", str(m), "--n", str(n),
-                        "--k", str(k), "--data", "whole"], env=env, check=True, stdout=subprocess.DEVNULL)
+        env = dict(os.environ, BLOCKSCALE_LIBCUDA=os.path.join(build, "lib/libcudasim.so"), CUDASIM_DEVICE="sm_100a",
+                   CUDASIM_SMS="2", CUDASIM_PROFILE=file.name)
+        subprocess.run([os.path.join(build, "bin/ladder"), "--step", step, "--format", fmt, "--tile", tile,
+                        "--m", str(m), "--n", str(n), "--k", str(k), "--data", "whole"],
+                       env=env, check=True, stdout=subprocess.DEVNULL)
         return json.loads(open(file.name, encoding="utf-8").read().splitlines()[-1])
 
 
@@ -79,7 +81,8 @@ def count_kernel(build, fmt, name):
 def count(build, path):
     kernels = [(fmt, name) for fmt in FORMATS for name in STEPS + ["6 " + tile for tile in TILES if tile != "128x256"]]
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        counters = dict(zip(["%s, step %s" % kernel for kernel in kernels], pool.map(lambda kernel: count_kernel(build, *kernel), kernels)))
+        counted = pool.map(lambda kernel: count_kernel(build, *kernel), kernels)
+        counters = dict(zip(["%s, step %s" % kernel for kernel in kernels], counted))
     with open(path, "w", encoding="utf-8") as file:
         json.dump(counters, file, indent=1, sort_keys=True)
         file.write("\n")
@@ -92,7 +95,7 @@ def bits(fmt):
 
 
 def shared_cycles(c, tile):
-    """A CTA's shared memory in one step: what products read, what copies write (padded types write whole rows), scales once more."""
+    """A CTA's shared memory in one step: what products read, what copies write (padded types: whole rows), scales."""
     rows, columns, ctas = TILES[tile]
     of_cta = rows / ctas + columns / ctas
     scales = c["cp"] * 512
@@ -168,10 +171,12 @@ def report(counters):
                                            100 * (math.exp(errors[4 * s + i]) - 1)) for i in range(4)]
         print("| %s | %s |" % (step, " | ".join(cells)))
     left_out = [e for fmt in FORMATS for e in logs(counters, fit(counters, [f for f in FORMATS if f != fmt]), [fmt])]
-    print("\nerror of the 24: %.1f %% (root of the mean square of the logarithms), at most %.0f %%; each format by a fit to the three others: "
+    print("\nerror of the 24: %.1f %% (root mean square), at most %.0f %%; a format by a fit to the others: "
           "%.1f %%, at most %.0f %%" % (spread(errors), 100 * (math.exp(max(map(abs, errors))) - 1), spread(left_out),
                                         100 * (math.exp(max(map(abs, left_out))) - 1)))
-    print("\n| kernel: a step of K, cycles | format | tensor cores | shared memory | bytes loaded a CTA | bytes a cycle and SM | K whose products take as long as a tile's end |\n|---|---|---|---|---|---|---|")
+    print("\n| kernel | format | cycles: tensor cores | shared memory | bytes a CTA | a cycle and SM "
+          "| K of a tile's end |"
+          "\n|---|---|---|---|---|---|---|")
     for tile in TILES:
         for fmt in FORMATS:
             c = counters["%s, step 6%s" % (fmt, "" if tile == "128x256" else " " + tile)]
