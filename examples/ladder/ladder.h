@@ -1,4 +1,4 @@
-/* What the ladder's kernels and its host program share.  See docs/guide/ladder.md. */
+/* What the ladder's kernels and its host program share.  See examples/ladder/README.md. */
 #ifndef LADDER_H
 #define LADDER_H
 

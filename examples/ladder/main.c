@@ -1,4 +1,4 @@
-/* ladder: the same block-scaled product in steps, each a kernel of its own.  docs/guide/ladder.md walks through them. */
+/* ladder: the same block-scaled product in steps, each a kernel of its own.  examples/ladder/README.md walks through them. */
 #include "counts.h"
 #include "device.h"
 #include "library.h"

@@ -37,7 +37,7 @@ void problem_make(struct problem *problem, bsm_context *context, const struct la
 void problem_free(struct problem *problem);
 
 /* D, m rows d_pitch floats apart, against the exact product: whole numbers bit by bit, others within the bound of tensor cores that
- * cut each term and each sum off (docs/guide/ladder.md).  Large problems: some of the rows.  Returns the elements that differ, and prints
+ * cut each term and each sum off (examples/ladder/README.md).  Large problems: some of the rows.  Returns the elements that differ, and prints
  * the first. */
 int64_t problem_verify(const struct problem *problem, bsm_context *context, const float *d, int64_t d_pitch);
 

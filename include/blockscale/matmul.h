@@ -185,8 +185,8 @@ BSM_API bsm_status bsm_plan_run(const bsm_plan *plan, const bsm_matmul *product,
  * formats, gate and kernel, whatever its M.  Bytes that bsm_plan_pack_b writes: 0 where the kernel reads B as it is stored (CPU
  * kernels for few rows of A, up to 8; portable ones; GPUs but Hopper, more rows of A than some 64, other weights than MXFP4 and NVFP4) or the
  * bytes cannot be counted.
- * What is written serves builds of the same version on machines that choose the same kernel; docs/guide/cpu.md and docs/design/hopper.md have
- * its layouts. */
+ * What is written serves builds of the same version on machines that choose the same kernel; docs/design/prepacked.md has its
+ * layouts. */
 BSM_API size_t bsm_plan_b_panels_bytes(const bsm_plan *plan);
 
 /* Packs product->b; the product may differ from the plan's as in bsm_plan_run.  panels: bsm_plan_b_panels_bytes of them, aligned to

@@ -23,7 +23,7 @@ bsm_status bsmi_cpu_prepare(const struct bsmi_product *product, const struct bsm
 /* product was checked, its data too.  workspace: workspace_bytes, aligned to 64 bytes. */
 void bsmi_cpu_run(const struct bsmi_cpu_multiply *multiply, const struct bsmi_product *product, void *workspace);
 
-/* prepacked.c: B packed once, for many products: all panels of a kernel, behind a header that says whose they are (docs/guide/cpu.md). */
+/* prepacked.c: B packed once, for many products: all panels of a kernel, behind a header that says whose they are (docs/design/prepacked.md). */
 
 /* Bytes for B of this product; 0 if the kernel reads B as it is stored, or if they cannot be counted. */
 size_t bsmi_prepacked_bytes(const struct bsmi_kernel *kernel, const struct bsmi_product *product);

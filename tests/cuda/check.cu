@@ -24,7 +24,7 @@ extern "C" __global__ void check_differences(const uint32_t *a, const uint32_t *
 }
 
 /* Whether fp32 bits are the product of one term: exact, rounded to nearest; or, below the normal numbers, cut toward zero up to `cuts`
- * times, by less than 2^-149 each time (docs/guide/cuda.md, how far sums on tensor cores are off). */
+ * times, by less than 2^-149 each time (docs/guide/numerics.md, sums on tensor cores). */
 __device__ static inline bool is_product(uint32_t got, double product, int cuts)
 {
     const float want = __double2float_rn(product + 0.0);

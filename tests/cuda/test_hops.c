@@ -1,5 +1,5 @@
 /* Kernels of hops.cu: what racecheck and cudasim say to writes that are ordered by way of a third warp, and to writes that are not.
- * docs/guide/cuda.md has the answers of both. */
+ * docs/design/testing.md has the answers of both. */
 #include "cuda/driver/driver.h"
 #include "cuda/driver/embedded.h"
 #include "test.h"

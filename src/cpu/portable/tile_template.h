@@ -7,7 +7,7 @@
  *     BSMI_VECTORS         vectors in a row of a register tile: its columns are BSMI_LANES * BSMI_VECTORS
  *     BSMI_HARDWARE_FMA    1 if BSMI_TARGET has a fused multiply-add, so that __builtin_fmaf is one instruction
  *
- * Terms:  S = fma(a sA, b sB, S), k ascending.  Runs: r = sum of a b over a run, exact in fp32 (docs/guide/cpu.md has the bound),
+ * Terms:  S = fma(a sA, b sB, S), k ascending.  Runs: r = sum of a b over a run, exact in fp32 (docs/design/cpu.md has the bound),
  * then S = fma(r, sA sB, S), runs ascending.
  *
  * Narrow road, with a hardware FMA only: operands (combined scales) that are exact in fp32.

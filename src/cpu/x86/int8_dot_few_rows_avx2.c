@@ -4,7 +4,7 @@
  *
  * unit is 2^-(grid of a + grid of b).  A run of int8, with int8, e2m3 or e2m1 in blocks of 32, is 32 bytes, widened to 16 bits,
  * multiplied and added in pairs to 32 bits.  A run of e2m3, with e2m3 or e2m1, is 24 bytes, made bytes of magnitudes in registers; A gets
- * the signs, and of a pair at most 2 * 60 * 60 fits 16 bits.  vphaddd then adds the lanes of eight columns.  |r| <= 2^19 (docs/guide/cpu.md),
+ * the signs, and of a pair at most 2 * 60 * 60 fits 16 bits.  vphaddd then adds the lanes of eight columns.  |r| <= 2^19 (docs/design/cpu.md),
  * so that r and r * unit * sA are exact in fp32: unit * sA is one bit of at least 2^-139, and at most 2^105. */
 #if defined(__x86_64__)
 #include "lanes_avx2.h"

@@ -6,7 +6,7 @@
  *
  * Why it is exact.  vpdpbusd multiplies unsigned by signed bytes and adds four products to a lane of 32 bits without saturation.
  * B is stored with an offset that makes it unsigned (12, 60, 128), and offset * sum(a) is taken off again: the accumulators start
- * from it.  They also start from the bits of 1.5 * 2^23, so that at the end of a run, |r| <= 2^19 (docs/guide/cpu.md), their bits are the
+ * from it.  They also start from the bits of 1.5 * 2^23, so that at the end of a run, |r| <= 2^19 (docs/design/cpu.md), their bits are the
  * fp32 number 1.5 * 2^23 + r, and
  *
  *     t = fma(1.5 * 2^23 + r, unit * sA, -1.5 * 2^23 * unit * sA) = r * unit * sA

@@ -59,7 +59,7 @@ const char *verify_kind_name(enum verify_kind kind)
     return names[kind];
 }
 
-/* A step of the tensor cores sums 16 products and the sum so far, and is at most 10 eps of the magnitude off (docs/guide/cuda.md says
+/* A step of the tensor cores sums 16 products and the sum so far, and is at most 10 eps of the magnitude off (docs/guide/numerics.md says
  * why, and what happens below fp32's normal numbers). */
 enum { STEP_PRODUCTS = 16, STEP_UNITS = 10 };
 static const double least_normal = 0x1p-126, least_subnormal = 0x1p-149, first_infinite = 0x1p128;

@@ -82,7 +82,7 @@ struct verify_result {
 static inline bool verify_never_ran(const struct verify_result *result) { return result->refused > 0 && result->cases == 0; }
 
 /* Runs the problem on this kernel and no other, and adds what came out to result.  Kernels on tensor cores have an order of sums of their own: where
- * others are compared with the documented order, they are held to their bound (docs/guide/cuda.md). */
+ * others are compared with the documented order, they are held to their bound (docs/guide/numerics.md). */
 void verify_run(struct cli *cli, struct verify_problem *problem, int kernel, struct verify_result *result);
 
 /* All of it. */

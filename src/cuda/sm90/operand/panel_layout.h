@@ -1,5 +1,5 @@
 /* Panels: weights of four bits in the order in which the GEMM kernels of packed.cuh read them, as bsmi_pack writes them.  What host and
- * kernels agree on; docs/design/hopper.md has the order of bits.
+ * kernels agree on; docs/design/prepacked.md has the order of bits.
  *
  * Exponents of B's rows first, an int32_t each, matrix by matrix, then for every 64 rows of a matrix turns of 384 columns of K: codes of
  * all rows, then their scales.  Rows and columns that there are not have codes 0. */
