@@ -69,14 +69,14 @@ typedef enum bsm_compute {
 /* In which order the products of an element of S are added. */
 typedef enum bsm_order {
     BSM_ORDER_K,                         /* one order for every M and N, as the top of this file says */
-    BSM_ORDER_ANY,                       /* whichever is faster: bits may depend on M, N and the GPU */
+    BSM_ORDER_ANY,                       /* whichever is faster: bits might depend on M, N and the GPU */
     BSM_ORDER_COUNT
 } bsm_order;
 
-/* BSM_ORDER_ANY is a permission to sum stretches of K by themselves and to add their sums, in fp32.  Hopper uses it where A has few
- * rows and B is MXFP4 or NVFP4; all else computes as without it.  The same description on one GPU gives the same bits each time,
- * and every product stays exact:
- *     |S - exact S| <= (gamma_n + 8 2^-24) sum |a||b|, n as below: no sum of a stretch is further off than that of all of K. */
+/* BSM_ORDER_ANY is a permission to sum stretches of K by themselves and to add their sums, in fp32.  No kernel of this version uses it: all
+ * have the bits of BSM_ORDER_K.  One that did would give the same bits each time for the same description on one GPU, keep exact products
+ * exact, and hold the bound of BSM_ORDER_K and eight roundings:
+ *     |S - exact S| <= (gamma_n + 8 2^-24) sum |a||b|, n as below. */
 
 /* What a vector is indexed by. */
 typedef enum bsm_per {

@@ -28,8 +28,6 @@ enum { TILE_NANOSECONDS = 1000, LAUNCH_NANOSECONDS = 3000, LESS_BESIDE_NANOSECON
 static const struct { const char *kernel; int shared, alone; } measured_registers[] = {
     { "cuda_wgmma_mxfp4_16x64_1x1_turns", 140, 140 },        { "cuda_wgmma_mxfp4_32x64_1x1_turns", 165, 165 },
     { "cuda_wgmma_nvfp4_16x64_1x1_turns", 155, 155 },        { "cuda_wgmma_nvfp4_32x64_1x1_turns", 212, 212 },
-    { "cuda_wgmma_mxfp4_16x64_split1", 133, 133 },           { "cuda_wgmma_mxfp4_16x64_split2", 200, 200 },
-    { "cuda_wgmma_nvfp4_16x64_split1", 150, 150 },           { "cuda_wgmma_nvfp4_16x64_split2", 220, 220 },
     { "cuda_wgmma_mxfp4_64x64_1x1_registers", 250, 250 },    { "cuda_wgmma_nvfp4_64x64_1x1_registers", 262, 262 },
     { "cuda_wgmma_mxfp4_16x64_packed", 70, 70 },             { "cuda_wgmma_mxfp4_32x64_packed", 86, 86 },
     { "cuda_wgmma_nvfp4_16x64_packed", 84, 84 },             { "cuda_wgmma_nvfp4_32x64_packed", 103, 103 },
@@ -69,18 +67,12 @@ static bool serves(int gemm, bsm_format a, bsm_format b)
     return kind == BSMI_GEMM_BF16 || bsmi_codes_serve(kind, a, b);
 }
 
-/* Parts of K are summed by themselves where any order of sums is permitted. */
-static bool serves_product(int gemm, const struct bsmi_product *p)
-{
-    return serves(gemm, p->a.format, p->b.format) && (bsmi_gemm_instances[gemm].k_ctas == 0 || p->order == BSM_ORDER_ANY);
-}
-
 bool bsmi_cuda_kernel_serves(const bsm_context *context, int number, bsm_format a, bsm_format b)
 {
     if (bsm_context_backend(context) != BSM_BACKEND_CUDA || bsmi_cuda_kernel_name(number) == NULL) return false;
     const struct bsmi_cuda_gpu *gpu = bsmi_cuda_device_of(context)->gpu;
     const CUfunction function = number == 0 ? gpu->kernels[BSMI_KERNEL_SUMS] : gpu->gemms[number - 1];
-    if (number > 0 && (!serves(number - 1, a, b) || bsmi_gemm_instances[number - 1].k_ctas > 0 || bsmi_gemm_instances[number - 1].panels)) return false;
+    if (number > 0 && (!serves(number - 1, a, b) || bsmi_gemm_instances[number - 1].panels)) return false;
     return a != BSM_FORMAT_FP32 && b != BSM_FORMAT_FP32 && function != NULL;
 }
 
@@ -156,7 +148,7 @@ static double registers_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm, c
 {
     const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[gemm];
     const int64_t clusters = gpu->gemm_clusters[gemm], tiles = tiles_of(g, p), last = tiles % clusters;
-    const double steps = (double)bsmi_ceil_div(p->k, BSMI_K_STEP * BSMI_MAX(1, g->k_ctas)), waves = (double)(tiles / clusters);
+    const double steps = (double)bsmi_ceil_div(p->k, BSMI_K_STEP), waves = (double)(tiles / clusters);
     /* Behind a kernel that decodes A, it takes longer by about what one launch takes; others hide theirs behind what comes in front. */
     double launches = LAUNCH_NANOSECONDS * (p->a.format == BSM_FORMAT_BF16 ? 1 : 2);
     /* Panels are loaded before the kernel in front ends, where that leaves room: half of the multiprocessors are enough for this one. */
@@ -209,7 +201,7 @@ static int fastest_gemm(const struct bsmi_cuda_gpu *gpu, const struct bsmi_produ
     int chosen = -1;
     *least = 0;
     for (int i = 0; i < bsmi_gemm_instance_count; i++) {
-        if (gpu->gemms[i] == NULL || bsmi_gemm_instances[i].panels != panels || !serves_product(i, p) ||
+        if (gpu->gemms[i] == NULL || bsmi_gemm_instances[i].panels != panels || !serves(i, p->a.format, p->b.format) ||
             (codes && bsmi_gemm_instances[i].kind == BSMI_GEMM_BF16) || !bsmi_cuda_gemm_serves(&bsmi_gemm_instances[i], p, NULL))
             continue;
         const double time = expected_nanoseconds(gpu, i, p);
@@ -259,7 +251,6 @@ static const char *broken_rule(const struct bsmi_cuda_gpu *gpu, const struct bsm
     const char *rule = NULL;
     if (gpu->gemms[gemm] == NULL || (g->panels && gpu->kernels[BSMI_KERNEL_PACK] == NULL)) return "this build has it not for this GPU";
     if (!bsmi_cuda_tensor_serves(p)) return "K is 0 or a size beyond 32 bits";
-    if (g->k_ctas > 0 && p->order != BSM_ORDER_ANY) return "it divides K, and product->order is not BSM_ORDER_ANY";
     if (g->kind == BSMI_GEMM_FAST && p->compute != BSM_COMPUTE_FAST) return "it rounds operands, and product->compute is not BSM_COMPUTE_FAST";
     (void)bsmi_cuda_gemm_serves(g, p, &rule);
     return rule;
@@ -324,9 +315,6 @@ static void describe_order(const struct bsmi_cuda_multiply *c, char *text, size_
     else if (c->rest >= 0)
         snprintf(text, bytes, "exact in s32 if the scales of every row span 3 powers of two and its sums fit fp32, else tensor cores along K in fp32");
     else if (c->road == BSMI_ROAD_FAST) snprintf(text, bytes, "tensor cores along each 256 columns of K, added in fp32");
-    else if (bsmi_gemm_instances[c->gemm].k_ctas > 0)
-        snprintf(text, bytes, "any: tensor cores along each of %d parts of K in fp32, which are added in fp32",
-                 (bsmi_gemm_instances[c->gemm].threads / 128 - 1) * bsmi_gemm_instances[c->gemm].k_ctas);
     else if (c->parts > 1) snprintf(text, bytes, "tensor cores along each of %d parts of K in fp32, parts ascending%s", c->parts,
                                     c->spread ? " in an epilogue of their own" : "");
     else snprintf(text, bytes, "tensor cores along K%s in fp32", c->a.terms * c->b.terms > 1 ? ", term by term," : "");

@@ -84,9 +84,6 @@ for code in "mxfp4", "nvfp4":
             "every_format", "long_rows", "wide_tiles", "decoded_in_registers", "whole_tiles", "operands_of_every_kind", "edges", "epilogues")])
     for name in names_in("packed_instances.h", "PACKED"):
         KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_kernels_packed_{code}", ["test_gpu_panels --only bits_are_the_same", "test_gpu_panels --only contract"])
-    for name in names_in("split_instances.h", "SPLITS"):
-        KERNELS[f"bsmi_gemm_{code}_{name}_split"] = (f"sm90_kernels_split_{code}", ["CUDASIM_SMS=2 test_gpu_order --only " + case for case in (
-            "weights_written_just_before", "any_numbers_are_within_the_bound", "whole_numbers_are_exact")])
 KERNELS["bsmi_pack"] = ("sm90_kernels_pack", ["GEMM_INSTANCE=bsmi_gemm_mxfp4_16x64_packed test_gpu_panels --only bits_are_the_same"])
 for name in names_in("fast_instances.h", "FAST"):
     KERNELS[f"bsmi_gemm_fast_{name}"] = ("sm90_kernels_gemm_fast", ["test_gpu_fast --only " + case for case in (
@@ -120,15 +117,15 @@ for kind, formats in ("mxf8f6f4", "mxfp8_e4m3 mxfp4"), ("mxf4", "mxfp4 mxfp4"), 
         KERNELS[f"bsmi_gemm_{kind}_{rows}x{columns}"] = (f"sm100_gemm_{kind}", tests_of(kind, formats, rows, columns, ctas))
 # Left out of the tests' programs: to read them takes longer than a test.
 SPARED = ["sm90/beside", "sm90/kernels/decoding_bytes", "sm90/kernels/decoding_nibbles", "sm90/kernels/decoding_stream", "sm90/kernels/gemm_fast", "sm90/kernels/gemm_integers", "sm90/kernels/gemm_large",
-          "sm90/kernels/register_mxfp4", "sm90/kernels/register_nvfp4", "sm90/kernels/packed_mxfp4", "sm90/kernels/packed_nvfp4", "sm90/split_mxfp4", "sm90/split_nvfp4",
+          "sm90/kernels/register_mxfp4", "sm90/kernels/register_nvfp4", "sm90/kernels/packed_mxfp4", "sm90/kernels/packed_nvfp4",
           "sm100/gemm_f16", "sm100/gemm_mxf4", "sm100/gemm_mxf4nvf4", "sm100/gemm_mxf8f6f4"]
-# But by these.  Without mxf4, test_gpu_codes is skipped; tests of panels and of divided K ask the kernels of both formats.
+# But by these.  Without mxf4, test_gpu_codes is skipped; tests of panels ask the kernels of both formats.
 WANTED = {"dequantize_decode": ["sm90_kernels_decoding_nibbles"],
           "dequantize_decode_plain": ["sm90_kernels_decoding_nibbles", "sm90_kernels_decoding_bytes", "sm90_kernels_packed_mxfp4", "sm90_kernels_packed_nvfp4"],
           "dequantize_int8_rows": ["sm90_kernels_gemm_integers"], "quantize_fp8_requantize": ["sm90_kernels_gemm_fast"], "sm100_gemm_f16": ["sm100_gemm_mxf4"],
           "sm100_gemm_mxf8f6f4": ["sm100_gemm_mxf4"], "sm100_gemm_mxf4nvf4": ["sm100_gemm_mxf4"]}
-for both in ["sm90_kernels_packed_mxfp4", "sm90_kernels_packed_nvfp4"], ["sm90_kernels_split_mxfp4", "sm90_kernels_split_nvfp4"]:
-    WANTED.update((file, both) for file in both)
+both = ["sm90_kernels_packed_mxfp4", "sm90_kernels_packed_nvfp4"]
+WANTED.update((file, both) for file in both)
 WANTED["sm90_kernels_pack"] = WANTED["sm90_kernels_packed_mxfp4"]
 SPEED = "griddepcontrol.launch_dependents"      # is for speed alone: no test can miss it, and none is asked to
 SCHEDULES = 8                            # that a test is asked under whether a wait is missed: what it waits for must come late once

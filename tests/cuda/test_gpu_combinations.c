@@ -24,7 +24,7 @@ struct description {
 
 struct family {
     int kernel;
-    bool panels, any_order, fast;
+    bool panels, fast;
 };
 
 struct run_state {
@@ -137,12 +137,12 @@ static bool of_one_family(const struct bsmi_gemm_instance *x, const struct bsmi_
 {
     return x->kind == y->kind && x->has_tensor_memory == y->has_tensor_memory && x->decodes == y->decodes &&
            x->panels == y->panels && x->beside == y->beside &&
-           bsmi_gemm_has_registers(x) == bsmi_gemm_has_registers(y) && (x->k_ctas > 0) == (y->k_ctas > 0);
+           bsmi_gemm_has_registers(x) == bsmi_gemm_has_registers(y);
 }
 
 static int numbers_of(const struct bsmi_gemm_instance *g)
 {
-    return g->tile_rows * g->tile_columns * g->cluster_rows * g->cluster_columns * (g->k_ctas > 0 ? g->k_ctas : 1);
+    return g->tile_rows * g->tile_columns * g->cluster_rows * g->cluster_columns;
 }
 
 static bool is_smaller(int i, int than)
@@ -163,7 +163,7 @@ static void find_families(struct run_state *s)
             smallest = smallest && !(of_one_family(g, &bsmi_gemm_instances[j]) && is_smaller(j, i));
         if (!smallest || s->family_count == MOST_FAMILIES) continue;
         const int kernel = kernel_with("cuda_simt", 0) + 1 + i;
-        s->families[s->family_count++] = (struct family){ kernel, g->panels, g->k_ctas > 0, g->kind == BSMI_GEMM_FAST };
+        s->families[s->family_count++] = (struct family){ kernel, g->panels, g->kind == BSMI_GEMM_FAST };
     }
 }
 
@@ -242,7 +242,6 @@ static void try(struct run_state *s, const struct family *f, const struct operan
                               .a = &x,
                               .b = &y,
                               .d = &d,
-                              .order = f->any_order ? BSM_ORDER_ANY : BSM_ORDER_K,
                               .compute = f->fast ? BSM_COMPUTE_FAST : BSM_COMPUTE_EXACT };
     combinations_dry = true;
     const bool taken = multiply(s, f, &call);

@@ -518,7 +518,6 @@ static void other_forms_are_refused(struct test *t)
         { BSM_FORMAT_FP16, BSM_MXFP4, BSM_PACKING_LOW_FIRST, 4, 64, "_turns", "does not serve fp16 times mxfp4" },
         { BSM_FORMAT_BF16, BSM_MXFP4, BSM_PACKING_LOW_FIRST, 600, 64, "_beside", "no more rows of A than a cluster has" },
         { BSM_FORMAT_BF16, BSM_MXFP4, BSM_PACKING_LOW_FIRST, 4, 0, "", "K is 0" },
-        { BSM_FORMAT_BF16, BSM_MXFP4, BSM_PACKING_LOW_FIRST, 4, 64, "_split1", "product->order is not BSM_ORDER_ANY" },
         { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3, BSM_PACKING_DEFAULT, 4, 64, "_fast_", "product->compute is not BSM_COMPUTE_FAST" },
         { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3, BSM_PACKING_DEFAULT, 4, 64, "_tcgen05_", "this build has it not for this GPU" },
     };

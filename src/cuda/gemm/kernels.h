@@ -78,8 +78,6 @@ struct bsmi_gemm_instance {
     enum bsmi_gemm_decodes decodes;       /* then B's box is 128 bytes of b_box_rows rows */
     int most_columns;                     /* decodes B in registers, K up to this, reads scales as they are, and finds the exponents of
                                              B's rows; 0: does not */
-    int k_ctas;                           /* sums parts of K by themselves, for BSM_ORDER_ANY alone: so many CTAs, which are the cluster, divide K;
-                                             0: does not */
     bool begins_early;                    /* waits for all in front of it also as the first of its call: first_of_call */
     bool panels;                          /* reads B from panels alone */
     bool computes_left_out;               /* rows and columns that bf16 leaves out, too: bsmi_sums need not */
@@ -94,7 +92,7 @@ static inline bool bsmi_gemm_has_registers(const struct bsmi_gemm_instance *gemm
 /* CTAs of a cluster. */
 static inline int bsmi_gemm_cluster(const struct bsmi_gemm_instance *gemm)
 {
-    return gemm->cluster_rows * gemm->cluster_columns * (gemm->k_ctas > 1 ? gemm->k_ctas : 1);
+    return gemm->cluster_rows * gemm->cluster_columns;
 }
 
 /* Of tensor memory, with few rows: multiplies D^T = B A^T. */
