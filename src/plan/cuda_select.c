@@ -23,8 +23,7 @@ static const struct measured_step { const char *kernel; int step, near, behind; 
 };
 enum { TILE_NANOSECONDS = 1000, LAUNCH_NANOSECONDS = 3000, LESS_BESIDE_NANOSECONDS = 2000 };
 
-/* The same of kernels of which several CTAs share a multiprocessor: a step of all of them, and of one that has it for itself; of those that decode beside the
- * products: where more than half of the multiprocessors work, and where fewer do. */
+/* The same of kernels of which several CTAs share a multiprocessor: a step of all of them, and of one that has it for itself. */
 static const struct { const char *kernel; int shared, alone; } measured_registers[] = {
     { "cuda_wgmma_mxfp4_16x64_1x1_turns", 140, 140 },        { "cuda_wgmma_mxfp4_32x64_1x1_turns", 165, 165 },
     { "cuda_wgmma_nvfp4_16x64_1x1_turns", 155, 155 },        { "cuda_wgmma_nvfp4_32x64_1x1_turns", 212, 212 },
@@ -33,8 +32,6 @@ static const struct { const char *kernel; int shared, alone; } measured_register
     { "cuda_wgmma_nvfp4_16x64_packed", 84, 84 },             { "cuda_wgmma_nvfp4_32x64_packed", 103, 103 },
     { "cuda_wgmma_mxfp4_64x64_packed", 145, 145 },           { "cuda_wgmma_nvfp4_64x64_packed", 155, 155 },
     { "cuda_wgmma_mxfp4_64x64_1x1_registers_4k", 420, 385 }, { "cuda_wgmma_nvfp4_64x64_1x1_registers_4k", 450, 390 },
-    { "cuda_wgmma_mxfp4_64x96_beside", 275, 190 },           { "cuda_wgmma_nvfp4_64x96_beside", 290, 195 },
-    { "cuda_wgmma_mxfp4_128x96_beside", 380, 270 },          { "cuda_wgmma_nvfp4_128x96_beside", 400, 285 },
 };
 
 /* What comes before the GEMM kernel, where kernels differ in it: an element of B decoded into the workspace, and the launch that does it (by itself, or
@@ -153,11 +150,9 @@ static double registers_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm, c
     double launches = LAUNCH_NANOSECONDS * (p->a.format == BSM_FORMAT_BF16 ? 1 : 2);
     /* Panels are loaded before the kernel in front ends, where that leaves room: half of the multiprocessors are enough for this one. */
     if (g->panels && 2 * tiles <= gpu->multiprocessors) launches -= LESS_BESIDE_NANOSECONDS;
-    /* Behind such a kernel, or with two CTAs that have no rows of A, those that decode beside the products are slower than rows decoded in front. */
-    if (g->beside && (p->a.format != BSM_FORMAT_BF16 || p->m <= g->tile_rows * (g->cluster_rows - 2))) return 0;
     for (size_t r = 0; r < sizeof measured_registers / sizeof measured_registers[0]; r++) {
         if (strcmp(g->name, measured_registers[r].kernel) != 0) continue;
-        const int of_last = last * g->cluster_columns * (g->beside ? 2 * g->cluster_rows : 1) <= gpu->multiprocessors ? measured_registers[r].alone : measured_registers[r].shared;
+        const int of_last = last * g->cluster_columns <= gpu->multiprocessors ? measured_registers[r].alone : measured_registers[r].shared;
         return launches + waves * (TILE_NANOSECONDS + steps * measured_registers[r].shared) +
                (last > 0 ? TILE_NANOSECONDS + steps * of_last : 0);
     }

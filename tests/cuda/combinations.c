@@ -56,7 +56,6 @@ const char *combination_form_name(int form)
         "in the kernel, scales plainly",
         "in the kernel, scales",
         "in registers",
-        "into rows by the kernel",
         "panels",
         "integers",
         "refolded",
@@ -94,7 +93,6 @@ static int form_of(const struct bsmi_cuda_multiply *c, const struct bsmi_cuda_op
     if (o->way == BSMI_WAY_REPACKED) return FORM_REPACKED;
     if (o->way == BSMI_WAY_DECODED) return plainly ? FORM_DECODED_PLAINLY : FORM_DECODED;
     if (g->panels) return FORM_PANELS;
-    if (g->beside) return FORM_INTO_ROWS;
     if (o->any_scales) return FORM_REGISTERS;
     return o->own_scales ? FORM_OWN_SCALES : plainly ? FORM_SCALES_PLAINLY : FORM_SCALES;
 }

@@ -21,7 +21,6 @@ enum combination_form {
     FORM_SCALES_PLAINLY,   /* the same with scales that bsmi_decode_plain brings */
     FORM_SCALES,           /* or bsmi_decode */
     FORM_REGISTERS,        /* decoded in registers, scales in any layout */
-    FORM_INTO_ROWS,        /* decoded into rows by the kernel of the product */
     FORM_PANELS,
     FORM_INTEGERS,
     FORM_REFOLDED,

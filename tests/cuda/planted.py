@@ -17,7 +17,7 @@ import relink
 
 BUILD = os.path.abspath(sys.argv[1])
 ONLY = sys.argv[3] if len(sys.argv) == 4 and sys.argv[2] == "--only" else None
-FILES = ["beside.bugs", "both.bugs", "decoding.bugs", "epilogue.bugs", "fast.bugs", "integers.bugs", "memory.bugs", "panels.bugs", "registers.bugs"]
+FILES = ["both.bugs", "decoding.bugs", "epilogue.bugs", "fast.bugs", "integers.bugs", "memory.bugs", "panels.bugs", "registers.bugs"]
 SECONDS = 600
 
 

@@ -76,9 +76,6 @@ for name in names_in("integer_instances.h", "GEMM_INTEGERS"):
 for name in names_in("stream_instances.h", "STREAM"):
     KERNELS[f"bsmi_gemm_stream_{name}"] = ("sm90_kernels_decoding_stream", ["test_gpu_decoding --only streams", "test_gpu_decoding --only edges"])
 for code in "mxfp4", "nvfp4":
-    for name in names_in("beside_instances.h", "BESIDE"):
-        KERNELS[f"bsmi_gemm_{code}_{name}"] = ("sm90_kernels_beside", ["CUDASIM_SMS=4 test_gpu_decoding --only " + case for case in (
-            "every_format", "decoded_beside")])
     for name in names_in("register_instances.h", "REGISTERS") + names_in("register_instances.h", "TURNS"):
         KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_kernels_register_{code}", ["test_gpu_decoding --only " + case for case in (
             "every_format", "long_rows", "wide_tiles", "decoded_in_registers", "whole_tiles", "operands_of_every_kind", "edges", "epilogues")])
@@ -116,7 +113,7 @@ for kind, formats in ("mxf8f6f4", "mxfp8_e4m3 mxfp4"), ("mxf4", "mxfp4 mxfp4"), 
     for rows, columns, ctas, _ in simulated_grid.tiles_of(kind):
         KERNELS[f"bsmi_gemm_{kind}_{rows}x{columns}"] = (f"sm100_gemm_{kind}", tests_of(kind, formats, rows, columns, ctas))
 # Left out of the tests' programs: to read them takes longer than a test.
-SPARED = ["sm90/beside", "sm90/kernels/decoding_bytes", "sm90/kernels/decoding_nibbles", "sm90/kernels/decoding_stream", "sm90/kernels/gemm_fast", "sm90/kernels/gemm_integers", "sm90/kernels/gemm_large",
+SPARED = ["sm90/kernels/decoding_bytes", "sm90/kernels/decoding_nibbles", "sm90/kernels/decoding_stream", "sm90/kernels/gemm_fast", "sm90/kernels/gemm_integers", "sm90/kernels/gemm_large",
           "sm90/kernels/register_mxfp4", "sm90/kernels/register_nvfp4", "sm90/kernels/packed_mxfp4", "sm90/kernels/packed_nvfp4",
           "sm100/gemm_f16", "sm100/gemm_mxf4", "sm100/gemm_mxf4nvf4", "sm100/gemm_mxf8f6f4"]
 # But by these.  Without mxf4, test_gpu_codes is skipped; tests of panels ask the kernels of both formats.

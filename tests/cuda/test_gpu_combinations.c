@@ -136,7 +136,7 @@ static void forget_descriptions(struct run_state *s)
 static bool of_one_family(const struct bsmi_gemm_instance *x, const struct bsmi_gemm_instance *y)
 {
     return x->kind == y->kind && x->has_tensor_memory == y->has_tensor_memory && x->decodes == y->decodes &&
-           x->panels == y->panels && x->beside == y->beside &&
+           x->panels == y->panels &&
            bsmi_gemm_has_registers(x) == bsmi_gemm_has_registers(y);
 }
 

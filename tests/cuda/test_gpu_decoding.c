@@ -179,13 +179,12 @@ static bool decodes(const bsm_context *gpu, int kernel, bsm_format b)
     return bsm_kernel_serves(gpu, kernel, BSM_FORMAT_BF16, b) && !bsm_kernel_serves(gpu, kernel, BSM_FORMAT_BF16, BSM_FORMAT_BF16);
 }
 
-/* Whether it takes the problem: those that decode in registers no fp16, those that decode into rows in the workspace one matrix alone. */
+/* Whether it takes the problem: those that decode in registers no fp16. */
 static bool takes(int kernel, const struct problem *q)
 {
     const char *name = bsm_kernel_name(kernel);
-    const bool into_rows = strstr(name, "_beside") != NULL;
-    const bool in_registers = into_rows || strstr(name, "_registers") != NULL || strstr(name, "_turns") != NULL;
-    return !(in_registers && q->a == BSM_FORMAT_FP16) && !(into_rows && (q->batch > 1 || q->groups > 0));
+    const bool in_registers = strstr(name, "_registers") != NULL || strstr(name, "_turns") != NULL;
+    return !(in_registers && q->a == BSM_FORMAT_FP16);
 }
 
 /* Number of the kernel for decoded rows, beside which others are judged; -1: there is none, the case is skipped and contexts are closed. */
@@ -429,49 +428,18 @@ static void left_out_by_the_kernel(struct test *t)
     contexts_close(&c);
 }
 
-/* Kernels that decode B beside the products: chunks of K, of which the last is not whole, and CTAs without rows of A or of B; exponents, which
- * CTAs tell each other, and what is left out of either operand; D by boxes in each of its types. */
-static void decoded_beside(struct test *t)
-{
-    static const struct problem problems[] = {
-        { .m = 40, .n = 104, .k = 64, .d = BSM_FORMAT_FP16 },
-        { .m = 70, .n = 101, .k = 1056, .scales = SPANNING, .layout = BSM_LAYOUT_LINEAR },
-        { .m = 128, .n = 97, .k = 2080, .d = BSM_FORMAT_BF16, .one_alpha = true, .all_codes = true, .layout = BSM_LAYOUT_DEEPGEMM },
-        { .m = 34, .n = 72, .k = 96, .scales = FAR, .a = BSM_MXFP4, .alpha = true, .bias_per_row = true, .c = true, .d = BSM_FORMAT_BF16 },
-        { .m = 20, .n = 66, .k = 544, .scales = NAN_SCALES, .a = BSM_MXFP8_E4M3, .d = BSM_MXFP8_E4M3 },
-        { .m = 100, .n = 130, .k = 576, .scales = SPANNING, .a = BSM_MXFP8_E4M3, .layout = BSM_LAYOUT_128X4, .d_odd = 1 },
-        { .m = 9, .n = 70, .k = 512, .scales = FAR_AND_NAN, .a = BSM_MXFP6_E3M2, .d = BSM_NVFP4 },
-        { .m = 66, .n = 50, .k = 160, .scales = ZEROS },
-        { .m = 130, .n = 104, .k = 64, .layout = BSM_LAYOUT_LINEAR, .scale_pitch = 4, .bias_per_column = true },
-        { .m = 40, .n = 104, .k = 64, .d = BSM_FORMAT_BF16 },
-        { .m = 40, .n = 104, .k = 64, .d = BSM_FORMAT_FP16, .a = BSM_MXFP8_E4M3, .a_too = true, .scales = SPANNING },
-    };
-    enum { PROBLEMS = sizeof problems / sizeof problems[0] };
-    struct contexts c;
-    const int plain = open_for_kernels(t, &c, problems, PROBLEMS);
-    if (plain < 0) return;
-    for (int kernel = 0, turn = 0; bsm_kernel_name(kernel) != NULL; kernel++)
-        for (int f = 0; f < FORMATS && strstr(bsm_kernel_name(kernel), "_beside") != NULL; f++) {
-            if (!decodes(c.gpu, kernel, formats[f])) continue;
-            for (int i = 0; i < PROBLEMS; i++)
-                if (!is_simulated() || one_is_asked_for() || (i + turn) % PROBLEMS == 0) compare_kernels(t, &c, &problems[i], formats[f], kernel, plain);
-            turn++;
-        }
-    contexts_close(&c);
-}
-
 /* Exponents of a row of A and of a row of B that leave fp32's range where their sum does not, S in memory: every kernel that finds those of B
  * itself. */
 static void exponents_far_apart(struct test *t)
 {
     static const struct problem problems[] = { { .m = 14, .n = 66, .k = 160, .scales = APART, .a = BSM_MXFP4, .a_too = true, .relu = true },
                                                { .m = 14, .n = 66, .k = 96, .scales = APART, .a = BSM_MXFP8_E5M2, .a_too = true, .d = BSM_NVFP4 } };
-    static const char *const kinds[] = { "_registers", "_turns", "_beside" };
+    static const char *const kinds[] = { "_registers", "_turns" };
     struct contexts c;
     const int plain = open_for_kernels(t, &c, problems, 2);
     if (plain < 0) return;
     for (int kernel = 0, number = 0; bsm_kernel_name(kernel) != NULL; kernel++)
-        for (int kind = 0; kind < 3; kind++) {
+        for (int kind = 0; kind < 2; kind++) {
             if (strstr(bsm_kernel_name(kernel), kinds[kind]) == NULL || !bsm_kernel_serves(c.gpu, kernel, BSM_MXFP4, BSM_MXFP4)) continue;
             for (int i = 0; i < 2; i++)
                 if (!is_simulated() || one_is_asked_for() || i == number % 2) compare_kernels(t, &c, &problems[i], BSM_MXFP4, kernel, plain);
@@ -516,7 +484,6 @@ static void other_forms_are_refused(struct test *t)
         { BSM_FORMAT_BF16, BSM_MXFP8_E4M3, BSM_PACKING_DEFAULT, 4, 40, "", "multiples of 16 bytes" },
         { BSM_FORMAT_BF16, BSM_MXFP4, BSM_PACKING_LOW_FIRST, 4, 8192, "_registers_4k", "a smaller K" },
         { BSM_FORMAT_FP16, BSM_MXFP4, BSM_PACKING_LOW_FIRST, 4, 64, "_turns", "does not serve fp16 times mxfp4" },
-        { BSM_FORMAT_BF16, BSM_MXFP4, BSM_PACKING_LOW_FIRST, 600, 64, "_beside", "no more rows of A than a cluster has" },
         { BSM_FORMAT_BF16, BSM_MXFP4, BSM_PACKING_LOW_FIRST, 4, 0, "", "K is 0" },
         { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3, BSM_PACKING_DEFAULT, 4, 64, "_fast_", "product->compute is not BSM_COMPUTE_FAST" },
         { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3, BSM_PACKING_DEFAULT, 4, 64, "_tcgen05_", "this build has it not for this GPU" },
@@ -552,7 +519,7 @@ int main(int argc, char **argv)
     static const struct test_case cases[] = { TEST(every_format), TEST(long_rows), TEST(edges),     TEST(scales_and_codes_of_any_size),
                                               TEST(operands_of_every_kind), TEST(epilogues), TEST(other_forms_are_refused),
                                               TEST(far_scales_in_few_places), TEST(wide_tiles), TEST(whole_tiles), TEST(decoded_in_registers),
-                                              TEST(streams),                TEST(left_out_by_the_kernel), TEST(decoded_beside),
+                                              TEST(streams),                TEST(left_out_by_the_kernel),
                                               TEST(exponents_far_apart) };
     return TEST_MAIN(argc, argv, cases);
 }

@@ -72,6 +72,6 @@ bsm_status bsmi_cuda_launch_gemm(struct bsmi_cuda_queue *queue, int gemm, int64_
                               .shared_bytes = instance->shared_bytes,
                               .cluster = cluster,
                               .begins_early = instance->begins_early,
-                              .ctas = (instance->beside ? tiles : BSMI_MIN(tiles, most)) * cluster };
+                              .ctas = BSMI_MIN(tiles, most) * cluster };
     return tiles <= 0 ? BSM_OK : launch(queue, &l, parameters);
 }

@@ -98,10 +98,10 @@ __device__ static inline gemm_finish finished_already(gemm_finish finish)
     return finish;
 }
 
-/* One box after the other at `box`, rows of row_bytes; tables of its rows and columns behind it.  scaled: there may be exponents.  found: address
- * of those of the tile's columns, where this kernel alone knows them; else 0.  sums: of all boxes, a thread's. */
+/* One box after the other at `box`, rows of row_bytes; tables of its rows and columns behind it.  scaled: there may be exponents.
+ * sums: of all boxes, a thread's. */
 __device__ __forceinline__ static void finish_boxes(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_part &part, bool scaled,
-                                                    uint32_t box, uint32_t row_bytes, uint32_t boxes, const float *sums, uint32_t found)
+                                                    uint32_t box, uint32_t row_bytes, uint32_t boxes, const float *sums)
 {
     constexpr uint32_t ROWS = 16;
     const uint32_t count = row_bytes / 4, octets = count / 8, lane = threadIdx.x % 32, rows = box + ROWS * row_bytes;
@@ -113,11 +113,7 @@ __device__ __forceinline__ static void finish_boxes(const bsmi_gemm_parameters &
 #pragma unroll 1
     for (uint32_t number = 0; number < boxes; number++) {
         const int32_t first = tile.column + (int32_t)(number * count);
-        if (lane < count) {
-            gemm_line line = column_of(p.epilogue, finish, tile, first + (int32_t)lane);
-            if (found != 0) line.exponent = (int32_t)load_shared(found + 4 * (uint32_t)(first - part.first_column + (int32_t)lane));
-            store_line(columns, count, lane, line);
-        }
+        if (lane < count) store_line(columns, count, lane, column_of(p.epilogue, finish, tile, first + (int32_t)lane));
 #pragma unroll 1
         for (uint32_t at = lane / 4 * row_bytes + lane % 4 * 8, end = at + row_bytes; at < end; at += 32, sums += 4) {
             store_shared_v2(box + swizzled(at, row_bytes), sums[0], sums[1]);
@@ -139,21 +135,21 @@ __device__ __forceinline__ static void finish_boxes(const bsmi_gemm_parameters &
 
 /* Once a file of kernels, for those that a call does not make slower. */
 __device__ __noinline__ static void call_finish_boxes(const bsmi_gemm_parameters &p, gemm_finish finish, gemm_part part, bool scaled, uint32_t box,
-                                                      uint32_t row_bytes, uint32_t boxes, const float *sums, uint32_t found)
+                                                      uint32_t row_bytes, uint32_t boxes, const float *sums)
 {
-    finish_boxes(p, finish, part, scaled, box, row_bytes, boxes, sums, found);
+    finish_boxes(p, finish, part, scaled, box, row_bytes, boxes, sums);
 }
 
 /* The general way: through the first of the warp's boxes, and with tables in the second. */
 template <class CONFIG>
 __device__ static inline void finish_octets(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_part &part, bool scaled,
-                                            const gemm_boxes &boxes, const float (&sums)[CONFIG::SUMS], uint32_t found = 0)
+                                            const gemm_boxes &boxes, const float (&sums)[CONFIG::SUMS])
 {
     static_assert(3 * 4 * (16 + CONFIG::D_BOX_BYTES / 4) <= CONFIG::D_BOX, "tables in a box");
     float kept[CONFIG::SUMS];             /* in memory, and only here */
 #pragma unroll
     for (int i = 0; i < CONFIG::SUMS; i++) kept[i] = sums[i];
     constexpr uint32_t BYTES = CONFIG::D_BOX_BYTES, COUNT = CONFIG::SUMS / (BYTES / 8);
-    if constexpr (CONFIG::CALLS) call_finish_boxes(p, finish, part, scaled, boxes.box, BYTES, COUNT, kept, found);
-    else finish_boxes(p, finish, part, scaled, boxes.box, BYTES, COUNT, kept, found);
+    if constexpr (CONFIG::CALLS) call_finish_boxes(p, finish, part, scaled, boxes.box, BYTES, COUNT, kept);
+    else finish_boxes(p, finish, part, scaled, boxes.box, BYTES, COUNT, kept);
 }

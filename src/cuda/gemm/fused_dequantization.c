@@ -50,8 +50,6 @@ bool bsmi_cuda_gemm_serves(const struct bsmi_gemm_instance *gemm, const struct b
                      "6 and 8 bits in a byte each";
     else if (bsmi_gemm_has_registers(gemm) && (p->k > gemm->most_columns || p->a.element == BSM_FP16))
         rule = "it wants a smaller K, and A other than fp16";
-    else if (gemm->beside && (p->m > gemm->tile_rows * gemm->cluster_rows || p->groups > 0 || p->batch > 1))
-        rule = "it wants no groups or batches, and no more rows of A than a cluster has";
     else if (p->b.bits == 4 && p->k % 2 != 0) rule = "it wants rows of B in whole bytes: an even K";
     else if (!gemm->panels && !bsmi_cuda_can_map(&rows)) rule = "it wants B's rows, their pitch and b->data in multiples of 16 bytes";
     if (rule != NULL && sentence != NULL) *sentence = rule;

@@ -1,7 +1,6 @@
 /* The tables of kernels. */
 #include "kernels.h"
 #include "cuda/sm100/gemm_instances.h"
-#include "cuda/sm90/beside_instances.h"
 #include "cuda/sm90/kernels/fast_instances.h"
 #include "cuda/sm90/kernels/gemm_instances.h"
 #include "cuda/sm90/kernels/integer_instances.h"
@@ -23,7 +22,7 @@ const struct bsmi_cuda_kernel bsmi_cuda_kernels[BSMI_KERNEL_COUNT] = {
 #define ROW(in_file, kind, left_out, name, function, rows, columns, groups, cluster_rows, cluster_columns, stages, d_box)                         \
     { name, function, in_file, kind, false, rows, columns, cluster_rows, cluster_columns, 128 * ((groups) + 1),                                       \
       (stages) * (((rows) + (columns)) * BSMI_K_STEP * 2 + 16) + (groups) * 8 * BSMI_GEMM_D_BOX_ROWS * (d_box),                          \
-      (rows) / (cluster_columns), (columns) / (cluster_rows), BSMI_GEMM_D_BOX_ROWS, d_box, BSMI_DECODES_NONE, 0, false, false, (left_out) && (groups) == 2, false, false },
+      (rows) / (cluster_columns), (columns) / (cluster_rows), BSMI_GEMM_D_BOX_ROWS, d_box, BSMI_DECODES_NONE, 0, false, false, (left_out) && (groups) == 2, false },
 #define LARGE(tile, ...) ROW("sm90/kernels/gemm_large", BSMI_GEMM_BF16, false, "cuda_wgmma_" #tile, "bsmi_gemm_" #tile, __VA_ARGS__)
 #define SMALL(tile, ...) ROW("sm90/kernels/gemm_small", BSMI_GEMM_BF16, true, "cuda_wgmma_" #tile, "bsmi_gemm_" #tile, __VA_ARGS__)
 #define INTEGERS(tile, ...) ROW("sm90/kernels/gemm_integers", BSMI_GEMM_INTEGERS, false, "cuda_wgmma_integers_" #tile, "bsmi_gemm_integers_" #tile, __VA_ARGS__)
@@ -38,7 +37,7 @@ const struct bsmi_cuda_kernel bsmi_cuda_kernels[BSMI_KERNEL_COUNT] = {
       (d_box) == 0 ? (columns) : BSMI_SM100_ROWS, (d_box) == 0 ? BSMI_SM100_ROWS : (columns), ctas, 1,                                   \
       BSMI_SM100_THREADS, BSMI_SM100_SHARED_BYTES(blocks, words, columns, ctas, stages, d_box),                                          \
       (d_box) == 0 ? (columns) : BSMI_SM100_ROWS, (d_box) == 0 ? BSMI_SM100_ROWS : (columns) / (ctas),                                   \
-      (d_box) == 0 ? 0 : BSMI_GEMM_D_BOX_ROWS, d_box, BSMI_DECODES_NONE, 0, false, false, false, false, false },
+      (d_box) == 0 ? 0 : BSMI_GEMM_D_BOX_ROWS, d_box, BSMI_DECODES_NONE, 0, false, false, false, false },
 #define F16(...) TENSOR_MEMORY(f16, BSMI_GEMM_BF16, 0, 3, __VA_ARGS__)
 #define MXF8F6F4(...) TENSOR_MEMORY(mxf8f6f4, BSMI_GEMM_MXF8F6F4, 1, 2, __VA_ARGS__)
 #define MXF4(...) TENSOR_MEMORY(mxf4, BSMI_GEMM_MXF4, 2, 2, __VA_ARGS__)
@@ -50,11 +49,11 @@ const struct bsmi_cuda_kernel bsmi_cuda_kernels[BSMI_KERNEL_COUNT] = {
     { name, function, in_file, BSMI_GEMM_BF16, false, rows, 64, 1, cluster_columns, 128 * (2 + (decoders)),                              \
       (stages) * (((rows) + 64) * BSMI_K_STEP * 2 + 16) + (code_stages) * (64 * (row_bytes) + (pieces) * 512 + 16) + 12 * ((rows) + 64) + \
           320 * ((rows) < 32 ? (rows) : 32),                                                                                             \
-      (rows) / (cluster_columns), 64, 0, 0, what, 0, false, false, false, false, false },
+      (rows) / (cluster_columns), 64, 0, 0, what, 0, false, false, false, false },
 #define WIDE_DECODING(what, pieces, name, function, rows, cluster_columns, stages, code_stages)                                          \
     { name, function, "sm90/kernels/decoding_nibbles", BSMI_GEMM_BF16, false, rows, 128, 1, cluster_columns, 128 * 3,                            \
       (stages) * ((rows) * BSMI_K_STEP * 2 + 16) + (code_stages) * (128 * 128 + (pieces) * 512 + 16) + 2 * (12 * ((rows) + 64) + 320 * 32), \
-      (rows) / (cluster_columns), 128, 0, 0, what, 0, false, false, false, false, false },
+      (rows) / (cluster_columns), 128, 0, 0, what, 0, false, false, false, false },
 #define MXFP4(tile, ...)                                                                                                                 \
     DECODING("sm90/kernels/decoding_nibbles", BSMI_DECODES_MXFP4, 128, 2, "cuda_wgmma_mxfp4_" #tile, "bsmi_gemm_mxfp4_" #tile, __VA_ARGS__)
 #define NVFP4(tile, ...)                                                                                                                 \
@@ -73,26 +72,16 @@ const struct bsmi_cuda_kernel bsmi_cuda_kernels[BSMI_KERNEL_COUNT] = {
     { name, function, in_file, BSMI_GEMM_BF16, false, rows, 64, 1, cluster_columns, 128 + 32,                                            \
       (stages) * (4 * (rows) * BSMI_K_STEP * 2 + 64 * 128 + 16) + 64 * ((columns) / (block) + 16) + 12 * ((rows) + 64) +                 \
           320 * ((rows) < 32 ? (rows) : 32),                                                                                             \
-      (rows) / (cluster_columns), 64, 0, 0, what, columns, (ctas) == 1, false, true, false, false },
+      (rows) / (cluster_columns), 64, 0, 0, what, columns, (ctas) == 1, false, true, false },
 #define REGISTERS_MXFP4(tile, ...)                                                                                                       \
     REGISTERS("sm90/kernels/register_mxfp4", BSMI_DECODES_MXFP4, 32, "cuda_wgmma_mxfp4_" #tile, "bsmi_gemm_mxfp4_" #tile, __VA_ARGS__)
 #define REGISTERS_NVFP4(tile, ...)                                                                                                       \
     REGISTERS("sm90/kernels/register_nvfp4", BSMI_DECODES_NVFP4, 16, "cuda_wgmma_nvfp4_" #tile, "bsmi_gemm_nvfp4_" #tile, __VA_ARGS__)
 
-/* Those that decode B beside the products; scales are read as the caller has them, too. */
-#define BESIDE(in_file, what, block, name, function, rows, columns, groups, ctas, stages, d_box)                                          \
-    { name, function, in_file, BSMI_GEMM_BF16, false, rows, columns, ctas, 1, 128 * (1 + (groups)) + 32 * BSMI_BESIDE_DECODERS,           \
-      BSMI_SM90_BESIDE_BYTES(block, rows, columns, groups, ctas, stages, d_box), rows, columns, BSMI_GEMM_D_BOX_ROWS, d_box, what,        \
-      BSMI_BESIDE_MOST_COLUMNS, true, false, true, false, true },
-#define BESIDE_MXFP4(tile, ...)                                                                                                          \
-    BESIDE("sm90/beside", BSMI_DECODES_MXFP4, 32, "cuda_wgmma_mxfp4_" #tile, "bsmi_gemm_mxfp4_" #tile, __VA_ARGS__)
-#define BESIDE_NVFP4(tile, ...)                                                                                                          \
-    BESIDE("sm90/beside", BSMI_DECODES_NVFP4, 16, "cuda_wgmma_nvfp4_" #tile, "bsmi_gemm_nvfp4_" #tile, __VA_ARGS__)
-
 /* The same with warpgroups that take turns. */
 #define TURNS(in_file, what, block, name, function, rows, groups, stages, code_stages, columns)                                            \
     { name, function, in_file, BSMI_GEMM_BF16, false, rows, 64, 1, 1, 128 * ((groups) + 1),                                                \
-      BSMI_SM90_TURN_BYTES(block, rows, groups, stages, code_stages, columns), rows, 64, 0, 0, what, columns, true, false, true, true, false },
+      BSMI_SM90_TURN_BYTES(block, rows, groups, stages, code_stages, columns), rows, 64, 0, 0, what, columns, true, false, true, true },
 #define TURNS_MXFP4(tile, ...)                                                                                                           \
     TURNS("sm90/kernels/register_mxfp4", BSMI_DECODES_MXFP4, 32, "cuda_wgmma_mxfp4_" #tile, "bsmi_gemm_mxfp4_" #tile, __VA_ARGS__)
 #define TURNS_NVFP4(tile, ...)                                                                                                           \
@@ -101,7 +90,7 @@ const struct bsmi_cuda_kernel bsmi_cuda_kernels[BSMI_KERNEL_COUNT] = {
 /* Those that read panels. */
 #define PACKED(in_file, what, block, name, function, rows, groups, stages, panel_stages)                                         \
     { name, function, in_file, BSMI_GEMM_BF16, false, rows, 64, 1, 1, 128 * ((groups) + 1),                                               \
-      BSMI_SM90_PACKED_BYTES(block, rows, groups, stages, panel_stages), rows, 64, 0, 0, what, BSMI_MOST_PANEL_COLUMNS, true, true, true, true, false },
+      BSMI_SM90_PACKED_BYTES(block, rows, groups, stages, panel_stages), rows, 64, 0, 0, what, BSMI_MOST_PANEL_COLUMNS, true, true, true, true },
 #define PACKED_MXFP4(tile, ...)                                                                                                          \
     PACKED("sm90/kernels/packed_mxfp4", BSMI_DECODES_MXFP4, 32, "cuda_wgmma_mxfp4_" #tile, "bsmi_gemm_mxfp4_" #tile, __VA_ARGS__)
 #define PACKED_NVFP4(tile, ...)                                                                                                          \
@@ -119,8 +108,6 @@ const struct bsmi_gemm_instance bsmi_gemm_instances[] = {
     BSMI_SM90_DECODING_BYTES(BYTES)
     BSMI_SM90_DECODING(BYTES)
     BSMI_SM90_STREAM(STREAM)
-    BSMI_SM90_BESIDE(BESIDE_MXFP4)
-    BSMI_SM90_BESIDE(BESIDE_NVFP4)
     BSMI_SM90_REGISTERS(REGISTERS_MXFP4)
     BSMI_SM90_REGISTERS(REGISTERS_NVFP4)
     BSMI_SM90_TURNS(TURNS_MXFP4)
@@ -132,7 +119,7 @@ const struct bsmi_gemm_instance bsmi_gemm_instances[] = {
     BSMI_SM100_GEMM_MXF4(MXF4)
     BSMI_SM100_GEMM_MXF4NVF4(MXF4NVF4)
     BSMI_SM100_GEMM_F16(F16)
-    { NULL, NULL, NULL, BSMI_GEMM_BF16, false, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, BSMI_DECODES_NONE, 0, false, false, false, false, false },
+    { NULL, NULL, NULL, BSMI_GEMM_BF16, false, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, BSMI_DECODES_NONE, 0, false, false, false, false },
 };
 const int bsmi_gemm_instance_count = sizeof bsmi_gemm_instances / sizeof bsmi_gemm_instances[0] - 1;
 _Static_assert(sizeof bsmi_gemm_instances / sizeof bsmi_gemm_instances[0] - 1 <= BSMI_MOST_GEMM_INSTANCES, "raise the limit");

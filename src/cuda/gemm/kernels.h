@@ -82,8 +82,6 @@ struct bsmi_gemm_instance {
     bool panels;                          /* reads B from panels alone */
     bool computes_left_out;               /* rows and columns that bf16 leaves out, too: bsmi_sums need not */
     bool fits_boxes;                      /* boxes of A have only as many rows as A, where these are fewer */
-    bool beside;                          /* decodes B into rows in the workspace, beside the products: a cluster has one tile, of all rows
-                                             of A */
 };
 
 /* Decodes B in registers. */

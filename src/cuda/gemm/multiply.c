@@ -224,10 +224,6 @@ static bsm_status give_codes(const struct run *run, const struct bsmi_gemm_insta
         g->only_exponent_zero = is_plain(&run->multiply->a);
         g->first_of_call = run->queue.behind == 0;
     }
-    if (instance->beside) {
-        g->decoded = at(run, o->rows_at), g->decoded_pitch = o->pitch;
-        return map_operand(run, "b", m, o, instance->b_box_rows, &g->b);
-    }
     if (instance->panels) {
         bsmi_cuda_give_panels(run->product, g);
         return BSM_OK;

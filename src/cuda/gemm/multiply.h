@@ -35,7 +35,6 @@ struct bsmi_cuda_operand {
     bool own_scales;
     bool any_scales;                      /* the caller's own, in any layout; the kernel finds exponents itself, and computes what
                                              is left out of either operand */
-    bool beside;                          /* the kernel decodes it into rows in the workspace */
     int64_t scale_band_bytes, scale_batch_bytes; /* of 128 rows, of a matrix */
     size_t scales_at;
     struct bsmi_codes codes;              /* on the road of codes, where way and what it says count alone */

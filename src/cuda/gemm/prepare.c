@@ -76,7 +76,7 @@ static bool place_operand(const struct bsmi_matrix *m, struct bsmi_cuda_operand 
 {
     int64_t elements;
     if (o->way == BSMI_WAY_AS_IT_IS) return false;
-    if (o->way == BSMI_WAY_IN_KERNEL && !o->beside) {
+    if (o->way == BSMI_WAY_IN_KERNEL) {
         if (!o->own_scales && place(m->batch, o->scale_batch_bytes, &o->scales_at, end)) return true;
     } else if (bsmi_mul_overflows(m->rows, o->pitch, &o->batch_pitch) || bsmi_mul_overflows(o->batch_pitch, m->batch, &elements)
                || place(elements, 2, &o->rows_at, end)) {
@@ -185,7 +185,6 @@ bsm_status bsmi_cuda_prepare(const struct bsmi_cuda_gpu *gpu, const struct bsmi_
         c->b = describe_operand(&p->b);
         if (bsmi_gemm_instances[gemm].decodes != BSMI_DECODES_NONE)
             bsmi_cuda_describe_codes(&p->b, bsmi_gemm_has_registers(&bsmi_gemm_instances[gemm]), &c->b);
-        c->b.beside = bsmi_gemm_instances[gemm].beside;
     }
     if (c->road == BSMI_ROAD_FAST) c->a = describe_fast(&p->a), c->b = describe_fast(&p->b);
     count_tiles(p, c);

@@ -118,20 +118,18 @@ __device__ static inline tile_exponents<CONFIG> tile_exponents_of(const bsmi_gem
     return of;
 }
 
-/* From sums to memory: 64 rows.  The table of columns lies where the boxes do, which are empty before and wait behind it.  found: as for
- * finish_octets. */
+/* From sums to memory: 64 rows.  The table of columns lies where the boxes do, which are empty before and wait behind it. */
 template <class CONFIG>
 __device__ static inline void finish_part(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_part &part,
-                                          const tile_exponents<CONFIG> &of, int block, gemm_boxes &boxes, float (&sums)[CONFIG::SUMS],
-                                          uint32_t found = 0)
+                                          const tile_exponents<CONFIG> &of, int block, gemm_boxes &boxes, float (&sums)[CONFIG::SUMS])
 {
     gemm_columns columns = { false, true };
-    const bool exponents_by_column = (found != 0 || p.epilogue.b_exponents != nullptr) && barrier_or(boxes.barrier, 128, any_exponent(of.own));
+    const bool exponents_by_column = p.epilogue.b_exponents != nullptr && barrier_or(boxes.barrier, 128, any_exponent(of.own));
     const bool by_columns = exponents_by_column || finish.column_factors || finish.column_biases;
     if (by_columns) {
         boxes_are_read();
         barrier_sync(boxes.barrier, 128);
-        columns = fill_column_table<CONFIG::COLUMNS>(p.epilogue, finish, part, of.own, found != 0 || p.epilogue.b_exponents != nullptr, boxes.table,
+        columns = fill_column_table<CONFIG::COLUMNS>(p.epilogue, finish, part, of.own, p.epilogue.b_exponents != nullptr, boxes.table,
                                                      boxes.barrier);
     }
     const gemm_exponents exponents = exponents_of(of.rows[block], columns);
@@ -140,7 +138,7 @@ __device__ static inline void finish_part(const bsmi_gemm_parameters &p, const g
     if (by_columns) barrier_sync(boxes.barrier, 128);     /* the table is read */
     if (!has_rows(part)) return;
     if (quickly && !any_nan) store_finished<CONFIG>(p, part, boxes, sums);
-    else finish_octets<CONFIG>(p, any_nan ? finished_already(finish) : finish, part, exponents.any && !any_nan, boxes, sums, found);
+    else finish_octets<CONFIG>(p, any_nan ? finished_already(finish) : finish, part, exponents.any && !any_nan, boxes, sums);
 }
 
 /* Of the warpgroup's 64 rows what bf16 leaves out, once the rest is stored; where its boxes were.  k is 0 where another kernel does it. */

@@ -35,7 +35,7 @@ template <class CONFIG> __device__ static inline void register_gemm(const bsmi_g
     }
     synchronize_ctas(CONFIG::CLUSTER == 1);
     if (threadIdx.x == 128 && p.first_of_call && blockIdx.x / CONFIG::CLUSTER < p.tiles)
-        prefetch_tile<CONFIG>(p, gemm_tile_of<CONFIG>(p, blockIdx.x / CONFIG::CLUSTER, cta), 0, 1,
+        prefetch_tile<CONFIG>(p, gemm_tile_of<CONFIG>(p, blockIdx.x / CONFIG::CLUSTER, cta),
                               min((paired_steps(p) + CONFIG::STEPS - 1) / CONFIG::STEPS, CONFIG::STAGES));
     __syncwarp();
     griddepcontrol_wait();

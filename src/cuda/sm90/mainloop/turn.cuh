@@ -45,7 +45,7 @@ template <class CONFIG> __device__ static inline void turn_gemm(const bsmi_gemm_
     if (warp_of_cta() < CONFIG::WARPS) clear_rows<CONFIG>(p, shared);
     __syncthreads();
     if (threadIdx.x == 32 * CONFIG::WARPS && p.first_of_call && blockIdx.x < p.tiles)
-        prefetch_tile<CONFIG>(p, turn_tile_of<CONFIG>(p, blockIdx.x), 0, 1, min(turns_of<CONFIG>(p), CONFIG::CODE_STAGES));
+        prefetch_tile<CONFIG>(p, turn_tile_of<CONFIG>(p, blockIdx.x), min(turns_of<CONFIG>(p), CONFIG::CODE_STAGES));
     for (int32_t i = 0; i < CONFIG::ROW_LOADERS; i++)
         if (threadIdx.x == 32 * (CONFIG::WARPS + 1 + i)) prefetch_rows<CONFIG>(p, i);
     __syncwarp();

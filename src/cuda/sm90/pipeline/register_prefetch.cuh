@@ -5,16 +5,14 @@
 #include "cuda/ptx/bulk_copy.cuh"
 #include "cuda/sm90/operand/register_scales.cuh"
 
-/* Codes of the first `turns` turns of the tile, each `step`-th of 128 bytes a row, and scales of its rows if they lie
- * linearly.  One thread. */
+/* Codes of the first `turns` turns of the tile, 128 bytes a row each, and scales of its rows if they lie linearly.  One thread. */
 template <class CONFIG>
-__device__ static inline void prefetch_tile(const bsmi_gemm_parameters &p, const gemm_tile &tile, int32_t first, int32_t step,
-                                            int32_t turns)
+__device__ static inline void prefetch_tile(const bsmi_gemm_parameters &p, const gemm_tile &tile, int32_t turns)
 {
     const bsmi_device_matrix &m = p.b_source;
     const int32_t matrix = tile.matrix * p.b_batch_step;
     for (int32_t turn = 0; turn < turns; turn++) {
-        const int32_t at[3] = { (first + turn * step) * 128, tile.column, matrix };
+        const int32_t at[3] = { turn * 128, tile.column, matrix };
         cp_async_bulk_prefetch_tensor(&p.b, at);
     }
     if (m.layout.kind != BSM_LAYOUT_LINEAR) return;
