@@ -13,11 +13,9 @@ static const struct measured_step { const char *kernel; int step, near, behind; 
     { "cuda_wgmma_128x192_2x1", 525, 0, 0 }, { "cuda_wgmma_128x128_1x1", 366, 340, 0 }, { "cuda_wgmma_128x96_1x1", 330, 235, 0 },
     { "cuda_wgmma_128x64_1x1", 275, 175, 160 }, { "cuda_wgmma_64x128_1x1", 265, 245, 0 }, { "cuda_wgmma_64x96_1x1", 225, 152, 195 },
     { "cuda_wgmma_64x48_1x1", 140, 125, 0 }, { "cuda_wgmma_integers_128x256_2x1", 400, 0, 0 },
-    { "cuda_wgmma_mxfp4_64x64_1x1", 290, 0, 0 },
     { "cuda_wgmma_mxfp4_128x64_1x1", 330, 0, 0 }, { "cuda_wgmma_mxfp4_256x64_1x2", 485, 520, 0 }, { "cuda_wgmma_mxfp4_256x128_1x1", 880, 0, 0 },
-    { "cuda_wgmma_nvfp4_64x64_1x1", 290, 0, 0 },
     { "cuda_wgmma_nvfp4_128x64_1x1", 350, 0, 0 }, { "cuda_wgmma_nvfp4_256x64_1x2", 500, 520, 0 }, { "cuda_wgmma_nvfp4_256x128_1x1", 885, 0, 0 },
-    { "cuda_wgmma_bytes_16x64_1x1", 250, 0, 0 }, { "cuda_wgmma_bytes_32x64_1x1", 260, 0, 0 }, { "cuda_wgmma_bytes_64x64_1x1", 280, 0, 0 },
+    { "cuda_wgmma_bytes_64x64_1x1", 280, 0, 0 },
     { "cuda_wgmma_bytes_128x64_1x1", 380, 0, 0 }, { "cuda_wgmma_bytes_256x64_1x2", 470, 0, 0 },
     { "cuda_wgmma_stream_64x64_1x1", 290, 0, 0 }, { "cuda_wgmma_stream_128x64_1x1", 390, 0, 0 }, { "cuda_wgmma_stream_256x64_1x1", 510, 0, 0 },
 };

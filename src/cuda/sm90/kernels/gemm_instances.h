@@ -38,14 +38,11 @@ enum { BSMI_GEMM_D_BOX_ROWS = 16 };
  *
  *    tile        rows cluster decoders stages code_stages */
 #define BSMI_SM90_DECODING(X)                \
-    X(64x64_1x1,    64, 1, 4,  7,  9) \
     X(128x64_1x1,  128, 1, 3,  6,  7) \
     X(256x64_1x2,  256, 2, 3,  4,  5)
 
 /* For codes of a byte alone: those of four bits have register_instances.h. */
-#define BSMI_SM90_DECODING_BYTES(X)          \
-    X(16x64_1x1,    16, 1, 4, 10, 11) \
-    X(32x64_1x1,    32, 1, 4,  8, 11)
+#define BSMI_SM90_DECODING_BYTES(X) X(64x64_1x1, 64, 1, 4, 7, 9)
 
 /* Those that decode e2m1 in the registers of two warpgroups that multiply; of columns they make 128.
  *
