@@ -100,18 +100,65 @@ def cxx17():
     builds_and_runs(CXX, ["-std=c++17", "-xc++"], [f"-L{libdir()}", "-lblockscale"], "cxx17", LD_LIBRARY_PATH=libdir())
 
 
-def readme_program():
-    """The first C program of README.md, as it is printed there."""
+def readme_blocks():
     with open(os.path.join(SOURCE, "README.md"), encoding="utf-8") as file:
-        program = re.search(r"^```c\n(.*?)^```", file.read(), flags=re.S | re.M)
-    check(program, "README.md has no C program")
+        return re.findall(r"^```c\n(.*?)^```", file.read(), flags=re.S | re.M)
+
+
+def readme_prints(program):
+    """x = i % 7 - 3 and w = i % 5 - 2 are e2m1 numbers: D is exact."""
     with open(scratch("readme.c"), "w", encoding="utf-8") as out:
-        out.write(program.group(1))
-    run([CC, *STRICT, f"-I{PREFIX}/include", scratch("readme.c"), "-o", scratch("readme"), f"-L{libdir()}", "-lblockscale"])
+        out.write(program)
+    run([CC, *STRICT, f"-I{PREFIX}/include", scratch("readme.c"), "-o", scratch("readme"), f"-L{libdir()}",
+         "-lblockscale"])
     printed = run([scratch("readme")], env={**os.environ, "LD_LIBRARY_PATH": libdir()}).split()
-    # x = i % 7 - 3 and w = i % 5 - 2 are e2m1 numbers: D is exact.
     want = [sum((i % 7 - 3) * ((j * 64 + i) % 5 - 2) for i in range(64)) for j in range(3)]
     check([float(word) for word in printed] == want, f"README.md's program prints {printed}, not {want}")
+
+
+def readme_program():
+    """The C program of README.md, as it is printed there."""
+    programs = [block for block in readme_blocks() if "int main(" in block]
+    check(len(programs) == 1, f"README.md has {len(programs)} C programs")
+    readme_prints(programs[0])
+
+
+README_LINES = """#include <blockscale.h>
+#include <stdio.h>
+#include <string.h>
+
+static uint16_t bf16(float number)
+{
+    uint32_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    return (uint16_t)(bits >> 16);
+}
+
+int main(void)
+{
+    enum { m = 4, n = 3, k = 64 };
+    uint16_t x[m * k];
+    float w[n * k], y[m * n];
+    unsigned char codes[n * k / 2], s[n * k / 32];
+    for (int i = 0; i < m * k; i++) x[i] = bf16((float)(i % 7) - 3);
+    for (int i = 0; i < n * k; i++) w[i] = (float)(i % 5) - 2;
+    bsm_real_matrix weights = { .struct_size = sizeof weights, .rows = n, .columns = k, .data = w,
+                                .row_stride = k, .column_stride = 1 };
+    bsm_context *context;
+    if (bsm_context_create(NULL, &context) != BSM_OK) return 1;
+LINES
+    printf("%g %g %g\\n", y[0], y[1], y[2]);
+    bsm_context_destroy(context);
+    return status != BSM_OK;
+}
+"""
+
+
+def readme_lines():
+    """The lines of C on README.md's first screen, in a program around them."""
+    lines = [block for block in readme_blocks() if "int main(" not in block]
+    check(len(lines) == 1, f"README.md has {len(lines)} pieces of C")
+    readme_prints(README_LINES.replace("LINES", lines[0]))
 
 
 def loads_and_unloads():
@@ -251,7 +298,7 @@ def flags():
 
 
 script.cases("install", [
-    installs_and_moves, installed_command_runs, manual_and_completions_are_the_command_s, find_package, pkg_config, plain_compiler, c99, c11, cxx17, readme_program, loads_and_unloads,
+    installs_and_moves, installed_command_runs, manual_and_completions_are_the_command_s, find_package, pkg_config, plain_compiler, c99, c11, cxx17, readme_program, readme_lines, loads_and_unloads,
     a_handler_may_end_the_process,
     no_path_of_the_builder, headers_in_c, headers_in_cxx, sizes_in_cxx, bare_compiler_builds_the_library,
     exported_symbols_are_the_list, listed_symbols_are_declared, static_library_keeps_to_its_prefixes, hardened_files,
