@@ -1,5 +1,5 @@
 /* Activations: evaluated in double, rounded once to fp32. */
-#include "epilogue.h"
+#include "activation.h"
 
 #include "product/activation.h"
 

@@ -110,12 +110,12 @@ int64_t bsmi_scale_code_rows(const struct bsmi_part *part, int width, struct bsm
     return blocks;
 }
 
-void bsmi_scale_rows(const struct bsmi_part *part, int run, int width, float *scales)
+void bsmi_scale_rows(const struct bsmi_part *part, int exact_block, int width, float *scales)
 {
     struct bsmi_scale_code_rows codes;
-    const int64_t runs = bsmi_ceil_div(part->length, run), runs_per_block = part->operand.matrix->block / run;
+    const int64_t exact_blocks = bsmi_ceil_div(part->length, exact_block), exact_blocks_per_scale = part->operand.matrix->block / exact_block;
     bsmi_scale_code_rows(part, width, &codes);
-    for (int64_t s = 0; s < runs; s++)
+    for (int64_t s = 0; s < exact_blocks; s++)
         for (int r = 0; r < width; r++)
-            scales[s * width + r] = part->operand.scales[codes.rows[r][runs_per_block == 1 ? s : s / 2]];
+            scales[s * width + r] = part->operand.scales[codes.rows[r][exact_blocks_per_scale == 1 ? s : s / 2]];
 }

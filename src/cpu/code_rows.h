@@ -26,11 +26,11 @@ static inline void bsmi_prefetch_rows(const uint8_t *const *rows, int count, int
 
 /* Scale codes of the part's rows, one per block, in groups of 16: the matrix's own bytes, or copies.  Returns how many blocks; what
  * fills up the last group is anything.  Missing rows repeat the last. */
-enum { BSMI_SCALE_CODES = BSMI_ROW_CHUNK / BSMI_SHORTEST_RUN };
+enum { BSMI_SCALE_CODES = BSMI_ROW_CHUNK / BSMI_SHORTEST_BLOCK };
 struct bsmi_scale_code_rows { const uint8_t *rows[BSMI_ROWS_AT_ONCE]; uint8_t copies[BSMI_ROWS_AT_ONCE][BSMI_SCALE_CODES]; };
 int64_t bsmi_scale_code_rows(const struct bsmi_part *part, int width, struct bsmi_scale_code_rows *codes);
 
-/* Decoded scales of the part's rows, for each run: scales[run * width + row].  Missing rows repeat the last. */
-void bsmi_scale_rows(const struct bsmi_part *part, int run, int width, float *scales);
+/* Decoded scales of the part's rows, for each exact block: scales[exact_block * width + row].  Missing rows repeat the last. */
+void bsmi_scale_rows(const struct bsmi_part *part, int exact_block, int width, float *scales);
 
 #endif

@@ -1,8 +1,10 @@
 /* From S to t: f * S + beta * C + bias, activation, gating; then the row is stored. */
 #include "epilogue.h"
-#include "table.h"
+
+#include "activation.h"
 #include "core/core.h"
 #include "core/stream.h"
+#include "tile.h"
 
 /* Rows of scratch memory, `columns` long each. */
 struct scratch { float *t, *addend, *column_factor, *column_bias; };
@@ -22,10 +24,13 @@ void bsmi_epilogue_make(const struct bsmi_product *product, struct bsmi_epilogue
     e->reads_c = bsmi_product_reads_c(product);
     e->tensor_scale_a = product->a.tensor_scale == NULL ? 1 : *product->a.tensor_scale;
     e->tensor_scale_b = product->b.tensor_scale == NULL ? 1 : *product->b.tensor_scale;
-    e->tensor_scale_d = product->d.tensor_scale == NULL ? 1 : *product->d.tensor_scale;
+    e->d.matrix = &product->d;
+    e->d.tensor_scale = product->d.tensor_scale == NULL ? 1 : *product->d.tensor_scale;
+    e->d.saturate = !product->d_no_saturate;
     if (product->d.block != 0)
         (void)bsmi_block_quantizer_make("d_recipe", product->d.format, product->d_recipe, BSM_ROUND_NEAREST_EVEN, 0,
-                                        product->d_nonfinite, e->tensor_scale_d, product->d.tensor_scale_use, &e->quantizer);
+                                        product->d_nonfinite, e->d.tensor_scale, product->d.tensor_scale_use,
+                                        &e->d.quantizer);
 }
 
 /* f: everything that multiplies, times each other in double, over the product of everything that divides; rounded to fp32. */
@@ -157,7 +162,7 @@ static void run_row(const struct bsmi_epilogue *e, const struct bsmi_epilogue_ti
         bsmi_activate_gated(p->activation, s->t, count);
     }
     if (p->amax != NULL) raise_amax(amax_bits, s->t, count);
-    bsmi_store_row(e, p->groups > 0 ? 0 : tile->matrix, row, column, count, s->t);
+    bsmi_store_row(&e->d, p->groups > 0 ? 0 : tile->matrix, row, column, count, s->t);
 }
 
 static void run_rows(const struct bsmi_epilogue *e, const struct bsmi_epilogue_tile *tile, void *scratch, uint32_t *amax_bits)

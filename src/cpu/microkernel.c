@@ -1,5 +1,6 @@
 /* The loops around register tiles: chunks of K, panels of columns of B, panels of rows of A. */
 #include "microkernel.h"
+
 #include "core/core.h"
 
 enum { GUARDED_ROWS = 192, GUARDED_COLUMNS = 256 };
@@ -8,26 +9,26 @@ enum { GUARDED_ROWS = 192, GUARDED_COLUMNS = 256 };
  * of B is then read from one end to the other, as memory likes it. */
 enum { STRETCH_BYTES = 192 * 1024, STRETCH_CHUNKS = 16 };
 
-static size_t a_panels_bytes(const struct bsmi_panels *p, int64_t rows)
+static size_t a_panels_bytes(const struct bsmi_microkernel *micro, int64_t rows)
 {
-    return (size_t)bsmi_ceil_div(rows, p->rows) * p->a_bytes;
+    return (size_t)bsmi_ceil_div(rows, micro->rows) * micro->a_bytes;
 }
 
-static int64_t stretch_chunks(const struct bsmi_panels *p, int64_t rows)
+static int64_t stretch_chunks(const struct bsmi_microkernel *micro, int64_t rows)
 {
-    const int64_t chunks = (int64_t)(STRETCH_BYTES / BSMI_MAX(a_panels_bytes(p, rows), 1));
+    const int64_t chunks = (int64_t)(STRETCH_BYTES / BSMI_MAX(a_panels_bytes(micro, rows), 1));
     return BSMI_MAX(1, BSMI_MIN(chunks, STRETCH_CHUNKS));
 }
 
-size_t bsmi_panels_scratch_bytes(const struct bsmi_panels *p, int64_t rows, int64_t columns)
+size_t bsmi_microkernel_scratch_bytes(const struct bsmi_microkernel *micro, int64_t rows, int64_t columns)
 {
-    const size_t all = STRETCH_CHUNKS * a_panels_bytes(p, rows);
-    const size_t a_panels = BSMI_MAX(a_panels_bytes(p, rows), BSMI_MIN(all, STRETCH_BYTES));
-    const size_t guarded = p->guarded_scratch_bytes(BSMI_MIN(rows, GUARDED_ROWS), BSMI_MIN(columns, GUARDED_COLUMNS));
-    return BSMI_MAX(p->b_bytes + a_panels, guarded);
+    const size_t all = STRETCH_CHUNKS * a_panels_bytes(micro, rows);
+    const size_t a_panels = BSMI_MAX(a_panels_bytes(micro, rows), BSMI_MIN(all, STRETCH_BYTES));
+    const size_t guarded = micro->guarded_scratch_bytes(BSMI_MIN(rows, GUARDED_ROWS), BSMI_MIN(columns, GUARDED_COLUMNS));
+    return BSMI_MAX(micro->b_bytes + a_panels, guarded);
 }
 
-/* One more than the largest finite code, as a byte: 0 stands for NaN, which is NaN on every road. */
+/* One more than the largest finite code, as a byte: 0 stands for NaN, which is NaN on every path. */
 static uint8_t behind_largest(const uint8_t *codes, int64_t count)
 {
     uint8_t largest = 0;
@@ -74,10 +75,10 @@ static struct bsmi_part chunk_of(const struct bsmi_part *part, int64_t k, int64_
 }
 
 /* Rows of the next register tile, of `left`: two even ones at the end in place of a whole one and a very small one. */
-static int64_t rows_at_once(const struct bsmi_panels *p, int64_t left)
+static int64_t rows_at_once(const struct bsmi_microkernel *micro, int64_t left)
 {
-    if (left > p->rows && left <= 2 * p->even_rows) return p->even_rows;
-    return BSMI_MIN(p->rows, left);
+    if (left > micro->rows && left <= 2 * micro->even_rows) return micro->even_rows;
+    return BSMI_MIN(micro->rows, left);
 }
 
 static void clear_sums(const struct bsmi_tile *tile, int64_t row, int64_t column, int64_t rows, int64_t columns)
@@ -86,7 +87,7 @@ static void clear_sums(const struct bsmi_tile *tile, int64_t row, int64_t column
         memset(tile->sums + i * tile->sums_pitch + column, 0, (size_t)columns * sizeof(float));
 }
 
-static void add_guarded(const struct bsmi_panels *p, const struct bsmi_tile *tile, int64_t k, int64_t length, void *scratch)
+static void add_guarded(const struct bsmi_microkernel *micro, const struct bsmi_tile *tile, int64_t k, int64_t length, void *scratch)
 {
     if (k == 0) clear_sums(tile, 0, 0, tile->rows, tile->columns);
     for (int64_t j = 0; j < tile->columns; j += GUARDED_COLUMNS)
@@ -96,48 +97,48 @@ static void add_guarded(const struct bsmi_panels *p, const struct bsmi_tile *til
             part.rows = BSMI_MIN(GUARDED_ROWS, tile->rows - i);
             part.columns = BSMI_MIN(GUARDED_COLUMNS, tile->columns - j);
             part.sums += i * tile->sums_pitch + j;
-            p->guarded(&part, k, k + length, scratch);
+            micro->guarded(&part, k, k + length, scratch);
         }
 }
 
 /* Sums are in no near cache when their turn comes: they are asked for one register tile ahead. */
-static void prefetch_sums(const struct bsmi_panels *p, const struct bsmi_tile *tile, int64_t row, int64_t column)
+static void prefetch_sums(const struct bsmi_microkernel *micro, const struct bsmi_tile *tile, int64_t row, int64_t column)
 {
-    if (row >= tile->rows) row = 0, column += p->columns;
+    if (row >= tile->rows) row = 0, column += micro->columns;
     if (column >= tile->columns) return;
     const float *sums = tile->sums + row * tile->sums_pitch + column;
-    for (int64_t i = 0; i < p->rows; i++)
-        for (int64_t j = 0; j < p->columns; j += 16) __builtin_prefetch(sums + i * tile->sums_pitch + j, 1);
+    for (int64_t i = 0; i < micro->rows; i++)
+        for (int64_t j = 0; j < micro->columns; j += 16) __builtin_prefetch(sums + i * tile->sums_pitch + j, 1);
 }
 
-/* B's panels that were made before, NULL where B as it is stored is faster. */
-static const unsigned char *made_panels(const struct bsmi_panels *p, const struct bsmi_tile *tile)
+/* B's prepacked panels, NULL where B as it is stored is faster. */
+static const unsigned char *prepacked_panels(const struct bsmi_microkernel *micro, const struct bsmi_tile *tile)
 {
-    return tile->rows >= p->made_from ? tile->b_panels : NULL;
+    return tile->rows >= micro->prepacked_from ? tile->prepacked_b : NULL;
 }
 
 /* Where the next panel of B comes from, and how much of it each register tile asks for while this panel multiplies. */
 struct next_panel {
     struct bsmi_part part;                /* of no rows: there is none, or the kernel asks by itself */
-    const unsigned char *made;            /* NULL: it is packed out of the part */
-    int64_t rows, bytes;                  /* of the part, of a made panel: for each register tile */
+    const unsigned char *prepacked;            /* NULL: it is packed out of the part */
+    int64_t rows, bytes;                  /* of the part, of a prepacked panel: for each register tile */
 };
 
-static struct next_panel find_next(const struct bsmi_panels *p, const struct bsmi_tile *tile, const struct bsmi_part *columns,
+static struct next_panel find_next(const struct bsmi_microkernel *micro, const struct bsmi_tile *tile, const struct bsmi_part *columns,
                                    int64_t k)
 {
-    const int64_t times = bsmi_ceil_div(tile->rows, p->rows);
-    const unsigned char *const made = made_panels(p, tile);
-    struct next_panel next = { .part = chunk_of(columns, k + p->chunk, p->chunk), .rows = bsmi_ceil_div(p->columns, times),
-                               .bytes = bsmi_round_up((int64_t)p->b_bytes / times, 64) };
+    const int64_t times = bsmi_ceil_div(tile->rows, micro->rows);
+    const unsigned char *const prepacked = prepacked_panels(micro, tile);
+    struct next_panel next = { .part = chunk_of(columns, k + micro->chunk, micro->chunk), .rows = bsmi_ceil_div(micro->columns, times),
+                               .bytes = bsmi_round_up((int64_t)micro->b_bytes / times, 64) };
     if (next.part.length <= 0) {          /* of the next columns */
-        next.part = chunk_of(columns, 0, p->chunk);
-        next.part.first += p->columns;
-        next.part.count = BSMI_MIN(p->columns, tile->column + tile->columns - next.part.first);
+        next.part = chunk_of(columns, 0, micro->chunk);
+        next.part.first += micro->columns;
+        next.part.count = BSMI_MIN(micro->columns, tile->column + tile->columns - next.part.first);
     }
-    if (!p->keeps_b || next.part.count <= 0) next.part.count = 0;
-    else if (made != NULL) next.made = made + bsmi_panel_offset(p, tile->k, next.part.first, next.part.k);
-    if (next.made != NULL && times == 1) next.part.count = 0, next.made = NULL;       /* a CPU foresees it, and so much at once stalls */
+    if (!micro->prepacks_b || next.part.count <= 0) next.part.count = 0;
+    else if (prepacked != NULL) next.prepacked = prepacked + bsmi_panel_offset(micro, tile->k, next.part.first, next.part.k);
+    if (next.prepacked != NULL && times == 1) next.part.count = 0, next.prepacked = NULL;       /* a CPU foresees it, and so much at once stalls */
     return next;
 }
 
@@ -161,72 +162,72 @@ static void ask_for_rows(const struct bsmi_part *part, int64_t first, int64_t en
 }
 
 /* What register tile number `time` asks for. */
-static void prefetch_next(const struct bsmi_panels *p, const struct next_panel *next, int64_t time)
+static void prefetch_next(const struct bsmi_microkernel *micro, const struct next_panel *next, int64_t time)
 {
-    if (next->made == NULL) ask_for_rows(&next->part, time * next->rows, (time + 1) * next->rows);
-    else if (time * next->bytes < (int64_t)p->b_bytes) ask_for(next->made + time * next->bytes, next->bytes);
+    if (next->prepacked == NULL) ask_for_rows(&next->part, time * next->rows, (time + 1) * next->rows);
+    else if (time * next->bytes < (int64_t)micro->b_bytes) ask_for(next->prepacked + time * next->bytes, next->bytes);
 }
 
 /* One strip of columns: panel by panel of B, which is used from the first-level cache. */
-static void add_strip(const struct bsmi_panels *p, const struct bsmi_tile *tile, const struct bsmi_part *columns, int64_t j,
+static void add_strip(const struct bsmi_microkernel *micro, const struct bsmi_tile *tile, const struct bsmi_part *columns, int64_t j,
                       unsigned char *b_panel)
 {
-    const int run = bsmi_run_length(tile->a.matrix, tile->b.matrix);
-    const unsigned char *a_panel = b_panel + p->b_bytes, *const made = made_panels(p, tile);
-    for (int64_t k = 0; k < columns->length; k += p->chunk) {
-        const struct bsmi_part chunk = chunk_of(columns, k, p->chunk);
-        const struct next_panel next = find_next(p, tile, columns, k);
+    const int exact_block = bsmi_exact_block_length(tile->a.matrix, tile->b.matrix);
+    const unsigned char *a_panel = b_panel + micro->b_bytes, *const prepacked = prepacked_panels(micro, tile);
+    for (int64_t k = 0; k < columns->length; k += micro->chunk) {
+        const struct bsmi_part chunk = chunk_of(columns, k, micro->chunk);
+        const struct next_panel next = find_next(micro, tile, columns, k);
         const void *b = b_panel;
-        if (made != NULL) b = made + bsmi_panel_offset(p, tile->k, chunk.first, chunk.k);
-        else p->pack_b(&chunk, run, b_panel);
+        if (prepacked != NULL) b = prepacked + bsmi_panel_offset(micro, tile->k, chunk.first, chunk.k);
+        else micro->pack_b(&chunk, exact_block, b_panel);
         int64_t time = 0;
-        for (int64_t i = 0, rows; i < tile->rows; i += rows, a_panel += p->a_bytes) {
-            rows = rows_at_once(p, tile->rows - i);
-            if (chunk.k == 0) clear_sums(tile, i, j, p->rows, p->columns);
-            prefetch_sums(p, tile, i + rows, j);
-            prefetch_next(p, &next, time++);
-            p->multiply(rows, chunk.length, run, a_panel, b, tile->sums + i * tile->sums_pitch + j, tile->sums_pitch);
+        for (int64_t i = 0, rows; i < tile->rows; i += rows, a_panel += micro->a_bytes) {
+            rows = rows_at_once(micro, tile->rows - i);
+            if (chunk.k == 0) clear_sums(tile, i, j, micro->rows, micro->columns);
+            prefetch_sums(micro, tile, i + rows, j);
+            prefetch_next(micro, &next, time++);
+            micro->multiply(rows, chunk.length, exact_block, a_panel, b, tile->sums + i * tile->sums_pitch + j, tile->sums_pitch);
         }
     }
 }
 
 /* A is packed once and stays in a second-level cache. */
-static void add_stretch(const struct bsmi_panels *p, const struct bsmi_tile *tile, const struct bsmi_part *a,
+static void add_stretch(const struct bsmi_microkernel *micro, const struct bsmi_tile *tile, const struct bsmi_part *a,
                         const struct bsmi_part *b, unsigned char *b_panel)
 {
-    const int run = bsmi_run_length(tile->a.matrix, tile->b.matrix);
-    unsigned char *a_panel = b_panel + p->b_bytes;
-    for (int64_t k = 0; k < a->length; k += p->chunk) {
-        const struct bsmi_part chunk = chunk_of(a, k, p->chunk);
-        for (int64_t i = 0; i < tile->rows; i += rows_at_once(p, tile->rows - i), a_panel += p->a_bytes) {
-            const struct bsmi_part rows = rows_of(&chunk, i, rows_at_once(p, tile->rows - i));
+    const int exact_block = bsmi_exact_block_length(tile->a.matrix, tile->b.matrix);
+    unsigned char *a_panel = b_panel + micro->b_bytes;
+    for (int64_t k = 0; k < a->length; k += micro->chunk) {
+        const struct bsmi_part chunk = chunk_of(a, k, micro->chunk);
+        for (int64_t i = 0; i < tile->rows; i += rows_at_once(micro, tile->rows - i), a_panel += micro->a_bytes) {
+            const struct bsmi_part rows = rows_of(&chunk, i, rows_at_once(micro, tile->rows - i));
             /* The next tile's, where rows are long: short ones come of themselves, sooner. */
             if (tile->a.matrix->bits > 8) ask_for_rows(&chunk, i + rows.count, i + 2 * rows.count);
-            p->pack_a(&rows, &tile->b, run, a_panel);
+            micro->pack_a(&rows, &tile->b, exact_block, a_panel);
         }
     }
-    for (int64_t j = 0; j < tile->columns; j += p->columns) {
-        const struct bsmi_part columns = rows_of(b, j, p->columns);
-        add_strip(p, tile, &columns, j, b_panel);
+    for (int64_t j = 0; j < tile->columns; j += micro->columns) {
+        const struct bsmi_part columns = rows_of(b, j, micro->columns);
+        add_strip(micro, tile, &columns, j, b_panel);
     }
 }
 
-static void add_part(const struct bsmi_panels *p, const struct bsmi_tile *tile, int64_t k, int64_t length, void *scratch)
+static void add_part(const struct bsmi_microkernel *micro, const struct bsmi_tile *tile, int64_t k, int64_t length, void *scratch)
 {
     const struct bsmi_part a = { tile->a, tile->a_batch, tile->row, tile->rows, 0, k, length };
     const struct bsmi_part b = { tile->b, tile->b_batch, tile->column, tile->columns, tile->split, k, length };
-    if (p->fits(&a, &b)) {
-        add_stretch(p, tile, &a, &b, scratch);
-    } else if (length <= p->chunk) {
-        add_guarded(p, tile, k, length, scratch);
-    } else {                              /* chunk by chunk: only some of them may need the guarded road */
-        for (int64_t i = 0; i < length; i += p->chunk) add_part(p, tile, k + i, BSMI_MIN(p->chunk, length - i), scratch);
+    if (micro->fits(&a, &b)) {
+        add_stretch(micro, tile, &a, &b, scratch);
+    } else if (length <= micro->chunk) {
+        add_guarded(micro, tile, k, length, scratch);
+    } else {                              /* chunk by chunk: only some of them may need the guarded path */
+        for (int64_t i = 0; i < length; i += micro->chunk) add_part(micro, tile, k + i, BSMI_MIN(micro->chunk, length - i), scratch);
     }
 }
 
-void bsmi_panels_sum(const struct bsmi_panels *p, const struct bsmi_tile *tile, void *scratch)
+void bsmi_microkernel_sum(const struct bsmi_microkernel *micro, const struct bsmi_tile *tile, void *scratch)
 {
-    const int64_t stretch = stretch_chunks(p, tile->rows) * p->chunk;
+    const int64_t stretch = stretch_chunks(micro, tile->rows) * micro->chunk;
     if (tile->k == 0) clear_sums(tile, 0, 0, tile->rows, tile->columns);
-    for (int64_t k = 0; k < tile->k; k += stretch) add_part(p, tile, k, BSMI_MIN(stretch, tile->k - k), scratch);
+    for (int64_t k = 0; k < tile->k; k += stretch) add_part(micro, tile, k, BSMI_MIN(stretch, tile->k - k), scratch);
 }

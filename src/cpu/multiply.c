@@ -1,7 +1,10 @@
-/* A product cut into tiles: which tile belongs to which matrix, and the road of one tile through kernel and epilogue. */
+/* A product cut into tiles: which tile belongs to which matrix; each goes through the kernel and the epilogue. */
 #include "multiply.h"
+
 #include "core/core.h"
 #include "epilogue.h"
+#include "prepacked.h"
+#include "tile.h"
 
 /* Columns are a multiple of 128, so that pairs of gates, blocks of D and GGUF's blocks of 64 never straddle two tiles. */
 enum { LEAST_TILE_ROWS = 48, LEAST_TILE_COLUMNS = 128, TILES_PER_THREAD = 3 };
@@ -13,7 +16,7 @@ struct run {
     int64_t row_tiles, column_tiles;      /* of one matrix of a batch */
     int64_t *group_tiles, *group_starts;  /* grouped: number of the first tile, of the first row; one more than groups */
     unsigned char *threads;               /* thread_bytes each */
-    const unsigned char *b_panels;        /* of all matrices of B; NULL: B as it is stored */
+    const unsigned char *prepacked_b;     /* of all matrices of B; NULL: B as it is stored */
     size_t b_matrix_bytes;
 };
 
@@ -137,7 +140,9 @@ static void run_tile(void *argument, int64_t index, int worker)
         .a_batch = p->groups > 0 || p->a.batch == 1 ? 0 : at.matrix, .b_batch = p->b.batch == 1 ? 0 : at.matrix,
         .row = at.row, .rows = at.rows, .column = at.column, .columns = at.columns,
         .split = p->gate == BSM_GATE_SPLIT ? p->n / 2 : 0, .k = p->k,
-        .b_panels = run->b_panels == NULL ? NULL : run->b_panels + (p->b.batch == 1 ? 0 : (size_t)at.matrix) * run->b_matrix_bytes,
+        .prepacked_b = run->prepacked_b == NULL
+                           ? NULL
+                           : run->prepacked_b + (p->b.batch == 1 ? 0 : (size_t)at.matrix) * run->b_matrix_bytes,
         .sums = (float *)(void *)sums, .sums_pitch = c->sums_pitch,
     };
     bsmi_kernel_sum(c->kernel, &tile, scratch);
@@ -177,7 +182,7 @@ void bsmi_cpu_run(const struct bsmi_cpu_multiply *c, const struct bsmi_product *
 {
     struct run run = { .multiply = c, .product = p, .threads = (unsigned char *)workspace + c->shared_bytes };
     bsmi_epilogue_make(p, &run.epilogue);
-    run.b_panels = bsmi_prepacked_for(c->kernel, p, &run.b_matrix_bytes);
+    run.prepacked_b = bsmi_prepacked_for(c->kernel, p, &run.b_matrix_bytes);
     run.row_tiles = bsmi_ceil_div(p->m, c->tile_rows);
     run.column_tiles = bsmi_ceil_div(p->n, c->tile_columns);
     const int64_t tiles = p->groups > 0 ? start_groups(&run, workspace) : run.row_tiles * run.column_tiles * p->batch;
@@ -185,4 +190,10 @@ void bsmi_cpu_run(const struct bsmi_cpu_multiply *c, const struct bsmi_product *
     bsmi_matrix_clear_scale_padding(&p->d);
     bsmi_parallel_for(c->threads, tiles, run_tile, &run);
     if (p->amax != NULL) finish_amax(&run);
+}
+
+void bsmi_cpu_prepack(const struct bsmi_cpu_multiply *c, const struct bsmi_product *p, void *prepacked)
+{
+    const struct bsmi_operand b = { &p->b, c->b_values, c->b_scales };
+    bsmi_prepacked_make(c->kernel, p, &b, c->threads, prepacked);
 }

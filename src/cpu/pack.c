@@ -14,7 +14,7 @@ static int row_scales(const struct bsmi_part *part, int64_t r, float *scales)
     const struct bsmi_matrix *m = part->operand.matrix;
     scales[0] = 1;
     if (m->block == 0) return 1;
-    uint8_t codes[BSMI_CHUNK_RUNS];
+    uint8_t codes[BSMI_CHUNK_BLOCKS];
     const int count = (int)bsmi_ceil_div(part->length, m->block);
     bsmi_row_scales(m, part->batch, bsmi_source_column(part->first + r, part->split), part->k / m->block, count, codes);
     for (int s = 0; s < count; s++) scales[s] = m->scale == BSM_E8M0 ? bsmi_e8m0_to_float(codes[s]) : bsmi_ue4m3_to_float(codes[s]);
@@ -29,10 +29,10 @@ struct bsmi_scale_range bsmi_part_scale_range(const struct bsmi_part *part)
     const int count = (int)bsmi_ceil_div(part->length, m->block);
     int smallest = 255, largest = 0;
     for (int64_t r = 0; r < part->count; r++) {
-        uint8_t codes[BSMI_CHUNK_RUNS];
+        uint8_t codes[BSMI_CHUNK_BLOCKS];
         bsmi_row_scales(m, part->batch, bsmi_source_column(part->first + r, part->split), part->k / m->block, count, codes);
         for (int s = 0; s < count; s++) {
-            if (codes[s] == 255) continue;           /* NaN is NaN on every road */
+            if (codes[s] == 255) continue;           /* NaN is NaN on every path */
             smallest = BSMI_MIN(smallest, codes[s]);
             largest = BSMI_MAX(largest, codes[s]);
         }
@@ -124,7 +124,7 @@ void bsmi_pack_scaled(const struct bsmi_part *part, int width, float *panels)
     bsmi_pack_elements(part, width, panels);
     if (block == 0) return;
     for (int64_t first = 0; first < part->count; first += width) {
-        float scales[BSMI_CHUNK_RUNS * MOST_WIDTH];
+        float scales[BSMI_CHUNK_BLOCKS * MOST_WIDTH];
         const struct bsmi_part rows = { part->operand, part->batch, part->first + first, BSMI_MIN(width, part->count - first),
                                         part->split,   part->k,     part->length };
         bsmi_pack_scales(&rows, block, width, scales);
@@ -150,7 +150,7 @@ int bsmi_pack_scaled_wide(const struct bsmi_part *part, int width, double *panel
     uint32_t least = UINT32_MAX;
     for (int64_t row = 0; row < bsmi_round_up(part->count, width); row++) {
         double *panel = panels + row / width * width * part->length + row % width;
-        float values[BSMI_CHUNK] = { 0 }, scales[BSMI_CHUNK_RUNS] = { 0 };
+        float values[BSMI_CHUNK] = { 0 }, scales[BSMI_CHUNK_BLOCKS] = { 0 };
         if (row < part->count) {
             row_elements(part, row, values);
             row_scales(part, row, scales);
@@ -165,14 +165,14 @@ int bsmi_pack_scaled_wide(const struct bsmi_part *part, int width, double *panel
     return (m->bits > 8 && least != UINT32_MAX ? BSMI_MAX(grid, exponent - 23) : grid) + bsmi_part_scale_range(part).lowest;
 }
 
-void bsmi_pack_scales(const struct bsmi_part *part, int run, int width, float *panels)
+void bsmi_pack_scales(const struct bsmi_part *part, int exact_block, int width, float *panels)
 {
-    const int64_t runs = bsmi_ceil_div(part->length, run), runs_per_block = part->operand.matrix->block / run;
+    const int64_t exact_blocks = bsmi_ceil_div(part->length, exact_block), exact_blocks_per_scale = part->operand.matrix->block / exact_block;
     for (int64_t row = 0; row < bsmi_round_up(part->count, width); row++) {
-        float *panel = panels + row / width * width * runs + row % width;
-        float scales[BSMI_CHUNK_RUNS] = { 0 };
+        float *panel = panels + row / width * width * exact_blocks + row % width;
+        float scales[BSMI_CHUNK_BLOCKS] = { 0 };
         if (row < part->count) row_scales(part, row, scales);
-        for (int64_t first = 0, block = 0; first < runs; first += runs_per_block, block++)
-            for (int64_t s = first; s < BSMI_MIN(first + runs_per_block, runs); s++) panel[s * width] = scales[block];
+        for (int64_t first = 0, block = 0; first < exact_blocks; first += exact_blocks_per_scale, block++)
+            for (int64_t s = first; s < BSMI_MIN(first + exact_blocks_per_scale, exact_blocks); s++) panel[s * width] = scales[block];
     }
 }

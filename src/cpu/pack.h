@@ -2,12 +2,12 @@
 #ifndef BSMI_PACK_H
 #define BSMI_PACK_H
 
-#include "table.h"
+#include "tile.h"
 
 enum {
     BSMI_CHUNK = 256,                     /* columns of K that are packed at a time: a multiple of every block */
-    BSMI_SHORTEST_RUN = 16,
-    BSMI_CHUNK_RUNS = BSMI_CHUNK / BSMI_SHORTEST_RUN,
+    BSMI_SHORTEST_BLOCK = 16,
+    BSMI_CHUNK_BLOCKS = BSMI_CHUNK / BSMI_SHORTEST_BLOCK,
 };
 
 /* The part of one operand that goes into panels: rows [first, first + count), columns [k, k + length), length <= BSMI_CHUNK,
@@ -32,7 +32,7 @@ void bsmi_pack_scaled(const struct bsmi_part *part, int width, float *panels);  
 /* Times scale, exact.  Returns an exponent e such that every finite packed number is a multiple of 2^e. */
 int bsmi_pack_scaled_wide(const struct bsmi_part *part, int width, double *panels);
 
-/* The same of scales: one for each run of `run` columns (a divisor of the block), ceil(length / run) of them. */
-void bsmi_pack_scales(const struct bsmi_part *part, int run, int width, float *panels);
+/* The same of scales: one for each exact block of `exact_block` columns (a divisor of the block), ceil(length / exact_block) of them. */
+void bsmi_pack_scales(const struct bsmi_part *part, int exact_block, int width, float *panels);
 
 #endif

@@ -2,6 +2,7 @@
 #include "blockscale/matmul.h"
 #include "core/core.h"
 #include "cpu/multiply.h"
+#include "cpu/prepacked.h"
 #include "cuda_select.h"
 
 #include <stdio.h>
@@ -229,7 +230,7 @@ bsm_status bsm_plan_pack_b(const bsm_plan *plan, const bsm_matmul *given, void *
     if (status == BSM_OK) status = bsmi_product_same_shape(&plan->product, &product);
     if (status == BSM_OK) status = bsmi_product_check_apart(&product, 0, "panels", panels, needed);
     if (status == BSM_OK && on_device(plan)) return bsmi_cuda_pack(plan->context, &product, panels);
-    if (status == BSM_OK) bsmi_prepacked_make(&plan->cpu, &product, panels);
+    if (status == BSM_OK) bsmi_cpu_prepack(&plan->cpu, &product, panels);
     return status;
 }
 

@@ -4,6 +4,7 @@
 
 #include "core/core.h"
 #include "cpu/table.h"
+#include "cpu/tile.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -397,7 +397,7 @@ static void describes_like_snprintf(struct test *t)
     struct planned p = make_planned(t, context, &x.call);
     const size_t length = bsm_plan_describe(p.plan, whole, sizeof whole);
     CHECK_OR_RETURN(t, length == strlen(whole) && length > 20 && length < sizeof whole);
-    CHECK(t, strstr(whole, "mxfp8_e4m3 x mxfp8_e5m2") != NULL && strstr(whole, "terms_") != NULL && strchr(whole, '\n') == NULL);
+    CHECK(t, strstr(whole, "mxfp8_e4m3 x mxfp8_e5m2") != NULL && strstr(whole, "fp32_chains_") != NULL && strchr(whole, '\n') == NULL);
     CHECK(t, bsm_plan_describe(p.plan, NULL, 0) == length);
     for (size_t bytes = 0; bytes < length + 3; bytes++) {
         memset(part, 'x', sizeof part);
@@ -439,8 +439,8 @@ static void portable_on_request(struct test *t)
     CHECK(t, kept != NULL ? setenv("BLOCKSCALE_CPU", kept, 1) == 0 : unsetenv("BLOCKSCALE_CPU") == 0);
     for (int i = 0; i < 2; i++) {
         CHECK(t, bsm_context_cpu_features(contexts[i]) == 0);
-        expect_kernel(t, contexts[i], BSM_MXFP8_E4M3, BSM_MXFP8_E4M3, "terms_portable", "portable");
-        expect_kernel(t, contexts[i], BSM_MXINT8, BSM_MXINT8, "runs_portable", "portable");
+        expect_kernel(t, contexts[i], BSM_MXFP8_E4M3, BSM_MXFP8_E4M3, "fp32_chains_portable", "portable");
+        expect_kernel(t, contexts[i], BSM_MXINT8, BSM_MXINT8, "exact_blocks_portable", "portable");
         bsm_context_destroy(contexts[i]);
     }
     free(kept);
@@ -448,9 +448,9 @@ static void portable_on_request(struct test *t)
     const bsm_context_options avx2 = { .struct_size = sizeof avx2, .cpu_mask = both };
     bsm_context *context = make_context(t, &avx2);
     const bool fast = (bsm_context_cpu_features(context) & both) == both;
-    expect_kernel(t, context, BSM_MXFP8_E4M3, BSM_MXINT8, fast ? "terms_few_rows_avx2" : "terms_portable",
+    expect_kernel(t, context, BSM_MXFP8_E4M3, BSM_MXINT8, fast ? "fp32_chains_few_rows_avx2" : "fp32_chains_portable",
                   fast ? "first kernel" : "portable");
-    expect_kernel(t, context, BSM_MXINT8, BSM_MXINT8, fast ? "integers_avx2" : "runs_portable", fast ? "first kernel" : "portable");
+    expect_kernel(t, context, BSM_MXINT8, BSM_MXINT8, fast ? "int8_dot_avx2" : "exact_blocks_portable", fast ? "first kernel" : "portable");
     bsm_context_destroy(context);
 }
 
@@ -480,11 +480,11 @@ static void forced_kernels(struct test *t)
             CHECK(t, same_d(&x, &fresh));
             continue;
         }
-        const bool terms = strncmp(name, "terms", 5) == 0, needs = strstr(name, "portable") == NULL;
-        CHECK(t, bsm_kernel_serves(bare, kernels, x.a.format, x.b.format) == (terms && !needs));
+        const bool chains = strncmp(name, "fp32_chains", 11) == 0, needs = strstr(name, "portable") == NULL;
+        CHECK(t, bsm_kernel_serves(bare, kernels, x.a.format, x.b.format) == (chains && !needs));
         if (bsm_kernel_serves(context, kernels, x.a.format, x.b.format))
             expect_kernel(t, context, x.a.format, x.b.format, name, "forced");
-        else if (!terms)
+        else if (!chains)
             expect_error(t, bsm_multiply(context, &x.call), BSM_EUNSUPPORTED, serves_any(context, kernels) ? "does not serve" : "lacks a CPU feature");
         if (needs) expect_error(t, bsm_multiply(bare, &x.call), BSM_EUNSUPPORTED, "lacks a CPU feature");
         CHECK(t, same_d(&x, &fresh));

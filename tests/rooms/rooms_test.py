@@ -22,8 +22,8 @@ KNOWS = {
     "product": ["core", "format", "layout", "matrix", "quantize/block/block.h"],
     "cpu": ["core", "format", "layout", "matrix", "quantize/block/block.h", "product"],
     "cuda": ["core", "format", "layout", "matrix", "quantize/block/block.h", "quantize/block/clamp.h", "quantize/request.h", "product"],
-    "plan": ["core", "format", "layout", "matrix", "product", "cpu/table.h", "cpu/multiply.h", "cuda/driver/device.h",
-             "cuda/driver/embedded.h", "cuda/gemm/multiply.h"],
+    "plan": ["core", "format", "layout", "matrix", "product", "cpu/table.h", "cpu/multiply.h", "cpu/prepacked.h",
+             "cuda/driver/device.h", "cuda/driver/embedded.h", "cuda/gemm/multiply.h"],
     "file": ["core"],
     "cli": [],
 }

@@ -1,11 +1,11 @@
 /* Products of small integers in blocks (mxfp4, nvfp4, mxfp6_e2m3, mxint8 with each other) for Arm: what the kernels with dot
- * products (integers_dotprod.c) and with matrix multiplications (integers_i8mm.c) share.
+ * products (int8_dot_dotprod.c) and with matrix multiplications (int8_dot_i8mm.c) share.
  *
- *     r[i][j] = sum over a run of a[i][k] * b[j][k]        S[i][j] = fma(r * sA[i], sB[j], S[i][j])
+ *     r[i][j] = sum over an exact block of a[i][k] * b[j][k]        S[i][j] = fma(r * sA[i], sB[j], S[i][j])
  *
- * Elements are signed bytes: e2m1 doubled, e2m3 in eighths, int8 as it is; a run sums in lanes of 32 bits, exactly.  A's scales
+ * Elements are signed bytes: e2m1 doubled, e2m3 in eighths, int8 as it is; an exact block sums in lanes of 32 bits, exactly.  A's scales
  * hold the power of two, at least 2^-12, that takes the grids off again.  r has at most 20 bits, a scale at most 4, and it is at
- * least 2^-127: r * sA is exact, unless sA is above 2^105, where it might overflow: such chunks take the guarded road.  What is
+ * least 2^-127: r * sA is exact, unless sA is above 2^105, where it might overflow: such chunks take the guarded path.  What is
  * rounded is the one fma, whose product is exact whatever sB is.
  *
  * A panel of A and one of B are alike: 8 rows, codes[k / group][row][k % group]. */
@@ -26,10 +26,10 @@
 #define NEON_TARGET(features)
 #endif
 
-enum { ROWS = 8, COLUMNS = 8, CHUNK = 512, RUNS = CHUNK / BSMI_SHORTEST_RUN, CODES = 64 };
+enum { ROWS = 8, COLUMNS = 8, CHUNK = 512, EXACT_BLOCKS = CHUNK / BSMI_SHORTEST_BLOCK, CODES = 64 };
 
 struct panel {
-    _Alignas(64) float scales[RUNS][ROWS];
+    _Alignas(64) float scales[EXACT_BLOCKS][ROWS];
     int8_t codes[CHUNK * ROWS];
 };
 
@@ -76,30 +76,30 @@ static inline void decode_rows(const struct bsmi_part *part, int8_t (*values)[CH
     }
 }
 
-NEON_INLINE void pack(const struct bsmi_part *part, int run, int group, struct panel *panel)
+NEON_INLINE void pack(const struct bsmi_part *part, int exact_block, int group, struct panel *panel)
 {
     int8_t values[ROWS][CHUNK], *to = panel->codes;
-    bsmi_scale_rows(part, run, ROWS, panel->scales[0]);
+    bsmi_scale_rows(part, exact_block, ROWS, panel->scales[0]);
     decode_rows(part, values);
-    for (int64_t k = 0; k < bsmi_round_up(part->length, run); k += group)
+    for (int64_t k = 0; k < bsmi_round_up(part->length, exact_block); k += group)
         for (int r = 0; r < ROWS; r++, to += group) memcpy(to, values[r] + k, (size_t)group);
 }
 
 /* The same of A, whose scales hold the grids of both. */
-NEON_INLINE void pack_left(const struct bsmi_part *part, const struct bsmi_operand *b, int run, int group, struct panel *panel)
+NEON_INLINE void pack_left(const struct bsmi_part *part, const struct bsmi_operand *b, int exact_block, int group, struct panel *panel)
 {
     const int grids = bsmi_element_grid(part->operand.matrix->element) + bsmi_element_grid(b->matrix->element);
     const float unit = 1 / (float)(1 << grids);
-    pack(part, run, group, panel);
-    for (int64_t i = 0; i < bsmi_ceil_div(part->length, run) * ROWS; i++) panel->scales[0][i] *= unit;
+    pack(part, exact_block, group, panel);
+    for (int64_t i = 0; i < bsmi_ceil_div(part->length, exact_block) * ROWS; i++) panel->scales[0][i] *= unit;
 }
 
 /* Multiplying ----------------------------------------------------------------------------------------------------------- */
 
-/* sums[4] += run * scale * b_scales. */
-NEON_INLINE void add_run(int32x4_t run, float scale, float32x4_t b_scales, float *sums)
+/* sums[4] += block_sums * scale * b_scales. */
+NEON_INLINE void add_exact_block(int32x4_t block_sums, float scale, float32x4_t b_scales, float *sums)
 {
-    const float32x4_t t = vmulq_n_f32(vcvtq_f32_s32(run), scale);
+    const float32x4_t t = vmulq_n_f32(vcvtq_f32_s32(block_sums), scale);
     vst1q_f32(sums, vfmaq_f32(vld1q_f32(sums), t, b_scales));
 }
 

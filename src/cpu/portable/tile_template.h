@@ -7,14 +7,15 @@
  *     BSMI_VECTORS         vectors in a row of a register tile: its columns are BSMI_LANES * BSMI_VECTORS
  *     BSMI_HARDWARE_FMA    1 if BSMI_TARGET has a fused multiply-add, so that __builtin_fmaf is one instruction
  *
- * Terms:  S = fma(a sA, b sB, S), k ascending.  Runs: r = sum of a b over a run, exact in fp32 (docs/design/cpu.md has the bound),
- * then S = fma(r, sA sB, S), runs ascending.
+ * fp32 chains:  S = fma(a sA, b sB, S), k ascending.  Exact blocks: r = sum of a b over an exact block, exact in fp32 (docs/design/cpu.md has the bound),
+ * then S = fma(r, sA sB, S), exact blocks ascending.
  *
- * Narrow road, with a hardware FMA only: operands (combined scales) that are exact in fp32.
- * Wide road: the term is exact in double, S + term is rounded once (wide_add).  Same bits wherever both apply.
- * Checked road, without a hardware FMA: the wide one with a quick test for the sums that would be rounded twice. */
-#include "cpu/pack.h"
+ * Narrow path, with a hardware FMA only: operands (combined scales) that are exact in fp32.
+ * Wide path: the term is exact in double, S + term is rounded once (wide_add).  Same bits wherever both apply.
+ * Checked path, without a hardware FMA: the wide one with a quick test for the sums that would be rounded twice. */
 #include "core/core.h"
+#include "cpu/kernels.h"
+#include "cpu/pack.h"
 
 #if defined(__clang__)
 #define BSMI_UNROLL _Pragma("unroll")
@@ -74,7 +75,7 @@ BSMI_INLINE floats multiply_add(floats a, floats b, floats c) { return a * b + c
 /* Register tiles: `rows` is a constant wherever these are inlined. --------------------------------------------------------- */
 
 #if BSMI_HARDWARE_FMA
-BSMI_INLINE void narrow_terms(int rows, int64_t length, const float *a, const float *b, float *sums, int64_t pitch)
+BSMI_INLINE void narrow_chains(int rows, int64_t length, const float *a, const float *b, float *sums, int64_t pitch)
 {
     floats s[ROWS][VECTORS];
     BSMI_UNROLL for (int i = 0; i < rows; i++)
@@ -130,8 +131,8 @@ BSMI_INLINE void wide_row(bool checked, int64_t length, const double *a, const d
     BSMI_UNROLL for (int j = 0; j < HALVES; j++) store_narrowed(sums + j * (LANES / 2), s[j]);
 }
 
-/* One run: its exact sum, then its scales. */
-BSMI_INLINE void run_sum(int rows, int64_t length, const float *a, const float *b, floats r[ROWS][VECTORS])
+/* One exact block: its exact sum, then its scales. */
+BSMI_INLINE void exact_block_sum(int rows, int64_t length, const float *a, const float *b, floats r[ROWS][VECTORS])
 {
     BSMI_UNROLL for (int i = 0; i < rows; i++)
         BSMI_UNROLL for (int j = 0; j < VECTORS; j++) r[i][j] = (floats){ 0 };
@@ -145,15 +146,15 @@ BSMI_INLINE void run_sum(int rows, int64_t length, const float *a, const float *
     }
 }
 
-struct run_panels { const float *a, *b, *a_scales, *b_scales; int64_t length; int run; bool narrow; };
+struct exact_block_panels { const float *a, *b, *a_scales, *b_scales; int64_t length; int exact_block; bool narrow; };
 
 #if BSMI_HARDWARE_FMA
-BSMI_INLINE void narrow_runs(int rows, const struct run_panels *p, float *sums, int64_t pitch)
+BSMI_INLINE void narrow_exact_blocks(int rows, const struct exact_block_panels *p, float *sums, int64_t pitch)
 {
     const float *a_scales = p->a_scales, *b_scales = p->b_scales;
-    for (int64_t k = 0; k < p->length; k += p->run, a_scales += ROWS, b_scales += COLUMNS) {
+    for (int64_t k = 0; k < p->length; k += p->exact_block, a_scales += ROWS, b_scales += COLUMNS) {
         floats r[ROWS][VECTORS];
-        run_sum(rows, BSMI_MIN(p->run, p->length - k), p->a + k * ROWS, p->b + k * COLUMNS, r);
+        exact_block_sum(rows, BSMI_MIN(p->exact_block, p->length - k), p->a + k * ROWS, p->b + k * COLUMNS, r);
         BSMI_UNROLL for (int i = 0; i < rows; i++) {
             const floats row = a_scales[i] - (floats){ 0 };
             BSMI_UNROLL for (int j = 0; j < VECTORS; j++) {
@@ -165,24 +166,24 @@ BSMI_INLINE void narrow_runs(int rows, const struct run_panels *p, float *sums, 
 }
 #endif
 
-/* The scales of one row's run. */
-BSMI_INLINE void wide_scales(const float *run, float a_scale, const float *b_scales, float *sums)
+/* The scales of one row's exact block. */
+BSMI_INLINE void wide_scales(const float *block_sums, float a_scale, const float *b_scales, float *sums)
 {
     const doubles row = (double)a_scale - (doubles){ 0 };
     for (int j = 0; j < COLUMNS; j += LANES / 2)
-        store_narrowed(sums + j, wide_add(load_widened(sums + j), load_widened(run + j) * (row * load_widened(b_scales + j))));
+        store_narrowed(sums + j, wide_add(load_widened(sums + j), load_widened(block_sums + j) * (row * load_widened(b_scales + j))));
 }
 
-BSMI_INLINE void wide_runs(int rows, const struct run_panels *p, float *sums, int64_t pitch)
+BSMI_INLINE void wide_exact_blocks(int rows, const struct exact_block_panels *p, float *sums, int64_t pitch)
 {
     const float *a_scales = p->a_scales, *b_scales = p->b_scales;
-    for (int64_t k = 0; k < p->length; k += p->run, a_scales += ROWS, b_scales += COLUMNS) {
+    for (int64_t k = 0; k < p->length; k += p->exact_block, a_scales += ROWS, b_scales += COLUMNS) {
         floats r[ROWS][VECTORS];
-        float run[ROWS][COLUMNS];
-        run_sum(rows, BSMI_MIN(p->run, p->length - k), p->a + k * ROWS, p->b + k * COLUMNS, r);
+        float block_sums[ROWS][COLUMNS];
+        exact_block_sum(rows, BSMI_MIN(p->exact_block, p->length - k), p->a + k * ROWS, p->b + k * COLUMNS, r);
         BSMI_UNROLL for (int i = 0; i < rows; i++)
-            BSMI_UNROLL for (int j = 0; j < VECTORS; j++) store(run[i] + j * LANES, r[i][j]);
-        for (int i = 0; i < rows; i++) wide_scales(run[i], a_scales[i], b_scales, sums + i * pitch);
+            BSMI_UNROLL for (int j = 0; j < VECTORS; j++) store(block_sums[i] + j * LANES, r[i][j]);
+        for (int i = 0; i < rows; i++) wide_scales(block_sums[i], a_scales[i], b_scales, sums + i * pitch);
     }
 }
 
@@ -199,44 +200,44 @@ BSMI_INLINE void wide_runs(int rows, const struct run_panels *p, float *sums, in
     }
 
 #if BSMI_HARDWARE_FMA
-BSMI_TARGET static void narrow_terms_rows(int64_t rows, int64_t length, const float *a, const float *b, float *sums, int64_t pitch)
+BSMI_TARGET static void narrow_chain_rows(int64_t rows, int64_t length, const float *a, const float *b, float *sums, int64_t pitch)
 {
-    BY_ROWS(rows, narrow_terms(R, length, a, b, sums, pitch))
+    BY_ROWS(rows, narrow_chains(R, length, a, b, sums, pitch))
 }
 #endif
 
-BSMI_TARGET static void wide_terms_rows(int64_t rows, int64_t length, const double *a, const double *b, float *sums, int64_t pitch)
+BSMI_TARGET static void wide_chain_rows(int64_t rows, int64_t length, const double *a, const double *b, float *sums, int64_t pitch)
 {
     for (int64_t i = 0; i < BSMI_MIN(rows, ROWS); i++) wide_row(false, length, a + i, b, sums + i * pitch);
 }
 
-BSMI_TARGET static void checked_terms_rows(int64_t rows, int64_t length, const double *a, const double *b, float *sums,
+BSMI_TARGET static void checked_chain_rows(int64_t rows, int64_t length, const double *a, const double *b, float *sums,
                                            int64_t pitch)
 {
     for (int64_t i = 0; i < BSMI_MIN(rows, ROWS); i++) wide_row(true, length, a + i, b, sums + i * pitch);
 }
 
-BSMI_TARGET static void wide_runs_rows(int64_t rows, const struct run_panels *p, float *sums, int64_t pitch)
+BSMI_TARGET static void wide_exact_block_rows(int64_t rows, const struct exact_block_panels *p, float *sums, int64_t pitch)
 {
-    BY_ROWS(rows, wide_runs(R, p, sums, pitch))
+    BY_ROWS(rows, wide_exact_blocks(R, p, sums, pitch))
 }
 
 #if BSMI_HARDWARE_FMA
-BSMI_TARGET static void narrow_runs_rows(int64_t rows, const struct run_panels *p, float *sums, int64_t pitch)
+BSMI_TARGET static void narrow_exact_block_rows(int64_t rows, const struct exact_block_panels *p, float *sums, int64_t pitch)
 {
-    BY_ROWS(rows, narrow_runs(R, p, sums, pitch))
+    BY_ROWS(rows, narrow_exact_blocks(R, p, sums, pitch))
 }
 #endif
 
-static void runs_rows(int64_t rows, const struct run_panels *p, float *sums, int64_t pitch)
+static void exact_block_rows(int64_t rows, const struct exact_block_panels *p, float *sums, int64_t pitch)
 {
 #if BSMI_HARDWARE_FMA
     if (p->narrow) {
-        narrow_runs_rows(rows, p, sums, pitch);
+        narrow_exact_block_rows(rows, p, sums, pitch);
         return;
     }
 #endif
-    wide_runs_rows(rows, p, sums, pitch);
+    wide_exact_block_rows(rows, p, sums, pitch);
 }
 
 /* The tile ---------------------------------------------------------------------------------------------------------------- */
@@ -250,7 +251,7 @@ static struct panels divide_scratch(const struct bsmi_tile *tile, void *scratch)
     struct panels p;
     p.b = scratch;
     p.b_scales = p.b + b_rows * BSMI_CHUNK;
-    p.a = p.b_scales + b_rows * BSMI_CHUNK_RUNS;
+    p.a = p.b_scales + b_rows * BSMI_CHUNK_BLOCKS;
     p.a_scales = p.a + bsmi_round_up(a_rows, 16) * BSMI_CHUNK;
     return p;
 }
@@ -258,7 +259,7 @@ static struct panels divide_scratch(const struct bsmi_tile *tile, void *scratch)
 size_t BSMI_TILE(bsmi_tile_scratch)(int64_t rows, int64_t columns)
 {
     const int64_t panel_rows = bsmi_round_up(bsmi_round_up(rows, ROWS), 16) + bsmi_round_up(columns, COLUMNS);
-    return (size_t)panel_rows * (BSMI_CHUNK + BSMI_CHUNK_RUNS) * sizeof(float);
+    return (size_t)panel_rows * (BSMI_CHUNK + BSMI_CHUNK_BLOCKS) * sizeof(float);
 }
 
 static void clear_sums(const struct bsmi_tile *tile)
@@ -276,7 +277,7 @@ static struct bsmi_part part_b(const struct bsmi_tile *tile, int64_t k, int64_t 
     return (struct bsmi_part){ tile->b, tile->b_batch, tile->column, tile->columns, tile->split, k, length };
 }
 
-static void add_terms_wide(const struct bsmi_tile *tile, const struct panels *p, int64_t k, int64_t length)
+static void add_fp32_chains_wide(const struct bsmi_tile *tile, const struct panels *p, int64_t k, int64_t length)
 {
     const struct bsmi_part a = part_a(tile, k, length), b = part_b(tile, k, length);
     double *wide_a = (double *)(void *)p->a, *wide_b = (double *)(void *)p->b;
@@ -285,12 +286,12 @@ static void add_terms_wide(const struct bsmi_tile *tile, const struct panels *p,
     const bool checked = !BSMI_HARDWARE_FMA && last_place >= -149;
     for (int64_t j = 0; j < tile->columns; j += COLUMNS)
         for (int64_t i = 0; i < tile->rows; i += ROWS)
-            (checked ? checked_terms_rows : wide_terms_rows)(tile->rows - i, length, wide_a + i * length, wide_b + j * length,
+            (checked ? checked_chain_rows : wide_chain_rows)(tile->rows - i, length, wide_a + i * length, wide_b + j * length,
                                                              tile->sums + i * tile->sums_pitch + j, tile->sums_pitch);
 }
 
 #if BSMI_HARDWARE_FMA
-static bool add_terms_narrow(const struct bsmi_tile *tile, const struct panels *p, int64_t k, int64_t length)
+static bool add_fp32_chains_narrow(const struct bsmi_tile *tile, const struct panels *p, int64_t k, int64_t length)
 {
     const struct bsmi_part a = part_a(tile, k, length), b = part_b(tile, k, length);
     if (!bsmi_scaled_elements_fit(&tile->a, bsmi_part_scale_range(&a)) ||
@@ -300,33 +301,33 @@ static bool add_terms_narrow(const struct bsmi_tile *tile, const struct panels *
     bsmi_pack_scaled(&b, COLUMNS, p->b);
     for (int64_t j = 0; j < tile->columns; j += COLUMNS)
         for (int64_t i = 0; i < tile->rows; i += ROWS)
-            narrow_terms_rows(tile->rows - i, length, p->a + i * length, p->b + j * length, tile->sums + i * tile->sums_pitch + j,
+            narrow_chain_rows(tile->rows - i, length, p->a + i * length, p->b + j * length, tile->sums + i * tile->sums_pitch + j,
                               tile->sums_pitch);
     return true;
 }
 #else
-static bool add_terms_narrow(const struct bsmi_tile *tile, const struct panels *p, int64_t k, int64_t length)
+static bool add_fp32_chains_narrow(const struct bsmi_tile *tile, const struct panels *p, int64_t k, int64_t length)
 {
     (void)tile, (void)p, (void)k, (void)length;
     return false;
 }
 #endif
 
-void BSMI_TILE(bsmi_tile_add_terms)(const struct bsmi_tile *tile, int64_t k, int64_t end, void *scratch)
+void BSMI_TILE(bsmi_tile_add_fp32_chains)(const struct bsmi_tile *tile, int64_t k, int64_t end, void *scratch)
 {
     const struct panels p = divide_scratch(tile, scratch);
     for (; k < end; k += BSMI_CHUNK) {
         const int64_t length = BSMI_MIN(BSMI_CHUNK, end - k), half = BSMI_CHUNK / 2;
-        if (add_terms_narrow(tile, &p, k, length)) continue;
-        add_terms_wide(tile, &p, k, BSMI_MIN(length, half));
-        if (length > half) add_terms_wide(tile, &p, k + half, length - half);
+        if (add_fp32_chains_narrow(tile, &p, k, length)) continue;
+        add_fp32_chains_wide(tile, &p, k, BSMI_MIN(length, half));
+        if (length > half) add_fp32_chains_wide(tile, &p, k + half, length - half);
     }
 }
 
-void BSMI_TILE(bsmi_tile_terms)(const struct bsmi_tile *tile, void *scratch)
+void BSMI_TILE(bsmi_tile_fp32_chains)(const struct bsmi_tile *tile, void *scratch)
 {
     clear_sums(tile);
-    BSMI_TILE(bsmi_tile_add_terms)(tile, 0, tile->k, scratch);
+    BSMI_TILE(bsmi_tile_add_fp32_chains)(tile, 0, tile->k, scratch);
 }
 
 /* Products of two scales of these ranges are exact in fp32. */
@@ -335,32 +336,32 @@ static bool combined_scales_fit(struct bsmi_scale_range a, struct bsmi_scale_ran
     return a.lowest + b.lowest >= -149 && a.highest + b.highest + 2 <= 128;
 }
 
-static void add_runs(const struct bsmi_tile *tile, const struct panels *p, int64_t k, int64_t length, int run)
+static void add_exact_blocks(const struct bsmi_tile *tile, const struct panels *p, int64_t k, int64_t length, int exact_block)
 {
     const struct bsmi_part a = part_a(tile, k, length), b = part_b(tile, k, length);
-    const int64_t runs = bsmi_ceil_div(length, run);
+    const int64_t exact_blocks = bsmi_ceil_div(length, exact_block);
     const bool narrow = combined_scales_fit(bsmi_part_scale_range(&a), bsmi_part_scale_range(&b));
     bsmi_pack_elements(&a, ROWS, p->a);
     bsmi_pack_elements(&b, COLUMNS, p->b);
-    bsmi_pack_scales(&a, run, ROWS, p->a_scales);
-    bsmi_pack_scales(&b, run, COLUMNS, p->b_scales);
+    bsmi_pack_scales(&a, exact_block, ROWS, p->a_scales);
+    bsmi_pack_scales(&b, exact_block, COLUMNS, p->b_scales);
     for (int64_t j = 0; j < tile->columns; j += COLUMNS)
         for (int64_t i = 0; i < tile->rows; i += ROWS) {
-            const struct run_panels panels = { p->a + i * length, p->b + j * length, p->a_scales + i * runs, p->b_scales + j * runs,
-                                               length, run, narrow };
-            runs_rows(tile->rows - i, &panels, tile->sums + i * tile->sums_pitch + j, tile->sums_pitch);
+            const struct exact_block_panels panels = { p->a + i * length, p->b + j * length, p->a_scales + i * exact_blocks, p->b_scales + j * exact_blocks,
+                                               length, exact_block, narrow };
+            exact_block_rows(tile->rows - i, &panels, tile->sums + i * tile->sums_pitch + j, tile->sums_pitch);
         }
 }
 
-void BSMI_TILE(bsmi_tile_add_runs)(const struct bsmi_tile *tile, int64_t k, int64_t end, void *scratch)
+void BSMI_TILE(bsmi_tile_add_exact_blocks)(const struct bsmi_tile *tile, int64_t k, int64_t end, void *scratch)
 {
     const struct panels p = divide_scratch(tile, scratch);
-    const int run = BSMI_MIN(tile->a.matrix->block, tile->b.matrix->block);
-    for (; k < end; k += BSMI_CHUNK) add_runs(tile, &p, k, BSMI_MIN(BSMI_CHUNK, end - k), run);
+    const int exact_block = BSMI_MIN(tile->a.matrix->block, tile->b.matrix->block);
+    for (; k < end; k += BSMI_CHUNK) add_exact_blocks(tile, &p, k, BSMI_MIN(BSMI_CHUNK, end - k), exact_block);
 }
 
-void BSMI_TILE(bsmi_tile_runs)(const struct bsmi_tile *tile, void *scratch)
+void BSMI_TILE(bsmi_tile_exact_blocks)(const struct bsmi_tile *tile, void *scratch)
 {
     clear_sums(tile);
-    BSMI_TILE(bsmi_tile_add_runs)(tile, 0, tile->k, scratch);
+    BSMI_TILE(bsmi_tile_add_exact_blocks)(tile, 0, tile->k, scratch);
 }

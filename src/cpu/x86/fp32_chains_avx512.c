@@ -3,9 +3,10 @@
  * Panels hold decoded elements times their scales in fp32, which is exact (halves.h); chunks with larger scales take the guarded
  * road.  Register tile: 14 rows x 32 columns; 28 accumulators, 2 vectors of B, 1 of A: 31 of 32 registers. */
 #if defined(__x86_64__)
+#include "cpu/kernels.h"
 #include "words_avx512.h"
 
-enum { ROWS = 14, COLUMNS = 32, CHUNK = 2 * BSMI_CHUNK, BLOCKS = CHUNK / BSMI_SHORTEST_RUN };
+enum { ROWS = 14, COLUMNS = 32, CHUNK = 2 * BSMI_CHUNK, BLOCKS = CHUNK / BSMI_SHORTEST_BLOCK };
 
 struct a_panel { _Alignas(64) float values[ROWS][CHUNK + 16]; };      /* 16 more keep the rows in different sets of a cache */
 struct b_panel { float values[CHUNK][COLUMNS]; };
@@ -37,11 +38,11 @@ AVX512_INLINE void pack_rows(bsm_element element, const struct bsmi_part *part, 
         }
 }
 
-AVX512 static void pack_a(const struct bsmi_part *part, const struct bsmi_operand *b, int run, void *memory)
+AVX512 static void pack_a(const struct bsmi_part *part, const struct bsmi_operand *b, int exact_block, void *memory)
 {
     struct a_panel *panel = memory;
     const struct bsmi_matrix *m = part->operand.matrix;
-    (void)b, (void)run;
+    (void)b, (void)exact_block;
     if (m->bits > 8) {
         for (int r = 0; r < part->count; r++)
             bsmi_row_elements(m, NULL, part->batch, part->first + r, part->k, part->length, panel->values[r]);
@@ -91,10 +92,10 @@ AVX512_INLINE void make_wide_factors(bsm_element element, const struct bsmi_part
             _mm512_storeu_ps(factors[i] + c, m->block != 0 ? _mm512_mul_ps(_mm512_loadu_ps(factors[i] + c), factor) : factor);
 }
 
-AVX512 static void pack_b(const struct bsmi_part *part, int run, void *memory)
+AVX512 static void pack_b(const struct bsmi_part *part, int exact_block, void *memory)
 {
     struct b_panel *panel = memory;
-    (void)run;
+    (void)exact_block;
     if (part->operand.matrix->bits > 8) {
         bsmi_pack_wide_columns(part, COLUMNS, panel->values[0]);
         return;
@@ -133,19 +134,19 @@ AVX512_INLINE void multiply_rows(int rows, int64_t length, const struct a_panel 
     }
 }
 
-AVX512 static void multiply(int64_t rows, int64_t length, int run, const void *a, const void *b, float *sums, int64_t pitch)
+AVX512 static void multiply(int64_t rows, int64_t length, int exact_block, const void *a, const void *b, float *sums, int64_t pitch)
 {
-    (void)run;
+    (void)exact_block;
     if (rows > 8) multiply_rows(14, length, a, b, sums, pitch);
     else if (rows > 4) multiply_rows(8, length, a, b, sums, pitch);
     else multiply_rows(4, length, a, b, sums, pitch);
 }
 
-const struct bsmi_panels bsmi_terms_panels_avx512 = {
+const struct bsmi_microkernel bsmi_fp32_chains_avx512 = {
     .rows = ROWS, .columns = COLUMNS, .chunk = CHUNK, .a_bytes = sizeof(struct a_panel), .b_bytes = sizeof(struct b_panel),
-    .keeps_b = true, .made_from = 33,
+    .prepacks_b = true, .prepacked_from = 33,
     .fits = bsmi_halves_fit, .pack_a = pack_a, .pack_b = pack_b, .multiply = multiply,
-    .guarded = bsmi_tile_add_terms_avx2_fma, .guarded_scratch_bytes = bsmi_tile_scratch_avx2_fma,
+    .guarded = bsmi_tile_add_fp32_chains_avx2_fma, .guarded_scratch_bytes = bsmi_tile_scratch_avx2_fma,
 };
 #else
 typedef int bsmi_not_x86_64;              /* a translation unit needs a declaration */

@@ -5,16 +5,17 @@
  * B is read as it is stored, once for eight rows of A: codes of 8 columns by 64 of K are transposed and made words
  * (words_avx2.h), which wait in the first-level cache and are decoded on their way into the fused multiply-adds.  Registers: 2
  * sums for each of four rows, or 4 of a single one, 2 (4) factors or decoded elements.  A was decoded and scaled before; chunks
- * with larger scales take the guarded road.
+ * with larger scales take the guarded path.
  *
  * Factors are folded into the sums where that gives the same bits (folding_avx2.h): sums are divided by a block's before it and
  * multiplied by it behind. */
 #if defined(__x86_64__)
+#include "cpu/kernels.h"
 #include "folding_avx2.h"
 #include "words_avx2.h"
 
 enum {
-    ROWS = 8, ROWS_AT_ONCE = 4, COLUMNS = 32, STEP = 16, CHUNK = 2048, BLOCKS = CHUNK / BSMI_SHORTEST_RUN, GROUP = BSMI_WORD_GROUP,
+    ROWS = 8, ROWS_AT_ONCE = 4, COLUMNS = 32, STEP = 16, CHUNK = 2048, BLOCKS = CHUNK / BSMI_SHORTEST_BLOCK, GROUP = BSMI_WORD_GROUP,
 };
 
 /* Elements times their scales; rows that are missing are not written. */
@@ -34,10 +35,10 @@ struct b_panel {
 
 /* Packing --------------------------------------------------------------------------------------------------------------- */
 
-AVX2 static void pack_a(const struct bsmi_part *part, const struct bsmi_operand *b, int run, void *memory)
+AVX2 static void pack_a(const struct bsmi_part *part, const struct bsmi_operand *b, int exact_block, void *memory)
 {
     struct a_panel *panel = memory;
-    (void)b, (void)run;
+    (void)b, (void)exact_block;
     panel->foldable = true;
     for (int64_t r = 0; r < part->count; r++) {
         struct bsmi_part row = *part;
@@ -49,11 +50,11 @@ AVX2 static void pack_a(const struct bsmi_part *part, const struct bsmi_operand 
     }
 }
 
-AVX2 static void pack_b(const struct bsmi_part *part, int run, void *memory)
+AVX2 static void pack_b(const struct bsmi_part *part, int exact_block, void *memory)
 {
     struct b_panel *panel = memory;
     const struct bsmi_matrix *m = part->operand.matrix;
-    (void)run;
+    (void)exact_block;
     panel->element = m->element;
     panel->factor = bsmi_half_factors[m->element];
     panel->block_bits = __builtin_ctz(m->block == 0 ? (unsigned)CHUNK : (unsigned)m->block);
@@ -228,11 +229,11 @@ AVX2_INLINE void multiply_row(bsm_element element, bool folded, int64_t length, 
     for (int j = 0; j < 4; j++) _mm256_store_ps(sums + 8 * j, acc[j]);
 }
 
-AVX2 static void multiply(int64_t rows, int64_t length, int run, const void *a, const void *right, float *sums, int64_t pitch)
+AVX2 static void multiply(int64_t rows, int64_t length, int exact_block, const void *a, const void *right, float *sums, int64_t pitch)
 {
     const struct b_panel *b = right;
     const bool folded = ((const struct a_panel *)a)->foldable && b->foldable && sums_fold(rows, COLUMNS, sums, pitch);
-    (void)run;
+    (void)exact_block;
     if (rows == 1) {
         if (folded) {
             BSMI_BY_ELEMENT(b->element, multiply_row, true, length, a, b, sums)
@@ -246,10 +247,10 @@ AVX2 static void multiply(int64_t rows, int64_t length, int run, const void *a, 
     }
 }
 
-const struct bsmi_panels bsmi_few_terms_panels_avx2 = {
+const struct bsmi_microkernel bsmi_fp32_chains_few_rows_avx2 = {
     .rows = ROWS, .columns = COLUMNS, .chunk = CHUNK, .a_bytes = sizeof(struct a_panel), .b_bytes = sizeof(struct b_panel),
     .fits = bsmi_halves_fit, .pack_a = pack_a, .pack_b = pack_b, .multiply = multiply,
-    .guarded = bsmi_tile_add_terms_avx2_fma, .guarded_scratch_bytes = bsmi_tile_scratch_avx2_fma,
+    .guarded = bsmi_tile_add_fp32_chains_avx2_fma, .guarded_scratch_bytes = bsmi_tile_scratch_avx2_fma,
 };
 #else
 typedef int bsmi_not_x86_64;              /* a translation unit needs a declaration */

@@ -4,16 +4,17 @@
  *
  * B is read as it is stored, once: codes of 16 columns by 64 of K are transposed and made words (words_avx512.h), which wait in the
  * first-level cache and are decoded on their way into the fused multiply-adds.  Registers: 2 sums for each of eight rows, 2 factors,
- * 2 decoded vectors.  A was decoded and scaled before; chunks with larger scales take the guarded road.
+ * 2 decoded vectors.  A was decoded and scaled before; chunks with larger scales take the guarded path.
  *
  * Factors are folded into the sums where that gives the same bits (folding_avx2.h); from one block to the next sums are multiplied
  * by the quotient of their factors. */
 #if defined(__x86_64__)
+#include "cpu/kernels.h"
 #include "folding_avx2.h"
 #include "words_avx512.h"
 
 enum {
-    ROWS = 8, HALF = 32, HALVES = 2, COLUMNS = HALVES * HALF, CHUNK = 1024, BLOCKS = CHUNK / BSMI_SHORTEST_RUN, STEP = BSMI_WORD_GROUP,
+    ROWS = 8, HALF = 32, HALVES = 2, COLUMNS = HALVES * HALF, CHUNK = 1024, BLOCKS = CHUNK / BSMI_SHORTEST_BLOCK, STEP = BSMI_WORD_GROUP,
 };
 
 /* Elements times their scales, [k][row]; few rows lie closer, 2 or 4 of them side by side. */
@@ -42,12 +43,12 @@ struct b_panel {
 /* Rows side by side. */
 static int width_of(int64_t rows) { return rows > 4 ? ROWS : rows > 2 ? 4 : 2; }
 
-AVX512 static void pack_a(const struct bsmi_part *part, const struct bsmi_operand *b, int run, void *memory)
+AVX512 static void pack_a(const struct bsmi_part *part, const struct bsmi_operand *b, int exact_block, void *memory)
 {
     struct a_panel *panel = memory;
     const int width = width_of(part->count);
     float values[CHUNK];
-    (void)b, (void)run;
+    (void)b, (void)exact_block;
     panel->foldable = true;
     for (int64_t r = 0; r < width; r++) {
         struct bsmi_part row = *part;
@@ -68,11 +69,11 @@ static struct bsmi_part half_of(const struct bsmi_part *part, int64_t first)
     return half;
 }
 
-AVX512 static void pack_b(const struct bsmi_part *part, int run, void *memory)
+AVX512 static void pack_b(const struct bsmi_part *part, int exact_block, void *memory)
 {
     struct b_panel *panel = memory;
     const struct bsmi_matrix *m = part->operand.matrix;
-    (void)run;
+    (void)exact_block;
     panel->element = m->element;
     panel->scaled = m->block != 0;
     panel->block_bits = __builtin_ctz(m->block == 0 ? (unsigned)CHUNK : (unsigned)m->block);
@@ -203,11 +204,11 @@ AVX512_INLINE void multiply_element(bsm_element element, bool folded, int width,
         }
 }
 
-AVX512 static void multiply(int64_t rows, int64_t length, int run, const void *left, const void *right, float *sums, int64_t pitch)
+AVX512 static void multiply(int64_t rows, int64_t length, int exact_block, const void *left, const void *right, float *sums, int64_t pitch)
 {
     const struct a_panel *a = left;
     const struct b_panel *b = right;
-    (void)run;
+    (void)exact_block;
     if (a->foldable && b->foldable && sums_fold(rows, COLUMNS, sums, pitch)) {
         BSMI_BY_ELEMENT(b->element, multiply_element, true, width_of(rows), length, a, b, sums, pitch)
     } else {
@@ -218,10 +219,10 @@ AVX512 static void multiply(int64_t rows, int64_t length, int run, const void *l
 _Static_assert(sizeof(struct a_panel) % 64 == 0 && sizeof(struct b_panel) % 64 == 0,
                "panels follow one another at vectors' alignment");
 
-const struct bsmi_panels bsmi_few_terms_panels_avx512 = {
+const struct bsmi_microkernel bsmi_fp32_chains_few_rows_avx512 = {
     .rows = ROWS, .columns = COLUMNS, .chunk = CHUNK, .a_bytes = sizeof(struct a_panel), .b_bytes = sizeof(struct b_panel),
     .fits = bsmi_halves_fit, .pack_a = pack_a, .pack_b = pack_b, .multiply = multiply,
-    .guarded = bsmi_tile_add_terms_avx2_fma, .guarded_scratch_bytes = bsmi_tile_scratch_avx2_fma,
+    .guarded = bsmi_tile_add_fp32_chains_avx2_fma, .guarded_scratch_bytes = bsmi_tile_scratch_avx2_fma,
 };
 #else
 typedef int bsmi_not_x86_64;              /* a translation unit needs a declaration */

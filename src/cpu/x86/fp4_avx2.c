@@ -1,32 +1,32 @@
-/* e2m1 times e2m1 in blocks (mxfp4, mxfp4_block16, nvfp4), with AVX2 and FMA: sums of a run in 16-bit integers.
+/* e2m1 times e2m1 in blocks (mxfp4, mxfp4_block16, nvfp4), with AVX2 and FMA: sums of an exact block in 16-bit integers.
  *
- *     r[i][j] = sum over a run of 2a[i][k] * 2b[j][k]        S[i][j] = fma(r / 4 * sA[i], sB[j], S[i][j])
+ *     r[i][j] = sum over an exact block of 2a[i][k] * 2b[j][k]        S[i][j] = fma(r / 4 * sA[i], sB[j], S[i][j])
  *
  * Register tile: 4 rows x 32 columns; 8 accumulators of 16 lanes, 2 vectors of B, 1 of A, 1 product: 12 of 16 registers.
  *
  * Why it is exact.  A doubled element is an integer of at most 12.  vpmaddubsw multiplies unsigned by signed bytes, so B is stored
  * as 2b + 12 (0 .. 24) and 12 * sum(2a) is taken off again: the accumulators start from it.  A lane holds one column and adds
- * pairs of k, each at most 2 * 24 * 12 = 576; a run of 32 at most 16 * 576 = 9,216 and r itself at most 32 * 144 = 4,608, so that
+ * pairs of k, each at most 2 * 24 * 12 = 576; an exact block of 32 at most 16 * 576 = 9,216 and r itself at most 32 * 144 = 4,608, so that
  * 2^15 + r fits 16 unsigned bits.  Under 0x4b00 that is the fp32 number 2^23 + 2^15 + r, and
  *
  *     t = fma(2^23 + 2^15 + r, sA / 4, -(2^23 + 2^15) * sA / 4) = r * sA / 4
  *
  * is exact: r has 13 bits and a scale at most 4, and 2^23 + 2^15 has 9.  What is rounded is the one fma(t, sB, S), whose product
  * is exact whatever sB is.  sA / 4 is at least 2^-129, an fp32 number; 2^24 * sA / 4 overflows where sA > 2^105: such chunks take
- * the guarded road.  sB may be any scale. */
+ * the guarded path.  sB may be any scale. */
 #if defined(__x86_64__)
+#include "cpu/kernels.h"
 #include "lanes_avx2.h"
-#include "cpu/microkernel.h"
 
 enum {
-    ROWS = 4, COLUMNS = 32, CHUNK = 512, RUNS = CHUNK / BSMI_SHORTEST_RUN, GROUP = 32,
+    ROWS = 4, COLUMNS = 32, CHUNK = 512, EXACT_BLOCKS = CHUNK / BSMI_SHORTEST_BLOCK, GROUP = 32,
     OFFSET = 12,                          /* what is added to doubled elements of B */
 };
 
 struct a_panel {
-    float scales[RUNS][ROWS];             /* sA / 4 */
-    float minuends[RUNS][ROWS];           /* -(2^23 + 2^15) sA / 4 */
-    int32_t starts[RUNS][ROWS];           /* 2^15 - 12 sum(2a), in both halves */
+    float scales[EXACT_BLOCKS][ROWS];             /* sA / 4 */
+    float minuends[EXACT_BLOCKS][ROWS];           /* -(2^23 + 2^15) sA / 4 */
+    int32_t starts[EXACT_BLOCKS][ROWS];           /* 2^15 - 12 sum(2a), in both halves */
     /* In the order of B's panel, each pair twice, for vpbroadcastd; 16 more keep the rows in different sets of a cache. */
     int16_t pairs[ROWS][CHUNK + 32];
 };
@@ -35,7 +35,7 @@ struct a_panel {
  * accumulator, 16 columns of two k each.  vpunpck takes lanes 0-3 and 8-11 of an accumulator first; for them to be columns 0-7, its
  * lanes are columns 0-3, 8-11, 4-7, 12-15. */
 struct b_panel {
-    float scales[RUNS][COLUMNS];
+    float scales[EXACT_BLOCKS][COLUMNS];
     uint8_t pairs[CHUNK / 2][2 * COLUMNS];
 };
 
@@ -59,7 +59,7 @@ AVX2_INLINE struct halves decode(__m256i bytes, __m256i table)
                             _mm256_shuffle_epi8(table, _mm256_and_si256(_mm256_srli_epi16(bytes, 4), mask)) };
 }
 
-/* The sums of 8 decoded pairs (one run of 16, or half of one of 32) in each half of a vector. */
+/* The sums of 8 decoded pairs (one exact block of 16, or half of one of 32) in each half of a vector. */
 AVX2_INLINE __m256i sum_halves(__m256i pairs)
 {
     __m256i sums = _mm256_madd_epi16(_mm256_maddubs_epi16(_mm256_set1_epi8(1), pairs), _mm256_set1_epi16(1));
@@ -82,20 +82,20 @@ AVX2 static void pack_a_row(const uint8_t *row, int64_t groups, __m256i table, i
     }
 }
 
-AVX2 static void pack_a(const struct bsmi_part *part, const struct bsmi_operand *b, int run, void *memory)
+AVX2 static void pack_a(const struct bsmi_part *part, const struct bsmi_operand *b, int exact_block, void *memory)
 {
     (void)b;
     struct a_panel *panel = memory;
     struct bsmi_nibble_rows nibbles;
-    const int64_t groups = bsmi_ceil_div(part->length, GROUP), runs = bsmi_ceil_div(part->length, run);
+    const int64_t groups = bsmi_ceil_div(part->length, GROUP), exact_blocks = bsmi_ceil_div(part->length, exact_block);
     const __m256i table = byte_table(part->operand.values, 0);
     bsmi_nibble_rows(part, ROWS, &nibbles);
-    bsmi_scale_rows(part, run, ROWS, panel->scales[0]);
+    bsmi_scale_rows(part, exact_block, ROWS, panel->scales[0]);
     for (int r = 0; r < ROWS; r++) {
-        int32_t sums[RUNS];
+        int32_t sums[EXACT_BLOCKS];
         pack_a_row(nibbles.rows[r], groups, table, panel->pairs[r], sums);
-        for (int64_t s = 0; s < runs; s++) {
-            const int32_t sum = run == 16 ? sums[s] : sums[2 * s] + sums[2 * s + 1], start = 0x8000 - OFFSET * sum;
+        for (int64_t s = 0; s < exact_blocks; s++) {
+            const int32_t sum = exact_block == 16 ? sums[s] : sums[2 * s] + sums[2 * s + 1], start = 0x8000 - OFFSET * sum;
             const float scale = panel->scales[s][r] * 0.25F;
             panel->starts[s][r] = (int32_t)((uint32_t)start * 0x10001);
             panel->scales[s][r] = scale;
@@ -119,14 +119,14 @@ AVX2_INLINE void pack_columns(const uint8_t *const *rows, int64_t byte, __m256i 
     }
 }
 
-AVX2 static void pack_b(const struct bsmi_part *part, int run, void *memory)
+AVX2 static void pack_b(const struct bsmi_part *part, int exact_block, void *memory)
 {
     struct b_panel *panel = memory;
     struct bsmi_nibble_rows nibbles;
     const int64_t groups = bsmi_ceil_div(part->length, GROUP);
     const __m256i table = byte_table(part->operand.values, OFFSET);
     bsmi_nibble_rows(part, COLUMNS, &nibbles);
-    pack_scales_by_column(part, run, panel->scales);
+    pack_scales_by_column(part, exact_block, panel->scales);
     for (int half = 0; half < 2; half++)
         for (int64_t g = 0; g < groups; g++)
             pack_columns(nibbles.rows + 16 * half, g * (GROUP / 2), table,
@@ -143,20 +143,20 @@ AVX2_INLINE void add_pairs(__m256i *sums, __m256i b, __m256i a)
             : [sums] "+x"(*sums), [products] "=&x"(products) : [a] "x"(a), [b] "x"(b));
 }
 
-/* sums[8] += run * scale * b_scales, of biased runs under their exponent. */
-AVX2_INLINE void add_runs(__m256i biased, __m256 scale, __m256 minuend, __m256 b_scales, float *sums)
+/* sums[8] += exact block * scale * b_scales, of biased exact blocks under their exponent. */
+AVX2_INLINE void add_exact_blocks(__m256i biased, __m256 scale, __m256 minuend, __m256 b_scales, float *sums)
 {
     const __m256 t = _mm256_fmadd_ps(_mm256_castsi256_ps(biased), scale, minuend);
     _mm256_store_ps(sums, _mm256_fmadd_ps(t, b_scales, _mm256_load_ps(sums)));
 }
 
-AVX2_INLINE void multiply_runs(int pairs, int64_t runs, const struct a_panel *a, const struct b_panel *b, float *sums,
+AVX2_INLINE void multiply_exact_blocks(int pairs, int64_t exact_blocks, const struct a_panel *a, const struct b_panel *b, float *sums,
                                int64_t pitch)
 {
     const __m256i exponent = _mm256_set1_epi16(0x4b00);
     const uint8_t *codes = b->pairs[0];
     const int16_t *rows = a->pairs[0];
-    for (int64_t s = 0; s < runs; s++) {
+    for (int64_t s = 0; s < exact_blocks; s++) {
         __m256i acc[ROWS][2];
 #pragma GCC unroll 4
         for (int i = 0; i < ROWS; i++) acc[i][0] = acc[i][1] = _mm256_set1_epi32(a->starts[s][i]);
@@ -179,29 +179,29 @@ AVX2_INLINE void multiply_runs(int pairs, int64_t runs, const struct a_panel *a,
         for (int i = 0; i < ROWS; i++) {
             const __m256 scale = _mm256_set1_ps(a->scales[s][i]), minuend = _mm256_set1_ps(a->minuends[s][i]);
             float *at = sums + i * pitch;
-            add_runs(_mm256_unpacklo_epi16(acc[i][0], exponent), scale, minuend, b0, at);
-            add_runs(_mm256_unpackhi_epi16(acc[i][0], exponent), scale, minuend, b1, at + 8);
-            add_runs(_mm256_unpacklo_epi16(acc[i][1], exponent), scale, minuend, b2, at + 16);
-            add_runs(_mm256_unpackhi_epi16(acc[i][1], exponent), scale, minuend, b3, at + 24);
+            add_exact_blocks(_mm256_unpacklo_epi16(acc[i][0], exponent), scale, minuend, b0, at);
+            add_exact_blocks(_mm256_unpackhi_epi16(acc[i][0], exponent), scale, minuend, b1, at + 8);
+            add_exact_blocks(_mm256_unpacklo_epi16(acc[i][1], exponent), scale, minuend, b2, at + 16);
+            add_exact_blocks(_mm256_unpackhi_epi16(acc[i][1], exponent), scale, minuend, b3, at + 24);
         }
     }
 }
 
-AVX2 static void multiply(int64_t rows, int64_t length, int run, const void *a, const void *b, float *sums, int64_t pitch)
+AVX2 static void multiply(int64_t rows, int64_t length, int exact_block, const void *a, const void *b, float *sums, int64_t pitch)
 {
     (void)rows;
-    if (run == 16) multiply_runs(8, bsmi_ceil_div(length, 16), a, b, sums, pitch);
-    else multiply_runs(16, bsmi_ceil_div(length, 32), a, b, sums, pitch);
+    if (exact_block == 16) multiply_exact_blocks(8, bsmi_ceil_div(length, 16), a, b, sums, pitch);
+    else multiply_exact_blocks(16, bsmi_ceil_div(length, 32), a, b, sums, pitch);
 }
 
 _Static_assert(sizeof(struct a_panel) % 64 == 0 && sizeof(struct b_panel) % 64 == 0,
                "panels follow one another at vectors' alignment");
 
-const struct bsmi_panels bsmi_fp4_panels_avx2 = {
+const struct bsmi_microkernel bsmi_fp4_avx2 = {
     .rows = ROWS, .columns = COLUMNS, .chunk = CHUNK, .a_bytes = sizeof(struct a_panel), .b_bytes = sizeof(struct b_panel),
-    .keeps_b = true, .made_from = 33,
-    .fits = bsmi_runs_fit, .pack_a = pack_a, .pack_b = pack_b, .multiply = multiply,
-    .guarded = bsmi_tile_add_runs_avx2_fma, .guarded_scratch_bytes = bsmi_tile_scratch_avx2_fma,
+    .prepacks_b = true, .prepacked_from = 33,
+    .fits = bsmi_exact_blocks_fit, .pack_a = pack_a, .pack_b = pack_b, .multiply = multiply,
+    .guarded = bsmi_tile_add_exact_blocks_avx2_fma, .guarded_scratch_bytes = bsmi_tile_scratch_avx2_fma,
 };
 #else
 typedef int bsmi_not_x86_64;              /* a translation unit needs a declaration */

@@ -46,7 +46,7 @@ static inline void bsmi_make_factors(const struct bsmi_part *part, int width, fl
 static inline void bsmi_scale_row(const struct bsmi_part *row, float *values)
 {
     const int64_t block = row->operand.matrix->block;
-    float scales[BSMI_ROW_CHUNK / BSMI_SHORTEST_RUN];
+    float scales[BSMI_ROW_CHUNK / BSMI_SHORTEST_BLOCK];
     if (block == 0) return;
     bsmi_scale_rows(row, (int)block, 1, scales);
     for (int64_t first = 0; first < row->length; first += block)

@@ -1,30 +1,30 @@
-/* Elements that are small integers (e2m1, e2m3, int8) in blocks, with AVX2 and FMA: sums of a run in 32-bit integers.
+/* Elements that are small integers (e2m1, e2m3, int8) in blocks, with AVX2 and FMA: sums of an exact block in 32-bit integers.
  *
- *     r[i][j] = sum over a run of a[i][k] * b[j][k], as integers        S[i][j] = fma(r * unit * sA[i], sB[j], S[i][j])
+ *     r[i][j] = sum over an exact block of a[i][k] * b[j][k], as integers        S[i][j] = fma(r * unit * sA[i], sB[j], S[i][j])
  *
  * unit is 2^-(grid of a + grid of b).  Panels hold integers of 16 bits; vpmaddwd multiplies pairs of them and adds both products
  * in 32 bits, exactly.  Register tile: 4 rows x 16 columns, twice for a panel of 32; 8 accumulators of 8 lanes, 2 vectors of B, 1
  * of A, 1 of products.  Accumulators start from the bits of 1.5 * 2^23; why what follows is exact, and which scales of A are too
- * large for it, stands in integers_vnni.c. */
+ * large for it, stands in int8_dot_vnni.c. */
 #if defined(__x86_64__)
+#include "cpu/kernels.h"
 #include "lanes_avx2.h"
-#include "cpu/microkernel.h"
 
 enum {
-    ROWS = 4, COLUMNS = 32, STEP = 16, CHUNK = BSMI_CHUNK, RUNS = CHUNK / BSMI_SHORTEST_RUN, GROUP = 32,
+    ROWS = 4, COLUMNS = 32, STEP = 16, CHUNK = BSMI_CHUNK, EXACT_BLOCKS = CHUNK / BSMI_SHORTEST_BLOCK, GROUP = 32,
     BITS_OF_BIAS = 0x4b400000,            /* of 1.5 * 2^23 */
 };
 static const float bias = 0x1.8p23F;
 
 /* Pairs of k are 0 and 2, then 1 and 3 of each four: as even and odd bytes of a vector give them. */
 struct a_panel {
-    float scales[RUNS][ROWS];             /* unit * sA */
-    float minuends[RUNS][ROWS];           /* -1.5 * 2^23 * unit * sA */
+    float scales[EXACT_BLOCKS][ROWS];             /* unit * sA */
+    float minuends[EXACT_BLOCKS][ROWS];           /* -1.5 * 2^23 * unit * sA */
     int16_t pairs[ROWS][CHUNK + 32];      /* 32 more keep the rows of a panel in different sets of a cache */
 };
 
 struct b_panel {
-    float scales[RUNS][COLUMNS];
+    float scales[EXACT_BLOCKS][COLUMNS];
     int16_t pairs[CHUNK / 2][COLUMNS][2];
 };
 
@@ -81,17 +81,17 @@ AVX2_INLINE void pack_row(bsm_element element, const struct decoder *decoder, co
     }
 }
 
-AVX2 static void pack_a(const struct bsmi_part *part, const struct bsmi_operand *b, int run, void *memory)
+AVX2 static void pack_a(const struct bsmi_part *part, const struct bsmi_operand *b, int exact_block, void *memory)
 {
     struct a_panel *panel = memory;
     struct bsmi_byte_rows bytes;
     const struct decoder decoder = make_decoder(&part->operand);
     const float unit =
         bsmi_float_power_of_two(-bsmi_element_grid(part->operand.matrix->element) - bsmi_element_grid(b->matrix->element));
-    const int64_t runs = bsmi_ceil_div(part->length, run);
+    const int64_t exact_blocks = bsmi_ceil_div(part->length, exact_block);
     bsmi_byte_rows(part, ROWS, &bytes);
-    bsmi_scale_rows(part, run, ROWS, panel->scales[0]);
-    for (int64_t s = 0; s < runs; s++)
+    bsmi_scale_rows(part, exact_block, ROWS, panel->scales[0]);
+    for (int64_t s = 0; s < exact_blocks; s++)
         for (int r = 0; r < ROWS; r++) {
             panel->scales[s][r] *= unit;
             panel->minuends[s][r] = -bias * panel->scales[s][r];
@@ -134,14 +134,14 @@ AVX2_INLINE void pack_columns(bsm_element element, const struct decoder *decoder
             pack_sixteen(element, decoder, rows + c, k, (int16_t (*)[COLUMNS][2])&panel->pairs[k / 2][c]);
 }
 
-AVX2 static void pack_b(const struct bsmi_part *part, int run, void *memory)
+AVX2 static void pack_b(const struct bsmi_part *part, int exact_block, void *memory)
 {
     struct b_panel *panel = memory;
     struct bsmi_byte_rows bytes;
     const struct decoder decoder = make_decoder(&part->operand);
     const int64_t length = bsmi_round_up(part->length, GROUP);
     bsmi_byte_rows(part, COLUMNS, &bytes);
-    pack_scales_by_column(part, run, panel->scales);
+    pack_scales_by_column(part, exact_block, panel->scales);
     BY_INTEGER(part->operand.matrix->element, pack_columns, &decoder, bytes.rows, length, panel)
 }
 
@@ -155,18 +155,18 @@ AVX2_INLINE void add_pairs(__m256i *sums, __m256i b, __m256i a)
             : [sums] "+x"(*sums), [products] "=&x"(products) : [a] "x"(a), [b] "x"(b));
 }
 
-/* sums[8] += run * scale * b_scales, of biased runs whose bits are fp32 numbers. */
-AVX2_INLINE void add_runs(__m256i biased, __m256 scale, __m256 minuend, __m256 b_scales, float *sums)
+/* sums[8] += exact block * scale * b_scales, of biased exact blocks whose bits are fp32 numbers. */
+AVX2_INLINE void add_exact_blocks(__m256i biased, __m256 scale, __m256 minuend, __m256 b_scales, float *sums)
 {
     const __m256 t = _mm256_fmadd_ps(_mm256_castsi256_ps(biased), scale, minuend);
     _mm256_store_ps(sums, _mm256_fmadd_ps(t, b_scales, _mm256_load_ps(sums)));
 }
 
-AVX2_INLINE void multiply_runs(int pairs, int64_t runs, const struct a_panel *a, const struct b_panel *b, int column, float *sums,
+AVX2_INLINE void multiply_exact_blocks(int pairs, int64_t exact_blocks, const struct a_panel *a, const struct b_panel *b, int column, float *sums,
                                int64_t pitch)
 {
     const int16_t *codes = b->pairs[0][column], *rows = a->pairs[0];
-    for (int64_t s = 0; s < runs; s++) {
+    for (int64_t s = 0; s < exact_blocks; s++) {
         __m256i acc[ROWS][2];
 #pragma GCC unroll 4
         for (int i = 0; i < ROWS; i++) acc[i][0] = acc[i][1] = _mm256_set1_epi32(BITS_OF_BIAS);
@@ -187,28 +187,28 @@ AVX2_INLINE void multiply_runs(int pairs, int64_t runs, const struct a_panel *a,
 #pragma GCC unroll 4
         for (int i = 0; i < ROWS; i++) {
             const __m256 scale = _mm256_set1_ps(a->scales[s][i]), minuend = _mm256_set1_ps(a->minuends[s][i]);
-            add_runs(acc[i][0], scale, minuend, b0, sums + i * pitch);
-            add_runs(acc[i][1], scale, minuend, b1, sums + i * pitch + 8);
+            add_exact_blocks(acc[i][0], scale, minuend, b0, sums + i * pitch);
+            add_exact_blocks(acc[i][1], scale, minuend, b1, sums + i * pitch + 8);
         }
     }
 }
 
-AVX2 static void multiply(int64_t rows, int64_t length, int run, const void *a, const void *b, float *sums, int64_t pitch)
+AVX2 static void multiply(int64_t rows, int64_t length, int exact_block, const void *a, const void *b, float *sums, int64_t pitch)
 {
     (void)rows;
     for (int column = 0; column < COLUMNS; column += STEP)
-        if (run == 16) multiply_runs(8, bsmi_ceil_div(length, 16), a, b, column, sums + column, pitch);
-        else multiply_runs(16, bsmi_ceil_div(length, 32), a, b, column, sums + column, pitch);
+        if (exact_block == 16) multiply_exact_blocks(8, bsmi_ceil_div(length, 16), a, b, column, sums + column, pitch);
+        else multiply_exact_blocks(16, bsmi_ceil_div(length, 32), a, b, column, sums + column, pitch);
 }
 
 _Static_assert(sizeof(struct a_panel) % 64 == 0 && sizeof(struct b_panel) % 64 == 0,
                "panels follow one another at vectors' alignment");
 
-const struct bsmi_panels bsmi_integers_panels_avx2 = {
+const struct bsmi_microkernel bsmi_int8_dot_avx2 = {
     .rows = ROWS, .columns = COLUMNS, .chunk = CHUNK, .a_bytes = sizeof(struct a_panel), .b_bytes = sizeof(struct b_panel),
-    .keeps_b = true,
-    .fits = bsmi_runs_fit, .pack_a = pack_a, .pack_b = pack_b, .multiply = multiply,
-    .guarded = bsmi_tile_add_runs_avx2_fma, .guarded_scratch_bytes = bsmi_tile_scratch_avx2_fma,
+    .prepacks_b = true,
+    .fits = bsmi_exact_blocks_fit, .pack_a = pack_a, .pack_b = pack_b, .multiply = multiply,
+    .guarded = bsmi_tile_add_exact_blocks_avx2_fma, .guarded_scratch_bytes = bsmi_tile_scratch_avx2_fma,
 };
 #else
 typedef int bsmi_not_x86_64;              /* a translation unit needs a declaration */

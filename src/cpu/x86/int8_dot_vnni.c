@@ -1,40 +1,41 @@
-/* Elements that are small integers (e2m1, e2m3, int8) in blocks, with AVX-512 VNNI: sums of a run in 32-bit integers.
+/* Elements that are small integers (e2m1, e2m3, int8) in blocks, with AVX-512 VNNI: sums of an exact block in 32-bit integers.
  *
- *     r[i][j] = sum over a run of a[i][k] * b[j][k], as integers        S[i][j] = fma(r * unit * sA[i], sB[j], S[i][j])
+ *     r[i][j] = sum over an exact block of a[i][k] * b[j][k], as integers        S[i][j] = fma(r * unit * sA[i], sB[j], S[i][j])
  *
  * unit is 2^-(grid of a + grid of b).  Register tile: 8 rows x 32 columns; 16 accumulators of 16 lanes, 2 of B, 1 of A.
  *
  * Why it is exact.  vpdpbusd multiplies unsigned by signed bytes and adds four products to a lane of 32 bits without saturation.
  * B is stored with an offset that makes it unsigned (12, 60, 128), and offset * sum(a) is taken off again: the accumulators start
- * from it.  They also start from the bits of 1.5 * 2^23, so that at the end of a run, |r| <= 2^19 (docs/design/cpu.md), their bits are the
+ * from it.  They also start from the bits of 1.5 * 2^23, so that at the end of an exact block, |r| <= 2^19 (docs/design/cpu.md), their bits are the
  * fp32 number 1.5 * 2^23 + r, and
  *
  *     t = fma(1.5 * 2^23 + r, unit * sA, -1.5 * 2^23 * unit * sA) = r * unit * sA
  *
  * is exact: r has 20 bits with e8m0 scales, which are one bit, and 17 with those of nvfp4, which are four.  What is rounded is the
  * one fma(t, sB, S), whose product is exact whatever sB is.  unit * sA is at least 2^-139, an fp32 number; 1.5 * 2^23 * unit * sA
- * overflows where sA > 2^105 (unit = 1/4): such chunks take the guarded road.  sB may be any scale. */
+ * overflows where sA > 2^105 (unit = 1/4): such chunks take the guarded path.  sB may be any scale. */
 #if defined(__x86_64__)
+#include "cpu/kernels.h"
 #include "words_avx512.h"
 
 #define VNNI __attribute__((target("avx2,fma,f16c,avx512f,avx512bw,avx512vl,avx512dq,avx512vnni")))
 #define VNNI_INLINE VNNI __attribute__((always_inline)) static inline
 
 enum {
-    ROWS = 8, COLUMNS = 32, CHUNK = 512, RUNS = CHUNK / BSMI_SHORTEST_RUN, GROUP = BSMI_BYTE_GROUP, QUAD = 4,
+    ROWS = 8, COLUMNS = 32, CHUNK = 512, EXACT_BLOCKS = CHUNK / BSMI_SHORTEST_BLOCK, GROUP = BSMI_BYTE_GROUP, QUAD = 4,
     BITS_OF_BIAS = 0x4b400000,            /* of 1.5 * 2^23 */
 };
 static const float bias = 0x1.8p23F;
 
 struct a_panel {
-    float scales[RUNS][ROWS];             /* unit * sA */
-    float minuends[RUNS][ROWS];           /* -1.5 * 2^23 * unit * sA */
-    int32_t starts[RUNS][ROWS];
+    float scales[EXACT_BLOCKS][ROWS];             /* unit * sA */
+    float minuends[EXACT_BLOCKS][ROWS];           /* -1.5 * 2^23 * unit * sA */
+    int32_t starts[EXACT_BLOCKS][ROWS];
     int8_t codes[ROWS][CHUNK + 64];       /* 64 more keep the rows of a panel in different sets of a cache */
 };
 
 struct b_panel {
-    float scales[RUNS][COLUMNS];
+    float scales[EXACT_BLOCKS][COLUMNS];
     uint8_t codes[CHUNK / QUAD][COLUMNS][QUAD];
 };
 
@@ -93,9 +94,9 @@ VNNI_INLINE __m512i load_group(int bits, const uint8_t *row, int64_t k)
     return _mm512_or_si512(first, _mm512_and_si512(_mm512_slli_epi16(words, 2), _mm512_set1_epi16(0x3f00)));
 }
 
-/* Of eight rows' sums of four k, [run][four] each, those of the runs: of run i and row r word 8 i + r. */
-struct two_runs { __m512i first, second; };
-VNNI_INLINE struct two_runs sum_fours(const __m512i v[ROWS])
+/* Of eight rows' sums of four k, [exact_block][four] each, those of the exact blocks: of exact block i and row r word 8 i + r. */
+struct two_blocks { __m512i first, second; };
+VNNI_INLINE struct two_blocks sum_fours(const __m512i v[ROWS])
 {
     const __m512i low = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11), high = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
     __m512i pairs[4], fours[2];
@@ -106,16 +107,16 @@ VNNI_INLINE struct two_runs sum_fours(const __m512i v[ROWS])
     for (int i = 0; i < 2; i++)
         fours[i] = _mm512_add_epi32(_mm512_unpacklo_epi64(pairs[2 * i], pairs[2 * i + 1]),
                                     _mm512_unpackhi_epi64(pairs[2 * i], pairs[2 * i + 1]));
-    return (struct two_runs){ _mm512_permutex2var_epi64(fours[0], low, fours[1]),
+    return (struct two_blocks){ _mm512_permutex2var_epi64(fours[0], low, fours[1]),
                               _mm512_permutex2var_epi64(fours[0], high, fours[1]) };
 }
 
-/* Two runs of 16 are one of 32. */
+/* Two exact blocks of 16 are one of 32. */
 VNNI_INLINE __m256i sum_halves(__m512i v) { return _mm256_add_epi32(_mm512_castsi512_si256(v), _mm512_extracti64x4_epi64(v, 1)); }
 
 /* Codes, and what accumulators start from: the bias less offset * sum(a). */
 VNNI_INLINE void pack_rows(int bits, const uint8_t *const *rows, int64_t length, const struct decoder *decoder, uint8_t offset,
-                           int run, struct a_panel *panel)
+                           int exact_block, struct a_panel *panel)
 {
     const __m512i bias_bits = _mm512_set1_epi32(BITS_OF_BIAS);
     for (int64_t k = 0; k < length; k += GROUP) {
@@ -126,9 +127,9 @@ VNNI_INLINE void pack_rows(int bits, const uint8_t *const *rows, int64_t length,
             _mm512_storeu_si512(panel->codes[r] + k, values);
             v[r] = _mm512_dpbusd_epi32(_mm512_setzero_si512(), _mm512_set1_epi8((char)offset), values);
         }
-        const struct two_runs sums = sum_fours(v);
-        int32_t *const to = panel->starts[k / run];
-        if (run == 16) {
+        const struct two_blocks sums = sum_fours(v);
+        int32_t *const to = panel->starts[k / exact_block];
+        if (exact_block == 16) {
             _mm512_storeu_si512(to, _mm512_sub_epi32(bias_bits, sums.first));
             _mm512_storeu_si512(to + 16, _mm512_sub_epi32(bias_bits, sums.second));
         } else {
@@ -139,23 +140,23 @@ VNNI_INLINE void pack_rows(int bits, const uint8_t *const *rows, int64_t length,
 }
 
 /* A needs the offset and the grid of B: what the tile gives beside the part. */
-VNNI static void pack_a(const struct bsmi_part *part, const struct bsmi_operand *b, int run, void *memory)
+VNNI static void pack_a(const struct bsmi_part *part, const struct bsmi_operand *b, int exact_block, void *memory)
 {
     struct a_panel *panel = memory;
     const struct decoder decoder = make_decoder(&part->operand, false);
     const uint8_t offset = make_decoder(b, true).offset;
     const float unit =
         bsmi_float_power_of_two(-bsmi_element_grid(part->operand.matrix->element) - bsmi_element_grid(b->matrix->element));
-    const int64_t runs = bsmi_ceil_div(part->length, run);
-    bsmi_scale_rows(part, run, ROWS, panel->scales[0]);
-    for (int64_t s = 0; s < runs; s += 16 / ROWS) {          /* of an odd number of runs one more, of anything */
+    const int64_t exact_blocks = bsmi_ceil_div(part->length, exact_block);
+    bsmi_scale_rows(part, exact_block, ROWS, panel->scales[0]);
+    for (int64_t s = 0; s < exact_blocks; s += 16 / ROWS) {          /* of an odd number of exact blocks one more, of anything */
         const __m512 scales = _mm512_mul_ps(_mm512_load_ps(panel->scales[s]), _mm512_set1_ps(unit));
         _mm512_store_ps(panel->scales[s], scales);
         _mm512_store_ps(panel->minuends[s], _mm512_mul_ps(scales, _mm512_set1_ps(-bias)));
     }
     struct bsmi_element_rows rows;
     bsmi_element_rows(part, ROWS, &rows);
-    BY_BITS(rows.bits, pack_rows, bsmi_row_pointers(&rows), part->length, &decoder, offset, run, panel)
+    BY_BITS(rows.bits, pack_rows, bsmi_row_pointers(&rows), part->length, &decoder, offset, exact_block, panel)
 }
 
 /* 16 x 16 words of 32 bits: interleaving the first eight vectors with the last eight four times (lanes_avx2.h), words within
@@ -191,13 +192,13 @@ VNNI_INLINE void pack_columns(int bits, const uint8_t *const *rows, int64_t leng
         }
 }
 
-VNNI static void pack_b(const struct bsmi_part *part, int run, void *memory)
+VNNI static void pack_b(const struct bsmi_part *part, int exact_block, void *memory)
 {
     struct b_panel *panel = memory;
     struct bsmi_element_rows rows;
     const struct decoder decoder = make_decoder(&part->operand, true);
     bsmi_element_rows(part, COLUMNS, &rows);
-    pack_scales_by_column(part, run, panel->scales);
+    pack_scales_by_column(part, exact_block, panel->scales);
     BY_BITS(rows.bits, pack_columns, bsmi_row_pointers(&rows), part->length, &decoder, panel)
 }
 
@@ -209,19 +210,19 @@ VNNI_INLINE void add_quads(__m512i *sums, __m512i b, __m512i a)
     __asm__("vpdpbusd %[a], %[b], %[sums]" : [sums] "+v"(*sums) : [a] "v"(a), [b] "v"(b));
 }
 
-/* sums[16] += run * scale * b_scales, of biased runs whose bits are fp32 numbers. */
-VNNI_INLINE void add_runs(__m512i biased, __m512 scale, __m512 minuend, __m512 b_scales, float *sums)
+/* sums[16] += exact block * scale * b_scales, of biased exact blocks whose bits are fp32 numbers. */
+VNNI_INLINE void add_exact_blocks(__m512i biased, __m512 scale, __m512 minuend, __m512 b_scales, float *sums)
 {
     const __m512 t = _mm512_fmadd_ps(_mm512_castsi512_ps(biased), scale, minuend);
     _mm512_storeu_ps(sums, _mm512_fmadd_ps(t, b_scales, _mm512_loadu_ps(sums)));
 }
 
-VNNI_INLINE void multiply_runs(int quads, int64_t runs, const struct a_panel *a, const struct b_panel *b, float *sums,
+VNNI_INLINE void multiply_exact_blocks(int quads, int64_t exact_blocks, const struct a_panel *a, const struct b_panel *b, float *sums,
                                int64_t pitch)
 {
     const uint8_t *codes = b->codes[0][0];
     const int8_t *rows = a->codes[0];
-    for (int64_t s = 0; s < runs; s++) {
+    for (int64_t s = 0; s < exact_blocks; s++) {
         __m512i acc[ROWS][2];
 #pragma GCC unroll 8
         for (int i = 0; i < ROWS; i++) acc[i][0] = acc[i][1] = _mm512_set1_epi32(a->starts[s][i]);
@@ -241,27 +242,27 @@ VNNI_INLINE void multiply_runs(int quads, int64_t runs, const struct a_panel *a,
 #pragma GCC unroll 8
         for (int i = 0; i < ROWS; i++) {
             const __m512 scale = _mm512_set1_ps(a->scales[s][i]), minuend = _mm512_set1_ps(a->minuends[s][i]);
-            add_runs(acc[i][0], scale, minuend, b0, sums + i * pitch);
-            add_runs(acc[i][1], scale, minuend, b1, sums + i * pitch + 16);
+            add_exact_blocks(acc[i][0], scale, minuend, b0, sums + i * pitch);
+            add_exact_blocks(acc[i][1], scale, minuend, b1, sums + i * pitch + 16);
         }
     }
 }
 
-VNNI static void multiply(int64_t rows, int64_t length, int run, const void *a, const void *b, float *sums, int64_t pitch)
+VNNI static void multiply(int64_t rows, int64_t length, int exact_block, const void *a, const void *b, float *sums, int64_t pitch)
 {
     (void)rows;
-    if (run == 16) multiply_runs(4, bsmi_ceil_div(length, 16), a, b, sums, pitch);
-    else multiply_runs(8, bsmi_ceil_div(length, 32), a, b, sums, pitch);
+    if (exact_block == 16) multiply_exact_blocks(4, bsmi_ceil_div(length, 16), a, b, sums, pitch);
+    else multiply_exact_blocks(8, bsmi_ceil_div(length, 32), a, b, sums, pitch);
 }
 
 _Static_assert(sizeof(struct a_panel) % 64 == 0 && sizeof(struct b_panel) % 64 == 0,
                "panels follow one another at vectors' alignment");
 
-const struct bsmi_panels bsmi_integers_panels_vnni = {
+const struct bsmi_microkernel bsmi_int8_dot_vnni = {
     .rows = ROWS, .columns = COLUMNS, .chunk = CHUNK, .a_bytes = sizeof(struct a_panel), .b_bytes = sizeof(struct b_panel),
-    .keeps_b = true, .made_from = 33,
-    .fits = bsmi_runs_fit, .pack_a = pack_a, .pack_b = pack_b, .multiply = multiply,
-    .guarded = bsmi_tile_add_runs_avx2_fma, .guarded_scratch_bytes = bsmi_tile_scratch_avx2_fma,
+    .prepacks_b = true, .prepacked_from = 33,
+    .fits = bsmi_exact_blocks_fit, .pack_a = pack_a, .pack_b = pack_b, .multiply = multiply,
+    .guarded = bsmi_tile_add_exact_blocks_avx2_fma, .guarded_scratch_bytes = bsmi_tile_scratch_avx2_fma,
 };
 #else
 typedef int bsmi_not_x86_64;              /* a translation unit needs a declaration */

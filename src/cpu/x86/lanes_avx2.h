@@ -81,8 +81,8 @@ AVX2_INLINE void store_scales(bsm_scale scale, __m256i words, float *values)
     _mm256_storeu_ps(values + 8, second);
 }
 
-/* Runs [first, end) of transposed codes: a vector for each block. */
-AVX2_INLINE void store_runs(bsm_scale scale, const __m256i *codes, int64_t repeats, int64_t first, int64_t end, float (*scales)[32])
+/* Exact blocks [first, end) of transposed codes: a vector for each block. */
+AVX2_INLINE void store_block_sums(bsm_scale scale, const __m256i *codes, int64_t repeats, int64_t first, int64_t end, float (*scales)[32])
 {
     for (int64_t s = first; s < end; codes++) {
         const struct scale_words words = scale_words(scale, *codes);
@@ -93,14 +93,14 @@ AVX2_INLINE void store_runs(bsm_scale scale, const __m256i *codes, int64_t repea
     }
 }
 
-/* Scales of the part's rows, at most 32, for each run: scales[run][row].  Missing rows repeat the last.  Byte q of half h of a
+/* Scales of the part's rows, at most 32, for each exact block: scales[exact_block][row].  Missing rows repeat the last.  Byte q of half h of a
  * transposed vector is row q / 4 * 8 + q % 4 + 4 h, so that unpacking puts eight rows in order. */
-AVX2 __attribute__((unused)) static void pack_scales_by_column(const struct bsmi_part *part, int run, float (*scales)[32])
+AVX2 __attribute__((unused)) static void pack_scales_by_column(const struct bsmi_part *part, int exact_block, float (*scales)[32])
 {
     const struct bsmi_matrix *m = part->operand.matrix;
     struct bsmi_scale_code_rows codes;
-    const int64_t blocks = bsmi_scale_code_rows(part, 32, &codes), runs = bsmi_ceil_div(part->length, run),
-                  repeats = m->block / run;
+    const int64_t blocks = bsmi_scale_code_rows(part, 32, &codes), exact_blocks = bsmi_ceil_div(part->length, exact_block),
+                  repeats = m->block / exact_block;
     for (int64_t first = 0; first < blocks; first += 16) {
         __m256i v[16];
 #pragma GCC unroll 16
@@ -109,9 +109,9 @@ AVX2 __attribute__((unused)) static void pack_scales_by_column(const struct bsmi
             v[q] = load_two(codes.rows[row] + first, codes.rows[row + 4] + first);
         }
         transpose_bytes(v);
-        const int64_t end = BSMI_MIN((first + 16) * repeats, runs);
-        if (m->scale == BSM_E8M0) store_runs(BSM_E8M0, v, repeats, first * repeats, end, scales);
-        else store_runs(BSM_UE4M3, v, repeats, first * repeats, end, scales);
+        const int64_t end = BSMI_MIN((first + 16) * repeats, exact_blocks);
+        if (m->scale == BSM_E8M0) store_block_sums(BSM_E8M0, v, repeats, first * repeats, end, scales);
+        else store_block_sums(BSM_UE4M3, v, repeats, first * repeats, end, scales);
     }
 }
 

@@ -1,0 +1,30 @@
+/* What the folders of kernels give to the table: tiles of S in portable C (portable/), microkernels for x86-64 (x86/) and for Arm
+ * (arm/).  Each microkernel is of the file with its name. */
+#ifndef BSMI_KERNELS_H
+#define BSMI_KERNELS_H
+
+#include "microkernel.h"
+
+/* Tiles of S for any pair, in fp32 panels: portable/tile_template.h, compiled for every CPU and once more for AVX2 and FMA.  What
+ * adds columns [k, end) of K, k a multiple of 256, goes on from the sums that the tile has. */
+size_t bsmi_tile_scratch_portable(int64_t rows, int64_t columns);
+void bsmi_tile_fp32_chains_portable(const struct bsmi_tile *tile, void *scratch);
+void bsmi_tile_add_fp32_chains_portable(const struct bsmi_tile *tile, int64_t k, int64_t end, void *scratch);
+void bsmi_tile_add_exact_blocks_portable(const struct bsmi_tile *tile, int64_t k, int64_t end, void *scratch);
+void bsmi_tile_exact_blocks_portable(const struct bsmi_tile *tile, void *scratch);
+#if defined(__x86_64__)
+size_t bsmi_tile_scratch_avx2_fma(int64_t rows, int64_t columns);
+void bsmi_tile_fp32_chains_avx2_fma(const struct bsmi_tile *tile, void *scratch);
+void bsmi_tile_add_fp32_chains_avx2_fma(const struct bsmi_tile *tile, int64_t k, int64_t end, void *scratch);
+void bsmi_tile_add_exact_blocks_avx2_fma(const struct bsmi_tile *tile, int64_t k, int64_t end, void *scratch);
+void bsmi_tile_exact_blocks_avx2_fma(const struct bsmi_tile *tile, void *scratch);
+
+extern const struct bsmi_microkernel bsmi_fp4_few_rows_avx2, bsmi_fp4_avx2;
+extern const struct bsmi_microkernel bsmi_int8_dot_few_rows_avx2, bsmi_int8_dot_avx2, bsmi_int8_dot_vnni;
+extern const struct bsmi_microkernel bsmi_fp32_chains_few_rows_avx2, bsmi_fp32_chains_few_rows_avx512;
+extern const struct bsmi_microkernel bsmi_fp32_chains_avx2, bsmi_fp32_chains_avx512;
+#elif defined(__aarch64__)
+extern const struct bsmi_microkernel bsmi_int8_dot_i8mm, bsmi_int8_dot_dotprod;
+#endif
+
+#endif

@@ -1,0 +1,32 @@
+/* A tile of S, and the operands that it is computed from: what every kernel reads. */
+#ifndef BSMI_TILE_H
+#define BSMI_TILE_H
+
+#include "matrix/matrix.h"
+
+/* One operand and the value of each of its codes: of elements of at most 8 bits, and of scales. */
+struct bsmi_operand {
+    const struct bsmi_matrix *matrix;
+    const float *values, *scales;
+};
+
+/* A tile of S: rows [row, row + rows) of A times columns [column, column + columns) of the product.
+ * Columns are virtual: when gates and ups are split in halves, column v is row v/2 of B (even v, a gate) or row
+ * split + v/2 (odd v, an up), so that the two halves of a pair always share a tile. */
+struct bsmi_tile {
+    struct bsmi_operand a, b;
+    int64_t a_batch, b_batch;
+    int64_t row, rows, column, columns;
+    int64_t split;                        /* 0: virtual columns are rows of B */
+    int64_t k;
+    const unsigned char *prepacked_b;     /* B's matrix as the kernel's panels (prepacked.h); NULL: B as it is stored */
+    float *sums;                          /* rows x sums_pitch, whole register tiles, written whole by the kernel; 64-byte aligned */
+    int64_t sums_pitch;                   /* a multiple of 16, at least columns in whole register tiles */
+};
+
+static inline int64_t bsmi_source_column(int64_t column, int64_t split)
+{
+    return split == 0 ? column : column / 2 + (column % 2) * split;
+}
+
+#endif
