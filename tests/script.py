@@ -2,6 +2,7 @@
 import os
 import subprocess
 import sys
+import tempfile
 import traceback
 
 
@@ -35,6 +36,28 @@ def run(command, expect=0, **options):
         words = command if isinstance(command, str) else " ".join(command)
         raise AssertionError(f"exit status {done.returncode}, not {expect}: {words}\n{done.stdout}{done.stderr}")
     return done.stdout
+
+
+def run_in(folder, command, expect=0, words="", **options):
+    """Runs a command in a folder; fails on another exit status, and where its standard error lacks these words.  What it printed."""
+    done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+                          **options)
+    line = " ".join(command)
+    check(done.returncode == expect, f"{line}: exit status {done.returncode}, not {expect}: {done.stderr}")
+    check(words in done.stderr, f"{line}: {done.stderr!r} without {words!r}")
+    return done
+
+
+def in_folder(function, prepare=None):
+    """The case `function`, run with the path of a new folder, which `prepare` fills first."""
+    def case():
+        with tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0o755)
+            if prepare is not None:
+                prepare(folder)
+            function(folder)
+    case.__name__ = function.__name__
+    return case
 
 
 def check(condition, sentence):

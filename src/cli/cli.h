@@ -66,6 +66,7 @@ struct cli_option {
     cli_parser *parse;                   /* these three come from the macros below, which check the type of the field */
     size_t offset;
     const struct cli_choices *choices;
+    const char *listed_by;               /* the command that lists the choices where --help and errors do not, or NULL */
     int64_t low, high;                   /* of CLI_INTEGER and CLI_RANGE, both included; both 0: no bounds but the type's */
     bool required;
 };
@@ -178,6 +179,12 @@ void cli_table_print(const struct cli_table *table, FILE *file);
 void cli_table_free(struct cli_table *table);
 /* Columns that a text takes on a terminal. */
 int cli_text_width(const char *text);
+/* What people read is printed in at most so many columns.  A table that would be wider gives texts of its first column that are
+ * too long a line of their own. */
+enum { CLI_PAGE_WIDTH = 100 };
+/* Prints words and a line break, with line breaks before CLI_PAGE_WIDTH; column: where the first word stands; indent: where the
+ * following lines begin.  "\n" in the text starts a new line. */
+void cli_print_wrapped(FILE *file, const char *text, int column, int indent);
 
 /* JSON ------------------------------------------------------------------------------------------------------------------ */
 

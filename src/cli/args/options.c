@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_OPTIONS = 64, HELP_WIDTH = 100, HELP_INDENT = 28 };
+enum { MAX_OPTIONS = 64, HELP_INDENT = 28 };
 
 const struct cli_option cli_common_options[] = {
     { "--threads", 0, "N", "threads to use, 0 for as many as the machine offers; never changes a result",
@@ -157,33 +157,14 @@ int cli_parse(const struct cli_verb *verb, int count, char **arguments, void *se
 
 /* Help --------------------------------------------------------------------------------------------------------------- */
 
-/* Prints words with line breaks before HELP_WIDTH; column: where the first word stands.  "\n" starts a new line. */
-static void print_wrapped(FILE *file, const char *text, int column, int indent)
-{
-    bool line_start = true;
-    for (const char *word = text; *word != '\0';) {
-        if (*word == '\n' || *word == ' ') {
-            if (*word == '\n') fprintf(file, "\n%*s", indent, ""), column = indent, line_start = true;
-            word++;
-            continue;
-        }
-        const int length = (int)strcspn(word, " \n");
-        if (!line_start && column + 1 + length > HELP_WIDTH) fprintf(file, "\n%*s", indent, ""), column = indent, line_start = true;
-        fprintf(file, "%s%.*s", line_start ? "" : " ", length, word);
-        column += length + !line_start;
-        line_start = false;
-        word += length;
-    }
-    fprintf(file, "\n");
-}
-
-static void print_choices(FILE *file, const struct cli_choices *choices)
+static void print_choices(FILE *file, const struct cli_option *o)
 {
     char text[4096] = "one of ";
     const size_t used = strlen(text);
-    cli_list_choices(choices, text + used, sizeof text - used);
+    if (o->listed_by != NULL) snprintf(text, sizeof text, "%s lists them", o->listed_by);
+    else cli_list_choices(o->choices, text + used, sizeof text - used);
     fprintf(file, "%*s", HELP_INDENT, "");
-    print_wrapped(file, text, HELP_INDENT, HELP_INDENT);
+    cli_print_wrapped(file, text, HELP_INDENT, HELP_INDENT);
 }
 
 static void print_option(FILE *file, const struct cli_option *o)
@@ -193,8 +174,8 @@ static void print_option(FILE *file, const struct cli_option *o)
     snprintf(left, sizeof left, "  %s%s%s%s", letter, o->name, o->value != NULL ? " " : "", o->value != NULL ? o->value : "");
     if (strlen(left) + 1 < HELP_INDENT) fprintf(file, "%-*s", HELP_INDENT, left);
     else fprintf(file, "%s\n%*s", left, HELP_INDENT, "");
-    print_wrapped(file, o->help, HELP_INDENT, HELP_INDENT);
-    if (o->choices != NULL) print_choices(file, o->choices);
+    cli_print_wrapped(file, o->help, HELP_INDENT, HELP_INDENT);
+    if (o->choices != NULL) print_choices(file, o);
 }
 
 void cli_print_verb_help(const struct cli_verb *verb, FILE *file)
@@ -202,7 +183,7 @@ void cli_print_verb_help(const struct cli_verb *verb, FILE *file)
     fprintf(file, "blockscale %s: %s\n\nusage: blockscale %s %s\n", verb->name, verb->summary, verb->name, verb->usage);
     if (verb->about != NULL) {
         fprintf(file, "\n");
-        print_wrapped(file, verb->about, 0, 0);
+        cli_print_wrapped(file, verb->about, 0, 0);
     }
     if (verb->options->name != NULL) fprintf(file, "\n");
     for (const struct cli_option *o = verb->options; o->name != NULL; o++) print_option(file, o);

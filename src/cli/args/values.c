@@ -168,7 +168,8 @@ static bool say_choices(const struct cli_option *option, const char *text, size_
 {
     char names[900];
     cli_list_choices(option->choices, names, sizeof names);
-    cli_say(why, "one of these is wanted: %s", names);
+    if (option->listed_by != NULL) cli_say(why, "no such name; %s lists them", option->listed_by);
+    else cli_say(why, "one of these is wanted: %s", names);
     suggest(option->choices, text, length, why);
     return false;
 }

@@ -7,7 +7,6 @@ import signal
 import struct
 import subprocess
 import sys
-import tempfile
 import time
 import xml.dom.minidom
 
@@ -22,11 +21,8 @@ ROWS, COLUMNS = 24, 128
 
 
 def run(arguments, folder, expect=0, words="", **more):
-    done = subprocess.run([command, *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL, cwd=folder, check=False, **more)
-    line = " ".join(arguments)
-    check(done.returncode == expect, f"{line}: exit status {done.returncode}, not {expect}: {done.stderr}")
-    check(words in done.stderr, f"{line}: {done.stderr!r} without {words!r}")
-    check(expect == 0 or done.stdout == "", f"{line}: printed {done.stdout!r}")
+    done = script.run_in(folder, [command, *arguments], expect, words, **more)
+    check(expect == 0 or done.stdout == "", f"{' '.join(arguments)}: printed {done.stdout!r}")
     return done.stdout
 
 
@@ -50,13 +46,7 @@ def make_model(folder):
 
 
 def in_folder(function):
-    def case():
-        with tempfile.TemporaryDirectory() as folder:
-            os.chmod(folder, 0o755)
-            make_model(folder)
-            function(folder)
-    case.__name__ = function.__name__
-    return case
+    return script.in_folder(function, make_model)
 
 
 def wanted(name):

@@ -6,10 +6,8 @@ import json
 import math
 import os
 import struct
-import subprocess
 import sys
 import tempfile
-
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 import checkpoint_file as cf
 import script
@@ -26,9 +24,7 @@ ALONE = ["m.0.mlp.down_proj", "m.0.xq_proj", "m.2.self_attn.q_proj", "m.1.expert
 
 
 def run(arguments, folder, expect=0, words=""):
-    done = subprocess.run([command, *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL, cwd=folder, check=False)
-    check(done.returncode == expect and words in done.stderr, f"{' '.join(arguments)}: {done.returncode}: {done.stderr}")
-    return done.stdout
+    return script.run_in(folder, [command, *arguments], expect, words).stdout
 
 
 def all_groups():
@@ -69,12 +65,7 @@ def write_shards(folder):
 
 
 def in_folder(function):
-    def case():
-        with tempfile.TemporaryDirectory() as folder:
-            write_shards(folder)
-            function(folder)
-    case.__name__ = function.__name__
-    return case
+    return script.in_folder(function, write_shards)
 
 
 def contents(folder, out):

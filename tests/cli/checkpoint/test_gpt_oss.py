@@ -5,10 +5,8 @@ transformers keeps an expert's matrix as [K, N] and multiplies x by it; its bloc
 import json
 import os
 import struct
-import subprocess
 import sys
 import tempfile
-
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 import checkpoint_file as cf
 import script
@@ -23,9 +21,7 @@ SQUARE = LAYER + "mlp.experts.gate_up_proj"
 
 
 def run(arguments, folder, expect=0, words=""):
-    done = subprocess.run([command, *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL, cwd=folder, check=False)
-    check(done.returncode == expect and words in done.stderr, f"{' '.join(arguments)}: {done.returncode}: {done.stderr}")
-    return done.stdout
+    return script.run_in(folder, [command, *arguments], expect, words).stdout
 
 
 def model():
@@ -40,16 +36,15 @@ def model():
     return tensors
 
 
+def make_model(folder):
+    os.mkdir(os.path.join(folder, "hf"))
+    cf.write(os.path.join(folder, "hf", "model.safetensors"), model())
+    with open(os.path.join(folder, "hf", "config.json"), "w", encoding="utf-8") as file:
+        json.dump({"model_type": "gpt_oss"}, file)
+
+
 def in_folder(function):
-    def case():
-        with tempfile.TemporaryDirectory() as folder:
-            os.mkdir(os.path.join(folder, "hf"))
-            cf.write(os.path.join(folder, "hf", "model.safetensors"), model())
-            with open(os.path.join(folder, "hf", "config.json"), "w", encoding="utf-8") as file:
-                json.dump({"model_type": "gpt_oss"}, file)
-            function(folder)
-    case.__name__ = function.__name__
-    return case
+    return script.in_folder(function, make_model)
 
 
 def contents(folder, out):

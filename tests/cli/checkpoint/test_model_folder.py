@@ -3,10 +3,8 @@
 import json
 import os
 import struct
-import subprocess
 import sys
 import tempfile
-
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 import checkpoint_file as cf
 import script
@@ -20,9 +18,7 @@ PASSED = ["pytorch_model.bin", "x.gguf", ".gitattributes", "other.safetensors", 
 
 
 def run(arguments, folder, expect=0, words=""):
-    done = subprocess.run([command, *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL, cwd=folder, check=False)
-    check(done.returncode == expect and words in done.stderr, f"{' '.join(arguments)}: {done.returncode}: {done.stderr}")
-    return done.stdout
+    return script.run_in(folder, [command, *arguments], expect, words).stdout
 
 
 def write_text(path, text):
@@ -49,12 +45,7 @@ def make_model(folder):
 
 
 def in_folder(function):
-    def case():
-        with tempfile.TemporaryDirectory() as folder:
-            make_model(folder)
-            function(folder)
-    case.__name__ = function.__name__
-    return case
+    return script.in_folder(function, make_model)
 
 
 # Words -----------------------------------------------------------------------------------------------------------------------

@@ -5,10 +5,8 @@ import json
 import math
 import os
 import re
-import subprocess
 import sys
 import tempfile
-
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 import checkpoint_file as cf
 import npy_file
@@ -21,19 +19,15 @@ NAN, INF = math.nan, math.inf
 
 def run(arguments, folder, warnings=(), expect=0):
     """warnings: what each line that warns must hold; there is no other."""
-    done = subprocess.run([command, *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL, cwd=folder, check=False)
-    check(done.returncode == expect, f"{arguments}: {done}")
+    done = script.run_in(folder, [command, *arguments], expect)
     lines = [line for line in done.stderr.splitlines() if "warning: " in line]
-    check(len(lines) == len(warnings) and all(words in line for words, line in zip(warnings, lines)), f"{arguments}: {lines}, want {warnings}")
+    check(len(lines) == len(warnings) and all(words in line for words, line in zip(warnings, lines)),
+          f"{arguments}: {lines}, want {warnings}")
     return done.stdout
 
 
 def in_folder(function):
-    def case():
-        with tempfile.TemporaryDirectory() as folder:
-            function(folder)
-    case.__name__ = function.__name__
-    return case
+    return script.in_folder(function)
 
 
 def numbers(count, **wrong):

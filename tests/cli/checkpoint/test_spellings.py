@@ -5,10 +5,8 @@ import json
 import os
 import random
 import struct
-import subprocess
 import sys
 import tempfile
-
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 import checkpoint_file as cf
 import script
@@ -19,17 +17,11 @@ ROWS, COLUMNS = 8, 64
 
 
 def run(arguments, folder, expect=0, words=""):
-    done = subprocess.run([command, *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL, cwd=folder, check=False)
-    check(done.returncode == expect and words in done.stderr, f"{' '.join(arguments)}: {done.returncode}: {done.stderr}")
-    return done.stdout
+    return script.run_in(folder, [command, *arguments], expect, words).stdout
 
 
 def in_folder(function):
-    def case():
-        with tempfile.TemporaryDirectory() as folder:
-            function(folder)
-    case.__name__ = function.__name__
-    return case
+    return script.in_folder(function)
 
 
 def path_of(folder, name):

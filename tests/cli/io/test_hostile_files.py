@@ -7,7 +7,6 @@ import pickle
 import resource
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 import checkpoint_file as cf
@@ -20,20 +19,11 @@ DEADLINE = 60                                          # seconds, where somethin
 
 
 def run(arguments, folder, expect=0, words="", **more):
-    done = subprocess.run([command, *arguments], capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, cwd=folder,
-                          check=False, timeout=DEADLINE, **more)
-    line = " ".join(arguments)
-    check(done.returncode == expect, f"{line}: exit status {done.returncode}, not {expect}: {done.stderr}")
-    check(words in done.stderr, f"{line}: {done.stderr!r} without {words!r}")
-    return done
+    return script.run_in(folder, [command, *arguments], expect, words, timeout=DEADLINE, errors="replace", **more)
 
 
 def in_folder(function):
-    def case():
-        with tempfile.TemporaryDirectory() as folder:
-            function(folder)
-    case.__name__ = function.__name__
-    return case
+    return script.in_folder(function)
 
 
 def contents(folder):

@@ -19,7 +19,7 @@ struct settings {
     int device;
     bsm_compute compute;
     bsm_order order;
-    bool no_blas, explain;
+    bool no_blas, explain, verbose;
 };
 static const struct settings defaults = { .format = BSM_NVFP4, .d_format = BSM_FORMAT_FP32, .m = 256, .n = 256, .rounds = 15 };
 static const struct cli_range default_range = { 512, 2048, 512 };
@@ -167,7 +167,7 @@ static int run_on_gpu(struct cli *cli, const struct settings *s, const struct cl
     bsm_context *gpu;
     if (s->plot != NULL) return cli_wrong_usage(cli, "--plot is not for --device cuda");
     const struct bench_gpu what = { a_format(s), b_format(s), s->d_format, s->m,     s->n,
-                                    s->rounds,   *range,      s->compute,  s->order, s->explain };
+                                    s->rounds,   *range,      s->compute,  s->order, s->explain, s->verbose };
     int code = device_open(cli, s->device, &gpu);
     if (code == CLI_DONE) code = bench_gpu_run(cli, gpu, &what);
     bsm_context_destroy(gpu);
@@ -178,7 +178,7 @@ static int run_on_gpu(struct cli *cli, const struct settings *s, const struct cl
 static int explain_on_cpu(struct cli *cli, const struct settings *s, int64_t k)
 {
     struct operand a, b;
-    char text[256] = "";
+    char text[PLAN_TEXT_BYTES] = "";
     int code = operand_create_plain(cli, &a, a_format(s), s->m, k);
     if (code == CLI_DONE) code = operand_create_plain(cli, &b, b_format(s), s->n, k);
     if (code != CLI_DONE) return code;
@@ -186,7 +186,8 @@ static int explain_on_cpu(struct cli *cli, const struct settings *s, int64_t k)
     const bsm_matrix d_matrix = fp32_rows(s->m, s->n, d, s->n);
     const bsm_matmul product = { .struct_size = sizeof product, .a = &a.matrix, .b = &b.matrix, .d = &d_matrix };
     describe_plan(cli, &product, text, sizeof text);
-    printf("K = %lld\n  plan     %s\n", (long long)k, text[0] != '\0' ? text : bsm_last_error());
+    printf("K = %lld\n", (long long)k);
+    plan_print("  plan     ", text[0] != '\0' ? text : bsm_last_error(), true);
     operand_free(&a), operand_free(&b), free(d);
     return CLI_DONE;
 }
@@ -202,13 +203,13 @@ static int run(struct cli *cli, const void *given)
         code = explain_on_cpu(cli, s, k);
     if (s->explain) return code;
     if (s->d_format != BSM_FORMAT_FP32) return cli_wrong_usage(cli, "--d-format is for --device cuda");
-    if (s->compute != BSM_COMPUTE_EXACT) return cli_wrong_usage(cli, "--compute is for --device cuda: the CPU has one way");
-    if (s->order != BSM_ORDER_K) return cli_wrong_usage(cli, "--order is for --device cuda: the CPU has one way");
+    if (s->compute != BSM_COMPUTE_EXACT) return cli_wrong_usage(cli, "--compute is for --device cuda: the CPU computes exactly");
+    if (s->order != BSM_ORDER_K) return cli_wrong_usage(cli, "--order is for --device cuda: the CPU has one order of sums");
     FILE *plot = NULL;
     if (s->plot != NULL && (plot = cli_output(cli, s->plot)) == NULL) return CLI_BAD_INPUT;     /* before a long measurement */
 
     struct bench_report report = { .a = a_format(s), .b = b_format(s), .m = s->m, .n = s->n,
-                                   .rounds = s->rounds, .threads = bsm_context_threads(cli->context),
+                                   .rounds = s->rounds, .verbose = s->verbose, .threads = bsm_context_threads(cli->context),
                                    .count = (int)((range.last - range.first) / range.step + 1) };
     machine_processor(report.machine, sizeof report.machine);
     report.has_peer =
@@ -245,6 +246,7 @@ static const struct cli_option options[] = {
       .high = MEASURE_ROUNDS },
     { "--plot", 0, "FILE.svg", "a line chart of GFLOP/s over K", CLI_TEXT(struct settings, plot) },
     { "--no-blas", 0, NULL, "do not look for a BLAS library to compare with", CLI_FLAG(struct settings, no_blas) },
+    { "--verbose", 'v', NULL, "all that the plans say of their kernels", CLI_FLAG(struct settings, verbose) },
     { .name = NULL },
 };
 
@@ -260,6 +262,6 @@ const struct cli_verb cli_verb_bench = {
              "ratio is how many times as fast as the fp32 product: best over best, and the median of the rounds' own ratios. "
              "Quantizing is timed apart.",
     .example = "blockscale bench --format mxfp4 --m 64 --n 64 --k 256\n"
-               "blockscale bench --a-format bf16 --b-format mxfp4 --m 64 --n 64 --k-range 128:512:128 --rounds 3 --plot bench.svg",
+               "blockscale bench --a-format bf16 --b-format mxfp4 -m 64 --k-range 128:512:128 -r 3 --plot k.svg",
     .options = options, .defaults = &defaults, .settings_bytes = sizeof defaults, .run = run,
 };

@@ -2,16 +2,17 @@
 #ifndef CLI_BENCH_H
 #define CLI_BENCH_H
 
-#include "cli/machine/blas_peer.h"
 #include "cli/cli.h"
+#include "cli/machine/blas_peer.h"
 #include "cli/machine/measure.h"
+#include "cli/machine/plan_text.h"
 
 struct bench_point {
     int64_t k;
     struct contender product, fp32, peer; /* peer: only where report->has_peer */
     struct contender quantize_a, quantize_b;
     int64_t a_bytes, b_bytes;             /* codes and scales */
-    char product_plan[256], fp32_plan[256];
+    char product_plan[PLAN_TEXT_BYTES], fp32_plan[PLAN_TEXT_BYTES];
 };
 
 struct bench_report {
@@ -19,7 +20,7 @@ struct bench_report {
     int64_t m, n, rounds;
     int threads;
     char machine[128];
-    bool has_peer;
+    bool has_peer, verbose;
     struct blas_peer peer;
     int count;
     struct bench_point *points;

@@ -8,8 +8,9 @@
  * beside itself, and the GEMM kernel of mxfp8 1,700; in samples of 0.4 s 1,667 and 1,614. */
 #include "gpu.h"
 #include "cli/machine/device.h"
-#include "integer_rows.h"
+#include "int8_rows.h"
 #include "cli/machine/measure.h"
+#include "cli/machine/plan_text.h"
 #include "cli/matrices/operand.h"
 #include "cli/matrices/sample_data.h"
 
@@ -31,7 +32,7 @@ struct side {
     int count, next;
     bsm_plan *plan;
     void *workspace;
-    char plan_text[768], rows_text[2][192]; /* rows_text: of a plan that takes rows as integers if they fit */
+    char plan_text[PLAN_TEXT_BYTES], rows_text[2][192]; /* rows_text: of a plan that multiplies int8 rows */
     bool all_fit;
     int calls;                            /* products of a sample */
     double seconds[MEASURE_ROUNDS];       /* of one product, by round */
@@ -46,9 +47,9 @@ static bsm_status make_places(struct side *s)
     for (int i = 0; i < s->count && status == BSM_OK; i++) status = device_product_create(s->gpu, &s->product, &s->places[i]);
     if (status == BSM_OK) status = bsm_plan_create(s->gpu, &s->places[0].call, &s->plan);
     if (status == BSM_OK) bsm_plan_describe(s->plan, s->plan_text, sizeof s->plan_text);
-    if (status == BSM_OK && strstr(s->plan_text, "integers of 8 bits") != NULL) {
-        s->all_fit = integer_rows_describe("A", &s->a.matrix, s->rows_text[0], sizeof s->rows_text[0]);
-        s->all_fit &= integer_rows_describe("B", &s->b.matrix, s->rows_text[1], sizeof s->rows_text[1]);
+    if (status == BSM_OK && plan_multiplies_int8_rows(s->plan_text)) {
+        s->all_fit = int8_rows_describe("A", &s->a.matrix, s->rows_text[0], sizeof s->rows_text[0]);
+        s->all_fit &= int8_rows_describe("B", &s->b.matrix, s->rows_text[1], sizeof s->rows_text[1]);
     }
     if (status == BSM_OK) status = device_product_allocate(&s->places[0], bsm_plan_workspace_bytes(s->plan), &s->workspace);
     return status;
@@ -149,10 +150,15 @@ static double tflops(const struct bench_gpu *what, int64_t k, double seconds)
 
 static void print_text(const struct bench_gpu *what, int64_t k, const struct side *product, const struct side *bf16)
 {
-    printf("K = %lld\n  plan     %s\n", (long long)k, product->plan_text);
-    for (int i = 0; i < 2 && product->rows_text[i][0] != '\0'; i++) printf("  rows     %s\n", product->rows_text[i]);
+    printf("K = %lld\n", (long long)k);
+    plan_print("  plan     ", product->plan_text, what->verbose || what->explain);
+    for (int i = 0; i < 2 && product->rows_text[i][0] != '\0'; i++) {
+        printf("  rows     ");
+        cli_print_wrapped(stdout, product->rows_text[i], 11, 11);
+    }
     if (product->rows_text[0][0] != '\0')
-        printf("           so all rows go as %s, with the bits of either way\n", product->all_fit ? "integers" : "bf16");
+        printf("           so all rows are multiplied as %s; both give the same bits\n",
+               product->all_fit ? "int8" : "bf16, the fallback");
     if (what->explain) return;
     printf("  product  %9.2f TFLOP/s median, %9.2f best, %10.2f us median\n", tflops(what, k, median(product, what->rounds)),
            tflops(what, k, best(product, what->rounds)), 1e6 * median(product, what->rounds));

@@ -11,6 +11,7 @@ struct bench_gpu {
     bsm_compute compute;
     bsm_order order;
     bool explain;                         /* the plans alone: nothing is measured */
+    bool verbose;                         /* print all that a plan says */
 };
 
 /* Measures and prints. */

@@ -51,14 +51,17 @@ static double waited_share(const struct bench_report *report)
 static void print_remarks(const struct bench_report *report)
 {
     const double waited = waited_share(report);
-    if (waited > 0)
-        printf("For %.0f %% of their time no processor worked on the products: this machine does other work, and the "
-               "figures say little.\n", 100 * waited);
+    char text[512];
+    if (waited > 0) {
+        snprintf(text, sizeof text, "For %.0f %% of their time no processor worked on the products: this machine does other work, "
+                 "and the figures say little.", 100 * waited);
+        cli_print_wrapped(stdout, text, 0, 0);
+    }
     if (report->has_peer) return;
-    if (report->peer.reference[0] != '\0')
-        printf("No BLAS library to compare with: %s is netlib's reference, which no CPU is meant to run fast.\n",
-               report->peer.reference);
-    else printf("No BLAS library to compare with.\n");
+    if (report->peer.reference[0] == '\0') snprintf(text, sizeof text, "No BLAS library to compare with.");
+    else snprintf(text, sizeof text, "No BLAS library to compare with: %.200s is netlib's reference, which no CPU is meant to run "
+                  "fast.", report->peer.reference);
+    cli_print_wrapped(stdout, text, 0, 0);
 }
 
 void bench_report_text(const struct bench_report *report)
@@ -73,7 +76,8 @@ void bench_report_text(const struct bench_report *report)
     printf("%s x %s, M = %lld, N = %lld, D fp32\n", format_name(report->a), format_name(report->b), (long long)report->m,
            (long long)report->n);
     printf("%s, %s, %lld alternating rounds, warm caches\n", report->machine, threads, (long long)report->rounds);
-    printf("  product  %s\n  fp32     %s\n", report->points[0].product_plan, report->points[0].fp32_plan);
+    plan_print("  product  ", report->points[0].product_plan, report->verbose);
+    plan_print("  fp32     ", report->points[0].fp32_plan, report->verbose);
     if (report->has_peer) printf("  sgemm    %s\n", report->peer.name);
     printf("\n");
 

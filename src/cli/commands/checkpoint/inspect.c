@@ -248,7 +248,8 @@ static void print_apart(const struct inspection *all)
     if (all->apart.fused.count == 0) return;
     printf("tensor scales differ in ");
     fused_print(&all->apart.fused, stdout);
-    printf(": programs that fuse them keep the largest alone; blockscale convert --merge-tensor-scales default merges them\n");
+    printf(": programs that fuse them keep the largest alone;\n"
+           "blockscale convert --merge-tensor-scales default merges them\n");
 }
 
 static void print_overall(const struct inspection *all)

@@ -51,12 +51,14 @@ void demo_report_text(const struct demo *demo, const char *svg_path, bool own_da
     cli_table_free(table);
     printf("\nbits: per element, scales included\n"
            "error of A x B: relative to the exact product of the matrices before quantizing\n"
-           "off exact: from the exact product of the quantized matrices, in eps * sum |a||b|, eps = 2^-24; at most %.0f\n"
+           "off exact: from the exact product of the quantized matrices, in eps * sum |a||b|, eps = 2^-24;\n"
+           "           at most %.0f\n"
            "GFLOP/s: best of %d %s, quantizing not counted\n\n",
            demo->row[0].allowed, demo->rounds, duration(demo->rounds));
     if (svg_path != NULL) printf("The picture: %s\n", svg_path);
     else printf("A picture of it:    blockscale demo --svg demo.svg\n");
-    if (!own_data) printf("Your own matrices:  make demo A=A.npy B=B.npy, or blockscale demo --a A.npy --b B.npy (M x K, N x K)\n");
+    if (!own_data)
+        printf("Your own matrices:  make demo A=A.npy B=B.npy, or blockscale demo --a A.npy --b B.npy (M x K, N x K)\n");
     printf("Next:               blockscale verify --quick, blockscale bench --format mxfp4, blockscale help\n");
 }
 

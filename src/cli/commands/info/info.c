@@ -7,19 +7,28 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-/* One fact after another, as lines of text or members of a JSON object. */
-struct facts { struct cli_json json; bool as_json; };
+struct settings { bool verbose; };
+
+/* NAME_WIDTH: columns of the facts' names; MOST_GPUS: shown without --verbose, so that the text ends within 25 lines. */
+enum { NAME_WIDTH = 19, MOST_GPUS = 8 };
+
+/* One fact after another, as lines of text or members of a JSON object; all: those that only --verbose and JSON have, too. */
+struct facts { struct cli_json json; bool as_json, all; };
 
 static void text_fact(struct facts *f, const char *key, const char *value)
 {
-    if (f->as_json) cli_json_text(&f->json, key, value);
-    else printf("%-18s %s\n", key, value != NULL ? value : "unknown");
+    if (f->as_json) {
+        cli_json_text(&f->json, key, value);
+        return;
+    }
+    printf("%-*s", NAME_WIDTH, key);
+    cli_print_wrapped(stdout, value != NULL ? value : "unknown", NAME_WIDTH, NAME_WIDTH);
 }
 
 static void number_fact(struct facts *f, const char *key, int64_t value, const char *unit)
 {
     if (f->as_json) cli_json_integer(&f->json, key, value);
-    else printf("%-18s %lld%s\n", key, (long long)value, unit);
+    else printf("%-*s%lld%s\n", NAME_WIDTH, key, (long long)value, unit);
 }
 
 static void version_fact(struct facts *f, const char *key, int version)
@@ -40,13 +49,13 @@ static void system_facts(struct facts *f)
     text_fact(f, "cpu", machine_processor(text, sizeof text) ? text : NULL);
     number_fact(f, "cpus_online", sysconf(_SC_NPROCESSORS_ONLN), "");
     number_fact(f, "memory_mib", (int64_t)sysconf(_SC_PHYS_PAGES) / 1024 * sysconf(_SC_PAGESIZE) / 1024, " MiB");
-    number_fact(f, "page_bytes", sysconf(_SC_PAGESIZE), " bytes");
+    if (f->all) number_fact(f, "page_bytes", sysconf(_SC_PAGESIZE), " bytes");
 }
 
 static void build_facts(struct facts *f)
 {
     version_fact(f, "version", bsm_version());
-    version_fact(f, "header_version", BSM_VERSION);
+    if (f->all) version_fact(f, "header_version", BSM_VERSION);
 #if defined(__clang__)
     text_fact(f, "compiler", "clang " __clang_version__);
 #else
@@ -56,7 +65,7 @@ static void build_facts(struct facts *f)
     text_fact(f, "sanitizers", BLOCKSCALE_SANITIZERS[0] != '\0' ? BLOCKSCALE_SANITIZERS : "none");
     text_fact(f, "cuda",
               bsm_backend_missing(BSM_BACKEND_CUDA)[0] != '\0' ? bsm_backend_missing(BSM_BACKEND_CUDA) : "kernels in this build");
-    text_fact(f, "hip", "no HIP backend in this build");
+    if (f->all) text_fact(f, "hip", "no HIP backend in this build");
     text_fact(f, "allocation", "posix_memalign, through the context's allocator");
 }
 
@@ -75,7 +84,7 @@ static void context_facts(struct facts *f, const bsm_context *context)
     static const char *const variables[] = { "BLOCKSCALE_CPU", "OMP_NUM_THREADS", "BLOCKSCALE_LIBCUDA", NULL };
     for (int i = 0; variables[i] != NULL; i++) {
         const char *value = getenv(variables[i]);
-        text_fact(f, variables[i], value != NULL ? value : "not set");
+        if (f->all || value != NULL) text_fact(f, variables[i], value != NULL ? value : "not set");
     }
 }
 
@@ -93,7 +102,8 @@ static bsm_context *open_gpu(int device)
 static void gpu_fact(struct facts *f, int device)
 {
     bsm_device_info about = { .struct_size = sizeof about };
-    char text[900], state[560] = "ready, its self-test passed";
+    char text[900], state[560];
+    snprintf(state, sizeof state, "%s", f->all ? "ready, its self-test passed" : "ready");
     const bool known = bsm_device_describe(BSM_BACKEND_CUDA, device, &about) == BSM_OK;
     bsm_context *context = known ? open_gpu(device) : NULL;
     if (context == NULL) snprintf(state, sizeof state, "cannot be used: %s", bsm_last_error());
@@ -109,8 +119,7 @@ static void gpu_fact(struct facts *f, int device)
         cli_json_end(&f->json);
         return;
     }
-    snprintf(text, sizeof text, "%d: %s, compute capability %d.%d, %d multiprocessors, %lld MiB, driver for CUDA %d.%d: %s", device,
-             about.name, about.major, about.minor, about.multiprocessors, (long long)(about.memory_bytes >> 20),
+    snprintf(text, sizeof text, "%d: %s, compute capability %d.%d, %d SMs, %lld MiB, CUDA %d.%d: %s", device, about.name, about.major, about.minor, about.multiprocessors, (long long)(about.memory_bytes >> 20),
              about.driver_version / 1000, about.driver_version % 1000 / 10, state);
     text_fact(f, "gpu", text);
 }
@@ -121,7 +130,9 @@ static void gpu_facts(struct facts *f)
     const bool found = bsm_device_count(BSM_BACKEND_CUDA, &count) == BSM_OK;
     if (!found) text_fact(f, f->as_json ? "no_gpu" : "gpu", bsm_last_error());
     if (f->as_json) cli_json_array(&f->json, "gpus");
-    for (int i = 0; found && i < count; i++) gpu_fact(f, i);
+    const int shown = f->all || count <= MOST_GPUS ? count : MOST_GPUS - 1;
+    for (int i = 0; found && i < shown; i++) gpu_fact(f, i);
+    if (shown < count) printf("%-*s%d more; --verbose shows them\n", NAME_WIDTH, "gpu", count - shown);
     if (f->as_json) cli_json_end(&f->json);
 }
 
@@ -137,33 +148,47 @@ static int pairs_served(const bsm_context *context, int kernel)
     return pairs;
 }
 
-static void kernel_facts(struct facts *f, const bsm_context *cpu, const bsm_context *gpu)
+static bool is_of_gpus(int kernel) { return strncmp(bsm_kernel_name(kernel), "cuda_", 5) == 0; }
+
+static void kernel_fact(struct facts *f, int kernel, int pairs)
 {
-    const int all = (BSM_FORMAT_COUNT - 1) * (BSM_FORMAT_COUNT - 1);
-    if (f->as_json) cli_json_array(&f->json, "kernels");
-    for (int i = 0; bsm_kernel_name(i) != NULL; i++) {
-        const bool of_gpus = strncmp(bsm_kernel_name(i), "cuda_", 5) == 0;
-        const int pairs = pairs_served(of_gpus ? gpu : cpu, i);
-        if (f->as_json) {
-            cli_json_object(&f->json, NULL);
-            cli_json_text(&f->json, "name", bsm_kernel_name(i));
-            cli_json_integer(&f->json, "pairs_served_here", pairs);
-            cli_json_integer(&f->json, "pairs", all);
-            cli_json_end(&f->json);
-        } else if (pairs > 0) {
-            printf("%-18s %s: %d of %d pairs of formats\n", "kernel", bsm_kernel_name(i), pairs, all);
-        } else {
-            printf("%-18s %s: not here, for lack of a %s\n", "kernel", bsm_kernel_name(i),
-                   of_gpus ? "GPU that runs it" : "CPU feature");
-        }
+    const int all_pairs = (BSM_FORMAT_COUNT - 1) * (BSM_FORMAT_COUNT - 1);
+    char text[256];
+    if (f->as_json) {
+        cli_json_object(&f->json, NULL);
+        cli_json_text(&f->json, "name", bsm_kernel_name(kernel));
+        cli_json_integer(&f->json, "pairs_served_here", pairs);
+        cli_json_integer(&f->json, "pairs", all_pairs);
+        cli_json_end(&f->json);
+        return;
     }
-    if (f->as_json) cli_json_end(&f->json);
+    if (pairs > 0) snprintf(text, sizeof text, "%s: %d of %d pairs of formats", bsm_kernel_name(kernel), pairs, all_pairs);
+    else
+        snprintf(text, sizeof text, "%s: not here, for lack of a %s", bsm_kernel_name(kernel),
+                 is_of_gpus(kernel) ? "GPU that runs it" : "CPU feature");
+    text_fact(f, "kernel", text);
 }
 
-static int run(struct cli *cli, const void *settings)
+static void kernel_facts(struct facts *f, const bsm_context *cpu, const bsm_context *gpu)
 {
-    (void)settings;
-    struct facts f = { .json = cli_json_to(stdout), .as_json = cli->json };
+    int count[2] = { 0 }, run_here[2] = { 0 };
+    if (f->as_json) cli_json_array(&f->json, "kernels");
+    for (int i = 0; bsm_kernel_name(i) != NULL; i++) {
+        const int pairs = pairs_served(is_of_gpus(i) ? gpu : cpu, i);
+        count[is_of_gpus(i)]++;
+        run_here[is_of_gpus(i)] += pairs > 0;
+        if (f->all) kernel_fact(f, i, pairs);
+    }
+    if (f->as_json) cli_json_end(&f->json);
+    if (!f->all)
+        printf("%-*s%d of %d for CPUs and %d of %d for GPUs run here; --verbose lists them\n", NAME_WIDTH, "kernels", run_here[0],
+               count[0], run_here[1], count[1]);
+}
+
+static int run(struct cli *cli, const void *given)
+{
+    const struct settings *s = given;
+    struct facts f = { .json = cli_json_to(stdout), .as_json = cli->json, .all = cli->json || s->verbose };
     if (cli->json) cli_json_object(&f.json, NULL);
     build_facts(&f);
     system_facts(&f);
@@ -176,16 +201,23 @@ static int run(struct cli *cli, const void *settings)
     return CLI_DONE;
 }
 
-static const struct cli_option options[] = { { .name = NULL } };
+static const struct settings defaults = { .verbose = false };
+
+static const struct cli_option options[] = {
+    { "--verbose", 'v', NULL, "all facts, and every kernel by its name", CLI_FLAG(struct settings, verbose) },
+    { .name = NULL }
+};
 
 const struct cli_verb cli_verb_info = {
     .name = "info",
     .summary = "versions, CPU, GPUs, kernels: what a bug report needs",
     .usage = "[options]",
-    .about = "Prints what this build is and what it found on this machine. Kernels are in the order in which they are tried, those "
-             "of GPUs "
-             "behind those of the CPU; --cpu none shows what is left without CPU features.",
-    .example = "blockscale info\nblockscale info --json",
+    .about = "Prints what this build is and what it found on this machine; --verbose and --json print all of it, for a bug report. "
+             "Kernels are in the order in which they are tried, those of GPUs behind those of the CPU; --cpu none shows what is "
+             "left without CPU features.",
+    .example = "blockscale info\nblockscale info --verbose\nblockscale info --json",
     .options = options,
+    .defaults = &defaults,
+    .settings_bytes = sizeof defaults,
     .run = run,
 };

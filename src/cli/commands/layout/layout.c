@@ -2,6 +2,7 @@
 #include "cli/matrices/layout_map.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 
 struct settings {
@@ -25,13 +26,26 @@ static const struct cli_option options[] = {
     { .name = NULL }
 };
 
+enum { INDENT = 10 };
+
+__attribute__((format(printf, 2, 3))) static void print_fact(const char *name, const char *format, ...)
+{
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    printf("%-*s", INDENT, name);
+    cli_print_wrapped(stdout, text, INDENT, INDENT);
+}
+
 static void print_summary(const struct layout_map *map)
 {
     const int kind = (int)map->layout.kind;
     char name[64], example[512];
     layout_text(&map->layout, name, sizeof name);
-    printf("layout    %s: %s\n", name, bsm_layout_about(kind));
-    printf("formula   byte of (row r, column s) of R x S: %s\n", bsm_layout_formula(kind));
+    print_fact("layout", "%s: %s", name, bsm_layout_about(kind));
+    print_fact("formula", "byte of (row r, column s) of R x S: %s", bsm_layout_formula(kind));
     printf("shape     %" PRId64 " rows x %" PRId64 " columns of scales, padded to %" PRId64 " x %" PRId64 "\n", map->rows,
            map->columns, map->padded_rows, map->padded_columns);
     const int64_t scales = map->rows * map->columns, positions = map->padded_rows * map->padded_columns;
@@ -39,7 +53,7 @@ static void print_summary(const struct layout_map *map)
     if (map->bytes > positions) printf(", %" PRId64 " %s", map->bytes - positions, layout_foreign_name(map));
     printf("\n");
     layout_example(map, map->rows - 1, map->columns - 1, example, sizeof example);
-    printf("example   row %" PRId64 ", column %" PRId64 ": %s\n", map->rows - 1, map->columns - 1, example);
+    print_fact("example", "row %" PRId64 ", column %" PRId64 ": %s", map->rows - 1, map->columns - 1, example);
 }
 
 static void row_of_dots(struct cli_table *table, int columns)
@@ -47,8 +61,24 @@ static void row_of_dots(struct cli_table *table, int columns)
     for (int i = 0; i < columns; i++) cli_table_cell(table, "%s", "⋮");
 }
 
+static int digits(int64_t number) { return snprintf(NULL, 0, "%" PRId64, number); }
+
+/* How many of the shown columns from `first` on a page holds: at least one. */
+static int columns_of_page(const struct layout_map *map, int first)
+{
+    enum { GAP = 2, DOTS = 3, PARENTHESES = 2 };
+    const struct layout_list *columns = &map->column_list;
+    const int cell = digits(map->bytes) + PARENTHESES + GAP;
+    int width = digits(map->padded_rows) > 3 ? digits(map->padded_rows) : 3, count = 0;
+    for (int j = first; j < columns->count; j++, count++) {
+        width += cell + (columns->shown[j].left_out > 0 ? DOTS : 0);
+        if (width > CLI_PAGE_WIDTH && count > 0) break;
+    }
+    return count;
+}
+
 /* Rows down, columns across; a column of dots where columns were left out. */
-static void print_offsets(const struct cli *cli, const struct layout_map *map)
+static void print_offsets_of(const struct cli *cli, const struct layout_map *map, int first, int end)
 {
     enum { TITLE = 32 };
     const struct layout_list *rows = &map->row_list, *columns = &map->column_list;
@@ -56,9 +86,9 @@ static void print_offsets(const struct cli *cli, const struct layout_map *map)
     struct cli_column *titles = cli_memory(cli, 2 * columns->count + 1, sizeof *titles);
     char (*text)[TITLE] = cli_memory(cli, columns->count, sizeof *text);
     titles[0] = (struct cli_column){ "row", CLI_RIGHT };
-    for (int j = 0; j < columns->count; j++) {
+    for (int j = first; j < end; j++) {
         if (columns->shown[j].left_out > 0) titles[count++] = (struct cli_column){ "…", CLI_RIGHT };
-        snprintf(text[j], TITLE, j == 0 ? "s=%" PRId64 : "%" PRId64, columns->shown[j].index);
+        snprintf(text[j], TITLE, j == first ? "s=%" PRId64 : "%" PRId64, columns->shown[j].index);
         titles[count++] = (struct cli_column){ text[j], CLI_RIGHT };
     }
     struct cli_table *table = cli_table_new(titles, count);
@@ -66,7 +96,7 @@ static void print_offsets(const struct cli *cli, const struct layout_map *map)
         const int64_t row = rows->shown[i].index;
         if (rows->shown[i].left_out > 0) row_of_dots(table, count);
         cli_table_cell(table, "%" PRId64, row);
-        for (int j = 0; j < columns->count; j++) {
+        for (int j = first; j < end; j++) {
             const int64_t column = columns->shown[j].index, offset = layout_map_offset(map, row, column);
             if (columns->shown[j].left_out > 0) cli_table_cell(table, "…");
             if (layout_is_padding(map, row, column)) cli_table_cell(table, "(%" PRId64 ")", offset);
@@ -76,6 +106,16 @@ static void print_offsets(const struct cli *cli, const struct layout_map *map)
     cli_table_print(table, stdout);
     cli_table_free(table);
     free(titles), free(text);
+}
+
+/* In as many tables as it takes to stay within the width of a page. */
+static void print_offsets(const struct cli *cli, const struct layout_map *map)
+{
+    for (int first = 0, count; first < map->column_list.count; first += count) {
+        count = columns_of_page(map, first);
+        if (first > 0) printf("\n");
+        print_offsets_of(cli, map, first, first + count);
+    }
 }
 
 /* Scales of one row side by side, from `byte`: how many. */
@@ -91,38 +131,42 @@ static int64_t row_run(const struct layout_map *map, int64_t byte, int64_t end)
 }
 
 /* r5 s0-3: row 5, columns 0 to 3; r5 s0,2,4: each of them. */
-static void print_owners(const struct layout_map *map, int64_t byte, int64_t count)
+static void owners_text(const struct layout_map *map, int64_t byte, int64_t count, char *text, size_t room)
 {
     const struct layout_owner *first = &map->owners[byte];
     const bool padding = layout_is_padding(map, first->row, first->column);
-    printf("  %sr%" PRId64 " s", padding ? "(" : "", first->row);
-    for (int64_t i = 0, end; i < count; i = end) {
+    size_t used = (size_t)snprintf(text, room, "%sr%" PRId64 " s", padding ? "(" : "", first->row);
+    for (int64_t i = 0, end; i < count && used < room; i = end) {
         for (end = i + 1; end < count && first[end].column == first[end - 1].column + 1; end++) continue;
-        printf(i > 0 ? ",%" PRId64 : "%" PRId64, first[i].column);
-        if (end > i + 1) printf("-%" PRId64, first[end - 1].column);
+        used += (size_t)snprintf(text + used, room - used, i > 0 ? ",%" PRId64 : "%" PRId64, first[i].column);
+        if (end > i + 1 && used < room) used += (size_t)snprintf(text + used, room - used, "-%" PRId64, first[end - 1].column);
     }
-    printf("%s", padding ? ")" : "");
+    if (padding && used < room) snprintf(text + used, room - used, ")");
 }
 
+/* A line of memory; what it holds goes on below where the page is too narrow. */
 static void print_line(const struct layout_map *map, int64_t line)
 {
     const int64_t end = layout_line_end(map, line);
-    printf("%10" PRId64 " ", line * map->line_bytes);
+    char text[1024];
+    int column = printf("%*" PRId64 " ", INDENT, line * map->line_bytes);
     for (int64_t byte = line * map->line_bytes, count; byte < end; byte += count) {
         count = layout_foreign_bytes(map, byte, end);
         if (count > 0) {
-            printf("  [%" PRId64 " bytes %s]", count, layout_foreign_name(map));
+            snprintf(text, sizeof text, "[%" PRId64 " bytes %s]", count, layout_foreign_name(map));
         } else {
             count = row_run(map, byte, end);
-            print_owners(map, byte, count);
+            owners_text(map, byte, count, text, sizeof text);
         }
+        if (column > INDENT + 1 && column + 2 + cli_text_width(text) > CLI_PAGE_WIDTH) column = printf("\n%*s", INDENT + 1, "") - 1;
+        column += printf("  %s", text);
     }
     printf("\n");
 }
 
 static void print_memory(const struct layout_map *map)
 {
-    printf("\nWhat lies in memory, %" PRId64 " bytes a line:\n\n%10s\n", map->line_bytes, "byte");
+    printf("\nWhat lies in memory, %" PRId64 " bytes a line:\n\n%*s\n", map->line_bytes, INDENT, "byte");
     for (int i = 0; i < map->line_list.count; i++) {
         if (map->line_list.shown[i].left_out > 0) printf("%12s\n", "⋮");
         print_line(map, map->line_list.shown[i].index);

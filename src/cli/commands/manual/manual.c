@@ -35,6 +35,10 @@ static void print_option(FILE *file, const struct cli_option *o)
     print_text(file, o->help);
     char choices[4096];
     if (page_choice(o, 0) == NULL) return;
+    if (o->listed_by != NULL) {
+        fprintf(file, ".br\n%s lists them\n", o->listed_by);
+        return;
+    }
     cli_list_choices(o->choices, choices, sizeof choices);
     fprintf(file, ".br\none of %s\n", choices);
 }

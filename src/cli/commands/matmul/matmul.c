@@ -58,6 +58,7 @@ static const struct cli_option options[] = {
     { "--check", 0, NULL, "compare with the exact product, however long it takes; small products are compared anyway",
       CLI_FLAG(struct matmul_settings, check) },
     { "--no-check", 0, NULL, "do not", CLI_FLAG(struct matmul_settings, no_check) },
+    { "--verbose", 'v', NULL, "all that the plan says of the kernel", CLI_FLAG(struct matmul_settings, verbose) },
     { .name = NULL }
 };
 
@@ -283,7 +284,7 @@ const struct cli_verb cli_verb_matmul = {
         "bf16 results are read back by np.load('D.npy').view(ml_dtypes.bfloat16), e4m3 by .view(ml_dtypes.float8_e4m3fn).",
     .example =
         "blockscale matmul random:256x512 random:128x512 -o D.npy --a-format mxfp8 --b-format nvfp4\n"
-        "blockscale matmul random:256x512 random:512x128 --transpose-b -o D.npy --format mxfp4 --activation silu --d-type bf16\n"
+        "blockscale matmul random:64x512 random:512x32 --transpose-b -o D.npy -f mxfp4 --d-type bf16\n"
         "blockscale quantize random:128x512 -o W --format mxfp6 --layout 128x4\n"
         "blockscale matmul random:8x512 W.json -o D.npy --a-format bf16\n"
         "blockscale quantize random:128x512 -o W.safetensors --format nvfp4\n"

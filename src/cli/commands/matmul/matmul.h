@@ -1,8 +1,9 @@
-/* blockscale matmul, in parts: options and the product (matmul.c), A and B (matmul_operand.c), how right it is (matmul_check.c),
- * the summary (matmul_report.c). */
+/* blockscale matmul, in parts: options and the product (matmul.c), A and B (operands.c), how right it is (check.c), the summary
+ * (report.c). */
 #ifndef CLI_MATMUL_H
 #define CLI_MATMUL_H
 
+#include "cli/machine/plan_text.h"
 #include "cli/matrices/silent.h"
 
 struct matmul_settings {
@@ -17,7 +18,7 @@ struct matmul_settings {
     bsm_gate gate;
     bsm_compute compute;
     bsm_order order;
-    bool transpose_b, check, no_check;
+    bool transpose_b, check, no_check, verbose;
 };
 
 struct matmul_operand {
@@ -49,7 +50,7 @@ struct matmul_job {
     bsm_matmul product;
     struct silent d_silent;
     float amax;
-    char kernel[768];
+    char kernel[PLAN_TEXT_BYTES];         /* what the plan says of itself */
     double seconds, processor_seconds;    /* of the fastest run */
     int runs;
     struct matmul_check check;

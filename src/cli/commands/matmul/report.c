@@ -67,7 +67,7 @@ static void print_check(const struct matmul_check *check)
 static void print_text(const struct matmul_job *job)
 {
     print_matrices(job);
-    printf("kernel   %s\n", job->kernel);
+    plan_print("kernel   ", job->kernel, job->settings->verbose);
     printf("time     %.3f ms, the fastest of %d; %.2f GFLOP/s\n", 1e3 * job->seconds, job->runs, flops(job) / job->seconds * 1e-9);
     if (job->gpu == NULL && cli_waited(job->seconds, job->processor_seconds))
         printf("waited   for a processor most of that time, it had one for %.3f ms: this machine does other work\n",

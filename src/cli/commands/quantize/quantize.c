@@ -288,7 +288,7 @@ const struct cli_verb cli_verb_quantize = {
     .example =
         "blockscale quantize random:64x256 -o W --format nvfp4\n"
         "blockscale quantize random:64x256 -o V --format mxfp4 --packed --layout 128x4\n"
-        "blockscale quantize random:64x256 -o model --format mxfp4 --convention compressed_tensors --preset compressed_tensors",
+        "blockscale quantize random:64x256 -o model -f mxfp4 --convention compressed_tensors",
     .options = options,
     .defaults = &defaults,
     .settings_bytes = sizeof defaults,

@@ -186,7 +186,8 @@ static int run(struct cli *cli, const void *given)
 static const struct cli_option options[] = {
     { .name = "--pair", .value = "A:B", .help = "this pair of formats alone; one name stands for both", .parse = parse_pair,
       .offset = CLI_FIELD(struct settings, pair, struct pair) },
-    { "--kernel", 0, "NAME", "this kernel alone", CLI_CHOICE(struct settings, kernel, &kernels) },
+    { "--kernel", 0, "NAME", "this kernel alone, by its name", CLI_CHOICE(struct settings, kernel, &kernels),
+      .listed_by = "blockscale info --verbose" },
     { "--device", 0, "NAME", "whose kernels: cpu or cuda (the first GPU)", CLI_DEVICE(struct settings, device) },
     { "--quick", 'q', NULL, "few and small cases: about a tenth of the time", CLI_FLAG(struct settings, quick) },
     { .name = NULL },
@@ -194,7 +195,7 @@ static const struct cli_option options[] = {
 
 const struct cli_verb cli_verb_verify = {
     .name = "verify",
-    .summary = "every pair of formats and every kernel against the exact product: a table of marks",
+    .summary = "every pair of formats and every kernel against the exact product",
     .usage = "[options]",
     .about = "Multiplies random matrices in every pair of formats on every kernel that this machine can run, and compares each "
              "element with the exact sum (bsm_matmul_exact).\n"

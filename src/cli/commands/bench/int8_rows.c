@@ -1,6 +1,6 @@
-/* Rows of MXFP4 that fit 8-bit integers: scales, those of blocks of zeros aside, that span at most three powers of two, and
- * integers whose squares add up to at most 2^24 (docs/design/hopper.md). */
-#include "integer_rows.h"
+/* Rows of MXFP4 that int8 holds: their scales, but for those of blocks of zeros, span at most three powers of two, and the squares
+ * of their integers add up to at most 2^24 (docs/design/hopper.md). */
+#include "int8_rows.h"
 
 #include <stdio.h>
 
@@ -64,12 +64,12 @@ static enum reason reason_of(const bsm_matrix *m, int64_t row, int64_t blocks)
     return most < 0 || squares_fit(m, row, blocks, least) ? FITS : SUMS;
 }
 
-bool integer_rows_describe(const char *name, const bsm_matrix *m, char *text, size_t bytes)
+bool int8_rows_describe(const char *name, const bsm_matrix *m, char *text, size_t bytes)
 {
     int64_t rows[REASONS] = { 0 };
     const int64_t blocks = bsm_matrix_scale_columns(m);
     for (int64_t row = 0; row < m->rows; row++) rows[reason_of(m, row, blocks)]++;
-    snprintf(text, bytes, "%s: %lld of %lld rows fit integers; %lld do not because their scales span more than 3 powers of two, "
+    snprintf(text, bytes, "%s: %lld of %lld rows fit int8; %lld do not because their scales span more than 3 powers of two, "
              "%lld for the size of sums, %lld for NaN", name, (long long)rows[FITS], (long long)m->rows, (long long)rows[SPANS],
              (long long)rows[SUMS], (long long)rows[HAS_NAN]);
     return rows[FITS] == m->rows;

@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""What the command prints for people: lines of at most 100 columns, a first page of info, and all of it with --verbose."""
+import json
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+import checkpoint_file as cf
+import script
+from script import check
+
+command = os.path.abspath(sys.argv[1])
+COLUMNS = 100
+VERBS = ["matmul", "quantize", "dequantize", "inspect", "convert", "layout", "verify", "bench", "demo", "info", "completion",
+         "manual"]
+
+
+def lines(arguments, folder, **options):
+    """What it prints on standard output, held to the width of a page."""
+    out = subprocess.run([command, *arguments], cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False,
+                         **options)
+    check(out.returncode == 0, f"{' '.join(arguments)}: exit status {out.returncode}: {out.stderr}")
+    for line in out.stdout.splitlines():
+        check(len(line) <= COLUMNS, f"{' '.join(arguments)}: {len(line)} columns: {line}")
+    check(out.stdout, f"{' '.join(arguments)}: prints nothing")
+    return out.stdout.splitlines()
+
+
+def in_folder(function):
+    return script.in_folder(function)
+
+
+def kernel_line(printed, label):
+    found = [i for i, line in enumerate(printed) if line.split()[:1] == [label]]
+    check(len(found) == 1, f"{label}: {printed}")
+    return printed[found[0]], printed[found[0]:]
+
+
+@in_folder
+def products(folder):
+    for words in (["random:256x512", "random:128x512", "--a-format", "mxfp8", "--b-format", "nvfp4"],
+                  ["random:1x4096", "random:64x4096", "--a-format", "bf16", "--b-format", "mxfp4", "--d-type", "bf16"],
+                  ["random:70x96", "random:33x96", "--format", "mxfp4", "--d-type", "mxfp8", "--cpu", "none"]):
+        short, _ = kernel_line(lines(["matmul", *words, "-o", "D"], folder), "kernel")
+        whole = json.loads(script.run([command, "matmul", *words, "-o", "D", "--json"], cwd=folder))["kernel"]
+        _, verbose = kernel_line(lines(["matmul", *words, "-o", "D", "--verbose"], folder), "kernel")
+        name = short.split()[1].strip(",:")
+        check(f"kernel {name}," in whole, f"{short!r} names another kernel than {whole!r}")
+        check(": " in short and short.split(": ")[-1] in whole, f"{short!r} gives another reason than {whole!r}")
+        check(" ".join(" ".join(verbose).split()).startswith("kernel " + whole), f"--verbose says less than {whole!r}: {verbose}")
+
+
+@in_folder
+def measurements(folder):
+    for words in (["--format", "mxfp4"], ["--a-format", "bf16", "--b-format", "mxfp6"], ["--format", "mxfp8", "--no-blas"]):
+        small = [*words, "-m", "8", "-n", "16", "--k-range", "64:128:64", "-r", "1"]
+        printed = lines(["bench", *small], folder)
+        value = json.loads(script.run([command, "bench", *small, "--json"]))["points"][0]
+        verbose = " ".join(" ".join(lines(["bench", *small, "-v"], folder)).split())
+        for label, key in (("product", "product"), ("fp32", "fp32")):
+            short, _ = kernel_line(printed, label)
+            check(f"kernel {short.split()[1].strip(',:')}," in value[key]["plan"], short)
+            check(f"{label} {value[key]['plan']}" in verbose, verbose)
+        explained = " ".join(" ".join(lines(["bench", *words[:4], "-m", "8", "-n", "16", "-k", "64", "--explain"], folder)).split())
+        check(f"plan {value['product']['plan']}" in explained, explained)
+    lines(["demo"], folder)
+    lines(["verify", "--quick", "--pair", "mxfp4:nvfp4"], folder)
+
+
+@in_folder
+def the_first_page_of_info(folder):
+    printed = lines(["info"], folder)
+    check(len(printed) <= 25, f"{len(printed)} lines: {printed}")
+    kernels = json.loads(script.run([command, "info", "--json"]))["kernels"]
+    here = sum(kernel["pairs_served_here"] > 0 for kernel in kernels if not kernel["name"].startswith("cuda_"))
+    check(any(line.startswith("kernels") and f" {here} of " in line for line in printed), printed)
+    variables = {"BLOCKSCALE_CPU": "avx2", "OMP_NUM_THREADS": "2", "BLOCKSCALE_LIBCUDA": "/nowhere/libcuda.so.1"}
+    printed = lines(["info"], folder, env={**os.environ, **variables})
+    check(len(printed) <= 25 and all(any(line.startswith(name) for line in printed) for name in variables), printed)
+    verbose = lines(["info", "--verbose"], folder)
+    check(sum(line.startswith("kernel ") for line in verbose) == len(kernels), "a line for each kernel")
+
+
+def help_fits_a_page():
+    for verb in VERBS:
+        printed = lines([verb, "--help"], ".")
+        check(len(printed) <= 100, f"{verb} --help: {len(printed)} lines")
+    text = "\n".join(lines(["verify", "--help"], "."))
+    check("info --verbose" in text and "_avx2" not in text and "cuda_wgmma" not in text, text)
+    lines(["help"], ".")
+
+
+@in_folder
+def files(folder):
+    lines(["quantize", "random:64x1024", "-o", "W", "--format", "nvfp4"], folder)
+    lines(["quantize", "random:64x1024", "-o", "W.safetensors", "--format", "mxfp6"], folder)
+    lines(["inspect", "W.safetensors"], folder)
+    lines(["dequantize", "W.json", "-o", "R.npy"], folder)
+    for layout in ("linear", "128x4", "8x4", "tiles:32x8", "cdna4_16", "deepgemm", "gguf_nvfp4"):
+        lines(["layout", layout], folder)
+        lines(["layout", layout, "--rows", "5000", "--cols", "129"], folder)
+
+
+@in_folder
+def models(folder):
+    """Names as long as those of real models."""
+    names = [f"model.language_model.layers.{i}.{part}" for i in (0, 10)
+             for part in ("self_attn.q_proj", "self_attn.k_proj", "mlp.shared_expert.gate_proj", "mlp.experts.113.down_proj")]
+    os.mkdir(os.path.join(folder, "hf"))
+    cf.write(os.path.join(folder, "hf", "model.safetensors"),
+             {name + ".weight": ("BF16", [64, 256], cf.random_bf16(64, 256, i)) for i, name in enumerate(names)})
+    with open(os.path.join(folder, "hf", "config.json"), "w", encoding="utf-8") as file:
+        json.dump({"architectures": ["X"]}, file)
+    for format_name, convention in (("nvfp4", "modelopt"), ("mxfp4", "compressed_tensors"), ("mxfp8", "modelopt")):
+        out = format_name
+        printed = lines(["quantize", "hf", "-o", out, "--format", format_name, "--convention", convention], folder)
+        check(all(any(name in line for line in printed) for name in names), printed)
+        for words in ([out], [out, "--against", "hf"], [out, "--tensors"]):
+            printed = lines(["inspect", *words], folder)
+            check(all(any(name in line for line in printed) for name in names), printed)
+        lines(["dequantize", out, "-o", out + "-back"], folder)
+    lines(["convert", "nvfp4", "-o", "converted", "--convention", "compressed_tensors"], folder)
+
+
+script.cases("test_cli_page_width", [products, measurements, the_first_page_of_info, help_fits_a_page, files, models])
