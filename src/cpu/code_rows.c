@@ -1,6 +1,7 @@
 /* Rows of codes and of scales for packers. */
 #include "code_rows.h"
 #include "core/core.h"
+#include "matrix/rows.h"
 
 static void swap_nibbles(const uint8_t *from, int64_t count, uint8_t *to)
 {

@@ -4,6 +4,8 @@
 #include "activation.h"
 #include "core/core.h"
 #include "core/stream.h"
+#include "matrix/reals.h"
+#include "matrix/rows.h"
 #include "tile.h"
 
 /* Rows of scratch memory, `columns` long each. */

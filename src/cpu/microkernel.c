@@ -2,6 +2,7 @@
 #include "microkernel.h"
 
 #include "core/core.h"
+#include "matrix/rows.h"
 
 enum { GUARDED_ROWS = 192, GUARDED_COLUMNS = 256 };
 

@@ -3,6 +3,7 @@
 
 #include "core/core.h"
 #include "epilogue.h"
+#include "matrix/rows.h"
 #include "prepacked.h"
 #include "tile.h"
 

@@ -1,6 +1,7 @@
 /* Operands into panels. */
 #include "pack.h"
 #include "core/core.h"
+#include "matrix/rows.h"
 
 _Static_assert(BSMI_CHUNK % 64 == 0, "half a chunk is a multiple of every block");
 

@@ -3,6 +3,8 @@
 
 #include "core/core.h"
 #include "core/stream.h"
+#include "matrix/reals.h"
+#include "matrix/rows.h"
 
 static void store_blocks(const struct bsmi_destination *to, int64_t batch, int64_t row, int64_t column, int64_t count, const float *t)
 {

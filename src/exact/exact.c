@@ -3,7 +3,9 @@
 
 #include "accumulator.h"
 #include "core/core.h"
+#include "matrix/reals.h"
 #include "matrix/regions.h"
+#include "matrix/written.h"
 #include "pair.h"
 
 enum {

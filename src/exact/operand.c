@@ -1,6 +1,7 @@
 /* Codes and scales into integers, exponents and classes. */
 #include "operand.h"
 #include "core/core.h"
+#include "matrix/rows.h"
 
 bool bsmi_exact_is_integer(bsm_element element) { return element != BSM_BF16 && element != BSM_FP32; }
 

@@ -1,6 +1,6 @@
 /* Single codes and scales, for inspection. */
-#include "matrix.h"
 #include "core/core.h"
+#include "rows.h"
 
 static bsm_status check_index(const char *name, int64_t index, int64_t count)
 {

@@ -1,34 +1,14 @@
 /* Descriptions of matrices: every rule of bsm_matrix, checked once, and the sizes that follow from it. */
 #include "matrix.h"
+
 #include "core/core.h"
+#include "packing.h"
 
 #include <stdio.h>
 
-/* How many elements make the smallest whole number of bytes, by packing. */
-struct packing_unit { int elements, bytes; };
-
-static bool packing_fits(const struct bsmi_matrix *m)
+static struct bsmi_packing_unit packing_unit_of(const struct bsmi_matrix *m)
 {
-    switch (m->packing) {
-    case BSM_PACKING_DEFAULT: return m->bits >= 8;
-    case BSM_PACKING_LOW_FIRST:
-    case BSM_PACKING_HIGH_FIRST: return m->bits == 4;
-    case BSM_PACKING_BIT_STREAM: return m->bits == 6;
-    case BSM_PACKING_BYTES: return m->bits <= 8;
-    case BSM_PACKING_GGUF: return m->format == BSM_MXFP4 || m->format == BSM_NVFP4;
-    default: return false;
-    }
-}
-
-static struct packing_unit packing_unit(const struct bsmi_matrix *m)
-{
-    switch (m->packing) {
-    case BSM_PACKING_LOW_FIRST:
-    case BSM_PACKING_HIGH_FIRST: return (struct packing_unit){ 2, 1 };
-    case BSM_PACKING_BIT_STREAM: return (struct packing_unit){ 4, 3 };
-    case BSM_PACKING_GGUF: return m->format == BSM_MXFP4 ? (struct packing_unit){ 32, 17 } : (struct packing_unit){ 64, 36 };
-    default: return (struct packing_unit){ 1, m->bits <= 8 ? 1 : m->bits / 8 };
-    }
+    return bsmi_packing_unit_of(m->packing, m->format, m->bits);
 }
 
 static bsm_status resolve_format(const char *name, const bsm_matrix *given, struct bsmi_matrix *m)
@@ -46,7 +26,7 @@ static bsm_status resolve_format(const char *name, const bsm_matrix *given, stru
         m->packing = m->bits == 4 ? BSM_PACKING_LOW_FIRST : BSM_PACKING_BIT_STREAM;
     if (bsm_packing_name((int)m->packing) == NULL)
         return bsmi_fail(BSM_EINVAL, "%s->packing=%d is no packing: use one of enum bsm_packing", name, (int)m->packing);
-    if (!packing_fits(m))
+    if (!bsmi_packing_fits(m->packing, m->format, m->bits))
         return bsmi_fail(BSM_EINVAL, "%s->packing=%s does not go with %s, whose elements have %d bits", name,
                          bsm_packing_name((int)m->packing), format->name, m->bits);
     return BSM_OK;
@@ -54,7 +34,7 @@ static bsm_status resolve_format(const char *name, const bsm_matrix *given, stru
 
 /* A distance between rows or matrices, in elements: at least `columns`, and a whole number of bytes. */
 static bsm_status check_pitch(const char *name, const char *field, int64_t pitch, const struct bsmi_matrix *m,
-                              struct packing_unit unit)
+                              struct bsmi_packing_unit unit)
 {
     if (pitch < m->columns)
         return bsmi_fail(BSM_EINVAL, "%s->%s=%lld: it counts elements and must be >= columns=%lld (or 0 for tight)", name, field,
@@ -74,7 +54,7 @@ static bsm_status fail_overflow(const char *name, const struct bsmi_matrix *m)
 }
 
 /* elements (a multiple of the unit) in bytes; true on overflow. */
-static bool to_bytes(int64_t elements, struct packing_unit unit, int64_t *bytes)
+static bool to_bytes(int64_t elements, struct bsmi_packing_unit unit, int64_t *bytes)
 {
     return bsmi_mul_overflows(elements / unit.elements, unit.bytes, bytes);
 }
@@ -90,7 +70,7 @@ static bool is_empty(const struct bsmi_matrix *m) { return m->rows == 0 || m->co
 
 int64_t bsmi_row_used_bytes(const struct bsmi_matrix *m)
 {
-    const struct packing_unit unit = packing_unit(m);
+    const struct bsmi_packing_unit unit = packing_unit_of(m);
     if (m->packing == BSM_PACKING_BIT_STREAM) return m->columns / 4 * 3 + (m->columns % 4 * 6 + 7) / 8;
     return bsmi_ceil_div(m->columns, unit.elements) * unit.bytes;
 }
@@ -125,7 +105,7 @@ static bsm_status resolve_shape(const char *name, const bsm_matrix *given, struc
             return bsmi_fail(BSM_EINVAL, "%s->%s=%lld is negative", name, counts[i].field, (long long)counts[i].value);
     if (m->columns > INT64_MAX / 64) return fail_overflow(name, m);
 
-    const struct packing_unit unit = packing_unit(m);
+    const struct bsmi_packing_unit unit = packing_unit_of(m);
     m->pitch = given->pitch != 0 ? given->pitch : bsmi_round_up(m->columns, unit.elements);
     bsm_status status = check_pitch(name, "pitch", m->pitch, m, unit);
     if (status != BSM_OK) return status;

@@ -6,7 +6,8 @@
  * with lo and hi from the starts and the bytes of a row.  Dimensions of y are counted backwards, which turns the
  * difference into a sum, and dimensions with the same stride become one.  Two dimensions are left in the usual case,
  * two matrices with the same pitches; their question is one for Euclid's algorithm. */
-#include "regions.h"
+#include "meet.h"
+
 #include "core/core.h"
 
 __extension__ typedef __int128 wide;

@@ -1,5 +1,6 @@
 /* Which bytes arguments cover. */
 #include "regions.h"
+
 #include "core/core.h"
 
 void bsmi_regions_add(struct bsmi_regions *list, struct bsmi_region r)

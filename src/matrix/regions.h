@@ -3,9 +3,8 @@
 #define BSMI_REGIONS_H
 
 #include "matrix.h"
-
-/* batch x rows stretches of row_bytes, batch_stride and row_stride bytes apart; name as the caller knows it: "a->scales". */
-struct bsmi_region { const char *name; uintptr_t start; int64_t batch, batch_stride, rows, row_stride, row_bytes; };
+#include "meet.h"
+#include "reals.h"
 
 enum { BSMI_MOST_REGIONS = 16 };
 struct bsmi_regions { struct bsmi_region all[BSMI_MOST_REGIONS]; int count; };
@@ -20,9 +19,6 @@ void bsmi_regions_add_reals(struct bsmi_regions *list, const char *data, const s
 
 /* count numbers of `size` bytes; what an int64_t does not count is more than any memory, and cut. */
 int64_t bsmi_region_bytes(int64_t count, int64_t size);
-
-/* Exact.  Takes no longer for more rows, nor for more matrices if both regions have the same strides. */
-bool bsmi_regions_meet(const struct bsmi_region *x, const struct bsmi_region *y);
 
 /* Fails, naming both, where something written meets something read or another thing written. */
 bsm_status bsmi_regions_check(const struct bsmi_regions *written, const struct bsmi_regions *read);

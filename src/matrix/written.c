@@ -1,5 +1,6 @@
 /* What a function writes must not overlap itself: two threads would write one byte, and the last one would win. */
-#include "matrix.h"
+#include "written.h"
+
 #include "core/core.h"
 
 /* `count` pieces, `stride` apart. */

@@ -2,6 +2,7 @@
 #include "product.h"
 #include "core/core.h"
 #include "matrix/regions.h"
+#include "matrix/written.h"
 
 static bool d_is_c(const struct bsmi_product *p)
 {

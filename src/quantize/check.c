@@ -1,6 +1,7 @@
 /* What bsm_quantize is asked for: checked once, in the order of the arguments. */
 #include "core/core.h"
 #include "job.h"
+#include "matrix/written.h"
 #include "quantize/block/presets.h"
 #include "tensor_scale.h"
 

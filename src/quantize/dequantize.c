@@ -1,6 +1,9 @@
 /* bsm_dequantize: the exact value of every element, rounded once. */
 #include "blockscale/quantize.h"
 
+#include "matrix/reals.h"
+#include "matrix/rows.h"
+#include "matrix/written.h"
 #include "quantize/block/block.h"
 #include "core/core.h"
 #include "core/stream.h"

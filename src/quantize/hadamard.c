@@ -2,7 +2,9 @@
 #include "blockscale/quantize.h"
 
 #include "core/core.h"
+#include "matrix/reals.h"
 #include "matrix/regions.h"
+#include "matrix/written.h"
 #include "quantize/walk/walk.h"
 
 #include <math.h>

@@ -2,6 +2,7 @@
 #ifndef BSMI_QUANTIZE_JOB_H
 #define BSMI_QUANTIZE_JOB_H
 
+#include "matrix/reals.h"
 #include "quantize/block/block.h"
 #include "convert.h"
 #include "quantize/walk/stats.h"

@@ -1,6 +1,7 @@
 /* One tensor scale for several matrices that had their own. */
 #include "core/core.h"
 #include "matrix/matrix.h"
+#include "matrix/rows.h"
 
 #include "blockscale/quantize.h"
 

@@ -2,6 +2,7 @@
 #include "blockscale/quantize.h"
 
 #include "core/core.h"
+#include "matrix/rows.h"
 #include "quantize/kernels/count.h"
 #include "job.h"
 #include "matrix/regions.h"

@@ -5,6 +5,7 @@
 #include "blockscale/quantize.h"
 #include "quantize/block/clamp.h"
 #include "matrix/matrix.h"
+#include "matrix/reals.h"
 
 struct bsmi_quantize_request {
     struct bsmi_reals source;

@@ -4,6 +4,7 @@
 #include "core/core.h"
 #include "job.h"
 #include "matrix/regions.h"
+#include "matrix/rows.h"
 #include "request.h"
 
 /* A unit is one tile.  Its rows are whole blocks of the transpose, GGUF's of 64 too, so no two units write one byte. */

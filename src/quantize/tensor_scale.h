@@ -4,6 +4,7 @@
 
 #include "blockscale/quantize.h"
 #include "matrix/matrix.h"
+#include "matrix/reals.h"
 #include "quantize/block/block.h"
 
 /* Whether a tensor scale can be computed for the format; the sentence names why not. */

@@ -6,6 +6,7 @@
 #include "blockscale.h"
 #include "cuda/params/kernels.h"
 #include "matrix/matrix.h"
+#include "matrix/reals.h"
 #include "test.h"
 
 /* Opens the device once in a process.  False, with the test skipped, where this build has no kernels or there is no libcuda. */

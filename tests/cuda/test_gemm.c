@@ -7,6 +7,7 @@
 #include "cuda/driver/embedded.h"
 #include "blockscale/matmul.h"
 #include "matrix/matrix.h"
+#include "matrix/reals.h"
 #include "test.h"
 
 #include <math.h>

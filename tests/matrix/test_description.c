@@ -3,6 +3,7 @@
 
 #include "blockscale.h"
 #include "matrix/matrix.h"
+#include "matrix/rows.h"
 
 static _Alignas(64) unsigned char memory[8192];
 static float one = 1;

@@ -3,6 +3,7 @@
 
 #include "blockscale.h"
 #include "matrix/matrix.h"
+#include "matrix/rows.h"
 
 #include <stdlib.h>
 

@@ -3,6 +3,7 @@
 
 #include "blockscale.h"
 #include "matrix/matrix.h"
+#include "matrix/reals.h"
 
 #include <math.h>
 

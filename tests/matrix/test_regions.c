@@ -1,7 +1,9 @@
 /* Whether two regions share a byte: the answer against marks on every byte, against going through all rows where they
  * are too far apart to be marked, and its time where there are millions of rows. */
 #include "core/core.h"
+#include "matrix/reals.h"
 #include "matrix/regions.h"
+#include "matrix/written.h"
 #include "test.h"
 
 #include <time.h>

@@ -1,5 +1,7 @@
 /* What is written must not overlap itself: the rule against marks on every byte. */
 #include "matrix/matrix.h"
+#include "matrix/reals.h"
+#include "matrix/written.h"
 #include "test.h"
 
 enum { ROOM = 4096 };

@@ -4,6 +4,7 @@
 
 #include "blockscale.h"
 #include "matrix/matrix.h"
+#include "matrix/reals.h"
 #include "test.h"
 
 enum { POISON = 0xa5 };

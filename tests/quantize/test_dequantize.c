@@ -1,6 +1,7 @@
 /* bsm_dequantize: every code under every scale, against exact fractions; every source; and the way there and back. */
 #include "blockscale.h"
 #include "matrices.h"
+#include "matrix/rows.h"
 #include "oracle_block.h"
 
 #include "../format/fp_mode.h"

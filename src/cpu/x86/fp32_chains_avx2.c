@@ -4,6 +4,7 @@
  * road.  Register tile: 6 rows x 16 columns; 12 accumulators, 2 vectors of B, 1 of A. */
 #if defined(__x86_64__)
 #include "cpu/kernels.h"
+#include "matrix/rows.h"
 #include "words_avx2.h"
 
 enum { ROWS = 6, COLUMNS = 16, CHUNK = 2 * BSMI_CHUNK, BLOCKS = CHUNK / BSMI_SHORTEST_BLOCK, GROUP = BSMI_WORD_GROUP };

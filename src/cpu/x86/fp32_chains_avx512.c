@@ -4,6 +4,7 @@
  * road.  Register tile: 14 rows x 32 columns; 28 accumulators, 2 vectors of B, 1 of A: 31 of 32 registers. */
 #if defined(__x86_64__)
 #include "cpu/kernels.h"
+#include "matrix/rows.h"
 #include "words_avx512.h"
 
 enum { ROWS = 14, COLUMNS = 32, CHUNK = 2 * BSMI_CHUNK, BLOCKS = CHUNK / BSMI_SHORTEST_BLOCK };

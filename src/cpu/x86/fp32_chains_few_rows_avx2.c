@@ -12,6 +12,7 @@
 #if defined(__x86_64__)
 #include "cpu/kernels.h"
 #include "folding_avx2.h"
+#include "matrix/rows.h"
 #include "words_avx2.h"
 
 enum {

@@ -5,6 +5,7 @@
 #include "blockscale/quantize.h"
 #include "cuda/params/kernels.h"
 #include "matrix/matrix.h"
+#include "matrix/reals.h"
 
 struct bsmi_device_layout bsmi_cuda_layout(const struct bsmi_scale_map *map);
 struct bsmi_device_matrix bsmi_cuda_matrix(const struct bsmi_matrix *m);

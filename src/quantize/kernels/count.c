@@ -5,6 +5,7 @@
 #include "count.h"
 
 #include "core/core.h"
+#include "matrix/rows.h"
 #include "quantize/block/scale_code.h"
 #include "quantize/walk/stats.h"
 

@@ -3,6 +3,7 @@
 #define BSMI_QUANTIZE_DECODING_H
 
 #include "matrix/matrix.h"
+#include "matrix/reals.h"
 
 /* A format in the numbers that a kernel takes.  All elements but int8 have the form of fp16 with fewer bits: a code's magnitude,
  * moved to the place of fp16's, is the element times 2^-exponent. */

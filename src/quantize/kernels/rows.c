@@ -2,6 +2,7 @@
 #include "rows.h"
 
 #include "core/core.h"
+#include "matrix/rows.h"
 
 enum { SMALLEST_BLOCK = 16, SPAN_BLOCKS = BSMI_WALK_SPAN / SMALLEST_BLOCK, COPIED = 4 * BSMI_PIECE };
 

@@ -2,6 +2,7 @@
 #ifndef BSMI_ROWS_H
 #define BSMI_ROWS_H
 
+#include "matrix/reals.h"
 #include "table.h"
 #include "quantize/walk/walk.h"
 

@@ -1,5 +1,6 @@
 /* Strided real numbers of the caller. */
-#include "matrix.h"
+#include "reals.h"
+
 #include "core/core.h"
 
 static const struct { const char *name; size_t bytes; } reals[BSM_REAL_COUNT] = {
