@@ -213,8 +213,10 @@ def sizes_in_cxx():
 
 
 def bare_compiler_builds_the_library():
-    sources = [file for room in ROOMS for file in sorted(glob.glob(os.path.join(SOURCE, "src", room, "*.c")))]
-    run([CC, "-O0", f"-I{SOURCE}/include", f"-I{SOURCE}/src", f"-I{SOURCE}/third_party", CONSUMER, *sources, "-o", scratch("bare"), "-lm", "-lpthread"])
+    sources = [file for room in ROOMS
+               for file in sorted(glob.glob(os.path.join(SOURCE, "src", room, "**", "*.c"), recursive=True))]
+    run([CC, "-O0", f"-I{SOURCE}/include", f"-I{SOURCE}/src", f"-I{SOURCE}/third_party", CONSUMER, *sources,
+         "-o", scratch("bare"), "-lm", "-lpthread"])
     runs(scratch("bare"))
 
 
