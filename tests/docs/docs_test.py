@@ -21,8 +21,8 @@ HISTORY = ["CHANGELOG.md", "docs/notes/"]
 
 
 def listed():
-    done = subprocess.run(["git", "-C", SOURCE, "ls-files"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-                          check=False)
+    done = subprocess.run(["git", "-C", SOURCE, "ls-files"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          text=True, check=False)
     if done.returncode != 0:
         raise script.Skip("not a checkout of git")
     return [path for path in done.stdout.splitlines() if os.path.exists(os.path.join(SOURCE, path))]

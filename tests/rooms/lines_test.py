@@ -13,9 +13,8 @@ from script import check
 
 LIMIT = 120
 # Folders, or single files, whose lines are not held yet.  What is done leaves this list; nothing enters it.
-NOT_YET = ["CHANGELOG.md", "CMakeLists.txt", "CMakePresets.json", "Makefile", "README.md", "bench/b200.py",
-           "bench/b200.sh", "bench/cpu/", "bench/gpu/", "bench/model/", "bench/results/", "cmake/", "cudasim/",
-           "docs/", "examples/", "fuzz/", "include/", "scripts/need", "src/cli/", "src/core/", "src/cpu/",
+NOT_YET = ["CHANGELOG.md", "CMakeLists.txt", "CMakePresets.json", "Makefile", "bench/cpu/", "bench/gpu/", "cmake/", "cudasim/",
+           "examples/", "fuzz/", "include/", "scripts/need", "src/cli/", "src/core/", "src/cpu/",
            "src/cuda/", "src/exact/", "src/file/", "src/format/", "src/layout/", "src/matrix/", "src/plan/",
            "src/product/", "src/quantize/", "tests/CMakeLists.txt", "tests/bugs.py", "tests/checkpoint_file.py",
            "tests/cli/", "tests/core/", "tests/counted.h", "tests/cpu/", "tests/cuda/", "tests/exact/",
