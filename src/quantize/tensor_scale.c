@@ -14,85 +14,75 @@ struct amax_job {
     struct bsmi_clamp clamp;
     const struct bsmi_preset_rule *preset;               /* NULL: none */
     struct bsmi_walk walk;
+    int64_t stretch;                      /* columns that amax_of takes at a time */
+    /* The largest finite magnitude of a row's columns [k, k + count), as the bits of a double. */
+    uint64_t (*amax_of)(const struct bsmi_reals *source, int64_t batch, int64_t row, int64_t k, int64_t count);
     uint64_t amax_bits[BSMI_WALK_TASKS];  /* of doubles */
     float tensor_scale;
 };
 
-static uint32_t largest_finite(const float *x, int64_t count, uint32_t so_far)
+static uint64_t amax_of_fp32(const struct bsmi_reals *source, int64_t batch, int64_t row, int64_t k, int64_t count)
 {
+    float x[BSMI_PIECE];
+    uint32_t largest = 0;
+    bsmi_reals_row(source, batch, row, k, count, x);
     for (int64_t i = 0; i < count; i++) {
         const uint32_t magnitude = bsmi_float_bits(x[i]) & 0x7fffffff;
-        so_far = BSMI_MAX(so_far, magnitude < 0x7f800000 ? magnitude : 0);
+        largest = BSMI_MAX(largest, magnitude < 0x7f800000 ? magnitude : 0);
     }
-    return so_far;
+    return bsmi_double_bits((double)bsmi_float_from_bits(largest));
 }
 
-/* Of fp16 or bf16, whose bits grow as their magnitudes do. */
-static uint16_t largest_finite_narrow(const uint16_t *x, int64_t count, int16_t infinity)
+static uint64_t amax_of_fp64(const struct bsmi_reals *source, int64_t batch, int64_t row, int64_t k, int64_t count)
 {
+    double x[BSMI_PIECE];
+    uint64_t largest = 0;
+    bsmi_reals_row_wide(source, batch, row, k, count, x);
+    for (int64_t i = 0; i < count; i++) {
+        const uint64_t magnitude = bsmi_double_bits(x[i]) & ~((uint64_t)1 << 63);
+        largest = BSMI_MAX(largest, magnitude < (uint64_t)0x7ff << 52 ? magnitude : 0);
+    }
+    return largest;
+}
+
+/* fp16 and bf16, whose bits grow as their magnitudes do, where they follow one another. */
+static uint64_t amax_of_16_bits(const struct bsmi_reals *source, int64_t batch, int64_t row, int64_t k, int64_t count)
+{
+    const uint16_t *x = (const uint16_t *)(const void *)source->data + bsmi_real_index(source, batch, row, k);
+    const bool bf16 = source->type == BSM_REAL_BF16;
+    const int16_t infinity = bf16 ? 0x7f80 : 0x7c00;
     int16_t largest = 0;
     for (int64_t i = 0; i < count; i++) {
         const int16_t magnitude = (int16_t)(x[i] & 0x7fff), finite = magnitude < infinity ? magnitude : 0;
         largest = BSMI_MAX(largest, finite);
     }
-    return (uint16_t)largest;
+    return bsmi_double_bits(bsmi_widen(bf16 ? bsmi_bf16_to_float((uint16_t)largest) : bsmi_fp16_to_float((uint16_t)largest)));
 }
 
-static uint64_t largest_finite_wide(const double *x, int64_t count, uint64_t so_far)
+/* Rows that are converted advance together, stretch by stretch, for the sake of transposed sources; numbers of 16 bits that follow
+ * one another are read where they lie, a row's whole span at a time. */
+static void choose_amax(struct amax_job *job)
 {
-    for (int64_t i = 0; i < count; i++) {
-        const uint64_t magnitude = bsmi_double_bits(x[i]) & ~((uint64_t)1 << 63);
-        so_far = BSMI_MAX(so_far, magnitude < (uint64_t)0x7ff << 52 ? magnitude : 0);
-    }
-    return so_far;
+    const struct bsmi_reals *source = job->source;
+    const bool narrow = source->column_stride == 1 && (source->type == BSM_REAL_BF16 || source->type == BSM_REAL_FP16);
+    job->stretch = narrow ? BSMI_WALK_SPAN : BSMI_PIECE;
+    job->amax_of = narrow ? amax_of_16_bits : source->type == BSM_REAL_FP64 ? amax_of_fp64 : amax_of_fp32;
 }
 
 static void amax_task(void *argument, int64_t task, int worker)
 {
     struct amax_job *job = argument;
-    struct bsmi_walk_place place = bsmi_walk_start(&job->walk, task);
-    struct bsmi_piece piece;
-    float x[BSMI_PIECE];
-    uint32_t amax = 0;
-    (void)worker;
-    while (bsmi_walk_next(&job->walk, &place, &piece)) {
-        bsmi_reals_row(job->source, piece.batch, piece.row, piece.k, piece.count, x);
-        amax = largest_finite(x, piece.count, amax);
-    }
-    job->amax_bits[task] = bsmi_double_bits((double)bsmi_float_from_bits(amax));
-}
-
-/* Numbers of 16 bits that follow one another. */
-static void narrow_amax_task(void *argument, int64_t task, int worker)
-{
-    struct amax_job *job = argument;
-    const struct bsmi_reals *source = job->source;
-    const bool bf16 = source->type == BSM_REAL_BF16;
-    struct bsmi_walk_place place = bsmi_walk_start(&job->walk, task);
-    uint16_t amax = 0;
+    const struct bsmi_walk_place place = bsmi_walk_start(&job->walk, task);
+    uint64_t amax = 0;
     (void)worker;
     for (int64_t unit = place.unit; unit < place.end_unit; unit++) {
         const struct bsmi_walk_area area = bsmi_walk_area(&job->walk, unit);
-        for (int64_t row = area.row; row < area.row + area.rows; row++) {
-            const uint16_t *x = (const uint16_t *)(const void *)source->data + bsmi_real_index(source, area.batch, row, area.k);
-            const uint16_t here = largest_finite_narrow(x, area.columns, bf16 ? 0x7f80 : 0x7c00);
-            amax = BSMI_MAX(amax, here);
-        }
-    }
-    job->amax_bits[task] = bsmi_double_bits(bsmi_widen(bf16 ? bsmi_bf16_to_float(amax) : bsmi_fp16_to_float(amax)));
-}
-
-static void wide_amax_task(void *argument, int64_t task, int worker)
-{
-    struct amax_job *job = argument;
-    struct bsmi_walk_place place = bsmi_walk_start(&job->walk, task);
-    struct bsmi_piece piece;
-    double x[BSMI_PIECE];
-    uint64_t amax = 0;
-    (void)worker;
-    while (bsmi_walk_next(&job->walk, &place, &piece)) {
-        bsmi_reals_row_wide(job->source, piece.batch, piece.row, piece.k, piece.count, x);
-        amax = largest_finite_wide(x, piece.count, amax);
+        for (int64_t k = 0; k < area.columns; k += job->stretch)
+            for (int64_t row = area.row; row < area.row + area.rows; row++) {
+                const int64_t count = BSMI_MIN(job->stretch, area.columns - k);
+                const uint64_t here = job->amax_of(job->source, area.batch, row, area.k + k, count);
+                amax = BSMI_MAX(amax, here);
+            }
     }
     job->amax_bits[task] = amax;
 }
@@ -150,9 +140,8 @@ float bsmi_tensor_scale_compute(int threads, const struct bsmi_reals *source, co
     if (options->preset != BSM_PRESET_NONE)
         job.preset = bsmi_preset_choose(options->preset, destination->format, true, destination->tensor_scale_use);
     job.walk = bsmi_walk_make((struct bsmi_shape){ source->rows, source->columns, source->batch });
-    const bool narrow = source->column_stride == 1 && (source->type == BSM_REAL_BF16 || source->type == BSM_REAL_FP16);
-    bsmi_parallel_for(threads, job.walk.tasks,
-                      narrow ? narrow_amax_task : source->type == BSM_REAL_FP64 ? wide_amax_task : amax_task, &job);
+    choose_amax(&job);
+    bsmi_parallel_for(threads, job.walk.tasks, amax_task, &job);
     bsmi_parallel_for(1, 1, scale_task, &job);
     return job.tensor_scale;
 }
