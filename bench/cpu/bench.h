@@ -13,7 +13,8 @@ enum kind {
     KIND_SGEMM,                           /* OpenBLAS on operands dequantized beforehand: sgemm, sgemv where M is 1 */
     KIND_BANDWIDTH,                       /* reading memory: the ratio is of bytes of weights a second */
     KIND_THREADS,                         /* ours on `base` threads */
-    KIND_COPY,                            /* memcpy that moves as many bytes as quantizing or dequantizing reads and writes; M x K numbers */
+    KIND_COPY,                            /* memcpy that moves as many bytes as quantizing or dequantizing reads and
+                                             writes; M x K numbers */
     KIND_COUNT
 };
 
@@ -22,7 +23,7 @@ struct work {
     bsm_format a, b;
     int64_t m, n, k;
     double reach, aim;                    /* of the ratio: the peer's time over ours */
-    bool prepacked;                       /* B's panels were made beforehand */
+    bool prepacked;                       /* B was prepacked (bsm_plan_pack_b) */
     bool back;                            /* of KIND_COPY: codes are dequantized */
 };
 
@@ -44,7 +45,8 @@ struct table {
 
 /* work.c: measures one row in alternating rounds; samples last at least `seconds`. */
 struct blas_peer;
-void measure_row(bsm_context *const contexts[2], const struct blas_peer *peer, int rounds, double seconds, struct row *row);
+void measure_row(bsm_context *const contexts[2], const struct blas_peer *peer, int rounds, double seconds,
+                 struct row *row);
 
 /* clock.c: time of the calling thread, which other work on the machine takes nothing of, and time on the wall. */
 double thread_seconds(void);

@@ -1,8 +1,9 @@
-/* bench_cpu [--rounds N] [--seconds S] [--base N] [--threads N] [--only WORD[+WORD...]] [--commit TEXT] [--json FILE] [--svg FILE]
+/* bench_cpu [--rounds N] [--seconds S] [--base N] [--threads N] [--only WORD[+WORD...]] [--commit TEXT] [--json FILE]
+ * [--svg FILE]
  *
- * Ours and the peer take turns in one process, each on `base` threads (1); the rows of threads have more of them.  On one thread
- * the clock is its processor time, so that other work on the machine costs its caches and its frequency alone; several threads are
- * timed by the wall.  Operands are as they are stored. */
+ * Ours and the peer take turns in one process, each on `base` threads (1); the rows of threads have more of them.  On
+ * one thread the clock is its processor time, so that other work on the machine costs its caches and its frequency
+ * alone; several threads are timed by the wall.  Operands are as they are stored. */
 #include "bench.h"
 #include "cli/machine/blas_peer.h"
 #include "cli/cli.h"
@@ -140,9 +141,8 @@ int main(int argc, char **argv)
     struct settings s = { .rounds = 51, .base = 1, .threads = 2, .seconds = 0.02, .only = "", .commit = "unknown" };
     if (!parse(argc, argv, &s)) {
         fprintf(stderr,
-                "usage: %s [--rounds 1..%d] [--seconds S] [--base N] [--threads N, more than base] [--only WORD[+WORD...]] [--commit TEXT] "
-                "[--json FILE] "
-                "[--svg FILE]\n",
+                "usage: %s [--rounds 1..%d] [--seconds S] [--base N] [--threads N, more than base]\n"
+                "       [--only WORD[+WORD...]] [--commit TEXT] [--json FILE] [--svg FILE]\n",
                 argv[0], MOST_ROUNDS);
         return 2;
     }

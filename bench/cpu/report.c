@@ -38,12 +38,13 @@ static double speed(const struct row *row, const double *seconds)
 void report_text(const struct table *t, FILE *file)
 {
     static const struct cli_column columns[] = {
-        { "work", CLI_LEFT },   { "shape", CLI_LEFT },    { "beside", CLI_LEFT }, { "ours", CLI_RIGHT }, { "ratio", CLI_RIGHT },
-        { "paired", CLI_RIGHT }, { "reach", CLI_RIGHT }, { "aim", CLI_RIGHT },   { "kernel", CLI_LEFT },
+        { "work", CLI_LEFT },   { "shape", CLI_LEFT },   { "beside", CLI_LEFT },
+        { "ours", CLI_RIGHT },  { "ratio", CLI_RIGHT },  { "paired", CLI_RIGHT },
+        { "reach", CLI_RIGHT }, { "aim", CLI_RIGHT },    { "kernel", CLI_LEFT },
     };
     struct cli_table *table = cli_table_new(columns, 9);
-    fprintf(file, "%s (%s), %s, commit %s, load %s at the start\n%d alternating rounds, %d thread%s; peer: %s\n\n", t->machine,
-            t->cpu, t->date, t->commit, t->load, t->rounds, t->base, t->base == 1 ? "" : "s",
+    fprintf(file, "%s (%s), %s, commit %s, load %s at the start\n%d alternating rounds, %d thread%s; peer: %s\n\n",
+            t->machine, t->cpu, t->date, t->commit, t->load, t->rounds, t->base, t->base == 1 ? "" : "s",
             t->peer[0] != '\0' ? t->peer : "no BLAS library here: rows beside sgemm are left out");
     for (int i = 0; i < t->count; i++) {
         const struct row *row = &t->rows[i];
@@ -52,7 +53,8 @@ void report_text(const struct table *t, FILE *file)
         row_names(row, what, shape, sizeof what);
         cli_table_cell(table, "%s", what);
         cli_table_cell(table, "%s", shape);
-        cli_table_cell(table, "%s", row->work.kind == KIND_SGEMM && row->work.m == 1 ? "sgemv" : kind_name(row->work.kind));
+        cli_table_cell(table, "%s",
+                       row->work.kind == KIND_SGEMM && row->work.m == 1 ? "sgemv" : kind_name(row->work.kind));
         cli_table_cell(table, "%.1f", speed(row, row->ours));
         cli_table_cell(table, "%.2f", row_ratio(row));
         cli_table_cell(table, "%.2f", paired_ratio(row->peer, row->ours, row->rounds));
@@ -63,10 +65,9 @@ void report_text(const struct table *t, FILE *file)
     cli_table_print(table, file);
     cli_table_free(table);
     fprintf(file,
-            "\nours: GFLOP/s, best round (quantizers: GB/s read and written).  ratio: the peer's time over ours, best over best; "
-            "paired: median\nof the rounds' own ratios.  threads: one thread's time over that of several.  bandwidth: the time in "
-            "which "
-            "the weights can be read.\n");
+            "\nours: GFLOP/s, best round (quantizers: GB/s read and written).  ratio: the peer's time over ours,\n"
+            "best over best; paired: median of the rounds' own ratios.  threads: one thread's time over that of\n"
+            "several.  bandwidth: the time in which the weights can be read.\n");
 }
 
 void report_json(const struct table *t, FILE *file)

@@ -10,7 +10,7 @@
 struct operands {
     bsm_matrix a, b, d;
     float *a_fp32, *b_fp32, *numbers;
-    void *panels;                         /* of B; NULL: B is read as it is stored */
+    void *prepacked_b;                    /* NULL: B is read as it is stored */
     unsigned char *copy_from, *copy_to;
     size_t copy_bytes, weight_bytes, scale_bytes;
     uint64_t state, read;
@@ -57,7 +57,8 @@ static bsm_matrix make(uint64_t *state, bsm_format format, int64_t rows, int64_t
         if (size > 1 && i % size == size - 1) code = (uint8_t)(0x38 | (code & 0x87));
         bytes[i] = code;
     }
-    for (int64_t i = 0; i < scales; i++) scale[i] = (uint8_t)((format == BSM_NVFP4 ? 0x30 : 120) + next_random(state) % 8);
+    for (int64_t i = 0; i < scales; i++)
+        scale[i] = (uint8_t)((format == BSM_NVFP4 ? 0x30 : 120) + next_random(state) % 8);
     m.data = bytes;
     m.scales = scales > 0 ? scale : NULL;
     if (scales == 0) free(scale);
@@ -66,7 +67,8 @@ static bsm_matrix make(uint64_t *state, bsm_format format, int64_t rows, int64_t
 
 static bsm_real_matrix reals(float *data, int64_t rows, int64_t columns)
 {
-    return (bsm_real_matrix) { .struct_size = sizeof(bsm_real_matrix), .type = BSM_REAL_FP32, .rows = rows, .columns = columns,
+    return (bsm_real_matrix) { .struct_size = sizeof(bsm_real_matrix), .type = BSM_REAL_FP32, .rows = rows,
+                               .columns = columns,
                                .data = data, .row_stride = columns, .column_stride = 1 };
 }
 
@@ -78,20 +80,21 @@ static float *dequantized(bsm_context *context, const bsm_matrix *m)
     return values;
 }
 
-/* The sides ------------------------------------------------------------------------------------------------------------- */
+/* The sides -------------------------------------------------------------------------------------------------------- */
 
 static bool run_product(void *argument)
 {
     const struct call *c = argument;
     const bsm_matmul product = { .struct_size = sizeof product, .a = &c->o->a, .b = &c->o->b, .d = &c->o->d,
-                                 .b_panels = c->o->panels };
+                                 .b_panels = c->o->prepacked_b };
     return bsm_multiply(c->context, &product) == BSM_OK;
 }
 
 static bool run_sgemm(void *argument)
 {
     const struct call *c = argument;
-    if (c->work->m == 1) blas_peer_multiply_vector(c->peer, c->work->n, c->work->k, c->o->b_fp32, c->o->a_fp32, c->o->d.data);
+    if (c->work->m == 1)
+        blas_peer_multiply_vector(c->peer, c->work->n, c->work->k, c->o->b_fp32, c->o->a_fp32, c->o->d.data);
     else blas_peer_multiply(c->peer, c->work->m, c->work->n, c->work->k, c->o->a_fp32, c->o->b_fp32, c->o->d.data);
     return true;
 }
@@ -200,7 +203,8 @@ static void pack_weights(bsm_context *context, struct operands *o)
     const bsm_matmul product = { .struct_size = sizeof product, .a = &o->a, .b = &o->b, .d = &o->d };
     if (bsm_plan_create(context, &product, &plan) != BSM_OK) return;
     const size_t bytes = bsm_plan_b_panels_bytes(plan);
-    if (bytes > 0 && posix_memalign(&o->panels, 64, bytes) == 0 && bsm_plan_pack_b(plan, &product, o->panels, bytes) != BSM_OK)
+    if (bytes > 0 && posix_memalign(&o->prepacked_b, 64, bytes) == 0
+        && bsm_plan_pack_b(plan, &product, o->prepacked_b, bytes) != BSM_OK)
         fprintf(stderr, "%s\n", bsm_last_error());
     bsm_plan_destroy(plan);
 }
@@ -208,10 +212,11 @@ static void pack_weights(bsm_context *context, struct operands *o)
 static void free_operands(struct operands *o)
 {
     free(o->a.data), free(o->a.scales), free(o->b.data), free(o->b.scales), free(o->d.data);
-    free(o->a_fp32), free(o->b_fp32), free(o->numbers), free(o->panels), free(o->copy_from), free(o->copy_to);
+    free(o->a_fp32), free(o->b_fp32), free(o->numbers), free(o->prepacked_b), free(o->copy_from), free(o->copy_to);
 }
 
-void measure_row(bsm_context *const contexts[2], const struct blas_peer *peer, int rounds, double seconds, struct row *row)
+void measure_row(bsm_context *const contexts[2], const struct blas_peer *peer, int rounds, double seconds,
+                 struct row *row)
 {
     static bool (*const peers[KIND_COUNT])(void *) = { run_sgemm, run_read, run_product, run_copy };
     const struct work *w = &row->work;
@@ -222,7 +227,10 @@ void measure_row(bsm_context *const contexts[2], const struct blas_peer *peer, i
     if (w->prepacked) pack_weights(contexts[0], &o);
     double (*const clock)(void) = row->threads > 1 ? wall_seconds : thread_seconds;
     struct call call = { mine, peer, &o, w }, alone = { contexts[0], peer, &o, w };
-    struct side ours = { w->kind != KIND_COPY ? run_product : w->back ? run_dequantize : run_quantize, &call, clock, 0 };
+    struct side ours = { w->kind != KIND_COPY ? run_product
+                         : w->back            ? run_dequantize
+                                              : run_quantize,
+                         &call, clock, 0 };
     struct side other = { peers[w->kind], &alone, clock, 0 };
     row->measured = alternate(&ours, &other, rounds, seconds, row);
     if (!row->measured) fprintf(stderr, "bench_cpu: %s\n", bsm_last_error());

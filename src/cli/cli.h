@@ -1,19 +1,21 @@
 /* What the verbs of the command share.
  *
- * A verb is a file in commands/NAME that defines one `const struct cli_verb cli_verb_NAME`; to add it: that file, its name in
- * CMakeLists.txt, one line in verbs.h.  The verb's options are rows of one table, from which parsing, errors and --help come:
+ * A verb is a file in commands/NAME that defines one `const struct cli_verb cli_verb_NAME`; to add it: that file, its
+ * name in CMakeLists.txt, one line in verbs.h.  The verb's options are rows of one table, from which parsing, errors
+ * and --help come:
  *
  *     struct settings { const char *input; int64_t rows; bsm_format format; bool exact; };
  *     static const struct settings defaults = { .rows = 256, .format = BSM_MXFP4 };
  *     static const struct cli_option options[] = {
- *         { "INPUT.npy", 0,   NULL,     "the matrix",             CLI_TEXT(struct settings, input),    .required = true },
- *         { "--rows",    'r', "N",      "rows to show",           CLI_INTEGER(struct settings, rows),  .low = 1, .high = 1000 },
- *         { "--format",  0,   "FORMAT", "what it is made into",   CLI_FORMAT(struct settings, format) },
- *         { "--exact",   0,   NULL,     "sums without rounding",  CLI_FLAG(struct settings, exact) },
+ *         { "INPUT.npy", 0,   NULL,     "the matrix",            CLI_TEXT(struct settings, input), .required = true },
+ *         { "--rows",    'r', "N",      "rows to show",          CLI_INTEGER(struct settings, rows), .low = 1 },
+ *         { "--format",  0,   "FORMAT", "what it is made into",  CLI_FORMAT(struct settings, format) },
+ *         { "--exact",   0,   NULL,     "sums without rounding", CLI_FLAG(struct settings, exact) },
  *         { .name = NULL }
  *     };
  *     static int run(struct cli *cli, const void *given) { const struct settings *s = given; ... return CLI_DONE; }
- *     const struct cli_verb cli_verb_show = { .name = "show", .summary = "...", .usage = "INPUT.npy [options]", .about = "...",
+ *     const struct cli_verb cli_verb_show = {
+ *         .name = "show", .summary = "...", .usage = "INPUT.npy [options]", .about = "...",
  *         .example = "blockscale show X.npy --rows 4", .options = options, .defaults = &defaults,
  *         .settings_bytes = sizeof defaults, .run = run };
  *
@@ -30,7 +32,7 @@ enum cli_exit {
     CLI_DONE = 0,
     CLI_DIFFERS = 1,                     /* it ran, and what was compared is different */
     CLI_WRONG_USAGE = 2,                 /* the command line (or environment) */
-    CLI_BAD_INPUT = 3,                   /* files, memory, what the library refused; stdout or a disk that takes no more */
+    CLI_BAD_INPUT = 3,                   /* files, memory, what the library refused; a full stdout or disk */
     CLI_NO_DEVICE = 4
 };
 
@@ -38,11 +40,11 @@ enum cli_exit {
 struct cli {
     const struct cli_verb *verb;
     bsm_context *context;                /* made from --threads and --cpu before the verb runs, destroyed after it */
-    uint64_t seed;                       /* --seed, 1 unless given; random data and stochastic rounding come from it alone */
+    uint64_t seed;                       /* --seed, 1 unless given: of random data and stochastic rounding */
     bool json;                           /* --json: one JSON value on stdout instead of text */
 };
 
-/* Options ------------------------------------------------------------------------------------------------------------ */
+/* Options ---------------------------------------------------------------------------------------------------------- */
 
 struct cli_option;
 
@@ -59,36 +61,41 @@ struct cli_choices {
 };
 
 struct cli_option {
-    const char *name;                    /* "--rows"; without dashes it is a positional argument, taken in the table's order */
+    const char *name;                    /* "--rows"; without dashes: a positional argument, in the table's order */
     char letter;                         /* 'r' for -r; 0: none */
     const char *value;                   /* placeholder for --help, NULL for flags and positional arguments */
     const char *help;
     cli_parser *parse;                   /* these three come from the macros below, which check the type of the field */
     size_t offset;
     const struct cli_choices *choices;
-    const char *listed_by;               /* the command that lists the choices where --help and errors do not, or NULL */
-    int64_t low, high;                   /* of CLI_INTEGER and CLI_RANGE, both included; both 0: no bounds but the type's */
+    const char *listed_by;               /* NULL, or the command that lists the choices for --help and errors */
+    int64_t low, high;                   /* of CLI_INTEGER and CLI_RANGE, included; both 0: the type's bounds */
     bool required;
 };
 
 #define CLI_FIELD(settings, field, type) \
     (offsetof(settings, field) + 0 * sizeof(char[_Generic(((settings *)0)->field, type: 1, default: -1)]))
 
-#define CLI_FLAG(settings, field)       cli_flag, CLI_FIELD(settings, field, bool), .choices = NULL           /* takes no value */
-#define CLI_TEXT(settings, field)       cli_text, CLI_FIELD(settings, field, const char *), .choices = NULL      /* not empty */
+/* The type of the field is that of the macro's name: a flag takes no value, a text is not empty, an unsigned number is
+ * 0 .. 2^64-1, a float may be inf or nan, and formats are a set of bits. */
+#define CLI_FLAG(settings, field)       cli_flag, CLI_FIELD(settings, field, bool), .choices = NULL
+#define CLI_TEXT(settings, field)       cli_text, CLI_FIELD(settings, field, const char *), .choices = NULL
 #define CLI_INTEGER(settings, field)    cli_integer, CLI_FIELD(settings, field, int64_t), .choices = NULL
-#define CLI_UNSIGNED(settings, field)   cli_unsigned, CLI_FIELD(settings, field, uint64_t), .choices = NULL      /* 0 .. 2^64-1 */
-#define CLI_FLOAT(settings, field)      cli_float, CLI_FIELD(settings, field, float), .choices = NULL         /* inf and nan too */
+#define CLI_UNSIGNED(settings, field)   cli_unsigned, CLI_FIELD(settings, field, uint64_t), .choices = NULL
+#define CLI_FLOAT(settings, field)      cli_float, CLI_FIELD(settings, field, float), .choices = NULL
 #define CLI_RANGE(settings, field)      cli_range, CLI_FIELD(settings, field, struct cli_range), .choices = NULL
-#define CLI_LAYOUT(settings, field)     cli_layout, CLI_FIELD(settings, field, bsm_scale_layout), .choices = &cli_layouts
-#define CLI_FORMAT(settings, field)     cli_choice, CLI_FIELD(settings, field, bsm_format), .choices = &cli_formats
-#define CLI_FORMATS(settings, field)    cli_choice_set, CLI_FIELD(settings, field, uint64_t), .choices = &cli_formats   /* bits */
-#define CLI_RECIPE(settings, field)     cli_choice, CLI_FIELD(settings, field, bsm_recipe), .choices = &cli_recipes
-#define CLI_PACKING(settings, field)    cli_choice, CLI_FIELD(settings, field, bsm_packing), .choices = &cli_packings
-#define CLI_ACTIVATION(settings, field) cli_choice, CLI_FIELD(settings, field, bsm_activation), .choices = &cli_activations
-#define CLI_COMPUTE(settings, field)    cli_choice, CLI_FIELD(settings, field, bsm_compute), .choices = &cli_computes
-#define CLI_ORDER(settings, field)      cli_choice, CLI_FIELD(settings, field, bsm_order), .choices = &cli_orders
-#define CLI_GATE(settings, field)       cli_choice, CLI_FIELD(settings, field, bsm_gate), .choices = &cli_gates
+#define CLI_LAYOUT(settings, field) \
+    cli_layout, CLI_FIELD(settings, field, bsm_scale_layout), .choices = &cli_layouts
+#define CLI_FORMAT(settings, field)     CLI_ENUM(settings, field, bsm_format, cli_formats)
+#define CLI_FORMATS(settings, field)    cli_choice_set, CLI_FIELD(settings, field, uint64_t), .choices = &cli_formats
+#define CLI_RECIPE(settings, field)     CLI_ENUM(settings, field, bsm_recipe, cli_recipes)
+#define CLI_PACKING(settings, field)    CLI_ENUM(settings, field, bsm_packing, cli_packings)
+#define CLI_ACTIVATION(settings, field) CLI_ENUM(settings, field, bsm_activation, cli_activations)
+#define CLI_COMPUTE(settings, field)    CLI_ENUM(settings, field, bsm_compute, cli_computes)
+#define CLI_ORDER(settings, field)      CLI_ENUM(settings, field, bsm_order, cli_orders)
+#define CLI_GATE(settings, field)       CLI_ENUM(settings, field, bsm_gate, cli_gates)
+#define CLI_ENUM(settings, field, type, its_choices) \
+    cli_choice, CLI_FIELD(settings, field, type), .choices = &(its_choices)
 /* A verb's own list: an int and its struct cli_choices. */
 #define CLI_CHOICE(settings, field, its_choices) cli_choice, CLI_FIELD(settings, field, int), .choices = its_choices
 
@@ -96,8 +103,8 @@ struct cli_option {
 struct cli_range { int64_t first, last, step; };
 
 cli_parser cli_flag, cli_text, cli_integer, cli_unsigned, cli_float, cli_range, cli_layout, cli_choice, cli_choice_set;
-extern const struct cli_choices cli_formats, cli_layouts, cli_recipes, cli_packings, cli_activations, cli_gates, cli_computes,
-    cli_orders;
+extern const struct cli_choices cli_formats, cli_layouts, cli_recipes, cli_packings, cli_activations, cli_gates,
+    cli_computes, cli_orders;
 
 /* Other names that help tells of; NULL-terminated, or NULL where there are none. */
 const char *const *cli_choice_aliases(const struct cli_choices *choices);
@@ -107,7 +114,7 @@ void cli_list_choices(const struct cli_choices *choices, char *text, size_t room
 /* Position of a name in a NULL-terminated list, -1 when it is not in it: from_name for a verb's own choices. */
 int cli_name_index(const char *const *names, const char *name);
 
-/* Verbs -------------------------------------------------------------------------------------------------------------- */
+/* Verbs ------------------------------------------------------------------------------------------------------------ */
 
 struct cli_verb {
     const char *name;
@@ -136,7 +143,7 @@ extern const char cli_about[], cli_exit_codes[];
 /* The name nearest to a mistyped one, NULL when none is near: "did you mean". */
 const char *cli_nearest(const char *given, const char *(*name)(const void *list, int index), const void *list);
 
-/* Errors: each prints "blockscale VERB: sentence" to stderr and returns an exit code -------------------------------------- */
+/* Errors: each prints "blockscale VERB: sentence" to stderr and returns an exit code ------------------------------- */
 
 __attribute__((format(printf, 2, 3))) int cli_wrong_usage(const struct cli *cli, const char *format, ...);    /* 2 */
 __attribute__((format(printf, 2, 3))) int cli_bad_input(const struct cli *cli, const char *format, ...);      /* 3 */
@@ -145,27 +152,29 @@ int cli_library_failed(const struct cli *cli, const char *what, bsm_status statu
 /* Progress and remarks: to stderr. */
 __attribute__((format(printf, 2, 3))) void cli_note(const struct cli *cli, const char *format, ...);
 
-/* Output files: all complete, or none ---------------------------------------------------------------------------------- */
+/* Output files: all complete, or none ------------------------------------------------------------------------------ */
 
-/* Opens a temporary file beside path, to be written by the verb; never closed by it.  After the verb returned CLI_DONE or
- * CLI_DIFFERS and stdout took everything, main renames all of them to their paths; otherwise, and when a signal or a fault ends the
- * command, they are removed and what lay at the paths is untouched (a renaming that fails takes new files back, but not what it
- * replaced).  A path that is a device or a pipe is written directly.  Returns NULL after printing why not; return CLI_BAD_INPUT
- * then. */
+/* Opens a temporary file beside path, to be written by the verb; never closed by it.  After the verb returned CLI_DONE
+ * or CLI_DIFFERS and stdout took everything, main renames all of them to their paths; otherwise, and when a signal or a
+ * fault ends the command, they are removed and what lay at the paths is untouched (a renaming that fails takes new
+ * files back, but not what it replaced).  A path that is a device or a pipe is written directly.  Returns NULL after
+ * printing why not; return CLI_BAD_INPUT then. */
 FILE *cli_output(struct cli *cli, const char *path);
-/* Makes a folder for outputs, unless it is there: it is removed again where they are.  One a run.  Returns CLI_DONE, or prints and
- * returns CLI_BAD_INPUT. */
+/* Makes a folder for outputs, unless it is there: it is removed again where they are.  One a run.  Returns CLI_DONE, or
+ * prints and returns CLI_BAD_INPUT. */
 int cli_output_folder(struct cli *cli, const char *path);
 /* A file that the verb reads: cli_output then refuses it as an output. */
 void cli_input(const char *path);
-/* The same file, of an .npy array: header and data are written.  Returns CLI_DONE, or prints and returns CLI_BAD_INPUT. */
-int cli_output_npy(struct cli *cli, const char *path, bsm_npy_type type, int rank, const int64_t *shape, const void *data);
+/* The same file, of an .npy array: header and data are written.  Returns CLI_DONE, or prints and returns
+ * CLI_BAD_INPUT. */
+int cli_output_npy(struct cli *cli, const char *path, bsm_npy_type type, int rank, const int64_t *shape,
+                   const void *data);
 
 /* For main alone.  cli_outputs_finish(cli, true) keeps the files: flushes stdout, then them, then renames. */
 void cli_outputs_start(void);
 int cli_outputs_finish(const struct cli *cli, bool keep);
 
-/* Tables: aligned columns, counted in code points of UTF-8 ------------------------------------------------------------- */
+/* Tables: aligned columns, counted in code points of UTF-8 --------------------------------------------------------- */
 
 enum cli_align { CLI_LEFT, CLI_RIGHT };
 struct cli_column { const char *title; enum cli_align align; };
@@ -179,14 +188,14 @@ void cli_table_print(const struct cli_table *table, FILE *file);
 void cli_table_free(struct cli_table *table);
 /* Columns that a text takes on a terminal. */
 int cli_text_width(const char *text);
-/* What people read is printed in at most so many columns.  A table that would be wider gives texts of its first column that are
- * too long a line of their own. */
+/* What people read is printed in at most so many columns.  A table that would be wider gives texts of its first column
+ * that are too long a line of their own. */
 enum { CLI_PAGE_WIDTH = 100 };
-/* Prints words and a line break, with line breaks before CLI_PAGE_WIDTH; column: where the first word stands; indent: where the
- * following lines begin.  "\n" in the text starts a new line. */
+/* Prints words and a line break, with line breaks before CLI_PAGE_WIDTH; column: where the first word stands; indent:
+ * where the following lines begin.  "\n" in the text starts a new line. */
 void cli_print_wrapped(FILE *file, const char *text, int column, int indent);
 
-/* JSON ------------------------------------------------------------------------------------------------------------------ */
+/* JSON ------------------------------------------------------------------------------------------------------------- */
 
 /* A writer that puts the commas and the indentation; key is NULL inside arrays and at the top. */
 enum { CLI_JSON_DEPTH = 16 };            /* objects and arrays in one another, at most one less */
@@ -194,13 +203,15 @@ struct cli_json { FILE *file; int depth; bool empty[CLI_JSON_DEPTH]; char closer
 struct cli_json cli_json_to(FILE *file);
 void cli_json_object(struct cli_json *json, const char *key);
 void cli_json_array(struct cli_json *json, const char *key);
-void cli_json_end(struct cli_json *json);                  /* of the innermost object or array; a newline after the last */
+void cli_json_end(struct cli_json *json);                  /* of the innermost object or array; a newline after the
+                                                              last */
 void cli_json_text(struct cli_json *json, const char *key, const char *value);    /* NULL: null */
 void cli_json_integer(struct cli_json *json, const char *key, int64_t value);
-void cli_json_number(struct cli_json *json, const char *key, double value);       /* reads back to the same bits; NaN, inf: null */
+void cli_json_number(struct cli_json *json, const char *key, double value);       /* reads back to the same bits; NaN,
+                                                                                     inf: null */
 void cli_json_boolean(struct cli_json *json, const char *key, bool value);
 
-/* Small things ---------------------------------------------------------------------------------------------------------- */
+/* Small things ----------------------------------------------------------------------------------------------------- */
 
 /* Memory for the command's own buffers; prints and exits with CLI_BAD_INPUT (after removing output files) when there is
  * none, or when count * size overflows.  Aligned to 64 bytes, filled with zeros; free() releases it. */

@@ -33,7 +33,8 @@ static void print_overview(FILE *file)
 {
     fprintf(file, "blockscale: %s\n\nusage: blockscale VERB [arguments]\n\n", cli_about);
     for (int i = 0; cli_verbs[i] != NULL; i++) fprintf(file, "  %-12s %s\n", cli_verbs[i]->name, cli_verbs[i]->summary);
-    fprintf(file, "  %-12s %s\n  %-12s %s\n\n", "help [VERB]", "this text, or that of a verb", "--version", "the version");
+    fprintf(file, "  %-12s %s\n  %-12s %s\n\n", "help [VERB]", "this text, or that of a verb", "--version",
+            "the version");
     fprintf(file, "blockscale VERB --help explains a verb, with an example.\n"
                   "Exit codes: %s\n", cli_exit_codes);
 }
@@ -80,8 +81,10 @@ static int read_cpu_list(const struct cli *cli, const char *list, bsm_context_op
         }
         if (!known) {
             char names[256] = "none";
-            for (int bit = 0; bit < 31; bit++) append_name(names, sizeof names, bsm_cpu_feature_name((uint32_t)1 << bit));
-            return cli_wrong_usage(cli, "--cpu %s: \"%.*s\" is no feature; known are %s", list, (int)length, word, names);
+            for (int bit = 0; bit < 31; bit++)
+                append_name(names, sizeof names, bsm_cpu_feature_name((uint32_t)1 << bit));
+            return cli_wrong_usage(cli, "--cpu %s: \"%.*s\" is no feature; known are %s", list, (int)length, word,
+                                   names);
         }
         word += length;
         if (*word == '\0') return CLI_DONE;
@@ -117,8 +120,8 @@ static int run_verb(const struct cli_verb *verb, int count, char **arguments)
     return result == CLI_DONE || result == CLI_DIFFERS ? (finished != CLI_DONE ? finished : result) : result;
 }
 
-/* A standard descriptor that the caller closed would be given to the first file opened: put something there that fails as
- * a closed one does. */
+/* A standard descriptor that the caller closed would be given to the first file opened: put something there that fails
+ * as a closed one does. */
 static void fill_standard_descriptors(void)
 {
     for (int descriptor = 0; descriptor <= 2; descriptor++)

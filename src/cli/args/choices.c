@@ -1,8 +1,10 @@
 /* The library's enums, by name. */
 #include "cli/cli.h"
 
-_Static_assert(sizeof(bsm_format) == sizeof(int) && sizeof(bsm_recipe) == sizeof(int) && sizeof(bsm_packing) == sizeof(int) &&
-               sizeof(bsm_activation) == sizeof(int) && sizeof(bsm_gate) == sizeof(int), "cli_choice stores an int");
+_Static_assert(sizeof(bsm_format) == sizeof(int) && sizeof(bsm_recipe) == sizeof(int)
+                   && sizeof(bsm_packing) == sizeof(int) && sizeof(bsm_activation) == sizeof(int)
+                   && sizeof(bsm_gate) == sizeof(int),
+               "cli_choice stores an int");
 
 static const char *format_name(int value)
 {

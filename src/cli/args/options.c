@@ -9,7 +9,8 @@ enum { MAX_OPTIONS = 64, HELP_INDENT = 28 };
 const struct cli_option cli_common_options[] = {
     { "--threads", 0, "N", "threads to use, 0 for as many as the machine offers; never changes a result",
       CLI_INTEGER(struct cli_common, threads), .low = 0, .high = 1024 },
-    { "--cpu", 0, "LIST", "CPU features that may be used: names with commas between, or none", CLI_TEXT(struct cli_common, cpu) },
+    { "--cpu", 0, "LIST", "CPU features that may be used: names with commas between, or none",
+      CLI_TEXT(struct cli_common, cpu) },
     { "--seed", 0, "N", "where random numbers start", CLI_UNSIGNED(struct cli_common, seed) },
     { "--json", 0, NULL, "the result as JSON", CLI_FLAG(struct cli_common, json) },
     { "--help", 'h', NULL, "this text", CLI_FLAG(struct cli_common, help) },
@@ -37,14 +38,16 @@ static int fail(const struct parse *p, const char *subject, const char *sentence
 }
 
 /* Finds "--name" (the length first bytes of text) or the letter; *common tells from which table. */
-static const struct cli_option *find(const struct cli_verb *verb, const char *text, size_t length, char letter, bool *common)
+static const struct cli_option *find(const struct cli_verb *verb, const char *text, size_t length, char letter,
+                                     bool *common)
 {
     const struct cli_option *const tables[] = { verb->options, cli_common_options };
     for (int t = 0; t < 2; t++)
         for (const struct cli_option *o = tables[t]; o->name != NULL; o++) {
             *common = t == 1;
             if (cli_is_positional(o)) continue;
-            if (letter != 0 ? o->letter == letter : strlen(o->name) == length && memcmp(o->name, text, length) == 0) return o;
+            if (letter != 0 ? o->letter == letter : strlen(o->name) == length && memcmp(o->name, text, length) == 0)
+                return o;
         }
     return NULL;
 }
@@ -58,8 +61,8 @@ static int store(struct parse *p, const struct cli_option *option, bool common, 
     struct cli_why why = { "" };
     if (option->parse(option, text, destination + option->offset, &why)) return CLI_DONE;
     char subject[256];
-    snprintf(subject, sizeof subject, cli_takes_value(option) && !cli_is_positional(option) ? "%s %.160s" : "%s", option->name,
-             text);
+    snprintf(subject, sizeof subject, cli_takes_value(option) && !cli_is_positional(option) ? "%s %.160s" : "%s",
+             option->name, text);
     return fail(p, subject, why.sentence);
 }
 
@@ -93,7 +96,8 @@ static int unknown(const struct parse *p, const char *text, size_t length)
 /* A number may be negative; any other value that looks like an option is one whose own value was forgotten. */
 static bool looks_like_option(const char *text)
 {
-    return text[0] == '-' && text[1] != '\0' && !(text[1] >= '0' && text[1] <= '9') && text[1] != '.' && strcmp(text, "-inf") != 0;
+    return text[0] == '-' && text[1] != '\0' && !(text[1] >= '0' && text[1] <= '9') && text[1] != '.'
+           && strcmp(text, "-inf") != 0;
 }
 
 /* One option; *used: how many arguments it took. */
@@ -113,7 +117,8 @@ static int parse_option(struct parse *p, int count, char **arguments, int *used)
         if (text[2] != '\0') value = text + 2;
     }
     if (option == NULL) return unknown(p, text, length);
-    if (!cli_takes_value(option)) return value == NULL ? store(p, option, common, "") : fail(p, option->name, "takes no value");
+    if (!cli_takes_value(option))
+        return value == NULL ? store(p, option, common, "") : fail(p, option->name, "takes no value");
     if (value == NULL && (count < 2 || looks_like_option(arguments[1]))) {
         char sentence[128];
         snprintf(sentence, sizeof sentence, "needs a value: %s %s", option->name, option->value);
@@ -147,7 +152,8 @@ int cli_parse(const struct cli_verb *verb, int count, char **arguments, void *se
     for (int i = 0; i < count;) {
         int used = 1, status = CLI_DONE;
         if (!only_positional && strcmp(arguments[i], "--") == 0) only_positional = true;
-        else if (only_positional || arguments[i][0] != '-' || arguments[i][1] == '\0') status = store_positional(&p, arguments[i]);
+        else if (only_positional || arguments[i][0] != '-' || arguments[i][1] == '\0')
+            status = store_positional(&p, arguments[i]);
         else status = parse_option(&p, count - i, arguments + i, &used);
         if (status != CLI_DONE) return status;
         i += used;
@@ -155,7 +161,7 @@ int cli_parse(const struct cli_verb *verb, int count, char **arguments, void *se
     return check_required(&p);
 }
 
-/* Help --------------------------------------------------------------------------------------------------------------- */
+/* Help ------------------------------------------------------------------------------------------------------------- */
 
 static void print_choices(FILE *file, const struct cli_option *o)
 {
@@ -171,7 +177,8 @@ static void print_option(FILE *file, const struct cli_option *o)
 {
     char left[128], letter[8] = "";
     if (o->letter != 0) snprintf(letter, sizeof letter, "-%c, ", o->letter);
-    snprintf(left, sizeof left, "  %s%s%s%s", letter, o->name, o->value != NULL ? " " : "", o->value != NULL ? o->value : "");
+    snprintf(left, sizeof left, "  %s%s%s%s", letter, o->name, o->value != NULL ? " " : "",
+             o->value != NULL ? o->value : "");
     if (strlen(left) + 1 < HELP_INDENT) fprintf(file, "%-*s", HELP_INDENT, left);
     else fprintf(file, "%s\n%*s", left, HELP_INDENT, "");
     cli_print_wrapped(file, o->help, HELP_INDENT, HELP_INDENT);

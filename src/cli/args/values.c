@@ -55,15 +55,19 @@ static bool within(const struct cli_option *option, int64_t value)
 static bool say_integer_wanted(const struct cli_option *option, const char *form, struct cli_why *why)
 {
     if (option->low == 0 && option->high == 0) cli_say(why, "%s of 64 bits, in decimal digits, is wanted", form);
-    else if (option->high == INT64_MAX) cli_say(why, "%s, %" PRId64 " or more, in decimal digits, is wanted", form, option->low);
-    else cli_say(why, "%s from %" PRId64 " to %" PRId64 ", in decimal digits, is wanted", form, option->low, option->high);
+    else if (option->high == INT64_MAX)
+        cli_say(why, "%s, %" PRId64 " or more, in decimal digits, is wanted", form, option->low);
+    else
+        cli_say(why, "%s from %" PRId64 " to %" PRId64 ", in decimal digits, is wanted", form, option->low,
+                option->high);
     return false;
 }
 
 bool cli_integer(const struct cli_option *option, const char *text, void *destination, struct cli_why *why)
 {
     int64_t value;
-    if (!read_integer(&text, "", &value) || !within(option, value)) return say_integer_wanted(option, "a whole number", why);
+    if (!read_integer(&text, "", &value) || !within(option, value))
+        return say_integer_wanted(option, "a whole number", why);
     *(int64_t *)destination = value;
     return true;
 }
@@ -118,7 +122,7 @@ bool cli_range(const struct cli_option *option, const char *text, void *destinat
     return true;
 }
 
-/* Choices ------------------------------------------------------------------------------------------------------------ */
+/* Choices ---------------------------------------------------------------------------------------------------------- */
 
 /* By name, where `length` bytes of text are the name. */
 static bool read_choice(const struct cli_choices *choices, const char *text, size_t length, int *value)

@@ -28,7 +28,7 @@ static struct output {
 static char folder[PATH_MAX];             /* made for outputs */
 static volatile sig_atomic_t remove_folder;
 
-/* Signals: all that their handlers call may be called in one --------------------------------------------------------- */
+/* Signals: all that their handlers call may be called in one ------------------------------------------------------- */
 
 /* renaming: all or none, the command ends when every file has its name.
  * complete: every file is, but not all have theirs. */
@@ -113,9 +113,10 @@ void cli_outputs_start(void)
     catch_faults();
 }
 
-/* Opening ------------------------------------------------------------------------------------------------------------ */
+/* Opening ---------------------------------------------------------------------------------------------------------- */
 
-/* ".blockscale-PID-CLOCK-N.tmp" in the target's directory: short, since the target's own name may be as long as is allowed. */
+/* ".blockscale-PID-CLOCK-N.tmp" in the target's directory: short, since the target's own name may be as long as is
+ * allowed. */
 static void name_temporary(struct output *o)
 {
     static int number;
@@ -123,8 +124,8 @@ static void name_temporary(struct output *o)
     clock_gettime(CLOCK_REALTIME, &now);
     const char *slash = strrchr(o->target, '/');
     const int directory = slash == NULL ? 0 : (int)(slash - o->target) + 1;
-    snprintf(o->temporary, sizeof o->temporary, "%.*s.blockscale-%ld-%ld-%d.tmp", directory, o->target, (long)getpid(), now.tv_nsec,
-             number++);
+    snprintf(o->temporary, sizeof o->temporary, "%.*s.blockscale-%ld-%ld-%d.tmp", directory, o->target, (long)getpid(),
+             now.tv_nsec, number++);
 }
 
 static FILE *open_temporary(struct output *o, mode_t mode)
@@ -180,7 +181,8 @@ static FILE *open_regular(struct output *o, const char *path, const struct stat 
     if (there == NULL) return find_new_target(path, o->target) ? open_temporary(o, 0666) : NULL;
     if (faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0 || realpath(path, o->target) == NULL) return NULL;
     FILE *file = open_temporary(o, 0600);
-    if (file != NULL && fchmod(fileno(file), there->st_mode & 07777) != 0) errno = 0;   /* a file system without modes */
+    /* a file system without modes */
+    if (file != NULL && fchmod(fileno(file), there->st_mode & 07777) != 0) errno = 0;
     return file;
 }
 
@@ -280,7 +282,7 @@ int cli_output_folder(struct cli *cli, const char *path)
     return cli_bad_input(cli, "%s: cannot be made: %s", path, strerror(errno));
 }
 
-/* Finishing ---------------------------------------------------------------------------------------------------------- */
+/* Finishing -------------------------------------------------------------------------------------------------------- */
 
 static bool close_output(const struct cli *cli, struct output *o, bool report)
 {
@@ -289,7 +291,8 @@ static bool close_output(const struct cli *cli, struct output *o, bool report)
     const int reason = errno;
     good = fclose(o->file) == 0 && good;
     o->file = NULL;
-    if (!good && report) cli_bad_input(cli, "%s: could not be written: %s", o->given, strerror(reason != 0 ? reason : EIO));
+    if (!good && report)
+        cli_bad_input(cli, "%s: could not be written: %s", o->given, strerror(reason != 0 ? reason : EIO));
     return good;
 }
 
@@ -363,7 +366,8 @@ int cli_outputs_finish(const struct cli *cli, bool keep)
     return good ? CLI_DONE : CLI_BAD_INPUT;
 }
 
-int cli_output_npy(struct cli *cli, const char *path, bsm_npy_type type, int rank, const int64_t *shape, const void *data)
+int cli_output_npy(struct cli *cli, const char *path, bsm_npy_type type, int rank, const int64_t *shape,
+                   const void *data)
 {
     unsigned char header[BSM_NPY_MAX_HEADER];
     size_t header_bytes, bytes = bsm_npy_type_bytes((int)type);
@@ -375,7 +379,8 @@ int cli_output_npy(struct cli *cli, const char *path, bsm_npy_type type, int ran
     errno = 0;
     const bool written =
         fwrite(header, 1, header_bytes, file) == header_bytes && (bytes == 0 || fwrite(data, 1, bytes, file) == bytes);
-    if (!written || fflush(file) != 0)                          /* now, so that nothing is reported of a file that does not fit */
+    if (!written || fflush(file) != 0)                          /* now, so that nothing is reported of a file that does
+                                                                   not fit */
         return cli_bad_input(cli, "%s: could not be written: %s", path, strerror(errno != 0 ? errno : EIO));
     return CLI_DONE;
 }

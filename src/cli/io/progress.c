@@ -7,7 +7,10 @@
 
 enum { WIDTH = 30 };
 
-struct progress progress_start(int64_t total) { return (struct progress){ isatty(STDERR_FILENO) == 1, total > 0 ? total : 1, 0 }; }
+struct progress progress_start(int64_t total)
+{
+    return (struct progress){ isatty(STDERR_FILENO) == 1, total > 0 ? total : 1, 0 };
+}
 
 void progress_show(const struct progress *progress, const char *what)
 {

@@ -7,7 +7,8 @@
 #include <string.h>
 #include <time.h>
 
-__attribute__((format(printf, 2, 0))) static void print_sentence(const struct cli *cli, const char *format, va_list arguments)
+__attribute__((format(printf, 2, 0))) static void print_sentence(const struct cli *cli, const char *format,
+                                                                 va_list arguments)
 {
     char sentence[8192];                  /* names in it may come from anywhere */
     vsnprintf(sentence, sizeof sentence, format, arguments);

@@ -16,7 +16,8 @@ struct cli_table {
 static int text_width(const char *text, int length)
 {
     int width = 0;
-    for (int i = 0; i < length; i++) width += ((unsigned char)text[i] & 0xc0) != 0x80;   /* continuation bytes take no column */
+    /* continuation bytes take no column */
+    for (int i = 0; i < length; i++) width += ((unsigned char)text[i] & 0xc0) != 0x80;
     return width;
 }
 
@@ -32,7 +33,8 @@ void cli_print_wrapped(FILE *file, const char *text, int column, int indent)
             continue;
         }
         const int length = (int)strcspn(word, " \n"), width = text_width(word, length);
-        if (!line_start && column + 1 + width > CLI_PAGE_WIDTH) fprintf(file, "\n%*s", indent, ""), column = indent, line_start = true;
+        if (!line_start && column + 1 + width > CLI_PAGE_WIDTH)
+            fprintf(file, "\n%*s", indent, ""), column = indent, line_start = true;
         fprintf(file, "%s%.*s", line_start ? "" : " ", length, word);
         column += width + !line_start;
         line_start = false;
@@ -103,7 +105,8 @@ void cli_table_print(const struct cli_table *table, FILE *file)
     int *widths = cli_memory(NULL, count, (int64_t)sizeof *widths);
     for (int c = 0; c < count; c++) widths[c] = column_width(table, c);
     widths[0] = first_width(table, widths);
-    for (int c = 0; c < count; c++) print_cell(file, table->columns[c].title, widths[c], table->columns[c].align, c + 1 == count);
+    for (int c = 0; c < count; c++)
+        print_cell(file, table->columns[c].title, widths[c], table->columns[c].align, c + 1 == count);
     for (int i = 0; i < table->cell_count; i++) {
         const char *cell = table->cells[i];
         if (cli_text_width(cell) > widths[i % count]) fprintf(file, "%s\n", cell), cell = "";

@@ -12,10 +12,10 @@
 
 /* The names of the C interface of BLAS (netlib.org/blas, cblas.h). */
 enum { ROW_MAJOR = 101, NO_TRANSPOSE = 111, TRANSPOSE = 112 };
-typedef void sgemm_function(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha, const float *a, int lda,
-                            const float *b, int ldb, float beta, float *c, int ldc);
-typedef void sgemv_function(int order, int transpose, int m, int n, float alpha, const float *a, int lda, const float *x,
-                            int x_step, float beta, float *y, int y_step);
+typedef void sgemm_function(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha,
+                            const float *a, int lda, const float *b, int ldb, float beta, float *c, int ldc);
+typedef void sgemv_function(int order, int transpose, int m, int n, float alpha, const float *a, int lda,
+                            const float *x, int x_step, float beta, float *y, int y_step);
 
 /* POSIX lets dlsym's data pointer be a function; ISO C has no cast for it. */
 static void (*find(void *library, const char *name))(void)
@@ -39,7 +39,8 @@ static void *open_library(const char *name, uint32_t features)
     const char *const known = features & BSM_CPU_AVX512 ? "SkylakeX" : features & BSM_CPU_AVX2 ? "Haswell" : NULL;
     void *const library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     const char *const core = library != NULL ? core_of(library) : NULL;
-    if (core == NULL || strcmp(core, "Prescott") != 0 || known == NULL || getenv("OPENBLAS_CORETYPE") != NULL) return library;
+    if (core == NULL || strcmp(core, "Prescott") != 0 || known == NULL || getenv("OPENBLAS_CORETYPE") != NULL)
+        return library;
     dlclose(library);
     setenv("OPENBLAS_CORETYPE", known, 1);
     return dlopen(name, RTLD_NOW | RTLD_LOCAL);
@@ -63,8 +64,8 @@ static void name_library(struct blas_peer *peer, const char *asked)
     char file[81];
     const char *of = core_of(peer->library);
     find_file(peer, asked, file, sizeof file);
-    snprintf(peer->name, sizeof peer->name, "cblas_sgemm of %s%s%.20s%s", file, of != NULL ? " (" : "", of != NULL ? of : "",
-             of != NULL ? ")" : "");
+    snprintf(peer->name, sizeof peer->name, "cblas_sgemm of %s%s%.20s%s", file, of != NULL ? " (" : "",
+             of != NULL ? of : "", of != NULL ? ")" : "");
 }
 
 /* Seconds of processor time of a product of 192 x 192 x 192, the better of two. */
@@ -105,7 +106,8 @@ static void set_threads(void *library, int threads)
 bool blas_peer_open(struct blas_peer *peer, int threads, uint32_t features)
 {
     char reference[sizeof peer->reference] = "";
-    static const char *const names[] = { "libopenblas.so.0", "libmkl_rt.so.2", "libblis.so.4", "libblas.so.3", "libcblas.so.3" };
+    static const char *const names[] = { "libopenblas.so.0", "libmkl_rt.so.2", "libblis.so.4", "libblas.so.3",
+                                         "libcblas.so.3" };
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         *peer = (struct blas_peer) { .library = open_library(names[i], features) };
         if (peer->library == NULL) continue;
@@ -126,13 +128,15 @@ bool blas_peer_open(struct blas_peer *peer, int threads, uint32_t features)
     return false;
 }
 
-void blas_peer_multiply(const struct blas_peer *peer, int64_t m, int64_t n, int64_t k, const float *a, const float *b, float *d)
+void blas_peer_multiply(const struct blas_peer *peer, int64_t m, int64_t n, int64_t k, const float *a, const float *b,
+                        float *d)
 {
     sgemm_function *const sgemm = (sgemm_function *)peer->sgemm;
     sgemm(ROW_MAJOR, NO_TRANSPOSE, TRANSPOSE, (int)m, (int)n, (int)k, 1, a, (int)k, b, (int)k, 0, d, (int)n);
 }
 
-void blas_peer_multiply_vector(const struct blas_peer *peer, int64_t n, int64_t k, const float *b, const float *a, float *d)
+void blas_peer_multiply_vector(const struct blas_peer *peer, int64_t n, int64_t k, const float *b, const float *a,
+                               float *d)
 {
     sgemv_function *const sgemv = (sgemv_function *)peer->sgemv;
     if (sgemv == NULL) blas_peer_multiply(peer, 1, n, k, a, b, d);

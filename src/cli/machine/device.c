@@ -50,7 +50,10 @@ static bsm_status copy_matrix(struct device_product *p, const bsm_matrix *host, 
 static int64_t numbers_per(const bsm_matmul *host, bsm_per per)
 {
     const int64_t matrices = host->groups > 0 ? host->groups : host->d->batch > 1 ? host->d->batch : 1;
-    return per == BSM_PER_ROW ? host->a->rows : per == BSM_PER_COLUMN ? host->b->rows : per == BSM_PER_BATCH ? matrices : 1;
+    return per == BSM_PER_ROW      ? host->a->rows
+           : per == BSM_PER_COLUMN ? host->b->rows
+           : per == BSM_PER_BATCH  ? matrices
+                                   : 1;
 }
 
 bsm_status device_product_create(bsm_context *gpu, const bsm_matmul *host, struct device_product *p)
@@ -61,11 +64,13 @@ bsm_status device_product_create(bsm_context *gpu, const bsm_matmul *host, struc
     if (status == BSM_OK) status = copy_matrix(p, host->b, &p->b);
     if (status == BSM_OK) status = copy_matrix(p, host->d, &p->d);
     if (status == BSM_OK && host->c != NULL) status = copy_matrix(p, host->c, &p->c);
-    if (status == BSM_OK) status = copy(p, host->alpha, (size_t)numbers_per(host, host->alpha_per) * sizeof(float), &p->call.alpha);
+    if (status == BSM_OK)
+        status = copy(p, host->alpha, (size_t)numbers_per(host, host->alpha_per) * sizeof(float), &p->call.alpha);
     if (status == BSM_OK) status = copy(p, host->beta, sizeof(float), &p->call.beta);
     if (status == BSM_OK) status = copy(p, host->bias, bias_bytes, &p->call.bias);
     if (status == BSM_OK) status = copy(p, host->amax, sizeof(float), &p->call.amax);
-    if (status == BSM_OK) status = copy(p, host->group_rows, (size_t)host->groups * sizeof(int64_t), &p->call.group_rows);
+    if (status == BSM_OK)
+        status = copy(p, host->group_rows, (size_t)host->groups * sizeof(int64_t), &p->call.group_rows);
     p->call.a = &p->a, p->call.b = &p->b, p->call.d = &p->d, p->call.c = host->c != NULL ? &p->c : NULL;
     return status;
 }
@@ -77,7 +82,8 @@ bsm_status device_product_read(const struct device_product *p)
     if (status == BSM_OK) status = bsm_matrix_scale_bytes(p->host->d, &scale_bytes);
     if (status == BSM_OK) status = bsm_device_read(p->gpu, p->host->d->data, p->d.data, (size_t)data_bytes);
     if (status == BSM_OK) status = bsm_device_read(p->gpu, p->host->d->scales, p->d.scales, (size_t)scale_bytes);
-    if (status == BSM_OK && p->host->amax != NULL) status = bsm_device_read(p->gpu, p->host->amax, p->call.amax, sizeof(float));
+    if (status == BSM_OK && p->host->amax != NULL)
+        status = bsm_device_read(p->gpu, p->host->amax, p->call.amax, sizeof(float));
     return status == BSM_OK ? bsm_context_synchronize(p->gpu) : status;
 }
 

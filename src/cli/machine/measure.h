@@ -1,4 +1,5 @@
-/* Timing several ways to do the same, in alternating rounds: a machine that slows down for a moment slows all of them. */
+/* Timing several ways to do the same, in alternating rounds: a machine that slows down for a moment slows all of
+ * them. */
 #ifndef CLI_MEASURE_H
 #define CLI_MEASURE_H
 
@@ -17,8 +18,8 @@ struct contender {
     double wall, processor;               /* seconds of all rounds: by the clock, and of processor time */
 };
 
-/* Warms every contender up, chooses how many calls make a sample of at least sample_seconds, and takes one sample of each in every
- * round.  rounds <= MEASURE_ROUNDS.  Returns the index of a contender that failed, -1 when none did. */
+/* Warms every contender up, chooses how many calls make a sample of at least sample_seconds, and takes one sample of
+ * each in every round.  rounds <= MEASURE_ROUNDS.  Returns the index of a contender that failed, -1 when none did. */
 int measure(struct contender *const *contenders, int count, int rounds, double sample_seconds);
 
 double measure_best(const struct contender *contender);

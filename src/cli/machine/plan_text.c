@@ -23,17 +23,27 @@ static struct piece find_reason(const char *description)
     return chosen != NULL ? piece_behind(chosen, ": ", "(;") : (struct piece){ "", 0 };
 }
 
+static void write_short(struct piece kernel, struct piece tile, struct piece reason, char *text, size_t bytes)
+{
+    snprintf(text, bytes, "%.*s%s%.*s%s%.*s", kernel.length, kernel.text, tile.length > 0 ? ", tiles of " : "",
+             tile.length, tile.text, reason.length > 0 ? ": " : "", reason.length, reason.text);
+}
+
 void plan_in_short(const char *description, int columns, char *text, size_t bytes)
 {
-    const struct piece kernel = piece_behind(description, "kernel ", ",;"), tile = piece_behind(description, ", tiles of ", ",;");
+    const struct piece none = { "", 0 }, kernel = piece_behind(description, "kernel ", ",;");
+    const struct piece tile = piece_behind(description, ", tiles of ", ",;");
     struct piece reason = find_reason(description);
     while (reason.length > 0 && reason.text[reason.length - 1] == ' ') reason.length--;
-    const char *before_tile = tile.length > 0 ? ", tiles of " : "", *before_reason = reason.length > 0 ? ": " : "";
-    snprintf(text, bytes, "%.*s%s%.*s%s%.*s", kernel.length, kernel.text, before_tile, tile.length, tile.text, before_reason,
-             reason.length, reason.text);
-    if (cli_text_width(text) > columns)
-        snprintf(text, bytes, "%.*s%s%.*s", kernel.length, kernel.text, before_reason, reason.length, reason.text);
-    if (cli_text_width(text) > columns) snprintf(text, bytes, "%.*s", kernel.length, kernel.text);
+    const char *colon = memchr(reason.text, ':', (size_t)reason.length);
+    const struct piece first_words = { reason.text, colon != NULL ? (int)(colon - reason.text) : reason.length };
+    const struct { struct piece tile, reason; } tries[] = {
+        { tile, reason }, { tile, first_words }, { none, reason }, { none, first_words }, { none, none }
+    };
+    for (size_t i = 0; i < sizeof tries / sizeof tries[0]; i++) {
+        write_short(kernel, tries[i].tile, tries[i].reason, text, bytes);
+        if (cli_text_width(text) <= columns) break;
+    }
     if (kernel.length == 0) snprintf(text, bytes, "%.*s", columns, description);
 }
 

@@ -43,8 +43,8 @@ struct difference compare_bits(struct compare_shape shape, const float *got, con
     return difference;
 }
 
-struct difference compare_bound(struct compare_shape shape, const float *got, const double *sum, const double *magnitude,
-                                struct compare_limit limit, double *worst)
+struct difference compare_bound(struct compare_shape shape, const float *got, const double *sum,
+                                const double *magnitude, struct compare_limit limit, double *worst)
 {
     const double units = (double)limit.terms * COMPARE_EPS, gamma = units / (1 - units);
     struct difference difference = { 0 };
@@ -60,7 +60,8 @@ struct difference compare_bound(struct compare_shape shape, const float *got, co
             const double least = limit.least + (limit.more != NULL ? limit.more[i * shape.n + j] : 0);
             const double error = fabs((double)here - want), allowed = gamma * size + least;
             if (!(error <= allowed))
-                note(&difference, (struct difference) { .i = i, .j = j, .got = (double)here, .want = want, .allowed = allowed,
+                note(&difference, (struct difference) { .i = i, .j = j, .got = (double)here, .want = want,
+                                                        .allowed = allowed,
                                                         .got_bits = bits_of(here), .want_bits = bits_of((float)want) });
             const double units_off = error <= least ? 0 : (error - least) / (COMPARE_EPS * size);
             if (worst != NULL && !(units_off <= *worst)) *worst = isnan(units_off) ? (double)INFINITY : units_off;
@@ -77,7 +78,8 @@ static bool is_cut(uint32_t got, double sum, int cuts)
     return magnitude == 0 ? got == 0 : (got >> 31 != 0) == (sum < 0);
 }
 
-struct difference compare_cut(struct compare_shape shape, const float *got, const float *want, const double *sum, int cuts)
+struct difference compare_cut(struct compare_shape shape, const float *got, const float *want, const double *sum,
+                              int cuts)
 {
     struct difference difference = { 0 };
     for (int64_t i = 0; i < shape.m; i++)
@@ -91,6 +93,7 @@ struct difference compare_gaps(struct compare_shape shape, const float *got, uin
 {
     struct difference difference = { 0 };
     for (int64_t i = 0; i < shape.m; i++)
-        for (int64_t j = shape.n; j < shape.pitch; j++) compare_words(&difference, i, j, got[i * shape.pitch + j], fill);
+        for (int64_t j = shape.n; j < shape.pitch; j++)
+            compare_words(&difference, i, j, got[i * shape.pitch + j], fill);
     return difference;
 }

@@ -23,19 +23,22 @@ struct difference {
 /* Bits must be equal, NaN and -0 included. */
 struct difference compare_bits(struct compare_shape shape, const float *got, const float *want);
 
-/* How far sums may be off: terms * eps / (1 - terms * eps) of the magnitude (Higham's gamma_n, the error of n rounded additions)
- * and `least`, which is 0 but where sums may be cut below fp32's normal numbers, and `more` of each element, unless NULL. */
+/* How far sums may be off: terms * eps / (1 - terms * eps) of the magnitude (Higham's gamma_n, the error of n rounded
+ * additions) and `least`, which is 0 but where sums may be cut below fp32's normal numbers, and `more` of each element,
+ * unless NULL. */
 struct compare_limit { int64_t terms; double least; const double *more; };
 
-/* NaN of `sum` must be the canonical NaN, an infinity that infinity, all others within the limit; where the magnitude is infinite
- * and the sum is not, everything passes.  *worst, unless NULL, becomes the largest |got - sum| / (eps * magnitude), least and
- * more taken off, of the elements whose bound is finite if that is larger than what it holds. */
-struct difference compare_bound(struct compare_shape shape, const float *got, const double *sum, const double *magnitude,
-                                struct compare_limit limit, double *worst);
+/* NaN of `sum` must be the canonical NaN, an infinity that infinity, all others within the limit; where the magnitude
+ * is infinite and the sum is not, everything passes.  *worst, unless NULL, becomes the largest |got - sum| / (eps *
+ * magnitude), least and more taken off, of the elements whose bound is finite if that is larger than what it holds. */
+struct difference compare_bound(struct compare_shape shape, const float *got, const double *sum,
+                                const double *magnitude, struct compare_limit limit, double *worst);
 
-/* Bits as in compare_bits, but a `sum` that fp32 has as a subnormal number or not at all (`want` is it, rounded to nearest) may
- * also have been cut toward zero `cuts` times, by less than 2^-149 each time; zeros that cuts leave are +0. */
-struct difference compare_cut(struct compare_shape shape, const float *got, const float *want, const double *sum, int cuts);
+/* Bits as in compare_bits, but a `sum` that fp32 has as a subnormal number or not at all (`want` is it, rounded to
+ * nearest) may also have been cut toward zero `cuts` times, by less than 2^-149 each time; zeros that cuts leave are
+ * +0. */
+struct difference compare_cut(struct compare_shape shape, const float *got, const float *want, const double *sum,
+                              int cuts);
 
 /* Between the rows nothing may have been written: all columns from n to pitch still have the bits `fill`. */
 struct difference compare_gaps(struct compare_shape shape, const float *got, uint32_t fill);

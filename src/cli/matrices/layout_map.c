@@ -65,8 +65,8 @@ static void note_gaps(struct layout_list *list, const int64_t *piece, int64_t kn
 }
 
 /* known: how many of count have a piece number; the last is shown even if it has none. */
-static struct layout_list choose(const struct cli *cli, const int64_t *piece, int64_t known, int64_t count, int few, int most,
-                                 bool all)
+static struct layout_list choose(const struct cli *cli, const int64_t *piece, int64_t known, int64_t count, int few,
+                                 int most, bool all)
 {
     struct layout_list list = { .shown = cli_memory(cli, known + 1, sizeof *list.shown) };
     if (all || count <= few) {
@@ -87,16 +87,18 @@ static void find_pieces(const struct cli *cli, bool all, struct layout_map *map)
     int64_t *row_offsets = cli_memory(cli, map->known_rows, sizeof *row_offsets);
     int64_t *column_offsets = cli_memory(cli, map->known_columns, sizeof *column_offsets);
     for (int64_t row = 0; row < map->known_rows; row++) row_offsets[row] = layout_map_offset(map, row, 0);
-    for (int64_t column = 0; column < map->known_columns; column++) column_offsets[column] = layout_map_offset(map, 0, column);
+    for (int64_t column = 0; column < map->known_columns; column++)
+        column_offsets[column] = layout_map_offset(map, 0, column);
     map->row_piece = number_pieces(cli, row_offsets, map->known_rows, map->rows);
     map->column_piece = number_pieces(cli, column_offsets, map->known_columns, map->columns);
     map->row_list = choose(cli, map->row_piece, map->known_rows, map->padded_rows, FEW_ROWS, MOST_ROWS, all);
-    map->column_list = choose(cli, map->column_piece, map->known_columns, map->padded_columns, FEW_COLUMNS, MOST_COLUMNS, all);
+    map->column_list =
+        choose(cli, map->column_piece, map->known_columns, map->padded_columns, FEW_COLUMNS, MOST_COLUMNS, all);
     free(row_offsets), free(column_offsets);
 }
 
-/* Offsets grow from the first column (row) to any other of the same row (column), so that only rows and columns that begin
- * among the known bytes can lie there. */
+/* Offsets grow from the first column (row) to any other of the same row (column), so that only rows and columns that
+ * begin among the known bytes can lie there. */
 static void find_owners(const struct cli *cli, bool all, struct layout_map *map)
 {
     map->known_bytes = all || map->bytes < KNOWN ? map->bytes : KNOWN;
@@ -120,7 +122,8 @@ static int64_t natural_line(const struct layout_map *map)
 {
     switch (map->layout.kind) {
     case BSM_LAYOUT_LINEAR: return map->pitch <= 32 ? map->pitch : 16;
-    case BSM_LAYOUT_TILES: return map->layout.tile_columns >= 4 && map->layout.tile_columns <= 32 ? map->layout.tile_columns : 16;
+    case BSM_LAYOUT_TILES:
+        return map->layout.tile_columns >= 4 && map->layout.tile_columns <= 32 ? map->layout.tile_columns : 16;
     case BSM_LAYOUT_GGUF_MXFP4: return 17;
     case BSM_LAYOUT_GGUF_NVFP4: return 36;
     default: return 16;

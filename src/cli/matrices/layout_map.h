@@ -1,8 +1,8 @@
 /* What `blockscale layout` shows: which rows, columns and lines of memory, and which scale lies at which byte.
  *
- * A layout moves pieces of the matrix of scales as a whole: within a piece, one row further is always the same number of
- * bytes further, and one column further too.  Pieces are found from the offsets alone, so that every layout has them; of
- * each, the first two rows and the last are shown. */
+ * A layout moves pieces of the matrix of scales as a whole: within a piece, one row further is always the same number
+ * of bytes further, and one column further too.  Pieces are found from the offsets alone, so that every layout has
+ * them; of each, the first two rows and the last are shown. */
 #ifndef CLI_LAYOUT_MAP_H
 #define CLI_LAYOUT_MAP_H
 

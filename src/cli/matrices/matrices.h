@@ -1,10 +1,11 @@
-/* The matrices of matmul, quantize and dequantize: real numbers from .npy files, and block-scaled ones with their files. */
+/* The matrices of matmul, quantize and dequantize: real numbers from .npy files, and block-scaled ones with their
+ * files. */
 #ifndef CLI_MATRICES_H
 #define CLI_MATRICES_H
 
 #include "cli/cli.h"
 
-/* Real numbers ------------------------------------------------------------------------------------------------------- */
+/* Real numbers ----------------------------------------------------------------------------------------------------- */
 
 /* What a file is said to hold; the values are those of bsm_real, one later. */
 enum cli_type { CLI_TYPE_AUTO, CLI_TYPE_FP32, CLI_TYPE_FP16, CLI_TYPE_BF16, CLI_TYPE_FP64 };
@@ -19,10 +20,11 @@ struct cli_real {
     void *own;
 };
 
-/* Reads a matrix of two dimensions; transpose: the file holds its columns as rows.  "random:ROWSxCOLUMNS" instead of a path
- * gives normally distributed numbers that depend on --seed and stream alone.
- * type AUTO: fp32, fp16, and two-byte voids as bf16 (what ml_dtypes writes); fp64 is refused unless type says so, and is then
- * rounded to fp32; BF16 reads uint16 too.  Returns CLI_DONE, or prints and returns CLI_BAD_INPUT or CLI_WRONG_USAGE. */
+/* Reads a matrix of two dimensions; transpose: the file holds its columns as rows.  "random:ROWSxCOLUMNS" instead of a
+ * path gives normally distributed numbers that depend on --seed and stream alone.
+ * type AUTO: fp32, fp16, and two-byte voids as bf16 (what ml_dtypes writes); fp64 is refused unless type says so, and
+ * is then rounded to fp32; BF16 reads uint16 too.  Returns CLI_DONE, or prints and returns CLI_BAD_INPUT or
+ * CLI_WRONG_USAGE. */
 int cli_read_real(struct cli *cli, const char *path, int type, bool transpose, uint64_t stream, struct cli_real *real);
 /* The same for one dimension: rows is 1. */
 int cli_read_vector(struct cli *cli, const char *path, int type, struct cli_real *real);
@@ -32,12 +34,16 @@ bsm_real_matrix cli_real_view(const struct cli_real *real);
 /* The same numbers as an unscaled operand. */
 bsm_matrix cli_real_matrix(const struct cli_real *real);
 
-/* Quantized matrices --------------------------------------------------------------------------------------------------- */
+/* Quantized matrices ----------------------------------------------------------------------------------------------- */
 
 /* Which tensor scale to use. */
-struct cli_tensor_scale { enum { CLI_SCALE_USUAL, CLI_SCALE_NONE, CLI_SCALE_COMPUTED, CLI_SCALE_GIVEN } source; float value; };
+struct cli_tensor_scale {
+    enum { CLI_SCALE_USUAL, CLI_SCALE_NONE, CLI_SCALE_COMPUTED, CLI_SCALE_GIVEN } source;
+    float value;
+};
 cli_parser cli_tensor_scale;
-#define CLI_TENSOR_SCALE(settings, field) cli_tensor_scale, CLI_FIELD(settings, field, struct cli_tensor_scale), .choices = NULL
+#define CLI_TENSOR_SCALE(settings, field) \
+    cli_tensor_scale, CLI_FIELD(settings, field, struct cli_tensor_scale), .choices = NULL
 
 /* Description and memory.  matrix points into it: never copied. */
 struct cli_quantized {
@@ -60,8 +66,8 @@ int cli_quantize(struct cli *cli, const char *what, const struct cli_real *real,
 /* The recipe behind DEFAULT; NULL for formats without scales. */
 const char *cli_recipe_used(bsm_format format, bsm_recipe recipe);
 
-/* The files of a quantized matrix: PREFIX.codes.npy, PREFIX.scales.npy, PREFIX.tensor_scale.npy (the last two where there are
- * such), and PREFIX.json, the note that names them and says how to read them. */
+/* The files of a quantized matrix: PREFIX.codes.npy, PREFIX.scales.npy, PREFIX.tensor_scale.npy (the last two where
+ * there are such), and PREFIX.json, the note that names them and says how to read them. */
 int cli_store_quantized(struct cli *cli, const char *prefix, const struct cli_quantized *quantized, const char *recipe);
 int cli_load_quantized(struct cli *cli, const char *note_path, struct cli_quantized *quantized);
 /* path without `ending`, if it ends so; in memory of the command's. */
@@ -70,7 +76,8 @@ bool cli_ends_with(const char *path, const char *ending);
 
 /* A note: one flat JSON object of texts, numbers, true, false and null. */
 enum { CLI_NOTE_ENTRIES = 32 };
-struct cli_note_entry { char key[32], text[256]; bool is_text; int64_t size; };    /* size: -1 where it is no int64_t >= 0 */
+struct cli_note_entry { char key[32], text[256]; bool is_text; int64_t size; };    /* size: -1 where it is no int64_t >=
+                                                                                      0 */
 struct cli_note { const char *path; struct cli_note_entry entries[CLI_NOTE_ENTRIES]; int count; };
 int cli_note_read(struct cli *cli, const char *path, struct cli_note *note);
 /* NULL where the note has no such text; text: not a number. */

@@ -27,16 +27,19 @@ int operand_create_plain(struct cli *cli, struct operand *operand, bsm_format fo
     return operand_create(cli, operand, (bsm_matrix) { .format = format, .rows = rows, .columns = columns });
 }
 
-/* Narrow formats without a scale of their own range; e8m0 formats and wide ones refuse a tensor scale that is computed. */
+/* Narrow formats without a scale of their own range; e8m0 formats and wide ones refuse a tensor scale that is
+ * computed. */
 static bool wants_tensor_scale(bsm_format format)
 {
     return format == BSM_NVFP4 || format == BSM_FORMAT_E4M3 || format == BSM_FORMAT_E5M2;
 }
 
-bsm_status operand_quantize(struct cli *cli, struct operand *operand, const float *source, int64_t pitch, bsm_quantize_stats *stats)
+bsm_status operand_quantize(struct cli *cli, struct operand *operand, const float *source, int64_t pitch,
+                            bsm_quantize_stats *stats)
 {
     bsm_matrix *matrix = &operand->matrix;
-    const bsm_real_matrix from = real_rows(BSM_REAL_FP32, matrix->rows, matrix->columns, (void *)(uintptr_t)source, pitch);
+    const bsm_real_matrix from =
+        real_rows(BSM_REAL_FP32, matrix->rows, matrix->columns, (void *)(uintptr_t)source, pitch);
     bsm_quantize_options options = { .struct_size = sizeof options };
     if (wants_tensor_scale(matrix->format)) {
         options.tensor_scale = BSM_TENSOR_SCALE_COMPUTED;
@@ -61,7 +64,8 @@ bsm_matrix operand_head(const struct operand *operand, int64_t count)
 
 bsm_real_matrix real_rows(bsm_real type, int64_t rows, int64_t columns, void *data, int64_t pitch)
 {
-    return (bsm_real_matrix) { .struct_size = sizeof(bsm_real_matrix), .type = type, .rows = rows, .columns = columns, .data = data,
+    return (bsm_real_matrix) { .struct_size = sizeof(bsm_real_matrix), .type = type, .rows = rows, .columns = columns,
+                               .data = data,
                                .row_stride = pitch, .column_stride = 1 };
 }
 

@@ -23,12 +23,13 @@ bool cli_tensor_scale(const struct cli_option *option, const char *text, void *d
     return true;
 }
 
-/* Memory ------------------------------------------------------------------------------------------------------------- */
+/* Memory ----------------------------------------------------------------------------------------------------------- */
 
 /* gguf is a packing and a layout at once; either names both. */
 static void settle_gguf(bsm_matrix *m)
 {
-    const bool by_layout = m->scale_layout.kind == BSM_LAYOUT_GGUF_MXFP4 || m->scale_layout.kind == BSM_LAYOUT_GGUF_NVFP4;
+    const bool by_layout =
+        m->scale_layout.kind == BSM_LAYOUT_GGUF_MXFP4 || m->scale_layout.kind == BSM_LAYOUT_GGUF_NVFP4;
     if (by_layout && m->packing == BSM_PACKING_DEFAULT) m->packing = BSM_PACKING_GGUF;
     if (m->packing == BSM_PACKING_GGUF && m->scale_layout.kind == BSM_LAYOUT_LINEAR && m->format == BSM_MXFP4)
         m->scale_layout.kind = BSM_LAYOUT_GGUF_MXFP4;
@@ -44,11 +45,12 @@ static int measure(struct cli *cli, struct cli_quantized *q, const char *what)
     return status == BSM_OK ? CLI_DONE : cli_library_failed(cli, what, status);
 }
 
-static void describe(struct cli_quantized *q, bsm_format format, bsm_packing packing, bsm_scale_layout layout, int64_t rows,
-                     int64_t columns)
+static void describe(struct cli_quantized *q, bsm_format format, bsm_packing packing, bsm_scale_layout layout,
+                     int64_t rows, int64_t columns)
 {
     *q = (struct cli_quantized){
-        .matrix = { .struct_size = sizeof(bsm_matrix), .format = format, .packing = packing, .rows = rows, .columns = columns },
+        .matrix = { .struct_size = sizeof(bsm_matrix), .format = format, .packing = packing, .rows = rows,
+                    .columns = columns },
         .codes_file = { .struct_size = sizeof(bsm_npy) },
         .scales_file = { .struct_size = sizeof(bsm_npy) }
     };
@@ -78,7 +80,7 @@ void cli_quantized_free(struct cli *cli, struct cli_quantized *q)
     q->data = q->scales = q->matrix.data = q->matrix.scales = NULL;
 }
 
-/* Quantizing --------------------------------------------------------------------------------------------------------- */
+/* Quantizing ------------------------------------------------------------------------------------------------------- */
 
 int cli_quantize(struct cli *cli, const char *what, const struct cli_real *real, struct cli_tensor_scale scale,
                  bsm_quantize_options options, struct cli_quantized *q, bsm_quantize_stats *stats)
@@ -104,7 +106,7 @@ const char *cli_recipe_used(bsm_format format, bsm_recipe recipe)
     return bsm_recipe_name(scale == BSM_E8M0 ? BSM_RECIPE_RCEIL : BSM_RECIPE_NEAREST);
 }
 
-/* Files -------------------------------------------------------------------------------------------------------------- */
+/* Files ------------------------------------------------------------------------------------------------------------ */
 
 bool cli_ends_with(const char *path, const char *ending)
 {
@@ -198,10 +200,12 @@ static int store_note(struct cli *cli, const struct paths *paths, const struct c
     if (q->scale_bytes > 0) cli_json_text(&json, "scales", file_name(paths->scales));
     if (m->tensor_scale != NULL) {
         cli_json_text(&json, "tensor_scale", file_name(paths->tensor_scale));
-        cli_json_text(&json, "tensor_scale_use", m->tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES ? "divides" : "multiplies");
+        cli_json_text(&json, "tensor_scale_use",
+                      m->tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES ? "divides" : "multiplies");
     }
     cli_json_end(&json);
-    return fflush(file) == 0 ? CLI_DONE : cli_bad_input(cli, "%s: could not be written: %s", paths->note, strerror(errno));
+    return fflush(file) == 0 ? CLI_DONE
+                             : cli_bad_input(cli, "%s: could not be written: %s", paths->note, strerror(errno));
 }
 
 int cli_store_quantized(struct cli *cli, const char *prefix, const struct cli_quantized *q, const char *recipe)
@@ -221,7 +225,7 @@ int cli_store_quantized(struct cli *cli, const char *prefix, const struct cli_qu
     return result;
 }
 
-/* Loading ------------------------------------------------------------------------------------------------------------ */
+/* Loading ---------------------------------------------------------------------------------------------------------- */
 
 /* The note's words for packing, layout and use; each absent one is the usual one. */
 static int read_description(struct cli *cli, const struct cli_note *note, struct cli_quantized *q)
@@ -230,10 +234,12 @@ static int read_description(struct cli *cli, const struct cli_note *note, struct
     const char *layout = cli_note_text(note, "scale_layout"), *use = cli_note_text(note, "tensor_scale_use");
     int64_t version, rows, columns;
     if (!cli_note_size(note, "blockscale_note", &version) || version != 1)
-        return cli_bad_input(cli, "%s: is no note of blockscale quantize: \"blockscale_note\": 1 is missing", note->path);
+        return cli_bad_input(cli, "%s: is no note of blockscale quantize: \"blockscale_note\": 1 is missing",
+                             note->path);
     const bsm_format format = bsm_format_from_name(format_text);
     if (format == BSM_FORMAT_NONE)
-        return cli_bad_input(cli, "%s: \"format\": \"%s\" is no format", note->path, format_text != NULL ? format_text : "");
+        return cli_bad_input(cli, "%s: \"format\": \"%s\" is no format", note->path,
+                             format_text != NULL ? format_text : "");
     if (!cli_note_size(note, "rows", &rows) || !cli_note_size(note, "columns", &columns))
         return cli_bad_input(cli, "%s: \"rows\" and \"columns\" must be whole numbers, 0 or more", note->path);
     const int packing = packing_text != NULL ? bsm_packing_from_name(packing_text) : (int)BSM_PACKING_DEFAULT;
@@ -242,13 +248,15 @@ static int read_description(struct cli *cli, const struct cli_note *note, struct
     if (layout != NULL && bsm_scale_layout_parse(layout, &scale_layout) != BSM_OK)
         return cli_library_failed(cli, note->path, BSM_EFILE);
     if (use != NULL && strcmp(use, "multiplies") != 0 && strcmp(use, "divides") != 0)
-        return cli_bad_input(cli, "%s: \"tensor_scale_use\": \"%s\" is neither multiplies nor divides", note->path, use);
+        return cli_bad_input(cli, "%s: \"tensor_scale_use\": \"%s\" is neither multiplies nor divides", note->path,
+                             use);
     describe(q, format, (bsm_packing)packing, scale_layout, rows, columns);
     if (use != NULL && strcmp(use, "divides") == 0) q->matrix.tensor_scale_use = BSM_TENSOR_SCALE_DIVIDES;
     return measure(cli, q, note->path);
 }
 
-/* Reads the array that the note names under `key`, in the note's folder, and checks that it has `bytes` bytes in rows. */
+/* Reads the array that the note names under `key`, in the note's folder, and checks that it has `bytes` bytes in
+ * rows. */
 static int read_named(struct cli *cli, const struct cli_note *note, const char *key, int64_t bytes, bsm_npy *array)
 {
     char path[PATH_ROOM];
@@ -265,7 +273,8 @@ static int read_named(struct cli *cli, const struct cli_note *note, const char *
     if (array->fortran_order && array->rank > 1)
         return cli_bad_input(cli, "%s: is in Fortran order; codes and scales lie row by row", path);
     if ((int64_t)array->bytes != bytes)
-        return cli_bad_input(cli, "%s: has %zu bytes, but the note's shape and format need %" PRId64, path, array->bytes, bytes);
+        return cli_bad_input(cli, "%s: has %zu bytes, but the note's shape and format need %" PRId64, path,
+                             array->bytes, bytes);
     return CLI_DONE;
 }
 
@@ -277,8 +286,8 @@ static int check_shape(struct cli *cli, const struct cli_note *note, const struc
     const bsm_npy *codes = &q->codes_file;
     if (codes->rank != 2 || codes->shape[0] != shape[0] ||
         bsm_npy_type_bytes((int)codes->type) != bsm_npy_type_bytes((int)code_type(&q->matrix)))
-        return cli_bad_input(cli, "%s: \"codes\": an array of %" PRId64 " x %" PRId64 " codes of %zu bytes is wanted", note->path,
-                             shape[0], shape[1], bsm_npy_type_bytes((int)code_type(&q->matrix)));
+        return cli_bad_input(cli, "%s: \"codes\": an array of %" PRId64 " x %" PRId64 " codes of %zu bytes is wanted",
+                             note->path, shape[0], shape[1], bsm_npy_type_bytes((int)code_type(&q->matrix)));
     return CLI_DONE;
 }
 
@@ -287,7 +296,8 @@ static int read_tensor_scale(struct cli *cli, const struct cli_note *note, struc
     bsm_npy array = { .struct_size = sizeof array };
     int result = read_named(cli, note, "tensor_scale", (int64_t)sizeof q->tensor_scale, &array);
     if (result == CLI_DONE && array.type != BSM_NPY_FP32)
-        result = cli_bad_input(cli, "%s: \"tensor_scale\": one fp32 number is wanted, not '%s'", note->path, array.descr);
+        result =
+            cli_bad_input(cli, "%s: \"tensor_scale\": one fp32 number is wanted, not '%s'", note->path, array.descr);
     if (result == CLI_DONE) memcpy(&q->tensor_scale, array.data, sizeof q->tensor_scale);
     bsm_npy_release(cli->context, &array);
     q->matrix.tensor_scale = &q->tensor_scale;
@@ -303,11 +313,13 @@ int cli_load_quantized(struct cli *cli, const char *note_path, struct cli_quanti
     if (result == CLI_DONE) result = read_description(cli, note, q);
     if (result == CLI_DONE) result = read_named(cli, note, "codes", q->data_bytes, &q->codes_file);
     if (result == CLI_DONE) result = check_shape(cli, note, q);
-    if (result == CLI_DONE && q->scale_bytes > 0) result = read_named(cli, note, "scales", q->scale_bytes, &q->scales_file);
+    if (result == CLI_DONE && q->scale_bytes > 0)
+        result = read_named(cli, note, "scales", q->scale_bytes, &q->scales_file);
     if (result == CLI_DONE && cli_note_text(note, "tensor_scale") != NULL) result = read_tensor_scale(cli, note, q);
     q->matrix.data = q->codes_file.data;
     q->matrix.scales = q->matrix.packing == BSM_PACKING_GGUF ? q->matrix.data : q->scales_file.data;
-    if (result == CLI_DONE && bsm_matrix_check(&q->matrix) != BSM_OK) result = cli_library_failed(cli, note_path, BSM_EFILE);
+    if (result == CLI_DONE && bsm_matrix_check(&q->matrix) != BSM_OK)
+        result = cli_library_failed(cli, note_path, BSM_EFILE);
     if (result != CLI_DONE) cli_quantized_free(cli, q);
     free(note);
     return result;

@@ -12,7 +12,7 @@ static const char *type_name(int value) { return value >= 0 && value <= CLI_TYPE
 static int type_from_name(const char *name) { return cli_name_index(type_names, name); }
 const struct cli_choices cli_types = { type_name, type_from_name, CLI_TYPE_AUTO, CLI_TYPE_FP64 + 1 };
 
-/* Types -------------------------------------------------------------------------------------------------------------- */
+/* Types ------------------------------------------------------------------------------------------------------------ */
 
 static bool type_of(bsm_npy_type stored, bsm_real *type)
 {
@@ -33,17 +33,19 @@ static int settle_type(struct cli *cli, const char *path, const bsm_npy *array, 
         return CLI_DONE;
     }
     if (!type_of(array->type, type))
-        return cli_bad_input(cli, "%s: holds numbers of type '%s'; fp32, fp16, bf16 or fp64 is wanted%s", path, array->descr,
+        return cli_bad_input(cli, "%s: holds numbers of type '%s'; fp32, fp16, bf16 or fp64 is wanted%s", path,
+                             array->descr,
                              array->type == BSM_NPY_UINT16 ? " (bf16 bits as uint16: say type bf16)" : "");
     if (said == CLI_TYPE_AUTO && *type == BSM_REAL_FP64)
-        return cli_bad_input(cli, "%s: holds fp64; say type fp64 to have it rounded to fp32, or save x.astype('float32')", path);
+        return cli_bad_input(
+            cli, "%s: holds fp64; say type fp64 to have it rounded to fp32, or save x.astype('float32')", path);
     if (said != CLI_TYPE_AUTO && said - CLI_TYPE_FP32 != (int[]){ 0, 1, 2, 3 }[(int)*type])
-        return cli_bad_input(cli, "%s: holds %s ('%s'), not %s as the options say", path, bsm_real_name((int)*type), array->descr,
-                             type_names[said]);
+        return cli_bad_input(cli, "%s: holds %s ('%s'), not %s as the options say", path, bsm_real_name((int)*type),
+                             array->descr, type_names[said]);
     return CLI_DONE;
 }
 
-/* Rearranging -------------------------------------------------------------------------------------------------------- */
+/* Rearranging ------------------------------------------------------------------------------------------------------ */
 
 static void copy_number(const unsigned char *from, bool narrow, size_t bytes, unsigned char *to)
 {
@@ -57,7 +59,8 @@ static void copy_number(const unsigned char *from, bool narrow, size_t bytes, un
     memcpy(to, &rounded, sizeof rounded);
 }
 
-/* Rows in order, fp64 as fp32, in memory of our own; in tiles, so that columns of a large file do not miss the cache. */
+/* Rows in order, fp64 as fp32, in memory of our own; in tiles, so that columns of a large file do not miss the
+ * cache. */
 static void rearrange(const struct cli *cli, const bsm_npy *array, bool columns_first, struct cli_real *real)
 {
     enum { TILE = 32 };
@@ -85,13 +88,13 @@ static int check_range(struct cli *cli, const char *path, const bsm_npy *array)
         double wide;
         memcpy(&wide, (const unsigned char *)array->data + i * sizeof wide, sizeof wide);
         if (isfinite(wide) && isinf((float)wide))
-            return cli_bad_input(cli, "%s: number %zu is %g, beyond the range of fp32 (%g), to which fp64 is rounded", path, i,
-                                 wide, (double)FLT_MAX);
+            return cli_bad_input(cli, "%s: number %zu is %g, beyond the range of fp32 (%g), to which fp64 is rounded",
+                                 path, i, wide, (double)FLT_MAX);
     }
     return CLI_DONE;
 }
 
-/* Random ------------------------------------------------------------------------------------------------------------- */
+/* Random ----------------------------------------------------------------------------------------------------------- */
 
 static int make_random(struct cli *cli, const char *path, bool transpose, uint64_t stream, struct cli_real *real)
 {
@@ -112,7 +115,7 @@ static int make_random(struct cli *cli, const char *path, bool transpose, uint64
     return CLI_DONE;
 }
 
-/* Reading ------------------------------------------------------------------------------------------------------------ */
+/* Reading ---------------------------------------------------------------------------------------------------------- */
 
 static int read_array(struct cli *cli, const char *path, int rank, const char *what, bsm_npy *array)
 {
@@ -184,6 +187,7 @@ bsm_matrix cli_real_matrix(const struct cli_real *real)
     const bsm_format format = real->type == BSM_REAL_FP32   ? BSM_FORMAT_FP32
                               : real->type == BSM_REAL_FP16 ? BSM_FORMAT_FP16
                                                             : BSM_FORMAT_BF16;
-    return (bsm_matrix){ .struct_size = sizeof(bsm_matrix), .format = format, .rows = real->rows, .columns = real->columns,
+    return (bsm_matrix){ .struct_size = sizeof(bsm_matrix), .format = format, .rows = real->rows,
+                         .columns = real->columns,
                          .data = real->data };
 }

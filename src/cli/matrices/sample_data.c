@@ -33,7 +33,8 @@ double sample_normal(uint64_t seed, uint64_t stream, uint64_t index)
 void sample_weights(uint64_t seed, int64_t rows, int64_t columns, float *data)
 {
     const double deviation = columns > 0 ? 1 / sqrt((double)columns) : 1;
-    for (int64_t i = 0; i < rows * columns; i++) data[i] = (float)(deviation * sample_normal(seed, STREAM_WEIGHTS, (uint64_t)i));
+    for (int64_t i = 0; i < rows * columns; i++)
+        data[i] = (float)(deviation * sample_normal(seed, STREAM_WEIGHTS, (uint64_t)i));
 }
 
 /* Student's t: a normal number over the root of a mean of `degrees` squared ones. */
@@ -59,6 +60,7 @@ void sample_activations(uint64_t seed, int64_t rows, int64_t columns, float *dat
 {
     for (int64_t c = 0; c < columns; c++) {
         const double factor = channel_factor(seed, (uint64_t)c);
-        for (int64_t r = 0; r < rows; r++) data[r * columns + c] = (float)(factor * heavy_tail(seed, (uint64_t)(r * columns + c)));
+        for (int64_t r = 0; r < rows; r++)
+            data[r * columns + c] = (float)(factor * heavy_tail(seed, (uint64_t)(r * columns + c)));
     }
 }

@@ -95,7 +95,8 @@ void chart_draw_x(FILE *file, const struct chart_axis *axis, double top, double 
         svg_text(file, x, bottom + 20, &font, text);
         free_from = x + half;
     }
-    svg_line(file, fmin(axis->at_low, axis->at_high), bottom, fmax(axis->at_low, axis->at_high), bottom, "stroke=\"" SVG_AXIS "\"");
+    svg_line(file, fmin(axis->at_low, axis->at_high), bottom, fmax(axis->at_low, axis->at_high), bottom,
+             "stroke=\"" SVG_AXIS "\"");
     const struct svg_font centred = { .size = 14, .anchor = SVG_MIDDLE, .colour = SVG_INK };
     svg_text(file, (axis->at_low + axis->at_high) / 2, bottom + 44, &centred, label);
 }
@@ -148,24 +149,28 @@ static void y_range(const struct chart *chart, struct chart_axis *axis)
     else chart_axis_round(axis, 0, high, 6);
 }
 
-static void draw_series(FILE *file, const struct chart_series *series, const struct chart_axis *x, const struct chart_axis *y)
+static void draw_series(FILE *file, const struct chart_series *series, const struct chart_axis *x,
+                        const struct chart_axis *y)
 {
     enum { PIECE = 512 };                 /* long lines are drawn in pieces that share a point */
     char paint[128];
-    snprintf(paint, sizeof paint, "fill=\"none\" stroke=\"%s\" stroke-width=\"2.5\" stroke-linejoin=\"round\"", series->colour);
+    snprintf(paint, sizeof paint, "fill=\"none\" stroke=\"%s\" stroke-width=\"2.5\" stroke-linejoin=\"round\"",
+             series->colour);
     for (int from = 0; from < series->count; from += PIECE - 1) {
         double xs[PIECE], ys[PIECE];
         int count = 0;
         for (int i = from; i < series->count && count < PIECE; i++, count++)
             xs[count] = chart_position(x, series->x[i]), ys[count] = chart_position(y, series->y[i]);
         svg_polyline(file, xs, ys, count, paint);
-        for (int i = 0; i < count && series->count <= 64; i++) svg_mark(file, series->marker, xs[i], ys[i], 5, series->colour);
+        for (int i = 0; i < count && series->count <= 64; i++)
+            svg_mark(file, series->marker, xs[i], ys[i], 5, series->colour);
     }
 }
 
 void chart_lines(FILE *file, const struct chart *chart)
 {
-    const double width = 960, left = 92, right = width - 40, bottom = 500, height = bottom + (chart->note != NULL ? 96 : 68);
+    const double width = 960, left = 92, right = width - 40, bottom = 500,
+                 height = bottom + (chart->note != NULL ? 96 : 68);
     svg_begin(file, width, height, chart->title, chart->subtitle);
     svg_heading(file, width, chart->title, chart->subtitle);
     const double top = draw_legend(file, chart, 32, right, 104) + 26;
@@ -179,6 +184,7 @@ void chart_lines(FILE *file, const struct chart *chart)
     svg_line(file, left, bottom, right, bottom, "stroke=\"" SVG_AXIS "\"");
 
     for (int i = 0; i < chart->series_count; i++) draw_series(file, &chart->series[i], &x, &y);
-    if (chart->note != NULL) svg_text(file, 32, bottom + 76, &(struct svg_font) { .size = 12.5, .colour = SVG_GREY }, chart->note);
+    if (chart->note != NULL)
+        svg_text(file, 32, bottom + 76, &(struct svg_font){ .size = 12.5, .colour = SVG_GREY }, chart->note);
     svg_end(file);
 }

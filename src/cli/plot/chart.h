@@ -15,7 +15,8 @@ struct chart_axis {
     int tick_count;
 };
 
-/* A linear axis over low .. high, widened to round ticks (1, 2, 2.5 or 5 times a power of ten), about `wanted` of them. */
+/* A linear axis over low .. high, widened to round ticks (1, 2, 2.5 or 5 times a power of ten), about `wanted` of
+ * them. */
 void chart_axis_round(struct chart_axis *axis, double low, double high, int wanted);
 /* A logarithmic axis over low .. high (both > 0), with ticks at 1, 2 and 5 times powers of ten. */
 void chart_axis_decades(struct chart_axis *axis, double low, double high);

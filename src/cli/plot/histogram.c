@@ -56,7 +56,8 @@ void histogram_print(bsm_scale scale, const int64_t *histogram)
         char label[64], bar[3 * BAR_WIDTH + 1] = "";
         bar_label(scale, &bars[i], label, sizeof label);
         const int length = 1 + (int)((double)bars[i].blocks / (double)most * (BAR_WIDTH - 1)); /* one block is seen */
-        for (int j = 0; j < length; j++) memcpy(bar + 3 * j, "\xe2\x96\x88", 4);               /* a full block, U+2588 */
+        /* a full block, U+2588 */
+        for (int j = 0; j < length; j++) memcpy(bar + 3 * j, "\xe2\x96\x88", 4);
         if (bars[i].count == 1) cli_table_cell(table, "0x%02x", bars[i].first);
         else cli_table_cell(table, "0x%02x-0x%02x", bars[i].first, bars[i].first + bars[i].count - 1);
         cli_table_cell(table, "%s", label);
@@ -68,7 +69,7 @@ void histogram_print(bsm_scale scale, const int64_t *histogram)
     cli_table_free(table);
 }
 
-/* Pictures ------------------------------------------------------------------------------------------------------------- */
+/* Pictures --------------------------------------------------------------------------------------------------------- */
 
 enum { WIDTH = 960, PANEL = 300, TOP = 92, LEFT = 72, RIGHT = 24, AXIS = 44 };
 
@@ -80,7 +81,8 @@ static int bar_place(bsm_scale scale, const struct bar *bar)
 
 static void draw_panel(FILE *file, double top, const struct histogram_panel *panel)
 {
-    static const struct svg_font label = { .size = 12, .anchor = SVG_MIDDLE, .colour = SVG_GREY }, name = { .size = 14, .bold = 1 };
+    static const struct svg_font label = { .size = 12, .anchor = SVG_MIDDLE, .colour = SVG_GREY },
+                                 name = { .size = 14, .bold = 1 };
     struct bar bars[256];
     const int count = make_bars(panel->scale, panel->histogram, bars);
     const int first = count > 0 ? bar_place(panel->scale, &bars[0]) : 0;
@@ -103,7 +105,8 @@ static void draw_panel(FILE *file, double top, const struct histogram_panel *pan
     }
 }
 
-void histogram_draw(FILE *file, const char *title, const char *subtitle, const struct histogram_panel *panels, int count)
+void histogram_draw(FILE *file, const char *title, const char *subtitle, const struct histogram_panel *panels,
+                    int count)
 {
     svg_begin(file, WIDTH, TOP + PANEL * count, title, subtitle);
     svg_heading(file, WIDTH, title, subtitle);

@@ -6,7 +6,8 @@
 #include <stdarg.h>
 #include <string.h>
 
-#define FONTS "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'Noto Sans', 'DejaVu Sans', Arial, sans-serif"
+#define FONTS \
+    "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'Noto Sans', 'DejaVu Sans', Arial, sans-serif"
 
 /* Text between tags.  File names reach titles: what XML 1.0 has no place for (control characters, malformed UTF-8)
  * becomes a question mark. */
@@ -121,9 +122,11 @@ void svg_textf(FILE *file, double x, double y, const struct svg_font *font, cons
 
 void svg_heading(FILE *file, double width, const char *title, const char *subtitle)
 {
-    const double room = width - 64, title_width = svg_text_width(title, 21, 1), subtitle_width = svg_text_width(subtitle, 14, 0);
+    const double room = width - 64, title_width = svg_text_width(title, 21, 1),
+                 subtitle_width = svg_text_width(subtitle, 14, 0);
     svg_text(file, 32, 44, &(struct svg_font) { .size = 21 * fmin(1, room / title_width), .bold = 1 }, title);
-    svg_text(file, 32, 69, &(struct svg_font) { .size = 14 * fmin(1, room / subtitle_width), .colour = SVG_GREY }, subtitle);
+    svg_text(file, 32, 69, &(struct svg_font) { .size = 14 * fmin(1, room / subtitle_width),
+                                                .colour = SVG_GREY }, subtitle);
 }
 
 /* Widths in hundredths of the font size, a little wider than Arial and DejaVu Sans have on average, so that boxes sized
@@ -141,7 +144,8 @@ double svg_text_width(const char *text, double size, int bold)
 {
     int width = 0;
     for (const char *c = text; *c != '\0'; c++)
-        if (((unsigned char)*c & 0xc0) != 0x80) width += letter_width((unsigned char)*c);   /* one per UTF-8 character */
+        /* one per UTF-8 character */
+        if (((unsigned char)*c & 0xc0) != 0x80) width += letter_width((unsigned char)*c);
     return width / 100.0 * size * (bold ? 1.06 : 1);
 }
 

@@ -1,7 +1,8 @@
 /* Drawing into an SVG file: shapes, text, and how wide a text is.
  *
- * Coordinates are pixels, y grows downwards.  `paint` is a list of SVG attributes such as "fill='#fff'"; texts are escaped,
- * paints are not.  Plain attributes instead of style sheets, so that every viewer and converter draws the same. */
+ * Coordinates are pixels, y grows downwards.  `paint` is a list of SVG attributes such as "fill='#fff'"; texts are
+ * escaped, paints are not.  Plain attributes instead of style sheets, so that every viewer and converter draws the
+ * same. */
 #ifndef CLI_SVG_H
 #define CLI_SVG_H
 

@@ -88,16 +88,19 @@ static struct outcome parse(const char *line)
 static void good_lines(struct test *t)
 {
     struct outcome o = parse("a.npy");
-    CHECK(t, o.status == CLI_DONE && strcmp(o.settings.first, "a.npy") == 0 && o.settings.second == NULL && o.said[0] == '\0');
-    CHECK(t, o.settings.number == 7 && o.settings.colour == 2 && !o.settings.flag && o.common.seed == 1 && !o.common.json);
-    o = parse("a|b|--number|100|--any|-9223372036854775808|--word|18446744073709551615|--real|-1e-3|--flag");
+    CHECK(t, o.status == CLI_DONE && strcmp(o.settings.first, "a.npy") == 0 && o.settings.second == NULL
+                 && o.said[0] == '\0');
     CHECK(t,
-          o.status == CLI_DONE && strcmp(o.settings.second, "b") == 0 && o.settings.number == 100 && o.settings.any == INT64_MIN);
+          o.settings.number == 7 && o.settings.colour == 2 && !o.settings.flag && o.common.seed == 1 && !o.common.json);
+    o = parse("a|b|--number|100|--any|-9223372036854775808|--word|18446744073709551615|--real|-1e-3|--flag");
+    CHECK(t, o.status == CLI_DONE && strcmp(o.settings.second, "b") == 0 && o.settings.number == 100
+                 && o.settings.any == INT64_MIN);
     CHECK(t, o.settings.word == UINT64_MAX && fabsf(o.settings.real + 1e-3f) < 1e-9f && o.settings.flag);
     o = parse("--number=1|-xtwords|a|--any=9223372036854775807");
     CHECK(t, o.status == CLI_WRONG_USAGE);                     /* letters are not bundled: -x takes no value */
     o = parse("--number=1|-x|-twords|a|--any=9223372036854775807");
-    CHECK(t, o.status == CLI_DONE && o.settings.flag && strcmp(o.settings.text, "words") == 0 && o.settings.any == INT64_MAX);
+    CHECK(t, o.status == CLI_DONE && o.settings.flag && strcmp(o.settings.text, "words") == 0
+                 && o.settings.any == INT64_MAX);
     o = parse("-n|5|-t|two words|a");
     CHECK(t, o.status == CLI_DONE && o.settings.number == 5 && strcmp(o.settings.text, "two words") == 0);
     o = parse("--|--flag|-x");
@@ -113,11 +116,13 @@ static void good_lines(struct test *t)
 static void names(struct test *t)
 {
     struct outcome o = parse("a|--format|NVFP4|--recipe|even|--colour|red|--layout|tiles:8x2");
-    CHECK(t,
-          o.status == CLI_DONE && o.settings.format == BSM_NVFP4 && o.settings.recipe == BSM_RECIPE_EVEN && o.settings.colour == 0);
-    CHECK(t, o.settings.layout.kind == BSM_LAYOUT_TILES && o.settings.layout.tile_rows == 8 && o.settings.layout.tile_columns == 2);
+    CHECK(t, o.status == CLI_DONE && o.settings.format == BSM_NVFP4 && o.settings.recipe == BSM_RECIPE_EVEN
+                 && o.settings.colour == 0);
+    CHECK(t, o.settings.layout.kind == BSM_LAYOUT_TILES && o.settings.layout.tile_rows == 8
+                 && o.settings.layout.tile_columns == 2);
     o = parse("a|--format|mxfp8|--formats|nvfp4,mxfp4");
-    CHECK(t, o.settings.format == BSM_MXFP8_E4M3 && o.settings.formats == ((uint64_t)1 << BSM_NVFP4 | (uint64_t)1 << BSM_MXFP4));
+    CHECK(t, o.settings.format == BSM_MXFP8_E4M3
+                 && o.settings.formats == ((uint64_t)1 << BSM_NVFP4 | (uint64_t)1 << BSM_MXFP4));
     for (int format = BSM_FORMAT_NONE + 1; format < BSM_FORMAT_COUNT; format++) {
         char line[64];
         snprintf(line, sizeof line, "a|--format|%s", bsm_format_get(format)->name);
@@ -128,9 +133,11 @@ static void names(struct test *t)
 static void ranges(struct test *t)
 {
     struct outcome o = parse("a|--range|5");
-    CHECK(t, o.status == CLI_DONE && o.settings.range.first == 5 && o.settings.range.last == 5 && o.settings.range.step == 1);
+    CHECK(t, o.status == CLI_DONE && o.settings.range.first == 5 && o.settings.range.last == 5
+                 && o.settings.range.step == 1);
     o = parse("a|--range|5:9");
-    CHECK(t, o.status == CLI_DONE && o.settings.range.first == 5 && o.settings.range.last == 9 && o.settings.range.step == 1);
+    CHECK(t, o.status == CLI_DONE && o.settings.range.first == 5 && o.settings.range.last == 9
+                 && o.settings.range.step == 1);
     o = parse("a|--range|1:1000:9223372036854775807");
     CHECK(t, o.status == CLI_DONE && o.settings.range.last == 1000 && o.settings.range.step == INT64_MAX);
 }
@@ -213,7 +220,8 @@ static const struct { const char *line, *said; } wrong[] = {
     { "a|--formats|nvfp4,mxfp5", "one of these is wanted" },
     { "a|--recipe|round", "default floor rceil ceil even nearest" },
     { "a|--colour|purple", "one of these is wanted: red green blue" },
-    { "a|--colour|redredredredredredredredredredredredredredredredredredredredredredredredred", "one of these is wanted" },
+    { "a|--colour|redredredredredredredredredredredredredredredredredredredredredredredredred",
+      "one of these is wanted" },
     { "a|--threads|-1", "from 0 to 1024" },
     { "a|--threads|1025", "from 0 to 1024" },
 };
@@ -250,7 +258,8 @@ static void help_shows_the_table(struct test *t)
     fclose(file);
     for (const struct cli_option *o = options; o->name != NULL; o++) {
         char wanted[128];
-        snprintf(wanted, sizeof wanted, "%s%s%s", o->name, o->value != NULL ? " " : "", o->value != NULL ? o->value : "");
+        snprintf(wanted, sizeof wanted, "%s%s%s", o->name, o->value != NULL ? " " : "",
+                 o->value != NULL ? o->value : "");
         CHECK(t, strstr(text, wanted) != NULL && strstr(text, o->help) != NULL);
     }
     CHECK(t, strstr(text, "-n, --number N") != NULL && strstr(text, "one of red green blue") != NULL);
@@ -309,7 +318,8 @@ static void tables_and_json(struct test *t)
     text[fread(text, 1, sizeof text - 1, file)] = '\0';
     fclose(file);
     static const char wanted[] = "name      dB  bar\n\xc3\xa9t\xc3\xa9      1.5  \xe2\x96\x88\nx     -10.25  \n"
-                                 "{\n  \"a\\\"b\": \"\\\\\\u000a\\u0001\xc3\xa9\",\n  \"list\": [\n    -9223372036854775808,\n"
+                                 "{\n  \"a\\\"b\": \"\\\\\\u000a\\u0001\xc3\xa9\",\n  \"list\": [\n"
+                                 "    -9223372036854775808,\n"
                                  "    0.1,\n    0.33333333333333331,\n"
                                  "    null,\n    true,\n    null\n  ],\n  \"empty\": {}\n}\n";
     if (strcmp(text, wanted) != 0) FAIL(t, "printed:\n%s", text);
@@ -318,8 +328,15 @@ static void tables_and_json(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        TEST(good_lines),           TEST(names),        TEST(ranges),          TEST(floats), TEST(wrong_lines), TEST(help_anywhere),
-        TEST(help_shows_the_table), TEST(random_lines), TEST(tables_and_json),
+        TEST(good_lines),
+        TEST(names),
+        TEST(ranges),
+        TEST(floats),
+        TEST(wrong_lines),
+        TEST(help_anywhere),
+        TEST(help_shows_the_table),
+        TEST(random_lines),
+        TEST(tables_and_json),
     };
     return TEST_MAIN(argc, argv, cases);
 }

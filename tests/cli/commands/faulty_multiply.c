@@ -1,5 +1,5 @@
-/* A bsm_multiply with one fault, for the test of verify: the linker puts it in the place of the library's (--wrap).  The fault is
- * named by the environment variable FAULT; only this test program reads it. */
+/* A bsm_multiply with one fault, for the test of verify: the linker puts it in the place of the library's (--wrap).
+ * The fault is named by the environment variable FAULT; only this test program reads it. */
 #include "blockscale.h"
 
 #include <math.h>
@@ -27,7 +27,8 @@ static uint32_t change(const char *fault, uint32_t bits, bool last)
     if (strcmp(fault, "saturate") == 0 && magnitude == INFINITE) return bits - 1;
     if (strcmp(fault, "flush") == 0 && magnitude < SUBNORMAL_LIMIT) return 0;
     if (strcmp(fault, "one unit above") == 0 && magnitude > 0 && magnitude < SUBNORMAL_LIMIT) return bits + 1;
-    if (strcmp(fault, "double") == 0 && magnitude > 0 && magnitude < INFINITE - SUBNORMAL_LIMIT) return bits + SUBNORMAL_LIMIT;
+    if (strcmp(fault, "double") == 0 && magnitude > 0 && magnitude < INFINITE - SUBNORMAL_LIMIT)
+        return bits + SUBNORMAL_LIMIT;
     return bits;
 }
 
@@ -39,7 +40,8 @@ static void spoil(const char *fault, const bsm_matrix *d)
         for (int64_t j = 0; j < d->columns; j++)
             data[i * pitch + j] = change(fault, data[i * pitch + j], i == d->rows - 1 && j == d->columns - 1);
     if (strcmp(fault, "behind the row") == 0 && pitch > d->columns) data[d->columns] = 0;
-    if (strcmp(fault, "last row missing") == 0 && d->rows > 1) memset(data + (d->rows - 1) * pitch, 0xff, (size_t)d->columns * 4);
+    if (strcmp(fault, "last row missing") == 0 && d->rows > 1)
+        memset(data + (d->rows - 1) * pitch, 0xff, (size_t)d->columns * 4);
 }
 
 /* D lies in a GPU's memory: a copy of it is spoiled and written back. */

@@ -30,11 +30,13 @@ static uint8_t scale_at(const struct operand *operand, int64_t row, int64_t colu
 static double value_at(const struct operand *operand, int64_t row, int64_t column)
 {
     const bsm_format_info *info = bsm_format_get((int)operand->matrix.format);
-    const float scale = info->block == 0 ? 1 : bsm_scale_decode(info->scale, scale_at(operand, row, column / info->block));
+    const float scale =
+        info->block == 0 ? 1 : bsm_scale_decode(info->scale, scale_at(operand, row, column / info->block));
     return (double)bsm_element_decode(info->element, code_at(operand, row, column)) * (double)scale;
 }
 
-/* Values are integers times a power of two that is the format's, and so small that the longest sum stays below 2^24 units. */
+/* Values are integers times a power of two that is the format's, and so small that the longest sum stays below 2^24
+ * units. */
 static void integers_have_exact_sums(struct test *t)
 {
     double largest[BSM_FORMAT_COUNT] = { 0 }, unit[BSM_FORMAT_COUNT];
@@ -56,8 +58,8 @@ static void integers_have_exact_sums(struct test *t)
     for (int a = 1; a < BSM_FORMAT_COUNT; a++)
         for (int b = 1; b < BSM_FORMAT_COUNT; b++)
             if (!(largest[a] >= 4 && largest[a] * largest[b] * (double)longest < 0x1p24))
-                FAIL(t, "%s x %s: %g x %g over %d terms", bsm_format_get(a)->name, bsm_format_get(b)->name, largest[a], largest[b],
-                     (int)longest);
+                FAIL(t, "%s x %s: %g x %g over %d terms", bsm_format_get(a)->name, bsm_format_get(b)->name, largest[a],
+                     largest[b], (int)longest);
 }
 
 static void check_finite_data(struct test *t, enum verify_kind kind)
@@ -113,7 +115,8 @@ static void far_scales_reach_everywhere(struct test *t)
             struct operand operand;
             operand_create_plain(&cli, &operand, BSM_MXFP4, 30, 320);
             CHECK(t, verify_fill(&operand, VERIFY_FAR_SCALES, seed, stream) == BSM_OK);
-            if (scale_codes_seen(&operand, &lowest[stream]) > 21) FAIL(t, "seed %d: more than 21 scale codes", (int)seed);
+            if (scale_codes_seen(&operand, &lowest[stream]) > 21)
+                FAIL(t, "seed %d: more than 21 scale codes", (int)seed);
             lowest_seen[lowest[stream]] = true;
             operand_free(&operand);
         }
@@ -129,7 +132,8 @@ static void far_scales_reach_everywhere(struct test *t)
 static void scales_are_near_or_any(struct test *t)
 {
     struct operand near = filled(t, BSM_MXFP4, VERIFY_CODES, 100, 640);
-    struct operand any = filled(t, BSM_MXFP4, VERIFY_ANY_CODES, 200, 640), nvfp4 = filled(t, BSM_NVFP4, VERIFY_ANY_CODES, 200, 640);
+    struct operand any = filled(t, BSM_MXFP4, VERIFY_ANY_CODES, 200, 640),
+                   nvfp4 = filled(t, BSM_NVFP4, VERIFY_ANY_CODES, 200, 640);
     int lowest = -1;
     CHECK(t, scale_codes_seen(&near, &lowest) == 21 && lowest == 117);
     CHECK(t, scale_codes_seen(&any, &lowest) == 255 && lowest == 0);
@@ -165,7 +169,8 @@ static void one_term_data_has_every_code(struct test *t)
     for (int f = 1; f < BSM_FORMAT_COUNT; f++) {
         const bsm_format_info *info = bsm_format_get(f);
         const int bits = bsm_element_get((int)info->element)->bits;
-        struct operand scales = filled(t, f, VERIFY_SCALE_CODES, 256, 1), elements = filled(t, f, VERIFY_ELEMENT_CODES, 256, 1);
+        struct operand scales = filled(t, f, VERIFY_SCALE_CODES, 256, 1),
+                       elements = filled(t, f, VERIFY_ELEMENT_CODES, 256, 1);
         int not_finite = 0;
         for (int64_t r = 0; r < 256; r++) {
             if (info->block != 0 && scale_at(&scales, r, 0) != r) FAIL(t, "%s: scale of row %d", info->name, (int)r);
@@ -182,7 +187,8 @@ static void every_kind_has_a_case_and_quick_is_less(struct test *t)
 {
     int kinds[VERIFY_KINDS] = { 0 }, quick = 0;
     for (int i = 0; i < verify_case_count; i++) kinds[verify_cases[i].kind]++, quick += verify_cases[i].quick;
-    for (int kind = 0; kind < VERIFY_KINDS; kind++) CHECK(t, kinds[kind] > 0 && verify_kind_name((enum verify_kind)kind) != NULL);
+    for (int kind = 0; kind < VERIFY_KINDS; kind++)
+        CHECK(t, kinds[kind] > 0 && verify_kind_name((enum verify_kind)kind) != NULL);
     CHECK(t, quick > 0 && quick < verify_case_count);
 }
 

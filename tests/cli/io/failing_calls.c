@@ -2,7 +2,8 @@
  *
  *   FAIL_GROUP  "memory" or "files"
  *   FAIL_AT     which call, from 1; 0: none, and the number of calls is written to descriptor FAIL_COUNT at exit
- *   FAIL_HOW    "error", "signal" (FAIL_SIGNAL's number, SIGTERM unless given), or "truncate" (of FAIL_FILE, to nothing)
+ *   FAIL_HOW    "error", "signal" (FAIL_SIGNAL's number, SIGTERM unless given), or "truncate" (of FAIL_FILE, to
+ * nothing)
  *
  * Calls of libraries are left alone: only those from the main program count. */
 #define _GNU_SOURCE
@@ -92,18 +93,34 @@ int open(const char *path, int flags, ...)
     return FAILS(false) ? -1 : next(path, flags, mode);
 }
 ssize_t read(int file, void *bytes, size_t length) { NEXT(read); return FAILS(false) ? -1 : next(file, bytes, length); }
-ssize_t write(int file, const void *bytes, size_t length) { NEXT(write); return FAILS(false) ? -1 : next(file, bytes, length); }
+ssize_t write(int file, const void *bytes, size_t length)
+{
+    NEXT(write);
+    return FAILS(false) ? -1 : next(file, bytes, length);
+}
 void *mmap(void *at, size_t bytes, int protection, int flags, int file, off_t offset)
 {
     NEXT(mmap);
     return FAILS(false) ? MAP_FAILED : next(at, bytes, protection, flags, file, offset);
 }
-int stat(const char *restrict path, struct stat *restrict there) { NEXT(stat); return FAILS(false) ? -1 : next(path, there); }
+int stat(const char *restrict path, struct stat *restrict there)
+{
+    NEXT(stat);
+    return FAILS(false) ? -1 : next(path, there);
+}
 int fstat(int file, struct stat *there) { NEXT(fstat); return FAILS(false) ? -1 : next(file, there); }
-int statvfs(const char *restrict path, struct statvfs *restrict disk) { NEXT(statvfs); return FAILS(false) ? -1 : next(path, disk); }
+int statvfs(const char *restrict path, struct statvfs *restrict disk)
+{
+    NEXT(statvfs);
+    return FAILS(false) ? -1 : next(path, disk);
+}
 int mkdir(const char *path, mode_t mode) { NEXT(mkdir); return FAILS(false) ? -1 : next(path, mode); }
 int rename(const char *from, const char *to) { NEXT(rename); return FAILS(false) ? -1 : next(from, to); }
-FILE *fopen(const char *restrict path, const char *restrict mode) { NEXT(fopen); return FAILS(false) ? NULL : next(path, mode); }
+FILE *fopen(const char *restrict path, const char *restrict mode)
+{
+    NEXT(fopen);
+    return FAILS(false) ? NULL : next(path, mode);
+}
 FILE *fdopen(int file, const char *mode) { NEXT(fdopen); return FAILS(false) ? NULL : next(file, mode); }
 /* The mark of glibc's _IO_ERR_SEEN: ferror tells of it later. */
 static void mark(FILE *file) { file->_flags |= 0x20; }

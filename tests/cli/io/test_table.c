@@ -64,7 +64,8 @@ static void texts_are_wrapped(struct test *t)
     char words[2001] = "";
     for (int i = 0; i < 400; i++) strcat(words, i % 3 == 0 ? "\xc3\xa9t\xc3\xa9 " : i % 3 == 1 ? "ab " : "c ");
     const char *text = printed(t, NULL, words, 7, 3);
-    CHECK(t, widest_line(text) <= CLI_PAGE_WIDTH && widest_line(text) > CLI_PAGE_WIDTH - 8 && strstr(text, "\n   ") != NULL);
+    CHECK(t, widest_line(text) <= CLI_PAGE_WIDTH && widest_line(text) > CLI_PAGE_WIDTH - 8
+                 && strstr(text, "\n   ") != NULL);
     CHECK(t, strcmp(printed(t, NULL, "one two\nthree", 0, 2), "one two\n  three\n") == 0);
     CHECK(t, strcmp(printed(t, NULL, "", 0, 2), "\n") == 0);
 }

@@ -75,7 +75,8 @@ static void a_failure_is_named(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        TEST(statistics), TEST(ratios_are_paired), TEST(rounds_alternate), TEST(short_calls_are_repeated), TEST(a_failure_is_named),
+        TEST(statistics),         TEST(ratios_are_paired), TEST(rounds_alternate), TEST(short_calls_are_repeated),
+        TEST(a_failure_is_named),
     };
     return TEST_MAIN(argc, argv, cases);
 }

@@ -6,11 +6,13 @@
 #define TABLE "the first kernel of the table that this CPU runs"
 
 static const struct { const char *description, *in_short; } plans[] = {
-    { "cpu, kernel terms_avx512, tiles of 70 x 128, threads 2, order: k ascending, one fused multiply-add each; chosen for bf16 x "
-      "mxfp4: " TABLE, "terms_avx512, tiles of 70 x 128: " TABLE },
-    { "cuda, kernel cuda_wgmma_128x256_2x1, tiles of 128 x 256, clusters of 2 x 1, A (mxfp8_e4m3) as bf16, B (bf16) as it is, D "
-      "finished by the same kernel, workspace 64 bytes, order: tensor cores along K in fp32; chosen because: the least time (6 "
-      "tiles, 1 wave, about 12.3 us)", "cuda_wgmma_128x256_2x1, tiles of 128 x 256: the least time" },
+    { "cpu, kernel terms_avx512, tiles of 70 x 128, threads 2, order: k ascending, one fused multiply-add each; "
+      "chosen for bf16 x mxfp4: " TABLE,
+      "terms_avx512, tiles of 70 x 128: " TABLE },
+    { "cuda, kernel cuda_wgmma_128x256_2x1, tiles of 128 x 256, clusters of 2 x 1, A (mxfp8_e4m3) as bf16, B (bf16) as "
+      "it is, D finished by the same kernel, workspace 64 bytes, order: tensor cores along K in fp32; "
+      "chosen because: the least time (6 tiles, 1 wave, about 12.3 us)",
+      "cuda_wgmma_128x256_2x1, tiles of 128 x 256: the least time" },
     { "cuda, kernel cuda_x, tiles of 16 x 64, order: any; chosen because: forced; with panels of B: cuda_y",
       "cuda_x, tiles of 16 x 64: forced" },
     { "cuda, kernel cuda_simt, an element a thread, order: as on the CPU; chosen because: K is 0: nothing to multiply",
@@ -43,6 +45,13 @@ static void narrow_lines(struct test *t)
     CHECK(t, strcmp(text, "terms_avx512: " TABLE) == 0);
     plan_in_short(plans[0].description, 40, text, sizeof text);
     CHECK(t, strcmp(text, "terms_avx512") == 0);
+    const char *portable = "cpu, kernel exact_blocks_portable, tiles of 72 x 128, threads 2; "
+                           "chosen for mxfp4 x mxfp4: portable C: this context has no CPU feature that a better kernel "
+                           "needs";
+    plan_in_short(portable, 91, text, sizeof text);
+    CHECK(t, strcmp(text, "exact_blocks_portable, tiles of 72 x 128: portable C") == 0);
+    plan_in_short(portable, 36, text, sizeof text);
+    CHECK(t, strcmp(text, "exact_blocks_portable: portable C") == 0);
 }
 
 /* What the library says of the products that it really plans has the form that the short line is read from. */

@@ -56,8 +56,8 @@ static void every_flipped_bit_is_found(struct test *t)
                 const struct difference d = compare_bits(shape, q.got, q.want);
                 if (!d.found || d.i != i || d.j != j || d.count != 1 || d.want_bits != bits ||
                     d.got_bits != (bits ^ (uint32_t)1 << bit))
-                    FAIL(t, "bit %d of [%d,%d]: found %d at [%d,%d], count %d", bit, i, j, (int)d.found, (int)d.i, (int)d.j,
-                         (int)d.count);
+                    FAIL(t, "bit %d of [%d,%d]: found %d at [%d,%d], count %d", bit, i, j, (int)d.found, (int)d.i,
+                         (int)d.j, (int)d.count);
             }
 }
 
@@ -101,7 +101,8 @@ static void the_bound_is_sharp(struct test *t)
         }
 }
 
-/* What lies below the normal numbers: an absolute part beside the bound, which worst leaves out.  No bound where sums overflow. */
+/* What lies below the normal numbers: an absolute part beside the bound, which worst leaves out.  No bound where sums
+ * overflow. */
 static void the_bound_has_a_least_part(struct test *t)
 {
     struct product p = make(t);

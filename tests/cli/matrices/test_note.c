@@ -33,16 +33,17 @@ static void good_notes(struct test *t)
     struct cli_note note;
     int64_t value = -1;
     CHECK(t, read_text("{}", &note) == CLI_DONE && note.count == 0);
-    CHECK(t, read_text(" {\n \"rows\" : 12 , \"format\":\"nvfp4\",\"x\":-1.5e3, \"y\": null }\r\n\t", &note) == CLI_DONE &&
-                 note.count == 4);
+    CHECK(t, read_text(" {\n \"rows\" : 12 , \"format\":\"nvfp4\",\"x\":-1.5e3, \"y\": null }\r\n\t", &note) == CLI_DONE
+                 && note.count == 4);
     CHECK(t, cli_note_size(&note, "rows", &value) && value == 12);
     CHECK(t, cli_note_text(&note, "format") != NULL && strcmp(cli_note_text(&note, "format"), "nvfp4") == 0);
     CHECK(t, cli_note_text(&note, "rows") == NULL && cli_note_text(&note, "z") == NULL);
-    CHECK(t, !cli_note_size(&note, "format", &value) && !cli_note_size(&note, "x", &value) && !cli_note_size(&note, "z", &value));
+    CHECK(t, !cli_note_size(&note, "format", &value) && !cli_note_size(&note, "x", &value)
+                 && !cli_note_size(&note, "z", &value));
     CHECK(t, read_text("{\"a\":\"\\\"\\\\\\/\\n\\u0041\\u007f \xc3\xa9\\u00e9\"}", &note) == CLI_DONE);
     CHECK(t, strcmp(cli_note_text(&note, "a"), "\"\\/\nA\x7f \xc3\xa9\xc3\xa9") == 0);
-    CHECK(t,
-          read_text("{\"n\": 9223372036854775807}", &note) == CLI_DONE && cli_note_size(&note, "n", &value) && value == INT64_MAX);
+    CHECK(t, read_text("{\"n\": 9223372036854775807}", &note) == CLI_DONE && cli_note_size(&note, "n", &value)
+                 && value == INT64_MAX);
     CHECK(t, read_text("{\"n\": 9223372036854775808}", &note) == CLI_DONE && !cli_note_size(&note, "n", &value));
     CHECK(t, read_text("{\"n\": 1e3}", &note) == CLI_DONE && !cli_note_size(&note, "n", &value));
     CHECK(t, read_text("{\"n\": -1}", &note) == CLI_DONE && !cli_note_size(&note, "n", &value));
@@ -51,9 +52,36 @@ static void good_notes(struct test *t)
 static void bad_notes(struct test *t)
 {
     static const char *const bad[] = {
-        "", " ", "[]", "1", "{", "{\"a\"", "{\"a\":", "{\"a\":1", "{\"a\":1,", "{\"a\":1,}", "{,}", "{\"a\":}", "{\"a\" 1}",
-        "{a:1}", "{'a':1}", "{\"a\":1}x", "{\"a\":1}{}", "{\"a\":1 \"b\":2}", "{\"a\":[1]}", "{\"a\":{}}", "{\"a\":1,\"a\":1}",
-        "{\"a\":\"x}", "{\"a\":\"x\n\"}", "{\"a\":\"\\x\"}", "{\"a\":\"\\ud800\"}", "{\"a\":\"\xe9\"}", "{\"a\":01}", "{\"\\u0000\":1}", "{\"a\":\"\\u12\"}", "{\"a\":\"\\",
+        "",
+        " ",
+        "[]",
+        "1",
+        "{",
+        "{\"a\"",
+        "{\"a\":",
+        "{\"a\":1",
+        "{\"a\":1,",
+        "{\"a\":1,}",
+        "{,}",
+        "{\"a\":}",
+        "{\"a\" 1}",
+        "{a:1}",
+        "{'a':1}",
+        "{\"a\":1}x",
+        "{\"a\":1}{}",
+        "{\"a\":1 \"b\":2}",
+        "{\"a\":[1]}",
+        "{\"a\":{}}",
+        "{\"a\":1,\"a\":1}",
+        "{\"a\":\"x}",
+        "{\"a\":\"x\n\"}",
+        "{\"a\":\"\\x\"}",
+        "{\"a\":\"\\ud800\"}",
+        "{\"a\":\"\xe9\"}",
+        "{\"a\":01}",
+        "{\"\\u0000\":1}",
+        "{\"a\":\"\\u12\"}",
+        "{\"a\":\"\\",
         "{\"a\":\"\\u",
         "{\"a\":\"\\u0000\"}",
     };

@@ -44,7 +44,8 @@ static void weights_are_gaussian(struct test *t)
     free(data);
 }
 
-/* One column in a hundred or so is 20 to 60 times as large; the others have Student's kurtosis, which is above Gauss' 3. */
+/* One column in a hundred or so is 20 to 60 times as large; the others have Student's kurtosis, which is above Gauss'
+ * 3. */
 static void activations_have_outlier_channels_and_a_tail(struct test *t)
 {
     float *data = malloc(ROWS * COLUMNS * sizeof *data), *column = malloc(ROWS * sizeof *column),

@@ -8,7 +8,8 @@
 static void check_axis(struct test *t, const struct chart_axis *axis, double low, double high)
 {
     const double slack = 1e-9 * (high - low);
-    if (axis->tick_count < 2 || axis->tick_count > CHART_TICKS) FAIL(t, "%d ticks for %g .. %g", axis->tick_count, low, high);
+    if (axis->tick_count < 2 || axis->tick_count > CHART_TICKS)
+        FAIL(t, "%d ticks for %g .. %g", axis->tick_count, low, high);
     if (axis->low > low + slack || axis->high < high - slack)
         FAIL(t, "%g .. %g does not hold %g .. %g", axis->low, axis->high, low, high);
     if (axis->ticks[0] < axis->low - slack || axis->ticks[axis->tick_count - 1] > axis->high + slack)
@@ -101,7 +102,8 @@ static void texts_are_escaped(struct test *t)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char content[128];
         text_content(cases[i].text, content, sizeof content);
-        if (strcmp(content, cases[i].content) != 0) FAIL(t, "case %zu is \"%s\", not \"%s\"", i, content, cases[i].content);
+        if (strcmp(content, cases[i].content) != 0)
+            FAIL(t, "case %zu is \"%s\", not \"%s\"", i, content, cases[i].content);
     }
 }
 
@@ -118,7 +120,8 @@ static void every_point_is_drawn(struct test *t)
     for (int points = 1; points <= 1600; points = points * 3 / 2 + 1) {
         double x[2048], y[2048];
         for (int i = 0; i < points; i++) x[i] = i, y[i] = 1 + i % 7;
-        const struct chart chart = { .title = "title", .subtitle = "subtitle", .x_label = "x", .y_label = "y", .series_count = 1,
+        const struct chart chart = { .title = "title", .subtitle = "subtitle", .x_label = "x", .y_label = "y",
+                                     .series_count = 1,
                                      .series = { { "series", SVG_BLUE, SVG_DOT, points, x, y } } };
         char *page = NULL;
         size_t size = 0;

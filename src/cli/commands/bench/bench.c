@@ -21,7 +21,8 @@ struct settings {
     bsm_order order;
     bool no_blas, explain, verbose;
 };
-static const struct settings defaults = { .format = BSM_NVFP4, .d_format = BSM_FORMAT_FP32, .m = 256, .n = 256, .rounds = 15 };
+static const struct settings defaults = { .format = BSM_NVFP4, .d_format = BSM_FORMAT_FP32, .m = 256, .n = 256,
+                                          .rounds = 15 };
 static const struct cli_range default_range = { 512, 2048, 512 };
 
 enum { POINTS_MAX = 256 };
@@ -91,8 +92,10 @@ static int prepare(struct workload *w, const struct bench_report *report)
     if (status == BSM_OK) status = operand_quantize(cli, &w->b_fp32, w->b_source, w->k_max, NULL);
     if (status != BSM_OK) return cli_library_failed(cli, "quantize", status);
     w->d_matrix = fp32_rows(w->m, w->n, w->d, w->n);
-    w->product = (bsm_matmul) { .struct_size = sizeof(bsm_matmul), .a = &w->a.matrix, .b = &w->b.matrix, .d = &w->d_matrix };
-    w->fp32 = (bsm_matmul) { .struct_size = sizeof(bsm_matmul), .a = &w->a_fp32.matrix, .b = &w->b_fp32.matrix, .d = &w->d_matrix };
+    w->product = (bsm_matmul) { .struct_size = sizeof(bsm_matmul), .a = &w->a.matrix, .b = &w->b.matrix,
+                                .d = &w->d_matrix };
+    w->fp32 = (bsm_matmul) { .struct_size = sizeof(bsm_matmul), .a = &w->a_fp32.matrix, .b = &w->b_fp32.matrix,
+                             .d = &w->d_matrix };
     return CLI_DONE;
 }
 
@@ -136,7 +139,8 @@ static int measure_range(struct cli *cli, struct bench_report *report, const str
     sample_activations(cli->seed, m, k_max, a);
     sample_weights(cli->seed, n, k_max, b);
     for (int i = 0; i < report->count && code == CLI_DONE; i++) {
-        struct workload w = { .cli = cli, .a_source = a, .b_source = b, .m = m, .n = n, .k = range->first + i * range->step,
+        struct workload w = { .cli = cli, .a_source = a, .b_source = b, .m = m, .n = n,
+                              .k = range->first + i * range->step,
                               .k_max = k_max, .d = d, .peer = &report->peer };
         if (progress) fprintf(stderr, "\rK = %lld, %d of %d\033[K", (long long)w.k, i + 1, report->count);
         code = measure_point(&w, report, &report->points[i]);
@@ -154,13 +158,19 @@ static int choose_range(const struct cli *cli, const struct settings *s, struct 
     *range = s->k != 0 ? (struct cli_range) { s->k, s->k, 1 } : s->k_range.first != 0 ? s->k_range : default_range;
     const int64_t points = (range->last - range->first) / range->step + 1;
     if (points > POINTS_MAX)
-        return cli_wrong_usage(cli, "--k-range has %lld points; %d is the most, so take a larger step", (long long)points,
-                               POINTS_MAX);
+        return cli_wrong_usage(cli, "--k-range has %lld points; %d is the most, so take a larger step",
+                               (long long)points, POINTS_MAX);
     return CLI_DONE;
 }
 
-static bsm_format a_format(const struct settings *s) { return s->a_format != BSM_FORMAT_NONE ? s->a_format : s->format; }
-static bsm_format b_format(const struct settings *s) { return s->b_format != BSM_FORMAT_NONE ? s->b_format : s->format; }
+static bsm_format a_format(const struct settings *s)
+{
+    return s->a_format != BSM_FORMAT_NONE ? s->a_format : s->format;
+}
+static bsm_format b_format(const struct settings *s)
+{
+    return s->b_format != BSM_FORMAT_NONE ? s->b_format : s->format;
+}
 
 static int run_on_gpu(struct cli *cli, const struct settings *s, const struct cli_range *range)
 {
@@ -203,13 +213,17 @@ static int run(struct cli *cli, const void *given)
         code = explain_on_cpu(cli, s, k);
     if (s->explain) return code;
     if (s->d_format != BSM_FORMAT_FP32) return cli_wrong_usage(cli, "--d-format is for --device cuda");
-    if (s->compute != BSM_COMPUTE_EXACT) return cli_wrong_usage(cli, "--compute is for --device cuda: the CPU computes exactly");
-    if (s->order != BSM_ORDER_K) return cli_wrong_usage(cli, "--order is for --device cuda: the CPU has one order of sums");
+    if (s->compute != BSM_COMPUTE_EXACT)
+        return cli_wrong_usage(cli, "--compute is for --device cuda: the CPU computes exactly");
+    if (s->order != BSM_ORDER_K)
+        return cli_wrong_usage(cli, "--order is for --device cuda: the CPU has one order of sums");
     FILE *plot = NULL;
-    if (s->plot != NULL && (plot = cli_output(cli, s->plot)) == NULL) return CLI_BAD_INPUT;     /* before a long measurement */
+    /* before a long measurement */
+    if (s->plot != NULL && (plot = cli_output(cli, s->plot)) == NULL) return CLI_BAD_INPUT;
 
     struct bench_report report = { .a = a_format(s), .b = b_format(s), .m = s->m, .n = s->n,
-                                   .rounds = s->rounds, .verbose = s->verbose, .threads = bsm_context_threads(cli->context),
+                                   .rounds = s->rounds, .verbose = s->verbose,
+                                   .threads = bsm_context_threads(cli->context),
                                    .count = (int)((range.last - range.first) / range.step + 1) };
     machine_processor(report.machine, sizeof report.machine);
     report.has_peer =
@@ -231,8 +245,10 @@ static const struct cli_option options[] = {
     { "--a-format", 0, "FORMAT", "of A", CLI_FORMAT(struct settings, a_format) },
     { "--b-format", 0, "FORMAT", "of B", CLI_FORMAT(struct settings, b_format) },
     { "--d-format", 0, "FORMAT", "of D, on a GPU (fp32)", CLI_FORMAT(struct settings, d_format) },
-    { "--device", 0, "NAME", "cpu or cuda: the first GPU, beside bf16 x bf16 there", CLI_DEVICE(struct settings, device) },
-    { "--compute", 0, "HOW", "on a GPU: exact, or fast, which may round MXFP8 and MXFP6", CLI_COMPUTE(struct settings, compute) },
+    { "--device", 0, "NAME", "cpu or cuda: the first GPU, beside bf16 x bf16 there",
+      CLI_DEVICE(struct settings, device) },
+    { "--compute", 0, "HOW", "on a GPU: exact, or fast, which may round MXFP8 and MXFP6",
+      CLI_COMPUTE(struct settings, compute) },
     { "--order", 0, "HOW", "of sums, on a GPU: k, the same for every M, or any, which may divide K",
       CLI_ORDER(struct settings, order) },
     { "--explain", 0, NULL, "print the kernel that the plan chooses, and why; measure nothing",
@@ -240,7 +256,8 @@ static const struct cli_option options[] = {
     { "--m", 'm', "M", "rows of A and D (256)", CLI_INTEGER(struct settings, m), .low = 1, .high = LENGTH_MAX },
     { "--n", 'n', "N", "rows of B, columns of D (256)", CLI_INTEGER(struct settings, n), .low = 1, .high = LENGTH_MAX },
     { "--k", 'k', "K", "length of the sums", CLI_INTEGER(struct settings, k), .low = 1, .high = LENGTH_MAX },
-    { "--k-range", 0, "RANGE", "several K, FIRST:LAST:STEP (512:2048:512)", CLI_RANGE(struct settings, k_range), .low = 1,
+    { "--k-range", 0, "RANGE", "several K, FIRST:LAST:STEP (512:2048:512)", CLI_RANGE(struct settings, k_range),
+      .low = 1,
       .high = LENGTH_MAX },
     { "--rounds", 'r', "N", "samples of each product (15)", CLI_INTEGER(struct settings, rounds), .low = 1,
       .high = MEASURE_ROUNDS },
@@ -255,12 +272,12 @@ const struct cli_verb cli_verb_bench = {
     .summary = "speed of a product, against fp32 and a BLAS library: GFLOP/s and ratios",
     .usage = "[options]",
     .about = "Multiplies A (M x K, activations with outlier channels) and B (N x K, Gaussian weights) into fp32, in "
-             "alternating rounds with the library's own fp32 x fp32 product and with cblas_sgemm where libopenblas, libmkl_rt, "
-             "libblis or libblas is installed; netlib's reference BLAS is named, but not compared with.\n"
-             "Each sample lasts at least 5 ms; the same buffers are used again, so caches are as warm as they can be. On a GPU it lasts "
-             "0.4 s, so that each contender runs at its own power and clock, and operands are cold in L2. The "
-             "ratio is how many times as fast as the fp32 product: best over best, and the median of the rounds' own ratios. "
-             "Quantizing is timed apart.",
+             "alternating rounds with the library's own fp32 x fp32 product and with cblas_sgemm where libopenblas, "
+             "libmkl_rt, libblis or libblas is installed; netlib's reference BLAS is named, but not compared with.\n"
+             "Each sample lasts at least 5 ms; the same buffers are used again, so caches are as warm as they can be. "
+             "On a GPU it lasts 0.4 s, so that each contender runs at its own power and clock, and operands are cold "
+             "in L2. The ratio is how many times as fast as the fp32 product: best over best, and the median of the "
+             "rounds' own ratios. Quantizing is timed apart.",
     .example = "blockscale bench --format mxfp4 --m 64 --n 64 --k 256\n"
                "blockscale bench --a-format bf16 --b-format mxfp4 -m 64 --k-range 128:512:128 -r 3 --plot k.svg",
     .options = options, .defaults = &defaults, .settings_bytes = sizeof defaults, .run = run,

@@ -1,11 +1,11 @@
 /* bench --device cuda: products on a GPU, beside bf16 x bf16 of the same shape.
  *
- * Operands are copied to the device in several places that are used in turn, so that nobody finds them in L2; a sample is a row of
- * products in one stream, from the first launch to the end of the last.
+ * Operands are copied to the device in several places that are used in turn, so that nobody finds them in L2; a sample
+ * is a row of products in one stream, from the first launch to the end of the last.
  *
- * Large products run at the GPU's power limit, whose control looks back about a tenth of a second: in shorter samples one contender
- * is slowed by what the other drew before it.  On one H200, 8192^3, samples of 7 ms: bf16 took 1,520 us beside mxfp8 and 1,640
- * beside itself, and the GEMM kernel of mxfp8 1,700; in samples of 0.4 s 1,667 and 1,614. */
+ * Large products run at the GPU's power limit, whose control looks back about a tenth of a second: in shorter samples
+ * one contender is slowed by what the other drew before it.  On one H200, 8192^3, samples of 7 ms: bf16 took 1,520 us
+ * beside mxfp8 and 1,640 beside itself, and the GEMM kernel of mxfp8 1,700; in samples of 0.4 s 1,667 and 1,614. */
 #include "gpu.h"
 #include "cli/machine/device.h"
 #include "int8_rows.h"
@@ -18,7 +18,8 @@
 #include <string.h>
 
 enum { MOST_PLACES = 16 };
-static const int64_t cold_bytes = (int64_t)256 << 20;          /* of all places together: several times what an L2 holds */
+static const int64_t cold_bytes = (int64_t)256 << 20;          /* of all places together: several times what an L2
+                                                                  holds */
 static const double sample_seconds = 0.4;
 
 /* One pair of formats at one K. */
@@ -44,19 +45,21 @@ static bsm_status make_places(struct side *s)
     s->count = (int)(cold_bytes / (bytes + 1)) + 2;
     if (s->count > MOST_PLACES) s->count = MOST_PLACES;
     bsm_status status = BSM_OK;
-    for (int i = 0; i < s->count && status == BSM_OK; i++) status = device_product_create(s->gpu, &s->product, &s->places[i]);
+    for (int i = 0; i < s->count && status == BSM_OK; i++)
+        status = device_product_create(s->gpu, &s->product, &s->places[i]);
     if (status == BSM_OK) status = bsm_plan_create(s->gpu, &s->places[0].call, &s->plan);
     if (status == BSM_OK) bsm_plan_describe(s->plan, s->plan_text, sizeof s->plan_text);
     if (status == BSM_OK && plan_multiplies_int8_rows(s->plan_text)) {
         s->all_fit = int8_rows_describe("A", &s->a.matrix, s->rows_text[0], sizeof s->rows_text[0]);
         s->all_fit &= int8_rows_describe("B", &s->b.matrix, s->rows_text[1], sizeof s->rows_text[1]);
     }
-    if (status == BSM_OK) status = device_product_allocate(&s->places[0], bsm_plan_workspace_bytes(s->plan), &s->workspace);
+    if (status == BSM_OK)
+        status = device_product_allocate(&s->places[0], bsm_plan_workspace_bytes(s->plan), &s->workspace);
     return status;
 }
 
-static int create_side(struct cli *cli, bsm_context *gpu, const struct bench_gpu *what, bsm_format a, bsm_format b, int64_t k,
-                       const float *a_source, const float *b_source, struct side *s)
+static int create_side(struct cli *cli, bsm_context *gpu, const struct bench_gpu *what, bsm_format a, bsm_format b,
+                       int64_t k, const float *a_source, const float *b_source, struct side *s)
 {
     s->gpu = gpu;
     int code = operand_create_plain(cli, &s->a, a, what->m, k);
@@ -67,7 +70,8 @@ static int create_side(struct cli *cli, bsm_context *gpu, const struct bench_gpu
     if (status != BSM_OK) return cli_library_failed(cli, "quantize", status);
     s->d = cli_memory(cli, what->m, what->n * 4);
     s->d_matrix =
-        (bsm_matrix){ .struct_size = sizeof(bsm_matrix), .format = what->d, .rows = what->m, .columns = what->n, .data = s->d };
+        (bsm_matrix){ .struct_size = sizeof(bsm_matrix), .format = what->d, .rows = what->m, .columns = what->n,
+                      .data = s->d };
     s->product = (bsm_matmul){ .struct_size = sizeof(bsm_matmul),
                                .a = &s->a.matrix,
                                .b = &s->b.matrix,
@@ -141,7 +145,7 @@ static bsm_status measure_both(struct side *product, struct side *bf16, int64_t 
     return status;
 }
 
-/* Printing -------------------------------------------------------------------------------------------------------------- */
+/* Printing --------------------------------------------------------------------------------------------------------- */
 
 static double tflops(const struct bench_gpu *what, int64_t k, double seconds)
 {
@@ -160,13 +164,16 @@ static void print_text(const struct bench_gpu *what, int64_t k, const struct sid
         printf("           so all rows are multiplied as %s; both give the same bits\n",
                product->all_fit ? "int8" : "bf16, the fallback");
     if (what->explain) return;
-    printf("  product  %9.2f TFLOP/s median, %9.2f best, %10.2f us median\n", tflops(what, k, median(product, what->rounds)),
-           tflops(what, k, best(product, what->rounds)), 1e6 * median(product, what->rounds));
-    printf("  bf16     %9.2f TFLOP/s median, %9.2f best, %10.2f us median\n", tflops(what, k, median(bf16, what->rounds)),
-           tflops(what, k, best(bf16, what->rounds)), 1e6 * median(bf16, what->rounds));
+    printf("  product  %9.2f TFLOP/s median, %9.2f best, %10.2f us median\n",
+           tflops(what, k, median(product, what->rounds)), tflops(what, k, best(product, what->rounds)),
+           1e6 * median(product, what->rounds));
+    printf("  bf16     %9.2f TFLOP/s median, %9.2f best, %10.2f us median\n",
+           tflops(what, k, median(bf16, what->rounds)), tflops(what, k, best(bf16, what->rounds)),
+           1e6 * median(bf16, what->rounds));
 }
 
-static void json_side(struct cli_json *json, const char *key, const struct bench_gpu *what, int64_t k, const struct side *s)
+static void json_side(struct cli_json *json, const char *key, const struct bench_gpu *what, int64_t k,
+                      const struct side *s)
 {
     cli_json_object(json, key);
     cli_json_text(json, "plan", s->plan_text);
@@ -226,8 +233,9 @@ int bench_gpu_run(struct cli *cli, bsm_context *gpu, const struct bench_gpu *wha
         cli_json_text(&json, "caches", "cold: operands in several places, used in turn");
         cli_json_array(&json, "points");
     } else {
-        printf("%s x %s, M = %lld, N = %lld, D %s, on %s\n", bsm_format_get((int)what->a)->name, bsm_format_get((int)what->b)->name,
-               (long long)what->m, (long long)what->n, bsm_format_get((int)what->d)->name, info.name);
+        printf("%s x %s, M = %lld, N = %lld, D %s, on %s\n", bsm_format_get((int)what->a)->name,
+               bsm_format_get((int)what->b)->name, (long long)what->m, (long long)what->n,
+               bsm_format_get((int)what->d)->name, info.name);
         if (!what->explain) printf("%lld alternating rounds, operands cold in L2\n", (long long)what->rounds);
     }
     for (int64_t k = what->k.first; k <= what->k.last && code == CLI_DONE; k += what->k.step)

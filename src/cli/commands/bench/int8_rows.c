@@ -1,5 +1,5 @@
-/* Rows of MXFP4 that int8 holds: their scales, but for those of blocks of zeros, span at most three powers of two, and the squares
- * of their integers add up to at most 2^24 (docs/design/hopper.md). */
+/* Rows of MXFP4 that int8 holds: their scales, but for those of blocks of zeros, span at most three powers of two, and
+ * the squares of their integers add up to at most 2^24 (docs/design/hopper.md). */
 #include "int8_rows.h"
 
 #include <stdio.h>
@@ -43,7 +43,9 @@ static bool squares_fit(const bsm_matrix *m, int64_t row, int64_t blocks, int le
     for (int looks = 0; looks < 2; looks++) {
         int64_t squares = 0;
         for (int64_t block = 0; block < blocks; block++) {
-            const int above = scale_at(m, row, block) - least, shift = above < 0 ? 0 : above > MOST_SHIFT ? MOST_SHIFT : above;
+            const int above = scale_at(m, row, block) - least, shift = above < 0            ? 0
+                                                                       : above > MOST_SHIFT ? MOST_SHIFT
+                                                                                            : above;
             squares += (looks ? squares_in(m, row, block) : MOST_IN_BLOCK) << 2 * shift;
         }
         if (squares <= MOST_SQUARES) return true;
@@ -69,8 +71,10 @@ bool int8_rows_describe(const char *name, const bsm_matrix *m, char *text, size_
     int64_t rows[REASONS] = { 0 };
     const int64_t blocks = bsm_matrix_scale_columns(m);
     for (int64_t row = 0; row < m->rows; row++) rows[reason_of(m, row, blocks)]++;
-    snprintf(text, bytes, "%s: %lld of %lld rows fit int8; %lld do not because their scales span more than 3 powers of two, "
-             "%lld for the size of sums, %lld for NaN", name, (long long)rows[FITS], (long long)m->rows, (long long)rows[SPANS],
-             (long long)rows[SUMS], (long long)rows[HAS_NAN]);
+    snprintf(text, bytes,
+             "%s: %lld of %lld rows fit int8; %lld do not because their scales span more than 3 powers of "
+             "two, %lld for the size of sums, %lld for NaN",
+             name, (long long)rows[FITS], (long long)m->rows, (long long)rows[SPANS], (long long)rows[SUMS],
+             (long long)rows[HAS_NAN]);
     return rows[FITS] == m->rows;
 }

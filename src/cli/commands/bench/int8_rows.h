@@ -5,7 +5,8 @@
 #include <blockscale/matrix.h>
 #include <stddef.h>
 
-/* A sentence: how many rows fit, and why the others do not.  The rule is that of docs/design/hopper.md.  True if all fit. */
+/* A sentence: how many rows fit, and why the others do not.  The rule is that of docs/design/hopper.md.  True if all
+ * fit. */
 bool int8_rows_describe(const char *name, const bsm_matrix *matrix, char *text, size_t bytes);
 
 #endif

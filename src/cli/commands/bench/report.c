@@ -11,12 +11,14 @@ double bench_gflops(const struct bench_report *report, const struct bench_point 
     return 2e-9 * (double)report->m * (double)report->n * (double)point->k / seconds;
 }
 
-static double best_gflops(const struct bench_report *report, const struct bench_point *point, const struct contender *contender)
+static double best_gflops(const struct bench_report *report, const struct bench_point *point,
+                          const struct contender *contender)
 {
     return bench_gflops(report, point, measure_best(contender));
 }
 
-static double median_gflops(const struct bench_report *report, const struct bench_point *point, const struct contender *contender)
+static double median_gflops(const struct bench_report *report, const struct bench_point *point,
+                            const struct contender *contender)
 {
     return bench_gflops(report, point, measure_median(contender));
 }
@@ -35,7 +37,7 @@ static void threads_text(const struct bench_report *report, char *text, size_t r
     snprintf(text, room, "%d thread%s", report->threads, report->threads == 1 ? "" : "s");
 }
 
-/* Text ----------------------------------------------------------------------------------------------------------------- */
+/* Text ------------------------------------------------------------------------------------------------------------- */
 
 /* The part of the products' time in which no processor worked on them. */
 static double waited_share(const struct bench_report *report)
@@ -53,14 +55,17 @@ static void print_remarks(const struct bench_report *report)
     const double waited = waited_share(report);
     char text[512];
     if (waited > 0) {
-        snprintf(text, sizeof text, "For %.0f %% of their time no processor worked on the products: this machine does other work, "
-                 "and the figures say little.", 100 * waited);
+        snprintf(text, sizeof text, "For %.0f %% of their time no processor worked on the products: this machine does "
+                 "other work, and the figures say little.", 100 * waited);
         cli_print_wrapped(stdout, text, 0, 0);
     }
     if (report->has_peer) return;
     if (report->peer.reference[0] == '\0') snprintf(text, sizeof text, "No BLAS library to compare with.");
-    else snprintf(text, sizeof text, "No BLAS library to compare with: %.200s is netlib's reference, which no CPU is meant to run "
-                  "fast.", report->peer.reference);
+    else
+        snprintf(text, sizeof text,
+                 "No BLAS library to compare with: %.200s is netlib's reference, which no CPU is meant to run "
+                 "fast.",
+                 report->peer.reference);
     cli_print_wrapped(stdout, text, 0, 0);
 }
 
@@ -73,8 +78,8 @@ void bench_report_text(const struct bench_report *report)
     };
     char threads[32];
     threads_text(report, threads, sizeof threads);
-    printf("%s x %s, M = %lld, N = %lld, D fp32\n", format_name(report->a), format_name(report->b), (long long)report->m,
-           (long long)report->n);
+    printf("%s x %s, M = %lld, N = %lld, D fp32\n", format_name(report->a), format_name(report->b),
+           (long long)report->m, (long long)report->n);
     printf("%s, %s, %lld alternating rounds, warm caches\n", report->machine, threads, (long long)report->rounds);
     plan_print("  product  ", report->points[0].product_plan, report->verbose);
     plan_print("  fp32     ", report->points[0].fp32_plan, report->verbose);
@@ -106,7 +111,7 @@ void bench_report_text(const struct bench_report *report)
     print_remarks(report);
 }
 
-/* JSON ----------------------------------------------------------------------------------------------------------------- */
+/* JSON ------------------------------------------------------------------------------------------------------------- */
 
 static void json_contender(struct cli_json *json, const struct bench_report *report, const struct bench_point *point,
                            const struct contender *contender, const char *key, const char *plan)
@@ -158,7 +163,7 @@ void bench_report_json(const struct bench_report *report)
     cli_json_end(&json);
 }
 
-/* Chart ---------------------------------------------------------------------------------------------------------------- */
+/* Chart ------------------------------------------------------------------------------------------------------------ */
 
 void bench_report_plot(const struct bench_report *report, FILE *file)
 {
@@ -175,16 +180,23 @@ void bench_report_plot(const struct bench_report *report, FILE *file)
     }
     threads_text(report, threads, sizeof threads);
     snprintf(name, sizeof name, "%s x %s", format_name(report->a), format_name(report->b));
-    snprintf(title, sizeof title, "%s against fp32, M = %lld, N = %lld", name, (long long)report->m, (long long)report->n);
+    snprintf(title, sizeof title, "%s against fp32, M = %lld, N = %lld", name, (long long)report->m,
+             (long long)report->n);
     const int version = bsm_version();
     snprintf(subtitle, sizeof subtitle, "%s, %s; blockscale %d.%d.%d", report->machine, threads, version / 10000,
              version / 100 % 100, version % 100);
-    snprintf(note, sizeof note, "Higher is faster. Best of %lld alternating rounds, warm caches, quantizing not counted.",
+    snprintf(note, sizeof note,
+             "Higher is faster. Best of %lld alternating rounds, warm caches, quantizing not counted.",
              (long long)report->rounds);
     const struct chart chart = {
-        .title = title, .subtitle = subtitle, .note = note, .x_label = "K (length of the sums)", .y_label = "GFLOP/s",
+        .title = title,
+        .subtitle = subtitle,
+        .note = note,
+        .x_label = "K (length of the sums)",
+        .y_label = "GFLOP/s",
         .series_count = report->has_peer ? 3 : 2,
-        .series = { { name, SVG_BLUE, SVG_DOT, count, k, product }, { "fp32 x fp32", SVG_ORANGE, SVG_SQUARE, count, k, fp32 },
+        .series = { { name, SVG_BLUE, SVG_DOT, count, k, product },
+                    { "fp32 x fp32", SVG_ORANGE, SVG_SQUARE, count, k, fp32 },
                     { report->peer.name, SVG_GREEN, SVG_DIAMOND, count, k, peer } },
     };
     chart_lines(file, &chart);

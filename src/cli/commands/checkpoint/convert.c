@@ -29,8 +29,8 @@ static const struct cli_option options[] = {
     { "--convention", 0, "WHOSE", "names and types of the tensors; modelopt unless given, gguf for OUT.gguf",
       CLI_CHOICE(struct settings, convention, &conventions) },
     { "--merge-tensor-scales", 0, "GROUPS",
-      "nvfp4 weights that programs fuse get one tensor scale, the largest, and block scales rounded to it: default, or endings of "
-      "names, as q_proj+k_proj+v_proj,gate_proj+up_proj; none unless given",
+      "nvfp4 weights that programs fuse get one tensor scale, the largest, and block scales rounded to it: default, or "
+      "endings of names, as q_proj+k_proj+v_proj,gate_proj+up_proj; none unless given",
       CLI_TEXT(struct settings, merge) },
     { .name = NULL }
 };
@@ -54,7 +54,7 @@ struct job {
 /* fp32 scales of tiles have no other spelling: they are passed on with their weights. */
 static bool takes(const bsm_weight *weight) { return weight->tile_rows == 0; }
 
-/* Tensor scales ------------------------------------------------------------------------------------------------------------ */
+/* Tensor scales ---------------------------------------------------------------------------------------------------- */
 
 /* A factor as it is used on the other side. */
 static float turned(struct job *job, float value, bool was_divisor, bool is_divisor)
@@ -75,7 +75,8 @@ static int64_t announce_input_scale(const struct cli *cli, struct job *job, cons
 {
     char name[4096 + 32];
     const bool scalar = job->convention == BSM_CONVENTION_MODELOPT;
-    const char *ending = input_scale_divides(job->convention, w->matrix.format) ? ".input_global_scale" : ".input_scale";
+    const char *ending =
+        input_scale_divides(job->convention, w->matrix.format) ? ".input_global_scale" : ".input_scale";
     const bsm_tensor t = { .name = name, .type = BSM_TENSOR_F32, .rank = scalar ? 0 : 1, .shape = { 1 }, .bytes = 4 };
     snprintf(name, sizeof name, "%s%s", rewrite_name_of(w).text, ending);
     return checkpoint_writer_add(cli, &job->rewrite.writer, &t);
@@ -93,7 +94,7 @@ static int put_input_scale(struct cli *cli, struct job *job, const bsm_weight *w
     return checkpoint_writer_put(cli, &job->rewrite.writer, number, &value, (int64_t)sizeof value);
 }
 
-/* Codes -------------------------------------------------------------------------------------------------------------------- */
+/* Codes ------------------------------------------------------------------------------------------------------------ */
 
 /* GGUF's blocks: `scales` bytes in front, then nibbles in halves of `half` elements. */
 struct block {
@@ -105,7 +106,10 @@ static struct block block_of(bsm_format format)
 }
 
 /* Element k of a block: its byte behind the scales, and how far up its nibble is. */
-static int64_t block_byte(const struct block *b, int64_t k) { return b->scales + k / (2 * b->half) * b->half + k % b->half; }
+static int64_t block_byte(const struct block *b, int64_t k)
+{
+    return b->scales + k / (2 * b->half) * b->half + k % b->half;
+}
 static int block_shift(const struct block *b, int64_t k) { return k / b->half % 2 == 0 ? 0 : 4; }
 
 static void into_blocks(const struct block *b, int64_t blocks, const unsigned char *codes, const unsigned char *scales,
@@ -150,7 +154,8 @@ static void unpack(const struct cli *cli, const bsm_weight *w, const struct bloc
     out_of_blocks(block, blocks, w->matrix.data, r->own_codes, r->own_scales);
 }
 
-/* Scales row by row, and codes packed as files have them: torchao may have 128 x 4 blocks of scales, and 6-bit codes in bytes. */
+/* Scales row by row, and codes packed as files have them: torchao may have 128 x 4 blocks of scales, and 6-bit codes in
+ * bytes. */
 static int make_usual(struct cli *cli, const bsm_weight *w, struct repacked *r)
 {
     bsm_matrix usual = w->matrix;
@@ -197,8 +202,8 @@ static int repack(struct cli *cli, struct job *job, int64_t i, bsm_matrix *to, s
     const struct block block = block_of(w->matrix.format);
     *r = (struct repacked){ .codes = w->matrix.data, .scales = w->matrix.scales };
     if (moves && (was_gguf || is_gguf) && w->matrix.columns % block.elements != 0)
-        return cli_bad_input(cli, "%s: rows of %" PRId64 " numbers are not whole blocks of %" PRId64, rewrite_name_of(w).text,
-                             w->matrix.columns, block.elements);
+        return cli_bad_input(cli, "%s: rows of %" PRId64 " numbers are not whole blocks of %" PRId64,
+                             rewrite_name_of(w).text, w->matrix.columns, block.elements);
     if (!was_gguf && make_usual(cli, w, r) != CLI_DONE) return CLI_BAD_INPUT;
     if (moves && was_gguf) unpack(cli, w, &block, r);
     if (merged && merge_scales(cli, job, i, r, tensor_scale) != CLI_DONE) return CLI_BAD_INPUT;
@@ -213,7 +218,7 @@ static int repack(struct cli *cli, struct job *job, int64_t i, bsm_matrix *to, s
     return CLI_DONE;
 }
 
-/* Weights ------------------------------------------------------------------------------------------------------------------ */
+/* Weights ---------------------------------------------------------------------------------------------------------- */
 
 static int announce(struct cli *cli, struct job *job, int64_t i)
 {
@@ -222,8 +227,8 @@ static int announce(struct cli *cli, struct job *job, int64_t i)
     struct moved *moved = &job->moved[i];
     moved->input_scale = -1;
     if (w->input_scale >= 0) moved->input_scale = announce_input_scale(cli, job, w);
-    return weight_store_add(cli, &job->rewrite.writer, rewrite_name_of(w).text, job->convention, m->format, m->batch, m->rows,
-                            m->columns, m->tensor_scale != NULL, &moved->store);
+    return weight_store_add(cli, &job->rewrite.writer, rewrite_name_of(w).text, job->convention, m->format, m->batch,
+                            m->rows, m->columns, m->tensor_scale != NULL, &moved->store);
 }
 
 static int move(struct cli *cli, struct job *job, int64_t i)
@@ -252,10 +257,11 @@ static void report_merge(const struct job *job)
     if (job->merge.fused.count == 0) return;
     printf(job->merges ? "tensor scales merged: " : "tensor scales differ in ");
     fused_print(&job->merge.fused, stdout);
-    if (!job->merges) printf(": programs that fuse them keep the largest alone; --merge-tensor-scales default merges them\n");
+    if (!job->merges)
+        printf(": programs that fuse them keep the largest alone; --merge-tensor-scales default merges them\n");
     else
-        printf("; of %" PRId64 " block scales of %" PRId64 " weights %" PRId64 " were rounded, by at most %.3g of them, %" PRId64
-               " became 0\n",
+        printf("; of %" PRId64 " block scales of %" PRId64 " weights %" PRId64
+               " were rounded, by at most %.3g of them, %" PRId64 " became 0\n",
                stats->scales, job->merge.weights, stats->rounded_scales, stats->worst_error, stats->flushed_scales);
 }
 
@@ -274,10 +280,12 @@ static void report(const struct cli *cli, const struct job *job)
 {
     const struct rewrite *r = &job->rewrite;
     if (!cli->json) {
-        printf("%s: %" PRId64 " weights as %s writes them, %" PRId64 " tensors passed on\n%" PRId64 " bytes\n", r->writer.path,
-               r->weights, bsm_convention_name((int)job->convention), r->count - r->weights, checkpoint_writer_bytes(&r->writer));
+        printf("%s: %" PRId64 " weights as %s writes them, %" PRId64 " tensors passed on\n%" PRId64 " bytes\n",
+               r->writer.path, r->weights, bsm_convention_name((int)job->convention), r->count - r->weights,
+               checkpoint_writer_bytes(&r->writer));
         if (job->inverted > 0)
-            printf("%" PRId64 " tensor scales became reciprocals that fp32 rounds, by at most 2^-24 of them\n", job->inverted);
+            printf("%" PRId64 " tensor scales became reciprocals that fp32 rounds, by at most 2^-24 of them\n",
+                   job->inverted);
         report_merge(job);
         written_print(&job->written);
         return;
@@ -316,13 +324,16 @@ static bool all_have_input_scales(const struct rewrite *rewrite)
 static int finish(struct cli *cli, struct job *job, const struct settings *s)
 {
     const struct rewrite *r = &job->rewrite;
-    struct quantization q = { .convention = job->convention, .format = common_format(r), .input_scales = all_have_input_scales(r) };
+    struct quantization q = { .convention = job->convention, .format = common_format(r),
+                              .input_scales = all_have_input_scales(r) };
     q.left = cli_memory(cli, r->count, sizeof *q.left);
     for (int64_t i = 0; i < r->count; i++)
         if (r->items[i].is_weight) q.head = q.head || strcmp(rewrite_name_of(&r->items[i].weight).text, "lm_head") == 0;
         else if (weights_is_module(r->checkpoint, r->items[i].tensor))
-            q.left[q.left_count++] = cli_without_ending(cli, weights_tensor(r->checkpoint, r->items[i].tensor).name, ".weight");
-    job->written = (struct written){ .input = s->input, .output = s->output, .kind = r->writer.kind, .quantization = q };
+            q.left[q.left_count++] =
+                cli_without_ending(cli, weights_tensor(r->checkpoint, r->items[i].tensor).name, ".weight");
+    job->written = (struct written){ .input = s->input, .output = s->output, .kind = r->writer.kind,
+                                     .quantization = q };
     return written_finish(cli, &job->written);
 }
 
@@ -362,8 +373,8 @@ static int run(struct cli *cli, const void *given)
     const bool gguf = cli_ends_with(s->output, ".gguf");
     if (job.convention == BSM_CONVENTION_NONE) job.convention = gguf ? BSM_CONVENTION_GGUF : BSM_CONVENTION_MODELOPT;
     if (gguf != (job.convention == BSM_CONVENTION_GGUF))
-        return cli_wrong_usage(cli, "--convention %s: goes with an output called X%s", bsm_convention_name((int)job.convention),
-                               gguf ? ".safetensors, or a folder" : ".gguf");
+        return cli_wrong_usage(cli, "--convention %s: goes with an output called X%s",
+                               bsm_convention_name((int)job.convention), gguf ? ".safetensors, or a folder" : ".gguf");
     const char *rules;
     if (fused_rules(cli, "--merge-tensor-scales", s->merge, &rules) != CLI_DONE) return CLI_WRONG_USAGE;
     job.merges = s->merge != NULL && rules[0] != '\0';
@@ -383,10 +394,10 @@ const struct cli_verb cli_verb_convert = {
     .name = "convert",
     .summary = "a quantized checkpoint under another project's names",
     .usage = "CHECKPOINT -o OUT [--convention WHOSE] [--merge-tensor-scales GROUPS]",
-    .about = "ModelOpt, compressed-tensors, gpt-oss and GGUF keep the same codes and scales under different names, in different "
-             "orders of nibbles, and with tensor scales that multiply or divide. Codes and block scales stay bit for bit; a tensor "
-             "scale that becomes a reciprocal is rounded to fp32, and said so. Weights with fp32 scales of tiles or rows, and all "
-             "other tensors, are passed on as they are.",
+    .about = "ModelOpt, compressed-tensors, gpt-oss and GGUF keep the same codes and scales under different names, in "
+             "different orders of nibbles, and with tensor scales that multiply or divide. Codes and block scales stay "
+             "bit for bit; a tensor scale that becomes a reciprocal is rounded to fp32, and said so. Weights with fp32 "
+             "scales of tiles or rows, and all other tensors, are passed on as they are.",
     .example = "blockscale quantize random:64x256 -o W.safetensors --format nvfp4\n"
                "blockscale convert W.safetensors -o W.gguf\n"
                "blockscale convert W.gguf -o V.safetensors --convention compressed_tensors",

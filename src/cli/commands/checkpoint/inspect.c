@@ -20,8 +20,10 @@ static const struct cli_option options[] = {
       CLI_TEXT(struct settings, input), .required = true },
     { "--against", 'a', "ORIGINAL", "a checkpoint with weights of the same names: signal to noise against it",
       CLI_TEXT(struct settings, against) },
-    { "--match", 'm', "PATTERNS", "only names that match: shell patterns, separated by commas", CLI_TEXT(struct settings, match) },
-    { "--tensors", 0, NULL, "every tensor as the file lists it, instead of weights", CLI_FLAG(struct settings, tensors) },
+    { "--match", 'm', "PATTERNS", "only names that match: shell patterns, separated by commas",
+      CLI_TEXT(struct settings, match) },
+    { "--tensors", 0, NULL, "every tensor as the file lists it, instead of weights",
+      CLI_FLAG(struct settings, tensors) },
     { "--svg", 0, "FILE", "draws how often each scale occurs", CLI_TEXT(struct settings, svg) },
     { .name = NULL }
 };
@@ -45,7 +47,7 @@ struct inspection {
     struct merge_scales apart; /* groups of weights that programs fuse, with tensor scales that differ */
 };
 
-/* Comparing ---------------------------------------------------------------------------------------------------------------- */
+/* Comparing -------------------------------------------------------------------------------------------------------- */
 
 /* Adds to a line's signal and noise, over numbers that are finite on both sides. */
 static void add_noise(const float *got, const float *want, int64_t count, struct line *line)
@@ -71,7 +73,10 @@ static void add_line(struct inspection *all, const struct line *line)
 }
 
 static double decibels(double signal, double noise) { return 10 * log10(signal / noise); }
-static double overall(const struct inspection *all) { return all->changed > 0 ? decibels(all->signal, all->noise) : (double)INFINITY; }
+static double overall(const struct inspection *all)
+{
+    return all->changed > 0 ? decibels(all->signal, all->noise) : (double)INFINITY;
+}
 
 /* Numbers of one matrix of a weight, row by row as the blocks run. */
 static int values_of(struct cli *cli, const bsm_weight *weight, int64_t batch, bool transposed, float *values)
@@ -89,7 +94,8 @@ static int values_of(struct cli *cli, const bsm_weight *weight, int64_t batch, b
 static int compare_numbers(struct cli *cli, struct line *line, const bsm_weight *original, bool transposed)
 {
     const bsm_matrix *m = &line->weight.matrix;
-    float *got = cli_memory(cli, m->rows * m->columns, sizeof *got), *want = cli_memory(cli, m->rows * m->columns, sizeof *want);
+    float *got = cli_memory(cli, m->rows * m->columns, sizeof *got),
+          *want = cli_memory(cli, m->rows * m->columns, sizeof *want);
     int result = CLI_DONE;
     for (int64_t b = 0; result == CLI_DONE && b < (m->batch > 1 ? m->batch : 1); b++) {
         result = values_of(cli, &line->weight, b, false, got);
@@ -108,20 +114,22 @@ static int compare(struct cli *cli, struct inspection *all, struct line *line)
     bsm_weight original = { .struct_size = sizeof original };
     const bsm_matrix *m = &line->weight.matrix, *o = &original.matrix;
     snprintf(name, sizeof name, "%.*s", (int)line->weight.name_length, line->weight.name);
-    if (bsm_checkpoint_find_weight(all->original, name, &original) != BSM_OK || original.convention == BSM_CONVENTION_NONE)
+    if (bsm_checkpoint_find_weight(all->original, name, &original) != BSM_OK
+        || original.convention == BSM_CONVENTION_NONE)
         return CLI_DONE;
-    const bool transposed = weights_is_transposed(all->checkpoint, &line->weight) && original.convention == BSM_CONVENTION_PLAIN;
+    const bool transposed =
+        weights_is_transposed(all->checkpoint, &line->weight) && original.convention == BSM_CONVENTION_PLAIN;
     const int64_t rows = transposed ? o->columns : o->rows, columns = transposed ? o->rows : o->columns;
     if (rows != m->rows || columns != m->columns || o->batch != m->batch)
-        return cli_bad_input(cli, "%s: is %" PRId64 " x %" PRId64 ", in the original %" PRId64 " x %" PRId64, name, m->rows,
-                             m->columns, rows, columns);
+        return cli_bad_input(cli, "%s: is %" PRId64 " x %" PRId64 ", in the original %" PRId64 " x %" PRId64, name,
+                             m->rows, m->columns, rows, columns);
     const int result = compare_numbers(cli, line, &original, transposed);
     line->snr_db = decibels(line->signal, line->noise);
     add_line(all, line);
     return result;
 }
 
-/* Looking ------------------------------------------------------------------------------------------------------------------ */
+/* Looking ---------------------------------------------------------------------------------------------------------- */
 
 static int look(struct cli *cli, struct inspection *all, int64_t index)
 {
@@ -152,13 +160,14 @@ static int look(struct cli *cli, struct inspection *all, int64_t index)
     return CLI_DONE;
 }
 
-/* Reports ------------------------------------------------------------------------------------------------------------------ */
+/* Reports ---------------------------------------------------------------------------------------------------------- */
 
 static void shape_text(const int64_t *shape, int rank, char *text, size_t room)
 {
     size_t used = 0;
     text[0] = '\0';
-    for (int i = 0; i < rank; i++) used += (size_t)snprintf(text + used, room - used, "%s%" PRId64, i > 0 ? "x" : "", shape[i]);
+    for (int i = 0; i < rank; i++)
+        used += (size_t)snprintf(text + used, room - used, "%s%" PRId64, i > 0 ? "x" : "", shape[i]);
 }
 
 static void weight_shape(const bsm_weight *w, char *text, size_t room)
@@ -170,8 +179,9 @@ static void weight_shape(const bsm_weight *w, char *text, size_t room)
 
 static void print_weights(const struct inspection *all)
 {
-    static const struct cli_column columns[] = { { "weight", CLI_LEFT }, { "written as", CLI_LEFT }, { "format", CLI_LEFT },
-                                                 { "shape", CLI_RIGHT }, { "bits", CLI_RIGHT },      { "tensor scale", CLI_RIGHT },
+    static const struct cli_column columns[] = { { "weight", CLI_LEFT }, { "written as", CLI_LEFT },
+                                                 { "format", CLI_LEFT }, { "shape", CLI_RIGHT },
+                                                 { "bits", CLI_RIGHT },  { "tensor scale", CLI_RIGHT },
                                                  { "snr dB", CLI_RIGHT } };
     struct cli_table *table = cli_table_new(columns, all->original != NULL ? 7 : 6);
     for (int64_t i = 0; i < all->count; i++) {
@@ -205,7 +215,8 @@ static void print_tensors(const struct inspection *all)
     struct cli_table *table = cli_table_new(columns, 4);
     for (int64_t i = 0; i < bsm_checkpoint_tensor_count(all->checkpoint); i++) {
         const bsm_tensor t = weights_tensor(all->checkpoint, i);
-        const char *word = bsm_tensor_type_name((int)t.type), *type = word != NULL ? word : bsm_gguf_type_name(t.gguf_type);
+        const char *word = bsm_tensor_type_name((int)t.type),
+                   *type = word != NULL ? word : bsm_gguf_type_name(t.gguf_type);
         char shape[192];
         if (!weights_match(all->settings->match, t.name, (int64_t)strlen(t.name))) continue;
         shape_text(t.shape, t.rank, shape, sizeof shape);
@@ -257,8 +268,9 @@ static void print_overall(const struct inspection *all)
     int64_t compared = 0;
     for (int64_t i = 0; i < all->count; i++) compared += all->lines[i].compared;
     if (all->changed > 0)
-        printf("signal to noise of the %" PRId64 " weight%s that changed %.2f dB; %" PRId64 " %s the same numbers\n", all->changed,
-               all->changed == 1 ? "" : "s", overall(all), compared - all->changed, compared - all->changed == 1 ? "has" : "have");
+        printf("signal to noise of the %" PRId64 " weight%s that changed %.2f dB; %" PRId64 " %s the same numbers\n",
+               all->changed, all->changed == 1 ? "" : "s", overall(all), compared - all->changed,
+               compared - all->changed == 1 ? "has" : "have");
     else if (compared > 0) printf("every number that was compared is exact\n");
 }
 
@@ -297,7 +309,8 @@ static void print_weight_json(struct cli_json *json, const struct inspection *al
     }
     if (w->matrix.tensor_scale != NULL) {
         cli_json_number(json, "tensor_scale", (double)*w->matrix.tensor_scale);
-        cli_json_text(json, "tensor_scale_use", w->matrix.tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES ? "divides" : "multiplies");
+        cli_json_text(json, "tensor_scale_use",
+                      w->matrix.tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES ? "divides" : "multiplies");
     }
     if (all->original != NULL) cli_json_number(json, "snr_db", line->compared ? line->snr_db : (double)NAN);
     cli_json_end(json);
@@ -361,12 +374,14 @@ static void warn_not_finite(const struct cli *cli, const struct inspection *all)
         if (weights++ == 0) first = line;
     }
     if (first == NULL) return;
-    cli_note(cli, "warning: %" PRId64 " weight%s numbers that are not finite here or in the original, which the comparison does not count; "
-             "the first is %.*s with %" PRId64, weights, weights == 1 ? " holds" : "s hold", (int)first->weight.name_length,
-             first->weight.name, first->not_finite);
+    cli_note(cli,
+             "warning: %" PRId64 " weight%s numbers that are not finite here or in the original, which the "
+             "comparison does not count; the first is %.*s with %" PRId64,
+             weights, weights == 1 ? " holds" : "s hold", (int)first->weight.name_length, first->weight.name,
+             first->not_finite);
 }
 
-/* Running ------------------------------------------------------------------------------------------------------------------ */
+/* Running ---------------------------------------------------------------------------------------------------------- */
 
 static int inspect(struct cli *cli, struct inspection *all)
 {
@@ -381,8 +396,9 @@ static int inspect(struct cli *cli, struct inspection *all)
     else if (result == CLI_DONE) print_text(all);
     merge_scales_free(&all->apart);
     free(all->lines);
-    return result == CLI_DONE && all->wrong > 0 ? cli_bad_input(cli, "%" PRId64 " weights are not as they should be", all->wrong)
-                                                : result;
+    return result == CLI_DONE && all->wrong > 0
+               ? cli_bad_input(cli, "%" PRId64 " weights are not as they should be", all->wrong)
+               : result;
 }
 
 static int run(struct cli *cli, const void *given)
@@ -393,7 +409,8 @@ static int run(struct cli *cli, const void *given)
     struct inspection *all = cli_memory(cli, 1, (int64_t)sizeof *all);
     all->settings = s;
     int result = weights_open(cli, all->settings->input, &all->checkpoint);
-    if (result == CLI_DONE && all->settings->against != NULL) result = weights_open(cli, all->settings->against, &all->original);
+    if (result == CLI_DONE && all->settings->against != NULL)
+        result = weights_open(cli, all->settings->against, &all->original);
     if (result == CLI_DONE) result = inspect(cli, all);
     bsm_checkpoint_close(all->checkpoint);
     bsm_checkpoint_close(all->original);
@@ -406,10 +423,11 @@ const struct cli_verb cli_verb_inspect = {
     .summary = "what a checkpoint holds, and how far it is from another one",
     .usage = "CHECKPOINT [options]",
     .about =
-        "Lists the weights of a .safetensors or GGUF checkpoint: who writes them so (gpt_oss, modelopt, compressed_tensors, "
-        "deepseek, gguf, or plain numbers), their format, shape, bits per number with scales, and tensor scale; then how often "
-        "each block scale occurs. With an original, the signal to noise ratio of each weight against it, by name, and that of all "
-        "weights whose numbers changed, which is the one that blockscale quantize gives of a checkpoint.",
+        "Lists the weights of a .safetensors or GGUF checkpoint: who writes them so (gpt_oss, modelopt, "
+        "compressed_tensors, deepseek, gguf, or plain numbers), their format, shape, bits per number with scales, and "
+        "tensor scale; then how often each block scale occurs. With an original, the signal to noise ratio of each "
+        "weight against it, by name, and that of all weights whose numbers changed, which is the one that blockscale "
+        "quantize gives of a checkpoint.",
     .example = "blockscale quantize random:64x256 -o W.safetensors --format nvfp4\n"
                "blockscale inspect W.safetensors --svg scales.svg",
     .options = options,

@@ -15,7 +15,7 @@ static const struct settings defaults = { .m = 256, .n = 256, .k = 1024, .rounds
 #define LENGTH_MAX ((int64_t)1 << 30)
 static const double sample_seconds = 0.003;
 static const int64_t terms_wanted = (int64_t)1 << 26;      /* M N K that takes seconds on two slow cores; */
-static const int64_t terms_of_an_output = 64;              /* an element of D costs as much as that, besides its K terms */
+static const int64_t terms_of_an_output = 64;              /* what an element of D costs besides its K terms */
 
 /* Besides every format with itself: narrow weights under wide activations. */
 static const struct { bsm_format a, b; } mixed[] = {
@@ -81,7 +81,8 @@ static int compute(struct cli *cli, const struct demo *demo, struct workload *w,
     if (status != BSM_OK) return cli_library_failed(cli, row->name, status);
     row->snr_a = stats_a.snr_db, row->snr_b = stats_b.snr_db;
     w->d_matrix = fp32_rows(m, n, w->d, n);
-    w->product = (bsm_matmul) { .struct_size = sizeof(bsm_matmul), .a = &w->a.matrix, .b = &w->b.matrix, .d = &w->d_matrix };
+    w->product = (bsm_matmul) { .struct_size = sizeof(bsm_matmul), .a = &w->a.matrix, .b = &w->b.matrix,
+                                .d = &w->d_matrix };
     status = bsm_multiply(cli->context, &w->product);
     return status == BSM_OK ? CLI_DONE : cli_library_failed(cli, row->name, status);
 }
@@ -97,19 +98,21 @@ static double relative_error(const float *d, const double *reference, int64_t co
     return sqrt(difference / size);
 }
 
-/* D against the exact product of the codes and scales.  f, the tensor scales together, is known exactly as the fp32 number that
- * matmul.h defines, and multiplying by it is one more rounding. */
+/* D against the exact product of the codes and scales.  f, the tensor scales together, is known exactly as the fp32
+ * number that matmul.h defines, and multiplying by it is one more rounding. */
 static int check_exact(struct cli *cli, const struct demo *demo, const struct workload *w, struct demo_row *row)
 {
     const int64_t m = demo->a.rows, n = demo->b.rows, k = demo->a.columns;
-    double *sum = cli_memory(cli, m, n * (int64_t)sizeof *sum), *magnitude = cli_memory(cli, m, n * (int64_t)sizeof *magnitude);
-    const bsm_real_matrix sums = real_rows(BSM_REAL_FP64, m, n, sum, n), magnitudes = real_rows(BSM_REAL_FP64, m, n, magnitude, n);
+    double *sum = cli_memory(cli, m, n * (int64_t)sizeof *sum),
+           *magnitude = cli_memory(cli, m, n * (int64_t)sizeof *magnitude);
+    const bsm_real_matrix sums = real_rows(BSM_REAL_FP64, m, n, sum, n),
+                          magnitudes = real_rows(BSM_REAL_FP64, m, n, magnitude, n);
     const bsm_status status = bsm_matmul_exact(cli->context, &w->a.matrix, &w->b.matrix, &sums, &magnitudes);
     if (status == BSM_OK) {
         const float factor = (float)((double)w->a.tensor_scale * (double)w->b.tensor_scale);
         for (int64_t i = 0; i < m * n; i++) sum[i] *= (double)factor, magnitude[i] *= (double)factor;
-        const struct difference difference =
-            compare_bound((struct compare_shape){ m, n, n }, w->d, sum, magnitude, (struct compare_limit){ .terms = k + 1 }, &row->worst);
+        const struct difference difference = compare_bound((struct compare_shape){ m, n, n }, w->d, sum, magnitude,
+                                                           (struct compare_limit){ .terms = k + 1 }, &row->worst);
         const double units = (double)(k + 1) * COMPARE_EPS;
         row->allowed = (double)(k + 1) / (1 - units);
         row->within = !difference.found;
@@ -132,7 +135,8 @@ static int time_rows(struct cli *cli, struct demo *demo, struct workload *worklo
 {
     struct contender *contenders[DEMO_ROWS];
     for (int i = 0; i < demo->count; i++) {
-        demo->row[i].time = (struct contender) { .name = demo->row[i].name, .run = run_product, .argument = &workloads[i] };
+        demo->row[i].time = (struct contender) { .name = demo->row[i].name, .run = run_product,
+                                                 .argument = &workloads[i] };
         contenders[i] = &demo->row[i].time;
     }
     const int failed = measure(contenders, demo->count, demo->rounds, sample_seconds);
@@ -150,7 +154,8 @@ static int fill_rows(struct cli *cli, struct demo *demo)
         if (progress) fprintf(stderr, "\r%d of %d: %s ...\033[K", i + 1, demo->count, demo->row[i].name);
         code = compute(cli, demo, &workloads[i], &demo->row[i]);
         if (code == CLI_DONE) code = check_exact(cli, demo, &workloads[i], &demo->row[i]);
-        if (code == CLI_DONE) demo->row[i].error = relative_error(workloads[i].d, reference, demo->a.rows * demo->b.rows);
+        if (code == CLI_DONE)
+            demo->row[i].error = relative_error(workloads[i].d, reference, demo->a.rows * demo->b.rows);
     }
     if (progress) fprintf(stderr, "\rtiming ...\033[K");
     if (code == CLI_DONE) code = time_rows(cli, demo, workloads);
@@ -179,9 +184,10 @@ static int choose_matrices(struct cli *cli, const struct settings *s, struct dem
     if (s->a == NULL) demo_make_activations(cli, s->m, s->b != NULL ? demo->b.columns : s->k, &demo->a);
     if (s->b == NULL) demo_make_weights(cli, s->n, demo->a.columns, &demo->b);
     if (demo->a.columns != demo->b.columns)
-        return cli_bad_input(cli, "A is %lld x %lld and B is %lld x %lld: A is M x K and B is N x K, so both have K columns%s",
-                             (long long)demo->a.rows, (long long)demo->a.columns, (long long)demo->b.rows,
-                             (long long)demo->b.columns, demo->a.columns == demo->b.rows ? "; save B transposed" : "");
+        return cli_bad_input(
+            cli, "A is %lld x %lld and B is %lld x %lld: A is M x K and B is N x K, so both have K columns%s",
+            (long long)demo->a.rows, (long long)demo->a.columns, (long long)demo->b.rows, (long long)demo->b.columns,
+            demo->a.columns == demo->b.rows ? "; save B transposed" : "");
     if (s->all) return CLI_DONE;
     const int64_t cost = demo->a.columns + terms_of_an_output;
     if (s->b != NULL) shorten(&demo->b, terms_wanted / cost / 64);         /* leaves 64 rows for A */
@@ -223,11 +229,14 @@ static const struct cli_option options[] = {
     { "--b", 'b', "B.npy", "your own B, N x K", CLI_TEXT(struct settings, b) },
     { "--svg", 'o', "FILE.svg", "a picture of the table", CLI_TEXT(struct settings, svg) },
     { "--all", 0, NULL, "all rows of large files, not only as many as seconds allow", CLI_FLAG(struct settings, all) },
-    { "--m", 'm', "M", "rows of an A that is made up (256)", CLI_INTEGER(struct settings, m), .low = 1, .high = LENGTH_MAX },
-    { "--n", 'n', "N", "rows of a B that is made up (256)", CLI_INTEGER(struct settings, n), .low = 1, .high = LENGTH_MAX },
+    { "--m", 'm', "M", "rows of an A that is made up (256)", CLI_INTEGER(struct settings, m), .low = 1,
+      .high = LENGTH_MAX },
+    { "--n", 'n', "N", "rows of a B that is made up (256)", CLI_INTEGER(struct settings, n), .low = 1,
+      .high = LENGTH_MAX },
     { "--k", 'k', "K", "columns of both, when both are made up (1024)", CLI_INTEGER(struct settings, k), .low = 1,
       .high = LENGTH_MAX },
-    { "--rounds", 'r', "N", "samples of each speed (21)", CLI_INTEGER(struct settings, rounds), .low = 1, .high = MEASURE_ROUNDS },
+    { "--rounds", 'r', "N", "samples of each speed (21)", CLI_INTEGER(struct settings, rounds), .low = 1,
+      .high = MEASURE_ROUNDS },
     { .name = NULL },
 };
 
@@ -235,12 +244,14 @@ const struct cli_verb cli_verb_demo = {
     .name = "demo",
     .summary = "two matrices in every format: bits, errors and speed, as a table and a picture",
     .usage = "[options]",
-    .about = "Quantizes two matrices into every format and multiplies them. Without files A has the statistics of activations "
-             "(heavy tail, a few channels 20 to 60 times as large) and B those of weights (Gaussian); --seed makes others.\n"
-             "The table shows the signal-to-noise ratio of both operands; the error of the product, relative to the exact "
-             "product of the matrices before quantizing; how far the product is from the exact product of what it multiplied, "
-             "in units of 2^-24 * sum |a||b|; and the speed, also as a multiple of the fp32 product's.\n"
+    .about = "Quantizes two matrices into every format and multiplies them. Without files A has the statistics of "
+             "activations (heavy tail, a few channels 20 to 60 times as large) and B those of weights (Gaussian); "
+             "--seed makes others.\n"
+             "The table shows the signal-to-noise ratio of both operands; the error of the product, relative to the "
+             "exact product of the matrices before quantizing; how far the product is from the exact product of what "
+             "it multiplied, in units of 2^-24 * sum |a||b|; and the speed, also as a multiple of the fp32 product's.\n"
              "Exit code 1 if a product is further from the exact one than gamma_n allows.",
-    .example = "blockscale demo --m 32 --n 32 --k 256 --svg demo.svg\nblockscale demo --m 16 --n 48 --k 128 --rounds 1 --json",
+    .example = "blockscale demo --m 32 --n 32 --k 256 --svg demo.svg\n"
+               "blockscale demo --m 16 --n 48 --k 128 --rounds 1 --json",
     .options = options, .defaults = &defaults, .settings_bytes = sizeof defaults, .run = run,
 };

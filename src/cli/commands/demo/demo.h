@@ -21,8 +21,8 @@ struct demo_row {
     char name[48];                        /* "mxfp4", or "bf16 x mxfp4" */
     double bits;                          /* per element, of both operands together */
     double snr_a, snr_b;                  /* dB */
-    double error;                         /* |D - R| / |R|, Frobenius, R the exact product of the matrices before quantizing */
-    double worst;                         /* of D against the exact product of what it multiplied, in 2^-24 * sum |a||b| */
+    double error;                         /* |D - R| / |R|, Frobenius; R: exact, of the unquantized matrices */
+    double worst;                         /* of D against the exact product, in 2^-24 * sum |a||b| */
     double allowed;                       /* gamma in the same unit */
     bool within;
     struct contender time;
@@ -36,7 +36,8 @@ struct demo {
     struct demo_row row[DEMO_ROWS];
 };
 
-/* Reads a matrix from an .npy file (fp32, fp64, fp16, or bf16 as two-byte words). Returns CLI_DONE, or prints and returns. */
+/* Reads a matrix from an .npy file (fp32, fp64, fp16, or bf16 as two-byte words). Returns CLI_DONE, or prints and
+ * returns. */
 int demo_read(struct cli *cli, const char *path, const char *name, struct demo_matrix *matrix);
 void demo_make_activations(const struct cli *cli, int64_t rows, int64_t columns, struct demo_matrix *matrix);
 void demo_make_weights(const struct cli *cli, int64_t rows, int64_t columns, struct demo_matrix *matrix);

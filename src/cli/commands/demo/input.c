@@ -8,8 +8,9 @@
 
 void demo_make_activations(const struct cli *cli, int64_t rows, int64_t columns, struct demo_matrix *matrix)
 {
-    *matrix = (struct demo_matrix) { .about = "activations: heavy tail, outlier channels", .rows = rows, .columns = columns,
-                                     .file_rows = rows, .data = cli_memory(cli, rows, columns * (int64_t)sizeof(float)) };
+    *matrix = (struct demo_matrix) { .about = "activations: heavy tail, outlier channels", .rows = rows,
+                                     .columns = columns, .file_rows = rows,
+                                     .data = cli_memory(cli, rows, columns * (int64_t)sizeof(float)) };
     sample_activations(cli->seed, rows, columns, matrix->data);
 }
 
@@ -40,19 +41,21 @@ static double element(const bsm_npy *array, int64_t row, int64_t column)
 
 static int check(const struct cli *cli, const bsm_npy *array, const char *path, const char *name)
 {
-    const bool real =
-        array->type == BSM_NPY_FP32 || array->type == BSM_NPY_FP64 || array->type == BSM_NPY_FP16 || array->type == BSM_NPY_WORDS;
+    const bool real = array->type == BSM_NPY_FP32 || array->type == BSM_NPY_FP64 || array->type == BSM_NPY_FP16
+                      || array->type == BSM_NPY_WORDS;
     if (!real)
-        return cli_bad_input(cli, "%s %s: its type is %s; fp32, fp64, fp16 or bf16 is wanted", name, path, array->descr);
+        return cli_bad_input(cli, "%s %s: its type is %s; fp32, fp64, fp16 or bf16 is wanted", name, path,
+                             array->descr);
     if (array->rank != 2)
         return cli_bad_input(cli, "%s %s: it has %d dimensions; a matrix with 2 is wanted", name, path, array->rank);
     if (array->shape[0] < 1 || array->shape[1] < 1)
-        return cli_bad_input(cli, "%s %s: it is %lld x %lld; at least 1 x 1 is wanted", name, path, (long long)array->shape[0],
-                             (long long)array->shape[1]);
+        return cli_bad_input(cli, "%s %s: it is %lld x %lld; at least 1 x 1 is wanted", name, path,
+                             (long long)array->shape[0], (long long)array->shape[1]);
     return CLI_DONE;
 }
 
-static int copy(const struct cli *cli, const bsm_npy *array, const char *path, const char *name, struct demo_matrix *matrix)
+static int copy(const struct cli *cli, const bsm_npy *array, const char *path, const char *name,
+                struct demo_matrix *matrix)
 {
     const int64_t rows = array->shape[0], columns = array->shape[1];
     *matrix = (struct demo_matrix) { .rows = rows, .columns = columns, .file_rows = rows,
@@ -62,8 +65,9 @@ static int copy(const struct cli *cli, const bsm_npy *array, const char *path, c
         for (int64_t c = 0; c < columns; c++) {
             const float value = (float)element(array, r, c);
             if (!isfinite(value))
-                return cli_bad_input(cli, "%s %s: element [%lld, %lld] is %g in fp32; errors of a product need finite numbers",
-                                     name, path, (long long)r, (long long)c, (double)value);
+                return cli_bad_input(
+                    cli, "%s %s: element [%lld, %lld] is %g in fp32; errors of a product need finite numbers", name,
+                    path, (long long)r, (long long)c, (double)value);
             matrix->data[r * columns + c] = value;
         }
     return CLI_DONE;

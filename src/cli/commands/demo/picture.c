@@ -25,7 +25,7 @@ static enum family family_of(const struct demo_row *row)
     return scale == BSM_E8M0 ? FAMILY_MX : scale == BSM_UE4M3 ? FAMILY_NVFP4 : FAMILY_UNSCALED;
 }
 
-/* Placing labels ------------------------------------------------------------------------------------------------------- */
+/* Placing labels --------------------------------------------------------------------------------------------------- */
 
 struct box { double left, top, right, bottom; };
 
@@ -61,7 +61,7 @@ static struct box place_label(struct page *page, double x, double y, double widt
     return box;
 }
 
-/* Scatter -------------------------------------------------------------------------------------------------------------- */
+/* Scatter ---------------------------------------------------------------------------------------------------------- */
 
 /* fp32 has no error to speak of, and would stretch both axes. */
 static bool drawn(const struct demo_row *row) { return row->bits < 32 && isfinite(row->error) && row->error > 0; }
@@ -70,7 +70,8 @@ static bool error_axis(const struct demo *demo, struct chart_axis *axis)
 {
     double low = INFINITY, high = 0;
     for (int i = 0; i < demo->count; i++)
-        if (drawn(&demo->row[i])) low = fmin(low, 100 * demo->row[i].error), high = fmax(high, 100 * demo->row[i].error);
+        if (drawn(&demo->row[i]))
+            low = fmin(low, 100 * demo->row[i].error), high = fmax(high, 100 * demo->row[i].error);
     if (!(high > 0)) return false;
     chart_axis_decades(axis, low / 1.1, high * 1.1);
     axis->at_low = bottom, axis->at_high = top;
@@ -80,7 +81,8 @@ static bool error_axis(const struct demo *demo, struct chart_axis *axis)
 static void scatter(const struct demo *demo, FILE *file)
 {
     struct chart_axis error = { 0 };
-    struct chart_axis bits = { .low = 3.6, .high = 18.5, .logarithmic = 1, .at_low = scatter_left, .at_high = scatter_right,
+    struct chart_axis bits = { .low = 3.6, .high = 18.5, .logarithmic = 1, .at_low = scatter_left,
+                               .at_high = scatter_right,
                                .ticks = { 4, 6, 8, 10, 12, 16 }, .tick_count = 6 };
     const struct svg_font heading = { .size = 15, .bold = 1 }, label = { .size = LABEL_SIZE };
     struct page page = { 0 };
@@ -103,11 +105,15 @@ static void scatter(const struct demo *demo, FILE *file)
         const int on_the_left = box.right < x, centred = !on_the_left && box.left < x;
         struct svg_font font = label;
         font.anchor = on_the_left ? SVG_END : centred ? SVG_MIDDLE : SVG_START;
-        svg_text(file, on_the_left ? box.right : centred ? x : box.left, (box.top + box.bottom) / 2 + 4.5, &font, row->name);
+        svg_text(file,
+                 on_the_left ? box.right
+                 : centred   ? x
+                             : box.left,
+                 (box.top + box.bottom) / 2 + 4.5, &font, row->name);
     }
 }
 
-/* Bars ----------------------------------------------------------------------------------------------------------------- */
+/* Bars ------------------------------------------------------------------------------------------------------------- */
 
 static void bars(const struct demo *demo, FILE *file)
 {
@@ -122,7 +128,8 @@ static void bars(const struct demo *demo, FILE *file)
 
     const double step = (bottom - top) / demo->count, height = fmin(step * 0.66, 20);
     const double fp32 = chart_position(&speed, demo_gflops(demo, &demo->row[demo->fp32]));
-    const struct svg_font name = { .size = LABEL_SIZE, .anchor = SVG_END }, value = { .size = 12.5, .colour = SVG_GREY };
+    const struct svg_font name = { .size = LABEL_SIZE, .anchor = SVG_END },
+                          value = { .size = 12.5, .colour = SVG_GREY };
     for (int i = 0; i < demo->count; i++) {
         const struct demo_row *row = &demo->row[i];
         const double y = top + step * (i + 0.5), gflops = demo_gflops(demo, row);
@@ -136,7 +143,7 @@ static void bars(const struct demo *demo, FILE *file)
     svg_text(file, fp32, top - 6, &(struct svg_font) { .size = 12, .anchor = SVG_MIDDLE, .colour = SVG_GREY }, "fp32");
 }
 
-/* Page ----------------------------------------------------------------------------------------------------------------- */
+/* Page ------------------------------------------------------------------------------------------------------------- */
 
 static void legend(FILE *file, double y)
 {
@@ -160,7 +167,8 @@ void demo_picture(const struct demo *demo, FILE *file)
 {
     const char *title = "Block-scaled formats: how many bits, how much error, how fast";
     const char *subtitle =
-        "Left: lower is more exact, further left is smaller. Right: longer is faster; the dashed line is the fp32 product.";
+        "Left: lower is more exact, further left is smaller. Right: longer is faster; "
+        "the dashed line is the fp32 product.";
     const int version = bsm_version();
     const double height = bottom + 106;
     svg_begin(file, WIDTH, height, title, subtitle);
@@ -169,12 +177,14 @@ void demo_picture(const struct demo *demo, FILE *file)
     scatter(demo, file);
     bars(demo, file);
     char text[768];
-    snprintf(text, sizeof text, "A: %lld x %lld, %s.  B: %lld x %lld, %s.  fp32 itself (32 bits) is left out on the left: %s",
+    snprintf(text, sizeof text,
+             "A: %lld x %lld, %s.  B: %lld x %lld, %s.  fp32 itself (32 bits) is left out on the left: %s",
              (long long)demo->a.rows, (long long)demo->a.columns, demo->a.about, (long long)demo->b.rows,
              (long long)demo->b.columns, demo->b.about, "its error is that of sums alone.");
     note(file, height - 34, text);
-    snprintf(text, sizeof text, "%s, %d thread%s; best of %d rounds, quantizing not counted; blockscale %d.%d.%d", demo->machine,
-             demo->threads, demo->threads == 1 ? "" : "s", demo->rounds, version / 10000, version / 100 % 100, version % 100);
+    snprintf(text, sizeof text, "%s, %d thread%s; best of %d rounds, quantizing not counted; blockscale %d.%d.%d",
+             demo->machine, demo->threads, demo->threads == 1 ? "" : "s", demo->rounds, version / 10000,
+             version / 100 % 100, version % 100);
     note(file, height - 14, text);
     svg_end(file);
 }

@@ -7,7 +7,8 @@ static void print_matrix(const char *name, const struct demo_matrix *matrix)
 {
     printf("%s  %lld x %lld, %s", name, (long long)matrix->rows, (long long)matrix->columns, matrix->about);
     if (matrix->rows < matrix->file_rows)
-        printf(" (the first %lld of %lld rows; --all takes all)", (long long)matrix->rows, (long long)matrix->file_rows);
+        printf(" (the first %lld of %lld rows; --all takes all)", (long long)matrix->rows,
+               (long long)matrix->file_rows);
     printf("\n");
 }
 
@@ -29,7 +30,8 @@ static const char *duration(int rounds) { return rounds == 1 ? "sample" : "alter
 void demo_report_text(const struct demo *demo, const char *svg_path, bool own_data)
 {
     static const struct cli_column columns[] = {
-        { "format", CLI_LEFT },          { "bits", CLI_RIGHT },      { "SNR of A", CLI_RIGHT }, { "SNR of B", CLI_RIGHT },
+        { "format", CLI_LEFT },          { "bits", CLI_RIGHT },      { "SNR of A", CLI_RIGHT },
+          { "SNR of B", CLI_RIGHT },
         { "error of A x B", CLI_RIGHT }, { "off exact", CLI_RIGHT }, { "GFLOP/s", CLI_RIGHT },  { "x fp32", CLI_RIGHT },
     };
     print_matrix("A", &demo->a);
@@ -58,7 +60,8 @@ void demo_report_text(const struct demo *demo, const char *svg_path, bool own_da
     if (svg_path != NULL) printf("The picture: %s\n", svg_path);
     else printf("A picture of it:    blockscale demo --svg demo.svg\n");
     if (!own_data)
-        printf("Your own matrices:  make demo A=A.npy B=B.npy, or blockscale demo --a A.npy --b B.npy (M x K, N x K)\n");
+        printf(
+            "Your own matrices:  make demo A=A.npy B=B.npy, or blockscale demo --a A.npy --b B.npy (M x K, N x K)\n");
     printf("Next:               blockscale verify --quick, blockscale bench --format mxfp4, blockscale help\n");
 }
 

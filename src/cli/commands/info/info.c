@@ -9,10 +9,12 @@
 
 struct settings { bool verbose; };
 
-/* NAME_WIDTH: columns of the facts' names; MOST_GPUS: shown without --verbose, so that the text ends within 25 lines. */
+/* NAME_WIDTH: columns of the facts' names; MOST_GPUS: shown without --verbose, so that the text ends within 25
+ * lines. */
 enum { NAME_WIDTH = 19, MOST_GPUS = 8 };
 
-/* One fact after another, as lines of text or members of a JSON object; all: those that only --verbose and JSON have, too. */
+/* One fact after another, as lines of text or members of a JSON object; all: those that only --verbose and JSON have,
+ * too. */
 struct facts { struct cli_json json; bool as_json, all; };
 
 static void text_fact(struct facts *f, const char *key, const char *value)
@@ -64,7 +66,8 @@ static void build_facts(struct facts *f)
     text_fact(f, "build_type", BLOCKSCALE_BUILD_TYPE[0] != '\0' ? BLOCKSCALE_BUILD_TYPE : "none");
     text_fact(f, "sanitizers", BLOCKSCALE_SANITIZERS[0] != '\0' ? BLOCKSCALE_SANITIZERS : "none");
     text_fact(f, "cuda",
-              bsm_backend_missing(BSM_BACKEND_CUDA)[0] != '\0' ? bsm_backend_missing(BSM_BACKEND_CUDA) : "kernels in this build");
+              bsm_backend_missing(BSM_BACKEND_CUDA)[0] != '\0' ? bsm_backend_missing(BSM_BACKEND_CUDA)
+                                                               : "kernels in this build");
     if (f->all) text_fact(f, "hip", "no HIP backend in this build");
     text_fact(f, "allocation", "posix_memalign, through the context's allocator");
 }
@@ -88,12 +91,13 @@ static void context_facts(struct facts *f, const bsm_context *context)
     }
 }
 
-/* GPUs --------------------------------------------------------------------------------------------------------------------- */
+/* GPUs ------------------------------------------------------------------------------------------------------------- */
 
 /* A context of GPU number `device`; NULL, with the reason as bsm_last_error, if it cannot be used. */
 static bsm_context *open_gpu(int device)
 {
-    const bsm_context_options options = { .struct_size = sizeof options, .backend = BSM_BACKEND_CUDA, .device = device };
+    const bsm_context_options options = { .struct_size = sizeof options, .backend = BSM_BACKEND_CUDA,
+                                          .device = device };
     bsm_context *context = NULL;
     (void)bsm_context_create(&options, &context);
     return context;
@@ -119,7 +123,8 @@ static void gpu_fact(struct facts *f, int device)
         cli_json_end(&f->json);
         return;
     }
-    snprintf(text, sizeof text, "%d: %s, compute capability %d.%d, %d SMs, %lld MiB, CUDA %d.%d: %s", device, about.name, about.major, about.minor, about.multiprocessors, (long long)(about.memory_bytes >> 20),
+    snprintf(text, sizeof text, "%d: %s, compute capability %d.%d, %d SMs, %lld MiB, CUDA %d.%d: %s", device,
+             about.name, about.major, about.minor, about.multiprocessors, (long long)(about.memory_bytes >> 20),
              about.driver_version / 1000, about.driver_version % 1000 / 10, state);
     text_fact(f, "gpu", text);
 }
@@ -136,7 +141,7 @@ static void gpu_facts(struct facts *f)
     if (f->as_json) cli_json_end(&f->json);
 }
 
-/* Kernels ------------------------------------------------------------------------------------------------------------------ */
+/* Kernels ---------------------------------------------------------------------------------------------------------- */
 
 /* Pairs of formats that a kernel serves on this machine. */
 static int pairs_served(const bsm_context *context, int kernel)
@@ -162,7 +167,8 @@ static void kernel_fact(struct facts *f, int kernel, int pairs)
         cli_json_end(&f->json);
         return;
     }
-    if (pairs > 0) snprintf(text, sizeof text, "%s: %d of %d pairs of formats", bsm_kernel_name(kernel), pairs, all_pairs);
+    if (pairs > 0)
+        snprintf(text, sizeof text, "%s: %d of %d pairs of formats", bsm_kernel_name(kernel), pairs, all_pairs);
     else
         snprintf(text, sizeof text, "%s: not here, for lack of a %s", bsm_kernel_name(kernel),
                  is_of_gpus(kernel) ? "GPU that runs it" : "CPU feature");
@@ -181,8 +187,8 @@ static void kernel_facts(struct facts *f, const bsm_context *cpu, const bsm_cont
     }
     if (f->as_json) cli_json_end(&f->json);
     if (!f->all)
-        printf("%-*s%d of %d for CPUs and %d of %d for GPUs run here; --verbose lists them\n", NAME_WIDTH, "kernels", run_here[0],
-               count[0], run_here[1], count[1]);
+        printf("%-*s%d of %d for CPUs and %d of %d for GPUs run here; --verbose lists them\n", NAME_WIDTH, "kernels",
+               run_here[0], count[0], run_here[1], count[1]);
 }
 
 static int run(struct cli *cli, const void *given)
@@ -212,9 +218,9 @@ const struct cli_verb cli_verb_info = {
     .name = "info",
     .summary = "versions, CPU, GPUs, kernels: what a bug report needs",
     .usage = "[options]",
-    .about = "Prints what this build is and what it found on this machine; --verbose and --json print all of it, for a bug report. "
-             "Kernels are in the order in which they are tried, those of GPUs behind those of the CPU; --cpu none shows what is "
-             "left without CPU features.",
+    .about = "Prints what this build is and what it found on this machine; --verbose and --json print all of it, for a "
+             "bug report. Kernels are in the order in which they are tried, those of GPUs behind those of the CPU; "
+             "--cpu none shows what is left without CPU features.",
     .example = "blockscale info\nblockscale info --verbose\nblockscale info --json",
     .options = options,
     .defaults = &defaults,

@@ -15,14 +15,13 @@ struct settings {
 static const struct settings defaults = { .rows = 256, .columns = 8 };
 
 static const struct cli_option options[] = {
-    { "NAME",   0,   NULL,   "the layout, as 128x4, linear:PITCH, tiles:ROWSxCOLUMNS", CLI_LAYOUT(struct settings, layout),
+    { "NAME", 0, NULL, "the layout, as 128x4, linear:PITCH, tiles:ROWSxCOLUMNS", CLI_LAYOUT(struct settings, layout),
       .required = true },
-    { "--rows", 'r', "R",    "rows of the matrix",                                    CLI_INTEGER(struct settings, rows),
-      .low = 1, .high = INT64_MAX },
-    { "--cols", 'c', "C",    "columns of scales: K divided by the block, rounded up", CLI_INTEGER(struct settings, columns),
-      .low = 1, .high = INT64_MAX },
-    { "--svg",  0,   "FILE", "draw the map",                                          CLI_TEXT(struct settings, svg) },
-    { "--all",  0,   NULL,   "leave out no row, column or byte",                      CLI_FLAG(struct settings, all) },
+    { "--rows", 'r', "R", "rows of the matrix", CLI_INTEGER(struct settings, rows), .low = 1, .high = INT64_MAX },
+    { "--cols", 'c', "C", "columns of scales: K divided by the block, rounded up",
+      CLI_INTEGER(struct settings, columns), .low = 1, .high = INT64_MAX },
+    { "--svg", 0, "FILE", "draw the map", CLI_TEXT(struct settings, svg) },
+    { "--all", 0, NULL, "leave out no row, column or byte", CLI_FLAG(struct settings, all) },
     { .name = NULL }
 };
 
@@ -46,10 +45,11 @@ static void print_summary(const struct layout_map *map)
     layout_text(&map->layout, name, sizeof name);
     print_fact("layout", "%s: %s", name, bsm_layout_about(kind));
     print_fact("formula", "byte of (row r, column s) of R x S: %s", bsm_layout_formula(kind));
-    printf("shape     %" PRId64 " rows x %" PRId64 " columns of scales, padded to %" PRId64 " x %" PRId64 "\n", map->rows,
-           map->columns, map->padded_rows, map->padded_columns);
+    printf("shape     %" PRId64 " rows x %" PRId64 " columns of scales, padded to %" PRId64 " x %" PRId64 "\n",
+           map->rows, map->columns, map->padded_rows, map->padded_columns);
     const int64_t scales = map->rows * map->columns, positions = map->padded_rows * map->padded_columns;
-    printf("size      %" PRId64 " bytes: %" PRId64 " scales, %" PRId64 " of padding", map->bytes, scales, positions - scales);
+    printf("size      %" PRId64 " bytes: %" PRId64 " scales, %" PRId64 " of padding", map->bytes, scales,
+           positions - scales);
     if (map->bytes > positions) printf(", %" PRId64 " %s", map->bytes - positions, layout_foreign_name(map));
     printf("\n");
     layout_example(map, map->rows - 1, map->columns - 1, example, sizeof example);
@@ -139,7 +139,8 @@ static void owners_text(const struct layout_map *map, int64_t byte, int64_t coun
     for (int64_t i = 0, end; i < count && used < room; i = end) {
         for (end = i + 1; end < count && first[end].column == first[end - 1].column + 1; end++) continue;
         used += (size_t)snprintf(text + used, room - used, i > 0 ? ",%" PRId64 : "%" PRId64, first[i].column);
-        if (end > i + 1 && used < room) used += (size_t)snprintf(text + used, room - used, "-%" PRId64, first[end - 1].column);
+        if (end > i + 1 && used < room)
+            used += (size_t)snprintf(text + used, room - used, "-%" PRId64, first[end - 1].column);
     }
     if (padding && used < room) snprintf(text + used, room - used, ")");
 }
@@ -158,7 +159,8 @@ static void print_line(const struct layout_map *map, int64_t line)
             count = row_run(map, byte, end);
             owners_text(map, byte, count, text, sizeof text);
         }
-        if (column > INDENT + 1 && column + 2 + cli_text_width(text) > CLI_PAGE_WIDTH) column = printf("\n%*s", INDENT + 1, "") - 1;
+        if (column > INDENT + 1 && column + 2 + cli_text_width(text) > CLI_PAGE_WIDTH)
+            column = printf("\n%*s", INDENT + 1, "") - 1;
         column += printf("  %s", text);
     }
     printf("\n");
@@ -226,8 +228,8 @@ static int run(struct cli *cli, const void *given)
 const struct cli_verb cli_verb_layout = {
     .name = "layout", .summary = "where every scale of a layout lies: a table, or a picture",
     .usage = "NAME [--rows R] [--cols C] [options]",
-    .about = "Prints the byte of the scale (row, column) in a layout, and what lies in memory, byte after byte. Of each piece that "
-             "the layout moves as a whole the first two rows and the last are shown.\n"
+    .about = "Prints the byte of the scale (row, column) in a layout, and what lies in memory, byte after byte. Of "
+             "each piece that the layout moves as a whole the first two rows and the last are shown.\n"
              "--svg draws the same. --json lists the byte of every scale, row by row.",
     .example = "blockscale layout 128x4 --rows 256 --cols 8\n"
                "blockscale layout 128x4 --rows 256 --cols 8 --svg 128x4.svg\n"

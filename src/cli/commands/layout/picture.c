@@ -1,12 +1,14 @@
-/* The picture of a layout: on the left the matrix of scales with the byte of each, on the right memory with the scale that lies
- * at each byte.  A piece that the layout moves as a whole has one hue in both; higher columns of it are darker. */
+/* The picture of a layout: on the left the matrix of scales with the byte of each, on the right memory with the scale
+ * that lies at each byte.  A piece that the layout moves as a whole has one hue in both; higher columns of it are
+ * darker. */
 #include "cli/matrices/layout_map.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
-enum { MARGIN = 28, CELL_HEIGHT = 20, GAP = 18, SEAM = 4, PANELS_APART = 56, HEADER = 172, FOOTER = 70, FOREIGN_MOST = 150 };
+enum { MARGIN = 28, CELL_HEIGHT = 20, GAP = 18, SEAM = 4, PANELS_APART = 56, HEADER = 172, FOOTER = 70,
+       FOREIGN_MOST = 150 };
 
 /* Places and sizes that both panels need. */
 struct drawing {
@@ -25,7 +27,7 @@ static int digits(int64_t n)
     return snprintf(text, sizeof text, "%" PRId64, n);
 }
 
-/* Colours ------------------------------------------------------------------------------------------------------------- */
+/* Colours ---------------------------------------------------------------------------------------------------------- */
 
 static int channel(double linear)
 {
@@ -64,7 +66,7 @@ static void piece_colour(const struct layout_map *map, int64_t row, int64_t colu
     oklch(0.92 - 0.14 * place_in_piece(map, column), 0.085, hue, rgb);
 }
 
-/* Shapes -------------------------------------------------------------------------------------------------------------- */
+/* Shapes ----------------------------------------------------------------------------------------------------------- */
 
 static void text(const struct drawing *d, double x, double y, const char *style, const char *words)
 {
@@ -78,17 +80,19 @@ static void text(const struct drawing *d, double x, double y, const char *style,
 }
 
 /* One scale or one byte of padding.  Hovering tells everything about it. */
-static void scale_cell(const struct drawing *d, double x, double y, double width, int64_t row, int64_t column, const char *label)
+static void scale_cell(const struct drawing *d, double x, double y, double width, int64_t row, int64_t column,
+                       const char *label)
 {
     const bool padding = layout_is_padding(d->map, row, column);
     int rgb[3];
     piece_colour(d->map, row, column, rgb);
     fprintf(d->file, "<g><title>row %" PRId64 ", column %" PRId64 ": byte %" PRId64 "%s</title>", row, column,
             layout_map_offset(d->map, row, column), padding ? ", padding" : "");
-    fprintf(d->file, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" fill=\"#%02x%02x%02x\"/>", x, y, width, CELL_HEIGHT,
-            (unsigned)rgb[0], (unsigned)rgb[1], (unsigned)rgb[2]);
+    fprintf(d->file, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" fill=\"#%02x%02x%02x\"/>", x, y, width,
+            CELL_HEIGHT, (unsigned)rgb[0], (unsigned)rgb[1], (unsigned)rgb[2]);
     if (padding)
-        fprintf(d->file, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" class=\"padding\"/>", x, y, width, CELL_HEIGHT);
+        fprintf(d->file, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" class=\"padding\"/>", x, y, width,
+                CELL_HEIGHT);
     text(d, x + width / 2, y + 14, padding ? "cell faint" : "cell", label);
     fprintf(d->file, "</g>\n");
 }
@@ -98,7 +102,8 @@ static void foreign_cell(const struct drawing *d, double x, double y, double wid
     char label[64];
     if (width < FOREIGN_MOST) snprintf(label, sizeof label, "%" PRId64, count);
     else snprintf(label, sizeof label, "%" PRId64 " bytes %s", count, layout_foreign_name(d->map));
-    fprintf(d->file, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" class=\"foreign\"/>", x, y, width, CELL_HEIGHT);
+    fprintf(d->file, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" class=\"foreign\"/>", x, y, width,
+            CELL_HEIGHT);
     text(d, x + width / 2, y + 14, "cell faint", label);
 }
 
@@ -111,7 +116,10 @@ static void draw_gap(const struct drawing *d, double x, double y, int64_t left_o
     text(d, x + 12, y + 12, "gap", words);
 }
 
-static double space_before(const struct layout_shown *shown) { return shown->left_out > 0 ? GAP : shown->other_piece ? SEAM : 0; }
+static double space_before(const struct layout_shown *shown)
+{
+    return shown->left_out > 0 ? GAP : shown->other_piece ? SEAM : 0;
+}
 
 static double list_height(const struct layout_list *list)
 {
@@ -120,7 +128,7 @@ static double list_height(const struct layout_list *list)
     return height;
 }
 
-/* The matrix -------------------------------------------------------------------------------------------------------- */
+/* The matrix ------------------------------------------------------------------------------------------------------- */
 
 static double left_x(const struct drawing *d, int shown_column)
 {
@@ -159,7 +167,7 @@ static void draw_matrix(const struct drawing *d)
     }
 }
 
-/* Memory ------------------------------------------------------------------------------------------------------------ */
+/* Memory ----------------------------------------------------------------------------------------------------------- */
 
 static bool same_piece(const struct layout_map *map, struct layout_owner a, struct layout_owner b)
 {
@@ -231,7 +239,7 @@ static void draw_memory(const struct drawing *d)
     draw_gap(d, d->right_x, y, d->map->lines_left_out, "line");
 }
 
-/* The page ------------------------------------------------------------------------------------------------------------ */
+/* The page --------------------------------------------------------------------------------------------------------- */
 
 static void draw_heading(const struct drawing *d)
 {
@@ -266,14 +274,17 @@ static void draw_legend(const struct drawing *d, double y)
     text(d, x, y + 14, "words", line);
     y += 26;
     if (padding > 0) {
-        fprintf(d->file, "<rect x=\"%.1f\" y=\"%.1f\" width=\"30\" height=\"%d\" fill=\"#eef0f4\"/>", x, y, CELL_HEIGHT);
-        fprintf(d->file, "<rect x=\"%.1f\" y=\"%.1f\" width=\"30\" height=\"%d\" class=\"padding\"/>", x, y, CELL_HEIGHT);
+        fprintf(d->file, "<rect x=\"%.1f\" y=\"%.1f\" width=\"30\" height=\"%d\" fill=\"#eef0f4\"/>", x, y,
+                CELL_HEIGHT);
+        fprintf(d->file, "<rect x=\"%.1f\" y=\"%.1f\" width=\"30\" height=\"%d\" class=\"padding\"/>", x, y,
+                CELL_HEIGHT);
         snprintf(line, sizeof line, "padding, %" PRId64 " bytes: always zero", padding);
         text(d, x + 38, y + 14, "words", line);
         x += 38 + 20 + text_width(line);
     }
     if (foreign > 0) {
-        fprintf(d->file, "<rect x=\"%.1f\" y=\"%.1f\" width=\"30\" height=\"%d\" class=\"foreign\"/>", x, y, CELL_HEIGHT);
+        fprintf(d->file, "<rect x=\"%.1f\" y=\"%.1f\" width=\"30\" height=\"%d\" class=\"foreign\"/>", x, y,
+                CELL_HEIGHT);
         snprintf(line, sizeof line, "%" PRId64 " bytes %s: left alone", foreign, layout_foreign_name(map));
         text(d, x + 38, y + 14, "words", line);
     }
@@ -281,7 +292,8 @@ static void draw_legend(const struct drawing *d, double y)
 
 static void draw_page(const struct drawing *d)
 {
-    fprintf(d->file, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\">\n",
+    fprintf(d->file, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f "
+                     "%.0f\">\n",
             d->width, d->height, d->width, d->height);
     fprintf(d->file,
             "<style>\n"
@@ -294,10 +306,12 @@ static void draw_page(const struct drawing *d)
             ".label { fill: #4a5364 } .gap { font-size: 10.5px; fill: #6b7385 } .faint { fill: #6b7385 }\n"
             "rect { stroke: #ffffff; stroke-width: 1 } .padding { fill: url(#hatch) } .foreign { fill: #e9ebef }\n"
             "</style>\n"
-            "<pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">"
-            "<rect width=\"6\" height=\"6\" fill=\"#ffffff\" fill-opacity=\"0.62\" stroke=\"none\"/>"
-            "<line x1=\"0\" y1=\"0\" x2=\"0\" y2=\"6\" stroke=\"#b4bac6\" stroke-width=\"1.4\"/></pattern>\n");
-    fprintf(d->file, "<rect width=\"%.0f\" height=\"%.0f\" style=\"fill: #ffffff; stroke: none\"/>\n", d->width, d->height);
+            "<pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" "
+            "patternTransform=\"rotate(45)\"><rect width=\"6\" height=\"6\" fill=\"#ffffff\" fill-opacity=\"0.62\" "
+            "stroke=\"none\"/><line x1=\"0\" y1=\"0\" x2=\"0\" y2=\"6\" stroke=\"#b4bac6\" "
+            "stroke-width=\"1.4\"/></pattern>\n");
+    fprintf(d->file, "<rect width=\"%.0f\" height=\"%.0f\" style=\"fill: #ffffff; stroke: none\"/>\n", d->width,
+            d->height);
 }
 
 void layout_picture(const struct layout_map *map, FILE *file)

@@ -29,7 +29,7 @@ static void print_verbs(FILE *file)
     fprintf(file, "help");
 }
 
-/* bash ----------------------------------------------------------------------------------------------------------------- */
+/* bash ------------------------------------------------------------------------------------------------------------- */
 
 /* Words behind an option, and words instead of an argument. */
 static void bash_values(FILE *file, const struct cli_verb *verb)
@@ -61,8 +61,10 @@ static void bash(FILE *file)
 {
     fprintf(file, "# bash completion of blockscale, made by \"blockscale completion bash\"\n"
                   "_blockscale()\n{\n"
-                  "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} verb=${COMP_WORDS[1]} names=\n"
-                  "    if [[ $word == = ]]; then word=; elif [[ $before == = ]]; then before=${COMP_WORDS[COMP_CWORD-2]}; fi\n"
+                  "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} verb=${COMP_WORDS[1]} "
+                  "names=\n"
+                  "    if [[ $word == = ]]; then word=; elif [[ $before == = ]]; then "
+                  "before=${COMP_WORDS[COMP_CWORD-2]}; fi\n"
                   "    if ((COMP_CWORD == 1)) || [[ $verb == help ]]; then names=\"");
     print_verbs(file);
     fprintf(file, " --help --version\"; fi\n    case \"$verb $before\" in\n");
@@ -78,7 +80,7 @@ static void bash(FILE *file)
                   "complete -o default -F _blockscale blockscale\n");
 }
 
-/* zsh ------------------------------------------------------------------------------------------------------------------ */
+/* zsh -------------------------------------------------------------------------------------------------------------- */
 
 /* One argument of _arguments: '(-f --format)'{-f+,--format=}'[help]:FORMAT:(a b c)'. */
 static void zsh_option(FILE *file, const struct cli_option *o)
@@ -87,7 +89,8 @@ static void zsh_option(FILE *file, const struct cli_option *o)
     fprintf(file, " \\\n            ");
     if (cli_is_positional(o)) fprintf(file, "':%s:", o->name);
     else if (o->letter != 0)
-        fprintf(file, "'(-%c %s)'{-%c%s,%s%s}'[", o->letter, o->name, o->letter, valued ? "+" : "", o->name, valued ? "=" : "");
+        fprintf(file, "'(-%c %s)'{-%c%s,%s%s}'[", o->letter, o->name, o->letter, valued ? "+" : "", o->name,
+                valued ? "=" : "");
     else fprintf(file, "'%s%s[", o->name, valued ? "=" : "");
     if (!cli_is_positional(o)) {
         for (const char *at = o->help; *at != '\0'; at++)
@@ -121,10 +124,11 @@ static void zsh(FILE *file)
     }
     fprintf(
         file,
-        "    esac\n}\nif [[ $funcstack[1] == _blockscale ]]; then _blockscale \"$@\"; else compdef _blockscale blockscale; fi\n");
+        "    esac\n}\nif [[ $funcstack[1] == _blockscale ]]; then _blockscale \"$@\"; "
+        "else compdef _blockscale blockscale; fi\n");
 }
 
-/* fish ----------------------------------------------------------------------------------------------------------------- */
+/* fish ------------------------------------------------------------------------------------------------------------- */
 
 static void fish_description(FILE *file, const char *text)
 {
@@ -172,8 +176,8 @@ const struct cli_verb cli_verb_completion = {
     .summary = "a script with which bash, zsh or fish complete the command's words",
     .usage = "bash|zsh|fish",
     .about =
-        "Verbs, options, and the names that a value may have; files where a value is one. make install puts the scripts where the "
-        "shells look for them; otherwise: source <(blockscale completion bash).",
+        "Verbs, options, and the names that a value may have; files where a value is one. make install puts the "
+        "scripts where the shells look for them; otherwise: source <(blockscale completion bash).",
     .example = "blockscale completion bash",
     .options = options,
     .settings_bytes = sizeof(struct settings),

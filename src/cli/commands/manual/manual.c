@@ -68,7 +68,8 @@ static void print_verb(FILE *file, const struct cli_verb *verb)
 static void print_manual(FILE *file)
 {
     const int number = bsm_version();
-    fprintf(file, ".\\\" made by \"blockscale manual\"\n.TH BLOCKSCALE 1 \"\" \"blockscale %d.%d.%d\" \"User Commands\"\n",
+    fprintf(file, ".\\\" made by \"blockscale manual\"\n.TH BLOCKSCALE 1 \"\" \"blockscale %d.%d.%d\" \"User "
+                  "Commands\"\n",
             number / 10000, number / 100 % 100, number % 100);
     fprintf(file, ".SH NAME\nblockscale \\- ");
     print_text(file, cli_about);
@@ -92,7 +93,8 @@ const struct cli_verb cli_verb_manual = {
     .summary = "the manual page",
     .usage = "",
     .about =
-        "Every verb and option, from the table that --help prints too, in the man macros of roff: blockscale manual | man -l -",
+        "Every verb and option, from the table that --help prints too, in the man macros of roff: blockscale manual | "
+        "man -l -",
     .example = "blockscale manual",
     .options = options,
     .settings_bytes = sizeof(struct settings),

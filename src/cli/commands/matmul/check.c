@@ -1,4 +1,5 @@
-/* How right a product is: its sums against the exact ones, and against those of the numbers before they were quantized. */
+/* How right a product is: its sums against the exact ones, and against those of the numbers before they were
+ * quantized. */
 #include "cli/machine/device.h"
 #include "matmul.h"
 
@@ -54,7 +55,8 @@ static int compare_with_exact(struct cli *cli, struct matmul_job *job, const flo
 {
     const bsm_matrix *a = job->product.a, *b = job->product.b;
     const int64_t m = a->rows, n = b->rows;
-    double *exact = cli_memory(cli, m * n, (int64_t)sizeof *exact), *magnitude = cli_memory(cli, m * n, (int64_t)sizeof *magnitude);
+    double *exact = cli_memory(cli, m * n, (int64_t)sizeof *exact),
+           *magnitude = cli_memory(cli, m * n, (int64_t)sizeof *magnitude);
     const bsm_real_matrix into = doubles(exact, m, n), magnitudes = doubles(magnitude, m, n);
     const bsm_status status = bsm_matmul_exact(cli->context, a, b, &into, &magnitudes);
     /* K roundings of sums, one of f, one of f S; each rounding near zero errs by 2^-150 at most, times f. */
@@ -93,15 +95,16 @@ static bool is_plain(const struct matmul_job *job)
 {
     const struct matmul_settings *s = job->settings;
     const bool factor_is_1 = s->alpha >= 1 && s->alpha <= 1 && job->d.matrix.tensor_scale == NULL;
-    return factor_is_1 && s->c == NULL && s->bias == NULL && s->activation == BSM_ACT_NONE && s->gate == BSM_GATE_NONE &&
-           s->d_format == BSM_FORMAT_FP32;
+    return factor_is_1 && s->c == NULL && s->bias == NULL && s->activation == BSM_ACT_NONE && s->gate == BSM_GATE_NONE
+           && s->d_format == BSM_FORMAT_FP32;
 }
 
 /* f S of the same operands, without epilogue. */
 static int multiply_plainly(struct cli *cli, const struct matmul_job *job, float *sums)
 {
     const bsm_matrix *a = job->product.a, *b = job->product.b;
-    const bsm_matrix d = { .struct_size = sizeof d, .format = BSM_FORMAT_FP32, .rows = a->rows, .columns = b->rows, .data = sums };
+    const bsm_matrix d = { .struct_size = sizeof d, .format = BSM_FORMAT_FP32, .rows = a->rows, .columns = b->rows,
+                           .data = sums };
     const bsm_matmul plain = { .struct_size = sizeof plain, .a = a, .b = b, .d = &d };
     struct device_product device = { .count = 0 };
     bsm_status status;

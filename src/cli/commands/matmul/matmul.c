@@ -10,7 +10,8 @@ static const char *per_name(int value) { return value >= 0 && value < 2 ? per_na
 static int per_from_name(const char *name) { return cli_name_index(per_names, name); }
 static const struct cli_choices bias_pers = { per_name, per_from_name, 0, 2 };
 
-static const struct matmul_settings defaults = { .alpha = 1, .beta = 0, .d_tensor_scale = 1, .d_format = BSM_FORMAT_FP32 };
+static const struct matmul_settings defaults = { .alpha = 1, .beta = 0, .d_tensor_scale = 1,
+                                                 .d_format = BSM_FORMAT_FP32 };
 
 static const struct cli_option options[] = {
     { "A", 0, NULL,
@@ -18,16 +19,18 @@ static const struct cli_option options[] = {
       "CHECKPOINT:WEIGHT (CHECKPOINT:WEIGHT[3] of a batch)",
       CLI_TEXT(struct matmul_settings, a), .required = true },
     { "B", 0, NULL,
-      "B.npy, N x K: its rows are the columns of the product, as in the weights of a linear layer; or a note; or random:NxK; or "
-      "CHECKPOINT:WEIGHT",
+      "B.npy, N x K: its rows are the columns of the product, as in the weights of a linear layer; or a note; "
+      "or random:NxK; or CHECKPOINT:WEIGHT",
       CLI_TEXT(struct matmul_settings, b), .required = true },
     { "--output", 'o', "D", "D.npy, M x N; for block formats the files D.codes.npy, D.scales.npy and D.json",
       CLI_TEXT(struct matmul_settings, output), .required = true },
     { "--format", 'f', "FORMAT", "what A and B are quantized to", CLI_FORMAT(struct matmul_settings, format) },
     { "--a-format", 0, "FORMAT", "of A, if it is another", CLI_FORMAT(struct matmul_settings, a_format) },
     { "--b-format", 0, "FORMAT", "of B, if it is another", CLI_FORMAT(struct matmul_settings, b_format) },
-    { "--recipe", 0, "RECIPE", "how a block's scale follows from its largest number", CLI_RECIPE(struct matmul_settings, recipe) },
-    { "--tensor-scale", 0, "T", "of A and B: none, computed, or a number; computed for nvfp4, none for the others unless given",
+    { "--recipe", 0, "RECIPE", "how a block's scale follows from its largest number",
+      CLI_RECIPE(struct matmul_settings, recipe) },
+    { "--tensor-scale", 0, "T",
+      "of A and B: none, computed, or a number; computed for nvfp4, none for the others unless given",
       CLI_TENSOR_SCALE(struct matmul_settings, tensor_scale) },
     { "--layout", 0, "LAYOUT", "where the scales of A and B lie", CLI_LAYOUT(struct matmul_settings, layout) },
     { "--transpose-b", 0, NULL, "B.npy is K x N", CLI_FLAG(struct matmul_settings, transpose_b) },
@@ -38,7 +41,8 @@ static const struct cli_option options[] = {
     { "--beta", 0, "NUMBER", "a factor on C", CLI_FLOAT(struct matmul_settings, beta) },
     { "--c", 0, "C.npy", "M x N, fp32, fp16 or bf16: beta times it is added", CLI_TEXT(struct matmul_settings, c) },
     { "--bias", 0, "BIAS.npy", "N numbers that are added", CLI_TEXT(struct matmul_settings, bias) },
-    { "--bias-per", 0, "WHAT", "or M numbers, one for each row", CLI_CHOICE(struct matmul_settings, bias_per, &bias_pers) },
+    { "--bias-per", 0, "WHAT", "or M numbers, one for each row",
+      CLI_CHOICE(struct matmul_settings, bias_per, &bias_pers) },
     { "--activation", 0, "NAME", "of the sum", CLI_ACTIVATION(struct matmul_settings, activation) },
     { "--gate", 0, "WHAT", "half of B's rows are gates: D has N/2 columns, activation(gate) * up",
       CLI_GATE(struct matmul_settings, gate) },
@@ -47,7 +51,8 @@ static const struct cli_option options[] = {
     { "--d-layout", 0, "LAYOUT", "where the scales of D lie", CLI_LAYOUT(struct matmul_settings, d_layout) },
     { "--d-tensor-scale", 0, "NUMBER", "D's codes hold the result divided by it",
       CLI_FLOAT(struct matmul_settings, d_tensor_scale) },
-    { "--device", 0, "NAME", "where the product is made: cpu or cuda (the first GPU); A, B and D are copied there and back",
+    { "--device", 0, "NAME",
+      "where the product is made: cpu or cuda (the first GPU); A, B and D are copied there and back",
       CLI_DEVICE(struct matmul_settings, device) },
     { "--compute", 0, "HOW",
       "exact, or fast: on Hopper MXFP8 and MXFP6 may be rounded to one power of two for 128 numbers; not compared "
@@ -62,7 +67,7 @@ static const struct cli_option options[] = {
     { .name = NULL }
 };
 
-/* Epilogue ------------------------------------------------------------------------------------------------------------- */
+/* Epilogue --------------------------------------------------------------------------------------------------------- */
 
 static int add_c(struct cli *cli, struct matmul_job *job)
 {
@@ -132,11 +137,11 @@ static int describe(struct cli *cli, struct matmul_job *job)
     return result;
 }
 
-/* Running -------------------------------------------------------------------------------------------------------------- */
+/* Running ---------------------------------------------------------------------------------------------------------- */
 
 /* Once, and again while that is quick: the fastest of up to 5 runs within a quarter of a second. */
-static bsm_status run_plan(bsm_context *context, const bsm_plan *plan, struct matmul_job *job, const bsm_matmul *product,
-                           void *workspace)
+static bsm_status run_plan(bsm_context *context, const bsm_plan *plan, struct matmul_job *job,
+                           const bsm_matmul *product, void *workspace)
 {
     const double start = cli_seconds();
     for (job->runs = 0; job->runs < 5 && (job->runs == 0 || cli_seconds() - start < 0.25); job->runs++) {
@@ -192,8 +197,11 @@ static int store(struct cli *cli, const struct matmul_job *job)
 {
     const struct matmul_settings *s = job->settings;
     const int64_t shape[2] = { job->d.matrix.rows, job->d.matrix.columns };
-    static const bsm_npy_type types[BSM_FORMAT_COUNT] = { [BSM_FORMAT_E4M3] = BSM_NPY_BYTES, [BSM_FORMAT_E5M2] = BSM_NPY_BYTES,
-        [BSM_FORMAT_BF16] = BSM_NPY_WORDS, [BSM_FORMAT_FP16] = BSM_NPY_FP16, [BSM_FORMAT_FP32] = BSM_NPY_FP32 };
+    static const bsm_npy_type types[BSM_FORMAT_COUNT] = { [BSM_FORMAT_E4M3] = BSM_NPY_BYTES,
+                                                          [BSM_FORMAT_E5M2] = BSM_NPY_BYTES,
+                                                          [BSM_FORMAT_BF16] = BSM_NPY_WORDS,
+                                                          [BSM_FORMAT_FP16] = BSM_NPY_FP16,
+                                                          [BSM_FORMAT_FP32] = BSM_NPY_FP32 };
     if (bsm_format_get((int)s->d_format)->scale == BSM_UNSCALED && job->d.matrix.tensor_scale == NULL)
         return cli_output_npy(cli, s->output, types[s->d_format], 2, shape, job->d.matrix.data);
     char *prefix = cli_without_ending(cli, s->output, cli_ends_with(s->output, ".json") ? ".json" : ".npy");
@@ -202,7 +210,8 @@ static int store(struct cli *cli, const struct matmul_job *job)
     return result;
 }
 
-/* Numbers of an operand that came from a file; of codes that lie there they are made, once more than the product needs. */
+/* Numbers of an operand that came from a file; of codes that lie there they are made, once more than the product
+ * needs. */
 static int look_at_operand(struct cli *cli, const char *letter, const struct matmul_operand *o)
 {
     char name[4096 + 8];
@@ -247,12 +256,15 @@ static int run_job(struct cli *cli, struct matmul_job *job)
 static int run(struct cli *cli, const void *given)
 {
     const struct matmul_settings *s = given;
-    if (s->bias == NULL && s->bias_per == 1) return cli_wrong_usage(cli, "--bias-per without --bias: there is no bias to lay out");
+    if (s->bias == NULL && s->bias_per == 1)
+        return cli_wrong_usage(cli, "--bias-per without --bias: there is no bias to lay out");
     if (s->d_layout.kind != BSM_LAYOUT_LINEAR && bsm_format_get((int)s->d_format)->block == 0)
-        return cli_wrong_usage(cli, "--d-layout: %s has no block scales that could lie anywhere; --d-type names a format that has",
+        return cli_wrong_usage(cli, "--d-layout: %s has no block scales that could lie anywhere; "
+                                    "--d-type names a format that has",
                                bsm_format_get((int)s->d_format)->name);
     if (s->check && s->compute == BSM_COMPUTE_FAST)
-        return cli_wrong_usage(cli, "--check with --compute fast: what is rounded by wish is not held to sums of exact products");
+        return cli_wrong_usage(
+            cli, "--check with --compute fast: what is rounded by wish is not held to sums of exact products");
     if (s->check && s->no_check) return cli_wrong_usage(cli, "--check and --no-check: give one of them");
     if (s->format != BSM_FORMAT_NONE && s->a_format != BSM_FORMAT_NONE && s->b_format != BSM_FORMAT_NONE)
         return cli_wrong_usage(cli, "--format, --a-format and --b-format: the first is for nobody; leave one out");
@@ -275,13 +287,15 @@ const struct cli_verb cli_verb_matmul = {
     .summary = "two matrices of .npy files or checkpoints, quantized and multiplied",
     .usage = "A.npy B.npy|CHECKPOINT:WEIGHT -o D.npy --format FORMAT [options]",
     .about =
-        "D = activation(alpha A B^T + beta C + bias). A is M x K and B is N x K: blocks run along K in both. Every product of "
-        "quantized numbers is exact, sums are fp32, and D is rounded once.\n"
-        "A checkpoint is a .safetensors or GGUF file, an index of shards, or a folder with one of them; its quantized weights are "
-        "multiplied as they lie in the mapped file, its plain ones are quantized like a matrix of an .npy file.\n"
-        "Prints how much of each operand survived quantizing (signal to noise), the kernel and why it was chosen, the time, "
-        "and how far the sums are from the exact ones. Exit code 1: further than fp32 sums can be.\n"
-        "bf16 results are read back by np.load('D.npy').view(ml_dtypes.bfloat16), e4m3 by .view(ml_dtypes.float8_e4m3fn).",
+        "D = activation(alpha A B^T + beta C + bias). A is M x K and B is N x K: blocks run along K in both. Every "
+        "product of quantized numbers is exact, sums are fp32, and D is rounded once.\n"
+        "A checkpoint is a .safetensors or GGUF file, an index of shards, or a folder with one of them; "
+        "its quantized weights are multiplied as they lie in the mapped file, its plain ones are quantized like a "
+        "matrix of an .npy file.\n"
+        "Prints how much of each operand survived quantizing (signal to noise), the kernel and why it was chosen, the "
+        "time, and how far the sums are from the exact ones. Exit code 1: further than fp32 sums can be.\n"
+        "bf16 results are read back by np.load('D.npy').view(ml_dtypes.bfloat16), e4m3 by "
+        ".view(ml_dtypes.float8_e4m3fn).",
     .example =
         "blockscale matmul random:256x512 random:128x512 -o D.npy --a-format mxfp8 --b-format nvfp4\n"
         "blockscale matmul random:64x512 random:512x32 --transpose-b -o D.npy -f mxfp4 --d-type bf16\n"

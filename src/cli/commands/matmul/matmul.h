@@ -1,5 +1,5 @@
-/* blockscale matmul, in parts: options and the product (matmul.c), A and B (operands.c), how right it is (check.c), the summary
- * (report.c). */
+/* blockscale matmul, in parts: options and the product (matmul.c), A and B (operands.c), how right it is (check.c), the
+ * summary (report.c). */
 #ifndef CLI_MATMUL_H
 #define CLI_MATMUL_H
 
@@ -61,8 +61,8 @@ int matmul_read_operands(struct cli *cli, struct matmul_job *job);
 void matmul_free_operand(struct cli *cli, struct matmul_operand *operand);
 /* Whether to check: when asked, or when it takes about a second at most. */
 bool matmul_wants_check(const struct matmul_job *job);
-/* D, or if it has an epilogue or another type the same operands without, against the exact product.  CLI_DONE, or prints and
- * returns another. */
+/* D, or if it has an epilogue or another type the same operands without, against the exact product.  CLI_DONE, or
+ * prints and returns another. */
 int matmul_check(struct cli *cli, struct matmul_job *job);
 void matmul_report(const struct cli *cli, const struct matmul_job *job);
 

@@ -16,7 +16,7 @@ struct request {
     bool transpose;
 };
 
-/* Weights of checkpoints ------------------------------------------------------------------------------------------------- */
+/* Weights of checkpoints ------------------------------------------------------------------------------------------- */
 
 /* CHECKPOINT:WEIGHT, WEIGHT[MATRIX] of a batch. */
 struct place { char checkpoint[4096], weight[4096]; int64_t matrix; };
@@ -25,7 +25,8 @@ struct place { char checkpoint[4096], weight[4096]; int64_t matrix; };
 static bool is_whole_checkpoint(const char *path)
 {
     struct stat there;
-    if (cli_ends_with(path, ".safetensors") || cli_ends_with(path, ".gguf") || cli_ends_with(path, ".index.json")) return true;
+    if (cli_ends_with(path, ".safetensors") || cli_ends_with(path, ".gguf") || cli_ends_with(path, ".index.json"))
+        return true;
     return stat(path, &there) == 0 && S_ISDIR(there.st_mode);
 }
 
@@ -78,7 +79,8 @@ static int find_weight(struct cli *cli, const bsm_checkpoint *checkpoint, const 
     const bsm_status status = bsm_checkpoint_find_weight(checkpoint, place->weight, weight);
     if (status != BSM_OK) return cli_library_failed(cli, place->checkpoint, status);
     if (weight->convention != BSM_CONVENTION_NONE) return CLI_DONE;
-    return cli_bad_input(cli, "%s: %s is no matrix (blockscale inspect lists those that are)", place->checkpoint, place->weight);
+    return cli_bad_input(cli, "%s: %s is no matrix (blockscale inspect lists those that are)", place->checkpoint,
+                         place->weight);
 }
 
 /* Whether the weight has the matrix that is named. */
@@ -86,11 +88,11 @@ static int check_matrix(struct cli *cli, const struct place *place, const bsm_we
 {
     const int64_t batch = weight->matrix.batch > 1 ? weight->matrix.batch : 1;
     if (place->matrix < 0 && batch > 1)
-        return cli_bad_input(cli, "%s: is a batch of %" PRId64 " matrices; name one of %s[0] to %s[%" PRId64 "]", place->weight,
-                             batch, place->weight, place->weight, batch - 1);
+        return cli_bad_input(cli, "%s: is a batch of %" PRId64 " matrices; name one of %s[0] to %s[%" PRId64 "]",
+                             place->weight, batch, place->weight, place->weight, batch - 1);
     if (place->matrix >= batch)
-        return cli_bad_input(cli, "%s[%" PRId64 "]: there is no such matrix; the last is %s[%" PRId64 "]", place->weight,
-                             place->matrix, place->weight, batch - 1);
+        return cli_bad_input(cli, "%s[%" PRId64 "]: there is no such matrix; the last is %s[%" PRId64 "]",
+                             place->weight, place->matrix, place->weight, batch - 1);
     return CLI_DONE;
 }
 
@@ -105,7 +107,8 @@ static int take_tiles(struct cli *cli, const bsm_weight *weight, int64_t batch, 
     return weights_values(cli, weight, batch, o->real.own);
 }
 
-/* Numbers without codes become a real matrix over the mapped file, and are quantized; others are multiplied as they lie there. */
+/* Numbers without codes become a real matrix over the mapped file, and are quantized; others are multiplied as they lie
+ * there. */
 static int take_matrix(struct cli *cli, const struct place *place, const bsm_weight *weight, struct matmul_operand *o)
 {
     bsm_matrix whole;
@@ -135,12 +138,13 @@ static int read_weight(struct cli *cli, const struct request *request, struct ma
     if (result == CLI_DONE) result = take_matrix(cli, place, &weight, o);
     free(place);
     if (result == CLI_DONE && !o->stored && (request->type != CLI_TYPE_AUTO || request->transpose))
-        return cli_wrong_usage(cli, "%s: a checkpoint says its type and shape: --%s-type and --transpose-%s are not for it",
+        return cli_wrong_usage(cli,
+                               "%s: a checkpoint says its type and shape: --%s-type and --transpose-%s are not for it",
                                request->path, request->letter, request->letter);
     return result;
 }
 
-/* Operands ------------------------------------------------------------------------------------------------------------- */
+/* Operands --------------------------------------------------------------------------------------------------------- */
 
 void matmul_free_operand(struct cli *cli, struct matmul_operand *o)
 {
@@ -149,18 +153,22 @@ void matmul_free_operand(struct cli *cli, struct matmul_operand *o)
     bsm_checkpoint_close(o->checkpoint);
 }
 
-static int quantize_operand(struct cli *cli, const struct matmul_settings *s, bsm_format format, struct matmul_operand *o)
+static int quantize_operand(struct cli *cli, const struct matmul_settings *s, bsm_format format,
+                            struct matmul_operand *o)
 {
     const bool scaled = bsm_format_get((int)format)->scale != BSM_UNSCALED;
     const bsm_quantize_options how = { .recipe = scaled ? s->recipe : BSM_RECIPE_DEFAULT };
     struct cli_tensor_scale scale = s->tensor_scale;
-    if (format == BSM_FORMAT_FP32 || format == BSM_FORMAT_FP16 || format == BSM_FORMAT_BF16) scale.source = CLI_SCALE_NONE;
-    int result = cli_quantized_new(cli, format, BSM_PACKING_DEFAULT, s->layout, o->real.rows, o->real.columns, &o->quantized);
+    if (format == BSM_FORMAT_FP32 || format == BSM_FORMAT_FP16 || format == BSM_FORMAT_BF16)
+        scale.source = CLI_SCALE_NONE;
+    int result =
+        cli_quantized_new(cli, format, BSM_PACKING_DEFAULT, s->layout, o->real.rows, o->real.columns, &o->quantized);
     if (result == CLI_DONE) result = cli_quantize(cli, o->path, &o->real, scale, how, &o->quantized, &o->stats);
     return result;
 }
 
-static int read_operand(struct cli *cli, const struct matmul_settings *s, const struct request *request, struct matmul_operand *o)
+static int read_operand(struct cli *cli, const struct matmul_settings *s, const struct request *request,
+                        struct matmul_operand *o)
 {
     const char *letter = request->letter, *path = request->path;
     const bsm_format format = request->format != BSM_FORMAT_NONE ? request->format : s->format;
@@ -172,12 +180,14 @@ static int read_operand(struct cli *cli, const struct matmul_settings *s, const 
     if (weight) result = read_weight(cli, request, o);
     if (result != CLI_DONE) return result;
     if (o->stored && described)
-        return cli_wrong_usage(cli, "%s is %s, which says its format: --%s-format, --%s-type and --transpose-%s are not for it",
-                               path, weight ? "a quantized weight" : "a note", letter, letter, letter);
+        return cli_wrong_usage(
+            cli, "%s is %s, which says its format: --%s-format, --%s-type and --transpose-%s are not for it", path,
+            weight ? "a quantized weight" : "a note", letter, letter, letter);
     if (o->stored) return weight ? CLI_DONE : cli_load_quantized(cli, path, &o->quantized);
     if (format == BSM_FORMAT_NONE)
         return cli_wrong_usage(cli, "the format of %s is missing: give --format, or --%s-format", path, letter);
-    if (!weight) result = cli_read_real(cli, path, request->type, request->transpose, letter[0] == 'a' ? 0 : 1, &o->real);
+    if (!weight)
+        result = cli_read_real(cli, path, request->type, request->transpose, letter[0] == 'a' ? 0 : 1, &o->real);
     return result == CLI_DONE ? quantize_operand(cli, s, format, o) : result;
 }
 
@@ -192,7 +202,8 @@ int matmul_read_operands(struct cli *cli, struct matmul_job *job)
     const bsm_matrix *a = &job->a.quantized.matrix, *b = &job->b.quantized.matrix;
     if (a->columns != b->columns)
         return cli_bad_input(cli,
-                             "A is %" PRId64 " x %" PRId64 " and B is %" PRId64 " x %" PRId64 ": A is M x K and B is N x K, with "
+                             "A is %" PRId64 " x %" PRId64 " and B is %" PRId64 " x %" PRId64
+                             ": A is M x K and B is N x K, with "
                              "the same K%s",
                              a->rows, a->columns, b->rows, b->columns,
                              !job->b.stored && job->b.checkpoint == NULL && !s->transpose_b && a->columns == b->rows

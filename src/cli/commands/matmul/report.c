@@ -17,7 +17,7 @@ static void text_of_layout(const bsm_matrix *m, char *text, size_t room)
     else layout_text(&m->scale_layout, text, room);
 }
 
-/* Text --------------------------------------------------------------------------------------------------------------- */
+/* Text ------------------------------------------------------------------------------------------------------------- */
 
 static void print_row(struct cli_table *table, const char *name, const bsm_matrix *m, const bsm_quantize_stats *stats)
 {
@@ -39,8 +39,9 @@ static void print_row(struct cli_table *table, const char *name, const bsm_matri
 
 static void print_matrices(const struct matmul_job *job)
 {
-    static const struct cli_column columns[] = { { "", CLI_LEFT },          { "shape", CLI_RIGHT }, { "format", CLI_LEFT },
-                                                 { "bits", CLI_RIGHT },     { "scales", CLI_LEFT }, { "SNR dB", CLI_RIGHT },
+    static const struct cli_column columns[] = { { "", CLI_LEFT },          { "shape", CLI_RIGHT },
+                                                 { "format", CLI_LEFT },    { "bits", CLI_RIGHT },
+                                                 { "scales", CLI_LEFT },    { "SNR dB", CLI_RIGHT },
                                                  { "saturated", CLI_RIGHT } };
     struct cli_table *table = cli_table_new(columns, 7);
     print_row(table, "A", job->product.a, job->a.stored ? NULL : &job->a.stats);
@@ -56,8 +57,8 @@ static void print_check(const struct matmul_check *check)
         printf("check    not done; --check compares with the exact product\n");
         return;
     }
-    printf("sums     at most %.3g eps * sum |a||b| from the exact ones (eps = 2^-24; fp32 sums may reach %.4g)\n", check->worst,
-           check->bound);
+    printf("sums     at most %.3g eps * sum |a||b| from the exact ones (eps = 2^-24; fp32 sums may reach %.4g)\n",
+           check->worst, check->bound);
     if (check->beyond > 0) printf("WRONG    %" PRId64 " sums are further off than fp32 sums can be\n", check->beyond);
     if (!check->has_snr) return;
     if (isinf(check->snr_db)) printf("product  the same as that of the numbers before quantizing\n");
@@ -68,7 +69,8 @@ static void print_text(const struct matmul_job *job)
 {
     print_matrices(job);
     plan_print("kernel   ", job->kernel, job->settings->verbose);
-    printf("time     %.3f ms, the fastest of %d; %.2f GFLOP/s\n", 1e3 * job->seconds, job->runs, flops(job) / job->seconds * 1e-9);
+    printf("time     %.3f ms, the fastest of %d; %.2f GFLOP/s\n", 1e3 * job->seconds, job->runs,
+           flops(job) / job->seconds * 1e-9);
     if (job->gpu == NULL && cli_waited(job->seconds, job->processor_seconds))
         printf("waited   for a processor most of that time, it had one for %.3f ms: this machine does other work\n",
                1e3 * job->processor_seconds);
@@ -76,7 +78,7 @@ static void print_text(const struct matmul_job *job)
     print_check(&job->check);
 }
 
-/* JSON --------------------------------------------------------------------------------------------------------------- */
+/* JSON ------------------------------------------------------------------------------------------------------------- */
 
 static void json_matrix(struct cli_json *json, const char *key, const bsm_matrix *m, const bsm_quantize_stats *stats)
 {

@@ -14,11 +14,17 @@ static int type_from_name(const char *name) { return cli_types.from_name(name); 
 static const struct cli_choices output_types = { type_name, type_from_name, CLI_TYPE_FP32, CLI_TYPE_FP64 + 1 };
 
 static const struct cli_option options[] = {
-    { "NOTE.json", 0, NULL, "the note that blockscale quantize wrote; it names the other files; or a checkpoint: a .safetensors or "
-      "GGUF file, an index of shards (X.index.json), or a folder", CLI_TEXT(struct settings, note), .required = true },
-    { "--output", 'o', "X.npy", "where the numbers go; of a checkpoint: X.safetensors, X.gguf, or a folder with model.safetensors",
+    { "NOTE.json", 0, NULL,
+      "the note that blockscale quantize wrote; it names the other files; "
+      "or a checkpoint: a .safetensors or GGUF file, an index of shards (X.index.json), or a folder",
+      CLI_TEXT(struct settings, note), .required = true },
+    { "--output", 'o', "X.npy",
+      "where the numbers go; of a checkpoint: X.safetensors, X.gguf, or a folder with "
+      "model.safetensors",
       CLI_TEXT(struct settings, output), .required = true },
-    { "--type", 0, "TYPE", "of the numbers, fp32 unless given (of a checkpoint bf16); each is rounded once from the exact value",
+    { "--type", 0, "TYPE",
+      "of the numbers, fp32 unless given (of a checkpoint bf16); each is rounded once from the "
+      "exact value",
       CLI_CHOICE(struct settings, type, &output_types) },
     { .name = NULL }
 };
@@ -38,7 +44,8 @@ static void report(const struct cli *cli, const struct settings *s, const struct
     const char *format = bsm_format_get((int)q->matrix.format)->name,
                *type = type_name(s->type == CLI_TYPE_AUTO ? CLI_TYPE_FP32 : s->type);
     if (!cli->json) {
-        printf("%s: %" PRId64 " x %" PRId64 " %s, from %s\n", s->output, q->matrix.rows, q->matrix.columns, type, format);
+        printf("%s: %" PRId64 " x %" PRId64 " %s, from %s\n", s->output, q->matrix.rows, q->matrix.columns, type,
+               format);
         return;
     }
     struct cli_json json = cli_json_to(stdout);
@@ -81,16 +88,17 @@ static int run(struct cli *cli, const void *given)
     const struct settings *s = given;
     const bool note = cli_ends_with(s->note, ".json") && !cli_ends_with(s->note, ".index.json");
     if (note) return dequantize_matrix(cli, s);
-    return dequantize_checkpoint(cli, s->note, s->output, real_types[s->type == CLI_TYPE_AUTO ? CLI_TYPE_BF16 : s->type]);
+    return dequantize_checkpoint(cli, s->note, s->output,
+                                 real_types[s->type == CLI_TYPE_AUTO ? CLI_TYPE_BF16 : s->type]);
 }
 
 const struct cli_verb cli_verb_dequantize = {
     .name = "dequantize",
     .summary = "the files of a quantized matrix, or a whole checkpoint, back into numbers",
     .usage = "NOTE.json|CHECKPOINT -o X.npy|OUT [options]",
-    .about = "Each number is element * scale * tensor scale, exact, rounded once to the type that is asked for. bf16 is written as "
-             "ml_dtypes does: np.load('X.npy').view(ml_dtypes.bfloat16). Of a checkpoint, every quantized weight X becomes "
-             "X.weight, and "
+    .about = "Each number is element * scale * tensor scale, exact, rounded once to the type that is asked for. bf16 "
+             "is written as ml_dtypes does: np.load('X.npy').view(ml_dtypes.bfloat16). Of a checkpoint, every "
+             "quantized weight X becomes X.weight, and "
              "all other tensors are passed on.",
     .example = "blockscale quantize random:64x256 -o W --format nvfp4\nblockscale dequantize W.json -o X.npy\n"
                "blockscale quantize random:64x256 -o V.safetensors --format mxfp4\n"

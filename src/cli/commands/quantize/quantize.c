@@ -50,8 +50,8 @@ static const struct cli_option options[] = {
       CLI_TEXT(struct settings, input), .required = true },
     { "--output", 'o', "NAME",
       "of a matrix: NAME.codes.npy, NAME.scales.npy, NAME.tensor_scale.npy and NAME.json are written; "
-      "of a checkpoint, or where NAME ends with .safetensors or .gguf: that file, or folder NAME with model.safetensors and its "
-      "config.json",
+      "of a checkpoint, or where NAME ends with .safetensors or .gguf: that file, or folder NAME with "
+      "model.safetensors and its config.json",
       CLI_TEXT(struct settings, output), .required = true },
     { "--format", 'f', "FORMAT", "what it becomes", CLI_FORMAT(struct settings, format), .required = true },
     { "--recipe", 0, "RECIPE", "how a block's scale follows from its largest number; mse for mxfp4 unless given",
@@ -67,10 +67,12 @@ static const struct cli_option options[] = {
     { "--tensor-scale", 0, "T", "none, computed, or a number; computed for nvfp4, none for the others unless given",
       CLI_TENSOR_SCALE(struct settings, tensor_scale) },
     { "--divides", 0, NULL, "the tensor scale is stored as a divisor", CLI_FLAG(struct settings, divides) },
-    { "--rounding", 0, "ROUNDING", "of elements; stochastic starts at --seed", CLI_CHOICE(struct settings, rounding, &roundings) },
+    { "--rounding", 0, "ROUNDING", "of elements; stochastic starts at --seed",
+      CLI_CHOICE(struct settings, rounding, &roundings) },
     { "--nonfinite", 0, "WHAT", "NaN and infinity make the block's scale NaN, or are saturated",
       CLI_CHOICE(struct settings, nonfinite, &nonfinites) },
-    { "--clamp-low", 0, "NUMBER", "a block's largest number counts as at least this", CLI_FLOAT(struct settings, clamp_low) },
+    { "--clamp-low", 0, "NUMBER", "a block's largest number counts as at least this",
+      CLI_FLOAT(struct settings, clamp_low) },
     { "--clamp-high", 0, "NUMBER", "and as at most this: larger ones are cut", CLI_FLOAT(struct settings, clamp_high) },
     { "--smallest-scale", 0, "CODE", "scale codes below it become it, those of zeros too",
       CLI_INTEGER(struct settings, smallest_scale), .low = 0, .high = 254 },
@@ -81,22 +83,24 @@ static const struct cli_option options[] = {
     { "--type", 0, "TYPE", "what X.npy holds: fp64 is rounded to fp32, bf16 reads uint16 too",
       CLI_CHOICE(struct settings, type, &cli_types) },
     { "--transpose", 0, NULL, "X.npy is K x rows", CLI_FLAG(struct settings, transpose) },
-    { "--convention", 0, "WHOSE", "names and types of a checkpoint's tensors; modelopt unless given, gguf for NAME.gguf",
+    { "--convention", 0, "WHOSE",
+      "names and types of a checkpoint's tensors; modelopt unless given, gguf for NAME.gguf",
       CLI_CHOICE(struct settings, convention, &conventions) },
     { "--include", 0, "PATTERNS",
       "weights of a checkpoint that are quantized: shell patterns for names without .weight, separated "
       "by commas; all of two dimensions unless given",
       CLI_TEXT(struct settings, include) },
     { "--share-tensor-scales", 0, "GROUPS",
-      "weights of a checkpoint in nvfp4 that get one tensor scale, since programs that fuse them keep one: none, default, or "
-      "endings of names, as q_proj+k_proj+v_proj,gate_proj+up_proj; default unless given",
+      "weights of a checkpoint in nvfp4 that get one tensor scale, since programs that fuse them keep one: none, "
+      "default, or endings of names, as q_proj+k_proj+v_proj,gate_proj+up_proj; default unless given",
       CLI_TEXT(struct settings, share) },
-    { "--exclude", 0, "PATTERNS", "weights that stay as they are; *embed*,*lm_head*,*router*,*.gate,*output_layer* unless given",
+    { "--exclude", 0, "PATTERNS",
+      "weights that stay as they are; *embed*,*lm_head*,*router*,*.gate,*output_layer* unless given",
       CLI_TEXT(struct settings, exclude) },
     { .name = NULL }
 };
 
-/* Report ------------------------------------------------------------------------------------------------------------- */
+/* Report ----------------------------------------------------------------------------------------------------------- */
 
 static void print_text(const struct cli_quantized *q, const bsm_quantize_stats *stats, const char *recipe)
 {
@@ -111,7 +115,8 @@ static void print_text(const struct cli_quantized *q, const bsm_quantize_stats *
     if (q->matrix.tensor_scale != NULL)
         printf("tensor scale        %.9g, %s\n", (double)q->tensor_scale,
                q->matrix.tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES ? "divides" : "multiplies");
-    if (isinf(stats->snr_db) && stats->nan_blocks > 0) printf("signal to noise     none: what is not in a NaN block is exact\n");
+    if (isinf(stats->snr_db) && stats->nan_blocks > 0)
+        printf("signal to noise     none: what is not in a NaN block is exact\n");
     else if (isinf(stats->snr_db)) printf("signal to noise     none: every number is exact\n");
     else printf("signal to noise     %.2f dB\n", stats->snr_db);
     printf("saturated elements  %" PRId64 "\n", stats->saturated_elements);
@@ -122,7 +127,8 @@ static void print_text(const struct cli_quantized *q, const bsm_quantize_stats *
     if (stats->blocks > 0) histogram_print(info->scale, stats->scale_histogram);
 }
 
-static void print_json(const struct cli_quantized *q, const bsm_quantize_stats *stats, const char *recipe, const char *prefix)
+static void print_json(const struct cli_quantized *q, const bsm_quantize_stats *stats, const char *recipe,
+                       const char *prefix)
 {
     const bsm_format_info *info = bsm_format_get((int)q->matrix.format);
     char layout[64], note[4096];
@@ -155,7 +161,7 @@ static void print_json(const struct cli_quantized *q, const bsm_quantize_stats *
     cli_json_end(&json);
 }
 
-/* Running ------------------------------------------------------------------------------------------------------------ */
+/* Running ---------------------------------------------------------------------------------------------------------- */
 
 /* One per byte unless the user wants otherwise; wider codes have one packing only. */
 static bsm_packing choose_packing(const struct settings *s)
@@ -169,10 +175,12 @@ static bsm_packing choose_packing(const struct settings *s)
 /* Projects that store 448 * 6 / amax. */
 static bool preset_divides(int preset)
 {
-    return preset == BSM_PRESET_TRANSFORMER_ENGINE || preset == BSM_PRESET_COMPRESSED_TENSORS || preset == BSM_PRESET_FLASHINFER;
+    return preset == BSM_PRESET_TRANSFORMER_ENGINE || preset == BSM_PRESET_COMPRESSED_TENSORS
+           || preset == BSM_PRESET_FLASHINFER;
 }
 
-/* For weights in mxfp4 the better of two scales, unless something else is asked for: docs/guide/recipes.md has the figures. */
+/* For weights in mxfp4 the better of two scales, unless something else is asked for: docs/guide/recipes.md has the
+ * figures. */
 static bsm_recipe recipe_of(const struct settings *s)
 {
     const bsm_format_info *info = bsm_format_get((int)s->format);
@@ -181,8 +189,8 @@ static bsm_recipe recipe_of(const struct settings *s)
     return mxfp4 && !asked ? BSM_RECIPE_MSE : s->recipe;
 }
 
-static void warn(const struct cli *cli, const struct settings *s, const struct cli_real *real, const bsm_quantize_options *how,
-                 const bsm_quantize_stats *stats)
+static void warn(const struct cli *cli, const struct settings *s, const struct cli_real *real,
+                 const bsm_quantize_options *how, const bsm_quantize_stats *stats)
 {
     const bsm_real_matrix source = cli_real_view(real);
     const struct silent found = silent_quantized(&source, how, stats);
@@ -194,9 +202,11 @@ static int quantize(struct cli *cli, const struct settings *s, const struct cli_
     const bsm_quantize_options how = { .recipe = recipe_of(s), .rounding = (bsm_rounding)s->rounding, .seed = cli->seed,
                                        .nonfinite = (bsm_nonfinite)s->nonfinite, .no_saturate = s->no_saturate,
                                        .block_rows = s->squares ? bsm_format_get((int)s->format)->block : 0,
-                                       .preset = (bsm_preset)s->preset, .clamp_low = s->clamp_low, .clamp_high = s->clamp_high,
+                                       .preset = (bsm_preset)s->preset, .clamp_low = s->clamp_low,
+                                       .clamp_high = s->clamp_high,
                                        .smallest_scale = (uint8_t)s->smallest_scale };
-    const char *recipe = s->preset != BSM_PRESET_NONE ? bsm_preset_name(s->preset) : cli_recipe_used(s->format, how.recipe);
+    const char *recipe =
+        s->preset != BSM_PRESET_NONE ? bsm_preset_name(s->preset) : cli_recipe_used(s->format, how.recipe);
     bsm_quantize_stats stats;
     if (s->divides || preset_divides(s->preset)) q->matrix.tensor_scale_use = BSM_TENSOR_SCALE_DIVIDES;
     char *prefix = cli_without_ending(cli, s->output, ".json");
@@ -204,7 +214,8 @@ static int quantize(struct cli *cli, const struct settings *s, const struct cli_
     if (s->preset == BSM_PRESET_GGML && tensor_scale.source == CLI_SCALE_USUAL) tensor_scale.source = CLI_SCALE_NONE;
     int result = cli_quantize(cli, s->input, real, tensor_scale, how, q, &stats);
     if (result == CLI_DONE && s->divides && q->matrix.tensor_scale == NULL)
-        result = cli_wrong_usage(cli, "--divides: there is no tensor scale that could divide; --tensor-scale gives one");
+        result =
+            cli_wrong_usage(cli, "--divides: there is no tensor scale that could divide; --tensor-scale gives one");
     if (result == CLI_DONE) warn(cli, s, real, &how, &stats);
     if (result == CLI_DONE) result = cli_store_quantized(cli, prefix, q, recipe);
     if (result == CLI_DONE && cli->json) print_json(q, &stats, recipe, prefix);
@@ -220,7 +231,8 @@ static int quantize_matrix(struct cli *cli, const struct settings *s)
     if (s->layout.kind != BSM_LAYOUT_LINEAR && bsm_format_get((int)s->format)->block == 0)
         return cli_wrong_usage(cli, "--layout: %s has no block scales that could lie anywhere",
                                bsm_format_get((int)s->format)->name);
-    if (s->packed && s->packing != BSM_PACKING_DEFAULT) return cli_wrong_usage(cli, "--packed and --packing: give one of them");
+    if (s->packed && s->packing != BSM_PACKING_DEFAULT)
+        return cli_wrong_usage(cli, "--packed and --packing: give one of them");
     if (s->include != NULL || s->exclude != NULL || s->share != NULL)
         return cli_wrong_usage(cli, "--include, --exclude and --share-tensor-scales are for checkpoints");
     int result = cli_read_real(cli, s->input, s->type, s->transpose, 0, &real);
@@ -241,8 +253,8 @@ static int quantize_into_checkpoint(struct cli *cli, const struct settings *s)
     struct cli_real real = { .data = NULL };
     if (s->packed || s->divides || s->packing != BSM_PACKING_DEFAULT || s->layout.kind != BSM_LAYOUT_LINEAR ||
         s->tensor_scale.source != CLI_SCALE_USUAL)
-        return cli_wrong_usage(cli, "--packed, --packing, --layout, --tensor-scale and --divides are for .npy files: --convention "
-                                    "says how a checkpoint is written");
+        return cli_wrong_usage(cli, "--packed, --packing, --layout, --tensor-scale and --divides are for .npy files: "
+                                    "--convention says how a checkpoint is written");
     if (whole && (s->transpose || s->type != CLI_TYPE_AUTO))
         return cli_wrong_usage(cli, "--transpose and --type are for .npy files");
     if (!whole && (s->include != NULL || s->exclude != NULL || s->share != NULL))
@@ -279,12 +291,14 @@ const struct cli_verb cli_verb_quantize = {
     .summary = "an .npy matrix, or a whole checkpoint, into codes and scales, with statistics",
     .usage = "X.npy|CHECKPOINT -o NAME --format FORMAT [options]",
     .about =
-        "Writes NAME.codes.npy, NAME.scales.npy (formats with block scales), NAME.tensor_scale.npy (where there is one) and "
-        "the note NAME.json, which says how they belong together: blockscale dequantize and blockscale matmul read it. Codes "
-        "are one per byte, as ml_dtypes has them: np.load('NAME.codes.npy').view(ml_dtypes.float4_e2m1fn).\n"
-        "A checkpoint is quantized weight by weight, with the memory of the largest one, and written complete or not at all; "
-        "tensors that are no chosen weights are passed on. Into a folder go config.json with the words of the convention and the "
-        "model's other files, such as the tokenizer's. Weights alone are quantized: scales of inputs take calibration.",
+        "Writes NAME.codes.npy, NAME.scales.npy (formats with block scales), NAME.tensor_scale.npy (where there is "
+        "one) and the note NAME.json, which says how they belong together: blockscale dequantize and blockscale matmul "
+        "read it. Codes are one per byte, as ml_dtypes has them: "
+        "np.load('NAME.codes.npy').view(ml_dtypes.float4_e2m1fn).\n"
+        "A checkpoint is quantized weight by weight, with the memory of the largest one, and written complete or not "
+        "at all; tensors that are no chosen weights are passed on. Into a folder go config.json with the words of the "
+        "convention and the model's other files, such as the tokenizer's. Weights alone are quantized: scales of "
+        "inputs take calibration.",
     .example =
         "blockscale quantize random:64x256 -o W --format nvfp4\n"
         "blockscale quantize random:64x256 -o V --format mxfp4 --packed --layout 128x4\n"

@@ -48,7 +48,8 @@ static uint32_t any_code(bsm_element element, struct stream *s)
     return code;
 }
 
-/* fp32 and bf16 keep to 2^-10 .. 2^10, with some zeros, so that products stay within fp32; narrower ones use every code. */
+/* fp32 and bf16 keep to 2^-10 .. 2^10, with some zeros, so that products stay within fp32; narrower ones use every
+ * code. */
 static uint32_t finite_code(bsm_element element, struct stream *s)
 {
     if (element == BSM_FP32 || element == BSM_BF16) {
@@ -113,8 +114,9 @@ static uint8_t scale_code(bsm_scale scale, enum verify_kind kind, int64_t row, s
 
 static int clamp(int64_t exponent) { return exponent < -117 ? -117 : exponent > 117 ? 117 : (int)exponent; }
 
-/* One operand's scales lie near 2^105 .. 2^117, where scaled elements begin to leave fp32, or anywhere; the other's so that both
- * together are near 1, or where combined scales become subnormal, or large.  The same seed tells both operands. */
+/* One operand's scales lie near 2^105 .. 2^117, where scaled elements begin to leave fp32, or anywhere; the other's so
+ * that both together are near 1, or where combined scales become subnormal, or large.  The same seed tells both
+ * operands. */
 static int far_exponent(uint64_t seed, uint64_t stream)
 {
     struct stream s = { .seed = seed, .stream = UINT64_MAX };

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* First what is multiplied every day: K a multiple of 64 and tight rows, where operands take the shortest ways.  Then sizes around the
- * widths that kernels like (4, 6, 8, 16, 32, 64, 128), blocks and runs (16, 32), and cuts of K; M differs from N, and one case has more
- * than 128 rows and a number of scale columns that is no multiple of 4. */
+/* First what is multiplied every day: K a multiple of 64 and tight rows, where operands take the shortest ways.  Then
+ * sizes around the widths that kernels like (4, 6, 8, 16, 32, 64, 128), blocks and runs (16, 32), and cuts of K; M
+ * differs from N, and one case has more than 128 rows and a number of scale columns that is no multiple of 4. */
 const struct verify_case verify_cases[] = {
     { VERIFY_INTEGERS, 5, 24, 64, true, true },
     { VERIFY_INTEGERS, 7, 40, 128, true, true },
@@ -59,8 +59,8 @@ const char *verify_kind_name(enum verify_kind kind)
     return names[kind];
 }
 
-/* A step of the tensor cores sums 16 products and the sum so far, and is at most 10 eps of the magnitude off (docs/guide/numerics.md says
- * why, and what happens below fp32's normal numbers). */
+/* A step of the tensor cores sums 16 products and the sum so far, and is at most 10 eps of the magnitude off
+ * (docs/guide/numerics.md says why, and what happens below fp32's normal numbers). */
 enum { STEP_PRODUCTS = 16, STEP_UNITS = 10 };
 static const double least_normal = 0x1p-126, least_subnormal = 0x1p-149, first_infinite = 0x1p128;
 
@@ -77,7 +77,8 @@ static const bsm_scale_layout layouts[] = {
     { .kind = BSM_LAYOUT_AITER },    { .kind = BSM_LAYOUT_DEEPGEMM },
 };
 static const bsm_packing packings[][3] = {
-    { BSM_PACKING_DEFAULT, BSM_PACKING_HIGH_FIRST, BSM_PACKING_BYTES }, { BSM_PACKING_DEFAULT, BSM_PACKING_BIT_STREAM, BSM_PACKING_BYTES },
+    { BSM_PACKING_DEFAULT, BSM_PACKING_HIGH_FIRST, BSM_PACKING_BYTES },
+    { BSM_PACKING_DEFAULT, BSM_PACKING_BIT_STREAM, BSM_PACKING_BYTES },
 };
 
 static int bits_of(bsm_format format) { return bsm_element_get((int)bsm_format_get((int)format)->element)->bits; }
@@ -85,7 +86,8 @@ static int bits_of(bsm_format format) { return bsm_element_get((int)bsm_format_g
 static bsm_matrix describe_ordinary(bsm_format format, int64_t rows, int64_t columns, int variant)
 {
     const bool bytes = bits_of(format) == 6 && variant / 2 % 2 != 0;
-    return (bsm_matrix) { .format = format, .rows = rows, .columns = columns, .scale_layout = ordinary_layouts[variant % 2],
+    return (bsm_matrix) { .format = format, .rows = rows, .columns = columns,
+                          .scale_layout = ordinary_layouts[variant % 2],
                           .packing = bytes ? BSM_PACKING_BYTES : BSM_PACKING_DEFAULT };
 }
 
@@ -100,10 +102,12 @@ static bsm_matrix describe(bsm_format format, int64_t rows, int64_t columns, int
 
 static bsm_matrix describe_operand(const struct verify_case *what, bsm_format format, int64_t rows, int variant)
 {
-    return what->ordinary ? describe_ordinary(format, rows, what->k, variant) : describe(format, rows, what->k, variant);
+    return what->ordinary ? describe_ordinary(format, rows, what->k, variant)
+                          : describe(format, rows, what->k, variant);
 }
 
-/* k is cut into runs where both elements are small integers times a power of two (matmul.h); else every term is one rounding. */
+/* k is cut into runs where both elements are small integers times a power of two (matmul.h); else every term is one
+ * rounding. */
 static int64_t run_length(bsm_format a, bsm_format b)
 {
     const bsm_format_info *x = bsm_format_get((int)a), *y = bsm_format_get((int)b);
@@ -134,11 +138,12 @@ static struct decoded decode(const struct cli *cli, const bsm_matrix *matrix)
     return decoded;
 }
 
-/* sum + term, rounded once to fp32.  The double sum is first rounded to odd (its error is known from Knuth's two-sum), which the
- * second rounding does not feel, as 53 bits are more than 24 + 2 (Boldo and Melquiond 2008). */
+/* sum + term, rounded once to fp32.  The double sum is first rounded to odd (its error is known from Knuth's two-sum),
+ * which the second rounding does not feel, as 53 bits are more than 24 + 2 (Boldo and Melquiond 2008). */
 static float add_once(float sum, double term)
 {
-    const double s = (double)sum + term, shadow = s - (double)sum, error = ((double)sum - (s - shadow)) + (term - shadow);
+    const double s = (double)sum + term, shadow = s - (double)sum,
+                 error = ((double)sum - (s - shadow)) + (term - shadow);
     uint64_t bits;
     memcpy(&bits, &s, sizeof bits);
     if (isnan(s)) return (float)fabs((double)NAN);
@@ -151,11 +156,13 @@ static float ordered_sum(const float *a, const float *sa, const float *b, const 
 {
     float sum = 0;
     for (int64_t first = 0; first < k; first += length) {
-        double run = (double)a[first] * (double)b[first] + (length == 1 ? -0.0 : 0.0);     /* a lone term keeps the sign of zero */
+        /* a lone term keeps the sign of zero */
+        double run = (double)a[first] * (double)b[first] + (length == 1 ? -0.0 : 0.0);
         for (int64_t i = first + 1; i < k && i < first + length; i++) run += (double)a[i] * (double)b[i];
         sum = add_once(sum, run * ((double)sa[first] * (double)sb[first]));
     }
-    return sum;                           /* exact zeros are +0, as the sum starts at +0; tiny negative sums may round to -0 */
+    return sum;                           /* exact zeros are +0, as the sum starts at +0; tiny negative sums may round
+                                             to -0 */
 }
 
 static float *ordered_product(const struct cli *cli, const struct verify_problem *problem, int64_t length)
@@ -165,7 +172,8 @@ static float *ordered_product(const struct cli *cli, const struct verify_problem
     float *product = cli_memory(cli, m * n, sizeof *product);
     for (int64_t i = 0; i < m; i++)
         for (int64_t j = 0; j < n; j++)
-            product[i * n + j] = ordered_sum(a.element + i * k, a.scale + i * k, b.element + j * k, b.scale + j * k, k, length);
+            product[i * n + j] =
+                ordered_sum(a.element + i * k, a.scale + i * k, b.element + j * k, b.scale + j * k, k, length);
     free(a.element), free(a.scale), free(b.element), free(b.scale);
     return product;
 }
@@ -187,15 +195,16 @@ static double *tensor_magnitude(const struct cli *cli, const struct verify_probl
         for (int64_t j = 0; j < n; j++) {
             double sum = 0;
             for (int64_t l = 0; l < k; l++)
-                sum += counted(problem->a.matrix.format, &a, i * k + l) * counted(problem->b.matrix.format, &b, j * k + l);
+                sum +=
+                    counted(problem->a.matrix.format, &a, i * k + l) * counted(problem->b.matrix.format, &b, j * k + l);
             magnitude[i * n + j] = sum < first_infinite / 2 ? sum : (double)INFINITY;
         }
     free(a.element), free(a.scale), free(b.element), free(b.scale);
     return magnitude;
 }
 
-/* Kinds mxf4 and mxf4nvf4 take 64 columns at once, and cut each 16 of them behind 2^-35 of the largest product of two scales, also where
- * the elements under these are all zeros (matmul.h). */
+/* Kinds mxf4 and mxf4nvf4 take 64 columns at once, and cut each 16 of them behind 2^-35 of the largest product of two
+ * scales, also where the elements under these are all zeros (matmul.h). */
 enum { SCALED_TOGETHER = 16 };
 static const double lost_to_scales = 0x1p-32;
 
@@ -231,7 +240,8 @@ static void set_tensor_limit(struct verify_problem *problem, bsm_format a, bsm_f
     problem->tensor.least = (double)((as_it_is ? steps : 0) + (k + 1) / 2) * least_subnormal;
 }
 
-/* What is compared with what depends on the kind; kernels on tensor cores (gpu) are held to bounds where others have an order. */
+/* What is compared with what depends on the kind; kernels on tensor cores (gpu) are held to bounds where others have an
+ * order. */
 static bsm_status reference(struct cli *cli, struct verify_problem *problem, bool gpu)
 {
     const int64_t m = problem->shape.m, n = problem->shape.n;
@@ -245,7 +255,8 @@ static bsm_status reference(struct cli *cli, struct verify_problem *problem, boo
         if (bound) problem->magnitude = cli_memory(cli, m * n, sizeof(double));
         const bsm_real_matrix sum = real_rows(BSM_REAL_FP64, m, n, problem->sum, n);
         const bsm_real_matrix magnitude = real_rows(BSM_REAL_FP64, m, n, problem->magnitude, n);
-        status = bsm_matmul_exact(cli->context, &problem->a.matrix, &problem->b.matrix, &sum, bound ? &magnitude : NULL);
+        status =
+            bsm_matmul_exact(cli->context, &problem->a.matrix, &problem->b.matrix, &sum, bound ? &magnitude : NULL);
     }
     if (status == BSM_OK && bound && gpu && are_four_bits(problem)) problem->scales = lost_of_scales(cli, problem);
     if (status != BSM_OK || bound) return status;
@@ -273,7 +284,8 @@ int verify_problem_create(struct cli *cli, struct verify_problem *problem, int c
     if (status != BSM_OK) return cli_library_failed(cli, "setting codes", status);
     problem->d = cli_memory(cli, problem->shape.m * problem->shape.pitch, sizeof(float));
     problem->d_matrix = fp32_rows(problem->shape.m, problem->shape.n, problem->d, problem->shape.pitch);
-    problem->product = (bsm_matmul){ .struct_size = sizeof problem->product, .a = &problem->a.matrix, .b = &problem->b.matrix,
+    problem->product = (bsm_matmul){ .struct_size = sizeof problem->product, .a = &problem->a.matrix,
+                                     .b = &problem->b.matrix,
                                      .d = &problem->d_matrix };
     if (gpu != NULL) status = device_product_create(gpu, &problem->product, &problem->device);
     if (status != BSM_OK) return cli_library_failed(cli, "copying operands to the GPU", status);
@@ -283,7 +295,8 @@ int verify_problem_create(struct cli *cli, struct verify_problem *problem, int c
 
     const int64_t length = run_length(a, b);
     problem->terms = (what->k + length - 1) / length;
-    const bool ordered = what->kind == VERIFY_CODES || what->kind == VERIFY_FAR_SCALES || what->kind == VERIFY_ANY_CODES;
+    const bool ordered =
+        what->kind == VERIFY_CODES || what->kind == VERIFY_FAR_SCALES || what->kind == VERIFY_ANY_CODES;
     if (ordered) problem->ordered = ordered_product(cli, problem, length);
     return CLI_DONE;
 }
@@ -293,7 +306,8 @@ void verify_problem_free(struct verify_problem *problem)
     device_product_free(&problem->device);
     operand_free(&problem->a);
     operand_free(&problem->b);
-    free(problem->d), free(problem->exact), free(problem->sum), free(problem->magnitude), free(problem->ordered), free(problem->scales);
+    free(problem->d), free(problem->exact), free(problem->sum), free(problem->magnitude), free(problem->ordered),
+        free(problem->scales);
 }
 
 static bsm_status multiply_on_gpu(const struct verify_problem *problem)
@@ -323,7 +337,8 @@ static bool is_refused(const struct verify_problem *problem, struct verify_resul
     return true;
 }
 
-/* Kernels that multiply codes leave the scales to the tensor cores, too, so that any pair has terms below fp32's normal numbers. */
+/* Kernels that multiply codes leave the scales to the tensor cores, too, so that any pair has terms below fp32's normal
+ * numbers. */
 static int cuts_of(const struct verify_problem *problem, int kernel)
 {
     return strncmp(bsm_kernel_name(kernel), "cuda_tcgen05_mx", 15) == 0 ? 1 : problem->cuts;
@@ -345,16 +360,17 @@ static void run_forced(struct cli *cli, struct verify_problem *problem, int kern
     if (differs) snprintf(failure.sentence, sizeof failure.sentence, "%s", bsm_last_error());
     if (!differs && problem->exact != NULL) {
         failure.check = VERIFY_CHECK_EXACT;
-        failure.first = tensor && problem->sum != NULL
-                            ? compare_cut(problem->shape, problem->d, problem->exact, problem->sum, cuts_of(problem, kernel))
-                            : compare_bits(problem->shape, problem->d, problem->exact);
+        failure.first = tensor && problem->sum != NULL ? compare_cut(problem->shape, problem->d, problem->exact,
+                                                                     problem->sum, cuts_of(problem, kernel))
+                                                       : compare_bits(problem->shape, problem->d, problem->exact);
         differs = failure.first.found;
     }
     const bool order_decides = problem->what->kind == VERIFY_FAR_SCALES || problem->what->kind == VERIFY_ANY_CODES;
     if (!differs && problem->magnitude != NULL && (tensor || !order_decides)) {
         failure.check = VERIFY_CHECK_BOUND;
-        failure.first = compare_bound(problem->shape, problem->d, problem->sum, problem->magnitude,
-                                      tensor ? limit_of(problem, kernel) : (struct compare_limit){ .terms = problem->terms }, &result->worst);
+        failure.first = compare_bound(
+            problem->shape, problem->d, problem->sum, problem->magnitude,
+            tensor ? limit_of(problem, kernel) : (struct compare_limit){ .terms = problem->terms }, &result->worst);
         differs = failure.first.found;
     }
     if (!differs && problem->ordered != NULL && !tensor) {
@@ -374,6 +390,7 @@ static void run_forced(struct cli *cli, struct verify_problem *problem, int kern
 void verify_run(struct cli *cli, struct verify_problem *problem, int kernel, struct verify_result *result)
 {
     bsm_context *context = problem->device.gpu != NULL ? problem->device.gpu : cli->context;
-    if (bsm_context_force_kernel(context, kernel) == BSM_OK && !is_refused(problem, result)) run_forced(cli, problem, kernel, result);
+    if (bsm_context_force_kernel(context, kernel) == BSM_OK && !is_refused(problem, result))
+        run_forced(cli, problem, kernel, result);
     bsm_context_force_kernel(context, -1);
 }

@@ -61,20 +61,21 @@ bool verify_report_differs(const struct verify_report *report)
 }
 
 /* The command that runs the pair again, on one kernel, with the same data. */
-static void repeat_command(const struct cli *cli, const struct verify_report *report, int kernel, int a, int b, char *text,
-                           size_t bytes)
+static void repeat_command(const struct cli *cli, const struct verify_report *report, int kernel, int a, int b,
+                           char *text, size_t bytes)
 {
     snprintf(text, bytes, "blockscale verify --pair %s:%s --kernel '%s'%s --seed %llu --threads %d%s", format_name(a),
              format_name(b), bsm_kernel_name(report->kernel[kernel]), report->gpu != NULL ? " --device cuda" : "",
              (unsigned long long)cli->seed, bsm_context_threads(cli->context), report->quick ? " --quick" : "");
 }
 
-/* Text ----------------------------------------------------------------------------------------------------------------- */
+/* Text ------------------------------------------------------------------------------------------------------------- */
 
 static bool coloured(void)
 {
     const char *term = getenv("TERM"), *no_colour = getenv("NO_COLOR");     /* no-color.org */
-    return isatty(STDOUT_FILENO) && (no_colour == NULL || no_colour[0] == '\0') && (term == NULL || strcmp(term, "dumb") != 0);
+    return isatty(STDOUT_FILENO) && (no_colour == NULL || no_colour[0] == '\0')
+           && (term == NULL || strcmp(term, "dumb") != 0);
 }
 
 static const char *mark(const struct verify_result *result, bool colour)
@@ -97,23 +98,28 @@ static void print_marks(const struct verify_report *report, int kernel, bool col
     }
 }
 
-static void print_difference(const struct cli *cli, const struct verify_report *report, int kernel, const struct totals *t)
+static void print_difference(const struct cli *cli, const struct verify_report *report, int kernel,
+                             const struct totals *t)
 {
     const struct verify_failure *failure = &t->first->first;
     const struct difference *first = &failure->first;
     char command[512];
     repeat_command(cli, report, kernel, t->first_a, t->first_b, command, sizeof command);
-    printf("  first difference: %s x %s on %s, case \"%s\", M = %lld, N = %lld, K = %lld, seed %llu\n", format_name(t->first_a),
-           format_name(t->first_b), bsm_kernel_name(report->kernel[kernel]), verify_kind_name(failure->what.kind),
-           (long long)failure->what.m, (long long)failure->what.n, (long long)failure->what.k, (unsigned long long)cli->seed);
+    printf("  first difference: %s x %s on %s, case \"%s\", M = %lld, N = %lld, K = %lld, seed %llu\n",
+           format_name(t->first_a), format_name(t->first_b), bsm_kernel_name(report->kernel[kernel]),
+           verify_kind_name(failure->what.kind), (long long)failure->what.m, (long long)failure->what.n,
+           (long long)failure->what.k, (unsigned long long)cli->seed);
     if (failure->check == VERIFY_CHECK_STATUS) {
         printf("    %s: %s\n", check_sentence(failure->check), failure->sentence);
     } else {
-        printf("    D[%lld,%lld] is %.9g (0x%08x) and must be %.9g (0x%08x): %s\n", (long long)first->i, (long long)first->j,
-               first->got, (unsigned)first->got_bits, first->want, (unsigned)first->want_bits, check_sentence(failure->check));
-        if (first->allowed > 0) printf("    off by %.3g, and %.3g is allowed\n", fabs(first->got - first->want), first->allowed);
+        printf("    D[%lld,%lld] is %.9g (0x%08x) and must be %.9g (0x%08x): %s\n", (long long)first->i,
+               (long long)first->j, first->got, (unsigned)first->got_bits, first->want, (unsigned)first->want_bits,
+               check_sentence(failure->check));
+        if (first->allowed > 0)
+            printf("    off by %.3g, and %.3g is allowed\n", fabs(first->got - first->want), first->allowed);
         printf("    %lld of %lld elements differ; %lld of %lld cases of this pair do\n", (long long)first->count,
-               (long long)(failure->what.m * failure->what.n), (long long)t->first->failures, (long long)t->first->cases);
+               (long long)(failure->what.m * failure->what.n), (long long)t->first->failures,
+               (long long)t->first->cases);
     }
     printf("    again: %s\n", command);
 }
@@ -124,14 +130,14 @@ static void print_refusals(const struct totals *t)
         printf("  ran %lld of %lld products; the others break a rule of its own, the first: %s\n", (long long)t->cases,
                (long long)(t->cases + t->refused), t->refusing->refusal);
     if (t->never > 0)
-        printf("  %lld pair%s never ran, the first: %s x %s: %s\n", (long long)t->never, t->never == 1 ? "" : "s", format_name(t->never_a),
-               format_name(t->never_b), t->first_never->refusal);
+        printf("  %lld pair%s never ran, the first: %s x %s: %s\n", (long long)t->never, t->never == 1 ? "" : "s",
+               format_name(t->never_a), format_name(t->never_b), t->first_never->refusal);
 }
 
 static void print_legend(bool colour, bool never)
 {
-    printf("%s agrees  %s differs  %s not served", colour ? "\033[32m✓\033[0m" : "✓", colour ? "\033[1;31m✗\033[0m" : "✗",
-           colour ? "\033[2m·\033[0m" : "·");
+    printf("%s agrees  %s differs  %s not served", colour ? "\033[32m✓\033[0m" : "✓",
+           colour ? "\033[1;31m✗\033[0m" : "✗", colour ? "\033[2m·\033[0m" : "·");
     if (never) printf("  %s never ran", colour ? "\033[1;33m○\033[0m" : "○");
     printf("\n");
 }
@@ -155,17 +161,18 @@ void verify_report_text(const struct cli *cli, const struct verify_report *repor
         served += t.served, passed += t.passed, cases += t.cases, refused += t.refused, never += t.never;
     }
     print_legend(colour, never > 0);
-    printf("%lld of %lld pairs agree on %d kernel%s: %lld products that ran on the kernel named", (long long)passed, (long long)served,
-           report->kernels, report->kernels == 1 ? "" : "s", (long long)cases);
+    printf("%lld of %lld pairs agree on %d kernel%s: %lld products that ran on the kernel named", (long long)passed,
+           (long long)served, report->kernels, report->kernels == 1 ? "" : "s", (long long)cases);
     if (refused > 0) printf(", %lld refused by rules of kernels", (long long)refused);
     if (never > 0) printf(", %lld pair%s never ran", (long long)never, never == 1 ? "" : "s");
-    printf(", seed %llu, %.1f s%s\n", (unsigned long long)cli->seed, report->seconds, report->quick ? " (--quick)" : "");
+    printf(", seed %llu, %.1f s%s\n", (unsigned long long)cli->seed, report->seconds,
+           report->quick ? " (--quick)" : "");
 }
 
-/* JSON ----------------------------------------------------------------------------------------------------------------- */
+/* JSON ------------------------------------------------------------------------------------------------------------- */
 
-static void json_difference(struct cli_json *json, const struct cli *cli, const struct verify_report *report, int kernel, int a,
-                            int b)
+static void json_difference(struct cli_json *json, const struct cli *cli, const struct verify_report *report,
+                            int kernel, int a, int b)
 {
     const struct verify_failure *failure = &report->results[kernel][a - 1][b - 1].first;
     char command[512], bits[16];
@@ -194,7 +201,8 @@ static void json_difference(struct cli_json *json, const struct cli *cli, const 
     cli_json_end(json);
 }
 
-static void json_pair(struct cli_json *json, const struct cli *cli, const struct verify_report *report, int kernel, int a, int b)
+static void json_pair(struct cli_json *json, const struct cli *cli, const struct verify_report *report, int kernel,
+                      int a, int b)
 {
     const struct verify_result *result = &report->results[kernel][a - 1][b - 1];
     cli_json_object(json, NULL);

@@ -63,11 +63,13 @@ static bool serves_any(const bsm_context *context, int kernel, const struct pair
 static void choose_kernels(const struct cli *cli, const struct settings *s, struct verify_report *report)
 {
     for (int i = 0; i < VERIFY_KERNELS_MAX && bsm_kernel_name(i) != NULL; i++)
-        if ((s->kernel < 0 || s->kernel == i) && serves_any(report->gpu != NULL ? report->gpu : cli->context, i, &s->pair))
+        if ((s->kernel < 0 || s->kernel == i)
+            && serves_any(report->gpu != NULL ? report->gpu : cli->context, i, &s->pair))
             report->kernel[report->kernels++] = i;
 }
 
-/* Pairs that are given out one by one.  A product takes a GPU far less time than its host, so several threads ask it. */
+/* Pairs that are given out one by one.  A product takes a GPU far less time than its host, so several threads ask
+ * it. */
 struct pairs {
     struct verify_report *report;
     bool progress;
@@ -135,7 +137,9 @@ static int verify_pairs(struct cli *cli, struct verify_report *report)
     struct pairs pairs = { .report = report, .progress = isatty(STDERR_FILENO) };
     struct worker workers[MOST_WORKERS] = { { .cli = *cli, .gpu = report->gpu, .pairs = &pairs } };
     const int threads = bsm_context_threads(cli->context);
-    const int most = report->gpu == NULL || report->only_a != BSM_FORMAT_NONE ? 1 : threads < MOST_WORKERS ? threads : MOST_WORKERS;
+    const int most = report->gpu == NULL || report->only_a != BSM_FORMAT_NONE ? 1
+                     : threads < MOST_WORKERS                                 ? threads
+                                                                              : MOST_WORKERS;
     int started = 1;
     while (started < most && start_worker(&workers[started], &workers[0])) started++;
     take_pairs(&workers[0]);
@@ -155,7 +159,8 @@ static int run_on(struct cli *cli, const struct settings *s, bsm_context *gpu)
         const char *which = s->pair.a != BSM_FORMAT_NONE ? "this pair" : "any pair";
         if (s->kernel >= 0)
             cli_bad_input(cli,
-                          "kernel %s does not serve %s on this machine (with the features that --cpu leaves): nothing was compared",
+                          "kernel %s does not serve %s on this machine (with the features that --cpu leaves): nothing "
+                          "was compared",
                           bsm_kernel_name(s->kernel), which);
         else cli_bad_input(cli, "no kernel of this machine serves %s: nothing was compared", which);
         return CLI_NO_DEVICE;
@@ -184,7 +189,8 @@ static int run(struct cli *cli, const void *given)
 }
 
 static const struct cli_option options[] = {
-    { .name = "--pair", .value = "A:B", .help = "this pair of formats alone; one name stands for both", .parse = parse_pair,
+    { .name = "--pair", .value = "A:B", .help = "this pair of formats alone; one name stands for both",
+      .parse = parse_pair,
       .offset = CLI_FIELD(struct settings, pair, struct pair) },
     { "--kernel", 0, "NAME", "this kernel alone, by its name", CLI_CHOICE(struct settings, kernel, &kernels),
       .listed_by = "blockscale info --verbose" },
@@ -197,18 +203,20 @@ const struct cli_verb cli_verb_verify = {
     .name = "verify",
     .summary = "every pair of formats and every kernel against the exact product",
     .usage = "[options]",
-    .about = "Multiplies random matrices in every pair of formats on every kernel that this machine can run, and compares each "
-             "element with the exact sum (bsm_matmul_exact).\n"
-             "Small integers, whose sums fp32 holds exactly, must come out bit for bit, in shapes around the sizes of tiles "
-             "and blocks, in several scale layouts and packings, with NaN in all padding. Random codes must come out bit for "
-             "bit as the documented order of sums gives them, also where scaled values leave fp32's range, and within "
-             "gamma_n * sum |a||b| of the exact sum where they do not. NaN and "
-             "infinity must stand where the rules put them. One-term products go through all pairs of scale codes and of "
-             "element codes, bit for bit.\n"
-             "The first problems are what is multiplied every day: K a multiple of 64, tight rows, scales linear or as 128x4. Kernels "
-             "of a GPU take some problems alone: what is counted ran on the kernel that is named, and a pair of which nothing ran on "
-             "it is said and agrees with nothing.\n"
-             "Exit code 1 if an element differs, or a pair never ran: the first one is printed with the command that repeats it.",
-    .example = "blockscale verify --quick\nblockscale verify --pair mxfp4:nvfp4\nblockscale verify --pair bf16:mxfp4 --json",
+    .about = "Multiplies random matrices in every pair of formats on every kernel that this machine can run, and "
+             "compares each element with the exact sum (bsm_matmul_exact).\n"
+             "Small integers, whose sums fp32 holds exactly, must come out bit for bit, in shapes around the sizes of "
+             "tiles and blocks, in several scale layouts and packings, with NaN in all padding. Random codes must come "
+             "out bit for bit as the documented order of sums gives them, also where scaled values leave fp32's range, "
+             "and within gamma_n * sum |a||b| of the exact sum where they do not. NaN and "
+             "infinity must stand where the rules put them. One-term products go through all pairs of scale codes and "
+             "of element codes, bit for bit.\n"
+             "The first problems are what is multiplied every day: K a multiple of 64, tight rows, scales linear or as "
+             "128x4. Kernels of a GPU take some problems alone: what is counted ran on the kernel that is named, and a "
+             "pair of which nothing ran on it is said and agrees with nothing.\n"
+             "Exit code 1 if an element differs, or a pair never ran: the first one is printed with the command that "
+             "repeats it.",
+    .example = "blockscale verify --quick\nblockscale verify --pair mxfp4:nvfp4\nblockscale verify --pair bf16:mxfp4 "
+               "--json",
     .options = options, .defaults = &defaults, .settings_bytes = sizeof defaults, .run = run,
 };

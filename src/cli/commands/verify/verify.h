@@ -9,13 +9,17 @@
 enum { VERIFY_FORMATS = BSM_FORMAT_COUNT - 1, VERIFY_KERNELS_MAX = 128 };
 
 enum verify_kind {
-    VERIFY_INTEGERS,                      /* small integers: every sum is exact in fp32, so bits must be those of the exact sum */
-    VERIFY_CODES,                         /* finite codes, scales near 1: the documented order of sums, bitwise; and gamma_n */
+    VERIFY_INTEGERS,                      /* small integers: every sum is exact in fp32, so bits must be those of the
+                                             exact sum */
+    VERIFY_CODES,                         /* finite codes, scales near 1: the documented order of sums, bitwise; and
+                                             gamma_n */
     VERIFY_FAR_SCALES,                    /* scales of A far from those of B: the order of sums, bitwise */
-    VERIFY_ANY_CODES,                     /* any finite codes and scales, sums beyond fp32 included: the order of sums, bitwise */
+    VERIFY_ANY_CODES,                     /* any finite codes and scales, sums beyond fp32 included: the order of sums,
+                                             bitwise */
     VERIFY_NOT_FINITE,                    /* some NaN and infinite codes among finite ones: in the right places */
     VERIFY_SCALE_CODES,                   /* one term, all pairs of scale codes: bits of the exact sum */
-    VERIFY_ELEMENT_CODES,                 /* one term, all pairs of element codes (of 256 for wide ones): bits of the exact sum */
+    VERIFY_ELEMENT_CODES,                 /* one term, all pairs of element codes (of 256 for wide ones): bits of the
+                                             exact sum */
     VERIFY_KINDS
 };
 
@@ -23,7 +27,8 @@ struct verify_case {
     enum verify_kind kind;
     int64_t m, n, k;
     bool quick;                           /* part of --quick */
-    bool ordinary;                        /* tight rows, scales linear or as 128x4, the usual packings: what people multiply */
+    bool ordinary;                        /* tight rows, scales linear or as 128x4, the usual packings: what people
+                                             multiply */
 };
 extern const struct verify_case verify_cases[];
 extern const int verify_case_count;
@@ -37,29 +42,33 @@ struct verify_problem {
     struct compare_shape shape;
     bsm_matrix d_matrix;
     bsm_matmul product;                   /* of all these */
-    struct device_product device;         /* its twin in a GPU's memory, copied there once for all kernels; empty without a GPU */
+    struct device_product device;         /* its twin in a GPU's memory, copied there once for all kernels; empty
+                                             without a GPU */
     float *exact;                         /* rounded to fp32; NULL where bits are not compared with it */
     double *sum;                          /* exact; NULL where it is not asked */
     double *magnitude;                    /* NULL where no bound is checked */
     float *ordered;                       /* in the documented order; NULL where it is not asked */
     int64_t terms;                        /* roundings of the documented order */
-    int cuts;                             /* tensor cores cut one term so often; 0: both operands come decoded, nothing is cut; those
+    int cuts;                             /* tensor cores cut one term so often; 0: both operands come decoded, nothing
+                                             is cut; those
                                              that multiply codes always cut it once */
     struct compare_limit tensor;          /* of sums on tensor cores */
-    double *scales;                       /* what tensor cores of four bits may lose to scales besides; NULL where no bound is checked */
+    double *scales;                       /* what tensor cores of four bits may lose to scales besides; NULL where no
+                                             bound is checked */
 };
 
 /* Codes and scales of one operand.  The same seed gives the same bytes; `stream` tells A from B. */
 bsm_status verify_fill(const struct operand *operand, enum verify_kind kind, uint64_t seed, uint64_t stream);
 
-/* gpu: unless NULL, with what kernels on tensor cores are compared with.  Returns CLI_DONE, or prints and returns what to exit
- * with.  Free it also after a failure.  It stays where it is. */
+/* gpu: unless NULL, with what kernels on tensor cores are compared with.  Returns CLI_DONE, or prints and returns what
+ * to exit with.  Free it also after a failure.  It stays where it is. */
 int verify_problem_create(struct cli *cli, struct verify_problem *problem, int case_index, bsm_format a, bsm_format b,
                           bsm_context *gpu);
 void verify_problem_free(struct verify_problem *problem);
 
 /* Which comparison failed. */
-enum verify_check { VERIFY_CHECK_STATUS, VERIFY_CHECK_EXACT, VERIFY_CHECK_BOUND, VERIFY_CHECK_ORDER, VERIFY_CHECK_GAPS };
+enum verify_check { VERIFY_CHECK_STATUS, VERIFY_CHECK_EXACT, VERIFY_CHECK_BOUND, VERIFY_CHECK_ORDER,
+                    VERIFY_CHECK_GAPS };
 
 struct verify_failure {
     enum verify_check check;
@@ -79,10 +88,14 @@ struct verify_result {
 };
 
 /* A kernel that serves the pair, but none of the problems: nothing is known of it. */
-static inline bool verify_never_ran(const struct verify_result *result) { return result->refused > 0 && result->cases == 0; }
+static inline bool verify_never_ran(const struct verify_result *result)
+{
+    return result->refused > 0 && result->cases == 0;
+}
 
-/* Runs the problem on this kernel and no other, and adds what came out to result.  Kernels on tensor cores have an order of sums of their own: where
- * others are compared with the documented order, they are held to their bound (docs/guide/numerics.md). */
+/* Runs the problem on this kernel and no other, and adds what came out to result.  Kernels on tensor cores have an
+ * order of sums of their own: where others are compared with the documented order, they are held to their bound
+ * (docs/guide/numerics.md). */
 void verify_run(struct cli *cli, struct verify_problem *problem, int kernel, struct verify_result *result);
 
 /* All of it. */
