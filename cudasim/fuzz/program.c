@@ -6,6 +6,9 @@
 
 #include "machine/core/machine.h"
 #include "tests/support/spell.h"
+#include "machine/core/global_memory.h"
+#include "machine/run/launch.h"
+#include "machine/run/schedules.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

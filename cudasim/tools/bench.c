@@ -2,6 +2,9 @@
 #include "tools/command.h"
 
 #include "machine/core/machine.h"
+#include "machine/core/global_memory.h"
+#include "machine/run/launch.h"
+#include "machine/run/schedules.h"
 
 #include <stdlib.h>
 #include <string.h>

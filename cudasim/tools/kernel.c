@@ -3,6 +3,8 @@
 #include "tools/npy.h"
 
 #include "machine/async/tensor_map.h"
+#include "machine/core/global_memory.h"
+#include "machine/run/launch.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -4,6 +4,8 @@
 #include "machine/run/mutate.h"
 #include "machine/profile/profile.h"
 #include "machine/core/statement.h"
+#include "machine/core/report.h"
+#include "machine/run/schedules.h"
 
 #include <stdlib.h>
 #include <string.h>

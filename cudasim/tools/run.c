@@ -3,6 +3,7 @@
 
 #include "machine/profile/profile.h"
 #include "machine/profile/trace.h"
+#include "machine/run/schedules.h"
 
 #include <errno.h>
 #include <string.h>

@@ -4,6 +4,7 @@
 
 #include "driver/graph/capture.h"
 #include "driver/core/current.h"
+#include "machine/run/launch.h"
 
 CUDASIM_EXPORT CUresult cuCtxCreate_v2(CUcontext *context, unsigned flags, CUdevice device);
 CUDASIM_EXPORT CUresult cuCtxCreate_v4(CUcontext *context, void *parameters, unsigned flags, CUdevice device);

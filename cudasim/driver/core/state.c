@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "current.h"
+#include "machine/run/launch.h"
 
 struct driver driver = { .lock = PTHREAD_MUTEX_INITIALIZER };
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "driver/graph/capture.h"
+#include "machine/core/global_memory.h"
 
 CUDASIM_EXPORT CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes);
 CUDASIM_EXPORT CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "driver/stream/work.h"
+#include "machine/core/global_memory.h"
 
 CUDASIM_EXPORT CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t count);
 CUDASIM_EXPORT CUresult cuMemsetD16_v2(CUdeviceptr to, unsigned short value, size_t count);

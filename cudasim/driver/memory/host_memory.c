@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "driver/graph/capture.h"
+#include "machine/core/global_memory.h"
 
 CUDASIM_EXPORT CUresult cuMemHostAlloc(void **pointer, size_t bytes, unsigned flags);
 CUDASIM_EXPORT CUresult cuMemAllocHost_v2(void **pointer, size_t bytes);

@@ -1,5 +1,6 @@
 /* Device memory: allocation, and what is known of an allocation. */
 #include "driver/graph/capture.h"
+#include "machine/core/global_memory.h"
 
 CUDASIM_EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *pointer, size_t bytes);
 CUDASIM_EXPORT CUresult cuMemAllocPitch_v2(CUdeviceptr *pointer, size_t *pitch, size_t width, size_t height, unsigned element);

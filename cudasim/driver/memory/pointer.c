@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "driver/core/driver.h"
+#include "machine/core/global_memory.h"
 
 CUDASIM_EXPORT CUresult cuPointerGetAttribute(void *value, CUpointer_attribute attribute, CUdeviceptr pointer);
 CUDASIM_EXPORT CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute *attributes, void **values, CUdeviceptr pointer);

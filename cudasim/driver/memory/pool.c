@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "driver/graph/capture.h"
+#include "machine/core/global_memory.h"
 
 typedef struct {
     int allocType, handleTypes;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "driver/graph/capture.h"
+#include "machine/core/global_memory.h"
 
 CUDASIM_EXPORT CUresult cuMemGetAllocationGranularity(size_t *granularity, const CUmemAllocationProp *properties, int option);
 CUDASIM_EXPORT CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, const CUmemAllocationProp *properties,

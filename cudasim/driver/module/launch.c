@@ -4,6 +4,7 @@
 
 #include "driver/stream/work.h"
 #include "machine/check/dependent.h"
+#include "machine/run/schedules.h"
 
 CUDASIM_EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                                        unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream,

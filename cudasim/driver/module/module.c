@@ -3,6 +3,7 @@
 
 #include "driver/graph/capture.h"
 #include "image/fatbin.h"
+#include "machine/run/launch.h"
 
 CUDASIM_EXPORT CUresult cuModuleLoadData(CUmodule *module, const void *image);
 CUDASIM_EXPORT CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned count, CUjit_option *options,

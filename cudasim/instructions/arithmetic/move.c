@@ -1,6 +1,8 @@
 /* Moves (PTX ISA 9.7.9): mov of registers, addresses, vectors; cvta, isspacep, mapa, getctarank. */
 #include "instructions/table/families.h"
 #include "instructions/table/lanes.h"
+#include "machine/core/global_memory.h"
+#include "machine/core/report.h"
 
 #include <string.h>
 

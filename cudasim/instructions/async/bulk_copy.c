@@ -2,6 +2,9 @@
 #include "bulk_reduction.h"
 #include "instructions/table/families.h"
 #include "machine/async/tma.h"
+#include "machine/async/bulk_group.h"
+#include "machine/core/report.h"
+#include "machine/memory/access.h"
 
 #include <stdlib.h>
 #include <string.h>

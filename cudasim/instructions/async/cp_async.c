@@ -7,6 +7,9 @@
 #include "machine/async/agent.h"
 #include "machine/async/async_copy.h"
 #include "machine/async/mbarrier.h"
+#include "machine/core/report.h"
+#include "machine/core/wait.h"
+#include "machine/memory/access.h"
 
 #include <stdlib.h>
 

@@ -7,6 +7,8 @@
 #include "machine/check/checks.h"
 #include "machine/async/mbarrier.h"
 #include "machine/async/tma.h"
+#include "machine/async/bulk_group.h"
+#include "machine/memory/access.h"
 
 /* fence, membar: what lies before is ordered before what lies behind, where relaxed accesses or arrivals carry it to others */
 static trap op_fence(struct warp *w, const struct insn *in, uint32_t lanes)

@@ -4,6 +4,9 @@
 #include "instructions/table/families.h"
 #include "instructions/table/lanes.h"
 #include "machine/async/mbarrier.h"
+#include "machine/core/random.h"
+#include "machine/core/wait.h"
+#include "machine/memory/access.h"
 
 /* in->detail */
 enum { DROP = 1, NO_COMPLETE = 2, EXPECT = 4, OWN_CTA = 8, RELAXED = 16, PARITY = 32, TRY = 64 };

@@ -7,6 +7,9 @@
 #include "instructions/memory/reduction.h"
 #include "machine/async/agent.h"
 #include "machine/async/mbarrier.h"
+#include "machine/core/random.h"
+#include "machine/core/report.h"
+#include "machine/memory/access.h"
 
 #include <stdlib.h>
 

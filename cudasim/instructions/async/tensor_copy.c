@@ -5,6 +5,8 @@
 #include "instructions/table/families.h"
 #include "instructions/memory/reduction.h"
 #include "tensormap.h"
+#include "machine/core/report.h"
+#include "machine/memory/access.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,6 +3,10 @@
 #include "instructions/table/families.h"
 #include "instructions/memory/memory.h"
 #include "machine/check/checks.h"
+#include "machine/async/bulk_group.h"
+#include "machine/core/global_memory.h"
+#include "machine/core/report.h"
+#include "machine/memory/access.h"
 
 #include <string.h>
 

@@ -5,6 +5,7 @@
 #include "memory.h"
 #include "reduction.h"
 #include "machine/check/checks.h"
+#include "machine/memory/access.h"
 
 static trap resolve(struct warp *w, const struct insn *in, uint32_t lanes, const struct operand *address, struct access *a)
 {

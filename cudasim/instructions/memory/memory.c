@@ -3,6 +3,7 @@
 #include "instructions/table/families.h"
 #include "instructions/table/lanes.h"
 #include "machine/check/checks.h"
+#include "machine/memory/access.h"
 
 /* What a register holds of a loaded value: sign-extended to its own width where the type is signed. */
 static uint64_t extend(uint64_t value, enum ptx_type type, enum ptx_type declared)

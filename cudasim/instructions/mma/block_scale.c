@@ -3,6 +3,7 @@
  * A row m of A is scaled by the word of lane 4 (m % 8) + 2 thread + m / 8, a column n of B by that of lane 4 n + thread; of the
  * word, one byte (1X), two from byte 0 or 2 on (2X), or all four (4X), for rising k. */
 #include "block_scale.h"
+#include "machine/core/report.h"
 
 void codes_of_bytes(enum tensor_format format, uint32_t *code, uint32_t count)
 {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "instructions/arithmetic/real.h"
+#include "machine/mma/tensor_core.h"
 
 /* Row and first k of a register. */
 static void place(uint32_t rows, uint32_t lane, uint32_t r, uint32_t each, uint32_t *row, uint32_t *k)

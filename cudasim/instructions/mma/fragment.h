@@ -9,6 +9,7 @@
 #define CUDASIM_INSTRUCTIONS_MMA_FRAGMENT_H
 
 #include "machine/core/machine.h"
+#include "machine/mma/tensor_core.h"
 
 enum { FRAGMENT_COLUMNS = 8, FRAGMENT_ROWS = 16 };
 

@@ -12,6 +12,8 @@
 #include "fragment.h"
 #include "instructions/memory/memory.h"
 #include "machine/check/checks.h"
+#include "machine/core/report.h"
+#include "machine/memory/access.h"
 
 enum { SIDE = 8, ROW_BYTES = 16 }; /* elements; bytes */
 

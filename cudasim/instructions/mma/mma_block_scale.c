@@ -2,6 +2,7 @@
  * mma.sync of the kinds f8f6f4, mxf8f6f4, mxf4 and mxf4nvf4.  Sums follow machine/mma/tensor_core.h and tensor_core_fp4.h. */
 #include "block_scale.h"
 #include "instructions/table/families.h"
+#include "machine/mma/tensor_core.h"
 
 enum { D, A, B, C, SCALE_A, SELECT_A, SCALE_B, SELECT_B }; /* operands */
 enum { BYTES_K = 32, NIBBLES_K = 64 };

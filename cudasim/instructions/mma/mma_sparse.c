@@ -8,6 +8,8 @@
 #include "instructions/table/families.h"
 #include "fragment.h"
 #include "sparse.h"
+#include "machine/core/report.h"
+#include "machine/mma/tensor_core.h"
 
 #include <string.h>
 

@@ -2,6 +2,7 @@
 #include "instructions/table/families.h"
 #include "instructions/table/lanes.h"
 #include "machine/mma/wgmma.h"
+#include "machine/core/wait.h"
 
 /* ---- handlers ---- */
 

@@ -7,6 +7,9 @@
 #include "fragment.h"
 #include "instructions/memory/memory.h"
 #include "instructions/arithmetic/real.h"
+#include "machine/core/report.h"
+#include "machine/memory/access.h"
+#include "machine/mma/tensor_core.h"
 
 #include <stdlib.h>
 #include <string.h>

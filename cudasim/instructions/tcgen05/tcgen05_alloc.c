@@ -3,6 +3,9 @@
 #include "instructions/mma/fragment.h"
 #include "instructions/memory/memory.h"
 #include "machine/tensor/tensor_pipe.h"
+#include "machine/core/report.h"
+#include "machine/core/wait.h"
+#include "machine/memory/access.h"
 
 enum { LEAST_COLUMNS = 32 };
 

@@ -2,6 +2,8 @@
 #include "instructions/table/families.h"
 #include "machine/async/mbarrier.h"
 #include "machine/tensor/tensor_pipe.h"
+#include "machine/core/report.h"
+#include "machine/memory/access.h"
 
 enum { PAIR = 1, MULTICAST = 2 };         /* of in->detail */
 

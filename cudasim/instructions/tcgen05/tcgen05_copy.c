@@ -9,6 +9,9 @@
 #include "machine/mma/tcgen05_copy.h"
 #include "machine/tensor/tensor_pipe.h"
 #include "machine/profile/watch.h"
+#include "machine/core/random.h"
+#include "machine/core/report.h"
+#include "machine/memory/access.h"
 
 #include <string.h>
 

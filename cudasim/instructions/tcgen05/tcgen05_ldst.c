@@ -8,6 +8,9 @@
 #include "instructions/mma/fragment.h"
 #include "machine/tensor/tensor_pipe.h"
 #include "machine/mma/wgmma.h"
+#include "machine/core/report.h"
+#include "machine/memory/access.h"
+#include "machine/mma/row_use.h"
 
 #include <string.h>
 

@@ -2,6 +2,8 @@
 #include "instructions/table/families.h"
 #include "instructions/table/lanes.h"
 #include "machine/check/checks.h"
+#include "machine/core/report.h"
+#include "machine/core/wait.h"
 
 enum { BARRIERS = 16 };
 enum { RED_NONE, RED_POPC, RED_AND, RED_OR };

@@ -1,6 +1,8 @@
 /* Functions of the device's own (CUDA C++ Programming Guide, "Formatted Output", "Assertion"). */
 #include "builtin.h"
 #include "instructions/memory/memory.h"
+#include "machine/core/report.h"
+#include "machine/memory/access.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -7,6 +7,10 @@
 #include "machine/async/agent.h"
 #include "machine/async/mbarrier.h"
 #include "machine/profile/watch.h"
+#include "machine/core/random.h"
+#include "machine/core/report.h"
+#include "machine/memory/access.h"
+#include "machine/run/launch.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,6 +2,9 @@
 #include "builtin.h"
 #include "instructions/table/families.h"
 #include "instructions/table/lanes.h"
+#include "machine/core/report.h"
+#include "machine/core/wait.h"
+#include "machine/run/warp.h"
 
 /* bra target   the lanes of the guard go there; .uni: all that are active, or none */
 static trap op_bra(struct warp *w, const struct insn *in, uint32_t lanes)

@@ -4,6 +4,8 @@
  * of 8 that lets the CTAs fit).  Without either ptxas ignores the instruction, and so does this one, but for its checks. */
 #include "instructions/table/families.h"
 #include "instructions/table/lanes.h"
+#include "machine/core/report.h"
+#include "machine/core/wait.h"
 
 enum { MOST_REGISTERS = 255, GRANULARITY = 8 };
 

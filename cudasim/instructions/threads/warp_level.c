@@ -2,6 +2,8 @@
  * elect.sync.  All lanes of the member mask that have not exited must come to the same instruction. */
 #include "instructions/table/families.h"
 #include "instructions/table/lanes.h"
+#include "machine/core/report.h"
+#include "machine/core/wait.h"
 
 /* Waits for the lanes of the mask; TRAP_NONE when they are here.  The mask is operand i. */
 static trap gather(struct warp *w, const struct insn *in, uint32_t lanes, int i, uint32_t *mask)

@@ -1,6 +1,7 @@
 /* Operations under way. */
 #include "agent.h"
 #include "machine/profile/watch.h"
+#include "machine/core/random.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,10 @@
 /* Bulk groups per thread, and the tensor maps that a CTA has acquired: what the bulk copy engine remembers of a warp. */
 #include "bulk_group.h"
 #include "agent.h"
-#include "tma.h"
+#include "tensor_map.h"
+#include "machine/core/global_memory.h"
+#include "machine/core/report.h"
+#include "machine/core/wait.h"
 
 #include <stdlib.h>
 #include <string.h>

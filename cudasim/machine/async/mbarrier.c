@@ -1,5 +1,7 @@
 /* Phases and counts of mbarrier objects, and what can be wrong with their use. */
 #include "mbarrier.h"
+#include "machine/core/report.h"
+#include "machine/memory/access.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,6 +4,10 @@
 #include "bulk_group.h"
 #include "mbarrier.h"
 #include "machine/profile/watch.h"
+#include "machine/core/global_memory.h"
+#include "machine/core/random.h"
+#include "machine/core/report.h"
+#include "machine/memory/access.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -49,15 +49,6 @@ trap tma_store(const struct tma_plan *plan, struct cta *from);
 /* Rows of `from` to the same rows of `to`, `distance` bytes further on. */
 trap tma_exchange(const struct tma_plan *plan, struct cta *from, struct cta *to, int64_t distance, struct tma_barrier barrier);
 
-/* ---- bulk groups of a thread ---- */
-
-trap tma_commit_group(struct warp *w, const struct insn *in, uint32_t lanes);
-/* TRAP_WAIT while more than the `most` newest groups are pending; reads: only the reading of their sources counts. */
-trap tma_wait_group(struct warp *w, uint32_t lanes, uint32_t most, bool reads);
-/* All threads have exited: each store was waited for until it had read its source, which its own thread alone can do and without
- * which it reads what is no longer there.  Reported also where it happens to have read in time. */
-trap tma_cta_ends(struct cta *cta);
-
 /* ---- what instructions share ---- */
 
 /* The CTA and offset of `bytes` bytes of shared memory, or a report. */
@@ -69,10 +60,5 @@ trap tma_find_barrier(struct warp *w, const struct insn *in, uint32_t lane, cons
 /* The host's bytes of global memory, or a report.  `within`: an address in the allocation that they must belong to; 0: any. */
 trap tma_global(struct warp *w, const struct insn *in, uint32_t lane, uint64_t address, uint64_t bytes, uint64_t within,
                 bool writes, uint8_t **host);
-
-/* fence.proxy.tensormap::generic.acquire: the lanes' CTA may use the maps at these addresses as they are now. */
-void tma_map_acquired(struct warp *w, uint32_t lanes, const uint64_t *address);
-/* Whether it has, since the map got its present contents. */
-bool tma_map_is_acquired(const struct warp *w, uint64_t address, const uint8_t *map);
 
 #endif

@@ -1,6 +1,6 @@
 /* Checks of a generic access to shared memory: live mbarriers, races, bytes that nothing wrote; accesses that synchronise. */
 #include "checks.h"
-#include "clocks.h"
+#include "machine/core/report.h"
 
 #include <stdlib.h>
 

@@ -7,7 +7,10 @@
 #ifndef CUDASIM_MACHINE_CHECK_CLOCKS_H
 #define CUDASIM_MACHINE_CHECK_CLOCKS_H
 
-#include "checks.h"
+#include "machine/core/machine.h"
+
+enum proxy { PROXY_GENERIC, PROXY_ASYNC };
+
 
 enum { ASYNC_SLOTS = 64, MOST_SYNC_OBJECTS = 1 << 16 };
 
@@ -67,24 +70,50 @@ void clocks_carry_in(struct warp *w, uint64_t object, bool relaxed);
  * by that, but an engine that writes where they have read may go on it (async_writes_fenced). */
 void clocks_tell_proxied(struct warp *w, uint32_t lanes, uint64_t object);
 
-/* ---- race.c ---- */
+/* ---- objects that are synchronised on ---- */
 
-/* One access that a granule of 4 bytes remembers. */
-struct mark {
-    uint32_t clock;                       /* 0: none */
-    uint32_t actor : 20, mask : 4, async : 1, strong : 1, adds : 1;
-    uint32_t pc;
-};
-enum { READER_MARKS = 3, GRANULE_BYTES = 4 };
-struct granule { struct mark writer, reader[READER_MARKS]; };
+enum sync_kind { SYNC_MEMORY = 1, SYNC_BARRIER, SYNC_WARP, SYNC_CLUSTER, SYNC_MBARRIER, SYNC_GROUP, SYNC_GRIDS };
 
-/* Global memory: last writers of this cluster alone, in pages that come when they are written; other clusters run on other threads.
- * Beyond the limit nothing more is remembered. */
-enum { PAGE_BYTES = 4096, MOST_PAGES = 16384 };
-struct global_page { uint64_t number; struct mark writer[PAGE_BYTES / GRANULE_BYTES]; };
+static inline uint64_t sync_object(enum sync_kind kind, const struct cta *cta, uint64_t number)
+{
+    return (uint64_t)kind << 60 | (uint64_t)cta->rank << 48 | number;
+}
+/* The phase of an mbarrier: `parity` is that of the phase which completes. */
+static inline uint64_t mbarrier_object(const struct cta *cta, uint32_t offset, uint32_t parity)
+{
+    return sync_object(SYNC_MBARRIER, cta, (uint64_t)offset << 1 | (parity & 1));
+}
+/* Groups of asynchronous operations that one thread (or, for wgmma, one warp: lane 0) waits for; kind: of the caller's choice, 0..15. */
+static inline uint64_t group_object(const struct warp *w, uint32_t lane, uint32_t kind)
+{
+    return sync_object(SYNC_GROUP, w->cta, (uint64_t)kind << 16 | w->index * LANES | lane);
+}
 
-/* A generic access of one instruction's lanes; both report what is not ordered. */
-trap race_check(struct warp *w, const struct insn *in, uint32_t lanes, const struct access *a);
-trap race_check_global(struct warp *w, const struct insn *in, const struct access *a);
+/* What the lanes know goes to the object; what the object holds is known to the lanes. */
+void checks_release(struct warp *w, uint32_t lanes, uint64_t object);
+void checks_acquire(struct warp *w, uint32_t lanes, uint64_t object);
+/* fence.acq_rel, fence.sc, membar: relaxed accesses around it order what lies before and behind. */
+void checks_fence(struct warp *w, uint32_t lanes);
+/* griddepcontrol.wait: the grid before this one has ended. */
+void checks_learn_grids(struct warp *w, uint32_t lanes);
+/* fence.proxy.async: generic writes that the lanes know of are visible to the async proxy. */
+void checks_proxy_fence(struct warp *w, uint32_t lanes);
+
+/* ---- asynchronous operations (checks.h says how an engine uses them) ---- */
+
+struct async_token *async_begin(struct warp *w, const struct insn *in, uint32_t lanes, enum proxy proxy);
+/* What cp.async wrote, and was waited for, is visible to the operation without a proxy fence. */
+void async_sees_copies(struct async_token *token);
+/* The lanes issue more of the same operation: it knows what they know now. */
+void async_renew(struct async_token *token, struct warp *w, uint32_t lanes);
+void async_publish(struct async_token *token, uint64_t object);
+/* For operations that follow each other by a rule of the manual: the later one knows what the earlier one did. */
+void async_follow(struct async_token *later, const struct async_token *earlier);
+void async_end(struct async_token *token);
+
+/* ---- state ---- */
+
+bool clocks_open(struct cluster *cluster);
+void clocks_close(struct cluster *cluster);
 
 #endif

@@ -1,5 +1,7 @@
 /* Grids that run beside those in front of them. */
 #include "dependent.h"
+#include "machine/core/global_memory.h"
+#include "machine/core/report.h"
 
 #include <stdio.h>
 #include <stdlib.h>

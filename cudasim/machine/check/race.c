@@ -7,8 +7,9 @@
  * A granule of four bytes of shared memory keeps its last writer and three readers with the bytes they touched: a reader may be
  * forgotten, never invented.
  * Global memory keeps last writers alone, those of the same cluster. */
-#include "clocks.h"
+#include "race.h"
 #include "dependent.h"
+#include "machine/core/report.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "device.h"
-#include "machine/mma/tensor_core.h"
+#include "options.h"
 #include "ptx/ptx.h"
 #include "ptx/special.h"
 #include "ptx/table.h"
@@ -33,7 +33,7 @@ enum trap_code {
     TRAP_FAULT                            /* the report is written; the grid ends */
 };
 
-/* ---- reports (report.c) ---- */
+/* ---- reports (report.h) ---- */
 
 enum report_code {
     REPORT_NONE, REPORT_OUT_OF_BOUNDS, REPORT_MISALIGNED, REPORT_UNINITIALISED, REPORT_DIVERGENCE, REPORT_DEADLOCK, REPORT_TRAP,
@@ -54,7 +54,7 @@ struct report {
 };
 enum { NO_LANE = 32 };
 
-/* ---- global memory (memory.c) ---- */
+/* ---- global memory (global_memory.h) ---- */
 
 enum allocation_kind { ALLOCATION_DEVICE, ALLOCATION_HOST, ALLOCATION_MANAGED, ALLOCATION_REGISTERED, ALLOCATION_VIRTUAL };
 struct allocation {
@@ -223,30 +223,10 @@ struct cluster {
                                              looked */
 };
 
-enum schedule { SCHEDULE_RANDOM, SCHEDULE_EARLIEST, SCHEDULE_LATEST };
-
-/* Whether two fences are demanded of modules that use them, or of all (what the manual says; compilers' kernels that have none are
- * known to run): tcgen05.fence around a synchronisation that has release and acquire, and fence.proxy.async between what cp.async
- * wrote and tcgen05 operations that read it. */
-enum tensor_fences { TENSOR_FENCES_USED, TENSOR_FENCES_ALWAYS };
-
-/* Whether fence.proxy.async is demanded between a generic read of shared memory and the copy engine's next write there, by the thread that
- * has read.  The manual demands it of every access; on an H200 reads that nothing has waited for were overtaken by such writes, though an
- * mbarrier lay between.  Kernels of compilers have none, and use what they read before they release it. */
-enum read_fences { READ_FENCES_ALWAYS, READ_FENCES_NEVER };
-
-struct machine_options {
-    uint64_t seed;
-    enum schedule schedule;
-    uint32_t threads;                     /* host threads */
-    uint32_t sms;
-    uint64_t step_limit;                  /* of a cluster; 0: none */
-    bool check_uninitialised, check_races;
-    enum tensor_fences tensor_fences;
-    enum read_fences read_fences;
-    enum tensor_mode tensor_core;         /* TENSOR_MODE_FP32: plain fp32 in place of the models of tensor_core.h */
-    uint32_t schedules;                   /* a launch is repeated under so many, which must agree; 0, 1: it is not (schedules.c) */
-};
+/* Who watches the steps of a grid (profile/watch.h); NULL: nobody. */
+struct trace;
+struct profile;
+struct watch { struct trace *trace; struct profile *profile; };
 
 struct machine {
     const struct device_limits *device;
@@ -311,70 +291,7 @@ struct grid {
     _Atomic uint64_t steps;               /* of the longest cluster that has ended */
 };
 
-/* ---- launch.c ---- */
-
-void machine_open(struct machine *machine, const struct device_limits *device, const struct machine_options *options);
-void machine_close(struct machine *machine);
-struct machine_options machine_default_options(void);
-/* Places a module's variables; false: no memory. */
-bool image_open(struct image *image, struct machine *machine, const struct module *module);
-void image_close(struct image *image, struct machine *machine);
-/* Runs a grid to its end.  Returns false and fills *report if it faulted. */
-bool machine_run(struct machine *machine, const struct launch *launch, struct report *report);
-/* Takes the next cluster that has not started, so that it never will: its coordinates.  False: all have. */
-bool grid_cancel_cluster(struct grid *grid, uint32_t id[3]);
-/* The same once, whatever options.schedules says. */
-bool grid_run(struct machine *machine, const struct launch *launch, struct report *report);
-
-/* ---- schedules.c ---- */
-
-/* Runs a grid under options.schedules schedules: always-earliest, always-latest, then random ones.  Every one begins with the same
- * memory and must leave the same bytes. */
-bool schedules_run(struct machine *machine, const struct launch *launch, struct report *report);
-const char *schedule_name(enum schedule schedule);
-
-/* ---- schedule.c ---- */
-
-/* Runs a cluster for about `steps`; true when it has ended (or the grid stops). */
-bool cluster_run(struct cluster *cluster, uint64_t steps);
-uint64_t cluster_random(struct cluster *cluster);
-
-/* ---- warp.c: groups of lanes, calls ---- */
-
-bool warp_open(struct warp *w, struct cta *cta, uint32_t index, uint32_t lanes);
-void warp_close(struct warp *w);
-/* Runs the warp for up to `steps` instructions. */
-trap warp_run(struct warp *w, uint32_t steps);
-bool warp_can_run(const struct warp *w);
-/* Picks a group that can run, or false. */
-bool warp_choose(struct warp *w);
-/* Fills the presets of a frame and makes room for it. */
-uint64_t special_value(const struct warp *w, uint32_t lane, enum special special);
-/* The lanes go to target, the others of the group to the next instruction. */
-trap warp_branch(struct warp *w, uint32_t lanes, uint32_t target);
-/* Each lane to a place of its own: target[lane]. */
-trap warp_branch_each(struct warp *w, uint32_t lanes, const uint32_t *target);
-/* The lanes stay at this instruction, as a group of their own. */
-void warp_leave_behind(struct warp *w, uint32_t lanes);
-trap warp_call(struct warp *w, const struct insn *in, uint32_t lanes, const struct function *f);
-trap warp_return(struct warp *w, uint32_t lanes);
-trap warp_exit(struct warp *w, uint32_t lanes);
-/* Something happened that may end a wait. */
-static inline void cluster_event(struct cluster *c) { c->events++; }
-/* For handlers: blocks the running group; what they return. */
-trap warp_wait(struct warp *w, enum wait_kind kind, uint64_t object, uint64_t detail);
-
-/* ---- report.c ---- */
-
-/* Writes the grid's report (the first counts) and stops it. */
-__attribute__((format(printf, 5, 6)))
-trap warp_fault(struct warp *w, const struct insn *in, uint32_t lane, enum report_code code, const char *format, ...);
-void report_deadlock(struct cluster *cluster);
-const char *report_code_name(enum report_code code);
-const char *wait_name(enum wait_kind kind);
-
-/* ---- memory.c ---- */
-
+/* An access of a warp's lanes to memory: memory/access.h. */
 struct access {
     enum space space;
     uint32_t bytes;                       /* per lane */
@@ -390,28 +307,10 @@ struct access {
     uint32_t global;                      /* lanes whose access is to global memory */
 };
 
-void global_open(struct global_memory *memory, uint64_t limit);
-void global_close(struct global_memory *memory);
-/* 0: no memory. */
-uint64_t global_allocate(struct global_memory *memory, uint64_t bytes, uint64_t alignment, const char *name);
-/* Memory that has the same address on the host.  0: no memory. */
-uint64_t global_map(struct global_memory *memory, uint64_t bytes, enum allocation_kind kind);
-/* Addresses without memory; and memory of somebody's at such addresses.  0, false: no room. */
-uint64_t global_reserve(struct global_memory *memory, uint64_t bytes, uint64_t alignment);
-bool global_insert(struct global_memory *memory, const struct allocation *allocation);
-bool global_release(struct global_memory *memory, uint64_t base);
-const struct allocation *global_find(const struct global_memory *memory, uint64_t address);
-/* Host pointer of bytes [address, address+bytes), or NULL. */
-uint8_t *global_host(const struct global_memory *memory, uint64_t address, uint64_t bytes);
-
-/* address + offset of an OPERAND_ADDRESS, per lane. */
-void address_lanes(struct warp *w, const struct operand *o, uint32_t lanes, uint64_t *address);
-/* Where an address of a variable points, for this warp's running frame (in the variable's own space). */
-uint64_t variable_address(const struct warp *w, const struct variable *v);
-/* Checks bounds, alignment and shadow state, and finds the host bytes. */
-trap memory_access(struct warp *w, const struct insn *in, uint32_t lanes, struct access *a);
-/* The CTA of a shared address and the offset in it; NULL: no such CTA. */
-struct cta *shared_target(struct warp *w, uint32_t address, uint32_t *offset);
+/* instructions/threads/special.c */
+uint64_t special_value(const struct warp *w, uint32_t lane, enum special special);
+/* Something happened that may end a wait. */
+static inline void cluster_event(struct cluster *c) { c->events++; }
 
 /* ---- registers ---- */
 

@@ -1,6 +1,7 @@
 /* Registers that belong to products under way, and registers that a product takes without a wgmma.fence (PTX ISA 9.7.15.7.1,
  * 9.7.15.7.3). */
-#include "wgmma.h"
+#include "row_use.h"
+#include "machine/core/report.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,11 @@
 /* tcgen05.mma from its issue to its end: what it says is checked, its memories are told, and it is done when its turn comes.  See
  * tcgen05_mma.h. */
 #include "tcgen05_mma.h"
+#include "tcgen05_multiply.h"
+#include "tcgen05_operands.h"
+#include "tcgen05_place.h"
+#include "machine/core/report.h"
+#include "machine/memory/access.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* The arithmetic of tcgen05.mma: codes to panels, panels to sums.  See tcgen05_mma.h. */
-#include "tcgen05_mma.h"
+#include "tcgen05_multiply.h"
 
 #include <string.h>
 

@@ -1,5 +1,7 @@
 /* The operands of tcgen05.mma, from the memories to the workspace and back: see tcgen05_mma.h. */
-#include "tcgen05_mma.h"
+#include "tcgen05_operands.h"
+#include "tcgen05_place.h"
+#include "machine/core/report.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Where the operands of tcgen05.mma lie in tensor memory and in chunks of shared memory: see tcgen05_mma.h.  Layouts of D have the
  * letters of the manual's data paths (9.7.16.10.5). */
-#include "tcgen05_mma.h"
+#include "tcgen05_place.h"
 
 #include <stdio.h>
 #include <string.h>

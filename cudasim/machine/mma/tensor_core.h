@@ -14,6 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "machine/core/options.h"
+
 enum tensor_format {
     TENSOR_F16, TENSOR_BF16, TENSOR_TF32, TENSOR_E5M2, TENSOR_E4M3, TENSOR_E3M2, TENSOR_E2M3, TENSOR_E2M1,
     TENSOR_FORMAT_COUNT
@@ -54,7 +56,6 @@ void tensor_scale(struct tensor_panel *panel, uint32_t row, uint32_t k, int32_t 
 
 enum tensor_instruction { TENSOR_MMA_SYNC, TENSOR_WGMMA, TENSOR_TCGEN05 };
 enum tensor_output { TENSOR_TO_F32, TENSOR_TO_F32_E8M13, TENSOR_TO_F16 };
-enum tensor_mode { TENSOR_MODE_MODEL, TENSOR_MODE_FP32 };
 
 struct tensor_model {
     uint16_t group;                       /* products of one fused step, a multiple of 4; at least the length: all in one */

@@ -1,5 +1,10 @@
 /* The sequence of a warpgroup's instructions, and its products under way: see wgmma.h. */
 #include "wgmma.h"
+#include "row_use.h"
+#include "wgmma_multiply.h"
+#include "machine/core/random.h"
+#include "machine/core/report.h"
+#include "machine/core/wait.h"
 
 #include <stdlib.h>
 #include <string.h>

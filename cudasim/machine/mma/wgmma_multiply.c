@@ -1,5 +1,5 @@
 /* The arithmetic of a warpgroup's product: fragments and matrices to panels, dot products, fragments. */
-#include "wgmma.h"
+#include "wgmma_multiply.h"
 
 #include <stdlib.h>
 #include <string.h>

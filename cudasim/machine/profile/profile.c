@@ -1,6 +1,7 @@
 /* Counting.  Each cluster counts for itself; its numbers are added to the grid's when it ends. */
 #include "profile.h"
 #include "machine/memory/banks.h"
+#include "machine/memory/access.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
-#include "watch.h"
+#include "machine/core/operation.h"
 
 enum profile_place { GLOBAL_READ, GLOBAL_WRITTEN, SHARED_READ, SHARED_WRITTEN, LOCAL_READ, LOCAL_WRITTEN, PROFILE_PLACES };
 

@@ -1,6 +1,7 @@
 /* A trace.  One host thread runs a grid that is traced, so that its lines have one order. */
 #include "trace.h"
 #include "machine/core/statement.h"
+#include "machine/core/wait.h"
 
 #include <stdlib.h>
 #include <string.h>

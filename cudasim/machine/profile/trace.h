@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "machine/async/agent.h"
+#include "machine/core/operation.h"
 
 struct trace_filter {
     bool one_cta;

@@ -2,14 +2,7 @@
 #ifndef CUDASIM_MACHINE_PROFILE_WATCH_H
 #define CUDASIM_MACHINE_PROFILE_WATCH_H
 
-#include "machine/async/agent.h"
-
-struct trace;
-struct profile;
-struct watch {
-    struct trace *trace;
-    struct profile *profile;
-};
+#include "machine/core/operation.h"
 
 /* ---- for the machine ---- */
 
@@ -27,7 +20,6 @@ void watch_completed(const struct agent_operation *operation);
 
 /* ---- for engines: an operation moves bytes (profile.c); nothing where nobody watches ---- */
 
-enum moved { MOVED_FROM_GLOBAL, MOVED_TO_GLOBAL, MOVED_FROM_SHARED, MOVED_TO_SHARED, MOVED_COUNT };
 void watch_moved(const struct agent_operation *operation, enum moved what, uint64_t bytes);
 
 #endif

@@ -1,4 +1,5 @@
 /* Grids: variables of a module, clusters and their CTAs, host threads. */
+#include "launch.h"
 #include "machine/async/agent.h"
 #include "machine/async/async_copy.h"
 #include "machine/async/mbarrier.h"
@@ -7,7 +8,10 @@
 #include "machine/check/dependent.h"
 #include "machine/tensor/tensor_pipe.h"
 #include "machine/profile/watch.h"
+#include "schedule.h"
+#include "warp.h"
 #include "machine/mma/wgmma.h"
+#include "machine/core/global_memory.h"
 
 #include <fenv.h>
 #include <pthread.h>
@@ -354,11 +358,6 @@ static struct report no_memory(const struct launch *launch)
 {
     return (struct report){ .code = REPORT_RESOURCES, .kernel = launch->function->name, .lane = NO_LANE,
                             .sentence = "no host memory for the grid", .text = "cudasim: no host memory for the grid\n" };
-}
-
-bool machine_run(struct machine *machine, const struct launch *launch, struct report *report)
-{
-    return machine->options.schedules > 1 ? schedules_run(machine, launch, report) : grid_run(machine, launch, report);
 }
 
 bool grid_run(struct machine *machine, const struct launch *launch, struct report *report)

@@ -1,20 +1,14 @@
 /* Which warp of a cluster runs next, time, deadlock. */
+#include "schedule.h"
+#include "deadlock.h"
 #include "machine/async/agent.h"
+#include "machine/core/random.h"
 #include "machine/tensor/sms.h"
+#include "warp.h"
 
 #include <time.h>
 
 enum { LONGEST_TURN = 64, LONGEST_FAVOUR = 1024 };
-
-/* splitmix64 */
-static uint64_t mixed(uint64_t z)
-{
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
-uint64_t cluster_random(struct cluster *c) { return mixed(c->random += UINT64_C(0x9e3779b97f4a7c15)); }
 
 static struct warp *warp_at(struct cluster *c, uint32_t number)
 {
@@ -27,7 +21,7 @@ static struct warp *warp_at(struct cluster *c, uint32_t number)
  * the highest rank runs as long as it can; for some turns, then the ranks are others. */
 static uint64_t rank_of(const struct cluster *c, const struct warp *w, uint32_t number, bool whole_ctas)
 {
-    return mixed(c->favour + (whole_ctas ? w->cta->rank : number)) | 1;
+    return random_mixed(c->favour + (whole_ctas ? w->cta->rank : number)) | 1;
 }
 
 static struct warp *highest_warp(struct cluster *c, bool whole_ctas, uint64_t *rank)

@@ -1,5 +1,7 @@
 /* One launch under several schedules.  Each begins with the memory that the launch found; each must leave the same bytes. */
-#include "machine/core/machine.h"
+#include "schedules.h"
+#include "launch.h"
+#include "machine/core/report.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -199,7 +201,7 @@ static void make_repeatable(struct machine *machine, const struct launch *launch
     free(alone);
 }
 
-bool schedules_run(struct machine *machine, const struct launch *launch, struct report *report)
+static bool run_many(struct machine *machine, const struct launch *launch, struct report *report)
 {
     struct report unwanted;
     if (report == NULL) report = &unwanted;
@@ -219,4 +221,9 @@ bool schedules_run(struct machine *machine, const struct launch *launch, struct 
     machine->print = kept.print;
     machine->grids = kept.grids + 1;
     return ok;
+}
+
+bool machine_run(struct machine *machine, const struct launch *launch, struct report *report)
+{
+    return machine->options.schedules > 1 ? run_many(machine, launch, report) : grid_run(machine, launch, report);
 }

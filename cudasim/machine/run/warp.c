@@ -1,9 +1,15 @@
 /* A warp: groups of lanes that stand at the same instruction, which of them runs, calls and returns. */
+#include "warp.h"
 #include "machine/async/agent.h"
 #include "machine/tensor/tensor_memory.h"
 #include "machine/async/tma.h"
 #include "machine/profile/watch.h"
 #include "machine/mma/wgmma.h"
+#include "machine/async/bulk_group.h"
+#include "machine/core/report.h"
+#include "machine/core/wait.h"
+#include "machine/memory/access.h"
+#include "machine/mma/row_use.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -212,12 +218,6 @@ trap warp_branch_each(struct warp *w, uint32_t lanes, const uint32_t *target)
         else split(w, same)->pc = pc;
     }
     return TRAP_JUMP;
-}
-
-trap warp_wait(struct warp *w, enum wait_kind kind, uint64_t object, uint64_t detail)
-{
-    w->group->wait = (struct wait){ .kind = kind, .object = object, .detail = detail };
-    return TRAP_WAIT;
 }
 
 /* ---- calls ---- */

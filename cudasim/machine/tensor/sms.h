@@ -6,9 +6,9 @@
 #ifndef CUDASIM_MACHINE_TENSOR_SMS_H
 #define CUDASIM_MACHINE_TENSOR_SMS_H
 
-#include "tensor_memory.h"
+#include "machine/core/machine.h"
 
-enum { MOST_PER_SM = 32 };
+enum { MOST_PER_SM = 32, TENSOR_COLUMNS = 512 };
 
 struct sm_columns {
     const struct cta *holder[TENSOR_COLUMNS];

@@ -1,8 +1,7 @@
 /* Tensor memory: allocation, and the order of accesses.  See tensor_memory.h. */
 #include "tensor_memory.h"
 #include "machine/check/clocks.h"
-#include "sms.h"
-#include "tensor_pipe.h"
+#include "machine/core/report.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -166,15 +165,14 @@ static trap check_idle(struct warp *w, const struct insn *in, const struct tenso
     return TRAP_NONE;
 }
 
-trap tensor_check_freed(struct warp *w, const struct insn *in, struct tensor_memory *m, uint32_t address, uint32_t columns)
+trap tensor_check_allocated(struct warp *w, const struct insn *in, struct tensor_memory *m, uint32_t address, uint32_t columns)
 {
     if (address >= TENSOR_COLUMNS || m->size[address] == 0)
         return warp_fault(w, in, NO_LANE, REPORT_ILLEGAL, "frees tensor memory at 0x%x, where no allocation begins", address);
     if (m->size[address] != columns)
         return warp_fault(w, in, NO_LANE, REPORT_ILLEGAL, "frees %u columns at 0x%x, where %u were allocated", columns, address,
                           m->size[address]);
-    const trap t = check_idle(w, in, m, address, columns);
-    return t == TRAP_NONE ? tensor_check_free(w, in, m, address, columns) : t;
+    return check_idle(w, in, m, address, columns);
 }
 
 void tensor_free(struct cta *cta, uint32_t address, uint32_t columns)

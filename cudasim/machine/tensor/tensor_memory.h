@@ -8,9 +8,9 @@
 #ifndef CUDASIM_MACHINE_TENSOR_TENSOR_MEMORY_H
 #define CUDASIM_MACHINE_TENSOR_TENSOR_MEMORY_H
 
-#include "machine/core/machine.h"
+#include "sms.h"
 
-enum { TENSOR_LANES = 128, TENSOR_COLUMNS = 512, TENSOR_QUARTERS = 4, WARPS_OF_QUARTER = 8 };
+enum { TENSOR_LANES = 128, TENSOR_QUARTERS = 4, WARPS_OF_QUARTER = 8 };
 enum { HALF_LOW = 1, HALF_HIGH = 2, HALF_BOTH = 3 };
 enum tensor_direction { TENSOR_LOAD, TENSOR_STORE };
 
@@ -57,8 +57,9 @@ void tensor_memory_close(struct cta *cta);
  * peer: NULL, or the CTA that gets the same columns. */
 int tensor_allocate(struct cta *cta, struct cta *peer, uint32_t columns);
 void tensor_relinquish(struct cta *cta);
-/* Whether the columns may be freed: an allocation of that size begins there, and nobody is using it as far as the warp knows. */
-trap tensor_check_freed(struct warp *w, const struct insn *in, struct tensor_memory *m, uint32_t address, uint32_t columns);
+/* Whether the columns may be freed: an allocation of that size begins there, and no ld or st of it is under way as far as the warp
+ * knows (of operations: tensor_check_freed). */
+trap tensor_check_allocated(struct warp *w, const struct insn *in, struct tensor_memory *m, uint32_t address, uint32_t columns);
 void tensor_free(struct cta *cta, uint32_t address, uint32_t columns);
 /* A dealloc of cta_group::2 waits for the peer's: who frees them has no claim to the columns any more. */
 static inline bool tensor_is_being_freed(const struct tensor_memory *m, uint32_t first, uint32_t columns)

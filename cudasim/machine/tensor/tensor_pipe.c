@@ -2,6 +2,8 @@
 #include "tensor_pipe.h"
 #include "machine/check/clocks.h"
 #include "machine/async/mbarrier.h"
+#include "machine/core/random.h"
+#include "machine/core/report.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -548,8 +550,10 @@ trap tensor_order(struct warp *w, const struct insn *in, const struct tensor_are
     return TRAP_NONE;
 }
 
-trap tensor_check_free(struct warp *w, const struct insn *in, struct tensor_memory *m, uint32_t first, uint32_t columns)
+trap tensor_check_freed(struct warp *w, const struct insn *in, struct tensor_memory *m, uint32_t first, uint32_t columns)
 {
+    const trap t = tensor_check_allocated(w, in, m, first, columns);
+    if (t != TRAP_NONE) return t;
     const struct tensor_area area = tensor_lanes(0, TENSOR_LANES, first, columns);
     for (struct tensor_record **link = &m->record; *link != NULL;) {
         struct tensor_record *r = *link;

@@ -118,8 +118,9 @@ trap tensor_commit(struct warp *w, const struct insn *in, uint32_t lane, uint32_
 
 /* ld and st of a warp against operations of the pipe. */
 trap tensor_order(struct warp *w, const struct insn *in, const struct tensor_area *area, enum tensor_direction direction);
-/* dealloc: no operation may be using the columns, as far as the warp knows. */
-trap tensor_check_free(struct warp *w, const struct insn *in, struct tensor_memory *m, uint32_t first, uint32_t columns);
+/* dealloc: whether the columns may be freed: an allocation of that size begins there, and nobody is using it as far as the warp
+ * knows. */
+trap tensor_check_freed(struct warp *w, const struct insn *in, struct tensor_memory *m, uint32_t first, uint32_t columns);
 /* One value of cta_group serves all instructions of a kernel. */
 trap tensor_check_group(struct warp *w, const struct insn *in, uint32_t group);
 /* Before the clocks of the cluster are closed. */

@@ -1,5 +1,7 @@
 /* mbarrier: sequences against a model, each misuse with its report, rings of producers and consumers under many schedules. */
 #include "tests/support/harness.h"
+#include "machine/core/report.h"
+#include "machine/run/schedules.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "tests/support/schedules.h"
+#include "machine/run/schedules.h"
 
 enum { MOST_TILES = 256 };
 

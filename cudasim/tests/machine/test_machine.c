@@ -1,5 +1,7 @@
 /* Threads, branches, calls, memory: small kernels whose results are known. */
 #include "tests/support/harness.h"
+#include "machine/core/report.h"
+#include "machine/run/schedules.h"
 
 static void each_thread_writes_its_number(struct test *t)
 {

@@ -1,6 +1,7 @@
 /* A launch under several schedules: what must agree agrees, what depends on the order of threads is reported, and the report says
  * how it is seen again. */
 #include "tests/support/harness.h"
+#include "machine/core/global_memory.h"
 
 #include <stdlib.h>
 

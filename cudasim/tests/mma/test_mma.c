@@ -5,6 +5,7 @@
 
 #include "tests/support/harness.h"
 #include "tests/reference/tensor_reference.h"
+#include "machine/core/global_memory.h"
 
 enum { MOST_K = 256 };
 

@@ -2,6 +2,7 @@
  * CuTe (SM90, SM120) and TVM place it for hardware; the product must be that of the dense A. */
 #include "tests/support/harness.h"
 #include "tests/reference/tensor_reference.h"
+#include "machine/core/global_memory.h"
 
 enum { MOST_K = 128 };
 

@@ -1,5 +1,6 @@
 /* Misused wgmma: each wrong kernel is reported within 20 schedules, and its right twin under none of 100. */
 #include "tests/support/harness.h"
+#include "machine/core/report.h"
 
 /* A lies at s, 64 rows of 32 bytes without a swizzle; B at s + 2048, 8 or 16 rows.  %rd1, %rd2, %rd3: descriptors of A, B, B
  * with 16. %r1 = s, %r2 = tid, %r3 = warp, %r4 = s + 16 * tid, %r6: 16 bytes of the warp's own rows of A; %p1: true, %p2: warp

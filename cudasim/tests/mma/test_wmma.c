@@ -3,6 +3,7 @@
 
 #include "tests/support/harness.h"
 #include "tests/reference/tensor_reference.h"
+#include "machine/core/global_memory.h"
 
 enum { MOST = 32, MOST_K = 128 };
 enum kind { FLOAT, INTEGER, BITS, DOUBLE };

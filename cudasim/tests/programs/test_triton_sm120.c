@@ -3,6 +3,7 @@
  * folder ptx/ of CUDASIM_SHARED, beside the project; without it the tests are skipped. */
 #include "tests/reference/block_scaled_reference.h"
 #include "tests/support/harness.h"
+#include "machine/core/global_memory.h"
 
 #include <math.h>
 #include <stdlib.h>

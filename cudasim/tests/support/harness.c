@@ -1,4 +1,7 @@
 #include "harness.h"
+#include "machine/core/global_memory.h"
+#include "machine/run/launch.h"
+#include "machine/run/schedules.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,6 @@
 #include "schedules.h"
+#include "machine/core/report.h"
+#include "machine/run/schedules.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,5 @@
 #include "tcgen05_kernel.h"
+#include "machine/run/schedules.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* Tensor memory: where ld and st of every shape put their registers, and what is reported of misuse: each wrong kernel under the
  * first schedules, its right twin under none of 100. */
 #include "tests/support/harness.h"
+#include "machine/core/report.h"
 
 /* ---- layouts ---- */
 

@@ -1,5 +1,6 @@
 /* CTAs that share an SM's tensor memory: who waits for whom, and when for ever. */
 #include "tests/support/schedules.h"
+#include "machine/run/schedules.h"
 
 #define ALLOC(n) ".shared .align 4 .b32 s; tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [s], " #n ";\n"
 #define AGAIN(n) "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [s], " #n ";\n"

@@ -1,125 +1,8 @@
-/* Addresses: global memory's allocations, windows of the generic space, bounds and alignment. */
+/* Accesses of a warp: windows of the generic space, bounds, alignment, and what the checks say. */
+#include "access.h"
 #include "machine/check/checks.h"
-
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-
-enum { GLOBAL_ALIGNMENT = 512, GUARD_BYTES = 4096, PAGE_BYTES = 4096 };
-
-void global_open(struct global_memory *memory, uint64_t limit)
-{
-    *memory = (struct global_memory){ .next = GLOBAL_WINDOW + (UINT64_C(1) << 32), .limit = limit };
-}
-
-static void free_host(const struct allocation *a)
-{
-    if (a->owned) free(a->host);
-    if (a->mapped) munmap(a->host, a->bytes);
-    free(a->writer), free(a->reader);
-}
-
-void global_close(struct global_memory *memory)
-{
-    for (uint32_t i = 0; i < memory->count; i++) free_host(&memory->allocation[i]);
-    free(memory->allocation);
-    *memory = (struct global_memory){ 0 };
-}
-
-static bool make_room(struct global_memory *memory)
-{
-    if (memory->count < memory->capacity) return true;
-    const uint32_t capacity = memory->capacity == 0 ? 64 : 2 * memory->capacity;
-    struct allocation *larger = realloc(memory->allocation, capacity * sizeof *larger);
-    if (larger == NULL) return false;
-    memory->allocation = larger;
-    memory->capacity = capacity;
-    return true;
-}
-
-uint64_t global_reserve(struct global_memory *memory, uint64_t bytes, uint64_t alignment)
-{
-    if (alignment < GLOBAL_ALIGNMENT) alignment = GLOBAL_ALIGNMENT;
-    const uint64_t base = (memory->next + alignment - 1) / alignment * alignment;
-    if (base >= SHARED_WINDOW || bytes > SHARED_WINDOW - GUARD_BYTES - base) return 0;
-    memory->next = base + bytes + GUARD_BYTES;
-    return base;
-}
-
-bool global_insert(struct global_memory *memory, const struct allocation *allocation)
-{
-    if (!make_room(memory)) return false;
-    uint32_t at = memory->count++;
-    for (; at > 0 && memory->allocation[at - 1].base > allocation->base; at--) memory->allocation[at] = memory->allocation[at - 1];
-    memory->allocation[at] = *allocation;
-    memory->used += allocation->bytes;
-    return true;
-}
-
-uint64_t global_allocate(struct global_memory *memory, uint64_t bytes, uint64_t alignment, const char *name)
-{
-    if (bytes > memory->limit - memory->used) return 0;
-    const uint64_t base = global_reserve(memory, bytes, alignment);
-    struct allocation made = { .base = base, .bytes = bytes, .owned = true, .name = name };
-    made.host = base == 0 ? NULL : calloc(1, bytes == 0 ? 1 : bytes);
-    if (made.host != NULL && global_insert(memory, &made)) return base;
-    free(made.host);
-    return 0;
-}
-
-uint64_t global_map(struct global_memory *memory, uint64_t bytes, enum allocation_kind kind)
-{
-    const uint64_t size = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
-    if (bytes > memory->limit - memory->used) return 0;
-    const uint64_t base = global_reserve(memory, size, PAGE_BYTES);
-    if (base == 0) return 0;
-    void *place = (void *)(uintptr_t)base;
-    void *host = mmap(place, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-    if (host == MAP_FAILED) return 0;
-    const struct allocation made = { .base = base, .bytes = bytes, .host = host, .mapped = true,
-                                      .kind = (uint8_t)kind };
-    if (host == place && global_insert(memory, &made)) return base;
-    munmap(host, size);
-    return 0;
-}
-
-static struct allocation *search(const struct global_memory *memory, uint64_t address)
-{
-    uint32_t low = 0, high = memory->count;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (memory->allocation[middle].base <= address) low = middle + 1;
-        else high = middle;
-    }
-    return low == 0 ? NULL : &memory->allocation[low - 1];
-}
-
-bool global_release(struct global_memory *memory, uint64_t base)
-{
-    struct allocation *a = search(memory, base);
-    if (a == NULL || a->base != base) return false;
-    free_host(a);
-    memory->used -= a->bytes;
-    const size_t behind = (size_t)(memory->allocation + memory->count - (a + 1));
-    memmove(a, a + 1, behind * sizeof *a);
-    memory->count--;
-    return true;
-}
-
-const struct allocation *global_find(const struct global_memory *memory, uint64_t address)
-{
-    const struct allocation *a = search(memory, address);
-    return a != NULL && address - a->base < a->bytes ? a : NULL;
-}
-
-uint8_t *global_host(const struct global_memory *memory, uint64_t address, uint64_t bytes)
-{
-    const struct allocation *a = search(memory, address);
-    if (a == NULL || address - a->base > a->bytes || bytes > a->bytes - (address - a->base)) return NULL;
-    return a->host + (address - a->base);
-}
-
-/* ---- addresses of a warp ---- */
+#include "machine/core/global_memory.h"
+#include "machine/core/report.h"
 
 uint64_t variable_address(const struct warp *w, const struct variable *v)
 {
@@ -192,7 +75,7 @@ static uint8_t *in_global(struct warp *w, const struct insn *in, struct access *
 {
     const struct allocation *found = w->recent;
     if (found == NULL || address - found->base >= found->bytes) {
-        found = search(&w->cta->cluster->grid->machine->memory, address);
+        found = global_last_below(&w->cta->cluster->grid->machine->memory, address);
         if (found == NULL) {
             warp_fault(w, in, lane, REPORT_OUT_OF_BOUNDS, "%s %u bytes at global address 0x%llx, where nothing is allocated",
                        verb(a), a->bytes, (unsigned long long)address);

@@ -1,0 +1,19 @@
+/* Reports: what an instruction does wrong, as one block of text. */
+#ifndef CUDASIM_MACHINE_CORE_REPORT_H
+#define CUDASIM_MACHINE_CORE_REPORT_H
+
+#include "machine.h"
+
+/* Writes the grid's report (the first counts) and stops it. */
+__attribute__((format(printf, 5, 6)))
+trap warp_fault(struct warp *w, const struct insn *in, uint32_t lane, enum report_code code, const char *format, ...);
+const char *report_code_name(enum report_code code);
+/* True for the first report of the grid, which is kept: the caller fills grid->report. */
+bool report_begin(struct grid *grid);
+
+/* Text that grows in a buffer and stops at its end. */
+struct report_text { char *at; size_t left; };
+__attribute__((format(printf, 2, 3)))
+void report_add(struct report_text *t, const char *format, ...);
+
+#endif
