@@ -2,7 +2,7 @@
 #ifndef CUDASIM_CALIBRATE_FAMILIES_FAMILIES_H
 #define CUDASIM_CALIBRATE_FAMILIES_FAMILIES_H
 
-#include "calibrate/run/calibrate.h"
+#include "calibrate/forms/calibrate.h"
 
 calibration_family calibration_family_scalar, calibration_family_special;
 calibration_family calibration_family_mbarrier, calibration_family_ordering;

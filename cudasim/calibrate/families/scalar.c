@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "calibrate/run/bounds.h"
+#include "calibrate/forms/bounds.h"
 #include "families.h"
 #include "calibrate/forms/forms.h"
 #include "calibrate/forms/operands.h"

@@ -3,7 +3,7 @@
 #ifndef CUDASIM_CALIBRATE_FORMS_OPERANDS_H
 #define CUDASIM_CALIBRATE_FORMS_OPERANDS_H
 
-#include "calibrate/run/calibrate.h"
+#include "calibrate.h"
 #include "ptx/type.h"
 
 enum { LAYOUT_FIELDS = 32 };

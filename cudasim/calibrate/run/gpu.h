@@ -2,7 +2,7 @@
 #ifndef CUDASIM_CALIBRATE_RUN_GPU_H
 #define CUDASIM_CALIBRATE_RUN_GPU_H
 
-#include "calibrate.h"
+#include "calibrate/forms/calibrate.h"
 #include "driver/core/api.h"
 
 struct gpu {

@@ -2,7 +2,7 @@
 #ifndef CUDASIM_CALIBRATE_RUN_RESULT_H
 #define CUDASIM_CALIBRATE_RUN_RESULT_H
 
-#include "calibrate.h"
+#include "calibrate/forms/calibrate.h"
 
 enum outcome { OUTCOME_NONE, OUTCOME_RAN, OUTCOME_REFUSED, OUTCOME_FAULTED };
 

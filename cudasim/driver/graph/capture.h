@@ -2,7 +2,7 @@
 #ifndef CUDASIM_DRIVER_GRAPH_CAPTURE_H
 #define CUDASIM_DRIVER_GRAPH_CAPTURE_H
 
-#include "driver/stream/work.h"
+#include "work.h"
 
 struct capture {
     struct capture *next;

@@ -2,7 +2,7 @@
 #ifndef CUDASIM_DRIVER_GRAPH_GRAPH_H
 #define CUDASIM_DRIVER_GRAPH_GRAPH_H
 
-#include "driver/stream/work.h"
+#include "work.h"
 
 struct CUgraphNode_st {
     struct CUgraphNode_st *next;

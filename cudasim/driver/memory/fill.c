@@ -1,7 +1,7 @@
 /* Fills. */
 #include <string.h>
 
-#include "driver/stream/work.h"
+#include "driver/graph/work.h"
 #include "machine/core/global_memory.h"
 
 CUDASIM_EXPORT CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t count);

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver/stream/work.h"
+#include "driver/graph/work.h"
 #include "machine/check/dependent.h"
 #include "machine/run/schedules.h"
 

@@ -6,7 +6,7 @@
  * a B200 was seen to do (public measurements); the manual says only that rows go down by one, except the last. */
 #include "instructions/table/families.h"
 #include "machine/mma/matrix_descriptor.h"
-#include "machine/mma/tcgen05_copy.h"
+#include "machine/tensor/tcgen05_copy.h"
 #include "machine/tensor/tensor_pipe.h"
 #include "machine/profile/watch.h"
 #include "machine/core/random.h"

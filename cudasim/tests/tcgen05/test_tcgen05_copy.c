@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-#include "machine/mma/tcgen05_copy.h"
+#include "machine/tensor/tcgen05_copy.h"
 #include "tests/support/schedules.h"
 
 /* ---- pure ---- */

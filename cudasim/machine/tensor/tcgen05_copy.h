@@ -4,8 +4,8 @@
  * Packed elements of 4 or 6 bits become a byte each, an element of 4 bits in bits 5..2, one of 6 bits in bits 5..0.  The figures of
  * the manual are in no source at hand; the lanes, the bits and their order are those that public tests of TVM compare with a
  * B200. */
-#ifndef CUDASIM_MACHINE_MMA_TCGEN05_COPY_H
-#define CUDASIM_MACHINE_MMA_TCGEN05_COPY_H
+#ifndef CUDASIM_MACHINE_TENSOR_TCGEN05_COPY_H
+#define CUDASIM_MACHINE_TENSOR_TCGEN05_COPY_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* Instructions whose results the manual gives within an error. */
-#ifndef CUDASIM_CALIBRATE_RUN_BOUNDS_H
-#define CUDASIM_CALIBRATE_RUN_BOUNDS_H
+#ifndef CUDASIM_CALIBRATE_FORMS_BOUNDS_H
+#define CUDASIM_CALIBRATE_FORMS_BOUNDS_H
 
 #include "calibrate.h"
 

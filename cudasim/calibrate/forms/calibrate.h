@@ -11,8 +11,8 @@
  *     }
  *
  * and a line in families.c and CMakeLists.txt.  Nothing here may depend on time, addresses or the order of threads. */
-#ifndef CUDASIM_CALIBRATE_RUN_CALIBRATE_H
-#define CUDASIM_CALIBRATE_RUN_CALIBRATE_H
+#ifndef CUDASIM_CALIBRATE_FORMS_CALIBRATE_H
+#define CUDASIM_CALIBRATE_FORMS_CALIBRATE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* Work: what is given to a stream or stands in a graph's node. */
-#ifndef CUDASIM_DRIVER_STREAM_WORK_H
-#define CUDASIM_DRIVER_STREAM_WORK_H
+#ifndef CUDASIM_DRIVER_GRAPH_WORK_H
+#define CUDASIM_DRIVER_GRAPH_WORK_H
 
 #include "driver/core/driver.h"
 

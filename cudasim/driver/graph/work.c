@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver/graph/capture.h"
-#include "driver/graph/graph.h"
+#include "capture.h"
+#include "graph.h"
 
 void work_free(struct work *work)
 {

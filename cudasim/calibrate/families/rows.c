@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "calibrate/families/families.h"
-#include "forms.h"
+#include "families.h"
+#include "calibrate/forms/forms.h"
 
 bool calibration_reads(const struct calibration_case *one)
 {
