@@ -1,5 +1,5 @@
 /* From any layout to any other. */
-#include "layouts.h"
+#include "core/core.h"
 #include "request.h"
 
 #include <inttypes.h>

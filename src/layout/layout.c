@@ -1,4 +1,6 @@
 /* The table of layouts, the checks that all of them share, sizes and offsets. */
+#include "layout.h"
+
 #include "layouts.h"
 
 #include <inttypes.h>

@@ -1,5 +1,6 @@
 /* Layouts by name: "128x4", "linear:PITCH", "tiles:ROWSxCOLUMNS", and names that other libraries use. */
-#include "layouts.h"
+#include "core/core.h"
+#include "layout.h"
 
 #include <stdio.h>
 #include <strings.h>

@@ -2,28 +2,8 @@
 #ifndef BSMI_BLOCK_H
 #define BSMI_BLOCK_H
 
-#include "blockscale/quantize.h"
-#include "clamp.h"
 #include "matrix/matrix.h"
-
-struct bsmi_recipe;                       /* one row of recipes.c: name, scale type, scale-code rule */
-struct bsmi_preset_rule;                  /* one row of presets.c */
-
-/* Everything about a block that is fixed for a matrix. */
-struct bsmi_block_quantizer {
-    const struct bsmi_recipe *recipe;
-    bsm_element element;
-    bsm_scale scale;                      /* E8M0 or UE4M3 */
-    bsm_rounding rounding;
-    uint64_t seed;
-    bsm_nonfinite nonfinite;
-    double tensor_scale;                  /* 1: none */
-    bool tensor_scale_divides;            /* value = element * scale / tensor_scale */
-    bsm_real source;                      /* the type of the numbers; fp64: more bits, and other exponents, than fp32 */
-    const struct bsmi_preset_rule *preset;   /* NULL: none */
-    struct bsmi_clamp clamp;
-    uint8_t smallest_scale;
-};
+#include "quantizer.h"
 
 /* What quantizing counted; added up over blocks and threads. */
 struct bsmi_block_stats {

@@ -2,7 +2,7 @@
 #ifndef BSMI_PRESETS_H
 #define BSMI_PRESETS_H
 
-#include "block.h"
+#include "blockscale/quantize.h"
 
 enum bsmi_rounding_of_preset {
     BSMI_TIES_TO_EVEN,

@@ -2,7 +2,7 @@
 #ifndef BSMI_RECIPES_H
 #define BSMI_RECIPES_H
 
-#include "block.h"
+#include "quantizer.h"
 
 /* What a recipe sees of a block.  amax is the largest finite magnitude, and > 0: zero blocks never reach a recipe. */
 struct bsmi_block_view {
@@ -17,7 +17,7 @@ struct bsmi_recipe {
     const char *name;                     /* "rceil"; bsm_recipe_from_name reads it back */
     bsm_scale scale;                      /* the scale type it gives; BSM_UNSCALED in the row of BSM_RECIPE_DEFAULT */
     uint8_t (*scale_code)(const struct bsmi_block_quantizer *quantizer, const struct bsmi_block_view *block);
-    /* Whether kernels.h computes it too: any e8m0 scale that amax alone gives and that doubles with it, r / 6 to nearest, and
+    /* Whether the kernels (kernels/table.h) compute it too: any e8m0 scale that amax alone gives and that doubles with it, r / 6 to nearest, and
      * what is searched for e2m1 without a tensor scale. */
     bool in_kernels;
     bool searches;                        /* it tries scales on the numbers of a row: not for squares, nor for D of a product */
