@@ -8,7 +8,7 @@ SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file_
 
 
 def name_of(kernels):
-    """sm90/kernels/gemm_small: what embedded.c calls it."""
+    """sm90/kernels/shared_memory_small: what embedded.c calls it."""
     return re.sub(r"\W", "_", kernels)
 
 

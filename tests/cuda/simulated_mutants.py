@@ -3,6 +3,7 @@ a wrong result notice it?"""
 import concurrent.futures
 import functools
 import json
+import glob
 import os
 import re
 import shlex
@@ -51,39 +52,41 @@ KERNELS = {
                                 "test_gpu_products --only plain_kernel_has_the_cpus_bits"]),
     "bsmi_group_tables": ("simt_sums", ["test_gpu_contract --only batches_and_groups"]),
 }
-SM90 = os.path.join(HERE, "../../src/cuda/sm90")
+INSTANCES = ""
+for header in sorted(glob.glob(os.path.join(HERE, "../../src/cuda/sm90/kernels/*_instances.h"))):
+    with open(header, encoding="utf-8") as text:
+        INSTANCES += text.read()
 
 
-def names_in(file, table):
-    """The instances of a table of gemm_instances.h or register_instances.h."""
-    with open(os.path.join(SM90, file), encoding="utf-8") as text:
-        rows = re.search(r"BSMI_SM90_%s\(X\)((?:[ \\\n]+X\(.*)+)" % table, text.read()).group(1)
+def names_in(table):
+    """The instances of a table of src/cuda/sm90/kernels."""
+    rows = re.search(r"BSMI_SM90_%s\(X\)((?:[ \\\n]+X\(.*)+)" % table, INSTANCES).group(1)
     return re.findall(r"X\((\w+),", rows)
 
 
 for table in "LARGE", "SMALL":
-    for name in names_in("gemm_instances.h", "GEMM_" + table):
-        KERNELS[f"bsmi_gemm_{name}"] = (f"sm90_kernels_gemm_{table.lower()}", GEMM)
+    for name in names_in("GEMM_" + table):
+        KERNELS[f"bsmi_gemm_{name}"] = (f"sm90_kernels_shared_memory_{table.lower()}", GEMM)
 DECODING = ["test_gpu_decoding --only " + case for case in ("every_format", "long_rows", "whole_tiles", "edges", "scales_and_codes_of_any_size",
                                                             "operands_of_every_kind", "wide_tiles")]
 for code, file in ("bytes", "bytes"), ("mxfp4", "nibbles"), ("nvfp4", "nibbles"):
-    for name in names_in("gemm_instances.h", "DECODING") + names_in("gemm_instances.h", "DECODING_BYTES" if file == "bytes" else "WIDE_DECODING"):
+    for name in names_in("DECODING") + names_in("DECODING_BYTES" if file == "bytes" else "WIDE_DECODING"):
         KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_kernels_decoding_{file}", DECODING)
-for name in names_in("integer_instances.h", "GEMM_INTEGERS"):
+for name in names_in("GEMM_INTEGERS"):
     for rows in "integers", "rest":
-        KERNELS[f"bsmi_gemm_{rows}_{name}"] = ("sm90_kernels_gemm_integers", ["test_gpu_integers --only " + case for case in (
+        KERNELS[f"bsmi_gemm_{rows}_{name}"] = ("sm90_kernels_shared_memory_int8", ["test_gpu_integers --only " + case for case in (
             "which_rows_fit", "edges", "stored_by_boxes", "operands_of_every_kind", "epilogues")])
-for name in names_in("stream_instances.h", "STREAM"):
+for name in names_in("STREAM"):
     KERNELS[f"bsmi_gemm_stream_{name}"] = ("sm90_kernels_decoding_stream", ["test_gpu_decoding --only streams", "test_gpu_decoding --only edges"])
 for code in "mxfp4", "nvfp4":
-    for name in names_in("register_instances.h", "REGISTERS") + names_in("register_instances.h", "TURNS"):
+    for name in names_in("REGISTERS") + names_in("TURNS"):
         KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_kernels_register_{code}", ["test_gpu_decoding --only " + case for case in (
             "every_format", "long_rows", "wide_tiles", "decoded_in_registers", "whole_tiles", "operands_of_every_kind", "edges", "epilogues")])
-    for name in names_in("packed_instances.h", "PACKED"):
+    for name in names_in("PACKED"):
         KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_kernels_packed_{code}", ["test_gpu_panels --only bits_are_the_same", "test_gpu_panels --only contract"])
 KERNELS["bsmi_pack"] = ("sm90_kernels_pack", ["GEMM_INSTANCE=bsmi_gemm_mxfp4_16x64_packed test_gpu_panels --only bits_are_the_same"])
-for name in names_in("fast_instances.h", "FAST"):
-    KERNELS[f"bsmi_gemm_fast_{name}"] = ("sm90_kernels_gemm_fast", ["test_gpu_fast --only " + case for case in (
+for name in names_in("FAST"):
+    KERNELS[f"bsmi_gemm_fast_{name}"] = ("sm90_kernels_shared_memory_fp8", ["test_gpu_fast --only " + case for case in (
         "scales_of_any_size", "stored_by_boxes", "whole_numbers_are_exact", "error_is_within_the_bound", "same_bits_for_every_m")])
 KERNELS["bsmi_refold"] = ("quantize_fp8_requantize", ["test_device_refold --only " + case for case in (
     "every_code_at_every_distance", "every_layout", "long_rows", "every_format_and_packing")] + ["test_gpu_fast --only whole_numbers_are_exact"])
@@ -113,13 +116,13 @@ for kind, formats in ("mxf8f6f4", "mxfp8_e4m3 mxfp4"), ("mxf4", "mxfp4 mxfp4"), 
     for rows, columns, ctas, _ in simulated_grid.tiles_of(kind):
         KERNELS[f"bsmi_gemm_{kind}_{rows}x{columns}"] = (f"sm100_gemm_{kind}", tests_of(kind, formats, rows, columns, ctas))
 # Left out of the tests' programs: to read them takes longer than a test.
-SPARED = ["sm90/kernels/decoding_bytes", "sm90/kernels/decoding_nibbles", "sm90/kernels/decoding_stream", "sm90/kernels/gemm_fast", "sm90/kernels/gemm_integers", "sm90/kernels/gemm_large",
+SPARED = ["sm90/kernels/decoding_bytes", "sm90/kernels/decoding_nibbles", "sm90/kernels/decoding_stream", "sm90/kernels/shared_memory_fp8", "sm90/kernels/shared_memory_int8", "sm90/kernels/shared_memory_large",
           "sm90/kernels/register_mxfp4", "sm90/kernels/register_nvfp4", "sm90/kernels/packed_mxfp4", "sm90/kernels/packed_nvfp4",
           "sm100/gemm_f16", "sm100/gemm_mxf4", "sm100/gemm_mxf4nvf4", "sm100/gemm_mxf8f6f4"]
 # But by these.  Without mxf4, test_gpu_codes is skipped; tests of panels ask the kernels of both formats.
 WANTED = {"dequantize_decode": ["sm90_kernels_decoding_nibbles"],
           "dequantize_decode_plain": ["sm90_kernels_decoding_nibbles", "sm90_kernels_decoding_bytes", "sm90_kernels_packed_mxfp4", "sm90_kernels_packed_nvfp4"],
-          "dequantize_int8_rows": ["sm90_kernels_gemm_integers"], "quantize_fp8_requantize": ["sm90_kernels_gemm_fast"], "sm100_gemm_f16": ["sm100_gemm_mxf4"],
+          "dequantize_int8_rows": ["sm90_kernels_shared_memory_int8"], "quantize_fp8_requantize": ["sm90_kernels_shared_memory_fp8"], "sm100_gemm_f16": ["sm100_gemm_mxf4"],
           "sm100_gemm_mxf8f6f4": ["sm100_gemm_mxf4"], "sm100_gemm_mxf4nvf4": ["sm100_gemm_mxf4"]}
 both = ["sm90_kernels_packed_mxfp4", "sm90_kernels_packed_nvfp4"]
 WANTED.update((file, both) for file in both)

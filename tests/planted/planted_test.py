@@ -55,8 +55,8 @@ DEADLINE = 45                                # seconds for one run of a test pro
 LIMIT = 900                                            # seconds for a compiler
 # Of the build's kernels, those that bugs are caught with; the fewer there are, the sooner a context is made.
 # gemm_fast has clusters, pack those that read panels.
-KERNELS = ["dequantize/", "epilogue/", "quantize/", "scales/", "simt/", "sm90/kernels/gemm_small",
-           "sm90/kernels/gemm_fast", "sm90/kernels/pack"]
+KERNELS = ["dequantize/", "epilogue/", "quantize/", "scales/", "simt/", "sm90/kernels/shared_memory_small",
+           "sm90/kernels/shared_memory_fp8", "sm90/kernels/pack"]
 
 
 class Bug:

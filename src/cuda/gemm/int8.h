@@ -1,4 +1,4 @@
-/* MXFP4 times MXFP4 as integers of 8 bits: the rows that the kernels of sm90/kernels/gemm_integers multiply. */
+/* MXFP4 times MXFP4 as integers of 8 bits: the rows that the kernels of sm90/kernels/shared_memory_int8 multiply. */
 #ifndef BSMI_CUDA_INTEGERS_H
 #define BSMI_CUDA_INTEGERS_H
 

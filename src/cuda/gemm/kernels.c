@@ -1,12 +1,10 @@
 /* The tables of kernels. */
 #include "kernels.h"
 #include "cuda/sm100/gemm_instances.h"
-#include "cuda/sm90/kernels/fast_instances.h"
-#include "cuda/sm90/kernels/gemm_instances.h"
-#include "cuda/sm90/kernels/integer_instances.h"
+#include "cuda/sm90/kernels/fused_dequantization_instances.h"
 #include "cuda/sm90/kernels/packed_instances.h"
 #include "cuda/sm90/kernels/register_instances.h"
-#include "cuda/sm90/kernels/stream_instances.h"
+#include "cuda/sm90/kernels/shared_memory_instances.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -21,14 +19,14 @@ const struct bsmi_cuda_kernel bsmi_cuda_kernels[BSMI_KERNEL_COUNT] = {
  * what is left out, too. */
 #define ROW(in_file, kind, left_out, name, function, rows, columns, groups, cluster_rows, cluster_columns, stages, d_box)                         \
     { name, function, in_file, kind, false, rows, columns, cluster_rows, cluster_columns, 128 * ((groups) + 1),                                       \
-      (stages) * (((rows) + (columns)) * BSMI_K_STEP * 2 + 16) + (groups) * 8 * BSMI_GEMM_D_BOX_ROWS * (d_box),                          \
+      BSMI_SM90_SHARED_MEMORY_BYTES(rows, columns, groups, stages, d_box),                          \
       (rows) / (cluster_columns), (columns) / (cluster_rows), BSMI_GEMM_D_BOX_ROWS, d_box, BSMI_DECODES_NONE, 0, false, false, (left_out) && (groups) == 2, false },
-#define LARGE(tile, ...) ROW("sm90/kernels/gemm_large", BSMI_GEMM_BF16, false, "cuda_wgmma_" #tile, "bsmi_gemm_" #tile, __VA_ARGS__)
-#define SMALL(tile, ...) ROW("sm90/kernels/gemm_small", BSMI_GEMM_BF16, true, "cuda_wgmma_" #tile, "bsmi_gemm_" #tile, __VA_ARGS__)
-#define INTEGERS(tile, ...) ROW("sm90/kernels/gemm_integers", BSMI_GEMM_INTEGERS, false, "cuda_wgmma_integers_" #tile, "bsmi_gemm_integers_" #tile, __VA_ARGS__)
-#define REST(tile, ...) ROW("sm90/kernels/gemm_integers", BSMI_GEMM_BF16, false, "cuda_wgmma_rest_" #tile, "bsmi_gemm_rest_" #tile, __VA_ARGS__)
+#define LARGE(tile, ...) ROW("sm90/kernels/shared_memory_large", BSMI_GEMM_BF16, false, "cuda_wgmma_" #tile, "bsmi_gemm_" #tile, __VA_ARGS__)
+#define SMALL(tile, ...) ROW("sm90/kernels/shared_memory_small", BSMI_GEMM_BF16, true, "cuda_wgmma_" #tile, "bsmi_gemm_" #tile, __VA_ARGS__)
+#define INTEGERS(tile, ...) ROW("sm90/kernels/shared_memory_int8", BSMI_GEMM_INTEGERS, false, "cuda_wgmma_integers_" #tile, "bsmi_gemm_integers_" #tile, __VA_ARGS__)
+#define REST(tile, ...) ROW("sm90/kernels/shared_memory_int8", BSMI_GEMM_BF16, false, "cuda_wgmma_rest_" #tile, "bsmi_gemm_rest_" #tile, __VA_ARGS__)
 
-#define FAST(tile, ...) ROW("sm90/kernels/gemm_fast", BSMI_GEMM_FAST, false, "cuda_wgmma_fast_" #tile, "bsmi_gemm_fast_" #tile, __VA_ARGS__)
+#define FAST(tile, ...) ROW("sm90/kernels/shared_memory_fp8", BSMI_GEMM_FAST, false, "cuda_wgmma_fast_" #tile, "bsmi_gemm_fast_" #tile, __VA_ARGS__)
 
 /* The same of Blackwell's; `blocks` of scales and `words` for each column as in sm100/gemm_config.cuh, which checks the sum.  Without boxes
  * of D the rows of the instruction are B's. */

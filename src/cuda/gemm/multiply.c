@@ -5,7 +5,7 @@
 #include "cuda/driver/launch.h"
 #include "cuda/driver/matrix.h"
 #include "plain_dequantization.h"
-#include "cuda/sm90/kernels/stream_instances.h"
+#include "cuda/sm90/kernels/fused_dequantization_instances.h"
 
 struct run {
     struct bsmi_cuda_queue queue;

@@ -1,8 +1,8 @@
 /* What one instance of the decoding GEMM kernels consists of: sizes, shared memory, barriers, tiles. */
 #pragma once
 
-#include "gemm_config.cuh"
-#include "stream_instances.h"
+#include "cuda/sm90/mainloop/shared_memory_config.cuh"
+#include "fused_dequantization_instances.h"
 
 /* What B's rows hold, and how far 128 bytes of a row reach.  Scales lie as 128x4 (docs/guide/layouts.md): pieces of 512 bytes, each four scale
  * columns of 128 rows. */

@@ -16,7 +16,7 @@
 #include "decoding_consumer.cuh"
 #include "cuda/sm90/operand/decoding_decoder.cuh"
 #include "cuda/sm90/pipeline/decoding_producer.cuh"
-#include "gemm.cuh"
+#include "cuda/sm90/pipeline/persistent.cuh"
 
 /* full: the producer's arrival and its bytes, and one of each warp that decodes a part of the step.  The decoders' ring: a warp arrives
  * for each of its steps. */
@@ -63,5 +63,5 @@ template <class CONFIG> struct decoding_roles {
         bsmi_gemm_##codes##_##tile(const __grid_constant__ bsmi_gemm_parameters p)                                       \
     {                                                                                                                    \
         using CONFIG = decoding_config<codes_##codes, rows, cluster_columns, decoders, stages, code_stages>;             \
-        gemm<CONFIG, decoding_roles<CONFIG>>(p);                                                                         \
+        run_persistent<CONFIG, decoding_roles<CONFIG>>(p, p);\
     }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cuda/sm90/epilogue/decoding_epilogue.cuh"
-#include "gemm_consumer.cuh"
+#include "shared_memory_consumer.cuh"
 
 /* What a thread keeps from step to step: computing it again in each takes longer than the products of few rows. */
 struct decoded_operands {
@@ -43,7 +43,7 @@ __device__ static inline void multiply_decoded(decoded_sums<CONFIG> &sums, const
     wgmma_commit_group();
 }
 
-/* The sums of a tile, K ascending, 16 columns at a time, as sum_tile of gemm_consumer.cuh makes them. */
+/* The sums of a tile, K ascending, 16 columns at a time, as sum_tile of shared_memory_consumer.cuh makes them. */
 template <class CONFIG>
 __device__ static inline void sum_decoded(decoded_sums<CONFIG> &sums, const decoded_operands &o, gemm_ring<CONFIG> &ring, int32_t steps)
 {

@@ -15,7 +15,7 @@
 #include "cuda/sm90/epilogue/decoding_epilogue.cuh"
 #include "cuda/sm90/operand/decoding_fragments.cuh"
 #include "cuda/sm90/pipeline/decoding_producer.cuh"
-#include "gemm.cuh"
+#include "cuda/sm90/pipeline/persistent.cuh"
 
 /* full: the producer's arrival and its bytes.  empty: each consumer warpgroup of each CTA of the cluster, all of which get this CTA's part
  * of A's rows.  Codes are read by all warps of the consumers. */
@@ -130,7 +130,7 @@ __device__ static inline bool step_fragments(const bsmi_gemm_parameters &p, deco
     return true;
 }
 
-/* The sums of a tile, K ascending, 16 columns at a time, as sum_tile of gemm_consumer.cuh makes them. */
+/* The sums of a tile, K ascending, 16 columns at a time, as sum_tile of shared_memory_consumer.cuh makes them. */
 template <class CONFIG>
 __device__ static inline void sum_fragments(const bsmi_gemm_parameters &p, decoded_sums<CONFIG> &sums, const wide_operand &o,
                                             const fragment_reader &reader, wide_place<CONFIG> &place, uint32_t shared, int32_t steps)
@@ -195,5 +195,5 @@ template <class CONFIG> struct wide_roles {
         bsmi_gemm_##codes##_##tile(const __grid_constant__ bsmi_gemm_parameters p)                                       \
     {                                                                                                                    \
         using CONFIG = wide_config<codes_##codes, rows, cluster_columns, stages, code_stages>;                           \
-        gemm<CONFIG, wide_roles<CONFIG>>(p);                                                                             \
+        run_persistent<CONFIG, wide_roles<CONFIG>>(p, p);\
     }

@@ -89,7 +89,7 @@ __device__ static inline void sum_pair(float (&sums)[CONFIG::PRODUCT_SUMS], regi
     multiply_step<CONFIG>(sums, odd, a + STEP);
 }
 
-/* The sums of a tile, K ascending, 16 columns at a time, as sum_tile of gemm_consumer.cuh makes them.  SPECIAL: for all four warps alike. */
+/* The sums of a tile, K ascending, 16 columns at a time, as sum_tile of shared_memory_consumer.cuh makes them.  SPECIAL: for all four warps alike. */
 template <class CONFIG, bool SPECIAL>
 __device__ static inline void sum_registers(float (&sums)[CONFIG::PRODUCT_SUMS], register_place<CONFIG> &at, int32_t steps)
 {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "decoding_codes.cuh"
-#include "cuda/sm90/mainloop/gemm_consumer.cuh"
+#include "cuda/sm90/mainloop/shared_memory_consumer.cuh"
 
 /* Where a decoder is in both rings: at its next step. */
 template <class CONFIG> struct decoder_place {

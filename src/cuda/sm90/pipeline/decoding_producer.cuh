@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cuda/sm90/kernels/decoding_config.cuh"
-#include "gemm_producer.cuh"
+#include "shared_memory_producer.cuh"
 
 /* 128 bytes of the rows of B, and the pieces of scales that belong to the columns that there are: left, of the segment, in steps. */
 template <class CONFIG>

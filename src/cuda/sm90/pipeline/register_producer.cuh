@@ -1,7 +1,7 @@
 /* The producer: one thread a CTA, which loads rows of A and codes of B.  Steps come in pairs: one behind the last is zeros. */
 #pragma once
 
-#include "gemm_producer.cuh"
+#include "shared_memory_producer.cuh"
 #include "cuda/sm90/kernels/register_config.cuh"
 
 __device__ static inline int32_t paired_steps(const bsmi_gemm_parameters &p) { return (p.segments[0].blocks + 1) & ~1; }

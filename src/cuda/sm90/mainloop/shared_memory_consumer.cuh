@@ -5,23 +5,19 @@
 #pragma once
 
 #include "cuda/epilogue/gemm_store.cuh"
-#include "cuda/sm90/kernels/gemm_config.cuh"
 #include "cuda/sm90/epilogue/fallback_rows.cuh"
+#include "shared_memory_config.cuh"
 
-/* This warpgroup reads nothing of the stage any more: says so to every CTA that fills it.  One thread of the warpgroup for each. */
+/* This warpgroup reads nothing of the stage any more: it notifies every CTA that fills the stage, those of its row and of
+ * its column of the cluster, by one thread for each. */
 template <class CONFIG> __device__ static inline void release_stage(uint32_t shared, uint32_t stage, gemm_cta cta)
 {
     const uint32_t thread = threadIdx.x % 128, empty = empty_barrier<CONFIG>(shared, stage);
-    if (CONFIG::CLUSTER == 1) {
-        if (thread == 0) mbarrier_arrive(empty);
-        return;
-    }
     const gemm_cta to = gemm_cta_of<CONFIG>(thread);
-    if (thread < CONFIG::CLUSTER && (to.row == cta.row || to.column == cta.column))
-        mbarrier_arrive_cluster(mapa_shared_cluster(empty, thread));
+    if (CONFIG::CLUSTER == 1) release_stage<CONFIG>(empty, thread == 0);
+    else if (thread < CONFIG::CLUSTER && (to.row == cta.row || to.column == cta.column))
+        release_stage<CONFIG>(mapa_shared_cluster(empty, thread), true);
 }
-
-template <class CONFIG> __device__ static inline uint32_t stage_before(uint32_t stage) { return stage == 0 ? CONFIG::STAGES - 1 : stage - 1; }
 
 /* One step of K: four products of 32 bytes of columns for each block of 64 rows.  PRODUCT: wgmma_bf16, or wgmma_s8, whose sums are s32. */
 template <class CONFIG, template <int> class PRODUCT, class SUM>
@@ -143,7 +139,7 @@ __device__ static inline void finish_part(const bsmi_gemm_parameters &p, const g
 
 /* Of the warpgroup's 64 rows what bf16 leaves out, once the rest is stored; where its boxes were.  k is 0 where another kernel does it. */
 template <class CONFIG>
-__device__ static inline void finish_left_out(const bsmi_gemm_parameters &p, gemm_tile tile, uint32_t group, const tile_exponents<CONFIG> &of,
+__device__ static inline void finish_fallback(const bsmi_gemm_parameters &p, gemm_tile tile, uint32_t group, const tile_exponents<CONFIG> &of,
                                               const gemm_boxes &boxes)
 {
     const uint32_t thread = threadIdx.x % 128, rows = boxes.table + (uint32_t)sizeof(left_out_memory), columns = rows + 64 * 4;
@@ -164,25 +160,23 @@ __device__ static inline void finish_left_out(const bsmi_gemm_parameters &p, gem
     compute_left_out(p, tile, (left_out_memory *)__cvta_shared_to_generic(boxes.table), 64, CONFIG::COLUMNS, rows, columns, boxes.barrier);
 }
 
-template <class CONFIG>
+/* OPERAND: the type of A's and B's rows, which says how a tile is summed (operand/). */
+template <class CONFIG, class OPERAND>
 __device__ static inline void consume(const bsmi_gemm_parameters &p, uint32_t shared, gemm_cta cta, uint32_t group)
 {
-    float sums[CONFIG::BLOCKS][CONFIG::SUMS];
     gemm_ring<CONFIG> ring = { 0, 0 };
     gemm_boxes boxes = gemm_boxes_of<CONFIG>(shared, group);
     const gemm_finish finish = gemm_finish_of(p);
-    const int64_t tiles = gemm_tiles(p), step = gridDim.x / CONFIG::CLUSTER;
-    int32_t k_steps = 0;
-    for (int32_t s = 0; s < p.segment_count; s++) k_steps += p.segments[s].blocks;
-    for (int64_t number = blockIdx.x / CONFIG::CLUSTER; number < tiles; number += step) {
-        const gemm_tile tile = gemm_tile_of<CONFIG>(p, number, cta);
-        if (number < step) griddepcontrol_wait();             /* exponents are another kernel's */
+    const int32_t steps = steps_of_k(p);
+    for_each_tile<CONFIG>(p, cta, [&](const gemm_tile &tile, bool is_first) {
+        if (is_first) griddepcontrol_wait();                  /* exponents are another kernel's */
         const tile_exponents<CONFIG> exponents = tile_exponents_of<CONFIG>(p, tile, group);
-        sum_tile<CONFIG, wgmma_bf16>(sums, shared, ring, cta, group, k_steps);
+        float sums[CONFIG::BLOCKS][CONFIG::SUMS];
+        OPERAND::template sum<CONFIG>(sums, shared, ring, cta, group, steps);
 #pragma unroll
         for (int block = 0; block < CONFIG::BLOCKS; block++)
             finish_part<CONFIG>(p, finish, part_of<CONFIG>(tile, group, block), exponents, block, boxes, sums[block]);
-        if constexpr (CONFIG::COMPUTES_LEFT_OUT) finish_left_out<CONFIG>(p, tile, group, exponents, boxes);
-    }
+        if constexpr (CONFIG::COMPUTES_FALLBACK) finish_fallback<CONFIG>(p, tile, group, exponents, boxes);
+    });
     boxes_are_read();
 }
