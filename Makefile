@@ -154,10 +154,10 @@ test-gpu-sanitizer:
 planted-cuda:
 	@scripts/need $(tools) python3
 	@$(call build,release)
-	@tests/cuda/planted.py build/release
+	@tests/cuda/planted/planted.py build/release
 
-simulated     = tests/cuda/simulated.py prepare build/release build/simulated && \
-	    tests/cuda/simulated.py run build/simulated build/simulated.log --jobs $(JOBS) $(if $(SIM_SECONDS),--seconds $(SIM_SECONDS))
+simulated     = tests/cuda/simulated/simulated.py prepare build/release build/simulated && \
+	    tests/cuda/simulated/simulated.py run build/simulated build/simulated.log --jobs $(JOBS) $(if $(SIM_SECONDS),--seconds $(SIM_SECONDS))
 
 test-sim-full:
 	@scripts/need $(tools) python3

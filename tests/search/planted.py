@@ -19,7 +19,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(HERE, ".."))
-sys.path.insert(0, os.path.join(HERE, "..", "cuda"))
+sys.path.insert(0, os.path.join(HERE, "..", "cuda", "planted"))
 import bugs as planted_bugs                            # noqa: E402
 import relink                                          # noqa: E402
 

@@ -1,5 +1,5 @@
 /* The two descriptors of tcgen05, built from named fields: where a matrix lies in shared memory (PTX ISA 9.7.16.4.1), and what an
- * instruction multiplies (9.7.16.4.2).  Plain functions for host and device: tests/cuda/test_descriptors.c holds them to the
+ * instruction multiplies (9.7.16.4.2).  Plain functions for host and device: tests/cuda/ptx/test_descriptors.c holds them to the
  * manual's examples.  Nothing is checked here; illegal values give illegal descriptors. */
 #ifndef BSMI_PTX_DESCRIPTORS_H
 #define BSMI_PTX_DESCRIPTORS_H

@@ -1,0 +1,294 @@
+"""Takes fences, waits, arrives, commits and barriers out of the CUDA kernels, one at a time, and runs tests on cudasim: does a report or
+a wrong result notice it?"""
+import concurrent.futures
+import functools
+import json
+import glob
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "../planted"), os.path.join(HERE, "../..")]
+import process
+import relink
+import simulated_grid
+from fatbin import ptx_of
+
+PARTS = ["mutants"]
+# entry: fatbin, tests in the order in which they are tried: the quick ones first
+GEMM = ["test_gemm --only factors", "test_gemm --only exponents", "test_gemm --only boxes_of_the_tile_before", "test_gemm --only groups",
+        "test_gemm --only edges", "test_gpu_epilogues --only special_numbers", "test_gpu_decoding --only left_out_by_the_kernel"]
+KERNELS = {
+    "bsmi_decode": ("dequantize_decode", ["test_device_decode --only every_quick_way", "test_device_decode --only spans", "test_gpu_contract --only factors_and_addends",
+                                      "test_device_decode --only every_format_and_packing", "test_device_decode --only every_layout",
+                                      "test_gpu_decoding --only scales_and_codes_of_any_size"]),
+    "bsmi_decode_plain": ("dequantize_decode_plain", ["test_device_decode --only plain_operands", "test_gpu_decoding --only far_scales_in_few_places",
+                                                  "test_gpu_decoding --only scales_and_codes_of_any_size",
+                                                  "test_gpu_decoding --only operands_of_every_kind",
+                                                  "test_gpu_panels --only bits_are_the_same"]),
+    "bsmi_quantize": ("quantize_quantize", ["test_device_quantize --only quick_ways", "test_device_quantize --only every_scale_of_an_amax",
+                                          "test_gpu_contract --only quantizing_and_back",
+                                          "test_device_quantize --only every_recipe_and_option"]),
+    "bsmi_quantize_policies": ("quantize_policies", ["test_device_quantize --only policies"]),
+    "bsmi_quantize_both": ("quantize_row_and_column", ["test_device_quantize_both --only " + case for case in ("chunks", "bands", "every_format_with_every_other",
+                                                                                                           "tensor_scales_of_an_amax")]),
+    "bsmi_quantize_both_powers": ("quantize_row_and_column", ["test_device_quantize_both --only powers"]),
+    "bsmi_quantize_both_quotients": ("quantize_row_and_column", ["test_device_quantize_both --only quotients"]),
+    "bsmi_order_scales": ("quantize_row_and_column", ["CUDASIM_SMS=4 test_device_quantize_both --only " + case for case in ("powers", "quotients")]),
+    "bsmi_amax": ("quantize_quantize", ["test_gpu_contract --only quantizing_and_back"]),
+    "bsmi_convert_scales": ("scales_scales", ["test_device_scales --only whole_units", "test_gpu_contract --only scales_from_layout_to_layout",
+                                              "test_device_scales --only every_layout_to_every_other"]),
+    "bsmi_clear_padding": ("scales_scales", ["test_gpu_contract --only quantized_outputs"]),
+    "bsmi_dequantize": ("dequantize_dequantize", ["test_device_dequantize --only every_quick_way", "test_device_dequantize --only every_scale_with_every_code",
+                                              "test_gpu_contract --only quantizing_and_back",
+                                              "test_device_dequantize --only every_format_packing_and_type"]),
+    "bsmi_finish": ("epilogue_finish", ["test_gpu_epilogues"]),
+    "bsmi_sums": ("simt_sums", ["test_gpu_contract --only extreme_scales", "test_gpu_contract --only batches_and_groups",
+                                "test_gpu_products --only plain_kernel_has_the_cpus_bits"]),
+    "bsmi_group_tables": ("simt_sums", ["test_gpu_contract --only batches_and_groups"]),
+}
+INSTANCES = ""
+for header in sorted(glob.glob(os.path.join(HERE, "../../../src/cuda/sm90/kernels/*_instances.h"))):
+    with open(header, encoding="utf-8") as text:
+        INSTANCES += text.read()
+
+
+def names_in(table):
+    """The instances of a table of src/cuda/sm90/kernels."""
+    rows = re.search(r"BSMI_SM90_%s\(X\)((?:[ \\\n]+X\(.*)+)" % table, INSTANCES).group(1)
+    return re.findall(r"X\((\w+),", rows)
+
+
+for table in "LARGE", "SMALL":
+    for name in names_in("GEMM_" + table):
+        KERNELS[f"bsmi_gemm_{name}"] = (f"sm90_kernels_shared_memory_{table.lower()}", GEMM)
+DECODING = ["test_gpu_decoding --only " + case for case in ("every_format", "long_rows", "whole_tiles", "edges", "scales_and_codes_of_any_size",
+                                                            "operands_of_every_kind", "wide_tiles")]
+for code, file in ("bytes", "bytes"), ("mxfp4", "nibbles"), ("nvfp4", "nibbles"):
+    for name in names_in("DECODING") + names_in("DECODING_BYTES" if file == "bytes" else "WIDE_DECODING"):
+        KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_kernels_decoding_{file}", DECODING)
+for name in names_in("GEMM_INTEGERS"):
+    for rows in "integers", "rest":
+        KERNELS[f"bsmi_gemm_{rows}_{name}"] = ("sm90_kernels_shared_memory_int8", ["test_gpu_integers --only " + case for case in (
+            "which_rows_fit", "edges", "stored_by_boxes", "operands_of_every_kind", "epilogues")])
+for name in names_in("STREAM"):
+    KERNELS[f"bsmi_gemm_stream_{name}"] = ("sm90_kernels_decoding_stream", ["test_gpu_decoding --only streams", "test_gpu_decoding --only edges"])
+for code in "mxfp4", "nvfp4":
+    for name in names_in("REGISTERS") + names_in("TURNS"):
+        KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_kernels_register_{code}", ["test_gpu_decoding --only " + case for case in (
+            "every_format", "long_rows", "wide_tiles", "decoded_in_registers", "whole_tiles", "operands_of_every_kind", "edges", "epilogues")])
+    for name in names_in("PACKED"):
+        KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_kernels_packed_{code}", ["test_gpu_panels --only bits_are_the_same", "test_gpu_panels --only contract"])
+KERNELS["bsmi_pack"] = ("sm90_kernels_pack", ["GEMM_INSTANCE=bsmi_gemm_mxfp4_16x64_packed test_gpu_panels --only bits_are_the_same"])
+for name in names_in("FAST"):
+    KERNELS[f"bsmi_gemm_fast_{name}"] = ("sm90_kernels_shared_memory_fp8", ["test_gpu_fast --only " + case for case in (
+        "scales_of_any_size", "stored_by_boxes", "whole_numbers_are_exact", "error_is_within_the_bound", "same_bits_for_every_m")])
+KERNELS["bsmi_refold"] = ("quantize_fp8_requantize", ["test_device_refold --only " + case for case in (
+    "every_code_at_every_distance", "every_layout", "long_rows", "every_format_and_packing")] + ["test_gpu_fast --only whole_numbers_are_exact"])
+KERNELS["bsmi_integers"] = ("dequantize_int8_rows", ["CUDASIM_SMS=2 test_gpu_integers --only " + case for case in ("which_rows_fit", "edges")])
+# Blackwell's, on as few SMs as a cluster has, so that it makes all tiles: more steps than stages, more tiles than accumulators, parts of K,
+# D by boxes, from registers, and quantized, tables of columns, rows of groups behind whole tiles.  Settings stand before a test.
+BLACKWELL = "CUDASIM_DEVICE=sm_100a CUDASIM_SMS=%d "
+
+
+def products_of(rows, columns):
+    if rows < 128:
+        return ["3 100 3000", "5 700 608", "3 100 8256", "3 100 256 mxfp8_e4m3"]
+    tiles = "300 520 608" if rows == 256 else "140 %d 608" % (2 * columns + 88)
+    return (["20 20 3000", tiles] + ["20 200 64 " + d for d in ("fp32", "bf16", "fp16", "mxfp8_e4m3")]
+            + ["140 600 64 any columns", "300 %d 64 fp32 groups" % columns])
+
+
+def tests_of(kind, formats, rows, columns, ctas):
+    asked = "PRODUCTS='cuda_tcgen05_%s_%dx%d %s %s' test_gpu_codes --only asked_products"
+    if kind != "f16":
+        return [BLACKWELL % ctas + asked % (kind, rows, columns, formats, product) for product in products_of(rows, columns)]
+    return [BLACKWELL % ctas + test for test in GEMM if test.startswith("test_gemm")] + [
+        BLACKWELL % ctas + asked % (kind, rows, columns, formats, "16 200 64")]          # behind the grid that decodes
+
+
+for kind, formats in ("mxf8f6f4", "mxfp8_e4m3 mxfp4"), ("mxf4", "mxfp4 mxfp4"), ("mxf4nvf4", "nvfp4 nvfp4"), ("f16", "mxint8 mxint8"):
+    for rows, columns, ctas, _ in simulated_grid.tiles_of(kind):
+        KERNELS[f"bsmi_gemm_{kind}_{rows}x{columns}"] = (f"sm100_gemm_{kind}", tests_of(kind, formats, rows, columns, ctas))
+# Left out of the tests' programs: to read them takes longer than a test.
+SPARED = ["sm90/kernels/decoding_bytes", "sm90/kernels/decoding_nibbles", "sm90/kernels/decoding_stream", "sm90/kernels/shared_memory_fp8", "sm90/kernels/shared_memory_int8", "sm90/kernels/shared_memory_large",
+          "sm90/kernels/register_mxfp4", "sm90/kernels/register_nvfp4", "sm90/kernels/packed_mxfp4", "sm90/kernels/packed_nvfp4",
+          "sm100/gemm_f16", "sm100/gemm_mxf4", "sm100/gemm_mxf4nvf4", "sm100/gemm_mxf8f6f4"]
+# But by these.  Without mxf4, test_gpu_codes is skipped; tests of panels ask the kernels of both formats.
+WANTED = {"dequantize_decode": ["sm90_kernels_decoding_nibbles"],
+          "dequantize_decode_plain": ["sm90_kernels_decoding_nibbles", "sm90_kernels_decoding_bytes", "sm90_kernels_packed_mxfp4", "sm90_kernels_packed_nvfp4"],
+          "dequantize_int8_rows": ["sm90_kernels_shared_memory_int8"], "quantize_fp8_requantize": ["sm90_kernels_shared_memory_fp8"], "sm100_gemm_f16": ["sm100_gemm_mxf4"],
+          "sm100_gemm_mxf8f6f4": ["sm100_gemm_mxf4"], "sm100_gemm_mxf4nvf4": ["sm100_gemm_mxf4"]}
+both = ["sm90_kernels_packed_mxfp4", "sm90_kernels_packed_nvfp4"]
+WANTED.update((file, both) for file in both)
+WANTED["sm90_kernels_pack"] = WANTED["sm90_kernels_packed_mxfp4"]
+SPEED = "griddepcontrol.launch_dependents"      # is for speed alone: no test can miss it, and none is asked to
+SCHEDULES = 8                            # that a test is asked under whether a wait is missed: what it waits for must come late once
+LIMIT = 100                              # seconds of the processor, of one test under one schedule: mutants that hang are told of by cudasim itself, long before
+SECONDS = 8                              # what a mutant takes, roughly
+
+
+def functions_of(text):
+    """(line, name) of every function's head, in the order of lines."""
+    heads = re.finditer(rb"^(?:\.\w+ )*\.(?:entry|func)\s+(?:\([^)]*\)\s*)?([\w$]+)", text, re.M)
+    return [(text.count(b"\n", 0, head.start()) + 1, head.group(1).decode()) for head in heads]
+
+
+def mutants_of(build, entry, text):
+    """(KERNEL:LINE or, where that is in a function that the kernel calls, KERNEL:FUNCTION:LINE; the instruction) of all."""
+    with tempfile.NamedTemporaryFile(suffix=".ptx") as file:
+        file.write(text)
+        file.flush()
+        done = subprocess.run([os.path.join(build, "bin/cudasim"), "mutate", file.name, "--entry", entry, "--program", "/bin/true"],
+                              stdout=subprocess.PIPE, text=True, check=True)
+    found = re.findall(r"^not executed +line +(\d+): (.*)$", done.stdout, re.M)
+    lines = [line for line, _ in found]
+    heads, seen = functions_of(text), {}
+    for line, instruction in found:
+        seen[line] = seen.get(line, 0) + 1
+        if SPEED in instruction:
+            continue
+        function = [name for head, name in heads if head <= int(line)][-1]
+        yield (entry if function == entry else f"{entry}:{function}") + f":{line}" + (f".{seen[line]}" if lines.count(line) > 1 else ""), instruction
+
+
+def settings_and_command(test):
+    """({name: value}, words)"""
+    words, settings = shlex.split(test), {}
+    while "=" in words[0]:
+        name, _, settings[name] = words.pop(0).partition("=")
+    return settings, words
+
+
+def link_tests(build, fatbin, tests, folder):
+    """The programs of the tests, in the folder, with no more kernels than they need."""
+    def change(text):
+        for kernels in SPARED:
+            wanted = relink.name_of(kernels) in [fatbin] + WANTED.get(fatbin, [])
+            text = text if wanted else relink.without(text, kernels)
+        return text
+    os.makedirs(folder, exist_ok=True)
+    for program in {settings_and_command(test)[1][0] for test in tests}:
+        if not os.path.exists(os.path.join(folder, program)):
+            relink.relink(build, program, folder, change)
+
+
+def prepare_file(build, folder, fatbin):
+    """Programs of the tests for one file of kernels; [mutant, instruction, the how manyth of its kind in its kernel] of its kernels."""
+    text = ptx_of(os.path.join(build, "bin/cudasim"), relink.fatbins(build)[fatbin])
+    entries = [entry for entry, (file, _) in KERNELS.items() if file == fatbin]
+    link_tests(build, fatbin, [test for entry in entries for test in KERNELS[entry][1]], os.path.join(folder, "mutants", fatbin))
+    found = []
+    for entry in entries:
+        seen = {}
+        for mutant, instruction in mutants_of(build, entry, text):
+            kind = re.search(r"[a-z][\w.:]*", re.sub(r"^@\S+ ", "", instruction)).group(0)
+            seen[kind] = seen.get(kind, 0) + 1
+            found.append([mutant, instruction, seen[kind]])
+    return found
+
+
+def prepare(build, folder):
+    files = list(dict.fromkeys(fatbin for fatbin, _ in KERNELS.values()))
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        found = list(pool.map(functools.partial(prepare_file, os.path.abspath(build), folder), files))
+    with open(os.path.join(folder, "mutants.json"), "w", encoding="utf-8") as file:
+        json.dump([mutant for mutants in found for mutant in mutants], file)
+
+
+@functools.lru_cache
+def listed(folder):
+    """{mutant: (instruction, the how manyth of its kind in its kernel)}"""
+    with open(os.path.join(folder, "mutants.json"), encoding="utf-8") as file:
+        return {mutant: (instruction, number) for mutant, instruction, number in json.load(file)}
+
+
+def cases(folder):
+    """(part, case, turn): each kernel as it is, the first instruction of each kind in it, the second ...; Blackwell's before others."""
+    for entry in KERNELS:
+        yield "mutants", entry, 0
+    for mutant, (_, number) in listed(folder).items():
+        yield "mutants", mutant, number + (0 if "sm100" in KERNELS[mutant.split(":")[0]][0] else 1)
+
+
+def cluster_of(entry):
+    """As many SMs as a cluster has CTAs: it then does all of the work."""
+    shape = re.search(r"_(\d)x(\d)(_registers.*)?$", entry)
+    return str(int(shape.group(1)) * int(shape.group(2))) if shape else "1"
+
+
+def ask_test(folder, entry, mutant, test, left):
+    """Exit status (None: no time), what was said."""
+    env = dict(os.environ, BLOCKSCALE_LIBCUDA=os.path.abspath(os.path.join(folder, "lib/libcudasim.so")), CUDASIM_DEVICE="sm_90a",
+               CUDASIM_SMS=cluster_of(entry), CUDASIM_THREADS="1", OMP_NUM_THREADS="1")
+    if "gemm" in entry:
+        env["GEMM_INSTANCE"] = entry
+    if mutant is not None:
+        env["CUDASIM_MUTATE"] = mutant
+    settings, words = settings_and_command(test)
+    env.update(settings)
+    program = os.path.join(folder, "mutants", KERNELS[entry][0], words[0])
+    limit = LIMIT * int(settings.get("CUDASIM_SCHEDULES", 1))
+    status, out, err, _ = process.run(["sh", "-c", "ulimit -S -t %d; exec \"$@\"" % limit, "sh", program] + words[1:], left, env=env)
+    return status, out + err
+
+
+def ask(folder, case, left):
+    """What became of a mutant, or of a kernel as it is; None: no time."""
+    entry, _, place = case.partition(":")
+    mutant, taken = (place if ":" in place else case) if place else None, False
+    tests, waits = list(KERNELS[entry][1]), place and "wait" in listed(folder)[case][0]
+    for test in tests:                    # grows: those that came to a wait are asked once more
+        status, said = ask_test(folder, entry, mutant, test, left)
+        if status is None:
+            return None
+        reached = "CUDASIM_MUTATE: threads came to it" in said
+        taken |= reached
+        if reached and waits and "CUDASIM_SCHEDULES" not in test:
+            tests.append("CUDASIM_SCHEDULES=%d " % SCHEDULES + test)
+        ran = re.search(r": [1-9]\d* passed, 0 failed", said)
+        if status == 0 and not ran or status > 0 and not reached:
+            return {("mutants", case): ("FAILS", f"{test}: {said[-400:]}")}
+        if status == -signal.SIGXCPU:
+            return {("mutants", case): ("noticed", f"by time: {test}")}
+        if status != 0:
+            report = re.search(r"^cudasim: (?!CUDASIM_MUTATE)(.*)", said, re.M)
+            return {("mutants", case): ("noticed", f"by {test}: {report.group(1)[:120] if report else 'wrong result'}")}
+    return {("mutants", case): ("passes" if mutant is None else "survives" if taken else "not executed", "")}
+
+
+def jobs(folder, wanted):
+    for _, case, turn in wanted:
+        yield turn, SECONDS, functools.partial(ask, folder, case)
+
+
+def place_of(case):
+    """Functions that kernels of a file call are asked of with each of these: what one of them misses is missed."""
+    entry, _, place = case.partition(":")
+    return (KERNELS[entry][0], place) if ":" in place else case
+
+
+def show(folder, answers):
+    """answers: {case: line of the log or None}.  A row for each kernel; what nothing missed, together over the kernels."""
+    rows, survivors = {}, {}
+    elsewhere = {place_of(case) for case, line in answers.items() if line and line["fate"] == "noticed"}
+    for case, line in answers.items():
+        entry, _, mutant = case.partition(":")
+        counts = rows.setdefault(entry, {"of": 0})
+        if not mutant:
+            continue
+        counts["of"] += 1
+        fate = line["fate"] if line else "open"
+        counts[fate] = counts.get(fate, 0) + 1
+        if fate in ("survives", "not executed") and place_of(case) not in elsewhere:
+            same = re.sub(r"%?\b[a-z]+\d+\b", "_", re.sub(r"^@\S+ ", "", listed(folder)[case][0]))
+            survivors.setdefault((fate, same), []).append(case)
+    for entry, counts in rows.items():
+        print(f"  {entry}: " + ", ".join(f"{count} {word}" for word, count in counts.items()))
+    for (fate, instruction), where in sorted(survivors.items()):
+        print(f"  {fate}: {instruction}  {' '.join(where)}")

@@ -1,0 +1,235 @@
+/* Products with panels of B: the bits are those of a kernel that reads B as it is, whatever its scales; and what bsm_plan_pack_b
+ * promises.  GEMM_INSTANCE=FUNCTION: kernels of this function alone. */
+#include "cuda/harness/gpu.h"
+
+#include <stdlib.h>
+
+static int named(const char *name)
+{
+    for (int kernel = 0; bsm_kernel_name(kernel) != NULL; kernel++)
+        if (strcmp(bsm_kernel_name(kernel), name) == 0) return kernel;
+    return -1;
+}
+
+/* Number of the n-th kernel that reads panels; -1 behind the last. */
+static int reading(int n) { return kernel_with("_packed", n); }
+
+/* Contexts, if the GPU has such kernels. */
+static bool panels_open(struct test *t, struct contexts *c)
+{
+    if (!contexts_open(t, c)) return false;
+    struct operand a = nibble_operand(BSM_FORMAT_BF16, 1, 32, 0, BSM_LAYOUT_LINEAR), b = nibble_operand(BSM_MXFP4, 1, 32, 0, BSM_LAYOUT_LINEAR);
+    struct operand d = nibble_operand(BSM_FORMAT_FP32, 1, 1, 0, BSM_LAYOUT_LINEAR);
+    const bsm_matmul call = { .struct_size = sizeof call, .a = &a.m, .b = &b.m, .d = &d.m };
+    bsm_plan *plan = NULL;
+    CHECK(t, bsm_plan_create(c->gpu, &call, &plan) == BSM_OK);
+    const bool here = bsm_plan_b_panels_bytes(plan) > 0;
+    bsm_plan_destroy(plan);
+    operand_free(&a), operand_free(&b), operand_free(&d);
+    if (here) return true;
+    test_skip(t, "this GPU has no kernels that read panels");
+    contexts_close(c);
+    return false;
+}
+
+struct problem {
+    int64_t m, n, k, batch, groups;
+    bsm_format a, d;
+    bsm_layout layout;
+    bsm_gate gate;
+    bool every_scale;                     /* asked with every kind of scales of one kernel at least; where a GPU is, all are */
+};
+
+/* The device's D in `d`, by the kernel, with panels that it makes, or without. */
+static void multiply(struct test *t, const struct contexts *c, bsm_matmul call, int kernel, bool with_panels, const struct operand *d, void *bytes)
+{
+    bsm_plan *plan = NULL;
+    struct twin out = twin_make(t, c, d);
+    void *workspace = NULL, *panels = NULL;
+    call.d = &out.m;
+    CHECK(t, bsm_context_force_kernel(c->gpu, kernel) == BSM_OK);
+    if (bsm_plan_create(c->gpu, &call, &plan) != BSM_OK) FAIL(t, "%s", bsm_last_error());
+    const size_t work = bsm_plan_workspace_bytes(plan), packed = bsm_plan_b_panels_bytes(plan);
+    if (work > 0) CHECK(t, bsm_device_allocate(c->gpu, work, &workspace) == BSM_OK);
+    CHECK(t, (packed > 0) == with_panels);
+    if (with_panels) {
+        CHECK(t, bsm_device_allocate(c->gpu, packed, &panels) == BSM_OK);
+        if (bsm_plan_pack_b(plan, &call, panels, packed) != BSM_OK) FAIL(t, "%s", bsm_last_error());
+        call.b_panels = panels;
+    }
+    /* Twice where A is decoded in front: the second may begin before the first has ended, in the same workspace. */
+    for (int i = 0; i < (with_panels && call.a->format != BSM_FORMAT_BF16 ? 2 : 1); i++)
+        if (bsm_plan_run(plan, &call, workspace, work) != BSM_OK) FAIL(t, "%s", bsm_last_error());
+    from_device(t, c, bytes, out.m.data, d->data_bytes);
+    bsm_plan_destroy(plan);
+    if (panels != NULL) (void)bsm_device_release(c->gpu, panels);
+    if (workspace != NULL) (void)bsm_device_release(c->gpu, workspace);
+    twin_free(t, c, &out);
+}
+
+/* NaN among a row's codes; and of a row whose scales span too much, blocks of zeros where they are small, so that they do not count. */
+static void set_codes(struct operand *o, enum scales scales)
+{
+    for (int64_t k = 0; k < o->m.columns; k++) {
+        uint8_t scale = 0;
+        (void)bsm_matrix_get_scale(&o->m, 0, 0, k / 32, &scale);
+        if (scales == SCALES_WITH_NAN && k % 97 == 50) bsm_matrix_set_code(&o->m, 0, o->m.rows / 2, k, k % 2 == 0 ? 0x7f : 0xff);
+        if (scales == SCALES_SPANNING && scale < 100) bsm_matrix_set_code(&o->m, 0, 0, k, k % 2 == 0 ? 0 : 0x80);
+    }
+}
+
+static void check_bits(struct test *t, const struct contexts *c, const struct problem *q, int kernel, enum scales scales)
+{
+    static const int64_t group_rows[] = { 0, 13, 1, 0, 6 };
+    const int other = named("cuda_wgmma_64x48_1x1");
+    const int64_t of_d = q->groups > 0 ? 1 : q->batch;
+    struct operand a = nibble_operand(q->a, q->m, q->k, of_d, BSM_LAYOUT_LINEAR),
+                   b = nibble_operand(nibbles_of_kernel(kernel), q->n, q->k, q->groups > 0 ? q->groups : q->batch, q->layout),
+                   d = nibble_operand(q->d, q->m, q->gate == BSM_GATE_NONE ? q->n : q->n / 2, of_d, BSM_LAYOUT_LINEAR);
+    operand_fill(t, &a, q->a != BSM_FORMAT_BF16), operand_fill(t, &b, false), set_scales(t, &b, scales);
+    if (q->a != BSM_FORMAT_BF16) set_scales(t, &a, scales);
+    if (q->a == BSM_MXFP8_E4M3) set_codes(&a, scales);
+    struct twin x = twin_make(t, c, &a), y = twin_make(t, c, &b);
+    void *rows = q->groups > 0 ? to_device(t, c, group_rows, sizeof group_rows) : NULL;
+    const bsm_matmul call = { .struct_size = sizeof call,
+                              .a = &x.m,
+                              .b = &y.m,
+                              .gate = q->gate,
+                              .groups = q->groups,
+                              .group_rows = rows };
+    unsigned char *with = malloc(d.data_bytes), *without = malloc(d.data_bytes);
+    multiply(t, c, call, kernel, true, &d, with), multiply(t, c, call, other, false, &d, without);
+    if (memcmp(with, without, d.data_bytes) != 0)
+        FAIL(t, "%s, scales %d, %d x %d x %d: other bits than %s", bsm_kernel_name(kernel), (int)scales, (int)q->m, (int)q->n, (int)q->k,
+             bsm_kernel_name(other));
+    free(with), free(without);
+    if (rows != NULL) (void)bsm_device_release(c->gpu, rows);
+    twin_free(t, c, &x), twin_free(t, c, &y);
+    operand_free(&a), operand_free(&b), operand_free(&d);
+}
+
+/* Ragged N and K, K of less than a turn for each warpgroup, rings that go round, several tiles a CTA and not, in each form of product. */
+static void bits_are_the_same(struct test *t)
+{
+    static const struct problem problems[] = {
+        { 5, 150, 1056, 1, 0, BSM_FORMAT_BF16, BSM_FORMAT_FP32, BSM_LAYOUT_LINEAR, BSM_GATE_NONE, true },
+        { 1, 1, 32, 1, 0, BSM_FORMAT_BF16, BSM_FORMAT_FP32, BSM_LAYOUT_LINEAR, BSM_GATE_NONE, false },
+        { 17, 70, 288, 1, 0, BSM_FORMAT_BF16, BSM_FORMAT_BF16, BSM_LAYOUT_128X4, BSM_GATE_NONE, false },
+        { 40, 66, 3170, 1, 0, BSM_FORMAT_BF16, BSM_FORMAT_FP32, BSM_LAYOUT_LINEAR, BSM_GATE_NONE, false },
+        { 3, 66, 546, 3, 0, BSM_FORMAT_BF16, BSM_FORMAT_FP16, BSM_LAYOUT_DEEPGEMM, BSM_GATE_NONE, false },
+        { 20, 72, 320, 0, 5, BSM_FORMAT_BF16, BSM_FORMAT_FP32, BSM_LAYOUT_LINEAR, BSM_GATE_NONE, false },
+        { 20, 64, 800, 1, 0, BSM_MXFP8_E4M3, BSM_FORMAT_BF16, BSM_LAYOUT_LINEAR, BSM_GATE_NONE, false },
+        { 9, 130, 448, 1, 0, BSM_MXFP8_E4M3, BSM_FORMAT_BF16, BSM_LAYOUT_LINEAR, BSM_GATE_NONE, false },         /* A lies plainly */
+        { 8, 150, 1056, 1, 0, BSM_MXFP8_E4M3, BSM_FORMAT_FP32, BSM_LAYOUT_LINEAR, BSM_GATE_NONE, true },
+        { 5, 66, 32, 1, 0, BSM_MXFP8_E4M3, BSM_FORMAT_BF16, BSM_LAYOUT_128X4, BSM_GATE_NONE, false },
+        { 20, 64, 96, 1, 0, BSM_MXFP6_E2M3, BSM_FORMAT_BF16, BSM_LAYOUT_LINEAR, BSM_GATE_SPLIT, false },
+        { 70, 128, 224, 1, 0, BSM_FORMAT_BF16, BSM_FORMAT_BF16, BSM_LAYOUT_LINEAR, BSM_GATE_NONE, false },       /* whole tiles of bf16 */
+    };
+    enum { PROBLEMS = sizeof problems / sizeof problems[0] };
+    struct contexts c;
+    if (!panels_open(t, &c)) return;
+    for (int n = 0; reading(n) >= 0; n++)
+        for (int i = 0; i < PROBLEMS && is_asked_for(reading(n)); i++)
+            for (int scales = 0; scales < SCALES_COUNT; scales++)
+                if (!is_simulated() || scales == (n + i) % SCALES_COUNT || (problems[i].every_scale && (n == 0 || one_is_asked_for())))
+                    check_bits(t, &c, &problems[i], reading(n), (enum scales)scales);
+    contexts_close(&c);
+}
+
+/* Rows of weights with exponents of their own, where D is finished by a kernel of its own. */
+static void exponents_where_sums_are_stored(struct test *t)
+{
+    const struct problem problem = { 20, 64, 96, 1, 0, BSM_MXFP6_E2M3, BSM_FORMAT_BF16, BSM_LAYOUT_LINEAR, BSM_GATE_SPLIT, false };
+    struct contexts c;
+    if (!panels_open(t, &c)) return;
+    for (int scales = SCALES_NEAR_THE_ENDS; scales <= SCALES_SPANNING; scales++) {
+        struct operand a = nibble_operand(problem.a, problem.m, problem.k, 1, BSM_LAYOUT_LINEAR), b = nibble_operand(BSM_MXFP4, problem.n, problem.k, 1, BSM_LAYOUT_LINEAR),
+                       d = nibble_operand(problem.d, problem.m, problem.n / 2, 1, BSM_LAYOUT_LINEAR);
+        operand_fill(t, &a, false), operand_fill(t, &b, false), set_scales(t, &b, (enum scales)scales);
+        if (scales == SCALES_SPANNING) set_scales(t, &a, SCALES_LARGE);
+        struct twin x = twin_make(t, &c, &a), y = twin_make(t, &c, &b);
+        const bsm_matmul call = { .struct_size = sizeof call, .a = &x.m, .b = &y.m, .gate = problem.gate };
+        unsigned char *got = malloc(d.data_bytes), *want = malloc(d.data_bytes);
+        multiply(t, &c, call, named("cuda_wgmma_mxfp4_16x64_1x1_turns"), false, &d, got);
+        multiply(t, &c, call, named("cuda_wgmma_64x48_1x1"), false, &d, want);
+        if (memcmp(got, want, d.data_bytes) != 0) FAIL(t, "scales %d: other bits than cuda_wgmma_64x48_1x1", scales);
+        free(got), free(want);
+        twin_free(t, &c, &x), twin_free(t, &c, &y), operand_free(&a), operand_free(&b), operand_free(&d);
+    }
+    contexts_close(&c);
+}
+
+/* What the header says of bsm_plan_pack_b and b_panels. */
+static void contract(struct test *t)
+{
+    struct contexts c;
+    if (!panels_open(t, &c)) return;
+    struct operand a = nibble_operand(BSM_FORMAT_BF16, 2, 64, 0, BSM_LAYOUT_LINEAR), many = nibble_operand(BSM_FORMAT_BF16, 2000, 64, 0, BSM_LAYOUT_LINEAR),
+                   b = nibble_operand(BSM_MXFP4, 70, 64, 0, BSM_LAYOUT_LINEAR), d = nibble_operand(BSM_FORMAT_FP32, 2, 70, 0, BSM_LAYOUT_LINEAR),
+                   of_many = nibble_operand(BSM_FORMAT_FP32, 2000, 70, 0, BSM_LAYOUT_LINEAR);
+    operand_fill(t, &a, false), operand_fill(t, &b, false);
+    struct twin x = twin_make(t, &c, &a), y = twin_make(t, &c, &b);
+    bsm_plan *plan = NULL, *of_many_rows = NULL;
+    void *panels = NULL;
+    char text[1200];
+    bsm_matmul call = { .struct_size = sizeof call, .a = &x.m, .b = &y.m, .d = &d.m }, with_many = call;
+    with_many.a = &many.m, with_many.d = &of_many.m;
+    CHECK(t, bsm_context_force_kernel(c.gpu, -1) == BSM_OK);
+    CHECK(t, bsm_plan_create(c.gpu, &call, &plan) == BSM_OK && bsm_plan_create(c.gpu, &with_many, &of_many_rows) == BSM_OK);
+    const size_t bytes = bsm_plan_b_panels_bytes(plan);
+    CHECK(t, bytes >= 70 * 64 / 2 && bsm_plan_b_panels_bytes(of_many_rows) == 0);
+    CHECK(t, bsm_device_allocate(c.gpu, bytes + 1, &panels) == BSM_OK);
+    CHECK(t, bsm_plan_pack_b(of_many_rows, &with_many, panels, bytes) == BSM_EUNSUPPORTED);
+    CHECK(t, bsm_plan_pack_b(plan, &call, panels, bytes - 1) == BSM_EINVAL);
+    CHECK(t, bsm_plan_pack_b(plan, &call, NULL, bytes) == BSM_EINVAL);
+    CHECK(t, bsm_plan_pack_b(plan, &call, (char *)panels + 1, bytes) == BSM_EALIGN);
+    CHECK(t, bsm_plan_pack_b(plan, &with_many, panels, bytes) == BSM_EINVAL);
+    CHECK(t, bsm_plan_pack_b(plan, &call, panels, bytes) == BSM_OK);
+    bsm_plan_describe(plan, text, sizeof text);
+    CHECK(t, strstr(text, "_packed") != NULL);
+    bsm_plan_describe(of_many_rows, text, sizeof text);
+    CHECK(t, strstr(text, "_packed") == NULL);
+    call.b_panels = (char *)panels + 1;
+    CHECK(t, bsm_supported(c.gpu, &call) == BSM_EALIGN);
+    CHECK(t, !bsm_kernel_serves(c.gpu, reading(0), BSM_FORMAT_BF16, BSM_MXFP4));
+    bsm_plan_destroy(plan), bsm_plan_destroy(of_many_rows), (void)bsm_device_release(c.gpu, panels);
+    twin_free(t, &c, &x), twin_free(t, &c, &y);
+    operand_free(&a), operand_free(&many), operand_free(&b), operand_free(&d), operand_free(&of_many);
+    contexts_close(&c);
+}
+
+/* A forced kernel of panels reads nothing else: without them, and where it does not serve the product, nothing is multiplied by another. */
+static void forced(struct test *t)
+{
+    struct contexts c;
+    if (!panels_open(t, &c)) return;
+    struct operand a = nibble_operand(BSM_FORMAT_BF16, 2, 64, 0, BSM_LAYOUT_LINEAR), fp16 = nibble_operand(BSM_FORMAT_FP16, 2, 64, 0, BSM_LAYOUT_LINEAR),
+                   b = nibble_operand(BSM_MXFP4, 70, 64, 0, BSM_LAYOUT_LINEAR), d = nibble_operand(BSM_FORMAT_FP32, 2, 70, 0, BSM_LAYOUT_LINEAR);
+    struct twin x = twin_make(t, &c, &a), y = twin_make(t, &c, &b), z = twin_make(t, &c, &d);
+    const bsm_matmul call = { .struct_size = sizeof call, .a = &x.m, .b = &y.m, .d = &z.m };
+    bsm_matmul other = call;
+    bsm_plan *plan = NULL;
+    void *workspace = NULL;
+    const char *name = bsm_kernel_name(reading(0));
+    other.a = &fp16.m;
+    CHECK(t, bsm_context_force_kernel(c.gpu, reading(0)) == BSM_OK);
+    CHECK_OR_RETURN(t, bsm_plan_create(c.gpu, &call, &plan) == BSM_OK && bsm_plan_b_panels_bytes(plan) > 0);
+    const size_t bytes = bsm_plan_workspace_bytes(plan);
+    CHECK(t, bytes == 0 || bsm_device_allocate(c.gpu, bytes, &workspace) == BSM_OK);
+    CHECK(t, bsm_plan_run(plan, &call, workspace, bytes) == BSM_EUNSUPPORTED && strstr(bsm_last_error(), name) != NULL);
+    CHECK(t, bsm_supported(c.gpu, &call) == BSM_EUNSUPPORTED && strstr(bsm_last_error(), "product->b_panels is NULL") != NULL);
+    CHECK(t, bsm_multiply(c.gpu, &call) == BSM_EUNSUPPORTED);
+    twin_compare(t, &c, &z, "D");
+    bsm_plan_destroy(plan);
+    CHECK(t, bsm_plan_create(c.gpu, &other, &plan) == BSM_EUNSUPPORTED && strstr(bsm_last_error(), "fp16") != NULL);
+    if (workspace != NULL) CHECK(t, bsm_device_release(c.gpu, workspace) == BSM_OK);
+    twin_free(t, &c, &x), twin_free(t, &c, &y), twin_free(t, &c, &z);
+    operand_free(&a), operand_free(&fp16), operand_free(&b), operand_free(&d);
+    contexts_close(&c);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct test_case cases[] = { TEST(bits_are_the_same), TEST(exponents_where_sums_are_stored), TEST(contract), TEST(forced) };
+    return TEST_MAIN(argc, argv, cases);
+}
