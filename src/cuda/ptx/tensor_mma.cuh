@@ -2,7 +2,7 @@
  * (CTAS 2: then D, A, scales and metadata lie at the same places of both).  Asynchronous, until the same thread's tcgen05_commit.
  *
  * d, scales, metadata: addresses of tensor memory; a, b: shared_matrix_descriptor; instruction: mma_instruction_descriptor.  A lies
- * in shared memory, in the functions that end in _a_tensor in tensor memory.  Tests: tests/cuda/ptx_forms.cu. */
+ * in shared memory, in the functions that end in _a_tensor in tensor memory.  Tests: tests/cuda/ptx/ptx_forms.cu. */
 #pragma once
 
 #include "cuda/ptx/descriptors.h"
