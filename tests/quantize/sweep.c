@@ -10,6 +10,7 @@
  * status 1 if any code was wrong. */
 #include "../format/oracle.h"
 #include "format/format.h"
+#include "quantize/block/block.h"
 #include "quantize/block/recipes.h"
 
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /* Recipes: the scale code of a block of one number, against a search in integers. */
 #include "core/core.h"
 #include "oracle_block.h"
+#include "quantize/block/block.h"
 #include "quantize/block/recipes.h"
 #include "test.h"
 
