@@ -27,7 +27,8 @@ def read(path):
     length = struct.unpack("<Q", whole[:8])[0]
     header, data = json.loads(whole[8:8 + length]), whole[8 + length:]
     header.pop("__metadata__", None)
-    return {name: (t["dtype"], t["shape"], data[t["data_offsets"][0]:t["data_offsets"][1]]) for name, t in header.items()}
+    return {name: (t["dtype"], t["shape"], data[t["data_offsets"][0]:t["data_offsets"][1]])
+            for name, t in header.items()}
 
 
 def bf16(values):
@@ -82,7 +83,8 @@ def write_gguf(path, tensors):
     """tensors: {name: (ggml's number of the type, shape, bytes)}; no keys."""
     head, data = struct.pack("<4sIQQ", b"GGUF", 3, len(tensors), 0), b""
     for name, (kind, shape, content) in tensors.items():
-        head += struct.pack("<Q", len(name)) + name.encode() + struct.pack(f"<I{len(shape)}QIQ", len(shape), *reversed(shape), kind, len(data))
+        head += struct.pack("<Q", len(name)) + name.encode() + struct.pack(f"<I{len(shape)}QIQ", len(shape),
+                                                                           *reversed(shape), kind, len(data))
         data += content + bytes(-len(content) % 32)
     with open(path, "wb") as file:
         file.write(head + bytes(-len(head) % 32) + data)

@@ -23,7 +23,8 @@ def cases(name, functions):
         except Exception as error:                     # a case may fail in any way; the next ones still run
             failed += 1
             where = traceback.extract_tb(error.__traceback__)[-1]
-            print(f"  FAILED {function.__name__} ({os.path.basename(where.filename)}:{where.lineno}): {error}", file=sys.stderr)
+            print(f"  FAILED {function.__name__} ({os.path.basename(where.filename)}:{where.lineno}): {error}",
+                  file=sys.stderr)
     print(f"{name}: {passed} passed, {failed} failed, {skipped} skipped")
     sys.exit(1 if failed or passed + skipped == 0 else 0)
 
@@ -39,7 +40,7 @@ def run(command, expect=0, **options):
 
 
 def run_in(folder, command, expect=0, words="", **options):
-    """Runs a command in a folder; fails on another exit status, and where its standard error lacks these words.  What it printed."""
+    """Runs a command in a folder; fails on another exit status, and where its standard error lacks these words."""
     done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
                           **options)
     line = " ".join(command)

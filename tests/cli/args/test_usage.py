@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The command line from outside: help, every option of every verb used wrongly, exit codes, and a standard output that takes
-nothing."""
+"""The command line from outside: help, every option of every verb used wrongly, exit codes, and a standard output that
+takes nothing."""
 import json
 import os
 import re
@@ -32,11 +32,13 @@ def options_of(verb):
 
 
 def refused(arguments, words="", status=2, **more):
-    done = subprocess.run([command] + arguments, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False, **more)
+    done = subprocess.run([command] + arguments, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False,
+                          **more)
     line = " ".join(arguments)
     script.check(done.returncode == status, f"{line}: exit status {done.returncode}, not {status}: {done.stderr}")
     script.check(done.stdout == "", f"{line}: printed {done.stdout!r}")
-    script.check(done.stderr.startswith("blockscale") and words in done.stderr, f"{line}: said {done.stderr!r}, without {words!r}")
+    script.check(done.stderr.startswith("blockscale") and words in done.stderr,
+                 f"{line}: said {done.stderr!r}, without {words!r}")
     return done.stderr
 
 
@@ -47,7 +49,8 @@ def help_everywhere():
         text = script.run([command, verb, "--help"])
         script.check(text == script.run([command, "help", verb]) == script.run([command, verb, "-h"]), verb)
         script.check(text.startswith(f"blockscale {verb}: ") and f"\nusage: blockscale {verb} " in text, text)
-        script.check(f"\nexample:\n  blockscale {verb}" in text or "\nexample:\n  blockscale" in text, f"{verb}: no example")
+        script.check(f"\nexample:\n  blockscale {verb}" in text or "\nexample:\n  blockscale" in text,
+                     f"{verb}: no example")
         about = text.split("\nexample:")[0]
         script.check(max(map(len, about.splitlines()[3:])) <= 100, f"{verb}: a line of more than 100 columns")
     script.check(script.run([command, "--version"]).startswith("blockscale 0."), "version")
@@ -56,23 +59,30 @@ def help_everywhere():
 def version_everywhere():
     line = script.run([command, "--version"])
     script.check(re.fullmatch(r"blockscale \d+\.\d+\.\d+\n", line), line)
-    for words in (["-V"], ["version"], ["info", "--version"], ["matmul", "-V"], ["quantize", "a", "-o", "b", "--version"]):
+    for words in (["-V"], ["version"], ["info", "--version"], ["matmul", "-V"],
+                  ["quantize", "a", "-o", "b", "--version"]):
         script.check(script.run([command, *words]) == line, words)
 
 
 def mistyped_values_are_suggested():
     quantize = ["quantize", "random:4x64", "-o", "Q"]
-    for more, near in ((["-f", "mxpf4"], "mxfp4"), (["-f", "nvpf4"], "nvfp4"), (["-f", "mxpf8"], "mxfp8"), (["-f", "mxfp4", "--recipe", "flor"], "floor"),
-                       (["-f", "nvfp4", "--preset", "modelop"], "modelopt"), (["-f", "mxfp4", "--packing", "lowfirst"], "low_first"),
-                       (["-f", "mxfp4", "--layout", "lineer"], "linear"), (["-f", "mxfp4", "--layout", "tile:4x4"], "tiles"),
-                       (["-f", "mxfp4", "--rounding", "neerest"], "nearest"), (["-f", "mxfp4", "--convention", "model_opt"], "modelopt")):
+    for more, near in ((["-f", "mxpf4"], "mxfp4"), (["-f", "nvpf4"], "nvfp4"), (["-f", "mxpf8"], "mxfp8"),
+                       (["-f", "mxfp4", "--recipe", "flor"], "floor"),
+                       (["-f", "nvfp4", "--preset", "modelop"], "modelopt"),
+                       (["-f", "mxfp4", "--packing", "lowfirst"], "low_first"),
+                       (["-f", "mxfp4", "--layout", "lineer"], "linear"),
+                       (["-f", "mxfp4", "--layout", "tile:4x4"], "tiles"),
+                       (["-f", "mxfp4", "--rounding", "neerest"], "nearest"),
+                       (["-f", "mxfp4", "--convention", "model_opt"], "modelopt")):
         refused(quantize + more, f"did you mean {near}?")
     refused(["matmul", "--activation", "gelu_tanj"], "did you mean gelu_tanh?")
-    script.check("did you mean" not in refused(quantize + ["-f", "zzzzz"], "one of these is wanted"), "zzzzz is near nothing")
+    script.check("did you mean" not in refused(quantize + ["-f", "zzzzz"], "one of these is wanted"),
+                 "zzzzz is near nothing")
 
 
 def aliases_are_told():
-    for text in (script.run([command, "quantize", "--help"]), refused(["quantize", "x", "-o", "y", "-f", "what"], "wanted"), script.run([command, "manual"])):
+    for text in (script.run([command, "quantize", "--help"]),
+                 refused(["quantize", "x", "-o", "y", "-f", "what"], "wanted"), script.run([command, "manual"])):
         flat = " ".join(text.split())
         script.check("mxfp8 is mxfp8_e4m3, mxfp6 is mxfp6_e2m3" in flat, flat[:2000])
 
@@ -110,7 +120,7 @@ def every_option_used_wrongly():
 
 
 def numbers_and_names_used_wrongly():
-    """An option whose help names its values refuses others and lists them; one that takes numbers refuses what is none."""
+    """An option whose help names its values refuses others and lists them; one of numbers refuses what is none."""
     numbers = names = 0
     for verb in verbs():
         text = script.run([command, verb, "--help"])
@@ -136,13 +146,15 @@ def numbers_and_names_used_wrongly():
 def the_manual_has_everything():
     """Every verb and option, with the help's own words; and nothing that a formatter warns of."""
     page = script.run([command, "manual"])
-    plain = " ".join(re.sub(r"\\f[BRI]|\\&|^\.\w+$", "", page, flags=re.M).replace("\\-", "-").replace("\\(aq", "'").replace("\\e", "\\").split())
+    plain = " ".join(re.sub(r"\\f[BRI]|\\&|^\.\w+$", "", page,
+                            flags=re.M).replace("\\-", "-").replace("\\(aq", "'").replace("\\e", "\\").split())
     for verb in verbs():
         script.check(f'.SS "blockscale {verb}' in page, f"{verb} is not in the manual")
         text = script.run([command, verb, "--help"])
         for name, letter, _ in options_of(verb):
             entry = re.search(rf"^  (?:-\w, )?{name} (.*?)(?=\n  -|\n\n)", text, re.M | re.S).group(1)
-            words = " ".join(f"{'-' + letter + ', ' if letter else ''}{name} {entry}".replace("\nwith every verb:", "").split())
+            words = " ".join(f"{'-' + letter + ', ' if letter else ''}{name} {entry}".replace("\nwith every verb:",
+                                                                                              "").split())
             script.check(words in plain, f"{verb}: {words!r} is not in the manual")
     script.check(json.loads(script.run([command, "manual", "--json"])) == {"manual": page}, "manual --json")
     for tool in (["mandoc", "-Tlint", "-Werror"], ["groff", "-man", "-ww", "-Tutf8", "-z"]):
@@ -154,7 +166,9 @@ def the_manual_has_everything():
 def completed_by_bash(lines, *words):
     """What the script offers for the last of the words."""
     line = " ".join(f"'{word}'" for word in ["blockscale", *words])
-    done = script.run(["bash", "-c", f'eval "$1"; COMP_WORDS=({line}) COMP_CWORD={len(words)}; _blockscale; echo "${{COMPREPLY[@]}}"', "bash", lines])
+    done = script.run(["bash", "-c",
+                       f'eval "$1"; COMP_WORDS=({line}) COMP_CWORD={len(words)}; _blockscale; echo "${{COMPREPLY[@]}}"',
+                       "bash", lines])
     return done.split()
 
 
@@ -167,11 +181,15 @@ def completions_know_every_option():
             zsh = name + ("=" if valued else "") + ("}" if letter else "[")
             part = re.search(rf"^        {verb}\) _arguments.*?;;$", scripts["zsh"], re.M | re.S).group(0)
             script.check(zsh in part, f"{verb}: {zsh} is not in zsh's script")
-            fish = rf"^complete -c blockscale -n '__fish_seen_subcommand_from {verb}' -l {name[2:]}{' -s ' + letter if letter else ''} "
+            fish = (rf"^complete -c blockscale -n '__fish_seen_subcommand_from {verb}' -l {name[2:]}"
+                    rf"{' -s ' + letter if letter else ''} ")
             script.check(re.search(fish, scripts["fish"], re.M), f"{verb}: no line like {fish} in fish's script")
-    for words, offered in [(["mat"], ["matmul"]), (["help", "inf"], ["info"]), (["matmul", "--recipe", "flo"], ["floor"]),
-                           (["matmul", "-f", "nv"], ["nvfp4"]), (["matmul", "--format", "=", "nv"], ["nvfp4"]), (["matmul", "x", ""], []),
-                           (["completion", ""], ["bash", "zsh", "fish"]), (["quantize", "--rounding", "="], ["nearest", "stochastic"])]:
+    for words, offered in [(["mat"], ["matmul"]), (["help", "inf"], ["info"]),
+                           (["matmul", "--recipe", "flo"], ["floor"]),
+                           (["matmul", "-f", "nv"], ["nvfp4"]), (["matmul", "--format", "=", "nv"], ["nvfp4"]),
+                           (["matmul", "x", ""], []),
+                           (["completion", ""], ["bash", "zsh", "fish"]),
+                           (["quantize", "--rounding", "="], ["nearest", "stochastic"])]:
         got = completed_by_bash(scripts["bash"], *words)
         script.check(got == offered, f"{words}: bash offers {got}, not {offered}")
     for shell, text in scripts.items():
@@ -236,7 +254,8 @@ def info_says_everything():
     verbose = script.run([command, "info", "--verbose"])
     script.check(all(f"{kernel['name']}: " in verbose for kernel in kernels), verbose)
     bare = json.loads(script.run([command, "info", "--json", "--cpu", "none"]))["kernels"]
-    script.check(sum(kernel["pairs_served_here"] for kernel in bare if not kernel["name"].startswith("cuda_")) == 169, bare)
+    script.check(sum(kernel["pairs_served_here"] for kernel in bare if not kernel["name"].startswith("cuda_")) == 169,
+                 bare)
 
 
 def examples_work_as_printed():
@@ -252,5 +271,7 @@ def examples_work_as_printed():
 
 script.cases("test_cli_usage", [help_everywhere, version_everywhere, mistyped_values_are_suggested, aliases_are_told,
                                 no_verb_and_wrong_verbs, every_option_used_wrongly, numbers_and_names_used_wrongly,
-                                closed_and_full_standard_output, closed_standard_error_and_input, a_reader_that_goes_away,
-                                the_environment, info_says_everything, the_manual_has_everything, completions_know_every_option, examples_work_as_printed])
+                                closed_and_full_standard_output, closed_standard_error_and_input,
+                                a_reader_that_goes_away,
+                                the_environment, info_says_everything, the_manual_has_everything,
+                                completions_know_every_option, examples_work_as_printed])

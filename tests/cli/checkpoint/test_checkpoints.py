@@ -32,7 +32,9 @@ def model():
             "model.layers.0.odd.weight": ("BF16", [ROWS, 20], cf.random_bf16(ROWS, 20, 3)),
             "model.layers.0.mlp.gate.weight": ("BF16", [4, COLUMNS], cf.random_bf16(4, COLUMNS, 4)),
             "model.norm.weight": ("BF16", [COLUMNS], cf.random_bf16(1, COLUMNS, 5)),
-            "model.layers.1.q.weight": ("F32", [ROWS, COLUMNS], b"".join(struct.pack("<f", x) for x in cf.from_bf16(cf.random_bf16(ROWS, COLUMNS, 6)))),
+            "model.layers.1.q.weight": ("F32", [ROWS, COLUMNS],
+                                        b"".join(struct.pack("<f", x)
+                                                 for x in cf.from_bf16(cf.random_bf16(ROWS, COLUMNS, 6)))),
             "ids": ("I64", [3], bytes(range(24)))}
 
 
@@ -67,7 +69,8 @@ def decoded(tensors, name, convention, form):
     kind, shape, content = tensors[packed]
     scale_kind, scale_shape, scales = tensors[name + ".weight_scale"]
     block = 16 if form == "nvfp4" else 32
-    check(scale_shape == [ROWS, COLUMNS // block] and scale_kind == ("F8_E4M3" if form == "nvfp4" else "U8"), scale_shape)
+    check(scale_shape == [ROWS, COLUMNS // block] and scale_kind == ("F8_E4M3" if form == "nvfp4" else "U8"),
+          scale_shape)
     if form == "mxfp8":
         check((kind, shape) == ("F8_E4M3", [ROWS, COLUMNS]), (kind, shape))
         return [cf.e4m3(code) * cf.e8m0(scales[i // 32]) for i, code in enumerate(content)]
@@ -85,7 +88,8 @@ def decoded(tensors, name, convention, form):
 
 
 SPELLINGS = [("modelopt", "nvfp4", 20), ("modelopt", "mxfp4", 18), ("modelopt", "mxfp8", 30), ("modelopt", "e4m3", 30),
-             ("compressed_tensors", "nvfp4", 20), ("compressed_tensors", "mxfp4", 18), ("compressed_tensors", "mxfp8", 30)]
+             ("compressed_tensors", "nvfp4", 20), ("compressed_tensors", "mxfp4", 18),
+             ("compressed_tensors", "mxfp8", 30)]
 
 
 @in_folder
@@ -108,7 +112,8 @@ def weights_of_every_spelling(folder):
         for weight in said["weights"]:
             found = by_name[weight["name"]]
             check(found["convention"] == ("modelopt" if form in ("mxfp8", "e4m3") else convention), found)
-            check(found["format"].startswith(form) and found["rows"] == ROWS and found["columns"] == weight["columns"], found)
+            check(found["format"].startswith(form) and found["rows"] == ROWS and found["columns"] == weight["columns"],
+                  found)
             check(abs(found["snr_db"] - weight["snr_db"]) < 1e-4, f"{found} {weight}")
         check(by_name["model.embed_tokens"]["convention"] == "plain", by_name)
         check(seen["bytes"] == said["bytes"], f"{seen['bytes']} {said['bytes']}")
@@ -118,7 +123,8 @@ def weights_of_every_spelling(folder):
 
 @in_folder
 def configurations(folder):
-    run(["quantize", "hf", "-o", "m", "-f", "nvfp4"], folder, words="model.layers.0.odd is left as it is: rows of 20 numbers")
+    run(["quantize", "hf", "-o", "m", "-f", "nvfp4"], folder,
+        words="model.layers.0.odd is left as it is: rows of 20 numbers")
     left = ["model.embed_tokens", "model.layers.0.odd", "model.layers.0.mlp.gate", "lm_head"]
     with open(os.path.join(folder, "m", "config.json"), encoding="utf-8") as file:
         config = json.load(file)
@@ -128,14 +134,18 @@ def configurations(folder):
     check(sorted(asked["ignore"]) == sorted(left), asked)
     with open(os.path.join(folder, "m", "hf_quant_config.json"), encoding="utf-8") as file:
         asked = json.load(file)["quantization"]
-    check(asked["quant_algo"] == "W4A16_NVFP4" and asked["group_size"] == 16 and sorted(asked["exclude_modules"]) == sorted(left), asked)
+    check(asked["quant_algo"] == "W4A16_NVFP4" and asked["group_size"] == 16
+          and sorted(asked["exclude_modules"]) == sorted(left), asked)
     run(["quantize", "hf/model.safetensors", "-o", "c", "-f", "mxfp4", "--convention", "compressed_tensors"], folder)
     with open(os.path.join(folder, "c", "config.json"), encoding="utf-8") as file:
         asked = json.load(file)["quantization_config"]
-    check(asked["format"] == "mxfp4-pack-quantized" and asked["quant_method"] == "compressed-tensors" and sorted(asked["ignore"]) == sorted(left), asked)
+    check(asked["format"] == "mxfp4-pack-quantized" and asked["quant_method"] == "compressed-tensors"
+          and sorted(asked["ignore"]) == sorted(left), asked)
     weights = asked["config_groups"]["group_0"]["weights"]
-    check(weights["num_bits"] == 4 and weights["group_size"] == 32 and weights["strategy"] == "group" and weights["type"] == "float", weights)
-    check(sorted(os.listdir(os.path.join(folder, "c"))) == ["config.json", "model.safetensors"], os.listdir(os.path.join(folder, "c")))
+    check(weights["num_bits"] == 4 and weights["group_size"] == 32 and weights["strategy"] == "group"
+          and weights["type"] == "float", weights)
+    check(sorted(os.listdir(os.path.join(folder, "c"))) == ["config.json", "model.safetensors"],
+          os.listdir(os.path.join(folder, "c")))
     with open(os.path.join(folder, "hf", "config.json"), "w", encoding="utf-8") as file:
         file.write("[1]")
     run(["quantize", "hf", "-o", "n", "-f", "nvfp4"], folder, 3, "config.json: a JSON object is wanted")
@@ -145,12 +155,15 @@ def configurations(folder):
 @in_folder
 def patterns(folder):
     def chosen(*arguments):
-        return sorted(w["name"] for w in json.loads(run(["quantize", "hf", "-o", "x.safetensors", "-f", "mxfp4", "--json", *arguments], folder))["weights"])
+        return sorted(w["name"] for w in json.loads(run(["quantize", "hf", "-o", "x.safetensors", "-f", "mxfp4",
+                                                         "--json", *arguments], folder))["weights"])
     check(chosen("--include", "*layers.0*") == ["model.layers.0.q"], "include")
     check(chosen("--include", "*.1.q,*embed*") == ["model.layers.1.q"], "include and the usual exclude")
-    check(chosen("--include", "*.1.q,*embed*", "--exclude", "none") == ["model.embed_tokens", "model.layers.1.q"], "exclude")
+    check(chosen("--include", "*.1.q,*embed*", "--exclude", "none") == ["model.embed_tokens", "model.layers.1.q"],
+          "exclude")
     check(chosen("--exclude", "*.0.*") == ["model.embed_tokens", "model.layers.1.q"], "exclude alone")
-    run(["quantize", "hf", "-o", "y.safetensors", "-f", "mxfp4", "--include", "nothing"], folder, 3, "hf: no weight is chosen")
+    run(["quantize", "hf", "-o", "y.safetensors", "-f", "mxfp4", "--include", "nothing"], folder, 3,
+        "hf: no weight is chosen")
     check(not os.path.exists(os.path.join(folder, "y.safetensors")), "an output was left")
 
 
@@ -166,7 +179,8 @@ def gguf_and_single_matrices(folder):
         check(len(seen) == 1 and seen[0]["convention"] == "gguf" and seen[0]["format"] == form, seen)
         same = json.loads(run(["inspect", "x.gguf", "--against", "x.safetensors", "--json"], folder))
         check(same["weights"][0]["snr_db"] is None, "the same codes in GGUF and in .safetensors are the same numbers")
-        run(["quantize", "random:2x96" if unit == 64 else "random:2x40", "-o", "y.gguf", "-f", form], folder, 3, "not whole blocks")
+        run(["quantize", "random:2x96" if unit == 64 else "random:2x40", "-o", "y.gguf", "-f", form], folder, 3,
+            "not whole blocks")
     text = run(["inspect", "x.gguf", "--tensors"], folder)
     check("matrix.weight  NVFP4  24x128" in text and "matrix.scale   F32         1" in text, text)
 
@@ -182,7 +196,8 @@ def inspect_tells_what_is_wrong(folder):
     kind, shape, content = tensors["model.layers.0.q.weight_scale"]
     tensors["model.layers.0.q.weight_scale"] = (kind, [shape[1], shape[0]], content)
     cf.write(os.path.join(folder, "y.safetensors"), tensors)
-    done = subprocess.run([command, "inspect", "y.safetensors"], capture_output=True, text=True, cwd=folder, check=False)
+    done = subprocess.run([command, "inspect", "y.safetensors"], capture_output=True, text=True, cwd=folder,
+                          check=False)
     check(done.returncode == 3 and "model.layers.0.q.weight_scale (8 x 24) does not fit" in done.stderr, done.stderr)
     check("model.layers.1.q " in done.stdout and "1 weights are not as they should be" in done.stderr, done)
     run(["inspect", "absent"], folder, 3, "absent: cannot be opened")
@@ -202,7 +217,8 @@ def dequantized_again(folder):
     """Numbers of every weight are those that its bytes say, rounded to the type; everything else is as it was."""
     before = contents(folder, "hf")
     for convention, form, _ in SPELLINGS:
-        run(["quantize", "hf", "-o", "q", "-f", form, "--convention", convention, "--exclude", "*odd,*embed*,*.gate"], folder)
+        run(["quantize", "hf", "-o", "q", "-f", form, "--convention", convention, "--exclude", "*odd,*embed*,*.gate"],
+            folder)
         run(["dequantize", "q", "-o", "d", "--type", "fp32"], folder)
         quantized, back = contents(folder, "q"), contents(folder, "d")
         check(set(back) == set(before), set(back) ^ set(before))
@@ -211,13 +227,16 @@ def dequantized_again(folder):
                 check(back[name] == before[name], name)
                 continue
             kind, shape, content = back[name]
-            got, want = [x for x, in struct.iter_unpack("<f", content)], decoded(quantized, name[:-len(".weight")], convention, form)
+            got, want = [x for x, in struct.iter_unpack("<f", content)], decoded(quantized, name[:-len(".weight")],
+                                                                                 convention, form)
             check((kind, shape) == ("F32", [ROWS, COLUMNS]), back[name][:2])
             check(all(abs(x - y) <= abs(y) * 2 ** -22 for x, y in zip(got, want)), f"{convention} {form} {name}")
     with open(os.path.join(folder, "d", "config.json"), encoding="utf-8") as file:
-        check(json.load(file) == {"architectures": ["X"], "hidden_size": COLUMNS}, "config.json keeps what is no quantization")
+        check(json.load(file) == {"architectures": ["X"], "hidden_size": COLUMNS},
+              "config.json keeps what is no quantization")
     said = json.loads(run(["dequantize", "q", "-o", "d.safetensors", "--json"], folder))
-    check(said["weights"] == 2 and said["type"] == "bf16" and contents(folder, "d.safetensors")["model.layers.0.q.weight"][0] == "BF16", said)
+    check(said["weights"] == 2 and said["type"] == "bf16"
+          and contents(folder, "d.safetensors")["model.layers.0.q.weight"][0] == "BF16", said)
     run(["dequantize", "hf", "-o", "e", "--type", "fp32"], folder, 3, "hf: has no quantized weight")
     check(not os.path.exists(os.path.join(folder, "e")), "a folder was left")
 
@@ -250,10 +269,12 @@ def multiplied(folder):
             product_is(folder, left, f"x.gguf:{name}", numbers)
     product_is(folder, left, f"hf:{name}", wanted(name), "--b-format", "bf16")
     product_is(folder, left, "hf:model.layers.1.q.weight", wanted("model.layers.1.q"), "--b-format", "fp32")
-    cf.write(os.path.join(folder, "one.safetensors"), {"x.weight": ("BF16", [ROWS, COLUMNS], model()[name + ".weight"][2])})
+    cf.write(os.path.join(folder, "one.safetensors"),
+             {"x.weight": ("BF16", [ROWS, COLUMNS], model()[name + ".weight"][2])})
     product_is(folder, left, "one.safetensors", wanted(name), "--b-format", "bf16")
     said = json.loads(run(["matmul", "A.npy", f"hf:{name}", "-o", "D.npy", "-f", "mxfp8", "--json"], folder))
-    check(said["b"]["format"] == "mxfp8_e4m3" and said["b"]["snr_db"] > 30 and said["check"]["product_snr_db"] > 25, said)
+    check(said["b"]["format"] == "mxfp8_e4m3" and said["b"]["snr_db"] > 30 and said["check"]["product_snr_db"] > 25,
+          said)
 
 
 @in_folder
@@ -268,15 +289,20 @@ def multiplied_of_a_batch(folder):
     for b in range(2):
         numbers = [cf.e2m1(code) * cf.e8m0(scales[b][i // 32]) for i, code in enumerate(cf.nibbles(codes[b]))]
         product_is(folder, left, f"x.safetensors:e[{b}]", numbers)
-    for weight, words in [("x.safetensors:e", "is a batch of 2 matrices; name one of e[0] to e[1]"), ("x.safetensors:e[2]", "the last is e[1]"),
+    for weight, words in [("x.safetensors:e", "is a batch of 2 matrices; name one of e[0] to e[1]"),
+                          ("x.safetensors:e[2]", "the last is e[1]"),
                           ("x.safetensors:one", "one is no matrix"), ("x.safetensors:two", "no weight called two"),
-                          ("absent.gguf:e", "absent.gguf: cannot be opened"), ("hf", "hf: has 5 weights; name one as hf:WEIGHT")]:
+                          ("absent.gguf:e", "absent.gguf: cannot be opened"),
+                          ("hf", "hf: has 5 weights; name one as hf:WEIGHT")]:
         run(["matmul", "A.npy", weight, "-o", "E.npy", "--a-format", "fp32"], folder, 3, words)
     for more in (["--b-format", "mxfp4"], ["--b-type", "bf16"], ["--transpose-b"]):
-        run(["matmul", "A.npy", "x.safetensors:e[0]", "-o", "E.npy", "--a-format", "fp32", *more], folder, 2, "is a quantized weight, which says")
-    run(["matmul", "A.npy", "hf:model.layers.0.q", "-o", "E.npy", "-f", "mxfp4", "--transpose-b"], folder, 2, "a checkpoint says its type and shape")
+        run(["matmul", "A.npy", "x.safetensors:e[0]", "-o", "E.npy", "--a-format", "fp32", *more], folder, 2,
+            "is a quantized weight, which says")
+    run(["matmul", "A.npy", "hf:model.layers.0.q", "-o", "E.npy", "-f", "mxfp4", "--transpose-b"], folder, 2,
+        "a checkpoint says its type and shape")
     run(["matmul", "A.npy", "hf:model.layers.0.q", "-o", "E.npy"], folder, 2, "the format of A.npy is missing")
-    run(["matmul", "A.npy", "hf:model.layers.0.odd", "-o", "E.npy", "-f", "bf16"], folder, 3, "A is 3 x 128 and B is 24 x 20")
+    run(["matmul", "A.npy", "hf:model.layers.0.odd", "-o", "E.npy", "-f", "bf16"], folder, 3,
+        "A is 3 x 128 and B is 24 x 20")
     check(not os.path.exists(os.path.join(folder, "E.npy")), "an output was left")
 
 
@@ -287,7 +313,8 @@ def tiles_are_dequantized(folder):
     inverse = [0.5, 2.0, 0.25, 3.0]
     rows = [float(1 + i % 5) for i in range(130)]
     cf.write(os.path.join(folder, "x.safetensors"), {
-        "a.weight_scale_inv": ("F32", [2, 2], struct.pack("<4f", *inverse)), "b.weight_scale": ("F32", [130, 1], struct.pack("<130f", *rows)),
+        "a.weight_scale_inv": ("F32", [2, 2], struct.pack("<4f", *inverse)),
+                                                     "b.weight_scale": ("F32", [130, 1], struct.pack("<130f", *rows)),
         "a.weight": ("F8_E4M3", [130, 200], codes), "b.weight": ("F8_E4M3", [130, 200], codes)})
     run(["dequantize", "x.safetensors", "-o", "y.safetensors", "--type", "fp32"], folder)
     back = contents(folder, "y.safetensors")
@@ -296,7 +323,8 @@ def tiles_are_dequantized(folder):
         got = [x for x, in struct.iter_unpack("<f", back[name + ".weight"][2])]
         check(all(got[i] == cf.e4m3(code) * scale(i // 200, i % 200) for i, code in enumerate(codes)), name)
     run(["convert", "x.safetensors", "-o", "z.safetensors"], folder, 3, "has no quantized weight to work on")
-    run(["matmul", "random:3x200", "x.safetensors:a", "-o", "E.npy", "--a-format", "fp32"], folder, 2, "the format of x.safetensors:a is missing")
+    run(["matmul", "random:3x200", "x.safetensors:a", "-o", "E.npy", "--a-format", "fp32"], folder, 2,
+        "the format of x.safetensors:a is missing")
 
 
 @in_folder
@@ -309,18 +337,21 @@ def tiles_are_multiplied_and_quantized(folder):
     for scales, exact in (([2.0 ** -9, 0.5], True), ([0.0123, 3.7], False)):
         scales = struct.unpack("<2f", struct.pack("<2f", *scales))
         cf.write(os.path.join(folder, "x.safetensors"), {
-            "m.a.weight_scale_inv": ("F32", [1, 2], struct.pack("<2f", *scales)), "m.norm.weight": ("F32", [2], bytes(8)),
+            "m.a.weight_scale_inv": ("F32", [1, 2], struct.pack("<2f", *scales)),
+                                                         "m.norm.weight": ("F32", [2], bytes(8)),
             "m.a.weight": ("F8_E4M3", [ROWS, k], codes)})
         numbers = [cf.e4m3(code) * scales[i % k // 128] for i, code in enumerate(codes)]
         product_is(folder, left, "x.safetensors:m.a", numbers, "--b-format", "fp32")
         said = json.loads(run(["quantize", "x.safetensors", "-o", "y.safetensors", "-f", "mxfp8", "--json"], folder))
         out = contents(folder, "y.safetensors")
         check(sorted(out) == ["m.a.weight", "m.a.weight_scale", "m.norm.weight"], sorted(out))
-        got = [cf.e4m3(code) * cf.e8m0(out["m.a.weight_scale"][2][i // 32]) for i, code in enumerate(out["m.a.weight"][2])]
+        got = [cf.e4m3(code) * cf.e8m0(out["m.a.weight_scale"][2][i // 32])
+               for i, code in enumerate(out["m.a.weight"][2])]
         check((got == numbers) == exact, f"exact: {got == numbers}")
         said_db = said["weights"][0]["snr_db"]
         check(exact or abs(said_db - cf.signal_to_noise(got, numbers)) < 1e-3 and said_db > 30, said)
-        run(["quantize", "x.safetensors", "-o", "z.safetensors", "-f", "mxfp8", "--exclude", "*"], folder, 3, "of fp8 with fp32 scales")
+        run(["quantize", "x.safetensors", "-o", "z.safetensors", "-f", "mxfp8", "--exclude", "*"], folder, 3,
+            "of fp8 with fp32 scales")
 
 
 @in_folder
@@ -331,13 +362,15 @@ def converted_there_and_back(folder):
         numbers = {name: decoded(first, name, "modelopt", form) for name in ("model.layers.0.q", "model.layers.1.q")}
         for way in ways:
             ending = ".gguf" if way == "gguf" else ".safetensors"
-            run(["convert", "m.safetensors", "-o", "there" + ending, *([] if way == "gguf" else ["--convention", way])], folder)
+            run(["convert", "m.safetensors", "-o", "there" + ending, *([] if way == "gguf" else ["--convention", way])],
+                folder)
             if way != "gguf":
                 there = contents(folder, "there.safetensors")
                 for name, want in numbers.items():
                     got = decoded(there, name, way, form)
                     check(all(abs(x - y) <= abs(y) * 2 ** -22 for x, y in zip(got, want)), f"{form} {way} {name}")
-            seen = json.loads(run(["inspect", "there" + ending, "--against", "m.safetensors", "--match", "*.q", "--json"], folder))
+            seen = json.loads(run(["inspect", "there" + ending, "--against", "m.safetensors", "--match", "*.q",
+                                   "--json"], folder))
             check(len(seen["weights"]) == 2 and all(w["convention"] == way for w in seen["weights"]), seen)
             check(all(w["snr_db"] is None or w["snr_db"] > 140 for w in seen["weights"]), seen)
             run(["convert", "there" + ending, "-o", "back.safetensors"], folder)
@@ -354,7 +387,8 @@ def converted_there_and_back(folder):
 @in_folder
 def conversions_refused_and_configured(folder):
     run(["quantize", "hf", "-o", "m", "-f", "nvfp4"], folder)
-    run(["convert", "m", "-o", "x.gguf", "--convention", "modelopt"], folder, 2, "goes with an output called X.safetensors")
+    run(["convert", "m", "-o", "x.gguf", "--convention", "modelopt"], folder, 2,
+        "goes with an output called X.safetensors")
     run(["convert", "m", "-o", "x", "--convention", "gguf"], folder, 2, "goes with an output called X.gguf")
     run(["convert", "m", "-o", "x", "--convention", "gpt_oss"], folder, 3, "gpt_oss has mxfp4")
     check(sorted(os.listdir(folder)) == ["hf", "m"], os.listdir(folder))
@@ -364,11 +398,13 @@ def conversions_refused_and_configured(folder):
     cf.write(os.path.join(folder, "m", "model.safetensors"), tensors)
     said = json.loads(run(["convert", "m", "-o", "c", "--convention", "compressed_tensors", "--json"], folder))
     check(said["weights"] == 2 and said["passed_on"] == 5, said)
-    check(contents(folder, "c")["model.layers.0.q.input_global_scale"] == ("F32", [1], struct.pack("<f", 0.25)), "input scale")
+    check(contents(folder, "c")["model.layers.0.q.input_global_scale"] == ("F32", [1], struct.pack("<f", 0.25)),
+          "input scale")
     with open(os.path.join(folder, "c", "config.json"), encoding="utf-8") as file:
         asked = json.load(file)["quantization_config"]
     check(asked["format"] == "nvfp4-pack-quantized", asked)
-    check(sorted(asked["ignore"]) == ["lm_head", "model.embed_tokens", "model.layers.0.mlp.gate", "model.layers.0.odd"], asked)
+    check(sorted(asked["ignore"]) == ["lm_head", "model.embed_tokens", "model.layers.0.mlp.gate", "model.layers.0.odd"],
+          asked)
 
 
 @in_folder
@@ -376,23 +412,33 @@ def presets(folder):
     """Each project's bits in its own files: a block of zeros tells them apart."""
     content = cf.bf16([0.0] * 32 + [7.0, -1.0] * 16 + [0.01] * 64)
     cf.write(os.path.join(folder, "z.safetensors"), {"z.weight": ("BF16", [1, 128], content)})
-    for preset, form, scales in (("modelopt", "nvfp4", [0x38, 0x38]), ("compressed_tensors", "nvfp4", [0x20, 0x20]), ("ocp", "mxfp4", [0, 127]),
-                                 ("modelopt", "mxfp4", [0, 128]), ("torchao", "mxfp8", [0, 121]), ("compressed_tensors", "mxfp8", [0, 122])):
+    for preset, form, scales in (("modelopt", "nvfp4", [0x38, 0x38]), ("compressed_tensors", "nvfp4", [0x20, 0x20]),
+                                 ("ocp", "mxfp4", [0, 127]),
+                                 ("modelopt", "mxfp4", [0, 128]), ("torchao", "mxfp8", [0, 121]),
+                                 ("compressed_tensors", "mxfp8", [0, 122])):
         run(["quantize", "z.safetensors", "-o", "q.safetensors", "-f", form, "--preset", preset], folder)
         tensors = contents(folder, "q.safetensors")
-        check(("z.weight_global_scale" in tensors) == (preset == "compressed_tensors" and form == "nvfp4"), sorted(tensors))
-        check(list(tensors["z.weight_scale"][2][:2]) == scales, f"{preset} {form}: {list(tensors['z.weight_scale'][2][:2])}")
-    run(["quantize", "z.safetensors", "-o", "q.safetensors", "-f", "mxfp4", "--clamp-high", "3", "--smallest-scale", "120"], folder)
-    check(list(contents(folder, "q.safetensors")["z.weight_scale"][2]) == [120, 126, 120, 120], contents(folder, "q.safetensors")["z.weight_scale"])
+        check(("z.weight_global_scale" in tensors) == (preset == "compressed_tensors" and form == "nvfp4"),
+              sorted(tensors))
+        check(list(tensors["z.weight_scale"][2][:2]) == scales,
+              f"{preset} {form}: {list(tensors['z.weight_scale'][2][:2])}")
+    run(["quantize", "z.safetensors", "-o", "q.safetensors", "-f", "mxfp4", "--clamp-high", "3", "--smallest-scale",
+         "120"], folder)
+    check(list(contents(folder, "q.safetensors")["z.weight_scale"][2]) == [120, 126, 120, 120],
+          contents(folder, "q.safetensors")["z.weight_scale"])
     run(["quantize", "z.safetensors", "-o", "q.safetensors", "-f", "mxfp4", "--clamp-low", "3"], folder)
-    check(list(contents(folder, "q.safetensors")["z.weight_scale"][2]) == [126, 128, 126, 126], contents(folder, "q.safetensors")["z.weight_scale"])
+    check(list(contents(folder, "q.safetensors")["z.weight_scale"][2]) == [126, 128, 126, 126],
+          contents(folder, "q.safetensors")["z.weight_scale"])
     run(["quantize", "z.safetensors", "-o", "q.gguf", "-f", "nvfp4", "--preset", "ggml"], folder)
     check("z.scale" not in run(["inspect", "q.gguf", "--tensors"], folder), "ggml's nvfp4 has no tensor scale")
     for preset in ("flashinfer", "transformer_engine"):
-        run(["quantize", "z.safetensors", "-o", "r.safetensors", "-f", "nvfp4", "--preset", preset], folder, 3, "its tensor scale divides")
-        said = json.loads(run(["quantize", "random:4x64", "-o", "Q", "-f", "nvfp4", "--preset", preset, "--json"], folder))
+        run(["quantize", "z.safetensors", "-o", "r.safetensors", "-f", "nvfp4", "--preset", preset], folder, 3,
+            "its tensor scale divides")
+        said = json.loads(run(["quantize", "random:4x64", "-o", "Q", "-f", "nvfp4", "--preset", preset, "--json"],
+                              folder))
         check(said["recipe"] == preset and said["snr_db"] > 18, said)
-    run(["quantize", "z.safetensors", "-o", "r.safetensors", "-f", "mxfp8", "--preset", "ggml"], folder, 3, "has no mxfp8_e4m3; take one of mxfp4, nvfp4")
+    run(["quantize", "z.safetensors", "-o", "r.safetensors", "-f", "mxfp8", "--preset", "ggml"], folder, 3,
+        "has no mxfp8_e4m3; take one of mxfp4, nvfp4")
 
 
 @in_folder
@@ -400,11 +446,13 @@ def mxfp4_takes_the_better_of_two_scales(folder):
     """What is written without --recipe, in both kinds of files, and that nothing else changes its recipe."""
     def said(*words):
         return json.loads(run(["quantize", "random:64x256", "-o", "Q", *words, "--json"], folder))
-    usual, asked, rceil = said("-f", "mxfp4"), said("-f", "mxfp4", "--recipe", "mse"), said("-f", "mxfp4", "--recipe", "rceil")
+    usual, asked, rceil = said("-f", "mxfp4"), said("-f", "mxfp4", "--recipe",
+                                                    "mse"), said("-f", "mxfp4", "--recipe", "rceil")
     check(usual["recipe"] == "mse" and usual == asked, usual)
     check(usual["snr_db"] > rceil["snr_db"] + 0.2, (usual["snr_db"], rceil["snr_db"]))
     check(said("-f", "mxfp4_block16")["recipe"] == "mse", "blocks of 16")
-    for words, recipe in (("mxfp8",), "rceil"), (("mxfp6",), "rceil"), (("nvfp4",), "nearest"), (("mxfp4", "--squares"), "rceil"), \
+    for words, recipe in (("mxfp8",), "rceil"), (("mxfp6",),
+                                                 "rceil"), (("nvfp4",), "nearest"), (("mxfp4", "--squares"), "rceil"), \
                          (("mxfp4", "--preset", "torchao"), "torchao"):
         check(said("-f", *words)["recipe"] == recipe, f"{words}: {recipe}")
     for options, name in ([], "usual"), (["--recipe", "mse"], "asked"), (["--recipe", "rceil"], "rceil"):
@@ -419,19 +467,26 @@ def squares_share_a_scale(folder):
     scales = contents(folder, "x.safetensors")["model.layers.0.q.weight_scale"][2]
     columns = COLUMNS // 16
     rows = [scales[r * columns:(r + 1) * columns] for r in range(ROWS)]
-    check(all(rows[r] == rows[r // 16 * 16] for r in range(ROWS)) and rows[0] != rows[16], "every row of a square has its scale")
-    run(["quantize", "hf", "-o", "y.safetensors", "-f", "e4m3", "--squares"], folder, 2, "--squares: e4m3 has no block scales")
-    run(["quantize", "hf", "-o", "y.safetensors", "-f", "nvfp4", "--squares", "--recipe", "four_over_six"], folder, 3, "the error of one row")
+    check(all(rows[r] == rows[r // 16 * 16] for r in range(ROWS)) and rows[0] != rows[16],
+          "every row of a square has its scale")
+    run(["quantize", "hf", "-o", "y.safetensors", "-f", "e4m3", "--squares"], folder, 2,
+        "--squares: e4m3 has no block scales")
+    run(["quantize", "hf", "-o", "y.safetensors", "-f", "nvfp4", "--squares", "--recipe", "four_over_six"], folder, 3,
+        "the error of one row")
 
 
 @in_folder
 def options_that_do_not_go_together(folder):
-    for more, words in [(["--packed"], "are for .npy files"), (["--layout", "128x4"], "are for .npy files"), (["--divides"], "are for .npy files"),
-                        (["--tensor-scale", "1"], "are for .npy files"), (["--transpose"], "--transpose and --type are for .npy"),
-                        (["--type", "bf16"], "--transpose and --type are for .npy"), (["--convention", "gguf"], "goes with an output called X.gguf"),
+    for more, words in [(["--packed"], "are for .npy files"), (["--layout", "128x4"], "are for .npy files"),
+                        (["--divides"], "are for .npy files"),
+                        (["--tensor-scale", "1"], "are for .npy files"),
+                        (["--transpose"], "--transpose and --type are for .npy"),
+                        (["--type", "bf16"], "--transpose and --type are for .npy"),
+                        (["--convention", "gguf"], "goes with an output called X.gguf"),
                         (["--convention", "deepseek"], "weights are written as modelopt")]:
         run(["quantize", "hf", "-o", "x", "-f", "nvfp4", *more], folder, 2, words)
-    run(["quantize", "hf", "-o", "x.gguf", "-f", "nvfp4", "--convention", "modelopt"], folder, 2, "goes with an output called X.safetensors")
+    run(["quantize", "hf", "-o", "x.gguf", "-f", "nvfp4", "--convention", "modelopt"], folder, 2,
+        "goes with an output called X.safetensors")
     run(["quantize", "hf", "-o", "x.gguf", "-f", "mxfp8"], folder, 2, "gguf has mxfp4 and nvfp4")
     run(["quantize", "hf", "-o", "x", "-f", "bf16"], folder, 2, "--format bf16: modelopt has")
     run(["quantize", "random:4x32", "-o", "x", "-f", "nvfp4", "--include", "*"], folder, 2, "are for checkpoints")
@@ -447,7 +502,8 @@ def complete_or_absent(folder):
         check(os.listdir(folder) == ["hf"], os.listdir(folder))
     run(["quantize", "hf", "-o", "hf/model.safetensors", "-f", "nvfp4"], folder, 3, "is read by this command")
     run(["quantize", "hf", "-o", "hf", "-f", "nvfp4"], folder, 3, "is read by this command")
-    check(sorted(os.listdir(os.path.join(folder, "hf"))) == ["config.json", "model.safetensors"], os.listdir(os.path.join(folder, "hf")))
+    check(sorted(os.listdir(os.path.join(folder, "hf"))) == ["config.json", "model.safetensors"],
+          os.listdir(os.path.join(folder, "hf")))
     run(["quantize", "hf", "-o", "absent/new", "-f", "nvfp4"], folder, 3, "absent/new: cannot be made")
 
 
@@ -457,21 +513,25 @@ def killed_in_the_middle(folder):
     os.mkdir(os.path.join(folder, "big"))
     cf.write(os.path.join(folder, "big", "model.safetensors"), big)
     for delay in (0.0, 0.01, 0.03, 0.06):
-        process = subprocess.Popen([command, "quantize", "big", "-o", "out", "-f", "nvfp4"], cwd=folder, stdout=subprocess.DEVNULL,
+        process = subprocess.Popen([command, "quantize", "big", "-o", "out", "-f", "nvfp4"], cwd=folder,
+                                   stdout=subprocess.DEVNULL,
                                    stderr=subprocess.DEVNULL)
         time.sleep(delay)
         process.send_signal(signal.SIGTERM)
         process.wait()
         names = sorted(os.listdir(folder))
         check(names in (["big", "hf"], ["big", "hf", "out"]), names)
-        if "out" in names:                # then it is complete, also where the signal came just before the command's end
+        if "out" in names:           # then it is complete, also where the signal came just before the command's end
             run(["quantize", "big", "-o", "whole", "-f", "nvfp4"], folder)
             same = [open(os.path.join(folder, name, "model.safetensors"), "rb").read() for name in ("out", "whole")]
             check(same[0] == same[1], "an output is there, and it is not whole")
             break
 
 
-script.cases("test_cli_checkpoints", [weights_of_every_spelling, configurations, patterns, gguf_and_single_matrices, inspect_tells_what_is_wrong,
-                                      dequantized_again, multiplied, multiplied_of_a_batch, tiles_are_dequantized, tiles_are_multiplied_and_quantized, converted_there_and_back, conversions_refused_and_configured,
+script.cases("test_cli_checkpoints", [weights_of_every_spelling, configurations, patterns, gguf_and_single_matrices,
+                                      inspect_tells_what_is_wrong,
+                                      dequantized_again, multiplied, multiplied_of_a_batch, tiles_are_dequantized,
+                                      tiles_are_multiplied_and_quantized, converted_there_and_back,
+                                      conversions_refused_and_configured,
                                       squares_share_a_scale, presets, mxfp4_takes_the_better_of_two_scales,
                                       options_that_do_not_go_together, complete_or_absent, killed_in_the_middle])

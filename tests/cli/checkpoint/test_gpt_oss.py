@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""gpt-oss: experts become blocks, attention stays, config.json says so, and dequantize gives transformers' tensors again.
+"""gpt-oss: experts become blocks, attention stays, config.json says so, and dequantize gives transformers' tensors
+again.
 
-transformers keeps an expert's matrix as [K, N] and multiplies x by it; its blocks lie along K: [experts, N, K / 32, 16]."""
+transformers keeps an expert's matrix as [K, N] and multiplies x by it; its blocks lie along K: [experts, N, K / 32,
+16]."""
 import json
 import os
 import struct
 import sys
-import tempfile
+
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 import checkpoint_file as cf
 import script
@@ -65,14 +67,17 @@ def decoded(tensors, name):
 @in_folder
 def experts_become_blocks(folder):
     said = json.loads(run(["quantize", "hf", "-o", "q", "-f", "mxfp4", "--convention", "gpt_oss", "--json"], folder))
-    check(sorted(w["name"] for w in said["weights"]) == sorted(SHAPES) and all(w["batch"] == EXPERTS for w in said["weights"]), said)
+    check(sorted(w["name"] for w in said["weights"]) == sorted(SHAPES)
+          and all(w["batch"] == EXPERTS for w in said["weights"]), said)
     tensors = contents(folder, "q")
-    check(set(tensors) == {name for name in model() if name not in SHAPES} | {name + end for name in SHAPES for end in ("_blocks", "_scales")}, sorted(tensors))
+    check(set(tensors) == {name for name in model() if name not in SHAPES}
+          | {name + end for name in SHAPES for end in ("_blocks", "_scales")}, sorted(tensors))
     for name, tensor in model().items():
         check(name in SHAPES or tensors[name] == tensor, f"{name} was not passed on as it is")
     for name in SHAPES:
         got = cf.signal_to_noise(decoded(tensors, name), cf.from_bf16(model()[name][2]))
-        check(got > 17.5 and abs(got - [w["snr_db"] for w in said["weights"] if w["name"] == name][0]) < 1e-4, f"{name}: {got}")
+        check(got > 17.5 and abs(got - [w["snr_db"] for w in said["weights"] if w["name"] == name][0]) < 1e-4,
+              f"{name}: {got}")
     with open(os.path.join(folder, "q", "config.json"), encoding="utf-8") as file:
         config = json.load(file)
     left = [LAYER + "self_attn.q_proj", LAYER + "mlp.router", "model.embed_tokens", "lm_head"]
@@ -89,9 +94,11 @@ def numbers_again(folder):
     for name, (kind, shape, content) in model().items():
         want = decoded(contents(folder, "q"), name) if name in SHAPES else cf.from_bf16(content)
         check(back[name][:2] == (kind, shape) and cf.from_bf16(back[name][2]) == want, name)
-    seen = json.loads(run(["inspect", "q", "--against", "hf", "--match", "*experts*_proj", "--json"], folder))["weights"]
+    seen = json.loads(run(["inspect", "q", "--against", "hf", "--match", "*experts*_proj", "--json"],
+                          folder))["weights"]
     for weight in seen:
-        want = cf.signal_to_noise(decoded(contents(folder, "q"), weight["name"]), cf.from_bf16(model()[weight["name"]][2]))
+        want = cf.signal_to_noise(decoded(contents(folder, "q"), weight["name"]),
+                                  cf.from_bf16(model()[weight["name"]][2]))
         check(abs(weight["snr_db"] - want) < 1e-4, f"{weight}: {want}")
     check(sorted(weight["name"] for weight in seen) == sorted(SHAPES), seen)
     with open(os.path.join(folder, "d", "config.json"), encoding="utf-8") as file:
@@ -105,23 +112,29 @@ def openai_keeps_rows(folder):
     run(["quantize", "hf", "-o", "q", "-f", "mxfp4", "--convention", "gpt_oss"], folder)
     quantized = contents(folder, "q")
     os.mkdir(os.path.join(folder, "o"))
-    cf.write(os.path.join(folder, "o", "model.safetensors"), {"block.0.mlp.mlp1_weight." + end: quantized[SQUARE + "_" + end] for end in ("blocks", "scales")})
+    cf.write(os.path.join(folder, "o", "model.safetensors"),
+             {"block.0.mlp.mlp1_weight." + end: quantized[SQUARE + "_" + end] for end in ("blocks", "scales")})
     run(["dequantize", "o", "-o", "d"], folder)
     kind, shape, content = contents(folder, "d")["block.0.mlp.mlp1_weight"]
     k, n = SHAPES[SQUARE]
     numbers, want = cf.from_bf16(content), decoded(quantized, SQUARE)
     check((kind, shape) == ("BF16", [EXPERTS, n, k]), shape)
-    check(all(numbers[(e * n + j) * k + i] == want[(e * k + i) * n + j] for e in range(EXPERTS) for i in range(k) for j in range(n)), "rows stay")
+    check(all(numbers[(e * n + j) * k + i] == want[(e * k + i) * n + j] for e in range(EXPERTS) for i in range(k)
+              for j in range(n)), "rows stay")
     check(tensors[SQUARE][1] == [EXPERTS, k, n], "what this test is about")
 
 
 @in_folder
 def nothing_but_experts(folder):
-    run(["quantize", "hf", "-o", "q", "-f", "mxfp4", "--convention", "gpt_oss", "--include", "*q_proj,*conv*"], folder, 3, "experts alone")
+    run(["quantize", "hf", "-o", "q", "-f", "mxfp4", "--convention", "gpt_oss", "--include", "*q_proj,*conv*"], folder,
+        3, "experts alone")
     run(["quantize", "hf", "-o", "q", "-f", "mxfp4", "--convention", "gpt_oss", "--include", "*.down_proj"], folder)
-    check(SQUARE in contents(folder, "q") and LAYER + "mlp.experts.down_proj_blocks" in contents(folder, "q"), "chosen by name")
-    cf.write(os.path.join(folder, "hf", "model.safetensors"), {"experts.gate_up_proj": ("BF16", [2, 20, 32], struct.pack("<1280H", *range(1280)))})
-    run(["quantize", "hf", "-o", "r", "-f", "mxfp4", "--convention", "gpt_oss"], folder, 3, "rows of 20 numbers are not whole blocks of 32")
+    check(SQUARE in contents(folder, "q") and LAYER + "mlp.experts.down_proj_blocks" in contents(folder, "q"),
+          "chosen by name")
+    cf.write(os.path.join(folder, "hf", "model.safetensors"),
+             {"experts.gate_up_proj": ("BF16", [2, 20, 32], struct.pack("<1280H", *range(1280)))})
+    run(["quantize", "hf", "-o", "r", "-f", "mxfp4", "--convention", "gpt_oss"], folder, 3,
+        "rows of 20 numbers are not whole blocks of 32")
 
 
 script.cases("test_cli_gpt_oss", [experts_become_blocks, numbers_again, openai_keeps_rows, nothing_but_experts])

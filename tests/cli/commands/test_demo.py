@@ -29,7 +29,8 @@ def rows_of(value):
 
 
 def figures(value):
-    keys = ("a_format", "b_format", "bits_per_element", "snr_a_db", "snr_b_db", "product_error", "worst_eps", "within_bound")
+    keys = ("a_format", "b_format", "bits_per_element", "snr_a_db", "snr_b_db", "product_error", "worst_eps",
+            "within_bound")
     return [[row[key] for key in keys] for row in value["formats"]]
 
 
@@ -45,8 +46,10 @@ def the_figures_make_sense():
     script.check(error["mxfp8_e4m3"] < error["mxfp8_e5m2"], error)
     script.check(error["mxfp6_e2m3"] < error["nvfp4"] < error["mxfp4"] < 0.3, error)
     script.check(error["mxfp4"] * 0.5 < rows["bf16", "mxfp4"]["product_error"] < error["mxfp4"], error)
-    script.check(rows["fp32", "fp32"]["snr_a_db"] is None and rows["fp32", "fp32"]["ratio_to_fp32"] == 1, rows["fp32", "fp32"])
-    script.check(rows["nvfp4", "nvfp4"]["bits_per_element"] == 4.5 and rows["bf16", "mxfp4"]["bits_per_element"] == 10.125, rows)
+    script.check(rows["fp32", "fp32"]["snr_a_db"] is None and rows["fp32", "fp32"]["ratio_to_fp32"] == 1,
+                 rows["fp32", "fp32"])
+    script.check(rows["nvfp4", "nvfp4"]["bits_per_element"] == 4.5
+                 and rows["bf16", "mxfp4"]["bits_per_element"] == 10.125, rows)
     for (a, b), row in rows.items():
         script.check(a == "fp32" or 10 < row["snr_a_db"] < 90, (a, row))
 
@@ -74,7 +77,8 @@ def own_matrices_are_used():
             write_npy(a, (6, 48), transposed if fortran else values, descr, fortran)
             write_npy(b, (9, 48), [((i * 31) % 17) - 8 for i in range(9 * 48)])
             svg = os.path.join(folder, "p.svg")
-            value = json.loads(script.run([command, "demo", "--a", a, "--b", b, "--rounds", "1", "--json", "--svg", svg]))
+            value = json.loads(script.run([command, "demo", "--a", a, "--b", b, "--rounds", "1", "--json", "--svg",
+                                           svg]))
             script.check((value["a"]["rows"], value["b"]["rows"], value["b"]["columns"]) == (6, 9, 48), value)
             results.append(figures(value))
         script.check(all(result == results[0] for result in results), "the file's type or order changes the figures")
@@ -164,5 +168,6 @@ def the_picture_is_well_laid_out():
 
 script.cases("test_cli_demo", [the_figures_make_sense, the_seed_decides, the_table_has_every_row, own_matrices_are_used,
                                tiny_numbers_get_a_tensor_scale,
-                               large_files_are_shortened, zeros_are_no_error, bad_files_are_refused, wrong_usage_is_refused,
+                               large_files_are_shortened, zeros_are_no_error, bad_files_are_refused,
+                               wrong_usage_is_refused,
                                the_picture_is_well_laid_out])

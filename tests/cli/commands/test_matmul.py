@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Results of quantize, dequantize and matmul against a second model of the formats, written here in exact fractions; and against
-ml_dtypes' own types where they are installed."""
+"""Results of quantize, dequantize and matmul against a second model of the formats, written here in exact fractions;
+and against ml_dtypes' own types where they are installed."""
 from fractions import Fraction
 import json
 import math
@@ -22,10 +22,12 @@ except ImportError:
     ml_dtypes = numpy = None
 
 command = os.path.abspath(sys.argv[1])
-ELEMENTS = {"mxfp8_e4m3": (8, 4, 3), "mxfp8_e5m2": (8, 5, 2), "mxfp6_e3m2": (6, 3, 2), "mxfp6_e2m3": (6, 2, 3), "mxfp4": (4, 2, 1),
+ELEMENTS = {"mxfp8_e4m3": (8, 4, 3), "mxfp8_e5m2": (8, 5, 2), "mxfp6_e3m2": (6, 3, 2), "mxfp6_e2m3": (6, 2, 3),
+            "mxfp4": (4, 2, 1),
             "mxfp4_block16": (4, 2, 1), "nvfp4": (4, 2, 1), "mxint8": (8, 0, 7), "e4m3": (8, 4, 3), "e5m2": (8, 5, 2)}
 BLOCKS = {"mxfp4_block16": 16, "nvfp4": 16, "e4m3": 0, "e5m2": 0}
-LAYOUTS = ["linear", "linear:19", "128x4", "8x4", "tiles:4x2", "sm120_padded", "cdna4_16", "cdna4_32", "aiter", "deepgemm"]
+LAYOUTS = ["linear", "linear:19", "128x4", "8x4", "tiles:4x2", "sm120_padded", "cdna4_16", "cdna4_32", "aiter",
+           "deepgemm"]
 
 
 def minifloat(code, bits, exponent_bits, mantissa_bits):
@@ -110,7 +112,8 @@ def codes_mean_what_was_put_in(folder):
     """Decoded codes lie near the numbers, and the statistics are those of the decoded codes."""
     values = sample(folder, "x", 5, 70)
     for format in ELEMENTS:
-        said = json.loads(quantize(folder, "x", format, *(["--tensor-scale", "computed"] if format in ("e4m3", "e5m2") else [])))
+        said = json.loads(quantize(folder, "x", format,
+                                   *(["--tensor-scale", "computed"] if format in ("e4m3", "e5m2") else [])))
         decoded = decode(folder, "x", format)
         signal = sum(Fraction(x) ** 2 for row in values for x in row)
         noise = sum((Fraction(x) - y) ** 2 for row, other in zip(values, decoded) for x, y in zip(row, other))
@@ -170,7 +173,8 @@ def scales_lie_where_the_layout_says(folder):
     sample(folder, "x", 137, 200)
     sample(folder, "i", 200, 200)
     for run in [lambda layout: quantize(folder, "x", "mxfp4", "--layout", layout),
-                lambda layout: script.run([command, "matmul", "x.npy", "i.npy", "-o", "x", "-f", "fp32", "--d-type", "mxfp4",
+                lambda layout: script.run([command, "matmul", "x.npy", "i.npy", "-o", "x", "-f", "fp32", "--d-type",
+                                           "mxfp4",
                                            "--d-layout", layout], cwd=folder)]:
         run("linear")
         (rows, columns), _, linear = npy_file.read(os.path.join(folder, "x.scales.npy"))
@@ -221,12 +225,14 @@ def packed_codes(folder):
 def products(folder):
     """Multiples of 3 up to 6, which every format holds: sums are exact."""
     rng = random.Random(3)
-    for a, b in [("mxfp4", "mxfp4"), ("nvfp4", "mxfp8_e4m3"), ("mxint8", "mxfp6_e2m3"), ("mxfp6_e3m2", "bf16"), ("e5m2", "nvfp4")]:
+    for a, b in [("mxfp4", "mxfp4"), ("nvfp4", "mxfp8_e4m3"), ("mxint8", "mxfp6_e2m3"), ("mxfp6_e3m2", "bf16"),
+                 ("e5m2", "nvfp4")]:
         m, n, k = rng.randint(1, 9), rng.randint(1, 9), rng.randint(1, 70)
         x, y = [[[float(rng.choice([-6, -3, 0, 3, 6])) for _ in range(k)] for _ in range(rows)] for rows in (m, n)]
         npy_file.write(os.path.join(folder, "a.npy"), (m, k), sum(x, []))
         npy_file.write(os.path.join(folder, "b.npy"), (n, k), sum(y, []))
-        npy_file.write(os.path.join(folder, "t.npy"), (n, k), [row[j] for j in range(k) for row in y][:n * k], fortran=True)
+        npy_file.write(os.path.join(folder, "t.npy"), (n, k), [row[j] for j in range(k) for row in y][:n * k],
+                       fortran=True)
         npy_file.write(os.path.join(folder, "u.npy"), (k, n), [row[j] for j in range(k) for row in y])
         formats = ["--a-format", a, "--b-format", b, "--tensor-scale", "none"]
         wanted = [float(sum(p * q for p, q in zip(row, column))) for row in x for column in y]
@@ -234,7 +240,8 @@ def products(folder):
             line = [command, "matmul", "a.npy", name, "-o", "d.npy", "--json"] + formats + more
             said = json.loads(script.run(line, cwd=folder))
             shape, descr, got = npy_file.read(os.path.join(folder, "d.npy"))
-            script.check(shape == (m, n) and descr == "<f4" and got == wanted, f"{a} x {b}, {name}: {got[:4]}, not {wanted[:4]}")
+            script.check(shape == (m, n) and descr == "<f4" and got == wanted,
+                         f"{a} x {b}, {name}: {got[:4]}, not {wanted[:4]}")
             script.check(said["check"]["sums_beyond_bound"] == 0 and said["a"]["exact"], said)
 
 
@@ -274,7 +281,8 @@ def output_types(folder):
         script.check(npy_file.read(os.path.join(folder, "d.npy")) == ((2, 2), descr, wanted), f"{format}: other codes")
     for format in ["mxfp4", "nvfp4", "mxfp8_e5m2", "mxint8"]:
         more = ["--d-tensor-scale", "0.25"] if format == "nvfp4" else []
-        line = [command, "matmul", "a.npy", "b.npy", "-o", "q.npy", "-f", "mxfp4", "--d-type", format, "--d-layout", "8x4"]
+        line = [command, "matmul", "a.npy", "b.npy", "-o", "q.npy", "-f", "mxfp4", "--d-type", format, "--d-layout",
+                "8x4"]
         script.run(line + more, cwd=folder)
         script.run([command, "dequantize", "q.json", "-o", "d.npy", "--type", "fp64"], cwd=folder)
         got = npy_file.read(os.path.join(folder, "d.npy"))
@@ -305,7 +313,8 @@ def threads_and_seeds(folder):
 
     def files(*more):
         script.run([command, "matmul", "random:33x96", "random:65x96", "-o", "d.npy", "-f", "nvfp4", *more], cwd=folder)
-        script.run([command, "quantize", "x.npy", "-o", "w", "-f", "mxfp4", "--rounding", "stochastic", *more], cwd=folder)
+        script.run([command, "quantize", "x.npy", "-o", "w", "-f", "mxfp4", "--rounding", "stochastic", *more],
+                   cwd=folder)
         return [open(os.path.join(folder, name), "rb").read() for name in ["d.npy", "w.codes.npy"]]
     first = files()
     for more in [["--threads", "1"], ["--threads", "7"], ["--cpu", "none"], ["--seed", "1"]]:
@@ -322,7 +331,8 @@ def the_check_says_the_truth(folder):
     said = json.loads(script.run(line + ["--check"], cwd=folder))
     a, b = npy_file.read(os.path.join(folder, "a.npy"))[2], npy_file.read(os.path.join(folder, "b.npy"))[2]
     d = npy_file.read(os.path.join(folder, "d.npy"))[2]
-    exact = [sum(Fraction(a[64 * i + k]) * Fraction(b[64 * j + k]) for k in range(64)) for i in range(3) for j in range(4)]
+    exact = [sum(Fraction(a[64 * i + k]) * Fraction(b[64 * j + k]) for k in range(64)) for i in range(3)
+             for j in range(4)]
     noise = sum((Fraction(x) - y) ** 2 for x, y in zip(d, exact))
     snr = 10 * math.log10(sum(y * y for y in exact) / noise)
     script.check(abs(said["check"]["product_snr_db"] - snr) < 1e-6, f"{said['check']}, not {snr}")
@@ -333,7 +343,8 @@ def a_wrong_product_is_noticed(folder):
     """Exit status 1, and the files are written: the command with a wrong bsm_multiply, which --alpha makes it call."""
     if len(sys.argv) < 3 or not os.path.exists(sys.argv[2]):
         raise script.Skip("there is no command with a wrong bsm_multiply here")
-    line = [os.path.abspath(sys.argv[2]), "matmul", "random:5x64", "random:7x64", "-o", "d.npy", "-f", "mxfp6", "--alpha", "2",
+    line = [os.path.abspath(sys.argv[2]), "matmul", "random:5x64", "random:7x64", "-o", "d.npy", "-f", "mxfp6",
+            "--alpha", "2",
             "--json"]
     for fault, status in [("none", 0), ("double", 1), ("last row missing", 1)]:
         said = json.loads(script.run(line, expect=status, cwd=folder, env={**os.environ, "FAULT": fault}))
@@ -349,7 +360,8 @@ def a_product_that_had_no_processor_is_told(folder):
         raise script.Skip("there is no command with a slow bsm_plan_run here")
     line = [os.path.abspath(sys.argv[2]), "matmul", "random:5x64", "random:7x64", "-o", "d.npy", "-f", "mxfp6"]
     text = script.run(line, cwd=folder, env={**os.environ, "FAULT": "no processor"})
-    script.check(re.search(r"^waited   for a processor most of that time, it had one for \d+\.\d{3} ms", text, re.M), text)
+    script.check(re.search(r"^waited   for a processor most of that time, it had one for \d+\.\d{3} ms", text, re.M),
+                 text)
     said = json.loads(script.run(line + ["--json"], cwd=folder, env={**os.environ, "FAULT": "no processor"}))
     script.check(said["seconds"] > 0.02 > 2 * said["processor_seconds"] > 0, said)
 
@@ -359,8 +371,10 @@ def empty_matrices(folder):
     npy_file.write(os.path.join(folder, "thin.npy"), (4, 0), [])
     npy_file.write(os.path.join(folder, "some.npy"), (8, 64), [1.0] * 512)
     for format in ["mxfp4", "nvfp4", "bf16"]:
-        for a, b, shape in [("none", "some", (0, 8)), ("some", "none", (8, 0)), ("none", "none", (0, 0)), ("thin", "thin", (4, 4))]:
-            json.loads(script.run([command, "matmul", a + ".npy", b + ".npy", "-o", "d.npy", "-f", format, "--json"], cwd=folder))
+        for a, b, shape in [("none", "some", (0, 8)), ("some", "none", (8, 0)), ("none", "none", (0, 0)),
+                            ("thin", "thin", (4, 4))]:
+            json.loads(script.run([command, "matmul", a + ".npy", b + ".npy", "-o", "d.npy", "-f", format, "--json"],
+                                  cwd=folder))
             got = npy_file.read(os.path.join(folder, "d.npy"))
             script.check(got == (shape, "<f4", [0.0] * (shape[0] * shape[1])), f"{format} {a} {b}: {got}")
         for name, shape in [("none", (0, 64)), ("thin", (4, 0))]:
@@ -388,7 +402,8 @@ def as_ml_dtypes_has_them(folder):
     rng = numpy.random.default_rng(1)
     x = rng.standard_normal((6, 96)).astype(numpy.float32)
     numpy.save(os.path.join(folder, "x.npy"), x)
-    for format, name in [("mxfp8_e4m3", "float8_e4m3fn"), ("mxfp8_e5m2", "float8_e5m2"), ("mxfp6_e3m2", "float6_e3m2fn"),
+    for format, name in [("mxfp8_e4m3", "float8_e4m3fn"), ("mxfp8_e5m2", "float8_e5m2"),
+                         ("mxfp6_e3m2", "float6_e3m2fn"),
                          ("mxfp6_e2m3", "float6_e2m3fn"), ("mxfp4", "float4_e2m1fn"), ("nvfp4", "float4_e2m1fn")]:
         quantize(folder, "x", format)
         codes = numpy.load(os.path.join(folder, "x.codes.npy")).view(getattr(ml_dtypes, name)).astype(numpy.float64)
@@ -413,7 +428,8 @@ def as_ml_dtypes_has_them(folder):
 
 script.cases("test_cli_matmul", [with_folder(case) for case in [
     codes_mean_what_was_put_in, dequantize_is_exact, a_divisor_divides, layouts_and_packings_change_nothing,
-    scales_lie_where_the_layout_says, recipes, types_of_dequantized_numbers, packed_codes, products, epilogues, output_types,
+    scales_lie_where_the_layout_says, recipes, types_of_dequantized_numbers, packed_codes, products, epilogues,
+                                                                output_types,
     input_types, threads_and_seeds, the_check_says_the_truth, a_wrong_product_is_noticed,
     a_product_that_had_no_processor_is_told, empty_matrices, nan_and_statistics,
     as_ml_dtypes_has_them]])

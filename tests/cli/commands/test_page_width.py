@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What the command prints for people: lines of at most 100 columns, a first page of info, and all of it with --verbose."""
+"""What the command prints for people: lines of at most 100 columns, a first page of info, and all of it with
+--verbose."""
 import json
 import os
 import subprocess
@@ -12,13 +13,15 @@ from script import check
 
 command = os.path.abspath(sys.argv[1])
 COLUMNS = 100
-VERBS = ["matmul", "quantize", "dequantize", "inspect", "convert", "layout", "verify", "bench", "demo", "info", "completion",
+VERBS = ["matmul", "quantize", "dequantize", "inspect", "convert", "layout", "verify", "bench", "demo", "info",
+         "completion",
          "manual"]
 
 
 def lines(arguments, folder, **options):
     """What it prints on standard output, held to the width of a page."""
-    out = subprocess.run([command, *arguments], cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False,
+    out = subprocess.run([command, *arguments], cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL,
+                         check=False,
                          **options)
     check(out.returncode == 0, f"{' '.join(arguments)}: exit status {out.returncode}: {out.stderr}")
     for line in out.stdout.splitlines():
@@ -48,12 +51,14 @@ def products(folder):
         name = short.split()[1].strip(",:")
         check(f"kernel {name}," in whole, f"{short!r} names another kernel than {whole!r}")
         check(": " in short and short.split(": ")[-1] in whole, f"{short!r} gives another reason than {whole!r}")
-        check(" ".join(" ".join(verbose).split()).startswith("kernel " + whole), f"--verbose says less than {whole!r}: {verbose}")
+        check(" ".join(" ".join(verbose).split()).startswith("kernel " + whole),
+              f"--verbose says less than {whole!r}: {verbose}")
 
 
 @in_folder
 def measurements(folder):
-    for words in (["--format", "mxfp4"], ["--a-format", "bf16", "--b-format", "mxfp6"], ["--format", "mxfp8", "--no-blas"]):
+    for words in (["--format", "mxfp4"], ["--a-format", "bf16", "--b-format", "mxfp6"],
+                  ["--format", "mxfp8", "--no-blas"]):
         small = [*words, "-m", "8", "-n", "16", "--k-range", "64:128:64", "-r", "1"]
         printed = lines(["bench", *small], folder)
         value = json.loads(script.run([command, "bench", *small, "--json"]))["points"][0]
@@ -62,7 +67,8 @@ def measurements(folder):
             short, _ = kernel_line(printed, label)
             check(f"kernel {short.split()[1].strip(',:')}," in value[key]["plan"], short)
             check(f"{label} {value[key]['plan']}" in verbose, verbose)
-        explained = " ".join(" ".join(lines(["bench", *words[:4], "-m", "8", "-n", "16", "-k", "64", "--explain"], folder)).split())
+        explained = " ".join(" ".join(lines(["bench", *words[:4], "-m", "8", "-n", "16", "-k", "64", "--explain"],
+                                            folder)).split())
         check(f"plan {value['product']['plan']}" in explained, explained)
     lines(["demo"], folder)
     lines(["verify", "--quick", "--pair", "mxfp4:nvfp4"], folder)
@@ -106,7 +112,8 @@ def files(folder):
 def models(folder):
     """Names as long as those of real models."""
     names = [f"model.language_model.layers.{i}.{part}" for i in (0, 10)
-             for part in ("self_attn.q_proj", "self_attn.k_proj", "mlp.shared_expert.gate_proj", "mlp.experts.113.down_proj")]
+             for part in ("self_attn.q_proj", "self_attn.k_proj", "mlp.shared_expert.gate_proj",
+                          "mlp.experts.113.down_proj")]
     os.mkdir(os.path.join(folder, "hf"))
     cf.write(os.path.join(folder, "hf", "model.safetensors"),
              {name + ".weight": ("BF16", [64, 256], cf.random_bf16(64, 256, i)) for i, name in enumerate(names)})

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""blockscale verify: exit codes, its table, its JSON; and that it notices every fault of a library that was made faulty."""
+"""blockscale verify: exit codes, its table, its JSON; and that it notices every fault of a library that was made
+faulty."""
 import json
 import os
 import re
@@ -64,7 +65,8 @@ def one_pair_of_all_is_marked():
         wrong = [(a, b) for a, row in enumerate(marks) for b, mark in enumerate(row) if mark == "✗"]
         served = [(a, b) for a, row in enumerate(marks) for b, mark in enumerate(row) if mark != "·"]
         script.check(len(marks) == 13 and all(len(row) == 13 for row in marks), table)
-        script.check(wrong == ([(4, 7)] if (4, 7) in served else []), wrong)       # rows mxfp4 (5th), column nvfp4 (8th)
+        script.check(wrong == ([(4, 7)] if (4, 7) in served else []),
+                     wrong)       # rows mxfp4 (5th), column nvfp4 (8th)
 
 
 def the_first_difference_is_the_first():
@@ -95,26 +97,31 @@ def a_fault_shows_in_json():
 def one_kernel_at_a_time():
     value = json.loads(script.run([command, "verify", "--quick", "--pair", "mxfp4:mxfp4", "--json"]))
     for kernel in value["kernels"]:
-        one = json.loads(script.run([command, "verify", "--quick", "--pair", "mxfp4", "--kernel", kernel["kernel"], "--json"]))
+        one = json.loads(script.run([command, "verify", "--quick", "--pair", "mxfp4", "--kernel", kernel["kernel"],
+                                     "--json"]))
         script.check([k["kernel"] for k in one["kernels"]] == [kernel["kernel"]], one)
 
 
 def every_kernel_is_known():
     """Also those behind the CPU's: a list that ends too early would leave kernels unverified and not say so."""
     words = script.run([command, "completion", "bash"]).replace('"', " ").split()
-    missing = [k["name"] for k in json.loads(script.run([command, "info", "--json"]))["kernels"] if k["name"] not in words]
+    missing = [k["name"] for k in json.loads(script.run([command, "info", "--json"]))["kernels"]
+               if k["name"] not in words]
     script.check(not missing, missing)
 
 
 def wrong_usage_is_refused():
-    for options in (["--pair", "mxfp4:"], ["--pair", ":"], ["--pair", "mxfp4:nvfp4:bf16"], ["--pair", "x" * 200], ["--pair"],
+    for options in (["--pair", "mxfp4:"], ["--pair", ":"], ["--pair", "mxfp4:nvfp4:bf16"], ["--pair", "x" * 200],
+                    ["--pair"],
                     ["--kernel", "no such kernel"], ["--quick=1"], ["surplus"]):
         script.run([command, "verify"] + options, expect=2)
 
 
 def nothing_compared_is_no_success():
-    kernels = [k["kernel"] for k in json.loads(script.run([command, "verify", "--quick", "--pair", "fp32", "--json"]))["kernels"]]
-    others = [k["kernel"] for k in json.loads(script.run([command, "verify", "--quick", "--pair", "mxfp4", "--json"]))["kernels"]]
+    kernels = [k["kernel"]
+               for k in json.loads(script.run([command, "verify", "--quick", "--pair", "fp32", "--json"]))["kernels"]]
+    others = [k["kernel"]
+              for k in json.loads(script.run([command, "verify", "--quick", "--pair", "mxfp4", "--json"]))["kernels"]]
     for kernel in set(kernels) - set(others):
         script.run([command, "verify", "--pair", "mxfp4", "--kernel", kernel], expect=4)
 

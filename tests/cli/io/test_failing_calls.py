@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Every call of the command that takes memory or touches a file fails once, and a signal comes before each: there is a sentence, no crash,
-and outputs are complete or absent."""
+"""Every call of the command that takes memory or touches a file fails once, and a signal comes before each: there is a
+sentence, no crash, and outputs are complete or absent."""
 import json
 import os
 import signal
@@ -30,7 +30,8 @@ def need_no_sanitizer():
 
 def make(folder):
     os.mkdir(os.path.join(folder, "hf"))
-    tensors = {"x.weight": ("BF16", [8, 128], cf.random_bf16(8, 128, 1)), "y.weight": ("BF16", [4, 64], cf.random_bf16(4, 64, 2)),
+    tensors = {"x.weight": ("BF16", [8, 128], cf.random_bf16(8, 128, 1)),
+               "y.weight": ("BF16", [4, 64], cf.random_bf16(4, 64, 2)),
                "norm": ("BF16", [64], cf.random_bf16(1, 64, 3))}
     cf.write(os.path.join(folder, "hf", "model.safetensors"), tensors)
     with open(os.path.join(folder, "hf", "config.json"), "w", encoding="utf-8") as file:
@@ -59,8 +60,10 @@ def run(folder, arguments, group, how, at, **more):
     """how: what failing_calls.c knows, or a signal's name."""
     if how.startswith("SIG"):
         how, more["env"] = "signal", {"FAIL_SIGNAL": str(int(signal.Signals[how])), **more.get("env", {})}
-    environment = {**os.environ, "LD_PRELOAD": preload, "FAIL_GROUP": group, "FAIL_HOW": how, "FAIL_AT": str(at), **more.pop("env", {})}
-    return subprocess.run([command, *arguments], cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False, **more)
+    environment = {**os.environ, "LD_PRELOAD": preload, "FAIL_GROUP": group, "FAIL_HOW": how, "FAIL_AT": str(at),
+                   **more.pop("env", {})}
+    return subprocess.run([command, *arguments], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
+                          capture_output=True, check=False, **more)
 
 
 def count_calls(folder, arguments, group):
@@ -92,21 +95,23 @@ def every_call(arguments, group, how, least):
                 remove_outputs(folder, before)
                 continue
             failed += 1
-            check(after == before or how == "signal" and after == complete, f"{line}: left {sorted(set(after) ^ set(before))}")
+            check(after == before or how == "signal" and after == complete,
+                  f"{line}: left {sorted(set(after) ^ set(before))}")
             remove_outputs(folder, before)
-            if how == "signal":                             # one that comes while outputs get their names waits until all have
+            if how == "signal":                     # one that comes while outputs get their names waits until all have
                 check(done.returncode == -signal.SIGTERM, f"{line}: {done}")
             else:
                 check(done.returncode == 3 and done.stderr.startswith(b"blockscale"), f"{line}: {done}")
         check(failed >= least // 2, f"{' '.join(arguments)}: only {failed} of {calls} failures were noticed")
 
 
-SAYS = {"SIGBUS": b"became shorter while it was read, or its disk failed (SIGBUS)", "SIGSEGV": b"touched memory that is not there (SIGSEGV)",
+SAYS = {"SIGBUS": b"became shorter while it was read, or its disk failed (SIGBUS)",
+        "SIGSEGV": b"touched memory that is not there (SIGSEGV)",
         "SIGABRT": b"gave up (SIGABRT)"}
 
 
 def faults(arguments, group, least):
-    """Like a signal, but it cannot be waited out: there is a sentence, and outputs that were all written get their names."""
+    """Like a signal, but it cannot be waited out: there is a sentence, and outputs all written get their names."""
     need_no_sanitizer()
     with tempfile.TemporaryDirectory() as folder:
         make(folder)
@@ -145,12 +150,14 @@ def an_input_cut_short(arguments, path, least):
             with open(os.path.join(folder, path), "wb") as file:
                 file.write(before[path])
             after = contents(folder)
-            check(after == (complete if done.returncode == 0 else before), f"{line}: {done}, left {sorted(set(after) ^ set(before))}")
+            check(after == (complete if done.returncode == 0 else before),
+                  f"{line}: {done}, left {sorted(set(after) ^ set(before))}")
             if done.returncode == -signal.SIGBUS:
                 check(SAYS["SIGBUS"] in done.stderr and b"no output is kept" in done.stderr, f"{line}: {done}")
                 ended += 1
             else:
-                check(done.returncode in (0, 3) and (done.returncode == 0 or done.stderr.startswith(b"blockscale ")), f"{line}: {done}")
+                check(done.returncode in (0, 3) and (done.returncode == 0 or done.stderr.startswith(b"blockscale ")),
+                      f"{line}: {done}")
             remove_outputs(folder, before)
         check(ended >= least, f"{line}: only {ended} of {calls} were ended by SIGBUS")
 
@@ -172,6 +179,9 @@ def files_of_a_matrix(): every_call(MATRIX, "files", "error", 10)
 def signals_with_a_matrix(): every_call(MATRIX, "files", "signal", 10)
 
 
-script.cases("test_cli_failing_calls", [files_of_quantize, memory_of_quantize, signals_in_quantize, files_of_convert, files_of_dequantize,
-                                        files_of_matmul, memory_of_matmul, files_of_a_matrix, signals_with_a_matrix, faults_in_quantize,
-                                        faults_with_a_matrix, an_input_cut_short_of_quantize, an_input_cut_short_of_convert])
+script.cases("test_cli_failing_calls", [files_of_quantize, memory_of_quantize, signals_in_quantize, files_of_convert,
+                                        files_of_dequantize,
+                                        files_of_matmul, memory_of_matmul, files_of_a_matrix, signals_with_a_matrix,
+                                        faults_in_quantize,
+                                        faults_with_a_matrix, an_input_cut_short_of_quantize,
+                                        an_input_cut_short_of_convert])

@@ -23,7 +23,8 @@ DEADLINE = 600                                         # seconds, where somethin
 
 
 def run(arguments, folder, expect, words="", **more):
-    done = subprocess.run([command] + arguments, capture_output=True, text=True, stdin=subprocess.DEVNULL, cwd=folder, check=False,
+    done = subprocess.run([command] + arguments, capture_output=True, text=True, stdin=subprocess.DEVNULL, cwd=folder,
+                          check=False,
                           **more)
     line = " ".join(arguments)
     script.check(done.returncode == expect, f"{line}: exit status {done.returncode}, not {expect}: {done.stderr}")
@@ -87,13 +88,15 @@ def bad_inputs(folder):
         only(folder, *names)
     run(["quantize", "secret.npy", "-o", "out", "-f", "mxfp4"], folder, 3, "Permission denied", **unprivileged())
     run(["matmul", "good.npy", "other.npy", "-o", "out.npy", "-f", "mxfp4"], folder, 3, "with the same K")
-    run(["quantize", "good.npy", "-o", "out", "-f", "mxfp4", "--type", "fp16"], folder, 3, "holds fp32 ('<f4'), not fp16")
+    run(["quantize", "good.npy", "-o", "out", "-f", "mxfp4", "--type", "fp16"], folder, 3,
+        "holds fp32 ('<f4'), not fp16")
     run(["quantize", "random:0x4", "-o", "out", "-f", "mxfp4"], folder, 2, "random:ROWSxCOLUMNS")
     only(folder, *names)
     run(["quantize", "wide.npy", "-o", "out", "-f", "mxfp4", "--type", "fp64"], folder, 0)
     run(["quantize", "bits.npy", "-o", "out", "-f", "mxfp4", "--type", "bf16"], folder, 0)
     npy_file.write(os.path.join(folder, "huge.npy"), (4, 64), [0.5] * 77 + [-1e300] + [0.5] * 178, "<f8")
-    run(["quantize", "huge.npy", "-o", "out", "-f", "mxfp4", "--type", "fp64"], folder, 3, "number 77 is -1e+300, beyond the range of fp32")
+    run(["quantize", "huge.npy", "-o", "out", "-f", "mxfp4", "--type", "fp64"], folder, 3,
+        "number 77 is -1e+300, beyond the range of fp32")
     npy_file.write(os.path.join(folder, "infinite.npy"), (4, 64), [float("inf")] * 256, "<f8")
     run(["quantize", "infinite.npy", "-o", "out", "-f", "mxfp4", "--type", "fp64"], folder, 0)
 
@@ -129,14 +132,16 @@ def contradictions(folder):
     run(MATMUL + ["D.npy", "--bias", "bias.npy", "--bias-per", "row"], folder, 3, "one for each of the 4 rows of A")
     run(MATMUL + ["D.npy", "--bias-per", "row"], folder, 2, "--bias-per without --bias")
     run(MATMUL + ["D.npy", "--d-layout", "128x4"], folder, 2, "fp32 has no block scales")
-    run(["quantize", "random:4x64", "-o", "q", "-f", "bf16", "--layout", "128x4"], folder, 2, "bf16 has no block scales")
+    run(["quantize", "random:4x64", "-o", "q", "-f", "bf16", "--layout", "128x4"], folder, 2,
+        "bf16 has no block scales")
     run(["quantize", "random:4x64", "-o", "q", "-f", "mxfp4", "--divides"], folder, 2, "no tensor scale")
     run(MATMUL + ["D.npy", "--d-tensor-scale", "0"], folder, 2, "above 0")
     run(MATMUL + ["D.npy", "--activation", "swiglu_clamped"], folder, 3, "gate")
     run(MATMUL + ["D.npy", "--tensor-scale", "computed"], folder, 3, "tensor scale")
     run(MATMUL + ["D.npy", "--tensor-scale", "0"], folder, 2, "finite number above 0")
     run(MATMUL + ["D.npy", "--tensor-scale", "inf"], folder, 2, "finite number above 0")
-    run(["matmul", "random:4x64", "random:7x64", "-o", "D.npy", "-f", "mxfp4", "--gate", "split"], folder, 3, "N is even")
+    run(["matmul", "random:4x64", "random:7x64", "-o", "D.npy", "-f", "mxfp4", "--gate", "split"], folder, 3,
+        "N is even")
     run(QUANTIZE + ["W", "--packed", "--packing", "bytes"], folder, 2, "give one of them")
     run(QUANTIZE + ["W", "--packing", "bit_stream"], folder, 3, "bit_stream")
     run(QUANTIZE + ["W", "--recipe", "floor"], folder, 3, "floor")
@@ -156,7 +161,8 @@ def targets_that_cannot_be_written(folder):
     if os.path.exists("/dev/full"):
         run(MATMUL + ["/dev/full"], folder, 3, "/dev/full: could not be written: No space left on device")
         run(MATMUL + ["/dev/null"], folder, 0)
-        script.check(all(stat.S_ISCHR(os.stat(f"/dev/{name}").st_mode) for name in ["full", "null"]), "a device became a file")
+        script.check(all(stat.S_ISCHR(os.stat(f"/dev/{name}").st_mode) for name in ["full", "null"]),
+                     "a device became a file")
     only(folder, "D.npy", "file")
     put(folder, "old.npy")
     os.chmod(os.path.join(folder, "old.npy"), 0o444)
@@ -174,7 +180,8 @@ def outputs_are_all_or_none(folder):
         os.mkdir(os.path.join(folder, "W" + missing))
         run(QUANTIZE + ["W"], folder, 3, f"W{missing}: cannot be written: Is a directory")
         only(folder, *["W" + part for part in PARTS])
-        script.check(all(content(folder, "W" + part) == OLD for part in PARTS if part != missing), f"{i}: an old file has changed")
+        script.check(all(content(folder, "W" + part) == OLD for part in PARTS if part != missing),
+                     f"{i}: an old file has changed")
         os.rmdir(os.path.join(folder, "W" + missing))
         put(folder, "W" + missing)
     run(QUANTIZE + ["W"], folder, 0)
@@ -208,12 +215,14 @@ def a_disk_that_fills_up(folder):
 
 def blocked(arguments, folder, pipe, **more):
     """A run that waits, in the middle of writing, for a reader of the pipe."""
-    process = subprocess.Popen([command] + arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder, **more)
+    process = subprocess.Popen([command] + arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder,
+                               **more)
     deadline = time.monotonic() + DEADLINE
     while not any(name.endswith(".tmp") for name in os.listdir(folder)) and time.monotonic() < deadline:
         time.sleep(0.005)
     time.sleep(0.05)
-    script.check(process.poll() is None and any(name.endswith(".tmp") for name in os.listdir(folder)), f"{pipe}: it does not wait")
+    script.check(process.poll() is None and any(name.endswith(".tmp") for name in os.listdir(folder)),
+                 f"{pipe}: it does not wait")
     return process
 
 
@@ -223,7 +232,8 @@ def a_signal_in_the_middle(folder):
         put(folder, "W" + part)
     for number in [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT]:
         for arguments in [QUANTIZE + ["W"], BLOCKS + ["W"]]:
-            process = blocked(arguments, folder, "W.json", preexec_fn=lambda number=number: signal.signal(number, signal.SIG_DFL))
+            process = blocked(arguments, folder, "W.json",
+                              preexec_fn=lambda number=number: signal.signal(number, signal.SIG_DFL))
             process.send_signal(number)
             out, _ = process.communicate(timeout=DEADLINE)
             script.check(process.returncode == -number and out == b"", f"{number}: {process.returncode}")
@@ -233,7 +243,8 @@ def a_signal_in_the_middle(folder):
 
 def an_ignored_signal_stays_ignored(folder):
     os.mkfifo(os.path.join(folder, "W.json"))
-    process = blocked(QUANTIZE + ["W"], folder, "W.json", preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    process = blocked(QUANTIZE + ["W"], folder, "W.json",
+                      preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
     process.send_signal(signal.SIGHUP)
     note = content(folder, "W.json")
     process.communicate(timeout=DEADLINE)
@@ -261,7 +272,8 @@ def what_a_target_keeps(folder):
     longest = "n" * 255
     run(MATMUL + ["link.npy"], folder, 0)
     run(MATMUL + [longest], folder, 0, umask=0o027)
-    script.check(os.path.islink(os.path.join(folder, "link.npy")) and content(folder, "real.npy")[:6] == b"\x93NUMPY", "the link")
+    script.check(os.path.islink(os.path.join(folder, "link.npy")) and content(folder, "real.npy")[:6] == b"\x93NUMPY",
+                 "the link")
     script.check(stat.S_IMODE(os.stat(os.path.join(folder, "real.npy")).st_mode) == 0o640, "the mode of an old file")
     script.check(stat.S_IMODE(os.stat(os.path.join(folder, longest)).st_mode) == 0o640, "the mode of a new file")
     only(folder, "real.npy", "link.npy", longest)
@@ -270,18 +282,22 @@ def what_a_target_keeps(folder):
 def links_to_no_file_stay_links(folder):
     for name in ("sub", "far"):
         os.mkdir(os.path.join(folder, name))
-    links = {"link.npy": "new.npy", "sub/up.npy": "../far/away.npy", "chain.npy": "sub/first.npy", "sub/first.npy": "second.npy",
-             "absolute.npy": os.path.join(folder, "far", "there.npy"), "lost.npy": "nowhere/x.npy", "loop.npy": "loop.npy"}
+    links = {"link.npy": "new.npy", "sub/up.npy": "../far/away.npy", "chain.npy": "sub/first.npy",
+             "sub/first.npy": "second.npy",
+             "absolute.npy": os.path.join(folder, "far", "there.npy"), "lost.npy": "nowhere/x.npy",
+             "loop.npy": "loop.npy"}
     for name, to in links.items():
         os.symlink(to, os.path.join(folder, name))
-    for name, target in (("link.npy", "new.npy"), ("sub/up.npy", "far/away.npy"), ("chain.npy", "sub/second.npy"), ("absolute.npy", "far/there.npy")):
+    for name, target in (("link.npy", "new.npy"), ("sub/up.npy", "far/away.npy"), ("chain.npy", "sub/second.npy"),
+                         ("absolute.npy", "far/there.npy")):
         script.check(not os.path.exists(os.path.join(folder, target)), target)
         run(MATMUL + [name], folder, 0)
         script.check(content(folder, target)[:6] == b"\x93NUMPY", target)
     run(MATMUL + ["lost.npy"], folder, 3, "lost.npy: cannot be written: No such file or directory")
     run(MATMUL + ["loop.npy"], folder, 3, "loop.npy: cannot be written: Too many levels of symbolic links")
     for name, to in links.items():
-        script.check(os.path.islink(os.path.join(folder, name)) and os.readlink(os.path.join(folder, name)) == to, f"{name} is no link now")
+        script.check(os.path.islink(os.path.join(folder, name)) and os.readlink(os.path.join(folder, name)) == to,
+                     f"{name} is no link now")
     os.symlink("W.new", os.path.join(folder, "W.codes.npy"))
     os.symlink("./sub/../W.new", os.path.join(folder, "W.scales.npy"))
     run(QUANTIZE + ["W"], folder, 3, "give each its own file")
@@ -303,16 +319,20 @@ def notes_that_lie(folder):
     names = os.listdir(folder)
     lies = [("\"blockscale_note\": 1", "\"blockscale_note\": 2", "is no note"), ("nvfp4", "nvfp5", "is no format"),
             ("nvfp4", "bf16", "packing"), ("\"rows\": 4", "\"rows\": 5", "the note's shape and format need"),
-            ("\"rows\": 4", "\"rows\": -4", "must be whole numbers"), ("\"rows\": 4", "\"rows\": \"4\"", "must be whole numbers"),
+            ("\"rows\": 4", "\"rows\": -4", "must be whole numbers"),
+            ("\"rows\": 4", "\"rows\": \"4\"", "must be whole numbers"),
             ("\"rows\": 4", "\"rows\": 9223372036854775807", ""),
             ("\"rows\": 4", "\"rows\": 99999999999999999999", "must be whole numbers"),
             ("\"rows\": 4,\n  \"columns\": 64", "\"rows\": 2,\n  \"columns\": 128", "an array of 2 x 128"),
-            ("\"bytes\"", "\"bites\"", "is no packing"), ("\"bytes\"", "\"low_first\"", "the note's shape and format need"),
+            ("\"bytes\"", "\"bites\"", "is no packing"),
+            ("\"bytes\"", "\"low_first\"", "the note's shape and format need"),
             ("128x4", "129x4", "is no scale layout"), ("128x4", "linear", "the note's shape and format need"),
             ("W.codes.npy", "V.codes.npy", "No such file"), ("W.codes.npy", "../W.codes.npy", "in the same folder"),
-            ("W.codes.npy", "", "in the same folder"), ("W.codes.npy", "W.scales.npy", "the note's shape and format need"),
+            ("W.codes.npy", "", "in the same folder"),
+            ("W.codes.npy", "W.scales.npy", "the note's shape and format need"),
             ("\"codes\"", "\"odes\"", "must name a file"), ("W.tensor_scale.npy", "W.scales.npy", "need 4"),
-            ("\"multiplies\"", "\"adds\"", "neither multiplies nor divides"), ("{", "", "is no JSON"), ("}", "", "is no JSON")]
+            ("\"multiplies\"", "\"adds\"", "neither multiplies nor divides"), ("{", "", "is no JSON"),
+            ("}", "", "is no JSON")]
     for old, new, words in lies:
         script.check(old in note, old)
         put(folder, "lie.json", note.replace(old, new, 1).encode())
@@ -326,7 +346,8 @@ def notes_that_lie(folder):
     run(["dequantize", "W.json", "-o", "X.npy"], folder, 3, "tensor_scale")
     npy_file.write(os.path.join(folder, "W.tensor_scale.npy"), (), [-1.0])
     run(["dequantize", "W.json", "-o", "X.npy"], folder, 3, "tensor_scale")
-    run(["matmul", "W.json", "W.json", "-o", "X.npy", "--a-format", "nvfp4"], folder, 2, "is a note, which says its format")
+    run(["matmul", "W.json", "W.json", "-o", "X.npy", "--a-format", "nvfp4"], folder, 2,
+        "is a note, which says its format")
     run(["matmul", "random:4x64", "W.json", "-o", "X.npy", "-f", "nvfp4", "--transpose-b"], folder, 2,
         "is a note, which says its format")
 

@@ -47,7 +47,8 @@ def make_shards(folder, name, count):
     names = [f"m-{i}.safetensors" for i in range(count)]
     for i, shard in enumerate(names):
         cf.write(os.path.join(inside, shard), {f"w{i}.weight": ("BF16", [2, 32], cf.random_bf16(2, 32, i))})
-    write_text(inside, "model.safetensors.index.json", json.dumps({"weight_map": {f"w{i}.weight": shard for i, shard in enumerate(names)}}))
+    write_text(inside, "model.safetensors.index.json",
+               json.dumps({"weight_map": {f"w{i}.weight": shard for i, shard in enumerate(names)}}))
     write_text(inside, "config.json", "{\"a\": 1}")
     return names
 
@@ -103,7 +104,8 @@ def configurations_that_are_no_files(folder):
     before = sorted(os.listdir(folder))
 
     def refused(words):
-        for arguments in (["quantize", "hf", "-o", "out", "-f", "mxfp4"], ["quantize", "hf/model.safetensors", "-o", "out", "-f", "mxfp4"]):
+        for arguments in (["quantize", "hf", "-o", "out", "-f", "mxfp4"],
+                          ["quantize", "hf/model.safetensors", "-o", "out", "-f", "mxfp4"]):
             run(arguments, folder, 3, words, preexec_fn=bounded)
             check(sorted(os.listdir(folder)) == before, f"{words}: left {sorted(os.listdir(folder))}")
         (os.rmdir if os.path.isdir(config) else os.unlink)(config)
@@ -136,7 +138,8 @@ def configurations_that_are_deep(folder):
     for opening, closing in (("[", "]"), ("{\"a\":", "}")):
         for depth, expect in ((31, 0), (32, 3), (20000, 3), (1000000, 3)):
             inner = opening * depth + "1" + closing * depth
-            write_text(folder, "hf/config.json", "{\"b\": \"[[[[\\\"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[\", \"a\": " + inner + "}")
+            write_text(folder, "hf/config.json",
+                       "{\"b\": \"[[[[\\\"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[\", \"a\": " + inner + "}")
             run(["quantize", "hf", "-o", f"out{expect}", "-f", "mxfp4"], folder, expect,
                 f"config.json: has lists and objects {depth + 1} deep" if expect else "")
     check(sorted(os.listdir(folder)) == ["hf", "out0"], os.listdir(folder))
@@ -148,12 +151,14 @@ def pipes_are_not_waited_for(folder):
     make_model(folder)
     os.mkdir(os.path.join(folder, "index"))
     os.mkdir(os.path.join(folder, "one"))
-    for name in ("x.json", "x.index.json", "x.npy", "x.safetensors", "x.gguf", "x", "index/model.safetensors.index.json", "one/model.safetensors"):
+    for name in ("x.json", "x.index.json", "x.npy", "x.safetensors", "x.gguf", "x",
+                 "index/model.safetensors.index.json", "one/model.safetensors"):
         os.mkfifo(os.path.join(folder, name))
     before = sorted(os.listdir(folder))
     for name in ("x.json", "x.index.json", "x.npy", "x.safetensors", "x.gguf", "x", "index", "one"):
         form = ["-f", "mxfp4"] if name in ("x.npy", "x") else ["--b-format", "mxfp4"]
-        for arguments in (["quantize", name, "-o", "out", "-f", "mxfp4"], ["dequantize", name, "-o", "out.npy"], ["inspect", name],
+        for arguments in (["quantize", name, "-o", "out", "-f", "mxfp4"], ["dequantize", name, "-o", "out.npy"],
+                          ["inspect", name],
                           ["matmul", name, "random:4x64", "-o", "out.npy", *form], ["inspect", "hf", "--against", name],
                           ["convert", name, "-o", "out"], ["demo", "--a", name]):
             of_folder = arguments[0] == "demo" and os.path.isdir(os.path.join(folder, name))
@@ -161,20 +166,23 @@ def pipes_are_not_waited_for(folder):
     check(sorted(os.listdir(folder)) == before, "an output was left")
 
 
-# What a terminal would obey: colours, titles, lines of their own, a one-byte CSI, writing from right to left, the end of a paragraph.
+# What a terminal would obey: colours, titles, lines of their own, a one-byte CSI, writing from right to left, the end
+# of a paragraph.
 COMMANDS = "a\x1b[31m\x1b]0;t\x07\n\r\b\x7f\x9b2J\u202eb\u2066\u2029"
 
 
 def check_plain(text, what):
     """Bytes that a terminal got: lines of UTF-8 without anything that it would obey."""
     words = text.decode("utf-8")
-    obeyed = [c for c in words if c != "\n" and (not c.isprintable() and not c.isspace() or c in "\r\b\x85\u2028\u2029\u2066\u202e")]
+    obeyed = [c for c in words if c != "\n" and (not c.isprintable() and not c.isspace()
+                                                 or c in "\r\b\x85\u2028\u2029\u2066\u202e")]
     check(not obeyed, f"{what}: printed {obeyed}")
 
 
 def run_bytes(arguments, folder, expect, least="?"):
     """least: what shows that the name was printed, masked."""
-    done = subprocess.run([command, *arguments], capture_output=True, stdin=subprocess.DEVNULL, cwd=folder, check=False, timeout=DEADLINE)
+    done = subprocess.run([command, *arguments], capture_output=True, stdin=subprocess.DEVNULL, cwd=folder, check=False,
+                          timeout=DEADLINE)
     check(done.returncode == expect, f"{arguments}: {done}")
     check_plain(done.stdout, arguments)
     check_plain(done.stderr, arguments)
@@ -188,16 +196,21 @@ MASKED = "a?[31m?]0;t??????2J?b??"
 @in_folder
 def names_of_tensors_are_masked(folder):
     numbers = cf.random_bf16(2, 64, 1)
-    cf.write(os.path.join(folder, "x.safetensors"), {f"{COMMANDS}.weight": ("BF16", [2, 64], numbers), f"odd{COMMANDS}.weight": ("BF16", [64, 2], numbers),
+    cf.write(os.path.join(folder, "x.safetensors"),
+             {f"{COMMANDS}.weight": ("BF16", [2, 64], numbers), f"odd{COMMANDS}.weight": ("BF16", [64, 2], numbers),
                                                      f"norm{COMMANDS}": ("BF16", [128], numbers)})
-    for arguments in (["quantize", "x.safetensors", "-o", "q.safetensors", "-f", "mxfp4"], ["quantize", "x.safetensors", "-o", "q", "-f", "mxfp4"],
-                      ["inspect", "x.safetensors"], ["inspect", "x.safetensors", "--tensors"], ["inspect", "q", "--against", "x.safetensors"]):
+    for arguments in (["quantize", "x.safetensors", "-o", "q.safetensors", "-f", "mxfp4"],
+                      ["quantize", "x.safetensors", "-o", "q", "-f", "mxfp4"],
+                      ["inspect", "x.safetensors"], ["inspect", "x.safetensors", "--tensors"],
+                      ["inspect", "q", "--against", "x.safetensors"]):
         run_bytes(arguments, folder, 0, MASKED)
     run_bytes(["quantize", "x.safetensors", "-o", "e.safetensors", "-f", "e4m3"], folder, 0, MASKED)
-    for arguments in (["convert", "e.safetensors", "-o", "c", "--convention", "gpt_oss"], ["convert", "q", "-o", "c.gguf", "--convention", "gguf"]):
+    for arguments in (["convert", "e.safetensors", "-o", "c", "--convention", "gpt_oss"],
+                      ["convert", "q", "-o", "c.gguf", "--convention", "gguf"]):
         done = subprocess.run([command, *arguments], capture_output=True, cwd=folder, check=False)
         check_plain(done.stdout + done.stderr, arguments)
-    for arguments in (["inspect", "x.safetensors", "--json"], ["quantize", "x.safetensors", "-o", "q.safetensors", "-f", "mxfp4", "--json"]):
+    for arguments in (["inspect", "x.safetensors", "--json"],
+                      ["quantize", "x.safetensors", "-o", "q.safetensors", "-f", "mxfp4", "--json"]):
         said = json.loads(run_bytes(arguments, folder, 0, "\\u001b").stdout)
         check(COMMANDS in [weight["name"] for weight in said["weights"]], said)
 
@@ -205,7 +218,8 @@ def names_of_tensors_are_masked(folder):
 @in_folder
 def sentences_about_files_are_masked(folder):
     """Errors that quote a tensor, an index, a type, a key and a file's own name."""
-    cf.write(os.path.join(folder, "bad.safetensors"), {f"{COMMANDS}.weight": ("BF16", [2, 64], bytes(256)), f"{COMMANDS}.weight_scale": ("U8", [3], bytes(3))})
+    cf.write(os.path.join(folder, "bad.safetensors"),
+             {f"{COMMANDS}.weight": ("BF16", [2, 64], bytes(256)), f"{COMMANDS}.weight_scale": ("U8", [3], bytes(3))})
     text = json.dumps({COMMANDS: {"dtype": COMMANDS, "shape": [1], "data_offsets": [0, 1]}}).encode()
     with open(os.path.join(folder, "type.safetensors"), "wb") as file:
         file.write(len(text).to_bytes(8, "little") + text + b"x")
@@ -222,7 +236,8 @@ def sentences_about_files_are_masked(folder):
     strange = os.path.join(os.fsencode(folder), COMMANDS.encode() + b"\xff.npy")
     with open(strange, "wb") as file:
         file.write(b"x")
-    for arguments in (["quantize", strange, "-o", "q", "-f", "mxfp4"], ["quantize", "random:2x64", "-f", "mxfp4", strange], [strange], ["inspect", b"\x1b[31m"]):
+    for arguments in (["quantize", strange, "-o", "q", "-f", "mxfp4"],
+                      ["quantize", "random:2x64", "-f", "mxfp4", strange], [strange], ["inspect", b"\x1b[31m"]):
         done = subprocess.run([command, *arguments], capture_output=True, cwd=folder, check=False)
         check(done.returncode in (2, 3) and b"?[31m" in done.stderr, done)
         check_plain(done.stderr, arguments)
@@ -233,7 +248,8 @@ def progress_is_masked(folder):
     """The bar on a terminal shows names too; what is left is the bar's own."""
     cf.write(os.path.join(folder, "x.safetensors"), {f"{COMMANDS}.weight": ("BF16", [2, 64], cf.random_bf16(2, 64, 1))})
     ours, theirs = os.openpty()
-    done = subprocess.run([command, "quantize", "x.safetensors", "-o", "q.safetensors", "-f", "mxfp4"], cwd=folder, stdout=subprocess.DEVNULL,
+    done = subprocess.run([command, "quantize", "x.safetensors", "-o", "q.safetensors", "-f", "mxfp4"], cwd=folder,
+                          stdout=subprocess.DEVNULL,
                           stderr=theirs, check=False, timeout=DEADLINE)
     os.close(theirs)
     shown = os.read(ours, 65536)
@@ -254,10 +270,14 @@ def wrong_kinds_are_named(folder):
         npy = file.read()
     with open(os.path.join(folder, "hf", "model.safetensors"), "rb") as file:
         safetensors = file.read()
-    lfs = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"
-    kinds = {"an .npy file": npy, "a GGUF file": gguf, "a .safetensors file": safetensors, "a pointer of Git LFS": lfs, "a ZIP archive": b"PK\3\4" + bytes(40),
-             "a pickle of Python": pickle.dumps({"a": [1] * 9}, 4), "JSON text": b"{\"blockscale_note\": 1, \"format\": \"nvfp4\"}",
-             "a web page": b"<!DOCTYPE html><html><body>404</body></html>", "compressed by gzip": b"\x1f\x8b\x08\x00" + bytes(range(40)),
+    lfs = (b"version https://git-lfs.github.com/spec/v1\n"
+           b"oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n")
+    kinds = {"an .npy file": npy, "a GGUF file": gguf, "a .safetensors file": safetensors, "a pointer of Git LFS": lfs,
+             "a ZIP archive": b"PK\3\4" + bytes(40),
+             "a pickle of Python": pickle.dumps({"a": [1] * 9}, 4),
+             "JSON text": b"{\"blockscale_note\": 1, \"format\": \"nvfp4\"}",
+             "a web page": b"<!DOCTYPE html><html><body>404</body></html>",
+             "compressed by gzip": b"\x1f\x8b\x08\x00" + bytes(range(40)),
              "an HDF5 file": b"\x89HDF\r\n\x1a\n" + bytes(40)}
     for kind, content in kinds.items():
         for name in ("wrong.npy", "wrong.safetensors", "wrong.gguf"):
@@ -265,7 +285,8 @@ def wrong_kinds_are_named(folder):
                 file.write(content)
             if name.endswith(".npy"):
                 if kind != "an .npy file":
-                    run(["quantize", name, "-o", "out", "-f", "mxfp4"], folder, 3, f"wrong.npy: this is no .npy file: it is {kind}")
+                    run(["quantize", name, "-o", "out", "-f", "mxfp4"], folder, 3,
+                        f"wrong.npy: this is no .npy file: it is {kind}")
             elif kind not in ("a .safetensors file", "a GGUF file"):
                 run(["inspect", name], folder, 3, f"{name}: this is {kind}")
 
@@ -284,7 +305,8 @@ def scales_are_called_nan_where_they_are(folder):
 
 
 script.cases("test_cli_hostile_files", [
-    no_input_of_many_is_overwritten, an_index_is_an_input, an_input_that_is_read_late_is_an_input, configurations_that_are_no_files,
+    no_input_of_many_is_overwritten, an_index_is_an_input, an_input_that_is_read_late_is_an_input,
+                                        configurations_that_are_no_files,
     configurations_that_are_deep, pipes_are_not_waited_for,
     names_of_tensors_are_masked, sentences_about_files_are_masked, progress_is_masked,
     wrong_kinds_are_named, scales_are_called_nan_where_they_are])
