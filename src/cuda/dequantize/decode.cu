@@ -1,21 +1,26 @@
 /* Any operand as rows of bf16, exactly: number * 2^-(exponent of the row).
  *
- * A row's exponent is 0 if its numbers lie within [2^-40, 2^41), or may: the range is told from the scales of blocks that are
- * not all zeros and from the range of the element.  Else it is the middle of the row's range, if that spans at most 2^80.
- * Two such rows have products within [2^-80, 2^82) whose last bits are 2^-94 or above: no product is flushed or rounded by
- * an fp32 sum's range, and 2^45 of them do not overflow it.  Rows that span more are left out, for the exact kernel.
+ * A row's exponent is 0 if its numbers lie within [2^-40, 2^41), or may: the range is told from the scales of blocks
+ * that are not all zeros and from the range of the element.  Else it is the middle of the row's range, if that spans at
+ * most 2^80. Two such rows have products within [2^-80, 2^82) whose last bits are 2^-94 or above: no product is flushed
+ * or rounded by an fp32 sum's range, and 2^45 of them do not overflow it.  Rows that span more are left out, for the
+ * exact kernel.
  *
- * CTA: 256 threads, in groups of 32 .. 256 threads that take a row each, eight elements ("octet") a thread and step.  Rows
- * with e8m0 scales are written as if their exponent were 0, and once more in the rare case that it is not: one barrier a row. */
+ * CTA: 256 threads, in groups of 32 .. 256 threads that take a row each, eight elements ("octet") a thread and step.
+ * Rows with e8m0 scales are written as if their exponent were 0, and once more in the rare case that it is not: one
+ * barrier a row. */
 #include "cuda/ptx/threads.cuh"
 #include "cuda/scheduler/condition.cuh"
 #include "decoded_rows.cuh"
 #include "octet_reader.cuh"
 #include "cuda/scales/row_scales.cuh"
 
-/* Wide elements ----------------------------------------------------------------------------------------------------------- */
+/* Wide elements ---------------------------------------------------------------------------------------------------- */
 
-__device__ static inline uint32_t load_half(const uint16_t *from, int i, int count) { return i < count ? __ldg(from + i) : 0; }
+__device__ static inline uint32_t load_half(const uint16_t *from, int i, int count)
+{
+    return i < count ? __ldg(from + i) : 0;
+}
 
 __device__ static inline uint4 load_halves(const unsigned char *row, int64_t number, int count)
 {
@@ -31,8 +36,9 @@ __device__ static inline uint4 load_halves(const unsigned char *row, int64_t num
     return make_uint4(w[0], w[1], w[2], w[3]);
 }
 
-/* An fp16 as two bf16 of the same sign whose sum it is: its first eight significant bits and the rest, or where there is no
- * rest two equal halves.  Neither part of a number that is not zero is zero, so that infinity times it stays infinite. */
+/* An fp16 as two bf16 of the same sign whose sum it is: its first eight significant bits and the rest, or where there
+ * is no rest two equal halves.  Neither part of a number that is not zero is zero, so that infinity times it stays
+ * infinite. */
 __device__ static inline uint32_t split_fp16(uint32_t code)
 {
     const uint32_t bits = __float_as_uint(bsmi_fp16_to_float((uint16_t)code));
@@ -54,7 +60,7 @@ __device__ static inline void split_octet(uint4 halves, uint4 *first, uint4 *sec
     *first = make_uint4(a[0], a[1], a[2], a[3]), *second = make_uint4(b[0], b[1], b[2], b[3]);
 }
 
-/* Rows ----------------------------------------------------------------------------------------------------------------------- */
+/* Rows ------------------------------------------------------------------------------------------------------------- */
 
 /* Everything about an operand that its rows share: in shared memory. */
 struct matrix_job {
@@ -77,16 +83,17 @@ __device__ __noinline__ static void write_wide(const bsmi_decode_operand &p, con
     }
 }
 
-/* Rows, the quick way -------------------------------------------------------------------------------------------------------- */
+/* Rows, the quick way ---------------------------------------------------------------------------------------------- */
 
 /* In exponents[], for the group's first thread itself: this row is to be written again. */
 enum { WRITE_AGAIN = BSMI_ROW_LEFT_OUT + 1 };
 
-/* The octets in front of s.rows.end of a group's rows.  No call of a function is in it, for which registers would be kept free.  True
- * if a row is to be written again. */
+/* The octets in front of s.rows.end of a group's rows.  No call of a function is in it, for which registers would be
+ * kept free.  True if a row is to be written again. */
 template <quick_packing packing, int element, int scale_kind>
-__device__ static inline bool quick_rows(const bsmi_decode_operand &p, const matrix_job &s, const uint2 *ring, octet_reader reader,
-                                         const row_job &j, int barrier, int64_t row, int64_t rows_apart)
+__device__ static inline bool quick_rows(const bsmi_decode_operand &p, const matrix_job &s, const uint2 *ring,
+                                         octet_reader reader, const row_job &j, int barrier, int64_t row,
+                                         int64_t rows_apart)
 {
     const bsmi_device_matrix &m = p.source;
     const bool high_first = m.packing == BSM_PACKING_HIGH_FIRST;
@@ -127,14 +134,15 @@ __device__ static inline bool quick_rows(const bsmi_decode_operand &p, const mat
 }
 
 /* What quick_rows leaves; way 0: everything.  True if a row is left out. */
-__device__ static inline bool other_rows(const bsmi_decode_operand &p, const matrix_job &s, row_job j, int barrier, int *range,
-                                         int64_t first, int64_t apart)
+__device__ static inline bool other_rows(const bsmi_decode_operand &p, const matrix_job &s, row_job j, int barrier,
+                                         int *range, int64_t first, int64_t apart)
 {
     const bsmi_device_matrix &m = p.source;
     bool left_out = false;
     for (row_walk w = walk_to(m.rows, first); w.row < m.rows * m.batch; w = walk_to(m.rows, w.row + apart)) {
         point_to_row(p, w.matrix, w.r, m.block != 0 ? place_in(s.rows.places.row, w.r) : 0, &j);
-        bool outside = s.rows.way != 0 && p.exponents != nullptr && j.thread == 0 && p.exponents[w.row] == (int)WRITE_AGAIN;
+        bool outside =
+            s.rows.way != 0 && p.exponents != nullptr && j.thread == 0 && p.exponents[w.row] == (int)WRITE_AGAIN;
         if (m.bits > 8) write_wide(p, j);
         else if (m.block != 0) outside |= write_rest<true>(m, s.rows.places.column, s.d, j, s.rows.end);
         else write_rest<false>(m, s.rows.places.column, s.d, j, s.rows.end);
@@ -158,7 +166,8 @@ __device__ static void make_matrix_job(const bsmi_decode_operand &p, int64_t row
     s.decoded_apart = p.pitch * rows_apart;
 }
 
-extern "C" __global__ void __launch_bounds__(BSMI_DECODE_THREADS, 4) bsmi_decode(const __grid_constant__ bsmi_conditional_decode_parameters given)
+extern "C" __global__ void __launch_bounds__(BSMI_DECODE_THREADS, 4)
+    bsmi_decode(const __grid_constant__ bsmi_conditional_decode_parameters given)
 {
     const bsmi_decode_parameters &p = given.decode;
     __shared__ matrix_job s;
@@ -187,7 +196,8 @@ extern "C" __global__ void __launch_bounds__(BSMI_DECODE_THREADS, 4) bsmi_decode
     if (threadIdx.x == 0) make_matrix_job(o, apart, s);
     __syncthreads();
     ptx_griddepcontrol_wait();
-    griddepcontrol_launch_dependents();                              /* the next kernel's CTAs may begin wherever these end */
+    griddepcontrol_launch_dependents();                              /* the next kernel's CTAs may begin wherever these
+                                                                        end */
     if (!condition_holds(given.condition)) {
         if (m.scale == BSM_E8M0 && threadIdx.x == 0) o.left_out[cta] = 0;
         return;
@@ -196,9 +206,10 @@ extern "C" __global__ void __launch_bounds__(BSMI_DECODE_THREADS, 4) bsmi_decode
     bool again = s.rows.end < j.padded_octets, left_out = false;
     const quick_walk w = s.rows.way == 0 ? quick_walk{} : begin_quick_walk((int)m.rows, (int)all, (int)row, (int)apart);
     switch (s.rows.way) {
-#define WAY(packing, element, scale)                                                                                               \
-    case quick_way(packing, element, scale):                                                                                       \
-        again |= quick_rows<packing, element, scale>(o, s, ring, begin_octets(m, ring, w, j.thread, j.threads), j, barrier, row, apart); \
+#define WAY(packing, element, scale) \
+    case quick_way(packing, element, scale): \
+        again |= quick_rows<packing, element, scale>(o, s, ring, begin_octets(m, ring, w, j.thread, j.threads), j, \
+                                                     barrier, row, apart); \
         break;
         QUICK_WAYS(WAY)
 #undef WAY

@@ -1,10 +1,12 @@
 /* Operands that lie plainly as rows of bf16, with the bits of bsmi_decode, and plain scales: one operand or two.
  *
- * A CTA takes some whole rows, which are one stretch of codes, of scales and of bf16, once; CTAs begin in the order of memory, and
- * none is the last for long.  A thread has three octets under way.  What an operand is was told apart by the host: a launch waits for
- * each 128 bytes of its instructions to come, and those of bsmi_decode in front of its first load take longer than decoding a few rows.
+ * A CTA takes some whole rows, which are one stretch of codes, of scales and of bf16, once; CTAs begin in the order of
+ * memory, and none is the last for long.  A thread has three octets under way.  What an operand is was told apart by
+ * the host: a launch waits for each 128 bytes of its instructions to come, and those of bsmi_decode in front of its
+ * first load take longer than decoding a few rows.
  *
- * Rows are written as if their exponents were 0; where a scale of any of a CTA's rows is far out, all of them are written again. */
+ * Rows are written as if their exponents were 0; where a scale of any of a CTA's rows is far out, all of them are
+ * written again. */
 #include "cuda/ptx/threads.cuh"
 #include "decoded_rows.cuh"
 #include "cuda/scales/plain_scales.cuh"
@@ -14,7 +16,8 @@ static_assert((int)BSMI_LEAST_EXPONENT == (int)LEAST_EXPONENT && (int)BSMI_MOST_
               "what the host computes bounds of");
 
 /* Octet `number` of the CTA's, the first of which is even. */
-template <quick_packing packing> __device__ static inline octet load_plain_octet(const unsigned char *codes, uint32_t number)
+template <quick_packing packing>
+__device__ static inline octet load_plain_octet(const unsigned char *codes, uint32_t number)
 {
     if (packing == QUICK_NIBBLES) return { __ldg((const uint32_t *)codes + number), 0 };
     if (packing == QUICK_BYTES) {
@@ -26,7 +29,8 @@ template <quick_packing packing> __device__ static inline octet load_plain_octet
 }
 
 /* As 128x4: of octet `number` of the rows from `first_row` on. */
-template <int shift> __device__ static inline int64_t place_in_bands(const bsmi_plain_rows &j, int64_t first_row, uint32_t number)
+template <int shift>
+__device__ static inline int64_t place_in_bands(const bsmi_plain_rows &j, int64_t first_row, uint32_t number)
 {
     const uint32_t of_cta = __umulhi(number, j.reciprocal), column = (number - of_cta * j.row_octets) >> shift;
     const uint32_t row = (uint32_t)first_row + of_cta;
@@ -62,7 +66,8 @@ __device__ static inline bool write_plain_rows(const bsmi_plain_rows &j, int64_t
     using READER = plain_reader<packing, scale_kind, bands>;
     const int64_t first = first_row * j.row_octets;
     const uint32_t count = (uint32_t)rows * j.row_octets;
-    const READER reader = { j.codes + first * bytes_of_octet<packing>(), bands ? j.scales : j.scales + (first >> READER::SHIFT) };
+    const READER reader = { j.codes + first * bytes_of_octet<packing>(),
+                            bands ? j.scales : j.scales + (first >> READER::SHIFT) };
     uint16_t *to = j.decoded + first * 8;
     bool outside = false;
     for (uint32_t base = threadIdx.x; base < count; base += THREADS * OCTETS_AT_ONCE) {
@@ -76,15 +81,16 @@ __device__ static inline bool write_plain_rows(const bsmi_plain_rows &j, int64_t
             const uint32_t number = base + THREADS * i;
             bool is_rare = false;
             if (number >= count) break;
-            ptx_store_16(to + (int64_t)number * 8, usual_octet<packing, element, scale_kind>(j, loaded[i], number, &is_rare));
+            ptx_store_16(to + (int64_t)number * 8,
+                         usual_octet<packing, element, scale_kind>(j, loaded[i], number, &is_rare));
             rare |= (uint32_t)is_rare << i;
         }
 #pragma unroll 1
         for (uint32_t number = base; rare != 0; rare >>= 1, number += THREADS) {
             if ((rare & 1) == 0) continue;
             const loaded_octet l = reader.load(j, first_row, number);
-            ptx_store_16(to + (int64_t)number * 8, scaled_octet<packing, element, scale_kind>(l, (int)number, false, j.bounds.least,
-                                                                                               j.bounds.span, &outside));
+            ptx_store_16(to + (int64_t)number * 8, scaled_octet<packing, element, scale_kind>(
+                                                       l, (int)number, false, j.bounds.least, j.bounds.span, &outside));
         }
     }
     return outside;
@@ -99,7 +105,8 @@ __device__ __noinline__ static bool write_rows_again(const bsmi_decode_operand &
     const scale_bounds bounds = scale_bounds_of(m.element);
     const decoding d = { small_float_of(m.element), 0, bounds.least, bounds.span };
     row_job j = {};
-    j.octets = (int)(m.columns / 8), j.padded_octets = j.octets, j.last_count = 8, j.thread = (int)threadIdx.x, j.threads = THREADS;
+    j.octets = (int)(m.columns / 8), j.padded_octets = j.octets, j.last_count = 8, j.thread = (int)threadIdx.x,
+    j.threads = THREADS;
     bool left_out = false;
     for (int64_t row = first_row; row < first_row + rows; row++) {
         const int64_t matrix = row / m.rows, r = row - matrix * m.rows;
@@ -112,22 +119,22 @@ __device__ __noinline__ static bool write_rows_again(const bsmi_decode_operand &
 }
 
 /* What lies plainly: packing, element, scale. */
-#define PLAIN_WAYS(X)                                                                                                             \
-    X(QUICK_NIBBLES, BSM_E2M1, BSM_E8M0)                                                                                          \
-    X(QUICK_NIBBLES, BSM_E2M1, BSM_UE4M3)                                                                                         \
-    X(QUICK_BYTES, BSM_E4M3, BSM_E8M0)                                                                                            \
-    X(QUICK_BYTES, BSM_E5M2, BSM_E8M0)                                                                                            \
-    X(QUICK_BYTES, BSM_INT8, BSM_E8M0)                                                                                            \
-    X(QUICK_STREAM, BSM_E2M3, BSM_E8M0)                                                                                           \
+#define PLAIN_WAYS(X) \
+    X(QUICK_NIBBLES, BSM_E2M1, BSM_E8M0) \
+    X(QUICK_NIBBLES, BSM_E2M1, BSM_UE4M3) \
+    X(QUICK_BYTES, BSM_E4M3, BSM_E8M0) \
+    X(QUICK_BYTES, BSM_E5M2, BSM_E8M0) \
+    X(QUICK_BYTES, BSM_INT8, BSM_E8M0) \
+    X(QUICK_STREAM, BSM_E2M3, BSM_E8M0) \
     X(QUICK_STREAM, BSM_E3M2, BSM_E8M0)
 
 __device__ static inline bool write_rows(const bsmi_plain_rows &j, int64_t first_row, int32_t rows)
 {
     const bool bands = j.band_bytes != 0;
     switch (j.element << 4 | j.scale) {
-#define WAY(packing, element, scale)                                                                                                    \
-    case element << 4 | scale:                                                                                                          \
-        return bands ? write_plain_rows<packing, element, scale, true>(j, first_row, rows)                                              \
+#define WAY(packing, element, scale) \
+    case element << 4 | scale: \
+        return bands ? write_plain_rows<packing, element, scale, true>(j, first_row, rows) \
                      : write_plain_rows<packing, element, scale, false>(j, first_row, rows);
         PLAIN_WAYS(WAY)
 #undef WAY
@@ -148,13 +155,16 @@ __device__ static inline void decode_rows(const bsmi_plain_rows &j, const bsmi_d
     if (threadIdx.x == 0) j.left_out[cta] = left_out;
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 4) bsmi_decode_plain(const __grid_constant__ bsmi_decode_plain_parameters p)
+extern "C" __global__ void __launch_bounds__(THREADS, 4)
+    bsmi_decode_plain(const __grid_constant__ bsmi_decode_plain_parameters p)
 {
     const int32_t cta = (int32_t)blockIdx.x, of_second = cta - p.first_ctas;
     if (p.dependents_first) griddepcontrol_launch_dependents();
     ptx_griddepcontrol_wait();
-    if (!p.dependents_first) griddepcontrol_launch_dependents();    /* the next kernel's CTAs may begin wherever these end */
+    if (!p.dependents_first) griddepcontrol_launch_dependents();    /* the next kernel's CTAs may begin wherever these
+                                                                       end */
     if (of_second < 0) decode_rows(p.rows[0], p.general.operands[0], cta);
-    else if (p.brings_scales != 0) bring_plain_scales(p.scales, p.general.scales, of_second, (int32_t)gridDim.x - p.first_ctas);
+    else if (p.brings_scales != 0)
+        bring_plain_scales(p.scales, p.general.scales, of_second, (int32_t)gridDim.x - p.first_ctas);
     else decode_rows(p.rows[1], p.general.operands[1], of_second);
 }

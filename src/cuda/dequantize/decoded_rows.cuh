@@ -1,5 +1,5 @@
-/* Rows of an operand as bf16, octet by octet: what the kernels that decode operands have in common.  decode.cu says what a row's
- * exponent is. */
+/* Rows of an operand as bf16, octet by octet: what the kernels that decode operands have in common.  decode.cu says
+ * what a row's exponent is. */
 #ifndef BSMI_DECODED_ROWS_CUH
 #define BSMI_DECODED_ROWS_CUH
 
@@ -31,17 +31,18 @@ __device__ static inline uint4 keep_first(uint4 v, int count)
 {
     const uint64_t low = count >= 4 ? ~(uint64_t)0 : ((uint64_t)1 << 16 * count) - 1;
     const uint64_t high = count <= 4 ? 0 : count == 8 ? ~(uint64_t)0 : ((uint64_t)1 << 16 * (count - 4)) - 1;
-    return make_uint4(v.x & (uint32_t)low, v.y & (uint32_t)(low >> 32), v.z & (uint32_t)high, v.w & (uint32_t)(high >> 32));
+    return make_uint4(v.x & (uint32_t)low, v.y & (uint32_t)(low >> 32), v.z & (uint32_t)high,
+                      v.w & (uint32_t)(high >> 32));
 }
 
 /* What a row is decoded with.  Scale codes outside [least, least + span] are told of. */
 struct decoding { small_float f; int exponent; uint32_t least, span; };
 
-/* Octets from `first` on, and the padding, by bytes: any packing, any place.  True if one that is not all zeros has a scale that is
- * told of. */
+/* Octets from `first` on, and the padding, by bytes: any packing, any place.  True if one that is not all zeros has a
+ * scale that is told of. */
 template <bool scaled>
-__device__ __noinline__ static bool write_rest(const bsmi_device_matrix &m, const scale_part &columns, const decoding &d,
-                                               const row_job j, int first)
+__device__ __noinline__ static bool write_rest(const bsmi_device_matrix &m, const scale_part &columns,
+                                               const decoding &d, const row_job j, int first)
 {
     const int shift = m.block == 16 ? 1 : 2;
     bool outside = false;
@@ -70,7 +71,8 @@ __device__ static void write_zeros(const row_job &j)
 }
 
 /* The codes of the smallest and the largest scale of blocks that are not all zeros; least > most if there are none. */
-__device__ static void find_scale_range(const bsmi_device_matrix &m, const scale_part &columns, const row_job &j, int *range)
+__device__ static void find_scale_range(const bsmi_device_matrix &m, const scale_part &columns, const row_job &j,
+                                        int *range)
 {
     const int shift = m.block == 16 ? 1 : 2;
     int least = 255, most = -1;
@@ -104,8 +106,8 @@ __device__ __noinline__ static bool write_again(const bsmi_decode_operand &p, co
     return left_out;
 }
 
-__device__ static inline void point_to_row(const bsmi_decode_operand &p, int64_t matrix, int64_t r, int64_t place_of_scales,
-                                           row_job *j)
+__device__ static inline void point_to_row(const bsmi_decode_operand &p, int64_t matrix, int64_t r,
+                                           int64_t place_of_scales, row_job *j)
 {
     const bsmi_device_matrix &m = p.source;
     j->codes = m.data + matrix * m.batch_bytes + r * m.row_bytes;
@@ -115,8 +117,8 @@ __device__ static inline void point_to_row(const bsmi_decode_operand &p, int64_t
 
 /* *outside: it is not all zeros and has a scale that is told of. */
 template <quick_packing packing, int element, int scale_kind>
-__device__ static inline uint4 scaled_octet(const loaded_octet &l, int number, bool high_first, uint32_t least, uint32_t span,
-                                            bool *outside)
+__device__ static inline uint4 scaled_octet(const loaded_octet &l, int number, bool high_first, uint32_t least,
+                                            uint32_t span, bool *outside)
 {
     bool special;
     uint4 v = decode_quick<packing, element>(l.codes, number, high_first, &special);

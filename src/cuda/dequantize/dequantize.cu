@@ -1,9 +1,10 @@
-/* Codes and scales into real numbers: the bits of bsm_dequantize, and its reasons why rounding through double rounds once
- * (dequantize.c).  Where there is no tensor scale, fp32 holds element times scale exactly, and so does bf16 unless an e8m0 scale
- * leads beyond its normal numbers: elements and scales have 8 and 4 bits at most.
+/* Codes and scales into real numbers: the bits of bsm_dequantize, and its reasons why rounding through double rounds
+ * once (dequantize.c).  Where there is no tensor scale, fp32 holds element times scale exactly, and so does bf16 unless
+ * an e8m0 scale leads beyond its normal numbers: elements and scales have 8 and 4 bits at most.
  *
- * Whole octets of rows that lie well become bf16 at the speed of memory.  NVFP4 does so with any tensor scale: a scale code leaves
- * eight magnitudes, powers of two times 1 and times 1.5, so that two numbers are rounded for each of 128 codes, once a CTA.
+ * Whole octets of rows that lie well become bf16 at the speed of memory.  NVFP4 does so with any tensor scale: a scale
+ * code leaves eight magnitudes, powers of two times 1 and times 1.5, so that two numbers are rounded for each of 128
+ * codes, once a CTA.
  *
  * CTA: 256 threads, in groups of 32 .. 256 threads that take a row each, eight elements a thread and step. */
 #include "blockscale/quantize.h"
@@ -18,7 +19,8 @@ struct row_work {
 };
 
 /* Exact, without scales. */
-__device__ static inline void load_elements(const bsmi_device_matrix &m, const row_work &w, int number, int count, float *x)
+__device__ static inline void load_elements(const bsmi_device_matrix &m, const row_work &w, int number, int count,
+                                            float *x)
 {
     if (m.bits <= 8) {
         const octet o = load_octet(m, w.codes, number, count);
@@ -28,7 +30,8 @@ __device__ static inline void load_elements(const bsmi_device_matrix &m, const r
     }
     for (int i = 0; i < count; i++) {
         const int64_t k = (int64_t)number * 8 + i;
-        x[i] = decode_element(m.element, m.bits == 16 ? ((const uint16_t *)w.codes)[k] : ((const uint32_t *)w.codes)[k]);
+        x[i] =
+            decode_element(m.element, m.bits == 16 ? ((const uint16_t *)w.codes)[k] : ((const uint32_t *)w.codes)[k]);
     }
 }
 
@@ -78,7 +81,7 @@ __device__ static inline uint32_t canonical_pair(uint32_t pair)
     return low | high << 16;
 }
 
-/* Whole octets, the quick way ------------------------------------------------------------------------------------------------- */
+/* Whole octets, the quick way -------------------------------------------------------------------------------------- */
 
 /* Of NVFP4: what a magnitude of e2m1 becomes, by scale codes. */
 struct bf16_table { uint4 of_code[128]; };
@@ -91,7 +94,8 @@ __device__ static inline uint32_t bf16_of_double(double x)
     return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
 }
 
-/* The bf16 of 0, .5, 1, 1.5, 2, 3, 4, 6 times the scale: halves and doubles of two of them, exactly.  The scale 0 makes zeros. */
+/* The bf16 of 0, .5, 1, 1.5, 2, 3, 4, 6 times the scale: halves and doubles of two of them, exactly.  The scale 0 makes
+ * zeros. */
 __device__ static inline uint4 magnitudes_of(uint32_t code, double t, bool divides)
 {
     const double scale = (double)bsmi_ue4m3_to_float((uint8_t)code);
@@ -111,14 +115,16 @@ __device__ static inline uint4 magnitudes_of(uint32_t code, double t, bool divid
 __device__ static inline int bf16_way_of(const bsmi_device_matrix &m, const bsmi_device_reals &d, int way, float t)
 {
     const bool nvfp4 = way == quick_way(QUICK_NIBBLES, BSM_E2M1, BSM_UE4M3);
-    if (d.type != BSM_REAL_BF16 || d.column_stride != 1 || !aligned_to(d.data, 16) || d.row_stride % 8 != 0 || d.batch_stride % 8 != 0)
+    if (d.type != BSM_REAL_BF16 || d.column_stride != 1 || !aligned_to(d.data, 16) || d.row_stride % 8 != 0
+        || d.batch_stride % 8 != 0)
         return 0;
     if (nvfp4) return t > 0x1p-100f && t < 0x1p100f ? way : 0;
     return m.tensor_scale != nullptr || m.scale == BSM_UE4M3 ? 0 : way;
 }
 
 template <quick_packing packing, int element, int scale_kind>
-__device__ static inline uint4 dequantized_octet(const loaded_octet &l, int number, bool high_first, const bf16_table &table, bool *again)
+__device__ static inline uint4 dequantized_octet(const loaded_octet &l, int number, bool high_first,
+                                                 const bf16_table &table, bool *again)
 {
     bool special;
     if (scale_kind == BSM_UE4M3) {
@@ -138,8 +144,9 @@ __device__ static inline uint4 dequantized_octet(const loaded_octet &l, int numb
 
 /* again: as quantize_bf16_rows has it. */
 template <quick_packing packing, int element, int scale_kind>
-__device__ static inline void dequantize_octets(const bsmi_dequantize_parameters &p, const octet_rows &s, const bf16_table &table,
-                                                const uint2 *ring, octet_reader reader, uint64_t *again)
+__device__ static inline void dequantize_octets(const bsmi_dequantize_parameters &p, const octet_rows &s,
+                                                const bf16_table &table, const uint2 *ring, octet_reader reader,
+                                                uint64_t *again)
 {
     const bsmi_device_reals &d = p.destination;
     const bool high_first = p.source.packing == BSM_PACKING_HIGH_FIRST;
@@ -162,7 +169,8 @@ __device__ static inline void dequantize_octets(const bsmi_dequantize_parameters
         for (int i = 0; i < STEPS_AT_ONCE; i++) {
             if (now + 32 * i >= end) break;
             const loaded_octet l = { read_octet<packing>(octets, i), scales[i] };
-            ptx_store_16(to + 32 * 8 * i, dequantized_octet<packing, element, scale_kind>(l, now, high_first, table, &odd));
+            ptx_store_16(to + 32 * 8 * i,
+                         dequantized_octet<packing, element, scale_kind>(l, now, high_first, table, &odd));
         }
         if (scale_kind == BSM_E8M0 && __any_sync(0xffffffff, odd) && (threadIdx.x & 31) == 0)
             again[threadIdx.x / 32] |= (uint64_t)1 << (n & 63);
@@ -174,14 +182,14 @@ __device__ static inline void dequantize_octets(const bsmi_dequantize_parameters
     cp_async_wait_group<0>();
 }
 
-/* Any other way --------------------------------------------------------------------------------------------------------------- */
+/* Any other way ---------------------------------------------------------------------------------------------------- */
 
 /* What rows share. */
 struct slow_job { bool quick; double tensor_scale; scale_places places; };
 
 /* Octets begin .. end - 1 of a row, a thread's apart by `apart`. */
-__device__ static void dequantize_slowly(const bsmi_dequantize_parameters &p, const slow_job &job, const row_work &w, int begin, int end,
-                                         int apart)
+__device__ static void dequantize_slowly(const bsmi_dequantize_parameters &p, const slow_job &job, const row_work &w,
+                                         int begin, int end, int apart)
 {
     const bsmi_device_matrix &m = p.source;
     const bsmi_device_reals &d = p.destination;
@@ -189,7 +197,8 @@ __device__ static void dequantize_slowly(const bsmi_dequantize_parameters &p, co
     for (int number = begin; number < end; number += apart) {
         const int count = number == w.octets - 1 ? w.last_count : 8;
         const int64_t index = w.first + (int64_t)number * 8 * d.column_stride;
-        const float scale = m.block != 0 ? decode_scale(m.scale, __ldg(w.scales + place_in(job.places.column, number >> shift))) : 1;
+        const float scale =
+            m.block != 0 ? decode_scale(m.scale, __ldg(w.scales + place_in(job.places.column, number >> shift))) : 1;
         float x[8] = {};
         load_elements(m, w, number, count, x);
         if (job.quick) {
@@ -205,13 +214,15 @@ __device__ static void dequantize_slowly(const bsmi_dequantize_parameters &p, co
 }
 
 /* Octets of rows from `end` on, and stretches in front of it that are to be done again. */
-__device__ __noinline__ static void dequantize_rest(const bsmi_dequantize_parameters &p, row_work w, int end, uint64_t again)
+__device__ __noinline__ static void dequantize_rest(const bsmi_dequantize_parameters &p, row_work w, int end,
+                                                    uint64_t again)
 {
     enum { STRETCH = 32 * STEPS_AT_ONCE };
     const bsmi_device_matrix &m = p.source;
     const bsmi_device_reals &d = p.destination;
     const int groups = BSMI_DEQUANTIZE_THREADS / w.threads, lane = w.thread % 32, warp = w.thread / 32;
-    const int64_t apart = (int64_t)gridDim.x * groups, row = (int64_t)blockIdx.x * groups + (int)threadIdx.x / w.threads;
+    const int64_t apart = (int64_t)gridDim.x * groups,
+                  row = (int64_t)blockIdx.x * groups + (int)threadIdx.x / w.threads;
     slow_job job = { m.tensor_scale == nullptr && d.type != BSM_REAL_FP64 && m.bits <= 8,
                      m.tensor_scale == nullptr ? 1 : (double)*m.tensor_scale, {} };
     if (m.block != 0) job.places = make_places(m.layout);
@@ -258,9 +269,10 @@ extern "C" __global__ void __launch_bounds__(BSMI_DEQUANTIZE_THREADS, 4)
     const int64_t row = (int64_t)blockIdx.x * groups + group;
     const quick_walk walk = s.way == 0 ? quick_walk{} : begin_quick_walk((int)m.rows, (int)all, (int)row, (int)apart);
     switch (s.way) {
-#define WAY(packing, element, scale)                                                                                               \
-    case quick_way(packing, element, scale):                                                                                       \
-        dequantize_octets<packing, element, scale>(p, s, table, ring, begin_octets(m, ring, walk, w.thread, w.threads), warps_again); \
+#define WAY(packing, element, scale) \
+    case quick_way(packing, element, scale): \
+        dequantize_octets<packing, element, scale>(p, s, table, ring, \
+                                                   begin_octets(m, ring, walk, w.thread, w.threads), warps_again); \
         break;
         QUICK_WAYS(WAY)
 #undef WAY

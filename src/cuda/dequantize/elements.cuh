@@ -20,7 +20,8 @@ __device__ static inline uint32_t magnitude_mask(int element)
 }
 
 /* Any element, rounded once; out of line, since many kernels need it somewhere and none in its inner loop. */
-__device__ __noinline__ static uint32_t encode_element(int element, double value, int rounding, bool saturate, uint32_t random)
+__device__ __noinline__ static uint32_t encode_element(int element, double value, int rounding, bool saturate,
+                                                       uint32_t random)
 {
     return bsmi_encode(&elements[element], value, (bsm_rounding)rounding, saturate, random);
 }
@@ -38,7 +39,9 @@ __device__ static inline float decode_element(int element, uint32_t code)
 
 __device__ static inline float decode_scale(int scale, uint32_t code)
 {
-    return scale == BSM_E8M0 ? bsmi_e8m0_to_float((uint8_t)code) : scale == BSM_UE4M3 ? bsmi_ue4m3_to_float((uint8_t)code) : 1;
+    return scale == BSM_E8M0    ? bsmi_e8m0_to_float((uint8_t)code)
+           : scale == BSM_UE4M3 ? bsmi_ue4m3_to_float((uint8_t)code)
+                                : 1;
 }
 
 /* Reals, as bsmi_real_load and bsmi_real_store. */
@@ -61,7 +64,9 @@ __device__ static inline void store_real(int type, void *data, int64_t index, do
     case BSM_REAL_BF16:
         ((uint16_t *)data)[index] = (uint16_t)encode_element(BSM_BF16, value, BSM_ROUND_NEAREST_EVEN, false, 0);
         break;
-    case BSM_REAL_FP64: ((double *)data)[index] = isnan(value) ? bsmi_double_from_bits((uint64_t)0x7ff8 << 48) : value; break;
+    case BSM_REAL_FP64:
+        ((double *)data)[index] = isnan(value) ? bsmi_double_from_bits((uint64_t)0x7ff8 << 48) : value;
+        break;
     default: ((float *)data)[index] = isnan(value) ? bsmi_float_from_bits(0x7fc00000) : __double2float_rn(value); break;
     }
 }

@@ -1,9 +1,10 @@
-/* Octets of rows that lie well, as eight exact bf16 numbers without their scale: what decoding and dequantizing have in common.
+/* Octets of rows that lie well, as eight exact bf16 numbers without their scale: what decoding and dequantizing have in
+ * common.
  *
- * A warp takes 32 * STEPS neighbouring octets, octet 32 i + lane in step i, so that addresses within are one pointer a thread and
- * constants.  All the constants of an element are those of the instance: at the speed of memory an octet has some 150 issue slots
- * of the whole warp, and half as many for what is neither a multiplication nor a load or store (an SM of compute capability 9.0
- * does 64 such operations a cycle). */
+ * A warp takes 32 * STEPS neighbouring octets, octet 32 i + lane in step i, so that addresses within are one pointer a
+ * thread and constants.  All the constants of an element are those of the instance: at the speed of memory an octet has
+ * some 150 issue slots of the whole warp, and half as many for what is neither a multiplication nor a load or store (an
+ * SM of compute capability 9.0 does 64 such operations a cycle). */
 #ifndef BSMI_QUICK_OCTETS_CUH
 #define BSMI_QUICK_OCTETS_CUH
 
@@ -17,26 +18,31 @@
 enum quick_packing { QUICK_NIBBLES, QUICK_BYTES, QUICK_STREAM };
 
 /* Of packed codes, from the row's first. */
-template <quick_packing packing>
-__device__ static constexpr int bytes_of_octet() { return packing == QUICK_NIBBLES ? 4 : packing == QUICK_BYTES ? 8 : 6; }
+template <quick_packing packing> __device__ static constexpr int bytes_of_octet()
+{
+    return packing == QUICK_NIBBLES ? 4 : packing == QUICK_BYTES ? 8 : 6;
+}
 
 /* The ways there are: packing, element, scale. */
-#define QUICK_WAYS(X)                                                                                                             \
-    X(QUICK_NIBBLES, BSM_E2M1, BSM_E8M0)                                                                                          \
-    X(QUICK_NIBBLES, BSM_E2M1, BSM_UE4M3)                                                                                         \
-    X(QUICK_BYTES, BSM_E4M3, BSM_E8M0)                                                                                            \
-    X(QUICK_BYTES, BSM_E5M2, BSM_E8M0)                                                                                            \
-    X(QUICK_BYTES, BSM_INT8, BSM_E8M0)                                                                                            \
-    X(QUICK_BYTES, BSM_E4M3, BSM_UNSCALED)                                                                                        \
-    X(QUICK_BYTES, BSM_E5M2, BSM_UNSCALED)                                                                                        \
-    X(QUICK_BYTES, BSM_E2M3, BSM_E8M0)                                                                                            \
-    X(QUICK_BYTES, BSM_E3M2, BSM_E8M0)                                                                                            \
-    X(QUICK_BYTES, BSM_E2M1, BSM_E8M0)                                                                                            \
-    X(QUICK_BYTES, BSM_E2M1, BSM_UE4M3)                                                                                           \
-    X(QUICK_STREAM, BSM_E2M3, BSM_E8M0)                                                                                           \
+#define QUICK_WAYS(X) \
+    X(QUICK_NIBBLES, BSM_E2M1, BSM_E8M0) \
+    X(QUICK_NIBBLES, BSM_E2M1, BSM_UE4M3) \
+    X(QUICK_BYTES, BSM_E4M3, BSM_E8M0) \
+    X(QUICK_BYTES, BSM_E5M2, BSM_E8M0) \
+    X(QUICK_BYTES, BSM_INT8, BSM_E8M0) \
+    X(QUICK_BYTES, BSM_E4M3, BSM_UNSCALED) \
+    X(QUICK_BYTES, BSM_E5M2, BSM_UNSCALED) \
+    X(QUICK_BYTES, BSM_E2M3, BSM_E8M0) \
+    X(QUICK_BYTES, BSM_E3M2, BSM_E8M0) \
+    X(QUICK_BYTES, BSM_E2M1, BSM_E8M0) \
+    X(QUICK_BYTES, BSM_E2M1, BSM_UE4M3) \
+    X(QUICK_STREAM, BSM_E2M3, BSM_E8M0) \
     X(QUICK_STREAM, BSM_E3M2, BSM_E8M0)
 
-__device__ static constexpr int quick_way(int packing, int element, int scale) { return 1 + (packing << 8 | element << 4 | scale); }
+__device__ static constexpr int quick_way(int packing, int element, int scale)
+{
+    return 1 + (packing << 8 | element << 4 | scale);
+}
 
 __device__ static inline bool has_quick_way(int way)
 {
@@ -54,7 +60,9 @@ __device__ static inline int quick_way_of(const bsmi_device_matrix &m)
 {
     const bool nibbles = m.packing == BSM_PACKING_LOW_FIRST || m.packing == BSM_PACKING_HIGH_FIRST;
     if (m.bits > 8 || m.packing == BSM_PACKING_GGUF) return 0;
-    const quick_packing packing = nibbles ? QUICK_NIBBLES : m.packing == BSM_PACKING_BIT_STREAM ? QUICK_STREAM : QUICK_BYTES;
+    const quick_packing packing = nibbles                               ? QUICK_NIBBLES
+                                  : m.packing == BSM_PACKING_BIT_STREAM ? QUICK_STREAM
+                                                                        : QUICK_BYTES;
     const int64_t step = packing == QUICK_BYTES ? 8 : 4;
     if (!aligned_to(m.data, (uint32_t)step) || m.row_bytes % step != 0 || m.batch_bytes % step != 0) return 0;
     const int way = quick_way(packing, m.element, m.scale);
@@ -76,7 +84,8 @@ __device__ static inline int lane_place(int lane)
 }
 
 /* To shared memory, as two words; six bytes of a stream lie in eight: the last, if the octet's number is odd. */
-template <quick_packing packing> __device__ static inline void copy_quick(uint32_t to, const unsigned char *lane_octets, int step)
+template <quick_packing packing>
+__device__ static inline void copy_quick(uint32_t to, const unsigned char *lane_octets, int step)
 {
     const unsigned char *from = lane_octets + step * 32 * bytes_of_octet<packing>();
     if (packing == QUICK_BYTES) {
@@ -91,8 +100,10 @@ template <quick_packing packing> __device__ static inline void copy_quick(uint32
 template <int bits, int mantissa_bits, int bias>
 __device__ static inline uint32_t decode_low(uint32_t codes)
 {
-    const uint32_t magnitude = ((1u << (bits - 1)) - 1) * 0x00010001 << (7 - mantissa_bits), mend = (uint32_t)(127 + 127 - bias) << 7;
-    return ptx_mul_bf16x2((codes << (7 - mantissa_bits) & magnitude) | (codes << (16 - bits) & 0x80008000), mend * 0x00010001);
+    const uint32_t magnitude = ((1u << (bits - 1)) - 1) * 0x00010001 << (7 - mantissa_bits),
+                   mend = (uint32_t)(127 + 127 - bias) << 7;
+    return ptx_mul_bf16x2((codes << (7 - mantissa_bits) & magnitude) | (codes << (16 - bits) & 0x80008000),
+                          mend * 0x00010001);
 }
 
 /* Bytes e4m3 or e5m2 as halves, in their high bytes. */
@@ -101,7 +112,8 @@ __device__ static inline uint32_t decode_eight(uint32_t high_bytes)
 {
     const uint32_t mend = (uint32_t)(127 + 127 - (mantissa_bits == 3 ? 7 : 15)) << 7;
     const uint32_t magnitude = 0x7fu * 0x00010001 << (7 - mantissa_bits);
-    return ptx_mul_bf16x2((high_bytes & 0x80008000) | (high_bytes >> (1 + mantissa_bits) & magnitude), mend * 0x00010001);
+    return ptx_mul_bf16x2((high_bytes & 0x80008000) | (high_bytes >> (1 + mantissa_bits) & magnitude),
+                          mend * 0x00010001);
 }
 
 struct loaded_octet {
@@ -158,7 +170,8 @@ __device__ static inline bool has_nonzero_quick(octet o, int number)
 {
     if (packing == QUICK_NIBBLES) return (o.low & 0x77777777) != 0;
     if (packing == QUICK_STREAM) {
-        const bool odd = (number & 1) != 0;                          /* magnitudes are bits 0-4, 6-10 .. 42-46 of the octet's */
+        const bool odd = (number & 1) != 0;                          /* magnitudes are bits 0-4, 6-10 .. 42-46 of the
+                                                                        octet's */
         return (o.low & (odd ? 0xf7df0000 : 0xdf7df7df)) != 0 || (o.high & (odd ? 0x7df7df7d : 0x00007df7)) != 0;
     }
     const uint32_t magnitude = element == BSM_INT8                          ? 0xff

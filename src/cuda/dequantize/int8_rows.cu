@@ -1,12 +1,14 @@
 /* Rows of MXFP4 as rows of 8-bit integers, and which rows can be: number = integer * 2^(exponent of the row).
  *
- * Doubled e2m1 codes are integers up to 12, times 2^0 .. 2^3 at most 96: so the scales of a row's blocks, those of zeros aside, may span
- * three powers of two.  The squares of its integers may add up to 2^24: then no sum of products of two such rows, of any of their columns,
- * is larger than 2^24 (Cauchy and Schwarz), and fp32 holds it.  So the sum of bf16 products that the tensor cores make of them in fp32 is
- * the exact one in any order, and is the one of integers: which way a row goes changes no bit.  A row that has neither, or a NaN, is told
- * of by a flag, and then all rows go as bf16.
+ * Doubled e2m1 codes are integers up to 12, times 2^0 .. 2^3 at most 96: so the scales of a row's blocks, those of
+ * zeros aside, may span three powers of two.  The squares of its integers may add up to 2^24: then no sum of products
+ * of two such rows, of any of their columns, is larger than 2^24 (Cauchy and Schwarz), and fp32 holds it.  So the sum
+ * of bf16 products that the tensor cores make of them in fp32 is the exact one in any order, and is the one of
+ * integers: which way a row goes changes no bit.  A row that has neither, or a NaN, is told of by a flag, and then all
+ * rows go as bf16.
  *
- * A warp takes a row, 4096 columns at a time: 16 codes a lane and step, and in front of them the scales, four a lane. */
+ * A warp takes a row, 4096 columns at a time: 16 codes a lane and step, and in front of them the scales, four a
+ * lane. */
 #include "cuda/params/int8.h"
 #include "cuda/ptx/arithmetic.cuh"
 #include "cuda/ptx/threads.cuh"
@@ -20,7 +22,8 @@ enum { STEP_COLUMNS = 32 * 16, STEPS_AT_ONCE = 8, STRETCH_BLOCKS = STEP_COLUMNS 
 struct integer_row {
     const unsigned char *codes, *scales;
     int blocks;                           /* of 32 columns */
-    bool words;                           /* four neighbouring scales, from a multiple of four on, are a word in memory */
+    bool words;                           /* four neighbouring scales, from a multiple of four on, are a word in
+                                             memory */
 };
 
 /* Four scales, from column `first` on; behind the last of the row, copies of that one. */
@@ -29,7 +32,8 @@ __device__ static inline uint32_t load_scales(const integer_row &row, const scal
     if (row.words && first + 4 <= row.blocks) return __ldg((const uint32_t *)(row.scales + place_in(columns, first)));
     uint32_t four = 0;
 #pragma unroll
-    for (int i = 0; i < 4; i++) four |= (uint32_t)__ldg(row.scales + place_in(columns, min(first + i, row.blocks - 1))) << 8 * i;
+    for (int i = 0; i < 4; i++)
+        four |= (uint32_t)__ldg(row.scales + place_in(columns, min(first + i, row.blocks - 1))) << 8 * i;
     return four;
 }
 
@@ -70,13 +74,15 @@ __device__ static inline bool spans_at_a_glance(const integer_row &row, const sc
         if (scale == all.least) block_of_least = block;
         if (scale == all.most) block_of_most = block;
     }
-    const int least = __reduce_max_sync(0xffffffff, block_of_least), most = __reduce_max_sync(0xffffffff, block_of_most);
+    const int least = __reduce_max_sync(0xffffffff, block_of_least),
+              most = __reduce_max_sync(0xffffffff, block_of_most);
     return __all_sync(0xffffffff, block_is_nonzero(row, threadIdx.x % 2 == 0 ? least : most));
 }
 
-/* Without those of blocks of zeros; least > most if there are no others.  all: range_of_all, which spans too much.  Where a block at
- * either end of it is not zeros, which is the rule, the rest is not looked at. */
-__device__ __noinline__ static scale_range range_of_nonzero(const integer_row row, const scale_part &columns, scale_range all)
+/* Without those of blocks of zeros; least > most if there are no others.  all: range_of_all, which spans too much.
+ * Where a block at either end of it is not zeros, which is the rule, the rest is not looked at. */
+__device__ __noinline__ static scale_range range_of_nonzero(const integer_row row, const scale_part &columns,
+                                                            scale_range all)
 {
     if (spans_at_a_glance(row, columns, all)) return all;
     bool at_least = false, at_most = false;
@@ -97,7 +103,10 @@ __device__ __noinline__ static scale_range range_of_nonzero(const integer_row ro
 /* Bytes of doubled magnitudes times 2^shift, by code: 0, 1, 2, 3 and 4, 6, 8, 12; and their negatives. */
 struct integer_table { uint32_t low, high, negative_low, negative_high; };
 
-__device__ static inline uint32_t negated_bytes(uint32_t bytes) { return (0x80808080 - bytes) ^ 0x80808080; }  /* each at most 0x80 */
+__device__ static inline uint32_t negated_bytes(uint32_t bytes)
+{
+    return (0x80808080 - bytes) ^ 0x80808080;
+} /* each at most 0x80 */
 
 __device__ static inline integer_table table_of(uint32_t shift)
 {
@@ -108,7 +117,8 @@ __device__ static inline integer_table table_of(uint32_t shift)
 /* Four codes; signs: bytes of 0xff for those that are negative. */
 __device__ static inline uint32_t four_integers(const integer_table &table, uint32_t codes, uint32_t signs)
 {
-    const uint32_t positive = ptx_prmt(table.low, table.high, codes), negative = ptx_prmt(table.negative_low, table.negative_high, codes);
+    const uint32_t positive = ptx_prmt(table.low, table.high, codes),
+                   negative = ptx_prmt(table.negative_low, table.negative_high, codes);
     return (positive & ~signs) | (negative & signs);
 }
 
@@ -120,14 +130,20 @@ __device__ static inline uint2 eight_integers(const integer_table &table, uint32
                       four_integers(table, magnitudes >> 16, ptx_prmt(even, codes, 0xfbea)));
 }
 
-__device__ static inline uint32_t swapped_nibbles(uint32_t bytes) { return (bytes << 4 & 0xf0f0f0f0) | (bytes >> 4 & 0x0f0f0f0f); }
+__device__ static inline uint32_t swapped_nibbles(uint32_t bytes)
+{
+    return (bytes << 4 & 0xf0f0f0f0) | (bytes >> 4 & 0x0f0f0f0f);
+}
 
-__device__ static inline int squares_of(uint32_t integers, int sum) { return __dp4a((int)integers, (int)integers, sum); }
+__device__ static inline int squares_of(uint32_t integers, int sum)
+{
+    return __dp4a((int)integers, (int)integers, sum);
+}
 
-/* 16 codes of every lane, as often as STEPS_AT_ONCE, and zeros behind them up to the padding's end.  four: the scales of the stretch, as
- * load_scales gives them to the lanes. */
-__device__ static inline int write_stretch(const integer_row &row, unsigned char *to, int first_sixteenth, int sixteenths, int padded,
-                                           bool high_first, uint32_t four, int least)
+/* 16 codes of every lane, as often as STEPS_AT_ONCE, and zeros behind them up to the padding's end.  four: the scales
+ * of the stretch, as load_scales gives them to the lanes. */
+__device__ static inline int write_stretch(const integer_row &row, unsigned char *to, int first_sixteenth,
+                                           int sixteenths, int padded, bool high_first, uint32_t four, int least)
 {
     const int lane = (int)(threadIdx.x % 32);
     uint2 codes[STEPS_AT_ONCE];
@@ -162,8 +178,8 @@ __device__ static inline scale_range range_of(const integer_row &row, const scal
 __device__ static inline bool fits(const scale_range &range) { return range.most - range.least <= MOST_SHIFT; }
 
 /* A row whose scales fit.  True if it goes as integers; else what was written of it says nothing. */
-__device__ static inline bool write_row(const bsmi_integers_operand &p, const scale_part &columns, const integer_row &row, unsigned char *to,
-                                        int32_t *exponent)
+__device__ static inline bool write_row(const bsmi_integers_operand &p, const scale_part &columns,
+                                        const integer_row &row, unsigned char *to, int32_t *exponent)
 {
     const scale_range range = range_of(row, columns);
     const int lane = (int)(threadIdx.x % 32), sixteenths = row.blocks * 2, padded = (int)(p.padded_columns / 16);
@@ -171,7 +187,8 @@ __device__ static inline bool write_row(const bsmi_integers_operand &p, const sc
     int squares = 0;
     for (int first = 0; first < padded; first += 32 * STEPS_AT_ONCE) {
         const int of_lane = min(first / 2 + 4 * lane, (row.blocks - 1) & ~3);
-        squares += write_stretch(row, to, first, sixteenths, padded, high_first, load_scales(row, columns, of_lane), range.least);
+        squares += write_stretch(row, to, first, sixteenths, padded, high_first, load_scales(row, columns, of_lane),
+                                 range.least);
     }
     if (lane == 0) *exponent = range.least > range.most ? 0 : range.least - 127 - 1;
     return __reduce_add_sync(0xffffffff, (uint32_t)min(squares, MOST_SQUARES + 1)) <= MOST_SQUARES;
@@ -184,21 +201,25 @@ __device__ static inline integer_row row_at(const bsmi_device_matrix &m, const s
 {
     const bool words = m.layout.kind == BSM_LAYOUT_LINEAR || m.layout.kind == BSM_LAYOUT_128X4;
     const unsigned char *scales = m.scales + w.matrix * m.scale_batch_bytes + place_in(places.row, w.r);
-    return { m.data + w.matrix * m.batch_bytes + w.r * m.row_bytes, scales, (int)(m.columns / 32), words && aligned_to(scales, 4) };
+    return { m.data + w.matrix * m.batch_bytes + w.r * m.row_bytes, scales, (int)(m.columns / 32),
+             words && aligned_to(scales, 4) };
 }
 
 /* Ends where any warp of the CTA has met a row that does not fit, which it says in *unfit: then nothing is written. */
-__device__ static inline bool scales_fit(const bsmi_device_matrix &m, const scale_places &places, const warp_rows &rows, uint32_t *unfit)
+__device__ static inline bool scales_fit(const bsmi_device_matrix &m, const scale_places &places, const warp_rows &rows,
+                                         uint32_t *unfit)
 {
     bool fit = true;
-    for (row_walk w = walk_to(m.rows, rows.first); w.row < rows.all && fit && __all_sync(0xffffffff, atomicOr(unfit, 0) == 0);
+    for (row_walk w = walk_to(m.rows, rows.first);
+         w.row < rows.all && fit && __all_sync(0xffffffff, atomicOr(unfit, 0) == 0);
          w = walk_to(m.rows, w.row + rows.warps))
         fit = fits(range_of(row_at(m, places, w), places.column));
     if (!fit && threadIdx.x % 32 == 0) atomicOr(unfit, 1);
     return fit;
 }
 
-__device__ static inline bool write_rows(const bsmi_integers_operand &o, const scale_places &places, const warp_rows &rows)
+__device__ static inline bool write_rows(const bsmi_integers_operand &o, const scale_places &places,
+                                         const warp_rows &rows)
 {
     const bsmi_device_matrix &m = o.source;
     bool fit = true;
@@ -208,13 +229,16 @@ __device__ static inline bool write_rows(const bsmi_integers_operand &o, const s
     return fit;
 }
 
-/* Scales first: where one row of a CTA does not fit, and there are 32 of them in large products, the CTA writes none. */
-extern "C" __global__ void __launch_bounds__(BSMI_INTEGERS_THREADS, 4) bsmi_integers(const __grid_constant__ bsmi_integers_parameters p)
+/* Scales first: where one row of a CTA does not fit, and there are 32 of them in large products, the CTA writes
+ * none. */
+extern "C" __global__ void __launch_bounds__(BSMI_INTEGERS_THREADS, 4)
+    bsmi_integers(const __grid_constant__ bsmi_integers_parameters p)
 {
     __shared__ scale_places places;
     __shared__ uint32_t unfit;
     const bool second = blockIdx.x >= (uint32_t)p.first_ctas;
-    const int64_t cta = second ? (int64_t)blockIdx.x - p.first_ctas : blockIdx.x, ctas = second ? (int64_t)gridDim.x - p.first_ctas : p.first_ctas;
+    const int64_t cta = second ? (int64_t)blockIdx.x - p.first_ctas : blockIdx.x,
+                  ctas = second ? (int64_t)gridDim.x - p.first_ctas : p.first_ctas;
     const bsmi_integers_operand &o = p.operands[second];
     const bsmi_device_matrix &m = o.source;
     if (threadIdx.x == 0) places = make_places(m.layout), unfit = 0;

@@ -1,7 +1,9 @@
-/* Octets of rows that lie well, read ahead of what is done with them: codes by asynchronous copies into a ring of two stages, each thread
- * its own, so that no barrier is needed; scales in registers.  What decoding and dequantizing have in common besides the octets.
+/* Octets of rows that lie well, read ahead of what is done with them: codes by asynchronous copies into a ring of two
+ * stages, each thread its own, so that no barrier is needed; scales in registers.  What decoding and dequantizing have
+ * in common besides the octets.
  *
- * A group of 32 .. 256 threads takes a row, a warp 128 neighbouring octets of it at a time, octet 32 i + lane in step i. */
+ * A group of 32 .. 256 threads takes a row, a warp 128 neighbouring octets of it at a time, octet 32 i + lane in step
+ * i. */
 #ifndef BSMI_OCTET_READER_CUH
 #define BSMI_OCTET_READER_CUH
 
@@ -25,7 +27,8 @@ struct octet_rows {
     scale_places places;
     quick_places<STEPS_AT_ONCE> quick;
     int octets_per_block_shift;
-    int way, end;                         /* way 0: all octets by bytes; else the first `end` of a row in the quick way */
+    int way, end;                         /* way 0: all octets by bytes; else the first `end` of a row in the quick
+                                             way */
     quick_step step;
     int64_t codes_apart;                  /* bytes from a row to the group's next one in the same matrix */
 };
@@ -37,7 +40,8 @@ __device__ static inline octet_rows make_octet_rows(const bsmi_device_matrix &m,
     s.octets_per_block_shift = m.block == 16 ? 1 : 2;
     s.way = m.rows * m.batch < (int64_t)1 << 31 ? quick_way_of(m) : 0;
     s.end = quick_end(m);
-    if (s.end == 0 || (m.block != 0 && !make_quick_places(s.places.column, s.octets_per_block_shift, &s.quick))) s.way = 0;
+    if (s.end == 0 || (m.block != 0 && !make_quick_places(s.places.column, s.octets_per_block_shift, &s.quick)))
+        s.way = 0;
     if (s.way == 0) {
         s.end = 0;
         return s;
@@ -49,7 +53,8 @@ __device__ static inline octet_rows make_octet_rows(const bsmi_device_matrix &m,
 
 struct octet_reader {
     quick_walk w;
-    int base, first, apart;               /* of the warp's stretch in the row; the thread's octet in it; to the next stretch */
+    int base, first, apart;               /* of the warp's stretch in the row; the thread's octet in it; to the next
+                                             stretch */
     uint32_t ring;                        /* this thread's place of step 0 in the stage that comes next */
     const unsigned char *codes, *scales;  /* of the row; of the matrix */
     uint32_t scale_codes[STEPS_AT_ONCE];
@@ -62,8 +67,8 @@ __device__ static inline void point_to_row(const bsmi_device_matrix &m, octet_re
 }
 
 /* ring: of two stages, aligned to both. */
-__device__ static inline octet_reader begin_octets(const bsmi_device_matrix &m, const uint2 *ring, const quick_walk &w, int thread,
-                                                   int threads)
+__device__ static inline octet_reader begin_octets(const bsmi_device_matrix &m, const uint2 *ring, const quick_walk &w,
+                                                   int thread, int threads)
 {
     octet_reader o = { w, 0, (thread & ~31) * STEPS_AT_ONCE + (thread & 31), threads * STEPS_AT_ONCE,
                        shared_address(ring + threadIdx.x), nullptr, nullptr, {} };
@@ -73,14 +78,16 @@ __device__ static inline octet_reader begin_octets(const bsmi_device_matrix &m, 
 
 /* The next stretch.  scale_kind: BSM_UNSCALED has none, and 127 in its place. */
 template <quick_packing packing, int scale_kind>
-__device__ static inline void read_octets(const bsmi_device_matrix &m, const octet_rows &s, const quick_places<STEPS_AT_ONCE> &places,
-                                          octet_reader *o)
+__device__ static inline void read_octets(const bsmi_device_matrix &m, const octet_rows &s,
+                                          const quick_places<STEPS_AT_ONCE> &places, octet_reader *o)
 {
     const int first = o->base + o->first, end = o->w.left > 0 ? s.end : 0;
-    const unsigned char *codes = o->codes + (int64_t)(first & ~31) * bytes_of_octet<packing>() + lane_place<packing>(first & 31);
+    const unsigned char *codes =
+        o->codes + (int64_t)(first & ~31) * bytes_of_octet<packing>() + lane_place<packing>(first & 31);
     const unsigned char *scales = o->scales;
     if (scale_kind != BSM_UNSCALED)
-        scales += column_place(s.places.row, (uint32_t)o->w.r) + column_place(s.places.column, (uint32_t)first >> s.octets_per_block_shift);
+        scales += column_place(s.places.row, (uint32_t)o->w.r)
+                  + column_place(s.places.column, (uint32_t)first >> s.octets_per_block_shift);
 #pragma unroll
     for (int i = 0; i < STEPS_AT_ONCE; i++) {
         o->scale_codes[i] = 127;

@@ -1,5 +1,5 @@
-/* Eight neighbouring codes of a row, in any packing: element 8 o + i is byte i of (low, high).  What lies behind the row's
- * last code is neither read nor told apart: those codes are 0. */
+/* Eight neighbouring codes of a row, in any packing: element 8 o + i is byte i of (low, high).  What lies behind the
+ * row's last code is neither read nor told apart: those codes are 0. */
 #ifndef BSMI_OCTETS_CUH
 #define BSMI_OCTETS_CUH
 
@@ -89,9 +89,10 @@ __device__ static inline octet load_gguf(const unsigned char *row, bool mxfp4, i
     return { (bytes.low >> at.shift) & 0x0f0f0f0f, (bytes.high >> at.shift) & 0x0f0f0f0f };
 }
 
-/* Codes of elements of at most 8 bits.  count: how many there are, 1 .. 8; bits of a BYTES packing beyond the element's width
- * are dropped.  Out of line: the quick ways are the callers'. */
-__device__ __noinline__ static octet load_octet(const bsmi_device_matrix &m, const unsigned char *row, int64_t number, int count)
+/* Codes of elements of at most 8 bits.  count: how many there are, 1 .. 8; bits of a BYTES packing beyond the element's
+ * width are dropped.  Out of line: the quick ways are the callers'. */
+__device__ __noinline__ static octet load_octet(const bsmi_device_matrix &m, const unsigned char *row, int64_t number,
+                                                int count)
 {
     const int64_t k = number * 8;
     octet o;
@@ -135,9 +136,11 @@ __device__ __noinline__ static octet load_octet(const bsmi_device_matrix &m, con
     return o;
 }
 
-/* The same, stored: `count` codes, padding bits of the last byte as zeros.  Codes behind them are 0 and have no bits beyond the
- * element's width.  A half octet of GGUF's other half keeps its nibbles: the caller stores both by store_gguf. */
-__device__ static inline void store_octet(const bsmi_device_matrix &m, unsigned char *row, int64_t number, octet o, int count)
+/* The same, stored: `count` codes, padding bits of the last byte as zeros.  Codes behind them are 0 and have no bits
+ * beyond the element's width.  A half octet of GGUF's other half keeps its nibbles: the caller stores both by
+ * store_gguf. */
+__device__ static inline void store_octet(const bsmi_device_matrix &m, unsigned char *row, int64_t number, octet o,
+                                          int count)
 {
     switch (m.packing) {
     case BSM_PACKING_LOW_FIRST:

@@ -1,5 +1,5 @@
-/* The exponent of a row of block-scaled numbers, which bf16 holds relative to it: the rules that the head of decode.cu gives the
- * reasons for. */
+/* The exponent of a row of block-scaled numbers, which bf16 holds relative to it: the rules that the head of decode.cu
+ * gives the reasons for. */
 #ifndef BSMI_ROW_EXPONENTS_CUH
 #define BSMI_ROW_EXPONENTS_CUH
 
@@ -27,7 +27,8 @@ __device__ static inline scale_bounds scale_bounds_of(int element)
     return { first, (uint32_t)(127 + MOST_EXPONENT - most) - first };
 }
 
-/* The middle of the range of a row whose scales are least .. most, if it spans little enough and may be other than 0. */
+/* The middle of the range of a row whose scales are least .. most, if it spans little enough and may be other than
+ * 0. */
 __device__ static inline int exponent_of_range(int element, int least_scale, int most_scale, bool only_zero)
 {
     int least, most;

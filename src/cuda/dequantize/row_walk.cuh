@@ -4,7 +4,8 @@
 
 #include "cuda/params/kernels.h"
 
-struct row_walk { int64_t row, matrix, r; };            /* a row, counted through all matrices; and as matrix and row within it */
+struct row_walk { int64_t row, matrix, r; };            /* a row, counted through all matrices; and as matrix and row
+                                                           within it */
 
 __device__ static inline row_walk walk_to(int64_t rows_of_matrix, int64_t row)
 {
@@ -12,7 +13,8 @@ __device__ static inline row_walk walk_to(int64_t rows_of_matrix, int64_t row)
     return { row, matrix, row - matrix * rows_of_matrix };
 }
 
-/* The same where there are less than 2^31 rows and at least one, without divisions on the way: apart = matrices * rows + r. */
+/* The same where there are less than 2^31 rows and at least one, without divisions on the way: apart = matrices * rows
+ * + r. */
 struct quick_step { int rows, matrices, r; };
 struct quick_walk { int left, matrix, r; };             /* left: rows of the group, this one included */
 

@@ -5,16 +5,17 @@
 #include "cuda/ptx/arithmetic.cuh"
 #include "octets.cuh"
 
-/* How a code of at most 8 bits becomes a bf16: magnitude bits move up to where bf16 has its exponent and mantissa, which makes
- * it the element times 2^(bias of the element - 127), subnormals included; a multiplication by a power of two mends that. */
+/* How a code of at most 8 bits becomes a bf16: magnitude bits move up to where bf16 has its exponent and mantissa,
+ * which makes it the element times 2^(bias of the element - 127), subnormals included; a multiplication by a power of
+ * two mends that. */
 struct small_float { uint32_t magnitude, sign, magnitude_shift, sign_shift, mend; };
 
 __device__ static inline small_float small_float_of(int element)
 {
     const bsm_element_info &info = elements[element];
     const uint32_t magnitude_bits = info.bits - 1, power = (127 + 127 - info.bias) << 7;
-    return { ((1u << magnitude_bits) - 1) * 0x00010001, 0x00010001u << magnitude_bits, 7u - info.mantissa_bits, 15 - magnitude_bits,
-             power * 0x00010001 };
+    return { ((1u << magnitude_bits) - 1) * 0x00010001, 0x00010001u << magnitude_bits, 7u - info.mantissa_bits,
+             15 - magnitude_bits, power * 0x00010001 };
 }
 
 /* Two codes in the low bytes of two halves. */
@@ -58,7 +59,8 @@ __device__ static inline uint4 decode_codes(int element, const small_float &f, o
                           __byte_perm(o.high, 0, 0x4342) };
     uint32_t decoded[4];
 #pragma unroll
-    for (int i = 0; i < 4; i++) decoded[i] = element == BSM_INT8 ? decode_int8_pair(codes[i]) : decode_pair(f, codes[i]);
+    for (int i = 0; i < 4; i++)
+        decoded[i] = element == BSM_INT8 ? decode_int8_pair(codes[i]) : decode_pair(f, codes[i]);
     if ((element == BSM_E4M3 || element == BSM_E5M2) && any_byte_from(o, element == BSM_E4M3 ? 0x7f : 0x7c)) {
 #pragma unroll
         for (int i = 0; i < 4; i++) decoded[i] = mend_special_pair(element, codes[i], decoded[i]);
@@ -66,8 +68,8 @@ __device__ static inline uint4 decode_codes(int element, const small_float &f, o
     return make_uint4(decoded[0], decoded[1], decoded[2], decoded[3]);
 }
 
-/* A scale as bf16, twice.  e8m0: 2^(code - 127 - exponent), which is a normal number unless the row is written again or left
- * out; then it is cut to the nearest one.  ue4m3 has a bf16 of its own. */
+/* A scale as bf16, twice.  e8m0: 2^(code - 127 - exponent), which is a normal number unless the row is written again or
+ * left out; then it is cut to the nearest one.  ue4m3 has a bf16 of its own. */
 __device__ static inline uint32_t scale_pair(int scale, uint32_t code, int exponent)
 {
     uint32_t bits;
@@ -82,19 +84,21 @@ __device__ static inline uint32_t scale_pair(int scale, uint32_t code, int expon
 
 __device__ static inline uint4 multiply(uint4 v, uint32_t pair)
 {
-    return make_uint4(ptx_mul_bf16x2(v.x, pair), ptx_mul_bf16x2(v.y, pair), ptx_mul_bf16x2(v.z, pair), ptx_mul_bf16x2(v.w, pair));
+    return make_uint4(ptx_mul_bf16x2(v.x, pair), ptx_mul_bf16x2(v.y, pair), ptx_mul_bf16x2(v.z, pair),
+                      ptx_mul_bf16x2(v.w, pair));
 }
 
-/* Eight e2m1 in order, as the bf16 that a table has for each magnitude: x, y their low bytes, z, w their high ones.  A nibble whose
- * highest bit is set would make prmt give a sign instead of a byte; of a selector it reads the low half alone. */
+/* Eight e2m1 in order, as the bf16 that a table has for each magnitude: x, y their low bytes, z, w their high ones.  A
+ * nibble whose highest bit is set would make prmt give a sign instead of a byte; of a selector it reads the low half
+ * alone. */
 __device__ static inline uint4 nibbles_by_table(uint32_t codes, uint4 table)
 {
     const uint32_t first = codes & 0x77777777, second = first >> 16, shifted = codes << 4;
     const uint32_t high_0 = __byte_perm(table.z, table.w, first) | (__byte_perm(shifted, codes, 0x5140) & 0x80808080);
     const uint32_t high_1 = __byte_perm(table.z, table.w, second) | (__byte_perm(shifted, codes, 0x7362) & 0x80808080);
     const uint32_t low_0 = __byte_perm(table.x, table.y, first), low_1 = __byte_perm(table.x, table.y, second);
-    return make_uint4(__byte_perm(low_0, high_0, 0x5140), __byte_perm(low_0, high_0, 0x7362), __byte_perm(low_1, high_1, 0x5140),
-                      __byte_perm(low_1, high_1, 0x7362));
+    return make_uint4(__byte_perm(low_0, high_0, 0x5140), __byte_perm(low_0, high_0, 0x7362),
+                      __byte_perm(low_1, high_1, 0x5140), __byte_perm(low_1, high_1, 0x7362));
 }
 
 /* Without scales. */
@@ -103,6 +107,9 @@ __device__ static inline uint4 decode_nibbles(uint32_t codes)
     return nibbles_by_table(codes, make_uint4(0xc0800000, 0xc0804000, 0x3f3f3f00, 0x40404040));
 }
 
-__device__ static inline uint32_t swap_nibbles(uint32_t codes) { return (codes << 4 & 0xf0f0f0f0) | (codes >> 4 & 0x0f0f0f0f); }
+__device__ static inline uint32_t swap_nibbles(uint32_t codes)
+{
+    return (codes << 4 & 0xf0f0f0f0) | (codes >> 4 & 0x0f0f0f0f);
+}
 
 #endif

@@ -1,5 +1,5 @@
-/* The generic epilogue: S in memory to D, everything of the contract (include/blockscale/matmul.h), with the formulas and the
- * rounding of src/cpu/epilogue.c, activation.c and store.c.
+/* The generic epilogue: S in memory to D, everything of the contract (include/blockscale/matmul.h), with the formulas
+ * and the rounding of src/cpu/epilogue.c, activation.c and store.c.
  *
  * CTA: 256 threads, in groups of 32 .. 256 threads that take a row of D each, eight columns of D a thread and step. */
 #include "cuda/ptx/arithmetic.cuh"
@@ -26,7 +26,8 @@ __device__ static inline int count_in(const row_threads &w, int number)
     return number < w.octets - 1 ? 8 : number == w.octets - 1 ? w.last_count : 0;
 }
 
-/* f: everything that multiplies, times each other in double, over the product of everything that divides; rounded to fp32. */
+/* f: everything that multiplies, times each other in double, over the product of everything that divides; rounded to
+ * fp32. */
 __device__ __noinline__ static float factor_of(const bsmi_epilogue_parameters &e, float alpha)
 {
     const double a = e.tensor_scale_a == nullptr ? 1 : (double)*e.tensor_scale_a,
@@ -56,11 +57,14 @@ __device__ static finish_row begin_row(const bsmi_epilogue_parameters &e, int64_
     r.matrix = e.grouped ? find_group(e, number) : number / e.m;
     r.row = e.grouped ? number : number - r.matrix * e.m;
     r.sums = e.sums + (e.grouped ? 0 : r.matrix * e.sums_batch_pitch) + r.row * e.sums_pitch;
-    r.a_exponent = e.a_exponents == nullptr || e.sums_are_scaled ? 0 : e.a_exponents[r.matrix * e.a_exponent_step + r.row];
+    r.a_exponent =
+        e.a_exponents == nullptr || e.sums_are_scaled ? 0 : e.a_exponents[r.matrix * e.a_exponent_step + r.row];
     r.b_exponents = e.b_exponents == nullptr ? nullptr : e.b_exponents + r.matrix * e.b_exponent_step;
     if (e.alpha == nullptr) r.factor = factor_of(e, 1);
     else if (e.alpha_per != BSM_PER_COLUMN)
-        r.factor = factor_of(e, e.alpha[e.alpha_per == BSM_PER_ROW ? r.row : e.alpha_per == BSM_PER_BATCH ? r.matrix : 0]);
+        r.factor = factor_of(e, e.alpha[e.alpha_per == BSM_PER_ROW     ? r.row
+                                        : e.alpha_per == BSM_PER_BATCH ? r.matrix
+                                                                       : 0]);
     r.beta = e.beta == nullptr || e.c == nullptr ? 0 : *e.beta;
     r.adds_c = r.beta != 0;
     r.c = e.c + r.matrix * e.c_batch_bytes + r.row * e.c_row_bytes;
@@ -72,7 +76,8 @@ __device__ static finish_row begin_row(const bsmi_epilogue_parameters &e, int64_
 }
 
 /* t before the activation: fma(f, S, fma(beta, C, bias)), terms that are absent left out. */
-__device__ static inline float finish_sum(const bsmi_epilogue_parameters &e, const finish_row &r, float sum, int64_t column)
+__device__ static inline float finish_sum(const bsmi_epilogue_parameters &e, const finish_row &r, float sum,
+                                          int64_t column)
 {
     if (r.a_exponent != 0 || r.b_exponents != nullptr) {
         const int exponent = bsmi_sum_exponent(r.a_exponent, r.b_exponents == nullptr ? 0 : r.b_exponents[column]);
@@ -84,7 +89,9 @@ __device__ static inline float finish_sum(const bsmi_epilogue_parameters &e, con
     float addend = r.bias;
     if (r.adds_bias && e.bias_per != BSM_PER_ROW) addend = (float)load_real(e.bias_type, e.bias, r.bias_first + column);
     if (r.adds_c) {
-        const int type = e.c_element == BSM_FP32 ? BSM_REAL_FP32 : e.c_element == BSM_BF16 ? BSM_REAL_BF16 : BSM_REAL_FP16;
+        const int type = e.c_element == BSM_FP32   ? BSM_REAL_FP32
+                         : e.c_element == BSM_BF16 ? BSM_REAL_BF16
+                                                   : BSM_REAL_FP16;
         const float c = (float)load_real(type, r.c, column);
         addend = r.adds_bias ? fmaf(r.beta, c, addend) : r.beta * c;
     }
@@ -153,7 +160,7 @@ __device__ static inline uint32_t raise_amax(uint32_t amax, const eight &t, int 
     return amax > 0x7f800000 ? 0x7fc00000 : amax;
 }
 
-/* D without scales: rounded once, NaN canonical. ------------------------------------------------------------------------------- */
+/* D without scales: rounded once, NaN canonical. ------------------------------------------------------------------- */
 
 __device__ static inline uint32_t bf16_code(float t)
 {
@@ -215,7 +222,7 @@ __device__ static inline void store_plain(const bsmi_epilogue_parameters &e, uns
     }
 }
 
-/* Rows ------------------------------------------------------------------------------------------------------------------------- */
+/* Rows ------------------------------------------------------------------------------------------------------------- */
 
 __device__ static uint32_t finish(const bsmi_epilogue_parameters &e, const finish_row &r, const row_threads &w,
                                   const block_quantizer &q, const scale_places &places, uint32_t amax)
@@ -223,18 +230,22 @@ __device__ static uint32_t finish(const bsmi_epilogue_parameters &e, const finis
     const bsmi_device_matrix &d = e.d;
     const int64_t batch = e.grouped ? 0 : r.matrix;
     unsigned char *row = d.data + batch * d.batch_bytes + r.row * d.row_bytes;
-    unsigned char *scales = d.block == 0 ? nullptr : d.scales + batch * d.scale_batch_bytes + place_in(places.row, r.row);
+    unsigned char *scales =
+        d.block == 0 ? nullptr : d.scales + batch * d.scale_batch_bytes + place_in(places.row, r.row);
     for (int base = 0; base < w.padded_octets; base += w.threads) {          /* whole warps go together */
         const int number = base + w.thread, count = count_in(w, number);
         const eight t = finish_eight(e, r, number, count);
         amax = raise_amax(amax, t, count);
-        if (d.block != 0) store_quantized(d, places.column, row, scales, number, count, w.padded_octets, q, quantize_to_nearest(q, t));
+        if (d.block != 0)
+            store_quantized(d, places.column, row, scales, number, count, w.padded_octets, q,
+                            quantize_to_nearest(q, t));
         else if (count > 0) store_plain(e, row, number, count, t);
     }
     return amax;
 }
 
-extern "C" __global__ void __launch_bounds__(BSMI_FINISH_THREADS, 3) bsmi_finish(const __grid_constant__ bsmi_finish_parameters p)
+extern "C" __global__ void __launch_bounds__(BSMI_FINISH_THREADS, 3)
+    bsmi_finish(const __grid_constant__ bsmi_finish_parameters p)
 {
     __shared__ block_quantizer q;
     ptx_griddepcontrol_wait();
@@ -243,7 +254,9 @@ extern "C" __global__ void __launch_bounds__(BSMI_FINISH_THREADS, 3) bsmi_finish
     if (d.columns == 0) return;
     scale_places places = {};
     if (d.block != 0) {
-        if (threadIdx.x == 0) q = make_quantizer(d, d.tensor_scale == nullptr ? 1 : *d.tensor_scale, e.d_recipe, BSM_ROUND_NEAREST_EVEN, e.d_nonfinite, 0, false);
+        if (threadIdx.x == 0)
+            q = make_quantizer(d, d.tensor_scale == nullptr ? 1 : *d.tensor_scale, e.d_recipe, BSM_ROUND_NEAREST_EVEN,
+                               e.d_nonfinite, 0, false);
         places = make_places(d.layout);
         __syncthreads();
     }

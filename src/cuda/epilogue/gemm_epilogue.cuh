@@ -1,5 +1,5 @@
-/* From sums in registers to what D holds: exponents of rows and columns, alpha and tensor scales, C, bias; NaN made canonical.
- * The formulas are those at the top of include/blockscale/matmul.h.
+/* From sums in registers to what D holds: exponents of rows and columns, alpha and tensor scales, C, bias; NaN made
+ * canonical. The formulas are those at the top of include/blockscale/matmul.h.
  *
  * Terms that are absent are put in as numbers that change nothing: f as 1, bias as -0 (x + -0 is x, also for zeros). */
 #pragma once
@@ -48,14 +48,16 @@ __device__ static inline float load_number(const void *at, bool is_fp32, bool is
 __device__ static inline float load_bias(const bsmi_epilogue_parameters &e, int64_t index)
 {
     const bool is_fp32 = e.bias_type == BSM_REAL_FP32;
-    return load_number((const unsigned char *)e.bias + index * (is_fp32 ? 4 : 2), is_fp32, e.bias_type == BSM_REAL_BF16);
+    return load_number((const unsigned char *)e.bias + index * (is_fp32 ? 4 : 2), is_fp32,
+                       e.bias_type == BSM_REAL_BF16);
 }
 
 /* Exponents of the tile's columns that a thread brings to the table: every 128th. */
 template <int COLUMNS> struct gemm_own_exponents { int32_t columns[(COLUMNS + 127) / 128]; };
 
 template <int COLUMNS>
-__device__ static inline gemm_own_exponents<COLUMNS> own_exponents_of(const bsmi_epilogue_parameters &e, int32_t matrix, int32_t first_column)
+__device__ static inline gemm_own_exponents<COLUMNS> own_exponents_of(const bsmi_epilogue_parameters &e, int32_t matrix,
+                                                                      int32_t first_column)
 {
     gemm_own_exponents<COLUMNS> own = {};
     if (e.b_exponents == nullptr) return own;
@@ -82,12 +84,13 @@ __device__ static inline bool is_small(int32_t exponent) { return (uint32_t)(exp
 /* What all threads know of the columns' exponents: in_table: the table has them; else all are 0. */
 struct gemm_columns { bool in_table, small; };
 
-/* What belongs to the tile's columns, computed once for the rows of four warps, in shared memory: factors, biases, exponents, COLUMNS
- * numbers of 32 bits each, those that there are.  The warps have passed `barrier` since they last used that memory.  scaled: columns may have
- * exponents. */
+/* What belongs to the tile's columns, computed once for the rows of four warps, in shared memory: factors, biases,
+ * exponents, COLUMNS numbers of 32 bits each, those that there are.  The warps have passed `barrier` since they last
+ * used that memory.  scaled: columns may have exponents. */
 template <int COLUMNS>
-__device__ static inline gemm_columns fill_column_table(const bsmi_epilogue_parameters &e, const gemm_finish &finish, const gemm_part &part,
-                                                        const gemm_own_exponents<COLUMNS> &own, bool scaled, uint32_t table, uint32_t barrier)
+__device__ static inline gemm_columns fill_column_table(const bsmi_epilogue_parameters &e, const gemm_finish &finish,
+                                                        const gemm_part &part, const gemm_own_exponents<COLUMNS> &own,
+                                                        bool scaled, uint32_t table, uint32_t barrier)
 {
     bool beyond = false;
 #pragma unroll
@@ -95,7 +98,8 @@ __device__ static inline gemm_columns fill_column_table(const bsmi_epilogue_para
         const int32_t in_tile = i * 128 + (int32_t)(threadIdx.x % 128), column = part.first_column + in_tile;
         if (in_tile >= COLUMNS) continue;
         const bool exists = column < e.n;
-        if (finish.column_factors) store_shared(table + 4 * in_tile, __float_as_uint(exists ? factor_of(finish, e.alpha[column]) : 1));
+        if (finish.column_factors)
+            store_shared(table + 4 * in_tile, __float_as_uint(exists ? factor_of(finish, e.alpha[column]) : 1));
         if (finish.column_biases)
             store_shared(table + 4 * (COLUMNS + in_tile),
                          __float_as_uint(exists ? load_bias(e, part.matrix * e.bias_batch_pitch + column) : -0.0f));
@@ -109,7 +113,8 @@ __device__ static inline int32_t row_exponent(const bsmi_epilogue_parameters &e,
 {
     return e.a_exponents == nullptr || !has_row(part, row) ? 0 : e.a_exponents[part.matrix * e.a_exponent_step + row];
 }
-/* sum 2^exponent, rounded once: past the exponents of fp32's normal numbers by way of double, where the product is exact. */
+/* sum 2^exponent, rounded once: past the exponents of fp32's normal numbers by way of double, where the product is
+ * exact. */
 __device__ static inline float times_power_of_two(float sum, int32_t exponent)
 {
     if (exponent >= -126 && exponent <= 127) return sum * __int_as_float((exponent + 127) << 23);
@@ -124,7 +129,8 @@ __device__ static inline gemm_row_exponents row_exponents_of(const bsmi_epilogue
     return { { row_exponent(e, part, part.row), row_exponent(e, part, part.row + 8) } };
 }
 
-/* Exponents of this thread's two rows, and what its warp knows of them and of the columns'.  any: one of them is not 0. */
+/* Exponents of this thread's two rows, and what its warp knows of them and of the columns'.  any: one of them is not
+ * 0. */
 struct gemm_exponents {
     bool any;
     gemm_columns columns;
@@ -142,7 +148,8 @@ __device__ static inline gemm_exponents exponents_of(const gemm_row_exponents &o
 
 /* A product with a power of two that is a normal number is rounded once. */
 template <int COLUMNS, int SUMS>
-__device__ static inline void apply_small_exponents(const gemm_part &part, const gemm_exponents &exponents, uint32_t table, float (&sums)[SUMS])
+__device__ static inline void apply_small_exponents(const gemm_part &part, const gemm_exponents &exponents,
+                                                    uint32_t table, float (&sums)[SUMS])
 {
     const uint32_t columns = table + 4 * (2 * COLUMNS + part.column - part.first_column);
     const int32_t rows[2] = { (exponents.rows[0] + 127) << 23, (exponents.rows[1] + 127) << 23 };
@@ -158,7 +165,8 @@ __device__ static inline void apply_small_exponents(const gemm_part &part, const
 /* Factors and addends of this thread's two rows. */
 struct gemm_row_terms { float factor[2], bias[2]; };
 
-__device__ static inline gemm_row_terms row_terms_of(const bsmi_epilogue_parameters &e, const gemm_finish &finish, const gemm_part &part)
+__device__ static inline gemm_row_terms row_terms_of(const bsmi_epilogue_parameters &e, const gemm_finish &finish,
+                                                     const gemm_part &part)
 {
     gemm_row_terms terms;
 #pragma unroll
@@ -168,7 +176,8 @@ __device__ static inline gemm_row_terms row_terms_of(const bsmi_epilogue_paramet
         terms.bias[half] = -0.0f;
         if (!has_row(part, row)) continue;
         if (e.alpha != nullptr && e.alpha_per == BSM_PER_ROW) terms.factor[half] = factor_of(finish, e.alpha[row]);
-        if (e.alpha != nullptr && e.alpha_per == BSM_PER_BATCH) terms.factor[half] = factor_of(finish, e.alpha[part.matrix]);
+        if (e.alpha != nullptr && e.alpha_per == BSM_PER_BATCH)
+            terms.factor[half] = factor_of(finish, e.alpha[part.matrix]);
         if (e.bias != nullptr && e.bias_per == BSM_PER_ROW)
             terms.bias[half] = load_bias(e, (e.grouped ? 0 : part.matrix * e.bias_batch_pitch) + row);
     }
@@ -184,7 +193,8 @@ template <int SUMS> __device__ static inline void apply_row_terms(const gemm_row
 
 /* The same where columns have a factor, a bias, or both. */
 template <int COLUMNS, int SUMS>
-__device__ static inline void apply_column_terms(const gemm_finish &finish, const gemm_row_terms &terms, uint32_t columns, float (&sums)[SUMS])
+__device__ static inline void apply_column_terms(const gemm_finish &finish, const gemm_row_terms &terms,
+                                                 uint32_t columns, float (&sums)[SUMS])
 {
     const bool has_factors = finish.column_factors, has_biases = finish.column_biases;
 #pragma unroll
@@ -194,15 +204,16 @@ __device__ static inline void apply_column_terms(const gemm_finish &finish, cons
 #pragma unroll
         for (int j = 0; j < 4; j++) {
             const float factor = has_factors ? __uint_as_float(j % 2 ? factors.y : factors.x) : terms.factor[j / 2];
-            sums[i + j] = fmaf(factor, sums[i + j], has_biases ? __uint_as_float(j % 2 ? biases.y : biases.x) : terms.bias[j / 2]);
+            sums[i + j] = fmaf(factor, sums[i + j],
+                               has_biases ? __uint_as_float(j % 2 ? biases.y : biases.x) : terms.bias[j / 2]);
         }
     }
 }
 
 /* The cases are told apart once, not for every element: branches in unrolled code cost an eighth of a large product. */
 template <int COLUMNS, int SUMS>
-__device__ static inline void apply_terms(const bsmi_epilogue_parameters &e, const gemm_finish &finish, const gemm_part &part, uint32_t table,
-                                          float (&sums)[SUMS])
+__device__ static inline void apply_terms(const bsmi_epilogue_parameters &e, const gemm_finish &finish,
+                                          const gemm_part &part, uint32_t table, float (&sums)[SUMS])
 {
     const gemm_row_terms terms = row_terms_of(e, finish, part);
     const uint32_t columns = table + 4 * (part.column - part.first_column);
@@ -226,11 +237,12 @@ template <int SUMS> __device__ static inline void make_nan_canonical(float (&sum
         if (isnan(sums[i])) sums[i] = __int_as_float(0x7fc00000);
 }
 
-/* Exponents are small, beta is 0.  table: as fill_column_table<COLUMNS> left it, of columns that have anything of their own.  True if there is
- * any NaN, as it came. */
+/* Exponents are small, beta is 0.  table: as fill_column_table<COLUMNS> left it, of columns that have anything of their
+ * own.  True if there is any NaN, as it came. */
 template <int COLUMNS, int SUMS>
-__device__ static inline bool finish_sums(const bsmi_epilogue_parameters &e, const gemm_finish &finish, const gemm_part &part,
-                                          const gemm_exponents &exponents, uint32_t table, float (&sums)[SUMS])
+__device__ static inline bool finish_sums(const bsmi_epilogue_parameters &e, const gemm_finish &finish,
+                                          const gemm_part &part, const gemm_exponents &exponents, uint32_t table,
+                                          float (&sums)[SUMS])
 {
     if (exponents.any) apply_small_exponents<COLUMNS>(part, exponents, table, sums);
     if (finish.changes) apply_terms<COLUMNS>(e, finish, part, table, sums);

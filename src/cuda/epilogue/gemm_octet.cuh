@@ -1,5 +1,5 @@
-/* Finishing and storing eight neighbours of a row of D at a time, whatever the product asks for: the formulas of gemm_epilogue.cuh, with what
- * belongs to rows and columns in tables in shared memory. */
+/* Finishing and storing eight neighbours of a row of D at a time, whatever the product asks for: the formulas of
+ * gemm_epilogue.cuh, with what belongs to rows and columns in tables in shared memory. */
 #pragma once
 
 #include "cuda/ptx/arithmetic.cuh"
@@ -23,18 +23,21 @@ __device__ static inline gemm_line load_line(uint32_t table, uint32_t count, uin
              __uint_as_float(load_shared(table + 4 * (2 * count + i))) };
 }
 
-__device__ static inline gemm_line row_of(const bsmi_epilogue_parameters &e, const gemm_finish &finish, const gemm_tile &tile, int32_t row)
+__device__ static inline gemm_line row_of(const bsmi_epilogue_parameters &e, const gemm_finish &finish,
+                                          const gemm_tile &tile, int32_t row)
 {
     gemm_line line = { 0, finish.f, -0.0f };
     if (row >= tile.row_end) return line;
     if (e.a_exponents != nullptr) line.exponent = e.a_exponents[tile.matrix * e.a_exponent_step + row];
     if (e.alpha != nullptr && e.alpha_per == BSM_PER_ROW) line.factor = factor_of(finish, e.alpha[row]);
     if (e.alpha != nullptr && e.alpha_per == BSM_PER_BATCH) line.factor = factor_of(finish, e.alpha[tile.matrix]);
-    if (e.bias != nullptr && e.bias_per == BSM_PER_ROW) line.bias = load_bias(e, (e.grouped ? 0 : tile.matrix * e.bias_batch_pitch) + row);
+    if (e.bias != nullptr && e.bias_per == BSM_PER_ROW)
+        line.bias = load_bias(e, (e.grouped ? 0 : tile.matrix * e.bias_batch_pitch) + row);
     return line;
 }
 
-__device__ static inline gemm_line column_of(const bsmi_epilogue_parameters &e, const gemm_finish &finish, const gemm_tile &tile, int32_t column)
+__device__ static inline gemm_line column_of(const bsmi_epilogue_parameters &e, const gemm_finish &finish,
+                                             const gemm_tile &tile, int32_t column)
 {
     gemm_line line = { 0, 1, -0.0f };
     if (column >= e.n) return line;
@@ -55,8 +58,8 @@ __device__ static inline void load_eight(uint32_t first_four, uint32_t last_four
     for (int i = 0; i < 8; i++) v[i] = __uint_as_float(words[i]);
 }
 
-/* Columns whose sums a fallback computes drop out; the others get their exponents, where `applies`.  columns: the table of columns, from the
- * first of the eight on. */
+/* Columns whose sums a fallback computes drop out; the others get their exponents, where `applies`.  columns: the table
+ * of columns, from the first of the eight on. */
 __device__ static inline void scale_octet(gemm_octet &octet, int32_t row_exponent, uint32_t columns, bool applies)
 {
     float exponents[8];
@@ -69,10 +72,11 @@ __device__ static inline void scale_octet(gemm_octet &octet, int32_t row_exponen
     }
 }
 
-/* t = f S + (beta C + bias).  columns, count: the table of columns, from the first of the eight on, and its lines.  c: of the first of the
- * eight. */
-__device__ static inline void change_octet(const bsmi_epilogue_parameters &e, const gemm_finish &finish, gemm_octet &octet, const gemm_line &row,
-                                           uint32_t columns, uint32_t count, const unsigned char *c)
+/* t = f S + (beta C + bias).  columns, count: the table of columns, from the first of the eight on, and its lines.  c:
+ * of the first of the eight. */
+__device__ static inline void change_octet(const bsmi_epilogue_parameters &e, const gemm_finish &finish,
+                                           gemm_octet &octet, const gemm_line &row, uint32_t columns, uint32_t count,
+                                           const unsigned char *c)
 {
     const bool c_is_fp32 = e.c_element == BSM_FP32, c_is_bf16 = e.c_element == BSM_BF16;
     float factors[8], biases[8];
@@ -93,10 +97,13 @@ __device__ static inline void store_octet(unsigned char *to, int32_t element, co
     if (octet.exists != 0xff || (uint64_t)to % 16 != 0) {
 #pragma unroll
         for (int i = 0; i < 8; i += 2)
-            store_pair(to + i * (element == BSM_FP32 ? 4 : 2), element, v[i], v[i + 1], octet.exists >> i & 1, octet.exists >> (i + 1) & 1);
+            store_pair(to + i * (element == BSM_FP32 ? 4 : 2), element, v[i], v[i + 1], octet.exists >> i & 1,
+                       octet.exists >> (i + 1) & 1);
     } else if (element == BSM_FP32) {
-        ptx_store_16(to, make_uint4(__float_as_uint(v[0]), __float_as_uint(v[1]), __float_as_uint(v[2]), __float_as_uint(v[3])));
-        ptx_store_16(to + 16, make_uint4(__float_as_uint(v[4]), __float_as_uint(v[5]), __float_as_uint(v[6]), __float_as_uint(v[7])));
+        ptx_store_16(
+            to, make_uint4(__float_as_uint(v[0]), __float_as_uint(v[1]), __float_as_uint(v[2]), __float_as_uint(v[3])));
+        ptx_store_16(to + 16, make_uint4(__float_as_uint(v[4]), __float_as_uint(v[5]), __float_as_uint(v[6]),
+                                         __float_as_uint(v[7])));
     } else {
         uint32_t pairs[4];
         if (element == BSM_BF16) convert_pairs<BSM_BF16, 4, 0>(pairs, v, true);
@@ -114,15 +121,18 @@ struct gemm_octet_place {
     bool scaled;                          /* there may be exponents other than 0 */
 };
 
-__device__ static inline gemm_octet_place octet_place_of(const bsmi_gemm_parameters &p, int32_t matrix, int32_t column, uint32_t columns, bool scaled)
+__device__ static inline gemm_octet_place octet_place_of(const bsmi_gemm_parameters &p, int32_t matrix, int32_t column,
+                                                         uint32_t columns, bool scaled)
 {
     const int64_t left = p.epilogue.n - column;
     return { gemm_output_of(p, matrix), column, left >= 8 ? 0xffu : left > 0 ? (1u << left) - 1 : 0u, columns, scaled };
 }
 
-/* A row that the tile has.  count: lines in the table of columns.  sums: addresses of the first four and the last four. */
-__device__ static inline void finish_octet(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_octet_place &place, uint32_t count,
-                                           int32_t matrix, int32_t row, const gemm_line &line, uint2 sums)
+/* A row that the tile has.  count: lines in the table of columns.  sums: addresses of the first four and the last
+ * four. */
+__device__ static inline void finish_octet(const bsmi_gemm_parameters &p, const gemm_finish &finish,
+                                           const gemm_octet_place &place, uint32_t count, int32_t matrix, int32_t row,
+                                           const gemm_line &line, uint2 sums)
 {
     const bsmi_epilogue_parameters &e = p.epilogue;
     gemm_octet octet = { {}, place.exists };
@@ -132,11 +142,13 @@ __device__ static inline void finish_octet(const bsmi_gemm_parameters &p, const 
     if (p.direct) {
         const unsigned char *c = e.c + (e.grouped ? 0 : matrix * e.c_batch_bytes) + row * e.c_row_bytes;
         if (finish.changes)
-            change_octet(e, finish, octet, line, place.columns, count, c + (int64_t)place.column * (e.c_element == BSM_FP32 ? 4 : 2));
+            change_octet(e, finish, octet, line, place.columns, count,
+                         c + (int64_t)place.column * (e.c_element == BSM_FP32 ? 4 : 2));
 #pragma unroll
         for (int i = 0; i < 8; i++)
             if (isnan(octet.v[i])) octet.v[i] = __int_as_float(0x7fc00000);
     }
-    store_octet(place.output.data + row * place.output.row_bytes + (int64_t)place.column * (place.output.element == BSM_FP32 ? 4 : 2),
+    store_octet(place.output.data + row * place.output.row_bytes
+                    + (int64_t)place.column * (place.output.element == BSM_FP32 ? 4 : 2),
                 place.output.element, octet);
 }

@@ -41,7 +41,8 @@ __device__ static inline void convert_pairs(uint32_t (&pairs)[COUNT], const floa
 }
 
 /* Two neighbours at `to`, as one access where both are stored and lie so. */
-__device__ static inline void store_pair(unsigned char *to, int32_t element, float first, float second, bool has_first, bool has_second)
+__device__ static inline void store_pair(unsigned char *to, int32_t element, float first, float second, bool has_first,
+                                         bool has_second)
 {
     const bool together = has_first && has_second;
     if (element == BSM_FP32) {

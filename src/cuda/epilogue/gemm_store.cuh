@@ -1,13 +1,16 @@
-/* Finishing and storing part of a tile through shared memory.  Two ways: quick, in registers and by the copy engine, for what most products
- * ask for; and by octets, one short loop for all the rest.  Code for each sum of what is rarely asked for was two thirds of all kernels. */
+/* Finishing and storing part of a tile through shared memory.  Two ways: quick, in registers and by TMA,
+ * for what most products ask for; and by octets, one short loop for all the rest.  Code for each sum of what is rarely
+ * asked for was two thirds of all kernels. */
 #pragma once
 
 #include "cuda/ptx/tensor_copy.cuh"
 #include "gemm_octet.cuh"
 
-/* Each warp stores its 16 rows by itself, through two boxes in shared memory that it fills in turn: warps need not wait for each other. */
+/* Each warp stores its 16 rows by itself, through two boxes in shared memory that it fills in turn: warps need not wait
+ * for each other. */
 struct gemm_boxes {
-    uint32_t table, barrier;              /* of the warpgroup: the memory of its table of columns; the number of its barrier */
+    uint32_t table, barrier;              /* of the warpgroup: the memory of its table of columns; the number of its
+                                             barrier */
     uint32_t box, next;                   /* of the warp: the first of its boxes; which one comes next */
 };
 
@@ -17,11 +20,14 @@ template <class CONFIG> __device__ static inline gemm_boxes gemm_boxes_of(uint32
     return { memory, 1 + group, memory + warp * 2 * CONFIG::D_BOX, 0 };
 }
 
-/* The copy engine has read what this warp stored; known to the thread that stored it. */
+/* TMA has read what this warp stored; known to the thread that stored it. */
 __device__ static inline void boxes_are_read() { if (elect_sync()) bulk_wait_group_read<0>(); }
 
 /* The place of a byte in a box whose rows are so long, as a tensor map with a swizzle of that many bytes has it. */
-__device__ static inline uint32_t swizzled(uint32_t at, uint32_t row_bytes) { return at ^ ((at >> 7 & (row_bytes / 16 - 1)) << 4); }
+__device__ static inline uint32_t swizzled(uint32_t at, uint32_t row_bytes)
+{
+    return at ^ ((at >> 7 & (row_bytes / 16 - 1)) << 4);
+}
 
 /* One box: this warp's 16 rows, and the columns of the sums from FIRST on. */
 template <int ELEMENT, int BYTES, int FIRST, int SUMS>
@@ -33,7 +39,8 @@ __device__ static inline void fill_box(uint32_t box, const float (&sums)[SUMS])
 #pragma unroll
         for (int j = 0; j < BYTES / 32; j++) {
             store_shared_v2(box + swizzled(at + j * 32, BYTES), sums[FIRST + 4 * j], sums[FIRST + 4 * j + 1]);
-            store_shared_v2(box + swizzled(at + j * 32 + 8 * BYTES, BYTES), sums[FIRST + 4 * j + 2], sums[FIRST + 4 * j + 3]);
+            store_shared_v2(box + swizzled(at + j * 32 + 8 * BYTES, BYTES), sums[FIRST + 4 * j + 2],
+                            sums[FIRST + 4 * j + 3]);
         }
     } else {
         const uint32_t at = lane % 16 * BYTES + lane / 16 * 16;
@@ -41,7 +48,8 @@ __device__ static inline void fill_box(uint32_t box, const float (&sums)[SUMS])
         convert_pairs<ELEMENT, BYTES / 8, FIRST>(pairs, sums, false);
 #pragma unroll
         for (int j = 0; j < BYTES / 32; j++)
-            stmatrix_x4(box + swizzled(at + j * 32, BYTES), pairs[4 * j], pairs[4 * j + 1], pairs[4 * j + 2], pairs[4 * j + 3]);
+            stmatrix_x4(box + swizzled(at + j * 32, BYTES), pairs[4 * j], pairs[4 * j + 1], pairs[4 * j + 2],
+                        pairs[4 * j + 3]);
     }
 }
 
@@ -67,15 +75,15 @@ __device__ static inline void store_boxes(const bsmi_gemm_parameters &p, const g
         store_boxes<CONFIG, ELEMENT, FIRST + BOX_COLUMNS / 2>(p, part, boxes, sums);
 }
 
-/* The rows of a group begin and end inside D, where the copy engine does not clip. */
+/* The rows of a group begin and end inside D, where TMA does not clip. */
 __device__ static inline bool is_whole(const bsmi_gemm_parameters &p, const gemm_part &part)
 {
     return !p.epilogue.grouped || (part.first_row >= part.row_begin && part.first_row + part.rows <= part.row_end);
 }
 
 /* Whether the quick way serves; the same for the whole warp. */
-__device__ static inline bool stores_quickly(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_part &part,
-                                             const gemm_exponents &exponents)
+__device__ static inline bool stores_quickly(const bsmi_gemm_parameters &p, const gemm_finish &finish,
+                                             const gemm_part &part, const gemm_exponents &exponents)
 {
     return p.has_d_map && finish.beta == 0 && exponents.columns.small && is_whole(p, part);
 }
@@ -98,10 +106,11 @@ __device__ static inline gemm_finish finished_already(gemm_finish finish)
     return finish;
 }
 
-/* One box after the other at `box`, rows of row_bytes; tables of its rows and columns behind it.  scaled: there may be exponents.
- * sums: of all boxes, a thread's. */
-__device__ __forceinline__ static void finish_boxes(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_part &part, bool scaled,
-                                                    uint32_t box, uint32_t row_bytes, uint32_t boxes, const float *sums)
+/* One box after the other at `box`, rows of row_bytes; tables of its rows and columns behind it.  scaled: there may be
+ * exponents. sums: of all boxes, a thread's. */
+__device__ __forceinline__ static void finish_boxes(const bsmi_gemm_parameters &p, const gemm_finish &finish,
+                                                    const gemm_part &part, bool scaled, uint32_t box,
+                                                    uint32_t row_bytes, uint32_t boxes, const float *sums)
 {
     constexpr uint32_t ROWS = 16;
     const uint32_t count = row_bytes / 4, octets = count / 8, lane = threadIdx.x % 32, rows = box + ROWS * row_bytes;
@@ -120,7 +129,8 @@ __device__ __forceinline__ static void finish_boxes(const bsmi_gemm_parameters &
             store_shared_v2(box + swizzled(at + 8 * row_bytes, row_bytes), sums[2], sums[3]);
         }
         __syncwarp();
-        const gemm_octet_place place = octet_place_of(p, tile.matrix, first + (int32_t)(octet * 8), columns + octet * 32, scaled);
+        const gemm_octet_place place =
+            octet_place_of(p, tile.matrix, first + (int32_t)(octet * 8), columns + octet * 32, scaled);
 #pragma unroll 1
         for (uint32_t i = lane / octets; i < ROWS; i += 32 / octets) {
             const int32_t row = tile.row + (int32_t)i;
@@ -134,16 +144,18 @@ __device__ __forceinline__ static void finish_boxes(const bsmi_gemm_parameters &
 }
 
 /* Once a file of kernels, for those that a call does not make slower. */
-__device__ __noinline__ static void call_finish_boxes(const bsmi_gemm_parameters &p, gemm_finish finish, gemm_part part, bool scaled, uint32_t box,
-                                                      uint32_t row_bytes, uint32_t boxes, const float *sums)
+__device__ __noinline__ static void call_finish_boxes(const bsmi_gemm_parameters &p, gemm_finish finish, gemm_part part,
+                                                      bool scaled, uint32_t box, uint32_t row_bytes, uint32_t boxes,
+                                                      const float *sums)
 {
     finish_boxes(p, finish, part, scaled, box, row_bytes, boxes, sums);
 }
 
 /* The general way: through the first of the warp's boxes, and with tables in the second. */
 template <class CONFIG>
-__device__ static inline void finish_octets(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_part &part, bool scaled,
-                                            const gemm_boxes &boxes, const float (&sums)[CONFIG::SUMS])
+__device__ static inline void finish_octets(const bsmi_gemm_parameters &p, const gemm_finish &finish,
+                                            const gemm_part &part, bool scaled, const gemm_boxes &boxes,
+                                            const float (&sums)[CONFIG::SUMS])
 {
     static_assert(3 * 4 * (16 + CONFIG::D_BOX_BYTES / 4) <= CONFIG::D_BOX, "tables in a box");
     float kept[CONFIG::SUMS];             /* in memory, and only here */

@@ -67,8 +67,8 @@ __device__ static inline uint32_t ptx_sub_bf16x2(uint32_t a, uint32_t b)
     return d;
 }
 
-/* Bytes of two words by the nibbles of a selector; one with its highest bit set gives the highest bit of the byte eight times, which
- * __byte_perm does not (9.7.9.7 prmt). */
+/* Bytes of two words by the nibbles of a selector; one with its highest bit set gives the highest bit of the byte eight
+ * times, which __byte_perm does not (9.7.9.7 prmt). */
 __device__ static inline uint32_t ptx_prmt(uint32_t a, uint32_t b, uint32_t selector)
 {
     uint32_t d;
@@ -111,7 +111,8 @@ __device__ static inline uint32_t ptx_cvt_rz_f16x2(float high, float low)
 __device__ static inline bool ptx_barrier_or(int barrier, int threads, bool condition)
 {
     uint32_t any;
-    asm volatile("{ .reg .pred p, q; setp.ne.u32 p, %3, 0; barrier.cta.red.or.pred q, %1, %2, p; selp.u32 %0, 1, 0, q; }"
+    asm volatile("{ .reg .pred p, q; setp.ne.u32 p, %3, 0; barrier.cta.red.or.pred q, %1, %2, p; selp.u32 %0, 1, 0, q; "
+                 "}"
                  : "=r"(any) : "r"(barrier), "r"(threads), "r"((uint32_t)condition) : "memory");
     return any != 0;
 }
@@ -124,8 +125,8 @@ __device__ static inline void ptx_barrier(int barrier, int threads)
 /* What the kernel before this one in the stream wrote is visible (9.7.13.13 griddepcontrol). */
 __device__ static inline void ptx_griddepcontrol_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
-/* Loads through the read-only path, and stores (9.7.9.8 ld, 9.7.9.11 st).  An assignment of a uint4 whose parts are computed may
- * be compiled into four stores. */
+/* Loads through the read-only path, and stores (9.7.9.8 ld, 9.7.9.11 st).  An assignment of a uint4 whose parts are
+ * computed may be compiled into four stores. */
 __device__ static inline uint4 ptx_load_16(const void *from)
 {
     uint4 v;
@@ -135,7 +136,8 @@ __device__ static inline uint4 ptx_load_16(const void *from)
 
 __device__ static inline void ptx_store_16(void *to, uint4 v)
 {
-    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" :: "l"(to), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
+    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
+                 : "memory");
 }
 
 __device__ static inline void ptx_store_8(void *to, uint32_t low, uint32_t high)
@@ -153,8 +155,8 @@ __device__ static inline void ptx_store_1(void *to, uint32_t v)
     asm volatile("st.global.u8 [%0], %1;" :: "l"(to), "r"(v) : "memory");
 }
 
-/* Four matrices of 8 x 8 words of 16 bits from shared memory, transposed: lane l gives the address of row l % 8 of matrix l / 8 and gets rows
- * 2 (l % 4) and the next of column l / 4 of each (9.7.15.5.15 ldmatrix). */
+/* Four matrices of 8 x 8 words of 16 bits from shared memory, transposed: lane l gives the address of row l % 8 of
+ * matrix l / 8 and gets rows 2 (l % 4) and the next of column l / 4 of each (9.7.15.5.15 ldmatrix). */
 __device__ static inline void ptx_ldmatrix_x4_trans(uint32_t address, uint32_t *x)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"

@@ -1,23 +1,27 @@
-/* Cluster launch control (PTX ISA 9.7.13.17, sm_100): a CTA that is done takes over one that has not begun.  One function an
- * instruction.  Responses are 16 bytes of shared memory. */
+/* Cluster launch control (PTX ISA 9.7.13.17, sm_100): a CTA that is done takes over one that has not begun.  One
+ * function an instruction.  Responses are 16 bytes of shared memory. */
 #pragma once
 
 #include <stdint.h>
 
-/* Asks for a cluster that has not begun; the response comes through the async proxy, its 16 bytes to the barrier.  One thread. */
+/* Asks for a cluster that has not begun; the response comes through the async proxy, its 16 bytes to the barrier.  One
+ * thread. */
 __device__ static inline void clusterlaunchcontrol_try_cancel(uint32_t response, uint32_t barrier)
 {
-    asm volatile("clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [%0], [%1];" ::"r"(response),
-                 "r"(barrier)
-                 : "memory");
+    asm volatile(
+        "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [%0], [%1];" ::"r"(
+            response),
+        "r"(barrier)
+        : "memory");
 }
 /* The same; every CTA of the cluster gets the response, and its barrier the bytes. */
 __device__ static inline void clusterlaunchcontrol_try_cancel_multicast(uint32_t response, uint32_t barrier)
 {
-    asm volatile("clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.multicast::cluster::all.b128"
-                 " [%0], [%1];" ::"r"(response),
-                 "r"(barrier)
-                 : "memory");
+    asm volatile(
+        "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.multicast::cluster::all.b128"
+        " [%0], [%1];" ::"r"(response),
+        "r"(barrier)
+        : "memory");
 }
 
 /* Whether the response (read from shared memory) names a cluster, and its first CTA (9.7.13.18). */

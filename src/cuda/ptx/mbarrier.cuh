@@ -3,7 +3,10 @@
 
 #include <stdint.h>
 
-__device__ static inline uint32_t shared_address(const void *pointer) { return (uint32_t)__cvta_generic_to_shared(pointer); }
+__device__ static inline uint32_t shared_address(const void *pointer)
+{
+    return (uint32_t)__cvta_generic_to_shared(pointer);
+}
 
 /* 9.7.13.15.9 */
 __device__ static inline void mbarrier_init(uint32_t barrier, uint32_t arrivals)
@@ -11,8 +14,12 @@ __device__ static inline void mbarrier_init(uint32_t barrier, uint32_t arrivals)
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
 
-/* Makes the initialised barriers known to the cluster and to the copy engine, once a cluster barrier follows (9.7.13.4). */
-__device__ static inline void fence_mbarrier_init() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+/* Makes the initialised barriers known to the cluster and to TMA, once a cluster barrier follows
+ * (9.7.13.4). */
+__device__ static inline void fence_mbarrier_init()
+{
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
 
 /* Announces bytes of copies, then arrives (9.7.13.15.13). */
 __device__ static inline void mbarrier_arrive_expect_tx(uint32_t barrier, uint32_t bytes)
@@ -32,7 +39,8 @@ __device__ static inline void mbarrier_arrive_cluster(uint32_t barrier)
     asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-/* True once the phase of this parity is complete, whichever CTA of the cluster arrives; may give up early (9.7.13.15.16). */
+/* True once the phase of this parity is complete, whichever CTA of the cluster arrives; may give up early
+ * (9.7.13.15.16). */
 __device__ static inline bool mbarrier_try_wait_parity(uint32_t barrier, uint32_t parity)
 {
     uint32_t complete;
@@ -108,7 +116,8 @@ __device__ static inline bool mbarrier_test_wait_parity(uint32_t barrier, uint32
 __device__ static inline bool mbarrier_try_wait_parity_acquire_cluster(uint32_t barrier, uint32_t parity)
 {
     uint32_t complete;
-    asm volatile("{\n.reg .pred p;\nmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}"
+    asm volatile("{\n.reg .pred p;\nmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n"
+                 "selp.u32 %0, 1, 0, p;\n}"
                  : "=r"(complete) : "r"(barrier), "r"(parity) : "memory");
     return complete != 0;
 }
@@ -116,14 +125,16 @@ __device__ static inline bool mbarrier_try_wait_parity_acquire_cluster(uint32_t 
 __device__ static inline bool mbarrier_try_wait_parity_relaxed(uint32_t barrier, uint32_t parity)
 {
     uint32_t complete;
-    asm volatile("{\n.reg .pred p;\nmbarrier.try_wait.parity.relaxed.cta.shared::cta.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}"
+    asm volatile("{\n.reg .pred p;\nmbarrier.try_wait.parity.relaxed.cta.shared::cta.b64 p, [%1], %2;\n"
+                 "selp.u32 %0, 1, 0, p;\n}"
                  : "=r"(complete) : "r"(barrier), "r"(parity) : "memory");
     return complete != 0;
 }
 __device__ static inline bool mbarrier_try_wait_parity_relaxed_cluster(uint32_t barrier, uint32_t parity)
 {
     uint32_t complete;
-    asm volatile("{\n.reg .pred p;\nmbarrier.try_wait.parity.relaxed.cluster.shared::cta.b64 p, [%1], %2;\nselp.u32 %0, 1, 0, p;\n}"
+    asm volatile("{\n.reg .pred p;\nmbarrier.try_wait.parity.relaxed.cluster.shared::cta.b64 p, [%1], %2;\n"
+                 "selp.u32 %0, 1, 0, p;\n}"
                  : "=r"(complete) : "r"(barrier), "r"(parity) : "memory");
     return complete != 0;
 }

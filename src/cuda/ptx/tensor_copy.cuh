@@ -1,5 +1,5 @@
-/* Tensor copies between global and shared memory (PTX ISA 9.7.9.27): one function an instruction.  Maps lie in a kernel's
- * parameters, data and barriers in shared memory; coordinates are (column, row, matrix). */
+/* Tensor copies between global and shared memory (PTX ISA 9.7.9.27): one function an instruction.  Maps lie in a
+ * kernel's parameters, data and barriers in shared memory; coordinates are (column, row, matrix). */
 #pragma once
 
 #include <stdint.h>
@@ -11,15 +11,17 @@ __device__ static inline void prefetch_tensormap(const void *map)
 }
 
 /* 9.7.9.27.1.2; the barrier gets the bytes of the whole box, also of what lies outside and is filled with zeros. */
-__device__ static inline void tensor_load(uint32_t to, const void *map, int32_t column, int32_t row, int32_t matrix, uint32_t barrier)
+__device__ static inline void tensor_load(uint32_t to, const void *map, int32_t column, int32_t row, int32_t matrix,
+                                          uint32_t barrier)
 {
-    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];" ::
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, "
+                 "%4}], [%5];" ::
                  "r"(to), "l"((uint64_t)map), "r"(column), "r"(row), "r"(matrix), "r"(barrier) : "memory");
 }
 
 /* The same into every CTA of the cluster whose bit is set, and to the barrier there, at the same addresses as here. */
-__device__ static inline void tensor_load_multicast(uint32_t to, const void *map, int32_t column, int32_t row, int32_t matrix,
-                                                    uint32_t barrier, uint16_t ctas)
+__device__ static inline void tensor_load_multicast(uint32_t to, const void *map, int32_t column, int32_t row,
+                                                    int32_t matrix, uint32_t barrier, uint16_t ctas)
 {
     asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster"
                  " [%0], [%1, {%2, %3, %4}], [%5], %6;" ::
@@ -49,5 +51,8 @@ template <int PENDING> __device__ static inline void bulk_wait_group_read()
     asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(PENDING) : "memory");
 }
 
-/* Shared memory written by ordinary stores may then be read by the copy engine (9.7.13.4). */
-__device__ static inline void fence_proxy_async_shared() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+/* Shared memory written by ordinary stores may then be read by TMA (9.7.13.4). */
+__device__ static inline void fence_proxy_async_shared()
+{
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}

@@ -1,12 +1,14 @@
-/* Tensor memory (PTX ISA 9.7.16): 128 lanes x 512 columns of 32 bits in each SM.  An address has the lane in bits 31-16, the column
- * in bits 15-0.  One function an instruction; CTAS is .cta_group: 1, or 2 for a pair, the same in all instructions of a kernel. */
+/* Tensor memory (PTX ISA 9.7.16): 128 lanes x 512 columns of 32 bits in each SM.  An address has the lane in bits
+ * 31-16, the column in bits 15-0.  One function an instruction; CTAS is .cta_group: 1, or 2 for a pair, the same in all
+ * instructions of a kernel. */
 #pragma once
 
 #include "cuda/ptx/descriptors.h"
 
 /* ---- columns (9.7.16.7.1): whole warps; in a pair a warp of each CTA ---- */
 
-/* Waits until there are so many free columns (a power of two, at least 32), and stores the first one's address in shared memory. */
+/* Waits until there are so many free columns (a power of two, at least 32), and stores the first one's address in
+ * shared memory. */
 template <int CTAS, int COLUMNS> __device__ static inline void tcgen05_alloc(uint32_t to)
 {
     asm volatile("tcgen05.alloc.cta_group::%2.sync.aligned.shared::cta.b32 [%0], %1;" ::"r"(to), "n"(COLUMNS), "n"(CTAS)
@@ -14,7 +16,8 @@ template <int CTAS, int COLUMNS> __device__ static inline void tcgen05_alloc(uin
 }
 template <int CTAS, int COLUMNS> __device__ static inline void tcgen05_dealloc(uint32_t address)
 {
-    asm volatile("tcgen05.dealloc.cta_group::%2.sync.aligned.b32 %0, %1;" ::"r"(address), "n"(COLUMNS), "n"(CTAS) : "memory");
+    asm volatile("tcgen05.dealloc.cta_group::%2.sync.aligned.b32 %0, %1;" ::"r"(address), "n"(COLUMNS), "n"(CTAS)
+                 : "memory");
 }
 /* This CTA will not allocate again: another one on the SM may. */
 template <int CTAS> __device__ static inline void tcgen05_relinquish_alloc_permit()
@@ -24,12 +27,16 @@ template <int CTAS> __device__ static inline void tcgen05_relinquish_alloc_permi
 
 /* ---- order (9.7.16.6) ---- */
 
-/* Between a thread's tensor-memory instructions and the barrier at which it hands over, and behind the barrier (9.7.16.11). */
+/* Between a thread's tensor-memory instructions and the barrier at which it hands over, and behind the barrier
+ * (9.7.16.11). */
 __device__ static inline void tcgen05_fence_before_thread_sync()
 {
     asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory");
 }
-__device__ static inline void tcgen05_fence_after_thread_sync() { asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory"); }
+__device__ static inline void tcgen05_fence_after_thread_sync()
+{
+    asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");
+}
 
 /* Until the warp's loads, its stores, are complete (9.7.16.8). */
 __device__ static inline void tcgen05_wait_ld() { asm volatile("tcgen05.wait::ld.sync.aligned;" ::: "memory"); }
@@ -43,17 +50,20 @@ template <int COUNT> __device__ static inline void tcgen05_wait_ld(uint32_t (&r)
     for (int i = 0; i < COUNT; i++) asm volatile("" : "+r"(r[i]));
 }
 
-/* Arrives at the barrier (of this CTA) when all mma, cp and shift that this thread has issued are complete (9.7.16.12). */
+/* Arrives at the barrier (of this CTA) when all mma, cp and shift that this thread has issued are complete
+ * (9.7.16.12). */
 template <int CTAS> __device__ static inline void tcgen05_commit(uint32_t barrier)
 {
-    asm volatile("tcgen05.commit.cta_group::%1.mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(barrier), "n"(CTAS)
+    asm volatile("tcgen05.commit.cta_group::%1.mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(barrier),
+                 "n"(CTAS)
                  : "memory");
 }
 /* The same at the barriers of that offset in all CTAs of the cluster whose bit is set. */
 template <int CTAS> __device__ static inline void tcgen05_commit_multicast(uint32_t barrier, uint16_t ctas)
 {
     asm volatile(
-        "tcgen05.commit.cta_group::%2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%0], %1;" ::"r"(barrier),
+        "tcgen05.commit.cta_group::%2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%0], %1;" ::"r"(
+            barrier),
         "h"(ctas), "n"(CTAS)
         : "memory");
 }
@@ -77,12 +87,13 @@ template <> struct tcgen05_cp_format_words<CP_FP6>      { static constexpr char 
 template <> struct tcgen05_cp_format_words<CP_FP4>      { static constexpr char text[] = ".b8x16.b4x16_p64"; };
 // clang-format on
 
-/* Rows of a K-major matrix to lanes; CP_32X128B: 32 rows of 16 bytes to 4 columns, four times over, as scales are wanted. */
+/* Rows of a K-major matrix to lanes; CP_32X128B: 32 rows of 16 bytes to 4 columns, four times over, as scales are
+ * wanted. */
 template <int CTAS, tcgen05_cp_shape SHAPE, tcgen05_cp_format FORMAT = CP_AS_IT_IS>
 __device__ static inline void tcgen05_cp(uint32_t to, uint64_t from)
 {
-    asm volatile("tcgen05.cp.cta_group::%2.%3%4 [%0], %1;" ::"r"(to), "l"(from), "n"(CTAS), "C"(tcgen05_cp_words<SHAPE>::text),
-                 "C"(tcgen05_cp_format_words<FORMAT>::text)
+    asm volatile("tcgen05.cp.cta_group::%2.%3%4 [%0], %1;" ::"r"(to), "l"(from), "n"(CTAS),
+                 "C"(tcgen05_cp_words<SHAPE>::text), "C"(tcgen05_cp_format_words<FORMAT>::text)
                  : "memory");
 }
 

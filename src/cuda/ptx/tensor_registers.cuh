@@ -1,6 +1,6 @@
-/* Loads and stores between registers and tensor memory (PTX ISA 9.7.16.8): whole warps, converged, the same address in all threads.
- * Warp w of a CTA reaches the lanes 32 (w % 4) to 32 (w % 4) + 31 alone, and the address says so.  Asynchronous: until
- * tcgen05_wait_ld, tcgen05_wait_st.
+/* Loads and stores between registers and tensor memory (PTX ISA 9.7.16.8): whole warps, converged, the same address in
+ * all threads. Warp w of a CTA reaches the lanes 32 (w % 4) to 32 (w % 4) + 31 alone, and the address says so.
+ * Asynchronous: until tcgen05_wait_ld, tcgen05_wait_st.
  *
  * Thread t's register r lies, counted from the address (REPEAT: the .x of the instruction),
  *
@@ -25,10 +25,22 @@ enum tcgen05_reduction {
 
 // clang-format off
 template <tcgen05_shape SHAPE> struct tcgen05_shape_words;
-template <> struct tcgen05_shape_words<SHAPE_32X32B>  { static constexpr char text[] = "32x32b"; enum { registers = 1 }; };
-template <> struct tcgen05_shape_words<SHAPE_16X64B>  { static constexpr char text[] = "16x64b"; enum { registers = 1 }; };
-template <> struct tcgen05_shape_words<SHAPE_16X128B> { static constexpr char text[] = "16x128b"; enum { registers = 2 }; };
-template <> struct tcgen05_shape_words<SHAPE_16X256B> { static constexpr char text[] = "16x256b"; enum { registers = 4 }; };
+template <> struct tcgen05_shape_words<SHAPE_32X32B> {
+    static constexpr char text[] = "32x32b";
+    enum { registers = 1 };
+};
+template <> struct tcgen05_shape_words<SHAPE_16X64B> {
+    static constexpr char text[] = "16x64b";
+    enum { registers = 1 };
+};
+template <> struct tcgen05_shape_words<SHAPE_16X128B> {
+    static constexpr char text[] = "16x128b";
+    enum { registers = 2 };
+};
+template <> struct tcgen05_shape_words<SHAPE_16X256B> {
+    static constexpr char text[] = "16x256b";
+    enum { registers = 4 };
+};
 template <tcgen05_width WIDTH> struct tcgen05_width_words;
 template <> struct tcgen05_width_words<WORDS>  { static constexpr char ld[] = "", st[] = ""; };
 template <> struct tcgen05_width_words<HALVES> { static constexpr char ld[] = ".pack::16b", st[] = ".unpack::16b"; };
@@ -78,40 +90,45 @@ template <> struct tcgen05_reduction_words<LD_MAX_ABS_NAN> { static constexpr ch
 
 /* The instructions with COUNT registers; P, Q, R, S are the numbers of the operands behind them. */
 template <int COUNT> struct tcgen05_registers;
-#define TCGEN05_REGISTERS(COUNT, P, Q, R, S)                                                                                       \
-    template <> struct tcgen05_registers<COUNT> {                                                                                  \
-        template <tcgen05_shape SHAPE, int REPEAT, tcgen05_width WIDTH>                                                            \
-        __device__ static inline void ld(uint32_t (&r)[COUNT], uint32_t address)                                                   \
-        {                                                                                                                          \
-            asm volatile("tcgen05.ld.sync.aligned." Q ".x" R S ".b32 {" LIST_##COUNT "}, [" P "];" : OUT_##COUNT(r, 0)             \
-                         : "r"(address), "C"(tcgen05_shape_words<SHAPE>::text), "n"(REPEAT), "C"(tcgen05_width_words<WIDTH>::ld)); \
-        }                                                                                                                          \
-        template <int SECOND, tcgen05_width WIDTH>                                                                                 \
-        __device__ static inline void ld_16x32bx2(uint32_t (&r)[COUNT], uint32_t address)                                          \
-        {                                                                                                                          \
-            asm volatile("tcgen05.ld.sync.aligned.16x32bx2.x" R S ".b32 {" LIST_##COUNT "}, [" P "], " Q ";" : OUT_##COUNT(r, 0)   \
-                         : "r"(address), "n"(SECOND), "n"(COUNT), "C"(tcgen05_width_words<WIDTH>::ld));                            \
-        }                                                                                                                          \
-        template <tcgen05_reduction REDUCTION>                                                                                     \
-        __device__ static inline void ld_red(uint32_t (&r)[COUNT], uint32_t (&reduced)[1], uint32_t address)                       \
-        {                                                                                                                          \
-            asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x" R S ".f32 {" LIST_##COUNT "}, " P ", [" Q "];"                     \
-                         : OUT_##COUNT(r, 0), "=r"(reduced[0])                                                                     \
-                         : "r"(address), "n"(COUNT), "C"(tcgen05_reduction_words<REDUCTION>::text));                               \
-        }                                                                                                                          \
-        template <tcgen05_shape SHAPE, int REPEAT, tcgen05_width WIDTH>                                                            \
-        __device__ static inline void st(uint32_t address, const uint32_t (&r)[COUNT])                                             \
-        {                                                                                                                          \
-            asm volatile("tcgen05.st.sync.aligned." Q ".x" R S ".b32 [" P "], {" LIST_##COUNT "};" :: IN_##COUNT(r, 0),            \
-                         "r"(address), "C"(tcgen05_shape_words<SHAPE>::text), "n"(REPEAT), "C"(tcgen05_width_words<WIDTH>::st)     \
-                         : "memory");                                                                                              \
-        }                                                                                                                          \
-        template <int SECOND, tcgen05_width WIDTH>                                                                                 \
-        __device__ static inline void st_16x32bx2(uint32_t address, const uint32_t (&r)[COUNT])                                    \
-        {                                                                                                                          \
-            asm volatile("tcgen05.st.sync.aligned.16x32bx2.x" R S ".b32 [" P "], " Q ", {" LIST_##COUNT "};" :: IN_##COUNT(r, 0),  \
-                         "r"(address), "n"(SECOND), "n"(COUNT), "C"(tcgen05_width_words<WIDTH>::st) : "memory");                   \
-        }                                                                                                                          \
+#define TCGEN05_REGISTERS(COUNT, P, Q, R, S) \
+    template <> struct tcgen05_registers<COUNT> { \
+        template <tcgen05_shape SHAPE, int REPEAT, tcgen05_width WIDTH> \
+        __device__ static inline void ld(uint32_t (&r)[COUNT], uint32_t address) \
+        { \
+            asm volatile("tcgen05.ld.sync.aligned." Q ".x" R S ".b32 {" LIST_##COUNT "}, [" P "];" : OUT_##COUNT(r, 0) \
+                         : "r"(address), "C"(tcgen05_shape_words<SHAPE>::text), "n"(REPEAT), \
+                         "C"(tcgen05_width_words<WIDTH>::ld)); \
+        } \
+        template <int SECOND, tcgen05_width WIDTH> \
+        __device__ static inline void ld_16x32bx2(uint32_t (&r)[COUNT], uint32_t address) \
+        { \
+            asm volatile("tcgen05.ld.sync.aligned.16x32bx2.x" R S ".b32 {" LIST_##COUNT "}, [" P "], " Q ";" \
+                         : OUT_##COUNT(r, 0) \
+                         : "r"(address), "n"(SECOND), "n"(COUNT), "C"(tcgen05_width_words<WIDTH>::ld)); \
+        } \
+        template <tcgen05_reduction REDUCTION> \
+        __device__ static inline void ld_red(uint32_t (&r)[COUNT], uint32_t (&reduced)[1], uint32_t address) \
+        { \
+            asm volatile("tcgen05.ld.red.sync.aligned.32x32b.x" R S ".f32 {" LIST_##COUNT "}, " P ", [" Q "];" \
+                         : OUT_##COUNT(r, 0), "=r"(reduced[0]) \
+                         : "r"(address), "n"(COUNT), "C"(tcgen05_reduction_words<REDUCTION>::text)); \
+        } \
+        template <tcgen05_shape SHAPE, int REPEAT, tcgen05_width WIDTH> \
+        __device__ static inline void st(uint32_t address, const uint32_t (&r)[COUNT]) \
+        { \
+            asm volatile("tcgen05.st.sync.aligned." Q ".x" R S ".b32 [" P "], {" LIST_##COUNT "};" \
+                         :: IN_##COUNT(r, 0), \
+                         "r"(address), "C"(tcgen05_shape_words<SHAPE>::text), "n"(REPEAT), \
+                         "C"(tcgen05_width_words<WIDTH>::st) \
+                         : "memory"); \
+        } \
+        template <int SECOND, tcgen05_width WIDTH> \
+        __device__ static inline void st_16x32bx2(uint32_t address, const uint32_t (&r)[COUNT]) \
+        { \
+            asm volatile("tcgen05.st.sync.aligned.16x32bx2.x" R S ".b32 [" P "], " Q ", {" LIST_##COUNT "};" \
+                         :: IN_##COUNT(r, 0), \
+                         "r"(address), "n"(SECOND), "n"(COUNT), "C"(tcgen05_width_words<WIDTH>::st) : "memory"); \
+        } \
     };
 TCGEN05_REGISTERS(1, "%1", "%2", "%3", "%4")
 TCGEN05_REGISTERS(2, "%2", "%3", "%4", "%5")
@@ -171,7 +188,8 @@ __device__ static inline void tcgen05_st_16x32bx2(uint32_t address, const uint32
     tcgen05_registers<COUNT>::template st_16x32bx2<SECOND, WIDTH>(address, r);
 }
 
-/* tcgen05.ld.red, shape 32X32B of 2 columns or more, and the least or the largest of the thread's numbers (sm_103a alone). */
+/* tcgen05.ld.red, shape 32X32B of 2 columns or more, and the least or the largest of the thread's numbers (sm_103a
+ * alone). */
 template <tcgen05_reduction REDUCTION, int COUNT>
 __device__ static inline void tcgen05_ld_red(uint32_t (&r)[COUNT], uint32_t (&reduced)[1], uint32_t address)
 {

@@ -37,13 +37,19 @@ __device__ static inline uint32_t cluster_ctarank()
 }
 
 /* barrier.cluster (9.7.13.3): all threads of the cluster; what was written before is seen after. */
-__device__ static inline void barrier_cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
+__device__ static inline void barrier_cluster_arrive()
+{
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+}
 /* The same, but orders nothing by itself. */
 __device__ static inline void barrier_cluster_arrive_relaxed()
 {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 }
-__device__ static inline void barrier_cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
+__device__ static inline void barrier_cluster_wait()
+{
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
 
 /* elect.sync (9.7.13.14): true for one lane of a converged warp, the same one each time. */
 __device__ static inline bool elect_sync()
@@ -53,15 +59,16 @@ __device__ static inline bool elect_sync()
     return elected != 0;
 }
 
-/* Number of the warp in its CTA, in a form that ptxas knows to be the same for all lanes.  Instructions that take their operands for the whole
- * warp (TMA, tcgen05) need one lane of a warp, known by these two: where threadIdx.x decides, ptxas puts a loop around each of them, over
- * lanes that there might be. */
+/* Number of the warp in its CTA, in a form that ptxas knows to be the same for all lanes.  Instructions that take their
+ * operands for the whole warp (TMA, tcgen05) need one lane of a warp, known by these two: where threadIdx.x decides,
+ * ptxas puts a loop around each of them, over lanes that there might be. */
 __device__ static inline uint32_t warp_of_cta() { return __shfl_sync(0xffffffff, threadIdx.x / 32, 0); }
 
 /* fence (9.7.13.4): between threads of the cluster. */
 __device__ static inline void fence_acq_rel_cluster() { asm volatile("fence.acq_rel.cluster;" ::: "memory"); }
 
-/* fence.proxy.async (9.7.13.4): ordinary accesses to any memory, and those of the copy engine and of the tensor cores. */
+/* fence.proxy.async (9.7.13.4): ordinary accesses to any memory, and those of TMA and of the tensor
+ * cores. */
 __device__ static inline void fence_proxy_async() { asm volatile("fence.proxy.async;" ::: "memory"); }
 
 /* fence.proxy.tensormap (9.7.13.4): a map in global memory that ordinary stores wrote, before it is used. */
@@ -84,7 +91,10 @@ __device__ static inline uint32_t mapa_shared_cluster(uint32_t address, uint32_t
 
 /* griddepcontrol (9.7.13.13). */
 __device__ static inline void griddepcontrol_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
-__device__ static inline void griddepcontrol_launch_dependents() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+__device__ static inline void griddepcontrol_launch_dependents()
+{
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+}
 
 /* stmatrix (9.7.15.4.16): four matrices of 8 x 8 halves; lane l gives the address of row l % 8 of matrix l / 8. */
 __device__ static inline void stmatrix_x4(uint32_t address, uint32_t m0, uint32_t m1, uint32_t m2, uint32_t m3)
@@ -121,7 +131,10 @@ __device__ static inline uint2 load_shared_v2(uint32_t address)
 __device__ static inline uint4 load_shared_v4(uint32_t address)
 {
     uint4 v;
-    asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(address) : "memory");
+    asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "r"(address)
+                 : "memory");
     return v;
 }
 __device__ static inline void store_shared(uint32_t address, uint32_t value)
@@ -131,7 +144,8 @@ __device__ static inline void store_shared(uint32_t address, uint32_t value)
 
 __device__ static inline void store_shared_v4(uint32_t address, uint4 v)
 {
-    asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
+    asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
+                 : "memory");
 }
 
 /* cvt (9.7.9.21): two numbers to nearest, the first in the low half; NaN gives 0x7fff. */

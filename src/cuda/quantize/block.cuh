@@ -1,8 +1,8 @@
 /* Quantizing a block: eight elements a thread, so that two or four neighbouring lanes of a warp have a block together.
  *
- * Three ways give the same bits: the exact one, which is src/quantize's arithmetic in double, for everything; one for e8m0
- * scales without a tensor scale, where dividing by the scale is exact in fp32; and one for e2m1 with ue4m3 scales, where an fp32
- * quotient tells the code unless it lies close to a midpoint, and then the exact way decides. */
+ * Three ways give the same bits: the exact one, which is src/quantize's arithmetic in double, for everything; one for
+ * e8m0 scales without a tensor scale, where dividing by the scale is exact in fp32; and one for e2m1 with ue4m3 scales,
+ * where an fp32 quotient tells the code unless it lies close to a midpoint, and then the exact way decides. */
 #ifndef BSMI_BLOCK_CUH
 #define BSMI_BLOCK_CUH
 
@@ -27,8 +27,9 @@ struct block_quantizer {
     /* WAY_POWER_OF_TWO: the scale code of amax is ((bits + round_up) >> 23) - emax. */
     uint32_t round_up;
     int emax;
-    /* WAY_NVFP4: 1 / (6 t), 6 t and 1 / t, rounded; and whether numbers and t have so few bits, 11 and 12, that an fp32 quotient in
-     * the middle of two codes is there exactly: x and middle times divisor are multiples of 2^-21 of themselves. */
+    /* WAY_NVFP4: 1 / (6 t), 6 t and 1 / t, rounded; and whether numbers and t have so few bits, 11 and 12, that an fp32
+     * quotient in the middle of two codes is there exactly: x and middle times divisor are multiples of 2^-21 of
+     * themselves. */
     float amax_factor, six_t, factor;
     bool short_t;
 };
@@ -50,8 +51,8 @@ __device__ static inline uint32_t round_up_of(int recipe, const bsm_element_info
 }
 
 /* t: the tensor scale, or 1.  short_source: elements have at most 11 bits. */
-__device__ static inline block_quantizer make_quantizer(const bsmi_device_matrix &m, float t, int recipe, int rounding, int nonfinite,
-                                                        uint64_t seed, bool short_source)
+__device__ static inline block_quantizer make_quantizer(const bsmi_device_matrix &m, float t, int recipe, int rounding,
+                                                        int nonfinite, uint64_t seed, bool short_source)
 {
     block_quantizer q = {};
     const bsm_element_info &element = elements[m.element];
@@ -75,7 +76,7 @@ __device__ static inline block_quantizer make_quantizer(const bsmi_device_matrix
     return q;
 }
 
-/* The exact way --------------------------------------------------------------------------------------------------------------- */
+/* The exact way ---------------------------------------------------------------------------------------------------- */
 
 __device__ __noinline__ static uint32_t exact_scale_code(const block_quantizer &q, float amax)
 {
@@ -115,10 +116,10 @@ __device__ static inline uint32_t block_max(uint32_t bits, int lanes)
     return bits;
 }
 
-/* The quick ways -------------------------------------------------------------------------------------------------------------- */
+/* The quick ways --------------------------------------------------------------------------------------------------- */
 
-/* Elements of 6 and 4 bits: v is rounded by adding the number whose last place is v's, at least that of a subnormal; then
- * it fits into the element, and its bits are the code's, moved. */
+/* Elements of 6 and 4 bits: v is rounded by adding the number whose last place is v's, at least that of a subnormal;
+ * then it fits into the element, and its bits are the code's, moved. */
 __device__ static inline uint32_t small_code(float v, int mantissa_bits, int bias, float max_value, int sign_shift)
 {
     const float magnitude = fminf(fabsf(v), max_value);
@@ -161,8 +162,8 @@ __device__ static inline octet codes_of(int element, const eight &v)
     return o;
 }
 
-/* Eight e2m1 as nibbles in order, of numbers that have at most 8 bits: as halves of v 2^-14 they are exact where it matters
- * (0.125 and above), and there e2m1's bits are the leading ones of the half, subnormals included. */
+/* Eight e2m1 as nibbles in order, of numbers that have at most 8 bits: as halves of v 2^-14 they are exact where it
+ * matters (0.125 and above), and there e2m1's bits are the leading ones of the half, subnormals included. */
 __device__ static inline uint32_t short_e2m1_codes(const eight &x, float inverse)
 {
     uint32_t nibbles = 0;
@@ -189,8 +190,8 @@ __device__ static inline float quotient_of(float x, float divisor, float recipro
     return mend ? fmaf(fmaf(-q, divisor, x), reciprocal, q) : q;
 }
 
-/* Whether `bits` lies within 16 last places of the middle of two numbers that have `dropped` bits less, and is not that middle
- * itself where that is trusted. */
+/* Whether `bits` lies within 16 last places of the middle of two numbers that have `dropped` bits less, and is not that
+ * middle itself where that is trusted. */
 __device__ static inline bool near_middle(uint32_t bits, int dropped, bool trust_middle)
 {
     const uint32_t away = (bits + (1u << (dropped - 1))) << (32 - dropped), unit = 1u << (32 - dropped);
@@ -199,13 +200,15 @@ __device__ static inline bool near_middle(uint32_t bits, int dropped, bool trust
 
 __device__ static inline uint32_t nvfp4_scale_code(const block_quantizer &q, float amax)
 {
-    const float quotient = fminf(quotient_of(amax, q.six_t, q.amax_factor, q.short_t), 1024);   /* NaN, of infinities: 1024 */
+    /* NaN, of infinities: 1024 */
+    const float quotient = fminf(quotient_of(amax, q.six_t, q.amax_factor, q.short_t), 1024);
     if (quotient < 0x1p-6f || near_middle(__float_as_uint(quotient), 20, q.short_t)) return exact_scale_code(q, amax);
     return ptx_cvt_e4m3x2(0, quotient) & 0x7f;
 }
 
 /* Nibbles in order; *doubtful if one of them must be told the exact way. */
-__device__ static inline uint32_t nvfp4_codes(const block_quantizer &q, const eight &v, uint32_t scale_code, bool *doubtful)
+__device__ static inline uint32_t nvfp4_codes(const block_quantizer &q, const eight &v, uint32_t scale_code,
+                                              bool *doubtful)
 {
     const float scale = bsmi_ue4m3_to_float((uint8_t)scale_code), t = (float)q.tensor_scale, divisor = scale * t;
     const float reciprocal = scale_code == 0 ? 0 : __frcp_rn(scale) * q.factor;
@@ -214,7 +217,8 @@ __device__ static inline uint32_t nvfp4_codes(const block_quantizer &q, const ei
 #pragma unroll
     for (int i = 0; i < 8; i++) {
         const float quotient = fminf(fabsf(quotient_of(v.x[i], divisor, reciprocal, q.short_t)), 6);
-        const uint32_t bits = __float_as_uint(quotient * 0x1p-126f);  /* e2m1's exponent and mantissa lead, subnormals included */
+        const uint32_t bits = __float_as_uint(quotient * 0x1p-126f);  /* e2m1's exponent and mantissa lead, subnormals
+                                                                         included */
         doubt |= near_middle(bits, 22, q.short_t);
         const uint32_t code = (bits + 0x1fffff + (bits >> 22 & 1)) >> 22;
         nibbles |= (code | (__float_as_uint(v.x[i]) >> 28 & 8)) << 4 * i;
@@ -223,7 +227,7 @@ __device__ static inline uint32_t nvfp4_codes(const block_quantizer &q, const ei
     return nibbles;
 }
 
-/* A block --------------------------------------------------------------------------------------------------------------- */
+/* A block ---------------------------------------------------------------------------------------------------------- */
 
 struct quantized { octet codes; uint32_t scale_code; };
 
@@ -256,10 +260,11 @@ __device__ __noinline__ static quantized quantize_exactly(const block_quantizer 
     return result;
 }
 
-/* The quantizer lies in shared memory.  Called by whole warps; numbers behind the end of the row are zeros.  way is q.way;
- * short_bf16: the numbers have at most 8 bits. */
+/* The quantizer lies in shared memory.  Called by whole warps; numbers behind the end of the row are zeros.  way is
+ * q.way; short_bf16: the numbers have at most 8 bits. */
 template <block_way way>
-__device__ static inline quantized quantize_eight(const block_quantizer &q, const eight &v, uint64_t index, bool short_bf16)
+__device__ static inline quantized quantize_eight(const block_quantizer &q, const eight &v, uint64_t index,
+                                                  bool short_bf16)
 {
     if (way == WAY_EXACT) return quantize_exactly(q, v, index);
     quantized result = { { 0, 0 }, 0 };
@@ -295,9 +300,9 @@ __device__ static inline quantized quantize_to_nearest(const block_quantizer &q,
 
 /* Where it goes: octet `number` of a row, `count` codes of which lie in it (0 .. 8); scales: of the row;
  * padded_octets: of the row, with the rest of its last block (of GGUF: its last GGUF block).  Called by whole warps. */
-__device__ static inline void store_quantized(const bsmi_device_matrix &m, const scale_part &columns, unsigned char *row,
-                                              unsigned char *scales, int number, int count, int padded_octets,
-                                              const block_quantizer &q, quantized v)
+__device__ static inline void store_quantized(const bsmi_device_matrix &m, const scale_part &columns,
+                                              unsigned char *row, unsigned char *scales, int number, int count,
+                                              int padded_octets, const block_quantizer &q, quantized v)
 {
     if (count < 8) {                      /* codes behind the row are zeros, also where a zero has a sign */
         const uint64_t kept = ((uint64_t)1 << 8 * count) - 1;
@@ -311,7 +316,8 @@ __device__ static inline void store_quantized(const bsmi_device_matrix &m, const
         const int partner = mxfp4 ? 2 : 1;
         const octet other = { __shfl_xor_sync(0xffffffff, v.codes.low, partner),
                               __shfl_xor_sync(0xffffffff, v.codes.high, partner) };
-        if (number < padded_octets && (number & partner) == 0) store_gguf(row, mxfp4, (int64_t)number * 8, v.codes, other);
+        if (number < padded_octets && (number & partner) == 0)
+            store_gguf(row, mxfp4, (int64_t)number * 8, v.codes, other);
         return;
     }
     if (count > 0) store_octet(m, row, number, v.codes, count);

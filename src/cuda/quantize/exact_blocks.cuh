@@ -29,7 +29,8 @@ __device__ static magnitudes scan(const bsmi_quantize_parameters &p, const squar
     for (int64_t row = of.first_row; row < of.first_row + of.rows; row++) {
         const int64_t first = source_index(s, of, row) + of.block * p.destination.block * s.column_stride;
         for (int i = 0; i < count; i++) {
-            const uint32_t bits = __float_as_uint((float)load_real(s.type, s.data, first + i * s.column_stride)) & 0x7fffffff;
+            const uint32_t bits =
+                __float_as_uint((float)load_real(s.type, s.data, first + i * s.column_stride)) & 0x7fffffff;
             all.largest = max(all.largest, bits);
             all.largest_finite = max(all.largest_finite, bits < 0x7f800000 ? bits : 0);
         }
@@ -37,12 +38,13 @@ __device__ static magnitudes scan(const bsmi_quantize_parameters &p, const squar
     return all;
 }
 
-__device__ static octet codes_of_octet(const bsmi_quantize_parameters &p, const block_quantizer &q, const square &of, int64_t row,
-                                       int64_t number, int count, uint32_t scale_code)
+__device__ static octet codes_of_octet(const bsmi_quantize_parameters &p, const block_quantizer &q, const square &of,
+                                       int64_t row, int64_t number, int count, uint32_t scale_code)
 {
     const bsmi_device_reals &s = p.source;
     const int64_t first = source_index(s, of, row) + number * 8 * s.column_stride;
-    const uint64_t index = (uint64_t)(of.matrix * p.destination.rows + row) * (uint64_t)p.destination.columns + (uint64_t)number * 8;
+    const uint64_t index =
+        (uint64_t)(of.matrix * p.destination.rows + row) * (uint64_t)p.destination.columns + (uint64_t)number * 8;
     eight v = {};
     for (int i = 0; i < count; i++) v.x[i] = (float)load_real(s.type, s.data, first + i * s.column_stride);
     octet o = exact_codes(q, v, scale_code, index);
@@ -53,8 +55,8 @@ __device__ static octet codes_of_octet(const bsmi_quantize_parameters &p, const 
     return o;
 }
 
-__device__ static void store_row(const bsmi_quantize_parameters &p, const block_quantizer &q, const square &of, int64_t row, bool is_nan,
-                                 uint32_t scale_code)
+__device__ static void store_row(const bsmi_quantize_parameters &p, const block_quantizer &q, const square &of,
+                                 int64_t row, bool is_nan, uint32_t scale_code)
 {
     const bsmi_device_matrix &m = p.destination;
     unsigned char *codes = m.data + of.matrix * m.batch_bytes + row * m.row_bytes;
@@ -74,7 +76,8 @@ __device__ static void store_row(const bsmi_quantize_parameters &p, const block_
 }
 
 /* The codes of a block by bsmi_quantize's recipes; the result: the code of its scale. */
-__device__ __noinline__ static unsigned char quantize_block_exactly(const bsmi_quantize_parameters &p, const block_quantizer &q, const square of)
+__device__ __noinline__ static unsigned char quantize_block_exactly(const bsmi_quantize_parameters &p,
+                                                                    const block_quantizer &q, const square of)
 {
     const magnitudes found = scan(p, of);
     const bool is_nan = found.largest >= 0x7f800000 && p.nonfinite == BSM_NONFINITE_PROPAGATE;
@@ -87,7 +90,8 @@ __device__ __noinline__ static unsigned char quantize_block_exactly(const bsmi_q
 }
 
 /* The same with the scale. */
-__device__ static inline void quantize_exactly_at(const bsmi_quantize_parameters &p, const block_quantizer &q, const scale_places &places, const square of)
+__device__ static inline void quantize_exactly_at(const bsmi_quantize_parameters &p, const block_quantizer &q,
+                                                  const scale_places &places, const square of)
 {
     const unsigned char scale_code = quantize_block_exactly(p, q, of);
     const int64_t place = place_in(places.row, of.first_row) + place_in(places.column, of.block);

@@ -1,6 +1,6 @@
-/* Quantizing whole blocks of rows that lie well: sources of neighbouring numbers loaded 16 bytes a time, codes stored 4 or 8 a
- * time.  The same rounding as block.cuh's quick ways, with everything that can be told before the row taken out of the loop.  What
- * is left of a row, and blocks with NaN or infinity, go the way of block.cuh. */
+/* Quantizing whole blocks of rows that lie well: sources of neighbouring numbers loaded 16 bytes a time, codes stored 4
+ * or 8 a time.  The same rounding as block.cuh's quick ways, with everything that can be told before the row taken out
+ * of the loop.  What is left of a row, and blocks with NaN or infinity, go the way of block.cuh. */
 #ifndef BSMI_QUICK_ROWS_CUH
 #define BSMI_QUICK_ROWS_CUH
 
@@ -89,7 +89,8 @@ __device__ static inline uint32_t sign_nibbles(const eight &v)
     return (__byte_perm(low, high, 0x6420) >> 4 & 0x08080808) | (__byte_perm(low, high, 0x7531) & 0x80808080);
 }
 
-/* e2m1's exponent and mantissa lead the bits of |x / (s t)| 2^-126.  *doubtful: one may lie on the other side of a middle. */
+/* e2m1's exponent and mantissa lead the bits of |x / (s t)| 2^-126.  *doubtful: one may lie on the other side of a
+ * middle. */
 template <bool short_t>
 __device__ static inline uint32_t quick_nvfp4_codes(const eight &v, float divisor, float reciprocal, bool *doubtful)
 {
@@ -120,8 +121,8 @@ struct quick_row {
 };
 
 template <source_kind kind, quick_way way, int steps>
-__device__ static inline void quantize_quick_row(const bsmi_device_matrix &m, const block_quantizer &q, const scale_part &columns,
-                                                 const quick_row &r)
+__device__ static inline void quantize_quick_row(const bsmi_device_matrix &m, const block_quantizer &q,
+                                                 const scale_part &columns, const quick_row &r)
 {
     const bool nvfp4 = way == QUICK_NVFP4 || way == QUICK_NVFP4_SHORT;
     const uint32_t round_up = q.round_up;
@@ -167,7 +168,8 @@ __device__ static inline void quantize_quick_row(const bsmi_device_matrix &m, co
                 codes = codes_of(way == QUICK_E4M3 ? BSM_E4M3 : BSM_E5M2, scaled);
             }
             if (!mine) continue;
-            if (nvfp4) ((uint32_t *)r.codes)[number] = high_first ? (word << 4 & 0xf0f0f0f0) | (word >> 4 & 0x0f0f0f0f) : word;
+            if (nvfp4)
+                ((uint32_t *)r.codes)[number] = high_first ? (word << 4 & 0xf0f0f0f0) | (word >> 4 & 0x0f0f0f0f) : word;
             else ((uint2 *)r.codes)[number] = make_uint2(codes.low, codes.high);
             if ((number & (lanes - 1)) == 0) r.scales[place_in(columns, number >> shift)] = (unsigned char)scale_code;
         }

@@ -1,11 +1,11 @@
 /* Operands of BSM_COMPUTE_FAST: every row as e4m3 codes with one power of two, its exponent.
  *
- * The largest scale code of a row says its power of two, so that the largest number that the format has under that scale becomes at most
- * 448; what has a smaller scale moves down, and is rounded to nearest even where that drops bits.  Rows of equal scales keep every bit but
- * of e5m2.
+ * The largest scale code of a row says its power of two, so that the largest number that the format has under that
+ * scale becomes at most 448; what has a smaller scale moves down, and is rounded to nearest even where that drops
+ * bits.  Rows of equal scales keep every bit but of e5m2.
  *
- * A number goes from its code to a half, times a power of two that is a half too, to its new code.  The product rounds only what lies
- * below 2^-14, all of which becomes 0 in e4m3, whose last place is 2^-9: nothing is rounded twice.
+ * A number goes from its code to a half, times a power of two that is a half too, to its new code.  The product rounds
+ * only what lies below 2^-14, all of which becomes 0 in e4m3, whose last place is 2^-9: nothing is rounded twice.
  *
  * A warp takes 8 rows, four lanes a row, 128 columns at a time, once it has read their scales. */
 #include "cuda/ptx/arithmetic.cuh"
@@ -17,8 +17,8 @@
 
 enum { STEP = 128, STEPS_AT_ONCE = 4, TWO_TO_MINUS_7 = 0x20002000 };
 
-/* Codes of an element as halves that are exact, those of e5m2 for the range of a second factor: halves times 2^`raised` are the element; and
- * the exponent of a row whose largest scale is 1, less than which nothing fits. */
+/* Codes of an element as halves that are exact, those of e5m2 for the range of a second factor: halves times 2^`raised`
+ * are the element; and the exponent of a row whose largest scale is 1, less than which nothing fits. */
 template <int ELEMENT> struct element_fold;
 template <> struct element_fold<BSM_E4M3> { static constexpr int raised = 0, exponent = 0; };
 template <> struct element_fold<BSM_E5M2> { static constexpr int raised = 7, exponent = 7; };
@@ -26,7 +26,8 @@ template <> struct element_fold<BSM_E2M3> { static constexpr int raised = 6, exp
 template <> struct element_fold<BSM_E3M2> { static constexpr int raised = 4, exponent = -4; };
 template <> struct element_fold<BSM_E2M1> { static constexpr int raised = 6, exponent = -6; };
 
-/* Four codes of a byte each.  Shorter elements: sign to the front, the rest below e4m3's exponent, subnormals included. */
+/* Four codes of a byte each.  Shorter elements: sign to the front, the rest below e4m3's exponent, subnormals
+ * included. */
 template <int ELEMENT> __device__ static inline uint32_t as_eight_bits(uint32_t codes)
 {
     if (ELEMENT == BSM_E2M3) return (codes << 2 & 0x80808080) | (codes & 0x1f1f1f1f);
@@ -46,7 +47,8 @@ template <int ELEMENT> __device__ static inline uint32_t refold_four(uint32_t co
         uint32_t product;
         if (ELEMENT == BSM_E5M2) {
             const uint32_t halves = ptx_cvt_f16x2_e5m2x2(pair);
-            product = ptx_fma_f16x2(halves, 0, ptx_mul_f16x2(ptx_mul_f16x2(halves, TWO_TO_MINUS_7), factor));   /* infinity becomes NaN */
+            /* infinity becomes NaN */
+            product = ptx_fma_f16x2(halves, 0, ptx_mul_f16x2(ptx_mul_f16x2(halves, TWO_TO_MINUS_7), factor));
         } else {
             product = ptx_mul_f16x2(ptx_cvt_f16x2_e4m3x2(pair), factor);
         }
@@ -57,8 +59,8 @@ template <int ELEMENT> __device__ static inline uint32_t refold_four(uint32_t co
 
 template <int ELEMENT> __device__ static inline uint4 refold_sixteen(uint4 codes, uint32_t factor)
 {
-    return make_uint4(refold_four<ELEMENT>(codes.x, factor), refold_four<ELEMENT>(codes.y, factor), refold_four<ELEMENT>(codes.z, factor),
-                      refold_four<ELEMENT>(codes.w, factor));
+    return make_uint4(refold_four<ELEMENT>(codes.x, factor), refold_four<ELEMENT>(codes.y, factor),
+                      refold_four<ELEMENT>(codes.z, factor), refold_four<ELEMENT>(codes.w, factor));
 }
 
 /* 2^exponent as two halves; what lies below their subnormals takes everything to 0 just as well. */
@@ -71,7 +73,8 @@ __device__ static inline uint32_t half_power(int exponent)
 /* Everything about an operand that its rows share. */
 struct refold_job {
     scale_places places;
-    int quick_steps;                      /* of a row, from the first on: 16 codes can be loaded at once, and are there */
+    int quick_steps;                      /* of a row, from the first on: 16 codes can be loaded at once, and are
+                                             there */
     bool words;                           /* the four scales of a step are an aligned word */
 };
 
@@ -88,8 +91,10 @@ __device__ static inline bool scales_are_words(const bsmi_device_matrix &m, cons
 {
     const scale_part &c = places.column, &r = places.row;
     const bool plain = c.tile == 0 && c.shift == 0 && c.stride == 1 && c.mask1 == 0 && c.mask2 == 0;
-    const bool fours = c.tile == 0 && c.shift == 2 && c.stride % 4 == 0 && c.shift1 == 0 && c.mask1 == 3 && c.stride1 == 1 && c.mask2 == 0;
-    const bool rows = r.tile == 0 && r.stride % 4 == 0 && (r.mask1 == 0 || r.stride1 % 4 == 0) && (r.mask2 == 0 || r.stride2 % 4 == 0);
+    const bool fours = c.tile == 0 && c.shift == 2 && c.stride % 4 == 0 && c.shift1 == 0 && c.mask1 == 3
+                       && c.stride1 == 1 && c.mask2 == 0;
+    const bool rows = r.tile == 0 && r.stride % 4 == 0 && (r.mask1 == 0 || r.stride1 % 4 == 0)
+                      && (r.mask2 == 0 || r.stride2 % 4 == 0);
     return (plain || fours) && rows && aligned_to(m.scales, 4) && m.scale_batch_bytes % 4 == 0;
 }
 
@@ -100,14 +105,15 @@ __device__ static inline uint32_t spread_four(uint32_t bits)
 }
 
 /* 16 codes from `column` on: loaded at once, or one by one with zeros behind the row's end. */
-template <bool QUICK> __device__ static inline uint4 load_sixteen(const bsmi_device_matrix &m, const unsigned char *row, int64_t column)
+template <bool QUICK>
+__device__ static inline uint4 load_sixteen(const bsmi_device_matrix &m, const unsigned char *row, int64_t column)
 {
     if constexpr (QUICK) {
         if (m.packing == BSM_PACKING_BIT_STREAM) {
             const uint32_t *words = (const uint32_t *)(row + column / 4 * 3);
             const uint32_t first = __ldg(words), second = __ldg(words + 1), third = __ldg(words + 2);
-            return make_uint4(spread_four(first), spread_four(__funnelshift_r(first, second, 24)), spread_four(__funnelshift_r(second, third, 16)),
-                              spread_four(third >> 8));
+            return make_uint4(spread_four(first), spread_four(__funnelshift_r(first, second, 24)),
+                              spread_four(__funnelshift_r(second, third, 16)), spread_four(third >> 8));
         }
         if (m.bits != 4 || m.packing == BSM_PACKING_BYTES) return ptx_load_16(row + column);
         const bool high_first = m.packing == BSM_PACKING_HIGH_FIRST;
@@ -138,8 +144,12 @@ __device__ static inline refold_row row_at(const bsmi_refold_operand &o, const r
     const int lane = (int)threadIdx.x % 32;
     const int64_t bands = (m.rows + BSMI_REFOLD_ROWS - 1) / BSMI_REFOLD_ROWS, matrix = band / bands;
     const int64_t given = (band - matrix * bands) * BSMI_REFOLD_ROWS + lane / 4, row = min(given, m.rows - 1);
-    return { m.data + matrix * m.batch_bytes + row * m.row_bytes, m.scales + matrix * m.scale_batch_bytes + place_in(job.places.row, row),
-             o.codes + matrix * o.batch_bytes + row * o.row_bytes, matrix * m.rows + row, given < m.rows, lane % 4 };
+    return { m.data + matrix * m.batch_bytes + row * m.row_bytes,
+             m.scales + matrix * m.scale_batch_bytes + place_in(job.places.row, row),
+             o.codes + matrix * o.batch_bytes + row * o.row_bytes,
+             matrix * m.rows + row,
+             given < m.rows,
+             lane % 4 };
 }
 
 /* A scale code that counts for a power of two. */
@@ -153,13 +163,16 @@ __device__ static inline int largest_scale(const bsmi_refold_operand &o, const r
     if (job.words) {
 #pragma unroll 4
         for (int group = r.quarter; group < blocks / 4; group += 4) {
-            const uint32_t four = __ldg((const uint32_t *)(r.scales + column_place(job.places.column, (uint32_t)group * 4)));
-            most = max(max(most, max(counted(four & 255), counted(four >> 8 & 255))), max(counted(four >> 16 & 255), counted(four >> 24)));
+            const uint32_t four =
+                __ldg((const uint32_t *)(r.scales + column_place(job.places.column, (uint32_t)group * 4)));
+            most = max(max(most, max(counted(four & 255), counted(four >> 8 & 255))),
+                       max(counted(four >> 16 & 255), counted(four >> 24)));
         }
         block = blocks & ~3;
     }
 #pragma unroll 1
-    for (block += r.quarter; block < blocks; block += 4) most = max(most, counted(__ldg(r.scales + place_in(job.places.column, block))));
+    for (block += r.quarter; block < blocks; block += 4)
+        most = max(most, counted(__ldg(r.scales + place_in(job.places.column, block))));
     most = max(most, __shfl_xor_sync(0xffffffff, most, 1));
     return max(most, __shfl_xor_sync(0xffffffff, most, 2));
 }
@@ -168,7 +181,8 @@ __device__ static inline int largest_scale(const bsmi_refold_operand &o, const r
 struct refold_step { uint4 codes[2]; int scale; };
 
 template <bool QUICK>
-__device__ static inline refold_step load_step(const bsmi_refold_operand &o, const refold_job &job, const refold_row &r, int step)
+__device__ static inline refold_step load_step(const bsmi_refold_operand &o, const refold_job &job, const refold_row &r,
+                                               int step)
 {
     const bsmi_device_matrix &m = o.source;
     const int64_t first = (int64_t)step * STEP + r.quarter * 16;
@@ -182,7 +196,8 @@ __device__ static inline refold_step load_step(const bsmi_refold_operand &o, con
 }
 
 /* most: the row's largest scale code.  The bits of the new codes. */
-template <int ELEMENT> __device__ static inline uint32_t store_step(const refold_row &r, int step, const refold_step &s, int most)
+template <int ELEMENT>
+__device__ static inline uint32_t store_step(const refold_row &r, int step, const refold_step &s, int most)
 {
     using fold = element_fold<ELEMENT>;
     uint32_t any = 0;
@@ -217,7 +232,8 @@ __device__ static inline void refold_band(const bsmi_refold_operand &o, const re
     any |= __shfl_xor_sync(0xffffffff, any, 1);
     any |= __shfl_xor_sync(0xffffffff, any, 2);
     const bool only_zeros = (any & 0x7f7f7f7f) == 0;
-    if (r.there && r.quarter == 0) o.exponents[r.number] = only_zeros ? 0 : most - 127 + element_fold<ELEMENT>::exponent;
+    if (r.there && r.quarter == 0)
+        o.exponents[r.number] = only_zeros ? 0 : most - 127 + element_fold<ELEMENT>::exponent;
 }
 
 __device__ static inline int64_t bands_of(const bsmi_device_matrix &m)
@@ -236,7 +252,8 @@ __device__ static inline void refold_any(const bsmi_refold_operand &o, const ref
     }
 }
 
-extern "C" __global__ void __launch_bounds__(BSMI_REFOLD_THREADS) bsmi_refold(const __grid_constant__ bsmi_refold_parameters p)
+extern "C" __global__ void __launch_bounds__(BSMI_REFOLD_THREADS)
+    bsmi_refold(const __grid_constant__ bsmi_refold_parameters p)
 {
     __shared__ refold_job jobs[2];
     if (threadIdx.x < 2) {

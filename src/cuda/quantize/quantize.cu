@@ -47,8 +47,8 @@ __device__ static inline int count_in(const row_work &w, int number)
 
 /* The octets of a row from w.begin on, any way. */
 template <source_kind kind, block_way way>
-__device__ static inline void quantize_row(const bsmi_quantize_parameters &p, const block_quantizer &q, const scale_part &columns,
-                                           const row_work &w)
+__device__ static inline void quantize_row(const bsmi_quantize_parameters &p, const block_quantizer &q,
+                                           const scale_part &columns, const row_work &w)
 {
     const int64_t bytes = kind == SOURCE_FP32 ? 4 : 2;
     const unsigned char *row = p.source.data + w.first * bytes;
@@ -73,8 +73,8 @@ __device__ static inline void quantize_row(const bsmi_quantize_parameters &p, co
 }
 
 template <source_kind kind, quick_way way>
-__device__ static void quantize_whole_blocks(const bsmi_quantize_parameters &p, const block_quantizer &q, const scale_part &columns,
-                                             row_work &w)
+__device__ static void quantize_whole_blocks(const bsmi_quantize_parameters &p, const block_quantizer &q,
+                                             const scale_part &columns, row_work &w)
 {
     const int64_t bytes = kind == SOURCE_FP32 ? 4 : 2;
     const int end = (int)(p.destination.columns / p.destination.block) * q.lanes;
@@ -139,8 +139,9 @@ __device__ static inline int padded_octets_of(const bsmi_device_matrix &m)
 }
 
 /* A row of blocks, from w.begin on. */
-__device__ __noinline__ static void quantize_blocks(source_kind kind, const bsmi_quantize_parameters &p, const block_quantizer &q,
-                                                    const scale_part &columns, const row_work w)
+__device__ __noinline__ static void quantize_blocks(source_kind kind, const bsmi_quantize_parameters &p,
+                                                    const block_quantizer &q, const scale_part &columns,
+                                                    const row_work w)
 {
     switch (q.way) {
     case WAY_POWER_OF_TWO: quantize_rest<WAY_POWER_OF_TWO>(kind, p, q, columns, w); break;
@@ -149,7 +150,8 @@ __device__ __noinline__ static void quantize_blocks(source_kind kind, const bsmi
     }
 }
 
-/* What quantize_bf16_rows leaves of a row: stretches to be done again, whose number is *n at first, and octets from r.end on. */
+/* What quantize_bf16_rows leaves of a row: stretches to be done again, whose number is *n at first, and octets from
+ * r.end on. */
 __device__ static void quantize_left(const bsmi_quantize_parameters &p, const block_quantizer &q, const bf16_rows &r,
                                      const scale_part &columns, row_work w, uint64_t again, int *n)
 {
@@ -164,8 +166,8 @@ __device__ static void quantize_left(const bsmi_quantize_parameters &p, const bl
     if (r.end < w.padded_octets) quantize_blocks(SOURCE_BF16, p, q, columns, w);
 }
 
-__device__ static void quantize_bf16_matrix(const bsmi_quantize_parameters &p, const bf16_rows &r, const bf16_job &s, const uint4 *ring,
-                                            const bf16_reader &reader, uint64_t *again)
+__device__ static void quantize_bf16_matrix(const bsmi_quantize_parameters &p, const bf16_rows &r, const bf16_job &s,
+                                            const uint4 *ring, const bf16_reader &reader, uint64_t *again)
 {
     switch (s.way) {
     case BF16_E4M3: quantize_bf16_rows<BF16_E4M3>(p, r, s, ring, reader, again); break;
@@ -195,7 +197,8 @@ struct quantize_job {
 };
 
 /* Everything but the whole blocks of bf16 that lie well; of those, what `again` says. */
-__device__ static inline void quantize_rows(const bsmi_quantize_parameters &p, const quantize_job &job, const bf16_rows &r)
+__device__ static inline void quantize_rows(const bsmi_quantize_parameters &p, const quantize_job &job,
+                                            const bf16_rows &r)
 {
     const bsmi_device_matrix &m = p.destination;
     const source_kind kind = kind_of(p.source);
@@ -243,8 +246,8 @@ extern "C" __global__ void __launch_bounds__(BSMI_QUANTIZE_THREADS, 6)
     __shared__ quantize_job job;
     const bsmi_device_matrix &m = p.destination;
     const int64_t all = m.columns == 0 ? 0 : m.rows * m.batch;
-    /* Memory is at work while one thread thinks.  What the kernel in front of this one writes, if there is one, is the amax alone: the
-     * source was there before that began. */
+    /* Memory is at work while one thread thinks.  What the kernel in front of this one writes, if there is one, is the
+     * amax alone: the source was there before that began. */
     bf16_rows r = {};
     bf16_reader reader = {};
     if (all > 0 && m.block != 0 && source_serves(p)) {
@@ -276,7 +279,7 @@ extern "C" __global__ void __launch_bounds__(BSMI_QUANTIZE_THREADS, 6)
     if (!bf16 || job.again[threadIdx.x / 32] != 0 || r.end < (m.columns + 7) >> 3) quantize_rows(p, job, r);
 }
 
-/* The largest magnitude ---------------------------------------------------------------------------------------------------------- */
+/* The largest magnitude -------------------------------------------------------------------------------------------- */
 
 __device__ static inline uint32_t raise_largest(uint32_t largest, const eight &v)
 {
@@ -291,7 +294,8 @@ __device__ static inline uint32_t raise_largest(uint32_t largest, const eight &v
 enum { AMAX_STEPS = 4 };
 
 /* Full octets of a row, four at a time, the last of them rather twice; NaN and infinity are rare. */
-__device__ static inline uint32_t largest_of_bf16(const unsigned char *row, int octets, int thread, int threads, uint32_t largest)
+__device__ static inline uint32_t largest_of_bf16(const unsigned char *row, int octets, int thread, int threads,
+                                                  uint32_t largest)
 {
     for (int first = thread; first < octets; first += threads * AMAX_STEPS) {
         uint32_t x[4 * AMAX_STEPS];
@@ -307,12 +311,14 @@ __device__ static inline uint32_t largest_of_bf16(const unsigned char *row, int 
         }
 #pragma unroll
         for (int i = 0; i < 4 * AMAX_STEPS; i += 4)
-            largest = raise_largest(largest, widen<SOURCE_BF16>({ make_uint4(x[i], x[i + 1], x[i + 2], x[i + 3]), {} }));
+            largest =
+                raise_largest(largest, widen<SOURCE_BF16>({ make_uint4(x[i], x[i + 1], x[i + 2], x[i + 3]), {} }));
     }
     return largest;
 }
 
-extern "C" __global__ void __launch_bounds__(BSMI_AMAX_THREADS, 12) bsmi_amax(const __grid_constant__ bsmi_amax_parameters p)
+extern "C" __global__ void __launch_bounds__(BSMI_AMAX_THREADS, 12)
+    bsmi_amax(const __grid_constant__ bsmi_amax_parameters p)
 {
     ptx_griddepcontrol_wait();
     griddepcontrol_launch_dependents();
@@ -323,7 +329,8 @@ extern "C" __global__ void __launch_bounds__(BSMI_AMAX_THREADS, 12) bsmi_amax(co
     const int threads = threads_of_row(octets, bf16 ? AMAX_STEPS : STEPS), thread = (int)threadIdx.x % threads;
     const int groups = BSMI_AMAX_THREADS / threads, group = (int)threadIdx.x / threads;
     uint32_t largest = 0;
-    for (int64_t row = (int64_t)blockIdx.x * groups + group; row < s.rows * s.batch; row += (int64_t)gridDim.x * groups) {
+    for (int64_t row = (int64_t)blockIdx.x * groups + group; row < s.rows * s.batch;
+         row += (int64_t)gridDim.x * groups) {
         const row_walk walk = walk_to(s.rows, row);
         const int64_t first = walk.matrix * s.batch_stride + walk.r * s.row_stride;
         if (bf16) largest = largest_of_bf16(s.data + first * 2, full, thread, threads, largest);
@@ -331,7 +338,8 @@ extern "C" __global__ void __launch_bounds__(BSMI_AMAX_THREADS, 12) bsmi_amax(co
             const int count = (int)(s.columns - (int64_t)number * 8 < 8 ? s.columns - (int64_t)number * 8 : 8);
             eight v;
             if (!quick || count < 8) v = gather(s, first, number, count);
-            else if (s.type == BSM_REAL_FP32) v = widen<SOURCE_FP32>(load_numbers<SOURCE_FP32>(s.data + first * 4, number));
+            else if (s.type == BSM_REAL_FP32)
+                v = widen<SOURCE_FP32>(load_numbers<SOURCE_FP32>(s.data + first * 4, number));
             else v = widen<SOURCE_FP16>(load_numbers<SOURCE_FP16>(s.data + first * 2, number));
             largest = raise_largest(largest, v);
         }

@@ -1,14 +1,15 @@
 /* Tiles of bf16, in rows and in columns, into codes and scales: what the kernels of bsm_quantize_both have in common.
  *
- * A CTA brings tiles of 64 rows and 128 columns to shared memory, the next one while it works on this.  A lane takes 16 neighbours at a time,
- * of a row or of a column, as eight pairs along K: those of a row by two loads of 16 bytes, those of a column by ldmatrix, which transposes as
- * it loads.  A block of 32 lies in two neighbouring lanes.  Lanes that are neighbours have what lies together in memory, so that they store
- * whole sectors of 32 bytes.  Everything that blocks need once is done for two of them in the halves of a word.
+ * A CTA brings tiles of 64 rows and 128 columns to shared memory, the next one while it works on this.  A lane takes 16
+ * neighbours at a time, of a row or of a column, as eight pairs along K: those of a row by two loads of 16 bytes, those
+ * of a column by ldmatrix, which transposes as it loads.  A block of 32 lies in two neighbouring lanes.  Lanes that are
+ * neighbours have what lies together in memory, so that they store whole sectors of 32 bytes.  Everything that blocks
+ * need once is done for two of them in the halves of a word.
  *
  * Eight lanes ask each bank of shared memory once, both ways: see place_in_tile.
  *
- * Rare blocks (NaN, infinity, scales at the ends of e8m0) are told by the extremes of magnitudes that a lane has seen in a tile; it does all of
- * its blocks there again, the exact way. */
+ * Rare blocks (NaN, infinity, scales at the ends of e8m0) are told by the extremes of magnitudes that a lane has seen
+ * in a tile; it does all of its blocks there again, the exact way. */
 #ifndef BSMI_BOTH_TILE_CUH
 #define BSMI_BOTH_TILE_CUH
 
@@ -17,7 +18,8 @@
 #include "fast_path_bf16.cuh"
 #include "fast_path_rows.cuh"
 
-/* BAND: tiles above one another that are done before those beside them; what is written of a row of the transpose goes to memory together. */
+/* BAND: tiles above one another that are done before those beside them; what is written of a row of the transpose goes
+ * to memory together. */
 enum { ROW_OCTETS = BSMI_BOTH_COLUMNS / 8, TILE_OCTETS = BSMI_BOTH_ROWS * ROW_OCTETS, BAND = 16, UNITS = 4 };
 
 /* NVFP4 whose tensor scale has so few bits that a quotient may be the middle of two codes, but is no power of two. */
@@ -26,13 +28,14 @@ constexpr int NVFP4_SHORT = BF16_NVFP4 + 1;
 template <int way> constexpr bool has_bytes = way == BF16_E4M3 || way == BF16_E5M2;
 template <int way> constexpr bool has_sixteen = way == BF16_NVFP4 || way == BF16_NVFP4_POWER || way == NVFP4_SHORT;
 static_assert(BSMI_BOTH_THREADS == BSMI_QUANTIZE_THREADS, "make_factors is for so many threads");
-static_assert(BSMI_BOTH_THREADS == 128 && BSMI_BOTH_ROWS == 64 && BSMI_BOTH_COLUMNS == 128, "a lane has four units along rows and four along columns");
+static_assert(BSMI_BOTH_THREADS == 128 && BSMI_BOTH_ROWS == 64 && BSMI_BOTH_COLUMNS == 128,
+              "a lane has four units along rows and four along columns");
 
 /* E2M1 whose numbers may be larger than 6 scales. */
 constexpr int E2M1_BEYOND = BF16_NVFP4 + 2;
 
-/* bf16_constants, as they are used here.  offset, signs, four: see nibbles_by_sums.  least, most: magnitudes of a block that is not odd, less 1
- * and as it is, twice. */
+/* bf16_constants, as they are used here.  offset, signs, four: see nibbles_by_sums.  least, most: magnitudes of a block
+ * that is not odd, less 1 and as it is, twice. */
 struct both_constants {
     uint32_t round_up, zero, exponent_of_one, emax;
     uint32_t least, most, signs, four;
@@ -54,19 +57,25 @@ __device__ static inline const unsigned char *source_of_tile(const bsmi_device_r
     return s.data + ((int64_t)at.row * s.row_stride + at.column) * 2;
 }
 
-/* Of octet o of row r, in a row of 16.  Bit 0 of r and bits 4 and 5, on which the place depends, are another in each of the eight rows that
- * ldmatrix reads at a time; along a row, eight lanes read every second octet of a half of it and of the next row's. */
+/* Of octet o of row r, in a row of 16.  Bit 0 of r and bits 4 and 5, on which the place depends, are another in each of
+ * the eight rows that ldmatrix reads at a time; along a row, eight lanes read every second octet of a half of it and of
+ * the next row's. */
 __device__ static inline uint32_t place_bits(uint32_t row) { return (row & 1) | (row >> 4 & 3) << 1; }
-__device__ static inline uint32_t place_in_tile(uint32_t row, uint32_t octet) { return row * ROW_OCTETS + (octet ^ place_bits(row)); }
+__device__ static inline uint32_t place_in_tile(uint32_t row, uint32_t octet)
+{
+    return row * ROW_OCTETS + (octet ^ place_bits(row));
+}
 
-/* Two units: pairs along K, codes, codes of scales; largest magnitudes of their blocks in the halves of a word.  Codes of 8 bits have four
- * words, those of 4 bits two. */
+/* Two units: pairs along K, codes, codes of scales; largest magnitudes of their blocks in the halves of a word.  Codes
+ * of 8 bits have four words, those of 4 bits two. */
 struct two_units { uint32_t x[2][8], words[2][4], scales[2], amax; };
 
 __device__ static inline uint32_t amax_of_unit(const uint32_t *x)
 {
-    const uint32_t low = ptx_max_nan_xorsign_abs_bf16x2(ptx_max_nan_xorsign_abs_bf16x2(x[0], x[1]), ptx_max_nan_xorsign_abs_bf16x2(x[2], x[3]));
-    const uint32_t high = ptx_max_nan_xorsign_abs_bf16x2(ptx_max_nan_xorsign_abs_bf16x2(x[4], x[5]), ptx_max_nan_xorsign_abs_bf16x2(x[6], x[7]));
+    const uint32_t low = ptx_max_nan_xorsign_abs_bf16x2(ptx_max_nan_xorsign_abs_bf16x2(x[0], x[1]),
+                                                        ptx_max_nan_xorsign_abs_bf16x2(x[2], x[3]));
+    const uint32_t high = ptx_max_nan_xorsign_abs_bf16x2(ptx_max_nan_xorsign_abs_bf16x2(x[4], x[5]),
+                                                         ptx_max_nan_xorsign_abs_bf16x2(x[6], x[7]));
     return ptx_max_nan_xorsign_abs_bf16x2(low, high);
 }
 
@@ -74,7 +83,8 @@ __device__ static inline uint32_t amax_of_unit(const uint32_t *x)
 template <bool of_two_lanes> __device__ static inline uint32_t amax_of_two(const two_units &u)
 {
     const uint32_t first = amax_of_unit(u.x[0]), second = amax_of_unit(u.x[1]);
-    uint32_t amax = ptx_max_nan_xorsign_abs_bf16x2(__byte_perm(first, second, 0x5410), __byte_perm(first, second, 0x7632));
+    uint32_t amax =
+        ptx_max_nan_xorsign_abs_bf16x2(__byte_perm(first, second, 0x5410), __byte_perm(first, second, 0x7632));
     if (of_two_lanes) amax = ptx_max_nan_xorsign_abs_bf16x2(amax, __shfl_xor_sync(0xffffffff, amax, 1));
     return amax & 0x7fff7fff;
 }
@@ -92,18 +102,19 @@ __device__ static inline uint32_t nibbles_together(const both_constants &c, cons
     return __byte_perm(first, second, 0x7632) * c.odd + (__byte_perm(first, second, 0x5410) * c.even + c.offset);
 }
 
-/* power_nibbles, with fewer operations of the pipe that has the integers.  Constants come from memory where ptxas would take an expression
- * apart for those it knows. */
+/* power_nibbles, with fewer operations of the pipe that has the integers.  Constants come from memory where ptxas would
+ * take an expression apart for those it knows. */
 template <bool beyond>
-__device__ static inline uint32_t nibbles_by_sums(const both_constants &c, const uint32_t *x, const uint32_t *magnitudes, uint32_t twice,
-                                                  uint32_t inverse, uint32_t half)
+__device__ static inline uint32_t nibbles_by_sums(const both_constants &c, const uint32_t *x,
+                                                  const uint32_t *magnitudes, uint32_t twice, uint32_t inverse,
+                                                  uint32_t half)
 {
     uint32_t sums[4];
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        uint32_t sum =
-            __vimin3_u16x2(ptx_fma_bf16x2(magnitudes[i], twice, 0x43044304), ptx_fma_bf16x2(magnitudes[i], inverse, 0x43064306),
-                           ptx_fma_bf16x2(magnitudes[i], half, 0x43084308));
+        uint32_t sum = __vimin3_u16x2(ptx_fma_bf16x2(magnitudes[i], twice, 0x43044304),
+                                      ptx_fma_bf16x2(magnitudes[i], inverse, 0x43064306),
+                                      ptx_fma_bf16x2(magnitudes[i], half, 0x43084308));
         if (beyond) sum = __vminu2(sum, 0x430b430b);
         sums[i] = ptx_sub_bf16x2(sum, (x[i] & c.signs) | c.four);
     }
@@ -140,7 +151,8 @@ template <bool beyond> __device__ static inline void quantize_nibbles(const both
 #pragma unroll
         for (int j = 0; j < 8; j++) magnitudes[i][j] = ptx_abs_bf16x2(u->x[i][j]);
         const uint32_t *m = magnitudes[i];
-        amax[i] = __vimax3_u16x2(__vimax3_u16x2(m[0], m[1], m[2]), __vimax3_u16x2(m[3], m[4], m[5]), __vmaxu2(m[6], m[7]));
+        amax[i] =
+            __vimax3_u16x2(__vimax3_u16x2(m[0], m[1], m[2]), __vimax3_u16x2(m[3], m[4], m[5]), __vmaxu2(m[6], m[7]));
     }
     const uint32_t both = __vmaxu2(__byte_perm(amax[0], amax[1], 0x5410), __byte_perm(amax[0], amax[1], 0x7632));
     u->amax = __vmaxu2(both, __shfl_xor_sync(0xffffffff, both, 1));
@@ -148,21 +160,23 @@ template <bool beyond> __device__ static inline void quantize_nibbles(const both
 #pragma unroll
     for (int i = 0; i < 2; i++) {
         const uint32_t inverse = __byte_perm(inverses, 0, i == 0 ? 0x1010 : 0x3232);
-        const uint32_t twice = __viaddmin_u16x2(inverse, 0x00800080, 0x7f007f00), half = inverse - 0x00800080;    /* zeros: no infinity */
+        /* zeros: no infinity */
+        const uint32_t twice = __viaddmin_u16x2(inverse, 0x00800080, 0x7f007f00), half = inverse - 0x00800080;
 #pragma unroll
         for (int j = 0; j < 2; j++)
             u->words[i][j] = nibbles_by_sums<beyond>(c, u->x[i] + 4 * j, magnitudes[i] + 4 * j, twice, inverse, half);
     }
 }
 
-/* Quotients by scales in ue4m3: products with 1 / divisor 2^-14 become halves, towards zero, whose leading bits are codes (quick_bf16.cuh).  Of each
- * half the upper byte suffices: sign, three zeros, code, and the bit that rounds. */
+/* Quotients by scales in ue4m3: products with 1 / divisor 2^-14 become halves, towards zero, whose leading bits are
+ * codes (quick_bf16.cuh).  Of each half the upper byte suffices: sign, three zeros, code, and the bit that rounds. */
 
 /* Bytes of four even and four odd elements, or odd and even ones, as they are packed; rounded. */
 struct code_bytes { uint32_t low, high; };
 
 /* ups: numbers that are less by one place go up behind odd codes. */
-template <bool ups> __device__ static inline code_bytes bytes_of_quotients(const both_constants &c, const uint32_t *x, float factor)
+template <bool ups>
+__device__ static inline code_bytes bytes_of_quotients(const both_constants &c, const uint32_t *x, float factor)
 {
     uint32_t h[4];
 #pragma unroll
@@ -176,29 +190,35 @@ template <bool ups> __device__ static inline code_bytes bytes_of_quotients(const
 
 __device__ static inline uint32_t nibbles_of_bytes(code_bytes b)
 {
-    const uint32_t low = (b.low >> 1 & 0x07070707) | (b.low >> 4 & 0xf8f8f8f8), high = (b.high << 3 & 0x70707070) | (b.high & 0x8f8f8f8f);
+    const uint32_t low = (b.low >> 1 & 0x07070707) | (b.low >> 4 & 0xf8f8f8f8),
+                   high = (b.high << 3 & 0x70707070) | (b.high & 0x8f8f8f8f);
     return (low & 0x0f0f0f0f) | (high & 0xf0f0f0f0);
 }
 
 /* Of the codes below and above the middle that a quotient is, the even one; all others are the same twice. */
-__device__ static inline uint32_t even_codes(uint32_t below, uint32_t above) { return above & ~((above ^ below) & 0x02020202); }
+__device__ static inline uint32_t even_codes(uint32_t below, uint32_t above)
+{
+    return above & ~((above ^ below) & 0x02020202);
+}
 
-/* Tensor scales that are powers of two: a number of 8 bits and a middle times the divisor are equal or differ by 2^-8 of themselves.  By a factor that is
- * less by 2^-13 middles become the half below, and go up again if they are to be rounded up; nothing else crosses a middle.
- * Others of at most 8 bits: equal or different by 2^-16.  What is multiplied with a factor that is less by 2^-19, and with one that is more, has both
- * codes of a middle. */
-template <int way> __device__ static inline uint32_t nibbles_of_quotients(const both_constants &c, const uint32_t *x, float factor)
+/* Tensor scales that are powers of two: a number of 8 bits and a middle times the divisor are equal or differ by 2^-8
+ * of themselves.  By a factor that is less by 2^-13 middles become the half below, and go up again if they are to be
+ * rounded up; nothing else crosses a middle. Others of at most 8 bits: equal or different by 2^-16.  What is multiplied
+ * with a factor that is less by 2^-19, and with one that is more, has both codes of a middle. */
+template <int way>
+__device__ static inline uint32_t nibbles_of_quotients(const both_constants &c, const uint32_t *x, float factor)
 {
     if (way == BF16_NVFP4) return nibbles_of_bytes(bytes_of_quotients<false>(c, x, factor));
     if (way == BF16_NVFP4_POWER) return nibbles_of_bytes(bytes_of_quotients<true>(c, x, factor * (1 - 0x1p-13f)));
-    const code_bytes below = bytes_of_quotients<false>(c, x, factor * (1 - 0x1p-19f)), above = bytes_of_quotients<false>(c, x, factor * (1 + 0x1p-19f));
+    const code_bytes below = bytes_of_quotients<false>(c, x, factor * (1 - 0x1p-19f)),
+                     above = bytes_of_quotients<false>(c, x, factor * (1 + 0x1p-19f));
     return nibbles_of_bytes({ even_codes(below.low, above.low), even_codes(below.high, above.high) });
 }
 
 __device__ static inline float to_32_places(float x) { return __uint_as_float((__float_as_uint(x) + 16) & ~31u); }
 
-/* Quotients of 7 and more would have no code.  Only by the largest scale, or one of the least, which may be much smaller than a block wants, are there
- * any: numbers become those that have the code of 6. */
+/* Quotients of 7 and more would have no code.  Only by the largest scale, or one of the least, which may be much
+ * smaller than a block wants, are there any: numbers become those that have the code of 6. */
 __device__ static inline void limit_unit(uint32_t *x, float factor)
 {
     const uint32_t most = __float_as_uint(__fdividef(6 * 0x1p-14f, factor));
@@ -207,10 +227,12 @@ __device__ static inline void limit_unit(uint32_t *x, float factor)
 }
 
 /* Scales in ue4m3. */
-template <int way> __device__ static inline void quantize_quotients(const both_constants &c, const float *factors, two_units *u)
+template <int way>
+__device__ static inline void quantize_quotients(const both_constants &c, const float *factors, two_units *u)
 {
     const uint32_t amax = u->amax = amax_of_two<false>(*u);
-    float first = __uint_as_float(amax << 16) * c.amax_factor, second = __uint_as_float(amax & 0xffff0000) * c.amax_factor;
+    float first = __uint_as_float(amax << 16) * c.amax_factor,
+          second = __uint_as_float(amax & 0xffff0000) * c.amax_factor;
     if (way != BF16_NVFP4) first = to_32_places(first), second = to_32_places(second);
     const uint32_t pair = ptx_cvt_e4m3x2(second, first);
     u->scales[0] = pair & 0x7f, u->scales[1] = pair >> 8 & 0x7f;          /* of NaN the sign may be left */
@@ -224,26 +246,29 @@ template <int way> __device__ static inline void quantize_quotients(const both_c
     }
 }
 
-/* A lane's units of a tile, in rows of the destination: from `row` on, and in it from number 16 `sixteenth` on; the second of two units lies
- * `apart` rows further, the second two units `further` rows. */
+/* A lane's units of a tile, in rows of the destination: from `row` on, and in it from number 16 `sixteenth` on; the
+ * second of two units lies `apart` rows further, the second two units `further` rows. */
 struct unit_places { uint32_t row, sixteenth, apart, further; };
 
 __device__ static inline unit_places units_of_rows()
 {
-    const uint32_t lane = threadIdx.x % 32;                      /* a warp has 16 rows, four at a time; eight lanes have a row */
+    const uint32_t lane = threadIdx.x % 32;                      /* a warp has 16 rows, four at a time; eight lanes have
+                                                                    a row */
     return { threadIdx.x / 32 * 16 + lane / 16 * 2 + lane / 4 % 2, lane / 8 % 2 * 4 + lane % 4, 4, 8 };
 }
 
 __device__ static inline unit_places units_of_columns()
 {
-    return { threadIdx.x / 32 * 8 + threadIdx.x % 32 / 4, threadIdx.x % 4, 64, 32 };      /* a warp has 8 columns at a time */
+    /* a warp has 8 columns at a time */
+    return { threadIdx.x / 32 * 8 + threadIdx.x % 32 / 4, threadIdx.x % 4, 64, 32 };
 }
 
 /* Units with odd blocks: bits. */
 __device__ static inline uint32_t odd_units(const both_constants &c, bool powers, uint32_t first, uint32_t second)
 {
     const uint32_t most = __vmaxu2(__vmaxu2(first, second), c.most);
-    const uint32_t least = __viaddmin_u16x2(second, 0xffffffff, __viaddmin_u16x2(first, 0xffffffff, c.least));   /* less 1: zeros are not odd */
+    /* less 1: zeros are not odd */
+    const uint32_t least = __viaddmin_u16x2(second, 0xffffffff, __viaddmin_u16x2(first, 0xffffffff, c.least));
     if (most == c.most && (!powers || least == c.least)) return 0;
     uint32_t units = 0;
     for (uint32_t i = 0; i < UNITS; i++) {
@@ -259,14 +284,17 @@ __device__ static inline void copy_tile(const bsmi_device_reals &s, uint32_t til
     const unsigned char *from = first + (row * s.row_stride * 2 + octet * 16);
     const uint32_t to = tile + 16 * place_in_tile(row, octet);
 #pragma unroll
-    for (uint32_t i = 0; i < BSMI_BOTH_ROWS / 8; i++) cp_async_16(to + i * 2 * ROW_OCTETS * 16, from + i * 4 * s.row_stride, 16);
+    for (uint32_t i = 0; i < BSMI_BOTH_ROWS / 8; i++)
+        cp_async_16(to + i * 2 * ROW_OCTETS * 16, from + i * 4 * s.row_stride, 16);
 }
 
-/* which: 0 for rows, 1 for columns.  JOB, KNOWN: what the kernel knows of the destination, and of the tile's places in memory; a job that is
- * ALWAYS_STAGED knows no places of scales.  LOAD: loads two units, the first or the second two.  The result: odd_units. */
+/* which: 0 for rows, 1 for columns.  JOB, KNOWN: what the kernel knows of the destination, and of the tile's places in
+ * memory; a job that is ALWAYS_STAGED knows no places of scales.  LOAD: loads two units, the first or the second two.
+ * The result: odd_units. */
 template <int way, int which, class JOB, class KNOWN, class LOAD>
-__device__ static inline uint32_t quantize_units(const bsmi_quantize_parameters &p, const JOB &job, const unit_places &at,
-                                                 const KNOWN &tile, unsigned char *stage, const LOAD &load)
+__device__ static inline uint32_t quantize_units(const bsmi_quantize_parameters &p, const JOB &job,
+                                                 const unit_places &at, const KNOWN &tile, unsigned char *stage,
+                                                 const LOAD &load)
 {
     constexpr uint32_t PER_BLOCK = has_sixteen<way> ? 1 : 2, UNIT_BYTES = has_bytes<way> ? 16 : 8;
     const uint32_t row_bytes = (uint32_t)p.destination.row_bytes;
@@ -282,7 +310,8 @@ __device__ static inline uint32_t quantize_units(const bsmi_quantize_parameters 
     }
     stage += at.row * 16 + at.sixteenth / PER_BLOCK;
     uint32_t amax[2] = {};
-    constexpr int AT_ONCE = way == NVFP4_SHORT || way == BF16_E5M2 || way == E2M1_BEYOND ? 1 : 2;   /* short code for what is rare */
+    /* short code for what is rare */
+    constexpr int AT_ONCE = way == NVFP4_SHORT || way == BF16_E5M2 || way == E2M1_BEYOND ? 1 : 2;
 #pragma unroll AT_ONCE
     for (uint32_t i = 0; i < UNITS / 2; i++) {
         two_units u;
@@ -300,7 +329,8 @@ __device__ static inline uint32_t quantize_units(const bsmi_quantize_parameters 
             ptx_store_8(second, u.words[1][0], u.words[1][1]);
         }
         if (staged) {
-            if constexpr (has_sixteen<way>) stage[0] = (unsigned char)u.scales[0], stage[at.apart * 16] = (unsigned char)u.scales[1];
+            if constexpr (has_sixteen<way>)
+                stage[0] = (unsigned char)u.scales[0], stage[at.apart * 16] = (unsigned char)u.scales[1];
             else stage[threadIdx.x & 1 ? at.apart * 16 : 0] = (unsigned char)u.scales[0];
         } else if constexpr (has_sixteen<way>) {
             ptx_store_1(scales + places[0], u.scales[0]), ptx_store_1(scales + places[at.apart], u.scales[1]);
@@ -320,24 +350,27 @@ __device__ static inline void load_unit(const uint4 *from, uint32_t to_second, u
 }
 
 template <int way, class JOB, class KNOWN>
-__device__ static inline uint32_t quantize_rows_of(const bsmi_quantize_parameters &p, const JOB &job, const uint4 *tile, const KNOWN &places,
-                                                     unsigned char *stage)
+__device__ static inline uint32_t quantize_rows_of(const bsmi_quantize_parameters &p, const JOB &job, const uint4 *tile,
+                                                   const KNOWN &places, unsigned char *stage)
 {
     const unit_places at = units_of_rows();
-    const uint4 *first = tile + place_in_tile(at.row, 2 * at.sixteenth), *second = tile + place_in_tile(at.row, 2 * at.sixteenth + 1);
+    const uint4 *first = tile + place_in_tile(at.row, 2 * at.sixteenth),
+                *second = tile + place_in_tile(at.row, 2 * at.sixteenth + 1);
     return quantize_units<way, 0>(p, job, at, places, stage, [&](uint32_t i, two_units *u) {
 #pragma unroll
-        for (uint32_t j = 0; j < 2; j++) load_unit(first + (8 * i + 4 * j) * ROW_OCTETS, (uint32_t)(second - first), u->x[j]);
+        for (uint32_t j = 0; j < 2; j++)
+            load_unit(first + (8 * i + 4 * j) * ROW_OCTETS, (uint32_t)(second - first), u->x[j]);
     });
 }
 
 /* A lane has 16 rows of a column: of pairs i of the four lanes of a column, ldmatrix brings four i. */
 template <int way, class JOB, class KNOWN>
-__device__ static inline uint32_t quantize_columns_of(const bsmi_quantize_parameters &p, const JOB &job, const uint4 *tile, const KNOWN &places,
-                                                        unsigned char *stage)
+__device__ static inline uint32_t quantize_columns_of(const bsmi_quantize_parameters &p, const JOB &job,
+                                                      const uint4 *tile, const KNOWN &places, unsigned char *stage)
 {
     const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, row = lane / 2 % 4 * 16 + lane / 8 * 2 + lane % 2;
-    const uint32_t first = shared_address(tile + place_in_tile(row, warp)), second = shared_address(tile + place_in_tile(row, warp + 4));
+    const uint32_t first = shared_address(tile + place_in_tile(row, warp)),
+                   second = shared_address(tile + place_in_tile(row, warp + 4));
     return quantize_units<way, 1>(p, job, units_of_columns(), places, stage, [&](uint32_t i, two_units *u) {
 #pragma unroll
         for (uint32_t j = 0; j < 2; j++) {
@@ -348,8 +381,8 @@ __device__ static inline uint32_t quantize_columns_of(const bsmi_quantize_parame
 }
 
 template <int way, bool ROWS, class JOB, class KNOWN>
-__device__ static inline uint32_t quantize_one_way(const bsmi_quantize_parameters &p, const JOB &job, const uint4 *tile, const KNOWN &at,
-                                                   unsigned char *stage)
+__device__ static inline uint32_t quantize_one_way(const bsmi_quantize_parameters &p, const JOB &job, const uint4 *tile,
+                                                   const KNOWN &at, unsigned char *stage)
 {
     return ROWS ? quantize_rows_of<way>(p, job, tile, at, stage) : quantize_columns_of<way>(p, job, tile, at, stage);
 }

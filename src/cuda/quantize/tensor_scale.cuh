@@ -14,7 +14,8 @@ __device__ static float computed_tensor_scale(const bsmi_quantize_parameters &p,
     return __double2float_rn(fmax(least, fmin(most, exact)));
 }
 
-/* By every thread.  The word that bsmi_amax leaves tells by its sign whether a CTA has put the tensor scale into its place. */
+/* By every thread.  The word that bsmi_amax leaves tells by its sign whether a CTA has put the tensor scale into its
+ * place. */
 __device__ static float find_tensor_scale(const bsmi_quantize_parameters &p, bsmi_clamp clamp)
 {
     if (p.computed == nullptr) return p.destination.tensor_scale == nullptr ? 1 : *p.destination.tensor_scale;

@@ -1,5 +1,6 @@
-/* Scales of one matrix in linear layout, brought to 128x4 for a GEMM kernel that decodes: what row_scales.cuh does, with few
- * instructions in front of the first load.  A launch waits for each 128 bytes of instructions to come, longer than it copies. */
+/* Scales of one matrix in linear layout, brought to 128x4 for a GEMM kernel that decodes: what row_scales.cuh does,
+ * with few instructions in front of the first load.  A launch waits for each 128 bytes of instructions to come, longer
+ * than it copies. */
 #ifndef BSMI_PLAIN_SCALES_CUH
 #define BSMI_PLAIN_SCALES_CUH
 
@@ -20,7 +21,8 @@ template <bool words> __device__ static inline uint32_t load_plain_four(const un
 }
 
 /* A lane's scales of the four rows `row`, `row` + 32, ...  True if one of the matrix lies outside the bounds. */
-template <bool words> __device__ static inline bool copy_four_rows(const bsmi_plain_scales &p, int32_t row, unsigned char *to)
+template <bool words>
+__device__ static inline bool copy_four_rows(const bsmi_plain_scales &p, int32_t row, unsigned char *to)
 {
     const scale_bounds bounds = { p.bounds.least, p.bounds.span };
     const unsigned char *from = p.from + row * p.pitch;
@@ -34,7 +36,8 @@ template <bool words> __device__ static inline bool copy_four_rows(const bsmi_pl
             for (int i = 0; i < 4; i++) {
                 const int32_t at = column + 128 * n;
                 fours[n][i] = 0x7f7f7f7f;             /* what no row has: of any value, but finite */
-                if (at < p.columns && 32 * i < rows) fours[n][i] = load_plain_four<words>(from + 32 * i * p.pitch + at, p.columns - at);
+                if (at < p.columns && 32 * i < rows)
+                    fours[n][i] = load_plain_four<words>(from + 32 * i * p.pitch + at, p.columns - at);
             }
 #pragma unroll
         for (int n = 0; n < FOURS_AT_ONCE; n++) {
@@ -49,10 +52,11 @@ template <bool words> __device__ static inline bool copy_four_rows(const bsmi_pl
     return outside != 0;
 }
 
-/* By one of `ctas` CTAs: warps stride over four rows each.  Rows with a scale outside go the general way.  True if one is left out. */
+/* By one of `ctas` CTAs: warps stride over four rows each.  Rows with a scale outside go the general way.  True if one
+ * is left out. */
 template <bool words>
-__device__ static inline bool bring_plain(const bsmi_plain_scales &p, const bsmi_row_scales_parameters &general, int32_t cta,
-                                          int32_t ctas)
+__device__ static inline bool bring_plain(const bsmi_plain_scales &p, const bsmi_row_scales_parameters &general,
+                                          int32_t cta, int32_t ctas)
 {
     constexpr int32_t WARPS = BSMI_DECODE_PLAIN_THREADS / 32;
     const int32_t lane = (int32_t)threadIdx.x % 32, end = (p.rows + 127) / 128 * 32;
@@ -68,8 +72,8 @@ __device__ static inline bool bring_plain(const bsmi_plain_scales &p, const bsmi
 }
 
 /* The CTA's part of kernel bsmi_decode_plain. */
-__device__ static inline void bring_plain_scales(const bsmi_plain_scales &p, const bsmi_row_scales_parameters &general, int32_t cta,
-                                                 int32_t ctas)
+__device__ static inline void bring_plain_scales(const bsmi_plain_scales &p, const bsmi_row_scales_parameters &general,
+                                                 int32_t cta, int32_t ctas)
 {
     bool left_out = p.words != 0 ? bring_plain<true>(p, general, cta, ctas) : bring_plain<false>(p, general, cta, ctas);
     if (p.exponents == nullptr) return;

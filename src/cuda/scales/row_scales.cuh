@@ -1,10 +1,13 @@
-/* Scales of rows whose codes a GEMM kernel decodes itself: brought to the layout that it reads, less the exponents of their rows.
+/* Scales of rows whose codes a GEMM kernel decodes itself: brought to the layout that it reads, less the exponents of
+ * their rows.
  *
- * What exponents are for, and which rows are left out, decode.cu says: the two give every row the same exponent.  Codes are read only
- * where a scale lies outside the range that needs no exponent: whether a block of zeros has it is what matters then.
+ * What exponents are for, and which rows are left out, decode.cu says: the two give every row the same exponent.  Codes
+ * are read only where a scale lies outside the range that needs no exponent: whether a block of zeros has it is what
+ * matters then.
  *
- * A warp takes four rows, 32 apart, whose scales of four columns are 16 neighbouring bytes of the layout 128x4.  They are read once and
- * written as if the rows' exponents were 0; a row where that is wrong, which is rare, is written again. */
+ * A warp takes four rows, 32 apart, whose scales of four columns are 16 neighbouring bytes of the layout 128x4.  They
+ * are read once and written as if the rows' exponents were 0; a row where that is wrong, which is rare, is written
+ * again. */
 #ifndef BSMI_ROW_SCALES_CUH
 #define BSMI_ROW_SCALES_CUH
 
@@ -16,16 +19,19 @@
 /* words: four neighbouring scales, from a multiple of four on, are a word in memory. */
 struct scale_row { const unsigned char *codes, *scales; bool exists, words; };
 
-__device__ static inline uint32_t load_scale(const scale_row &row, const scale_part &columns, int64_t column, int64_t count)
+__device__ static inline uint32_t load_scale(const scale_row &row, const scale_part &columns, int64_t column,
+                                             int64_t count)
 {
     return row.exists && column < count ? __ldg(row.scales + place_in(columns, column)) : 0;
 }
 
 /* Four scales of neighbouring columns; those that the matrix does not have are 0. */
-__device__ static inline uint32_t load_four(const scale_row &row, const scale_part &columns, int64_t column, int64_t count)
+__device__ static inline uint32_t load_four(const scale_row &row, const scale_part &columns, int64_t column,
+                                            int64_t count)
 {
     uint32_t four = 0;
-    if (row.words && row.exists && column + 4 <= count) return __ldg((const uint32_t *)(row.scales + place_in(columns, column)));
+    if (row.words && row.exists && column + 4 <= count)
+        return __ldg((const uint32_t *)(row.scales + place_in(columns, column)));
 #pragma unroll
     for (int i = 0; i < 4; i++) four |= load_scale(row, columns, column + i, count) << 8 * i;
     return four;
@@ -34,8 +40,11 @@ __device__ static inline uint32_t load_four(const scale_row &row, const scale_pa
 /* The same of a stream of 6 bits, of 32 codes in 24 bytes: signs lie in the same places of every third word. */
 __device__ static bool stream_is_nonzero(const unsigned char *codes)
 {
-    const uint2 first = __ldg((const uint2 *)codes), second = __ldg((const uint2 *)(codes + 8)), third = __ldg((const uint2 *)(codes + 16));
-    return (((first.x | second.y) & 0xdf7df7df) | ((first.y | third.x) & 0xf7df7df7) | ((second.x | third.y) & 0x7df7df7d)) != 0;
+    const uint2 first = __ldg((const uint2 *)codes), second = __ldg((const uint2 *)(codes + 8)),
+                third = __ldg((const uint2 *)(codes + 16));
+    return (((first.x | second.y) & 0xdf7df7df) | ((first.y | third.x) & 0xf7df7df7)
+            | ((second.x | third.y) & 0x7df7df7d))
+           != 0;
 }
 
 /* Whether the block of 32 that the scale belongs to holds anything but zeros: 16 bytes or pairs of them. */
@@ -54,7 +63,8 @@ __device__ static bool block_is_nonzero(const bsmi_device_matrix &m, const scale
 }
 
 /* The least and the largest scale of the row's blocks that are not all zeros; least > largest if there are none. */
-__device__ static void scale_range(const bsmi_device_matrix &m, const scale_row &row, const scale_part &columns, int64_t count, int *range)
+__device__ static void scale_range(const bsmi_device_matrix &m, const scale_row &row, const scale_part &columns,
+                                   int64_t count, int *range)
 {
     int least = 255, most = -1;
     for (int64_t column = threadIdx.x % 32; column < count; column += 32) {
@@ -75,20 +85,22 @@ __device__ static inline uint32_t bytes_outside(uint32_t four, const scale_bound
 }
 
 /* True if one of the four scales lies outside the range and belongs to a block that is not all zeros. */
-__device__ static inline bool any_outside(const bsmi_device_matrix &m, const scale_row &row, const scale_bounds &bounds, uint32_t four,
-                                          int64_t column, int64_t count)
+__device__ static inline bool any_outside(const bsmi_device_matrix &m, const scale_row &row, const scale_bounds &bounds,
+                                          uint32_t four, int64_t column, int64_t count)
 {
     bool outside = false;
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         const uint32_t code = four >> 8 * i & 0xff;
-        if (code - bounds.least > bounds.span && code != 255 && column + i < count) outside |= block_is_nonzero(m, row, column + i);
+        if (code - bounds.least > bounds.span && code != 255 && column + i < count)
+            outside |= block_is_nonzero(m, row, column + i);
     }
     return outside;
 }
 
 /* The exponent of a row that holds numbers outside the middle of the range, or BSMI_ROW_LEFT_OUT. */
-__device__ static int far_exponent(const bsmi_row_scales_parameters &p, const scale_row &row, const scale_part &columns, int64_t count)
+__device__ static int far_exponent(const bsmi_row_scales_parameters &p, const scale_row &row, const scale_part &columns,
+                                   int64_t count)
 {
     int range[2];
     scale_range(p.source, row, columns, count, range);
@@ -108,16 +120,19 @@ __device__ static inline uint32_t shift_four(uint32_t four, int exponent)
 }
 
 /* Writes a row's scales once more, less its exponent: those of its byte in each word of 128x4. */
-__device__ static void write_row_again(const scale_row &row, const scale_part &columns, int64_t count, int exponent, unsigned char *to)
+__device__ static void write_row_again(const scale_row &row, const scale_part &columns, int64_t count, int exponent,
+                                       unsigned char *to)
 {
     for (int64_t column = threadIdx.x % 32 * 4; column < count; column += 128)
         *(uint32_t *)(to + column / 4 * 512) = shift_four(load_four(row, columns, column, count), exponent);
 }
 
-/* All scales of four rows, from a lane's first columns on; e8m0: *again gets a bit for each row that is to be written again. */
+/* All scales of four rows, from a lane's first columns on; e8m0: *again gets a bit for each row that is to be written
+ * again. */
 template <bool e8m0>
-__device__ static inline void write_four_rows(const bsmi_device_matrix &m, const scale_row (&rows)[4], const scale_part &columns,
-                                              const scale_bounds &bounds, int64_t count, unsigned char *to, uint32_t *again)
+__device__ static inline void write_four_rows(const bsmi_device_matrix &m, const scale_row (&rows)[4],
+                                              const scale_part &columns, const scale_bounds &bounds, int64_t count,
+                                              unsigned char *to, uint32_t *again)
 {
     for (int64_t column = threadIdx.x % 32 * 4; column < count; column += 128) {
         uint32_t words[4];
@@ -133,16 +148,18 @@ __device__ static inline void write_four_rows(const bsmi_device_matrix &m, const
     }
 }
 
-__device__ static inline scale_row scale_row_of(const bsmi_device_matrix &m, const scale_places &places, int64_t matrix, int64_t row)
+__device__ static inline scale_row scale_row_of(const bsmi_device_matrix &m, const scale_places &places, int64_t matrix,
+                                                int64_t row)
 {
     const unsigned char *scales = m.scales + matrix * m.scale_batch_bytes + place_in(places.row, row);
     const bool in_words = m.layout.kind == BSM_LAYOUT_LINEAR || m.layout.kind == BSM_LAYOUT_128X4;
-    return { m.data + matrix * m.batch_bytes + row * m.row_bytes, scales, row < m.rows, in_words && aligned_to(scales, 4) };
+    return { m.data + matrix * m.batch_bytes + row * m.row_bytes, scales, row < m.rows,
+             in_words && aligned_to(scales, 4) };
 }
 
 /* Rows that are to be written again, of the four from `row` on: lane i returns the exponent of the i-th. */
-__device__ static int write_rows_again(const bsmi_row_scales_parameters &p, const scale_places &places, int64_t matrix, int64_t row,
-                                       int64_t count, unsigned char *to, uint32_t again)
+__device__ static int write_rows_again(const bsmi_row_scales_parameters &p, const scale_places &places, int64_t matrix,
+                                       int64_t row, int64_t count, unsigned char *to, uint32_t again)
 {
     int mine = 0;
 #pragma unroll 1
@@ -157,7 +174,9 @@ __device__ static int write_rows_again(const bsmi_row_scales_parameters &p, cons
 }
 
 /* Fours of rows from `first` on, each `step`-th, in any layout.  True if a row of this thread is left out. */
-template <bool e8m0> __device__ __noinline__ static bool bring_fours(const bsmi_row_scales_parameters &p, int64_t first, int64_t end, int64_t step)
+template <bool e8m0>
+__device__ __noinline__ static bool bring_fours(const bsmi_row_scales_parameters &p, int64_t first, int64_t end,
+                                                int64_t step)
 {
     const bsmi_device_matrix &m = p.source;
     const scale_places places = make_places(m.layout);
@@ -166,7 +185,8 @@ template <bool e8m0> __device__ __noinline__ static bool bring_fours(const bsmi_
     const int lane = (int)threadIdx.x % 32;
     bool left_out = false;
     for (int64_t four = first; four < end; four += step) {
-        const int64_t matrix = m.batch == 1 ? 0 : four / (bands * 32), band = four / 32 - matrix * bands, row = band * 128 + four % 32;
+        const int64_t matrix = m.batch == 1 ? 0 : four / (bands * 32), band = four / 32 - matrix * bands,
+                      row = band * 128 + four % 32;
         unsigned char *to = p.scales + matrix * p.batch_bytes + band * p.band_bytes + four % 32 * 16;
         scale_row rows[4];
         uint32_t again = 0;
@@ -185,7 +205,8 @@ template <bool e8m0> __device__ __noinline__ static bool bring_fours(const bsmi_
 /* By one of `ctas` CTAs of BSMI_DECODE_THREADS threads: warps stride over four rows each. */
 template <bool e8m0> __device__ static inline bool bring_rows(const bsmi_row_scales_parameters &p, int cta, int ctas)
 {
-    const uint32_t first = ((uint32_t)cta * BSMI_DECODE_THREADS + threadIdx.x) / 32, step = (uint32_t)ctas * (BSMI_DECODE_THREADS / 32);
+    const uint32_t first = ((uint32_t)cta * BSMI_DECODE_THREADS + threadIdx.x) / 32,
+                   step = (uint32_t)ctas * (BSMI_DECODE_THREADS / 32);
     return bring_fours<e8m0>(p, first, (p.source.rows + 127) / 128 * 32 * p.source.batch, step);
 }
 

@@ -1,9 +1,9 @@
 /* Converting scale layouts 16 bytes a time, from registers to registers.
  *
- * In a layout of rows, 16 neighbouring columns of a row are 16 neighbouring bytes (a unit).  In a layout of columns, four
- * neighbouring columns of four rows are: of rows r + 32 i (128x4) or r + i.  So a thread that takes four rows of 16 columns has
- * four units of either, and transposes 4 x 4 words between them.  CDNA4's layouts mix bytes of more rows or columns; they are
- * written so, not read.
+ * In a layout of rows, 16 neighbouring columns of a row are 16 neighbouring bytes (a unit).  In a layout of columns,
+ * four neighbouring columns of four rows are: of rows r + 32 i (128x4) or r + i.  So a thread that takes four rows of
+ * 16 columns has four units of either, and transposes 4 x 4 words between them.  CDNA4's layouts mix bytes of more rows
+ * or columns; they are written so, not read.
  * A CTA takes 128 rows x 128 columns a step, a thread 64 bytes of it. */
 #ifndef BSMI_SCALE_UNITS_CUH
 #define BSMI_SCALE_UNITS_CUH
@@ -51,8 +51,8 @@ struct units {
     int64_t apart;
 };
 
-__device__ static inline units units_of(const unsigned char *data, const scale_places &places, unit_kind kind, int64_t row,
-                                        int64_t column, int row_step)
+__device__ static inline units units_of(const unsigned char *data, const scale_places &places, unit_kind kind,
+                                        int64_t row, int64_t column, int row_step)
 {
     return { data + place_in_shifted(places.row, row) + place_in_shifted(places.column, column),
              kind == UNITS_ROWS ? place_in_shifted(places.row, row_step) : place_in_shifted(places.column, 4) };
@@ -78,7 +78,8 @@ __device__ static inline void store_cdna4_32(unsigned char *to, const scale_plac
                 const uint32_t low = g == 0 ? v[i].x : v[i].z, high = g == 0 ? v[i].y : v[i].w;
                 words[i] = __byte_perm(low, high, j == 0 ? 0x6420 : 0x7531);
             }
-            ptx_store_16(to + place_in_shifted(places.column, 8 * g + j), make_uint4(words[0], words[1], words[2], words[3]));
+            ptx_store_16(to + place_in_shifted(places.column, 8 * g + j),
+                         make_uint4(words[0], words[1], words[2], words[3]));
         }
 }
 
@@ -95,14 +96,17 @@ __device__ static inline void convert_cdna4_16(const unsigned char *from, int64_
     }
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        const uint32_t a = __byte_perm(first[i].x, second[i].x, 0x5140), b = __byte_perm(first[i].y, second[i].y, 0x5140);
-        const uint32_t c = __byte_perm(first[i].x, second[i].x, 0x7362), d = __byte_perm(first[i].y, second[i].y, 0x7362);
+        const uint32_t a = __byte_perm(first[i].x, second[i].x, 0x5140),
+                       b = __byte_perm(first[i].y, second[i].y, 0x5140);
+        const uint32_t c = __byte_perm(first[i].x, second[i].x, 0x7362),
+                       d = __byte_perm(first[i].y, second[i].y, 0x7362);
         words[0][i] = __byte_perm(a, b, 0x5410), words[1][i] = __byte_perm(a, b, 0x7632);
         words[2][i] = __byte_perm(c, d, 0x5410), words[3][i] = __byte_perm(c, d, 0x7632);
     }
 #pragma unroll
     for (int j = 0; j < 4; j++)
-        ptx_store_16(to + place_in_shifted(places.column, j), make_uint4(words[j][0], words[j][1], words[j][2], words[j][3]));
+        ptx_store_16(to + place_in_shifted(places.column, j),
+                     make_uint4(words[j][0], words[j][1], words[j][2], words[j][3]));
 }
 
 /* This thread's part of 128 rows from `row` on and 128 columns from `column` on, or what there is of them. */

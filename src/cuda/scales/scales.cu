@@ -1,9 +1,9 @@
 /* Scales from one layout into another, and the padding of a layout.
  *
- * Whole stretches of 128 rows go the way of scale_units.cuh where it has one.  Of the rest, a CTA takes tiles of 128 rows x 64
- * columns of the destination with its padding, four neighbouring columns ("a word") a thread and step.  Between layouts that keep
- * such words together, tiles without padding are read in the order of the source and written in that of the destination, by way
- * of shared memory.  Everything else goes byte by byte where it must. */
+ * Whole stretches of 128 rows go the way of scale_units.cuh where it has one.  Of the rest, a CTA takes tiles of 128
+ * rows x 64 columns of the destination with its padding, four neighbouring columns ("a word") a thread and step.
+ * Between layouts that keep such words together, tiles without padding are read in the order of the source and written
+ * in that of the destination, by way of shared memory.  Everything else goes byte by byte where it must. */
 #include "cuda/ptx/arithmetic.cuh"
 #include "cuda/dequantize/octets.cuh"
 #include "scale_places.cuh"
@@ -45,15 +45,18 @@ struct scale_side { const unsigned char *data; scale_places places; bool words; 
 
 __device__ static inline uint32_t load_word(const scale_side &from, int64_t row_place, int64_t column, int count)
 {
-    if (from.words && count == 4) return __ldg((const uint32_t *)(from.data + row_place + place_in(from.places.column, column)));
+    if (from.words && count == 4)
+        return __ldg((const uint32_t *)(from.data + row_place + place_in(from.places.column, column)));
     uint32_t word = 0;
 #pragma unroll 1
     for (int i = 0; i < count; i++)
-        word |= (uint32_t)__ldg(from.data + row_place + place_in(from.places.column, (column + i) / from.repeat)) << 8 * i;
+        word |= (uint32_t)__ldg(from.data + row_place + place_in(from.places.column, (column + i) / from.repeat))
+                << 8 * i;
     return word;
 }
 
-__device__ static inline void store_word(const scale_side &to, int64_t row_place, int64_t column, int count, uint32_t word)
+__device__ static inline void store_word(const scale_side &to, int64_t row_place, int64_t column, int count,
+                                         uint32_t word)
 {
     unsigned char *data = (unsigned char *)to.data + row_place;
     if (to.words && count == 4) {
@@ -66,8 +69,8 @@ __device__ static inline void store_word(const scale_side &to, int64_t row_place
 
 /* Any tile. */
 __device__ __noinline__ static void convert_tile(const bsmi_convert_scales_parameters &p, const scale_side &from,
-                                                 const scale_side &to, int64_t read_from, int64_t written_to, int64_t first_row,
-                                                 int64_t first_column)
+                                                 const scale_side &to, int64_t read_from, int64_t written_to,
+                                                 int64_t first_row, int64_t first_column)
 {
     const int64_t rows = p.from_layout.rows, columns = p.to_layout.columns;
     const int64_t padded_rows = p.to_layout.padded_rows, padded_columns = p.to_layout.padded_columns;
@@ -77,14 +80,16 @@ __device__ __noinline__ static void convert_tile(const bsmi_convert_scales_param
         const int64_t r = first_row + row, c = first_column + word * 4;
         uint32_t scales = 0;
         if (r < rows && c < columns)
-            scales = load_word(from, read_from + place_in(from.places.row, r), c, (int)(columns - c < 4 ? columns - c : 4));
+            scales =
+                load_word(from, read_from + place_in(from.places.row, r), c, (int)(columns - c < 4 ? columns - c : 4));
         if (r < padded_rows && c < padded_columns)
-            store_word(to, written_to + place_in(to.places.row, r), c, (int)(padded_columns - c < 4 ? padded_columns - c : 4), scales);
+            store_word(to, written_to + place_in(to.places.row, r), c,
+                       (int)(padded_columns - c < 4 ? padded_columns - c : 4), scales);
     }
 }
 
-/* Places within a tile do not depend on the tile: rows and columns of shifted parts add up, since a tile's first row and column are
- * multiples of all that is shifted and masked. */
+/* Places within a tile do not depend on the tile: rows and columns of shifted parts add up, since a tile's first row
+ * and column are multiples of all that is shifted and masked. */
 struct tile_side {
     const unsigned char *data;
     uint32_t at[WORDS_OF_THREAD];         /* bytes from the tile's first */
@@ -99,7 +104,8 @@ __device__ static inline tile_side make_tile_side(const scale_side &side, int ki
         int row, word;
         place_of_number(kind, (int)threadIdx.x + j * BSMI_CONVERT_THREADS, &row, &word);
         t.at[j] = (uint32_t)(place_in(side.places.row, row) + place_in(side.places.column, word * 4));
-        t.slot[j] = (uint32_t)(row * (TILE_WORDS + 1) + (row >> 5) + word);       /* rows a warp touches lie in many banks */
+        t.slot[j] = (uint32_t)(row * (TILE_WORDS + 1) + (row >> 5) + word);       /* rows a warp touches lie in many
+                                                                                     banks */
     }
     return t;
 }
@@ -107,7 +113,8 @@ __device__ static inline tile_side make_tile_side(const scale_side &side, int ki
 __device__ static inline bool fits_tile_side(const scale_side &side)
 {
     if (!side.words || side.places.row.tile != 0) return false;
-    return place_in(side.places.row, TILE_ROWS - 1) + place_in(side.places.column, TILE_WORDS * 4 - 1) < ((int64_t)1 << 32);
+    return place_in(side.places.row, TILE_ROWS - 1) + place_in(side.places.column, TILE_WORDS * 4 - 1)
+           < ((int64_t)1 << 32);
 }
 
 /* All columns of as many rows as this returns. */
@@ -116,7 +123,8 @@ __device__ static int64_t convert_whole_units(const bsmi_convert_scales_paramete
 {
     const unit_way w = unit_way_of(p);
     if (w.from == UNITS_NONE || p.batch > 1 || p.repeat > 1) return 0;
-    const int64_t columns = (p.from_layout.columns + UNIT_COLUMNS - 1) / UNIT_COLUMNS, rows = p.from_layout.rows / UNIT_ROWS;
+    const int64_t columns = (p.from_layout.columns + UNIT_COLUMNS - 1) / UNIT_COLUMNS,
+                  rows = p.from_layout.rows / UNIT_ROWS;
     if (columns * rows >= (int64_t)1 << 31) return 0;
     const uint32_t across = (uint32_t)columns, all = (uint32_t)(columns * rows);
     for (uint32_t i = blockIdx.x; i < all; i += gridDim.x) {
@@ -151,13 +159,16 @@ extern "C" __global__ void __launch_bounds__(BSMI_CONVERT_THREADS, 5)
     const int64_t batch = p.batch == 0 ? 1 : p.batch;
     for (int64_t number = blockIdx.x; number < tiles * batch; number += gridDim.x) {
         const int64_t matrix = number / tiles, tile = number - matrix * tiles;
-        const int64_t first_row = done_rows + tile / tiles_across * TILE_ROWS, first_column = tile % tiles_across * TILE_WORDS * 4;
+        const int64_t first_row = done_rows + tile / tiles_across * TILE_ROWS,
+                      first_column = tile % tiles_across * TILE_WORDS * 4;
         const int64_t read_from = matrix * p.from_batch_bytes, written_to = matrix * p.to_batch_bytes;
-        if (!quick || first_row + TILE_ROWS > p.from_layout.rows || first_column + TILE_WORDS * 4 > p.from_layout.columns) {
+        if (!quick || first_row + TILE_ROWS > p.from_layout.rows
+            || first_column + TILE_WORDS * 4 > p.from_layout.columns) {
             convert_tile(p, from, to, read_from, written_to, first_row, first_column);
             continue;
         }
-        const unsigned char *read = source.data + read_from + place_in(from.places.row, first_row) + place_in(from.places.column, first_column);
+        const unsigned char *read =
+            source.data + read_from + place_in(from.places.row, first_row) + place_in(from.places.column, first_column);
         unsigned char *written = (unsigned char *)destination.data + written_to + place_in(to.places.row, first_row)
                                + place_in(to.places.column, first_column);
         uint32_t loaded[WORDS_OF_THREAD];
@@ -168,7 +179,8 @@ extern "C" __global__ void __launch_bounds__(BSMI_CONVERT_THREADS, 5)
         for (int j = 0; j < WORDS_OF_THREAD; j++) words[source.slot[j]] = loaded[j];
         __syncthreads();
 #pragma unroll
-        for (int j = 0; j < WORDS_OF_THREAD; j++) *(uint32_t *)(written + destination.at[j]) = words[destination.slot[j]];
+        for (int j = 0; j < WORDS_OF_THREAD; j++)
+            *(uint32_t *)(written + destination.at[j]) = words[destination.slot[j]];
     }
 }
 

@@ -7,8 +7,8 @@
 /* A tile of one cluster, in units of such tiles. */
 struct bsmi_gemm_place { int64_t matrix, row, column; };
 
-/* number: 0 .. row_tiles * column_tiles - 1, of one matrix.  Tiles walk down a band of so many row tiles before they go on to the next
- * column of it. */
+/* number: 0 .. row_tiles * column_tiles - 1, of one matrix.  Tiles walk down a band of so many row tiles before they go
+ * on to the next column of it. */
 BSMI_HOST_DEVICE static inline struct bsmi_gemm_place bsmi_gemm_place_in_matrix(uint32_t number, uint32_t row_tiles,
                                                                                 uint32_t column_tiles, uint32_t band)
 {

@@ -3,14 +3,15 @@
 
 #include "gemm_order.h"
 
-/* One CTA's tile: the first row of A and of D, the first row of B.  Rows before row_begin and from row_end on are another
- * group's, or outside. */
+/* One CTA's tile: the first row of A and of D, the first row of B.  Rows before row_begin and from row_end on are
+ * another group's, or outside. */
 struct gemm_tile {
     int32_t row, column, row_begin, row_end, matrix;
 };
 
 /* Tile number `number`, in units of what a cluster makes: `rows` x `columns`. */
-__device__ static inline gemm_tile gemm_tile_at(const bsmi_gemm_parameters &p, int64_t number, int32_t rows, int32_t columns)
+__device__ static inline gemm_tile gemm_tile_at(const bsmi_gemm_parameters &p, int64_t number, int32_t rows,
+                                                int32_t columns)
 {
     const bsmi_epilogue_parameters &e = p.epilogue;
     const uint32_t column_tiles = (uint32_t)p.column_tiles;
@@ -25,7 +26,8 @@ __device__ static inline gemm_tile gemm_tile_at(const bsmi_gemm_parameters &p, i
         matrix = (uint32_t)number / ((uint32_t)row_tiles * column_tiles);
         inside = number - matrix * row_tiles * column_tiles;
     }
-    const bsmi_gemm_place place = bsmi_gemm_place_in_matrix((uint32_t)inside, (uint32_t)row_tiles, column_tiles, (uint32_t)p.band_rows);
+    const bsmi_gemm_place place =
+        bsmi_gemm_place_in_matrix((uint32_t)inside, (uint32_t)row_tiles, column_tiles, (uint32_t)p.band_rows);
     gemm_tile tile;
     tile.row = (int32_t)(bsmi_gemm_first_row(row_begin, p.row_alignment) + place.row * rows);
     tile.column = (int32_t)(place.column * columns);
@@ -35,8 +37,8 @@ __device__ static inline gemm_tile gemm_tile_at(const bsmi_gemm_parameters &p, i
     return tile;
 }
 
-/* A tile that would reach beyond the last row begins earlier instead, and leaves out what is others': the copy engine takes three times as long for a row
- * that is not there as for one that is. */
+/* A tile that would reach beyond the last row begins earlier instead, and leaves out what is others': TMA
+ * takes three times as long for a row that is not there as for one that is. */
 __device__ static inline gemm_tile gemm_tile_inside(const bsmi_gemm_parameters &p, gemm_tile tile)
 {
     if (p.last_row == 0 || tile.row <= p.last_row) return tile;
@@ -82,4 +84,7 @@ __device__ static inline bool has_rows(const gemm_part &part)
     return part.box_row + BSMI_GEMM_WARP_ROWS > part.row_begin && part.box_row < part.row_end;
 }
 
-template <class PART> __device__ static inline bool has_row(const PART &of, int32_t row) { return row >= of.row_begin && row < of.row_end; }
+template <class PART> __device__ static inline bool has_row(const PART &of, int32_t row)
+{
+    return row >= of.row_begin && row < of.row_end;
+}

@@ -1,4 +1,5 @@
-/* One element of S to one of D, for the plain cases: D is fp32, bf16 or fp16 without a tensor scale, no activation, no gate. */
+/* One element of S to one of D, for the plain cases: D is fp32, bf16 or fp16 without a tensor scale, no activation, no
+ * gate. */
 #ifndef BSMI_SIMT_FINISH_CUH
 #define BSMI_SIMT_FINISH_CUH
 
@@ -39,8 +40,8 @@ __device__ static inline int32_t real_of(int32_t element)
 }
 
 /* t of the contract: fma(f, S, fma(beta, C, bias)), terms that are absent left out. */
-__device__ static inline float finished_value(const bsmi_epilogue_parameters &e, int64_t matrix, int64_t row, int64_t column,
-                                              float sum)
+__device__ static inline float finished_value(const bsmi_epilogue_parameters &e, int64_t matrix, int64_t row,
+                                              int64_t column, float sum)
 {
     const float f = factor_of(e, matrix, row, column), beta = e.beta == nullptr || e.c == nullptr ? 0 : *e.beta;
     const float c = beta == 0 ? 0
@@ -48,18 +49,19 @@ __device__ static inline float finished_value(const bsmi_epilogue_parameters &e,
                                             real_of(e.c_element), column);
     if (e.bias == nullptr) return beta == 0 ? f * sum : fmaf(f, sum, beta * c);
     const bool per_row = e.bias_per == BSM_PER_ROW;
-    const float bias =
-        load_number(e.bias, e.bias_type, (e.grouped && per_row ? 0 : matrix * e.bias_batch_pitch) + (per_row ? row : column));
+    const float bias = load_number(e.bias, e.bias_type,
+                                   (e.grouped && per_row ? 0 : matrix * e.bias_batch_pitch) + (per_row ? row : column));
     return fmaf(f, sum, beta == 0 ? bias : fmaf(beta, c, bias));
 }
 
 /* NaN is written as the canonical one of D's type. */
-__device__ static inline void store_finished(const bsmi_epilogue_parameters &e, int64_t matrix, int64_t row, int64_t column,
-                                             float t)
+__device__ static inline void store_finished(const bsmi_epilogue_parameters &e, int64_t matrix, int64_t row,
+                                             int64_t column, float t)
 {
     unsigned char *to = e.d.data + (e.grouped ? 0 : matrix * e.d.batch_bytes) + row * e.d.row_bytes;
     if (e.d.element == BSM_FP32) ((uint32_t *)to)[column] = isnan(t) ? 0x7fc00000 : __float_as_uint(t);
-    else if (e.d.element == BSM_BF16) ((uint16_t *)to)[column] = isnan(t) ? 0x7fc0 : __bfloat16_as_ushort(__float2bfloat16_rn(t));
+    else if (e.d.element == BSM_BF16)
+        ((uint16_t *)to)[column] = isnan(t) ? 0x7fc0 : __bfloat16_as_ushort(__float2bfloat16_rn(t));
     else ((uint16_t *)to)[column] = isnan(t) ? 0x7e00 : __half_as_ushort(__float2half_rn(t));
 }
 

@@ -5,9 +5,13 @@
 #include "blockscale/matrix.h"
 #include "cuda/params/kernels.h"
 
-__device__ static inline double power_of_two(int exponent) { return __longlong_as_double((int64_t)(exponent + 1023) << 52); }
+__device__ static inline double power_of_two(int exponent)
+{
+    return __longlong_as_double((int64_t)(exponent + 1023) << 52);
+}
 
-/* A small float: exponent bits, mantissa bits, bias; a magnitude above `largest` is NaN, or infinity where there is one. */
+/* A small float: exponent bits, mantissa bits, bias; a magnitude above `largest` is NaN, or infinity where there is
+ * one. */
 struct float_shape { int exponent_bits, mantissa_bits, bias; uint32_t largest; bool has_infinity; };
 
 __device__ static inline double small_float_value(uint32_t code, const float_shape &f)
@@ -68,7 +72,8 @@ __device__ static inline uint64_t scale_offset(const bsmi_device_layout &l, uint
 {
     const uint64_t R = (uint64_t)l.rows, S = (uint64_t)l.columns;
     switch (l.kind) {
-    case BSM_LAYOUT_128X4: return ((r / 128) * ceil_div(S, 4) + s / 4) * 512 + (r % 32) * 16 + ((r % 128) / 32) * 4 + s % 4;
+    case BSM_LAYOUT_128X4:
+        return ((r / 128) * ceil_div(S, 4) + s / 4) * 512 + (r % 32) * 16 + ((r % 128) / 32) * 4 + s % 4;
     case BSM_LAYOUT_8X4: return ((r / 8) * ceil_div(S, 4) + s / 4) * 32 + (r % 8) * 4 + s % 4;
     case BSM_LAYOUT_TILES: {
         const uint64_t height = (uint64_t)l.tile_rows, width = (uint64_t)l.tile_columns;
@@ -76,8 +81,10 @@ __device__ static inline uint64_t scale_offset(const bsmi_device_layout &l, uint
     }
     case BSM_LAYOUT_CDNA4_16:
     case BSM_LAYOUT_AITER:
-        return ((r / 32) * ceil_div(S, 8) + s / 8) * 256 + (s % 4) * 64 + (r % 16) * 4 + ((s % 8) / 4) * 2 + (r % 32) / 16;
-    case BSM_LAYOUT_CDNA4_32: return ((r / 32) * ceil_div(S, 8) + s / 8) * 256 + (s % 2) * 128 + (r % 32) * 4 + (s % 8) / 2;
+        return ((r / 32) * ceil_div(S, 8) + s / 8) * 256 + (s % 4) * 64 + (r % 16) * 4 + ((s % 8) / 4) * 2
+               + (r % 32) / 16;
+    case BSM_LAYOUT_CDNA4_32:
+        return ((r / 32) * ceil_div(S, 8) + s / 8) * 256 + (s % 2) * 128 + (r % 32) * 4 + (s % 8) / 2;
     case BSM_LAYOUT_DEEPGEMM: return ((s / 4) * 4 * ceil_div(R, 4) + r) * 4 + s % 4;
     case BSM_LAYOUT_GGUF_MXFP4: return r * (uint64_t)l.pitch + s * 17;
     case BSM_LAYOUT_GGUF_NVFP4: return r * (uint64_t)l.pitch + (s / 4) * 36 + s % 4;
@@ -89,7 +96,8 @@ __device__ static inline uint64_t scale_offset(const bsmi_device_layout &l, uint
 __device__ static inline double scale_value(const bsmi_device_matrix &m, int64_t batch, int64_t row, int64_t k)
 {
     if (m.block == 0) return 1;
-    const uint32_t code = m.scales[batch * m.scale_batch_bytes + scale_offset(m.layout, (uint64_t)row, (uint64_t)k / (uint32_t)m.block)];
+    const uint32_t code =
+        m.scales[batch * m.scale_batch_bytes + scale_offset(m.layout, (uint64_t)row, (uint64_t)k / (uint32_t)m.block)];
     if (m.scale == BSM_UE4M3) return small_float_value(code & 0x7f, { 4, 3, 7, 0x7e, false });
     return code == 255 ? (double)NAN : power_of_two((int)code - 127);
 }

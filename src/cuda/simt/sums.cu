@@ -1,11 +1,11 @@
-/* S without tensor cores, one thread an element, in the order of sums of the CPU's kernels and with its bits; and the tables of a
- * grouped product.
+/* S without tensor cores, one thread an element, in the order of sums of the CPU's kernels and with its bits; and the
+ * tables of a grouped product.
  *
- *     both elements small integers times a power of two: runs of min(blockA, blockB) sum exactly, S = fma(run, scales, S)
- *     else: k ascending, S = fma(a sA, b sB, S)
+ *     both elements small integers times a power of two: runs of min(blockA, blockB) sum exactly, S = fma(run, scales,
+ * S) else: k ascending, S = fma(a sA, b sB, S)
  *
- * A CTA computes tiles of 16 x 16; 32 columns of K at a time are decoded into shared memory as doubles, in which every product of
- * two scaled elements is exact.  Rows and columns that were left out fill tiles, wherever they lie. */
+ * A CTA computes tiles of 16 x 16; 32 columns of K at a time are decoded into shared memory as doubles, in which every
+ * product of two scaled elements is exact.  Rows and columns that were left out fill tiles, wherever they lie. */
 #include "cuda/scheduler/gemm_order.h"
 #include "cuda/ptx/arithmetic.cuh"
 #include "finish.cuh"
@@ -35,7 +35,8 @@ struct sums_memory { lines l; sums_panel<ROWS> a; sums_panel<COLUMNS> b; };
 __device__ __noinline__ static void compute(const bsmi_sums_parameters &p, tile t, sums_memory &s)
 {
     const int i = (int)threadIdx.x / COLUMNS, j = (int)threadIdx.x % COLUMNS;
-    const int64_t row = s.l.rows[i], column = s.l.columns[j], a_batch = p.epilogue.grouped ? 0 : t.matrix * p.a_batch_step;
+    const int64_t row = s.l.rows[i], column = s.l.columns[j],
+                  a_batch = p.epilogue.grouped ? 0 : t.matrix * p.a_batch_step;
     const int run = run_of(p.a, p.b);
     bool mine = row >= 0 && column >= 0;
     if (mine && t.skip_left_out_rows && p.epilogue.a_exponents != nullptr)
@@ -98,14 +99,15 @@ __device__ static tile locate(const bsmi_sums_parameters &p, int64_t index, line
 __device__ static void compute_all(const bsmi_sums_parameters &p, sums_memory &s)
 {
     const bsmi_epilogue_parameters &e = p.epilogue;
-    const int64_t tiles = e.grouped ? p.group_tiles[e.matrices] : ceil_div(e.m, ROWS) * ceil_div(e.n, COLUMNS) * e.matrices;
+    const int64_t tiles =
+        e.grouped ? p.group_tiles[e.matrices] : ceil_div(e.m, ROWS) * ceil_div(e.n, COLUMNS) * e.matrices;
     for (int64_t index = blockIdx.x; index < tiles; index += gridDim.x) {
         const tile t = locate(p, index, s.l);
         compute(p, t, s);
     }
 }
 
-/* Left out ---------------------------------------------------------------------------------------------------------------------- */
+/* Left out --------------------------------------------------------------------------------------------------------- */
 
 /* By the whole CTA: the next lines from *position to end - 1 that are left out, 16 at most; how many they are. */
 __device__ static int next_left_out(int64_t *lines, const int32_t *exponents, int64_t *position, int64_t end)
@@ -130,7 +132,8 @@ __device__ static int next_left_out(int64_t *lines, const int32_t *exponents, in
 }
 
 /* Those of a matrix of A, 16 of them with all of B's rows at a time.  *item counts tiles, for all CTAs alike. */
-__device__ static void compute_rows(const bsmi_sums_parameters &p, int64_t matrix, int64_t begin, int64_t end, int64_t *item, sums_memory &s)
+__device__ static void compute_rows(const bsmi_sums_parameters &p, int64_t matrix, int64_t begin, int64_t end,
+                                    int64_t *item, sums_memory &s)
 {
     const bsmi_epilogue_parameters &e = p.epilogue;
     while (next_left_out(s.l.rows, e.a_exponents + matrix * e.a_exponent_step, &begin, end) > 0)
@@ -141,8 +144,8 @@ __device__ static void compute_rows(const bsmi_sums_parameters &p, int64_t matri
         }
 }
 
-__device__ static void compute_columns(const bsmi_sums_parameters &p, int64_t matrix, int64_t begin, int64_t end, int64_t *item,
-                                       sums_memory &s)
+__device__ static void compute_columns(const bsmi_sums_parameters &p, int64_t matrix, int64_t begin, int64_t end,
+                                       int64_t *item, sums_memory &s)
 {
     const bsmi_epilogue_parameters &e = p.epilogue;
     int64_t column = 0;
@@ -164,7 +167,8 @@ __device__ static inline bool any_flag(const bsmi_left_out &l)
 #pragma unroll
         for (int i = 0; i < AT_ONCE; i++) {
             flags[i] = 0;
-            if (base + BSMI_SUMS_THREADS * i < l.count) flags[i] = ptx_load_relaxed(l.flags + base + BSMI_SUMS_THREADS * i);
+            if (base + BSMI_SUMS_THREADS * i < l.count)
+                flags[i] = ptx_load_relaxed(l.flags + base + BSMI_SUMS_THREADS * i);
         }
 #pragma unroll
         for (int i = 0; i < AT_ONCE; i++) any |= flags[i];
@@ -172,7 +176,8 @@ __device__ static inline bool any_flag(const bsmi_left_out &l)
     return any != 0;
 }
 
-/* Flags are read before the GEMM kernel in front has ended: it waited for the kernel that wrote them before it let this one begin. */
+/* Flags are read before the GEMM kernel in front has ended: it waited for the kernel that wrote them before it let this
+ * one begin. */
 __device__ static void compute_left_out(const bsmi_sums_parameters &p, sums_memory &s)
 {
     const bsmi_epilogue_parameters &e = p.epilogue;
@@ -182,14 +187,16 @@ __device__ static void compute_left_out(const bsmi_sums_parameters &p, sums_memo
     ptx_griddepcontrol_wait();
     if (!rows && !columns) return;
     for (int64_t matrix = 0; matrix < e.matrices; matrix++) {
-        const int64_t begin = e.grouped ? e.group_starts[matrix] : 0, end = e.grouped ? e.group_starts[matrix + 1] : e.m;
+        const int64_t begin = e.grouped ? e.group_starts[matrix] : 0,
+                      end = e.grouped ? e.group_starts[matrix + 1] : e.m;
         if (rows) compute_rows(p, matrix, begin, end, &item, s);
         if (columns) compute_columns(p, matrix, begin, end, &item, s);
     }
 }
 
 /* Few registers: it begins beside the CTAs of the GEMM kernel in front. */
-extern "C" __global__ void __launch_bounds__(BSMI_SUMS_THREADS, 4) bsmi_sums(const __grid_constant__ bsmi_sums_parameters p)
+extern "C" __global__ void __launch_bounds__(BSMI_SUMS_THREADS, 4)
+    bsmi_sums(const __grid_constant__ bsmi_sums_parameters p)
 {
     __shared__ sums_memory s;
     if (p.only_left_out) {
@@ -200,7 +207,7 @@ extern "C" __global__ void __launch_bounds__(BSMI_SUMS_THREADS, 4) bsmi_sums(con
     }
 }
 
-/* Tables of groups ---------------------------------------------------------------------------------------------------------------- */
+/* Tables of groups ------------------------------------------------------------------------------------------------- */
 
 /* Groups are few (experts): one thread adds them up. */
 extern "C" __global__ void __launch_bounds__(BSMI_GROUP_TABLES_THREADS)

@@ -1,5 +1,6 @@
-/* Sums in the order of the CPU's kernels, and with their bits, a thread an element: the head of sums.cu has the orders.  CTAs decode 32
- * columns of K at a time into shared memory, as doubles, in which every product of two scaled elements is exact. */
+/* Sums in the order of the CPU's kernels, and with their bits, a thread an element: the head of sums.cu has the
+ * orders.  CTAs decode 32 columns of K at a time into shared memory, as doubles, in which every product of two scaled
+ * elements is exact. */
 #ifndef BSMI_SIMT_SUMS_PANEL_CUH
 #define BSMI_SIMT_SUMS_PANEL_CUH
 
@@ -7,7 +8,8 @@
 
 enum { PANEL_DEPTH = 32 };
 
-/* One operand's part of a tile: elements, scaled already where terms are summed one by one; scales of at most two runs. */
+/* One operand's part of a tile: elements, scaled already where terms are summed one by one; scales of at most two
+ * runs. */
 template <int LINES> struct sums_panel { double values[LINES][PANEL_DEPTH + 1], scales[LINES][2]; };
 
 __device__ static inline bool sums_runs(const bsmi_device_matrix &m)
@@ -21,7 +23,8 @@ __device__ static inline int run_of(const bsmi_device_matrix &a, const bsmi_devi
     return sums_runs(a) && sums_runs(b) ? min(a.block, b.block) : 0;
 }
 
-/* s + p rounded once to fp32: by way of a double rounded to odd, whose 53 bits are more than 24 + 2 (Boldo and Melquiond 2008). */
+/* s + p rounded once to fp32: by way of a double rounded to odd, whose 53 bits are more than 24 + 2 (Boldo and
+ * Melquiond 2008). */
 __device__ static inline float add_once(float s, double p)
 {
     const double a = (double)s, sum = a + p;
@@ -34,8 +37,8 @@ __device__ static inline float add_once(float s, double p)
 
 /* By THREADS threads from a multiple of that on, each with some elements at a time.  A line of -1 is none. */
 template <int THREADS, int AT_ONCE, int LINES>
-__device__ static void fill_panel(sums_panel<LINES> &panel, const bsmi_device_matrix &m, int64_t batch, const int64_t *lines, int64_t k,
-                                  int64_t k_end, int run)
+__device__ static void fill_panel(sums_panel<LINES> &panel, const bsmi_device_matrix &m, int64_t batch,
+                                  const int64_t *lines, int64_t k, int64_t k_end, int run)
 {
     constexpr int VALUES = LINES * PANEL_DEPTH;
 #pragma unroll AT_ONCE
@@ -54,7 +57,8 @@ __device__ static void fill_panel(sums_panel<LINES> &panel, const bsmi_device_ma
 
 /* 32 columns of K more.  left: how many of them there are. */
 template <int AT_ONCE, int ROWS, int COLUMNS>
-__device__ static float add_panels(float sum, const sums_panel<ROWS> &a, const sums_panel<COLUMNS> &b, int i, int j, int left, int run)
+__device__ static float add_panels(float sum, const sums_panel<ROWS> &a, const sums_panel<COLUMNS> &b, int i, int j,
+                                   int left, int run)
 {
     if (run == 0) {
 #pragma unroll AT_ONCE

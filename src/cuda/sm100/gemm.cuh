@@ -1,22 +1,23 @@
 /* D = finish(A B^T) on Blackwell: codes and scales as they are stored, or bf16 rows, by TMA; fp32 sums in tensor
  * memory by tcgen05.mma.
  *
- * A persistent grid of CTAs or pairs, each of which makes tiles of D in the order of gemm_order.h, every gridDim-th.  Roles:
+ * A persistent grid of CTAs or pairs, each of which makes tiles of D in the order of gemm_order.h, every gridDim-th.
+ * Roles:
  *
- *   warp 0, a thread     loads 128 bytes of each row of A and B, and their scales, into a ring of stages (gemm_producer.cuh)
- *   warp 1, a thread     copies a stage's scales into tensor memory and multiplies; of a pair, the even CTA's for both
- *                        (gemm_multiplier.cuh)
- *   warp 2               allocates tensor memory
- *   warps 4 to 7         read an accumulator while the next tile is multiplied into the other, finish and store (gemm_epilogue.cuh)
+ *   warp 0, a thread     loads 128 bytes of each row of A and B, and their scales, into a ring of stages
+ * (gemm_producer.cuh) warp 1, a thread     copies a stage's scales into tensor memory and multiplies; of a pair, the
+ * even CTA's for both (gemm_multiplier.cuh) warp 2               allocates tensor memory warps 4 to 7         read an
+ * accumulator while the next tile is multiplied into the other, finish and store (gemm_epilogue.cuh)
  *
- * Two rings go round.  A stage: empty, loaded by the producer; full, multiplied; empty again when the products have read it.  An
- * accumulator: drained, multiplied into; filled when the last products of a tile are done, read by the epilogue; drained again.
- * gemm_config.cuh says who arrives on which of these barriers, and who waits.  Nobody else waits for anybody between the first and
- * the last barrier of all threads, and all roles walk the same jobs in the same order, so that no role tells another where it is.
+ * Two rings go round.  A stage: empty, loaded by the producer; full, multiplied; empty again when the products have
+ * read it.  An accumulator: drained, multiplied into; filled when the last products of a tile are done, read by the
+ * epilogue; drained again. gemm_config.cuh says who arrives on which of these barriers, and who waits.  Nobody else
+ * waits for anybody between the first and the last barrier of all threads, and all roles walk the same jobs in the same
+ * order, so that no role tells another where it is.
  *
  * The steps of K go into one chain of fp32 sums, ascending, or, where K is long,
- * into a chain for each part of K (gemm_parts.cuh): their order depends on K and the kind of product alone, not on the instance.
- * Swapped instances, for few rows of D, multiply B A^T.  K is at least one step. */
+ * into a chain for each part of K (gemm_parts.cuh): their order depends on K and the kind of product alone, not on the
+ * instance. Swapped instances, for few rows of D, multiply B A^T.  K is at least one step. */
 #pragma once
 
 #include "gemm_epilogue.cuh"
@@ -48,7 +49,8 @@ template <class CONFIG> __device__ static inline void synchronize_ctas()
     }
 }
 
-template <class CONFIG> __device__ static inline void begin(const bsmi_gemm_parameters &p, uint32_t shared, uint32_t warp)
+template <class CONFIG>
+__device__ static inline void begin(const bsmi_gemm_parameters &p, uint32_t shared, uint32_t warp)
 {
     if (threadIdx.x == 0) {
         prefetch_tensormap(&p.a);
@@ -65,7 +67,8 @@ template <class CONFIG> __device__ static inline void begin(const bsmi_gemm_para
 template <class CONFIG> __device__ static inline void gemm(const bsmi_gemm_parameters &p)
 {
     extern __shared__ __align__(1024) unsigned char memory[];
-    const uint32_t shared = shared_address(memory), warp = warp_of_cta(), rank = CONFIG::CTAS == 1 ? 0 : cluster_ctarank();
+    const uint32_t shared = shared_address(memory), warp = warp_of_cta(),
+                   rank = CONFIG::CTAS == 1 ? 0 : cluster_ctarank();
     begin<CONFIG>(p, shared, warp);
     const uint32_t tensor = load_shared(shared + CONFIG::AT_TENSOR);
     griddepcontrol_wait();
@@ -78,9 +81,9 @@ template <class CONFIG> __device__ static inline void gemm(const bsmi_gemm_param
     if (warp == ALLOCATOR_WARP) tcgen05_dealloc<CONFIG::CTAS, CONFIG::TENSOR_COLUMNS>(tensor);
 }
 
-#define GEMM_KERNEL(kind, KIND, tile, columns, ctas, stages, d_box_bytes)                                                          \
-    extern "C" __global__ void __launch_bounds__(BSMI_SM100_THREADS, 1)                                                            \
-        bsmi_gemm_##kind##_##tile(const __grid_constant__ bsmi_gemm_parameters p)                                                  \
-    {                                                                                                                              \
-        gemm<gemm_config<KIND, columns, ctas, stages, d_box_bytes>>(p);                                                            \
+#define GEMM_KERNEL(kind, KIND, tile, columns, ctas, stages, d_box_bytes) \
+    extern "C" __global__ void __launch_bounds__(BSMI_SM100_THREADS, 1) \
+        bsmi_gemm_##kind##_##tile(const __grid_constant__ bsmi_gemm_parameters p) \
+    { \
+        gemm<gemm_config<KIND, columns, ctas, stages, d_box_bytes>>(p); \
     }

@@ -1,9 +1,9 @@
-/* The epilogue: four warps, each of which reads the 32 lanes (rows) of tensor memory that it can reach, 16 at a time, finishes and
- * stores them.
+/* The epilogue: four warps, each of which reads the 32 lanes (rows) of tensor memory that it can reach, 16 at a time,
+ * finishes and stores them.
  *
- * Where two accumulators do not fit beside the scales, the last columns of the first are the first of the second.  These are
- * read first, and then the multiplier may go on with the next tile: it writes nothing else that is still to be read, since the
- * tile before was read whole before this one was begun. */
+ * Where two accumulators do not fit beside the scales, the last columns of the first are the first of the second.
+ * These are read first, and then the multiplier may go on with the next tile: it writes nothing else that is still to
+ * be read, since the tile before was read whole before this one was begun. */
 #pragma once
 
 #include "cuda/epilogue/gemm_store.cuh"
@@ -26,23 +26,26 @@ __device__ static inline void read_sums(float (&sums)[CONFIG::SUMS], uint32_t ac
 }
 
 template <class CONFIG>
-__device__ static inline gemm_columns fill_table(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_part &part,
-                                                 const gemm_boxes &boxes)
+__device__ static inline gemm_columns fill_table(const bsmi_gemm_parameters &p, const gemm_finish &finish,
+                                                 const gemm_part &part, const gemm_boxes &boxes)
 {
     if (p.epilogue.b_exponents == nullptr && !finish.column_factors && !finish.column_biases) return { false, true };
     barrier_sync(boxes.barrier, 128); /* the tile before has been finished */
-    const gemm_own_exponents<CONFIG::COLUMNS> own = own_exponents_of<CONFIG::COLUMNS>(p.epilogue, part.matrix, part.first_column);
-    return fill_column_table<CONFIG::COLUMNS>(p.epilogue, finish, part, own, p.epilogue.b_exponents != nullptr, boxes.table, boxes.barrier);
+    const gemm_own_exponents<CONFIG::COLUMNS> own =
+        own_exponents_of<CONFIG::COLUMNS>(p.epilogue, part.matrix, part.first_column);
+    return fill_column_table<CONFIG::COLUMNS>(p.epilogue, finish, part, own, p.epilogue.b_exponents != nullptr,
+                                              boxes.table, boxes.barrier);
 }
 
 template <class CONFIG>
 __device__ static inline void finish_job(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_job &job,
-                                         gemm_boxes &boxes, const gemm_quantizer *quantizer, uint32_t tensor, uint32_t accumulator,
-                                         uint32_t drained, uint32_t &amax)
+                                         gemm_boxes &boxes, const gemm_quantizer *quantizer, uint32_t tensor,
+                                         uint32_t accumulator, uint32_t drained, uint32_t &amax)
 {
     const gemm_tile &tile = job.tile;
     const int32_t first_row = tile.row + (int32_t)(threadIdx.x % 128 / 32 * 32);
-    const gemm_columns columns = fill_table<CONFIG>(p, finish, gemm_part_of(tile, tile.row, CONFIG::ROWS, first_row, tile.column), boxes);
+    const gemm_columns columns =
+        fill_table<CONFIG>(p, finish, gemm_part_of(tile, tile.row, CONFIG::ROWS, first_row, tile.column), boxes);
 #pragma unroll 1
     for (int i = 0; i < CONFIG::CHUNKS * 2; i++) {
         const int chunk = accumulator == 0 ? CONFIG::CHUNKS - 1 - i / 2 : i / 2, half = i % 2;
@@ -53,21 +56,27 @@ __device__ static inline void finish_job(const bsmi_gemm_parameters &p, const ge
         if (i == (CONFIG::SHARES ? 1 : CONFIG::CHUNKS * 2 - 1)) release_accumulator<CONFIG>(drained);
         if (!add_parts<CONFIG>(p, job, chunk * 2 + half, sums)) continue;
         const gemm_exponents exponents = exponents_of(row_exponents_of(p.epilogue, part), columns);
-        const bool quantized = CONFIG::BLOCKS > 0 && quantizes(p), more = CONFIG::BLOCKS > 0 && goes_on(p), all = quantized || more;
+        const bool quantized = CONFIG::BLOCKS > 0 && quantizes(p), more = CONFIG::BLOCKS > 0 && goes_on(p),
+                   all = quantized || more;
         const bool quickly = all ? finish.beta == 0 : stores_quickly(p, finish, part, exponents);
-        bool any_nan = quickly && p.direct && finish_sums<CONFIG::COLUMNS>(p.epilogue, finish, part, exponents, boxes.table, sums);
+        bool any_nan =
+            quickly && p.direct && finish_sums<CONFIG::COLUMNS>(p.epilogue, finish, part, exponents, boxes.table, sums);
         if (all && !quickly) any_nan = apply_all_terms<CONFIG::COLUMNS>(p.epilogue, finish, part, boxes.table, sums);
         if (all && any_nan) make_nan_canonical(sums);
         if (more) apply_relu_and_amax(p.epilogue, part, sums, amax);
         const bool finished = more || any_nan;
         if (quantized) store_rows_quantized(p, *quantizer, part, sums);
-        else if ((more ? p.has_d_map && is_whole(p, part) : quickly) && !any_nan) store_finished<CONFIG>(p, part, boxes, sums);
-        else finish_octets<CONFIG>(p, finished ? finished_already(finish) : finish, part, exponents.any && !any_nan, boxes, sums);
+        else if ((more ? p.has_d_map && is_whole(p, part) : quickly) && !any_nan)
+            store_finished<CONFIG>(p, part, boxes, sums);
+        else
+            finish_octets<CONFIG>(p, finished ? finished_already(finish) : finish, part, exponents.any && !any_nan,
+                                  boxes, sums);
     }
 }
 
 template <class CONFIG>
-__device__ static inline void finish_jobs(const bsmi_gemm_parameters &p, unsigned char *memory, uint32_t tensor, uint32_t rank)
+__device__ static inline void finish_jobs(const bsmi_gemm_parameters &p, unsigned char *memory, uint32_t tensor,
+                                          uint32_t rank)
 {
     const uint32_t shared = shared_address(memory);
     gemm_quantizer *quantizer = (gemm_quantizer *)(memory + CONFIG::AT_QUANTIZER);
@@ -84,7 +93,8 @@ __device__ static inline void finish_jobs(const bsmi_gemm_parameters &p, unsigne
         tcgen05_fence_after_thread_sync();
         const uint32_t drained_at = drained_barrier<CONFIG>(shared, drained.at);
         if constexpr (CONFIG::SWAPPED)
-            finish_swapped<CONFIG>(p, finish, job, quantizer, accumulator_of<CONFIG>(tensor, accumulator.at), drained_at, amax);
+            finish_swapped<CONFIG>(p, finish, job, quantizer, accumulator_of<CONFIG>(tensor, accumulator.at),
+                                   drained_at, amax);
         else finish_job<CONFIG>(p, finish, job, boxes, quantizer, tensor, accumulator.at, drained_at, amax);
     }
     if (CONFIG::BLOCKS > 0) store_amax(p, amax);

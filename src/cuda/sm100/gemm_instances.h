@@ -4,9 +4,9 @@
  *   columns          of D that a CTA, or a pair, makes; of rows each CTA makes 128
  *   ctas             1, or 2: a pair, which shares B's rows
  *   stages           of the ring in shared memory
- *   d_box_bytes      of a row of a box that D is stored by; 0: swapped, the tile is `columns` rows of A and 128 of B, D is stored from
- *                    registers.  Of codes, those of fewer than 32 rows serve products that have no more: the scales of a tile's rows
- *                    begin with the first of 32
+ *   d_box_bytes      of a row of a box that D is stored by; 0: swapped, the tile is `columns` rows of A and 128 of B, D
+ * is stored from registers.  Of codes, those of fewer than 32 rows serve products that have no more: the scales of a
+ * tile's rows begin with the first of 32
  *
  *        tile        columns ctas stages d_box_bytes */
 #ifndef BSMI_SM100_GEMM_INSTANCES_H
@@ -15,8 +15,8 @@
 enum { BSMI_SM100_ROWS = 128, BSMI_SM100_THREADS = 256, BSMI_SM100_ROW_BYTES = 128, BSMI_SM100_SCALE_BLOCK_BYTES = 512,
        BSMI_SM100_QUANTIZER_BYTES = 224 };
 
-/* Shared memory: the ring (tiles, scales and two barriers a stage), eight boxes of D, a table of columns (not where D has no boxes),
- * barriers of two accumulators; what D is quantized by (products of codes). */
+/* Shared memory: the ring (tiles, scales and two barriers a stage), eight boxes of D, a table of columns (not where D
+ * has no boxes), barriers of two accumulators; what D is quantized by (products of codes). */
 #define BSMI_SM100_SHARED_BYTES(blocks, words, columns, ctas, stages, d_box)                                      \
     ((stages) * ((BSMI_SM100_ROWS + (columns) / (ctas)) * BSMI_SM100_ROW_BYTES                                    \
                  + (1 + ((columns) + 127) / 128) * (blocks) * BSMI_SM100_SCALE_BLOCK_BYTES + 16)                  \

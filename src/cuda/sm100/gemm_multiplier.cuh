@@ -1,13 +1,16 @@
-/* The multiplier: one thread, of a pair the even CTA's, which issues all products and all copies of scales into tensor memory.
+/* The multiplier: one thread, of a pair the even CTA's, which issues all products and all copies of scales into tensor
+ * memory.
  *
- * Both run in the order in which it issues them, so that the scales of a step may be written over those of the step before. */
+ * Both run in the order in which it issues them, so that the scales of a step may be written over those of the step
+ * before. */
 #pragma once
 
 #include "gemm_config.cuh"
 
-/* Block i of a row of blocks goes behind block i of the rows before it: the scales of B's columns lie side by side.  Only what a product
- * reads is copied: two copies to the same columns have no order without a product between them. */
-template <class CONFIG> __device__ static inline void copy_scales(uint32_t tensor, uint32_t a, uint32_t b, int32_t products)
+/* Block i of a row of blocks goes behind block i of the rows before it: the scales of B's columns lie side by side.
+ * Only what a product reads is copied: two copies to the same columns have no order without a product between them. */
+template <class CONFIG>
+__device__ static inline void copy_scales(uint32_t tensor, uint32_t a, uint32_t b, int32_t products)
 {
 #pragma unroll
     for (int i = 0; i < CONFIG::BLOCKS; i++) {
@@ -16,15 +19,16 @@ template <class CONFIG> __device__ static inline void copy_scales(uint32_t tenso
                                              shared_scales_descriptor(a + i * CONFIG::BLOCK_BYTES));
 #pragma unroll
         for (int j = 0; j < CONFIG::B_ROW_BLOCKS; j++)
-            tcgen05_cp<CONFIG::CTAS, CP_32X128B>(tensor + CONFIG::AT_B_SCALES + 4 * (i * CONFIG::B_ROW_BLOCKS + j),
-                                                 shared_scales_descriptor(b + (j * CONFIG::BLOCKS + i) * CONFIG::BLOCK_BYTES));
+            tcgen05_cp<CONFIG::CTAS, CP_32X128B>(
+                tensor + CONFIG::AT_B_SCALES + 4 * (i * CONFIG::B_ROW_BLOCKS + j),
+                shared_scales_descriptor(b + (j * CONFIG::BLOCKS + i) * CONFIG::BLOCK_BYTES));
     }
 }
 
 /* Product number I of a step: 32 bytes of K, whose scales are byte `id` and those behind it of the cells of a block. */
 template <class CONFIG, int I>
-__device__ static inline void multiply(uint32_t tensor, uint32_t d, uint64_t a, uint64_t b, uint32_t instruction, uint32_t b_scales,
-                                       bool adds)
+__device__ static inline void multiply(uint32_t tensor, uint32_t d, uint64_t a, uint64_t b, uint32_t instruction,
+                                       uint32_t b_scales, bool adds)
 {
     constexpr int BLOCK = I / CONFIG::BLOCK_PRODUCTS, ID = I * CONFIG::BLOCKS % CONFIG::PRODUCTS;
     a = shared_matrix_advance(a, I * CONFIG::PRODUCT_BYTES);
@@ -38,8 +42,8 @@ __device__ static inline void multiply(uint32_t tensor, uint32_t d, uint64_t a, 
 
 /* b_scales: of the tile's first column.  products: how many of the four K still has. */
 template <class CONFIG>
-__device__ static inline void multiply_stage(uint32_t shared, uint32_t stage, uint32_t tensor, uint32_t d, uint32_t instruction,
-                                             uint32_t b_scales, int32_t products, bool first)
+__device__ static inline void multiply_stage(uint32_t shared, uint32_t stage, uint32_t tensor, uint32_t d,
+                                             uint32_t instruction, uint32_t b_scales, int32_t products, bool first)
 {
     const uint64_t a = shared_rows_descriptor(shared + CONFIG::OF_A + stage * CONFIG::A_BYTES, SHARED_SWIZZLE_128B);
     const uint64_t b = shared_rows_descriptor(shared + CONFIG::OF_B + stage * CONFIG::B_BYTES, SHARED_SWIZZLE_128B);
@@ -65,13 +69,15 @@ __device__ static inline void multiply_tiles(const bsmi_gemm_parameters &p, uint
     gemm_ring<CONFIG::ACCUMULATORS> drained = { 0, 1 }; /* every accumulator begins drained */
     for (gemm_jobs<CONFIG> jobs(p); jobs.more(); jobs.next(), accumulator.next(), drained.next()) {
         const gemm_job job = jobs.job(p, 0);
-        const uint32_t b_scales = tensor + CONFIG::AT_B_SCALES + (uint32_t)gemm_column_side<CONFIG>(p, job.tile).row % 128 / 32;
+        const uint32_t b_scales =
+            tensor + CONFIG::AT_B_SCALES + (uint32_t)gemm_column_side<CONFIG>(p, job.tile).row % 128 / 32;
         mbarrier_wait_parity(drained_barrier<CONFIG>(shared, drained.at), drained.parity);
         tcgen05_fence_after_thread_sync();
         for (int32_t step = 0; step < job.steps; step++, ring.next()) {
             const bool is_last = job.first_step + step + 1 == jobs.all_steps;
             mbarrier_wait_parity(full_barrier<CONFIG>(shared, ring.at), ring.parity);
-            multiply_stage<CONFIG>(shared, ring.at, tensor, accumulator_of<CONFIG>(tensor, accumulator.at), p.instruction, b_scales,
+            multiply_stage<CONFIG>(shared, ring.at, tensor, accumulator_of<CONFIG>(tensor, accumulator.at),
+                                   p.instruction, b_scales,
                                    CONFIG::BLOCKS > 0 && is_last ? p.last_products : CONFIG::PRODUCTS, step == 0);
             commit<CONFIG>(empty_barrier<CONFIG>(shared, ring.at));
         }

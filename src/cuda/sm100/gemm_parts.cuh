@@ -1,7 +1,9 @@
-/* What both epilogues do with an accumulator once its numbers are in registers: hand it back, and add up the parts of K.
+/* What both epilogues do with an accumulator once its numbers are in registers: hand it back, and add up the parts of
+ * K.
  *
- * Where K is long it is summed in parts, each a chain of sums that begins with zero, and the parts are added in ascending order.  Where
- * the parts go depends on K alone (codes.c), so that D has the same bits for every M; who adds them does not matter. */
+ * Where K is long it is summed in parts, each a chain of sums that begins with zero, and the parts are added in
+ * ascending order.  Where the parts go depends on K alone (codes.c), so that D has the same bits for every M; who adds
+ * them does not matter. */
 #pragma once
 
 #include "cuda/ptx/tensor_registers.cuh"
@@ -16,14 +18,17 @@ template <class CONFIG> __device__ static inline void release_accumulator(uint32
     else mbarrier_arrive_cluster(mapa_shared_cluster(barrier, cluster_ctarank() & ~1u));
 }
 
-/* Adds the parts before this one to `sums`, which are number `piece` of those that this thread has of the tile, and keeps them if there
- * are more to come; true if these are the sums to finish: of all parts, or of a part that bsmi_finish adds.  What a thread keeps it
- * alone reads again, so nothing need be waited for; it lies so that the 128 threads write and read lines. */
+/* Adds the parts before this one to `sums`, which are number `piece` of those that this thread has of the tile, and
+ * keeps them if there are more to come; true if these are the sums to finish: of all parts, or of a part that
+ * bsmi_finish adds.  What a thread keeps it alone reads again, so nothing need be waited for; it lies so that the 128
+ * threads write and read lines. */
 template <class CONFIG>
-__device__ static inline bool add_parts(const bsmi_gemm_parameters &p, const gemm_job &job, int piece, float (&sums)[CONFIG::SUMS])
+__device__ static inline bool add_parts(const bsmi_gemm_parameters &p, const gemm_job &job, int piece,
+                                        float (&sums)[CONFIG::SUMS])
 {
     if (p.parts <= 1 || (CONFIG::SWAPPED && p.spread)) return true;
-    float4 *kept = (float4 *)p.kept + ((int64_t)blockIdx.x * CONFIG::PIECES + piece) * (CONFIG::SUMS / 4) * 128 + threadIdx.x % 128;
+    float4 *kept = (float4 *)p.kept + ((int64_t)blockIdx.x * CONFIG::PIECES + piece) * (CONFIG::SUMS / 4) * 128
+                   + threadIdx.x % 128;
 #pragma unroll
     for (int i = 0; i < CONFIG::SUMS; i += 4, kept += 128) {
         if (job.part > 0) {

@@ -20,16 +20,17 @@ __device__ static inline void load(uint32_t to, const bsmi_tensor_map &map, int3
 template <class CONFIG> __device__ static inline uint32_t stage_bytes(const bsmi_gemm_parameters &p)
 {
     if (CONFIG::KIND == MMA_F16) return CONFIG::CTAS * (CONFIG::A_BYTES + CONFIG::B_BYTES);
-    const int32_t lanes = CONFIG::SWAPPED ? p.b_row_bytes : p.a_row_bytes, columns = CONFIG::SWAPPED ? p.a_row_bytes : p.b_row_bytes;
+    const int32_t lanes = CONFIG::SWAPPED ? p.b_row_bytes : p.a_row_bytes,
+                  columns = CONFIG::SWAPPED ? p.a_row_bytes : p.b_row_bytes;
     return CONFIG::CTAS *
            (uint32_t)(CONFIG::ROWS * lanes + CONFIG::B_ROWS * columns + CONFIG::A_SCALE_BYTES + CONFIG::B_SCALE_BYTES);
 }
 
-/* Scales of this CTA's rows of A, and of all rows of B: of a pair, each CTA loads every other 128 rows of B for both.  Blocks
- * behind the last of a row of blocks belong to the next rows: no product reads them. */
+/* Scales of this CTA's rows of A, and of all rows of B: of a pair, each CTA loads every other 128 rows of B for both.
+ * Blocks behind the last of a row of blocks belong to the next rows: no product reads them. */
 template <class CONFIG>
-__device__ static inline void load_scales(const gemm_side &lanes, const gemm_side &columns, uint32_t shared, uint32_t stage, uint32_t rank,
-                                          int32_t step, uint32_t full)
+__device__ static inline void load_scales(const gemm_side &lanes, const gemm_side &columns, uint32_t shared,
+                                          uint32_t stage, uint32_t rank, int32_t step, uint32_t full)
 {
     const uint32_t a = shared + CONFIG::OF_A_SCALES + stage * CONFIG::A_SCALE_BYTES,
                    b = shared + CONFIG::OF_B_SCALES + stage * CONFIG::B_SCALE_BYTES;
@@ -37,37 +38,43 @@ __device__ static inline void load_scales(const gemm_side &lanes, const gemm_sid
 #pragma unroll
     for (int i = 0; i < CONFIG::B_ROW_BLOCKS; i++) {
         const uint32_t to = b + i * CONFIG::A_SCALE_BYTES;
-        const int32_t at[3] = { 0, (columns.row / 128 + i) * columns.scale_blocks + step * CONFIG::BLOCKS, columns.matrix };
+        const int32_t at[3] = { 0, (columns.row / 128 + i) * columns.scale_blocks + step * CONFIG::BLOCKS,
+                                columns.matrix };
         if constexpr (CONFIG::CTAS == 1) cp_async_bulk_tensor_load(to, &columns.scales, at, full);
-        else if (i % 2 == (int)rank) cp_async_bulk_tensor_load_multicast<2>(to, &columns.scales, at, ptx_even_cta(full), BOTH_CTAS);
+        else if (i % 2 == (int)rank)
+            cp_async_bulk_tensor_load_multicast<2>(to, &columns.scales, at, ptx_even_cta(full), BOTH_CTAS);
     }
 }
 
 /* Waits until the stage is free, announces a whole stage, and loads it. */
 template <class CONFIG>
 __device__ static inline void load_stage(const bsmi_gemm_parameters &p, uint32_t shared, gemm_ring<CONFIG::STAGES> ring,
-                                         const gemm_tile &tile, uint32_t rank, int32_t step, int32_t a_column, int32_t b_column)
+                                         const gemm_tile &tile, uint32_t rank, int32_t step, int32_t a_column,
+                                         int32_t b_column)
 {
     const uint32_t full = full_barrier<CONFIG>(shared, ring.at);
     mbarrier_wait_parity(empty_barrier<CONFIG>(shared, ring.at), ring.parity);
     if (rank == 0) mbarrier_arrive_expect_tx(full, stage_bytes<CONFIG>(p));
     const gemm_side lanes = gemm_lane_side<CONFIG>(p, tile), columns = gemm_column_side<CONFIG>(p, tile);
-    load<CONFIG>(shared + CONFIG::OF_A + ring.at * CONFIG::A_BYTES, lanes.rows, CONFIG::SWAPPED ? b_column : a_column, lanes.row,
-                 lanes.matrix, full);
+    load<CONFIG>(shared + CONFIG::OF_A + ring.at * CONFIG::A_BYTES, lanes.rows, CONFIG::SWAPPED ? b_column : a_column,
+                 lanes.row, lanes.matrix, full);
     load<CONFIG>(shared + CONFIG::OF_B + ring.at * CONFIG::B_BYTES, columns.rows, CONFIG::SWAPPED ? a_column : b_column,
                  columns.row + (int32_t)rank * CONFIG::B_ROWS, columns.matrix, full);
     if (CONFIG::BLOCKS > 0) load_scales<CONFIG>(lanes, columns, shared, ring.at, rank, step, full);
 }
 
-template <class CONFIG> __device__ static inline void produce(const bsmi_gemm_parameters &p, uint32_t shared, uint32_t rank)
+template <class CONFIG>
+__device__ static inline void produce(const bsmi_gemm_parameters &p, uint32_t shared, uint32_t rank)
 {
-    gemm_ring<CONFIG::STAGES> ring = { 0, 1 }; /* the phase before the first counts as complete: every stage begins empty */
+    gemm_ring<CONFIG::STAGES> ring = { 0, 1 }; /* the phase before the first counts as complete: every stage begins
+                                                  empty */
     for (gemm_jobs<CONFIG> jobs(p); jobs.more(); jobs.next()) {
         const gemm_job job = jobs.job(p, rank);
         for (int32_t s = 0; s < p.segment_count; s++) { /* one, where K has parts */
             const int32_t end = jobs.parts == 1 ? p.segments[s].blocks : job.first_step + job.steps;
             for (int32_t block = job.first_step; block < end; block++, ring.next())
-                load_stage<CONFIG>(p, shared, ring, job.tile, rank, block, p.segments[s].a_column + block * CONFIG::STEP_COLUMNS,
+                load_stage<CONFIG>(p, shared, ring, job.tile, rank, block,
+                                   p.segments[s].a_column + block * CONFIG::STEP_COLUMNS,
                                    p.segments[s].b_column + block * CONFIG::STEP_COLUMNS);
         }
     }

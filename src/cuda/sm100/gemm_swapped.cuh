@@ -1,5 +1,5 @@
-/* The epilogue of swapped instances: a lane of the accumulator is a column of D, so a thread has one column, CHUNK rows at a time, and a
- * warp stores 32 neighbours of a row.  The formulas are those of cuda/epilogue/gemm_epilogue.cuh. */
+/* The epilogue of swapped instances: a lane of the accumulator is a column of D, so a thread has one column, CHUNK rows
+ * at a time, and a warp stores 32 neighbours of a row.  The formulas are those of cuda/epilogue/gemm_epilogue.cuh. */
 #pragma once
 
 #include "cuda/epilogue/gemm_store.cuh"
@@ -14,7 +14,8 @@ struct gemm_column {
     bool is_stored;
 };
 
-__device__ static inline gemm_column gemm_column_of(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_tile &tile)
+__device__ static inline gemm_column gemm_column_of(const bsmi_gemm_parameters &p, const gemm_finish &finish,
+                                                    const gemm_tile &tile)
 {
     const bsmi_epilogue_parameters &e = p.epilogue;
     gemm_column c = { tile.column + (int32_t)(threadIdx.x % 128), 0, finish.f, -0.0f, false };
@@ -27,11 +28,13 @@ __device__ static inline gemm_column gemm_column_of(const bsmi_gemm_parameters &
 }
 
 /* t = f S + (beta C + bias), with what belongs to the row, which is the same for the whole warp. */
-__device__ static inline float finish_sum(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_column &c,
-                                          const gemm_tile &tile, int32_t row, int32_t exponent, float sum)
+__device__ static inline float finish_sum(const bsmi_gemm_parameters &p, const gemm_finish &finish,
+                                          const gemm_column &c, const gemm_tile &tile, int32_t row, int32_t exponent,
+                                          float sum)
 {
     const bsmi_epilogue_parameters &e = p.epilogue;
-    if (e.a_exponents != nullptr || e.b_exponents != nullptr) sum = times_power_of_two(sum, bsmi_sum_exponent(exponent, c.exponent));
+    if (e.a_exponents != nullptr || e.b_exponents != nullptr)
+        sum = times_power_of_two(sum, bsmi_sum_exponent(exponent, c.exponent));
     if (finish.changes) {
         const bool c_is_fp32 = e.c_element == BSM_FP32;
         float factor = c.factor, addend = c.bias;
@@ -41,18 +44,22 @@ __device__ static inline float finish_sum(const bsmi_gemm_parameters &p, const g
             addend = load_bias(e, (e.grouped ? 0 : tile.matrix * e.bias_batch_pitch) + row);
         if (finish.beta != 0) {
             const unsigned char *of_row = e.c + (e.grouped ? 0 : tile.matrix * e.c_batch_bytes) + row * e.c_row_bytes;
-            addend = fmaf(finish.beta, load_number(of_row + (int64_t)c.column * (c_is_fp32 ? 4 : 2), c_is_fp32, e.c_element == BSM_BF16),
-                          addend);
+            addend =
+                fmaf(finish.beta,
+                     load_number(of_row + (int64_t)c.column * (c_is_fp32 ? 4 : 2), c_is_fp32, e.c_element == BSM_BF16),
+                     addend);
         }
         sum = fmaf(factor, sum, addend);
     }
     return isnan(sum) ? __int_as_float(0x7fc00000) : sum;
 }
 
-/* Finishes the sums of rows that D has, raises amax to their magnitudes, and tells which those are: bit i for sums[i]. */
+/* Finishes the sums of rows that D has, raises amax to their magnitudes, and tells which those are: bit i for
+ * sums[i]. */
 template <class CONFIG>
-__device__ static inline uint32_t finish_column(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_tile &tile,
-                                                const gemm_column &c, int32_t first_row, float (&sums)[CONFIG::SUMS], uint32_t &amax)
+__device__ static inline uint32_t finish_column(const bsmi_gemm_parameters &p, const gemm_finish &finish,
+                                                const gemm_tile &tile, const gemm_column &c, int32_t first_row,
+                                                float (&sums)[CONFIG::SUMS], uint32_t &amax)
 {
     const bsmi_epilogue_parameters &e = p.epilogue;
     uint32_t exists = 0;
@@ -71,21 +78,24 @@ __device__ static inline uint32_t finish_column(const bsmi_gemm_parameters &p, c
 }
 
 template <class CONFIG>
-__device__ static inline void store_column(const bsmi_gemm_parameters &p, const gemm_job &job, const gemm_column &c, int32_t first_row,
-                                           uint32_t exists, const float (&sums)[CONFIG::SUMS])
+__device__ static inline void store_column(const bsmi_gemm_parameters &p, const gemm_job &job, const gemm_column &c,
+                                           int32_t first_row, uint32_t exists, const float (&sums)[CONFIG::SUMS])
 {
     gemm_output output = gemm_output_of(p, job.tile.matrix);
     if (p.spread) output.data += job.part * p.epilogue.sums_part_pitch * 4;
     const int64_t bytes = output.element == BSM_FP32 ? 4 : 2;
 #pragma unroll
     for (int i = 0; i < CONFIG::SUMS; i++)
-        if (exists >> i & 1) store_pair(output.data + (first_row + i) * output.row_bytes + c.column * bytes, output.element, sums[i], 0, true, false);
+        if (exists >> i & 1)
+            store_pair(output.data + (first_row + i) * output.row_bytes + c.column * bytes, output.element, sums[i], 0,
+                       true, false);
 }
 
 /* Eight rows at a time, of which a warp has 32 columns. */
 template <class CONFIG>
-__device__ static inline void quantize_column(const bsmi_gemm_parameters &p, const gemm_tile &tile, const gemm_column &c,
-                                              const gemm_quantizer &quantizer, int32_t first_row, uint32_t exists, const float (&sums)[CONFIG::SUMS])
+__device__ static inline void quantize_column(const bsmi_gemm_parameters &p, const gemm_tile &tile,
+                                              const gemm_column &c, const gemm_quantizer &quantizer, int32_t first_row,
+                                              uint32_t exists, const float (&sums)[CONFIG::SUMS])
 {
 #pragma unroll
     for (int first = 0; first < CONFIG::SUMS; first += 8) {
@@ -98,8 +108,9 @@ __device__ static inline void quantize_column(const bsmi_gemm_parameters &p, con
 
 /* Four warps, each with the 32 lanes that it can reach. */
 template <class CONFIG>
-__device__ static inline void finish_swapped(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_job &job,
-                                             const gemm_quantizer *quantizer, uint32_t accumulator, uint32_t drained, uint32_t &amax)
+__device__ static inline void finish_swapped(const bsmi_gemm_parameters &p, const gemm_finish &finish,
+                                             const gemm_job &job, const gemm_quantizer *quantizer, uint32_t accumulator,
+                                             uint32_t drained, uint32_t &amax)
 {
     const gemm_column column = gemm_column_of(p, finish, job.tile);
     const uint32_t lanes = accumulator + (threadIdx.x % 128 / 32 * 32 << 16);
@@ -115,7 +126,8 @@ __device__ static inline void finish_swapped(const bsmi_gemm_parameters &p, cons
         if (!add_parts<CONFIG>(p, job, chunk, sums)) continue;
         const int32_t row = job.tile.row + chunk * CONFIG::CHUNK;
         const uint32_t exists = finish_column<CONFIG>(p, finish, job.tile, column, row, sums, amax);
-        if (CONFIG::BLOCKS > 0 && quantizes(p)) quantize_column<CONFIG>(p, job.tile, column, *quantizer, row, exists, sums);
+        if (CONFIG::BLOCKS > 0 && quantizes(p))
+            quantize_column<CONFIG>(p, job.tile, column, *quantizer, row, exists, sums);
         else store_column<CONFIG>(p, job, column, row, exists, sums);
     }
 }

@@ -28,7 +28,7 @@ __device__ static inline raw_codes<typename CONFIG::CODES> take_codes(const code
     return read_codes<CONFIG>(reader, shared, place.codes.stage, place.step % CONFIG::CODE_STEPS);
 }
 
-/* Behind a proxy fence of the whole warp: without it, the copy engine overwrites codes of which reads are under way.  The step that ends a
+/* Behind a proxy fence of the whole warp: without it, TMA overwrites codes of which reads are under way.  The step that ends a
  * segment may leave others of the stage unused. */
 template <class CONFIG>
 __device__ static inline void release_codes(const code_reader &reader, const decoder_place<CONFIG> &place, uint32_t shared, uint32_t steps)
