@@ -200,3 +200,31 @@ ABI_OFFSET(bsm_merge_stats, scales, 8)
 ABI_OFFSET(bsm_merge_stats, rounded_scales, 16)
 ABI_OFFSET(bsm_merge_stats, flushed_scales, 24)
 ABI_OFFSET(bsm_merge_stats, worst_error, 32)
+
+/* bsm_writer_files */
+ABI_SIZE(bsm_writer_files, 40)
+ABI_OFFSET(bsm_writer_files, reads, 0)
+ABI_OFFSET(bsm_writer_files, make_folder, 8)
+ABI_OFFSET(bsm_writer_files, create, 16)
+ABI_OFFSET(bsm_writer_files, write, 24)
+ABI_OFFSET(bsm_writer_files, user, 32)
+
+/* bsm_writer_options */
+ABI_SIZE(bsm_writer_options, 40)
+ABI_OFFSET(bsm_writer_options, struct_size, 0)
+ABI_OFFSET(bsm_writer_options, model, 8)
+ABI_OFFSET(bsm_writer_options, metadata, 16)
+ABI_OFFSET(bsm_writer_options, metadata_count, 24)
+ABI_OFFSET(bsm_writer_options, files, 32)
+
+/* bsm_writer_weight */
+ABI_SIZE(bsm_writer_weight, 56)
+ABI_OFFSET(bsm_writer_weight, struct_size, 0)
+ABI_OFFSET(bsm_writer_weight, name, 8)
+ABI_OFFSET(bsm_writer_weight, convention, 16)
+ABI_OFFSET(bsm_writer_weight, format, 20)
+ABI_OFFSET(bsm_writer_weight, batch, 24)
+ABI_OFFSET(bsm_writer_weight, rows, 32)
+ABI_OFFSET(bsm_writer_weight, columns, 40)
+ABI_OFFSET(bsm_writer_weight, tensor_scale, 48)
+ABI_OFFSET(bsm_writer_weight, input_scale, 49)

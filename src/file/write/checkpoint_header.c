@@ -1,11 +1,12 @@
 /* Writing checkpoints: the request checked, the head of either kind, the whole file. */
-#include "file/io/replace.h"
 #include "file/io/json.h"
+#include "file/io/replace.h"
 #include "file/tensors/sort.h"
 #include "file/tensors/tensors.h"
+#include "json_text.h"
+#include "writer.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 void bsmi_sink_put(struct bsmi_sink *sink, const void *bytes, size_t count)
 {
@@ -17,54 +18,26 @@ void bsmi_sink_put(struct bsmi_sink *sink, const void *bytes, size_t count)
 
 static void put_word(struct bsmi_sink *sink, const char *word) { bsmi_sink_put(sink, word, strlen(word)); }
 
-static void put_string(struct bsmi_sink *sink, const char *text)
+static void put_tensor(struct bsmi_json_writer *json, const bsm_tensor *t, int64_t offset)
 {
-    char escape[8];
-    put_word(sink, "\"");
-    for (; *text != '\0'; text++) {
-        const unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\') snprintf(escape, sizeof escape, "\\%c", c);
-        else if (c < 0x20) snprintf(escape, sizeof escape, "\\u%04x", c);
-        else snprintf(escape, sizeof escape, "%c", c);
-        put_word(sink, escape);
-    }
-    put_word(sink, "\"");
+    bsmi_json_open(json, t->name, '{');
+    bsmi_json_text(json, "dtype", bsm_tensor_type_name((int)t->type));
+    bsmi_json_open(json, "shape", '[');
+    for (int i = 0; i < t->rank; i++) bsmi_json_integer(json, NULL, t->shape[i]);
+    bsmi_json_close(json, ']');
+    bsmi_json_open(json, "data_offsets", '[');
+    bsmi_json_integer(json, NULL, offset);
+    bsmi_json_integer(json, NULL, offset + t->bytes);
+    bsmi_json_close(json, ']');
+    bsmi_json_close(json, '}');
 }
 
-static void put_whole(struct bsmi_sink *sink, int64_t number)
+static void put_metadata(struct bsmi_json_writer *json, const struct bsmi_header_request *request)
 {
-    char text[24];
-    snprintf(text, sizeof text, "%" PRId64, number);
-    put_word(sink, text);
-}
-
-static void put_tensor(struct bsmi_sink *sink, const bsm_tensor *t, int64_t offset)
-{
-    put_string(sink, t->name);
-    put_word(sink, ":{\"dtype\":\"");
-    put_word(sink, bsm_tensor_type_name((int)t->type));
-    put_word(sink, "\",\"shape\":[");
-    for (int i = 0; i < t->rank; i++) {
-        if (i > 0) put_word(sink, ",");
-        put_whole(sink, t->shape[i]);
-    }
-    put_word(sink, "],\"data_offsets\":[");
-    put_whole(sink, offset);
-    put_word(sink, ",");
-    put_whole(sink, offset + t->bytes);
-    put_word(sink, "]}");
-}
-
-static void put_metadata(struct bsmi_sink *sink, const struct bsmi_header_request *request)
-{
-    put_word(sink, "\"__metadata__\":{");
-    for (int64_t i = 0; i < request->metadata_count; i++) {
-        if (i > 0) put_word(sink, ",");
-        put_string(sink, request->metadata[i].key);
-        put_word(sink, ":");
-        put_string(sink, request->metadata[i].value);
-    }
-    put_word(sink, "}");
+    bsmi_json_open(json, "__metadata__", '{');
+    for (int64_t i = 0; i < request->metadata_count; i++)
+        bsmi_json_text(json, request->metadata[i].key, request->metadata[i].value);
+    bsmi_json_close(json, '}');
 }
 
 /* The length is written over once the header is there; blanks bring the data to a multiple of 8 bytes. */
@@ -72,15 +45,15 @@ void bsmi_safetensors_header(const struct bsmi_header_request *request, struct b
 {
     unsigned char length[8] = { 0 };
     int64_t offset = 0;
+    struct bsmi_json_writer json = { .sink = sink };
     bsmi_sink_put(sink, length, sizeof length);
-    put_word(sink, "{");
-    if (request->metadata_count > 0) put_metadata(sink, request);
+    bsmi_json_open(&json, NULL, '{');
+    if (request->metadata_count > 0) put_metadata(&json, request);
     for (int64_t i = 0; i < request->count; i++) {
-        if (i > 0 || request->metadata_count > 0) put_word(sink, ",");
-        put_tensor(sink, &request->tensors[i], offset);
+        put_tensor(&json, &request->tensors[i], offset);
         offset += request->tensors[i].bytes;
     }
-    put_word(sink, "}");
+    bsmi_json_close(&json, '}');
     while (sink->used % 8 != 0) put_word(sink, " ");
     for (int i = 0; i < 8; i++) length[i] = (unsigned char)((uint64_t)(sink->used - 8) >> 8 * i);
     if (sink->room >= sizeof length) memcpy(sink->into, length, sizeof length);
@@ -152,13 +125,10 @@ static bsm_status check_type(bsm_checkpoint_kind kind, const bsm_tensor *t, stru
     return BSM_OK;
 }
 
-/* Reads one tensor of the caller's into *t, and its size into t->bytes. */
-static bsm_status read_tensor(bsm_checkpoint_kind kind, const bsm_tensor *given, bsm_tensor *t)
+bsm_status bsmi_tensor_check(bsm_checkpoint_kind kind, bsm_tensor *t)
 {
     struct bsmi_tensor_block block;
     int64_t bytes;
-    bsm_status status = bsmi_read_struct("tensors[]", given, t, sizeof *t);
-    if (status != BSM_OK) return status;
     if (t->name == NULL || t->name[0] == '\0')
         return bsmi_fail(BSM_EINVAL, "a tensor's name is %s", t->name == NULL ? "NULL" : "empty");
     if (kind == BSM_CHECKPOINT_SAFETENSORS && strcmp(t->name, "__metadata__") == 0)
@@ -169,7 +139,7 @@ static bsm_status read_tensor(bsm_checkpoint_kind kind, const bsm_tensor *given,
     for (int i = 0; i < t->rank; i++)
         if (t->shape[i] < 0)
             return bsmi_fail(BSM_EINVAL, "tensor %.200s: shape[%d]=%" PRId64 " is negative", t->name, i, t->shape[i]);
-    status = check_type(kind, t, &block);
+    bsm_status status = check_type(kind, t, &block);
     if (status == BSM_OK)
         status = bsmi_tensor_bytes(BSM_EINVAL, t->name, t->rank, t->shape, block, kind == BSM_CHECKPOINT_GGUF, &bytes);
     if (status != BSM_OK) return status;
@@ -178,6 +148,13 @@ static bsm_status read_tensor(bsm_checkpoint_kind kind, const bsm_tensor *given,
                          bytes);
     t->bytes = bytes;
     return BSM_OK;
+}
+
+/* Reads one tensor of the caller's into *t, and its size into t->bytes. */
+static bsm_status read_tensor(bsm_checkpoint_kind kind, const bsm_tensor *given, bsm_tensor *t)
+{
+    const bsm_status status = bsmi_read_struct("tensors[]", given, t, sizeof *t);
+    return status == BSM_OK ? bsmi_tensor_check(kind, t) : status;
 }
 
 /* Where tensors will lie: sums that fit, and numbers that are aligned. */
