@@ -42,8 +42,8 @@ int rewrite_start(struct cli *cli, const char *input, const char *output, bool (
                   struct rewrite *rewrite)
 {
     *rewrite = (struct rewrite){ .checkpoint = NULL };
-    checkpoint_writer_start(&rewrite->writer, output);
-    int result = weights_open(cli, input, &rewrite->checkpoint);
+    int result = writer_start(cli, &rewrite->writer, output, input);
+    if (result == CLI_DONE) result = weights_open(cli, input, &rewrite->checkpoint);
     if (result != CLI_DONE) return result;
     const int64_t count = bsm_checkpoint_tensor_count(rewrite->checkpoint);
     bool *taken = cli_memory(cli, count, sizeof *taken);
@@ -59,29 +59,31 @@ int rewrite_wants_work(struct cli *cli, const char *input, const struct rewrite 
     return cli_bad_input(cli, "%s: has no quantized weight to work on", input);
 }
 
-void rewrite_announce_others(const struct cli *cli, struct rewrite *rewrite)
+int rewrite_begin(struct rewrite *rewrite)
 {
-    for (int64_t i = 0; i < rewrite->count; i++) {
+    int result = CLI_DONE;
+    for (int64_t i = 0; result == CLI_DONE && i < rewrite->count; i++) {
         struct rewrite_item *item = &rewrite->items[i];
         const bsm_tensor tensor = weights_tensor(rewrite->checkpoint, item->tensor);
-        if (!item->is_weight && !item->is_done) item->number = checkpoint_writer_add(cli, &rewrite->writer, &tensor);
+        if (!item->is_weight && !item->is_done) result = writer_add_tensor(&rewrite->writer, &tensor, &item->number);
     }
+    return result == CLI_DONE ? writer_check(&rewrite->writer, bsm_writer_begin(rewrite->writer.writer)) : result;
 }
 
-int rewrite_put_others(struct cli *cli, struct rewrite *rewrite)
+int rewrite_finish(struct rewrite *rewrite)
 {
     int result = CLI_DONE;
     for (int64_t i = 0; result == CLI_DONE && i < rewrite->count; i++) {
         const struct rewrite_item *item = &rewrite->items[i];
         const bsm_tensor tensor = weights_tensor(rewrite->checkpoint, item->tensor);
-        if (!item->is_weight && !item->is_done) result = checkpoint_writer_put(cli, &rewrite->writer, item->number, tensor.data, tensor.bytes);
+        if (!item->is_weight && !item->is_done) result = writer_put_tensor(&rewrite->writer, item->number, &tensor);
     }
-    return result;
+    return result == CLI_DONE ? writer_finish(&rewrite->writer) : result;
 }
 
 void rewrite_end(struct rewrite *rewrite)
 {
     free(rewrite->items);
-    checkpoint_writer_free(&rewrite->writer);
+    writer_end(&rewrite->writer);
     bsm_checkpoint_close(rewrite->checkpoint);
 }

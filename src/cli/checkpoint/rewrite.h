@@ -2,7 +2,7 @@
 #ifndef CLI_REWRITE_H
 #define CLI_REWRITE_H
 
-#include "checkpoint_writer.h"
+#include "writer.h"
 
 struct rewrite_item {
     int64_t tensor; /* of the codes, or of what is passed on */
@@ -14,21 +14,22 @@ struct rewrite_item {
 
 struct rewrite {
     bsm_checkpoint *checkpoint;
-    struct checkpoint_writer writer;
+    struct writer writer;
     struct rewrite_item *items;
     int64_t count, weights;
 };
 
-/* Opens the input and sorts its tensors: quantized weights that `takes` wants (their scales belong to them), and others.  Returns CLI_DONE, or prints and returns CLI_BAD_INPUT. */
+/* Opens the input and sorts its tensors: quantized weights that `takes` wants (their scales belong to them), and others.
+ * Returns CLI_DONE, or prints and returns CLI_BAD_INPUT; rewrite_end is to be called in any case. */
 int rewrite_start(struct cli *cli, const char *input, const char *output, bool (*takes)(const bsm_weight *weight),
                   struct rewrite *rewrite);
 
 /* Fails where there is nothing to work on: no such weight, and nothing else. */
 int rewrite_wants_work(struct cli *cli, const char *input, const struct rewrite *rewrite, int64_t else_to_do);
 
-/* Announces what is passed on; and writes it. */
-void rewrite_announce_others(const struct cli *cli, struct rewrite *rewrite);
-int rewrite_put_others(struct cli *cli, struct rewrite *rewrite);
+/* Announces what is passed on and begins the file; writes it, and ends the checkpoint. */
+int rewrite_begin(struct rewrite *rewrite);
+int rewrite_finish(struct rewrite *rewrite);
 
 void rewrite_end(struct rewrite *rewrite);
 

@@ -2,7 +2,6 @@
 #include "cli/matrices/matrices.h"
 #include "cli/checkpoint/merge_scales.h"
 #include "cli/checkpoint/rewrite.h"
-#include "cli/checkpoint/weight_store.h"
 #include "cli/checkpoint/weights.h"
 #include "cli/checkpoint/written.h"
 
@@ -37,8 +36,8 @@ static const struct cli_option options[] = {
 
 /* A weight and where it goes. */
 struct moved {
-    struct weight_store store;
-    int64_t input_scale;
+    bsm_matrix matrix; /* how its bytes are to lie */
+    int64_t number;    /* at the writer */
 };
 
 struct job {
@@ -71,27 +70,16 @@ static bool input_scale_divides(bsm_convention convention, bsm_format format)
     return convention == BSM_CONVENTION_COMPRESSED_TENSORS && format == BSM_NVFP4;
 }
 
-static int64_t announce_input_scale(const struct cli *cli, struct job *job, const bsm_weight *w)
-{
-    char name[4096 + 32];
-    const bool scalar = job->convention == BSM_CONVENTION_MODELOPT;
-    const char *ending =
-        input_scale_divides(job->convention, w->matrix.format) ? ".input_global_scale" : ".input_scale";
-    const bsm_tensor t = { .name = name, .type = BSM_TENSOR_F32, .rank = scalar ? 0 : 1, .shape = { 1 }, .bytes = 4 };
-    snprintf(name, sizeof name, "%s%s", rewrite_name_of(w).text, ending);
-    return checkpoint_writer_add(cli, &job->rewrite.writer, &t);
-}
-
-static int put_input_scale(struct cli *cli, struct job *job, const bsm_weight *w, int64_t number)
+/* The scale of a weight's input as it is used on the other side. */
+static int read_input_scale(struct cli *cli, struct job *job, const bsm_weight *w, float *value)
 {
     const bsm_tensor t = weights_tensor(job->rewrite.checkpoint, w->input_scale);
-    float value;
-    if (t.type != BSM_TENSOR_F32 || t.bytes != (int64_t)sizeof value)
+    if (t.type != BSM_TENSOR_F32 || t.bytes != (int64_t)sizeof *value)
         return cli_bad_input(cli, "%s: one fp32 number is wanted", t.name);
-    memcpy(&value, t.data, sizeof value);
-    value = turned(job, value, input_scale_divides(w->convention, w->matrix.format),
-                   input_scale_divides(job->convention, w->matrix.format));
-    return checkpoint_writer_put(cli, &job->rewrite.writer, number, &value, (int64_t)sizeof value);
+    memcpy(value, t.data, sizeof *value);
+    *value = turned(job, *value, input_scale_divides(w->convention, w->matrix.format),
+                    input_scale_divides(job->convention, w->matrix.format));
+    return CLI_DONE;
 }
 
 /* Codes ------------------------------------------------------------------------------------------------------------ */
@@ -220,32 +208,38 @@ static int repack(struct cli *cli, struct job *job, int64_t i, bsm_matrix *to, s
 
 /* Weights ---------------------------------------------------------------------------------------------------------- */
 
-static int announce(struct cli *cli, struct job *job, int64_t i)
+static int announce(struct job *job, int64_t i)
 {
     const bsm_weight *w = &job->rewrite.items[i].weight;
     const bsm_matrix *m = &w->matrix;
+    const struct rewrite_name name = rewrite_name_of(w);
+    struct writer *writer = &job->rewrite.writer;
+    const bsm_writer_weight weight = {
+        .struct_size = sizeof weight, .name = name.text, .convention = job->convention, .format = m->format,
+        .batch = m->batch, .rows = m->rows, .columns = m->columns, .tensor_scale = m->tensor_scale != NULL,
+        .input_scale = w->input_scale >= 0
+    };
     struct moved *moved = &job->moved[i];
-    moved->input_scale = -1;
-    if (w->input_scale >= 0) moved->input_scale = announce_input_scale(cli, job, w);
-    return weight_store_add(cli, &job->rewrite.writer, rewrite_name_of(w).text, job->convention, m->format, m->batch,
-                            m->rows, m->columns, m->tensor_scale != NULL, &moved->store);
+    return writer_check(writer, bsm_writer_add_weight(writer->writer, &weight, &moved->number, &moved->matrix));
 }
 
 static int move(struct cli *cli, struct job *job, int64_t i)
 {
     const bsm_weight *w = &job->rewrite.items[i].weight;
-    const struct moved *moved = &job->moved[i];
-    bsm_matrix to = moved->store.matrix;
+    struct writer *writer = &job->rewrite.writer;
+    bsm_matrix to = job->moved[i].matrix;
     struct repacked repacked;
-    float tensor_scale = w->matrix.tensor_scale != NULL ? *w->matrix.tensor_scale : 1;
+    float tensor_scale = w->matrix.tensor_scale != NULL ? *w->matrix.tensor_scale : 1, input_scale = 1;
     int result = repack(cli, job, i, &to, &repacked, &tensor_scale);
     if (result == CLI_DONE && w->matrix.tensor_scale != NULL) {
         tensor_scale = turned(job, tensor_scale, w->matrix.tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES,
                               to.tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES);
         to.tensor_scale = &tensor_scale;
     }
-    if (result == CLI_DONE) result = weight_store_put(cli, &job->rewrite.writer, &moved->store, &to);
-    if (result == CLI_DONE && moved->input_scale >= 0) result = put_input_scale(cli, job, w, moved->input_scale);
+    if (result == CLI_DONE && w->input_scale >= 0) result = read_input_scale(cli, job, w, &input_scale);
+    if (result == CLI_DONE)
+        result = writer_check(writer, bsm_writer_put_weight(writer->writer, job->moved[i].number, &to,
+                                                            w->input_scale >= 0 ? &input_scale : NULL));
     repacked_free(&repacked);
     return result;
 }
@@ -280,9 +274,8 @@ static void report(const struct cli *cli, const struct job *job)
 {
     const struct rewrite *r = &job->rewrite;
     if (!cli->json) {
-        printf("%s: %" PRId64 " weights as %s writes them, %" PRId64 " tensors passed on\n%" PRId64 " bytes\n",
-               r->writer.path, r->weights, bsm_convention_name((int)job->convention), r->count - r->weights,
-               checkpoint_writer_bytes(&r->writer));
+        printf("%s: %" PRId64 " weights as %s writes them, %" PRId64 " tensors passed on\n%" PRId64 " bytes\n", bsm_writer_path(r->writer.writer),
+               r->weights, bsm_convention_name((int)job->convention), r->count - r->weights, bsm_writer_bytes(r->writer.writer));
         if (job->inverted > 0)
             printf("%" PRId64 " tensor scales became reciprocals that fp32 rounds, by at most 2^-24 of them\n",
                    job->inverted);
@@ -292,12 +285,12 @@ static void report(const struct cli *cli, const struct job *job)
     }
     struct cli_json json = cli_json_to(stdout);
     cli_json_object(&json, NULL);
-    cli_json_text(&json, "output", r->writer.path);
+    cli_json_text(&json, "output", bsm_writer_path(r->writer.writer));
     cli_json_text(&json, "convention", bsm_convention_name((int)job->convention));
     cli_json_integer(&json, "weights", r->weights);
     cli_json_integer(&json, "passed_on", r->count - r->weights);
     cli_json_integer(&json, "rounded_reciprocals", job->inverted);
-    cli_json_integer(&json, "bytes", checkpoint_writer_bytes(&r->writer));
+    cli_json_integer(&json, "bytes", bsm_writer_bytes(r->writer.writer));
     report_merge_json(&json, job);
     written_print_json(&json, &job->written);
     cli_json_end(&json);
@@ -320,38 +313,20 @@ static bool all_have_input_scales(const struct rewrite *rewrite)
     return true;
 }
 
-/* A folder also gets the configuration, with the modules that were no weights here. */
-static int finish(struct cli *cli, struct job *job, const struct settings *s)
-{
-    const struct rewrite *r = &job->rewrite;
-    struct quantization q = { .convention = job->convention, .format = common_format(r),
-                              .input_scales = all_have_input_scales(r) };
-    q.left = cli_memory(cli, r->count, sizeof *q.left);
-    for (int64_t i = 0; i < r->count; i++)
-        if (r->items[i].is_weight) q.head = q.head || strcmp(rewrite_name_of(&r->items[i].weight).text, "lm_head") == 0;
-        else if (weights_is_module(r->checkpoint, r->items[i].tensor))
-            q.left[q.left_count++] =
-                cli_without_ending(cli, weights_tensor(r->checkpoint, r->items[i].tensor).name, ".weight");
-    job->written = (struct written){ .input = s->input, .output = s->output, .kind = r->writer.kind,
-                                     .quantization = q };
-    return written_finish(cli, &job->written);
-}
-
 static int convert(struct cli *cli, struct job *job, const struct settings *s)
 {
-    const bsm_metadata metadata[] = { { "format", "pt" } };
     struct rewrite *r = &job->rewrite;
     int result = CLI_DONE;
     job->moved = cli_memory(cli, r->count, sizeof *job->moved);
     for (int64_t i = 0; result == CLI_DONE && i < r->count; i++)
-        if (r->items[i].is_weight) result = announce(cli, job, i);
-    if (result != CLI_DONE) return result;
-    rewrite_announce_others(cli, r);
-    result = checkpoint_writer_open(cli, &r->writer, metadata, r->writer.kind == BSM_CHECKPOINT_SAFETENSORS ? 1 : 0);
+        if (r->items[i].is_weight) result = announce(job, i);
+    if (result == CLI_DONE) result = rewrite_begin(r);
     for (int64_t i = 0; result == CLI_DONE && i < r->count; i++)
         if (r->items[i].is_weight) result = move(cli, job, i);
-    if (result == CLI_DONE) result = rewrite_put_others(cli, r);
-    if (result == CLI_DONE) result = finish(cli, job, s);
+    if (result == CLI_DONE) result = rewrite_finish(r);
+    job->written = (struct written){ .writer = &r->writer, .input = s->input, .convention = job->convention };
+    job->written.format = common_format(r);
+    job->written.input_scales = all_have_input_scales(r);
     if (result == CLI_DONE) report(cli, job);
     return result;
 }
@@ -384,7 +359,6 @@ static int run(struct cli *cli, const void *given)
     if (result == CLI_DONE) find_merge(cli, &job, rules);
     if (result == CLI_DONE) result = convert(cli, &job, s);
     merge_scales_free(&job.merge);
-    written_free(&job.written);
     free(job.moved);
     rewrite_end(&job.rewrite);
     return result;

@@ -27,7 +27,7 @@ static int64_t matrix_bytes(const bsm_matrix *m, bsm_real type)
 }
 
 /* X.weight, with the batch in front where there is one; experts of gpt-oss as transformers and openai call them, X. */
-static void announce(const struct cli *cli, struct rewrite *rewrite, struct rewrite_item *item, bsm_real type)
+static int announce(struct rewrite *rewrite, struct rewrite_item *item, bsm_real type)
 {
     char name[4096 + 8];
     const bsm_matrix *m = &item->weight.matrix;
@@ -35,7 +35,8 @@ static void announce(const struct cli *cli, struct rewrite *rewrite, struct rewr
     const bool experts =
         item->weight.convention == BSM_CONVENTION_GPT_OSS && weights_tensor(rewrite->checkpoint, item->tensor).rank == 4;
     const bool batched = experts || m->batch > 1;
-    bsm_tensor t = { .name = name,
+    bsm_tensor t = { .struct_size = sizeof t,
+                     .name = name,
                      .type = tensor_type(type),
                      .gguf_type = -1,
                      .rank = batched ? 3 : 2,
@@ -44,7 +45,7 @@ static void announce(const struct cli *cli, struct rewrite *rewrite, struct rewr
     if (batched) t.shape[0] = m->batch;
     t.shape[t.rank - 2] = transposed ? m->columns : m->rows;
     t.shape[t.rank - 1] = transposed ? m->rows : m->columns;
-    item->number = checkpoint_writer_add(cli, &rewrite->writer, &t);
+    return writer_add_tensor(&rewrite->writer, &t, &item->number);
 }
 
 /* Every tile straight to its place: each number is rounded once, from the exact value to `type`. */
@@ -74,53 +75,69 @@ static int dequantize_weight(struct cli *cli, struct rewrite *rewrite, const str
     int result = CLI_DONE;
     for (int64_t b = 0; result == CLI_DONE && b < (m->batch > 1 ? m->batch : 1); b++) {
         result = dequantize_matrix(cli, &item->weight, b, type, transposed, numbers);
-        if (result == CLI_DONE) result = checkpoint_writer_put_part(cli, &rewrite->writer, item->number, b * bytes, numbers, bytes);
+        if (result == CLI_DONE)
+            result = writer_check(&rewrite->writer, bsm_writer_put(rewrite->writer.writer, item->number, numbers, bytes));
     }
     free(numbers);
     return result;
 }
 
-/* Tensors of GGUF's other types that are read: under their own names and shapes. */
-static int64_t announce_blocks(const struct cli *cli, struct rewrite *rewrite, bsm_real type)
+/* A tensor of GGUF's other types that are read, as numbers: under its own name and shape. */
+static bsm_tensor numbers_of(const bsm_tensor *blocks, bsm_real type)
 {
-    int64_t count = 0;
-    for (int64_t i = 0; i < rewrite->count; i++) {
+    bsm_tensor t = *blocks;
+    t.type = tensor_type(type);
+    t.gguf_type = -1;
+    t.bytes = (int64_t)bsm_real_bytes((int)type);
+    for (int i = 0; i < t.rank; i++) t.bytes *= t.shape[i];
+    return t;
+}
+
+static int announce_blocks(struct rewrite *rewrite, bsm_real type, int64_t *count)
+{
+    int result = CLI_DONE;
+    *count = 0;
+    for (int64_t i = 0; result == CLI_DONE && i < rewrite->count; i++) {
         struct rewrite_item *item = &rewrite->items[i];
-        bsm_tensor t = weights_tensor(rewrite->checkpoint, item->tensor);
-        if (item->is_weight || !gguf_blocks_are_read(&t)) continue;
-        t.type = tensor_type(type);
-        t.gguf_type = -1;
-        t.bytes = (int64_t)bsm_real_bytes((int)type);
-        for (int j = 0; j < t.rank; j++) t.bytes *= t.shape[j];
+        const bsm_tensor blocks = weights_tensor(rewrite->checkpoint, item->tensor), t = numbers_of(&blocks, type);
+        if (item->is_weight || !gguf_blocks_are_read(&blocks)) continue;
         item->is_done = true;
-        item->number = checkpoint_writer_add(cli, &rewrite->writer, &t);
-        count++;
+        result = writer_add_tensor(&rewrite->writer, &t, &item->number);
+        ++*count;
     }
-    return count;
+    return result;
 }
 
 static int dequantize_blocks(struct cli *cli, struct rewrite *rewrite, const struct rewrite_item *item, bsm_real type)
 {
-    const bsm_tensor t = weights_tensor(rewrite->checkpoint, item->tensor);
-    const int64_t bytes = rewrite->writer.tensors[item->number].bytes;
-    void *numbers = cli_memory(cli, bytes, 1);
-    const bsm_status status = gguf_blocks_values(cli, &t, type, numbers);
-    const int result = status == BSM_OK ? checkpoint_writer_put(cli, &rewrite->writer, item->number, numbers, bytes)
-                                        : cli_library_failed(cli, t.name, status);
+    const bsm_tensor blocks = weights_tensor(rewrite->checkpoint, item->tensor);
+    bsm_tensor t = numbers_of(&blocks, type);
+    void *numbers = cli_memory(cli, t.bytes, 1);
+    const bsm_status status = gguf_blocks_values(cli, &blocks, type, numbers);
+    t.data = numbers;
+    const int result =
+        status == BSM_OK ? writer_put_tensor(&rewrite->writer, item->number, &t) : cli_library_failed(cli, t.name, status);
     free(numbers);
     return result;
 }
 
+static int64_t written_bytes(const struct rewrite *rewrite, const struct rewrite_item *item, bsm_real type)
+{
+    const bsm_tensor blocks = weights_tensor(rewrite->checkpoint, item->tensor);
+    return item->is_done ? numbers_of(&blocks, type).bytes
+                         : weights_numbers(&item->weight) * (int64_t)bsm_real_bytes((int)type);
+}
+
 static int dequantize_all(struct cli *cli, struct rewrite *rewrite, bsm_real type)
 {
-    struct progress progress = progress_start(checkpoint_writer_bytes(&rewrite->writer));
+    struct progress progress = progress_start(bsm_writer_bytes(rewrite->writer.writer));
     int result = CLI_DONE;
     for (int64_t i = 0; result == CLI_DONE && i < rewrite->count; i++) {
         const struct rewrite_item *item = &rewrite->items[i];
         if (!item->is_weight && !item->is_done) continue;
         progress_show(&progress, weights_tensor(rewrite->checkpoint, item->tensor).name);
         result = item->is_done ? dequantize_blocks(cli, rewrite, item, type) : dequantize_weight(cli, rewrite, item, type);
-        progress_add(&progress, rewrite->writer.tensors[item->number].bytes);
+        progress_add(&progress, written_bytes(rewrite, item, type));
     }
     progress_end(&progress);
     return result;
@@ -128,16 +145,16 @@ static int dequantize_all(struct cli *cli, struct rewrite *rewrite, bsm_real typ
 
 static void report(const struct cli *cli, const struct rewrite *rewrite, const struct written *written, bsm_real type)
 {
-    const int64_t bytes = checkpoint_writer_bytes(&rewrite->writer);
+    const int64_t bytes = bsm_writer_bytes(rewrite->writer.writer);
     if (!cli->json) {
-        printf("%s: %" PRId64 " weights as %s, %" PRId64 " tensors passed on, %" PRId64 " bytes\n", rewrite->writer.path,
+        printf("%s: %" PRId64 " weights as %s, %" PRId64 " tensors passed on, %" PRId64 " bytes\n", bsm_writer_path(rewrite->writer.writer),
                rewrite->weights, bsm_real_name((int)type), rewrite->count - rewrite->weights, bytes);
         written_print(written);
         return;
     }
     struct cli_json json = cli_json_to(stdout);
     cli_json_object(&json, NULL);
-    cli_json_text(&json, "output", rewrite->writer.path);
+    cli_json_text(&json, "output", bsm_writer_path(rewrite->writer.writer));
     cli_json_text(&json, "type", bsm_real_name((int)type));
     cli_json_integer(&json, "weights", rewrite->weights);
     cli_json_integer(&json, "passed_on", rewrite->count - rewrite->weights);
@@ -146,26 +163,27 @@ static void report(const struct cli *cli, const struct rewrite *rewrite, const s
     cli_json_end(&json);
 }
 
+static int announce_all(struct cli *cli, const char *input, struct rewrite *rewrite, bsm_real type)
+{
+    int64_t blocks = 0;
+    int result = CLI_DONE;
+    for (int64_t i = 0; result == CLI_DONE && i < rewrite->count; i++)
+        if (rewrite->items[i].is_weight) result = announce(rewrite, &rewrite->items[i], type);
+    if (result == CLI_DONE) result = announce_blocks(rewrite, type, &blocks);
+    if (result == CLI_DONE) result = rewrite_wants_work(cli, input, rewrite, blocks);
+    rewrite->weights += blocks;
+    return result == CLI_DONE ? rewrite_begin(rewrite) : result;
+}
+
 int dequantize_checkpoint(struct cli *cli, const char *input, const char *output, bsm_real type)
 {
-    const bsm_metadata metadata[] = { { "format", "pt" } };
     struct rewrite rewrite;
     int result = rewrite_start(cli, input, output, takes_all, &rewrite);
-    for (int64_t i = 0; result == CLI_DONE && i < rewrite.count; i++)
-        if (rewrite.items[i].is_weight) announce(cli, &rewrite, &rewrite.items[i], type);
-    const int64_t blocks = result == CLI_DONE ? announce_blocks(cli, &rewrite, type) : 0;
-    if (result == CLI_DONE) result = rewrite_wants_work(cli, input, &rewrite, blocks);
-    rewrite.weights += blocks;
-    if (result == CLI_DONE) {
-        rewrite_announce_others(cli, &rewrite);
-        result = checkpoint_writer_open(cli, &rewrite.writer, metadata, rewrite.writer.kind == BSM_CHECKPOINT_SAFETENSORS ? 1 : 0);
-    }
+    if (result == CLI_DONE) result = announce_all(cli, input, &rewrite, type);
     if (result == CLI_DONE) result = dequantize_all(cli, &rewrite, type);
-    if (result == CLI_DONE) result = rewrite_put_others(cli, &rewrite);
-    struct written written = { .input = input, .output = output, .kind = rewrite.writer.kind };
-    if (result == CLI_DONE) result = written_finish(cli, &written);
+    if (result == CLI_DONE) result = rewrite_finish(&rewrite);
+    const struct written written = { .writer = &rewrite.writer, .input = input };
     if (result == CLI_DONE) report(cli, &rewrite, &written, type);
-    written_free(&written);
     rewrite_end(&rewrite);
     return result;
 }

@@ -2,13 +2,11 @@
  *
  * One weight after the other is quantized from the mapped file and written to its place: memory is that of the largest one. */
 #include "quantize_checkpoint.h"
-#include "cli/checkpoint/checkpoint_writer.h"
 #include "cli/checkpoint/fused.h"
 #include "cli/matrices/operand.h"
 #include "cli/io/progress.h"
 #include "cli/matrices/silent.h"
 #include "cli/checkpoint/shared_scale.h"
-#include "cli/checkpoint/weight_store.h"
 #include "cli/checkpoint/weights.h"
 #include "cli/checkpoint/written.h"
 
@@ -27,9 +25,9 @@ struct item {
     char *name;     /* of the weight; NULL: passed on */
     bsm_real_matrix real;
     bsm_weight weight; /* tile_rows above 0: real has no data, the numbers are this one's */
-    struct weight_store store;
+    bsm_matrix matrix;  /* how its codes are to lie; no pointers */
+    int64_t number;     /* at the writer */
     float shared_scale; /* the tensor scale of its group; 0: its own */
-    int64_t passed_on;  /* number at the writer */
     double snr_db;
     int64_t flushed_blocks, saturated_elements, nan_blocks;
 };
@@ -38,7 +36,7 @@ struct job {
     const struct checkpoint_request *request;
     bsm_checkpoint *checkpoint; /* NULL: the one matrix */
     bsm_convention convention;
-    struct checkpoint_writer writer;
+    struct writer writer;
     struct fused shared;
     struct written written;
     struct item *items;
@@ -150,51 +148,61 @@ static bool has_tensor_scale(const struct checkpoint_request *request)
 
 static int64_t batch_of(const struct item *item) { return item->real.batch > 1 ? item->real.batch : 1; }
 
-static int announce(struct cli *cli, struct job *job, struct item *item)
+static int announce(struct job *job, struct item *item)
 {
-    const bsm_format format = job->request->format;
-    if (item->name != NULL) {
-        job->weights++;
-        return weight_store_add(cli, &job->writer, item->name, job->convention, format, batch_of(item), item->real.rows,
-                                item->real.columns, has_tensor_scale(job->request), &item->store);
+    struct writer *w = &job->writer;
+    if (item->name == NULL) {
+        const bsm_tensor tensor = weights_tensor(job->checkpoint, item->tensor);
+        return writer_add_tensor(w, &tensor, &item->number);
     }
-    const bsm_tensor tensor = weights_tensor(job->checkpoint, item->tensor);
-    item->passed_on = checkpoint_writer_add(cli, &job->writer, &tensor);
-    return CLI_DONE;
+    const bsm_writer_weight weight = {
+        .struct_size = sizeof weight, .name = item->name, .convention = job->convention, .format = job->request->format,
+        .batch = batch_of(item), .rows = item->real.rows, .columns = item->real.columns,
+        .tensor_scale = has_tensor_scale(job->request)
+    };
+    job->weights++;
+    return writer_check(w, bsm_writer_add_weight(w->writer, &weight, &item->number, &item->matrix));
 }
 
 /* Doing ------------------------------------------------------------------------------------------------------------------- */
 
-static int quantize_numbers(struct cli *cli, struct job *job, struct item *item)
+static void keep_statistics(struct job *job, struct item *item, const bsm_quantize_options *how,
+                            const bsm_quantize_stats *stats)
 {
-    bsm_quantize_stats *stats = cli_memory(cli, 1, sizeof *stats);
-    bsm_quantize_options how = job->request->how;
-    bsm_matrix matrix = item->store.matrix;
-    float tensor_scale = 1;
-    int64_t data_bytes = 0, scale_bytes = 0;
-    bsm_matrix_data_bytes(&matrix, &data_bytes);
-    bsm_matrix_scale_bytes(&matrix, &scale_bytes);
-    matrix.data = cli_memory(cli, data_bytes, 1);
-    matrix.scales = scale_bytes > 0 ? cli_memory(cli, scale_bytes, 1) : matrix.packing == BSM_PACKING_GGUF ? matrix.data : NULL;
-    how.struct_size = sizeof how;
-    stats->struct_size = sizeof *stats;
-    if (has_tensor_scale(job->request)) matrix.tensor_scale = &tensor_scale, how.tensor_scale = BSM_TENSOR_SCALE_COMPUTED;
-    if (item->shared_scale > 0) tensor_scale = item->shared_scale, how.tensor_scale = BSM_TENSOR_SCALE_GIVEN;
-    const bsm_status status = bsm_quantize(cli->context, &item->real, &how, &matrix, stats);
-    const int result =
-        status == BSM_OK ? weight_store_put(cli, &job->writer, &item->store, &matrix) : cli_library_failed(cli, item->name, status);
-    const struct silent found = silent_quantized(&item->real, &how, stats);
+    const struct silent found = silent_quantized(&item->real, how, stats);
     silent_add(&job->silent, item->name, &found);
     item->snr_db = stats->snr_db;
     item->flushed_blocks = stats->flushed_blocks;
     item->saturated_elements = stats->saturated_elements;
     item->nan_blocks = stats->nan_blocks;
-    if (weights_changed(stats->signal, stats->noise)) {
-        job->changed++;
-        job->signal += stats->signal;
-        job->noise += stats->noise;
-    }
-    if (scale_bytes > 0) free(matrix.scales);
+    if (!weights_changed(stats->signal, stats->noise)) return;
+    job->changed++;
+    job->signal += stats->signal;
+    job->noise += stats->noise;
+}
+
+static int quantize_numbers(struct cli *cli, struct job *job, struct item *item)
+{
+    bsm_quantize_stats *stats = cli_memory(cli, 1, sizeof *stats);
+    bsm_quantize_options how = job->request->how;
+    bsm_matrix matrix = item->matrix;
+    float tensor_scale = 1;
+    int64_t data_bytes = 0, scale_bytes = 0;
+    bsm_matrix_data_bytes(&matrix, &data_bytes);
+    bsm_matrix_scale_bytes(&matrix, &scale_bytes);
+    matrix.data = cli_memory(cli, data_bytes, 1);
+    void *scales = scale_bytes > 0 ? cli_memory(cli, scale_bytes, 1) : NULL;
+    matrix.scales = matrix.packing == BSM_PACKING_GGUF ? matrix.data : scales;
+    how.struct_size = sizeof how;
+    stats->struct_size = sizeof *stats;
+    if (has_tensor_scale(job->request)) matrix.tensor_scale = &tensor_scale, how.tensor_scale = BSM_TENSOR_SCALE_COMPUTED;
+    if (item->shared_scale > 0) tensor_scale = item->shared_scale, how.tensor_scale = BSM_TENSOR_SCALE_GIVEN;
+    const bsm_status status = bsm_quantize(cli->context, &item->real, &how, &matrix, stats);
+    int result = status == BSM_OK ? CLI_DONE : cli_library_failed(cli, item->name, status);
+    if (result == CLI_DONE)
+        result = writer_check(&job->writer, bsm_writer_put_weight(job->writer.writer, item->number, &matrix, NULL));
+    keep_statistics(job, item, &how, stats);
+    free(scales);
     free(matrix.data);
     free(stats);
     return result;
@@ -220,7 +228,7 @@ static int find_own_scale(struct cli *cli, struct job *job, struct item *item)
 {
     bsm_quantize_options how = job->request->how;
     how.struct_size = sizeof how;
-    const bsm_status status = shared_scale_of(cli, &item->real, &how, &item->store.matrix, &item->shared_scale);
+    const bsm_status status = shared_scale_of(cli, &item->real, &how, &item->matrix, &item->shared_scale);
     return status == BSM_OK ? CLI_DONE : cli_library_failed(cli, item->name, status);
 }
 
@@ -240,7 +248,7 @@ static int share_scales(struct cli *cli, struct job *job, const struct fused_wei
         const int64_t group = weights[i].group;
         if (group < 0 && !wants_short_scale(job, item)) continue;
         result = with_numbers(cli, job, item, find_own_scale);
-        if (group >= 0) scales[group] = shared_scale_join(scales[group], item->shared_scale, item->store.matrix.tensor_scale_use);
+        if (group >= 0) scales[group] = shared_scale_join(scales[group], item->shared_scale, item->matrix.tensor_scale_use);
     }
     for (int64_t i = 0; i < job->count; i++) {
         struct item *item = &job->items[i];
@@ -273,7 +281,7 @@ static int do_item(struct cli *cli, struct job *job, struct item *item)
 {
     if (item->name != NULL) return with_numbers(cli, job, item, quantize_numbers);
     const bsm_tensor tensor = weights_tensor(job->checkpoint, item->tensor);
-    return checkpoint_writer_put(cli, &job->writer, item->passed_on, tensor.data, tensor.bytes);
+    return writer_put_tensor(&job->writer, item->number, &tensor);
 }
 
 static const char *item_name(const struct job *job, const struct item *item)
@@ -281,16 +289,23 @@ static const char *item_name(const struct job *job, const struct item *item)
     return item->name != NULL ? item->name : weights_tensor(job->checkpoint, item->tensor).name;
 }
 
+static int64_t item_bytes(const struct job *job, const struct item *item)
+{
+    int64_t bytes = 0;
+    if (item->name == NULL) return weights_tensor(job->checkpoint, item->tensor).bytes;
+    bsm_matrix_data_bytes(&item->matrix, &bytes);
+    return bytes;
+}
+
 static int do_all(struct cli *cli, struct job *job)
 {
-    struct progress progress = progress_start(checkpoint_writer_bytes(&job->writer));
+    struct progress progress = progress_start(bsm_writer_bytes(job->writer.writer));
     int result = CLI_DONE;
     for (int64_t i = 0; result == CLI_DONE && i < job->count; i++) {
         struct item *item = &job->items[i];
         progress_show(&progress, item_name(job, item));
         result = do_item(cli, job, item);
-        progress_add(&progress, item->name != NULL ? job->writer.tensors[item->store.codes].bytes
-                                                   : job->writer.tensors[item->passed_on].bytes);
+        progress_add(&progress, item_bytes(job, item));
     }
     progress_end(&progress);
     return result;
@@ -329,10 +344,10 @@ static void print_text(const struct job *job)
     }
     cli_table_print(table, stdout);
     cli_table_free(table);
-    printf("\n%s: %" PRId64 " weights as %s of %s, %" PRId64 " tensors passed on", job->writer.path, job->weights,
+    printf("\n%s: %" PRId64 " weights as %s of %s, %" PRId64 " tensors passed on", bsm_writer_path(job->writer.writer), job->weights,
            bsm_format_get((int)job->request->format)->name, bsm_convention_name((int)job->convention), job->count - job->weights);
     if (job->left > 0) printf(" (%" PRId64 " for their row length)", job->left);
-    printf("\n%" PRId64 " bytes, before %" PRId64 "; ", checkpoint_writer_bytes(&job->writer), job->bytes_before);
+    printf("\n%" PRId64 " bytes, before %" PRId64 "; ", bsm_writer_bytes(job->writer.writer), job->bytes_before);
     print_overall(job);
     if (job->shared.count > 0) {
         printf("tensor scales shared: ");
@@ -346,10 +361,10 @@ static void print_json(const struct job *job)
 {
     struct cli_json json = cli_json_to(stdout);
     cli_json_object(&json, NULL);
-    cli_json_text(&json, "output", job->writer.path);
+    cli_json_text(&json, "output", bsm_writer_path(job->writer.writer));
     cli_json_text(&json, "format", bsm_format_get((int)job->request->format)->name);
     cli_json_text(&json, "convention", bsm_convention_name((int)job->convention));
-    cli_json_integer(&json, "bytes", checkpoint_writer_bytes(&job->writer));
+    cli_json_integer(&json, "bytes", bsm_writer_bytes(job->writer.writer));
     cli_json_integer(&json, "bytes_before", job->bytes_before);
     cli_json_integer(&json, "passed_on", job->count - job->weights);
     cli_json_number(&json, "snr_db", overall(job));
@@ -413,73 +428,58 @@ static int choose_all(struct cli *cli, struct job *job)
         memcpy(job->items[0].name, "matrix", 6);
         job->bytes_before = real->rows * real->columns * (int64_t)bsm_real_bytes((int)real->type);
     }
-    for (int64_t i = 0; result == CLI_DONE && i < job->count; i++) result = announce(cli, job, &job->items[i]);
+    for (int64_t i = 0; result == CLI_DONE && i < job->count; i++) result = announce(job, &job->items[i]);
     if (result == CLI_DONE && job->weights == 0)
         return say_nothing_is_chosen(cli, job);
     return result;
 }
 
-/* Modules that keep their numbers. */
-static char **left_modules(struct cli *cli, const struct job *job, int *count)
-{
-    char **modules = cli_memory(cli, job->count, sizeof *modules);
-    *count = 0;
-    for (int64_t i = 0; i < job->count; i++)
-        if (job->items[i].name == NULL && weights_is_module(job->checkpoint, job->items[i].tensor))
-            modules[(*count)++] = cli_without_ending(cli, weights_tensor(job->checkpoint, job->items[i].tensor).name, ".weight");
-    return modules;
-}
-
-/* Configurations, and the other files of the model's folder. */
-static int finish(struct cli *cli, struct job *job)
-{
-    const struct checkpoint_request *r = job->request;
-    struct quantization q = { .convention = job->convention, .format = r->format };
-    q.left = left_modules(cli, job, &q.left_count);
-    for (int64_t i = 0; i < job->count; i++)
-        if (job->items[i].name != NULL && strcmp(job->items[i].name, "lm_head") == 0) q.head = true;
-    job->written = (struct written){
-        .input = r->real != NULL ? NULL : r->input, .output = r->output, .kind = job->writer.kind, .quantization = q
-    };
-    return written_finish(cli, &job->written);
-}
-
 static int run(struct cli *cli, struct job *job)
 {
-    const bsm_metadata metadata[] = { { "format", "pt" } };
+    const struct checkpoint_request *r = job->request;
     int result = choose_all(cli, job);
-    if (result == CLI_DONE)
-        result = checkpoint_writer_open(cli, &job->writer, metadata, job->writer.kind == BSM_CHECKPOINT_SAFETENSORS ? 1 : 0);
+    if (result == CLI_DONE) result = writer_check(&job->writer, bsm_writer_begin(job->writer.writer));
     if (result == CLI_DONE) result = find_shared_scales(cli, job);
     if (result == CLI_DONE) result = do_all(cli, job);
-    if (result == CLI_DONE) silent_warn_weights(cli, &job->silent, job->request->format);
-    if (result == CLI_DONE) result = finish(cli, job);
+    if (result == CLI_DONE) silent_warn_weights(cli, &job->silent, r->format);
+    if (result == CLI_DONE) result = writer_finish(&job->writer);
+    job->written = (struct written){
+        .writer = &job->writer, .input = r->real != NULL ? NULL : r->input, .convention = job->convention, .format = r->format
+    };
     if (result == CLI_DONE && cli->json) print_json(job);
     else if (result == CLI_DONE) print_text(job);
     return result;
 }
 
+/* The convention that is asked for, or goes with the preset and the output; fails where it does not go with them. */
+static int choose_convention(struct cli *cli, const struct checkpoint_request *request, bsm_convention *convention)
+{
+    const bool gguf = writer_is_gguf(request->output);
+    *convention = request->convention;
+    if (*convention == BSM_CONVENTION_NONE && request->how.preset == BSM_PRESET_COMPRESSED_TENSORS)
+        *convention = BSM_CONVENTION_COMPRESSED_TENSORS;
+    if (*convention == BSM_CONVENTION_NONE) *convention = gguf ? BSM_CONVENTION_GGUF : BSM_CONVENTION_MODELOPT;
+    if ((*convention == BSM_CONVENTION_GGUF) != gguf)
+        return cli_wrong_usage(cli, "--convention %s: goes with an output called X%s", bsm_convention_name((int)*convention),
+                               *convention == BSM_CONVENTION_GGUF ? ".gguf" : ".safetensors, or a folder");
+    if (bsm_writer_check_format(*convention, request->format) == BSM_OK) return CLI_DONE;
+    return cli_wrong_usage(cli, "--format %s: %s", bsm_format_get((int)request->format)->name, bsm_last_error());
+}
+
 int quantize_checkpoint(struct cli *cli, const struct checkpoint_request *request)
 {
-    struct job job = { .request = request, .convention = request->convention };
-    checkpoint_writer_start(&job.writer, request->output);
-    if (job.convention == BSM_CONVENTION_NONE && request->how.preset == BSM_PRESET_COMPRESSED_TENSORS)
-        job.convention = BSM_CONVENTION_COMPRESSED_TENSORS;
-    if (job.convention == BSM_CONVENTION_NONE)
-        job.convention = job.writer.kind == BSM_CHECKPOINT_GGUF ? BSM_CONVENTION_GGUF : BSM_CONVENTION_MODELOPT;
-    if ((job.convention == BSM_CONVENTION_GGUF) != (job.writer.kind == BSM_CHECKPOINT_GGUF))
-        return cli_wrong_usage(cli, "--convention %s: goes with an output called X%s", bsm_convention_name((int)job.convention),
-                               job.convention == BSM_CONVENTION_GGUF ? ".gguf" : ".safetensors, or a folder");
-    const char *refused = weight_store_refuses(job.convention, request->format);
-    if (refused != NULL) return cli_wrong_usage(cli, "--format %s: %s", bsm_format_get((int)request->format)->name, refused);
-    int result = request->real == NULL ? weights_open(cli, request->input, &job.checkpoint) : CLI_DONE;
+    struct job job = { .request = request };
+    const char *model = request->real == NULL ? request->input : NULL;
+    int result = choose_convention(cli, request, &job.convention);
+    if (result != CLI_DONE) return result;
+    result = writer_start(cli, &job.writer, request->output, model);
+    if (result == CLI_DONE && model != NULL) result = weights_open(cli, model, &job.checkpoint);
     if (result == CLI_DONE) result = run(cli, &job);
     for (int64_t i = 0; i < job.count; i++) free(job.items[i].name);
     free(job.items);
     free(job.used);
     fused_free(&job.shared);
-    written_free(&job.written);
-    checkpoint_writer_free(&job.writer);
+    writer_end(&job.writer);
     bsm_checkpoint_close(job.checkpoint);
     return result;
 }
