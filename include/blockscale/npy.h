@@ -18,7 +18,8 @@ enum { BSM_NPY_MAX_RANK = 8 };
 typedef enum bsm_npy_type {
     BSM_NPY_FP16, BSM_NPY_FP32, BSM_NPY_FP64,
     BSM_NPY_INT8, BSM_NPY_UINT8,
-    BSM_NPY_BYTES,                       /* one-byte void or float ('|V1', '<f1'): fp4, fp6, fp8 and e8m0 of ml_dtypes */
+    BSM_NPY_BYTES,                       /* one-byte void or float ('|V1', '<f1'): fp4, fp6, fp8 and e8m0 of
+                                            ml_dtypes */
     BSM_NPY_WORDS,                       /* two-byte void ('|V2', '<V2'): bfloat16 of ml_dtypes */
     BSM_NPY_UINT16,
     BSM_NPY_TYPE_COUNT
@@ -44,15 +45,16 @@ BSM_API void bsm_npy_release(bsm_context *context, bsm_npy *array);
 /* The same from bytes in memory; data is copied. */
 BSM_API bsm_status bsm_npy_parse(bsm_context *context, const void *file, size_t file_bytes, bsm_npy *array);
 
-/* Writes a C-ordered array of `type` with `rank` dimensions.  Version 1.0 of the format; BSM_NPY_BYTES is spelled '|V1'.
- * Errors: BSM_EINVAL, BSM_EOVERFLOW, BSM_EIO; the target is untouched then. */
+/* Writes a C-ordered array of `type` with `rank` dimensions.  Version 1.0 of the format; BSM_NPY_BYTES is spelled
+ * '|V1'. Errors: BSM_EINVAL, BSM_EOVERFLOW, BSM_EIO; the target is untouched then. */
 BSM_API bsm_status bsm_npy_write(const char *path, bsm_npy_type type, int rank, const int64_t *shape, const void *data);
 
-/* The bytes that stand before the data of such a file, for callers that write it themselves.  room is the size of `header`,
- * *bytes gets the length: a multiple of 64, at most BSM_NPY_MAX_HEADER.
+/* The bytes that stand before the data of such a file, for callers that write it themselves.  room is the size of
+ * `header`, *bytes gets the length: a multiple of 64, at most BSM_NPY_MAX_HEADER.
  * Errors: BSM_EINVAL (room too small included), BSM_EOVERFLOW. */
 enum { BSM_NPY_MAX_HEADER = 384 };
-BSM_API bsm_status bsm_npy_header(bsm_npy_type type, int rank, const int64_t *shape, void *header, size_t room, size_t *bytes);
+BSM_API bsm_status bsm_npy_header(bsm_npy_type type, int rank, const int64_t *shape, void *header, size_t room,
+                                  size_t *bytes);
 
 /* "fp32", "bytes" ...; NULL for numbers not listed.  Bytes of one number; 0 for numbers not listed. */
 BSM_API const char *bsm_npy_type_name(int type);

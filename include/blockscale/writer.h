@@ -7,8 +7,8 @@
  *     bsm_writer *writer;
  *     bsm_writer_create(context, "out", NULL, &writer);          a folder; OUT.safetensors and OUT.gguf are files
  *     bsm_writer_weight weight = { .struct_size = sizeof weight, .name = "model.layers.0.mlp.up_proj",
- *                                  .convention = BSM_CONVENTION_MODELOPT, .format = BSM_MXFP4, .rows = n, .columns = k };
- *     bsm_matrix codes;                                          how they are to lie; data and scales are the caller's
+ *                                  .convention = BSM_CONVENTION_MODELOPT, .format = BSM_MXFP4, .rows = n, .columns = k
+ * }; bsm_matrix codes;                                          how they are to lie; data and scales are the caller's
  *     int64_t number;
  *     bsm_writer_add_weight(writer, &weight, &number, &codes);
  *     bsm_writer_begin(writer);
@@ -78,7 +78,8 @@ typedef struct bsm_writer_weight {
     const char *name;                    /* X, without the endings of the convention's tensors; copied */
     bsm_convention convention;           /* gguf goes with a GGUF file, the others with the other kinds of output */
     bsm_format format;
-    int64_t batch, rows, columns;        /* batch 0 is read as 1.  gpt_oss and gguf: columns of whole blocks (gguf: 32 of
+    int64_t batch, rows, columns;        /* batch 0 is read as 1.  gpt_oss and gguf: columns of whole blocks (gguf: 32
+                                            of
                                             MXFP4, 64 of NVFP4) */
     bool tensor_scale, input_scale;      /* it has such scales: fp32, one for the whole weight */
 } bsm_writer_weight;
@@ -112,25 +113,25 @@ BSM_API bsm_status bsm_writer_begin(bsm_writer *writer);
 BSM_API bsm_status bsm_writer_put(bsm_writer *writer, int64_t number, const void *data, int64_t bytes);
 
 /* A weight: `matrix` as bsm_writer_add_weight described it, with its pointers.  tensor_scale is NULL, or not, as was
- * announced; so is input_scale, which is written as it is (compressed-tensors divides numbers of NVFP4 by it, the others
- * multiply).
+ * announced; so is input_scale, which is written as it is (compressed-tensors divides numbers of NVFP4 by it, the
+ * others multiply).
  * Errors: BSM_EINVAL, BSM_EALIGN, BSM_EIO. */
 BSM_API bsm_status bsm_writer_put_weight(bsm_writer *writer, int64_t number, const bsm_matrix *matrix,
                                          const float *input_scale);
 
 /* Ends the checkpoint; every announced byte was put.  An output that is a folder gets a config.json too: that of the
- * model, if there is one, with a quantization_config in the convention's words (and ModelOpt's hf_quant_config.json), or
- * without one where no weight was announced.  Where the model's folder has a config.json, its other files are copied:
- * all but weights, their indexes, folders, and files of more than 64 MiB; nothing if they are more than 100.
+ * model, if there is one, with a quantization_config in the convention's words (and ModelOpt's hf_quant_config.json),
+ * or without one where no weight was announced.  Where the model's folder has a config.json, its other files are
+ * copied: all but weights, their indexes, folders, and files of more than 64 MiB; nothing if they are more than 100.
  * Then all files get their names.
- * Errors: BSM_EINVAL (bytes that were not put: the sentence names the tensor), BSM_EIO, BSM_EFILE (a config.json that is
- * no JSON object, or deeper than 32), BSM_ENOMEM.  After an error what lay at the paths is untouched (a renaming that
- * fails takes new files back, but not what it replaced). */
+ * Errors: BSM_EINVAL (bytes that were not put: the sentence names the tensor), BSM_EIO, BSM_EFILE (a config.json that
+ * is no JSON object, or deeper than 32), BSM_ENOMEM.  After an error what lay at the paths is untouched (a renaming
+ * that fails takes new files back, but not what it replaced). */
 BSM_API bsm_status bsm_writer_finish(bsm_writer *writer);
 
-/* What bsm_writer_finish did beside the weights, by number from 0; NULL behind the last.  Names of files that were copied;
- * of those, and of folders, that were not; and sentences about what it left out ("no config.json is written: ...").
- * Valid until bsm_writer_destroy. */
+/* What bsm_writer_finish did beside the weights, by number from 0; NULL behind the last.  Names of files that were
+ * copied; of those, and of folders, that were not; and sentences about what it left out ("no config.json is written:
+ * ..."). Valid until bsm_writer_destroy. */
 BSM_API const char *bsm_writer_copied(const bsm_writer *writer, int64_t index);
 BSM_API const char *bsm_writer_not_copied(const bsm_writer *writer, int64_t index);
 BSM_API const char *bsm_writer_note(const bsm_writer *writer, int64_t index);

@@ -1,7 +1,7 @@
 /* Weights that serving programs join, see fused.h.
  *
- * Sources of the usual names: the stacked parameters of vLLM's models, FUSED_LAYER_NAMES of llm-compressor 0.14, and the linear
- * layers that share an input in ModelOpt 0.47. */
+ * Sources of the usual names: the stacked parameters of vLLM's models, FUSED_LAYER_NAMES of llm-compressor 0.14, and
+ * the linear layers that share an input in ModelOpt 0.47. */
 #include "fused.h"
 
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 const char fused_usual[] = "q_proj+k_proj+v_proj,gate_proj+up_proj,w1+w3,query+key+value,q+k+v,wq+wk+wv,"
                            "q_a_proj+kv_a_proj_with_mqa,wq_a+wkv_a_with_mqa,in_proj_qkv+in_proj_z,in_proj_b+in_proj_a";
 
-/* Rules --------------------------------------------------------------------------------------------------------------------- */
+/* Rules ------------------------------------------------------------------------------------------------------------ */
 
 /* Characters of a text that is not ended by a zero. */
 struct span {
@@ -45,8 +45,8 @@ int fused_rules(const struct cli *cli, const char *option, const char *given, co
         const struct span rule = split(rest, ',', &rest);
         if (count_members(rule) < 2)
             return cli_wrong_usage(cli,
-                                   "%s %s: \"%.*s\" is no group: none, default, or names with + between them are wanted, as "
-                                   "q_proj+k_proj+v_proj, and commas between groups",
+                                   "%s %s: \"%.*s\" is no group: none, default, or names with + between them are "
+                                   "wanted, as q_proj+k_proj+v_proj, and commas between groups",
                                    option, given, (int)rule.length, rule.text);
     }
     return CLI_DONE;
@@ -60,7 +60,7 @@ static bool ends_with_member(const struct fused_weight *weight, struct span memb
            (*front == 0 || weight->name[*front - 1] == '.');
 }
 
-/* Groups -------------------------------------------------------------------------------------------------------------------- */
+/* Groups ----------------------------------------------------------------------------------------------------------- */
 
 /* A weight that a rule knows. */
 struct candidate {
@@ -92,7 +92,8 @@ static int by_group(const void *a, const void *b)
     return (x->weight->columns > y->weight->columns) - (x->weight->columns < y->weight->columns);
 }
 
-void fused_find(const struct cli *cli, const char *rules, struct fused_weight *weights, int64_t count, struct fused *fused)
+void fused_find(const struct cli *cli, const char *rules, struct fused_weight *weights, int64_t count,
+                struct fused *fused)
 {
     struct candidate *candidates = cli_memory(cli, count + 1, sizeof *candidates);
     int64_t found = 0, end;
@@ -118,7 +119,7 @@ void fused_free(struct fused *fused)
     *fused = (struct fused){ .groups = NULL };
 }
 
-/* Reports ------------------------------------------------------------------------------------------------------------------- */
+/* Reports ---------------------------------------------------------------------------------------------------------- */
 
 /* Groups of the same rule, from number `first` on. */
 static int64_t same_rule(const struct fused *fused, int64_t first)

@@ -7,7 +7,10 @@
 
 enum { Q8_0 = 8, NUMBERS = 32, BYTES = 34 };
 
-bool gguf_blocks_are_read(const bsm_tensor *tensor) { return tensor->type == BSM_TENSOR_OTHER && tensor->gguf_type == Q8_0; }
+bool gguf_blocks_are_read(const bsm_tensor *tensor)
+{
+    return tensor->type == BSM_TENSOR_OTHER && tensor->gguf_type == Q8_0;
+}
 
 /* The scales of all blocks as fp32. */
 static bsm_status read_scales(struct cli *cli, const unsigned char *blocks, int64_t count, float *scales)
@@ -27,7 +30,8 @@ static bsm_status read_scales(struct cli *cli, const unsigned char *blocks, int6
 static void multiply(const unsigned char *blocks, const float *scales, int64_t count, float *numbers)
 {
     for (int64_t i = 0; i < count; i++)
-        for (int k = 0; k < NUMBERS; k++) numbers[i * NUMBERS + k] = scales[i] * (float)(int8_t)blocks[i * BYTES + 2 + k];
+        for (int k = 0; k < NUMBERS; k++)
+            numbers[i * NUMBERS + k] = scales[i] * (float)(int8_t)blocks[i * BYTES + 2 + k];
 }
 
 bsm_status gguf_blocks_values(struct cli *cli, const bsm_tensor *tensor, bsm_real type, void *numbers)

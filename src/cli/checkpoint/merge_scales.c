@@ -55,7 +55,8 @@ void merge_scales_find(const struct cli *cli, const bsm_weight *const *weights, 
     bool *differs = cli_memory(cli, merge->fused.count + 1, sizeof *differs);
     find_largest(weights, members, count, largest, differs);
     for (int64_t i = 0; i < count; i++)
-        if (members[i].group >= 0 && differs[members[i].group]) merge->largest[i] = largest[members[i].group], merge->weights++;
+        if (members[i].group >= 0 && differs[members[i].group])
+            merge->largest[i] = largest[members[i].group], merge->weights++;
     keep_those_that_differ(&merge->fused, differs);
     free(differs);
     free(largest);
@@ -77,10 +78,10 @@ static void add_stats(bsm_merge_stats *sum, const bsm_merge_stats *more)
     if (more->worst_error > sum->worst_error) sum->worst_error = more->worst_error;
 }
 
-/* The group's largest member takes part without any rows, for its tensor scale: so each weight is merged by itself, and no more
- * than its own scales are in memory. */
-int merge_scales_of(struct cli *cli, struct merge_scales *merge, const struct rewrite *rewrite, int64_t i, uint8_t *scales,
-                    float *tensor_scale)
+/* The group's largest member takes part without any rows, for its tensor scale: so each weight is merged by itself, and
+ * no more than its own scales are in memory. */
+int merge_scales_of(struct cli *cli, struct merge_scales *merge, const struct rewrite *rewrite, int64_t i,
+                    uint8_t *scales, float *tensor_scale)
 {
     const bsm_weight *weight = &rewrite->items[i].weight;
     bsm_matrix largest = *merge->largest[i];

@@ -19,8 +19,8 @@ struct rewrite {
     int64_t count, weights;
 };
 
-/* Opens the input and sorts its tensors: quantized weights that `takes` wants (their scales belong to them), and others.
- * Returns CLI_DONE, or prints and returns CLI_BAD_INPUT; rewrite_end is to be called in any case. */
+/* Opens the input and sorts its tensors: quantized weights that `takes` wants (their scales belong to them), and
+ * others. Returns CLI_DONE, or prints and returns CLI_BAD_INPUT; rewrite_end is to be called in any case. */
 int rewrite_start(struct cli *cli, const char *input, const char *output, bool (*takes)(const bsm_weight *weight),
                   struct rewrite *rewrite);
 

@@ -1,7 +1,8 @@
 /* The tensor scale that several weights share, see shared_scale.h.
  *
- * A tensor scale follows from the largest magnitude alone, and grows with it: that of a group is the one with the largest factor of
- * its members'.  So a single number, the largest, is quantized in place of each member, by the same rule or preset. */
+ * A tensor scale follows from the largest magnitude alone, and grows with it: that of a group is the one with the
+ * largest factor of its members'.  So a single number, the largest, is quantized in place of each member, by the same
+ * rule or preset. */
 #include "shared_scale.h"
 
 #include <string.h>

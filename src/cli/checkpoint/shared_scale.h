@@ -4,8 +4,9 @@
 
 #include "cli/cli.h"
 
-/* The tensor scale that bsm_quantize would compute for numbers in tight rows with these options, written to *tensor_scale;
- * 0 where all of them are 0 (any scale will do).  like: the destination's format and use of the tensor scale. */
+/* The tensor scale that bsm_quantize would compute for numbers in tight rows with these options, written to
+ * *tensor_scale; 0 where all of them are 0 (any scale will do).  like: the destination's format and use of the tensor
+ * scale. */
 bsm_status shared_scale_of(struct cli *cli, const bsm_real_matrix *numbers, const bsm_quantize_options *options,
                            const bsm_matrix *like, float *tensor_scale);
 

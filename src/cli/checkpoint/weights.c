@@ -25,11 +25,15 @@ int weights_open(struct cli *cli, const char *path, bsm_checkpoint **checkpoint)
     const bsm_status status = bsm_checkpoint_open(cli->context, path, checkpoint);
     if (status != BSM_OK) return cli_library_failed(cli, NULL, status);
     note_index(cli, path);
-    for (int i = 0; i < bsm_checkpoint_file_count(*checkpoint); i++) cli_input(bsm_checkpoint_file_path(*checkpoint, i));
+    for (int i = 0; i < bsm_checkpoint_file_count(*checkpoint); i++)
+        cli_input(bsm_checkpoint_file_path(*checkpoint, i));
     return CLI_DONE;
 }
 
-bool weights_is_checkpoint(const char *path) { return strncmp(path, "random:", 7) != 0 && !cli_ends_with(path, ".npy"); }
+bool weights_is_checkpoint(const char *path)
+{
+    return strncmp(path, "random:", 7) != 0 && !cli_ends_with(path, ".npy");
+}
 
 bsm_tensor weights_tensor(const bsm_checkpoint *checkpoint, int64_t index)
 {
@@ -105,7 +109,8 @@ int weights_values(struct cli *cli, const bsm_weight *weight, int64_t batch, flo
     return CLI_DONE;
 }
 
-/* Linear scales lie one behind the other; those of GGUF in their blocks; others have padding between them, and one matrix. */
+/* Linear scales lie one behind the other; those of GGUF in their blocks; others have padding between them, and one
+ * matrix. */
 void weights_count_scales(const bsm_weight *weight, int64_t *histogram)
 {
     const bsm_matrix *m = &weight->matrix;
@@ -135,7 +140,8 @@ struct weights_text weights_format(const bsm_weight *weight)
     struct weights_text name;
     const char *format = bsm_format_get((int)weight->matrix.format)->name;
     if (weight->tile_rows > 0)
-        snprintf(name.text, sizeof name.text, "%s/%" PRId64 "x%" PRId64, format, weight->tile_rows, weight->tile_columns);
+        snprintf(name.text, sizeof name.text, "%s/%" PRId64 "x%" PRId64, format, weight->tile_rows,
+                 weight->tile_columns);
     else snprintf(name.text, sizeof name.text, "%s", format);
     return name;
 }

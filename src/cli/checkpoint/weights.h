@@ -17,7 +17,8 @@ bsm_tensor weights_tensor(const bsm_checkpoint *checkpoint, int64_t index);
 /* A matrix of numbers called X.weight, which is what models call a linear module X. */
 bool weights_is_module(const bsm_checkpoint *checkpoint, int64_t index);
 
-/* Experts of gpt-oss in blocks, X_blocks: transformers keeps their numbers as X, each matrix transposed: [experts, K, N]. */
+/* Experts of gpt-oss in blocks, X_blocks: transformers keeps their numbers as X, each matrix transposed: [experts, K,
+ * N]. */
 bool weights_is_transposed(const bsm_checkpoint *checkpoint, const bsm_weight *weight);
 
 /* Whether a name matches one of the shell patterns in a list with commas; NULL matches nothing. */
@@ -27,8 +28,8 @@ bool weights_match(const char *patterns, const char *name, int64_t length);
 int64_t weights_numbers(const bsm_weight *weight);
 double weights_bits(const bsm_weight *weight);
 
-/* Whether numbers are others than before, by the sums of their squares and of what they are off: by more than a rounding to fp32,
- * 2^-24 of each, which an exact product of a code and its scales may need. */
+/* Whether numbers are others than before, by the sums of their squares and of what they are off: by more than a
+ * rounding to fp32, 2^-24 of each, which an exact product of a code and its scales may need. */
 bool weights_changed(double signal, double noise);
 
 /* Matrix `batch` as fp32 numbers, rows x columns, tight.  Returns CLI_DONE, or prints and returns CLI_BAD_INPUT. */

@@ -15,7 +15,8 @@ struct writer {
 bool writer_is_gguf(const char *output);
 bool writer_is_folder(const char *output);
 
-/* model: the checkpoint that the weights come from; NULL: none.  Returns CLI_DONE, or prints and returns CLI_BAD_INPUT. */
+/* model: the checkpoint that the weights come from; NULL: none.  Returns CLI_DONE, or prints and returns
+ * CLI_BAD_INPUT. */
 int writer_start(struct cli *cli, struct writer *writer, const char *output, const char *model);
 
 /* The exit code for what a bsm_writer function returned: prints what failed, once. */

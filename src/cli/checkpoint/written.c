@@ -2,8 +2,8 @@
 #include "written.h"
 #include "cli/io/mask.h"
 
-/* Programs that `make test-upstream` loads such files with: every number is the one that the file says.  vLLM is its CPU build, with
- * plain kernels where that has none (tests/upstream/vllm_kernels.py). */
+/* Programs that `make test-upstream` loads such files with: every number is the one that the file says.  vLLM is its
+ * CPU build, with plain kernels where that has none (tests/upstream/vllm_kernels.py). */
 #define TRANSFORMERS "transformers 5.17 with compressed-tensors 0.20"
 static const struct readers {
     bsm_convention convention;
@@ -34,13 +34,14 @@ static const char *programs_for(const struct written *w)
 static const char *lacks(const struct written *w)
 {
     if (writer_is_gguf(w->writer->output))
-        return "tensors alone, under the names of the input: the keys of a model (architecture, tokenizer) are not written, so "
-               "llama.cpp does not load it as one";
-    const bool two_levels = w->format == BSM_NVFP4 || w->format == BSM_FORMAT_E4M3; /* others have no stored scales of inputs */
+        return "tensors alone, under the names of the input: the keys of a model (architecture, tokenizer) are not "
+               "written, so llama.cpp does not load it as one";
+    const bool two_levels = w->format == BSM_NVFP4 || w->format == BSM_FORMAT_E4M3; /* others have no stored scales of
+                                                                                       inputs */
     if (w->convention == BSM_CONVENTION_NONE || w->input_scales || !two_levels) return NULL;
     if (w->convention == BSM_CONVENTION_MODELOPT && w->format == BSM_FORMAT_E4M3)
-        return "no scales for inputs, which take calibration: ModelOpt's FP8 wants X.input_scale; --convention compressed_tensors "
-               "says that inputs are not quantized";
+        return "no scales for inputs, which take calibration: ModelOpt's FP8 wants X.input_scale; "
+               "--convention compressed_tensors says that inputs are not quantized";
     return "no scales for inputs, which take calibration: weights alone are quantized";
 }
 

@@ -1,4 +1,5 @@
-/* What the user should know of a checkpoint that was written: files copied, what it lacks, and which programs load it. */
+/* What the user should know of a checkpoint that was written: files copied, what it lacks, and which programs load
+ * it. */
 #ifndef CLI_WRITTEN_H
 #define CLI_WRITTEN_H
 

@@ -21,7 +21,8 @@ bsm_status bsmi_open_file(const char *path, int *descriptor, uint64_t *bytes)
     bsm_status status = BSM_OK;
     if (fstat(opened, &facts) != 0) status = bsmi_fail_with_errno(path, "cannot be examined");
     else if (S_ISDIR(facts.st_mode)) status = bsmi_fail(BSM_EIO, "%.256s: is a directory, not a file", path);
-    else if (!S_ISREG(facts.st_mode)) status = bsmi_fail(BSM_EIO, "%.256s: is no regular file; its size must be known", path);
+    else if (!S_ISREG(facts.st_mode))
+        status = bsmi_fail(BSM_EIO, "%.256s: is no regular file; its size must be known", path);
     if (status != BSM_OK) {
         close(opened);
         return status;

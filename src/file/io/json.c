@@ -56,14 +56,16 @@ static yyjson_doc *parse(const bsm_context *context, const char *text, size_t by
     return yyjson_read_opts((char *)(uintptr_t)text, bytes, YYJSON_READ_NOFLAG, &memory, error);
 }
 
-bsm_status bsmi_json_read(const bsm_context *context, const char *what, const char *text, size_t bytes, struct bsmi_json *json)
+bsm_status bsmi_json_read(const bsm_context *context, const char *what, const char *text, size_t bytes,
+                          struct bsmi_json *json)
 {
     yyjson_read_err error;
     *json = (struct bsmi_json){ NULL, context };
     if (bytes == 0) return bsmi_fail(BSM_EFILE, "%s is empty: a JSON object is wanted", what);
     json->document = parse(context, text, bytes, &error);
     if (json->document == NULL && error.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION) return no_memory(what, bytes);
-    if (json->document == NULL) return bsmi_fail(BSM_EFILE, "byte %zu of %s is no JSON: %s", error.pos, what, error.msg);
+    if (json->document == NULL)
+        return bsmi_fail(BSM_EFILE, "byte %zu of %s is no JSON: %s", error.pos, what, error.msg);
     yyjson_val *top = yyjson_doc_get_root(json->document);
     if (yyjson_is_obj(top)) return BSM_OK;
     const char *kind = bsmi_json_kind(top);
@@ -112,8 +114,8 @@ static bsm_status read_editable(const bsm_context *context, const char *path, co
     const yyjson_alc memory = memory_of(context);
     const int depth = depth_of(text, bytes);
     if (depth > BSMI_JSON_DEPTH)
-        return bsmi_fail(BSM_EFILE, "%.256s: has lists and objects %d deep in one another; read are up to %d", path, depth,
-                         BSMI_JSON_DEPTH);
+        return bsmi_fail(BSM_EFILE, "%.256s: has lists and objects %d deep in one another; read are up to %d", path,
+                         depth, BSMI_JSON_DEPTH);
     yyjson_doc *read = parse(context, text, bytes, &error);
     if (read == NULL && error.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION) return no_memory(path, bytes);
     if (read == NULL) return bsmi_fail(BSM_EFILE, "%.256s: byte %zu is no JSON: %s", path, error.pos, error.msg);

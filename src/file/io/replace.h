@@ -1,5 +1,5 @@
-/* Files that take another one's place: written beside it under a temporary name and renamed, so that a path holds all of
- * the new file, or what it held before.
+/* Files that take another one's place: written beside it under a temporary name and renamed, so that a path holds all
+ * of the new file, or what it held before.
  *
  * A link stays a link, also one that points to no file yet, and a file keeps its mode.  A device or a pipe is written
  * directly, since nothing can take its place. */
@@ -30,7 +30,8 @@ bsm_status bsmi_replacement_write(struct bsmi_replacement *r, int64_t at, const 
 bsm_status bsmi_replacement_close(struct bsmi_replacement *r);
 bsm_status bsmi_replacement_rename(struct bsmi_replacement *r);
 
-/* Removes what was written; a renamed file goes where nothing lay before.  Nothing happens to one that was abandoned. */
+/* Removes what was written; a renamed file goes where nothing lay before.  Nothing happens to one that was
+ * abandoned. */
 void bsmi_replacement_abandon(struct bsmi_replacement *r);
 
 struct bsmi_piece { const void *data; size_t bytes; };

@@ -7,9 +7,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "data is copied as it lies in the file, which is little-endian");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "data is copied as it lies in the file, which is little-endian");
 
-/* Reading ------------------------------------------------------------------------------------------------------------ */
+/* Reading ---------------------------------------------------------------------------------------------------------- */
 
 /* Empties the caller's struct, of which our version may be the shorter one. */
 static bsm_status prepare(bsm_npy *array)
@@ -33,10 +34,12 @@ static bsm_status give_up(bsm_npy *array, bsm_status status)
 static bsm_status make_room(bsm_context *context, uint64_t rest, bsm_npy *array)
 {
     if (rest < array->bytes)
-        return bsmi_fail(BSM_EFILE, "the shape needs %zu bytes of data, but the file has only %" PRIu64 ": it is cut off",
+        return bsmi_fail(BSM_EFILE,
+                         "the shape needs %zu bytes of data, but the file has only %" PRIu64 ": it is cut off",
                          array->bytes, rest);
     if (rest > array->bytes)
-        return bsmi_fail(BSM_EFILE, "%" PRIu64 " bytes stand behind the data that the shape needs", rest - array->bytes);
+        return bsmi_fail(BSM_EFILE, "%" PRIu64 " bytes stand behind the data that the shape needs",
+                         rest - array->bytes);
     if (array->bytes == 0) return BSM_OK;
     array->data = bsmi_allocate(context, array->bytes);
     if (array->data == NULL) return bsmi_fail(BSM_ENOMEM, "no memory for %zu bytes of data", array->bytes);
@@ -71,13 +74,15 @@ static bsm_status read_header(bsm_context *context, int descriptor, const char *
     return status;
 }
 
-static bsm_status read_open_file(bsm_context *context, int descriptor, const char *path, uint64_t file_bytes, bsm_npy *array)
+static bsm_status read_open_file(bsm_context *context, int descriptor, const char *path, uint64_t file_bytes,
+                                 bsm_npy *array)
 {
     unsigned char start[BSMI_NPY_PREAMBLE];
     struct bsmi_npy_preamble preamble = { 0, 0 };
     size_t read = BSMI_MIN(file_bytes, (uint64_t)10);
     bsm_status status = bsmi_read_exactly(descriptor, path, start, read);
-    if (status == BSM_OK && read == 10 && start[6] != 1 && file_bytes >= BSMI_NPY_PREAMBLE)   /* the longer one of later versions */
+    if (status == BSM_OK && read == 10 && start[6] != 1
+        && file_bytes >= BSMI_NPY_PREAMBLE) /* the longer one of later versions */
         status = bsmi_read_exactly(descriptor, path, start + 10, 2);
     if (status == BSM_OK) status = bsmi_npy_read_preamble(start, file_bytes, &preamble);
     if (status == BSM_OK) status = read_header(context, descriptor, path, preamble.header_bytes, array);
@@ -112,7 +117,7 @@ void bsm_npy_release(bsm_context *context, bsm_npy *array)
     array->bytes = 0;
 }
 
-/* Writing ------------------------------------------------------------------------------------------------------------ */
+/* Writing ---------------------------------------------------------------------------------------------------------- */
 
 static bsm_status check_array(bsm_npy_type type, int rank, const int64_t *shape, int64_t *bytes)
 {
@@ -132,12 +137,15 @@ static size_t print_dict(bsm_npy_type type, int rank, const int64_t *shape, char
 {
     size_t n = (size_t)snprintf(text, room, "{'descr': '%s', 'fortran_order': False, 'shape': (", bsmi_npy_descr(type));
     for (int i = 0; i < rank; i++)
-        n += (size_t)snprintf(text + n, room - n, "%" PRId64 "%s", shape[i], i + 1 < rank ? ", " : rank == 1 ? "," : "");
+        n += (size_t)snprintf(text + n, room - n, "%" PRId64 "%s", shape[i],
+                              i + 1 < rank ? ", "
+                              : rank == 1  ? ","
+                                           : "");
     return n + (size_t)snprintf(text + n, room - n, "), }");
 }
 
-/* NumPy leaves blanks for the first dimension to grow to 21 digits in place, and ends the head on a multiple of 64 bytes (with
- * 64 blanks more where it is one already); doing the same gives the same file. */
+/* NumPy leaves blanks for the first dimension to grow to 21 digits in place, and ends the head on a multiple of 64
+ * bytes (with 64 blanks more where it is one already); doing the same gives the same file. */
 static size_t padded_length(size_t dict, int rank, const int64_t *shape)
 {
     const size_t growth = rank == 0 ? 0 : 21 - (size_t)snprintf(NULL, 0, "%" PRId64, shape[0]);
@@ -148,7 +156,8 @@ bsm_status bsm_npy_header(bsm_npy_type type, int rank, const int64_t *shape, voi
 {
     char dict[BSM_NPY_MAX_HEADER];
     int64_t data_bytes;
-    if (header == NULL || bytes == NULL) return bsmi_fail(BSM_EINVAL, "%s is NULL", header == NULL ? "header" : "bytes");
+    if (header == NULL || bytes == NULL)
+        return bsmi_fail(BSM_EINVAL, "%s is NULL", header == NULL ? "header" : "bytes");
     const bsm_status status = check_array(type, rank, shape, &data_bytes);
     if (status != BSM_OK) return status;
     const size_t length = print_dict(type, rank, shape, dict, sizeof dict), total = padded_length(length, rank, shape);

@@ -1,8 +1,9 @@
 /* The head of an .npy file.
  *
- * Source: NumPy's NEP 1 and numpy/lib/format.py: "\x93NUMPY", two bytes of version, the header's length (2 bytes in version 1.0,
- * 4 in 2.0 and 3.0, little-endian), then a Python dict with the keys descr, fortran_order and shape, padded with blanks.
- * Every byte may be a lie: each is checked before it is believed, and every lie has its own sentence. */
+ * Source: NumPy's NEP 1 and numpy/lib/format.py: "\x93NUMPY", two bytes of version, the header's length (2 bytes in
+ * version 1.0, 4 in 2.0 and 3.0, little-endian), then a Python dict with the keys descr, fortran_order and shape,
+ * padded with blanks. Every byte may be a lie: each is checked before it is believed, and every lie has its own
+ * sentence. */
 #include "npy.h"
 #include "file/io/kind.h"
 
@@ -11,7 +12,8 @@ bsm_status bsmi_npy_read_preamble(const unsigned char *start, uint64_t file_byte
     static const unsigned char magic[6] = { 0x93, 'N', 'U', 'M', 'P', 'Y' };
     if (file_bytes == 0) return bsmi_fail(BSM_EFILE, "the file is empty");
     if (file_bytes < 10)
-        return bsmi_fail(BSM_EFILE, "the file has %d bytes, an .npy file at least 10: it is cut off, or none", (int)file_bytes);
+        return bsmi_fail(BSM_EFILE, "the file has %d bytes, an .npy file at least 10: it is cut off, or none",
+                         (int)file_bytes);
     if (memcmp(start, magic, sizeof magic) != 0) {
         const char *kind = bsmi_file_kind(start, 10);
         if (kind != NULL) return bsmi_fail(BSM_EFILE, "this is no .npy file: it is %s", kind);
@@ -19,18 +21,19 @@ bsm_status bsmi_npy_read_preamble(const unsigned char *start, uint64_t file_byte
     }
     const int major = start[6], minor = start[7];
     if (major < 1 || major > 3 || minor != 0)
-        return bsmi_fail(BSM_EUNSUPPORTED, "version %d.%d of the .npy format; known are 1.0, 2.0 and 3.0", major, minor);
+        return bsmi_fail(BSM_EUNSUPPORTED, "version %d.%d of the .npy format; known are 1.0, 2.0 and 3.0", major,
+                         minor);
     preamble->header_at = major == 1 ? 10 : 12;
     if (file_bytes < preamble->header_at) return bsmi_fail(BSM_EFILE, "the file ends inside the length of its header");
     preamble->header_bytes = (size_t)start[8] | (size_t)start[9] << 8;
     if (major > 1) preamble->header_bytes |= (size_t)start[10] << 16 | (size_t)start[11] << 24;
     if (preamble->header_bytes > file_bytes - preamble->header_at)
-        return bsmi_fail(BSM_EFILE, "the header is said to have %zu bytes, but the file has only %lld more", preamble->header_bytes,
-                         (long long)(file_bytes - preamble->header_at));
+        return bsmi_fail(BSM_EFILE, "the header is said to have %zu bytes, but the file has only %lld more",
+                         preamble->header_bytes, (long long)(file_bytes - preamble->header_at));
     return BSM_OK;
 }
 
-/* Text --------------------------------------------------------------------------------------------------------------- */
+/* Text ------------------------------------------------------------------------------------------------------------- */
 
 struct cursor { const char *text; size_t length, at; };
 
@@ -86,27 +89,30 @@ static bsm_status read_string(struct cursor *c, const char *what, char *into, si
     if (quote != '\'' && quote != '"') return expected(c, what);
     const size_t start = ++c->at;
     while (peek(c) != quote && peek(c) != '\0') {
-        if (peek(c) == '\\') return bsmi_fail(BSM_EFILE, "byte %zu of the header is a backslash inside %s", c->at, what);
+        if (peek(c) == '\\')
+            return bsmi_fail(BSM_EFILE, "byte %zu of the header is a backslash inside %s", c->at, what);
         c->at++;
     }
     if (peek(c) == '\0') return bsmi_fail(BSM_EFILE, "the quote at byte %zu of the header is never closed", start - 1);
     const size_t length = c->at++ - start;
     if (length >= room)
-        return bsmi_fail(BSM_EUNSUPPORTED, "%s at byte %zu of the header has %zu characters; none that is known is so long", what,
-                         start, length);
+        return bsmi_fail(BSM_EUNSUPPORTED,
+                         "%s at byte %zu of the header has %zu characters; none that is known is so long", what, start,
+                         length);
     memcpy(into, c->text + start, length);
     into[length] = '\0';
     return BSM_OK;
 }
 
-/* Values ------------------------------------------------------------------------------------------------------------- */
+/* Values ----------------------------------------------------------------------------------------------------------- */
 
 static bsm_status read_dimension(struct cursor *c, int64_t *dimension)
 {
     int64_t value = 0;
     skip_blanks(c);
     const size_t start = c->at;
-    if (peek(c) == '-') return bsmi_fail(BSM_EFILE, "the shape has a negative dimension at byte %zu of the header", start);
+    if (peek(c) == '-')
+        return bsmi_fail(BSM_EFILE, "the shape has a negative dimension at byte %zu of the header", start);
     while (peek(c) >= '0' && peek(c) <= '9') {
         if (bsmi_mul_overflows(value, 10, &value) || bsmi_add_overflows(value, peek(c) - '0', &value))
             return bsmi_fail(BSM_EFILE, "the dimension at byte %zu of the header does not fit 63 bits", start);
@@ -134,14 +140,16 @@ static bsm_status read_shape(struct cursor *c, bsm_npy *array)
         array->rank++;
         comma = take(c, ',');
     }
-    if (array->rank == 1 && !comma) return bsmi_fail(BSM_EFILE, "the shape is a number in brackets; a tuple of one is (N,)");
+    if (array->rank == 1 && !comma)
+        return bsmi_fail(BSM_EFILE, "the shape is a number in brackets; a tuple of one is (N,)");
     return BSM_OK;
 }
 
 static bsm_status read_descr(struct cursor *c, bsm_npy *array)
 {
     skip_blanks(c);
-    if (peek(c) == '[') return bsmi_fail(BSM_EUNSUPPORTED, "the array has a structured type (fields); save one field of it");
+    if (peek(c) == '[')
+        return bsmi_fail(BSM_EUNSUPPORTED, "the array has a structured type (fields); save one field of it");
     const bsm_status status = read_string(c, "the type", array->descr, sizeof array->descr);
     return status != BSM_OK ? status : bsmi_npy_type_from_descr(array->descr, &array->type);
 }
@@ -172,7 +180,8 @@ static bsm_status read_entry(struct cursor *c, bool *seen, bsm_npy *array)
     const bsm_status status = read_string(c, "a key", name, sizeof name);
     if (status != BSM_OK) return status;
     while (key < KEY_COUNT && strcmp(name, keys[key].name) != 0) key++;
-    if (key == KEY_COUNT) return bsmi_fail(BSM_EFILE, "the header has a key '%s'; it has descr, fortran_order and shape", name);
+    if (key == KEY_COUNT)
+        return bsmi_fail(BSM_EFILE, "the header has a key '%s'; it has descr, fortran_order and shape", name);
     if (seen[key]) return bsmi_fail(BSM_EFILE, "the header has the key '%s' twice", name);
     seen[key] = true;
     if (!take(c, ':')) return expected(c, "':'");

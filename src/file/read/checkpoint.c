@@ -28,7 +28,7 @@ struct bsm_checkpoint {
     struct bsmi_wide_scales wide;
 };
 
-/* Making --------------------------------------------------------------------------------------------------------------- */
+/* Making ----------------------------------------------------------------------------------------------------------- */
 
 static bsm_status make(bsm_context *context, int file_count, bsm_checkpoint **made)
 {
@@ -122,7 +122,7 @@ bsm_status bsm_checkpoint_parse(bsm_context *context, const void *file, size_t f
     return finish(status, made, checkpoint);
 }
 
-/* Files on disk --------------------------------------------------------------------------------------------------------- */
+/* Files on disk ---------------------------------------------------------------------------------------------------- */
 
 /* The sentence with the path in front; those of BSM_EIO have it already. */
 static bsm_status say_path(bsm_status status, const char *path)
@@ -203,7 +203,8 @@ static bsm_status open_folder(bsm_context *context, const char *path, bsm_checkp
     if (stat(inside, &facts) == 0) return open_shards(context, inside, checkpoint);
     snprintf(inside, sizeof inside, "%s/model.safetensors", path);
     if (stat(inside, &facts) == 0) return open_one(context, inside, "", checkpoint);
-    return bsmi_fail(BSM_EIO, "%.256s: is a directory that holds neither model.safetensors.index.json nor model.safetensors", path);
+    return bsmi_fail(
+        BSM_EIO, "%.256s: is a directory that holds neither model.safetensors.index.json nor model.safetensors", path);
 }
 
 bsm_status bsm_checkpoint_open(bsm_context *context, const char *path, bsm_checkpoint **checkpoint)
@@ -218,25 +219,34 @@ bsm_status bsm_checkpoint_open(bsm_context *context, const char *path, bsm_check
     return ends_with(path, ".json") ? open_shards(context, path, checkpoint) : open_one(context, path, "", checkpoint);
 }
 
-/* Looking --------------------------------------------------------------------------------------------------------------- */
+/* Looking ---------------------------------------------------------------------------------------------------------- */
 
 static const char *const kind_names[BSM_CHECKPOINT_KIND_COUNT] = { "safetensors", "gguf" };
 
-const char *bsm_checkpoint_kind_name(int kind) { return kind >= 0 && kind < BSM_CHECKPOINT_KIND_COUNT ? kind_names[kind] : NULL; }
+const char *bsm_checkpoint_kind_name(int kind)
+{
+    return kind >= 0 && kind < BSM_CHECKPOINT_KIND_COUNT ? kind_names[kind] : NULL;
+}
 
 bsm_checkpoint_kind bsm_checkpoint_get_kind(const bsm_checkpoint *checkpoint)
 {
     return checkpoint == NULL ? BSM_CHECKPOINT_SAFETENSORS : checkpoint->kind;
 }
 
-int bsm_checkpoint_file_count(const bsm_checkpoint *checkpoint) { return checkpoint == NULL ? 0 : checkpoint->file_count; }
+int bsm_checkpoint_file_count(const bsm_checkpoint *checkpoint)
+{
+    return checkpoint == NULL ? 0 : checkpoint->file_count;
+}
 
 const char *bsm_checkpoint_file_path(const bsm_checkpoint *checkpoint, int file)
 {
     return checkpoint == NULL || file < 0 || file >= checkpoint->file_count ? NULL : checkpoint->files[file].path;
 }
 
-int64_t bsm_checkpoint_tensor_count(const bsm_checkpoint *checkpoint) { return checkpoint == NULL ? 0 : checkpoint->count; }
+int64_t bsm_checkpoint_tensor_count(const bsm_checkpoint *checkpoint)
+{
+    return checkpoint == NULL ? 0 : checkpoint->count;
+}
 
 bsm_status bsm_checkpoint_tensor(const bsm_checkpoint *checkpoint, int64_t index, bsm_tensor *tensor)
 {
@@ -244,9 +254,11 @@ bsm_status bsm_checkpoint_tensor(const bsm_checkpoint *checkpoint, int64_t index
         return bsmi_fail(BSM_EINVAL, "%s is NULL", checkpoint == NULL ? "checkpoint" : "tensor");
     const size_t size = tensor->struct_size;
     if (size < sizeof size || size > 65536)
-        return bsmi_fail(BSM_EINVAL, "tensor->struct_size is %zu: set it to sizeof(bsm_tensor), %zu", size, sizeof *tensor);
+        return bsmi_fail(BSM_EINVAL, "tensor->struct_size is %zu: set it to sizeof(bsm_tensor), %zu", size,
+                         sizeof *tensor);
     if (index < 0 || index >= checkpoint->count)
-        return bsmi_fail(BSM_EINVAL, "index=%" PRId64 "; the checkpoint has %" PRId64 " tensors", index, checkpoint->count);
+        return bsmi_fail(BSM_EINVAL, "index=%" PRId64 "; the checkpoint has %" PRId64 " tensors", index,
+                         checkpoint->count);
     const struct bsmi_tensor *t = checkpoint->tensors[index];
     bsm_tensor found = { .struct_size = size,
                          .name = t->name,
@@ -297,7 +309,8 @@ static const bsm_metadata *metadata_at(const bsm_checkpoint *checkpoint, int64_t
 int64_t bsm_checkpoint_metadata_count(const bsm_checkpoint *checkpoint)
 {
     int64_t count = 0;
-    for (int i = 0; checkpoint != NULL && i < checkpoint->file_count; i++) count += checkpoint->files[i].list.metadata_count;
+    for (int i = 0; checkpoint != NULL && i < checkpoint->file_count; i++)
+        count += checkpoint->files[i].list.metadata_count;
     return count;
 }
 

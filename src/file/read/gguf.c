@@ -1,9 +1,9 @@
 /* The head of a GGUF file.
  *
- * Source: ggml, include/gguf.h (versions 2 and 3 differ in byte order alone): "GGUF", a version, the numbers of tensors and of
- * keys, the keys
- * with values of 13 types, then for each tensor its name, dimensions (the fastest first), type and offset; the data, aligned.
- * Every byte may be a lie: each is checked before it is believed. */
+ * Source: ggml, include/gguf.h (versions 2 and 3 differ in byte order alone): "GGUF", a version, the numbers of tensors
+ * and of keys, the keys
+ * with values of 13 types, then for each tensor its name, dimensions (the fastest first), type and offset; the data,
+ * aligned. Every byte may be a lie: each is checked before it is believed. */
 #include "file/tensors/tensors.h"
 
 #include <inttypes.h>
@@ -26,8 +26,8 @@ struct text {
 static bsm_status take(struct cursor *c, const char *what, size_t bytes, const unsigned char **start)
 {
     if (bytes > c->count - c->at)
-        return bsmi_fail(BSM_EFILE, "the file ends inside %s, at byte %zu: %zu bytes are wanted there, %zu are left", what, c->at,
-                         bytes, c->count - c->at);
+        return bsmi_fail(BSM_EFILE, "the file ends inside %s, at byte %zu: %zu bytes are wanted there, %zu are left",
+                         what, c->at, bytes, c->count - c->at);
     *start = c->file + c->at;
     c->at += bytes;
     return BSM_OK;
@@ -59,7 +59,7 @@ static bool is(struct text text, const char *word)
 static bool has_nul(struct text text) { return text.length > 0 && memchr(text.start, 0, text.length) != NULL; }
 static int shown(struct text text) { return (int)BSMI_MIN(text.length, (size_t)200); }
 
-/* Keys ----------------------------------------------------------------------------------------------------------------- */
+/* Keys ------------------------------------------------------------------------------------------------------------- */
 
 /* What is collected while walking: first counts, then texts. */
 struct head {
@@ -94,8 +94,10 @@ static void note_text(struct head *head, struct text key, struct text value)
 
 static bsm_status note_alignment(struct head *head, uint64_t type, uint64_t value)
 {
-    if (head->alignment_seen && head->list == NULL) return bsmi_fail(BSM_EFILE, "the key general.alignment is there twice");
-    if (type != TYPE_UINT32) return bsmi_fail(BSM_EFILE, "general.alignment has type %" PRIu64 "; a uint32 is wanted", type);
+    if (head->alignment_seen && head->list == NULL)
+        return bsmi_fail(BSM_EFILE, "the key general.alignment is there twice");
+    if (type != TYPE_UINT32)
+        return bsmi_fail(BSM_EFILE, "general.alignment has type %" PRIu64 "; a uint32 is wanted", type);
     if (value == 0 || (value & (value - 1)) != 0)
         return bsmi_fail(BSM_EFILE, "general.alignment is %" PRIu64 "; a power of two is wanted", value);
     head->alignment = value;
@@ -116,8 +118,8 @@ static bsm_status take_array(struct cursor *c, struct text key)
                          type == TYPE_ARRAY ? ", arrays" : ", which is not known");
     const size_t least = type == TYPE_STRING ? 8 : (size_t)value_bytes[type];
     if (count > (c->count - c->at) / least)
-        return bsmi_fail(BSM_EFILE, "key %.*s: an array of %" PRIu64 " values does not fit what is left of the file", shown(key),
-                         key.start, count);
+        return bsmi_fail(BSM_EFILE, "key %.*s: an array of %" PRIu64 " values does not fit what is left of the file",
+                         shown(key), key.start, count);
     if (type != TYPE_STRING) return take(c, "an array", (size_t)count * least, &start);
     for (uint64_t i = 0; status == BSM_OK && i < count; i++) status = take_text(c, "a text of an array", &text);
     return status;
@@ -140,12 +142,15 @@ static bsm_status take_key(struct cursor *c, struct head *head)
     } else {
         status = take_number(c, "a key's value", value_bytes[type], &value);
         if (status == BSM_OK && type == TYPE_BOOL && value > 1)
-            return bsmi_fail(BSM_EFILE, "key %.*s: a bool is %" PRIu64 ", neither 0 nor 1", shown(key), key.start, value);
+            return bsmi_fail(BSM_EFILE, "key %.*s: a bool is %" PRIu64 ", neither 0 nor 1", shown(key), key.start,
+                             value);
     }
-    return status == BSM_OK && is(key, "general.alignment") ? note_alignment(head, type, type == TYPE_STRING ? 0 : value) : status;
+    return status == BSM_OK && is(key, "general.alignment")
+               ? note_alignment(head, type, type == TYPE_STRING ? 0 : value)
+               : status;
 }
 
-/* Tensors -------------------------------------------------------------------------------------------------------------- */
+/* Tensors ---------------------------------------------------------------------------------------------------------- */
 
 static bsm_status take_shape(struct cursor *c, struct text name, struct bsmi_tensor *t)
 {
@@ -153,15 +158,15 @@ static bsm_status take_shape(struct cursor *c, struct text name, struct bsmi_ten
     bsm_status status = take_number(c, "a tensor's dimensions", 4, &rank);
     if (status != BSM_OK) return status;
     if (rank > MAX_DIMENSIONS)
-        return bsmi_fail(BSM_EFILE, "tensor %.*s: has %" PRIu64 " dimensions; the format has up to %d", shown(name), name.start,
-                         rank, MAX_DIMENSIONS);
+        return bsmi_fail(BSM_EFILE, "tensor %.*s: has %" PRIu64 " dimensions; the format has up to %d", shown(name),
+                         name.start, rank, MAX_DIMENSIONS);
     t->rank = (int)rank;
     for (int i = t->rank - 1; i >= 0; i--) {
         status = take_number(c, "a tensor's dimensions", 8, &size);
         if (status != BSM_OK) return status;
         if (size > INT64_MAX)
-            return bsmi_fail(BSM_EFILE, "tensor %.*s: a dimension is %" PRIu64 ", which does not fit 63 bits", shown(name),
-                             name.start, size);
+            return bsmi_fail(BSM_EFILE, "tensor %.*s: a dimension is %" PRIu64 ", which does not fit 63 bits",
+                             shown(name), name.start, size);
         t->shape[i] = (int64_t)size;
     }
     return BSM_OK;
@@ -188,9 +193,10 @@ static bsm_status take_tensor(struct cursor *c, struct head *head, struct bsmi_t
     if (!bsmi_tensor_type_from_gguf((uint32_t)type, &t->type, &block, &type_name))
         return bsmi_fail(BSM_EUNSUPPORTED, "tensor %.200s: type %" PRIu64 " of GGUF is not known", t->name, type);
     if (offset % head->alignment != 0)
-        return bsmi_fail(BSM_EFILE, "tensor %.200s: offset %" PRIu64 " is no multiple of the alignment, %" PRIu64, t->name, offset,
-                         head->alignment);
-    if (offset > INT64_MAX) return bsmi_fail(BSM_EFILE, "tensor %.200s: offset %" PRIu64 " does not fit 63 bits", t->name, offset);
+        return bsmi_fail(BSM_EFILE, "tensor %.200s: offset %" PRIu64 " is no multiple of the alignment, %" PRIu64,
+                         t->name, offset, head->alignment);
+    if (offset > INT64_MAX)
+        return bsmi_fail(BSM_EFILE, "tensor %.200s: offset %" PRIu64 " does not fit 63 bits", t->name, offset);
     t->offset = (int64_t)offset;
     return bsmi_tensor_bytes(BSM_EFILE, t->name, t->rank, t->shape, block, true, &t->bytes);
 }
@@ -210,7 +216,8 @@ static bsm_status take_counts(struct cursor *c, uint64_t *tensors, uint64_t *key
 {
     uint64_t magic, version;
     if (c->count < 24)
-        return bsmi_fail(BSM_EFILE, "the file has %zu bytes, a GGUF file at least 24: it is cut off, or none", c->count);
+        return bsmi_fail(BSM_EFILE, "the file has %zu bytes, a GGUF file at least 24: it is cut off, or none",
+                         c->count);
     take_number(c, "the magic", 4, &magic);
     take_number(c, "the version", 4, &version);
     take_number(c, "the number of tensors", 8, tensors);
@@ -219,7 +226,8 @@ static bsm_status take_counts(struct cursor *c, uint64_t *tensors, uint64_t *key
     if (version >= 0x1000000 && (version & 0xffff) == 0) return bsmi_fail(BSM_EUNSUPPORTED, "the file is big-endian");
     if (version != 2 && version != 3)
         return bsmi_fail(BSM_EUNSUPPORTED, "version %" PRIu64 " of the GGUF format; known are 2 and 3", version);
-    if (*tensors > c->count / SMALLEST_TENSOR) return bsmi_fail(BSM_EFILE, "%" PRIu64 " tensors do not fit the file", *tensors);
+    if (*tensors > c->count / SMALLEST_TENSOR)
+        return bsmi_fail(BSM_EFILE, "%" PRIu64 " tensors do not fit the file", *tensors);
     if (*keys > c->count / SMALLEST_KEY) return bsmi_fail(BSM_EFILE, "%" PRIu64 " keys do not fit the file", *keys);
     return BSM_OK;
 }
@@ -234,7 +242,8 @@ static bsm_status place(const struct cursor *c, const struct head *head, struct 
     return bsmi_tensor_list_place(list, c->file + start, (int64_t)(c->count - start), false);
 }
 
-bsm_status bsmi_gguf_read(const bsm_context *context, const unsigned char *file, size_t file_bytes, struct bsmi_tensor_list *list)
+bsm_status bsmi_gguf_read(const bsm_context *context, const unsigned char *file, size_t file_bytes,
+                          struct bsmi_tensor_list *list)
 {
     struct cursor c = { file, file_bytes, 0 };
     struct head counted = { .alignment = BSMI_GGUF_ALIGNMENT };

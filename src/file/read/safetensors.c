@@ -1,8 +1,9 @@
 /* The head of a .safetensors file.
  *
- * Source: the format's README: 8 bytes with the length of the header, little-endian; the header, a JSON object that starts with '{'
- * and may end in blanks: for each tensor its dtype, shape and the bytes [begin, end) of the data behind the header; the data
- * without holes.  "__metadata__" is an object of texts.  Every byte may be a lie: each is checked before it is believed. */
+ * Source: the format's README: 8 bytes with the length of the header, little-endian; the header, a JSON object that
+ * starts with '{' and may end in blanks: for each tensor its dtype, shape and the bytes [begin, end) of the data behind
+ * the header; the data without holes.  "__metadata__" is an object of texts.  Every byte may be a lie: each is checked
+ * before it is believed. */
 #include "file/io/json.h"
 #include "file/io/kind.h"
 #include "file/tensors/tensors.h"
@@ -11,7 +12,7 @@
 
 enum { LENGTH_BYTES = 8 };
 
-/* One tensor ----------------------------------------------------------------------------------------------------------- */
+/* One tensor ------------------------------------------------------------------------------------------------------- */
 
 static bsm_status wrong_kind(const char *name, const char *key, const char *wanted, yyjson_val *value)
 {
@@ -35,7 +36,8 @@ static bsm_status read_whole(const char *name, const char *key, yyjson_val *valu
     if (!yyjson_is_num(value)) return wrong_kind(name, key, "a list of whole numbers", value);
     if (yyjson_is_sint(value)) return bsmi_fail(BSM_EFILE, "tensor %.200s: \"%s\" has a negative number", name, key);
     if (yyjson_is_real(value))
-        return bsmi_fail(BSM_EFILE, "tensor %.200s: \"%s\" has a number that is not whole, or beyond 64 bits", name, key);
+        return bsmi_fail(BSM_EFILE, "tensor %.200s: \"%s\" has a number that is not whole, or beyond 64 bits", name,
+                         key);
     if (yyjson_get_uint(value) > INT64_MAX)
         return bsmi_fail(BSM_EFILE, "tensor %.200s: \"%s\" has a number that does not fit 63 bits", name, key);
     *number = (int64_t)yyjson_get_uint(value);
@@ -48,8 +50,8 @@ static bsm_status read_shape(struct bsmi_tensor *t, yyjson_val *value)
     yyjson_val *dimension;
     if (!yyjson_is_arr(value)) return wrong_kind(t->name, "shape", "a list", value);
     if (yyjson_arr_size(value) > BSM_TENSOR_MAX_RANK)
-        return bsmi_fail(BSM_EUNSUPPORTED, "tensor %.200s: has %zu dimensions; read are up to %d", t->name, yyjson_arr_size(value),
-                         BSM_TENSOR_MAX_RANK);
+        return bsmi_fail(BSM_EUNSUPPORTED, "tensor %.200s: has %zu dimensions; read are up to %d", t->name,
+                         yyjson_arr_size(value), BSM_TENSOR_MAX_RANK);
     yyjson_arr_foreach(value, i, rank, dimension) {
         const bsm_status status = read_whole(t->name, "shape", dimension, &t->shape[i]);
         if (status != BSM_OK) return status;
@@ -63,13 +65,14 @@ static bsm_status read_place(struct bsmi_tensor *t, yyjson_val *value)
     int64_t end = 0;
     if (!yyjson_is_arr(value)) return wrong_kind(t->name, "data_offsets", "a list of two numbers", value);
     if (yyjson_arr_size(value) != 2)
-        return bsmi_fail(BSM_EFILE, "tensor %.200s: \"data_offsets\" has %zu numbers, not two", t->name, yyjson_arr_size(value));
+        return bsmi_fail(BSM_EFILE, "tensor %.200s: \"data_offsets\" has %zu numbers, not two", t->name,
+                         yyjson_arr_size(value));
     bsm_status status = read_whole(t->name, "data_offsets", yyjson_arr_get(value, 0), &t->offset);
     if (status == BSM_OK) status = read_whole(t->name, "data_offsets", yyjson_arr_get(value, 1), &end);
     if (status != BSM_OK) return status;
     if (end < t->offset)
-        return bsmi_fail(BSM_EFILE, "tensor %.200s: \"data_offsets\" end at %" PRId64 ", before they begin at %" PRId64, t->name,
-                         end, t->offset);
+        return bsmi_fail(BSM_EFILE, "tensor %.200s: \"data_offsets\" end at %" PRId64 ", before they begin at %" PRId64,
+                         t->name, end, t->offset);
     t->bytes = end - t->offset;
     return BSM_OK;
 }
@@ -90,7 +93,8 @@ static bsm_status check_size(const struct bsmi_tensor *t)
     const bsm_status status =
         bsmi_tensor_bytes(BSM_EFILE, t->name, t->rank, t->shape, bsmi_tensor_type_block(t->type), false, &wanted);
     if (status != BSM_OK || wanted == t->bytes) return status;
-    return bsmi_fail(BSM_EFILE, "tensor %.200s: its shape and dtype need %" PRId64 " bytes, its \"data_offsets\" have %" PRId64,
+    return bsmi_fail(BSM_EFILE,
+                     "tensor %.200s: its shape and dtype need %" PRId64 " bytes, its \"data_offsets\" have %" PRId64,
                      t->name, wanted, t->bytes);
 }
 
@@ -106,19 +110,21 @@ static bsm_status read_tensor(struct bsmi_tensor *t, yyjson_val *entry)
         int field = 0;
         while (field < FIELD_COUNT && !yyjson_equals_str(key, fields[field].name)) field++;
         if (field == FIELD_COUNT)
-            return bsmi_fail(BSM_EFILE, "tensor %.200s: has a key \"%.40s\"; it has dtype, shape and data_offsets", t->name,
-                             yyjson_get_str(key));
-        if (seen[field]) return bsmi_fail(BSM_EFILE, "tensor %.200s: has the key \"%s\" twice", t->name, fields[field].name);
+            return bsmi_fail(BSM_EFILE, "tensor %.200s: has a key \"%.40s\"; it has dtype, shape and data_offsets",
+                             t->name, yyjson_get_str(key));
+        if (seen[field])
+            return bsmi_fail(BSM_EFILE, "tensor %.200s: has the key \"%s\" twice", t->name, fields[field].name);
         seen[field] = true;
         const bsm_status status = fields[field].read(t, value);
         if (status != BSM_OK) return status;
     }
     for (int field = 0; field < FIELD_COUNT; field++)
-        if (!seen[field]) return bsmi_fail(BSM_EFILE, "tensor %.200s: lacks the key \"%s\"", t->name, fields[field].name);
+        if (!seen[field])
+            return bsmi_fail(BSM_EFILE, "tensor %.200s: lacks the key \"%s\"", t->name, fields[field].name);
     return check_size(t);
 }
 
-/* The whole header ------------------------------------------------------------------------------------------------------ */
+/* The whole header ------------------------------------------------------------------------------------------------- */
 
 static bool is_metadata(yyjson_val *key) { return yyjson_equals_str(key, "__metadata__"); }
 
@@ -160,7 +166,8 @@ static bsm_status count_all(yyjson_val *header, struct counts *counts)
             continue;
         }
         if (yyjson_get_len(key) == 0) return bsmi_fail(BSM_EFILE, "a tensor has no name");
-        if (bsmi_json_has_nul(key)) return bsmi_fail(BSM_EFILE, "tensor %.200s: its name holds a NUL", yyjson_get_str(key));
+        if (bsmi_json_has_nul(key))
+            return bsmi_fail(BSM_EFILE, "tensor %.200s: its name holds a NUL", yyjson_get_str(key));
         counts->tensors++;
         counts->text += yyjson_get_len(key) + 1;
     }
@@ -197,7 +204,8 @@ static bsm_status fill(yyjson_val *header, struct bsmi_tensor_list *list, char *
     return BSM_OK;
 }
 
-static bsm_status read_header(const bsm_context *context, const char *header, size_t bytes, struct bsmi_tensor_list *list)
+static bsm_status read_header(const bsm_context *context, const char *header, size_t bytes,
+                              struct bsmi_tensor_list *list)
 {
     struct bsmi_json json;
     struct counts counts = { 0 };
@@ -208,7 +216,8 @@ static bsm_status read_header(const bsm_context *context, const char *header, si
     if (status != BSM_OK) return status;
     yyjson_val *top = yyjson_doc_get_root(json.document);
     status = count_all(top, &counts);
-    if (status == BSM_OK) status = bsmi_tensor_list_make(context, counts.tensors, counts.metadata, counts.text, list, &text);
+    if (status == BSM_OK)
+        status = bsmi_tensor_list_make(context, counts.tensors, counts.metadata, counts.text, list, &text);
     if (status == BSM_OK) status = fill(top, list, text);
     bsmi_json_free(&json);
     return status;
@@ -220,15 +229,17 @@ bsm_status bsmi_safetensors_read(const bsm_context *context, const unsigned char
     uint64_t length = 0;
     *list = (struct bsmi_tensor_list){ .memory = NULL };
     if (file_bytes < LENGTH_BYTES)
-        return bsmi_fail(BSM_EFILE, "the file has %zu bytes, a .safetensors file at least %d: it is cut off, or none", file_bytes,
-                         LENGTH_BYTES + 2);
+        return bsmi_fail(BSM_EFILE, "the file has %zu bytes, a .safetensors file at least %d: it is cut off, or none",
+                         file_bytes, LENGTH_BYTES + 2);
     for (int i = 0; i < LENGTH_BYTES; i++) length |= (uint64_t)file[i] << 8 * i;
-    const bool cut = length > file_bytes - LENGTH_BYTES, has_object = file_bytes > LENGTH_BYTES && file[LENGTH_BYTES] == '{';
+    const bool cut = length > file_bytes - LENGTH_BYTES,
+               has_object = file_bytes > LENGTH_BYTES && file[LENGTH_BYTES] == '{';
     const char *kind = cut && !has_object ? bsmi_file_kind(file, file_bytes) : NULL;
     if (kind != NULL) return bsmi_fail(BSM_EFILE, "this is %s; a .safetensors or a GGUF file is wanted", kind);
     if (cut)
         return bsmi_fail(BSM_EFILE,
-                         "the header is said to have %" PRIu64 " bytes, but the file has only %zu more: it is cut off, or no "
+                         "the header is said to have %" PRIu64
+                         " bytes, but the file has only %zu more: it is cut off, or no "
                          ".safetensors file",
                          length, file_bytes - LENGTH_BYTES);
     if (length > BSMI_SAFETENSORS_HEADER)
@@ -237,7 +248,8 @@ bsm_status bsmi_safetensors_read(const bsm_context *context, const unsigned char
     if (length < 2) return bsmi_fail(BSM_EFILE, "the header is said to have %" PRIu64 " bytes; \"{}\" has two", length);
     const unsigned char *data = file + LENGTH_BYTES + length;
     bsm_status status = read_header(context, (const char *)file + LENGTH_BYTES, (size_t)length, list);
-    if (status == BSM_OK) status = bsmi_tensor_list_place(list, data, (int64_t)(file_bytes - LENGTH_BYTES - length), true);
+    if (status == BSM_OK)
+        status = bsmi_tensor_list_place(list, data, (int64_t)(file_bytes - LENGTH_BYTES - length), true);
     if (status != BSM_OK) bsmi_tensor_list_free(context, list);
     return status;
 }

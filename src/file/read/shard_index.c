@@ -9,14 +9,15 @@ static bsm_status check_file_name(yyjson_val *tensor, yyjson_val *file)
 {
     const char *name = yyjson_get_str(tensor), *word = yyjson_get_str(file);
     if (yyjson_get_len(tensor) == 0) return bsmi_fail(BSM_EFILE, "\"weight_map\": a tensor has no name");
-    if (bsmi_json_has_nul(tensor)) return bsmi_fail(BSM_EFILE, "\"weight_map\": the name of tensor %.200s holds a NUL", name);
+    if (bsmi_json_has_nul(tensor))
+        return bsmi_fail(BSM_EFILE, "\"weight_map\": the name of tensor %.200s holds a NUL", name);
     if (!yyjson_is_str(file))
         return bsmi_fail(BSM_EFILE, "\"weight_map\": tensor %.200s: the name of a file is wanted, not %s", name,
                          bsmi_json_kind(file));
     if (word[0] == '\0' || bsmi_json_has_nul(file) || strchr(word, '/') != NULL || strcmp(word, ".") == 0 ||
         strcmp(word, "..") == 0)
-        return bsmi_fail(BSM_EFILE, "\"weight_map\": tensor %.200s: \"%.200s\" is no name of a file in the same folder", name,
-                         word);
+        return bsmi_fail(BSM_EFILE, "\"weight_map\": tensor %.200s: \"%.200s\" is no name of a file in the same folder",
+                         name, word);
     return BSM_OK;
 }
 
@@ -47,7 +48,8 @@ static bsm_status collect_files(const bsm_context *context, struct bsmi_shard_in
 
 static bsm_status read_index(const bsm_context *context, const char *text, size_t bytes, struct bsmi_shard_index *index)
 {
-    if (bytes > MOST_BYTES) return bsmi_fail(BSM_EUNSUPPORTED, "the index has %zu bytes; read are up to %d", bytes, MOST_BYTES);
+    if (bytes > MOST_BYTES)
+        return bsmi_fail(BSM_EUNSUPPORTED, "the index has %zu bytes; read are up to %d", bytes, MOST_BYTES);
     const bsm_status status = bsmi_json_read(context, "the index", text, bytes, &index->json);
     if (status != BSM_OK) return status;
     size_t i, n;
@@ -59,12 +61,14 @@ static bsm_status read_index(const bsm_context *context, const char *text, size_
     }
     if (index->weight_map == NULL) return bsmi_fail(BSM_EFILE, "the index lacks the key \"weight_map\"");
     if (!yyjson_is_obj(index->weight_map))
-        return bsmi_fail(BSM_EFILE, "\"weight_map\" is %s; an object of file names is wanted", bsmi_json_kind(index->weight_map));
+        return bsmi_fail(BSM_EFILE, "\"weight_map\" is %s; an object of file names is wanted",
+                         bsmi_json_kind(index->weight_map));
     if (yyjson_obj_size(index->weight_map) == 0) return bsmi_fail(BSM_EFILE, "\"weight_map\" names no file");
     return collect_files(context, index);
 }
 
-bsm_status bsmi_shard_index_read(const bsm_context *context, const char *text, size_t bytes, struct bsmi_shard_index *index)
+bsm_status bsmi_shard_index_read(const bsm_context *context, const char *text, size_t bytes,
+                                 struct bsmi_shard_index *index)
 {
     *index = (struct bsmi_shard_index){ .files = NULL };
     const bsm_status status = read_index(context, text, bytes, index);

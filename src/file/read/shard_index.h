@@ -14,11 +14,12 @@ struct bsmi_shard_index {
     size_t memory_bytes; /* of files */
 };
 
-/* Every file name is one in the index's own folder.  Errors: BSM_EIO, BSM_EFILE, BSM_ENOMEM; the index then holds nothing. 
- * Those of BSM_EIO name the path. */
+/* Every file name is one in the index's own folder.  Errors: BSM_EIO, BSM_EFILE, BSM_ENOMEM; the index then holds
+ * nothing. Those of BSM_EIO name the path. */
 bsm_status bsmi_shard_index_open(const bsm_context *context, const char *path, struct bsmi_shard_index *index);
 /* The same from text in memory. */
-bsm_status bsmi_shard_index_read(const bsm_context *context, const char *text, size_t bytes, struct bsmi_shard_index *index);
+bsm_status bsmi_shard_index_read(const bsm_context *context, const char *text, size_t bytes,
+                                 struct bsmi_shard_index *index);
 void bsmi_shard_index_close(const bsm_context *context, struct bsmi_shard_index *index);
 
 #endif

@@ -69,9 +69,13 @@ static void gather(const bsm_checkpoint *checkpoint, struct bsmi_wide_scales *wi
 }
 
 static size_t tensor_bytes(const struct bsmi_wide_scales *wide) { return (size_t)wide->count * sizeof *wide->tensors; }
-static size_t number_bytes(const struct bsmi_wide_scales *wide) { return ((size_t)wide->number_count + 1) * sizeof *wide->numbers; }
+static size_t number_bytes(const struct bsmi_wide_scales *wide)
+{
+    return ((size_t)wide->number_count + 1) * sizeof *wide->numbers;
+}
 
-bsm_status bsmi_wide_scales_make(const bsm_context *context, const bsm_checkpoint *checkpoint, struct bsmi_wide_scales *wide)
+bsm_status bsmi_wide_scales_make(const bsm_context *context, const bsm_checkpoint *checkpoint,
+                                 struct bsmi_wide_scales *wide)
 {
     *wide = (struct bsmi_wide_scales){ .count = 0 };
     gather(checkpoint, wide);

@@ -16,7 +16,8 @@ struct bsmi_wide_scales {
 };
 
 /* Those of a checkpoint whose tensors are known.  Errors: BSM_ENOMEM. */
-bsm_status bsmi_wide_scales_make(const bsm_context *context, const bsm_checkpoint *checkpoint, struct bsmi_wide_scales *wide);
+bsm_status bsmi_wide_scales_make(const bsm_context *context, const bsm_checkpoint *checkpoint,
+                                 struct bsmi_wide_scales *wide);
 void bsmi_wide_scales_free(const bsm_context *context, struct bsmi_wide_scales *wide);
 
 /* The fp32 numbers of a tensor; NULL: it was not made wider. */

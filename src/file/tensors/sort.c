@@ -11,7 +11,8 @@ static void swap(unsigned char *a, unsigned char *b, size_t size)
 }
 
 /* Restores the heap below `parent`: every child is at most its parent. */
-static void sift_down(unsigned char *base, size_t parent, size_t count, size_t size, int (*compare)(const void *, const void *))
+static void sift_down(unsigned char *base, size_t parent, size_t count, size_t size,
+                      int (*compare)(const void *, const void *))
 {
     for (;;) {
         size_t child = 2 * parent + 1;

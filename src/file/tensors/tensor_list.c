@@ -8,7 +8,8 @@ bsm_status bsmi_tensor_list_make(const bsm_context *context, int64_t count, int6
                                  struct bsmi_tensor_list *list, char **text)
 {
     /* The caller counted what lies in memory already: none of this overflows. */
-    const size_t tensors = (size_t)count * sizeof *list->tensors, metadata = (size_t)metadata_count * sizeof *list->metadata;
+    const size_t tensors = (size_t)count * sizeof *list->tensors,
+                 metadata = (size_t)metadata_count * sizeof *list->metadata;
     *list = (struct bsmi_tensor_list){ .count = count,
                                        .metadata_count = metadata_count,
                                        .memory_bytes = tensors + metadata + text_bytes };
@@ -36,7 +37,8 @@ static int by_place(const void *one, const void *other)
     return strcmp(a->name, b->name);
 }
 
-bsm_status bsmi_tensor_list_place(struct bsmi_tensor_list *list, const unsigned char *data, int64_t data_bytes, bool dense)
+bsm_status bsmi_tensor_list_place(struct bsmi_tensor_list *list, const unsigned char *data, int64_t data_bytes,
+                                  bool dense)
 {
     int64_t end = 0;
     const char *before = NULL;
@@ -45,17 +47,19 @@ bsm_status bsmi_tensor_list_place(struct bsmi_tensor_list *list, const unsigned 
         struct bsmi_tensor *t = &list->tensors[i];
         if (t->offset > data_bytes || t->bytes > data_bytes - t->offset)
             return bsmi_fail(BSM_EFILE,
-                             "tensor %.200s: lies at bytes %" PRId64 " to %" PRIu64 " of the data, but the file has only %" PRId64
-                             ": it is cut off, or the header lies",
+                             "tensor %.200s: lies at bytes %" PRId64 " to %" PRIu64
+                             " of the data, but the file has only %" PRId64 ": it is cut off, or the header lies",
                              t->name, t->offset, (uint64_t)t->offset + (uint64_t)t->bytes, data_bytes);
         if (t->offset < end && t->bytes > 0)
-            return bsmi_fail(BSM_EFILE, "tensor %.200s: overlaps tensor %.200s at byte %" PRId64 " of the data", t->name, before,
-                             t->offset);
+            return bsmi_fail(BSM_EFILE, "tensor %.200s: overlaps tensor %.200s at byte %" PRId64 " of the data",
+                             t->name, before, t->offset);
         if (dense && t->offset > end)
-            return bsmi_fail(BSM_EFILE, "tensor %.200s: %" PRId64 " bytes before it belong to no tensor", t->name, t->offset - end);
+            return bsmi_fail(BSM_EFILE, "tensor %.200s: %" PRId64 " bytes before it belong to no tensor", t->name,
+                             t->offset - end);
         t->data = t->bytes > 0 ? data + t->offset : NULL;
         if (t->bytes > 0) end = t->offset + t->bytes, before = t->name;
     }
-    if (dense && end < data_bytes) return bsmi_fail(BSM_EFILE, "%" PRId64 " bytes stand behind the last tensor", data_bytes - end);
+    if (dense && end < data_bytes)
+        return bsmi_fail(BSM_EFILE, "%" PRId64 " bytes stand behind the last tensor", data_bytes - end);
     return BSM_OK;
 }

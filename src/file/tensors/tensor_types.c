@@ -86,7 +86,8 @@ struct bsmi_tensor_block bsmi_tensor_type_block(bsm_tensor_type type)
     }
 }
 
-bool bsmi_tensor_type_from_gguf(uint32_t number, bsm_tensor_type *type, struct bsmi_tensor_block *block, const char **name)
+bool bsmi_tensor_type_from_gguf(uint32_t number, bsm_tensor_type *type, struct bsmi_tensor_block *block,
+                                const char **name)
 {
     *type = BSM_TENSOR_OTHER;
     for (int i = 0; i < BSM_TENSOR_TYPE_COUNT; i++)
@@ -102,8 +103,8 @@ bool bsmi_tensor_type_from_gguf(uint32_t number, bsm_tensor_type *type, struct b
     return *type != BSM_TENSOR_OTHER;
 }
 
-bsm_status bsmi_tensor_bytes(bsm_status status, const char *name, int rank, const int64_t *shape, struct bsmi_tensor_block block,
-                             bool rows_of_blocks, int64_t *bytes)
+bsm_status bsmi_tensor_bytes(bsm_status status, const char *name, int rank, const int64_t *shape,
+                             struct bsmi_tensor_block block, bool rows_of_blocks, int64_t *bytes)
 {
     int64_t numbers = 1;
     bool empty = false;
@@ -113,7 +114,8 @@ bsm_status bsmi_tensor_bytes(bsm_status status, const char *name, int rank, cons
             return bsmi_fail(status, "tensor %.200s: the shape multiplies to more numbers than 63 bits count", name);
     const int64_t row = rank > 0 ? shape[rank - 1] : 1;
     if (rows_of_blocks && row % block.numbers != 0)
-        return bsmi_fail(status, "tensor %.200s: rows of %" PRId64 " numbers are not whole blocks of %d", name, row, block.numbers);
+        return bsmi_fail(status, "tensor %.200s: rows of %" PRId64 " numbers are not whole blocks of %d", name, row,
+                         block.numbers);
     /* 4 and 6 bits: the whole must end on a byte, which 2 numbers of 4 bits and 4 of 6 bits do. */
     if (!empty && numbers % block.numbers != 0)
         return bsmi_fail(status, "tensor %.200s: %" PRId64 " numbers of %d bits do not end on a byte", name, numbers,

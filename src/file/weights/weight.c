@@ -1,4 +1,5 @@
-/* Weights among tensors: which tensor holds a matrix's codes, which others belong to it, and the description that follows. */
+/* Weights among tensors: which tensor holds a matrix's codes, which others belong to it, and the description that
+ * follows. */
 #include "weight_look.h"
 
 #include <inttypes.h>
@@ -6,8 +7,9 @@
 #include <stdio.h>
 #include <strings.h>
 
-static const char *const names[BSM_CONVENTION_COUNT] = { "none",     "plain", "gpt_oss", "modelopt", "compressed_tensors",
-                                                         "deepseek", "gguf",  "torchao" };
+static const char *const names[BSM_CONVENTION_COUNT] = {
+    "none", "plain", "gpt_oss", "modelopt", "compressed_tensors", "deepseek", "gguf", "torchao"
+};
 
 const char *bsm_convention_name(int convention)
 {
@@ -21,7 +23,7 @@ int bsm_convention_from_name(const char *name)
     return -1;
 }
 
-/* Conventions ------------------------------------------------------------------------------------------------------------ */
+/* Conventions ------------------------------------------------------------------------------------------------------ */
 
 /* gpt-oss: codes [..., rows, blocks, 16], scales [..., rows, blocks]. */
 static bsm_status try_gpt_oss(struct bsmi_look *look, const char *codes_ending, const char *scales_ending)
@@ -29,7 +31,8 @@ static bsm_status try_gpt_oss(struct bsmi_look *look, const char *codes_ending, 
     bsm_weight *w = look->weight;
     bsm_tensor *t = &look->codes, scales;
     int64_t index;
-    if (t->type != BSM_TENSOR_U8 || !bsmi_takes_ending(look, codes_ending) || !bsmi_find_part(look, scales_ending, &scales, &index))
+    if (t->type != BSM_TENSOR_U8 || !bsmi_takes_ending(look, codes_ending)
+        || !bsmi_find_part(look, scales_ending, &scales, &index))
         return BSM_OK;
     w->convention = BSM_CONVENTION_GPT_OSS;
     if (!bsmi_is_e8m0(scales.type)) return bsmi_scale_of_another_kind(look, &scales);
@@ -48,8 +51,9 @@ static bsm_status try_gpt_oss(struct bsmi_look *look, const char *codes_ending, 
 static bool is_packed_e2m3(const struct bsmi_look *look, const bsm_tensor *scales)
 {
     const bsm_tensor *t = &look->codes;
-    return t->type == BSM_TENSOR_U8 && bsmi_is_e8m0(scales->type) && t->rank == 2 && scales->rank == 2 &&
-           t->shape[0] == scales->shape[0] && t->shape[1] % 24 == 0 && t->shape[1] > 0 && t->shape[1] / 24 == scales->shape[1];
+    return t->type == BSM_TENSOR_U8 && bsmi_is_e8m0(scales->type) && t->rank == 2 && scales->rank == 2
+           && t->shape[0] == scales->shape[0] && t->shape[1] % 24 == 0 && t->shape[1] > 0
+           && t->shape[1] / 24 == scales->shape[1];
 }
 
 static bsm_status try_compressed_tensors(struct bsmi_look *look)
@@ -72,7 +76,8 @@ static bsm_status try_compressed_tensors(struct bsmi_look *look)
     }
     bsm_status status = bsmi_take_block_scales(look, &scales, index, &scaled);
     if (status == BSM_OK && !scaled) status = bsmi_scale_of_another_kind(look, &scales);
-    if (status == BSM_OK) status = bsmi_attach_optional_tensor_scale(look, ".weight_global_scale", BSM_TENSOR_SCALE_DIVIDES);
+    if (status == BSM_OK)
+        status = bsmi_attach_optional_tensor_scale(look, ".weight_global_scale", BSM_TENSOR_SCALE_DIVIDES);
     bsmi_note_input_scale(look, ".input_global_scale");
     return status;
 }
@@ -84,7 +89,8 @@ static bsm_status take_modelopt(struct bsmi_look *look, const bsm_tensor *scales
     bsmi_note_input_scale(look, ".input_scale");
     bsm_status status = bsmi_take_block_scales(look, scales, index, &scaled);
     if (status == BSM_OK && !scaled) return bsmi_take_wide_scales(look, scales, index);
-    if (status == BSM_OK) status = bsmi_attach_optional_tensor_scale(look, ".weight_scale_2", BSM_TENSOR_SCALE_MULTIPLIES);
+    if (status == BSM_OK)
+        status = bsmi_attach_optional_tensor_scale(look, ".weight_scale_2", BSM_TENSOR_SCALE_MULTIPLIES);
     return status;
 }
 
@@ -103,7 +109,8 @@ static bsm_status try_weight(struct bsmi_look *look)
 {
     bsm_tensor scales;
     int64_t index, per;
-    if (look->codes.rank < 2 || bsmi_element_of(look->codes.type, &per) < 0 || !bsmi_takes_ending(look, ".weight")) return BSM_OK;
+    if (look->codes.rank < 2 || bsmi_element_of(look->codes.type, &per) < 0 || !bsmi_takes_ending(look, ".weight"))
+        return BSM_OK;
     if (bsmi_find_part(look, ".weight_scale_inv", &scales, &index)) return take_deepseek(look, &scales, index);
     if (bsmi_find_part(look, ".weight_scale", &scales, &index)) return take_modelopt(look, &scales, index);
     return BSM_OK;
@@ -128,7 +135,8 @@ static bsm_status try_gguf(struct bsmi_look *look)
     bsmi_note_input_scale(look, ".input_scale");
     if (!bsmi_find_part(look, ".scale", &scale, &index)) return BSM_OK;
     if (bsmi_count_of(&scale) == 1) return bsmi_attach_tensor_scale(look, &scale, index, BSM_TENSOR_SCALE_MULTIPLIES);
-    if (bsmi_count_of(&scale) != w->matrix.batch) return bsmi_misfit(look, &scale, "one scale is wanted, or one for each matrix");
+    if (bsmi_count_of(&scale) != w->matrix.batch)
+        return bsmi_misfit(look, &scale, "one scale is wanted, or one for each matrix");
     return bsmi_attach_tiles(look, &scale, index, w->matrix.rows, w->matrix.columns);
 }
 
@@ -138,7 +146,8 @@ static bsm_status try_plain(struct bsmi_look *look)
         bsm_tensor_type type;
         bsm_format format;
     } formats[] = {
-        { BSM_TENSOR_F32, BSM_FORMAT_FP32 },     { BSM_TENSOR_F16, BSM_FORMAT_FP16 },     { BSM_TENSOR_BF16, BSM_FORMAT_BF16 },
+        { BSM_TENSOR_F32, BSM_FORMAT_FP32 },     { BSM_TENSOR_F16, BSM_FORMAT_FP16 },
+          { BSM_TENSOR_BF16, BSM_FORMAT_BF16 },
         { BSM_TENSOR_F8_E4M3, BSM_FORMAT_E4M3 }, { BSM_TENSOR_F8_E5M2, BSM_FORMAT_E5M2 },
     };
     for (size_t i = 0; look->codes.rank >= 2 && i < sizeof formats / sizeof formats[0]; i++)
@@ -154,7 +163,8 @@ static bsm_status try_plain(struct bsmi_look *look)
 /* Is this tensor a scale of another one? */
 static bool is_scale(const struct bsmi_look *look)
 {
-    static const char *const endings[] = { "_scale", "_scales", ".scale", ".scales", "_scale_inv", "_scale_2", "_global_scale" };
+    static const char *const endings[] = { "_scale",     "_scales",  ".scale",       ".scales",
+                                           "_scale_inv", "_scale_2", "_global_scale" };
     for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++)
         if (bsmi_name_ends(look->codes.name, strlen(look->codes.name), endings[i])) return true;
     return false;
@@ -175,14 +185,14 @@ static bsm_status recognize(struct bsmi_look *look)
     return status;
 }
 
-/* The caller's struct --------------------------------------------------------------------------------------------------- */
+/* The caller's struct ---------------------------------------------------------------------------------------------- */
 
 static bsm_status check_struct(const bsm_weight *weight)
 {
     if (weight == NULL) return bsmi_fail(BSM_EINVAL, "weight is NULL");
     if (weight->struct_size < sizeof *weight || weight->struct_size > 65536)
-        return bsmi_fail(BSM_EINVAL, "weight->struct_size is %zu: set it to sizeof(bsm_weight), %zu", weight->struct_size,
-                         sizeof *weight);
+        return bsmi_fail(BSM_EINVAL, "weight->struct_size is %zu: set it to sizeof(bsm_weight), %zu",
+                         weight->struct_size, sizeof *weight);
     return BSM_OK;
 }
 
@@ -191,7 +201,8 @@ bsm_status bsm_checkpoint_weight(const bsm_checkpoint *checkpoint, int64_t index
     bsm_status status = check_struct(weight);
     if (status != BSM_OK) return status;
     const size_t size = weight->struct_size;
-    struct bsmi_look look = { .checkpoint = checkpoint, .codes = { .struct_size = sizeof(bsm_tensor) }, .weight = weight };
+    struct bsmi_look look = { .checkpoint = checkpoint, .codes = { .struct_size = sizeof(bsm_tensor) },
+                              .weight = weight };
     memset(weight, 0, size);
     weight->struct_size = size;
     weight->scales = weight->tensor_scale = weight->input_scale = -1;
@@ -218,7 +229,8 @@ bsm_status bsm_checkpoint_find_weight(const bsm_checkpoint *checkpoint, const ch
     char full[4096];
     const bsm_status status = check_struct(weight);
     if (status != BSM_OK) return status;
-    if (checkpoint == NULL || name == NULL) return bsmi_fail(BSM_EINVAL, "%s is NULL", checkpoint == NULL ? "checkpoint" : "name");
+    if (checkpoint == NULL || name == NULL)
+        return bsmi_fail(BSM_EINVAL, "%s is NULL", checkpoint == NULL ? "checkpoint" : "name");
     for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
         if (snprintf(full, sizeof full, "%s%s", name, endings[i]) >= (int)sizeof full) continue;
         const int64_t index = bsm_checkpoint_find(checkpoint, full);

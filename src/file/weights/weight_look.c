@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Names ----------------------------------------------------------------------------------------------------------------- */
+/* Names ------------------------------------------------------------------------------------------------------------ */
 
 bool bsmi_name_ends(const char *name, size_t length, const char *ending)
 {
@@ -26,27 +26,29 @@ bool bsmi_takes_ending(struct bsmi_look *look, const char *ending)
 bool bsmi_find_part(const struct bsmi_look *look, const char *ending, bsm_tensor *part, int64_t *index)
 {
     char name[4096];
-    const int length = snprintf(name, sizeof name, "%.*s%s", (int)look->weight->name_length, look->weight->name, ending);
+    const int length =
+        snprintf(name, sizeof name, "%.*s%s", (int)look->weight->name_length, look->weight->name, ending);
     *index = length < (int)sizeof name ? bsm_checkpoint_find(look->checkpoint, name) : -1;
     *part = (bsm_tensor){ .struct_size = sizeof *part };
     return *index >= 0 && bsm_checkpoint_tensor(look->checkpoint, *index, part) == BSM_OK;
 }
 
-/* Shapes ---------------------------------------------------------------------------------------------------------------- */
+/* Shapes ----------------------------------------------------------------------------------------------------------- */
 
 struct bsmi_shape_text bsmi_shape_text(const bsm_tensor *t)
 {
     struct bsmi_shape_text shape = { "a scalar" };
     size_t used = 0;
     for (int i = 0; i < t->rank; i++)
-        used += (size_t)snprintf(shape.text + used, sizeof shape.text - used, "%s%" PRId64, i > 0 ? " x " : "", t->shape[i]);
+        used += (size_t)snprintf(shape.text + used, sizeof shape.text - used, "%s%" PRId64, i > 0 ? " x " : "",
+                                 t->shape[i]);
     return shape;
 }
 
 bsm_status bsmi_misfit(const struct bsmi_look *look, const bsm_tensor *part, const char *wanted)
 {
-    return bsmi_fail(BSM_EFILE, "tensor %.200s (%s) does not fit tensor %.200s (%s): %s", part->name, bsmi_shape_text(part).text,
-                     look->codes.name, bsmi_shape_text(&look->codes).text, wanted);
+    return bsmi_fail(BSM_EFILE, "tensor %.200s (%s) does not fit tensor %.200s (%s): %s", part->name,
+                     bsmi_shape_text(part).text, look->codes.name, bsmi_shape_text(&look->codes).text, wanted);
 }
 
 /* Sizes of a tensor whose numbers exist multiply without overflow; those of an empty one may not. */
@@ -70,7 +72,7 @@ bsm_status bsmi_read_shape(struct bsmi_look *look, int64_t per)
     return BSM_OK;
 }
 
-/* Scales ---------------------------------------------------------------------------------------------------------------- */
+/* Scales ----------------------------------------------------------------------------------------------------------- */
 
 /* Linear scales [..., rows, ceil(columns / block)] beside codes of the same leading dimensions. */
 static bsm_status check_block_scales(const struct bsmi_look *look, const bsm_tensor *scales, int leading)
@@ -105,16 +107,18 @@ static bsm_status floats_of(const struct bsmi_look *look, const bsm_tensor *t, i
     if (*floats != NULL) return BSM_OK;
     *floats = t->data;
     if (t->type != BSM_TENSOR_F32)
-        return bsmi_fail(BSM_EUNSUPPORTED, "tensor %.200s, a scale of %.200s: fp32 is wanted, not %s", t->name, look->codes.name,
-                         bsm_tensor_type_name((int)t->type));
+        return bsmi_fail(BSM_EUNSUPPORTED, "tensor %.200s, a scale of %.200s: fp32 is wanted, not %s", t->name,
+                         look->codes.name, bsm_tensor_type_name((int)t->type));
     if ((uintptr_t)t->data % sizeof(float) != 0)
         return bsmi_fail(BSM_EALIGN,
-                         "tensor %.200s: its fp32 numbers lie unaligned in the file; write it again, wider numbers first", t->name);
+                         "tensor %.200s: its fp32 numbers lie unaligned in the file; write it again, wider numbers "
+                         "first", t->name);
     return BSM_OK;
 }
 
 /* One fp32 number for the whole weight. */
-bsm_status bsmi_attach_tensor_scale(struct bsmi_look *look, const bsm_tensor *t, int64_t index, bsm_tensor_scale_use use)
+bsm_status bsmi_attach_tensor_scale(struct bsmi_look *look, const bsm_tensor *t, int64_t index,
+                                    bsm_tensor_scale_use use)
 {
     const float *floats;
     const bsm_status status = floats_of(look, t, index, &floats);
@@ -143,7 +147,8 @@ void bsmi_note_input_scale(struct bsmi_look *look, const char *ending)
 }
 
 /* fp32 scales of tiles, row by row for each matrix; the shape was checked. */
-bsm_status bsmi_attach_tiles(struct bsmi_look *look, const bsm_tensor *t, int64_t index, int64_t tile_rows, int64_t tile_columns)
+bsm_status bsmi_attach_tiles(struct bsmi_look *look, const bsm_tensor *t, int64_t index, int64_t tile_rows,
+                             int64_t tile_columns)
 {
     bsm_weight *w = look->weight;
     const float *floats;
@@ -158,7 +163,7 @@ bsm_status bsmi_attach_tiles(struct bsmi_look *look, const bsm_tensor *t, int64_
     return BSM_OK;
 }
 
-/* Kinds ------------------------------------------------------------------------------------------------------------------ */
+/* Kinds ------------------------------------------------------------------------------------------------------------ */
 
 bool bsmi_is_e8m0(bsm_tensor_type type) { return type == BSM_TENSOR_U8 || type == BSM_TENSOR_F8_E8M0; }
 
@@ -190,7 +195,8 @@ static bsm_format format_of(int element, bsm_scale scale)
 
 bsm_status bsmi_scale_of_another_kind(const struct bsmi_look *look, const bsm_tensor *scales)
 {
-    return bsmi_fail(BSM_EUNSUPPORTED, "tensor %.200s of type %s with scales %.200s of type %s: no format here has both",
+    return bsmi_fail(BSM_EUNSUPPORTED,
+                     "tensor %.200s of type %s with scales %.200s of type %s: no format here has both",
                      look->codes.name, bsm_tensor_type_name((int)look->codes.type), scales->name,
                      bsm_tensor_type_name((int)scales->type));
 }
@@ -203,7 +209,8 @@ bsm_status bsmi_take_block_scales(struct bsmi_look *look, const bsm_tensor *scal
     const bool e4m3 = scales->type == BSM_TENSOR_F8_E4M3;
     *scaled = element >= 0 && (e4m3 || bsmi_is_e8m0(scales->type));
     if (!*scaled) return BSM_OK;
-    look->weight->matrix.format = e4m3 && element != BSM_E2M1 ? BSM_FORMAT_NONE : format_of(element, e4m3 ? BSM_UE4M3 : BSM_E8M0);
+    look->weight->matrix.format =
+        e4m3 && element != BSM_E2M1 ? BSM_FORMAT_NONE : format_of(element, e4m3 ? BSM_UE4M3 : BSM_E8M0);
     if (look->weight->matrix.format == BSM_FORMAT_NONE) return bsmi_scale_of_another_kind(look, scales);
     const bsm_status status = bsmi_read_shape(look, per);
     return status == BSM_OK ? bsmi_attach_block_scales(look, scales, index, look->codes.rank - 1) : status;

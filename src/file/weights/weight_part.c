@@ -7,7 +7,8 @@
 
 static bsm_status check(const bsm_weight *weight, const bsm_matrix *matrix)
 {
-    if (weight == NULL || matrix == NULL) return bsmi_fail(BSM_EINVAL, "%s is NULL", weight == NULL ? "weight" : "matrix");
+    if (weight == NULL || matrix == NULL)
+        return bsmi_fail(BSM_EINVAL, "%s is NULL", weight == NULL ? "weight" : "matrix");
     if (weight->struct_size < sizeof *weight || weight->convention == BSM_CONVENTION_NONE)
         return bsmi_fail(BSM_EINVAL, "weight is not filled: it comes from bsm_checkpoint_weight");
     return BSM_OK;
@@ -29,11 +30,12 @@ bsm_status bsm_weight_part(const bsm_weight *weight, bsm_weight_half half, bsm_m
     int64_t data_bytes, scale_bytes;
     bsm_status status = check(weight, matrix);
     if (status != BSM_OK) return status;
-    if (half != BSM_WEIGHT_GATE && half != BSM_WEIGHT_UP) return bsmi_fail(BSM_EINVAL, "half=%d is neither GATE nor UP", (int)half);
+    if (half != BSM_WEIGHT_GATE && half != BSM_WEIGHT_UP)
+        return bsmi_fail(BSM_EINVAL, "half=%d is neither GATE nor UP", (int)half);
     const bsm_matrix *whole = &weight->matrix;
     if (!weight->gate_up_interleaved || whole->rows % 2 != 0)
-        return bsmi_fail(BSM_EUNSUPPORTED, "weight %.*s: its rows are not gates and ups in turn", (int)weight->name_length,
-                         weight->name);
+        return bsmi_fail(BSM_EUNSUPPORTED, "weight %.*s: its rows are not gates and ups in turn",
+                         (int)weight->name_length, weight->name);
     status = sizes(weight, &data_bytes, &scale_bytes);
     if (status != BSM_OK) return status;
     *matrix = *whole;
@@ -50,7 +52,8 @@ bsm_status bsm_weight_part(const bsm_weight *weight, bsm_weight_half half, bsm_m
     return BSM_OK;
 }
 
-bsm_status bsm_weight_tile(const bsm_weight *weight, int64_t batch, int64_t tile_row, int64_t tile_column, bsm_matrix *matrix)
+bsm_status bsm_weight_tile(const bsm_weight *weight, int64_t batch, int64_t tile_row, int64_t tile_column,
+                           bsm_matrix *matrix)
 {
     int64_t data_bytes, scale_bytes;
     bsm_status status = check(weight, matrix);
@@ -58,7 +61,8 @@ bsm_status bsm_weight_tile(const bsm_weight *weight, int64_t batch, int64_t tile
     if (status != BSM_OK) return status;
     const bsm_matrix *whole = &weight->matrix;
     const bool tiled = weight->tile_rows > 0;
-    const int64_t rows = tiled ? weight->tile_rows : whole->rows, columns = tiled ? weight->tile_columns : whole->columns;
+    const int64_t rows = tiled ? weight->tile_rows : whole->rows,
+                  columns = tiled ? weight->tile_columns : whole->columns;
     const int64_t across = columns > 0 ? bsmi_ceil_div(whole->columns, columns) : 1,
                   down = rows > 0 ? bsmi_ceil_div(whole->rows, rows) : 1;
     if (batch < 0 || batch >= BSMI_MAX(whole->batch, 1) || tile_row < 0 || tile_row >= down || tile_column < 0 ||
@@ -75,8 +79,9 @@ bsm_status bsm_weight_tile(const bsm_weight *weight, int64_t batch, int64_t tile
     matrix->data = moved(whole->data, batch * data_bytes);
     matrix->scales = moved(whole->scales, batch * (whole->packing == BSM_PACKING_GGUF ? data_bytes : scale_bytes));
     if (!tiled) return BSM_OK;
-    matrix->tensor_scale = (float *)(uintptr_t)&weight
-                               ->tile_scales[batch * weight->tile_batch_pitch + tile_row * weight->tile_row_pitch + tile_column];
+    matrix->tensor_scale =
+        (float *)(uintptr_t)&weight
+            ->tile_scales[batch * weight->tile_batch_pitch + tile_row * weight->tile_row_pitch + tile_column];
     matrix->tensor_scale_use = BSM_TENSOR_SCALE_MULTIPLIES;
     /* Tiles within a matrix are of one-byte elements; others are whole matrices. */
     if (across * down > 1) {

@@ -1,8 +1,8 @@
 /* torchao's tensors as flatten_tensor_state_dict of torchao 0.18 stores them: X._weight_qdata with X._weight_scale.
  *
- * Scales may lie row by row or in cuBLAS' blocks of 128 x 4 ("swizzled"), which their shapes tell apart: swizzled ones for M rows of S
- * scales are said to be [32 ceil(M / 128), 16 ceil(S / 4)].  Formats follow from types and shapes; of 6-bit codes, one in a byte, the
- * metadata alone says which they are. */
+ * Scales may lie row by row or in cuBLAS' blocks of 128 x 4 ("swizzled"), which their shapes tell apart: swizzled ones
+ * for M rows of S scales are said to be [32 ceil(M / 128), 16 ceil(S / 4)].  Formats follow from types and shapes; of
+ * 6-bit codes, one in a byte, the metadata alone says which they are. */
 #include "weight_look.h"
 
 #include <stdio.h>
@@ -25,8 +25,8 @@ static bsm_status refuse(const struct bsmi_look *look, const bsm_tensor *scales)
         if (strstr(said, kinds[i]) != NULL) kind = kinds[i];
     return bsmi_fail(
         BSM_EUNSUPPORTED,
-        "tensor %.200s (%s) with scales %.200s is a tensor of torchao's, %s: NVFP4Tensor, MXTensor and Float8Tensor are "
-        "read",
+        "tensor %.200s (%s) with scales %.200s is a tensor of torchao's, %s: NVFP4Tensor, MXTensor and Float8Tensor "
+        "are read",
         look->codes.name, bsm_tensor_type_name((int)look->codes.type), scales->name, kind);
 }
 
@@ -41,8 +41,9 @@ static bsm_format six_bits(const struct bsmi_look *look)
 static bool is_swizzled(const struct bsmi_look *look, const bsm_tensor *scales)
 {
     const bsm_matrix *m = &look->weight->matrix;
-    return m->batch == 1 && look->codes.rank == 2 && scales->rank == 2 && scales->shape[0] == 32 * bsmi_ceil_div(m->rows, 128) &&
-           scales->shape[1] == 16 * bsmi_ceil_div(bsm_matrix_scale_columns(m), 4);
+    return m->batch == 1 && look->codes.rank == 2 && scales->rank == 2
+           && scales->shape[0] == 32 * bsmi_ceil_div(m->rows, 128)
+           && scales->shape[1] == 16 * bsmi_ceil_div(bsm_matrix_scale_columns(m), 4);
 }
 
 static bsm_status take_scales(struct bsmi_look *look, const bsm_tensor *scales, int64_t index)
@@ -54,12 +55,14 @@ static bsm_status take_scales(struct bsmi_look *look, const bsm_tensor *scales, 
     return BSM_OK;
 }
 
-/* Whether so many of the codes' last dimension share a scale, in whichever layout: 16 bytes of 4-bit codes, 32 of wider ones. */
+/* Whether so many of the codes' last dimension share a scale, in whichever layout: 16 bytes of 4-bit codes, 32 of wider
+ * ones. */
 static bool has_bytes_per_scale(const struct bsmi_look *look, const bsm_tensor *scales, int64_t bytes)
 {
     const bsm_tensor *t = &look->codes;
     const int64_t columns = bsmi_ceil_div(t->shape[t->rank - 1], bytes), rows = t->shape[t->rank - 2];
-    if (scales->rank == t->rank && scales->shape[t->rank - 1] == columns && scales->shape[t->rank - 2] == rows) return true;
+    if (scales->rank == t->rank && scales->shape[t->rank - 1] == columns && scales->shape[t->rank - 2] == rows)
+        return true;
     return t->rank == 2 && scales->rank == 2 && scales->shape[0] == 32 * bsmi_ceil_div(rows, 128) &&
            scales->shape[1] == 16 * bsmi_ceil_div(columns, 4);
 }
@@ -89,7 +92,8 @@ static bsm_status take_tensor_scale(struct bsmi_look *look)
     bsm_weight *w = look->weight;
     if (!bsmi_find_part(look, "._weight_per_tensor_scale", &t, &index)) return BSM_OK;
     if (bsmi_count_of(&t) == 1) return bsmi_attach_tensor_scale(look, &t, index, BSM_TENSOR_SCALE_MULTIPLIES);
-    if (bsmi_count_of(&t) != w->matrix.batch) return bsmi_misfit(look, &t, "one scale is wanted, or one for each matrix");
+    if (bsmi_count_of(&t) != w->matrix.batch)
+        return bsmi_misfit(look, &t, "one scale is wanted, or one for each matrix");
     return bsmi_attach_tiles(look, &t, index, w->matrix.rows, w->matrix.columns);
 }
 

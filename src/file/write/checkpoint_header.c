@@ -10,11 +10,12 @@
 
 void bsmi_sink_put(struct bsmi_sink *sink, const void *bytes, size_t count)
 {
-    if (count > 0 && sink->room >= count && sink->used <= sink->room - count) memcpy(sink->into + sink->used, bytes, count);
+    if (count > 0 && sink->room >= count && sink->used <= sink->room - count)
+        memcpy(sink->into + sink->used, bytes, count);
     sink->used += count;
 }
 
-/* safetensors ---------------------------------------------------------------------------------------------------------- */
+/* safetensors ------------------------------------------------------------------------------------------------------ */
 
 static void put_word(struct bsmi_sink *sink, const char *word) { bsmi_sink_put(sink, word, strlen(word)); }
 
@@ -59,7 +60,7 @@ void bsmi_safetensors_header(const struct bsmi_header_request *request, struct b
     if (sink->room >= sizeof length) memcpy(sink->into, length, sizeof length);
 }
 
-/* GGUF ----------------------------------------------------------------------------------------------------------------- */
+/* GGUF ------------------------------------------------------------------------------------------------------------- */
 
 static void put_number(struct bsmi_sink *sink, uint64_t number, int bytes)
 {
@@ -74,7 +75,10 @@ static void put_text(struct bsmi_sink *sink, const char *text)
     put_word(sink, text);
 }
 
-static int gguf_type(const bsm_tensor *t) { return t->type == BSM_TENSOR_OTHER ? t->gguf_type : bsmi_tensor_type_to_gguf(t->type); }
+static int gguf_type(const bsm_tensor *t)
+{
+    return t->type == BSM_TENSOR_OTHER ? t->gguf_type : bsmi_tensor_type_to_gguf(t->type);
+}
 
 void bsmi_gguf_header(const struct bsmi_header_request *request, struct bsmi_sink *sink)
 {
@@ -101,7 +105,7 @@ void bsmi_gguf_header(const struct bsmi_header_request *request, struct bsmi_sin
     while (sink->used % BSMI_GGUF_ALIGNMENT != 0) put_number(sink, 0, 1);
 }
 
-/* The request ----------------------------------------------------------------------------------------------------------- */
+/* The request ------------------------------------------------------------------------------------------------------ */
 
 static bsm_status check_type(bsm_checkpoint_kind kind, const bsm_tensor *t, struct bsmi_tensor_block *block)
 {
@@ -113,7 +117,8 @@ static bsm_status check_type(bsm_checkpoint_kind kind, const bsm_tensor *t, stru
     if ((int)t->type < 0 || t->type >= BSM_TENSOR_TYPE_COUNT)
         return bsmi_fail(BSM_EINVAL, "tensor %.200s: type=%d is no type of tensors", t->name, (int)t->type);
     if (kind == BSM_CHECKPOINT_SAFETENSORS && !bsmi_tensor_type_in_safetensors(t->type))
-        return bsmi_fail(BSM_EINVAL, "tensor %.200s: .safetensors files have no type %s", t->name, word != NULL ? word : "OTHER");
+        return bsmi_fail(BSM_EINVAL, "tensor %.200s: .safetensors files have no type %s", t->name,
+                         word != NULL ? word : "OTHER");
     if (kind == BSM_CHECKPOINT_SAFETENSORS) {
         *block = bsmi_tensor_type_block(t->type);
         return BSM_OK;
@@ -144,8 +149,8 @@ bsm_status bsmi_tensor_check(bsm_checkpoint_kind kind, bsm_tensor *t)
         status = bsmi_tensor_bytes(BSM_EINVAL, t->name, t->rank, t->shape, block, kind == BSM_CHECKPOINT_GGUF, &bytes);
     if (status != BSM_OK) return status;
     if (t->bytes != 0 && t->bytes != bytes)
-        return bsmi_fail(BSM_EINVAL, "tensor %.200s: bytes=%" PRId64 ", but its shape and type need %" PRId64, t->name, t->bytes,
-                         bytes);
+        return bsmi_fail(BSM_EINVAL, "tensor %.200s: bytes=%" PRId64 ", but its shape and type need %" PRId64, t->name,
+                         t->bytes, bytes);
     t->bytes = bytes;
     return BSM_OK;
 }
@@ -184,12 +189,13 @@ static bsm_status check_names(const bsm_tensor *tensors, int64_t count, const ch
     for (int64_t i = 0; i < count; i++) names[i] = tensors[i].name;
     bsmi_sort(names, (size_t)count, sizeof *names, by_text);
     for (int64_t i = 1; i < count; i++)
-        if (strcmp(names[i - 1], names[i]) == 0) return bsmi_fail(BSM_EINVAL, "two tensors are called %.200s", names[i]);
+        if (strcmp(names[i - 1], names[i]) == 0)
+            return bsmi_fail(BSM_EINVAL, "two tensors are called %.200s", names[i]);
     return BSM_OK;
 }
 
-static bsm_status check_arguments(bsm_context *context, bsm_checkpoint_kind kind, const bsm_tensor *tensors, int64_t count,
-                                  const bsm_metadata *metadata, int64_t metadata_count)
+static bsm_status check_arguments(bsm_context *context, bsm_checkpoint_kind kind, const bsm_tensor *tensors,
+                                  int64_t count, const bsm_metadata *metadata, int64_t metadata_count)
 {
     enum { MOST = 1 << 28 };
     if (context == NULL) return bsmi_fail(BSM_EINVAL, "context is NULL");
@@ -203,7 +209,8 @@ static bsm_status check_arguments(bsm_context *context, bsm_checkpoint_kind kind
         return bsmi_fail(BSM_EINVAL, "metadata is NULL with metadata_count=%" PRId64, metadata_count);
     for (int64_t i = 0; i < metadata_count; i++)
         if (metadata[i].key == NULL || metadata[i].value == NULL)
-            return bsmi_fail(BSM_EINVAL, "metadata[%" PRId64 "].%s is NULL", i, metadata[i].key == NULL ? "key" : "value");
+            return bsmi_fail(BSM_EINVAL, "metadata[%" PRId64 "].%s is NULL", i,
+                             metadata[i].key == NULL ? "key" : "value");
     return BSM_OK;
 }
 
@@ -257,16 +264,18 @@ static bsm_status check_tensors(bsm_context *context, bsm_checkpoint_kind kind, 
     checked->names = (const char **)(void *)(checked->tensors + count);
     bsm_status status = BSM_OK;
     for (int64_t i = 0; status == BSM_OK && i < count; i++)
-        status = read_tensor(kind, (const bsm_tensor *)(const void *)((const char *)given + (size_t)i * given->struct_size),
-                             &checked->tensors[i]);
+        status =
+            read_tensor(kind, (const bsm_tensor *)(const void *)((const char *)given + (size_t)i * given->struct_size),
+                        &checked->tensors[i]);
     if (status == BSM_OK) status = check_places(kind, checked->tensors, count);
     if (status == BSM_OK) status = check_names(checked->tensors, count, checked->names);
     if (status != BSM_OK) bsmi_release(context, checked->memory, checked->memory_bytes);
     return status;
 }
 
-bsm_status bsm_checkpoint_header(bsm_context *context, bsm_checkpoint_kind kind, const bsm_tensor *tensors, int64_t count,
-                                 const bsm_metadata *metadata, int64_t metadata_count, void **header, size_t *header_bytes)
+bsm_status bsm_checkpoint_header(bsm_context *context, bsm_checkpoint_kind kind, const bsm_tensor *tensors,
+                                 int64_t count, const bsm_metadata *metadata, int64_t metadata_count, void **header,
+                                 size_t *header_bytes)
 {
     struct checked checked;
     bsm_status status = check_arguments(context, kind, tensors, count, metadata, metadata_count);
@@ -285,10 +294,10 @@ void bsm_header_release(bsm_context *context, void *header, size_t header_bytes)
     if (context != NULL && header != NULL) bsmi_release(context, header, header_bytes);
 }
 
-/* Whole files ----------------------------------------------------------------------------------------------------------- */
+/* Whole files ------------------------------------------------------------------------------------------------------ */
 
-static bsm_status write_pieces(bsm_context *context, const char *path, bsm_checkpoint_kind kind, const struct checked *checked,
-                               int64_t count, const void *header, size_t header_bytes)
+static bsm_status write_pieces(bsm_context *context, const char *path, bsm_checkpoint_kind kind,
+                               const struct checked *checked, int64_t count, const void *header, size_t header_bytes)
 {
     static const unsigned char zeros[BSMI_GGUF_ALIGNMENT];
     const size_t bytes = (2 * (size_t)count + 1) * sizeof(struct bsmi_piece);
@@ -305,8 +314,9 @@ static bsm_status write_pieces(bsm_context *context, const char *path, bsm_check
     return status;
 }
 
-bsm_status bsm_checkpoint_write(bsm_context *context, const char *path, bsm_checkpoint_kind kind, const bsm_tensor *tensors,
-                                int64_t count, const bsm_metadata *metadata, int64_t metadata_count)
+bsm_status bsm_checkpoint_write(bsm_context *context, const char *path, bsm_checkpoint_kind kind,
+                                const bsm_tensor *tensors, int64_t count, const bsm_metadata *metadata,
+                                int64_t metadata_count)
 {
     struct checked checked;
     void *header = NULL;

@@ -9,7 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Lists of modules that are left as they are make a config.json long: a few megabytes, with hundreds of experts a layer. */
+/* Lists of modules that are left as they are make a config.json long: a few megabytes, with hundreds of experts a
+ * layer. */
 enum { MOST_BYTES = 8 << 20 };
 
 struct text { char *at; size_t bytes; };
@@ -22,7 +23,8 @@ static void release(struct bsmi_model *model, struct text *text)
 
 /* What `put` writes: counted first. */
 static bsm_status make_text(struct bsmi_model *model, const struct bsmi_quantization *q,
-                            void (*put)(struct bsmi_json_writer *json, const struct bsmi_quantization *q), struct text *text)
+                            void (*put)(struct bsmi_json_writer *json, const struct bsmi_quantization *q),
+                            struct text *text)
 {
     struct bsmi_sink counted = { NULL, 0, 0 };
     struct bsmi_json_writer json = { .sink = &counted };
@@ -35,27 +37,34 @@ static bsm_status make_text(struct bsmi_model *model, const struct bsmi_quantiza
     return BSM_OK;
 }
 
-/* Reads a configuration of the model.  A file that is not there is an empty object. */
+/* The bytes of an open file; at is not NULL, also where there are none. */
+static bsm_status read_bytes(struct bsmi_model *model, const char *path, int descriptor, uint64_t bytes,
+                             struct text *text)
+{
+    if (bytes > MOST_BYTES)
+        return bsmi_fail(BSM_EFILE,
+                         "%.256s: is no configuration: it has %" PRIu64 " bytes, and a configuration has at most %d",
+                         path, bytes, MOST_BYTES);
+    const bsm_status status = bsmi_outputs_read(model->outputs, path);
+    if (status != BSM_OK) return status;
+    text->bytes = (size_t)bytes + 1;
+    text->at = bsmi_allocate(model->context, text->bytes);
+    if (text->at == NULL) return bsmi_fail(BSM_ENOMEM, "%.256s: no memory for its %" PRIu64 " bytes", path, bytes);
+    return bsmi_read_exactly(descriptor, path, text->at, (size_t)bytes);
+}
+
+/* Reads the model's own configuration, with a byte more behind it; one that is not there is an empty object. */
 static bsm_status read_text(struct bsmi_model *model, const char *path, struct text *text)
 {
     struct stat there;
     int descriptor;
     uint64_t bytes;
-    *text = (struct text){ NULL, 0 };
+    errno = 0;
     if (stat(path, &there) != 0 && errno != ENOENT) return bsmi_fail_with_errno(path, "cannot be read");
-    if (stat(path, &there) != 0) return BSM_OK;
+    if (errno == ENOENT) return BSM_OK;
     bsm_status status = bsmi_open_file(path, &descriptor, &bytes);
     if (status != BSM_OK) return status;
-    if (bytes > MOST_BYTES)
-        status = bsmi_fail(BSM_EFILE, "%.256s: is no configuration: it has %" PRIu64 " bytes, and a configuration has at most %d",
-                           path, bytes, MOST_BYTES);
-    if (status == BSM_OK) status = bsmi_outputs_read(model->outputs, path);
-    if (status == BSM_OK && bytes > 0) {
-        text->bytes = (size_t)bytes;
-        text->at = bsmi_allocate(model->context, text->bytes);
-        status = text->at == NULL ? bsmi_fail(BSM_ENOMEM, "%.256s: no memory for its %" PRIu64 " bytes", path, bytes)
-                                  : bsmi_read_exactly(descriptor, path, text->at, text->bytes);
-    } else if (status == BSM_OK) status = bsmi_fail(BSM_EFILE, "%.256s: is empty: a JSON object is wanted", path);
+    status = read_bytes(model, path, descriptor, bytes, text);
     close(descriptor);
     return status;
 }
@@ -83,7 +92,7 @@ static bsm_status write_config(struct bsmi_model *model, const struct text *valu
                                            : bsmi_join_path(model->context, model->folder, "config.json");
     if (status == BSM_OK && path == NULL) status = bsmi_fail(BSM_ENOMEM, "no memory for a path");
     if (status == BSM_OK && model->folder != NULL) status = read_text(model, path, &own);
-    const struct text before = own.at != NULL ? own : (struct text){ empty, 2 };
+    const struct text before = own.at != NULL ? (struct text){ own.at, own.bytes - 1 } : (struct text){ empty, 2 };
     if (status == BSM_OK)
         status = bsmi_json_edit(model->context, path, before.at, before.bytes, "quantization_config",
                                 value != NULL ? value->at : NULL, value != NULL ? value->bytes : 0, &edited);

@@ -12,8 +12,9 @@
 enum { MOST_FILES = 100, MOST_BYTES = 64 << 20, CHUNK = 65536 };
 
 /* Weights in all their spellings, and what is written anew. */
-static const char *const weights[] = { ".safetensors", ".index.json", ".gguf", ".bin",    ".pt",  ".pth", ".ckpt", ".h5",
-                                       ".msgpack",     ".onnx",       ".ot",   ".tflite", ".npy", ".npz", ".pkl" };
+static const char *const weights[] = { ".safetensors", ".index.json", ".gguf", ".bin",     ".pt",
+                                       ".pth",         ".ckpt",       ".h5",   ".msgpack", ".onnx",
+                                       ".ot",          ".tflite",     ".npy",  ".npz",     ".pkl" };
 static const char *const configurations[] = { "config.json", "hf_quant_config.json" };
 
 static bool is_wanted(const char *name)
@@ -77,8 +78,9 @@ static bsm_status list(struct bsmi_model *model)
     bsm_status status = BSM_OK;
     DIR *folder = opendir(model->folder);
     if (folder == NULL) return bsmi_fail_with_errno(model->folder, "cannot be listed");
-    for (const struct dirent *entry; status == BSM_OK && (entry = readdir(folder)) != NULL;)
+    for (const struct dirent *entry; status == BSM_OK && (errno = 0, entry = readdir(folder)) != NULL;)
         status = sort_entry(model, entry->d_name);
+    if (status == BSM_OK && errno != 0) status = bsmi_fail_with_errno(model->folder, "cannot be listed");
     closedir(folder);
     bsmi_sort(model->copied.items, (size_t)model->copied.count, sizeof *model->copied.items, by_name);
     bsmi_sort(model->not_copied.items, (size_t)model->not_copied.count, sizeof *model->not_copied.items, by_name);
@@ -87,7 +89,8 @@ static bsm_status list(struct bsmi_model *model)
 
 /* Copying --------------------------------------------------------------------------------------------------------- */
 
-static bsm_status copy_bytes(struct bsmi_model *model, int from, const char *path, struct bsmi_output *output, uint64_t bytes)
+static bsm_status copy_bytes(struct bsmi_model *model, int from, const char *path, struct bsmi_output *output,
+                             uint64_t bytes)
 {
     char chunk[CHUNK];
     bsm_status status = BSM_OK;

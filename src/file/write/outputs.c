@@ -72,7 +72,8 @@ bsm_status bsmi_outputs_create(struct bsmi_outputs *outputs, const char *path, s
     if (made == NULL) return bsmi_fail(BSM_ENOMEM, "no memory for a file");
     made->next = NULL;
     made->path = bsmi_join_text(outputs->context, path, strlen(path), "");
-    const bsm_status status = made->path == NULL ? bsmi_fail(BSM_ENOMEM, "no memory for a path") : open_output(outputs, made);
+    const bsm_status status =
+        made->path == NULL ? bsmi_fail(BSM_ENOMEM, "no memory for a path") : open_output(outputs, made);
     if (status != BSM_OK) {
         release(outputs, made);
         return status;

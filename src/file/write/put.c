@@ -20,10 +20,12 @@ static bsm_status put(bsm_writer *w, int64_t index, const void *data, int64_t by
     if (bytes < 0) return bsmi_fail(BSM_EINVAL, "bytes=%" PRId64 " is negative", bytes);
     if (data == NULL && bytes > 0) return bsmi_fail(BSM_EINVAL, "data is NULL with bytes=%" PRId64, bytes);
     if (bytes > all - t->done)
-        return bsmi_fail(BSM_EINVAL, "tensor %.200s: bytes=%" PRId64 ", but of the %" PRId64 " that were announced %" PRId64
-                                     " are left",
+        return bsmi_fail(BSM_EINVAL,
+                         "tensor %.200s: bytes=%" PRId64 ", but of the %" PRId64 " that were announced %" PRId64
+                         " are left",
                          t->name, bytes, all, all - t->done);
-    bsm_status status = bytes > 0 ? bsmi_output_write(&w->outputs, w->file, t->offset + t->done, data, (size_t)bytes) : BSM_OK;
+    bsm_status status =
+        bytes > 0 ? bsmi_output_write(&w->outputs, w->file, t->offset + t->done, data, (size_t)bytes) : BSM_OK;
     t->done += bytes;
     const int64_t padding = t->done == all && bytes > 0 ? bsmi_writer_padded(w, all) - all : 0;
     if (status == BSM_OK && padding > 0)
@@ -129,7 +131,8 @@ static bsm_status find_left(const bsm_writer *w, struct bsmi_texts *left)
         const size_t length = strlen(t->name), end = sizeof ending - 1;
         if (t->rank != 2 || length <= end || strcmp(t->name + length - end, ending) != 0) continue;
         char *module = bsmi_join_text(w->context, t->name, length - end, "");
-        status = module != NULL ? bsmi_texts_add(w->context, left, module) : bsmi_fail(BSM_ENOMEM, "no memory for a name");
+        status =
+            module != NULL ? bsmi_texts_add(w->context, left, module) : bsmi_fail(BSM_ENOMEM, "no memory for a name");
         bsmi_release_text(w->context, module);
     }
     return status;

@@ -1,7 +1,8 @@
 /* What config.json says of a quantization, see quantization_config.h.
  *
  * Sources of keys and words: modelopt.torch.export of nvidia-modelopt 0.47 (get_quant_config,
- * convert_hf_quant_config_format), the preset schemes of compressed-tensors 0.20, and the config.json of openai/gpt-oss. */
+ * convert_hf_quant_config_format), the preset schemes of compressed-tensors 0.20, and the config.json of
+ * openai/gpt-oss. */
 #include "quantization_config.h"
 
 #include <stdio.h>
@@ -14,7 +15,8 @@ static const struct words {
     int bits, group;
     bool modelopt_has_group, modelopt_has_config_group; /* ModelOpt writes the size; and a config group */
 } words[] = {
-    { BSM_NVFP4, "NVFP4", "W4A16_NVFP4", "nvfp4-pack-quantized", "tensor_group", "torch.float8_e4m3fn", 4, 16, true, true },
+    { BSM_NVFP4, "NVFP4", "W4A16_NVFP4", "nvfp4-pack-quantized", "tensor_group", "torch.float8_e4m3fn", 4, 16, true,
+      true },
     { BSM_MXFP4, "mxfp4", "mxfp4", "mxfp4-pack-quantized", "group", "torch.uint8", 4, 32, false, false },
     { BSM_MXFP6_E2M3, NULL, NULL, "mxfp6-pack-quantized", "group", "torch.uint8", 6, 32, false, false },
     { BSM_MXFP8_E4M3, "MXFP8", "MXFP8", "mxfp8-quantized", "group", "torch.uint8", 8, 32, true, false },

@@ -26,6 +26,7 @@ const char *bsmi_spelling_input_scale(const struct bsmi_spelling *s);     /* the
 /* The tensors, without their names.  Errors: BSM_EINVAL, BSM_EOVERFLOW. */
 bsm_status bsmi_spelling_codes(const struct bsmi_spelling *s, const bsm_matrix *m, bsm_tensor *tensor);
 bsm_status bsmi_spelling_scales(const struct bsmi_spelling *s, const bsm_matrix *m, bsm_tensor *tensor);
-bsm_tensor bsmi_spelling_fp32(const struct bsmi_spelling *s);             /* one number: a tensor scale, an input scale */
+bsm_tensor bsmi_spelling_fp32(const struct bsmi_spelling *s);             /* one number: a tensor scale, an input
+                                                                             scale */
 
 #endif

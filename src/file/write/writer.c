@@ -1,6 +1,7 @@
 /* Checkpoints written piece by piece: what is announced, and the file it goes to.
  *
- * The tensors' order in the file is not that of their announcement: wider numbers come first, so that all are aligned. */
+ * The tensors' order in the file is not that of their announcement: wider numbers come first, so that all are
+ * aligned. */
 #include "writer.h"
 
 #include <inttypes.h>
@@ -68,7 +69,8 @@ static bsm_status fill(bsm_writer *w, const char *path, const bsm_writer_options
     return copy_metadata(w, options);
 }
 
-bsm_status bsm_writer_create(bsm_context *context, const char *path, const bsm_writer_options *options, bsm_writer **writer)
+bsm_status bsm_writer_create(bsm_context *context, const char *path, const bsm_writer_options *options,
+                             bsm_writer **writer)
 {
     bsm_writer_options known = { .struct_size = sizeof known };
     if (writer == NULL) return bsmi_fail(BSM_EINVAL, "writer is NULL");
@@ -141,7 +143,8 @@ static bsm_status add(bsm_writer *w, char *name, const bsm_tensor *tensor, int64
 }
 
 /* A part of a weight: the name is the weight's, with an ending. */
-static bsm_status add_part(bsm_writer *w, const char *name, const char *ending, const bsm_tensor *tensor, int64_t *index)
+static bsm_status add_part(bsm_writer *w, const char *name, const char *ending, const bsm_tensor *tensor,
+                           int64_t *index)
 {
     return add(w, bsmi_join_text(w->context, name, strlen(name), ending), tensor, index);
 }
@@ -177,8 +180,8 @@ static bsm_status check_weight(const bsm_writer *w, const bsm_writer_weight *wei
                          weight->name, bsm_convention_name((int)weight->convention),
                          gguf ? ".gguf" : ".safetensors or a folder", w->output);
     if (weight->columns % bsmi_spelling_row_unit(s) != 0)
-        return bsmi_fail(BSM_EINVAL, "weight %.200s: columns=%" PRId64 " are not whole blocks of %" PRId64, weight->name,
-                         weight->columns, bsmi_spelling_row_unit(s));
+        return bsmi_fail(BSM_EINVAL, "weight %.200s: columns=%" PRId64 " are not whole blocks of %" PRId64,
+                         weight->name, weight->columns, bsmi_spelling_row_unit(s));
     if (weight->tensor_scale && s->tensor_scale == NULL)
         return bsmi_fail(BSM_EINVAL, "weight %.200s: tensor_scale is true, but %s of %s has none", weight->name,
                          bsm_format_get((int)weight->format)->name, bsm_convention_name((int)weight->convention));
@@ -197,10 +200,12 @@ bsm_status bsm_writer_add_weight(bsm_writer *w, const bsm_writer_weight *given, 
     if (status != BSM_OK) return status;
     struct bsmi_written_weight *weights =
         bsmi_with_room(w->context, w->weights, &w->weight_room, w->weight_count, sizeof *weights);
-    if (weights == NULL) return bsmi_fail(BSM_ENOMEM, "no memory for a list of %" PRId64 " weights", w->weight_count + 1);
+    if (weights == NULL)
+        return bsmi_fail(BSM_ENOMEM, "no memory for a list of %" PRId64 " weights", w->weight_count + 1);
     w->weights = weights;
     const struct bsmi_spelling *s = bsmi_spelling_find(weight.convention, weight.format);
-    struct bsmi_written_weight written = { .convention = weight.convention, .scales = -1, .tensor_scale = -1, .input_scale = -1 };
+    struct bsmi_written_weight written = { .convention = weight.convention, .scales = -1, .tensor_scale = -1,
+                                           .input_scale = -1 };
     written.matrix = bsmi_spelling_matrix(s, weight.batch, weight.rows, weight.columns);
     const int64_t before = w->count;
     written.name = bsmi_join_text(w->context, weight.name, strlen(weight.name), "");
@@ -222,7 +227,8 @@ bsm_status bsm_writer_add_tensor(bsm_writer *w, const bsm_tensor *given, int64_t
     int64_t index = 0;
     bsm_status status = bsmi_writer_check(w, BSMI_WRITER_ANNOUNCING);
     if (status != BSM_OK) return status;
-    if (given == NULL || number == NULL) return bsmi_fail(BSM_EINVAL, "%s is NULL", given == NULL ? "tensor" : "number");
+    if (given == NULL || number == NULL)
+        return bsmi_fail(BSM_EINVAL, "%s is NULL", given == NULL ? "tensor" : "number");
     status = bsmi_read_struct("tensor", given, &tensor, sizeof tensor);
     if (status != BSM_OK) return status;
     status = bsmi_tensor_check(w->kind, &tensor);
@@ -326,9 +332,9 @@ static bsm_status check_room(const bsm_writer *w, int64_t wanted)
     if (statvfs(folder, &disk) != 0) return BSM_OK; /* opening the file will say why */
     const uint64_t room = (uint64_t)disk.f_bavail * disk.f_frsize;
     if ((uint64_t)wanted <= room) return BSM_OK;
-    return bsmi_fail(BSM_EIO,
-                     "%.256s: needs %" PRId64 " bytes, but its disk has room for %" PRIu64 "; make room and run this again",
-                     w->output, wanted, room);
+    return bsmi_fail(
+        BSM_EIO, "%.256s: needs %" PRId64 " bytes, but its disk has room for %" PRIu64 "; make room and run this again",
+        w->output, wanted, room);
 }
 
 static bsm_status open_file(bsm_writer *w, const void *header, size_t header_bytes)

@@ -44,7 +44,8 @@ struct bsm_writer {
 bsm_status bsmi_writer_check(const bsm_writer *w, enum bsmi_writer_state state);
 int64_t bsmi_writer_padded(const bsm_writer *w, int64_t bytes);
 
-/* One tensor of the caller's, read whole, in a file of this kind; `bytes` becomes what it needs.  Errors: BSM_EINVAL. */
+/* One tensor of the caller's, read whole, in a file of this kind; `bytes` becomes what it needs.  Errors:
+ * BSM_EINVAL. */
 bsm_status bsmi_tensor_check(bsm_checkpoint_kind kind, bsm_tensor *tensor);
 
 #endif

@@ -59,8 +59,9 @@ static inline double thread_seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Parses a copy that ends at an inaccessible page.  The status; a checkpoint that opened is looked at whole and closed.  Fails
- * on memory kept or misused, on more of it than MOST_MEMORY, and on a failure without a sentence or slower than MOST_SECONDS. */
+/* Parses a copy that ends at an inaccessible page.  The status; a checkpoint that opened is looked at whole and
+ * closed.  Fails on memory kept or misused, on more of it than MOST_MEMORY, and on a failure without a sentence or
+ * slower than MOST_SECONDS. */
 static inline bsm_status parse_watched(struct test *t, const void *file, size_t bytes)
 {
     struct counted counted = { .calls = 0 };
@@ -80,7 +81,8 @@ static inline bsm_status parse_watched(struct test *t, const void *file, size_t 
     if (status != BSM_OK) CHECK(t, bsm_last_error()[0] != '\0' && (status == BSM_EFILE || status == BSM_EUNSUPPORTED));
     for (int64_t i = 0; i < bsm_checkpoint_tensor_count(checkpoint); i++) {
         bsm_tensor tensor = { .struct_size = sizeof tensor };
-        CHECK(t, bsm_checkpoint_tensor(checkpoint, i, &tensor) == BSM_OK && tensor.name[0] != '\0' && tensor.bytes >= 0);
+        CHECK(t,
+              bsm_checkpoint_tensor(checkpoint, i, &tensor) == BSM_OK && tensor.name[0] != '\0' && tensor.bytes >= 0);
         CHECK(t, bsm_checkpoint_find(checkpoint, tensor.name) == i);
         const unsigned char *data = tensor.data;
         CHECK(t, tensor.bytes == 0 || (data >= copy && tensor.bytes <= copy + bytes - data));
@@ -92,7 +94,8 @@ static inline bsm_status parse_watched(struct test *t, const void *file, size_t 
     return status;
 }
 
-/* Every cut within the first `needed` bytes is refused; every flipped bit of the first head_bytes gives a status, and no harm. */
+/* Every cut within the first `needed` bytes is refused; every flipped bit of the first head_bytes gives a status, and
+ * no harm. */
 static inline void cut_and_flip(struct test *t, const void *file, size_t bytes, size_t needed, size_t head_bytes)
 {
     unsigned char *damaged = malloc(bytes);
@@ -116,7 +119,8 @@ static inline void fail_allocations(struct test *t, const void *file, size_t byt
         for (int64_t n = 1, last = 0; !last; n++) {
             struct counted counted = { .calls = 0 };
             const bsm_allocator allocator = counted_allocator(&counted);
-            const bsm_context_options options = { .struct_size = sizeof options, .threads = 1, .allocator = &allocator };
+            const bsm_context_options options = { .struct_size = sizeof options, .threads = 1,
+                                                  .allocator = &allocator };
             bsm_context *context;
             bsm_checkpoint *checkpoint;
             if (bsm_context_create(&options, &context) != BSM_OK) abort();

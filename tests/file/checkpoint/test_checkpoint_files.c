@@ -98,16 +98,18 @@ static void round_trips(struct test *t)
         enum { COUNT = sizeof tensors / sizeof tensors[0] };
         bsm_checkpoint *checkpoint;
         enter();
-        CHECK(t, bsm_checkpoint_write(context, in_folder("x"), (bsm_checkpoint_kind)kind, tensors, COUNT, metadata, 1) == BSM_OK);
+        CHECK(t, bsm_checkpoint_write(context, in_folder("x"), (bsm_checkpoint_kind)kind, tensors, COUNT, metadata, 1)
+                     == BSM_OK);
         CHECK(t, entries(false) == 1);
         CHECK_OR_RETURN(t, bsm_checkpoint_open(context, in_folder("x"), &checkpoint) == BSM_OK);
-        CHECK(t,
-              bsm_checkpoint_get_kind(checkpoint) == (bsm_checkpoint_kind)kind && bsm_checkpoint_tensor_count(checkpoint) == COUNT);
+        CHECK(t, bsm_checkpoint_get_kind(checkpoint) == (bsm_checkpoint_kind)kind
+                     && bsm_checkpoint_tensor_count(checkpoint) == COUNT);
         CHECK(t, strcmp(bsm_checkpoint_file_path(checkpoint, 0), in_folder("x")) == 0);
         CHECK(t, strcmp(bsm_checkpoint_metadata(checkpoint, "format"), "pt") == 0);
         for (int i = 0; i < COUNT; i++) {
             bsm_tensor tensor = { .struct_size = sizeof tensor };
-            CHECK(t, bsm_checkpoint_tensor(checkpoint, bsm_checkpoint_find(checkpoint, tensors[i].name), &tensor) == BSM_OK);
+            CHECK(t, bsm_checkpoint_tensor(checkpoint, bsm_checkpoint_find(checkpoint, tensors[i].name), &tensor)
+                         == BSM_OK);
             CHECK(t, tensor.type == tensors[i].type && tensor.rank == tensors[i].rank && tensor.file == 0);
             CHECK(t, memcmp(tensor.shape, tensors[i].shape, sizeof(int64_t) * (size_t)tensor.rank) == 0);
             CHECK(t, is_pattern(tensor.data, tensor.bytes));
@@ -133,7 +135,7 @@ static void files_that_cannot_be_read(struct test *t)
     leave();
 }
 
-/* Shards ----------------------------------------------------------------------------------------------------------------- */
+/* Shards ----------------------------------------------------------------------------------------------------------- */
 
 static void shards(struct test *t)
 {
@@ -149,8 +151,10 @@ static void shards(struct test *t)
         CHECK(t, bsm_checkpoint_file_count(checkpoint) == 2 && bsm_checkpoint_tensor_count(checkpoint) == 2);
         CHECK(t, strcmp(bsm_checkpoint_file_path(checkpoint, 0), in_folder("1.safetensors")) == 0);
         bsm_tensor tensor = { .struct_size = sizeof tensor };
-        CHECK(t, bsm_checkpoint_tensor(checkpoint, 0, &tensor) == BSM_OK && strcmp(tensor.name, "c") == 0 && tensor.file == 0);
-        CHECK(t, bsm_checkpoint_tensor(checkpoint, 1, &tensor) == BSM_OK && strcmp(tensor.name, "b") == 0 && tensor.file == 1);
+        CHECK(t, bsm_checkpoint_tensor(checkpoint, 0, &tensor) == BSM_OK && strcmp(tensor.name, "c") == 0
+                     && tensor.file == 0);
+        CHECK(t, bsm_checkpoint_tensor(checkpoint, 1, &tensor) == BSM_OK && strcmp(tensor.name, "b") == 0
+                     && tensor.file == 1);
         CHECK(t, bsm_checkpoint_find(checkpoint, "b") == 1 && is_pattern(tensor.data, 8));
         bsm_checkpoint_close(checkpoint);
     }
@@ -230,7 +234,8 @@ static void damaged_index(struct test *t)
         if (damaged[bit / 8] == '\0') continue;
         write_text("index.json", damaged);
         const bsm_status status = bsm_checkpoint_open(context, in_folder("index.json"), &checkpoint);
-        CHECK(t, (status == BSM_OK) == (checkpoint != NULL) && (status == BSM_OK || status == BSM_EFILE || status == BSM_EIO));
+        CHECK(t, (status == BSM_OK) == (checkpoint != NULL)
+                     && (status == BSM_OK || status == BSM_EFILE || status == BSM_EIO));
         CHECK(t, status != BSM_OK || bsm_checkpoint_tensor_count(checkpoint) == 2);
         bsm_checkpoint_close(checkpoint);
     }
@@ -261,7 +266,7 @@ static void failing_allocations_of_shards(struct test *t)
     leave();
 }
 
-/* Writing -------------------------------------------------------------------------------------------------------------- */
+/* Writing ---------------------------------------------------------------------------------------------------------- */
 
 /* A file that cannot be written whole leaves what was there, and nothing beside it. */
 static void complete_or_as_before(struct test *t)
@@ -282,7 +287,8 @@ static void complete_or_as_before(struct test *t)
     small = limit, small.rlim_cur = 150;
     signal(SIGXFSZ, SIG_IGN);
     setrlimit(RLIMIT_FSIZE, &small);
-    const bsm_status status = bsm_checkpoint_write(context, in_folder("x"), BSM_CHECKPOINT_SAFETENSORS, &tensor, 1, NULL, 0);
+    const bsm_status status =
+        bsm_checkpoint_write(context, in_folder("x"), BSM_CHECKPOINT_SAFETENSORS, &tensor, 1, NULL, 0);
     setrlimit(RLIMIT_FSIZE, &limit);
     CHECK(t, status == BSM_EIO && strstr(bsm_last_error(), "could not be written: File too large") != NULL);
     CHECK(t, entries(false) == 1 && stat(in_folder("x"), &facts) == 0 && facts.st_size == 6);

@@ -28,16 +28,18 @@ static void upstream_files(struct test *t)
     CHECK(t, strcmp(bsm_checkpoint_metadata(checkpoint, "general.architecture"), "llama") == 0);
     for (size_t i = 0; i < sizeof want / sizeof want[0]; i++) {
         bsm_tensor tensor = { .struct_size = sizeof tensor };
-        CHECK(t, bsm_checkpoint_tensor(checkpoint, (int64_t)i, &tensor) == BSM_OK && strcmp(tensor.name, want[i].name) == 0);
+        CHECK(t, bsm_checkpoint_tensor(checkpoint, (int64_t)i, &tensor) == BSM_OK
+                     && strcmp(tensor.name, want[i].name) == 0);
         CHECK(t, tensor.type == want[i].type && tensor.gguf_type == want[i].number && tensor.rank == want[i].rank);
         for (int d = 0; d < want[i].rank; d++) CHECK(t, tensor.shape[d] == want[i].shape[d]);
         const char *data = tensor.data;
-        CHECK(t, tensor.bytes == want[i].bytes && (data - golden) % 32 == 0 && data > golden && is_pattern(data, tensor.bytes));
+        CHECK(t, tensor.bytes == want[i].bytes && (data - golden) % 32 == 0 && data > golden
+                     && is_pattern(data, tensor.bytes));
     }
     bsm_checkpoint_close(checkpoint);
 }
 
-/* Files put together ----------------------------------------------------------------------------------------------------- */
+/* Files put together ----------------------------------------------------------------------------------------------- */
 
 static void put_text(const char *text)
 {
@@ -94,8 +96,8 @@ static void expect(struct test *t, bsm_status status, const char *words)
         FAIL(t, "%s: status %d, \"%s\"", words, (int)got, got == BSM_OK ? "" : bsm_last_error());
 }
 
-static void one_tensor(struct test *t, int rank, uint64_t first, uint64_t second, uint32_t type, uint64_t offset, bsm_status status,
-                       const char *words)
+static void one_tensor(struct test *t, int rank, uint64_t first, uint64_t second, uint32_t type, uint64_t offset,
+                       bsm_status status, const char *words)
 {
     start_file(1, 0);
     put_tensor("w", rank, first, second, type, offset);
@@ -153,11 +155,12 @@ static void sizes_of_types(struct test *t)
         uint32_t number;
         int block, bytes;
     } types[] = {
-        { 2, 32, 18 },    { 3, 32, 20 },    { 6, 32, 22 },    { 7, 32, 24 },    { 8, 32, 34 },    { 9, 32, 36 },    { 10, 256, 84 },
-        { 11, 256, 110 }, { 12, 256, 144 }, { 13, 256, 176 }, { 14, 256, 210 }, { 15, 256, 292 }, { 16, 256, 66 },  { 17, 256, 74 },
-        { 18, 256, 98 },  { 19, 256, 50 },  { 20, 32, 18 },   { 21, 256, 110 }, { 22, 256, 82 },  { 23, 256, 136 }, { 24, 1, 1 },
-        { 25, 1, 2 },     { 26, 1, 4 },     { 27, 1, 8 },     { 28, 1, 8 },     { 29, 256, 56 },  { 30, 1, 2 },     { 34, 256, 54 },
-        { 35, 256, 66 },  { 39, 32, 17 },   { 40, 64, 36 },   { 41, 128, 18 },  { 42, 64, 18 },   { 0, 1, 4 },      { 1, 1, 2 },
+        { 2, 32, 18 },   { 3, 32, 20 },    { 6, 32, 22 },    { 7, 32, 24 },    { 8, 32, 34 },    { 9, 32, 36 },
+        { 10, 256, 84 }, { 11, 256, 110 }, { 12, 256, 144 }, { 13, 256, 176 }, { 14, 256, 210 }, { 15, 256, 292 },
+        { 16, 256, 66 }, { 17, 256, 74 },  { 18, 256, 98 },  { 19, 256, 50 },  { 20, 32, 18 },   { 21, 256, 110 },
+        { 22, 256, 82 }, { 23, 256, 136 }, { 24, 1, 1 },     { 25, 1, 2 },     { 26, 1, 4 },     { 27, 1, 8 },
+        { 28, 1, 8 },    { 29, 256, 56 },  { 30, 1, 2 },     { 34, 256, 54 },  { 35, 256, 66 },  { 39, 32, 17 },
+        { 40, 64, 36 },  { 41, 128, 18 },  { 42, 64, 18 },   { 0, 1, 4 },      { 1, 1, 2 },
     };
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
         for (int less = 0; less < 2; less++) {
@@ -168,7 +171,8 @@ static void sizes_of_types(struct test *t)
         }
 }
 
-static void one_key(struct test *t, uint32_t type, uint64_t value, int value_bytes, bsm_status status, const char *words)
+static void one_key(struct test *t, uint32_t type, uint64_t value, int value_bytes, bsm_status status,
+                    const char *words)
 {
     start_file(0, 1);
     put_key("k", type);
@@ -226,7 +230,8 @@ static void alignment(struct test *t)
             put_tensor("a", 1, 1, 0, 24, 0);
             put_tensor("b", 1, 1, 0, 24, value);
             put_data((size_t)value + 1, good ? (size_t)value : 1);
-            expect(t, good && !twice ? BSM_OK : BSM_EFILE, good ? "general.alignment is there twice" : "a power of two is wanted");
+            expect(t, good && !twice ? BSM_OK : BSM_EFILE,
+                   good ? "general.alignment is there twice" : "a power of two is wanted");
         }
     start_file(0, 1);
     put_key("general.alignment", 10);
@@ -291,7 +296,7 @@ static void cuts_and_flips(struct test *t)
 
 static void failing_allocations(struct test *t) { fail_allocations(t, golden_gguf, sizeof golden_gguf - 1); }
 
-/* Writing -------------------------------------------------------------------------------------------------------------- */
+/* Writing ---------------------------------------------------------------------------------------------------------- */
 
 /* Tensors and texts of the upstream's file, written again and read back. */
 static void written_again(struct test *t)
@@ -307,7 +312,8 @@ static void written_again(struct test *t)
         CHECK(t, bsm_checkpoint_tensor(checkpoint, i, &tensors[i]) == BSM_OK);
     }
     CHECK_OR_RETURN(t,
-                    bsm_checkpoint_header(context, BSM_CHECKPOINT_GGUF, tensors, 5, metadata, 2, &header, &header_bytes) == BSM_OK);
+                    bsm_checkpoint_header(context, BSM_CHECKPOINT_GGUF, tensors, 5, metadata, 2, &header, &header_bytes)
+                        == BSM_OK);
     file.count = 0;
     put(&file, header, header_bytes);
     for (int i = 0; i < 5; i++) {
@@ -319,11 +325,13 @@ static void written_again(struct test *t)
     CHECK_OR_RETURN(t, bsm_checkpoint_parse(context, file.at, file.count, &again) == BSM_OK);
     for (int i = 0; i < 5; i++) {
         CHECK(t, bsm_checkpoint_tensor(again, i, &tensor) == BSM_OK && strcmp(tensor.name, tensors[i].name) == 0);
-        CHECK(t, tensor.type == tensors[i].type && tensor.gguf_type == tensors[i].gguf_type && tensor.bytes == tensors[i].bytes);
+        CHECK(t, tensor.type == tensors[i].type && tensor.gguf_type == tensors[i].gguf_type
+                     && tensor.bytes == tensors[i].bytes);
         CHECK(t, memcmp(tensor.shape, tensors[i].shape, sizeof tensor.shape) == 0);
         CHECK(t, memcmp(tensor.data, tensors[i].data, (size_t)tensor.bytes) == 0);
     }
-    CHECK(t, bsm_checkpoint_metadata_count(again) == 2 && strcmp(bsm_checkpoint_metadata(again, "general.name"), "golden") == 0);
+    CHECK(t, bsm_checkpoint_metadata_count(again) == 2
+                 && strcmp(bsm_checkpoint_metadata(again, "general.name"), "golden") == 0);
     bsm_header_release(context, header, header_bytes);
     bsm_checkpoint_close(again);
     bsm_checkpoint_close(checkpoint);
@@ -333,8 +341,9 @@ static void refuse(struct test *t, bsm_tensor tensor, const char *words)
 {
     void *header = NULL;
     size_t header_bytes;
-    CHECK(t, bsm_checkpoint_header(context, BSM_CHECKPOINT_GGUF, &tensor, 1, NULL, 0, &header, &header_bytes) == BSM_EINVAL &&
-                 header == NULL);
+    CHECK(t,
+          bsm_checkpoint_header(context, BSM_CHECKPOINT_GGUF, &tensor, 1, NULL, 0, &header, &header_bytes) == BSM_EINVAL
+              && header == NULL);
     if (strstr(bsm_last_error(), words) == NULL) FAIL(t, "%s: \"%s\"", words, bsm_last_error());
 }
 
@@ -360,9 +369,9 @@ int main(int argc, char **argv)
 {
     if (bsm_context_create(NULL, &context) != BSM_OK) return 1;
     static const struct test_case cases[] = {
-        TEST(upstream_files),    TEST(lies_of_tensors), TEST(sizes_of_types),      TEST(lies_of_keys),  TEST(alignment),
-        TEST(lies_of_the_start), TEST(cuts_and_flips),  TEST(failing_allocations), TEST(written_again), TEST(refused_requests),
-        TEST(sixty_sentences),
+        TEST(upstream_files), TEST(lies_of_tensors),   TEST(sizes_of_types),  TEST(lies_of_keys),
+        TEST(alignment),      TEST(lies_of_the_start), TEST(cuts_and_flips),  TEST(failing_allocations),
+        TEST(written_again),  TEST(refused_requests),  TEST(sixty_sentences),
     };
     const int status = TEST_MAIN(argc, argv, cases);
     bsm_context_destroy(context);

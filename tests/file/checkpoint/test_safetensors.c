@@ -1,4 +1,5 @@
-/* .safetensors files in memory: the format's own, legal spellings, heads that lie in one way each, and what is written. */
+/* .safetensors files in memory: the format's own, legal spellings, heads that lie in one way each, and what is
+ * written. */
 #include "checkpoint_bytes.h"
 #include "golden_checkpoints.h"
 
@@ -34,10 +35,12 @@ static void upstream_files(struct test *t)
     bsm_checkpoint *checkpoint;
     CHECK_OR_RETURN(t, bsm_checkpoint_parse(context, golden, sizeof golden_safetensors - 1, &checkpoint) == BSM_OK);
     CHECK(t, bsm_checkpoint_tensor_count(checkpoint) == sizeof want / sizeof want[0]);
-    CHECK(t, bsm_checkpoint_get_kind(checkpoint) == BSM_CHECKPOINT_SAFETENSORS && bsm_checkpoint_file_count(checkpoint) == 1);
-    CHECK(t, bsm_checkpoint_metadata_count(checkpoint) == 1 && strcmp(bsm_checkpoint_metadata_key(checkpoint, 0), "format") == 0);
-    CHECK(t,
-          strcmp(bsm_checkpoint_metadata(checkpoint, "format"), "pt") == 0 && bsm_checkpoint_metadata(checkpoint, "form") == NULL);
+    CHECK(t, bsm_checkpoint_get_kind(checkpoint) == BSM_CHECKPOINT_SAFETENSORS
+                 && bsm_checkpoint_file_count(checkpoint) == 1);
+    CHECK(t, bsm_checkpoint_metadata_count(checkpoint) == 1
+                 && strcmp(bsm_checkpoint_metadata_key(checkpoint, 0), "format") == 0);
+    CHECK(t, strcmp(bsm_checkpoint_metadata(checkpoint, "format"), "pt") == 0
+                 && bsm_checkpoint_metadata(checkpoint, "form") == NULL);
     CHECK(t, bsm_checkpoint_metadata_key(checkpoint, 1) == NULL && bsm_checkpoint_metadata_key(checkpoint, -1) == NULL);
     int64_t at = (int64_t)sizeof golden_safetensors - 1 - 64;
     for (size_t i = 0; i < sizeof want / sizeof want[0]; i++) {
@@ -56,9 +59,9 @@ static void upstream_files(struct test *t)
 
 #define ENTRY(dtype, shape, offsets) "{\"w\":{\"dtype\":" dtype ",\"shape\":" shape ",\"data_offsets\":" offsets "}}"
 #define F32(shape, offsets)          ENTRY("\"F32\"", shape, offsets)
-#define PAIR(a, b)                                                                                                                 \
-    "{\"a\":{\"dtype\":\"U8\",\"shape\":[12],\"data_offsets\":" a "},\"b\":{\"dtype\":\"U8\",\"shape\":[12],\"data_offsets\":" b   \
-    "}}"
+#define PAIR(a, b) \
+    "{\"a\":{\"dtype\":\"U8\",\"shape\":[12],\"data_offsets\":" a \
+    "},\"b\":{\"dtype\":\"U8\",\"shape\":[12],\"data_offsets\":" b "}}"
 
 static void legal_spellings(struct test *t)
 {
@@ -115,11 +118,14 @@ static const struct {
     { "{\"w\":{}}", BSM_EFILE, "lacks the key \"dtype\"" },
     { "{\"w\":{\"dtype\":\"F32\",\"data_offsets\":[0,24]}}", BSM_EFILE, "lacks the key \"shape\"" },
     { "{\"w\":{\"dtype\":\"F32\",\"shape\":[6]}}", BSM_EFILE, "lacks the key \"data_offsets\"" },
-    { "{\"w\":{\"dtype\":\"F32\",\"dtype\":\"F32\",\"shape\":[6],\"data_offsets\":[0,24]}}", BSM_EFILE, "key \"dtype\" twice" },
-    { "{\"w\":{\"dtype\":\"F32\",\"shape\":[6],\"shape\":[6],\"data_offsets\":[0,24]}}", BSM_EFILE, "key \"shape\" twice" },
+    { "{\"w\":{\"dtype\":\"F32\",\"dtype\":\"F32\",\"shape\":[6],\"data_offsets\":[0,24]}}", BSM_EFILE,
+      "key \"dtype\" twice" },
+    { "{\"w\":{\"dtype\":\"F32\",\"shape\":[6],\"shape\":[6],\"data_offsets\":[0,24]}}", BSM_EFILE,
+      "key \"shape\" twice" },
     { "{\"w\":{\"dtype\":\"F32\",\"shape\":[6],\"data_offsets\":[0,24],\"data_offsets\":[0,24]}}", BSM_EFILE,
       "\"data_offsets\" twice" },
-    { "{\"w\":{\"dtype\":\"F32\",\"shape\":[6],\"data_offsets\":[0,24],\"strides\":[1]}}", BSM_EFILE, "has a key \"strides\"" },
+    { "{\"w\":{\"dtype\":\"F32\",\"shape\":[6],\"data_offsets\":[0,24],\"strides\":[1]}}", BSM_EFILE,
+      "has a key \"strides\"" },
     { "{\"w\":{\"dtype\\u0000\":\"F32\",\"shape\":[6],\"data_offsets\":[0,24]}}", BSM_EFILE, "has a key \"dtype\"" },
     { ENTRY("3", "[6]", "[0,24]"), BSM_EFILE, "\"dtype\" is a number; a text" },
     { ENTRY("\"F33\"", "[6]", "[0,24]"), BSM_EUNSUPPORTED, "\"F33\" is no type" },
@@ -135,7 +141,8 @@ static const struct {
     { F32("[-6]", "[0,24]"), BSM_EFILE, "\"shape\" has a negative number" },
     { F32("[6.0]", "[0,24]"), BSM_EFILE, "\"shape\" has a number that is not whole" },
     { F32("[6e0]", "[0,24]"), BSM_EFILE, "\"shape\" has a number that is not whole" },
-    { F32("[18446744073709551616]", "[0,24]"), BSM_EFILE, "\"shape\" has a number that is not whole, or beyond 64 bits" },
+    { F32("[18446744073709551616]", "[0,24]"), BSM_EFILE,
+      "\"shape\" has a number that is not whole, or beyond 64 bits" },
     { F32("[9223372036854775808]", "[0,24]"), BSM_EFILE, "\"shape\" has a number that does not fit 63 bits" },
     { F32("[9223372036854775807]", "[0,24]"), BSM_EFILE, "more bytes than 63 bits" },
     { F32("[4294967296,4294967296]", "[0,24]"), BSM_EFILE, "more numbers than 63 bits" },
@@ -163,7 +170,8 @@ static const struct {
     { F32("[0]", "[0,0]"), BSM_EFILE, "24 bytes stand behind the last tensor" },
     { PAIR("[0,12]", "[0,12]"), BSM_EFILE, "tensor b: overlaps tensor a at byte 0" },
     { PAIR("[0,12]", "[11,23]"), BSM_EFILE, "tensor b: overlaps tensor a at byte 11" },
-    { "{\"a\":{\"dtype\":\"U8\",\"shape\":[12],\"data_offsets\":[0,12]},\"a\":{\"dtype\":\"U8\",\"shape\":[12],\"data_offsets\":["
+    { "{\"a\":{\"dtype\":\"U8\",\"shape\":[12],\"data_offsets\":[0,12]},\"a\":{\"dtype\":\"U8\",\"shape\":[12],\"data_"
+      "offsets\":["
       "12,24]}}",
       BSM_EFILE, "two tensors are called a" },
     { "{\"__metadata__\":[]}", BSM_EFILE, "\"__metadata__\" is a list" },
@@ -236,11 +244,13 @@ static void deep_and_many(struct test *t)
     CHECK(t, parse_watched(t, file.at, file.count) == BSM_EFILE);
     size_t used = (size_t)snprintf(header, sizeof header, "{");
     for (int i = 0; i < 800; i++)
-        used += (size_t)snprintf(header + used, sizeof header - used,
-                                 "%s\"same\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}", i == 0 ? "" : ",");
+        used +=
+            (size_t)snprintf(header + used, sizeof header - used,
+                             "%s\"same\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}", i == 0 ? "" : ",");
     snprintf(header + used, sizeof header - used, "}");
     put_safetensors(&file, header, strlen(header), 0);
-    CHECK(t, parse_watched(t, file.at, file.count) == BSM_EFILE && strstr(bsm_last_error(), "two tensors are called same") != NULL);
+    CHECK(t, parse_watched(t, file.at, file.count) == BSM_EFILE
+                 && strstr(bsm_last_error(), "two tensors are called same") != NULL);
 }
 
 static void cuts_and_flips(struct test *t)
@@ -249,9 +259,12 @@ static void cuts_and_flips(struct test *t)
     cut_and_flip(t, golden_safetensors, bytes, bytes, bytes - 64);
 }
 
-static void failing_allocations(struct test *t) { fail_allocations(t, golden_safetensors, sizeof golden_safetensors - 1); }
+static void failing_allocations(struct test *t)
+{
+    fail_allocations(t, golden_safetensors, sizeof golden_safetensors - 1);
+}
 
-/* Writing -------------------------------------------------------------------------------------------------------------- */
+/* Writing ---------------------------------------------------------------------------------------------------------- */
 
 /* The upstream's file, described and written again, is read as the same tensors; its data is the same bytes. */
 static void written_again(struct test *t)
@@ -261,13 +274,15 @@ static void written_again(struct test *t)
     bsm_checkpoint *checkpoint, *again;
     void *header;
     size_t header_bytes;
-    CHECK_OR_RETURN(t, bsm_checkpoint_parse(context, golden_safetensors, sizeof golden_safetensors - 1, &checkpoint) == BSM_OK);
+    CHECK_OR_RETURN(t, bsm_checkpoint_parse(context, golden_safetensors, sizeof golden_safetensors - 1, &checkpoint)
+                           == BSM_OK);
     for (int i = 0; i < 12; i++) {
         tensors[i].struct_size = sizeof tensors[i];
         CHECK(t, bsm_checkpoint_tensor(checkpoint, i, &tensors[i]) == BSM_OK);
     }
     CHECK_OR_RETURN(
-        t, bsm_checkpoint_header(context, BSM_CHECKPOINT_SAFETENSORS, tensors, 12, metadata, 2, &header, &header_bytes) == BSM_OK);
+        t, bsm_checkpoint_header(context, BSM_CHECKPOINT_SAFETENSORS, tensors, 12, metadata, 2, &header, &header_bytes)
+               == BSM_OK);
     CHECK(t, header_bytes % 8 == 0);
     file.count = 0;
     put(&file, header, header_bytes);
@@ -280,12 +295,15 @@ static void written_again(struct test *t)
         CHECK(t, memcmp(tensor.shape, tensors[i].shape, sizeof tensor.shape) == 0);
         CHECK(t, tensor.bytes == 0 || memcmp(tensor.data, tensors[i].data, (size_t)tensor.bytes) == 0);
     }
-    for (int i = 0; i < 2; i++) CHECK(t, strcmp(bsm_checkpoint_metadata(again, metadata[i].key), metadata[i].value) == 0);
+    for (int i = 0; i < 2; i++)
+        CHECK(t, strcmp(bsm_checkpoint_metadata(again, metadata[i].key), metadata[i].value) == 0);
     /* Without metadata of our own, and with the upstream's order, its bytes: */
     bsm_header_release(context, header, header_bytes);
     CHECK(t,
-          bsm_checkpoint_header(context, BSM_CHECKPOINT_SAFETENSORS, tensors, 12, metadata, 1, &header, &header_bytes) == BSM_OK);
-    CHECK(t, header_bytes == sizeof golden_safetensors - 1 - 64 && memcmp(header, golden_safetensors, header_bytes) == 0);
+          bsm_checkpoint_header(context, BSM_CHECKPOINT_SAFETENSORS, tensors, 12, metadata, 1, &header, &header_bytes)
+              == BSM_OK);
+    CHECK(t,
+          header_bytes == sizeof golden_safetensors - 1 - 64 && memcmp(header, golden_safetensors, header_bytes) == 0);
     bsm_header_release(context, header, header_bytes);
     bsm_checkpoint_close(again);
     bsm_checkpoint_close(checkpoint);
@@ -294,11 +312,12 @@ static void written_again(struct test *t)
 static bsm_tensor described(const char *name, bsm_tensor_type type, int64_t size)
 {
     return (
-        bsm_tensor){ .struct_size = sizeof(bsm_tensor), .name = name, .type = type, .gguf_type = -1, .rank = 1, .shape = { size } };
+        bsm_tensor){ .struct_size = sizeof(bsm_tensor), .name = name, .type = type, .gguf_type = -1, .rank = 1,
+                     .shape = { size } };
 }
 
-static void refuse(struct test *t, const bsm_tensor *tensors, int64_t count, const bsm_metadata *metadata, bsm_status status,
-                   const char *words)
+static void refuse(struct test *t, const bsm_tensor *tensors, int64_t count, const bsm_metadata *metadata,
+                   bsm_status status, const char *words)
 {
     void *header = NULL;
     size_t header_bytes;
@@ -360,7 +379,8 @@ static void wrong_arguments(struct test *t)
     CHECK_OR_RETURN(t, bsm_checkpoint_parse(context, file.at, file.count, &checkpoint) == BSM_OK);
     CHECK(t, bsm_checkpoint_tensor_count(checkpoint) == 0 && bsm_checkpoint_find(checkpoint, "w") == -1 &&
                  bsm_checkpoint_find(checkpoint, NULL) == -1);
-    CHECK(t, bsm_checkpoint_tensor(checkpoint, 0, &tensor) == BSM_EINVAL && strstr(bsm_last_error(), "struct_size is 3") != NULL);
+    CHECK(t, bsm_checkpoint_tensor(checkpoint, 0, &tensor) == BSM_EINVAL
+                 && strstr(bsm_last_error(), "struct_size is 3") != NULL);
     tensor.struct_size = sizeof tensor;
     CHECK(t, bsm_checkpoint_tensor(checkpoint, 0, &tensor) == BSM_EINVAL &&
                  strstr(bsm_last_error(), "index=0; the checkpoint has 0") != NULL);
@@ -369,8 +389,8 @@ static void wrong_arguments(struct test *t)
     bsm_checkpoint_close(checkpoint);
     bsm_checkpoint_close(NULL);
     bsm_header_release(context, NULL, 0);
-    CHECK(t,
-          bsm_tensor_type_name(-1) == NULL && bsm_tensor_type_name(BSM_TENSOR_TYPE_COUNT) == NULL && bsm_tensor_type_bits(-1) == 0);
+    CHECK(t, bsm_tensor_type_name(-1) == NULL && bsm_tensor_type_name(BSM_TENSOR_TYPE_COUNT) == NULL
+                 && bsm_tensor_type_bits(-1) == 0);
     CHECK(t, bsm_checkpoint_kind_name(2) == NULL && strcmp(bsm_checkpoint_kind_name(1), "gguf") == 0);
 }
 
@@ -378,9 +398,10 @@ int main(int argc, char **argv)
 {
     if (bsm_context_create(NULL, &context) != BSM_OK) return 1;
     static const struct test_case cases[] = {
-        TEST(upstream_files),  TEST(legal_spellings), TEST(every_lie_has_its_sentence), TEST(header_length), TEST(longest_header),
-        TEST(deep_and_many),   TEST(cuts_and_flips),  TEST(failing_allocations),        TEST(written_again), TEST(refused_requests),
-        TEST(wrong_arguments),
+        TEST(upstream_files),   TEST(legal_spellings),     TEST(every_lie_has_its_sentence),
+        TEST(header_length),    TEST(longest_header),      TEST(deep_and_many),
+        TEST(cuts_and_flips),   TEST(failing_allocations), TEST(written_again),
+        TEST(refused_requests), TEST(wrong_arguments),
     };
     const int status = TEST_MAIN(argc, argv, cases);
     bsm_context_destroy(context);

@@ -1,4 +1,5 @@
-/* The index of a sharded checkpoint, in memory: lies of which each has its own sentence, every cut and every flipped bit. */
+/* The index of a sharded checkpoint, in memory: lies of which each has its own sentence, every cut and every flipped
+ * bit. */
 #include "checkpoint_bytes.h"
 
 #include "file/read/shard_index.h"
@@ -20,8 +21,10 @@ static bsm_status read_watched(struct test *t, const char *text, size_t bytes)
     if (!(seconds <= MOST_SECONDS)) FAIL(t, "took %.4f s", seconds);
     CHECK(t, counted.most_bytes <= MOST_MEMORY);
     if (status != BSM_OK)
-        CHECK(t, bsm_last_error()[0] != '\0' && (status == BSM_EFILE || status == BSM_EUNSUPPORTED) && index.files == NULL);
-    for (int i = 0; i < index.file_count; i++) CHECK(t, index.files[i][0] != '\0' && strchr(index.files[i], '/') == NULL);
+        CHECK(t, bsm_last_error()[0] != '\0' && (status == BSM_EFILE || status == BSM_EUNSUPPORTED)
+                     && index.files == NULL);
+    for (int i = 0; i < index.file_count; i++)
+        CHECK(t, index.files[i][0] != '\0' && strchr(index.files[i], '/') == NULL);
     bsmi_shard_index_close(context, &index);
     bsm_context_destroy(context);
     CHECK(t, counted.live == 0 && counted.errors == 0);

@@ -82,9 +82,11 @@ static void round_trips(struct test *t)
             const char *path = in_folder("array.npy");
             size_t bytes = bsm_npy_type_bytes(type);
             for (int i = 0; i < ranks[s]; i++) bytes *= (size_t)shapes[s][i];
-            CHECK_OR_RETURN(t, bsm_npy_write(path, (bsm_npy_type)type, ranks[s], shapes[s], bytes > 0 ? data : NULL) == BSM_OK);
+            CHECK_OR_RETURN(t, bsm_npy_write(path, (bsm_npy_type)type, ranks[s], shapes[s], bytes > 0 ? data : NULL)
+                                   == BSM_OK);
             CHECK_OR_RETURN(t, bsm_npy_read(context, path, &array) == BSM_OK);
-            CHECK(t, array.type == (bsm_npy_type)type && array.rank == ranks[s] && !array.fortran_order && array.bytes == bytes);
+            CHECK(t, array.type == (bsm_npy_type)type && array.rank == ranks[s] && !array.fortran_order
+                         && array.bytes == bytes);
             CHECK(t, memcmp(array.shape, shapes[s], (size_t)ranks[s] * sizeof(int64_t)) == 0);
             CHECK(t, bytes == 0 ? array.data == NULL : memcmp(array.data, data, bytes) == 0);
             bsm_npy_release(context, &array);
@@ -112,7 +114,8 @@ static void later_versions_from_disk(struct test *t)
             put_file(in_folder("array.npy"), file, cut);
             const bsm_status status = bsm_npy_read(context, in_folder("array.npy"), &array);
             CHECK(t, status == (cut == bytes ? BSM_OK : BSM_EFILE));
-            CHECK(t, status == BSM_OK ? array.bytes == 8 : strstr(bsm_last_error(), "array.npy: ") != NULL && array.data == NULL);
+            CHECK(t, status == BSM_OK ? array.bytes == 8
+                                      : strstr(bsm_last_error(), "array.npy: ") != NULL && array.data == NULL);
             bsm_npy_release(context, &array);
         }
     }
@@ -129,11 +132,14 @@ static void unreadable(struct test *t)
     CHECK(t, bsm_npy_read(context, in_folder("missing.npy"), &array) == BSM_EIO);
     CHECK(t, strstr(bsm_last_error(), "missing.npy: cannot be opened: No such file") != NULL);
     CHECK(t, bsm_npy_read(context, folder, &array) == BSM_EIO && strstr(bsm_last_error(), "is a directory") != NULL);
-    CHECK(t, bsm_npy_read(context, "/dev/null", &array) == BSM_EIO && strstr(bsm_last_error(), "no regular file") != NULL);
+    CHECK(t,
+          bsm_npy_read(context, "/dev/null", &array) == BSM_EIO && strstr(bsm_last_error(), "no regular file") != NULL);
     CHECK_OR_RETURN(t, mkfifo(in_folder("pipe"), 0600) == 0);
-    CHECK(t, bsm_npy_read(context, in_folder("pipe"), &array) == BSM_EIO && strstr(bsm_last_error(), "no regular file") != NULL);
+    CHECK(t, bsm_npy_read(context, in_folder("pipe"), &array) == BSM_EIO
+                 && strstr(bsm_last_error(), "no regular file") != NULL);
     put_file(in_folder("empty.npy"), "", 0);
-    CHECK(t, bsm_npy_read(context, in_folder("empty.npy"), &array) == BSM_EFILE && strstr(bsm_last_error(), "empty") != NULL);
+    CHECK(t, bsm_npy_read(context, in_folder("empty.npy"), &array) == BSM_EFILE
+                 && strstr(bsm_last_error(), "empty") != NULL);
     put_file(in_folder("secret.npy"), "x", 1);
     CHECK_OR_RETURN(t, chmod(in_folder("secret.npy"), 0) == 0);
     const bool root = geteuid() == 0;
@@ -169,7 +175,8 @@ static void every_allocation_failing(struct test *t)
         const int64_t live = counted.live;
         counted.fail_at = counted.calls + n;
         CHECK(t, bsm_npy_read(context, path, &array) == BSM_ENOMEM);
-        CHECK(t, array.data == NULL && counted.live == live && strstr(bsm_last_error(), "array.npy: no memory") != NULL);
+        CHECK(t,
+              array.data == NULL && counted.live == live && strstr(bsm_last_error(), "array.npy: no memory") != NULL);
         counted.fail_at = 0;
         CHECK(t, bsm_npy_read(context, path, &array) == BSM_OK);
         bsm_npy_release(context, &array);
@@ -195,7 +202,8 @@ static void refused_arrays(struct test *t)
     CHECK(t, bsm_npy_write(path, BSM_NPY_FP32, 9, shape, data) == BSM_EINVAL);
     CHECK(t, bsm_npy_write(path, BSM_NPY_FP32, 2, NULL, data) == BSM_EINVAL);
     CHECK(t, bsm_npy_write(path, BSM_NPY_FP32, 2, shape, NULL) == BSM_EINVAL);
-    CHECK(t, bsm_npy_write(path, BSM_NPY_FP32, 2, negative, data) == BSM_EINVAL && strstr(bsm_last_error(), "shape[1]=-3") != NULL);
+    CHECK(t, bsm_npy_write(path, BSM_NPY_FP32, 2, negative, data) == BSM_EINVAL
+                 && strstr(bsm_last_error(), "shape[1]=-3") != NULL);
     CHECK(t, bsm_npy_write(path, BSM_NPY_INT8, 2, huge, data) == BSM_EOVERFLOW);
     CHECK(t, bsm_npy_write(path, BSM_NPY_INT8, 3, hollow, data) == BSM_EOVERFLOW);
     CHECK(t, bsm_npy_header(BSM_NPY_FP32, 2, shape, NULL, 512, &bytes) == BSM_EINVAL);
@@ -229,7 +237,8 @@ static void unwritable(struct test *t)
     CHECK(t, stat("/dev/full", &facts) == 0 && S_ISCHR(facts.st_mode));
     CHECK(t, bsm_npy_write("/dev/null", BSM_NPY_INT8, 1, shape, data) == BSM_OK);
     CHECK(t, stat("/dev/null", &facts) == 0 && S_ISCHR(facts.st_mode));
-    CHECK(t, bsm_npy_write(folder, BSM_NPY_INT8, 1, shape, data) == BSM_EIO && strstr(bsm_last_error(), "is a directory") != NULL);
+    CHECK(t, bsm_npy_write(folder, BSM_NPY_INT8, 1, shape, data) == BSM_EIO
+                 && strstr(bsm_last_error(), "is a directory") != NULL);
     CHECK(t, bsm_npy_write(in_folder("no/array.npy"), BSM_NPY_INT8, 1, shape, data) == BSM_EIO);
     CHECK(t, count_entries(false) == 0);
 
@@ -238,7 +247,8 @@ static void unwritable(struct test *t)
     const bool root = geteuid() == 0;
     if (root) CHECK_OR_RETURN(t, seteuid(65534) == 0);
     else CHECK_OR_RETURN(t, chmod(path, 0400) == 0);
-    CHECK(t, bsm_npy_write(path, BSM_NPY_INT8, 1, shape, data) == BSM_EIO && strstr(bsm_last_error(), "Permission denied") != NULL);
+    CHECK(t, bsm_npy_write(path, BSM_NPY_INT8, 1, shape, data) == BSM_EIO
+                 && strstr(bsm_last_error(), "Permission denied") != NULL);
     if (root) CHECK_OR_RETURN(t, seteuid(0) == 0);
     CHECK(t, file_is(path, old, sizeof old) && count_entries(false) == 1);
     leave_folder();
@@ -299,8 +309,10 @@ static void links_to_no_file_stay_links(struct test *t)
     static const int64_t shape[1] = { 4 };
     struct stat facts;
     enter_folder(t);
-    CHECK_OR_RETURN(t, symlink("second.npy", in_folder("first.npy")) == 0 && symlink("./third.npy", in_folder("second.npy")) == 0);
-    CHECK_OR_RETURN(t, symlink("nowhere/x.npy", in_folder("lost.npy")) == 0 && symlink("loop.npy", in_folder("loop.npy")) == 0);
+    CHECK_OR_RETURN(t, symlink("second.npy", in_folder("first.npy")) == 0
+                           && symlink("./third.npy", in_folder("second.npy")) == 0);
+    CHECK_OR_RETURN(t, symlink("nowhere/x.npy", in_folder("lost.npy")) == 0
+                           && symlink("loop.npy", in_folder("loop.npy")) == 0);
     CHECK(t, bsm_npy_write(in_folder("first.npy"), BSM_NPY_INT8, 1, shape, "abcd") == BSM_OK);
     CHECK(t, lstat(in_folder("first.npy"), &facts) == 0 && S_ISLNK(facts.st_mode));
     CHECK(t, lstat(in_folder("second.npy"), &facts) == 0 && S_ISLNK(facts.st_mode));
@@ -314,9 +326,11 @@ static void links_to_no_file_stay_links(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        TEST(round_trips), TEST(later_versions_from_disk), TEST(unreadable), TEST(every_allocation_failing), TEST(refused_arrays),
-        TEST(longest_header), TEST(unwritable), TEST(cut_off_in_the_middle), TEST(what_a_target_keeps),
-        TEST(links_to_no_file_stay_links),
+        TEST(round_trips),         TEST(later_versions_from_disk),
+        TEST(unreadable),          TEST(every_allocation_failing),
+        TEST(refused_arrays),      TEST(longest_header),
+        TEST(unwritable),          TEST(cut_off_in_the_middle),
+        TEST(what_a_target_keeps), TEST(links_to_no_file_stay_links),
     };
     return TEST_MAIN(argc, argv, cases);
 }

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 
 /* Builds a file: preamble of the version, the header's text, data bytes of zeros. */
-static size_t build(char *file, int version, const char *header, size_t header_bytes, uint32_t stated_bytes, size_t data_bytes)
+static size_t build(char *file, int version, const char *header, size_t header_bytes, uint32_t stated_bytes,
+                    size_t data_bytes)
 {
     size_t at = 0;
     memcpy(file, "\x93NUMPY", 6), at = 6;
@@ -63,8 +64,10 @@ static void legal_spellings(struct test *t)
         bsm_npy array;
         const bsm_status status = parse_text(context, legal[i].header, legal[i].data_bytes, &array);
         if (status != BSM_OK) FAIL(t, "%s: %s", legal[i].header, bsm_last_error());
-        else CHECK(t, array.rank == legal[i].rank && array.bytes == legal[i].data_bytes &&
-                      array.fortran_order == legal[i].fortran_order && (array.rank == 0 || array.shape[0] == legal[i].first));
+        else
+            CHECK(t, array.rank == legal[i].rank && array.bytes == legal[i].data_bytes
+                         && array.fortran_order == legal[i].fortran_order
+                         && (array.rank == 0 || array.shape[0] == legal[i].first));
         bsm_npy_release(context, &array);
     }
     bsm_context_destroy(context);
@@ -133,7 +136,8 @@ static const struct { const char *header; bsm_status status; const char *sentenc
     { TYPE("'<\\x664'"), BSM_EFILE, "backslash" },
     { "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), 'descr': '<f4'}", BSM_EFILE, "key 'descr' twice" },
     { "{'shape': (2,), 'descr': '<f4', 'fortran_order': False, 'shape': (6,)}", BSM_EFILE, "key 'shape' twice" },
-    { "{'fortran_order': False, 'fortran_order': False, 'descr': '<f4', 'shape': (6,)}", BSM_EFILE, "key 'fortran_order' twice" },
+    { "{'fortran_order': False, 'fortran_order': False, 'descr': '<f4', 'shape': (6,)}", BSM_EFILE,
+      "key 'fortran_order' twice" },
     { "{'descr': '<f4', 'fortran_order': False}", BSM_EFILE, "lacks the key 'shape'" },
     { "{'descr': '<f4', 'shape': (6,)}", BSM_EFILE, "lacks the key 'fortran_order'" },
     { "{'fortran_order': False, 'shape': (6,)}", BSM_EFILE, "lacks the key 'descr'" },
@@ -186,7 +190,8 @@ static void nul_bytes(struct test *t)
         bsm_npy array;
         memcpy(damaged, header, sizeof header);
         damaged[i] = '\0';
-        CHECK(t, parse(context, file, build(file, 1, damaged, sizeof header - 1, sizeof header - 1, 24), &array) == BSM_EFILE);
+        CHECK(t, parse(context, file, build(file, 1, damaged, sizeof header - 1, sizeof header - 1, 24), &array)
+                     == BSM_EFILE);
         snprintf(sentence, sizeof sentence, "byte %zu of the header is a NUL", i);
         CHECK(t, strcmp(bsm_last_error(), sentence) == 0);
     }
@@ -198,14 +203,15 @@ static void header_length(struct test *t)
 {
     static const char header[] = F4("(2, 3)");
     const uint32_t truth = sizeof header - 1;
-    const uint32_t stated[] = { 0, 1, 2, truth - 1, truth + 1, truth + 24, truth + 25, 0x7fff, 0x8000, 0xffff, 0x10000, 0x7fffffff,
-                                0x80000000, 0xfffffff4, 0xffffffff };
+    const uint32_t stated[] = { 0,      1,      2,       truth - 1,  truth + 1,  truth + 24, truth + 25, 0x7fff,
+                                0x8000, 0xffff, 0x10000, 0x7fffffff, 0x80000000, 0xfffffff4, 0xffffffff };
     bsm_context *context;
     CHECK_OR_RETURN(t, bsm_context_create(NULL, &context) == BSM_OK);
     for (int version = 1; version <= 3; version++) {
         char file[256];
         bsm_npy array;
-        CHECK(t, parse(context, file, build(file, version, header, truth, truth, 24), &array) == BSM_OK && array.bytes == 24);
+        CHECK(t, parse(context, file, build(file, version, header, truth, truth, 24), &array) == BSM_OK
+                     && array.bytes == 24);
         bsm_npy_release(context, &array);
         for (size_t i = 0; i < sizeof stated / sizeof stated[0]; i++) {
             if (version == 1 && stated[i] > 0xffff) continue;
@@ -244,7 +250,8 @@ static void magic_and_version(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        TEST(legal_spellings), TEST(every_lie_has_its_sentence), TEST(nul_bytes), TEST(header_length), TEST(magic_and_version),
+        TEST(legal_spellings), TEST(every_lie_has_its_sentence), TEST(nul_bytes),
+        TEST(header_length),   TEST(magic_and_version),
     };
     return TEST_MAIN(argc, argv, cases);
 }

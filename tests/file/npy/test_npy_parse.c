@@ -46,7 +46,8 @@ static bool is_consistent(const bsm_npy *array, const char *file, size_t bytes)
     if (array->rank < 0 || array->rank > BSM_NPY_MAX_RANK || bsm_npy_type_bytes((int)array->type) == 0) return false;
     for (int i = 0; i < array->rank; i++)
         if (array->shape[i] < 0) return false;
-    if ((uint64_t)elements_of(array) * bsm_npy_type_bytes((int)array->type) != array->bytes || array->bytes > bytes) return false;
+    if ((uint64_t)elements_of(array) * bsm_npy_type_bytes((int)array->type) != array->bytes || array->bytes > bytes)
+        return false;
     if (array->bytes == 0) return array->data == NULL;
     return (uintptr_t)array->data % 64 == 0 && memcmp(array->data, file + bytes - array->bytes, array->bytes) == 0;
 }
@@ -54,8 +55,8 @@ static bool is_consistent(const bsm_npy *array, const char *file, size_t bytes)
 /* A failed array owns nothing, and a sentence is there. */
 static bool is_refused(bsm_status status, const bsm_npy *array)
 {
-    return (status == BSM_EFILE || status == BSM_EUNSUPPORTED) && array->data == NULL && array->bytes == 0 && array->rank == 0 &&
-           array->struct_size == sizeof *array && bsm_last_error()[0] != '\0';
+    return (status == BSM_EFILE || status == BSM_EUNSUPPORTED) && array->data == NULL && array->bytes == 0
+           && array->rank == 0 && array->struct_size == sizeof *array && bsm_last_error()[0] != '\0';
 }
 
 static void golden_files(struct test *t)
@@ -71,7 +72,8 @@ static void golden_files(struct test *t)
             continue;
         }
         CHECK(t, is_consistent(&array, golden->file, golden->bytes));
-        CHECK(t, array.type == golden->type && array.rank == golden->rank && array.fortran_order == golden->fortran_order);
+        CHECK(t,
+              array.type == golden->type && array.rank == golden->rank && array.fortran_order == golden->fortran_order);
         CHECK(t, memcmp(array.shape, golden->shape, sizeof array.shape) == 0);
         for (size_t i = 0; i < array.bytes; i++) CHECK(t, ((unsigned char *)array.data)[i] == (7 * i + 3) % 256);
         CHECK(t, strstr(golden->file + 10, array.descr) != NULL || golden->version > 1);
@@ -93,7 +95,8 @@ static void header_as_numpy_writes_it(struct test *t)
         char wanted[BSM_NPY_MAX_HEADER];
         size_t bytes = 0, data_bytes = bsm_npy_type_bytes((int)golden->type);
         for (int i = 0; i < golden->rank; i++) data_bytes *= (size_t)golden->shape[i];
-        CHECK_OR_RETURN(t, bsm_npy_header(golden->type, golden->rank, golden->shape, header, sizeof header, &bytes) == BSM_OK);
+        CHECK_OR_RETURN(t, bsm_npy_header(golden->type, golden->rank, golden->shape, header, sizeof header, &bytes)
+                               == BSM_OK);
         CHECK_OR_RETURN(t, bytes == golden->bytes - data_bytes && bytes % 64 == 0);
         memcpy(wanted, golden->file, bytes);
         if (golden->type == BSM_NPY_BYTES) memcpy(wanted + 21, "|V1", 3);
@@ -130,7 +133,8 @@ static void bytes_behind_the_data_are_refused(struct test *t)
             bsm_npy array;
             memcpy(file, goldens[g].file, goldens[g].bytes);
             const bsm_status status = parse_guarded(c.context, file, goldens[g].bytes + more, &array);
-            CHECK(t, status == BSM_EFILE && is_refused(status, &array) && strstr(bsm_last_error(), "behind the data") != NULL);
+            CHECK(t, status == BSM_EFILE && is_refused(status, &array)
+                         && strstr(bsm_last_error(), "behind the data") != NULL);
         }
     close_counted(t, &c);
 }
@@ -149,15 +153,18 @@ static void every_flipped_bit(struct test *t)
         for (size_t bit = 0; bit < 8 * head; bit++) {
             file[bit / 8] = (char)(file[bit / 8] ^ 1 << bit % 8);
             const bsm_status status = parse_guarded(c.context, file, goldens[g].bytes, &array);
-            const bool good = status == BSM_OK ? is_consistent(&array, file, goldens[g].bytes) : is_refused(status, &array);
-            if (!good) FAIL(t, "%s, bit %zu flipped: status %d, \"%s\"", goldens[g].name, bit, (int)status, bsm_last_error());
+            const bool good =
+                status == BSM_OK ? is_consistent(&array, file, goldens[g].bytes) : is_refused(status, &array);
+            if (!good)
+                FAIL(t, "%s, bit %zu flipped: status %d, \"%s\"", goldens[g].name, bit, (int)status, bsm_last_error());
             if (status == BSM_OK) accepted++, bsm_npy_release(c.context, &array);
             else refused++;
             file[bit / 8] = (char)(file[bit / 8] ^ 1 << bit % 8);
         }
         bsm_npy_release(c.context, &true_array);
     }
-    CHECK(t, accepted > 0 && refused > 50 * accepted);        /* a flip that leaves a legal file is rare: '|f1' for '<f1', .. */
+    CHECK(t, accepted > 0 && refused > 50 * accepted);        /* a flip that leaves a legal file is rare: '|f1' for
+                                                                 '<f1', .. */
     close_counted(t, &c);
 }
 
@@ -219,7 +226,8 @@ static void arguments(struct test *t)
         CHECK(t, bsm_npy_parse(c.context, goldens[0].file, goldens[0].bytes, &small) == BSM_EINVAL);
         CHECK(t, small.struct_size == size && small.data == NULL);
     }
-    struct { bsm_npy array; int64_t later[4]; } longer = { .array = { .struct_size = sizeof longer }, .later = { 1, 2, 3, 4 } };
+    struct { bsm_npy array; int64_t later[4]; } longer = { .array = { .struct_size = sizeof longer },
+                                                           .later = { 1, 2, 3, 4 } };
     CHECK(t, bsm_npy_parse(c.context, goldens[0].file, goldens[0].bytes, &longer.array) == BSM_OK);
     CHECK(t, longer.later[0] == 0 && longer.later[3] == 0);   /* fields of a later version: zero */
     bsm_npy_release(c.context, &longer.array);
@@ -234,14 +242,22 @@ static void types(struct test *t)
     for (int type = 0; type < BSM_NPY_TYPE_COUNT; type++)
         CHECK(t, bsm_npy_type_name(type) != NULL && bsm_npy_type_bytes(type) == bytes[type]);
     static const int no_types[] = { -1, BSM_NPY_TYPE_COUNT, INT32_MAX, INT32_MIN };
-    for (int i = 0; i < 4; i++) CHECK(t, bsm_npy_type_name(no_types[i]) == NULL && bsm_npy_type_bytes(no_types[i]) == 0);
+    for (int i = 0; i < 4; i++)
+        CHECK(t, bsm_npy_type_name(no_types[i]) == NULL && bsm_npy_type_bytes(no_types[i]) == 0);
 }
 
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        TEST(golden_files), TEST(header_as_numpy_writes_it), TEST(every_cut_is_refused), TEST(bytes_behind_the_data_are_refused),
-        TEST(every_flipped_bit), TEST(random_damage), TEST(every_allocation_failing), TEST(arguments), TEST(types),
+        TEST(golden_files),
+        TEST(header_as_numpy_writes_it),
+        TEST(every_cut_is_refused),
+        TEST(bytes_behind_the_data_are_refused),
+        TEST(every_flipped_bit),
+        TEST(random_damage),
+        TEST(every_allocation_failing),
+        TEST(arguments),
+        TEST(types),
     };
     return TEST_MAIN(argc, argv, cases);
 }

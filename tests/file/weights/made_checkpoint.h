@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-/* A checkpoint in memory ------------------------------------------------------------------------------------------------- */
+/* A checkpoint in memory ------------------------------------------------------------------------------------------- */
 
 enum { MOST_TENSORS = 8, MOST_BYTES = 1 << 16 };
 struct made {
@@ -28,12 +28,13 @@ static inline void start(void) { made.count = 0, made.metadata_count = 0; }
 static inline void add(const char *name, bsm_tensor_type type, int rank, const int64_t *shape, const void *data)
 {
     bsm_tensor *t = &made.tensors[made.count++];
-    *t = (bsm_tensor){ .struct_size = sizeof *t, .name = name, .type = type, .gguf_type = -1, .rank = rank, .data = data };
+    *t = (bsm_tensor){ .struct_size = sizeof *t, .name = name, .type = type, .gguf_type = -1, .rank = rank,
+                       .data = data };
     for (int i = 0; i < rank; i++) t->shape[i] = shape[i];
 }
-#define ADD(name, type, data, ...)                                                                                                 \
-    add(name, BSM_TENSOR_##type, (int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t)), (const int64_t[]){ __VA_ARGS__ },    \
-        data)
+#define ADD(name, type, data, ...) \
+    add(name, BSM_TENSOR_##type, (int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t)), \
+        (const int64_t[]){ __VA_ARGS__ }, data)
 
 static inline void finish(struct test *t, bsm_checkpoint_kind kind)
 {
@@ -47,13 +48,16 @@ static inline void finish(struct test *t, bsm_checkpoint_kind kind)
     memcpy(made.file, header, header_bytes);
     bsm_header_release(context, header, header_bytes);
     for (size_t i = header_bytes; i < MOST_BYTES; i++) made.file[i] = (unsigned char)rnd(t);
-    for (made.bytes = header_bytes; bsm_checkpoint_parse(context, made.file, made.bytes, &made.checkpoint) != BSM_OK; made.bytes++)
+    for (made.bytes = header_bytes; bsm_checkpoint_parse(context, made.file, made.bytes, &made.checkpoint) != BSM_OK;
+         made.bytes++)
         if (made.bytes == MOST_BYTES) abort();
     for (int i = 0; i < made.count; i++) {
         bsm_tensor found = { .struct_size = sizeof found };
         CHECK(t,
-              bsm_checkpoint_tensor(made.checkpoint, bsm_checkpoint_find(made.checkpoint, made.tensors[i].name), &found) == BSM_OK);
-        if (made.tensors[i].data != NULL) memcpy((void *)(uintptr_t)found.data, made.tensors[i].data, (size_t)found.bytes);
+              bsm_checkpoint_tensor(made.checkpoint, bsm_checkpoint_find(made.checkpoint, made.tensors[i].name), &found)
+                  == BSM_OK);
+        if (made.tensors[i].data != NULL)
+            memcpy((void *)(uintptr_t)found.data, made.tensors[i].data, (size_t)found.bytes);
     }
     /* Once more, now that the bytes are there. */
     bsm_checkpoint_close(made.checkpoint);

@@ -1,13 +1,16 @@
-/* Weights found by their names: every convention, element by element against arithmetic on the bytes; parts that do not fit. */
+/* Weights found by their names: every convention, element by element against arithmetic on the bytes; parts that do not
+ * fit. */
 #include "blockscale/matmul.h"
 #include "made_checkpoint.h"
 
 #include <math.h>
 
 /* Every code and every scale of a matrix lies at these bytes of two tensors. */
-static void check_nibbles(struct test *t, const bsm_matrix *m, const unsigned char *codes, const unsigned char *scales, int block)
+static void check_nibbles(struct test *t, const bsm_matrix *m, const unsigned char *codes, const unsigned char *scales,
+                          int block)
 {
-    const int64_t batch = m->batch == 0 ? 1 : m->batch, columns = m->columns, scale_columns = (columns + block - 1) / block;
+    const int64_t batch = m->batch == 0 ? 1 : m->batch, columns = m->columns,
+                  scale_columns = (columns + block - 1) / block;
     for (int64_t b = 0; b < batch; b++)
         for (int64_t r = 0; r < m->rows; r++)
             for (int64_t k = 0; k < columns; k++) {
@@ -21,7 +24,7 @@ static void check_nibbles(struct test *t, const bsm_matrix *m, const unsigned ch
             }
 }
 
-/* Conventions ------------------------------------------------------------------------------------------------------------ */
+/* Conventions ------------------------------------------------------------------------------------------------------ */
 
 static void gpt_oss(struct test *t)
 {
@@ -32,9 +35,10 @@ static void gpt_oss(struct test *t)
         ADD(codes, U8, NULL, 3, 6, 2, 16);
         ADD(scales, U8, NULL, 3, 6, 2);
         finish(t, BSM_CHECKPOINT_SAFETENSORS);
-        const bsm_weight w =
-            weight_called(t, way == 0 ? "l.experts.gate_up_proj" : "block.0.mlp.mlp1_weight", BSM_CONVENTION_GPT_OSS, BSM_MXFP4);
-        CHECK(t, w.matrix.rows == 6 && w.matrix.columns == 64 && w.matrix.batch == 3 && w.gate_up_interleaved && w.tile_rows == 0);
+        const bsm_weight w = weight_called(t, way == 0 ? "l.experts.gate_up_proj" : "block.0.mlp.mlp1_weight",
+                                           BSM_CONVENTION_GPT_OSS, BSM_MXFP4);
+        CHECK(t, w.matrix.rows == 6 && w.matrix.columns == 64 && w.matrix.batch == 3 && w.gate_up_interleaved
+                     && w.tile_rows == 0);
         CHECK(t, w.matrix.data == bytes_of(codes) && w.matrix.scales == bytes_of(scales) && w.tensor_scale == -1);
         check_nibbles(t, &w.matrix, bytes_of(codes), bytes_of(scales), 32);
         for (int half = 0; half < 2; half++) {
@@ -46,8 +50,9 @@ static void gpt_oss(struct test *t)
                     for (int64_t k = 0; k < 64; k++) {
                         uint32_t code, want = 99;
                         uint8_t scale, want_scale;
-                        CHECK(t, bsm_matrix_get_code(&part, b, r, k, &code) == BSM_OK &&
-                                     bsm_matrix_get_code(&w.matrix, b, 2 * r + half, k, &want) == BSM_OK && code == want);
+                        CHECK(t, bsm_matrix_get_code(&part, b, r, k, &code) == BSM_OK
+                                     && bsm_matrix_get_code(&w.matrix, b, 2 * r + half, k, &want) == BSM_OK
+                                     && code == want);
                         CHECK(t, bsm_matrix_get_scale(&part, b, r, k / 32, &scale) == BSM_OK &&
                                      bsm_matrix_get_scale(&w.matrix, b, 2 * r + half, k / 32, &want_scale) == BSM_OK &&
                                      scale == want_scale);
@@ -127,8 +132,8 @@ static void formats(struct test *t)
 }
 
 /* Value (r, k) of a tiled weight, by the tile that holds it; and what the scale's index says. */
-static void check_tiles(struct test *t, const bsm_weight *w, int64_t tile_rows, int64_t tile_columns, const unsigned char *codes,
-                        const float *scales)
+static void check_tiles(struct test *t, const bsm_weight *w, int64_t tile_rows, int64_t tile_columns,
+                        const unsigned char *codes, const float *scales)
 {
     const int64_t across = (w->matrix.columns + tile_columns - 1) / tile_columns,
                   down = (w->matrix.rows + tile_rows - 1) / tile_rows;
@@ -137,7 +142,8 @@ static void check_tiles(struct test *t, const bsm_weight *w, int64_t tile_rows, 
     for (int64_t i = 0; i < down; i++)
         for (int64_t j = 0; j < across; j++) {
             CHECK_OR_RETURN(t, bsm_weight_tile(w, 0, i, j, &tile) == BSM_OK && bsm_matrix_check(&tile) == BSM_OK);
-            CHECK(t, tile.tensor_scale == &scales[i * across + j] && tile.tensor_scale_use == BSM_TENSOR_SCALE_MULTIPLIES);
+            CHECK(t,
+                  tile.tensor_scale == &scales[i * across + j] && tile.tensor_scale_use == BSM_TENSOR_SCALE_MULTIPLIES);
             CHECK(t, tile.rows == (i + 1 < down ? tile_rows : w->matrix.rows - i * tile_rows));
             CHECK(t, tile.columns == (j + 1 < across ? tile_columns : w->matrix.columns - j * tile_columns));
             for (int n = 0; n < 50; n++) {
@@ -147,7 +153,8 @@ static void check_tiles(struct test *t, const bsm_weight *w, int64_t tile_rows, 
                 CHECK(t, code == codes[(i * tile_rows + r) * w->matrix.columns + j * tile_columns + k]);
             }
         }
-    CHECK(t, bsm_weight_tile(w, 0, down, 0, &tile) == BSM_EINVAL && bsm_weight_tile(w, 0, 0, across, &tile) == BSM_EINVAL);
+    CHECK(t,
+          bsm_weight_tile(w, 0, down, 0, &tile) == BSM_EINVAL && bsm_weight_tile(w, 0, 0, across, &tile) == BSM_EINVAL);
     CHECK(t, bsm_weight_tile(w, 0, -1, 0, &tile) == BSM_EINVAL && bsm_weight_tile(w, 1, 0, 0, &tile) == BSM_EINVAL);
 }
 
@@ -168,7 +175,8 @@ static void deepseek_and_row_scales(struct test *t)
     const bsm_weight b = weight_called(t, "b", BSM_CONVENTION_MODELOPT, BSM_FORMAT_E4M3);
     check_tiles(t, &b, 1, 20, bytes_of("b.weight"), (const float *)(const void *)bytes_of("b.weight_scale"));
     const bsm_weight c = weight_called(t, "c", BSM_CONVENTION_MODELOPT, BSM_FORMAT_E5M2);
-    CHECK(t, c.tile_rows == 0 && c.matrix.tensor_scale != NULL && memcmp(c.matrix.tensor_scale, scales, sizeof scales[0]) == 0);
+    CHECK(t, c.tile_rows == 0 && c.matrix.tensor_scale != NULL
+                 && memcmp(c.matrix.tensor_scale, scales, sizeof scales[0]) == 0);
     end();
 }
 
@@ -186,7 +194,8 @@ static void gguf(struct test *t)
     finish(t, BSM_CHECKPOINT_GGUF);
     const bsm_weight up = weight_called(t, "blk.0.up", BSM_CONVENTION_GGUF, BSM_NVFP4);
     const unsigned char *bytes = bytes_of("blk.0.up.weight");
-    CHECK(t, up.matrix.rows == 3 && up.matrix.columns == 128 && (const void *)up.matrix.tensor_scale == bytes_of("blk.0.up.scale"));
+    CHECK(t, up.matrix.rows == 3 && up.matrix.columns == 128
+                 && (const void *)up.matrix.tensor_scale == bytes_of("blk.0.up.scale"));
     for (int64_t r = 0; r < 3; r++)
         for (int64_t k = 0; k < 128; k++) {
             const unsigned char *block = bytes + (r * 2 + k / 64) * 36;
@@ -199,8 +208,8 @@ static void gguf(struct test *t)
         }
     const bsm_weight experts = weight_called(t, "blk.0.exps", BSM_CONVENTION_GGUF, BSM_NVFP4);
     bsm_matrix one;
-    CHECK(t,
-          experts.matrix.batch == 2 && experts.tile_rows == 3 && experts.tile_columns == 64 && experts.matrix.tensor_scale == NULL);
+    CHECK(t, experts.matrix.batch == 2 && experts.tile_rows == 3 && experts.tile_columns == 64
+                 && experts.matrix.tensor_scale == NULL);
     CHECK(t, bsm_weight_tile(&experts, 1, 0, 0, &one) == BSM_OK && one.batch == 1 && bsm_matrix_check(&one) == BSM_OK);
     CHECK(t, one.data == bytes_of("blk.0.exps.weight") + 3 * 36 && one.scales == one.data &&
                  memcmp(one.tensor_scale, &scales[1], 4) == 0);
@@ -239,7 +248,7 @@ static void others(struct test *t)
     end();
 }
 
-/* Parts that lie about each other ------------------------------------------------------------------------------------------ */
+/* Parts that lie about each other ---------------------------------------------------------------------------------- */
 
 static void refuse(struct test *t, bsm_status status, const char *words)
 {
@@ -259,7 +268,8 @@ static void parts_that_do_not_fit(struct test *t)
     ADD("m.weight", U8, NULL, 4, 32), ADD("m.weight_scale", F8_E4M3, NULL, 4, 3);
     refuse(
         t, BSM_EFILE,
-        "tensor m.weight_scale (4 x 3) does not fit tensor m.weight (4 x 32): a scale for each 16 numbers of a row is wanted, 4");
+        "tensor m.weight_scale (4 x 3) does not fit tensor m.weight (4 x 32): a scale for each 16 numbers of a row is "
+        "wanted, 4");
     ADD("m.weight", U8, NULL, 4, 32), ADD("m.weight_scale", F8_E4M3, NULL, 5, 4);
     refuse(t, BSM_EFILE, "(5 x 4) does not fit");
     ADD("m.weight", U8, NULL, 4, 32), ADD("m.weight_scale", F8_E4M3, NULL, 16);
@@ -325,7 +335,8 @@ static void wrong_arguments(struct test *t)
     CHECK(t, bsm_checkpoint_weight(made.checkpoint, 0, &weight) == BSM_OK && weight.convention == BSM_CONVENTION_PLAIN);
     CHECK(t, bsm_weight_part(&weight, BSM_WEIGHT_UP, &matrix) == BSM_EUNSUPPORTED &&
                  bsm_weight_part(&weight, (bsm_weight_half)2, &matrix) == BSM_EINVAL);
-    CHECK(t, bsm_weight_part(NULL, BSM_WEIGHT_UP, &matrix) == BSM_EINVAL && bsm_weight_tile(&weight, 0, 0, 0, NULL) == BSM_EINVAL);
+    CHECK(t, bsm_weight_part(NULL, BSM_WEIGHT_UP, &matrix) == BSM_EINVAL
+                 && bsm_weight_tile(&weight, 0, 0, 0, NULL) == BSM_EINVAL);
     for (int i = 0; i < BSM_CONVENTION_COUNT; i++) CHECK(t, bsm_convention_from_name(bsm_convention_name(i)) == i);
     CHECK(t, bsm_convention_name(-1) == NULL && bsm_convention_name(BSM_CONVENTION_COUNT) == NULL &&
                  bsm_convention_from_name(NULL) == -1);
@@ -345,8 +356,10 @@ static void products(struct test *t)
     finish(t, BSM_CHECKPOINT_SAFETENSORS);
     const bsm_weight w = weight_called(t, "e.gate_up_proj", BSM_CONVENTION_GPT_OSS, BSM_MXFP4);
     for (int i = 0; i < M * K; i++) a[i] = (float)rnd_below(t, 9) - 4;
-    const bsm_matrix left = { .struct_size = sizeof left, .format = BSM_FORMAT_FP32, .rows = M, .columns = K, .data = a };
-    bsm_matrix right, out = { .struct_size = sizeof out, .format = BSM_FORMAT_FP32, .rows = M, .columns = N, .data = whole };
+    const bsm_matrix left = { .struct_size = sizeof left, .format = BSM_FORMAT_FP32, .rows = M, .columns = K,
+                              .data = a };
+    bsm_matrix right, out = { .struct_size = sizeof out, .format = BSM_FORMAT_FP32, .rows = M, .columns = N,
+                              .data = whole };
     bsm_matmul product = { .struct_size = sizeof product, .a = &left, .b = &w.matrix, .d = &out };
     CHECK(t, bsm_multiply(context, &product) == BSM_OK);
     for (int half = 0; half < 2; half++) {

@@ -1,11 +1,11 @@
-/* Weights in further spellings: fp8 with 16-bit scales or with scales of 128 x 128, packed MXFP6, and torchao's tensors, element by
- * element against the bytes. */
+/* Weights in further spellings: fp8 with 16-bit scales or with scales of 128 x 128, packed MXFP6, and torchao's
+ * tensors, element by element against the bytes. */
 #include "counted.h"
 #include "made_checkpoint.h"
 
 #include <math.h>
 
-/* Codes and scales by their own definitions ------------------------------------------------------------------------------ */
+/* Codes and scales by their own definitions ------------------------------------------------------------------------ */
 
 static uint32_t nibble(const unsigned char *codes, int64_t i) { return codes[i / 2] >> 4 * (i % 2) & 15u; }
 
@@ -45,13 +45,14 @@ static void check_all(struct test *t, const bsm_matrix *m, const unsigned char *
         }
 }
 
-/* fp8 -------------------------------------------------------------------------------------------------------------------- */
+/* fp8 -------------------------------------------------------------------------------------------------------------- */
 
 static void check_tile(struct test *t, const bsm_weight *w, int64_t i, int64_t j, float scale)
 {
     bsm_matrix tile;
     CHECK_OR_RETURN(t, bsm_weight_tile(w, 0, i, j, &tile) == BSM_OK && tile.tensor_scale != NULL);
-    CHECK(t, memcmp(tile.tensor_scale, &scale, sizeof scale) == 0 && tile.tensor_scale_use == BSM_TENSOR_SCALE_MULTIPLIES);
+    CHECK(t,
+          memcmp(tile.tensor_scale, &scale, sizeof scale) == 0 && tile.tensor_scale_use == BSM_TENSOR_SCALE_MULTIPLIES);
 }
 
 static void sixteen_bit_scales(struct test *t)
@@ -124,7 +125,7 @@ static void no_memory_for_wider_scales(struct test *t)
     }
 }
 
-/* MXFP6 ------------------------------------------------------------------------------------------------------------------- */
+/* MXFP6 ------------------------------------------------------------------------------------------------------------ */
 
 static void packed_e2m3(struct test *t)
 {
@@ -138,7 +139,7 @@ static void packed_e2m3(struct test *t)
     end();
 }
 
-/* torchao ----------------------------------------------------------------------------------------------------------------- */
+/* torchao ---------------------------------------------------------------------------------------------------------- */
 
 static void torchao(struct test *t)
 {
@@ -222,7 +223,8 @@ static void torchao_by_metadata(struct test *t)
     made.metadata = &int8;
     made.metadata_count = 1;
     ADD("m._weight_scale", BF16, NULL, 5, 1), ADD("m._weight_qdata", I8, NULL, 5, 64);
-    refuse(t, BSM_EUNSUPPORTED, "(I8) with scales m._weight_scale is a tensor of torchao's, Int8Tensor: NVFP4Tensor, MXTensor and");
+    refuse(t, BSM_EUNSUPPORTED, "(I8) with scales m._weight_scale is a tensor of torchao's, Int8Tensor: NVFP4Tensor, "
+                                "MXTensor and");
     ADD("m._weight_per_tensor_scale", F32, NULL, 2), ADD("m._weight_qdata", U8, NULL, 5, 32),
         ADD("m._weight_scale", F8_E4M3, NULL, 5, 4);
     made.tensors[0].data = &(const float[]){ 1, 1 };
@@ -235,8 +237,13 @@ int main(int argc, char **argv)
 {
     if (bsm_context_create(NULL, &context) != BSM_OK) return 1;
     static const struct test_case cases[] = {
-        TEST(sixteen_bit_scales), TEST(tiles_in_every_spelling), TEST(no_memory_for_wider_scales), TEST(packed_e2m3), TEST(torchao),
-        TEST(torchao_swizzled),   TEST(torchao_by_metadata),
+        TEST(sixteen_bit_scales),
+        TEST(tiles_in_every_spelling),
+        TEST(no_memory_for_wider_scales),
+        TEST(packed_e2m3),
+        TEST(torchao),
+        TEST(torchao_swizzled),
+        TEST(torchao_by_metadata),
     };
     const int status = TEST_MAIN(argc, argv, cases);
     bsm_context_destroy(context);

@@ -274,8 +274,9 @@ static void report(const struct cli *cli, const struct job *job)
 {
     const struct rewrite *r = &job->rewrite;
     if (!cli->json) {
-        printf("%s: %" PRId64 " weights as %s writes them, %" PRId64 " tensors passed on\n%" PRId64 " bytes\n", bsm_writer_path(r->writer.writer),
-               r->weights, bsm_convention_name((int)job->convention), r->count - r->weights, bsm_writer_bytes(r->writer.writer));
+        printf("%s: %" PRId64 " weights as %s writes them, %" PRId64 " tensors passed on\n%" PRId64 " bytes\n",
+               bsm_writer_path(r->writer.writer), r->weights, bsm_convention_name((int)job->convention),
+               r->count - r->weights, bsm_writer_bytes(r->writer.writer));
         if (job->inverted > 0)
             printf("%" PRId64 " tensor scales became reciprocals that fp32 rounds, by at most 2^-24 of them\n",
                    job->inverted);

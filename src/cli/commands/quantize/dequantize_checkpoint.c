@@ -1,4 +1,5 @@
-/* blockscale dequantize of a checkpoint: quantized weights become numbers again, everything else is passed on as it is. */
+/* blockscale dequantize of a checkpoint: quantized weights become numbers again, everything else is passed on as it
+ * is. */
 #include "dequantize_checkpoint.h"
 #include "cli/checkpoint/gguf_blocks.h"
 #include "cli/matrices/operand.h"
@@ -32,8 +33,8 @@ static int announce(struct rewrite *rewrite, struct rewrite_item *item, bsm_real
     char name[4096 + 8];
     const bsm_matrix *m = &item->weight.matrix;
     const bool transposed = weights_is_transposed(rewrite->checkpoint, &item->weight);
-    const bool experts =
-        item->weight.convention == BSM_CONVENTION_GPT_OSS && weights_tensor(rewrite->checkpoint, item->tensor).rank == 4;
+    const bool experts = item->weight.convention == BSM_CONVENTION_GPT_OSS
+                         && weights_tensor(rewrite->checkpoint, item->tensor).rank == 4;
     const bool batched = experts || m->batch > 1;
     bsm_tensor t = { .struct_size = sizeof t,
                      .name = name,
@@ -49,10 +50,12 @@ static int announce(struct rewrite *rewrite, struct rewrite_item *item, bsm_real
 }
 
 /* Every tile straight to its place: each number is rounded once, from the exact value to `type`. */
-static int dequantize_matrix(struct cli *cli, const bsm_weight *w, int64_t batch, bsm_real type, bool transposed, void *numbers)
+static int dequantize_matrix(struct cli *cli, const bsm_weight *w, int64_t batch, bsm_real type, bool transposed,
+                             void *numbers)
 {
     const bsm_matrix *m = &w->matrix;
-    const int64_t rows = w->tile_rows > 0 ? w->tile_rows : m->rows, columns = w->tile_rows > 0 ? w->tile_columns : m->columns;
+    const int64_t rows = w->tile_rows > 0 ? w->tile_rows : m->rows,
+                  columns = w->tile_rows > 0 ? w->tile_columns : m->columns;
     for (int64_t r = 0; r < m->rows; r += rows)
         for (int64_t c = 0; c < m->columns; c += columns) {
             bsm_matrix tile;
@@ -76,7 +79,8 @@ static int dequantize_weight(struct cli *cli, struct rewrite *rewrite, const str
     for (int64_t b = 0; result == CLI_DONE && b < (m->batch > 1 ? m->batch : 1); b++) {
         result = dequantize_matrix(cli, &item->weight, b, type, transposed, numbers);
         if (result == CLI_DONE)
-            result = writer_check(&rewrite->writer, bsm_writer_put(rewrite->writer.writer, item->number, numbers, bytes));
+            result =
+                writer_check(&rewrite->writer, bsm_writer_put(rewrite->writer.writer, item->number, numbers, bytes));
     }
     free(numbers);
     return result;
@@ -115,8 +119,8 @@ static int dequantize_blocks(struct cli *cli, struct rewrite *rewrite, const str
     void *numbers = cli_memory(cli, t.bytes, 1);
     const bsm_status status = gguf_blocks_values(cli, &blocks, type, numbers);
     t.data = numbers;
-    const int result =
-        status == BSM_OK ? writer_put_tensor(&rewrite->writer, item->number, &t) : cli_library_failed(cli, t.name, status);
+    const int result = status == BSM_OK ? writer_put_tensor(&rewrite->writer, item->number, &t)
+                                        : cli_library_failed(cli, t.name, status);
     free(numbers);
     return result;
 }
@@ -136,7 +140,8 @@ static int dequantize_all(struct cli *cli, struct rewrite *rewrite, bsm_real typ
         const struct rewrite_item *item = &rewrite->items[i];
         if (!item->is_weight && !item->is_done) continue;
         progress_show(&progress, weights_tensor(rewrite->checkpoint, item->tensor).name);
-        result = item->is_done ? dequantize_blocks(cli, rewrite, item, type) : dequantize_weight(cli, rewrite, item, type);
+        result =
+            item->is_done ? dequantize_blocks(cli, rewrite, item, type) : dequantize_weight(cli, rewrite, item, type);
         progress_add(&progress, written_bytes(rewrite, item, type));
     }
     progress_end(&progress);
@@ -147,8 +152,9 @@ static void report(const struct cli *cli, const struct rewrite *rewrite, const s
 {
     const int64_t bytes = bsm_writer_bytes(rewrite->writer.writer);
     if (!cli->json) {
-        printf("%s: %" PRId64 " weights as %s, %" PRId64 " tensors passed on, %" PRId64 " bytes\n", bsm_writer_path(rewrite->writer.writer),
-               rewrite->weights, bsm_real_name((int)type), rewrite->count - rewrite->weights, bytes);
+        printf("%s: %" PRId64 " weights as %s, %" PRId64 " tensors passed on, %" PRId64 " bytes\n",
+               bsm_writer_path(rewrite->writer.writer), rewrite->weights, bsm_real_name((int)type),
+               rewrite->count - rewrite->weights, bytes);
         written_print(written);
         return;
     }

@@ -1,6 +1,7 @@
 /* blockscale quantize of a checkpoint: weights become codes and scales, everything else is passed on as it is.
  *
- * One weight after the other is quantized from the mapped file and written to its place: memory is that of the largest one. */
+ * One weight after the other is quantized from the mapped file and written to its place: memory is that of the largest
+ * one. */
 #include "quantize_checkpoint.h"
 #include "cli/checkpoint/fused.h"
 #include "cli/matrices/operand.h"
@@ -47,7 +48,7 @@ struct job {
     struct silent_weights silent;
 };
 
-/* Choosing ---------------------------------------------------------------------------------------------------------------- */
+/* Choosing --------------------------------------------------------------------------------------------------------- */
 
 static bool real_type(bsm_format format, bsm_real *type)
 {
@@ -70,8 +71,8 @@ static int64_t row_unit(const struct job *job)
 /* Of gpt-oss the experts, which transformers keeps as tensors X of [experts, K, N]. */
 static bool is_expert(const struct job *job, const bsm_weight *weight, const bsm_tensor *tensor)
 {
-    return job->convention == BSM_CONVENTION_GPT_OSS && weight->convention == BSM_CONVENTION_PLAIN && tensor->rank == 3 &&
-           (int64_t)strlen(tensor->name) == weight->name_length;
+    return job->convention == BSM_CONVENTION_GPT_OSS && weight->convention == BSM_CONVENTION_PLAIN && tensor->rank == 3
+           && (int64_t)strlen(tensor->name) == weight->name_length;
 }
 
 /* Matrices called X.weight (in GGUF files too), of numbers, or of fp8 with fp32 scales of tiles or rows. */
@@ -164,7 +165,7 @@ static int announce(struct job *job, struct item *item)
     return writer_check(w, bsm_writer_add_weight(w->writer, &weight, &item->number, &item->matrix));
 }
 
-/* Doing ------------------------------------------------------------------------------------------------------------------- */
+/* Doing ------------------------------------------------------------------------------------------------------------ */
 
 static void keep_statistics(struct job *job, struct item *item, const bsm_quantize_options *how,
                             const bsm_quantize_stats *stats)
@@ -195,7 +196,8 @@ static int quantize_numbers(struct cli *cli, struct job *job, struct item *item)
     matrix.scales = matrix.packing == BSM_PACKING_GGUF ? matrix.data : scales;
     how.struct_size = sizeof how;
     stats->struct_size = sizeof *stats;
-    if (has_tensor_scale(job->request)) matrix.tensor_scale = &tensor_scale, how.tensor_scale = BSM_TENSOR_SCALE_COMPUTED;
+    if (has_tensor_scale(job->request))
+        matrix.tensor_scale = &tensor_scale, how.tensor_scale = BSM_TENSOR_SCALE_COMPUTED;
     if (item->shared_scale > 0) tensor_scale = item->shared_scale, how.tensor_scale = BSM_TENSOR_SCALE_GIVEN;
     const bsm_status status = bsm_quantize(cli->context, &item->real, &how, &matrix, stats);
     int result = status == BSM_OK ? CLI_DONE : cli_library_failed(cli, item->name, status);
@@ -222,7 +224,7 @@ static int with_numbers(struct cli *cli, struct job *job, struct item *item,
     return result;
 }
 
-/* Shared tensor scales ------------------------------------------------------------------------------------------------------ */
+/* Shared tensor scales --------------------------------------------------------------------------------------------- */
 
 static int find_own_scale(struct cli *cli, struct job *job, struct item *item)
 {
@@ -232,10 +234,12 @@ static int find_own_scale(struct cli *cli, struct job *job, struct item *item)
     return status == BSM_OK ? CLI_DONE : cli_library_failed(cli, item->name, status);
 }
 
-/* Readers of compressed-tensors round the scale of e4m3 to the type of the model: one that is a bf16 number stays what it is. */
+/* Readers of compressed-tensors round the scale of e4m3 to the type of the model: one that is a bf16 number stays what
+ * it is. */
 static bool wants_short_scale(const struct job *job, const struct item *item)
 {
-    return item->name != NULL && job->convention == BSM_CONVENTION_COMPRESSED_TENSORS && job->request->format == BSM_FORMAT_E4M3;
+    return item->name != NULL && job->convention == BSM_CONVENTION_COMPRESSED_TENSORS
+           && job->request->format == BSM_FORMAT_E4M3;
 }
 
 /* Every member of a group gets the scale of its largest number. */
@@ -248,7 +252,8 @@ static int share_scales(struct cli *cli, struct job *job, const struct fused_wei
         const int64_t group = weights[i].group;
         if (group < 0 && !wants_short_scale(job, item)) continue;
         result = with_numbers(cli, job, item, find_own_scale);
-        if (group >= 0) scales[group] = shared_scale_join(scales[group], item->shared_scale, item->matrix.tensor_scale_use);
+        if (group >= 0)
+            scales[group] = shared_scale_join(scales[group], item->shared_scale, item->matrix.tensor_scale_use);
     }
     for (int64_t i = 0; i < job->count; i++) {
         struct item *item = &job->items[i];
@@ -267,7 +272,8 @@ static int find_shared_scales(struct cli *cli, struct job *job)
     for (int64_t i = 0; i < job->count; i++) {
         const struct item *item = &job->items[i];
         const char *name = item->name != NULL ? item->name : "";
-        weights[i] = (struct fused_weight){ .name = name, .length = (int64_t)strlen(name), .columns = item->real.columns };
+        weights[i] = (struct fused_weight){ .name = name, .length = (int64_t)strlen(name),
+                                            .columns = item->real.columns };
     }
     fused_find(cli, job->request->share, weights, job->count, &job->shared);
     const int result = share_scales(cli, job, weights);
@@ -275,7 +281,7 @@ static int find_shared_scales(struct cli *cli, struct job *job)
     return result;
 }
 
-/* Everything ---------------------------------------------------------------------------------------------------------------- */
+/* Everything ------------------------------------------------------------------------------------------------------- */
 
 static int do_item(struct cli *cli, struct job *job, struct item *item)
 {
@@ -311,17 +317,20 @@ static int do_all(struct cli *cli, struct job *job)
     return result;
 }
 
-/* Reports ------------------------------------------------------------------------------------------------------------------ */
+/* Reports ---------------------------------------------------------------------------------------------------------- */
 
 /* Weights that became the same numbers are in no sum: what inspect --against counts too. */
-static double overall(const struct job *job) { return job->changed > 0 ? 10 * log10(job->signal / job->noise) : (double)INFINITY; }
+static double overall(const struct job *job)
+{
+    return job->changed > 0 ? 10 * log10(job->signal / job->noise) : (double)INFINITY;
+}
 
 static void print_overall(const struct job *job)
 {
     if (job->changed == 0) printf("every number is exact\n");
     else
-        printf("signal to noise of the %" PRId64 " weight%s that changed %.2f dB\n", job->changed, job->changed == 1 ? "" : "s",
-               overall(job));
+        printf("signal to noise of the %" PRId64 " weight%s that changed %.2f dB\n", job->changed,
+               job->changed == 1 ? "" : "s", overall(job));
 }
 
 static void print_text(const struct job *job)
@@ -337,15 +346,18 @@ static void print_text(const struct job *job)
         if (item->name == NULL) continue;
         cli_table_cell(table, "%s", item->name);
         if (batch_of(item) == 1) cli_table_cell(table, "%" PRId64 "x%" PRId64, item->real.rows, item->real.columns);
-        else cli_table_cell(table, "%" PRId64 "x%" PRId64 "x%" PRId64, batch_of(item), item->real.rows, item->real.columns);
+        else
+            cli_table_cell(table, "%" PRId64 "x%" PRId64 "x%" PRId64, batch_of(item), item->real.rows,
+                           item->real.columns);
         cli_table_cell(table, "%.2f", item->snr_db);
         cli_table_cell(table, "%" PRId64, item->saturated_elements);
         cli_table_cell(table, "%" PRId64, item->flushed_blocks);
     }
     cli_table_print(table, stdout);
     cli_table_free(table);
-    printf("\n%s: %" PRId64 " weights as %s of %s, %" PRId64 " tensors passed on", bsm_writer_path(job->writer.writer), job->weights,
-           bsm_format_get((int)job->request->format)->name, bsm_convention_name((int)job->convention), job->count - job->weights);
+    printf("\n%s: %" PRId64 " weights as %s of %s, %" PRId64 " tensors passed on", bsm_writer_path(job->writer.writer),
+           job->weights, bsm_format_get((int)job->request->format)->name, bsm_convention_name((int)job->convention),
+           job->count - job->weights);
     if (job->left > 0) printf(" (%" PRId64 " for their row length)", job->left);
     printf("\n%" PRId64 " bytes, before %" PRId64 "; ", bsm_writer_bytes(job->writer.writer), job->bytes_before);
     print_overall(job);
@@ -390,7 +402,7 @@ static void print_json(const struct job *job)
     cli_json_end(&json);
 }
 
-/* Running ------------------------------------------------------------------------------------------------------------------ */
+/* Running ---------------------------------------------------------------------------------------------------------- */
 
 /* Scales of chosen weights are not passed on. */
 static void drop_used(struct job *job)
@@ -404,13 +416,15 @@ static void drop_used(struct job *job)
 static int say_nothing_is_chosen(struct cli *cli, const struct job *job)
 {
     if (job->convention == BSM_CONVENTION_GPT_OSS)
-        return cli_bad_input(cli, "%s: no weight is chosen: gpt-oss has blocks for experts alone, tensors X of three dimensions, "
-                                  "[experts, K, N], with fp32, fp16 or bf16 numbers; --include and --exclude choose among them",
+        return cli_bad_input(cli, "%s: no weight is chosen: gpt-oss has blocks for experts alone, tensors X of three "
+                                  "dimensions, [experts, K, N], with fp32, fp16 or bf16 numbers; "
+                                  "--include and --exclude choose among them",
                              job->request->input);
     return cli_bad_input(
         cli,
-        "%s: no weight is chosen: matrices called X.weight of fp32, fp16 or bf16 numbers are, and of fp8 with fp32 scales of tiles "
-        "or rows; --include and --exclude choose among them. What is quantized already is converted, or dequantized first",
+        "%s: no weight is chosen: matrices called X.weight of fp32, fp16 or bf16 numbers are, and of fp8 with fp32 "
+        "scales of tiles or rows; --include and --exclude choose among them. What is quantized already is converted, "
+        "or dequantized first",
         job->request->input);
 }
 
@@ -424,7 +438,8 @@ static int choose_all(struct cli *cli, struct job *job)
     for (int64_t i = 0; result == CLI_DONE && real == NULL && i < tensors; i++) result = choose(cli, job, i);
     drop_used(job);
     if (real != NULL) {
-        job->items[job->count++] = (struct item){ .tensor = -1, .name = cli_memory(cli, 7, 1), .real = cli_real_view(real) };
+        job->items[job->count++] = (struct item){ .tensor = -1, .name = cli_memory(cli, 7, 1),
+                                                  .real = cli_real_view(real) };
         memcpy(job->items[0].name, "matrix", 6);
         job->bytes_before = real->rows * real->columns * (int64_t)bsm_real_bytes((int)real->type);
     }
@@ -444,7 +459,8 @@ static int run(struct cli *cli, struct job *job)
     if (result == CLI_DONE) silent_warn_weights(cli, &job->silent, r->format);
     if (result == CLI_DONE) result = writer_finish(&job->writer);
     job->written = (struct written){
-        .writer = &job->writer, .input = r->real != NULL ? NULL : r->input, .convention = job->convention, .format = r->format
+        .writer = &job->writer, .input = r->real != NULL ? NULL : r->input, .convention = job->convention,
+        .format = r->format
     };
     if (result == CLI_DONE && cli->json) print_json(job);
     else if (result == CLI_DONE) print_text(job);
@@ -460,7 +476,8 @@ static int choose_convention(struct cli *cli, const struct checkpoint_request *r
         *convention = BSM_CONVENTION_COMPRESSED_TENSORS;
     if (*convention == BSM_CONVENTION_NONE) *convention = gguf ? BSM_CONVENTION_GGUF : BSM_CONVENTION_MODELOPT;
     if ((*convention == BSM_CONVENTION_GGUF) != gguf)
-        return cli_wrong_usage(cli, "--convention %s: goes with an output called X%s", bsm_convention_name((int)*convention),
+        return cli_wrong_usage(cli, "--convention %s: goes with an output called X%s",
+                               bsm_convention_name((int)*convention),
                                *convention == BSM_CONVENTION_GGUF ? ".gguf" : ".safetensors, or a folder");
     if (bsm_writer_check_format(*convention, request->format) == BSM_OK) return CLI_DONE;
     return cli_wrong_usage(cli, "--format %s: %s", bsm_format_get((int)request->format)->name, bsm_last_error());
