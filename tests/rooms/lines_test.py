@@ -14,11 +14,11 @@ from script import check
 LIMIT = 120
 # Folders, or single files, whose lines are not held yet.  What is done leaves this list; nothing enters it.
 NOT_YET = ["CHANGELOG.md", "CMakeLists.txt", "CMakePresets.json", "Makefile", "bench/gpu/", "cmake/", "cudasim/",
-           "examples/", "fuzz/", "include/", "scripts/need", "src/cli/", "src/core/", "src/cpu/",
-           "src/cuda/", "src/exact/", "src/file/", "src/format/", "src/layout/", "src/matrix/", "src/plan/",
+           "examples/", "fuzz/", "include/", "scripts/need", "src/core/", "src/cpu/",
+           "src/cuda/", "src/exact/", "src/format/", "src/layout/", "src/matrix/", "src/plan/",
            "src/product/", "src/quantize/", "tests/CMakeLists.txt", "tests/bugs.py", "tests/checkpoint_file.py",
            "tests/cli/", "tests/core/", "tests/counted.h", "tests/cpu/", "tests/cuda/", "tests/exact/",
-           "tests/examples/", "tests/file/", "tests/format/", "tests/install/", "tests/layout/", "tests/matrix/",
+           "tests/examples/", "tests/format/", "tests/install/", "tests/layout/", "tests/matrix/",
            "tests/npy_file.py", "tests/plan/", "tests/planted/", "tests/process.py", "tests/quantize/",
            "tests/rooms/", "tests/run", "tests/runner/", "tests/script.py", "tests/search/", "tests/test.c",
            "tests/test.h", "tests/upstream/"]

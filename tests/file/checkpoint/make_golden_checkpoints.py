@@ -20,15 +20,19 @@ def pattern(count):
 def print_file(name, data):
     print(f"static const char {name}[] =")
     for i in range(0, len(data), 28):
-        print('    "' + "".join(chr(b) if 32 <= b < 127 and chr(b) not in '"\\?' else f"\\{b:03o}" for b in data[i:i + 28]) + '"')
+        text = "".join(chr(b) if 32 <= b < 127 and chr(b) not in '"\\?' else f"\\{b:03o}" for b in data[i:i + 28])
+        print('    "' + text + '"')
     print("    ;")
 
 
 def make_safetensors():
     # name: dtype, shape as the binding takes it, bytes.  Four-bit numbers are given as torch keeps them, two in a byte.
-    tensors = [("half", "float16", [3], 6), ("single", "float32", [2, 2], 16), ("brain", "bfloat16", [2], 4), ("double", "float64", [1], 8),
-               ("bytes", "uint8", [5], 5), ("signed", "int8", [2, 3], 6), ("e4m3", "float8_e4m3fn", [4], 4), ("e5m2", "float8_e5m2", [4], 4),
-               ("e8m0", "float8_e8m0fnu", [3], 3), ("e2m1", "float4_e2m1fn_x2", [2, 2], 4), ("empty", "float32", [0, 7], 0), ("scalar", "float32", [], 4)]
+    tensors = [("half", "float16", [3], 6), ("single", "float32", [2, 2], 16), ("brain", "bfloat16", [2], 4),
+               ("double", "float64", [1], 8),
+               ("bytes", "uint8", [5], 5), ("signed", "int8", [2, 3], 6), ("e4m3", "float8_e4m3fn", [4], 4),
+               ("e5m2", "float8_e5m2", [4], 4),
+               ("e8m0", "float8_e8m0fnu", [3], 3), ("e2m1", "float4_e2m1fn_x2", [2, 2], 4),
+               ("empty", "float32", [0, 7], 0), ("scalar", "float32", [], 4)]
     kept = {name: np.frombuffer(pattern(size), dtype="u1") for name, _, _, size in tensors}
     specs = {name: safetensors.TensorSpec(dtype=dtype, shape=shape, data_ptr=kept[name].ctypes.data, data_len=size)
              for name, dtype, shape, size in tensors}

@@ -10,7 +10,8 @@ import sys
 import ml_dtypes
 import numpy as np
 
-TYPES = [("FP16", "<f2"), ("FP32", "<f4"), ("FP64", "<f8"), ("INT8", "|i1"), ("UINT8", "|u1"), ("UINT16", "<u2"), ("BYTES", "|V1"),
+TYPES = [("FP16", "<f2"), ("FP32", "<f4"), ("FP64", "<f8"), ("INT8", "|i1"), ("UINT8", "|u1"), ("UINT16", "<u2"),
+         ("BYTES", "|V1"),
          ("WORDS", "|V2"), ("BYTES", ml_dtypes.float4_e2m1fn), ("BYTES", ml_dtypes.float6_e2m3fn),
          ("BYTES", ml_dtypes.float6_e3m2fn),
          ("BYTES", ml_dtypes.float8_e4m3fn), ("BYTES", ml_dtypes.float8_e5m2), ("BYTES", ml_dtypes.float8_e8m0fnu),
@@ -32,10 +33,12 @@ def print_row(name, kind, values, version):
     fortran = values.flags.f_contiguous and not values.flags.c_contiguous
     bytes_ = out.getvalue()
     shape = ", ".join(str(n) for n in values.shape) or "0"
-    print(f'    {{ "{name}", BSM_NPY_{kind}, {values.ndim}, {{ {shape} }}, {str(fortran).lower()}, {version[0]}, {len(bytes_)},')
+    print(f'    {{ "{name}", BSM_NPY_{kind}, {values.ndim}, {{ {shape} }}, {str(fortran).lower()}, '
+          f'{version[0]}, {len(bytes_)},')
     for i in range(0, len(bytes_), 28):
         piece = bytes_[i:i + 28]
-        print('      "' + "".join(chr(b) if 32 <= b < 127 and chr(b) not in '"\\?' else f"\\{b:03o}" for b in piece) + '"')
+        text = "".join(chr(b) if 32 <= b < 127 and chr(b) not in '"\\?' else f"\\{b:03o}" for b in piece)
+        print('      "' + text + '"')
     print("    },")
 
 

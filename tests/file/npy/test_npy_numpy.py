@@ -1,5 +1,5 @@
-"""The .npy reader and writer against NumPy and ml_dtypes: every flipped bit of a head that we accept, NumPy accepts as well and
-reads the same from; and NumPy reads what we write.  Argument: the shared library."""
+"""The .npy reader and writer against NumPy and ml_dtypes: every flipped bit of a head that we accept, NumPy accepts as
+well and reads the same from; and NumPy reads what we write.  Argument: the shared library."""
 import ctypes
 import io
 import os
@@ -23,7 +23,8 @@ TYPES = ["<f2", "<f4", "<f8", "|i1", "|u1", "|V1", "|V2", "<u2"]       # in the 
 
 
 class Npy(ctypes.Structure):
-    _fields_ = [("struct_size", ctypes.c_size_t), ("type", ctypes.c_int), ("rank", ctypes.c_int), ("shape", ctypes.c_int64 * 8),
+    _fields_ = [("struct_size", ctypes.c_size_t), ("type", ctypes.c_int), ("rank", ctypes.c_int),
+                ("shape", ctypes.c_int64 * 8),
                 ("fortran_order", ctypes.c_bool), ("data", ctypes.c_void_p), ("bytes", ctypes.c_size_t),
                 ("descr", ctypes.c_char * 16)]
 
@@ -59,7 +60,8 @@ def need(module, name):
 
 
 def same(ours, theirs):
-    return ours.shape == theirs.shape and ours.dtype.itemsize == theirs.dtype.itemsize and ours.tobytes() == theirs.tobytes()
+    same_kind = ours.shape == theirs.shape and ours.dtype.itemsize == theirs.dtype.itemsize
+    return same_kind and ours.tobytes() == theirs.tobytes()
 
 
 def numpy_reads_what_we_accept():
@@ -68,8 +70,10 @@ def numpy_reads_what_we_accept():
     accepted = 0
     rng = np.random.default_rng(1)
     for descr in ["<f4", "<f2", "<f8", "|i1", "|u1", "<u2", "|V1", "|V2"]:
-        for shape, order, version in [((2, 3), "C", (1, 0)), ((3, 2), "F", (1, 0)), ((12,), "C", (2, 0)), ((), "C", (3, 0))]:
-            values = np.frombuffer(rng.bytes(int(np.prod(shape)) * np.dtype(descr).itemsize), descr).reshape(shape, order=order)
+        for shape, order, version in [((2, 3), "C", (1, 0)), ((3, 2), "F", (1, 0)), ((12,), "C", (2, 0)),
+                                      ((), "C", (3, 0))]:
+            random_bytes = rng.bytes(int(np.prod(shape)) * np.dtype(descr).itemsize)
+            values = np.frombuffer(random_bytes, descr).reshape(shape, order=order)
             data = saved(values, version)
             check(same(parse(lib, context, data), values), f"{descr} {shape} reads differently")
             for bit in range(8 * (len(data) - values.nbytes)):
@@ -98,7 +102,8 @@ def numpy_reads_what_we_write():
                 count = int(np.prod(shape)) * np.dtype(descr).itemsize
                 data = (np.arange(count) % 251).astype(np.uint8).view(descr).reshape(shape)
                 dimensions = (ctypes.c_int64 * 8)(*shape)
-                status = lib.bsm_npy_write(path.encode(), kind, len(shape), dimensions, ctypes.c_void_p(data.ctypes.data))
+                status = lib.bsm_npy_write(path.encode(), kind, len(shape), dimensions,
+                                           ctypes.c_void_p(data.ctypes.data))
                 check(status == 0, f"{descr} {shape}: status {status}")
                 with open(path, "rb") as file:
                     check(file.read() == saved(data, (1, 0)), f"{descr} {shape}: other bytes than NumPy's")
@@ -118,7 +123,8 @@ def views_as_ml_dtypes():
             count = {"float4_e2m1fn": 16, "float6_e2m3fn": 64, "float6_e3m2fn": 64}.get(name, 256)
             codes = np.arange(count, dtype=np.uint8 if dtype.itemsize == 1 else np.uint16)
             values = codes.view(dtype)
-            check(parse(lib, context, saved(values)).tobytes() == codes.tobytes(), f"{name}: other codes than ml_dtypes'")
+            read = parse(lib, context, saved(values))
+            check(read.tobytes() == codes.tobytes(), f"{name}: other codes than ml_dtypes'")
             dimensions = (ctypes.c_int64 * 1)(count)
             status = lib.bsm_npy_write(path.encode(), kind, 1, dimensions, ctypes.c_void_p(codes.ctypes.data))
             check(status == 0, f"{name}: not written")
