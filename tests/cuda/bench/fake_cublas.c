@@ -8,9 +8,9 @@ EXPORT int cublasCreate_v2(void **handle);
 EXPORT int cublasSetStream_v2(void *handle, void *stream);
 EXPORT int cublasSetWorkspace_v2(void *handle, void *workspace, size_t bytes);
 EXPORT int cublasGetVersion_v2(void *handle, int *version);
-EXPORT int cublasGemmEx(void *handle, int transpose_a, int transpose_b, int m, int n, int k, const void *alpha, const void *a,
-                        int a_type, int lda, const void *b, int b_type, int ldb, const void *beta, void *c, int c_type, int ldc,
-                        int compute, int algorithm);
+EXPORT int cublasGemmEx(void *handle, int transpose_a, int transpose_b, int m, int n, int k, const void *alpha,
+                        const void *a, int a_type, int lda, const void *b, int b_type, int ldb, const void *beta,
+                        void *c, int c_type, int ldc, int compute, int algorithm);
 
 static char the_handle;
 
@@ -32,12 +32,12 @@ int cublasGetVersion_v2(void *handle, int *version)
     return handle == &the_handle ? 0 : WRONG;
 }
 
-int cublasGemmEx(void *handle, int transpose_a, int transpose_b, int m, int n, int k, const void *alpha, const void *a, int a_type,
-                 int lda, const void *b, int b_type, int ldb, const void *beta, void *c, int c_type, int ldc, int compute,
-                 int algorithm)
+int cublasGemmEx(void *handle, int transpose_a, int transpose_b, int m, int n, int k, const void *alpha, const void *a,
+                 int a_type, int lda, const void *b, int b_type, int ldb, const void *beta, void *c, int c_type,
+                 int ldc, int compute, int algorithm)
 {
-    const int pointers = alpha != NULL && a != NULL && b != NULL && c != NULL && beta != NULL && *(const float *)beta == 0 &&
-                         *(const float *)alpha > 0;
+    const int pointers = alpha != NULL && a != NULL && b != NULL && c != NULL && beta != NULL
+                         && *(const float *)beta == 0 && *(const float *)alpha > 0;
     const int shape = transpose_a == 1 && transpose_b == 0 && m > 0 && n > 0 && lda == k && ldb == k && ldc == m;
     const int types = a_type == TYPE_BF16 && b_type == TYPE_BF16 && (c_type == TYPE_BF16 || c_type == TYPE_FP32) &&
                       compute == SUMS_FP32 && algorithm == -1;

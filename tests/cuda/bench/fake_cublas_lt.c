@@ -4,7 +4,8 @@
 #include <string.h>
 
 #define EXPORT __attribute__((visibility("default")))
-enum { WRONG = 7, TYPE_BF16 = 14, TYPE_E4M3 = 28, TYPE_E2M1 = 33, SUMS_FP32 = 68, TRANSPOSE_A = 3, A_SCALES = 17, B_SCALES = 18 };
+enum { WRONG = 7, TYPE_BF16 = 14, TYPE_E4M3 = 28, TYPE_E2M1 = 33, SUMS_FP32 = 68, TRANSPOSE_A = 3, A_SCALES = 17,
+       B_SCALES = 18 };
 enum { A_SCALE_MODE = 31, B_SCALE_MODE = 32, ALGORITHM_BYTES = 64 };
 
 struct product { int transpose_a, a_mode, b_mode; const void *a_scales, *b_scales; };
@@ -18,11 +19,11 @@ EXPORT int cublasLtMatmulDescSetAttribute(void *product, int attribute, const vo
 EXPORT int cublasLtMatrixLayoutCreate(void **layout, int type, uint64_t rows, uint64_t columns, int64_t pitch);
 EXPORT int cublasLtMatmulPreferenceCreate(void **wishes);
 EXPORT int cublasLtMatmulPreferenceSetAttribute(void *wishes, int attribute, const void *value, size_t bytes);
-EXPORT int cublasLtMatmulAlgoGetHeuristic(void *handle, void *product, void *a, void *b, void *c, void *d, void *wishes, int wanted,
-                                          struct answer *answers, int *count);
-EXPORT int cublasLtMatmul(void *handle, void *product, const void *alpha, const void *a, void *a_layout, const void *b, void *b_layout,
-                          const void *beta, const void *c, void *c_layout, void *d, void *d_layout, const void *algorithm,
-                          void *workspace, size_t workspace_bytes, void *stream);
+EXPORT int cublasLtMatmulAlgoGetHeuristic(void *handle, void *product, void *a, void *b, void *c, void *d, void *wishes,
+                                          int wanted, struct answer *answers, int *count);
+EXPORT int cublasLtMatmul(void *handle, void *product, const void *alpha, const void *a, void *a_layout, const void *b,
+                          void *b_layout, const void *beta, const void *c, void *c_layout, void *d, void *d_layout,
+                          const void *algorithm, void *workspace, size_t workspace_bytes, void *stream);
 
 static char the_handle, the_wishes;
 
@@ -49,7 +50,8 @@ int cublasLtMatmulDescSetAttribute(void *product, int attribute, const void *val
                : attribute == A_SCALES     ? (void *)&p->a_scales
                : attribute == B_SCALES     ? (void *)&p->b_scales
                                            : NULL;
-    if (to == NULL || bytes != (attribute == A_SCALES || attribute == B_SCALES ? sizeof(void *) : sizeof(int))) return WRONG;
+    if (to == NULL || bytes != (attribute == A_SCALES || attribute == B_SCALES ? sizeof(void *) : sizeof(int)))
+        return WRONG;
     memcpy(to, value, bytes);
     return 0;
 }
@@ -75,32 +77,35 @@ int cublasLtMatmulPreferenceSetAttribute(void *wishes, int attribute, const void
 }
 
 /* As a library that has MXFP8 and NVFP4, but not MXFP4. */
-int cublasLtMatmulAlgoGetHeuristic(void *handle, void *product, void *a, void *b, void *c, void *d, void *wishes, int wanted,
-                                   struct answer *answers, int *count)
+int cublasLtMatmulAlgoGetHeuristic(void *handle, void *product, void *a, void *b, void *c, void *d, void *wishes,
+                                   int wanted, struct answer *answers, int *count)
 {
     const struct product *p = product;
     const struct layout *la = a, *lb = b, *ld = d;
-    const int fits = la->pitch == (int64_t)la->rows && la->rows == lb->rows && ld->rows == la->columns && ld->columns == lb->columns;
+    const int fits =
+        la->pitch == (int64_t)la->rows && la->rows == lb->rows && ld->rows == la->columns && ld->columns == lb->columns;
     const int mode = la->type == TYPE_E2M1 ? 1 : 2;
     *count = 0;
-    if (handle != &the_handle || wishes != &the_wishes || c != d || wanted != 1 || !fits || p->transpose_a != 1) return WRONG;
+    if (handle != &the_handle || wishes != &the_wishes || c != d || wanted != 1 || !fits || p->transpose_a != 1)
+        return WRONG;
     if (la->type != lb->type || ld->type != TYPE_BF16 || p->a_mode != mode || p->b_mode != mode) return WRONG;
     memset(answers[0].algorithm, 0x5a, ALGORITHM_BYTES);
     *count = 1;
     return 0;
 }
 
-int cublasLtMatmul(void *handle, void *product, const void *alpha, const void *a, void *a_layout, const void *b, void *b_layout,
-                   const void *beta, const void *c, void *c_layout, void *d, void *d_layout, const void *algorithm, void *workspace,
-                   size_t workspace_bytes, void *stream)
+int cublasLtMatmul(void *handle, void *product, const void *alpha, const void *a, void *a_layout, const void *b,
+                   void *b_layout, const void *beta, const void *c, void *c_layout, void *d, void *d_layout,
+                   const void *algorithm, void *workspace, size_t workspace_bytes, void *stream)
 {
     const struct product *p = product;
     unsigned char wanted[ALGORITHM_BYTES];
     memset(wanted, 0x5a, sizeof wanted);
-    const int pointers = *(const float *)alpha > 0 && *(const float *)beta == 0 && a != NULL && b != NULL && c == d && d != NULL &&
-                         a_layout != b_layout && c_layout == d_layout && workspace != NULL && workspace_bytes > 0 && stream != NULL;
-    return handle == &the_handle && pointers && p->a_scales != NULL && p->b_scales != NULL && p->a_scales != p->b_scales &&
-                   memcmp(algorithm, wanted, sizeof wanted) == 0
+    const int pointers = *(const float *)alpha > 0 && *(const float *)beta == 0 && a != NULL && b != NULL && c == d
+                         && d != NULL && a_layout != b_layout && c_layout == d_layout && workspace != NULL
+                         && workspace_bytes > 0 && stream != NULL;
+    return handle == &the_handle && pointers && p->a_scales != NULL && p->b_scales != NULL && p->a_scales != p->b_scales
+                   && memcmp(algorithm, wanted, sizeof wanted) == 0
                ? 0
                : WRONG;
 }

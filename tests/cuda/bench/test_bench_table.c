@@ -16,11 +16,14 @@ static struct table *table_of(int rows)
 {
     static struct table table;
     table =
-        (struct table){ .machine = "a GPU <1>", .date = "2026-11-21", .commit = "abc", .peers = "peers: \"none\"", .rounds = 3 };
-    const struct way ours = way_with(3, (double[]){ 2e-3, 1e-3, 4e-3 }), theirs = way_with(3, (double[]){ 3e-3, 4e-3, 4e-3 });
+        (struct table){ .machine = "a GPU <1>", .date = "2026-11-21", .commit = "abc", .peers = "peers: \"none\"",
+                        .rounds = 3 };
+    const struct way ours = way_with(3, (double[]){ 2e-3, 1e-3, 4e-3 }),
+                     theirs = way_with(3, (double[]){ 3e-3, 4e-3, 4e-3 });
     const struct loop_state state = { true, 1700, 690, true }, none = { .known = false };
     for (int i = 0; i < rows; i++)
-        row_times(table_row(&table, (enum section)(i % SECTIONS), "MXFP8", "1x2x3", "peer & co"), &ours, &theirs, &state, &none);
+        row_times(table_row(&table, (enum section)(i % SECTIONS), "MXFP8", "1x2x3", "peer & co"), &ours, &theirs,
+                  &state, &none);
     return &table;
 }
 
@@ -80,7 +83,8 @@ static void every_row_is_written(struct test *t)
     CHECK(t, count_of(text, "peer & co") == 2 * SECTIONS && count_of(text, "not served") == 2);
     CHECK(t, count_of(json, "\"work\"") == 2 * SECTIONS + 1 && count_of(json, "\"served\": false") == 1);
     CHECK(t, count_of(json, "\"peers\": \"peers: \\\"none\\\"\"") == 1);
-    CHECK(t, count_of(json, "\"ours_error\": 0.002") == 2 && count_of(json, "\"ours_seconds\": 0.002") == 2 * SECTIONS - 2);
+    CHECK(t, count_of(json, "\"ours_error\": 0.002") == 2
+                 && count_of(json, "\"ours_seconds\": 0.002") == 2 * SECTIONS - 2);
     free(text), free(json);
 }
 
@@ -98,11 +102,13 @@ static void bars_end_at_their_ratio(struct test *t)
     for (const char *at = strstr(svg, "<rect x="); at != NULL; at = strstr(at + 1, "<rect x=")) {
         double left, wide;
         char colour[16] = "";
-        if (sscanf(at, "<rect x=\"%lf\" y=\"%*f\" width=\"%lf\" height=\"11\" fill=\"%7s", &left, &wide, colour) == 3 && bars < 3)
+        if (sscanf(at, "<rect x=\"%lf\" y=\"%*f\" width=\"%lf\" height=\"11\" fill=\"%7s", &left, &wide, colour) == 3
+            && bars < 3)
             x[bars] = left, width[bars] = wide, bars++;
     }
     CHECK(t, bars == 3 && count_of(svg, "nothing") == 0 && count_of(svg, "unserved") == 0);
-    CHECK(t, fabs(width[0]) < 0.02 && width[1] > 10 && fabs(width[1] - width[2]) < 0.03); /* a factor of two either way */
+    /* a factor of two either way */
+    CHECK(t, fabs(width[0]) < 0.02 && width[1] > 10 && fabs(width[1] - width[2]) < 0.03);
     CHECK(t, fabs(x[1] - x[0]) < 0.02 && fabs(x[2] + width[2] - x[0]) < 0.03);
     CHECK(t, count_of(svg, "a GPU &lt;1&gt;") > 0 && strstr(svg, "</svg>") != NULL);
     free(svg);
@@ -110,7 +116,8 @@ static void bars_end_at_their_ratio(struct test *t)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(ratios_are_of_medians_and_of_rounds), TEST(verdicts_follow_the_goals),
-                                              TEST(every_row_is_written), TEST(bars_end_at_their_ratio) };
+    static const struct test_case cases[] = { TEST(ratios_are_of_medians_and_of_rounds),
+                                              TEST(verdicts_follow_the_goals), TEST(every_row_is_written),
+                                              TEST(bars_end_at_their_ratio) };
     return TEST_MAIN(argc, argv, cases);
 }

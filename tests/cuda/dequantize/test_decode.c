@@ -1,5 +1,5 @@
-/* bsmi_decode and bsmi_decode_plain against the library's own decoding: every format, packing and layout, all codes, and the rows
- * that do not fit 2^0. */
+/* bsmi_decode and bsmi_decode_plain against the library's own decoding: every format, packing and layout, all codes,
+ * and the rows that do not fit 2^0. */
 #include "cuda/harness/device.h"
 #include "cuda/params/int8.h"
 
@@ -25,7 +25,8 @@ static double bf16(uint16_t code) { return (double)bsmi_bf16_to_float(code); }
 /* In one launch with an operand in front of it, or behind it, or alone. */
 enum company { ALONE, FIRST, SECOND };
 
-static struct bsmi_decode_operand operand(struct test *t, const struct twin *twin, bool only_exponent_zero, int64_t padded, int64_t pitch)
+static struct bsmi_decode_operand operand(struct test *t, const struct twin *twin, bool only_exponent_zero,
+                                          int64_t padded, int64_t pitch)
 {
     const int64_t rows = twin->resolved.rows * twin->resolved.batch;
     struct bsmi_decode_operand o = {
@@ -39,19 +40,23 @@ static struct bsmi_decode_operand operand(struct test *t, const struct twin *twi
 }
 
 /* Multiprocessors decide how many rows a CTA takes.  Returns the CTAs of operand `mine`. */
-static int64_t launch_plainly(struct test *t, const struct bsmi_decode_parameters *general, int mine, enum company company)
+static int64_t launch_plainly(struct test *t, const struct bsmi_decode_parameters *general, int mine,
+                              enum company company)
 {
     struct bsmi_decode_plain_parameters p = { .first_ctas = 0 };
     int64_t ctas[2];
     const bool first = mine == 0 || company != ALONE, second = mine == 1 || company != ALONE;
-    if (!bsmi_cuda_decode_plainly(general, first, second, (int)rnd_between(t, 1, 4), &p, ctas) || ctas[mine] > MOST_CTAS) {
+    if (!bsmi_cuda_decode_plainly(general, first, second, (int)rnd_between(t, 1, 4), &p, ctas)
+        || ctas[mine] > MOST_CTAS) {
         FAIL(t, "an operand that lies plainly: %lld CTAs and %lld", (long long)ctas[0], (long long)ctas[1]);
         return 0;
     }
-    return device_launch(t, "bsmi_decode_plain", (int)(ctas[0] + ctas[1]), BSMI_DECODE_PLAIN_THREADS, &p) ? ctas[mine] : 0;
+    return device_launch(t, "bsmi_decode_plain", (int)(ctas[0] + ctas[1]), BSMI_DECODE_PLAIN_THREADS, &p) ? ctas[mine]
+                                                                                                          : 0;
 }
 
-static bool run(struct test *t, const struct twin *twin, bool only_exponent_zero, enum company company, struct decoded *d)
+static bool run(struct test *t, const struct twin *twin, bool only_exponent_zero, enum company company,
+                struct decoded *d)
 {
     const struct bsmi_matrix *m = &twin->resolved;
     const int64_t rows = m->rows * m->batch;
@@ -84,8 +89,10 @@ static double value_of(const struct twin *twin, int64_t batch, int64_t row, int6
     uint32_t code;
     uint8_t scale = 0;
     (void)bsm_matrix_get_code(&twin->host, batch, row, k, &code);
-    if (twin->resolved.block != 0) (void)bsm_matrix_get_scale(&twin->host, batch, row, k / twin->resolved.block, &scale);
-    return (double)bsm_element_decode(twin->resolved.element, code) * (double)bsm_scale_decode(twin->resolved.scale, scale);
+    if (twin->resolved.block != 0)
+        (void)bsm_matrix_get_scale(&twin->host, batch, row, k / twin->resolved.block, &scale);
+    return (double)bsm_element_decode(twin->resolved.element, code)
+           * (double)bsm_scale_decode(twin->resolved.scale, scale);
 }
 
 /* The range of the row as decode.cu tells it; false if it holds nothing but zeros and NaN scales. */
@@ -112,7 +119,8 @@ static bool row_range(const struct twin *twin, int64_t batch, int64_t row, int *
     return *least <= *most;
 }
 
-static void check_number(struct test *t, const char *what, const struct decoded *d, const uint16_t *row, int64_t k, double want)
+static void check_number(struct test *t, const char *what, const struct decoded *d, const uint16_t *row, int64_t k,
+                         double want)
 {
     double got = -0.0;                    /* the zero that changes no sign */
     for (int term = 0; term < d->terms; term++) got += bf16(row[term * d->padded + k]);
@@ -122,7 +130,8 @@ static void check_number(struct test *t, const char *what, const struct decoded 
         FAIL(t, "%s: column %lld: one term alone is zero", what, (long long)k);
 }
 
-static void check_by(struct test *t, const char *what, const struct twin *twin, bool only_exponent_zero, enum company company, bool plainly)
+static void check_by(struct test *t, const char *what, const struct twin *twin, bool only_exponent_zero,
+                     enum company company, bool plainly)
 {
     struct decoded d = { .plainly = plainly };
     const struct bsmi_matrix *m = &twin->resolved;
@@ -150,7 +159,8 @@ static void check_by(struct test *t, const char *what, const struct twin *twin, 
                         FAIL(t, "%s: row %lld: padding column %lld is not 0", what, (long long)number, (long long)k);
             for (int64_t k = d.padded * d.terms; k < d.pitch; k++)
                 if (row[k] != 0xa5a5)
-                    FAIL(t, "%s: row %lld: column %lld behind the row was written", what, (long long)number, (long long)k);
+                    FAIL(t, "%s: row %lld: column %lld behind the row was written", what, (long long)number,
+                         (long long)k);
         }
     uint32_t flags = 0, ctas = 0;         /* rows' CTAs, one each or fewer */
     for (int i = 0; i < MOST_CTAS; i++) flags += d.flags[i] != 0, ctas += d.flags[i];
@@ -158,7 +168,8 @@ static void check_by(struct test *t, const char *what, const struct twin *twin, 
     release(&d);
 }
 
-static void check(struct test *t, const char *what, const struct twin *twin, bool only_exponent_zero, enum company company)
+static void check(struct test *t, const char *what, const struct twin *twin, bool only_exponent_zero,
+                  enum company company)
 {
     check_by(t, what, twin, only_exponent_zero, company, false);
 }
@@ -226,7 +237,8 @@ static void every_quick_way(struct test *t)
     if (!device_open(t)) return;
     for (int format = 1; format < BSM_FORMAT_FP32; format++)
         for (int packing = 0; packing < BSM_PACKING_GGUF; packing++)
-            case_of(t, (struct twin_wish){ .format = (bsm_format)format, .packing = (bsm_packing)packing, .rows = 3, .columns = 2048 + 64, .batch = 1 }, 30);
+            case_of(t, (struct twin_wish){ .format = (bsm_format)format, .packing = (bsm_packing)packing, .rows = 3,
+                                           .columns = 2048 + 64, .batch = 1 }, 30);
 }
 
 static void every_layout(struct test *t)
@@ -253,9 +265,10 @@ static void every_scale_with_every_code(struct test *t)
     if (!device_open(t)) return;
     for (int i = 0; i < 7; i++) {
         const struct twin_wish wish = { .format = formats[i],
-                                        .packing = bsm_element_get((int)bsm_format_get((int)formats[i])->element)->bits == 6
-                                                       ? BSM_PACKING_BYTES
-                                                       : BSM_PACKING_DEFAULT,
+                                        .packing =
+                                            bsm_element_get((int)bsm_format_get((int)formats[i])->element)->bits == 6
+                                                ? BSM_PACKING_BYTES
+                                                : BSM_PACKING_DEFAULT,
                                         .rows = 256,
                                         .columns = 256,
                                         .batch = 1 };
@@ -264,7 +277,8 @@ static void every_scale_with_every_code(struct test *t)
         const uint32_t mask = (1u << twin.resolved.bits) - 1;
         for (int64_t r = 0; r < 256; r++) {
             for (int64_t k = 0; k < 256; k++) (void)bsm_matrix_set_code(&twin.host, 0, r, k, (uint32_t)k & mask);
-            for (int64_t s = 0; s < twin.resolved.scale_columns; s++) (void)bsm_matrix_set_scale(&twin.host, 0, r, s, (uint8_t)r);
+            for (int64_t s = 0; s < twin.resolved.scale_columns; s++)
+                (void)bsm_matrix_set_scale(&twin.host, 0, r, s, (uint8_t)r);
         }
         twin_upload(t, &wish, &twin);
         check(t, wish_text(&wish), &twin, false, ALONE);
@@ -322,17 +336,20 @@ static void long_rows(struct test *t)
     }
 }
 
-/* Operands that lie plainly: every way, rows that want exponents or are left out among others, and a CTA of one row and of
- * several. */
+/* Operands that lie plainly: every way, rows that want exponents or are left out among others, and a CTA of one row and
+ * of several. */
 static void plain_operands(struct test *t)
 {
-    static const bsm_format formats[] = { BSM_MXFP8_E4M3, BSM_MXFP8_E5M2, BSM_MXFP6_E3M2, BSM_MXFP6_E2M3, BSM_MXFP4, BSM_MXINT8, BSM_NVFP4 };
+    static const bsm_format formats[] = { BSM_MXFP8_E4M3, BSM_MXFP8_E5M2, BSM_MXFP6_E3M2, BSM_MXFP6_E2M3,
+                                          BSM_MXFP4,      BSM_MXINT8,     BSM_NVFP4 };
     static const int64_t columns[] = { 64, 320, 128, 2112, 192 };
     if (!device_open(t)) return;
     for (int number = 0; number < 28; number++) {
         const bool bands = number % 4 == 3;
-        const struct twin_wish wish = { .format = formats[number % 7], .layout = layout_of(bands ? BSM_LAYOUT_128X4 : BSM_LAYOUT_LINEAR),
-                                        .rows = number == 7 ? 140 : 5 + number, .columns = columns[number % 5], .batch = bands ? 1 : 1 + number % 2 };
+        const struct twin_wish wish = { .format = formats[number % 7],
+                                        .layout = layout_of(bands ? BSM_LAYOUT_128X4 : BSM_LAYOUT_LINEAR),
+                                        .rows = number == 7 ? 140 : 5 + number, .columns = columns[number % 5],
+                                        .batch = bands ? 1 : 1 + number % 2 };
         struct twin twin;
         CHECK_OR_RETURN(t, twin_make(t, &wish, &twin));
         tame_scales(t, &twin, number % 3 == 0 ? 44 : 15);
@@ -345,9 +362,8 @@ static void plain_operands(struct test *t)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = {
-        TEST(every_format_and_packing), TEST(every_quick_way), TEST(every_layout), TEST(every_scale_with_every_code), TEST(spans),
-        TEST(every_wide_code),          TEST(long_rows), TEST(plain_operands)
-    };
+    static const struct test_case cases[] = { TEST(every_format_and_packing), TEST(every_quick_way), TEST(every_layout),
+                                              TEST(every_scale_with_every_code), TEST(spans), TEST(every_wide_code),
+                                              TEST(long_rows), TEST(plain_operands) };
     return TEST_MAIN(argc, argv, cases);
 }

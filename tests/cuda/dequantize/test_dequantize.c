@@ -26,18 +26,21 @@ static void case_of(struct test *t, struct twin_wish wish, bsm_real type, bool t
     const size_t bytes = (size_t)(stride * batch) * bsm_real_bytes((int)type);
     unsigned char *want = malloc(bytes), *got = malloc(bytes);
     memset(want, 0xa5, bytes);
-    const bsm_real_matrix host = { .struct_size = sizeof host, .type = type, .rows = rows, .columns = columns, .data = want,
-                                   .row_stride = transposed ? 1 : pitch, .column_stride = transposed ? pitch : 1, .batch = batch,
+    const bsm_real_matrix host = { .struct_size = sizeof host, .type = type, .rows = rows, .columns = columns,
+                                   .data = want,
+                                   .row_stride = transposed ? 1 : pitch, .column_stride = transposed ? pitch : 1,
+                                   .batch = batch,
                                    .batch_stride = stride };
-    CHECK(t, bsm_dequantize(context, &twin.host, &host) == BSM_OK && bsmi_reals_resolve("d", &host, &resolved) == BSM_OK);
+    CHECK(t,
+          bsm_dequantize(context, &twin.host, &host) == BSM_OK && bsmi_reals_resolve("d", &host, &resolved) == BSM_OK);
     twin_upload(t, &wish, &twin);
     struct bsmi_dequantize_parameters p = { twin.device, device_reals(&resolved) };
     p.destination.data = device_fill(t, 0xa5, bytes, 0);
     device_launch(t, "bsmi_dequantize", 2, BSMI_DEQUANTIZE_THREADS, &p);
     device_read(t, got, p.destination.data, bytes);
     if (memcmp(want, got, bytes) != 0)
-        FAIL(t, "%s -> %s, transposed %d, pitch + %d: other bytes than on the CPU", wish_text(&wish), bsm_real_name((int)type),
-             (int)transposed, (int)extra);
+        FAIL(t, "%s -> %s, transposed %d, pitch + %d: other bytes than on the CPU", wish_text(&wish),
+             bsm_real_name((int)type), (int)transposed, (int)extra);
     device_free_all(t);
     free(want), free(got);
     twin_free(&twin);
@@ -81,7 +84,8 @@ static void every_scale_with_every_code(struct test *t)
         for (int type = 0; type < BSM_REAL_FP64; type++)
             case_of(t,
                     (struct twin_wish){
-                        .format = formats[i], .rows = 300, .columns = 512, .batch = 1, .tensor_scale = type == 2 ? 3e-5f : 0 },
+                        .format = formats[i], .rows = 300, .columns = 512, .batch = 1,
+                        .tensor_scale = type == 2 ? 3e-5f : 0 },
                     (bsm_real)type, false, 0);
 }
 
@@ -91,12 +95,14 @@ static void every_quick_way(struct test *t)
     if (!device_open(t)) return;
     for (int format = 1; format < BSM_FORMAT_FP32; format++)
         for (int packing = 0; packing < BSM_PACKING_GGUF; packing++)
-            case_of(t, (struct twin_wish){ .format = (bsm_format)format, .packing = (bsm_packing)packing, .rows = 3, .columns = 2048 + 64, .batch = 1 },
+            case_of(t, (struct twin_wish){ .format = (bsm_format)format, .packing = (bsm_packing)packing, .rows = 3,
+                                           .columns = 2048 + 64, .batch = 1 },
                     BSM_REAL_BF16, false, 0);
 }
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(every_format_packing_and_type), TEST(every_scale_with_every_code), TEST(every_quick_way) };
+    static const struct test_case cases[] = { TEST(every_format_packing_and_type), TEST(every_scale_with_every_code),
+                                              TEST(every_quick_way) };
     return TEST_MAIN(argc, argv, cases);
 }

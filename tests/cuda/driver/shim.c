@@ -1,6 +1,6 @@
-/* A libcuda that hands every call on to another one (SHIM_LIBCUDA), counts them, and fails the one it is told to fail: it is
- * made from the library's own table of driver functions.  Kernels of the PTX file that SHIM_KERNELS names take the places of those
- * of the same names. */
+/* A libcuda that hands every call on to another one (SHIM_LIBCUDA), counts them, and fails the one it is told to fail:
+ * it is made from the library's own table of driver functions.  Kernels of the PTX file that SHIM_KERNELS names take
+ * the places of those of the same names. */
 #include "cuda/driver/driver.h"
 #include "shim.h"
 
@@ -33,9 +33,9 @@ __attribute__((constructor)) static void open_real(void)
 static void count_live(const char *name, bool done)
 {
     static const struct { const char *name; int change; } all[] = {
-        { "cuMemAlloc", 1 }, { "cuMemFree", -1 }, { "cuModuleLoadData", 1 }, { "cuModuleUnload", -1 }, { "cuEventCreate", 1 },
-        { "cuEventDestroy", -1 }, { "cuDevicePrimaryCtxRetain", 1 }, { "cuDevicePrimaryCtxRelease", -1 }, { "cuCtxPushCurrent", 1 },
-        { "cuCtxPopCurrent", -1 } };
+        { "cuMemAlloc", 1 }, { "cuMemFree", -1 }, { "cuModuleLoadData", 1 }, { "cuModuleUnload", -1 },
+        { "cuEventCreate", 1 }, { "cuEventDestroy", -1 }, { "cuDevicePrimaryCtxRetain", 1 },
+        { "cuDevicePrimaryCtxRelease", -1 }, { "cuCtxPushCurrent", 1 }, { "cuCtxPopCurrent", -1 } };
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         if (strcmp(all[i].name, name) == 0 && (done || all[i].change < 0)) state.live += all[i].change;
 }
@@ -61,8 +61,8 @@ static CUresult passed(const char *name, CUresult result)
     return result;
 }
 
-#define FORWARD(name, symbol, parameters, arguments)                                                                           \
-    EXPORT CUresult name parameters __asm__(symbol);                                                                           \
+#define FORWARD(name, symbol, parameters, arguments) \
+    EXPORT CUresult name parameters __asm__(symbol); \
     CUresult name parameters { return fails(#name) ? failure(#name) : passed(#name, real.name arguments); }
 
 FORWARD(cuGetErrorName, "cuGetErrorName", (CUresult error, const char **name), (error, name))
@@ -71,7 +71,8 @@ FORWARD(cuInit, "cuInit", (unsigned flags), (flags))
 FORWARD(cuDeviceGetCount, "cuDeviceGetCount", (int *count), (count))
 FORWARD(cuDeviceGet, "cuDeviceGet", (CUdevice *device, int number), (device, number))
 FORWARD(cuDeviceGetName, "cuDeviceGetName", (char *name, int bytes, CUdevice device), (name, bytes, device))
-FORWARD(cuDeviceGetAttribute, "cuDeviceGetAttribute", (int *value, int attribute, CUdevice device), (value, attribute, device))
+FORWARD(cuDeviceGetAttribute, "cuDeviceGetAttribute", (int *value, int attribute, CUdevice device),
+        (value, attribute, device))
 FORWARD(cuDeviceTotalMem, "cuDeviceTotalMem_v2", (size_t *bytes, CUdevice device), (bytes, device))
 FORWARD(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (CUcontext *context, CUdevice device), (context, device))
 FORWARD(cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2", (CUdevice device), (device))
@@ -79,26 +80,33 @@ FORWARD(cuCtxPushCurrent, "cuCtxPushCurrent_v2", (CUcontext context), (context))
 FORWARD(cuCtxPopCurrent, "cuCtxPopCurrent_v2", (CUcontext *context), (context))
 FORWARD(cuModuleLoadData, "cuModuleLoadData", (CUmodule *module, const void *image), (module, image))
 FORWARD(cuModuleUnload, "cuModuleUnload", (CUmodule module), (module))
-FORWARD(cuFuncSetAttribute, "cuFuncSetAttribute", (CUfunction function, int attribute, int value), (function, attribute, value))
+FORWARD(cuFuncSetAttribute, "cuFuncSetAttribute", (CUfunction function, int attribute, int value),
+        (function, attribute, value))
 FORWARD(cuMemAlloc, "cuMemAlloc_v2", (CUdeviceptr *memory, size_t bytes), (memory, bytes))
 FORWARD(cuMemFree, "cuMemFree_v2", (CUdeviceptr memory), (memory))
-FORWARD(cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2", (CUdeviceptr to, const void *from, size_t bytes, CUstream stream), (to, from, bytes, stream))
-FORWARD(cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2", (void *to, CUdeviceptr from, size_t bytes, CUstream stream), (to, from, bytes, stream))
-FORWARD(cuMemsetD8Async, "cuMemsetD8Async", (CUdeviceptr to, unsigned char value, size_t count, CUstream stream), (to, value, count, stream))
-FORWARD(cuMemsetD32Async, "cuMemsetD32Async", (CUdeviceptr to, unsigned value, size_t count, CUstream stream), (to, value, count, stream))
+FORWARD(cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2", (CUdeviceptr to, const void *from, size_t bytes, CUstream stream),
+        (to, from, bytes, stream))
+FORWARD(cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2", (void *to, CUdeviceptr from, size_t bytes, CUstream stream),
+        (to, from, bytes, stream))
+FORWARD(cuMemsetD8Async, "cuMemsetD8Async", (CUdeviceptr to, unsigned char value, size_t count, CUstream stream),
+        (to, value, count, stream))
+FORWARD(cuMemsetD32Async, "cuMemsetD32Async", (CUdeviceptr to, unsigned value, size_t count, CUstream stream),
+        (to, value, count, stream))
 FORWARD(cuStreamSynchronize, "cuStreamSynchronize", (CUstream stream), (stream))
 FORWARD(cuStreamIsCapturing, "cuStreamIsCapturing", (CUstream stream, int *capturing), (stream, capturing))
-FORWARD(cuStreamWaitEvent, "cuStreamWaitEvent", (CUstream stream, CUevent event, unsigned flags), (stream, event, flags))
+FORWARD(cuStreamWaitEvent, "cuStreamWaitEvent", (CUstream stream, CUevent event, unsigned flags),
+        (stream, event, flags))
 FORWARD(cuEventCreate, "cuEventCreate", (CUevent *event, unsigned flags), (event, flags))
 FORWARD(cuEventRecord, "cuEventRecord", (CUevent event, CUstream stream), (event, stream))
 FORWARD(cuEventDestroy, "cuEventDestroy_v2", (CUevent event), (event))
-FORWARD(cuOccupancyMaxActiveClusters, "cuOccupancyMaxActiveClusters", (int *clusters, CUfunction function, const CUlaunchConfig *config),
-        (clusters, function, config))
-FORWARD(cuLaunchKernelEx, "cuLaunchKernelEx", (const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra),
+FORWARD(cuOccupancyMaxActiveClusters, "cuOccupancyMaxActiveClusters",
+        (int *clusters, CUfunction function, const CUlaunchConfig *config), (clusters, function, config))
+FORWARD(cuLaunchKernelEx, "cuLaunchKernelEx",
+        (const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra),
         (config, function, parameters, extra))
 FORWARD(cuTensorMapEncodeTiled, "cuTensorMapEncodeTiled",
-        (void *map, int type, unsigned rank, void *address, const uint64_t *sizes, const uint64_t *strides, const uint32_t *box, const uint32_t *steps,
-         int interleave, int swizzle, int promotion, int fill),
+        (void *map, int type, unsigned rank, void *address, const uint64_t *sizes, const uint64_t *strides,
+         const uint32_t *box, const uint32_t *steps, int interleave, int swizzle, int promotion, int fill),
         (map, type, rank, address, sizes, strides, box, steps, interleave, swizzle, promotion, fill))
 
 /* The module of SHIM_KERNELS; NULL: there is none. */

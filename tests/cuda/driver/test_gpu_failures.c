@@ -68,8 +68,9 @@ static bsm_status use_gpu(float *first)
 /* Calls that only give something back: what fails in them is told to nobody when a context is destroyed. */
 static bool may_fail_silently(const char *call)
 {
-    return strcmp(call, "cuModuleUnload") == 0 || strcmp(call, "cuEventDestroy") == 0 || strcmp(call, "cuDevicePrimaryCtxRelease") == 0
-        || strcmp(call, "cuMemFree") == 0 || strcmp(call, "cuCtxPopCurrent") == 0 || strcmp(call, "cuCtxPushCurrent") == 0;
+    return strcmp(call, "cuModuleUnload") == 0 || strcmp(call, "cuEventDestroy") == 0
+           || strcmp(call, "cuDevicePrimaryCtxRelease") == 0 || strcmp(call, "cuMemFree") == 0
+           || strcmp(call, "cuCtxPopCurrent") == 0 || strcmp(call, "cuCtxPushCurrent") == 0;
 }
 
 /* One use with call number n failing; false when there are not so many calls. */
@@ -94,7 +95,8 @@ static void works(struct test *t)
     if (use_gpu(&first) != BSM_OK || first != 0) FAIL(t, "afterwards: %s", bsm_last_error());
 }
 
-/* From nothing loaded to nothing loaded.  Simulated, where loading takes seconds, the first calls and then each 29th. */
+/* From nothing loaded to nothing loaded.  Simulated, where loading takes seconds, the first calls and then each
+ * 29th. */
 static void every_call_of_a_first_context_fails_once(struct test *t)
 {
     if (!find_shim(t)) return;
@@ -125,10 +127,12 @@ static void falls_back_only_by_name(struct test *t)
     bsm_context_options options = { .struct_size = sizeof options, .backend = BSM_BACKEND_CUDA_OR_CPU };
     bsm_context *context = NULL;
     if (!find_shim(t)) return;
-    CHECK_OR_RETURN(t, bsm_context_create(&options, &context) == BSM_OK && bsm_context_backend(context) == BSM_BACKEND_CUDA);
+    CHECK_OR_RETURN(t, bsm_context_create(&options, &context) == BSM_OK
+                           && bsm_context_backend(context) == BSM_BACKEND_CUDA);
     bsm_context_destroy(context);
     options.device = 9;
-    CHECK_OR_RETURN(t, bsm_context_create(&options, &context) == BSM_OK && bsm_context_backend(context) == BSM_BACKEND_CPU);
+    CHECK_OR_RETURN(t, bsm_context_create(&options, &context) == BSM_OK
+                           && bsm_context_backend(context) == BSM_BACKEND_CPU);
     bsm_context_destroy(context);
     options.backend = BSM_BACKEND_CUDA;
     CHECK(t, bsm_context_create(&options, &context) == BSM_EDEVICE && context == NULL);
@@ -137,6 +141,8 @@ static void falls_back_only_by_name(struct test *t)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(every_call_of_a_first_context_fails_once), TEST(every_call_of_a_further_context_fails_once), TEST(falls_back_only_by_name) };
+    static const struct test_case cases[] = { TEST(every_call_of_a_first_context_fails_once),
+                                              TEST(every_call_of_a_further_context_fails_once),
+                                              TEST(falls_back_only_by_name) };
     return TEST_MAIN(argc, argv, cases);
 }

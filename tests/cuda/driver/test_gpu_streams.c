@@ -1,5 +1,6 @@
-/* Streams of the caller: plans under capture, replayed many times with changed data; several threads, each with a stream and a
- * workspace of its own; bsm_multiply on several streams that share the cached workspace; threads that make contexts. */
+/* Streams of the caller: plans under capture, replayed many times with changed data; several threads, each with a
+ * stream and a workspace of its own; bsm_multiply on several streams that share the cached workspace; threads that make
+ * contexts. */
 #include "cuda/harness/calls.h"
 #include "cuda/harness/gpu.h"
 
@@ -49,7 +50,8 @@ static void spoil_d(struct test *t, const struct contexts *c, const struct job *
     free(bytes);
 }
 
-static void replay(struct test *t, const struct contexts *c, struct calls *d, struct job *j, void *stream, void *exec, int times)
+static void replay(struct test *t, const struct contexts *c, struct calls *d, struct job *j, void *stream, void *exec,
+                   int times)
 {
     const bsm_matmul host = { .struct_size = sizeof host, .a = &j->a.m, .b = &j->b.m, .d = &j->d.m };
     for (int i = 0; i < times; i++) {
@@ -81,7 +83,8 @@ static void captured_and_replayed(struct test *t)
     CHECK_OR_RETURN(t, d.cuStreamBeginCapture(stream, 0) == 0);
     if (bsm_plan_run(j.plan, &j.call, j.workspace, j.bytes) != BSM_OK) FAIL(t, "captured: %s", bsm_last_error());
     /* A call with the cached workspace says that it cannot, and leaves the capture alone. */
-    if (j.bytes > 0) CHECK(t, bsm_multiply(c.gpu, &j.call) == BSM_EINVAL && strstr(bsm_last_error(), "captured") != NULL);
+    if (j.bytes > 0)
+        CHECK(t, bsm_multiply(c.gpu, &j.call) == BSM_EINVAL && strstr(bsm_last_error(), "captured") != NULL);
     CHECK_OR_RETURN(t, d.cuStreamEndCapture(stream, &graph) == 0 && d.cuGraphInstantiate(&exec, graph, 0) == 0);
     replay(t, &c, &d, &j, stream, exec, !is_simulated() ? 1000 : 4);
     CHECK(t, d.cuGraphExecDestroy(exec) == 0 && d.cuGraphDestroy(graph) == 0 && d.cuStreamDestroy(stream) == 0);
@@ -103,9 +106,10 @@ static void *work(void *argument)
 
 static void threads_with_streams(struct test *t)
 {
-    static const bsm_format formats[THREADS][2] = {
-        { BSM_MXFP8_E4M3, BSM_MXFP4 }, { BSM_NVFP4, BSM_NVFP4 }, { BSM_FORMAT_BF16, BSM_MXFP4 }, { BSM_FORMAT_FP16, BSM_MXFP8_E5M2 }
-    };
+    static const bsm_format formats[THREADS][2] = { { BSM_MXFP8_E4M3, BSM_MXFP4 },
+                                                    { BSM_NVFP4, BSM_NVFP4 },
+                                                    { BSM_FORMAT_BF16, BSM_MXFP4 },
+                                                    { BSM_FORMAT_FP16, BSM_MXFP8_E5M2 } };
     struct contexts c;
     struct calls d;
     struct job jobs[THREADS];
@@ -164,13 +168,15 @@ static void threads_that_make_contexts(struct test *t)
         test_skip(t, "no GPU");
         return;
     }
-    for (int i = 0; i < THREADS; i++) CHECK_OR_RETURN(t, pthread_create(&threads[i], NULL, make_contexts, &status[i]) == 0);
+    for (int i = 0; i < THREADS; i++)
+        CHECK_OR_RETURN(t, pthread_create(&threads[i], NULL, make_contexts, &status[i]) == 0);
     for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
     for (int i = 0; i < THREADS; i++) CHECK(t, status[i] == BSM_OK);
 }
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(captured_and_replayed), TEST(threads_with_streams), TEST(threads_that_make_contexts) };
+    static const struct test_case cases[] = { TEST(captured_and_replayed), TEST(threads_with_streams),
+                                              TEST(threads_that_make_contexts) };
     return TEST_MAIN(argc, argv, cases);
 }

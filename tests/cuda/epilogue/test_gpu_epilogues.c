@@ -1,4 +1,5 @@
-/* Everything between S and D on a GPU, against the CPU's bytes: sums by the kernel that keeps the CPU's order, and so its bits. */
+/* Everything between S and D on a GPU, against the CPU's bytes: sums by the kernel that keeps the CPU's order, and so
+ * its bits. */
 #include "cuda/harness/gpu.h"
 
 #include <math.h>
@@ -47,7 +48,8 @@ static void random_product(struct test *t, const struct contexts *c, bsm_format 
                   k = 1 + rnd_below(t, 40);
     const int64_t batch = grouped ? 1 : 1 + number % 2, b_batch = grouped ? 3 : batch;
     static const bsm_format c_formats[] = { BSM_FORMAT_FP32, BSM_FORMAT_BF16, BSM_FORMAT_FP16 };
-    struct operand a = make(t, number % 2 ? BSM_MXFP8_E4M3 : BSM_FORMAT_BF16, m, k, batch), b = make(t, BSM_NVFP4, n, k, b_batch);
+    struct operand a = make(t, number % 2 ? BSM_MXFP8_E4M3 : BSM_FORMAT_BF16, m, k, batch),
+                   b = make(t, BSM_NVFP4, n, k, b_batch);
     struct operand cc = make(t, c_formats[number % 3], m, n, grouped || number % 4 == 0 ? 1 : batch);
     struct operand d = make(t, d_format, m, gate == BSM_GATE_NONE ? n : n / 2, batch);
     operand_fill(t, &a, true), operand_fill(t, &b, true), operand_fill(t, &cc, false);
@@ -55,7 +57,8 @@ static void random_product(struct test *t, const struct contexts *c, bsm_format 
     if (number % 3 == 0) b.m.tensor_scale = &x.scale_b;
     if (number % 4 == 1) d.m.tensor_scale = &x.scale_d, d.m.tensor_scale_use = (bsm_tensor_scale_use)(number / 4 % 2);
 
-    bsm_matmul call = { .struct_size = sizeof call, .gate = gate, .activation = (bsm_activation)(number % BSM_ACT_COUNT) };
+    bsm_matmul call = { .struct_size = sizeof call, .gate = gate,
+                        .activation = (bsm_activation)(number % BSM_ACT_COUNT) };
     if (call.activation == BSM_ACT_SWIGLU_CLAMPED && gate == BSM_GATE_NONE) call.activation = BSM_ACT_SILU;
     struct run run = { .a = &a, .b = &b, .d = &d };
     const int64_t matrices = grouped ? 3 : batch;
@@ -78,8 +81,8 @@ static void random_product(struct test *t, const struct contexts *c, bsm_format 
     run.call = call;
     char what[200];
     snprintf(what, sizeof what, "number %d: D %s %s, %dx%dx%d, batch %d, groups %d, gate %d, activation %d", number,
-             bsm_format_get((int)d_format)->name, bsm_layout_name((int)d.m.scale_layout.kind), (int)m, (int)n, (int)k, (int)batch,
-             (int)call.groups, (int)gate, (int)call.activation);
+             bsm_format_get((int)d_format)->name, bsm_layout_name((int)d.m.scale_layout.kind), (int)m, (int)n, (int)k,
+             (int)batch, (int)call.groups, (int)gate, (int)call.activation);
     run_both(t, c, &run, what);
     operand_free(&a), operand_free(&b), operand_free(&cc), operand_free(&d);
 }
@@ -119,7 +122,8 @@ static void special_numbers(struct test *t)
                                            .activation = (bsm_activation)(i % 5),
                                            .d_nonfinite = (bsm_nonfinite)(i / 7) } };
         char what[64];
-        snprintf(what, sizeof what, "special numbers to %s, activation %d", bsm_format_get((int)d_formats[i % 7])->name, i % 5);
+        snprintf(what, sizeof what, "special numbers to %s, activation %d", bsm_format_get((int)d_formats[i % 7])->name,
+                 i % 5);
         const int kernel = kernel_number(c.gpu, "cuda_simt", BSM_FORMAT_BF16, BSM_FORMAT_BF16);
         CHECK(t, bsm_context_force_kernel(c.gpu, kernel) == BSM_OK);
         run_both(t, &c, &run, what);

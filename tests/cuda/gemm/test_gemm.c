@@ -1,8 +1,8 @@
-/* The GEMM kernels that multiply bf16 rows (src/cuda/sm90; of sm100 those of kind f16) against sums of whole numbers, which fp32
- * holds exactly: every bit of D and every byte around it.
+/* The GEMM kernels that multiply bf16 rows (src/cuda/sm90; of sm100 those of kind f16) against sums of whole numbers,
+ * which fp32 holds exactly: every bit of D and every byte around it.
  *
- * GEMM_INSTANCE=FUNCTION: this instance alone.  A simulator takes a while: there each problem goes to some of the instances, in
- * turn; GEMM_INSTANCE=all: to all of them, as on a GPU. */
+ * GEMM_INSTANCE=FUNCTION: this instance alone.  A simulator takes a while: there each problem goes to some of the
+ * instances, in turn; GEMM_INSTANCE=all: to all of them, as on a GPU. */
 #include "gemm_launch.h"
 #include "cuda/driver/embedded.h"
 #include "blockscale/matmul.h"
@@ -61,13 +61,17 @@ static uint16_t small_integer(struct test *t)  /* -3 .. 3 as bf16 */
 }
 
 static int bytes_of(int element) { return element == BSM_FP32 ? 4 : 2; }
-static bsm_real real_of(int element) { return element == BSM_FP32 ? BSM_REAL_FP32 : element == BSM_BF16 ? BSM_REAL_BF16 : BSM_REAL_FP16; }
+static bsm_real real_of(int element)
+{
+    return element == BSM_FP32 ? BSM_REAL_FP32 : element == BSM_BF16 ? BSM_REAL_BF16 : BSM_REAL_FP16;
+}
 
 /* Rows of whole numbers, then zeros up to the columns that the tensor map has; what lies behind them is NaN. */
 static uint16_t *make_rows(struct test *t, int64_t rows, int64_t columns, int64_t given, int64_t pitch)
 {
     uint16_t *data = zeroed((size_t)(rows * pitch) * 2);
-    for (int64_t i = 0; i < rows * pitch; i++) data[i] = i % pitch < columns ? small_integer(t) : i % pitch < given ? 0 : 0x7fff;
+    for (int64_t i = 0; i < rows * pitch; i++)
+        data[i] = i % pitch < columns ? small_integer(t) : i % pitch < given ? 0 : 0x7fff;
     return data;
 }
 
@@ -75,8 +79,9 @@ static int32_t *make_exponents(struct test *t, const struct problem *q, int64_t 
 {
     int32_t *exponents = zeroed((size_t)count * 4);
     for (int64_t i = 0; i < count; i++)
-        exponents[i] = q->leaves_out && rnd_below(t, 9) == 0 ? BSMI_ROW_LEFT_OUT
-                                                        : (int32_t)rnd_between(t, q->exponents.least, q->exponents.most);
+        exponents[i] = q->leaves_out && rnd_below(t, 9) == 0
+                           ? BSMI_ROW_LEFT_OUT
+                           : (int32_t)rnd_between(t, q->exponents.least, q->exponents.most);
     return exponents;
 }
 
@@ -90,12 +95,15 @@ static void make_operands(struct test *t, const struct problem *q, struct operan
     o->a_columns = terms == 2 ? 2 * o->k_padded : o->b_columns;
     o->a_pitch = o->a_columns + 8;
     o->b_pitch = o->b_columns + 8;
-    const int64_t a_rows = q->m * (q->groups > 0 || q->a_broadcast ? 1 : o->batch), b_rows = q->n * (q->b_broadcast ? 1 : o->batch);
+    const int64_t a_rows = q->m * (q->groups > 0 || q->a_broadcast ? 1 : o->batch),
+                  b_rows = q->n * (q->b_broadcast ? 1 : o->batch);
     o->a = make_rows(t, a_rows, q->k, o->a_columns, o->a_pitch);
     for (int64_t i = 0; terms == 2 && i < a_rows; i++)
         for (int64_t k = 0; k < q->k; k++) o->a[i * o->a_pitch + o->k_padded + k] = small_integer(t);
     o->b = make_rows(t, b_rows, q->k, o->b_columns, o->b_pitch);
-    if (q->nan) o->a[(q->m / 2) * o->a_pitch] = 0xffff, o->b[(q->n / 3) * o->b_pitch] = 0x7f80, o->b[q->n / 4 * o->b_pitch] = 0xff80;
+    if (q->nan)
+        o->a[(q->m / 2) * o->a_pitch] = 0xffff, o->b[(q->n / 3) * o->b_pitch] = 0x7f80,
+                          o->b[q->n / 4 * o->b_pitch] = 0xff80;
     if (q->exponents.least != 0) {
         o->a_exponents = make_exponents(t, q, a_rows);
         o->b_exponents = q->zero_columns ? zeroed((size_t)b_rows * 4) : make_exponents(t, q, b_rows);
@@ -119,10 +127,11 @@ static void make_operands(struct test *t, const struct problem *q, struct operan
 
 static void release(struct operands *o)
 {
-    free(o->a), free(o->b), free(o->a_exponents), free(o->b_exponents), free(o->alpha), free(o->bias), free(o->c), free(o->d), free(o->want);
+    free(o->a), free(o->b), free(o->a_exponents), free(o->b_exponents), free(o->alpha), free(o->bias), free(o->c),
+        free(o->d), free(o->want);
 }
 
-/* The definition --------------------------------------------------------------------------------------------------------------- */
+/* The definition --------------------------------------------------------------------------------------------------- */
 
 static float sum_of(const struct problem *q, const struct operands *o, const uint16_t *a, const uint16_t *b)
 {
@@ -134,25 +143,33 @@ static float sum_of(const struct problem *q, const struct operands *o, const uin
     return sum;
 }
 
-static float finished(const struct problem *q, const struct operands *o, float s, int64_t matrix, int64_t row, int64_t column)
+static float finished(const struct problem *q, const struct operands *o, float s, int64_t matrix, int64_t row,
+                      int64_t column)
 {
-    const int64_t index = q->alpha_per == BSM_PER_ROW ? row : q->alpha_per == BSM_PER_COLUMN ? column : q->alpha_per == BSM_PER_BATCH ? matrix : 0;
+    const int64_t index = q->alpha_per == BSM_PER_ROW      ? row
+                          : q->alpha_per == BSM_PER_COLUMN ? column
+                          : q->alpha_per == BSM_PER_BATCH  ? matrix
+                                                           : 0;
     const double alpha = q->alpha == 0 ? 1 : (double)o->alpha[index];
-    const float f = (float)(alpha * (q->scale_a == 0 ? 1 : (double)q->scale_a) / (q->scale_b == 0 ? 1 : (double)q->scale_b));
+    const float f =
+        (float)(alpha * (q->scale_a == 0 ? 1 : (double)q->scale_a) / (q->scale_b == 0 ? 1 : (double)q->scale_b));
     const bool reads_c = q->c_element != 0 && q->beta != 0;
     float bias = 0, c = 0;
     if (q->bias_per != 0) {
         const int64_t first = q->bias_per == BSM_PER_ROW && q->groups > 0 ? 0 : matrix * (q->m + q->n);
         bias = o->bias[first + (q->bias_per == BSM_PER_ROW ? row : column)];
     }
-    if (reads_c) c = (float)bsmi_real_load(real_of(q->c_element), o->c, ((q->groups > 0 ? 0 : matrix) * q->m + row) * q->n + column);
+    if (reads_c)
+        c = (float)bsmi_real_load(real_of(q->c_element), o->c,
+                                  ((q->groups > 0 ? 0 : matrix) * q->m + row) * q->n + column);
     if (reads_c) return fmaf(f, s, q->bias_per != 0 ? fmaf(q->beta, c, bias) : q->beta * c);
     return q->bias_per != 0 ? fmaf(f, s, bias) : f * s;
 }
 
 static void define_element(const struct problem *q, struct operands *o, int64_t matrix, int64_t row, int64_t column)
 {
-    const int64_t a_row = (q->groups > 0 || q->a_broadcast ? 0 : matrix * q->m) + row, b_row = (q->b_broadcast ? 0 : matrix * q->n) + column;
+    const int64_t a_row = (q->groups > 0 || q->a_broadcast ? 0 : matrix * q->m) + row,
+                  b_row = (q->b_broadcast ? 0 : matrix * q->n) + column;
     const int element = q->stores_sums ? BSM_FP32 : q->element == 0 ? BSM_BF16 : q->element;
     const int64_t at = o->d_offset + ((q->groups > 0 ? 0 : matrix) * (q->m + 1) + row) * o->d_pitch + column;
     float value = sum_of(q, o, o->a + a_row * o->a_pitch, o->b + b_row * o->b_pitch);
@@ -163,7 +180,10 @@ static void define_element(const struct problem *q, struct operands *o, int64_t 
     }
     if (!q->stores_sums) value = finished(q, o, value, matrix, row, column);
     if (isnan(value)) {
-        const uint32_t nan = q->stores_sums ? 0x7fffffff : element == BSM_FP32 ? 0x7fc00000 : element == BSM_BF16 ? 0x7fc0 : 0x7e00;
+        const uint32_t nan = q->stores_sums        ? 0x7fffffff
+                             : element == BSM_FP32 ? 0x7fc00000
+                             : element == BSM_BF16 ? 0x7fc0
+                                                   : 0x7e00;
         memcpy(o->want + at * bytes_of(element), &nan, (size_t)bytes_of(element));
         return;
     }
@@ -176,13 +196,15 @@ static void define(const struct problem *q, struct operands *o)
     for (int64_t matrix = 0; matrix < o->d_batch; matrix++)
         for (int64_t row = 0; row < q->m; row++) {
             while (q->groups > 0 && row >= end) end += q->group_rows[++group];
-            for (int64_t column = 0; column < q->n; column++) define_element(q, o, q->groups > 0 ? group : matrix, row, column);
+            for (int64_t column = 0; column < q->n; column++)
+                define_element(q, o, q->groups > 0 ? group : matrix, row, column);
         }
 }
 
-/* The kernel ------------------------------------------------------------------------------------------------------------------- */
+/* The kernel ------------------------------------------------------------------------------------------------------- */
 
-static CUdeviceptr upload_tables(const struct problem *q, const struct bsmi_gemm_instance *i, const struct bsmi_gemm_parameters *p)
+static CUdeviceptr upload_tables(const struct problem *q, const struct bsmi_gemm_instance *i,
+                                 const struct bsmi_gemm_parameters *p)
 {
     int64_t tables[2 * (MOST_GROUPS + 1)] = { 0 }, *starts = tables, *tiles = tables + q->groups + 1;
     const int64_t rows = i->tile_rows * i->cluster_rows;
@@ -196,7 +218,8 @@ static CUdeviceptr upload_tables(const struct problem *q, const struct bsmi_gemm
 static void run(const struct problem *q, const struct bsmi_gemm_instance *i, struct operands *o)
 {
     const int element = q->stores_sums ? BSM_FP32 : q->element == 0 ? BSM_BF16 : q->element, bytes = bytes_of(element);
-    const int64_t a_rows = q->m * (q->groups > 0 || q->a_broadcast ? 1 : o->batch), b_rows = q->n * (q->b_broadcast ? 1 : o->batch);
+    const int64_t a_rows = q->m * (q->groups > 0 || q->a_broadcast ? 1 : o->batch),
+                  b_rows = q->n * (q->b_broadcast ? 1 : o->batch);
     const int64_t most = q->m + q->n + o->batch;
     const float numbers[3] = { q->scale_a, q->scale_b, q->beta };
     CUdeviceptr memory[9] = { 0 };
@@ -206,17 +229,24 @@ static void run(const struct problem *q, const struct bsmi_gemm_instance *i, str
     memory[3] = gemm_upload(&machine, numbers, sizeof numbers);
     memory[4] = gemm_upload(&machine, o->alpha, (size_t)most * 4);
     memory[5] = gemm_upload(&machine, o->bias, (size_t)(most * o->batch) * 4);
-    if (o->c != NULL) memory[6] = gemm_upload(&machine, o->c, (size_t)(o->d_batch * q->m * q->n * bytes_of(q->c_element)));
-    struct bsmi_gemm_parameters p = { .segments = { { 0, 0, (int32_t)(o->k_padded / 64) }, { (int32_t)o->k_padded, 0, (int32_t)(o->k_padded / 64) } },
-                                      .segment_count = q->terms == 2 ? 2 : 1, .a_batch_step = !q->a_broadcast, .b_batch_step = !q->b_broadcast,
-                                      .direct = !q->stores_sums, .band_rows = 2,
+    if (o->c != NULL)
+        memory[6] = gemm_upload(&machine, o->c, (size_t)(o->d_batch * q->m * q->n * bytes_of(q->c_element)));
+    struct bsmi_gemm_parameters p = { .segments = { { 0, 0, (int32_t)(o->k_padded / 64) },
+                                                    { (int32_t)o->k_padded, 0, (int32_t)(o->k_padded / 64) } },
+                                      .segment_count = q->terms == 2 ? 2 : 1,
+                                      .a_batch_step = !q->a_broadcast,
+                                      .b_batch_step = !q->b_broadcast,
+                                      .direct = !q->stores_sums,
+                                      .band_rows = 2,
                                       .last_row = q->groups > 0 ? 0 : bsmi_gemm_last_row(i, q->m) };
     struct bsmi_epilogue_parameters *e = &p.epilogue;
     e->m = q->m, e->n = q->n, e->matrices = o->batch, e->grouped = q->groups > 0;
     const CUdeviceptr d = memory[2] + (uint64_t)(o->d_offset * bytes);
     e->d = (struct bsmi_device_matrix){ .data = (unsigned char *)d, .element = element, .row_bytes = o->d_pitch * bytes,
                                         .batch_bytes = o->d_pitch * (q->m + 1) * bytes };
-    if (q->stores_sums) e->sums = (float *)d, e->sums_pitch = o->d_pitch, e->sums_batch_pitch = o->d_pitch * (q->m + 1), e->d.data = NULL;
+    if (q->stores_sums)
+        e->sums = (float *)d, e->sums_pitch = o->d_pitch, e->sums_batch_pitch = o->d_pitch * (q->m + 1),
+        e->d.data = NULL;
     if (q->exponents.least != 0) {
         memory[7] = gemm_upload(&machine, o->a_exponents, (size_t)a_rows * 4);
         memory[8] = gemm_upload(&machine, o->b_exponents, (size_t)b_rows * 4);
@@ -228,9 +258,14 @@ static void run(const struct problem *q, const struct bsmi_gemm_instance *i, str
     e->alpha = q->alpha == 0 ? NULL : (float *)memory[4], e->alpha_per = q->alpha_per;
     e->beta = (float *)(memory[3] + 8), e->c = (unsigned char *)memory[6], e->c_element = q->c_element;
     e->c_row_bytes = q->n * bytes_of(q->c_element), e->c_batch_bytes = q->m * e->c_row_bytes;
-    e->bias = q->bias_per == 0 ? NULL : (void *)memory[5], e->bias_per = q->bias_per, e->bias_type = BSM_REAL_FP32, e->bias_batch_pitch = q->m + q->n;
-    const struct gemm_rows a = { memory[0], BSM_BF16, o->a_columns, q->m, a_rows / q->m, o->a_pitch, q->m * o->a_pitch };
-    const struct gemm_rows b = { memory[1], BSM_BF16, o->b_columns, q->n, b_rows / q->n, o->b_pitch, q->n * o->b_pitch };
+    e->bias = q->bias_per == 0 ? NULL : (void *)memory[5], e->bias_per = q->bias_per, e->bias_type = BSM_REAL_FP32,
+    e->bias_batch_pitch = q->m + q->n;
+    const struct gemm_rows a = {
+        memory[0], BSM_BF16, o->a_columns, q->m, a_rows / q->m, o->a_pitch, q->m * o->a_pitch
+    };
+    const struct gemm_rows b = {
+        memory[1], BSM_BF16, o->b_columns, q->n, b_rows / q->n, o->b_pitch, q->n * o->b_pitch
+    };
     const struct gemm_rows output = { d, element, q->n, q->m, o->d_batch, o->d_pitch, (q->m + 1) * o->d_pitch };
     gemm_prepare(&machine, i, &p, &a, &b, &output);
     CUdeviceptr tables = 0;
@@ -258,14 +293,14 @@ static void check(struct test *t, const struct problem *q, const struct bsmi_gem
         }
     if (wrong > 0) {
         const int64_t at = first - o.d_offset;
-        FAIL(t, "%s, M %d N %d K %d: %d elements differ, the first at row %d column %d: %g, not %g", i->function, (int)q->m, (int)q->n,
-             (int)q->k, (int)wrong, (int)(at / o.d_pitch), (int)(at % o.d_pitch), bsmi_real_load(real_of(element), o.d, first),
-             bsmi_real_load(real_of(element), o.want, first));
+        FAIL(t, "%s, M %d N %d K %d: %d elements differ, the first at row %d column %d: %g, not %g", i->function,
+             (int)q->m, (int)q->n, (int)q->k, (int)wrong, (int)(at / o.d_pitch), (int)(at % o.d_pitch),
+             bsmi_real_load(real_of(element), o.d, first), bsmi_real_load(real_of(element), o.want, first));
     }
     release(&o);
 }
 
-/* Cases ------------------------------------------------------------------------------------------------------------------------ */
+/* Cases ------------------------------------------------------------------------------------------------------------ */
 
 static bool is_simulated(void)
 {
@@ -299,7 +334,10 @@ static void check_all(struct test *t, const struct problem *q)
         if (is_chosen(&bsmi_gemm_instances[i]) && number++ % step == 0) check(t, q, &bsmi_gemm_instances[i]);
 }
 
-static int64_t stages_of(const struct bsmi_gemm_instance *g) { return g->shared_bytes / ((g->tile_rows + g->tile_columns) * BSMI_K_STEP * 2); }
+static int64_t stages_of(const struct bsmi_gemm_instance *g)
+{
+    return g->shared_bytes / ((g->tile_rows + g->tile_columns) * BSMI_K_STEP * 2);
+}
 
 /* Each instance around the edges of its own tile, and around the length of its ring. */
 static void edges(struct test *t)
@@ -308,7 +346,8 @@ static void edges(struct test *t)
     if (!is_open(t)) return;
     for (int i = 0; i < bsmi_gemm_instance_count; i++) {
         const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[i];
-        const int64_t rows = g->tile_rows * g->cluster_rows, columns = g->tile_columns * g->cluster_columns, ring = stages_of(g) * 64;
+        const int64_t rows = g->tile_rows * g->cluster_rows, columns = g->tile_columns * g->cluster_columns,
+                      ring = stages_of(g) * 64;
         const struct problem around[] = {
             { .m = 1, .n = 1, .k = 1 },
             { .m = g->tile_rows - 1, .n = g->tile_columns + 8, .k = 65 },
@@ -345,22 +384,29 @@ static void rows_that_the_copy_engine_cannot_store(struct test *t)
 static void sums(struct test *t)
 {
     check_all(t, &(struct problem){ .m = 190, .n = 304, .k = 130, .stores_sums = true });
-    check_all(t, &(struct problem){ .m = 150, .n = 280, .k = 64, .stores_sums = true, .exponents = { -90, 60 }, .leaves_out = true });
+    check_all(t, &(struct problem){ .m = 150, .n = 280, .k = 64, .stores_sums = true, .exponents = { -90, 60 },
+                                    .leaves_out = true });
 }
 
-static void two_terms(struct test *t) { check_all(t, &(struct problem){ .m = 140, .n = 272, .k = 200, .terms = 2, .element = BSM_FP32 }); }
+static void two_terms(struct test *t)
+{
+    check_all(t, &(struct problem){ .m = 140, .n = 272, .k = 200, .terms = 2, .element = BSM_FP32 });
+}
 
 static void batches(struct test *t)
 {
     check_all(t, &(struct problem){ .m = 70, .n = 136, .k = 80, .batch = 3 });
     check_all(t, &(struct problem){ .m = 70, .n = 130, .k = 80, .batch = 3, .a_broadcast = true, .element = BSM_FP32 });
-    check_all(t, &(struct problem){ .m = 133, .n = 70, .k = 80, .batch = 2, .b_broadcast = true, .bias_per = BSM_PER_COLUMN });
+    check_all(t, &(struct problem){ .m = 133, .n = 70, .k = 80, .batch = 2, .b_broadcast = true,
+                                    .bias_per = BSM_PER_COLUMN });
 }
 
 static void groups(struct test *t)
 {
-    check_all(t, &(struct problem){ .m = 447, .n = 304, .k = 100, .groups = 6, .group_rows = { 0, 130, 1, 0, 300, 16 } });
-    check_all(t, &(struct problem){ .m = 200, .n = 130, .k = 64, .groups = 4, .group_rows = { 0, 0, 200, 0 }, .element = BSM_FP32,
+    check_all(t, &(struct problem){ .m = 447, .n = 304, .k = 100, .groups = 6,
+                                    .group_rows = { 0, 130, 1, 0, 300, 16 } });
+    check_all(t, &(struct problem){ .m = 200, .n = 130, .k = 64, .groups = 4, .group_rows = { 0, 0, 200, 0 },
+                                    .element = BSM_FP32,
                                     .alpha = 2, .alpha_per = BSM_PER_BATCH, .bias_per = BSM_PER_ROW });
 }
 
@@ -370,17 +416,23 @@ static void exponents(struct test *t)
     check_all(t, &(struct problem){ .m = 140, .n = 272, .k = 64, .exponents = { -63, 63 }, .element = BSM_FP32 });
     check_all(t, &(struct problem){ .m = 140, .n = 270, .k = 64, .exponents = { -64, -62 }, .element = BSM_FP32 });
     check_all(t, &(struct problem){ .m = 140, .n = 270, .k = 64, .exponents = { -90, 60 }, .leaves_out = true });
-    check_all(t, &(struct problem){ .m = 140, .n = 270, .k = 64, .exponents = { -90, 60 }, .leaves_out = true, .zero_columns = true });
-    check_all(t, &(struct problem){ .m = 70, .n = 60, .k = 64, .batch = 2, .b_broadcast = true, .exponents = { -90, 60 }, .element = BSM_FP32 });
+    check_all(t, &(struct problem){ .m = 140, .n = 270, .k = 64, .exponents = { -90, 60 }, .leaves_out = true,
+                                    .zero_columns = true });
+    check_all(t, &(struct problem){ .m = 70, .n = 60, .k = 64, .batch = 2, .b_broadcast = true,
+                                    .exponents = { -90, 60 }, .element = BSM_FP32 });
 }
 
 static void factors(struct test *t)
 {
-    check_all(t, &(struct problem){ .m = 140, .n = 272, .k = 64, .alpha = 0.37f, .scale_a = 3, .scale_b = 7, .element = BSM_FP32 });
-    check_all(t, &(struct problem){ .m = 140, .n = 272, .k = 64, .alpha = 0.37f, .alpha_per = BSM_PER_ROW, .beta = 0.3f, .c_element = BSM_BF16 });
-    check_all(t, &(struct problem){ .m = 140, .n = 270, .k = 64, .alpha = 0.37f, .alpha_per = BSM_PER_COLUMN, .scale_b = 3, .beta = -1,
+    check_all(t, &(struct problem){ .m = 140, .n = 272, .k = 64, .alpha = 0.37f, .scale_a = 3, .scale_b = 7,
+                                    .element = BSM_FP32 });
+    check_all(t, &(struct problem){ .m = 140, .n = 272, .k = 64, .alpha = 0.37f, .alpha_per = BSM_PER_ROW, .beta = 0.3f,
+                                    .c_element = BSM_BF16 });
+    check_all(t, &(struct problem){ .m = 140, .n = 270, .k = 64, .alpha = 0.37f, .alpha_per = BSM_PER_COLUMN,
+                                    .scale_b = 3, .beta = -1,
                                     .c_element = BSM_FP32, .bias_per = BSM_PER_ROW, .element = BSM_FP32 });
-    check_all(t, &(struct problem){ .m = 140, .n = 270, .k = 64, .beta = 2, .c_element = BSM_FP16, .bias_per = BSM_PER_COLUMN, .element = BSM_FP16 });
+    check_all(t, &(struct problem){ .m = 140, .n = 270, .k = 64, .beta = 2, .c_element = BSM_FP16,
+                                    .bias_per = BSM_PER_COLUMN, .element = BSM_FP16 });
 }
 
 static void not_a_number(struct test *t)
@@ -395,8 +447,8 @@ static void not_a_number(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = { TEST(edges), TEST(many_tiles), TEST(boxes_of_the_tile_before),
-                                              TEST(rows_that_the_copy_engine_cannot_store), TEST(sums),
-                                              TEST(two_terms), TEST(batches), TEST(groups), TEST(exponents), TEST(factors),
+                                              TEST(rows_that_the_copy_engine_cannot_store), TEST(sums), TEST(two_terms),
+                                              TEST(batches), TEST(groups), TEST(exponents), TEST(factors),
                                               TEST(not_a_number) };
     opened = gemm_open(&machine);
     return TEST_MAIN(argc, argv, cases);

@@ -1,4 +1,5 @@
-/* The whole contract of a product on a GPU, and quantizing, dequantizing and converting scales: every byte against the CPU's. */
+/* The whole contract of a product on a GPU, and quantizing, dequantizing and converting scales: every byte against the
+ * CPU's. */
 #include "cuda/harness/gpu.h"
 
 #include <math.h>
@@ -8,7 +9,8 @@ enum { M = 37, N = 48, K = 96 };
 
 static struct operand make(struct test *t, bsm_format format, int64_t rows, int64_t columns, int64_t batch)
 {
-    struct operand o = operand_make(&(struct shape){ .format = format, .rows = rows, .columns = columns, .batch = batch }, 0xff);
+    struct operand o = operand_make(&(struct shape){ .format = format, .rows = rows, .columns = columns,
+                                                     .batch = batch }, 0xff);
     operand_fill(t, &o, true);
     return o;
 }
@@ -111,7 +113,8 @@ static void batches_and_groups(struct test *t)
         struct operand d = make_d(BSM_FORMAT_FP32, M, N, grouped ? 1 : batch), cc = make(t, BSM_FORMAT_BF16, M, N, 1);
         const struct operand *shared = grouped ? NULL : &cc;           /* the same C for every matrix */
         on_both_kernels(t, &c, &(struct run){ .a = &a, .b = &b, .c = shared, .d = &d, .alphas = batch,
-            .call = { .struct_size = sizeof(bsm_matmul), .alpha = alpha, .beta = shared != NULL ? &beta : NULL, .alpha_per = BSM_PER_BATCH, .groups = grouped ? batch : 0,
+            .call = { .struct_size = sizeof(bsm_matmul), .alpha = alpha, .beta = shared != NULL ? &beta : NULL,
+                      .alpha_per = BSM_PER_BATCH, .groups = grouped ? batch : 0,
                       .group_rows = grouped ? rows : NULL } }, grouped ? "groups" : "batches");
         operand_free(&a), operand_free(&b), operand_free(&d), operand_free(&cc);
     }
@@ -119,15 +122,19 @@ static void batches_and_groups(struct test *t)
 }
 
 /* Rows and columns whose scales span more than bf16 rows hold, some or most of them: the exact kernel's part. */
-static void scales_that_span_much(struct test *t, const struct contexts *c, int row_step, int first_column, int column_step)
+static void scales_that_span_much(struct test *t, const struct contexts *c, int row_step, int first_column,
+                                  int column_step)
 {
-    struct operand a = make(t, BSM_MXFP8_E4M3, M, K, 1), b = make(t, BSM_MXFP4, N, K, 1), d = make_d(BSM_FORMAT_FP32, M, N, 1);
+    struct operand a = make(t, BSM_MXFP8_E4M3, M, K, 1), b = make(t, BSM_MXFP4, N, K, 1),
+                   d = make_d(BSM_FORMAT_FP32, M, N, 1);
     for (int64_t r = 0; r < M; r += row_step)
-        for (int64_t s = 0; s < K / 32; s++) bsm_matrix_set_scale(&a.m, 0, r, s, (uint8_t)(s == 1 ? 20 : r % 2 == 0 ? 230 : 127));
+        for (int64_t s = 0; s < K / 32; s++)
+            bsm_matrix_set_scale(&a.m, 0, r, s, (uint8_t)(s == 1 ? 20 : r % 2 == 0 ? 230 : 127));
     for (int64_t n = first_column; n < N; n += column_step)
         for (int64_t s = 0; s < K / 32; s++) bsm_matrix_set_scale(&b.m, 0, n, s, (uint8_t)(s == 1 ? 240 : 13));
     bsm_matrix_set_scale(&a.m, 0, 3, 1, 255);
-    /* A block has one number, and sums of those that are near each other fit fp32: every order of sums gives the same bits. */
+    /* A block has one number, and sums of those that are near each other fit fp32: every order of sums gives the same
+     * bits. */
     for (int64_t r = 0; r < M; r++)
         for (int64_t k = 0; k < K; k++)
             if (k % 32 != 5) bsm_matrix_set_code(&a.m, 0, r, k, 0);
@@ -146,7 +153,7 @@ static void extreme_scales(struct test *t)
     contexts_close(&c);
 }
 
-/* Quantizing and back ------------------------------------------------------------------------------------------------------- */
+/* Quantizing and back ---------------------------------------------------------------------------------------------- */
 
 static void quantizing_and_back(struct test *t)
 {
@@ -155,13 +162,15 @@ static void quantizing_and_back(struct test *t)
     float source[M * K], scale = 1, back[M * K], found[M * K];
     for (int i = 0; i < M * K; i++) source[i] = (float)rnd_normal(t) * (i % 7 == 0 ? 30.0f : 1.0f);
     source[5] = INFINITY;
-    static const bsm_format formats[] = { BSM_MXFP8_E4M3, BSM_MXFP6_E2M3, BSM_MXFP4, BSM_NVFP4, BSM_FORMAT_E4M3, BSM_FORMAT_BF16 };
+    static const bsm_format formats[] = { BSM_MXFP8_E4M3, BSM_MXFP6_E2M3,  BSM_MXFP4,
+                                          BSM_NVFP4,      BSM_FORMAT_E4M3, BSM_FORMAT_BF16 };
     for (int i = 0; i < 6; i++) {
         const bool computed = formats[i] == BSM_NVFP4 || formats[i] == BSM_FORMAT_E4M3;
         struct operand host = make_d(formats[i], M, K, 1);
         if (computed) host.m.tensor_scale = &scale;
         const bsm_quantize_options options = { .struct_size = sizeof options,
-                                               .tensor_scale = computed ? BSM_TENSOR_SCALE_COMPUTED : BSM_TENSOR_SCALE_GIVEN };
+                                               .tensor_scale =
+                                                   computed ? BSM_TENSOR_SCALE_COMPUTED : BSM_TENSOR_SCALE_GIVEN };
         bsm_real_matrix real = {
             .struct_size = sizeof real, .rows = M, .columns = K, .data = source, .row_stride = K, .column_stride = 1
         };
@@ -177,7 +186,8 @@ static void quantizing_and_back(struct test *t)
         if (bsm_dequantize(c.gpu, &twin.m, &to_on_gpu) != BSM_OK) FAIL(t, "dequantize: %s", bsm_last_error());
         from_device(t, &c, found, to_on_gpu.data, sizeof found);
         CHECK(t, memcmp(found, back, sizeof back) == 0);
-        CHECK(t, bsm_device_release(c.gpu, on_gpu.data) == BSM_OK && bsm_device_release(c.gpu, to_on_gpu.data) == BSM_OK);
+        CHECK(t,
+              bsm_device_release(c.gpu, on_gpu.data) == BSM_OK && bsm_device_release(c.gpu, to_on_gpu.data) == BSM_OK);
         twin_free(t, &c, &twin);
         host.m.tensor_scale = NULL;
         operand_free(&host);
@@ -187,7 +197,8 @@ static void quantizing_and_back(struct test *t)
     const bsm_real_matrix real = {
         .struct_size = sizeof real, .rows = M, .columns = K, .data = source, .row_stride = K, .column_stride = 1
     };
-    CHECK(t, bsm_quantize(c.gpu, &real, NULL, &host.m, &stats) == BSM_EUNSUPPORTED && strstr(bsm_last_error(), "stats") != NULL);
+    CHECK(t, bsm_quantize(c.gpu, &real, NULL, &host.m, &stats) == BSM_EUNSUPPORTED
+                 && strstr(bsm_last_error(), "stats") != NULL);
     operand_free(&host);
     contexts_close(&c);
 }
@@ -196,7 +207,8 @@ static void quantizing_and_back(struct test *t)
 static void quantizing_both(struct test *t)
 {
     static const struct { bsm_format rows, columns; int64_t m, k; bool computed; } cases[] = {
-        { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3, 64, 128, false }, { BSM_MXFP4, BSM_MXFP4, 96, 160, false }, { BSM_NVFP4, BSM_NVFP4, 128, 64, true },
+        { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3, 64, 128, false }, { BSM_MXFP4, BSM_MXFP4, 96, 160, false },
+        { BSM_NVFP4, BSM_NVFP4, 128, 64, true },
         { BSM_MXFP8_E4M3, BSM_MXFP4, 37, 101, false },      { BSM_NVFP4, BSM_NVFP4, 64, 64, false },
         { BSM_NVFP4, BSM_NVFP4, 64, 256, true },            { BSM_MXFP4, BSM_NVFP4, 128, 128, false },
         { BSM_MXFP8_E4M3, BSM_MXFP4, 1024, 1024, false },   { BSM_MXFP8_E5M2, BSM_MXFP4, 1024, 1024, false },
@@ -210,14 +222,20 @@ static void quantizing_both(struct test *t)
         struct operand rows = make_d(cases[i].rows, m, k, 1), columns = make_d(cases[i].columns, k, m, 1);
         if (cases[i].computed) rows.m.tensor_scale = &scales[0], columns.m.tensor_scale = &scales[1];
         uint16_t *numbers = calloc((size_t)(m * pitch), sizeof *numbers);
-        for (int64_t j = 0; j < m * pitch; j++) numbers[j] = (uint16_t)bsm_element_encode(BSM_BF16, rnd_normal(t) * (j % 7 == 0 ? 30.0 : 1.0), BSM_ROUND_NEAREST_EVEN, true, 0);
-        const bsm_quantize_options options = { .struct_size = sizeof options, .tensor_scale = cases[i].computed ? BSM_TENSOR_SCALE_COMPUTED : BSM_TENSOR_SCALE_GIVEN };
-        const bsm_real_matrix real = { .struct_size = sizeof real, .type = BSM_REAL_BF16, .rows = m, .columns = k, .data = numbers, .row_stride = pitch, .column_stride = 1 };
+        for (int64_t j = 0; j < m * pitch; j++)
+            numbers[j] = (uint16_t)bsm_element_encode(BSM_BF16, rnd_normal(t) * (j % 7 == 0 ? 30.0 : 1.0),
+                                                      BSM_ROUND_NEAREST_EVEN, true, 0);
+        const bsm_quantize_options options = { .struct_size = sizeof options,
+                                               .tensor_scale = cases[i].computed ? BSM_TENSOR_SCALE_COMPUTED
+                                                                                 : BSM_TENSOR_SCALE_GIVEN };
+        const bsm_real_matrix real = { .struct_size = sizeof real, .type = BSM_REAL_BF16, .rows = m, .columns = k,
+                                       .data = numbers, .row_stride = pitch, .column_stride = 1 };
         bsm_real_matrix on_gpu = real;
         struct twin rows_there = twin_make(t, &c, &rows), columns_there = twin_make(t, &c, &columns);
         on_gpu.data = to_device(t, &c, numbers, (size_t)(m * pitch) * sizeof *numbers);
         CHECK(t, bsm_quantize_both(c.cpu, &real, &options, &rows.m, &columns.m) == BSM_OK);
-        if (bsm_quantize_both(c.gpu, &on_gpu, &options, &rows_there.m, &columns_there.m) != BSM_OK) FAIL(t, "case %zu: %s", i, bsm_last_error());
+        if (bsm_quantize_both(c.gpu, &on_gpu, &options, &rows_there.m, &columns_there.m) != BSM_OK)
+            FAIL(t, "case %zu: %s", i, bsm_last_error());
         twin_compare(t, &c, &rows_there, "rows");
         twin_compare(t, &c, &columns_there, "columns");
         CHECK(t, bsm_device_release(c.gpu, on_gpu.data) == BSM_OK);
@@ -309,7 +327,8 @@ static void what_a_gpu_refuses(struct test *t)
 {
     struct contexts c;
     if (!contexts_open(t, &c)) return;
-    struct operand a = make(t, BSM_FORMAT_FP32, M, K, 1), b = make(t, BSM_MXFP4, N, K, 1), d = make_d(BSM_FORMAT_FP32, M, N, 1);
+    struct operand a = make(t, BSM_FORMAT_FP32, M, K, 1), b = make(t, BSM_MXFP4, N, K, 1),
+                   d = make_d(BSM_FORMAT_FP32, M, N, 1);
     const bsm_matmul call = { .struct_size = sizeof call, .a = &a.m, .b = &b.m, .d = &d.m };
     CHECK(t, bsm_supported(c.gpu, &call) == BSM_EUNSUPPORTED && strstr(bsm_last_error(), "a->format=fp32") != NULL);
     CHECK(t, bsm_supported(c.cpu, &call) == BSM_OK);
@@ -327,9 +346,10 @@ static void what_a_gpu_refuses(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        TEST(factors_and_addends), TEST(quantized_outputs),   TEST(batches_and_groups),
-        TEST(extreme_scales),      TEST(quantizing_and_back), TEST(quantizing_both), TEST(quantizing_with_policies), TEST(scales_from_layout_to_layout),
-        TEST(what_a_gpu_refuses),
+        TEST(factors_and_addends),      TEST(quantized_outputs),
+        TEST(batches_and_groups),       TEST(extreme_scales),
+        TEST(quantizing_and_back),      TEST(quantizing_both),
+        TEST(quantizing_with_policies), TEST(scales_from_layout_to_layout), TEST(what_a_gpu_refuses),
     };
     return TEST_MAIN(argc, argv, cases);
 }

@@ -1,5 +1,5 @@
-/* More than 2^31 elements: D, an operand (and so its decoded rows), what is quantized and dequantized, and scales; sampled rows,
- * the last ones among them, against the CPU.  On a GPU with memory for it. */
+/* More than 2^31 elements: D, an operand (and so its decoded rows), what is quantized and dequantized, and scales;
+ * sampled rows, the last ones among them, against the CPU.  On a GPU with memory for it. */
 #include "cuda/harness/calls.h"
 #include "cuda/harness/gpu.h"
 
@@ -42,7 +42,8 @@ static int64_t sample_row(int64_t rows, int sample)
     return places[sample];
 }
 
-static void compare_bytes(struct test *t, const char *what, int64_t row, const void *want, const void *got, size_t bytes)
+static void compare_bytes(struct test *t, const char *what, int64_t row, const void *want, const void *got,
+                          size_t bytes)
 {
     const unsigned char *x = want, *y = got;
     for (size_t i = 0; i < bytes; i++)
@@ -73,16 +74,19 @@ static struct operand sampled(struct test *t, struct machine *m, const bsm_matri
     const int64_t rows = all ? x->rows : SAMPLES, bytes = x->columns / 2;
     struct operand o = operand_make(&(struct shape){ .format = x->format, .rows = rows, .columns = x->columns }, 0);
     for (int64_t i = 0; i < rows; i++)
-        from_device(t, &m->c, (char *)o.m.data + i * bytes, (char *)x->data + (all ? i : sample_row(x->rows, (int)i)) * bytes, (size_t)bytes);
+        from_device(t, &m->c, (char *)o.m.data + i * bytes,
+                    (char *)x->data + (all ? i : sample_row(x->rows, (int)i)) * bytes, (size_t)bytes);
     memset(o.m.scales, 127, o.scale_bytes);
     return o;
 }
 
 /* D of sampled rows of A with all of B, or of all of A with sampled rows of B, on the CPU. */
-static void check_d(struct test *t, struct machine *m, const bsm_matrix *a, const bsm_matrix *b, const bsm_matrix *d, bool by_row, const char *name)
+static void check_d(struct test *t, struct machine *m, const bsm_matrix *a, const bsm_matrix *b, const bsm_matrix *d,
+                    bool by_row, const char *name)
 {
     struct operand x = sampled(t, m, a, !by_row), y = sampled(t, m, b, by_row);
-    struct operand want = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = x.m.rows, .columns = y.m.rows }, 0);
+    struct operand want = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = x.m.rows,
+                                                        .columns = y.m.rows }, 0);
     const bsm_matmul host = { .struct_size = sizeof host, .a = &x.m, .b = &y.m, .d = &want.m };
     float *row = malloc((size_t)d->columns * sizeof *row), *part = malloc((size_t)d->columns * sizeof *part);
     CHECK(t, bsm_multiply(m->c.cpu, &host) == BSM_OK);
@@ -108,7 +112,8 @@ static void large_product(struct test *t, int64_t rows, int64_t columns, int64_t
     int ran = 0;
     for (int i = 0; bsm_kernel_name(i) != NULL; i++) {
         if (!bsm_kernel_serves(m.c.gpu, i, a.format, b.format)) continue;
-        CHECK(t, m.calls.cuMemsetD8Async((uint64_t)(uintptr_t)d.data, 0xff, bytes, NULL) == 0 && m.calls.cuStreamSynchronize(NULL) == 0);
+        CHECK(t, m.calls.cuMemsetD8Async((uint64_t)(uintptr_t)d.data, 0xff, bytes, NULL) == 0
+                     && m.calls.cuStreamSynchronize(NULL) == 0);
         CHECK(t, bsm_context_force_kernel(m.c.gpu, i) == BSM_OK);
         if (bsm_supported(m.c.gpu, &call) == BSM_EUNSUPPORTED) continue;       /* more rows or columns than it takes */
         ran++;
@@ -128,7 +133,8 @@ static void large_operand(struct test *t) { large_product(t, 24, 70000, 32768, f
 static void quantize_and_back(struct test *t, struct machine *m, bsm_format format, int bits, int block)
 {
     const int64_t rows = 70000, columns = 32768, row_bytes = columns * bits / 8, row_scales = columns / block;
-    bsm_real_matrix source = { .struct_size = sizeof source, .type = BSM_REAL_BF16, .rows = rows, .columns = columns, .row_stride = columns,
+    bsm_real_matrix source = { .struct_size = sizeof source, .type = BSM_REAL_BF16, .rows = rows, .columns = columns,
+                               .row_stride = columns,
                                .column_stride = 1 };
     bsm_real_matrix back = source;
     bsm_matrix codes = { .struct_size = sizeof codes, .format = format, .rows = rows, .columns = columns };
@@ -136,19 +142,23 @@ static void quantize_and_back(struct test *t, struct machine *m, bsm_format form
     CHECK(t, bsm_device_allocate(m->c.gpu, (size_t)(rows * columns) * 2, &back.data) == BSM_OK);
     CHECK(t, bsm_device_allocate(m->c.gpu, (size_t)(rows * row_bytes), &codes.data) == BSM_OK);
     CHECK(t, bsm_device_allocate(m->c.gpu, (size_t)(rows * row_scales), &codes.scales) == BSM_OK);
-    if (bsm_quantize(m->c.gpu, &source, NULL, &codes, NULL) != BSM_OK || bsm_dequantize(m->c.gpu, &codes, &back) != BSM_OK)
+    if (bsm_quantize(m->c.gpu, &source, NULL, &codes, NULL) != BSM_OK
+        || bsm_dequantize(m->c.gpu, &codes, &back) != BSM_OK)
         FAIL(t, "%s", bsm_last_error());
     CHECK(t, bsm_context_synchronize(m->c.gpu) == BSM_OK);
-    uint16_t *numbers = malloc((size_t)columns * 2), *want = malloc((size_t)columns * 2), *got = malloc((size_t)columns * 2);
+    uint16_t *numbers = malloc((size_t)columns * 2), *want = malloc((size_t)columns * 2),
+             *got = malloc((size_t)columns * 2);
     struct operand o = operand_make(&(struct shape){ .format = format, .rows = 1, .columns = columns }, 0);
     for (int i = 0; i < SAMPLES; i++) {
         const int64_t row = sample_row(rows, i);
-        const bsm_real_matrix one = { .struct_size = sizeof one, .type = BSM_REAL_BF16, .rows = 1, .columns = columns, .data = numbers,
+        const bsm_real_matrix one = { .struct_size = sizeof one, .type = BSM_REAL_BF16, .rows = 1, .columns = columns,
+                                      .data = numbers,
                                       .row_stride = columns, .column_stride = 1 };
         bsm_real_matrix one_back = one;
         one_back.data = want;
         from_device(t, &m->c, numbers, (uint16_t *)source.data + row * columns, (size_t)columns * 2);
-        CHECK(t, bsm_quantize(m->c.cpu, &one, NULL, &o.m, NULL) == BSM_OK && bsm_dequantize(m->c.cpu, &o.m, &one_back) == BSM_OK);
+        CHECK(t, bsm_quantize(m->c.cpu, &one, NULL, &o.m, NULL) == BSM_OK
+                     && bsm_dequantize(m->c.cpu, &o.m, &one_back) == BSM_OK);
         from_device(t, &m->c, got, (char *)codes.data + row * row_bytes, (size_t)row_bytes);
         compare_bytes(t, "codes", row, o.m.data, got, (size_t)row_bytes);
         from_device(t, &m->c, got, (char *)codes.scales + row * row_scales, (size_t)row_scales);
@@ -191,7 +201,8 @@ static void large_scales(struct test *t)
         CHECK(t, bsm_scale_offset(&to.layout, to.rows, to.columns, row, column, &at) == BSM_OK);
         from_device(t, &m.c, &want, (char *)from.data + row * from.columns + column, 1);
         from_device(t, &m.c, &got, (char *)to.data + at, 1);
-        if (got != want) FAIL(t, "scale (%lld, %lld) is 0x%02x, not 0x%02x", (long long)row, (long long)column, got, want);
+        if (got != want)
+            FAIL(t, "scale (%lld, %lld) is 0x%02x, not 0x%02x", (long long)row, (long long)column, got, want);
     }
     CHECK(t, bsm_device_release(m.c.gpu, from.data) == BSM_OK && bsm_device_release(m.c.gpu, to.data) == BSM_OK);
     machine_close(&m);
@@ -199,6 +210,7 @@ static void large_scales(struct test *t)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(large_d), TEST(large_operand), TEST(large_quantized), TEST(large_scales) };
+    static const struct test_case cases[] = { TEST(large_d), TEST(large_operand), TEST(large_quantized),
+                                              TEST(large_scales) };
     return TEST_MAIN(argc, argv, cases);
 }

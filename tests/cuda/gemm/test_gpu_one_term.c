@@ -1,5 +1,6 @@
-/* Products of one term, which every kernel has exactly: all codes with all scales of one format times all of another's, 2^32
- * products for most pairs on a GPU, a sample on a simulated one.  A kernel of the test compares them where they lie. */
+/* Products of one term, which every kernel has exactly: all codes with all scales of one format times all of another's,
+ * 2^32 products for most pairs on a GPU, a sample on a simulated one.  A kernel of the test compares them where they
+ * lie. */
 #include "cuda/harness/calls.h"
 #include "cuda/harness/gpu.h"
 
@@ -32,8 +33,8 @@ static void set_term(struct terms *x, int64_t row, int64_t number, bool near)
 }
 
 /* Terms first, first + 1, ...; sampled: random ones. */
-static struct terms make_terms(struct test *t, const struct contexts *c, bsm_format format, int64_t pitch, int64_t first, int64_t count,
-                               bool sampled, bool near)
+static struct terms make_terms(struct test *t, const struct contexts *c, bsm_format format, int64_t pitch,
+                               int64_t first, int64_t count, bool sampled, bool near)
 {
     struct terms x = { .count = count, .values = malloc((size_t)count * sizeof(double)) };
     x.host = operand_make(&(struct shape){ .format = format, .rows = count, .columns = 1, .extra_pitch = pitch }, 0);
@@ -52,21 +53,24 @@ static void free_terms(struct test *t, const struct contexts *c, struct terms *x
     free(x->values);
 }
 
-/* How often a kernel on tensor cores may cut a subnormal product: once for each term of bf16, where an operand is bf16 as it is. */
+/* How often a kernel on tensor cores may cut a subnormal product: once for each term of bf16, where an operand is bf16
+ * as it is. */
 static int cuts_of(int kernel, bsm_format a, bsm_format b)
 {
     if (strcmp(bsm_kernel_name(kernel), "cuda_simt") == 0 || (a != BSM_FORMAT_BF16 && b != BSM_FORMAT_BF16)) return 0;
     return a == BSM_FORMAT_FP16 || b == BSM_FORMAT_FP16 ? 2 : 1;
 }
 
-static void multiply_and_check(struct test *t, const struct contexts *c, const struct calls *calls, int kernel, struct terms *a, struct terms *b)
+static void multiply_and_check(struct test *t, const struct contexts *c, const struct calls *calls, int kernel,
+                               struct terms *a, struct terms *b)
 {
     unsigned long long found[2] = { 0, 0 };
     bsm_matrix d = { .struct_size = sizeof d, .format = BSM_FORMAT_FP32, .rows = a->count, .columns = b->count };
     void *device_found = to_device(t, c, found, sizeof found);
     CHECK_OR_RETURN(t, bsm_device_allocate(c->gpu, (size_t)(a->count * b->count) * sizeof(float), &d.data) == BSM_OK);
     const bsm_matmul call = { .struct_size = sizeof call, .a = &a->twin.m, .b = &b->twin.m, .d = &d };
-    if (bsm_context_force_kernel(c->gpu, kernel) != BSM_OK || bsm_multiply(c->gpu, &call) != BSM_OK) FAIL(t, "%s", bsm_last_error());
+    if (bsm_context_force_kernel(c->gpu, kernel) != BSM_OK || bsm_multiply(c->gpu, &call) != BSM_OK)
+        FAIL(t, "%s", bsm_last_error());
     CHECK(t, bsm_context_synchronize(c->gpu) == BSM_OK);
     uint64_t rows = (uint64_t)a->count, columns = (uint64_t)b->count;
     int cuts = cuts_of(kernel, a->host.m.format, b->host.m.format);
@@ -84,19 +88,22 @@ static void multiply_and_check(struct test *t, const struct contexts *c, const s
     CHECK(t, bsm_device_release(c->gpu, d.data) == BSM_OK && bsm_device_release(c->gpu, device_found) == BSM_OK);
 }
 
-/* Columns from one row of B to the next, 0: tight.  Kernels that decode B themselves read rows that begin at multiples of 16 bytes. */
+/* Columns from one row of B to the next, 0: tight.  Kernels that decode B themselves read rows that begin at multiples
+ * of 16 bytes. */
 static int64_t pitch_of_b(int kernel)
 {
     const char *name = bsm_kernel_name(kernel);
     return strstr(name, "_bytes_") != NULL || strstr(name, "_stream_") != NULL ? 64 : 0;
 }
 
-/* Whether the kernel takes the pair's terms: some that serve it want other packings, fewer rows, or more columns than one. */
+/* Whether the kernel takes the pair's terms: some that serve it want other packings, fewer rows, or more columns than
+ * one. */
 static bool takes(struct test *t, const struct contexts *c, int kernel, bsm_format fa, bsm_format fb)
 {
     char *const somewhere = (char *)((intptr_t)1 << 40);          /* nobody looks */
     const int64_t rows = is_simulated() ? SIMULATED : term_count(fa), columns = is_simulated() ? SIMULATED / 2 : SLICE;
-    bsm_matrix m[] = { { .format = fa, .rows = rows, .columns = 1 }, { .format = fb, .rows = columns, .columns = 1, .pitch = pitch_of_b(kernel) },
+    bsm_matrix m[] = { { .format = fa, .rows = rows, .columns = 1 },
+                       { .format = fb, .rows = columns, .columns = 1, .pitch = pitch_of_b(kernel) },
                        { .format = BSM_FORMAT_FP32, .rows = rows, .columns = columns } };
     for (int i = 0; i < 3; i++) {
         m[i].struct_size = sizeof m[i], m[i].data = somewhere + ((int64_t)i << 38);
@@ -110,14 +117,19 @@ static bool takes(struct test *t, const struct contexts *c, int kernel, bsm_form
 }
 
 /* share: of B's terms, one in so many slices. */
-static void check_pair(struct test *t, const struct contexts *c, const struct calls *calls, int kernel, bsm_format fa, bsm_format fb, int share)
+static void check_pair(struct test *t, const struct contexts *c, const struct calls *calls, int kernel, bsm_format fa,
+                       bsm_format fb, int share)
 {
-    /* Rows whose scales leave the middle of bf16's range are left to cuda_simt beside a bf16 operand; that is slow for so many. */
+    /* Rows whose scales leave the middle of bf16's range are left to cuda_simt beside a bf16 operand; that is slow for
+     * so many. */
     const bool near = fa == BSM_FORMAT_BF16 || fb == BSM_FORMAT_BF16, sampled = is_simulated();
     const int64_t rows = sampled ? SIMULATED : term_count(fa), columns = term_count(fb);
     struct terms a = make_terms(t, c, fa, 0, 0, rows, sampled, near);
     for (int64_t first = 0; first < columns && (!sampled || first == 0); first += (int64_t)SLICE * share) {
-        const int64_t count = sampled ? SIMULATED / 2 : columns - first < SLICE ? columns - first : share > 1 ? SLICE / 8 : SLICE;
+        const int64_t count = sampled                   ? SIMULATED / 2
+                              : columns - first < SLICE ? columns - first
+                              : share > 1               ? SLICE / 8
+                                                        : SLICE;
         struct terms b = make_terms(t, c, fb, pitch_of_b(kernel), first, count, sampled, near);
         multiply_and_check(t, c, calls, kernel, &a, &b);
         free_terms(t, c, &b);
@@ -127,8 +139,8 @@ static void check_pair(struct test *t, const struct contexts *c, const struct ca
 
 static bool is_plain(int kernel) { return strcmp(bsm_kernel_name(kernel), "cuda_simt") == 0; }
 
-/* Kernels on tensor cores take turns with the pairs, so that each has some and every pair has one; bf16 as it is goes to all.  The
- * plain kernel, which computes any element in the same way, gets two pairs, and samples of B. */
+/* Kernels on tensor cores take turns with the pairs, so that each has some and every pair has one; bf16 as it is goes
+ * to all.  The plain kernel, which computes any element in the same way, gets two pairs, and samples of B. */
 static void one_term_is_exact(struct test *t)
 {
     struct contexts c;

@@ -1,5 +1,6 @@
-/* The same product again and again gives the same bits: every kernel, in streams and in replayed graphs of several threads at once,
- * while another stream copies through the memory.  10,000 times on a GPU; a few times on a simulated one. */
+/* The same product again and again gives the same bits: every kernel, in streams and in replayed graphs of several
+ * threads at once, while another stream copies through the memory.  10,000 times on a GPU; a few times on a simulated
+ * one. */
 #include "cuda/harness/calls.h"
 #include "cuda/harness/gpu.h"
 
@@ -13,12 +14,13 @@ enum { THREADS = 4, LOAD_BYTES = 64 << 20 };
 /* Products of a kernel: their sizes, how many there are, and whether the CPU confirms the first. */
 struct repeats { int64_t m, n, k; int times; bool confirmed; };
 
-/* Edges; and many tiles a CTA, one behind another at the machine's pace: where a ring of stages is not released as it should be, that shows in
- * one product of a hundred. */
+/* Edges; and many tiles a CTA, one behind another at the machine's pace: where a ring of stages is not released as it
+ * should be, that shows in one product of a hundred. */
 static const struct repeats edges = { 300, 520, 200, 10000, true }, walks = { 256, 8192, 2048, 400, false },
                             simulated = { 300 / 4, 520 / 4, 200, 2 * THREADS, true };
 
-/* A kernel's product with a reference on the device; each thread has a stream, a workspace, a D and a graph of its own. */
+/* A kernel's product with a reference on the device; each thread has a stream, a workspace, a D and a graph of its
+ * own. */
 struct lane {
     const struct calls *calls;
     const bsm_plan *plan;
@@ -43,8 +45,9 @@ static bool enqueue(struct lane *l)
 static bool capture(struct lane *l)
 {
     void *graph = NULL;
-    const bool good = l->calls->cuStreamBeginCapture(l->stream, 0) == 0 && enqueue(l) &&
-                      l->calls->cuStreamEndCapture(l->stream, &graph) == 0 && l->calls->cuGraphInstantiate(&l->exec, graph, 0) == 0;
+    const bool good = l->calls->cuStreamBeginCapture(l->stream, 0) == 0 && enqueue(l)
+                      && l->calls->cuStreamEndCapture(l->stream, &graph) == 0
+                      && l->calls->cuGraphInstantiate(&l->exec, graph, 0) == 0;
     return l->calls->cuGraphDestroy(graph) == 0 && good;
 }
 
@@ -69,14 +72,16 @@ static void *copy_on(void *argument)
     load->calls->cuCtxPushCurrent(load->calls->primary);
     while (!atomic_load(&load->ends)) {
         for (int i = 0; i < 16; i++)
-            load->calls->cuMemcpyDtoDAsync(load->memory + LOAD_BYTES * (uint64_t)(i % 2), load->memory + LOAD_BYTES * (uint64_t)((i + 1) % 2),
+            load->calls->cuMemcpyDtoDAsync(load->memory + LOAD_BYTES * (uint64_t)(i % 2),
+                                           load->memory + LOAD_BYTES * (uint64_t)((i + 1) % 2),
                                            is_simulated() ? 4096 : LOAD_BYTES, load->stream);
         load->calls->cuStreamSynchronize(load->stream);
     }
     return NULL;
 }
 
-static void run_lanes(struct test *t, const struct contexts *c, const struct calls *calls, struct lane *lanes, const char *name)
+static void run_lanes(struct test *t, const struct contexts *c, const struct calls *calls, struct lane *lanes,
+                      const char *name)
 {
     struct load load = { .calls = calls };
     pthread_t threads[THREADS], loader;
@@ -93,12 +98,14 @@ static void run_lanes(struct test *t, const struct contexts *c, const struct cal
         unsigned long long count = 1;
         from_device(t, c, &count, lanes[i].count, sizeof count);
         if (!lanes[i].good || count != 0)
-            FAIL(t, "%s, thread %d: %s, %llu words differ in %d products", name, i, lanes[i].good ? "done" : "a call failed", count, lanes[i].times);
+            FAIL(t, "%s, thread %d: %s, %llu words differ in %d products", name, i,
+                 lanes[i].good ? "done" : "a call failed", count, lanes[i].times);
     }
     CHECK(t, calls->cuStreamDestroy(load.stream) == 0 && bsm_device_release(c->gpu, memory) == BSM_OK);
 }
 
-static void open_lane(struct test *t, const struct contexts *c, const struct calls *calls, const struct lane *first, struct lane *l, int times)
+static void open_lane(struct test *t, const struct contexts *c, const struct calls *calls, const struct lane *first,
+                      struct lane *l, int times)
 {
     const unsigned long long zero = 0;
     *l = *first;
@@ -114,12 +121,13 @@ static void open_lane(struct test *t, const struct contexts *c, const struct cal
 static void close_lane(struct test *t, const struct contexts *c, struct lane *l)
 {
     CHECK(t, l->calls->cuGraphExecDestroy(l->exec) == 0 && l->calls->cuStreamDestroy(l->stream) == 0);
-    bsm_device_release(c->gpu, l->d.data), bsm_device_release(c->gpu, l->workspace), bsm_device_release(c->gpu, l->count);
+    bsm_device_release(c->gpu, l->d.data), bsm_device_release(c->gpu, l->workspace),
+        bsm_device_release(c->gpu, l->count);
 }
 
 /* The reference is the first product: of integers. */
-static void repeat_kernel(struct test *t, const struct contexts *c, const struct calls *calls, int kernel, const bsm_format *pair,
-                          const struct repeats *r)
+static void repeat_kernel(struct test *t, const struct contexts *c, const struct calls *calls, int kernel,
+                          const bsm_format *pair, const struct repeats *r)
 {
     struct operand a = operand_make(&(struct shape){ .format = pair[0], .rows = r->m, .columns = r->k }, 0);
     struct operand b = operand_make(&(struct shape){ .format = pair[1], .rows = r->n, .columns = r->k }, 0);
@@ -134,7 +142,8 @@ static void repeat_kernel(struct test *t, const struct contexts *c, const struct
     CHECK(t, bsm_context_force_kernel(c->gpu, kernel) == BSM_OK && bsm_multiply(c->gpu, &first.call) == BSM_OK);
     if (r->confirmed) twin_compare(t, c, &td, bsm_kernel_name(kernel));
     CHECK_OR_RETURN(t, bsm_plan_create(c->gpu, &first.call, &plan) == BSM_OK);
-    first.plan = plan, first.workspace_bytes = bsm_plan_workspace_bytes(plan), first.d = td.m, first.d_bytes = d.data_bytes;
+    first.plan = plan, first.workspace_bytes = bsm_plan_workspace_bytes(plan), first.d = td.m,
+    first.d_bytes = d.data_bytes;
     first.reference = td.m.data;
     for (int i = 0; i < THREADS; i++) open_lane(t, c, calls, &first, &lanes[i], r->times / THREADS);
     run_lanes(t, c, calls, lanes, bsm_kernel_name(kernel));
@@ -147,11 +156,13 @@ static void repeat_kernel(struct test *t, const struct contexts *c, const struct
 /* Operands as they are, decoded, and of two terms take turns: of those that the kernel serves one. */
 static const bsm_format *pair_of_kernel(const struct contexts *c, int kernel)
 {
-    static const bsm_format pairs[][2] = { { BSM_MXFP8_E4M3, BSM_MXFP4 }, { BSM_FORMAT_BF16, BSM_NVFP4 }, { BSM_FORMAT_FP16, BSM_MXFP6_E2M3 },
-                                           { BSM_FORMAT_BF16, BSM_MXFP8_E4M3 }, { BSM_FORMAT_BF16, BSM_FORMAT_BF16 }, { BSM_MXFP4, BSM_MXFP4 } };
+    static const bsm_format pairs[][2] = { { BSM_MXFP8_E4M3, BSM_MXFP4 },        { BSM_FORMAT_BF16, BSM_NVFP4 },
+                                           { BSM_FORMAT_FP16, BSM_MXFP6_E2M3 },  { BSM_FORMAT_BF16, BSM_MXFP8_E4M3 },
+                                           { BSM_FORMAT_BF16, BSM_FORMAT_BF16 }, { BSM_MXFP4, BSM_MXFP4 } };
     enum { PAIRS = sizeof pairs / sizeof pairs[0] };
     for (int i = 0; i < PAIRS; i++)
-        if (bsm_kernel_serves(c->gpu, kernel, pairs[(kernel + i) % PAIRS][0], pairs[(kernel + i) % PAIRS][1])) return pairs[(kernel + i) % PAIRS];
+        if (bsm_kernel_serves(c->gpu, kernel, pairs[(kernel + i) % PAIRS][0], pairs[(kernel + i) % PAIRS][1]))
+            return pairs[(kernel + i) % PAIRS];
     return NULL;
 }
 
@@ -167,7 +178,8 @@ static void every_repeat_has_the_same_bits(struct test *t)
         if (pair == NULL) continue;
         if (is_simulated() && served < 2) repeat_kernel(t, &c, &calls, i, pair, &simulated);
         if (!is_simulated()) repeat_kernel(t, &c, &calls, i, pair, &edges);
-        if (!is_simulated() && strstr(bsm_kernel_name(i), "simt") == NULL) repeat_kernel(t, &c, &calls, i, pair, &walks);
+        if (!is_simulated() && strstr(bsm_kernel_name(i), "simt") == NULL)
+            repeat_kernel(t, &c, &calls, i, pair, &walks);
         served++;
     }
     CHECK(t, served > 0);

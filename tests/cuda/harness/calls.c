@@ -5,11 +5,13 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
-static const char *const symbols[] = {
-    "cuDevicePrimaryCtxRetain", "cuDevicePrimaryCtxRelease_v2", "cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2", "cuStreamCreate",
-    "cuStreamDestroy_v2", "cuStreamSynchronize", "cuStreamBeginCapture_v2", "cuStreamEndCapture", "cuGraphInstantiateWithFlags",
-    "cuGraphLaunch", "cuGraphExecDestroy", "cuGraphDestroy", "cuMemsetD8Async", "cuMemcpyDtoDAsync_v2", "cuModuleLoad", "cuModuleUnload",
-    "cuModuleGetFunction", "cuLaunchKernel" };
+static const char *const symbols[] = { "cuDevicePrimaryCtxRetain", "cuDevicePrimaryCtxRelease_v2",
+                                       "cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2", "cuStreamCreate",
+                                       "cuStreamDestroy_v2", "cuStreamSynchronize", "cuStreamBeginCapture_v2",
+                                       "cuStreamEndCapture", "cuGraphInstantiateWithFlags", "cuGraphLaunch",
+                                       "cuGraphExecDestroy", "cuGraphDestroy", "cuMemsetD8Async",
+                                       "cuMemcpyDtoDAsync_v2", "cuModuleLoad", "cuModuleUnload", "cuModuleGetFunction",
+                                       "cuLaunchKernel" };
 
 bool calls_open(struct test *t, struct calls *c, bool kernels)
 {
@@ -26,9 +28,10 @@ bool calls_open(struct test *t, struct calls *c, bool kernels)
     }
     bool good = c->cuDevicePrimaryCtxRetain(&c->primary, 0) == 0 && c->cuCtxPushCurrent(c->primary) == 0;
     if (good && kernels)
-        good = c->cuModuleLoad(&c->module, "tests/check.fatbin") == 0 && c->cuModuleGetFunction(&c->fill, c->module, "check_fill") == 0 &&
-               c->cuModuleGetFunction(&c->differences, c->module, "check_differences") == 0 &&
-               c->cuModuleGetFunction(&c->products, c->module, "check_products") == 0;
+        good = c->cuModuleLoad(&c->module, "tests/check.fatbin") == 0
+               && c->cuModuleGetFunction(&c->fill, c->module, "check_fill") == 0
+               && c->cuModuleGetFunction(&c->differences, c->module, "check_differences") == 0
+               && c->cuModuleGetFunction(&c->products, c->module, "check_products") == 0;
     if (!good) FAIL(t, "no primary context, or no tests/check.fatbin in the build folder, where tests are run");
     return good;
 }

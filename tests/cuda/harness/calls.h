@@ -23,8 +23,8 @@ struct calls {
     int (*cuModuleLoad)(void **module, const char *path);
     int (*cuModuleUnload)(void *module);
     int (*cuModuleGetFunction)(void **function, void *module, const char *name);
-    int (*cuLaunchKernel)(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
-                          void *stream, void **parameters, void **extra);
+    int (*cuLaunchKernel)(void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                          unsigned shared, void *stream, void **parameters, void **extra);
     void *primary, *module, *fill, *differences, *products;
 };
 

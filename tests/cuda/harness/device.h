@@ -1,5 +1,5 @@
-/* Kernels of the library, launched one by one through the driver table: on cudasim where BLOCKSCALE_LIBCUDA names it, as make test
- * does, else on a GPU.  Everything is synchronous, and everything that fails is a failure of the test. */
+/* Kernels of the library, launched one by one through the driver table: on cudasim where BLOCKSCALE_LIBCUDA names it,
+ * as make test does, else on a GPU.  Everything is synchronous, and everything that fails is a failure of the test. */
 #ifndef BSM_TEST_DEVICE_H
 #define BSM_TEST_DEVICE_H
 
@@ -9,13 +9,14 @@
 #include "matrix/reals.h"
 #include "test.h"
 
-/* Opens the device once in a process.  False, with the test skipped, where this build has no kernels or there is no libcuda. */
+/* Opens the device once in a process.  False, with the test skipped, where this build has no kernels or there is no
+ * libcuda. */
 bool device_open(struct test *t);
 /* Not cudasim: larger sizes are run. */
 bool device_is_real(void);
 
-/* Device memory of exactly `bytes` bytes behind `offset` bytes of an aligned allocation, filled from host memory (NULL: with
- * `fill`).  Never NULL.  device_free_all ends the life of everything. */
+/* Device memory of exactly `bytes` bytes behind `offset` bytes of an aligned allocation, filled from host memory (NULL:
+ * with `fill`).  Never NULL.  device_free_all ends the life of everything. */
 void *device_copy(struct test *t, const void *from, size_t bytes, size_t offset);
 void *device_fill(struct test *t, int fill, size_t bytes, size_t offset);
 void device_write_word(struct test *t, uint32_t *to, uint32_t word);
@@ -39,9 +40,11 @@ struct twin {
     float tensor_scale;
 };
 
-enum { NO_LAYOUT = 4 };                   /* a number between layouts that is none: tests take rows padded to 16 bytes for it */
+enum { NO_LAYOUT = 4 };                   /* a number between layouts that is none: tests take rows padded to 16 bytes
+                                             for it */
 
-/* What a twin is like: pitches may be 0; offset: bytes by which data and scales are off an aligned address on the device. */
+/* What a twin is like: pitches may be 0; offset: bytes by which data and scales are off an aligned address on the
+ * device. */
 struct twin_wish {
     bsm_format format;
     bsm_packing packing;

@@ -57,7 +57,10 @@ bool is_asked_for(int kernel)
     return strncmp(bsm_kernel_name(kernel) + strlen("cuda_wgmma_"), tile, strlen(tile)) == 0;
 }
 
-bsm_format nibbles_of_kernel(int kernel) { return strstr(bsm_kernel_name(kernel), "nvfp4") != NULL ? BSM_NVFP4 : BSM_MXFP4; }
+bsm_format nibbles_of_kernel(int kernel)
+{
+    return strstr(bsm_kernel_name(kernel), "nvfp4") != NULL ? BSM_NVFP4 : BSM_MXFP4;
+}
 
 struct operand nibble_operand(bsm_format format, int64_t rows, int64_t columns, int64_t batch, bsm_layout layout)
 {
@@ -66,8 +69,8 @@ struct operand nibble_operand(bsm_format format, int64_t rows, int64_t columns, 
                                  .columns = columns,
                                  .batch = batch,
                                  .layout = { .kind = layout },
-                                 .packing =
-                                     format == BSM_MXFP4 || format == BSM_NVFP4 ? BSM_PACKING_LOW_FIRST : BSM_PACKING_DEFAULT };
+                                 .packing = format == BSM_MXFP4 || format == BSM_NVFP4 ? BSM_PACKING_LOW_FIRST
+                                                                                       : BSM_PACKING_DEFAULT };
     return operand_make(&shape, 0xff);
 }
 
@@ -77,9 +80,10 @@ void set_scales(struct test *t, struct operand *o, enum scales scales)
     for (int64_t matrix = 0; matrix < (o->m.batch < 1 ? 1 : o->m.batch); matrix++)
         for (int64_t r = 0; r < o->m.rows; r++)
             for (int64_t s = 0; s < bsm_matrix_scale_columns(&o->m); s++) {
-                const uint8_t far =
-                    e8m0 ? (uint8_t)(r % 2 == 0 ? 20 + rnd_below(t, 8) : 220 + rnd_below(t, 8)) : (uint8_t)rnd_below(t, 0x7f);
-                const uint8_t spanning = e8m0 ? (uint8_t)(rnd_below(t, 2) == 0 ? 60 : 190) : (uint8_t)(0x80 | rnd_below(t, 0x7f));
+                const uint8_t far = e8m0 ? (uint8_t)(r % 2 == 0 ? 20 + rnd_below(t, 8) : 220 + rnd_below(t, 8))
+                                         : (uint8_t)rnd_below(t, 0x7f);
+                const uint8_t spanning =
+                    e8m0 ? (uint8_t)(rnd_below(t, 2) == 0 ? 60 : 190) : (uint8_t)(0x80 | rnd_below(t, 0x7f));
                 const uint8_t large = e8m0 ? (uint8_t)(125 + rnd_below(t, 41)) : (uint8_t)(0x60 + rnd_below(t, 0x1f));
                 if (scales == SCALES_NEAR_THE_ENDS && r % 3 != 0) bsm_matrix_set_scale(&o->m, matrix, r, s, far);
                 if (scales == SCALES_SPANNING && r % 5 == 0) bsm_matrix_set_scale(&o->m, matrix, r, s, spanning);
@@ -93,7 +97,8 @@ void *to_device(struct test *t, const struct contexts *c, const void *bytes, siz
 {
     void *memory = NULL;
     if (bytes == NULL || count == 0) return NULL;
-    if (bsm_device_allocate(c->gpu, count, &memory) != BSM_OK || bsm_device_write(c->gpu, memory, bytes, count) != BSM_OK)
+    if (bsm_device_allocate(c->gpu, count, &memory) != BSM_OK
+        || bsm_device_write(c->gpu, memory, bytes, count) != BSM_OK)
         FAIL(t, "%zu bytes to the device: %s", count, bsm_last_error());
     return memory;
 }
@@ -101,7 +106,8 @@ void *to_device(struct test *t, const struct contexts *c, const void *bytes, siz
 void from_device(struct test *t, const struct contexts *c, void *bytes, const void *device, size_t count)
 {
     if (device == NULL || count == 0) return;
-    if (bsm_device_read(c->gpu, bytes, device, count) != BSM_OK) FAIL(t, "%zu bytes from the device: %s", count, bsm_last_error());
+    if (bsm_device_read(c->gpu, bytes, device, count) != BSM_OK)
+        FAIL(t, "%zu bytes from the device: %s", count, bsm_last_error());
 }
 
 struct twin twin_make(struct test *t, const struct contexts *c, const struct operand *host)
@@ -121,8 +127,8 @@ void twin_free(struct test *t, const struct contexts *c, struct twin *twin)
     if (status != BSM_OK) FAIL(t, "%s", bsm_last_error());
 }
 
-static void compare(struct test *t, const char *what, const char *part, const unsigned char *want, const unsigned char *found,
-                    size_t bytes)
+static void compare(struct test *t, const char *what, const char *part, const unsigned char *want,
+                    const unsigned char *found, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i++)
         if (want[i] != found[i]) {
@@ -131,8 +137,8 @@ static void compare(struct test *t, const char *what, const char *part, const un
         }
 }
 
-static void compare_buffer(struct test *t, const struct contexts *c, const char *what, const char *part, const void *want,
-                           const void *device, size_t bytes)
+static void compare_buffer(struct test *t, const struct contexts *c, const char *what, const char *part,
+                           const void *want, const void *device, size_t bytes)
 {
     if (device == NULL || bytes == 0) return;
     unsigned char *found = malloc(bytes);
@@ -150,10 +156,12 @@ void fill_whole(struct test *t, struct operand *o)
         for (int64_t r = 0; r < o->m.rows; r++) {
             for (int64_t k = 0; k < o->m.columns; k++) {
                 const double value = (double)rnd_between(t, -3, 3);
-                bsm_matrix_set_code(&o->m, b, r, k, bsm_element_encode(f->element, value, BSM_ROUND_NEAREST_EVEN, true, 0));
+                bsm_matrix_set_code(&o->m, b, r, k,
+                                    bsm_element_encode(f->element, value, BSM_ROUND_NEAREST_EVEN, true, 0));
             }
             for (int64_t s = 0; s < bsm_matrix_scale_columns(&o->m); s++)
-                bsm_matrix_set_scale(&o->m, b, r, s, f->scale == BSM_E8M0 ? e8m0[rnd_below(t, 4)] : ue4m3[rnd_below(t, 5)]);
+                bsm_matrix_set_scale(&o->m, b, r, s,
+                                     f->scale == BSM_E8M0 ? e8m0[rnd_below(t, 4)] : ue4m3[rnd_below(t, 5)]);
         }
 }
 
@@ -167,7 +175,8 @@ void twin_compare(struct test *t, const struct contexts *c, const struct twin *t
 
 bsm_status run_both(struct test *t, const struct contexts *c, const struct run *run, const char *what)
 {
-    struct twin a = twin_make(t, c, run->a), b = twin_make(t, c, run->b), d = twin_make(t, c, run->d), none = { .host = NULL };
+    struct twin a = twin_make(t, c, run->a), b = twin_make(t, c, run->b), d = twin_make(t, c, run->d),
+                none = { .host = NULL };
     struct twin cc = run->c == run->d ? d : run->c != NULL ? twin_make(t, c, run->c) : none;
     bsm_matmul host = run->call, device = run->call;
     host.a = &run->a->m, host.b = &run->b->m, host.c = run->c != NULL ? &run->c->m : NULL, host.d = &run->d->m;
@@ -187,7 +196,8 @@ bsm_status run_both(struct test *t, const struct contexts *c, const struct run *
         if (host.amax != NULL) compare_buffer(t, c, what, "amax", host.amax, device.amax, sizeof(float));
     }
     const void *arrays[] = { device.alpha, device.beta, device.bias, device.group_rows, device.amax };
-    for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) (void)bsm_device_release(c->gpu, (void *)(uintptr_t)arrays[i]);
+    for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
+        (void)bsm_device_release(c->gpu, (void *)(uintptr_t)arrays[i]);
     twin_free(t, c, &a);
     twin_free(t, c, &b);
     twin_free(t, c, &d);

@@ -1,4 +1,5 @@
-/* What tests of products on a GPU share: a context of it, matrices in its memory, and the same product on the CPU beside. */
+/* What tests of products on a GPU share: a context of it, matrices in its memory, and the same product on the CPU
+ * beside. */
 #ifndef TESTS_CUDA_GPU_H
 #define TESTS_CUDA_GPU_H
 
@@ -6,7 +7,8 @@
 #include "cpu/naive.h"
 #include "test.h"
 
-/* Contexts of a GPU and of the CPU.  Without a GPU (and without BLOCKSCALE_LIBCUDA) false, and the test is marked as skipped. */
+/* Contexts of a GPU and of the CPU.  Without a GPU (and without BLOCKSCALE_LIBCUDA) false, and the test is marked as
+ * skipped. */
 struct contexts { bsm_context *gpu, *cpu; };
 bool contexts_open(struct test *t, struct contexts *contexts);
 void contexts_close(struct contexts *contexts);
@@ -24,12 +26,13 @@ bool is_asked_for(int kernel);
 bsm_format nibbles_of_kernel(int kernel);
 struct operand nibble_operand(bsm_format format, int64_t rows, int64_t columns, int64_t batch, bsm_layout layout);
 
-/* Scales of an operand as the name says: exponents and signs that kernels take other roads for.  NaN: some blocks, of which most rows
- * have none. */
+/* Scales of an operand as the name says: exponents and signs that kernels take other roads for.  NaN: some blocks, of
+ * which most rows have none. */
 enum scales { SCALES_USUAL, SCALES_NEAR_THE_ENDS, SCALES_SPANNING, SCALES_LARGE, SCALES_WITH_NAN, SCALES_COUNT };
 void set_scales(struct test *t, struct operand *o, enum scales scales);
 
-/* Whole numbers up to 3 and scales from 1/2 to 4: sums of some thousands are exact wherever they are rounded to 24 bits. */
+/* Whole numbers up to 3 and scales from 1/2 to 4: sums of some thousands are exact wherever they are rounded to 24
+ * bits. */
 void fill_whole(struct test *t, struct operand *o);
 
 /* A copy of host bytes in device memory; NULL for NULL. */
@@ -43,9 +46,10 @@ struct twin twin_make(struct test *t, const struct contexts *c, const struct ope
 void twin_compare(struct test *t, const struct contexts *c, const struct twin *twin, const char *what);
 void twin_free(struct test *t, const struct contexts *c, struct twin *twin);
 
-/* Runs `product`, which names host memory (operands in a, b, c, d; the rest plain arrays), on the CPU, and its twin on the GPU, and
- * compares every byte of D's buffers, and amax: the kernels sum in orders of their own, so inputs are such that every order gives
- * the same bits, or the kernel is one that promises the CPU's.  Returns the GPU's status; D of the host keeps the CPU's result. */
+/* Runs `product`, which names host memory (operands in a, b, c, d; the rest plain arrays), on the CPU, and its twin on
+ * the GPU, and compares every byte of D's buffers, and amax: the kernels sum in orders of their own, so inputs are such
+ * that every order gives the same bits, or the kernel is one that promises the CPU's.  Returns the GPU's status; D of
+ * the host keeps the CPU's result. */
 struct run {
     const struct operand *a, *b, *c;
     struct operand *d;

@@ -1,5 +1,5 @@
-/* Two warps write the same words of shared memory, one after the other, as the warpgroups do that fill a stage of a ring in turn
- * (sm90/operand/decoding_decoder.cuh).  What stands between the writes is the kernel's name. */
+/* Two warps write the same words of shared memory, one after the other, as the warpgroups do that fill a stage of a
+ * ring in turn (sm90/operand/decoding_decoder.cuh).  What stands between the writes is the kernel's name. */
 #include "cuda/ptx/mbarrier.cuh"
 #include "cuda/ptx/threads.cuh"
 
@@ -14,11 +14,13 @@ template <int ARRIVALS> __device__ static inline void tell(uint32_t barrier)
     if (ARRIVALS == ALL_LANES || threadIdx.x % 32 == 0) mbarrier_arrive(barrier);
 }
 
-/* RELAYED: a third warp waits for the first writer, and the second writer for it.  DIRECT: the second waits for the first. */
+/* RELAYED: a third warp waits for the first writer, and the second writer for it.  DIRECT: the second waits for the
+ * first. */
 template <int ARRIVALS, bool RELAYED, bool DIRECT> __device__ static inline void write_in_turn(uint32_t *out)
 {
     __shared__ hops memory;
-    const uint32_t written = shared_address(&memory.written), released = shared_address(&memory.released), lane = threadIdx.x % 32;
+    const uint32_t written = shared_address(&memory.written), released = shared_address(&memory.released),
+                   lane = threadIdx.x % 32;
     const uint32_t word = shared_address(&memory.words[lane]);
     if (threadIdx.x == 0) mbarrier_init(written, ARRIVALS), mbarrier_init(released, ARRIVALS);
     __syncthreads();
@@ -40,7 +42,10 @@ template <int ARRIVALS, bool RELAYED, bool DIRECT> __device__ static inline void
 }
 
 #define HOPS(name, arrivals, relayed, direct) \
-    extern "C" __global__ void __launch_bounds__(96) hops_##name(uint32_t *out) { write_in_turn<arrivals, relayed, direct>(out); }
+    extern "C" __global__ void __launch_bounds__(96) hops_##name(uint32_t *out) \
+    { \
+        write_in_turn<arrivals, relayed, direct>(out); \
+    }
 HOPS(direct_all_lanes, ALL_LANES, false, true)
 HOPS(direct, ONE_LANE, false, true)
 HOPS(relayed_all_lanes, ALL_LANES, true, false)

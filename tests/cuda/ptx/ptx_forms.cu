@@ -1,7 +1,8 @@
-/* Every form of the wrappers of src/cuda/ptx for sm_100a and sm_103a, for the assembler and the simulator's reader to judge;
- * nothing runs.  test_ptx_forms.py holds them to the list ptx_forms.txt.
+/* Every form of the wrappers of src/cuda/ptx for sm_100a and sm_103a, for the assembler and the simulator's reader to
+ * judge; nothing runs.  test_ptx_forms.py holds them to the list ptx_forms.txt.
  *
- * FORMS_OF_SM_100A, FORMS_OF_SM_103A: those that the other has not; FORMS_NOT_SIMULATED: also what the simulator refuses. */
+ * FORMS_OF_SM_100A, FORMS_OF_SM_103A: those that the other has not; FORMS_NOT_SIMULATED: also what the simulator
+ * refuses. */
 #include "cuda/ptx/async_copy.cuh"
 #include "cuda/ptx/bulk_copy.cuh"
 #include "cuda/ptx/cluster_launch.cuh"
@@ -33,18 +34,25 @@ template <int CTAS, mma_collector C> __device__ void scaled_products(const opera
     tcgen05_mma_block_scale<MMA_MXF4NVF4, SCALE_VEC_4X, CTAS, C>(x.d, x.a, x.b, x.shape, x.sfa, x.sfb, x.adds);
     tcgen05_mma_block_scale<MMA_MXF4NVF4, BLOCK_16, CTAS, C>(x.d, x.a, x.b, x.shape, x.sfa, x.sfb, x.adds);
     tcgen05_mma_block_scale<MMA_MXF4NVF4, BLOCK_32, CTAS, C>(x.d, x.a, x.b, x.shape, x.sfa, x.sfb, x.adds);
-    tcgen05_mma_block_scale_a_tensor<MMA_MXF8F6F4, SCALE_VEC_1X, CTAS, C>(x.d, x.a_tensor, x.b, x.shape, x.sfa, x.sfb, x.adds);
-    tcgen05_mma_block_scale_a_tensor<MMA_MXF4NVF4, SCALE_VEC_4X, CTAS, C>(x.d, x.a_tensor, x.b, x.shape, x.sfa, x.sfb, x.adds);
-    tcgen05_mma_sp_block_scale<MMA_MXF4, SCALE_VEC_2X, CTAS, C>(x.d, x.a, x.b, x.metadata, x.shape, x.sfa, x.sfb, x.adds);
-    tcgen05_mma_sp_block_scale<MMA_MXF4NVF4, SCALE_VEC_4X, CTAS, C>(x.d, x.a, x.b, x.metadata, x.shape, x.sfa, x.sfb, x.adds);
-    tcgen05_mma_sp_block_scale<MMA_MXF4NVF4, BLOCK_16, CTAS, C>(x.d, x.a, x.b, x.metadata, x.shape, x.sfa, x.sfb, x.adds);
-    tcgen05_mma_sp_block_scale<MMA_MXF4NVF4, BLOCK_32, CTAS, C>(x.d, x.a, x.b, x.metadata, x.shape, x.sfa, x.sfb, x.adds);
+    tcgen05_mma_block_scale_a_tensor<MMA_MXF8F6F4, SCALE_VEC_1X, CTAS, C>(x.d, x.a_tensor, x.b, x.shape, x.sfa, x.sfb,
+                                                                          x.adds);
+    tcgen05_mma_block_scale_a_tensor<MMA_MXF4NVF4, SCALE_VEC_4X, CTAS, C>(x.d, x.a_tensor, x.b, x.shape, x.sfa, x.sfb,
+                                                                          x.adds);
+    tcgen05_mma_sp_block_scale<MMA_MXF4, SCALE_VEC_2X, CTAS, C>(x.d, x.a, x.b, x.metadata, x.shape, x.sfa, x.sfb,
+                                                                x.adds);
+    tcgen05_mma_sp_block_scale<MMA_MXF4NVF4, SCALE_VEC_4X, CTAS, C>(x.d, x.a, x.b, x.metadata, x.shape, x.sfa, x.sfb,
+                                                                    x.adds);
+    tcgen05_mma_sp_block_scale<MMA_MXF4NVF4, BLOCK_16, CTAS, C>(x.d, x.a, x.b, x.metadata, x.shape, x.sfa, x.sfb,
+                                                                x.adds);
+    tcgen05_mma_sp_block_scale<MMA_MXF4NVF4, BLOCK_32, CTAS, C>(x.d, x.a, x.b, x.metadata, x.shape, x.sfa, x.sfb,
+                                                                x.adds);
     tcgen05_mma_sp_block_scale<MMA_MXF4, BLOCK_32, CTAS, C>(x.d, x.a, x.b, x.metadata, x.shape, x.sfa, x.sfb, x.adds);
-    tcgen05_mma_sp_block_scale<MMA_MXF8F6F4, BLOCK_32, CTAS, C>(x.d, x.a, x.b, x.metadata, x.shape, x.sfa, x.sfb, x.adds);
-    tcgen05_mma_sp_block_scale_a_tensor<MMA_MXF8F6F4, SCALE_VEC_1X, CTAS, C>(x.d, x.a_tensor, x.b, x.metadata, x.shape, x.sfa,
-                                                                             x.sfb, x.adds);
-    tcgen05_mma_sp_block_scale_a_tensor<MMA_MXF4NVF4, SCALE_VEC_2X, CTAS, C>(x.d, x.a_tensor, x.b, x.metadata, x.shape, x.sfa,
-                                                                             x.sfb, x.adds);
+    tcgen05_mma_sp_block_scale<MMA_MXF8F6F4, BLOCK_32, CTAS, C>(x.d, x.a, x.b, x.metadata, x.shape, x.sfa, x.sfb,
+                                                                x.adds);
+    tcgen05_mma_sp_block_scale_a_tensor<MMA_MXF8F6F4, SCALE_VEC_1X, CTAS, C>(x.d, x.a_tensor, x.b, x.metadata, x.shape,
+                                                                             x.sfa, x.sfb, x.adds);
+    tcgen05_mma_sp_block_scale_a_tensor<MMA_MXF4NVF4, SCALE_VEC_2X, CTAS, C>(x.d, x.a_tensor, x.b, x.metadata, x.shape,
+                                                                             x.sfa, x.sfb, x.adds);
 }
 
 template <mma_kind KIND, int CTAS> __device__ void plain_products(const operands &x)
@@ -205,7 +213,8 @@ extern "C" __global__ void reductions(uint32_t address, uint32_t *to)
 
 /* ---- copies ---- */
 
-template <int CTAS, int RANK> __device__ void tensor_copies(const void *map, uint32_t shared, uint32_t barrier, uint64_t policy)
+template <int CTAS, int RANK>
+__device__ void tensor_copies(const void *map, uint32_t shared, uint32_t barrier, uint64_t policy)
 {
     int32_t at[RANK];
     for (int i = 0; i < RANK; i++) at[i] = i;
@@ -221,7 +230,8 @@ template <int CTAS, int RANK> __device__ void tensor_copies(const void *map, uin
     if constexpr (RANK > 1) tensor_copies<CTAS, RANK - 1>(map, shared, barrier, policy);
 }
 
-extern "C" __global__ void copies(const __grid_constant__ tensor_map map, uint32_t shared, uint32_t barrier, char *global)
+extern "C" __global__ void copies(const __grid_constant__ tensor_map map, uint32_t shared, uint32_t barrier,
+                                  char *global)
 {
     const int32_t rows[4] = { 1, 2, 3, 4 }, at[2] = { 0, 0 };
     prefetch_tensormap(&map);
@@ -279,9 +289,9 @@ extern "C" __global__ void barriers(uint32_t barrier, uint32_t *to)
     mbarrier_arrive_relaxed_cluster(there);
     mbarrier_arrive_expect_tx_cluster(there, 16);
     mbarrier_arrive_drop(barrier);
-    to[0] = mbarrier_test_wait_parity(barrier, 0) + mbarrier_try_wait_parity(barrier, 0) +
-            mbarrier_try_wait_parity_acquire_cluster(barrier, 0) +
-            mbarrier_try_wait_parity_relaxed(barrier, 0) + mbarrier_try_wait_parity_relaxed_cluster(barrier, 0) + elect_sync();
+    to[0] = mbarrier_test_wait_parity(barrier, 0) + mbarrier_try_wait_parity(barrier, 0)
+            + mbarrier_try_wait_parity_acquire_cluster(barrier, 0) + mbarrier_try_wait_parity_relaxed(barrier, 0)
+            + mbarrier_try_wait_parity_relaxed_cluster(barrier, 0) + elect_sync();
     mbarrier_inval(barrier);
     barrier_cluster_arrive();
     barrier_cluster_wait();

@@ -33,7 +33,8 @@ template <int COUNT> __device__ static void keep(uint32_t *out, uint32_t (&r)[CO
     for (int i = 0; i < COUNT; i++) out[threadIdx.x * COLUMNS + i] = r[i];
 }
 
-template <tcgen05_shape SHAPE, int REPEAT, tcgen05_width WIDTH> __device__ static void load(uint32_t *out, uint32_t lane)
+template <tcgen05_shape SHAPE, int REPEAT, tcgen05_width WIDTH>
+__device__ static void load(uint32_t *out, uint32_t lane)
 {
     __shared__ uint32_t shared;
     uint32_t r[REPEAT * tcgen05_shape_words<SHAPE>::registers];
@@ -56,7 +57,7 @@ template <tcgen05_shape SHAPE, int REPEAT> __device__ static void store(uint32_t
     end(&shared);
 }
 
-#define KERNEL(name, call)                                                                                                         \
+#define KERNEL(name, call) \
     extern "C" __global__ void __launch_bounds__(LANES) name(uint32_t *out, uint32_t lane) { call(out, lane); }
 KERNEL(load_32x32b, (load<SHAPE_32X32B, 16, WORDS>))
 KERNEL(load_16x64b, (load<SHAPE_16X64B, 8, WORDS>))

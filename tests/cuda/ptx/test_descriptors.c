@@ -1,5 +1,5 @@
-/* The descriptors of tcgen05 (src/cuda/ptx/descriptors.h): values that the manual and its users give, and every value of every
- * field through the simulator's decoder, which was written from the manual without this header. */
+/* The descriptors of tcgen05 (src/cuda/ptx/descriptors.h): values that the manual and its users give, and every value
+ * of every field through the simulator's decoder, which was written from the manual without this header. */
 #include "cuda/ptx/descriptors.h"
 #include "test.h"
 
@@ -8,8 +8,10 @@
 /* Numbers in PTX ISA 9.7.16.4.1: bits of the fields, and the constant 0b001 in bits 46-48. */
 static void fields_of_a_matrix(struct test *t)
 {
-    const struct shared_matrix m = { .address = 0x12340, .leading = 0x100, .stride = 0x400, .swizzle = SHARED_SWIZZLE_128B };
-    const uint64_t want = UINT64_C(0x1234) | UINT64_C(0x10) << 16 | UINT64_C(0x40) << 32 | UINT64_C(1) << 46 | UINT64_C(2) << 61;
+    const struct shared_matrix m = { .address = 0x12340, .leading = 0x100, .stride = 0x400,
+                                     .swizzle = SHARED_SWIZZLE_128B };
+    const uint64_t want =
+        UINT64_C(0x1234) | UINT64_C(0x10) << 16 | UINT64_C(0x40) << 32 | UINT64_C(1) << 46 | UINT64_C(2) << 61;
     struct shared_matrix other = m;
     CHECK(t, shared_matrix_descriptor(m) == want);
     other.base_offset = 5;
@@ -43,15 +45,20 @@ static void known_instructions(struct test *t)
         { 0x08A00480, { .kind = MMA_MXF4, .a = MMA_E2M1, .b = MMA_E2M1, .m = 128, .n = 128, .scales = MMA_UE8M0 } },
         { 0x08400480, { .kind = MMA_MXF4NVF4, .a = MMA_E2M1, .b = MMA_E2M1, .m = 128, .n = 256, .scales = MMA_UE4M3 } },
         /* by the tables of bits alone */
-        { 0x90C00480, { .kind = MMA_MXF4, .a = MMA_E2M1, .b = MMA_E2M1, .m = 256, .n = 256, .scales = MMA_UE8M0, .k_96 = true } },
-        { 0x84200490, { .kind = MMA_F16, .a = MMA_BF16, .b = MMA_BF16, .m = 64, .n = 128, .d = MMA_D_F32, .b_shift = 16 } },
-        { 0x080800A8, { .kind = MMA_I8, .a = MMA_S8, .b = MMA_U8, .m = 128, .n = 32, .d = MMA_D_S32, .saturates = true } },
-        { 0x08100915, { .kind = MMA_TF32, .a = MMA_TF32_ELEMENT, .b = MMA_TF32_ELEMENT, .m = 128, .n = 64, .d = MMA_D_F32,
+        { 0x90C00480, { .kind = MMA_MXF4, .a = MMA_E2M1, .b = MMA_E2M1, .m = 256, .n = 256, .scales = MMA_UE8M0,
+          .k_96 = true } },
+        { 0x84200490, { .kind = MMA_F16, .a = MMA_BF16, .b = MMA_BF16, .m = 64, .n = 128, .d = MMA_D_F32,
+          .b_shift = 16 } },
+        { 0x080800A8, { .kind = MMA_I8, .a = MMA_S8, .b = MMA_U8, .m = 128, .n = 32, .d = MMA_D_S32,
+          .saturates = true } },
+        { 0x08100915, { .kind = MMA_TF32, .a = MMA_TF32_ELEMENT, .b = MMA_TF32_ELEMENT, .m = 128, .n = 64,
+                        .d = MMA_D_F32,
                         .sparse = true, .sparsity_selector = 1 } },
     };
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (mma_instruction_descriptor(known[i].x) != known[i].value)
-            FAIL(t, "instruction %d is 0x%08x, not 0x%08x", (int)i, mma_instruction_descriptor(known[i].x), known[i].value);
+            FAIL(t, "instruction %d is 0x%08x, not 0x%08x", (int)i, mma_instruction_descriptor(known[i].x),
+                 known[i].value);
     CHECK(t, mma_with_scale_ids(0x08A00000, 3, 1) == 0x68A00010);
 }
 
@@ -76,10 +83,11 @@ static void check_matrix(struct test *t, struct shared_matrix m, bool mn_major)
         FAIL(t, "a matrix at 0x%x, %u, %u: %s", m.address, m.leading, m.stride, why);
         return;
     }
-    if (read.start != m.address || read.leading != m.leading || read.stride != m.stride || read.swizzle != simulators[m.swizzle] ||
-        read.base_offset != (m.swizzle == SHARED_SWIZZLE_NONE ? 0 : m.base_offset))
-        FAIL(t, "a matrix at 0x%x, %u, %u, %u is read as 0x%x, %u, %u, %u", m.address, m.leading, m.stride, m.base_offset,
-             read.start, read.leading, read.stride, read.base_offset);
+    if (read.start != m.address || read.leading != m.leading || read.stride != m.stride
+        || read.swizzle != simulators[m.swizzle]
+        || read.base_offset != (m.swizzle == SHARED_SWIZZLE_NONE ? 0 : m.base_offset))
+        FAIL(t, "a matrix at 0x%x, %u, %u, %u is read as 0x%x, %u, %u, %u", m.address, m.leading, m.stride,
+             m.base_offset, read.start, read.leading, read.stride, read.base_offset);
 }
 
 /* The manual's examples of leading and stride (9.7.16.4.1): where elements lie, as strides of element numbers. */
@@ -99,16 +107,18 @@ static void examples_of_the_manual(struct test *t)
         const uint32_t chunks = shared_swizzle_bytes(examples[e].swizzle) / 16;
         struct matrix_layout read;
         char why[256];
-        CHECK(t, matrix_of_tcgen05(shared_matrix_descriptor((struct shared_matrix){ 0, examples[e].leading, examples[e].stride,
-                                                                                     examples[e].swizzle, 0, false }),
+        CHECK(t, matrix_of_tcgen05(shared_matrix_descriptor((struct shared_matrix){
+                                       0, examples[e].leading, examples[e].stride, examples[e].swizzle, 0, false }),
                                    examples[e].mn_major, 8 * bytes, 100, &read, why, sizeof why));
         for (uint32_t mn = 0; mn < parts[0][0] * parts[0][1] * parts[0][2]; mn++)
             for (uint32_t k = 0; k < parts[1][0] * parts[1][1]; k++) {
-                const uint32_t element = mn % parts[0][0] * strides[0][0] + mn / parts[0][0] % parts[0][1] * strides[0][1] +
-                                         mn / parts[0][0] / parts[0][1] * strides[0][2] + k % parts[1][0] * strides[1][0] +
-                                         k / parts[1][0] * strides[1][1];
+                const uint32_t element = mn % parts[0][0] * strides[0][0]
+                                         + mn / parts[0][0] % parts[0][1] * strides[0][1]
+                                         + mn / parts[0][0] / parts[0][1] * strides[0][2]
+                                         + k % parts[1][0] * strides[1][0] + k / parts[1][0] * strides[1][1];
                 const uint32_t at = element * bytes, want = at ^ (at >> 7 & (chunks - 1)) << 4;
-                const uint32_t along = examples[e].mn_major ? mn : k, line = examples[e].mn_major ? k : mn, in_16 = 16 / bytes;
+                const uint32_t along = examples[e].mn_major ? mn : k, line = examples[e].mn_major ? k : mn,
+                               in_16 = 16 / bytes;
                 if (matrix_chunk(&read, along / in_16, line) + along % in_16 * bytes != want)
                     FAIL(t, "example %d, MN %u, K %u: not at %u", (int)e, mn, k, want);
             }
@@ -122,25 +132,29 @@ static void every_field_of_a_matrix(struct test *t)
     for (size_t s = 0; s < sizeof all / sizeof all[0]; s++)
         for (int mn_major = all[s] == SHARED_SWIZZLE_128B_ATOM_32B; mn_major < 2; mn_major++) {
             for (uint32_t v = 0; v < 1 << 14; v++) {
-                check_matrix(t, (struct shared_matrix){ .address = v << 4, .stride = 1024, .swizzle = all[s] }, mn_major);
+                check_matrix(t, (struct shared_matrix){ .address = v << 4, .stride = 1024,
+                                                        .swizzle = all[s] }, mn_major);
                 check_matrix(t, (struct shared_matrix){ .leading = v << 4, .stride = 16, .swizzle = all[s] }, mn_major);
                 check_matrix(t, (struct shared_matrix){ .leading = 32, .stride = v << 4, .swizzle = all[s] }, mn_major);
             }
             for (uint32_t v = 0; v < 8; v++)
-                check_matrix(t, (struct shared_matrix){ .stride = 1024, .swizzle = all[s], .base_offset = v }, mn_major);
+                check_matrix(t, (struct shared_matrix){ .stride = 1024, .swizzle = all[s],
+                                                        .base_offset = v }, mn_major);
         }
 }
 
 /* Rows, or lines, one behind another: an element lies where TMA's swizzle of such rows puts it. */
 static void tiles_lie_as_they_were_loaded(struct test *t)
 {
-    static const enum shared_swizzle all[] = { SHARED_SWIZZLE_128B, SHARED_SWIZZLE_64B, SHARED_SWIZZLE_32B, SHARED_SWIZZLE_NONE };
+    static const enum shared_swizzle all[] = { SHARED_SWIZZLE_128B, SHARED_SWIZZLE_64B, SHARED_SWIZZLE_32B,
+                                               SHARED_SWIZZLE_NONE };
     for (size_t s = 0; s < sizeof all / sizeof all[0]; s++) {
         const uint32_t bytes = shared_swizzle_bytes(all[s]), chunks = bytes / 16, start = 0x4000;
         struct matrix_layout rows, lines;
         char why[256];
         CHECK(t, matrix_of_tcgen05(shared_rows_descriptor(start, all[s]), false, 8, 100, &rows, why, sizeof why));
-        CHECK(t, matrix_of_tcgen05(shared_lines_descriptor(start, all[s], 0x1000), true, 8, 100, &lines, why, sizeof why));
+        CHECK(t,
+              matrix_of_tcgen05(shared_lines_descriptor(start, all[s], 0x1000), true, 8, 100, &lines, why, sizeof why));
         for (uint32_t row = 0; row < 128; row++)
             for (uint32_t chunk = 0; chunk < chunks; chunk++) {
                 const uint32_t at = row * bytes + chunk * 16, loaded = start + (at ^ (at >> 7 & (chunks - 1)) << 4);
@@ -193,9 +207,11 @@ static void check_instruction(struct test *t, struct mma_instruction x, struct t
     }
     const bool shape = s.m == x.m && s.n == x.n && s.a_negated == x.a_is_negated && s.b_negated == x.b_is_negated &&
                        s.a_mn_major == x.a_is_mn_major && s.b_mn_major == x.b_is_mn_major;
-    const bool types = integer ? s.a_signed == (x.a == MMA_S8) && s.b_signed == (x.b == MMA_S8) && s.saturate == x.saturates
-                               : s.a_format == a && s.b_format == b && s.f16_output == (!scaled && x.d == MMA_D_F16);
-    const bool scales = !scaled || (s.ue4m3 == (x.scales == MMA_UE4M3) && s.sfa_id == x.a_scale_id && s.sfb_id == x.b_scale_id);
+    const bool types = integer
+                           ? s.a_signed == (x.a == MMA_S8) && s.b_signed == (x.b == MMA_S8) && s.saturate == x.saturates
+                           : s.a_format == a && s.b_format == b && s.f16_output == (!scaled && x.d == MMA_D_F16);
+    const bool scales =
+        !scaled || (s.ue4m3 == (x.scales == MMA_UE4M3) && s.sfa_id == x.a_scale_id && s.sfb_id == x.b_scale_id);
     if (!shape || !types || !scales || (!scaled && x.sparse && s.selector != x.sparsity_selector))
         FAIL(t, "0x%08x (kind %d, M %u, N %u) is read as something else", descriptor, (int)x.kind, x.m, x.n);
     read_instructions++;
@@ -203,9 +219,10 @@ static void check_instruction(struct test *t, struct mma_instruction x, struct t
 
 static struct mma_instruction base_of(enum mma_kind kind)
 {
-    static const enum mma_element element[] = { [MMA_TF32] = MMA_TF32_ELEMENT, [MMA_F16] = MMA_FP16, [MMA_I8] = MMA_U8,
-                                                [MMA_F8F6F4] = MMA_E5M2, [MMA_MXF8F6F4] = MMA_E3M2, [MMA_MXF4] = MMA_E2M1,
-                                                [MMA_MXF4NVF4] = MMA_E2M1 };
+    static const enum mma_element element[] = {
+        [MMA_TF32] = MMA_TF32_ELEMENT, [MMA_F16] = MMA_FP16,  [MMA_I8] = MMA_U8,        [MMA_F8F6F4] = MMA_E5M2,
+        [MMA_MXF8F6F4] = MMA_E3M2,     [MMA_MXF4] = MMA_E2M1, [MMA_MXF4NVF4] = MMA_E2M1
+    };
     return (struct mma_instruction){ .kind = kind, .a = element[kind], .b = element[kind], .m = 128, .n = 64,
                                      .d = kind == MMA_I8 ? MMA_D_S32 : MMA_D_F32, .scales = MMA_UE8M0 };
 }
@@ -217,7 +234,8 @@ static void every_shape(struct test *t)
             for (uint32_t m = 64 * ctas; m <= 128 * ctas; m *= 2)
                 for (uint32_t n = 8 * ctas; n <= 256; n += 8 * ctas) {
                     const uint8_t block = kinds[i].block;
-                    const struct tcgen05_form form = { .kind = kinds[i].simulators, .ctas = (uint8_t)ctas, .block = block };
+                    const struct tcgen05_form form = { .kind = kinds[i].simulators, .ctas = (uint8_t)ctas,
+                                                       .block = block };
                     struct mma_instruction x = base_of(kinds[i].kind);
                     x.m = m, x.n = n;
                     if (x.kind == MMA_I8 && (ctas == 2 ? n % 32 != 0 : n > 32 && n % 16 != 0)) continue;
@@ -250,7 +268,8 @@ static void every_flag(struct test *t)
             const struct tcgen05_form form = { .kind = kinds[i].simulators, .ctas = 1, .block = kinds[i].block };
             struct mma_instruction x = base_of(kinds[i].kind);
             const bool packed = x.kind >= MMA_MXF4;
-            x.a_is_negated = flags & 1, x.b_is_negated = flags & 2, x.a_is_mn_major = flags & 4, x.b_is_mn_major = flags & 8;
+            x.a_is_negated = flags & 1, x.b_is_negated = flags & 2, x.a_is_mn_major = flags & 4,
+            x.b_is_mn_major = flags & 8;
             x.saturates = flags & 16;
             if (x.kind == MMA_I8 ? (flags & 3) != 0 : (flags & 16) != 0) continue;
             if (packed && (flags & 12) != 0) continue;
@@ -270,7 +289,8 @@ static void every_scale_id(struct test *t)
                 struct mma_instruction none = x;
                 check_instruction(t, x, form);
                 none.a_scale_id = none.b_scale_id = 0;
-                const uint32_t with_ids = mma_with_scale_ids(mma_instruction_descriptor(none), x.a_scale_id, x.b_scale_id);
+                const uint32_t with_ids =
+                    mma_with_scale_ids(mma_instruction_descriptor(none), x.a_scale_id, x.b_scale_id);
                 CHECK(t, with_ids == mma_instruction_descriptor(x));
             }
         x = base_of(kinds[i].kind), x.scales = MMA_UE4M3;
@@ -314,8 +334,8 @@ int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
         TEST(fields_of_a_matrix), TEST(matrices_of_a_tile), TEST(known_instructions), TEST(examples_of_the_manual),
-        TEST(every_field_of_a_matrix), TEST(tiles_lie_as_they_were_loaded), TEST(every_shape), TEST(every_pair_of_elements),
-        TEST(every_flag), TEST(every_scale_id), TEST(sparse_and_weight_stationary),
+        TEST(every_field_of_a_matrix), TEST(tiles_lie_as_they_were_loaded), TEST(every_shape),
+        TEST(every_pair_of_elements), TEST(every_flag), TEST(every_scale_id), TEST(sparse_and_weight_stationary),
     };
     return TEST_MAIN(argc, argv, cases);
 }

@@ -1,5 +1,5 @@
-/* Kernels of hops.cu: what racecheck and cudasim say to writes that are ordered by way of a third warp, and to writes that are not.
- * docs/design/testing.md has the answers of both. */
+/* Kernels of hops.cu: what racecheck and cudasim say to writes that are ordered by way of a third warp, and to writes
+ * that are not. docs/design/testing.md has the answers of both. */
 #include "cuda/driver/driver.h"
 #include "cuda/driver/embedded.h"
 #include "test.h"
@@ -25,9 +25,13 @@ static bool run(const struct bsmi_driver *cu, CUfunction function)
     CUdeviceptr out = 0;
     uint32_t words[32] = { 0 };
     void *parameters[] = { &out };
-    const CUlaunchConfig config = { .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 96, .blockDimY = 1, .blockDimZ = 1 };
-    bool good = cu->cuMemAlloc(&out, sizeof words) == CUDA_SUCCESS && cu->cuLaunchKernelEx(&config, function, parameters, NULL) == CUDA_SUCCESS &&
-                cu->cuMemcpyDtoHAsync(words, out, sizeof words, NULL) == CUDA_SUCCESS && cu->cuStreamSynchronize(NULL) == CUDA_SUCCESS;
+    const CUlaunchConfig config = {
+        .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 96, .blockDimY = 1, .blockDimZ = 1
+    };
+    bool good = cu->cuMemAlloc(&out, sizeof words) == CUDA_SUCCESS
+                && cu->cuLaunchKernelEx(&config, function, parameters, NULL) == CUDA_SUCCESS
+                && cu->cuMemcpyDtoHAsync(words, out, sizeof words, NULL) == CUDA_SUCCESS
+                && cu->cuStreamSynchronize(NULL) == CUDA_SUCCESS;
     for (uint32_t i = 0; i < 32; i++) good = good && words[i] == 100 + i;
     (void)cu->cuMemFree(out);
     return good;
@@ -59,7 +63,8 @@ static bool runs(struct test *t, const char *kernel)
 
 static void check_ordered(struct test *t, const char *kernel)
 {
-    if (!runs(t, kernel) && !t->skipped) FAIL(t, "%s: the second writer's words are not there, or the launch failed", kernel);
+    if (!runs(t, kernel) && !t->skipped)
+        FAIL(t, "%s: the second writer's words are not there, or the launch failed", kernel);
 }
 
 static void direct_all_lanes(struct test *t) { check_ordered(t, "hops_direct_all_lanes"); }
@@ -77,7 +82,8 @@ static void unordered(struct test *t)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(direct_all_lanes),   TEST(direct),         TEST(relayed_all_lanes), TEST(relayed),
+    static const struct test_case cases[] = { TEST(direct_all_lanes),   TEST(direct),
+                                              TEST(relayed_all_lanes),  TEST(relayed),
                                               TEST(relayed_and_direct), TEST(relayed_by_bar), TEST(unordered) };
     return TEST_MAIN(argc, argv, cases);
 }

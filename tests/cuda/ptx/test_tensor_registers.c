@@ -1,4 +1,5 @@
-/* The shapes of tensor memory's loads and stores: where a thread's registers lie, as src/cuda/ptx/tensor_registers.cuh says. */
+/* The shapes of tensor memory's loads and stores: where a thread's registers lie, as src/cuda/ptx/tensor_registers.cuh
+ * says. */
 #include "cuda/driver/driver.h"
 #include "test.h"
 
@@ -40,8 +41,9 @@ static bool open_device(void)
     fclose(file);
     if (bsmi_driver_open(&cu) != BSM_OK || cu->cuDeviceGet(&device, 0) != CUDA_SUCCESS) return false;
     cu->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
-    const bool good = major == 10 && cu->cuDevicePrimaryCtxRetain(&context, device) == CUDA_SUCCESS &&
-                      cu->cuCtxPushCurrent(context) == CUDA_SUCCESS && cu->cuModuleLoadData(&module, image) == CUDA_SUCCESS;
+    const bool good = major == 10 && cu->cuDevicePrimaryCtxRetain(&context, device) == CUDA_SUCCESS
+                      && cu->cuCtxPushCurrent(context) == CUDA_SUCCESS
+                      && cu->cuModuleLoadData(&module, image) == CUDA_SUCCESS;
     free(image);
     return good;
 }
@@ -57,10 +59,12 @@ static bool run(struct test *t, const char *prefix, const char *name, uint32_t l
                                     .blockDimX = LANES, .blockDimY = 1, .blockDimZ = 1 };
     const size_t bytes = LANES * COLUMNS * sizeof(uint32_t);
     snprintf(kernel, sizeof kernel, "%s_%s", prefix, name);
-    const bool good = cu->cuModuleGetFunction(&function, module, kernel) == CUDA_SUCCESS &&
-                      cu->cuMemAlloc(&out, bytes) == CUDA_SUCCESS && cu->cuMemsetD8Async(out, 0, bytes, NULL) == CUDA_SUCCESS &&
-                      cu->cuLaunchKernelEx(&config, function, parameters, NULL) == CUDA_SUCCESS &&
-                      cu->cuMemcpyDtoHAsync(got, out, bytes, NULL) == CUDA_SUCCESS && cu->cuStreamSynchronize(NULL) == CUDA_SUCCESS;
+    const bool good = cu->cuModuleGetFunction(&function, module, kernel) == CUDA_SUCCESS
+                      && cu->cuMemAlloc(&out, bytes) == CUDA_SUCCESS
+                      && cu->cuMemsetD8Async(out, 0, bytes, NULL) == CUDA_SUCCESS
+                      && cu->cuLaunchKernelEx(&config, function, parameters, NULL) == CUDA_SUCCESS
+                      && cu->cuMemcpyDtoHAsync(got, out, bytes, NULL) == CUDA_SUCCESS
+                      && cu->cuStreamSynchronize(NULL) == CUDA_SUCCESS;
     if (!good) FAIL(t, "%s: a call failed", kernel);
     if (out != 0) cu->cuMemFree(out);
     return good;
@@ -68,7 +72,8 @@ static bool run(struct test *t, const char *prefix, const char *name, uint32_t l
 
 static bool is_open(struct test *t)
 {
-    if (module == NULL) FAIL(t, "%s: no device with tensor memory loads it (CUDASIM_DEVICE=sm_100a?)", TENSOR_REGISTERS);
+    if (module == NULL)
+        FAIL(t, "%s: no device with tensor memory loads it (CUDASIM_DEVICE=sm_100a?)", TENSOR_REGISTERS);
     return module != NULL;
 }
 
@@ -81,8 +86,8 @@ static void check_load(struct test *t, const struct shape *s, int first)
             const struct place p = s->place(thread % 32, r);
             const int lane = thread / 32 * 32 + first + p.lane;
             if (got[thread][r] != cell(lane, p.column))
-                FAIL(t, "%s from lane %d, thread %d, register %d: %u, not lane %d, column %d", s->name, first, thread, r,
-                     got[thread][r], lane, p.column);
+                FAIL(t, "%s from lane %d, thread %d, register %d: %u, not lane %d, column %d", s->name, first, thread,
+                     r, got[thread][r], lane, p.column);
         }
 }
 

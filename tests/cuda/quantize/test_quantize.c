@@ -16,8 +16,8 @@ static void set(struct source *s, int64_t index, double value)
 {
     if (s->host.type == BSM_REAL_FP32) ((float *)s->host.data)[index] = (float)value;
     else
-        ((uint16_t *)s->host.data)[index] = (uint16_t)bsm_element_encode(s->host.type == BSM_REAL_BF16 ? BSM_BF16 : BSM_FP16, value,
-                                                                         BSM_ROUND_NEAREST_EVEN, false, 0);
+        ((uint16_t *)s->host.data)[index] = (uint16_t)bsm_element_encode(
+            s->host.type == BSM_REAL_BF16 ? BSM_BF16 : BSM_FP16, value, BSM_ROUND_NEAREST_EVEN, false, 0);
 }
 
 /* What the numbers are like. */
@@ -26,16 +26,18 @@ enum kind { NORMAL, TIES, WIDE, BITS, KIND_COUNT };
 static double number_of(struct test *t, enum kind kind, double *row_scale)
 {
     switch (kind) {
-    case TIES: return (double)rnd_between(t, -97, 97) / 16 * *row_scale;         /* middles of many codes, powers of two, zeros */
+    case TIES: return (double)rnd_between(t, -97, 97) / 16 * *row_scale;         /* middles of many codes, powers of
+                                                                                    two, zeros */
     case WIDE: return rnd_normal(t) * ldexp(1, (int)rnd_between(t, -40, 15)) * (rnd_below(t, 9) == 0 ? 0 : 1);
     default: return rnd_normal(t) * *row_scale;
     }
 }
 
-static void source_make(struct test *t, bsm_real type, int64_t rows, int64_t columns, int64_t batch, int64_t column_stride,
-                        enum kind kind, bool specials, struct source *s)
+static void source_make(struct test *t, bsm_real type, int64_t rows, int64_t columns, int64_t batch,
+                        int64_t column_stride, enum kind kind, bool specials, struct source *s)
 {
-    const int64_t row_stride = column_stride == 1 ? bsmi_round_up(columns, 8) + 8 * rnd_below(t, 2) + (rnd_below(t, 4) == 0) : 1;
+    const int64_t row_stride =
+        column_stride == 1 ? bsmi_round_up(columns, 8) + 8 * rnd_below(t, 2) + (rnd_below(t, 4) == 0) : 1;
     const int64_t stride = column_stride == 1 ? row_stride * rows : columns * rows;
     s->bytes = (size_t)(stride * batch + 8) * sizes[type];
     s->host = (bsm_real_matrix){ .struct_size = sizeof s->host,
@@ -58,7 +60,10 @@ static void source_make(struct test *t, bsm_real type, int64_t rows, int64_t col
                     for (size_t i = 0; i < sizes[type]; i++)
                         ((unsigned char *)s->host.data)[(size_t)index * sizes[type] + i] = (unsigned char)rnd(t);
                 if (specials && rnd_below(t, 200) == 0)
-                    set(s, index, rnd_below(t, 2) == 0 ? (double)NAN : rnd_below(t, 2) == 0 ? (double)INFINITY : -(double)INFINITY);
+                    set(s, index,
+                        rnd_below(t, 2) == 0   ? (double)NAN
+                        : rnd_below(t, 2) == 0 ? (double)INFINITY
+                                               : -(double)INFINITY);
             }
         }
     CHECK(t, bsmi_reals_resolve("source", &s->host, &s->resolved) == BSM_OK);
@@ -80,7 +85,8 @@ static double largest_of(const struct bsmi_matrix *m, bsm_recipe recipe)
 
 static bool has_policies(const bsm_quantize_options *o)
 {
-    return o->clamp_low > 0 || o->clamp_high > 0 || o->smallest_scale > 0 || o->block_rows > 1 || o->recipe == BSM_RECIPE_FOUR_OVER_SIX;
+    return o->clamp_low > 0 || o->clamp_high > 0 || o->smallest_scale > 0 || o->block_rows > 1
+           || o->recipe == BSM_RECIPE_FOUR_OVER_SIX;
 }
 
 static void run(struct test *t, const struct twin *twin, const struct source *s, const bsm_quantize_options *o)
@@ -94,7 +100,8 @@ static void run(struct test *t, const struct twin *twin, const struct source *s,
         device_launch(t, "bsmi_amax", 2, BSMI_AMAX_THREADS, &amax);
     }
     const struct bsmi_quantize_parameters p = {
-        .source = s->device, .destination = twin->device, .recipe = resolved_recipe(m, o->recipe), .rounding = (int32_t)o->rounding,
+        .source = s->device, .destination = twin->device, .recipe = resolved_recipe(m, o->recipe),
+        .rounding = (int32_t)o->rounding,
         .nonfinite = (int32_t)o->nonfinite, .no_saturate = o->no_saturate, .seed = o->seed,
         .computed = computed ? scale.word : NULL, .largest = largest_of(m, o->recipe), .backward = computed,
     };
@@ -105,14 +112,15 @@ static void run(struct test *t, const struct twin *twin, const struct source *s,
     } else {
         device_launch(t, "bsmi_quantize", 3, BSMI_QUANTIZE_THREADS, &p);
     }
-    const struct bsmi_clear_padding_parameters clear = { twin->device.scales, twin->device.layout, m->batch, m->scale_batch_bytes };
+    const struct bsmi_clear_padding_parameters clear = { twin->device.scales, twin->device.layout, m->batch,
+                                                         m->scale_batch_bytes };
     if (m->block != 0) device_launch(t, "bsmi_clear_padding", 1, BSMI_CONVERT_THREADS, &clear);
 }
 
 static int compared; /* cases that the CPU did not refuse */
 
-static void case_of(struct test *t, struct twin_wish wish, bsm_real type, int64_t column_stride, enum kind kind, bool specials,
-                    bsm_quantize_options o)
+static void case_of(struct test *t, struct twin_wish wish, bsm_real type, int64_t column_stride, enum kind kind,
+                    bool specials, bsm_quantize_options o)
 {
     struct twin twin;
     struct source s;
@@ -124,16 +132,17 @@ static void case_of(struct test *t, struct twin_wish wish, bsm_real type, int64_
     twin_upload(t, &wish, &twin);
     o.struct_size = sizeof o;
     if (bsm_quantize(context, &s.host, &o, &twin.host, NULL) == BSM_OK) {
-        snprintf(what, sizeof what, "%s <- %s stride %d kind %d recipe %d rounding %d nonfinite %d computed %d", wish_text(&wish),
-                 bsm_real_name((int)type), (int)s.host.column_stride, (int)kind, (int)o.recipe, (int)o.rounding, (int)o.nonfinite,
-                 (int)o.tensor_scale);
+        snprintf(what, sizeof what, "%s <- %s stride %d kind %d recipe %d rounding %d nonfinite %d computed %d",
+                 wish_text(&wish), bsm_real_name((int)type), (int)s.host.column_stride, (int)kind, (int)o.recipe,
+                 (int)o.rounding, (int)o.nonfinite, (int)o.tensor_scale);
         compared++;
         run(t, &twin, &s, &o);
         twin_equal(t, &twin, what);
         float scale = 0;
         if (twin.device.tensor_scale != NULL) {
             device_read(t, &scale, twin.device.tensor_scale, sizeof scale);
-            if (scale != twin.tensor_scale) FAIL(t, "%s: tensor scale %a, not %a", what, (double)scale, (double)twin.tensor_scale);
+            if (scale != twin.tensor_scale)
+                FAIL(t, "%s: tensor scale %a, not %a", what, (double)scale, (double)twin.tensor_scale);
         }
     }
     device_free_all(t);
@@ -174,7 +183,8 @@ static void every_format_and_packing(struct test *t)
                     .batch = 1 + number % 2,
                     .extra_pitch = number % 5 == 0,
                     .offset = bits > 8 ? 4 * (number % 2) : number % 4,
-                    .layout = packing == BSM_PACKING_GGUF ? gguf_of((bsm_format)format) : layout_of(number % BSM_LAYOUT_GGUF_MXFP4),
+                    .layout = packing == BSM_PACKING_GGUF ? gguf_of((bsm_format)format)
+                                                          : layout_of(number % BSM_LAYOUT_GGUF_MXFP4),
                     .tensor_scale = number % 3 == 0 ? 0 : 0.37f * (float)(number % 7 + 1),
                     .use = (bsm_tensor_scale_use)(number % 2),
                 };
@@ -208,15 +218,17 @@ static void every_recipe_and_option(struct test *t)
                     .seed = (uint64_t)number,
                     .nonfinite = (bsm_nonfinite)(number / 2 % 2),
                     .no_saturate = format >= BSM_FORMAT_E4M3 && number % 2 != 0,
-                    .tensor_scale = wish.tensor_scale != 0 && number % 3 == 0 && (format == BSM_NVFP4 || format >= BSM_FORMAT_E4M3)
-                                        ? BSM_TENSOR_SCALE_COMPUTED
-                                        : BSM_TENSOR_SCALE_GIVEN,
+                    .tensor_scale =
+                        wish.tensor_scale != 0 && number % 3 == 0 && (format == BSM_NVFP4 || format >= BSM_FORMAT_E4M3)
+                            ? BSM_TENSOR_SCALE_COMPUTED
+                            : BSM_TENSOR_SCALE_GIVEN,
                 };
                 case_of(t, wish, (bsm_real)(number % 3), 1, (enum kind)(kind % KIND_COUNT), number % 4 == 3, o);
             }
 }
 
-/* Clamps, a smallest scale, squares and four over six, with each other and with everything else that changes a block. */
+/* Clamps, a smallest scale, squares and four over six, with each other and with everything else that changes a
+ * block. */
 static void policies(struct test *t)
 {
     static const float lows[] = { 0, 0, 1e-4f, 3 }, highs[] = { 0, 5, 0, 7.5f };
@@ -238,7 +250,8 @@ static void policies(struct test *t)
                     .columns = columns[number % 8],
                     .batch = 1 + number % 2,
                     .extra_pitch = number % 5 == 0,
-                    .layout = packing == BSM_PACKING_GGUF ? gguf_of((bsm_format)format) : layout_of(number % BSM_LAYOUT_GGUF_MXFP4),
+                    .layout = packing == BSM_PACKING_GGUF ? gguf_of((bsm_format)format)
+                                                          : layout_of(number % BSM_LAYOUT_GGUF_MXFP4),
                     .tensor_scale = number % 3 == 0 ? 0 : 0.37f * (float)(number % 7 + 1),
                     .use = (bsm_tensor_scale_use)(number % 2),
                 };
@@ -247,13 +260,15 @@ static void policies(struct test *t)
                     .rounding = number % 5 == 4 ? BSM_ROUND_STOCHASTIC : BSM_ROUND_NEAREST_EVEN,
                     .seed = (uint64_t)number,
                     .nonfinite = (bsm_nonfinite)(number / 2 % 2),
-                    .tensor_scale = wish.tensor_scale != 0 && nvfp4 && number % 2 != 0 ? BSM_TENSOR_SCALE_COMPUTED : BSM_TENSOR_SCALE_GIVEN,
+                    .tensor_scale = wish.tensor_scale != 0 && nvfp4 && number % 2 != 0 ? BSM_TENSOR_SCALE_COMPUTED
+                                                                                       : BSM_TENSOR_SCALE_GIVEN,
                     .clamp_low = lows[number % 4],
                     .clamp_high = highs[number % 4],
                     .smallest_scale = (uint8_t)(number % 3 == 1 ? nvfp4 ? 8 : 120 : 0),
                     .block_rows = squares ? info->block : 0,
                 };
-                case_of(t, wish, (bsm_real)(number % 3), 1 + number % 4 / 3, (enum kind)(number % KIND_COUNT), number % 4 == 3, o);
+                case_of(t, wish, (bsm_real)(number % 3), 1 + number % 4 / 3, (enum kind)(number % KIND_COUNT),
+                        number % 4 == 3, o);
             }
     }
     CHECK(t, compared >= 100);
@@ -270,12 +285,17 @@ static void quick_ways(struct test *t)
             for (int kind = 0; kind < KIND_COUNT; kind++) {
                 /* The ring of a warp is two rows of bf16: four go round it twice. */
                 const int64_t rows = device_is_real() ? 4096 : type == BSM_REAL_BF16 ? 48 : 24;
-                /* Simulated, half of them; blocks of 16 in full, since a third of the sources are not aligned and go another
-                 * way. */
+                /* Simulated, half of them; blocks of 16 in full, since a third of the sources are not aligned and go
+                 * another way. */
                 const bool sixteen = formats[i] == BSM_NVFP4 || formats[i] == BSM_MXFP4_BLOCK16;
                 if ((i + type + kind) % 2 != 0 && !sixteen && !device_is_real()) continue;
-                const struct twin_wish wish = { .format = formats[i], .rows = rows, .columns = 512, .batch = 1,
-                                                .tensor_scale = formats[i] != BSM_NVFP4 || kind % 2 != 0 ? 0 : kind == 0 ? 0.013579f : 5.0f / 2688 };
+                const struct twin_wish wish = { .format = formats[i],
+                                                .rows = rows,
+                                                .columns = 512,
+                                                .batch = 1,
+                                                .tensor_scale = formats[i] != BSM_NVFP4 || kind % 2 != 0 ? 0
+                                                                : kind == 0                              ? 0.013579f
+                                                                            : 5.0f / 2688 };
                 case_of(t, wish, (bsm_real)type, 1, (enum kind)kind, false, (bsm_quantize_options){ 0 });
             }
 }
@@ -303,7 +323,8 @@ static void every_bf16(struct test *t)
         s.device = device_reals(&s.resolved);
         s.device.data = device_copy(t, s.host.data, s.bytes, 0);
         twin_upload(t, &wish, &twin);
-        const bsm_quantize_options o = { .struct_size = sizeof o, .recipe = i == 1 ? BSM_RECIPE_FLOOR : BSM_RECIPE_DEFAULT };
+        const bsm_quantize_options o = { .struct_size = sizeof o,
+                                         .recipe = i == 1 ? BSM_RECIPE_FLOOR : BSM_RECIPE_DEFAULT };
         CHECK(t, bsm_quantize(context, &s.host, &o, &twin.host, NULL) == BSM_OK);
         run(t, &twin, &s, &o);
         twin_equal(t, &twin, wish_text(&wish));
@@ -314,8 +335,8 @@ static void every_bf16(struct test *t)
     }
 }
 
-/* Row r: blocks whose largest number has significand 37 r % 128, beside numbers of every significand in the five binades below it
- * and the largest's own; odd ones negative. */
+/* Row r: blocks whose largest number has significand 37 r % 128, beside numbers of every significand in the five
+ * binades below it and the largest's own; odd ones negative. */
 static void fill_pairs(uint16_t *codes, int64_t rows, int64_t columns, int block)
 {
     for (int64_t r = 0; r < rows; r++) {
@@ -328,8 +349,8 @@ static void fill_pairs(uint16_t *codes, int64_t rows, int64_t columns, int block
     }
 }
 
-/* Every significand beside every largest one: with tensor scales that are powers of two, short, and any; of the last two, one has a
- * quotient within 2^-25 of the middle of two codes. */
+/* Every significand beside every largest one: with tensor scales that are powers of two, short, and any; of the last
+ * two, one has a quotient within 2^-25 of the middle of two codes. */
 static void every_pair(struct test *t)
 {
     static const struct {
@@ -373,15 +394,15 @@ static void every_pair(struct test *t)
     }
 }
 
-/* The tensor scales that amaxes of all significands give, where numbers with the amax's own significand lie within 2^-24 of the
- * middles of codes, and so do blocks whose largest number has it: those and their neighbours, beside a largest number of any
- * kind. */
+/* The tensor scales that amaxes of all significands give, where numbers with the amax's own significand lie within
+ * 2^-24 of the middles of codes, and so do blocks whose largest number has it: those and their neighbours, beside a
+ * largest number of any kind. */
 static void fill_beside_middles(uint16_t *codes, int amax_significand)
 {
     for (int r = 0; r < 24; r++)
         for (int k = 0; k < 64; k++) {
-            const int down = r < 16 ? 0 : (r - 4) << 7, number = k / 16 * 15 + k % 16 - 1;     /* 2^-16 of the amax: scale code
-                                                                                                  3.5 */
+            const int down = r < 16 ? 0 : (r - 4) << 7, number = k / 16 * 15 + k % 16 - 1; /* 2^-16 of the amax: scale
+                                                                                              code 3.5 */
             const int largest = 127 << 7 | (r < 16 ? r * 8 + 3 : amax_significand);
             const int beside = ((126 - number / 3 % 8) << 7 | amax_significand) + number % 3 - 1;
             codes[r * 64 + k] = (uint16_t)(((k % 16 == 0 ? largest : beside) - down) | (k % 2 << 15));
@@ -404,7 +425,8 @@ static void every_scale_of_an_amax(struct test *t)
         uint16_t codes[24 * 64];
         CHECK_OR_RETURN(t, twin_make(t, &wish, &twin) && bsm_context_create(NULL, &context) == BSM_OK);
         struct source s = { .bytes = sizeof codes };
-        s.host = (bsm_real_matrix){ .struct_size = sizeof s.host, .type = BSM_REAL_BF16, .rows = 24, .columns = 64, .data = codes,
+        s.host = (bsm_real_matrix){ .struct_size = sizeof s.host, .type = BSM_REAL_BF16, .rows = 24, .columns = 64,
+                                    .data = codes,
                                     .row_stride = 64, .column_stride = 1 };
         fill_beside_middles(codes, (int)(bsmi_float_bits((float)amax) >> 16 & 127));
         CHECK(t, bsmi_reals_resolve("source", &s.host, &s.resolved) == BSM_OK);
@@ -423,7 +445,8 @@ static void every_scale_of_an_amax(struct test *t)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(every_format_and_packing), TEST(every_recipe_and_option), TEST(policies), TEST(quick_ways),
-                                              TEST(every_bf16), TEST(every_pair), TEST(every_scale_of_an_amax) };
+    static const struct test_case cases[] = { TEST(every_format_and_packing), TEST(every_recipe_and_option),
+                                              TEST(policies), TEST(quick_ways), TEST(every_bf16), TEST(every_pair),
+                                              TEST(every_scale_of_an_amax) };
     return TEST_MAIN(argc, argv, cases);
 }

@@ -1,5 +1,5 @@
-/* bsmi_refold against the definition in include/blockscale/matmul.h: every format, packing and layout, all codes, rows of any
- * scale. */
+/* bsmi_refold against the definition in include/blockscale/matmul.h: every format, packing and layout, all codes, rows
+ * of any scale. */
 #include "cuda/harness/device.h"
 
 #include "core/core.h"
@@ -26,7 +26,8 @@ static struct bsmi_refold_operand operand(struct test *t, const struct twin *twi
 {
     const struct bsmi_matrix *m = &twin->resolved;
     return (struct bsmi_refold_operand){
-        .source = twin->device, .codes = device_fill(t, 0xa5, (size_t)(m->batch * m->rows * x->row_bytes), 0), .row_bytes = x->row_bytes,
+        .source = twin->device, .codes = device_fill(t, 0xa5, (size_t)(m->batch * m->rows * x->row_bytes), 0),
+        .row_bytes = x->row_bytes,
         .batch_bytes = m->rows * x->row_bytes,
         .exponents = device_fill(t, 0xa5, (size_t)(m->batch * m->rows) * sizeof(int32_t), 0),
     };
@@ -76,7 +77,8 @@ static uint32_t refolded_code(const struct twin *twin, int64_t b, int64_t r, int
     return bsm_element_encode(BSM_E4M3, ldexp(element, scale - 127 - exponent), BSM_ROUND_NEAREST_EVEN, true, 0);
 }
 
-static void check_row(struct test *t, const char *what, const struct twin *twin, const struct refolded *x, int64_t b, int64_t r)
+static void check_row(struct test *t, const char *what, const struct twin *twin, const struct refolded *x, int64_t b,
+                      int64_t r)
 {
     const struct bsmi_matrix *m = &twin->resolved;
     const int64_t number = b * m->rows + r;
@@ -90,10 +92,13 @@ static void check_row(struct test *t, const char *what, const struct twin *twin,
         if (padding && scale_at(twin, b, r, k / 32) == 255) continue;     /* of a block that is NaN: anything */
         if ((want & 0x7f) == 0x7f) want = 0x7f, found &= 0x7f;
         any |= !padding && (want & 0x7f) != 0;
-        if (found != want) FAIL(t, "%s: row %lld column %lld is 0x%02x, not 0x%02x", what, (long long)number, (long long)k, codes[k], want);
+        if (found != want)
+            FAIL(t, "%s: row %lld column %lld is 0x%02x, not 0x%02x", what, (long long)number, (long long)k, codes[k],
+                 want);
     }
     if (x->exponents[number] != (any ? exponent : 0))
-        FAIL(t, "%s: row %lld has exponent %d, not %d", what, (long long)number, x->exponents[number], any ? exponent : 0);
+        FAIL(t, "%s: row %lld has exponent %d, not %d", what, (long long)number, x->exponents[number],
+             any ? exponent : 0);
 }
 
 static void check(struct test *t, const char *what, const struct twin *twin, bool second)
@@ -111,10 +116,16 @@ static void set_scales(struct test *t, struct twin *twin)
     const struct bsmi_matrix *m = &twin->resolved;
     for (int64_t b = 0; b < m->batch; b++)
         for (int64_t r = 0; r < m->rows; r++) {
-            const int kind = (int)rnd_below(t, 8), around = kind == 0 ? (int)rnd_between(t, 0, 254) : 127, spread = kind == 1 ? 120 : kind == 2 ? 0 : 12;
+            const int kind = (int)rnd_below(t, 8), around = kind == 0 ? (int)rnd_between(t, 0, 254) : 127,
+                      spread = kind == 1   ? 120
+                               : kind == 2 ? 0
+                                           : 12;
             for (int64_t s = 0; s < m->scale_columns; s++) {
                 const int64_t scale = BSMI_MAX(0, BSMI_MIN(254, around + rnd_between(t, -spread, spread)));
-                (void)bsm_matrix_set_scale(&twin->host, b, r, s, rnd_below(t, 61) == 0 ? 255 : kind == 3 ? 0 : (uint8_t)scale);
+                (void)bsm_matrix_set_scale(&twin->host, b, r, s,
+                                           rnd_below(t, 61) == 0 ? 255
+                                           : kind == 3           ? 0
+                                                                 : (uint8_t)scale);
             }
             for (int64_t k = 0; k < m->columns && kind == 3; k++) (void)bsm_matrix_set_code(&twin->host, b, r, k, 0);
         }
@@ -142,9 +153,16 @@ static void every_format_and_packing(struct test *t)
         for (int packing = 0; packing < BSM_PACKING_COUNT; packing++)
             for (int offset = 0; offset < 2; offset++, number++) {
                 const bool gguf = packing == BSM_PACKING_GGUF;
-                case_of(t, (struct twin_wish){ .format = formats[f], .packing = (bsm_packing)packing, .rows = 3 + number % 15, .columns = columns[number % 6],
-                                               .batch = 1 + number % 2, .extra_pitch = number % 5 == 0, .offset = offset * 3,
-                                               .layout.kind = gguf ? BSM_LAYOUT_GGUF_MXFP4 : BSM_LAYOUT_LINEAR }, number % 3 == 0);
+                case_of(t,
+                        (struct twin_wish){ .format = formats[f],
+                                            .packing = (bsm_packing)packing,
+                                            .rows = 3 + number % 15,
+                                            .columns = columns[number % 6],
+                                            .batch = 1 + number % 2,
+                                            .extra_pitch = number % 5 == 0,
+                                            .offset = offset * 3,
+                                            .layout.kind = gguf ? BSM_LAYOUT_GGUF_MXFP4 : BSM_LAYOUT_LINEAR },
+                        number % 3 == 0);
             }
 }
 
@@ -154,36 +172,42 @@ static void long_rows(struct test *t)
     if (!device_open(t)) return;
     for (size_t f = 0; f < sizeof formats / sizeof formats[0]; f++)
         for (int packing = 0; packing < BSM_PACKING_GGUF; packing++)
-            case_of(t, (struct twin_wish){ .format = formats[f], .packing = (bsm_packing)packing, .rows = 11, .columns = 1152, .batch = 1 }, f % 2 == 0);
+            case_of(t, (struct twin_wish){ .format = formats[f], .packing = (bsm_packing)packing, .rows = 11,
+                                           .columns = 1152, .batch = 1 }, f % 2 == 0);
 }
 
 static void every_layout(struct test *t)
 {
     if (!device_open(t)) return;
     for (int layout = 0; layout < BSM_LAYOUT_COUNT; layout++) {
-        struct twin_wish wish = { .format = layout % 2 == 0 ? BSM_MXFP8_E4M3 : BSM_MXFP4, .packing = layout % 2 == 0 ? BSM_PACKING_DEFAULT : BSM_PACKING_LOW_FIRST,
+        struct twin_wish wish = { .format = layout % 2 == 0 ? BSM_MXFP8_E4M3 : BSM_MXFP4,
+                                  .packing = layout % 2 == 0 ? BSM_PACKING_DEFAULT : BSM_PACKING_LOW_FIRST,
                                   .layout.kind = (bsm_layout)layout, .rows = 21, .columns = 608, .batch = 2 };
-        if (layout == NO_LAYOUT) wish.layout = (bsm_scale_layout){ .kind = BSM_LAYOUT_LINEAR, .pitch = BSM_PITCH_PADDED_16 };
+        if (layout == NO_LAYOUT) wish.layout = (bsm_scale_layout){ .kind = BSM_LAYOUT_LINEAR,
+                                                                   .pitch = BSM_PITCH_PADDED_16 };
         if (layout == BSM_LAYOUT_TILES) wish.layout.tile_rows = 5, wish.layout.tile_columns = 3;
         case_of(t, wish, layout % 3 == 0);
     }
 }
 
-/* Every code under every distance from the largest scale of its row: column k of row d has code k, blocks 1 .. 3 of four a scale d
- * smaller. */
+/* Every code under every distance from the largest scale of its row: column k of row d has code k, blocks 1 .. 3 of
+ * four a scale d smaller. */
 static void every_code_at_every_distance(struct test *t)
 {
     if (!device_open(t)) return;
     for (size_t f = 0; f < sizeof formats / sizeof formats[0]; f++) {
-        const struct twin_wish wish = { .format = formats[f], .packing = BSM_PACKING_BYTES, .rows = 28, .columns = 384, .batch = 1 };
+        const struct twin_wish wish = { .format = formats[f], .packing = BSM_PACKING_BYTES, .rows = 28, .columns = 384,
+                                        .batch = 1 };
         struct twin twin;
         if (!twin_make(t, &wish, &twin)) continue;
         for (int64_t r = 0; r < 28; r++) {
             for (int64_t k = 0; k < 384; k++) {
-                const uint32_t codes = 1u << twin.resolved.bits, code = (uint32_t)(k / 128 * 96 + (k % 128 < 32 ? 0 : k % 128 - 32)) & (codes - 1);
+                const uint32_t codes = 1u << twin.resolved.bits,
+                               code = (uint32_t)(k / 128 * 96 + (k % 128 < 32 ? 0 : k % 128 - 32)) & (codes - 1);
                 (void)bsm_matrix_set_code(&twin.host, 0, r, k, code);
             }
-            for (int64_t s = 0; s < 12; s++) (void)bsm_matrix_set_scale(&twin.host, 0, r, s, (uint8_t)(s % 4 == 0 ? 130 : 130 - r));
+            for (int64_t s = 0; s < 12; s++)
+                (void)bsm_matrix_set_scale(&twin.host, 0, r, s, (uint8_t)(s % 4 == 0 ? 130 : 130 - r));
         }
         twin_upload(t, &wish, &twin);
         check(t, wish_text(&wish), &twin, false);
@@ -194,6 +218,7 @@ static void every_code_at_every_distance(struct test *t)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(every_format_and_packing), TEST(long_rows), TEST(every_layout), TEST(every_code_at_every_distance) };
+    static const struct test_case cases[] = { TEST(every_format_and_packing), TEST(long_rows), TEST(every_layout),
+                                              TEST(every_code_at_every_distance) };
     return TEST_MAIN(argc, argv, cases);
 }
