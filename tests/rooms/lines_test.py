@@ -16,11 +16,11 @@ LIMIT = 120
 NOT_YET = ["CHANGELOG.md", "CMakeLists.txt", "CMakePresets.json", "Makefile", "bench/gpu/", "cmake/", "cudasim/",
            "examples/", "fuzz/", "include/", "scripts/need", "src/core/", "src/cpu/",
            "src/cuda/", "src/exact/", "src/format/", "src/layout/", "src/matrix/", "src/plan/",
-           "src/product/", "src/quantize/", "tests/CMakeLists.txt", "tests/bugs.py", "tests/checkpoint_file.py",
+           "src/product/", "src/quantize/", "tests/CMakeLists.txt", "tests/bugs.py",
            "tests/cli/", "tests/core/", "tests/counted.h", "tests/cpu/", "tests/cuda/", "tests/exact/",
            "tests/examples/", "tests/format/", "tests/install/", "tests/layout/", "tests/matrix/",
-           "tests/npy_file.py", "tests/plan/", "tests/planted/", "tests/process.py", "tests/quantize/",
-           "tests/rooms/", "tests/run", "tests/runner/", "tests/script.py", "tests/search/", "tests/test.c",
+           "tests/plan/", "tests/planted/", "tests/process.py", "tests/quantize/",
+           "tests/rooms/", "tests/run", "tests/runner/", "tests/search/", "tests/test.c",
            "tests/test.h", "tests/upstream/"]
 # Not written by a person, or by somebody else.
 GENERATED = [r"^third_party/", r"^fuzz/corpus/", r"^cudasim/fuzz/corpus/", r"\.svg$", r"\.ptx$", r"^LICENSE$",
