@@ -12,7 +12,7 @@ static const struct measured_step { const char *kernel; int step, near, behind; 
     { "cuda_wgmma_128x256_2x1", 680, 0, 0 }, { "cuda_wgmma_128x224_2x1", 614, 0, 0 }, { "cuda_wgmma_128x224_1x2", 645, 0, 0 },
     { "cuda_wgmma_128x192_2x1", 525, 0, 0 }, { "cuda_wgmma_128x128_1x1", 366, 340, 0 }, { "cuda_wgmma_128x96_1x1", 330, 235, 0 },
     { "cuda_wgmma_128x64_1x1", 275, 175, 160 }, { "cuda_wgmma_64x128_1x1", 265, 245, 0 }, { "cuda_wgmma_64x96_1x1", 225, 152, 195 },
-    { "cuda_wgmma_64x48_1x1", 140, 125, 0 }, { "cuda_wgmma_integers_128x256_2x1", 400, 0, 0 },
+    { "cuda_wgmma_64x48_1x1", 140, 125, 0 }, { "cuda_wgmma_int8_128x256_2x1", 400, 0, 0 },
     { "cuda_wgmma_mxfp4_128x64_1x1", 330, 0, 0 }, { "cuda_wgmma_mxfp4_256x64_1x2", 485, 520, 0 }, { "cuda_wgmma_mxfp4_256x128_1x1", 880, 0, 0 },
     { "cuda_wgmma_nvfp4_128x64_1x1", 350, 0, 0 }, { "cuda_wgmma_nvfp4_256x64_1x2", 500, 520, 0 }, { "cuda_wgmma_nvfp4_256x128_1x1", 885, 0, 0 },
     { "cuda_wgmma_bytes_64x64_1x1", 280, 0, 0 },
@@ -23,12 +23,12 @@ enum { TILE_NANOSECONDS = 1000, LAUNCH_NANOSECONDS = 3000, LESS_BESIDE_NANOSECON
 
 /* The same of kernels of which several CTAs share a multiprocessor: a step of all of them, and of one that has it for itself. */
 static const struct { const char *kernel; int shared, alone; } measured_registers[] = {
-    { "cuda_wgmma_mxfp4_16x64_1x1_turns", 140, 140 },        { "cuda_wgmma_mxfp4_32x64_1x1_turns", 165, 165 },
-    { "cuda_wgmma_nvfp4_16x64_1x1_turns", 155, 155 },        { "cuda_wgmma_nvfp4_32x64_1x1_turns", 212, 212 },
+    { "cuda_wgmma_mxfp4_16x64_1x1_interleaved", 140, 140 },        { "cuda_wgmma_mxfp4_32x64_1x1_interleaved", 165, 165 },
+    { "cuda_wgmma_nvfp4_16x64_1x1_interleaved", 155, 155 },        { "cuda_wgmma_nvfp4_32x64_1x1_interleaved", 212, 212 },
     { "cuda_wgmma_mxfp4_64x64_1x1_registers", 250, 250 },    { "cuda_wgmma_nvfp4_64x64_1x1_registers", 262, 262 },
-    { "cuda_wgmma_mxfp4_16x64_packed", 70, 70 },             { "cuda_wgmma_mxfp4_32x64_packed", 86, 86 },
-    { "cuda_wgmma_nvfp4_16x64_packed", 84, 84 },             { "cuda_wgmma_nvfp4_32x64_packed", 103, 103 },
-    { "cuda_wgmma_mxfp4_64x64_packed", 145, 145 },           { "cuda_wgmma_nvfp4_64x64_packed", 155, 155 },
+    { "cuda_wgmma_mxfp4_16x64_prepacked", 70, 70 },             { "cuda_wgmma_mxfp4_32x64_prepacked", 86, 86 },
+    { "cuda_wgmma_nvfp4_16x64_prepacked", 84, 84 },             { "cuda_wgmma_nvfp4_32x64_prepacked", 103, 103 },
+    { "cuda_wgmma_mxfp4_64x64_prepacked", 145, 145 },           { "cuda_wgmma_nvfp4_64x64_prepacked", 155, 155 },
     { "cuda_wgmma_mxfp4_64x64_1x1_registers_4k", 420, 385 }, { "cuda_wgmma_nvfp4_64x64_1x1_registers_4k", 450, 390 },
 };
 

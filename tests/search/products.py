@@ -200,7 +200,7 @@ class Call:
 def expected_sums(numbers, problem, target, kernel):
     """The interval of S, and of the CPU's order of sums the very bits of some elements."""
     cuda = target.cuda
-    fast = problem.get("compute") == "fast" and kernel.startswith("cuda_wgmma_fast")
+    fast = problem.get("compute") == "fast" and kernel.startswith("cuda_wgmma_fp8_requantized")
     if fast:
         return expected.fast_sums(numbers.a, numbers.b, numbers.groups, ELEMENTS["e4m3"])
     found = expected.sums(numbers.a, numbers.b, numbers.groups, cuda, cuda and problem.get("order") == "any",

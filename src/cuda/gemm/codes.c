@@ -234,7 +234,7 @@ static int32_t counted_bytes(enum bsmi_gemm_kind kind, const struct bsmi_matrix 
 }
 
 void bsmi_codes_fill(const struct bsmi_gemm_instance *instance, const struct bsmi_matrix *a, const struct bsmi_matrix *b,
-                     struct bsmi_gemm_parameters *p)
+                     struct bsmi_tensor_memory_parameters *p)
 {
     const enum bsmi_gemm_kind kind = instance->kind;
     const bool decoded = kind == BSMI_GEMM_BF16, swapped = bsmi_gemm_is_swapped(instance);
@@ -250,8 +250,8 @@ void bsmi_codes_fill(const struct bsmi_gemm_instance *instance, const struct bsm
     });
     if (decoded) return;
     const int64_t products = bsmi_ceil_div(a->columns, product_columns(kind)), columns = bsmi_ceil_div(a->columns, block_of(kind));
-    p->segments[0].blocks = (int32_t)bsmi_ceil_div(a->columns, step_columns(kind));
-    p->segment_count = 1;
+    p->gemm.segments[0].blocks = (int32_t)bsmi_ceil_div(a->columns, step_columns(kind));
+    p->gemm.segment_count = 1;
     p->split_blocks = bsmi_codes_split(kind, a->columns), p->parts = bsmi_codes_parts(kind, a->columns);
     p->last_products = (int32_t)((products - 1) % 4 + 1);
     p->a_row_bytes = counted_bytes(kind, a), p->b_row_bytes = counted_bytes(kind, b);

@@ -51,7 +51,7 @@ bsm_status bsmi_codes_map(const struct bsmi_cuda_gpu *gpu, enum bsmi_gemm_kind k
 
 /* Members of the parameters that say what is multiplied; of bf16 rows, where a and b are not looked at, the instruction alone. */
 void bsmi_codes_fill(const struct bsmi_gemm_instance *instance, const struct bsmi_matrix *a, const struct bsmi_matrix *b,
-                     struct bsmi_gemm_parameters *parameters);
+                     struct bsmi_tensor_memory_parameters *parameters);
 
 /* "scales as they are", ... */
 const char *bsmi_codes_scales_name(enum bsmi_codes_scales scales);

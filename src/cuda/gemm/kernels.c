@@ -23,10 +23,10 @@ const struct bsmi_cuda_kernel bsmi_cuda_kernels[BSMI_KERNEL_COUNT] = {
       (rows) / (cluster_columns), (columns) / (cluster_rows), BSMI_GEMM_D_BOX_ROWS, d_box, BSMI_DECODES_NONE, 0, false, false, (left_out) && (groups) == 2, false },
 #define LARGE(tile, ...) ROW("sm90/kernels/shared_memory_large", BSMI_GEMM_BF16, false, "cuda_wgmma_" #tile, "bsmi_gemm_" #tile, __VA_ARGS__)
 #define SMALL(tile, ...) ROW("sm90/kernels/shared_memory_small", BSMI_GEMM_BF16, true, "cuda_wgmma_" #tile, "bsmi_gemm_" #tile, __VA_ARGS__)
-#define INTEGERS(tile, ...) ROW("sm90/kernels/shared_memory_int8", BSMI_GEMM_INTEGERS, false, "cuda_wgmma_integers_" #tile, "bsmi_gemm_integers_" #tile, __VA_ARGS__)
-#define REST(tile, ...) ROW("sm90/kernels/shared_memory_int8", BSMI_GEMM_BF16, false, "cuda_wgmma_rest_" #tile, "bsmi_gemm_rest_" #tile, __VA_ARGS__)
+#define INTEGERS(tile, ...) ROW("sm90/kernels/shared_memory_int8", BSMI_GEMM_INTEGERS, false, "cuda_wgmma_int8_" #tile, "bsmi_gemm_int8_" #tile, __VA_ARGS__)
+#define REST(tile, ...) ROW("sm90/kernels/shared_memory_int8", BSMI_GEMM_BF16, false, "cuda_wgmma_int8_fallback_" #tile, "bsmi_gemm_int8_fallback_" #tile, __VA_ARGS__)
 
-#define FAST(tile, ...) ROW("sm90/kernels/shared_memory_fp8", BSMI_GEMM_FAST, false, "cuda_wgmma_fast_" #tile, "bsmi_gemm_fast_" #tile, __VA_ARGS__)
+#define FAST(tile, ...) ROW("sm90/kernels/shared_memory_fp8", BSMI_GEMM_FAST, false, "cuda_wgmma_fp8_requantized_" #tile, "bsmi_gemm_fp8_requantized_" #tile, __VA_ARGS__)
 
 /* The same of Blackwell's; `blocks` of scales and `words` for each column as in sm100/gemm_config.cuh, which checks the sum.  Without boxes
  * of D the rows of the instruction are B's. */

@@ -2,11 +2,11 @@
 #ifndef BSMI_CUDA_KERNELS_H
 #define BSMI_CUDA_KERNELS_H
 
-#include "cuda/params/row_and_column.h"
 #include "cuda/params/fp8_requantize.h"
-#include "cuda/params/int8.h"
+#include "cuda/params/gemm.h"
 #include "cuda/params/plain.h"
 #include "cuda/params/policies.h"
+#include "cuda/params/row_and_column.h"
 
 #include <stdbool.h>
 #include <stdint.h>

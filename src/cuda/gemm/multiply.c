@@ -200,63 +200,69 @@ static void fill_segments(const struct bsmi_cuda_multiply *c, struct bsmi_gemm_p
                                        (int32_t)(c->a.padded_columns / BSMI_K_STEP) };
 }
 
-static bsm_status map_codes(const struct run *run, const struct bsmi_gemm_instance *instance, struct bsmi_gemm_parameters *g)
+static bsm_status map_codes(const struct run *run, const struct bsmi_gemm_instance *instance, struct bsmi_tensor_memory_parameters *t)
 {
     const struct bsmi_product *p = run->product;
     const struct bsmi_cuda_multiply *c = run->multiply;
     const struct bsmi_cuda_gpu *gpu = run->queue.gpu;
-    const bsm_status status = bsmi_codes_map(gpu, instance->kind, "a", &p->a, &c->a.codes, run->workspace, instance->a_box_rows, &g->a, &g->a_scales);
+    const bsm_status status = bsmi_codes_map(gpu, instance->kind, "a", &p->a, &c->a.codes, run->workspace, instance->a_box_rows, &t->gemm.a, &t->a_scales);
     if (status != BSM_OK) return status;
-    return bsmi_codes_map(gpu, instance->kind, "b", &p->b, &c->b.codes, run->workspace, instance->b_box_rows, &g->b, &g->b_scales);
+    return bsmi_codes_map(gpu, instance->kind, "b", &p->b, &c->b.codes, run->workspace, instance->b_box_rows, &t->gemm.b, &t->b_scales);
 }
 
-/* B's codes, and where their scales lie. */
-static bsm_status give_codes(const struct run *run, const struct bsmi_gemm_instance *instance, struct bsmi_gemm_parameters *g)
+/* B's codes, as bytes. */
+static bsm_status map_bytes(const struct run *run, const struct bsmi_gemm_instance *instance, const void *scales, bool scales_by_tma,
+                            struct bsmi_tensor_map *map)
 {
     const bool stream = instance->decodes == BSMI_DECODES_STREAM;
     const struct bsmi_matrix *m = &run->product->b;
-    const struct bsmi_cuda_operand *o = &run->multiply->b;
     const struct bsmi_cuda_rows rows = bsmi_cuda_code_rows(m);
-    g->code_scales = o->own_scales ? m->scales : at(run, o->scales_at);
-    g->code_band_bytes = o->scale_band_bytes, g->code_batch_bytes = o->scale_batch_bytes;
-    g->code_element = (int32_t)m->element;
-    if (o->any_scales) {
-        g->only_exponent_zero = is_plain(&run->multiply->a);
-        g->first_of_call = run->queue.behind == 0;
-    }
-    if (instance->panels) {
-        bsmi_cuda_give_panels(run->product, g);
-        return BSM_OK;
-    }
-    if (!bsmi_cuda_can_map(&rows) || (!o->any_scales && (uintptr_t)g->code_scales % 16 != 0))
+    if (!bsmi_cuda_can_map(&rows) || (scales_by_tma && (uintptr_t)scales % 16 != 0))
         return bsmi_fail(BSM_EALIGN, "b->data=%p, b->scales=%p: not aligned to 16 bytes, as those of the plan were: make a plan for them",
                          (void *)m->data, (void *)m->scales);
     return bsmi_cuda_map(run->queue.gpu, &rows, stream ? BSMI_STREAM_BOX_BYTES : BSMI_CODES_BOX_BYTES, instance->b_box_rows,
-                         stream ? CU_TENSOR_MAP_SWIZZLE_NONE : CU_TENSOR_MAP_SWIZZLE_128B, &g->b);
+                         stream ? CU_TENSOR_MAP_SWIZZLE_NONE : CU_TENSOR_MAP_SWIZZLE_128B, map);
 }
 
-/* For a kernel that computes what is left out. */
-static void give_sources(const struct run *run, struct bsmi_gemm_parameters *g)
-{
-    g->a_source = bsmi_cuda_matrix(&run->product->a), g->b_source = bsmi_cuda_matrix(&run->product->b);
-    g->k = run->product->k;
-}
-
-/* Boxes that reach beyond the last row take the copy engine longer than those that do not. */
+/* Boxes that reach beyond the last row take TMA longer than those that do not. */
 static int a_box_rows(const struct run *run, const struct bsmi_gemm_instance *instance)
 {
     const struct bsmi_product *p = run->product;
     return instance->fits_boxes && p->groups == 0 ? (int)BSMI_MIN(p->m, (int64_t)instance->a_box_rows) : instance->a_box_rows;
 }
 
-static bsm_status map_bf16(const struct run *run, const struct bsmi_gemm_instance *instance, struct bsmi_gemm_parameters *g)
+static bsm_status map_a(const struct run *run, int box_rows, struct bsmi_gemm_parameters *g)
 {
-    g->a_box_rows = a_box_rows(run, instance);
-    const bsm_status status = map_operand(run, "a", &run->product->a, &run->multiply->a, g->a_box_rows, &g->a);
-    if (status != BSM_OK) return status;
-    if (instance->computes_left_out) give_sources(run, g);
-    if (run->multiply->b.way == BSMI_WAY_IN_KERNEL) return give_codes(run, instance, g);
-    return map_operand(run, "b", &run->product->b, &run->multiply->b, instance->b_box_rows, &g->b);
+    return map_operand(run, "a", &run->product->a, &run->multiply->a, box_rows, &g->a);
+}
+
+static bsm_status fill_fused(const struct run *run, const struct bsmi_gemm_instance *instance, struct bsmi_fused_parameters *f)
+{
+    const struct bsmi_cuda_operand *o = &run->multiply->b;
+    f->code_scales = o->own_scales ? run->product->b.scales : at(run, o->scales_at);
+    f->code_band_bytes = o->scale_band_bytes, f->code_batch_bytes = o->scale_batch_bytes;
+    f->code_element = (int32_t)run->product->b.element;
+    const bsm_status status = map_a(run, instance->a_box_rows, &f->gemm);
+    return status == BSM_OK ? map_bytes(run, instance, f->code_scales, true, &f->gemm.b) : status;
+}
+
+static bsm_status fill_mixed_input(const struct run *run, const struct bsmi_gemm_instance *instance, struct bsmi_mixed_input_parameters *m)
+{
+    const struct bsmi_product *p = run->product;
+    m->a_source = bsmi_cuda_matrix(&p->a), m->b_source = bsmi_cuda_matrix(&p->b), m->k = p->k;
+    m->only_exponent_zero = is_plain(&run->multiply->a);
+    m->first_of_call = run->queue.behind == 0;
+    m->a_box_rows = a_box_rows(run, instance);
+    const bsm_status status = map_a(run, m->a_box_rows, &m->gemm);
+    if (status != BSM_OK || !instance->panels) return status == BSM_OK ? map_bytes(run, instance, p->b.scales, false, &m->gemm.b) : status;
+    bsmi_cuda_give_panels(p, m);
+    return BSM_OK;
+}
+
+static bsm_status map_rows(const struct run *run, const struct bsmi_gemm_instance *instance, struct bsmi_gemm_parameters *g)
+{
+    const bsm_status status = map_a(run, instance->a_box_rows, g);
+    return status == BSM_OK ? map_operand(run, "b", &run->product->b, &run->multiply->b, instance->b_box_rows, &g->b) : status;
 }
 
 static struct bsmi_integers_of integers_of(const struct run *run, const char *name, const struct bsmi_matrix *m, const struct bsmi_cuda_operand *o)
@@ -276,7 +282,10 @@ static bsm_status map_integers(const struct run *run, const struct bsmi_gemm_ins
 /* What GEMM kernels are launched with: all begin with the same. */
 union launched {
     struct bsmi_gemm_parameters gemm;
-    struct bsmi_conditional_gemm_parameters conditional;
+    struct bsmi_shared_memory_parameters shared_memory;
+    struct bsmi_fused_parameters fused;
+    struct bsmi_mixed_input_parameters mixed_input;
+    struct bsmi_tensor_memory_parameters tensor_memory;
 };
 
 static bsm_status map_fast(const struct run *run, const struct bsmi_gemm_instance *instance, struct bsmi_gemm_parameters *parameters)
@@ -286,16 +295,35 @@ static bsm_status map_fast(const struct run *run, const struct bsmi_gemm_instanc
     return bsmi_fast_map(run->queue.gpu, instance, &p->a, &c->a.fast, &p->b, &c->b.fast, run->workspace, parameters);
 }
 
-/* What the kernel multiplies, in its way. */
+static bsm_status fill_shared_memory(const struct run *run, const struct bsmi_gemm_instance *instance, struct bsmi_shared_memory_parameters *s)
+{
+    const struct bsmi_product *p = run->product;
+    if (instance->kind == BSMI_GEMM_FAST) return map_fast(run, instance, &s->gemm);
+    s->condition = condition_of(run, instance->kind != BSMI_GEMM_INTEGERS);
+    if (instance->kind == BSMI_GEMM_INTEGERS) return map_integers(run, instance, &s->gemm);
+    fill_segments(run->multiply, &s->gemm);
+    if (instance->computes_left_out) s->a_source = bsmi_cuda_matrix(&p->a), s->b_source = bsmi_cuda_matrix(&p->b), s->k = p->k;
+    return map_rows(run, instance, &s->gemm);
+}
+
+static bsm_status fill_tensor_memory(const struct run *run, const struct bsmi_gemm_instance *instance, struct bsmi_tensor_memory_parameters *t)
+{
+    const struct bsmi_cuda_multiply *c = run->multiply;
+    t->spread = c->spread, t->kept = c->kept > 0 ? at(run, c->kept_at) : NULL;
+    bsmi_codes_fill(instance, &run->product->a, &run->product->b, t);
+    if (c->road == BSMI_ROAD_CODES) return map_codes(run, instance, t);
+    fill_segments(c, &t->gemm);
+    return map_rows(run, instance, &t->gemm);
+}
+
+/* What the kernel multiplies, as its main loop wants it. */
 static bsm_status give_operands(const struct run *run, const struct bsmi_gemm_instance *instance, union launched *parameters)
 {
-    struct bsmi_gemm_parameters *g = &parameters->gemm;
-    if (instance->kind == BSMI_GEMM_FAST) return map_fast(run, instance, g);
-    parameters->conditional.condition = condition_of(run, instance->kind != BSMI_GEMM_INTEGERS);
-    if (instance->kind == BSMI_GEMM_INTEGERS) return map_integers(run, instance, g);
-    if (run->multiply->road == BSMI_ROAD_TENSOR) fill_segments(run->multiply, g);
-    bsmi_codes_fill(instance, &run->product->a, &run->product->b, g);
-    return run->multiply->road == BSMI_ROAD_TENSOR ? map_bf16(run, instance, g) : map_codes(run, instance, g);
+    if (instance->has_tensor_memory) return fill_tensor_memory(run, instance, &parameters->tensor_memory);
+    if (instance->decodes == BSMI_DECODES_NONE) return fill_shared_memory(run, instance, &parameters->shared_memory);
+    fill_segments(run->multiply, &parameters->gemm);
+    if (bsmi_gemm_has_registers(instance)) return fill_mixed_input(run, instance, &parameters->mixed_input);
+    return fill_fused(run, instance, &parameters->fused);
 }
 
 static bsm_status run_gemm(struct run *run, int gemm)
@@ -312,7 +340,6 @@ static bsm_status run_gemm(struct run *run, int gemm)
     } };
     struct bsmi_gemm_parameters *g = &given.gemm;
     g->tiles = bsmi_cuda_tiles(instance, p);
-    g->spread = c->spread, g->kept = c->kept > 0 ? at(run, c->kept_at) : NULL;
     bsm_status status = give_operands(run, instance, &given);
     if (status == BSM_OK) status = map_d(run, instance, g);
     return status == BSM_OK ? bsmi_cuda_launch_gemm(&run->queue, gemm, c->spread ? g->tiles * c->parts : g->tiles, &given) : status;

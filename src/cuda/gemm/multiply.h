@@ -137,7 +137,7 @@ size_t bsmi_cuda_panels_bytes(const struct bsmi_cuda_multiply *multiply, const s
 bsm_status bsmi_cuda_pack(bsm_context *context, const struct bsmi_product *product, void *panels);
 
 /* Where the product's are. */
-void bsmi_cuda_give_panels(const struct bsmi_product *product, struct bsmi_gemm_parameters *parameters);
+void bsmi_cuda_give_panels(const struct bsmi_product *product, struct bsmi_mixed_input_parameters *parameters);
 
 /* Put into the queue, in front of a product: amax is 0, and the padding of D's scales. */
 bsm_status bsmi_cuda_clear_amax(const struct bsmi_cuda_queue *queue, const struct bsmi_product *product);

@@ -54,8 +54,8 @@ bsm_status bsmi_cuda_pack(bsm_context *context, const struct bsmi_product *p, vo
     return status != BSM_OK ? status : bsmi_cuda_leave(device->gpu, pack(device, p, panels));
 }
 
-void bsmi_cuda_give_panels(const struct bsmi_product *p, struct bsmi_gemm_parameters *g)
+void bsmi_cuda_give_panels(const struct bsmi_product *p, struct bsmi_mixed_input_parameters *m)
 {
-    g->panels = (const unsigned char *)p->b_panels + exponent_bytes(&p->b);
-    g->matrix_panels = matrix_panels(&p->b), g->panel_turns = bsmi_panel_turns(p->b.columns);
+    m->panels = (const unsigned char *)p->b_panels + exponent_bytes(&p->b);
+    m->matrix_panels = matrix_panels(&p->b), m->panel_turns = bsmi_panel_turns(p->b.columns);
 }

@@ -32,9 +32,7 @@ struct bsmi_integers_parameters {
 /* Columns of integers in a step of K of the GEMM kernels for them; their tensor maps have numbers of 16 bits, two integers each. */
 enum { BSMI_INTEGER_K_STEP = 128 };
 
-/* The kernels of sm90/kernels/shared_memory_int8, and bsmi_decode.  Where the condition of bsmi_decode does not hold it says that no row is left out, and
- * writes nothing else. */
-struct bsmi_conditional_gemm_parameters { struct bsmi_gemm_parameters gemm; struct bsmi_condition condition; };
+/* Kernel bsmi_decode.  Where its condition does not hold it says that no row is left out, and writes nothing else. */
 struct bsmi_conditional_decode_parameters { struct bsmi_decode_parameters decode; struct bsmi_condition condition; };
 
 #endif

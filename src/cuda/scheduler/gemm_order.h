@@ -2,7 +2,7 @@
 #ifndef BSMI_GEMM_ORDER_H
 #define BSMI_GEMM_ORDER_H
 
-#include "cuda/params/kernels.h"
+#include "cuda/params/gemm.h"
 
 /* A tile of one cluster, in units of such tiles. */
 struct bsmi_gemm_place { int64_t matrix, row, column; };

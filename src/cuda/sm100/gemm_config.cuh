@@ -122,7 +122,7 @@ template <class CONFIG> __device__ static inline uint32_t accumulator_of(uint32_
 }
 
 /* Steps of K. */
-__device__ static inline int32_t gemm_steps(const bsmi_gemm_parameters &p)
+__device__ static inline int32_t gemm_steps(const bsmi_tensor_memory_parameters &p)
 {
     int32_t steps = 0;
     for (int32_t s = 0; s < p.segment_count; s++) steps += p.segments[s].blocks;
@@ -136,7 +136,7 @@ struct gemm_job {
 };
 
 template <class CONFIG>
-__device__ static inline gemm_tile gemm_tile_of(const bsmi_gemm_parameters &p, int64_t number, uint32_t rank)
+__device__ static inline gemm_tile gemm_tile_of(const bsmi_tensor_memory_parameters &p, int64_t number, uint32_t rank)
 {
     if (CONFIG::SWAPPED) return gemm_tile_at(p, number, CONFIG::COLUMNS, CONFIG::ROWS);
     gemm_tile tile = gemm_tile_at(p, number, CONFIG::ROWS * CONFIG::CTAS, CONFIG::COLUMNS);
@@ -151,7 +151,7 @@ template <class CONFIG> struct gemm_jobs {
     int64_t number, count, step;
     int32_t part, parts, all_steps;
     bool spread;
-    __device__ explicit gemm_jobs(const bsmi_gemm_parameters &p)
+    __device__ explicit gemm_jobs(const bsmi_tensor_memory_parameters &p)
         : number(blockIdx.x / CONFIG::CTAS), step(gridDim.x / CONFIG::CTAS), part(0), parts(p.parts > 1 ? p.parts : 1),
           all_steps(gemm_steps(p)), spread(CONFIG::SWAPPED && p.spread != 0)
     {
@@ -164,7 +164,7 @@ template <class CONFIG> struct gemm_jobs {
         part = 0;
         number += step;
     }
-    __device__ gemm_job job(const bsmi_gemm_parameters &p, uint32_t rank) const
+    __device__ gemm_job job(const bsmi_tensor_memory_parameters &p, uint32_t rank) const
     {
         gemm_job job;
         job.part = spread ? (int32_t)((uint32_t)number % (uint32_t)parts) : part;
@@ -181,25 +181,25 @@ struct gemm_side {
     int32_t row, matrix, scale_blocks, row_bytes;
 };
 
-__device__ static inline gemm_side gemm_side_a(const bsmi_gemm_parameters &p, const gemm_tile &tile)
+__device__ static inline gemm_side gemm_side_a(const bsmi_tensor_memory_parameters &p, const gemm_tile &tile)
 {
     return {
         p.a,          p.a_scales, tile.row, p.epilogue.grouped ? 0 : tile.matrix * p.a_batch_step, p.a_scale_blocks,
         p.a_row_bytes
     };
 }
-__device__ static inline gemm_side gemm_side_b(const bsmi_gemm_parameters &p, const gemm_tile &tile)
+__device__ static inline gemm_side gemm_side_b(const bsmi_tensor_memory_parameters &p, const gemm_tile &tile)
 {
     return { p.b, p.b_scales, tile.column, tile.matrix * p.b_batch_step, p.b_scale_blocks, p.b_row_bytes };
 }
 /* What fills lanes of the accumulator, and what fills columns. */
 template <class CONFIG>
-__device__ static inline gemm_side gemm_lane_side(const bsmi_gemm_parameters &p, const gemm_tile &tile)
+__device__ static inline gemm_side gemm_lane_side(const bsmi_tensor_memory_parameters &p, const gemm_tile &tile)
 {
     return CONFIG::SWAPPED ? gemm_side_b(p, tile) : gemm_side_a(p, tile);
 }
 template <class CONFIG>
-__device__ static inline gemm_side gemm_column_side(const bsmi_gemm_parameters &p, const gemm_tile &tile)
+__device__ static inline gemm_side gemm_column_side(const bsmi_tensor_memory_parameters &p, const gemm_tile &tile)
 {
     return CONFIG::SWAPPED ? gemm_side_a(p, tile) : gemm_side_b(p, tile);
 }

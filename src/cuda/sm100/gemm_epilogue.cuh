@@ -26,7 +26,7 @@ __device__ static inline void read_sums(float (&sums)[CONFIG::SUMS], uint32_t ac
 }
 
 template <class CONFIG>
-__device__ static inline gemm_columns fill_table(const bsmi_gemm_parameters &p, const gemm_finish &finish,
+__device__ static inline gemm_columns fill_table(const bsmi_tensor_memory_parameters &p, const gemm_finish &finish,
                                                  const gemm_part &part, const gemm_boxes &boxes)
 {
     if (p.epilogue.b_exponents == nullptr && !finish.column_factors && !finish.column_biases) return { false, true };
@@ -38,9 +38,9 @@ __device__ static inline gemm_columns fill_table(const bsmi_gemm_parameters &p, 
 }
 
 template <class CONFIG>
-__device__ static inline void finish_job(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_job &job,
-                                         gemm_boxes &boxes, const gemm_quantizer *quantizer, uint32_t tensor,
-                                         uint32_t accumulator, uint32_t drained, uint32_t &amax)
+__device__ static inline void finish_job(const bsmi_tensor_memory_parameters &p, const gemm_finish &finish,
+                                         const gemm_job &job, gemm_boxes &boxes, const gemm_quantizer *quantizer,
+                                         uint32_t tensor, uint32_t accumulator, uint32_t drained, uint32_t &amax)
 {
     const gemm_tile &tile = job.tile;
     const int32_t first_row = tile.row + (int32_t)(threadIdx.x % 128 / 32 * 32);
@@ -75,8 +75,8 @@ __device__ static inline void finish_job(const bsmi_gemm_parameters &p, const ge
 }
 
 template <class CONFIG>
-__device__ static inline void finish_jobs(const bsmi_gemm_parameters &p, unsigned char *memory, uint32_t tensor,
-                                          uint32_t rank)
+__device__ static inline void finish_jobs(const bsmi_tensor_memory_parameters &p, unsigned char *memory,
+                                          uint32_t tensor, uint32_t rank)
 {
     const uint32_t shared = shared_address(memory);
     gemm_quantizer *quantizer = (gemm_quantizer *)(memory + CONFIG::AT_QUANTIZER);

@@ -15,10 +15,14 @@ struct gemm_quantizer { block_quantizer block; scale_part scale_rows, scale_colu
 static_assert(sizeof(gemm_quantizer) <= BSMI_SM100_QUANTIZER_BYTES, "as the host has it");
 
 /* Whether D is quantized here; not in GGUF's blocks, which may be wider than tiles. */
-__device__ static inline bool quantizes(const bsmi_gemm_parameters &p) { return p.direct && p.epilogue.d.block != 0; }
+__device__ static inline bool quantizes(const bsmi_tensor_memory_parameters &p)
+{
+    return p.direct && p.epilogue.d.block != 0;
+}
 
 /* By all epilogue warps, before the first tile. */
-__device__ static inline void make_gemm_quantizer(const bsmi_gemm_parameters &p, gemm_quantizer *q, uint32_t barrier)
+__device__ static inline void make_gemm_quantizer(const bsmi_tensor_memory_parameters &p, gemm_quantizer *q,
+                                                  uint32_t barrier)
 {
     const bsmi_epilogue_parameters &e = p.epilogue;
     if (threadIdx.x % 128 == 0) {
@@ -49,9 +53,9 @@ template <int COUNT, int WIDTH> __device__ static inline void exchange_pieces(fl
 
 /* Eight columns from `column` on of a row of D, or nothing (is_row false); by whole warps: neighbours have the octets
  * beside. */
-__device__ __noinline__ static void store_octet_quantized(const bsmi_gemm_parameters &p, const gemm_quantizer &q,
-                                                          eight t, int32_t matrix, int32_t row, int32_t column,
-                                                          bool is_row)
+__device__ __noinline__ static void store_octet_quantized(const bsmi_tensor_memory_parameters &p,
+                                                          const gemm_quantizer &q, eight t, int32_t matrix, int32_t row,
+                                                          int32_t column, bool is_row)
 {
     const bsmi_device_matrix &d = p.epilogue.d;
     const int64_t batch = p.epilogue.grouped ? 0 : matrix;
@@ -106,7 +110,7 @@ __device__ static inline bool apply_all_terms(const bsmi_epilogue_parameters &e,
 
 /* Sums as tcgen05.ld.16x256b leaves them (gemm_part): pairs of columns, eight apart, of two rows. */
 template <int SUMS>
-__device__ static inline void store_rows_quantized(const bsmi_gemm_parameters &p, const gemm_quantizer &q,
+__device__ static inline void store_rows_quantized(const bsmi_tensor_memory_parameters &p, const gemm_quantizer &q,
                                                    const gemm_part &part, const float (&sums)[SUMS])
 {
 #pragma unroll
@@ -125,7 +129,7 @@ __device__ static inline void store_rows_quantized(const bsmi_gemm_parameters &p
 
 /* A column for each lane, eight rows from `row` on: lane 8 o + i gets row i of octet o, and then lane 4 i + o has
  * it. */
-__device__ static inline void store_columns_quantized(const bsmi_gemm_parameters &p, const gemm_quantizer &q,
+__device__ static inline void store_columns_quantized(const bsmi_tensor_memory_parameters &p, const gemm_quantizer &q,
                                                       const gemm_tile &tile, int32_t first_row, int32_t first_column,
                                                       eight t)
 {

@@ -14,7 +14,7 @@ struct gemm_column {
     bool is_stored;
 };
 
-__device__ static inline gemm_column gemm_column_of(const bsmi_gemm_parameters &p, const gemm_finish &finish,
+__device__ static inline gemm_column gemm_column_of(const bsmi_tensor_memory_parameters &p, const gemm_finish &finish,
                                                     const gemm_tile &tile)
 {
     const bsmi_epilogue_parameters &e = p.epilogue;
@@ -28,7 +28,7 @@ __device__ static inline gemm_column gemm_column_of(const bsmi_gemm_parameters &
 }
 
 /* t = f S + (beta C + bias), with what belongs to the row, which is the same for the whole warp. */
-__device__ static inline float finish_sum(const bsmi_gemm_parameters &p, const gemm_finish &finish,
+__device__ static inline float finish_sum(const bsmi_tensor_memory_parameters &p, const gemm_finish &finish,
                                           const gemm_column &c, const gemm_tile &tile, int32_t row, int32_t exponent,
                                           float sum)
 {
@@ -57,7 +57,7 @@ __device__ static inline float finish_sum(const bsmi_gemm_parameters &p, const g
 /* Finishes the sums of rows that D has, raises amax to their magnitudes, and tells which those are: bit i for
  * sums[i]. */
 template <class CONFIG>
-__device__ static inline uint32_t finish_column(const bsmi_gemm_parameters &p, const gemm_finish &finish,
+__device__ static inline uint32_t finish_column(const bsmi_tensor_memory_parameters &p, const gemm_finish &finish,
                                                 const gemm_tile &tile, const gemm_column &c, int32_t first_row,
                                                 float (&sums)[CONFIG::SUMS], uint32_t &amax)
 {
@@ -78,8 +78,9 @@ __device__ static inline uint32_t finish_column(const bsmi_gemm_parameters &p, c
 }
 
 template <class CONFIG>
-__device__ static inline void store_column(const bsmi_gemm_parameters &p, const gemm_job &job, const gemm_column &c,
-                                           int32_t first_row, uint32_t exists, const float (&sums)[CONFIG::SUMS])
+__device__ static inline void store_column(const bsmi_tensor_memory_parameters &p, const gemm_job &job,
+                                           const gemm_column &c, int32_t first_row, uint32_t exists,
+                                           const float (&sums)[CONFIG::SUMS])
 {
     gemm_output output = gemm_output_of(p, job.tile.matrix);
     if (p.spread) output.data += job.part * p.epilogue.sums_part_pitch * 4;
@@ -93,7 +94,7 @@ __device__ static inline void store_column(const bsmi_gemm_parameters &p, const 
 
 /* Eight rows at a time, of which a warp has 32 columns. */
 template <class CONFIG>
-__device__ static inline void quantize_column(const bsmi_gemm_parameters &p, const gemm_tile &tile,
+__device__ static inline void quantize_column(const bsmi_tensor_memory_parameters &p, const gemm_tile &tile,
                                               const gemm_column &c, const gemm_quantizer &quantizer, int32_t first_row,
                                               uint32_t exists, const float (&sums)[CONFIG::SUMS])
 {
@@ -108,7 +109,7 @@ __device__ static inline void quantize_column(const bsmi_gemm_parameters &p, con
 
 /* Four warps, each with the 32 lanes that it can reach. */
 template <class CONFIG>
-__device__ static inline void finish_swapped(const bsmi_gemm_parameters &p, const gemm_finish &finish,
+__device__ static inline void finish_swapped(const bsmi_tensor_memory_parameters &p, const gemm_finish &finish,
                                              const gemm_job &job, const gemm_quantizer *quantizer, uint32_t accumulator,
                                              uint32_t drained, uint32_t &amax)
 {

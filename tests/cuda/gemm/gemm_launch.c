@@ -106,7 +106,6 @@ void gemm_prepare(const struct gemm_machine *machine, const struct bsmi_gemm_ins
     if (!described) stop(i->function, "operands that tensor maps cannot describe");
     p->has_d_map = i->d_box_rows > 0 &&
                    gemm_map(machine, &p->d, output, i->d_box_bytes / (output->element == BSM_FP32 ? 4 : 2), i->d_box_rows, i->d_box_bytes);
-    bsmi_codes_fill(i, NULL, NULL, p);
     p->row_tiles = ceiling(p->epilogue.m, i->tile_rows * i->cluster_rows);
     p->column_tiles = ceiling(p->epilogue.n, i->tile_columns * i->cluster_columns);
     p->tiles = p->row_tiles * p->column_tiles * p->epilogue.matrices;
@@ -124,7 +123,11 @@ void gemm_launch(const struct gemm_machine *machine, const struct bsmi_gemm_inst
     attributes[1].value.programmaticStreamSerializationAllowed = 1;
     const CUlaunchConfig config = { (unsigned)(wanted * cluster), 1, 1, (unsigned)i->threads, 1, 1, (unsigned)i->shared_bytes, stream, attributes,
                                     dependent ? 2 : 1 };
-    const struct bsmi_conditional_gemm_parameters unconditional = { .gemm = *p };
-    void *parameters[] = { (void *)(uintptr_t)&unconditional };
+    union {
+        struct bsmi_shared_memory_parameters shared_memory;
+        struct bsmi_tensor_memory_parameters tensor_memory;
+    } given = { .shared_memory = { .gemm = *p } };
+    if (i->has_tensor_memory) bsmi_codes_fill(i, NULL, NULL, &given.tensor_memory);
+    void *parameters[] = { &given };
     gemm_call(machine, machine->cu->cuLaunchKernelEx(&config, machine->functions[i - bsmi_gemm_instances], parameters, NULL), i->function);
 }

@@ -9,7 +9,7 @@
 static bool order_open(struct test *t, struct contexts *c)
 {
     if (!contexts_open(t, c)) return false;
-    if (kernel_number(c->gpu, "cuda_wgmma_mxfp4_16x64_1x1_turns", BSM_FORMAT_BF16, BSM_MXFP4) >= 0) return true;
+    if (kernel_number(c->gpu, "cuda_wgmma_mxfp4_16x64_1x1_interleaved", BSM_FORMAT_BF16, BSM_MXFP4) >= 0) return true;
     test_skip(t, "this GPU has no kernels that decode in registers");
     contexts_close(c);
     return false;
@@ -158,7 +158,7 @@ static void weights_written_just_before(struct test *t)
                                      .row_stride = K,
                                      .column_stride = 1 };
     for (int order = 0; order < BSM_ORDER_COUNT; order++) {
-        const int kernel = kernel_number(c.gpu, "cuda_wgmma_mxfp4_16x64_1x1_turns", BSM_FORMAT_BF16, codes);
+        const int kernel = kernel_number(c.gpu, "cuda_wgmma_mxfp4_16x64_1x1_interleaved", BSM_FORMAT_BF16, codes);
         const bsm_matmul call = { .struct_size = sizeof call, .a = &x.m, .b = &y.m, .d = &out, .order = (bsm_order)order };
         CHECK(t, bsm_context_force_kernel(c.gpu, kernel) == BSM_OK);
         CHECK(t, bsm_quantize(c.gpu, &source, NULL, &y.m, NULL) == BSM_OK);

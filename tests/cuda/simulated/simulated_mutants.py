@@ -73,7 +73,7 @@ for code, file in ("bytes", "bytes"), ("mxfp4", "nibbles"), ("nvfp4", "nibbles")
     for name in names_in("DECODING") + names_in("DECODING_BYTES" if file == "bytes" else "WIDE_DECODING"):
         KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_kernels_decoding_{file}", DECODING)
 for name in names_in("GEMM_INTEGERS"):
-    for rows in "integers", "rest":
+    for rows in "int8", "int8_fallback":
         KERNELS[f"bsmi_gemm_{rows}_{name}"] = ("sm90_kernels_shared_memory_int8", ["test_gpu_integers --only " + case for case in (
             "which_rows_fit", "edges", "stored_by_boxes", "operands_of_every_kind", "epilogues")])
 for name in names_in("STREAM"):
@@ -84,9 +84,9 @@ for code in "mxfp4", "nvfp4":
             "every_format", "long_rows", "wide_tiles", "decoded_in_registers", "whole_tiles", "operands_of_every_kind", "edges", "epilogues")])
     for name in names_in("PACKED"):
         KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_kernels_packed_{code}", ["test_gpu_panels --only bits_are_the_same", "test_gpu_panels --only contract"])
-KERNELS["bsmi_pack"] = ("sm90_kernels_pack", ["GEMM_INSTANCE=bsmi_gemm_mxfp4_16x64_packed test_gpu_panels --only bits_are_the_same"])
+KERNELS["bsmi_pack"] = ("sm90_kernels_pack", ["GEMM_INSTANCE=bsmi_gemm_mxfp4_16x64_prepacked test_gpu_panels --only bits_are_the_same"])
 for name in names_in("FAST"):
-    KERNELS[f"bsmi_gemm_fast_{name}"] = ("sm90_kernels_shared_memory_fp8", ["test_gpu_fast --only " + case for case in (
+    KERNELS[f"bsmi_gemm_fp8_requantized_{name}"] = ("sm90_kernels_shared_memory_fp8", ["test_gpu_fast --only " + case for case in (
         "scales_of_any_size", "stored_by_boxes", "whole_numbers_are_exact", "error_is_within_the_bound", "same_bits_for_every_m")])
 KERNELS["bsmi_refold"] = ("quantize_fp8_requantize", ["test_device_refold --only " + case for case in (
     "every_code_at_every_distance", "every_layout", "long_rows", "every_format_and_packing")] + ["test_gpu_fast --only whole_numbers_are_exact"])

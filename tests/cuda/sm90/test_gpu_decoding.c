@@ -183,7 +183,7 @@ static bool decodes(const bsm_context *gpu, int kernel, bsm_format b)
 static bool takes(int kernel, const struct problem *q)
 {
     const char *name = bsm_kernel_name(kernel);
-    const bool in_registers = strstr(name, "_registers") != NULL || strstr(name, "_turns") != NULL;
+    const bool in_registers = strstr(name, "_registers") != NULL || strstr(name, "_interleaved") != NULL;
     return !(in_registers && q->a == BSM_FORMAT_FP16);
 }
 
@@ -297,7 +297,7 @@ static void wide_tiles(struct test *t)
         { .m = 8, .n = 66, .k = 160, .scales = ZEROS },
         { .m = 8, .n = 600, .k = 64 },
     };
-    check_kernels(t, problems, sizeof problems / sizeof problems[0], (const char *const[]){ "_256x128_1x1", "_turns", NULL }, true);
+    check_kernels(t, problems, sizeof problems / sizeof problems[0], (const char *const[]){ "_256x128_1x1", "_interleaved", NULL }, true);
 }
 
 /* Tiles of bf16, which are finished by a way of their own where a factor is all there is to do: whole ones, and a last one that begins within the one
@@ -389,7 +389,7 @@ static void decoded_in_registers(struct test *t)
     if (plain < 0) return;
     for (int f = 0, turn = 0; f < 2; f++)
         for (int kernel = 0; bsm_kernel_name(kernel) != NULL; kernel++) {
-            const bool in_registers = strstr(bsm_kernel_name(kernel), "_registers") != NULL || strstr(bsm_kernel_name(kernel), "_turns") != NULL;
+            const bool in_registers = strstr(bsm_kernel_name(kernel), "_registers") != NULL || strstr(bsm_kernel_name(kernel), "_interleaved") != NULL;
             if (!in_registers || !bsm_kernel_serves(c.gpu, kernel, BSM_FORMAT_BF16, formats[f])) continue;
             for (int i = 0; i < PROBLEMS; i++)
                 if (!is_simulated() || i == turn % PROBLEMS || i == (turn + 3) % PROBLEMS)
@@ -434,7 +434,7 @@ static void exponents_far_apart(struct test *t)
 {
     static const struct problem problems[] = { { .m = 14, .n = 66, .k = 160, .scales = APART, .a = BSM_MXFP4, .a_too = true, .relu = true },
                                                { .m = 14, .n = 66, .k = 96, .scales = APART, .a = BSM_MXFP8_E5M2, .a_too = true, .d = BSM_NVFP4 } };
-    static const char *const kinds[] = { "_registers", "_turns" };
+    static const char *const kinds[] = { "_registers", "_interleaved" };
     struct contexts c;
     const int plain = open_for_kernels(t, &c, problems, 2);
     if (plain < 0) return;
@@ -483,9 +483,9 @@ static void other_forms_are_refused(struct test *t)
         { BSM_FORMAT_BF16, BSM_NVFP4, BSM_PACKING_LOW_FIRST, 4, 48, "", "multiples of 16 bytes" },
         { BSM_FORMAT_BF16, BSM_MXFP8_E4M3, BSM_PACKING_DEFAULT, 4, 40, "", "multiples of 16 bytes" },
         { BSM_FORMAT_BF16, BSM_MXFP4, BSM_PACKING_LOW_FIRST, 4, 8192, "_registers_4k", "a smaller K" },
-        { BSM_FORMAT_FP16, BSM_MXFP4, BSM_PACKING_LOW_FIRST, 4, 64, "_turns", "does not serve fp16 times mxfp4" },
+        { BSM_FORMAT_FP16, BSM_MXFP4, BSM_PACKING_LOW_FIRST, 4, 64, "_interleaved", "does not serve fp16 times mxfp4" },
         { BSM_FORMAT_BF16, BSM_MXFP4, BSM_PACKING_LOW_FIRST, 4, 0, "", "K is 0" },
-        { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3, BSM_PACKING_DEFAULT, 4, 64, "_fast_", "product->compute is not BSM_COMPUTE_FAST" },
+        { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3, BSM_PACKING_DEFAULT, 4, 64, "_fp8_requantized_", "product->compute is not BSM_COMPUTE_FAST" },
         { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3, BSM_PACKING_DEFAULT, 4, 64, "_tcgen05_", "this build has it not for this GPU" },
     };
     struct contexts c;

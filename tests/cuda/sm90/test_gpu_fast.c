@@ -13,7 +13,7 @@ static bool fast_open(struct test *t, struct contexts *c)
 {
     int kernel = 0;
     if (!contexts_open(t, c)) return false;
-    while (bsm_kernel_name(kernel) != NULL && strstr(bsm_kernel_name(kernel), "_fast_") == NULL) kernel++;
+    while (bsm_kernel_name(kernel) != NULL && strstr(bsm_kernel_name(kernel), "_fp8_requantized_") == NULL) kernel++;
     struct operand a = operand_make(&(struct shape){ .format = BSM_MXFP8_E4M3, .rows = 1, .columns = 32 }, 0);
     struct operand d = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = 1, .columns = 1 }, 0);
     const bsm_matmul call = { .struct_size = sizeof call, .a = &a.m, .b = &a.m, .d = &d.m, .compute = BSM_COMPUTE_FAST };

@@ -180,7 +180,7 @@ static void check_all(struct test *t, const struct problem *problems, int count)
     struct contexts c;
     if (!contexts_open(t, &c)) return;
     const int plain = kernel_number(c.gpu, "cuda_wgmma_64x48_1x1", BSM_MXFP4, BSM_MXFP4);
-    const int kernel = kernel_number(c.gpu, "cuda_wgmma_integers_128x256_2x1", BSM_MXFP4, BSM_MXFP4);
+    const int kernel = kernel_number(c.gpu, "cuda_wgmma_int8_128x256_2x1", BSM_MXFP4, BSM_MXFP4);
     if (plain < 0 || kernel < 0) test_skip(t, "this GPU has no kernels for integers");
     for (int i = 0; i < count && plain >= 0 && kernel >= 0; i++) compare_kernels(t, &c, &problems[i], kernel, plain);
     contexts_close(&c);
@@ -270,7 +270,7 @@ static void bits_do_not_depend_on_m(struct test *t)
     const struct problem q = { .m = simulated ? 130 : 1024, .n = simulated ? 40 : 1032, .k = simulated ? 256 : 4096 };
     struct contexts c;
     if (!contexts_open(t, &c)) return;
-    const int kernel = kernel_number(c.gpu, "cuda_wgmma_integers_128x256_2x1", BSM_MXFP4, BSM_MXFP4);
+    const int kernel = kernel_number(c.gpu, "cuda_wgmma_int8_128x256_2x1", BSM_MXFP4, BSM_MXFP4);
     if (kernel < 0) test_skip(t, "this GPU has no kernels for integers");
     struct problem_data x;
     bool as_integers;
@@ -299,7 +299,7 @@ static void other_forms_are_refused(struct test *t)
     };
     struct contexts c;
     if (!contexts_open(t, &c)) return;
-    const int kernel = kernel_number(c.gpu, "cuda_wgmma_integers_128x256_2x1", BSM_MXFP4, BSM_MXFP4);
+    const int kernel = kernel_number(c.gpu, "cuda_wgmma_int8_128x256_2x1", BSM_MXFP4, BSM_MXFP4);
     for (size_t i = 0; i < sizeof forms / sizeof forms[0] && kernel >= 0; i++) {
         struct operand a = operand_make(&(struct shape){ .format = BSM_MXFP4, .rows = 4, .columns = forms[i].k, .packing = forms[i].packing }, 0);
         struct operand b = operand_make(&(struct shape){ .format = BSM_MXFP4, .rows = 8, .columns = forms[i].k }, 0);

@@ -12,7 +12,7 @@ static int named(const char *name)
 }
 
 /* Number of the n-th kernel that reads panels; -1 behind the last. */
-static int reading(int n) { return kernel_with("_packed", n); }
+static int reading(int n) { return kernel_with("_prepacked", n); }
 
 /* Contexts, if the GPU has such kernels. */
 static bool panels_open(struct test *t, struct contexts *c)
@@ -150,7 +150,7 @@ static void exponents_where_sums_are_stored(struct test *t)
         struct twin x = twin_make(t, &c, &a), y = twin_make(t, &c, &b);
         const bsm_matmul call = { .struct_size = sizeof call, .a = &x.m, .b = &y.m, .gate = problem.gate };
         unsigned char *got = malloc(d.data_bytes), *want = malloc(d.data_bytes);
-        multiply(t, &c, call, named("cuda_wgmma_mxfp4_16x64_1x1_turns"), false, &d, got);
+        multiply(t, &c, call, named("cuda_wgmma_mxfp4_16x64_1x1_interleaved"), false, &d, got);
         multiply(t, &c, call, named("cuda_wgmma_64x48_1x1"), false, &d, want);
         if (memcmp(got, want, d.data_bytes) != 0) FAIL(t, "scales %d: other bits than cuda_wgmma_64x48_1x1", scales);
         free(got), free(want);
@@ -186,9 +186,9 @@ static void contract(struct test *t)
     CHECK(t, bsm_plan_pack_b(plan, &with_many, panels, bytes) == BSM_EINVAL);
     CHECK(t, bsm_plan_pack_b(plan, &call, panels, bytes) == BSM_OK);
     bsm_plan_describe(plan, text, sizeof text);
-    CHECK(t, strstr(text, "_packed") != NULL);
+    CHECK(t, strstr(text, "_prepacked") != NULL);
     bsm_plan_describe(of_many_rows, text, sizeof text);
-    CHECK(t, strstr(text, "_packed") == NULL);
+    CHECK(t, strstr(text, "_prepacked") == NULL);
     call.b_panels = (char *)panels + 1;
     CHECK(t, bsm_supported(c.gpu, &call) == BSM_EALIGN);
     CHECK(t, !bsm_kernel_serves(c.gpu, reading(0), BSM_FORMAT_BF16, BSM_MXFP4));

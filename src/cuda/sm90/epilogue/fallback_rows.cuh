@@ -1,4 +1,5 @@
-/* Rows and columns of a tile that bf16 cannot hold (decode.cu says which), once the others are stored: as bsmi_sums computes them. */
+/* Rows and columns of a tile that bf16 cannot hold (decode.cu says which), once the others are stored: as bsmi_sums
+ * computes them. */
 #pragma once
 
 #include "cuda/epilogue/gemm_epilogue.cuh"
@@ -13,7 +14,8 @@ struct left_out_memory {
     sums_panel<LEFT_OUT_LINES> a[LEFT_OUT_ROWS / LEFT_OUT_LINES], b;
 };
 
-__device__ static void store_left_out(const bsmi_gemm_parameters &p, int32_t matrix, int64_t row, int64_t column, float sum)
+__device__ static void store_left_out(const bsmi_gemm_parameters &p, int32_t matrix, int64_t row, int64_t column,
+                                      float sum)
 {
     const bsmi_epilogue_parameters &e = p.epilogue;
     if (p.direct) store_finished(e, matrix, row, column, finished_value(e, matrix, row, column, sum));
@@ -21,16 +23,20 @@ __device__ static void store_left_out(const bsmi_gemm_parameters &p, int32_t mat
 }
 
 /* Every kernel has its own copy of this: of either operand by one function, which is not called often. */
-__device__ __noinline__ static void fill_left_out(sums_panel<LEFT_OUT_LINES> &panel, const bsmi_device_matrix &m, int64_t batch, const int64_t *lines,
-                                                  int64_t k, int64_t k_end, int run)
+__device__ __noinline__ static void fill_left_out(sums_panel<LEFT_OUT_LINES> &panel, const bsmi_device_matrix &m,
+                                                  int64_t batch, const int64_t *lines, int64_t k, int64_t k_end,
+                                                  int run)
 {
     fill_panel<128, 1>(panel, m, batch, lines, k, k_end, run);
 }
 
 /* By a warpgroup, an element a thread; `mine`: this thread's is left out. */
-__device__ static void compute_left_out_part(const bsmi_gemm_parameters &p, const gemm_tile &tile, left_out_memory &s, uint32_t barrier, bool mine)
+template <class PARAMETERS>
+__device__ static void compute_left_out_part(const PARAMETERS &p, const gemm_tile &tile, left_out_memory &s,
+                                             uint32_t barrier, bool mine)
 {
-    const int i = (int)threadIdx.x % 128 / LEFT_OUT_COLUMNS, j = (int)threadIdx.x % LEFT_OUT_COLUMNS, run = run_of(p.a_source, p.b_source);
+    const int i = (int)threadIdx.x % 128 / LEFT_OUT_COLUMNS, j = (int)threadIdx.x % LEFT_OUT_COLUMNS,
+              run = run_of(p.a_source, p.b_source);
     float sum = 0;
     for (int64_t k = 0; k < p.k; k += PANEL_DEPTH) {
         barrier_sync(barrier, 128);
@@ -39,14 +45,18 @@ __device__ static void compute_left_out_part(const bsmi_gemm_parameters &p, cons
             fill_left_out(s.a[first / LEFT_OUT_LINES], p.a_source, a_matrix, s.rows + first, k, p.k, run);
         fill_left_out(s.b, p.b_source, tile.matrix * p.b_batch_step, s.columns, k, p.k, run);
         barrier_sync(barrier, 128);
-        if (mine) sum = add_panels<1>(sum, s.a[i / LEFT_OUT_LINES], s.b, i % LEFT_OUT_LINES, j, (int)min((int64_t)PANEL_DEPTH, p.k - k), run);
+        if (mine)
+            sum = add_panels<1>(sum, s.a[i / LEFT_OUT_LINES], s.b, i % LEFT_OUT_LINES, j,
+                                (int)min((int64_t)PANEL_DEPTH, p.k - k), run);
     }
     if (mine) store_left_out(p, tile.matrix, s.rows[i], s.columns[j], sum);
 }
 
 /* Of a tile of so many rows and columns.  Their exponents: tables in shared memory. */
-__device__ __noinline__ static void compute_left_out(const bsmi_gemm_parameters &p, gemm_tile tile, left_out_memory *memory, int32_t rows,
-                                                     int32_t columns, uint32_t row_exponents, uint32_t column_exponents, uint32_t barrier)
+template <class PARAMETERS>
+__device__ __noinline__ static void compute_left_out(const PARAMETERS &p, gemm_tile tile, left_out_memory *memory,
+                                                     int32_t rows, int32_t columns, uint32_t row_exponents,
+                                                     uint32_t column_exponents, uint32_t barrier)
 {
     const int32_t i = (int32_t)threadIdx.x % 128 / LEFT_OUT_COLUMNS, j = (int32_t)threadIdx.x % LEFT_OUT_COLUMNS;
     for (int32_t first_row = 0; first_row < rows; first_row += LEFT_OUT_ROWS)

@@ -13,14 +13,14 @@ struct packed_finish {
 };
 
 /* Whether D is the sums times one factor, but for exponents. */
-__device__ static inline bool is_plain(const bsmi_gemm_parameters &p)
+__device__ static inline bool is_plain(const bsmi_mixed_input_parameters &p)
 {
     const bsmi_epilogue_parameters &e = p.epilogue;
     return p.direct && e.c == nullptr && e.bias == nullptr && (e.alpha == nullptr || e.alpha_per == BSM_PER_TENSOR);
 }
 
 /* The thread's column.  Exponents of columns come with panels, which no kernel in front makes. */
-template <class CONFIG> __device__ static inline bool column_has_exponent(const bsmi_gemm_parameters &p, const gemm_tile &tile)
+template <class CONFIG> __device__ static inline bool column_has_exponent(const bsmi_mixed_input_parameters &p, const gemm_tile &tile)
 {
     const bsmi_epilogue_parameters &e = p.epilogue;
     const int32_t thread = (int32_t)(threadIdx.x % 128), column = tile.column + thread;
@@ -28,7 +28,7 @@ template <class CONFIG> __device__ static inline bool column_has_exponent(const 
 }
 
 template <class CONFIG>
-__device__ static inline packed_finish begin_packed_finish(const bsmi_gemm_parameters &p, const gemm_tile &tile, uint32_t shared, uint32_t group)
+__device__ static inline packed_finish begin_packed_finish(const bsmi_mixed_input_parameters &p, const gemm_tile &tile, uint32_t shared, uint32_t group)
 {
     if (is_plain(p)) return { true, column_has_exponent<CONFIG>(p, tile) };
     griddepcontrol_wait();
@@ -37,7 +37,7 @@ __device__ static inline packed_finish begin_packed_finish(const bsmi_gemm_param
 
 /* In front of the tile's last turn, whose products hide how long that takes: the thread's row, which a kernel in front may have decoded. */
 template <class CONFIG>
-__device__ static inline void ask_for_row_exponents(const bsmi_gemm_parameters &p, const gemm_tile &tile, packed_finish &f)
+__device__ static inline void ask_for_row_exponents(const bsmi_mixed_input_parameters &p, const gemm_tile &tile, packed_finish &f)
 {
     const bsmi_epilogue_parameters &e = p.epilogue;
     const int32_t thread = (int32_t)(threadIdx.x % 128), row = tile.row + thread;
@@ -48,7 +48,7 @@ __device__ static inline void ask_for_row_exponents(const bsmi_gemm_parameters &
 
 /* The same bits as finish_octet: a thread has two neighbouring columns of each row. */
 template <class CONFIG>
-__device__ static inline void store_plainly(const bsmi_gemm_parameters &p, float factor, const gemm_tile &tile, const float (&sums)[CONFIG::PRODUCT_SUMS])
+__device__ static inline void store_plainly(const bsmi_mixed_input_parameters &p, float factor, const gemm_tile &tile, const float (&sums)[CONFIG::PRODUCT_SUMS])
 {
     const gemm_output output = gemm_output_of(p, tile.matrix);
     const int32_t lane = (int32_t)(threadIdx.x % 32), column = tile.column + (int32_t)(threadIdx.x % 128 / 32) * 16 + lane / 4 * 2,
@@ -68,7 +68,7 @@ __device__ static inline void store_plainly(const bsmi_gemm_parameters &p, float
 
 /* Behind the tile's products: rows of A were waited for, and with them all that kernels in front do. */
 template <class CONFIG>
-__device__ static inline void end_packed_finish(const bsmi_gemm_parameters &p, unsigned char *memory, packed_finish f, const gemm_tile &tile,
+__device__ static inline void end_packed_finish(const bsmi_mixed_input_parameters &p, unsigned char *memory, packed_finish f, const gemm_tile &tile,
                                                 uint32_t shared, uint32_t group, const decoded_sums<CONFIG> &sums)
 {
     const bsmi_epilogue_parameters &e = p.epilogue;

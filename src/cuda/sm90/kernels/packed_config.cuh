@@ -49,10 +49,10 @@ template <class CODES_, int ROWS_, int GROUPS_, int STAGES_, int PANEL_STAGES_> 
 };
 
 /* Turns of a tile.  Each warpgroup has one at least: those behind K are zeros. */
-template <class CONFIG> __device__ static inline int32_t turns_of_panel(const bsmi_gemm_parameters &p) { return (int32_t)p.panel_turns; }
+template <class CONFIG> __device__ static inline int32_t turns_of_panel(const bsmi_mixed_input_parameters &p) { return (int32_t)p.panel_turns; }
 
 /* The tile's panel, from its first turn on. */
-template <class CONFIG> __device__ static inline const unsigned char *panel_of(const bsmi_gemm_parameters &p, const gemm_tile &tile)
+template <class CONFIG> __device__ static inline const unsigned char *panel_of(const bsmi_mixed_input_parameters &p, const gemm_tile &tile)
 {
     const int64_t panel = (int64_t)tile.matrix * p.b_batch_step * p.matrix_panels + tile.column / CONFIG::COLUMNS;
     return p.panels + panel * p.panel_turns * CONFIG::PANEL_BYTES;

@@ -13,9 +13,9 @@
 #include "cuda/sm90/operand/panel_layout.h"
 
 #define BSMI_SM90_PACKED(X)              \
-    X(16x64_packed,   16, 3, 6, 7)       \
-    X(32x64_packed,   32, 3, 4, 6)       \
-    X(64x64_packed,   64, 2, 3, 4)
+    X(16x64_prepacked,   16, 3, 6, 7)       \
+    X(32x64_prepacked,   32, 3, 4, 6)       \
+    X(64x64_prepacked,   64, 2, 3, 4)
 
 /* Columns of K, at most. */
 enum { BSMI_MOST_PANEL_COLUMNS = 1 << 30 };

@@ -23,8 +23,8 @@
  *
  *    tile              rows groups stages code_stages columns */
 #define BSMI_SM90_TURNS(X)                              \
-    X(16x64_1x1_turns,  16, 3, 6, 10, 20480)            \
-    X(32x64_1x1_turns,  32, 3, 4,  6, 20480)
+    X(16x64_1x1_interleaved,  16, 3, 6, 10, 20480)            \
+    X(32x64_1x1_interleaved,  32, 3, 4,  6, 20480)
 
 /* Of their shared memory: what kernels and the table of kernels agree on. */
 #define BSMI_SM90_TURN_CHUNKS(rows) ((rows) < 32 ? 6912 : 4 * 32 * 80)

@@ -3,6 +3,6 @@
 #include "cuda/sm90/mainloop/shared_memory.cuh"
 #include "cuda/sm90/operand/fp8_requantized.cuh"
 
-#define FP8(tile, ...) SHARED_MEMORY_KERNEL(operand_fp8_requantized, fast_##tile, __VA_ARGS__)
+#define FP8(tile, ...) SHARED_MEMORY_KERNEL(operand_fp8_requantized, fp8_requantized_##tile, __VA_ARGS__)
 
 BSMI_SM90_FAST(FP8)

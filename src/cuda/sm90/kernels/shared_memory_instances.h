@@ -28,12 +28,12 @@ enum { BSMI_GEMM_D_BOX_ROWS = 16 };
     X(64x96_1x1,     64,  96, 1, 1, 1, 10,  64) \
     X(64x48_1x1,     64,  48, 1, 1, 1, 15,  32)
 
-/* For 8-bit integers, bsmi_gemm_integers_TILE, and for the bf16 rows that take their place where integers do not serve,
- * bsmi_gemm_rest_TILE. */
+/* For 8-bit integers, bsmi_gemm_int8_TILE, and for the bf16 rows that take their place where integers do not serve,
+ * bsmi_gemm_int8_fallback_TILE. */
 #define BSMI_SM90_GEMM_INTEGERS(X) \
     X(128x256_2x1,  128, 256, 2, 2, 1,  4, 128)
 
-/* For rows requantized to e4m3, bsmi_gemm_fast_TILE. */
+/* For rows requantized to e4m3, bsmi_gemm_fp8_requantized_TILE. */
 #define BSMI_SM90_FAST(X) \
     X(128x192_2x1,  128, 192, 2, 2, 1,  5,  64)
 

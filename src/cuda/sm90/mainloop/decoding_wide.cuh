@@ -175,7 +175,7 @@ __device__ static inline void consume_wide(const bsmi_gemm_parameters &p, uint32
 template <class CONFIG> struct wide_roles {
     static constexpr bool WAITS_FIRST = true;
     __device__ static inline void begin(uint32_t shared) { initialize_wide_barriers<CONFIG>(shared); }
-    __device__ static inline void work(const bsmi_gemm_parameters &p, uint32_t address, gemm_cta cta, uint32_t group)
+    __device__ static inline void work(const bsmi_fused_parameters &p, uint32_t address, gemm_cta cta, uint32_t group)
     {
         const uint32_t shared = __shfl_sync(0xffffffff, address, 0);
         if (group == 0) {
@@ -192,7 +192,7 @@ template <class CONFIG> struct wide_roles {
 
 #define WIDE_DECODING_KERNEL(codes, tile, rows, cluster_columns, stages, code_stages)                                    \
     extern "C" __global__ void __launch_bounds__(128 * 3, 1)                                                                        \
-        bsmi_gemm_##codes##_##tile(const __grid_constant__ bsmi_gemm_parameters p)                                       \
+        bsmi_gemm_##codes##_##tile(const __grid_constant__ bsmi_fused_parameters p)                                       \
     {                                                                                                                    \
         using CONFIG = wide_config<codes_##codes, rows, cluster_columns, stages, code_stages>;                           \
         run_persistent<CONFIG, wide_roles<CONFIG>>(p, p);\

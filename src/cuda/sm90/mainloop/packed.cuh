@@ -32,7 +32,7 @@ template <class CONFIG> __device__ static inline void initialize_packed_barriers
 
 /* By the threads that load, several for A's rows: one that loads all of them takes longer than a turn.  panels: what the first has begun. */
 template <class CONFIG>
-__device__ static inline void produce_packed(const bsmi_gemm_parameters &p, uint32_t shared, const panel_loader<CONFIG> &panels)
+__device__ static inline void produce_packed(const bsmi_mixed_input_parameters &p, uint32_t shared, const panel_loader<CONFIG> &panels)
 {
     const uint32_t warp = warp_of_cta() - CONFIG::WARPS;
     if (!elect_sync()) return;
@@ -44,7 +44,7 @@ __device__ static inline void produce_packed(const bsmi_gemm_parameters &p, uint
     }
 }
 
-template <class CONFIG> __device__ static inline void packed_gemm(const bsmi_gemm_parameters &p)
+template <class CONFIG> __device__ static inline void packed_gemm(const bsmi_mixed_input_parameters &p)
 {
     extern __shared__ __align__(1024) unsigned char memory[];
     const uint32_t shared = __shfl_sync(0xffffffff, shared_address(memory), 0), warp = warp_of_cta();
@@ -69,7 +69,7 @@ template <class CONFIG> __device__ static inline void packed_gemm(const bsmi_gem
 
 #define PACKED_KERNEL(codes, tile, rows, groups, ...)                                                                    \
     extern "C" __global__ void __launch_bounds__(128 * (groups + 1), 1)                                                  \
-        bsmi_gemm_##codes##_##tile(const __grid_constant__ bsmi_gemm_parameters p)                                       \
+        bsmi_gemm_##codes##_##tile(const __grid_constant__ bsmi_mixed_input_parameters p)                                       \
     {                                                                                                                    \
         packed_gemm<packed_config<codes_##codes, rows, groups, __VA_ARGS__>>(p);                                         \
     }

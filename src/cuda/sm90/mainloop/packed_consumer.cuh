@@ -116,7 +116,7 @@ __device__ static inline void take_packed_turn(packed_place<CONFIG> &at, const p
 /* Tiles ------------------------------------------------------------------------------------------------------------------------- */
 
 template <class CONFIG>
-__device__ static inline void consume_packed(const bsmi_gemm_parameters &p, unsigned char *memory, uint32_t shared)
+__device__ static inline void consume_packed(const bsmi_mixed_input_parameters &p, unsigned char *memory, uint32_t shared)
 {
     decoded_sums<CONFIG> sums;
     packed_place<CONFIG> at = packed_place_of<CONFIG>(shared);

@@ -23,7 +23,7 @@ template <class CONFIG> __device__ static inline void initialize_register_barrie
     fence_mbarrier_init();
 }
 
-template <class CONFIG> __device__ static inline void register_gemm(const bsmi_gemm_parameters &p)
+template <class CONFIG> __device__ static inline void register_gemm(const bsmi_mixed_input_parameters &p)
 {
     extern __shared__ __align__(1024) unsigned char memory[];
     const uint32_t shared = __shfl_sync(0xffffffff, shared_address(memory), 0);
@@ -49,7 +49,7 @@ template <class CONFIG> __device__ static inline void register_gemm(const bsmi_g
 
 #define REGISTER_KERNEL(codes, tile, rows, cluster_columns, ctas, stages, columns)                                       \
     extern "C" __global__ void __launch_bounds__(128 + 32, ctas)                                                         \
-        bsmi_gemm_##codes##_##tile(const __grid_constant__ bsmi_gemm_parameters p)                                       \
+        bsmi_gemm_##codes##_##tile(const __grid_constant__ bsmi_mixed_input_parameters p)                                       \
     {                                                                                                                    \
         register_gemm<register_config<codes_##codes, rows, cluster_columns, ctas, stages, columns>>(p);                  \
     }

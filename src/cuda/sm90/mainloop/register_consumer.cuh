@@ -110,7 +110,7 @@ __device__ static inline void sum_registers(float (&sums)[CONFIG::PRODUCT_SUMS],
 
 /* memory: that of `shared`; what is left out is computed where scales were. */
 template <class CONFIG>
-__device__ static inline void consume_registers(const bsmi_gemm_parameters &p, unsigned char *memory, uint32_t shared, gemm_cta cta)
+__device__ static inline void consume_registers(const bsmi_mixed_input_parameters &p, unsigned char *memory, uint32_t shared, gemm_cta cta)
 {
     constexpr uint32_t TABLES = CONFIG::AT_TABLES, EXPONENTS = TABLES + CONFIG::ROW_TABLE_BYTES;
     static_assert(sizeof(left_out_memory) <= CONFIG::SCALE_BYTES && CONFIG::AT_SCALES % 8 == 0, "lies where scales were");

@@ -28,7 +28,8 @@ template <class CONFIG, class OPERAND> struct shared_memory_roles {
         initialize_ring<CONFIG>(shared, 1, (CONFIG::CLUSTER_ROWS + CONFIG::CLUSTER_COLUMNS - 1) * CONFIG::GROUPS);
         fence_mbarrier_init();
     }
-    __device__ static inline void work(const bsmi_gemm_parameters &p, uint32_t shared, gemm_cta cta, uint32_t group)
+    __device__ static inline void work(const bsmi_shared_memory_parameters &p, uint32_t shared, gemm_cta cta,
+                                       uint32_t group)
     {
         /* 65,536 registers for three warpgroups: the producer's keeps few, the consumers' sums need many.  Two
          * warpgroups have enough. */
@@ -47,24 +48,24 @@ template <class CONFIG, class OPERAND> struct shared_memory_roles {
 template <class ROLES> struct conditional_roles {
     static constexpr bool WAITS_FIRST = true;
     __device__ static inline void begin(uint32_t shared) { ROLES::begin(shared); }
-    __device__ static inline void work(const bsmi_conditional_gemm_parameters &p, uint32_t shared, gemm_cta cta,
+    __device__ static inline void work(const bsmi_shared_memory_parameters &p, uint32_t shared, gemm_cta cta,
                                        uint32_t group)
     {
-        if (condition_holds(p.condition)) ROLES::work(p.gemm, shared, cta, group);
+        if (condition_holds(p.condition)) ROLES::work(p, shared, cta, group);
     }
 };
 
-#define SHARED_MEMORY_KERNEL(operand, name, rows, columns, groups, ...)                                                \
-    extern "C" __global__ void __launch_bounds__(128 * (groups + 1), 1)                                                \
-        bsmi_gemm_##name(const __grid_constant__ bsmi_gemm_parameters p)                                               \
-    {                                                                                                                  \
-        using CONFIG = shared_memory_config<rows, columns, groups, __VA_ARGS__>;                                       \
-        run_persistent<CONFIG, shared_memory_roles<CONFIG, operand>>(p, p);                                            \
+#define SHARED_MEMORY_KERNEL(operand, name, rows, columns, groups, ...) \
+    extern "C" __global__ void __launch_bounds__(128 * (groups + 1), 1) \
+        bsmi_gemm_##name(const __grid_constant__ bsmi_shared_memory_parameters p) \
+    { \
+        using CONFIG = shared_memory_config<rows, columns, groups, __VA_ARGS__>; \
+        run_persistent<CONFIG, shared_memory_roles<CONFIG, operand>>(p, p); \
     }
 #define CONDITIONAL_SHARED_MEMORY_KERNEL(operand, name, rows, columns, groups, ...)                                    \
     extern "C" __global__ void __launch_bounds__(128 * (groups + 1), 1)                                                \
-        bsmi_gemm_##name(const __grid_constant__ bsmi_conditional_gemm_parameters p)                                   \
+        bsmi_gemm_##name(const __grid_constant__ bsmi_shared_memory_parameters p)                                   \
     {                                                                                                                  \
         using CONFIG = shared_memory_config<rows, columns, groups, __VA_ARGS__>;                                       \
-        run_persistent<CONFIG, conditional_roles<shared_memory_roles<CONFIG, operand>>>(p, p.gemm);                    \
+        run_persistent<CONFIG, conditional_roles<shared_memory_roles<CONFIG, operand>>>(p, p);                    \
     }

@@ -1,15 +1,15 @@
 /* The consumers: warpgroups that multiply what the ring holds, then finish and store their part of the tile.
  *
- * Nothing but the ring ties the warpgroups of a CTA together: one of them soon runs ahead by a stage or two, and then the tensor
- * cores work for one warpgroup while the other finishes its tile. */
+ * Nothing but the ring ties the warpgroups of a CTA together: one of them soon runs ahead by a stage or two, and then
+ * the tensor cores work for one warpgroup while the other finishes its tile. */
 #pragma once
 
 #include "cuda/epilogue/gemm_store.cuh"
 #include "cuda/sm90/epilogue/fallback_rows.cuh"
 #include "shared_memory_config.cuh"
 
-/* This warpgroup reads nothing of the stage any more: it notifies every CTA that fills the stage, those of its row and of
- * its column of the cluster, by one thread for each. */
+/* This warpgroup reads nothing of the stage any more: it notifies every CTA that fills the stage, those of its row and
+ * of its column of the cluster, by one thread for each. */
 template <class CONFIG> __device__ static inline void release_stage(uint32_t shared, uint32_t stage, gemm_cta cta)
 {
     const uint32_t thread = threadIdx.x % 128, empty = empty_barrier<CONFIG>(shared, stage);
@@ -19,9 +19,11 @@ template <class CONFIG> __device__ static inline void release_stage(uint32_t sha
         release_stage<CONFIG>(mapa_shared_cluster(empty, thread), true);
 }
 
-/* One step of K: four products of 32 bytes of columns for each block of 64 rows.  PRODUCT: wgmma_bf16, or wgmma_s8, whose sums are s32. */
+/* One step of K: four products of 32 bytes of columns for each block of 64 rows.  PRODUCT: wgmma_bf16, or wgmma_s8,
+ * whose sums are s32. */
 template <class CONFIG, template <int> class PRODUCT, class SUM>
-__device__ static inline void multiply_stage(SUM (&sums)[CONFIG::BLOCKS][CONFIG::SUMS], uint32_t a, uint32_t b, bool first)
+__device__ static inline void multiply_stage(SUM (&sums)[CONFIG::BLOCKS][CONFIG::SUMS], uint32_t a, uint32_t b,
+                                             bool first)
 {
     const uint64_t b_tile = wgmma_descriptor(b);
     wgmma_fence();
@@ -39,7 +41,8 @@ __device__ static inline void multiply_stage(SUM (&sums)[CONFIG::BLOCKS][CONFIG:
 __device__ static inline void sum_is_complete(float &sum) { asm volatile("" : "+f"(sum)::"memory"); }
 __device__ static inline void sum_is_complete(int32_t &sum) { asm volatile("" : "+r"(sum)::"memory"); }
 
-template <class CONFIG, class SUM> __device__ static inline void sums_are_complete(SUM (&sums)[CONFIG::BLOCKS][CONFIG::SUMS])
+template <class CONFIG, class SUM>
+__device__ static inline void sums_are_complete(SUM (&sums)[CONFIG::BLOCKS][CONFIG::SUMS])
 {
 #pragma unroll
     for (int block = 0; block < CONFIG::BLOCKS; block++)
@@ -47,10 +50,11 @@ template <class CONFIG, class SUM> __device__ static inline void sums_are_comple
         for (int i = 0; i < CONFIG::SUMS; i++) sum_is_complete(sums[block][i]);
 }
 
-/* The products of step `step` of a tile, out of `stage`.  Those of the step before have ended then, and its stage is released. */
+/* The products of step `step` of a tile, out of `stage`.  Those of the step before have ended then, and its stage is
+ * released. */
 template <class CONFIG, template <int> class PRODUCT, class SUM>
-__device__ static inline void sum_step(SUM (&sums)[CONFIG::BLOCKS][CONFIG::SUMS], uint32_t shared, uint32_t stage, uint32_t parity,
-                                       gemm_cta cta, uint32_t group, bool first)
+__device__ static inline void sum_step(SUM (&sums)[CONFIG::BLOCKS][CONFIG::SUMS], uint32_t shared, uint32_t stage,
+                                       uint32_t parity, gemm_cta cta, uint32_t group, bool first)
 {
     const uint32_t a = shared + CONFIG::AT_A + group * CONFIG::BLOCKS * 64 * CONFIG::K_BYTES, b = shared + CONFIG::AT_B;
     mbarrier_wait_parity(full_barrier<CONFIG>(shared, stage), parity);
@@ -62,8 +66,8 @@ __device__ static inline void sum_step(SUM (&sums)[CONFIG::BLOCKS][CONFIG::SUMS]
 
 /* Every stage with instructions of its own: up to stage 0 without, for a tile that begins elsewhere. */
 template <class CONFIG, template <int> class PRODUCT, class SUM>
-__device__ static inline void sum_by_stages(SUM (&sums)[CONFIG::BLOCKS][CONFIG::SUMS], uint32_t shared, gemm_ring<CONFIG> &ring,
-                                            gemm_cta cta, uint32_t group, int32_t steps)
+__device__ static inline void sum_by_stages(SUM (&sums)[CONFIG::BLOCKS][CONFIG::SUMS], uint32_t shared,
+                                            gemm_ring<CONFIG> &ring, gemm_cta cta, uint32_t group, int32_t steps)
 {
     int32_t step = 0;
 #pragma unroll 1
@@ -76,11 +80,11 @@ __device__ static inline void sum_by_stages(SUM (&sums)[CONFIG::BLOCKS][CONFIG::
     }
 }
 
-/* S of one tile, K ascending, 32 bytes of columns at a time.  The products of a step are under way while the next step is waited for; a
- * stage is released once those of the step behind it have begun. */
+/* S of one tile, K ascending, 32 bytes of columns at a time.  The products of a step are under way while the next step
+ * is waited for; a stage is released once those of the step behind it have begun. */
 template <class CONFIG, template <int> class PRODUCT, class SUM>
-__device__ static inline void sum_tile(SUM (&sums)[CONFIG::BLOCKS][CONFIG::SUMS], uint32_t shared, gemm_ring<CONFIG> &ring,
-                                       gemm_cta cta, uint32_t group, int32_t steps)
+__device__ static inline void sum_tile(SUM (&sums)[CONFIG::BLOCKS][CONFIG::SUMS], uint32_t shared,
+                                       gemm_ring<CONFIG> &ring, gemm_cta cta, uint32_t group, int32_t steps)
 {
     if constexpr (CONFIG::STAGES_ARE_CONSTANTS) sum_by_stages<CONFIG, PRODUCT>(sums, shared, ring, cta, group, steps);
     else
@@ -105,49 +109,63 @@ template <class CONFIG> struct tile_exponents {
 };
 
 template <class CONFIG>
-__device__ static inline tile_exponents<CONFIG> tile_exponents_of(const bsmi_gemm_parameters &p, const gemm_tile &tile, uint32_t group)
+__device__ static inline tile_exponents<CONFIG> tile_exponents_of(const bsmi_gemm_parameters &p, const gemm_tile &tile,
+                                                                  uint32_t group)
 {
     tile_exponents<CONFIG> of;
     of.own = own_exponents_of<CONFIG::COLUMNS>(p.epilogue, tile.matrix, tile.column);
 #pragma unroll
-    for (int block = 0; block < CONFIG::BLOCKS; block++) of.rows[block] = row_exponents_of(p.epilogue, part_of<CONFIG>(tile, group, block));
+    for (int block = 0; block < CONFIG::BLOCKS; block++)
+        of.rows[block] = row_exponents_of(p.epilogue, part_of<CONFIG>(tile, group, block));
     return of;
 }
 
-/* From sums to memory: 64 rows.  The table of columns lies where the boxes do, which are empty before and wait behind it. */
+/* From sums to memory: 64 rows.  The table of columns lies where the boxes do, which are empty before and wait behind
+ * it. */
 template <class CONFIG>
-__device__ static inline void finish_part(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_part &part,
-                                          const tile_exponents<CONFIG> &of, int block, gemm_boxes &boxes, float (&sums)[CONFIG::SUMS])
+__device__ static inline void finish_part(const bsmi_gemm_parameters &p, const gemm_finish &finish,
+                                          const gemm_part &part, const tile_exponents<CONFIG> &of, int block,
+                                          gemm_boxes &boxes, float (&sums)[CONFIG::SUMS])
 {
     gemm_columns columns = { false, true };
-    const bool exponents_by_column = p.epilogue.b_exponents != nullptr && barrier_or(boxes.barrier, 128, any_exponent(of.own));
+    const bool exponents_by_column =
+        p.epilogue.b_exponents != nullptr && barrier_or(boxes.barrier, 128, any_exponent(of.own));
     const bool by_columns = exponents_by_column || finish.column_factors || finish.column_biases;
     if (by_columns) {
         boxes_are_read();
         barrier_sync(boxes.barrier, 128);
-        columns = fill_column_table<CONFIG::COLUMNS>(p.epilogue, finish, part, of.own, p.epilogue.b_exponents != nullptr, boxes.table,
-                                                     boxes.barrier);
+        columns = fill_column_table<CONFIG::COLUMNS>(p.epilogue, finish, part, of.own,
+                                                     p.epilogue.b_exponents != nullptr, boxes.table, boxes.barrier);
     }
     const gemm_exponents exponents = exponents_of(of.rows[block], columns);
-    const bool quickly = stores_quickly(p, finish, part, exponents) && (p.direct || !p.epilogue.sums_are_scaled || !exponents.any);
-    const bool any_nan = quickly && p.direct && finish_sums<CONFIG::COLUMNS>(p.epilogue, finish, part, exponents, boxes.table, sums);
+    const bool quickly =
+        stores_quickly(p, finish, part, exponents) && (p.direct || !p.epilogue.sums_are_scaled || !exponents.any);
+    const bool any_nan =
+        quickly && p.direct && finish_sums<CONFIG::COLUMNS>(p.epilogue, finish, part, exponents, boxes.table, sums);
     if (by_columns) barrier_sync(boxes.barrier, 128);     /* the table is read */
     if (!has_rows(part)) return;
     if (quickly && !any_nan) store_finished<CONFIG>(p, part, boxes, sums);
-    else finish_octets<CONFIG>(p, any_nan ? finished_already(finish) : finish, part, exponents.any && !any_nan, boxes, sums);
+    else
+        finish_octets<CONFIG>(p, any_nan ? finished_already(finish) : finish, part, exponents.any && !any_nan, boxes,
+                              sums);
 }
 
-/* Of the warpgroup's 64 rows what bf16 leaves out, once the rest is stored; where its boxes were.  k is 0 where another kernel does it. */
+/* Of the warpgroup's 64 rows what bf16 leaves out, once the rest is stored; where its boxes were.  k is 0 where another
+ * kernel does it. */
 template <class CONFIG>
-__device__ static inline void finish_fallback(const bsmi_gemm_parameters &p, gemm_tile tile, uint32_t group, const tile_exponents<CONFIG> &of,
-                                              const gemm_boxes &boxes)
+__device__ static inline void finish_fallback(const bsmi_shared_memory_parameters &p, gemm_tile tile, uint32_t group,
+                                              const tile_exponents<CONFIG> &of, const gemm_boxes &boxes)
 {
-    const uint32_t thread = threadIdx.x % 128, rows = boxes.table + (uint32_t)sizeof(left_out_memory), columns = rows + 64 * 4;
+    const uint32_t thread = threadIdx.x % 128, rows = boxes.table + (uint32_t)sizeof(left_out_memory),
+                   columns = rows + 64 * 4;
     static_assert(CONFIG::BLOCKS == 1 && CONFIG::COLUMNS <= 128, "a thread knows a column and two rows");
-    static_assert(sizeof(left_out_memory) + 4 * (64 + CONFIG::COLUMNS) <= 8 * CONFIG::D_BOX && CONFIG::AT_D % 8 == 0, "its memory");
+    static_assert(sizeof(left_out_memory) + 4 * (64 + CONFIG::COLUMNS) <= 8 * CONFIG::D_BOX && CONFIG::AT_D % 8 == 0,
+                  "its memory");
     if (p.k == 0 || (p.epilogue.a_exponents == nullptr && p.epilogue.b_exponents == nullptr)) return;
     const int32_t column = of.own.columns[0], row = of.rows[0].rows[0], row_behind = of.rows[0].rows[1];
-    if (!barrier_or(boxes.barrier, 128, column == BSMI_ROW_LEFT_OUT || row == BSMI_ROW_LEFT_OUT || row_behind == BSMI_ROW_LEFT_OUT)) return;
+    if (!barrier_or(boxes.barrier, 128,
+                    column == BSMI_ROW_LEFT_OUT || row == BSMI_ROW_LEFT_OUT || row_behind == BSMI_ROW_LEFT_OUT))
+        return;
     boxes_are_read();
     barrier_sync(boxes.barrier, 128);
     if (thread < CONFIG::COLUMNS) store_shared(columns + 4 * thread, (uint32_t)column);
@@ -157,12 +175,14 @@ __device__ static inline void finish_fallback(const bsmi_gemm_parameters &p, gem
     }
     barrier_sync(boxes.barrier, 128);
     tile.row += (int32_t)group * 64;
-    compute_left_out(p, tile, (left_out_memory *)__cvta_shared_to_generic(boxes.table), 64, CONFIG::COLUMNS, rows, columns, boxes.barrier);
+    compute_left_out(p, tile, (left_out_memory *)__cvta_shared_to_generic(boxes.table), 64, CONFIG::COLUMNS, rows,
+                     columns, boxes.barrier);
 }
 
 /* OPERAND: the type of A's and B's rows, which says how a tile is summed (operand/). */
 template <class CONFIG, class OPERAND>
-__device__ static inline void consume(const bsmi_gemm_parameters &p, uint32_t shared, gemm_cta cta, uint32_t group)
+__device__ static inline void consume(const bsmi_shared_memory_parameters &p, uint32_t shared, gemm_cta cta,
+                                      uint32_t group)
 {
     gemm_ring<CONFIG> ring = { 0, 0 };
     gemm_boxes boxes = gemm_boxes_of<CONFIG>(shared, group);

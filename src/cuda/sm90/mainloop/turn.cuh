@@ -33,7 +33,7 @@ template <class CONFIG> __device__ static inline void initialize_turn_barriers(u
     for (uint32_t warp = 0; warp < 4; warp++) mbarrier_arrive(shared + CONFIG::AT_TURNS + warp * 8);       /* the first turn waits for nobody */
 }
 
-template <class CONFIG> __device__ static inline void turn_gemm(const bsmi_gemm_parameters &p)
+template <class CONFIG> __device__ static inline void turn_gemm(const bsmi_mixed_input_parameters &p)
 {
     extern __shared__ __align__(1024) unsigned char memory[];
     const uint32_t shared = __shfl_sync(0xffffffff, shared_address(memory), 0);
@@ -61,7 +61,7 @@ template <class CONFIG> __device__ static inline void turn_gemm(const bsmi_gemm_
 
 #define TURN_KERNEL(codes, tile, rows, groups, ...)                                                                      \
     extern "C" __global__ void __launch_bounds__(128 * (groups + 1), 1)                                                  \
-        bsmi_gemm_##codes##_##tile(const __grid_constant__ bsmi_gemm_parameters p)                                       \
+        bsmi_gemm_##codes##_##tile(const __grid_constant__ bsmi_mixed_input_parameters p)                                       \
     {                                                                                                                    \
         turn_gemm<turn_config<codes_##codes, rows, groups, __VA_ARGS__>>(p);                                             \
     }

@@ -40,14 +40,14 @@ template <class RING, int GROUPS> __device__ static inline void advance_turns(ge
 
 /* Scales ------------------------------------------------------------------------------------------------------------------------ */
 
-template <class CONFIG> __device__ static inline register_source brought_source(const bsmi_gemm_parameters &p, uint32_t shared, const gemm_tile &tile)
+template <class CONFIG> __device__ static inline register_source brought_source(const bsmi_mixed_input_parameters &p, uint32_t shared, const gemm_tile &tile)
 {
     return register_source_of<CONFIG>(p, tile, shared + CONFIG::AT_SCALES, brought_rows<CONFIG>());
 }
 
 /* Of this CTA's n-th tile, once nobody reads those of the one before. */
 template <class CONFIG>
-__device__ static inline void bring_scales(const bsmi_gemm_parameters &p, uint32_t shared, const gemm_tile &tile, uint32_t n, int32_t turns)
+__device__ static inline void bring_scales(const bsmi_mixed_input_parameters &p, uint32_t shared, const gemm_tile &tile, uint32_t n, int32_t turns)
 {
     if (threadIdx.x >= 32 * CONFIG::BRINGERS) return;
     const register_source source = brought_source<CONFIG>(p, shared, tile);
@@ -62,7 +62,7 @@ __device__ static inline void bring_scales(const bsmi_gemm_parameters &p, uint32
 
 /* What all warps have found. */
 template <class CONFIG>
-__device__ static inline register_findings await_scales(const bsmi_gemm_parameters &p, turn_place<CONFIG> &at, const gemm_tile &tile, uint32_t n)
+__device__ static inline register_findings await_scales(const bsmi_mixed_input_parameters &p, turn_place<CONFIG> &at, const gemm_tile &tile, uint32_t n)
 {
     mbarrier_wait_parity(at.shared + CONFIG::AT_READY, n % 2);
     const uint32_t found = load_shared(at.shared + CONFIG::AT_FOUND + at.lane % CONFIG::BRINGERS * 4);
@@ -138,7 +138,7 @@ __device__ static inline void take_turn(turn_place<CONFIG> &at, int32_t turn, in
 
 /* exponent: of the tile's column whose number is this thread's in the warpgroup. */
 template <class CONFIG>
-__device__ static inline bool fill_all_tables(const bsmi_gemm_parameters &p, const gemm_finish &finish, const gemm_tile &tile,
+__device__ static inline bool fill_all_tables(const bsmi_mixed_input_parameters &p, const gemm_finish &finish, const gemm_tile &tile,
                                               const turn_place<CONFIG> &at, bool exponents, uint32_t exponent)
 {
     const bool scaled = fill_tables<CONFIG>(p, finish, tile, at.shared, at.group);
@@ -149,7 +149,7 @@ __device__ static inline bool fill_all_tables(const bsmi_gemm_parameters &p, con
 }
 
 template <class CONFIG>
-__device__ static inline void finish_tile(const bsmi_gemm_parameters &p, unsigned char *memory, const gemm_finish &finish, const gemm_tile &tile,
+__device__ static inline void finish_tile(const bsmi_mixed_input_parameters &p, unsigned char *memory, const gemm_finish &finish, const gemm_tile &tile,
                                           const turn_place<CONFIG> &at, bool scaled, const decoded_sums<CONFIG> &sums)
 {
     decoded_tile d = decoded_tile_of<CONFIG>(p, tile, at.shared, at.group, scaled);
@@ -160,7 +160,7 @@ __device__ static inline void finish_tile(const bsmi_gemm_parameters &p, unsigne
     if (scaled) compute_left_out(p, tile, (left_out_memory *)(memory + CONFIG::AT_CHUNKS), CONFIG::ROWS, 64, tables, tables + CONFIG::ROW_TABLE_BYTES, 1 + at.group);
 }
 
-template <class CONFIG> __device__ static inline void consume_turns(const bsmi_gemm_parameters &p, unsigned char *memory, uint32_t shared)
+template <class CONFIG> __device__ static inline void consume_turns(const bsmi_mixed_input_parameters &p, unsigned char *memory, uint32_t shared)
 {
     decoded_sums<CONFIG> sums;
     turn_place<CONFIG> at = turn_place_of<CONFIG>(shared);

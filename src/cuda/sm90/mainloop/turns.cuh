@@ -9,20 +9,20 @@
 #include "cuda/sm90/kernels/decoding_config.cuh"
 
 /* Turns of a tile of B as it is stored, which are its steps four by four.  Each warpgroup has one at least: those behind K are zeros. */
-template <class CONFIG> __device__ static inline int32_t turns_of(const bsmi_gemm_parameters &p)
+template <class CONFIG> __device__ static inline int32_t turns_of(const bsmi_mixed_input_parameters &p)
 {
     return max((p.segments[0].blocks + CONFIG::STEPS - 1) / CONFIG::STEPS, CONFIG::GROUPS);
 }
 
 /* The same as gemm_tile_of, without its divisions for what few rows mostly are: loads wait for them. */
-template <class CONFIG> __device__ static inline gemm_tile turn_tile_of(const bsmi_gemm_parameters &p, int64_t number)
+template <class CONFIG> __device__ static inline gemm_tile turn_tile_of(const bsmi_mixed_input_parameters &p, int64_t number)
 {
     if (p.epilogue.grouped || p.tiles != p.column_tiles) return gemm_tile_of<CONFIG>(p, number, { 0, 0 });
     return { 0, (int32_t)number * CONFIG::COLUMNS, 0, (int32_t)p.epilogue.m, 0 };
 }
 
 /* Of the ring of A's rows, where boxes have fewer of them than a stage: wgmma reads them all.  What becomes of the others is not stored. */
-template <class CONFIG> __device__ static inline void clear_rows(const bsmi_gemm_parameters &p, uint32_t shared)
+template <class CONFIG> __device__ static inline void clear_rows(const bsmi_mixed_input_parameters &p, uint32_t shared)
 {
     if (p.a_box_rows == CONFIG::ROWS) return;
     for (uint32_t at = threadIdx.x * 16; at < CONFIG::STAGES * CONFIG::STEPS * CONFIG::A_BYTES; at += CONFIG::WARPS * 32 * 16)
@@ -32,7 +32,7 @@ template <class CONFIG> __device__ static inline void clear_rows(const bsmi_gemm
 
 /* Rows of A that the caller gave, of the CTA's first tile, into L2: of the steps of K each CTA asks for its share, before it has waited for the
  * kernel in front, which may write them: they are not read. */
-template <class CONFIG> __device__ static inline void prefetch_rows(const bsmi_gemm_parameters &p, int32_t loader)
+template <class CONFIG> __device__ static inline void prefetch_rows(const bsmi_mixed_input_parameters &p, int32_t loader)
 {
     if (p.epilogue.a_exponents != nullptr || p.epilogue.grouped || blockIdx.x >= p.tiles) return; /* decoded by another kernel; not known yet */
     const gemm_tile tile = turn_tile_of<CONFIG>(p, blockIdx.x);
@@ -45,7 +45,7 @@ template <class CONFIG> __device__ static inline void prefetch_rows(const bsmi_g
 
 /* Rows of A of a tile, of each turn a share of the steps. */
 template <class CONFIG>
-__device__ static inline void load_turn_rows(const bsmi_gemm_parameters &p, uint32_t shared, const gemm_tile &tile, int32_t turns, int32_t loader,
+__device__ static inline void load_turn_rows(const bsmi_mixed_input_parameters &p, uint32_t shared, const gemm_tile &tile, int32_t turns, int32_t loader,
                                              gemm_ring<CONFIG> &ring)
 {
     constexpr int STEPS = CONFIG::STEPS / CONFIG::ROW_LOADERS;
@@ -77,7 +77,7 @@ template <class CONFIG, class PLACE> __device__ static inline uint32_t barrier_o
 }
 
 /* By one of the threads that load rows of A.  turns: of a tile. */
-template <class CONFIG> __device__ static inline void produce_turn_rows(const bsmi_gemm_parameters &p, uint32_t shared, int32_t turns, int32_t loader)
+template <class CONFIG> __device__ static inline void produce_turn_rows(const bsmi_mixed_input_parameters &p, uint32_t shared, int32_t turns, int32_t loader)
 {
     gemm_ring<CONFIG> ring = { 0, 1 };
     const int64_t tiles = gemm_tiles(p);

@@ -25,7 +25,7 @@ struct register_findings { bool special, exponents; };
 
 /* in_tile: the first row of them in the tile. */
 template <class CONFIG>
-__device__ static inline register_source register_source_of(const bsmi_gemm_parameters &p, const gemm_tile &tile, uint32_t scales_at, int32_t in_tile)
+__device__ static inline register_source register_source_of(const bsmi_mixed_input_parameters &p, const gemm_tile &tile, uint32_t scales_at, int32_t in_tile)
 {
     const bsmi_device_matrix &m = p.b_source;
     const int32_t first = tile.column + in_tile;
@@ -39,19 +39,19 @@ __device__ static inline register_source register_source_of(const bsmi_gemm_para
 template <class CONFIG> __device__ static inline int32_t brought_rows() { return (int32_t)(threadIdx.x / 32) * CONFIG::WARP_ROWS; }
 
 /* A row behind the last is the last one again: its sums are not stored. */
-__device__ static inline const unsigned char *scales_of_row(const bsmi_gemm_parameters &p, const register_source &s, int32_t row)
+__device__ static inline const unsigned char *scales_of_row(const bsmi_mixed_input_parameters &p, const register_source &s, int32_t row)
 {
     return s.scales + min(row, s.rows - 1) * p.b_source.layout.pitch;
 }
 
 /* Bytes of a row's first word that are not its own. */
-__device__ static inline uint32_t shift_of_row(const bsmi_gemm_parameters &p, const register_source &s, int32_t row)
+__device__ static inline uint32_t shift_of_row(const bsmi_mixed_input_parameters &p, const register_source &s, int32_t row)
 {
     return s.linear ? (uint32_t)(uint64_t)scales_of_row(p, s, row) % 4 : 0;
 }
 
 template <class CONFIG>
-__device__ __noinline__ static void bring_by_bytes(const bsmi_gemm_parameters &p, int32_t matrix, int32_t first_row, uint32_t to)
+__device__ __noinline__ static void bring_by_bytes(const bsmi_mixed_input_parameters &p, int32_t matrix, int32_t first_row, uint32_t to)
 {
     const bsmi_device_matrix &m = p.b_source;
     const scale_places places = make_places(m.layout);
@@ -70,7 +70,7 @@ __device__ __noinline__ static void bring_by_bytes(const bsmi_gemm_parameters &p
 /* Of a matrix with linear scales: the first byte, and the one behind the last. */
 struct scale_bytes { const unsigned char *first, *end; };
 
-__device__ static inline scale_bytes scale_bytes_of(const bsmi_gemm_parameters &p, const gemm_tile &tile, const register_source &s)
+__device__ static inline scale_bytes scale_bytes_of(const bsmi_mixed_input_parameters &p, const gemm_tile &tile, const register_source &s)
 {
     const bsmi_device_matrix &m = p.b_source;
     const unsigned char *first = m.scales + tile.matrix * p.b_batch_step * m.scale_batch_bytes;
@@ -95,7 +95,7 @@ template <int BYTES> __device__ static inline void bring_bytes(uint32_t to, cons
 }
 
 template <class CONFIG>
-__device__ static inline void begin_scales(const bsmi_gemm_parameters &p, const gemm_tile &tile, const register_source &s)
+__device__ static inline void begin_scales(const bsmi_mixed_input_parameters &p, const gemm_tile &tile, const register_source &s)
 {
     const uint32_t lane = threadIdx.x % 32;
     if (!s.linear) {
@@ -114,7 +114,7 @@ __device__ static inline void begin_scales(const bsmi_gemm_parameters &p, const 
 }
 
 /* Steps may reach behind the last scale, and 16 bytes are read at a time: any finite scale does there, but for the code 0 of e8m0. */
-template <class CONFIG> __device__ static inline void fill_tails(const bsmi_gemm_parameters &p, const register_source &s, int32_t end)
+template <class CONFIG> __device__ static inline void fill_tails(const bsmi_mixed_input_parameters &p, const register_source &s, int32_t end)
 {
     const uint32_t row = threadIdx.x % 32 / (32 / CONFIG::WARP_ROWS), filler = CONFIG::CODES::MICRO ? 0 : 0x7f7f7f7f;
     const int32_t used = (int32_t)shift_of_row(p, s, (int32_t)row) + s.count;
@@ -130,14 +130,14 @@ template <class CONFIG> __device__ static inline void fill_tails(const bsmi_gemm
 }
 
 /* What B's rows hold. */
-template <class CONFIG> __device__ static inline int element_of_scales(const bsmi_gemm_parameters &p)
+template <class CONFIG> __device__ static inline int element_of_scales(const bsmi_mixed_input_parameters &p)
 {
     return CONFIG::CODES::NIBBLES ? (int)BSM_E2M1 : p.b_source.element;
 }
 
 /* Whether 32 codes, of four bits or of a byte, are other than zeros. */
 template <class CONFIG>
-__device__ static inline bool block_is_nonzero(const bsmi_gemm_parameters &p, const unsigned char *codes, int32_t column)
+__device__ static inline bool block_is_nonzero(const bsmi_mixed_input_parameters &p, const unsigned char *codes, int32_t column)
 {
     constexpr int64_t BYTES = CONFIG::CODES::NIBBLES ? 16 : 32;
     const int64_t end = CONFIG::CODES::NIBBLES ? p.b_source.columns / 2 : p.b_source.columns;
@@ -153,7 +153,7 @@ __device__ static inline bool block_is_nonzero(const bsmi_gemm_parameters &p, co
 /* The exponent of a row of which a scale may lie outside the middle of the range; its scales less that, and those of blocks of zeros brought
  * to where 192 times a scale is finite. */
 template <class CONFIG>
-__device__ static int32_t settle_row(const bsmi_gemm_parameters &p, const register_source &s, int32_t matrix, int32_t row, bool *special)
+__device__ static int32_t settle_row(const bsmi_mixed_input_parameters &p, const register_source &s, int32_t matrix, int32_t row, bool *special)
 {
     const bsmi_device_matrix &m = p.b_source;
     const int32_t lane = threadIdx.x % 32, shift = (int32_t)shift_of_row(p, s, row), bytes = shift + s.count;
@@ -188,7 +188,7 @@ __device__ static int32_t settle_row(const bsmi_gemm_parameters &p, const regist
 
 /* Of e8m0.  exponents: the table of the warp's rows. */
 template <class CONFIG>
-__device__ __noinline__ static register_findings settle_rows(const bsmi_gemm_parameters &p, register_source s, int32_t matrix, uint32_t exponents)
+__device__ __noinline__ static register_findings settle_rows(const bsmi_mixed_input_parameters &p, register_source s, int32_t matrix, uint32_t exponents)
 {
     register_findings found = { false, false };
     for (int32_t row = 0; row < CONFIG::WARP_ROWS; row++) {
@@ -210,7 +210,7 @@ template <class CONFIG> __device__ static inline bool is_rare(uint32_t four, uin
 }
 
 /* reader: learns where its own 16 rows' lie, which are source's first. */
-template <class CONFIG> __device__ static inline void aim_at_scales(const bsmi_gemm_parameters &p, const register_source &s, register_reader &reader)
+template <class CONFIG> __device__ static inline void aim_at_scales(const bsmi_mixed_input_parameters &p, const register_source &s, register_reader &reader)
 {
     const int32_t row = (int32_t)(threadIdx.x % 32 / 4 * 2);
     reader.scales = s.to + row * CONFIG::SCALE_PITCH;
@@ -219,7 +219,7 @@ template <class CONFIG> __device__ static inline void aim_at_scales(const bsmi_g
 }
 
 /* Whether any of the warp's takes more care. */
-template <class CONFIG> __device__ static inline bool any_is_rare(const bsmi_gemm_parameters &p, const register_source &s, int32_t end)
+template <class CONFIG> __device__ static inline bool any_is_rare(const bsmi_mixed_input_parameters &p, const register_source &s, int32_t end)
 {
     const scale_bounds bounds = scale_bounds_of(element_of_scales<CONFIG>(p));
     const uint32_t least = bounds.least * 0x01010101, span = bounds.span * 0x01010101, row = threadIdx.x % 32 / (32 / CONFIG::WARP_ROWS);
@@ -236,7 +236,7 @@ template <class CONFIG> __device__ static inline bool any_is_rare(const bsmi_gem
 
 /* Once they have come; so many steps read them.  exponents: the table of the warp's rows. */
 template <class CONFIG>
-__device__ static inline register_findings end_scales(const bsmi_gemm_parameters &p, const gemm_tile &tile, const register_source &s,
+__device__ static inline register_findings end_scales(const bsmi_mixed_input_parameters &p, const gemm_tile &tile, const register_source &s,
                                                       uint32_t exponents, int32_t steps)
 {
     const int32_t end = steps * (BSMI_K_STEP / CONFIG::BLOCK);

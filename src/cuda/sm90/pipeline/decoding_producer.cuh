@@ -7,7 +7,7 @@
 
 /* 128 bytes of the rows of B, and the pieces of scales that belong to the columns that there are: left, of the segment, in steps. */
 template <class CONFIG>
-__device__ static inline void load_codes(const bsmi_gemm_parameters &p, uint32_t shared, gemm_ring<typename CONFIG::codes_ring> ring,
+__device__ static inline void load_codes(const bsmi_fused_parameters &p, uint32_t shared, gemm_ring<typename CONFIG::codes_ring> ring,
                                          const gemm_tile &tile, int32_t block, int32_t left)
 {
     using RING = typename CONFIG::codes_ring;
@@ -58,7 +58,7 @@ template <class CONFIG> __device__ static inline void produce_rows(const bsmi_ge
     griddepcontrol_launch_dependents();
 }
 
-template <class CONFIG> __device__ static inline void produce_codes(const bsmi_gemm_parameters &p, uint32_t shared, gemm_cta cta)
+template <class CONFIG> __device__ static inline void produce_codes(const bsmi_fused_parameters &p, uint32_t shared, gemm_cta cta)
 {
     gemm_ring<typename CONFIG::codes_ring> ring = { 0, 1 };
     const int64_t tiles = gemm_tiles(p), step = gridDim.x / CONFIG::CLUSTER;

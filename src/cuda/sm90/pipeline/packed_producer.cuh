@@ -14,14 +14,14 @@ template <class CONFIG> struct panel_loader {
 };
 
 template <class CONFIG>
-__device__ static inline void aim_at_panel(const bsmi_gemm_parameters &p, int64_t tiles, panel_loader<CONFIG> &at)
+__device__ static inline void aim_at_panel(const bsmi_mixed_input_parameters &p, int64_t tiles, panel_loader<CONFIG> &at)
 {
     at.turn = 0;
     if (at.number < tiles) at.from = panel_of<CONFIG>(p, turn_tile_of<CONFIG>(p, at.number));
 }
 
 template <class CONFIG>
-__device__ static inline void load_panel_turn(const bsmi_gemm_parameters &p, uint32_t shared, int64_t tiles, int32_t turns,
+__device__ static inline void load_panel_turn(const bsmi_mixed_input_parameters &p, uint32_t shared, int64_t tiles, int32_t turns,
                                               panel_loader<CONFIG> &at)
 {
     using RING = typename CONFIG::panel_ring;
@@ -38,7 +38,7 @@ __device__ static inline void load_panel_turn(const bsmi_gemm_parameters &p, uin
 
 /* As many turns as the ring has stages. */
 template <class CONFIG>
-__device__ static inline panel_loader<CONFIG> begin_panels(const bsmi_gemm_parameters &p, uint32_t shared)
+__device__ static inline panel_loader<CONFIG> begin_panels(const bsmi_mixed_input_parameters &p, uint32_t shared)
 {
     panel_loader<CONFIG> at = { { 0, 1 }, (int64_t)blockIdx.x, nullptr, 0 };   /* the phase before the first counts as complete */
     const int64_t tiles = gemm_tiles(p);
@@ -50,7 +50,7 @@ __device__ static inline panel_loader<CONFIG> begin_panels(const bsmi_gemm_param
 }
 
 template <class CONFIG>
-__device__ static inline void produce_panels(const bsmi_gemm_parameters &p, uint32_t shared, panel_loader<CONFIG> at)
+__device__ static inline void produce_panels(const bsmi_mixed_input_parameters &p, uint32_t shared, panel_loader<CONFIG> at)
 {
     const int64_t tiles = gemm_tiles(p);
     const int32_t turns = turns_of_panel<CONFIG>(p);

@@ -7,7 +7,7 @@
 
 /* Codes of the first `turns` turns of the tile, 128 bytes a row each, and scales of its rows if they lie linearly.  One thread. */
 template <class CONFIG>
-__device__ static inline void prefetch_tile(const bsmi_gemm_parameters &p, const gemm_tile &tile, int32_t turns)
+__device__ static inline void prefetch_tile(const bsmi_mixed_input_parameters &p, const gemm_tile &tile, int32_t turns)
 {
     const bsmi_device_matrix &m = p.b_source;
     const int32_t matrix = tile.matrix * p.b_batch_step;

@@ -4,11 +4,11 @@
 #include "shared_memory_producer.cuh"
 #include "cuda/sm90/kernels/register_config.cuh"
 
-__device__ static inline int32_t paired_steps(const bsmi_gemm_parameters &p) { return (p.segments[0].blocks + 1) & ~1; }
+__device__ static inline int32_t paired_steps(const bsmi_mixed_input_parameters &p) { return (p.segments[0].blocks + 1) & ~1; }
 
 /* A stage: `steps` of K from this one on; of A's rows this CTA's part, for all CTAs of the cluster. */
 template <class CONFIG>
-__device__ static inline void load_steps(const bsmi_gemm_parameters &p, uint32_t shared, const gemm_ring<CONFIG> &ring, gemm_cta cta,
+__device__ static inline void load_steps(const bsmi_mixed_input_parameters &p, uint32_t shared, const gemm_ring<CONFIG> &ring, gemm_cta cta,
                                          const gemm_tile &tile, int32_t step, int32_t steps)
 {
     const int32_t part = (int32_t)cta.column * CONFIG::A_BOX_ROWS, a_matrix = p.epilogue.grouped ? 0 : tile.matrix * p.a_batch_step;
@@ -22,7 +22,7 @@ __device__ static inline void load_steps(const bsmi_gemm_parameters &p, uint32_t
         load<CONFIG::CLUSTER>(to + i * CONFIG::A_BYTES, p.a, (step + i) * BSMI_K_STEP, tile.row + part, a_matrix, full, sharers_of_a<CONFIG>(cta));
 }
 
-template <class CONFIG> __device__ static inline void produce_registers(const bsmi_gemm_parameters &p, uint32_t shared, gemm_cta cta)
+template <class CONFIG> __device__ static inline void produce_registers(const bsmi_mixed_input_parameters &p, uint32_t shared, gemm_cta cta)
 {
     gemm_ring<CONFIG> ring = { 0, 1 };    /* the phase before the first counts as complete: every stage begins empty */
     const int64_t tiles = gemm_tiles(p), stride = gridDim.x / CONFIG::CLUSTER;

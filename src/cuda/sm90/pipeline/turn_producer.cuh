@@ -6,7 +6,7 @@
 #include "cuda/sm90/mainloop/turns.cuh"
 
 /* B is as the caller gave it: its codes come before the kernel in front of this one, which makes A's rows, has ended. */
-template <class CONFIG> __device__ static inline void produce_turn_codes(const bsmi_gemm_parameters &p, uint32_t shared)
+template <class CONFIG> __device__ static inline void produce_turn_codes(const bsmi_mixed_input_parameters &p, uint32_t shared)
 {
     using RING = typename CONFIG::codes_ring;
     gemm_ring<RING> ring = { 0, 1 };      /* the phase before the first counts as complete: every stage begins empty */
@@ -23,7 +23,7 @@ template <class CONFIG> __device__ static inline void produce_turn_codes(const b
     }
 }
 
-template <class CONFIG> __device__ static inline void produce_turns(const bsmi_gemm_parameters &p, uint32_t shared)
+template <class CONFIG> __device__ static inline void produce_turns(const bsmi_mixed_input_parameters &p, uint32_t shared)
 {
     const uint32_t warp = warp_of_cta() - CONFIG::WARPS;
     if (warp > CONFIG::ROW_LOADERS || !elect_sync()) return;
