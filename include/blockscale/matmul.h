@@ -8,9 +8,9 @@
  *     D[i,j] = t rounded once to D's type, or to codes and scales in blocks along N
  *
  * Every product of decoded operands is exact; sums are fp32.  Their order on the CPU depends on K and the pair of formats
- * alone.  Where both elements are small integers times a power of two (e2m1, e2m3, int8): k is cut into runs of
- * min(blockA, blockB), each run sums exactly, and runs are added in ascending order, one fused multiply-add each:
- * S = fma(run sum, combined scale, S).  For every other pair k ascends, S = fma(a sA, b sB, S).  Both are defined on the
+ * alone.  Where both elements are small integers times a power of two (e2m1, e2m3, int8): k is cut into
+ * blocks of min(blockA, blockB), each block sums exactly, and blocks are added in ascending order, one fused multiply-add each:
+ * S = fma(block sum, combined scale, S).  For every other pair S is a chain of fp32 sums: k ascends, S = fma(a sA, b sB, S).  Both are defined on the
  * exact scaled values, also where these leave fp32's range; S itself is fp32, subnormals included.
  * NaN is always written as the canonical quiet NaN (sign 0) of D's type.  An exact zero sum is +0.
  * All this is so unless `compute` or `order` names something else. */

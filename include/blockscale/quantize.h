@@ -110,7 +110,7 @@ BSM_API bsm_status bsm_quantize_both(bsm_context *context, const bsm_real_matrix
  * Values beyond that type's range become infinity.  Shapes, aliasing, threads, errors as bsm_quantize. */
 BSM_API bsm_status bsm_dequantize(bsm_context *context, const bsm_matrix *source, const bsm_real_matrix *destination);
 
-/* Rotates runs of `size` numbers along the columns: y = H (signs * x) / sqrt(size), H the Hadamard matrix of Sylvester's order
+/* Rotates blocks of `size` numbers along the columns: y = H (signs * x) / sqrt(size), H the Hadamard matrix of Sylvester's order
  * (H[i][j] is -1 to the number of ones that i and j have in common).  Rotating both operands of a product in the same way leaves the
  * product as it is, and spreads outliers over their run before quantizing.
  *   size         16, 32, 64 or 128; the columns are a multiple of it.

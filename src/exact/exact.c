@@ -113,8 +113,8 @@ static void run_tile(void *argument, int64_t index, int worker)
     int chunks = 0;
     for (int64_t k = 0; k < job->depth; k += CHUNK) {
         const int count = (int)BSMI_MIN(job->depth - k, CHUNK);
-        for (int i = 0; i < tile.rows; i++) bsmi_exact_decode(&pair->a, tile.row + i, k, count, pair->run, &scratch->a, i);
-        for (int j = 0; j < tile.columns; j++) bsmi_exact_decode(&pair->b, tile.column + j, k, count, pair->run, &scratch->b, j);
+        for (int i = 0; i < tile.rows; i++) bsmi_exact_decode(&pair->a, tile.row + i, k, count, pair->exact_block, &scratch->a, i);
+        for (int j = 0; j < tile.columns; j++) bsmi_exact_decode(&pair->b, tile.column + j, k, count, pair->exact_block, &scratch->b, j);
         add_chunk(job, scratch, &tile, count);
         if (++chunks % CHUNKS_BETWEEN_SETTLES == 0) settle_tile(job, scratch, &tile);
     }

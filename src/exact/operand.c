@@ -160,26 +160,26 @@ static void apply_scale(const struct bsmi_exact_operand *operand, uint8_t code, 
     }
 }
 
-static void decode_scales(const struct bsmi_exact_operand *operand, int64_t row, int64_t k, int count, int run,
+static void decode_scales(const struct bsmi_exact_operand *operand, int64_t row, int64_t k, int count, int exact_block,
                           struct bsmi_exact_rows *rows, int slot)
 {
     const struct bsmi_matrix *m = operand->matrix;
-    uint8_t codes[BSMI_EXACT_CHUNK / BSMI_EXACT_SHORTEST_RUN] = { 0 };
-    const int block = m->block != 0 ? m->block : BSMI_EXACT_RUN, blocks = (count + block - 1) / block;
+    uint8_t codes[BSMI_EXACT_CHUNK / BSMI_EXACT_SHORTEST_BLOCK] = { 0 };
+    const int block = m->block != 0 ? m->block : BSMI_EXACT_BLOCK, blocks = (count + block - 1) / block;
     if (m->scale != BSM_UNSCALED) {
         bsmi_row_scales(m, 0, row, k / block, blocks, codes);
         for (int b = 0; b < blocks; b++)
             apply_scale(operand, codes[b], b * block, BSMI_MIN((b + 1) * block, count), rows, slot);
     }
-    for (int first = 0; first < count; first += run) rows->scales[slot][first / run] = operand->scales[codes[first / block]];
+    for (int first = 0; first < count; first += exact_block) rows->scales[slot][first / exact_block] = operand->scales[codes[first / block]];
 }
 
-void bsmi_exact_decode(const struct bsmi_exact_operand *operand, int64_t row, int64_t k, int count, int run,
+void bsmi_exact_decode(const struct bsmi_exact_operand *operand, int64_t row, int64_t k, int count, int exact_block,
                        struct bsmi_exact_rows *rows, int slot)
 {
     if (operand->matrix->bits <= 8) decode_small(operand, row, k, count, rows, slot);
     else decode_large(operand, row, k, count, rows, slot);
-    decode_scales(operand, row, k, count, run, rows, slot);
+    decode_scales(operand, row, k, count, exact_block, rows, slot);
     uint8_t any = 0;
     for (int i = 0; i < count; i++) any |= rows->classes[slot][i];
     rows->row_class[slot] = any & (BSMI_INFINITE | BSMI_NAN);

@@ -4,17 +4,17 @@
 
 #include "operand.h"
 
-enum bsmi_exact_way {
-    BSMI_SUM_32,                          /* 16-bit integers, a run summed in 32 bits */
-    BSMI_SUM_64,                          /* 64-bit integers, a run summed in 64 bits */
-    BSMI_SUM_128,                         /* 64-bit integers, a run summed in 128 bits */
+enum bsmi_sum_kind {
+    BSMI_SUM_32,                          /* 16-bit integers, an exact block summed in 32 bits */
+    BSMI_SUM_64,                          /* 64-bit integers, an exact block summed in 64 bits */
+    BSMI_SUM_128,                         /* 64-bit integers, an exact block summed in 128 bits */
     BSMI_SUM_FLOATS                       /* one term per product */
 };
 
 struct bsmi_exact_pair {
     struct bsmi_exact_operand a, b;
-    enum bsmi_exact_way way;
-    int run;                              /* elements that share both scales */
+    enum bsmi_sum_kind sum_kind;
+    int exact_block;                              /* elements that share both scales */
     bool narrow;                          /* terms have at most BSMI_NARROW_BITS bits */
     int limbs, lowest;                    /* of an accumulator */
 };

@@ -28,7 +28,7 @@ static void store_code(const struct bsmi_matrix *m, unsigned char *row, int64_t 
 
 static void encode(const struct bsmi_converter *converter, const double *quotients, int count, uint64_t index, uint32_t *codes)
 {
-    if (converter->saturate && converter->rounding != BSM_ROUND_STOCHASTIC) {              /* 8 bits: the quick way */
+    if (converter->saturate && converter->rounding != BSM_ROUND_STOCHASTIC) {              /* 8 bits: the fast path */
         uint8_t small[BSMI_PIECE];
         bsmi_element_encode_nearest(converter->element, quotients, count, small);
         for (int i = 0; i < count; i++) codes[i] = small[i];

@@ -20,7 +20,7 @@ struct dequantize_job {
     float table[256];                     /* decoded elements of at most 8 bits */
     struct bsmi_walk walk;
     const struct bsmi_dequantize_kernel *kernel;
-    struct bsmi_decoding decoding;        /* of the kernel */
+    struct bsmi_block_decoding decoding;        /* of the kernel */
     float scales[256];                    /* decoded scales, for the kernel */
 };
 

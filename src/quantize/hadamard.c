@@ -1,4 +1,4 @@
-/* Hadamard rotation of runs of a row. */
+/* Hadamard rotation of the blocks of a row. */
 #include "blockscale/quantize.h"
 
 #include "core/core.h"
@@ -47,7 +47,7 @@ static void rotate_run(const struct hadamard_job *job, int64_t batch, int64_t ro
     }
 }
 
-/* Pieces hold whole runs: 256 columns, or what is left of a row. */
+/* Pieces hold whole blocks: 256 columns, or what is left of a row. */
 static void rotate_task(void *argument, int64_t task, int worker)
 {
     const struct hadamard_job *job = argument;
@@ -57,7 +57,7 @@ static void rotate_task(void *argument, int64_t task, int worker)
     while (bsmi_walk_next(&job->walk, &place, &piece))
         for (int64_t i = 0; i < piece.count; i += job->size) rotate_run(job, piece.batch, piece.row, piece.k + i);
 }
-_Static_assert(BSMI_PIECE % LARGEST == 0, "a run lies in one piece");
+_Static_assert(BSMI_PIECE % LARGEST == 0, "a block lies in one piece");
 
 static bsm_status read_signs(const int8_t *signs, struct hadamard_job *job)
 {
@@ -69,7 +69,7 @@ static bsm_status read_signs(const int8_t *signs, struct hadamard_job *job)
     return BSM_OK;
 }
 
-/* A run is read whole before it is written, so a matrix may be rotated in place. */
+/* A block is read whole before it is written, so a matrix may be rotated in place. */
 static bool is_in_place(const struct bsmi_reals *a, const struct bsmi_reals *b)
 {
     return a->data == b->data && a->type == b->type && a->row_stride == b->row_stride && a->column_stride == b->column_stride &&
@@ -102,7 +102,7 @@ bsm_status bsm_hadamard(bsm_context *context, const bsm_real_matrix *source, int
         status =
             bsmi_shapes_equal(shape, (struct bsmi_shape){ job.destination.rows, job.destination.columns, job.destination.batch });
     if (status == BSM_OK && shape.columns % size != 0)
-        return bsmi_fail(BSM_EINVAL, "source->columns=%lld: runs of size=%d must fill them", (long long)shape.columns, size);
+        return bsmi_fail(BSM_EINVAL, "source->columns=%lld: blocks of size=%d must fill them", (long long)shape.columns, size);
     if (status == BSM_OK) status = bsmi_reals_check_written("destination", &job.destination);
     if (status == BSM_OK) status = check_overlap(&job);
     if (status != BSM_OK) return status;

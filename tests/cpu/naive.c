@@ -203,7 +203,7 @@ float naive_add(float sum, double term)
     return round_to_float(high.integer * ((int128)1 << 60) + (cut | (rest != 0)), high.exponent - 60);
 }
 
-static bool sums_runs(const bsm_format_info *a, const bsm_format_info *b)
+static bool sums_exact_blocks(const bsm_format_info *a, const bsm_format_info *b)
 {
     const bool small_a = a->element == BSM_E2M1 || a->element == BSM_E2M3 || a->element == BSM_INT8;
     const bool small_b = b->element == BSM_E2M1 || b->element == BSM_E2M3 || b->element == BSM_INT8;
@@ -214,15 +214,15 @@ float naive_sum(const bsm_matrix *a, int64_t a_batch, int64_t row, const bsm_mat
 {
     const bsm_format_info *fa = bsm_format_get((int)a->format), *fb = bsm_format_get((int)b->format);
     float sum = 0;
-    if (!sums_runs(fa, fb)) {
+    if (!sums_exact_blocks(fa, fb)) {
         for (int64_t k = 0; k < a->columns; k++)
             sum = naive_add(sum, operand_value(a, a_batch, row, k) * operand_value(b, b_batch, column, k));
         return sum;
     }
-    const int64_t run = fa->block < fb->block ? fa->block : fb->block;
-    for (int64_t k = 0; k < a->columns; k += run) {
+    const int64_t exact_block = fa->block < fb->block ? fa->block : fb->block;
+    for (int64_t k = 0; k < a->columns; k += exact_block) {
         double r = 0;
-        for (int64_t i = k; i < k + run && i < a->columns; i++) r += element_of(a, a_batch, row, i) * element_of(b, b_batch, column, i);
+        for (int64_t i = k; i < k + exact_block && i < a->columns; i++) r += element_of(a, a_batch, row, i) * element_of(b, b_batch, column, i);
         sum = naive_add(sum, r * (scale_of(a, a_batch, row, k) * scale_of(b, b_batch, column, k)));
     }
     return sum;

@@ -232,13 +232,13 @@ static void extreme_scales(struct test *t)
         }
 }
 
-/* Few rows of terms may be summed in units of B's factors, where nothing on the way is subnormal or overflows (folding_avx2.h): each of
+/* Few rows of fp32 chains may be summed in units of B's factors, where nothing on the way is subnormal or overflows (folding_avx2.h): each of
  * these is right for one operand, or one part of K, and wrong for the other. */
 static void factors_folded(struct test *t)
 {
     enum { LATE = 2048, LONG = LATE + 96, SHORT = 96 };
     static const struct scale_range usual = { 120, 132 };
-    const struct { struct scale_range a, a_late, b, b_late; int64_t k; } ways[] = {
+    const struct { struct scale_range a, a_late, b, b_late; int64_t k; } sizes[] = {
         { { 0, 6 }, usual, { 136, 140 }, usual, SHORT }, { { 226, 235 }, usual, { 101, 106 }, usual, SHORT },
         { usual, usual, { 0, 6 }, usual, SHORT }, { usual, usual, { 1, 60 }, usual, SHORT }, { usual, usual, { 225, 240 }, usual, SHORT },
         { { 178, 186 }, usual, { 178, 186 }, { 101, 106 }, LONG }, { { 60, 66 }, usual, { 60, 66 }, { 136, 140 }, LONG },
@@ -246,16 +246,16 @@ static void factors_folded(struct test *t)
     static const struct { bsm_format a, b; } pairs[] = { { BSM_MXFP8_E5M2, BSM_MXFP8_E5M2 }, { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3 },
                                                          { BSM_MXFP8_E5M2, BSM_MXFP4 }, { BSM_MXFP6_E3M2, BSM_MXFP6_E3M2 } };
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
-        for (size_t w = 0; w < sizeof ways / sizeof ways[0]; w++)
+        for (size_t w = 0; w < sizeof sizes / sizeof sizes[0]; w++)
             for (int64_t rows = 1; rows <= 8; rows = rows < 4 ? rows + 1 : 2 * rows) {
-                struct tile_case c = { .a_format = (int)pairs[i].a, .b_format = (int)pairs[i].b, .rows = rows, .columns = 64, .k = ways[w].k,
-                                       .scratch_rows = rows, .scratch_columns = 64, .apart = true, .scales = ways[w].a,
-                                       .a_late = ways[w].a_late, .b_scales = ways[w].b, .b_late = ways[w].b_late, .late = LATE };
+                struct tile_case c = { .a_format = (int)pairs[i].a, .b_format = (int)pairs[i].b, .rows = rows, .columns = 64, .k = sizes[w].k,
+                                       .scratch_rows = rows, .scratch_columns = 64, .apart = true, .scales = sizes[w].a,
+                                       .a_late = sizes[w].a_late, .b_scales = sizes[w].b, .b_late = sizes[w].b_late, .late = LATE };
                 check_case(t, &c);
             }
 }
 
-/* Larger than what the guarded road takes at once. */
+/* Larger than what the guarded path takes at once. */
 static void large_tiles(struct test *t)
 {
     for (int i = 0; i < CHOSEN; i++)

@@ -1,7 +1,7 @@
 /* Sums, through every kernel: bit for bit in the order that matmul.h defines, by a model of its own; and within the error bound
  * of fp32 sums, against the exact product.
  *
- * The model works with exact doubles: a term, and the sum of a run times its scales, has at most 53 bits and lies within
+ * The model works with exact doubles: a term, and the sum of an exact block times its scales, has at most 53 bits and lies within
  * 2^+-320.  fp32 + double is rounded once to fp32: TwoSum gives the double's rounding error, with which the double is rounded to
  * odd; 53 bits to odd and then 24 to nearest is one rounding to nearest (Boldo and Melquiond, 2008). */
 #include "exact/exact_help.h"
@@ -30,7 +30,7 @@ static bool small_integers(bsm_format format)
     return element == BSM_E2M1 || element == BSM_E2M3 || element == BSM_INT8;
 }
 
-static float sum_of_terms(const struct operand *a, int64_t i, const struct operand *b, int64_t j)
+static float sum_of_chain(const struct operand *a, int64_t i, const struct operand *b, int64_t j)
 {
     const int64_t depth = a->matrix.columns;
     float sum = 0;
@@ -54,13 +54,13 @@ static void read_plain_row(const struct operand *o, int64_t row, struct plain_ro
     }
 }
 
-static float sum_of_runs(const struct plain_row *a, const struct plain_row *b, int64_t depth, int64_t run)
+static float sum_of_exact_blocks(const struct plain_row *a, const struct plain_row *b, int64_t depth, int64_t exact_block)
 {
     float sum = 0;
-    for (int64_t first = 0; first < depth; first += run) {
-        double of_run = 0;
-        for (int64_t k = first; k < first + run && k < depth; k++) of_run += a->elements[k] * b->elements[k];
-        sum = add_once(sum, of_run * (a->scales[first] * b->scales[first]));
+    for (int64_t first = 0; first < depth; first += exact_block) {
+        double of_block = 0;
+        for (int64_t k = first; k < first + exact_block && k < depth; k++) of_block += a->elements[k] * b->elements[k];
+        sum = add_once(sum, of_block * (a->scales[first] * b->scales[first]));
     }
     return sum;
 }
@@ -77,13 +77,13 @@ static void model(const struct operand *a, const struct operand *b, uint32_t *wa
 {
     static struct plain_row plain_a[M], plain_b[N];
     const int block_a = bsm_format_get((int)a->matrix.format)->block, block_b = bsm_format_get((int)b->matrix.format)->block;
-    const bool runs = small_integers(a->matrix.format) && small_integers(b->matrix.format);
-    for (int64_t i = 0; i < M && runs; i++) read_plain_row(a, i, &plain_a[i]);
-    for (int64_t j = 0; j < N && runs; j++) read_plain_row(b, j, &plain_b[j]);
+    const bool exact = small_integers(a->matrix.format) && small_integers(b->matrix.format);
+    for (int64_t i = 0; i < M && exact; i++) read_plain_row(a, i, &plain_a[i]);
+    for (int64_t j = 0; j < N && exact; j++) read_plain_row(b, j, &plain_b[j]);
     for (int64_t i = 0; i < M; i++)
         for (int64_t j = 0; j < N; j++) {
-            const float sum = runs ? sum_of_runs(&plain_a[i], &plain_b[j], a->matrix.columns, block_a < block_b ? block_a : block_b)
-                                   : sum_of_terms(a, i, b, j);
+            const float sum = exact ? sum_of_exact_blocks(&plain_a[i], &plain_b[j], a->matrix.columns, block_a < block_b ? block_a : block_b)
+                                   : sum_of_chain(a, i, b, j);
             want[i * N + j] = canonical_bits(sum);
         }
 }
@@ -177,7 +177,7 @@ static void order_of_sums(struct test *t)
 }
 
 /* One scale for each side, so that the exponents of a whole tile lie together just within, or just beyond, what fp32 holds:
- * there a kernel changes roads.  e8m0 is 2^exponent; beside it ue4m3 is its largest or smallest. */
+ * there a kernel changes paths.  e8m0 is 2^exponent; beside it ue4m3 is its largest or smallest. */
 struct scale_pair { uint8_t a, b; };
 
 static int scales_near_the_guards(struct test *t, bsm_scale a, bsm_scale b, struct scale_pair *pairs)

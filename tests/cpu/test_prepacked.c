@@ -91,7 +91,7 @@ static void every_kernel(struct test *t)
     bsm_context_destroy(context);
 }
 
-/* Panels of another kernel, of another run of K or of another gate are no error, and not read. */
+/* Panels of another kernel, of another exact block or of another gate are no error, and not read. */
 static void panels_of_others(struct test *t)
 {
     bsm_context *context;

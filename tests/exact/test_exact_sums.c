@@ -226,7 +226,7 @@ static void deep_sums(struct test *t)
     bsm_context_destroy(context);
 }
 
-/* The same for runs whose sums have more than 48 bits: the largest codes, under scales that put them at each bit of a limb. */
+/* The same for exact blocks whose sums have more than 48 bits: the largest codes, under scales that put them at each bit of a limb. */
 static void deep_runs(struct test *t)
 {
     static const struct { bsm_format a, b; int64_t depth; } pairs[] = {

@@ -123,7 +123,7 @@ static void refused(struct test *t)
         CHECK(t, bsm_hadamard(context, &from, sizes[i], NULL, false, &to) == BSM_EINVAL &&
                      strstr(bsm_last_error(), "16, 32, 64 or 128") != NULL);
     CHECK(t, bsm_hadamard(context, &from, 64, NULL, false, &to) == BSM_EINVAL &&
-                 strstr(bsm_last_error(), "columns=32: runs of size=64") != NULL);
+                 strstr(bsm_last_error(), "columns=32: blocks of size=64") != NULL);
     signs[3] = 0;
     CHECK(t, bsm_hadamard(context, &from, 16, signs, false, &to) == BSM_EINVAL && strstr(bsm_last_error(), "signs[3]=0") != NULL);
     CHECK(t, bsm_hadamard(NULL, &from, 16, NULL, false, &to) == BSM_EINVAL &&

@@ -61,16 +61,16 @@ static void check_blocks(struct test *t, const struct setting *s, const float *n
     uint8_t *scales = guarded_at_end((size_t)blocks, 1, 0xa5), *codes = guarded_at_end(packed_bytes(s->packing, count), 1, 0xa5);
     memcpy(x, numbers, (size_t)count * sizeof *x);
     const struct bsmi_block_row row = { x, blocks, scales, codes, s->packing };
-    const bool plain = s->kernel->quantize(&s->coding, &row);
-    bool all_plain = true;
+    const bool fast = s->kernel->quantize(&s->coding, &row);
+    bool all_fast = true;
     for (int64_t b = 0; b < blocks; b++) {
         struct bsmi_block_scan scan = { 0, false };
         uint8_t want[32];
         double wide[32];
         for (int i = 0; i < block; i++) wide[i] = (double)x[b * block + i];
         bsmi_scan_block(wide, block, &scan);
-        if (scan.nonfinite || !bsmi_block_is_plain(&s->coding, bsmi_float_bits((float)scan.amax))) {
-            all_plain = false;
+        if (scan.nonfinite || !bsmi_block_takes_fast_path(&s->coding, bsmi_float_bits((float)scan.amax))) {
+            all_fast = false;
             continue;
         }
         const int scale = bsmi_quantize_block(&s->quantizer, x + b * block, block, 0, want, NULL);
@@ -84,7 +84,7 @@ static void check_blocks(struct test *t, const struct setting *s, const float *n
                      bsm_format_get((int)s->format)->name, bsm_packing_name((int)s->packing), s->quantizer.tensor_scale, scale,
                      (double)x[b * block + i], (unsigned)packed_code(s->packing, codes, b * block + i), want[i]);
     }
-    CHECK(t, plain == all_plain);
+    CHECK(t, fast == all_fast);
     guarded_free(x), guarded_free(scales), guarded_free(codes);
 }
 
@@ -311,7 +311,7 @@ static void more_numbers_than_an_int64_counts(struct test *t)
                                .data = &byte, .scales = &byte };
     const struct bsmi_reals to = { .type = BSM_REAL_FP16, .column_stride = 1 };
     struct bsmi_matrix m;
-    struct bsmi_decoding decoding;
+    struct bsmi_block_decoding decoding;
     CHECK_OR_RETURN(t, bsmi_matrix_resolve("m", &given, &m) == BSM_OK);
     CHECK(t, bsmi_dequantize_kernel_choose(0, &m, 1, &to, &decoding) != NULL);
     CHECK(t, decoding.streamed == bsmi_is_streamed(1, 1, BSMI_STREAMED_BYTES / 4));           /* on x86-64: past the caches */

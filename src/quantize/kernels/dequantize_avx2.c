@@ -12,7 +12,7 @@
 #define AVX2_INLINE AVX2 __attribute__((always_inline)) static inline
 
 /* The codes as fp16 numbers, times 2^-exponent. */
-AVX2_INLINE __m256i halves(const struct bsmi_decoding *d, __m128i codes)
+AVX2_INLINE __m256i halves(const struct bsmi_block_decoding *d, __m128i codes)
 {
     const __m256i places = _mm256_set1_epi16((short)(1 << d->shift)), nan_magnitude = _mm256_set1_epi16((short)d->nan_magnitude);
     if (d->sign_bit == 7) {               /* the sign is moved with the rest: below it only the magnitude's place is kept */
@@ -32,14 +32,14 @@ AVX2_INLINE __m256 canonical(__m256 x)
     return _mm256_blendv_ps(x, _mm256_castsi256_ps(_mm256_set1_epi32(0x7fc00000)), _mm256_cmp_ps(x, x, _CMP_UNORD_Q));
 }
 
-AVX2_INLINE __m256 scaled(const struct bsmi_decoding *d, bool scaled_by_t, __m256 element, __m256 scale)
+AVX2_INLINE __m256 scaled(const struct bsmi_block_decoding *d, bool scaled_by_t, __m256 element, __m256 scale)
 {
     const __m256 product = _mm256_mul_ps(element, scale), t = _mm256_set1_ps(d->tensor_scale);
     if (!scaled_by_t) return product;
     return d->divides ? _mm256_div_ps(product, t) : _mm256_mul_ps(product, t);
 }
 
-AVX2_INLINE __m256 value(const struct bsmi_decoding *d, bool scaled_by_t, __m256 element, __m256 scale)
+AVX2_INLINE __m256 value(const struct bsmi_block_decoding *d, bool scaled_by_t, __m256 element, __m256 scale)
 {
     return scaled(d, scaled_by_t, _mm256_mul_ps(element, _mm256_set1_ps(d->factor)), scale);
 }
@@ -73,10 +73,10 @@ AVX2_INLINE void store(bsm_real type, bool streamed, __m256 low, __m256 high, vo
 }
 
 /* One code in each byte. */
-AVX2_INLINE void dequantize_bytes(const struct bsmi_decoding *decoding, bsm_real type, bool integer, bool scaled_by_t,
+AVX2_INLINE void dequantize_bytes(const struct bsmi_block_decoding *decoding, bsm_real type, bool integer, bool scaled_by_t,
                                   const uint8_t *codes, const float *scales, int64_t count, void *to)
 {
-    const struct bsmi_decoding d = *decoding;
+    const struct bsmi_block_decoding d = *decoding;
     const int64_t per_scale = d.block / 16;
     const bool streamed = d.streamed && (uintptr_t)to % 32 == 0;
     for (int64_t i = 0; i < count; i += 16) {
@@ -100,7 +100,7 @@ AVX2_INLINE void dequantize_bytes(const struct bsmi_decoding *decoding, bsm_real
  * have no sign. */
 struct magnitudes { __m256 scaled; __m256i sign; };
 
-AVX2_INLINE struct magnitudes block_magnitudes(const struct bsmi_decoding *d, bool scaled_by_t, float scale)
+AVX2_INLINE struct magnitudes block_magnitudes(const struct bsmi_block_decoding *d, bool scaled_by_t, float scale)
 {
     const __m256 v = scaled(d, scaled_by_t, _mm256_setr_ps(0, 0.5F, 1, 1.5F, 2, 3, 4, 6), _mm256_set1_ps(scale));
     const __m256i is_nan = _mm256_castps_si256(_mm256_cmp_ps(v, v, _CMP_UNORD_Q));
@@ -117,10 +117,10 @@ AVX2_INLINE __m256 look_up(const struct magnitudes *m, __m256i shifts, const uin
     return _mm256_xor_ps(_mm256_permutevar8x32_ps(m->scaled, lanes), _mm256_castsi256_ps(sign));
 }
 
-AVX2_INLINE void dequantize_pairs(const struct bsmi_decoding *decoding, bsm_real type, bool scaled_by_t, const uint8_t *codes,
+AVX2_INLINE void dequantize_pairs(const struct bsmi_block_decoding *decoding, bsm_real type, bool scaled_by_t, const uint8_t *codes,
                                   const float *scales, int64_t count, void *to)
 {
-    const struct bsmi_decoding d = *decoding;
+    const struct bsmi_block_decoding d = *decoding;
     const __m256i low_first = _mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28);
     const __m256i shifts = d.packing == BSM_PACKING_LOW_FIRST ? low_first : _mm256_xor_si256(low_first, _mm256_set1_epi32(4));
     const bool streamed = d.streamed && (uintptr_t)to % 32 == 0;
@@ -131,14 +131,14 @@ AVX2_INLINE void dequantize_pairs(const struct bsmi_decoding *decoding, bsm_real
     }
 }
 
-AVX2_INLINE void dequantize_floats(const struct bsmi_decoding *d, bsm_real type, bool scaled_by_t, const uint8_t *codes,
+AVX2_INLINE void dequantize_floats(const struct bsmi_block_decoding *d, bsm_real type, bool scaled_by_t, const uint8_t *codes,
                                    const float *scales, int64_t count, void *to)
 {
     if (d->packing == BSM_PACKING_BYTES) dequantize_bytes(d, type, false, scaled_by_t, codes, scales, count, to);
     else dequantize_pairs(d, type, scaled_by_t, codes, scales, count, to);
 }
 
-AVX2 void bsmi_dequantize_blocks_avx2(const struct bsmi_decoding *d, const uint8_t *codes, const float *scales, int64_t count,
+AVX2 void bsmi_dequantize_blocks_avx2(const struct bsmi_block_decoding *d, const uint8_t *codes, const float *scales, int64_t count,
                                       void *to)
 {
     if (d->integer) dequantize_bytes(d, d->type, true, false, codes, scales, count, to);

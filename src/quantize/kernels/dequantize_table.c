@@ -21,14 +21,14 @@ static bool serves(const struct bsmi_matrix *source, float tensor_scale, const s
 
 const struct bsmi_dequantize_kernel *bsmi_dequantize_kernel_choose(uint32_t features, const struct bsmi_matrix *source,
                                                                    float tensor_scale, const struct bsmi_reals *destination,
-                                                                   struct bsmi_decoding *decoding)
+                                                                   struct bsmi_block_decoding *decoding)
 {
     const bsm_element_info *info = bsm_element_get((int)source->element);
     const struct bsmi_dequantize_kernel *kernel = bsmi_dequantize_kernels;
     const bool served = serves(source, tensor_scale, destination);
     while (kernel->dequantize != NULL && (!served || (kernel->needs & features) != kernel->needs)) kernel++;
     const bool pairs = source->packing == BSM_PACKING_LOW_FIRST || source->packing == BSM_PACKING_HIGH_FIRST;
-    *decoding = (struct bsmi_decoding){
+    *decoding = (struct bsmi_block_decoding){
         .type = destination->type,
         .packing = pairs ? source->packing : BSM_PACKING_BYTES,
         .block = source->block,

@@ -389,12 +389,12 @@ BSMI_ROAD(ue4m3_16_times_t, UE4M3, 16, true, false, false)
 
 bool BSMI_QUANTIZE(bsmi_quantize_blocks)(const struct bsmi_block_coding *coding, const struct bsmi_block_row *row)
 {
-    typedef bool road(const struct bsmi_block_coding *coding, const struct bsmi_block_row *row);
+    typedef bool quantize_rows(const struct bsmi_block_coding *coding, const struct bsmi_block_row *row);
     enum { NO_T, OVER_T, TIMES_T };
-    static road *const ue4m3[] = { ue4m3_16_over_t, ue4m3_16_over_t, ue4m3_16_times_t };
-    static road *const floats_of_16[] = { floats_16, floats_16_over_t, floats_16_times_t };
-    static road *const floats_of_32[] = { floats_32, floats_32_over_t, floats_32_times_t };
-    static road *const integers_of_32[] = { integers_32, integers_32_over_t, integers_32_times_t };
+    static quantize_rows *const ue4m3[] = { ue4m3_16_over_t, ue4m3_16_over_t, ue4m3_16_times_t };
+    static quantize_rows *const floats_of_16[] = { floats_16, floats_16_over_t, floats_16_times_t };
+    static quantize_rows *const floats_of_32[] = { floats_32, floats_32_over_t, floats_32_times_t };
+    static quantize_rows *const integers_of_32[] = { integers_32, integers_32_over_t, integers_32_times_t };
     const int use = coding->divides ? TIMES_T : coding->tensor_scale == 1 ? NO_T : OVER_T;
     if (coding->ue4m3) return ue4m3[use](coding, row);
     if (coding->searches) return (coding->block == 16 ? searched_16 : searched_32)(coding, row);

@@ -55,7 +55,7 @@ static void quantize_left_over(const struct bsmi_block_rows *rows, const struct 
         for (int j = 0; j < count; j++) wide[j] = (double)x[i + j];
         bsmi_scan_block(wide, count, &scan);
         const uint32_t amax_bits = bsmi_float_bits((float)scan.amax);
-        if (i < whole && !scan.nonfinite && bsmi_block_is_plain(&rows->coding, amax_bits)) continue;
+        if (i < whole && !scan.nonfinite && bsmi_block_takes_fast_path(&rows->coding, amax_bits)) continue;
         *bsmi_scale_pointer(m, piece->batch, piece->row, (piece->k + i) / m->block) =
             bsmi_quantize_scanned_block(rows->quantizer, wide, count, &scan, 0, codes, NULL);
         bsmi_row_store_codes(m, piece->batch, piece->row, piece->k + i, count, codes);
@@ -71,10 +71,10 @@ static void quantize_run(const struct bsmi_block_rows *rows, const struct scale_
     uint8_t scales[SPAN_BLOCKS], codes[BSMI_WALK_SPAN];
     const struct bsmi_block_row row = { x, blocks, scales, gguf ? codes : code_pointer(m, piece),
                                         gguf ? BSM_PACKING_BYTES : m->packing };
-    const bool plain = rows->kernel->quantize(&rows->coding, &row);
+    const bool fast = rows->kernel->quantize(&rows->coding, &row);
     if (gguf) bsmi_row_store_codes(m, piece->batch, piece->row, piece->k, blocks * m->block, codes);
     store_scales(m, places, piece, span, blocks, scales);
-    if (!plain || blocks * m->block < piece->count) quantize_left_over(rows, piece, x, blocks * m->block);
+    if (!fast || blocks * m->block < piece->count) quantize_left_over(rows, piece, x, blocks * m->block);
 }
 
 const float *bsmi_piece_numbers(const struct bsmi_block_rows *rows, const struct bsmi_piece *piece, float *copy)

@@ -61,7 +61,7 @@ struct bsmi_row_counts {
 struct bsmi_quantize_kernel {
     const char *name;
     uint32_t needs;                       /* BSM_CPU_ bits */
-    /* Returns false if some block is not plain (bsmi_block_is_plain): what was written for such blocks means nothing.  NULL:
+    /* Returns false if some block does not take the fast path (bsmi_block_takes_fast_path): what was written for such blocks means nothing.  NULL:
      * block.c, one block after the other.  Default floating-point mode. */
     bool (*quantize)(const struct bsmi_block_coding *coding, const struct bsmi_block_row *row);
     /* count numbers of 16 bits (BSM_REAL_FP16, BSM_REAL_BF16) as floats. */
@@ -82,7 +82,7 @@ const struct bsmi_quantize_kernel *bsmi_quantize_kernel_choose(uint32_t features
 
 /* Whether kernels quantize a block with this largest magnitude, NaN and infinity included: not those, and where scales are e8m0 no
  * subnormal number, whose exponent its bits do not show. */
-static inline bool bsmi_block_is_plain(const struct bsmi_block_coding *coding, uint32_t amax_bits)
+static inline bool bsmi_block_takes_fast_path(const struct bsmi_block_coding *coding, uint32_t amax_bits)
 {
     return amax_bits < 0x7f800000 && (coding->ue4m3 || amax_bits >= 0x00800000 || amax_bits == 0);
 }
