@@ -8,7 +8,8 @@
  *   - bsm_quantize turns real numbers into such a matrix, bsm_dequantize turns it back;
  *   - bsm_multiply computes D = act(alpha (A x SA)(B x SB)^T + beta C + bias), every product of operands exact;
  *   - bsm_checkpoint_open maps .safetensors and GGUF files: named tensors, without a copy,
- *     and bsm_checkpoint_find_weight finds the matrices that they make (gpt-oss, ModelOpt, compressed-tensors, DeepSeek, GGUF);
+ *     and bsm_checkpoint_find_weight finds the matrices that they make (gpt-oss, ModelOpt, compressed-tensors,
+ *     DeepSeek, GGUF);
  *   - bsm_writer_create writes such files: quantized weights, config.json and the rest of a model's folder;
  *   - bsm_matmul_exact gives the exact sum, rounded once: the definition that every kernel is tested against.
  *

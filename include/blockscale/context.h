@@ -20,8 +20,8 @@ typedef struct bsm_allocator {
 } bsm_allocator;
 
 /* CPU features that kernels may use.  A context starts from what CPUID and the operating system allow; the mask in
- * bsm_context_options and the environment variable BLOCKSCALE_CPU (a comma-separated list of names, such as "avx2", each of which
- * leaves what its kernels need besides: of "avx2", "fma", too; or "none") can only take features away. */
+ * bsm_context_options and the environment variable BLOCKSCALE_CPU (a comma-separated list of names, such as "avx2",
+ * each of which leaves what its kernels need besides: of "avx2", "fma", too; or "none") can only take features away. */
 enum {
     BSM_CPU_FMA = 1u << 0,
     BSM_CPU_AVX2 = 1u << 1,              /* with F16C, which every CPU with AVX2 has */
@@ -35,8 +35,10 @@ enum {
 /* Where a context computes. */
 typedef enum bsm_backend {
     BSM_BACKEND_CPU,
-    BSM_BACKEND_CUDA,                    /* an NVIDIA GPU; creating the context fails, with the reason, where that cannot be */
-    BSM_BACKEND_CUDA_OR_CPU,             /* an NVIDIA GPU if one can be used, else the CPU: bsm_context_backend says which */
+    BSM_BACKEND_CUDA,                    /* an NVIDIA GPU; creating the context fails, with the reason, where that
+                                            cannot be */
+    BSM_BACKEND_CUDA_OR_CPU,             /* an NVIDIA GPU if one can be used, else the CPU: bsm_context_backend says
+                                            which */
     BSM_BACKEND_COUNT
 } bsm_backend;
 
@@ -48,18 +50,20 @@ typedef struct bsm_context_options {
     const bsm_allocator *allocator;      /* copied; NULL: aligned malloc */
     bsm_backend backend;                 /* 0: the CPU */
     int device;                          /* number of the GPU, as its driver counts; 0 for the CPU */
-    void *stream;                        /* CUstream (cudaStream_t) of the GPU's primary context, the caller's; NULL: the default stream */
+    void *stream;                        /* CUstream (cudaStream_t) of the GPU's primary context, the caller's; NULL:
+                                            the default stream */
 } bsm_context_options;
 
 /* Creates a context.  options may be NULL for the defaults.  On failure *context is NULL.
- * A context of a GPU first multiplies small matrices on it and compares the bits with known ones; contexts of one GPU share
- * what was loaded for it.  See device.h for what such contexts take and do.
+ * A context of a GPU first multiplies small matrices on it and compares the bits with known ones; contexts of one GPU
+ * share what was loaded for it.  See device.h for what such contexts take and do.
  * Threads: a context may be used by several threads at once; see bsm_multiply for its cached workspace.  Work of
- * several threads runs on the caller's and on threads that the library makes when they are first wanted and all contexts
- * share.  They wait asleep, have all signals blocked that are not their own faults, and end when the library is
- * unloaded; where there can be none, callers work alone.
+ * several threads runs on the caller's and on threads that the library makes when they are first wanted and all
+ * contexts share.  They wait asleep, have all signals blocked that are not their own faults, and end when the library
+ * is unloaded; where there can be none, callers work alone.
  * A child of fork may go on using a context; it runs on one thread.
- * Errors: BSM_EINVAL, BSM_ENOMEM; BSM_EDEVICE (no driver, no such GPU, kernels that it cannot run, a self-test that fails). */
+ * Errors: BSM_EINVAL, BSM_ENOMEM; BSM_EDEVICE (no driver, no such GPU, kernels that it cannot run, a self-test that
+ * fails). */
 BSM_API bsm_status bsm_context_create(const bsm_context_options *options, bsm_context **context);
 
 /* Frees the context and its cached workspace.  NULL is allowed.  No call may be using the context. */

@@ -3,13 +3,13 @@
  * Sources: OCP Microscaling Formats (MX) v1.0; OCP 8-bit floating point v1.0; NVIDIA's NVFP4 (e2m1, ue4m3, block 16).
  *
  * Rules for what the sources leave open:
- *   - encoding NaN gives the format's NaN (always the same positive code); formats without NaN give the largest positive
- *     code, as PTX's cvt does, and int8 gives 0;
+ *   - encoding NaN gives the format's NaN (always the same positive code); formats without NaN give the largest
+ *     positive code, as PTX's cvt does, and int8 gives 0;
  *   - overflow and infinity: saturating, the largest finite code with the value's sign; not saturating, infinity where
  *     the format has one, else NaN where it has one (e4m3), else the largest finite code;
  *   - -0 keeps its sign wherever the format has a sign bit;
- *   - int8 (MXINT8) is two's complement times 2^-6; -128 decodes to -2, but encoding stays within +-127 so that the range
- *     is symmetric;
+ *   - int8 (MXINT8) is two's complement times 2^-6; -128 decodes to -2, but encoding stays within +-127 so that the
+ *     range is symmetric;
  *   - e8m0 code c is 2^(c - 127); 0 is 2^-127 (not zero), 255 is NaN;
  *   - ue4m3 ignores its sign bit: 0x80 is 0, 0xff is NaN. */
 #ifndef BLOCKSCALE_FORMAT_H
@@ -70,14 +70,17 @@ BSM_API int bsm_element_from_name(const char *name);
 
 typedef enum bsm_rounding {
     BSM_ROUND_NEAREST_EVEN,
-    BSM_ROUND_STOCHASTIC                 /* up (in magnitude) with the probability of the discarded fraction, cut to 32 bits */
+    BSM_ROUND_STOCHASTIC                 /* up (in magnitude) with the probability of the discarded fraction, cut to 32
+                                            bits */
 } bsm_rounding;
 
-/* Exact value of a code; bits of `code` above the element's width are ignored.  NaN for elements that are not listed. */
+/* Exact value of a code; bits of `code` above the element's width are ignored.  NaN for elements that are not
+ * listed. */
 BSM_API float bsm_element_decode(bsm_element element, uint32_t code);
 
 /* Rounds once, straight from the exact value: every fp32, fp16 and bf16 number is a double, so none is rounded twice.
- * random: 32 uniform random bits, used by stochastic rounding alone.  Does not depend on the rounding mode of the thread. */
+ * random: 32 uniform random bits, used by stochastic rounding alone.  Does not depend on the rounding mode of the
+ * thread. */
 BSM_API uint32_t bsm_element_encode(bsm_element element, double value, bsm_rounding rounding, bool saturate,
                                     uint32_t random);
 

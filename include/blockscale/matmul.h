@@ -2,16 +2,18 @@
  *
  *     S[i,j] = sum over k of a[i,k] sA[i,k/blockA] b[j,k] sB[j,k/blockB]
  *     f      = alpha * tA * tB              in double, rounded once to fp32 (a dividing tensor scale divides)
- *     t      = act(f * S + beta * C[i,j] + bias)      in fp32: fma(f, S, fma(beta, C, bias)), terms that are absent left
- *                                                     out; beta == 0 never reads C; an activation is evaluated in double
- *                                                     and rounded once to fp32; gating comes after it and halves N
+ *     t      = act(f * S + beta * C[i,j] + bias)      in fp32: fma(f, S, fma(beta, C, bias)), without the terms that
+ *                                                     are absent; beta == 0 never reads C; an activation is
+ *                                                     evaluated in double and rounded once to fp32; gating comes
+ *                                                     after it and halves N
  *     D[i,j] = t rounded once to D's type, or to codes and scales in blocks along N
  *
- * Every product of decoded operands is exact; sums are fp32.  Their order on the CPU depends on K and the pair of formats
- * alone.  Where both elements are small integers times a power of two (e2m1, e2m3, int8): k is cut into
- * blocks of min(blockA, blockB), each block sums exactly, and blocks are added in ascending order, one fused multiply-add each:
- * S = fma(block sum, combined scale, S).  For every other pair S is a chain of fp32 sums: k ascends, S = fma(a sA, b sB, S).  Both are defined on the
- * exact scaled values, also where these leave fp32's range; S itself is fp32, subnormals included.
+ * Every product of decoded operands is exact; sums are fp32.  Their order on the CPU depends on K and the pair of
+ * formats alone.  Where both elements are small integers times a power of two (e2m1, e2m3, int8): k is cut into
+ * blocks of min(blockA, blockB), each block sums exactly, and blocks are added in ascending order, one fused
+ * multiply-add each: S = fma(block sum, combined scale, S).  For every other pair S is a chain of fp32 sums: k ascends,
+ * S = fma(a sA, b sB, S).  Both are defined on the exact scaled values, also where these leave fp32's range; S itself
+ * is fp32, subnormals included.
  * NaN is always written as the canonical quiet NaN (sign 0) of D's type.  An exact zero sum is +0.
  * All this is so unless `compute` or `order` names something else. */
 #ifndef BLOCKSCALE_MATMUL_H
@@ -23,19 +25,21 @@
 extern "C" {
 #endif
 
-/* The formulas are taken at their word: at -infinity, where gelu, gelu_tanh, silu and swiglu_clamped are infinity times zero,
- * they give NaN (as PyTorch's do); at +infinity they give +infinity. */
+/* The formulas are taken at their word: at -infinity, where gelu, gelu_tanh, silu and swiglu_clamped are infinity times
+ * zero, they give NaN (as PyTorch's do); at +infinity they give +infinity. */
 typedef enum bsm_activation {
     BSM_ACT_NONE,
     BSM_ACT_RELU,                        /* max(x, 0); NaN stays NaN */
     BSM_ACT_GELU,                        /* x (1 + erf(x / sqrt 2)) / 2 */
     BSM_ACT_GELU_TANH,                   /* x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2 */
     BSM_ACT_SILU,                        /* x / (1 + exp(-x)) */
-    BSM_ACT_SWIGLU_CLAMPED,              /* gpt-oss, gated only: g = min(gate, 7), u = clamp(up, -7, 7), g / (1 + exp(-1.702 g)) * (u + 1) */
+    BSM_ACT_SWIGLU_CLAMPED,              /* gpt-oss, gated only: g = min(gate, 7), u = clamp(up, -7, 7),
+                                            g / (1 + exp(-1.702 g)) * (u + 1) */
     BSM_ACT_COUNT
 } bsm_activation;
 
-/* Gating: of B's N rows half are gates and half are ups; D[i, j] = act(gate_j) * up_j, rounded once, has N/2 columns. */
+/* Gating: of B's N rows half are gates and half are ups; D[i, j] = act(gate_j) * up_j, rounded once, has N/2
+ * columns. */
 typedef enum bsm_gate {
     BSM_GATE_NONE,
     BSM_GATE_INTERLEAVED,                /* gate_j is column 2j, up_j is column 2j + 1 (gpt-oss) */
@@ -50,21 +54,23 @@ typedef enum bsm_compute {
     BSM_COMPUTE_COUNT
 } bsm_compute;
 
-/* BSM_COMPUTE_FAST is a permission.  Hopper uses it for pairs of MXFP8, MXFP6 and MXFP4 (not MXFP4 with itself); other GPUs, other pairs and the
- * CPU compute as without it.  Whether it is used depends on the device and the formats alone, and so does every bit of D: not on M, N or
- * neighbours.
- * It refolds each row of A and B to one power of two, 2^e: the largest scale s among the row's blocks (NaN aside), whatever their elements
- * are, times 2^c, where the format's largest number times 2^-c is e4m3's largest or below by less than a factor of two (c is 0 for e4m3,
- * 7 e5m2, -5 e2m3, -4 e3m2, -6 e2m1).  Each number a becomes the nearest e4m3 number times 2^e, a', ties to even:
- *     |a' - a| <= 2^-4 |a| or 2^-10 2^e, whichever is more; 0 where a / 2^e is a number of e4m3: all of MXFP6 and MXFP4 whose block's
- *     scale is s / 512 or more, all of an e4m3 row whose scales are equal, and of an e4m3 block whose scale is s / 2^d the codes worth
- *     2^(d-6) and more.
- * So a row with one block that is far larger than the rest is coarse in the rest, and no other row is.  NaN stays NaN, and an infinity of
- * e5m2 becomes NaN.  Then products are summed by groups of 256 columns in tensor cores, which keep 13 bits behind the leading one, and the
- * groups' sums in fp32, ascending:
- *     |S - exact S| <= sum |a'b' - ab| + (2^-4.9 + groups 2^-23) sum |a'b'|, and one further rounding where 2^e leaves fp32's range.
- * The second term is the worst that any data can do to 13 bits in eight steps of 33 numbers; with normal data it is some 2^-16 sum |a'b'|
- * for K = 512 and less for more. */
+/* BSM_COMPUTE_FAST is a permission.  Hopper uses it for pairs of MXFP8, MXFP6 and MXFP4 (not MXFP4 with itself); other
+ * GPUs, other pairs and the CPU compute as without it.  Whether it is used depends on the device and the formats alone,
+ * and so does every bit of D: not on M, N or neighbours.
+ * It requantizes each row of A and B to FP8 under one power of two, 2^e: the largest scale s among the row's blocks
+ * (NaN aside), whatever their elements are, times 2^c, where the format's largest number times 2^-c is e4m3's largest
+ * or below by less than a factor of two (c is 0 for e4m3, 7 e5m2, -5 e2m3, -4 e3m2, -6 e2m1).  Each number a becomes
+ * the nearest e4m3 number times 2^e, a', ties to even:
+ *     |a' - a| <= 2^-4 |a| or 2^-10 2^e, whichever is more; 0 where a / 2^e is a number of e4m3: all of MXFP6 and MXFP4
+ *     whose block's scale is s / 512 or more, all of an e4m3 row whose scales are equal, and of an e4m3 block whose
+ *     scale is s / 2^d the codes worth 2^(d-6) and more.
+ * So a row with one block that is far larger than the rest is coarse in the rest, and no other row is.  NaN stays NaN,
+ * and an infinity of e5m2 becomes NaN.  Then products are summed by groups of 256 columns in tensor cores, which keep
+ * 13 bits behind the leading one, and the groups' sums in fp32, ascending:
+ *     |S - exact S| <= sum |a'b' - ab| + (2^-4.9 + groups 2^-23) sum |a'b'|, and one further rounding where 2^e leaves
+ *     fp32's range.
+ * The second term is the worst that any data can do to 13 bits in eight steps of 33 numbers; with normal data it is
+ * some 2^-16 sum |a'b'| for K = 512 and less for more. */
 
 /* In which order the products of an element of S are added. */
 typedef enum bsm_order {
@@ -73,9 +79,9 @@ typedef enum bsm_order {
     BSM_ORDER_COUNT
 } bsm_order;
 
-/* BSM_ORDER_ANY is a permission to sum stretches of K by themselves and to add their sums, in fp32.  No kernel of this version uses it: all
- * have the bits of BSM_ORDER_K.  One that did would give the same bits each time for the same description on one GPU, keep exact products
- * exact, and hold the bound of BSM_ORDER_K and eight roundings:
+/* BSM_ORDER_ANY is a permission to sum stretches of K by themselves and to add their sums, in fp32.  No kernel of this
+ * version uses it: all have the bits of BSM_ORDER_K.  One that did would give the same bits each time for the same
+ * description on one GPU, keep exact products exact, and hold the bound of BSM_ORDER_K and eight roundings:
  *     |S - exact S| <= (gamma_n + 8 2^-24) sum |a||b|, n as below. */
 
 /* What a vector is indexed by. */
@@ -93,34 +99,40 @@ typedef enum bsm_per {
  *   alpha    NULL: 1.  beta NULL: 0.  Finite or not, taken as they are; beta == 0 never reads C.
  *   c        fp32, bf16 or fp16, unscaled, no tensor scale; NULL only if beta is absent or 0.  Batch 1 is broadcast.
  *            May be D itself (same data, same format, same pitches) when not gated; no other overlap is allowed.
- *   bias     NULL: none; bias_per must be set, to PER_ROW or PER_COLUMN; bias_batch_pitch elements lie between the biases of
- *            two batches (groups), 0: all share one.  Grouped PER_ROW biases are indexed by the row of A.
- *   d        fp32, bf16, fp16, unscaled e4m3 or e5m2, or a block format with its scales in any layout.  A tensor scale of d
- *            is read: codes hold t / tensor_scale.  Batch is that of the product.
+ *   bias     NULL: none; bias_per must be set, to PER_ROW or PER_COLUMN; bias_batch_pitch elements lie between the
+ *            biases of two batches (groups), 0: all share one.  Grouped PER_ROW biases are indexed by the row of A.
+ *   d        fp32, bf16, fp16, unscaled e4m3 or e5m2, or a block format with its scales in any layout.  A tensor scale
+ *            of d is read: codes hold t / tensor_scale.  Batch is that of the product.
  *   d_recipe, d_no_saturate   as in bsm_quantize_options, without FOUR_OVER_SIX and MSE; d_nonfinite likewise.
- *   amax     NULL, or receives the largest |t| of the whole product before it was rounded to D: NaN if any t is NaN; 0 for an empty D.
- *   groups   0: not grouped.  Else A, C and D hold the rows of all groups one after the other, group_rows[g] >= 0 rows each,
- *            their sum is M; b->batch is groups, and group g multiplies with matrix g of B.  a, c, d have batch 1.
+ *   amax     NULL, or receives the largest |t| of the whole product before it was rounded to D: NaN if any t is NaN; 0
+ *            for an empty D.
+ *   groups   0: not grouped.  Else A, C and D hold the rows of all groups one after the other, group_rows[g] >= 0 rows
+ *            each, their sum is M; b->batch is groups, and group g multiplies with matrix g of B.  a, c, d have batch
+ *            1.
  *   compute  EXACT, or the permission FAST.
  *   order    K, or the permission ANY.
- *   stream   of a context with a GPU: CUstream (cudaStream_t) that the work is put into; NULL: the context's.  CPU contexts: NULL.
- *   b_panels NULL, or what bsm_plan_pack_b wrote of this B, aligned to 64 bytes: read in its place where the product's kernel has
- *            such panels, with the same bits (BSM_ORDER_ANY on a GPU: within its bound).  b is still given, and read where the kernel has
- *            others.  On a GPU panels lie in device memory, and nobody looks whether they are this B's.
+ *   stream   of a context with a GPU: CUstream (cudaStream_t) that the work is put into; NULL: the context's.  CPU
+ *            contexts: NULL.
+ *   b_panels NULL, or what bsm_plan_pack_b wrote of this B (prepacked weights), aligned to 64 bytes: read in its place
+ *            where the product's kernel reads such, with the same bits (BSM_ORDER_ANY on a GPU: within its bound).  b
+ *            is still given, and read where the kernel reads others.  On a GPU they lie in device memory, and nothing
+ *            checks that they are this B's.
  * Sizes: M, N, K may be 0; K = 0 gives S = 0.
- * On a GPU (device.h) all pointers are device pointers and fp32 operands are refused; sums are fp32 too, in an order of their own:
- * bsm_plan_describe says it.  Kernels on tensor cores: |S - exact| is at most gamma_n of sum |a||b|, n = 10 ceil(K/16) (times 2 for each
- * fp16 operand) or K, whichever is more; one further rounding where a row has an exponent of its own.  A bf16 operand is taken as it is:
- * then sums below 2^-126 are cut toward zero to multiples of 2^-149, once for each 16 columns, a cut zero is +0, and in sum |a||b| a
- * subnormal bf16 counts as 2^-126.  Products of one term are exact but for that.
- * Blackwell multiplies codes of MXFP8, MXFP6, MXFP4, NVFP4 and unscaled fp8 by each other as they are stored, and their scales with
- * them: sums below 2^-126 are cut there as those with a bf16 operand.  Where both are of 4 bits (MXFP4 of either block with either,
- * NVFP4 with NVFP4) its tensor cores also cut a sum behind 2^-35 of the largest product of two scales among 64 columns, even if all
- * elements under these are zeros.  No sum |a||b| knows of that: the bound of these pairs on Blackwell has besides
+ * On a GPU (device.h) all pointers are device pointers and fp32 operands are refused; sums are fp32 too, in an order of
+ * their own: bsm_plan_describe says it.  Kernels on tensor cores: |S - exact| is at most gamma_n of sum |a||b|, n = 10
+ * ceil(K/16) (times 2 for each fp16 operand) or K, whichever is more; one further rounding where a row has an exponent
+ * of its own.  A bf16 operand is taken as it is: then sums below 2^-126 are cut toward zero to multiples of 2^-149,
+ * once for each 16 columns, a cut zero is +0, and in sum |a||b| a subnormal bf16 counts as 2^-126.  Products of one
+ * term are exact but for that.
+ * Blackwell multiplies codes of MXFP8, MXFP6, MXFP4, NVFP4 and unscaled fp8 by each other as they are stored, and their
+ * scales with them: sums below 2^-126 are cut there as those with a bf16 operand.  Where both are of 4 bits (MXFP4 of
+ * either block with either, NVFP4 with NVFP4) its tensor cores also cut a sum behind 2^-35 of the largest product of
+ * two scales among 64 columns, even if all elements under these are zeros.  No sum |a||b| knows of that: the bound of
+ * these pairs on Blackwell has besides
  *     2^-32 sum of sA sB, once for every 16 columns, the last ones included.
- * It is nothing beside the rest unless a block of zeros, or blocks whose numbers meet zeros alone, have a scale far above the others':
- * a block of zeros under 2^40 takes a sum of 48 away.  bsm_quantize gives blocks of zeros the scale of code 0, which takes nothing.
- */
+ * It is nothing beside the rest unless a block of zeros, or blocks whose numbers meet zeros alone, have a scale far
+ * above the others': a block of zeros under 2^40 takes a sum of 48 away.  bsm_quantize gives blocks of zeros the scale
+ * of code 0, which takes nothing. */
 typedef struct bsm_matmul {
     size_t struct_size;                  /* sizeof(bsm_matmul) where the caller was compiled */
     const bsm_matrix *a, *b;
@@ -154,68 +166,75 @@ BSM_API bsm_status bsm_supported(bsm_context *context, const bsm_matmul *product
 /* Computes the product with a workspace that the context keeps and grows.
  * Threads: calls on one context at the same time are safe; they take turns at the cached workspace.  For products that
  * should overlap, use plans with workspaces of their own, or one context each.
- * The same description and data give the same bits for any number of threads, any M, any N, and in any batch or group (but for
- * BSM_ORDER_ANY).
+ * The same description and data give the same bits for any number of threads, any M, any N, and in any batch or group
+ * (but for BSM_ORDER_ANY).
  * On a GPU: puts the work into the stream and returns; not while the stream is being captured.
- * Errors: as bsm_plan_create, and BSM_EDEVICE; D is untouched after BSM_EINVAL, BSM_EALIGN, BSM_EOVERFLOW, BSM_EUNSUPPORTED, BSM_ENOMEM. */
+ * Errors: as bsm_plan_create, and BSM_EDEVICE; D is untouched after BSM_EINVAL, BSM_EALIGN, BSM_EOVERFLOW,
+ * BSM_EUNSUPPORTED, BSM_ENOMEM. */
 BSM_API bsm_status bsm_multiply(bsm_context *context, const bsm_matmul *product);
 
-/* The way chosen for one description: which kernel, why, and the workspace it needs. */
+/* What was chosen for one description: which kernel, why, and the workspace it needs. */
 typedef struct bsm_plan bsm_plan;
 
 /* Errors: BSM_EINVAL, BSM_EALIGN, BSM_EOVERFLOW, BSM_EUNSUPPORTED, BSM_ENOMEM; *plan is NULL then. */
 BSM_API bsm_status bsm_plan_create(bsm_context *context, const bsm_matmul *product, bsm_plan **plan);
 BSM_API void bsm_plan_destroy(bsm_plan *plan);
 
-/* Bytes of workspace that bsm_plan_run wants, aligned to 64 bytes (on a GPU: device memory, aligned to 256).  May be 0.  It must not overlap anything that the product
- * reads or writes. */
+/* Bytes of workspace that bsm_plan_run wants, aligned to 64 bytes (on a GPU: device memory, aligned to 256).  May be 0.
+ * It must not overlap anything that the product reads or writes. */
 BSM_API size_t bsm_plan_workspace_bytes(const bsm_plan *plan);
 
 /* Runs the plan on a description that differs from the plan's only in pointers and group_rows (their sum stays M).
  * Optional pointers (c, bias, alpha, beta, amax, tensor scales) may be NULL in one and given in the other.
  * Allocates nothing.  A plan may run in several threads at once, each with its own workspace.
- * On a GPU: puts the work into the stream and returns, waits for nothing, and may be captured into a graph.  A plan that was made for
- * operands aligned to 16 bytes may read them as they are, and then asks the same of later ones; amax and d->tensor_scale are given in
- * both descriptions or in neither.
- * Errors: BSM_EINVAL (another shape or format than the plan's; workspace NULL or too small), BSM_EALIGN, BSM_EDEVICE, BSM_EUNSUPPORTED (a
- * forced kernel that reads panels alone, without b_panels). */
-BSM_API bsm_status bsm_plan_run(const bsm_plan *plan, const bsm_matmul *product, void *workspace, size_t workspace_bytes);
+ * On a GPU: puts the work into the stream and returns, waits for nothing, and may be captured into a graph.  A plan
+ * that was made for operands aligned to 16 bytes may read them as they are, and then asks the same of later ones; amax
+ * and d->tensor_scale are given in both descriptions or in neither.
+ * Errors: BSM_EINVAL (another shape or format than the plan's; workspace NULL or too small), BSM_EALIGN, BSM_EDEVICE,
+ * BSM_EUNSUPPORTED (a forced kernel that reads prepacked weights alone, without b_panels). */
+BSM_API bsm_status bsm_plan_run(const bsm_plan *plan, const bsm_matmul *product, void *workspace,
+                                size_t workspace_bytes);
 
-/* Prepacked weights: B once in the order in which the plan's kernel reads it, for every later product with the same B, pair of
- * formats, gate and kernel, whatever its M.  Bytes that bsm_plan_pack_b writes: 0 where the kernel reads B as it is stored (CPU
- * kernels for few rows of A, up to 8; portable ones; GPUs but Hopper, more rows of A than some 64, other weights than MXFP4 and NVFP4) or the
- * bytes cannot be counted.
- * What is written serves builds of the same version on machines that choose the same kernel; docs/design/prepacked.md has its
- * layouts. */
+/* Prepacked weights: B once in the order in which the plan's kernel reads it, for every later product with the same B,
+ * pair of formats, gate and kernel, whatever its M.  Bytes that bsm_plan_pack_b writes: 0 where the kernel reads B as
+ * it is stored (CPU kernels for few rows of A, up to 8; portable ones; GPUs but Hopper, more rows of A than some 64,
+ * other weights than MXFP4 and NVFP4) or the bytes cannot be counted.
+ * What is written serves builds of the same version on machines that choose the same kernel; docs/design/prepacked.md
+ * has its layouts. */
 BSM_API size_t bsm_plan_b_panels_bytes(const bsm_plan *plan);
 
-/* Packs product->b; the product may differ from the plan's as in bsm_plan_run.  panels: bsm_plan_b_panels_bytes of them, aligned to
- * 64, overlapping nothing that a product with them reads or writes.  To be made again when B changes.  Allocates nothing.
- * On a GPU: device memory; puts the work into product->stream and returns.  One layout serves every M of the same pair of formats.
- * There products read panels while kernels in front of them in their stream still run: panels that are written otherwise than by
- * this function or by a copy of CUDA's have to be complete before such kernels begin.
- * Errors: BSM_EINVAL, BSM_EALIGN, BSM_EUNSUPPORTED (a plan whose kernel has no panels). */
+/* Packs product->b; the product may differ from the plan's as in bsm_plan_run.  panels: bsm_plan_b_panels_bytes of
+ * them, aligned to 64, overlapping nothing that a product with them reads or writes.  To be made again when B changes.
+ * Allocates nothing.
+ * On a GPU: device memory; puts the work into product->stream and returns.  One layout serves every M of the same pair
+ * of formats.  There products read prepacked weights while kernels in front of them in their stream still run: those
+ * that are written otherwise than by this function or by a copy of CUDA's have to be complete before such kernels
+ * begin.
+ * Errors: BSM_EINVAL, BSM_EALIGN, BSM_EUNSUPPORTED (a plan whose kernel reads no prepacked weights). */
 BSM_API bsm_status bsm_plan_pack_b(const bsm_plan *plan, const bsm_matmul *product, void *panels, size_t bytes);
 
-/* One line for a person: kernel, tile, threads, order of sums, and the reason.  Writes at most `bytes` bytes, always ends
- * with a zero byte if bytes > 0, returns the length it wanted to write (like snprintf). */
+/* One line for a person: kernel, tile, threads, order of sums, and the reason.  Writes at most `bytes` bytes, always
+ * ends with a zero byte if bytes > 0, returns the length it wanted to write (like snprintf). */
 BSM_API size_t bsm_plan_describe(const bsm_plan *plan, char *text, size_t bytes);
 
 /* The name of kernel number `index` of this build, whether or not this machine can run it; NULL behind the last. */
 BSM_API const char *bsm_kernel_name(int index);
-/* true if kernel `index` runs on this context and serves this pair of formats, with BSM_COMPUTE_EXACT and BSM_ORDER_K. */
+/* true if kernel `index` runs on this context and serves this pair of formats, with BSM_COMPUTE_EXACT and
+ * BSM_ORDER_K. */
 BSM_API bool bsm_kernel_serves(const bsm_context *context, int index, bsm_format a, bsm_format b);
-/* Makes every later plan of this context use kernel `index`; -1 lets the library choose again.  For tests and measurements.
- * What the kernel cannot serve then fails with BSM_EUNSUPPORTED, and the sentence names the rule that it breaks: another kernel is never
- * taken instead.  Of a kernel that reads panels alone plans are made as of others, and products have to give b_panels. */
+/* Makes every later plan of this context use kernel `index`; -1 lets the library choose again.  For tests and
+ * measurements.  What the kernel cannot serve then fails with BSM_EUNSUPPORTED, and the sentence names the rule that it
+ * breaks: another kernel is never taken instead.  Of a kernel that reads prepacked weights alone plans are made as of
+ * others, and products have to give b_panels. */
 BSM_API bsm_status bsm_context_force_kernel(bsm_context *context, int index);
 
-/* S itself, for any pair of formats, exact and rounded once to the type of `sum` (fp32, fp16, bf16 or fp64), to nearest even;
- * tensor scales, alpha and beta have no part in it.  NaN by rule: a NaN operand or scale, infinity times zero, or infinities
- * of both signs give NaN; otherwise an infinity gives that infinity.  An exact zero is +0.
+/* S itself, for any pair of formats, exact and rounded once to the type of `sum` (fp32, fp16, bf16 or fp64), to nearest
+ * even; tensor scales, alpha and beta have no part in it.  NaN by rule: a NaN operand or scale, infinity times zero, or
+ * infinities of both signs give NaN; otherwise an infinity gives that infinity.  An exact zero is +0.
  * magnitude: NULL, or receives the sum of |a||b| in the same way: the unit of error is eps * magnitude.
  * Shapes: a M x K, b N x K, sum and magnitude M x N with any strides.  Batches: refused, pass one matrix at a time.
- * Aliasing: refused, as in bsm_quantize.  Allocates scratch from the context.  Errors: BSM_EINVAL, BSM_EALIGN, BSM_EOVERFLOW, BSM_EUNSUPPORTED, BSM_ENOMEM. */
+ * Aliasing: refused, as in bsm_quantize.  Allocates scratch from the context.  Errors: BSM_EINVAL, BSM_EALIGN,
+ * BSM_EOVERFLOW, BSM_EUNSUPPORTED, BSM_ENOMEM. */
 BSM_API bsm_status bsm_matmul_exact(bsm_context *context, const bsm_matrix *a, const bsm_matrix *b,
                                     const bsm_real_matrix *sum, const bsm_real_matrix *magnitude);
 

@@ -12,18 +12,22 @@ extern "C" {
 
 /* How the codes of a row lie in bytes. */
 typedef enum bsm_packing {
-    BSM_PACKING_DEFAULT,                 /* 4 bits: LOW_FIRST; 6 bits: BIT_STREAM; 8, 16, 32 bits: one after the other */
-    BSM_PACKING_LOW_FIRST,               /* 4 bits: element 2i in bits 0-3, 2i+1 in bits 4-7 (torch, CUTLASS, Triton, gpt-oss) */
+    BSM_PACKING_DEFAULT,                 /* 4 bits: LOW_FIRST; 6 bits: BIT_STREAM; 8, 16, 32 bits: one after the
+                                            other */
+    BSM_PACKING_LOW_FIRST,               /* 4 bits: element 2i in bits 0-3, 2i+1 in bits 4-7 (torch, CUTLASS, Triton,
+                                            gpt-oss) */
     BSM_PACKING_HIGH_FIRST,              /* 4 bits: element 2i in bits 4-7 */
     BSM_PACKING_BIT_STREAM,              /* 6 bits: little-endian stream, element i at bits [6i, 6i+6): 4 in 3 bytes */
-    BSM_PACKING_BYTES,                   /* 4, 6 bits: one per byte, in the low bits (ml_dtypes, torchao's fp6); upper bits ignored */
+    BSM_PACKING_BYTES,                   /* 4, 6 bits: one per byte, in the low bits (ml_dtypes, torchao's fp6); upper
+                                            bits ignored */
     BSM_PACKING_GGUF,                    /* MXFP4, NVFP4: GGUF blocks, scale and nibbles together, nibbles in halves */
     BSM_PACKING_COUNT
 } bsm_packing;
 
 typedef enum bsm_tensor_scale_use {
     BSM_TENSOR_SCALE_MULTIPLIES,         /* value = element * scale * t   (ModelOpt, torchao) */
-    BSM_TENSOR_SCALE_DIVIDES             /* value = element * scale / t   (compressed-tensors); t is never inverted in fp32 */
+    BSM_TENSOR_SCALE_DIVIDES             /* value = element * scale / t   (compressed-tensors); t is never inverted in
+                                            fp32 */
 } bsm_tensor_scale_use;
 
 /* rows x columns codes, K-major: blocks run along the columns, and the last block of a row may be short.
@@ -32,14 +36,15 @@ typedef enum bsm_tensor_scale_use {
  *   pitch    elements between rows, >= columns; 0: tight, columns rounded up to a row that ends on a byte (gguf: on a
  *            block).  A row starts on a byte: a pitch of packed 4-bit elements is even, of 6-bit ones a multiple of 4,
  *            of gguf blocks a multiple of 32 (MXFP4) or 64 (NVFP4).
- *   scales   bsm_matrix_scale_bytes of them, in scale_layout, for every matrix of the batch.  NULL for unscaled formats.
- *            packing GGUF goes with the gguf scale layout of the format, and scales == data.
+ *   scales   bsm_matrix_scale_bytes of them, in scale_layout, for every matrix of the batch.  NULL for unscaled
+ *            formats.  packing GGUF goes with the gguf scale layout of the format, and scales == data.
  *   tensor_scale  one fp32 factor for the whole matrix, by pointer; NULL: 1.  Finite and > 0.
  *   batch    number of matrices, 0 is read as 1.  batch_pitch in elements, with the same rule as pitch;
  *            scale_batch_pitch in bytes.  Both are ignored when batch is 1, and 0 means tight.
  * Bytes behind the last code of a row, padding bits and padding scales are never read into a result; a function that
  * writes the matrix writes the padding bits of a row's last byte, and padding scales, as zeros.
- * What is written must not overlap itself: matrices of a batch lie one behind the other, or interleave by whole rows. */
+ * What is written must not overlap itself: matrices of a batch lie one behind the other, or interleave by whole
+ * rows. */
 typedef struct bsm_matrix {
     size_t struct_size;                  /* sizeof(bsm_matrix) where the caller was compiled */
     bsm_format format;
@@ -68,8 +73,10 @@ BSM_API bsm_status bsm_matrix_scale_bytes(const bsm_matrix *matrix, int64_t *byt
 BSM_API int64_t bsm_matrix_scale_columns(const bsm_matrix *matrix);
 
 /* Single codes: for inspection and tests, one check per call, and so slow.  The index must lie in the matrix. */
-BSM_API bsm_status bsm_matrix_get_code(const bsm_matrix *matrix, int64_t batch, int64_t row, int64_t column, uint32_t *code);
-BSM_API bsm_status bsm_matrix_set_code(const bsm_matrix *matrix, int64_t batch, int64_t row, int64_t column, uint32_t code);
+BSM_API bsm_status bsm_matrix_get_code(const bsm_matrix *matrix, int64_t batch, int64_t row, int64_t column,
+                                       uint32_t *code);
+BSM_API bsm_status bsm_matrix_set_code(const bsm_matrix *matrix, int64_t batch, int64_t row, int64_t column,
+                                       uint32_t code);
 BSM_API bsm_status bsm_matrix_get_scale(const bsm_matrix *matrix, int64_t batch, int64_t row, int64_t scale_column,
                                         uint8_t *code);
 BSM_API bsm_status bsm_matrix_set_scale(const bsm_matrix *matrix, int64_t batch, int64_t row, int64_t scale_column,

@@ -46,7 +46,8 @@ BSM_API void bsm_npy_release(bsm_context *context, bsm_npy *array);
 BSM_API bsm_status bsm_npy_parse(bsm_context *context, const void *file, size_t file_bytes, bsm_npy *array);
 
 /* Writes a C-ordered array of `type` with `rank` dimensions.  Version 1.0 of the format; BSM_NPY_BYTES is spelled
- * '|V1'. Errors: BSM_EINVAL, BSM_EOVERFLOW, BSM_EIO; the target is untouched then. */
+ * '|V1'.
+ * Errors: BSM_EINVAL, BSM_EOVERFLOW, BSM_EIO; the target is untouched then. */
 BSM_API bsm_status bsm_npy_write(const char *path, bsm_npy_type type, int rank, const int64_t *shape, const void *data);
 
 /* The bytes that stand before the data of such a file, for callers that write it themselves.  room is the size of

@@ -1,7 +1,8 @@
 /* Where the scale of (row r, scale column s) lies.
  *
  * A scale layout is a property of the data, never of a tuning choice.  Scales are bytes (e8m0 or ue4m3); `rows` are the
- * rows of the matrix and `columns` is ceil(K / block).  docs/guide/layouts.md has every formula with its source and a picture. */
+ * rows of the matrix and `columns` is ceil(K / block).  docs/guide/layouts.md has every formula with its source and a
+ * picture. */
 #ifndef BLOCKSCALE_SCALE_LAYOUT_H
 #define BLOCKSCALE_SCALE_LAYOUT_H
 
@@ -15,7 +16,8 @@ typedef enum bsm_layout {
     BSM_LAYOUT_LINEAR,                   /* row-major, any pitch: what checkpoints store */
     BSM_LAYOUT_128X4,                    /* packed 512-byte blocks, "32_4_4": cuBLASLt, CUTLASS, tcgen05 */
     BSM_LAYOUT_8X4,                      /* small-M decode kernels of TensorRT-LLM */
-    BSM_LAYOUT_TILES,                    /* contiguous tiles [rows/tile_rows, columns/tile_columns, tile_rows, tile_columns] */
+    BSM_LAYOUT_TILES,                    /* contiguous tiles [rows/tile_rows, columns/tile_columns, tile_rows,
+                                            tile_columns] */
     BSM_LAYOUT_CDNA4_16 = 5,             /* gfx950, MFMA with non-K dimension 16 */
     BSM_LAYOUT_CDNA4_32,                 /* gfx950, MFMA with non-K dimension 32 */
     BSM_LAYOUT_AITER,                    /* CDNA4_16 with rows padded to 256: AITER's shuffle_scale */
@@ -25,18 +27,19 @@ typedef enum bsm_layout {
     BSM_LAYOUT_COUNT                     /* above every number; bsm_layout_name is NULL for those that are no layout */
 } bsm_layout;
 
-/* A pitch of linear scales: rows padded to 16 bytes, 16 ceil(S/16), the least that TMA loads.  bsm_scale_layout_parse reads it from
- * "sm120_padded".  The bytes behind a row's scales are left alone as with any pitch. */
+/* A pitch of linear scales: rows padded to 16 bytes, 16 ceil(S/16), the least that TMA loads.  bsm_scale_layout_parse
+ * reads it from "sm120_padded".  The bytes behind a row's scales are left alone as with any pitch. */
 #define BSM_PITCH_PADDED_16 (-16)
 
 typedef struct bsm_scale_layout {
     bsm_layout kind;
-    int64_t pitch;                       /* linear and gguf: bytes between rows, 0 for tight; linear: or BSM_PITCH_PADDED_16; others: 0 */
+    int64_t pitch;                       /* linear and gguf: bytes between rows, 0 for tight; linear: or
+                                            BSM_PITCH_PADDED_16; others: 0 */
     int64_t tile_rows, tile_columns;     /* tiles: > 0; others: 0 */
 } bsm_scale_layout;
 
-/* The short name ("128x4"), one line about the layout for a person, and the offset of (r, s) written out for R rows and S
- * columns.  NULL for numbers not listed. */
+/* The short name ("128x4"), one line about the layout for a person, and the offset of (r, s) written out for R rows and
+ * S columns.  NULL for numbers not listed. */
 BSM_API const char *bsm_layout_name(int layout);
 BSM_API const char *bsm_layout_about(int layout);
 BSM_API const char *bsm_layout_formula(int layout);
@@ -66,13 +69,13 @@ typedef struct bsm_scales {
 
 /* Writes from's scales into `to`, in to's layout.  All padding of `to` is written, as zero bytes; of a gguf buffer only
  * the scale bytes are.  Bytes between the rows of a pitched linear buffer are left alone.
- * The buffers must not overlap.  Equal layouts (kind and parameters) are an error: the buffer already is in that layout,
- * and a caller who asks again is about to swizzle twice.  Copy bytes with memcpy.
+ * The buffers must not overlap.  Equal layouts (kind and parameters) are an error: the buffer already is in that
+ * layout, and a caller who asks again is about to swizzle twice.  Copy bytes with memcpy.
  * Errors: BSM_EINVAL, BSM_EOVERFLOW. */
 BSM_API bsm_status bsm_scales_convert(const bsm_scales *from, const bsm_scales *to);
 
-/* The same where the context computes: on a GPU (device.h) `data` of both are device pointers, and the work goes into the context's
- * stream.  Errors: as above, BSM_EDEVICE. */
+/* The same where the context computes: on a GPU (device.h) `data` of both are device pointers, and the work goes into
+ * the context's stream.  Errors: as above, BSM_EDEVICE. */
 BSM_API bsm_status bsm_scales_convert_on(bsm_context *context, const bsm_scales *from, const bsm_scales *to);
 
 #ifdef __cplusplus
