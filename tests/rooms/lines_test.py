@@ -14,7 +14,7 @@ from script import check
 LIMIT = 120
 # Folders, or single files, whose lines are not held yet.  What is done leaves this list; nothing enters it.
 NOT_YET = ["CHANGELOG.md", "CMakeLists.txt", "CMakePresets.json", "Makefile", "bench/gpu/", "cmake/", "cudasim/",
-           "examples/", "fuzz/", "include/", "scripts/need", "src/core/", "src/cpu/",
+           "examples/", "fuzz/", "scripts/need", "src/core/", "src/cpu/",
            "src/cuda/", "src/exact/", "src/format/", "src/layout/", "src/matrix/", "src/plan/",
            "src/product/", "src/quantize/", "tests/CMakeLists.txt", "tests/bugs.py",
            "tests/cli/", "tests/core/", "tests/counted.h", "tests/cpu/", "tests/cuda/", "tests/exact/",
