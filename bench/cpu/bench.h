@@ -13,8 +13,7 @@ enum kind {
     KIND_SGEMM,                           /* OpenBLAS on operands dequantized beforehand: sgemm, sgemv where M is 1 */
     KIND_BANDWIDTH,                       /* reading memory: the ratio is of bytes of weights a second */
     KIND_THREADS,                         /* ours on `base` threads */
-    KIND_COPY,                            /* memcpy that moves as many bytes as quantizing or dequantizing reads and
-                                             writes; M x K numbers */
+    KIND_COPY,                            /* memcpy of as many bytes as quantizing M x K numbers reads and writes */
     KIND_COUNT
 };
 

@@ -203,12 +203,10 @@ struct cli_json { FILE *file; int depth; bool empty[CLI_JSON_DEPTH]; char closer
 struct cli_json cli_json_to(FILE *file);
 void cli_json_object(struct cli_json *json, const char *key);
 void cli_json_array(struct cli_json *json, const char *key);
-void cli_json_end(struct cli_json *json);                  /* of the innermost object or array; a newline after the
-                                                              last */
+void cli_json_end(struct cli_json *json);                  /* of the innermost object or array */
 void cli_json_text(struct cli_json *json, const char *key, const char *value);    /* NULL: null */
 void cli_json_integer(struct cli_json *json, const char *key, int64_t value);
-void cli_json_number(struct cli_json *json, const char *key, double value);       /* reads back to the same bits; NaN,
-                                                                                     inf: null */
+void cli_json_number(struct cli_json *json, const char *key, double value);       /* all its bits; NaN: null */
 void cli_json_boolean(struct cli_json *json, const char *key, bool value);
 
 /* Small things ----------------------------------------------------------------------------------------------------- */

@@ -145,8 +145,7 @@ static FILE *open_temporary(struct output *o, mode_t mode)
 static bool follow_links(const char *path, char *target)
 {
     char link[PATH_MAX];
-    snprintf(target, PATH_MAX, "%s", path);
-    errno = ELOOP;
+    errno = snprintf(target, PATH_MAX, "%s", path) < PATH_MAX ? ELOOP : ENAMETOOLONG;
     for (int links = 0; links < 40 && errno != ENAMETOOLONG; links++) {
         const ssize_t length = readlink(target, link, sizeof link - 1);
         if (length < 0) return errno == EINVAL || errno == ENOENT;
@@ -379,8 +378,7 @@ int cli_output_npy(struct cli *cli, const char *path, bsm_npy_type type, int ran
     errno = 0;
     const bool written =
         fwrite(header, 1, header_bytes, file) == header_bytes && (bytes == 0 || fwrite(data, 1, bytes, file) == bytes);
-    if (!written || fflush(file) != 0)                          /* now, so that nothing is reported of a file that does
-                                                                   not fit */
+    if (!written || fflush(file) != 0)                          /* now: a file that does not fit is not reported */
         return cli_bad_input(cli, "%s: could not be written: %s", path, strerror(errno != 0 ? errno : EIO));
     return CLI_DONE;
 }

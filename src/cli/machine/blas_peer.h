@@ -11,14 +11,13 @@ struct blas_peer {
     void (*sgemm)(void);                  /* cblas_sgemm, cast where it is called */
     void (*sgemv)(void);                  /* cblas_sgemv; NULL where a library lacks it */
     char name[128];                       /* "cblas_sgemm of libopenblas.so.0 (Haswell)": OpenBLAS says for which CPU */
-    char reference[96];                   /* file of a reference BLAS that was found and is not compared with; empty:
-                                             none was */
+    char reference[96];                   /* file of a reference BLAS that was found and skipped, or empty */
 };
 
-/* Opens the first library that has cblas_sgemm and, where it can be told, gives it that many threads.  features:
- * BSM_CPU_ bits; an OpenBLAS that does not know this CPU, and would take its kernels of SSE, takes those that such CPUs
- * have, unless OPENBLAS_CORETYPE says which. netlib's reference BLAS says what a product is, not how fast it can be: it
- * is passed over.  false: there is no other. */
+/* Opens the first library that has cblas_sgemm, and sets its number of threads where it has a function for that.
+ * features: BSM_CPU_ bits.  An OpenBLAS that does not know this CPU would run kernels for SSE: it is set to the core
+ * type whose features this CPU has, unless OPENBLAS_CORETYPE names one.  netlib's reference BLAS shows what a product
+ * is, not how fast it can be, and is skipped.  false: there is no other library. */
 bool blas_peer_open(struct blas_peer *peer, int threads, uint32_t features);
 
 /* d[m][n] = a[m][k] x b[n][k]^T, tight.  Sizes must fit an int. */

@@ -46,7 +46,7 @@ struct difference compare_bits(struct compare_shape shape, const float *got, con
 struct difference compare_bound(struct compare_shape shape, const float *got, const double *sum,
                                 const double *magnitude, struct compare_limit limit, double *worst)
 {
-    const double units = (double)limit.terms * COMPARE_EPS, gamma = units / (1 - units);
+    const double units = (double)limit.roundings * COMPARE_EPS, gamma = units / (1 - units);
     struct difference difference = { 0 };
     for (int64_t i = 0; i < shape.m; i++)
         for (int64_t j = 0; j < shape.n; j++) {

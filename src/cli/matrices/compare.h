@@ -23,10 +23,10 @@ struct difference {
 /* Bits must be equal, NaN and -0 included. */
 struct difference compare_bits(struct compare_shape shape, const float *got, const float *want);
 
-/* How far sums may be off: terms * eps / (1 - terms * eps) of the magnitude (Higham's gamma_n, the error of n rounded
- * additions) and `least`, which is 0 but where sums may be cut below fp32's normal numbers, and `more` of each element,
- * unless NULL. */
-struct compare_limit { int64_t terms; double least; const double *more; };
+/* How far sums may be off: roundings * eps / (1 - roundings * eps) of the magnitude (Higham's gamma_n, the error of n
+ * rounded additions) and `least`, which is 0 but where sums may be cut below fp32's normal numbers, and `more` of each
+ * element, unless NULL. */
+struct compare_limit { int64_t roundings; double least; const double *more; };
 
 /* NaN of `sum` must be the canonical NaN, an infinity that infinity, all others within the limit; where the magnitude
  * is infinite and the sum is not, everything passes.  *worst, unless NULL, becomes the largest |got - sum| / (eps *

@@ -59,7 +59,7 @@ static void note_gaps(struct layout_list *list, const int64_t *piece, int64_t kn
     for (int i = 1; i < list->count; i++) {
         struct layout_shown *this = &list->shown[i];
         const int64_t before = list->shown[i - 1].index;
-        this->left_out = this->index - before - 1;
+        this->omitted = this->index - before - 1;
         this->other_piece = this->index >= known || piece[this->index] != piece[before];
     }
 }
@@ -177,7 +177,7 @@ static void choose_lines(const struct cli *cli, bool all, struct layout_map *map
     }
     map->line_list = choose(cli, piece, known, map->line_count, FEW_LINES, MOST_LINES, all);
     if (known < map->line_count) map->line_list.count--;           /* nobody knows the last line's owners */
-    map->lines_left_out = map->line_count - 1 - map->line_list.shown[map->line_list.count - 1].index;
+    map->lines_omitted = map->line_count - 1 - map->line_list.shown[map->line_list.count - 1].index;
     free(piece);
 }
 

@@ -8,8 +8,8 @@
 
 #include "cli/cli.h"
 
-/* A row, a column or a line of memory that is shown; how many were left out before it; whether another piece starts. */
-struct layout_shown { int64_t index, left_out; bool other_piece; };
+/* A row, a column or a line of memory that is shown; how many were omitted before it; whether another piece starts. */
+struct layout_shown { int64_t index, omitted; bool other_piece; };
 
 struct layout_list { struct layout_shown *shown; int count; };
 
@@ -22,7 +22,7 @@ struct layout_map {
     int64_t pitch;                        /* bytes from a row to the next in layouts that have a pitch */
     int64_t line_bytes, line_count;       /* memory is shown in lines of so many bytes; the last may be short */
     struct layout_list row_list, column_list, line_list;
-    int64_t lines_left_out;               /* behind the last of line_list */
+    int64_t lines_omitted;                /* behind the last of line_list */
     int64_t known_rows, known_columns, known_bytes;
     int64_t *row_piece, *column_piece;    /* number of the piece of the first known_rows rows, and of the columns */
     struct layout_owner *owners;          /* of the first known_bytes bytes */
@@ -55,8 +55,5 @@ const char *layout_foreign_name(const struct layout_map *map);
 
 /* The layout's formula with the numbers of one scale in it, and what it comes to. */
 void layout_example(const struct layout_map *map, int64_t row, int64_t column, char *text, size_t bytes);
-
-/* Draws the picture. */
-void layout_picture(const struct layout_map *map, FILE *file);
 
 #endif

@@ -54,7 +54,7 @@ struct cli_quantized {
     bsm_npy codes_file, scales_file;      /* or read */
 };
 
-/* Zeroed memory for a matrix; the gguf packing brings its own scale layout, and a gguf layout its packing. */
+/* Zeroed memory for a matrix; the gguf packing implies its scale layout, and a gguf layout its packing. */
 int cli_quantized_new(struct cli *cli, bsm_format format, bsm_packing packing, bsm_scale_layout layout, int64_t rows,
                       int64_t columns, struct cli_quantized *quantized);
 void cli_quantized_free(struct cli *cli, struct cli_quantized *quantized);
@@ -73,16 +73,5 @@ int cli_load_quantized(struct cli *cli, const char *note_path, struct cli_quanti
 /* path without `ending`, if it ends so; in memory of the command's. */
 char *cli_without_ending(const struct cli *cli, const char *path, const char *ending);
 bool cli_ends_with(const char *path, const char *ending);
-
-/* A note: one flat JSON object of texts, numbers, true, false and null. */
-enum { CLI_NOTE_ENTRIES = 32 };
-struct cli_note_entry { char key[32], text[256]; bool is_text; int64_t size; };    /* size: -1 where it is no int64_t >=
-                                                                                      0 */
-struct cli_note { const char *path; struct cli_note_entry entries[CLI_NOTE_ENTRIES]; int count; };
-int cli_note_read(struct cli *cli, const char *path, struct cli_note *note);
-/* NULL where the note has no such text; text: not a number. */
-const char *cli_note_text(const struct cli_note *note, const char *key);
-/* false where the note has no such number, or one that is no int64_t >= 0. */
-bool cli_note_size(const struct cli_note *note, const char *key, int64_t *value);
 
 #endif

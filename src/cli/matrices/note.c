@@ -1,6 +1,6 @@
 /* The note beside a quantized matrix: one flat JSON object.  Lists and objects inside are refused. */
 #include "cli/io/json_file.h"
-#include "matrices.h"
+#include "note.h"
 
 #include <string.h>
 

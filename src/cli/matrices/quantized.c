@@ -1,6 +1,7 @@
 /* Quantized matrices: memory, quantizing, and their files. */
 #include "matrices.h"
 #include "layout_map.h"
+#include "note.h"
 
 #include <errno.h>
 #include <inttypes.h>

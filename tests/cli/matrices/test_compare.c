@@ -28,9 +28,9 @@ static struct product make(struct test *t)
     return p;
 }
 
-static struct difference bound(const struct product *p, int64_t terms, double *worst)
+static struct difference bound(const struct product *p, int64_t roundings, double *worst)
 {
-    return compare_bound(shape, p->got, p->sum, p->magnitude, (struct compare_limit){ .terms = terms }, worst);
+    return compare_bound(shape, p->got, p->sum, p->magnitude, (struct compare_limit){ .roundings = roundings }, worst);
 }
 
 static void equal_products_agree(struct test *t)
@@ -108,8 +108,8 @@ static void the_bound_has_a_least_part(struct test *t)
     struct product p = make(t);
     double worst = 0;
     p.sum[0] = (double)p.got[0] + 0x1.8p-24 * p.magnitude[0];
-    const struct compare_limit just = { .terms = 1, .least = 0x1p-25 * p.magnitude[0] };
-    const struct compare_limit less = { .terms = 1, .least = 0x1p-26 * p.magnitude[0] };
+    const struct compare_limit just = { .roundings = 1, .least = 0x1p-25 * p.magnitude[0] };
+    const struct compare_limit less = { .roundings = 1, .least = 0x1p-26 * p.magnitude[0] };
     CHECK(t, !compare_bound(shape, p.got, p.sum, p.magnitude, just, &worst).found && worst > 0.99 && worst < 1.01);
     CHECK(t, compare_bound(shape, p.got, p.sum, p.magnitude, less, NULL).found);
     p.magnitude[0] = (double)INFINITY, p.got[0] = NAN;

@@ -1,5 +1,5 @@
 /* Notes beside quantized matrices: what is read, what is refused, and that no damage is worse than that. */
-#include "cli/matrices/matrices.h"
+#include "cli/matrices/note.h"
 #include "test.h"
 
 #include <stdlib.h>

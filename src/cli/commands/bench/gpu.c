@@ -18,8 +18,7 @@
 #include <string.h>
 
 enum { MOST_PLACES = 16 };
-static const int64_t cold_bytes = (int64_t)256 << 20;          /* of all places together: several times what an L2
-                                                                  holds */
+static const int64_t cold_bytes = (int64_t)256 << 20;          /* of all places: several times an L2 */
 static const double sample_seconds = 0.4;
 
 /* One pair of formats at one K. */

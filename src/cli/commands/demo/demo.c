@@ -15,7 +15,7 @@ static const struct settings defaults = { .m = 256, .n = 256, .k = 1024, .rounds
 #define LENGTH_MAX ((int64_t)1 << 30)
 static const double sample_seconds = 0.003;
 static const int64_t terms_wanted = (int64_t)1 << 26;      /* M N K that takes seconds on two slow cores; */
-static const int64_t terms_of_an_output = 64;              /* what an element of D costs besides its K terms */
+static const int64_t products_of_an_output = 64;              /* what an element of D costs besides its K products */
 
 /* Besides every format with itself: narrow weights under wide activations. */
 static const struct { bsm_format a, b; } mixed[] = {
@@ -112,7 +112,7 @@ static int check_exact(struct cli *cli, const struct demo *demo, const struct wo
         const float factor = (float)((double)w->a.tensor_scale * (double)w->b.tensor_scale);
         for (int64_t i = 0; i < m * n; i++) sum[i] *= (double)factor, magnitude[i] *= (double)factor;
         const struct difference difference = compare_bound((struct compare_shape){ m, n, n }, w->d, sum, magnitude,
-                                                           (struct compare_limit){ .terms = k + 1 }, &row->worst);
+                                                           (struct compare_limit){ .roundings = k + 1 }, &row->worst);
         const double units = (double)(k + 1) * COMPARE_EPS;
         row->allowed = (double)(k + 1) / (1 - units);
         row->within = !difference.found;
@@ -189,7 +189,7 @@ static int choose_matrices(struct cli *cli, const struct settings *s, struct dem
             (long long)demo->a.rows, (long long)demo->a.columns, (long long)demo->b.rows, (long long)demo->b.columns,
             demo->a.columns == demo->b.rows ? "; save B transposed" : "");
     if (s->all) return CLI_DONE;
-    const int64_t cost = demo->a.columns + terms_of_an_output;
+    const int64_t cost = demo->a.columns + products_of_an_output;
     if (s->b != NULL) shorten(&demo->b, terms_wanted / cost / 64);         /* leaves 64 rows for A */
     if (s->a != NULL) shorten(&demo->a, terms_wanted / cost / demo->b.rows);
     return CLI_DONE;

@@ -1,5 +1,5 @@
 /* blockscale layout: where every scale lies, as a table, as JSON, or as a picture. */
-#include "cli/matrices/layout_map.h"
+#include "picture.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@ static const struct cli_option options[] = {
     { "--cols", 'c', "C", "columns of scales: K divided by the block, rounded up",
       CLI_INTEGER(struct settings, columns), .low = 1, .high = INT64_MAX },
     { "--svg", 0, "FILE", "draw the map", CLI_TEXT(struct settings, svg) },
-    { "--all", 0, NULL, "leave out no row, column or byte", CLI_FLAG(struct settings, all) },
+    { "--all", 0, NULL, "show every row, column and byte", CLI_FLAG(struct settings, all) },
     { .name = NULL }
 };
 
@@ -71,13 +71,13 @@ static int columns_of_page(const struct layout_map *map, int first)
     const int cell = digits(map->bytes) + PARENTHESES + GAP;
     int width = digits(map->padded_rows) > 3 ? digits(map->padded_rows) : 3, count = 0;
     for (int j = first; j < columns->count; j++, count++) {
-        width += cell + (columns->shown[j].left_out > 0 ? DOTS : 0);
+        width += cell + (columns->shown[j].omitted > 0 ? DOTS : 0);
         if (width > CLI_PAGE_WIDTH && count > 0) break;
     }
     return count;
 }
 
-/* Rows down, columns across; a column of dots where columns were left out. */
+/* Rows down, columns across; a column of dots where columns are omitted. */
 static void print_offsets_of(const struct cli *cli, const struct layout_map *map, int first, int end)
 {
     enum { TITLE = 32 };
@@ -87,18 +87,18 @@ static void print_offsets_of(const struct cli *cli, const struct layout_map *map
     char (*text)[TITLE] = cli_memory(cli, columns->count, sizeof *text);
     titles[0] = (struct cli_column){ "row", CLI_RIGHT };
     for (int j = first; j < end; j++) {
-        if (columns->shown[j].left_out > 0) titles[count++] = (struct cli_column){ "…", CLI_RIGHT };
+        if (columns->shown[j].omitted > 0) titles[count++] = (struct cli_column){ "…", CLI_RIGHT };
         snprintf(text[j], TITLE, j == first ? "s=%" PRId64 : "%" PRId64, columns->shown[j].index);
         titles[count++] = (struct cli_column){ text[j], CLI_RIGHT };
     }
     struct cli_table *table = cli_table_new(titles, count);
     for (int i = 0; i < rows->count; i++) {
         const int64_t row = rows->shown[i].index;
-        if (rows->shown[i].left_out > 0) row_of_dots(table, count);
+        if (rows->shown[i].omitted > 0) row_of_dots(table, count);
         cli_table_cell(table, "%" PRId64, row);
         for (int j = first; j < end; j++) {
             const int64_t column = columns->shown[j].index, offset = layout_map_offset(map, row, column);
-            if (columns->shown[j].left_out > 0) cli_table_cell(table, "…");
+            if (columns->shown[j].omitted > 0) cli_table_cell(table, "…");
             if (layout_is_padding(map, row, column)) cli_table_cell(table, "(%" PRId64 ")", offset);
             else cli_table_cell(table, "%" PRId64, offset);
         }
@@ -170,10 +170,10 @@ static void print_memory(const struct layout_map *map)
 {
     printf("\nWhat lies in memory, %" PRId64 " bytes a line:\n\n%*s\n", map->line_bytes, INDENT, "byte");
     for (int i = 0; i < map->line_list.count; i++) {
-        if (map->line_list.shown[i].left_out > 0) printf("%12s\n", "⋮");
+        if (map->line_list.shown[i].omitted > 0) printf("%12s\n", "⋮");
         print_line(map, map->line_list.shown[i].index);
     }
-    if (map->lines_left_out > 0) printf("%12s\n", "⋮");
+    if (map->lines_omitted > 0) printf("%12s\n", "⋮");
 }
 
 static void print_json(const struct layout_map *map)

@@ -1,7 +1,7 @@
 /* The picture of a layout: on the left the matrix of scales with the byte of each, on the right memory with the scale
  * that lies at each byte.  A piece that the layout moves as a whole has one hue in both; higher columns of it are
  * darker. */
-#include "cli/matrices/layout_map.h"
+#include "picture.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -107,18 +107,18 @@ static void foreign_cell(const struct drawing *d, double x, double y, double wid
     text(d, x + width / 2, y + 14, "cell faint", label);
 }
 
-/* What was left out, between the rows or lines around it. */
-static void draw_gap(const struct drawing *d, double x, double y, int64_t left_out, const char *what)
+/* What is omitted, between the rows or lines around it. */
+static void draw_gap(const struct drawing *d, double x, double y, int64_t omitted, const char *what)
 {
     char words[64];
-    if (left_out <= 0) return;
-    snprintf(words, sizeof words, "⋮  %" PRId64 " more %s%s", left_out, what, left_out > 1 ? "s" : "");
+    if (omitted <= 0) return;
+    snprintf(words, sizeof words, "⋮  %" PRId64 " more %s%s", omitted, what, omitted > 1 ? "s" : "");
     text(d, x + 12, y + 12, "gap", words);
 }
 
 static double space_before(const struct layout_shown *shown)
 {
-    return shown->left_out > 0 ? GAP : shown->other_piece ? SEAM : 0;
+    return shown->omitted > 0 ? GAP : shown->other_piece ? SEAM : 0;
 }
 
 static double list_height(const struct layout_list *list)
@@ -144,7 +144,7 @@ static void draw_column_labels(const struct drawing *d)
         const struct layout_shown column = d->map->column_list.shown[j];
         snprintf(label, sizeof label, j == 0 ? "s=%" PRId64 : "%" PRId64, column.index);
         text(d, left_x(d, j) + d->left_cell / 2, HEADER - 7, "cell faint", label);
-        if (column.left_out > 0) text(d, left_x(d, j) - GAP / 2.0, HEADER - 7, "cell faint", "…");
+        if (column.omitted > 0) text(d, left_x(d, j) - GAP / 2.0, HEADER - 7, "cell faint", "…");
     }
 }
 
@@ -155,7 +155,7 @@ static void draw_matrix(const struct drawing *d)
     draw_column_labels(d);
     for (int i = 0; i < d->map->row_list.count; i++, y += CELL_HEIGHT) {
         const struct layout_shown row = d->map->row_list.shown[i];
-        draw_gap(d, left_x(d, 0), y, row.left_out, "row");
+        draw_gap(d, left_x(d, 0), y, row.omitted, "row");
         y += space_before(&row);
         snprintf(label, sizeof label, i == 0 ? "r=%" PRId64 : "%" PRId64, row.index);
         text(d, d->left_x - 8, y + 14, "label", label);
@@ -230,13 +230,13 @@ static void draw_memory(const struct drawing *d)
     draw_byte_labels(d);
     for (int i = 0; i < d->map->line_list.count; i++, y += CELL_HEIGHT) {
         const struct layout_shown line = d->map->line_list.shown[i];
-        draw_gap(d, d->right_x, y, line.left_out, "line");
+        draw_gap(d, d->right_x, y, line.omitted, "line");
         y += space_before(&line);
         snprintf(label, sizeof label, "%" PRId64, line.index * d->map->line_bytes);
         text(d, d->right_x - 8, y + 14, "label", label);
         draw_line(d, line.index, y);
     }
-    draw_gap(d, d->right_x, y, d->map->lines_left_out, "line");
+    draw_gap(d, d->right_x, y, d->map->lines_omitted, "line");
 }
 
 /* The page --------------------------------------------------------------------------------------------------------- */
@@ -328,7 +328,7 @@ void layout_picture(const struct layout_map *map, FILE *file)
         d.right_width = fmax(d.right_width, line_width(&d, map->line_list.shown[i].index));
     d.width = fmax(d.right_x + fmax(d.right_width, 440), MARGIN + 7.6 * (double)strlen(formula) + 200) + MARGIN;
     const double left_height = list_height(&map->row_list);
-    const double right_height = list_height(&map->line_list) + (map->lines_left_out > 0 ? GAP : 0);
+    const double right_height = list_height(&map->line_list) + (map->lines_omitted > 0 ? GAP : 0);
     d.height = HEADER + fmax(left_height, right_height) + FOOTER;
     draw_page(&d);
     draw_heading(&d);

@@ -7,15 +7,15 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The exact product makes some 50 million terms a second and core. */
-static const double MOST_TERMS_UNASKED = 0x1p26;
+/* The exact product makes some 50 million products a second and core. */
+static const double MOST_PRODUCTS_UNASKED = 0x1p26;
 
 bool matmul_wants_check(const struct matmul_job *job)
 {
     const bsm_matrix *a = job->product.a, *b = job->product.b;
-    const double terms = (double)a->rows * (double)b->rows * (double)a->columns;
+    const double products = (double)a->rows * (double)b->rows * (double)a->columns;
     if (job->settings->compute == BSM_COMPUTE_FAST) return false;
-    return !job->settings->no_check && (job->settings->check || terms <= MOST_TERMS_UNASKED);
+    return !job->settings->no_check && (job->settings->check || products <= MOST_PRODUCTS_UNASKED);
 }
 
 static bsm_real_matrix doubles(double *data, int64_t rows, int64_t columns)

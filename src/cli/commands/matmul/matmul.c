@@ -55,10 +55,10 @@ static const struct cli_option options[] = {
       "where the product is made: cpu or cuda (the first GPU); A, B and D are copied there and back",
       CLI_DEVICE(struct matmul_settings, device) },
     { "--compute", 0, "HOW",
-      "exact, or fast: on Hopper MXFP8 and MXFP6 may be rounded to one power of two for 128 numbers; not compared "
-      "with the exact product then",
+      "exact, or fast: Hopper may requantize MXFP8 and MXFP6 to FP8 with one power of two a row; then the product is "
+      "not compared with the exact one",
       CLI_COMPUTE(struct matmul_settings, compute) },
-    { "--order", 0, "HOW", "of sums: k, the same for every M, or any, which may divide K on a GPU",
+    { "--order", 0, "HOW", "of sums: k, the same for every M and N, or any, which permits split-K on a GPU",
       CLI_ORDER(struct matmul_settings, order) },
     { "--check", 0, NULL, "compare with the exact product, however long it takes; small products are compared anyway",
       CLI_FLAG(struct matmul_settings, check) },

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* First what is multiplied every day: K a multiple of 64 and tight rows, where operands take the shortest ways.  Then
- * sizes around the widths that kernels like (4, 6, 8, 16, 32, 64, 128), blocks and runs (16, 32), and cuts of K; M
- * differs from N, and one case has more than 128 rows and a number of scale columns that is no multiple of 4. */
+/* First everyday products: K a multiple of 64 and tight rows, whose operands need the least preparation.  Then sizes
+ * around the widths of kernels (4, 6, 8, 16, 32, 64, 128), of blocks (16, 32) and of stretches of K; M differs from N,
+ * and one case has more than 128 rows and a number of scale columns that is no multiple of 4. */
 const struct verify_case verify_cases[] = {
     { VERIFY_INTEGERS, 5, 24, 64, true, true },
     { VERIFY_INTEGERS, 7, 40, 128, true, true },
@@ -106,14 +106,14 @@ static bsm_matrix describe_operand(const struct verify_case *what, bsm_format fo
                           : describe(format, rows, what->k, variant);
 }
 
-/* k is cut into runs where both elements are small integers times a power of two (matmul.h); else every term is one
- * rounding. */
-static int64_t run_length(bsm_format a, bsm_format b)
+/* K is cut into exact blocks where both elements are small integers times a power of two (matmul.h); else every product
+ * is rounded by itself. */
+static int64_t exact_block_length(bsm_format a, bsm_format b)
 {
     const bsm_format_info *x = bsm_format_get((int)a), *y = bsm_format_get((int)b);
     const uint32_t integers = 1u << BSM_E2M1 | 1u << BSM_E2M3 | 1u << BSM_INT8;
-    const bool exact_runs = (integers >> x->element & 1) != 0 && (integers >> y->element & 1) != 0;
-    if (!exact_runs) return 1;
+    const bool exact_blocks = (integers >> x->element & 1) != 0 && (integers >> y->element & 1) != 0;
+    if (!exact_blocks) return 1;
     return x->block < y->block ? x->block : y->block;
 }
 
@@ -151,7 +151,7 @@ static float add_once(float sum, double term)
     return (float)nextafter(s, error > 0 ? (double)INFINITY : -(double)INFINITY);
 }
 
-/* S of one element in the documented order.  Terms and runs of finite codes are exact in double. */
+/* S of one element in the documented order.  Products and exact blocks of finite codes are exact in double. */
 static float ordered_sum(const float *a, const float *sa, const float *b, const float *sb, int64_t k, int64_t length)
 {
     float sum = 0;
@@ -161,8 +161,7 @@ static float ordered_sum(const float *a, const float *sa, const float *b, const 
         for (int64_t i = first + 1; i < k && i < first + length; i++) run += (double)a[i] * (double)b[i];
         sum = add_once(sum, run * ((double)sa[first] * (double)sb[first]));
     }
-    return sum;                           /* exact zeros are +0, as the sum starts at +0; tiny negative sums may round
-                                             to -0 */
+    return sum;                           /* exact zeros are +0, as sums start at +0; tiny negative ones may be -0 */
 }
 
 static float *ordered_product(const struct cli *cli, const struct verify_problem *problem, int64_t length)
@@ -235,8 +234,8 @@ static void set_tensor_limit(struct verify_problem *problem, bsm_format a, bsm_f
     const int64_t steps = (k + STEP_PRODUCTS - 1) / STEP_PRODUCTS * terms;
     const bool as_it_is = a == BSM_FORMAT_BF16 || b == BSM_FORMAT_BF16;
     problem->cuts = as_it_is ? (int)terms : 0;
-    /* Rows that are left out are chains of k roundings; putting an exponent back is one more. */
-    problem->tensor.terms = (STEP_UNITS * steps > k ? STEP_UNITS * steps : k) + 1;
+    /* Fallback rows are fp32 chains of k roundings; putting an exponent back is one more. */
+    problem->tensor.roundings = (STEP_UNITS * steps > k ? STEP_UNITS * steps : k) + 1;
     problem->tensor.least = (double)((as_it_is ? steps : 0) + (k + 1) / 2) * least_subnormal;
 }
 
@@ -293,8 +292,8 @@ int verify_problem_create(struct cli *cli, struct verify_problem *problem, int c
     status = reference(cli, problem, gpu != NULL);
     if (status != BSM_OK) return cli_library_failed(cli, "the exact product", status);
 
-    const int64_t length = run_length(a, b);
-    problem->terms = (what->k + length - 1) / length;
+    const int64_t length = exact_block_length(a, b);
+    problem->roundings = (what->k + length - 1) / length;
     const bool ordered =
         what->kind == VERIFY_CODES || what->kind == VERIFY_FAR_SCALES || what->kind == VERIFY_ANY_CODES;
     if (ordered) problem->ordered = ordered_product(cli, problem, length);
@@ -368,9 +367,10 @@ static void run_forced(struct cli *cli, struct verify_problem *problem, int kern
     const bool order_decides = problem->what->kind == VERIFY_FAR_SCALES || problem->what->kind == VERIFY_ANY_CODES;
     if (!differs && problem->magnitude != NULL && (tensor || !order_decides)) {
         failure.check = VERIFY_CHECK_BOUND;
-        failure.first = compare_bound(
-            problem->shape, problem->d, problem->sum, problem->magnitude,
-            tensor ? limit_of(problem, kernel) : (struct compare_limit){ .terms = problem->terms }, &result->worst);
+        failure.first = compare_bound(problem->shape, problem->d, problem->sum, problem->magnitude,
+                                      tensor ? limit_of(problem, kernel)
+                                             : (struct compare_limit){ .roundings = problem->roundings },
+                                      &result->worst);
         differs = failure.first.found;
     }
     if (!differs && problem->ordered != NULL && !tensor) {

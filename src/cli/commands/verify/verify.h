@@ -9,17 +9,13 @@
 enum { VERIFY_FORMATS = BSM_FORMAT_COUNT - 1, VERIFY_KERNELS_MAX = 128 };
 
 enum verify_kind {
-    VERIFY_INTEGERS,                      /* small integers: every sum is exact in fp32, so bits must be those of the
-                                             exact sum */
-    VERIFY_CODES,                         /* finite codes, scales near 1: the documented order of sums, bitwise; and
-                                             gamma_n */
-    VERIFY_FAR_SCALES,                    /* scales of A far from those of B: the order of sums, bitwise */
-    VERIFY_ANY_CODES,                     /* any finite codes and scales, sums beyond fp32 included: the order of sums,
-                                             bitwise */
+    VERIFY_INTEGERS,                      /* small integers, whose sums fp32 holds: the bits of the exact sum */
+    VERIFY_CODES,                         /* finite codes, scales near 1: the documented order of sums, and gamma_n */
+    VERIFY_FAR_SCALES,                    /* scales of A far from those of B: the documented order of sums */
+    VERIFY_ANY_CODES,                     /* any finite codes and scales, sums beyond fp32 included: the same */
     VERIFY_NOT_FINITE,                    /* some NaN and infinite codes among finite ones: in the right places */
-    VERIFY_SCALE_CODES,                   /* one term, all pairs of scale codes: bits of the exact sum */
-    VERIFY_ELEMENT_CODES,                 /* one term, all pairs of element codes (of 256 for wide ones): bits of the
-                                             exact sum */
+    VERIFY_SCALE_CODES,                   /* K is 1, all pairs of scale codes: bits of the exact sum */
+    VERIFY_ELEMENT_CODES,                 /* K is 1, all pairs of element codes (256 of wide ones): the same */
     VERIFY_KINDS
 };
 
@@ -27,8 +23,7 @@ struct verify_case {
     enum verify_kind kind;
     int64_t m, n, k;
     bool quick;                           /* part of --quick */
-    bool ordinary;                        /* tight rows, scales linear or as 128x4, the usual packings: what people
-                                             multiply */
+    bool ordinary;                        /* tight rows, scales linear or as 128x4, the usual packings */
 };
 extern const struct verify_case verify_cases[];
 extern const int verify_case_count;
@@ -42,19 +37,15 @@ struct verify_problem {
     struct compare_shape shape;
     bsm_matrix d_matrix;
     bsm_matmul product;                   /* of all these */
-    struct device_product device;         /* its twin in a GPU's memory, copied there once for all kernels; empty
-                                             without a GPU */
+    struct device_product device;         /* its twin in a GPU's memory, for all kernels; empty without a GPU */
     float *exact;                         /* rounded to fp32; NULL where bits are not compared with it */
     double *sum;                          /* exact; NULL where it is not asked */
     double *magnitude;                    /* NULL where no bound is checked */
     float *ordered;                       /* in the documented order; NULL where it is not asked */
-    int64_t terms;                        /* roundings of the documented order */
-    int cuts;                             /* tensor cores cut one term so often; 0: both operands come decoded, nothing
-                                             is cut; those
-                                             that multiply codes always cut it once */
+    int64_t roundings;                    /* of the documented order of sums */
+    int cuts;                             /* how often tensor cores cut one product of bf16; 0: never */
     struct compare_limit tensor;          /* of sums on tensor cores */
-    double *scales;                       /* what tensor cores of four bits may lose to scales besides; NULL where no
-                                             bound is checked */
+    double *scales;                       /* what 4-bit tensor cores may also lose to scales; NULL: no bound */
 };
 
 /* Codes and scales of one operand.  The same seed gives the same bytes; `stream` tells A from B. */
