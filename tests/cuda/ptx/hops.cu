@@ -1,5 +1,5 @@
 /* Two warps write the same words of shared memory, one after the other, as the warpgroups do that fill a stage of a
- * ring in turn (sm90/operand/decoding_decoder.cuh).  What stands between the writes is the kernel's name. */
+ * ring in turn (sm90/mainloop/fused_dequantizer.cuh).  What stands between the writes is the kernel's name. */
 #include "cuda/ptx/mbarrier.cuh"
 #include "cuda/ptx/threads.cuh"
 

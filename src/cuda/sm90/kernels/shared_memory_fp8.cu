@@ -1,5 +1,5 @@
-/* BSM_COMPUTE_FAST: the shared-memory main loop for requantized operands, whose rows have exponents that the epilogue puts
- * back.  The order of sums depends on K alone. */
+/* BSM_COMPUTE_FAST: the shared-memory main loop for requantized operands, whose rows have exponents that the epilogue
+ * puts back.  The order of sums depends on K alone. */
 #include "cuda/sm90/mainloop/shared_memory.cuh"
 #include "cuda/sm90/operand/fp8_requantized.cuh"
 

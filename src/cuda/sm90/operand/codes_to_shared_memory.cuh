@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cuda/sm90/kernels/decoding_config.cuh"
-#include "decoding_elements.cuh"
+#include "elements.cuh"
 
 /* What a thread has read: 32 codes, and the scales of their blocks from the lowest byte on. */
 template <class CODES> struct raw_codes {
@@ -11,30 +11,32 @@ template <class CODES> struct raw_codes {
 };
 template <> struct raw_codes<codes_stream> { uint32_t codes[6], scales; };
 
-/* How a thread decodes, the same all the time. */
+/* How a thread reads codes and writes numbers, the same for all steps. */
 struct code_reader {
     uint32_t row, of_stage;               /* its row of the tile, and of the stage: where the operand of wgmma has it */
     uint32_t half;                        /* of the 64 columns of a step */
     uint32_t scales;                      /* address of its row's, within a stage */
-    bool tells;                           /* the barriers, for its warp */
+    bool notifies;                        /* barriers, for its warp */
 };
 
-/* Row 16 w + 2 g + e of the tile lies in row 16 w + g + 8 e of the stage, so that a thread of the consumers has sums of neighbouring
- * columns of D.  Eight lanes that access memory together have rows that differ modulo 8 in both: no two of them meet in a bank. */
+/* Row 16 w + 2 g + e of the tile lies in row 16 w + g + 8 e of the stage, so that a thread of the consumers has sums of
+ * neighbouring columns of D.  Eight lanes that access memory together have rows that differ modulo 8 in both: no two of
+ * them meet in a bank. */
 template <class CONFIG> __device__ static inline code_reader code_reader_of()
 {
-    const uint32_t lane = __shfl_sync(0xffffffff, threadIdx.x % 32, threadIdx.x % 32), warp = threadIdx.x % 128 / 32, odd = (lane / 4 ^ lane / 8) & 1;
+    const uint32_t lane = __shfl_sync(0xffffffff, threadIdx.x % 32, threadIdx.x % 32), warp = threadIdx.x % 128 / 32,
+                   odd = (lane / 4 ^ lane / 8) & 1;
     const uint32_t first = warp % 2 * 32 + lane / 16 * 16;
     code_reader reader = {};
     reader.row = first + lane % 8 * 2 + odd;
     reader.of_stage = first + lane % 8 + 8 * odd;
     reader.half = warp / 2;
-    reader.tells = lane == 0;
+    reader.notifies = lane == 0;
     return reader;
 }
 
 /* The tile begins with row `column` of B. */
-__device__ static inline void aim(code_reader &reader, int32_t column)
+__device__ static inline void begin_tile(code_reader &reader, int32_t column)
 {
     const uint32_t of_piece = reader.row + (uint32_t)column % 128;
     reader.scales = of_piece % 32 * 16 + of_piece / 32 * 4;
@@ -46,7 +48,8 @@ __device__ static inline void read_row(const code_reader &reader, uint32_t codes
 {
 #pragma unroll
     for (uint32_t word = 0; word < WORDS; word++)
-        to[word] = load_shared_v4(codes + reader.row * 128 + (((number * 2 + reader.half) * WORDS + word) ^ reader.row % 8) * 16);
+        to[word] = load_shared_v4(codes + reader.row * 128
+                                  + (((number * 2 + reader.half) * WORDS + word) ^ reader.row % 8) * 16);
 }
 
 /* Half a step of a stream is 16 bytes and 8, or 8 bytes and 16, which begin where 16 do. */
@@ -63,12 +66,14 @@ __device__ static inline void read_row(const code_reader &reader, uint32_t codes
 
 /* Step `number` of the stage. */
 template <class CONFIG>
-__device__ static inline raw_codes<typename CONFIG::CODES> read_codes(const code_reader &reader, uint32_t shared, uint32_t stage, uint32_t number)
+__device__ static inline raw_codes<typename CONFIG::CODES> read_codes(const code_reader &reader, uint32_t shared,
+                                                                      uint32_t stage, uint32_t number)
 {
     raw_codes<typename CONFIG::CODES> raw;
     read_row<CONFIG>(reader, shared + CONFIG::AT_CODES + stage * CONFIG::CODE_BYTES, number, raw.codes);
     const uint32_t piece = number * BSMI_K_STEP / CONFIG::PIECE_COLUMNS * CONFIG::PIECE_BYTES;
-    const uint32_t scales = load_shared(shared + CONFIG::AT_SCALES + stage * CONFIG::SCALE_BYTES + piece + reader.scales);
+    const uint32_t scales =
+        load_shared(shared + CONFIG::AT_SCALES + stage * CONFIG::SCALE_BYTES + piece + reader.scales);
     raw.scales = scales >> (CONFIG::CODES::MICRO ? reader.half * 16 : (number % 2 * 2 + reader.half) * 8);
     return raw;
 }
@@ -84,16 +89,23 @@ template <class CODES> __device__ static inline uint32_t scale_of_octet(uint32_t
 /* What a thread makes of them: 32 numbers. */
 struct decoded_codes { uint4 octets[4]; };
 
-__device__ static inline uint32_t word_of(const uint4 &v, int i) { return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w; }
+__device__ static inline uint32_t word_of(const uint4 &v, int i)
+{
+    return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
+}
 
 /* The i-th eight, without their scales. */
-template <int ELEMENT> __device__ static inline uint4 decode_octet(const uint4 (&v)[1], int i) { return decode_nibbles(word_of(v[0], i)); }
+template <int ELEMENT> __device__ static inline uint4 decode_octet(const uint4 (&v)[1], int i)
+{
+    return decode_nibbles(word_of(v[0], i));
+}
 template <int ELEMENT> __device__ static inline uint4 decode_octet(const uint4 (&v)[2], int i)
 {
     const uint32_t low = word_of(v[i / 2], i % 2 * 2), high = word_of(v[i / 2], i % 2 * 2 + 1);
     constexpr uint32_t FIRST = first_bytes<ELEMENT>(), LAST = last_bytes<ELEMENT>();
-    return make_uint4(decode_bytes<ELEMENT>(__byte_perm(low, 0, FIRST)), decode_bytes<ELEMENT>(__byte_perm(low, 0, LAST)),
-                      decode_bytes<ELEMENT>(__byte_perm(high, 0, FIRST)), decode_bytes<ELEMENT>(__byte_perm(high, 0, LAST)));
+    return make_uint4(
+        decode_bytes<ELEMENT>(__byte_perm(low, 0, FIRST)), decode_bytes<ELEMENT>(__byte_perm(low, 0, LAST)),
+        decode_bytes<ELEMENT>(__byte_perm(high, 0, FIRST)), decode_bytes<ELEMENT>(__byte_perm(high, 0, LAST)));
 }
 
 /* Of a stream: 48 bits, which begin with a word or in its middle. */
@@ -101,10 +113,13 @@ template <int ELEMENT> __device__ static inline uint4 decode_octet(const uint32_
 {
     const bool odd = i % 2 != 0;
     const int first = i / 2 * 3 + odd;
-    const uint32_t low = odd ? __funnelshift_r(w[first], w[first + 1], 16) : w[first], high = odd ? w[first + 1] >> 16 : w[first + 1];
+    const uint32_t low = odd ? __funnelshift_r(w[first], w[first + 1], 16) : w[first],
+                   high = odd ? w[first + 1] >> 16 : w[first + 1];
     const uint32_t rest = __funnelshift_r(low, high, 24);            /* from the fifth code on */
-    return make_uint4(decode_bytes<ELEMENT>((low & 0x3f) | (low << 10 & 0x003f0000)), decode_bytes<ELEMENT>((low >> 12 & 0x3f) | (low >> 2 & 0x003f0000)),
-                      decode_bytes<ELEMENT>((rest & 0x3f) | (rest << 10 & 0x003f0000)), decode_bytes<ELEMENT>((rest >> 12 & 0x3f) | (rest >> 2 & 0x003f0000)));
+    return make_uint4(decode_bytes<ELEMENT>((low & 0x3f) | (low << 10 & 0x003f0000)),
+                      decode_bytes<ELEMENT>((low >> 12 & 0x3f) | (low >> 2 & 0x003f0000)),
+                      decode_bytes<ELEMENT>((rest & 0x3f) | (rest << 10 & 0x003f0000)),
+                      decode_bytes<ELEMENT>((rest >> 12 & 0x3f) | (rest >> 2 & 0x003f0000)));
 }
 
 /* NaN and infinity, which are rare: looked for in all 32 codes at once. */
@@ -121,8 +136,10 @@ template <int ELEMENT> __device__ static inline void mend_octets(const uint4 (&v
         const uint32_t low = word_of(v[i / 2], i % 2 * 2), high = word_of(v[i / 2], i % 2 * 2 + 1);
         constexpr uint32_t FIRST = first_bytes<ELEMENT>(), LAST = last_bytes<ELEMENT>();
         uint4 &octet = decoded.octets[i];
-        octet = make_uint4(mend_bytes<ELEMENT>(__byte_perm(low, 0, FIRST), octet.x), mend_bytes<ELEMENT>(__byte_perm(low, 0, LAST), octet.y),
-                           mend_bytes<ELEMENT>(__byte_perm(high, 0, FIRST), octet.z), mend_bytes<ELEMENT>(__byte_perm(high, 0, LAST), octet.w));
+        octet = make_uint4(mend_bytes<ELEMENT>(__byte_perm(low, 0, FIRST), octet.x),
+                           mend_bytes<ELEMENT>(__byte_perm(low, 0, LAST), octet.y),
+                           mend_bytes<ELEMENT>(__byte_perm(high, 0, FIRST), octet.z),
+                           mend_bytes<ELEMENT>(__byte_perm(high, 0, LAST), octet.w));
     }
 }
 
@@ -138,9 +155,11 @@ template <class CODES, int ELEMENT> __device__ static inline decoded_codes decod
 }
 
 template <class CONFIG>
-__device__ static inline void write_decoded(const code_reader &reader, const decoded_codes &decoded, uint32_t shared, uint32_t stage)
+__device__ static inline void write_decoded(const code_reader &reader, const decoded_codes &decoded, uint32_t shared,
+                                            uint32_t stage)
 {
     const uint32_t to = shared + CONFIG::AT_B + stage * CONFIG::B_BYTES + reader.of_stage * CONFIG::K_BYTES;
 #pragma unroll
-    for (int i = 0; i < 4; i++) store_shared_v4(to + ((reader.half * 4 + i) ^ reader.of_stage % 8) * 16, decoded.octets[i]);
+    for (int i = 0; i < 4; i++)
+        store_shared_v4(to + ((reader.half * 4 + i) ^ reader.of_stage % 8) * 16, decoded.octets[i]);
 }

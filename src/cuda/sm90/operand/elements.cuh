@@ -1,4 +1,5 @@
-/* Codes of a byte each as pairs of bf16, by instructions for one element: which it is, the kernels find out before their loops. */
+/* Codes of a byte each as pairs of bf16, by instructions for one element: which it is, the kernels find out before
+ * their loops. */
 #pragma once
 
 #include "cuda/dequantize/small_floats.cuh"
@@ -31,20 +32,32 @@ template <int ELEMENT> __device__ constexpr element_bits bits_of()
     }
 }
 
-/* Selectors for prmt that bring two bytes of a word to where decode_bytes wants them: into the high bytes of two halves, so that signs are
- * where bf16 has them, or into the low ones. */
-template <int ELEMENT> __device__ constexpr bool wants_high_bytes() { return ELEMENT == BSM_E4M3 || ELEMENT == BSM_E5M2; }
-template <int ELEMENT> __device__ constexpr uint32_t first_bytes() { return wants_high_bytes<ELEMENT>() ? 0x1404 : 0x4140; }
-template <int ELEMENT> __device__ constexpr uint32_t last_bytes() { return wants_high_bytes<ELEMENT>() ? 0x3424 : 0x4342; }
+/* Selectors for prmt that bring two bytes of a word to where decode_bytes wants them: into the high bytes of two
+ * halves, so that signs are where bf16 has them, or into the low ones. */
+template <int ELEMENT> __device__ constexpr bool wants_high_bytes()
+{
+    return ELEMENT == BSM_E4M3 || ELEMENT == BSM_E5M2;
+}
+template <int ELEMENT> __device__ constexpr uint32_t first_bytes()
+{
+    return wants_high_bytes<ELEMENT>() ? 0x1404 : 0x4140;
+}
+template <int ELEMENT> __device__ constexpr uint32_t last_bytes()
+{
+    return wants_high_bytes<ELEMENT>() ? 0x3424 : 0x4342;
+}
 
-/* Two codes without their scales; NaN and infinity as if they were numbers: decode_pair of small_floats.cuh says how. */
+/* Two codes without their scales; NaN and infinity as if they were numbers: decode_pair of small_floats.cuh says
+ * how. */
 template <int ELEMENT> __device__ static inline uint32_t decode_bytes(uint32_t codes)
 {
     constexpr element_bits OF = bits_of<ELEMENT>();
-    constexpr uint32_t MAGNITUDE = (((1u << (OF.bits - 1)) - 1) << (7 - OF.mantissa_bits)) * 0x00010001, SIGN = 0x80008000;
+    constexpr uint32_t MAGNITUDE = (((1u << (OF.bits - 1)) - 1) << (7 - OF.mantissa_bits)) * 0x00010001,
+                       SIGN = 0x80008000;
     constexpr uint32_t MEND = (uint32_t)((254 - OF.bias) << 7) * 0x00010001;
     if (ELEMENT == BSM_INT8) return decode_int8_pair(codes);
-    const uint32_t magnitude = wants_high_bytes<ELEMENT>() ? codes >> (1 + OF.mantissa_bits) : codes << (7 - OF.mantissa_bits);
+    const uint32_t magnitude =
+        wants_high_bytes<ELEMENT>() ? codes >> (1 + OF.mantissa_bits) : codes << (7 - OF.mantissa_bits);
     const uint32_t sign = wants_high_bytes<ELEMENT>() ? codes : codes << (16 - OF.bits);
     return ptx_mul_bf16x2((magnitude & MAGNITUDE) | (sign & SIGN), MEND);
 }
