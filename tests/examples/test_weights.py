@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The examples that multiply with weights of checkpoints: test_weights.py COMMAND GPT_OSS GGUF.  What they print is compared with sums
-over the bytes of the files."""
+"""The examples about weights of checkpoints: test_weights.py COMMAND GPT_OSS GGUF QUANTIZE.  What is multiplied is compared
+with sums over the bytes of the files, what is written with what the command writes."""
 import os
 import random
 import sys
@@ -13,7 +13,7 @@ import checkpoint_file as cf
 import script
 from script import check, run
 
-COMMAND, GPT_OSS, GGUF = (os.path.abspath(path) for path in sys.argv[1:4])
+COMMAND, GPT_OSS, GGUF, QUANTIZE = (os.path.abspath(path) for path in sys.argv[1:5])
 EXPERTS, ROWS, COLUMNS = 3, 6, 128
 
 
@@ -56,6 +56,28 @@ def weights_of_gguf():
         run([GGUF, os.path.join(folder, "absent.gguf"), "matrix"], expect=1)
 
 
+def a_model_is_quantized():
+    """Every file is the one that the command writes, and nothing is left of what fails."""
+    with tempfile.TemporaryDirectory() as folder:
+        model, ours, theirs = (os.path.join(folder, name) for name in ("hf", "ours", "theirs"))
+        os.mkdir(model)
+        shapes = {"a.weight": (8, 64), "b.weight": (3, 96), "odd.weight": (4, 40), "norm.bias": (1, 64)}
+        cf.write(os.path.join(model, "model.safetensors"),
+                 {name: ("BF16", list(shape), cf.random_bf16(*shape, seed)) for seed, (name, shape) in enumerate(shapes.items())})
+        for name, text in (("config.json", '{"model_type": "x", "eps": 1e-5}'), ("tokenizer.json", "{}")):
+            with open(os.path.join(model, name), "w", encoding="utf-8") as file:
+                file.write(text)
+        run([QUANTIZE, model, ours])
+        run([COMMAND, "quantize", model, "-o", theirs, "-f", "mxfp4"])
+        check(sorted(os.listdir(ours)) == sorted(os.listdir(theirs)) and len(os.listdir(ours)) == 4, os.listdir(ours))
+        for name in os.listdir(theirs):
+            with open(os.path.join(ours, name), "rb") as one, open(os.path.join(theirs, name), "rb") as other:
+                check(one.read() == other.read(), f"{name} is another file than the command's")
+        run([QUANTIZE, model, os.path.join(folder, "not", "there")], expect=1)
+        run([QUANTIZE, os.path.join(folder, "absent"), os.path.join(folder, "new")], expect=1)
+        check(sorted(os.listdir(folder)) == ["hf", "ours", "theirs"], os.listdir(folder))
+
+
 def short_enough():
     """Under 30 lines of C each."""
     for name in ("gpt_oss.c", "gguf.c"):
@@ -64,4 +86,4 @@ def short_enough():
         check(len(lines) < 35 and sum(1 for line in lines if line.strip() not in ("", "{", "}")) < 30, f"{name}: {len(lines)} lines")
 
 
-script.cases("test_weights", [an_expert_of_gpt_oss, weights_of_gguf, short_enough])
+script.cases("test_weights", [an_expert_of_gpt_oss, weights_of_gguf, a_model_is_quantized, short_enough])

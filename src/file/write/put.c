@@ -2,6 +2,7 @@
 #include "writer.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 /* Bytes ----------------------------------------------------------------------------------------------------------- */
 
@@ -85,7 +86,10 @@ static bsm_status check_matrix(const struct bsmi_written_weight *weight, const b
     if (status == BSM_OK) status = check_scale(weight, "input_scale", input_scale != NULL, weight->input_scale >= 0);
     if (status != BSM_OK) return status;
     status = bsm_matrix_check(m);
-    return status == BSM_OK ? BSM_OK : bsmi_fail(status, "weight %.200s: %s", weight->name, bsm_last_error());
+    if (status != BSM_OK) return bsmi_fail(status, "weight %.200s: %s", weight->name, bsm_last_error());
+    if (m->tensor_scale == NULL || (isfinite(*m->tensor_scale) && *m->tensor_scale > 0)) return BSM_OK;
+    return bsmi_fail(BSM_EINVAL, "weight %.200s: *matrix->tensor_scale=%g; a tensor scale is finite and > 0", weight->name,
+                     (double)*m->tensor_scale);
 }
 
 static bsm_status put_whole(bsm_writer *w, int64_t index, const void *data)
