@@ -1,5 +1,5 @@
-"""Quantizing, dequantizing, conversion of scale layouts, exact products, rotations and merged tensor scales, on problems that are
-dictionaries (draw.py)."""
+"""Quantizing, dequantizing, conversion of scale layouts, exact products, rotations and merged tensor scales, on
+problems that are dictionaries (draw.py)."""
 import ctypes
 import math
 
@@ -23,7 +23,8 @@ def compare(got, want, what):
     same = (got == want) & (np.signbit(got) == np.signbit(want)) | np.isnan(got) & np.isnan(want)
     if not same.all():
         where = np.unravel_index(int(np.argmin(same)), same.shape)
-        raise Wrong("%s: %d of %d differ, %s is %r, expected %r" % (what, (~same).sum(), same.size, [int(i) for i in where],
+        raise Wrong("%s: %d of %d differ, %s is %r, expected %r"
+                    % (what, (~same).sum(), same.size, [int(i) for i in where],
                                                                      float(got[where]), float(want[where])))
 
 
@@ -56,8 +57,9 @@ def check_matrix(placed, codes, scales, what):
     for name, got, want in (("scale", got_scales, scales), ("code", got_codes, codes)):
         if want is not None and not np.array_equal(got, want):
             where = np.unravel_index(int(np.argmax(got != want)), got.shape)
-            raise Wrong("%s: %d of %d %ss differ, %s is 0x%x, expected 0x%x" % (what, (got != want).sum(), got.size, name,
-                                                                                [int(i) for i in where], got[where], want[where]))
+            raise Wrong("%s: %d of %d %ss differ, %s is 0x%x, expected 0x%x"
+                        % (what, (got != want).sum(), got.size, name, [int(i) for i in where], got[where],
+                           want[where]))
 
 
 class Destination:
@@ -103,8 +105,8 @@ class Destination:
         codes, scales, padding = self.placed.read()
         if padding:
             raise Wrong("%s: %s" % (what, padding))
-        first = quantizer.quantize(self.format, numbers, quantizer.Policy(quantizer.BY_ERROR[policy.recipe], policy.nonfinite), scale,
-                                   self.divides)[1]
+        by_error = quantizer.Policy(quantizer.BY_ERROR[policy.recipe], policy.nonfinite)
+        first = quantizer.quantize(self.format, numbers, by_error, scale, self.divides)[1]
         best = quantizer.quantize(self.format, numbers, policy, scale, self.divides)[1]
         errors = [quantizer.squared_error(self.format, numbers, s, scale, self.divides) for s in (best, scales)]
         about = np.abs(errors[1] - errors[0]) <= 1e-12 * errors[0]         # sums may be rounded otherwise
@@ -122,8 +124,8 @@ class Destination:
         """Rounded stochastically, a number is one of the two codes beside it."""
         element, codes = self.format.element, self.placed.read()[0]
         if self.format.block:
-            exact = quantizer.quotients(self.format, numbers, np.repeat(scales, self.format.block, -1)[..., : numbers.shape[-1]], scale,
-                                        self.divides)
+            of_columns = np.repeat(scales, self.format.block, -1)[..., : numbers.shape[-1]]
+            exact = quantizer.quotients(self.format, numbers, of_columns, scale, self.divides)
         else:
             exact = np.divide(*quantizer.effective(numbers, scale, self.divides))
         finite = np.isfinite(exact) & (np.abs(exact) <= element.max)
@@ -160,12 +162,12 @@ class Quantize(Runner):
         both = problem.get("columns_to")
         if both:
             columns = Destination(image, self.lib, (shape[0], shape[2], shape[1]), both)
-            self.call(image, problem, "bsm_quantize_both", self.context.handle, placed.pointer(), ctypes.byref(settings),
-                      rows.placed.pointer(), columns.placed.pointer())
+            self.call(image, problem, "bsm_quantize_both", self.context.handle, placed.pointer(),
+                      ctypes.byref(settings), rows.placed.pointer(), columns.placed.pointer())
         else:
             stats = new(QuantizeStats) if problem.get("stats") else None
-            self.call(image, problem, "bsm_quantize", self.context.handle, placed.pointer(), ctypes.byref(settings), rows.placed.pointer(),
-                      ctypes.byref(stats) if stats else None)
+            self.call(image, problem, "bsm_quantize", self.context.handle, placed.pointer(), ctypes.byref(settings),
+                      rows.placed.pointer(), ctypes.byref(stats) if stats else None)
         policy = policy_of(options)
         rows.check(image, numbers, policy, options, "rows" if both else "destination")
         if both:
@@ -184,7 +186,8 @@ class Quantize(Runner):
         return np.repeat(one, shape[1], 1)
 
     def _settings(self, options, to):
-        settings = new(QuantizeOptions, recipe=self.lib.recipes[options.get("recipe", "default")], rounding=int(options.get("rounding", 0)),
+        settings = new(QuantizeOptions, recipe=self.lib.recipes[options.get("recipe", "default")],
+                       rounding=int(options.get("rounding", 0)),
                        seed=options.get("seed", 0), nonfinite=NONFINITE[options.get("nonfinite", "propagate")],
                        tensor_scale=int(bool(to.get("computed"))), no_saturate=bool(options.get("no_saturate")))
         settings.block_rows = options.get("block_rows", 0)
@@ -200,11 +203,13 @@ class Quantize(Runner):
         decoded = quantizer.dequantized(to.format, codes, scales, scale, to.divides)
         both = finite & np.isfinite(decoded)
         signal, noise = (numbers[both] ** 2).sum(), ((numbers[both] - decoded[both]) ** 2).sum()
-        want = {"elements": numbers.size, "blocks": scales.size if scales is not None else 0, "amax": np.abs(numbers[finite]).max(initial=0)}
+        want = {"elements": numbers.size, "blocks": scales.size if scales is not None else 0,
+                "amax": np.abs(numbers[finite]).max(initial=0)}
         if scales is not None:
             nan = np.isnan(SCALES[to.format.scale][scales])
             blocks = quantizer.blocks_of(to.format, np.where(np.isfinite(numbers), numbers, 1) != 0, False).any(-1)
-            flushed = blocks & ~quantizer.blocks_of(to.format, np.where(np.isnan(decoded), 1, decoded) != 0, False).any(-1)
+            kept = np.where(np.isnan(decoded), 1, decoded) != 0
+            flushed = blocks & ~quantizer.blocks_of(to.format, kept, False).any(-1)
             want.update(nan_blocks=int(nan.sum()), flushed_blocks=int(flushed.sum()))
             histogram = np.bincount(scales.reshape(-1), minlength=256)
             if list(stats.scale_histogram) != histogram.tolist():
@@ -222,13 +227,14 @@ class Dequantize(Runner):
         source = problem["source"]
         shape = (problem["batch"], problem["rows"], problem["columns"])
         image = self.image(problem)
-        content = data.make(source["format"], source["data"], shape, data.generator(problem["data_seed"], 0), source.get("tensor_scale"),
-                            source.get("divides", False))
+        content = data.make(source["format"], source["data"], shape, data.generator(problem["data_seed"], 0),
+                            source.get("tensor_scale"), source.get("divides", False))
         placed = matrices.place(image, self.lib, content, source["storage"])
         to = reals.Reals(image, self.lib, shape, problem["to"])
         to.will_write()
         self.call(image, problem, "bsm_dequantize", self.context.handle, placed.pointer(), to.pointer())
-        want = quantizer.dequantized(content.format, content.codes, content.scales, content.tensor_scale, content.divides)
+        want = quantizer.dequantized(content.format, content.codes, content.scales, content.tensor_scale,
+                                     content.divides)
         compare(to.read(), reals.rounded(want, problem["to"]["type"]), "destination")
         note("numbers", int(want.size))
 
@@ -261,7 +267,8 @@ class Convert(Runner):
         size = layouts.size(it, rows, columns)
         at = image.place(size, 256, layout.get("misalign", 0))
         struct = Scales(image.address(at), rows, columns,
-                        ScaleLayout(self.lib.layouts[it["kind"]], said, it.get("tile_rows", 0), it.get("tile_columns", 0)))
+                        ScaleLayout(self.lib.layouts[it["kind"]], said, it.get("tile_rows", 0),
+                                    it.get("tile_columns", 0)))
         return at, offsets, struct
 
 
@@ -271,14 +278,17 @@ class Exact(Runner):
     def __call__(self, problem, note):
         image, seed, k = self.image(problem), problem["data_seed"], problem["k"]
         shapes = {"a": (1, problem["m"], k), "b": (1, problem["n"], k)}
-        contents = {x: data.make(problem[x]["format"], problem[x]["data"], shapes[x], data.generator(seed, i)) for i, x in enumerate("ab")}
+        contents = {x: data.make(problem[x]["format"], problem[x]["data"], shapes[x], data.generator(seed, i))
+                    for i, x in enumerate("ab")}
         placed = {x: matrices.place(image, self.lib, contents[x], problem[x]["storage"]) for x in "ab"}
         shape = (1, problem["m"], problem["n"])
-        outputs = [reals.Reals(image, self.lib, shape, problem[key]) for key in ("sum", "magnitude") if problem.get(key)]
+        outputs = [reals.Reals(image, self.lib, shape, problem[key]) for key in ("sum", "magnitude")
+                   if problem.get(key)]
         for output in outputs:
             output.will_write()
         pointers = [output.pointer() for output in outputs] + [None] * (2 - len(outputs))
-        self.call(image, problem, "bsm_matmul_exact", self.context.handle, placed["a"].pointer(), placed["b"].pointer(), *pointers)
+        self.call(image, problem, "bsm_matmul_exact", self.context.handle, placed["a"].pointer(), placed["b"].pointer(),
+                  *pointers)
         rng = data.generator(seed, 2)
         if 0 in shape:
             return
@@ -287,12 +297,14 @@ class Exact(Runner):
             terms = contents["a"].values[0, i] * contents["b"].values[0, j]
             for output, of in zip(outputs, (terms, np.abs(terms))):
                 want = reals.rounded(np.array(exact_sum(of, output.real)), output.real)
-                compare(output.read()[0, i, j], want, "%s of row %d and %d" % ("sum" if of is terms else "magnitude", i, j))
+                compare(output.read()[0, i, j], want,
+                        "%s of row %d and %d" % ("sum" if of is terms else "magnitude", i, j))
         note("exact sums", 40 * len(outputs))
 
 
 def exact_sum(terms, real):
-    """The sum of doubles as a double; for a shorter type with its last bit set where it is not exact, so that it is rounded once."""
+    """The sum of doubles as a double; for a shorter type with its last bit set where it is not exact, so that it is
+    rounded once."""
     if not np.isfinite(terms).all():
         return float(terms.sum())
     total = math.fsum(terms)
@@ -308,13 +320,14 @@ class Hadamard(Runner):
         image, rng = self.image(problem), data.generator(problem["data_seed"], 0)
         source = problem["source"]
         numbers = reals.make("normal", shape, source["type"], rng, FORMATS["fp32"].element)
-        signs = rng.choice([-1, 1], problem["size"]).astype(np.int8) if problem.get("signs") else np.ones(problem["size"], np.int8)
+        size = problem["size"]
+        signs = rng.choice([-1, 1], size).astype(np.int8) if problem.get("signs") else np.ones(size, np.int8)
         placed = reals.Reals(image, self.lib, shape, source).fill(numbers)
         to = reals.Reals(image, self.lib, shape, problem["to"])
         to.will_write()
         self.call(image, problem, "bsm_hadamard", self.context.handle, placed.pointer(), problem["size"],
-                  signs.ctypes.data_as(ctypes.c_void_p) if problem.get("signs") else None, ctypes.c_bool(bool(problem.get("inverse"))),
-                  to.pointer())
+                  signs.ctypes.data_as(ctypes.c_void_p) if problem.get("signs") else None,
+                  ctypes.c_bool(bool(problem.get("inverse"))), to.pointer())
         runs = numbers.reshape(shape[:2] + (-1, problem["size"]))
         want = rotated(runs if problem.get("inverse") else runs * signs) / math.sqrt(1)
         want = want * (1 / math.sqrt(problem["size"]))
@@ -328,7 +341,8 @@ def rotated(runs):
     size, width = runs.shape[-1], 1
     while width < size:
         pairs = runs.reshape(runs.shape[:-1] + (-1, 2, width))
-        runs = np.stack([pairs[..., 0, :] + pairs[..., 1, :], pairs[..., 0, :] - pairs[..., 1, :]], -2).reshape(runs.shape)
+        sums, differences = pairs[..., 0, :] + pairs[..., 1, :], pairs[..., 0, :] - pairs[..., 1, :]
+        runs = np.stack([sums, differences], -2).reshape(runs.shape)
         width *= 2
     return runs
 
@@ -342,7 +356,8 @@ class Merge(Runner):
         parts, contents = [], []
         for part in problem["parts"]:
             scales = rng.integers(0, 256, (1, part["rows"], -(-columns // 16))).astype(np.uint8)
-            content = matrices.Content("nvfp4", np.zeros((1, part["rows"], columns), np.uint32), scales, part.get("tensor_scale"), divides)
+            content = matrices.Content("nvfp4", np.zeros((1, part["rows"], columns), np.uint32), scales,
+                                       part.get("tensor_scale"), divides)
             placed = matrices.place(image, self.lib, content, part["storage"])
             placed.struct.tensor_scale_use = int(divides)
             parts.append(placed)
@@ -352,8 +367,8 @@ class Merge(Runner):
         image.will_write(at + np.arange(total))
         image.will_write(scale_at + np.arange(4))
         pointers = (ctypes.c_void_p * len(parts))(*[ctypes.addressof(part.struct) for part in parts])
-        self.call(image, problem, "bsm_tensor_scales_merge", pointers, ctypes.c_int64(len(parts)), ctypes.c_void_p(image.address(at)),
-                  ctypes.c_void_p(image.address(scale_at)), None)
+        self.call(image, problem, "bsm_tensor_scales_merge", pointers, ctypes.c_int64(len(parts)),
+                  ctypes.c_void_p(image.address(at)), ctypes.c_void_p(image.address(scale_at)), None)
         own = [float(np.float32(1 if c.tensor_scale is None else c.tensor_scale)) for c in contents]
         merged = min(own) if divides else max(own)
         if image.after[scale_at : scale_at + 4].view(np.float32)[0] != merged:
@@ -366,9 +381,10 @@ class Merge(Runner):
         known = ~np.isnan(values)
         if (got[~known] & 0x7f != 0x7f).any():
             raise Wrong("a NaN scale did not stay")
-        check_codes(element, got[known], values[known], values[known], np.zeros(known.sum(), bool), True, np.ones(known.sum(), bool), "scales")
+        check_codes(element, got[known], values[known], values[known], np.zeros(known.sum(), bool), True,
+                    np.ones(known.sum(), bool), "scales")
         note("scales", total)
 
 
-RUNNERS = {"quantize": Quantize, "both": Quantize, "dequantize": Dequantize, "scales": Convert, "exact": Exact, "hadamard": Hadamard,
-           "merge": Merge}
+RUNNERS = {"quantize": Quantize, "both": Quantize, "dequantize": Dequantize, "scales": Convert, "exact": Exact,
+           "hadamard": Hadamard, "merge": Merge}

@@ -37,7 +37,10 @@ def _finite(format_, rng, shape):
 
 
 def _one_scale(format_, rng, shape):
-    code = 127 + int(rng.integers(-8, 9)) if format_.scale == "e8m0" else POWER_OF_TWO_UE4M3 + 8 * int(rng.integers(-2, 3))
+    if format_.scale == "e8m0":
+        code = 127 + int(rng.integers(-8, 9))
+    else:
+        code = POWER_OF_TWO_UE4M3 + 8 * int(rng.integers(-2, 3))
     return np.full(shape, code, np.uint8)
 
 
@@ -57,7 +60,8 @@ def _near_scales(format_, rng, shape):
 
 def _wide_scales(format_, rng, shape):
     if format_.scale == "ue4m3":
-        return np.where(rng.random(shape) < 0.5, rng.integers(0, 0x7f, shape), rng.integers(0x80, 0xff, shape)).astype(np.uint8)
+        return np.where(rng.random(shape) < 0.5, rng.integers(0, 0x7f, shape),
+                        rng.integers(0x80, 0xff, shape)).astype(np.uint8)
     if rng.random() < 0.3:
         return rng.integers(0, 255, shape).astype(np.uint8)
     rows = rng.integers(0, 255, shape[:-1] + (1,))
@@ -110,7 +114,8 @@ def _sprinkle(format_, rng, codes, scales):
         at = some(codes)
         codes[at] = rng.choice(special, len(at[0]))
     if scales is not None and rng.random() < 0.5:
-        scales[some(scales)] = SCALE_NAN[format_.scale] | (0x80 if format_.scale == "ue4m3" and rng.random() < 0.5 else 0)
+        scales[some(scales)] = SCALE_NAN[format_.scale] | (0x80 if format_.scale == "ue4m3" and rng.random() < 0.5
+                                                           else 0)
 
 
 def make(format_name, style, shape, rng, tensor_scale=None, divides=False):
@@ -118,7 +123,8 @@ def make(format_name, style, shape, rng, tensor_scale=None, divides=False):
     format_ = FORMATS[format_name]
     of_scales = shape[:-1] + (format_.scale_columns(shape[-1]),)
     scales = None
-    if style == "normal" or (style in ("codes", "sparse", "special") and format_.element.bits >= 16 and rng.random() < 0.7):
+    if style == "normal" or (style in ("codes", "sparse", "special") and format_.element.bits >= 16
+                             and rng.random() < 0.7):
         codes, scales = _quantized(format_, rng, shape)
     elif style == "sparse":
         codes, scales = _sparse(format_, rng, shape)

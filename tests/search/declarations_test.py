@@ -13,11 +13,14 @@ sys.path.insert(0, HERE)
 import library                                         # noqa: E402
 
 HEADERS = ["device.h", "matmul.h", "quantize.h", "scale_layout.h"]
-ENUMERATORS = {"BSM_PER_TENSOR": library.PER["tensor"], "BSM_PER_ROW": library.PER["row"], "BSM_PER_COLUMN": library.PER["column"],
+ENUMERATORS = {"BSM_PER_TENSOR": library.PER["tensor"], "BSM_PER_ROW": library.PER["row"],
+               "BSM_PER_COLUMN": library.PER["column"],
                "BSM_PER_BATCH": library.PER["batch"], "BSM_GATE_NONE": library.GATES["none"],
                "BSM_GATE_INTERLEAVED": library.GATES["interleaved"], "BSM_GATE_SPLIT": library.GATES["split"],
-               "BSM_NONFINITE_PROPAGATE": library.NONFINITE["propagate"], "BSM_NONFINITE_SATURATE": library.NONFINITE["saturate"],
-               "BSM_BACKEND_CPU": library.CPU, "BSM_BACKEND_CUDA": library.CUDA, "BSM_EUNSUPPORTED": library.EUNSUPPORTED,
+               "BSM_NONFINITE_PROPAGATE": library.NONFINITE["propagate"],
+               "BSM_NONFINITE_SATURATE": library.NONFINITE["saturate"],
+               "BSM_BACKEND_CPU": library.CPU, "BSM_BACKEND_CUDA": library.CUDA,
+               "BSM_EUNSUPPORTED": library.EUNSUPPORTED,
                "BSM_EDEVICE": library.EDEVICE, "BSM_EINVAL": library.EINVAL, "BSM_COMPUTE_FAST": 1, "BSM_ORDER_ANY": 1,
                "BSM_TENSOR_SCALE_DIVIDES": 1, "BSM_TENSOR_SCALE_COMPUTED": 1, "BSM_ROUND_STOCHASTIC": 1}
 
@@ -34,7 +37,8 @@ def expected():
 
 
 def program():
-    text = "#include <stdio.h>\n#include <stddef.h>\n" + "".join('#include "blockscale/%s"\n' % name for name in HEADERS)
+    text = "#include <stdio.h>\n#include <stddef.h>\n"
+    text += "".join('#include "blockscale/%s"\n' % name for name in HEADERS)
     text += "int main(void)\n{\n"
     for name, struct in library.STRUCTS.items():
         text += '    printf("%s %%zu\\n", sizeof(%s));\n' % (name, name)

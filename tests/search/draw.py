@@ -1,6 +1,7 @@
 """What is tried: problems as dictionaries that JSON can hold, drawn from a seed and a number.
 
-Three of four shapes and storages are ordinary: sizes that models have, tight rows, linear and 128x4 scales.  The others are corners."""
+Three of four shapes and storages are ordinary: sizes that models have, tight rows, linear and 128x4 scales.  The others
+are corners."""
 import random
 
 import layouts
@@ -126,11 +127,14 @@ def tensor_scale(rng):
 
 
 def _factor(rng):
-    return rng.choice([1.0, -1.0, 0.5, 2.0, 0.75, 0.1, -3.1, 1e-3]) if _chance(rng, 0.9) else rng.choice([0.0, -0.0, 1e30, 1e-40, "inf", "nan"])
+    ordinary = _chance(rng, 0.9)
+    return rng.choice([1.0, -1.0, 0.5, 2.0, 0.75, 0.1, -3.1, 1e-3] if ordinary else
+                      [0.0, -0.0, 1e30, 1e-40, "inf", "nan"])
 
 
 def _operand(rng, format_name, batch, style):
-    it = {"format": format_name, "batch": batch, "data": style, "storage": storage(rng, format_name, batch, _chance(rng, 0.25))}
+    it = {"format": format_name, "batch": batch, "data": style,
+          "storage": storage(rng, format_name, batch, _chance(rng, 0.25))}
     scale = tensor_scale(rng)
     if scale is not None:
         it.update(tensor_scale=scale, divides=_chance(rng, 0.5))
@@ -151,7 +155,8 @@ def _sharing(rng, m):
         return rng.choice([(batch, batch), (batch, 1), (1, batch)]) + (None,)
     if roll < 0.32 and m > 0 or m > 96 and roll < 0.5:
         groups = rng.choice([1, 2, 2, 3, 4, 6])
-        cuts = sorted(rng.choice([rng.randrange(m + 1), rng.randrange(m + 1), m // 2, m // 4 * 3 // 32 * 32]) for _ in range(groups - 1))
+        cuts = sorted(rng.choice([rng.randrange(m + 1), rng.randrange(m + 1), m // 2, m // 4 * 3 // 32 * 32])
+                      for _ in range(groups - 1))
         return 1, groups, [b - a for a, b in zip([0] + cuts, cuts + [m])]
     return 1, 1, None
 
@@ -167,13 +172,15 @@ def product(rng, limits):
     batch = 1 if groups else max(a_batch, b_batch)
     a, b = _pair(rng, limits)
     style_a, style_b = _styles(rng)
-    problem = {"m": m, "n": n, "k": k, "groups": groups, "a": _operand(rng, a, a_batch, style_a), "b": _operand(rng, b, b_batch, style_b)}
+    problem = {"m": m, "n": n, "k": k, "groups": groups, "a": _operand(rng, a, a_batch, style_a),
+               "b": _operand(rng, b, b_batch, style_b)}
     gate = "none"
     if _chance(rng, 0.12):
         gate, problem["n"] = rng.choice(["interleaved", "split"]), n + n % 2
         problem["gate"] = gate
     if _chance(rng, 0.2):
-        problem["activation"] = rng.choice(["relu", "gelu", "gelu_tanh", "silu"] + (["swiglu_clamped"] * 3 if gate != "none" else []))
+        problem["activation"] = rng.choice(["relu", "gelu", "gelu_tanh", "silu"]
+                                           + (["swiglu_clamped"] * 3 if gate != "none" else []))
     d = _d(rng, gate)
     problem["d"] = {"format": d, "storage": storage(rng, d, batch, _chance(rng, 0.25))}
     _draw_d(rng, problem["d"], d)
@@ -224,13 +231,14 @@ def _draw_epilogue(rng, problem, batch, gate):
             problem["bias"]["gap"] = rng.randrange(0, 5)
 
 
-# Conversions ------------------------------------------------------------------------------------------------------------------
+# Conversions ----------------------------------------------------------------------------------------------------------
 
 def _matrix_shape(rng, limits):
     most = 6000 if limits.simulated else 40000
     rows, columns = rng.choice([1, 2, 8, 16, 32, 64, 128]), rng.choice([32, 64, 128, 256, 512, 1024, LARGE])
     if _chance(rng, 0.3):
-        rows, columns = rng.randrange(0 if _chance(rng, 0.1) else 1, 140), rng.randrange(0 if _chance(rng, 0.1) else 1, 300)
+        rows = rng.randrange(0 if _chance(rng, 0.1) else 1, 140)
+        columns = rng.randrange(0 if _chance(rng, 0.1) else 1, 300)
     while rows * columns > most:
         if rows > 1:
             rows //= 2
@@ -242,8 +250,10 @@ def _matrix_shape(rng, limits):
 def _reals(rng, types, source, corner):
     it = {"type": rng.choice(types)}
     if corner:
-        it.update(order=rng.choice(["rows", "columns"]), step=rng.choice([1, 1, 1, 2, 3]), gap=rng.choice([0, 1, 8, rng.randrange(40)]),
-                  flip=rng.choice(["", "", "", "r", "c", "rc"]), batch_gap=rng.choice([0, 0, 5]), misalign=rng.choice([0, 0, 8, 4, 2]))
+        it.update(order=rng.choice(["rows", "columns"]), step=rng.choice([1, 1, 1, 2, 3]),
+                  gap=rng.choice([0, 1, 8, rng.randrange(40)]),
+                  flip=rng.choice(["", "", "", "r", "c", "rc"]), batch_gap=rng.choice([0, 0, 5]),
+                  misalign=rng.choice([0, 0, 8, 4, 2]))
         if source and it["order"] == "rows" and _chance(rng, 0.05):
             it["repeat"] = True
     elif _chance(rng, 0.1):
@@ -287,7 +297,8 @@ def quantize(rng, limits, both=False):
         if _chance(rng, 0.4):                          # as the kernel for both is made for
             problem.update(rows=64, columns=rng.choice([128, 256]), batch=1)
             problem["source"]["storage"] = {"type": "bf16"}
-        other = name if _chance(rng, 0.6) else rng.choice([x for x in SCALED if FORMATS[x].scale == format_.scale] if format_.block
+        other = name if _chance(rng, 0.6) else rng.choice([x for x in SCALED if FORMATS[x].scale == format_.scale]
+                                                          if format_.block
                                                           else ["bf16", "e4m3"])
         problem["columns_to"] = {"format": other, "storage": storage(rng, other, batch, _chance(rng, 0.25))}
         if to.get("computed"):
@@ -296,7 +307,8 @@ def quantize(rng, limits, both=False):
             else:
                 del to["computed"]
     if format_.block:
-        recipes = RECIPES[format_.scale] + (["four_over_six"] if format_.scale == "ue4m3" else [] if limits.cuda else ["mse"])
+        recipes = RECIPES[format_.scale] + (["four_over_six"] if format_.scale == "ue4m3" else [] if limits.cuda
+                                            else ["mse"])
         options.update(recipe=rng.choice(recipes), nonfinite=rng.choice(["propagate", "propagate", "saturate"]))
         if options["recipe"] not in ("four_over_six", "mse"):
             _policy(rng, options, format_, limits, not both)
@@ -320,12 +332,13 @@ def dequantize(rng, limits):
     name = rng.choice(SCALED * 3 + [name for name in FORMATS if name not in SCALED])
     source = _operand(rng, name, batch, rng.choice(STYLES))
     types = ["fp32", "bf16", "fp16", "fp64"]
-    return {"rows": rows, "columns": columns, "batch": batch, "source": source, "to": _reals(rng, types, False, _chance(rng, 0.3)),
-            "threads": rng.choice([1, 1, 2])}
+    return {"rows": rows, "columns": columns, "batch": batch, "source": source,
+            "to": _reals(rng, types, False, _chance(rng, 0.3)), "threads": rng.choice([1, 1, 2])}
 
 
 def scales(rng, limits):
-    rows, columns = rng.choice([1, 7, 31, 32, 33, 64, 127, 128, 129, 200]), rng.choice([1, 2, 3, 4, 5, 8, 16, 17, 90, 92, 180])
+    rows = rng.choice([1, 7, 31, 32, 33, 64, 127, 128, 129, 200])
+    columns = rng.choice([1, 2, 3, 4, 5, 8, 16, 17, 90, 92, 180])
     while True:
         pair = [layout(rng, True) for _ in range(2)]
         if pair[0]["kind"] != pair[1]["kind"]:
@@ -337,10 +350,12 @@ def scales(rng, limits):
 
 def exact(rng, limits):
     m, n = rng.choice([1, 3, 16, 33]), rng.choice([1, 5, 16, 40])
-    problem = {"m": m, "n": n, "k": rng.choice([0, 1, 2, 15, 16, 32, 33, 100, 256, 257, 300, 512, 513, 1000, 1025]), "threads": rng.choice([1, 2])}
+    problem = {"m": m, "n": n, "k": rng.choice([0, 1, 2, 15, 16, 32, 33, 100, 256, 257, 300, 512, 513, 1000, 1025]),
+               "threads": rng.choice([1, 2])}
     for operand in "ab":
         name = rng.choice(list(FORMATS))
-        problem[operand] = {"format": name, "data": rng.choice(STYLES), "storage": storage(rng, name, 1, _chance(rng, 0.4))}
+        problem[operand] = {"format": name, "data": rng.choice(STYLES),
+                            "storage": storage(rng, name, 1, _chance(rng, 0.4))}
     for key in ("sum", "magnitude"):
         problem[key] = _reals(rng, ["fp32", "fp64", "bf16", "fp16"], False, _chance(rng, 0.4))
     if _chance(rng, 0.4):
@@ -349,8 +364,10 @@ def exact(rng, limits):
 
 
 def hadamard(rng, limits):
-    return {"batch": rng.choice([1, 2]), "rows": rng.randrange(1, 9), "runs": rng.randrange(1, 4), "size": rng.choice([16, 32, 64, 128]),
-            "signs": _chance(rng, 0.5), "inverse": _chance(rng, 0.3), "source": _reals(rng, ["fp32", "bf16", "fp16", "fp64"], True, False),
+    return {"batch": rng.choice([1, 2]), "rows": rng.randrange(1, 9), "runs": rng.randrange(1, 4),
+            "size": rng.choice([16, 32, 64, 128]),
+            "signs": _chance(rng, 0.5), "inverse": _chance(rng, 0.3),
+            "source": _reals(rng, ["fp32", "bf16", "fp16", "fp64"], True, False),
             "to": _reals(rng, ["fp32", "bf16", "fp16", "fp64"], False, _chance(rng, 0.3))}
 
 
@@ -364,7 +381,8 @@ def merge(rng, limits):
     return {"columns": rng.choice([16, 64, 100, 256]), "divides": _chance(rng, 0.5), "parts": parts}
 
 
-DRAWERS = {"product": product, "quantize": quantize, "both": both, "dequantize": dequantize, "scales": scales, "exact": exact,
-           "hadamard": hadamard, "merge": merge}
-KINDS_CPU = {"product": 70, "quantize": 13, "both": 3, "dequantize": 5, "scales": 4, "exact": 3, "hadamard": 1, "merge": 1}
+DRAWERS = {"product": product, "quantize": quantize, "both": both, "dequantize": dequantize, "scales": scales,
+           "exact": exact, "hadamard": hadamard, "merge": merge}
+KINDS_CPU = {"product": 70, "quantize": 13, "both": 3, "dequantize": 5, "scales": 4, "exact": 3, "hadamard": 1,
+             "merge": 1}
 KINDS_CUDA = {"product": 78, "quantize": 10, "both": 3, "dequantize": 5, "scales": 4}

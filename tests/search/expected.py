@@ -1,8 +1,9 @@
-"""What a product must give: for every element of D an interval that the documented bound leaves, of a single number where sums are exact.
+"""What a product must give: for every element of D an interval that the documented bound leaves, of a single number
+where sums are exact.
 
-Everything behind the sum is monotonous in it, or nearly, so the interval is carried through the epilogue by its ends, in the library's
-documented arithmetic (docs/guide/numerics.md): fused multiply-adds in fp32, activations in fp64.  `free` marks what no bound holds for:
-sums that may leave fp32's range on the way."""
+Everything behind the sum is monotonous in it, or nearly, so the interval is carried through the epilogue by its ends,
+in the library's documented arithmetic (docs/guide/numerics.md): fused multiply-adds in fp32, activations in fp64.
+`free` marks what no bound holds for: sums that may leave fp32's range on the way."""
 import math
 
 import numpy as np
@@ -53,7 +54,7 @@ class Sums:
         self.free[where] = False
 
 
-# Sums -------------------------------------------------------------------------------------------------------------------------
+# Sums -----------------------------------------------------------------------------------------------------------------
 
 def _multiply(a, b):
     """a (batch, M, K) and b (batch, N, K), one of them perhaps broadcast."""
@@ -62,7 +63,8 @@ def _multiply(a, b):
 
 
 def by_parts(function, groups, *operands):
-    """function(a, b) for batches, or for each group's rows of a and matrix of b; the results one behind the other along the rows."""
+    """function(a, b) for batches, or for each group's rows of a and matrix of b; the results one behind the other along
+    the rows."""
     if groups is None:
         return function(*operands)
     half, rows, start = len(operands) // 2, [], 0
@@ -116,14 +118,16 @@ def underflow(a, b, k, cuda):
 
 
 def _scales_by_16(content):
-    """Of every row the scale of each 16 columns, the last ones included; 0 where it is NaN, for then the sum is, too."""
+    """Of every row the scale of each 16 columns, the last ones included; 0 where it is NaN, for then the sum is,
+    too."""
     scales = SCALES[content.format.scale][content.scales]
     each = np.repeat(scales, content.format.block // 16, -1)[..., : -(-content.codes.shape[-1] // 16)]
     return np.where(np.isnan(each), 0, each)
 
 
 def taken_by_scales(a, b, groups):
-    """Blackwell's tensor cores cut sums of 4-bit codes behind 2^-35 of the largest product of two scales: 2^-32 of their sum is allowed."""
+    """Blackwell's tensor cores cut sums of 4-bit codes behind 2^-35 of the largest product of two scales: 2^-32 of
+    their sum is allowed."""
     return 2.0 ** -32 * by_parts(_multiply, groups, _scales_by_16(a), _scales_by_16(b))
 
 
@@ -136,11 +140,14 @@ def sums(a, b, groups, cuda, any_order=False, scales_take=False):
     with np.errstate(invalid="ignore"):
         taken = taken_by_scales(a, b, groups) if scales_take else 0
         # fp64's own error, and on a GPU one further rounding where a row has an exponent of its own.
-        bound = bound + taken + k * 2.0 ** -52 * size + (U * np.abs(np.where(np.isfinite(exact), exact, 0)) if cuda else 0)
-        lowest = by_parts(lambda x, y: x[..., :, None] + y[..., None, :], groups, _last_bits(a.values), _last_bits(b.values))
+        bound = bound + taken + k * 2.0 ** -52 * size + (U * np.abs(np.where(np.isfinite(exact), exact, 0)) if cuda
+                                                         else 0)
+        lowest = by_parts(lambda x, y: x[..., :, None] + y[..., None, :], groups, _last_bits(a.values),
+                          _last_bits(b.values))
         # A GPU may take fp16 as two bf16 terms, which can be halves.
         fp16 = cuda * ((a.format.name == "fp16") + (b.format.name == "fp16"))
-        on_grid = (size * 2.0 ** fp16 <= np.ldexp(1.0, np.minimum(lowest, 900) + 24)) & (lowest >= (-120 if cuda else -149))
+        on_grid = (size * 2.0 ** fp16 <= np.ldexp(1.0, np.minimum(lowest, 900) + 24)) & (
+            lowest >= (-120 if cuda else -149))
         # 2^-35 of a product of scales is no more than 2^-3 of what they may take, and cuts no bit from there on.
         on_grid = on_grid & (taken / 8 <= np.ldexp(1.0, np.minimum(lowest, 900)))
     found = _interval(exact, bound, size)
@@ -171,7 +178,7 @@ def in_order(a, b, run):
     return total
 
 
-# Fast sums --------------------------------------------------------------------------------------------------------------------
+# Fast sums ------------------------------------------------------------------------------------------------------------
 
 FAST_SHIFT = {"e4m3": 0, "e5m2": 7, "e2m3": -5, "e3m2": -4, "e2m1": -6}
 
@@ -210,7 +217,7 @@ def fast_sums(a, b, groups, e4m3):
     return _interval(exact, bound, np.maximum(size, by_parts(_multiply, groups, np.abs(va), np.abs(vb))))
 
 
-# Epilogue ---------------------------------------------------------------------------------------------------------------------
+# Epilogue -------------------------------------------------------------------------------------------------------------
 
 def ordered(x, y):
     """The lesser and the greater; -0 lies below +0.  Where one is NaN they stay as they are."""

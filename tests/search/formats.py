@@ -1,12 +1,14 @@
-"""What codes are worth and how codes lie in bytes, written from the definitions of the formats; nothing here comes from the library.
+"""What codes are worth and how codes lie in bytes, written from the definitions of the formats; nothing here comes from
+the library.
 
-Sources: OCP Microscaling Formats (MX) v1.0, OCP 8-bit floating point v1.0, NVIDIA's NVFP4, ggml's block types 39 and 40, and the rules that
-include/blockscale/format.h and matrix.h add to them."""
+Sources: OCP Microscaling Formats (MX) v1.0, OCP 8-bit floating point v1.0, NVIDIA's NVFP4, ggml's block types 39 and
+40, and the rules that include/blockscale/format.h and matrix.h add to them."""
 import numpy as np
 
 
 class Element:
-    """A stored number.  Codes of up to 16 bits are decoded by a table; `positive` are the finite numbers >= 0 in the order of their codes."""
+    """A stored number.  Codes of up to 16 bits are decoded by a table; `positive` are the finite numbers >= 0 in the
+    order of their codes."""
 
     def __init__(self, name, bits, values, nan_code, has_infinity, mantissa, emax):
         self.name, self.bits, self.values = name, bits, values
@@ -55,7 +57,8 @@ class Element:
 
 
 def _small_float(bits, exponent_bits, mantissa_bits, bias, top):
-    """Numbers of all codes.  top: "ieee" (the largest exponent is infinity and NaN), "fn" (only its last code is NaN) or "finite"."""
+    """Numbers of all codes.  top: "ieee" (the largest exponent is infinity and NaN), "fn" (only its last code is NaN)
+    or "finite"."""
     codes = np.arange(1 << bits)
     fraction = codes & ((1 << mantissa_bits) - 1)
     exponent = codes >> mantissa_bits & ((1 << exponent_bits) - 1)
@@ -136,21 +139,24 @@ class Packing:
         if name == "gguf":
             self.unit, self.unit_bytes = (32, 17) if format_name == "mxfp4" else (64, 36)
         else:
-            self.unit, self.unit_bytes = {"low_first": (2, 1), "high_first": (2, 1), "bit_stream": (4, 3), "bytes": (1, 1)}.get(
+            self.unit, self.unit_bytes = {"low_first": (2, 1), "high_first": (2, 1), "bit_stream": (4, 3),
+                                          "bytes": (1, 1)}.get(
                 name, (1, bits // 8))
 
     def row_bytes(self, columns):
         """Bytes that a row has, the last code's included."""
         if self.name == "gguf":
             return -(-columns // self.unit) * self.unit_bytes
-        return -(-columns * self.bits // 8) if self.name in ("low_first", "high_first", "bit_stream") else columns * self.unit_bytes
+        in_bits = self.name in ("low_first", "high_first", "bit_stream")
+        return -(-columns * self.bits // 8) if in_bits else columns * self.unit_bytes
 
     def tight(self, columns):
         """The pitch in elements that 0 stands for."""
         return -(-columns // self.unit) * self.unit
 
     def pack(self, codes):
-        """Bytes (..., row_bytes) of codes (..., columns); bits behind the last code are zeros.  Of gguf rows the scales stay zero."""
+        """Bytes (..., row_bytes) of codes (..., columns); bits behind the last code are zeros.  Of gguf rows the scales
+        stay zero."""
         columns, lead = codes.shape[-1], codes.shape[:-1]
         if codes.size == 0:
             return np.zeros(lead + (self.row_bytes(columns),), np.uint8)

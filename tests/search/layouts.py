@@ -1,4 +1,5 @@
-"""Where scales lie, written from the views that other projects document (docs/guide/layouts.md names them); nothing here comes from the library.
+"""Where scales lie, written from the views that other projects document (docs/guide/layouts.md names them); nothing
+here comes from the library.
 
 A layout is described by a dictionary: kind, and where the kind has them pitch, tile_rows, tile_columns."""
 import numpy as np
@@ -14,13 +15,15 @@ def _up(number, multiple):
 
 
 def linear_pitches(columns, gap):
-    """What the description says of rows that are further apart, and how far apart they are: some are padded to 16 bytes, by name."""
+    """What the description says of rows that are further apart, and how far apart they are: some are padded to 16
+    bytes, by name."""
     return (PADDED_16, _up(columns, 16)) if gap % 8 == 7 else (columns + gap, columns + gap)
 
 
 def padded(layout, rows, columns):
     """Rows and columns after padding."""
-    down, across = {"128x4": (128, 4), "8x4": (8, 4), "tiles": (layout.get("tile_rows"), layout.get("tile_columns")), "cdna4_16": (32, 8),
+    down, across = {"128x4": (128, 4), "8x4": (8, 4), "tiles": (layout.get("tile_rows"), layout.get("tile_columns")),
+                    "cdna4_16": (32, 8),
                     "cdna4_32": (32, 8), "aiter": (256, 8), "deepgemm": (4, 4)}.get(layout["kind"], (1, 1))
     return _up(rows, down), _up(columns, across)
 

@@ -1,6 +1,7 @@
 """The library's public headers in ctypes: its structs, and calls that give a status and a sentence."""
 import ctypes
-from ctypes import POINTER, Structure, c_bool, c_char_p, c_double, c_float, c_int, c_int64, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p
+from ctypes import (POINTER, Structure, c_bool, c_char_p, c_double, c_float, c_int, c_int64, c_size_t, c_uint8,
+                    c_uint32, c_uint64, c_void_p)
 
 
 class ScaleLayout(Structure):
@@ -8,9 +9,11 @@ class ScaleLayout(Structure):
 
 
 class Matrix(Structure):
-    _fields_ = [("struct_size", c_size_t), ("format", c_int), ("packing", c_int), ("rows", c_int64), ("columns", c_int64), ("data", c_void_p),
+    _fields_ = [("struct_size", c_size_t), ("format", c_int), ("packing", c_int), ("rows", c_int64),
+                ("columns", c_int64), ("data", c_void_p),
                 ("pitch", c_int64), ("scales", c_void_p), ("scale_layout", ScaleLayout), ("tensor_scale", c_void_p),
-                ("tensor_scale_use", c_int), ("batch", c_int64), ("batch_pitch", c_int64), ("scale_batch_pitch", c_int64)]
+                ("tensor_scale_use", c_int), ("batch", c_int64), ("batch_pitch", c_int64),
+                ("scale_batch_pitch", c_int64)]
 
 
 class RealMatrix(Structure):
@@ -19,28 +22,33 @@ class RealMatrix(Structure):
 
 
 class Matmul(Structure):
-    _fields_ = [("struct_size", c_size_t), ("a", POINTER(Matrix)), ("b", POINTER(Matrix)), ("alpha", c_void_p), ("alpha_per", c_int),
-                ("beta", c_void_p), ("c", POINTER(Matrix)), ("bias", c_void_p), ("bias_type", c_int), ("bias_per", c_int),
-                ("bias_batch_pitch", c_int64), ("activation", c_int), ("gate", c_int), ("d", POINTER(Matrix)), ("d_recipe", c_int),
-                ("d_nonfinite", c_int), ("d_no_saturate", c_bool), ("amax", c_void_p), ("groups", c_int64), ("group_rows", c_void_p),
+    _fields_ = [("struct_size", c_size_t), ("a", POINTER(Matrix)), ("b", POINTER(Matrix)), ("alpha", c_void_p),
+                ("alpha_per", c_int),
+                ("beta", c_void_p), ("c", POINTER(Matrix)), ("bias", c_void_p), ("bias_type", c_int),
+                ("bias_per", c_int),
+                ("bias_batch_pitch", c_int64), ("activation", c_int), ("gate", c_int), ("d", POINTER(Matrix)),
+                ("d_recipe", c_int),
+                ("d_nonfinite", c_int), ("d_no_saturate", c_bool), ("amax", c_void_p), ("groups", c_int64),
+                ("group_rows", c_void_p),
                 ("stream", c_void_p), ("b_panels", c_void_p), ("compute", c_int), ("order", c_int)]
 
 
 class ContextOptions(Structure):
-    _fields_ = [("struct_size", c_size_t), ("threads", c_int), ("cpu_mask", c_uint32), ("portable_only", c_bool), ("allocator", c_void_p),
-                ("backend", c_int), ("device", c_int), ("stream", c_void_p)]
+    _fields_ = [("struct_size", c_size_t), ("threads", c_int), ("cpu_mask", c_uint32), ("portable_only", c_bool),
+                ("allocator", c_void_p), ("backend", c_int), ("device", c_int), ("stream", c_void_p)]
 
 
 class QuantizeOptions(Structure):
-    _fields_ = [("struct_size", c_size_t), ("recipe", c_int), ("rounding", c_int), ("seed", c_uint64), ("nonfinite", c_int),
-                ("tensor_scale", c_int), ("no_saturate", c_bool), ("block_rows", c_int64), ("preset", c_int), ("clamp_low", c_float),
-                ("clamp_high", c_float), ("smallest_scale", c_uint8)]
+    _fields_ = [("struct_size", c_size_t), ("recipe", c_int), ("rounding", c_int), ("seed", c_uint64),
+                ("nonfinite", c_int),
+                ("tensor_scale", c_int), ("no_saturate", c_bool), ("block_rows", c_int64), ("preset", c_int),
+                ("clamp_low", c_float), ("clamp_high", c_float), ("smallest_scale", c_uint8)]
 
 
 class QuantizeStats(Structure):
     _fields_ = [("struct_size", c_size_t), ("elements", c_int64), ("blocks", c_int64), ("saturated_elements", c_int64),
-                ("flushed_blocks", c_int64), ("nan_blocks", c_int64), ("signal", c_double), ("noise", c_double), ("snr_db", c_double),
-                ("amax", c_double), ("scale_histogram", c_int64 * 256)]
+                ("flushed_blocks", c_int64), ("nan_blocks", c_int64), ("signal", c_double), ("noise", c_double),
+                ("snr_db", c_double), ("amax", c_double), ("scale_histogram", c_int64 * 256)]
 
 
 class Scales(Structure):
@@ -52,13 +60,13 @@ class FormatInfo(Structure):
 
 
 class DeviceInfo(Structure):
-    _fields_ = [("struct_size", c_size_t), ("name", ctypes.c_char * 128), ("major", c_int), ("minor", c_int), ("multiprocessors", c_int),
-                ("driver_version", c_int), ("memory_bytes", c_int64)]
+    _fields_ = [("struct_size", c_size_t), ("name", ctypes.c_char * 128), ("major", c_int), ("minor", c_int),
+                ("multiprocessors", c_int), ("driver_version", c_int), ("memory_bytes", c_int64)]
 
 
 STRUCTS = {"bsm_scale_layout": ScaleLayout, "bsm_matrix": Matrix, "bsm_real_matrix": RealMatrix, "bsm_matmul": Matmul,
-           "bsm_context_options": ContextOptions, "bsm_quantize_options": QuantizeOptions, "bsm_quantize_stats": QuantizeStats,
-           "bsm_scales": Scales, "bsm_device_info": DeviceInfo}
+           "bsm_context_options": ContextOptions, "bsm_quantize_options": QuantizeOptions,
+           "bsm_quantize_stats": QuantizeStats, "bsm_scales": Scales, "bsm_device_info": DeviceInfo}
 
 # Enumerators without names of their own in the library; the others are looked up by name.
 PER = {"tensor": 0, "row": 1, "column": 2, "batch": 3}
@@ -88,8 +96,8 @@ class Refused(Exception):
 class Library:
     def __init__(self, path):
         self.dll = ctypes.CDLL(path)
-        for name in ("bsm_last_error", "bsm_kernel_name", "bsm_layout_name", "bsm_packing_name", "bsm_real_name", "bsm_activation_name",
-                     "bsm_recipe_name", "bsm_backend_missing"):
+        for name in ("bsm_last_error", "bsm_kernel_name", "bsm_layout_name", "bsm_packing_name", "bsm_real_name",
+                     "bsm_activation_name", "bsm_recipe_name", "bsm_backend_missing"):
             getattr(self.dll, name).restype = c_char_p
         for name in ("bsm_plan_workspace_bytes", "bsm_plan_b_panels_bytes", "bsm_plan_describe"):
             getattr(self.dll, name).restype = c_size_t
@@ -101,7 +109,8 @@ class Library:
         self.activations = self._names(self.dll.bsm_activation_name)
         self.recipes = self._names(self.dll.bsm_recipe_name)
         self.kernels = self._names(self.dll.bsm_kernel_name)
-        self.formats = self._names(lambda i: self.dll.bsm_format_get(i).contents.name if i > 0 and self.dll.bsm_format_get(i) else None, 1)
+        self.formats = self._names(lambda i: self.dll.bsm_format_get(i).contents.name if i > 0
+                                   and self.dll.bsm_format_get(i) else None, 1)
 
     @staticmethod
     def _names(name_of, first=0):

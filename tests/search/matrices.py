@@ -1,4 +1,5 @@
-"""Matrices of codes and scales: what they hold (Content), how they are stored (a dictionary), and where they lie in an image (Placed).
+"""Matrices of codes and scales: what they hold (Content), how they are stored (a dictionary), and where they lie in an
+image (Placed).
 
 A storage is a dictionary, all of whose keys may be missing:
     packing, pitch (units of the packing between the end of a row and the next), misalign (bytes)
@@ -42,7 +43,8 @@ class Placed:
         self.batch, self.rows, self.columns = shape
         self.packing = Packing(format_name, storage.get("packing", "default"))
         self.gguf = self.packing.name == "gguf"
-        self.struct = new(Matrix, format=lib.formats[format_name], packing=lib.packings[storage.get("packing", "default")], rows=self.rows,
+        self.struct = new(Matrix, format=lib.formats[format_name],
+                          packing=lib.packings[storage.get("packing", "default")], rows=self.rows,
                           columns=self.columns, batch=self.batch)
         self._place_data()
         if self.format.block:
@@ -65,7 +67,8 @@ class Placed:
         self.struct.data = self.image.address(self.data)
         tight = not extra and not self.storage.get("interleave")
         self.struct.pitch = 0 if tight and not self.storage.get("say_pitch") else pitch
-        self.struct.batch_pitch = 0 if tight and not self.storage.get("batch_gap") and not self.storage.get("say_pitch") else apart
+        unsaid = tight and not self.storage.get("batch_gap") and not self.storage.get("say_pitch")
+        self.struct.batch_pitch = 0 if unsaid else apart
 
     @staticmethod
     def _reach(shape, strides):
@@ -146,7 +149,8 @@ class Placed:
             self.image.will_write(self.scales + self._batches() + self.scale_all)
 
     def read(self):
-        """Codes and scales (or None) of the image as it came back, and a sentence about padding that is not zero, or None."""
+        """Codes and scales (or None) of the image as it came back, and a sentence about padding that is not zero, or
+        None."""
         after, wrong, scales = self.image.after, None, None
         packed = np.zeros(self.shape, np.uint8)
         if self.data_size:

@@ -1,7 +1,8 @@
 """Where problems lie: an image of all their buffers in the host's memory or, through libcuda, in a GPU's.
 
-Buffers lie one behind the other with bytes of a pattern between them.  After the calls the image is compared with what it was, but for the
-bytes that were to be written: whatever else a function writes is found, on either side of every buffer and between the rows of D."""
+Buffers lie one behind the other with bytes of a pattern between them.  After the calls the image is compared with what
+it was, but for the bytes that were to be written: whatever else a function writes is found, on either side of every
+buffer and between the rows of D."""
 import ctypes
 import os
 
@@ -66,11 +67,13 @@ class Device:
         return address.value
 
     def upload(self, size):
-        self.call("cuMemcpyHtoD_v2", ctypes.c_uint64(self.base), ctypes.c_void_p(self.staging.ctypes.data), ctypes.c_size_t(size))
+        self.call("cuMemcpyHtoD_v2", ctypes.c_uint64(self.base), ctypes.c_void_p(self.staging.ctypes.data),
+                  ctypes.c_size_t(size))
 
     def download(self, size):
         self.call("cuCtxSynchronize")
-        self.call("cuMemcpyDtoH_v2", ctypes.c_void_p(self._back.ctypes.data), ctypes.c_uint64(self.base), ctypes.c_size_t(size))
+        self.call("cuMemcpyDtoH_v2", ctypes.c_void_p(self._back.ctypes.data), ctypes.c_uint64(self.base),
+                  ctypes.c_size_t(size))
         return self._back[:size]
 
     def scratch(self, size):
@@ -79,7 +82,8 @@ class Device:
                 self.call("cuMemFree_v2", ctypes.c_uint64(self._scratch))
             self._scratch_size = max(2 * size, 1 << 20)
             self._scratch = self._allocate(self._scratch_size)
-            self.call("cuMemsetD8_v2", ctypes.c_uint64(self._scratch), ctypes.c_ubyte(0xff), ctypes.c_size_t(self._scratch_size))
+            self.call("cuMemsetD8_v2", ctypes.c_uint64(self._scratch), ctypes.c_ubyte(0xff),
+                      ctypes.c_size_t(self._scratch_size))
         return self._scratch
 
     def stream(self):
@@ -114,7 +118,8 @@ class Image:
         self.before = self.after = None
 
     def place(self, size, alignment=256, misalign=0):
-        """The offset of a new buffer of `size` bytes, at `misalign` bytes behind a multiple of `alignment`; it holds the pattern."""
+        """The offset of a new buffer of `size` bytes, at `misalign` bytes behind a multiple of `alignment`; it holds
+        the pattern."""
         offset = -(-(self.used + GAP) // alignment) * alignment + misalign
         end = offset + size + GAP
         if end > ARENA:

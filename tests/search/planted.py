@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""A test of the search: the bugs of search.bugs, planted one at a time in a copy of the library, must each be found within 20,000 problems.
+"""A test of the search: the bugs of search.bugs, planted one at a time in a copy of the library, must each be found
+within 20,000 problems.
 
     planted.py BUILD_FOLDER [--only REGEX] [--seed N] [--jobs N] [--record FILE]
 
-For a bug the objects that depend on its file are compiled again by the build's own commands, kernels by nvcc, and the shared library is
-linked anew.  Prints the number of problems that the search needed, and with --record writes the table tests/search/planted.md."""
+For a bug the objects that depend on its file are compiled again by the build's own commands, kernels by nvcc, and the
+shared library is linked anew.  Prints the number of problems that the search needed, and with --record writes the table
+tests/search/planted.md."""
 import argparse
 import concurrent.futures
 import json
@@ -53,7 +55,8 @@ class Build:
 
     def compile(self, made, tree, to):
         words, directory = self.compiles[made]
-        words = [word.replace(SOURCE + "/src", tree + "/src").replace(SOURCE + "/include", tree + "/include") for word in words
+        words = [word.replace(SOURCE + "/src", tree + "/src").replace(SOURCE + "/include", tree + "/include")
+                 for word in words
                  if word != "-Werror"]
         words[words.index("-o") + 1] = to
         subprocess.run(words + ["-w"], cwd=directory, check=True)
@@ -83,7 +86,8 @@ class Build:
         """The object with the embedded kernels, those of the bug's file compiled again."""
         name, = self.kernels_of(bug["file"])
         fatbin, source, to = (os.path.join(folder, x) for x in (name + ".fatbin", "embedded.c", "embedded.o"))
-        subprocess.run([os.environ.get("NVCC", "nvcc"), "-fatbin", "-gencode", "arch=compute_90,code=[sm_90,compute_90]", "-std=c++17", "-O3",
+        subprocess.run([os.environ.get("NVCC", "nvcc"), "-fatbin", "-gencode",
+                        "arch=compute_90,code=[sm_90,compute_90]", "-std=c++17", "-O3",
                         "-no-compress", "--fmad=false", "-I%s/src" % tree, "-I%s/include" % SOURCE, "-o", fatbin,
                         os.path.join(tree, bug["file"])], check=True)
         with open(os.path.join(self.folder, "src", "cuda", "embedded.c"), encoding="utf-8") as file:
@@ -96,8 +100,8 @@ class Build:
 
 def search(library, target, seed):
     """(number of problems needed, what the failure said), or (None, the last line)."""
-    command = [sys.executable, os.path.join(HERE, "search.py"), library, "--target", target, "--seed", str(seed), "--problems", str(PROBLEMS),
-               "--seconds", str(SECONDS), "--failures", "1", "--shrink", "0"]
+    command = [sys.executable, os.path.join(HERE, "search.py"), library, "--target", target, "--seed", str(seed),
+               "--problems", str(PROBLEMS), "--seconds", str(SECONDS), "--failures", "1", "--shrink", "0"]
     out = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False).stdout
     match = FOUND.search(out)
     return (int(match.group(1)) + 1, match.group(2)) if match else (None, out.strip().splitlines()[-1])
@@ -114,8 +118,10 @@ def try_bug(build, bug, seed):
 
 def write_table(path, seed, found):
     with open(path, "w", encoding="utf-8") as file:
-        file.write("# How soon the random search finds planted bugs\n\nWritten by `make search-planted`: tests/search/search.bugs, seed %d.\n\n"
-                   "| bug | file | target | problems until it was found | what the search said |\n|---|---|---|---|---|\n" % seed)
+        file.write("# How soon the random search finds planted bugs\n\n"
+                   "Written by `make search-planted`: tests/search/search.bugs, seed %d.\n\n"
+                   "| bug | file | target | problems until it was found | what the search said |\n"
+                   "|---|---|---|---|---|\n" % seed)
         for bug, (count, said) in found:
             file.write("| %s | %s | %s | %s | %s |\n" % (bug["bug"], bug["file"], bug["of"][0], count or "not found",
                                                         said.replace("|", "\\|")[:90]))
@@ -130,12 +136,14 @@ def main():
     parser.add_argument("--record", help="file that gets the table")
     options = parser.parse_args()
     build = Build(options.build)
-    chosen = [bug for bug in planted_bugs.read(os.path.join(HERE, "search.bugs")) if re.search(options.only, bug["bug"])]
+    chosen = [bug for bug in planted_bugs.read(os.path.join(HERE, "search.bugs"))
+              if re.search(options.only, bug["bug"])]
     found = []
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         for bug, result in zip(chosen, pool.map(lambda bug: try_bug(build, bug, options.seed), chosen)):
             found.append((bug, result))
-            print("%s (%s, seed %d): %s" % (bug["bug"], bug["of"][0], options.seed, "problem %d: %s" % result if result[0] else
+            print("%s (%s, seed %d): %s" % (bug["bug"], bug["of"][0], options.seed,
+                                            "problem %d: %s" % result if result[0] else
                                             "NOT FOUND, %s: %s" % (bug["why"], result[1])), flush=True)
     if options.record:
         write_table(options.record, options.seed, found)

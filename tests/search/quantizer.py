@@ -1,7 +1,8 @@
-"""Real numbers into codes and scales by the rules of include/blockscale/quantize.h and docs/guide/recipes.md, with exact comparisons.
+"""Real numbers into codes and scales by the rules of include/blockscale/quantize.h and docs/guide/recipes.md, with
+exact comparisons.
 
-Numbers are those of fp32 or shorter (bf16, fp16), or products of two, so that every product below is exact in fp64, and no quotient lies so
-near to a middle between two codes that its rounding to fp64 could reach it."""
+Numbers are those of fp32 or shorter (bf16, fp16), or products of two, so that every product below is exact in fp64, and
+no quotient lies so near to a middle between two codes that its rounding to fp64 could reach it."""
 import numpy as np
 
 from formats import ELEMENTS, SCALE_NAN, SCALES
@@ -45,7 +46,8 @@ def scale_codes(format_, largest, recipe, tensor_scale=None, divides=False):
 
 
 def quotients(format_, numbers, scales, tensor_scale=None, divides=False):
-    """numbers / (scale * tensor scale), for scale codes repeated to the numbers; finite ones are +-0 under a scale of 0."""
+    """numbers / (scale * tensor scale), for scale codes repeated to the numbers; finite ones are +-0 under a scale of
+    0."""
     top, bottom = effective(numbers, tensor_scale, divides)
     factor = SCALES[format_.scale][scales] * bottom
     with np.errstate(all="ignore"):
@@ -69,7 +71,8 @@ def block_codes(format_, numbers, scales, tensor_scale=None, divides=False):
 class Policy:
     """What bsm_quantize_options asks for."""
 
-    def __init__(self, recipe="default", nonfinite="propagate", block_rows=1, clamp_low=0.0, clamp_high=0.0, smallest_scale=0):
+    def __init__(self, recipe="default", nonfinite="propagate", block_rows=1, clamp_low=0.0, clamp_high=0.0,
+                 smallest_scale=0):
         self.recipe, self.nonfinite, self.block_rows = recipe, nonfinite, block_rows
         self.clamp_low, self.clamp_high, self.smallest_scale = clamp_low, clamp_high, smallest_scale
 
@@ -95,7 +98,8 @@ def scales_of(format_, numbers, policy, tensor_scale, divides):
     finite = np.isfinite(numbers)
     largest = policy.share(blocks_of(format_, np.where(finite, np.abs(numbers), 0)).max(-1, initial=0))
     recipe = BY_ERROR.get(policy.recipe, policy.recipe)
-    scales = np.maximum(scale_codes(format_, policy.clamp(largest), recipe, tensor_scale, divides), policy.smallest_scale)
+    scales = np.maximum(scale_codes(format_, policy.clamp(largest), recipe, tensor_scale, divides),
+                        policy.smallest_scale)
     bad = policy.share((~blocks_of(format_, finite, True).all(-1)).astype(np.uint8)) != 0
     if policy.nonfinite == "propagate":
         return np.where(bad, SCALE_NAN[format_.scale], scales).astype(np.uint8), bad
@@ -123,8 +127,10 @@ def other_scales(format_, numbers, policy, tensor_scale, divides):
 
 
 def squared_error(format_, numbers, scales, tensor_scale, divides):
-    decoded = dequantized(format_, block_codes(format_, numbers, scales, tensor_scale, divides), scales, tensor_scale, divides)
-    return np.add.accumulate(blocks_of(format_, (numbers - decoded) ** 2), -1)[..., -1] if numbers.size else np.zeros(scales.shape)
+    decoded = dequantized(format_, block_codes(format_, numbers, scales, tensor_scale, divides), scales, tensor_scale,
+                          divides)
+    return np.add.accumulate(blocks_of(format_, (numbers - decoded) ** 2),
+                             -1)[..., -1] if numbers.size else np.zeros(scales.shape)
 
 
 def dequantized(format_, codes, scales, tensor_scale, divides):
@@ -144,4 +150,5 @@ def computed_tensor_scale(format_, numbers, policy, divides):
     if format_.scale == "ue4m3":
         most *= 256 if policy.recipe == "four_over_six" else 448
     with np.errstate(over="ignore"):
-        return np.float32(np.clip(np.float32(most / largest if divides else largest / most), np.float32(2.0 ** -126), np.float32(FLT_MAX)))
+        return np.float32(np.clip(np.float32(most / largest if divides else largest / most), np.float32(2.0 ** -126),
+                                  np.float32(FLT_MAX)))

@@ -1,7 +1,8 @@
 """Strided matrices of real numbers: what they hold, and where they lie in an image.
 
-A storage is a dictionary: type, order ("rows" or "columns": which index is the faster one), step (elements between neighbours), gap (elements
-behind a row), flip (indices that run backward: some of "r" and "c"), repeat (every row is the same, a stride of 0), batch_gap, misalign."""
+A storage is a dictionary: type, order ("rows" or "columns": which index is the faster one), step (elements between
+neighbours), gap (elements behind a row), flip (indices that run backward: some of "r" and "c"), repeat (every row is
+the same, a stride of 0), batch_gap, misalign."""
 import ctypes
 
 import numpy as np
@@ -40,13 +41,15 @@ class Reals:
         whole = max(1, (rows - 1) * row + (columns - 1) * column + 1) if rows and columns else 1
         apart = whole + storage.get("batch_gap", 0)
         size = SIZES[self.real]
-        self.at = image.place(((batch - 1) * apart + whole) * size if batch else 0, 256, storage.get("misalign", 0) // size * size)
+        self.at = image.place(((batch - 1) * apart + whole) * size if batch else 0, 256,
+                              storage.get("misalign", 0) // size * size)
         flip = storage.get("flip", "")
         first = (max(0, rows - 1) * row if "r" in flip else 0) + (max(0, columns - 1) * column if "c" in flip else 0)
         row, column = -row if "r" in flip else row, -column if "c" in flip else column
         self.offset = self.at + first * size
         self.strides = (apart * size, row * size, column * size)
-        self.struct = new(RealMatrix, type=lib.reals[self.real], rows=rows, columns=columns, data=image.address(self.offset), row_stride=row,
+        self.struct = new(RealMatrix, type=lib.reals[self.real], rows=rows, columns=columns,
+                          data=image.address(self.offset), row_stride=row,
                           column_stride=column, batch=batch, batch_stride=apart)
 
     def pointer(self):
@@ -55,7 +58,8 @@ class Reals:
     def _view(self, data):
         words = data[self.at % SIZES[self.real] :]
         words = words[: len(words) // SIZES[self.real] * SIZES[self.real]].view("<u%d" % SIZES[self.real])
-        return np.lib.stride_tricks.as_strided(words[(self.offset - self.at % SIZES[self.real]) // SIZES[self.real] :], self.shape, self.strides)
+        return np.lib.stride_tricks.as_strided(words[(self.offset - self.at % SIZES[self.real]) // SIZES[self.real] :],
+                                               self.shape, self.strides)
 
     def fill(self, numbers):
         if 0 not in self.shape:
@@ -80,14 +84,18 @@ def make(style, shape, real, rng, element):
     if style == "normal":
         numbers = rng.standard_normal(shape) * 2.0 ** rng.integers(-6, 7)
     elif style == "wide":
-        numbers = np.ldexp(rng.standard_normal(shape), rng.integers(-140, 120, shape[:-1] + (1,)) + rng.integers(-10, 8, shape))
+        numbers = np.ldexp(rng.standard_normal(shape), rng.integers(-140, 120, shape[:-1] + (1,))
+                           + rng.integers(-10, 8, shape))
     elif style == "integers":
         numbers = rng.integers(-9, 10, shape) * 2.0 ** rng.integers(-3, 4)
-    elif style == "ties":                              # middles between two codes, and the codes, under scales that are powers of two
+    # Middles between two codes, and the codes, under scales that are powers of two.
+    elif style == "ties":
         middles = element.middles if element.values is not None and element.name != "int8" else np.arange(256) / 128
         middles = np.append(middles, middles * 2)
-        numbers = rng.choice(middles, shape) * rng.choice([-1.0, 1.0], shape) * 2.0 ** rng.integers(-4, 5, shape[:-1] + (1,))
-        numbers = np.where(rng.random(shape) < 0.3, np.nextafter(numbers.astype(np.float32), np.float32(rng.choice([-9, 9]))), numbers)
+        numbers = rng.choice(middles, shape) * rng.choice([-1.0, 1.0], shape)
+        numbers = numbers * 2.0 ** rng.integers(-4, 5, shape[:-1] + (1,))
+        numbers = np.where(rng.random(shape) < 0.3,
+                           np.nextafter(numbers.astype(np.float32), np.float32(rng.choice([-9, 9]))), numbers)
     else:
         numbers = rng.standard_normal(shape)
         for value in (np.nan, np.inf, -np.inf, -0.0, 1e-45, 1e-40, 3e38):

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""The random differential search: problems that the public headers allow, drawn from a seed, held to numbers computed here by NumPy alone.
+"""The random differential search: problems that the public headers allow, drawn from a seed, held to numbers computed
+here by NumPy alone.
 
-    search.py LIBRARY [--target cpu|cudasim:90a|cudasim:100a|gpu|all] [--problems N] [--seconds S] [--seed N] [--first N] [--jobs N] [--only KIND]
+    search.py LIBRARY [--target cpu|cudasim:90a|cudasim:100a|gpu|all] [--problems N] [--seconds S] [--seed N]
+              [--first N] [--jobs N] [--only KIND]
 
-LIBRARY is libblockscale.so.  Problems run in processes of their own: one that crashes or hangs is reported with its number, as is every
-wrong result, with the command that repeats it; it is then made smaller.  A failure ends the search after --failures of them (3).
-The last line counts problems: those that the library refused as its headers announce are skipped."""
+LIBRARY is libblockscale.so.  Problems run in processes of their own: one that crashes or hangs is reported with its
+number, as is every wrong result, with the command that repeats it; it is then made smaller.  A failure ends the search
+after --failures of them (3). The last line counts problems: those that the library refused as its headers announce are
+skipped."""
 import argparse
 import importlib.util
 import json
@@ -57,9 +60,10 @@ class Worker:
         self._start()
 
     def _start(self):
-        command = [sys.executable, os.path.join(HERE, "worker.py"), self.options.library, self.options.target, self.options.only or ""]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                        env=environment(self.options.library, self.options.target))
+        command = [sys.executable, os.path.join(HERE, "worker.py"), self.options.library, self.options.target,
+                   self.options.only or ""]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                        text=True, env=environment(self.options.library, self.options.target))
         self.answers, self.errors = queue.Queue(), []
         for stream, function in ((self.process.stdout, self._read), (self.process.stderr, self._read_errors)):
             threading.Thread(target=function, args=(stream, self.answers, self.errors), daemon=True).start()
@@ -88,7 +92,8 @@ class Worker:
         if answer is None:
             status = self.process.wait()
             time.sleep(0.05)                           # for the last lines of its standard error
-            raise Crash("the process ended with status %d%s" % (status, "".join("\n    " + e for e in self.errors[-12:])))
+            raise Crash("the process ended with status %d%s"
+                        % (status, "".join("\n    " + e for e in self.errors[-12:])))
         return answer
 
     def end(self):
@@ -115,7 +120,8 @@ class Worker:
                     answer = self._next(self.options.hang)
             except Crash as crash:
                 if index < end and self.process.poll() != 3:
-                    yield {"index": index, "outcome": "wrong", "sentence": str(crash), "counts": {}, "kind": "crash", "seconds": 0}
+                    yield {"index": index, "outcome": "wrong", "sentence": str(crash), "counts": {}, "kind": "crash",
+                           "seconds": 0}
                     index += 1
                 self._start()
 
@@ -165,8 +171,9 @@ class Tally:
 
 
 def command_of(options, index):
-    words = [os.path.relpath(os.path.join(HERE, "search.py")), options.library, "--target", options.target, "--seed", str(options.seed),
-             "--first", str(index), "--problems", "1", "--jobs", "1"] + (["--only", options.only] if options.only else [])
+    words = [os.path.relpath(os.path.join(HERE, "search.py")), options.library, "--target", options.target, "--seed",
+             str(options.seed), "--first", str(index), "--problems", "1", "--jobs", "1"]
+    words += ["--only", options.only] if options.only else []
     return "python3 " + " ".join(shlex.quote(word) for word in words)
 
 
@@ -180,7 +187,8 @@ def report(options, worker, answer):
     """Prints a failure, with the smallest problem that still fails."""
     import draw
     problem = draw.of_number(options.seed, answer["index"], options.target, options.only)
-    lines = ["FAILED problem %d of seed %d on %s: %s" % (answer["index"], options.seed, options.target, answer["sentence"]),
+    lines = ["FAILED problem %d of seed %d on %s: %s" % (answer["index"], options.seed, options.target,
+                                                         answer["sentence"]),
              "  again: " + command_of(options, answer["index"]), "  problem: " + json.dumps(problem)]
     print("\n".join(lines), flush=True)
     if not options.shrink or answer["sentence"].startswith("the search itself"):

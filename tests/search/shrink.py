@@ -28,7 +28,8 @@ def _with(problem, value, *path):
 
 def _single(problem):
     """One matrix instead of a batch or groups."""
-    if problem.get("kind") != "product" or (not problem.get("groups") and problem["a"]["batch"] == problem["b"]["batch"] == 1):
+    if problem.get("kind") != "product" or (not problem.get("groups")
+                                            and problem["a"]["batch"] == problem["b"]["batch"] == 1):
         return None
     it = copy.deepcopy(problem)
     it["groups"] = None
@@ -68,7 +69,8 @@ SIZES = [1, 2, 4, 8, 16, 17, 32, 33, 48, 64, 65, 96, 97, 128, 129, 192, 256]
 
 def candidates(problem):
     """Simpler problems, the boldest first."""
-    for key in ("relation", "c", "beta", "bias", "alpha", "amax", "activation", "gate", "threads", "compute", "order", "kernel"):
+    for key in ("relation", "c", "beta", "bias", "alpha", "amax", "activation", "gate", "threads", "compute", "order",
+                "kernel"):
         if key == "beta" and problem.get("c"):
             it = _without(problem, "c")
             yield it and _without(it, "beta")
@@ -86,7 +88,8 @@ def candidates(problem):
         if not problem.get(matrix):
             continue
         yield _without(problem, matrix, "storage")
-        for key in ("pitch", "misalign", "scale_misalign", "interleave", "batch_gap", "scale_batch_gap", "say_pitch", "layout", "packing"):
+        for key in ("pitch", "misalign", "scale_misalign", "interleave", "batch_gap", "scale_batch_gap", "say_pitch",
+                    "layout", "packing"):
             yield _without(problem, matrix, "storage", key)
         yield _without(problem, matrix, "tensor_scale")
         yield _with(problem, "integers", matrix, "data")

@@ -1,5 +1,5 @@
-"""The process that runs problems: jobs come in as lines of JSON, a line goes out for each problem.  If it dies, the problem that it had
-begun is at fault; whoever started it (search.py) says so, and starts another.
+"""The process that runs problems: jobs come in as lines of JSON, a line goes out for each problem.  If it dies, the
+problem that it had begun is at fault; whoever started it (search.py) says so, and starts another.
 
     {"seed": S, "first": I, "count": N}    problems of a seed
     {"problem": {...}}                      one that is given"""
@@ -29,7 +29,8 @@ class Target:
         self.lib = library.Library(path)
         self.memory = memory.Device() if self.cuda else memory.Host()
         self.context = library.Context(self.lib, self.cuda)
-        self.runners = {"product": products.Runner(self), **{kind: make(self) for kind, make in conversions.RUNNERS.items()}}
+        self.runners = {"product": products.Runner(self),
+                        **{kind: make(self) for kind, make in conversions.RUNNERS.items()}}
 
     def run(self, problem):
         """(outcome, sentence, counts): outcome is "ok", "wrong" or "refused"."""
@@ -47,7 +48,7 @@ class Target:
             return ("refused", reason, counts) if reason else ("wrong", str(refused), counts)
         except memory.CudaError as error:
             return "wrong", str(error), counts
-        except Exception:                              # a slip of the search's own, which must not pass for anything else
+        except Exception:                              # a slip of the search's own must not pass for anything else
             return "wrong", "the search itself: " + traceback.format_exc(), counts
         return "ok", "", counts
 
@@ -68,7 +69,8 @@ def say(**what):
 def run_one(target, index, problem):
     began = time.monotonic()
     outcome, sentence, counts = target.run(problem)
-    say(index=index, outcome=outcome, sentence=sentence, counts=counts, kind=problem["kind"], seconds=round(time.monotonic() - began, 4))
+    say(index=index, outcome=outcome, sentence=sentence, counts=counts, kind=problem["kind"],
+        seconds=round(time.monotonic() - began, 4))
     # A GPU that has met an error gives it again for ever.
     if outcome == "wrong" and target.cuda and ("EDEVICE" in sentence or "cu" == sentence[:2]):
         sys.exit(3)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""bench_gpu, tried with tiny sizes on cudasim and a libcublas that computes nothing: test_bench_gpu.py BENCH_GPU CUDASIM CUBLAS"""
+"""bench_gpu, tried with tiny sizes on cudasim and a libcublas that computes nothing: test_bench_gpu.py BENCH_GPU
+CUDASIM CUBLAS"""
 import json
 import os
 import subprocess
@@ -17,8 +18,8 @@ TINY = ["--divide", "256", "--rounds", "1"]
 
 def bench(arguments, libcuda=CUDASIM):
     environment = dict(os.environ, CUDASIM_QUIET="1", BLOCKSCALE_LIBCUDA=libcuda, BENCH_CUBLAS=CUBLAS)
-    return subprocess.run([PROGRAM] + arguments, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=environment,
-                          check=False)
+    return subprocess.run([PROGRAM] + arguments, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          env=environment, check=False)
 
 
 def a_product_and_its_peers():
@@ -33,10 +34,12 @@ def a_product_and_its_peers():
             table = json.load(file)
         xml.etree.ElementTree.parse(drawing)
     rows = {section["title"].split(",")[0]: section["rows"] for section in table["sections"] if section["rows"]}
-    check(sorted(rows) == ["few rows", "largest |D - exact| over the sum of |a||b|", "weights packed once"], f"sections {sorted(rows)}")
+    check(sorted(rows) == ["few rows", "largest |D - exact| over the sum of |a||b|", "weights packed once"],
+          f"sections {sorted(rows)}")
     check(rows["weights packed once"][0]["about"].endswith(", b_panels"), f"row {rows['weights packed once'][0]}")
     row = rows["few rows"][0]
-    check(row["served"] and row["ours_seconds"] > 0 and row["ratio"] > 0 and row["about"].startswith("cuda_"), f"row {row}")
+    check(row["served"] and row["ours_seconds"] > 0 and row["ratio"] > 0 and row["about"].startswith("cuda_"),
+          f"row {row}")
     error = rows["largest |D - exact| over the sum of |a||b|"][0]
     check(error["ours_error"] < 1e-6, f"an error of {error['ours_error']}")
     check(table["commit"] == "c0ffee" and "cuBLAS 13.1.0" in table["peers"], f"{table['commit']}; {table['peers']}")
@@ -51,7 +54,8 @@ def without_a_gpu_one_line_says_so():
 
 
 def wrong_options_are_refused():
-    for arguments in (["--rounds"], ["--rounds", "0"], ["--rounds", "1x"], ["--divide", "257"], ["--nonsense"], ["--json"]):
+    for arguments in (["--rounds"], ["--rounds", "0"], ["--rounds", "1x"], ["--divide", "257"], ["--nonsense"],
+                      ["--json"]):
         done = bench(arguments)
         check(done.returncode in (1, 2) and done.stdout == "" and done.stderr != "", f"{arguments}: {done.returncode}")
 

@@ -23,10 +23,12 @@ def counters():
 
 
 def near(line, other):
-    """The same words, and numbers that differ by a unit or by one in 100 at most: a fit ends a little elsewhere with another libm."""
+    """The same words, and numbers that differ by a unit or by one in 100 at most: a fit ends a little elsewhere with
+    another libm."""
     number = r"\d+(?:\.\d+)?(?:e\+\d+)?"
     pairs = zip(re.findall(number, line), re.findall(number, other))
-    return re.split(number, line) == re.split(number, other) and all(abs(float(x) - float(y)) <= max(1, 0.01 * float(y)) for x, y in pairs)
+    return re.split(number, line) == re.split(number, other) and all(abs(float(x) - float(y)) <= max(1, 0.01 * float(y))
+                                                                     for x, y in pairs)
 
 
 def the_page_has_every_line_of_the_model():
@@ -40,7 +42,8 @@ def the_page_has_every_line_of_the_model():
 
 def few_parameters_explain_the_24_figures():
     errors = model.logs(counters(), model.fit(counters()))
-    check(len(model.PARAMETERS) <= MOST_PARAMETERS and len(errors) == 24, "%d parameters for %d figures" % (len(model.PARAMETERS), len(errors)))
+    check(len(model.PARAMETERS) <= MOST_PARAMETERS and len(errors) == 24,
+          "%d parameters for %d figures" % (len(model.PARAMETERS), len(errors)))
     check(model.spread(errors) <= MOST_ERROR, "an error of %.2f %%" % model.spread(errors))
 
 
@@ -50,4 +53,5 @@ def counts_are_those_of_the_kernels():
         check(found == kept, "%s, step %s: %s, not %s" % (fmt, name, found, kept))
 
 
-script.cases("test_model", [the_page_has_every_line_of_the_model, few_parameters_explain_the_24_figures, counts_are_those_of_the_kernels])
+script.cases("test_model", [the_page_has_every_line_of_the_model, few_parameters_explain_the_24_figures,
+                            counts_are_those_of_the_kernels])

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""blockscale verify --device cuda: a few pairs on a simulated GPU, all of them on a real one; and what its bound lets through."""
+"""blockscale verify --device cuda: a few pairs on a simulated GPU, all of them on a real one; and what its bound lets
+through."""
 import json
 import os
 import re
@@ -29,11 +30,13 @@ def every_pair_agrees():
         script.check(numbers and numbers.group(1) == numbers.group(2) and int(numbers.group(3)) > 1, out[-500:])
         return
     for pair in (["bf16:bf16"], ["mxfp8_e5m2:bf16", "--quick"], ["mxfp4_block16:mxint8", "--quick"]):
-        script.check("\u2713" in script.run([command, "verify", "--pair"] + pair + KERNEL).split("agrees")[0][:-3], pair)
+        script.check("\u2713" in script.run([command, "verify", "--pair"] + pair + KERNEL).split("agrees")[0][:-3],
+                     pair)
 
 
 def every_kernel_runs_what_it_counts():
-    """Each kernel that serves the pair runs some of the problems, at least those of every day, and says which it refuses."""
+    """Each kernel that serves the pair runs some of the problems, at least those of every day, and says which it
+    refuses."""
     needs_a_gpu()
     out = json.loads(script.run([command, "verify", "--quick", "--pair", "bf16:mxfp4", "--device", "cuda", "--json"]))
     found = {kernel["kernel"]: kernel["pairs"][0] for kernel in out["kernels"]}
@@ -49,12 +52,13 @@ def a_pair_that_never_runs_is_said():
     options = [faulty, "verify", "--quick", "--pair", "bf16:bf16"] + KERNEL[:2] + ["--device", "cuda"]
     out = script.run(options, expect=1, env=dict(os.environ, FAULT="refuse all"))
     script.check("\u25cb" in out and "1 pair never ran, the first: bf16 x bf16: " in out, out)
-    script.check(re.search(r"^0 of 1 pairs agree on 1 kernel: 0 products that ran on the kernel named, \d+ refused", out, re.M), out)
+    script.check(re.search(r"^0 of 1 pairs agree on 1 kernel: 0 products that ran on the kernel named, \d+ refused",
+                           out, re.M), out)
 
 
 def blackwells_kernels_agree():
-    """Every pair on a kernel of each kind, with a CTA alone, a pair of CTAs, swapped tiles; on all of them: simulated.py.  The pairs that
-    f16 takes are decoded, each format in tight rows too."""
+    """Every pair on a kernel of each kind, with a CTA alone, a pair of CTAs, swapped tiles; on all of them:
+    simulated.py.  The pairs that f16 takes are decoded, each format in tight rows too."""
     needs_a_gpu()
     if not simulated:
         raise script.Skip("on a GPU every_pair_agrees has them")
@@ -66,8 +70,10 @@ def blackwells_kernels_agree():
 
 def subnormal_sums_may_be_cut_but_no_more():
     needs_a_gpu()
-    out = script.run([faulty, "verify", "--pair", "bf16:bf16"] + KERNEL, expect=1, env=dict(os.environ, FAULT="one unit above"))
+    out = script.run([faulty, "verify", "--pair", "bf16:bf16"] + KERNEL, expect=1,
+                     env=dict(os.environ, FAULT="one unit above"))
     script.check(re.search(r"is -?[0-9.]*e-\d\d \(0x.*must be .*the exact sum, rounded to fp32", out), out)
 
 
-script.cases("test_verify_gpu", [every_pair_agrees, every_kernel_runs_what_it_counts, a_pair_that_never_runs_is_said, blackwells_kernels_agree, subnormal_sums_may_be_cut_but_no_more])
+script.cases("test_verify_gpu", [every_pair_agrees, every_kernel_runs_what_it_counts, a_pair_that_never_runs_is_said,
+                                 blackwells_kernels_agree, subnormal_sums_may_be_cut_but_no_more])

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""A test of tests of kernels: the bugs of *.bugs beside this file, planted one at a time in a copy of the kernels, are each noticed on
-cudasim, and without them the same run passes.  Their form is that of tests/bugs.py, with lines "of PROGRAM KERNELS".
+"""A test of tests of kernels: the bugs of *.bugs beside this file, planted one at a time in a copy of the kernels, are
+each noticed on cudasim, and without them the same run passes.  Their form is that of tests/bugs.py, with lines "of
+PROGRAM KERNELS".
 
 usage: planted.py BUILD [--only NAME]"""
 import os
@@ -17,8 +18,8 @@ import relink
 
 BUILD = os.path.abspath(sys.argv[1])
 ONLY = sys.argv[3] if len(sys.argv) == 4 and sys.argv[2] == "--only" else None
-FILES = ["epilogue.bugs", "fp8_requantize.bugs", "fused_dequantization.bugs", "int8.bugs", "memory_bound.bugs", "prepacked.bugs",
-         "register_operand.bugs", "row_and_column.bugs"]
+FILES = ["epilogue.bugs", "fp8_requantize.bugs", "fused_dequantization.bugs", "int8.bugs", "memory_bound.bugs",
+         "prepacked.bugs", "register_operand.bugs", "row_and_column.bugs"]
 SECONDS = 600
 
 
@@ -31,9 +32,10 @@ def read_bugs():
 
 def compile_kernels(tree, kernels, to):
     arch = "90a" if kernels.startswith("sm90/") else "90"
-    subprocess.run([os.environ.get("NVCC", "nvcc"), "-fatbin", "-gencode", "arch=compute_%s,code=[sm_%s,compute_%s]" % (arch, arch, arch),
-                    "-std=c++17", "-O3", "-no-compress", "--fmad=false", "-I%s/src" % tree, "-I%s/include" % SOURCE, "-o", to,
-                    "%s/src/cuda/%s.cu" % (tree, kernels)], check=True)
+    subprocess.run([os.environ.get("NVCC", "nvcc"), "-fatbin", "-gencode",
+                    "arch=compute_%s,code=[sm_%s,compute_%s]" % (arch, arch, arch),
+                    "-std=c++17", "-O3", "-no-compress", "--fmad=false", "-I%s/src" % tree, "-I%s/include" % SOURCE,
+                    "-o", to, "%s/src/cuda/%s.cu" % (tree, kernels)], check=True)
 
 
 def passes(program, run):
@@ -41,8 +43,8 @@ def passes(program, run):
     environment = dict(os.environ, BLOCKSCALE_LIBCUDA=os.path.join(BUILD, "lib", "libcudasim.so"), CUDASIM_QUIET="1",
                        **dict(setting.split("=") for setting in settings))
     try:
-        return subprocess.run([program, "--only", case], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment,
-                              timeout=SECONDS, check=False).returncode == 0
+        return subprocess.run([program, "--only", case], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                              env=environment, timeout=SECONDS, check=False).returncode == 0
     except subprocess.TimeoutExpired:
         return False
 
@@ -54,7 +56,8 @@ def try_bug(bug):
         planted_bugs.plant(bug, tree)
         fatbin = os.path.join(folder, "kernels.fatbin")
         compile_kernels(tree, bug["kernels"], fatbin)
-        program = relink.relink(BUILD, bug["program"], folder, lambda text: relink.fatbin_instead(text, bug["kernels"], fatbin))
+        program = relink.relink(BUILD, bug["program"], folder,
+                                lambda text: relink.fatbin_instead(text, bug["kernels"], fatbin))
         return not passes(program, bug["run"])
 
 

@@ -15,7 +15,8 @@ def name_of(kernels):
 def fatbins(build):
     """{name: path} of the files of kernels that the build carries."""
     with open(os.path.join(build, "src", "cuda", "embedded.c"), encoding="utf-8") as file:
-        return {os.path.basename(path)[:-len(".fatbin")]: path for path in re.findall(r'^EMBED\(\w+, "([^"]*\.fatbin)"', file.read(), re.M)}
+        return {os.path.basename(path)[:-len(".fatbin")]: path
+                for path in re.findall(r'^EMBED\(\w+, "([^"]*\.fatbin)"', file.read(), re.M)}
 
 
 def fatbin_instead(text, kernels, fatbin):
@@ -40,7 +41,8 @@ def relink(build, program, folder, change):
     with open(source, "w", encoding="utf-8") as file:
         file.write(text)
     subprocess.run(["cc", "-c", "-I%s/src" % SOURCE, "-o", object_file, source], check=True)
-    with open(os.path.join(build, "tests", "cuda", "CMakeFiles", program + ".dir", "link.txt"), encoding="utf-8") as file:
+    with open(os.path.join(build, "tests", "cuda", "CMakeFiles", program + ".dir", "link.txt"),
+              encoding="utf-8") as file:
         command = shlex.split(file.read())
     at = command.index("-o")
     command[at:at + 2] = [object_file, "-o", to]

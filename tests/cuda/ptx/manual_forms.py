@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What the instructions of each kernel were checked against: a row for each kernel of the PTX in FATBIN..., from cudasim's table of
-instructions: forms in the kernel, those of them that ran on hardware, those that compilers' kernels have, and those that rest on the
-manual alone, by name.
+"""What the instructions of each kernel were checked against: a row for each kernel of the PTX in FATBIN..., from
+cudasim's table of instructions: forms in the kernel, those of them that ran on hardware, those that compilers' kernels
+have, and those that rest on the manual alone, by name.
 
 usage: manual_forms.py FATBIN..."""
 import os
@@ -16,7 +16,8 @@ def pattern_of(form, types):
     """`{.a|.b}` may be left out, `(.a|.b)` may not, `$1` is a type, `#` a number."""
     words = re.findall(r"\$\d|[{}()|#]|[^{}()|#$]+", form)
     types = "(?:%s)" % "|".join(map(re.escape, types))
-    return re.compile("".join(PIECES.get(w) or (types if w[0] == "$" else r"\d+" if w == "#" else re.escape(w)) for w in words) + "$")
+    return re.compile("".join(PIECES.get(w) or (types if w[0] == "$" else r"\d+" if w == "#" else re.escape(w))
+                              for w in words) + "$")
 
 
 def table():
@@ -48,7 +49,9 @@ def main():
             known = {form for form in forms if said[form]}
             hardware = {form for form in known if "hardware" in said[form]}
             alone = sorted(form for form in known - hardware if "compilers" not in said[form])
-            print("| %s | %d | %d | %d | %d: %s |" % (name, len(known), len(hardware), len(known) - len(hardware) - len(alone), len(alone), ", ".join(alone)))
+            print("| %s | %d | %d | %d | %d: %s |" % (name, len(known), len(hardware),
+                                                      len(known) - len(hardware) - len(alone), len(alone),
+                                                      ", ".join(alone)))
 
 
 main()

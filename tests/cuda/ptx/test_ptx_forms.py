@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What the wrappers of single instructions write (ptx_forms.cu), for sm_100a and sm_103a: the simulator reads all of it (ptxas did,
-when it was built), and the forms are those of ptx_forms.txt, words and kinds of operands.
+"""What the wrappers of single instructions write (ptx_forms.cu), for sm_100a and sm_103a: the simulator reads all of it
+(ptxas did, when it was built), and the forms are those of ptx_forms.txt, words and kinds of operands.
 
 usage: test_ptx_forms.py CUDASIM LIST PTX...; --list PTX...: prints the list."""
 import os
@@ -11,8 +11,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 import script
 from script import check
 
-FAMILIES = ("tcgen05.", "cp.", "mbarrier.", "fence.", "clusterlaunchcontrol.", "createpolicy.", "prefetch.", "mapa.", "elect.",
-            "barrier.cluster.", "griddepcontrol.", "setmaxnreg.")
+FAMILIES = ("tcgen05.", "cp.", "mbarrier.", "fence.", "clusterlaunchcontrol.", "createpolicy.", "prefetch.", "mapa.",
+            "elect.", "barrier.cluster.", "griddepcontrol.", "setmaxnreg.")
 KINDS = (("%rd", "l"), ("%rs", "h"), ("%r", "r"), ("%p", "p"))
 
 
@@ -25,7 +25,8 @@ def operand(match):
 
 
 def forms(path):
-    """Each form once: its words, and its operands as r, l, h (registers of 32, 64, 16 bits), p (a predicate) or a number."""
+    """Each form once: its words, and its operands as r, l, h (registers of 32, 64, 16 bits), p (a predicate) or a
+    number."""
     found = set()
     for line in open(path, encoding="utf-8"):
         for statement in line.split(";"):

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Evidence for the CUDA kernels, on cudasim, with as many processors as there are: products at every edge (simulated_grid.py), some under
-100 schedules, `blockscale verify` of every pair on every kernel (simulated_verify.py), and instructions taken out of the kernels one at a
-time (simulated_mutants.py).  What was answered stands in LOG, a line of JSON each, and is not asked again while the kernels are the same.
+"""Evidence for the CUDA kernels, on cudasim, with as many processors as there are: products at every edge
+(simulated_grid.py), some under 100 schedules, `blockscale verify` of every pair on every kernel (simulated_verify.py),
+and instructions taken out of the kernels one at a time (simulated_mutants.py).  What was answered stands in LOG, a line
+of JSON each, and is not asked again while the kernels are the same.
 
-    simulated.py prepare BUILD FOLDER     copies what is asked: the build may change meanwhile, and FOLDER can be carried elsewhere
+    simulated.py prepare BUILD FOLDER     copies what is asked: the build may change, FOLDER can be carried elsewhere
     simulated.py run FOLDER LOG [--jobs N] [--seconds N]      asks; ends after so many seconds, to be gone on with later
     simulated.py show FOLDER LOG          how far it is, what was wrong, which instructions nothing missed
 
---parts covering,grid,... and --only REGEX choose among cases.  Wide coverage comes first, long cases before short ones; what would not
-end in time is not begun."""
+--parts covering,grid,... and --only REGEX choose among cases.  Wide coverage comes first, long cases before short ones;
+what would not end in time is not begun."""
 import argparse
 import concurrent.futures
 import datetime
@@ -45,7 +46,8 @@ def prepare(build, folder):
             kernels.update(file.read())
     commit = ""
     if shutil.which("git"):
-        commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=HERE, stdout=subprocess.PIPE, text=True, check=False).stdout.strip()
+        commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=HERE, stdout=subprocess.PIPE, text=True,
+                                check=False).stdout.strip()
     with open(os.path.join(folder, "of.json"), "w", encoding="utf-8") as file:
         json.dump({"kernels": kernels.hexdigest()[:16], "commit": commit or "unknown"}, file)
 
@@ -89,10 +91,12 @@ def cases_of(folder, parts, only):
 
 
 def jobs_of(folder, log, cases):
-    """(turn, seconds, function of the seconds left) of what is not known; what it gives: {(part, case): (fate, said)} or None."""
+    """(turn, seconds, function of the seconds left) of what is not known; what it gives: {(part, case): (fate, said)}
+    or None."""
     jobs = []
     for source in SOURCES:
-        mine = [(part, case, cases[part, case]) for part, case in cases if part in source.PARTS and (part, case) not in log.known]
+        mine = [(part, case, cases[part, case]) for part, case in cases
+                if part in source.PARTS and (part, case) not in log.known]
         jobs += source.jobs(folder, mine)
     return sorted(jobs, key=lambda job: (job[0], -job[1]))
 
@@ -135,10 +139,12 @@ def show(folder, log, cases):
             fates[fate] = fates.get(fate, 0) + 1
     for part, (of, fates) in parts.items():
         seconds = sum(log.known[key]["seconds"] for key in cases if key[0] == part and key in log.known)
-        print(f"{part}: {sum(fates.values())} of {of}: " + (", ".join(f"{n} {fate}" for fate, n in sorted(fates.items())) or "none")
-              + f"; {seconds:.0f} s")
-    simulated_mutants.show(folder, {case: log.known.get(("mutants", case)) for part, case in cases if part == "mutants"})
-    wrong = [(key, log.known[key]) for key in cases if key in log.known and log.known[key]["fate"] not in GOOD | {"survives"}]
+        said = ", ".join(f"{n} {fate}" for fate, n in sorted(fates.items())) or "none"
+        print(f"{part}: {sum(fates.values())} of {of}: {said}; {seconds:.0f} s")
+    simulated_mutants.show(folder, {case: log.known.get(("mutants", case))
+                                    for part, case in cases if part == "mutants"})
+    wrong = [(key, log.known[key]) for key in cases if key in log.known
+             and log.known[key]["fate"] not in GOOD | {"survives"}]
     for (part, case), line in wrong:
         print(f"{part}: {case}: {line['fate']}  {line['said']}")
     return not wrong

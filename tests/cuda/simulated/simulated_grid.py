@@ -1,5 +1,6 @@
-"""The grid of Blackwell's kernels for codes: every kernel at the edges of M, N, K, of its ring and of the number of tiles, every pair of
-formats at every K; then a product of every kernel under 100 schedules.  Whole numbers, byte for byte against the CPU."""
+"""The grid of Blackwell's kernels for codes: every kernel at the edges of M, N, K, of its ring and of the number of
+tiles, every pair of formats at every K; then a product of every kernel under 100 schedules.  Whole numbers, byte for
+byte against the CPU."""
 import functools
 import os
 import re
@@ -16,7 +17,8 @@ SMS, BATCH, SCHEDULES, SLICES = 4, 8, 100, 12
 EIGHT = ["mxfp8_e4m3", "mxfp8_e5m2", "mxfp6_e3m2", "mxfp6_e2m3", "mxfp4", "e4m3", "e5m2"]
 KINDS = {"mxf8f6f4": ([(a, b) for a in EIGHT for b in EIGHT if (a, b) != ("mxfp4", "mxfp4")], 128),
          "mxf4": ([("mxfp4", "mxfp4")], 256),
-         "mxf4nvf4": ([("nvfp4", "nvfp4"), ("mxfp4_block16", "mxfp4_block16"), ("mxfp4_block16", "mxfp4"), ("mxfp4", "mxfp4_block16")], 256)}
+         "mxf4nvf4": ([("nvfp4", "nvfp4"), ("mxfp4_block16", "mxfp4_block16"), ("mxfp4_block16", "mxfp4"),
+                       ("mxfp4", "mxfp4_block16")], 256)}
 INSTANCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../src/cuda/sm100/gemm_instances.h")
 
 
@@ -41,7 +43,8 @@ def named(kind, tile, pair, m, n, k):
 
 
 def covering():
-    """Of the grid: every two of kernel, (M, N) and K together, every number of steps and of tiles on a kernel of each kind, every pair."""
+    """Of the grid: every two of kernel, (M, N) and K together, every number of steps and of tiles on a kernel of each
+    kind, every pair."""
     for kind, (pairs, step) in KINDS.items():
         tiles = list(tiles_of(kind))
         for i, tile in enumerate(tiles):
@@ -102,10 +105,11 @@ def seconds_of(product, schedules_each):
 
 def ask(folder, part, products, left):
     """{(part, product): (fate, said)}; None: no time."""
-    env = dict(os.environ, BLOCKSCALE_LIBCUDA=os.path.abspath(os.path.join(folder, "lib/libcudasim.so")), CUDASIM_DEVICE="sm_100a",
-               CUDASIM_SMS=str(SMS), CUDASIM_THREADS="1", OMP_NUM_THREADS="1",
+    env = dict(os.environ, BLOCKSCALE_LIBCUDA=os.path.abspath(os.path.join(folder, "lib/libcudasim.so")),
+               CUDASIM_DEVICE="sm_100a", CUDASIM_SMS=str(SMS), CUDASIM_THREADS="1", OMP_NUM_THREADS="1",
                CUDASIM_SCHEDULES=str(SCHEDULES if part == "schedules" else 1), PRODUCTS=";".join(products))
-    status, out, err, _ = process.run([os.path.join(folder, "tests/test_gpu_codes"), "--only", "asked_products"], left, env=env)
+    status, out, err, _ = process.run([os.path.join(folder, "tests/test_gpu_codes"), "--only", "asked_products"], left,
+                                      env=env)
     if status is None:
         return None
     if status == 0 and " 1 passed, 0 failed, 0 skipped" in out:
@@ -117,7 +121,8 @@ def ask(folder, part, products, left):
 
 
 def jobs(folder, wanted):
-    """Several products of a turn and about one length at a time: to read the kernels takes as long as a small product."""
+    """Several products of a turn and about one length at a time: to read the kernels takes as long as a small
+    product."""
     wanted = sorted(wanted, key=lambda case: (case[0], case[2], seconds_of(case[1], 1)))
     while wanted:
         part, _, turn = wanted[0]

@@ -1,6 +1,6 @@
-"""blockscale verify --device cuda on a simulated GPU with tensor memory: every pair of formats on every kernel that serves it, all cases of
-verify.  Each pair once, on one kernel after the other, codes before decoded rows; then each pair on its next kernel, and so on.  As
-sm_103a, for which the kernels are the same, each pair once."""
+"""blockscale verify --device cuda on a simulated GPU with tensor memory: every pair of formats on every kernel that
+serves it, all cases of verify.  Each pair once, on one kernel after the other, codes before decoded rows; then each
+pair on its next kernel, and so on.  As sm_103a, for which the kernels are the same, each pair once."""
 import functools
 import json
 import os
@@ -29,7 +29,8 @@ def kind_of(a, b):
 def asked(names):
     """(turn, kernel, pair) of all: a turn has every pair once."""
     pairs = [(a, b) for a in EIGHT + OTHERS for b in EIGHT + OTHERS]
-    serving = {pair: [n for n in names if "_%s_" % kind_of(*pair) in n] + [n for n in names if "_f16_" in n or n == "cuda_simt"] for pair in pairs}
+    serving = {pair: [n for n in names if "_%s_" % kind_of(*pair) in n]
+               + [n for n in names if "_f16_" in n or n == "cuda_simt"] for pair in pairs}
     for turn in range(max(map(len, serving.values()))):
         for number, pair in enumerate(pairs):
             kernels = serving[pair]
@@ -42,7 +43,8 @@ def asked(names):
 
 def cases(folder):
     """(part, case, turn) of all."""
-    info = json.loads(subprocess.run([os.path.join(folder, "bin/blockscale"), "info", "--json"], stdout=subprocess.PIPE, check=True).stdout)
+    info = json.loads(subprocess.run([os.path.join(folder, "bin/blockscale"), "info", "--json"], stdout=subprocess.PIPE,
+                                     check=True).stdout)
     names = [k["name"] for k in info["kernels"] if k["name"].startswith("cuda_tcgen05_") or k["name"] == "cuda_simt"]
     for turn, kernel, pair in asked(names):
         yield "verify", "sm_100a %s %s:%s" % (kernel, *pair), 1 + turn
@@ -53,17 +55,18 @@ def cases(folder):
 def ask(folder, case, left):
     """agrees or DIFFERS, and how many products; None: no time."""
     device, kernel, pair = case.split(" ")
-    env = dict(os.environ, BLOCKSCALE_LIBCUDA=os.path.abspath(os.path.join(folder, "lib/libcudasim.so")), CUDASIM_DEVICE=device,
-               CUDASIM_QUIET="1", CUDASIM_THREADS="1", OMP_NUM_THREADS="1")
-    status, out, err, _ = process.run([os.path.join(folder, "bin/blockscale"), "verify", "--device", "cuda", "--pair", pair, "--kernel", kernel,
-                                       "--json"], left, env=env)
+    env = dict(os.environ, BLOCKSCALE_LIBCUDA=os.path.abspath(os.path.join(folder, "lib/libcudasim.so")),
+               CUDASIM_DEVICE=device, CUDASIM_QUIET="1", CUDASIM_THREADS="1", OMP_NUM_THREADS="1")
+    status, out, err, _ = process.run([os.path.join(folder, "bin/blockscale"), "verify", "--device", "cuda", "--pair",
+                                       pair, "--kernel", kernel, "--json"], left, env=env)
     if status is None:
         return None
     if status not in (0, 1):
         return {("verify", case): ("DIFFERS", (out + err)[-600:])}
     found = json.loads(out[out.index("{"):])["kernels"][0]["pairs"][0]
     agrees = status == 0 and found["failures"] == 0 and found["cases"] > 0
-    return {("verify", case): ("agrees" if agrees else "DIFFERS", "%d products" % found["cases"] if agrees else out[-600:])}
+    return {("verify", case): ("agrees" if agrees else "DIFFERS",
+                               "%d products" % found["cases"] if agrees else out[-600:])}
 
 
 def jobs(folder, wanted):

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""The kernels for tensor memory spill nothing, and have no more registers and stack than is written here; what they multiply by is in
-their PTX, and in their machine code where a disassembler is found (NVDISASM, or nvdisasm in the PATH or beside CUDA's compiler).
+"""The kernels for tensor memory spill nothing, and have no more registers and stack than is written here; what they
+multiply by is in their PTX, and in their machine code where a disassembler is found (NVDISASM, or nvdisasm in the PATH
+or beside CUDA's compiler).
 
-What ptxas made of them is read in their cubins: section .nv.info has records of a format, an attribute, a size and, of these two, the
-number of a symbol and a number.  NVIDIA does not document them; for nvcc 13.0's they are what ptxas -v says.  Whatever is spilled has a
-place in the stack frame, which is then larger than the arrays that the PTX declares.
+What ptxas made of them is read in their cubins: section .nv.info has records of a format, an attribute, a size and, of
+these two, the number of a symbol and a number.  NVIDIA does not document them; for nvcc 13.0's they are what ptxas -v
+says.  Whatever is spilled has a place in the stack frame, which is then larger than the arrays that the PTX declares.
 
 usage: test_registers.py CUDASIM FATBIN..."""
 import os
@@ -32,7 +33,8 @@ KINDS = {"f16": "kind::f16", "mxf8f6f4": "kind::mxf8f6f4.block_scale.block32", "
 # Machine code: of a pair of CTAs .2CTA stands behind the first word.
 PRODUCTS = {"f16": "UTCHMMA", "mxf8f6f4": "UTCQMMA", "mxf4": "UTCOMMA", "mxf4nvf4": "UTCOMMA.4X"}
 BLOCKS = {"f16": 0, "mxf8f6f4": 1, "mxf4": 2, "mxf4nvf4": 4}                # of scales, of 128 rows, in a step of K
-NOT_THESE = r"(?:[BDHIOQ]MMA|[HIQ]GMMA|LDGSTS)"        # products from registers, Hopper's, copies to shared memory by threads
+# Products from registers, Hopper's, copies to shared memory by threads.
+NOT_THESE = r"(?:[BDHIOQ]MMA|[HIQ]GMMA|LDGSTS)"
 OF_A_SYMBOL, FRAME_BYTES, REGISTERS = 4, 0x11, 0x2f
 
 
@@ -92,7 +94,8 @@ def each_kernel_has_products_of_its_kind():
             products = re.findall(r"tcgen05\.mma\.(cta_group::\d)\.(kind::[\w.]+(?:::\w+)?)", part)
             check(len(products) == 4, "%s: %d products" % (tile, len(products)))
             for found, words in products:
-                check(found == group and words.startswith(KINDS[kind] + ".collector"), "%s_%s: %s.%s" % (kind, tile, found, words))
+                check(found == group and words.startswith(KINDS[kind] + ".collector"),
+                      "%s_%s: %s.%s" % (kind, tile, found, words))
             check(("tcgen05.cp." in part) == (kind != "f16"), "%s_%s: copies of scales" % (kind, tile))
 
 
@@ -109,7 +112,8 @@ def machine_code_of(path, disassembler):
 
 
 def the_machine_code_has_them():
-    disassembler = os.environ.get("NVDISASM") or shutil.which("nvdisasm", path=os.environ.get("PATH", "") + ":/usr/local/cuda/bin")
+    disassembler = os.environ.get("NVDISASM") or shutil.which(
+        "nvdisasm", path=os.environ.get("PATH", "") + ":/usr/local/cuda/bin")
     if disassembler is None:
         raise script.Skip("no nvdisasm")
     for path in sys.argv[2:]:

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""A test of the tests of Blackwell's kernels: the bugs of sm100.bugs, planted one at a time in a copy of src/cuda, are each noticed by
-one small product, and without the bug the same product is right.
+"""A test of the tests of Blackwell's kernels: the bugs of sm100.bugs, planted one at a time in a copy of src/cuda, are
+each noticed by one small product, and without the bug the same product is right.
 
-An entry (tests/bugs.py) names the file, why it is a bug, how many SMs are simulated, and the product: KIND TILE A B M N K, and D if it is
-quantized.
+An entry (tests/bugs.py) names the file, why it is a bug, how many SMs are simulated, and the product: KIND TILE A B M N
+K, and D if it is quantized.
 
 usage: test_sm100_bugs.py TEST_GPU_CODES SHIM LIBCUDASIM NVCC [--only REGEX]"""
 import os
@@ -30,17 +30,20 @@ def kernels_of(tree, kind, tile, to):
     table = instances[instances.index("BSMI_SM100_GEMM_%s(X)" % kind.upper()):]
     row = re.search(r"X\((%s,[^)]*)\)" % tile, table).group(1)
     source = os.path.join(tree, "one.cu")
-    open(source, "w", encoding="utf-8").write('#include "cuda/sm100/gemm.cuh"\nGEMM_KERNEL(%s, MMA_%s, %s)\n' % (kind, kind.upper(), row))
-    script.run([NVCC, "-ptx", "-arch=compute_100f", "-std=c++17", "-O3", "--fmad=false", "-w", "-I%s/src" % tree, "-I%s/src" % SOURCE,
-                "-I%s/include" % SOURCE, "-o", to, source])
+    open(source, "w", encoding="utf-8").write('#include "cuda/sm100/gemm.cuh"\nGEMM_KERNEL(%s, MMA_%s, %s)\n'
+                                              % (kind, kind.upper(), row))
+    script.run([NVCC, "-ptx", "-arch=compute_100f", "-std=c++17", "-O3", "--fmad=false", "-w", "-I%s/src" % tree,
+                "-I%s/src" % SOURCE, "-I%s/include" % SOURCE, "-o", to, source])
 
 
 def is_right(bug, kernels):
     kind, tile, product = bug["run"].split(" ", 2)
-    env = dict(os.environ, BLOCKSCALE_LIBCUDA=SHIM, SHIM_LIBCUDA=LIBRARY, SHIM_KERNELS=kernels, CUDASIM_DEVICE="sm_100a", CUDASIM_QUIET="1",
-               CUDASIM_SMS=bug["sms"], CUDASIM_STEPS="3000000", PRODUCTS="cuda_tcgen05_%s_%s %s" % (kind, tile, product))
-    return subprocess.run([TEST, "--only", "asked_products"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env, timeout=900,
-                          check=False).returncode == 0
+    env = dict(os.environ, BLOCKSCALE_LIBCUDA=SHIM, SHIM_LIBCUDA=LIBRARY, SHIM_KERNELS=kernels,
+               CUDASIM_DEVICE="sm_100a", CUDASIM_QUIET="1",
+               CUDASIM_SMS=bug["sms"], CUDASIM_STEPS="3000000",
+               PRODUCTS="cuda_tcgen05_%s_%s %s" % (kind, tile, product))
+    return subprocess.run([TEST, "--only", "asked_products"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                          env=env, timeout=900, check=False).returncode == 0
 
 
 def each_is_noticed():
