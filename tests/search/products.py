@@ -30,10 +30,10 @@ class Data:
         self.m, self.n, self.k, self.groups = problem["m"], problem["n"], problem["k"], problem.get("groups")
         self.gate, self.activation = problem.get("gate", "none"), problem.get("activation", "none")
         a, b, seed = problem["a"], problem["b"], problem["data_seed"]
-        self.a = data.make(a["format"], a["data"], (a["batch"], self.m, self.k), data.generator(seed, 0), a.get("tensor_scale"),
-                           a.get("divides", False))
-        self.b = data.make(b["format"], b["data"], (b["batch"], self.n, self.k), data.generator(seed, 1), b.get("tensor_scale"),
-                           b.get("divides", False))
+        self.a = data.make(a["format"], a["data"], (a["batch"], self.m, self.k), data.generator(seed, 0),
+                           a.get("tensor_scale"), a.get("divides", False))
+        self.b = data.make(b["format"], b["data"], (b["batch"], self.n, self.k), data.generator(seed, 1),
+                           b.get("tensor_scale"), b.get("divides", False))
         self.batch = 1 if self.groups else max(a["batch"], b["batch"])
         self.matrices = len(self.groups) if self.groups else self.batch
         self.exact = a["data"] in data.EXACT_STYLES and b["data"] in data.EXACT_STYLES
@@ -43,7 +43,8 @@ class Data:
         self._draw_bias(problem.get("bias"), data.generator(seed, 4))
         d = problem["d"]
         self.d_format, self.d_scale, self.d_divides = d["format"], d.get("tensor_scale"), d.get("divides", False)
-        self.recipe, self.nonfinite, self.saturate = d.get("recipe", "default"), d.get("nonfinite", "propagate"), not d.get("no_saturate")
+        self.recipe, self.nonfinite = d.get("recipe", "default"), d.get("nonfinite", "propagate")
+        self.saturate = not d.get("no_saturate")
 
     def _draw_alpha(self, alpha, rng):
         self.alpha, self.alpha_per = None, "tensor"
@@ -70,7 +71,7 @@ class Data:
             numbers = rng.integers(-4, 5, total) if self.exact else rng.standard_normal(total)
             self.bias = ELEMENTS[bias["type"]].encode(numbers, True)
 
-    # What each element of D has as its own ------------------------------------------------------------------------------------
+    # What each element of D has as its own ----------------------------------------------------------------------------
 
     def matrix_of_rows(self):
         """The group of each row."""
@@ -110,12 +111,15 @@ class Data:
         c = self.c.values if self.beta is not None and self.beta != 0 else None
         if c is None:
             return None if self.bias is None else expected.f32(self.bias_values())
-        return expected.f32(np.float64(self.beta) * c) if self.bias is None else expected.fma32(self.beta, c, self.bias_values())
+        if self.bias is None:
+            return expected.f32(np.float64(self.beta) * c)
+        return expected.fma32(self.beta, c, self.bias_values())
 
-    # Parts --------------------------------------------------------------------------------------------------------------------
+    # Parts ------------------------------------------------------------------------------------------------------------
 
     def part(self, batch, rows, columns):
-        """The same problem of some rows and columns of one matrix of the batch (or one group, whose rows they then are)."""
+        """The same problem of some rows and columns of one matrix of the batch (or one group, whose rows they then
+        are)."""
         it = object.__new__(Data)
         it.__dict__.update(self.__dict__)
         group = batch
@@ -126,8 +130,8 @@ class Data:
         it.m, it.n = it.a.codes.shape[1], it.b.codes.shape[1]
         it.groups, it.batch, it.matrices = None, 1, 1
         if self.alpha is not None:
-            it.alpha = {"row": lambda: self.alpha[rows], "column": lambda: self.alpha[columns], "tensor": lambda: self.alpha,
-                        "batch": lambda: self.alpha[group : group + 1]}[self.alpha_per]()
+            it.alpha = {"row": lambda: self.alpha[rows], "column": lambda: self.alpha[columns],
+                        "tensor": lambda: self.alpha, "batch": lambda: self.alpha[group : group + 1]}[self.alpha_per]()
         if self.c is not None:
             it.c = Content(self.c.format.name, self.c.codes[pick(self.c)][:, rows][:, :, columns])
         if self.bias is not None:
@@ -149,9 +153,10 @@ class Call:
         self.d.will_write()
         if numbers.d_scale is not None:
             self.d.tensor_scale(numbers.d_scale, numbers.d_divides)
-        self.product = new(Matmul, a=self.a.pointer(), b=self.b.pointer(), d=self.d.pointer(), activation=lib.activations[numbers.activation],
-                           gate=GATES[numbers.gate], d_recipe=lib.recipes[numbers.recipe], d_nonfinite=NONFINITE[numbers.nonfinite],
-                           d_no_saturate=not numbers.saturate)
+        self.product = new(Matmul, a=self.a.pointer(), b=self.b.pointer(), d=self.d.pointer(),
+                           activation=lib.activations[numbers.activation],
+                           gate=GATES[numbers.gate], d_recipe=lib.recipes[numbers.recipe],
+                           d_nonfinite=NONFINITE[numbers.nonfinite], d_no_saturate=not numbers.saturate)
         self._place_vectors()
         self._place_c(storages.get("c"), is_d)
         self.amax = None
@@ -170,7 +175,8 @@ class Call:
         if n.bias is not None:
             size = ELEMENTS[n.bias_type].bits // 8
             product.bias = put(n.bias.astype("<u%d" % size))
-            product.bias_type, product.bias_per, product.bias_batch_pitch = self.lib.reals[n.bias_type], PER[n.bias_per], n.bias_pitch
+            product.bias_type, product.bias_per = self.lib.reals[n.bias_type], PER[n.bias_per]
+            product.bias_batch_pitch = n.bias_pitch
         if n.groups:
             product.groups, product.group_rows = len(n.groups), put(np.array(n.groups, np.int64))
 
@@ -195,7 +201,7 @@ class Call:
         return self.d.read()
 
 
-# Expected ------------------------------------------------------------------------------------------------------------------------
+# Expected -------------------------------------------------------------------------------------------------------------
 
 def expected_sums(numbers, problem, target, kernel):
     """The interval of S, and of the CPU's order of sums the very bits of some elements."""
@@ -234,10 +240,11 @@ def expected_t(numbers, found):
     return expected.activated(t, numbers.activation, numbers.gate)
 
 
-# Comparing -----------------------------------------------------------------------------------------------------------------------
+# Comparing ------------------------------------------------------------------------------------------------------------
 
 def _show(where, got, lo, hi):
-    return "D%s is %r, expected %s" % (list(int(i) for i in where), got, repr(lo) if lo == hi or lo != lo else "%r to %r" % (lo, hi))
+    return "D%s is %r, expected %s" % (list(int(i) for i in where), got,
+                                       repr(lo) if lo == hi or lo != lo else "%r to %r" % (lo, hi))
 
 
 def _worst(bad, got, lo, hi):
@@ -245,7 +252,8 @@ def _worst(bad, got, lo, hi):
         far = np.where(bad, np.maximum(np.maximum(lo - got, got - hi), 0) / (np.abs(lo) + np.abs(hi) + 1e-300), -1)
         far = np.where(bad & ~np.isfinite(far), np.inf, far)
     where = np.unravel_index(int(np.argmax(far)), bad.shape)
-    return "%d of %d elements; the worst: %s" % (bad.sum(), bad.size, _show(where, float(got[where]), float(lo[where]), float(hi[where])))
+    return "%d of %d elements; the worst: %s" % (bad.sum(), bad.size,
+                                                 _show(where, float(got[where]), float(lo[where]), float(hi[where])))
 
 
 def check_codes(element, codes, lo, hi, free, saturate, single, what):
@@ -255,7 +263,8 @@ def check_codes(element, codes, lo, hi, free, saturate, single, what):
         got, least, most = element.decode(codes), element.decode(code_lo), element.decode(code_hi)
         overflow = np.isnan(least) & ~np.isnan(lo) | np.isnan(most) & ~np.isnan(hi)
         inside = (least <= got) & (got <= most)
-    fine = free | np.where(single, codes == code_lo, inside | overflow & ~single) | (np.isnan(lo) & (codes == element.nan_code))
+    fine = free | np.where(single, codes == code_lo, inside | overflow & ~single)
+    fine |= np.isnan(lo) & (codes == element.nan_code)
     if not fine.all():
         raise Wrong("%s: %s" % (what, _worst(~fine, got, least, most)))
 
@@ -266,7 +275,8 @@ def check_d(numbers, t, codes, scales):
     lo, hi = t.lo.astype(np.float64), t.hi.astype(np.float64)
     if not format_.block:
         with np.errstate(all="ignore"):
-            ends = [x / y for x, y in (quantizer.effective(end, numbers.d_scale, numbers.d_divides) for end in (lo, hi))]
+            ends = [x / y for x, y in (quantizer.effective(end, numbers.d_scale, numbers.d_divides)
+                                       for end in (lo, hi))]
         saturate = numbers.saturate and numbers.d_format in ("e4m3", "e5m2")
         return check_codes(format_.element, codes, *ends, t.free, saturate, single, "D")
     return _check_blocks(format_, numbers, lo, hi, t.free, single, codes, scales)
@@ -281,7 +291,8 @@ def _check_blocks(format_, numbers, lo, hi, free, single, codes, scales):
     spans = (lo <= 0) & (hi >= 0)
     least = np.where(finite & ~spans, np.minimum(np.abs(lo), np.abs(hi)), 0)
     most = np.where(finite, np.maximum(np.abs(lo), np.abs(hi)), 0)
-    code = lambda x: quantizer.scale_codes(format_, blocks(x, 0.0).max(-1), numbers.recipe, numbers.d_scale, numbers.d_divides)
+    code = lambda x: quantizer.scale_codes(format_, blocks(x, 0.0).max(-1), numbers.recipe, numbers.d_scale,
+                                           numbers.d_divides)
     scale_lo, scale_hi = code(least), code(most)
     if numbers.nonfinite == "propagate":
         has_bad = blocks(bad, False).any(-1)
@@ -290,7 +301,8 @@ def _check_blocks(format_, numbers, lo, hi, free, single, codes, scales):
     wrong = ~skip & ~((scale_lo <= scales) & (scales <= scale_hi))
     if wrong.any():
         where = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
-        raise Wrong("scale %s of D is %d, expected %d to %d" % ([int(i) for i in where], scales[where], scale_lo[where], scale_hi[where]))
+        raise Wrong("scale %s of D is %d, expected %d to %d"
+                    % ([int(i) for i in where], scales[where], scale_lo[where], scale_hi[where]))
     spread = lambda x: np.repeat(x, format_.block, -1)[..., : codes.shape[-1]]
     under = lambda x: quantizer.quotients(format_, x, spread(scales), numbers.d_scale, numbers.d_divides)
     skip = spread(skip)
@@ -320,7 +332,7 @@ def check_amax(t, got):
         raise Wrong("amax is %r, expected %r to %r" % (float(got), float(least), float(most)))
 
 
-# Running -------------------------------------------------------------------------------------------------------------------------
+# Running --------------------------------------------------------------------------------------------------------------
 
 def kernel_of(description):
     return description.split("kernel ", 1)[1].split(",", 1)[0] if "kernel " in description else "?"
@@ -447,7 +459,7 @@ class Runner:
         if twin:
             plan.run(twin.product, workspace, size)
 
-    # Relations: the same numbers asked for otherwise have the same bits ------------------------------------------------------------
+    # Relations: the same numbers asked for otherwise have the same bits -----------------------------------------------
 
     def _relation(self, image, problem, numbers, main, storages):
         """(call, batch, rows, columns) of a second product whose D must be a part of the first, or None."""
@@ -520,15 +532,18 @@ class Runner:
         if not np.array_equal(mine, other_codes[0]):
             differ = mine != other_codes[0]
             where = np.unravel_index(int(np.argmax(differ)), differ.shape)
-            raise Wrong("relation %s: %d of %d codes of D differ, code %s (from row %d) is 0x%x, and 0x%x in a product of its own" % (
-                problem["relation"], differ.sum(), differ.size, [int(i) for i in where], rows.start, mine[where], other_codes[0][where]))
+            raise Wrong("relation %s: %d of %d codes of D differ, code %s (from row %d) is 0x%x, and 0x%x "
+                        "in a product of its own" % (
+                problem["relation"], differ.sum(), differ.size, [int(i) for i in where], rows.start, mine[where],
+                other_codes[0][where]))
         if scales is not None and not np.array_equal(scales[at, rows], other_scales[0]):
             raise Wrong("relation %s: scales of D differ" % problem["relation"])
 
 
 def where_is(call, offset):
     """For people: which buffer a byte of the image is nearest to."""
-    near = [("D's data", call.d.data, call.d.data_size), ("A's data", call.a.data, call.a.data_size), ("B's data", call.b.data, call.b.data_size)]
+    near = [("D's data", call.d.data, call.d.data_size), ("A's data", call.a.data, call.a.data_size),
+            ("B's data", call.b.data, call.b.data_size)]
     if call.d.format.block:
         near.append(("D's scales", call.d.scales, 0))
     name, start, size = min(near, key=lambda x: min(abs(offset - x[1]), abs(offset - x[1] - x[2])))

@@ -1,5 +1,5 @@
-/* BSM_ORDER_ANY changes nothing: the bits and the plan of BSM_ORDER_K; whole numbers, which every order sums exactly, against the
- * CPU byte for byte; and weights that the kernel in front writes. */
+/* BSM_ORDER_ANY changes nothing: the bits and the plan of BSM_ORDER_K; whole numbers, which every order sums exactly,
+ * against the CPU byte for byte; and weights that the kernel in front writes. */
 #include "cuda/harness/gpu.h"
 
 #include <math.h>
@@ -65,12 +65,14 @@ static void whole_numbers_are_exact(struct test *t)
     struct contexts c;
     if (!order_open(t, &c)) return;
     for (int i = 0; i < 2 * PROBLEMS; i++)
-        if (!is_simulated() || i < PROBLEMS) check_whole_numbers(t, &c, &problems[i % PROBLEMS], (i + i / PROBLEMS) % 2 == 0 ? BSM_MXFP4 : BSM_NVFP4);
+        if (!is_simulated() || i < PROBLEMS)
+            check_whole_numbers(t, &c, &problems[i % PROBLEMS], (i + i / PROBLEMS) % 2 == 0 ? BSM_MXFP4 : BSM_NVFP4);
     contexts_close(&c);
 }
 
 /* The device's D, fp32, in `bytes`. */
-static void multiply(struct test *t, const struct contexts *c, const struct operand *a, const struct operand *b, bsm_order order, float *d)
+static void multiply(struct test *t, const struct contexts *c, const struct operand *a, const struct operand *b,
+                     bsm_order order, float *d)
 {
     const int64_t m = a->m.rows, n = b->m.rows;
     struct twin x = twin_make(t, c, a), y = twin_make(t, c, b);
@@ -89,17 +91,23 @@ static void multiply(struct test *t, const struct contexts *c, const struct oper
 static void same_bits_as_in_the_order_of_k(struct test *t)
 {
     enum { M = 18, N = 70, K = 1056 };
-    static const struct { bsm_format a, b; } pairs[] = { { BSM_FORMAT_BF16, BSM_MXFP4 }, { BSM_MXFP8_E4M3, BSM_NVFP4 },
-                                                         { BSM_FORMAT_BF16, BSM_NVFP4 }, { BSM_MXFP8_E4M3, BSM_MXFP4 } };
+    static const struct {
+        bsm_format a, b;
+    } pairs[] = { { BSM_FORMAT_BF16, BSM_MXFP4 },
+                  { BSM_MXFP8_E4M3, BSM_NVFP4 },
+                  { BSM_FORMAT_BF16, BSM_NVFP4 },
+                  { BSM_MXFP8_E4M3, BSM_MXFP4 } };
     static float any[M * N], k[M * N];
     struct contexts c;
     if (!order_open(t, &c)) return;
     for (int i = 0; i < 4; i++) {
-        struct operand a = nibble_operand(pairs[i].a, M, K, 0, BSM_LAYOUT_LINEAR), b = nibble_operand(pairs[i].b, N, K, 0, BSM_LAYOUT_LINEAR);
+        struct operand a = nibble_operand(pairs[i].a, M, K, 0, BSM_LAYOUT_LINEAR),
+                       b = nibble_operand(pairs[i].b, N, K, 0, BSM_LAYOUT_LINEAR);
         operand_fill(t, &a, false), operand_fill(t, &b, false);
         multiply(t, &c, &a, &b, BSM_ORDER_ANY, any), multiply(t, &c, &a, &b, BSM_ORDER_K, k);
         if (memcmp(any, k, sizeof k) != 0)
-            FAIL(t, "%s x %s: BSM_ORDER_ANY has other bits", bsm_format_get((int)pairs[i].a)->name, bsm_format_get((int)pairs[i].b)->name);
+            FAIL(t, "%s x %s: BSM_ORDER_ANY has other bits", bsm_format_get((int)pairs[i].a)->name,
+                 bsm_format_get((int)pairs[i].b)->name);
         operand_free(&a), operand_free(&b);
     }
     contexts_close(&c);
@@ -108,17 +116,19 @@ static void same_bits_as_in_the_order_of_k(struct test *t)
 /* The header's; what is left out is a chain of K roundings instead, and an exponent is put back with one more. */
 static double bound_of(double magnitude, int64_t k, enum scales scales)
 {
-    const double roundings = scales == SCALES_USUAL ? 10 * ceil((double)k / 16) : fmax(10 * ceil((double)k / 16), (double)k) + 1;
+    const double roundings =
+        scales == SCALES_USUAL ? 10 * ceil((double)k / 16) : fmax(10 * ceil((double)k / 16), (double)k) + 1;
     return magnitude * (roundings + 8) * ldexp(1, -24) * (1 + roundings * ldexp(1, -23)) + (double)k * ldexp(1, -149);
 }
 
-static void check_bound(struct test *t, const struct contexts *c, const struct operand *a, const struct operand *b, const float *d,
-                        enum scales scales, const char *what)
+static void check_bound(struct test *t, const struct contexts *c, const struct operand *a, const struct operand *b,
+                        const float *d, enum scales scales, const char *what)
 {
     const int64_t m = a->m.rows, n = b->m.rows;
     double *sum = malloc((size_t)(m * n) * 8), *magnitude = malloc((size_t)(m * n) * 8);
     const bsm_real_matrix s = {
-        .struct_size = sizeof s, .type = BSM_REAL_FP64, .rows = m, .columns = n, .data = sum, .row_stride = n, .column_stride = 1
+        .struct_size = sizeof s, .type = BSM_REAL_FP64, .rows = m, .columns = n, .data = sum, .row_stride = n,
+        .column_stride = 1
     };
     bsm_real_matrix g = s;
     g.data = magnitude;
@@ -127,8 +137,8 @@ static void check_bound(struct test *t, const struct contexts *c, const struct o
         const double bound = bound_of(magnitude[i], a->m.columns, scales);
         const bool good = isnan(sum[i]) ? isnan(d[i]) : magnitude[i] >= 0x1p127 || fabs((double)d[i] - sum[i]) <= bound;
         if (good) continue;
-        FAIL(t, "%s, scales %d: element (%d, %d) is %a, exactly %a: bound %a", what, (int)scales, (int)(i / n), (int)(i % n),
-             (double)d[i], sum[i], bound);
+        FAIL(t, "%s, scales %d: element (%d, %d) is %a, exactly %a: bound %a", what, (int)scales, (int)(i / n),
+             (int)(i % n), (double)d[i], sum[i], bound);
         break;
     }
     free(sum), free(magnitude);
@@ -144,11 +154,13 @@ static void weights_written_just_before(struct test *t)
     if (!order_open(t, &c)) return;
     for (int i = 0; i < N * K; i++) numbers[i] = (uint16_t)(0x3f80 + rnd_below(t, 0x100) + (rnd_below(t, 2) << 15));
     const bsm_format codes = BSM_MXFP4;
-    struct operand a = nibble_operand(BSM_FORMAT_BF16, M, K, 0, BSM_LAYOUT_LINEAR), b = nibble_operand(codes, N, K, 0, BSM_LAYOUT_LINEAR);
+    struct operand a = nibble_operand(BSM_FORMAT_BF16, M, K, 0, BSM_LAYOUT_LINEAR),
+                   b = nibble_operand(codes, N, K, 0, BSM_LAYOUT_LINEAR);
     operand_fill(t, &a, false);
     struct twin x = twin_make(t, &c, &a), y = twin_make(t, &c, &b);
     const bsm_matrix out = {
-        .struct_size = sizeof out, .format = BSM_FORMAT_FP32, .rows = M, .columns = N, .data = to_device(t, &c, d, sizeof d)
+        .struct_size = sizeof out, .format = BSM_FORMAT_FP32, .rows = M, .columns = N,
+        .data = to_device(t, &c, d, sizeof d)
     };
     const bsm_real_matrix source = { .struct_size = sizeof source,
                                      .type = BSM_REAL_BF16,
@@ -159,7 +171,8 @@ static void weights_written_just_before(struct test *t)
                                      .column_stride = 1 };
     for (int order = 0; order < BSM_ORDER_COUNT; order++) {
         const int kernel = kernel_number(c.gpu, "cuda_wgmma_mxfp4_16x64_1x1_interleaved", BSM_FORMAT_BF16, codes);
-        const bsm_matmul call = { .struct_size = sizeof call, .a = &x.m, .b = &y.m, .d = &out, .order = (bsm_order)order };
+        const bsm_matmul call = { .struct_size = sizeof call, .a = &x.m, .b = &y.m, .d = &out,
+                                  .order = (bsm_order)order };
         CHECK(t, bsm_context_force_kernel(c.gpu, kernel) == BSM_OK);
         CHECK(t, bsm_quantize(c.gpu, &source, NULL, &y.m, NULL) == BSM_OK);
         if (bsm_multiply(c.gpu, &call) != BSM_OK) FAIL(t, "%s", bsm_last_error());
@@ -174,9 +187,11 @@ static void weights_written_just_before(struct test *t)
 }
 
 /* The plan's line for bf16 x MXFP4. */
-static void describe(struct test *t, const struct contexts *c, int64_t m, int64_t n, bsm_order order, char *text, size_t bytes)
+static void describe(struct test *t, const struct contexts *c, int64_t m, int64_t n, bsm_order order, char *text,
+                     size_t bytes)
 {
-    struct operand a = nibble_operand(BSM_FORMAT_BF16, m, 8192, 0, BSM_LAYOUT_LINEAR), b = nibble_operand(BSM_MXFP4, n, 8192, 0, BSM_LAYOUT_LINEAR);
+    struct operand a = nibble_operand(BSM_FORMAT_BF16, m, 8192, 0, BSM_LAYOUT_LINEAR),
+                   b = nibble_operand(BSM_MXFP4, n, 8192, 0, BSM_LAYOUT_LINEAR);
     struct operand d = nibble_operand(BSM_FORMAT_FP32, m, n, 0, BSM_LAYOUT_LINEAR);
     const bsm_matmul call = { .struct_size = sizeof call, .a = &a.m, .b = &b.m, .d = &d.m, .order = order };
     bsm_plan *plan = NULL;
@@ -200,7 +215,7 @@ static void same_plan_as_in_the_order_of_k(struct test *t)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(whole_numbers_are_exact), TEST(same_bits_as_in_the_order_of_k), TEST(weights_written_just_before),
-                                              TEST(same_plan_as_in_the_order_of_k) };
+    static const struct test_case cases[] = { TEST(whole_numbers_are_exact), TEST(same_bits_as_in_the_order_of_k),
+                                              TEST(weights_written_just_before), TEST(same_plan_as_in_the_order_of_k) };
     return TEST_MAIN(argc, argv, cases);
 }

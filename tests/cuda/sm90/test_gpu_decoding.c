@@ -1,5 +1,5 @@
-/* Products whose B is decoded by the GEMM kernel itself, against the same product by a kernel that is given decoded rows: every byte
- * of D's buffer, for any codes and scales.  Both sum in one order, so no number needs to be exact.
+/* Products whose B is decoded by the GEMM kernel itself, against the same product by a kernel that is given decoded
+ * rows: every byte of D's buffer, for any codes and scales.  Both sum in one order, so no number needs to be exact.
  *
  * GEMM_INSTANCE=FUNCTION: this instance alone, with one of its formats in turn. */
 #include "cuda/harness/gpu.h"
@@ -8,7 +8,8 @@
 
 static const bsm_format formats[] = { BSM_MXFP4,      BSM_NVFP4,      BSM_MXFP8_E4M3, BSM_MXFP8_E5M2,
                                       BSM_MXFP6_E2M3, BSM_MXFP6_E3M2, BSM_MXINT8 };
-enum { FORMATS = sizeof formats / sizeof formats[0], TILES = 3 }; /* every so many of the kernels that decode a format */
+/* TILES: every so many of the kernels that decode a format. */
+enum { FORMATS = sizeof formats / sizeof formats[0], TILES = 3 };
 
 static const bsm_scale_layout layouts[] = {
     { .kind = BSM_LAYOUT_LINEAR },
@@ -64,21 +65,24 @@ static void set_scales_of_row(struct test *t, struct operand *o, const struct pr
                                            : row % 3 == 1 ? 240 + rnd_below(t, 8)
                                                           : 120));
         if (q->scales == APART)
-            bsm_matrix_set_scale(&o->m, batch, row, s, (uint8_t)(row % 2 == 0 ? 1 + rnd_below(t, 4) : 249 + rnd_below(t, 4)));
+            bsm_matrix_set_scale(&o->m, batch, row, s,
+                                 (uint8_t)(row % 2 == 0 ? 1 + rnd_below(t, 4) : 249 + rnd_below(t, 4)));
         if (q->scales == SPANNING && row % 5 == 0)
             bsm_matrix_set_scale(&o->m, batch, row, s, (uint8_t)(rnd_below(t, 2) == 0 ? 2 : 250));
-        if (q->scales == ONE_FAR && s == row * 7 % columns) bsm_matrix_set_scale(&o->m, batch, row, s, row % 2 == 0 ? 3 : 250);
+        if (q->scales == ONE_FAR && s == row * 7 % columns)
+            bsm_matrix_set_scale(&o->m, batch, row, s, row % 2 == 0 ? 3 : 250);
         if (q->scales == NAN_SCALES && rnd_below(t, 40) == 0) bsm_matrix_set_scale(&o->m, batch, row, s, 255);
         if (q->scales == FAR_AND_NAN && s == row % 9) bsm_matrix_set_scale(&o->m, batch, row, s, 255);
         if (zero) bsm_matrix_set_scale(&o->m, batch, row, s, (uint8_t)(rnd_below(t, 2) == 0 ? 0 : 254));
     }
 }
 
-static struct operand make_operand(struct test *t, const struct problem *q, bsm_format format, int64_t rows, int64_t batch,
-                                   bool is_b)
+static struct operand make_operand(struct test *t, const struct problem *q, bsm_format format, int64_t rows,
+                                   int64_t batch, bool is_b)
 {
     struct shape s = {
-        .format = format, .rows = rows, .columns = q->k, .batch = batch, .packing = is_b && q->stream ? BSM_PACKING_BIT_STREAM : packing_of(format),
+        .format = format, .rows = rows, .columns = q->k, .batch = batch,
+        .packing = is_b && q->stream ? BSM_PACKING_BIT_STREAM : packing_of(format),
         .extra_pitch = 64
     };
     if (bsm_format_get((int)format)->block != 0) {
@@ -111,9 +115,11 @@ static void make_data(struct test *t, const struct problem *q, bsm_format b, str
     x->a = make_operand(t, q, q->a == 0 ? BSM_FORMAT_BF16 : q->a, q->m, q->groups > 0 ? 1 : batch, false);
     x->b = make_operand(t, q, b, q->n, q->b_broadcast ? 1 : matrices, true);
     x->c = operand_make(
-        &(struct shape){ .format = BSM_FORMAT_BF16, .rows = q->m, .columns = q->n, .batch = q->groups > 0 ? 1 : batch }, 0);
+        &(struct shape){ .format = BSM_FORMAT_BF16, .rows = q->m, .columns = q->n,
+                         .batch = q->groups > 0 ? 1 : batch }, 0);
     x->d = operand_make(
-        &(struct shape){ .format = d, .rows = q->m, .columns = q->n, .batch = q->groups > 0 ? 1 : batch, .extra_pitch = 64 }, 0xee);
+        &(struct shape){ .format = d, .rows = q->m, .columns = q->n, .batch = q->groups > 0 ? 1 : batch,
+                         .extra_pitch = 64 }, 0xee);
     x->d.m.pitch -= q->d_odd;
     operand_fill(t, &x->c, false);
     for (int i = 0; i < 600; i++) x->alpha[i] = (float)(i % 7) * 0.37f - 1, x->bias[i] = (float)(i % 11) - 5;
@@ -124,11 +130,13 @@ static void make_data(struct test *t, const struct problem *q, bsm_format b, str
 }
 
 /* D's buffer after the product by this kernel; NULL if it failed. */
-static unsigned char *run_on(struct test *t, const struct contexts *c, const struct problem *q, const struct problem_data *x,
-                             int kernel)
+static unsigned char *run_on(struct test *t, const struct contexts *c, const struct problem *q,
+                             const struct problem_data *x, int kernel)
 {
-    struct twin a = twin_make(t, c, &x->a), b = twin_make(t, c, &x->b), d = twin_make(t, c, &x->d), cc = twin_make(t, c, &x->c);
-    float *alpha = to_device(t, c, x->alpha, sizeof x->alpha), *bias = to_device(t, c, x->bias, sizeof x->bias), one = 0.75f;
+    struct twin a = twin_make(t, c, &x->a), b = twin_make(t, c, &x->b), d = twin_make(t, c, &x->d),
+                cc = twin_make(t, c, &x->c);
+    float *alpha = to_device(t, c, x->alpha, sizeof x->alpha), *bias = to_device(t, c, x->bias, sizeof x->bias),
+          one = 0.75f;
     float *beta = to_device(t, c, &one, sizeof one);
     const int64_t *group_rows = q->groups > 0 ? to_device(t, c, x->group_rows, sizeof x->group_rows) : NULL;
     bsm_matmul call = {
@@ -146,12 +154,14 @@ static unsigned char *run_on(struct test *t, const struct contexts *c, const str
     if (status != BSM_OK) FAIL(t, "%s: %s", bsm_kernel_name(kernel), bsm_last_error());
     from_device(t, c, bytes, d.m.data, x->d.data_bytes);
     const void *arrays[] = { alpha, bias, beta, group_rows };
-    for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) (void)bsm_device_release(c->gpu, (void *)(uintptr_t)arrays[i]);
+    for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
+        (void)bsm_device_release(c->gpu, (void *)(uintptr_t)arrays[i]);
     twin_free(t, c, &a), twin_free(t, c, &b), twin_free(t, c, &cc), twin_free(t, c, &d);
     return bytes;
 }
 
-static void compare_kernels(struct test *t, const struct contexts *c, const struct problem *problem, bsm_format b, int kernel, int plain)
+static void compare_kernels(struct test *t, const struct contexts *c, const struct problem *problem, bsm_format b,
+                            int kernel, int plain)
 {
     struct problem_data x;
     struct problem own = *problem;
@@ -165,9 +175,10 @@ static void compare_kernels(struct test *t, const struct contexts *c, const stru
         if (want[i] != found[i] && wrong++ == 0) first = (int64_t)i;
     if (wrong > 0) {
         const int64_t bytes = (bsm_element_get((int)bsm_format_get((int)x.d.m.format)->element)->bits + 7) / 8;
-        FAIL(t, "%s, %s, M=%d N=%d K=%d, scales %s: %d bytes differ, the first in row %d, column %d", bsm_kernel_name(kernel),
-             bsm_format_get((int)b)->name, (int)q->m, (int)q->n, (int)q->k, bsm_layout_name((int)x.b.m.scale_layout.kind),
-             (int)wrong, (int)(first / bytes / x.d.m.pitch), (int)(first / bytes % x.d.m.pitch));
+        FAIL(t, "%s, %s, M=%d N=%d K=%d, scales %s: %d bytes differ, the first in row %d, column %d",
+             bsm_kernel_name(kernel), bsm_format_get((int)b)->name, (int)q->m, (int)q->n, (int)q->k,
+             bsm_layout_name((int)x.b.m.scale_layout.kind), (int)wrong, (int)(first / bytes / x.d.m.pitch),
+             (int)(first / bytes % x.d.m.pitch));
     }
     free(want), free(found);
     operand_free(&x.a), operand_free(&x.b), operand_free(&x.c), operand_free(&x.d);
@@ -176,7 +187,8 @@ static void compare_kernels(struct test *t, const struct contexts *c, const stru
 /* Whether this kernel decodes B itself. */
 static bool decodes(const bsm_context *gpu, int kernel, bsm_format b)
 {
-    return bsm_kernel_serves(gpu, kernel, BSM_FORMAT_BF16, b) && !bsm_kernel_serves(gpu, kernel, BSM_FORMAT_BF16, BSM_FORMAT_BF16);
+    return bsm_kernel_serves(gpu, kernel, BSM_FORMAT_BF16, b)
+           && !bsm_kernel_serves(gpu, kernel, BSM_FORMAT_BF16, BSM_FORMAT_BF16);
 }
 
 /* Whether it takes the problem: those that decode in registers no fp16. */
@@ -187,7 +199,8 @@ static bool takes(int kernel, const struct problem *q)
     return !(in_registers && q->a == BSM_FORMAT_FP16);
 }
 
-/* Number of the kernel for decoded rows, beside which others are judged; -1: there is none, the case is skipped and contexts are closed. */
+/* Number of the kernel for decoded rows, beside which others are judged; -1: there is none, the case is skipped and
+ * contexts are closed. */
 static int open_beside_plain(struct test *t, struct contexts *c)
 {
     if (!contexts_open(t, c)) return -1;
@@ -200,22 +213,26 @@ static int open_beside_plain(struct test *t, struct contexts *c)
 }
 
 /* Problems on one kernel, each in one of its formats in turn; one alone in each. */
-static void check_one(struct test *t, const struct contexts *c, const char *function, const struct problem *problems, int count, int plain)
+static void check_one(struct test *t, const struct contexts *c, const char *function, const struct problem *problems,
+                      int count, int plain)
 {
     const char *tile = function + strlen("bsmi_gemm_");
     int kernel = 0, f = -1;
-    while (bsm_kernel_name(kernel) != NULL && strcmp(bsm_kernel_name(kernel) + strlen("cuda_wgmma_"), tile) != 0) kernel++;
+    while (bsm_kernel_name(kernel) != NULL && strcmp(bsm_kernel_name(kernel) + strlen("cuda_wgmma_"), tile) != 0)
+        kernel++;
     for (int i = 0; i < (count > 1 ? count : FORMATS) && bsm_kernel_name(kernel) != NULL; i++) {
         if (count == 1) f = i;
         else
             do f = (f + 1) % FORMATS;
             while (!decodes(c->gpu, kernel, formats[f]));
         const struct problem *q = &problems[count > 1 ? i : 0];
-        if (decodes(c->gpu, kernel, formats[f]) && takes(kernel, q)) compare_kernels(t, c, q, formats[f], kernel, plain);
+        if (decodes(c->gpu, kernel, formats[f]) && takes(kernel, q))
+            compare_kernels(t, c, q, formats[f], kernel, plain);
     }
 }
 
-/* Opens contexts for a case that goes through kernels; -1: there are none, or GEMM_INSTANCE named one, which is checked, and contexts are closed. */
+/* Opens contexts for a case that goes through kernels; -1: there are none, or GEMM_INSTANCE named one, which is
+ * checked, and contexts are closed. */
 static int open_for_kernels(struct test *t, struct contexts *c, const struct problem *problems, int count)
 {
     const char *only = getenv("GEMM_INSTANCE");
@@ -226,8 +243,8 @@ static int open_for_kernels(struct test *t, struct contexts *c, const struct pro
     return -1;
 }
 
-/* Each problem in every format on every kernel that decodes it; simulated, where that takes long, each with one format and kernel, in
- * turn. */
+/* Each problem in every format on every kernel that decodes it; simulated, where that takes long, each with one format
+ * and kernel, in turn. */
 static void check_all(struct test *t, const struct problem *problems, int count)
 {
     static int due;
@@ -268,8 +285,10 @@ static void edges(struct test *t)
     check_all(t, problems, sizeof problems / sizeof problems[0]);
 }
 
-/* Problems on every kernel that decodes and whose name has one of the words, with each of its formats or one of them. */
-static void check_kernels(struct test *t, const struct problem *problems, int count, const char *const *words, bool each_format)
+/* Problems on every kernel that decodes and whose name has one of the words, with each of its formats or one of
+ * them. */
+static void check_kernels(struct test *t, const struct problem *problems, int count, const char *const *words,
+                          bool each_format)
 {
     struct contexts c;
     const int plain = open_for_kernels(t, &c, problems, count);
@@ -287,8 +306,8 @@ static void check_kernels(struct test *t, const struct problem *problems, int co
     contexts_close(&c);
 }
 
-/* Kernels that decode in the registers of several warpgroups: rings that go round, several tiles a CTA, and a last stage of codes that
- * is not whole, or holds all of K; scales that are no numbers, or large ones of zeros. */
+/* Kernels that decode in the registers of several warpgroups: rings that go round, several tiles a CTA, and a last
+ * stage of codes that is not whole, or holds all of K; scales that are no numbers, or large ones of zeros. */
 static void wide_tiles(struct test *t)
 {
     static const struct problem problems[] = {
@@ -297,20 +316,23 @@ static void wide_tiles(struct test *t)
         { .m = 8, .n = 66, .k = 160, .scales = ZEROS },
         { .m = 8, .n = 600, .k = 64 },
     };
-    check_kernels(t, problems, sizeof problems / sizeof problems[0], (const char *const[]){ "_256x128_1x1", "_interleaved", NULL }, true);
+    check_kernels(t, problems, sizeof problems / sizeof problems[0],
+                  (const char *const[]){ "_256x128_1x1", "_interleaved", NULL }, true);
 }
 
-/* Tiles of bf16, which are finished by a way of their own where a factor is all there is to do: whole ones, and a last one that begins within the one
- * before it. */
+/* Tiles of bf16, which are finished by a way of their own where a factor is all there is to do: whole ones, and a last
+ * one that begins within the one before it. */
 static void whole_tiles(struct test *t)
 {
     static const struct problem problems[] = {
-        { .m = 256, .n = 64, .k = 64, .d = BSM_FORMAT_BF16, .one_alpha = true, .scales = NAN_SCALES, .all_codes = true },
+        { .m = 256, .n = 64, .k = 64, .d = BSM_FORMAT_BF16, .one_alpha = true, .scales = NAN_SCALES,
+          .all_codes = true },
         { .m = 256, .n = 64, .k = 32, .d = BSM_FORMAT_BF16, .bias_per_row = true },
         { .m = 300, .n = 64, .k = 32, .d = BSM_FORMAT_BF16 },
     };
-    static const char *const kernels[] = { "mxfp4_256x64_1x2", "nvfp4_256x128_1x1", "nvfp4_128x64_1x1", "nvfp4_64x64_1x1",
-                                           "bytes_128x64_1x1", "stream_64x64_1x1",  NULL };
+    static const char *const kernels[] = { "mxfp4_256x64_1x2", "nvfp4_256x128_1x1", "nvfp4_128x64_1x1",
+                                           "nvfp4_64x64_1x1", "bytes_128x64_1x1", "stream_64x64_1x1",
+                                           NULL };
     static const char *const all[] = { "x64_", "x128_", NULL };
     check_kernels(t, problems, sizeof problems / sizeof problems[0], is_simulated() ? kernels : all, false);
 }
@@ -333,9 +355,12 @@ static void scales_and_codes_of_any_size(struct test *t)
 static void far_scales_in_few_places(struct test *t)
 {
     static const struct problem problems[] = { { .m = 9, .n = 24, .k = 1056, .scales = ONE_FAR, .a = BSM_MXFP8_E4M3 },
-                                               { .m = 9, .n = 24, .k = 160, .scales = FAR_AND_NAN, .a = BSM_MXFP8_E4M3 } };
-    static const struct { const char *name; bsm_format b; } kernels[] = { { "cuda_wgmma_mxfp4_128x64_1x1", BSM_MXFP4 },
-                                                                         { "cuda_wgmma_bytes_64x64_1x1", BSM_MXFP6_E3M2 } };
+                                               { .m = 9, .n = 24, .k = 160, .scales = FAR_AND_NAN,
+                                                 .a = BSM_MXFP8_E4M3 } };
+    static const struct {
+        const char *name;
+        bsm_format b;
+    } kernels[] = { { "cuda_wgmma_mxfp4_128x64_1x1", BSM_MXFP4 }, { "cuda_wgmma_bytes_64x64_1x1", BSM_MXFP6_E3M2 } };
     struct contexts c;
     const int plain = open_beside_plain(t, &c);
     if (plain < 0) return;
@@ -347,7 +372,8 @@ static void far_scales_in_few_places(struct test *t)
     contexts_close(&c);
 }
 
-/* Codes that begin in the middle of words and bytes, blocks of zeros among them; a ring of codes that goes round, its last stage half full. */
+/* Codes that begin in the middle of words and bytes, blocks of zeros among them; a ring of codes that goes round, its
+ * last stage half full. */
 static void streams(struct test *t)
 {
     static const struct problem problems[] = {
@@ -369,7 +395,8 @@ static void streams(struct test *t)
     contexts_close(&c);
 }
 
-/* Kernels that read scales as they lie: rings that go round, rows that begin anywhere, exponents, and what is left out of either operand. */
+/* Kernels that read scales as they lie: rings that go round, rows that begin anywhere, exponents, and what is left out
+ * of either operand. */
 static void decoded_in_registers(struct test *t)
 {
     static const struct problem problems[] = {
@@ -379,9 +406,11 @@ static void decoded_in_registers(struct test *t)
         { .m = 20, .n = 66, .k = 768, .scales = NAN_SCALES, .batch = 2 },
         { .m = 20, .n = 130, .k = 288, .scales = SPANNING, .a = BSM_MXFP8_E4M3, .layout = BSM_LAYOUT_128X4 },
         { .m = 20, .n = 130, .k = 160, .scales = SPANNING, .a = BSM_MXFP8_E4M3, .a_too = true },
-        { .m = 20, .n = 200, .k = 640, .alpha = true, .bias_per_row = true },     /* warpgroups that take turns: one finishes all tiles */
+        /* of the K-interleaved schedule one warpgroup finishes all tiles */
+        { .m = 20, .n = 200, .k = 640, .alpha = true, .bias_per_row = true },
         { .m = 9, .n = 70, .k = 352, .layout = BSM_LAYOUT_LINEAR, .scale_pitch = 24 },
-        { .m = 64, .n = 130, .k = 96, .scales = SPANNING },                       /* left out of a tile's last part, too */
+        /* fallback rows in a tile's last part, too */
+        { .m = 64, .n = 130, .k = 96, .scales = SPANNING },
     };
     enum { PROBLEMS = sizeof problems / sizeof problems[0] };
     struct contexts c;
@@ -389,7 +418,8 @@ static void decoded_in_registers(struct test *t)
     if (plain < 0) return;
     for (int f = 0, turn = 0; f < 2; f++)
         for (int kernel = 0; bsm_kernel_name(kernel) != NULL; kernel++) {
-            const bool in_registers = strstr(bsm_kernel_name(kernel), "_registers") != NULL || strstr(bsm_kernel_name(kernel), "_interleaved") != NULL;
+            const bool in_registers = strstr(bsm_kernel_name(kernel), "_registers") != NULL
+                                      || strstr(bsm_kernel_name(kernel), "_interleaved") != NULL;
             if (!in_registers || !bsm_kernel_serves(c.gpu, kernel, BSM_FORMAT_BF16, formats[f])) continue;
             for (int i = 0; i < PROBLEMS; i++)
                 if (!is_simulated() || i == turn % PROBLEMS || i == (turn + 3) % PROBLEMS)
@@ -399,14 +429,16 @@ static void decoded_in_registers(struct test *t)
     contexts_close(&c);
 }
 
-/* Small kernels for bf16 rows compute what these leave out, behind large ones bsmi_sums does: rows of both warpgroups, of batches and of groups, D as
- * numbers and quantized. */
+/* Small kernels for bf16 rows compute what these leave out, behind large ones bsmi_sums does: rows of both warpgroups,
+ * of batches and of groups, D as numbers and quantized. */
 static void left_out_by_the_kernel(struct test *t)
 {
     static const struct problem problems[] = {
         { .m = 130, .n = 140, .k = 160, .scales = SPANNING, .a = BSM_MXFP8_E4M3, .a_too = true },
-        { .m = 70, .n = 100, .k = 96, .scales = SPANNING, .a = BSM_MXFP4, .a_too = true, .batch = 2, .d = BSM_FORMAT_BF16, .alpha = true, .c = true },
-        { .m = 100, .n = 72, .k = 96, .scales = SPANNING, .a = BSM_MXFP8_E5M2, .a_too = true, .groups = 3, .d = BSM_FORMAT_BF16, .bias_per_row = true },
+        { .m = 70, .n = 100, .k = 96, .scales = SPANNING, .a = BSM_MXFP4, .a_too = true, .batch = 2,
+          .d = BSM_FORMAT_BF16, .alpha = true, .c = true },
+        { .m = 100, .n = 72, .k = 96, .scales = SPANNING, .a = BSM_MXFP8_E5M2, .a_too = true, .groups = 3,
+          .d = BSM_FORMAT_BF16, .bias_per_row = true },
         { .m = 80, .n = 64, .k = 160, .scales = SPANNING, .d = BSM_MXFP8_E4M3 },
         { .m = 100, .n = 72, .k = 96, .groups = 3 },                  /* of bf16 alone: nothing is decoded in front */
     };
@@ -417,32 +449,39 @@ static void left_out_by_the_kernel(struct test *t)
     char name[60];
     if (!contexts_open(t, &c)) return;
     const int other = kernel_number(c.gpu, "cuda_wgmma_128x64_1x1", BSM_FORMAT_BF16, BSM_MXFP4);
-    const int beside = kernel_number(c.gpu, one_is_asked_for() ? "cuda_wgmma_64x48_1x1" : "cuda_wgmma_128x192_2x1", BSM_FORMAT_BF16, BSM_MXFP4);
+    const int beside = kernel_number(c.gpu, one_is_asked_for() ? "cuda_wgmma_64x48_1x1" : "cuda_wgmma_128x192_2x1",
+                                     BSM_FORMAT_BF16, BSM_MXFP4);
     if (other < 0) test_skip(t, "this GPU has no kernels for bf16 rows by wgmma");
     for (int i = 0; i < KERNELS * PROBLEMS && other >= 0; i++) {
         snprintf(name, sizeof name, "cuda_wgmma_%s", tiles[i / PROBLEMS]);
         const int kernel = kernel_number(c.gpu, name, BSM_FORMAT_BF16, BSM_MXFP4);
         if (one_is_asked_for() ? !is_asked_for(kernel) : is_simulated() && i / PROBLEMS != i % PROBLEMS) continue;
-        compare_kernels(t, &c, &problems[i % PROBLEMS], i % PROBLEMS < PROBLEMS - 1 ? BSM_MXFP4 : BSM_FORMAT_BF16, kernel, kernel == beside ? other : beside);
+        compare_kernels(t, &c, &problems[i % PROBLEMS], i % PROBLEMS < PROBLEMS - 1 ? BSM_MXFP4 : BSM_FORMAT_BF16,
+                        kernel, kernel == beside ? other : beside);
     }
     contexts_close(&c);
 }
 
-/* Exponents of a row of A and of a row of B that leave fp32's range where their sum does not, S in memory: every kernel that finds those of B
- * itself. */
+/* Exponents of a row of A and of a row of B that leave fp32's range where their sum does not, S in memory: every kernel
+ * that finds those of B itself. */
 static void exponents_far_apart(struct test *t)
 {
-    static const struct problem problems[] = { { .m = 14, .n = 66, .k = 160, .scales = APART, .a = BSM_MXFP4, .a_too = true, .relu = true },
-                                               { .m = 14, .n = 66, .k = 96, .scales = APART, .a = BSM_MXFP8_E5M2, .a_too = true, .d = BSM_NVFP4 } };
+    static const struct problem problems[] = { { .m = 14, .n = 66, .k = 160, .scales = APART, .a = BSM_MXFP4,
+                                                 .a_too = true, .relu = true },
+                                               { .m = 14, .n = 66, .k = 96, .scales = APART, .a = BSM_MXFP8_E5M2,
+                                                 .a_too = true, .d = BSM_NVFP4 } };
     static const char *const kinds[] = { "_registers", "_interleaved" };
     struct contexts c;
     const int plain = open_for_kernels(t, &c, problems, 2);
     if (plain < 0) return;
     for (int kernel = 0, number = 0; bsm_kernel_name(kernel) != NULL; kernel++)
         for (int kind = 0; kind < 2; kind++) {
-            if (strstr(bsm_kernel_name(kernel), kinds[kind]) == NULL || !bsm_kernel_serves(c.gpu, kernel, BSM_MXFP4, BSM_MXFP4)) continue;
+            if (strstr(bsm_kernel_name(kernel), kinds[kind]) == NULL
+                || !bsm_kernel_serves(c.gpu, kernel, BSM_MXFP4, BSM_MXFP4))
+                continue;
             for (int i = 0; i < 2; i++)
-                if (!is_simulated() || one_is_asked_for() || i == number % 2) compare_kernels(t, &c, &problems[i], BSM_MXFP4, kernel, plain);
+                if (!is_simulated() || one_is_asked_for() || i == number % 2)
+                    compare_kernels(t, &c, &problems[i], BSM_MXFP4, kernel, plain);
             number++;
         }
     contexts_close(&c);
@@ -452,8 +491,10 @@ static void operands_of_every_kind(struct test *t)
 {
     static const struct problem problems[] = {
         { .m = 20, .n = 72, .k = 160, .a = BSM_FORMAT_FP16 }, { .m = 20, .n = 72, .k = 160, .a = BSM_NVFP4 },
-        { .m = 20, .n = 72, .k = 160, .batch = 3 },           { .m = 20, .n = 72, .k = 160, .batch = 2, .b_broadcast = true },
-        { .m = 100, .n = 136, .k = 128, .groups = 4 },        { .m = 40, .n = 72, .k = 96, .groups = 3, .scales = SPANNING },
+        { .m = 20, .n = 72, .k = 160, .batch = 3 },
+        { .m = 20, .n = 72, .k = 160, .batch = 2, .b_broadcast = true },
+        { .m = 100, .n = 136, .k = 128, .groups = 4 },
+        { .m = 40, .n = 72, .k = 96, .groups = 3, .scales = SPANNING },
     };
     check_all(t, problems, sizeof problems / sizeof problems[0]);
 }
@@ -468,7 +509,8 @@ static void epilogues(struct test *t)
     check_all(t, problems, sizeof problems / sizeof problems[0]);
 }
 
-/* What such a kernel cannot read is refused where it is forced, in a sentence that names it and the rule, and else goes another way. */
+/* What such a kernel cannot read is refused where it is forced, in a sentence that names it and the rule, and else goes
+ * another way. */
 static void other_forms_are_refused(struct test *t)
 {
     static const struct {
@@ -485,27 +527,36 @@ static void other_forms_are_refused(struct test *t)
         { BSM_FORMAT_BF16, BSM_MXFP4, BSM_PACKING_LOW_FIRST, 4, 8192, "_registers_4k", "a smaller K" },
         { BSM_FORMAT_FP16, BSM_MXFP4, BSM_PACKING_LOW_FIRST, 4, 64, "_interleaved", "does not serve fp16 times mxfp4" },
         { BSM_FORMAT_BF16, BSM_MXFP4, BSM_PACKING_LOW_FIRST, 4, 0, "", "K is 0" },
-        { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3, BSM_PACKING_DEFAULT, 4, 64, "_fp8_requantized_", "product->compute is not BSM_COMPUTE_FAST" },
-        { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3, BSM_PACKING_DEFAULT, 4, 64, "_tcgen05_", "this build has it not for this GPU" },
+        { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3, BSM_PACKING_DEFAULT, 4, 64, "_fp8_requantized_",
+          "product->compute is not BSM_COMPUTE_FAST" },
+        { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3, BSM_PACKING_DEFAULT, 4, 64, "_tcgen05_",
+          "this build has it not for this GPU" },
     };
     struct contexts c;
     if (open_beside_plain(t, &c) < 0) return;
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
         int kernel = 0;
-        while (bsm_kernel_name(kernel) != NULL && (strstr(bsm_kernel_name(kernel), forms[i].part) == NULL ||
-                                                   (forms[i].part[0] != '_' && !decodes(c.gpu, kernel, forms[i].b)))) kernel++;
+        while (bsm_kernel_name(kernel) != NULL
+               && (strstr(bsm_kernel_name(kernel), forms[i].part) == NULL
+                   || (forms[i].part[0] != '_' && !decodes(c.gpu, kernel, forms[i].b))))
+            kernel++;
         CHECK_OR_RETURN(t, bsm_kernel_name(kernel) != NULL);
-        struct operand a = operand_make(&(struct shape){ .format = forms[i].a, .rows = forms[i].m, .columns = forms[i].k }, 0);
+        struct operand a = operand_make(&(struct shape){ .format = forms[i].a, .rows = forms[i].m,
+                                                         .columns = forms[i].k }, 0);
         struct operand b = operand_make(
             &(struct shape){ .format = forms[i].b, .rows = 8, .columns = forms[i].k, .packing = forms[i].packing }, 0);
-        struct operand d = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = forms[i].m, .columns = 8 }, 0);
+        struct operand d = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = forms[i].m,
+                                                         .columns = 8 }, 0);
         const bsm_matmul call = { .struct_size = sizeof call, .a = &a.m, .b = &b.m, .d = &d.m };
         CHECK(t, bsm_context_force_kernel(c.gpu, kernel) == BSM_OK);
         bsm_plan *plan = NULL;
-        const bsm_status planned = bsm_plan_create(c.gpu, &call, &plan), asked = bsm_supported(c.gpu, &call), done = bsm_multiply(c.gpu, &call);
+        const bsm_status planned = bsm_plan_create(c.gpu, &call, &plan), asked = bsm_supported(c.gpu, &call),
+                         done = bsm_multiply(c.gpu, &call);
         if (planned != BSM_EUNSUPPORTED || asked != BSM_EUNSUPPORTED || done != BSM_EUNSUPPORTED || plan != NULL)
-            FAIL(t, "%s, form %d: not refused: %d, %d, %d", bsm_kernel_name(kernel), (int)i, (int)planned, (int)asked, (int)done);
-        else if (strstr(bsm_last_error(), forms[i].rule) == NULL || strstr(bsm_last_error(), bsm_kernel_name(kernel)) == NULL)
+            FAIL(t, "%s, form %d: not refused: %d, %d, %d", bsm_kernel_name(kernel), (int)i, (int)planned, (int)asked,
+                 (int)done);
+        else if (strstr(bsm_last_error(), forms[i].rule) == NULL
+                 || strstr(bsm_last_error(), bsm_kernel_name(kernel)) == NULL)
             FAIL(t, "no \"%s\" and %s in: %s", forms[i].rule, bsm_kernel_name(kernel), bsm_last_error());
         bsm_plan_destroy(plan);
         CHECK(t, bsm_context_force_kernel(c.gpu, -1) == BSM_OK && bsm_supported(c.gpu, &call) == BSM_OK);
@@ -516,10 +567,11 @@ static void other_forms_are_refused(struct test *t)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(every_format), TEST(long_rows), TEST(edges),     TEST(scales_and_codes_of_any_size),
-                                              TEST(operands_of_every_kind), TEST(epilogues), TEST(other_forms_are_refused),
-                                              TEST(far_scales_in_few_places), TEST(wide_tiles), TEST(whole_tiles), TEST(decoded_in_registers),
-                                              TEST(streams),                TEST(left_out_by_the_kernel),
+    static const struct test_case cases[] = { TEST(every_format), TEST(long_rows), TEST(edges),
+                                              TEST(scales_and_codes_of_any_size), TEST(operands_of_every_kind),
+                                              TEST(epilogues), TEST(other_forms_are_refused),
+                                              TEST(far_scales_in_few_places), TEST(wide_tiles), TEST(whole_tiles),
+                                              TEST(decoded_in_registers), TEST(streams), TEST(left_out_by_the_kernel),
                                               TEST(exponents_far_apart) };
     return TEST_MAIN(argc, argv, cases);
 }

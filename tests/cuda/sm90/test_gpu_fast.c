@@ -1,5 +1,5 @@
-/* BSM_COMPUTE_FAST: whole numbers, which it has exactly, against the CPU byte for byte; other data against its bound; the same bits
- * for every M. */
+/* BSM_COMPUTE_FAST: whole numbers, which it has exactly, against the CPU byte for byte; other data against its bound;
+ * the same bits for every M. */
 #include "cuda/harness/gpu.h"
 
 #include <math.h>
@@ -16,7 +16,8 @@ static bool fast_open(struct test *t, struct contexts *c)
     while (bsm_kernel_name(kernel) != NULL && strstr(bsm_kernel_name(kernel), "_fp8_requantized_") == NULL) kernel++;
     struct operand a = operand_make(&(struct shape){ .format = BSM_MXFP8_E4M3, .rows = 1, .columns = 32 }, 0);
     struct operand d = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = 1, .columns = 1 }, 0);
-    const bsm_matmul call = { .struct_size = sizeof call, .a = &a.m, .b = &a.m, .d = &d.m, .compute = BSM_COMPUTE_FAST };
+    const bsm_matmul call = { .struct_size = sizeof call, .a = &a.m, .b = &a.m, .d = &d.m,
+                              .compute = BSM_COMPUTE_FAST };
     CHECK(t, bsm_context_force_kernel(c->gpu, kernel) == BSM_OK);
     const bool here = bsm_supported(c->gpu, &call) == BSM_OK;
     CHECK(t, bsm_context_force_kernel(c->gpu, -1) == BSM_OK);
@@ -35,7 +36,8 @@ static struct shape shape_of(bsm_format format, int64_t rows, int64_t columns, i
                            .packing = bits == 6 ? BSM_PACKING_BYTES : BSM_PACKING_DEFAULT };
 }
 
-/* Whole numbers of magnitude at most 4, times a power of two for each row and one of 1, 2, 4 for each 128 columns: exact in every order. */
+/* Whole numbers of magnitude at most 4, times a power of two for each row and one of 1, 2, 4 for each 128 columns:
+ * exact in every order. */
 static struct operand whole_numbers(struct test *t, bsm_format format, int64_t rows, int64_t columns, int64_t batch)
 {
     const struct shape shape = shape_of(format, rows, columns, batch);
@@ -62,20 +64,26 @@ static void check_whole_numbers(struct test *t, const struct contexts *c, const 
     char what[200];
     for (int i = 0; i < 1024; i++) alpha[i] = (float)(i % 4) - 1, bias[i] = (float)(i % 9) - 3;
     const int64_t matrices = q->groups > 0 ? q->groups : q->batch;
-    struct operand a = whole_numbers(t, q->a, q->m, q->k, q->groups > 0 ? 1 : q->batch), b = whole_numbers(t, q->b, q->n, q->k, q->b_broadcast ? 1 : matrices);
+    struct operand a = whole_numbers(t, q->a, q->m, q->k, q->groups > 0 ? 1 : q->batch),
+                   b = whole_numbers(t, q->b, q->n, q->k, q->b_broadcast ? 1 : matrices);
     for (int64_t r = 0; q->no_exponents && r < q->m + q->n; r++)
-        for (int64_t s = 0; s < q->k / 32; s++) bsm_matrix_set_scale(r < q->m ? &a.m : &b.m, 0, r < q->m ? r : r - q->m, s, 127);
+        for (int64_t s = 0; s < q->k / 32; s++)
+            bsm_matrix_set_scale(r < q->m ? &a.m : &b.m, 0, r < q->m ? r : r - q->m, s, 127);
     const int64_t of_d = q->groups > 0 ? 1 : q->batch;
-    struct operand d = operand_make(&(struct shape){ .format = q->d, .rows = q->m, .columns = q->n, .batch = of_d, .extra_pitch = q->n % 8 == 0 ? 0 : 64 }, 0xee);
-    struct operand cc = operand_make(&(struct shape){ .format = BSM_FORMAT_BF16, .rows = q->m, .columns = q->n, .batch = of_d }, 0xff);
+    struct operand d = operand_make(&(struct shape){ .format = q->d, .rows = q->m, .columns = q->n, .batch = of_d,
+                                                     .extra_pitch = q->n % 8 == 0 ? 0 : 64 }, 0xee);
+    struct operand cc = operand_make(&(struct shape){ .format = BSM_FORMAT_BF16, .rows = q->m, .columns = q->n,
+                                                      .batch = of_d }, 0xff);
     operand_fill(t, &cc, true);
-    struct run run = { .a = &a, .b = &b, .d = &d, .call = { .struct_size = sizeof run.call, .compute = BSM_COMPUTE_FAST, .groups = q->groups,
+    struct run run = { .a = &a, .b = &b, .d = &d,
+                       .call = { .struct_size = sizeof run.call, .compute = BSM_COMPUTE_FAST, .groups = q->groups,
                                                             .group_rows = q->groups > 0 ? group_rows : NULL } };
     if (q->addends) {
         run.c = &cc, run.alphas = q->m, run.biases = q->n, run.call.alpha = alpha, run.call.alpha_per = BSM_PER_ROW;
         run.call.beta = &beta, run.call.bias = bias, run.call.bias_per = BSM_PER_COLUMN;
     }
-    snprintf(what, sizeof what, "%s x %s, M=%d N=%d K=%d", bsm_format_get((int)q->a)->name, bsm_format_get((int)q->b)->name, (int)q->m, (int)q->n, (int)q->k);
+    snprintf(what, sizeof what, "%s x %s, M=%d N=%d K=%d", bsm_format_get((int)q->a)->name,
+             bsm_format_get((int)q->b)->name, (int)q->m, (int)q->n, (int)q->k);
     run_both(t, c, &run, what);
     operand_free(&a), operand_free(&b), operand_free(&d), operand_free(&cc);
 }
@@ -117,13 +125,15 @@ static void stored_by_boxes(struct test *t)
 }
 
 /* Random numbers, as a recipe quantizes them: magnitudes of blocks differ by some powers of two. */
-static struct operand quantized(struct test *t, const struct contexts *c, bsm_format format, int64_t rows, int64_t columns)
+static struct operand quantized(struct test *t, const struct contexts *c, bsm_format format, int64_t rows,
+                                int64_t columns)
 {
     const struct shape shape = shape_of(format, rows, columns, 0);
     struct operand o = operand_make(&shape, 0xff);
     float *numbers = malloc((size_t)(rows * columns) * sizeof *numbers);
     for (int64_t i = 0; i < rows * columns; i++) numbers[i] = (float)ldexp(rnd_normal(t), (int)(i / 32 % 7) - 3);
-    const bsm_real_matrix source = { .struct_size = sizeof source, .type = BSM_REAL_FP32, .rows = rows, .columns = columns, .data = numbers,
+    const bsm_real_matrix source = { .struct_size = sizeof source, .type = BSM_REAL_FP32, .rows = rows,
+                                     .columns = columns, .data = numbers,
                                       .row_stride = columns, .column_stride = 1 };
     if (bsm_quantize(c->cpu, &source, NULL, &o.m, NULL) != BSM_OK) FAIL(t, "%s", bsm_last_error());
     free(numbers);
@@ -131,13 +141,15 @@ static struct operand quantized(struct test *t, const struct contexts *c, bsm_fo
 }
 
 /* D, fp32, of the product of A's first rows. */
-static float *product(struct test *t, const struct contexts *c, const struct operand *a, const struct operand *b, int64_t rows)
+static float *product(struct test *t, const struct contexts *c, const struct operand *a, const struct operand *b,
+                      int64_t rows)
 {
     const int64_t n = b->m.rows;
     struct operand d = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = rows, .columns = n }, 0xee);
     struct twin on_a = twin_make(t, c, a), on_b = twin_make(t, c, b), on_d = twin_make(t, c, &d);
     on_a.m.rows = rows;
-    const bsm_matmul call = { .struct_size = sizeof call, .a = &on_a.m, .b = &on_b.m, .d = &on_d.m, .compute = BSM_COMPUTE_FAST };
+    const bsm_matmul call = { .struct_size = sizeof call, .a = &on_a.m, .b = &on_b.m, .d = &on_d.m,
+                              .compute = BSM_COMPUTE_FAST };
     if (bsm_multiply(c->gpu, &call) != BSM_OK) FAIL(t, "%s", bsm_last_error());
     float *numbers = malloc((size_t)(rows * n) * sizeof *numbers);
     from_device(t, c, numbers, on_d.m.data, (size_t)(rows * n) * sizeof *numbers);
@@ -175,7 +187,9 @@ static void rows_do_not_feel_each_other(struct test *t)
     float *after = product(t, &c, &a, &b, M);
     for (int i = 0; i < M * N; i++) {
         const bool same = memcmp(&before[i], &after[i], sizeof *after) == 0, felt = i / N == LARGE || i % N == LARGE;
-        if (same == felt) FAIL(t, "row %d, column %d: %a, and %a beside a large block", i / N, i % N, (double)before[i], (double)after[i]);
+        if (same == felt)
+            FAIL(t, "row %d, column %d: %a, and %a beside a large block", i / N, i % N, (double)before[i],
+                 (double)after[i]);
     }
     free(before), free(after);
     operand_free(&a), operand_free(&b);
@@ -202,15 +216,16 @@ static double *refolded(const struct operand *o)
         }
         const int exponent = most - 127 + fold_of(f->element);
         for (int64_t k = 0; k < o->m.columns; k++) {
-            const uint32_t code = bsm_element_encode(BSM_E4M3, ldexp(operand_value(&o->m, 0, r, k), -exponent), BSM_ROUND_NEAREST_EVEN, true, 0);
+            const uint32_t code = bsm_element_encode(BSM_E4M3, ldexp(operand_value(&o->m, 0, r, k), -exponent),
+                                                     BSM_ROUND_NEAREST_EVEN, true, 0);
             numbers[r * o->m.columns + k] = ldexp((double)bsm_element_decode(BSM_E4M3, code), exponent);
         }
     }
     return numbers;
 }
 
-/* The header's bound for each, and what is usual for all of them: a refolding that is wrong in some element, or a chain of 13 bits along
- * all of K, is further off. */
+/* The header's bound for each, and what is usual for all of them: a refolding that is wrong in some element, or a chain
+ * of 13 bits along all of K, is further off. */
 static void check_bound(struct test *t, const struct contexts *c, bsm_format fa, bsm_format fb)
 {
     enum { M = 9, N = 40, K = 2568 };
@@ -221,16 +236,20 @@ static void check_bound(struct test *t, const struct contexts *c, bsm_format fa,
         for (int j = 0; j < N; j++) {
             double exact = 0, folded = 0, moved = 0, magnitude = 0;
             for (int k = 0; k < K; k++) {
-                const double old = operand_value(&a.m, 0, i, k) * operand_value(&b.m, 0, j, k), now = new_a[i * K + k] * new_b[j * K + k];
+                const double old = operand_value(&a.m, 0, i, k) * operand_value(&b.m, 0, j, k),
+                             now = new_a[i * K + k] * new_b[j * K + k];
                 exact += old, folded += now, moved += fabs(now - old), magnitude += fabs(now);
             }
             const double found = (double)d[i * N + j], groups = (K + SUMMED - 1) / SUMMED;
             if (!(fabs(found - exact) <= moved + (0x1p-5 * 1.0718 + groups * 0x1p-23) * magnitude))
-                FAIL(t, "%s x %s: row %d, column %d: %a is beyond the bound around %a", bsm_format_get((int)fa)->name, bsm_format_get((int)fb)->name, i, j, found, exact);
+                FAIL(t, "%s x %s: row %d, column %d: %a is beyond the bound around %a", bsm_format_get((int)fa)->name,
+                     bsm_format_get((int)fb)->name, i, j, found, exact);
             squares += (found - folded) / magnitude * ((found - folded) / magnitude);
         }
     const double usual = sqrt(squares / (M * N));
-    if (!(usual < 0x1p-15 * 1.41)) FAIL(t, "%s x %s: %g of sum |a'b'| off what was refolded", bsm_format_get((int)fa)->name, bsm_format_get((int)fb)->name, usual);
+    if (!(usual < 0x1p-15 * 1.41))
+        FAIL(t, "%s x %s: %g of sum |a'b'| off what was refolded", bsm_format_get((int)fa)->name,
+             bsm_format_get((int)fb)->name, usual);
     free(d), free(new_a), free(new_b);
     operand_free(&a), operand_free(&b);
 }
@@ -252,9 +271,14 @@ static void scales_of_any_size(struct test *t)
     struct operand a = whole_numbers(t, BSM_MXFP8_E4M3, M, K, 1), b = whole_numbers(t, BSM_MXFP6_E3M2, N, K, 1);
     struct operand d = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = M, .columns = N }, 0xee);
     for (int r = 0; r < M + N; r++)
-        for (int s = 0; s < K / 32; s++) bsm_matrix_set_scale(r < M ? &a.m : &b.m, 0, r < M ? r : r - M, s, (uint8_t)(r < M ? 27 + 14 * r : 81 + 5 * (r - M)));
-    bsm_matrix_set_scale(&a.m, 0, 5, 1, 255), bsm_matrix_set_scale(&b.m, 0, 7, 4, 255), bsm_matrix_set_code(&a.m, 0, 3, 40, 0xff);
-    run_both(t, &c, &(struct run){ .a = &a, .b = &b, .d = &d, .call = { .struct_size = sizeof(bsm_matmul), .compute = BSM_COMPUTE_FAST } }, "far scales");
+        for (int s = 0; s < K / 32; s++)
+            bsm_matrix_set_scale(r < M ? &a.m : &b.m, 0, r < M ? r : r - M, s,
+                                 (uint8_t)(r < M ? 27 + 14 * r : 81 + 5 * (r - M)));
+    bsm_matrix_set_scale(&a.m, 0, 5, 1, 255), bsm_matrix_set_scale(&b.m, 0, 7, 4, 255),
+        bsm_matrix_set_code(&a.m, 0, 3, 40, 0xff);
+    run_both(t, &c, &(struct run){ .a = &a, .b = &b, .d = &d,
+                                   .call = { .struct_size = sizeof(bsm_matmul),
+                                             .compute = BSM_COMPUTE_FAST } }, "far scales");
     operand_free(&a), operand_free(&b), operand_free(&d);
     contexts_close(&c);
 }
@@ -271,7 +295,8 @@ static void plans_say_so(struct test *t)
     if (!fast_open(t, &c)) return;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const struct shape of_a = shape_of(cases[i].a, 4, 128, 1), of_b = shape_of(cases[i].b, 8, 128, 1);
-        struct operand a = operand_make(&of_a, 0), b = operand_make(&of_b, 0), d = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = 4, .columns = 8 }, 0);
+        struct operand a = operand_make(&of_a, 0), b = operand_make(&of_b, 0),
+                       d = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = 4, .columns = 8 }, 0);
         bsm_matmul call = { .struct_size = sizeof call, .a = &a.m, .b = &b.m, .d = &d.m, .compute = cases[i].compute };
         bsm_plan *plan = NULL;
         char text[1000];
@@ -291,7 +316,9 @@ static void plans_say_so(struct test *t)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(whole_numbers_are_exact), TEST(stored_by_boxes), TEST(same_bits_for_every_m), TEST(rows_do_not_feel_each_other),
-                                              TEST(error_is_within_the_bound), TEST(scales_of_any_size), TEST(plans_say_so) };
+    static const struct test_case cases[] = { TEST(whole_numbers_are_exact), TEST(stored_by_boxes),
+                                              TEST(same_bits_for_every_m), TEST(rows_do_not_feel_each_other),
+                                              TEST(error_is_within_the_bound), TEST(scales_of_any_size),
+                                              TEST(plans_say_so) };
     return TEST_MAIN(argc, argv, cases);
 }

@@ -1,5 +1,6 @@
-/* Products of MXFP4 on the kernels that multiply integers: whether rows go as integers, and every byte of D's buffer against the
- * same product by a kernel that is given bf16 rows.  The two agree in every bit, whichever way the rows went. */
+/* Products of MXFP4 on the kernels that multiply integers: whether rows go as integers, and every byte of D's buffer
+ * against the same product by a kernel that is given bf16 rows.  The two agree in every bit, whichever way the rows
+ * went. */
 #include "cuda/harness/gpu.h"
 
 #include <stdlib.h>
@@ -15,7 +16,7 @@ struct problem {
     int least;                            /* scale, of all rows; default: each row has its own */
     enum {
         ANY_CODES,
-        LARGEST,                          /* all codes but the first block's are the largest, and have the largest scale */
+        LARGEST,                          /* all codes but the first block's are the largest, under the largest scale */
         ONE_BLOCK_FAR,                    /* row 1 of B: block 1 has a scale far away, and one code that is not zero */
         ZEROS_FAR,                        /* the same, but all codes of the block are zeros of both signs */
         ONE_NAN,                          /* row 1 of A has a NaN scale, above zeros */
@@ -44,7 +45,9 @@ static void fill_row(struct test *t, const struct problem *q, struct operand *o,
     const int spread = q->spread == 0 ? 3 : q->spread, least = q->least != 0 ? q->least : 100 + (int)(row * 7 % 50);
     for (int64_t s = 0; s < blocks; s++) {
         /* Both ends are there where there are two blocks. */
-        const int above = s == 0 ? 0 : s == blocks - 1 || q->special == LARGEST ? spread : (int)rnd_below(t, (uint32_t)spread + 1);
+        const int above = s == 0                                     ? 0
+                          : s == blocks - 1 || q->special == LARGEST ? spread
+                                                                     : (int)rnd_below(t, (uint32_t)spread + 1);
         bsm_matrix_set_scale(&o->m, batch, row, s, (uint8_t)(least + above));
         set_block(t, o, batch, row, s, 15);
         for (int64_t k = s * BLOCK; k < (s + 1) * BLOCK && q->special == LARGEST && s > 0; k++)
@@ -55,7 +58,8 @@ static void fill_row(struct test *t, const struct problem *q, struct operand *o,
 
 static void make_special(struct test *t, const struct problem *q, struct operand *o, bool is_b)
 {
-    const int64_t last = o->m.rows - 1, row = last < 1 ? last : 1, blocks = o->m.columns / BLOCK, block = blocks > 1 ? 1 : 0;
+    const int64_t last = o->m.rows - 1, row = last < 1 ? last : 1, blocks = o->m.columns / BLOCK,
+                  block = blocks > 1 ? 1 : 0;
     if (is_b && (q->special == ONE_BLOCK_FAR || q->special == ZEROS_FAR)) {
         bsm_matrix_set_scale(&o->m, 0, row, block, 200);
         set_block(t, o, 0, row, block, 8);
@@ -76,7 +80,8 @@ static struct operand make_operand(struct test *t, const struct problem *q, int6
 {
     static int next;
     struct shape s = { .format = BSM_MXFP4, .rows = rows, .columns = q->k, .batch = batch, .extra_pitch = 64,
-                       .packing = q->high_first ? BSM_PACKING_HIGH_FIRST : BSM_PACKING_LOW_FIRST, .layout = layouts[next++ % LAYOUTS] };
+                       .packing = q->high_first ? BSM_PACKING_HIGH_FIRST : BSM_PACKING_LOW_FIRST,
+                       .layout = layouts[next++ % LAYOUTS] };
     struct operand o = operand_make(&s, 0xff);
     operand_fill(t, &o, false);
     for (int64_t b = 0; b < (batch == 0 ? 1 : batch); b++)
@@ -99,7 +104,8 @@ static void make_data(struct test *t, const struct problem *q, struct problem_da
     x->a = make_operand(t, q, q->m, of_d, false);
     x->b = make_operand(t, q, q->n, q->b_broadcast ? 1 : matrices, true);
     x->c = operand_make(&(struct shape){ .format = BSM_FORMAT_BF16, .rows = q->m, .columns = q->n, .batch = of_d }, 0);
-    x->d = operand_make(&(struct shape){ .format = d, .rows = q->m, .columns = q->n, .batch = of_d, .extra_pitch = 64 }, 0xee);
+    x->d = operand_make(&(struct shape){ .format = d, .rows = q->m, .columns = q->n, .batch = of_d,
+                                         .extra_pitch = 64 }, 0xee);
     x->d.m.pitch -= q->d_odd;
     operand_fill(t, &x->c, false);
     for (int i = 0; i < 600; i++) x->alpha[i] = (float)(i % 7) * 0.37f - 1, x->bias[i] = (float)(i % 11) - 5;
@@ -109,8 +115,8 @@ static void make_data(struct test *t, const struct problem *q, struct problem_da
     }
 }
 
-/* Runs a plan of the call in a workspace that begins with `poison`s.  True if its first bytes, where bf16 rows of A would lie, are
- * those. */
+/* Runs a plan of the call in a workspace that begins with `poison`s.  True if its first bytes, where bf16 rows of A
+ * would lie, are those. */
 static bool run_in_workspace(struct test *t, const struct contexts *c, const bsm_matmul *call)
 {
     enum { LOOKED_AT = 64, POISON = 0x5a };
@@ -132,14 +138,17 @@ static bool run_in_workspace(struct test *t, const struct contexts *c, const bsm
 }
 
 /* D's buffer after the product by this kernel. */
-static unsigned char *run_on(struct test *t, const struct contexts *c, const struct problem *q, const struct problem_data *x, int kernel,
-                             bool *as_integers)
+static unsigned char *run_on(struct test *t, const struct contexts *c, const struct problem *q,
+                             const struct problem_data *x, int kernel, bool *as_integers)
 {
-    struct twin a = twin_make(t, c, &x->a), b = twin_make(t, c, &x->b), d = twin_make(t, c, &x->d), cc = twin_make(t, c, &x->c);
-    float *alpha = to_device(t, c, x->alpha, sizeof x->alpha), *bias = to_device(t, c, x->bias, sizeof x->bias), number = 0.75f;
+    struct twin a = twin_make(t, c, &x->a), b = twin_make(t, c, &x->b), d = twin_make(t, c, &x->d),
+                cc = twin_make(t, c, &x->c);
+    float *alpha = to_device(t, c, x->alpha, sizeof x->alpha), *bias = to_device(t, c, x->bias, sizeof x->bias),
+          number = 0.75f;
     float *beta = to_device(t, c, &number, sizeof number);
     const int64_t *group_rows = q->groups > 0 ? to_device(t, c, x->group_rows, sizeof x->group_rows) : NULL;
-    bsm_matmul call = { .struct_size = sizeof call, .a = &a.m, .b = &b.m, .d = &d.m, .groups = q->groups, .group_rows = group_rows };
+    bsm_matmul call = { .struct_size = sizeof call, .a = &a.m, .b = &b.m, .d = &d.m, .groups = q->groups,
+                        .group_rows = group_rows };
     if (q->alpha) call.alpha = alpha, call.alpha_per = BSM_PER_ROW;
     if (q->bias_per_row) call.bias = bias, call.bias_type = BSM_REAL_FP32, call.bias_per = BSM_PER_ROW;
     if (q->bias_per_column) call.bias = bias, call.bias_type = BSM_REAL_FP32, call.bias_per = BSM_PER_COLUMN;
@@ -149,7 +158,8 @@ static unsigned char *run_on(struct test *t, const struct contexts *c, const str
     *as_integers = run_in_workspace(t, c, &call);
     from_device(t, c, bytes, d.m.data, x->d.data_bytes);
     const void *arrays[] = { alpha, bias, beta, group_rows };
-    for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) (void)bsm_device_release(c->gpu, (void *)(uintptr_t)arrays[i]);
+    for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
+        (void)bsm_device_release(c->gpu, (void *)(uintptr_t)arrays[i]);
     twin_free(t, c, &a), twin_free(t, c, &b), twin_free(t, c, &cc), twin_free(t, c, &d);
     return bytes;
 }
@@ -159,18 +169,21 @@ static void compare_kernels(struct test *t, const struct contexts *c, const stru
     struct problem_data x;
     bool rows_of_plain, as_integers;
     make_data(t, q, &x);
-    unsigned char *want = run_on(t, c, q, &x, plain, &rows_of_plain), *found = run_on(t, c, q, &x, kernel, &as_integers);
+    unsigned char *want = run_on(t, c, q, &x, plain, &rows_of_plain),
+                  *found = run_on(t, c, q, &x, kernel, &as_integers);
     int64_t wrong = 0, first = -1;
     for (size_t i = 0; i < x.d.data_bytes; i++)
         if (want[i] != found[i] && wrong++ == 0) first = (int64_t)i;
     if (wrong > 0) {
         const int64_t bytes = bsm_element_get((int)bsm_format_get((int)x.d.m.format)->element)->bits / 8;
-        FAIL(t, "%s, M=%d N=%d K=%d: %d bytes differ, the first in row %d, column %d", bsm_kernel_name(kernel), (int)q->m, (int)q->n, (int)q->k,
-             (int)wrong, (int)(first / bytes / x.d.m.pitch), (int)(first / bytes % x.d.m.pitch));
+        FAIL(t, "%s, M=%d N=%d K=%d: %d bytes differ, the first in row %d, column %d", bsm_kernel_name(kernel),
+             (int)q->m, (int)q->n, (int)q->k, (int)wrong, (int)(first / bytes / x.d.m.pitch),
+             (int)(first / bytes % x.d.m.pitch));
     }
     if (rows_of_plain) FAIL(t, "%s made no bf16 rows where they are looked for", bsm_kernel_name(plain));
     if (as_integers == q->unfit)
-        FAIL(t, "%s, M=%d N=%d K=%d: rows went as %s", bsm_kernel_name(kernel), (int)q->m, (int)q->n, (int)q->k, as_integers ? "integers" : "bf16");
+        FAIL(t, "%s, M=%d N=%d K=%d: rows went as %s", bsm_kernel_name(kernel), (int)q->m, (int)q->n, (int)q->k,
+             as_integers ? "integers" : "bf16");
     free(want), free(found);
     operand_free(&x.a), operand_free(&x.b), operand_free(&x.c), operand_free(&x.d);
 }
@@ -221,7 +234,8 @@ static void epilogues(struct test *t)
     check_all(t, problems, sizeof problems / sizeof problems[0]);
 }
 
-/* D by boxes that the next tile fills again, in each of its types, or uses for tables of columns and of rows; by both kernels. */
+/* D by boxes that the next tile fills again, in each of its types, or uses for tables of columns and of rows; by both
+ * kernels. */
 static void stored_by_boxes(struct test *t)
 {
     static const struct problem problems[] = {
@@ -252,7 +266,8 @@ static void which_rows_fit(struct test *t)
     check_all(t, problems, sizeof problems / sizeof problems[0]);
 }
 
-/* 1792 squares of 96 and one block's are less than 2^24, 1824 of them are more; sums of more than 2^24 would be rounded. */
+/* 1792 squares of 96 and one block's are less than 2^24, 1824 of them are more; sums of more than 2^24 would be
+ * rounded. */
 static void sums_stay_exact(struct test *t)
 {
     static const struct problem problems[] = {
@@ -301,15 +316,18 @@ static void other_forms_are_refused(struct test *t)
     if (!contexts_open(t, &c)) return;
     const int kernel = kernel_number(c.gpu, "cuda_wgmma_int8_128x256_2x1", BSM_MXFP4, BSM_MXFP4);
     for (size_t i = 0; i < sizeof forms / sizeof forms[0] && kernel >= 0; i++) {
-        struct operand a = operand_make(&(struct shape){ .format = BSM_MXFP4, .rows = 4, .columns = forms[i].k, .packing = forms[i].packing }, 0);
+        struct operand a = operand_make(&(struct shape){ .format = BSM_MXFP4, .rows = 4, .columns = forms[i].k,
+                                                         .packing = forms[i].packing }, 0);
         struct operand b = operand_make(&(struct shape){ .format = BSM_MXFP4, .rows = 8, .columns = forms[i].k }, 0);
         struct operand d = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = 4, .columns = 8 }, 0);
         a.m.pitch = forms[i].extra_pitch > 0 ? forms[i].k + forms[i].extra_pitch : 0;
         const bsm_matmul call = { .struct_size = sizeof call, .a = &a.m, .b = &b.m, .d = &d.m };
         bsm_plan *plan = NULL;
         CHECK(t, bsm_context_force_kernel(c.gpu, kernel) == BSM_OK);
-        CHECK(t, bsm_plan_create(c.gpu, &call, &plan) == BSM_EUNSUPPORTED && bsm_multiply(c.gpu, &call) == BSM_EUNSUPPORTED);
-        if (strstr(bsm_last_error(), forms[i].rule) == NULL || strstr(bsm_last_error(), bsm_kernel_name(kernel)) == NULL)
+        CHECK(t, bsm_plan_create(c.gpu, &call, &plan) == BSM_EUNSUPPORTED
+                     && bsm_multiply(c.gpu, &call) == BSM_EUNSUPPORTED);
+        if (strstr(bsm_last_error(), forms[i].rule) == NULL
+            || strstr(bsm_last_error(), bsm_kernel_name(kernel)) == NULL)
             FAIL(t, "no \"%s\" and %s in: %s", forms[i].rule, bsm_kernel_name(kernel), bsm_last_error());
         bsm_plan_destroy(plan);
         CHECK(t, bsm_context_force_kernel(c.gpu, -1) == BSM_OK && bsm_supported(c.gpu, &call) == BSM_OK);
@@ -320,8 +338,8 @@ static void other_forms_are_refused(struct test *t)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(edges),           TEST(operands_of_every_kind),   TEST(epilogues),
-                                              TEST(which_rows_fit),  TEST(stored_by_boxes),          TEST(sums_stay_exact),          TEST(bits_do_not_depend_on_m),
-                                              TEST(other_forms_are_refused) };
+    static const struct test_case cases[] = { TEST(edges), TEST(operands_of_every_kind), TEST(epilogues),
+                                              TEST(which_rows_fit), TEST(stored_by_boxes), TEST(sums_stay_exact),
+                                              TEST(bits_do_not_depend_on_m), TEST(other_forms_are_refused) };
     return TEST_MAIN(argc, argv, cases);
 }

@@ -1,5 +1,5 @@
-/* Products with panels of B: the bits are those of a kernel that reads B as it is, whatever its scales; and what bsm_plan_pack_b
- * promises.  GEMM_INSTANCE=FUNCTION: kernels of this function alone. */
+/* Products with panels of B: the bits are those of a kernel that reads B as it is, whatever its scales; and what
+ * bsm_plan_pack_b promises.  GEMM_INSTANCE=FUNCTION: kernels of this function alone. */
 #include "cuda/harness/gpu.h"
 
 #include <stdlib.h>
@@ -18,7 +18,8 @@ static int reading(int n) { return kernel_with("_prepacked", n); }
 static bool panels_open(struct test *t, struct contexts *c)
 {
     if (!contexts_open(t, c)) return false;
-    struct operand a = nibble_operand(BSM_FORMAT_BF16, 1, 32, 0, BSM_LAYOUT_LINEAR), b = nibble_operand(BSM_MXFP4, 1, 32, 0, BSM_LAYOUT_LINEAR);
+    struct operand a = nibble_operand(BSM_FORMAT_BF16, 1, 32, 0, BSM_LAYOUT_LINEAR),
+                   b = nibble_operand(BSM_MXFP4, 1, 32, 0, BSM_LAYOUT_LINEAR);
     struct operand d = nibble_operand(BSM_FORMAT_FP32, 1, 1, 0, BSM_LAYOUT_LINEAR);
     const bsm_matmul call = { .struct_size = sizeof call, .a = &a.m, .b = &b.m, .d = &d.m };
     bsm_plan *plan = NULL;
@@ -37,11 +38,12 @@ struct problem {
     bsm_format a, d;
     bsm_layout layout;
     bsm_gate gate;
-    bool every_scale;                     /* asked with every kind of scales of one kernel at least; where a GPU is, all are */
+    bool every_scale;                     /* with every kind of scales on one kernel at least; on a GPU all problems */
 };
 
 /* The device's D in `d`, by the kernel, with panels that it makes, or without. */
-static void multiply(struct test *t, const struct contexts *c, bsm_matmul call, int kernel, bool with_panels, const struct operand *d, void *bytes)
+static void multiply(struct test *t, const struct contexts *c, bsm_matmul call, int kernel, bool with_panels,
+                     const struct operand *d, void *bytes)
 {
     bsm_plan *plan = NULL;
     struct twin out = twin_make(t, c, d);
@@ -67,24 +69,28 @@ static void multiply(struct test *t, const struct contexts *c, bsm_matmul call, 
     twin_free(t, c, &out);
 }
 
-/* NaN among a row's codes; and of a row whose scales span too much, blocks of zeros where they are small, so that they do not count. */
+/* NaN among a row's codes; and of a row whose scales span too much, blocks of zeros where they are small, so that they
+ * do not count. */
 static void set_codes(struct operand *o, enum scales scales)
 {
     for (int64_t k = 0; k < o->m.columns; k++) {
         uint8_t scale = 0;
         (void)bsm_matrix_get_scale(&o->m, 0, 0, k / 32, &scale);
-        if (scales == SCALES_WITH_NAN && k % 97 == 50) bsm_matrix_set_code(&o->m, 0, o->m.rows / 2, k, k % 2 == 0 ? 0x7f : 0xff);
+        if (scales == SCALES_WITH_NAN && k % 97 == 50)
+            bsm_matrix_set_code(&o->m, 0, o->m.rows / 2, k, k % 2 == 0 ? 0x7f : 0xff);
         if (scales == SCALES_SPANNING && scale < 100) bsm_matrix_set_code(&o->m, 0, 0, k, k % 2 == 0 ? 0 : 0x80);
     }
 }
 
-static void check_bits(struct test *t, const struct contexts *c, const struct problem *q, int kernel, enum scales scales)
+static void check_bits(struct test *t, const struct contexts *c, const struct problem *q, int kernel,
+                       enum scales scales)
 {
     static const int64_t group_rows[] = { 0, 13, 1, 0, 6 };
     const int other = named("cuda_wgmma_64x48_1x1");
     const int64_t of_d = q->groups > 0 ? 1 : q->batch;
     struct operand a = nibble_operand(q->a, q->m, q->k, of_d, BSM_LAYOUT_LINEAR),
-                   b = nibble_operand(nibbles_of_kernel(kernel), q->n, q->k, q->groups > 0 ? q->groups : q->batch, q->layout),
+                   b = nibble_operand(nibbles_of_kernel(kernel), q->n, q->k, q->groups > 0 ? q->groups : q->batch,
+                                      q->layout),
                    d = nibble_operand(q->d, q->m, q->gate == BSM_GATE_NONE ? q->n : q->n / 2, of_d, BSM_LAYOUT_LINEAR);
     operand_fill(t, &a, q->a != BSM_FORMAT_BF16), operand_fill(t, &b, false), set_scales(t, &b, scales);
     if (q->a != BSM_FORMAT_BF16) set_scales(t, &a, scales);
@@ -100,15 +106,16 @@ static void check_bits(struct test *t, const struct contexts *c, const struct pr
     unsigned char *with = malloc(d.data_bytes), *without = malloc(d.data_bytes);
     multiply(t, c, call, kernel, true, &d, with), multiply(t, c, call, other, false, &d, without);
     if (memcmp(with, without, d.data_bytes) != 0)
-        FAIL(t, "%s, scales %d, %d x %d x %d: other bits than %s", bsm_kernel_name(kernel), (int)scales, (int)q->m, (int)q->n, (int)q->k,
-             bsm_kernel_name(other));
+        FAIL(t, "%s, scales %d, %d x %d x %d: other bits than %s", bsm_kernel_name(kernel), (int)scales, (int)q->m,
+             (int)q->n, (int)q->k, bsm_kernel_name(other));
     free(with), free(without);
     if (rows != NULL) (void)bsm_device_release(c->gpu, rows);
     twin_free(t, c, &x), twin_free(t, c, &y);
     operand_free(&a), operand_free(&b), operand_free(&d);
 }
 
-/* Ragged N and K, K of less than a turn for each warpgroup, rings that go round, several tiles a CTA and not, in each form of product. */
+/* Ragged N and K, K of less than a turn for each warpgroup, rings that go round, several tiles a CTA and not, in each
+ * form of product. */
 static void bits_are_the_same(struct test *t)
 {
     static const struct problem problems[] = {
@@ -119,11 +126,13 @@ static void bits_are_the_same(struct test *t)
         { 3, 66, 546, 3, 0, BSM_FORMAT_BF16, BSM_FORMAT_FP16, BSM_LAYOUT_DEEPGEMM, BSM_GATE_NONE, false },
         { 20, 72, 320, 0, 5, BSM_FORMAT_BF16, BSM_FORMAT_FP32, BSM_LAYOUT_LINEAR, BSM_GATE_NONE, false },
         { 20, 64, 800, 1, 0, BSM_MXFP8_E4M3, BSM_FORMAT_BF16, BSM_LAYOUT_LINEAR, BSM_GATE_NONE, false },
-        { 9, 130, 448, 1, 0, BSM_MXFP8_E4M3, BSM_FORMAT_BF16, BSM_LAYOUT_LINEAR, BSM_GATE_NONE, false },         /* A lies plainly */
+        /* A lies plainly */
+        { 9, 130, 448, 1, 0, BSM_MXFP8_E4M3, BSM_FORMAT_BF16, BSM_LAYOUT_LINEAR, BSM_GATE_NONE, false },
         { 8, 150, 1056, 1, 0, BSM_MXFP8_E4M3, BSM_FORMAT_FP32, BSM_LAYOUT_LINEAR, BSM_GATE_NONE, true },
         { 5, 66, 32, 1, 0, BSM_MXFP8_E4M3, BSM_FORMAT_BF16, BSM_LAYOUT_128X4, BSM_GATE_NONE, false },
         { 20, 64, 96, 1, 0, BSM_MXFP6_E2M3, BSM_FORMAT_BF16, BSM_LAYOUT_LINEAR, BSM_GATE_SPLIT, false },
-        { 70, 128, 224, 1, 0, BSM_FORMAT_BF16, BSM_FORMAT_BF16, BSM_LAYOUT_LINEAR, BSM_GATE_NONE, false },       /* whole tiles of bf16 */
+        /* whole tiles of bf16 */
+        { 70, 128, 224, 1, 0, BSM_FORMAT_BF16, BSM_FORMAT_BF16, BSM_LAYOUT_LINEAR, BSM_GATE_NONE, false },
     };
     enum { PROBLEMS = sizeof problems / sizeof problems[0] };
     struct contexts c;
@@ -131,7 +140,8 @@ static void bits_are_the_same(struct test *t)
     for (int n = 0; reading(n) >= 0; n++)
         for (int i = 0; i < PROBLEMS && is_asked_for(reading(n)); i++)
             for (int scales = 0; scales < SCALES_COUNT; scales++)
-                if (!is_simulated() || scales == (n + i) % SCALES_COUNT || (problems[i].every_scale && (n == 0 || one_is_asked_for())))
+                if (!is_simulated() || scales == (n + i) % SCALES_COUNT
+                    || (problems[i].every_scale && (n == 0 || one_is_asked_for())))
                     check_bits(t, &c, &problems[i], reading(n), (enum scales)scales);
     contexts_close(&c);
 }
@@ -139,11 +149,14 @@ static void bits_are_the_same(struct test *t)
 /* Rows of weights with exponents of their own, where D is finished by a kernel of its own. */
 static void exponents_where_sums_are_stored(struct test *t)
 {
-    const struct problem problem = { 20, 64, 96, 1, 0, BSM_MXFP6_E2M3, BSM_FORMAT_BF16, BSM_LAYOUT_LINEAR, BSM_GATE_SPLIT, false };
+    const struct problem problem = {
+        20, 64, 96, 1, 0, BSM_MXFP6_E2M3, BSM_FORMAT_BF16, BSM_LAYOUT_LINEAR, BSM_GATE_SPLIT, false
+    };
     struct contexts c;
     if (!panels_open(t, &c)) return;
     for (int scales = SCALES_NEAR_THE_ENDS; scales <= SCALES_SPANNING; scales++) {
-        struct operand a = nibble_operand(problem.a, problem.m, problem.k, 1, BSM_LAYOUT_LINEAR), b = nibble_operand(BSM_MXFP4, problem.n, problem.k, 1, BSM_LAYOUT_LINEAR),
+        struct operand a = nibble_operand(problem.a, problem.m, problem.k, 1, BSM_LAYOUT_LINEAR),
+                       b = nibble_operand(BSM_MXFP4, problem.n, problem.k, 1, BSM_LAYOUT_LINEAR),
                        d = nibble_operand(problem.d, problem.m, problem.n / 2, 1, BSM_LAYOUT_LINEAR);
         operand_fill(t, &a, false), operand_fill(t, &b, false), set_scales(t, &b, (enum scales)scales);
         if (scales == SCALES_SPANNING) set_scales(t, &a, SCALES_LARGE);
@@ -164,8 +177,10 @@ static void contract(struct test *t)
 {
     struct contexts c;
     if (!panels_open(t, &c)) return;
-    struct operand a = nibble_operand(BSM_FORMAT_BF16, 2, 64, 0, BSM_LAYOUT_LINEAR), many = nibble_operand(BSM_FORMAT_BF16, 2000, 64, 0, BSM_LAYOUT_LINEAR),
-                   b = nibble_operand(BSM_MXFP4, 70, 64, 0, BSM_LAYOUT_LINEAR), d = nibble_operand(BSM_FORMAT_FP32, 2, 70, 0, BSM_LAYOUT_LINEAR),
+    struct operand a = nibble_operand(BSM_FORMAT_BF16, 2, 64, 0, BSM_LAYOUT_LINEAR),
+                   many = nibble_operand(BSM_FORMAT_BF16, 2000, 64, 0, BSM_LAYOUT_LINEAR),
+                   b = nibble_operand(BSM_MXFP4, 70, 64, 0, BSM_LAYOUT_LINEAR),
+                   d = nibble_operand(BSM_FORMAT_FP32, 2, 70, 0, BSM_LAYOUT_LINEAR),
                    of_many = nibble_operand(BSM_FORMAT_FP32, 2000, 70, 0, BSM_LAYOUT_LINEAR);
     operand_fill(t, &a, false), operand_fill(t, &b, false);
     struct twin x = twin_make(t, &c, &a), y = twin_make(t, &c, &b);
@@ -175,7 +190,8 @@ static void contract(struct test *t)
     bsm_matmul call = { .struct_size = sizeof call, .a = &x.m, .b = &y.m, .d = &d.m }, with_many = call;
     with_many.a = &many.m, with_many.d = &of_many.m;
     CHECK(t, bsm_context_force_kernel(c.gpu, -1) == BSM_OK);
-    CHECK(t, bsm_plan_create(c.gpu, &call, &plan) == BSM_OK && bsm_plan_create(c.gpu, &with_many, &of_many_rows) == BSM_OK);
+    CHECK(t, bsm_plan_create(c.gpu, &call, &plan) == BSM_OK
+                 && bsm_plan_create(c.gpu, &with_many, &of_many_rows) == BSM_OK);
     const size_t bytes = bsm_plan_b_panels_bytes(plan);
     CHECK(t, bytes >= 70 * 64 / 2 && bsm_plan_b_panels_bytes(of_many_rows) == 0);
     CHECK(t, bsm_device_allocate(c.gpu, bytes + 1, &panels) == BSM_OK);
@@ -198,13 +214,16 @@ static void contract(struct test *t)
     contexts_close(&c);
 }
 
-/* A forced kernel of panels reads nothing else: without them, and where it does not serve the product, nothing is multiplied by another. */
+/* A forced kernel of panels reads nothing else: without them, and where it does not serve the product, nothing is
+ * multiplied by another. */
 static void forced(struct test *t)
 {
     struct contexts c;
     if (!panels_open(t, &c)) return;
-    struct operand a = nibble_operand(BSM_FORMAT_BF16, 2, 64, 0, BSM_LAYOUT_LINEAR), fp16 = nibble_operand(BSM_FORMAT_FP16, 2, 64, 0, BSM_LAYOUT_LINEAR),
-                   b = nibble_operand(BSM_MXFP4, 70, 64, 0, BSM_LAYOUT_LINEAR), d = nibble_operand(BSM_FORMAT_FP32, 2, 70, 0, BSM_LAYOUT_LINEAR);
+    struct operand a = nibble_operand(BSM_FORMAT_BF16, 2, 64, 0, BSM_LAYOUT_LINEAR),
+                   fp16 = nibble_operand(BSM_FORMAT_FP16, 2, 64, 0, BSM_LAYOUT_LINEAR),
+                   b = nibble_operand(BSM_MXFP4, 70, 64, 0, BSM_LAYOUT_LINEAR),
+                   d = nibble_operand(BSM_FORMAT_FP32, 2, 70, 0, BSM_LAYOUT_LINEAR);
     struct twin x = twin_make(t, &c, &a), y = twin_make(t, &c, &b), z = twin_make(t, &c, &d);
     const bsm_matmul call = { .struct_size = sizeof call, .a = &x.m, .b = &y.m, .d = &z.m };
     bsm_matmul other = call;
@@ -217,7 +236,8 @@ static void forced(struct test *t)
     const size_t bytes = bsm_plan_workspace_bytes(plan);
     CHECK(t, bytes == 0 || bsm_device_allocate(c.gpu, bytes, &workspace) == BSM_OK);
     CHECK(t, bsm_plan_run(plan, &call, workspace, bytes) == BSM_EUNSUPPORTED && strstr(bsm_last_error(), name) != NULL);
-    CHECK(t, bsm_supported(c.gpu, &call) == BSM_EUNSUPPORTED && strstr(bsm_last_error(), "product->b_panels is NULL") != NULL);
+    CHECK(t, bsm_supported(c.gpu, &call) == BSM_EUNSUPPORTED
+                 && strstr(bsm_last_error(), "product->b_panels is NULL") != NULL);
     CHECK(t, bsm_multiply(c.gpu, &call) == BSM_EUNSUPPORTED);
     twin_compare(t, &c, &z, "D");
     bsm_plan_destroy(plan);
@@ -230,6 +250,7 @@ static void forced(struct test *t)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(bits_are_the_same), TEST(exponents_where_sums_are_stored), TEST(contract), TEST(forced) };
+    static const struct test_case cases[] = { TEST(bits_are_the_same), TEST(exponents_where_sums_are_stored),
+                                              TEST(contract), TEST(forced) };
     return TEST_MAIN(argc, argv, cases);
 }
