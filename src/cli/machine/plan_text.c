@@ -58,5 +58,8 @@ void plan_print(const char *label, const char *description, bool verbose)
 
 bool plan_multiplies_int8_rows(const char *description)
 {
-    return strstr(description, " as integers of 8 bits") != NULL || strstr(description, " as int8") != NULL;
+    char name[128];
+    const struct piece kernel = piece_behind(description, "kernel ", ",;");
+    snprintf(name, sizeof name, "%.*s", kernel.length, kernel.text);
+    return strncmp(name, "cuda_", 5) == 0 && (strstr(name, "_int8_") != NULL || strstr(name, "_integers_") != NULL);
 }

@@ -16,7 +16,7 @@ void plan_in_short(const char *description, int columns, char *text, size_t byte
  * word. */
 void plan_print(const char *label, const char *description, bool verbose);
 
-/* Whether the plan multiplies rows as int8 where their scales allow it (bench counts the rows that do). */
+/* Whether the plan's kernel multiplies rows as int8 where their scales allow it; bench counts the rows that do. */
 bool plan_multiplies_int8_rows(const char *description);
 
 #endif

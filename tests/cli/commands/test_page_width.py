@@ -12,6 +12,8 @@ import script
 from script import check
 
 command = os.path.abspath(sys.argv[1])
+simulated = [os.path.abspath(path)
+             for path in sys.argv[2:]]          # a libcuda that needs no GPU, where the build has one
 COLUMNS = 100
 VERBS = ["matmul", "quantize", "dequantize", "inspect", "convert", "layout", "verify", "bench", "demo", "info",
          "completion",
@@ -32,6 +34,17 @@ def lines(arguments, folder, **options):
 
 def in_folder(function):
     return script.in_folder(function)
+
+
+def gpu_environment(device):
+    """That of a command that finds this GPU, simulated."""
+    if not simulated:
+        raise script.Skip("this build has no cudasim")
+    environment = {**os.environ, "BLOCKSCALE_LIBCUDA": simulated[0], "CUDASIM_DEVICE": device, "CUDASIM_QUIET": "1"}
+    gpus = json.loads(script.run([command, "info", "--json"], env=environment))["gpus"]
+    if not gpus or not gpus[0]["state"].startswith("ready"):
+        raise script.Skip(f"this build runs no kernels on {device}")
+    return environment
 
 
 def kernel_line(printed, label):
@@ -72,6 +85,34 @@ def measurements(folder):
         check(f"plan {value['product']['plan']}" in explained, explained)
     lines(["demo"], folder)
     lines(["verify", "--quick", "--pair", "mxfp4:nvfp4"], folder)
+
+
+@in_folder
+def products_on_a_gpu(folder):
+    """Kernels of GPUs have longer names, and their plans more to say."""
+    for device, pairs in (("sm_90a", (("bf16", "nvfp4", ""), ("mxfp8", "mxfp8", "fast"))),
+                          ("sm_100a", (("nvfp4", "nvfp4", ""),))):
+        environment = gpu_environment(device)
+        printed = lines(["info"], folder, env=environment)
+        check(len(printed) <= 25 and any(line.startswith("gpu ") and "0: " in line for line in printed), printed)
+        for a, b, compute in pairs:
+            words = ["matmul", "random:4x256", "random:64x256", "--a-format", a, "--b-format", b, "-o", "D", "--device",
+                     "cuda", *(["--compute", compute] if compute else [])]
+            short, _ = kernel_line(lines(words, folder, env=environment), "kernel")
+            whole = json.loads(script.run([command, *words, "--json"], cwd=folder, env=environment))["kernel"]
+            check(f"kernel {short.split()[1].strip(',:')}," in whole and short.split()[1].startswith("cuda_"), short)
+            check(": " in short and short.split(": ")[-1] in whole, f"{short!r} gives another reason than {whole!r}")
+            lines(["bench", "--device", "cuda", "--explain", "-m", "4", "-n", "64", "-k", "256", "--a-format", a,
+                   "--b-format", b, *(["--compute", compute] if compute else [])], folder, env=environment)
+
+
+@in_folder
+def rows_that_int8_holds(folder):
+    """A product that Hopper multiplies as int8: bench counts the rows of both operands that fit."""
+    environment = gpu_environment("sm_90a")
+    words = ["bench", "--device", "cuda", "--explain", "-m", "2048", "-n", "4096", "-k", "512", "-f", "mxfp4"]
+    printed = " ".join(" ".join(lines(words, folder, env=environment)).split())
+    check("rows A: 0 of 2048 rows fit int8" in printed and "rows B: 4096 of 4096 rows fit int8" in printed, printed)
 
 
 @in_folder
@@ -130,4 +171,5 @@ def models(folder):
     lines(["convert", "nvfp4", "-o", "converted", "--convention", "compressed_tensors"], folder)
 
 
-script.cases("test_cli_page_width", [products, measurements, the_first_page_of_info, help_fits_a_page, files, models])
+script.cases("test_cli_page_width", [products, measurements, products_on_a_gpu, rows_that_int8_holds, the_first_page_of_info,
+                                     help_fits_a_page, files, models])
