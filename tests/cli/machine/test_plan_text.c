@@ -54,6 +54,16 @@ static void narrow_lines(struct test *t)
     CHECK(t, strcmp(text, "exact_blocks_portable: portable C") == 0);
 }
 
+/* By the kernel's name: a CPU's int8 kernels and mxint8 operands are something else. */
+static void int8_rows_are_of_gpus(struct test *t)
+{
+    CHECK(t,
+          plan_multiplies_int8_rows("cuda, kernel cuda_wgmma_int8_128x256_2x1, tiles of 128 x 256; chosen because: x"));
+    CHECK(t, !plan_multiplies_int8_rows("cuda, kernel cuda_wgmma_64x48_1x1, tiles of 64 x 48, A (mxint8) as it is"));
+    CHECK(t, !plan_multiplies_int8_rows("cpu, kernel int8_few_rows_avx2, tiles of 8 x 128")
+                 && !plan_multiplies_int8_rows(""));
+}
+
 /* What the library says of the products that it really plans has the form that the short line is read from. */
 static void the_library_is_understood(struct test *t)
 {
@@ -84,6 +94,7 @@ static void the_library_is_understood(struct test *t)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(short_lines), TEST(narrow_lines), TEST(the_library_is_understood) };
+    static const struct test_case cases[] = { TEST(short_lines), TEST(narrow_lines), TEST(int8_rows_are_of_gpus),
+                                              TEST(the_library_is_understood) };
     return TEST_MAIN(argc, argv, cases);
 }
