@@ -72,7 +72,7 @@ static void plain_kernel_has_the_cpus_bits(struct test *t)
 }
 
 /* GEMM kernels of this GPU that are given rows; kernels that decode B refuse some packings and sizes:
- * test_gpu_decoding's. */
+ * test_gpu_fused_dequantization's. */
 static bool takes_rows(const bsm_context *gpu, int kernel, struct pair f)
 {
     return bsm_kernel_serves(gpu, kernel, f.a, f.b) && bsm_kernel_serves(gpu, kernel, BSM_FORMAT_BF16, BSM_FORMAT_BF16);

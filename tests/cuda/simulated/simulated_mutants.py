@@ -22,24 +22,24 @@ from fatbin import ptx_of
 PARTS = ["mutants"]
 # entry: fatbin, tests in the order in which they are tried: the quick ones first
 GEMM = ["test_gemm --only factors", "test_gemm --only exponents", "test_gemm --only boxes_of_the_tile_before", "test_gemm --only groups",
-        "test_gemm --only edges", "test_gpu_epilogues --only special_numbers", "test_gpu_decoding --only left_out_by_the_kernel"]
+        "test_gemm --only edges", "test_gpu_epilogues --only special_numbers", "test_gpu_fused_dequantization --only left_out_by_the_kernel"]
 KERNELS = {
     "bsmi_decode": ("dequantize_decode", ["test_device_decode --only every_quick_way", "test_device_decode --only spans", "test_gpu_contract --only factors_and_addends",
                                       "test_device_decode --only every_format_and_packing", "test_device_decode --only every_layout",
-                                      "test_gpu_decoding --only scales_and_codes_of_any_size"]),
-    "bsmi_decode_plain": ("dequantize_decode_plain", ["test_device_decode --only plain_operands", "test_gpu_decoding --only far_scales_in_few_places",
-                                                  "test_gpu_decoding --only scales_and_codes_of_any_size",
-                                                  "test_gpu_decoding --only operands_of_every_kind",
-                                                  "test_gpu_panels --only bits_are_the_same"]),
+                                      "test_gpu_fused_dequantization --only scales_and_codes_of_any_size"]),
+    "bsmi_decode_plain": ("dequantize_decode_plain", ["test_device_decode --only plain_operands", "test_gpu_fused_dequantization --only far_scales_in_few_places",
+                                                  "test_gpu_fused_dequantization --only scales_and_codes_of_any_size",
+                                                  "test_gpu_fused_dequantization --only operands_of_every_kind",
+                                                  "test_gpu_prepacked --only bits_are_the_same"]),
     "bsmi_quantize": ("quantize_quantize", ["test_device_quantize --only quick_ways", "test_device_quantize --only every_scale_of_an_amax",
                                           "test_gpu_contract --only quantizing_and_back",
                                           "test_device_quantize --only every_recipe_and_option"]),
     "bsmi_quantize_policies": ("quantize_policies", ["test_device_quantize --only policies"]),
-    "bsmi_quantize_both": ("quantize_row_and_column", ["test_device_quantize_both --only " + case for case in ("chunks", "bands", "every_format_with_every_other",
+    "bsmi_quantize_both": ("quantize_row_and_column", ["test_device_row_and_column --only " + case for case in ("chunks", "bands", "every_format_with_every_other",
                                                                                                            "tensor_scales_of_an_amax")]),
-    "bsmi_quantize_both_powers": ("quantize_row_and_column", ["test_device_quantize_both --only powers"]),
-    "bsmi_quantize_both_quotients": ("quantize_row_and_column", ["test_device_quantize_both --only quotients"]),
-    "bsmi_order_scales": ("quantize_row_and_column", ["CUDASIM_SMS=4 test_device_quantize_both --only " + case for case in ("powers", "quotients")]),
+    "bsmi_quantize_both_powers": ("quantize_row_and_column", ["test_device_row_and_column --only powers"]),
+    "bsmi_quantize_both_quotients": ("quantize_row_and_column", ["test_device_row_and_column --only quotients"]),
+    "bsmi_order_scales": ("quantize_row_and_column", ["CUDASIM_SMS=4 test_device_row_and_column --only " + case for case in ("powers", "quotients")]),
     "bsmi_amax": ("quantize_quantize", ["test_gpu_contract --only quantizing_and_back"]),
     "bsmi_convert_scales": ("scales_scales", ["test_device_scales --only whole_units", "test_gpu_contract --only scales_from_layout_to_layout",
                                               "test_device_scales --only every_layout_to_every_other"]),
@@ -67,30 +67,30 @@ def names_in(table):
 for table in "LARGE", "SMALL":
     for name in names_in("GEMM_" + table):
         KERNELS[f"bsmi_gemm_{name}"] = (f"sm90_kernels_shared_memory_{table.lower()}", GEMM)
-DECODING = ["test_gpu_decoding --only " + case for case in ("every_format", "long_rows", "whole_tiles", "edges", "scales_and_codes_of_any_size",
+DECODING = ["test_gpu_fused_dequantization --only " + case for case in ("every_format", "long_rows", "whole_tiles", "edges", "scales_and_codes_of_any_size",
                                                             "operands_of_every_kind", "wide_tiles")]
 for code, file in ("bytes", "bytes"), ("mxfp4", "nibbles"), ("nvfp4", "nibbles"):
     for name in names_in("DECODING") + names_in("DECODING_BYTES" if file == "bytes" else "WIDE_DECODING"):
         KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_kernels_decoding_{file}", DECODING)
 for name in names_in("GEMM_INTEGERS"):
     for rows in "int8", "int8_fallback":
-        KERNELS[f"bsmi_gemm_{rows}_{name}"] = ("sm90_kernels_shared_memory_int8", ["test_gpu_integers --only " + case for case in (
+        KERNELS[f"bsmi_gemm_{rows}_{name}"] = ("sm90_kernels_shared_memory_int8", ["test_gpu_int8 --only " + case for case in (
             "which_rows_fit", "edges", "stored_by_boxes", "operands_of_every_kind", "epilogues")])
 for name in names_in("STREAM"):
-    KERNELS[f"bsmi_gemm_stream_{name}"] = ("sm90_kernels_decoding_stream", ["test_gpu_decoding --only streams", "test_gpu_decoding --only edges"])
+    KERNELS[f"bsmi_gemm_stream_{name}"] = ("sm90_kernels_decoding_stream", ["test_gpu_fused_dequantization --only streams", "test_gpu_fused_dequantization --only edges"])
 for code in "mxfp4", "nvfp4":
     for name in names_in("REGISTERS") + names_in("TURNS"):
-        KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_kernels_register_{code}", ["test_gpu_decoding --only " + case for case in (
+        KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_kernels_register_{code}", ["test_gpu_fused_dequantization --only " + case for case in (
             "every_format", "long_rows", "wide_tiles", "decoded_in_registers", "whole_tiles", "operands_of_every_kind", "edges", "epilogues")])
     for name in names_in("PACKED"):
-        KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_kernels_packed_{code}", ["test_gpu_panels --only bits_are_the_same", "test_gpu_panels --only contract"])
-KERNELS["bsmi_pack"] = ("sm90_kernels_pack", ["GEMM_INSTANCE=bsmi_gemm_mxfp4_16x64_prepacked test_gpu_panels --only bits_are_the_same"])
+        KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_kernels_packed_{code}", ["test_gpu_prepacked --only bits_are_the_same", "test_gpu_prepacked --only contract"])
+KERNELS["bsmi_pack"] = ("sm90_kernels_pack", ["GEMM_INSTANCE=bsmi_gemm_mxfp4_16x64_prepacked test_gpu_prepacked --only bits_are_the_same"])
 for name in names_in("FAST"):
-    KERNELS[f"bsmi_gemm_fp8_requantized_{name}"] = ("sm90_kernels_shared_memory_fp8", ["test_gpu_fast --only " + case for case in (
+    KERNELS[f"bsmi_gemm_fp8_requantized_{name}"] = ("sm90_kernels_shared_memory_fp8", ["test_gpu_fp8_requantized --only " + case for case in (
         "scales_of_any_size", "stored_by_boxes", "whole_numbers_are_exact", "error_is_within_the_bound", "same_bits_for_every_m")])
-KERNELS["bsmi_refold"] = ("quantize_fp8_requantize", ["test_device_refold --only " + case for case in (
-    "every_code_at_every_distance", "every_layout", "long_rows", "every_format_and_packing")] + ["test_gpu_fast --only whole_numbers_are_exact"])
-KERNELS["bsmi_integers"] = ("dequantize_int8_rows", ["CUDASIM_SMS=2 test_gpu_integers --only " + case for case in ("which_rows_fit", "edges")])
+KERNELS["bsmi_refold"] = ("quantize_fp8_requantize", ["test_device_fp8_requantize --only " + case for case in (
+    "every_code_at_every_distance", "every_layout", "long_rows", "every_format_and_packing")] + ["test_gpu_fp8_requantized --only whole_numbers_are_exact"])
+KERNELS["bsmi_integers"] = ("dequantize_int8_rows", ["CUDASIM_SMS=2 test_gpu_int8 --only " + case for case in ("which_rows_fit", "edges")])
 # Blackwell's, on as few SMs as a cluster has, so that it makes all tiles: more steps than stages, more tiles than accumulators, parts of K,
 # D by boxes, from registers, and quantized, tables of columns, rows of groups behind whole tiles.  Settings stand before a test.
 BLACKWELL = "CUDASIM_DEVICE=sm_100a CUDASIM_SMS=%d "
