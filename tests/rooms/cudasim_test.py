@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The rooms of cudasim (cudasim/docs/design.md): which may include which, and that none includes another in a circle."""
+"""The rooms of cudasim (cudasim/docs/design.md): which may include which, and that no includes make a circle."""
 import glob
 import os
 import re

@@ -21,7 +21,8 @@ KNOWS = {
     "exact": ["core", "format", "layout", "matrix"],
     "product": ["core", "format", "layout", "matrix", "quantize/block/block.h"],
     "cpu": ["core", "format", "layout", "matrix", "quantize/block/block.h", "product"],
-    "cuda": ["core", "format", "layout", "matrix", "quantize/block/block.h", "quantize/block/clamp.h", "quantize/request.h", "product"],
+    "cuda": ["core", "format", "layout", "matrix", "quantize/block/block.h", "quantize/block/clamp.h",
+             "quantize/request.h", "product"],
     "plan": ["core", "format", "layout", "matrix", "product", "cpu/table.h", "cpu/multiply.h", "cpu/prepacked.h",
              "cuda/driver/device.h", "cuda/driver/embedded.h", "cuda/gemm/multiply.h"],
     "file": ["core"],
@@ -50,8 +51,10 @@ FOLDERS = {
 }
 # Rooms in which some files know one another in a circle.
 CIRCLES_LEFT = ["cuda"]
-# What must not come into the library: it does not print, exit, or allocate behind the context's back.  FILES may do the named.
-FORBIDDEN = r"\b(v?f?printf|puts|putchar|perror|exit|_exit|abort|assert|malloc|calloc|realloc|strdup|alloca|system|signal|setlocale|fesetround)\s*\("
+# What must not come into the library: it does not print, exit, or allocate behind the context's back.  MAY: files that
+# may do what is named.
+FORBIDDEN = (r"\b(v?f?printf|puts|putchar|perror|exit|_exit|abort|assert|malloc|calloc|realloc|strdup|alloca|system|"
+             r"signal|setlocale|fesetround)\s*\(")
 MAY = {"core/context.c": {"free", "posix_memalign"}, "file/io/map.c": {"mmap"}}
 
 
@@ -69,7 +72,7 @@ def read(path):
 
 
 def includes(path):
-    """What the file includes in quotes: paths from src, or PUBLIC.  As the compiler does: the file's own folder comes first."""
+    """What the file includes in quotes: paths from src, or PUBLIC.  The file's own folder comes first, as in a compiler."""
     for name in re.findall(r'^\s*#\s*include\s+"([^"]+)"', read(path), flags=re.M):
         beside = os.path.normpath(os.path.join(os.path.dirname(path), name))
         if os.path.exists(beside):
@@ -101,7 +104,8 @@ def folders_know_only_what_they_may():
     wrong = []
     for room, known in FOLDERS.items():
         folders = {os.path.relpath(os.path.dirname(path), os.path.join(SOURCE, "src", room)) for path in sources(room)}
-        check(folders == set(known), f"src/{room}: folders without a rule, or rules without one: {sorted(folders ^ set(known))}")
+        check(folders == set(known),
+              f"src/{room}: folders without a rule, or rules without one: {sorted(folders ^ set(known))}")
         for path in sources(room):
             here = os.path.relpath(os.path.dirname(path), os.path.join(SOURCE, "src", room))
             for header in includes(path):
@@ -112,7 +116,8 @@ def folders_know_only_what_they_may():
 
 
 def headers_make_no_circle():
-    find_circle({os.path.relpath(path, os.path.join(SOURCE, "src")): list(includes(path)) for room in KNOWS for path in sources(room)})
+    find_circle({os.path.relpath(path, os.path.join(SOURCE, "src")): list(includes(path)) for room in KNOWS
+                 for path in sources(room)})
 
 
 def files_make_no_circle():
@@ -154,7 +159,8 @@ def arrows_make_no_circle():
 def public_headers_know_public_headers():
     for path in glob.glob(os.path.join(SOURCE, "include", "**", "*.h"), recursive=True):
         for name in re.findall(r'^\s*#\s*include\s+"([^"]+)"', read(path), flags=re.M):
-            check(os.path.exists(os.path.join(SOURCE, "include", "blockscale", os.path.basename(name))), f"{path} includes {name}")
+            check(os.path.exists(os.path.join(SOURCE, "include", "blockscale", os.path.basename(name))),
+                  f"{path} includes {name}")
 
 
 def library_neither_prints_nor_exits():
@@ -171,7 +177,8 @@ def allocation_is_the_contexts():
     for room in KNOWS:
         for path in sources(room) if room != "cli" else []:
             name = os.path.relpath(path, os.path.join(SOURCE, "src"))
-            used = set(re.findall(r"\b(malloc|calloc|realloc|posix_memalign|aligned_alloc|free|mmap)\s*\(", without_comments(read(path))))
+            used = set(re.findall(r"\b(malloc|calloc|realloc|posix_memalign|aligned_alloc|free|mmap)\s*\(",
+                                  without_comments(read(path))))
             check(used <= MAY.get(name, set()), f"{name} uses {sorted(used)}: memory comes from bsmi_allocate")
 
 
@@ -192,6 +199,8 @@ def files_are_short():
         check(len(lines) <= 650, f"{os.path.relpath(path, SOURCE)} has {len(lines)} lines: one file, one purpose")
 
 
-script.cases("rooms", [every_room_is_known, rooms_know_only_what_they_may, folders_know_only_what_they_may, arrows_make_no_circle,
+script.cases("rooms", [every_room_is_known, rooms_know_only_what_they_may, folders_know_only_what_they_may,
+                       arrows_make_no_circle,
                        headers_make_no_circle, files_make_no_circle, public_headers_know_public_headers,
-                       library_neither_prints_nor_exits, allocation_is_the_contexts, sources_are_listed, files_are_short])
+                       library_neither_prints_nor_exits, allocation_is_the_contexts, sources_are_listed,
+                       files_are_short])

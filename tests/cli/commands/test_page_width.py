@@ -171,5 +171,5 @@ def models(folder):
     lines(["convert", "nvfp4", "-o", "converted", "--convention", "compressed_tensors"], folder)
 
 
-script.cases("test_cli_page_width", [products, measurements, products_on_a_gpu, rows_that_int8_holds, the_first_page_of_info,
-                                     help_fits_a_page, files, models])
+script.cases("test_cli_page_width", [products, measurements, products_on_a_gpu, rows_that_int8_holds,
+                                     the_first_page_of_info, help_fits_a_page, files, models])
