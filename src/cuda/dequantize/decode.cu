@@ -83,15 +83,15 @@ __device__ __noinline__ static void write_wide(const bsmi_decode_operand &p, con
     }
 }
 
-/* Rows, the quick way ---------------------------------------------------------------------------------------------- */
+/* Rows, the fast path ---------------------------------------------------------------------------------------------- */
 
 /* In exponents[], for the group's first thread itself: this row is to be written again. */
 enum { WRITE_AGAIN = BSMI_ROW_LEFT_OUT + 1 };
 
 /* The octets in front of s.rows.end of a group's rows.  No call of a function is in it, for which registers would be
  * kept free.  True if a row is to be written again. */
-template <quick_packing packing, int element, int scale_kind>
-__device__ static inline bool quick_rows(const bsmi_decode_operand &p, const matrix_job &s, const uint2 *ring,
+template <fast_packing packing, int element, int scale_kind>
+__device__ static inline bool fast_rows(const bsmi_decode_operand &p, const matrix_job &s, const uint2 *ring,
                                          octet_reader reader, const row_job &j, int barrier, int64_t row,
                                          int64_t rows_apart)
 {
@@ -99,9 +99,9 @@ __device__ static inline bool quick_rows(const bsmi_decode_operand &p, const mat
     const bool high_first = m.packing == BSM_PACKING_HIGH_FIRST;
     const int mine = reader.first, apart = reader.apart, end = s.rows.end;
     const uint32_t least = s.d.least, span = s.d.span;
-    const quick_places<STEPS_AT_ONCE> places = s.rows.quick;
+    const fast_places<STEPS_AT_ONCE> places = s.rows.fast;
     bool outside = false, again = false;
-    quick_walk w = reader.w;
+    fast_walk w = reader.w;
     if (w.left == 0) return false;
     uint16_t *to = p.decoded + w.matrix * p.batch_pitch + w.r * p.pitch;
     read_octets<packing, scale_kind>(m, s.rows, places, &reader);
@@ -127,13 +127,13 @@ __device__ static inline bool quick_rows(const bsmi_decode_operand &p, const mat
         if (p.exponents != nullptr && j.thread == 0) p.exponents[row] = outside ? (int)WRITE_AGAIN : 0;
         again |= outside, outside = false;
         row += rows_apart, to += s.decoded_apart;
-        if (!quick_next(s.rows.step, &w)) to = p.decoded + w.matrix * p.batch_pitch + w.r * p.pitch;
+        if (!fast_next(s.rows.step, &w)) to = p.decoded + w.matrix * p.batch_pitch + w.r * p.pitch;
     }
     cp_async_wait_group<0>();
     return again;
 }
 
-/* What quick_rows leaves; way 0: everything.  True if a row is left out. */
+/* What fast_rows leaves; path 0: everything.  True if a row is left out. */
 __device__ static inline bool other_rows(const bsmi_decode_operand &p, const matrix_job &s, row_job j, int barrier,
                                          int *range, int64_t first, int64_t apart)
 {
@@ -142,7 +142,7 @@ __device__ static inline bool other_rows(const bsmi_decode_operand &p, const mat
     for (row_walk w = walk_to(m.rows, first); w.row < m.rows * m.batch; w = walk_to(m.rows, w.row + apart)) {
         point_to_row(p, w.matrix, w.r, m.block != 0 ? place_in(s.rows.places.row, w.r) : 0, &j);
         bool outside =
-            s.rows.way != 0 && p.exponents != nullptr && j.thread == 0 && p.exponents[w.row] == (int)WRITE_AGAIN;
+            s.rows.path != 0 && p.exponents != nullptr && j.thread == 0 && p.exponents[w.row] == (int)WRITE_AGAIN;
         if (m.bits > 8) write_wide(p, j);
         else if (m.block != 0) outside |= write_rest<true>(m, s.rows.places.column, s.d, j, s.rows.end);
         else write_rest<false>(m, s.rows.places.column, s.d, j, s.rows.end);
@@ -204,14 +204,14 @@ extern "C" __global__ void __launch_bounds__(BSMI_DECODE_THREADS, 4)
     }
 
     bool again = s.rows.end < j.padded_octets, left_out = false;
-    const quick_walk w = s.rows.way == 0 ? quick_walk{} : begin_quick_walk((int)m.rows, (int)all, (int)row, (int)apart);
-    switch (s.rows.way) {
+    const fast_walk w = s.rows.path == 0 ? fast_walk{} : begin_fast_walk((int)m.rows, (int)all, (int)row, (int)apart);
+    switch (s.rows.path) {
 #define WAY(packing, element, scale) \
-    case quick_way(packing, element, scale): \
-        again |= quick_rows<packing, element, scale>(o, s, ring, begin_octets(m, ring, w, j.thread, j.threads), j, \
+    case fast_path(packing, element, scale): \
+        again |= fast_rows<packing, element, scale>(o, s, ring, begin_octets(m, ring, w, j.thread, j.threads), j, \
                                                      barrier, row, apart); \
         break;
-        QUICK_WAYS(WAY)
+        FAST_PATHS(WAY)
 #undef WAY
     default: break;
     }

@@ -16,15 +16,15 @@ static_assert((int)BSMI_LEAST_EXPONENT == (int)LEAST_EXPONENT && (int)BSMI_MOST_
               "what the host computes bounds of");
 
 /* Octet `number` of the CTA's, the first of which is even. */
-template <quick_packing packing>
+template <fast_packing packing>
 __device__ static inline octet load_plain_octet(const unsigned char *codes, uint32_t number)
 {
-    if (packing == QUICK_NIBBLES) return { __ldg((const uint32_t *)codes + number), 0 };
-    if (packing == QUICK_BYTES) {
+    if (packing == FAST_NIBBLES) return { __ldg((const uint32_t *)codes + number), 0 };
+    if (packing == FAST_BYTES) {
         const uint2 two = __ldg((const uint2 *)codes + number);
         return { two.x, two.y };
     }
-    const uint32_t *words = (const uint32_t *)codes + (number * 3 >> 1);        /* of a stream: see copy_quick */
+    const uint32_t *words = (const uint32_t *)codes + (number * 3 >> 1);        /* of a stream: see copy_fast */
     return { __ldg(words), __ldg(words + 1) };
 }
 
@@ -38,7 +38,7 @@ __device__ static inline int64_t place_in_bands(const bsmi_plain_rows &j, int64_
     return (int64_t)(row >> 7) * j.band_bytes + (int64_t)(column >> 2) * 512 + in_piece;
 }
 
-template <quick_packing packing, int scale_kind, bool bands> struct plain_reader {
+template <fast_packing packing, int scale_kind, bool bands> struct plain_reader {
     static constexpr int SHIFT = scale_kind == BSM_UE4M3 ? 1 : 2;    /* octets of a scale, as a power of two */
     const unsigned char *codes, *scales;  /* of the CTA's first octet; in bands of the matrix */
     __device__ inline loaded_octet load(const bsmi_plain_rows &j, int64_t first_row, uint32_t number) const
@@ -49,18 +49,18 @@ template <quick_packing packing, int scale_kind, bool bands> struct plain_reader
 };
 
 /* Without branches: *rare where that may be wrong. */
-template <quick_packing packing, int element, int scale_kind>
+template <fast_packing packing, int element, int scale_kind>
 __device__ static inline uint4 usual_octet(const bsmi_plain_rows &j, const loaded_octet &l, uint32_t number, bool *rare)
 {
     bool special;
-    const uint4 v = decode_quick<packing, element>(l.codes, (int)number, false, &special);
+    const uint4 v = decode_fast<packing, element>(l.codes, (int)number, false, &special);
     if (scale_kind == BSM_UE4M3) return multiply(v, scale_pair(BSM_UE4M3, l.scale, 0));
     *rare = special || l.scale - j.bounds.least > j.bounds.span;
     return multiply(v, l.scale * 0x00800080); /* 2^(code - 127) twice, if it is a normal number */
 }
 
 /* True if a block that is not all zeros has a scale outside the bounds. */
-template <quick_packing packing, int element, int scale_kind, bool bands>
+template <fast_packing packing, int element, int scale_kind, bool bands>
 __device__ static inline bool write_plain_rows(const bsmi_plain_rows &j, int64_t first_row, int32_t rows)
 {
     using READER = plain_reader<packing, scale_kind, bands>;
@@ -119,14 +119,14 @@ __device__ __noinline__ static bool write_rows_again(const bsmi_decode_operand &
 }
 
 /* What lies plainly: packing, element, scale. */
-#define PLAIN_WAYS(X) \
-    X(QUICK_NIBBLES, BSM_E2M1, BSM_E8M0) \
-    X(QUICK_NIBBLES, BSM_E2M1, BSM_UE4M3) \
-    X(QUICK_BYTES, BSM_E4M3, BSM_E8M0) \
-    X(QUICK_BYTES, BSM_E5M2, BSM_E8M0) \
-    X(QUICK_BYTES, BSM_INT8, BSM_E8M0) \
-    X(QUICK_STREAM, BSM_E2M3, BSM_E8M0) \
-    X(QUICK_STREAM, BSM_E3M2, BSM_E8M0)
+#define PLAIN_PATHS(X) \
+    X(FAST_NIBBLES, BSM_E2M1, BSM_E8M0) \
+    X(FAST_NIBBLES, BSM_E2M1, BSM_UE4M3) \
+    X(FAST_BYTES, BSM_E4M3, BSM_E8M0) \
+    X(FAST_BYTES, BSM_E5M2, BSM_E8M0) \
+    X(FAST_BYTES, BSM_INT8, BSM_E8M0) \
+    X(FAST_STREAM, BSM_E2M3, BSM_E8M0) \
+    X(FAST_STREAM, BSM_E3M2, BSM_E8M0)
 
 __device__ static inline bool write_rows(const bsmi_plain_rows &j, int64_t first_row, int32_t rows)
 {
@@ -136,7 +136,7 @@ __device__ static inline bool write_rows(const bsmi_plain_rows &j, int64_t first
     case element << 4 | scale: \
         return bands ? write_plain_rows<packing, element, scale, true>(j, first_row, rows) \
                      : write_plain_rows<packing, element, scale, false>(j, first_row, rows);
-        PLAIN_WAYS(WAY)
+        PLAIN_PATHS(WAY)
 #undef WAY
     default: return false;
     }

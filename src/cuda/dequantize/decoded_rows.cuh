@@ -116,19 +116,19 @@ __device__ static inline void point_to_row(const bsmi_decode_operand &p, int64_t
 }
 
 /* *outside: it is not all zeros and has a scale that is told of. */
-template <quick_packing packing, int element, int scale_kind>
+template <fast_packing packing, int element, int scale_kind>
 __device__ static inline uint4 scaled_octet(const loaded_octet &l, int number, bool high_first, uint32_t least,
                                             uint32_t span, bool *outside)
 {
     bool special;
-    uint4 v = decode_quick<packing, element>(l.codes, number, high_first, &special);
+    uint4 v = decode_fast<packing, element>(l.codes, number, high_first, &special);
     if (special) v = mend_special<element>(l.codes, v);
     if (scale_kind == BSM_UNSCALED) return v;
     uint32_t pair = l.scale * 0x00800080; /* 2^(code - 127) twice, if it is a normal number */
     if (scale_kind == BSM_UE4M3) pair = scale_pair(BSM_UE4M3, l.scale, 0);
     if (scale_kind == BSM_E8M0 && l.scale - least > span) {
         pair = scale_pair(BSM_E8M0, l.scale, 0);
-        *outside |= l.scale != 255 && has_nonzero_quick<packing, element>(l.codes, number);
+        *outside |= l.scale != 255 && has_nonzero_fast<packing, element>(l.codes, number);
     }
     return multiply(v, pair);
 }

@@ -70,7 +70,7 @@ __device__ static inline void store_numbers(const bsmi_device_reals &d, int64_t 
 }
 
 /* e8m0 codes with which every element stays a normal bf16 number: 2^-16 * 2^-110 and 2^16 * 2^110 are. */
-enum { LEAST_QUICK_CODE = 127 - 110, MOST_QUICK_CODE = 127 + 110 };
+enum { LEAST_FAST_CODE = 127 - 110, MOST_FAST_CODE = 127 + 110 };
 
 /* NaN as the canonical one of bf16. */
 __device__ static inline uint32_t canonical_pair(uint32_t pair)
@@ -81,7 +81,7 @@ __device__ static inline uint32_t canonical_pair(uint32_t pair)
     return low | high << 16;
 }
 
-/* Whole octets, the quick way -------------------------------------------------------------------------------------- */
+/* Whole octets, the fast path -------------------------------------------------------------------------------------- */
 
 /* Of NVFP4: what a magnitude of e2m1 becomes, by scale codes. */
 struct bf16_table { uint4 of_code[128]; };
@@ -111,18 +111,18 @@ __device__ static inline uint4 magnitudes_of(uint32_t code, double t, bool divid
     return make_uint4(words[0], words[1], words[2], words[3]);
 }
 
-/* The way of a matrix, or 0. */
-__device__ static inline int bf16_way_of(const bsmi_device_matrix &m, const bsmi_device_reals &d, int way, float t)
+/* The path of a matrix, or 0. */
+__device__ static inline int bf16_path_of(const bsmi_device_matrix &m, const bsmi_device_reals &d, int path, float t)
 {
-    const bool nvfp4 = way == quick_way(QUICK_NIBBLES, BSM_E2M1, BSM_UE4M3);
+    const bool nvfp4 = path == fast_path(FAST_NIBBLES, BSM_E2M1, BSM_UE4M3);
     if (d.type != BSM_REAL_BF16 || d.column_stride != 1 || !aligned_to(d.data, 16) || d.row_stride % 8 != 0
         || d.batch_stride % 8 != 0)
         return 0;
-    if (nvfp4) return t > 0x1p-100f && t < 0x1p100f ? way : 0;
-    return m.tensor_scale != nullptr || m.scale == BSM_UE4M3 ? 0 : way;
+    if (nvfp4) return t > 0x1p-100f && t < 0x1p100f ? path : 0;
+    return m.tensor_scale != nullptr || m.scale == BSM_UE4M3 ? 0 : path;
 }
 
-template <quick_packing packing, int element, int scale_kind>
+template <fast_packing packing, int element, int scale_kind>
 __device__ static inline uint4 dequantized_octet(const loaded_octet &l, int number, bool high_first,
                                                  const bf16_table &table, bool *again)
 {
@@ -132,27 +132,27 @@ __device__ static inline uint4 dequantized_octet(const loaded_octet &l, int numb
         const uint4 v = nibbles_by_table(high_first ? swap_nibbles(l.codes.low) : l.codes.low, table.of_code[code]);
         return code == 0x7f ? make_uint4(0x7fc07fc0, 0x7fc07fc0, 0x7fc07fc0, 0x7fc07fc0) : v;
     }
-    uint4 v = decode_quick<packing, element>(l.codes, number, high_first, &special);
+    uint4 v = decode_fast<packing, element>(l.codes, number, high_first, &special);
     if (special) v = mend_special<element>(l.codes, v);
     if (scale_kind == BSM_E8M0) {
         v = multiply(v, l.scale * 0x00800080);                       /* 2^(code - 127), twice */
-        *again |= l.scale - LEAST_QUICK_CODE > MOST_QUICK_CODE - LEAST_QUICK_CODE;
+        *again |= l.scale - LEAST_FAST_CODE > MOST_FAST_CODE - LEAST_FAST_CODE;
     }
     if (special) v = make_uint4(canonical_pair(v.x), canonical_pair(v.y), canonical_pair(v.z), canonical_pair(v.w));
     return v;
 }
 
 /* again: as quantize_bf16_rows has it. */
-template <quick_packing packing, int element, int scale_kind>
+template <fast_packing packing, int element, int scale_kind>
 __device__ static inline void dequantize_octets(const bsmi_dequantize_parameters &p, const octet_rows &s,
                                                 const bf16_table &table, const uint2 *ring, octet_reader reader,
                                                 uint64_t *again)
 {
     const bsmi_device_reals &d = p.destination;
     const bool high_first = p.source.packing == BSM_PACKING_HIGH_FIRST;
-    const quick_places<STEPS_AT_ONCE> places = s.quick;
+    const fast_places<STEPS_AT_ONCE> places = s.fast;
     const int mine = reader.first, apart = reader.apart, end = s.end;
-    quick_walk w = reader.w;
+    fast_walk w = reader.w;
     if (w.left == 0) return;
     read_octets<packing, scale_kind>(p.source, s, places, &reader);
     for (int base = 0, n = 0; w.left > 0; n++) {
@@ -177,15 +177,15 @@ __device__ static inline void dequantize_octets(const bsmi_dequantize_parameters
         base += apart;
         if (base < end) continue;
         base = 0;
-        quick_next(s.step, &w);
+        fast_next(s.step, &w);
     }
     cp_async_wait_group<0>();
 }
 
-/* Any other way ---------------------------------------------------------------------------------------------------- */
+/* Any other path ------------------------------------------------------------------------------------------------ */
 
 /* What rows share. */
-struct slow_job { bool quick; double tensor_scale; scale_places places; };
+struct slow_job { bool fast; double tensor_scale; scale_places places; };
 
 /* Octets begin .. end - 1 of a row, a thread's apart by `apart`. */
 __device__ static void dequantize_slowly(const bsmi_dequantize_parameters &p, const slow_job &job, const row_work &w,
@@ -201,7 +201,7 @@ __device__ static void dequantize_slowly(const bsmi_dequantize_parameters &p, co
             m.block != 0 ? decode_scale(m.scale, __ldg(w.scales + place_in(job.places.column, number >> shift))) : 1;
         float x[8] = {};
         load_elements(m, w, number, count, x);
-        if (job.quick) {
+        if (job.fast) {
 #pragma unroll
             for (int i = 0; i < 8; i++) x[i] *= scale;
             store_numbers(d, index, count, x);
@@ -260,21 +260,21 @@ extern "C" __global__ void __launch_bounds__(BSMI_DEQUANTIZE_THREADS, 4)
     if (threadIdx.x % 32 == 0) warps_again[threadIdx.x / 32] = 0;
     if (threadIdx.x == 0) {
         s = make_octet_rows(m, apart);
-        s.way = bf16_way_of(m, p.destination, s.way, t);
-        if (s.way == 0) s.end = 0;
+        s.path = bf16_path_of(m, p.destination, s.path, t);
+        if (s.path == 0) s.end = 0;
     }
     if (m.scale == BSM_UE4M3 && threadIdx.x < 128)
         table.of_code[threadIdx.x] = magnitudes_of(threadIdx.x, (double)t, m.tensor_scale_divides != 0);
     __syncthreads();
     const int64_t row = (int64_t)blockIdx.x * groups + group;
-    const quick_walk walk = s.way == 0 ? quick_walk{} : begin_quick_walk((int)m.rows, (int)all, (int)row, (int)apart);
-    switch (s.way) {
+    const fast_walk walk = s.path == 0 ? fast_walk{} : begin_fast_walk((int)m.rows, (int)all, (int)row, (int)apart);
+    switch (s.path) {
 #define WAY(packing, element, scale) \
-    case quick_way(packing, element, scale): \
+    case fast_path(packing, element, scale): \
         dequantize_octets<packing, element, scale>(p, s, table, ring, \
                                                    begin_octets(m, ring, walk, w.thread, w.threads), warps_again); \
         break;
-        QUICK_WAYS(WAY)
+        FAST_PATHS(WAY)
 #undef WAY
     default: break;
     }

@@ -5,8 +5,8 @@
  * thread and constants.  All the constants of an element are those of the instance: at the speed of memory an octet has
  * some 150 issue slots of the whole warp, and half as many for what is neither a multiplication nor a load or store (an
  * SM of compute capability 9.0 does 64 such operations a cycle). */
-#ifndef BSMI_QUICK_OCTETS_CUH
-#define BSMI_QUICK_OCTETS_CUH
+#ifndef BSMI_FAST_PATH_OCTETS_CUH
+#define BSMI_FAST_PATH_OCTETS_CUH
 
 #include "cuda/ptx/arithmetic.cuh"
 #include "cuda/ptx/async_copy.cuh"
@@ -15,40 +15,40 @@
 #include "small_floats.cuh"
 
 /* How codes lie: nibbles, bytes, a stream of 6 bits. */
-enum quick_packing { QUICK_NIBBLES, QUICK_BYTES, QUICK_STREAM };
+enum fast_packing { FAST_NIBBLES, FAST_BYTES, FAST_STREAM };
 
 /* Of packed codes, from the row's first. */
-template <quick_packing packing> __device__ static constexpr int bytes_of_octet()
+template <fast_packing packing> __device__ static constexpr int bytes_of_octet()
 {
-    return packing == QUICK_NIBBLES ? 4 : packing == QUICK_BYTES ? 8 : 6;
+    return packing == FAST_NIBBLES ? 4 : packing == FAST_BYTES ? 8 : 6;
 }
 
 /* The ways there are: packing, element, scale. */
-#define QUICK_WAYS(X) \
-    X(QUICK_NIBBLES, BSM_E2M1, BSM_E8M0) \
-    X(QUICK_NIBBLES, BSM_E2M1, BSM_UE4M3) \
-    X(QUICK_BYTES, BSM_E4M3, BSM_E8M0) \
-    X(QUICK_BYTES, BSM_E5M2, BSM_E8M0) \
-    X(QUICK_BYTES, BSM_INT8, BSM_E8M0) \
-    X(QUICK_BYTES, BSM_E4M3, BSM_UNSCALED) \
-    X(QUICK_BYTES, BSM_E5M2, BSM_UNSCALED) \
-    X(QUICK_BYTES, BSM_E2M3, BSM_E8M0) \
-    X(QUICK_BYTES, BSM_E3M2, BSM_E8M0) \
-    X(QUICK_BYTES, BSM_E2M1, BSM_E8M0) \
-    X(QUICK_BYTES, BSM_E2M1, BSM_UE4M3) \
-    X(QUICK_STREAM, BSM_E2M3, BSM_E8M0) \
-    X(QUICK_STREAM, BSM_E3M2, BSM_E8M0)
+#define FAST_PATHS(X) \
+    X(FAST_NIBBLES, BSM_E2M1, BSM_E8M0) \
+    X(FAST_NIBBLES, BSM_E2M1, BSM_UE4M3) \
+    X(FAST_BYTES, BSM_E4M3, BSM_E8M0) \
+    X(FAST_BYTES, BSM_E5M2, BSM_E8M0) \
+    X(FAST_BYTES, BSM_INT8, BSM_E8M0) \
+    X(FAST_BYTES, BSM_E4M3, BSM_UNSCALED) \
+    X(FAST_BYTES, BSM_E5M2, BSM_UNSCALED) \
+    X(FAST_BYTES, BSM_E2M3, BSM_E8M0) \
+    X(FAST_BYTES, BSM_E3M2, BSM_E8M0) \
+    X(FAST_BYTES, BSM_E2M1, BSM_E8M0) \
+    X(FAST_BYTES, BSM_E2M1, BSM_UE4M3) \
+    X(FAST_STREAM, BSM_E2M3, BSM_E8M0) \
+    X(FAST_STREAM, BSM_E3M2, BSM_E8M0)
 
-__device__ static constexpr int quick_way(int packing, int element, int scale)
+__device__ static constexpr int fast_path(int packing, int element, int scale)
 {
     return 1 + (packing << 8 | element << 4 | scale);
 }
 
-__device__ static inline bool has_quick_way(int way)
+__device__ static inline bool has_fast_path(int path)
 {
-    switch (way) {
-#define WAY(packing, element, scale) case quick_way(packing, element, scale):
-        QUICK_WAYS(WAY)
+    switch (path) {
+#define WAY(packing, element, scale) case fast_path(packing, element, scale):
+        FAST_PATHS(WAY)
 #undef WAY
         return true;
     default: return false;
@@ -56,44 +56,44 @@ __device__ static inline bool has_quick_way(int way)
 }
 
 /* 0: rows do not lie so that full octets can be loaded whole. */
-__device__ static inline int quick_way_of(const bsmi_device_matrix &m)
+__device__ static inline int fast_path_of(const bsmi_device_matrix &m)
 {
     const bool nibbles = m.packing == BSM_PACKING_LOW_FIRST || m.packing == BSM_PACKING_HIGH_FIRST;
     if (m.bits > 8 || m.packing == BSM_PACKING_GGUF) return 0;
-    const quick_packing packing = nibbles                               ? QUICK_NIBBLES
-                                  : m.packing == BSM_PACKING_BIT_STREAM ? QUICK_STREAM
-                                                                        : QUICK_BYTES;
-    const int64_t step = packing == QUICK_BYTES ? 8 : 4;
+    const fast_packing packing = nibbles                               ? FAST_NIBBLES
+                                  : m.packing == BSM_PACKING_BIT_STREAM ? FAST_STREAM
+                                                                        : FAST_BYTES;
+    const int64_t step = packing == FAST_BYTES ? 8 : 4;
     if (!aligned_to(m.data, (uint32_t)step) || m.row_bytes % step != 0 || m.batch_bytes % step != 0) return 0;
-    const int way = quick_way(packing, m.element, m.scale);
-    return has_quick_way(way) ? way : 0;
+    const int path = fast_path(packing, m.element, m.scale);
+    return has_fast_path(path) ? path : 0;
 }
 
-/* The full octets of a row that a quick way does. */
-__device__ static inline int quick_end(const bsmi_device_matrix &m)
+/* The full octets of a row that a fast path does. */
+__device__ static inline int fast_end(const bsmi_device_matrix &m)
 {
     const int64_t full = m.columns / 8;
     return (int)(m.packing == BSM_PACKING_BIT_STREAM ? full & ~(int64_t)1 : full);
 }
 
 /* Where a lane's octet of step 0 lies, from its warp's first, which is even; bytes from one step to the next. */
-template <quick_packing packing>
+template <fast_packing packing>
 __device__ static inline int lane_place(int lane)
 {
-    return packing == QUICK_STREAM ? (lane * 3 >> 1) * 4 : lane * (packing == QUICK_NIBBLES ? 4 : 8);
+    return packing == FAST_STREAM ? (lane * 3 >> 1) * 4 : lane * (packing == FAST_NIBBLES ? 4 : 8);
 }
 
 /* To shared memory, as two words; six bytes of a stream lie in eight: the last, if the octet's number is odd. */
-template <quick_packing packing>
-__device__ static inline void copy_quick(uint32_t to, const unsigned char *lane_octets, int step)
+template <fast_packing packing>
+__device__ static inline void copy_fast(uint32_t to, const unsigned char *lane_octets, int step)
 {
     const unsigned char *from = lane_octets + step * 32 * bytes_of_octet<packing>();
-    if (packing == QUICK_BYTES) {
+    if (packing == FAST_BYTES) {
         cp_async<8>(to, from, 8);
         return;
     }
     cp_async<4>(to, from, 4);
-    if (packing == QUICK_STREAM) cp_async<4>(to + 4, from + 4, 4);
+    if (packing == FAST_STREAM) cp_async<4>(to + 4, from + 4, 4);
 }
 
 /* Codes of 4 or 6 bits in the low bits of halves; bits beyond are dropped. */
@@ -122,13 +122,13 @@ struct loaded_octet {
 };
 
 /* What was loaded as eight numbers.  *special: NaN or infinity may be among them. */
-template <quick_packing packing, int element>
-__device__ static inline uint4 decode_quick(octet o, int number, bool high_first, bool *special)
+template <fast_packing packing, int element>
+__device__ static inline uint4 decode_fast(octet o, int number, bool high_first, bool *special)
 {
     *special = false;
-    if (packing == QUICK_NIBBLES) return decode_nibbles(high_first ? swap_nibbles(o.low) : o.low);
+    if (packing == FAST_NIBBLES) return decode_nibbles(high_first ? swap_nibbles(o.low) : o.low);
     uint32_t v[4];
-    if (packing == QUICK_STREAM) {
+    if (packing == FAST_STREAM) {
         const bool odd = (number & 1) != 0;
         const uint32_t low = odd ? __funnelshift_r(o.low, o.high, 16) : o.low, high = odd ? o.high >> 16 : o.high;
         const uint32_t rest = __funnelshift_r(low, high, 24);        /* from the fifth code on */
@@ -165,11 +165,11 @@ __device__ static inline uint4 mend_special(octet o, uint4 v)
 }
 
 /* Whether a code of it is no zero. */
-template <quick_packing packing, int element>
-__device__ static inline bool has_nonzero_quick(octet o, int number)
+template <fast_packing packing, int element>
+__device__ static inline bool has_nonzero_fast(octet o, int number)
 {
-    if (packing == QUICK_NIBBLES) return (o.low & 0x77777777) != 0;
-    if (packing == QUICK_STREAM) {
+    if (packing == FAST_NIBBLES) return (o.low & 0x77777777) != 0;
+    if (packing == FAST_STREAM) {
         const bool odd = (number & 1) != 0;                          /* magnitudes are bits 0-4, 6-10 .. 42-46 of the
                                                                         octet's */
         return (o.low & (odd ? 0xf7df0000 : 0xdf7df7df)) != 0 || (o.high & (odd ? 0x7df7df7d : 0x00007df7)) != 0;

@@ -25,11 +25,11 @@ __device__ static inline int threads_of_row(int64_t octets)
 /* Everything about a matrix that its rows share: in shared memory. */
 struct octet_rows {
     scale_places places;
-    quick_places<STEPS_AT_ONCE> quick;
+    fast_places<STEPS_AT_ONCE> fast;
     int octets_per_block_shift;
-    int way, end;                         /* way 0: all octets by bytes; else the first `end` of a row in the quick
-                                             way */
-    quick_step step;
+    int path, end;                        /* path 0: all octets by bytes; else the first `end` of a row by the fast
+                                             path */
+    fast_step step;
     int64_t codes_apart;                  /* bytes from a row to the group's next one in the same matrix */
 };
 
@@ -38,21 +38,21 @@ __device__ static inline octet_rows make_octet_rows(const bsmi_device_matrix &m,
     octet_rows s = {};
     if (m.block != 0) s.places = make_places(m.layout);
     s.octets_per_block_shift = m.block == 16 ? 1 : 2;
-    s.way = m.rows * m.batch < (int64_t)1 << 31 ? quick_way_of(m) : 0;
-    s.end = quick_end(m);
-    if (s.end == 0 || (m.block != 0 && !make_quick_places(s.places.column, s.octets_per_block_shift, &s.quick)))
-        s.way = 0;
-    if (s.way == 0) {
+    s.path = m.rows * m.batch < (int64_t)1 << 31 ? fast_path_of(m) : 0;
+    s.end = fast_end(m);
+    if (s.end == 0 || (m.block != 0 && !make_fast_places(s.places.column, s.octets_per_block_shift, &s.fast)))
+        s.path = 0;
+    if (s.path == 0) {
         s.end = 0;
         return s;
     }
-    s.step = make_quick_step((int)m.rows, (int)rows_apart);
+    s.step = make_fast_step((int)m.rows, (int)rows_apart);
     s.codes_apart = m.row_bytes * rows_apart;
     return s;
 }
 
 struct octet_reader {
-    quick_walk w;
+    fast_walk w;
     int base, first, apart;               /* of the warp's stretch in the row; the thread's octet in it; to the next
                                              stretch */
     uint32_t ring;                        /* this thread's place of step 0 in the stage that comes next */
@@ -67,7 +67,7 @@ __device__ static inline void point_to_row(const bsmi_device_matrix &m, octet_re
 }
 
 /* ring: of two stages, aligned to both. */
-__device__ static inline octet_reader begin_octets(const bsmi_device_matrix &m, const uint2 *ring, const quick_walk &w,
+__device__ static inline octet_reader begin_octets(const bsmi_device_matrix &m, const uint2 *ring, const fast_walk &w,
                                                    int thread, int threads)
 {
     octet_reader o = { w, 0, (thread & ~31) * STEPS_AT_ONCE + (thread & 31), threads * STEPS_AT_ONCE,
@@ -77,9 +77,9 @@ __device__ static inline octet_reader begin_octets(const bsmi_device_matrix &m, 
 }
 
 /* The next stretch.  scale_kind: BSM_UNSCALED has none, and 127 in its place. */
-template <quick_packing packing, int scale_kind>
+template <fast_packing packing, int scale_kind>
 __device__ static inline void read_octets(const bsmi_device_matrix &m, const octet_rows &s,
-                                          const quick_places<STEPS_AT_ONCE> &places, octet_reader *o)
+                                          const fast_places<STEPS_AT_ONCE> &places, octet_reader *o)
 {
     const int first = o->base + o->first, end = o->w.left > 0 ? s.end : 0;
     const unsigned char *codes =
@@ -92,7 +92,7 @@ __device__ static inline void read_octets(const bsmi_device_matrix &m, const oct
     for (int i = 0; i < STEPS_AT_ONCE; i++) {
         o->scale_codes[i] = 127;
         if (first + 32 * i >= end) continue;
-        copy_quick<packing>(o->ring + i * STEP_BYTES, codes, i);
+        copy_fast<packing>(o->ring + i * STEP_BYTES, codes, i);
         if (scale_kind != BSM_UNSCALED) o->scale_codes[i] = __ldg(scales + places.step[i]);
     }
     cp_async_commit_group();
@@ -101,13 +101,13 @@ __device__ static inline void read_octets(const bsmi_device_matrix &m, const oct
     if (o->base < s.end || o->w.left == 0) return;
     o->base = 0;
     o->codes += s.codes_apart;
-    if (!quick_next(s.step, &o->w)) point_to_row(m, o);
+    if (!fast_next(s.step, &o->w)) point_to_row(m, o);
 }
 
-template <quick_packing packing>
+template <fast_packing packing>
 __device__ static inline octet read_octet(const uint2 *octets, int step)
 {
-    if (packing == QUICK_NIBBLES) return { *(const uint32_t *)(octets + step * READER_THREADS), 0 };
+    if (packing == FAST_NIBBLES) return { *(const uint32_t *)(octets + step * READER_THREADS), 0 };
     const uint2 codes = octets[step * READER_THREADS];
     return { codes.x, codes.y };
 }

@@ -90,7 +90,7 @@ __device__ static inline octet load_gguf(const unsigned char *row, bool mxfp4, i
 }
 
 /* Codes of elements of at most 8 bits.  count: how many there are, 1 .. 8; bits of a BYTES packing beyond the element's
- * width are dropped.  Out of line: the quick ways are the callers'. */
+ * width are dropped.  Out of line: the fast paths are the callers'. */
 __device__ __noinline__ static octet load_octet(const bsmi_device_matrix &m, const unsigned char *row, int64_t number,
                                                 int count)
 {

@@ -15,21 +15,21 @@ __device__ static inline row_walk walk_to(int64_t rows_of_matrix, int64_t row)
 
 /* The same where there are less than 2^31 rows and at least one, without divisions on the way: apart = matrices * rows
  * + r. */
-struct quick_step { int rows, matrices, r; };
-struct quick_walk { int left, matrix, r; };             /* left: rows of the group, this one included */
+struct fast_step { int rows, matrices, r; };
+struct fast_walk { int left, matrix, r; };             /* left: rows of the group, this one included */
 
-__device__ static inline quick_step make_quick_step(int rows_of_matrix, int apart)
+__device__ static inline fast_step make_fast_step(int rows_of_matrix, int apart)
 {
     return { rows_of_matrix, apart / rows_of_matrix, apart % rows_of_matrix };
 }
 
-__device__ static inline quick_walk begin_quick_walk(int rows_of_matrix, int all, int first, int apart)
+__device__ static inline fast_walk begin_fast_walk(int rows_of_matrix, int all, int first, int apart)
 {
     return { first < all ? (all - first - 1) / apart + 1 : 0, first / rows_of_matrix, first % rows_of_matrix };
 }
 
 /* True if the row is of the same matrix. */
-__device__ static inline bool quick_next(const quick_step &step, quick_walk *w)
+__device__ static inline bool fast_next(const fast_step &step, fast_walk *w)
 {
     w->left--, w->matrix += step.matrices, w->r += step.r;
     if (w->r < step.rows) return step.matrices == 0;

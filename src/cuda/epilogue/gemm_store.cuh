@@ -1,4 +1,4 @@
-/* Finishing and storing part of a tile through shared memory.  Two ways: quick, in registers and by TMA,
+/* Finishing and storing part of a tile through shared memory.  Two paths: the fast one, in registers and by TMA,
  * for what most products ask for; and by octets, one short loop for all the rest.  Code for each sum of what is rarely
  * asked for was two thirds of all kernels. */
 #pragma once
@@ -81,8 +81,8 @@ __device__ static inline bool is_whole(const bsmi_gemm_parameters &p, const gemm
     return !p.epilogue.grouped || (part.first_row >= part.row_begin && part.first_row + part.rows <= part.row_end);
 }
 
-/* Whether the quick way serves; the same for the whole warp. */
-__device__ static inline bool stores_quickly(const bsmi_gemm_parameters &p, const gemm_finish &finish,
+/* Whether the fast path serves; the same for the whole warp. */
+__device__ static inline bool stores_by_fast_path(const bsmi_gemm_parameters &p, const gemm_finish &finish,
                                              const gemm_part &part, const gemm_exponents &exponents)
 {
     return p.has_d_map && finish.beta == 0 && exponents.columns.small && is_whole(p, part);

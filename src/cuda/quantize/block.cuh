@@ -2,7 +2,7 @@
  *
  * Three ways give the same bits: the exact one, which is src/quantize's arithmetic in double, for everything; one for
  * e8m0 scales without a tensor scale, where dividing by the scale is exact in fp32; and one for e2m1 with ue4m3 scales,
- * where an fp32 quotient tells the code unless it lies close to a midpoint, and then the exact way decides. */
+ * where an fp32 quotient tells the code unless it lies close to a midpoint, and then the exact path decides. */
 #ifndef BSMI_BLOCK_CUH
 #define BSMI_BLOCK_CUH
 
@@ -12,23 +12,23 @@
 #include "quantize/block/scale_code.h"
 #include "cuda/scales/scale_places.cuh"
 
-enum block_way { WAY_EXACT, WAY_POWER_OF_TWO, WAY_NVFP4 };
+enum block_path { PATH_EXACT, PATH_POWER_OF_TWO, PATH_NVFP4 };
 
 struct eight { float x[8]; };
 
 /* Everything about blocks that is fixed for a matrix. */
 struct block_quantizer {
     int element, scale, recipe, rounding, nonfinite, lanes;          /* lanes of a block: 4 or 2 */
-    block_way way;
+    block_path path;
     uint64_t seed;
     double tensor_scale;
     bool divides;
     bool is_nvfp4;                        /* e2m1 to nearest with ue4m3 scales, and a tensor scale that leaves room */
-    /* WAY_POWER_OF_TWO: the scale code of amax is ((bits + round_up) >> 23) - emax. */
+    /* PATH_POWER_OF_TWO: the scale code of amax is ((bits + round_up) >> 23) - emax. */
     uint32_t round_up;
     int emax;
-    /* WAY_NVFP4: 1 / (6 t), 6 t and 1 / t, rounded; and whether numbers and t have so few bits, 11 and 12, that an fp32
-     * quotient in the middle of two codes is there exactly: x and middle times divisor are multiples of 2^-21 of
+    /* PATH_NVFP4: 1 / (6 t), 6 t and 1 / t, rounded; and whether numbers and t have so few bits, 11 and 12, that an
+     * fp32 quotient in the middle of two codes is there exactly: x and middle times divisor are multiples of 2^-21 of
      * themselves. */
     float amax_factor, six_t, factor;
     bool short_t;
@@ -59,24 +59,24 @@ __device__ static inline block_quantizer make_quantizer(const bsmi_device_matrix
     q.element = m.element, q.scale = m.scale, q.recipe = recipe, q.rounding = rounding, q.nonfinite = nonfinite,
     q.lanes = m.block / 8;
     q.seed = seed, q.tensor_scale = (double)t, q.divides = m.tensor_scale_divides != 0;
-    q.way = WAY_EXACT;
+    q.path = PATH_EXACT;
     if (rounding != BSM_ROUND_NEAREST_EVEN) return q;
     if (m.scale == BSM_E8M0 && t == 1) {
-        q.way = WAY_POWER_OF_TWO;
+        q.path = PATH_POWER_OF_TWO;
         q.round_up = round_up_of(recipe, element);
         q.emax = (__double2hiint(element.max_value) >> 20) - 1023;
     }
     q.is_nvfp4 = m.scale == BSM_UE4M3 && m.element == BSM_E2M1 && t > 0x1p-100f && t < 0x1p100f;
     if (q.is_nvfp4 && (!q.divides || t == 1)) {
         const double six_t = 6 * (double)t;
-        q.way = WAY_NVFP4;
+        q.path = PATH_NVFP4;
         q.six_t = (float)six_t, q.amax_factor = (float)(1 / six_t), q.factor = (float)(1 / (double)t);
         q.short_t = short_source && has_few_bits(t);
     }
     return q;
 }
 
-/* The exact way ---------------------------------------------------------------------------------------------------- */
+/* The exact path --------------------------------------------------------------------------------------------------- */
 
 __device__ __noinline__ static uint32_t exact_scale_code(const block_quantizer &q, float amax)
 {
@@ -116,7 +116,7 @@ __device__ static inline uint32_t block_max(uint32_t bits, int lanes)
     return bits;
 }
 
-/* The quick ways --------------------------------------------------------------------------------------------------- */
+/* The fast paths --------------------------------------------------------------------------------------------------- */
 
 /* Elements of 6 and 4 bits: v is rounded by adding the number whose last place is v's, at least that of a subnormal;
  * then it fits into the element, and its bits are the code's, moved. */
@@ -206,7 +206,7 @@ __device__ static inline uint32_t nvfp4_scale_code(const block_quantizer &q, flo
     return ptx_cvt_e4m3x2(0, quotient) & 0x7f;
 }
 
-/* Nibbles in order; *doubtful if one of them must be told the exact way. */
+/* Nibbles in order; *doubtful if one of them must be told the exact path. */
 __device__ static inline uint32_t nvfp4_codes(const block_quantizer &q, const eight &v, uint32_t scale_code,
                                               bool *doubtful)
 {
@@ -260,17 +260,17 @@ __device__ __noinline__ static quantized quantize_exactly(const block_quantizer 
     return result;
 }
 
-/* The quantizer lies in shared memory.  Called by whole warps; numbers behind the end of the row are zeros.  way is
- * q.way; short_bf16: the numbers have at most 8 bits. */
-template <block_way way>
+/* The quantizer lies in shared memory.  Called by whole warps; numbers behind the end of the row are zeros.  path is
+ * q.path; short_bf16: the numbers have at most 8 bits. */
+template <block_path path>
 __device__ static inline quantized quantize_eight(const block_quantizer &q, const eight &v, uint64_t index,
                                                   bool short_bf16)
 {
-    if (way == WAY_EXACT) return quantize_exactly(q, v, index);
+    if (path == PATH_EXACT) return quantize_exactly(q, v, index);
     quantized result = { { 0, 0 }, 0 };
-    const uint32_t amax = block_max(largest_magnitude(v), way == WAY_NVFP4 ? 2 : q.lanes);
+    const uint32_t amax = block_max(largest_magnitude(v), path == PATH_NVFP4 ? 2 : q.lanes);
     if (__any_sync(0xffffffff, amax >= 0x7f800000)) return quantize_exactly(q, v, index);
-    if (way == WAY_NVFP4) {
+    if (path == PATH_NVFP4) {
         bool doubtful;
         if (amax > 0) result.scale_code = nvfp4_scale_code(q, __uint_as_float(amax));
         const uint32_t nibbles = nvfp4_codes(q, v, result.scale_code, &doubtful);
@@ -291,11 +291,11 @@ __device__ static inline quantized quantize_eight(const block_quantizer &q, cons
     return result;
 }
 
-/* Of the quantizer's way, whichever it is; numbers of any size. */
+/* By the quantizer's path, whichever it is; numbers of any size. */
 __device__ static inline quantized quantize_to_nearest(const block_quantizer &q, const eight &t)
 {
-    return q.way == WAY_POWER_OF_TWO ? quantize_eight<WAY_POWER_OF_TWO>(q, t, 0, false)
-           : q.way == WAY_NVFP4 ? quantize_eight<WAY_NVFP4>(q, t, 0, false) : quantize_exactly(q, t, 0);
+    return q.path == PATH_POWER_OF_TWO ? quantize_eight<PATH_POWER_OF_TWO>(q, t, 0, false)
+           : q.path == PATH_NVFP4 ? quantize_eight<PATH_NVFP4>(q, t, 0, false) : quantize_exactly(q, t, 0);
 }
 
 /* Where it goes: octet `number` of a row, `count` codes of which lie in it (0 .. 8); scales: of the row;

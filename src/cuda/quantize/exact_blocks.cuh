@@ -1,4 +1,4 @@
-/* Blocks, and squares of them that share a scale, by one thread each and the exact way: the bits of bsm_quantize. */
+/* Blocks, and squares of them that share a scale, by one thread each and the exact path: the bits of bsm_quantize. */
 #ifndef BSMI_EXACT_BLOCKS_CUH
 #define BSMI_EXACT_BLOCKS_CUH
 

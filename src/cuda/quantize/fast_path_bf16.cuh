@@ -22,8 +22,8 @@
  * side, which leaves q there, and leaves it where it was for all that are further away.  q cut to a half then lies
  * below a middle only if x does.  Exact middles need t of at most 8 bits: then and only then all this does not serve
  * (`nudges`). The same holds for amax / (6 t) or amax t / 6 and e4m3, whose middles have 5 bits. */
-#ifndef BSMI_QUICK_BF16_CUH
-#define BSMI_QUICK_BF16_CUH
+#ifndef BSMI_FAST_PATH_BF16_CUH
+#define BSMI_FAST_PATH_BF16_CUH
 
 #include "block.cuh"
 #include "cuda/ptx/async_copy.cuh"
@@ -31,7 +31,7 @@
 #include "cuda/ptx/threads.cuh"
 #include "cuda/dequantize/row_walk.cuh"
 
-enum bf16_way { BF16_NONE, BF16_E4M3, BF16_E5M2, BF16_E2M1, BF16_E2M1_BLOCK16, BF16_NVFP4_POWER, BF16_NVFP4 };
+enum bf16_path { BF16_NONE, BF16_E4M3, BF16_E5M2, BF16_E2M1, BF16_E2M1_BLOCK16, BF16_NVFP4_POWER, BF16_NVFP4 };
 enum { BF16_STEPS = 8, BF16_HALF = 128, BF16_STRETCH = 2 * BF16_HALF };     /* octets of a thread in a stretch; of a
                                                                                warp */
 
@@ -198,29 +198,29 @@ __device__ static inline uint4 codes_of_half(bool e4m3, const uint32_t *x, float
 }
 
 /* Called by whole warps.  *again: a block needs more thought.  factors: of ue4m3 codes. */
-template <bf16_way way>
+template <bf16_path path>
 __device__ static inline bf16_quantized quantize_bf16(const bf16_constants &c, const float *factors, const uint32_t *x,
                                                       bool *again)
 {
     bf16_quantized result = {};
     uint32_t words[4];
-    if (way == BF16_E4M3 || way == BF16_E5M2) {
+    if (path == BF16_E4M3 || path == BF16_E5M2) {
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             const uint32_t half = bf16_amax<8>(x + 8 * i);
             const power_scale scale =
                 power_scale_of(c, both_halves(__vmaxu2(half, __shfl_xor_sync(0xffffffff, half, 1))), again);
-            result.codes[i] = codes_of_half(way == BF16_E4M3, x + 8 * i, __uint_as_float(scale.inverse & 0xffff0000));
+            result.codes[i] = codes_of_half(path == BF16_E4M3, x + 8 * i, __uint_as_float(scale.inverse & 0xffff0000));
             result.scale_codes[i] = scale.code;
         }
         return result;
     }
-    if (way == BF16_E2M1) {
+    if (path == BF16_E2M1) {
         const power_scale scale = power_scale_of(c, both_halves(bf16_amax<16>(x)), again);
 #pragma unroll
         for (int i = 0; i < 4; i++) words[i] = power_nibbles(c, x + 4 * i, scale.inverse);
         result.scale_codes[0] = scale.code;
-    } else if (way == BF16_E2M1_BLOCK16) {
+    } else if (path == BF16_E2M1_BLOCK16) {
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             const power_scale scale = power_scale_of(c, both_halves(bf16_amax<8>(x + 8 * i)), again);
@@ -238,8 +238,8 @@ __device__ static inline bf16_quantized quantize_bf16(const bf16_constants &c, c
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             const float factor = factors[result.scale_codes[i] & 0x7f];
-            words[2 * i] = quotient_nibbles<way == BF16_NVFP4_POWER>(c, x + 8 * i, factor);
-            words[2 * i + 1] = quotient_nibbles<way == BF16_NVFP4_POWER>(c, x + 8 * i + 4, factor);
+            words[2 * i] = quotient_nibbles<path == BF16_NVFP4_POWER>(c, x + 8 * i, factor);
+            words[2 * i + 1] = quotient_nibbles<path == BF16_NVFP4_POWER>(c, x + 8 * i + 4, factor);
         }
     }
     result.codes[0] = make_uint4(words[0], words[1], words[2], words[3]);
@@ -249,14 +249,14 @@ __device__ static inline bf16_quantized quantize_bf16(const bf16_constants &c, c
 /* Matrices --------------------------------------------------------------------------------------------------------- */
 
 /* A part of the place of a scale, in 32 bits. */
-struct quick_part { uint32_t stride, shift, stride1, shift1, mask1, stride2, shift2, mask2; };
+struct fast_part { uint32_t stride, shift, stride1, shift1, mask1, stride2, shift2, mask2; };
 
-__device__ static inline quick_part make_quick_part(const scale_part &p)
+__device__ static inline fast_part make_fast_part(const scale_part &p)
 {
     return { (uint32_t)p.stride, p.shift, (uint32_t)p.stride1, p.shift1, p.mask1, p.stride2, p.shift2, p.mask2 };
 }
 
-__device__ static inline uint32_t place_of(const quick_part &p, uint32_t x)
+__device__ static inline uint32_t place_of(const fast_part &p, uint32_t x)
 {
     return (x >> p.shift) * p.stride + (x >> p.shift1 & p.mask1) * p.stride1 + (x >> p.shift2 & p.mask2) * p.stride2;
 }
@@ -265,14 +265,14 @@ __device__ static inline uint32_t place_of(const quick_part &p, uint32_t x)
 struct bf16_rows {
     int end;                              /* octets of a row's whole blocks */
     int mine, apart;                      /* the warp's first octet of a row; to its next stretch */
-    quick_step step;
+    fast_step step;
     int first_row, first_matrix, sign;    /* rows are taken from there, forward (1) or backward (-1) */
 };
 
 /* The rest, in shared memory. */
 struct bf16_job {
-    bf16_way way;
-    quick_part row, column;
+    bf16_path path;
+    fast_part row, column;
     uint32_t second_scale, half_scale;    /* from a thread's first scale to its second, and from one half to the other:
                                              bytes */
     bool wide_codes, wide_scales;         /* 16 bytes of codes, two scales may be stored at once */
@@ -299,7 +299,7 @@ __device__ static inline bf16_rows make_bf16_rows(const bsmi_quantize_parameters
     return { (int)(m.columns >> (m.block == 16 ? 4 : 5)) * (m.block / 8),
              thread / 32 * BF16_STRETCH,
              threads * BF16_STEPS,
-             make_quick_step((int)m.rows, rows_apart),
+             make_fast_step((int)m.rows, rows_apart),
              backward ? (int)m.rows - 1 : 0,
              backward ? (int)m.batch - 1 : 0,
              backward ? -1 : 1 };
@@ -321,16 +321,16 @@ __device__ static inline bf16_constants make_bf16_constants(const bsmi_device_ma
     return c;
 }
 
-__device__ static inline bf16_way bf16_way_of(const bsmi_device_matrix &m, const block_quantizer &q,
+__device__ static inline bf16_path bf16_path_of(const bsmi_device_matrix &m, const block_quantizer &q,
                                               const factor_nudges &n)
 {
     const int64_t step = m.bits == 8 ? 8 : 4;
     if (!aligned_to(m.data, (uint32_t)step) || (m.row_bytes & (step - 1)) != 0 || (m.batch_bytes & (step - 1)) != 0)
         return BF16_NONE;
-    if (q.way == WAY_POWER_OF_TWO && m.element == BSM_E4M3) return BF16_E4M3;
-    if (q.way == WAY_POWER_OF_TWO && m.element == BSM_E5M2) return BF16_E5M2;
+    if (q.path == PATH_POWER_OF_TWO && m.element == BSM_E4M3) return BF16_E4M3;
+    if (q.path == PATH_POWER_OF_TWO && m.element == BSM_E5M2) return BF16_E5M2;
     if (m.packing != BSM_PACKING_LOW_FIRST && m.packing != BSM_PACKING_HIGH_FIRST) return BF16_NONE;
-    if (q.way == WAY_POWER_OF_TWO && m.element == BSM_E2M1) return q.lanes == 4 ? BF16_E2M1 : BF16_E2M1_BLOCK16;
+    if (q.path == PATH_POWER_OF_TWO && m.element == BSM_E2M1) return q.lanes == 4 ? BF16_E2M1 : BF16_E2M1_BLOCK16;
     if (!q.is_nvfp4) return BF16_NONE;
     return (__float_as_uint((float)q.tensor_scale) & 0x7fffff) == 0 ? BF16_NVFP4_POWER
            : n.serves                                               ? BF16_NVFP4
@@ -341,11 +341,11 @@ __device__ static inline bf16_way bf16_way_of(const bsmi_device_matrix &m, const
 __device__ static inline void make_bf16_job(const bsmi_device_matrix &m, const block_quantizer &q,
                                             const factor_nudges &n, bf16_job *s)
 {
-    const bf16_way way = bf16_way_of(m, q, n);
+    const bf16_path path = bf16_path_of(m, q, n);
     const double over = q.divides ? q.tensor_scale / 6 : 1 / (6 * q.tensor_scale);
-    s->way = s->places.row.tile != 0 || s->places.column.tile != 0 ? BF16_NONE : way;
-    s->row = make_quick_part(s->places.row), s->column = make_quick_part(s->places.column);
-    s->constants = make_bf16_constants(m, q, q.is_nvfp4 ? nudged(over, way == BF16_NVFP4 ? n.of_amax : 0) : 0);
+    s->path = s->places.row.tile != 0 || s->places.column.tile != 0 ? BF16_NONE : path;
+    s->row = make_fast_part(s->places.row), s->column = make_fast_part(s->places.column);
+    s->constants = make_bf16_constants(m, q, q.is_nvfp4 ? nudged(over, path == BF16_NVFP4 ? n.of_amax : 0) : 0);
     s->second_scale = place_of(s->column, m.bits == 8 ? BF16_HALF / 8 : 1);
     s->half_scale = place_of(s->column, m.block == 16 ? BF16_HALF / 2 : BF16_HALF / 4);
     s->wide_codes = aligned_to(m.data, 16) && (m.row_bytes & 15) == 0 && (m.batch_bytes & 15) == 0;
@@ -373,7 +373,7 @@ enum { BF16_HALF_BYTES = BF16_HALF * 16, BF16_STRETCH_BYTES = BF16_STRETCH * 16,
  * place o ^ (o / 8 % 8): no bank of shared memory is asked twice, neither by copies of eight neighbouring octets nor by
  * eight threads that load every second or fourth. */
 struct bf16_reader {
-    quick_walk w;
+    fast_walk w;
     int octet;                            /* of the stretch that comes next */
     uint32_t even, odd, stage;            /* this thread's places of steps 0 and 1; 0 or BF16_STRETCH_BYTES */
     bf16_stretch ahead[BF16_STAGES];      /* what lies in the ring, the oldest first */
@@ -404,7 +404,7 @@ __device__ static inline void copy_stretch(const bsmi_quantize_parameters &p, co
             }
         }
         o->octet += r.apart;
-        if (o->octet >= r.end) o->octet = r.mine, (void)quick_next(r.step, &o->w);
+        if (o->octet >= r.end) o->octet = r.mine, (void)fast_next(r.step, &o->w);
     }
     cp_async_commit_group();
     o->stage ^= BF16_STRETCH_BYTES;
@@ -412,7 +412,7 @@ __device__ static inline void copy_stretch(const bsmi_quantize_parameters &p, co
 
 /* ring: aligned to 128 bytes.  Fills it, so that memory is at work before anything else is known. */
 __device__ static inline bf16_reader begin_reading(const bsmi_quantize_parameters &p, const bf16_rows &r,
-                                                   const uint4 *ring, const quick_walk &w)
+                                                   const uint4 *ring, const fast_walk &w)
 {
     static_assert(BF16_STAGES == 2, "stages are told apart by one bit");
     const uint32_t lane = threadIdx.x & 31,
@@ -435,11 +435,11 @@ __device__ static inline void store_codes(unsigned char *to, uint4 codes, bool w
 }
 
 /* octet: the thread's first of half a stretch; to, scales: where it is put, and its first scale. */
-template <bf16_way way>
+template <bf16_path path>
 __device__ static inline void store_bf16(const bf16_job &s, const bf16_quantized &v, unsigned char *to,
                                          unsigned char *scales, int octet, int end)
 {
-    const bool bytes = way == BF16_E4M3 || way == BF16_E5M2;
+    const bool bytes = path == BF16_E4M3 || path == BF16_E5M2;
     if (bytes) {
 #pragma unroll
         for (int i = 0; i < 2; i++) {
@@ -456,21 +456,21 @@ __device__ static inline void store_bf16(const bf16_job &s, const bf16_quantized
         return;
     }
     store_codes(to, v.codes[0], s.wide_codes);
-    if (way == BF16_E2M1) scales[0] = (unsigned char)v.scale_codes[0];
+    if (path == BF16_E2M1) scales[0] = (unsigned char)v.scale_codes[0];
     else if (s.wide_scales) *(uint16_t *)scales = (uint16_t)(v.scale_codes[0] | v.scale_codes[1] << 8);
     else scales[0] = (unsigned char)v.scale_codes[0], scales[s.second_scale] = (unsigned char)v.scale_codes[1];
 }
 
 /* again: of a warp's stretches, counted in the order in which it comes to them: bit n & 63 says that stretch n is to be
  * done again; one a warp, zeros at first. */
-template <bf16_way way>
+template <bf16_path path>
 __device__ static inline void quantize_bf16_rows(const bsmi_quantize_parameters &p, const bf16_rows &r,
                                                  const bf16_job &s, const uint4 *ring, bf16_reader reader,
                                                  uint64_t *again)
 {
     const bsmi_device_matrix &m = p.destination;
-    const bool bytes = way == BF16_E4M3 || way == BF16_E5M2;
-    const int block_shift = bytes || way == BF16_E2M1 ? 2 : 1, lane = (int)threadIdx.x & 31,
+    const bool bytes = path == BF16_E4M3 || path == BF16_E5M2;
+    const int block_shift = bytes || path == BF16_E2M1 ? 2 : 1, lane = (int)threadIdx.x & 31,
               of_lane = bytes ? lane * 2 : lane * 4;
     const bf16_constants c = s.constants;                            /* in registers */
     const unsigned char *stages = (const unsigned char *)ring + threadIdx.x / 32 * (BF16_STAGES * BF16_STRETCH_BYTES);
@@ -500,8 +500,8 @@ __device__ static inline void quantize_bf16_rows(const bsmi_quantize_parameters 
                 const uint4 v = *(const uint4 *)(stage + place * 16);
                 x[4 * i] = v.x, x[4 * i + 1] = v.y, x[4 * i + 2] = v.z, x[4 * i + 3] = v.w;
             }
-            const bf16_quantized v = quantize_bf16<way>(c, s.factors, x, &odd);
-            store_bf16<way>(s, v, codes, scales, octet + half * BF16_HALF, r.end);
+            const bf16_quantized v = quantize_bf16<path>(c, s.factors, x, &odd);
+            store_bf16<path>(s, v, codes, scales, octet + half * BF16_HALF, r.end);
             codes += BF16_HALF * (bytes ? 8 : 4), scales += s.half_scale;
         }
         __syncwarp();                                                /* the stage is free */

@@ -1,28 +1,28 @@
 /* Quantizing whole blocks of rows that lie well: sources of neighbouring numbers loaded 16 bytes a time, codes stored 4
- * or 8 a time.  The same rounding as block.cuh's quick ways, with everything that can be told before the row taken out
- * of the loop.  What is left of a row, and blocks with NaN or infinity, go the way of block.cuh. */
-#ifndef BSMI_QUICK_ROWS_CUH
-#define BSMI_QUICK_ROWS_CUH
+ * or 8 a time.  The same rounding as block.cuh's fast paths, with everything that can be told before the row taken out
+ * of the loop.  What is left of a row, and blocks with NaN or infinity, go by the path of block.cuh. */
+#ifndef BSMI_FAST_PATH_ROWS_CUH
+#define BSMI_FAST_PATH_ROWS_CUH
 
 #include "block.cuh"
 
 /* Rows of neighbouring numbers that can be loaded 16 bytes a time, by type; or anything, one by one. */
 enum source_kind { SOURCE_FP32, SOURCE_FP16, SOURCE_BF16, SOURCE_ANY };
 
-/* QUICK_NVFP4_SHORT: few bits (block_quantizer.short_t): the mended quotient is on the
- * right side of every middle.  QUICK_NVFP4: any tensor scale. */
-enum quick_way { QUICK_NONE, QUICK_E4M3, QUICK_E5M2, QUICK_NVFP4_SHORT, QUICK_NVFP4 };
+/* FAST_NVFP4_SHORT: few bits (block_quantizer.short_t): the mended quotient is on the
+ * right side of every middle.  FAST_NVFP4: any tensor scale. */
+enum fast_path { FAST_NONE, FAST_E4M3, FAST_E5M2, FAST_NVFP4_SHORT, FAST_NVFP4 };
 
-__device__ static inline quick_way quick_way_of(const bsmi_device_matrix &m, const block_quantizer &q, source_kind kind)
+__device__ static inline fast_path fast_path_of(const bsmi_device_matrix &m, const block_quantizer &q, source_kind kind)
 {
     const uint32_t step = m.bits == 8 ? 8 : 4;
     const bool aligned = aligned_to(m.data, step) && m.row_bytes % step == 0 && m.batch_bytes % step == 0;
-    if (!aligned || kind == SOURCE_ANY) return QUICK_NONE;
-    if (q.way == WAY_POWER_OF_TWO && m.element == BSM_E4M3) return QUICK_E4M3;
-    if (q.way == WAY_POWER_OF_TWO && m.element == BSM_E5M2) return QUICK_E5M2;
-    if (m.packing != BSM_PACKING_LOW_FIRST && m.packing != BSM_PACKING_HIGH_FIRST) return QUICK_NONE;
-    if (q.way == WAY_NVFP4) return q.short_t ? QUICK_NVFP4_SHORT : QUICK_NVFP4;
-    return QUICK_NONE;
+    if (!aligned || kind == SOURCE_ANY) return FAST_NONE;
+    if (q.path == PATH_POWER_OF_TWO && m.element == BSM_E4M3) return FAST_E4M3;
+    if (q.path == PATH_POWER_OF_TWO && m.element == BSM_E5M2) return FAST_E5M2;
+    if (m.packing != BSM_PACKING_LOW_FIRST && m.packing != BSM_PACKING_HIGH_FIRST) return FAST_NONE;
+    if (q.path == PATH_NVFP4) return q.short_t ? FAST_NVFP4_SHORT : FAST_NVFP4;
+    return FAST_NONE;
 }
 
 struct loaded { uint4 a, b; };
@@ -69,7 +69,7 @@ __device__ static inline eight widen(const loaded &l)
 
 /* The largest magnitude of a block, as bits of fp32. */
 template <source_kind kind>
-__device__ static inline uint32_t quick_amax(const loaded &l, const eight &v, int lanes)
+__device__ static inline uint32_t fast_amax(const loaded &l, const eight &v, int lanes)
 {
     if (kind != SOURCE_BF16) return block_max(largest_magnitude(v), lanes);
     const uint32_t mask = 0x7fff7fff;
@@ -92,7 +92,7 @@ __device__ static inline uint32_t sign_nibbles(const eight &v)
 /* e2m1's exponent and mantissa lead the bits of |x / (s t)| 2^-126.  *doubtful: one may lie on the other side of a
  * middle. */
 template <bool short_t>
-__device__ static inline uint32_t quick_nvfp4_codes(const eight &v, float divisor, float reciprocal, bool *doubtful)
+__device__ static inline uint32_t fast_nvfp4_codes(const eight &v, float divisor, float reciprocal, bool *doubtful)
 {
     uint32_t nibbles = sign_nibbles(v), nearest = 0xffffffff;
 #pragma unroll
@@ -112,7 +112,7 @@ __device__ static inline uint32_t quick_nvfp4_codes(const eight &v, float diviso
 }
 
 /* A row's whole blocks. */
-struct quick_row {
+struct fast_row {
     const unsigned char *source;
     unsigned char *codes, *scales;
     int end;                              /* octets of whole blocks */
@@ -120,11 +120,11 @@ struct quick_row {
     uint64_t index;
 };
 
-template <source_kind kind, quick_way way, int steps>
-__device__ static inline void quantize_quick_row(const bsmi_device_matrix &m, const block_quantizer &q,
-                                                 const scale_part &columns, const quick_row &r)
+template <source_kind kind, fast_path path, int steps>
+__device__ static inline void quantize_fast_row(const bsmi_device_matrix &m, const block_quantizer &q,
+                                                 const scale_part &columns, const fast_row &r)
 {
-    const bool nvfp4 = way == QUICK_NVFP4 || way == QUICK_NVFP4_SHORT;
+    const bool nvfp4 = path == FAST_NVFP4 || path == FAST_NVFP4_SHORT;
     const uint32_t round_up = q.round_up;
     const int emax = q.emax, lanes = nvfp4 ? 2 : q.lanes, shift = lanes == 4 ? 2 : 1;
     const float t = (float)q.tensor_scale, factor = q.factor;
@@ -143,7 +143,7 @@ __device__ static inline void quantize_quick_row(const bsmi_device_matrix &m, co
             const int number = base + r.thread + i * r.threads;
             const bool mine = number < r.end;
             const eight v = widen<kind>(raw[i]);
-            const uint32_t amax = quick_amax<kind>(raw[i], v, lanes);
+            const uint32_t amax = fast_amax<kind>(raw[i], v, lanes);
             if (__any_sync(0xffffffff, amax >= 0x7f800000)) {
                 const quantized exact = quantize_exactly(q, v, r.index + (uint64_t)number * 8);
                 store_quantized(m, columns, r.codes, r.scales, number, mine ? 8 : 0, r.end, q, exact);
@@ -156,7 +156,7 @@ __device__ static inline void quantize_quick_row(const bsmi_device_matrix &m, co
                 if (amax > 0) scale_code = nvfp4_scale_code(q, __uint_as_float(amax));
                 const float scale = __uint_as_float((scale_code & 0x7f) << 20) * 0x1p120f;
                 const float reciprocal = scale_code == 0 ? 0 : __fdividef(1, scale) * factor;
-                word = quick_nvfp4_codes<way == QUICK_NVFP4_SHORT>(v, scale * t, reciprocal, &doubtful);
+                word = fast_nvfp4_codes<path == FAST_NVFP4_SHORT>(v, scale * t, reciprocal, &doubtful);
                 if (doubtful) word = gather_nibbles(exact_codes(q, v, scale_code, 0), false);
             } else {
                 /* emax > 0: a subnormal amax has code 0, and so has 0. */
@@ -165,7 +165,7 @@ __device__ static inline void quantize_quick_row(const bsmi_device_matrix &m, co
                 eight scaled;
 #pragma unroll
                 for (int j = 0; j < 8; j++) scaled.x[j] = v.x[j] * inverse;
-                codes = codes_of(way == QUICK_E4M3 ? BSM_E4M3 : BSM_E5M2, scaled);
+                codes = codes_of(path == FAST_E4M3 ? BSM_E4M3 : BSM_E5M2, scaled);
             }
             if (!mine) continue;
             if (nvfp4)

@@ -73,12 +73,12 @@ __device__ static inline uint32_t half_power(int exponent)
 /* Everything about an operand that its rows share. */
 struct refold_job {
     scale_places places;
-    int quick_steps;                      /* of a row, from the first on: 16 codes can be loaded at once, and are
+    int fast_steps;                      /* of a row, from the first on: 16 codes can be loaded at once, and are
                                              there */
     bool words;                           /* the four scales of a step are an aligned word */
 };
 
-__device__ static inline bool loads_quickly(const bsmi_device_matrix &m)
+__device__ static inline bool loads_by_fast_path(const bsmi_device_matrix &m)
 {
     const bool nibbles = m.packing == BSM_PACKING_LOW_FIRST || m.packing == BSM_PACKING_HIGH_FIRST;
     const uint32_t step = nibbles ? 8 : m.packing == BSM_PACKING_BIT_STREAM ? 4 : 16;
@@ -105,10 +105,10 @@ __device__ static inline uint32_t spread_four(uint32_t bits)
 }
 
 /* 16 codes from `column` on: loaded at once, or one by one with zeros behind the row's end. */
-template <bool QUICK>
+template <bool FAST>
 __device__ static inline uint4 load_sixteen(const bsmi_device_matrix &m, const unsigned char *row, int64_t column)
 {
-    if constexpr (QUICK) {
+    if constexpr (FAST) {
         if (m.packing == BSM_PACKING_BIT_STREAM) {
             const uint32_t *words = (const uint32_t *)(row + column / 4 * 3);
             const uint32_t first = __ldg(words), second = __ldg(words + 1), third = __ldg(words + 2);
@@ -180,7 +180,7 @@ __device__ static inline int largest_scale(const bsmi_refold_operand &o, const r
 /* What a lane has read of a step: 128 columns. */
 struct refold_step { uint4 codes[2]; int scale; };
 
-template <bool QUICK>
+template <bool FAST>
 __device__ static inline refold_step load_step(const bsmi_refold_operand &o, const refold_job &job, const refold_row &r,
                                                int step)
 {
@@ -188,10 +188,10 @@ __device__ static inline refold_step load_step(const bsmi_refold_operand &o, con
     const int64_t first = (int64_t)step * STEP + r.quarter * 16;
     const int block = step * 4 + r.quarter;
     refold_step s;
-    if (QUICK) s.scale = __ldg(r.scales + column_place(job.places.column, (uint32_t)block));
+    if (FAST) s.scale = __ldg(r.scales + column_place(job.places.column, (uint32_t)block));
     else s.scale = block < m.layout.columns ? __ldg(r.scales + place_in(job.places.column, block)) : 0;
 #pragma unroll
-    for (int i = 0; i < 2; i++) s.codes[i] = load_sixteen<QUICK>(m, r.codes, first + 64 * i);
+    for (int i = 0; i < 2; i++) s.codes[i] = load_sixteen<FAST>(m, r.codes, first + 64 * i);
     return s;
 }
 
@@ -220,7 +220,7 @@ __device__ static inline void refold_band(const bsmi_refold_operand &o, const re
     uint32_t any = 0;
     int first = 0;
 #pragma unroll 1
-    for (; first + STEPS_AT_ONCE <= job.quick_steps; first += STEPS_AT_ONCE) {
+    for (; first + STEPS_AT_ONCE <= job.fast_steps; first += STEPS_AT_ONCE) {
         refold_step read[STEPS_AT_ONCE];
 #pragma unroll
         for (int i = 0; i < STEPS_AT_ONCE; i++) read[i] = load_step<true>(o, job, r, first + i);
@@ -260,7 +260,7 @@ extern "C" __global__ void __launch_bounds__(BSMI_REFOLD_THREADS)
         const bsmi_device_matrix &m = p.operands[threadIdx.x].source;
         refold_job &job = jobs[threadIdx.x];
         job.places = make_places(m.layout);
-        job.quick_steps = loads_quickly(m) && job.places.column.tile == 0 ? (int)(m.columns / STEP) : 0;
+        job.fast_steps = loads_by_fast_path(m) && job.places.column.tile == 0 ? (int)(m.columns / STEP) : 0;
         job.words = scales_are_words(m, job.places);
     }
     __syncthreads();

@@ -1,5 +1,5 @@
 /* Quantizing by the recipes and policies that bsmi_quantize has not: bounds of a block's largest magnitude, a smallest
- * scale, squares that share a scale, four over six.  The bits of bsm_quantize, all the exact way; one thread takes a
+ * scale, squares that share a scale, four over six.  The bits of bsm_quantize, all the exact path; one thread takes a
  * block, or a square, at a time. */
 #include "cuda/params/policies.h"
 #include "exact_blocks.cuh"

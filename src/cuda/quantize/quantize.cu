@@ -8,7 +8,7 @@
 
 enum { STEPS = 2 };
 
-__device__ static inline bool is_quick(const bsmi_device_reals &s)
+__device__ static inline bool is_fast(const bsmi_device_reals &s)
 {
     const int64_t rest = s.type == BSM_REAL_FP32 ? 3 : 7;            /* of elements of 16 bytes */
     return s.column_stride == 1 && aligned_to(s.data, 16) && (s.row_stride & rest) == 0 && (s.batch_stride & rest) == 0;
@@ -16,7 +16,7 @@ __device__ static inline bool is_quick(const bsmi_device_reals &s)
 
 __device__ static inline source_kind kind_of(const bsmi_device_reals &s)
 {
-    if (!is_quick(s)) return SOURCE_ANY;
+    if (!is_fast(s)) return SOURCE_ANY;
     return s.type == BSM_REAL_FP32 ? SOURCE_FP32 : s.type == BSM_REAL_FP16 ? SOURCE_FP16 : SOURCE_BF16;
 }
 
@@ -46,7 +46,7 @@ __device__ static inline int count_in(const row_work &w, int number)
 }
 
 /* The octets of a row from w.begin on, any way. */
-template <source_kind kind, block_way way>
+template <source_kind kind, block_path path>
 __device__ static inline void quantize_row(const bsmi_quantize_parameters &p, const block_quantizer &q,
                                            const scale_part &columns, const row_work &w)
 {
@@ -66,46 +66,46 @@ __device__ static inline void quantize_row(const bsmi_quantize_parameters &p, co
             eight v = {};
             if (kind != SOURCE_ANY && count == 8) v = widen<kind>(raw[i]);
             else if (count > 0) v = gather(p.source, w.first, number, count);
-            const quantized result = quantize_eight<way>(q, v, w.index + (uint64_t)number * 8, kind == SOURCE_BF16);
+            const quantized result = quantize_eight<path>(q, v, w.index + (uint64_t)number * 8, kind == SOURCE_BF16);
             store_quantized(p.destination, columns, w.codes, w.scales, number, count, w.padded_octets, q, result);
         }
     }
 }
 
-template <source_kind kind, quick_way way>
+template <source_kind kind, fast_path path>
 __device__ static void quantize_whole_blocks(const bsmi_quantize_parameters &p, const block_quantizer &q,
                                              const scale_part &columns, row_work &w)
 {
     const int64_t bytes = kind == SOURCE_FP32 ? 4 : 2;
     const int end = (int)(p.destination.columns / p.destination.block) * q.lanes;
-    const quick_row r = { p.source.data + w.first * bytes, w.codes, w.scales, end, w.thread, w.threads, w.index };
-    quantize_quick_row<kind, way, STEPS>(p.destination, q, columns, r);
+    const fast_row r = { p.source.data + w.first * bytes, w.codes, w.scales, end, w.thread, w.threads, w.index };
+    quantize_fast_row<kind, path, STEPS>(p.destination, q, columns, r);
     w.begin = end;
 }
 
 template <source_kind kind>
-__device__ static void quantize_quickly(quick_way way, const bsmi_quantize_parameters &p, const block_quantizer &q,
-                                        const scale_part &columns, row_work &w)
+__device__ static void quantize_by_fast_path(fast_path path, const bsmi_quantize_parameters &p,
+                                             const block_quantizer &q, const scale_part &columns, row_work &w)
 {
-    switch (way) {
-    case QUICK_E4M3: quantize_whole_blocks<kind, QUICK_E4M3>(p, q, columns, w); break;
-    case QUICK_E5M2: quantize_whole_blocks<kind, QUICK_E5M2>(p, q, columns, w); break;
-    case QUICK_NVFP4_SHORT:
+    switch (path) {
+    case FAST_E4M3: quantize_whole_blocks<kind, FAST_E4M3>(p, q, columns, w); break;
+    case FAST_E5M2: quantize_whole_blocks<kind, FAST_E5M2>(p, q, columns, w); break;
+    case FAST_NVFP4_SHORT:
         if (kind != SOURCE_FP32)
-            quantize_whole_blocks<kind == SOURCE_FP32 ? SOURCE_BF16 : kind, QUICK_NVFP4_SHORT>(p, q, columns, w);
+            quantize_whole_blocks<kind == SOURCE_FP32 ? SOURCE_BF16 : kind, FAST_NVFP4_SHORT>(p, q, columns, w);
         break;
-    default: quantize_whole_blocks<kind, QUICK_NVFP4>(p, q, columns, w); break;
+    default: quantize_whole_blocks<kind, FAST_NVFP4>(p, q, columns, w); break;
     }
 }
 
-/* What the quick ways leave: other elements, other packings, the end of a row. */
-template <block_way way>
+/* What the fast paths leave: other elements, other packings, the end of a row. */
+template <block_path path>
 __device__ static void quantize_rest(source_kind kind, const bsmi_quantize_parameters &p, const block_quantizer &q,
                                      const scale_part &columns, const row_work &w)
 {
     switch (kind) {
-    case SOURCE_BF16: quantize_row<SOURCE_BF16, way>(p, q, columns, w); break;
-    default: quantize_row<SOURCE_ANY, way>(p, q, columns, w); break;
+    case SOURCE_BF16: quantize_row<SOURCE_BF16, path>(p, q, columns, w); break;
+    default: quantize_row<SOURCE_ANY, path>(p, q, columns, w); break;
     }
 }
 
@@ -143,10 +143,10 @@ __device__ __noinline__ static void quantize_blocks(source_kind kind, const bsmi
                                                     const block_quantizer &q, const scale_part &columns,
                                                     const row_work w)
 {
-    switch (q.way) {
-    case WAY_POWER_OF_TWO: quantize_rest<WAY_POWER_OF_TWO>(kind, p, q, columns, w); break;
-    case WAY_NVFP4: quantize_rest<WAY_NVFP4>(kind, p, q, columns, w); break;
-    default: quantize_row<SOURCE_ANY, WAY_EXACT>(p, q, columns, w); break;
+    switch (q.path) {
+    case PATH_POWER_OF_TWO: quantize_rest<PATH_POWER_OF_TWO>(kind, p, q, columns, w); break;
+    case PATH_NVFP4: quantize_rest<PATH_NVFP4>(kind, p, q, columns, w); break;
+    default: quantize_row<SOURCE_ANY, PATH_EXACT>(p, q, columns, w); break;
     }
 }
 
@@ -169,7 +169,7 @@ __device__ static void quantize_left(const bsmi_quantize_parameters &p, const bl
 __device__ static void quantize_bf16_matrix(const bsmi_quantize_parameters &p, const bf16_rows &r, const bf16_job &s,
                                             const uint4 *ring, const bf16_reader &reader, uint64_t *again)
 {
-    switch (s.way) {
+    switch (s.path) {
     case BF16_E4M3: quantize_bf16_rows<BF16_E4M3>(p, r, s, ring, reader, again); break;
     case BF16_E5M2: quantize_bf16_rows<BF16_E5M2>(p, r, s, ring, reader, again); break;
     case BF16_E2M1: quantize_bf16_rows<BF16_E2M1>(p, r, s, ring, reader, again); break;
@@ -208,9 +208,9 @@ __device__ static inline void quantize_rows(const bsmi_quantize_parameters &p, c
     w.begin = 0;
     w.threads = r.apart != 0 ? r.apart / BF16_STEPS : threads_of_row(w.padded_octets, STEPS);
     w.thread = (int)threadIdx.x % w.threads;
-    const bool blocks = m.block != 0, bf16 = job.bf16.way != BF16_NONE;
+    const bool blocks = m.block != 0, bf16 = job.bf16.path != BF16_NONE;
     const uint64_t again = job.again[threadIdx.x / 32];
-    const quick_way quick = blocks && !bf16 ? quick_way_of(m, job.q, kind) : QUICK_NONE;
+    const fast_path fast = blocks && !bf16 ? fast_path_of(m, job.q, kind) : FAST_NONE;
     const int groups = BSMI_QUANTIZE_THREADS / w.threads, group = (int)threadIdx.x / w.threads;
     const int64_t all = m.rows * m.batch, apart = (int64_t)gridDim.x * groups;
     row_walk walk = walk_of(p, (int64_t)blockIdx.x * groups + group);
@@ -228,11 +228,11 @@ __device__ static inline void quantize_rows(const bsmi_quantize_parameters &p, c
             quantize_left(p, job.q, r, job.bf16.places.column, w, again, &n);
             continue;
         }
-        if (quick != QUICK_NONE) {
+        if (fast != FAST_NONE) {
             switch (kind) {
-            case SOURCE_FP32: quantize_quickly<SOURCE_FP32>(quick, p, job.q, job.bf16.places.column, w); break;
-            case SOURCE_FP16: quantize_quickly<SOURCE_FP16>(quick, p, job.q, job.bf16.places.column, w); break;
-            default: quantize_quickly<SOURCE_BF16>(quick, p, job.q, job.bf16.places.column, w); break;
+            case SOURCE_FP32: quantize_by_fast_path<SOURCE_FP32>(fast, p, job.q, job.bf16.places.column, w); break;
+            case SOURCE_FP16: quantize_by_fast_path<SOURCE_FP16>(fast, p, job.q, job.bf16.places.column, w); break;
+            default: quantize_by_fast_path<SOURCE_BF16>(fast, p, job.q, job.bf16.places.column, w); break;
             }
         }
         if (w.begin < w.padded_octets) quantize_blocks(kind, p, job.q, job.bf16.places.column, w);
@@ -254,7 +254,7 @@ extern "C" __global__ void __launch_bounds__(BSMI_QUANTIZE_THREADS, 6)
         const int threads = threads_of_row((int)(m.columns >> 3), BF16_STEPS), groups = BSMI_QUANTIZE_THREADS / threads;
         const int apart = (int)gridDim.x * groups, row = (int)blockIdx.x * groups + (int)threadIdx.x / threads;
         r = make_bf16_rows(p, apart, (int)threadIdx.x & (threads - 1), threads);
-        reader = begin_reading(p, r, ring, begin_quick_walk((int)m.rows, (int)all, row, apart));
+        reader = begin_reading(p, r, ring, begin_fast_walk((int)m.rows, (int)all, row, apart));
     }
     const bool reads = r.apart != 0;
     ptx_griddepcontrol_wait();
@@ -263,7 +263,7 @@ extern "C" __global__ void __launch_bounds__(BSMI_QUANTIZE_THREADS, 6)
     if (reads && m.scale == BSM_UE4M3) nudges = make_factors((double)t, m.tensor_scale_divides != 0, &job.bf16);
     if (threadIdx.x % 32 == 0) job.again[threadIdx.x / 32] = 0;
     if (threadIdx.x == 0) {
-        job.tensor_scale = t, job.bf16.way = BF16_NONE;
+        job.tensor_scale = t, job.bf16.path = BF16_NONE;
         if (m.block != 0) {
             job.bf16.places = make_places(m.layout);
             job.q = make_quantizer(m, t, p.recipe, p.rounding, p.nonfinite, p.seed, p.source.type != BSM_REAL_FP32);
@@ -272,7 +272,7 @@ extern "C" __global__ void __launch_bounds__(BSMI_QUANTIZE_THREADS, 6)
     }
     __syncthreads();
     if (all == 0) return;
-    const bool bf16 = job.bf16.way != BF16_NONE;
+    const bool bf16 = job.bf16.path != BF16_NONE;
     if (bf16) quantize_bf16_matrix(p, r, job.bf16, ring, reader, job.again);
     cp_async_wait_group<0>();
     __syncwarp();
@@ -324,7 +324,7 @@ extern "C" __global__ void __launch_bounds__(BSMI_AMAX_THREADS, 12)
     griddepcontrol_launch_dependents();
     const bsmi_device_reals &s = p.source;
     if (s.columns == 0) return;
-    const bool quick = is_quick(s), bf16 = quick && s.type == BSM_REAL_BF16;
+    const bool fast = is_fast(s), bf16 = fast && s.type == BSM_REAL_BF16;
     const int octets = (int)((s.columns + 7) / 8), full = bf16 ? (int)(s.columns / 8) : 0;
     const int threads = threads_of_row(octets, bf16 ? AMAX_STEPS : STEPS), thread = (int)threadIdx.x % threads;
     const int groups = BSMI_AMAX_THREADS / threads, group = (int)threadIdx.x / threads;
@@ -337,7 +337,7 @@ extern "C" __global__ void __launch_bounds__(BSMI_AMAX_THREADS, 12)
         for (int number = full + thread; number < octets; number += threads) {
             const int count = (int)(s.columns - (int64_t)number * 8 < 8 ? s.columns - (int64_t)number * 8 : 8);
             eight v;
-            if (!quick || count < 8) v = gather(s, first, number, count);
+            if (!fast || count < 8) v = gather(s, first, number, count);
             else if (s.type == BSM_REAL_FP32)
                 v = widen<SOURCE_FP32>(load_numbers<SOURCE_FP32>(s.data + first * 4, number));
             else v = widen<SOURCE_FP16>(load_numbers<SOURCE_FP16>(s.data + first * 2, number));

@@ -3,14 +3,14 @@
 #include "row_and_column_quotients.cuh"
 #include "tensor_scale.cuh"
 
-/* What a CTA knows of one destination.  way: a bf16_way, BF16_NONE for the exact one, or one of the above.  places: of
+/* What a CTA knows of one destination. path: a bf16_path, BF16_NONE for the exact one, or one of the above.  places: of
  * the scales of a tile's rows and blocks, from that of its first on. */
 struct both_job {
     static constexpr bool ALWAYS_STAGED = false;
     both_constants constants;
     block_quantizer q;
     bf16_job bf16;
-    int way;
+    int path;
     bool staged;                          /* scales of columns go to memory in words of four, by way of both_stage */
     uint32_t row_places[BSMI_BOTH_COLUMNS], block_places[16];
 };
@@ -58,7 +58,7 @@ __device__ __noinline__ static void quantize_odd(const bsmi_both_parameters &p, 
                    in_stage(stage, jobs[1], turn));
 }
 
-/* Tensor scales that the quick ways do not serve. */
+/* Tensor scales that the fast paths do not serve. */
 template <bool ROWS>
 __device__ __noinline__ static uint32_t quantize_tile_slowly(const bsmi_quantize_parameters &p, const both_job &job,
                                                              both_tile at)
@@ -77,14 +77,14 @@ template <bool ROWS>
 __device__ static inline uint32_t quantize_tile(const bsmi_quantize_parameters &p, const both_job &job,
                                                 const uint4 *tile, const both_places &at, unsigned char *stage)
 {
-    switch (job.way) {
-    case BF16_E4M3: return quantize_one_way<BF16_E4M3, ROWS>(p, job, tile, at, stage);
-    case BF16_E5M2: return quantize_one_way<BF16_E5M2, ROWS>(p, job, tile, at, stage);
-    case BF16_E2M1: return quantize_one_way<BF16_E2M1, ROWS>(p, job, tile, at, stage);
-    case E2M1_BEYOND: return quantize_one_way<E2M1_BEYOND, ROWS>(p, job, tile, at, stage);
-    case BF16_NVFP4: return quantize_one_way<BF16_NVFP4, ROWS>(p, job, tile, at, stage);
-    case BF16_NVFP4_POWER: return quantize_one_way<BF16_NVFP4_POWER, ROWS>(p, job, tile, at, stage);
-    case NVFP4_SHORT: return quantize_one_way<NVFP4_SHORT, ROWS>(p, job, tile, at, stage);
+    switch (job.path) {
+    case BF16_E4M3: return quantize_one_path<BF16_E4M3, ROWS>(p, job, tile, at, stage);
+    case BF16_E5M2: return quantize_one_path<BF16_E5M2, ROWS>(p, job, tile, at, stage);
+    case BF16_E2M1: return quantize_one_path<BF16_E2M1, ROWS>(p, job, tile, at, stage);
+    case E2M1_BEYOND: return quantize_one_path<E2M1_BEYOND, ROWS>(p, job, tile, at, stage);
+    case BF16_NVFP4: return quantize_one_path<BF16_NVFP4, ROWS>(p, job, tile, at, stage);
+    case BF16_NVFP4_POWER: return quantize_one_path<BF16_NVFP4_POWER, ROWS>(p, job, tile, at, stage);
+    case NVFP4_SHORT: return quantize_one_path<NVFP4_SHORT, ROWS>(p, job, tile, at, stage);
     default: return quantize_tile_slowly<ROWS>(p, job, at.at);
     }
 }
@@ -101,8 +101,8 @@ __device__ static inline void make_both_job(const bsmi_quantize_parameters &p, f
     make_bf16_job(m, job.q, nudges, &job.bf16);
     const bf16_constants &c = job.bf16.constants;
     const bool sixteen = job.q.is_nvfp4 != 0, within = (c.round_up & 0xffff) >= 0x3f;  /* 1.5 is the largest */
-    job.way = job.bf16.way == BF16_NONE && job.q.way == WAY_NVFP4 ? NVFP4_SHORT
-              : job.bf16.way == BF16_E2M1 && !within ? E2M1_BEYOND : (int)job.bf16.way;
+    job.path = job.bf16.path == BF16_NONE && job.q.path == PATH_NVFP4 ? NVFP4_SHORT
+              : job.bf16.path == BF16_E2M1 && !within ? E2M1_BEYOND : (int)job.bf16.path;
     job.constants = { c.round_up,
                       (uint32_t)c.emax * 0x00800080,
                       c.exponent_of_one,
@@ -125,7 +125,7 @@ __device__ static inline void make_places(both_job &job, const bsmi_device_matri
     const bool in_words =
         place_of(job.bf16.row, bit) % 4 == 0 && (bit < 4 ? place == bit : place % 4 == 0) && aligned_to(m.scales, 4);
     const bool all_in_words = __all_sync(0xffffffff, in_words);
-    if (threadIdx.x == 0) job.staged = staged && all_in_words && job.way != BF16_NONE;
+    if (threadIdx.x == 0) job.staged = staged && all_in_words && job.path != BF16_NONE;
     job.row_places[threadIdx.x] = place_of(job.bf16.row, threadIdx.x);
     if (threadIdx.x < 16) job.block_places[threadIdx.x] = place_of(job.bf16.column, threadIdx.x);
 }

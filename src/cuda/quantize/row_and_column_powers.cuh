@@ -21,7 +21,7 @@ struct powers_job {
     static constexpr bool ALWAYS_STAGED = true;
     static constexpr uint32_t LENGTH = 32;                       /* of a block */
     both_constants constants;
-    int way;
+    int path;
 };
 
 /* Where a tile lies in memory: its numbers, codes of both destinations, and its scales in the order of tiles. */
@@ -56,7 +56,7 @@ __device__ static inline void make_powers_job(const bsmi_quantize_parameters &p,
                        odd,
                        0 - 0x43 * (0x01000100 * even + 0x01010101 * odd),
                        0 };
-    job->way = m.element == BSM_E4M3 ? BF16_E4M3 : beyond ? E2M1_BEYOND : BF16_E2M1;
+    job->path = m.element == BSM_E4M3 ? BF16_E4M3 : beyond ? E2M1_BEYOND : BF16_E2M1;
 }
 
 /* Chunks in bands of BAND tiles above one another; a CTA does every so many of them.  If there are more CTAs than
@@ -128,10 +128,10 @@ template <bool ROWS>
 __device__ static inline uint32_t quantize_tile(const bsmi_quantize_parameters &p, const powers_job &job,
                                                 const uint4 *tile, const powers_places &at, unsigned char *stage)
 {
-    switch (job.way) {
-    case BF16_E4M3: return quantize_one_way<BF16_E4M3, ROWS>(p, job, tile, at, stage);
-    case BF16_E2M1: return quantize_one_way<BF16_E2M1, ROWS>(p, job, tile, at, stage);
-    default: return quantize_one_way<E2M1_BEYOND, ROWS>(p, job, tile, at, stage);
+    switch (job.path) {
+    case BF16_E4M3: return quantize_one_path<BF16_E4M3, ROWS>(p, job, tile, at, stage);
+    case BF16_E2M1: return quantize_one_path<BF16_E2M1, ROWS>(p, job, tile, at, stage);
+    default: return quantize_one_path<E2M1_BEYOND, ROWS>(p, job, tile, at, stage);
     }
 }
 

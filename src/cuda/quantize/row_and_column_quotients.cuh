@@ -1,7 +1,7 @@
 /* Kernel bsmi_quantize_both_quotients: both_powers.cuh for NVFP4 with a tensor scale t in memory, or none.
  *
  * What a CTA does first is short: all of it is in fp32, and a thread makes a factor of each table.
- * Factors are off by less than 2^-22 + 2^-24 of themselves, and quotients by 2^-24 more.  So what quick_bf16.cuh moves
+ * Factors are off by less than 2^-22 + 2^-24 of themselves, and quotients by 2^-24 more.  So what fast_bf16.cuh moves
  * by 4 last places is moved by 8 here, 2^-21 to 2^-20, which is less than the 2^-18 that tell close numbers from
  * others. */
 #ifndef BSMI_BOTH_QUOTIENTS_CUH
@@ -16,12 +16,12 @@ struct quotients_job {
     static constexpr bool ALWAYS_STAGED = true;
     static constexpr uint32_t LENGTH = 16;
     both_constants constants;
-    int way;                              /* BF16_NVFP4, BF16_NVFP4_POWER, NVFP4_SHORT, or BF16_NONE for the exact
+    int path;                              /* BF16_NVFP4, BF16_NVFP4_POWER, NVFP4_SHORT, or BF16_NONE for the exact
                                              one */
     struct { float factors[128]; } bf16;
 };
 
-/* side_of_short of quick_bf16.cuh.  The sign of the gap is right: it is rounded once.  over: 1 / t, roughly. */
+/* side_of_short of fast_bf16.cuh.  The sign of the gap is right: it is rounded once.  over: 1 / t, roughly. */
 __device__ static inline int side_of_eight_bits(float number, float t, float over, bool divides)
 {
     const float there = number * (divides ? over : t),
@@ -57,7 +57,7 @@ __device__ static inline void make_quotients_job(const bsmi_quantize_parameters 
     const uint32_t even = p.destination.packing == BSM_PACKING_HIGH_FIRST ? 0x7632 : 0x5410;
     const float of_largest = moved(divides ? t * (1.0f / 6) : __fdividef(1, 6 * t), is_short ? 0 : of_amax);
     job->constants = { 0, 0, 0, 0, 0, 0x7f7f7f7f, 0x80008000, 0, even, 0x5410 + 0x7632 - even, 0, of_largest };
-    job->way = !(t > 0x1p-100f && t < 0x1p100f)          ? BF16_NONE
+    job->path = !(t > 0x1p-100f && t < 0x1p100f)          ? BF16_NONE
                : (__float_as_uint(t) & 0x7fffff) == 0 ? BF16_NVFP4_POWER
                : is_short                             ? NVFP4_SHORT
                                                       : BF16_NVFP4;
@@ -78,10 +78,10 @@ template <bool ROWS>
 __device__ static inline uint32_t quantize_tile(const bsmi_quantize_parameters &p, const quotients_job &job,
                                                 const uint4 *tile, const powers_places &at, unsigned char *stage)
 {
-    switch (job.way) {
-    case BF16_NVFP4: return quantize_one_way<BF16_NVFP4, ROWS>(p, job, tile, at, stage);
-    case BF16_NVFP4_POWER: return quantize_one_way<BF16_NVFP4_POWER, ROWS>(p, job, tile, at, stage);
-    case NVFP4_SHORT: return quantize_one_way<NVFP4_SHORT, ROWS>(p, job, tile, at, stage);
+    switch (job.path) {
+    case BF16_NVFP4: return quantize_one_path<BF16_NVFP4, ROWS>(p, job, tile, at, stage);
+    case BF16_NVFP4_POWER: return quantize_one_path<BF16_NVFP4_POWER, ROWS>(p, job, tile, at, stage);
+    case NVFP4_SHORT: return quantize_one_path<NVFP4_SHORT, ROWS>(p, job, tile, at, stage);
     default: return 15;
     }
 }

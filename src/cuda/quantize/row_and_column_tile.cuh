@@ -9,7 +9,7 @@
  * Eight lanes ask each bank of shared memory once, both ways: see place_in_tile.
  *
  * Rare blocks (NaN, infinity, scales at the ends of e8m0) are told by the extremes of magnitudes that a lane has seen
- * in a tile; it does all of its blocks there again, the exact way. */
+ * in a tile; it does all of its blocks there again, the exact path. */
 #ifndef BSMI_BOTH_TILE_CUH
 #define BSMI_BOTH_TILE_CUH
 
@@ -25,8 +25,8 @@ enum { ROW_OCTETS = BSMI_BOTH_COLUMNS / 8, TILE_OCTETS = BSMI_BOTH_ROWS * ROW_OC
 /* NVFP4 whose tensor scale has so few bits that a quotient may be the middle of two codes, but is no power of two. */
 constexpr int NVFP4_SHORT = BF16_NVFP4 + 1;
 
-template <int way> constexpr bool has_bytes = way == BF16_E4M3 || way == BF16_E5M2;
-template <int way> constexpr bool has_sixteen = way == BF16_NVFP4 || way == BF16_NVFP4_POWER || way == NVFP4_SHORT;
+template <int path> constexpr bool has_bytes = path == BF16_E4M3 || path == BF16_E5M2;
+template <int path> constexpr bool has_sixteen = path == BF16_NVFP4 || path == BF16_NVFP4_POWER || path == NVFP4_SHORT;
 static_assert(BSMI_BOTH_THREADS == BSMI_QUANTIZE_THREADS, "make_factors is for so many threads");
 static_assert(BSMI_BOTH_THREADS == 128 && BSMI_BOTH_ROWS == 64 && BSMI_BOTH_COLUMNS == 128,
               "a lane has four units along rows and four along columns");
@@ -89,10 +89,10 @@ template <bool of_two_lanes> __device__ static inline uint32_t amax_of_two(const
     return amax & 0x7fff7fff;
 }
 
-template <int way> __device__ static inline uint32_t two_bytes(uint32_t pair)
+template <int path> __device__ static inline uint32_t two_bytes(uint32_t pair)
 {
     const float low = __uint_as_float(pair << 16), high = __uint_as_float(pair & 0xffff0000);
-    return way == BF16_E4M3 ? ptx_cvt_e4m3x2(high, low) : ptx_cvt_e5m2x2(high, low);
+    return path == BF16_E4M3 ? ptx_cvt_e4m3x2(high, low) : ptx_cvt_e5m2x2(high, low);
 }
 
 /* Pairs of a byte that is always the same, which c.offset takes off, and a nibble. */
@@ -129,7 +129,7 @@ __device__ static inline uint32_t two_powers_of(const both_constants &c, two_uni
     return c.exponent_of_one - exponents;
 }
 
-template <int way> __device__ static inline void quantize_bytes(const both_constants &c, two_units *u)
+template <int path> __device__ static inline void quantize_bytes(const both_constants &c, two_units *u)
 {
     u->amax = amax_of_two<true>(*u);
     const uint32_t inverses = two_powers_of(c, u);
@@ -138,8 +138,8 @@ template <int way> __device__ static inline void quantize_bytes(const both_const
         const uint32_t inverse = __byte_perm(inverses, 0, i == 0 ? 0x1010 : 0x3232);
 #pragma unroll
         for (int j = 0; j < 4; j++)
-            u->words[i][j] = two_bytes<way>(ptx_mul_bf16x2(u->x[i][2 * j], inverse)) |
-                             two_bytes<way>(ptx_mul_bf16x2(u->x[i][2 * j + 1], inverse)) << 16;
+            u->words[i][j] = two_bytes<path>(ptx_mul_bf16x2(u->x[i][2 * j], inverse)) |
+                             two_bytes<path>(ptx_mul_bf16x2(u->x[i][2 * j + 1], inverse)) << 16;
     }
 }
 
@@ -169,7 +169,7 @@ template <bool beyond> __device__ static inline void quantize_nibbles(const both
 }
 
 /* Quotients by scales in ue4m3: products with 1 / divisor 2^-14 become halves, towards zero, whose leading bits are
- * codes (quick_bf16.cuh).  Of each half the upper byte suffices: sign, three zeros, code, and the bit that rounds. */
+ * codes (fast_bf16.cuh).  Of each half the upper byte suffices: sign, three zeros, code, and the bit that rounds. */
 
 /* Bytes of four even and four odd elements, or odd and even ones, as they are packed; rounded. */
 struct code_bytes { uint32_t low, high; };
@@ -205,11 +205,11 @@ __device__ static inline uint32_t even_codes(uint32_t below, uint32_t above)
  * of themselves.  By a factor that is less by 2^-13 middles become the half below, and go up again if they are to be
  * rounded up; nothing else crosses a middle. Others of at most 8 bits: equal or different by 2^-16.  What is multiplied
  * with a factor that is less by 2^-19, and with one that is more, has both codes of a middle. */
-template <int way>
+template <int path>
 __device__ static inline uint32_t nibbles_of_quotients(const both_constants &c, const uint32_t *x, float factor)
 {
-    if (way == BF16_NVFP4) return nibbles_of_bytes(bytes_of_quotients<false>(c, x, factor));
-    if (way == BF16_NVFP4_POWER) return nibbles_of_bytes(bytes_of_quotients<true>(c, x, factor * (1 - 0x1p-13f)));
+    if (path == BF16_NVFP4) return nibbles_of_bytes(bytes_of_quotients<false>(c, x, factor));
+    if (path == BF16_NVFP4_POWER) return nibbles_of_bytes(bytes_of_quotients<true>(c, x, factor * (1 - 0x1p-13f)));
     const code_bytes below = bytes_of_quotients<false>(c, x, factor * (1 - 0x1p-19f)),
                      above = bytes_of_quotients<false>(c, x, factor * (1 + 0x1p-19f));
     return nibbles_of_bytes({ even_codes(below.low, above.low), even_codes(below.high, above.high) });
@@ -227,13 +227,13 @@ __device__ static inline void limit_unit(uint32_t *x, float factor)
 }
 
 /* Scales in ue4m3. */
-template <int way>
+template <int path>
 __device__ static inline void quantize_quotients(const both_constants &c, const float *factors, two_units *u)
 {
     const uint32_t amax = u->amax = amax_of_two<false>(*u);
     float first = __uint_as_float(amax << 16) * c.amax_factor,
           second = __uint_as_float(amax & 0xffff0000) * c.amax_factor;
-    if (way != BF16_NVFP4) first = to_32_places(first), second = to_32_places(second);
+    if (path != BF16_NVFP4) first = to_32_places(first), second = to_32_places(second);
     const uint32_t pair = ptx_cvt_e4m3x2(second, first);
     u->scales[0] = pair & 0x7f, u->scales[1] = pair >> 8 & 0x7f;          /* of NaN the sign may be left */
     const float of_first = factors[u->scales[0]], of_second = factors[u->scales[1]];
@@ -241,8 +241,8 @@ __device__ static inline void quantize_quotients(const both_constants &c, const 
         limit_unit(u->x[0], of_first), limit_unit(u->x[1], of_second);
 #pragma unroll
     for (int j = 0; j < 2; j++) {
-        u->words[0][j] = nibbles_of_quotients<way>(c, u->x[0] + 4 * j, of_first);
-        u->words[1][j] = nibbles_of_quotients<way>(c, u->x[1] + 4 * j, of_second);
+        u->words[0][j] = nibbles_of_quotients<path>(c, u->x[0] + 4 * j, of_first);
+        u->words[1][j] = nibbles_of_quotients<path>(c, u->x[1] + 4 * j, of_second);
     }
 }
 
@@ -291,12 +291,12 @@ __device__ static inline void copy_tile(const bsmi_device_reals &s, uint32_t til
 /* which: 0 for rows, 1 for columns.  JOB, KNOWN: what the kernel knows of the destination, and of the tile's places in
  * memory; a job that is ALWAYS_STAGED knows no places of scales.  LOAD: loads two units, the first or the second two.
  * The result: odd_units. */
-template <int way, int which, class JOB, class KNOWN, class LOAD>
+template <int path, int which, class JOB, class KNOWN, class LOAD>
 __device__ static inline uint32_t quantize_units(const bsmi_quantize_parameters &p, const JOB &job,
                                                  const unit_places &at, const KNOWN &tile, unsigned char *stage,
                                                  const LOAD &load)
 {
-    constexpr uint32_t PER_BLOCK = has_sixteen<way> ? 1 : 2, UNIT_BYTES = has_bytes<way> ? 16 : 8;
+    constexpr uint32_t PER_BLOCK = has_sixteen<path> ? 1 : 2, UNIT_BYTES = has_bytes<path> ? 16 : 8;
     const uint32_t row_bytes = (uint32_t)p.destination.row_bytes;
     const both_constants c = job.constants;
     unsigned char *codes = tile.codes[which] + (uint64_t)at.row * row_bytes + at.sixteenth * UNIT_BYTES;
@@ -311,17 +311,17 @@ __device__ static inline uint32_t quantize_units(const bsmi_quantize_parameters 
     stage += at.row * 16 + at.sixteenth / PER_BLOCK;
     uint32_t amax[2] = {};
     /* short code for what is rare */
-    constexpr int AT_ONCE = way == NVFP4_SHORT || way == BF16_E5M2 || way == E2M1_BEYOND ? 1 : 2;
+    constexpr int AT_ONCE = path == NVFP4_SHORT || path == BF16_E5M2 || path == E2M1_BEYOND ? 1 : 2;
 #pragma unroll AT_ONCE
     for (uint32_t i = 0; i < UNITS / 2; i++) {
         two_units u;
         load(i, &u);
-        if constexpr (has_sixteen<way>) quantize_quotients<way>(c, job.bf16.factors, &u);
-        else if constexpr (has_bytes<way>) quantize_bytes<way>(c, &u);
-        else quantize_nibbles<way == E2M1_BEYOND>(c, &u);
+        if constexpr (has_sixteen<path>) quantize_quotients<path>(c, job.bf16.factors, &u);
+        else if constexpr (has_bytes<path>) quantize_bytes<path>(c, &u);
+        else quantize_nibbles<path == E2M1_BEYOND>(c, &u);
         amax[0] = amax[1], amax[1] = u.amax;
         unsigned char *second = codes + (uint64_t)at.apart * row_bytes;
-        if constexpr (has_bytes<way>) {
+        if constexpr (has_bytes<path>) {
             ptx_store_16(codes, make_uint4(u.words[0][0], u.words[0][1], u.words[0][2], u.words[0][3]));
             ptx_store_16(second, make_uint4(u.words[1][0], u.words[1][1], u.words[1][2], u.words[1][3]));
         } else {
@@ -329,10 +329,10 @@ __device__ static inline uint32_t quantize_units(const bsmi_quantize_parameters 
             ptx_store_8(second, u.words[1][0], u.words[1][1]);
         }
         if (staged) {
-            if constexpr (has_sixteen<way>)
+            if constexpr (has_sixteen<path>)
                 stage[0] = (unsigned char)u.scales[0], stage[at.apart * 16] = (unsigned char)u.scales[1];
             else stage[threadIdx.x & 1 ? at.apart * 16 : 0] = (unsigned char)u.scales[0];
-        } else if constexpr (has_sixteen<way>) {
+        } else if constexpr (has_sixteen<path>) {
             ptx_store_1(scales + places[0], u.scales[0]), ptx_store_1(scales + places[at.apart], u.scales[1]);
         } else {
             ptx_store_1(scales + places[threadIdx.x & 1 ? at.apart : 0], u.scales[0]);
@@ -340,7 +340,7 @@ __device__ static inline uint32_t quantize_units(const bsmi_quantize_parameters 
         codes += (uint64_t)at.further * row_bytes, stage += at.further * 16;
         if constexpr (!JOB::ALWAYS_STAGED) places += at.further;
     }
-    return odd_units(c, !has_sixteen<way>, amax[0], amax[1]);
+    return odd_units(c, !has_sixteen<path>, amax[0], amax[1]);
 }
 
 __device__ static inline void load_unit(const uint4 *from, uint32_t to_second, uint32_t *x)
@@ -349,14 +349,14 @@ __device__ static inline void load_unit(const uint4 *from, uint32_t to_second, u
     x[0] = v.x, x[1] = v.y, x[2] = v.z, x[3] = v.w, x[4] = w.x, x[5] = w.y, x[6] = w.z, x[7] = w.w;
 }
 
-template <int way, class JOB, class KNOWN>
+template <int path, class JOB, class KNOWN>
 __device__ static inline uint32_t quantize_rows_of(const bsmi_quantize_parameters &p, const JOB &job, const uint4 *tile,
                                                    const KNOWN &places, unsigned char *stage)
 {
     const unit_places at = units_of_rows();
     const uint4 *first = tile + place_in_tile(at.row, 2 * at.sixteenth),
                 *second = tile + place_in_tile(at.row, 2 * at.sixteenth + 1);
-    return quantize_units<way, 0>(p, job, at, places, stage, [&](uint32_t i, two_units *u) {
+    return quantize_units<path, 0>(p, job, at, places, stage, [&](uint32_t i, two_units *u) {
 #pragma unroll
         for (uint32_t j = 0; j < 2; j++)
             load_unit(first + (8 * i + 4 * j) * ROW_OCTETS, (uint32_t)(second - first), u->x[j]);
@@ -364,14 +364,14 @@ __device__ static inline uint32_t quantize_rows_of(const bsmi_quantize_parameter
 }
 
 /* A lane has 16 rows of a column: of pairs i of the four lanes of a column, ldmatrix brings four i. */
-template <int way, class JOB, class KNOWN>
+template <int path, class JOB, class KNOWN>
 __device__ static inline uint32_t quantize_columns_of(const bsmi_quantize_parameters &p, const JOB &job,
                                                       const uint4 *tile, const KNOWN &places, unsigned char *stage)
 {
     const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, row = lane / 2 % 4 * 16 + lane / 8 * 2 + lane % 2;
     const uint32_t first = shared_address(tile + place_in_tile(row, warp)),
                    second = shared_address(tile + place_in_tile(row, warp + 4));
-    return quantize_units<way, 1>(p, job, units_of_columns(), places, stage, [&](uint32_t i, two_units *u) {
+    return quantize_units<path, 1>(p, job, units_of_columns(), places, stage, [&](uint32_t i, two_units *u) {
 #pragma unroll
         for (uint32_t j = 0; j < 2; j++) {
             const uint32_t address = (i == 0 ? first : second) + j * 8 * 16;
@@ -380,11 +380,11 @@ __device__ static inline uint32_t quantize_columns_of(const bsmi_quantize_parame
     });
 }
 
-template <int way, bool ROWS, class JOB, class KNOWN>
-__device__ static inline uint32_t quantize_one_way(const bsmi_quantize_parameters &p, const JOB &job, const uint4 *tile,
-                                                   const KNOWN &at, unsigned char *stage)
+template <int path, bool ROWS, class JOB, class KNOWN>
+__device__ static inline uint32_t quantize_one_path(const bsmi_quantize_parameters &p, const JOB &job,
+                                                    const uint4 *tile, const KNOWN &at, unsigned char *stage)
 {
-    return ROWS ? quantize_rows_of<way>(p, job, tile, at, stage) : quantize_columns_of<way>(p, job, tile, at, stage);
+    return ROWS ? quantize_rows_of<path>(p, job, tile, at, stage) : quantize_columns_of<path>(p, job, tile, at, stage);
 }
 
 #endif

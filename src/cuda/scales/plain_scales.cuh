@@ -52,7 +52,7 @@ __device__ static inline bool copy_four_rows(const bsmi_plain_scales &p, int32_t
     return outside != 0;
 }
 
-/* By one of `ctas` CTAs: warps stride over four rows each.  Rows with a scale outside go the general way.  True if one
+/* By one of `ctas` CTAs: warps stride over four rows each.  Rows with a scale outside go the general path.  True if one
  * is left out. */
 template <bool words>
 __device__ static inline bool bring_plain(const bsmi_plain_scales &p, const bsmi_row_scales_parameters &general,

@@ -93,12 +93,12 @@ __device__ static inline int64_t place_in(const scale_part &part, int64_t x)
 /* Places of the scales of a warp's octets.  A row's columns are the sum of three numbers without common bits: of the
  * warp's first octet, of the lane, and of the step; and so is the place, since its parts are shifts and masks. */
 template <int steps>
-struct quick_places { uint32_t step[steps]; };
+struct fast_places { uint32_t step[steps]; };
 
 /* false: tiles, or places beyond 32 bits. */
 template <int steps>
-__device__ static inline bool make_quick_places(const scale_part &columns, int octets_per_block_shift,
-                                                quick_places<steps> *places)
+__device__ static inline bool make_fast_places(const scale_part &columns, int octets_per_block_shift,
+                                                fast_places<steps> *places)
 {
     if (columns.tile != 0 || place_in(columns, 32 * steps) >= (int64_t)1 << 31) return false;
 #pragma unroll

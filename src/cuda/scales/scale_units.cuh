@@ -30,14 +30,14 @@ __device__ static inline unit_kind unit_kind_of(const bsmi_device_layout &layout
     }
 }
 
-struct unit_way {
+struct unit_path {
     unit_kind from, to;
     int row_step;
 }; /* from UNITS_NONE: there is none */
 
-__device__ static inline unit_way unit_way_of(const bsmi_convert_scales_parameters &p)
+__device__ static inline unit_path unit_path_of(const bsmi_convert_scales_parameters &p)
 {
-    unit_way w = { unit_kind_of(p.from_layout, p.from), unit_kind_of(p.to_layout, p.to), 1 };
+    unit_path w = { unit_kind_of(p.from_layout, p.from), unit_kind_of(p.to_layout, p.to), 1 };
     const bool reads = w.from == UNITS_ROWS && w.to != UNITS_NONE;
     const bool writes = w.to == UNITS_ROWS && (w.from == UNITS_COLUMNS_32 || w.from == UNITS_COLUMNS_1);
     if (p.to_layout.padded_columns != p.from_layout.columns || (!reads && !writes)) w.from = UNITS_NONE;
@@ -110,7 +110,7 @@ __device__ static inline void convert_cdna4_16(const unsigned char *from, int64_
 }
 
 /* This thread's part of 128 rows from `row` on and 128 columns from `column` on, or what there is of them. */
-__device__ static inline void convert_units(const bsmi_convert_scales_parameters &p, const unit_way &w,
+__device__ static inline void convert_units(const bsmi_convert_scales_parameters &p, const unit_path &w,
                                             const scale_places &from_places, const scale_places &to_places, int64_t row,
                                             int64_t column)
 {

@@ -1,7 +1,7 @@
 /* Scales from one layout into another, and the padding of a layout.
  *
- * Whole stretches of 128 rows go the way of scale_units.cuh where it has one.  Of the rest, a CTA takes tiles of 128
- * rows x 64 columns of the destination with its padding, four neighbouring columns ("a word") a thread and step.
+ * Whole stretches of 128 rows go by the path of scale_units.cuh where it has one.  Of the rest, a CTA takes tiles of
+ * 128 rows x 64 columns of the destination with its padding, four neighbouring columns ("a word") a thread and step.
  * Between layouts that keep such words together, tiles without padding are read in the order of the source and written
  * in that of the destination, by way of shared memory.  Everything else goes byte by byte where it must. */
 #include "cuda/ptx/arithmetic.cuh"
@@ -121,7 +121,7 @@ __device__ static inline bool fits_tile_side(const scale_side &side)
 __device__ static int64_t convert_whole_units(const bsmi_convert_scales_parameters &p, const scale_places &from,
                                               const scale_places &to)
 {
-    const unit_way w = unit_way_of(p);
+    const unit_path w = unit_path_of(p);
     if (w.from == UNITS_NONE || p.batch > 1 || p.repeat > 1) return 0;
     const int64_t columns = (p.from_layout.columns + UNIT_COLUMNS - 1) / UNIT_COLUMNS,
                   rows = p.from_layout.rows / UNIT_ROWS;
@@ -151,9 +151,9 @@ extern "C" __global__ void __launch_bounds__(BSMI_CONVERT_THREADS, 5)
     __syncthreads();
     const int64_t done_rows = convert_whole_units(p, from.places, to.places);
     if (done_rows >= p.to_layout.padded_rows) return;
-    const bool quick = fits_tile_side(from) && fits_tile_side(to);
+    const bool fast = fits_tile_side(from) && fits_tile_side(to);
     tile_side source = {}, destination = {};
-    if (quick) source = make_tile_side(from, p.from_layout.kind), destination = make_tile_side(to, p.to_layout.kind);
+    if (fast) source = make_tile_side(from, p.from_layout.kind), destination = make_tile_side(to, p.to_layout.kind);
     const int64_t tiles_across = (p.to_layout.padded_columns + TILE_WORDS * 4 - 1) / (TILE_WORDS * 4);
     const int64_t tiles = (p.to_layout.padded_rows - done_rows + TILE_ROWS - 1) / TILE_ROWS * tiles_across;
     const int64_t batch = p.batch == 0 ? 1 : p.batch;
@@ -162,7 +162,7 @@ extern "C" __global__ void __launch_bounds__(BSMI_CONVERT_THREADS, 5)
         const int64_t first_row = done_rows + tile / tiles_across * TILE_ROWS,
                       first_column = tile % tiles_across * TILE_WORDS * 4;
         const int64_t read_from = matrix * p.from_batch_bytes, written_to = matrix * p.to_batch_bytes;
-        if (!quick || first_row + TILE_ROWS > p.from_layout.rows
+        if (!fast || first_row + TILE_ROWS > p.from_layout.rows
             || first_column + TILE_WORDS * 4 > p.from_layout.columns) {
             convert_tile(p, from, to, read_from, written_to, first_row, first_column);
             continue;

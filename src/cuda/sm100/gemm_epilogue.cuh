@@ -58,15 +58,15 @@ __device__ static inline void finish_job(const bsmi_tensor_memory_parameters &p,
         const gemm_exponents exponents = exponents_of(row_exponents_of(p.epilogue, part), columns);
         const bool quantized = CONFIG::BLOCKS > 0 && quantizes(p), more = CONFIG::BLOCKS > 0 && goes_on(p),
                    all = quantized || more;
-        const bool quickly = all ? finish.beta == 0 : stores_quickly(p, finish, part, exponents);
+        const bool fast = all ? finish.beta == 0 : stores_by_fast_path(p, finish, part, exponents);
         bool any_nan =
-            quickly && p.direct && finish_sums<CONFIG::COLUMNS>(p.epilogue, finish, part, exponents, boxes.table, sums);
-        if (all && !quickly) any_nan = apply_all_terms<CONFIG::COLUMNS>(p.epilogue, finish, part, boxes.table, sums);
+            fast && p.direct && finish_sums<CONFIG::COLUMNS>(p.epilogue, finish, part, exponents, boxes.table, sums);
+        if (all && !fast) any_nan = apply_all_terms<CONFIG::COLUMNS>(p.epilogue, finish, part, boxes.table, sums);
         if (all && any_nan) make_nan_canonical(sums);
         if (more) apply_relu_and_amax(p.epilogue, part, sums, amax);
         const bool finished = more || any_nan;
         if (quantized) store_rows_quantized(p, *quantizer, part, sums);
-        else if ((more ? p.has_d_map && is_whole(p, part) : quickly) && !any_nan)
+        else if ((more ? p.has_d_map && is_whole(p, part) : fast) && !any_nan)
             store_finished<CONFIG>(p, part, boxes, sums);
         else
             finish_octets<CONFIG>(p, finished ? finished_already(finish) : finish, part, exponents.any && !any_nan,

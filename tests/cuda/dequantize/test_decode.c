@@ -232,7 +232,7 @@ static void every_format_and_packing(struct test *t)
 }
 
 /* Aligned rows, so long that codes are copied in advance more than once. */
-static void every_quick_way(struct test *t)
+static void every_fast_path(struct test *t)
 {
     if (!device_open(t)) return;
     for (int format = 1; format < BSM_FORMAT_FP32; format++)
@@ -362,7 +362,7 @@ static void plain_operands(struct test *t)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(every_format_and_packing), TEST(every_quick_way), TEST(every_layout),
+    static const struct test_case cases[] = { TEST(every_format_and_packing), TEST(every_fast_path), TEST(every_layout),
                                               TEST(every_scale_with_every_code), TEST(spans), TEST(every_wide_code),
                                               TEST(long_rows), TEST(plain_operands) };
     return TEST_MAIN(argc, argv, cases);

@@ -90,7 +90,7 @@ static void every_scale_with_every_code(struct test *t)
 }
 
 /* Aligned rows of every format and packing, so long that codes are copied in advance more than once. */
-static void every_quick_way(struct test *t)
+static void every_fast_path(struct test *t)
 {
     if (!device_open(t)) return;
     for (int format = 1; format < BSM_FORMAT_FP32; format++)
@@ -103,6 +103,6 @@ static void every_quick_way(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = { TEST(every_format_packing_and_type), TEST(every_scale_with_every_code),
-                                              TEST(every_quick_way) };
+                                              TEST(every_fast_path) };
     return TEST_MAIN(argc, argv, cases);
 }

@@ -274,8 +274,8 @@ static void policies(struct test *t)
     CHECK(t, compared >= 100);
 }
 
-/* The quick ways with many numbers: ties and near ties of every element, from each type. */
-static void quick_ways(struct test *t)
+/* The fast paths with many numbers: ties and near ties of every element, from each type. */
+static void fast_paths(struct test *t)
 {
     static const bsm_format formats[] = { BSM_MXFP8_E4M3, BSM_MXFP8_E5M2,    BSM_MXFP6_E3M2, BSM_MXFP6_E2M3,
                                           BSM_MXFP4,      BSM_MXFP4_BLOCK16, BSM_MXINT8,     BSM_NVFP4 };
@@ -446,7 +446,7 @@ static void every_scale_of_an_amax(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = { TEST(every_format_and_packing), TEST(every_recipe_and_option),
-                                              TEST(policies), TEST(quick_ways), TEST(every_bf16), TEST(every_pair),
+                                              TEST(policies), TEST(fast_paths), TEST(every_bf16), TEST(every_pair),
                                               TEST(every_scale_of_an_amax) };
     return TEST_MAIN(argc, argv, cases);
 }

@@ -228,7 +228,7 @@ static void powers(struct test *t)
 }
 
 /* The same of NVFP4: tensor scales of many bits that bring numbers close to middles, powers of two and others of few
- * bits, one that is too small for the quick ways, and none. */
+ * bits, one that is too small for the fast paths, and none. */
 static void quotients(struct test *t)
 {
     static const float tensor_scales[] = { 0.0123f, 5.0f / 2688, 0.25f, 0.75f, 3e-38f, 105.0f / 2688, 0 };

@@ -26,7 +26,7 @@ CUDASIM = sys.argv[1]
 # Of 255 that 256 threads may have.
 MOST_REGISTERS = {"256x256": 176, "128x256": 176, "128x128": 176, "128x64": 208, "128x32": 160,
                   "64x128": 152, "32x128": 152, "16x128": 104, "8x128": 96}
-# Sums on the general way; of products of codes also two arrays of quantizing D where no quick way decides.
+# Sums on the general way; of products of codes also two arrays of quantizing D where no fast path decides.
 MOST_STACK = {True: 192, False: 128}
 KINDS = {"f16": "kind::f16", "mxf8f6f4": "kind::mxf8f6f4.block_scale.block32", "mxf4": "kind::mxf4.block_scale.block32",
          "mxf4nvf4": "kind::mxf4nvf4.block_scale.block16"}

@@ -138,13 +138,13 @@ __device__ static inline void finish_part(const bsmi_gemm_parameters &p, const g
                                                      p.epilogue.b_exponents != nullptr, boxes.table, boxes.barrier);
     }
     const gemm_exponents exponents = exponents_of(of.rows[block], columns);
-    const bool quickly =
-        stores_quickly(p, finish, part, exponents) && (p.direct || !p.epilogue.sums_are_scaled || !exponents.any);
+    const bool fast =
+        stores_by_fast_path(p, finish, part, exponents) && (p.direct || !p.epilogue.sums_are_scaled || !exponents.any);
     const bool any_nan =
-        quickly && p.direct && finish_sums<CONFIG::COLUMNS>(p.epilogue, finish, part, exponents, boxes.table, sums);
+        fast && p.direct && finish_sums<CONFIG::COLUMNS>(p.epilogue, finish, part, exponents, boxes.table, sums);
     if (by_columns) barrier_sync(boxes.barrier, 128);     /* the table is read */
     if (!has_rows(part)) return;
-    if (quickly && !any_nan) store_finished<CONFIG>(p, part, boxes, sums);
+    if (fast && !any_nan) store_finished<CONFIG>(p, part, boxes, sums);
     else
         finish_octets<CONFIG>(p, any_nan ? finished_already(finish) : finish, part, exponents.any && !any_nan, boxes,
                               sums);
