@@ -3,7 +3,8 @@
 #define BSMI_CUDA_DEVICE_H
 
 #include "driver.h"
-#include "cuda/gemm/kernels.h"
+#include "cuda/tables/instances.h"
+#include "cuda/tables/kernels.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -71,7 +71,7 @@ bsm_status bsmi_cuda_launch_gemm(struct bsmi_cuda_queue *queue, int gemm, int64_
                               .threads = instance->threads,
                               .shared_bytes = instance->shared_bytes,
                               .cluster = cluster,
-                              .begins_early = instance->begins_early,
+                              .begins_early = bsmi_gemm_begins_early(instance),
                               .ctas = BSMI_MIN(tiles, most) * cluster };
     return tiles <= 0 ? BSM_OK : launch(queue, &l, parameters);
 }

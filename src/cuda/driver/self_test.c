@@ -18,10 +18,10 @@ static const struct { bsm_format a, b; bool codes; } pairs[] = {
 /* Whether pair number i is one for instance `gemm`. */
 static bool is_for(size_t i, int gemm)
 {
-    if (gemm < 0 || bsmi_gemm_instances[gemm].kind == BSMI_GEMM_BF16) return !pairs[i].codes;
-    if (bsmi_gemm_instances[gemm].kind == BSMI_GEMM_INTEGERS) return pairs[i].a == BSM_MXFP4 && pairs[i].b == BSM_MXFP4;
-    if (bsmi_gemm_instances[gemm].kind == BSMI_GEMM_FAST) return pairs[i].codes && bsmi_fast_serves(pairs[i].a, pairs[i].b);
-    return pairs[i].codes && bsmi_codes_serve(bsmi_gemm_instances[gemm].kind, pairs[i].a, pairs[i].b);
+    if (gemm < 0 || bsmi_gemm_instances[gemm].operands == BSMI_OPERANDS_BF16) return !pairs[i].codes;
+    if (bsmi_gemm_instances[gemm].operands == BSMI_OPERANDS_INT8) return pairs[i].a == BSM_MXFP4 && pairs[i].b == BSM_MXFP4;
+    if (bsmi_gemm_instances[gemm].operands == BSMI_OPERANDS_FP8) return pairs[i].codes && bsmi_fast_serves(pairs[i].a, pairs[i].b);
+    return pairs[i].codes && bsmi_codes_serve(bsmi_gemm_instances[gemm].operands, pairs[i].a, pairs[i].b);
 }
 
 /* Elements -2 .. 2 and -3 .. 3. */

@@ -6,12 +6,12 @@
 /* Kinds ----------------------------------------------------------------------------------------------------------------------- */
 
 /* Elements of a step of K, those of one product, and those that share a scale. */
-static int64_t step_columns(enum bsmi_gemm_kind kind) { return kind == BSMI_GEMM_MXF8F6F4 ? 128 : 256; }
-static int64_t product_columns(enum bsmi_gemm_kind kind) { return step_columns(kind) / 4; }
-static int block_of(enum bsmi_gemm_kind kind) { return kind == BSMI_GEMM_MXF4NVF4 ? 16 : 32; }
+static int64_t step_columns(enum bsmi_gemm_operands kind) { return kind == BSMI_OPERANDS_MXF8F6F4 ? 128 : 256; }
+static int64_t product_columns(enum bsmi_gemm_operands kind) { return step_columns(kind) / 4; }
+static int block_of(enum bsmi_gemm_operands kind) { return kind == BSMI_OPERANDS_MXF4NVF4 ? 16 : 32; }
 
 /* Blocks of layout 128x4 that a step has along K. */
-static int scale_blocks(enum bsmi_gemm_kind kind) { return (int)step_columns(kind) / block_of(kind) / 4; }
+static int scale_blocks(enum bsmi_gemm_operands kind) { return (int)step_columns(kind) / block_of(kind) / 4; }
 
 static bool is_mx(const bsm_format_info *f) { return f->scale == BSM_E8M0 && f->block == 32 && f->element != BSM_INT8; }
 
@@ -20,15 +20,15 @@ static bool is_plain_fp8(const bsm_format_info *f) { return f->block == 0 && f->
 
 static bool is_e2m1(const bsm_format_info *f, bsm_scale scale) { return f->element == BSM_E2M1 && f->scale == scale; }
 
-bool bsmi_codes_serve(enum bsmi_gemm_kind kind, bsm_format a, bsm_format b)
+bool bsmi_codes_serve(enum bsmi_gemm_operands kind, bsm_format a, bsm_format b)
 {
     const bsm_format_info *fa = bsm_format_get((int)a), *fb = bsm_format_get((int)b);
     switch (kind) {
-    case BSMI_GEMM_MXF4: return a == BSM_MXFP4 && b == BSM_MXFP4;
-    case BSMI_GEMM_MXF4NVF4:
+    case BSMI_OPERANDS_MXF4: return a == BSM_MXFP4 && b == BSM_MXFP4;
+    case BSMI_OPERANDS_MXF4NVF4:
         if (a == BSM_NVFP4 || b == BSM_NVFP4) return a == b;
         return is_e2m1(fa, BSM_E8M0) && is_e2m1(fb, BSM_E8M0) && (fa->block == 16 || fb->block == 16);
-    case BSMI_GEMM_MXF8F6F4:
+    case BSMI_OPERANDS_MXF8F6F4:
         if (a == BSM_MXFP4 && b == BSM_MXFP4) return false; /* MXF4 has the same sums in half the time */
         return (is_mx(fa) || is_plain_fp8(fa)) && (is_mx(fb) || is_plain_fp8(fb));
     default: return false;
@@ -39,13 +39,13 @@ bool bsmi_codes_serve(enum bsmi_gemm_kind kind, bsm_format a, bsm_format b)
  * So parts are long, and the products of middling K that have many rows have one. */
 enum { LONGEST_PART = 8192 };
 
-int32_t bsmi_codes_split(enum bsmi_gemm_kind kind, int64_t k)
+int32_t bsmi_codes_split(enum bsmi_gemm_operands kind, int64_t k)
 {
     const int64_t parts = bsmi_ceil_div(k, LONGEST_PART), steps = bsmi_ceil_div(k, step_columns(kind));
-    return parts <= 1 || kind == BSMI_GEMM_BF16 ? 0 : (int32_t)bsmi_ceil_div(steps, parts);
+    return parts <= 1 || kind == BSMI_OPERANDS_BF16 ? 0 : (int32_t)bsmi_ceil_div(steps, parts);
 }
 
-int32_t bsmi_codes_parts(enum bsmi_gemm_kind kind, int64_t k)
+int32_t bsmi_codes_parts(enum bsmi_gemm_operands kind, int64_t k)
 {
     const int32_t split = bsmi_codes_split(kind, k);
     return split == 0 ? 1 : (int32_t)bsmi_ceil_div(bsmi_ceil_div(k, step_columns(kind)), split);
@@ -54,13 +54,13 @@ int32_t bsmi_codes_parts(enum bsmi_gemm_kind kind, int64_t k)
 /* Describing ------------------------------------------------------------------------------------------------------------------ */
 
 /* The type by which TMA brings codes into the form that the kind wants: for MXF8F6F4 16 codes of any width in 16 bytes. */
-static int map_type(enum bsmi_gemm_kind kind, const struct bsmi_matrix *m)
+static int map_type(enum bsmi_gemm_operands kind, const struct bsmi_matrix *m)
 {
-    if (kind != BSMI_GEMM_MXF8F6F4 || m->bits == 8) return CU_TENSOR_MAP_DATA_TYPE_UINT8;
+    if (kind != BSMI_OPERANDS_MXF8F6F4 || m->bits == 8) return CU_TENSOR_MAP_DATA_TYPE_UINT8;
     return m->bits == 4 ? CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B : CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B;
 }
 
-static struct bsmi_cuda_rows rows_of(enum bsmi_gemm_kind kind, const struct bsmi_matrix *m, const void *data, int64_t columns,
+static struct bsmi_cuda_rows rows_of(enum bsmi_gemm_operands kind, const struct bsmi_matrix *m, const void *data, int64_t columns,
                                      int64_t row_bytes, int64_t batch_bytes)
 {
     const int type = map_type(kind, m);
@@ -70,7 +70,7 @@ static struct bsmi_cuda_rows rows_of(enum bsmi_gemm_kind kind, const struct bsmi
 }
 
 /* Packed as tensor cores have them, and nothing of a row's last bytes belongs to no code. */
-static bool can_map_codes(enum bsmi_gemm_kind kind, const struct bsmi_matrix *m)
+static bool can_map_codes(enum bsmi_gemm_operands kind, const struct bsmi_matrix *m)
 {
     const bool packed = m->bits == 8 || (m->bits == 6 ? m->packing == BSM_PACKING_BIT_STREAM : m->packing == BSM_PACKING_LOW_FIRST);
     const struct bsmi_cuda_rows rows = rows_of(kind, m, m->data, m->columns, m->row_bytes, m->batch_bytes);
@@ -87,21 +87,21 @@ static struct bsmi_cuda_rows scale_rows(const void *scales, const struct bsmi_sc
 }
 
 /* Scales behind the last of a row may be any, also NaN: as they are only where no product reads them. */
-static bool can_map_scales(enum bsmi_gemm_kind kind, const struct bsmi_matrix *m)
+static bool can_map_scales(enum bsmi_gemm_operands kind, const struct bsmi_matrix *m)
 {
     const struct bsmi_cuda_rows rows = scale_rows(m->scales, &m->map, m->batch, m->scale_batch_bytes);
     return m->map.layout.kind == BSM_LAYOUT_128X4 && m->scale_columns * m->block % product_columns(kind) == 0 &&
            bsmi_cuda_can_map(&rows);
 }
 
-static enum bsmi_codes_scales scales_of(enum bsmi_gemm_kind kind, const struct bsmi_matrix *m)
+static enum bsmi_codes_scales scales_of(enum bsmi_gemm_operands kind, const struct bsmi_matrix *m)
 {
     if (m->block == 0) return BSMI_SCALES_ONES;
     if (m->block != block_of(kind)) return BSMI_SCALES_REPEATED;
     return can_map_scales(kind, m) ? BSMI_SCALES_AS_THEY_ARE : BSMI_SCALES_CONVERTED;
 }
 
-bsm_status bsmi_codes_describe(enum bsmi_gemm_kind kind, const char *name, const struct bsmi_matrix *m, struct bsmi_codes *codes)
+bsm_status bsmi_codes_describe(enum bsmi_gemm_operands kind, const char *name, const struct bsmi_matrix *m, struct bsmi_codes *codes)
 {
     const bsm_scale_layout layout = { .kind = BSM_LAYOUT_128X4 };
     *codes = (struct bsmi_codes){ .repacked = !can_map_codes(kind, m), .scales = scales_of(kind, m) };
@@ -190,7 +190,7 @@ static bsm_status map_or_align(const struct bsmi_cuda_gpu *gpu, const struct bsm
     return bsmi_cuda_map(gpu, rows, box_columns, box_rows, swizzle, map);
 }
 
-bsm_status bsmi_codes_map(const struct bsmi_cuda_gpu *gpu, enum bsmi_gemm_kind kind, const char *name, const struct bsmi_matrix *m,
+bsm_status bsmi_codes_map(const struct bsmi_cuda_gpu *gpu, enum bsmi_gemm_operands kind, const char *name, const struct bsmi_matrix *m,
                           const struct bsmi_codes *codes, unsigned char *workspace, int box_rows, struct bsmi_tensor_map *map,
                           struct bsmi_tensor_map *scale_map)
 {
@@ -221,23 +221,23 @@ static enum mma_element element_of(bsm_element element)
     }
 }
 
-static enum mma_kind instruction_kind(enum bsmi_gemm_kind kind)
+static enum mma_kind instruction_kind(enum bsmi_gemm_operands kind)
 {
     static const enum mma_kind kinds[] = { MMA_F16, MMA_MXF8F6F4, MMA_MXF4, MMA_MXF4NVF4 };
     return kinds[kind];
 }
 
 /* Bytes that the copy engine counts for 128 bytes of a row in shared memory. */
-static int32_t counted_bytes(enum bsmi_gemm_kind kind, const struct bsmi_matrix *m)
+static int32_t counted_bytes(enum bsmi_gemm_operands kind, const struct bsmi_matrix *m)
 {
-    return kind == BSMI_GEMM_MXF8F6F4 ? 128 * m->bits / 8 : 128;
+    return kind == BSMI_OPERANDS_MXF8F6F4 ? 128 * m->bits / 8 : 128;
 }
 
 void bsmi_codes_fill(const struct bsmi_gemm_instance *instance, const struct bsmi_matrix *a, const struct bsmi_matrix *b,
                      struct bsmi_tensor_memory_parameters *p)
 {
-    const enum bsmi_gemm_kind kind = instance->kind;
-    const bool decoded = kind == BSMI_GEMM_BF16, swapped = bsmi_gemm_is_swapped(instance);
+    const enum bsmi_gemm_operands kind = instance->operands;
+    const bool decoded = kind == BSMI_OPERANDS_BF16, swapped = bsmi_gemm_is_swapped(instance);
     const struct bsmi_matrix *lanes = swapped ? b : a, *columns_of = swapped ? a : b;
     p->instruction = mma_instruction_descriptor((struct mma_instruction){
         .kind = instruction_kind(kind),
@@ -246,7 +246,7 @@ void bsmi_codes_fill(const struct bsmi_gemm_instance *instance, const struct bsm
         .m = (uint32_t)(swapped ? instance->tile_columns : instance->tile_rows * instance->cluster_rows),
         .n = (uint32_t)(swapped ? instance->tile_rows : instance->tile_columns),
         .d = MMA_D_F32,
-        .scales = kind == BSMI_GEMM_MXF4NVF4 && a->scale == BSM_UE4M3 ? MMA_UE4M3 : MMA_UE8M0,
+        .scales = kind == BSMI_OPERANDS_MXF4NVF4 && a->scale == BSM_UE4M3 ? MMA_UE4M3 : MMA_UE8M0,
     });
     if (decoded) return;
     const int64_t products = bsmi_ceil_div(a->columns, product_columns(kind)), columns = bsmi_ceil_div(a->columns, block_of(kind));

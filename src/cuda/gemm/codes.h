@@ -23,17 +23,17 @@ struct bsmi_codes {
 };
 
 /* Whether products of this kind take this pair of formats. */
-bool bsmi_codes_serve(enum bsmi_gemm_kind kind, bsm_format a, bsm_format b);
+bool bsmi_codes_serve(enum bsmi_gemm_operands kind, bsm_format a, bsm_format b);
 
 /* Steps of K that one chain of sums has, 0 for all of them: a function of K and the kind alone, so that every M has the same
  * sums. */
-int32_t bsmi_codes_split(enum bsmi_gemm_kind kind, int64_t k);
+int32_t bsmi_codes_split(enum bsmi_gemm_operands kind, int64_t k);
 
 /* How many chains that makes. */
-int32_t bsmi_codes_parts(enum bsmi_gemm_kind kind, int64_t k);
+int32_t bsmi_codes_parts(enum bsmi_gemm_operands kind, int64_t k);
 
 /* How operand `m` gets into a product of this kind.  Fails if its scales are more than an int64_t counts. */
-bsm_status bsmi_codes_describe(enum bsmi_gemm_kind kind, const char *name, const struct bsmi_matrix *m, struct bsmi_codes *codes);
+bsm_status bsmi_codes_describe(enum bsmi_gemm_operands kind, const char *name, const struct bsmi_matrix *m, struct bsmi_codes *codes);
 
 /* Bytes in the workspace, or -1 on overflow. */
 int64_t bsmi_codes_rows_bytes(const struct bsmi_matrix *m, const struct bsmi_codes *codes);
@@ -45,7 +45,7 @@ bsm_status bsmi_codes_prepare(struct bsmi_cuda_queue *queue, const struct bsmi_m
 
 /* The maps of an operand's codes, in boxes of box_rows, and of its scales.  Fails with BSM_EALIGN for data that are not
  * aligned as those of the plan were. */
-bsm_status bsmi_codes_map(const struct bsmi_cuda_gpu *gpu, enum bsmi_gemm_kind kind, const char *name, const struct bsmi_matrix *m,
+bsm_status bsmi_codes_map(const struct bsmi_cuda_gpu *gpu, enum bsmi_gemm_operands kind, const char *name, const struct bsmi_matrix *m,
                           const struct bsmi_codes *codes, unsigned char *workspace, int box_rows, struct bsmi_tensor_map *map,
                           struct bsmi_tensor_map *scale_map);
 

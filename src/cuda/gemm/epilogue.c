@@ -24,7 +24,7 @@ static bool finds_exponents(const struct bsmi_cuda_multiply *c, const struct bsm
 {
     if (c->gemm < 0 || p->b.scale != BSM_E8M0) return false;
     const struct bsmi_gemm_instance *gemm = &bsmi_gemm_instances[c->gemm];
-    return bsmi_gemm_has_registers(gemm) && !gemm->panels;
+    return bsmi_gemm_reads_any_scales(gemm) && !bsmi_gemm_reads_prepacked(gemm);
 }
 
 void bsmi_cuda_fill_epilogue(const struct bsmi_cuda_multiply *c, const struct bsmi_product *p, unsigned char *workspace,

@@ -1,16 +1,16 @@
 /* An operand whose codes a GEMM kernel decodes itself: which it can be, and where its scales lie. */
 #include "fused_dequantization.h"
 
-bool bsmi_cuda_decodes(enum bsmi_gemm_decodes decodes, bsm_format format)
+bool bsmi_cuda_decodes(enum bsmi_gemm_codes decodes, bsm_format format)
 {
     switch (format) {
-    case BSM_MXFP4: return decodes == BSMI_DECODES_MXFP4;
-    case BSM_NVFP4: return decodes == BSMI_DECODES_NVFP4;
+    case BSM_MXFP4: return decodes == BSMI_CODES_MXFP4;
+    case BSM_NVFP4: return decodes == BSMI_CODES_NVFP4;
     case BSM_MXFP6_E2M3:
-    case BSM_MXFP6_E3M2: return decodes == BSMI_DECODES_BYTES || decodes == BSMI_DECODES_STREAM;
+    case BSM_MXFP6_E3M2: return decodes == BSMI_CODES_BYTES || decodes == BSMI_CODES_STREAM;
     case BSM_MXFP8_E4M3:
     case BSM_MXFP8_E5M2:
-    case BSM_MXINT8: return decodes == BSMI_DECODES_BYTES;
+    case BSM_MXINT8: return decodes == BSMI_CODES_BYTES;
     default: return false;
     }
 }
@@ -25,9 +25,9 @@ struct bsmi_cuda_rows bsmi_cuda_code_rows(const struct bsmi_matrix *m)
 }
 
 /* As the kernels want codes: a stream, two a byte, or a byte each. */
-static bool is_packed(enum bsmi_gemm_decodes decodes, const struct bsmi_matrix *m)
+static bool is_packed(enum bsmi_gemm_codes decodes, const struct bsmi_matrix *m)
 {
-    if (decodes == BSMI_DECODES_STREAM) return m->packing == BSM_PACKING_BIT_STREAM;
+    if (decodes == BSMI_CODES_STREAM) return m->packing == BSM_PACKING_BIT_STREAM;
     return m->bits == 4 ? m->packing == BSM_PACKING_LOW_FIRST
                         : m->packing == BSM_PACKING_BYTES || m->packing == BSM_PACKING_DEFAULT;
 }
@@ -36,22 +36,22 @@ bool bsmi_cuda_gemm_serves(const struct bsmi_gemm_instance *gemm, const struct b
 {
     const char *rule = NULL;
     const struct bsmi_cuda_rows rows = bsmi_cuda_code_rows(&p->b);
-    if (gemm->kind == BSMI_GEMM_INTEGERS) {
+    if (gemm->operands == BSMI_OPERANDS_INT8) {
         rule = bsmi_integers_rule(&p->a);
         if (rule == NULL) rule = bsmi_integers_rule(&p->b);
-    } else if (gemm->kind != BSMI_GEMM_BF16 && gemm->tile_rows < 32 && (p->m > gemm->tile_rows || p->groups > 0))
+    } else if (gemm->operands != BSMI_OPERANDS_BF16 && gemm->tile_rows < 32 && (p->m > gemm->tile_rows || p->groups > 0))
         rule = "it wants no groups, and no more rows of A than its tile has";
-    else if (gemm->decodes == BSMI_DECODES_NONE) return true;
-    else if (!bsmi_cuda_decodes(gemm->decodes, p->b.format)) rule = "it does not decode B's format";
-    else if (!is_packed(gemm->decodes, &p->b))
-        rule = gemm->decodes == BSMI_DECODES_STREAM
+    else if (gemm->codes == BSMI_CODES_NONE) return true;
+    else if (!bsmi_cuda_decodes(gemm->codes, p->b.format)) rule = "it does not decode B's format";
+    else if (!is_packed(gemm->codes, &p->b))
+        rule = gemm->codes == BSMI_CODES_STREAM
                    ? "it wants B's codes of 6 bits as a stream"
                    : "it wants B's codes of 4 bits packed two a byte, the first in the low half, "
                      "6 and 8 bits in a byte each";
-    else if (bsmi_gemm_has_registers(gemm) && (p->k > gemm->most_columns || p->a.element == BSM_FP16))
+    else if (bsmi_gemm_reads_any_scales(gemm) && (p->k > gemm->most_columns || p->a.element == BSM_FP16))
         rule = "it wants a smaller K, and A other than fp16";
     else if (p->b.bits == 4 && p->k % 2 != 0) rule = "it wants rows of B in whole bytes: an even K";
-    else if (!gemm->panels && !bsmi_cuda_can_map(&rows)) rule = "it wants B's rows, their pitch and b->data in multiples of 16 bytes";
+    else if (!bsmi_gemm_reads_prepacked(gemm) && !bsmi_cuda_can_map(&rows)) rule = "it wants B's rows, their pitch and b->data in multiples of 16 bytes";
     if (rule != NULL && sentence != NULL) *sentence = rule;
     return rule == NULL;
 }

@@ -205,16 +205,16 @@ static bsm_status map_codes(const struct run *run, const struct bsmi_gemm_instan
     const struct bsmi_product *p = run->product;
     const struct bsmi_cuda_multiply *c = run->multiply;
     const struct bsmi_cuda_gpu *gpu = run->queue.gpu;
-    const bsm_status status = bsmi_codes_map(gpu, instance->kind, "a", &p->a, &c->a.codes, run->workspace, instance->a_box_rows, &t->gemm.a, &t->a_scales);
+    const bsm_status status = bsmi_codes_map(gpu, instance->operands, "a", &p->a, &c->a.codes, run->workspace, instance->a_box_rows, &t->gemm.a, &t->a_scales);
     if (status != BSM_OK) return status;
-    return bsmi_codes_map(gpu, instance->kind, "b", &p->b, &c->b.codes, run->workspace, instance->b_box_rows, &t->gemm.b, &t->b_scales);
+    return bsmi_codes_map(gpu, instance->operands, "b", &p->b, &c->b.codes, run->workspace, instance->b_box_rows, &t->gemm.b, &t->b_scales);
 }
 
 /* B's codes, as bytes. */
 static bsm_status map_bytes(const struct run *run, const struct bsmi_gemm_instance *instance, const void *scales, bool scales_by_tma,
                             struct bsmi_tensor_map *map)
 {
-    const bool stream = instance->decodes == BSMI_DECODES_STREAM;
+    const bool stream = instance->codes == BSMI_CODES_STREAM;
     const struct bsmi_matrix *m = &run->product->b;
     const struct bsmi_cuda_rows rows = bsmi_cuda_code_rows(m);
     if (!bsmi_cuda_can_map(&rows) || (scales_by_tma && (uintptr_t)scales % 16 != 0))
@@ -228,7 +228,7 @@ static bsm_status map_bytes(const struct run *run, const struct bsmi_gemm_instan
 static int a_box_rows(const struct run *run, const struct bsmi_gemm_instance *instance)
 {
     const struct bsmi_product *p = run->product;
-    return instance->fits_boxes && p->groups == 0 ? (int)BSMI_MIN(p->m, (int64_t)instance->a_box_rows) : instance->a_box_rows;
+    return instance->schedule == BSMI_SCHEDULE_K_INTERLEAVED && p->groups == 0 ? (int)BSMI_MIN(p->m, (int64_t)instance->a_box_rows) : instance->a_box_rows;
 }
 
 static bsm_status map_a(const struct run *run, int box_rows, struct bsmi_gemm_parameters *g)
@@ -254,7 +254,7 @@ static bsm_status fill_mixed_input(const struct run *run, const struct bsmi_gemm
     m->first_of_call = run->queue.behind == 0;
     m->a_box_rows = a_box_rows(run, instance);
     const bsm_status status = map_a(run, m->a_box_rows, &m->gemm);
-    if (status != BSM_OK || !instance->panels) return status == BSM_OK ? map_bytes(run, instance, p->b.scales, false, &m->gemm.b) : status;
+    if (status != BSM_OK || !bsmi_gemm_reads_prepacked(instance)) return status == BSM_OK ? map_bytes(run, instance, p->b.scales, false, &m->gemm.b) : status;
     bsmi_cuda_give_panels(p, m);
     return BSM_OK;
 }
@@ -298,11 +298,11 @@ static bsm_status map_fast(const struct run *run, const struct bsmi_gemm_instanc
 static bsm_status fill_shared_memory(const struct run *run, const struct bsmi_gemm_instance *instance, struct bsmi_shared_memory_parameters *s)
 {
     const struct bsmi_product *p = run->product;
-    if (instance->kind == BSMI_GEMM_FAST) return map_fast(run, instance, &s->gemm);
-    s->condition = condition_of(run, instance->kind != BSMI_GEMM_INTEGERS);
-    if (instance->kind == BSMI_GEMM_INTEGERS) return map_integers(run, instance, &s->gemm);
+    if (instance->operands == BSMI_OPERANDS_FP8) return map_fast(run, instance, &s->gemm);
+    s->condition = condition_of(run, instance->operands != BSMI_OPERANDS_INT8);
+    if (instance->operands == BSMI_OPERANDS_INT8) return map_integers(run, instance, &s->gemm);
     fill_segments(run->multiply, &s->gemm);
-    if (instance->computes_left_out) s->a_source = bsmi_cuda_matrix(&p->a), s->b_source = bsmi_cuda_matrix(&p->b), s->k = p->k;
+    if (instance->fallback == BSMI_FALLBACK_IN_KERNEL) s->a_source = bsmi_cuda_matrix(&p->a), s->b_source = bsmi_cuda_matrix(&p->b), s->k = p->k;
     return map_rows(run, instance, &s->gemm);
 }
 
@@ -319,10 +319,10 @@ static bsm_status fill_tensor_memory(const struct run *run, const struct bsmi_ge
 /* What the kernel multiplies, as its main loop wants it. */
 static bsm_status give_operands(const struct run *run, const struct bsmi_gemm_instance *instance, union launched *parameters)
 {
-    if (instance->has_tensor_memory) return fill_tensor_memory(run, instance, &parameters->tensor_memory);
-    if (instance->decodes == BSMI_DECODES_NONE) return fill_shared_memory(run, instance, &parameters->shared_memory);
+    if (bsmi_gemm_has_tensor_memory(instance)) return fill_tensor_memory(run, instance, &parameters->tensor_memory);
+    if (instance->codes == BSMI_CODES_NONE) return fill_shared_memory(run, instance, &parameters->shared_memory);
     fill_segments(run->multiply, &parameters->gemm);
-    if (bsmi_gemm_has_registers(instance)) return fill_mixed_input(run, instance, &parameters->mixed_input);
+    if (bsmi_gemm_reads_any_scales(instance)) return fill_mixed_input(run, instance, &parameters->mixed_input);
     return fill_fused(run, instance, &parameters->fused);
 }
 
@@ -397,7 +397,7 @@ static bsm_status run_tensor(struct run *run)
     bsm_status status = c->rest >= 0 ? run_integers(run) : BSM_OK;
     if (status == BSM_OK) status = bring_operands(run);
     if (status == BSM_OK) status = run_gemm(run, gemm);
-    if (status == BSM_OK && bsmi_cuda_leaves_out(c) && !bsmi_gemm_instances[gemm].computes_left_out) status = run_sums(run, true);
+    if (status == BSM_OK && bsmi_cuda_leaves_out(c) && bsmi_gemm_instances[gemm].fallback == BSMI_FALLBACK_BY_SUMS) status = run_sums(run, true);
     return status;
 }
 

@@ -71,7 +71,7 @@ enum { BSMI_CUDA_ALIGNMENT = 256 };       /* of the workspace, and of what lies 
 int bsmi_cuda_terms(const struct bsmi_matrix *operand);
 
 /* Whether GEMM kernels that decode B so decode this format, in one of its packings. */
-bool bsmi_cuda_decodes(enum bsmi_gemm_decodes decodes, bsm_format format);
+bool bsmi_cuda_decodes(enum bsmi_gemm_codes decodes, bsm_format format);
 
 /* Whether the GEMM kernels can serve the product: operands that TMA can reach, decoded or repacked if need be. */
 bool bsmi_cuda_tensor_serves(const struct bsmi_product *product);
@@ -111,7 +111,7 @@ static inline bool bsmi_cuda_leaves_out(const struct bsmi_cuda_multiply *c) { re
 /* Whether its kernel reads B from panels alone. */
 static inline bool bsmi_cuda_wants_panels(const struct bsmi_cuda_multiply *c)
 {
-    return c->gemm >= 0 && bsmi_gemm_instances[c->gemm].panels;
+    return c->gemm >= 0 && bsmi_gemm_reads_prepacked(&bsmi_gemm_instances[c->gemm]);
 }
 
 /* Whether the GPU has every kernel that the product needs on this road. */

@@ -18,7 +18,7 @@ size_t bsmi_cuda_panels_bytes(const struct bsmi_cuda_multiply *c, const struct b
 {
     const struct bsmi_matrix *b = &p->b;
     int64_t bytes;
-    if (c->gemm < 0 || !bsmi_gemm_instances[c->gemm].panels || b->rows * b->batch >= (int64_t)1 << 40) return 0;
+    if (c->gemm < 0 || !bsmi_gemm_reads_prepacked(&bsmi_gemm_instances[c->gemm]) || b->rows * b->batch >= (int64_t)1 << 40) return 0;
     if (bsmi_mul_overflows(matrix_panels(b) * b->batch, bsmi_panel_turns(b->columns) * BSMI_PANEL_TURN_BYTES(b->block), &bytes)) return 0;
     return bsmi_add_overflows(bytes, exponent_bytes(b), &bytes) ? 0 : (size_t)bytes;
 }

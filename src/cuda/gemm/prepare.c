@@ -44,7 +44,7 @@ static bool place(int64_t count, int64_t bytes_each, size_t *at, int64_t *end)
 
 static bsm_status describe_codes(const char *name, const struct bsmi_matrix *m, int gemm, struct bsmi_cuda_operand *o)
 {
-    const bsm_status status = bsmi_codes_describe(bsmi_gemm_instances[gemm].kind, name, m, &o->codes);
+    const bsm_status status = bsmi_codes_describe(bsmi_gemm_instances[gemm].operands, name, m, &o->codes);
     *o = (struct bsmi_cuda_operand){ .way = o->codes.repacked ? BSMI_WAY_REPACKED : BSMI_WAY_AS_IT_IS,
                                      .terms = 1,
                                      .codes = o->codes };
@@ -138,7 +138,7 @@ int64_t bsmi_cuda_tiles(const struct bsmi_gemm_instance *g, const struct bsmi_pr
 
 bool bsmi_cuda_spreads(const struct bsmi_gemm_instance *g, const struct bsmi_product *p, int64_t clusters)
 {
-    return bsmi_gemm_is_swapped(g) && bsmi_codes_parts(g->kind, p->k) > 1 && bsmi_cuda_tiles(g, p) < clusters;
+    return bsmi_gemm_is_swapped(g) && bsmi_codes_parts(g->operands, p->k) > 1 && bsmi_cuda_tiles(g, p) < clusters;
 }
 
 static void describe_parts(const struct bsmi_cuda_gpu *gpu, const struct bsmi_product *p, struct bsmi_cuda_multiply *c)
@@ -147,7 +147,7 @@ static void describe_parts(const struct bsmi_cuda_gpu *gpu, const struct bsmi_pr
     if (c->road != BSMI_ROAD_CODES) return;
     const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[c->gemm];
     const int64_t clusters = gpu->gemm_clusters[c->gemm], cluster = g->cluster_rows * g->cluster_columns;
-    c->parts = bsmi_codes_parts(g->kind, p->k);
+    c->parts = bsmi_codes_parts(g->operands, p->k);
     c->spread = bsmi_cuda_spreads(g, p, clusters);
     if (c->spread) c->direct = false;
     else if (c->parts > 1) c->kept = BSMI_MIN(bsmi_cuda_tiles(g, p), clusters) * cluster * g->tile_rows * g->tile_columns;
@@ -163,9 +163,9 @@ bool bsmi_cuda_tensor_serves(const struct bsmi_product *p)
 static enum bsmi_cuda_road road_of(int gemm)
 {
     if (gemm < 0) return BSMI_ROAD_SIMT;
-    const enum bsmi_gemm_kind kind = bsmi_gemm_instances[gemm].kind;
-    if (kind == BSMI_GEMM_FAST) return BSMI_ROAD_FAST;
-    return kind == BSMI_GEMM_BF16 || kind == BSMI_GEMM_INTEGERS ? BSMI_ROAD_TENSOR : BSMI_ROAD_CODES;
+    const enum bsmi_gemm_operands kind = bsmi_gemm_instances[gemm].operands;
+    if (kind == BSMI_OPERANDS_FP8) return BSMI_ROAD_FAST;
+    return kind == BSMI_OPERANDS_BF16 || kind == BSMI_OPERANDS_INT8 ? BSMI_ROAD_TENSOR : BSMI_ROAD_CODES;
 }
 
 bsm_status bsmi_cuda_prepare(const struct bsmi_cuda_gpu *gpu, const struct bsmi_product *p, int gemm, struct bsmi_cuda_multiply *c)
@@ -173,7 +173,7 @@ bsm_status bsmi_cuda_prepare(const struct bsmi_cuda_gpu *gpu, const struct bsmi_
     memset(c, 0, sizeof *c);
     c->road = road_of(gemm);
     c->gemm = gemm;
-    c->rest = bsmi_gemm_rest(gemm);
+    c->rest = bsmi_gemm_int8_fallback(gemm);
     c->direct = bsmi_cuda_finishes_directly(p, c->road);
     if (c->road == BSMI_ROAD_CODES) {
         bsm_status status = describe_codes("a", &p->a, gemm, &c->a);
@@ -183,8 +183,8 @@ bsm_status bsmi_cuda_prepare(const struct bsmi_cuda_gpu *gpu, const struct bsmi_
     if (c->road == BSMI_ROAD_TENSOR) {
         c->a = describe_operand(&p->a);
         c->b = describe_operand(&p->b);
-        if (bsmi_gemm_instances[gemm].decodes != BSMI_DECODES_NONE)
-            bsmi_cuda_describe_codes(&p->b, bsmi_gemm_has_registers(&bsmi_gemm_instances[gemm]), &c->b);
+        if (bsmi_gemm_instances[gemm].codes != BSMI_CODES_NONE)
+            bsmi_cuda_describe_codes(&p->b, bsmi_gemm_reads_any_scales(&bsmi_gemm_instances[gemm]), &c->b);
     }
     if (c->road == BSMI_ROAD_FAST) c->a = describe_fast(&p->a), c->b = describe_fast(&p->b);
     count_tiles(p, c);

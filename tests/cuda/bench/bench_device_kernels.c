@@ -6,7 +6,7 @@
 #include "core/core.h"
 #include "cuda/driver/driver.h"
 #include "cuda/driver/embedded.h"
-#include "cuda/gemm/kernels.h"
+#include "cuda/tables/instances.h"
 #include "cuda/driver/matrix.h"
 #include "cuda/gemm/plain_dequantization.h"
 

@@ -127,7 +127,7 @@ void gemm_launch(const struct gemm_machine *machine, const struct bsmi_gemm_inst
         struct bsmi_shared_memory_parameters shared_memory;
         struct bsmi_tensor_memory_parameters tensor_memory;
     } given = { .shared_memory = { .gemm = *p } };
-    if (i->has_tensor_memory) bsmi_codes_fill(i, NULL, NULL, &given.tensor_memory);
+    if (bsmi_gemm_has_tensor_memory(i)) bsmi_codes_fill(i, NULL, NULL, &given.tensor_memory);
     void *parameters[] = { &given };
     gemm_call(machine, machine->cu->cuLaunchKernelEx(&config, machine->functions[i - bsmi_gemm_instances], parameters, NULL), i->function);
 }

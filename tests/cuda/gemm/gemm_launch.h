@@ -5,7 +5,7 @@
 
 #include "blockscale/format.h"
 #include "cuda/driver/driver.h"
-#include "cuda/gemm/kernels.h"
+#include "cuda/tables/instances.h"
 
 struct gemm_machine {
     const struct bsmi_driver *cu;

@@ -312,8 +312,8 @@ static bool is_simulated(void)
 static bool is_chosen(const struct bsmi_gemm_instance *g)
 {
     const char *only = getenv("GEMM_INSTANCE");
-    if (g->kind != BSMI_GEMM_BF16 || machine.functions[g - bsmi_gemm_instances] == NULL) return false;
-    if (g->decodes != BSMI_DECODES_NONE) return false;     /* test_gpu_fused_dequantization's */
+    if (g->operands != BSMI_OPERANDS_BF16 || machine.functions[g - bsmi_gemm_instances] == NULL) return false;
+    if (g->codes != BSMI_CODES_NONE) return false;     /* test_gpu_fused_dequantization's */
     return only == NULL || strcmp(only, "all") == 0 || strcmp(only, g->function) == 0;
 }
 

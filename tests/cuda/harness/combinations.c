@@ -86,13 +86,13 @@ static int form_of(const struct bsmi_cuda_multiply *c, const struct bsmi_cuda_op
     if (g == NULL) return FORM_SIMT;
     if (c->road == BSMI_ROAD_FAST) return FORM_REFOLDED;
     if (c->road == BSMI_ROAD_CODES)
-        return FORM_CODES + ((int)g->kind - BSMI_GEMM_MXF8F6F4) * 8 + (o->way == BSMI_WAY_REPACKED) * 4 +
+        return FORM_CODES + ((int)g->operands - BSMI_OPERANDS_MXF8F6F4) * 8 + (o->way == BSMI_WAY_REPACKED) * 4 +
                (int)o->codes.scales;
     if (c->rest >= 0) return FORM_INTEGERS;
     if (o->way == BSMI_WAY_AS_IT_IS) return FORM_ROWS_AS_THEY_ARE;
     if (o->way == BSMI_WAY_REPACKED) return FORM_REPACKED;
     if (o->way == BSMI_WAY_DECODED) return plainly ? FORM_DECODED_PLAINLY : FORM_DECODED;
-    if (g->panels) return FORM_PANELS;
+    if (bsmi_gemm_reads_prepacked(g)) return FORM_PANELS;
     if (o->any_scales) return FORM_REGISTERS;
     return o->own_scales ? FORM_OWN_SCALES : plainly ? FORM_SCALES_PLAINLY : FORM_SCALES;
 }

@@ -1,0 +1,47 @@
+/* What a step of K costs on each GEMM instance, in nanoseconds: struct bsmi_gemm_cost.  Measured on one H200 (docs/design/hopper.md), tiles of 256 rows
+ * and more at the clock that its power limit leaves. */
+#ifndef BSMI_CUDA_COSTS_H
+#define BSMI_CUDA_COSTS_H
+
+/*                                                      step  in_l2  in_l2_behind */
+#define BSMI_COST_128x256_2x1                         {  680 }
+#define BSMI_COST_128x224_2x1                         {  614 }
+#define BSMI_COST_128x224_1x2                         {  645 }
+#define BSMI_COST_128x192_2x1                         {  525 }
+#define BSMI_COST_128x128_1x1                         {  366,   340 }
+#define BSMI_COST_128x96_1x1                          {  330,   235 }
+#define BSMI_COST_128x64_1x1                          {  275,   175,   160 }
+#define BSMI_COST_64x128_1x1                          {  265,   245 }
+#define BSMI_COST_64x96_1x1                           {  225,   152,   195 }
+#define BSMI_COST_64x48_1x1                           {  140,   125 }
+#define BSMI_COST_int8_128x256_2x1                    {  400 }
+
+#define BSMI_COST_mxfp4_128x64_1x1                    {  330 }
+#define BSMI_COST_mxfp4_256x64_1x2                    {  485,   520 }
+#define BSMI_COST_mxfp4_256x128_1x1                   {  880 }
+#define BSMI_COST_nvfp4_128x64_1x1                    {  350 }
+#define BSMI_COST_nvfp4_256x64_1x2                    {  500,   520 }
+#define BSMI_COST_nvfp4_256x128_1x1                   {  885 }
+#define BSMI_COST_bytes_64x64_1x1                     {  280 }
+#define BSMI_COST_bytes_128x64_1x1                    {  380 }
+#define BSMI_COST_bytes_256x64_1x2                    {  470 }
+#define BSMI_COST_stream_64x64_1x1                    {  290 }
+#define BSMI_COST_stream_128x64_1x1                   {  390 }
+#define BSMI_COST_stream_256x64_1x1                   {  510 }
+
+#define BSMI_COST_mxfp4_64x64_1x1_registers           {  250 }
+#define BSMI_COST_nvfp4_64x64_1x1_registers           {  262 }
+#define BSMI_COST_mxfp4_64x64_1x1_registers_4k        {  420, .alone = 385 }
+#define BSMI_COST_nvfp4_64x64_1x1_registers_4k        {  450, .alone = 390 }
+#define BSMI_COST_mxfp4_16x64_1x1_interleaved         {  140 }
+#define BSMI_COST_mxfp4_32x64_1x1_interleaved         {  165 }
+#define BSMI_COST_nvfp4_16x64_1x1_interleaved         {  155 }
+#define BSMI_COST_nvfp4_32x64_1x1_interleaved         {  212 }
+#define BSMI_COST_mxfp4_16x64_prepacked               {   70 }
+#define BSMI_COST_mxfp4_32x64_prepacked               {   86 }
+#define BSMI_COST_mxfp4_64x64_prepacked               {  145 }
+#define BSMI_COST_nvfp4_16x64_prepacked               {   84 }
+#define BSMI_COST_nvfp4_32x64_prepacked               {  103 }
+#define BSMI_COST_nvfp4_64x64_prepacked               {  155 }
+
+#endif

@@ -1,0 +1,165 @@
+/* The table of GEMM kernels.  A row is made of a line of the kernels' own tables: columns there are arguments here. */
+#include "instances.h"
+#include "costs.h"
+#include "cuda/sm100/gemm_instances.h"
+#include "cuda/sm90/kernels/fused_dequantization_instances.h"
+#include "cuda/sm90/kernels/packed_instances.h"
+#include "cuda/sm90/kernels/register_instances.h"
+#include "cuda/sm90/kernels/shared_memory_instances.h"
+
+#include <stddef.h>
+
+#define NAMES(prefix, tile, in_file) .name = "cuda_wgmma_" prefix #tile, .function = "bsmi_gemm_" prefix #tile, .file = "sm90/kernels/" in_file
+#define TILE(rows, columns, along_m, along_n)                                                                          \
+    .tile_rows = rows, .tile_columns = columns, .cluster_rows = along_m, .cluster_columns = along_n,                   \
+    .a_box_rows = (rows) / (along_n), .b_box_rows = (columns) / (along_m)
+
+/* Both operands in shared memory. */
+#define SHARED_MEMORY(rows, columns, groups, along_m, along_n, stages, d_box)                                          \
+    .main_loop = BSMI_MAIN_LOOP_SHARED_MEMORY, TILE(rows, columns, along_m, along_n), .threads = 128 * ((groups) + 1), \
+    .shared_bytes = BSMI_SM90_SHARED_MEMORY_BYTES(rows, columns, groups, stages, d_box), \
+    .sm_ctas = 1, .d_box_rows = BSMI_GEMM_D_BOX_ROWS, .d_box_bytes = d_box
+#define LARGE(tile, ...) { NAMES("", tile, "shared_memory_large"), SHARED_MEMORY(__VA_ARGS__), .cost = BSMI_COST_##tile },
+/* Two warpgroups compute fallback rows and columns, too. */
+#define SMALL(tile, rows, columns, groups, ...)                                                                        \
+    { NAMES("", tile, "shared_memory_small"), SHARED_MEMORY(rows, columns, groups, __VA_ARGS__),                                \
+      .fallback = (groups) == 2 ? BSMI_FALLBACK_IN_KERNEL : BSMI_FALLBACK_BY_SUMS, .cost = BSMI_COST_##tile },
+#define INT8(tile, ...)                                                                                                \
+    { NAMES("int8_", tile, "shared_memory_int8"), SHARED_MEMORY(__VA_ARGS__), .operands = BSMI_OPERANDS_INT8,               \
+      .condition = BSMI_RUNS_IF_INT8_FITS, .cost = BSMI_COST_int8_##tile },
+#define INT8_FALLBACK(tile, ...)                                                                                       \
+    { NAMES("int8_fallback_", tile, "shared_memory_int8"), SHARED_MEMORY(__VA_ARGS__), .condition = BSMI_RUNS_UNLESS_INT8_FITS },
+#define FP8_REQUANTIZED(tile, ...)                                                                                     \
+    { NAMES("fp8_requantized_", tile, "shared_memory_fp8"), SHARED_MEMORY(__VA_ARGS__), .operands = BSMI_OPERANDS_FP8 },
+
+/* Fused dequantization: the ring of A's rows and B's decoded ones, that of B's codes and their scales (so many pieces of 512 bytes), three
+ * numbers for each row and column, and 320 bytes for each row that is on its way to D at one time. */
+#define FUSED(prefix, in_file, what, row_bytes, pieces, tile, rows, along_n, decoders, stages, code_stages)            \
+    { NAMES(#prefix "_", tile, in_file), .main_loop = BSMI_MAIN_LOOP_FUSED, .source = BSMI_SOURCE_SCALES_128X4, .codes = what, \
+      TILE(rows, 64, 1, along_n), .threads = 128 * (2 + (decoders)), .sm_ctas = 1, .cost = BSMI_COST_##prefix##_##tile, \
+      .shared_bytes = (stages) * (((rows) + 64) * BSMI_K_STEP * 2 + 16) + (code_stages) * (64 * (row_bytes) + (pieces) * 512 + 16) + \
+                      12 * ((rows) + 64) + 320 * ((rows) < 32 ? (rows) : 32) },
+#define MXFP4(...) FUSED(mxfp4, "decoding_nibbles", BSMI_CODES_MXFP4, 128, 2, __VA_ARGS__)
+#define NVFP4(...) FUSED(nvfp4, "decoding_nibbles", BSMI_CODES_NVFP4, 128, 4, __VA_ARGS__)
+#define BYTES(...) FUSED(bytes, "decoding_bytes", BSMI_CODES_BYTES, 128, 1, __VA_ARGS__)
+#define STREAM(...) FUSED(stream, "decoding_stream", BSMI_CODES_STREAM, 2 * BSMI_STREAM_BOX_BYTES, 1, __VA_ARGS__)
+
+/* Mixed input.  Two warpgroups with rows of B of their own: rings of A's rows and of B's codes and scales, and tables of each warpgroup. */
+#define MIXED_INPUT(prefix, in_file, what, from, tile)                                                                 \
+    NAMES(#prefix "_", tile, in_file), .main_loop = BSMI_MAIN_LOOP_MIXED_INPUT, .source = from, .codes = what,          \
+    .cost = BSMI_COST_##prefix##_##tile
+#define WIDE(prefix, what, pieces, tile, rows, along_n, stages, code_stages)                                           \
+    { MIXED_INPUT(prefix, "decoding_nibbles", what, BSMI_SOURCE_SCALES_128X4, tile), TILE(rows, 128, 1, along_n),      \
+      .threads = 128 * 3, .sm_ctas = 1,                                                                                \
+      .shared_bytes = (stages) * ((rows) * BSMI_K_STEP * 2 + 16) + (code_stages) * (128 * 128 + (pieces) * 512 + 16) + \
+                      2 * (12 * ((rows) + 64) + 320 * 32) },
+#define WIDE_MXFP4(...) WIDE(mxfp4, BSMI_CODES_MXFP4, 2, __VA_ARGS__)
+#define WIDE_NVFP4(...) WIDE(nvfp4, BSMI_CODES_NVFP4, 4, __VA_ARGS__)
+
+/* One warpgroup: the ring of A's rows and B's codes, four steps a stage, the scales of 64 rows, numbers for rows and columns, and sums on
+ * their way to D. */
+#define REGISTERS(prefix, what, block, tile, rows, along_n, ctas, stages, columns)                                     \
+    { MIXED_INPUT(prefix, "register_" #prefix, what, BSMI_SOURCE_AS_STORED, tile), TILE(rows, 64, 1, along_n),         \
+      .threads = 128 + 32, .sm_ctas = ctas, .fallback = BSMI_FALLBACK_IN_KERNEL, .most_columns = columns,              \
+      .shared_bytes = (stages) * (4 * (rows) * BSMI_K_STEP * 2 + 64 * 128 + 16) + 64 * ((columns) / (block) + 16) +    \
+                      12 * ((rows) + 64) + 320 * ((rows) < 32 ? (rows) : 32) },
+#define REGISTERS_MXFP4(...) REGISTERS(mxfp4, BSMI_CODES_MXFP4, 32, __VA_ARGS__)
+#define REGISTERS_NVFP4(...) REGISTERS(nvfp4, BSMI_CODES_NVFP4, 16, __VA_ARGS__)
+
+/* K-interleaved: the kernels say what shared memory they need. */
+#define K_INTERLEAVED(rows, groups)                                                                                    \
+    .schedule = BSMI_SCHEDULE_K_INTERLEAVED, .fallback = BSMI_FALLBACK_IN_KERNEL, TILE(rows, 64, 1, 1),                \
+    .threads = 128 * ((groups) + 1), .sm_ctas = 1
+#define INTERLEAVED(prefix, what, block, tile, rows, groups, stages, code_stages, columns)                             \
+    { MIXED_INPUT(prefix, "register_" #prefix, what, BSMI_SOURCE_AS_STORED, tile), K_INTERLEAVED(rows, groups),        \
+      .shared_bytes = BSMI_SM90_TURN_BYTES(block, rows, groups, stages, code_stages, columns), .most_columns = columns },
+#define INTERLEAVED_MXFP4(...) INTERLEAVED(mxfp4, BSMI_CODES_MXFP4, 32, __VA_ARGS__)
+#define INTERLEAVED_NVFP4(...) INTERLEAVED(nvfp4, BSMI_CODES_NVFP4, 16, __VA_ARGS__)
+#define PREPACKED(prefix, what, block, tile, rows, groups, stages, panel_stages)                                       \
+    { MIXED_INPUT(prefix, "packed_" #prefix, what, BSMI_SOURCE_PREPACKED, tile), K_INTERLEAVED(rows, groups),          \
+      .shared_bytes = BSMI_SM90_PACKED_BYTES(block, rows, groups, stages, panel_stages), .most_columns = BSMI_MOST_PANEL_COLUMNS },
+#define PREPACKED_MXFP4(...) PREPACKED(mxfp4, BSMI_CODES_MXFP4, 32, __VA_ARGS__)
+#define PREPACKED_NVFP4(...) PREPACKED(nvfp4, BSMI_CODES_NVFP4, 16, __VA_ARGS__)
+
+/* tcgen05; `blocks` of scales and `words` for each column as in sm100/gemm_config.cuh, which checks the sum.  Without boxes of D the rows
+ * of the instruction are B's: D^T = B A^T. */
+#define TENSOR_MEMORY(kind, multiplied, blocks, words, tile, columns, ctas, stages, d_box)                             \
+    { .name = "cuda_tcgen05_" #kind "_" #tile, .function = "bsmi_gemm_" #kind "_" #tile, .file = "sm100/gemm_" #kind,  \
+      .main_loop = BSMI_MAIN_LOOP_TENSOR_MEMORY, .operands = multiplied, .threads = BSMI_SM100_THREADS, .sm_ctas = 1,  \
+      .tile_rows = (d_box) == 0 ? (columns) : BSMI_SM100_ROWS, .tile_columns = (d_box) == 0 ? BSMI_SM100_ROWS : (columns), \
+      .cluster_rows = ctas, .cluster_columns = 1, .a_box_rows = (d_box) == 0 ? (columns) : BSMI_SM100_ROWS,            \
+      .b_box_rows = (d_box) == 0 ? BSMI_SM100_ROWS : (columns) / (ctas), .d_box_rows = (d_box) == 0 ? 0 : BSMI_GEMM_D_BOX_ROWS, \
+      .d_box_bytes = d_box, .shared_bytes = BSMI_SM100_SHARED_BYTES(blocks, words, columns, ctas, stages, d_box) },
+#define F16(...) TENSOR_MEMORY(f16, BSMI_OPERANDS_BF16, 0, 3, __VA_ARGS__)
+#define MXF8F6F4(...) TENSOR_MEMORY(mxf8f6f4, BSMI_OPERANDS_MXF8F6F4, 1, 2, __VA_ARGS__)
+#define MXF4(...) TENSOR_MEMORY(mxf4, BSMI_OPERANDS_MXF4, 2, 2, __VA_ARGS__)
+#define MXF4NVF4(...) TENSOR_MEMORY(mxf4nvf4, BSMI_OPERANDS_MXF4NVF4, 4, 2, __VA_ARGS__)
+
+const struct bsmi_gemm_instance bsmi_gemm_instances[] = {
+    BSMI_SM90_GEMM_LARGE(LARGE)
+    BSMI_SM90_GEMM_SMALL(SMALL)
+    BSMI_SM90_GEMM_INTEGERS(INT8)
+    BSMI_SM90_GEMM_INTEGERS(INT8_FALLBACK)
+    BSMI_SM90_DECODING(MXFP4)
+    BSMI_SM90_WIDE_DECODING(WIDE_MXFP4)
+    BSMI_SM90_DECODING(NVFP4)
+    BSMI_SM90_WIDE_DECODING(WIDE_NVFP4)
+    BSMI_SM90_DECODING_BYTES(BYTES)
+    BSMI_SM90_DECODING(BYTES)
+    BSMI_SM90_STREAM(STREAM)
+    BSMI_SM90_REGISTERS(REGISTERS_MXFP4)
+    BSMI_SM90_REGISTERS(REGISTERS_NVFP4)
+    BSMI_SM90_TURNS(INTERLEAVED_MXFP4)
+    BSMI_SM90_TURNS(INTERLEAVED_NVFP4)
+    BSMI_SM90_PACKED(PREPACKED_MXFP4)
+    BSMI_SM90_PACKED(PREPACKED_NVFP4)
+    BSMI_SM90_FAST(FP8_REQUANTIZED)
+    BSMI_SM100_GEMM_MXF8F6F4(MXF8F6F4)
+    BSMI_SM100_GEMM_MXF4(MXF4)
+    BSMI_SM100_GEMM_MXF4NVF4(MXF4NVF4)
+    BSMI_SM100_GEMM_F16(F16)
+    { .name = NULL },
+};
+const int bsmi_gemm_instance_count = sizeof bsmi_gemm_instances / sizeof bsmi_gemm_instances[0] - 1;
+_Static_assert(sizeof bsmi_gemm_instances / sizeof bsmi_gemm_instances[0] - 1 <= BSMI_MOST_GEMM_INSTANCES, "raise the limit");
+
+/* How much of a band the last one lacks, in 1/1024. */
+static int64_t lack_of_last_band(int64_t row_tiles, int32_t band)
+{
+    const int64_t last = row_tiles % band;
+    return row_tiles <= band || last == 0 ? 0 : (band - last) * 1024 / band;
+}
+
+int32_t bsmi_gemm_band(const struct bsmi_gemm_instance *instance, int clusters, int64_t row_tiles)
+{
+    const int64_t rows = instance->tile_rows * instance->cluster_rows, columns = instance->tile_columns * instance->cluster_columns;
+    int32_t band = 1;
+    while ((band + 1) * (band + 1) * rows <= clusters * columns) band++;
+    int32_t best = band;
+    for (int32_t away = 1; away <= band / 4; away++) {
+        if (lack_of_last_band(row_tiles, band + away) < lack_of_last_band(row_tiles, best)) best = band + away;
+        if (lack_of_last_band(row_tiles, band - away) < lack_of_last_band(row_tiles, best)) best = band - away;
+    }
+    return best;
+}
+
+int32_t bsmi_gemm_last_row(const struct bsmi_gemm_instance *instance, int64_t m)
+{
+    if (bsmi_gemm_has_tensor_memory(instance) || m < instance->tile_rows) return 0;
+    return (int32_t)((m - instance->tile_rows + BSMI_GEMM_WARP_ROWS - 1) / BSMI_GEMM_WARP_ROWS * BSMI_GEMM_WARP_ROWS);
+}
+
+static bool have_same_tiles(const struct bsmi_gemm_instance *x, const struct bsmi_gemm_instance *y)
+{
+    return x->tile_rows == y->tile_rows && x->tile_columns == y->tile_columns && x->cluster_rows == y->cluster_rows
+           && x->cluster_columns == y->cluster_columns;
+}
+
+int bsmi_gemm_int8_fallback(int gemm)
+{
+    const struct bsmi_gemm_instance *all = bsmi_gemm_instances;
+    if (gemm < 0 || all[gemm].operands != BSMI_OPERANDS_INT8) return -1;
+    for (int i = 0; i < bsmi_gemm_instance_count; i++)
+        if (all[i].condition == BSMI_RUNS_UNLESS_INT8_FITS && have_same_tiles(&all[i], &all[gemm])) return i;
+    return -1;
+}

@@ -1,0 +1,48 @@
+/* The table of kernels that are no GEMMs: which kernel file holds each, and what it is launched with. */
+#ifndef BSMI_CUDA_KERNELS_H
+#define BSMI_CUDA_KERNELS_H
+
+#include "cuda/params/fp8_requantize.h"
+#include "cuda/params/int8.h"
+#include "cuda/params/plain.h"
+#include "cuda/params/policies.h"
+#include "cuda/params/row_and_column.h"
+
+#include <stdint.h>
+
+/* Kernels with a grid of any size: their CTAs stride over the work.  All wait by griddepcontrol.wait, so that they may be launched before
+ * the kernel of their call in front of them has ended.  most: CTAs on a multiprocessor, at most: enough to hide latency, few enough to
+ * begin seldom; measured (docs/design/memory-bound.md).  0: as many as the launch asks for, which knows better.
+ *    id              function                          file                          threads                     most */
+#define BSMI_CUDA_KERNELS(X) \
+    X(SUMS,           "bsmi_sums",                      "simt/sums",                  BSMI_SUMS_THREADS,           8) \
+    X(GROUP_TABLES,   "bsmi_group_tables",              "simt/sums",                  BSMI_GROUP_TABLES_THREADS,   8) \
+    X(DECODE,         "bsmi_decode",                    "dequantize/decode",          BSMI_DECODE_THREADS,         0) \
+    X(DECODE_PLAIN,   "bsmi_decode_plain",              "dequantize/decode_plain",    BSMI_DECODE_PLAIN_THREADS,   0) \
+    X(FINISH,         "bsmi_finish",                    "epilogue/finish",            BSMI_FINISH_THREADS,         8) \
+    X(QUANTIZE,       "bsmi_quantize",                  "quantize/quantize",          BSMI_QUANTIZE_THREADS,       0) \
+    X(BOTH,           "bsmi_quantize_both",             "quantize/row_and_column",    BSMI_BOTH_THREADS,           4) \
+    X(BOTH_POWERS,    "bsmi_quantize_both_powers",      "quantize/row_and_column",    BSMI_BOTH_THREADS,           0) \
+    X(BOTH_QUOTIENTS, "bsmi_quantize_both_quotients",   "quantize/row_and_column",    BSMI_BOTH_THREADS,           0) \
+    X(ORDER_SCALES,   "bsmi_order_scales",              "quantize/row_and_column",    BSMI_BOTH_THREADS,           0) \
+    X(POLICIES,       "bsmi_quantize_policies",         "quantize/policies",          BSMI_POLICIES_THREADS,       8) \
+    X(AMAX,           "bsmi_amax",                      "quantize/quantize",          BSMI_AMAX_THREADS,           5) \
+    X(DEQUANTIZE,     "bsmi_dequantize",                "dequantize/dequantize",      BSMI_DEQUANTIZE_THREADS,     8) \
+    X(REPACK,         "bsmi_repack",                    "scales/repack",              BSMI_REPACK_THREADS,         8) \
+    X(REFOLD,         "bsmi_refold",                    "quantize/fp8_requantize",    BSMI_REFOLD_THREADS,         6) \
+    X(CONVERT,        "bsmi_convert_scales",            "scales/scales",              BSMI_CONVERT_THREADS,       16) \
+    X(CLEAR_PADDING,  "bsmi_clear_padding",             "scales/scales",              BSMI_CONVERT_THREADS,        8) \
+    X(PACK,           "bsmi_pack",                      "sm90/kernels/pack",          BSMI_PACK_THREADS,           2) \
+    X(INTEGERS,       "bsmi_integers",                  "dequantize/int8_rows",       BSMI_INTEGERS_THREADS,       4)
+
+enum bsmi_cuda_kernel_id {
+#define X(id, function, file, threads, most) BSMI_KERNEL_##id,
+    BSMI_CUDA_KERNELS(X)
+#undef X
+    BSMI_KERNEL_COUNT
+};
+
+struct bsmi_cuda_kernel { const char *function, *file; int threads, most; };
+extern const struct bsmi_cuda_kernel bsmi_cuda_kernels[BSMI_KERNEL_COUNT];
+
+#endif
