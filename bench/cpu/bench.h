@@ -29,7 +29,7 @@ struct work {
 struct row {
     struct work work;
     int threads;
-    bool measured;                        /* false: the peer is missing, or the row was left out */
+    bool measured;                        /* false: the peer is missing, or the row was skipped */
     char kernel[64];                      /* ours */
     int rounds;
     double ours[MOST_ROUNDS], peer[MOST_ROUNDS];         /* seconds of one call */

@@ -153,7 +153,7 @@ int main(int argc, char **argv)
         if (bsm_context_create(&options, &contexts[i]) != BSM_OK) return fprintf(stderr, "%s\n", bsm_last_error()), 1;
     }
     if (!blas_peer_open(&peer, s.base, bsm_context_cpu_features(contexts[0])))
-        fprintf(stderr, "no BLAS library here%s%s: rows beside sgemm are left out\n",
+        fprintf(stderr, "no BLAS library here%s%s: rows beside sgemm are skipped\n",
                 peer.reference[0] != '\0' ? " but netlib's reference, " : "", peer.reference);
     describe_run(&table, contexts[0], &s, &peer);
     for (int i = 0; i < WORKS; i++) {

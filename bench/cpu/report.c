@@ -45,7 +45,7 @@ void report_text(const struct table *t, FILE *file)
     struct cli_table *table = cli_table_new(columns, 9);
     fprintf(file, "%s (%s), %s, commit %s, load %s at the start\n%d alternating rounds, %d thread%s; peer: %s\n\n",
             t->machine, t->cpu, t->date, t->commit, t->load, t->rounds, t->base, t->base == 1 ? "" : "s",
-            t->peer[0] != '\0' ? t->peer : "no BLAS library here: rows beside sgemm are left out");
+            t->peer[0] != '\0' ? t->peer : "no BLAS library here: rows beside sgemm are skipped");
     for (int i = 0; i < t->count; i++) {
         const struct row *row = &t->rows[i];
         char what[96], shape[96];

@@ -72,7 +72,7 @@ def read(path):
 
 
 def includes(path):
-    """What the file includes in quotes: paths from src, or PUBLIC.  The file's own folder comes first, as in a compiler."""
+    """What the file includes in quotes: paths from src, or PUBLIC.  A file's own folder comes first."""
     for name in re.findall(r'^\s*#\s*include\s+"([^"]+)"', read(path), flags=re.M):
         beside = os.path.normpath(os.path.join(os.path.dirname(path), name))
         if os.path.exists(beside):

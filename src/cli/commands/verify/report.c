@@ -126,12 +126,19 @@ static void print_difference(const struct cli *cli, const struct verify_report *
 
 static void print_refusals(const struct totals *t)
 {
-    if (t->refused > 0)
-        printf("  ran %lld of %lld products; the others break a rule of its own, the first: %s\n", (long long)t->cases,
-               (long long)(t->cases + t->refused), t->refusing->refusal);
-    if (t->never > 0)
-        printf("  %lld pair%s never ran, the first: %s x %s: %s\n", (long long)t->never, t->never == 1 ? "" : "s",
-               format_name(t->never_a), format_name(t->never_b), t->first_never->refusal);
+    char text[2048];
+    if (t->refused > 0) {
+        snprintf(text, sizeof text, "ran %lld of %lld products; the others break a rule of the kernel, the first: %s",
+                 (long long)t->cases, (long long)(t->cases + t->refused), t->refusing->refusal);
+        printf("  ");
+        cli_print_wrapped(stdout, text, 2, 4);
+    }
+    if (t->never > 0) {
+        snprintf(text, sizeof text, "%lld pair%s never ran, the first: %s x %s: %s", (long long)t->never,
+                 t->never == 1 ? "" : "s", format_name(t->never_a), format_name(t->never_b), t->first_never->refusal);
+        printf("  ");
+        cli_print_wrapped(stdout, text, 2, 4);
+    }
 }
 
 static void print_legend(bool colour, bool never)
