@@ -71,9 +71,9 @@ typedef enum bsm_checkpoint_kind { BSM_CHECKPOINT_SAFETENSORS, BSM_CHECKPOINT_GG
 
 typedef struct bsm_checkpoint bsm_checkpoint;
 
-/* Opens a .safetensors file, a GGUF file (told by their first bytes), an index of shards (a path that ends in .json:
- * its "weight_map" names files in its own folder), or a folder (model.safetensors.index.json or else model.safetensors
- * in it). A shard may hold tensors that the index leaves out; what the index promises must be there.
+/* Opens a .safetensors file, a GGUF file (recognized by their first bytes), an index of shards (a path that ends in
+ * .json: its "weight_map" names files in its own folder), or a folder (model.safetensors.index.json or else
+ * model.safetensors in it). A shard may hold tensors that the index omits; what the index promises must be there.
  * Everything but the numbers is checked here: afterwards every tensor lies in its file, and no two overlap.
  * Memory: about 16 bytes for each byte of a JSON header while it is read, 200 bytes for each tensor afterwards, and 4
  * for each scale of an fp8 weight that the file has in 16 bits.

@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/* Who writes a matrix in this way.  X stands for the weight's name. */
+/* Whose names and layout a matrix has.  X stands for the weight's name. */
 typedef enum bsm_convention {
     BSM_CONVENTION_NONE,                 /* no matrix: a vector, a scale, numbers of another kind */
     BSM_CONVENTION_PLAIN,                /* fp32, fp16, bf16, e4m3 or e5m2 without any scale */

@@ -32,7 +32,7 @@ extern "C" {
 
 typedef struct bsm_writer bsm_writer;
 
-/* Where the bytes go, for programs with their own way of keeping outputs apart until all are complete.  Each function
+/* Where the bytes go, for programs that keep their outputs apart themselves until all are complete.  Each function
  * returns false (create: NULL) where it fails, and may leave the reason in errno; the call that needed it then fails
  * with BSM_EIO.  Paths are the writer's own, valid during the call.  The writer closes nothing and renames nothing:
  * whether the files stay is the program's affair, also after bsm_writer_destroy. */
@@ -130,7 +130,7 @@ BSM_API bsm_status bsm_writer_put_weight(bsm_writer *writer, int64_t number, con
 BSM_API bsm_status bsm_writer_finish(bsm_writer *writer);
 
 /* What bsm_writer_finish did beside the weights, by number from 0; NULL behind the last.  Names of files that were
- * copied; of those, and of folders, that were not; and sentences about what it left out ("no config.json is written:
+ * copied; of those, and of folders, that were not; and sentences about what it omitted ("no config.json is written:
  * ..."). Valid until bsm_writer_destroy. */
 BSM_API const char *bsm_writer_copied(const bsm_writer *writer, int64_t index);
 BSM_API const char *bsm_writer_not_copied(const bsm_writer *writer, int64_t index);

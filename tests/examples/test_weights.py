@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The examples about weights of checkpoints: test_weights.py COMMAND GPT_OSS GGUF QUANTIZE.  What is multiplied is compared
-with sums over the bytes of the files, what is written with what the command writes."""
+"""The examples about weights of checkpoints: test_weights.py COMMAND GPT_OSS GGUF QUANTIZE.  What is multiplied is
+compared with sums over the bytes of the files, what is written with what the command writes."""
 import os
 import random
 import sys
@@ -23,7 +23,8 @@ def sums(values):
 
 def near(printed, want):
     got = [float(line) for line in printed.split()]
-    check(len(got) == len(want) and all(abs(x - y) <= 1e-4 * (1 + abs(y)) for x, y in zip(got, want)), f"{got}, not {want}")
+    are_near = all(abs(x - y) <= 1e-4 * (1 + abs(y)) for x, y in zip(got, want))
+    check(len(got) == len(want) and are_near, f"{got}, not {want}")
 
 
 def an_expert_of_gpt_oss():
@@ -51,7 +52,8 @@ def weights_of_gguf():
             tensors = cf.read(model)
             scales, decode = tensors["matrix.weight_scale"][2], cf.e8m0 if form == "mxfp4" else cf.e4m3
             factor = 1 if form == "mxfp4" else cf.struct.unpack("<f", tensors["matrix.weight_scale_2"][2])[0]
-            values = [cf.e2m1(code) * decode(scales[i // block]) * factor for i, code in enumerate(cf.nibbles(tensors["matrix.weight"][2]))]
+            codes = cf.nibbles(tensors["matrix.weight"][2])
+            values = [cf.e2m1(code) * decode(scales[i // block]) * factor for i, code in enumerate(codes)]
             near(run([GGUF, gguf, "matrix"]), sums(values))
         run([GGUF, os.path.join(folder, "absent.gguf"), "matrix"], expect=1)
 
@@ -62,8 +64,9 @@ def a_model_is_quantized():
         model, ours, theirs = (os.path.join(folder, name) for name in ("hf", "ours", "theirs"))
         os.mkdir(model)
         shapes = {"a.weight": (8, 64), "b.weight": (3, 96), "odd.weight": (4, 40), "norm.bias": (1, 64)}
-        cf.write(os.path.join(model, "model.safetensors"),
-                 {name: ("BF16", list(shape), cf.random_bf16(*shape, seed)) for seed, (name, shape) in enumerate(shapes.items())})
+        cf.write(os.path.join(model, "model.safetensors"), {
+            name: ("BF16", list(shape), cf.random_bf16(*shape, seed))
+            for seed, (name, shape) in enumerate(shapes.items())})
         for name, text in (("config.json", '{"model_type": "x", "eps": 1e-5}'), ("tokenizer.json", "{}")):
             with open(os.path.join(model, name), "w", encoding="utf-8") as file:
                 file.write(text)
@@ -83,7 +86,8 @@ def short_enough():
     for name in ("gpt_oss.c", "gguf.c"):
         with open(os.path.join(HERE, "..", "..", "examples", "weights", name), encoding="utf-8") as file:
             lines = file.read().split("*/\n", 1)[1].splitlines()
-        check(len(lines) < 35 and sum(1 for line in lines if line.strip() not in ("", "{", "}")) < 30, f"{name}: {len(lines)} lines")
+        filled = sum(1 for line in lines if line.strip() not in ("", "{", "}"))
+        check(len(lines) < 35 and filled < 30, f"{name}: {len(lines)} lines")
 
 
 script.cases("test_weights", [an_expert_of_gpt_oss, weights_of_gguf, a_model_is_quantized, short_enough])

@@ -78,7 +78,7 @@ static void add_stats(bsm_merge_stats *sum, const bsm_merge_stats *more)
     if (more->worst_error > sum->worst_error) sum->worst_error = more->worst_error;
 }
 
-/* The group's largest member takes part without any rows, for its tensor scale: so each weight is merged by itself, and
+/* The group's largest member is merged without any rows, for its tensor scale: so each weight is merged by itself, and
  * no more than its own scales are in memory. */
 int merge_scales_of(struct cli *cli, struct merge_scales *merge, const struct rewrite *rewrite, int64_t i,
                     uint8_t *scales, float *tensor_scale)

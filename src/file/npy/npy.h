@@ -19,7 +19,7 @@ bsm_status bsmi_npy_read_header(const char *text, size_t length, bsm_npy *array)
 bsm_status bsmi_npy_type_from_descr(const char *descr, bsm_npy_type *type);
 const char *bsmi_npy_descr(bsm_npy_type type);
 
-/* Product of the shape times size; true on overflow.  Dimensions of 0 are left out of the check, as numpy does, so that
+/* Product of the shape times size; true on overflow.  Dimensions of 0 are skipped by the check, as numpy does, so that
  * every accepted shape has strides that fit. */
 bool bsmi_npy_shape_bytes(int rank, const int64_t *shape, size_t size, int64_t *bytes);
 

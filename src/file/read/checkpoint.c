@@ -100,7 +100,7 @@ static bsm_status gather(bsm_checkpoint *checkpoint)
     return bsmi_wide_scales_make(checkpoint->context, checkpoint, &checkpoint->wide);
 }
 
-/* Ends a way of opening: the checkpoint, or nothing. */
+/* The end of every kind of opening: the checkpoint, or nothing. */
 static bsm_status finish(bsm_status status, bsm_checkpoint *made, bsm_checkpoint **checkpoint)
 {
     if (status == BSM_OK) *checkpoint = made;

@@ -34,7 +34,7 @@ bsm_status bsm_weight_part(const bsm_weight *weight, bsm_weight_half half, bsm_m
         return bsmi_fail(BSM_EINVAL, "half=%d is neither GATE nor UP", (int)half);
     const bsm_matrix *whole = &weight->matrix;
     if (!weight->gate_up_interleaved || whole->rows % 2 != 0)
-        return bsmi_fail(BSM_EUNSUPPORTED, "weight %.*s: its rows are not gates and ups in turn",
+        return bsmi_fail(BSM_EUNSUPPORTED, "weight %.*s: its rows do not alternate between gates and ups",
                          (int)weight->name_length, weight->name);
     status = sizes(weight, &data_bytes, &scale_bytes);
     if (status != BSM_OK) return status;

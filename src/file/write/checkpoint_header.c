@@ -41,7 +41,7 @@ static void put_metadata(struct bsmi_json_writer *json, const struct bsmi_header
     bsmi_json_close(json, '}');
 }
 
-/* The length is written over once the header is there; blanks bring the data to a multiple of 8 bytes. */
+/* The length is written over once the header is there; blanks align the data to 8 bytes. */
 void bsmi_safetensors_header(const struct bsmi_header_request *request, struct bsmi_sink *sink)
 {
     unsigned char length[8] = { 0 };

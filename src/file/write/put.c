@@ -88,8 +88,8 @@ static bsm_status check_matrix(const struct bsmi_written_weight *weight, const b
     status = bsm_matrix_check(m);
     if (status != BSM_OK) return bsmi_fail(status, "weight %.200s: %s", weight->name, bsm_last_error());
     if (m->tensor_scale == NULL || (isfinite(*m->tensor_scale) && *m->tensor_scale > 0)) return BSM_OK;
-    return bsmi_fail(BSM_EINVAL, "weight %.200s: *matrix->tensor_scale=%g; a tensor scale is finite and > 0", weight->name,
-                     (double)*m->tensor_scale);
+    return bsmi_fail(BSM_EINVAL, "weight %.200s: *matrix->tensor_scale=%g; a tensor scale is finite and > 0",
+                     weight->name, (double)*m->tensor_scale);
 }
 
 static bsm_status put_whole(bsm_writer *w, int64_t index, const void *data)

@@ -280,7 +280,7 @@ static void lies_of_the_start(struct test *t)
     }
 }
 
-/* The lies above once more, and what they were told. */
+/* The lies above once more, and the sentences about them. */
 static void sixty_sentences(struct test *t)
 {
     sentence_count = 0;

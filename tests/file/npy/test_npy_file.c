@@ -30,7 +30,7 @@ static const char *in_folder(const char *name)
     return path;
 }
 
-/* Entries of the folder; removes them when told to. */
+/* Entries of the folder; removes them if wanted. */
 static int count_entries(bool and_remove)
 {
     DIR *directory = opendir(folder);
@@ -96,7 +96,7 @@ static void round_trips(struct test *t)
     bsm_context_destroy(context);
 }
 
-/* Versions 2 and 3 take another road through the reader of files than version 1. */
+/* Versions 2 and 3 are read by other code than version 1. */
 static void later_versions_from_disk(struct test *t)
 {
     static const char header[] = "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }\n";
