@@ -7,8 +7,9 @@
  *     bsm_writer *writer;
  *     bsm_writer_create(context, "out", NULL, &writer);          a folder; OUT.safetensors and OUT.gguf are files
  *     bsm_writer_weight weight = { .struct_size = sizeof weight, .name = "model.layers.0.mlp.up_proj",
- *                                  .convention = BSM_CONVENTION_MODELOPT, .format = BSM_MXFP4, .rows = n, .columns = k
- * }; bsm_matrix codes;                                          how they are to lie; data and scales are the caller's
+ *                                  .convention = BSM_CONVENTION_MODELOPT, .format = BSM_MXFP4,
+ *                                  .rows = n, .columns = k };
+ *     bsm_matrix codes;                                          how they are to lie; data and scales are the caller's
  *     int64_t number;
  *     bsm_writer_add_weight(writer, &weight, &number, &codes);
  *     bsm_writer_begin(writer);
@@ -79,8 +80,7 @@ typedef struct bsm_writer_weight {
     bsm_convention convention;           /* gguf goes with a GGUF file, the others with the other kinds of output */
     bsm_format format;
     int64_t batch, rows, columns;        /* batch 0 is read as 1.  gpt_oss and gguf: columns of whole blocks (gguf: 32
-                                            of
-                                            MXFP4, 64 of NVFP4) */
+                                            of MXFP4, 64 of NVFP4) */
     bool tensor_scale, input_scale;      /* it has such scales: fp32, one for the whole weight */
 } bsm_writer_weight;
 
