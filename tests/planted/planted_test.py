@@ -54,9 +54,9 @@ CANNOT_RUN = (2, 126, 127)
 DEADLINE = 45                                # seconds for one run of a test program: some bugs make it wait for ever
 LIMIT = 900                                            # seconds for a compiler
 # Of the build's kernels, those that bugs are caught with; the fewer there are, the sooner a context is made.
-# gemm_fast has clusters, pack those that read panels.
+# shared_memory_fp8 has clusters, the last two make and read prepacked weights.
 KERNELS = ["dequantize/", "epilogue/", "quantize/", "scales/", "simt/", "sm90/kernels/shared_memory_small",
-           "sm90/kernels/shared_memory_fp8", "sm90/kernels/pack"]
+           "sm90/kernels/shared_memory_fp8", "sm90/kernels/prepack", "sm90/kernels/mixed_input_prepacked"]
 
 
 class Bug:

@@ -130,7 +130,7 @@ bsm_status bsmi_cuda_multiply(bsm_context *context, const struct bsmi_cuda_multi
 void bsmi_cuda_fill_epilogue(const struct bsmi_cuda_multiply *multiply, const struct bsmi_product *product,
                              unsigned char *workspace, struct bsmi_epilogue_parameters *epilogue);
 
-/* Panels (sm90/operand/panel_layout.h) of B, for an instance that reads them; 0 for others, or where the bytes cannot be counted. */
+/* Panels (sm90/operand/prepacked_layout.h) of B, for an instance that reads them; 0 for others, or where the bytes cannot be counted. */
 size_t bsmi_cuda_panels_bytes(const struct bsmi_cuda_multiply *multiply, const struct bsmi_product *product);
 
 /* Puts the kernel that makes them into the product's stream.  panels: device memory, aligned to 64 bytes. */

@@ -2,9 +2,9 @@
 #include "cuda/driver/launch.h"
 #include "cuda/driver/matrix.h"
 #include "multiply.h"
-#include "cuda/sm90/operand/panel_layout.h"
+#include "cuda/sm90/operand/prepacked_layout.h"
 
-static int64_t matrix_panels(const struct bsmi_matrix *b) { return bsmi_ceil_div(b->rows, BSMI_PANEL_ROWS); }
+static int64_t matrix_panels(const struct bsmi_matrix *b) { return bsmi_ceil_div(b->rows, BSMI_PREPACKED_ROWS); }
 
 /* Exponents of rows, in front of the panels, and at least one word behind them. */
 static int64_t words_used(const struct bsmi_matrix *b) { return b->rows * b->batch; }
@@ -19,7 +19,7 @@ size_t bsmi_cuda_panels_bytes(const struct bsmi_cuda_multiply *c, const struct b
     const struct bsmi_matrix *b = &p->b;
     int64_t bytes;
     if (c->gemm < 0 || !bsmi_gemm_reads_prepacked(&bsmi_gemm_instances[c->gemm]) || b->rows * b->batch >= (int64_t)1 << 40) return 0;
-    if (bsmi_mul_overflows(matrix_panels(b) * b->batch, bsmi_panel_turns(b->columns) * BSMI_PANEL_TURN_BYTES(b->block), &bytes)) return 0;
+    if (bsmi_mul_overflows(matrix_panels(b) * b->batch, bsmi_prepacked_slices(b->columns) * BSMI_PREPACKED_SLICE_BYTES(b->block), &bytes)) return 0;
     return bsmi_add_overflows(bytes, exponent_bytes(b), &bytes) ? 0 : (size_t)bytes;
 }
 
@@ -41,7 +41,7 @@ static bsm_status pack(const struct bsmi_cuda_device *device, const struct bsmi_
     struct bsmi_cuda_queue queue = { device->gpu, p->stream != NULL ? p->stream : device->stream, 0 };
     const struct bsmi_pack_parameters parameters = {
         .source = bsmi_cuda_matrix(&p->b), .exponents = (int32_t *)(void *)panels, .panels = panels + exponent_bytes(&p->b),
-        .matrix_panels = matrix_panels(&p->b), .panel_turns = bsmi_panel_turns(p->b.columns), .only_exponent_zero = leaves_out(p),
+        .matrix_panels = matrix_panels(&p->b), .panel_turns = bsmi_prepacked_slices(p->b.columns), .only_exponent_zero = leaves_out(p),
     };
     const bsm_status status = bsmi_cuda_launch(&queue, BSMI_KERNEL_PACK, parameters.matrix_panels * p->b.batch, &parameters);
     return status == BSM_OK ? end_panels(&queue, &p->b, panels) : status;
@@ -57,5 +57,5 @@ bsm_status bsmi_cuda_pack(bsm_context *context, const struct bsmi_product *p, vo
 void bsmi_cuda_give_panels(const struct bsmi_product *p, struct bsmi_mixed_input_parameters *m)
 {
     m->panels = (const unsigned char *)p->b_panels + exponent_bytes(&p->b);
-    m->matrix_panels = matrix_panels(&p->b), m->panel_turns = bsmi_panel_turns(p->b.columns);
+    m->matrix_panels = matrix_panels(&p->b), m->panel_turns = bsmi_prepacked_slices(p->b.columns);
 }

@@ -58,8 +58,22 @@ struct BSMI_GEMM_PARAMETERS(bsmi_fused_parameters)
     int32_t code_element;                 /* of codes of a byte each: bsm_element */
 };
 
+/* What the main loop reads of B. */
+enum bsmi_gemm_source {
+    BSMI_SOURCE_OPERANDS,                 /* the operands that are multiplied */
+    BSMI_SOURCE_SCALES_128X4,             /* codes, and scales as BSM_LAYOUT_128X4: a kernel in front finds the exponents of rows */
+    BSMI_SOURCE_AS_STORED,                /* codes and scales as the caller has them: this kernel finds the exponents of B's rows */
+    BSMI_SOURCE_PREPACKED                 /* prepacked weights alone */
+};
+
+/* What the warpgroups that multiply have of a tile. */
+enum bsmi_gemm_schedule {
+    BSMI_SCHEDULE_ROWS,                   /* rows of its own each, all of K */
+    BSMI_SCHEDULE_K_INTERLEAVED           /* slices of K in turn; boxes of A have only as many rows as A, where these are fewer */
+};
+
 /* Mixed input: b maps bytes as above, and the kernel reads scales from b_source, in any layout; or it reads prepacked weights
- * (sm90/operand/panel_layout.h): the first panel's first turn, panels of a matrix, turns of a panel. */
+ * (sm90/operand/prepacked_layout.h): the first panel's first turn, panels of a matrix, turns of a panel. */
 struct BSMI_GEMM_PARAMETERS(bsmi_mixed_input_parameters)
     struct bsmi_device_matrix a_source, b_source;   /* the operands as they are, for fallback rows and columns, too */
     int64_t k;

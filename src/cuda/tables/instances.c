@@ -3,8 +3,7 @@
 #include "costs.h"
 #include "cuda/sm100/gemm_instances.h"
 #include "cuda/sm90/kernels/fused_dequantization_instances.h"
-#include "cuda/sm90/kernels/packed_instances.h"
-#include "cuda/sm90/kernels/register_instances.h"
+#include "cuda/sm90/kernels/mixed_input_instances.h"
 #include "cuda/sm90/kernels/shared_memory_instances.h"
 
 #include <stddef.h>
@@ -44,42 +43,17 @@
 #define BYTES(...) FUSED(bytes, "decoding_bytes", BSMI_CODES_BYTES, 128, 1, __VA_ARGS__)
 #define STREAM(...) FUSED(stream, "decoding_stream", BSMI_CODES_STREAM, 2 * BSMI_STREAM_BOX_BYTES, 1, __VA_ARGS__)
 
-/* Mixed input.  Two warpgroups with rows of B of their own: rings of A's rows and of B's codes and scales, and tables of each warpgroup. */
-#define MIXED_INPUT(prefix, in_file, what, from, tile)                                                                 \
-    NAMES(#prefix "_", tile, in_file), .main_loop = BSMI_MAIN_LOOP_MIXED_INPUT, .source = from, .codes = what,          \
-    .cost = BSMI_COST_##prefix##_##tile
-#define WIDE(prefix, what, pieces, tile, rows, along_n, stages, code_stages)                                           \
-    { MIXED_INPUT(prefix, "decoding_nibbles", what, BSMI_SOURCE_SCALES_128X4, tile), TILE(rows, 128, 1, along_n),      \
-      .threads = 128 * 3, .sm_ctas = 1,                                                                                \
-      .shared_bytes = (stages) * ((rows) * BSMI_K_STEP * 2 + 16) + (code_stages) * (128 * 128 + (pieces) * 512 + 16) + \
-                      2 * (12 * ((rows) + 64) + 320 * 32) },
-#define WIDE_MXFP4(...) WIDE(mxfp4, BSMI_CODES_MXFP4, 2, __VA_ARGS__)
-#define WIDE_NVFP4(...) WIDE(nvfp4, BSMI_CODES_NVFP4, 4, __VA_ARGS__)
-
-/* One warpgroup: the ring of A's rows and B's codes, four steps a stage, the scales of 64 rows, numbers for rows and columns, and sums on
- * their way to D. */
-#define REGISTERS(prefix, what, block, tile, rows, along_n, ctas, stages, columns)                                     \
-    { MIXED_INPUT(prefix, "register_" #prefix, what, BSMI_SOURCE_AS_STORED, tile), TILE(rows, 64, 1, along_n),         \
-      .threads = 128 + 32, .sm_ctas = ctas, .fallback = BSMI_FALLBACK_IN_KERNEL, .most_columns = columns,              \
-      .shared_bytes = (stages) * (4 * (rows) * BSMI_K_STEP * 2 + 64 * 128 + 16) + 64 * ((columns) / (block) + 16) +    \
-                      12 * ((rows) + 64) + 320 * ((rows) < 32 ? (rows) : 32) },
-#define REGISTERS_MXFP4(...) REGISTERS(mxfp4, BSMI_CODES_MXFP4, 32, __VA_ARGS__)
-#define REGISTERS_NVFP4(...) REGISTERS(nvfp4, BSMI_CODES_NVFP4, 16, __VA_ARGS__)
-
-/* K-interleaved: the kernels say what shared memory they need. */
-#define K_INTERLEAVED(rows, groups)                                                                                    \
-    .schedule = BSMI_SCHEDULE_K_INTERLEAVED, .fallback = BSMI_FALLBACK_IN_KERNEL, TILE(rows, 64, 1, 1),                \
-    .threads = 128 * ((groups) + 1), .sm_ctas = 1
-#define INTERLEAVED(prefix, what, block, tile, rows, groups, stages, code_stages, columns)                             \
-    { MIXED_INPUT(prefix, "register_" #prefix, what, BSMI_SOURCE_AS_STORED, tile), K_INTERLEAVED(rows, groups),        \
-      .shared_bytes = BSMI_SM90_TURN_BYTES(block, rows, groups, stages, code_stages, columns), .most_columns = columns },
-#define INTERLEAVED_MXFP4(...) INTERLEAVED(mxfp4, BSMI_CODES_MXFP4, 32, __VA_ARGS__)
-#define INTERLEAVED_NVFP4(...) INTERLEAVED(nvfp4, BSMI_CODES_NVFP4, 16, __VA_ARGS__)
-#define PREPACKED(prefix, what, block, tile, rows, groups, stages, panel_stages)                                       \
-    { MIXED_INPUT(prefix, "packed_" #prefix, what, BSMI_SOURCE_PREPACKED, tile), K_INTERLEAVED(rows, groups),          \
-      .shared_bytes = BSMI_SM90_PACKED_BYTES(block, rows, groups, stages, panel_stages), .most_columns = BSMI_MOST_PANEL_COLUMNS },
-#define PREPACKED_MXFP4(...) PREPACKED(mxfp4, BSMI_CODES_MXFP4, 32, __VA_ARGS__)
-#define PREPACKED_NVFP4(...) PREPACKED(nvfp4, BSMI_CODES_NVFP4, 16, __VA_ARGS__)
+/* Mixed input. */
+#define MIXED_INPUT(prefix, in_file, what, block, tile, from, how, rows, groups, ctas, stages, code_stages, columns)                 \
+    { NAMES(#prefix "_", tile, in_file #prefix), .main_loop = BSMI_MAIN_LOOP_MIXED_INPUT, .source = from, .codes = what,              \
+      .schedule = how, .fallback = (from) == BSMI_SOURCE_SCALES_128X4 ? BSMI_FALLBACK_BY_SUMS : BSMI_FALLBACK_IN_KERNEL,              \
+      TILE(rows, BSMI_MIXED_INPUT_COLUMNS(how, groups), 1, 1), .threads = BSMI_MIXED_INPUT_THREADS(groups), .sm_ctas = ctas,          \
+      .shared_bytes = BSMI_MIXED_INPUT_SHARED_BYTES(block, from, how, rows, groups, ctas, stages, code_stages, columns),              \
+      .most_columns = columns, .cost = BSMI_COST_##prefix##_##tile },
+#define STORED_MXFP4(...) MIXED_INPUT(mxfp4, "mixed_input_", BSMI_CODES_MXFP4, 32, __VA_ARGS__)
+#define STORED_NVFP4(...) MIXED_INPUT(nvfp4, "mixed_input_", BSMI_CODES_NVFP4, 16, __VA_ARGS__)
+#define PREPACKED_MXFP4(...) MIXED_INPUT(mxfp4, "mixed_input_prepacked_", BSMI_CODES_MXFP4, 32, __VA_ARGS__)
+#define PREPACKED_NVFP4(...) MIXED_INPUT(nvfp4, "mixed_input_prepacked_", BSMI_CODES_NVFP4, 16, __VA_ARGS__)
 
 /* tcgen05; `blocks` of scales and `words` for each column as in sm100/gemm_config.cuh, which checks the sum.  Without boxes of D the rows
  * of the instruction are B's: D^T = B A^T. */
@@ -101,18 +75,16 @@ const struct bsmi_gemm_instance bsmi_gemm_instances[] = {
     BSMI_SM90_GEMM_INTEGERS(INT8)
     BSMI_SM90_GEMM_INTEGERS(INT8_FALLBACK)
     BSMI_SM90_DECODING(MXFP4)
-    BSMI_SM90_WIDE_DECODING(WIDE_MXFP4)
+    BSMI_SM90_MIXED_INPUT_SCALES_128X4(STORED_MXFP4)
     BSMI_SM90_DECODING(NVFP4)
-    BSMI_SM90_WIDE_DECODING(WIDE_NVFP4)
+    BSMI_SM90_MIXED_INPUT_SCALES_128X4(STORED_NVFP4)
     BSMI_SM90_DECODING_BYTES(BYTES)
     BSMI_SM90_DECODING(BYTES)
     BSMI_SM90_STREAM(STREAM)
-    BSMI_SM90_REGISTERS(REGISTERS_MXFP4)
-    BSMI_SM90_REGISTERS(REGISTERS_NVFP4)
-    BSMI_SM90_TURNS(INTERLEAVED_MXFP4)
-    BSMI_SM90_TURNS(INTERLEAVED_NVFP4)
-    BSMI_SM90_PACKED(PREPACKED_MXFP4)
-    BSMI_SM90_PACKED(PREPACKED_NVFP4)
+    BSMI_SM90_MIXED_INPUT_AS_STORED(STORED_MXFP4)
+    BSMI_SM90_MIXED_INPUT_AS_STORED(STORED_NVFP4)
+    BSMI_SM90_MIXED_INPUT_PREPACKED(PREPACKED_MXFP4)
+    BSMI_SM90_MIXED_INPUT_PREPACKED(PREPACKED_NVFP4)
     BSMI_SM90_FAST(FP8_REQUANTIZED)
     BSMI_SM100_GEMM_MXF8F6F4(MXF8F6F4)
     BSMI_SM100_GEMM_MXF4(MXF4)

@@ -23,26 +23,12 @@ enum bsmi_gemm_operands {
     BSMI_OPERANDS_FP8                     /* requantized e4m3 codes, for BSM_COMPUTE_FAST alone */
 };
 
-/* What the main loop reads of B. */
-enum bsmi_gemm_source {
-    BSMI_SOURCE_OPERANDS,                 /* the operands that are multiplied */
-    BSMI_SOURCE_SCALES_128X4,             /* codes, and scales as BSM_LAYOUT_128X4: a kernel in front finds the exponents of rows */
-    BSMI_SOURCE_AS_STORED,                /* codes and scales as the caller has them: this kernel finds the exponents of B's rows */
-    BSMI_SOURCE_PREPACKED                 /* prepacked weights alone */
-};
-
 /* The codes of B that it dequantizes. */
 enum bsmi_gemm_codes {
     BSMI_CODES_NONE,
     BSMI_CODES_MXFP4, BSMI_CODES_NVFP4,   /* two a byte, the first in the low half */
     BSMI_CODES_BYTES,                     /* MXFP8, MXFP6, MXINT8, a byte each */
     BSMI_CODES_STREAM                     /* MXFP6, a stream of 6 bits */
-};
-
-/* What the warpgroups that multiply have of a tile. */
-enum bsmi_gemm_schedule {
-    BSMI_SCHEDULE_ROWS,                   /* rows of its own each, all of K */
-    BSMI_SCHEDULE_K_INTERLEAVED           /* slices of K in turn; boxes of A have only as many rows as A, where these are fewer */
 };
 
 /* Who computes rows and columns that bf16 cannot hold. */

@@ -70,7 +70,7 @@ for table in "LARGE", "SMALL":
 DECODING = ["test_gpu_fused_dequantization --only " + case for case in ("every_format", "long_rows", "whole_tiles", "edges", "scales_and_codes_of_any_size",
                                                             "operands_of_every_kind", "wide_tiles")]
 for code, file in ("bytes", "bytes"), ("mxfp4", "nibbles"), ("nvfp4", "nibbles"):
-    for name in names_in("DECODING") + names_in("DECODING_BYTES" if file == "bytes" else "WIDE_DECODING"):
+    for name in names_in("DECODING") + (names_in("DECODING_BYTES") if file == "bytes" else []):
         KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_kernels_decoding_{file}", DECODING)
 for name in names_in("GEMM_INTEGERS"):
     for rows in "int8", "int8_fallback":
@@ -79,12 +79,14 @@ for name in names_in("GEMM_INTEGERS"):
 for name in names_in("STREAM"):
     KERNELS[f"bsmi_gemm_stream_{name}"] = ("sm90_kernels_decoding_stream", ["test_gpu_fused_dequantization --only streams", "test_gpu_fused_dequantization --only edges"])
 for code in "mxfp4", "nvfp4":
-    for name in names_in("REGISTERS") + names_in("TURNS"):
-        KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_kernels_register_{code}", ["test_gpu_fused_dequantization --only " + case for case in (
+    for name in names_in("MIXED_INPUT_SCALES_128X4"):
+        KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_kernels_mixed_input_{code}", DECODING)
+    for name in names_in("MIXED_INPUT_AS_STORED"):
+        KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_kernels_mixed_input_{code}", ["test_gpu_fused_dequantization --only " + case for case in (
             "every_format", "long_rows", "wide_tiles", "decoded_in_registers", "whole_tiles", "operands_of_every_kind", "edges", "epilogues")])
-    for name in names_in("PACKED"):
-        KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_kernels_packed_{code}", ["test_gpu_prepacked --only bits_are_the_same", "test_gpu_prepacked --only contract"])
-KERNELS["bsmi_pack"] = ("sm90_kernels_pack", ["GEMM_INSTANCE=bsmi_gemm_mxfp4_16x64_prepacked test_gpu_prepacked --only bits_are_the_same"])
+    for name in names_in("MIXED_INPUT_PREPACKED"):
+        KERNELS[f"bsmi_gemm_{code}_{name}"] = (f"sm90_kernels_mixed_input_prepacked_{code}", ["test_gpu_prepacked --only bits_are_the_same", "test_gpu_prepacked --only contract"])
+KERNELS["bsmi_pack"] = ("sm90_kernels_prepack", ["GEMM_INSTANCE=bsmi_gemm_mxfp4_16x64_prepacked test_gpu_prepacked --only bits_are_the_same"])
 for name in names_in("FAST"):
     KERNELS[f"bsmi_gemm_fp8_requantized_{name}"] = ("sm90_kernels_shared_memory_fp8", ["test_gpu_fp8_requantized --only " + case for case in (
         "scales_of_any_size", "stored_by_boxes", "whole_numbers_are_exact", "error_is_within_the_bound", "same_bits_for_every_m")])
@@ -117,16 +119,16 @@ for kind, formats in ("mxf8f6f4", "mxfp8_e4m3 mxfp4"), ("mxf4", "mxfp4 mxfp4"), 
         KERNELS[f"bsmi_gemm_{kind}_{rows}x{columns}"] = (f"sm100_gemm_{kind}", tests_of(kind, formats, rows, columns, ctas))
 # Left out of the tests' programs: to read them takes longer than a test.
 SPARED = ["sm90/kernels/decoding_bytes", "sm90/kernels/decoding_nibbles", "sm90/kernels/decoding_stream", "sm90/kernels/shared_memory_fp8", "sm90/kernels/shared_memory_int8", "sm90/kernels/shared_memory_large",
-          "sm90/kernels/register_mxfp4", "sm90/kernels/register_nvfp4", "sm90/kernels/packed_mxfp4", "sm90/kernels/packed_nvfp4",
+          "sm90/kernels/mixed_input_mxfp4", "sm90/kernels/mixed_input_nvfp4", "sm90/kernels/mixed_input_prepacked_mxfp4", "sm90/kernels/mixed_input_prepacked_nvfp4",
           "sm100/gemm_f16", "sm100/gemm_mxf4", "sm100/gemm_mxf4nvf4", "sm100/gemm_mxf8f6f4"]
 # But by these.  Without mxf4, test_gpu_codes is skipped; tests of panels ask the kernels of both formats.
 WANTED = {"dequantize_decode": ["sm90_kernels_decoding_nibbles"],
-          "dequantize_decode_plain": ["sm90_kernels_decoding_nibbles", "sm90_kernels_decoding_bytes", "sm90_kernels_packed_mxfp4", "sm90_kernels_packed_nvfp4"],
+          "dequantize_decode_plain": ["sm90_kernels_decoding_nibbles", "sm90_kernels_decoding_bytes", "sm90_kernels_mixed_input_prepacked_mxfp4", "sm90_kernels_mixed_input_prepacked_nvfp4"],
           "dequantize_int8_rows": ["sm90_kernels_shared_memory_int8"], "quantize_fp8_requantize": ["sm90_kernels_shared_memory_fp8"], "sm100_gemm_f16": ["sm100_gemm_mxf4"],
           "sm100_gemm_mxf8f6f4": ["sm100_gemm_mxf4"], "sm100_gemm_mxf4nvf4": ["sm100_gemm_mxf4"]}
-both = ["sm90_kernels_packed_mxfp4", "sm90_kernels_packed_nvfp4"]
+both = ["sm90_kernels_mixed_input_prepacked_mxfp4", "sm90_kernels_mixed_input_prepacked_nvfp4"]
 WANTED.update((file, both) for file in both)
-WANTED["sm90_kernels_pack"] = WANTED["sm90_kernels_packed_mxfp4"]
+WANTED["sm90_kernels_prepack"] = WANTED["sm90_kernels_mixed_input_prepacked_mxfp4"]
 SPEED = "griddepcontrol.launch_dependents"      # is for speed alone: no test can miss it, and none is asked to
 SCHEDULES = 8                            # that a test is asked under whether a wait is missed: what it waits for must come late once
 LIMIT = 100                              # seconds of the processor, of one test under one schedule: mutants that hang are told of by cudasim itself, long before

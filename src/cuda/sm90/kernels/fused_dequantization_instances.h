@@ -15,14 +15,8 @@
     X(128x64_1x1,  128, 1, 3,  6,  7) \
     X(256x64_1x2,  256, 2, 3,  4,  5)
 
-/* For codes of a byte alone: those of four bits have register_instances.h. */
+/* For codes of a byte alone: those of four bits have mixed_input_instances.h. */
 #define BSMI_SM90_DECODING_BYTES(X) X(64x64_1x1, 64, 1, 4, 7, 9)
-
-/* Those that decode e2m1 in the registers of two warpgroups that multiply; of columns they make 128.
- *
- *    tile         rows cluster stages code_stages */
-#define BSMI_SM90_WIDE_DECODING(X)           \
-    X(256x128_1x1, 256, 1, 4, 3)
 
 /* For codes of 6 bits as a stream. */
 enum { BSMI_STREAM_BOX_BYTES = 48 };      /* of a row: 64 codes */

@@ -1,10 +1,10 @@
-/* Panels of codes of four bits: panel_layout.h says where what lies, panel_bits.cuh which bits. */
+/* Panels of codes of four bits: prepacked_layout.h says where what lies, prepacked_bits.cuh which bits. */
 #include "cuda/dequantize/row_exponents.cuh"
 #include "cuda/scales/scale_places.cuh"
 #include "cuda/params/kernels.h"
 #include "cuda/ptx/arithmetic.cuh"
-#include "cuda/sm90/operand/panel_bits.cuh"
-#include "cuda/sm90/operand/panel_layout.h"
+#include "cuda/sm90/operand/prepacked_bits.cuh"
+#include "cuda/sm90/operand/prepacked_layout.h"
 
 /* Codes of e8m0 that a panel has: blocks of zeros alone have others, once a row's exponent is taken out. */
 enum { PANEL_LEAST_SCALE = 62, PANEL_MOST_SCALE = 187 };
@@ -22,7 +22,7 @@ __device__ static inline pack_source pack_source_of(const bsmi_pack_parameters &
     const bsmi_device_matrix &m = p.source;
     const int64_t matrix = panel / p.matrix_panels;
     return { m.data + matrix * m.batch_bytes, m.scales + matrix * m.scale_batch_bytes, make_places(m.layout), (m.columns + 1) / 2,
-             (int32_t)m.rows, (int32_t)((m.columns + m.block - 1) / m.block), m.block, (int32_t)(panel % p.matrix_panels) * BSMI_PANEL_ROWS };
+             (int32_t)m.rows, (int32_t)((m.columns + m.block - 1) / m.block), m.block, (int32_t)(panel % p.matrix_panels) * BSMI_PREPACKED_ROWS };
 }
 
 /* What there is not is 0. */
@@ -107,15 +107,15 @@ __device__ static inline uint32_t scale_word(const pack_source &s, int32_t row, 
     return packed;
 }
 
-/* Of a warp's turn of MXFP4, codes of e8m0 as packed_decoder.cuh has them. */
-__device__ static inline void mark_large(uint32_t (&words)[BSMI_PANEL_STEPS])
+/* Of a warp's turn of MXFP4, codes of e8m0 as prepacked_registers.cuh has them. */
+__device__ static inline void mark_large(uint32_t (&words)[BSMI_PREPACKED_STEPS])
 {
     bool large = false;
 #pragma unroll
-    for (int i = 0; i < BSMI_PANEL_STEPS; i++) large |= __vcmpgtu4(words[i], 0x80808080) != 0;
+    for (int i = 0; i < BSMI_PREPACKED_STEPS; i++) large |= __vcmpgtu4(words[i], 0x80808080) != 0;
     large = __any_sync(0xffffffff, large);
 #pragma unroll
-    for (int i = 0; i < BSMI_PANEL_STEPS; i++) words[i] = large ? __vsub4(words[i], 0x3c3c3c3c) : __vsub4(words[i], 0x02020202) | 0x80808080;
+    for (int i = 0; i < BSMI_PREPACKED_STEPS; i++) words[i] = large ? __vsub4(words[i], 0x3c3c3c3c) : __vsub4(words[i], 0x02020202) | 0x80808080;
 }
 
 /* The scales of a thread's rows of a turn. */
@@ -124,12 +124,12 @@ __device__ static void pack_scales(const pack_source &s, int32_t row, const int3
     const bool micro = s.block == 16;
 #pragma unroll 1
     for (int word = 0; word < (micro ? 2 : 1); word++) {
-        uint32_t words[BSMI_PANEL_STEPS];
+        uint32_t words[BSMI_PREPACKED_STEPS];
 #pragma unroll
-        for (int step = 0; step < BSMI_PANEL_STEPS; step++) words[step] = scale_word(s, row, exponents, column + step * (64 / s.block), word);
+        for (int step = 0; step < BSMI_PREPACKED_STEPS; step++) words[step] = scale_word(s, row, exponents, column + step * (64 / s.block), word);
         if (!micro) mark_large(words);
 #pragma unroll
-        for (int step = 0; step < BSMI_PANEL_STEPS; step++)
+        for (int step = 0; step < BSMI_PREPACKED_STEPS; step++)
             if (threadIdx.x % 4 == 0) to[micro ? step * 2 + word : step] = words[step];
     }
 }
@@ -140,11 +140,11 @@ __device__ static void pack_turn(const bsmi_pack_parameters &p, const pack_sourc
     const int32_t thread = (int32_t)threadIdx.x % 128, lane = thread % 32, in_panel = thread / 32 * 16 + lane / 4 * 2,
                   row = s.first_row + in_panel;
     const int32_t of_rows[2] = { exponents[in_panel], exponents[in_panel + 1] };
-    pack_scales(s, row, of_rows, (int32_t)(turn * BSMI_PANEL_COLUMNS) / s.block,
-                (uint32_t *)(to + BSMI_PANEL_CODE_BYTES + in_panel * BSMI_PANEL_COLUMNS / s.block));
+    pack_scales(s, row, of_rows, (int32_t)(turn * BSMI_PREPACKED_COLUMNS) / s.block,
+                (uint32_t *)(to + BSMI_PREPACKED_CODE_BYTES + in_panel * BSMI_PREPACKED_COLUMNS / s.block));
 #pragma unroll 1
-    for (int step = 0; step < BSMI_PANEL_STEPS; step++) {
-        const int64_t at = turn * (BSMI_PANEL_COLUMNS / 2) + step * 32 + lane % 4;
+    for (int step = 0; step < BSMI_PREPACKED_STEPS; step++) {
+        const int64_t at = turn * (BSMI_PREPACKED_COLUMNS / 2) + step * 32 + lane % 4;
         const uint2 first = packed_codes(p, s, row, of_rows[0] == BSMI_ROW_LEFT_OUT, at),
                     second = packed_codes(p, s, row + 1, of_rows[1] == BSMI_ROW_LEFT_OUT, at);
         ((uint4 *)to)[step * 128 + thread] = make_uint4(first.x, first.y, second.x, second.y);
@@ -153,13 +153,13 @@ __device__ static void pack_turn(const bsmi_pack_parameters &p, const pack_sourc
 
 extern "C" __global__ void __launch_bounds__(BSMI_PACK_THREADS) bsmi_pack(const __grid_constant__ bsmi_pack_parameters p)
 {
-    __shared__ int32_t exponents[BSMI_PANEL_ROWS];
+    __shared__ int32_t exponents[BSMI_PREPACKED_ROWS];
     ptx_griddepcontrol_wait();
-    const int64_t turn_bytes = BSMI_PANEL_TURN_BYTES(p.source.block), panels = p.matrix_panels * p.source.batch;
+    const int64_t turn_bytes = BSMI_PREPACKED_SLICE_BYTES(p.source.block), panels = p.matrix_panels * p.source.batch;
     for (int64_t panel = blockIdx.x; panel < panels; panel += gridDim.x) {
         const pack_source s = pack_source_of(p, panel);
         __syncthreads();                  /* those of the panel before are read */
-        for (int32_t i = threadIdx.x / 32; i < BSMI_PANEL_ROWS; i += BSMI_PACK_THREADS / 32) {
+        for (int32_t i = threadIdx.x / 32; i < BSMI_PREPACKED_ROWS; i += BSMI_PACK_THREADS / 32) {
             const int32_t row = s.first_row + i, exponent = row < s.rows ? exponent_of_row(p, s, row) : 0;
             if (threadIdx.x % 32 == 0) exponents[i] = exponent;
             if (threadIdx.x % 32 == 0 && row < s.rows) p.exponents[panel / p.matrix_panels * p.source.rows + row] = exponent;

@@ -1,0 +1,135 @@
+/* Finishing a tile of the mixed-input kernels: by way of decoding_epilogue.cuh, and then elements that bf16 cannot hold; with prepacked weights
+ * straight out of registers where a factor is all there is to it. */
+#pragma once
+
+#include "cuda/sm90/kernels/mixed_input_config.cuh"
+#include "decoding_epilogue.cuh"
+#include "fallback_rows.cuh"
+
+/* Of an interleaved schedule, in which one warpgroup finishes at a time: there is one place for chunks. */
+template <class CONFIG>
+__device__ static inline decoded_tile interleaved_tile_of(const bsmi_mixed_input_parameters &p, const gemm_tile &tile, uint32_t shared, uint32_t group,
+                                                          bool scaled)
+{
+    decoded_tile d = decoded_tile_of<CONFIG>(p, tile, shared, group, scaled);
+    d.chunk -= group * 4 * CONFIG::CHUNK * CONFIG::CHUNK_PITCH;
+    return d;
+}
+
+/* Behind finishing, where sums went to D. */
+template <class CONFIG>
+__device__ static inline void compute_interleaved_left_out(const bsmi_mixed_input_parameters &p, const gemm_tile &tile,
+                                                           uint32_t shared, uint32_t group)
+{
+    const uint32_t tables = tables_of<CONFIG>(shared, group);
+    static_assert(sizeof(left_out_memory) <= CONFIG::AT_FULL - CONFIG::AT_CHUNKS, "lies where sums went to D");
+    compute_left_out(p, tile, (left_out_memory *)__cvta_shared_to_generic(shared + CONFIG::AT_CHUNKS), CONFIG::ROWS, 64, tables, tables + CONFIG::ROW_TABLE_BYTES,
+                     1 + group);
+}
+
+/* Stored weights, interleaved --------------------------------------------------------------------------------------------------- */
+
+/* exponent: of the tile's column whose number is this thread's in the warpgroup.  True if there is any but 0. */
+template <class CONFIG>
+__device__ static inline bool fill_all_tables(const bsmi_mixed_input_parameters &p, const gemm_finish &finish, const gemm_tile &tile,
+                                              uint32_t shared, uint32_t group, bool exponents, uint32_t exponent)
+{
+    const bool scaled = fill_tables<CONFIG>(p, finish, tile, shared, group);
+    const uint32_t thread = threadIdx.x % 128, to = tables_of<CONFIG>(shared, group) + CONFIG::ROW_TABLE_BYTES;
+    if (exponents && thread < CONFIG::COLUMNS) store_shared(to + thread * 4, exponent);
+    barrier_sync(1 + group, 128);
+    return scaled || exponents;
+}
+
+template <class CONFIG>
+__device__ static inline void finish_stored_tile(const bsmi_mixed_input_parameters &p, const gemm_finish &finish,
+                                                 const gemm_tile &tile, uint32_t shared, uint32_t group, bool scaled,
+                                                 const decoded_sums<CONFIG> &sums)
+{
+    finish_decoded_tile<CONFIG>(p, finish, tile, interleaved_tile_of<CONFIG>(p, tile, shared, group, scaled), sums);
+    if (scaled) compute_interleaved_left_out<CONFIG>(p, tile, shared, group);
+}
+
+/* Prepacked weights ------------------------------------------------------------------------------------------------------------- */
+
+/* What is read in front of a tile's first slice. */
+struct prepacked_finish {
+    bool plain;                           /* a factor for all is all that D asks for; else the tables are filled */
+    bool scaled;                          /* there are exponents other than 0; of a plain tile what this thread knows of it */
+};
+
+/* Whether D is the sums times one factor, but for exponents. */
+__device__ static inline bool is_plain(const bsmi_mixed_input_parameters &p)
+{
+    const bsmi_epilogue_parameters &e = p.epilogue;
+    return p.direct && e.c == nullptr && e.bias == nullptr && (e.alpha == nullptr || e.alpha_per == BSM_PER_TENSOR);
+}
+
+/* The thread's column.  Exponents of columns come with prepacked weights, which no kernel in front makes. */
+template <class CONFIG> __device__ static inline bool column_has_exponent(const bsmi_mixed_input_parameters &p, const gemm_tile &tile)
+{
+    const bsmi_epilogue_parameters &e = p.epilogue;
+    const int32_t thread = (int32_t)(threadIdx.x % 128), column = tile.column + thread;
+    return thread < CONFIG::COLUMNS && column < e.n && e.b_exponents[tile.matrix * e.b_exponent_step + column] != 0;
+}
+
+template <class CONFIG>
+__device__ static inline prepacked_finish begin_prepacked_finish(const bsmi_mixed_input_parameters &p, const gemm_tile &tile, uint32_t shared,
+                                                                 uint32_t group)
+{
+    if (is_plain(p)) return { true, column_has_exponent<CONFIG>(p, tile) };
+    griddepcontrol_wait();
+    return { false, fill_tables<CONFIG>(p, gemm_finish_of(p), tile, shared, group) };
+}
+
+/* In front of the tile's last slice, whose products hide how long that takes: the thread's row, which a kernel in front may have decoded. */
+template <class CONFIG>
+__device__ static inline void read_row_exponents(const bsmi_mixed_input_parameters &p, const gemm_tile &tile, prepacked_finish &f)
+{
+    const bsmi_epilogue_parameters &e = p.epilogue;
+    const int32_t thread = (int32_t)(threadIdx.x % 128), row = tile.row + thread;
+    if (!f.plain || e.a_exponents == nullptr) return;
+    griddepcontrol_wait();
+    if (thread < CONFIG::ROWS && row < tile.row_end) f.scaled |= e.a_exponents[tile.matrix * e.a_exponent_step + row] != 0;
+}
+
+/* The same bits as finish_octet: a thread has two neighbouring columns of each row. */
+template <class CONFIG>
+__device__ static inline void store_plainly(const bsmi_mixed_input_parameters &p, float factor, const gemm_tile &tile,
+                                            const float (&sums)[CONFIG::PRODUCT_SUMS])
+{
+    const gemm_output output = gemm_output_of(p, tile.matrix);
+    const int32_t lane = (int32_t)(threadIdx.x % 32), column = tile.column + (int32_t)(threadIdx.x % 128 / 32) * 16 + lane / 4 * 2,
+                  first = tile.row + lane % 4 * 2;
+    const bool has[2] = { column < p.epilogue.n, column + 1 < p.epilogue.n };
+    unsigned char *to = output.data + first * output.row_bytes + (int64_t)column * (output.element == BSM_FP32 ? 4 : 2);
+#pragma unroll
+    for (int i = 0; i < CONFIG::ROWS / 4; i++) {
+        const int in_octet = i % 2, row = i / 2 * 8 + in_octet;
+        float v[2] = { sums[i / 2 * 4 + in_octet] * factor, sums[i / 2 * 4 + 2 + in_octet] * factor };
+#pragma unroll
+        for (int j = 0; j < 2; j++)
+            if (isnan(v[j])) v[j] = __int_as_float(0x7fc00000);
+        if (has_row(tile, first + row)) store_pair(to + row * output.row_bytes, output.element, v[0], v[1], has[0], has[1]);
+    }
+}
+
+/* Behind the tile's products: rows of A were waited for, and with them all that kernels in front do. */
+template <class CONFIG>
+__device__ static inline void finish_prepacked_tile(const bsmi_mixed_input_parameters &p, prepacked_finish f,
+                                                    const gemm_tile &tile, uint32_t shared, uint32_t group, const decoded_sums<CONFIG> &sums)
+{
+    const bsmi_epilogue_parameters &e = p.epilogue;
+    if (f.plain) {
+        const bool is_one = e.alpha == nullptr && e.tensor_scale_a == nullptr && e.tensor_scale_b == nullptr;
+        if (!barrier_or(1 + group, 128, f.scaled)) {
+            store_plainly<CONFIG>(p, is_one ? 1 : gemm_finish_of(p).f, tile, sums[0]);
+            return;
+        }
+        f.scaled = fill_tables<CONFIG>(p, gemm_finish_of(p), tile, shared, group);
+    }
+    finish_columns<CONFIG>(p, gemm_finish_of(p), tile, interleaved_tile_of<CONFIG>(p, tile, shared, group, f.scaled), sums);
+    if (!f.scaled) return;
+    barrier_sync(1 + group, 128);         /* sums have gone to D from there */
+    compute_interleaved_left_out<CONFIG>(p, tile, shared, group);
+}

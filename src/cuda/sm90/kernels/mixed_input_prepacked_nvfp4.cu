@@ -1,0 +1,6 @@
+/* The mixed-input GEMM kernels for prepacked NVFP4. */
+#include "cuda/sm90/mainloop/mixed_input.cuh"
+
+#define NVFP4(...) MIXED_INPUT_KERNEL(nvfp4, __VA_ARGS__)
+
+BSMI_SM90_MIXED_INPUT_PREPACKED(NVFP4)
