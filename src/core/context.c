@@ -39,7 +39,8 @@ void bsmi_release(const bsm_context *context, void *memory, size_t bytes)
 static bsm_status check_threads(const char *name, int threads)
 {
     if (threads < 0 || threads > MAX_THREADS)
-        return bsmi_fail(BSM_EINVAL, "%s=%d: the number of threads is 0 (the machine's) to %d", name, threads, MAX_THREADS);
+        return bsmi_fail(BSM_EINVAL, "%s=%d: the number of threads is 0 (the machine's) to %d", name, threads,
+                         MAX_THREADS);
     return BSM_OK;
 }
 

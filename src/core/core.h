@@ -13,8 +13,8 @@
 /* Stores the sentence for bsm_last_error and returns status. */
 __attribute__((format(printf, 2, 3))) bsm_status bsmi_fail(bsm_status status, const char *format, ...);
 
-/* Puts a question mark for each character of a sentence that is a control, ends a line or turns the direction of writing,
- * and for each byte that is no UTF-8. */
+/* Puts a question mark for each character of a sentence that is a control, ends a line or turns the direction of
+ * writing, and for each byte that is no UTF-8. */
 void bsmi_mask(char *sentence);
 
 /* Reads a size-versioned struct of the caller into `into` (known_bytes, our size): shorter ones are filled with zeros,
@@ -22,7 +22,10 @@ void bsmi_mask(char *sentence);
 bsm_status bsmi_read_struct(const char *name, const void *from, void *into, size_t known_bytes);
 
 /* true on overflow, like the compiler's builtins; b > 0 for the division helpers. */
-static inline bool bsmi_mul_overflows(int64_t a, int64_t b, int64_t *product) { return __builtin_mul_overflow(a, b, product); }
+static inline bool bsmi_mul_overflows(int64_t a, int64_t b, int64_t *product)
+{
+    return __builtin_mul_overflow(a, b, product);
+}
 static inline bool bsmi_add_overflows(int64_t a, int64_t b, int64_t *sum) { return __builtin_add_overflow(a, b, sum); }
 static inline int64_t bsmi_ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 /* a rounded up to a multiple of b; the caller knows that it does not overflow (a <= INT64_MAX - b). */

@@ -67,7 +67,8 @@ bool bsmi_cpu_parse(const char *list, uint32_t *allowed)
                 bit = features[i].bit | features[i].needs;
         if (bit == 0 && !(length == 4 && memcmp(word, "none", 4) == 0)) {
             bsmi_fail(BSM_EINVAL,
-                      "BLOCKSCALE_CPU=%s: \"%.*s\" is no feature; known are fma, avx2, avx512, avx512_vnni, dotprod, i8mm, none",
+                      "BLOCKSCALE_CPU=%s: \"%.*s\" is no feature; known are fma, avx2, avx512, avx512_vnni, dotprod, "
+                      "i8mm, none",
                       list, (int)length, word);
             return false;
         }

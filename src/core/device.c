@@ -8,7 +8,10 @@ bsm_backend bsm_context_backend(const bsm_context *context)
 
 static const char *const names[BSM_BACKEND_COUNT] = { "cpu", "cuda", "cuda_or_cpu" };
 
-const char *bsm_backend_name(int backend) { return backend >= 0 && backend < BSM_BACKEND_COUNT ? names[backend] : NULL; }
+const char *bsm_backend_name(int backend)
+{
+    return backend >= 0 && backend < BSM_BACKEND_COUNT ? names[backend] : NULL;
+}
 
 int bsm_backend_from_name(const char *name)
 {
@@ -44,7 +47,8 @@ bsm_status bsm_device_release(bsm_context *context, void *memory)
 
 static bsm_status check_copy(const void *to, const void *from, size_t bytes)
 {
-    if (bytes > 0 && (to == NULL || from == NULL)) return bsmi_fail(BSM_EINVAL, "%s is NULL", to == NULL ? "to" : "from");
+    if (bytes > 0 && (to == NULL || from == NULL))
+        return bsmi_fail(BSM_EINVAL, "%s is NULL", to == NULL ? "to" : "from");
     return BSM_OK;
 }
 

@@ -90,7 +90,7 @@ static void spin_while(_Atomic int *number, int value)
 /* Not where it would keep others of the pool, or their caller, from a processor. */
 static bool may_spin(void) { return pool.count - pool.asleep < pool.processors; }
 
-/* Helpers: everything here is called, and returns, with the lock held ------------------------------------------------ */
+/* Helpers: everything here is called, and returns, with the lock held ---------------------------------------------- */
 
 static struct job *find_open_job(void)
 {
@@ -112,7 +112,8 @@ static void help(struct job *job)
     if (--job->active == 0 && job->caller_sleeps) pthread_cond_signal(&job->done);
 }
 
-/* Looks for a moment, and the next time sleeps; after that a moment again, as where a job was there is often another. */
+/* Looks for a moment, and the next time sleeps; after that a moment again, as where a job was there is often
+ * another. */
 static void wait_for_job(bool *has_spun)
 {
     if (may_spin() && !*has_spun) {

@@ -50,8 +50,8 @@ bsm_status bsmi_read_struct(const char *name, const void *from, void *into, size
         return bsmi_fail(BSM_EINVAL, "%s->struct_size is %zu: no version of this struct is that long", name, given);
     for (size_t i = known_bytes; i < given; i++)
         if (((const unsigned char *)from)[i] != 0)
-            return bsmi_fail(BSM_EINVAL, "%s has a field at byte %zu that version %d of the library does not know", name, i,
-                             BSM_VERSION);
+            return bsmi_fail(BSM_EINVAL, "%s has a field at byte %zu that version %d of the library does not know",
+                             name, i, BSM_VERSION);
     memset(into, 0, known_bytes);
     memcpy(into, from, BSMI_MIN(given, known_bytes));
     return BSM_OK;

@@ -13,7 +13,7 @@ void bsmi_activate_gated(bsm_activation activation, float *t, int64_t pairs)
 {
     for (int64_t j = 0; j < pairs; j++) {
         const double gate = (double)t[2 * j], up = (double)t[2 * j + 1];
-        t[j] =
-            (float)(activation == BSM_ACT_SWIGLU_CLAMPED ? bsmi_swiglu_clamped(gate, up) : bsmi_activation(activation, gate) * up);
+        t[j] = (float)(activation == BSM_ACT_SWIGLU_CLAMPED ? bsmi_swiglu_clamped(gate, up)
+                                                            : bsmi_activation(activation, gate) * up);
     }
 }

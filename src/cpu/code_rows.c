@@ -47,7 +47,8 @@ static void copy_stream(const struct bsmi_part *part, int64_t row, uint8_t *to)
     }
 }
 
-/* Where rows are: in the matrix, from a byte of the row on, if its own bytes will do; or copied, so many bytes apart. */
+/* Where rows are: in the matrix, from a byte of the row on, if its own bytes will do; or copied, so many bytes
+ * apart. */
 struct places {
     bool own;
     int64_t first_byte;
@@ -114,7 +115,8 @@ int64_t bsmi_scale_code_rows(const struct bsmi_part *part, int width, struct bsm
 void bsmi_scale_rows(const struct bsmi_part *part, int exact_block, int width, float *scales)
 {
     struct bsmi_scale_code_rows codes;
-    const int64_t exact_blocks = bsmi_ceil_div(part->length, exact_block), exact_blocks_per_scale = part->operand.matrix->block / exact_block;
+    const int64_t exact_blocks = bsmi_ceil_div(part->length, exact_block),
+                  exact_blocks_per_scale = part->operand.matrix->block / exact_block;
     bsmi_scale_code_rows(part, width, &codes);
     for (int64_t s = 0; s < exact_blocks; s++)
         for (int r = 0; r < width; r++)

@@ -35,7 +35,8 @@ void bsmi_epilogue_make(const struct bsmi_product *product, struct bsmi_epilogue
                                         &e->d.quantizer);
 }
 
-/* f: everything that multiplies, times each other in double, over the product of everything that divides; rounded to fp32. */
+/* f: everything that multiplies, times each other in double, over the product of everything that divides; rounded to
+ * fp32. */
 static float factor(const struct bsmi_epilogue *e, float alpha)
 {
     double numerator = (double)alpha, denominator = 1;
@@ -101,8 +102,8 @@ static void read_c(const struct bsmi_epilogue *e, const struct bsmi_epilogue_til
 }
 
 /* beta * C + bias, what is there of it; false if nothing is. */
-static bool make_addend(const struct bsmi_epilogue *e, const struct bsmi_epilogue_tile *tile, int64_t row, const float *column_bias,
-                        float *addend)
+static bool make_addend(const struct bsmi_epilogue *e, const struct bsmi_epilogue_tile *tile, int64_t row,
+                        const float *column_bias, float *addend)
 {
     const struct bsmi_product *p = e->product;
     const bool per_row = p->bias != NULL && p->bias_per == BSM_PER_ROW;
@@ -127,12 +128,14 @@ static void raise_amax(uint32_t *amax_bits, const float *t, int64_t count)
 }
 
 /* t = factor * sums, a factor for each column or one for all. */
-static void scale(const float *restrict sums, const float *restrict factors, float factor, int64_t count, float *restrict t)
+static void scale(const float *restrict sums, const float *restrict factors, float factor, int64_t count,
+                  float *restrict t)
 {
     for (int64_t j = 0; j < count; j++) t[j] = (factors == NULL ? factor : factors[j]) * sums[j];
 }
 
-static void add_scaled(const float *sums, const float *factors, float factor, const float *addend, int64_t count, float *t)
+static void add_scaled(const float *sums, const float *factors, float factor, const float *addend, int64_t count,
+                       float *t)
 {
     for (int64_t j = 0; j < count; j++) t[j] = fmaf(factors == NULL ? factor : factors[j], sums[j], addend[j]);
 }
@@ -141,12 +144,12 @@ static void add_scaled(const float *sums, const float *factors, float factor, co
 static bool only_scales(const struct bsmi_epilogue *e)
 {
     const struct bsmi_product *p = e->product;
-    return !e->reads_c && p->bias == NULL && (p->alpha == NULL || p->alpha_per != BSM_PER_COLUMN) && p->gate == BSM_GATE_NONE &&
-           p->activation == BSM_ACT_NONE && p->amax == NULL && bsmi_stores_fp32(&p->d);
+    return !e->reads_c && p->bias == NULL && (p->alpha == NULL || p->alpha_per != BSM_PER_COLUMN)
+           && p->gate == BSM_GATE_NONE && p->activation == BSM_ACT_NONE && p->amax == NULL && bsmi_stores_fp32(&p->d);
 }
 
-static void run_row(const struct bsmi_epilogue *e, const struct bsmi_epilogue_tile *tile, int64_t i, const struct scratch *s,
-                    uint32_t *amax_bits)
+static void run_row(const struct bsmi_epilogue *e, const struct bsmi_epilogue_tile *tile, int64_t i,
+                    const struct scratch *s, uint32_t *amax_bits)
 {
     const struct bsmi_product *p = e->product;
     const int64_t row = tile->row + i;
@@ -167,7 +170,8 @@ static void run_row(const struct bsmi_epilogue *e, const struct bsmi_epilogue_ti
     bsmi_store_row(&e->d, p->groups > 0 ? 0 : tile->matrix, row, column, count, s->t);
 }
 
-static void run_rows(const struct bsmi_epilogue *e, const struct bsmi_epilogue_tile *tile, void *scratch, uint32_t *amax_bits)
+static void run_rows(const struct bsmi_epilogue *e, const struct bsmi_epilogue_tile *tile, void *scratch,
+                     uint32_t *amax_bits)
 {
     const struct scratch s = divide_scratch(scratch, tile->columns);
     if (only_scales(e)) {
@@ -182,7 +186,8 @@ static void run_rows(const struct bsmi_epilogue *e, const struct bsmi_epilogue_t
     for (int64_t i = 0; i < tile->rows; i++) run_row(e, tile, i, &s, amax_bits);
 }
 
-void bsmi_epilogue_run(const struct bsmi_epilogue *e, const struct bsmi_epilogue_tile *tile, void *scratch, uint32_t *amax_bits)
+void bsmi_epilogue_run(const struct bsmi_epilogue *e, const struct bsmi_epilogue_tile *tile, void *scratch,
+                       uint32_t *amax_bits)
 {
     run_rows(e, tile, scratch, amax_bits);
     if (bsmi_is_stored_past_caches(&e->product->d)) bsmi_end_stream();

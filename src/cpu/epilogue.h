@@ -25,8 +25,8 @@ struct bsmi_epilogue_tile {
 /* Scratch memory for tiles of at most `columns` columns. */
 size_t bsmi_epilogue_scratch_bytes(int64_t columns);
 
-/* Writes the tile's part of D.  Default floating-point mode.  amax_bits: raised to the largest |t|, as the bits of a float
- * without its sign, so that NaN is larger than everything. */
+/* Writes the tile's part of D.  Default floating-point mode.  amax_bits: raised to the largest |t|, as the bits of a
+ * float without its sign, so that NaN is larger than everything. */
 void bsmi_epilogue_run(const struct bsmi_epilogue *epilogue, const struct bsmi_epilogue_tile *tile, void *scratch,
                        uint32_t *amax_bits);
 

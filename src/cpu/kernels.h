@@ -1,12 +1,12 @@
-/* What the folders of kernels give to the table: tiles of S in portable C (portable/), microkernels for x86-64 (x86/) and for Arm
- * (arm/).  Each microkernel is of the file with its name. */
+/* What the folders of kernels give to the table: tiles of S in portable C (portable/), microkernels for x86-64 (x86/)
+ * and for Arm (arm/).  Each microkernel is of the file with its name. */
 #ifndef BSMI_KERNELS_H
 #define BSMI_KERNELS_H
 
 #include "microkernel.h"
 
-/* Tiles of S for any pair, in fp32 panels: portable/tile_template.h, compiled for every CPU and once more for AVX2 and FMA.  What
- * adds columns [k, end) of K, k a multiple of 256, goes on from the sums that the tile has. */
+/* Tiles of S for any pair, in fp32 panels: portable/tile_template.h, compiled for every CPU and once more for AVX2 and
+ * FMA.  What adds columns [k, end) of K, k a multiple of 256, goes on from the sums that the tile has. */
 size_t bsmi_tile_scratch_portable(int64_t rows, int64_t columns);
 void bsmi_tile_fp32_chains_portable(const struct bsmi_tile *tile, void *scratch);
 void bsmi_tile_add_fp32_chains_portable(const struct bsmi_tile *tile, int64_t k, int64_t end, void *scratch);

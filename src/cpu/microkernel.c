@@ -6,8 +6,8 @@
 
 enum { GUARDED_ROWS = 192, GUARDED_COLUMNS = 256 };
 
-/* A's panels of several chunks of K are made at once while they fit a second-level cache beside the rest: with few rows each row
- * of B is then read from one end to the other, as memory likes it. */
+/* A's panels of several chunks of K are made at once while they fit a second-level cache beside the rest: with few rows
+ * each row of B is then read from one end to the other, as memory likes it. */
 enum { STRETCH_BYTES = 192 * 1024, STRETCH_CHUNKS = 16 };
 
 static size_t a_panels_bytes(const struct bsmi_microkernel *micro, int64_t rows)
@@ -25,7 +25,8 @@ size_t bsmi_microkernel_scratch_bytes(const struct bsmi_microkernel *micro, int6
 {
     const size_t all = STRETCH_CHUNKS * a_panels_bytes(micro, rows);
     const size_t a_panels = BSMI_MAX(a_panels_bytes(micro, rows), BSMI_MIN(all, STRETCH_BYTES));
-    const size_t guarded = micro->guarded_scratch_bytes(BSMI_MIN(rows, GUARDED_ROWS), BSMI_MIN(columns, GUARDED_COLUMNS));
+    const size_t guarded =
+        micro->guarded_scratch_bytes(BSMI_MIN(rows, GUARDED_ROWS), BSMI_MIN(columns, GUARDED_COLUMNS));
     return BSMI_MAX(micro->b_bytes + a_panels, guarded);
 }
 
@@ -48,7 +49,8 @@ bool bsmi_part_e8m0_at_most(const struct bsmi_part *part, int most)
     const bool linear = m->map.layout.kind == BSM_LAYOUT_LINEAR;
     for (int64_t r = 0; r < part->count; r++) {
         uint8_t codes[256];
-        const int64_t row = bsmi_source_column(part->first + r, part->split), at_once = linear ? count : (int64_t)sizeof codes;
+        const int64_t row = bsmi_source_column(part->first + r, part->split),
+                      at_once = linear ? count : (int64_t)sizeof codes;
         for (int64_t s = 0; s < count; s += at_once) {
             const int64_t some = BSMI_MIN(count - s, at_once);
             if (!linear) bsmi_row_scales(m, part->batch, row, first + s, some, codes);
@@ -88,7 +90,8 @@ static void clear_sums(const struct bsmi_tile *tile, int64_t row, int64_t column
         memset(tile->sums + i * tile->sums_pitch + column, 0, (size_t)columns * sizeof(float));
 }
 
-static void add_guarded(const struct bsmi_microkernel *micro, const struct bsmi_tile *tile, int64_t k, int64_t length, void *scratch)
+static void add_guarded(const struct bsmi_microkernel *micro, const struct bsmi_tile *tile, int64_t k, int64_t length,
+                        void *scratch)
 {
     if (k == 0) clear_sums(tile, 0, 0, tile->rows, tile->columns);
     for (int64_t j = 0; j < tile->columns; j += GUARDED_COLUMNS)
@@ -103,7 +106,8 @@ static void add_guarded(const struct bsmi_microkernel *micro, const struct bsmi_
 }
 
 /* Sums are in no near cache when their turn comes: they are asked for one register tile ahead. */
-static void prefetch_sums(const struct bsmi_microkernel *micro, const struct bsmi_tile *tile, int64_t row, int64_t column)
+static void prefetch_sums(const struct bsmi_microkernel *micro, const struct bsmi_tile *tile, int64_t row,
+                          int64_t column)
 {
     if (row >= tile->rows) row = 0, column += micro->columns;
     if (column >= tile->columns) return;
@@ -125,12 +129,13 @@ struct next_panel {
     int64_t rows, bytes;                  /* of the part, of a prepacked panel: for each register tile */
 };
 
-static struct next_panel find_next(const struct bsmi_microkernel *micro, const struct bsmi_tile *tile, const struct bsmi_part *columns,
-                                   int64_t k)
+static struct next_panel find_next(const struct bsmi_microkernel *micro, const struct bsmi_tile *tile,
+                                   const struct bsmi_part *columns, int64_t k)
 {
     const int64_t times = bsmi_ceil_div(tile->rows, micro->rows);
     const unsigned char *const prepacked = prepacked_panels(micro, tile);
-    struct next_panel next = { .part = chunk_of(columns, k + micro->chunk, micro->chunk), .rows = bsmi_ceil_div(micro->columns, times),
+    struct next_panel next = { .part = chunk_of(columns, k + micro->chunk, micro->chunk),
+                               .rows = bsmi_ceil_div(micro->columns, times),
                                .bytes = bsmi_round_up((int64_t)micro->b_bytes / times, 64) };
     if (next.part.length <= 0) {          /* of the next columns */
         next.part = chunk_of(columns, 0, micro->chunk);
@@ -138,8 +143,10 @@ static struct next_panel find_next(const struct bsmi_microkernel *micro, const s
         next.part.count = BSMI_MIN(micro->columns, tile->column + tile->columns - next.part.first);
     }
     if (!micro->prepacks_b || next.part.count <= 0) next.part.count = 0;
-    else if (prepacked != NULL) next.prepacked = prepacked + bsmi_panel_offset(micro, tile->k, next.part.first, next.part.k);
-    if (next.prepacked != NULL && times == 1) next.part.count = 0, next.prepacked = NULL;       /* a CPU foresees it, and so much at once stalls */
+    else if (prepacked != NULL)
+        next.prepacked = prepacked + bsmi_panel_offset(micro, tile->k, next.part.first, next.part.k);
+    /* a CPU foresees it, and so much at once stalls */
+    if (next.prepacked != NULL && times == 1) next.part.count = 0, next.prepacked = NULL;
     return next;
 }
 
@@ -170,8 +177,8 @@ static void prefetch_next(const struct bsmi_microkernel *micro, const struct nex
 }
 
 /* One strip of columns: panel by panel of B, which is used from the first-level cache. */
-static void add_strip(const struct bsmi_microkernel *micro, const struct bsmi_tile *tile, const struct bsmi_part *columns, int64_t j,
-                      unsigned char *b_panel)
+static void add_strip(const struct bsmi_microkernel *micro, const struct bsmi_tile *tile,
+                      const struct bsmi_part *columns, int64_t j, unsigned char *b_panel)
 {
     const int exact_block = bsmi_exact_block_length(tile->a.matrix, tile->b.matrix);
     const unsigned char *a_panel = b_panel + micro->b_bytes, *const prepacked = prepacked_panels(micro, tile);
@@ -187,7 +194,8 @@ static void add_strip(const struct bsmi_microkernel *micro, const struct bsmi_ti
             if (chunk.k == 0) clear_sums(tile, i, j, micro->rows, micro->columns);
             prefetch_sums(micro, tile, i + rows, j);
             prefetch_next(micro, &next, time++);
-            micro->multiply(rows, chunk.length, exact_block, a_panel, b, tile->sums + i * tile->sums_pitch + j, tile->sums_pitch);
+            micro->multiply(rows, chunk.length, exact_block, a_panel, b, tile->sums + i * tile->sums_pitch + j,
+                            tile->sums_pitch);
         }
     }
 }
@@ -213,7 +221,8 @@ static void add_stretch(const struct bsmi_microkernel *micro, const struct bsmi_
     }
 }
 
-static void add_part(const struct bsmi_microkernel *micro, const struct bsmi_tile *tile, int64_t k, int64_t length, void *scratch)
+static void add_part(const struct bsmi_microkernel *micro, const struct bsmi_tile *tile, int64_t k, int64_t length,
+                     void *scratch)
 {
     const struct bsmi_part a = { tile->a, tile->a_batch, tile->row, tile->rows, 0, k, length };
     const struct bsmi_part b = { tile->b, tile->b_batch, tile->column, tile->columns, tile->split, k, length };
@@ -222,7 +231,8 @@ static void add_part(const struct bsmi_microkernel *micro, const struct bsmi_til
     } else if (length <= micro->chunk) {
         add_guarded(micro, tile, k, length, scratch);
     } else {                              /* chunk by chunk: only some of them may need the guarded path */
-        for (int64_t i = 0; i < length; i += micro->chunk) add_part(micro, tile, k + i, BSMI_MIN(micro->chunk, length - i), scratch);
+        for (int64_t i = 0; i < length; i += micro->chunk)
+            add_part(micro, tile, k + i, BSMI_MIN(micro->chunk, length - i), scratch);
     }
 }
 

@@ -7,7 +7,8 @@
 #include "prepacked.h"
 #include "tile.h"
 
-/* Columns are a multiple of 128, so that pairs of gates, blocks of D and GGUF's blocks of 64 never straddle two tiles. */
+/* Columns are a multiple of 128, so that pairs of gates, blocks of D and GGUF's blocks of 64 never straddle two
+ * tiles. */
 enum { LEAST_TILE_ROWS = 48, LEAST_TILE_COLUMNS = 128, TILES_PER_THREAD = 3 };
 
 struct run {
@@ -15,7 +16,8 @@ struct run {
     const struct bsmi_product *product;
     struct bsmi_epilogue epilogue;
     int64_t row_tiles, column_tiles;      /* of one matrix of a batch */
-    int64_t *group_tiles, *group_starts;  /* grouped: number of the first tile, of the first row; one more than groups */
+    int64_t *group_tiles, *group_starts;  /* grouped: number of the first tile, of the first row; one more than
+                                             groups */
     unsigned char *threads;               /* thread_bytes each */
     const unsigned char *prepacked_b;     /* of all matrices of B; NULL: B as it is stored */
     size_t b_matrix_bytes;
@@ -46,14 +48,18 @@ static void choose_tile(const struct bsmi_product *p, struct bsmi_cpu_multiply *
     if (c->threads == 1) return;
     const int64_t wanted = (int64_t)c->threads * TILES_PER_THREAD;
     while (count_tiles(p, c->tile_rows, c->tile_columns) < wanted) {
-        if (c->tile_columns > 2 * LEAST_TILE_COLUMNS) c->tile_columns = bsmi_round_up(c->tile_columns / 2, LEAST_TILE_COLUMNS);
+        if (c->tile_columns > 2 * LEAST_TILE_COLUMNS)
+            c->tile_columns = bsmi_round_up(c->tile_columns / 2, LEAST_TILE_COLUMNS);
         else if (c->tile_rows >= 2 * LEAST_TILE_ROWS) c->tile_rows = bsmi_round_up(c->tile_rows / 2, unit);
         else if (c->tile_columns > LEAST_TILE_COLUMNS) c->tile_columns = LEAST_TILE_COLUMNS;
         else break;
     }
 }
 
-static size_t sums_bytes(const struct bsmi_cpu_multiply *c) { return (size_t)(c->tile_rows * c->sums_pitch) * sizeof(float); }
+static size_t sums_bytes(const struct bsmi_cpu_multiply *c)
+{
+    return (size_t)(c->tile_rows * c->sums_pitch) * sizeof(float);
+}
 
 static size_t aligned(size_t bytes) { return (bytes + BSMI_ALIGNMENT - 1) / BSMI_ALIGNMENT * BSMI_ALIGNMENT; }
 

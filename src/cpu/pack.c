@@ -18,7 +18,8 @@ static int row_scales(const struct bsmi_part *part, int64_t r, float *scales)
     uint8_t codes[BSMI_CHUNK_BLOCKS];
     const int count = (int)bsmi_ceil_div(part->length, m->block);
     bsmi_row_scales(m, part->batch, bsmi_source_column(part->first + r, part->split), part->k / m->block, count, codes);
-    for (int s = 0; s < count; s++) scales[s] = m->scale == BSM_E8M0 ? bsmi_e8m0_to_float(codes[s]) : bsmi_ue4m3_to_float(codes[s]);
+    for (int s = 0; s < count; s++)
+        scales[s] = m->scale == BSM_E8M0 ? bsmi_e8m0_to_float(codes[s]) : bsmi_ue4m3_to_float(codes[s]);
     return count;
 }
 
@@ -31,7 +32,8 @@ struct bsmi_scale_range bsmi_part_scale_range(const struct bsmi_part *part)
     int smallest = 255, largest = 0;
     for (int64_t r = 0; r < part->count; r++) {
         uint8_t codes[BSMI_CHUNK_BLOCKS];
-        bsmi_row_scales(m, part->batch, bsmi_source_column(part->first + r, part->split), part->k / m->block, count, codes);
+        bsmi_row_scales(m, part->batch, bsmi_source_column(part->first + r, part->split), part->k / m->block, count,
+                        codes);
         for (int s = 0; s < count; s++) {
             if (codes[s] == 255) continue;           /* NaN is NaN on every path */
             smallest = BSMI_MIN(smallest, codes[s]);
@@ -85,8 +87,8 @@ static void pack_codes(const struct bsmi_part *part, int width, int64_t first, f
     uint8_t codes[MOST_WIDTH][BSMI_CHUNK];
     const int rows = (int)BSMI_MIN(width, part->count - first);
     for (int r = 0; r < rows; r++)
-        bsmi_row_codes(part->operand.matrix, part->batch, bsmi_source_column(part->first + first + r, part->split), part->k,
-                       part->length, codes[r]);
+        bsmi_row_codes(part->operand.matrix, part->batch, bsmi_source_column(part->first + first + r, part->split),
+                       part->k, part->length, codes[r]);
     /* Rows that are missing repeat the first; what is computed of them is never looked at. */
     for (int r = rows; r < width; r++) memcpy(codes[r], codes[0], (size_t)part->length);
     const uint8_t (*const read)[BSMI_CHUNK] = (const uint8_t (*)[BSMI_CHUNK])codes;
@@ -126,8 +128,8 @@ void bsmi_pack_scaled(const struct bsmi_part *part, int width, float *panels)
     if (block == 0) return;
     for (int64_t first = 0; first < part->count; first += width) {
         float scales[BSMI_CHUNK_BLOCKS * MOST_WIDTH];
-        const struct bsmi_part rows = { part->operand, part->batch, part->first + first, BSMI_MIN(width, part->count - first),
-                                        part->split,   part->k,     part->length };
+        const struct bsmi_part rows = { part->operand, part->batch, part->first + first,
+                                        BSMI_MIN(width, part->count - first), part->split, part->k, part->length };
         bsmi_pack_scales(&rows, block, width, scales);
         BY_WIDTH(width, scale_panel, scales, block, part->length, panels + first * part->length)
     }
@@ -163,17 +165,20 @@ int bsmi_pack_scaled_wide(const struct bsmi_part *part, int width, double *panel
     }
     /* Every element is a multiple of its grid; a wide one also of the last of the 24 bits of the least magnitude. */
     const int grid = -bsmi_element_grid(m->element), exponent = BSMI_MAX(1, (int)((least + 1) >> 23)) - 127;
-    return (m->bits > 8 && least != UINT32_MAX ? BSMI_MAX(grid, exponent - 23) : grid) + bsmi_part_scale_range(part).lowest;
+    return (m->bits > 8 && least != UINT32_MAX ? BSMI_MAX(grid, exponent - 23) : grid)
+           + bsmi_part_scale_range(part).lowest;
 }
 
 void bsmi_pack_scales(const struct bsmi_part *part, int exact_block, int width, float *panels)
 {
-    const int64_t exact_blocks = bsmi_ceil_div(part->length, exact_block), exact_blocks_per_scale = part->operand.matrix->block / exact_block;
+    const int64_t exact_blocks = bsmi_ceil_div(part->length, exact_block),
+                  exact_blocks_per_scale = part->operand.matrix->block / exact_block;
     for (int64_t row = 0; row < bsmi_round_up(part->count, width); row++) {
         float *panel = panels + row / width * width * exact_blocks + row % width;
         float scales[BSMI_CHUNK_BLOCKS] = { 0 };
         if (row < part->count) row_scales(part, row, scales);
         for (int64_t first = 0, block = 0; first < exact_blocks; first += exact_blocks_per_scale, block++)
-            for (int64_t s = first; s < BSMI_MIN(first + exact_blocks_per_scale, exact_blocks); s++) panel[s * width] = scales[block];
+            for (int64_t s = first; s < BSMI_MIN(first + exact_blocks_per_scale, exact_blocks); s++)
+                panel[s * width] = scales[block];
     }
 }

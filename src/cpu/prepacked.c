@@ -22,7 +22,8 @@ static int64_t split_of(const struct bsmi_product *p) { return p->gate == BSM_GA
 
 static struct header header_of(const struct bsmi_kernel *kernel, const struct bsmi_product *p)
 {
-    struct header h = { .format = (int32_t)p->b.format, .exact_block = bsmi_exact_block_length(&p->a, &p->b), .rows = p->b.rows,
+    struct header h = { .format = (int32_t)p->b.format, .exact_block = bsmi_exact_block_length(&p->a, &p->b),
+                        .rows = p->b.rows,
                         .columns = p->b.columns, .batch = p->b.batch, .split = split_of(p) };
     memcpy(h.magic, magic, sizeof magic);
     strncpy(h.kernel, kernel->name, sizeof h.kernel - 1);
@@ -63,14 +64,14 @@ static void pack_strip(void *argument, int64_t index, int worker)
     unsigned char *to = packing->panels + (size_t)(batch * panels_of_matrix(micro, p)) * micro->b_bytes;
     (void)worker;
     for (int64_t k = 0; k < p->k; k += micro->chunk) {
-        const struct bsmi_part part = { packing->b, batch, first, BSMI_MIN(micro->columns, p->n - first), split_of(p), k,
-                                        BSMI_MIN(micro->chunk, p->k - k) };
+        const struct bsmi_part part = { packing->b, batch, first, BSMI_MIN(micro->columns, p->n - first), split_of(p),
+                                        k, BSMI_MIN(micro->chunk, p->k - k) };
         micro->pack_b(&part, bsmi_exact_block_length(&p->a, &p->b), to + bsmi_panel_offset(micro, p->k, first, k));
     }
 }
 
-void bsmi_prepacked_make(const struct bsmi_kernel *kernel, const struct bsmi_product *p, const struct bsmi_operand *b, int threads,
-                         void *prepacked)
+void bsmi_prepacked_make(const struct bsmi_kernel *kernel, const struct bsmi_product *p, const struct bsmi_operand *b,
+                         int threads, void *prepacked)
 {
     const struct header header = header_of(kernel, p);
     const struct bsmi_microkernel *micro = kernel->microkernel;
@@ -86,15 +87,20 @@ bsm_status bsmi_prepacked_check(const struct bsmi_product *p)
     if (p->b_panels == NULL) return BSM_OK;
     memcpy(&h, p->b_panels, sizeof h);
     if (memcmp(h.magic, magic, sizeof magic) != 0)
-        return bsmi_fail(BSM_EINVAL, "product->b_panels=%p does not begin like prepacked weights: bsm_plan_pack_b makes them", p->b_panels);
+        return bsmi_fail(BSM_EINVAL,
+                         "product->b_panels=%p does not begin like prepacked weights: bsm_plan_pack_b makes them",
+                         p->b_panels);
     if (h.format != (int32_t)p->b.format || h.rows != p->b.rows || h.columns != p->b.columns || h.batch != p->b.batch)
-        return bsmi_fail(BSM_EINVAL, "product->b_panels was made of %lld matrices of %lld x %lld of format %d, but b is %lld of "
-                                     "%lld x %lld of format %d", LL(h.batch), LL(h.rows), LL(h.columns), (int)h.format,
-                         LL(p->b.batch), LL(p->b.rows), LL(p->b.columns), (int)p->b.format);
+        return bsmi_fail(BSM_EINVAL,
+                         "product->b_panels was made of %lld matrices of %lld x %lld of format %d, but b is %lld of "
+                         "%lld x %lld of format %d",
+                         LL(h.batch), LL(h.rows), LL(h.columns), (int)h.format, LL(p->b.batch), LL(p->b.rows),
+                         LL(p->b.columns), (int)p->b.format);
     return BSM_OK;
 }
 
-const unsigned char *bsmi_prepacked_for(const struct bsmi_kernel *kernel, const struct bsmi_product *p, size_t *matrix_bytes)
+const unsigned char *bsmi_prepacked_for(const struct bsmi_kernel *kernel, const struct bsmi_product *p,
+                                        size_t *matrix_bytes)
 {
     if (p->b_panels == NULL || bsmi_prepacked_bytes(kernel, p) == 0) return NULL;
     const struct header wanted = header_of(kernel, p);

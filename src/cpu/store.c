@@ -6,7 +6,8 @@
 #include "matrix/reals.h"
 #include "matrix/rows.h"
 
-static void store_blocks(const struct bsmi_destination *to, int64_t batch, int64_t row, int64_t column, int64_t count, const float *t)
+static void store_blocks(const struct bsmi_destination *to, int64_t batch, int64_t row, int64_t column, int64_t count,
+                         const float *t)
 {
     const struct bsmi_matrix *d = to->matrix;
     uint8_t codes[32];
@@ -19,8 +20,8 @@ static void store_blocks(const struct bsmi_destination *to, int64_t batch, int64
     }
 }
 
-/* t / tensor_scale, or t * tensor_scale where it divides.  A product of two fp32 numbers is exact in double; their quotient
- * cannot come so close to a midpoint of fp32 (25 bits) that rounding it to double first changes the result. */
+/* t / tensor_scale, or t * tensor_scale where it divides.  A product of two fp32 numbers is exact in double; their
+ * quotient cannot come so close to a midpoint of fp32 (25 bits) that rounding it to double first changes the result. */
 static double unscaled(const struct bsmi_destination *to, float t)
 {
     if (to->matrix->tensor_scale == NULL) return (double)t;
@@ -28,11 +29,12 @@ static double unscaled(const struct bsmi_destination *to, float t)
     return to->matrix->tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES ? (double)t * scale : (double)t / scale;
 }
 
-static void store_bytes(const struct bsmi_destination *to, unsigned char *row, int64_t column, int64_t count, const float *t)
+static void store_bytes(const struct bsmi_destination *to, unsigned char *row, int64_t column, int64_t count,
+                        const float *t)
 {
     for (int64_t j = 0; j < count; j++)
-        row[column + j] = (unsigned char)bsm_element_encode(to->matrix->element, unscaled(to, t[j]), BSM_ROUND_NEAREST_EVEN,
-                                                            to->saturate, 0);
+        row[column + j] = (unsigned char)bsm_element_encode(to->matrix->element, unscaled(to, t[j]),
+                                                            BSM_ROUND_NEAREST_EVEN, to->saturate, 0);
 }
 
 bool bsmi_stores_fp32(const struct bsmi_matrix *d) { return d->element == BSM_FP32 && d->tensor_scale == NULL; }
@@ -67,8 +69,8 @@ bool bsmi_is_stored_past_caches(const struct bsmi_matrix *d)
     return bsmi_is_streamed(d->batch, d->rows, d->columns);
 }
 
-void bsmi_store_scaled(const struct bsmi_matrix *d, int64_t batch, int64_t row, int64_t column, int64_t count, float factor,
-                       const float *sums)
+void bsmi_store_scaled(const struct bsmi_matrix *d, int64_t batch, int64_t row, int64_t column, int64_t count,
+                       float factor, const float *sums)
 {
     float *to = (float *)(void *)bsmi_row(d, batch, row) + column;
     if (bsmi_is_stored_past_caches(d) && (uintptr_t)to % BSMI_LINE == 0) {
@@ -79,7 +81,8 @@ void bsmi_store_scaled(const struct bsmi_matrix *d, int64_t batch, int64_t row, 
     store_fp32(to, count, factor, sums);
 }
 
-void bsmi_store_row(const struct bsmi_destination *to, int64_t batch, int64_t row, int64_t column, int64_t count, const float *t)
+void bsmi_store_row(const struct bsmi_destination *to, int64_t batch, int64_t row, int64_t column, int64_t count,
+                    const float *t)
 {
     const struct bsmi_matrix *d = to->matrix;
     if (d->block != 0) {
@@ -95,6 +98,8 @@ void bsmi_store_row(const struct bsmi_destination *to, int64_t batch, int64_t ro
         bsmi_store_scaled(d, batch, row, column, count, 1, t);
         return;
     }
-    const bsm_real type = d->element == BSM_FP32 ? BSM_REAL_FP32 : d->element == BSM_BF16 ? BSM_REAL_BF16 : BSM_REAL_FP16;
+    const bsm_real type = d->element == BSM_FP32   ? BSM_REAL_FP32
+                          : d->element == BSM_BF16 ? BSM_REAL_BF16
+                                                   : BSM_REAL_FP16;
     for (int64_t j = 0; j < count; j++) bsmi_real_store(type, codes, column + j, unscaled(to, t[j]));
 }

@@ -4,7 +4,8 @@
 #include "core/core.h"
 #include "kernels.h"
 
-/* Both elements are small integers times a power of two, so that the products of a block sum exactly; fp32 chains: every other pair. */
+/* Both elements are small integers times a power of two, so that the products of a block sum exactly; fp32 chains:
+ * every other pair. */
 static bool sums_exact_blocks(bsm_format a, bsm_format b)
 {
     const bsm_format_info *fa = bsm_format_get((int)a), *fb = bsm_format_get((int)b);
@@ -16,7 +17,8 @@ static bool sums_fp32_chains(bsm_format a, bsm_format b) { return !sums_exact_bl
 
 static bool is_fp4(bsm_format a, bsm_format b)
 {
-    return sums_exact_blocks(a, b) && bsm_format_get((int)a)->element == BSM_E2M1 && bsm_format_get((int)b)->element == BSM_E2M1;
+    return sums_exact_blocks(a, b) && bsm_format_get((int)a)->element == BSM_E2M1
+           && bsm_format_get((int)b)->element == BSM_E2M1;
 }
 
 /* B's elements have at most 8 bits. */
@@ -61,14 +63,19 @@ static bool is_by_e2m3(bsm_format a, bsm_format b)
 const struct bsmi_kernel bsmi_kernels[] = {
 #if defined(__x86_64__)
     { "fp4_few_rows_avx2",           AVX2,   FP4_PAIR,    4, 32,    4, 1024,  4, MICROKERNEL(bsmi_fp4_few_rows_avx2) },
-    { "int8_few_rows_avx2",          AVX2,   INT8_PAIR,   4, 32,    4, 1024,  2, MICROKERNEL(bsmi_int8_dot_few_rows_avx2) },
-    { "e2m3_few_rows_avx2",          AVX2,   E2M3_PAIR,   4, 32,    4, 1024,  4, MICROKERNEL(bsmi_int8_dot_few_rows_avx2) },
+    { "int8_few_rows_avx2",          AVX2,   INT8_PAIR,   4, 32,    4, 1024,  2,
+      MICROKERNEL(bsmi_int8_dot_few_rows_avx2) },
+    { "e2m3_few_rows_avx2",          AVX2,   E2M3_PAIR,   4, 32,    4, 1024,  4,
+      MICROKERNEL(bsmi_int8_dot_few_rows_avx2) },
     { "int8_dot_vnni",               VNNI,   BLOCK_PAIR,  8, 32,  512, 1024,  0, MICROKERNEL(bsmi_int8_dot_vnni) },
     { "fp4_avx2",                    AVX2,   FP4_PAIR,    4, 32,  256, 1024,  0, MICROKERNEL(bsmi_fp4_avx2) },
     { "int8_dot_avx2",               AVX2,   BLOCK_PAIR,  4, 32,  256, 1024,  0, MICROKERNEL(bsmi_int8_dot_avx2) },
-    { "fp32_chains_one_row_avx2",    AVX2,   CODE_PAIR,   8, 32,    8, 1024,  1, MICROKERNEL(bsmi_fp32_chains_few_rows_avx2) },
-    { "fp32_chains_few_rows_avx512", AVX512, CODE_PAIR,   8, 64,    8, 4096,  8, MICROKERNEL(bsmi_fp32_chains_few_rows_avx512) },
-    { "fp32_chains_few_rows_avx2",   AVX2,   CODE_PAIR,   8, 32,    8, 1024,  8, MICROKERNEL(bsmi_fp32_chains_few_rows_avx2) },
+    { "fp32_chains_one_row_avx2",    AVX2,   CODE_PAIR,   8, 32,    8, 1024,  1,
+      MICROKERNEL(bsmi_fp32_chains_few_rows_avx2) },
+    { "fp32_chains_few_rows_avx512", AVX512, CODE_PAIR,   8, 64,    8, 4096,  8,
+      MICROKERNEL(bsmi_fp32_chains_few_rows_avx512) },
+    { "fp32_chains_few_rows_avx2",   AVX2,   CODE_PAIR,   8, 32,    8, 1024,  8,
+      MICROKERNEL(bsmi_fp32_chains_few_rows_avx2) },
     { "fp32_chains_avx512",          AVX512, CHAIN_PAIR, 14, 32,  350, 1024,  0, MICROKERNEL(bsmi_fp32_chains_avx512) },
     { "fp32_chains_avx2",            AVX2,   CHAIN_PAIR,  6, 16,  258, 1024,  0, MICROKERNEL(bsmi_fp32_chains_avx2) },
     { "exact_blocks_avx2_fma",       AVX2,   BLOCK_PAIR,  6, 16,  192,  256,  0, TILES(avx2_fma, exact_blocks) },

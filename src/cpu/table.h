@@ -1,8 +1,9 @@
 /* CPU kernels: one table, best first.
  *
- * A kernel computes a tile of S; the loop over tiles, the epilogue and the threads are multiply.c's.  To add one: a file that
- * defines its microkernel (microkernel.h), a row in table.c above the rows it beats, and the tests cover it by themselves.  What a
- * kernel promises is the order of sums that docs/guide/numerics.md defines for its pairs, bit for bit. */
+ * A kernel computes a tile of S; the loop over tiles, the epilogue and the threads are multiply.c's.  To add one: a
+ * file that defines its microkernel (microkernel.h), a row in table.c above the rows it beats, and the tests cover it
+ * by themselves.  What a kernel promises is the order of sums that docs/guide/numerics.md defines for its pairs, bit
+ * for bit. */
 #ifndef BSMI_CPU_TABLE_H
 #define BSMI_CPU_TABLE_H
 
@@ -19,7 +20,8 @@ struct bsmi_kernel {
     int register_rows, register_columns;  /* what one inner loop computes; tiles are best made of whole ones */
     int64_t tile_rows, tile_columns;      /* of a tile at most; columns a multiple of 128 */
     int64_t most_rows;                    /* of the product that the kernel is meant for; 0: any */
-    const struct bsmi_microkernel *microkernel;      /* what it packs and how it multiplies; NULL: the two functions below */
+    const struct bsmi_microkernel *microkernel;      /* what it packs and how it multiplies; NULL: the two functions
+                                                        below */
     size_t (*scratch_bytes)(int64_t rows, int64_t columns);
     void (*sum)(const struct bsmi_tile *tile, void *scratch);
 };
@@ -28,8 +30,8 @@ struct bsmi_kernel {
 extern const struct bsmi_kernel bsmi_kernels[];
 extern const int bsmi_kernel_count;
 
-/* Bytes of scratch memory for tiles of at most rows x columns, and S of a tile, in the default floating-point mode.  scratch is
- * aligned to 64 bytes. */
+/* Bytes of scratch memory for tiles of at most rows x columns, and S of a tile, in the default floating-point mode.
+ * scratch is aligned to 64 bytes. */
 size_t bsmi_kernel_scratch_bytes(const struct bsmi_kernel *kernel, int64_t rows, int64_t columns);
 void bsmi_kernel_sum(const struct bsmi_kernel *kernel, const struct bsmi_tile *tile, void *scratch);
 

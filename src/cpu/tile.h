@@ -20,7 +20,8 @@ struct bsmi_tile {
     int64_t split;                        /* 0: virtual columns are rows of B */
     int64_t k;
     const unsigned char *prepacked_b;     /* B's matrix as the kernel's panels (prepacked.h); NULL: B as it is stored */
-    float *sums;                          /* rows x sums_pitch, whole register tiles, written whole by the kernel; 64-byte aligned */
+    float *sums;                          /* rows x sums_pitch, whole register tiles, written whole by the kernel;
+                                             64-byte aligned */
     int64_t sums_pitch;                   /* a multiple of 16, at least columns in whole register tiles */
 };
 

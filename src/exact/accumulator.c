@@ -1,9 +1,9 @@
 /* Settling carries, and the one rounding of an exact sum. */
 #include "accumulator.h"
 
-/* The sum of up to 2^63 terms, each below 2^(term_bits + highest_position) units, is below 2^(32 count - 1): the last limb,
- * settled, is within +-2^31.  At least 64 bits lie above the highest position for narrow terms, and 64 + 49 for wide ones,
- * so the two (four) limbs that a term touches exist. */
+/* The sum of up to 2^63 terms, each below 2^(term_bits + highest_position) units, is below 2^(32 count - 1): the last
+ * limb, settled, is within +-2^31.  At least 64 bits lie above the highest position for narrow terms, and 64 + 49 for
+ * wide ones, so the two (four) limbs that a term touches exist. */
 int bsmi_limbs_count(int term_bits, int highest_position) { return (1 + 63 + term_bits + highest_position + 31) / 32; }
 
 void bsmi_limbs_settle(int64_t *limbs, int count)
@@ -42,8 +42,10 @@ static struct magnitude leading_bits(const int64_t *limbs, int top, int lowest)
     if (top >= 1) bits |= (uint64_t)limbs[top - 1] << 32;
     if (top >= 2) bits |= (uint64_t)limbs[top - 2];
     const int leading = 63 - __builtin_clzll((uint64_t)limbs[top]);         /* 0 .. 31 */
-    const int below = leading + 1;                                          /* bits of `bits` under the 64 that are kept */
-    struct magnitude m = { (uint64_t)(bits >> below), lowest + 32 * top + leading, (uint32_t)bits << (32 - below) != 0 };
+    const int below = leading + 1;                                          /* bits of `bits` under the 64 that are
+                                                                               kept */
+    struct magnitude m = { (uint64_t)(bits >> below), lowest + 32 * top + leading,
+                           (uint32_t)bits << (32 - below) != 0 };
     for (int i = top - 3; i >= 0 && !m.more; i--) m.more = limbs[i] != 0;
     return m;
 }
@@ -62,7 +64,8 @@ static uint64_t round_magnitude(struct magnitude m, bsm_real type)
 
     const uint64_t infinity = bsmi_real_infinity_bits(type, false);
     if (exponent > shapes[type].bias) return infinity;
-    /* The leading bit of a normal number adds 1 to the exponent field, also when rounding carries into it, up to infinity. */
+    /* The leading bit of a normal number adds 1 to the exponent field, also when rounding carries into it, up to
+     * infinity. */
     return ((uint64_t)(exponent - least_exponent) << shapes[type].fraction_bits) + whole + up;
 }
 

@@ -1,8 +1,8 @@
 /* A wide fixed-point number: where the exact sums are kept.
  *
- * It is an array of limbs; limb i, an int64_t, counts units of 2^(lowest + 32 i), and the number is the sum of its limbs.
- * A term is an integer times 2^(lowest + position), position >= 0.  Adding it never rounds and moves no carry: a limb
- * takes at most 2^47 (in magnitude) per term, and is 64 bits wide, so carries may wait for 2^15 terms.
+ * It is an array of limbs; limb i, an int64_t, counts units of 2^(lowest + 32 i), and the number is the sum of its
+ * limbs.  A term is an integer times 2^(lowest + position), position >= 0.  Adding it never rounds and moves no carry:
+ * a limb takes at most 2^47 (in magnitude) per term, and is 64 bits wide, so carries may wait for 2^15 terms.
  *
  *   After bsmi_limbs_settle    every limb but the last lies in [0, 2^32), and the last within +-2^31 (bsmi_limbs_count
  *                              makes the array long enough for 2^63 terms, see there).
@@ -25,8 +25,8 @@ enum {
     BSMI_WIDE_BITS = 95                   /* a wide one below 2^95 */
 };
 
-/* Adds value * 2^(lowest + position), |value| < 2^48: the low 32 bits of the shifted value go to one limb, the rest, which
- * is floor(value / 2^(32 - shift)) and within +-2^47, to the next. */
+/* Adds value * 2^(lowest + position), |value| < 2^48: the low 32 bits of the shifted value go to one limb, the rest,
+ * which is floor(value / 2^(32 - shift)) and within +-2^47, to the next. */
 static inline void bsmi_limbs_add_narrow(int64_t *limbs, int64_t value, int position)
 {
     int64_t *limb = limbs + (position >> 5);
@@ -52,8 +52,8 @@ int bsmi_limbs_count(int term_bits, int highest_position);
 /* Moves the carries upwards; the number stays the same. */
 void bsmi_limbs_settle(int64_t *limbs, int count);
 
-/* The bits of the number, rounded once to `type`: to nearest, ties to even, subnormals kept, overflow to infinity, +0 for
- * zero.  Changes the limbs. */
+/* The bits of the number, rounded once to `type`: to nearest, ties to even, subnormals kept, overflow to infinity, +0
+ * for zero.  Changes the limbs. */
 uint64_t bsmi_limbs_round(int64_t *limbs, int count, int lowest, bsm_real type);
 
 /* The bits of an infinity and of the canonical NaN of a type. */

@@ -113,8 +113,10 @@ static void run_tile(void *argument, int64_t index, int worker)
     int chunks = 0;
     for (int64_t k = 0; k < job->depth; k += CHUNK) {
         const int count = (int)BSMI_MIN(job->depth - k, CHUNK);
-        for (int i = 0; i < tile.rows; i++) bsmi_exact_decode(&pair->a, tile.row + i, k, count, pair->exact_block, &scratch->a, i);
-        for (int j = 0; j < tile.columns; j++) bsmi_exact_decode(&pair->b, tile.column + j, k, count, pair->exact_block, &scratch->b, j);
+        for (int i = 0; i < tile.rows; i++)
+            bsmi_exact_decode(&pair->a, tile.row + i, k, count, pair->exact_block, &scratch->a, i);
+        for (int j = 0; j < tile.columns; j++)
+            bsmi_exact_decode(&pair->b, tile.column + j, k, count, pair->exact_block, &scratch->b, j);
         add_chunk(job, scratch, &tile, count);
         if (++chunks % CHUNKS_BETWEEN_SETTLES == 0) settle_tile(job, scratch, &tile);
     }
@@ -123,13 +125,14 @@ static void run_tile(void *argument, int64_t index, int worker)
             store_bits(job->result, tile.row + i, tile.column + j, result_bits(job, scratch, i, j));
 }
 
-/* What is checked ------------------------------------------------------------------------------------------------------ */
+/* What is checked -------------------------------------------------------------------------------------------------- */
 
 static bsm_status resolve_operand(const char *name, const bsm_matrix *given, struct bsmi_matrix *matrix)
 {
     const bsm_status status = bsmi_matrix_resolve(name, given, matrix);
     if (status != BSM_OK || matrix->batch == 1) return status;
-    return bsmi_fail(BSM_EINVAL, "%s->batch=%lld: the exact product takes one matrix at a time", name, (long long)matrix->batch);
+    return bsmi_fail(BSM_EINVAL, "%s->batch=%lld: the exact product takes one matrix at a time", name,
+                     (long long)matrix->batch);
 }
 
 static bsm_status resolve_result(const char *name, const bsm_real_matrix *given, int64_t rows, int64_t columns,
@@ -141,8 +144,9 @@ static bsm_status resolve_result(const char *name, const bsm_real_matrix *given,
         return bsmi_fail(BSM_EINVAL, "%s->batch=%lld: the exact product takes one matrix at a time", name,
                          (long long)result->batch);
     if (result->rows != rows || result->columns != columns)
-        return bsmi_fail(BSM_EINVAL, "%s is %lld x %lld: it must be M x N, the rows of a and of b, here %lld x %lld", name,
-                         (long long)result->rows, (long long)result->columns, (long long)rows, (long long)columns);
+        return bsmi_fail(BSM_EINVAL, "%s is %lld x %lld: it must be M x N, the rows of a and of b, here %lld x %lld",
+                         name, (long long)result->rows, (long long)result->columns, (long long)rows,
+                         (long long)columns);
     return bsmi_reals_check_written(name, result);
 }
 
@@ -179,7 +183,8 @@ static bsm_status resolve(bsm_context *context, const bsm_matrix *a, const bsm_m
     return status == BSM_OK ? check_overlap(request) : status;
 }
 
-static void run(const struct request *request, bool magnitude, struct bsmi_exact_pair *pair, struct job *job, int workers)
+static void run(const struct request *request, bool magnitude, struct bsmi_exact_pair *pair, struct job *job,
+                int workers)
 {
     bsmi_exact_pair_make(&request->a, &request->b, magnitude, pair);
     job->result = magnitude ? &request->magnitude : &request->sum;
@@ -191,7 +196,8 @@ bsm_status bsm_matmul_exact(bsm_context *context, const bsm_matrix *a, const bsm
 {
     struct request request;
     if (context != NULL && context->device != NULL)
-        return bsmi_fail(BSM_EUNSUPPORTED, "bsm_matmul_exact runs on the CPU: give it a context of the CPU and host memory");
+        return bsmi_fail(BSM_EUNSUPPORTED,
+                         "bsm_matmul_exact runs on the CPU: give it a context of the CPU and host memory");
     const bsm_status status = resolve(context, a, b, sum, magnitude, &request);
     if (status != BSM_OK || request.sum.rows == 0 || request.sum.columns == 0) return status;
 
@@ -200,8 +206,8 @@ bsm_status bsm_matmul_exact(bsm_context *context, const bsm_matrix *a, const bsm
     struct job job = { .pair = &pair, .depth = request.a.columns, .tile_columns = bsmi_ceil_div(request.b.rows, TILE) };
     int64_t tiles = 0;
     if (bsmi_mul_overflows(bsmi_ceil_div(request.a.rows, TILE), job.tile_columns, &tiles))
-        return bsmi_fail(BSM_EOVERFLOW, "a->rows=%lld times b->rows=%lld is more than an int64_t counts", (long long)request.a.rows,
-                         (long long)request.b.rows);
+        return bsmi_fail(BSM_EOVERFLOW, "a->rows=%lld times b->rows=%lld is more than an int64_t counts",
+                         (long long)request.a.rows, (long long)request.b.rows);
     const int workers = (int)BSMI_MIN(context->threads, tiles);
     job.scratch_bytes = sizeof(struct scratch) + sizeof(int64_t) * TILE * TILE * (size_t)pair.limbs;
     job.scratch = bsmi_allocate(context, (size_t)workers * job.scratch_bytes);

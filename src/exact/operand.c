@@ -33,18 +33,21 @@ static struct bsmi_scaled_integer to_floating(const struct bsmi_exact_operand *o
     const int32_t significand = (biased != 0 ? fraction | 1 << 23 : fraction) >> operand->unused_bits;
     if (significand == 0) return (struct bsmi_scaled_integer){ 0, 0 };
     const int exponent = (biased != 0 ? biased : 1) - 150 + operand->unused_bits;
-    return (struct bsmi_scaled_integer){ float_bits >> 31 != 0 ? -significand : significand, exponent - operand->float_lowest };
+    return (struct bsmi_scaled_integer){ float_bits >> 31 != 0 ? -significand : significand,
+                                         exponent - operand->float_lowest };
 }
 
-/* Numbers of the element types as floats have 24-bit significands with some low bits unused: 8 bits carry any element of at
- * most 8 bits and bf16, 11 bits carry fp16.  bf16 and fp32 reach into fp32's subnormals, whose last bit is 2^-grid; the others
- * are normal there: the least, 2^-grid, has its leading bit, 23 places higher than the last, at -grid. */
+/* Numbers of the element types as floats have 24-bit significands with some low bits unused: 8 bits carry any element
+ * of at most 8 bits and bf16, 11 bits carry fp16.  bf16 and fp32 reach into fp32's subnormals, whose last bit is
+ * 2^-grid; the others are normal there: the least, 2^-grid, has its leading bit, 23 places higher than the last, at
+ * -grid. */
 static void make_float_range(struct bsmi_exact_operand *operand)
 {
     const bsm_element element = operand->matrix->element;
     const bool subnormals = element == BSM_FP32 || element == BSM_BF16;
     const int grid = bsmi_element_grid(element);
-    const int top_exponent = element == BSM_INT8 ? 1 : ilogb(bsm_element_get((int)element)->max_value);   /* -128 is -2 */
+    /* -128 is -2 */
+    const int top_exponent = element == BSM_INT8 ? 1 : ilogb(bsm_element_get((int)element)->max_value);
     operand->unused_bits = element == BSM_FP32 ? 0 : element == BSM_FP16 ? 13 : 16;
     operand->bits = 24 - operand->unused_bits;
     operand->float_lowest = subnormals ? -grid : -grid - 23 + operand->unused_bits;
@@ -61,7 +64,8 @@ static void make_scales(struct bsmi_exact_operand *operand)
         *s = (struct bsmi_scaled_integer){ 1, scale == BSM_E8M0 ? code : 0 };
         if (scale == BSM_UE4M3) {
             const int exponent = (code >> 3) & 15, fraction = code & 7;
-            *s = (struct bsmi_scaled_integer){ exponent != 0 ? 8 + fraction : fraction, exponent != 0 ? exponent - 1 : 0 };
+            *s = (struct bsmi_scaled_integer){ exponent != 0 ? 8 + fraction : fraction,
+                                               exponent != 0 ? exponent - 1 : 0 };
         }
         operand->scale_classes[code] = (uint8_t)(s->significand == 0 ? BSMI_ZERO : 0);
         if (bsmi_scale_is_nan(scale, (uint8_t)code)) {
@@ -74,7 +78,8 @@ static void make_scales(struct bsmi_exact_operand *operand)
     operand->highest_position += scale == BSM_UE4M3 ? 14 : scale == BSM_E8M0 ? 254 : 0;
 }
 
-/* Decoded values of at most 8 bits are normal floats or zero: nothing here depends on the caller's floating-point mode. */
+/* Decoded values of at most 8 bits are normal floats or zero: nothing here depends on the caller's floating-point
+ * mode. */
 static void make_codes(struct bsmi_exact_operand *operand)
 {
     const bsm_element element = operand->matrix->element;
@@ -107,10 +112,10 @@ void bsmi_exact_operand_make(const struct bsmi_matrix *matrix, enum bsmi_signifi
     if (matrix->bits <= 8) make_codes(operand);
 }
 
-/* Elements of a row ---------------------------------------------------------------------------------------------------- */
+/* Elements of a row ------------------------------------------------------------------------------------------------ */
 
-static void decode_small(const struct bsmi_exact_operand *operand, int64_t row, int64_t k, int count, struct bsmi_exact_rows *rows,
-                         int slot)
+static void decode_small(const struct bsmi_exact_operand *operand, int64_t row, int64_t k, int count,
+                         struct bsmi_exact_rows *rows, int slot)
 {
     uint8_t codes[BSMI_EXACT_CHUNK];
     bsmi_row_codes(operand->matrix, 0, row, k, count, codes);
@@ -128,8 +133,8 @@ static void decode_small(const struct bsmi_exact_operand *operand, int64_t row, 
     }
 }
 
-static void decode_large(const struct bsmi_exact_operand *operand, int64_t row, int64_t k, int count, struct bsmi_exact_rows *rows,
-                         int slot)
+static void decode_large(const struct bsmi_exact_operand *operand, int64_t row, int64_t k, int count,
+                         struct bsmi_exact_rows *rows, int slot)
 {
     float values[BSMI_EXACT_CHUNK];
     const int grid = bsmi_element_grid(operand->matrix->element);
@@ -146,8 +151,8 @@ static void decode_large(const struct bsmi_exact_operand *operand, int64_t row, 
 }
 
 /* The scale of elements [first, end): its class joins theirs, and a float takes the scale itself. */
-static void apply_scale(const struct bsmi_exact_operand *operand, uint8_t code, int first, int end, struct bsmi_exact_rows *rows,
-                        int slot)
+static void apply_scale(const struct bsmi_exact_operand *operand, uint8_t code, int first, int end,
+                        struct bsmi_exact_rows *rows, int slot)
 {
     const uint8_t class = operand->scale_classes[code];
     if (class != 0)
@@ -171,7 +176,8 @@ static void decode_scales(const struct bsmi_exact_operand *operand, int64_t row,
         for (int b = 0; b < blocks; b++)
             apply_scale(operand, codes[b], b * block, BSMI_MIN((b + 1) * block, count), rows, slot);
     }
-    for (int first = 0; first < count; first += exact_block) rows->scales[slot][first / exact_block] = operand->scales[codes[first / block]];
+    for (int first = 0; first < count; first += exact_block)
+        rows->scales[slot][first / exact_block] = operand->scales[codes[first / block]];
 }
 
 void bsmi_exact_decode(const struct bsmi_exact_operand *operand, int64_t row, int64_t k, int count, int exact_block,

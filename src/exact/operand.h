@@ -2,9 +2,9 @@
  *
  * Every finite value, scale included, is   significand * 2^(lowest + position),   position >= 0.  Two ways:
  *
- *   integers    an element is an integer times 2^-grid, the same for all codes (e2m1 ... e5m2, int8, fp16).  An exact block of
- *               BSMI_EXACT_BLOCK or fewer elements shares one scale, kept aside, so the products of an exact block sum up in one machine
- *               integer, and the accumulator is touched once per exact block.
+ *   integers    an element is an integer times 2^-grid, the same for all codes (e2m1 ... e5m2, int8, fp16).  An exact
+ *               block of BSMI_EXACT_BLOCK or fewer elements shares one scale, kept aside, so the products of an exact
+ *               block sum up in one machine integer, and the accumulator is touched once per exact block.
  *   floats      each element has an exponent of its own (bf16, fp32, and whatever meets them), its scale included. */
 #ifndef BSMI_EXACT_OPERAND_H
 #define BSMI_EXACT_OPERAND_H
@@ -47,7 +47,8 @@ struct bsmi_exact_rows {
         int64_t integers_64[BSMI_EXACT_TILE][BSMI_EXACT_CHUNK];
         struct bsmi_scaled_integer floats[BSMI_EXACT_TILE][BSMI_EXACT_CHUNK];
     };
-    struct bsmi_scaled_integer scales[BSMI_EXACT_TILE][BSMI_EXACT_CHUNK / BSMI_EXACT_SHORTEST_BLOCK];   /* of exact blocks; integers only */
+    /* of exact blocks; integers only */
+    struct bsmi_scaled_integer scales[BSMI_EXACT_TILE][BSMI_EXACT_CHUNK / BSMI_EXACT_SHORTEST_BLOCK];
     uint8_t classes[BSMI_EXACT_TILE][BSMI_EXACT_CHUNK];
     uint8_t row_class[BSMI_EXACT_TILE];   /* BSMI_INFINITE and BSMI_NAN if there is any in the piece */
 };
@@ -61,7 +62,8 @@ int bsmi_exact_integer_bits(bsm_element element);
 void bsmi_exact_operand_make(const struct bsmi_matrix *matrix, enum bsmi_significand kind, bool magnitude,
                              struct bsmi_exact_operand *operand);
 
-/* Decodes elements [k, k + count) of a row into slot `slot`; k is a multiple of BSMI_EXACT_CHUNK, count at most that. */
+/* Decodes elements [k, k + count) of a row into slot `slot`; k is a multiple of BSMI_EXACT_CHUNK, count at most
+ * that. */
 void bsmi_exact_decode(const struct bsmi_exact_operand *operand, int64_t row, int64_t k, int count, int exact_block,
                        struct bsmi_exact_rows *rows, int slot);
 

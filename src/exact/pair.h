@@ -19,11 +19,12 @@ struct bsmi_exact_pair {
     int limbs, lowest;                    /* of an accumulator */
 };
 
-void bsmi_exact_pair_make(const struct bsmi_matrix *a, const struct bsmi_matrix *b, bool magnitude, struct bsmi_exact_pair *pair);
+void bsmi_exact_pair_make(const struct bsmi_matrix *a, const struct bsmi_matrix *b, bool magnitude,
+                          struct bsmi_exact_pair *pair);
 
-/* Adds the products of the first `count` elements of slot i of a and slot j of b, all finite, to an accumulator: at most
- * BSMI_EXACT_CHUNK terms. */
-void bsmi_exact_add(const struct bsmi_exact_pair *pair, const struct bsmi_exact_rows *a, int i, const struct bsmi_exact_rows *b,
-                    int j, int count, int64_t *limbs);
+/* Adds the products of the first `count` elements of slot i of a and slot j of b, all finite, to an accumulator: at
+ * most BSMI_EXACT_CHUNK terms. */
+void bsmi_exact_add(const struct bsmi_exact_pair *pair, const struct bsmi_exact_rows *a, int i,
+                    const struct bsmi_exact_rows *b, int j, int count, int64_t *limbs);
 
 #endif

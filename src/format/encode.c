@@ -13,14 +13,16 @@ void bsmi_element_encode_nearest(bsm_element element, const double *values, int 
     const bsm_element_info *info = bsm_element_get((int)element);
     const int mantissa_bits = info->mantissa_bits, min_biased = 1 - info->bias + 1023;
     const uint64_t fraction_mask = ((uint64_t)1 << 52) - 1, max_code = info->max_code;
-    const uint32_t complement = info->exponent_bits == 0 ? 0xff : 0, sign_bit = ((uint32_t)1 << (info->bits - 1)) & ~complement;
+    const uint32_t complement = info->exponent_bits == 0 ? 0xff : 0,
+                   sign_bit = ((uint32_t)1 << (info->bits - 1)) & ~complement;
     for (int i = 0; i < count; i++) {
         const uint64_t bits = bsmi_double_bits(values[i]), magnitude = bits & ~((uint64_t)1 << 63);
         const int biased = (int)(magnitude >> 52), kept = biased > min_biased ? biased : min_biased;
         const int wanted = 52 - mantissa_bits + (kept - biased), shift = wanted < 63 ? wanted : 63;
         const uint64_t significand = (magnitude & fraction_mask) | (uint64_t)1 << 52;
         const uint64_t below_half = ((uint64_t)1 << (shift - 1)) - 1, odd = significand >> shift & 1;
-        const uint64_t code = ((uint64_t)(kept - min_biased) << mantissa_bits) + ((significand + below_half + odd) >> shift);
+        const uint64_t code =
+            ((uint64_t)(kept - min_biased) << mantissa_bits) + ((significand + below_half + odd) >> shift);
         const uint32_t cut = (uint32_t)(code < max_code ? code : max_code);
         const uint32_t if_negative = 0u - (uint32_t)(bits >> 63), flip = complement & if_negative;
         const uint32_t signed_code = ((cut ^ flip) + (flip & 1)) | (sign_bit & if_negative);

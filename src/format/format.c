@@ -44,7 +44,8 @@ static const struct { const char *alias; bsm_format format; } format_aliases[] =
 };
 
 static const struct { const char *alias; bsm_element element; } element_aliases[] = {
-    { "float8_e4m3fn", BSM_E4M3 }, { "float8_e5m2", BSM_E5M2 }, { "float6_e3m2fn", BSM_E3M2 }, { "float6_e2m3fn", BSM_E2M3 },
+    { "float8_e4m3fn", BSM_E4M3 }, { "float8_e5m2", BSM_E5M2 }, { "float6_e3m2fn", BSM_E3M2 },
+      { "float6_e2m3fn", BSM_E2M3 },
     { "float4_e2m1fn", BSM_E2M1 }, { "bfloat16", BSM_BF16 }, { "float16", BSM_FP16 }, { "float32", BSM_FP32 },
 };
 

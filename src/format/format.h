@@ -20,15 +20,15 @@
  *
  *      id      name    bits exp man bias max_code    inf  nan_code    nans      grid integer_bits   max_value */
 #define BSMI_ELEMENTS(X) \
-        X(E4M3, "e4m3", 8,   4,  3,  7,   0x7e,       0,   0x7f,       2,        9,   0,             448.0)                 \
-        X(E5M2, "e5m2", 8,   5,  2,  15,  0x7b,       1,   0x7f,       6,        16,  0,             57344.0)               \
-        X(E3M2, "e3m2", 6,   3,  2,  3,   0x1f,       0,   0x1f,       0,        4,   0,             28.0)                  \
-        X(E2M3, "e2m3", 6,   2,  3,  1,   0x1f,       0,   0x1f,       0,        3,   6,             7.5)                   \
-        X(E2M1, "e2m1", 4,   2,  1,  1,   0x07,       0,   0x07,       0,        1,   4,             6.0)                   \
-        X(INT8, "int8", 8,   0,  7,  0,   0x7f,       0,   0x00,       0,        6,   8,             1.984375)              \
-        X(BF16, "bf16", 16,  8,  7,  127, 0x7f7f,     1,   0x7fc0,     254,      133, 0,             0x1.fep127)            \
-        X(FP16, "fp16", 16,  5,  10, 15,  0x7bff,     1,   0x7e00,     2046,     24,  0,             65504.0)               \
-        X(FP32, "fp32", 32,  8,  23, 127, 0x7f7fffff, 1,   0x7fc00000, 16777214, 149, 0,             0x1.fffffep127)
+    X(E4M3, "e4m3", 8, 4, 3, 7, 0x7e, 0, 0x7f, 2, 9, 0, 448.0) \
+    X(E5M2, "e5m2", 8, 5, 2, 15, 0x7b, 1, 0x7f, 6, 16, 0, 57344.0) \
+    X(E3M2, "e3m2", 6, 3, 2, 3, 0x1f, 0, 0x1f, 0, 4, 0, 28.0) \
+    X(E2M3, "e2m3", 6, 2, 3, 1, 0x1f, 0, 0x1f, 0, 3, 6, 7.5) \
+    X(E2M1, "e2m1", 4, 2, 1, 1, 0x07, 0, 0x07, 0, 1, 4, 6.0) \
+    X(INT8, "int8", 8, 0, 7, 0, 0x7f, 0, 0x00, 0, 6, 8, 1.984375) \
+    X(BF16, "bf16", 16, 8, 7, 127, 0x7f7f, 1, 0x7fc0, 254, 133, 0, 0x1.fep127) \
+    X(FP16, "fp16", 16, 5, 10, 15, 0x7bff, 1, 0x7e00, 2046, 24, 0, 65504.0) \
+    X(FP32, "fp32", 32, 8, 23, 127, 0x7f7fffff, 1, 0x7fc00000, 16777214, 149, 0, 0x1.fffffep127)
 
 /*      id             name              element  scale     block */
 #define BSMI_FORMATS(X) \
@@ -46,13 +46,24 @@
         X(FORMAT_FP16,   "fp16",          FP16,    UNSCALED, 0)  \
         X(FORMAT_FP32,   "fp32",          FP32,    UNSCALED, 0)
 
-/* Whether sums of this element's products are exact integers: bits of the integer without its sign, else 0; and the grid. */
+/* Whether sums of this element's products are exact integers: bits of the integer without its sign, else 0; and the
+ * grid. */
 int bsmi_element_integer_bits(bsm_element element);
 int bsmi_element_grid(bsm_element element);
 
-BSMI_SHARED float bsmi_float_from_bits(uint32_t bits) { float value; memcpy(&value, &bits, sizeof value); return value; }
+BSMI_SHARED float bsmi_float_from_bits(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
 BSMI_SHARED uint32_t bsmi_float_bits(float value) { uint32_t bits; memcpy(&bits, &value, sizeof bits); return bits; }
-BSMI_SHARED double bsmi_double_from_bits(uint64_t bits) { double value; memcpy(&value, &bits, sizeof value); return value; }
+BSMI_SHARED double bsmi_double_from_bits(uint64_t bits)
+{
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
 BSMI_SHARED uint64_t bsmi_double_bits(double value) { uint64_t bits; memcpy(&bits, &value, sizeof bits); return bits; }
 
 /* 2^exponent for -149 <= exponent <= 127, exact (subnormals below -126). */
@@ -62,7 +73,10 @@ BSMI_SHARED float bsmi_float_power_of_two(int exponent)
 }
 
 /* 2^exponent for -1022 <= exponent <= 1023. */
-BSMI_SHARED double bsmi_double_power_of_two(int exponent) { return bsmi_double_from_bits((uint64_t)(exponent + 1023) << 52); }
+BSMI_SHARED double bsmi_double_power_of_two(int exponent)
+{
+    return bsmi_double_from_bits((uint64_t)(exponent + 1023) << 52);
+}
 
 BSMI_SHARED float bsmi_bf16_to_float(uint16_t code) { return bsmi_float_from_bits((uint32_t)code << 16); }
 
@@ -106,8 +120,8 @@ void bsmi_element_table(bsm_element element, float *table);
  * ulp of value.  This is how a sum that a double cannot hold is rounded without rounding twice. */
 float bsmi_round_sum_to_float(double value, double tail);
 
-/* The same value + tail as a double whose last bit is 1 unless it is exact ("round to odd"): it lies on the same side of
- * every number of fewer than 53 bits as the sum does, and on one only if the sum does. */
+/* The same value + tail as a double whose last bit is 1 unless it is exact ("round to odd"): it lies on the same side
+ * of every number of fewer than 53 bits as the sum does, and on one only if the sum does. */
 double bsmi_round_to_odd(double value, double tail);
 
 /* a * b so rounded; exact products stay as they are. */

@@ -1,5 +1,5 @@
-/* Codes to values and values to codes, by a row of the table of elements: the arithmetic of decode.c and encode.c, in integers.
- * Also compiled for GPUs. */
+/* Codes to values and values to codes, by a row of the table of elements: the arithmetic of decode.c and encode.c, in
+ * integers.  Also compiled for GPUs. */
 #ifndef BSMI_ROUNDING_H
 #define BSMI_ROUNDING_H
 
@@ -67,7 +67,8 @@ BSMI_SHARED uint32_t bsmi_code_with_sign(const bsm_element_info *info, bool nega
 
 /* See bsm_element_encode.
  * int8 needs no case of its own: 7 mantissa bits and no exponent make it the subnormals below 2^1, in steps of 2^-6. */
-BSMI_SHARED uint32_t bsmi_encode(const bsm_element_info *info, double value, bsm_rounding rounding, bool saturate, uint32_t random)
+BSMI_SHARED uint32_t bsmi_encode(const bsm_element_info *info, double value, bsm_rounding rounding, bool saturate,
+                                 uint32_t random)
 {
     const uint64_t bits = bsmi_double_bits(value), magnitude_bits = bits & ~((uint64_t)1 << 63);
     const bool negative = bits >> 63 != 0, infinite = magnitude_bits == (uint64_t)0x7ff << 52;

@@ -1,5 +1,5 @@
-/* gfx950, scaled MFMA with non-K dimension 16: 256-byte blocks of 32 rows and 8 columns, in which one lane's four bytes are
- * two row halves of two column halves. */
+/* gfx950, scaled MFMA with non-K dimension 16: 256-byte blocks of 32 rows and 8 columns, in which one lane's four bytes
+ * are two row halves of two column halves. */
 #include "layouts.h"
 
 int64_t bsmi_cdna4_16_offset(const bsm_scale_layout *layout, int64_t rows, int64_t columns, int64_t row, int64_t column)

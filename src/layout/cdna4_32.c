@@ -1,5 +1,5 @@
-/* gfx950, scaled MFMA with non-K dimension 32: 256-byte blocks of 32 rows and 8 columns, in which one lane's four bytes are
- * every other column. */
+/* gfx950, scaled MFMA with non-K dimension 32: 256-byte blocks of 32 rows and 8 columns, in which one lane's four bytes
+ * are every other column. */
 #include "layouts.h"
 
 static int64_t offset(const bsm_scale_layout *layout, int64_t rows, int64_t columns, int64_t row, int64_t column)

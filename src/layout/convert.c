@@ -13,7 +13,8 @@ struct side {
 static bsm_status open_side(const char *name, const char *layout_name, const bsm_scales *scales, struct side *side)
 {
     if (scales == NULL) return bsmi_fail(BSM_EINVAL, "%s is NULL", name);
-    const bsm_status status = bsmi_scale_map_make(layout_name, &scales->layout, scales->rows, scales->columns, &side->map);
+    const bsm_status status =
+        bsmi_scale_map_make(layout_name, &scales->layout, scales->rows, scales->columns, &side->map);
     if (status != BSM_OK) return status;
     if (scales->data == NULL && side->map.bytes > 0)
         return bsmi_fail(BSM_EINVAL, "%s->data is NULL: it must hold %" PRId64 " bytes", name, side->map.bytes);
@@ -23,7 +24,8 @@ static bsm_status open_side(const char *name, const char *layout_name, const bsm
 
 static bool same_layout(const bsm_scale_layout *a, const bsm_scale_layout *b)
 {
-    return a->kind == b->kind && a->pitch == b->pitch && a->tile_rows == b->tile_rows && a->tile_columns == b->tile_columns;
+    return a->kind == b->kind && a->pitch == b->pitch && a->tile_rows == b->tile_rows
+           && a->tile_columns == b->tile_columns;
 }
 
 static bool overlap(const struct side *a, const struct side *b)
@@ -58,14 +60,20 @@ static bsm_status check(const bsm_scales *from, const bsm_scales *to, struct sid
     if (status == BSM_OK) status = open_side("to", "to->layout", to, destination);
     if (status != BSM_OK) return status;
     if (from->rows != to->rows || from->columns != to->columns)
-        return bsmi_fail(BSM_EINVAL, "from has %" PRId64 " rows x %" PRId64 " columns of scales, to has %" PRId64 " x %" PRId64
-                         ": they must be equal", from->rows, from->columns, to->rows, to->columns);
+        return bsmi_fail(BSM_EINVAL,
+                         "from has %" PRId64 " rows x %" PRId64 " columns of scales, to has %" PRId64 " x %" PRId64
+                         ": they must be equal",
+                         from->rows, from->columns, to->rows, to->columns);
     if (same_layout(&source->map.layout, &destination->map.layout))
-        return bsmi_fail(BSM_EINVAL, "from and to are both in layout %s: the scales already are where they should be; copy the "
-                         "bytes with memcpy if you need them twice", bsm_layout_name((int)to->layout.kind));
+        return bsmi_fail(BSM_EINVAL,
+                         "from and to are both in layout %s: the scales already are where they should be; copy the "
+                         "bytes with memcpy if you need them twice",
+                         bsm_layout_name((int)to->layout.kind));
     if (overlap(source, destination))
-        return bsmi_fail(BSM_EINVAL, "from and to overlap: from has %" PRId64 " bytes at %p, to has %" PRId64 " bytes at %p; "
-                         "convert into another buffer", source->map.bytes, from->data, destination->map.bytes, to->data);
+        return bsmi_fail(BSM_EINVAL,
+                         "from and to overlap: from has %" PRId64 " bytes at %p, to has %" PRId64 " bytes at %p; "
+                         "convert into another buffer",
+                         source->map.bytes, from->data, destination->map.bytes, to->data);
     return BSM_OK;
 }
 

@@ -19,7 +19,10 @@ static const struct bsmi_layout *const layouts[BSM_LAYOUT_COUNT] = {
     [BSM_LAYOUT_GGUF_NVFP4] = &bsmi_layout_gguf_nvfp4,
 };
 
-const struct bsmi_layout *bsmi_layout_get(int kind) { return kind >= 0 && kind < BSM_LAYOUT_COUNT ? layouts[kind] : NULL; }
+const struct bsmi_layout *bsmi_layout_get(int kind)
+{
+    return kind >= 0 && kind < BSM_LAYOUT_COUNT ? layouts[kind] : NULL;
+}
 
 const char *bsm_layout_name(int layout)
 {
@@ -53,11 +56,11 @@ static bsm_status check_parameters(const char *name, const bsm_scale_layout *lay
     for (size_t i = 0; i < sizeof parameters / sizeof parameters[0]; i++) {
         const int64_t value = parameters[i].value;
         if (!parameters[i].used && value != 0)
-            return bsmi_fail(BSM_EINVAL, "%s%s%s=%" PRId64 ": the layout %s has no %s, set it to 0", name, member_of(name),
-                             parameters[i].field, value, about->name, parameters[i].field);
+            return bsmi_fail(BSM_EINVAL, "%s%s%s=%" PRId64 ": the layout %s has no %s, set it to 0", name,
+                             member_of(name), parameters[i].field, value, about->name, parameters[i].field);
         if (parameters[i].used && parameters[i].needed && value <= 0)
-            return bsmi_fail(BSM_EINVAL, "%s%s%s=%" PRId64 ": %s need tile_rows > 0 and tile_columns > 0", name, member_of(name),
-                             parameters[i].field, value, about->name);
+            return bsmi_fail(BSM_EINVAL, "%s%s%s=%" PRId64 ": %s need tile_rows > 0 and tile_columns > 0", name,
+                             member_of(name), parameters[i].field, value, about->name);
     }
     return BSM_OK;
 }
@@ -69,8 +72,9 @@ static bool round_up_overflows(int64_t count, int64_t multiple, int64_t *rounded
 
 static bsm_status too_large(const struct bsmi_layout *about, int64_t rows, int64_t columns)
 {
-    return bsmi_fail(BSM_EOVERFLOW, "%" PRId64 " rows x %" PRId64 " columns of scales in layout %s: more than an int64_t counts",
-                     rows, columns, about->name);
+    return bsmi_fail(BSM_EOVERFLOW,
+                     "%" PRId64 " rows x %" PRId64 " columns of scales in layout %s: more than an int64_t counts", rows,
+                     columns, about->name);
 }
 
 /* Everything of a map except its bytes, and a pitch of 0 as it was given. */
@@ -89,8 +93,9 @@ static bsm_status resolve_shape(const char *name, const bsm_scale_layout *layout
     map->layout = *layout;
     map->rows = rows, map->columns = columns, map->bytes = 0;
     map->offset = about->offset;
-    if (round_up_overflows(rows, about->pad_rows > 0 ? about->pad_rows : layout->tile_rows, &map->padded_rows) ||
-        round_up_overflows(columns, about->pad_columns > 0 ? about->pad_columns : layout->tile_columns, &map->padded_columns))
+    if (round_up_overflows(rows, about->pad_rows > 0 ? about->pad_rows : layout->tile_rows, &map->padded_rows)
+        || round_up_overflows(columns, about->pad_columns > 0 ? about->pad_columns : layout->tile_columns,
+                              &map->padded_columns))
         return too_large(about, rows, columns);
     return BSM_OK;
 }
@@ -104,12 +109,14 @@ static bsm_status resolve_pitch(const char *name, const struct bsmi_layout *abou
     if (map->layout.kind == BSM_LAYOUT_LINEAR && map->layout.pitch == BSM_PITCH_PADDED_16) {
         if (round_up_overflows(row_bytes, 16, &map->layout.pitch)) return too_large(about, map->rows, map->columns);
     } else if (map->layout.pitch != 0 && map->layout.pitch < row_bytes)
-        return bsmi_fail(BSM_EINVAL, "%s%spitch=%" PRId64 ": %" PRId64 " columns in layout %s take %" PRId64
-                         " bytes a row; give at least that, or 0 for tight rows", name, member_of(name), map->layout.pitch,
-                         map->columns, about->name, row_bytes);
+        return bsmi_fail(BSM_EINVAL,
+                         "%s%spitch=%" PRId64 ": %" PRId64 " columns in layout %s take %" PRId64
+                         " bytes a row; give at least that, or 0 for tight rows",
+                         name, member_of(name), map->layout.pitch, map->columns, about->name, row_bytes);
     if (map->layout.pitch == 0) map->layout.pitch = row_bytes;
     if (map->rows == 0 || map->columns == 0) return BSM_OK;
-    if (bsmi_mul_overflows(map->rows - 1, map->layout.pitch, &map->bytes) || bsmi_add_overflows(map->bytes, row_bytes, &map->bytes))
+    if (bsmi_mul_overflows(map->rows - 1, map->layout.pitch, &map->bytes)
+        || bsmi_add_overflows(map->bytes, row_bytes, &map->bytes))
         return too_large(about, map->rows, map->columns);
     return BSM_OK;
 }
@@ -154,11 +161,15 @@ bsm_status bsm_scale_offset(const bsm_scale_layout *layout, int64_t rows, int64_
     const bsm_status status = bsmi_scale_map_make("layout", layout, rows, columns, &map);
     if (status != BSM_OK) return status;
     if (row < 0 || row >= map.padded_rows)
-        return bsmi_fail(BSM_EINVAL, "row=%" PRId64 ": must be at least 0 and below %" PRId64 ", the rows of layout %s with its "
-                         "padding", row, map.padded_rows, bsm_layout_name((int)layout->kind));
+        return bsmi_fail(BSM_EINVAL,
+                         "row=%" PRId64 ": must be at least 0 and below %" PRId64 ", the rows of layout %s with its "
+                         "padding",
+                         row, map.padded_rows, bsm_layout_name((int)layout->kind));
     if (column < 0 || column >= map.padded_columns)
-        return bsmi_fail(BSM_EINVAL, "column=%" PRId64 ": must be at least 0 and below %" PRId64 ", the columns of layout %s with "
-                         "its padding", column, map.padded_columns, bsm_layout_name((int)layout->kind));
+        return bsmi_fail(BSM_EINVAL,
+                         "column=%" PRId64 ": must be at least 0 and below %" PRId64 ", the columns of layout %s with "
+                         "its padding",
+                         column, map.padded_columns, bsm_layout_name((int)layout->kind));
     *offset = bsmi_scale_at(&map, row, column);
     return BSM_OK;
 }

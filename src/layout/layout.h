@@ -2,8 +2,8 @@
  *
  * A layout is one file with one formula.  To add one: an enumerator in scale_layout.h, a file here that defines its
  * struct bsmi_layout, its line in layouts.h and one row in layout.c's table, its formula with the source in
- * docs/guide/layouts.md; the layout tests cover it by themselves, all but an independent statement of its formula, which
- * tests/layout/views.c wants (the build of that test fails until it is there).
+ * docs/guide/layouts.md; the layout tests cover it by themselves, all but an independent statement of its formula,
+ * which tests/layout/views.c wants (the build of that test fails until it is there).
  *
  * The offset of every layout is a sum of a part that the row alone gives and one that the column alone gives:
  *     offset(r, s) = offset(r, 0) + offset(0, s),   offset(0, 0) = 0.
@@ -31,7 +31,8 @@ static inline int64_t bsmi_scale_at(const struct bsmi_scale_map *map, int64_t ro
     return map->offset(&map->layout, map->rows, map->columns, row, column);
 }
 
-/* Writes zeros into all padding of one buffer (scales of the matrix itself, and bytes between pitched rows, are left alone). */
+/* Writes zeros into all padding of one buffer (scales of the matrix itself, and bytes between pitched rows, are left
+ * alone). */
 void bsmi_scale_clear_padding(const struct bsmi_scale_map *map, unsigned char *scales);
 
 #endif

@@ -11,7 +11,8 @@ static int64_t offset(const bsm_scale_layout *layout, int64_t rows, int64_t colu
 
 const struct bsmi_layout bsmi_layout_128x4 = {
     .name = "128x4",
-    .about = "packed 512-byte blocks of 128 rows x 4 columns, \"32_4_4\": cuBLASLt, CUTLASS, Transformer Engine, tcgen05",
+    .about = "packed 512-byte blocks of 128 rows x 4 columns, \"32_4_4\": cuBLASLt, CUTLASS, Transformer Engine, "
+             "tcgen05",
     .formula = "((r/128)*ceil(S/4) + s/4)*512 + (r%32)*16 + ((r%128)/32)*4 + s%4",
     .pad_rows = 128, .pad_columns = 4,
     .offset = offset,

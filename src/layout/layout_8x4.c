@@ -1,4 +1,5 @@
-/* Packed 32-byte blocks of 8 rows and 4 columns: the decode kernels of TensorRT-LLM, which waste less padding at small M. */
+/* Packed 32-byte blocks of 8 rows and 4 columns: the decode kernels of TensorRT-LLM, which waste less padding at small
+ * M. */
 #include "layouts.h"
 
 static int64_t offset(const bsm_scale_layout *layout, int64_t rows, int64_t columns, int64_t row, int64_t column)

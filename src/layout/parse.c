@@ -7,8 +7,10 @@
 
 static const struct alias { const char *name; bsm_layout layout; int64_t pitch; } aliases[] = {
     { "row_major", BSM_LAYOUT_LINEAR, 0 },
-    { "sm120_padded", BSM_LAYOUT_LINEAR, BSM_PITCH_PADDED_16 }, { "sm120_pages", BSM_LAYOUT_LINEAR, BSM_PITCH_PADDED_16 },
-    { "32_4_4", BSM_LAYOUT_128X4, 0 }, { "swizzle_32_4_4", BSM_LAYOUT_128X4, 0 }, { "packed_block", BSM_LAYOUT_128X4, 0 },
+    { "sm120_padded", BSM_LAYOUT_LINEAR, BSM_PITCH_PADDED_16 },
+      { "sm120_pages", BSM_LAYOUT_LINEAR, BSM_PITCH_PADDED_16 },
+    { "32_4_4", BSM_LAYOUT_128X4, 0 }, { "swizzle_32_4_4", BSM_LAYOUT_128X4, 0 },
+      { "packed_block", BSM_LAYOUT_128X4, 0 },
     { "cublaslt", BSM_LAYOUT_128X4, 0 }, { "cutlass", BSM_LAYOUT_128X4, 0 }, { "tcgen05", BSM_LAYOUT_128X4, 0 },
     { "to_blocked", BSM_LAYOUT_128X4, 0 },
     { "trtllm_8x4", BSM_LAYOUT_8X4, 0 }, { "swizzle_8x4", BSM_LAYOUT_8X4, 0 },
@@ -75,16 +77,18 @@ bsm_status bsm_scale_layout_parse(const char *text, bsm_scale_layout *layout)
         if (parameters != NULL) rest = read_number(parameters, &read.tile_rows);
         if (rest != NULL) rest = *rest == 'x' || *rest == 'X' ? read_number(rest + 1, &read.tile_columns) : NULL;
         if (rest == NULL || *rest != '\0')
-            return bsmi_fail(BSM_EINVAL, "\"%.64s\": write %s:ROWSxCOLUMNS with the size of a tile, as in %s:32x8", text,
-                             about->name, about->name);
+            return bsmi_fail(BSM_EINVAL, "\"%.64s\": write %s:ROWSxCOLUMNS with the size of a tile, as in %s:32x8",
+                             text, about->name, about->name);
     } else if (parameters != NULL && (about->row_block_bytes == 0 || found->pitch != 0)) {
         const char *name = found->pitch != 0 ? found->name : about->name;
         return bsmi_fail(BSM_EINVAL, "\"%.64s\": the layout %s has no parameters, write %s", text, name, name);
     } else if (parameters != NULL) {
         rest = read_number(parameters, &read.pitch);
         if (rest == NULL || *rest != '\0')
-            return bsmi_fail(BSM_EINVAL, "\"%.64s\": write %s:PITCH with the bytes between rows, as in %s:128, or %s alone for "
-                             "tight rows", text, about->name, about->name, about->name);
+            return bsmi_fail(BSM_EINVAL,
+                             "\"%.64s\": write %s:PITCH with the bytes between rows, as in %s:128, or %s alone for "
+                             "tight rows",
+                             text, about->name, about->name, about->name);
     }
     *layout = read;
     return BSM_OK;

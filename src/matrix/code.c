@@ -19,7 +19,8 @@ static void store_one(const struct bsmi_matrix *m, int64_t batch, int64_t row, i
     bsmi_row_store_codes(m, batch, row, start, count, codes);
 }
 
-static bsm_status resolve_code(const bsm_matrix *matrix, int64_t batch, int64_t row, int64_t column, struct bsmi_matrix *m)
+static bsm_status resolve_code(const bsm_matrix *matrix, int64_t batch, int64_t row, int64_t column,
+                               struct bsmi_matrix *m)
 {
     bsm_status status = bsmi_matrix_resolve("matrix", matrix, m);
     if (status == BSM_OK) status = check_index("batch", batch, m->batch);
@@ -64,7 +65,8 @@ bsm_status bsm_matrix_set_code(const bsm_matrix *matrix, int64_t batch, int64_t 
     return BSM_OK;
 }
 
-static bsm_status resolve_scale(const bsm_matrix *matrix, int64_t batch, int64_t row, int64_t scale_column, struct bsmi_matrix *m)
+static bsm_status resolve_scale(const bsm_matrix *matrix, int64_t batch, int64_t row, int64_t scale_column,
+                                struct bsmi_matrix *m)
 {
     bsm_status status = bsmi_matrix_resolve("matrix", matrix, m);
     if (status != BSM_OK) return status;
@@ -76,7 +78,8 @@ static bsm_status resolve_scale(const bsm_matrix *matrix, int64_t batch, int64_t
     return status;
 }
 
-bsm_status bsm_matrix_get_scale(const bsm_matrix *matrix, int64_t batch, int64_t row, int64_t scale_column, uint8_t *code)
+bsm_status bsm_matrix_get_scale(const bsm_matrix *matrix, int64_t batch, int64_t row, int64_t scale_column,
+                                uint8_t *code)
 {
     struct bsmi_matrix m;
     if (code == NULL) return bsmi_fail(BSM_EINVAL, "code is NULL");
@@ -85,7 +88,8 @@ bsm_status bsm_matrix_get_scale(const bsm_matrix *matrix, int64_t batch, int64_t
     return status;
 }
 
-bsm_status bsm_matrix_set_scale(const bsm_matrix *matrix, int64_t batch, int64_t row, int64_t scale_column, uint8_t code)
+bsm_status bsm_matrix_set_scale(const bsm_matrix *matrix, int64_t batch, int64_t row, int64_t scale_column,
+                                uint8_t code)
 {
     struct bsmi_matrix m;
     const bsm_status status = resolve_scale(matrix, batch, row, scale_column, &m);

@@ -15,7 +15,8 @@ static bsm_status resolve_format(const char *name, const bsm_matrix *given, stru
 {
     const bsm_format_info *format = bsm_format_get((int)given->format);
     if (format == NULL)
-        return bsmi_fail(BSM_EINVAL, "%s->format=%d is no format: use one of enum bsm_format", name, (int)given->format);
+        return bsmi_fail(BSM_EINVAL, "%s->format=%d is no format: use one of enum bsm_format", name,
+                         (int)given->format);
     m->format = given->format;
     m->element = format->element;
     m->scale = format->scale;
@@ -25,7 +26,8 @@ static bsm_status resolve_format(const char *name, const bsm_matrix *given, stru
     if (m->packing == BSM_PACKING_DEFAULT && m->bits < 8)
         m->packing = m->bits == 4 ? BSM_PACKING_LOW_FIRST : BSM_PACKING_BIT_STREAM;
     if (bsm_packing_name((int)m->packing) == NULL)
-        return bsmi_fail(BSM_EINVAL, "%s->packing=%d is no packing: use one of enum bsm_packing", name, (int)m->packing);
+        return bsmi_fail(BSM_EINVAL, "%s->packing=%d is no packing: use one of enum bsm_packing", name,
+                         (int)m->packing);
     if (!bsmi_packing_fits(m->packing, m->format, m->bits))
         return bsmi_fail(BSM_EINVAL, "%s->packing=%s does not go with %s, whose elements have %d bits", name,
                          bsm_packing_name((int)m->packing), format->name, m->bits);
@@ -37,11 +39,12 @@ static bsm_status check_pitch(const char *name, const char *field, int64_t pitch
                               struct bsmi_packing_unit unit)
 {
     if (pitch < m->columns)
-        return bsmi_fail(BSM_EINVAL, "%s->%s=%lld: it counts elements and must be >= columns=%lld (or 0 for tight)", name, field,
-                         (long long)pitch, (long long)m->columns);
+        return bsmi_fail(BSM_EINVAL, "%s->%s=%lld: it counts elements and must be >= columns=%lld (or 0 for tight)",
+                         name, field, (long long)pitch, (long long)m->columns);
     if (pitch % unit.elements != 0)
         return bsmi_fail(BSM_EALIGN,
-                         "%s->%s=%lld: with packing %s it must be a multiple of %d elements, so that a row starts on a %s", name,
+                         "%s->%s=%lld: with packing %s it must be a multiple of %d elements, so that a row starts on a "
+                         "%s", name,
                          field, (long long)pitch, bsm_packing_name((int)m->packing), unit.elements,
                          m->packing == BSM_PACKING_GGUF ? "block" : "byte");
     return BSM_OK;
@@ -49,8 +52,8 @@ static bsm_status check_pitch(const char *name, const char *field, int64_t pitch
 
 static bsm_status fail_overflow(const char *name, const struct bsmi_matrix *m)
 {
-    return bsmi_fail(BSM_EOVERFLOW, "%s with rows=%lld columns=%lld batch=%lld has more bytes than an int64_t counts", name,
-                     (long long)m->rows, (long long)m->columns, (long long)m->batch);
+    return bsmi_fail(BSM_EOVERFLOW, "%s with rows=%lld columns=%lld batch=%lld has more bytes than an int64_t counts",
+                     name, (long long)m->rows, (long long)m->columns, (long long)m->batch);
 }
 
 /* elements (a multiple of the unit) in bytes; true on overflow. */
@@ -117,7 +120,8 @@ static bsm_status resolve_shape(const char *name, const bsm_matrix *given, struc
         if (status != BSM_OK) return status;
     }
     int64_t extent;
-    if (to_bytes(m->pitch, unit, &m->row_bytes) || to_bytes(batch_pitch, unit, &m->batch_bytes) || data_extent(m, &extent))
+    if (to_bytes(m->pitch, unit, &m->row_bytes) || to_bytes(batch_pitch, unit, &m->batch_bytes)
+        || data_extent(m, &extent))
         return fail_overflow(name, m);
     return BSM_OK;
 }
@@ -131,7 +135,8 @@ static bsm_status check_gguf(const char *name, const bsm_matrix *given, const st
     const bsm_layout wanted = m->format == BSM_MXFP4 ? BSM_LAYOUT_GGUF_MXFP4 : BSM_LAYOUT_GGUF_NVFP4;
     if (packing_is_gguf && kind != wanted)
         return bsmi_fail(BSM_EINVAL, "%s->scale_layout is %s: packing gguf of %s goes with layout %s", name,
-                         bsm_layout_name((int)kind), bsm_format_get((int)m->format)->name, bsm_layout_name((int)wanted));
+                         bsm_layout_name((int)kind), bsm_format_get((int)m->format)->name,
+                         bsm_layout_name((int)wanted));
     if (layout_is_gguf && !packing_is_gguf)
         return bsmi_fail(BSM_EINVAL, "%s->scale_layout is %s: that layout goes with packing gguf, not %s", name,
                          bsm_layout_name((int)kind), bsm_packing_name((int)m->packing));
@@ -149,12 +154,14 @@ static bsm_status resolve_scales(const char *name, const bsm_matrix *given, stru
 
     bsm_scale_layout layout = given->scale_layout;
     if (bsm_layout_name((int)layout.kind) == NULL)
-        return bsmi_fail(BSM_EINVAL, "%s->scale_layout.kind=%d is no layout: use one of enum bsm_layout", name, (int)layout.kind);
+        return bsmi_fail(BSM_EINVAL, "%s->scale_layout.kind=%d is no layout: use one of enum bsm_layout", name,
+                         (int)layout.kind);
     bsm_status status = check_gguf(name, given, m);
     if (status != BSM_OK) return status;
     if (m->packing == BSM_PACKING_GGUF) layout.pitch = m->row_bytes;
     status = bsmi_scale_map_make("scale_layout", &layout, m->rows, m->scale_columns, &m->map);
-    if (status != BSM_OK) {               /* once more, for a sentence with the matrix's name: it is formed for failures alone */
+    if (status != BSM_OK) {               /* once more, for a sentence with the matrix's name: it is formed for failures
+                                             alone */
         snprintf(layout_name, sizeof layout_name, "%s->scale_layout", name);
         return bsmi_scale_map_make(layout_name, &layout, m->rows, m->scale_columns, &m->map);
     }
@@ -165,8 +172,8 @@ static bsm_status resolve_scales(const char *name, const bsm_matrix *given, stru
         const int64_t least = layout.kind == BSM_LAYOUT_LINEAR ? m->scale_columns : m->map.bytes;
         if (given->scale_batch_pitch < least)
             return bsmi_fail(BSM_EINVAL,
-                             "%s->scale_batch_pitch=%lld: it counts bytes and must be >= %lld (or 0 for tight): the scales have "
-                             "the batch of their operand",
+                             "%s->scale_batch_pitch=%lld: it counts bytes and must be >= %lld (or 0 for tight): the "
+                             "scales have the batch of their operand",
                              name, (long long)given->scale_batch_pitch, (long long)least);
         m->scale_batch_bytes = given->scale_batch_pitch;
     }
@@ -186,12 +193,15 @@ static bsm_status check_pointers(const char *name, const bsm_matrix *given, stru
     if ((uintptr_t)m->tensor_scale % sizeof(float) != 0)
         return bsmi_fail(BSM_EALIGN, "%s->tensor_scale=%p is not aligned to 4 bytes", name, (void *)m->tensor_scale);
     if (m->scale == BSM_UNSCALED && given->scales != NULL)
-        return bsmi_fail(BSM_EINVAL, "%s->scales is given, but %s has no scales", name, bsm_format_get((int)m->format)->name);
+        return bsmi_fail(BSM_EINVAL, "%s->scales is given, but %s has no scales", name,
+                         bsm_format_get((int)m->format)->name);
     if (m->packing == BSM_PACKING_GGUF && given->scales != NULL && given->scales != given->data)
-        return bsmi_fail(BSM_EINVAL, "%s->scales: with packing gguf the scales lie in the blocks, so scales must be data (or NULL)",
+        return bsmi_fail(BSM_EINVAL, "%s->scales: with packing gguf the scales lie in the blocks, so scales must be "
+                                     "data (or NULL)",
                          name);
     if (m->bits > 8 && (uintptr_t)m->data % (size_t)(m->bits / 8) != 0)
-        return bsmi_fail(BSM_EALIGN, "%s->data=%p is not aligned to its elements of %d bytes", name, (void *)m->data, m->bits / 8);
+        return bsmi_fail(BSM_EALIGN, "%s->data=%p is not aligned to its elements of %d bytes", name, (void *)m->data,
+                         m->bits / 8);
     if (is_empty(m)) return BSM_OK;
     if (m->data == NULL) return bsmi_fail(BSM_EINVAL, "%s->data is NULL", name);
     if (m->scale != BSM_UNSCALED && m->scales == NULL)
@@ -201,7 +211,8 @@ static bsm_status check_pointers(const char *name, const bsm_matrix *given, stru
 }
 
 /* Everything but the pointers. */
-static bsm_status resolve_description(const char *name, const bsm_matrix *given, bsm_matrix *copy, struct bsmi_matrix *m)
+static bsm_status resolve_description(const char *name, const bsm_matrix *given, bsm_matrix *copy,
+                                      struct bsmi_matrix *m)
 {
     memset(m, 0, sizeof *m);
     bsm_status status = bsmi_read_struct(name, given, copy, sizeof *copy);
@@ -222,8 +233,10 @@ bsm_status bsmi_matrix_tensor_scale(const char *name, const struct bsmi_matrix *
 {
     *tensor_scale = m->tensor_scale == NULL ? 1 : *m->tensor_scale;
     const uint32_t bits = bsmi_float_bits(*tensor_scale);
-    if (bits == 0 || bits >= 0x7f800000)  /* zero, infinity, NaN, or negative: seen in the bits, whatever the caller's mode */
-        return bsmi_fail(BSM_EINVAL, "*%s->tensor_scale=%g: a tensor scale is finite and > 0", name, (double)*tensor_scale);
+    if (bits == 0 || bits >= 0x7f800000)  /* zero, infinity, NaN, or negative: seen in the bits, whatever the caller's
+                                             mode */
+        return bsmi_fail(BSM_EINVAL, "*%s->tensor_scale=%g: a tensor scale is finite and > 0", name,
+                         (double)*tensor_scale);
     return BSM_OK;
 }
 

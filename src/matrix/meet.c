@@ -97,7 +97,8 @@ static bool two_dimensions_meet(const struct question *q)
     wide first, last;
     bounds(q, &q->dimensions[1], reach(&q->dimensions[0]), &first, &last);
     if (first > last) return false;
-    wide from = (first * q->dimensions[1].stride - q->lo) % modulus;       /* from the window's beginning to a multiple */
+    wide from = (first * q->dimensions[1].stride - q->lo) % modulus;       /* from the window's beginning to a
+                                                                              multiple */
     if (from < 0) from += modulus;
     if (from < length) return true;
     const wide steps = first_hit(step, modulus, modulus - from, modulus - from + length - 1);

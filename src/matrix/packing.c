@@ -3,9 +3,13 @@
 
 #include <strings.h>
 
-static const char *const names[BSM_PACKING_COUNT] = { "default", "low_first", "high_first", "bit_stream", "bytes", "gguf" };
+static const char *const names[BSM_PACKING_COUNT] = { "default",    "low_first", "high_first",
+                                                      "bit_stream", "bytes",     "gguf" };
 
-const char *bsm_packing_name(int packing) { return packing >= 0 && packing < BSM_PACKING_COUNT ? names[packing] : NULL; }
+const char *bsm_packing_name(int packing)
+{
+    return packing >= 0 && packing < BSM_PACKING_COUNT ? names[packing] : NULL;
+}
 
 int bsm_packing_from_name(const char *name)
 {

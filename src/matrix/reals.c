@@ -28,7 +28,8 @@ bsm_status bsmi_reals_resolve(const char *name, const bsm_real_matrix *given, st
     if (status != BSM_OK) return status;
     if (bsm_real_name((int)copy.type) == NULL)
         return bsmi_fail(BSM_EINVAL, "%s->type=%d is no type of reals: use one of enum bsm_real", name, (int)copy.type);
-    *r = (struct bsmi_reals){ .type = copy.type, .rows = copy.rows, .columns = copy.columns, .row_stride = copy.row_stride,
+    *r = (struct bsmi_reals){ .type = copy.type, .rows = copy.rows, .columns = copy.columns,
+                              .row_stride = copy.row_stride,
                               .column_stride = copy.column_stride, .batch = copy.batch == 0 ? 1 : copy.batch,
                               .batch_stride = copy.batch_stride, .data = copy.data };
     const struct { const char *field; int64_t value; } counts[] = {
@@ -38,14 +39,16 @@ bsm_status bsmi_reals_resolve(const char *name, const bsm_real_matrix *given, st
             return bsmi_fail(BSM_EINVAL, "%s->%s=%lld is negative", name, counts[i].field, (long long)counts[i].value);
     const int64_t size = (int64_t)reals[copy.type].bytes;
     if ((uintptr_t)copy.data % (size_t)size != 0)
-        return bsmi_fail(BSM_EALIGN, "%s->data=%p is not aligned to its elements of %d bytes", name, copy.data, (int)size);
+        return bsmi_fail(BSM_EALIGN, "%s->data=%p is not aligned to its elements of %d bytes", name, copy.data,
+                         (int)size);
     if (r->rows == 0 || r->columns == 0) return BSM_OK;
     if (copy.data == NULL) return bsmi_fail(BSM_EINVAL, "%s->data is NULL", name);
     int64_t low = 0, high = 0;
     if (extend(r->rows, r->row_stride, &low, &high) || extend(r->columns, r->column_stride, &low, &high)
         || extend(r->batch, r->batch_stride, &low, &high) || low < -(INT64_MAX / size) || high > INT64_MAX / size - 1)
-        return bsmi_fail(BSM_EOVERFLOW, "%s: rows=%lld columns=%lld and strides %lld, %lld reach beyond what an int64_t counts",
-                         name, (long long)r->rows, (long long)r->columns, (long long)r->row_stride, (long long)r->column_stride);
+        return bsmi_fail(
+            BSM_EOVERFLOW, "%s: rows=%lld columns=%lld and strides %lld, %lld reach beyond what an int64_t counts",
+            name, (long long)r->rows, (long long)r->columns, (long long)r->row_stride, (long long)r->column_stride);
     return BSM_OK;
 }
 
@@ -68,7 +71,9 @@ void bsmi_real_store(bsm_real type, void *data, int64_t index, double value)
     case BSM_REAL_BF16:
         ((uint16_t *)data)[index] = (uint16_t)bsm_element_encode(BSM_BF16, value, BSM_ROUND_NEAREST_EVEN, false, 0);
         break;
-    case BSM_REAL_FP64: ((double *)data)[index] = isnan(value) ? bsmi_double_from_bits((uint64_t)0x7ff8 << 48) : value; break;
+    case BSM_REAL_FP64:
+        ((double *)data)[index] = isnan(value) ? bsmi_double_from_bits((uint64_t)0x7ff8 << 48) : value;
+        break;
     default: ((float *)data)[index] = isnan(value) ? bsmi_float_from_bits(0x7fc00000) : (float)value; break;
     }
 }
@@ -80,10 +85,12 @@ void bsmi_reals_row(const struct bsmi_reals *r, int64_t batch, int64_t row, int6
         memcpy(values, (const float *)(const void *)r->data + first, (size_t)count * sizeof(float));
         return;
     }
-    for (int64_t i = 0; i < count; i++) values[i] = (float)bsmi_real_load(r->type, r->data, first + i * r->column_stride);
+    for (int64_t i = 0; i < count; i++)
+        values[i] = (float)bsmi_real_load(r->type, r->data, first + i * r->column_stride);
 }
 
-void bsmi_reals_row_wide(const struct bsmi_reals *r, int64_t batch, int64_t row, int64_t k, int64_t count, double *values)
+void bsmi_reals_row_wide(const struct bsmi_reals *r, int64_t batch, int64_t row, int64_t k, int64_t count,
+                         double *values)
 {
     const int64_t first = bsmi_real_index(r, batch, row, k);
     if (r->type == BSM_REAL_FP64 && r->column_stride == 1) {

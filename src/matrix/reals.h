@@ -19,14 +19,15 @@ static inline int64_t bsmi_real_index(const struct bsmi_reals *r, int64_t batch,
     return batch * r->batch_stride + row * r->row_stride + column * r->column_stride;
 }
 
-/* Number `index` of an array of reals, as a double (exact), and one rounded into it (ties to even; never through another
- * type).  NaN is stored as the type's canonical quiet NaN. */
+/* Number `index` of an array of reals, as a double (exact), and one rounded into it (ties to even; never through
+ * another type).  NaN is stored as the type's canonical quiet NaN. */
 double bsmi_real_load(bsm_real type, const void *data, int64_t index);
 void bsmi_real_store(bsm_real type, void *data, int64_t index, double value);
 
 /* count numbers of one row, from column k, as floats; fp64 is rounded. */
 void bsmi_reals_row(const struct bsmi_reals *r, int64_t batch, int64_t row, int64_t k, int64_t count, float *values);
 /* The same as doubles: exact. */
-void bsmi_reals_row_wide(const struct bsmi_reals *r, int64_t batch, int64_t row, int64_t k, int64_t count, double *values);
+void bsmi_reals_row_wide(const struct bsmi_reals *r, int64_t batch, int64_t row, int64_t k, int64_t count,
+                         double *values);
 
 #endif

@@ -19,18 +19,19 @@ void bsmi_regions_add_bytes(struct bsmi_regions *list, const char *name, const v
     bsmi_regions_add(list, (struct bsmi_region){ name, (uintptr_t)start, 1, 0, 1, 0, bytes });
 }
 
-void bsmi_regions_add_matrix(struct bsmi_regions *list, const char *data, const char *scales, const struct bsmi_matrix *m)
+void bsmi_regions_add_matrix(struct bsmi_regions *list, const char *data, const char *scales,
+                             const struct bsmi_matrix *m)
 {
-    bsmi_regions_add(list, (struct bsmi_region){ data, (uintptr_t)m->data, m->batch, m->batch_bytes, m->rows, m->row_bytes,
-                                                 m->rows == 0 ? 0 : bsmi_row_used_bytes(m) });
+    bsmi_regions_add(list, (struct bsmi_region){ data, (uintptr_t)m->data, m->batch, m->batch_bytes, m->rows,
+                                                 m->row_bytes, m->rows == 0 ? 0 : bsmi_row_used_bytes(m) });
     if (m->scale == BSM_UNSCALED || m->packing == BSM_PACKING_GGUF || m->rows == 0 || m->columns == 0) return;
     if (m->map.layout.kind == BSM_LAYOUT_LINEAR) {
         const int64_t pitch = m->map.layout.pitch != 0 ? m->map.layout.pitch : m->scale_columns;
-        bsmi_regions_add(list, (struct bsmi_region){ scales, (uintptr_t)m->scales, m->batch, m->scale_batch_bytes, m->rows, pitch,
-                                                     m->scale_columns });
+        bsmi_regions_add(list, (struct bsmi_region){ scales, (uintptr_t)m->scales, m->batch, m->scale_batch_bytes,
+                                                     m->rows, pitch, m->scale_columns });
     } else {
-        bsmi_regions_add(list,
-                         (struct bsmi_region){ scales, (uintptr_t)m->scales, m->batch, m->scale_batch_bytes, 1, 0, m->map.bytes });
+        bsmi_regions_add(list, (struct bsmi_region){ scales, (uintptr_t)m->scales, m->batch, m->scale_batch_bytes, 1, 0,
+                                                     m->map.bytes });
     }
 }
 
@@ -62,7 +63,8 @@ void bsmi_regions_add_reals(struct bsmi_regions *list, const char *data, const s
     const int64_t size = (int64_t)bsm_real_bytes((int)r->type);
     const int64_t lowest = upwards(&inner) + upwards(&outer) + upwards(&batch);
     if (inner.stride > 1) {
-        inner.count = (batch.count - 1) * batch.stride + (outer.count - 1) * outer.stride + (inner.count - 1) * inner.stride + 1;
+        inner.count =
+            (batch.count - 1) * batch.stride + (outer.count - 1) * outer.stride + (inner.count - 1) * inner.stride + 1;
         outer = batch = dimension(1, 0);
     }
     bsmi_regions_add(list, (struct bsmi_region){ data, (uintptr_t)r->data + (uintptr_t)(lowest * size), batch.count,
@@ -73,8 +75,8 @@ void bsmi_regions_add_reals(struct bsmi_regions *list, const char *data, const s
 static bsm_status check_pair(const struct bsmi_region *x, const struct bsmi_region *y)
 {
     if (!bsmi_regions_meet(x, y)) return BSM_OK;
-    return bsmi_fail(BSM_EINVAL, "%s=%p overlaps %s=%p: what is written must not overlap anything else", x->name, (void *)x->start,
-                     y->name, (void *)y->start);
+    return bsmi_fail(BSM_EINVAL, "%s=%p overlaps %s=%p: what is written must not overlap anything else", x->name,
+                     (void *)x->start, y->name, (void *)y->start);
 }
 
 bsm_status bsmi_regions_check(const struct bsmi_regions *written, const struct bsmi_regions *read)

@@ -1,4 +1,5 @@
-/* The bytes that arguments of a function cover, and whether two of them meet: what is written must not overlap anything else. */
+/* The bytes that arguments of a function cover, and whether two of them meet: what is written must not overlap anything
+ * else. */
 #ifndef BSMI_REGIONS_H
 #define BSMI_REGIONS_H
 
@@ -13,7 +14,8 @@ struct bsmi_regions { struct bsmi_region all[BSMI_MOST_REGIONS]; int count; };
 void bsmi_regions_add(struct bsmi_regions *list, struct bsmi_region region);
 void bsmi_regions_add_bytes(struct bsmi_regions *list, const char *name, const void *start, int64_t bytes);
 /* Data and scales; the tensor scale is for the caller to add: some read it, some write it. */
-void bsmi_regions_add_matrix(struct bsmi_regions *list, const char *data, const char *scales, const struct bsmi_matrix *m);
+void bsmi_regions_add_matrix(struct bsmi_regions *list, const char *data, const char *scales,
+                             const struct bsmi_matrix *m);
 /* Views with no stride of 1 or -1 count as everything from their first byte to their last. */
 void bsmi_regions_add_reals(struct bsmi_regions *list, const char *data, const struct bsmi_reals *r);
 

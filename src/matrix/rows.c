@@ -3,7 +3,7 @@
 
 #include "core/core.h"
 
-/* 4 bits, two per byte ------------------------------------------------------------------------------------------------ */
+/* 4 bits, two per byte --------------------------------------------------------------------------------------------- */
 
 /* 8 codes of 4 bytes in 8 bytes, in order. */
 static uint64_t spread_nibbles(uint32_t bytes, int first_shift)
@@ -43,7 +43,7 @@ static void write_nibbles(unsigned char *row, int first_shift, int64_t k, int64_
     }
 }
 
-/* 6 bits as a little-endian stream, four in three bytes --------------------------------------------------------------- */
+/* 6 bits as a little-endian stream, four in three bytes ------------------------------------------------------------ */
 
 static uint8_t read_stream_code(const unsigned char *row, int64_t k)
 {
@@ -100,7 +100,7 @@ static void write_stream(unsigned char *row, int64_t k, int64_t count, const uin
     }
 }
 
-/* One per byte -------------------------------------------------------------------------------------------------------- */
+/* One per byte ----------------------------------------------------------------------------------------------------- */
 
 static void read_bytes(const unsigned char *row, int bits, int64_t k, int64_t count, uint8_t *codes)
 {
@@ -108,7 +108,7 @@ static void read_bytes(const unsigned char *row, int bits, int64_t k, int64_t co
     for (int64_t i = 0; i < count; i++) codes[i] = row[k + i] & mask;
 }
 
-/* GGUF blocks: scales first, then nibbles in halves (ggml, src/ggml-common.h) ------------------------------------------- */
+/* GGUF blocks: scales first, then nibbles in halves (ggml, src/ggml-common.h) -------------------------------------- */
 
 struct nibble { int64_t byte; int shift; };
 
@@ -119,7 +119,8 @@ static struct nibble gguf_mxfp4_nibble(int64_t k)
     return (struct nibble){ k / 32 * 17 + 1 + j % 16, j < 16 ? 0 : 4 };
 }
 
-/* Type 40, NVFP4: 36 bytes for 64 elements in four sub-blocks of 16; byte 4 + 8 t + j holds 16 t + j (low) and 16 t + j + 8. */
+/* Type 40, NVFP4: 36 bytes for 64 elements in four sub-blocks of 16; byte 4 + 8 t + j holds 16 t + j (low) and 16 t + j
+ * + 8. */
 static struct nibble gguf_nvfp4_nibble(int64_t k)
 {
     const int64_t sub_block = k % 64 / 16, j = k % 16;
@@ -150,7 +151,7 @@ static void write_gguf(const struct bsmi_matrix *m, unsigned char *row, int64_t 
     }
 }
 
-/* By packing ---------------------------------------------------------------------------------------------------------- */
+/* By packing ------------------------------------------------------------------------------------------------------- */
 
 void bsmi_row_codes(const struct bsmi_matrix *m, int64_t batch, int64_t row, int64_t k, int64_t count, uint8_t *codes)
 {
@@ -165,7 +166,8 @@ void bsmi_row_codes(const struct bsmi_matrix *m, int64_t batch, int64_t row, int
     }
 }
 
-void bsmi_row_store_codes(const struct bsmi_matrix *m, int64_t batch, int64_t row, int64_t k, int64_t count, const uint8_t *codes)
+void bsmi_row_store_codes(const struct bsmi_matrix *m, int64_t batch, int64_t row, int64_t k, int64_t count,
+                          const uint8_t *codes)
 {
     unsigned char *bytes = bsmi_row(m, batch, row);
     switch (m->packing) {
@@ -188,17 +190,19 @@ static void read_small_elements(const struct bsmi_matrix *m, const float *table,
     }
 }
 
-void bsmi_row_elements(const struct bsmi_matrix *m, const float *table, int64_t batch, int64_t row, int64_t k, int64_t count,
-                       float *values)
+void bsmi_row_elements(const struct bsmi_matrix *m, const float *table, int64_t batch, int64_t row, int64_t k,
+                       int64_t count, float *values)
 {
     const unsigned char *bytes = bsmi_row(m, batch, row);
     switch (m->element) {
     case BSM_FP32: memcpy(values, bytes + k * 4, (size_t)count * 4); break;
     case BSM_BF16:
-        for (int64_t i = 0; i < count; i++) values[i] = bsmi_bf16_to_float(((const uint16_t *)(const void *)bytes)[k + i]);
+        for (int64_t i = 0; i < count; i++)
+            values[i] = bsmi_bf16_to_float(((const uint16_t *)(const void *)bytes)[k + i]);
         break;
     case BSM_FP16:
-        for (int64_t i = 0; i < count; i++) values[i] = bsmi_fp16_to_float(((const uint16_t *)(const void *)bytes)[k + i]);
+        for (int64_t i = 0; i < count; i++)
+            values[i] = bsmi_fp16_to_float(((const uint16_t *)(const void *)bytes)[k + i]);
         break;
     default: read_small_elements(m, table, batch, row, k, count, values); break;
     }

@@ -7,14 +7,15 @@
 /* Codes [k, k + count) of a row, one per byte; elements of at most 8 bits.  Any k and count within the row. */
 void bsmi_row_codes(const struct bsmi_matrix *m, int64_t batch, int64_t row, int64_t k, int64_t count, uint8_t *codes);
 
-/* The same, written.  k is a multiple of 16; unless k + count ends the row, count is one too.  Padding bits of the row's
- * last byte (of GGUF: the rest of its last block) are written as zeros. */
-void bsmi_row_store_codes(const struct bsmi_matrix *m, int64_t batch, int64_t row, int64_t k, int64_t count, const uint8_t *codes);
+/* The same, written.  k is a multiple of 16; unless k + count ends the row, count is one too.  Padding bits of the
+ * row's last byte (of GGUF: the rest of its last block) are written as zeros. */
+void bsmi_row_store_codes(const struct bsmi_matrix *m, int64_t batch, int64_t row, int64_t k, int64_t count,
+                          const uint8_t *codes);
 
-/* Elements [k, k + count) of a row, decoded, without scales: exact.  table: bsmi_element_table of the element, or NULL for
- * elements of 16 and 32 bits. */
-void bsmi_row_elements(const struct bsmi_matrix *m, const float *table, int64_t batch, int64_t row, int64_t k, int64_t count,
-                       float *values);
+/* Elements [k, k + count) of a row, decoded, without scales: exact.  table: bsmi_element_table of the element, or NULL
+ * for elements of 16 and 32 bits. */
+void bsmi_row_elements(const struct bsmi_matrix *m, const float *table, int64_t batch, int64_t row, int64_t k,
+                       int64_t count, float *values);
 
 /* Scale codes [s, s + count) of a row; block-scaled formats only. */
 void bsmi_row_scales(const struct bsmi_matrix *m, int64_t batch, int64_t row, int64_t s, int64_t count, uint8_t *codes);

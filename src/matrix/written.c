@@ -13,8 +13,8 @@ static int64_t distance(const struct dimension *d)
     return d->stride < 0 ? -d->stride : d->stride;
 }
 
-/* Sorted by distance, each dimension must step over all that lies within the ones before it.  Returns the first that does
- * not, NULL if all do.  Extents were counted before: nothing overflows here. */
+/* Sorted by distance, each dimension must step over all that lies within the ones before it.  Returns the first that
+ * does not, NULL if all do.  Extents were counted before: nothing overflows here. */
 static const struct dimension *find_overlap(struct dimension *dimensions, int count, int64_t extent)
 {
     for (int i = 1; i < count; i++)
@@ -33,7 +33,8 @@ static const struct dimension *find_overlap(struct dimension *dimensions, int co
 static bsm_status fail_overlap(const char *name, const struct dimension *found)
 {
     return bsmi_fail(BSM_EINVAL,
-                     "%s->%s: elements that are written would lie on one another; let each dimension step over those within it",
+                     "%s->%s: elements that are written would lie on one another; let each dimension step over those "
+                     "within it",
                      name, found->field);
 }
 
@@ -54,7 +55,8 @@ bsm_status bsmi_matrix_check_written(const char *name, const struct bsmi_matrix 
 bsm_status bsmi_reals_check_written(const char *name, const struct bsmi_reals *r)
 {
     if (r->rows == 0 || r->columns == 0) return BSM_OK;
-    struct dimension elements[] = { { "column_stride", r->columns, r->column_stride }, { "row_stride", r->rows, r->row_stride },
+    struct dimension elements[] = { { "column_stride", r->columns, r->column_stride },
+                                    { "row_stride", r->rows, r->row_stride },
                                     { "batch_stride", r->batch, r->batch_stride } };
     const struct dimension *found = find_overlap(elements, 3, 1);
     return found != NULL ? fail_overlap(name, found) : BSM_OK;

@@ -15,7 +15,8 @@ static bsm_status check_choice(const char *field, int value, int count)
 static bsm_status check_aligned(const char *field, const void *pointer, size_t alignment)
 {
     if ((uintptr_t)pointer % alignment != 0)
-        return bsmi_fail(BSM_EALIGN, "product->%s=%p is not aligned to its numbers of %zu bytes", field, pointer, alignment);
+        return bsmi_fail(BSM_EALIGN, "product->%s=%p is not aligned to its numbers of %zu bytes", field, pointer,
+                         alignment);
     return BSM_OK;
 }
 
@@ -36,7 +37,8 @@ static bsm_status check_choices(const bsm_matmul *given)
         if (status != BSM_OK) return status;
     }
     if (given->activation == BSM_ACT_SWIGLU_CLAMPED && given->gate == BSM_GATE_NONE)
-        return bsmi_fail(BSM_EINVAL, "product->activation=swiglu_clamped needs gates and ups: set product->gate to interleaved or split");
+        return bsmi_fail(BSM_EINVAL, "product->activation=swiglu_clamped needs gates and ups: set product->gate to "
+                                     "interleaved or split");
     bsm_status status = check_aligned("alpha", given->alpha, sizeof(float));
     if (status == BSM_OK) status = check_aligned("beta", given->beta, sizeof(float));
     if (status == BSM_OK) status = check_aligned("amax", given->amax, sizeof(float));
@@ -58,14 +60,17 @@ static bsm_status check_shapes(const bsm_matmul *given, struct bsmi_product *p)
     p->m = p->a.rows, p->n = p->b.rows, p->k = p->a.columns;
     p->gate = given->gate;
     if (p->b.columns != p->k)
-        return bsmi_fail(BSM_EINVAL, "a->columns=%lld and b->columns=%lld: A is M x K and B is N x K, with the same K", LL(p->k),
-                         LL(p->b.columns));
+        return bsmi_fail(BSM_EINVAL, "a->columns=%lld and b->columns=%lld: A is M x K and B is N x K, with the same K",
+                         LL(p->k), LL(p->b.columns));
     if (p->gate != BSM_GATE_NONE && p->n % 2 != 0)
-        return bsmi_fail(BSM_EINVAL, "b->rows=%lld: with product->gate half of B's rows are gates and half are ups, so N is even", LL(p->n));
+        return bsmi_fail(BSM_EINVAL,
+                         "b->rows=%lld: with product->gate half of B's rows are gates and half are ups, so N is even",
+                         LL(p->n));
     if (p->d.rows != p->m)
         return bsmi_fail(BSM_EINVAL, "d->rows=%lld: D has the %lld rows of A", LL(p->d.rows), LL(p->m));
     if (p->d.columns != bsmi_product_d_columns(p))
-        return bsmi_fail(BSM_EINVAL, "d->columns=%lld: D has %lld columns, %s", LL(p->d.columns), LL(bsmi_product_d_columns(p)),
+        return bsmi_fail(BSM_EINVAL, "d->columns=%lld: D has %lld columns, %s", LL(p->d.columns),
+                         LL(bsmi_product_d_columns(p)),
                          p->gate == BSM_GATE_NONE ? "the rows of B" : "half the rows of B, because it is gated");
     return BSM_OK;
 }
@@ -73,13 +78,16 @@ static bsm_status check_shapes(const bsm_matmul *given, struct bsmi_product *p)
 static bsm_status check_batches(struct bsmi_product *p)
 {
     if (p->a.batch != p->b.batch && p->a.batch != 1 && p->b.batch != 1)
-        return bsmi_fail(BSM_EINVAL, "a->batch=%lld and b->batch=%lld: they are equal, or one of them is 1 and is broadcast", LL(p->a.batch),
-                         LL(p->b.batch));
+        return bsmi_fail(BSM_EINVAL,
+                         "a->batch=%lld and b->batch=%lld: they are equal, or one of them is 1 and is broadcast",
+                         LL(p->a.batch), LL(p->b.batch));
     p->batch = p->a.batch == 1 ? p->b.batch : p->a.batch;
     if (p->d.batch != p->batch)
-        return bsmi_fail(BSM_EINVAL, "d->batch=%lld: D has the batch of the product, %lld", LL(p->d.batch), LL(p->batch));
+        return bsmi_fail(BSM_EINVAL, "d->batch=%lld: D has the batch of the product, %lld", LL(p->d.batch),
+                         LL(p->batch));
     if (p->has_c && p->c.batch != 1 && p->c.batch != p->batch)
-        return bsmi_fail(BSM_EINVAL, "c->batch=%lld: C has the batch of the product, %lld, or 1 and is broadcast", LL(p->c.batch), LL(p->batch));
+        return bsmi_fail(BSM_EINVAL, "c->batch=%lld: C has the batch of the product, %lld, or 1 and is broadcast",
+                         LL(p->c.batch), LL(p->batch));
     return BSM_OK;
 }
 
@@ -90,10 +98,12 @@ static bsm_status check_group_rows(const struct bsmi_product *p)
         if (p->group_rows[g] < 0)
             return bsmi_fail(BSM_EINVAL, "product->group_rows[%lld]=%lld is negative", LL(g), LL(p->group_rows[g]));
         if (bsmi_add_overflows(rows, p->group_rows[g], &rows))
-            return bsmi_fail(BSM_EOVERFLOW, "the sum of product->group_rows up to number %lld is more than an int64_t counts", LL(g));
+            return bsmi_fail(BSM_EOVERFLOW,
+                             "the sum of product->group_rows up to number %lld is more than an int64_t counts", LL(g));
     }
     if (rows != p->m)
-        return bsmi_fail(BSM_EINVAL, "product->group_rows add up to %lld: they share out the %lld rows of A", LL(rows), LL(p->m));
+        return bsmi_fail(BSM_EINVAL, "product->group_rows add up to %lld: they share out the %lld rows of A", LL(rows),
+                         LL(p->m));
     return BSM_OK;
 }
 
@@ -104,15 +114,18 @@ static bsm_status check_groups(const bsm_matmul *given, bool on_device, struct b
     p->batch = 1;
     if (p->groups < 0) return bsmi_fail(BSM_EINVAL, "product->groups=%lld is negative", LL(p->groups));
     if (p->group_rows == NULL)
-        return bsmi_fail(BSM_EINVAL, "product->group_rows is NULL, but product->groups=%lld: give the rows of each group", LL(p->groups));
+        return bsmi_fail(BSM_EINVAL,
+                         "product->group_rows is NULL, but product->groups=%lld: give the rows of each group",
+                         LL(p->groups));
     if (p->b.batch != p->groups)
-        return bsmi_fail(BSM_EINVAL, "b->batch=%lld: B has one matrix for each of the %lld groups", LL(p->b.batch), LL(p->groups));
+        return bsmi_fail(BSM_EINVAL, "b->batch=%lld: B has one matrix for each of the %lld groups", LL(p->b.batch),
+                         LL(p->groups));
     const struct { const char *name; int64_t batch; } single[] = {
         { "a", p->a.batch }, { "d", p->d.batch }, { "c", p->has_c ? p->c.batch : 1 } };
     for (int i = 0; i < 3; i++)
         if (single[i].batch != 1)
-            return bsmi_fail(BSM_EINVAL, "%s->batch=%lld: grouped, %s is one matrix with the rows of all groups", single[i].name,
-                             LL(single[i].batch), single[i].name);
+            return bsmi_fail(BSM_EINVAL, "%s->batch=%lld: grouped, %s is one matrix with the rows of all groups",
+                             single[i].name, LL(single[i].batch), single[i].name);
     return on_device ? check_aligned("group_rows", p->group_rows, sizeof(int64_t)) : check_group_rows(p);
 }
 
@@ -124,8 +137,8 @@ static bsm_status check_c(const struct bsmi_product *p)
     if (p->c.tensor_scale != NULL)
         return bsmi_fail(BSM_EINVAL, "c->tensor_scale is given: C has none; multiply beta by it");
     if (p->c.rows != p->m || p->c.columns != p->n)
-        return bsmi_fail(BSM_EINVAL, "c is %lld x %lld: C is M x N, %lld x %lld%s", LL(p->c.rows), LL(p->c.columns), LL(p->m), LL(p->n),
-                         p->gate == BSM_GATE_NONE ? "" : ", N counted before gating");
+        return bsmi_fail(BSM_EINVAL, "c is %lld x %lld: C is M x N, %lld x %lld%s", LL(p->c.rows), LL(p->c.columns),
+                         LL(p->m), LL(p->n), p->gate == BSM_GATE_NONE ? "" : ", N counted before gating");
     return BSM_OK;
 }
 
@@ -142,13 +155,15 @@ static bsm_status check_bias(const bsm_matmul *given, struct bsmi_product *p)
     if (p->bias_batch_pitch < 0)
         return bsmi_fail(BSM_EINVAL, "product->bias_batch_pitch=%lld is negative", LL(p->bias_batch_pitch));
     if (p->groups > 0 && p->bias_per == BSM_PER_ROW && p->bias_batch_pitch != 0)
-        return bsmi_fail(BSM_EINVAL, "product->bias_batch_pitch=%lld: grouped, a bias per row is indexed by the row of A; set the pitch to 0",
+        return bsmi_fail(BSM_EINVAL, "product->bias_batch_pitch=%lld: grouped, a bias per row is indexed by the row of "
+                                     "A; set the pitch to 0",
                          LL(p->bias_batch_pitch));
     int64_t last, bytes;
     const int64_t matrices = p->groups > 0 ? p->groups : p->batch, length = p->bias_per == BSM_PER_ROW ? p->m : p->n;
-    if (bsmi_mul_overflows(BSMI_MAX(0, matrices - 1), p->bias_batch_pitch, &last) || bsmi_add_overflows(last, length, &last)
-        || bsmi_mul_overflows(last, (int64_t)bsm_real_bytes(type), &bytes))
-        return bsmi_fail(BSM_EOVERFLOW, "product->bias_batch_pitch=%lld for %lld matrices reaches beyond what an int64_t counts",
+    if (bsmi_mul_overflows(BSMI_MAX(0, matrices - 1), p->bias_batch_pitch, &last)
+        || bsmi_add_overflows(last, length, &last) || bsmi_mul_overflows(last, (int64_t)bsm_real_bytes(type), &bytes))
+        return bsmi_fail(BSM_EOVERFLOW,
+                         "product->bias_batch_pitch=%lld for %lld matrices reaches beyond what an int64_t counts",
                          LL(p->bias_batch_pitch), LL(matrices));
     return check_aligned("bias", p->bias, bsm_real_bytes(type));
 }
@@ -163,15 +178,18 @@ static bsm_status check_d(const bsm_matmul *given, struct bsmi_product *p)
         return bsmi_fail(BSM_EINVAL, "product->d_recipe=%s: %s has no block scales; leave the recipe at default",
                          bsm_recipe_name((int)p->d_recipe), format);
     if (p->d_no_saturate && !(p->d.block == 0 && p->d.bits == 8))
-        return bsmi_fail(BSM_EINVAL, "product->d_no_saturate is for e4m3 and e5m2 without scales, not for %s: block formats always "
-                                     "saturate, and 16- and 32-bit floats never do", format);
+        return bsmi_fail(BSM_EINVAL, "product->d_no_saturate is for e4m3 and e5m2 without scales, not for %s: block "
+                                     "formats always saturate, and 16- and 32-bit floats never do", format);
     if (p->d.block == 0) return BSM_OK;
     struct bsmi_block_quantizer quantizer;
-    const bsm_status status = bsmi_block_quantizer_make("product->d_recipe", p->d.format, p->d_recipe, BSM_ROUND_NEAREST_EVEN, 0,
-                                                        p->d_nonfinite, 1, p->d.tensor_scale_use, &quantizer);
+    const bsm_status status =
+        bsmi_block_quantizer_make("product->d_recipe", p->d.format, p->d_recipe, BSM_ROUND_NEAREST_EVEN, 0,
+                                  p->d_nonfinite, 1, p->d.tensor_scale_use, &quantizer);
     if (status == BSM_OK && (p->d_recipe == BSM_RECIPE_FOUR_OVER_SIX || p->d_recipe == BSM_RECIPE_MSE))
-        return bsmi_fail(BSM_EUNSUPPORTED, "product->d_recipe=%s: products quantize their results in one pass; give D as "
-                                           "fp32 and quantize it with bsm_quantize", bsm_recipe_name((int)p->d_recipe));
+        return bsmi_fail(BSM_EUNSUPPORTED,
+                         "product->d_recipe=%s: products quantize their results in one pass; give D as "
+                         "fp32 and quantize it with bsm_quantize",
+                         bsm_recipe_name((int)p->d_recipe));
     return status;
 }
 
@@ -210,6 +228,7 @@ bsm_status bsmi_product_check_data(const struct bsmi_product *p)
     if (status == BSM_OK) status = bsmi_matrix_tensor_scale("b", &p->b, &scale);
     if (status == BSM_OK) status = bsmi_matrix_tensor_scale("d", &p->d, &scale);
     if (status == BSM_OK && !p->has_c && bsmi_product_reads_c(p))
-        return bsmi_fail(BSM_EINVAL, "product->c is NULL, but *product->beta=%g: give C, or leave beta NULL or 0", (double)*p->beta);
+        return bsmi_fail(BSM_EINVAL, "product->c is NULL, but *product->beta=%g: give C, or leave beta NULL or 0",
+                         (double)*p->beta);
     return status;
 }

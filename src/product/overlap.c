@@ -14,8 +14,8 @@ static bool d_is_c(const struct bsmi_product *p)
 static bsm_status check_pair(const struct bsmi_product *p, const struct bsmi_region *x, const struct bsmi_region *y)
 {
     if (!bsmi_regions_meet(x, y)) return BSM_OK;
-    const bool c_and_d =
-        p->has_c && y->start == (uintptr_t)p->c.data && strcmp(y->name, "c->data") == 0 && strcmp(x->name, "d->data") == 0;
+    const bool c_and_d = p->has_c && y->start == (uintptr_t)p->c.data && strcmp(y->name, "c->data") == 0
+                         && strcmp(x->name, "d->data") == 0;
     return bsmi_fail(BSM_EINVAL, "%s=%p overlaps %s=%p: what is written must not overlap anything else%s", x->name,
                      (void *)x->start, y->name, (void *)y->start,
                      c_and_d ? "; D may be C itself only with the same data, format and pitches, and not gated" : "");
@@ -29,10 +29,12 @@ static void add_read(struct bsmi_regions *read, const struct bsmi_product *p)
     bsmi_regions_add_bytes(read, "b->tensor_scale", p->b.tensor_scale, (int64_t)sizeof(float));
     bsmi_regions_add_bytes(read, "d->tensor_scale", p->d.tensor_scale, (int64_t)sizeof(float));
     if (p->bias != NULL) {
-        const int64_t size = (int64_t)bsm_real_bytes((int)p->bias_type), matrices = p->groups > 0 ? p->groups : p->batch;
-        bsmi_regions_add(read, (struct bsmi_region){ "bias", (uintptr_t)p->bias, matrices,
-                                                     matrices > 1 ? bsmi_region_bytes(p->bias_batch_pitch, size) : 0, 1, 0,
-                                                     bsmi_region_bytes(p->bias_per == BSM_PER_ROW ? p->m : p->n, size) });
+        const int64_t size = (int64_t)bsm_real_bytes((int)p->bias_type),
+                      matrices = p->groups > 0 ? p->groups : p->batch;
+        bsmi_regions_add(read,
+                         (struct bsmi_region){ "bias", (uintptr_t)p->bias, matrices,
+                                               matrices > 1 ? bsmi_region_bytes(p->bias_batch_pitch, size) : 0, 1, 0,
+                                               bsmi_region_bytes(p->bias_per == BSM_PER_ROW ? p->m : p->n, size) });
     }
     const int64_t alphas = p->alpha_per == BSM_PER_ROW ? p->m : p->alpha_per == BSM_PER_COLUMN ? p->n
                            : p->alpha_per == BSM_PER_BATCH ? (p->groups > 0 ? p->groups : p->batch) : 1;

@@ -42,8 +42,8 @@ bsm_status bsmi_product_check_overlap(const struct bsmi_product *product);
 /* Once the kernel is known, and with it how much of b_panels it reads: what is written must not overlap that either. */
 bsm_status bsmi_product_check_panels(const struct bsmi_product *product, size_t panels_bytes);
 /* `bytes` of memory called name must not overlap anything that the product reads or writes. */
-bsm_status bsmi_product_check_apart(const struct bsmi_product *product, size_t panels_bytes, const char *name, const void *memory,
-                                    size_t bytes);
+bsm_status bsmi_product_check_apart(const struct bsmi_product *product, size_t panels_bytes, const char *name,
+                                    const void *memory, size_t bytes);
 
 /* Fails, naming the difference, unless both differ in pointers and group_rows alone. */
 bsm_status bsmi_product_same_shape(const struct bsmi_product *planned, const struct bsmi_product *product);

@@ -4,7 +4,8 @@
 
 static bsm_status differ(const char *field, int64_t planned, int64_t given)
 {
-    return bsmi_fail(BSM_EINVAL, "%s=%lld, but the plan was made for %lld: only pointers and group_rows may change; make another plan", field,
+    return bsmi_fail(BSM_EINVAL, "%s=%lld, but the plan was made for %lld: only pointers and group_rows may change; "
+                                 "make another plan", field,
                      (long long)given, (long long)planned);
 }
 

@@ -7,7 +7,8 @@
 
 /* x / t or x * d, so that value = element * t or element / d.  The quotient is rounded to a double first, which does no
  * harm: it has 24 bits over 24, a midpoint of an element of at most 24 bits has 25, so unless it is that midpoint it
- * differs from it by 2^-49 relatively.  The product has 48 bits and is exact.  Numbers of an fp64 source: as in block.c. */
+ * differs from it by 2^-49 relatively.  The product has 48 bits and is exact.  Numbers of an fp64 source: as in
+ * block.c. */
 static void divide(const struct bsmi_converter *converter, const double *x, int count, double *quotients)
 {
     const double t = converter->tensor_scale;
@@ -26,7 +27,8 @@ static void store_code(const struct bsmi_matrix *m, unsigned char *row, int64_t 
     }
 }
 
-static void encode(const struct bsmi_converter *converter, const double *quotients, int count, uint64_t index, uint32_t *codes)
+static void encode(const struct bsmi_converter *converter, const double *quotients, int count, uint64_t index,
+                   uint32_t *codes)
 {
     if (converter->saturate && converter->rounding != BSM_ROUND_STOCHASTIC) {              /* 8 bits: the fast path */
         uint8_t small[BSMI_PIECE];
@@ -48,14 +50,14 @@ static void count_elements(const struct bsmi_converter *converter, const double 
     for (int i = 0; i < count; i++) {
         const double value = x[i], element = (double)bsm_element_decode(converter->element, codes[i]);
         const bool cut = fabs(quotients[i]) > max && fabs(element) == max;
-        bsmi_count_element(stats, value, bsmi_scaled_value(element, 1, converter->tensor_scale, converter->tensor_scale_divides),
-                           cut);
+        bsmi_count_element(
+            stats, value, bsmi_scaled_value(element, 1, converter->tensor_scale, converter->tensor_scale_divides), cut);
         if (isfinite(value)) stats->amax = fmax(stats->amax, fabs(value));
     }
 }
 
-void bsmi_convert_row(const struct bsmi_converter *converter, const struct bsmi_matrix *m, int64_t batch, int64_t row, int64_t k,
-                      const double *x, int count, uint64_t index, struct bsmi_block_stats *stats)
+void bsmi_convert_row(const struct bsmi_converter *converter, const struct bsmi_matrix *m, int64_t batch, int64_t row,
+                      int64_t k, const double *x, int count, uint64_t index, struct bsmi_block_stats *stats)
 {
     unsigned char *bytes = bsmi_row(m, batch, row);
     double quotients[BSMI_PIECE] = { 0 };

@@ -25,12 +25,13 @@ struct dequantize_job {
 };
 
 /* Every value is right before its one rounding.
- * A product of element, scale and tensor scale is exact in a double: at most 8 + 4 + 24 bits, or 24 + 24 for unscaled ones,
- * and no smaller than 2^-149 2^-149.
- * element * scale / tensor scale is at most 24 bits over 24.  Rounding it to a double first does no harm: a midpoint of the
- * destination has at most 25 bits, times the tensor scale 49; a quotient that is no midpoint differs from it by 2^-49
- * relatively, and the double is off by 2^-53.  That holds for subnormals of the destination too, whose midpoints have
- * fewer bits.  (The same through fp32 would not: fp16 and bf16 midpoints are fp32 numbers that the first rounding can hit.) */
+ * A product of element, scale and tensor scale is exact in a double: at most 8 + 4 + 24 bits, or 24 + 24 for unscaled
+ * ones, and no smaller than 2^-149 2^-149.
+ * element * scale / tensor scale is at most 24 bits over 24.  Rounding it to a double first does no harm: a midpoint of
+ * the destination has at most 25 bits, times the tensor scale 49; a quotient that is no midpoint differs from it by
+ * 2^-49 relatively, and the double is off by 2^-53.  That holds for subnormals of the destination too, whose midpoints
+ * have fewer bits.  (The same through fp32 would not: fp16 and bf16 midpoints are fp32 numbers that the first rounding
+ * can hit.) */
 static void dequantize_piece(const struct dequantize_job *job, const struct bsmi_piece *piece)
 {
     const struct bsmi_matrix *m = &job->source;
@@ -44,7 +45,8 @@ static void dequantize_piece(const struct dequantize_job *job, const struct bsmi
         const int64_t end = BSMI_MIN(i + block, piece->count);
         double scale = 1;
         if (m->block > 0)
-            scale = bsm_scale_decode(m->scale, *bsmi_scale_pointer(m, piece->batch, piece->row, (piece->k + i) / block));
+            scale =
+                bsm_scale_decode(m->scale, *bsmi_scale_pointer(m, piece->batch, piece->row, (piece->k + i) / block));
         for (int64_t j = i; j < end; j++)
             bsmi_real_store(d->type, d->data, bsmi_real_index(d, piece->batch, piece->row, piece->k + j),
                             bsmi_scaled_value((double)elements[j], scale, tensor_scale, divides));
@@ -65,7 +67,8 @@ static void copy_codes(const struct dequantize_job *job, const struct bsmi_piece
 {
     const struct bsmi_matrix *m = &job->source;
     memset(codes, 0, BSMI_PIECE);
-    if (job->decoding.packing == BSM_PACKING_BYTES) bsmi_row_codes(m, piece->batch, piece->row, piece->k, piece->count, codes);
+    if (job->decoding.packing == BSM_PACKING_BYTES)
+        bsmi_row_codes(m, piece->batch, piece->row, piece->k, piece->count, codes);
     else memcpy(codes, bsmi_row(m, piece->batch, piece->row) + piece->k / 2, (size_t)(piece->count + 1) / 2);
 }
 
@@ -121,8 +124,9 @@ bsm_status bsm_dequantize(bsm_context *context, const bsm_matrix *source, const 
     bsm_status status = bsmi_matrix_resolve("source", source, &job.source);
     if (status == BSM_OK) status = bsmi_reals_resolve("destination", destination, &job.destination);
     if (status == BSM_OK)
-        status = bsmi_shapes_equal((struct bsmi_shape){ job.source.rows, job.source.columns, job.source.batch },
-                                   (struct bsmi_shape){ job.destination.rows, job.destination.columns, job.destination.batch });
+        status = bsmi_shapes_equal(
+            (struct bsmi_shape){ job.source.rows, job.source.columns, job.source.batch },
+            (struct bsmi_shape){ job.destination.rows, job.destination.columns, job.destination.batch });
     if (status == BSM_OK) status = bsmi_reals_check_written("destination", &job.destination);
     if (status == BSM_OK) status = check_overlap(&job);
     if (status == BSM_OK && context->device != NULL) {
@@ -133,10 +137,10 @@ bsm_status bsm_dequantize(bsm_context *context, const bsm_matrix *source, const 
     if (status != BSM_OK) return status;
     if (job.source.bits <= 8) bsmi_element_table(job.source.element, job.table);
     job.walk = bsmi_walk_make((struct bsmi_shape){ job.source.rows, job.source.columns, job.source.batch });
-    job.kernel =
-        bsmi_dequantize_kernel_choose(context->cpu_features, &job.source, job.tensor_scale, &job.destination, &job.decoding);
+    job.kernel = bsmi_dequantize_kernel_choose(context->cpu_features, &job.source, job.tensor_scale, &job.destination,
+                                               &job.decoding);
     for (int code = 0; code < 256; code++) job.scales[code] = bsm_scale_decode(job.source.scale, (uint8_t)code);
-    bsmi_parallel_for(context->threads, job.walk.tasks, job.kernel->dequantize != NULL ? dequantize_rows_task : dequantize_task,
-                      &job);
+    bsmi_parallel_for(context->threads, job.walk.tasks,
+                      job.kernel->dequantize != NULL ? dequantize_rows_task : dequantize_task, &job);
     return BSM_OK;
 }

@@ -43,7 +43,8 @@ static void rotate_run(const struct hadamard_job *job, int64_t batch, int64_t ro
     transform(x, job->size);
     for (int i = 0; i < job->size; i++) {
         const double value = x[i] * factor;
-        bsmi_real_store(to->type, to->data, bsmi_real_index(to, batch, row, k + i), job->inverse ? value * job->signs[i] : value);
+        bsmi_real_store(to->type, to->data, bsmi_real_index(to, batch, row, k + i),
+                        job->inverse ? value * job->signs[i] : value);
     }
 }
 
@@ -72,8 +73,8 @@ static bsm_status read_signs(const int8_t *signs, struct hadamard_job *job)
 /* A block is read whole before it is written, so a matrix may be rotated in place. */
 static bool is_in_place(const struct bsmi_reals *a, const struct bsmi_reals *b)
 {
-    return a->data == b->data && a->type == b->type && a->row_stride == b->row_stride && a->column_stride == b->column_stride &&
-           a->batch_stride == b->batch_stride;
+    return a->data == b->data && a->type == b->type && a->row_stride == b->row_stride
+           && a->column_stride == b->column_stride && a->batch_stride == b->batch_stride;
 }
 
 static bsm_status check_overlap(const struct hadamard_job *job)
@@ -84,8 +85,8 @@ static bsm_status check_overlap(const struct hadamard_job *job)
     return bsmi_regions_check(&written, &read);
 }
 
-bsm_status bsm_hadamard(bsm_context *context, const bsm_real_matrix *source, int size, const int8_t *signs, bool inverse,
-                        const bsm_real_matrix *destination)
+bsm_status bsm_hadamard(bsm_context *context, const bsm_real_matrix *source, int size, const int8_t *signs,
+                        bool inverse, const bsm_real_matrix *destination)
 {
     struct hadamard_job job = { .size = size, .inverse = inverse };
     if (context == NULL) return bsmi_fail(BSM_EINVAL, "context is NULL");
@@ -99,10 +100,11 @@ bsm_status bsm_hadamard(bsm_context *context, const bsm_real_matrix *source, int
     if (status == BSM_OK) status = bsmi_reals_resolve("destination", destination, &job.destination);
     const struct bsmi_shape shape = { job.source.rows, job.source.columns, job.source.batch };
     if (status == BSM_OK)
-        status =
-            bsmi_shapes_equal(shape, (struct bsmi_shape){ job.destination.rows, job.destination.columns, job.destination.batch });
+        status = bsmi_shapes_equal(
+            shape, (struct bsmi_shape){ job.destination.rows, job.destination.columns, job.destination.batch });
     if (status == BSM_OK && shape.columns % size != 0)
-        return bsmi_fail(BSM_EINVAL, "source->columns=%lld: blocks of size=%d must fill them", (long long)shape.columns, size);
+        return bsmi_fail(BSM_EINVAL, "source->columns=%lld: blocks of size=%d must fill them", (long long)shape.columns,
+                         size);
     if (status == BSM_OK) status = bsmi_reals_check_written("destination", &job.destination);
     if (status == BSM_OK) status = check_overlap(&job);
     if (status != BSM_OK) return status;

@@ -20,8 +20,9 @@ struct bsmi_quantize_job {
 };
 
 /* Checks everything but overlaps and fills source, destination and options. */
-bsm_status bsmi_quantize_check(const bsm_context *context, const bsm_real_matrix *source, const bsm_quantize_options *options,
-                               const bsm_matrix *destination, struct bsmi_quantize_job *job);
+bsm_status bsmi_quantize_check(const bsm_context *context, const bsm_real_matrix *source,
+                               const bsm_quantize_options *options, const bsm_matrix *destination,
+                               struct bsmi_quantize_job *job);
 
 /* The destination's tensor scale: computed (and written there), or given. */
 bsm_status bsmi_quantize_tensor_scale(int threads, struct bsmi_quantize_job *job, float *tensor_scale);
@@ -33,8 +34,8 @@ bsm_status bsmi_quantize_prepare(struct bsmi_quantize_job *job, float tensor_sca
 struct bsmi_quantize_request;
 bsm_status bsmi_quantize_request_make(struct bsmi_quantize_job *job, struct bsmi_quantize_request *request);
 
-/* Quantizes the values x of a piece of at most BSMI_PIECE columns.  scans: of the squares that its blocks belong to; NULL: blocks
- * stand alone.  stats may be NULL. */
+/* Quantizes the values x of a piece of at most BSMI_PIECE columns.  scans: of the squares that its blocks belong to;
+ * NULL: blocks stand alone.  stats may be NULL. */
 void bsmi_quantize_piece(const struct bsmi_quantize_job *job, const struct bsmi_piece *piece, const double *x,
                          const struct bsmi_block_scan *scans, struct bsmi_block_stats *stats);
 

@@ -22,9 +22,11 @@ static bsm_status resolve_part(const bsm_matrix *const *parts, int64_t i, struct
     bsm_status status = bsmi_matrix_resolve(name, parts[i], m);
     if (status != BSM_OK) return status;
     if (m->scale != BSM_UE4M3)
-        return bsmi_fail(BSM_EUNSUPPORTED, "parts[%lld]->format is %s: tensor scales are merged where block scales are ue4m3",
+        return bsmi_fail(BSM_EUNSUPPORTED,
+                         "parts[%lld]->format is %s: tensor scales are merged where block scales are ue4m3",
                          (long long)i, bsm_format_get((int)m->format)->name);
-    if (m->batch != 1) return bsmi_fail(BSM_EINVAL, "parts[%lld]->batch=%lld: 1 is wanted", (long long)i, (long long)m->batch);
+    if (m->batch != 1)
+        return bsmi_fail(BSM_EINVAL, "parts[%lld]->batch=%lld: 1 is wanted", (long long)i, (long long)m->batch);
     return bsmi_matrix_tensor_scale(name, m, tensor_scale);
 }
 
@@ -36,18 +38,18 @@ static bsm_status check_parts(const bsm_matrix *const *parts, int64_t count)
         const bsm_status status = resolve_part(parts, i, i == 0 ? &first : &m, &tensor_scale);
         if (status != BSM_OK) return status;
         if (i > 0 && m.columns != first.columns)
-            return bsmi_fail(BSM_EINVAL, "parts[%lld]->columns=%lld: parts[0] has %lld", (long long)i, (long long)m.columns,
-                             (long long)first.columns);
+            return bsmi_fail(BSM_EINVAL, "parts[%lld]->columns=%lld: parts[0] has %lld", (long long)i,
+                             (long long)m.columns, (long long)first.columns);
         if (i > 0 && m.tensor_scale_use != first.tensor_scale_use)
-            return bsmi_fail(BSM_EINVAL, "parts[%lld]->tensor_scale_use=%d: parts[0] has %d", (long long)i, (int)m.tensor_scale_use,
-                             (int)first.tensor_scale_use);
+            return bsmi_fail(BSM_EINVAL, "parts[%lld]->tensor_scale_use=%d: parts[0] has %d", (long long)i,
+                             (int)m.tensor_scale_use, (int)first.tensor_scale_use);
     }
     return BSM_OK;
 }
 
-/* code * factor, where factor <= 1 is numerator / denominator.  A quotient of fp32 numbers times 4 bits comes no nearer to the
- * middle of two ue4m3 numbers than 2^-29 of itself unless it lies there, so the double rounds to the same code as the exact
- * value. */
+/* code * factor, where factor <= 1 is numerator / denominator.  A quotient of fp32 numbers times 4 bits comes no nearer
+ * to the middle of two ue4m3 numbers than 2^-29 of itself unless it lies there, so the double rounds to the same code
+ * as the exact value. */
 static uint8_t rescale(uint8_t code, double numerator, double denominator, bsm_merge_stats *stats)
 {
     const double value = (double)bsm_scale_decode(BSM_UE4M3, code) * numerator / denominator;
@@ -61,7 +63,8 @@ static uint8_t rescale(uint8_t code, double numerator, double denominator, bsm_m
     return merged;
 }
 
-static void merge_rows(const struct bsmi_matrix *m, double numerator, double denominator, uint8_t *scales, bsm_merge_stats *stats)
+static void merge_rows(const struct bsmi_matrix *m, double numerator, double denominator, uint8_t *scales,
+                       bsm_merge_stats *stats)
 {
     for (int64_t r = 0; r < m->rows; r++)
         for (int64_t s = 0; s < m->scale_columns; s++)
@@ -94,11 +97,14 @@ bsm_status bsm_tensor_scales_merge(const bsm_matrix *const *parts, int64_t count
 {
     struct merge all = { parts, count, scales, 1, { .struct_size = sizeof all.stats } };
     if (parts == NULL || scales == NULL || tensor_scale == NULL)
-        return bsmi_fail(BSM_EINVAL, "%s is NULL", parts == NULL ? "parts" : scales == NULL ? "scales" : "tensor_scale");
+        return bsmi_fail(BSM_EINVAL, "%s is NULL",
+                         parts == NULL    ? "parts"
+                         : scales == NULL ? "scales"
+                                          : "tensor_scale");
     if (count < 1) return bsmi_fail(BSM_EINVAL, "count=%lld: at least one part is wanted", (long long)count);
     if (stats != NULL && (stats->struct_size < sizeof *stats || stats->struct_size > 65536))
-        return bsmi_fail(BSM_EINVAL, "stats->struct_size is %zu: set it to sizeof(bsm_merge_stats), %zu", stats->struct_size,
-                         sizeof *stats);
+        return bsmi_fail(BSM_EINVAL, "stats->struct_size is %zu: set it to sizeof(bsm_merge_stats), %zu",
+                         stats->struct_size, sizeof *stats);
     const bsm_status status = check_parts(parts, count);
     if (status != BSM_OK) return status;
     bsmi_parallel_for(1, 1, merge, &all);

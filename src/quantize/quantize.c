@@ -21,7 +21,7 @@ static bsm_status check_overlap(const struct bsmi_quantize_job *job, bsm_quantiz
     return bsmi_regions_check(&written, &read);
 }
 
-/* Work ---------------------------------------------------------------------------------------------------------------- */
+/* Work ------------------------------------------------------------------------------------------------------------- */
 
 void bsmi_quantize_piece(const struct bsmi_quantize_job *job, const struct bsmi_piece *piece, const double *x,
                          const struct bsmi_block_scan *scans, struct bsmi_block_stats *stats)
@@ -59,11 +59,12 @@ static void quantize_task(void *argument, int64_t task, int worker)
     struct bsmi_piece piece;
     struct bsmi_block_stats stats = { 0 };
     (void)worker;
-    while (bsmi_walk_next(&job->walk, &place, &piece)) read_and_quantize(job, &piece, NULL, job->stats != NULL ? &stats : NULL);
+    while (bsmi_walk_next(&job->walk, &place, &piece))
+        read_and_quantize(job, &piece, NULL, job->stats != NULL ? &stats : NULL);
     if (job->stats != NULL) bsmi_stats_add(&job->sum, task, &stats);
 }
 
-/* Squares ------------------------------------------------------------------------------------------------------------- */
+/* Squares ---------------------------------------------------------------------------------------------------------- */
 
 enum { SMALLEST_BLOCK = 16 };
 
@@ -90,7 +91,8 @@ static struct bsmi_walk square_walk(const struct bsmi_quantize_job *job)
     struct bsmi_walk walk = { .rows = m->rows, .columns = m->columns };
     walk.row_groups = bsmi_ceil_div(m->rows, m->block);
     walk.spans = bsmi_ceil_div(m->columns, BSMI_PIECE);
-    walk.units = m->batch * walk.row_groups * walk.spans;         /* no more than there are elements, which were counted */
+    walk.units = m->batch * walk.row_groups * walk.spans;         /* no more than there are elements, which were
+                                                                     counted */
     walk.units_per_task = BSMI_MAX(bsmi_ceil_div(walk.units, BSMI_WALK_TASKS), 1);
     walk.tasks = bsmi_ceil_div(walk.units, walk.units_per_task);
     return walk;
@@ -113,7 +115,7 @@ static void squares_task(void *argument, int64_t task, int worker)
     if (job->stats != NULL) bsmi_stats_add(&job->sum, task, &stats);
 }
 
-/* Through a kernel ------------------------------------------------------------------------------------------------------- */
+/* Through a kernel ------------------------------------------------------------------------------------------------- */
 
 struct rows_job { const struct bsmi_walk *walk; struct bsmi_block_rows rows; struct bsmi_stats_sum *sum; };
 
@@ -136,10 +138,14 @@ static bool quantize_by_kernel(const bsm_context *context, struct bsmi_quantize_
 {
     if (job->destination.scale == BSM_UNSCALED || job->options.block_rows > 1) return false;
     if (job->source.type == BSM_REAL_FP64) return false;
-    struct rows_job work = { &job->walk, { &job->source, &job->destination, &job->quantizer, NULL, { .block = 0 }, { { 0 }, { 0 } } },
-                             job->stats != NULL ? &job->sum : NULL };
+    struct rows_job work = {
+        &job->walk,
+        { &job->source, &job->destination, &job->quantizer, NULL, { .block = 0 }, { { 0 }, { 0 } } },
+        job->stats != NULL ? &job->sum : NULL
+    };
     if (job->stats != NULL) bsmi_count_prepare(&work.rows);
-    work.rows.kernel = bsmi_quantize_kernel_choose(context->cpu_features, &job->quantizer, &job->destination, &work.rows.coding);
+    work.rows.kernel =
+        bsmi_quantize_kernel_choose(context->cpu_features, &job->quantizer, &job->destination, &work.rows.coding);
     if (work.rows.kernel->quantize == NULL) return false;
     bsmi_parallel_for(context->threads, job->walk.tasks, rows_task, &work);
     return true;
@@ -155,16 +161,20 @@ static void stats_task(void *argument, int64_t index, int worker)
 bsm_status bsmi_quantize_request_make(struct bsmi_quantize_job *job, struct bsmi_quantize_request *request)
 {
     const bsm_quantize_options *o = &job->options;
-    const bsm_status status = bsmi_quantize_prepare(job, 1);                    /* checks the recipe; the tensor scale is the
+    const bsm_status status = bsmi_quantize_prepare(job, 1);                    /* checks the recipe; the tensor scale
+                                                                                   is the
                                                                                    device's to read */
     if (status != BSM_OK) return status;
     if (job->source.type == BSM_REAL_FP64)
-        return bsmi_fail(BSM_EUNSUPPORTED, "source->type=fp64: GPUs quantize fp32, fp16 and bf16; round to fp32 first, or "
-                                           "quantize on a CPU context");
+        return bsmi_fail(BSM_EUNSUPPORTED,
+                         "source->type=fp64: GPUs quantize fp32, fp16 and bf16; round to fp32 first, or "
+                         "quantize on a CPU context");
     if (o->recipe == BSM_RECIPE_MSE)
-        return bsmi_fail(BSM_EUNSUPPORTED, "options->recipe=mse: GPUs have every other recipe; quantize on a CPU context");
+        return bsmi_fail(BSM_EUNSUPPORTED,
+                         "options->recipe=mse: GPUs have every other recipe; quantize on a CPU context");
     if (job->stats != NULL)
-        return bsmi_fail(BSM_EUNSUPPORTED, "stats is given, but a GPU does not count: pass NULL, or quantize on a CPU context");
+        return bsmi_fail(BSM_EUNSUPPORTED,
+                         "stats is given, but a GPU does not count: pass NULL, or quantize on a CPU context");
     if (o->preset != BSM_PRESET_NONE)
         return bsmi_fail(BSM_EUNSUPPORTED, "options->preset=%s: GPUs have recipes alone; quantize on a CPU context",
                          bsm_preset_name((int)o->preset));

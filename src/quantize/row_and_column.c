@@ -20,7 +20,8 @@ static void quantize_tile(const struct both *both, int64_t unit)
     const struct bsmi_reals *source = &both->rows.source;
     const int64_t batch = unit / both->across / both->down;
     const int64_t row = unit / both->across % both->down * TILE_ROWS, column = unit % both->across * TILE_COLUMNS;
-    const int64_t height = BSMI_MIN(source->rows - row, TILE_ROWS), width = BSMI_MIN(source->columns - column, TILE_COLUMNS);
+    const int64_t height = BSMI_MIN(source->rows - row, TILE_ROWS),
+                  width = BSMI_MIN(source->columns - column, TILE_COLUMNS);
     double x[TILE_ROWS][TILE_COLUMNS], across[TILE_ROWS];
     for (int64_t r = 0; r < height; r++) {
         const struct bsmi_piece piece = { batch, row + r, column, width };
@@ -38,7 +39,8 @@ static void tiles_task(void *argument, int64_t task, int worker)
 {
     const struct both *both = argument;
     (void)worker;
-    for (int64_t unit = task * both->units_per_task; unit < BSMI_MIN((task + 1) * both->units_per_task, both->units); unit++)
+    for (int64_t unit = task * both->units_per_task; unit < BSMI_MIN((task + 1) * both->units_per_task, both->units);
+         unit++)
         quantize_tile(both, unit);
 }
 
@@ -47,9 +49,10 @@ static bsm_status check_both(const struct both *both)
     const bool computed = both->rows.options.tensor_scale == BSM_TENSOR_SCALE_COMPUTED;
     struct bsmi_regions written = { .count = 0 }, read = { .count = 0 };
     if (both->rows.options.block_rows > 1)
-        return bsmi_fail(BSM_EUNSUPPORTED,
-                         "options->block_rows=%lld: squares give the transpose the same values; call bsm_quantize twice",
-                         (long long)both->rows.options.block_rows);
+        return bsmi_fail(
+            BSM_EUNSUPPORTED,
+            "options->block_rows=%lld: squares give the transpose the same values; call bsm_quantize twice",
+            (long long)both->rows.options.block_rows);
     bsmi_regions_add_matrix(&written, "rows->data", "rows->scales", &both->rows.destination);
     bsmi_regions_add_matrix(&written, "columns->data", "columns->scales", &both->columns.destination);
     bsmi_regions_add_bytes(computed ? &written : &read, "rows->tensor_scale", both->rows.destination.tensor_scale,
@@ -60,8 +63,8 @@ static bsm_status check_both(const struct both *both)
     return bsmi_regions_check(&written, &read);
 }
 
-/* The transpose has the same numbers: a scale computed from them serves both destinations if they are of one format and use it
- * alike. */
+/* The transpose has the same numbers: a scale computed from them serves both destinations if they are of one format and
+ * use it alike. */
 static bool shares_tensor_scale(const struct both *both)
 {
     const struct bsmi_matrix *rows = &both->rows.destination, *columns = &both->columns.destination;

@@ -56,11 +56,12 @@ static uint64_t amax_of_16_bits(const struct bsmi_reals *source, int64_t batch, 
         const int16_t magnitude = (int16_t)(x[i] & 0x7fff), finite = magnitude < infinity ? magnitude : 0;
         largest = BSMI_MAX(largest, finite);
     }
-    return bsmi_double_bits(bsmi_widen(bf16 ? bsmi_bf16_to_float((uint16_t)largest) : bsmi_fp16_to_float((uint16_t)largest)));
+    return bsmi_double_bits(
+        bsmi_widen(bf16 ? bsmi_bf16_to_float((uint16_t)largest) : bsmi_fp16_to_float((uint16_t)largest)));
 }
 
-/* Rows that are converted advance together, stretch by stretch, for the sake of transposed sources; numbers of 16 bits that follow
- * one another are read where they lie, a row's whole span at a time. */
+/* Rows that are converted advance together, stretch by stretch, for the sake of transposed sources; numbers of 16 bits
+ * that follow one another are read where they lie, a row's whole span at a time. */
 static void choose_amax(struct amax_job *job)
 {
     const struct bsmi_reals *source = job->source;
@@ -108,14 +109,17 @@ static void scale_task(void *argument, int64_t index, int worker)
         job->tensor_scale = job->preset->tensor_scale(job->source->type, (float)amax);
         return;
     }
-    const double exact = amax == 0 ? 1 : job->divides ? quotient_of(job->largest, amax) : quotient_of(amax, job->largest);
+    const double exact = amax == 0      ? 1
+                         : job->divides ? quotient_of(job->largest, amax)
+                                        : quotient_of(amax, job->largest);
     job->tensor_scale = (float)BSMI_MAX(0x1p-126, BSMI_MIN(FLT_MAX, exact));
 }
 
 double bsmi_tensor_scale_largest(const struct bsmi_matrix *m, bsm_recipe recipe)
 {
     const double element = bsm_element_get((int)m->element)->max_value;
-    if (m->scale == BSM_UE4M3) return element * (recipe == BSM_RECIPE_FOUR_OVER_SIX ? 256 : bsm_element_get(BSM_E4M3)->max_value);
+    if (m->scale == BSM_UE4M3)
+        return element * (recipe == BSM_RECIPE_FOUR_OVER_SIX ? 256 : bsm_element_get(BSM_E4M3)->max_value);
     if (m->scale == BSM_UNSCALED && m->bits == 8) return element;
     return 0;
 }
@@ -124,10 +128,11 @@ bsm_status bsmi_tensor_scale_check(const struct bsmi_matrix *destination)
 {
     const char *format = bsm_format_get((int)destination->format)->name;
     if (bsmi_tensor_scale_largest(destination, BSM_RECIPE_DEFAULT) == 0)
-        return bsmi_fail(BSM_EINVAL, "options->tensor_scale=COMPUTED: %s has the range of fp32 or 16-bit numbers and takes a GIVEN "
-                                     "tensor scale alone; nvfp4, e4m3 and e5m2 compute one", format);
+        return bsmi_fail(BSM_EINVAL, "options->tensor_scale=COMPUTED: %s has the range of fp32 or 16-bit numbers and "
+                                     "takes a GIVEN tensor scale alone; nvfp4, e4m3 and e5m2 compute one", format);
     if (destination->tensor_scale == NULL)
-        return bsmi_fail(BSM_EINVAL, "destination->tensor_scale is NULL: options->tensor_scale=COMPUTED writes the scale there");
+        return bsmi_fail(BSM_EINVAL,
+                         "destination->tensor_scale is NULL: options->tensor_scale=COMPUTED writes the scale there");
     return BSM_OK;
 }
 

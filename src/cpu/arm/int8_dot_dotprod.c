@@ -1,7 +1,8 @@
-/* Products of small integers in blocks, for Arm with dot products (FEAT_DotProd); int8_dot_neon.h says why they are exact.
+/* Products of small integers in blocks, for Arm with dot products (FEAT_DotProd); int8_dot_neon.h says why they are
+ * exact.
  *
- * Register tile: 8 rows x 8 columns; 16 accumulators of 4 columns, 2 vectors of A (4 k of 4 rows each), 2 of B (4 k of 4
- * columns). */
+ * Register tile: 8 rows x 8 columns; 16 accumulators of 4 columns, 2 vectors of A (4 k of 4 rows each), 2 of B (4 k of
+ * 4 columns). */
 #if defined(__aarch64__)
 #include "int8_dot_neon.h"
 #include "cpu/kernels.h"
@@ -15,8 +16,8 @@ static void pack_a(const struct bsmi_part *part, const struct bsmi_operand *b, i
 
 static void pack_b(const struct bsmi_part *part, int exact_block, void *panel) { pack(part, exact_block, QUAD, panel); }
 
-/* sums[4] += four columns of b times row `lane` of a.  In assembly: not every compiler has the intrinsic where only one function
- * may use it. */
+/* sums[4] += four columns of b times row `lane` of a.  In assembly: not every compiler has the intrinsic where only one
+ * function may use it. */
 #define ADD_ROW(sums, b, a, lane) \
     __asm__(".arch armv8.2-a+dotprod\n\tsdot %[s].4s, %[left].16b, %[right].4b[" #lane "]" \
             : [s] "+w"(sums) : [left] "w"(b), [right] "w"(a))
@@ -34,7 +35,8 @@ NEON_TARGET("dotprod") NEON_INLINE void add_rows(int32x4_t (*sums)[2], int8x16_t
 }
 
 NEON_TARGET("dotprod")
-static void multiply(int64_t rows, int64_t length, int exact_block, const void *left, const void *right, float *sums, int64_t pitch)
+static void multiply(int64_t rows, int64_t length, int exact_block, const void *left, const void *right, float *sums,
+                     int64_t pitch)
 {
     const struct panel *a = left, *b = right;
     const int8_t *rows_of_a = a->codes, *rows_of_b = b->codes;

@@ -1,7 +1,8 @@
-/* Products of small integers in blocks, for Arm with matrix multiplications of bytes (FEAT_I8MM); int8_dot_neon.h says why they are
- * exact.
+/* Products of small integers in blocks, for Arm with matrix multiplications of bytes (FEAT_I8MM); int8_dot_neon.h says
+ * why they are exact.
  *
- * Register tile: 8 rows x 8 columns; 16 accumulators of 2 rows x 2 columns, 4 vectors of A (8 k of 2 rows each), 4 of B. */
+ * Register tile: 8 rows x 8 columns; 16 accumulators of 2 rows x 2 columns, 4 vectors of A (8 k of 2 rows each), 4 of
+ * B. */
 #if defined(__aarch64__)
 #include "int8_dot_neon.h"
 #include "cpu/kernels.h"
@@ -13,13 +14,18 @@ static void pack_a(const struct bsmi_part *part, const struct bsmi_operand *b, i
     pack_left(part, b, exact_block, EIGHT, panel);
 }
 
-static void pack_b(const struct bsmi_part *part, int exact_block, void *panel) { pack(part, exact_block, EIGHT, panel); }
+static void pack_b(const struct bsmi_part *part, int exact_block, void *panel)
+{
+    pack(part, exact_block, EIGHT, panel);
+}
 
 /* sums[2][2] += a[2][8] * b[2][8].  In assembly: not every compiler has the intrinsic where only one function may use
  * it. */
 NEON_TARGET("i8mm") NEON_INLINE int32x4_t add_square(int32x4_t sums, int8x16_t a, int8x16_t b)
 {
-    __asm__(".arch armv8.2-a+i8mm\n\tsmmla %[sums].4s, %[a].16b, %[b].16b" : [sums] "+w"(sums) : [a] "w"(a), [b] "w"(b));
+    __asm__(".arch armv8.2-a+i8mm\n\tsmmla %[sums].4s, %[a].16b, %[b].16b"
+            : [sums] "+w"(sums)
+            : [a] "w"(a), [b] "w"(b));
     return sums;
 }
 
@@ -35,7 +41,8 @@ NEON_INLINE int32x4_t second_row(int32x4_t left, int32x4_t right)
 }
 
 NEON_TARGET("i8mm")
-static void multiply(int64_t rows, int64_t length, int exact_block, const void *left, const void *right, float *sums, int64_t pitch)
+static void multiply(int64_t rows, int64_t length, int exact_block, const void *left, const void *right, float *sums,
+                     int64_t pitch)
 {
     const struct panel *a = left, *b = right;
     const int8_t *rows_of_a = a->codes, *rows_of_b = b->codes;

@@ -1,12 +1,12 @@
-/* Products of small integers in blocks (mxfp4, nvfp4, mxfp6_e2m3, mxint8 with each other) for Arm: what the kernels with dot
- * products (int8_dot_dotprod.c) and with matrix multiplications (int8_dot_i8mm.c) share.
+/* Products of small integers in blocks (mxfp4, nvfp4, mxfp6_e2m3, mxint8 with each other) for Arm: what the kernels
+ * with dot products (int8_dot_dotprod.c) and with matrix multiplications (int8_dot_i8mm.c) share.
  *
  *     r[i][j] = sum over an exact block of a[i][k] * b[j][k]        S[i][j] = fma(r * sA[i], sB[j], S[i][j])
  *
- * Elements are signed bytes: e2m1 doubled, e2m3 in eighths, int8 as it is; an exact block sums in lanes of 32 bits, exactly.  A's scales
- * hold the power of two, at least 2^-12, that takes the grids off again.  r has at most 20 bits, a scale at most 4, and it is at
- * least 2^-127: r * sA is exact, unless sA is above 2^105, where it might overflow: such chunks take the guarded path.  What is
- * rounded is the one fma, whose product is exact whatever sB is.
+ * Elements are signed bytes: e2m1 doubled, e2m3 in eighths, int8 as it is; an exact block sums in lanes of 32 bits,
+ * exactly.  A's scales hold the power of two, at least 2^-12, that takes the grids off again.  r has at most 20 bits, a
+ * scale at most 4, and it is at least 2^-127: r * sA is exact, unless sA is above 2^105, where it might overflow: such
+ * chunks take the guarded path.  What is rounded is the one fma, whose product is exact whatever sB is.
  *
  * A panel of A and one of B are alike: 8 rows, codes[k / group][row][k % group]. */
 #ifndef BSMI_INTEGERS_NEON_H
@@ -33,7 +33,7 @@ struct panel {
     int8_t codes[CHUNK * ROWS];
 };
 
-/* Packing --------------------------------------------------------------------------------------------------------------- */
+/* Packing ---------------------------------------------------------------------------------------------------------- */
 
 /* The integer of each code of at most 6 bits. */
 static inline void make_table(const struct bsmi_operand *operand, int8_t table[64])
@@ -47,7 +47,8 @@ NEON_INLINE void decode_nibbles(const uint8_t *row, int8x16_t table, int64_t len
 {
     for (int64_t k = 0; k < length; k += 32, row += 16) {
         const uint8x16_t bytes = vld1q_u8(row);
-        const int8x16_t even = vqtbl1q_s8(table, vandq_u8(bytes, vdupq_n_u8(15))), odd = vqtbl1q_s8(table, vshrq_n_u8(bytes, 4));
+        const int8x16_t even = vqtbl1q_s8(table, vandq_u8(bytes, vdupq_n_u8(15))),
+                        odd = vqtbl1q_s8(table, vshrq_n_u8(bytes, 4));
         vst1q_s8(values + k, vzip1q_s8(even, odd));
         vst1q_s8(values + k + 16, vzip2q_s8(even, odd));
     }
@@ -86,7 +87,8 @@ NEON_INLINE void pack(const struct bsmi_part *part, int exact_block, int group, 
 }
 
 /* The same of A, whose scales hold the grids of both. */
-NEON_INLINE void pack_left(const struct bsmi_part *part, const struct bsmi_operand *b, int exact_block, int group, struct panel *panel)
+NEON_INLINE void pack_left(const struct bsmi_part *part, const struct bsmi_operand *b, int exact_block, int group,
+                           struct panel *panel)
 {
     const int grids = bsmi_element_grid(part->operand.matrix->element) + bsmi_element_grid(b->matrix->element);
     const float unit = 1 / (float)(1 << grids);
@@ -94,7 +96,7 @@ NEON_INLINE void pack_left(const struct bsmi_part *part, const struct bsmi_opera
     for (int64_t i = 0; i < bsmi_ceil_div(part->length, exact_block) * ROWS; i++) panel->scales[0][i] *= unit;
 }
 
-/* Multiplying ----------------------------------------------------------------------------------------------------------- */
+/* Multiplying ------------------------------------------------------------------------------------------------------ */
 
 /* sums[4] += block_sums * scale * b_scales. */
 NEON_INLINE void add_exact_block(int32x4_t block_sums, float scale, float32x4_t b_scales, float *sums)

@@ -7,8 +7,8 @@
  *     BSMI_VECTORS         vectors in a row of a register tile: its columns are BSMI_LANES * BSMI_VECTORS
  *     BSMI_HARDWARE_FMA    1 if BSMI_TARGET has a fused multiply-add, so that __builtin_fmaf is one instruction
  *
- * fp32 chains:  S = fma(a sA, b sB, S), k ascending.  Exact blocks: r = sum of a b over an exact block, exact in fp32 (docs/design/cpu.md has the bound),
- * then S = fma(r, sA sB, S), exact blocks ascending.
+ * fp32 chains:  S = fma(a sA, b sB, S), k ascending.  Exact blocks: r = sum of a b over an exact block, exact in fp32
+ * (docs/design/cpu.md has the bound), then S = fma(r, sA sB, S), exact blocks ascending.
  *
  * Narrow path, with a hardware FMA only: operands (combined scales) that are exact in fp32.
  * Wide path: the term is exact in double, S + term is rounded once (wide_add).  Same bits wherever both apply.
@@ -25,7 +25,8 @@
 #define BSMI_INLINE BSMI_TARGET __attribute__((always_inline)) static inline
 
 enum {
-    ROWS = BSMI_ROWS, LANES = BSMI_LANES, VECTORS = BSMI_VECTORS, COLUMNS = BSMI_LANES * BSMI_VECTORS, HALVES = 2 * BSMI_VECTORS
+    ROWS = BSMI_ROWS, LANES = BSMI_LANES, VECTORS = BSMI_VECTORS, COLUMNS = BSMI_LANES * BSMI_VECTORS,
+    HALVES = 2 * BSMI_VECTORS
 };
 
 typedef float floats __attribute__((vector_size(BSMI_LANES * 4)));
@@ -51,7 +52,8 @@ BSMI_INLINE void store_narrowed(float *to, doubles v)
 
 /* sum + term for an fp32 sum and an exact term, rounded so that rounding it to fp32 rounds once: to odd.
  * Two-sum (Knuth) gives the error of the double sum; an inexact sum whose last bit is even moves one step towards it
- * (Boldo and Melquiond 2008: 53 bits are at least 24 + 2).  With infinities and NaN the error is NaN, and nothing moves. */
+ * (Boldo and Melquiond 2008: 53 bits are at least 24 + 2).  With infinities and NaN the error is NaN, and nothing
+ * moves. */
 BSMI_INLINE doubles wide_add(doubles sum, doubles term)
 {
     const doubles zero = { 0 }, s = sum + term, shadow = s - sum, error = (sum - (s - shadow)) + (term - shadow);
@@ -72,7 +74,7 @@ BSMI_INLINE floats multiply_add(floats a, floats b, floats c)
 BSMI_INLINE floats multiply_add(floats a, floats b, floats c) { return a * b + c; }
 #endif
 
-/* Register tiles: `rows` is a constant wherever these are inlined. --------------------------------------------------------- */
+/* Register tiles: `rows` is a constant wherever these are inlined. ------------------------------------------------- */
 
 #if BSMI_HARDWARE_FMA
 BSMI_INLINE void narrow_chains(int rows, int64_t length, const float *a, const float *b, float *sums, int64_t pitch)
@@ -93,7 +95,10 @@ BSMI_INLINE void narrow_chains(int rows, int64_t length, const float *a, const f
 }
 #endif
 
-BSMI_INLINE doubles round_to_float(doubles v) { return __builtin_convertvector(__builtin_convertvector(v, half_floats), doubles); }
+BSMI_INLINE doubles round_to_float(doubles v)
+{
+    return __builtin_convertvector(__builtin_convertvector(v, half_floats), doubles);
+}
 
 /* All ones in the low word of each sum that lies in the middle of two fp32 numbers of 24 bits, or was rounded to it. */
 BSMI_INLINE words in_the_middle(doubles sum)
@@ -124,7 +129,8 @@ BSMI_INLINE void wide_row(bool checked, int64_t length, const double *a, const d
             doubtful |= in_the_middle(next[j]);
         }
         if (!checked || any(doubtful)) {
-            BSMI_UNROLL for (int j = 0; j < HALVES; j++) next[j] = wide_add(s[j], row * load_doubles(b + j * (LANES / 2)));
+            BSMI_UNROLL for (int j = 0; j < HALVES; j++)
+                next[j] = wide_add(s[j], row * load_doubles(b + j * (LANES / 2)));
         }
         BSMI_UNROLL for (int j = 0; j < HALVES; j++) s[j] = round_to_float(next[j]);
     }
@@ -171,7 +177,8 @@ BSMI_INLINE void wide_scales(const float *block_sums, float a_scale, const float
 {
     const doubles row = (double)a_scale - (doubles){ 0 };
     for (int j = 0; j < COLUMNS; j += LANES / 2)
-        store_narrowed(sums + j, wide_add(load_widened(sums + j), load_widened(block_sums + j) * (row * load_widened(b_scales + j))));
+        store_narrowed(sums + j, wide_add(load_widened(sums + j),
+                                          load_widened(block_sums + j) * (row * load_widened(b_scales + j))));
 }
 
 BSMI_INLINE void wide_exact_blocks(int rows, const struct exact_block_panels *p, float *sums, int64_t pitch)
@@ -187,7 +194,7 @@ BSMI_INLINE void wide_exact_blocks(int rows, const struct exact_block_panels *p,
     }
 }
 
-/* The same with the number of rows known to the compiler. --------------------------------------------------------------- */
+/* The same with the number of rows known to the compiler. ---------------------------------------------------------- */
 
 #define BY_ROWS(rows, call) \
     switch (rows) { \
@@ -200,13 +207,15 @@ BSMI_INLINE void wide_exact_blocks(int rows, const struct exact_block_panels *p,
     }
 
 #if BSMI_HARDWARE_FMA
-BSMI_TARGET static void narrow_chain_rows(int64_t rows, int64_t length, const float *a, const float *b, float *sums, int64_t pitch)
+BSMI_TARGET static void narrow_chain_rows(int64_t rows, int64_t length, const float *a, const float *b, float *sums,
+                                          int64_t pitch)
 {
     BY_ROWS(rows, narrow_chains(R, length, a, b, sums, pitch))
 }
 #endif
 
-BSMI_TARGET static void wide_chain_rows(int64_t rows, int64_t length, const double *a, const double *b, float *sums, int64_t pitch)
+BSMI_TARGET static void wide_chain_rows(int64_t rows, int64_t length, const double *a, const double *b, float *sums,
+                                        int64_t pitch)
 {
     for (int64_t i = 0; i < BSMI_MIN(rows, ROWS); i++) wide_row(false, length, a + i, b, sums + i * pitch);
 }
@@ -217,13 +226,15 @@ BSMI_TARGET static void checked_chain_rows(int64_t rows, int64_t length, const d
     for (int64_t i = 0; i < BSMI_MIN(rows, ROWS); i++) wide_row(true, length, a + i, b, sums + i * pitch);
 }
 
-BSMI_TARGET static void wide_exact_block_rows(int64_t rows, const struct exact_block_panels *p, float *sums, int64_t pitch)
+BSMI_TARGET static void wide_exact_block_rows(int64_t rows, const struct exact_block_panels *p, float *sums,
+                                              int64_t pitch)
 {
     BY_ROWS(rows, wide_exact_blocks(R, p, sums, pitch))
 }
 
 #if BSMI_HARDWARE_FMA
-BSMI_TARGET static void narrow_exact_block_rows(int64_t rows, const struct exact_block_panels *p, float *sums, int64_t pitch)
+BSMI_TARGET static void narrow_exact_block_rows(int64_t rows, const struct exact_block_panels *p, float *sums,
+                                                int64_t pitch)
 {
     BY_ROWS(rows, narrow_exact_blocks(R, p, sums, pitch))
 }
@@ -240,7 +251,7 @@ static void exact_block_rows(int64_t rows, const struct exact_block_panels *p, f
     wide_exact_block_rows(rows, p, sums, pitch);
 }
 
-/* The tile ---------------------------------------------------------------------------------------------------------------- */
+/* The tile --------------------------------------------------------------------------------------------------------- */
 
 /* Scratch: panels of A, of B (as doubles they hold half a chunk), and of their scales. */
 struct panels { float *a, *b, *a_scales, *b_scales; };
@@ -264,7 +275,8 @@ size_t BSMI_TILE(bsmi_tile_scratch)(int64_t rows, int64_t columns)
 
 static void clear_sums(const struct bsmi_tile *tile)
 {
-    for (int64_t i = 0; i < tile->rows; i++) memset(tile->sums + i * tile->sums_pitch, 0, (size_t)tile->sums_pitch * sizeof(float));
+    for (int64_t i = 0; i < tile->rows; i++)
+        memset(tile->sums + i * tile->sums_pitch, 0, (size_t)tile->sums_pitch * sizeof(float));
 }
 
 static struct bsmi_part part_a(const struct bsmi_tile *tile, int64_t k, int64_t length)
@@ -286,8 +298,9 @@ static void add_fp32_chains_wide(const struct bsmi_tile *tile, const struct pane
     const bool checked = !BSMI_HARDWARE_FMA && last_place >= -149;
     for (int64_t j = 0; j < tile->columns; j += COLUMNS)
         for (int64_t i = 0; i < tile->rows; i += ROWS)
-            (checked ? checked_chain_rows : wide_chain_rows)(tile->rows - i, length, wide_a + i * length, wide_b + j * length,
-                                                             tile->sums + i * tile->sums_pitch + j, tile->sums_pitch);
+            (checked ? checked_chain_rows : wide_chain_rows)(tile->rows - i, length, wide_a + i * length,
+                                                             wide_b + j * length, tile->sums + i * tile->sums_pitch + j,
+                                                             tile->sums_pitch);
 }
 
 #if BSMI_HARDWARE_FMA
@@ -301,8 +314,8 @@ static bool add_fp32_chains_narrow(const struct bsmi_tile *tile, const struct pa
     bsmi_pack_scaled(&b, COLUMNS, p->b);
     for (int64_t j = 0; j < tile->columns; j += COLUMNS)
         for (int64_t i = 0; i < tile->rows; i += ROWS)
-            narrow_chain_rows(tile->rows - i, length, p->a + i * length, p->b + j * length, tile->sums + i * tile->sums_pitch + j,
-                              tile->sums_pitch);
+            narrow_chain_rows(tile->rows - i, length, p->a + i * length, p->b + j * length,
+                              tile->sums + i * tile->sums_pitch + j, tile->sums_pitch);
     return true;
 }
 #else
@@ -336,7 +349,8 @@ static bool combined_scales_fit(struct bsmi_scale_range a, struct bsmi_scale_ran
     return a.lowest + b.lowest >= -149 && a.highest + b.highest + 2 <= 128;
 }
 
-static void add_exact_blocks(const struct bsmi_tile *tile, const struct panels *p, int64_t k, int64_t length, int exact_block)
+static void add_exact_blocks(const struct bsmi_tile *tile, const struct panels *p, int64_t k, int64_t length,
+                             int exact_block)
 {
     const struct bsmi_part a = part_a(tile, k, length), b = part_b(tile, k, length);
     const int64_t exact_blocks = bsmi_ceil_div(length, exact_block);
@@ -347,8 +361,9 @@ static void add_exact_blocks(const struct bsmi_tile *tile, const struct panels *
     bsmi_pack_scales(&b, exact_block, COLUMNS, p->b_scales);
     for (int64_t j = 0; j < tile->columns; j += COLUMNS)
         for (int64_t i = 0; i < tile->rows; i += ROWS) {
-            const struct exact_block_panels panels = { p->a + i * length, p->b + j * length, p->a_scales + i * exact_blocks, p->b_scales + j * exact_blocks,
-                                               length, exact_block, narrow };
+            const struct exact_block_panels panels = { p->a + i * length, p->b + j * length,
+                                                       p->a_scales + i * exact_blocks, p->b_scales + j * exact_blocks,
+                                                       length, exact_block, narrow };
             exact_block_rows(tile->rows - i, &panels, tile->sums + i * tile->sums_pitch + j, tile->sums_pitch);
         }
 }

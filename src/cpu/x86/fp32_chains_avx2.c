@@ -1,7 +1,7 @@
 /* Any pair, with AVX2, FMA and F16C: S[i][j] = fma(a[i][k] sA[i], b[j][k] sB[j], S[i][j]), k ascending.
  *
- * Panels hold decoded elements times their scales in fp32, which is exact (halves.h); chunks with larger scales take the guarded
- * road.  Register tile: 6 rows x 16 columns; 12 accumulators, 2 vectors of B, 1 of A. */
+ * Panels hold decoded elements times their scales in fp32, which is exact (halves.h); chunks with larger scales take
+ * the guarded path.  Register tile: 6 rows x 16 columns; 12 accumulators, 2 vectors of B, 1 of A. */
 #if defined(__x86_64__)
 #include "cpu/kernels.h"
 #include "matrix/rows.h"
@@ -9,10 +9,11 @@
 
 enum { ROWS = 6, COLUMNS = 16, CHUNK = 2 * BSMI_CHUNK, BLOCKS = CHUNK / BSMI_SHORTEST_BLOCK, GROUP = BSMI_WORD_GROUP };
 
-struct a_panel { _Alignas(64) float values[ROWS][CHUNK + 16]; };      /* 16 more keep the rows in different sets of a cache */
+/* 16 more keep the rows in different sets of a cache. */
+struct a_panel { _Alignas(64) float values[ROWS][CHUNK + 16]; };
 struct b_panel { float values[CHUNK][COLUMNS]; };
 
-/* Packing --------------------------------------------------------------------------------------------------------------- */
+/* Packing ---------------------------------------------------------------------------------------------------------- */
 
 /* 32 codes from k on, as they are stored, one a byte; k is a multiple of 32. */
 AVX2_INLINE __m256i load_bytes(bsm_element element, const uint8_t *row, int64_t k)
@@ -34,8 +35,8 @@ AVX2_INLINE void store_scaled(struct sixteen v, float factor, float *to)
     _mm256_storeu_ps(to + 8, _mm256_mul_ps(v.high, _mm256_set1_ps(factor)));
 }
 
-AVX2_INLINE void pack_rows(bsm_element element, const struct bsmi_part *part, const uint8_t *const *rows, const float *factors,
-                           struct a_panel *panel)
+AVX2_INLINE void pack_rows(bsm_element element, const struct bsmi_part *part, const uint8_t *const *rows,
+                           const float *factors, struct a_panel *panel)
 {
     const int bits = bsmi_factor_bits(part);
     for (int r = 0; r < ROWS; r++)
@@ -44,7 +45,8 @@ AVX2_INLINE void pack_rows(bsm_element element, const struct bsmi_part *part, co
             const float *const factor = factors + r;
             float *const to = panel->values[r] + k;
             store_scaled(decode_sixteen(element, _mm256_castsi256_si128(bytes)), factor[(k >> bits) * ROWS], to);
-            store_scaled(decode_sixteen(element, _mm256_extracti128_si256(bytes, 1)), factor[((k + 16) >> bits) * ROWS], to + 16);
+            store_scaled(decode_sixteen(element, _mm256_extracti128_si256(bytes, 1)), factor[((k + 16) >> bits) * ROWS],
+                         to + 16);
         }
 }
 
@@ -109,7 +111,7 @@ AVX2 static void pack_b(const struct bsmi_part *part, int exact_block, void *mem
     BSMI_BY_WORDS(part->operand.matrix->element, pack_columns, part, &rows, factors, panel)
 }
 
-/* Multiplying ----------------------------------------------------------------------------------------------------------- */
+/* Multiplying ------------------------------------------------------------------------------------------------------ */
 
 AVX2_INLINE void multiply_rows(int rows, int64_t length, const struct a_panel *a, const struct b_panel *b, float *sums,
                                int64_t pitch)
@@ -137,7 +139,8 @@ AVX2_INLINE void multiply_rows(int rows, int64_t length, const struct a_panel *a
     }
 }
 
-AVX2 static void multiply(int64_t rows, int64_t length, int exact_block, const void *a, const void *b, float *sums, int64_t pitch)
+AVX2 static void multiply(int64_t rows, int64_t length, int exact_block, const void *a, const void *b, float *sums,
+                          int64_t pitch)
 {
     (void)exact_block;
     if (rows > 4) multiply_rows(6, length, a, b, sums, pitch);

@@ -1,7 +1,8 @@
 /* Any pair, with AVX-512: S[i][j] = fma(a[i][k] sA[i], b[j][k] sB[j], S[i][j]), k ascending.
  *
- * Panels hold decoded elements times their scales in fp32, which is exact (halves.h); chunks with larger scales take the guarded
- * road.  Register tile: 14 rows x 32 columns; 28 accumulators, 2 vectors of B, 1 of A: 31 of 32 registers. */
+ * Panels hold decoded elements times their scales in fp32, which is exact (halves.h); chunks with larger scales take
+ * the guarded path.  Register tile: 14 rows x 32 columns; 28 accumulators, 2 vectors of B, 1 of A: 31 of 32
+ * registers. */
 #if defined(__x86_64__)
 #include "cpu/kernels.h"
 #include "matrix/rows.h"
@@ -9,10 +10,11 @@
 
 enum { ROWS = 14, COLUMNS = 32, CHUNK = 2 * BSMI_CHUNK, BLOCKS = CHUNK / BSMI_SHORTEST_BLOCK };
 
-struct a_panel { _Alignas(64) float values[ROWS][CHUNK + 16]; };      /* 16 more keep the rows in different sets of a cache */
+/* 16 more keep the rows in different sets of a cache. */
+struct a_panel { _Alignas(64) float values[ROWS][CHUNK + 16]; };
 struct b_panel { float values[CHUNK][COLUMNS]; };
 
-/* Packing --------------------------------------------------------------------------------------------------------------- */
+/* Packing ---------------------------------------------------------------------------------------------------------- */
 
 /* 32 codes from k on, as they are stored; k is a multiple of 32. */
 AVX512_INLINE struct thirty_two load_thirty_two(bsm_element element, const uint8_t *row, int64_t k)
@@ -25,8 +27,8 @@ AVX512_INLINE struct thirty_two load_thirty_two(bsm_element element, const uint8
     return decode_thirty_two(element, upper_bytes_of_e2m1(codes));
 }
 
-AVX512_INLINE void pack_rows(bsm_element element, const struct bsmi_part *part, const uint8_t *const *rows, const float *factors,
-                             struct a_panel *panel)
+AVX512_INLINE void pack_rows(bsm_element element, const struct bsmi_part *part, const uint8_t *const *rows,
+                             const float *factors, struct a_panel *panel)
 {
     const int bits = bsmi_factor_bits(part);
     for (int r = 0; r < ROWS; r++)
@@ -57,8 +59,8 @@ AVX512 static void pack_a(const struct bsmi_part *part, const struct bsmi_operan
 }
 
 /* Up to 64 of K of 16 columns, decoded in the order of the panel. */
-AVX512_INLINE void store_columns(bsm_element element, bsmi_wide_words words, int64_t count, int bits, const float *factors,
-                                 float *to)
+AVX512_INLINE void store_columns(bsm_element element, bsmi_wide_words words, int64_t count, int bits,
+                                 const float *factors, float *to)
 {
     for (int64_t q = 0; 16 * q < count; q++) {
         const uint16_t *at = wide_words_of_sixteen(element, words, q);
@@ -78,8 +80,8 @@ AVX512_INLINE void pack_columns(bsm_element element, const struct bsmi_part *par
     for (int64_t k = 0; k < part->length; k += BSMI_WORD_GROUP)
         for (int c = 0; c < COLUMNS; c += 16) {
             transpose_wide(element, bsmi_row_pointers(rows) + c, k, words);
-            store_columns(element, words, BSMI_MIN(BSMI_WORD_GROUP, part->length - k), within, factors + (k >> bits) * COLUMNS + c,
-                          panel->values[k] + c);
+            store_columns(element, words, BSMI_MIN(BSMI_WORD_GROUP, part->length - k), within,
+                          factors + (k >> bits) * COLUMNS + c, panel->values[k] + c);
         }
 }
 
@@ -90,7 +92,8 @@ AVX512_INLINE void make_wide_factors(bsm_element element, const struct bsmi_part
     const __m512 factor = _mm512_set1_ps(wide_factor(element));
     for (int64_t i = 0; i < bsmi_ceil_div(part->length, bsmi_factor_block(part)); i++)
         for (int c = 0; c < COLUMNS; c += 16)
-            _mm512_storeu_ps(factors[i] + c, m->block != 0 ? _mm512_mul_ps(_mm512_loadu_ps(factors[i] + c), factor) : factor);
+            _mm512_storeu_ps(factors[i] + c,
+                             m->block != 0 ? _mm512_mul_ps(_mm512_loadu_ps(factors[i] + c), factor) : factor);
 }
 
 AVX512 static void pack_b(const struct bsmi_part *part, int exact_block, void *memory)
@@ -108,10 +111,10 @@ AVX512 static void pack_b(const struct bsmi_part *part, int exact_block, void *m
     BSMI_BY_ELEMENT(part->operand.matrix->element, pack_columns, part, &rows, factors[0], panel)
 }
 
-/* Multiplying ----------------------------------------------------------------------------------------------------------- */
+/* Multiplying ------------------------------------------------------------------------------------------------------ */
 
-AVX512_INLINE void multiply_rows(int rows, int64_t length, const struct a_panel *a, const struct b_panel *b, float *sums,
-                                 int64_t pitch)
+AVX512_INLINE void multiply_rows(int rows, int64_t length, const struct a_panel *a, const struct b_panel *b,
+                                 float *sums, int64_t pitch)
 {
     __m512 acc[ROWS][2];
 #pragma GCC unroll 14
@@ -135,7 +138,8 @@ AVX512_INLINE void multiply_rows(int rows, int64_t length, const struct a_panel 
     }
 }
 
-AVX512 static void multiply(int64_t rows, int64_t length, int exact_block, const void *a, const void *b, float *sums, int64_t pitch)
+AVX512 static void multiply(int64_t rows, int64_t length, int exact_block, const void *a, const void *b, float *sums,
+                            int64_t pitch)
 {
     (void)exact_block;
     if (rows > 8) multiply_rows(14, length, a, b, sums, pitch);
@@ -144,7 +148,8 @@ AVX512 static void multiply(int64_t rows, int64_t length, int exact_block, const
 }
 
 const struct bsmi_microkernel bsmi_fp32_chains_avx512 = {
-    .rows = ROWS, .columns = COLUMNS, .chunk = CHUNK, .a_bytes = sizeof(struct a_panel), .b_bytes = sizeof(struct b_panel),
+    .rows = ROWS, .columns = COLUMNS, .chunk = CHUNK, .a_bytes = sizeof(struct a_panel),
+    .b_bytes = sizeof(struct b_panel),
     .prepacks_b = true, .prepacked_from = 33,
     .fits = bsmi_halves_fit, .pack_a = pack_a, .pack_b = pack_b, .multiply = multiply,
     .guarded = bsmi_tile_add_fp32_chains_avx2_fma, .guarded_scratch_bytes = bsmi_tile_scratch_avx2_fma,

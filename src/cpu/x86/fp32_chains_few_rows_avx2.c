@@ -3,12 +3,12 @@
  *     S[i][j] = fma(a[i][k] sA[i], b[j][k] sB[j], S[i][j])
  *
  * B is read as it is stored, once for eight rows of A: codes of 8 columns by 64 of K are transposed and made words
- * (words_avx2.h), which wait in the first-level cache and are decoded on their way into the fused multiply-adds.  Registers: 2
- * sums for each of four rows, or 4 of a single one, 2 (4) factors or decoded elements.  A was decoded and scaled before; chunks
- * with larger scales take the guarded path.
+ * (words_avx2.h), which wait in the first-level cache and are decoded on their way into the fused multiply-adds.
+ * Registers: 2 sums for each of four rows, or 4 of a single one, 2 (4) factors or decoded elements.  A was decoded and
+ * scaled before; chunks with larger scales take the guarded path.
  *
- * Factors are folded into the sums where that gives the same bits (folding_avx2.h): sums are divided by a block's before it and
- * multiplied by it behind. */
+ * Factors are folded into the sums where that gives the same bits (folding_avx2.h): sums are divided by a block's
+ * before it and multiplied by it behind. */
 #if defined(__x86_64__)
 #include "cpu/kernels.h"
 #include "folding_avx2.h"
@@ -16,7 +16,8 @@
 #include "words_avx2.h"
 
 enum {
-    ROWS = 8, ROWS_AT_ONCE = 4, COLUMNS = 32, STEP = 16, CHUNK = 2048, BLOCKS = CHUNK / BSMI_SHORTEST_BLOCK, GROUP = BSMI_WORD_GROUP,
+    ROWS = 8, ROWS_AT_ONCE = 4, COLUMNS = 32, STEP = 16, CHUNK = 2048, BLOCKS = CHUNK / BSMI_SHORTEST_BLOCK,
+    GROUP = BSMI_WORD_GROUP,
 };
 
 /* Elements times their scales; rows that are missing are not written. */
@@ -34,7 +35,7 @@ struct b_panel {
     bool foldable;
 };
 
-/* Packing --------------------------------------------------------------------------------------------------------------- */
+/* Packing ---------------------------------------------------------------------------------------------------------- */
 
 AVX2 static void pack_a(const struct bsmi_part *part, const struct bsmi_operand *b, int exact_block, void *memory)
 {
@@ -66,7 +67,7 @@ AVX2 static void pack_b(const struct bsmi_part *part, int exact_block, void *mem
     panel->foldable = scales_fold(m->scale, panel->scales[0], blocks * COLUMNS, panel->factor);
 }
 
-/* Multiplying ----------------------------------------------------------------------------------------------------------- */
+/* Multiplying ------------------------------------------------------------------------------------------------------ */
 
 /* The factors of 8 columns. */
 AVX2_INLINE __m256 load_factors(const struct b_panel *b, const float *scales)
@@ -81,10 +82,11 @@ AVX2_INLINE __m256 inverse(__m256 f)
 }
 
 /* One k. */
-AVX2_INLINE void add_k(bsm_element element, bool folded, int rows, int columns, const uint16_t *at, const __m256 factor[4],
-                       const float *a, __m256 acc[ROWS_AT_ONCE][4])
+AVX2_INLINE void add_k(bsm_element element, bool folded, int rows, int columns, const uint16_t *at,
+                       const __m256 factor[4], const float *a, __m256 acc[ROWS_AT_ONCE][4])
 {
-    enum { NEXT_COLUMNS = 2 * sizeof(bsmi_words) / sizeof(uint16_t) };         /* 8 columns have words of two groups of 32 */
+    enum { NEXT_COLUMNS = 2 * sizeof(bsmi_words) / sizeof(uint16_t) };         /* 8 columns have words of two groups of
+                                                                                  32 */
 #pragma GCC unroll 4
     for (int j = 0; j < columns / 8; j++) {
         const __m256 h = decode_eight(element, at + j * NEXT_COLUMNS);
@@ -95,8 +97,9 @@ AVX2_INLINE void add_k(bsm_element element, bool folded, int rows, int columns, 
 }
 
 /* `count` of K, at most 32, that share their factors, from 16 q of a group of 32 on. */
-AVX2_INLINE void add_block(bsm_element element, bool folded, int rows, int columns, int64_t q, int64_t count, bsmi_words *words,
-                           const struct b_panel *b, const float *scales, const float *a, float *sums, int64_t pitch)
+AVX2_INLINE void add_block(bsm_element element, bool folded, int rows, int columns, int64_t q, int64_t count,
+                           bsmi_words *words, const struct b_panel *b, const float *scales, const float *a, float *sums,
+                           int64_t pitch)
 {
     __m256 factor[4], acc[ROWS_AT_ONCE][4];
 #pragma GCC unroll 4
@@ -123,8 +126,9 @@ AVX2_INLINE void add_block(bsm_element element, bool folded, int rows, int colum
 }
 
 /* A group of 64 of K, or what is left of it, with `rows` rows of A. */
-AVX2_INLINE void add_group(bsm_element element, bool folded, int rows, int columns, int64_t k, int64_t count, bsmi_words *words,
-                           const struct b_panel *b, int column, const float *a, float *sums, int64_t pitch)
+AVX2_INLINE void add_group(bsm_element element, bool folded, int rows, int columns, int64_t k, int64_t count,
+                           bsmi_words *words, const struct b_panel *b, int column, const float *a, float *sums,
+                           int64_t pitch)
 {
     const int64_t unit = BSMI_MIN((int64_t)1 << b->block_bits, 32);
     for (int64_t i = 0; i < count; i += unit)
@@ -132,8 +136,8 @@ AVX2_INLINE void add_group(bsm_element element, bool folded, int rows, int colum
                   b->scales[(k + i) >> b->block_bits] + column, a + k + i, sums, pitch);
 }
 
-AVX2_INLINE void multiply_step(bsm_element element, bool folded, int64_t rows, int columns, int64_t length, const struct a_panel *a,
-                               const struct b_panel *b, int column, float *sums, int64_t pitch)
+AVX2_INLINE void multiply_step(bsm_element element, bool folded, int64_t rows, int columns, int64_t length,
+                               const struct a_panel *a, const struct b_panel *b, int column, float *sums, int64_t pitch)
 {
     const uint8_t *const *from = bsmi_row_pointers(&b->rows) + column;
     _Alignas(64) bsmi_words words[8];
@@ -142,7 +146,8 @@ AVX2_INLINE void multiply_step(bsm_element element, bool folded, int64_t rows, i
         for (int c = 0; c < columns / 8; c++) bsmi_transpose_group(b->element, from + 8 * c, k, words + 2 * c);
         for (int64_t r = 0; r < rows; r += ROWS_AT_ONCE) {
             const float *values = a->values[r];
-            if (rows - r <= 2) add_group(element, folded, 2, STEP, k, count, words, b, column, values, sums + r * pitch, pitch);
+            if (rows - r <= 2)
+                add_group(element, folded, 2, STEP, k, count, words, b, column, values, sums + r * pitch, pitch);
             else add_group(element, folded, 4, STEP, k, count, words, b, column, values, sums + r * pitch, pitch);
         }
     }
@@ -155,13 +160,14 @@ AVX2_INLINE void multiply_element(bsm_element element, bool folded, int64_t rows
         multiply_step(element, folded, rows, STEP, length, a, b, column, sums + column, pitch);
 }
 
-/* A single row takes 32 columns at once, since fewer sums would wait for one another.  8 of K are multiplied and 8 columns by 32 of
- * the K to come are transposed in turns, short enough that a CPU does both at once. */
+/* A single row takes 32 columns at once, since fewer sums would wait for one another.  8 of K are multiplied and 8
+ * columns by 32 of the K to come are transposed in turns, short enough that a CPU does both at once. */
 typedef bsmi_words row_words[COLUMNS / 8];            /* of 32 of K */
 
 AVX2_INLINE void transpose_columns(bsm_element element, const uint8_t *const *rows, int64_t k, bsmi_words words)
 {
-    if (k % (bits_of(element) == 4 ? 128 : 64) == 0) bsmi_prefetch_rows(rows, 8, k / 8 * bits_of(element) + BSMI_ROWS_AHEAD);
+    if (k % (bits_of(element) == 4 ? 128 : 64) == 0)
+        bsmi_prefetch_rows(rows, 8, k / 8 * bits_of(element) + BSMI_ROWS_AHEAD);
     transpose_words(element, rows, k, words);
 }
 
@@ -181,20 +187,22 @@ AVX2_INLINE void unfold(bool folded, const __m256 factor[4], __m256 acc[4])
     for (int j = 0; j < 4 && folded; j++) acc[j] = _mm256_mul_ps(acc[j], factor[j]);
 }
 
-AVX2_INLINE void add_row_k(bsm_element element, bool folded, row_words words, int64_t k, const __m256 factor[4], const float *a,
-                           __m256 acc[4])
+AVX2_INLINE void add_row_k(bsm_element element, bool folded, row_words words, int64_t k, const __m256 factor[4],
+                           const float *a, __m256 acc[4])
 {
     const __m256 value = _mm256_broadcast_ss(a + k);
 #pragma GCC unroll 4
     for (int j = 0; j < 4; j++) {
-        const __m256 h = decode_eight(element, words_of_sixteen(element, words[j], k / 16) + k % 16 * words_to_next(element));
+        const __m256 h =
+            decode_eight(element, words_of_sixteen(element, words[j], k / 16) + k % 16 * words_to_next(element));
         acc[j] = _mm256_fmadd_ps(value, folded ? h : _mm256_mul_ps(h, factor[j]), acc[j]);
     }
 }
 
 /* 32 of K from k on and the words of the next 32, or the last `count` of them. */
-AVX2_INLINE void add_row_group(bsm_element element, bool folded, int64_t k, int64_t count, bool last, const struct a_panel *a,
-                               const struct b_panel *b, row_words words, row_words next, __m256 acc[4])
+AVX2_INLINE void add_row_group(bsm_element element, bool folded, int64_t k, int64_t count, bool last,
+                               const struct a_panel *a, const struct b_panel *b, row_words words, row_words next,
+                               __m256 acc[4])
 {
     const float *const row = a->values[0] + k;
     __m256 factor[4];
@@ -214,8 +222,8 @@ AVX2_INLINE void add_row_group(bsm_element element, bool folded, int64_t k, int6
     unfold(folded, factor, acc);
 }
 
-AVX2_INLINE void multiply_row(bsm_element element, bool folded, int64_t length, const struct a_panel *a, const struct b_panel *b,
-                              float *sums)
+AVX2_INLINE void multiply_row(bsm_element element, bool folded, int64_t length, const struct a_panel *a,
+                              const struct b_panel *b, float *sums)
 {
     _Alignas(64) row_words words[2];
     __m256 acc[4];
@@ -230,7 +238,8 @@ AVX2_INLINE void multiply_row(bsm_element element, bool folded, int64_t length, 
     for (int j = 0; j < 4; j++) _mm256_store_ps(sums + 8 * j, acc[j]);
 }
 
-AVX2 static void multiply(int64_t rows, int64_t length, int exact_block, const void *a, const void *right, float *sums, int64_t pitch)
+AVX2 static void multiply(int64_t rows, int64_t length, int exact_block, const void *a, const void *right, float *sums,
+                          int64_t pitch)
 {
     const struct b_panel *b = right;
     const bool folded = ((const struct a_panel *)a)->foldable && b->foldable && sums_fold(rows, COLUMNS, sums, pitch);
@@ -249,7 +258,8 @@ AVX2 static void multiply(int64_t rows, int64_t length, int exact_block, const v
 }
 
 const struct bsmi_microkernel bsmi_fp32_chains_few_rows_avx2 = {
-    .rows = ROWS, .columns = COLUMNS, .chunk = CHUNK, .a_bytes = sizeof(struct a_panel), .b_bytes = sizeof(struct b_panel),
+    .rows = ROWS, .columns = COLUMNS, .chunk = CHUNK, .a_bytes = sizeof(struct a_panel),
+    .b_bytes = sizeof(struct b_panel),
     .fits = bsmi_halves_fit, .pack_a = pack_a, .pack_b = pack_b, .multiply = multiply,
     .guarded = bsmi_tile_add_fp32_chains_avx2_fma, .guarded_scratch_bytes = bsmi_tile_scratch_avx2_fma,
 };

@@ -2,12 +2,13 @@
  *
  *     S[i][j] = fma(a[i][k] sA[i], b[j][k] sB[j], S[i][j])
  *
- * B is read as it is stored, once: codes of 16 columns by 64 of K are transposed and made words (words_avx512.h), which wait in the
- * first-level cache and are decoded on their way into the fused multiply-adds.  Registers: 2 sums for each of eight rows, 2 factors,
- * 2 decoded vectors.  A was decoded and scaled before; chunks with larger scales take the guarded path.
+ * B is read as it is stored, once: codes of 16 columns by 64 of K are transposed and made words (words_avx512.h), which
+ * wait in the first-level cache and are decoded on their way into the fused multiply-adds.  Registers: 2 sums for each
+ * of eight rows, 2 factors, 2 decoded vectors.  A was decoded and scaled before; chunks with larger scales take the
+ * guarded path.
  *
- * Factors are folded into the sums where that gives the same bits (folding_avx2.h); from one block to the next sums are multiplied
- * by the quotient of their factors. */
+ * Factors are folded into the sums where that gives the same bits (folding_avx2.h); from one block to the next sums are
+ * multiplied by the quotient of their factors. */
 #if defined(__x86_64__)
 #include "cpu/kernels.h"
 #include "folding_avx2.h"
@@ -15,7 +16,8 @@
 #include "words_avx512.h"
 
 enum {
-    ROWS = 8, HALF = 32, HALVES = 2, COLUMNS = HALVES * HALF, CHUNK = 1024, BLOCKS = CHUNK / BSMI_SHORTEST_BLOCK, STEP = BSMI_WORD_GROUP,
+    ROWS = 8, HALF = 32, HALVES = 2, COLUMNS = HALVES * HALF, CHUNK = 1024, BLOCKS = CHUNK / BSMI_SHORTEST_BLOCK,
+    STEP = BSMI_WORD_GROUP,
 };
 
 /* Elements times their scales, [k][row]; few rows lie closer, 2 or 4 of them side by side. */
@@ -39,7 +41,7 @@ struct b_panel {
     unsigned pieces;                      /* of 1,024 of K, in a row */
 };
 
-/* Packing --------------------------------------------------------------------------------------------------------------- */
+/* Packing ---------------------------------------------------------------------------------------------------------- */
 
 /* Rows side by side. */
 static int width_of(int64_t rows) { return rows > 4 ? ROWS : rows > 2 ? 4 : 2; }
@@ -54,7 +56,8 @@ AVX512 static void pack_a(const struct bsmi_part *part, const struct bsmi_operan
     for (int64_t r = 0; r < width; r++) {
         struct bsmi_part row = *part;
         row.first += BSMI_MIN(r, part->count - 1), row.count = 1; /* rows that are missing repeat the last */
-        bsmi_row_elements(part->operand.matrix, part->operand.values, part->batch, row.first, part->k, part->length, values);
+        bsmi_row_elements(part->operand.matrix, part->operand.values, part->batch, row.first, part->k, part->length,
+                          values);
         bsmi_scale_row(&row, values);
         panel->foldable = panel->foldable && row_folds(values, part->length);
         for (int64_t k = 0; k < part->length; k++) panel->values[k * width + r] = values[k];
@@ -85,8 +88,9 @@ AVX512 static void pack_b(const struct bsmi_part *part, int exact_block, void *m
         bsmi_element_rows(&columns, HALF, &half->rows);
         if (!panel->scaled) continue;
         pack_scales_by_column(&columns, m->block, half->scales);
-        panel->foldable = panel->foldable && scales_fold(m->scale, half->scales[0], bsmi_ceil_div(part->length, m->block) * HALF,
-                                                         wide_factor(m->element));
+        panel->foldable = panel->foldable
+                          && scales_fold(m->scale, half->scales[0], bsmi_ceil_div(part->length, m->block) * HALF,
+                                         wide_factor(m->element));
     }
     const uint8_t *const *const rows = bsmi_row_pointers(&panel->halves[0].rows);
     panel->to_next = (intptr_t)((uintptr_t)rows[2] - (uintptr_t)rows[0]) * (COLUMNS / 2) - part->k * m->bits / 8;
@@ -94,13 +98,14 @@ AVX512 static void pack_b(const struct bsmi_part *part, int exact_block, void *m
     panel->pieces = (unsigned)bsmi_ceil_div(m->columns, CHUNK);
 }
 
-/* Multiplying ----------------------------------------------------------------------------------------------------------- */
+/* Multiplying ------------------------------------------------------------------------------------------------------ */
 
 /* The factors of 16 columns from k on. */
 AVX512_INLINE __m512 load_factors(bsm_element element, const struct b_panel *b, int column, int64_t k)
 {
     const __m512 factor = _mm512_set1_ps(wide_factor(element));
-    return b->scaled ? _mm512_mul_ps(_mm512_load_ps(b->halves[column / HALF].scales[k >> b->block_bits] + column % HALF), factor)
+    return b->scaled ? _mm512_mul_ps(
+               _mm512_load_ps(b->halves[column / HALF].scales[k >> b->block_bits] + column % HALF), factor)
                      : factor;
 }
 
@@ -110,8 +115,10 @@ AVX512_INLINE __m512 inverse(__m512 f)
     return _mm512_castsi512_ps(_mm512_sub_epi32(_mm512_set1_epi32(254 << 23), _mm512_castps_si512(f)));
 }
 
-/* 16 columns by 64 of K into words, while as many bytes of the next panel's rows are asked for, row by row as memory likes it. */
-AVX512_INLINE void transpose_step(bsm_element element, const struct b_panel *b, int column, int64_t k, bsmi_wide_words words)
+/* 16 columns by 64 of K into words, while as many bytes of the next panel's rows are asked for, row by row as memory
+ * likes it. */
+AVX512_INLINE void transpose_step(bsm_element element, const struct b_panel *b, int column, int64_t k,
+                                  bsmi_wide_words words)
 {
     const int bytes = 1024 / 8 * bits_of(element);
     const unsigned piece = (unsigned)((b->k + k) / STEP * (COLUMNS / 16) + column / 16), row = piece / b->pieces;
@@ -123,8 +130,8 @@ AVX512_INLINE void transpose_step(bsm_element element, const struct b_panel *b, 
 }
 
 /* `count` of K, at most 16, of 16 q on, with `rows` rows side by side and 32 columns. */
-AVX512_INLINE void add_sixteen(bsm_element element, bool folded, int rows, int64_t q, int64_t count, bsmi_wide_words *words,
-                               const __m512 factor[2], const float *a, __m512 acc[ROWS][2])
+AVX512_INLINE void add_sixteen(bsm_element element, bool folded, int rows, int64_t q, int64_t count,
+                               bsmi_wide_words *words, const __m512 factor[2], const float *a, __m512 acc[ROWS][2])
 {
     const uint16_t *at = wide_words_of_sixteen(element, words[0], q);
 #pragma GCC unroll 2
@@ -143,8 +150,9 @@ AVX512_INLINE void add_sixteen(bsm_element element, bool folded, int rows, int64
 }
 
 /* Up to 64 of K from k on.  Folded sums are in units of `unit`, which becomes that of the last block. */
-AVX512_INLINE void add_step(bsm_element element, bool folded, int rows, int64_t k, int64_t count, bsmi_wide_words *words,
-                            const struct b_panel *b, int column, const float *a, __m512 unit[2], __m512 acc[ROWS][2])
+AVX512_INLINE void add_step(bsm_element element, bool folded, int rows, int64_t k, int64_t count,
+                            bsmi_wide_words *words, const struct b_panel *b, int column, const float *a, __m512 unit[2],
+                            __m512 acc[ROWS][2])
 {
     __m512 factor[2];
     for (int64_t i = 0; i < count; i += 16) {
@@ -190,13 +198,14 @@ AVX512_INLINE void multiply_half(bsm_element element, bool folded, int rows, int
         __m512 acc[ROWS][2];
         for (int j = 0; j < 2; j++) transpose_step(element, b, column + 16 * j, k, words[j]);
         load_sums(rows, sums, pitch, acc);
-        add_step(element, folded, rows, k, BSMI_MIN(STEP, length - k), words, b, column, a->values + k * rows, unit, acc);
+        add_step(element, folded, rows, k, BSMI_MIN(STEP, length - k), words, b, column, a->values + k * rows, unit,
+                 acc);
         store_sums(rows, k + STEP < length ? one : unit, acc, sums, pitch);
     }
 }
 
-AVX512_INLINE void multiply_element(bsm_element element, bool folded, int width, int64_t length, const struct a_panel *a,
-                                    const struct b_panel *b, float *sums, int64_t pitch)
+AVX512_INLINE void multiply_element(bsm_element element, bool folded, int width, int64_t length,
+                                    const struct a_panel *a, const struct b_panel *b, float *sums, int64_t pitch)
 {
     for (int column = 0; column < COLUMNS; column += HALF, sums += HALF) switch (width) {
         case 2: multiply_half(element, folded, 2, length, a, b, column, sums, pitch); break;
@@ -205,7 +214,8 @@ AVX512_INLINE void multiply_element(bsm_element element, bool folded, int width,
         }
 }
 
-AVX512 static void multiply(int64_t rows, int64_t length, int exact_block, const void *left, const void *right, float *sums, int64_t pitch)
+AVX512 static void multiply(int64_t rows, int64_t length, int exact_block, const void *left, const void *right,
+                            float *sums, int64_t pitch)
 {
     const struct a_panel *a = left;
     const struct b_panel *b = right;
@@ -221,7 +231,8 @@ _Static_assert(sizeof(struct a_panel) % 64 == 0 && sizeof(struct b_panel) % 64 =
                "panels follow one another at vectors' alignment");
 
 const struct bsmi_microkernel bsmi_fp32_chains_few_rows_avx512 = {
-    .rows = ROWS, .columns = COLUMNS, .chunk = CHUNK, .a_bytes = sizeof(struct a_panel), .b_bytes = sizeof(struct b_panel),
+    .rows = ROWS, .columns = COLUMNS, .chunk = CHUNK, .a_bytes = sizeof(struct a_panel),
+    .b_bytes = sizeof(struct b_panel),
     .fits = bsmi_halves_fit, .pack_a = pack_a, .pack_b = pack_b, .multiply = multiply,
     .guarded = bsmi_tile_add_fp32_chains_avx2_fma, .guarded_scratch_bytes = bsmi_tile_scratch_avx2_fma,
 };

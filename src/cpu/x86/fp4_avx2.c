@@ -1,19 +1,22 @@
-/* e2m1 times e2m1 in blocks (mxfp4, mxfp4_block16, nvfp4), with AVX2 and FMA: sums of an exact block in 16-bit integers.
+/* e2m1 times e2m1 in blocks (mxfp4, mxfp4_block16, nvfp4), with AVX2 and FMA: sums of an exact block in 16-bit
+ * integers.
  *
  *     r[i][j] = sum over an exact block of 2a[i][k] * 2b[j][k]        S[i][j] = fma(r / 4 * sA[i], sB[j], S[i][j])
  *
- * Register tile: 4 rows x 32 columns; 8 accumulators of 16 lanes, 2 vectors of B, 1 of A, 1 product: 12 of 16 registers.
+ * Register tile: 4 rows x 32 columns; 8 accumulators of 16 lanes, 2 vectors of B, 1 of A, 1 product: 12 of 16
+ * registers.
  *
- * Why it is exact.  A doubled element is an integer of at most 12.  vpmaddubsw multiplies unsigned by signed bytes, so B is stored
- * as 2b + 12 (0 .. 24) and 12 * sum(2a) is taken off again: the accumulators start from it.  A lane holds one column and adds
- * pairs of k, each at most 2 * 24 * 12 = 576; an exact block of 32 at most 16 * 576 = 9,216 and r itself at most 32 * 144 = 4,608, so that
- * 2^15 + r fits 16 unsigned bits.  Under 0x4b00 that is the fp32 number 2^23 + 2^15 + r, and
+ * Why it is exact.  A doubled element is an integer of at most 12.  vpmaddubsw multiplies unsigned by signed bytes, so
+ * B is stored as 2b + 12 (0 .. 24) and 12 * sum(2a) is taken off again: the accumulators start from it.  A lane holds
+ * one column and adds pairs of k, each at most 2 * 24 * 12 = 576; an exact block of 32 at most 16 * 576 = 9,216 and r
+ * itself at most 32 * 144 = 4,608, so that 2^15 + r fits 16 unsigned bits.  Under 0x4b00 that is the fp32 number 2^23 +
+ * 2^15 + r, and
  *
  *     t = fma(2^23 + 2^15 + r, sA / 4, -(2^23 + 2^15) * sA / 4) = r * sA / 4
  *
- * is exact: r has 13 bits and a scale at most 4, and 2^23 + 2^15 has 9.  What is rounded is the one fma(t, sB, S), whose product
- * is exact whatever sB is.  sA / 4 is at least 2^-129, an fp32 number; 2^24 * sA / 4 overflows where sA > 2^105: such chunks take
- * the guarded path.  sB may be any scale. */
+ * is exact: r has 13 bits and a scale at most 4, and 2^23 + 2^15 has 9.  What is rounded is the one fma(t, sB, S),
+ * whose product is exact whatever sB is.  sA / 4 is at least 2^-129, an fp32 number; 2^24 * sA / 4 overflows where sA >
+ * 2^105: such chunks take the guarded path.  sB may be any scale. */
 #if defined(__x86_64__)
 #include "cpu/kernels.h"
 #include "lanes_avx2.h"
@@ -27,19 +30,20 @@ struct a_panel {
     float scales[EXACT_BLOCKS][ROWS];             /* sA / 4 */
     float minuends[EXACT_BLOCKS][ROWS];           /* -(2^23 + 2^15) sA / 4 */
     int32_t starts[EXACT_BLOCKS][ROWS];           /* 2^15 - 12 sum(2a), in both halves */
-    /* In the order of B's panel, each pair twice, for vpbroadcastd; 16 more keep the rows in different sets of a cache. */
+    /* In the order of B's panel, each pair twice, for vpbroadcastd; 16 more keep the rows in different sets of a
+     * cache. */
     int16_t pairs[ROWS][CHUNK + 32];
 };
 
-/* Pairs of k as decoding two bytes of codes gives them: first 0 and 2, then 1 and 3 of each four.  Bytes of a pair: accumulator by
- * accumulator, 16 columns of two k each.  vpunpck takes lanes 0-3 and 8-11 of an accumulator first; for them to be columns 0-7, its
- * lanes are columns 0-3, 8-11, 4-7, 12-15. */
+/* Pairs of k as decoding two bytes of codes gives them: first 0 and 2, then 1 and 3 of each four.  Bytes of a pair:
+ * accumulator by accumulator, 16 columns of two k each.  vpunpck takes lanes 0-3 and 8-11 of an accumulator first; for
+ * them to be columns 0-7, its lanes are columns 0-3, 8-11, 4-7, 12-15. */
 struct b_panel {
     float scales[EXACT_BLOCKS][COLUMNS];
     uint8_t pairs[CHUNK / 2][2 * COLUMNS];
 };
 
-/* Packing --------------------------------------------------------------------------------------------------------------- */
+/* Packing ---------------------------------------------------------------------------------------------------------- */
 
 /* 2 * element + offset for the 16 codes, twice. */
 AVX2_INLINE __m256i byte_table(const float *values, int offset)
@@ -95,7 +99,8 @@ AVX2 static void pack_a(const struct bsmi_part *part, const struct bsmi_operand 
         int32_t sums[EXACT_BLOCKS];
         pack_a_row(nibbles.rows[r], groups, table, panel->pairs[r], sums);
         for (int64_t s = 0; s < exact_blocks; s++) {
-            const int32_t sum = exact_block == 16 ? sums[s] : sums[2 * s] + sums[2 * s + 1], start = 0x8000 - OFFSET * sum;
+            const int32_t sum = exact_block == 16 ? sums[s] : sums[2 * s] + sums[2 * s + 1],
+                          start = 0x8000 - OFFSET * sum;
             const float scale = panel->scales[s][r] * 0.25F;
             panel->starts[s][r] = (int32_t)((uint32_t)start * 0x10001);
             panel->scales[s][r] = scale;
@@ -133,7 +138,7 @@ AVX2 static void pack_b(const struct bsmi_part *part, int exact_block, void *mem
                          (uint8_t (*)[2 * COLUMNS])(panel->pairs[g * (GROUP / 2)] + 32 * half));
 }
 
-/* Multiplying ----------------------------------------------------------------------------------------------------------- */
+/* Multiplying ------------------------------------------------------------------------------------------------------ */
 
 /* sums += b * a by pairs.  In assembly, because compilers copy and spill accumulators in place of adding to them. */
 AVX2_INLINE void add_pairs(__m256i *sums, __m256i b, __m256i a)
@@ -150,8 +155,8 @@ AVX2_INLINE void add_exact_blocks(__m256i biased, __m256 scale, __m256 minuend, 
     _mm256_store_ps(sums, _mm256_fmadd_ps(t, b_scales, _mm256_load_ps(sums)));
 }
 
-AVX2_INLINE void multiply_exact_blocks(int pairs, int64_t exact_blocks, const struct a_panel *a, const struct b_panel *b, float *sums,
-                               int64_t pitch)
+AVX2_INLINE void multiply_exact_blocks(int pairs, int64_t exact_blocks, const struct a_panel *a,
+                                       const struct b_panel *b, float *sums, int64_t pitch)
 {
     const __m256i exponent = _mm256_set1_epi16(0x4b00);
     const uint8_t *codes = b->pairs[0];
@@ -187,7 +192,8 @@ AVX2_INLINE void multiply_exact_blocks(int pairs, int64_t exact_blocks, const st
     }
 }
 
-AVX2 static void multiply(int64_t rows, int64_t length, int exact_block, const void *a, const void *b, float *sums, int64_t pitch)
+AVX2 static void multiply(int64_t rows, int64_t length, int exact_block, const void *a, const void *b, float *sums,
+                          int64_t pitch)
 {
     (void)rows;
     if (exact_block == 16) multiply_exact_blocks(8, bsmi_ceil_div(length, 16), a, b, sums, pitch);
@@ -198,7 +204,8 @@ _Static_assert(sizeof(struct a_panel) % 64 == 0 && sizeof(struct b_panel) % 64 =
                "panels follow one another at vectors' alignment");
 
 const struct bsmi_microkernel bsmi_fp4_avx2 = {
-    .rows = ROWS, .columns = COLUMNS, .chunk = CHUNK, .a_bytes = sizeof(struct a_panel), .b_bytes = sizeof(struct b_panel),
+    .rows = ROWS, .columns = COLUMNS, .chunk = CHUNK, .a_bytes = sizeof(struct a_panel),
+    .b_bytes = sizeof(struct b_panel),
     .prepacks_b = true, .prepacked_from = 33,
     .fits = bsmi_exact_blocks_fit, .pack_a = pack_a, .pack_b = pack_b, .multiply = multiply,
     .guarded = bsmi_tile_add_exact_blocks_avx2_fma, .guarded_scratch_bytes = bsmi_tile_scratch_avx2_fma,

@@ -1,34 +1,39 @@
-/* e2m1 times e2m1 in blocks for a few rows of A, with AVX2 and FMA: B is read as it is stored, once, and decoded in registers.
+/* e2m1 times e2m1 in blocks for a few rows of A, with AVX2 and FMA: B is read as it is stored, once, and decoded in
+ * registers.
  *
  *     r[i][j] = sum over an exact block of 2a[i][k] * 2b[j][k]        S[i][j] = fma(r / 4 * sA[i], sB[j], S[i][j])
  *
- * 32 bytes of a row of B are 64 k, one vector: even k in the low nibbles, odd k in the high ones, and A's rows are decoded in the
- * same order.  B is decoded to 2b + 12 (0 .. 24) and 12 * sum(2a) is taken off again (fp4_avx2.c, where the exactness is argued).
- * A lane of 16 bits holds two pairs of k, at most 4 * 24 * 12 = 1,152; vphaddw adds lanes side by side, at most 9,216 in the end.
- * Two stages leave two lanes of each of four columns in each half (32 k): two exact blocks of 16, or parts of an exact block of 32.  Halves of twice
- * four columns are then exchanged, so that the 8 columns of a step lie in order, first of the lower 32 k, then of the upper.  The
- * exponent that makes an fp32 number of a sum is that of 1.5 * 2^23 over 32 bits (exact blocks of 32), or of 2^23 over 2^15 + r in 16 bits
- * (exact blocks of 16). */
+ * 32 bytes of a row of B are 64 k, one vector: even k in the low nibbles, odd k in the high ones, and A's rows are
+ * decoded in the same order.  B is decoded to 2b + 12 (0 .. 24) and 12 * sum(2a) is taken off again (fp4_avx2.c, where
+ * the exactness is argued).  A lane of 16 bits holds two pairs of k, at most 4 * 24 * 12 = 1,152; vphaddw adds lanes
+ * side by side, at most 9,216 in the end.  Two stages leave two lanes of each of four columns in each half (32 k): two
+ * exact blocks of 16, or parts of an exact block of 32.  Halves of twice four columns are then exchanged, so that the 8
+ * columns of a step lie in order, first of the lower 32 k, then of the upper.  The exponent that makes an fp32 number
+ * of a sum is that of 1.5 * 2^23 over 32 bits (exact blocks of 32), or of 2^23 over 2^15 + r in 16 bits (exact blocks
+ * of 16). */
 #if defined(__x86_64__)
 #include "cpu/kernels.h"
 #include "lanes_avx2.h"
 
 enum {
-    ROWS = 4, COLUMNS = 32, STEP = 8, CHUNK = BSMI_ROW_CHUNK, EXACT_BLOCKS = CHUNK / BSMI_SHORTEST_BLOCK, GROUP = 32, GROUPS = CHUNK / GROUP,
+    ROWS = 4, COLUMNS = 32, STEP = 8, CHUNK = BSMI_ROW_CHUNK, EXACT_BLOCKS = CHUNK / BSMI_SHORTEST_BLOCK, GROUP = 32,
+    GROUPS = CHUNK / GROUP,
     PAIRS = GROUPS / 2, PAIR_BYTES = 32, OFFSET = 12, BITS_OF_BIAS = 0x4b400000, HALF_BIAS = 0x8000,
     AHEAD = 512,                          /* bytes of a row that are asked for before their turn */
 };
 
 struct a_panel {
     _Alignas(64) uint8_t codes[PAIRS][ROWS][2][PAIR_BYTES];    /* signed, of a pair of groups; even k, then odd k */
-    int32_t starts[GROUPS][ROWS];                              /* of an exact block of 32; of two exact blocks of 16, 16 bits each */
+    int32_t starts[GROUPS][ROWS];                              /* of an exact block of 32; of two exact blocks of 16, 16
+                                                                  bits each */
     float scales[EXACT_BLOCKS][ROWS], minuends[EXACT_BLOCKS][ROWS];
     int64_t rows;
 };
 
 struct b_panel {
     _Alignas(64) float scales[EXACT_BLOCKS][COLUMNS];
-    struct bsmi_nibble_rows nibbles;                           /* pointers to the matrix's own bytes, if it is packed like this */
+    struct bsmi_nibble_rows nibbles;                           /* pointers to the matrix's own bytes, if it is packed
+                                                                  like this */
     uint8_t table[16];
 };
 
@@ -56,10 +61,12 @@ AVX2_INLINE __m256i load_table(const uint8_t *table)
 static int32_t start_of(int exact_block, const int32_t *sums)
 {
     const int32_t low = OFFSET * (sums[0] + sums[1]), high = OFFSET * (sums[2] + sums[3]);
-    return exact_block == 32 ? BITS_OF_BIAS - low - high : (int32_t)((uint32_t)(HALF_BIAS - low) | (uint32_t)(HALF_BIAS - high) << 16);
+    return exact_block == 32 ? BITS_OF_BIAS - low - high
+                             : (int32_t)((uint32_t)(HALF_BIAS - low) | (uint32_t)(HALF_BIAS - high) << 16);
 }
 
-AVX2 static void pack_a_row(const uint8_t *nibbles, int64_t groups, int exact_block, const uint8_t *table, int64_t r, struct a_panel *panel)
+AVX2 static void pack_a_row(const uint8_t *nibbles, int64_t groups, int exact_block, const uint8_t *table, int64_t r,
+                            struct a_panel *panel)
 {
     const __m256i ones = _mm256_set1_epi8(1);
     for (int64_t p = 0; 2 * p < groups; p++) {
@@ -108,7 +115,8 @@ AVX2_INLINE __m256i sum_columns(const uint8_t (*row)[PAIR_BYTES], const struct c
                   odd = _mm256_load_si256((const __m256i *)(const void *)row[1]);
     __m256i v[4];
 #pragma GCC unroll 4
-    for (int i = 0; i < 4; i++) v[i] = _mm256_add_epi16(_mm256_maddubs_epi16(b[i].even, even), _mm256_maddubs_epi16(b[i].odd, odd));
+    for (int i = 0; i < 4; i++)
+        v[i] = _mm256_add_epi16(_mm256_maddubs_epi16(b[i].even, even), _mm256_maddubs_epi16(b[i].odd, odd));
     return _mm256_hadd_epi16(_mm256_hadd_epi16(v[0], v[1]), _mm256_hadd_epi16(v[2], v[3]));
 }
 
@@ -128,10 +136,11 @@ AVX2_INLINE __m256 add_group(int exact_block, bool second, const struct a_panel 
         return add_exact_block(biased, a->scales[g][r], a->minuends[g][r], b_scales, total);
     }
     const __m256i exponent = _mm256_set1_epi32(0x4b000000), biased = _mm256_add_epi16(sums, start);
-    total = add_exact_block(_mm256_blend_epi16(exponent, biased, 0x55), a->scales[2 * g][r], a->minuends[2 * g][r], b_scales, total);
+    total = add_exact_block(_mm256_blend_epi16(exponent, biased, 0x55), a->scales[2 * g][r], a->minuends[2 * g][r],
+                            b_scales, total);
     if (!second) return total;
-    return add_exact_block(_mm256_or_si256(_mm256_srli_epi32(biased, 16), exponent), a->scales[2 * g + 1][r], a->minuends[2 * g + 1][r],
-                   b_scales + COLUMNS, total);
+    return add_exact_block(_mm256_or_si256(_mm256_srli_epi32(biased, 16), exponent), a->scales[2 * g + 1][r],
+                           a->minuends[2 * g + 1][r], b_scales + COLUMNS, total);
 }
 
 /* What comes `ahead` bytes on: in the same rows, behind them in those of the next step. */
@@ -144,8 +153,8 @@ AVX2_INLINE void prefetch(const uint8_t *const *from, int column, int64_t bytes,
     for (int i = 0; i < STEP; i++) __builtin_prefetch((const void *)((uintptr_t)rows[i] + (uintptr_t)at));
 }
 
-AVX2_INLINE void multiply_step(int rows, int exact_block, int64_t exact_blocks, const struct a_panel *a, const struct b_panel *b, int column,
-                               float *sums, int64_t pitch)
+AVX2_INLINE void multiply_step(int rows, int exact_block, int64_t exact_blocks, const struct a_panel *a,
+                               const struct b_panel *b, int column, float *sums, int64_t pitch)
 {
     const __m256i table = load_table(b->table);
     const uint8_t *const *from = b->nibbles.rows + column;
@@ -163,7 +172,8 @@ AVX2_INLINE void multiply_step(int rows, int exact_block, int64_t exact_blocks, 
 #pragma GCC unroll 4
             for (int i = 0; i < 4; i++) codes[i] = decode(from[4 * half + i] + g * (GROUP / 2), table);
 #pragma GCC unroll 4
-            for (int r = 0; r < rows; r++) four[half][r] = sum_columns((const uint8_t (*)[PAIR_BYTES])a->codes[g / 2][r], codes);
+            for (int r = 0; r < rows; r++)
+                four[half][r] = sum_columns((const uint8_t(*)[PAIR_BYTES])a->codes[g / 2][r], codes);
         }
 #pragma GCC unroll 4
         for (int r = 0; r < rows; r++) {
@@ -171,14 +181,17 @@ AVX2_INLINE void multiply_step(int rows, int exact_block, int64_t exact_blocks, 
             const __m256i upper = _mm256_permute2x128_si256(four[0][r], four[1][r], 0x31);
             const float *next_scales = b_scales + per_group * COLUMNS;
             totals[r] = add_group(exact_block, 2 * g + 1 < exact_blocks, a, lower, g, r, b_scales, totals[r]);
-            if (g + 1 < groups) totals[r] = add_group(exact_block, 2 * g + 3 < exact_blocks, a, upper, g + 1, r, next_scales, totals[r]);
+            if (g + 1 < groups)
+                totals[r] =
+                    add_group(exact_block, 2 * g + 3 < exact_blocks, a, upper, g + 1, r, next_scales, totals[r]);
         }
     }
 #pragma GCC unroll 4
     for (int r = 0; r < rows; r++) _mm256_store_ps(sums + r * pitch, totals[r]);
 }
 
-AVX2_INLINE void multiply_exact_block(int exact_block, int64_t exact_blocks, const struct a_panel *a, const struct b_panel *b, float *sums, int64_t pitch)
+AVX2_INLINE void multiply_exact_block(int exact_block, int64_t exact_blocks, const struct a_panel *a,
+                                      const struct b_panel *b, float *sums, int64_t pitch)
 {
     for (int column = 0; column < COLUMNS; column += STEP, sums += STEP)
         switch (a->rows) {
@@ -189,7 +202,8 @@ AVX2_INLINE void multiply_exact_block(int exact_block, int64_t exact_blocks, con
         }
 }
 
-AVX2 static void multiply(int64_t rows, int64_t length, int exact_block, const void *a, const void *b, float *sums, int64_t pitch)
+AVX2 static void multiply(int64_t rows, int64_t length, int exact_block, const void *a, const void *b, float *sums,
+                          int64_t pitch)
 {
     (void)rows;
     if (exact_block == 16) multiply_exact_block(16, bsmi_ceil_div(length, 16), a, b, sums, pitch);
@@ -200,7 +214,8 @@ _Static_assert(sizeof(struct a_panel) % 64 == 0 && sizeof(struct b_panel) % 64 =
                "panels follow one another at vectors' alignment");
 
 const struct bsmi_microkernel bsmi_fp4_few_rows_avx2 = {
-    .rows = ROWS, .columns = COLUMNS, .chunk = CHUNK, .a_bytes = sizeof(struct a_panel), .b_bytes = sizeof(struct b_panel),
+    .rows = ROWS, .columns = COLUMNS, .chunk = CHUNK, .a_bytes = sizeof(struct a_panel),
+    .b_bytes = sizeof(struct b_panel),
     .fits = bsmi_exact_blocks_fit, .pack_a = pack_a, .pack_b = pack_b, .multiply = multiply,
     .guarded = bsmi_tile_add_exact_blocks_avx2_fma, .guarded_scratch_bytes = bsmi_tile_scratch_avx2_fma,
 };

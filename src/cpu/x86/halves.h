@@ -1,5 +1,6 @@
-/* Elements of at most 8 bits by way of fp16: every element but int8 is an fp16 number times a power of two, and its code's bits are
- * that number's, moved.  vcvtph2ps then gives fp32, subnormal numbers included, without the penalty that fp32 subnormals have. */
+/* Elements of at most 8 bits by way of fp16: every element but int8 is an fp16 number times a power of two, and its
+ * code's bits are that number's, moved.  vcvtph2ps then gives fp32, subnormal numbers included, without the penalty
+ * that fp32 subnormals have. */
 #ifndef BSMI_HALVES_H
 #define BSMI_HALVES_H
 
@@ -7,14 +8,16 @@
 #include "cpu/microkernel.h"
 
 /* Value = fp16 number * factor; the fp16 number is a multiple of 2^-17. */
-static const float bsmi_half_factors[BSM_ELEMENT_COUNT] = { [BSM_E4M3] = 0x1p8F,  [BSM_E5M2] = 1, [BSM_E3M2] = 0x1p12F,
-                                                            [BSM_E2M3] = 0x1p14F, [BSM_E2M1] = 1, [BSM_INT8] = 0x1p-6F };
+static const float bsmi_half_factors[BSM_ELEMENT_COUNT] = {
+    [BSM_E4M3] = 0x1p8F,  [BSM_E5M2] = 1, [BSM_E3M2] = 0x1p12F,
+    [BSM_E2M3] = 0x1p14F, [BSM_E2M1] = 1, [BSM_INT8] = 0x1p-6F
+};
 
 /* The code's exponent ends one bit lower than the upper byte of an fp16 number has it: 3 bits of fraction. */
 static inline bool bsmi_half_is_moved(bsm_element element) { return element == BSM_E4M3 || element == BSM_E2M3; }
 
-/* With e8m0 scales of at most 2^111 scale * factor stays within fp32, and element times scale, below 2^16 * 2^111 (e5m2), too; it
- * is a multiple of 2^-143 and has at most 12 bits, hence exact. */
+/* With e8m0 scales of at most 2^111 scale * factor stays within fp32, and element times scale, below 2^16 * 2^111
+ * (e5m2), too; it is a multiple of 2^-143 and has at most 12 bits, hence exact. */
 enum { BSMI_MOST_SCALE_OF_HALVES = 111 + 127 };
 
 static inline bool bsmi_halves_fit(const struct bsmi_part *a, const struct bsmi_part *b)
@@ -30,7 +33,10 @@ static inline int64_t bsmi_factor_block(const struct bsmi_part *part)
 }
 
 /* Its logarithm: packers count blocks by the vector, which is no time to divide. */
-static inline int bsmi_factor_bits(const struct bsmi_part *part) { return __builtin_ctzll((unsigned long long)bsmi_factor_block(part)); }
+static inline int bsmi_factor_bits(const struct bsmi_part *part)
+{
+    return __builtin_ctzll((unsigned long long)bsmi_factor_block(part));
+}
 
 /* Factors of the part's blocks, [block][row], for `width` rows. */
 static inline void bsmi_make_factors(const struct bsmi_part *part, int width, float *factors)

@@ -15,7 +15,8 @@ AVX512_INLINE struct thirty_two decode_thirty_two(bsm_element element, __m256i b
         return (struct thirty_two){ _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm256_castsi256_si128(bytes))),
                                     _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm256_extracti128_si256(bytes, 1))) };
     __m512i halves = _mm512_slli_epi16(_mm512_cvtepu8_epi16(bytes), 8);
-    if (bsmi_half_is_moved(element)) halves = _mm512_and_si512(_mm512_srai_epi16(halves, 1), _mm512_set1_epi16((short)0xbfff));
+    if (bsmi_half_is_moved(element))
+        halves = _mm512_and_si512(_mm512_srai_epi16(halves, 1), _mm512_set1_epi16((short)0xbfff));
     if (element == BSM_E4M3) {
         const __m256i nan = _mm256_cmpeq_epi8(_mm256_and_si256(bytes, _mm256_set1_epi8(0x7f)), _mm256_set1_epi8(0x7f));
         halves = _mm512_mask_mov_epi16(halves, (__mmask32)_mm256_movepi8_mask(nan), _mm512_set1_epi16(0x7e00));

@@ -1,11 +1,13 @@
-/* Elements that are small integers (e2m1, e2m3, int8) in blocks, with AVX2 and FMA: sums of an exact block in 32-bit integers.
+/* Elements that are small integers (e2m1, e2m3, int8) in blocks, with AVX2 and FMA: sums of an exact block in 32-bit
+ * integers.
  *
- *     r[i][j] = sum over an exact block of a[i][k] * b[j][k], as integers        S[i][j] = fma(r * unit * sA[i], sB[j], S[i][j])
+ *     r[i][j] = sum over an exact block of a[i][k] * b[j][k], as integers
+ *     S[i][j] = fma(r * unit * sA[i], sB[j], S[i][j])
  *
- * unit is 2^-(grid of a + grid of b).  Panels hold integers of 16 bits; vpmaddwd multiplies pairs of them and adds both products
- * in 32 bits, exactly.  Register tile: 4 rows x 16 columns, twice for a panel of 32; 8 accumulators of 8 lanes, 2 vectors of B, 1
- * of A, 1 of products.  Accumulators start from the bits of 1.5 * 2^23; why what follows is exact, and which scales of A are too
- * large for it, stands in int8_dot_vnni.c. */
+ * unit is 2^-(grid of a + grid of b).  Panels hold integers of 16 bits; vpmaddwd multiplies pairs of them and adds both
+ * products in 32 bits, exactly.  Register tile: 4 rows x 16 columns, twice for a panel of 32; 8 accumulators of 8
+ * lanes, 2 vectors of B, 1 of A, 1 of products.  Accumulators start from the bits of 1.5 * 2^23; why what follows is
+ * exact, and which scales of A are too large for it, stands in int8_dot_vnni.c. */
 #if defined(__x86_64__)
 #include "cpu/kernels.h"
 #include "lanes_avx2.h"
@@ -28,7 +30,7 @@ struct b_panel {
     int16_t pairs[CHUNK / 2][COLUMNS][2];
 };
 
-/* Packing --------------------------------------------------------------------------------------------------------------- */
+/* Packing ---------------------------------------------------------------------------------------------------------- */
 
 /* Codes into integers: those of e2m1 (16) and magnitudes of e2m3 (32) by vpshufb, or int8 as it is. */
 struct decoder { __m256i low, high; };
@@ -52,7 +54,8 @@ AVX2_INLINE __m256i decode(bsm_element element, const struct decoder *d, __m256i
     if (element == BSM_E2M1) return _mm256_shuffle_epi8(d->low, codes);
     const __m256i magnitude = _mm256_and_si256(codes, _mm256_set1_epi8(31));
     const __m256i low = _mm256_shuffle_epi8(d->low, magnitude), high = _mm256_shuffle_epi8(d->high, magnitude);
-    const __m256i value = _mm256_blendv_epi8(low, high, _mm256_slli_epi16(magnitude, 3));     /* a byte's highest bit chooses */
+    /* a byte's highest bit chooses */
+    const __m256i value = _mm256_blendv_epi8(low, high, _mm256_slli_epi16(magnitude, 3));
     return _mm256_sign_epi8(value, _mm256_or_si256(_mm256_slli_epi16(codes, 2), _mm256_set1_epi8(1)));
 }
 
@@ -71,10 +74,12 @@ AVX2_INLINE struct halves widen(__m256i bytes)
     default: function(BSM_INT8, __VA_ARGS__); break; \
     }
 
-AVX2_INLINE void pack_row(bsm_element element, const struct decoder *decoder, const uint8_t *row, int64_t length, int16_t *pairs)
+AVX2_INLINE void pack_row(bsm_element element, const struct decoder *decoder, const uint8_t *row, int64_t length,
+                          int16_t *pairs)
 {
     for (int64_t k = 0; k < length; k += GROUP) {
-        const struct halves h = widen(decode(element, decoder, _mm256_loadu_si256((const __m256i *)(const void *)(row + k))));
+        const struct halves h =
+            widen(decode(element, decoder, _mm256_loadu_si256((const __m256i *)(const void *)(row + k))));
         const __m256i low = _mm256_unpacklo_epi32(h.even, h.odd), high = _mm256_unpackhi_epi32(h.even, h.odd);
         _mm256_storeu_si256((__m256i *)(void *)(pairs + k), _mm256_permute2x128_si256(low, high, 0x20));
         _mm256_storeu_si256((__m256i *)(void *)(pairs + k + 16), _mm256_permute2x128_si256(low, high, 0x31));
@@ -86,8 +91,8 @@ AVX2 static void pack_a(const struct bsmi_part *part, const struct bsmi_operand 
     struct a_panel *panel = memory;
     struct bsmi_byte_rows bytes;
     const struct decoder decoder = make_decoder(&part->operand);
-    const float unit =
-        bsmi_float_power_of_two(-bsmi_element_grid(part->operand.matrix->element) - bsmi_element_grid(b->matrix->element));
+    const float unit = bsmi_float_power_of_two(-bsmi_element_grid(part->operand.matrix->element)
+                                               - bsmi_element_grid(b->matrix->element));
     const int64_t exact_blocks = bsmi_ceil_div(part->length, exact_block);
     bsmi_byte_rows(part, ROWS, &bytes);
     bsmi_scale_rows(part, exact_block, ROWS, panel->scales[0]);
@@ -126,8 +131,8 @@ AVX2_INLINE void pack_sixteen(bsm_element element, const struct decoder *decoder
     }
 }
 
-AVX2_INLINE void pack_columns(bsm_element element, const struct decoder *decoder, const uint8_t *const *rows, int64_t length,
-                              struct b_panel *panel)
+AVX2_INLINE void pack_columns(bsm_element element, const struct decoder *decoder, const uint8_t *const *rows,
+                              int64_t length, struct b_panel *panel)
 {
     for (int c = 0; c < COLUMNS; c += 8)
         for (int64_t k = 0; k < length; k += 16)
@@ -145,7 +150,7 @@ AVX2 static void pack_b(const struct bsmi_part *part, int exact_block, void *mem
     BY_INTEGER(part->operand.matrix->element, pack_columns, &decoder, bytes.rows, length, panel)
 }
 
-/* Multiplying ----------------------------------------------------------------------------------------------------------- */
+/* Multiplying ------------------------------------------------------------------------------------------------------ */
 
 /* sums += b * a by pairs.  In assembly, because compilers copy and spill accumulators in place of adding to them. */
 AVX2_INLINE void add_pairs(__m256i *sums, __m256i b, __m256i a)
@@ -162,8 +167,8 @@ AVX2_INLINE void add_exact_blocks(__m256i biased, __m256 scale, __m256 minuend, 
     _mm256_store_ps(sums, _mm256_fmadd_ps(t, b_scales, _mm256_load_ps(sums)));
 }
 
-AVX2_INLINE void multiply_exact_blocks(int pairs, int64_t exact_blocks, const struct a_panel *a, const struct b_panel *b, int column, float *sums,
-                               int64_t pitch)
+AVX2_INLINE void multiply_exact_blocks(int pairs, int64_t exact_blocks, const struct a_panel *a,
+                                       const struct b_panel *b, int column, float *sums, int64_t pitch)
 {
     const int16_t *codes = b->pairs[0][column], *rows = a->pairs[0];
     for (int64_t s = 0; s < exact_blocks; s++) {
@@ -193,7 +198,8 @@ AVX2_INLINE void multiply_exact_blocks(int pairs, int64_t exact_blocks, const st
     }
 }
 
-AVX2 static void multiply(int64_t rows, int64_t length, int exact_block, const void *a, const void *b, float *sums, int64_t pitch)
+AVX2 static void multiply(int64_t rows, int64_t length, int exact_block, const void *a, const void *b, float *sums,
+                          int64_t pitch)
 {
     (void)rows;
     for (int column = 0; column < COLUMNS; column += STEP)
@@ -205,7 +211,8 @@ _Static_assert(sizeof(struct a_panel) % 64 == 0 && sizeof(struct b_panel) % 64 =
                "panels follow one another at vectors' alignment");
 
 const struct bsmi_microkernel bsmi_int8_dot_avx2 = {
-    .rows = ROWS, .columns = COLUMNS, .chunk = CHUNK, .a_bytes = sizeof(struct a_panel), .b_bytes = sizeof(struct b_panel),
+    .rows = ROWS, .columns = COLUMNS, .chunk = CHUNK, .a_bytes = sizeof(struct a_panel),
+    .b_bytes = sizeof(struct b_panel),
     .prepacks_b = true,
     .fits = bsmi_exact_blocks_fit, .pack_a = pack_a, .pack_b = pack_b, .multiply = multiply,
     .guarded = bsmi_tile_add_exact_blocks_avx2_fma, .guarded_scratch_bytes = bsmi_tile_scratch_avx2_fma,

@@ -1,19 +1,22 @@
-/* Elements that are small integers (e2m1, e2m3, int8) in blocks, with AVX-512 VNNI: sums of an exact block in 32-bit integers.
+/* Elements that are small integers (e2m1, e2m3, int8) in blocks, with AVX-512 VNNI: sums of an exact block in 32-bit
+ * integers.
  *
- *     r[i][j] = sum over an exact block of a[i][k] * b[j][k], as integers        S[i][j] = fma(r * unit * sA[i], sB[j], S[i][j])
+ *     r[i][j] = sum over an exact block of a[i][k] * b[j][k], as integers
+ *     S[i][j] = fma(r * unit * sA[i], sB[j], S[i][j])
  *
  * unit is 2^-(grid of a + grid of b).  Register tile: 8 rows x 32 columns; 16 accumulators of 16 lanes, 2 of B, 1 of A.
  *
- * Why it is exact.  vpdpbusd multiplies unsigned by signed bytes and adds four products to a lane of 32 bits without saturation.
- * B is stored with an offset that makes it unsigned (12, 60, 128), and offset * sum(a) is taken off again: the accumulators start
- * from it.  They also start from the bits of 1.5 * 2^23, so that at the end of an exact block, |r| <= 2^19 (docs/design/cpu.md), their bits are the
- * fp32 number 1.5 * 2^23 + r, and
+ * Why it is exact.  vpdpbusd multiplies unsigned by signed bytes and adds four products to a lane of 32 bits without
+ * saturation.  B is stored with an offset that makes it unsigned (12, 60, 128), and offset * sum(a) is taken off again:
+ * the accumulators start from it.  They also start from the bits of 1.5 * 2^23, so that at the end of an exact block,
+ * |r| <= 2^19 (docs/design/cpu.md), their bits are the fp32 number 1.5 * 2^23 + r, and
  *
  *     t = fma(1.5 * 2^23 + r, unit * sA, -1.5 * 2^23 * unit * sA) = r * unit * sA
  *
- * is exact: r has 20 bits with e8m0 scales, which are one bit, and 17 with those of nvfp4, which are four.  What is rounded is the
- * one fma(t, sB, S), whose product is exact whatever sB is.  unit * sA is at least 2^-139, an fp32 number; 1.5 * 2^23 * unit * sA
- * overflows where sA > 2^105 (unit = 1/4): such chunks take the guarded path.  sB may be any scale. */
+ * is exact: r has 20 bits with e8m0 scales, which are one bit, and 17 with those of nvfp4, which are four.  What is
+ * rounded is the one fma(t, sB, S), whose product is exact whatever sB is.  unit * sA is at least 2^-139, an fp32
+ * number; 1.5 * 2^23 * unit * sA overflows where sA > 2^105 (unit = 1/4): such chunks take the guarded path.  sB may be
+ * any scale. */
 #if defined(__x86_64__)
 #include "cpu/kernels.h"
 #include "words_avx512.h"
@@ -39,10 +42,10 @@ struct b_panel {
     uint8_t codes[CHUNK / QUAD][COLUMNS][QUAD];
 };
 
-/* Packing --------------------------------------------------------------------------------------------------------------- */
+/* Packing ---------------------------------------------------------------------------------------------------------- */
 
-/* Codes into integers, times their grid, with the offset: e2m1 (4 bits) by one vpshufb; the magnitudes of e2m3 (6) by two, then the
- * sign; int8 as it is.  The number of bits is a constant where these are called. */
+/* Codes into integers, times their grid, with the offset: e2m1 (4 bits) by one vpshufb; the magnitudes of e2m3 (6) by
+ * two, then the sign; int8 as it is.  The number of bits is a constant where these are called. */
 struct decoder { __m512i low, high; uint8_t offset; };
 
 VNNI static struct decoder make_decoder(const struct bsmi_operand *o, bool unsigned_bytes)
@@ -94,15 +97,18 @@ VNNI_INLINE __m512i load_group(int bits, const uint8_t *row, int64_t k)
     return _mm512_or_si512(first, _mm512_and_si512(_mm512_slli_epi16(words, 2), _mm512_set1_epi16(0x3f00)));
 }
 
-/* Of eight rows' sums of four k, [exact_block][four] each, those of the exact blocks: of exact block i and row r word 8 i + r. */
+/* Of eight rows' sums of four k, [exact_block][four] each, those of the exact blocks: of exact block i and row r word 8
+ * i + r. */
 struct two_blocks { __m512i first, second; };
 VNNI_INLINE struct two_blocks sum_fours(const __m512i v[ROWS])
 {
-    const __m512i low = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11), high = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+    const __m512i low = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11),
+                  high = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
     __m512i pairs[4], fours[2];
 #pragma GCC unroll 4
     for (int i = 0; i < 4; i++)
-        pairs[i] = _mm512_add_epi32(_mm512_unpacklo_epi32(v[2 * i], v[2 * i + 1]), _mm512_unpackhi_epi32(v[2 * i], v[2 * i + 1]));
+        pairs[i] = _mm512_add_epi32(_mm512_unpacklo_epi32(v[2 * i], v[2 * i + 1]),
+                                    _mm512_unpackhi_epi32(v[2 * i], v[2 * i + 1]));
 #pragma GCC unroll 2
     for (int i = 0; i < 2; i++)
         fours[i] = _mm512_add_epi32(_mm512_unpacklo_epi64(pairs[2 * i], pairs[2 * i + 1]),
@@ -112,11 +118,14 @@ VNNI_INLINE struct two_blocks sum_fours(const __m512i v[ROWS])
 }
 
 /* Two exact blocks of 16 are one of 32. */
-VNNI_INLINE __m256i sum_halves(__m512i v) { return _mm256_add_epi32(_mm512_castsi512_si256(v), _mm512_extracti64x4_epi64(v, 1)); }
+VNNI_INLINE __m256i sum_halves(__m512i v)
+{
+    return _mm256_add_epi32(_mm512_castsi512_si256(v), _mm512_extracti64x4_epi64(v, 1));
+}
 
 /* Codes, and what accumulators start from: the bias less offset * sum(a). */
-VNNI_INLINE void pack_rows(int bits, const uint8_t *const *rows, int64_t length, const struct decoder *decoder, uint8_t offset,
-                           int exact_block, struct a_panel *panel)
+VNNI_INLINE void pack_rows(int bits, const uint8_t *const *rows, int64_t length, const struct decoder *decoder,
+                           uint8_t offset, int exact_block, struct a_panel *panel)
 {
     const __m512i bias_bits = _mm512_set1_epi32(BITS_OF_BIAS);
     for (int64_t k = 0; k < length; k += GROUP) {
@@ -133,7 +142,8 @@ VNNI_INLINE void pack_rows(int bits, const uint8_t *const *rows, int64_t length,
             _mm512_storeu_si512(to, _mm512_sub_epi32(bias_bits, sums.first));
             _mm512_storeu_si512(to + 16, _mm512_sub_epi32(bias_bits, sums.second));
         } else {
-            const __m512i both = _mm512_inserti64x4(_mm512_castsi256_si512(sum_halves(sums.first)), sum_halves(sums.second), 1);
+            const __m512i both =
+                _mm512_inserti64x4(_mm512_castsi256_si512(sum_halves(sums.first)), sum_halves(sums.second), 1);
             _mm512_storeu_si512(to, _mm512_sub_epi32(bias_bits, both));
         }
     }
@@ -145,11 +155,12 @@ VNNI static void pack_a(const struct bsmi_part *part, const struct bsmi_operand 
     struct a_panel *panel = memory;
     const struct decoder decoder = make_decoder(&part->operand, false);
     const uint8_t offset = make_decoder(b, true).offset;
-    const float unit =
-        bsmi_float_power_of_two(-bsmi_element_grid(part->operand.matrix->element) - bsmi_element_grid(b->matrix->element));
+    const float unit = bsmi_float_power_of_two(-bsmi_element_grid(part->operand.matrix->element)
+                                               - bsmi_element_grid(b->matrix->element));
     const int64_t exact_blocks = bsmi_ceil_div(part->length, exact_block);
     bsmi_scale_rows(part, exact_block, ROWS, panel->scales[0]);
-    for (int64_t s = 0; s < exact_blocks; s += 16 / ROWS) {          /* of an odd number of exact blocks one more, of anything */
+    for (int64_t s = 0; s < exact_blocks; s += 16 / ROWS) {          /* of an odd number of exact blocks one more, of
+                                                                        anything */
         const __m512 scales = _mm512_mul_ps(_mm512_load_ps(panel->scales[s]), _mm512_set1_ps(unit));
         _mm512_store_ps(panel->scales[s], scales);
         _mm512_store_ps(panel->minuends[s], _mm512_mul_ps(scales, _mm512_set1_ps(-bias)));
@@ -159,8 +170,8 @@ VNNI static void pack_a(const struct bsmi_part *part, const struct bsmi_operand 
     BY_BITS(rows.bits, pack_rows, bsmi_row_pointers(&rows), part->length, &decoder, offset, exact_block, panel)
 }
 
-/* 16 x 16 words of 32 bits: interleaving the first eight vectors with the last eight four times (lanes_avx2.h), words within
- * halves of a vector by vpermt2d. */
+/* 16 x 16 words of 32 bits: interleaving the first eight vectors with the last eight four times (lanes_avx2.h), words
+ * within halves of a vector by vpermt2d. */
 VNNI_INLINE void transpose_fours(__m512i v[16])
 {
     const __m512i low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
@@ -202,7 +213,7 @@ VNNI static void pack_b(const struct bsmi_part *part, int exact_block, void *mem
     BY_BITS(rows.bits, pack_columns, bsmi_row_pointers(&rows), part->length, &decoder, panel)
 }
 
-/* Multiplying ----------------------------------------------------------------------------------------------------------- */
+/* Multiplying ------------------------------------------------------------------------------------------------------ */
 
 /* sums += b * a by fours.  In assembly, because compilers copy and spill accumulators in place of adding to them. */
 VNNI_INLINE void add_quads(__m512i *sums, __m512i b, __m512i a)
@@ -217,8 +228,8 @@ VNNI_INLINE void add_exact_blocks(__m512i biased, __m512 scale, __m512 minuend, 
     _mm512_storeu_ps(sums, _mm512_fmadd_ps(t, b_scales, _mm512_loadu_ps(sums)));
 }
 
-VNNI_INLINE void multiply_exact_blocks(int quads, int64_t exact_blocks, const struct a_panel *a, const struct b_panel *b, float *sums,
-                               int64_t pitch)
+VNNI_INLINE void multiply_exact_blocks(int quads, int64_t exact_blocks, const struct a_panel *a,
+                                       const struct b_panel *b, float *sums, int64_t pitch)
 {
     const uint8_t *codes = b->codes[0][0];
     const int8_t *rows = a->codes[0];
@@ -248,7 +259,8 @@ VNNI_INLINE void multiply_exact_blocks(int quads, int64_t exact_blocks, const st
     }
 }
 
-VNNI static void multiply(int64_t rows, int64_t length, int exact_block, const void *a, const void *b, float *sums, int64_t pitch)
+VNNI static void multiply(int64_t rows, int64_t length, int exact_block, const void *a, const void *b, float *sums,
+                          int64_t pitch)
 {
     (void)rows;
     if (exact_block == 16) multiply_exact_blocks(4, bsmi_ceil_div(length, 16), a, b, sums, pitch);
@@ -259,7 +271,8 @@ _Static_assert(sizeof(struct a_panel) % 64 == 0 && sizeof(struct b_panel) % 64 =
                "panels follow one another at vectors' alignment");
 
 const struct bsmi_microkernel bsmi_int8_dot_vnni = {
-    .rows = ROWS, .columns = COLUMNS, .chunk = CHUNK, .a_bytes = sizeof(struct a_panel), .b_bytes = sizeof(struct b_panel),
+    .rows = ROWS, .columns = COLUMNS, .chunk = CHUNK, .a_bytes = sizeof(struct a_panel),
+    .b_bytes = sizeof(struct b_panel),
     .prepacks_b = true, .prepacked_from = 33,
     .fits = bsmi_exact_blocks_fit, .pack_a = pack_a, .pack_b = pack_b, .multiply = multiply,
     .guarded = bsmi_tile_add_exact_blocks_avx2_fma, .guarded_scratch_bytes = bsmi_tile_scratch_avx2_fma,

@@ -1,8 +1,9 @@
-/* Codes of 8 rows, transposed and made the 16-bit words that decode_eight takes: what packs B's panels and what multiplies a few
- * rows of A share.  Include in files of x86-64 alone.
+/* Codes of 8 rows, transposed and made the 16-bit words that decode_eight takes: what packs B's panels and what
+ * multiplies a few rows of A share.  Include in files of x86-64 alone.
  *
- * A group is 64 of K.  Of each row 32 codes become one vector of bytes, those of 6 bits one of words that have two each; 8 such
- * vectors are transposed as words.  Shifts and multiplications then put every element where fp16 has it. */
+ * A group is 64 of K.  Of each row 32 codes become one vector of bytes, those of 6 bits one of words that have two
+ * each; 8 such vectors are transposed as words.  Shifts and multiplications then put every element where fp16 has
+ * it. */
 #ifndef BSMI_WORDS_AVX2_H
 #define BSMI_WORDS_AVX2_H
 
@@ -55,8 +56,8 @@ AVX2_INLINE __m256i load_nibbles(const uint8_t *row)
     return upper_bytes_of_e2m1(_mm256_and_si256(low, _mm256_set1_epi8(15)));
 }
 
-/* 32 codes of 6 bits, out of 24 bytes: four codes are three bytes b0, b1, b2, of which the words b0 | b1 << 8 and b1 | b2 << 8 have
- * two codes each. */
+/* 32 codes of 6 bits, out of 24 bytes: four codes are three bytes b0, b1, b2, of which the words b0 | b1 << 8 and b1 |
+ * b2 << 8 have two codes each. */
 AVX2_INLINE __m256i load_stream(const uint8_t *row)
 {
     const __m256i places = _mm256_setr_epi8(0, 1, 1, 2, 3, 4, 4, 5, 6, 7, 7, 8, 9, 10, 10, 11,
@@ -100,7 +101,8 @@ AVX2_INLINE void store_words(bsm_element element, const __m256i v[8], bsmi_words
 #pragma GCC unroll 8
     for (int i = 0; i < 8; i++) {
         const bool six = bits_of(element) == 6;
-        const __m256i even = six ? place_six_bits(element, i % 2 == 0 ? 6 : 10, v[i]) : place_byte(element, false, v[i]);
+        const __m256i even =
+            six ? place_six_bits(element, i % 2 == 0 ? 6 : 10, v[i]) : place_byte(element, false, v[i]);
         const __m256i odd = six ? place_six_bits(element, i % 2 == 0 ? 12 : 16, v[i]) : place_byte(element, true, v[i]);
         _mm256_store_si256((__m256i *)(void *)words[2 * i], even);
         _mm256_store_si256((__m256i *)(void *)words[2 * i + 1], odd);

@@ -1,9 +1,10 @@
-/* Codes of 16 rows, transposed and made the 16-bit words that vcvtph2ps (or, for int8, vpmovsxwd) takes, with AVX-512: what
- * words_avx2.h does for 8.  Include in files of x86-64 alone.
+/* Codes of 16 rows, transposed and made the 16-bit words that vcvtph2ps (or, for int8, vpmovsxwd) takes, with AVX-512:
+ * what words_avx2.h does for 8.  Include in files of x86-64 alone.
  *
- * A group is 64 of K.  Of each row its codes are one vector, unpacked no further than to words of two codes (4 bits: of four); 8
- * such vectors are transposed within their quarters, and quarters of the same K put side by side.  Shifts and multiplications then
- * put every element where fp16 has it; those of 4 bits as subnormal numbers, where their exponents have the same distance. */
+ * A group is 64 of K.  Of each row its codes are one vector, unpacked no further than to words of two codes (4 bits: of
+ * four); 8 such vectors are transposed within their quarters, and quarters of the same K put side by side.  Shifts and
+ * multiplications then put every element where fp16 has it; those of 4 bits as subnormal numbers, where their exponents
+ * have the same distance. */
 #ifndef BSMI_WORDS_AVX512_H
 #define BSMI_WORDS_AVX512_H
 
@@ -14,7 +15,10 @@
 typedef bsmi_words bsmi_wide_words[4];
 
 /* Value = number of a word * factor. */
-AVX512_INLINE float wide_factor(bsm_element element) { return element == BSM_E2M1 ? 0x1p14F : bsmi_half_factors[element]; }
+AVX512_INLINE float wide_factor(bsm_element element)
+{
+    return element == BSM_E2M1 ? 0x1p14F : bsmi_half_factors[element];
+}
 
 /* Words of k = 16 q; those of the next k of the same sixteen follow 64 bytes later. */
 enum { BSMI_WIDE_TO_NEXT = 32 };
@@ -61,15 +65,16 @@ AVX512_INLINE __m512i place_bits_wide(bsm_element element, int end, __m512i word
     }
 }
 
-/* 32 codes of 6 bits: word i takes the two bytes that code i lies in and moves it up to their end, then down to where fp16 has it.
- * Each quarter of the vector has 8 codes, 6 bytes. */
+/* 32 codes of 6 bits: word i takes the two bytes that code i lies in and moves it up to their end, then down to where
+ * fp16 has it.  Each quarter of the vector has 8 codes, 6 bytes. */
 AVX512_INLINE struct thirty_two decode_stream(bsm_element element, const uint8_t *row)
 {
     const __m512i quarters = _mm512_setr_epi32(0, 1, 1, 1, 1, 2, 2, 2, 3, 4, 4, 4, 4, 5, 5, 5);
     const __m256i places = _mm256_setr_epi8(0, 1, 0, 1, 1, 2, 2, 3, 3, 4, 3, 4, 4, 5, 5, 6,
                                             2, 3, 2, 3, 3, 4, 4, 5, 5, 6, 5, 6, 6, 7, 7, 8);
     const __m512i up = _mm512_set1_epi64(10 | 4LL << 16 | 6LL << 32 | 8LL << 48);
-    const __m512i bytes = _mm512_permutexvar_epi32(quarters, _mm512_castsi256_si512(_mm256_maskz_loadu_epi32(0x3f, row)));
+    const __m512i bytes =
+        _mm512_permutexvar_epi32(quarters, _mm512_castsi256_si512(_mm256_maskz_loadu_epi32(0x3f, row)));
     const __m512i top = _mm512_sllv_epi16(_mm512_shuffle_epi8(bytes, _mm512_broadcast_i64x4(places)), up);
     const __m512i halves = place_bits_wide(element, 16, top);
     return (struct thirty_two){ _mm512_cvtph_ps(_mm512_castsi512_si256(halves)),
@@ -135,7 +140,8 @@ AVX512_INLINE bool any_nan_wide(const __m512i v[8], const __m512i w[8])
 /* 64 of K of 16 rows, from k on. */
 AVX512_INLINE void transpose_wide(bsm_element element, const uint8_t *const *rows, int64_t k, bsmi_wide_words words)
 {
-    const __m512i low = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11), high = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+    const __m512i low = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11),
+                  high = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
     const int64_t byte = k / 8 * bits_of(element);
     if (bits_of(element) == 4) {
         transpose_nibbles_wide(rows, byte, words);
@@ -143,13 +149,15 @@ AVX512_INLINE void transpose_wide(bsm_element element, const uint8_t *const *row
     }
     __m512i v[8], w[8];
 #pragma GCC unroll 8
-    for (int r = 0; r < 8; r++) v[r] = load_wide(element, rows[r] + byte), w[r] = load_wide(element, rows[r + 8] + byte);
+    for (int r = 0; r < 8; r++)
+        v[r] = load_wide(element, rows[r] + byte), w[r] = load_wide(element, rows[r + 8] + byte);
     const bool nans = element == BSM_E4M3 && any_nan_wide(v, w);
     transpose_eight_wide(v);
     transpose_eight_wide(w);
 #pragma GCC unroll 8
     for (int i = 0; i < 8; i++) {
-        const __m512i first = _mm512_permutex2var_epi64(v[i], low, w[i]), second = _mm512_permutex2var_epi64(v[i], high, w[i]);
+        const __m512i first = _mm512_permutex2var_epi64(v[i], low, w[i]),
+                      second = _mm512_permutex2var_epi64(v[i], high, w[i]);
         store_wide(words, 2 * i, place_wide(element, i, false, first));
         store_wide(words, 2 * i + 1, place_wide(element, i, true, first));
         store_wide(words, 16 + 2 * i, place_wide(element, i, false, second));

@@ -15,15 +15,16 @@ double bsmi_widen(float value)
     return (double)value;
 }
 
-bsm_status bsmi_block_quantizer_make(const char *name, bsm_format format, bsm_recipe recipe, bsm_rounding rounding, uint64_t seed,
-                                     bsm_nonfinite nonfinite, float tensor_scale, bsm_tensor_scale_use use,
-                                     struct bsmi_block_quantizer *quantizer)
+bsm_status bsmi_block_quantizer_make(const char *name, bsm_format format, bsm_recipe recipe, bsm_rounding rounding,
+                                     uint64_t seed, bsm_nonfinite nonfinite, float tensor_scale,
+                                     bsm_tensor_scale_use use, struct bsmi_block_quantizer *quantizer)
 {
     const struct bsmi_recipe *row = bsmi_recipe_choose(name, format, recipe);
     if (row == NULL) return BSM_EINVAL;
     const bsm_format_info *info = bsm_format_get((int)format);
     *quantizer = (struct bsmi_block_quantizer){
-        .recipe = row, .element = info->element, .scale = info->scale, .rounding = rounding, .seed = seed, .nonfinite = nonfinite,
+        .recipe = row, .element = info->element, .scale = info->scale, .rounding = rounding, .seed = seed,
+        .nonfinite = nonfinite,
         .tensor_scale = bsmi_widen(tensor_scale), .tensor_scale_divides = use == BSM_TENSOR_SCALE_DIVIDES,
     };
     return BSM_OK;
@@ -44,10 +45,10 @@ void bsmi_scan_block(const double *x, int count, struct bsmi_block_scan *scan)
 
 /* Infinity and NaN are no quotients: the encoder has rules for them.
  * x may have 53 bits.  Its quotient is a midpoint only if x is the midpoint times the divisor, which is a double
- * (scale_code.h); the quotient of the next double lies more than half a step away.  A product of such an x and a tensor scale
- * is rounded to odd, and so never onto that double. */
-static void divide(const struct bsmi_block_quantizer *quantizer, double scale, const double *x, int count, bool nonfinite,
-                   double *quotients)
+ * (scale_code.h); the quotient of the next double lies more than half a step away.  A product of such an x and a tensor
+ * scale is rounded to odd, and so never onto that double. */
+static void divide(const struct bsmi_block_quantizer *quantizer, double scale, const double *x, int count,
+                   bool nonfinite, double *quotients)
 {
     const struct bsmi_division by = bsmi_division_of(scale, quantizer->tensor_scale, quantizer->tensor_scale_divides);
     if (quantizer->source == BSM_REAL_FP64 && quantizer->tensor_scale_divides)
@@ -58,7 +59,8 @@ static void divide(const struct bsmi_block_quantizer *quantizer, double scale, c
         if (!isfinite(x[i])) quotients[i] = x[i];
 }
 
-static void encode(const struct bsmi_block_quantizer *quantizer, const double *quotients, int count, uint64_t index, uint8_t *codes)
+static void encode(const struct bsmi_block_quantizer *quantizer, const double *quotients, int count, uint64_t index,
+                   uint8_t *codes)
 {
     if (quantizer->rounding != BSM_ROUND_STOCHASTIC) {
         bsmi_element_encode_nearest(quantizer->element, quotients, count, codes);
@@ -85,13 +87,15 @@ static void count_elements(const struct bsmi_block_quantizer *quantizer, double 
 }
 
 /* Presets compute with floats, and never see an fp64 source. */
-static uint8_t preset_block(const struct bsmi_block_quantizer *quantizer, const struct bsmi_block_view *block, double *quotients,
-                            uint8_t *codes)
+static uint8_t preset_block(const struct bsmi_block_quantizer *quantizer, const struct bsmi_block_view *block,
+                            double *quotients, uint8_t *codes)
 {
-    const struct bsmi_preset_setting setting = { quantizer->element, quantizer->source, (float)quantizer->tensor_scale };
+    const struct bsmi_preset_setting setting = { quantizer->element, quantizer->source,
+                                                 (float)quantizer->tensor_scale };
     float x[MAX_BLOCK];
     for (int i = 0; i < block->count; i++) x[i] = (float)block->x[i];
-    return bsmi_preset_block(quantizer->preset, &setting, quantizer->scale, (float)block->amax, x, block->count, quotients, codes);
+    return bsmi_preset_block(quantizer->preset, &setting, quantizer->scale, (float)block->amax, x, block->count,
+                             quotients, codes);
 }
 
 uint8_t bsmi_quantize_block(const struct bsmi_block_quantizer *quantizer, const float *x, int count, uint64_t index,

@@ -27,11 +27,12 @@ double bsmi_widen(float value);
 
 /* Fills a quantizer for blocks of `format`; recipe DEFAULT becomes the format's.  tensor_scale is the host value.
  * Fails (with name, the argument the recipe came from) for a recipe that does not give the format's scale type. */
-bsm_status bsmi_block_quantizer_make(const char *name, bsm_format format, bsm_recipe recipe, bsm_rounding rounding, uint64_t seed,
-                                     bsm_nonfinite nonfinite, float tensor_scale, bsm_tensor_scale_use use,
-                                     struct bsmi_block_quantizer *quantizer);
+bsm_status bsmi_block_quantizer_make(const char *name, bsm_format format, bsm_recipe recipe, bsm_rounding rounding,
+                                     uint64_t seed, bsm_nonfinite nonfinite, float tensor_scale,
+                                     bsm_tensor_scale_use use, struct bsmi_block_quantizer *quantizer);
 
-/* What a recipe must know of the numbers that share a scale: their largest finite magnitude, and whether all are finite. */
+/* What a recipe must know of the numbers that share a scale: their largest finite magnitude, and whether all are
+ * finite. */
 struct bsmi_block_scan { double amax; bool nonfinite; };
 
 /* Adds count values to a scan that starts as zeros. */

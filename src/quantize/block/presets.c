@@ -1,5 +1,6 @@
-/* Presets: what other projects compute, with their roundings.  Every step is an fp32 operation, as there, unless it says otherwise;
- * a logarithm is that of the real number, rounded to fp32.  Sources and known slips: docs/guide/recipes.md. */
+/* Presets: what other projects compute, with their roundings.  Every step is an fp32 operation, as there, unless it
+ * says otherwise; a logarithm is that of the real number, rounded to fp32.  Sources and known slips:
+ * docs/guide/recipes.md. */
 #include "presets.h"
 
 #include "core/core.h"
@@ -10,20 +11,23 @@
 #include <stdio.h>
 #include <strings.h>
 
-static const struct { const char *name, *checked; } presets[BSM_PRESET_COUNT] = {
+static const struct { const char *name, *checked;
+} presets[BSM_PRESET_COUNT] = {
     [BSM_PRESET_NONE] = { "none", "not a project's: the exact rules of the recipes" },
     [BSM_PRESET_OCP] = { "ocp", "OCP MX v1.0, a specification: nothing to run" },
     [BSM_PRESET_TORCHAO] = { "torchao", "torchao 0.18.0 with PyTorch 2.14.0 on the CPU, run" },
-    [BSM_PRESET_TRANSFORMER_ENGINE] = { "transformer_engine", "nvfp4: its Python reference (d0067d0d) with PyTorch 2.14.0 on the "
-                                                              "CPU, run; mxfp8: from its source, not run" },
+    [BSM_PRESET_TRANSFORMER_ENGINE] = { "transformer_engine",
+                                        "nvfp4: its Python reference (d0067d0d) with PyTorch 2.14.0 on the "
+                                        "CPU, run; mxfp8: from its source, not run" },
     [BSM_PRESET_MODELOPT] = { "modelopt", "nvidia-modelopt 0.47.0 with PyTorch 2.14.0 on the CPU, run" },
-    [BSM_PRESET_COMPRESSED_TENSORS] = { "compressed_tensors", "compressed-tensors 0.20.0 and llmcompressor 0.14.0 with PyTorch "
-                                                              "2.14.0 on the CPU, run; weights in fp32, bf16 and fp16" },
+    [BSM_PRESET_COMPRESSED_TENSORS] = { "compressed_tensors",
+                                        "compressed-tensors 0.20.0 and llmcompressor 0.14.0 with PyTorch "
+                                        "2.14.0 on the CPU, run; weights in fp32, bf16 and fp16" },
     [BSM_PRESET_GGML] = { "ggml", "ggml-quants.c of ggml d99724f2, and gguf 0.19.0, run" },
     [BSM_PRESET_FLASHINFER] = { "flashinfer", "from its source, not run" },
 };
 
-/* Scales --------------------------------------------------------------------------------------------------------------- */
+/* Scales ----------------------------------------------------------------------------------------------------------- */
 
 /* A number as the project's tensor holds it, which has the source's type. */
 static float in_type(bsm_real type, float x)
@@ -53,7 +57,8 @@ static uint8_t even_code(float amax, int bits, int offset)
     const int exponent = (int)((bsmi_float_bits(amax) + (1u << (22 - bits))) >> 23);
     return (uint8_t)(exponent > offset ? exponent - offset : 0);
 }
-/* In fp16 a subnormal number has no exponent bits: it rounds up to the least normal one, or to 0, whose scale is taken as 1. */
+/* In fp16 a subnormal number has no exponent bits: it rounds up to the least normal one, or to 0, whose scale is taken
+ * as 1. */
 static uint8_t even_code_in_type(const struct bsmi_preset_setting *of, float amax, int bits, int offset)
 {
     if (of->type != BSM_REAL_FP16 || amax >= 0x1p-14f) return even_code(amax, bits, offset);
@@ -63,7 +68,10 @@ static uint8_t even_code_of_e2m1(const struct bsmi_preset_setting *of, float ama
 {
     return even_code_in_type(of, amax, 1, of->element == BSM_E4M3 ? 8 : 2);
 }
-static uint8_t even_code_of_e2m3(const struct bsmi_preset_setting *of, float amax) { return even_code_in_type(of, amax, 3, 2); }
+static uint8_t even_code_of_e2m3(const struct bsmi_preset_setting *of, float amax)
+{
+    return even_code_in_type(of, amax, 3, 2);
+}
 
 /* ceil of a rounded logarithm: one too low where the quotient lies just above a power of two. */
 static uint8_t ceil_log2_code(const struct bsmi_preset_setting *of, float amax)
@@ -126,10 +134,10 @@ static uint8_t flashinfer_nvfp4_code(const struct bsmi_preset_setting *of, float
     return to_e4m3(of->t * (amax * (1.0f / 6.0f)));
 }
 
-/* Tensor scales -------------------------------------------------------------------------------------------------------- */
+/* Tensor scales ---------------------------------------------------------------------------------------------------- */
 
-/* PyTorch divides a number by a tensor as the tensor's reciprocal times the number, here all in the type of the weight; what
- * overflows becomes 1. */
+/* PyTorch divides a number by a tensor as the tensor's reciprocal times the number, here all in the type of the weight;
+ * what overflows becomes 1. */
 static float compressed_tensors_tensor_scale(bsm_real type, float amax)
 {
     const float tiny = type == BSM_REAL_FP16 ? 0x1p-14f : FLT_MIN;
@@ -137,7 +145,7 @@ static float compressed_tensors_tensor_scale(bsm_real type, float amax)
     return t <= FLT_MAX ? t : 1;
 }
 
-/* Quotients ------------------------------------------------------------------------------------------------------------ */
+/* Quotients -------------------------------------------------------------------------------------------------------- */
 
 static double over_scale(const struct bsmi_preset_setting *of, float x, float scale)
 {
@@ -191,7 +199,7 @@ static double flashinfer_nvfp4_quotient(const struct bsmi_preset_setting *of, fl
     return (double)(x * (1.0f / (scale * (1.0f / of->t))));
 }
 
-/* Rules ---------------------------------------------------------------------------------------------------------------- */
+/* Rules ------------------------------------------------------------------------------------------------------------ */
 
 enum {
     MXFP8 = 1 << BSM_MXFP8_E4M3 | 1 << BSM_MXFP8_E5M2,
@@ -200,39 +208,36 @@ enum {
     NVFP4 = 1 << BSM_NVFP4
 };
 
-/* Of each: preset, formats, whether it has a tensor scale, and divides by it, scale code, quotient; ties, zeros, computed
- * tensor scale. */
+/* Of each: preset, formats, whether it has a tensor scale, and divides by it, scale code, quotient; ties, zeros,
+ * computed tensor scale. */
 static const struct bsmi_preset_rule rules[] = {
-    { BSM_PRESET_OCP, MXFP8 | MXFP6 | MXFP4, false, false, floor_code, over_scale,
-      BSMI_TIES_TO_EVEN, BSMI_ZERO_SIGNED, NULL },
-    { BSM_PRESET_TORCHAO, MXFP8 | MXFP6 | MXFP4, false, false, floor_code, over_normal_scale,
-      BSMI_TIES_TO_EVEN, BSMI_ZERO_SIGNED, NULL },
-    { BSM_PRESET_TORCHAO, NVFP4, true, false, torchao_nvfp4_code, torchao_nvfp4_quotient,
-      BSMI_TIES_TO_EVEN, BSMI_ZERO_SIGNED, NULL },
-    { BSM_PRESET_TRANSFORMER_ENGINE, MXFP8, false, false, round_up_code, times_reciprocal,
-      BSMI_TIES_TO_EVEN, BSMI_ZERO_SIGNED, NULL },
-    { BSM_PRESET_TRANSFORMER_ENGINE, NVFP4, true, true, transformer_engine_nvfp4_code, transformer_engine_nvfp4_quotient,
-      BSMI_TIES_TO_EVEN, BSMI_ZERO_POSITIVE, NULL },
-    { BSM_PRESET_MODELOPT, 1 << BSM_MXFP8_E4M3, false, false, ceil_log2_code, times_reciprocal,
-      BSMI_TIES_TO_EVEN, BSMI_ZERO_SIGNED, NULL },
-    { BSM_PRESET_MODELOPT, MXFP4, false, false, ceil_log2_code, over_scale,
-      BSMI_TIES_DOWN, BSMI_ZERO_NEGATIVE, NULL },
-    { BSM_PRESET_MODELOPT, NVFP4, true, false, modelopt_nvfp4_code, modelopt_nvfp4_quotient,
-      BSMI_TIES_TO_EVEN, BSMI_ZERO_POSITIVE, NULL },
+    { BSM_PRESET_OCP, MXFP8 | MXFP6 | MXFP4, false, false, floor_code, over_scale, BSMI_TIES_TO_EVEN, BSMI_ZERO_SIGNED,
+      NULL },
+    { BSM_PRESET_TORCHAO, MXFP8 | MXFP6 | MXFP4, false, false, floor_code, over_normal_scale, BSMI_TIES_TO_EVEN,
+      BSMI_ZERO_SIGNED, NULL },
+    { BSM_PRESET_TORCHAO, NVFP4, true, false, torchao_nvfp4_code, torchao_nvfp4_quotient, BSMI_TIES_TO_EVEN,
+      BSMI_ZERO_SIGNED, NULL },
+    { BSM_PRESET_TRANSFORMER_ENGINE, MXFP8, false, false, round_up_code, times_reciprocal, BSMI_TIES_TO_EVEN,
+      BSMI_ZERO_SIGNED, NULL },
+    { BSM_PRESET_TRANSFORMER_ENGINE, NVFP4, true, true, transformer_engine_nvfp4_code,
+      transformer_engine_nvfp4_quotient, BSMI_TIES_TO_EVEN, BSMI_ZERO_POSITIVE, NULL },
+    { BSM_PRESET_MODELOPT, 1 << BSM_MXFP8_E4M3, false, false, ceil_log2_code, times_reciprocal, BSMI_TIES_TO_EVEN,
+      BSMI_ZERO_SIGNED, NULL },
+    { BSM_PRESET_MODELOPT, MXFP4, false, false, ceil_log2_code, over_scale, BSMI_TIES_DOWN, BSMI_ZERO_NEGATIVE, NULL },
+    { BSM_PRESET_MODELOPT, NVFP4, true, false, modelopt_nvfp4_code, modelopt_nvfp4_quotient, BSMI_TIES_TO_EVEN,
+      BSMI_ZERO_POSITIVE, NULL },
     { BSM_PRESET_COMPRESSED_TENSORS, 1 << BSM_MXFP8_E4M3, false, false, even_code_of_e2m1, over_scale_in_type,
       BSMI_TIES_TO_EVEN, BSMI_ZERO_POSITIVE, NULL },
-    { BSM_PRESET_COMPRESSED_TENSORS, MXFP4, false, false, even_code_of_e2m1, over_scale_in_type,
-      BSMI_TIES_TO_EVEN, BSMI_ZERO_POSITIVE, NULL },
+    { BSM_PRESET_COMPRESSED_TENSORS, MXFP4, false, false, even_code_of_e2m1, over_scale_in_type, BSMI_TIES_TO_EVEN,
+      BSMI_ZERO_POSITIVE, NULL },
     { BSM_PRESET_COMPRESSED_TENSORS, 1 << BSM_MXFP6_E2M3, false, false, even_code_of_e2m3, over_scale_in_type,
       BSMI_TIES_TO_EVEN, BSMI_ZERO_SIGNED, NULL },
-    { BSM_PRESET_COMPRESSED_TENSORS, NVFP4, true, true, compressed_tensors_nvfp4_code, compressed_tensors_nvfp4_quotient,
-      BSMI_TIES_TO_EVEN, BSMI_ZERO_POSITIVE, compressed_tensors_tensor_scale },
-    { BSM_PRESET_GGML, MXFP4, false, false, ggml_mxfp4_code, over_scale,
-      BSMI_SMALLEST_ERROR, BSMI_ZERO_SIGNED, NULL },
-    { BSM_PRESET_GGML, NVFP4, false, false, ggml_nvfp4_code, over_scale,
-      BSMI_SMALLEST_ERROR, BSMI_ZERO_SIGNED, NULL },
-    { BSM_PRESET_FLASHINFER, NVFP4, true, true, flashinfer_nvfp4_code, flashinfer_nvfp4_quotient,
-      BSMI_TIES_TO_EVEN, BSMI_ZERO_SIGNED, NULL },
+    { BSM_PRESET_COMPRESSED_TENSORS, NVFP4, true, true, compressed_tensors_nvfp4_code,
+      compressed_tensors_nvfp4_quotient, BSMI_TIES_TO_EVEN, BSMI_ZERO_POSITIVE, compressed_tensors_tensor_scale },
+    { BSM_PRESET_GGML, MXFP4, false, false, ggml_mxfp4_code, over_scale, BSMI_SMALLEST_ERROR, BSMI_ZERO_SIGNED, NULL },
+    { BSM_PRESET_GGML, NVFP4, false, false, ggml_nvfp4_code, over_scale, BSMI_SMALLEST_ERROR, BSMI_ZERO_SIGNED, NULL },
+    { BSM_PRESET_FLASHINFER, NVFP4, true, true, flashinfer_nvfp4_code, flashinfer_nvfp4_quotient, BSMI_TIES_TO_EVEN,
+      BSMI_ZERO_SIGNED, NULL },
 };
 
 static const struct bsmi_preset_rule *find_rule(bsm_preset preset, bsm_format format)
@@ -249,7 +254,8 @@ static void list_formats(bsm_preset preset, char *text, size_t bytes)
     text[0] = '\0';
     for (int i = BSM_FORMAT_NONE + 1; i < BSM_FORMAT_COUNT; i++) {
         if (find_rule(preset, (bsm_format)i) == NULL) continue;
-        const int more = snprintf(text + length, bytes - length, "%s%s", length > 0 ? ", " : "", bsm_format_get(i)->name);
+        const int more =
+            snprintf(text + length, bytes - length, "%s%s", length > 0 ? ", " : "", bsm_format_get(i)->name);
         length = BSMI_MIN(length + (size_t)more, bytes - 1);
     }
 }
@@ -266,16 +272,17 @@ const struct bsmi_preset_rule *bsmi_preset_choose(bsm_preset preset, bsm_format 
         return NULL;
     }
     if (has_tensor_scale && !rule->has_tensor_scale)
-        bsmi_fail(BSM_EINVAL, "options->preset=%s: has no tensor scale for %s; leave destination->tensor_scale NULL", name,
-                  format_name);
+        bsmi_fail(BSM_EINVAL, "options->preset=%s: has no tensor scale for %s; leave destination->tensor_scale NULL",
+                  name, format_name);
     else if (has_tensor_scale && rule->divides != (use == BSM_TENSOR_SCALE_DIVIDES))
-        bsmi_fail(BSM_EINVAL, "options->preset=%s: its tensor scale %s; set destination->tensor_scale_use to BSM_TENSOR_SCALE_%s",
+        bsmi_fail(BSM_EINVAL, "options->preset=%s: its tensor scale %s; set destination->tensor_scale_use to "
+                              "BSM_TENSOR_SCALE_%s",
                   name, rule->divides ? "divides" : "multiplies", rule->divides ? "DIVIDES" : "MULTIPLIES");
     else return rule;
     return NULL;
 }
 
-/* Blocks --------------------------------------------------------------------------------------------------------------- */
+/* Blocks ----------------------------------------------------------------------------------------------------------- */
 
 static uint8_t encode_ties_down(double quotient)
 {
@@ -304,8 +311,8 @@ static uint8_t settle_zero(enum bsmi_zero_of_preset zero, uint8_t sign, double q
     return zero == BSMI_ZERO_NEGATIVE ? sign : 0;
 }
 
-uint8_t bsmi_preset_block(const struct bsmi_preset_rule *rule, const struct bsmi_preset_setting *of, bsm_scale scale, float amax,
-                          const float *x, int count, double *quotients, uint8_t *codes)
+uint8_t bsmi_preset_block(const struct bsmi_preset_rule *rule, const struct bsmi_preset_setting *of, bsm_scale scale,
+                          float amax, const float *x, int count, double *quotients, uint8_t *codes)
 {
     const uint8_t code = rule->scale_code(of, amax);
     const uint8_t sign = (uint8_t)(1 << (bsm_element_get((int)of->element)->bits - 1));
@@ -320,8 +327,14 @@ uint8_t bsmi_preset_block(const struct bsmi_preset_rule *rule, const struct bsmi
     return code;
 }
 
-const char *bsm_preset_name(int preset) { return preset >= 0 && preset < BSM_PRESET_COUNT ? presets[preset].name : NULL; }
-const char *bsm_preset_checked(int preset) { return preset >= 0 && preset < BSM_PRESET_COUNT ? presets[preset].checked : NULL; }
+const char *bsm_preset_name(int preset)
+{
+    return preset >= 0 && preset < BSM_PRESET_COUNT ? presets[preset].name : NULL;
+}
+const char *bsm_preset_checked(int preset)
+{
+    return preset >= 0 && preset < BSM_PRESET_COUNT ? presets[preset].checked : NULL;
+}
 
 int bsm_preset_from_name(const char *name)
 {

@@ -1,4 +1,5 @@
-/* What is fixed for the blocks of a matrix: their element and scale, how both are rounded, and by which recipe or preset. */
+/* What is fixed for the blocks of a matrix: their element and scale, how both are rounded, and by which recipe or
+ * preset. */
 #ifndef BSMI_QUANTIZER_H
 #define BSMI_QUANTIZER_H
 

@@ -7,8 +7,9 @@
 #include <stdio.h>
 #include <strings.h>
 
-/* Of an fp64 source: 53 bits times 24 are no double, but the product rounded to odd compares as the product does with all
- * that recipes compare it with.  Beyond 2^+-400 every scale is the largest or the smallest: no product need overflow. */
+/* Of an fp64 source: 53 bits times 24 are no double, but the product rounded to odd compares as the product does with
+ * all that recipes compare it with.  Beyond 2^+-400 every scale is the largest or the smallest: no product need
+ * overflow. */
 static struct bsmi_fraction wide_scaled_amax(double amax, double tensor_scale, bool tensor_scale_divides)
 {
     struct bsmi_fraction r = { BSMI_MAX(0x1p-400, BSMI_MIN(amax, 0x1p400)), tensor_scale };
@@ -16,9 +17,11 @@ static struct bsmi_fraction wide_scaled_amax(double amax, double tensor_scale, b
     return r;
 }
 
-static struct bsmi_fraction scaled_amax(const struct bsmi_block_quantizer *quantizer, const struct bsmi_block_view *block)
+static struct bsmi_fraction scaled_amax(const struct bsmi_block_quantizer *quantizer,
+                                        const struct bsmi_block_view *block)
 {
-    if (quantizer->source == BSM_REAL_FP64) return wide_scaled_amax(block->amax, quantizer->tensor_scale, quantizer->tensor_scale_divides);
+    if (quantizer->source == BSM_REAL_FP64)
+        return wide_scaled_amax(block->amax, quantizer->tensor_scale, quantizer->tensor_scale_divides);
     return bsmi_scaled_amax((float)block->amax, quantizer->tensor_scale, quantizer->tensor_scale_divides);
 }
 
@@ -53,7 +56,8 @@ static uint8_t nearest_code(const struct bsmi_block_quantizer *quantizer, const 
 }
 
 /* Sum of (x - decoded)^2 over the finite numbers of a block under a scale, in double, in their order. */
-static double squared_error(const struct bsmi_block_quantizer *quantizer, const struct bsmi_block_view *block, uint8_t scale_code)
+static double squared_error(const struct bsmi_block_quantizer *quantizer, const struct bsmi_block_view *block,
+                            uint8_t scale_code)
 {
     const double scale = (double)bsm_scale_decode(quantizer->scale, scale_code);
     const struct bsmi_division by = bsmi_division_of(scale, quantizer->tensor_scale, quantizer->tensor_scale_divides);
@@ -64,14 +68,15 @@ static double squared_error(const struct bsmi_block_quantizer *quantizer, const 
         if (!isfinite(x)) continue;
         bsmi_element_encode_nearest(quantizer->element, &quotient, 1, &code);
         const double element = (double)bsm_element_decode(quantizer->element, code);
-        const double error = x - bsmi_scaled_value(element, scale, quantizer->tensor_scale, quantizer->tensor_scale_divides);
+        const double error =
+            x - bsmi_scaled_value(element, scale, quantizer->tensor_scale, quantizer->tensor_scale_divides);
         sum += error * error;
     }
     return sum;
 }
 
-/* Between 4 and 6, e2m1 has nothing: a block whose numbers lie there is nearer to codes up to 4 under a scale half as large
- * again. */
+/* Between 4 and 6, e2m1 has nothing: a block whose numbers lie there is nearer to codes up to 4 under a scale half as
+ * large again. */
 static uint8_t four_over_six_code(const struct bsmi_block_quantizer *quantizer, const struct bsmi_block_view *block)
 {
     const uint8_t six = nearest_code(quantizer, block);
@@ -88,11 +93,13 @@ static void round_all(bsm_element element, const double *quotients, int count, d
     for (int i = 0; i < count; i++) rounded[i] = (double)bsm_element_decode(element, codes[i]);
 }
 
-/* The squared error under the scale of code `low` less that under the next, in units of the lower scale's square.  Of a number q of
- * such units that becomes a under one and b under the other it is (q - a)^2 - (q - b)^2 = (b - a)(2 q - a - b): 0 for all that a and
- * b agree on.  For e2m1 without a tensor scale the others are multiples of 2^-25 up to 8 (q < 1/4 becomes 0 under both), as are
- * their terms: the sum is exact, in any order.  Elsewhere it is rounded as doubles are, in the order of the block. */
-static double more_error_below(const struct bsmi_block_quantizer *quantizer, const struct bsmi_block_view *block, uint8_t low)
+/* The squared error under the scale of code `low` less that under the next, in units of the lower scale's square.  Of a
+ * number q of such units that becomes a under one and b under the other it is (q - a)^2 - (q - b)^2 = (b - a)(2 q - a -
+ * b): 0 for all that a and b agree on.  For e2m1 without a tensor scale the others are multiples of 2^-25 up to 8 (q <
+ * 1/4 becomes 0 under both), as are their terms: the sum is exact, in any order.  Elsewhere it is rounded as doubles
+ * are, in the order of the block. */
+static double more_error_below(const struct bsmi_block_quantizer *quantizer, const struct bsmi_block_view *block,
+                               uint8_t low)
 {
     const double scale = (double)bsm_scale_decode(quantizer->scale, low);
     const struct bsmi_division by = bsmi_division_of(scale, quantizer->tensor_scale, quantizer->tensor_scale_divides);
@@ -155,12 +162,15 @@ const struct bsmi_recipe *bsmi_recipe_choose(const char *name, bsm_format format
     if (row->scale == info->scale) return row;
     char fitting[128];
     list_recipes(info->scale, fitting, sizeof fitting);
-    bsmi_fail(BSM_EINVAL, "%s=%s gives %s scales, and %s has %s: take %s", name, row->name, bsm_scale_name((int)row->scale),
-              info->name, bsm_scale_name((int)info->scale), fitting);
+    bsmi_fail(BSM_EINVAL, "%s=%s gives %s scales, and %s has %s: take %s", name, row->name,
+              bsm_scale_name((int)row->scale), info->name, bsm_scale_name((int)info->scale), fitting);
     return NULL;
 }
 
-const char *bsm_recipe_name(int recipe) { return recipe >= 0 && recipe < BSM_RECIPE_COUNT ? recipes[recipe].name : NULL; }
+const char *bsm_recipe_name(int recipe)
+{
+    return recipe >= 0 && recipe < BSM_RECIPE_COUNT ? recipes[recipe].name : NULL;
+}
 
 int bsm_recipe_from_name(const char *name)
 {

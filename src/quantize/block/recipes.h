@@ -11,16 +11,17 @@ struct bsmi_block_view {
     double amax;
 };
 
-/* One recipe.  To add one: an enumerator before BSM_RECIPE_COUNT in quantize.h, one row in recipes.c, its formula with the
- * source in docs/guide/recipes.md.  scale_code never gives a NaN code. */
+/* One recipe.  To add one: an enumerator before BSM_RECIPE_COUNT in quantize.h, one row in recipes.c, its formula with
+ * the source in docs/guide/recipes.md.  scale_code never gives a NaN code. */
 struct bsmi_recipe {
     const char *name;                     /* "rceil"; bsm_recipe_from_name reads it back */
     bsm_scale scale;                      /* the scale type it gives; BSM_UNSCALED in the row of BSM_RECIPE_DEFAULT */
     uint8_t (*scale_code)(const struct bsmi_block_quantizer *quantizer, const struct bsmi_block_view *block);
-    /* Whether the kernels (kernels/table.h) compute it too: any e8m0 scale that amax alone gives and that doubles with it, r / 6 to nearest, and
-     * what is searched for e2m1 without a tensor scale. */
+    /* Whether the kernels (kernels/table.h) compute it too: any e8m0 scale that amax alone gives and that doubles with
+     * it, r / 6 to nearest, and what is searched for e2m1 without a tensor scale. */
     bool in_kernels;
-    bool searches;                        /* it tries scales on the numbers of a row: not for squares, nor for D of a product */
+    bool searches;                        /* it tries scales on the numbers of a row: not for squares, nor for D of a
+                                             product */
 };
 
 /* The row for blocks of `format`, DEFAULT resolved; NULL with the sentence if the recipe does not fit the format.

@@ -1,9 +1,9 @@
-/* The scale code of a block, recipe by recipe, and what its elements are divided by: the arithmetic of recipes.c and block.c.
- * Also compiled for GPUs.
+/* The scale code of a block, recipe by recipe, and what its elements are divided by: the arithmetic of recipes.c and
+ * block.c.  Also compiled for GPUs.
  *
- * A recipe works on the real number r = amax / t (or amax * t for a dividing tensor scale), which need not be a double.  It
- * is kept as a fraction of two doubles that are both exact, and only fractions are compared: no logarithm, no quotient
- * that was rounded.  Both parts are normal doubles: they lie between 2^-298 and 2^256. */
+ * A recipe works on the real number r = amax / t (or amax * t for a dividing tensor scale), which need not be a double.
+ * It is kept as a fraction of two doubles that are both exact, and only fractions are compared: no logarithm, no
+ * quotient that was rounded.  Both parts are normal doubles: they lie between 2^-298 and 2^256. */
 #ifndef BSMI_SCALE_CODE_H
 #define BSMI_SCALE_CODE_H
 
@@ -64,27 +64,30 @@ BSMI_SHARED uint8_t bsmi_rceil_code(const bsm_element_info *element, struct bsmi
 }
 
 /* Rounding half up to `bits` fraction bits carries into the next power of two from 2 - 2^-(bits + 1) on.  On fp32 bits
- * that is adding 1 << (23 - bits - 1), as the implementations do it; said of the real number it also holds for subnormals
- * (where only int8 can tell the difference: the others are clamped to code 0) and up to FLT_MAX.
+ * that is adding 1 << (23 - bits - 1), as the implementations do it; said of the real number it also holds for
+ * subnormals (where only int8 can tell the difference: the others are clamped to code 0) and up to FLT_MAX.
  * int8 has 6 fraction bits behind the leading bit of its largest binade, [1, 2). */
 BSMI_SHARED uint8_t bsmi_even_code(const bsm_element_info *element, struct bsmi_fraction r)
 {
     const int bits = element->exponent_bits == 0 ? 6 : element->mantissa_bits;
     const double carries_from = 2 - bsmi_double_power_of_two(-(bits + 1));
-    return bsmi_e8m0_code(bsmi_floor_log2(bsmi_fraction_over(r, carries_from)) + 1 - bsmi_exponent_of(element->max_value));
+    return bsmi_e8m0_code(bsmi_floor_log2(bsmi_fraction_over(r, carries_from)) + 1
+                          - bsmi_exponent_of(element->max_value));
 }
 
 /* r / max, rounded to nearest even with 4 bits, saturating.
  * The quotient is rounded to a double first, and that does no harm.  A midpoint of ue4m3 is k 2^j with k < 2^5, max is
- * 3 * 2^1 for e2m1.  With r = n / d: n / (max d) is a midpoint, or n differs from 3 k d 2^(j + 1), an integer of at most
- * 2 + 5 + 24 = 31 bits (48 bits of n over d = 1, for a divisor), by at least one unit: relatively by 2^-48 or more.  The
- * double is off by at most 2^-53, so it lies on the same side of every midpoint, and on one only if the quotient does. */
+ * 3 * 2^1 for e2m1.  With r = n / d: n / (max d) is a midpoint, or n differs from 3 k d 2^(j + 1), an integer of at
+ * most 2 + 5 + 24 = 31 bits (48 bits of n over d = 1, for a divisor), by at least one unit: relatively by 2^-48 or
+ * more.  The double is off by at most 2^-53, so it lies on the same side of every midpoint, and on one only if the
+ * quotient does. */
 BSMI_SHARED uint8_t bsmi_ue4m3_code(const bsm_element_info *e4m3, struct bsmi_fraction r)
 {
     return (uint8_t)(bsmi_encode(e4m3, r.numerator / r.denominator, BSM_ROUND_NEAREST_EVEN, true, 0) & 0x7f);
 }
 
-BSMI_SHARED uint8_t bsmi_nearest_code(const bsm_element_info *element, const bsm_element_info *e4m3, struct bsmi_fraction r)
+BSMI_SHARED uint8_t bsmi_nearest_code(const bsm_element_info *element, const bsm_element_info *e4m3,
+                                      struct bsmi_fraction r)
 {
     return bsmi_ue4m3_code(e4m3, bsmi_fraction_over(r, element->max_value));
 }
@@ -96,10 +99,10 @@ BSMI_SHARED uint8_t bsmi_nearest_code_of_4(const bsm_element_info *e4m3, struct 
 }
 
 /* What the elements of a block are divided by: x * factor / divisor.
- * Both parts are exact doubles: 24 times 24 bits, over 24 times at most 4 bits.  Their quotient is rounded to a double, and
- * then to the element; that is one rounding in effect.  A midpoint of an element has at most 8 bits, so midpoint * divisor
- * has at most 36 bits, and a quotient that is no midpoint differs from it by 2^-48 or more, relatively; the double is off
- * by 2^-53.  Nor does it matter for "larger than the largest value". */
+ * Both parts are exact doubles: 24 times 24 bits, over 24 times at most 4 bits.  Their quotient is rounded to a double,
+ * and then to the element; that is one rounding in effect.  A midpoint of an element has at most 8 bits, so midpoint *
+ * divisor has at most 36 bits, and a quotient that is no midpoint differs from it by 2^-48 or more, relatively; the
+ * double is off by 2^-53.  Nor does it matter for "larger than the largest value". */
 struct bsmi_division { double factor, divisor; };
 
 BSMI_SHARED struct bsmi_division bsmi_division_of(double scale, double tensor_scale, bool tensor_scale_divides)
@@ -110,8 +113,8 @@ BSMI_SHARED struct bsmi_division bsmi_division_of(double scale, double tensor_sc
     return by;
 }
 
-/* element * scale, times or over the tensor scale: one rounding to double at most.  Products are exact: at most 24 bits of
- * element and scale times 24 bits. */
+/* element * scale, times or over the tensor scale: one rounding to double at most.  Products are exact: at most 24 bits
+ * of element and scale times 24 bits. */
 BSMI_SHARED double bsmi_scaled_value(double element, double scale, double tensor_scale, bool divides)
 {
     return divides ? element * scale / tensor_scale : element * scale * tensor_scale;

@@ -25,7 +25,8 @@ BYTES_INLINE void store_stream(bytes codes, unsigned char *to)
 {
     const __m128i pairs = _mm_maddubs_epi16(codes, _mm_set1_epi16(0x4001));
     const __m128i fours = _mm_madd_epi16(pairs, _mm_set1_epi32(0x10000001));
-    const __m128i packed = _mm_shuffle_epi8(fours, _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
+    const __m128i packed =
+        _mm_shuffle_epi8(fours, _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
     const int last = _mm_extract_epi32(packed, 2);
     _mm_storel_epi64((__m128i *)(void *)to, packed);
     memcpy(to + 8, &last, sizeof last);

@@ -1,7 +1,7 @@
 /* Dequantizing with AVX2: eight numbers at a time.
  *
- * Element times scale is exact in fp32: at most 8 bits, and no smaller than 2^-143 where it is subnormal.  A tensor scale rounds
- * that product once.  fp16 and bf16 are rounded from the exact product. */
+ * Element times scale is exact in fp32: at most 8 bits, and no smaller than 2^-143 where it is subnormal.  A tensor
+ * scale rounds that product once.  fp16 and bf16 are rounded from the exact product. */
 #if defined(__x86_64__)
 #include "dequantize_table.h"
 
@@ -14,9 +14,12 @@
 /* The codes as fp16 numbers, times 2^-exponent. */
 AVX2_INLINE __m256i halves(const struct bsmi_block_decoding *d, __m128i codes)
 {
-    const __m256i places = _mm256_set1_epi16((short)(1 << d->shift)), nan_magnitude = _mm256_set1_epi16((short)d->nan_magnitude);
-    if (d->sign_bit == 7) {               /* the sign is moved with the rest: below it only the magnitude's place is kept */
-        const __m256i wide = _mm256_cvtepi8_epi16(codes), kept = _mm256_set1_epi16((short)(INT16_MIN | 0x7f << d->shift));
+    const __m256i places = _mm256_set1_epi16((short)(1 << d->shift)),
+                  nan_magnitude = _mm256_set1_epi16((short)d->nan_magnitude);
+    if (d->sign_bit == 7) {               /* the sign is moved with the rest: below it only the magnitude's place is
+                                             kept */
+        const __m256i wide = _mm256_cvtepi8_epi16(codes),
+                      kept = _mm256_set1_epi16((short)(INT16_MIN | 0x7f << d->shift));
         const __m256i nan = _mm256_cmpeq_epi16(_mm256_and_si256(wide, _mm256_set1_epi16(0x7f)), nan_magnitude);
         return _mm256_or_si256(_mm256_and_si256(_mm256_mullo_epi16(wide, places), kept), nan);
     }
@@ -47,7 +50,8 @@ AVX2_INLINE __m256 value(const struct bsmi_block_decoding *d, bool scaled_by_t, 
 /* To nearest, ties to even. */
 AVX2_INLINE __m256i bf16_bits(__m256 x)
 {
-    const __m256i bits = _mm256_castps_si256(x), odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+    const __m256i bits = _mm256_castps_si256(x),
+                  odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
     return _mm256_srli_epi32(_mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff))), 16);
 }
 
@@ -66,15 +70,16 @@ AVX2_INLINE void store(bsm_real type, bool streamed, __m256 low, __m256 high, vo
     }
     __m256i both;
     if (type == BSM_REAL_FP16)
-        both = _mm256_setr_m128i(_mm256_cvtps_ph(low, _MM_FROUND_TO_NEAREST_INT), _mm256_cvtps_ph(high, _MM_FROUND_TO_NEAREST_INT));
+        both = _mm256_setr_m128i(_mm256_cvtps_ph(low, _MM_FROUND_TO_NEAREST_INT),
+                                 _mm256_cvtps_ph(high, _MM_FROUND_TO_NEAREST_INT));
     else
         both = _mm256_permute4x64_epi64(_mm256_packus_epi32(bf16_bits(low), bf16_bits(high)), 0xd8);
     _mm256_storeu_si256((__m256i *)(void *)((uint16_t *)to + i), both);
 }
 
 /* One code in each byte. */
-AVX2_INLINE void dequantize_bytes(const struct bsmi_block_decoding *decoding, bsm_real type, bool integer, bool scaled_by_t,
-                                  const uint8_t *codes, const float *scales, int64_t count, void *to)
+AVX2_INLINE void dequantize_bytes(const struct bsmi_block_decoding *decoding, bsm_real type, bool integer,
+                                  bool scaled_by_t, const uint8_t *codes, const float *scales, int64_t count, void *to)
 {
     const struct bsmi_block_decoding d = *decoding;
     const int64_t per_scale = d.block / 16;
@@ -88,16 +93,18 @@ AVX2_INLINE void dequantize_bytes(const struct bsmi_block_decoding *decoding, bs
             high = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128(code, 8)));
         } else {
             const __m256i half = halves(&d, code);
-            low = _mm256_cvtph_ps(_mm256_castsi256_si128(half)), high = _mm256_cvtph_ps(_mm256_extracti128_si256(half, 1));
+            low = _mm256_cvtph_ps(_mm256_castsi256_si128(half)),
+            high = _mm256_cvtph_ps(_mm256_extracti128_si256(half, 1));
         }
         low = value(&d, scaled_by_t, low, scale), high = value(&d, scaled_by_t, high, scale);
-        if (_mm256_movemask_ps(_mm256_cmp_ps(low, high, _CMP_UNORD_Q)) != 0) low = canonical(low), high = canonical(high);
+        if (_mm256_movemask_ps(_mm256_cmp_ps(low, high, _CMP_UNORD_Q)) != 0)
+            low = canonical(low), high = canonical(high);
         store(type, streamed, low, high, to, i);
     }
 }
 
-/* Two codes of e2m1 in a byte.  A block has eight magnitudes, which are scaled beforehand; if its scale is NaN all of them are, and
- * have no sign. */
+/* Two codes of e2m1 in a byte.  A block has eight magnitudes, which are scaled beforehand; if its scale is NaN all of
+ * them are, and have no sign. */
 struct magnitudes { __m256 scaled; __m256i sign; };
 
 AVX2_INLINE struct magnitudes block_magnitudes(const struct bsmi_block_decoding *d, bool scaled_by_t, float scale)
@@ -117,12 +124,13 @@ AVX2_INLINE __m256 look_up(const struct magnitudes *m, __m256i shifts, const uin
     return _mm256_xor_ps(_mm256_permutevar8x32_ps(m->scaled, lanes), _mm256_castsi256_ps(sign));
 }
 
-AVX2_INLINE void dequantize_pairs(const struct bsmi_block_decoding *decoding, bsm_real type, bool scaled_by_t, const uint8_t *codes,
-                                  const float *scales, int64_t count, void *to)
+AVX2_INLINE void dequantize_pairs(const struct bsmi_block_decoding *decoding, bsm_real type, bool scaled_by_t,
+                                  const uint8_t *codes, const float *scales, int64_t count, void *to)
 {
     const struct bsmi_block_decoding d = *decoding;
     const __m256i low_first = _mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28);
-    const __m256i shifts = d.packing == BSM_PACKING_LOW_FIRST ? low_first : _mm256_xor_si256(low_first, _mm256_set1_epi32(4));
+    const __m256i shifts =
+        d.packing == BSM_PACKING_LOW_FIRST ? low_first : _mm256_xor_si256(low_first, _mm256_set1_epi32(4));
     const bool streamed = d.streamed && (uintptr_t)to % 32 == 0;
     for (int64_t i = 0; i < count; scales++) {
         const struct magnitudes m = block_magnitudes(&d, scaled_by_t, *scales);
@@ -131,15 +139,15 @@ AVX2_INLINE void dequantize_pairs(const struct bsmi_block_decoding *decoding, bs
     }
 }
 
-AVX2_INLINE void dequantize_floats(const struct bsmi_block_decoding *d, bsm_real type, bool scaled_by_t, const uint8_t *codes,
-                                   const float *scales, int64_t count, void *to)
+AVX2_INLINE void dequantize_floats(const struct bsmi_block_decoding *d, bsm_real type, bool scaled_by_t,
+                                   const uint8_t *codes, const float *scales, int64_t count, void *to)
 {
     if (d->packing == BSM_PACKING_BYTES) dequantize_bytes(d, type, false, scaled_by_t, codes, scales, count, to);
     else dequantize_pairs(d, type, scaled_by_t, codes, scales, count, to);
 }
 
-AVX2 void bsmi_dequantize_blocks_avx2(const struct bsmi_block_decoding *d, const uint8_t *codes, const float *scales, int64_t count,
-                                      void *to)
+AVX2 void bsmi_dequantize_blocks_avx2(const struct bsmi_block_decoding *d, const uint8_t *codes, const float *scales,
+                                      int64_t count, void *to)
 {
     if (d->integer) dequantize_bytes(d, d->type, true, false, codes, scales, count, to);
     else if (d->tensor_scale != 1) dequantize_floats(d, BSM_REAL_FP32, true, codes, scales, count, to);

@@ -20,7 +20,8 @@ static bool serves(const struct bsmi_matrix *source, float tensor_scale, const s
 }
 
 const struct bsmi_dequantize_kernel *bsmi_dequantize_kernel_choose(uint32_t features, const struct bsmi_matrix *source,
-                                                                   float tensor_scale, const struct bsmi_reals *destination,
+                                                                   float tensor_scale,
+                                                                   const struct bsmi_reals *destination,
                                                                    struct bsmi_block_decoding *decoding)
 {
     const bsm_element_info *info = bsm_element_get((int)source->element);

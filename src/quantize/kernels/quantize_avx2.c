@@ -28,7 +28,8 @@ AVX2 words joined(bool sums, __m256i a, __m256i b)
 
 AVX2 __m256i joined_pairs(bool sums, words a, words b)
 {
-    return (__m256i)joined(sums, _mm256_unpacklo_epi32((__m256i)a, (__m256i)b), _mm256_unpackhi_epi32((__m256i)a, (__m256i)b));
+    return (__m256i)joined(sums, _mm256_unpacklo_epi32((__m256i)a, (__m256i)b),
+                           _mm256_unpackhi_epi32((__m256i)a, (__m256i)b));
 }
 
 AVX2 __m256i joined_fours(bool sums, const words v[4])
@@ -97,10 +98,12 @@ BSMI_TARGET void bsmi_widen_reals_avx2(bsm_real type, const void *from, int64_t 
     int64_t i = 0;
     for (; i + 8 <= count; i += 8) {
         const __m128i v = _mm_loadu_si128((const __m128i *)(const void *)(numbers + i));
-        const __m256 wide = type == BSM_REAL_FP16 ? _mm256_cvtph_ps(v) : (__m256)_mm256_slli_epi32(_mm256_cvtepu16_epi32(v), 16);
+        const __m256 wide =
+            type == BSM_REAL_FP16 ? _mm256_cvtph_ps(v) : (__m256)_mm256_slli_epi32(_mm256_cvtepu16_epi32(v), 16);
         _mm256_storeu_ps(to + i, wide);
     }
-    for (; i < count; i++) to[i] = type == BSM_REAL_FP16 ? bsmi_fp16_to_float(numbers[i]) : bsmi_bf16_to_float(numbers[i]);
+    for (; i < count; i++)
+        to[i] = type == BSM_REAL_FP16 ? bsmi_fp16_to_float(numbers[i]) : bsmi_bf16_to_float(numbers[i]);
 }
 #else
 typedef int bsmi_not_x86_64;              /* a translation unit needs a declaration */

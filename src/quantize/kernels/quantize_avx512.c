@@ -98,7 +98,8 @@ BSMI_TARGET void bsmi_widen_reals_avx512(bsm_real type, const void *from, int64_
     for (int64_t i = 0; i < count; i += 16) {
         const __mmask16 some = count - i < 16 ? (__mmask16)((1 << (count - i)) - 1) : 0xffff;
         const __m256i v = _mm256_maskz_loadu_epi16(some, numbers + i);
-        const __m512 wide = type == BSM_REAL_FP16 ? _mm512_cvtph_ps(v) : (__m512)_mm512_slli_epi32(_mm512_cvtepu16_epi32(v), 16);
+        const __m512 wide =
+            type == BSM_REAL_FP16 ? _mm512_cvtph_ps(v) : (__m512)_mm512_slli_epi32(_mm512_cvtepu16_epi32(v), 16);
         _mm512_mask_storeu_ps(to + i, some, wide);
     }
 }

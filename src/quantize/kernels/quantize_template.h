@@ -21,19 +21,20 @@
  *
  * and afterwards has bsmi_quantize_blocks.
  *
- * An element in [2^e, 2^(e + 1)) has steps of 2^(e - mantissa bits), from the smallest binade downward those of the smallest.
- * Adding P = 2^(e + shift), whose last bit is worth one step, rounds to a whole number n of steps, which are then the last bits of
- * the sum.  It rounds as the element does, ties to even included.
+ * An element in [2^e, 2^(e + 1)) has steps of 2^(e - mantissa bits), from the smallest binade downward those of the
+ * smallest.  Adding P = 2^(e + shift), whose last bit is worth one step, rounds to a whole number n of steps, which are
+ * then the last bits of the sum.  It rounds as the element does, ties to even included.
  *
  * Exact quotients (e8m0 scales alone): x times a power of two is exact unless it is subnormal, and then its code is 0.
  *
- * Quotients x / d (tensor scales, ue4m3 scales) are about right, to less than 2^-21 of themselves.  Where a quotient 2^-20 larger
- * and one 2^-20 smaller have the same code, it is the code.  Blocks with another number take compared_code: the sum of the quotient
- * less half a step gives a number n whose value is the quotient's lower neighbour among the codes, or on a code either neighbour.
- * x is then compared with d times the midpoint m above n.  d is the sum of two floats, and the sign of (x - m d1) - m d2, with
- * fused multiply-adds, is the exact one: x - m d1 is exact where it is small, because both are multiples of the last bit of m d1 or
- * x, and where it is not the second part does not change the sign.  A dividing tensor scale t needs x t - m s alone, m s is exact.
- * In both nothing underflows for tensor scales of 2^-96 to 2^96. */
+ * Quotients x / d (tensor scales, ue4m3 scales) are about right, to less than 2^-21 of themselves.  Where a quotient
+ * 2^-20 larger and one 2^-20 smaller have the same code, it is the code.  Blocks with another number take
+ * compared_code: the sum of the quotient less half a step gives a number n whose value is the quotient's lower
+ * neighbour among the codes, or on a code either neighbour.  x is then compared with d times the midpoint m above n.  d
+ * is the sum of two floats, and the sign of (x - m d1) - m d2, with fused multiply-adds, is the exact one: x - m d1 is
+ * exact where it is small, because both are multiples of the last bit of m d1 or x, and where it is not the second part
+ * does not change the sign.  A dividing tensor scale t needs x t - m s alone, m s is exact.  In both nothing underflows
+ * for tensor scales of 2^-96 to 2^96. */
 #include "table.h"
 
 #if defined(__clang__)
@@ -57,7 +58,8 @@ INLINE floats load(const float *from) { floats v; memcpy(&v, from, sizeof v); re
 /* The power of two that begins the binade of a magnitude, as bits. */
 INLINE words binade(const struct bsmi_grid *grid, words m) { return larger(m & 0x7f800000, all(grid->smallest)); }
 
-/* What is added to a magnitude: P, and as many steps as make the code the last 8 bits of code_of_sum (an even number). */
+/* What is added to a magnitude: P, and as many steps as make the code the last 8 bits of code_of_sum (an even
+ * number). */
 INLINE floats step_adder(const struct bsmi_grid *grid, words m) { return (floats)(binade(grid, m) + grid->adder); }
 
 /* (exponent << mantissa bits) + n: a binade has as many codes as steps. */
@@ -76,14 +78,16 @@ INLINE floats above_midpoint(bool divides, floats x, floats midpoint, struct div
 }
 
 /* Of x >= 0 over the divisor, `quotient` about that.  value: what the code stands for. */
-INLINE words compared_code(const struct bsmi_grid *grid, bool divides, floats x, floats quotient, struct divisor by, floats *value)
+INLINE words compared_code(const struct bsmi_grid *grid, bool divides, floats x, floats quotient, struct divisor by,
+                           floats *value)
 {
     const words m = larger(smaller((words)quotient, bits_of(grid->last_midpoint)), bits_of(grid->first_midpoint));
     const floats adder = (floats)(binade(grid, m) + (grid->shift << 23)), half_step = adder * 0x1p-24f;
     const floats sum = ((floats)m - half_step) + adder, below = sum - adder;
     const words side = (words)above_midpoint(divides, x, below + half_step, by);
     const words odd = (words)sum & 1;
-    const words up = plus(side, odd) > 0;      /* beyond the midpoint, or on it and n is odd: +0 is 0, and below it is negative */
+    const words up = plus(side, odd) > 0;      /* beyond the midpoint, or on it and n is odd: +0 is 0, and below it is
+                                                  negative */
     *value = below + (floats)(up & (words)(half_step + half_step));
     return plus(code_of_sum(grid, sum), grid->adder - up);
 }
@@ -96,7 +100,7 @@ INLINE words with_sign(const struct bsmi_grid *grid, bool complement, words code
     return choose(all(1 << (grid->bits - 1)), (words)((unsigned_words)x >> (unsigned_words)all(32 - grid->bits)), code);
 }
 
-/* Scales ---------------------------------------------------------------------------------------------------------------- */
+/* Scales ----------------------------------------------------------------------------------------------------------- */
 
 INLINE words e8m0_codes(const struct bsmi_block_coding *c, words amax)
 {
@@ -107,8 +111,9 @@ INLINE words e8m0_codes(const struct bsmi_block_coding *c, words amax)
 /* 2^(127 - code); 2^-127 is subnormal. */
 INLINE words e8m0_inverses(words codes) { return larger((254 - codes) << 23, all(0x00400000)); }
 
-/* more_error_below of recipes.c, in units of 2^-25.  For e2m1 a number q >= 0 counts 1/4 - q from 1/4 to 1/2 and q - 3/4 from there
- * to 3/4, the same one higher up, 4 q - 28 from 7 to 8, and else nothing.  All steps are exact where they matter. */
+/* more_error_below of recipes.c, in units of 2^-25.  For e2m1 a number q >= 0 counts 1/4 - q from 1/4 to 1/2 and q -
+ * 3/4 from there to 3/4, the same one higher up, 4 q - 28 from 7 to 8, and else nothing.  All steps are exact where
+ * they matter. */
 INLINE words more_error_below(floats q)
 {
     const floats half = (floats)magnitude((words)(q - 0.5f)), whole = (floats)magnitude((words)(q - 1.5f));
@@ -118,11 +123,13 @@ INLINE words more_error_below(floats q)
     return rounded((few + many) * 0x1p25f);
 }
 
-/* A block's sum is above -2^28, for at most 31 of its numbers count as -2^23: a part that reached 2^28 may stay there. */
+/* A block's sum is above -2^28, for at most 31 of its numbers count as -2^23: a part that reached 2^28 may stay
+ * there. */
 INLINE words bounded_sum(words a, words b) { return smaller(plus(a, b), all(1 << 28)); }
 
 /* Codes whose scale, halved, has less error, halved.  A block with equal scales may find anything. */
-INLINE words searched_codes(const struct bsmi_block_coding *c, const float *x, int block, int blocks, words amax, words codes)
+INLINE words searched_codes(const struct bsmi_block_coding *c, const float *x, int block, int blocks, words amax,
+                            words codes)
 {
     const words low = smaller(larger((amax >> 23) + c->scale_offset, all(0)), all(254));
     const floats inverses = (floats)e8m0_inverses(low);
@@ -161,7 +168,7 @@ INLINE words ue4m3_codes(const struct bsmi_block_coding *c, bool divides, words 
     return codes;
 }
 
-/* Blocks ------------------------------------------------------------------------------------------------------------------ */
+/* Blocks ----------------------------------------------------------------------------------------------------------- */
 
 /* How elements become codes. */
 enum method { E8M0, E8M0_TENSOR_SCALE, UE4M3 };
@@ -170,15 +177,16 @@ enum method { E8M0, E8M0_TENSOR_SCALE, UE4M3 };
 struct block_divisor { float inverse, first, second; };
 
 /* unsure: where x / d is too near to a midpoint for a quotient that is about right. */
-INLINE words quick_codes(const struct bsmi_block_coding *c, enum method method, bool complement, floats x, float inverse,
-                         words *unsure)
+INLINE words quick_codes(const struct bsmi_block_coding *c, enum method method, bool complement, floats x,
+                         float inverse, words *unsure)
 {
     const struct bsmi_grid *grid = &c->element;
     const floats power = x * inverse, quotient = method == E8M0_TENSOR_SCALE ? power * c->inverse : power;
     const words m = least(quotient, bits_of(grid->largest));
     const floats adder = step_adder(grid, m);
     if (method == E8M0) return with_sign(grid, complement, code_of_sum(grid, (floats)m + adder), (words)x);
-    const floats sum = fused((floats)m, every(1 + 0x1p-20f), adder), least_sum = fused((floats)m, every(1 - 0x1p-20f), adder);
+    const floats sum = fused((floats)m, every(1 + 0x1p-20f), adder),
+                 least_sum = fused((floats)m, every(1 - 0x1p-20f), adder);
     *unsure |= (words)sum ^ (words)least_sum;
     return with_sign(grid, complement, code_of_sum(grid, sum), (words)x);
 }
@@ -213,15 +221,18 @@ INLINE unsigned char *store_codes(bsm_packing packing, bytes codes, unsigned cha
     }
 }
 
-/* Codes of e2m1 under ue4m3 scales, four vectors at a time.  Its midpoints are 1, 3, 5, 7, 10, 14 and 20 quarters.  Of the quotient
- * in units of 2^-20 the upper bits count quarters; the lower 18, moved up, show how near to a whole one it is.  The quotient is
- * wrong by less than 2^-21 of itself, below 8 by less than 4 units, and two roundings add less than 2: NEAR units are more than
- * that. */
+/* Codes of e2m1 under ue4m3 scales, four vectors at a time.  Its midpoints are 1, 3, 5, 7, 10, 14 and 20 quarters.  Of
+ * the quotient in units of 2^-20 the upper bits count quarters; the lower 18, moved up, show how near to a whole one it
+ * is.  The quotient is wrong by less than 2^-21 of itself, below 8 by less than 4 units, and two roundings add less
+ * than 2: NEAR units are more than that. */
 enum { QUARTER_BITS = 18, NEAR = 8, AHEAD = 2048 /* numbers: asked for while earlier ones are computed */ };
 static const int32_t nearest_quotient = 2 * NEAR << (32 - QUARTER_BITS);
 
 /* Of |x|; NEAR units larger. */
-INLINE words quarter_units(words x, float inverse) { return rounded(fused((floats)magnitude(x), every(inverse), every(NEAR))); }
+INLINE words quarter_units(words x, float inverse)
+{
+    return rounded(fused((floats)magnitude(x), every(inverse), every(NEAR)));
+}
 
 /* Near is what has at most 2 NEAR in its lower bits: the least of all is kept. */
 INLINE void e2m1_codes(const float *x, const float *inverses, bool high_first, unsigned char *to, words *nearest)
@@ -240,13 +251,15 @@ INLINE void e2m1_codes(const float *x, const float *inverses, bool high_first, u
 }
 
 /* A block whose quotients lie near midpoints, once more. */
-BSMI_TARGET __attribute__((noinline))
-static void sure_block(const struct bsmi_block_coding *c, enum method method, bool divides, bool complement, const float *x,
-                       const struct block_divisor *by, bsm_packing packing, unsigned char *to)
+BSMI_TARGET __attribute__((noinline)) static void sure_block(const struct bsmi_block_coding *c, enum method method,
+                                                             bool divides, bool complement, const float *x,
+                                                             const struct block_divisor *by, bsm_packing packing,
+                                                             unsigned char *to)
 {
     for (int i = 0; i < c->block; i += 16) {
         words v[16 / LANES];
-        UNROLL for (int j = 0; j < 16 / LANES; j++) v[j] = sure_codes(c, method, divides, complement, load(x + i + j * LANES), by);
+        UNROLL for (int j = 0; j < 16 / LANES; j++) v[j] =
+            sure_codes(c, method, divides, complement, load(x + i + j * LANES), by);
         to = store_codes(packing, narrow(v), to);
     }
 }
@@ -272,8 +285,8 @@ static void sure_e2m1(const struct bsmi_block_coding *c, bool divides, const flo
 }
 
 /* LANES blocks, whole. */
-INLINE void e2m1_group(const struct bsmi_block_coding *c, bool divides, const float *x, const struct group_divisor *group,
-                       bsm_packing packing, unsigned char *to)
+INLINE void e2m1_group(const struct bsmi_block_coding *c, bool divides, const float *x,
+                       const struct group_divisor *group, bsm_packing packing, unsigned char *to)
 {
     const floats scaled = group->inverse * 0x1p20f;
     float inverses[LANES];
@@ -288,8 +301,8 @@ INLINE void e2m1_group(const struct bsmi_block_coding *c, bool divides, const fl
 }
 
 /* Scales of LANES blocks, or of what is left of them, and what their numbers are divided by. */
-INLINE void group_scales(const struct bsmi_block_coding *c, enum method method, int block, bool divides, bool searches, const float *x,
-                         int blocks, uint8_t *scales, struct group_divisor *group, words *not_plain)
+INLINE void group_scales(const struct bsmi_block_coding *c, enum method method, int block, bool divides, bool searches,
+                         const float *x, int blocks, uint8_t *scales, struct group_divisor *group, words *not_plain)
 {
     words maxima[LANES], codes[16 / LANES] = { { 0 } };
     UNROLL for (int b = 0; b < LANES; b++) maxima[b] = b < blocks ? block_amax(x + b * block, block) : all(0);
@@ -309,9 +322,9 @@ INLINE void group_scales(const struct bsmi_block_coding *c, enum method method, 
 }
 
 /* Codes of those blocks, one after the other. */
-INLINE unsigned char *group_codes(const struct bsmi_block_coding *c, enum method method, int block, bool divides, bool complement,
-                                  const float *x, int blocks, const struct group_divisor *group, bsm_packing packing,
-                                  unsigned char *to)
+INLINE unsigned char *group_codes(const struct bsmi_block_coding *c, enum method method, int block, bool divides,
+                                  bool complement, const float *x, int blocks, const struct group_divisor *group,
+                                  bsm_packing packing, unsigned char *to)
 {
     float inverse[LANES];
     if (method == UE4M3 && blocks == LANES && c->element.bits == 4 && packing != BSM_PACKING_BYTES) {
@@ -339,10 +352,10 @@ INLINE unsigned char *group_codes(const struct bsmi_block_coding *c, enum method
     return to;
 }
 
-/* A group's scales are a long chain of instructions, each of which waits for the last: they are made while the codes of the group
- * before are. */
-INLINE bool quantize_row(const struct bsmi_block_coding *coding, enum method method, int block, bool divides, bool complement,
-                         bool searches, const struct bsmi_block_row *row)
+/* A group's scales are a long chain of instructions, each of which waits for the last: they are made while the codes of
+ * the group before are. */
+INLINE bool quantize_row(const struct bsmi_block_coding *coding, enum method method, int block, bool divides,
+                         bool complement, bool searches, const struct bsmi_block_row *row)
 {
     const struct bsmi_block_coding c = *coding;
     const bsm_packing packing = row->packing;
@@ -355,7 +368,8 @@ INLINE bool quantize_row(const struct bsmi_block_coding *coding, enum method met
     if (left >= LANES) group_scales(&c, method, block, divides, searches, x, LANES, scales, &group, &not_plain);
     for (; left >= LANES; left -= LANES, x += LANES * block, scales += LANES, group = next) {
         if (left >= 2 * LANES)
-            group_scales(&c, method, block, divides, searches, x + LANES * block, LANES, scales + LANES, &next, &not_plain);
+            group_scales(&c, method, block, divides, searches, x + LANES * block, LANES, scales + LANES, &next,
+                         &not_plain);
         to = group_codes(&c, method, block, divides, complement, x, LANES, &group, packing, to);
     }
     if (left > 0) {

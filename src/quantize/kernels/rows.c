@@ -44,7 +44,8 @@ static unsigned char *code_pointer(const struct bsmi_matrix *m, const struct bsm
 }
 
 /* Blocks of x one after the other: those that the kernel cannot do, and the short one that ends a row. */
-static void quantize_left_over(const struct bsmi_block_rows *rows, const struct bsmi_piece *piece, const float *x, int64_t whole)
+static void quantize_left_over(const struct bsmi_block_rows *rows, const struct bsmi_piece *piece, const float *x,
+                               int64_t whole)
 {
     const struct bsmi_matrix *m = rows->destination;
     for (int64_t i = 0; i < piece->count; i += m->block) {
@@ -83,13 +84,14 @@ const float *bsmi_piece_numbers(const struct bsmi_block_rows *rows, const struct
     const int64_t first = bsmi_real_index(source, piece->batch, piece->row, piece->k);
     const bool in_order = source->column_stride == 1;
     if (in_order && source->type == BSM_REAL_FP32) return (const float *)(const void *)source->data + first;
-    if (in_order) rows->kernel->widen(source->type, source->data + first * (int64_t)sizeof(uint16_t), piece->count, copy);
+    if (in_order)
+        rows->kernel->widen(source->type, source->data + first * (int64_t)sizeof(uint16_t), piece->count, copy);
     else bsmi_reals_row(source, piece->batch, piece->row, piece->k, piece->count, copy);
     return copy;
 }
 
-/* Columns that are done of one row before the next row's turn: all where numbers lie as the kernel wants them, and few of strided
- * ones, so that columns of a transposed source stay in the cache. */
+/* Columns that are done of one row before the next row's turn: all where numbers lie as the kernel wants them, and few
+ * of strided ones, so that columns of a transposed source stay in the cache. */
 static int64_t columns_at_once(const struct bsmi_reals *source)
 {
     if (source->column_stride != 1) return BSMI_PIECE;

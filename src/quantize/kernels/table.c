@@ -24,14 +24,16 @@ static struct bsmi_grid grid_of(bsm_element element)
     const float step = bsmi_float_power_of_two(smallest - mantissa);
     const float below = bsm_element_decode(element, info->max_code - 1), largest = (float)info->max_value;
     return (struct bsmi_grid){
-        .bits = info->bits, .shift = 23 - mantissa, .smallest = (int32_t)bsmi_float_bits(bsmi_float_power_of_two(smallest)),
+        .bits = info->bits, .shift = 23 - mantissa,
+        .smallest = (int32_t)bsmi_float_bits(bsmi_float_power_of_two(smallest)),
         .adder = (23 - mantissa) << 23 | (256 - (((smallest + 150 - mantissa) << mantissa) & 255)), .largest = largest,
         .first_midpoint = step / 2, .last_midpoint = (below + largest) / 2,
     };
 }
 
-/* A recipe's power of two doubles with amax, so it steps up once in every binade, at the same fraction of each (or between two of them).
- * Both are found by asking the recipe in the binade of the tensor scale, where no code is cut. */
+/* A recipe's power of two doubles with amax, so it steps up once in every binade, at the same fraction of each (or
+ * between two of them).  Both are found by asking the recipe in the binade of the tensor scale, where no code is
+ * cut. */
 static void find_scale_steps(const struct bsmi_block_quantizer *quantizer, struct bsmi_block_coding *coding)
 {
     const uint32_t tensor_scale = bsmi_float_bits(coding->tensor_scale) >> 23;
@@ -73,15 +75,18 @@ static void make_coding(const struct bsmi_block_quantizer *quantizer, int block,
     const bool ue4m3 = quantizer->scale == BSM_UE4M3;
     *coding = (struct bsmi_block_coding){
         .element = grid_of(quantizer->element), .scale = grid_of(BSM_E4M3), .block = block,
-        .complement = quantizer->element == BSM_INT8, .ue4m3 = ue4m3, .searches = quantizer->recipe->searches, .divides = quantizer->tensor_scale_divides && t != 1,
+        .complement = quantizer->element == BSM_INT8, .ue4m3 = ue4m3, .searches = quantizer->recipe->searches,
+        .divides = quantizer->tensor_scale_divides && t != 1,
         .tensor_scale = t, .inverse = quantizer->tensor_scale_divides ? t : 1 / t,
     };
     if (ue4m3) find_divisor(coding);
     else find_scale_steps(quantizer, coding);
 }
 
-const struct bsmi_quantize_kernel *bsmi_quantize_kernel_choose(uint32_t features, const struct bsmi_block_quantizer *quantizer,
-                                                               const struct bsmi_matrix *destination, struct bsmi_block_coding *coding)
+const struct bsmi_quantize_kernel *bsmi_quantize_kernel_choose(uint32_t features,
+                                                               const struct bsmi_block_quantizer *quantizer,
+                                                               const struct bsmi_matrix *destination,
+                                                               struct bsmi_block_coding *coding)
 {
     const struct bsmi_quantize_kernel *kernel = bsmi_quantize_kernels;
     const bool served = serves(quantizer);

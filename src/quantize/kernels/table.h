@@ -1,14 +1,14 @@
 /* Kernels that quantize whole blocks of a row: one table, best first, the last row for everything.
  *
- * A kernel promises the bits of block.c.  To add one: a file with its `quantize` function, a row in kernels.c above the rows it
- * beats; tests/quantize/test_quantize_kernels covers it by itself. */
+ * A kernel promises the bits of block.c.  To add one: a file with its `quantize` function, a row in kernels.c above the
+ * rows it beats; tests/quantize/test_quantize_kernels covers it by itself. */
 #ifndef BSMI_QUANTIZE_KERNELS_H
 #define BSMI_QUANTIZE_KERNELS_H
 
 #include "quantize/block/block.h"
 
-/* The codes of an element in the terms of fp32 bits.  Steps between numbers are those of their binade, and of the smallest normal
- * one below it; int8, with its steps of 2^-6, is all below. */
+/* The codes of an element in the terms of fp32 bits.  Steps between numbers are those of their binade, and of the
+ * smallest normal one below it; int8, with its steps of 2^-6, is all below. */
 struct bsmi_grid {
     int bits, shift;                      /* shift: 23 less the mantissa's bits */
     int32_t smallest;                     /* bits of the power of two that begins the smallest binade */
@@ -22,11 +22,13 @@ struct bsmi_block_coding {
     int block;
     bool complement;                      /* negative elements are two's complements */
     bool ue4m3, divides;
-    bool searches;                        /* of the code and the one below, half the scale, the one with less squared error */
+    bool searches;                        /* of the code and the one below, half the scale, the one with less squared
+                                             error */
     /* e8m0: the code is ((bits of amax + bias) >> 23) + offset, cut to 0 .. 254.  Every recipe's is, see kernels.c. */
     int32_t scale_bias, scale_offset;
     float tensor_scale, inverse;          /* inverse: of what the tensor scale does, about; exact if it is 1 */
-    float divisor, divisor_rest;          /* ue4m3: 6 t, exactly the sum of both, if t multiplies; t and 6 if it divides */
+    float divisor, divisor_rest;          /* ue4m3: 6 t, exactly the sum of both, if t multiplies; t and 6 if it
+                                             divides */
     float scale_factor;                   /* ue4m3: r / 6 is about amax times this */
 };
 
@@ -61,8 +63,8 @@ struct bsmi_row_counts {
 struct bsmi_quantize_kernel {
     const char *name;
     uint32_t needs;                       /* BSM_CPU_ bits */
-    /* Returns false if some block does not take the fast path (bsmi_block_takes_fast_path): what was written for such blocks means nothing.  NULL:
-     * block.c, one block after the other.  Default floating-point mode. */
+    /* Returns false if some block does not take the fast path (bsmi_block_takes_fast_path): what was written for such
+     * blocks means nothing.  NULL: block.c, one block after the other.  Default floating-point mode. */
     bool (*quantize)(const struct bsmi_block_coding *coding, const struct bsmi_block_row *row);
     /* count numbers of 16 bits (BSM_REAL_FP16, BSM_REAL_BF16) as floats. */
     void (*widen)(bsm_real type, const void *from, int64_t count, float *to);
@@ -73,15 +75,16 @@ struct bsmi_quantize_kernel {
 extern const struct bsmi_quantize_kernel bsmi_quantize_kernels[];
 extern const int bsmi_quantize_kernel_count;
 
-/* The first of the table that these features run, and that serves the quantizer and the destination: rounding to nearest, a recipe
- * that kernels compute, without clamps or a preset, and a tensor scale of 2^-96 to 2^96, in any packing.  coding is filled
- * in unless the row is the last. */
-const struct bsmi_quantize_kernel *bsmi_quantize_kernel_choose(uint32_t features, const struct bsmi_block_quantizer *quantizer,
+/* The first of the table that these features run, and that serves the quantizer and the destination: rounding to
+ * nearest, a recipe that kernels compute, without clamps or a preset, and a tensor scale of 2^-96 to 2^96, in any
+ * packing.  coding is filled in unless the row is the last. */
+const struct bsmi_quantize_kernel *bsmi_quantize_kernel_choose(uint32_t features,
+                                                               const struct bsmi_block_quantizer *quantizer,
                                                                const struct bsmi_matrix *destination,
                                                                struct bsmi_block_coding *coding);
 
-/* Whether kernels quantize a block with this largest magnitude, NaN and infinity included: not those, and where scales are e8m0 no
- * subnormal number, whose exponent its bits do not show. */
+/* Whether kernels quantize a block with this largest magnitude, NaN and infinity included: not those, and where scales
+ * are e8m0 no subnormal number, whose exponent its bits do not show. */
 static inline bool bsmi_block_takes_fast_path(const struct bsmi_block_coding *coding, uint32_t amax_bits)
 {
     return amax_bits < 0x7f800000 && (coding->ue4m3 || amax_bits >= 0x00800000 || amax_bits == 0);

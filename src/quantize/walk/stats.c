@@ -22,7 +22,8 @@ void bsmi_stats_add(struct bsmi_stats_sum *sum, int64_t task, const struct bsmi_
 bsm_status bsmi_stats_check(const bsm_quantize_stats *stats)
 {
     if (stats->struct_size < sizeof stats->struct_size || stats->struct_size > 65536)
-        return bsmi_fail(BSM_EINVAL, "stats->struct_size is %zu: set it to the sizeof of the struct", stats->struct_size);
+        return bsmi_fail(BSM_EINVAL, "stats->struct_size is %zu: set it to the sizeof of the struct",
+                         stats->struct_size);
     return BSM_OK;
 }
 
@@ -31,7 +32,8 @@ void bsmi_stats_write(const struct bsmi_stats_sum *sum, int64_t tasks, bsm_quant
     const struct bsmi_block_stats *counts = &sum->counts;
     const size_t given = stats->struct_size;
     bsm_quantize_stats made = { .elements = counts->elements, .blocks = counts->blocks,
-                                .saturated_elements = counts->saturated_elements, .flushed_blocks = counts->flushed_blocks,
+                                .saturated_elements = counts->saturated_elements,
+                                .flushed_blocks = counts->flushed_blocks,
                                 .nan_blocks = counts->nan_blocks };
     for (int64_t i = 0; i < tasks; i++) {
         made.signal += sum->tasks[i].signal;

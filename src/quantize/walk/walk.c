@@ -10,8 +10,9 @@ bsm_status bsmi_shapes_equal(struct bsmi_shape source, struct bsmi_shape destina
         { "batch", source.batch, destination.batch } };
     for (int i = 0; i < 3; i++)
         if (sizes[i].source != sizes[i].destination)
-            return bsmi_fail(BSM_EINVAL, "source->%s=%lld, destination->%s=%lld: the shapes must be equal", sizes[i].field,
-                             (long long)sizes[i].source, sizes[i].field, (long long)sizes[i].destination);
+            return bsmi_fail(BSM_EINVAL, "source->%s=%lld, destination->%s=%lld: the shapes must be equal",
+                             sizes[i].field, (long long)sizes[i].source, sizes[i].field,
+                             (long long)sizes[i].destination);
     return BSM_OK;
 }
 
@@ -21,7 +22,8 @@ struct bsmi_walk bsmi_walk_make(struct bsmi_shape shape)
     if (shape.rows == 0 || shape.columns == 0 || shape.batch == 0) return walk;
     walk.row_groups = bsmi_ceil_div(shape.rows, BSMI_WALK_ROWS);
     walk.spans = bsmi_ceil_div(shape.columns, BSMI_WALK_SPAN);
-    walk.units = shape.batch * walk.row_groups * walk.spans;      /* no more than there are elements, which were counted */
+    walk.units = shape.batch * walk.row_groups * walk.spans;      /* no more than there are elements, which were
+                                                                     counted */
     walk.units_per_task = bsmi_ceil_div(walk.units, BSMI_WALK_TASKS);
     walk.tasks = bsmi_ceil_div(walk.units, walk.units_per_task);
     return walk;

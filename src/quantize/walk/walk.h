@@ -1,14 +1,16 @@
 /* How quantizing and dequantizing go through a matrix: in pieces of a row, dealt out to tasks by the shape alone.
  *
- * The deal does not depend on the number of threads, so what tasks sum up, and the order it is added in, does not either.
- * Sixteen rows advance together, piece by piece, so that the columns of a transposed source stay in the cache. */
+ * The deal does not depend on the number of threads, so what tasks sum up, and the order it is added in, does not
+ * either.  Sixteen rows advance together, piece by piece, so that the columns of a transposed source stay in the
+ * cache. */
 #ifndef BSMI_WALK_H
 #define BSMI_WALK_H
 
 #include "blockscale/status.h"
 
 enum {
-    BSMI_PIECE = 256,                     /* columns of a piece: whole blocks, whole bytes of every packing, whole GGUF blocks */
+    BSMI_PIECE = 256,                     /* columns of a piece: whole blocks, whole bytes of every packing, whole GGUF
+                                             blocks */
     BSMI_WALK_ROWS = 16,
     BSMI_WALK_SPAN = 32 * BSMI_PIECE,     /* columns that a unit of work covers */
     BSMI_WALK_TASKS = 512                 /* at most */
