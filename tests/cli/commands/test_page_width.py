@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """What the command prints for people: lines of at most 100 columns, a first page of info, and all of it with
 --verbose."""
+import functools
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -36,13 +38,15 @@ def in_folder(function):
     return script.in_folder(function)
 
 
+@functools.lru_cache
 def gpu_environment(device):
-    """That of a command that finds this GPU, simulated."""
+    """That of a command that finds this GPU, simulated; info says that it does."""
     if not simulated:
         raise script.Skip("this build has no cudasim")
     environment = {**os.environ, "BLOCKSCALE_LIBCUDA": simulated[0], "CUDASIM_DEVICE": device, "CUDASIM_QUIET": "1"}
-    gpus = json.loads(script.run([command, "info", "--json"], env=environment))["gpus"]
-    if not gpus or not gpus[0]["state"].startswith("ready"):
+    printed = lines(["info"], ".", env=environment)
+    check(len(printed) <= 25, printed)
+    if not re.search(r"^gpu +0: .*: ready$", "\n".join(printed), re.M):
         raise script.Skip(f"this build runs no kernels on {device}")
     return environment
 
@@ -93,8 +97,6 @@ def products_on_a_gpu(folder):
     for device, pairs in (("sm_90a", (("bf16", "nvfp4", ""), ("mxfp8", "mxfp8", "fast"))),
                           ("sm_100a", (("nvfp4", "nvfp4", ""),))):
         environment = gpu_environment(device)
-        printed = lines(["info"], folder, env=environment)
-        check(len(printed) <= 25 and any(line.startswith("gpu ") and "0: " in line for line in printed), printed)
         for a, b, compute in pairs:
             words = ["matmul", "random:4x256", "random:64x256", "--a-format", a, "--b-format", b, "-o", "D", "--device",
                      "cuda", *(["--compute", compute] if compute else [])]
@@ -110,9 +112,9 @@ def products_on_a_gpu(folder):
 def rows_that_int8_holds(folder):
     """A product that Hopper multiplies as int8: bench counts the rows of both operands that fit."""
     environment = gpu_environment("sm_90a")
-    words = ["bench", "--device", "cuda", "--explain", "-m", "2048", "-n", "4096", "-k", "512", "-f", "mxfp4"]
+    words = ["bench", "--device", "cuda", "--explain", "-m", "1024", "-n", "1024", "-k", "256", "-f", "mxfp4"]
     printed = " ".join(" ".join(lines(words, folder, env=environment)).split())
-    check("rows A: 0 of 2048 rows fit int8" in printed and "rows B: 4096 of 4096 rows fit int8" in printed, printed)
+    check("rows A: 103 of 1024 rows fit int8" in printed and "rows B: 1024 of 1024 rows fit int8" in printed, printed)
 
 
 @in_folder
