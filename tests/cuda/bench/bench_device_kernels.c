@@ -7,6 +7,7 @@
 #include "cuda/driver/driver.h"
 #include "cuda/driver/embedded.h"
 #include "cuda/tables/instances.h"
+#include "cuda/tables/kernels.h"
 #include "cuda/driver/matrix.h"
 #include "cuda/gemm/plain_dequantization.h"
 
