@@ -135,9 +135,9 @@ static void forget_descriptions(struct run_state *s)
 
 static bool of_one_family(const struct bsmi_gemm_instance *x, const struct bsmi_gemm_instance *y)
 {
-    return x->operands == y->operands && bsmi_gemm_has_tensor_memory(x) == bsmi_gemm_has_tensor_memory(y) && x->codes == y->codes &&
-           bsmi_gemm_reads_prepacked(x) == bsmi_gemm_reads_prepacked(y) &&
-           bsmi_gemm_reads_any_scales(x) == bsmi_gemm_reads_any_scales(y);
+    return x->operands == y->operands && bsmi_gemm_has_tensor_memory(x) == bsmi_gemm_has_tensor_memory(y)
+           && x->codes == y->codes && bsmi_gemm_reads_prepacked(x) == bsmi_gemm_reads_prepacked(y)
+           && bsmi_gemm_reads_any_scales(x) == bsmi_gemm_reads_any_scales(y);
 }
 
 static int numbers_of(const struct bsmi_gemm_instance *g)
@@ -163,7 +163,8 @@ static void find_families(struct run_state *s)
             smallest = smallest && !(of_one_family(g, &bsmi_gemm_instances[j]) && is_smaller(j, i));
         if (!smallest || s->family_count == MOST_FAMILIES) continue;
         const int kernel = kernel_with("cuda_simt", 0) + 1 + i;
-        s->families[s->family_count++] = (struct family){ kernel, bsmi_gemm_reads_prepacked(g), g->operands == BSMI_OPERANDS_FP8 };
+        s->families[s->family_count++] =
+            (struct family){ kernel, bsmi_gemm_reads_prepacked(g), g->operands == BSMI_OPERANDS_FP8 };
     }
 }
 
