@@ -63,13 +63,15 @@ def json_holds_the_byte_of_every_scale():
 
 
 def table_cells(text):
-    """(row, column): (byte, padding) of the table of offsets."""
-    table = text.split("\n\n")[2].splitlines()
-    columns = [word.replace("s=", "") for word in table[0].split()[1:]]
-    cells = {}
-    for line in table[1:]:
+    """(row, column): (byte, padding) of the table of offsets, whose columns stand below one another where there are
+    many."""
+    cells, columns = {}, []
+    for line in text.split("The byte of each scale")[1].split("What lies in memory")[0].splitlines()[1:]:
         words = line.split()
-        if words[0] == "⋮":
+        if not words or words[0] == "⋮":
+            continue
+        if words[0] == "row":
+            columns = [word.replace("s=", "") for word in words[1:]]
             continue
         script.check(len(words) == len(columns) + 1, f"a line of {len(words)} words under {len(columns) + 1} titles: {line}")
         for column, word in zip(columns, words[1:]):
@@ -84,7 +86,8 @@ def memory_cells(text):
     for line in text.split("What lies in memory")[1].split("\n\n")[1].splitlines()[1:]:
         if line.strip() == "⋮":
             continue
-        byte = int(line.split()[0])
+        if line.split()[0].isdigit():         # else the line before goes on
+            byte = int(line.split()[0])
         for item in re.findall(r"\[\d+ bytes [a-z ]+\]|\(?r\d+ s[\d,-]+\)?", line):
             if item.startswith("["):
                 byte += int(item[1:].split()[0])
