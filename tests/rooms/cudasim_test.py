@@ -126,5 +126,5 @@ def folders_and_files_are_short():
     check(not wrong, "; ".join(wrong))
 
 
-script.cases("rooms of cudasim", [every_room_is_known, rooms_know_only_what_they_may, arrows_make_no_circle,
+script.cases("cudasim_rooms", [every_room_is_known, rooms_know_only_what_they_may, arrows_make_no_circle,
                                   files_make_no_circle, folders_and_files_are_short])
