@@ -106,7 +106,7 @@ bool own_make_with_panels(struct bench *bench, const struct places *places, bsm_
         return false;
     }
     bsm_plan_describe(own->plan, plan, sizeof plan);
-    kernel_name(plan, "with panels of B: ", own->kernel, sizeof own->kernel);
+    kernel_name(plan, "with prepacked B: ", own->kernel, sizeof own->kernel);
     for (int i = 0; i < places->count; i++) {
         void *panels = gpu_take(&bench->gpu, (int64_t)bytes);
         gpu_library(bsm_plan_pack_b(own->plan, &own->calls[i], panels, bytes), "panels");

@@ -17,10 +17,12 @@ static bsm_status check_options(const bsm_context_options *options)
     if (options->device < 0) return bsmi_fail(BSM_EINVAL, "options->device=%d is negative", options->device);
     if (options->backend != BSM_BACKEND_CPU) return BSM_OK;
     if (options->device != 0)
-        return bsmi_fail(BSM_EINVAL, "options->device=%d: the CPU is one device, number 0; set options->backend for a GPU",
+        return bsmi_fail(BSM_EINVAL,
+                         "options->device=%d: the CPU is one device, number 0; set options->backend for a GPU",
                          options->device);
     if (options->stream != NULL)
-        return bsmi_fail(BSM_EINVAL, "options->stream=%p: the CPU has no streams; set options->backend for a GPU", options->stream);
+        return bsmi_fail(BSM_EINVAL, "options->stream=%p: the CPU has no streams; set options->backend for a GPU",
+                         options->stream);
     return BSM_OK;
 }
 

@@ -1,60 +1,69 @@
-/* What a product takes on a GEMM instance: waves of its tiles times its steps of K, and what comes in front.  The sums are the same whichever
- * instance is chosen. */
+/* What a product takes on a GEMM instance: waves of its tiles times its steps of K, and what comes in front.  The sums
+ * are the same whichever instance is chosen. */
 #include "cuda_cost.h"
 
 #include <math.h>
 
 enum { TILE_NANOSECONDS = 1000, LAUNCH_NANOSECONDS = 3000, EARLY_LAUNCH_NANOSECONDS = 2000 };
 
-/* What comes before the GEMM kernel, where instances differ in it: an element of B dequantized into the workspace, and the launch that does it
- * (by itself, or with that of A), or a row's scales loaded to where the kernel reads them. */
-static const double decoded_element_nanoseconds = 0.00075, decoding_alone_nanoseconds = 1500, decoding_with_a_nanoseconds = 600,
-                    scales_row_nanoseconds = 0.3, ragged_scales_nanoseconds = 5000, odd_scales_nanoseconds = 15000,
-                    int8_element_nanoseconds = 0.00055;
+/* What comes before the GEMM kernel, where instances differ in it: an element of B dequantized into the workspace, and
+ * the launch that does it (by itself, or with that of A), or a row's scales loaded to where the kernel reads them. */
+static const double decoded_element_nanoseconds = 0.00075, decoding_alone_nanoseconds = 1500,
+                    decoding_with_a_nanoseconds = 600, scales_row_nanoseconds = 0.3, ragged_scales_nanoseconds = 5000,
+                    odd_scales_nanoseconds = 15000, int8_element_nanoseconds = 0.00055;
 
 int64_t bsmi_cuda_cost_tiles(const struct bsmi_gemm_instance *g, const struct bsmi_product *p)
 {
-    const int64_t rows = bsmi_ceil_div(p->m, g->tile_rows * g->cluster_rows), columns = bsmi_ceil_div(p->n, g->tile_columns * g->cluster_columns);
+    const int64_t rows = bsmi_ceil_div(p->m, g->tile_rows * g->cluster_rows),
+                  columns = bsmi_ceil_div(p->n, g->tile_columns * g->cluster_columns);
     return (p->groups > 0 ? rows + p->groups - 1 : rows * p->batch) * columns;
 }
 
 /* Products of bf16 numbers for one of elements. */
 static int terms_of(const struct bsmi_product *p) { return bsmi_cuda_terms(&p->a) * bsmi_cuda_terms(&p->b); }
 
-/* Kernels for tensor memory, of whose GPUs none was at hand: modelled from published figures.  A step of 128 bytes is four products, each
- * of which takes a cycle for 128 bytes of A and B that it reads in shared memory, and not less than N / 2 cycles; a step's bytes arrive
- * from L2 at 64 a cycle.  Decoding reads and writes each element. */
+/* Kernels for tensor memory, of whose GPUs none was at hand: modelled from published figures.  A step of 128 bytes is
+ * four products, each of which takes a cycle for 128 bytes of A and B that it reads in shared memory, and not less than
+ * N / 2 cycles; a step's bytes arrive from L2 at 64 a cycle.  Decoding reads and writes each element. */
 static double modelled_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm, const struct bsmi_product *p)
 {
-    enum { PRODUCTS = 4, PRODUCT_BYTES = 32, ROW_BYTES = 128, SHARED_BYTES_A_CYCLE = 128, L2_BYTES_A_CYCLE = 64, TILE_CYCLES = 1000 };
+    enum { PRODUCTS = 4, PRODUCT_BYTES = 32, ROW_BYTES = 128, SHARED_BYTES_A_CYCLE = 128, L2_BYTES_A_CYCLE = 64,
+           TILE_CYCLES = 1000 };
     const double gigahertz = 1.85, memory_bytes_a_nanosecond = 7000, step_columns[] = { 64, 128, 256, 256 };
     const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[gemm];
     const double rows = g->a_box_rows + g->b_box_rows;
-    const double steps = ceil((double)p->k / step_columns[g->operands]) * (g->operands == BSMI_OPERANDS_BF16 ? terms_of(p) : 1);
+    const double steps =
+        ceil((double)p->k / step_columns[g->operands]) * (g->operands == BSMI_OPERANDS_BF16 ? terms_of(p) : 1);
     const bool spread = bsmi_cuda_spreads(g, p, gpu->gemm_clusters[gemm]);
     const int parts = bsmi_codes_parts(g->operands, p->k);
-    const double waves = (double)bsmi_ceil_div(bsmi_cuda_cost_tiles(g, p) * (spread ? parts : 1), gpu->gemm_clusters[gemm]);
+    const double waves =
+        (double)bsmi_ceil_div(bsmi_cuda_cost_tiles(g, p) * (spread ? parts : 1), gpu->gemm_clusters[gemm]);
     const int columns = bsmi_gemm_is_swapped(g) ? g->tile_rows : g->tile_columns;
     const double product = fmax(columns / 2.0, rows * PRODUCT_BYTES / SHARED_BYTES_A_CYCLE);
     const double step = fmax(PRODUCTS * product, rows * ROW_BYTES / L2_BYTES_A_CYCLE);
     const double tile = spread ? TILE_CYCLES + ceil(steps / parts) * step : TILE_CYCLES * parts + steps * step;
-    const double decoded = g->operands == BSMI_OPERANDS_BF16 ? 3.0 * (double)p->k * (double)(p->m * p->a.batch + p->n * p->b.batch) : 0;
+    const double decoded =
+        g->operands == BSMI_OPERANDS_BF16 ? 3.0 * (double)p->k * (double)(p->m * p->a.batch + p->n * p->b.batch) : 0;
     return LAUNCH_NANOSECONDS * (spread ? 2 : 1) + waves * tile / gigahertz + decoded / memory_bytes_a_nanosecond;
 }
 
 /* int8 rows of A and B, and launches that end at once; all others dequantize A, which therefore does not count. */
 static double int8_nanoseconds(const struct bsmi_product *p)
 {
-    const double of_a = (double)p->a.rows * (double)p->a.batch * (double)p->k, of_b = (double)p->n * (double)p->b.batch * (double)p->k;
+    const double of_a = (double)p->a.rows * (double)p->a.batch * (double)p->k,
+                 of_b = (double)p->n * (double)p->b.batch * (double)p->k;
     return 3 * LAUNCH_NANOSECONDS + int8_element_nanoseconds * (of_a + of_b) - decoded_element_nanoseconds * of_a;
 }
 
-/* What scales take that are not linear, or have no whole tiles of 128 x 4 (with 2880 x 2880, by as much such kernels took longer). */
+/* What scales take that are not linear, or have no whole tiles of 128 x 4 (with 2880 x 2880, by as much such kernels
+ * took longer). */
 static double scales_nanoseconds(const struct bsmi_matrix *m)
 {
     const bool linear = m->map.layout.kind == BSM_LAYOUT_LINEAR && m->batch == 1;
     if (m->scale == BSM_UE4M3 && m->map.layout.kind == BSM_LAYOUT_128X4) return 0;        /* read as they are */
-    return !linear ? odd_scales_nanoseconds : m->rows % 128 != 0 || m->columns % 128 != 0 ? ragged_scales_nanoseconds : 0;
+    return !linear                                       ? odd_scales_nanoseconds
+           : m->rows % 128 != 0 || m->columns % 128 != 0 ? ragged_scales_nanoseconds
+                                                         : 0;
 }
 
 /* Getting B to the GEMM kernel. */
@@ -63,23 +72,26 @@ static double operand_nanoseconds(const struct bsmi_gemm_instance *g, const stru
     const double rows = (double)p->n * (double)p->b.batch;
     if (bsmi_gemm_reads_any_scales(g)) return 0;
     if (g->operands == BSMI_OPERANDS_INT8) return int8_nanoseconds(p);
-    const double launch = p->a.format == BSM_FORMAT_BF16 ? LAUNCH_NANOSECONDS : 0;         /* another A is decoded by the same */
+    /* another A is decoded by the same */
+    const double launch = p->a.format == BSM_FORMAT_BF16 ? LAUNCH_NANOSECONDS : 0;
     if (bsmi_gemm_dequantizes(g)) return launch + scales_row_nanoseconds * rows + scales_nanoseconds(&p->b);
     const double decoding = p->a.format == BSM_FORMAT_BF16 ? decoding_alone_nanoseconds : decoding_with_a_nanoseconds;
     return p->b.format == BSM_FORMAT_BF16 ? 0 : decoding + decoded_element_nanoseconds * rows * (double)p->k;
 }
 
-/* Without a kernel in front that dequantizes B: waves of tiles in which every CTA has a place, and a last one, whose CTAs may have SMs for
- * themselves. */
+/* Without a kernel in front that dequantizes B: waves of tiles in which every CTA has a place, and a last one, whose
+ * CTAs may have SMs for themselves. */
 static double any_scales_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm, const struct bsmi_product *p)
 {
     const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[gemm];
     const int64_t clusters = gpu->gemm_clusters[gemm], tiles = bsmi_cuda_cost_tiles(g, p), last = tiles % clusters;
     const double steps = (double)bsmi_ceil_div(p->k, BSMI_K_STEP), waves = (double)(tiles / clusters);
     const bool alone = g->cost.alone > 0 && last * g->cluster_columns <= gpu->multiprocessors;
-    /* Behind a kernel that dequantizes A, it takes longer by about what one launch takes; others hide theirs behind what comes in front. */
+    /* Behind a kernel that dequantizes A, it takes longer by about what one launch takes; others hide theirs behind
+     * what comes in front. */
     double launches = LAUNCH_NANOSECONDS * (p->a.format == BSM_FORMAT_BF16 ? 1 : 2);
-    /* Prepacked weights are loaded before the kernel in front ends, where that leaves room: half of the SMs are enough for this one. */
+    /* Prepacked weights are loaded before the kernel in front ends, where that leaves room: half of the SMs are enough
+     * for this one. */
     if (bsmi_gemm_reads_prepacked(g) && 2 * tiles <= gpu->multiprocessors) launches -= EARLY_LAUNCH_NANOSECONDS;
     return launches + waves * (TILE_NANOSECONDS + steps * g->cost.step) +
            (last > 0 ? TILE_NANOSECONDS + steps * (alone ? g->cost.alone : g->cost.step) : 0);
@@ -87,7 +99,8 @@ static double any_scales_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm, 
 
 static int step_of(const struct bsmi_gemm_cost *of, const struct bsmi_product *p, double waves, bool behind_decoder)
 {
-    const double l2_bytes = 40e6, bytes = 2.0 * (double)p->k * (double)(p->m * p->a.batch + p->n * p->b.batch) * terms_of(p);
+    const double l2_bytes = 40e6,
+                 bytes = 2.0 * (double)p->k * (double)(p->m * p->a.batch + p->n * p->b.batch) * terms_of(p);
     if (waves > 1 || bytes > l2_bytes || of->in_l2 == 0) return of->step;
     return behind_decoder && of->in_l2_behind > 0 ? of->in_l2_behind : of->in_l2;
 }
@@ -97,7 +110,8 @@ static double rows_nanoseconds(const struct bsmi_cuda_gpu *gpu, int gemm, const 
     const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[gemm];
     const double steps = (double)(bsmi_ceil_div(p->k, BSMI_K_STEP) * terms_of(p)), in_front = operand_nanoseconds(g, p),
                  waves = (double)bsmi_ceil_div(bsmi_cuda_cost_tiles(g, p), gpu->gemm_clusters[gemm]);
-    return LAUNCH_NANOSECONDS + in_front + waves * (TILE_NANOSECONDS + steps * step_of(&g->cost, p, waves, in_front > 0));
+    return LAUNCH_NANOSECONDS + in_front
+           + waves * (TILE_NANOSECONDS + steps * step_of(&g->cost, p, waves, in_front > 0));
 }
 
 double bsmi_cuda_cost(const struct bsmi_cuda_gpu *gpu, int gemm, const struct bsmi_product *p)

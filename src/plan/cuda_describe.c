@@ -5,41 +5,60 @@
 
 static void describe_order(const struct bsmi_cuda_multiply *c, char *text, size_t bytes)
 {
-    if (c->road == BSMI_ROAD_SIMT) snprintf(text, bytes, "as on the CPU");
-    else if (c->rest >= 0)
-        snprintf(text, bytes, "exact in s32 if the scales of every row span 3 powers of two and its sums fit fp32, else tensor cores along K in fp32");
-    else if (c->road == BSMI_ROAD_FAST) snprintf(text, bytes, "tensor cores along each 256 columns of K, added in fp32");
-    else if (c->parts > 1) snprintf(text, bytes, "tensor cores along each of %d parts of K in fp32, parts ascending%s", c->parts,
-                                    c->spread ? " in an epilogue of their own" : "");
+    if (c->lowering == NULL) snprintf(text, bytes, "as on the CPU");
+    else if (c->int8_fallback >= 0)
+        snprintf(text, bytes, "exact in s32 if the scales of every row span 3 powers of two and its sums fit fp32, "
+                              "else tensor cores along K in fp32");
+    else if (c->a.form == BSMI_FORM_REQUANTIZED)
+        snprintf(text, bytes, "tensor cores along each 256 columns of K, added in fp32");
+    else if (c->parts > 1)
+        snprintf(text, bytes, "tensor cores along each of %d parts of K in fp32, parts ascending%s", c->parts,
+                 c->spread ? " in an epilogue of their own" : "");
     else snprintf(text, bytes, "tensor cores along K%s in fp32", c->a.terms * c->b.terms > 1 ? ", term by term," : "");
 }
 
-/* "as it is", "repacked with scales converted to 128x4", ... */
-static void describe_way(const struct bsmi_cuda_multiply *c, const struct bsmi_cuda_operand *o, char *text, size_t bytes)
+/* "as stored", "repacked with scales converted to 128x4", ... */
+static void describe_form(const struct bsmi_cuda_multiply *c, const struct bsmi_cuda_operand *o, char *text,
+                          size_t bytes)
 {
-    const bool codes = c->road == BSMI_ROAD_CODES;
-    if (c->rest >= 0) snprintf(text, bytes, "as integers of 8 bits, else decoded for %s", bsmi_gemm_instances[c->rest].name);
-    else snprintf(text, bytes, "%s%s%s", c->road == BSMI_ROAD_SIMT ? "as it is" : bsmi_cuda_way_name(o->way), codes ? " with " : "",
-             codes ? bsmi_codes_scales_name(o->codes.scales) : "");
+    static const char *const forms[] = {
+        [BSMI_FORM_AS_STORED] = "as stored",
+        [BSMI_FORM_DEQUANTIZED] = "dequantized",
+        [BSMI_FORM_REPACKED] = "repacked",
+        [BSMI_FORM_REQUANTIZED] = "requantized to e4m3",
+        [BSMI_FORM_IN_KERNEL] = "dequantized in the kernel",
+    };
+    const bool codes = bsmi_cuda_multiplies_codes(c);
+    if (c->int8_fallback >= 0) 
+        snprintf(text, bytes, "as int8 rows, else dequantized for %s", bsmi_gemm_instances[c->int8_fallback].name);
+    else
+        snprintf(text, bytes, "%s%s%s", forms[o->form], codes ? " with " : "",
+                 codes ? bsmi_codes_scales_name(o->codes.scales) : "");
 }
 
-size_t bsmi_cuda_describe_plan(const struct bsmi_product *p, const struct bsmi_cuda_multiply *c, const struct bsmi_cuda_multiply *packed,
-                               const char *reason, char *text, size_t bytes)
+size_t bsmi_cuda_describe_plan(const struct bsmi_product *p, const struct bsmi_cuda_multiply *c,
+                               const struct bsmi_cuda_multiply *prepacked, const char *reason, char *text, size_t bytes)
 {
-    char tile[64] = "an element a thread", expected[96] = "", way_of_a[80], way_of_b[80], order[160];
+    char tile[64] = "an element a thread", expected[96] = "", a_form[80], b_form[80], order[160];
     describe_order(c, order, sizeof order);
-    describe_way(c, &c->a, way_of_a, sizeof way_of_a), describe_way(c, &c->b, way_of_b, sizeof way_of_b);
+    describe_form(c, &c->a, a_form, sizeof a_form), describe_form(c, &c->b, b_form, sizeof b_form);
     if (c->gemm >= 0) {
         const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[c->gemm];
-        snprintf(tile, sizeof tile, "tiles of %d x %d, clusters of %d x %d", g->tile_rows, g->tile_columns, g->cluster_rows, g->cluster_columns);
+        snprintf(tile, sizeof tile, "tiles of %d x %d, clusters of %d x %d", g->tile_rows, g->tile_columns,
+                 g->cluster_rows, g->cluster_columns);
     }
     if (c->expected_nanoseconds > 0)
-        snprintf(expected, sizeof expected, " (%lld %s, %lld %s, about %.3g us)", (long long)c->tiles, c->tiles == 1 ? "tile" : "tiles",
-                 (long long)c->waves, c->waves == 1 ? "wave" : "waves", c->expected_nanoseconds / 1000);
-    const int length = snprintf(text, bytes, "cuda, kernel %s, %s, A (%s) %s, B (%s) %s, %s, workspace %zu bytes, order: %s; chosen because: %s%s%s%s",
-                                bsmi_cuda_kernel_name(c->gemm + 1), tile, bsm_format_get((int)p->a.format)->name, way_of_a,
-                                bsm_format_get((int)p->b.format)->name, way_of_b,
-                                c->direct ? "D finished by the same kernel" : "D by an epilogue of its own", c->workspace_bytes, order, reason, expected,
-                                packed->gemm < 0 ? "" : "; with panels of B: ", packed->gemm < 0 ? "" : bsmi_cuda_kernel_name(packed->gemm + 1));
+        snprintf(expected, sizeof expected, " (%lld %s, %lld %s, about %.3g us)", (long long)c->tiles,
+                 c->tiles == 1 ? "tile" : "tiles", (long long)c->waves, c->waves == 1 ? "wave" : "waves",
+                 c->expected_nanoseconds / 1000);
+    const int length =
+        snprintf(text, bytes,
+                 "cuda, kernel %s, %s, A (%s) %s, B (%s) %s, %s, workspace %zu bytes, "
+                 "order: %s; chosen because: %s%s%s%s",
+                 bsmi_cuda_kernel_name(c->gemm + 1), tile, bsm_format_get((int)p->a.format)->name, a_form,
+                 bsm_format_get((int)p->b.format)->name, b_form,
+                 c->direct ? "D finished by the same kernel" : "D by an epilogue of its own", c->workspace_bytes, order,
+                 reason, expected, prepacked->gemm < 0 ? "" : "; with prepacked B: ",
+                 prepacked->gemm < 0 ? "" : bsmi_cuda_kernel_name(prepacked->gemm + 1));
     return length < 0 ? 0 : (size_t)length;
 }

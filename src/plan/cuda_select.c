@@ -1,4 +1,4 @@
-/* Which way a product takes on a GPU, by a table. */
+/* Which GEMM instance a product gets on a GPU: the one with the least expected time. */
 #include "cuda_select.h"
 #include "cuda_cost.h"
 
@@ -10,18 +10,21 @@ const char *bsmi_cuda_kernel_name(int number)
 
 static bool is_fast_pair(int gemm, const struct bsmi_product *p)
 {
-    return bsmi_gemm_instances[gemm].operands == BSMI_OPERANDS_FP8 && bsmi_fast_serves(p->a.format, p->b.format);
+    return bsmi_gemm_instances[gemm].operands == BSMI_OPERANDS_FP8 && bsmi_fp8_serves(p->a.format, p->b.format);
 }
 
 /* Kernels of BSM_COMPUTE_FAST serve nothing that is to be exact. */
-static bool serves_fast(int gemm, const struct bsmi_product *p) { return p->compute == BSM_COMPUTE_FAST && is_fast_pair(gemm, p); }
+static bool serves_fast(int gemm, const struct bsmi_product *p)
+{
+    return p->compute == BSM_COMPUTE_FAST && is_fast_pair(gemm, p);
+}
 
-/* bf16 rows are made of anything, fp16 of two terms of them; a kernel that decodes B itself knows some formats. */
+/* bf16 rows are made of anything, fp16 of two terms of them; a kernel that dequantizes B itself knows some formats. */
 static bool serves(int gemm, bsm_format a, bsm_format b)
 {
     const enum bsmi_gemm_operands kind = bsmi_gemm_instances[gemm].operands;
-    const enum bsmi_gemm_codes decodes = bsmi_gemm_instances[gemm].codes;
-    if (decodes != BSMI_CODES_NONE && !bsmi_cuda_decodes(decodes, b)) return false;
+    const enum bsmi_gemm_codes codes = bsmi_gemm_instances[gemm].codes;
+    if (codes != BSMI_CODES_NONE && !bsmi_cuda_dequantizes(codes, b)) return false;
     if (bsmi_gemm_reads_any_scales(&bsmi_gemm_instances[gemm]) && a == BSM_FORMAT_FP16) return false;
     if (kind == BSMI_OPERANDS_INT8) return a == BSM_MXFP4 && b == BSM_MXFP4;
     return kind == BSMI_OPERANDS_BF16 || bsmi_codes_serve(kind, a, b);
@@ -32,7 +35,8 @@ bool bsmi_cuda_kernel_serves(const bsm_context *context, int number, bsm_format 
     if (bsm_context_backend(context) != BSM_BACKEND_CUDA || bsmi_cuda_kernel_name(number) == NULL) return false;
     const struct bsmi_cuda_gpu *gpu = bsmi_cuda_device_of(context)->gpu;
     const CUfunction function = number == 0 ? gpu->kernels[BSMI_KERNEL_SUMS] : gpu->gemms[number - 1];
-    if (number > 0 && (!serves(number - 1, a, b) || bsmi_gemm_reads_prepacked(&bsmi_gemm_instances[number - 1]))) return false;
+    if (number > 0 && (!serves(number - 1, a, b) || bsmi_gemm_reads_prepacked(&bsmi_gemm_instances[number - 1])))
+        return false;
     return a != BSM_FORMAT_FP32 && b != BSM_FORMAT_FP32 && function != NULL;
 }
 
@@ -41,8 +45,8 @@ static bsm_status check_operands(const struct bsmi_product *p)
     const struct { const char *name; bsm_format format; } operands[] = { { "a", p->a.format }, { "b", p->b.format } };
     for (int i = 0; i < 2; i++)
         if (operands[i].format == BSM_FORMAT_FP32)
-            return bsmi_fail(BSM_EUNSUPPORTED, "%s->format=fp32: GPUs have no exact fp32 products in their tensor cores; give bf16 or fp16, or "
-                                               "use a CPU context", operands[i].name);
+            return bsmi_fail(BSM_EUNSUPPORTED, "%s->format=fp32: GPUs have no exact fp32 products in their tensor "
+                                               "cores; give bf16 or fp16, or use a CPU context", operands[i].name);
     return BSM_OK;
 }
 
@@ -54,15 +58,17 @@ static bool takes_codes(const struct bsmi_cuda_gpu *gpu, bsm_format a, bsm_forma
     return false;
 }
 
-/* Of those that read panels, or of the others; -1: none.  One that the table does not know is taken only where it knows none. */
-static int fastest_gemm(const struct bsmi_cuda_gpu *gpu, const struct bsmi_product *p, bool panels, double *least)
+/* Of those that read prepacked weights, or of the others; -1: none.  One that the table does not know is taken only
+ * where it knows none. */
+static int fastest_gemm(const struct bsmi_cuda_gpu *gpu, const struct bsmi_product *p, bool prepacked, double *least)
 {
     const bool codes = takes_codes(gpu, p->a.format, p->b.format);
     int chosen = -1;
     *least = 0;
     for (int i = 0; i < bsmi_gemm_instance_count; i++) {
-        if (gpu->gemms[i] == NULL || bsmi_gemm_reads_prepacked(&bsmi_gemm_instances[i]) != panels || !serves(i, p->a.format, p->b.format) ||
-            (codes && bsmi_gemm_instances[i].operands == BSMI_OPERANDS_BF16) || !bsmi_cuda_gemm_serves(&bsmi_gemm_instances[i], p, NULL))
+        if (gpu->gemms[i] == NULL || bsmi_gemm_reads_prepacked(&bsmi_gemm_instances[i]) != prepacked
+            || !serves(i, p->a.format, p->b.format) || (codes && bsmi_gemm_instances[i].operands == BSMI_OPERANDS_BF16)
+            || !bsmi_cuda_gemm_serves(&bsmi_gemm_instances[i], p, NULL))
             continue;
         const double time = bsmi_cuda_cost(gpu, i, p);
         if (chosen < 0 || (time > 0 && (*least == 0 || time < *least))) chosen = i, *least = time;
@@ -84,8 +90,10 @@ static int choose_gemm(const struct bsmi_cuda_gpu *gpu, const struct bsmi_produc
     double least;
     const int chosen = fastest_gemm(gpu, p, false, &least);
     *reason = chosen < 0 ? "this GPU has no tensor cores that this build has kernels for"
-              : least > 0 && bsmi_gemm_has_tensor_memory(&bsmi_gemm_instances[chosen]) ? "the least time by a model of its steps"
-              : least > 0 ? "the least time by the table of measured steps" : "the first kernel of the table that this GPU runs";
+              : least > 0 && bsmi_gemm_has_tensor_memory(&bsmi_gemm_instances[chosen])
+                  ? "the least time by a model of its steps"
+              : least > 0 ? "the least time by the table of measured steps"
+                          : "the first kernel of the table that this GPU runs";
     return chosen;
 }
 
@@ -96,7 +104,7 @@ static void expect(const struct bsmi_cuda_gpu *gpu, const struct bsmi_product *p
     const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[c->gemm];
     c->tiles = bsmi_cuda_cost_tiles(g, p) * (c->spread ? c->parts : 1);
     c->waves = bsmi_ceil_div(c->tiles, BSMI_MAX(1, gpu->gemm_clusters[c->gemm]));
-    c->expected_nanoseconds = g->operands == BSMI_OPERANDS_FP8 ? 0 : bsmi_cuda_cost(gpu, c->gemm, p);
+    c->expected_nanoseconds = bsmi_cuda_cost(gpu, c->gemm, p);
 }
 
 static bsm_status fail_forced(int forced, const char *rule)
@@ -109,9 +117,11 @@ static const char *broken_rule(const struct bsmi_cuda_gpu *gpu, const struct bsm
 {
     const struct bsmi_gemm_instance *g = &bsmi_gemm_instances[gemm];
     const char *rule = NULL;
-    if (gpu->gemms[gemm] == NULL || (bsmi_gemm_reads_prepacked(g) && gpu->kernels[BSMI_KERNEL_PACK] == NULL)) return "this build has it not for this GPU";
+    if (gpu->gemms[gemm] == NULL || (bsmi_gemm_reads_prepacked(g) && gpu->kernels[BSMI_KERNEL_PACK] == NULL))
+        return "this build has it not for this GPU";
     if (!bsmi_cuda_tensor_serves(p)) return "K is 0 or a size beyond 32 bits";
-    if (g->operands == BSMI_OPERANDS_FP8 && p->compute != BSM_COMPUTE_FAST) return "it rounds operands, and product->compute is not BSM_COMPUTE_FAST";
+    if (g->operands == BSMI_OPERANDS_FP8 && p->compute != BSM_COMPUTE_FAST)
+        return "it rounds operands, and product->compute is not BSM_COMPUTE_FAST";
     (void)bsmi_cuda_gemm_serves(g, p, &rule);
     return rule;
 }
@@ -121,13 +131,15 @@ static bsm_status check_forced(const struct bsmi_cuda_gpu *gpu, const struct bsm
 {
     if (forced == 0) return BSM_OK;
     if (!serves(forced - 1, p->a.format, p->b.format) && !is_fast_pair(forced - 1, p))
-        return bsmi_fail(BSM_EUNSUPPORTED, "kernel %s was forced, but it does not serve %s times %s", bsmi_cuda_kernel_name(forced),
-                         bsm_format_get((int)p->a.format)->name, bsm_format_get((int)p->b.format)->name);
+        return bsmi_fail(BSM_EUNSUPPORTED, "kernel %s was forced, but it does not serve %s times %s",
+                         bsmi_cuda_kernel_name(forced), bsm_format_get((int)p->a.format)->name,
+                         bsm_format_get((int)p->b.format)->name);
     const char *rule = broken_rule(gpu, p, forced - 1);
     return rule == NULL ? BSM_OK : fail_forced(forced, rule);
 }
 
-bsm_status bsmi_cuda_choose(const bsm_context *context, const struct bsmi_product *p, int forced, struct bsmi_cuda_multiply *c, const char **reason)
+bsm_status bsmi_cuda_choose(const bsm_context *context, const struct bsmi_product *p, int forced,
+                            struct bsmi_cuda_multiply *c, const char **reason)
 {
     const struct bsmi_cuda_gpu *gpu = bsmi_cuda_device_of(context)->gpu;
     bsm_status status = check_operands(p);
@@ -139,20 +151,22 @@ bsm_status bsmi_cuda_choose(const bsm_context *context, const struct bsmi_produc
     if (status != BSM_OK) return status;
     expect(gpu, p, c);
     if (!bsmi_cuda_has_kernels(gpu, p, c))
-        return bsmi_fail(BSM_EUNSUPPORTED, "%s times %s to %s on this GPU: kernels for it are not in this build", bsm_format_get((int)p->a.format)->name,
-                         bsm_format_get((int)p->b.format)->name, bsm_format_get((int)p->d.format)->name);
+        return bsmi_fail(BSM_EUNSUPPORTED, "%s times %s to %s on this GPU: kernels for it are not in this build",
+                         bsm_format_get((int)p->a.format)->name, bsm_format_get((int)p->b.format)->name,
+                         bsm_format_get((int)p->d.format)->name);
     return BSM_OK;
 }
 
-/* Rows of A that are few for panels, unless groups share them. */
-enum { MOST_PACKED_ROWS = 256 };
+/* Rows of A that are few for prepacked weights, unless groups share them. */
+enum { MOST_PREPACKED_ROWS = 256 };
 
-/* Panels serve where rows of bf16 would, with the same bits. */
-bsm_status bsmi_cuda_choose_packed(const bsm_context *context, const struct bsmi_product *p, int forced, const struct bsmi_cuda_multiply *other,
-                                   struct bsmi_cuda_multiply *c)
+/* Prepacked weights serve where rows of bf16 would, with the same bits. */
+bsm_status bsmi_cuda_choose_prepacked(const bsm_context *context, const struct bsmi_product *p, int forced,
+                                      const struct bsmi_cuda_multiply *other, struct bsmi_cuda_multiply *c)
 {
     const struct bsmi_cuda_gpu *gpu = bsmi_cuda_device_of(context)->gpu;
-    const bool rows = other->gemm >= 0 && bsmi_gemm_instances[other->gemm].operands == BSMI_OPERANDS_BF16 && (p->groups > 0 || p->m <= MOST_PACKED_ROWS);
+    const bool rows = other->gemm >= 0 && bsmi_gemm_instances[other->gemm].operands == BSMI_OPERANDS_BF16
+                      && (p->groups > 0 || p->m <= MOST_PREPACKED_ROWS);
     double least = 0;
     int gemm = -1;
     *c = (struct bsmi_cuda_multiply){ .gemm = -1 };
@@ -161,7 +175,9 @@ bsm_status bsmi_cuda_choose_packed(const bsm_context *context, const struct bsmi
         return BSM_OK;
     }
     if (forced < 0 && rows) gemm = fastest_gemm(gpu, p, true, &least);
-    if (gemm < 0 || gpu->kernels[BSMI_KERNEL_PACK] == NULL || (forced < 0 && least > bsmi_cuda_cost(gpu, other->gemm, p))) return BSM_OK;
+    if (gemm < 0 || gpu->kernels[BSMI_KERNEL_PACK] == NULL
+        || (forced < 0 && least > bsmi_cuda_cost(gpu, other->gemm, p)))
+        return BSM_OK;
     const bsm_status status = bsmi_cuda_prepare(gpu, p, gemm, c);
     if (status == BSM_OK && !bsmi_cuda_has_kernels(gpu, p, c)) c->gemm = -1;
     return status;

@@ -19,7 +19,10 @@ int bsm_activation_from_name(const char *name)
 
 static const char *const computes[BSM_COMPUTE_COUNT] = { "exact", "fast" };
 
-const char *bsm_compute_name(int compute) { return compute >= 0 && compute < BSM_COMPUTE_COUNT ? computes[compute] : NULL; }
+const char *bsm_compute_name(int compute)
+{
+    return compute >= 0 && compute < BSM_COMPUTE_COUNT ? computes[compute] : NULL;
+}
 
 int bsm_compute_from_name(const char *name)
 {

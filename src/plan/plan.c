@@ -12,12 +12,13 @@ struct bsm_plan {
     struct bsmi_product product;          /* its pointers are not used again */
     struct bsmi_cpu_multiply cpu;         /* of a CPU context */
     struct bsmi_cuda_multiply cuda;       /* of a context with a GPU */
-    struct bsmi_cuda_multiply packed;     /* the same for products with panels; without an instance: `cuda` serves them, too */
+    struct bsmi_cuda_multiply prepacked;  /* the same for products with prepacked weights; without an instance: `cuda`
+                                             serves them, too */
     const char *cuda_reason;
     bool forced;
 };
 
-/* Choosing -------------------------------------------------------------------------------------------------------------- */
+/* Choosing --------------------------------------------------------------------------------------------------------- */
 
 static bool runs_here(const bsm_context *context, const struct bsmi_kernel *kernel)
 {
@@ -33,7 +34,8 @@ const char *bsm_kernel_name(int index)
 
 bool bsm_kernel_serves(const bsm_context *context, int index, bsm_format a, bsm_format b)
 {
-    if (context == NULL || bsm_kernel_name(index) == NULL || bsm_format_get((int)a) == NULL || bsm_format_get((int)b) == NULL)
+    if (context == NULL || bsm_kernel_name(index) == NULL || bsm_format_get((int)a) == NULL
+        || bsm_format_get((int)b) == NULL)
         return false;
     if (index >= bsmi_kernel_count) return bsmi_cuda_kernel_serves(context, index - bsmi_kernel_count, a, b);
     return context->device == NULL && runs_here(context, &bsmi_kernels[index]) && bsmi_kernels[index].serves(a, b);
@@ -56,10 +58,12 @@ bsm_status bsm_context_force_kernel(bsm_context *context, int index)
     return BSM_OK;
 }
 
-static bsm_status choose_forced(const bsm_context *context, const struct bsmi_product *p, const struct bsmi_kernel **kernel)
+static bsm_status choose_forced(const bsm_context *context, const struct bsmi_product *p,
+                                const struct bsmi_kernel **kernel)
 {
     if (context->forced_kernel >= bsmi_kernel_count)
-        return bsmi_fail(BSM_EUNSUPPORTED, "kernel %s was forced, but it is one of GPUs and this context one of the CPU",
+        return bsmi_fail(BSM_EUNSUPPORTED,
+                         "kernel %s was forced, but it is one of GPUs and this context one of the CPU",
                          bsm_kernel_name(context->forced_kernel));
     *kernel = &bsmi_kernels[context->forced_kernel];
     if (!runs_here(context, *kernel))
@@ -72,7 +76,8 @@ static bsm_status choose_forced(const bsm_context *context, const struct bsmi_pr
 }
 
 /* The table is sorted best first. */
-static bsm_status choose_kernel(const bsm_context *context, const struct bsmi_product *p, const struct bsmi_kernel **kernel)
+static bsm_status choose_kernel(const bsm_context *context, const struct bsmi_product *p,
+                                const struct bsmi_kernel **kernel)
 {
     if (context->forced_kernel >= 0) return choose_forced(context, p, kernel);
     for (int i = 0; i < bsmi_kernel_count; i++) {
@@ -99,26 +104,30 @@ static bsm_status plan_cuda(const bsm_context *context, struct bsm_plan *plan)
                          bsm_kernel_name(forced));
     const int number = plan->forced ? forced - bsmi_kernel_count : -1;
     const bsm_status status = bsmi_cuda_choose(context, &plan->product, number, &plan->cuda, &plan->cuda_reason);
-    return status != BSM_OK ? status : bsmi_cuda_choose_packed(context, &plan->product, number, &plan->cuda, &plan->packed);
+    return status != BSM_OK
+               ? status
+               : bsmi_cuda_choose_prepacked(context, &plan->product, number, &plan->cuda, &plan->prepacked);
 }
 
 static bool on_device(const struct bsm_plan *plan) { return plan->context->device != NULL; }
 
 static size_t workspace_bytes(const struct bsm_plan *plan)
 {
-    return on_device(plan) ? BSMI_MAX(plan->cuda.workspace_bytes, plan->packed.workspace_bytes) : plan->cpu.workspace_bytes;
+    return on_device(plan) ? BSMI_MAX(plan->cuda.workspace_bytes, plan->prepacked.workspace_bytes)
+                           : plan->cpu.workspace_bytes;
 }
 
 static const struct bsmi_cuda_multiply *cuda_of(const struct bsm_plan *plan, const struct bsmi_product *product)
 {
-    return product->b_panels != NULL && plan->packed.gemm >= 0 ? &plan->packed : &plan->cuda;
+    return product->b_panels != NULL && plan->prepacked.gemm >= 0 ? &plan->prepacked : &plan->cuda;
 }
 
-/* A forced kernel that reads panels alone has nothing to read without them. */
+/* A forced kernel that reads prepacked weights alone has nothing to read without them. */
 static bsm_status check_forced_panels(const struct bsm_plan *plan, const struct bsmi_product *product)
 {
-    if (!on_device(plan) || !bsmi_cuda_wants_panels(&plan->cuda) || product->b_panels != NULL) return BSM_OK;
-    return bsmi_fail(BSM_EUNSUPPORTED, "kernel %s was forced, but it reads panels, and product->b_panels is NULL",
+    if (!on_device(plan) || !bsmi_cuda_wants_prepacked(&plan->cuda) || product->b_panels != NULL) return BSM_OK;
+    return bsmi_fail(BSM_EUNSUPPORTED,
+                     "kernel %s was forced, but it reads prepacked weights, and product->b_panels is NULL",
                      bsmi_cuda_kernel_name(plan->cuda.gemm + 1));
 }
 
@@ -133,7 +142,7 @@ static bsm_status make_plan(bsm_context *context, const bsm_matmul *given, struc
     return chosen == BSM_OK ? bsmi_product_check_panels(&plan->product, bsm_plan_b_panels_bytes(plan)) : chosen;
 }
 
-/* The public calls ------------------------------------------------------------------------------------------------------ */
+/* The public calls ------------------------------------------------------------------------------------------------- */
 
 bsm_status bsm_supported(bsm_context *context, const bsm_matmul *product)
 {
@@ -147,7 +156,8 @@ bsm_status bsm_multiply(bsm_context *context, const bsm_matmul *product)
     struct bsm_plan plan;
     bsm_status status = make_plan(context, product, &plan);
     if (status == BSM_OK) status = check_forced_panels(&plan, &plan.product);
-    if (status == BSM_OK && on_device(&plan)) return bsmi_cuda_multiply(context, cuda_of(&plan, &plan.product), &plan.product);
+    if (status == BSM_OK && on_device(&plan))
+        return bsmi_cuda_multiply(context, cuda_of(&plan, &plan.product), &plan.product);
     if (status == BSM_OK) status = bsmi_product_check_data(&plan.product);
     if (status == BSM_OK) status = bsmi_prepacked_check(&plan.product);
     if (status != BSM_OK) return status;
@@ -180,7 +190,8 @@ void bsm_plan_destroy(bsm_plan *plan)
 
 size_t bsm_plan_workspace_bytes(const bsm_plan *plan) { return plan == NULL ? 0 : workspace_bytes(plan); }
 
-static bsm_status check_workspace(const struct bsm_plan *plan, const struct bsmi_product *product, void *workspace, size_t bytes)
+static bsm_status check_workspace(const struct bsm_plan *plan, const struct bsmi_product *product, void *workspace,
+                                  size_t bytes)
 {
     const size_t needed = workspace_bytes(plan), alignment = on_device(plan) ? BSMI_CUDA_ALIGNMENT : BSMI_ALIGNMENT;
     if (needed == 0) return BSM_OK;
@@ -211,7 +222,8 @@ bsm_status bsm_plan_run(const bsm_plan *plan, const bsm_matmul *given, void *wor
 size_t bsm_plan_b_panels_bytes(const bsm_plan *plan)
 {
     if (plan == NULL) return 0;
-    return on_device(plan) ? bsmi_cuda_panels_bytes(&plan->packed, &plan->product) : bsmi_prepacked_bytes(plan->cpu.kernel, &plan->product);
+    return on_device(plan) ? bsmi_cuda_prepacked_bytes(&plan->prepacked, &plan->product)
+                           : bsmi_prepacked_bytes(plan->cpu.kernel, &plan->product);
 }
 
 bsm_status bsm_plan_pack_b(const bsm_plan *plan, const bsm_matmul *given, void *panels, size_t bytes)
@@ -220,7 +232,8 @@ bsm_status bsm_plan_pack_b(const bsm_plan *plan, const bsm_matmul *given, void *
     if (plan == NULL) return bsmi_fail(BSM_EINVAL, "plan is NULL");
     const size_t needed = bsm_plan_b_panels_bytes(plan);
     if (needed == 0)
-        return bsmi_fail(BSM_EUNSUPPORTED, "the plan's kernel %s reads B as it is stored: it has no panels that could be kept",
+        return bsmi_fail(BSM_EUNSUPPORTED,
+                         "the plan's kernel %s reads B as it is stored: it has no panels that could be kept",
                          on_device(plan) ? bsmi_cuda_kernel_name(plan->cuda.gemm + 1) : plan->cpu.kernel->name);
     if (panels == NULL) return bsmi_fail(BSM_EINVAL, "panels is NULL: %zu bytes are written", needed);
     if (bytes < needed) return bsmi_fail(BSM_EINVAL, "bytes=%zu: the panels need %zu", bytes, needed);
@@ -248,11 +261,13 @@ size_t bsm_plan_describe(const bsm_plan *plan, char *text, size_t bytes)
         if (bytes > 0) text[0] = '\0';
         return 0;
     }
-    if (on_device(plan)) return bsmi_cuda_describe_plan(&plan->product, &plan->cuda, &plan->packed, plan->cuda_reason, text, bytes);
+    if (on_device(plan))
+        return bsmi_cuda_describe_plan(&plan->product, &plan->cuda, &plan->prepacked, plan->cuda_reason, text, bytes);
     const struct bsmi_cpu_multiply *c = &plan->cpu;
     const struct bsmi_product *p = &plan->product;
-    const int length = snprintf(text, bytes, "cpu, kernel %s, tiles of %lld x %lld, threads %d, order: %s; chosen for %s x %s: %s",
-                                c->kernel->name, (long long)c->tile_rows, (long long)c->tile_columns, c->threads, c->kernel->order,
-                                bsm_format_get((int)p->a.format)->name, bsm_format_get((int)p->b.format)->name, reason(plan));
+    const int length =
+        snprintf(text, bytes, "cpu, kernel %s, tiles of %lld x %lld, threads %d, order: %s; chosen for %s x %s: %s",
+                 c->kernel->name, (long long)c->tile_rows, (long long)c->tile_columns, c->threads, c->kernel->order,
+                 bsm_format_get((int)p->a.format)->name, bsm_format_get((int)p->b.format)->name, reason(plan));
     return length < 0 ? 0 : (size_t)length;
 }

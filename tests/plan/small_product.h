@@ -8,7 +8,8 @@
 
 enum { SMALL_M = 4, SMALL_N = 6, SMALL_K = 64 };
 
-/* Everything lies in one struct, so that the same test can put things on one another.  16-bit D, batch 1, not grouped. */
+/* Everything lies in one struct, so that the same test can put things on one another.  16-bit D, batch 1, not
+ * grouped. */
 struct small_product {
     bsm_matrix a, b, c, d;
     bsm_matmul call;
@@ -43,7 +44,8 @@ static inline void small_product_make(struct small_product *x)
     x->beta = x->ta = x->tb = x->td = 1;
     x->amax = -7;
     x->group_rows[0] = 3, x->group_rows[1] = 0, x->group_rows[2] = SMALL_M - 3;
-    x->call = (bsm_matmul){ .struct_size = sizeof x->call, .a = &x->a, .b = &x->b, .alpha = x->alpha, .beta = &x->beta, .c = &x->c,
+    x->call = (bsm_matmul){ .struct_size = sizeof x->call, .a = &x->a, .b = &x->b, .alpha = x->alpha, .beta = &x->beta,
+                            .c = &x->c,
                             .bias = x->bias, .bias_per = BSM_PER_COLUMN, .d = &x->d, .amax = &x->amax };
 }
 

@@ -42,7 +42,7 @@ static bool same_d(const struct small_product *x, const struct small_product *y)
     return memcmp(x->memory.d, y->memory.d, sizeof x->memory.d) == 0 && memcmp(&x->amax, &y->amax, sizeof x->amax) == 0;
 }
 
-/* Reuse ----------------------------------------------------------------------------------------------------------------- */
+/* Reuse ------------------------------------------------------------------------------------------------------------ */
 
 static void other_pointers(struct test *t)
 {
@@ -50,19 +50,23 @@ static void other_pointers(struct test *t)
     struct small_product planned, x, want;
     small_product_make(&planned), small_product_make(&x), small_product_make(&want);
     struct planned p = make_planned(t, context, &planned.call);
-    memset(&planned, 0xff, sizeof planned);           /* a plan looks at no memory of the description that it was made from */
+    memset(&planned, 0xff, sizeof planned);           /* a plan looks at no memory of the description that it was made
+                                                         from */
     for (int i = 0; i < 5; i++) {
-        for (size_t j = 0; j < sizeof x.memory.a; j++) x.memory.a[j] = want.memory.a[j] = (uint8_t)(0x20 + rnd_below(t, 30));
+        for (size_t j = 0; j < sizeof x.memory.a; j++)
+            x.memory.a[j] = want.memory.a[j] = (uint8_t)(0x20 + rnd_below(t, 30));
         x.alpha[0] = want.alpha[0] = (float)rnd_between(t, 1, 9);
-        CHECK(t, bsm_plan_run(p.plan, &x.call, p.workspace, p.bytes) == BSM_OK && bsm_multiply(context, &want.call) == BSM_OK);
+        CHECK(t, bsm_plan_run(p.plan, &x.call, p.workspace, p.bytes) == BSM_OK
+                     && bsm_multiply(context, &want.call) == BSM_OK);
         CHECK(t, same_d(&x, &want));
     }
     /* Without what is optional, and with what the plan did not have. */
     x.call.alpha = want.call.alpha = NULL, x.call.bias = want.call.bias = NULL, x.call.beta = want.call.beta = NULL;
-    x.call.c = want.call.c = NULL, x.call.amax = want.call.amax = NULL, x.a.tensor_scale = &x.ta, want.a.tensor_scale = &want.ta;
+    x.call.c = want.call.c = NULL, x.call.amax = want.call.amax = NULL, x.a.tensor_scale = &x.ta,
+    want.a.tensor_scale = &want.ta;
     x.ta = want.ta = 3;
-    CHECK(t, bsm_plan_run(p.plan, &x.call, p.workspace, p.bytes) == BSM_OK && bsm_multiply(context, &want.call) == BSM_OK &&
-                 same_d(&x, &want));
+    CHECK(t, bsm_plan_run(p.plan, &x.call, p.workspace, p.bytes) == BSM_OK
+                 && bsm_multiply(context, &want.call) == BSM_OK && same_d(&x, &want));
     planned_free(&p);
     bsm_context_destroy(context);
 }
@@ -77,7 +81,8 @@ static void other_group_rows(struct test *t)
     struct planned p = make_planned(t, context, &x.call);
     for (int i = 0; i < 5; i++) {
         memcpy(x.group_rows, rows[i], sizeof rows[i]), memcpy(want.group_rows, rows[i], sizeof rows[i]);
-        CHECK(t, bsm_plan_run(p.plan, &x.call, p.workspace, p.bytes) == BSM_OK && bsm_multiply(context, &want.call) == BSM_OK);
+        CHECK(t, bsm_plan_run(p.plan, &x.call, p.workspace, p.bytes) == BSM_OK
+                     && bsm_multiply(context, &want.call) == BSM_OK);
         CHECK(t, same_d(&x, &want));
     }
     x.group_rows[0]++;
@@ -137,7 +142,7 @@ static void other_shapes(struct test *t)
     bsm_context_destroy(context);
 }
 
-/* Workspaces ------------------------------------------------------------------------------------------------------------ */
+/* Workspaces ------------------------------------------------------------------------------------------------------- */
 
 static void workspaces(struct test *t)
 {
@@ -171,7 +176,8 @@ static void workspaces(struct test *t)
     bsm_context_destroy(context);
 }
 
-/* Panels overlap nothing that a product with them reads or writes: neither where they are packed, nor where they are read. */
+/* Panels overlap nothing that a product with them reads or writes: neither where they are packed, nor where they are
+ * read. */
 static void panels_lie_apart(struct test *t)
 {
     enum { ROWS = 16, COLUMNS = 64, K = 64 };
@@ -179,11 +185,14 @@ static void panels_lie_apart(struct test *t)
     static float a_data[ROWS * K], d_data[ROWS * COLUMNS];
     static unsigned char b_data[COLUMNS * K / 2], b_scales[COLUMNS * K / 32];
     bsm_matrix a = { .struct_size = sizeof a, .format = BSM_FORMAT_FP32, .rows = ROWS, .columns = K, .data = a_data };
-    bsm_matrix b = { .struct_size = sizeof b, .format = BSM_MXFP4, .rows = COLUMNS, .columns = K, .data = b_data, .scales = b_scales };
-    bsm_matrix d = { .struct_size = sizeof d, .format = BSM_FORMAT_FP32, .rows = ROWS, .columns = COLUMNS, .data = d_data };
+    bsm_matrix b = { .struct_size = sizeof b, .format = BSM_MXFP4, .rows = COLUMNS, .columns = K, .data = b_data,
+                     .scales = b_scales };
+    bsm_matrix d = { .struct_size = sizeof d, .format = BSM_FORMAT_FP32, .rows = ROWS, .columns = COLUMNS,
+                     .data = d_data };
     bsm_matmul call = { .struct_size = sizeof call, .a = &a, .b = &b, .d = &d };
     struct planned p = make_planned(t, context, &call);
-    const size_t bytes = bsm_plan_b_panels_bytes(p.plan), room = (bytes + sizeof d_data + sizeof b_data + 255) / 64 * 64;
+    const size_t bytes = bsm_plan_b_panels_bytes(p.plan),
+                 room = (bytes + sizeof d_data + sizeof b_data + 255) / 64 * 64;
     if (bytes == 0) {
         test_skip(t, "the kernel of this machine has no panels");
         planned_free(&p), bsm_context_destroy(context);
@@ -212,7 +221,8 @@ static void panels_lie_apart(struct test *t)
     d.data = d_data, call.amax = (float *)(void *)(memory + 64);
     expect_error(t, bsm_multiply(context, &call), BSM_EINVAL, "amax=");
     call.amax = NULL;
-    if (p.bytes > 0 && p.bytes <= room) expect_error(t, bsm_plan_run(p.plan, &call, memory, p.bytes), BSM_EINVAL, "workspace=");
+    if (p.bytes > 0 && p.bytes <= room)
+        expect_error(t, bsm_plan_run(p.plan, &call, memory, p.bytes), BSM_EINVAL, "workspace=");
     CHECK(t, memcmp(memory, kept, room) == 0);
     d.data = memory + (bytes + 3) / 4 * 4;                                           /* directly behind them */
     CHECK(t, bsm_multiply(context, &call) == BSM_OK && bsm_plan_run(p.plan, &call, p.workspace, p.bytes) == BSM_OK);
@@ -224,7 +234,9 @@ static void panels_lie_apart(struct test *t)
 /* Exactly the bytes asked for, whatever the shape, the threads and the kernel: the page behind faults. */
 static void workspace_is_enough(struct test *t)
 {
-    static const int64_t sizes[][3] = { { 1, 1, 1 }, { 193, 300, 300 }, { 50, 129, 513 }, { 7, 700, 64 }, { 400, 20, 96 } };
+    static const int64_t sizes[][3] = {
+        { 1, 1, 1 }, { 193, 300, 300 }, { 50, 129, 513 }, { 7, 700, 64 }, { 400, 20, 96 }
+    };
     for (int s = 0; s < 5; s++)
         for (int threads = 1; threads <= 4; threads++)
             for (int groups = 0; groups <= 3; groups += 3) {
@@ -237,7 +249,8 @@ static void workspace_is_enough(struct test *t)
                 float *sums = calloc((size_t)(m * n), sizeof *sums);
                 for (int f = 0; f < 2; f++) {
                     const bsm_matrix a = {
-                        .struct_size = sizeof a, .format = formats[f], .rows = m, .columns = k, .data = codes, .scales = scales
+                        .struct_size = sizeof a, .format = formats[f], .rows = m, .columns = k, .data = codes,
+                        .scales = scales
                     };
                     const bsm_matrix b = { .struct_size = sizeof b,
                                            .format = formats[f],
@@ -257,7 +270,8 @@ static void workspace_is_enough(struct test *t)
                         bsm_context_force_kernel(context, kernel);
                         struct planned p = make_planned(t, context, &call);
                         sums[0] = sums[m * n - 1] = 5;
-                        if (bsm_plan_run(p.plan, &call, p.workspace, p.bytes) != BSM_OK) FAIL(t, "%s", bsm_last_error());
+                        if (bsm_plan_run(p.plan, &call, p.workspace, p.bytes) != BSM_OK)
+                            FAIL(t, "%s", bsm_last_error());
                         CHECK(t, sums[0] == 0 && sums[m * n - 1] == 0);
                         planned_free(&p);
                     }
@@ -304,7 +318,7 @@ static void one_plan_in_several_threads(struct test *t)
     bsm_context_destroy(context);
 }
 
-/* Allocations ----------------------------------------------------------------------------------------------------------- */
+/* Allocations ------------------------------------------------------------------------------------------------------ */
 
 static void running_allocates_nothing(struct test *t)
 {
@@ -386,7 +400,7 @@ static void workspace_that_cannot_grow(struct test *t)
     CHECK(t, counted.live == 0 && counted.errors == 0);
 }
 
-/* Choosing and describing ------------------------------------------------------------------------------------------------ */
+/* Choosing and describing ------------------------------------------------------------------------------------------ */
 
 static void describes_like_snprintf(struct test *t)
 {
@@ -397,14 +411,15 @@ static void describes_like_snprintf(struct test *t)
     struct planned p = make_planned(t, context, &x.call);
     const size_t length = bsm_plan_describe(p.plan, whole, sizeof whole);
     CHECK_OR_RETURN(t, length == strlen(whole) && length > 20 && length < sizeof whole);
-    CHECK(t, strstr(whole, "mxfp8_e4m3 x mxfp8_e5m2") != NULL && strstr(whole, "fp32_chains_") != NULL && strchr(whole, '\n') == NULL);
+    CHECK(t, strstr(whole, "mxfp8_e4m3 x mxfp8_e5m2") != NULL && strstr(whole, "fp32_chains_") != NULL
+                 && strchr(whole, '\n') == NULL);
     CHECK(t, bsm_plan_describe(p.plan, NULL, 0) == length);
     for (size_t bytes = 0; bytes < length + 3; bytes++) {
         memset(part, 'x', sizeof part);
         CHECK(t, bsm_plan_describe(p.plan, part, bytes) == length);
         const size_t kept = bytes == 0 ? 0 : bytes - 1 < length ? bytes - 1 : length;
-        CHECK(t,
-              memcmp(part, whole, kept) == 0 && (bytes == 0 || part[kept] == '\0') && part[bytes > kept ? bytes : kept + 1] == 'x');
+        CHECK(t, memcmp(part, whole, kept) == 0 && (bytes == 0 || part[kept] == '\0')
+                     && part[bytes > kept ? bytes : kept + 1] == 'x');
     }
     part[0] = 'x';
     CHECK(t, bsm_plan_describe(NULL, part, 5) == 0 && part[0] == '\0' && bsm_plan_describe(NULL, NULL, 0) == 0);
@@ -413,7 +428,8 @@ static void describes_like_snprintf(struct test *t)
 }
 
 /* The kernel that a plan for this pair takes, by what it says of itself. */
-static void expect_kernel(struct test *t, bsm_context *context, bsm_format a, bsm_format b, const char *kernel, const char *reason)
+static void expect_kernel(struct test *t, bsm_context *context, bsm_format a, bsm_format b, const char *kernel,
+                          const char *reason)
 {
     char text[512], word[64];
     struct small_product x;
@@ -423,7 +439,8 @@ static void expect_kernel(struct test *t, bsm_context *context, bsm_format a, bs
     if (bsm_plan_create(context, &x.call, &plan) != BSM_OK) FAIL(t, "%s", bsm_last_error());
     bsm_plan_describe(plan, text, sizeof text);
     snprintf(word, sizeof word, "kernel %s,", kernel);
-    if (strstr(text, word) == NULL || strstr(text, reason) == NULL) FAIL(t, "\"%s\", without \"%s\" or \"%s\"", text, word, reason);
+    if (strstr(text, word) == NULL || strstr(text, reason) == NULL)
+        FAIL(t, "\"%s\", without \"%s\" or \"%s\"", text, word, reason);
     bsm_plan_destroy(plan);
 }
 
@@ -450,7 +467,8 @@ static void portable_on_request(struct test *t)
     const bool fast = (bsm_context_cpu_features(context) & both) == both;
     expect_kernel(t, context, BSM_MXFP8_E4M3, BSM_MXINT8, fast ? "fp32_chains_few_rows_avx2" : "fp32_chains_portable",
                   fast ? "first kernel" : "portable");
-    expect_kernel(t, context, BSM_MXINT8, BSM_MXINT8, fast ? "int8_dot_avx2" : "exact_blocks_portable", fast ? "first kernel" : "portable");
+    expect_kernel(t, context, BSM_MXINT8, BSM_MXINT8, fast ? "int8_dot_avx2" : "exact_blocks_portable",
+                  fast ? "first kernel" : "portable");
     bsm_context_destroy(context);
 }
 
@@ -485,12 +503,14 @@ static void forced_kernels(struct test *t)
         if (bsm_kernel_serves(context, kernels, x.a.format, x.b.format))
             expect_kernel(t, context, x.a.format, x.b.format, name, "forced");
         else if (!chains)
-            expect_error(t, bsm_multiply(context, &x.call), BSM_EUNSUPPORTED, serves_any(context, kernels) ? "does not serve" : "lacks a CPU feature");
+            expect_error(t, bsm_multiply(context, &x.call), BSM_EUNSUPPORTED,
+                         serves_any(context, kernels) ? "does not serve" : "lacks a CPU feature");
         if (needs) expect_error(t, bsm_multiply(bare, &x.call), BSM_EUNSUPPORTED, "lacks a CPU feature");
         CHECK(t, same_d(&x, &fresh));
     }
     CHECK(t, kernels >= 2 && bsm_kernel_name(-1) == NULL);
-    CHECK(t, !bsm_kernel_serves(NULL, 0, x.a.format, x.b.format) && !bsm_kernel_serves(context, kernels, x.a.format, x.b.format));
+    CHECK(t, !bsm_kernel_serves(NULL, 0, x.a.format, x.b.format)
+                 && !bsm_kernel_serves(context, kernels, x.a.format, x.b.format));
     CHECK(t, !bsm_kernel_serves(context, kernels - 1, BSM_FORMAT_NONE, x.b.format));
     expect_error(t, bsm_context_force_kernel(context, kernels), BSM_EINVAL, "index=");
     expect_error(t, bsm_context_force_kernel(context, -2), BSM_EINVAL, "index=-2");

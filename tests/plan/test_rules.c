@@ -37,7 +37,8 @@ static void check_sentence(struct test *t, const char *rule, const char *call, b
 }
 
 /* The product in x breaks a rule. */
-static void expect_failure(struct test *t, const struct small_product *x, const char *rule, bsm_status status, const char *words)
+static void expect_failure(struct test *t, const struct small_product *x, const char *rule, bsm_status status,
+                           const char *words)
 {
     bsm_context *context = make_context(t);
     bsm_plan *plan = (bsm_plan *)(uintptr_t)1;
@@ -59,7 +60,12 @@ static void expect_success(struct test *t, const struct small_product *x, const 
 
 /* RULE(change, status, words): a valid product with one change. */
 #define RULE(change, status, words) \
-    do { struct small_product x; small_product_make(&x); change; expect_failure(t, &x, #change, status, words); } while (0)
+    do { \
+        struct small_product x; \
+        small_product_make(&x); \
+        change; \
+        expect_failure(t, &x, #change, status, words); \
+    } while (0)
 #define FINE(change) \
     do { struct small_product x; small_product_make(&x); change; expect_success(t, &x, #change); } while (0)
 
@@ -97,7 +103,8 @@ static void operands(struct test *t)
     RULE((x.b.format = BSM_MXFP4, x.b.pitch = 65), BSM_EALIGN, "b->pitch=65|multiple of 2");
     RULE(x.d.data = (char *)x.memory.d + 1, BSM_EALIGN, "d->data|aligned");
     RULE(x.a.tensor_scale = (float *)(void *)((char *)x.alpha + 1), BSM_EALIGN, "a->tensor_scale|aligned");
-    RULE((x.a.tensor_scale = &x.ta, x.a.tensor_scale_use = (bsm_tensor_scale_use)2), BSM_EINVAL, "a->tensor_scale_use=2");
+    RULE((x.a.tensor_scale = &x.ta, x.a.tensor_scale_use = (bsm_tensor_scale_use)2), BSM_EINVAL,
+         "a->tensor_scale_use=2");
     RULE(x.a.scale_layout.kind = BSM_LAYOUT_COUNT, BSM_EINVAL, "a->scale_layout.kind");
     RULE(x.a.scale_layout.kind = BSM_LAYOUT_GGUF_MXFP4, BSM_EINVAL, "a->scale_layout|gguf");
     RULE((x.a.columns = x.b.columns = INT64_MAX / 2), BSM_EOVERFLOW, "a|columns=4611686018427387903");
@@ -132,8 +139,10 @@ static void biases(struct test *t)
     FINE((x.call.bias_type = BSM_REAL_BF16, x.call.bias = (char *)x.bias + 2));
     RULE((small_product_group(&x), x.call.bias_per = BSM_PER_ROW, x.call.bias_batch_pitch = 4), BSM_EINVAL,
          "bias_batch_pitch=4|row of A");
-    RULE((small_product_group(&x), x.call.bias_batch_pitch = INT64_MAX / 2), BSM_EOVERFLOW, "bias_batch_pitch=4611686018427387903");
-    FINE((x.call.bias = NULL, x.call.bias_per = BSM_PER_TENSOR, x.call.bias_type = BSM_REAL_COUNT));      /* not looked at */
+    RULE((small_product_group(&x), x.call.bias_batch_pitch = INT64_MAX / 2), BSM_EOVERFLOW,
+         "bias_batch_pitch=4611686018427387903");
+    /* not looked at */
+    FINE((x.call.bias = NULL, x.call.bias_per = BSM_PER_TENSOR, x.call.bias_type = BSM_REAL_COUNT));
 }
 
 static void batches_and_groups(struct test *t)
@@ -175,8 +184,9 @@ static void overlaps(struct test *t)
     RULE(x.call.amax = &x.memory.c[1], BSM_EINVAL, "amax|c->data");
     RULE((x.d.format = BSM_MXFP8_E4M3, x.d.scales = x.memory.d), BSM_EINVAL, "d->scales|d->data");
     RULE((x.d.format = BSM_MXFP8_E4M3, x.d.scales = x.memory.a), BSM_EINVAL, "d->scales|a->data");
-    RULE((x.d.format = BSM_MXFP8_E4M3, x.d.scales = x.memory.d_scales, x.call.amax = (float *)(void *)x.memory.d_scales),
-         BSM_EINVAL, "amax|d->scales");
+    RULE(
+        (x.d.format = BSM_MXFP8_E4M3, x.d.scales = x.memory.d_scales, x.call.amax = (float *)(void *)x.memory.d_scales),
+        BSM_EINVAL, "amax|d->scales");
     RULE((x.d.batch = 3, x.b.batch = 3, x.d.batch_pitch = SMALL_N), BSM_EINVAL, "d->batch_pitch|on one another");
     RULE((small_product_group(&x), x.call.amax = (float *)(void *)(x.group_rows + 2)), BSM_EINVAL, "amax|group_rows");
     FINE((x.call.bias_batch_pitch = INT64_MAX));                                    /* one matrix has no second bias */
@@ -193,7 +203,8 @@ static void overlaps(struct test *t)
 static void d_and_c(struct test *t)
 {
     FINE((x.d.format = BSM_FORMAT_FP32, x.d.data = x.c.data));
-    FINE((x.d.format = BSM_FORMAT_FP32, x.d.data = x.c.data, x.d.pitch = SMALL_N));  /* tight, and the same said aloud */
+    /* tight, and the same said aloud */
+    FINE((x.d.format = BSM_FORMAT_FP32, x.d.data = x.c.data, x.d.pitch = SMALL_N));
     FINE((x.d.format = BSM_FORMAT_FP32, x.d.data = x.c.data, x.b.batch = x.c.batch = x.d.batch = 3));
     RULE((x.d.format = BSM_FORMAT_FP16, x.d.data = x.c.data), BSM_EINVAL, "d->data|c->data");
     RULE((x.d.format = BSM_FORMAT_FP32, x.d.data = x.c.data, x.d.pitch = SMALL_N + 1), BSM_EINVAL, "d->data|c->data");
@@ -286,7 +297,8 @@ static void supported_is_true(struct test *t)
                 if ((choice & 2) != 0) x.call.d_recipe = (bsm_recipe)rnd_below(t, BSM_RECIPE_COUNT);
                 x.call.d_no_saturate = choice >= 6;
                 const bsm_status said = bsm_supported(context, &x.call), done = bsm_multiply(context, &x.call);
-                if (said != done) FAIL(t, "formats %d, %d, %d: supported said %d, multiply %d", a, b, d, (int)said, (int)done);
+                if (said != done)
+                    FAIL(t, "formats %d, %d, %d: supported said %d, multiply %d", a, b, d, (int)said, (int)done);
                 if (done == BSM_OK) served++;
                 else refused++;
             }

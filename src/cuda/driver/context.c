@@ -3,7 +3,7 @@
 #include "cuda/quantize/quantize_device.h"
 #include "self_test.h"
 
-/* Memory ---------------------------------------------------------------------------------------------------------------------- */
+/* Memory ----------------------------------------------------------------------------------------------------------- */
 
 static bsm_status allocate(bsm_context *context, size_t bytes, void **memory)
 {
@@ -13,7 +13,8 @@ static bsm_status allocate(bsm_context *context, size_t bytes, void **memory)
     if (status != BSM_OK) return status;
     status = BSMI_DRIVER_CALL(gpu->driver, cuMemAlloc, (&found, bytes), "%zu bytes of device memory", bytes);
     status = bsmi_cuda_leave(gpu, status);
-    if (status != BSM_OK && found != 0) (void)gpu->driver->cuMemFree(found);          /* leaving failed: the GPU still is current */
+    /* leaving failed: the GPU still is current */
+    if (status != BSM_OK && found != 0) (void)gpu->driver->cuMemFree(found);
     if (status == BSM_OK) *memory = (void *)(uintptr_t)found;
     return status;
 }
@@ -29,8 +30,9 @@ static bsm_status release(bsm_context *context, void *memory)
 
 static bsm_status wait(const struct bsmi_cuda_device *device, bsm_status status, const char *what)
 {
-    return status != BSM_OK ? status
-                            : BSMI_DRIVER_CALL(device->gpu->driver, cuStreamSynchronize, (device->stream), "waiting for %s", what);
+    return status != BSM_OK
+               ? status
+               : BSMI_DRIVER_CALL(device->gpu->driver, cuStreamSynchronize, (device->stream), "waiting for %s", what);
 }
 
 static bsm_status write(bsm_context *context, void *to, const void *from, size_t bytes)
@@ -38,7 +40,8 @@ static bsm_status write(bsm_context *context, void *to, const void *from, size_t
     const struct bsmi_cuda_device *device = bsmi_cuda_device_of(context);
     bsm_status status = bsmi_cuda_enter(device->gpu);
     if (status != BSM_OK) return status;
-    status = BSMI_DRIVER_CALL(device->gpu->driver, cuMemcpyHtoDAsync, ((CUdeviceptr)(uintptr_t)to, from, bytes, device->stream),
+    status = BSMI_DRIVER_CALL(device->gpu->driver, cuMemcpyHtoDAsync,
+                              ((CUdeviceptr)(uintptr_t)to, from, bytes, device->stream),
                               "%zu bytes to device memory at %p", bytes, to);
     return bsmi_cuda_leave(device->gpu, wait(device, status, "a copy to the device"));
 }
@@ -48,7 +51,8 @@ static bsm_status read(bsm_context *context, void *to, const void *from, size_t 
     const struct bsmi_cuda_device *device = bsmi_cuda_device_of(context);
     bsm_status status = bsmi_cuda_enter(device->gpu);
     if (status != BSM_OK) return status;
-    status = BSMI_DRIVER_CALL(device->gpu->driver, cuMemcpyDtoHAsync, (to, (CUdeviceptr)(uintptr_t)from, bytes, device->stream),
+    status = BSMI_DRIVER_CALL(device->gpu->driver, cuMemcpyDtoHAsync,
+                              (to, (CUdeviceptr)(uintptr_t)from, bytes, device->stream),
                               "%zu bytes from device memory at %p", bytes, from);
     return bsmi_cuda_leave(device->gpu, wait(device, status, "a copy from the device"));
 }
@@ -60,7 +64,7 @@ static bsm_status synchronize(bsm_context *context)
     return status != BSM_OK ? status : bsmi_cuda_leave(device->gpu, wait(device, BSM_OK, "the stream's work"));
 }
 
-/* The cached workspace -------------------------------------------------------------------------------------------------------- */
+/* The cached workspace --------------------------------------------------------------------------------------------- */
 
 /* A stream that is being captured must not depend on work outside its graph, nor may memory be had while it is. */
 static bsm_status refuse_capture(const struct bsmi_cuda_device *device, CUstream stream)
@@ -70,8 +74,8 @@ static bsm_status refuse_capture(const struct bsmi_cuda_device *device, CUstream
         BSMI_DRIVER_CALL(device->gpu->driver, cuStreamIsCapturing, (stream, &capturing), "the stream's state");
     if (status == BSM_OK && capturing != 0)
         return bsmi_fail(BSM_EINVAL,
-                         "the stream is being captured: this call uses a workspace that the context keeps; capture bsm_plan_run "
-                         "with a workspace of your own");
+                         "the stream is being captured: this call uses a workspace that the context keeps; "
+                         "capture bsm_plan_run with a workspace of your own");
     return status;
 }
 
@@ -85,20 +89,22 @@ static bsm_status grow(struct bsmi_cuda_device *device, size_t bytes)
         device->workspace = 0, device->workspace_bytes = 0;
         if (status != BSM_OK) return status;
     }
-    const bsm_status status = BSMI_DRIVER_CALL(d, cuMemAlloc, (&device->workspace, bytes), "a workspace of %zu bytes", bytes);
+    const bsm_status status =
+        BSMI_DRIVER_CALL(d, cuMemAlloc, (&device->workspace, bytes), "a workspace of %zu bytes", bytes);
     if (status == BSM_OK) device->workspace_bytes = bytes;
     else device->workspace = 0;
     return status;
 }
 
-bsm_status bsmi_cuda_workspace_lock(struct bsmi_cuda_device *device, CUstream stream, size_t bytes, CUdeviceptr *workspace)
+bsm_status bsmi_cuda_workspace_lock(struct bsmi_cuda_device *device, CUstream stream, size_t bytes,
+                                    CUdeviceptr *workspace)
 {
     pthread_mutex_lock(&device->lock);
     bsm_status status = refuse_capture(device, stream);
     if (status == BSM_OK) status = grow(device, bytes);
     if (status == BSM_OK)
-        status =
-            BSMI_DRIVER_CALL(device->gpu->driver, cuStreamWaitEvent, (stream, device->free, 0), "waiting for the cached workspace");
+        status = BSMI_DRIVER_CALL(device->gpu->driver, cuStreamWaitEvent, (stream, device->free, 0),
+                                  "waiting for the cached workspace");
     if (status != BSM_OK) pthread_mutex_unlock(&device->lock);
     else *workspace = device->workspace;
     return status;
@@ -109,12 +115,13 @@ bsm_status bsmi_cuda_workspace_unlock(struct bsmi_cuda_device *device, CUstream 
     /* Also after a failure: what was launched before it uses the workspace. */
     const CUresult result = device->gpu->driver->cuEventRecord(device->free, stream);
     if (status == BSM_OK)
-        status = bsmi_driver_check(device->gpu->driver, result, "cuEventRecord", "marking the cached workspace as in use");
+        status =
+            bsmi_driver_check(device->gpu->driver, result, "cuEventRecord", "marking the cached workspace as in use");
     pthread_mutex_unlock(&device->lock);
     return status;
 }
 
-/* Opening and closing --------------------------------------------------------------------------------------------------------- */
+/* Opening and closing ---------------------------------------------------------------------------------------------- */
 
 static void close_device(bsm_context *context)
 {
@@ -134,7 +141,8 @@ static void close_device(bsm_context *context)
 
 static const struct bsmi_device_calls calls = {
     .backend = BSM_BACKEND_CUDA, .close = close_device,
-    .quantize = bsmi_cuda_quantize, .quantize_both = bsmi_cuda_quantize_both, .dequantize = bsmi_cuda_dequantize, .convert_scales = bsmi_cuda_convert_scales,
+    .quantize = bsmi_cuda_quantize, .quantize_both = bsmi_cuda_quantize_both, .dequantize = bsmi_cuda_dequantize,
+    .convert_scales = bsmi_cuda_convert_scales,
     .allocate = allocate, .release = release, .write = write, .read = read, .synchronize = synchronize,
 };
 

@@ -1,4 +1,5 @@
-/* GPUs: what the contexts of one GPU share (its primary context, the loaded kernels), and the device of one bsm_context. */
+/* GPUs: what the contexts of one GPU share (its primary context, the loaded kernels), and the device of one
+ * bsm_context. */
 #ifndef BSMI_CUDA_DEVICE_H
 #define BSMI_CUDA_DEVICE_H
 
@@ -21,7 +22,8 @@ struct bsmi_cuda_gpu {
     int capability;                       /* 90: compute capability 9.0 */
     int multiprocessors, most_shared_bytes;
     CUmodule modules[BSMI_MOST_FATBINS];  /* as bsmi_cuda_fatbins; NULL: for other GPUs */
-    CUfunction kernels[BSMI_KERNEL_COUNT], gemms[BSMI_MOST_GEMM_INSTANCES];   /* NULL: not of this build, or for other GPUs */
+    CUfunction kernels[BSMI_KERNEL_COUNT], gemms[BSMI_MOST_GEMM_INSTANCES];   /* NULL: not of this build, or for other
+                                                                                 GPUs */
     int gemm_clusters[BSMI_MOST_GEMM_INSTANCES];    /* that many clusters of the instance run at one time */
 };
 
@@ -50,9 +52,11 @@ bsm_status bsmi_cuda_describe(int number, bsm_device_info *info);
 bsm_status bsmi_cuda_enter(const struct bsmi_cuda_gpu *gpu);
 bsm_status bsmi_cuda_leave(const struct bsmi_cuda_gpu *gpu, bsm_status status);
 
-/* The cached workspace, at least `bytes` long, for work in `stream`: that work waits for what used it before.  Locked for the
- * calling thread until unlock, which marks it as in use by what the stream has now.  On failure nothing is locked. */
-bsm_status bsmi_cuda_workspace_lock(struct bsmi_cuda_device *device, CUstream stream, size_t bytes, CUdeviceptr *workspace);
+/* The cached workspace, at least `bytes` long, for work in `stream`: that work waits for what used it before.  Locked
+ * for the calling thread until unlock, which marks it as in use by what the stream has now.  On failure nothing is
+ * locked. */
+bsm_status bsmi_cuda_workspace_lock(struct bsmi_cuda_device *device, CUstream stream, size_t bytes,
+                                    CUdeviceptr *workspace);
 bsm_status bsmi_cuda_workspace_unlock(struct bsmi_cuda_device *device, CUstream stream, bsm_status status);
 
 /* gpu.c */

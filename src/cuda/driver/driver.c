@@ -14,7 +14,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct bsmi_driver table;
 static bool opened;
 
-bsm_status bsmi_driver_check(const struct bsmi_driver *driver, CUresult result, const char *function, const char *format, ...)
+bsm_status bsmi_driver_check(const struct bsmi_driver *driver, CUresult result, const char *function,
+                             const char *format, ...)
 {
     const char *name = NULL, *sentence = NULL;
     char about[256];
@@ -25,16 +26,17 @@ bsm_status bsmi_driver_check(const struct bsmi_driver *driver, CUresult result, 
     va_end(arguments);
     if (driver->cuGetErrorName(result, &name) != CUDA_SUCCESS || name == NULL) name = "an error without a name";
     if (driver->cuGetErrorString(result, &sentence) != CUDA_SUCCESS || sentence == NULL) sentence = "no description";
-    return bsmi_fail(result == CUDA_ERROR_OUT_OF_MEMORY ? BSM_ENOMEM : BSM_EDEVICE, "%s gave %s, %d (%s): %s", function, name,
-                     result, sentence, about);
+    return bsmi_fail(result == CUDA_ERROR_OUT_OF_MEMORY ? BSM_ENOMEM : BSM_EDEVICE, "%s gave %s, %d (%s): %s", function,
+                     name, result, sentence, about);
 }
 
 static bsm_status find_functions(void *library, const char *path, struct bsmi_driver *driver)
 {
-#define X(name, symbol, parameters)                                                                                                \
-    *(void **)&driver->name = dlsym(library, symbol);                                                                              \
-    if (driver->name == NULL)                                                                                                      \
-        return bsmi_fail(BSM_EDEVICE, "%s lacks %s: the CUDA driver is too old (12.0 is needed), or this is no libcuda", path,     \
+#define X(name, symbol, parameters) \
+    *(void **)&driver->name = dlsym(library, symbol); \
+    if (driver->name == NULL) \
+        return bsmi_fail(BSM_EDEVICE, \
+                         "%s lacks %s: the CUDA driver is too old (12.0 is needed), or this is no libcuda", path, \
                          symbol);
     BSMI_DRIVER_FUNCTIONS(X)
 #undef X
@@ -44,16 +46,19 @@ static bsm_status find_functions(void *library, const char *path, struct bsmi_dr
 static bsm_status start(const char *path, struct bsmi_driver *driver)
 {
     bsm_status status = BSMI_DRIVER_CALL(driver, cuInit, (0), "%s could not be started", path);
-    if (status == BSM_OK) status = BSMI_DRIVER_CALL(driver, cuDriverGetVersion, (&driver->version), "the version of %s", path);
+    if (status == BSM_OK)
+        status = BSMI_DRIVER_CALL(driver, cuDriverGetVersion, (&driver->version), "the version of %s", path);
     if (status == BSM_OK && driver->version < LEAST_VERSION)
-        return bsmi_fail(BSM_EDEVICE, "the CUDA driver (%s) is for CUDA %d.%d: %d.%d is needed at least; update the driver", path,
-                         driver->version / 1000, driver->version % 1000 / 10, LEAST_VERSION / 1000, LEAST_VERSION % 1000 / 10);
+        return bsmi_fail(
+            BSM_EDEVICE, "the CUDA driver (%s) is for CUDA %d.%d: %d.%d is needed at least; update the driver", path,
+            driver->version / 1000, driver->version % 1000 / 10, LEAST_VERSION / 1000, LEAST_VERSION % 1000 / 10);
     return status;
 }
 
 static bsm_status open_library(struct bsmi_driver *driver)
 {
-    const char *named = getenv("BLOCKSCALE_LIBCUDA"), *path = named != NULL && named[0] != '\0' ? named : "libcuda.so.1";
+    const char *named = getenv("BLOCKSCALE_LIBCUDA"),
+               *path = named != NULL && named[0] != '\0' ? named : "libcuda.so.1";
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) {
         const char *why = dlerror();

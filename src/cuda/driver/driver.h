@@ -1,5 +1,5 @@
-/* libcuda, opened at run time: one table of its functions.  The types and numbers below are those of the CUDA driver API (cuda.h of
- * CUDA 12.0 and later); the library is built without it. */
+/* libcuda, opened at run time: one table of its functions.  The types and numbers below are those of the CUDA driver
+ * API (cuda.h of CUDA 12.0 and later); the library is built without it. */
 #ifndef BSMI_DRIVER_H
 #define BSMI_DRIVER_H
 
@@ -20,9 +20,12 @@ enum {
     CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
     CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6,
     CU_EVENT_DISABLE_TIMING = 2,
-    CU_TENSOR_MAP_DATA_TYPE_UINT8 = 0, CU_TENSOR_MAP_DATA_TYPE_UINT16 = 1, CU_TENSOR_MAP_DATA_TYPE_UINT32 = 2, CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B = 14,
-    CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B = 15, CU_TENSOR_MAP_DATA_TYPE_FLOAT16 = 6, CU_TENSOR_MAP_DATA_TYPE_FLOAT32 = 7, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 = 9,
-    CU_TENSOR_MAP_INTERLEAVE_NONE = 0, CU_TENSOR_MAP_SWIZZLE_NONE = 0, CU_TENSOR_MAP_SWIZZLE_32B = 1, CU_TENSOR_MAP_SWIZZLE_64B = 2,
+    CU_TENSOR_MAP_DATA_TYPE_UINT8 = 0, CU_TENSOR_MAP_DATA_TYPE_UINT16 = 1, CU_TENSOR_MAP_DATA_TYPE_UINT32 = 2,
+    CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B = 14,
+    CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B = 15, CU_TENSOR_MAP_DATA_TYPE_FLOAT16 = 6,
+    CU_TENSOR_MAP_DATA_TYPE_FLOAT32 = 7, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 = 9,
+    CU_TENSOR_MAP_INTERLEAVE_NONE = 0, CU_TENSOR_MAP_SWIZZLE_NONE = 0, CU_TENSOR_MAP_SWIZZLE_32B = 1,
+    CU_TENSOR_MAP_SWIZZLE_64B = 2,
     CU_TENSOR_MAP_SWIZZLE_128B = 3,
     CU_TENSOR_MAP_L2_PROMOTION_L2_256B = 3, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE = 0
 };
@@ -45,41 +48,43 @@ typedef struct CUlaunchConfig {
 } CUlaunchConfig;
 
 /* One row per function: its name, the name libcuda exports it by, its parameters. */
-#define BSMI_DRIVER_FUNCTIONS(X)                                                                                               \
-    X(cuGetErrorName,           "cuGetErrorName",               (CUresult error, const char **name))                           \
-    X(cuGetErrorString,         "cuGetErrorString",             (CUresult error, const char **sentence))                       \
-    X(cuInit,                   "cuInit",                       (unsigned flags))                                              \
-    X(cuDriverGetVersion,       "cuDriverGetVersion",           (int *version))                                                \
-    X(cuDeviceGetCount,         "cuDeviceGetCount",             (int *count))                                                  \
-    X(cuDeviceGet,              "cuDeviceGet",                  (CUdevice *device, int number))                                \
-    X(cuDeviceGetName,          "cuDeviceGetName",              (char *name, int bytes, CUdevice device))                      \
-    X(cuDeviceGetAttribute,     "cuDeviceGetAttribute",         (int *value, int attribute, CUdevice device))                  \
-    X(cuDeviceTotalMem,         "cuDeviceTotalMem_v2",          (size_t *bytes, CUdevice device))                              \
-    X(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain",     (CUcontext *context, CUdevice device))                         \
-    X(cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2", (CUdevice device))                                            \
-    X(cuCtxPushCurrent,         "cuCtxPushCurrent_v2",          (CUcontext context))                                           \
-    X(cuCtxPopCurrent,          "cuCtxPopCurrent_v2",           (CUcontext *context))                                          \
-    X(cuModuleLoadData,         "cuModuleLoadData",             (CUmodule *module, const void *image))                         \
-    X(cuModuleUnload,           "cuModuleUnload",               (CUmodule module))                                             \
-    X(cuModuleGetFunction,      "cuModuleGetFunction",          (CUfunction *function, CUmodule module, const char *name))     \
-    X(cuFuncSetAttribute,       "cuFuncSetAttribute",           (CUfunction function, int attribute, int value))               \
-    X(cuMemAlloc,               "cuMemAlloc_v2",                (CUdeviceptr *memory, size_t bytes))                           \
-    X(cuMemFree,                "cuMemFree_v2",                 (CUdeviceptr memory))                                          \
-    X(cuMemcpyHtoDAsync,        "cuMemcpyHtoDAsync_v2",         (CUdeviceptr to, const void *from, size_t bytes, CUstream stream)) \
-    X(cuMemcpyDtoHAsync,        "cuMemcpyDtoHAsync_v2",         (void *to, CUdeviceptr from, size_t bytes, CUstream stream))   \
-    X(cuMemsetD8Async,          "cuMemsetD8Async",              (CUdeviceptr to, unsigned char value, size_t count, CUstream stream)) \
-    X(cuMemsetD32Async,         "cuMemsetD32Async",             (CUdeviceptr to, unsigned value, size_t count, CUstream stream)) \
-    X(cuStreamSynchronize,      "cuStreamSynchronize",          (CUstream stream))                                             \
-    X(cuStreamIsCapturing,      "cuStreamIsCapturing",          (CUstream stream, int *capturing))                             \
-    X(cuStreamWaitEvent,        "cuStreamWaitEvent",            (CUstream stream, CUevent event, unsigned flags))              \
-    X(cuEventCreate,            "cuEventCreate",                (CUevent *event, unsigned flags))                              \
-    X(cuEventRecord,            "cuEventRecord",                (CUevent event, CUstream stream))                              \
-    X(cuEventDestroy,           "cuEventDestroy_v2",            (CUevent event))                                               \
-    X(cuLaunchKernelEx,         "cuLaunchKernelEx",             (const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra)) \
-    X(cuOccupancyMaxActiveClusters, "cuOccupancyMaxActiveClusters", (int *clusters, CUfunction function, const CUlaunchConfig *config)) \
-    X(cuTensorMapEncodeTiled,   "cuTensorMapEncodeTiled",       (void *map, int type, unsigned rank, void *address, const uint64_t *sizes, \
-                                                                 const uint64_t *strides, const uint32_t *box, const uint32_t *steps, \
-                                                                 int interleave, int swizzle, int promotion, int fill))
+#define BSMI_DRIVER_FUNCTIONS(X) \
+    X(cuGetErrorName, "cuGetErrorName", (CUresult error, const char **name)) \
+    X(cuGetErrorString, "cuGetErrorString", (CUresult error, const char **sentence)) \
+    X(cuInit, "cuInit", (unsigned flags)) \
+    X(cuDriverGetVersion, "cuDriverGetVersion", (int *version)) \
+    X(cuDeviceGetCount, "cuDeviceGetCount", (int *count)) \
+    X(cuDeviceGet, "cuDeviceGet", (CUdevice * device, int number)) \
+    X(cuDeviceGetName, "cuDeviceGetName", (char *name, int bytes, CUdevice device)) \
+    X(cuDeviceGetAttribute, "cuDeviceGetAttribute", (int *value, int attribute, CUdevice device)) \
+    X(cuDeviceTotalMem, "cuDeviceTotalMem_v2", (size_t * bytes, CUdevice device)) \
+    X(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (CUcontext * context, CUdevice device)) \
+    X(cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2", (CUdevice device)) \
+    X(cuCtxPushCurrent, "cuCtxPushCurrent_v2", (CUcontext context)) \
+    X(cuCtxPopCurrent, "cuCtxPopCurrent_v2", (CUcontext * context)) \
+    X(cuModuleLoadData, "cuModuleLoadData", (CUmodule * module, const void *image)) \
+    X(cuModuleUnload, "cuModuleUnload", (CUmodule module)) \
+    X(cuModuleGetFunction, "cuModuleGetFunction", (CUfunction * function, CUmodule module, const char *name)) \
+    X(cuFuncSetAttribute, "cuFuncSetAttribute", (CUfunction function, int attribute, int value)) \
+    X(cuMemAlloc, "cuMemAlloc_v2", (CUdeviceptr * memory, size_t bytes)) \
+    X(cuMemFree, "cuMemFree_v2", (CUdeviceptr memory)) \
+    X(cuMemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2", (CUdeviceptr to, const void *from, size_t bytes, CUstream stream)) \
+    X(cuMemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2", (void *to, CUdeviceptr from, size_t bytes, CUstream stream)) \
+    X(cuMemsetD8Async, "cuMemsetD8Async", (CUdeviceptr to, unsigned char value, size_t count, CUstream stream)) \
+    X(cuMemsetD32Async, "cuMemsetD32Async", (CUdeviceptr to, unsigned value, size_t count, CUstream stream)) \
+    X(cuStreamSynchronize, "cuStreamSynchronize", (CUstream stream)) \
+    X(cuStreamIsCapturing, "cuStreamIsCapturing", (CUstream stream, int *capturing)) \
+    X(cuStreamWaitEvent, "cuStreamWaitEvent", (CUstream stream, CUevent event, unsigned flags)) \
+    X(cuEventCreate, "cuEventCreate", (CUevent * event, unsigned flags)) \
+    X(cuEventRecord, "cuEventRecord", (CUevent event, CUstream stream)) \
+    X(cuEventDestroy, "cuEventDestroy_v2", (CUevent event)) \
+    X(cuLaunchKernelEx, "cuLaunchKernelEx", \
+      (const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra)) \
+    X(cuOccupancyMaxActiveClusters, "cuOccupancyMaxActiveClusters", \
+      (int *clusters, CUfunction function, const CUlaunchConfig *config)) \
+    X(cuTensorMapEncodeTiled, "cuTensorMapEncodeTiled", \
+      (void *map, int type, unsigned rank, void *address, const uint64_t *sizes, const uint64_t *strides, \
+       const uint32_t *box, const uint32_t *steps, int interleave, int swizzle, int promotion, int fill))
 
 struct bsmi_driver {
     int version;                          /* as cuDriverGetVersion counts: 12040 is 12.4 */
@@ -88,14 +93,15 @@ struct bsmi_driver {
 #undef X
 };
 
-/* Opens libcuda (or what BLOCKSCALE_LIBCUDA names) and starts it: once in a process, again after a failure.  The table lives as
- * long as the process.  Fails with BSM_EDEVICE and a sentence: no such library, a function that it lacks, a driver too old. */
+/* Opens libcuda (or what BLOCKSCALE_LIBCUDA names) and starts it: once in a process, again after a failure.  The table
+ * lives as long as the process.  Fails with BSM_EDEVICE and a sentence: no such library, a function that it lacks, a
+ * driver too old. */
 bsm_status bsmi_driver_open(const struct bsmi_driver **driver);
 
-/* BSM_OK for CUDA_SUCCESS; else BSM_ENOMEM (out of device memory) or BSM_EDEVICE, with a sentence: "cuMemAlloc: out of memory
- * (CUDA_ERROR_OUT_OF_MEMORY); about".  about: what was being done, printf's way. */
-__attribute__((format(printf, 4, 5)))
-bsm_status bsmi_driver_check(const struct bsmi_driver *driver, CUresult result, const char *function, const char *about, ...);
+/* BSM_OK for CUDA_SUCCESS; else BSM_ENOMEM (out of device memory) or BSM_EDEVICE, with a sentence: "cuMemAlloc: out of
+ * memory (CUDA_ERROR_OUT_OF_MEMORY); about".  about: what was being done, printf's way. */
+__attribute__((format(printf, 4, 5))) bsm_status bsmi_driver_check(const struct bsmi_driver *driver, CUresult result,
+                                                                   const char *function, const char *about, ...);
 
 /* result of driver->function(...), checked. */
 #define BSMI_DRIVER_CALL(driver, function, arguments, ...) \

@@ -5,7 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Which GPUs run a file that was built for one: sm_90; sm_100f: that major number alone, from this minor one on; sm_90a. */
+/* Which GPUs run a file that was built for one: sm_90; sm_100f: that major number alone, from this minor one on;
+ * sm_90a. */
 enum bsmi_cuda_runs_on { BSMI_THIS_AND_LATER, BSMI_THIS_FAMILY, BSMI_THIS_ALONE };
 
 struct bsmi_cuda_fatbin {

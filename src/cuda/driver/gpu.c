@@ -53,18 +53,23 @@ bsm_status bsmi_cuda_describe(int number, bsm_device_info *info)
     bsm_status status = bsmi_driver_open(&driver);
     if (status == BSM_OK) status = find_device(driver, number, &device);
     if (status == BSM_OK)
-        status = BSMI_DRIVER_CALL(driver, cuDeviceGetName, (info->name, (int)sizeof info->name, device), "GPU %d", number);
-    if (status == BSM_OK) status = BSMI_DRIVER_CALL(driver, cuDeviceTotalMem, (&bytes, device), "memory of GPU %d", number);
-    if (status == BSM_OK) status = attribute(driver, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &info->major);
-    if (status == BSM_OK) status = attribute(driver, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &info->minor);
-    if (status == BSM_OK) status = attribute(driver, device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &info->multiprocessors);
+        status =
+            BSMI_DRIVER_CALL(driver, cuDeviceGetName, (info->name, (int)sizeof info->name, device), "GPU %d", number);
+    if (status == BSM_OK)
+        status = BSMI_DRIVER_CALL(driver, cuDeviceTotalMem, (&bytes, device), "memory of GPU %d", number);
+    if (status == BSM_OK)
+        status = attribute(driver, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &info->major);
+    if (status == BSM_OK)
+        status = attribute(driver, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &info->minor);
+    if (status == BSM_OK)
+        status = attribute(driver, device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &info->multiprocessors);
     if (status != BSM_OK) return status;
     info->memory_bytes = (int64_t)bytes;
     info->driver_version = driver->version;
     return BSM_OK;
 }
 
-/* Loading --------------------------------------------------------------------------------------------------------------------- */
+/* Loading ---------------------------------------------------------------------------------------------------------- */
 
 static bsm_status load_modules(struct bsmi_cuda_gpu *gpu)
 {
@@ -74,25 +79,28 @@ static bsm_status load_modules(struct bsmi_cuda_gpu *gpu)
         const struct bsmi_cuda_fatbin *fatbin = &bsmi_cuda_fatbins[i];
         if (i >= BSMI_MOST_FATBINS) return bsmi_fail(BSM_EDEVICE, "more than %d kernel files", BSMI_MOST_FATBINS);
         if (!bsmi_cuda_runs_on(fatbin, gpu->capability)) continue;
-        const bsm_status status = BSMI_DRIVER_CALL(d, cuModuleLoadData, (&gpu->modules[i], fatbin->start),
-                                                   "kernels %s were built by CUDA %s, the driver is for CUDA %d.%d", fatbin->file,
-                                                   bsmi_cuda_compiler, d->version / 1000, d->version % 1000 / 10);
+        const bsm_status status =
+            BSMI_DRIVER_CALL(d, cuModuleLoadData, (&gpu->modules[i], fatbin->start),
+                             "kernels %s were built by CUDA %s, the driver is for CUDA %d.%d", fatbin->file,
+                             bsmi_cuda_compiler, d->version / 1000, d->version % 1000 / 10);
         if (status != BSM_OK) return status;
         loaded++;
     }
     if (loaded == 0)
-        return bsmi_fail(BSM_EDEVICE, "GPU %d has compute capability %d.%d: the kernels of this build need 9.0 at least",
+        return bsmi_fail(BSM_EDEVICE,
+                         "GPU %d has compute capability %d.%d: the kernels of this build need 9.0 at least",
                          gpu->number, gpu->capability / 10, gpu->capability % 10);
     return BSM_OK;
 }
 
 /* NULL, and no failure, for a kernel whose file this build lacks or this GPU does not run. */
-static bsm_status find_function(const struct bsmi_cuda_gpu *gpu, const char *file, const char *function, CUfunction *found)
+static bsm_status find_function(const struct bsmi_cuda_gpu *gpu, const char *file, const char *function,
+                                CUfunction *found)
 {
     for (int i = 0; bsmi_cuda_fatbins[i].file != NULL; i++)
         if (strcmp(bsmi_cuda_fatbins[i].file, file) == 0 && gpu->modules[i] != NULL)
-            return BSMI_DRIVER_CALL(gpu->driver, cuModuleGetFunction, (found, gpu->modules[i], function), "kernel %s of %s",
-                                    function, file);
+            return BSMI_DRIVER_CALL(gpu->driver, cuModuleGetFunction, (found, gpu->modules[i], function),
+                                    "kernel %s of %s", function, file);
     return BSM_OK;
 }
 
@@ -101,7 +109,8 @@ static bsm_status count_clusters(struct bsmi_cuda_gpu *gpu, int i)
 {
     const struct bsmi_gemm_instance *gemm = &bsmi_gemm_instances[i];
     const unsigned cluster = (unsigned)bsmi_gemm_cluster(gemm);
-    CUlaunchAttribute attribute = { .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = { cluster, 1, 1 } };
+    CUlaunchAttribute attribute = { .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                                    .value.clusterDim = { cluster, 1, 1 } };
     const CUlaunchConfig config = { .gridDimX = cluster * (unsigned)gpu->multiprocessors,
                                     .gridDimY = 1,
                                     .gridDimZ = 1,
@@ -159,16 +168,19 @@ static bsm_status load(struct bsmi_cuda_gpu *gpu, int number)
 {
     int major = 0, minor = 0;
     *gpu = (struct bsmi_cuda_gpu){ .number = number };
-    if (bsmi_cuda_not_built[0] != '\0') return bsmi_fail(BSM_EDEVICE, "this build has no CUDA kernels (%s)", bsmi_cuda_not_built);
+    if (bsmi_cuda_not_built[0] != '\0')
+        return bsmi_fail(BSM_EDEVICE, "this build has no CUDA kernels (%s)", bsmi_cuda_not_built);
     bsm_status status = bsmi_driver_open(&gpu->driver);
     if (status == BSM_OK) status = find_device(gpu->driver, number, &gpu->device);
-    if (status == BSM_OK) status = attribute(gpu->driver, gpu->device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &major);
-    if (status == BSM_OK) status = attribute(gpu->driver, gpu->device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &minor);
+    if (status == BSM_OK)
+        status = attribute(gpu->driver, gpu->device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &major);
+    if (status == BSM_OK)
+        status = attribute(gpu->driver, gpu->device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &minor);
     if (status == BSM_OK)
         status = attribute(gpu->driver, gpu->device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &gpu->multiprocessors);
     if (status == BSM_OK)
-        status =
-            attribute(gpu->driver, gpu->device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, &gpu->most_shared_bytes);
+        status = attribute(gpu->driver, gpu->device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+                           &gpu->most_shared_bytes);
     gpu->capability = major * 10 + minor;
     if (status == BSM_OK)
         status = BSMI_DRIVER_CALL(gpu->driver, cuDevicePrimaryCtxRetain, (&gpu->primary, gpu->device),
@@ -183,7 +195,8 @@ bsm_status bsmi_cuda_gpu_acquire(int number, struct bsmi_cuda_gpu **gpu)
 {
     bsm_status status = BSM_OK;
     *gpu = NULL;
-    if (number >= MOST_GPUS) return bsmi_fail(BSM_EDEVICE, "device=%d: GPUs are numbered 0 to %d", number, MOST_GPUS - 1);
+    if (number >= MOST_GPUS)
+        return bsmi_fail(BSM_EDEVICE, "device=%d: GPUs are numbered 0 to %d", number, MOST_GPUS - 1);
     pthread_mutex_lock(&lock);
     if (gpus[number].users == 0) status = load(&gpus[number], number);
     if (status == BSM_OK) {

@@ -25,37 +25,43 @@ static bsm_status launch(struct bsmi_cuda_queue *queue, const struct launch *l, 
         .attrs = attributes,
     };
     if (l->cluster > 1)
-        attributes[config.numAttrs++] =
-            (CUlaunchAttribute){ .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = { (unsigned)l->cluster, 1, 1 } };
+        attributes[config.numAttrs++] = (CUlaunchAttribute){ .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                                                             .value.clusterDim = { (unsigned)l->cluster, 1, 1 } };
     if (queue->behind > 0 || l->begins_early)
-        attributes[config.numAttrs++] = (CUlaunchAttribute){ .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
-                                                             .value.programmaticStreamSerializationAllowed = 1 };
+        attributes[config.numAttrs++] =
+            (CUlaunchAttribute){ .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                                 .value.programmaticStreamSerializationAllowed = 1 };
     queue->behind++;
     return BSMI_DRIVER_CALL(queue->gpu->driver, cuLaunchKernelEx, (&config, l->function, arguments, NULL),
                             "kernel %s, %lld CTAs of %d threads", l->name, (long long)l->ctas, l->threads);
 }
 
-static bsm_status launch_pieces(struct bsmi_cuda_queue *queue, enum bsmi_cuda_kernel_id id, int64_t pieces, bool begins_early, const void *parameters)
+static bsm_status launch_pieces(struct bsmi_cuda_queue *queue, enum bsmi_cuda_kernel_id id, int64_t pieces,
+                                bool begins_early, const void *parameters)
 {
     const struct bsmi_cuda_kernel *kernel = &bsmi_cuda_kernels[id];
     if (pieces <= 0) return BSM_OK;
-    if (queue->gpu->kernels[id] == NULL) return bsmi_fail(BSM_EUNSUPPORTED, "kernel %s is not in this build", kernel->function);
+    if (queue->gpu->kernels[id] == NULL)
+        return bsmi_fail(BSM_EUNSUPPORTED, "kernel %s is not in this build", kernel->function);
     const struct launch l = { .function = queue->gpu->kernels[id],
                               .name = kernel->function,
                               .threads = kernel->threads,
                               .cluster = 1,
                               .begins_early = begins_early,
-                              .ctas = kernel->most == 0 ? pieces
-                                                        : BSMI_MIN(pieces, (int64_t)queue->gpu->multiprocessors * kernel->most) };
+                              .ctas = kernel->most == 0
+                                          ? pieces
+                                          : BSMI_MIN(pieces, (int64_t)queue->gpu->multiprocessors * kernel->most) };
     return launch(queue, &l, parameters);
 }
 
-bsm_status bsmi_cuda_launch(struct bsmi_cuda_queue *queue, enum bsmi_cuda_kernel_id id, int64_t pieces, const void *parameters)
+bsm_status bsmi_cuda_launch(struct bsmi_cuda_queue *queue, enum bsmi_cuda_kernel_id id, int64_t pieces,
+                            const void *parameters)
 {
     return launch_pieces(queue, id, pieces, false, parameters);
 }
 
-bsm_status bsmi_cuda_launch_early(struct bsmi_cuda_queue *queue, enum bsmi_cuda_kernel_id id, int64_t pieces, const void *parameters)
+bsm_status bsmi_cuda_launch_early(struct bsmi_cuda_queue *queue, enum bsmi_cuda_kernel_id id, int64_t pieces,
+                                  const void *parameters)
 {
     return launch_pieces(queue, id, pieces, true, parameters);
 }

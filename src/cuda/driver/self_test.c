@@ -1,5 +1,5 @@
-/* Small products of integers, whose bits are known whatever the order of sums: one for each file of kernels that makes sums, and
- * for operands that are read as they are and operands that are decoded. */
+/* Small products of integers, whose bits are known whatever the order of sums: one for each file of kernels that makes
+ * sums, and for operands that are read as they are and operands that are decoded. */
 #include "self_test.h"
 #include "cuda/gemm/multiply.h"
 
@@ -9,7 +9,8 @@ struct operand { bsm_matrix matrix; _Alignas(16) unsigned char data[MOST_DATA]; 
 struct sample { struct operand a, b; float d[M * N]; };
 
 static const struct { bsm_format a, b; bool codes; } pairs[] = {
-    { BSM_FORMAT_BF16, BSM_FORMAT_BF16, false }, { BSM_MXFP8_E4M3, BSM_NVFP4, false }, { BSM_FORMAT_FP16, BSM_MXFP4, false },
+    { BSM_FORMAT_BF16, BSM_FORMAT_BF16, false }, { BSM_MXFP8_E4M3, BSM_NVFP4, false },
+      { BSM_FORMAT_FP16, BSM_MXFP4, false },
     { BSM_FORMAT_BF16, BSM_MXFP8_E5M2, false },  { BSM_FORMAT_BF16, BSM_MXFP6_E2M3, false },
     { BSM_MXFP8_E4M3, BSM_MXFP6_E3M2, true },    { BSM_MXFP4, BSM_MXFP4, true },       { BSM_NVFP4, BSM_NVFP4, true },
     { BSM_MXFP4, BSM_MXFP4_BLOCK16, true },
@@ -19,8 +20,10 @@ static const struct { bsm_format a, b; bool codes; } pairs[] = {
 static bool is_for(size_t i, int gemm)
 {
     if (gemm < 0 || bsmi_gemm_instances[gemm].operands == BSMI_OPERANDS_BF16) return !pairs[i].codes;
-    if (bsmi_gemm_instances[gemm].operands == BSMI_OPERANDS_INT8) return pairs[i].a == BSM_MXFP4 && pairs[i].b == BSM_MXFP4;
-    if (bsmi_gemm_instances[gemm].operands == BSMI_OPERANDS_FP8) return pairs[i].codes && bsmi_fast_serves(pairs[i].a, pairs[i].b);
+    if (bsmi_gemm_instances[gemm].operands == BSMI_OPERANDS_INT8)
+        return pairs[i].a == BSM_MXFP4 && pairs[i].b == BSM_MXFP4;
+    if (bsmi_gemm_instances[gemm].operands == BSMI_OPERANDS_FP8)
+        return pairs[i].codes && bsmi_fp8_serves(pairs[i].a, pairs[i].b);
     return pairs[i].codes && bsmi_codes_serve(bsmi_gemm_instances[gemm].operands, pairs[i].a, pairs[i].b);
 }
 
@@ -41,8 +44,9 @@ static bsm_status fill(struct operand *o, bsm_format format, int rows, int (*val
     bsm_status status = BSM_OK;
     for (int r = 0; r < rows && status == BSM_OK; r++)
         for (int k = 0; k < K && status == BSM_OK; k++)
-            status = bsm_matrix_set_code(&o->matrix, 0, r, k,
-                                         bsm_element_encode(info->element, (double)value(r, k), BSM_ROUND_NEAREST_EVEN, true, 0));
+            status = bsm_matrix_set_code(
+                &o->matrix, 0, r, k,
+                bsm_element_encode(info->element, (double)value(r, k), BSM_ROUND_NEAREST_EVEN, true, 0));
     for (int r = 0; r < rows; r++)
         for (int s = 0; info->block != 0 && s < K && s * info->block < K && status == BSM_OK; s++)
             status = bsm_matrix_set_scale(&o->matrix, 0, r, s, info->scale == BSM_E8M0 ? 128 : 0x40);         /* 2 */
@@ -61,10 +65,14 @@ static bsm_status compare(const struct bsmi_cuda_gpu *gpu, int gemm, bsm_format 
     for (int i = 0; i < M; i++)
         for (int j = 0; j < N; j++) {
             const float want = (float)expected(i, j, a, b), found = d[i * N + j];
-            if (bsmi_float_bits(want) != bsmi_float_bits(found) && (bsmi_float_bits(want) | bsmi_float_bits(found)) != 0)
+            if (bsmi_float_bits(want) != bsmi_float_bits(found)
+                && (bsmi_float_bits(want) | bsmi_float_bits(found)) != 0)
                 return bsmi_fail(
-                    BSM_EDEVICE, "self-test on GPU %d: kernel %s gave %a for %s times %s in row %d, column %d, where %a is right",
-                    gpu->number, gemm < 0 ? bsmi_cuda_kernels[BSMI_KERNEL_SUMS].function : bsmi_gemm_instances[gemm].name,
+                    BSM_EDEVICE,
+                    "self-test on GPU %d: kernel %s gave %a for %s times %s in row %d, column %d, where "
+                    "%a is right",
+                    gpu->number,
+                    gemm < 0 ? bsmi_cuda_kernels[BSMI_KERNEL_SUMS].function : bsmi_gemm_instances[gemm].name,
                     (double)found, bsm_format_get((int)a)->name, bsm_format_get((int)b)->name, i, j, (double)want);
         }
     return BSM_OK;
@@ -76,7 +84,8 @@ static bsm_status run_sample(bsm_context *context, struct sample *sample, unsign
 {
     bsm_matrix a = sample->a.matrix, b = sample->b.matrix;
     const bsm_matrix d = {
-        .struct_size = sizeof d, .format = BSM_FORMAT_FP32, .rows = M, .columns = N, .data = device + offsetof(struct sample, d)
+        .struct_size = sizeof d, .format = BSM_FORMAT_FP32, .rows = M, .columns = N,
+        .data = device + offsetof(struct sample, d)
     };
     const bsm_matmul call = { .struct_size = sizeof call, .a = &a, .b = &b, .d = &d };
     a.data = device + offsetof(struct sample, a.data), b.data = device + offsetof(struct sample, b.data);
@@ -86,9 +95,10 @@ static bsm_status run_sample(bsm_context *context, struct sample *sample, unsign
     struct bsmi_product product;
     bsm_status status = bsmi_product_check(&call, true, &product);
     unsigned char *workspace = device + bsmi_round_up(sizeof *sample, BSMI_CUDA_ALIGNMENT);
-    if (bsmi_cuda_panels_bytes(multiply, &product) > 0) product.b_panels = workspace + multiply->workspace_bytes;
+    if (bsmi_cuda_prepacked_bytes(multiply, &product) > 0) product.b_panels = workspace + multiply->workspace_bytes;
     if (status == BSM_OK) status = calls->write(context, device, sample, sizeof *sample);
-    if (status == BSM_OK && product.b_panels != NULL) status = bsmi_cuda_pack(context, &product, workspace + multiply->workspace_bytes);
+    if (status == BSM_OK && product.b_panels != NULL)
+        status = bsmi_cuda_pack(context, &product, workspace + multiply->workspace_bytes);
     if (status == BSM_OK) status = bsmi_cuda_run(context, multiply, &product, workspace);
     if (status == BSM_OK) status = calls->read(context, sample->d, d.data, sizeof sample->d);
     return status == BSM_OK ? compare(bsmi_cuda_device_of(context)->gpu, gemm, a.format, b.format, sample->d) : status;
@@ -100,19 +110,23 @@ static bsm_status test_pair(bsm_context *context, struct sample *sample, bsm_for
     memset(sample, 0, sizeof *sample);
     bsm_status status = fill(&sample->a, fa, M, a_at);
     if (status == BSM_OK) status = fill(&sample->b, fb, N, b_at);
-    const bsm_matrix d = { .struct_size = sizeof d, .format = BSM_FORMAT_FP32, .rows = M, .columns = N, .data = sample->d };
+    const bsm_matrix d = { .struct_size = sizeof d, .format = BSM_FORMAT_FP32, .rows = M, .columns = N,
+                           .data = sample->d };
     const bsm_matmul call = { .struct_size = sizeof call, .a = &sample->a.matrix, .b = &sample->b.matrix, .d = &d };
     struct bsmi_product product;
     struct bsmi_cuda_multiply multiply;
     const struct bsmi_cuda_gpu *gpu = bsmi_cuda_device_of(context)->gpu;
     if (status == BSM_OK) status = bsmi_product_check(&call, true, &product);
-    if (status == BSM_OK && gemm >= 0 && !bsmi_cuda_gemm_serves(&bsmi_gemm_instances[gemm], &product, NULL)) return BSM_OK;
+    if (status == BSM_OK && gemm >= 0 && !bsmi_cuda_gemm_serves(&bsmi_gemm_instances[gemm], &product, NULL))
+        return BSM_OK;
     if (status == BSM_OK) status = bsmi_cuda_prepare(gpu, &product, gemm, &multiply);
     if (status != BSM_OK || !bsmi_cuda_has_kernels(gpu, &product, &multiply)) return status;
     const struct bsmi_device_calls *calls = context->device->calls;
     void *device = NULL;
-    status =
-        calls->allocate(context, (size_t)bsmi_round_up(sizeof *sample, BSMI_CUDA_ALIGNMENT) + multiply.workspace_bytes + bsmi_cuda_panels_bytes(&multiply, &product), &device);
+    status = calls->allocate(context,
+                             (size_t)bsmi_round_up(sizeof *sample, BSMI_CUDA_ALIGNMENT) + multiply.workspace_bytes
+                                 + bsmi_cuda_prepacked_bytes(&multiply, &product),
+                             &device);
     if (status != BSM_OK) return status;
     status = run_sample(context, sample, device, gemm, &multiply);
     const bsm_status released = calls->release(context, device);

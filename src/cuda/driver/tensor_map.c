@@ -34,8 +34,8 @@ bool bsmi_cuda_can_map(const struct bsmi_cuda_rows *r)
 {
     const int64_t alignment = alignment_of(r->type);
     if (r->columns <= 0 || r->rows <= 0 || r->batch <= 0) return false;
-    const bool aligned =
-        (uintptr_t)r->data % (uintptr_t)alignment == 0 && r->row_bytes % alignment == 0 && batch_stride(r) % alignment == 0;
+    const bool aligned = (uintptr_t)r->data % (uintptr_t)alignment == 0 && r->row_bytes % alignment == 0
+                         && batch_stride(r) % alignment == 0;
     return aligned && has_whole_rows(r) && r->columns < most_size && r->rows < most_size && r->batch < most_size &&
            r->row_bytes < most_stride && batch_stride(r) < most_stride;
 }
@@ -48,8 +48,9 @@ static bool spans_less(const struct bsmi_cuda_rows *r, int64_t bytes)
     return r->columns * bits_of(r->type) / 8 + rows * r->row_bytes + batch * batch_stride(r) < bytes;
 }
 
-/* Drivers encode maps of small tensors wrongly for Blackwell, if their rows or matrices do not follow each other: an access is illegal now
- * and then.  The release notes of NVIDIA's driver 595.71.05 (known issues) tell to clear bit 85. */
+/* Drivers encode maps of small tensors wrongly for Blackwell, if their rows or matrices do not follow each other: an
+ * access is illegal now and then.  The release notes of NVIDIA's driver 595.71.05 (known issues) tell to clear bit
+ * 85. */
 static void mend_small_map(const struct bsmi_cuda_gpu *gpu, const struct bsmi_cuda_rows *r, struct bsmi_tensor_map *map)
 {
     enum { SMALL_BYTES = 128 * 1024, WORD = 1, BIT = 21 };
@@ -66,12 +67,12 @@ bsm_status bsmi_cuda_map(const struct bsmi_cuda_gpu *gpu, const struct bsmi_cuda
     const uint64_t sizes[] = { (uint64_t)r->columns, (uint64_t)r->rows, (uint64_t)r->batch };
     const uint64_t strides[] = { (uint64_t)r->row_bytes, (uint64_t)batch_stride(r) };
     const uint32_t box[] = { (uint32_t)box_columns, (uint32_t)box_rows, 1 }, steps[] = { 1, 1, 1 };
-    const bsm_status status =
-        BSMI_DRIVER_CALL(gpu->driver, cuTensorMapEncodeTiled,
-                         (map, r->type, 3, (void *)(uintptr_t)r->data, sizes, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
-                          swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
-                         "a tensor map of %lld x %lld x %lld, rows %lld bytes apart, box %d x %d", (long long)r->batch,
-                         (long long)r->rows, (long long)r->columns, (long long)r->row_bytes, box_rows, box_columns);
+    const bsm_status status = BSMI_DRIVER_CALL(
+        gpu->driver, cuTensorMapEncodeTiled,
+        (map, r->type, 3, (void *)(uintptr_t)r->data, sizes, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+         swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+        "a tensor map of %lld x %lld x %lld, rows %lld bytes apart, box %d x %d", (long long)r->batch,
+        (long long)r->rows, (long long)r->columns, (long long)r->row_bytes, box_rows, box_columns);
     if (status == BSM_OK) mend_small_map(gpu, r, map);
     return status;
 }

@@ -1,9 +1,9 @@
 /* Products of codes: which pairs they serve, and how an operand's codes and scales get to where TMA takes them. */
-#include "codes.h"
 #include "cuda/driver/matrix.h"
 #include "cuda/ptx/descriptors.h"
+#include "lowering.h"
 
-/* Kinds ----------------------------------------------------------------------------------------------------------------------- */
+/* Kinds ------------------------------------------------------------------------------------------------------------ */
 
 /* Elements of a step of K, those of one product, and those that share a scale. */
 static int64_t step_columns(enum bsmi_gemm_operands kind) { return kind == BSMI_OPERANDS_MXF8F6F4 ? 128 : 256; }
@@ -35,8 +35,8 @@ bool bsmi_codes_serve(enum bsmi_gemm_operands kind, bsm_format a, bsm_format b)
     }
 }
 
-/* Few rows make few tiles: only K can give every multiprocessor a share.  Many rows pay for it: a CTA keeps the parts' sums in L2.
- * So parts are long, and the products of middling K that have many rows have one. */
+/* Few rows make few tiles: only K can give every multiprocessor a share.  Many rows pay for it: a CTA keeps the parts'
+ * sums in L2. So parts are long, and the products of middling K that have many rows have one. */
 enum { LONGEST_PART = 8192 };
 
 int32_t bsmi_codes_split(enum bsmi_gemm_operands kind, int64_t k)
@@ -51,39 +51,45 @@ int32_t bsmi_codes_parts(enum bsmi_gemm_operands kind, int64_t k)
     return split == 0 ? 1 : (int32_t)bsmi_ceil_div(bsmi_ceil_div(k, step_columns(kind)), split);
 }
 
-/* Describing ------------------------------------------------------------------------------------------------------------------ */
+/* Describing ------------------------------------------------------------------------------------------------------- */
 
-/* The type by which TMA brings codes into the form that the kind wants: for MXF8F6F4 16 codes of any width in 16 bytes. */
+/* The type by which TMA brings codes into the form that the kind wants: for MXF8F6F4 16 codes of any width in 16
+ * bytes. */
 static int map_type(enum bsmi_gemm_operands kind, const struct bsmi_matrix *m)
 {
     if (kind != BSMI_OPERANDS_MXF8F6F4 || m->bits == 8) return CU_TENSOR_MAP_DATA_TYPE_UINT8;
     return m->bits == 4 ? CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B : CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B;
 }
 
-static struct bsmi_cuda_rows rows_of(enum bsmi_gemm_operands kind, const struct bsmi_matrix *m, const void *data, int64_t columns,
-                                     int64_t row_bytes, int64_t batch_bytes)
+static struct bsmi_cuda_rows rows_of(enum bsmi_gemm_operands kind, const struct bsmi_matrix *m, const void *data,
+                                     int64_t columns, int64_t row_bytes, int64_t batch_bytes)
 {
     const int type = map_type(kind, m);
-    return (struct bsmi_cuda_rows){ data,       type,     type == CU_TENSOR_MAP_DATA_TYPE_UINT8 ? columns * m->bits / 8 : columns,
-                                    m->rows,    m->batch, row_bytes,
-                                    batch_bytes };
+    return (struct bsmi_cuda_rows){
+        data,       type,     type == CU_TENSOR_MAP_DATA_TYPE_UINT8 ? columns * m->bits / 8 : columns,
+        m->rows,    m->batch, row_bytes,
+        batch_bytes
+    };
 }
 
 /* Packed as tensor cores have them, and nothing of a row's last bytes belongs to no code. */
 static bool can_map_codes(enum bsmi_gemm_operands kind, const struct bsmi_matrix *m)
 {
-    const bool packed = m->bits == 8 || (m->bits == 6 ? m->packing == BSM_PACKING_BIT_STREAM : m->packing == BSM_PACKING_LOW_FIRST);
+    const bool packed =
+        m->bits == 8 || (m->bits == 6 ? m->packing == BSM_PACKING_BIT_STREAM : m->packing == BSM_PACKING_LOW_FIRST);
     const struct bsmi_cuda_rows rows = rows_of(kind, m, m->data, m->columns, m->row_bytes, m->batch_bytes);
     return packed && m->columns * m->bits % 8 == 0 && bsmi_cuda_can_map(&rows);
 }
 
 /* The scales of one matrix as rows of blocks: what a tensor map describes. */
-static struct bsmi_cuda_rows scale_rows(const void *scales, const struct bsmi_scale_map *map, int64_t batch, int64_t batch_bytes)
+static struct bsmi_cuda_rows scale_rows(const void *scales, const struct bsmi_scale_map *map, int64_t batch,
+                                        int64_t batch_bytes)
 {
     enum { BLOCK_WORDS = 128 };
-    return (struct bsmi_cuda_rows){
-        scales, CU_TENSOR_MAP_DATA_TYPE_UINT32, BLOCK_WORDS, map->bytes / (BLOCK_WORDS * 4), batch, BLOCK_WORDS * 4, batch_bytes
-    };
+    return (struct bsmi_cuda_rows){ scales,      CU_TENSOR_MAP_DATA_TYPE_UINT32,
+                                    BLOCK_WORDS, map->bytes / (BLOCK_WORDS * 4),
+                                    batch,       BLOCK_WORDS * 4,
+                                    batch_bytes };
 }
 
 /* Scales behind the last of a row may be any, also NaN: as they are only where no product reads them. */
@@ -101,7 +107,8 @@ static enum bsmi_codes_scales scales_of(enum bsmi_gemm_operands kind, const stru
     return can_map_scales(kind, m) ? BSMI_SCALES_AS_THEY_ARE : BSMI_SCALES_CONVERTED;
 }
 
-bsm_status bsmi_codes_describe(enum bsmi_gemm_operands kind, const char *name, const struct bsmi_matrix *m, struct bsmi_codes *codes)
+static bsm_status describe_operand(enum bsmi_gemm_operands kind, const char *name, const struct bsmi_matrix *m,
+                                   struct bsmi_codes *codes)
 {
     const bsm_scale_layout layout = { .kind = BSM_LAYOUT_128X4 };
     *codes = (struct bsmi_codes){ .repacked = !can_map_codes(kind, m), .scales = scales_of(kind, m) };
@@ -119,13 +126,13 @@ static int64_t product_or_overflow(int64_t a, int64_t b)
     return bsmi_mul_overflows(a, b, &product) ? -1 : product;
 }
 
-int64_t bsmi_codes_rows_bytes(const struct bsmi_matrix *m, const struct bsmi_codes *codes)
+static int64_t rows_bytes(const struct bsmi_matrix *m, const struct bsmi_codes *codes)
 {
     const int64_t of_matrix = codes->repacked ? product_or_overflow(m->rows, codes->row_bytes) : 0;
     return of_matrix < 0 ? -1 : product_or_overflow(of_matrix, m->batch);
 }
 
-int64_t bsmi_codes_scales_bytes(const struct bsmi_matrix *m, const struct bsmi_codes *codes)
+static int64_t scales_bytes(const struct bsmi_matrix *m, const struct bsmi_codes *codes)
 {
     return codes->scales == BSMI_SCALES_AS_THEY_ARE ? 0 : product_or_overflow(codes->scale_batch_bytes, m->batch);
 }
@@ -137,7 +144,7 @@ const char *bsmi_codes_scales_name(enum bsmi_codes_scales scales)
     return names[scales];
 }
 
-/* Preparing ------------------------------------------------------------------------------------------------------------------- */
+/* Preparing -------------------------------------------------------------------------------------------------------- */
 
 static bsm_status repack(struct bsmi_cuda_queue *queue, const struct bsmi_matrix *m, const struct bsmi_codes *codes,
                          unsigned char *to)
@@ -149,8 +156,8 @@ static bsm_status repack(struct bsmi_cuda_queue *queue, const struct bsmi_matrix
                             bsmi_ceil_div(m->rows * m->batch * (codes->padded_columns / 8), BSMI_REPACK_THREADS), &p);
 }
 
-static bsm_status make_scales(struct bsmi_cuda_queue *queue, const struct bsmi_matrix *m, const struct bsmi_codes *codes,
-                              unsigned char *to)
+static bsm_status make_scales(struct bsmi_cuda_queue *queue, const struct bsmi_matrix *m,
+                              const struct bsmi_codes *codes, unsigned char *to)
 {
     enum { ONE = 127 };
     const int64_t bytes = codes->scale_batch_bytes * m->batch;
@@ -172,42 +179,44 @@ static bsm_status make_scales(struct bsmi_cuda_queue *queue, const struct bsmi_m
     return bsmi_cuda_launch(queue, BSMI_KERNEL_CONVERT, bsmi_ceil_div(bytes, BSMI_CONVERT_THREADS), &p);
 }
 
-bsm_status bsmi_codes_prepare(struct bsmi_cuda_queue *queue, const struct bsmi_matrix *m, const struct bsmi_codes *codes,
-                              unsigned char *workspace)
+static bsm_status prepare(struct bsmi_cuda_queue *queue, const struct bsmi_matrix *m, const struct bsmi_codes *codes,
+                          unsigned char *workspace)
 {
     const bsm_status status = repack(queue, m, codes, workspace + codes->rows_at);
     return status == BSM_OK ? make_scales(queue, m, codes, workspace + codes->scales_at) : status;
 }
 
-/* Maps ------------------------------------------------------------------------------------------------------------------------ */
+/* Maps ------------------------------------------------------------------------------------------------------------- */
 
 static bsm_status map_or_align(const struct bsmi_cuda_gpu *gpu, const struct bsmi_cuda_rows *rows, const char *name,
-                               const char *member, int box_columns, int box_rows, int swizzle, struct bsmi_tensor_map *map)
+                               const char *member, int box_columns, int box_rows, int swizzle,
+                               struct bsmi_tensor_map *map)
 {
     if (!bsmi_cuda_can_map(rows))
-        return bsmi_fail(BSM_EALIGN, "%s->%s=%p is not aligned as that of the plan was: make a plan for it", name, member,
-                         rows->data);
+        return bsmi_fail(BSM_EALIGN, "%s->%s=%p is not aligned as that of the plan was: make a plan for it", name,
+                         member, rows->data);
     return bsmi_cuda_map(gpu, rows, box_columns, box_rows, swizzle, map);
 }
 
-bsm_status bsmi_codes_map(const struct bsmi_cuda_gpu *gpu, enum bsmi_gemm_operands kind, const char *name, const struct bsmi_matrix *m,
-                          const struct bsmi_codes *codes, unsigned char *workspace, int box_rows, struct bsmi_tensor_map *map,
-                          struct bsmi_tensor_map *scale_map)
+static bsm_status map_codes(const struct bsmi_cuda_gpu *gpu, enum bsmi_gemm_operands kind, const char *name,
+                            const struct bsmi_matrix *m, const struct bsmi_codes *codes, unsigned char *workspace,
+                            int box_rows, struct bsmi_tensor_map *map, struct bsmi_tensor_map *scale_map)
 {
-    const struct bsmi_cuda_rows rows = codes->repacked ? rows_of(kind, m, workspace + codes->rows_at, codes->padded_columns,
-                                                                 codes->row_bytes, m->rows * codes->row_bytes)
-                                                       : rows_of(kind, m, m->data, m->columns, m->row_bytes, m->batch_bytes);
+    const struct bsmi_cuda_rows rows = codes->repacked
+                                           ? rows_of(kind, m, workspace + codes->rows_at, codes->padded_columns,
+                                                     codes->row_bytes, m->rows * codes->row_bytes)
+                                           : rows_of(kind, m, m->data, m->columns, m->row_bytes, m->batch_bytes);
     const struct bsmi_cuda_rows scales =
         codes->scales == BSMI_SCALES_AS_THEY_ARE
             ? scale_rows(m->scales, &m->map, m->batch, m->scale_batch_bytes)
             : scale_rows(workspace + codes->scales_at, &codes->scale_map, m->batch, codes->scale_batch_bytes);
     const bsm_status status = map_or_align(gpu, &rows, name, "data", 128, box_rows, CU_TENSOR_MAP_SWIZZLE_128B, map);
     if (status != BSM_OK) return status;
-    return map_or_align(gpu, &scales, name, "scales", (int)scales.columns, scale_blocks(kind), CU_TENSOR_MAP_SWIZZLE_NONE,
-                        scale_map);
+    return map_or_align(gpu, &scales, name, "scales", (int)scales.columns, scale_blocks(kind),
+                        CU_TENSOR_MAP_SWIZZLE_NONE, scale_map);
 }
 
-/* Parameters ------------------------------------------------------------------------------------------------------------------ */
+/* Parameters ------------------------------------------------------------------------------------------------------- */
 
 static enum mma_element element_of(bsm_element element)
 {
@@ -233,8 +242,8 @@ static int32_t counted_bytes(enum bsmi_gemm_operands kind, const struct bsmi_mat
     return kind == BSMI_OPERANDS_MXF8F6F4 ? 128 * m->bits / 8 : 128;
 }
 
-void bsmi_codes_fill(const struct bsmi_gemm_instance *instance, const struct bsmi_matrix *a, const struct bsmi_matrix *b,
-                     struct bsmi_tensor_memory_parameters *p)
+void bsmi_codes_fill(const struct bsmi_gemm_instance *instance, const struct bsmi_matrix *a,
+                     const struct bsmi_matrix *b, struct bsmi_tensor_memory_parameters *p)
 {
     const enum bsmi_gemm_operands kind = instance->operands;
     const bool decoded = kind == BSMI_OPERANDS_BF16, swapped = bsmi_gemm_is_swapped(instance);
@@ -249,7 +258,8 @@ void bsmi_codes_fill(const struct bsmi_gemm_instance *instance, const struct bsm
         .scales = kind == BSMI_OPERANDS_MXF4NVF4 && a->scale == BSM_UE4M3 ? MMA_UE4M3 : MMA_UE8M0,
     });
     if (decoded) return;
-    const int64_t products = bsmi_ceil_div(a->columns, product_columns(kind)), columns = bsmi_ceil_div(a->columns, block_of(kind));
+    const int64_t products = bsmi_ceil_div(a->columns, product_columns(kind)),
+                  columns = bsmi_ceil_div(a->columns, block_of(kind));
     p->gemm.segments[0].blocks = (int32_t)bsmi_ceil_div(a->columns, step_columns(kind));
     p->gemm.segment_count = 1;
     p->split_blocks = bsmi_codes_split(kind, a->columns), p->parts = bsmi_codes_parts(kind, a->columns);
@@ -257,3 +267,56 @@ void bsmi_codes_fill(const struct bsmi_gemm_instance *instance, const struct bsm
     p->a_row_bytes = counted_bytes(kind, a), p->b_row_bytes = counted_bytes(kind, b);
     p->a_scale_blocks = p->b_scale_blocks = (int32_t)bsmi_ceil_div(columns, 4);
 }
+
+/* The lowering ----------------------------------------------------------------------------------------------------- */
+
+static bsm_status describe_one(const char *name, const struct bsmi_matrix *m, int gemm, struct bsmi_cuda_operand *o)
+{
+    *o = (struct bsmi_cuda_operand){ .terms = 1 };
+    const bsm_status status = describe_operand(bsmi_gemm_instances[gemm].operands, name, m, &o->codes);
+    o->form = o->codes.repacked ? BSMI_FORM_REPACKED : BSMI_FORM_AS_STORED;
+    return status;
+}
+
+static bsm_status describe(const struct bsmi_product *p, struct bsmi_cuda_multiply *c)
+{
+    const bsm_status status = describe_one("a", &p->a, c->gemm, &c->a);
+    return status == BSM_OK ? describe_one("b", &p->b, c->gemm, &c->b) : status;
+}
+
+static bool place_one(const struct bsmi_matrix *m, struct bsmi_codes *codes, int64_t *end)
+{
+    const int64_t rows = rows_bytes(m, codes), scales = scales_bytes(m, codes);
+    return rows < 0 || scales < 0 || bsmi_cuda_place(rows, 1, &codes->rows_at, end)
+           || bsmi_cuda_place(scales, 1, &codes->scales_at, end);
+}
+
+static bool place(const struct bsmi_product *p, struct bsmi_cuda_multiply *c, int64_t *end)
+{
+    return place_one(&p->a, &c->a.codes, end) || place_one(&p->b, &c->b.codes, end);
+}
+
+static bsm_status enqueue(struct bsmi_cuda_run *run)
+{
+    const struct bsmi_cuda_multiply *c = run->multiply;
+    bsm_status status = prepare(&run->queue, &run->product->a, &c->a.codes, run->workspace);
+    if (status == BSM_OK) status = prepare(&run->queue, &run->product->b, &c->b.codes, run->workspace);
+    return status == BSM_OK ? bsmi_cuda_run_gemm(run, c->gemm, c->lowering) : status;
+}
+
+static bsm_status fill(const struct bsmi_cuda_run *run, const struct bsmi_gemm_instance *g, union bsmi_gemm_launch *to)
+{
+    const struct bsmi_product *p = run->product;
+    const struct bsmi_cuda_multiply *c = run->multiply;
+    const struct bsmi_cuda_gpu *gpu = run->queue.gpu;
+    struct bsmi_tensor_memory_parameters *t = &to->tensor_memory;
+    t->spread = c->spread, t->kept = c->kept > 0 ? bsmi_cuda_at(run, c->kept_at) : NULL;
+    bsmi_codes_fill(g, &p->a, &p->b, t);
+    const bsm_status status =
+        map_codes(gpu, g->operands, "a", &p->a, &c->a.codes, run->workspace, g->a_box_rows, &t->gemm.a, &t->a_scales);
+    if (status != BSM_OK) return status;
+    return map_codes(gpu, g->operands, "b", &p->b, &c->b.codes, run->workspace, g->b_box_rows, &t->gemm.b,
+                     &t->b_scales);
+}
+
+const struct bsmi_lowering bsmi_lowering_codes = { describe, place, enqueue, fill };

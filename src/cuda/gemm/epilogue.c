@@ -1,7 +1,6 @@
 /* What follows S, as the kernels that finish D are told of it; and what D needs before. */
-#include "multiply.h"
-#include "cuda/driver/launch.h"
 #include "cuda/driver/matrix.h"
+#include "lowering.h"
 
 static void fill_addends(const struct bsmi_product *p, struct bsmi_epilogue_parameters *e)
 {
@@ -22,9 +21,7 @@ static int32_t *exponents(const struct bsmi_cuda_operand *o, unsigned char *work
 /* The GEMM kernel finds the exponents of B's rows, and nobody else learns them: prepacked weights begin with theirs. */
 static bool finds_exponents(const struct bsmi_cuda_multiply *c, const struct bsmi_product *p)
 {
-    if (c->gemm < 0 || p->b.scale != BSM_E8M0) return false;
-    const struct bsmi_gemm_instance *gemm = &bsmi_gemm_instances[c->gemm];
-    return bsmi_gemm_reads_any_scales(gemm) && !bsmi_gemm_reads_prepacked(gemm);
+    return p->b.scale == BSM_E8M0 && c->b.any_scales && !bsmi_cuda_wants_prepacked(c);
 }
 
 void bsmi_cuda_fill_epilogue(const struct bsmi_cuda_multiply *c, const struct bsmi_product *p, unsigned char *workspace,
@@ -39,7 +36,8 @@ void bsmi_cuda_fill_epilogue(const struct bsmi_cuda_multiply *c, const struct bs
         e->sums_are_scaled = finds_exponents(c, p);
         if (c->spread) e->sums_parts = c->parts, e->sums_part_pitch = p->m * p->batch * c->sums_pitch;
     }
-    e->a_exponents = exponents(&c->a, workspace), e->b_exponents = exponents(&c->b, workspace);
+    e->a_exponents = exponents(&c->a, workspace);
+    e->b_exponents = bsmi_cuda_wants_prepacked(c) ? p->b_panels : exponents(&c->b, workspace);
     e->a_exponent_step = p->a.batch == 1 ? 0 : p->m;
     e->b_exponent_step = p->b.batch == 1 ? 0 : p->n;
     e->alpha = p->alpha, e->alpha_per = (int32_t)p->alpha_per;
@@ -56,15 +54,18 @@ void bsmi_cuda_fill_epilogue(const struct bsmi_cuda_multiply *c, const struct bs
 bsm_status bsmi_cuda_clear_amax(const struct bsmi_cuda_queue *queue, const struct bsmi_product *p)
 {
     if (p->amax == NULL) return BSM_OK;
-    return BSMI_DRIVER_CALL(queue->gpu->driver, cuMemsetD32Async, ((CUdeviceptr)(uintptr_t)p->amax, 0, 1, queue->stream),
-                            "clearing amax at %p", (void *)p->amax);
+    return BSMI_DRIVER_CALL(queue->gpu->driver, cuMemsetD32Async,
+                            ((CUdeviceptr)(uintptr_t)p->amax, 0, 1, queue->stream), "clearing amax at %p",
+                            (void *)p->amax);
 }
 
 bsm_status bsmi_cuda_clear_padding(struct bsmi_cuda_queue *queue, const struct bsmi_product *product)
 {
     const struct bsmi_matrix *d = &product->d;
     if (d->block == 0 || d->map.padded_rows * d->map.padded_columns == d->map.rows * d->map.columns) return BSM_OK;
-    const struct bsmi_clear_padding_parameters p = { d->scales, bsmi_cuda_layout(&d->map), d->batch, d->scale_batch_bytes };
+    const struct bsmi_clear_padding_parameters p = { d->scales, bsmi_cuda_layout(&d->map), d->batch,
+                                                     d->scale_batch_bytes };
     return bsmi_cuda_launch(queue, BSMI_KERNEL_CLEAR_PADDING,
-                            bsmi_ceil_div(d->map.padded_rows * d->map.padded_columns * d->batch, BSMI_CONVERT_THREADS), &p);
+                            bsmi_ceil_div(d->map.padded_rows * d->map.padded_columns * d->batch, BSMI_CONVERT_THREADS),
+                            &p);
 }

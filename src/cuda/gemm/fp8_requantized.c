@@ -1,8 +1,9 @@
-/* Products of refolded operands: what lies in the workspace, and the launch that makes it. */
-#include "fp8_requantized.h"
+/* FP8 requantization: e4m3 codes of both operands with an exponent for each row, made in the workspace by one
+ * launch. */
 #include "cuda/driver/matrix.h"
+#include "lowering.h"
 
-static bool is_folded(bsm_format format)
+static bool can_be_requantized(bsm_format format)
 {
     switch (format) {
     case BSM_MXFP8_E4M3:
@@ -15,52 +16,79 @@ static bool is_folded(bsm_format format)
 }
 
 /* MXFP4 with itself has no rounding to gain from. */
-bool bsmi_fast_serves(bsm_format a, bsm_format b) { return is_folded(a) && is_folded(b) && !(a == BSM_MXFP4 && b == BSM_MXFP4); }
-
-struct bsmi_fast_operand bsmi_fast_describe(const struct bsmi_matrix *m)
+bool bsmi_fp8_serves(bsm_format a, bsm_format b)
 {
-    struct bsmi_fast_operand o = { .row_bytes = bsmi_round_up(m->columns, BSMI_FAST_COLUMNS) };
+    return can_be_requantized(a) && can_be_requantized(b) && !(a == BSM_MXFP4 && b == BSM_MXFP4);
+}
+
+static struct bsmi_cuda_operand describe_operand(const struct bsmi_matrix *m)
+{
+    struct bsmi_fp8_operand o = { .row_bytes = bsmi_round_up(m->columns, BSMI_FAST_COLUMNS) };
     if (bsmi_mul_overflows(o.row_bytes, m->rows, &o.batch_bytes)) o.batch_bytes = -1;
-    return o;
+    return (struct bsmi_cuda_operand){ .form = BSMI_FORM_REQUANTIZED, .terms = 1, .has_exponents = true, .fp8 = o };
 }
 
-int64_t bsmi_fast_codes_bytes(const struct bsmi_matrix *m, const struct bsmi_fast_operand *o)
+static bsm_status describe(const struct bsmi_product *p, struct bsmi_cuda_multiply *c)
 {
-    int64_t bytes;
-    return o->batch_bytes < 0 || bsmi_mul_overflows(o->batch_bytes, m->batch, &bytes) ? -1 : bytes;
+    c->a = describe_operand(&p->a), c->b = describe_operand(&p->b);
+    return BSM_OK;
 }
 
-static struct bsmi_refold_operand operand_of(const struct bsmi_matrix *m, const struct bsmi_fast_operand *o, unsigned char *workspace)
+static bool place_operand(const struct bsmi_matrix *m, struct bsmi_cuda_operand *o, int64_t *end)
+{
+    int64_t codes;
+    return o->fp8.batch_bytes < 0 || bsmi_mul_overflows(o->fp8.batch_bytes, m->batch, &codes)
+           || bsmi_cuda_place(codes, 1, &o->fp8.codes_at, end)
+           || bsmi_cuda_place(m->rows * m->batch, (int64_t)sizeof(int32_t), &o->exponents_at, end);
+}
+
+static bool place(const struct bsmi_product *p, struct bsmi_cuda_multiply *c, int64_t *end)
+{
+    return place_operand(&p->a, &c->a, end) || place_operand(&p->b, &c->b, end);
+}
+
+static struct bsmi_refold_operand operand_of(const struct bsmi_cuda_run *run, const struct bsmi_matrix *m,
+                                             const struct bsmi_cuda_operand *o)
 {
     return (struct bsmi_refold_operand){
-        .source = bsmi_cuda_matrix(m), .codes = workspace + o->codes_at, .row_bytes = o->row_bytes, .batch_bytes = o->batch_bytes,
-        .exponents = (int32_t *)(void *)(workspace + o->exponents_at),
+        .source = bsmi_cuda_matrix(m), .codes = bsmi_cuda_at(run, o->fp8.codes_at), .row_bytes = o->fp8.row_bytes,
+        .batch_bytes = o->fp8.batch_bytes, .exponents = bsmi_cuda_exponents(run, o),
     };
 }
 
-bsm_status bsmi_fast_refold(struct bsmi_cuda_queue *queue, const struct bsmi_matrix *a, const struct bsmi_fast_operand *folded_a,
-                            const struct bsmi_matrix *b, const struct bsmi_fast_operand *folded_b, unsigned char *workspace)
+static bsm_status enqueue(struct bsmi_cuda_run *run)
 {
-    const struct bsmi_refold_parameters p = { { operand_of(a, folded_a, workspace), operand_of(b, folded_b, workspace) } };
-    const int64_t bands = bsmi_ceil_div(a->rows, BSMI_REFOLD_ROWS) * a->batch + bsmi_ceil_div(b->rows, BSMI_REFOLD_ROWS) * b->batch;
-    return bsmi_cuda_launch(queue, BSMI_KERNEL_REFOLD, bsmi_ceil_div(bands, BSMI_REFOLD_THREADS / 32), &p);
+    const struct bsmi_matrix *a = &run->product->a, *b = &run->product->b;
+    const struct bsmi_cuda_multiply *c = run->multiply;
+    const struct bsmi_refold_parameters p = { { operand_of(run, a, &c->a), operand_of(run, b, &c->b) } };
+    const int64_t bands =
+        bsmi_ceil_div(a->rows, BSMI_REFOLD_ROWS) * a->batch + bsmi_ceil_div(b->rows, BSMI_REFOLD_ROWS) * b->batch;
+    const bsm_status status =
+        bsmi_cuda_launch(&run->queue, BSMI_KERNEL_REFOLD, bsmi_ceil_div(bands, BSMI_REFOLD_THREADS / 32), &p);
+    return status == BSM_OK ? bsmi_cuda_run_gemm(run, c->gemm, c->lowering) : status;
 }
 
 /* As rows of numbers of 16 bits, which the producer knows. */
-static bsm_status map_codes(const struct bsmi_cuda_gpu *gpu, const struct bsmi_matrix *m, const struct bsmi_fast_operand *o,
-                            unsigned char *workspace, int box_rows, struct bsmi_tensor_map *map)
+static bsm_status map_operand(const struct bsmi_cuda_run *run, const struct bsmi_matrix *m,
+                              const struct bsmi_fp8_operand *o, int box_rows, struct bsmi_tensor_map *map)
 {
-    const struct bsmi_cuda_rows rows = {
-        workspace + o->codes_at, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, o->row_bytes / 2, m->rows, m->batch, o->row_bytes, o->batch_bytes
-    };
-    return bsmi_cuda_map(gpu, &rows, BSMI_K_STEP, box_rows, CU_TENSOR_MAP_SWIZZLE_128B, map);
+    const struct bsmi_cuda_rows rows = { bsmi_cuda_at(run, o->codes_at),
+                                         CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
+                                         o->row_bytes / 2,
+                                         m->rows,
+                                         m->batch,
+                                         o->row_bytes,
+                                         o->batch_bytes };
+    return bsmi_cuda_map(run->queue.gpu, &rows, BSMI_K_STEP, box_rows, CU_TENSOR_MAP_SWIZZLE_128B, map);
 }
 
-bsm_status bsmi_fast_map(const struct bsmi_cuda_gpu *gpu, const struct bsmi_gemm_instance *instance, const struct bsmi_matrix *a,
-                         const struct bsmi_fast_operand *folded_a, const struct bsmi_matrix *b,
-                         const struct bsmi_fast_operand *folded_b, unsigned char *workspace, struct bsmi_gemm_parameters *p)
+static bsm_status fill(const struct bsmi_cuda_run *run, const struct bsmi_gemm_instance *g, union bsmi_gemm_launch *to)
 {
-    p->segments[p->segment_count++] = (struct bsmi_segment){ 0, 0, (int32_t)(folded_a->row_bytes / 2 / BSMI_K_STEP) };
-    const bsm_status status = map_codes(gpu, a, folded_a, workspace, instance->a_box_rows, &p->a);
-    return status == BSM_OK ? map_codes(gpu, b, folded_b, workspace, instance->b_box_rows, &p->b) : status;
+    const struct bsmi_fp8_operand *a = &run->multiply->a.fp8, *b = &run->multiply->b.fp8;
+    to->gemm.segments[to->gemm.segment_count++] =
+        (struct bsmi_segment){ 0, 0, (int32_t)(a->row_bytes / 2 / BSMI_K_STEP) };
+    const bsm_status status = map_operand(run, &run->product->a, a, g->a_box_rows, &to->gemm.a);
+    return status == BSM_OK ? map_operand(run, &run->product->b, b, g->b_box_rows, &to->gemm.b) : status;
 }
+
+const struct bsmi_lowering bsmi_lowering_fp8_requantized = { describe, place, enqueue, fill };

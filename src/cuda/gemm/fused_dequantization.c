@@ -1,33 +1,37 @@
 /* An operand whose codes a GEMM kernel decodes itself: which it can be, and where its scales lie. */
-#include "fused_dequantization.h"
+#include "cuda/driver/matrix.h"
+#include "cuda/sm90/kernels/fused_dequantization_instances.h"
+#include "lowering.h"
 
-bool bsmi_cuda_decodes(enum bsmi_gemm_codes decodes, bsm_format format)
+bool bsmi_cuda_dequantizes(enum bsmi_gemm_codes codes, bsm_format format)
 {
     switch (format) {
-    case BSM_MXFP4: return decodes == BSMI_CODES_MXFP4;
-    case BSM_NVFP4: return decodes == BSMI_CODES_NVFP4;
+    case BSM_MXFP4: return codes == BSMI_CODES_MXFP4;
+    case BSM_NVFP4: return codes == BSMI_CODES_NVFP4;
     case BSM_MXFP6_E2M3:
-    case BSM_MXFP6_E3M2: return decodes == BSMI_CODES_BYTES || decodes == BSMI_CODES_STREAM;
+    case BSM_MXFP6_E3M2: return codes == BSMI_CODES_BYTES || codes == BSMI_CODES_STREAM;
     case BSM_MXFP8_E4M3:
     case BSM_MXFP8_E5M2:
-    case BSM_MXINT8: return decodes == BSMI_CODES_BYTES;
+    case BSM_MXINT8: return codes == BSMI_CODES_BYTES;
     default: return false;
     }
 }
 
-struct bsmi_cuda_rows bsmi_cuda_code_rows(const struct bsmi_matrix *m)
+/* Its rows as bytes. */
+static struct bsmi_cuda_rows code_rows(const struct bsmi_matrix *m)
 {
     const int64_t bytes = m->packing == BSM_PACKING_BIT_STREAM ? bsmi_ceil_div(m->columns * m->bits, 8)
                           : m->bits == 4                       ? bsmi_ceil_div(m->columns, 2)
                                                                : m->columns;
-    return (
-        struct bsmi_cuda_rows){ m->data, CU_TENSOR_MAP_DATA_TYPE_UINT8, bytes, m->rows, m->batch, m->row_bytes, m->batch_bytes };
+    return (struct bsmi_cuda_rows){
+        m->data, CU_TENSOR_MAP_DATA_TYPE_UINT8, bytes, m->rows, m->batch, m->row_bytes, m->batch_bytes
+    };
 }
 
 /* As the kernels want codes: a stream, two a byte, or a byte each. */
-static bool is_packed(enum bsmi_gemm_codes decodes, const struct bsmi_matrix *m)
+static bool is_packed(enum bsmi_gemm_codes codes, const struct bsmi_matrix *m)
 {
-    if (decodes == BSMI_CODES_STREAM) return m->packing == BSM_PACKING_BIT_STREAM;
+    if (codes == BSMI_CODES_STREAM) return m->packing == BSM_PACKING_BIT_STREAM;
     return m->bits == 4 ? m->packing == BSM_PACKING_LOW_FIRST
                         : m->packing == BSM_PACKING_BYTES || m->packing == BSM_PACKING_DEFAULT;
 }
@@ -35,14 +39,15 @@ static bool is_packed(enum bsmi_gemm_codes decodes, const struct bsmi_matrix *m)
 bool bsmi_cuda_gemm_serves(const struct bsmi_gemm_instance *gemm, const struct bsmi_product *p, const char **sentence)
 {
     const char *rule = NULL;
-    const struct bsmi_cuda_rows rows = bsmi_cuda_code_rows(&p->b);
+    const struct bsmi_cuda_rows rows = code_rows(&p->b);
     if (gemm->operands == BSMI_OPERANDS_INT8) {
-        rule = bsmi_integers_rule(&p->a);
-        if (rule == NULL) rule = bsmi_integers_rule(&p->b);
-    } else if (gemm->operands != BSMI_OPERANDS_BF16 && gemm->tile_rows < 32 && (p->m > gemm->tile_rows || p->groups > 0))
+        rule = bsmi_int8_rule(&p->a);
+        if (rule == NULL) rule = bsmi_int8_rule(&p->b);
+    } else if (gemm->operands != BSMI_OPERANDS_BF16 && gemm->tile_rows < 32
+               && (p->m > gemm->tile_rows || p->groups > 0))
         rule = "it wants no groups, and no more rows of A than its tile has";
     else if (gemm->codes == BSMI_CODES_NONE) return true;
-    else if (!bsmi_cuda_decodes(gemm->codes, p->b.format)) rule = "it does not decode B's format";
+    else if (!bsmi_cuda_dequantizes(gemm->codes, p->b.format)) rule = "it does not dequantize B's format";
     else if (!is_packed(gemm->codes, &p->b))
         rule = gemm->codes == BSMI_CODES_STREAM
                    ? "it wants B's codes of 6 bits as a stream"
@@ -51,24 +56,107 @@ bool bsmi_cuda_gemm_serves(const struct bsmi_gemm_instance *gemm, const struct b
     else if (bsmi_gemm_reads_any_scales(gemm) && (p->k > gemm->most_columns || p->a.element == BSM_FP16))
         rule = "it wants a smaller K, and A other than fp16";
     else if (p->b.bits == 4 && p->k % 2 != 0) rule = "it wants rows of B in whole bytes: an even K";
-    else if (!bsmi_gemm_reads_prepacked(gemm) && !bsmi_cuda_can_map(&rows)) rule = "it wants B's rows, their pitch and b->data in multiples of 16 bytes";
+    else if (!bsmi_gemm_reads_prepacked(gemm) && !bsmi_cuda_can_map(&rows))
+        rule = "it wants B's rows, their pitch and b->data in multiples of 16 bytes";
     if (rule != NULL && sentence != NULL) *sentence = rule;
     return rule == NULL;
 }
 
-/* The caller's scales can be read as they lie: no exponents to take out, and no padding, which may hold NaN, within a step of K. */
+/* The caller's scales can be read as they lie: no exponents to take out, and no padding, which may hold NaN, within a
+ * step of K. */
 static bool scales_serve(const struct bsmi_matrix *m)
 {
     return m->scale == BSM_UE4M3 && m->map.layout.kind == BSM_LAYOUT_128X4 && m->columns % BSMI_K_STEP == 0 &&
            (uintptr_t)m->scales % 16 == 0 && (m->batch == 1 || m->scale_batch_bytes % 16 == 0);
 }
 
-void bsmi_cuda_describe_codes(const struct bsmi_matrix *m, bool any_scales, struct bsmi_cuda_operand *o)
+/* B's own form, beside rows of A. */
+static void describe_operands(const struct bsmi_product *p, bool any_scales, struct bsmi_cuda_multiply *c)
 {
-    o->way = BSMI_WAY_IN_KERNEL;
+    const struct bsmi_matrix *m = &p->b;
+    struct bsmi_cuda_operand *o = &c->b;
+    c->a = bsmi_cuda_describe_rows(&p->a), c->b = bsmi_cuda_describe_rows(&p->b);
+    o->form = BSMI_FORM_IN_KERNEL;
     o->any_scales = any_scales;
     o->own_scales = any_scales || scales_serve(m);
     if (any_scales) o->has_exponents = false;
     o->scale_band_bytes = bsmi_ceil_div(m->scale_columns, 4) * 512;
     o->scale_batch_bytes = o->own_scales ? m->scale_batch_bytes : bsmi_ceil_div(m->rows, 128) * o->scale_band_bytes;
 }
+
+static bool place(const struct bsmi_product *p, struct bsmi_cuda_multiply *c, int64_t *end)
+{
+    return bsmi_cuda_place_rows(&p->a, &c->a, end) || bsmi_cuda_place_rows(&p->b, &c->b, end);
+}
+
+/* B's codes as bytes, and rows of A in boxes of so many rows. */
+static bsm_status map_operands(const struct bsmi_cuda_run *run, const struct bsmi_gemm_instance *g, int a_box_rows,
+                               const void *scales, struct bsmi_gemm_parameters *to)
+{
+    enum { BOX_BYTES = 128 };             /* of a row of codes */
+    const bool stream = g->codes == BSMI_CODES_STREAM;
+    const struct bsmi_matrix *m = &run->product->b;
+    const struct bsmi_cuda_rows rows = code_rows(m);
+    const bsm_status status = bsmi_cuda_map_rows(run, "a", &run->product->a, &run->multiply->a, a_box_rows, &to->a);
+    if (status != BSM_OK || bsmi_gemm_reads_prepacked(g)) return status;
+    if (!bsmi_cuda_can_map(&rows) || (uintptr_t)scales % 16 != 0)
+        return bsmi_fail(BSM_EALIGN, "b->data=%p, b->scales=%p: not aligned to 16 bytes, as those of the plan were: "
+                                     "make a plan for them",
+                         (void *)m->data, (void *)m->scales);
+    return bsmi_cuda_map(run->queue.gpu, &rows, stream ? BSMI_STREAM_BOX_BYTES : BOX_BYTES, g->b_box_rows,
+                         stream ? CU_TENSOR_MAP_SWIZZLE_NONE : CU_TENSOR_MAP_SWIZZLE_128B, &to->b);
+}
+
+/* Fused dequantization, scales as BSM_LAYOUT_128X4 ----------------------------------------------------------------- */
+
+static bsm_status describe_fused(const struct bsmi_product *p, struct bsmi_cuda_multiply *c)
+{
+    describe_operands(p, false, c);
+    return BSM_OK;
+}
+
+static bsm_status fill_fused(const struct bsmi_cuda_run *run, const struct bsmi_gemm_instance *g,
+                             union bsmi_gemm_launch *to)
+{
+    const struct bsmi_cuda_operand *o = &run->multiply->b;
+    struct bsmi_fused_parameters *f = &to->fused;
+    bsmi_cuda_fill_segments(run->multiply, &f->gemm);
+    f->code_scales = o->own_scales ? run->product->b.scales : bsmi_cuda_at(run, o->scales_at);
+    f->code_band_bytes = o->scale_band_bytes, f->code_batch_bytes = o->scale_batch_bytes;
+    f->code_element = (int32_t)run->product->b.element;
+    return map_operands(run, g, g->a_box_rows, f->code_scales, &f->gemm);
+}
+
+const struct bsmi_lowering bsmi_lowering_fused = { describe_fused, place, bsmi_cuda_enqueue_rows, fill_fused };
+
+/* Mixed input, scales in any layout; or prepacked weights ---------------------------------------------------------- */
+
+static bsm_status describe_mixed_input(const struct bsmi_product *p, struct bsmi_cuda_multiply *c)
+{
+    describe_operands(p, true, c);
+    return BSM_OK;
+}
+
+/* Boxes that reach beyond the last row take TMA longer than those that do not. */
+static int a_box_rows(const struct bsmi_product *p, const struct bsmi_gemm_instance *g)
+{
+    const bool fits = g->schedule == BSMI_SCHEDULE_K_INTERLEAVED && p->groups == 0;
+    return fits ? (int)BSMI_MIN(p->m, (int64_t)g->a_box_rows) : g->a_box_rows;
+}
+
+static bsm_status fill_mixed_input(const struct bsmi_cuda_run *run, const struct bsmi_gemm_instance *g,
+                                   union bsmi_gemm_launch *to)
+{
+    const struct bsmi_product *p = run->product;
+    struct bsmi_mixed_input_parameters *m = &to->mixed_input;
+    bsmi_cuda_fill_segments(run->multiply, &m->gemm);
+    m->a_source = bsmi_cuda_matrix(&p->a), m->b_source = bsmi_cuda_matrix(&p->b), m->k = p->k;
+    m->only_exponent_zero = bsmi_cuda_is_bf16(&run->multiply->a);
+    m->first_of_call = run->queue.behind == 0;
+    m->a_box_rows = a_box_rows(p, g);
+    if (bsmi_gemm_reads_prepacked(g)) bsmi_cuda_fill_prepacked(p, m);
+    return map_operands(run, g, m->a_box_rows, NULL, &m->gemm);
+}
+
+const struct bsmi_lowering bsmi_lowering_mixed_input = { describe_mixed_input, place, bsmi_cuda_enqueue_rows,
+                                                         fill_mixed_input };

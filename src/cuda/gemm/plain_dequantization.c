@@ -58,8 +58,8 @@ static bool lies_plainly(const struct bsmi_decode_operand *o)
            && o->pitch == m->columns && o->batch_pitch == m->rows * m->columns;
 }
 
-/* A CTA has all octets that its threads have under way at one time, or a row; the few rows of a small launch are spread over as many CTAs as
- * will find a place; and no operand with e8m0 has more of them than there are flags. */
+/* A CTA has all octets that its threads have under way at one time, or a row; the few rows of a small launch are spread
+ * over as many CTAs as will find a place; and no operand with e8m0 has more of them than there are flags. */
 static int64_t rows_of_cta(const struct bsmi_device_matrix *m, int64_t spread)
 {
     const int64_t of_threads = BSMI_DECODE_PLAIN_OCTETS * BSMI_DECODE_PLAIN_THREADS / (m->columns / 8);
@@ -76,9 +76,11 @@ static int64_t plain_rows(const struct bsmi_decode_operand *o, int64_t spread, s
     const bool bands = m->layout.kind == BSM_LAYOUT_128X4;
     if (of_cta * row_octets > (bands ? ((int64_t)1 << 32) / row_octets : (int64_t)1 << 28)) return 0;
     *job = (struct bsmi_plain_rows){
-        .codes = m->data, .scales = m->scales, .decoded = o->decoded, .exponents = m->scale == BSM_E8M0 ? o->exponents : NULL,
+        .codes = m->data, .scales = m->scales, .decoded = o->decoded,
+        .exponents = m->scale == BSM_E8M0 ? o->exponents : NULL,
         .left_out = o->left_out, .rows = rows, .band_bytes = bands ? bsmi_ceil_div(m->layout.columns, 4) * 512 : 0,
-        .row_octets = (uint32_t)row_octets, .reciprocal = (uint32_t)((((int64_t)1 << 32) + row_octets - 1) / row_octets),
+        .row_octets = (uint32_t)row_octets,
+        .reciprocal = (uint32_t)((((int64_t)1 << 32) + row_octets - 1) / row_octets),
         .rows_of_cta = (int32_t)of_cta, .element = m->element, .scale = m->scale, .bounds = bounds_of(m->element),
     };
     return bsmi_ceil_div(rows, of_cta);
@@ -88,20 +90,24 @@ static int64_t plain_scales(const struct bsmi_row_scales_parameters *p, struct b
 {
     const struct bsmi_device_matrix *m = &p->source;
     const int64_t columns = bsmi_ceil_div(m->columns, m->block), pitch = m->layout.pitch;
-    if (m->layout.kind != BSM_LAYOUT_LINEAR || m->batch != 1 || m->rows > INT32_MAX - 128 || columns > INT32_MAX - 512) return 0;
+    if (m->layout.kind != BSM_LAYOUT_LINEAR || m->batch != 1 || m->rows > INT32_MAX - 128 || columns > INT32_MAX - 512)
+        return 0;
     *job = (struct bsmi_plain_scales){
-        .from = m->scales, .to = p->scales, .exponents = m->scale == BSM_E8M0 ? p->exponents : NULL, .left_out = p->left_out,
+        .from = m->scales, .to = p->scales, .exponents = m->scale == BSM_E8M0 ? p->exponents : NULL,
+        .left_out = p->left_out,
         .pitch = pitch, .band_bytes = p->band_bytes, .rows = (int32_t)m->rows, .columns = (int32_t)columns,
         .words = (uintptr_t)m->scales % 4 == 0 && pitch % 4 == 0 && columns % 4 == 0, .bounds = bounds_of(m->element),
     };
-    return BSMI_MIN(bsmi_ceil_div(bsmi_round_up(m->rows, 128), 4 * BSMI_DECODE_PLAIN_THREADS / 32), BSMI_MOST_PLAIN_FLAGS);
+    return BSMI_MIN(bsmi_ceil_div(bsmi_round_up(m->rows, 128), 4 * BSMI_DECODE_PLAIN_THREADS / 32),
+                    BSMI_MOST_PLAIN_FLAGS);
 }
 
-bool bsmi_cuda_decode_plainly(const struct bsmi_decode_parameters *general, bool first, bool second, int multiprocessors,
-                              struct bsmi_decode_plain_parameters *plain, int64_t ctas[2])
+bool bsmi_cuda_decode_plainly(const struct bsmi_decode_parameters *general, bool first, bool second,
+                              int multiprocessors, struct bsmi_decode_plain_parameters *plain, int64_t ctas[2])
 {
     const struct bsmi_device_matrix *a = &general->operands[0].source, *b = &general->operands[1].source;
-    const int64_t rows = (first ? a->rows * a->batch : 0) + (second && !general->brings_scales ? b->rows * b->batch : 0);
+    const int64_t rows =
+        (first ? a->rows * a->batch : 0) + (second && !general->brings_scales ? b->rows * b->batch : 0);
     const int64_t spread = rows / (2 * (int64_t)multiprocessors);
     plain->general = *general;
     plain->brings_scales = general->brings_scales;

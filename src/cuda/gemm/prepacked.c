@@ -1,7 +1,6 @@
-/* B in panels: how many bytes they are, and the launch that makes them. */
-#include "cuda/driver/launch.h"
+/* Prepacked weights: how many bytes they are, and the launch that makes them. */
 #include "cuda/driver/matrix.h"
-#include "multiply.h"
+#include "lowering.h"
 #include "cuda/sm90/operand/prepacked_layout.h"
 
 static int64_t matrix_panels(const struct bsmi_matrix *b) { return bsmi_ceil_div(b->rows, BSMI_PREPACKED_ROWS); }
@@ -14,25 +13,29 @@ static int64_t exponent_bytes(const struct bsmi_matrix *b)
     return bsmi_round_up((words_used(b) + 1) * (int64_t)sizeof(int32_t), BSMI_CUDA_ALIGNMENT);
 }
 
-size_t bsmi_cuda_panels_bytes(const struct bsmi_cuda_multiply *c, const struct bsmi_product *p)
+size_t bsmi_cuda_prepacked_bytes(const struct bsmi_cuda_multiply *c, const struct bsmi_product *p)
 {
     const struct bsmi_matrix *b = &p->b;
     int64_t bytes;
-    if (c->gemm < 0 || !bsmi_gemm_reads_prepacked(&bsmi_gemm_instances[c->gemm]) || b->rows * b->batch >= (int64_t)1 << 40) return 0;
-    if (bsmi_mul_overflows(matrix_panels(b) * b->batch, bsmi_prepacked_slices(b->columns) * BSMI_PREPACKED_SLICE_BYTES(b->block), &bytes)) return 0;
+    if (!bsmi_cuda_wants_prepacked(c) || b->rows * b->batch >= (int64_t)1 << 40) return 0;
+    if (bsmi_mul_overflows(matrix_panels(b) * b->batch,
+                           bsmi_prepacked_slices(b->columns) * BSMI_PREPACKED_SLICE_BYTES(b->block), &bytes))
+        return 0;
     return bsmi_add_overflows(bytes, exponent_bytes(b), &bytes) ? 0 : (size_t)bytes;
 }
 
 /* A bf16 operand is taken as it is: then exponents of the other one's rows would move its numbers. */
 static bool leaves_out(const struct bsmi_product *p) { return p->a.format == BSM_FORMAT_BF16; }
 
-/* Zeros behind the exponents.  Products read panels before they wait for what is in front of them, which a kernel launched with programmatic
- * stream serialization may do while the kernel in front still writes; behind anything else it begins when all that has ended. */
+/* Zeros behind the exponents.  Products read panels before they wait for what is in front of them, which a kernel
+ * launched with programmatic stream serialization may do while the kernel in front still writes; behind anything else
+ * it begins when all that has ended. */
 static bsm_status end_panels(const struct bsmi_cuda_queue *queue, const struct bsmi_matrix *b, unsigned char *panels)
 {
     const int64_t used = words_used(b) * (int64_t)sizeof(int32_t);
     return BSMI_DRIVER_CALL(queue->gpu->driver, cuMemsetD32Async,
-                            ((CUdeviceptr)(uintptr_t)(panels + used), 0, (size_t)(exponent_bytes(b) - used) / sizeof(int32_t), queue->stream),
+                            ((CUdeviceptr)(uintptr_t)(panels + used), 0,
+                             (size_t)(exponent_bytes(b) - used) / sizeof(int32_t), queue->stream),
                             "zeros behind the exponents of panels");
 }
 
@@ -40,10 +43,13 @@ static bsm_status pack(const struct bsmi_cuda_device *device, const struct bsmi_
 {
     struct bsmi_cuda_queue queue = { device->gpu, p->stream != NULL ? p->stream : device->stream, 0 };
     const struct bsmi_pack_parameters parameters = {
-        .source = bsmi_cuda_matrix(&p->b), .exponents = (int32_t *)(void *)panels, .panels = panels + exponent_bytes(&p->b),
-        .matrix_panels = matrix_panels(&p->b), .panel_turns = bsmi_prepacked_slices(p->b.columns), .only_exponent_zero = leaves_out(p),
+        .source = bsmi_cuda_matrix(&p->b), .exponents = (int32_t *)(void *)panels,
+        .panels = panels + exponent_bytes(&p->b),
+        .matrix_panels = matrix_panels(&p->b), .panel_turns = bsmi_prepacked_slices(p->b.columns),
+        .only_exponent_zero = leaves_out(p),
     };
-    const bsm_status status = bsmi_cuda_launch(&queue, BSMI_KERNEL_PACK, parameters.matrix_panels * p->b.batch, &parameters);
+    const bsm_status status =
+        bsmi_cuda_launch(&queue, BSMI_KERNEL_PACK, parameters.matrix_panels * p->b.batch, &parameters);
     return status == BSM_OK ? end_panels(&queue, &p->b, panels) : status;
 }
 
@@ -54,7 +60,7 @@ bsm_status bsmi_cuda_pack(bsm_context *context, const struct bsmi_product *p, vo
     return status != BSM_OK ? status : bsmi_cuda_leave(device->gpu, pack(device, p, panels));
 }
 
-void bsmi_cuda_give_panels(const struct bsmi_product *p, struct bsmi_mixed_input_parameters *m)
+void bsmi_cuda_fill_prepacked(const struct bsmi_product *p, struct bsmi_mixed_input_parameters *m)
 {
     m->panels = (const unsigned char *)p->b_panels + exponent_bytes(&p->b);
     m->matrix_panels = matrix_panels(&p->b), m->panel_turns = bsmi_prepacked_slices(p->b.columns);

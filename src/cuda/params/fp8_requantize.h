@@ -4,13 +4,15 @@
 
 #include "kernels.h"
 
-/* Columns of K whose products are summed by tensor cores before fp32 takes over; rows of codes are multiples of it long. */
+/* Columns of K whose products are summed by tensor cores before fp32 takes over; rows of codes are multiples of it
+ * long. */
 enum { BSMI_FAST_COLUMNS = 256 };
 
-/* Kernel bsmi_refold, of two operands with blocks of 32 and e8m0 scales.  Writes rows of e4m3 codes, zeros from source.columns to row_bytes, and
- * exponents of rows: the number that a code stands for is code * 2^exponent of its row, with the rounding that include/blockscale/matmul.h
- * states.
- * Any grid of BSMI_REFOLD_THREADS threads a CTA: warps stride over BSMI_REFOLD_ROWS rows each, those of the first operand before the second's. */
+/* Kernel bsmi_refold, of two operands with blocks of 32 and e8m0 scales.  Writes rows of e4m3 codes, zeros from
+ * source.columns to row_bytes, and exponents of rows: the number that a code stands for is code * 2^exponent of its
+ * row, with the rounding that include/blockscale/matmul.h states.
+ * Any grid of BSMI_REFOLD_THREADS threads a CTA: warps stride over BSMI_REFOLD_ROWS rows each, those of the first
+ * operand before the second's. */
 enum { BSMI_REFOLD_THREADS = 128, BSMI_REFOLD_ROWS = 8 };
 struct bsmi_refold_operand {
     struct bsmi_device_matrix source;

@@ -1,4 +1,5 @@
-/* The parameters of the GEMM kernels, in the manner of kernels.h: what all of them are given, and what each main loop is given besides. */
+/* The parameters of the GEMM kernels, in the manner of kernels.h: what all of them are given, and what each main loop
+ * is given besides. */
 #ifndef BSMI_GEMM_PARAMETERS_H
 #define BSMI_GEMM_PARAMETERS_H
 
@@ -7,51 +8,62 @@
 
 /* One stretch of K: `blocks` steps of 64 columns, from these columns of the bf16 rows on. */
 struct bsmi_segment { int32_t a_column, b_column, blocks; };
-enum { BSMI_MOST_SEGMENTS = 4, BSMI_K_STEP = 64, BSMI_GEMM_WARP_ROWS = 16 };   /* the last: rows of D that a warp stores together */
+enum { BSMI_MOST_SEGMENTS = 4, BSMI_K_STEP = 64, BSMI_GEMM_WARP_ROWS = 16 };   /* the last: rows of D that a warp stores
+                                                                                  together */
 
-/* The GEMM kernels of sm90/ and sm100/: rows of A and B by TMA, fp32 sums.  A persistent grid: tiles in the order of the scheduler,
- * every CTA (cluster) takes each gridDim-th.  A tile, here and in group_tiles, is what a cluster computes: tile_rows * cluster_rows
- * by tile_columns * cluster_columns of the instance (gemm/instances.h); the cluster is one-dimensional, CTAs along M first.
- * Tensor maps: bf16, dimensions (columns of the rows, rows, batch), box (64, rows of the instance, 1), swizzle 128B, zeros
- * outside.  A has one matrix when grouped.
- * An infinite sum is what it is; rows and columns whose exponent is BSMI_ROW_LEFT_OUT are not stored, in neither place. */
+/* The GEMM kernels of sm90/ and sm100/: rows of A and B by TMA, fp32 sums.  A persistent grid: tiles in the order of
+ * the scheduler, every CTA (cluster) takes each gridDim-th.  A tile, here and in group_tiles, is what a cluster
+ * computes: tile_rows * cluster_rows by tile_columns * cluster_columns of the instance (gemm/instances.h); the cluster
+ * is one-dimensional, CTAs along M first. Tensor maps: bf16, dimensions (columns of the rows, rows, batch), box (64,
+ * rows of the instance, 1), swizzle 128B, zeros outside.  A has one matrix when grouped.
+ * An infinite sum is what it is; rows and columns whose exponent is BSMI_ROW_LEFT_OUT are not stored, in neither
+ * place. */
 struct bsmi_gemm_parameters {
     struct bsmi_tensor_map a, b, d;
     struct bsmi_segment segments[BSMI_MOST_SEGMENTS];
     int32_t segment_count;
     int32_t a_batch_step, b_batch_step;   /* 0: broadcast, 1: a matrix each; third coordinate of the maps */
-    int32_t has_d_map;                    /* d may be stored by TMA: (columns, rows, batch), box as the instance's row says */
-    int32_t row_alignment;                /* grouped: a group's tiles begin at a multiple of so many rows of A, and those of others are
+    int32_t has_d_map;                    /* d may be stored by TMA: (columns, rows, batch), box as the instance's row
+                                             says */
+    int32_t row_alignment;                /* grouped: a group's tiles begin at a multiple of so many rows of A, and
+                                             those of others are
                                              not stored; 0: at its first row */
-    int32_t last_row;                     /* tiles that would begin behind it, a multiple of BSMI_GEMM_WARP_ROWS, begin there, and store
+    int32_t last_row;                     /* tiles that would begin behind it, a multiple of BSMI_GEMM_WARP_ROWS, begin
+                                             there, and store
                                              what would be theirs; 0: none do */
-    int32_t band_rows;                    /* tiles of a column that follow each other before the next column: at least 1 */
-    int32_t direct;                       /* 1: finish D here: fp32, bf16 or fp16, with alpha, tensor scales of A and B, beta C and
+    int32_t band_rows;                    /* tiles of a column that follow each other before the next column: at least
+                                             1 */
+    int32_t direct;                       /* 1: finish D here: fp32, bf16 or fp16, with alpha, tensor scales of A and B,
+                                             beta C and
                                              bias, but no activation, gate, amax or tensor scale of D (kernels that
-                                             multiply codes also quantize D here, tensor scale included, and have relu and
-                                             amax); 0: store S */
+                                             multiply codes also quantize D here, tensor scale included, and have relu
+                                             and amax); 0: store S */
     int64_t row_tiles, column_tiles;      /* of one matrix; grouped: column_tiles alone */
     int64_t tiles;                        /* all of them; grouped: group_tiles[matrices] */
     const int64_t *group_tiles;           /* number of the first tile of each group, [matrices + 1]; grouped only */
     struct bsmi_epilogue_parameters epilogue;
 };
 
-/* The parameters of a main loop begin with those of all: a base class for the kernels, the member `gemm` for the host. */
+/* The parameters of a main loop begin with those of all: a base class for the kernels, the member `gemm` for the
+ * host. */
 #ifdef __cplusplus
 #define BSMI_GEMM_PARAMETERS(name) name : bsmi_gemm_parameters {
 #else
 #define BSMI_GEMM_PARAMETERS(name) name { struct bsmi_gemm_parameters gemm;
 #endif
 
-/* Both operands in shared memory: bf16 rows; int8 rows and e4m3 codes, whose maps have numbers of 16 bits, two elements each. */
+/* Both operands in shared memory: bf16 rows; int8 rows and e4m3 codes, whose maps have numbers of 16 bits, two elements
+ * each. */
 struct BSMI_GEMM_PARAMETERS(bsmi_shared_memory_parameters)
     struct bsmi_condition condition;      /* of the kernels of gemm_integers alone */
-    struct bsmi_device_matrix a_source, b_source;   /* the operands as they are, for kernels that compute fallback rows and columns */
+    struct bsmi_device_matrix a_source, b_source;   /* the operands as they are, for kernels that compute fallback rows
+                                                       and columns */
     int64_t k;                            /* theirs; 0: another kernel computes them */
 };
 
-/* Fused dequantization: b maps bytes, box (128, rows of the instance, 1), and scales lie as BSM_LAYOUT_128X4, with no NaN in the padding
- * of the steps of 64 columns that are multiplied; e8m0 less the exponents of rows, as bsmi_decode loads them. */
+/* Fused dequantization: b maps bytes, box (128, rows of the instance, 1), and scales lie as BSM_LAYOUT_128X4, with no
+ * NaN in the padding of the steps of 64 columns that are multiplied; e8m0 less the exponents of rows, as bsmi_decode
+ * loads them. */
 struct BSMI_GEMM_PARAMETERS(bsmi_fused_parameters)
     const unsigned char *code_scales;     /* aligned to 16 bytes */
     int64_t code_band_bytes, code_batch_bytes; /* of 128 rows, of a matrix */
@@ -61,45 +73,53 @@ struct BSMI_GEMM_PARAMETERS(bsmi_fused_parameters)
 /* What the main loop reads of B. */
 enum bsmi_gemm_source {
     BSMI_SOURCE_OPERANDS,                 /* the operands that are multiplied */
-    BSMI_SOURCE_SCALES_128X4,             /* codes, and scales as BSM_LAYOUT_128X4: a kernel in front finds the exponents of rows */
-    BSMI_SOURCE_AS_STORED,                /* codes and scales as the caller has them: this kernel finds the exponents of B's rows */
+    BSMI_SOURCE_SCALES_128X4,             /* codes, and scales as BSM_LAYOUT_128X4: a kernel in front finds the
+                                             exponents of rows */
+    BSMI_SOURCE_AS_STORED,                /* codes and scales as the caller has them: this kernel finds the exponents of
+                                             B's rows */
     BSMI_SOURCE_PREPACKED                 /* prepacked weights alone */
 };
 
 /* What the warpgroups that multiply have of a tile. */
 enum bsmi_gemm_schedule {
     BSMI_SCHEDULE_ROWS,                   /* rows of its own each, all of K */
-    BSMI_SCHEDULE_K_INTERLEAVED           /* slices of K in turn; boxes of A have only as many rows as A, where these are fewer */
+    BSMI_SCHEDULE_K_INTERLEAVED           /* slices of K in turn; boxes of A have only as many rows as A, where these
+                                             are fewer */
 };
 
-/* Mixed input: b maps bytes as above, and the kernel reads scales from b_source, in any layout; or it reads prepacked weights
- * (sm90/operand/prepacked_layout.h): the first panel's first turn, panels of a matrix, turns of a panel. */
+/* Mixed input: b maps bytes as above, and the kernel reads scales from b_source, in any layout; or it reads prepacked
+ * weights (sm90/operand/prepacked_layout.h): the first panel's first turn, panels of a matrix, turns of a panel. */
 struct BSMI_GEMM_PARAMETERS(bsmi_mixed_input_parameters)
     struct bsmi_device_matrix a_source, b_source;   /* the operands as they are, for fallback rows and columns, too */
     int64_t k;
     int32_t only_exponent_zero;           /* of B's rows: as for bsmi_decode */
     int32_t a_box_rows;                   /* of boxes of A, for the K-interleaved schedule: no more than there are */
-    int32_t first_of_call;                /* no kernel of the same call is in front: others may still write B when it begins */
+    int32_t first_of_call;                /* no kernel of the same call is in front: others may still write B when it
+                                             begins */
     const unsigned char *panels;
     int64_t matrix_panels, panel_turns;
 };
 
-/* Operands for tcgen05: bf16 rows, or codes.  Kernels that multiply codes have maps of the codes, with boxes of 128 bytes of shared memory,
- * and maps of the scales in layout 128x4, without swizzle: dimensions (512 bytes of a block, blocks, batch), box (a block, a step's blocks
- * along K, 1).  The scales of 128 rows are a_scale_blocks along K. */
+/* Operands for tcgen05: bf16 rows, or codes.  Kernels that multiply codes have maps of the codes, with boxes of 128
+ * bytes of shared memory, and maps of the scales in layout 128x4, without swizzle: dimensions (512 bytes of a block,
+ * blocks, batch), box (a block, a step's blocks along K, 1).  The scales of 128 rows are a_scale_blocks along K. */
 struct BSMI_GEMM_PARAMETERS(bsmi_tensor_memory_parameters)
     struct bsmi_tensor_map a_scales, b_scales;
     int32_t a_scale_blocks, b_scale_blocks;
-    int32_t a_row_bytes, b_row_bytes;     /* what TMA counts for 128 bytes of a row in shared memory: 64 and 96 where it pads 16 codes of 4
+    int32_t a_row_bytes, b_row_bytes;     /* what TMA counts for 128 bytes of a row in shared memory: 64 and 96 where it
+                                             pads 16 codes of 4
                                              and of 6 bits to 16 bytes */
     uint32_t instruction;                 /* types of elements and scales, as the instruction descriptor has them */
     int32_t last_products;                /* products of the last step of K: scales behind them are not read */
-    int32_t split_blocks;                 /* the sum starts afresh every so many steps of K, and the parts are added in ascending
+    int32_t split_blocks;                 /* the sum starts afresh every so many steps of K, and the parts are added in
+                                             ascending
                                              order: a function of K alone; 0: never */
     int32_t parts;                        /* so many of them; 0 counts as 1 */
-    int32_t spread;                       /* instances of fewer rows than columns, direct 0: parts go to CTAs of their own, and each to its
+    int32_t spread;                       /* instances of fewer rows than columns, direct 0: parts go to CTAs of their
+                                             own, and each to its
                                              place in epilogue.sums; 0: a CTA makes all parts of a tile */
-    float *kept;                          /* parts > 1, not spread: tile_rows * tile_columns numbers of each CTA of the grid */
+    float *kept;                          /* parts > 1, not spread: tile_rows * tile_columns numbers of each CTA of the
+                                             grid */
 };
 
 #endif

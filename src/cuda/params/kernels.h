@@ -1,11 +1,11 @@
-/* What host and kernels agree on: the parameters of every kernel, one struct each, passed by value as a kernel's only parameter
- * ("const __grid_constant__ struct bsmi_..._parameters p").  Plain C11 and CUDA C++; no type of the driver.
+/* What host and kernels agree on: the parameters of every kernel, one struct each, passed by value as a kernel's only
+ * parameter ("const __grid_constant__ struct bsmi_..._parameters p").  Plain C11 and CUDA C++; no type of the driver.
  *
- * Enumerations of the public headers travel as int32_t: their numbers are part of the binary interface and never change.
- * All pointers are device pointers.  Pitches of bytes end in _bytes; all others count elements.
+ * Enumerations of the public headers travel as int32_t: their numbers are part of the binary interface and never
+ * change. All pointers are device pointers.  Pitches of bytes end in _bytes; all others count elements.
  *
- * Kernels of one product follow each other in a stream and may be launched with programmatic stream serialization: each waits by
- * griddepcontrol.wait before it touches memory that one of them writes, most of them before any, and may say
+ * Kernels of one product follow each other in a stream and may be launched with programmatic stream serialization: each
+ * waits by griddepcontrol.wait before it touches memory that one of them writes, most of them before any, and may say
  * griddepcontrol.launch_dependents when its CTAs need no more of the machine. */
 #ifndef BSMI_KERNEL_PARAMETERS_H
 #define BSMI_KERNEL_PARAMETERS_H
@@ -27,10 +27,10 @@
 /* A CUtensorMap. */
 struct bsmi_tensor_map { BSMI_ALIGNED(64) unsigned char opaque[128]; };
 
-/* A matrix as struct bsmi_matrix describes it, without the host's function pointers. ------------------------------------------- */
+/* A matrix as struct bsmi_matrix describes it, without the host's function pointers. ------------------------------- */
 
-/* Where the scale (row, column) of one matrix lies: docs/guide/layouts.md has the formulas, src/layout their C.  All of them are sums
- * of a part of the row and a part of the column. */
+/* Where the scale (row, column) of one matrix lies: docs/guide/layouts.md has the formulas, src/layout their C.  All of
+ * them are sums of a part of the row and a part of the column. */
 struct bsmi_device_layout {
     int32_t kind;                         /* bsm_layout */
     int64_t pitch, tile_rows, tile_columns;   /* pitch filled in where the layout has one */
@@ -41,7 +41,8 @@ struct bsmi_device_matrix {
     unsigned char *data, *scales;
     const float *tensor_scale;            /* NULL: none */
     int32_t tensor_scale_divides;
-    int32_t element, scale, block, bits, packing;   /* bsm_element, bsm_scale; block 0: unscaled; packing as resolved: DEFAULT only
+    int32_t element, scale, block, bits, packing;   /* bsm_element, bsm_scale; block 0: unscaled; packing as resolved:
+                                                       DEFAULT only
                                                        for elements of 8, 16 and 32 bits */
     int64_t rows, columns, batch;
     int64_t row_bytes, batch_bytes, scale_batch_bytes;   /* between rows, between matrices */
@@ -54,39 +55,42 @@ struct bsmi_device_reals {
     int64_t rows, columns, batch, row_stride, column_stride, batch_stride;
 };
 
-/* Decoding an operand into rows of bf16 --------------------------------------------------------------------------------------- */
+/* Decoding an operand into rows of bf16 ---------------------------------------------------------------------------- */
 
 /* In exponents[]: this row is not in the bf16 rows (they hold zeros); the exact kernel computes its part of S. */
 enum { BSMI_ROW_LEFT_OUT = INT32_MIN };
 
-/* What a stored sum of this row and this column must be multiplied with, as a power of two.  Where one of them is left out, the
- * exact kernel has stored S as it is. */
+/* What a stored sum of this row and this column must be multiplied with, as a power of two.  Where one of them is left
+ * out, the exact kernel has stored S as it is. */
 BSMI_HOST_DEVICE static inline int32_t bsmi_sum_exponent(int32_t row, int32_t column)
 {
     return row == BSMI_ROW_LEFT_OUT || column == BSMI_ROW_LEFT_OUT ? 0 : row + column;
 }
 
-/* Kernel bsmi_decode, of one operand or two.  Writes, for every row of every matrix of the source, `terms` stretches of padded_columns bf16
- * numbers side by side, whose sum times 2^exponent is the row's exact value (tensor scale not included); columns at and behind
- * source.columns are zeros.  Terms: 1; for fp16 2, of the same sign, both zero or neither: infinity times their sum needs no care.
- * A row whose numbers span too much (decode.cu says how much) gets BSMI_ROW_LEFT_OUT and zeros.  NaN scale or element: NaN in the row's
- * bf16 numbers, the row is not left out for it.  Only formats with e8m0 scales have exponents other than 0 and rows that are left out.
- * Row (batch, row) begins at decoded + batch * batch_pitch + row * pitch.
- * Any grid of BSMI_DECODE_THREADS threads a CTA: the first first_ctas CTAs stride over rows of the first operand, those behind them, at
- * least one if there is a second operand, over its rows.
- * The second operand may be one whose codes a GEMM kernel decodes itself: of it scales alone are brought, as BSM_LAYOUT_128X4, padding
- * finite.  Those with e8m0 get exponents and rows that are left out by the same rules; a scale is written less the exponent of its row, cut
- * to 1 .. 254; NaN stays.  Rows of codes and their pitches are multiples of 16 bytes. */
+/* Kernel bsmi_decode, of one operand or two.  Writes, for every row of every matrix of the source, `terms` stretches of
+ * padded_columns bf16 numbers side by side, whose sum times 2^exponent is the row's exact value (tensor scale not
+ * included); columns at and behind source.columns are zeros.  Terms: 1; for fp16 2, of the same sign, both zero or
+ * neither: infinity times their sum needs no care. A row whose numbers span too much (decode.cu says how much) gets
+ * BSMI_ROW_LEFT_OUT and zeros.  NaN scale or element: NaN in the row's bf16 numbers, the row is not left out for it.
+ * Only formats with e8m0 scales have exponents other than 0 and rows that are left out. Row (batch, row) begins at
+ * decoded + batch * batch_pitch + row * pitch. Any grid of BSMI_DECODE_THREADS threads a CTA: the first first_ctas CTAs
+ * stride over rows of the first operand, those behind them, at least one if there is a second operand, over its rows.
+ * The second operand may be one whose codes a GEMM kernel decodes itself: of it scales alone are brought, as
+ * BSM_LAYOUT_128X4, padding finite.  Those with e8m0 get exponents and rows that are left out by the same rules; a
+ * scale is written less the exponent of its row, cut to 1 .. 254; NaN stays.  Rows of codes and their pitches are
+ * multiples of 16 bytes. */
 enum { BSMI_DECODE_THREADS = 256, BSMI_MOST_LEFT_OUT_FLAGS = 2048 };
 struct bsmi_decode_operand {
     struct bsmi_device_matrix source;
     uint16_t *decoded;                    /* aligned to 128 bytes */
     int64_t pitch, batch_pitch;           /* multiples of 64 */
     int64_t padded_columns;               /* columns rounded up to 64 */
-    int32_t only_exponent_zero;           /* the other operand is bf16 as the caller has it, with numbers of any size: rows that need
+    int32_t only_exponent_zero;           /* the other operand is bf16 as the caller has it, with numbers of any size:
+                                             rows that need
                                              another exponent are left out */
     int32_t *exponents;                   /* [batch * rows]; may be NULL unless scales are e8m0 */
-    uint32_t *left_out;                   /* [CTAs of the operand]: 1 where one of the CTA's rows is left out, else 0; e8m0 only */
+    uint32_t *left_out;                   /* [CTAs of the operand]: 1 where one of the CTA's rows is left out, else 0;
+                                             e8m0 only */
 };
 struct bsmi_row_scales_parameters {
     struct bsmi_device_matrix source;
@@ -104,8 +108,8 @@ struct bsmi_decode_parameters {
 };
 enum { BSMI_ROW_SCALES_ROWS = 4 * BSMI_DECODE_THREADS / 32 };       /* that a CTA brings at one time */
 
-/* Kernel bsmi_repack.  Copies the codes of every row, elements of at most 8 bits in any packing, one behind another from the lowest bit
- * on (4 bits: low nibble first; 6 bits: a stream), and zeros up to padded_columns.
+/* Kernel bsmi_repack.  Copies the codes of every row, elements of at most 8 bits in any packing, one behind another
+ * from the lowest bit on (4 bits: low nibble first; 6 bits: a stream), and zeros up to padded_columns.
  * Any grid of BSMI_REPACK_THREADS threads a CTA: threads stride over eight codes each. */
 enum { BSMI_REPACK_THREADS = 256 };
 struct bsmi_repack_parameters {
@@ -115,27 +119,31 @@ struct bsmi_repack_parameters {
     int64_t padded_columns;               /* a multiple of 8 */
 };
 
-/* Products -------------------------------------------------------------------------------------------------------------------- */
+/* Products --------------------------------------------------------------------------------------------------------- */
 
 /* Everything between S and D: docs at the top of include/blockscale/matmul.h. */
 struct bsmi_epilogue_parameters {
     int64_t m, n;                         /* of S: n is counted before gating */
     int64_t matrices;                     /* batch, or groups */
     int32_t grouped;
-    /* group_starts[g] is the row of A, C and D that group g begins with; [matrices] is the end of the last.  Grouped only. */
+    /* group_starts[g] is the row of A, C and D that group g begins with; [matrices] is the end of the last.  Grouped
+     * only. */
     const int64_t *group_starts;
 
-    /* S, if it lies in memory: element (matrix, i, j) at sums + matrix * sums_batch_pitch + i * sums_pitch + j.  Grouped: i is
-     * the row of A, and the matrix does not count.  S is it times 2^bsmi_sum_exponent, or it is S (sums_are_scaled).  NULL: in registers.
-     * Columns are rows of B, however D is gated. */
+    /* S, if it lies in memory: element (matrix, i, j) at sums + matrix * sums_batch_pitch + i * sums_pitch + j.
+     * Grouped: i is the row of A, and the matrix does not count.  S is it times 2^bsmi_sum_exponent, or it is S
+     * (sums_are_scaled).  NULL: in registers. Columns are rows of B, however D is gated. */
     float *sums;
     int64_t sums_pitch, sums_batch_pitch;
-    int32_t sums_parts;                   /* S is the sum of so many, in this order, sums_part_pitch numbers apart; 0 counts as 1 */
-    int32_t sums_are_scaled;              /* exponents of columns are known to the GEMM kernel alone: it applies those of rows with them, since
+    int32_t sums_parts;                   /* S is the sum of so many, in this order, sums_part_pitch numbers apart; 0
+                                             counts as 1 */
+    int32_t sums_are_scaled;              /* exponents of columns are known to the GEMM kernel alone: it applies those
+                                             of rows with them, since
                                              one of the two alone can leave fp32's range where S does not */
     int64_t sums_part_pitch;
     const int32_t *a_exponents, *b_exponents;   /* [a_batch * m], [b_batch * n]; NULL: all 0.  See a_batch_step. */
-    int64_t a_exponent_step, b_exponent_step;   /* from one matrix's exponents to the next one's: 0 where it is broadcast */
+    int64_t a_exponent_step, b_exponent_step;   /* from one matrix's exponents to the next one's: 0 where it is
+                                                   broadcast */
 
     const float *alpha;                   /* NULL: 1 */
     int32_t alpha_per;                    /* bsm_per */
@@ -151,12 +159,13 @@ struct bsmi_epilogue_parameters {
     int32_t activation, gate;             /* bsm_activation, bsm_gate */
     struct bsmi_device_matrix d;          /* d.tensor_scale: codes hold t / it (or t * it where it divides) */
     int32_t d_recipe, d_nonfinite, d_no_saturate;   /* d_recipe: DEFAULT resolved to the format's */
-    /* Largest |t| as the bits of a float, NaN as 0x7fc00000: atomicMax of unsigned numbers.  The host sets it to 0 before. */
+    /* Largest |t| as the bits of a float, NaN as 0x7fc00000: atomicMax of unsigned numbers.  The host sets it to 0
+     * before. */
     uint32_t *amax;
 };
 
-/* Kernel bsmi_pack: panels of B, whose rows and pitches are multiples of 16 bytes, low nibble first.  A row with a NaN scale is left out,
- * as are those that bsmi_decode leaves out.  A CTA a panel, BSMI_PACK_THREADS. */
+/* Kernel bsmi_pack: panels of B, whose rows and pitches are multiples of 16 bytes, low nibble first.  A row with a NaN
+ * scale is left out, as are those that bsmi_decode leaves out.  A CTA a panel, BSMI_PACK_THREADS. */
 enum { BSMI_PACK_THREADS = 256 };
 struct bsmi_pack_parameters {
     struct bsmi_device_matrix source;
@@ -172,11 +181,12 @@ struct bsmi_pack_parameters {
 enum { BSMI_FINISH_THREADS = 256 };
 struct bsmi_finish_parameters { struct bsmi_epilogue_parameters epilogue; };
 
-/* Kernel bsmi_sums (simt/): S by one thread an element, in the order of sums of the CPU's kernels, from the operands as they are.
- * Any grid of BSMI_SUMS_THREADS.  only_left_out: computes only the rows and columns that decoding left out, by the exponents of the
- * epilogue; every CTA returns at once when no flag is set. */
+/* Kernel bsmi_sums (simt/): S by one thread an element, in the order of sums of the CPU's kernels, from the operands as
+ * they are. Any grid of BSMI_SUMS_THREADS.  only_left_out: computes only the rows and columns that decoding left out,
+ * by the exponents of the epilogue; every CTA returns at once when no flag is set. */
 enum { BSMI_SUMS_THREADS = 256, BSMI_SUMS_ROWS = 16, BSMI_SUMS_COLUMNS = 16 };
-struct bsmi_left_out { const uint32_t *flags; int32_t count; };     /* of an operand: what its decoder's CTAs have set */
+struct bsmi_left_out { const uint32_t *flags; int32_t count; };     /* of an operand: what its decoder's CTAs have
+                                                                       set */
 struct bsmi_sums_parameters {
     struct bsmi_device_matrix a, b;
     int64_t k;
@@ -187,8 +197,8 @@ struct bsmi_sums_parameters {
     struct bsmi_epilogue_parameters epilogue;
 };
 
-/* Kernel bsmi_group_tables: one CTA.  Reads the rows of each group, keeps them within 0 .. m, and writes where each begins and
- * which tile it begins with. */
+/* Kernel bsmi_group_tables: one CTA.  Reads the rows of each group, keeps them within 0 .. m, and writes where each
+ * begins and which tile it begins with. */
 enum { BSMI_GROUP_TABLES_THREADS = 256 };
 struct bsmi_group_tables_parameters {
     const int64_t *group_rows;
@@ -197,12 +207,12 @@ struct bsmi_group_tables_parameters {
     int64_t *group_starts, *group_tiles;  /* groups + 1 each */
 };
 
-/* Quantizing, dequantizing, layouts ------------------------------------------------------------------------------------------- */
+/* Quantizing, dequantizing, layouts -------------------------------------------------------------------------------- */
 
-/* Kernel bsmi_quantize: source into codes and scales of destination, bit for bit what bsm_quantize gives on a CPU (block.c,
- * recipes.c, convert_row.c).  tensor_scale of the destination is read on the device.  Padding of rows' last bytes is written.
- * The kernel in front of it in the stream, if it is launched by programmatic stream serialization, is bsmi_amax: the source is read
- * before that has ended.
+/* Kernel bsmi_quantize: source into codes and scales of destination, bit for bit what bsm_quantize gives on a CPU
+ * (block.c, recipes.c, convert_row.c).  tensor_scale of the destination is read on the device.  Padding of rows' last
+ * bytes is written. The kernel in front of it in the stream, if it is launched by programmatic stream serialization, is
+ * bsmi_amax: the source is read before that has ended.
  * Any grid of BSMI_QUANTIZE_THREADS: CTAs stride over pieces of rows. */
 enum { BSMI_QUANTIZE_THREADS = 128 };
 struct bsmi_quantize_parameters {
@@ -210,16 +220,18 @@ struct bsmi_quantize_parameters {
     struct bsmi_device_matrix destination;
     int32_t recipe, rounding, nonfinite, no_saturate;   /* recipe: DEFAULT resolved */
     uint64_t seed;
-    uint32_t *computed;                   /* destination.tensor_scale as a word that bsmi_amax has left the amax in: this kernel puts the
-                                             tensor scale there, as tensor_scale.c computes it, also of a matrix without elements.
-                                             NULL: the scale is given */
+    uint32_t *computed;                   /* destination.tensor_scale as a word that bsmi_amax has left the amax in:
+                                             this kernel puts the
+                                             tensor scale there, as tensor_scale.c computes it, also of a matrix without
+                                             elements. NULL: the scale is given */
     double largest;                       /* that the format holds; of a computed scale */
-    int32_t backward;                     /* rows are taken from the last one on: where the second-level cache still has them from
+    int32_t backward;                     /* rows are taken from the last one on: where the second-level cache still has
+                                             them from
                                              bsmi_amax */
 };
 
-/* Kernel bsmi_amax: the largest finite magnitude of the source, as the bits of a float with the sign bit set, by atomicMax; the host
- * sets the word to BSMI_NO_AMAX before. */
+/* Kernel bsmi_amax: the largest finite magnitude of the source, as the bits of a float with the sign bit set, by
+ * atomicMax; the host sets the word to BSMI_NO_AMAX before. */
 enum { BSMI_AMAX_THREADS = 128 };
 #define BSMI_NO_AMAX 0x80000000u
 struct bsmi_amax_parameters { struct bsmi_device_reals source; uint32_t *amax; };
@@ -228,8 +240,8 @@ struct bsmi_amax_parameters { struct bsmi_device_reals source; uint32_t *amax; }
 enum { BSMI_DEQUANTIZE_THREADS = 256 };
 struct bsmi_dequantize_parameters { struct bsmi_device_matrix source; struct bsmi_device_reals destination; };
 
-/* Kernel bsmi_convert_scales: every scale of `from` to its place in `to`, all padding of `to` as zero bytes (not the bytes between
- * pitched rows).  Kernel bsmi_clear_padding: the padding alone; batch buffers, batch_bytes apart. */
+/* Kernel bsmi_convert_scales: every scale of `from` to its place in `to`, all padding of `to` as zero bytes (not the
+ * bytes between pitched rows).  Kernel bsmi_clear_padding: the padding alone; batch buffers, batch_bytes apart. */
 enum { BSMI_CONVERT_THREADS = 256 };
 struct bsmi_convert_scales_parameters {
     const unsigned char *from;
@@ -238,6 +250,10 @@ struct bsmi_convert_scales_parameters {
     int64_t batch, from_batch_bytes, to_batch_bytes;   /* batch 0: 1 */
     int32_t repeat;                       /* column s of `to` is column s / repeat of `from`; 0: 1 */
 };
-struct bsmi_clear_padding_parameters { unsigned char *scales; struct bsmi_device_layout layout; int64_t batch, batch_bytes; };
+struct bsmi_clear_padding_parameters {
+    unsigned char *scales;
+    struct bsmi_device_layout layout;
+    int64_t batch, batch_bytes;
+};
 
 #endif

@@ -1,5 +1,5 @@
-/* The parameters of kernel bsmi_quantize_policies: bsmi_quantize for any recipe and with these options, slowly; destinations with
- * block scales alone.  Any grid. */
+/* The parameters of kernel bsmi_quantize_policies: bsmi_quantize for any recipe and with these options, slowly;
+ * destinations with block scales alone.  Any grid. */
 #ifndef BSMI_POLICIES_PARAMETERS_H
 #define BSMI_POLICIES_PARAMETERS_H
 

@@ -1,5 +1,5 @@
-/* What a step of K costs on each GEMM instance, in nanoseconds: struct bsmi_gemm_cost.  Measured on one H200 (docs/design/hopper.md), tiles of 256 rows
- * and more at the clock that its power limit leaves. */
+/* What a step of K costs on each GEMM instance, in nanoseconds: struct bsmi_gemm_cost.  Measured on one H200
+ * (docs/design/hopper.md), tiles of 256 rows and more at the clock that its power limit leaves. */
 #ifndef BSMI_CUDA_COSTS_H
 #define BSMI_CUDA_COSTS_H
 

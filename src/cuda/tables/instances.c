@@ -8,61 +8,70 @@
 
 #include <stddef.h>
 
-#define NAMES(prefix, tile, in_file) .name = "cuda_wgmma_" prefix #tile, .function = "bsmi_gemm_" prefix #tile, .file = "sm90/kernels/" in_file
-#define TILE(rows, columns, along_m, along_n)                                                                          \
-    .tile_rows = rows, .tile_columns = columns, .cluster_rows = along_m, .cluster_columns = along_n,                   \
+#define NAMES(prefix, tile, in_file) \
+    .name = "cuda_wgmma_" prefix #tile, .function = "bsmi_gemm_" prefix #tile, .file = "sm90/kernels/" in_file
+#define TILE(rows, columns, along_m, along_n) \
+    .tile_rows = rows, .tile_columns = columns, .cluster_rows = along_m, .cluster_columns = along_n, \
     .a_box_rows = (rows) / (along_n), .b_box_rows = (columns) / (along_m)
 
 /* Both operands in shared memory. */
-#define SHARED_MEMORY(rows, columns, groups, along_m, along_n, stages, d_box)                                          \
-    .main_loop = BSMI_MAIN_LOOP_SHARED_MEMORY, TILE(rows, columns, along_m, along_n), .threads = 128 * ((groups) + 1), \
+#define SHARED_MEMORY(rows, columns, groups, along_m, along_n, stages, d_box) \
+    .main_loop = BSMI_MAIN_LOOP_SHARED_MEMORY, TILE(rows, columns, along_m, along_n), \
+    .threads = 128 * ((groups) + 1), .sm_ctas = 1, \
     .shared_bytes = BSMI_SM90_SHARED_MEMORY_BYTES(rows, columns, groups, stages, d_box), \
-    .sm_ctas = 1, .d_box_rows = BSMI_GEMM_D_BOX_ROWS, .d_box_bytes = d_box
-#define LARGE(tile, ...) { NAMES("", tile, "shared_memory_large"), SHARED_MEMORY(__VA_ARGS__), .cost = BSMI_COST_##tile },
+    .d_box_rows = BSMI_GEMM_D_BOX_ROWS, .d_box_bytes = d_box
+#define LARGE(tile, ...) \
+    { NAMES("", tile, "shared_memory_large"), SHARED_MEMORY(__VA_ARGS__), .cost = BSMI_COST_##tile },
 /* Two warpgroups compute fallback rows and columns, too. */
-#define SMALL(tile, rows, columns, groups, ...)                                                                        \
-    { NAMES("", tile, "shared_memory_small"), SHARED_MEMORY(rows, columns, groups, __VA_ARGS__),                                \
+#define SMALL(tile, rows, columns, groups, ...) \
+    { NAMES("", tile, "shared_memory_small"), SHARED_MEMORY(rows, columns, groups, __VA_ARGS__), \
       .fallback = (groups) == 2 ? BSMI_FALLBACK_IN_KERNEL : BSMI_FALLBACK_BY_SUMS, .cost = BSMI_COST_##tile },
-#define INT8(tile, ...)                                                                                                \
-    { NAMES("int8_", tile, "shared_memory_int8"), SHARED_MEMORY(__VA_ARGS__), .operands = BSMI_OPERANDS_INT8,               \
+#define INT8(tile, ...) \
+    { NAMES("int8_", tile, "shared_memory_int8"), SHARED_MEMORY(__VA_ARGS__), .operands = BSMI_OPERANDS_INT8, \
       .condition = BSMI_RUNS_IF_INT8_FITS, .cost = BSMI_COST_int8_##tile },
-#define INT8_FALLBACK(tile, ...)                                                                                       \
-    { NAMES("int8_fallback_", tile, "shared_memory_int8"), SHARED_MEMORY(__VA_ARGS__), .condition = BSMI_RUNS_UNLESS_INT8_FITS },
-#define FP8_REQUANTIZED(tile, ...)                                                                                     \
+#define INT8_FALLBACK(tile, ...) \
+    { NAMES("int8_fallback_", tile, "shared_memory_int8"), SHARED_MEMORY(__VA_ARGS__), \
+      .condition = BSMI_RUNS_UNLESS_INT8_FITS },
+#define FP8_REQUANTIZED(tile, ...) \
     { NAMES("fp8_requantized_", tile, "shared_memory_fp8"), SHARED_MEMORY(__VA_ARGS__), .operands = BSMI_OPERANDS_FP8 },
 
-/* Fused dequantization: the ring of A's rows and B's decoded ones, that of B's codes and their scales (so many pieces of 512 bytes), three
- * numbers for each row and column, and 320 bytes for each row that is on its way to D at one time. */
-#define FUSED(prefix, in_file, what, row_bytes, pieces, tile, rows, along_n, decoders, stages, code_stages)            \
-    { NAMES(#prefix "_", tile, in_file), .main_loop = BSMI_MAIN_LOOP_FUSED, .source = BSMI_SOURCE_SCALES_128X4, .codes = what, \
-      TILE(rows, 64, 1, along_n), .threads = 128 * (2 + (decoders)), .sm_ctas = 1, .cost = BSMI_COST_##prefix##_##tile, \
-      .shared_bytes = (stages) * (((rows) + 64) * BSMI_K_STEP * 2 + 16) + (code_stages) * (64 * (row_bytes) + (pieces) * 512 + 16) + \
-                      12 * ((rows) + 64) + 320 * ((rows) < 32 ? (rows) : 32) },
+/* Fused dequantization: the ring of A's rows and B's dequantized ones, that of B's codes and their scales (so many pieces
+ * of 512 bytes), three numbers for each row and column, and 320 bytes for each row that is on its way to D at one time. */
+#define FUSED(prefix, in_file, what, row_bytes, pieces, tile, rows, along_n, decoders, stages, code_stages) \
+    { NAMES(#prefix "_", tile, in_file), .main_loop = BSMI_MAIN_LOOP_FUSED, .source = BSMI_SOURCE_SCALES_128X4, \
+      .codes = what, TILE(rows, 64, 1, along_n), .threads = 128 * (2 + (decoders)), .sm_ctas = 1, \
+      .cost = BSMI_COST_##prefix##_##tile, \
+      .shared_bytes = (stages) * (((rows) + 64) * BSMI_K_STEP * 2 + 16) + \
+                      (code_stages) * (64 * (row_bytes) + (pieces) * 512 + 16) + 12 * ((rows) + 64) + \
+                      320 * ((rows) < 32 ? (rows) : 32) },
 #define MXFP4(...) FUSED(mxfp4, "decoding_nibbles", BSMI_CODES_MXFP4, 128, 2, __VA_ARGS__)
 #define NVFP4(...) FUSED(nvfp4, "decoding_nibbles", BSMI_CODES_NVFP4, 128, 4, __VA_ARGS__)
 #define BYTES(...) FUSED(bytes, "decoding_bytes", BSMI_CODES_BYTES, 128, 1, __VA_ARGS__)
 #define STREAM(...) FUSED(stream, "decoding_stream", BSMI_CODES_STREAM, 2 * BSMI_STREAM_BOX_BYTES, 1, __VA_ARGS__)
 
 /* Mixed input. */
-#define MIXED_INPUT(prefix, in_file, what, block, tile, from, how, rows, groups, ctas, stages, code_stages, columns)                 \
-    { NAMES(#prefix "_", tile, in_file #prefix), .main_loop = BSMI_MAIN_LOOP_MIXED_INPUT, .source = from, .codes = what,              \
-      .schedule = how, .fallback = (from) == BSMI_SOURCE_SCALES_128X4 ? BSMI_FALLBACK_BY_SUMS : BSMI_FALLBACK_IN_KERNEL,              \
-      TILE(rows, BSMI_MIXED_INPUT_COLUMNS(how, groups), 1, 1), .threads = BSMI_MIXED_INPUT_THREADS(groups), .sm_ctas = ctas,          \
-      .shared_bytes = BSMI_MIXED_INPUT_SHARED_BYTES(block, from, how, rows, groups, ctas, stages, code_stages, columns),              \
+#define MIXED_INPUT(prefix, in_file, what, block, tile, from, how, rows, groups, ctas, stages, code_stages, columns) \
+    { NAMES(#prefix "_", tile, in_file #prefix), .main_loop = BSMI_MAIN_LOOP_MIXED_INPUT, .source = from, .codes = what, \
+      .schedule = how, .fallback = (from) == BSMI_SOURCE_SCALES_128X4 ? BSMI_FALLBACK_BY_SUMS : BSMI_FALLBACK_IN_KERNEL, \
+      TILE(rows, BSMI_MIXED_INPUT_COLUMNS(how, groups), 1, 1), .threads = BSMI_MIXED_INPUT_THREADS(groups), .sm_ctas = ctas, \
+      .shared_bytes = BSMI_MIXED_INPUT_SHARED_BYTES(block, from, how, rows, groups, ctas, stages, code_stages, columns), \
       .most_columns = columns, .cost = BSMI_COST_##prefix##_##tile },
 #define STORED_MXFP4(...) MIXED_INPUT(mxfp4, "mixed_input_", BSMI_CODES_MXFP4, 32, __VA_ARGS__)
 #define STORED_NVFP4(...) MIXED_INPUT(nvfp4, "mixed_input_", BSMI_CODES_NVFP4, 16, __VA_ARGS__)
 #define PREPACKED_MXFP4(...) MIXED_INPUT(mxfp4, "mixed_input_prepacked_", BSMI_CODES_MXFP4, 32, __VA_ARGS__)
 #define PREPACKED_NVFP4(...) MIXED_INPUT(nvfp4, "mixed_input_prepacked_", BSMI_CODES_NVFP4, 16, __VA_ARGS__)
 
-/* tcgen05; `blocks` of scales and `words` for each column as in sm100/gemm_config.cuh, which checks the sum.  Without boxes of D the rows
- * of the instruction are B's: D^T = B A^T. */
-#define TENSOR_MEMORY(kind, multiplied, blocks, words, tile, columns, ctas, stages, d_box)                             \
-    { .name = "cuda_tcgen05_" #kind "_" #tile, .function = "bsmi_gemm_" #kind "_" #tile, .file = "sm100/gemm_" #kind,  \
-      .main_loop = BSMI_MAIN_LOOP_TENSOR_MEMORY, .operands = multiplied, .threads = BSMI_SM100_THREADS, .sm_ctas = 1,  \
-      .tile_rows = (d_box) == 0 ? (columns) : BSMI_SM100_ROWS, .tile_columns = (d_box) == 0 ? BSMI_SM100_ROWS : (columns), \
-      .cluster_rows = ctas, .cluster_columns = 1, .a_box_rows = (d_box) == 0 ? (columns) : BSMI_SM100_ROWS,            \
-      .b_box_rows = (d_box) == 0 ? BSMI_SM100_ROWS : (columns) / (ctas), .d_box_rows = (d_box) == 0 ? 0 : BSMI_GEMM_D_BOX_ROWS, \
+/* tcgen05; `blocks` of scales and `words` for each column as in sm100/gemm_config.cuh, which checks the sum.  Without boxes
+ * of D the rows of the instruction are B's: D^T = B A^T. */
+#define TENSOR_MEMORY(kind, multiplied, blocks, words, tile, columns, ctas, stages, d_box) \
+    { .name = "cuda_tcgen05_" #kind "_" #tile, .function = "bsmi_gemm_" #kind "_" #tile, \
+      .file = "sm100/gemm_" #kind, \
+      .main_loop = BSMI_MAIN_LOOP_TENSOR_MEMORY, .operands = multiplied, .threads = BSMI_SM100_THREADS, .sm_ctas = 1, \
+      .tile_rows = (d_box) == 0 ? (columns) : BSMI_SM100_ROWS, \
+      .tile_columns = (d_box) == 0 ? BSMI_SM100_ROWS : (columns), \
+      .cluster_rows = ctas, .cluster_columns = 1, .a_box_rows = (d_box) == 0 ? (columns) : BSMI_SM100_ROWS, \
+      .b_box_rows = (d_box) == 0 ? BSMI_SM100_ROWS : (columns) / (ctas), \
+      .d_box_rows = (d_box) == 0 ? 0 : BSMI_GEMM_D_BOX_ROWS, \
       .d_box_bytes = d_box, .shared_bytes = BSMI_SM100_SHARED_BYTES(blocks, words, columns, ctas, stages, d_box) },
 #define F16(...) TENSOR_MEMORY(f16, BSMI_OPERANDS_BF16, 0, 3, __VA_ARGS__)
 #define MXF8F6F4(...) TENSOR_MEMORY(mxf8f6f4, BSMI_OPERANDS_MXF8F6F4, 1, 2, __VA_ARGS__)
@@ -93,7 +102,8 @@ const struct bsmi_gemm_instance bsmi_gemm_instances[] = {
     { .name = NULL },
 };
 const int bsmi_gemm_instance_count = sizeof bsmi_gemm_instances / sizeof bsmi_gemm_instances[0] - 1;
-_Static_assert(sizeof bsmi_gemm_instances / sizeof bsmi_gemm_instances[0] - 1 <= BSMI_MOST_GEMM_INSTANCES, "raise the limit");
+_Static_assert(sizeof bsmi_gemm_instances / sizeof bsmi_gemm_instances[0] - 1 <= BSMI_MOST_GEMM_INSTANCES,
+               "raise the limit");
 
 /* How much of a band the last one lacks, in 1/1024. */
 static int64_t lack_of_last_band(int64_t row_tiles, int32_t band)
@@ -104,7 +114,8 @@ static int64_t lack_of_last_band(int64_t row_tiles, int32_t band)
 
 int32_t bsmi_gemm_band(const struct bsmi_gemm_instance *instance, int clusters, int64_t row_tiles)
 {
-    const int64_t rows = instance->tile_rows * instance->cluster_rows, columns = instance->tile_columns * instance->cluster_columns;
+    const int64_t rows = instance->tile_rows * instance->cluster_rows,
+                  columns = instance->tile_columns * instance->cluster_columns;
     int32_t band = 1;
     while ((band + 1) * (band + 1) * rows <= clusters * columns) band++;
     int32_t best = band;

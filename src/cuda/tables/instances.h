@@ -8,8 +8,10 @@
 
 enum bsmi_gemm_main_loop {
     BSMI_MAIN_LOOP_SHARED_MEMORY,         /* wgmma, both operands in shared memory by TMA */
-    BSMI_MAIN_LOOP_FUSED,                 /* fused dequantization: warpgroups make bf16 rows of B's codes in shared memory */
-    BSMI_MAIN_LOOP_MIXED_INPUT,           /* the warpgroups that multiply make bf16 of B's codes, in registers: wgmma's first operand */
+    BSMI_MAIN_LOOP_FUSED,                 /* fused dequantization: warpgroups make bf16 rows of B's codes in shared
+                                             memory */
+    BSMI_MAIN_LOOP_MIXED_INPUT,           /* the warpgroups that multiply make bf16 of B's codes, in registers: wgmma's
+                                             first operand */
     BSMI_MAIN_LOOP_TENSOR_MEMORY          /* tcgen05 */
 };
 
@@ -37,7 +39,8 @@ enum bsmi_gemm_fallback { BSMI_FALLBACK_BY_SUMS, BSMI_FALLBACK_IN_KERNEL };
 /* When it works: the device finds whether all rows of a product of MXFP4 fit int8. */
 enum bsmi_gemm_condition { BSMI_RUNS_ALWAYS, BSMI_RUNS_IF_INT8_FITS, BSMI_RUNS_UNLESS_INT8_FITS };
 
-/* Nanoseconds that a step of 64 columns of K takes, measured on one H200 (docs/design/hopper.md); 0: not known, or as the one before. */
+/* Nanoseconds that a step of 64 columns of K takes, measured on one H200 (docs/design/hopper.md); 0: not known, or as
+ * the one before. */
 struct bsmi_gemm_cost {
     int step;                             /* every cluster has a tile */
     int in_l2;                            /* one wave of tiles whose rows of bf16 the L2 cache holds */
@@ -71,7 +74,10 @@ extern const int bsmi_gemm_instance_count;
 enum { BSMI_MOST_GEMM_INSTANCES = 128 };
 
 /* CTAs of a cluster. */
-static inline int bsmi_gemm_cluster(const struct bsmi_gemm_instance *gemm) { return gemm->cluster_rows * gemm->cluster_columns; }
+static inline int bsmi_gemm_cluster(const struct bsmi_gemm_instance *gemm)
+{
+    return gemm->cluster_rows * gemm->cluster_columns;
+}
 
 static inline bool bsmi_gemm_has_tensor_memory(const struct bsmi_gemm_instance *gemm)
 {
@@ -91,9 +97,15 @@ static inline bool bsmi_gemm_is_swapped(const struct bsmi_gemm_instance *gemm)
 }
 
 /* Of bf16 rows of A and B's codes. */
-static inline bool bsmi_gemm_dequantizes(const struct bsmi_gemm_instance *gemm) { return gemm->codes != BSMI_CODES_NONE; }
+static inline bool bsmi_gemm_dequantizes(const struct bsmi_gemm_instance *gemm)
+{
+    return gemm->codes != BSMI_CODES_NONE;
+}
 
-static inline bool bsmi_gemm_reads_prepacked(const struct bsmi_gemm_instance *gemm) { return gemm->source == BSMI_SOURCE_PREPACKED; }
+static inline bool bsmi_gemm_reads_prepacked(const struct bsmi_gemm_instance *gemm)
+{
+    return gemm->source == BSMI_SOURCE_PREPACKED;
+}
 
 /* Scales of B in any layout, without a kernel in front; A is not fp16. */
 static inline bool bsmi_gemm_reads_any_scales(const struct bsmi_gemm_instance *gemm)
@@ -101,7 +113,8 @@ static inline bool bsmi_gemm_reads_any_scales(const struct bsmi_gemm_instance *g
     return gemm->source == BSMI_SOURCE_AS_STORED || gemm->source == BSMI_SOURCE_PREPACKED;
 }
 
-/* Waits itself for all in front of it, also as the first of its call: first_of_call.  Where CTAs share an SM it does not pay. */
+/* Waits itself for all in front of it, also as the first of its call: first_of_call.  Where CTAs share an SM it does
+ * not pay. */
 static inline bool bsmi_gemm_begins_early(const struct bsmi_gemm_instance *gemm)
 {
     return bsmi_gemm_reads_any_scales(gemm) && gemm->sm_ctas == 1;
@@ -110,11 +123,13 @@ static inline bool bsmi_gemm_begins_early(const struct bsmi_gemm_instance *gemm)
 /* Number of the instance for bf16 rows that takes the place of one for int8; -1 for others. */
 int bsmi_gemm_int8_fallback(int gemm);
 
-/* Row tiles of a band (gemm_order.h): what `clusters` tiles read at one time is least when together they make a square.  Of the sizes within a
- * quarter of that one it is that which leaves the least for a last, smaller band of a matrix's row_tiles; 0: not known, groups have some each. */
+/* Row tiles of a band (gemm_order.h): what `clusters` tiles read at one time is least when together they make a
+ * square.  Of the sizes within a quarter of that one it is that which leaves the least for a last, smaller band of a
+ * matrix's row_tiles; 0: not known, groups have some each. */
 int32_t bsmi_gemm_band(const struct bsmi_gemm_instance *instance, int clusters, int64_t row_tiles);
 
-/* last_row of bsmi_gemm_parameters for matrices of m rows: tiles that begin there end with the last row, or up to 15 rows behind it. */
+/* last_row of bsmi_gemm_parameters for matrices of m rows: tiles that begin there end with the last row, or up to 15
+ * rows behind it. */
 int32_t bsmi_gemm_last_row(const struct bsmi_gemm_instance *instance, int64_t m);
 
 #endif

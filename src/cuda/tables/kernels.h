@@ -10,10 +10,12 @@
 
 #include <stdint.h>
 
-/* Kernels with a grid of any size: their CTAs stride over the work.  All wait by griddepcontrol.wait, so that they may be launched before
- * the kernel of their call in front of them has ended.  most: CTAs on a multiprocessor, at most: enough to hide latency, few enough to
- * begin seldom; measured (docs/design/memory-bound.md).  0: as many as the launch asks for, which knows better.
- *    id              function                          file                          threads                     most */
+/* Kernels with a grid of any size: their CTAs stride over the work.  All wait by griddepcontrol.wait, so that they may
+ * be launched before the kernel of their call in front of them has ended.  most: CTAs on a multiprocessor, at most:
+ * enough to hide latency, few enough to begin seldom; measured (docs/design/memory-bound.md).  0: as many as the launch
+ * asks for, which knows better.
+ *    id              function                          file                          threads                     most
+ */
 #define BSMI_CUDA_KERNELS(X) \
     X(SUMS,           "bsmi_sums",                      "simt/sums",                  BSMI_SUMS_THREADS,           8) \
     X(GROUP_TABLES,   "bsmi_group_tables",              "simt/sums",                  BSMI_GROUP_TABLES_THREADS,   8) \

@@ -13,7 +13,7 @@ static const struct { const char *description, *in_short; } plans[] = {
       "it is, D finished by the same kernel, workspace 64 bytes, order: tensor cores along K in fp32; "
       "chosen because: the least time (6 tiles, 1 wave, about 12.3 us)",
       "cuda_wgmma_128x256_2x1, tiles of 128 x 256: the least time" },
-    { "cuda, kernel cuda_x, tiles of 16 x 64, order: any; chosen because: forced; with panels of B: cuda_y",
+    { "cuda, kernel cuda_x, tiles of 16 x 64, order: any; chosen because: forced; with prepacked B: cuda_y",
       "cuda_x, tiles of 16 x 64: forced" },
     { "cuda, kernel cuda_simt, an element a thread, order: as on the CPU; chosen because: K is 0: nothing to multiply",
       "cuda_simt: K is 0: nothing to multiply" },

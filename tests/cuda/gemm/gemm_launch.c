@@ -1,5 +1,5 @@
 #include "gemm_launch.h"
-#include "cuda/gemm/codes.h"
+#include "cuda/gemm/multiply.h"
 #include "cuda/driver/embedded.h"
 #include "cuda/driver/launch.h"
 

@@ -84,14 +84,14 @@ static int form_of(const struct bsmi_cuda_multiply *c, const struct bsmi_cuda_op
 {
     const struct bsmi_gemm_instance *g = c->gemm < 0 ? NULL : &bsmi_gemm_instances[c->gemm];
     if (g == NULL) return FORM_SIMT;
-    if (c->road == BSMI_ROAD_FAST) return FORM_REFOLDED;
-    if (c->road == BSMI_ROAD_CODES)
-        return FORM_CODES + ((int)g->operands - BSMI_OPERANDS_MXF8F6F4) * 8 + (o->way == BSMI_WAY_REPACKED) * 4 +
+    if (o->form == BSMI_FORM_REQUANTIZED) return FORM_REFOLDED;
+    if (bsmi_cuda_multiplies_codes(c))
+        return FORM_CODES + ((int)g->operands - BSMI_OPERANDS_MXF8F6F4) * 8 + (o->form == BSMI_FORM_REPACKED) * 4 +
                (int)o->codes.scales;
-    if (c->rest >= 0) return FORM_INTEGERS;
-    if (o->way == BSMI_WAY_AS_IT_IS) return FORM_ROWS_AS_THEY_ARE;
-    if (o->way == BSMI_WAY_REPACKED) return FORM_REPACKED;
-    if (o->way == BSMI_WAY_DECODED) return plainly ? FORM_DECODED_PLAINLY : FORM_DECODED;
+    if (c->int8_fallback >= 0) return FORM_INTEGERS;
+    if (o->form == BSMI_FORM_AS_STORED) return FORM_ROWS_AS_THEY_ARE;
+    if (o->form == BSMI_FORM_REPACKED) return FORM_REPACKED;
+    if (o->form == BSMI_FORM_DEQUANTIZED) return plainly ? FORM_DECODED_PLAINLY : FORM_DECODED;
     if (bsmi_gemm_reads_prepacked(g)) return FORM_PANELS;
     if (o->any_scales) return FORM_REGISTERS;
     return o->own_scales ? FORM_OWN_SCALES : plainly ? FORM_SCALES_PLAINLY : FORM_SCALES;

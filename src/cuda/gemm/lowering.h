@@ -1,0 +1,93 @@
+/* A lowering is how a product is carried out: what its operands become in the workspace, and which launches make S.
+ * One file each; bsmi_cuda_lowerings has them by number. */
+#ifndef BSMI_CUDA_LOWERING_H
+#define BSMI_CUDA_LOWERING_H
+
+#include "cuda/driver/launch.h"
+#include "multiply.h"
+
+/* One product on its way into a stream. */
+struct bsmi_cuda_run {
+    struct bsmi_cuda_queue queue;
+    const struct bsmi_cuda_multiply *multiply;
+    const struct bsmi_product *product;
+    unsigned char *workspace;
+    struct bsmi_epilogue_parameters epilogue;
+    int32_t a_flags, b_flags;             /* CTAs that dequantize the operands, and set flags of fallback rows */
+    int32_t unfit_flags;                  /* the same of rows that do not fit int8 */
+};
+
+/* What GEMM kernels are launched with: all begin with the same. */
+union bsmi_gemm_launch {
+    struct bsmi_gemm_parameters gemm;
+    struct bsmi_shared_memory_parameters shared_memory;
+    struct bsmi_fused_parameters fused;
+    struct bsmi_mixed_input_parameters mixed_input;
+    struct bsmi_tensor_memory_parameters tensor_memory;
+};
+
+struct bsmi_lowering {
+    /* The operands of multiply, whose lowering and gemm are known. */
+    bsm_status (*describe)(const struct bsmi_product *product, struct bsmi_cuda_multiply *multiply);
+    /* Their places behind *end, which moves on; true on overflow. */
+    bool (*place)(const struct bsmi_product *product, struct bsmi_cuda_multiply *multiply, int64_t *end);
+    /* The launches that make S, or D. */
+    bsm_status (*enqueue)(struct bsmi_cuda_run *run);
+    /* The operands for kernel `gemm`, and what its main loop is given besides. */
+    bsm_status (*fill)(const struct bsmi_cuda_run *run, const struct bsmi_gemm_instance *gemm,
+                       union bsmi_gemm_launch *parameters);
+};
+
+extern const struct bsmi_lowering bsmi_lowering_rows, bsmi_lowering_fused, bsmi_lowering_mixed_input,
+    bsmi_lowering_int8, bsmi_lowering_fp8_requantized, bsmi_lowering_codes;
+
+/* What the lowerings share ----------------------------------------------------------------------------------------- */
+
+static inline void *bsmi_cuda_at(const struct bsmi_cuda_run *run, size_t offset) { return run->workspace + offset; }
+
+static inline int32_t *bsmi_cuda_exponents(const struct bsmi_cuda_run *run, const struct bsmi_cuda_operand *o)
+{
+    return o->has_exponents ? bsmi_cuda_at(run, o->exponents_at) : NULL;
+}
+
+/* Bytes behind *end, aligned; true on overflow. */
+bool bsmi_cuda_place(int64_t count, int64_t bytes_each, size_t *at, int64_t *end);
+
+/* Kernel `gemm` with the operands that `fill` gives it. */
+bsm_status bsmi_cuda_run_gemm(struct bsmi_cuda_run *run, int gemm, const struct bsmi_lowering *operands);
+
+/* Kernel bsmi_sums: all of S, or the fallback rows and columns. */
+bsm_status bsmi_cuda_run_sums(struct bsmi_cuda_run *run, bool only_fallback);
+
+/* Put into the queue, in front of a product: amax is 0, and the padding of D's scales. */
+bsm_status bsmi_cuda_clear_amax(const struct bsmi_cuda_queue *queue, const struct bsmi_product *product);
+bsm_status bsmi_cuda_clear_padding(struct bsmi_cuda_queue *queue, const struct bsmi_product *product);
+
+/* rows.c ----------------------------------------------------------------------------------------------------------- */
+
+/* A bf16 operand as the caller has it: numbers of any size, which no row's exponent may move further. */
+static inline bool bsmi_cuda_is_bf16(const struct bsmi_cuda_operand *o)
+{
+    return o->form == BSMI_FORM_AS_STORED || o->form == BSMI_FORM_REPACKED;
+}
+
+/* The workspace of one operand of bf16 rows, or whose scales alone are loaded. */
+struct bsmi_cuda_operand bsmi_cuda_describe_rows(const struct bsmi_matrix *matrix);
+bool bsmi_cuda_place_rows(const struct bsmi_matrix *matrix, struct bsmi_cuda_operand *operand, int64_t *end);
+
+/* The launch that dequantizes operands into rows, or loads B's scales; the GEMM kernel; and bsmi_sums, unless the
+ * kernel computes fallback rows itself. */
+bsm_status bsmi_cuda_enqueue_rows(struct bsmi_cuda_run *run);
+
+/* Stretches of K, and the map of an operand's rows. */
+void bsmi_cuda_fill_segments(const struct bsmi_cuda_multiply *multiply, struct bsmi_gemm_parameters *gemm);
+bsm_status bsmi_cuda_map_rows(const struct bsmi_cuda_run *run, const char *name, const struct bsmi_matrix *matrix,
+                              const struct bsmi_cuda_operand *operand, int box_rows, struct bsmi_tensor_map *map);
+
+/* int8.c: for a kernel that works depending on what the device finds of int8 rows. */
+struct bsmi_condition bsmi_cuda_int8_condition(const struct bsmi_cuda_run *run, enum bsmi_gemm_condition when);
+
+/* prepacked.c: where the product's weights are. */
+void bsmi_cuda_fill_prepacked(const struct bsmi_product *product, struct bsmi_mixed_input_parameters *parameters);
+
+#endif
