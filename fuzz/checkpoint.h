@@ -1,11 +1,12 @@
-/* What the targets of .safetensors and GGUF files check: what is accepted lies in the file, and its description comes back the same
- * when it is written.  Memory is bounded by the file's size. */
+/* What the targets of .safetensors and GGUF files check: what is accepted lies in the file, and its description comes
+ * back the same when it is written.  Memory is bounded by the file's size. */
 #ifndef FUZZ_CHECKPOINT_H
 #define FUZZ_CHECKPOINT_H
 
 #include "counted.h"
 
-enum { ALLOWANCE = 1 << 20, PER_BYTE = 64 }; /* memory that reading may take: in all, and more for each byte of the file */
+enum { ALLOWANCE = 1 << 20, PER_BYTE = 64 }; /* memory that reading may take: in all, and more for each byte of the
+                                                file */
 
 static bsm_context *context;
 
@@ -23,7 +24,8 @@ static void check_tensor(const bsm_checkpoint *checkpoint, int64_t index, const 
     REQUIRE(tensor.name != NULL && tensor.name[0] != '\0' && tensor.rank >= 0 && tensor.rank <= BSM_TENSOR_MAX_RANK &&
             tensor.bytes >= 0);
     for (int i = 0; i < tensor.rank; i++) REQUIRE(tensor.shape[i] >= 0);
-    REQUIRE((int)tensor.type >= 0 && tensor.type < BSM_TENSOR_TYPE_COUNT && bsm_checkpoint_find(checkpoint, tensor.name) == index);
+    REQUIRE((int)tensor.type >= 0 && tensor.type < BSM_TENSOR_TYPE_COUNT
+            && bsm_checkpoint_find(checkpoint, tensor.name) == index);
     REQUIRE(tensor.bytes == 0 || (at >= data && tensor.bytes <= data + size - at));
     volatile uint8_t sum = 0;
     for (int64_t i = 0; i < tensor.bytes; i++) sum = (uint8_t)(sum + at[i]);
@@ -51,8 +53,10 @@ static void check_weight(const bsm_checkpoint *checkpoint, int64_t index, const 
         const uint8_t *scale = (const uint8_t *)tile.tensor_scale;
         REQUIRE(bsm_matrix_data_bytes(&tile, &bytes) == BSM_OK && (uint8_t *)tile.data + bytes <= data + size);
         const bsm_tensor of_tiles = tensor_at(checkpoint, weight.tensor_scale);
-        if (of_tiles.type == BSM_TENSOR_BF16 || of_tiles.type == BSM_TENSOR_F16) /* as fp32, in memory of the checkpoint's */
-            REQUIRE(tile.tensor_scale >= weight.tile_scales && tile.tensor_scale - weight.tile_scales < of_tiles.bytes / 2);
+        if (of_tiles.type == BSM_TENSOR_BF16 || of_tiles.type == BSM_TENSOR_F16) /* as fp32, in memory of the
+                                                                                    checkpoint's */
+            REQUIRE(tile.tensor_scale >= weight.tile_scales
+                    && tile.tensor_scale - weight.tile_scales < of_tiles.bytes / 2);
         else REQUIRE(scale >= data && data + size - scale >= 4);
     }
 }
@@ -82,7 +86,8 @@ static void write_and_read(const bsm_checkpoint *checkpoint, int64_t count)
             if (tensors[i].bytes > 0) memcpy(file + used, tensors[i].data, (size_t)tensors[i].bytes);
             used += (size_t)(kind == BSM_CHECKPOINT_GGUF ? (tensors[i].bytes + 31) / 32 * 32 : tensors[i].bytes);
         }
-        REQUIRE(bsm_checkpoint_parse(context, file, used, &again) == BSM_OK && bsm_checkpoint_tensor_count(again) == count);
+        REQUIRE(bsm_checkpoint_parse(context, file, used, &again) == BSM_OK
+                && bsm_checkpoint_tensor_count(again) == count);
         for (int64_t i = 0; i < count; i++) {
             const bsm_tensor other = tensor_at(again, bsm_checkpoint_find(again, tensors[i].name));
             REQUIRE(other.type == tensors[i].type && other.rank == tensors[i].rank && other.bytes == tensors[i].bytes);
@@ -106,7 +111,8 @@ static void check_checkpoint(const uint8_t *data, size_t size)
     REQUIRE((status == BSM_OK) == (checkpoint != NULL));
     if (status == BSM_OK) {
         const int64_t count = bsm_checkpoint_tensor_count(checkpoint);
-        for (int64_t i = 0; i < count; i++) check_tensor(checkpoint, i, data, size), check_weight(checkpoint, i, data, size);
+        for (int64_t i = 0; i < count; i++)
+            check_tensor(checkpoint, i, data, size), check_weight(checkpoint, i, data, size);
         limit += 2 * PER_BYTE * (int64_t)size + ALLOWANCE;
         write_and_read(checkpoint, count);
         bsm_checkpoint_close(checkpoint);

@@ -1,5 +1,5 @@
-/* The command line: any words, for every verb's own table of options.  Nothing is run.  What is accepted has every number
- * within the bounds that the table states. */
+/* The command line: any words, for every verb's own table of options.  Nothing is run.  What is accepted has every
+ * number within the bounds that the table states. */
 #include "input.h"
 
 #include "cli/cli.h"

@@ -9,8 +9,8 @@
 
 static int64_t held, limit;
 
-/* Blocks of memory.  AddressSanitizer looks after those of malloc; without it they come from one room that is used again once
- * nothing of it is held, each with bytes behind it that must stay as they are: a tenth of malloc's time. */
+/* Blocks of memory.  AddressSanitizer looks after those of malloc; without it they come from one room that is used
+ * again once nothing of it is held, each with bytes behind it that must stay as they are: a tenth of malloc's time. */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define BLOCKS_OF_MALLOC
@@ -36,7 +36,8 @@ static struct { uint8_t *start; size_t used, kept; int blocks; } room;
 static void *take_block(size_t bytes, size_t alignment)
 {
     if (room.start == NULL) {
-        void *start = mmap(NULL, BLOCK_ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        void *start =
+            mmap(NULL, BLOCK_ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         REQUIRE(start != MAP_FAILED);
         room.start = start;
     }
@@ -100,7 +101,8 @@ static bsm_context *counted_context(int64_t most)
 {
     bsm_context *context;
     const bsm_allocator allocator = { allocate, release, NULL };
-    const bsm_context_options options = { .struct_size = sizeof options, .threads = 1, .portable_only = true, .allocator = &allocator };
+    const bsm_context_options options = { .struct_size = sizeof options, .threads = 1, .portable_only = true,
+                                          .allocator = &allocator };
     limit = most;
     REQUIRE(bsm_context_create(&options, &context) == BSM_OK);
     keep_blocks();

@@ -1,12 +1,12 @@
-/* Drives a fuzz target much faster than libFuzzer does, which spends most of its time on its own books where a target takes a
- * microsecond: cheap mutations of a corpus that grows by every input that reaches something new.  What is reached is counted by
- * clang's -fsanitize-coverage=inline-8bit-counters.
+/* Drives a fuzz target much faster than libFuzzer does, which spends most of its time on its own books where a target
+ * takes a microsecond: cheap mutations of a corpus that grows by every input that reaches something new.  What is
+ * reached is counted by clang's -fsanitize-coverage=inline-8bit-counters.
  *
  *     drive_NAME [--seconds N] [--runs N] [--seed N] [--length N] FOUND_PREFIX CORPUS_FOLDER [FOLDER...]
  *
- * Starts from the files of all folders and keeps new inputs in the first; an input that ends the program is kept as FOUND_PREFIX
- * with a hash behind it, and so is one that takes ten seconds.  Prints the executions last, also after SIGTERM and SIGINT.
- * Seconds are processor time. */
+ * Starts from the files of all folders and keeps new inputs in the first; an input that ends the program is kept as
+ * FOUND_PREFIX with a hash behind it, and so is one that takes ten seconds.  Prints the executions last, also after
+ * SIGTERM and SIGINT.  Seconds are processor time. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { MOST_BYTES = 4096, MOST_INPUTS = 20000, MOST_MODULES = 8, MOST_COUNTERS = 1 << 16, HANGS_AFTER = 10 };
 
-/* Coverage --------------------------------------------------------------------------------------------------------------- */
+/* Coverage --------------------------------------------------------------------------------------------------------- */
 
 static struct { uint8_t *start, *stop; } modules[MOST_MODULES];
 static int module_count;
@@ -91,7 +91,7 @@ static bool reached_something_new(void)
     return new;
 }
 
-/* Inputs ----------------------------------------------------------------------------------------------------------------- */
+/* Inputs ----------------------------------------------------------------------------------------------------------- */
 
 struct input { uint8_t *bytes; size_t size; };
 static struct input inputs[MOST_INPUTS];
@@ -138,7 +138,8 @@ static void keep(const uint8_t *bytes, size_t size, bool on_disk)
     memcpy(input->bytes, bytes, size);
     input_count++;
     char before[4160];
-    if (on_disk && snprintf(before, sizeof before, "%s/", corpus_folder) < (int)sizeof before) write_input(before, input);
+    if (on_disk && snprintf(before, sizeof before, "%s/", corpus_folder) < (int)sizeof before)
+        write_input(before, input);
 }
 
 static void run(const uint8_t *bytes, size_t size, bool on_disk)
@@ -156,7 +157,8 @@ static void read_folder(const char *name)
     char path[4160];
     DIR *folder = opendir(name);
     for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
-        if (entry->d_name[0] == '.' || snprintf(path, sizeof path, "%s/%s", name, entry->d_name) >= (int)sizeof path) continue;
+        if (entry->d_name[0] == '.' || snprintf(path, sizeof path, "%s/%s", name, entry->d_name) >= (int)sizeof path)
+            continue;
         FILE *file = fopen(path, "rb");
         if (file == NULL) continue;
         const size_t size = fread(bytes, 1, sizeof bytes, file);
@@ -166,7 +168,7 @@ static void read_folder(const char *name)
     if (folder != NULL) closedir(folder);
 }
 
-/* Mutations -------------------------------------------------------------------------------------------------------------- */
+/* Mutations -------------------------------------------------------------------------------------------------------- */
 
 static uint64_t state;
 
@@ -255,7 +257,7 @@ static void run_mutated(void)
     run(bytes, size, true);
 }
 
-/* The program ------------------------------------------------------------------------------------------------------------ */
+/* The program ------------------------------------------------------------------------------------------------------ */
 
 static void on_end(int signal_number) { stopped = signal_number; }
 
@@ -309,7 +311,8 @@ static bool number_option(int argc, char **argv, int *at, const char *name, uint
 
 static int usage(const char *program)
 {
-    fprintf(stderr, "usage: %s [--seconds N] [--runs N] [--seed N] [--length N, up to %d] FOUND_PREFIX CORPUS_FOLDER [FOLDER...]\n",
+    fprintf(stderr, "usage: %s [--seconds N] [--runs N] [--seed N] [--length N, up to %d] FOUND_PREFIX CORPUS_FOLDER "
+                    "[FOLDER...]\n",
             program, MOST_BYTES);
     return 2;
 }
@@ -319,8 +322,9 @@ int main(int argc, char **argv)
     int at = 1;
     uint64_t seconds = 0, bytes = length, seed = 1;
     while (at < argc && argv[at][0] == '-')
-        if (!number_option(argc, argv, &at, "--seconds", &seconds) && !number_option(argc, argv, &at, "--runs", &most_runs) &&
-            !number_option(argc, argv, &at, "--seed", &seed) && !number_option(argc, argv, &at, "--length", &bytes))
+        if (!number_option(argc, argv, &at, "--seconds", &seconds)
+            && !number_option(argc, argv, &at, "--runs", &most_runs) && !number_option(argc, argv, &at, "--seed", &seed)
+            && !number_option(argc, argv, &at, "--length", &bytes))
             return usage(argv[0]);
     if (argc - at < 2 || bytes == 0 || bytes > MOST_BYTES) return usage(argv[0]);
     length = (size_t)bytes;
@@ -337,6 +341,7 @@ int main(int argc, char **argv)
     for (int i = at + 1; i < argc; i++) read_folder(argv[i]);
     if (input_count == 0) keep(NULL, 0, false);
     while (stopped == 0 && runs < most_runs) run_mutated();
-    printf("%" PRIu64 " executions, %d inputs that reach something new of %zu counters\n", (uint64_t)runs, input_count, counters);
+    printf("%" PRIu64 " executions, %d inputs that reach something new of %zu counters\n", (uint64_t)runs, input_count,
+           counters);
     return 0;
 }

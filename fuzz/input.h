@@ -14,7 +14,12 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define REQUIRE(condition) \
-    do { if (!(condition)) { fprintf(stderr, "%s:%d: %s; last error: %s\n", __FILE__, __LINE__, #condition, bsm_last_error()); abort(); } } while (0)
+    do { \
+        if (!(condition)) { \
+            fprintf(stderr, "%s:%d: %s; last error: %s\n", __FILE__, __LINE__, #condition, bsm_last_error()); \
+            abort(); \
+        } \
+    } while (0)
 
 struct input { const uint8_t *data; size_t size; };
 
@@ -61,7 +66,8 @@ static inline unsigned char *buffer_of(int64_t bytes, uint64_t seed)
 static inline bsm_context *context_of(int threads, bool portable_only)
 {
     bsm_context *context;
-    const bsm_context_options options = { .struct_size = sizeof options, .threads = threads, .portable_only = portable_only };
+    const bsm_context_options options = { .struct_size = sizeof options, .threads = threads,
+                                          .portable_only = portable_only };
     REQUIRE(bsm_context_create(&options, &context) == BSM_OK);
     return context;
 }
@@ -81,11 +87,13 @@ static inline bsm_scale_layout take_layout(struct input *in)
 /* A matrix of which nothing but the pointers is decided: a format that exists, and the rest mostly legal. */
 static inline bsm_matrix take_matrix(struct input *in, int64_t rows, int64_t columns)
 {
-    bsm_matrix m = { .struct_size = sizeof m, .format = (bsm_format)(1 + pick(in, BSM_FORMAT_COUNT - 1)), .rows = rows, .columns = columns };
+    bsm_matrix m = { .struct_size = sizeof m, .format = (bsm_format)(1 + pick(in, BSM_FORMAT_COUNT - 1)), .rows = rows,
+                     .columns = columns };
     m.packing = (bsm_packing)(pick(in, 2) != 0 ? 0 : pick(in, BSM_PACKING_COUNT));
     m.scale_layout = pick(in, 3) != 0 ? (bsm_scale_layout){ 0 } : take_layout(in);
     if (m.packing == BSM_PACKING_GGUF)
-        m.scale_layout = (bsm_scale_layout){ .kind = m.format == BSM_NVFP4 ? BSM_LAYOUT_GGUF_NVFP4 : BSM_LAYOUT_GGUF_MXFP4 };
+        m.scale_layout =
+            (bsm_scale_layout){ .kind = m.format == BSM_NVFP4 ? BSM_LAYOUT_GGUF_NVFP4 : BSM_LAYOUT_GGUF_MXFP4 };
     m.pitch = take_pitch(in, 128);
     m.batch = pick(in, 4) != 0 ? 0 : take_size(in, 4);
     m.batch_pitch = take_pitch(in, 255);
@@ -97,7 +105,8 @@ static inline bsm_matrix take_matrix(struct input *in, int64_t rows, int64_t col
 static inline bool give_buffers(bsm_matrix *m, uint64_t seed)
 {
     int64_t data_bytes, scale_bytes;
-    if (bsm_matrix_data_bytes(m, &data_bytes) != BSM_OK || bsm_matrix_scale_bytes(m, &scale_bytes) != BSM_OK) return false;
+    if (bsm_matrix_data_bytes(m, &data_bytes) != BSM_OK || bsm_matrix_scale_bytes(m, &scale_bytes) != BSM_OK)
+        return false;
     REQUIRE(data_bytes >= 0 && scale_bytes >= 0);
     if (data_bytes > 65536 || scale_bytes > 65536) return false;
     m->data = buffer_of(data_bytes, seed);

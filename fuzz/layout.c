@@ -11,7 +11,8 @@ static void convert(const bsm_scales *from, const bsm_scale_layout *layout)
             for (int64_t column = 0; column < from->columns; column++) {
                 int64_t a, b;
                 REQUIRE(bsm_scale_offset(&from->layout, from->rows, from->columns, row, column, &a) == BSM_OK);
-                REQUIRE(bsm_scale_offset(layout, from->rows, from->columns, row, column, &b) == BSM_OK && b >= 0 && b < bytes);
+                REQUIRE(bsm_scale_offset(layout, from->rows, from->columns, row, column, &b) == BSM_OK && b >= 0
+                        && b < bytes);
                 REQUIRE(((unsigned char *)from->data)[a] == ((unsigned char *)to.data)[b]);
             }
         REQUIRE(bsm_scales_convert(&to, &to) == BSM_EINVAL);
@@ -36,7 +37,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (status != BSM_OK) return 0;
     REQUIRE(bytes >= 0 && padded_rows >= rows && padded_columns >= columns);
     const int64_t row = (int64_t)take(&in, 8), column = (int64_t)take(&in, 8);
-    if (bytes > 0 && bsm_scale_offset(&layout, rows, columns, row, column, &offset) == BSM_OK) REQUIRE(offset >= 0 && offset < bytes);
+    if (bytes > 0 && bsm_scale_offset(&layout, rows, columns, row, column, &offset) == BSM_OK)
+        REQUIRE(offset >= 0 && offset < bytes);
     if (bytes > 65536) return 0;
     const bsm_scales scales = { buffer_of(bytes, size), rows, columns, layout };
     const bsm_scale_layout other = take_layout(&in);

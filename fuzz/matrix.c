@@ -33,7 +33,8 @@ static void raw(struct input *in)
     const int sizes = pick(in, 4), pointers = pick(in, 8);
     memcpy(&bytes, in->data, in->size < sizeof bytes ? in->size : sizeof bytes);
     if (sizes != 0) bytes.known.struct_size = sizes == 1 ? sizeof bytes : sizeof bytes.known;
-    if (bytes.known.struct_size > sizeof bytes && bytes.known.struct_size <= 65536) bytes.known.struct_size = sizeof bytes;
+    if (bytes.known.struct_size > sizeof bytes && bytes.known.struct_size <= 65536)
+        bytes.known.struct_size = sizeof bytes;
     bytes.known.data = pointers & 1 ? memory + 1 : pointers & 2 ? memory : NULL;
     bytes.known.scales = pointers & 4 ? memory : NULL;
     bytes.known.tensor_scale = pointers == 7 ? &tensor_scale : NULL;

@@ -9,8 +9,10 @@ static bsm_context *context;
 
 static size_t size_of(bsm_npy_type type)
 {
-    static const size_t sizes[BSM_NPY_TYPE_COUNT] = { [BSM_NPY_FP16] = 2, [BSM_NPY_FP32] = 4, [BSM_NPY_FP64] = 8, [BSM_NPY_INT8] = 1,
-                                                      [BSM_NPY_UINT8] = 1, [BSM_NPY_BYTES] = 1, [BSM_NPY_WORDS] = 2, [BSM_NPY_UINT16] = 2 };
+    static const size_t sizes[BSM_NPY_TYPE_COUNT] = {
+        [BSM_NPY_FP16] = 2,  [BSM_NPY_FP32] = 4,  [BSM_NPY_FP64] = 8,  [BSM_NPY_INT8] = 1,
+        [BSM_NPY_UINT8] = 1, [BSM_NPY_BYTES] = 1, [BSM_NPY_WORDS] = 2, [BSM_NPY_UINT16] = 2
+    };
     REQUIRE((int)type >= 0 && type < BSM_NPY_TYPE_COUNT);
     return sizes[type];
 }
@@ -37,7 +39,8 @@ static void write_and_read(const bsm_npy *array)
     REQUIRE(bsm_npy_write(path, array->type, array->rank, array->shape, array->data) == BSM_OK);
     REQUIRE(bsm_npy_read(context, path, &again) == BSM_OK);
     unlink(path);
-    REQUIRE(again.type == array->type && again.rank == array->rank && again.bytes == array->bytes && !again.fortran_order);
+    REQUIRE(again.type == array->type && again.rank == array->rank && again.bytes == array->bytes
+            && !again.fortran_order);
     REQUIRE(memcmp(again.shape, array->shape, (size_t)array->rank * sizeof(int64_t)) == 0);
     REQUIRE(array->bytes == 0 || memcmp(again.data, array->data, array->bytes) == 0);
     bsm_npy_release(context, &again);

@@ -1,5 +1,5 @@
-/* Products: any bsm_matmul.  What bsm_supported accepts, bsm_multiply computes, within buffers of exactly the bytes that
- * the descriptions need, and to the same bits with portable C on one thread as with the best kernels on two. */
+/* Products: any bsm_matmul.  What bsm_supported accepts, bsm_multiply computes, within buffers of exactly the bytes
+ * that the descriptions need, and to the same bits with portable C on one thread as with the best kernels on two. */
 #include "input.h"
 
 enum { GROUPS = 6 };
@@ -24,7 +24,8 @@ static bsm_matmul take_product(struct input *in, bsm_matrix m[4], struct numbers
     if (flags & 2) p.beta = &n->beta;
     if (flags & 4) p.c = flags & 8 ? &m[3] : &m[2];
     if (flags & 16) {
-        p.bias = n->bias, p.bias_type = (bsm_real)pick(in, BSM_REAL_COUNT), p.bias_per = (bsm_per)pick(in, BSM_PER_COUNT);
+        p.bias = n->bias, p.bias_type = (bsm_real)pick(in, BSM_REAL_COUNT),
+        p.bias_per = (bsm_per)pick(in, BSM_PER_COUNT);
         p.bias_batch_pitch = take_pitch(in, 20);
     }
     if (flags & 32) p.activation = (bsm_activation)pick(in, BSM_ACT_COUNT + 1);
@@ -33,7 +34,8 @@ static bsm_matmul take_product(struct input *in, bsm_matrix m[4], struct numbers
     p.d_nonfinite = flags & 256 ? BSM_NONFINITE_SATURATE : BSM_NONFINITE_PROPAGATE;
     p.d_no_saturate = (flags & 512) != 0;
     if (flags & 1024) p.amax = &n->amax;
-    if ((flags & 0x3800) == 0x3800) p.groups = take_size(in, GROUPS + 1), p.group_rows = p.groups <= GROUPS ? n->group_rows : NULL;
+    if ((flags & 0x3800) == 0x3800)
+        p.groups = take_size(in, GROUPS + 1), p.group_rows = p.groups <= GROUPS ? n->group_rows : NULL;
     for (int i = 0; i < 4; i++) {
         if (flags >> 14 == 0 || pick(in, 2) == 0) continue;
         m[i].tensor_scale = &n->tensor_scales[i];
@@ -61,8 +63,10 @@ static void multiply_both_ways(bsm_matmul *p, bsm_matrix m[4])
     const bsm_status supported = bsm_supported(best, p);
     REQUIRE((bsm_supported(plain, p) == BSM_OK) == (supported == BSM_OK));
     int64_t data_bytes, scale_bytes;
-    REQUIRE(bsm_matrix_data_bytes(&m[3], &data_bytes) == BSM_OK && bsm_matrix_scale_bytes(&m[3], &scale_bytes) == BSM_OK);
-    unsigned char *before = buffer_of(data_bytes, 5), *first = buffer_of(data_bytes, 0), *first_scales = buffer_of(scale_bytes, 0);
+    REQUIRE(bsm_matrix_data_bytes(&m[3], &data_bytes) == BSM_OK
+            && bsm_matrix_scale_bytes(&m[3], &scale_bytes) == BSM_OK);
+    unsigned char *before = buffer_of(data_bytes, 5), *first = buffer_of(data_bytes, 0),
+                  *first_scales = buffer_of(scale_bytes, 0);
     if (data_bytes > 0) memcpy(before, m[3].data, (size_t)data_bytes);
     float amax = 0;
     const bsm_status status = bsm_multiply(best, p);

@@ -1,6 +1,6 @@
-/* Quantize and dequantize: any numbers, shape, strides, format, packing, layout and options.  Where scales are powers of two
- * (or absent), values that came back are values of the format under every scale that they can get: quantizing them again
- * changes nothing. */
+/* Quantize and dequantize: any numbers, shape, strides, format, packing, layout and options.  Where scales are powers
+ * of two (or absent), values that came back are values of the format under every scale that they can get: quantizing
+ * them again changes nothing. */
 #include "input.h"
 
 struct round_trip { bsm_context *context; bsm_matrix codes; bsm_real_matrix back; bsm_quantize_options options; };
@@ -23,14 +23,15 @@ static void check_stats(const bsm_quantize_stats *stats, const bsm_matrix *m)
     REQUIRE(stats->signal >= 0 && stats->noise >= 0 && stats->amax >= 0);
 }
 
-/* Not so with a ue4m3 scale (the largest element may round to 4, and the next scale is then another), with a tensor scale, or
- * after stochastic rounding (recipe even may choose a smaller scale for what it rounded down), or where infinity became a
- * value beyond those that the scale was chosen for; nor where a value left fp32. */
+/* Not so with a ue4m3 scale (the largest element may round to 4, and the next scale is then another), with a tensor
+ * scale, or after stochastic rounding (recipe even may choose a smaller scale for what it rounded down), or where
+ * infinity became a value beyond those that the scale was chosen for; nor where a value left fp32. */
 static bool comes_back(const struct round_trip *trip, const float *values, int64_t count)
 {
     for (int64_t i = 0; i < count; i++)
         if (values[i] - values[i] != 0 && values[i] == values[i]) return false;
-    if (trip->options.rounding != BSM_ROUND_NEAREST_EVEN || trip->options.nonfinite != BSM_NONFINITE_PROPAGATE) return false;
+    if (trip->options.rounding != BSM_ROUND_NEAREST_EVEN || trip->options.nonfinite != BSM_NONFINITE_PROPAGATE)
+        return false;
     return trip->codes.tensor_scale == NULL && bsm_format_get((int)trip->codes.format)->scale != BSM_UE4M3;
 }
 
@@ -49,8 +50,16 @@ static void quantize(struct input *in, bsm_real_matrix *source, bsm_matrix *code
     if (pick(in, 3) == 0) codes->tensor_scale = &tensor_scale;
     trip.codes = *codes;
     const int64_t batch = source->batch == 0 ? 1 : source->batch, count = source->rows * source->columns * batch;
-    float *values = malloc((size_t)(count > 0 ? count : 1) * sizeof(float)), *again = malloc((size_t)(count > 0 ? count : 1) * sizeof(float));
-    trip.back = (bsm_real_matrix){ sizeof trip.back, BSM_REAL_FP32, source->rows, source->columns, values, source->columns, 1, batch,
+    float *values = malloc((size_t)(count > 0 ? count : 1) * sizeof(float)),
+          *again = malloc((size_t)(count > 0 ? count : 1) * sizeof(float));
+    trip.back = (bsm_real_matrix){ sizeof trip.back,
+                                   BSM_REAL_FP32,
+                                   source->rows,
+                                   source->columns,
+                                   values,
+                                   source->columns,
+                                   1,
+                                   batch,
                                    source->rows * source->columns };
     bsm_quantize_stats stats = { .struct_size = sizeof stats };
     if (there_and_back(&trip, source, pick(in, 2) != 0 ? &stats : NULL) == BSM_OK) {
@@ -60,7 +69,8 @@ static void quantize(struct input *in, bsm_real_matrix *source, bsm_matrix *code
             trip.back.data = again;
             REQUIRE(there_and_back(&trip, &once, NULL) == BSM_OK);
             for (int64_t i = 0; i < count; i++)
-                REQUIRE(memcmp(&values[i], &again[i], sizeof(float)) == 0 || (values[i] != values[i] && again[i] != again[i]));
+                REQUIRE(memcmp(&values[i], &again[i], sizeof(float)) == 0
+                        || (values[i] != values[i] && again[i] != again[i]));
         }
     }
     free(values), free(again);
@@ -72,7 +82,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct input in = { data, size };
     const int64_t rows = pick(&in, 6), columns = pick(&in, 100);
     bsm_matrix codes = take_matrix(&in, rows, columns);
-    bsm_real_matrix source = { sizeof source, (bsm_real)pick(&in, BSM_REAL_COUNT), rows, columns, NULL, 0, 1, codes.batch, 0 };
+    bsm_real_matrix source = {
+        sizeof source, (bsm_real)pick(&in, BSM_REAL_COUNT), rows, columns, NULL, 0, 1, codes.batch, 0
+    };
     source.column_stride = pick(&in, 4) == 0 ? 2 : 1;
     source.row_stride = columns * source.column_stride;
     source.batch_stride = rows * source.row_stride;

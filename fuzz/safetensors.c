@@ -1,5 +1,5 @@
-/* The reader of .safetensors files: a length that fits, then a header and data of any bytes.  The first two bytes say how much of
- * the input is header. */
+/* The reader of .safetensors files: a length that fits, then a header and data of any bytes.  The first two bytes say
+ * how much of the input is header. */
 #include "checkpoint.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -3,7 +3,8 @@
 
 #include "file/read/shard_index.h"
 
-enum { ALLOWANCE = 1 << 20, PER_BYTE = 64 }; /* memory that reading may take: in all, and more for each byte of the text */
+enum { ALLOWANCE = 1 << 20, PER_BYTE = 64 }; /* memory that reading may take: in all, and more for each byte of the
+                                                text */
 
 static bsm_context *context;
 
@@ -15,7 +16,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     limit = before + PER_BYTE * (int64_t)size + ALLOWANCE;
     const bsm_status status = bsmi_shard_index_read(context, (const char *)data, size, &index);
     if (status != BSM_OK) {
-        REQUIRE((status == BSM_EFILE || status == BSM_EUNSUPPORTED) && bsm_last_error()[0] != '\0' && index.files == NULL && held == before);
+        REQUIRE((status == BSM_EFILE || status == BSM_EUNSUPPORTED) && bsm_last_error()[0] != '\0'
+                && index.files == NULL && held == before);
         return 0;
     }
     REQUIRE(index.file_count > 0);

@@ -48,7 +48,8 @@ static long long instructions(const char *profile, const char *name)
     char entry[80];
     long long sum = 0;
     snprintf(entry, sizeof entry, "{\"name\":\"%s", name);
-    for (const char *at = strstr(profile, entry); at != NULL; at = strstr(at + 1, entry)) sum += number_behind(at, "\"warps\":");
+    for (const char *at = strstr(profile, entry); at != NULL; at = strstr(at + 1, entry))
+        sum += number_behind(at, "\"warps\":");
     return sum;
 }
 
@@ -57,11 +58,11 @@ void counts_print(void)
     char *profile = last_profile();
     const char *p = profile;
     const char *threads = strstr(p, "{\"engine\":\"loads and stores\""), *tma = strstr(p, "{\"engine\":\"bulk copies");
-    printf("    executed, simulated: %lld instructions of warps, %lld of threads\n", number_behind(p, "\"warp_instructions\":"),
-           number_behind(p, "\"thread_instructions\":"));
-    printf("    tcgen05: %lld mma, %lld cp, %lld st, %lld ld, %lld commit; copies by TMA: %lld\n", instructions(p, "tcgen05.mma"),
-           instructions(p, "tcgen05.cp"), instructions(p, "tcgen05.st"), instructions(p, "tcgen05.ld"),
-           instructions(p, "tcgen05.commit"), instructions(p, "cp.async.bulk.tensor"));
+    printf("    executed, simulated: %lld instructions of warps, %lld of threads\n",
+           number_behind(p, "\"warp_instructions\":"), number_behind(p, "\"thread_instructions\":"));
+    printf("    tcgen05: %lld mma, %lld cp, %lld st, %lld ld, %lld commit; copies by TMA: %lld\n",
+           instructions(p, "tcgen05.mma"), instructions(p, "tcgen05.cp"), instructions(p, "tcgen05.st"),
+           instructions(p, "tcgen05.ld"), instructions(p, "tcgen05.commit"), instructions(p, "cp.async.bulk.tensor"));
     const long long written = number_behind(threads, "\"global_written\":") + number_behind(tma, "\"global_written\":");
     printf("    bytes of global memory: %lld read by threads, %lld by TMA, %lld written\n",
            number_behind(threads, "\"global_read\":"), number_behind(tma, "\"global_read\":"), written);

@@ -77,13 +77,14 @@ void device_open(struct device *device, const char *kernels)
     const struct bsmi_driver *cu = device->cu;
     call(device, cu->cuDeviceGet(&first, 0), "cuDeviceGet");
     call(device, cu->cuDeviceGetName(device->name, sizeof device->name, first), "cuDeviceGetName");
-    call(device, cu->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, first), "cuDeviceGetAttribute");
+    call(device, cu->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, first),
+         "cuDeviceGetAttribute");
     call(device, cu->cuDeviceGetAttribute(&device->processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, first),
          "cuDeviceGetAttribute");
     device->simulated = strncmp(device->name, "cudasim", 7) == 0;
     if (major != 10)
-        stop("%s has compute capability %d.x: tensor memory is that of 10.x (CUDASIM_DEVICE=sm_100a simulates one)", device->name,
-             major);
+        stop("%s has compute capability %d.x: tensor memory is that of 10.x (CUDASIM_DEVICE=sm_100a simulates one)",
+             device->name, major);
     call(device, cu->cuDevicePrimaryCtxRetain(&context, first), "cuDevicePrimaryCtxRetain");
     call(device, cu->cuCtxPushCurrent(context), "cuCtxPushCurrent");
     for (int step = 1; step <= LADDER_KERNELS; step++) load_step(device, kernels, step);
@@ -95,7 +96,8 @@ static CUdeviceptr upload(const struct device *device, struct loaded *x, const v
 {
     CUdeviceptr *memory = &x->memory[x->allocations++];
     call(device, device->cu->cuMemAlloc(memory, (size_t)bytes), "cuMemAlloc");
-    if (from != NULL) call(device, device->cu->cuMemcpyHtoDAsync(*memory, from, (size_t)bytes, NULL), "cuMemcpyHtoDAsync");
+    if (from != NULL)
+        call(device, device->cu->cuMemcpyHtoDAsync(*memory, from, (size_t)bytes, NULL), "cuMemcpyHtoDAsync");
     return *memory;
 }
 
@@ -109,9 +111,10 @@ static void map_rows(const struct device *device, struct ladder_map *map, CUdevi
     const uint64_t sizes[] = { padded ? 2 * row_bytes : row_bytes, (uint64_t)matrix->rows }, strides[] = { row_bytes };
     const uint32_t box[] = { TILE_ROW_BYTES, box_rows }, steps[] = { 1, 1 };
     call(device,
-         device->cu->cuTensorMapEncodeTiled(map, padded ? MAP_E2M1_PADDED : MAP_BYTES, 2, (void *)(uintptr_t)data, sizes, strides,
-                                            box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-                                            CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+         device->cu->cuTensorMapEncodeTiled(map, padded ? MAP_E2M1_PADDED : MAP_BYTES, 2, (void *)(uintptr_t)data,
+                                            sizes, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                                            CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                                            CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
          "cuTensorMapEncodeTiled of an operand");
 }
 
@@ -122,7 +125,8 @@ static void map_blocks(const struct device *device, struct ladder_map *map, CUde
     const uint64_t blocks_along_k = (uint64_t)(x->scale_columns / SCALE_BLOCK_COLUMNS),
                    row_bytes = blocks_along_k * SCALE_BLOCK_BYTES;
     const uint32_t groups = (uint32_t)(tile_k / bsm_format_get((int)x->matrix.format)->block / SCALE_BLOCK_COLUMNS);
-    const uint64_t sizes[] = { 256, 2 * blocks_along_k, (uint64_t)x->packed_bytes / row_bytes }, strides[] = { 256, row_bytes };
+    const uint64_t sizes[] = { 256, 2 * blocks_along_k, (uint64_t)x->packed_bytes / row_bytes },
+                   strides[] = { 256, row_bytes };
     const uint32_t box[] = { 256, 2 * groups, box_rows / SCALE_BLOCK_ROWS }, steps[] = { 1, 1, 1 };
     call(device,
          device->cu->cuTensorMapEncodeTiled(map, MAP_BYTES, 3, (void *)(uintptr_t)data, sizes, strides, box, steps,
@@ -179,18 +183,23 @@ void device_launch(const struct device *device, struct loaded *x, int step)
     x->parameters.a_scales = (const uint8_t *)(uintptr_t)x->scales[0][layout_of(step)];
     x->parameters.b_scales = (const uint8_t *)(uintptr_t)x->scales[1][layout_of(step)];
     void *parameters[] = { &x->parameters };
-    call(device, device->cu->cuLaunchKernelEx(&config, device->kernels[step - 1][p->format - ladder_formats], parameters, NULL),
+    call(device,
+         device->cu->cuLaunchKernelEx(&config, device->kernels[step - 1][p->format - ladder_formats], parameters, NULL),
          "cuLaunchKernelEx");
 }
 
-void device_wait(const struct device *device, const char *what) { call(device, device->cu->cuStreamSynchronize(NULL), what); }
+void device_wait(const struct device *device, const char *what)
+{
+    call(device, device->cu->cuStreamSynchronize(NULL), what);
+}
 
 float *device_result(const struct device *device, const struct loaded *x)
 {
     const size_t bytes = (size_t)(x->problem->m * x->d_pitch) * sizeof(float);
     float *d = malloc(bytes);
     if (d == NULL) stop("no memory for D");
-    call(device, device->cu->cuMemcpyDtoHAsync(d, (CUdeviceptr)(uintptr_t)x->parameters.d, bytes, NULL), "cuMemcpyDtoHAsync");
+    call(device, device->cu->cuMemcpyDtoHAsync(d, (CUdeviceptr)(uintptr_t)x->parameters.d, bytes, NULL),
+         "cuMemcpyDtoHAsync");
     device_wait(device, "the product");
     return d;
 }
@@ -198,5 +207,6 @@ float *device_result(const struct device *device, const struct loaded *x)
 void device_clear(const struct device *device, const struct loaded *x)
 {
     const size_t bytes = (size_t)(x->problem->m * x->d_pitch) * sizeof(float);
-    call(device, device->cu->cuMemsetD8Async((CUdeviceptr)(uintptr_t)x->parameters.d, 0xff, bytes, NULL), "cuMemsetD8Async");
+    call(device, device->cu->cuMemsetD8Async((CUdeviceptr)(uintptr_t)x->parameters.d, 0xff, bytes, NULL),
+         "cuMemsetD8Async");
 }

@@ -14,7 +14,8 @@ struct device {
     CUfunction kernels[LADDER_KERNELS][LADDER_FORMATS];
 };
 
-/* Opens the first device, and loads step1.fatbin (or .ptx), ... of the folder.  Ends the program, with a sentence, if it cannot. */
+/* Opens the first device, and loads step1.fatbin (or .ptx), ... of the folder.  Ends the program, with a sentence, if
+ * it cannot. */
 void device_open(struct device *device, const char *kernels);
 
 /* A problem on the device, ready for any step. */
@@ -30,7 +31,8 @@ struct loaded {
 void device_load(const struct device *device, const struct problem *problem, struct loaded *loaded);
 void device_unload(const struct device *device, struct loaded *loaded);
 
-/* Puts one launch of a step, 1 to LADDER_KERNELS, into the default stream; device_wait ends the program if anything went wrong. */
+/* Puts one launch of a step, 1 to LADDER_KERNELS, into the default stream; device_wait ends the program if anything
+ * went wrong. */
 void device_launch(const struct device *device, struct loaded *loaded, int step);
 void device_wait(const struct device *device, const char *what);
 

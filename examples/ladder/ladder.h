@@ -4,7 +4,8 @@
 
 #include <stdint.h>
 
-/* A tile of D, for every step: 128 rows of A and 256 of B, 128 bytes of each along K (padded e2m1: 64 bytes in global memory). */
+/* A tile of D, for every step: 128 rows of A and 256 of B, 128 bytes of each along K (padded e2m1: 64 bytes in global
+ * memory). */
 enum { TILE_M = 128, TILE_N = 256, TILE_ROW_BYTES = 128 };
 
 /* The last step is the library's own kernel; the others have kernels here. */
@@ -22,7 +23,8 @@ struct ladder_map { _Alignas(64) unsigned char opaque[128]; };
 /* D = (A x SA)(B x SB)^T.  K is a multiple of the tile's. */
 struct ladder_parameters {
     struct ladder_map a, b;               /* bytes of rows, in boxes of a tile; padded e2m1: elements */
-    struct ladder_map a_blocks, b_blocks; /* steps 3 to 5: blocks of 128x4 as (256 bytes, 2 a block along K, rows / 128) */
+    struct ladder_map a_blocks, b_blocks; /* steps 3 to 5: blocks of 128x4 as (256 bytes, 2 a block along K, rows /
+                                             128) */
     const uint8_t *a_scales, *b_scales;   /* step 1: rows of scale_columns bytes; step 2: contiguous tiles */
     float *d;
     int64_t d_pitch;                      /* elements, a multiple of 4 */

@@ -11,7 +11,9 @@ static void good(bsm_status status)
 /* The library names a kernel after what it multiplies by and its tile. */
 static int kernel_of(const struct ladder_format *format, const char *tile)
 {
-    const char *kind = format->a != BSM_MXFP4 && format->a != BSM_NVFP4 ? "mxf8f6f4" : format->a == BSM_MXFP4 ? "mxf4" : "mxf4nvf4";
+    const char *kind = format->a != BSM_MXFP4 && format->a != BSM_NVFP4 ? "mxf8f6f4"
+                       : format->a == BSM_MXFP4                         ? "mxf4"
+                                                                        : "mxf4nvf4";
     char name[64];
     snprintf(name, sizeof name, "cuda_tcgen05_%s_%s", kind, tile);
     for (int i = 0; bsm_kernel_name(i) != NULL; i++)

@@ -14,8 +14,8 @@ struct library_product {
     size_t workspace_bytes;
 };
 
-/* Plans the product of a loaded problem with the library's kernel of this tile ("128x256").  Ends the program, with a sentence, if
- * it cannot. */
+/* Plans the product of a loaded problem with the library's kernel of this tile ("128x256").  Ends the program, with a
+ * sentence, if it cannot. */
 void library_plan(struct library_product *product, bsm_context *context, const struct loaded *loaded, const char *tile);
 void library_free(struct library_product *product);
 

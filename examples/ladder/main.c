@@ -1,4 +1,5 @@
-/* ladder: the same block-scaled product in steps, each a kernel of its own.  examples/ladder/README.md walks through them. */
+/* ladder: the same block-scaled product in steps, each a kernel of its own.  examples/ladder/README.md walks through
+ * them. */
 #include "counts.h"
 #include "device.h"
 #include "library.h"
@@ -38,7 +39,8 @@ static const char usage[] =
     "  --verify   against the exact product (without --bench: done anyway)\n"
     "  --bench    TFLOP/s; on cudasim counts of what was executed, and no time\n"
     "  --kernels  the folder of step1.fatbin, ... (or step1.ptx, ...)\n"
-    "  --tile     of step 6: another kernel of the library, such as 256x256 (a pair of CTAs); without: 128x256, that of the other steps\n"
+    "  --tile     of step 6: another kernel of the library, such as 256x256 (a pair of CTAs); "
+    "without: 128x256, that of the other steps\n"
     "example: BLOCKSCALE_LIBCUDA=lib/libcudasim.so CUDASIM_DEVICE=sm_100a bin/ladder --step 4 --format nvfp4\n";
 
 /* ---- options ---- */
@@ -63,11 +65,12 @@ static int64_t number(const char *name, const char *text, int64_t most)
 
 static struct options read_options(int argc, char **argv)
 {
-    static const struct option known[] = { { "list", 0, NULL, 'l' },   { "step", 1, NULL, 's' },  { "format", 1, NULL, 'f' },
-                                           { "m", 1, NULL, 'm' },      { "n", 1, NULL, 'n' },     { "k", 1, NULL, 'k' },
-                                           { "verify", 0, NULL, 'v' }, { "bench", 0, NULL, 'b' }, { "kernels", 1, NULL, 'K' },
-                                           { "data", 1, NULL, 'd' },   { "tile", 1, NULL, 't' },  { "help", 0, NULL, 'h' },
-                                           { NULL, 0, NULL, 0 } };
+    static const struct option known[] = {
+        { "list", 0, NULL, 'l' },    { "step", 1, NULL, 's' }, { "format", 1, NULL, 'f' }, { "m", 1, NULL, 'm' },
+        { "n", 1, NULL, 'n' },       { "k", 1, NULL, 'k' },    { "verify", 0, NULL, 'v' }, { "bench", 0, NULL, 'b' },
+        { "kernels", 1, NULL, 'K' }, { "data", 1, NULL, 'd' }, { "tile", 1, NULL, 't' },   { "help", 0, NULL, 'h' },
+        { NULL, 0, NULL, 0 }
+    };
     struct options o = { .m = 256, .n = 512, .k = 512, .whole = true, .normal = true, .kernels = LADDER_KERNELS_FOLDER,
                          .tile = "128x256" };
     int c;
@@ -164,7 +167,10 @@ static bool run_step(struct run *run, const struct options *o, int step)
     const struct problem *p = run->x.problem;
     const bool right = !o->verify || verify(run, step) == 0;
     printf("step %d  %-12s %lld x %lld x %lld, %s numbers%s\n", step, p->format->name, (long long)p->m, (long long)p->n,
-           (long long)p->k, p->data == WHOLE_NUMBERS ? "whole" : "normal", !o->verify ? "" : right ? ": right" : ": WRONG");
+           (long long)p->k, p->data == WHOLE_NUMBERS ? "whole" : "normal",
+           !o->verify ? ""
+           : right    ? ": right"
+                      : ": WRONG");
     if (o->bench) bench(run, step);
     return right;
 }

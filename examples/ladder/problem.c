@@ -62,11 +62,14 @@ static double normal(void) /* nearly: the sum of 12 uniform numbers */
     return sum;
 }
 
-/* Elements and scales whose products and sums fp32 holds exactly, in whatever order they are added, for K up to 4096. */
+/* Elements and scales whose products and sums fp32 holds exactly, in whatever order they are added, for K up to
+ * 4096. */
 static void fill_whole(struct operand *x)
 {
-    static const uint8_t e4m3[] = { 0x00, 0x38, 0xb8, 0x40, 0xc0, 0x44, 0xc4, 0x48 };           /* 0, +-1, +-2, +-3, 4 */
-    static const uint8_t e8m0[] = { 127, 128, 129, 126 }, ue4m3[] = { 0x38, 0x3c, 0x40, 0x30 }; /* 1, 2, 4, 1/2; 1, 1.5, 2, 1/2 */
+    /* 0, +-1, +-2, +-3, 4 */
+    static const uint8_t e4m3[] = { 0x00, 0x38, 0xb8, 0x40, 0xc0, 0x44, 0xc4, 0x48 };
+    /* 1, 2, 4, 1/2; 1, 1.5, 2, 1/2 */
+    static const uint8_t e8m0[] = { 127, 128, 129, 126 }, ue4m3[] = { 0x38, 0x3c, 0x40, 0x30 };
     uint8_t *codes = x->matrix.data, *scales = x->matrix.scales;
     const bool bytes = x->matrix.format == BSM_MXFP8_E4M3, nv = x->matrix.format == BSM_NVFP4;
     for (int64_t i = 0; i < x->data_bytes; i++) codes[i] = bytes ? e4m3[draw(8)] : (uint8_t)draw(256);
@@ -114,8 +117,8 @@ static uint8_t *convert(const struct operand *x, bsm_scale_layout layout, int64_
     return data;
 }
 
-static void operand_make(struct operand *x, bsm_context *context, bsm_format format, int64_t rows, int64_t k, int64_t tile_k,
-                         enum data data)
+static void operand_make(struct operand *x, bsm_context *context, bsm_format format, int64_t rows, int64_t k,
+                         int64_t tile_k, enum data data)
 {
     memset(x, 0, sizeof *x);
     x->matrix = (bsm_matrix){ .struct_size = sizeof x->matrix, .format = format, .rows = rows, .columns = k };
@@ -127,20 +130,25 @@ static void operand_make(struct operand *x, bsm_context *context, bsm_format for
     else fill_normal(x, context);
     const int64_t tile_columns = tile_k / bsm_format_get((int)format)->block;
     x->tiles =
-        convert(x, (bsm_scale_layout){ .kind = BSM_LAYOUT_TILES, .tile_rows = SCALE_BLOCK_ROWS, .tile_columns = tile_columns },
+        convert(x, (bsm_scale_layout){ .kind = BSM_LAYOUT_TILES, .tile_rows = SCALE_BLOCK_ROWS,
+                                       .tile_columns = tile_columns },
                 &x->tile_bytes);
     x->packed = convert(x, (bsm_scale_layout){ .kind = BSM_LAYOUT_128X4 }, &x->packed_bytes);
 }
 
-static void operand_free(struct operand *x) { free(x->matrix.data), free(x->matrix.scales), free(x->tiles), free(x->packed); }
+static void operand_free(struct operand *x)
+{
+    free(x->matrix.data), free(x->matrix.scales), free(x->tiles), free(x->packed);
+}
 
-void problem_make(struct problem *p, bsm_context *context, const struct ladder_format *format, int64_t m, int64_t n, int64_t k,
-                  enum data data)
+void problem_make(struct problem *p, bsm_context *context, const struct ladder_format *format, int64_t m, int64_t n,
+                  int64_t k, enum data data)
 {
     if (m < 1 || n < 1 || m > 1 << 24 || n > 1 << 24)
         stop("M is %lld, N is %lld: each is 1 to 16777216", (long long)m, (long long)n);
     if (k < 1 || k % format->tile_k != 0 || k > 1 << 20)
-        stop("K is %lld: for %s it is a multiple of %d, up to 1048576", (long long)k, format->name, (int)format->tile_k);
+        stop("K is %lld: for %s it is a multiple of %d, up to 1048576", (long long)k, format->name,
+             (int)format->tile_k);
     *p = (struct problem){ .format = format, .m = m, .n = n, .k = k, .data = data };
     operand_make(&p->a, context, format->a, m, k, format->tile_k, data);
     operand_make(&p->b, context, format->b, n, k, format->tile_k, data);
@@ -153,22 +161,23 @@ void problem_free(struct problem *p) { operand_free(&p->a), operand_free(&p->b);
 static int64_t compare(const struct problem *p, const float *d, const float *exact, const float *magnitude, int64_t row,
                        int64_t wrong)
 {
-    /* Each instruction cuts its terms (33 with the old sum) off 25 bits below the largest, and the sum at fp32's last bit. */
+    /* Each instruction cuts its terms (33 with the old sum) off 25 bits below the largest, and the sum at fp32's last
+     * bit. */
     const double instructions = (double)p->k / (double)p->format->instruction_k, each = ldexp(33.0 / 4 + 1, -23);
     int64_t count = 0;
     for (int64_t column = 0; column < p->n; column++) {
         const double bound = p->data == WHOLE_NUMBERS ? 0 : instructions * each * (double)magnitude[column];
         if (fabs((double)d[column] - (double)exact[column]) <= bound) continue;
         if (wrong + count++ == 0)
-            printf("row %lld, column %lld: %.9g, not %.9g (allowed: %.3g)\n", (long long)row, (long long)column, (double)d[column],
-                   (double)exact[column], bound);
+            printf("row %lld, column %lld: %.9g, not %.9g (allowed: %.3g)\n", (long long)row, (long long)column,
+                   (double)d[column], (double)exact[column], bound);
     }
     return count;
 }
 
 /* Rows first to first + rows - 1. */
-static int64_t verify_rows(const struct problem *p, bsm_context *context, const float *d, int64_t d_pitch, int64_t first,
-                           int64_t rows, int64_t wrong)
+static int64_t verify_rows(const struct problem *p, bsm_context *context, const float *d, int64_t d_pitch,
+                           int64_t first, int64_t rows, int64_t wrong)
 {
     bsm_matrix a = p->a.matrix;
     float *exact = zeroed(2 * rows * p->n * (int64_t)sizeof *exact), *magnitude = exact + rows * p->n;
@@ -182,11 +191,13 @@ static int64_t verify_rows(const struct problem *p, bsm_context *context, const 
     bsm_real_matrix of_magnitudes = sum;
     int64_t count = 0;
     a.rows = rows;
-    a.data = (uint8_t *)a.data + p->a.data_bytes / p->m * first, a.scales = (uint8_t *)a.scales + p->a.scale_columns * first;
+    a.data = (uint8_t *)a.data + p->a.data_bytes / p->m * first,
+    a.scales = (uint8_t *)a.scales + p->a.scale_columns * first;
     of_magnitudes.data = magnitude;
     good(bsm_matmul_exact(context, &a, &p->b.matrix, &sum, &of_magnitudes));
     for (int64_t i = 0; i < rows; i++)
-        count += compare(p, d + (first + i) * d_pitch, exact + i * p->n, magnitude + i * p->n, first + i, wrong + count);
+        count +=
+            compare(p, d + (first + i) * d_pitch, exact + i * p->n, magnitude + i * p->n, first + i, wrong + count);
     free(exact);
     return count;
 }

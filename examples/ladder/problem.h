@@ -1,4 +1,5 @@
-/* A problem of the ladder on the host: operands, their scales in every layout that a step wants, and what the product must be. */
+/* A problem of the ladder on the host: operands, their scales in every layout that a step wants, and what the product
+ * must be. */
 #ifndef LADDER_PROBLEM_H
 #define LADDER_PROBLEM_H
 
@@ -32,13 +33,13 @@ struct problem {
 };
 
 /* Ends the program, with the library's sentence, if that is not possible. */
-void problem_make(struct problem *problem, bsm_context *context, const struct ladder_format *format, int64_t m, int64_t n,
-                  int64_t k, enum data data);
+void problem_make(struct problem *problem, bsm_context *context, const struct ladder_format *format, int64_t m,
+                  int64_t n, int64_t k, enum data data);
 void problem_free(struct problem *problem);
 
-/* D, m rows d_pitch floats apart, against the exact product: whole numbers bit by bit, others within the bound of tensor cores that
- * cut each term and each sum off (examples/ladder/README.md).  Large problems: some of the rows.  Returns the elements that differ, and prints
- * the first. */
+/* D, m rows d_pitch floats apart, against the exact product: whole numbers bit by bit, others within the bound of
+ * tensor cores that cut each term and each sum off (examples/ladder/README.md).  Large problems: some of the rows.
+ * Returns the elements that differ, and prints the first. */
 int64_t problem_verify(const struct problem *problem, bsm_context *context, const float *d, int64_t d_pitch);
 
 /* Ends the program with a sentence. */

@@ -1,16 +1,19 @@
-/* Step 1: scales as checkpoints store them, a row of scales for each row of a matrix, through registers into tensor memory.
+/* Step 1: scales as checkpoints store them, a row of scales for each row of a matrix, through registers into tensor
+ * memory.
  *
- * A CTA computes one tile; one stage, everything in turn.  Every thread fetches the scales of its lane; a warp's 32 threads read 32
- * rows, each from another line of memory, and all four warps read the same.
+ * A CTA computes one tile; one stage, everything in turn.  Every thread fetches the scales of its lane; a warp's 32
+ * threads read 32 rows, each from another line of memory, and all four warps read the same.
  *
  *   barrier         arrives                                     waits
  *   full            thread 0, and TMA's bytes of A and B        thread 0, before it multiplies
  *   __syncthreads   all, their scales in tensor memory          thread 0, before it multiplies
- *   done            the commit behind the products              all, before they overwrite operands and scales, or read D
+ *   done            the commit behind the products              all, before they overwrite operands and scales,
+ *                                                               or read D
  *   __syncthreads   all, their sums read                        warp 0, before it gives the columns back */
 #include "tile.cuh"
 
-/* Rows first + lane, + 32, ... of a tile of K; rows outside the matrix count as zero, and nothing is stored for them. */
+/* Rows first + lane, + 32, ... of a tile of K; rows outside the matrix count as zero, and nothing is stored for
+ * them. */
 template <int ROWS, int GROUPS>
 __device__ static inline lane_scales<ROWS, GROUPS> fetch(const uint8_t *scales, int first, int rows, int pitch, int k)
 {
@@ -19,7 +22,8 @@ __device__ static inline lane_scales<ROWS, GROUPS> fetch(const uint8_t *scales, 
     for (int i = 0; i < ROWS / 32; i++) {
         const int row = first + 32 * i + (int)threadIdx.x % 32;
         row_scales<GROUPS> of_row = {};
-        if (row < rows) of_row = *reinterpret_cast<const row_scales<GROUPS> *>(scales + (int64_t)row * pitch + 4 * GROUPS * k);
+        if (row < rows)
+            of_row = *reinterpret_cast<const row_scales<GROUPS> *>(scales + (int64_t)row * pitch + 4 * GROUPS * k);
         for (int g = 0; g < GROUPS; g++) x.word[g][i] = of_row.word[g];
     }
     return x;

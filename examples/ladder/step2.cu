@@ -1,6 +1,7 @@
 /* Step 2: the scales of a tile lie together: 128 rows, as many scales of each as a tile of K has, row after row.
  *
- * All else is as in step 1, barriers too.  The 32 rows that a warp reads now lie side by side: few lines of memory, not 32. */
+ * All else is as in step 1, barriers too.  The 32 rows that a warp reads now lie side by side: few lines of memory, not
+ * 32. */
 #include "tile.cuh"
 
 /* Rows first + lane, + 32, ... of a tile of K; tiles along K follow one another. */
@@ -14,7 +15,8 @@ __device__ static inline lane_scales<ROWS, GROUPS> fetch(const uint8_t *scales, 
         const int64_t tile = (int64_t)(row / SCALE_BLOCK_ROWS) * k_tiles + k;
         row_scales<GROUPS> of_row = {};
         if (row < rows)
-            of_row = reinterpret_cast<const row_scales<GROUPS> *>(scales)[tile * SCALE_BLOCK_ROWS + row % SCALE_BLOCK_ROWS];
+            of_row =
+                reinterpret_cast<const row_scales<GROUPS> *>(scales)[tile * SCALE_BLOCK_ROWS + row % SCALE_BLOCK_ROWS];
         for (int g = 0; g < GROUPS; g++) x.word[g][i] = of_row.word[g];
     }
     return x;

@@ -1,7 +1,8 @@
-/* Step 3: scales come packed, in blocks of 128x4 (512 bytes: 32 rows of 16), by TMA with the operands, and go through registers.
+/* Step 3: scales come packed, in blocks of 128x4 (512 bytes: 32 rows of 16), by TMA with the operands, and go through
+ * registers.
  *
- * Row l of a block is what lane l of tensor memory holds in 4 columns: rows l, l + 32, l + 64, l + 96 of the matrix, 4 scales of
- * each.  A thread reads 16 bytes for each block, neighbours side by side.
+ * Row l of a block is what lane l of tensor memory holds in 4 columns: rows l, l + 32, l + 64, l + 96 of the matrix, 4
+ * scales of each.  A thread reads 16 bytes for each block, neighbours side by side.
  *
  *   barrier         arrives                                     waits
  *   full            thread 0, and TMA's bytes of all four       all, before they read scales; thread 0 then multiplies
@@ -20,7 +21,8 @@ __device__ static inline lane_scales<ROWS, GROUPS> read(const uint8_t (*blocks)[
 #pragma unroll
         for (int i = 0; i < ROWS / SCALE_BLOCK_ROWS; i++) {
             const uint4 four = reinterpret_cast<const uint4 *>(blocks[i][g])[threadIdx.x % 32];
-            x.word[g][4 * i] = four.x, x.word[g][4 * i + 1] = four.y, x.word[g][4 * i + 2] = four.z, x.word[g][4 * i + 3] = four.w;
+            x.word[g][4 * i] = four.x, x.word[g][4 * i + 1] = four.y, x.word[g][4 * i + 2] = four.z,
+                          x.word[g][4 * i + 3] = four.w;
         }
     return x;
 }

@@ -4,14 +4,15 @@
  *
  *   barrier         arrives                                     waits
  *   full            thread 0, and TMA's bytes of all four       thread 0, before it copies and multiplies
- *   done            the commit behind the products              thread 0, before it overwrites the stage; all, before they read D
+ *   done            the commit behind the products              thread 0, before it overwrites the stage; all,
+ *                                                               before they read D
  *   __syncthreads   all, thread 0 when it has issued all        all, before they wait for `done`
  *   __syncthreads   all, their sums read                        warp 0, before it gives the columns back */
 #include "tile.cuh"
 
 template <class F>
-__device__ static inline void multiply_all(const ladder_parameters &p, stage<F> &s, uint64_t *full, uint64_t *done, uint32_t tensor,
-                                           int m, int n)
+__device__ static inline void multiply_all(const ladder_parameters &p, stage<F> &s, uint64_t *full, uint64_t *done,
+                                           uint32_t tensor, int m, int n)
 {
     for (int k = 0; k < p.k_tiles; k++) {
         if (k > 0) wait(done, (k - 1) & 1);

@@ -1,15 +1,16 @@
-/* Step 5: software-pipelined and persistent: four stages, loads run ahead of the products, and from a tile of D into the next.
+/* Step 5: software-pipelined and persistent: four stages, loads run ahead of the products, and from a tile of D into
+ * the next.
  *
- * As many CTAs as there are SMs; each takes every gridDim.x-th tile.  One thread issues everything: it multiplies stage i, then
- * refills the stage of i - 1, whose products finish while those of i run.  When a tile's products are done all threads store its
- * sums; meanwhile the first stages of the next tile arrive, but the tensor cores have nothing to do.
+ * As many CTAs as there are SMs; each takes every gridDim.x-th tile.  One thread issues everything: it multiplies stage
+ * i, then refills the stage of i - 1, whose products finish while those of i run.  When a tile's products are done all
+ * threads store its sums; meanwhile the first stages of the next tile arrive, but the tensor cores have nothing to do.
  *
  *   barrier         arrives                                          waits
  *   full[s]         thread 0, and TMA's bytes of the stage           thread 0, before it copies and multiplies
  *   empty[s]        the commit behind the stage's products           thread 0, before it refills the stage
  *   done            the commit behind a tile's last products         all, before they read D
- *   __syncthreads   all, their sums read                             thread 0, before the next tile's first product; warp 0, before
- *                                                                    it gives the columns back */
+ *   __syncthreads   all, their sums read                             thread 0, before the next tile's first product;
+ *                                                                    warp 0, before it gives the columns back */
 #include "tile.cuh"
 
 enum { STAGES = 4 };
@@ -43,7 +44,8 @@ struct tiles {
 };
 
 /* Fills the stage at `at`, which is empty, and goes on. */
-template <class F> __device__ static inline void load(const ladder_parameters &p, const tiles &all, barriers &bar, position &at)
+template <class F>
+__device__ static inline void load(const ladder_parameters &p, const tiles &all, barriers &bar, position &at)
 {
     uint64_t *full = &bar.full[at.stage];
     stage<F> &s = stages<F>()[at.stage];
@@ -53,8 +55,8 @@ template <class F> __device__ static inline void load(const ladder_parameters &p
     at.advance(p.k_tiles);
 }
 
-/* The products of one tile of D; `loads` is STAGES - 1 ahead of `at`, as long as there are tiles.  In the ring's first pass a stage
- * begins empty: waiting for the parity of the phase before the first returns at once. */
+/* The products of one tile of D; `loads` is STAGES - 1 ahead of `at`, as long as there are tiles.  In the ring's first
+ * pass a stage begins empty: waiting for the parity of the phase before the first returns at once. */
 template <class F>
 __device__ static inline void multiply_tile(const ladder_parameters &p, const tiles &all, barriers &bar, position &at,
                                             position &loads, uint32_t tensor)

@@ -1,5 +1,5 @@
-/* What the steps share: formats, the tile in shared and in tensor memory, loading, multiplying, storing.  Each step's own file has
- * the loop along K, and who waits for whom. */
+/* What the steps share: formats, the tile in shared and in tensor memory, loading, multiplying, storing.  Each step's
+ * own file has the loop along K, and who waits for whom. */
 #pragma once
 
 #include "cuda/ptx/bulk_copy.cuh"
@@ -11,13 +11,14 @@
 
 enum { WARPS = 4, THREADS = 32 * WARPS, K_STEPS = 4 }; /* K_STEPS: instructions a tile, 32 bytes of K each */
 
-/* Tensor memory: the sums, then the scales of a tile of K in groups of 4: 4 columns a group for A's 128 rows, 8 for B's 256. */
+/* Tensor memory: the sums, then the scales of a tile of K in groups of 4: 4 columns a group for A's 128 rows, 8 for B's
+ * 256. */
 enum { D_COLUMN = 0, A_SCALE_COLUMN = TILE_N, B_SCALE_COLUMN = A_SCALE_COLUMN + 16, COLUMNS = 512 };
 
 /* ---- formats ---- */
 
-template <mma_kind KIND_, mma_scale_vector VECTOR_, int SCALES_A_STEP_, mma_element A, mma_element B, mma_scale_type SCALES,
-          int B_ROW_BYTES>
+template <mma_kind KIND_, mma_scale_vector VECTOR_, int SCALES_A_STEP_, mma_element A, mma_element B,
+          mma_scale_type SCALES, int B_ROW_BYTES>
 struct format {
     static constexpr mma_kind KIND = KIND_;
     static constexpr mma_scale_vector VECTOR = VECTOR_;
@@ -25,7 +26,8 @@ struct format {
     static constexpr int GROUPS = K_STEPS * SCALES_A_STEP / SCALE_BLOCK_COLUMNS;
     static constexpr int OPERAND_BYTES = TILE_M * TILE_ROW_BYTES + TILE_N * B_ROW_BYTES; /* that TMA counts */
     static constexpr int SCALE_BYTES = (TILE_M + TILE_N) * 4 * GROUPS;
-    static constexpr uint32_t INSTRUCTION = mma_instruction_descriptor({ KIND, A, B, TILE_M, TILE_N, MMA_D_F32, SCALES });
+    static constexpr uint32_t INSTRUCTION =
+        mma_instruction_descriptor({ KIND, A, B, TILE_M, TILE_N, MMA_D_F32, SCALES });
 };
 using mxfp8 = format<MMA_MXF8F6F4, BLOCK_32, 1, MMA_E4M3, MMA_E4M3, MMA_UE8M0, 128>;
 using mxfp4 = format<MMA_MXF4, BLOCK_32, 2, MMA_E2M1, MMA_E2M1, MMA_UE8M0, 128>;
@@ -84,7 +86,8 @@ __device__ static inline uint32_t lanes_of_warp() { return threadIdx.x / 32 << 2
 /* ---- one thread: loads, products ---- */
 
 template <class F>
-__device__ static inline void load_operands(const ladder_parameters &p, stage<F> &s, uint64_t *full, int k, int m, int n)
+__device__ static inline void load_operands(const ladder_parameters &p, stage<F> &s, uint64_t *full, int k, int m,
+                                            int n)
 {
     const int32_t a[2] = { k * TILE_ROW_BYTES, m }, b[2] = { k * TILE_ROW_BYTES, n };
     cp_async_bulk_tensor_load(shared_address(s.a), &p.a, a, shared_address(full));
@@ -95,12 +98,14 @@ __device__ static inline void load_operands(const ladder_parameters &p, stage<F>
 template <class F>
 __device__ static inline void load_scales(const ladder_parameters &p, stage<F> &s, uint64_t *full, int k, int m, int n)
 {
-    const int32_t a[3] = { 0, 2 * F::GROUPS * k, m / SCALE_BLOCK_ROWS }, b[3] = { 0, 2 * F::GROUPS * k, n / SCALE_BLOCK_ROWS };
+    const int32_t a[3] = { 0, 2 * F::GROUPS * k, m / SCALE_BLOCK_ROWS },
+                  b[3] = { 0, 2 * F::GROUPS * k, n / SCALE_BLOCK_ROWS };
     cp_async_bulk_tensor_load(shared_address(s.a_scales), &p.a_blocks, a, shared_address(full));
     cp_async_bulk_tensor_load(shared_address(s.b_scales), &p.b_blocks, b, shared_address(full));
 }
 
-/* The four instructions of a tile of K.  Step i takes scales i * SCALES_A_STEP and on of a row: group and byte within its cell. */
+/* The four instructions of a tile of K.  Step i takes scales i * SCALES_A_STEP and on of a row: group and byte within
+ * its cell. */
 template <class F> __device__ static inline void multiply(uint32_t tensor, stage<F> &s, bool adds)
 {
     const uint64_t a = shared_rows_descriptor(shared_address(s.a), SHARED_SWIZZLE_128B);
@@ -108,10 +113,10 @@ template <class F> __device__ static inline void multiply(uint32_t tensor, stage
 #pragma unroll
     for (int i = 0; i < K_STEPS; i++) {
         const uint32_t group = i * F::SCALES_A_STEP / 4, id = i * F::SCALES_A_STEP % 4;
-        tcgen05_mma_block_scale<F::KIND, F::VECTOR, 1>(tensor + D_COLUMN, shared_matrix_advance(a, 32 * i),
-                                                       shared_matrix_advance(b, 32 * i), mma_with_scale_ids(F::INSTRUCTION, id, id),
-                                                       tensor + A_SCALE_COLUMN + 4 * group, tensor + B_SCALE_COLUMN + 8 * group,
-                                                       adds || i > 0);
+        tcgen05_mma_block_scale<F::KIND, F::VECTOR, 1>(
+            tensor + D_COLUMN, shared_matrix_advance(a, 32 * i), shared_matrix_advance(b, 32 * i),
+            mma_with_scale_ids(F::INSTRUCTION, id, id), tensor + A_SCALE_COLUMN + 4 * group,
+            tensor + B_SCALE_COLUMN + 8 * group, adds || i > 0);
     }
 }
 
@@ -120,7 +125,8 @@ template <class F> __device__ static inline void copy_scales(uint32_t tensor, st
 {
 #pragma unroll
     for (int g = 0; g < F::GROUPS; g++) {
-        tcgen05_cp<1, CP_32X128B>(tensor + A_SCALE_COLUMN + 4 * g, shared_scales_descriptor(shared_address(s.a_scales[g])));
+        tcgen05_cp<1, CP_32X128B>(tensor + A_SCALE_COLUMN + 4 * g,
+                                  shared_scales_descriptor(shared_address(s.a_scales[g])));
         for (int half = 0; half < 2; half++)
             tcgen05_cp<1, CP_32X128B>(tensor + B_SCALE_COLUMN + 8 * g + 4 * half,
                                       shared_scales_descriptor(shared_address(s.b_scales[half][g])));
@@ -129,15 +135,16 @@ template <class F> __device__ static inline void copy_scales(uint32_t tensor, st
 
 /* ---- all threads: scales through registers, and the sums to D ---- */
 
-/* The scales of one lane for a tile of K, ROWS / 32 rows that are 32 apart: column i of a group holds row 32 i + lane, and each
- * warp writes the same into its quarter of the lanes. */
+/* The scales of one lane for a tile of K, ROWS / 32 rows that are 32 apart: column i of a group holds row 32 i + lane,
+ * and each warp writes the same into its quarter of the lanes. */
 template <int ROWS, int GROUPS> struct lane_scales {
     uint32_t word[GROUPS][ROWS / 32]; /* 4 scales each */
 
     __device__ void store(uint32_t address) const
     {
 #pragma unroll
-        for (int g = 0; g < GROUPS; g++) tcgen05_st<SHAPE_32X32B, ROWS / 32>(address + lanes_of_warp() + ROWS / 32 * g, word[g]);
+        for (int g = 0; g < GROUPS; g++)
+            tcgen05_st<SHAPE_32X32B, ROWS / 32>(address + lanes_of_warp() + ROWS / 32 * g, word[g]);
     }
 };
 
@@ -167,13 +174,14 @@ __device__ static inline void store_tile(const ladder_parameters &p, uint32_t te
 
 /* ---- the kernels of a step, one a format ---- */
 
-#define LADDER_KERNEL(step, name)                                                                                                  \
-    extern "C" __global__ void __launch_bounds__(THREADS, 1) step##_##name(const __grid_constant__ ladder_parameters p)            \
-    {                                                                                                                              \
-        step<name>(p);                                                                                                             \
+#define LADDER_KERNEL(step, name) \
+    extern "C" __global__ void __launch_bounds__(THREADS, 1) \
+        step##_##name(const __grid_constant__ ladder_parameters p) \
+    { \
+        step<name>(p); \
     }
-#define LADDER_KERNELS(step)                                                                                                       \
-    LADDER_KERNEL(step, mxfp8)                                                                                                     \
-    LADDER_KERNEL(step, mxfp4)                                                                                                     \
-    LADDER_KERNEL(step, nvfp4)                                                                                                     \
+#define LADDER_KERNELS(step) \
+    LADDER_KERNEL(step, mxfp8) \
+    LADDER_KERNEL(step, mxfp4) \
+    LADDER_KERNEL(step, nvfp4) \
     LADDER_KERNEL(step, mixed)

@@ -10,7 +10,8 @@ static bsm_status create_with_cpu(const char *list, uint32_t mask, bool portable
 {
     if (list != NULL) setenv("BLOCKSCALE_CPU", list, 1);
     else unsetenv("BLOCKSCALE_CPU");
-    const bsm_context_options options = { .struct_size = sizeof options, .cpu_mask = mask, .portable_only = portable_only };
+    const bsm_context_options options = { .struct_size = sizeof options, .cpu_mask = mask,
+                                          .portable_only = portable_only };
     const bsm_status status = bsm_context_create(&options, context);
     unsetenv("BLOCKSCALE_CPU");
     return status;
@@ -57,7 +58,8 @@ static void thread_counts(struct test *t)
         CHECK(t, bsm_context_set_threads(context, bad[i]) == BSM_EINVAL);
         CHECK(t, bsm_context_threads(context) == good[i]);       /* a refused number changes nothing */
         CHECK(t, bsm_context_set_threads(context, 3) == BSM_OK && bsm_context_threads(context) == 3);
-        CHECK(t, bsm_context_set_threads(context, 0) == BSM_OK && bsm_context_threads(context) == bsmi_default_threads());
+        CHECK(t,
+              bsm_context_set_threads(context, 0) == BSM_OK && bsm_context_threads(context) == bsmi_default_threads());
         bsm_context_destroy(context);
         options.threads = bad[i];
         context = (bsm_context *)t;
@@ -76,7 +78,8 @@ static void options_of_other_versions(struct test *t)
     longer.later = 1;
     CHECK(t, bsm_context_create(&longer.known, &context) == BSM_EINVAL && context == NULL);
     /* A version that knew only the number of threads: what lies behind it in memory is not read. */
-    bsm_context_options shorter = { .struct_size = offsetof(bsm_context_options, cpu_mask), .threads = 6, .portable_only = true,
+    bsm_context_options shorter = { .struct_size = offsetof(bsm_context_options, cpu_mask), .threads = 6,
+                                    .portable_only = true,
                                     .allocator = (const bsm_allocator *)16 };
     CHECK_OR_RETURN(t, bsm_context_create(&shorter, &context) == BSM_OK);
     CHECK(t, bsm_context_threads(context) == 6 && bsm_context_cpu_features(context) == bsmi_cpu_detect());
@@ -88,7 +91,8 @@ static void cpu_masks_only_take_away(struct test *t)
     const uint32_t all = bsmi_cpu_detect(), known = (BSM_CPU_I8MM << 1) - 1;
     static const struct { const char *list; uint32_t allowed; } lists[] = {
         { NULL, BSM_CPU_ALL }, { "none", 0 }, { "fma", BSM_CPU_FMA }, { "avx2", BSM_CPU_AVX2 | BSM_CPU_FMA },
-        { "avx2,fma", BSM_CPU_AVX2 | BSM_CPU_FMA }, { "fma,avx2,", BSM_CPU_AVX2 | BSM_CPU_FMA }, { "none,fma", BSM_CPU_FMA },
+        { "avx2,fma", BSM_CPU_AVX2 | BSM_CPU_FMA }, { "fma,avx2,", BSM_CPU_AVX2 | BSM_CPU_FMA },
+          { "none,fma", BSM_CPU_FMA },
         { "avx512", BSM_CPU_AVX512 | BSM_CPU_AVX2 | BSM_CPU_FMA },
         { "avx512_vnni", BSM_CPU_AVX512_VNNI | BSM_CPU_AVX512 | BSM_CPU_AVX2 | BSM_CPU_FMA },
     };
@@ -134,14 +138,15 @@ static void features_are_what_the_cpu_reports(struct test *t)
     if (!found) { test_skip(t, "no x86 flags in /proc/cpuinfo"); return; }
     line[strcspn(line, "\n")] = ' ';
     CHECK(t, ((bsmi_cpu_detect() & BSM_CPU_FMA) != 0) == (strstr(line, " fma ") != NULL));
-    CHECK(t, ((bsmi_cpu_detect() & BSM_CPU_AVX2) != 0) == (strstr(line, " avx2 ") != NULL && strstr(line, " f16c ") != NULL));
-    const bool avx512 = strstr(line, " avx512f ") != NULL && strstr(line, " avx512bw ") != NULL && strstr(line, " avx512dq ") != NULL
-                        && strstr(line, " avx512vl ") != NULL;
+    CHECK(t, ((bsmi_cpu_detect() & BSM_CPU_AVX2) != 0)
+                 == (strstr(line, " avx2 ") != NULL && strstr(line, " f16c ") != NULL));
+    const bool avx512 = strstr(line, " avx512f ") != NULL && strstr(line, " avx512bw ") != NULL
+                        && strstr(line, " avx512dq ") != NULL && strstr(line, " avx512vl ") != NULL;
     CHECK(t, ((bsmi_cpu_detect() & BSM_CPU_AVX512) != 0) == avx512);
     CHECK(t, ((bsmi_cpu_detect() & BSM_CPU_AVX512_VNNI) != 0) == (strstr(line, " avx512_vnni ") != NULL));
 }
 
-/* Memory ------------------------------------------------------------------------------------------------------------- */
+/* Memory ----------------------------------------------------------------------------------------------------------- */
 
 static bsm_status create_counted(struct counted *counted, bsm_context **context)
 {
@@ -270,10 +275,20 @@ static void threads_take_turns_at_the_workspace(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        TEST(defaults), TEST(null_arguments), TEST(thread_counts), TEST(options_of_other_versions), TEST(cpu_masks_only_take_away),
-        TEST(unknown_cpu_features_are_refused), TEST(names_of_cpu_features), TEST(features_are_what_the_cpu_reports),
-        TEST(every_failing_allocation), TEST(half_an_allocator_is_refused), TEST(memory_is_aligned),
-        TEST(workspace_grows_and_is_kept), TEST(workspace_that_fails_is_not_locked), TEST(threads_take_turns_at_the_workspace),
+        TEST(defaults),
+        TEST(null_arguments),
+        TEST(thread_counts),
+        TEST(options_of_other_versions),
+        TEST(cpu_masks_only_take_away),
+        TEST(unknown_cpu_features_are_refused),
+        TEST(names_of_cpu_features),
+        TEST(features_are_what_the_cpu_reports),
+        TEST(every_failing_allocation),
+        TEST(half_an_allocator_is_refused),
+        TEST(memory_is_aligned),
+        TEST(workspace_grows_and_is_kept),
+        TEST(workspace_that_fails_is_not_locked),
+        TEST(threads_take_turns_at_the_workspace),
     };
     return TEST_MAIN(argc, argv, cases);
 }

@@ -16,10 +16,15 @@
 #include <xmmintrin.h>
 #endif
 
-/* Each index once ---------------------------------------------------------------------------------------------------- */
+/* Each index once -------------------------------------------------------------------------------------------------- */
 
 enum { MOST = 100000 };
-struct visits { _Atomic unsigned char *times; _Atomic int64_t total, bad_worker, other_thread; int threads; pthread_t caller; };
+struct visits {
+    _Atomic unsigned char *times;
+    _Atomic int64_t total, bad_worker, other_thread;
+    int threads;
+    pthread_t caller;
+};
 
 static void visit(void *argument, int64_t index, int worker)
 {
@@ -51,7 +56,10 @@ static void covers_each_index_once(struct test *t)
             bsmi_parallel_for(threads[j], counts[i], visit, visits);
             CHECK(t, visits->total == counts[i] && visits->bad_worker == 0);
             for (int64_t k = 0; k < counts[i]; k++)
-                if (visits->times[k] != 1) { FAIL(t, "index %" PRId64 " of %" PRId64 ": %d times", k, counts[i], visits->times[k]); break; }
+                if (visits->times[k] != 1) {
+                    FAIL(t, "index %" PRId64 " of %" PRId64 ": %d times", k, counts[i], visits->times[k]);
+                    break;
+                }
             if (threads[j] == 1) CHECK(t, visits->other_thread == 0);
             visits_free(visits);
         }
@@ -87,7 +95,8 @@ static void several_callers_at_once(struct test *t)
     enum { CALLERS = 4 };
     struct visits *visits = visits_new(2);
     pthread_t threads[CALLERS];
-    for (int i = 0; i < CALLERS; i++) CHECK_OR_RETURN(t, pthread_create(&threads[i], NULL, visit_from_a_thread, visits) == 0);
+    for (int i = 0; i < CALLERS; i++)
+        CHECK_OR_RETURN(t, pthread_create(&threads[i], NULL, visit_from_a_thread, visits) == 0);
     for (int i = 0; i < CALLERS; i++) pthread_join(threads[i], NULL);
     CHECK(t, visits->total == CALLERS * 50 * 100 && visits->bad_worker == 0);
     for (int k = 0; k < 100; k++) CHECK(t, visits->times[k] == CALLERS * 50);
@@ -128,7 +137,8 @@ static void every_caller_has_its_threads(struct test *t)
     enum { CALLERS = 12 };
     struct meeting meeting = { .wanted = 2 * CALLERS };
     pthread_t threads[CALLERS];
-    for (int i = 0; i < CALLERS; i++) CHECK_OR_RETURN(t, pthread_create(&threads[i], NULL, meet_in_a_thread, &meeting) == 0);
+    for (int i = 0; i < CALLERS; i++)
+        CHECK_OR_RETURN(t, pthread_create(&threads[i], NULL, meet_in_a_thread, &meeting) == 0);
     for (int i = 0; i < CALLERS; i++) pthread_join(threads[i], NULL);
     CHECK(t, meeting.met == 2 * CALLERS);
 }
@@ -139,7 +149,8 @@ static void visit_all(void *argument, int64_t index, int worker)
     struct visits *visits = visits_new(1);
     (void)worker;
     bsmi_parallel_for(4, 3, visit_slowly, visits);
-    if (visits->total == 3 && visits->other_thread == 0 && visits->bad_worker == 0) ((_Atomic unsigned char *)argument)[index]++;
+    if (visits->total == 3 && visits->other_thread == 0 && visits->bad_worker == 0)
+        ((_Atomic unsigned char *)argument)[index]++;
     visits_free(visits);
 }
 
@@ -152,7 +163,10 @@ static void tasks_of_tasks(struct test *t)
 
 static void default_number_of_threads(struct test *t)
 {
-    static const struct { const char *wanted; int threads; } wishes[] = { { "5", 5 }, { "5000", 1024 }, { "3,2", 3 }, { " 7 ", 7 }, { "1", 1 } };
+    static const struct {
+        const char *wanted;
+        int threads;
+    } wishes[] = { { "5", 5 }, { "5000", 1024 }, { "3,2", 3 }, { " 7 ", 7 }, { "1", 1 } };
     static const char *const nonsense[] = { "", "0", "-3", "four", "4x", "99999999999999999999x" };
     const char *given = getenv("OMP_NUM_THREADS");
     char *kept = given != NULL ? strdup(given) : NULL;
@@ -172,7 +186,7 @@ static void default_number_of_threads(struct test *t)
     free(kept);
 }
 
-/* What waiting costs ------------------------------------------------------------------------------------------------- */
+/* What waiting costs ----------------------------------------------------------------------------------------------- */
 
 static double processor_seconds(void)
 {
@@ -211,8 +225,10 @@ static void other_programs_cost_little(struct test *t)
             for (volatile unsigned i = 0;; i++) { }
         }
     const double alone = seconds_of_calls(1, CALLS, ADDITIONS), together = seconds_of_calls(2, CALLS, ADDITIONS);
-    for (int i = 0; i < count; i++) CHECK(t, programs[i] > 0 && kill(programs[i], SIGKILL) == 0 && waitpid(programs[i], NULL, 0) == programs[i]);
-    if (together > 2 * alone) FAIL(t, "%.1f ms of the processor on one thread, %.1f ms on two", 1e3 * alone, 1e3 * together);
+    for (int i = 0; i < count; i++)
+        CHECK(t, programs[i] > 0 && kill(programs[i], SIGKILL) == 0 && waitpid(programs[i], NULL, 0) == programs[i]);
+    if (together > 2 * alone)
+        FAIL(t, "%.1f ms of the processor on one thread, %.1f ms on two", 1e3 * alone, 1e3 * together);
 }
 
 static double seconds_while_asleep(void)
@@ -230,11 +246,12 @@ static void idle_threads_cost_little(struct test *t)
     const double one = seconds_while_asleep();
     bsmi_parallel_for(40, 40, compute, &(int){ 1000 });
     const double used = seconds_of_calls(40, 200, 10), many = seconds_while_asleep();
-    if (one > 0.01 || many > 0.01) FAIL(t, "%.1f and %.1f ms of the processor while nothing is done for 100 ms", 1e3 * one, 1e3 * many);
+    if (one > 0.01 || many > 0.01)
+        FAIL(t, "%.1f and %.1f ms of the processor while nothing is done for 100 ms", 1e3 * one, 1e3 * many);
     if (used > 2) FAIL(t, "%.1f s of the processor for 200 calls that do nothing", used);
 }
 
-/* Floating-point mode ------------------------------------------------------------------------------------------------ */
+/* Floating-point mode ---------------------------------------------------------------------------------------------- */
 
 #ifdef __x86_64__
 enum { FLUSH_TO_ZERO = 0x8000, DENORMALS_ARE_ZERO = 0x0040, CONTROL_BITS = 0xffc0 };
@@ -249,7 +266,8 @@ static unsigned control(void) { return 0; }
 static bool mode_is_default(void)
 {
     volatile const float one = 1, half_place = 0x1p-24f, smallest = 0x1p-149f, smallest_normal = 0x1p-126f, half = 0.5f;
-    volatile const float up = one + half_place, down = -one - half_place, halved = smallest_normal * half, kept = smallest * one;
+    volatile const float up = one + half_place, down = -one - half_place, halved = smallest_normal * half,
+                         kept = smallest * one;
     return fegetround() == FE_TONEAREST && up == 1 && down == -1 && halved > 0 && kept > 0;
 }
 
@@ -313,7 +331,7 @@ static void spoiled_mode_is_seen(struct test *t)                      /* the che
 #endif
 }
 
-/* Fork --------------------------------------------------------------------------------------------------------------- */
+/* Fork ------------------------------------------------------------------------------------------------------------- */
 
 /* In a child: visits every index on one thread, or is killed by its alarm.  Returns the child's exit status. */
 static int visit_in_child(void)
@@ -357,7 +375,8 @@ static void fork_during_use(struct test *t)
     enum { CALLERS = 3 };
     _Atomic bool enough = false;
     pthread_t threads[CALLERS];
-    for (int i = 0; i < CALLERS; i++) CHECK_OR_RETURN(t, pthread_create(&threads[i], NULL, visit_until_told, &enough) == 0);
+    for (int i = 0; i < CALLERS; i++)
+        CHECK_OR_RETURN(t, pthread_create(&threads[i], NULL, visit_until_told, &enough) == 0);
     for (int i = 0; i < 50; i++) CHECK(t, visit_in_child() == 0);
     enough = true;
     for (int i = 0; i < CALLERS; i++) pthread_join(threads[i], NULL);
@@ -391,10 +410,21 @@ static void signals_are_left_alone(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        TEST(fork_before_the_first_call), TEST(covers_each_index_once), TEST(waits_for_every_task), TEST(several_callers_at_once),
-        TEST(uses_the_threads_it_is_given), TEST(every_caller_has_its_threads), TEST(tasks_of_tasks), TEST(default_number_of_threads),
-        TEST(other_programs_cost_little), TEST(spoiled_mode_is_seen), TEST(tasks_run_in_the_default_mode), TEST(fork_after_use),
-        TEST(fork_during_use), TEST(signals_are_left_alone), TEST(idle_threads_cost_little),
+        TEST(fork_before_the_first_call),
+        TEST(covers_each_index_once),
+        TEST(waits_for_every_task),
+        TEST(several_callers_at_once),
+        TEST(uses_the_threads_it_is_given),
+        TEST(every_caller_has_its_threads),
+        TEST(tasks_of_tasks),
+        TEST(default_number_of_threads),
+        TEST(other_programs_cost_little),
+        TEST(spoiled_mode_is_seen),
+        TEST(tasks_run_in_the_default_mode),
+        TEST(fork_after_use),
+        TEST(fork_during_use),
+        TEST(signals_are_left_alone),
+        TEST(idle_threads_cost_little),
     };
     return TEST_MAIN(argc, argv, cases);
 }

@@ -57,7 +57,8 @@ static void sentence_commands_no_terminal(struct test *t)
 
 static void *fail_elsewhere(void *seen)
 {
-    *(bool *)seen = bsm_last_error() != NULL && bsm_last_error()[0] == '\0';      /* nothing failed in this thread yet */
+    *(bool *)seen = bsm_last_error() != NULL && bsm_last_error()[0] == '\0';      /* nothing failed in this thread
+                                                                                     yet */
     bsmi_fail(BSM_EIO, "another thread");
     return NULL;
 }
@@ -73,11 +74,12 @@ static void sentence_belongs_to_its_thread(struct test *t)
     CHECK(t, strcmp(bsm_last_error(), "this thread") == 0);
 }
 
-/* Structs of other versions ------------------------------------------------------------------------------------------ */
+/* Structs of other versions ---------------------------------------------------------------------------------------- */
 
 struct described { size_t struct_size; int64_t first, second; };
 
-/* Reads a struct of `given` bytes that ends at a guard page, with byte i = i % 251 + 1 after struct_size, up to `ones`. */
+/* Reads a struct of `given` bytes that ends at a guard page, with byte i = i % 251 + 1 after struct_size, up to
+ * `ones`. */
 static bsm_status read_given(size_t given, size_t ones, struct described *into)
 {
     unsigned char *from = guarded_at_end(given < sizeof given ? sizeof given : given, 1, 0);
@@ -136,7 +138,8 @@ static void sizes_that_are_no_struct_are_refused(struct test *t)
     for (size_t given = 0; given < sizeof(size_t); given++) CHECK(t, read_given(given, 0, &into) == BSM_EINVAL);
     static const size_t absurd[] = { 65537, (size_t)1 << 32, SIZE_MAX };
     for (size_t i = 0; i < sizeof absurd / sizeof absurd[0]; i++) {
-        unsigned char *from = guarded_at_end(sizeof(size_t), 1, 0);             /* nothing behind the size may be read */
+        unsigned char *from = guarded_at_end(sizeof(size_t), 1, 0);             /* nothing behind the size may be
+                                                                                   read */
         memcpy(from, &absurd[i], sizeof absurd[i]);
         CHECK(t, bsmi_read_struct("thing", from, &into, sizeof into) == BSM_EINVAL);
         guarded_free(from);
@@ -163,11 +166,18 @@ static void checked_arithmetic(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        TEST(every_status_has_its_own_sentence), TEST(version_of_library_and_header_agree),
-        TEST(fail_returns_status_and_keeps_sentence), TEST(long_sentence_is_cut),
-        TEST(sentence_commands_no_terminal), TEST(sentence_belongs_to_its_thread),
-        TEST(struct_of_our_size), TEST(shorter_struct_is_filled_with_zeros), TEST(longer_struct_with_zero_tail_is_read),
-        TEST(longer_struct_with_nonzero_tail_is_refused), TEST(sizes_that_are_no_struct_are_refused), TEST(checked_arithmetic),
+        TEST(every_status_has_its_own_sentence),
+        TEST(version_of_library_and_header_agree),
+        TEST(fail_returns_status_and_keeps_sentence),
+        TEST(long_sentence_is_cut),
+        TEST(sentence_commands_no_terminal),
+        TEST(sentence_belongs_to_its_thread),
+        TEST(struct_of_our_size),
+        TEST(shorter_struct_is_filled_with_zeros),
+        TEST(longer_struct_with_zero_tail_is_read),
+        TEST(longer_struct_with_nonzero_tail_is_refused),
+        TEST(sizes_that_are_no_struct_are_refused),
+        TEST(checked_arithmetic),
     };
     return TEST_MAIN(argc, argv, cases);
 }

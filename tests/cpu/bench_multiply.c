@@ -1,5 +1,5 @@
-/* Speed of one product: bench_multiply FORMAT_A FORMAT_B M N K [THREADS [KERNEL]].  Prints the best of several runs, GFLOP/s of
- * processor time. */
+/* Speed of one product: bench_multiply FORMAT_A FORMAT_B M N K [THREADS [KERNEL]].  Prints the best of several runs,
+ * GFLOP/s of processor time. */
 #include "blockscale.h"
 
 #include <stdio.h>
@@ -22,7 +22,8 @@ static bsm_matrix make(bsm_format format, int64_t rows, int64_t columns)
     if (bsm_matrix_data_bytes(&m, &data_bytes) != BSM_OK || bsm_matrix_scale_bytes(&m, &scale_bytes) != BSM_OK) exit(1);
     unsigned char *data = aligned_alloc(64, (size_t)(data_bytes + 64) / 64 * 64);
     const int size = bsm_element_get((int)bsm_format_get((int)format)->element)->bits / 8;
-    for (int64_t i = 0; i < data_bytes; i++) data[i] = (unsigned char)(i * 7919 % 23 + (size < 2 || i % size == size - 1 ? 0x2c : 0));
+    for (int64_t i = 0; i < data_bytes; i++)
+        data[i] = (unsigned char)(i * 7919 % 23 + (size < 2 || i % size == size - 1 ? 0x2c : 0));
     m.data = data;
     if (scale_bytes > 0) {
         m.scales = malloc((size_t)scale_bytes);

@@ -3,24 +3,27 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Operands --------------------------------------------------------------------------------------------------------------- */
+/* Operands --------------------------------------------------------------------------------------------------------- */
 
 void shape_in_any_way(struct test *t, struct shape *s, const bsm_scale_layout *layouts, int count)
 {
-    static const bsm_packing four[] = { BSM_PACKING_LOW_FIRST, BSM_PACKING_HIGH_FIRST, BSM_PACKING_BYTES, BSM_PACKING_GGUF };
+    static const bsm_packing four[] = { BSM_PACKING_LOW_FIRST, BSM_PACKING_HIGH_FIRST, BSM_PACKING_BYTES,
+                                        BSM_PACKING_GGUF };
     const bsm_format_info *f = bsm_format_get((int)s->format);
     const int bits = bsm_element_get((int)f->element)->bits;
     if (bits == 4) s->packing = four[rnd_below(t, s->format == BSM_MXFP4 || s->format == BSM_NVFP4 ? 4 : 3)];
     if (bits == 6) s->packing = rnd_below(t, 2) == 0 ? BSM_PACKING_BIT_STREAM : BSM_PACKING_BYTES;
     if (f->block != 0) s->layout = layouts[rnd_below(t, count)];
     if (s->packing == BSM_PACKING_GGUF)
-        s->layout = (bsm_scale_layout){ .kind = s->format == BSM_MXFP4 ? BSM_LAYOUT_GGUF_MXFP4 : BSM_LAYOUT_GGUF_NVFP4 };
+        s->layout =
+            (bsm_scale_layout){ .kind = s->format == BSM_MXFP4 ? BSM_LAYOUT_GGUF_MXFP4 : BSM_LAYOUT_GGUF_NVFP4 };
     if (rnd_below(t, 2) == 0) s->extra_pitch = 64;
 }
 
 struct operand operand_make(const struct shape *s, int poison)
 {
-    struct operand o = { .m = { .struct_size = sizeof(bsm_matrix), .format = s->format, .rows = s->rows, .columns = s->columns,
+    struct operand o = { .m = { .struct_size = sizeof(bsm_matrix), .format = s->format, .rows = s->rows,
+                                .columns = s->columns,
                                 .batch = s->batch, .packing = s->packing, .scale_layout = s->layout } };
     if (s->extra_pitch != 0) o.m.pitch = (s->columns + 63) / 64 * 64 + s->extra_pitch;
     if (s->extra_batch_pitch != 0) {
@@ -74,7 +77,8 @@ void operand_fill(struct test *t, struct operand *o, bool small)
     const int64_t batch = o->m.batch == 0 ? 1 : o->m.batch;
     for (int64_t b = 0; b < batch; b++)
         for (int64_t r = 0; r < o->m.rows; r++) {
-            for (int64_t k = 0; k < o->m.columns; k++) bsm_matrix_set_code(&o->m, b, r, k, random_code(t, f->element, small));
+            for (int64_t k = 0; k < o->m.columns; k++)
+                bsm_matrix_set_code(&o->m, b, r, k, random_code(t, f->element, small));
             for (int64_t s = 0; s < bsm_matrix_scale_columns(&o->m); s++)
                 bsm_matrix_set_scale(&o->m, b, r, s, random_scale(t, f->scale, small));
         }
@@ -98,17 +102,22 @@ void operand_freeze(struct operand *o)
 void operand_check_same(struct test *t, const struct operand *o, const char *name)
 {
     if (o->data_bytes > 0 && memcmp(o->data_copy, o->m.data, o->data_bytes) != 0) FAIL(t, "%s: data changed", name);
-    if (o->scale_bytes > 0 && memcmp(o->scale_copy, o->m.scales, o->scale_bytes) != 0) FAIL(t, "%s: scales changed", name);
+    if (o->scale_bytes > 0 && memcmp(o->scale_copy, o->m.scales, o->scale_bytes) != 0)
+        FAIL(t, "%s: scales changed", name);
 }
 
-/* Values ------------------------------------------------------------------------------------------------------------------ */
+/* Values ----------------------------------------------------------------------------------------------------------- */
 
 double naive_element(bsm_element element, uint32_t code)
 {
-    static const struct { int bits, exponent_bits, fraction_bits, bias; bool infinity; int nans; } forms[BSM_ELEMENT_COUNT] = {
-        [BSM_E4M3] = { 8, 4, 3, 7, false, 1 }, [BSM_E5M2] = { 8, 5, 2, 15, true, 1 }, [BSM_E3M2] = { 6, 3, 2, 3, false, 0 },
-        [BSM_E2M3] = { 6, 2, 3, 1, false, 0 }, [BSM_E2M1] = { 4, 2, 1, 1, false, 0 }, [BSM_BF16] = { 16, 8, 7, 127, true, 1 },
-        [BSM_FP16] = { 16, 5, 10, 15, true, 1 }, [BSM_FP32] = { 32, 8, 23, 127, true, 1 } };
+    static const struct {
+        int bits, exponent_bits, fraction_bits, bias;
+        bool infinity;
+        int nans;
+    } forms[BSM_ELEMENT_COUNT] = { [BSM_E4M3] = { 8, 4, 3, 7, false, 1 },   [BSM_E5M2] = { 8, 5, 2, 15, true, 1 },
+                                   [BSM_E3M2] = { 6, 3, 2, 3, false, 0 },   [BSM_E2M3] = { 6, 2, 3, 1, false, 0 },
+                                   [BSM_E2M1] = { 4, 2, 1, 1, false, 0 },   [BSM_BF16] = { 16, 8, 7, 127, true, 1 },
+                                   [BSM_FP16] = { 16, 5, 10, 15, true, 1 }, [BSM_FP32] = { 32, 8, 23, 127, true, 1 } };
     if (element == BSM_INT8) return ((int)(code & 255) - ((code & 128) != 0 ? 256 : 0)) / 64.0;
     const int e_bits = forms[element].exponent_bits, f_bits = forms[element].fraction_bits;
     const int exponent = (int)(code >> f_bits) & ((1 << e_bits) - 1), top = (1 << e_bits) - 1;
@@ -116,7 +125,9 @@ double naive_element(bsm_element element, uint32_t code)
     const double sign = (code >> (forms[element].bits - 1) & 1) != 0 ? -1 : 1;
     if (forms[element].infinity && exponent == top) return fraction == 0 ? sign * INFINITY : NAN;
     if (element == BSM_E4M3 && exponent == top && fraction == 0.875) return NAN;
-    return sign * (exponent == 0 ? ldexp(fraction, 1 - forms[element].bias) : ldexp(1 + fraction, exponent - forms[element].bias));
+    return sign
+           * (exponent == 0 ? ldexp(fraction, 1 - forms[element].bias)
+                            : ldexp(1 + fraction, exponent - forms[element].bias));
 }
 
 double naive_scale(bsm_scale scale, uint8_t code)
@@ -147,7 +158,7 @@ double operand_value(const bsm_matrix *m, int64_t batch, int64_t row, int64_t co
     return element_of(m, batch, row, column) * scale_of(m, batch, row, column);
 }
 
-/* Sums -------------------------------------------------------------------------------------------------------------------- */
+/* Sums ------------------------------------------------------------------------------------------------------------- */
 
 __extension__ typedef __int128 int128;
 
@@ -175,7 +186,8 @@ static float round_to_float(int128 value, int exponent)
     const int128 magnitude = negative ? -value : value;
     int bits = 0;
     while (bits < 127 && (magnitude >> bits) != 0) bits++;
-    const int keep = bits + exponent - 24 > -149 ? bits + exponent - 24 : -149;      /* exponent of the last place kept */
+    /* exponent of the last place kept */
+    const int keep = bits + exponent - 24 > -149 ? bits + exponent - 24 : -149;
     const int drop = keep - exponent;
     const double result = ldexp((double)(int64_t)round_bits(magnitude, drop), keep);
     const float rounded = result >= 0x1p128 ? INFINITY : (float)result;
@@ -222,7 +234,8 @@ float naive_sum(const bsm_matrix *a, int64_t a_batch, int64_t row, const bsm_mat
     const int64_t exact_block = fa->block < fb->block ? fa->block : fb->block;
     for (int64_t k = 0; k < a->columns; k += exact_block) {
         double r = 0;
-        for (int64_t i = k; i < k + exact_block && i < a->columns; i++) r += element_of(a, a_batch, row, i) * element_of(b, b_batch, column, i);
+        for (int64_t i = k; i < k + exact_block && i < a->columns; i++)
+            r += element_of(a, a_batch, row, i) * element_of(b, b_batch, column, i);
         sum = naive_add(sum, r * (scale_of(a, a_batch, row, k) * scale_of(b, b_batch, column, k)));
     }
     return sum;

@@ -22,8 +22,8 @@ struct shape {
     int64_t extra_pitch, extra_batch_pitch;          /* elements beyond tight, a multiple of 64 */
 };
 
-/* One of the packings that the format has, one of the layouts if it has scales (GGUF's packings: their own), and every other time rows
- * that are further apart. */
+/* One of the packings that the format has, one of the layouts if it has scales (GGUF's packings: their own), and every
+ * other time rows that are further apart. */
 void shape_in_any_way(struct test *t, struct shape *shape, const bsm_scale_layout *layouts, int count);
 
 /* Memory filled with `poison`; nothing else is written. */
@@ -47,6 +47,7 @@ double operand_value(const bsm_matrix *m, int64_t batch, int64_t row, int64_t co
 float naive_add(float sum, double term);
 
 /* S of the header, in the order of sums that it defines.  column is a row of B. */
-float naive_sum(const bsm_matrix *a, int64_t a_batch, int64_t row, const bsm_matrix *b, int64_t b_batch, int64_t column);
+float naive_sum(const bsm_matrix *a, int64_t a_batch, int64_t row, const bsm_matrix *b, int64_t b_batch,
+                int64_t column);
 
 #endif

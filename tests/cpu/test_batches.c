@@ -1,4 +1,5 @@
-/* Batches, groups and empty products against the naive sum, matrix by matrix; what lies between matrices is left alone. */
+/* Batches, groups and empty products against the naive sum, matrix by matrix; what lies between matrices is left
+ * alone. */
 #include "naive.h"
 
 #include <math.h>
@@ -84,7 +85,8 @@ static void check_d(struct test *t, const bsm_matmul *call, const struct operand
                 const float want = expected(call, call->groups > 0 ? group_of(call, i) : g, i, j);
                 float *at = found + g * batch_pitch + i * pitch + j;
                 if (memcmp(at, &want, sizeof want) != 0) {
-                    FAIL(t, "%s: D[%" PRId64 ", %" PRId64 ", %" PRId64 "] = %a, not %a", what, g, i, j, (double)*at, (double)want);
+                    FAIL(t, "%s: D[%" PRId64 ", %" PRId64 ", %" PRId64 "] = %a, not %a", what, g, i, j, (double)*at,
+                         (double)want);
                     return;
                 }
                 memset(at, 0xff, sizeof *at);        /* so that only what is not owed remains to be looked at */
@@ -96,7 +98,8 @@ static void check_d(struct test *t, const bsm_matmul *call, const struct operand
         }
 }
 
-static void multiply_and_check(struct test *t, bsm_context *context, const bsm_matmul *call, struct operand *d, const char *what)
+static void multiply_and_check(struct test *t, bsm_context *context, const bsm_matmul *call, struct operand *d,
+                               const char *what)
 {
     for (int threads = 1; threads <= 3; threads += 2) {
         if (d->data_bytes > 0) memset(d->m.data, 0xff, d->data_bytes);
@@ -108,9 +111,10 @@ static void multiply_and_check(struct test *t, bsm_context *context, const bsm_m
 
 static const struct {
     bsm_format a, b;
-} pairs[] = {
-    { BSM_MXFP8_E4M3, BSM_MXFP4 }, { BSM_NVFP4, BSM_NVFP4 }, { BSM_FORMAT_BF16, BSM_MXFP6_E3M2 }, { BSM_MXINT8, BSM_MXFP4_BLOCK16 }
-};
+} pairs[] = { { BSM_MXFP8_E4M3, BSM_MXFP4 },
+              { BSM_NVFP4, BSM_NVFP4 },
+              { BSM_FORMAT_BF16, BSM_MXFP6_E3M2 },
+              { BSM_MXINT8, BSM_MXFP4_BLOCK16 } };
 enum { PAIRS = 4, MOST_NUMBERS = 4096 };
 
 static bsm_scale_layout layout_of(struct test *t, bsm_format format)
@@ -134,7 +138,7 @@ static void *random_reals(struct test *t, bsm_real type)
     return numbers;
 }
 
-/* Batches ----------------------------------------------------------------------------------------------------------------- */
+/* Batches ---------------------------------------------------------------------------------------------------------- */
 
 static void one_batch(struct test *t, bsm_context *context, int pair, int64_t a_batch, int64_t b_batch, int64_t c_batch)
 {
@@ -151,10 +155,12 @@ static void one_batch(struct test *t, bsm_context *context, int pair, int64_t a_
     struct operand a = filled(t, &sa), b = filled(t, &sb);
     struct operand c = filled(
         t, &(struct shape){
-               .format = BSM_FORMAT_BF16, .rows = m, .columns = n, .batch = c_batch, .extra_batch_pitch = gaps[rnd_below(t, 3)] });
+               .format = BSM_FORMAT_BF16, .rows = m, .columns = n, .batch = c_batch,
+               .extra_batch_pitch = gaps[rnd_below(t, 3)] });
     struct operand d = operand_make(
         &(struct shape){
-            .format = BSM_FORMAT_FP32, .rows = m, .columns = n, .batch = batch, .extra_batch_pitch = gaps[rnd_below(t, 3)] },
+            .format = BSM_FORMAT_FP32, .rows = m, .columns = n, .batch = batch,
+            .extra_batch_pitch = gaps[rnd_below(t, 3)] },
         0xff);
     if (rnd_below(t, 3) == 0) {                       /* an odd pitch, matrices an odd number of elements apart */
         operand_free(&d);
@@ -190,8 +196,8 @@ static void one_batch(struct test *t, bsm_context *context, int pair, int64_t a_
     snprintf(what, sizeof what,
              "%s x %s, %" PRId64 " x %" PRId64 " x %" PRId64 ", batches %" PRId64 ", %" PRId64 ", %" PRId64
              ", alpha %d, bias pitch %" PRId64,
-             bsm_format_get((int)sa.format)->name, bsm_format_get((int)sb.format)->name, m, n, k, a_batch, b_batch, c_batch,
-             (int)call.alpha_per, call.bias_batch_pitch);
+             bsm_format_get((int)sa.format)->name, bsm_format_get((int)sb.format)->name, m, n, k, a_batch, b_batch,
+             c_batch, (int)call.alpha_per, call.bias_batch_pitch);
     multiply_and_check(t, context, &call, &d, what);
     operand_check_same(t, &a, "a"), operand_check_same(t, &b, "b"), operand_check_same(t, &c, "c");
     free(alpha), free(bias);
@@ -218,10 +224,12 @@ static void block_scaled_batches(struct test *t)
     enum { BATCH = 3, M = 37, N = 75, K = 64 };
     for (int turn = 0; turn < 24; turn++) {
         const bsm_format format = (bsm_format)(BSM_MXFP8_E4M3 + turn % 8);
-        struct operand a = filled(t, &(struct shape){ .format = BSM_MXFP8_E5M2, .rows = M, .columns = K, .batch = BATCH });
+        struct operand a = filled(t, &(struct shape){ .format = BSM_MXFP8_E5M2, .rows = M, .columns = K,
+                                                      .batch = BATCH });
         struct operand b = filled(t, &(struct shape){ .format = BSM_MXFP6_E2M3, .rows = N, .columns = K });
         struct shape shape = {
-            .format = format, .rows = M, .columns = N, .batch = BATCH, .extra_batch_pitch = 128, .layout = layout_of(t, format)
+            .format = format, .rows = M, .columns = N, .batch = BATCH, .extra_batch_pitch = 128,
+            .layout = layout_of(t, format)
         };
         struct operand d = operand_make(&shape, 0xff);
         spread_scales(&d, turn % 2 * 11, 0xff);
@@ -233,10 +241,12 @@ static void block_scaled_batches(struct test *t)
             bsm_matrix single_a = a.m;
             int64_t bytes = 0;
             CHECK(t,
-                  bsm_matrix_data_bytes(&(bsm_matrix){ .struct_size = sizeof a.m, .format = a.m.format, .rows = M, .columns = K },
+                  bsm_matrix_data_bytes(&(bsm_matrix){ .struct_size = sizeof a.m, .format = a.m.format, .rows = M,
+                                                       .columns = K },
                                         &bytes) == BSM_OK);
             const int64_t scales = a.m.scale_batch_pitch != 0 ? a.m.scale_batch_pitch : (int64_t)M * (K / 32);
-            single_a.batch = 1, single_a.data = (char *)a.m.data + g * bytes, single_a.scales = (char *)a.m.scales + g * scales;
+            single_a.batch = 1, single_a.data = (char *)a.m.data + g * bytes,
+            single_a.scales = (char *)a.m.scales + g * scales;
             const bsm_matmul one = { .struct_size = sizeof one, .a = &single_a, .b = &b.m, .d = &alone.m };
             if (bsm_multiply(context, &one) != BSM_OK) FAIL(t, "%s", bsm_last_error());
             for (int64_t i = 0; i < M; i++) {
@@ -283,7 +293,7 @@ static void interleaved_batches(struct test *t)
     bsm_context_destroy(context);
 }
 
-/* Groups ------------------------------------------------------------------------------------------------------------------ */
+/* Groups ----------------------------------------------------------------------------------------------------------- */
 
 static void one_grouping(struct test *t, bsm_context *context, const int64_t *rows, int64_t groups, int pair)
 {
@@ -297,14 +307,18 @@ static void one_grouping(struct test *t, bsm_context *context, const int64_t *ro
     sa.layout = layout_of(t, sa.format), sb.layout = layout_of(t, sb.format);
     struct operand a = filled(t, &sa), b = filled(t, &sb),
                    c = filled(t, &(struct shape){ .format = BSM_FORMAT_FP16, .rows = m, .columns = n });
-    struct operand d = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = m, .columns = n, .extra_pitch = 64 }, 0xff);
+    struct operand d = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = m, .columns = n,
+                                                     .extra_pitch = 64 }, 0xff);
     const float beta = 0.5f;
     float *alpha = random_reals(t, BSM_REAL_FP32);
     void *bias = random_reals(t, BSM_REAL_FP32);
     for (int variant = 0; variant < 4; variant++) {
-        bsm_matmul call = { .struct_size = sizeof call, .a = &a.m, .b = &b.m, .d = &d.m, .groups = groups, .group_rows = rows };
+        bsm_matmul call = { .struct_size = sizeof call, .a = &a.m, .b = &b.m, .d = &d.m, .groups = groups,
+                            .group_rows = rows };
         if (variant != 0)
-            call.alpha = alpha, call.alpha_per = variant == 1 ? BSM_PER_ROW : variant == 2 ? BSM_PER_COLUMN : BSM_PER_BATCH;
+            call.alpha = alpha, call.alpha_per = variant == 1   ? BSM_PER_ROW
+                                                 : variant == 2 ? BSM_PER_COLUMN
+                                                                : BSM_PER_BATCH;
         if (variant >= 2) call.beta = &beta, call.c = &c.m;
         if (variant != 2)
             call.bias = bias, call.bias_per = variant == 1 ? BSM_PER_ROW : BSM_PER_COLUMN,
@@ -323,8 +337,11 @@ static void ragged_groups(struct test *t)
 {
     static const struct { int64_t groups, rows[6];
     } cases[] = {
-        { 4, { 3, 0, 5, 1 } }, { 3, { 0, 0, 7 } }, { 3, { 7, 0, 0 } },          { 5, { 0, 2, 0, 0, 9 } }, { 3, { 0, 0, 0 } },
-        { 1, { 6 } },          { 1, { 0 } },       { 6, { 1, 1, 1, 1, 1, 1 } }, { 3, { 200, 0, 131 } },   { 4, { 0, 193, 1, 0 } },
+        { 4, { 3, 0, 5, 1 } },  { 3, { 0, 0, 7 } },
+        { 3, { 7, 0, 0 } },     { 5, { 0, 2, 0, 0, 9 } },
+        { 3, { 0, 0, 0 } },     { 1, { 6 } },
+        { 1, { 0 } },           { 6, { 1, 1, 1, 1, 1, 1 } },
+        { 3, { 200, 0, 131 } }, { 4, { 0, 193, 1, 0 } },
     };
     bsm_context *context = make_context(t);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
@@ -333,20 +350,22 @@ static void ragged_groups(struct test *t)
     bsm_context_destroy(context);
 }
 
-/* A tile that went on behind its group would be overwritten by the next one, or not, as threads happen to run; amax remembers
- * it. */
+/* A tile that went on behind its group would be overwritten by the next one, or not, as threads happen to run; amax
+ * remembers it. */
 static void rows_end_with_their_group(struct test *t)
 {
     enum { M = 5, N = 3, K = 32, GROUPS = 2 };
     static const int64_t rows[GROUPS] = { 3, 2 };
     bsm_context *context = make_context(t);
     struct operand a = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = M, .columns = K }, 0);
-    struct operand b = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = N, .columns = K, .batch = GROUPS }, 0);
+    struct operand b = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = N, .columns = K,
+                                                     .batch = GROUPS }, 0);
     struct operand d = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = M, .columns = N }, 0xff);
     for (int i = 0; i < M * K; i++) ((float *)a.m.data)[i] = i < 3 * K ? 1 : 16;
     for (int i = 0; i < GROUPS * N * K; i++) ((float *)b.m.data)[i] = i < N * K ? 64 : 1;
     float amax = 0;
-    const bsm_matmul call = { .struct_size = sizeof call, .a = &a.m, .b = &b.m, .d = &d.m, .amax = &amax, .groups = GROUPS,
+    const bsm_matmul call = { .struct_size = sizeof call, .a = &a.m, .b = &b.m, .d = &d.m, .amax = &amax,
+                              .groups = GROUPS,
                               .group_rows = rows };
     if (bsm_multiply(context, &call) != BSM_OK) FAIL(t, "%s", bsm_last_error());
     CHECK(t, amax == 64 * K);
@@ -361,29 +380,34 @@ static void block_scaled_groups(struct test *t)
     static const int64_t rows[GROUPS] = { 130, 0, 10, 1 };
     bsm_context *context = make_context(t);
     struct operand a =
-        filled(t, &(struct shape){ .format = BSM_MXFP8_E4M3, .rows = M, .columns = K, .layout = { .kind = BSM_LAYOUT_128X4 } });
+        filled(t, &(struct shape){ .format = BSM_MXFP8_E4M3, .rows = M, .columns = K,
+                                   .layout = { .kind = BSM_LAYOUT_128X4 } });
     struct operand b = filled(t, &(struct shape){ .format = BSM_MXFP4, .rows = N, .columns = K, .batch = GROUPS });
     struct operand plain = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = M, .columns = N }, 0xff);
-    bsm_matmul call = { .struct_size = sizeof call, .a = &a.m, .b = &b.m, .d = &plain.m, .groups = GROUPS, .group_rows = rows };
+    bsm_matmul call = { .struct_size = sizeof call, .a = &a.m, .b = &b.m, .d = &plain.m, .groups = GROUPS,
+                        .group_rows = rows };
     multiply_and_check(t, context, &call, &plain, "groups");
     if (bsm_multiply(context, &call) != BSM_OK) FAIL(t, "%s", bsm_last_error());     /* the check overwrote it */
     for (int f = BSM_MXFP8_E4M3; f <= BSM_NVFP4; f++) {
-        const struct shape shape = { .format = (bsm_format)f, .rows = M, .columns = N, .layout = { .kind = BSM_LAYOUT_128X4 } };
+        const struct shape shape = { .format = (bsm_format)f, .rows = M, .columns = N,
+                                     .layout = { .kind = BSM_LAYOUT_128X4 } };
         struct operand d = operand_make(&shape, 0xff), want = operand_make(&shape, 0x00);
         const bsm_real_matrix source = {
-            .struct_size = sizeof source, .rows = M, .columns = N, .data = plain.m.data, .row_stride = N, .column_stride = 1
+            .struct_size = sizeof source, .rows = M, .columns = N, .data = plain.m.data, .row_stride = N,
+            .column_stride = 1
         };
         call.d = &d.m;
         if (bsm_multiply(context, &call) != BSM_OK || bsm_quantize(context, &source, NULL, &want.m, NULL) != BSM_OK)
             FAIL(t, "%s", bsm_last_error());
-        CHECK(t, memcmp(d.m.data, want.m.data, d.data_bytes) == 0 && memcmp(d.m.scales, want.m.scales, d.scale_bytes) == 0);
+        CHECK(t, memcmp(d.m.data, want.m.data, d.data_bytes) == 0
+                     && memcmp(d.m.scales, want.m.scales, d.scale_bytes) == 0);
         operand_free(&d), operand_free(&want);
     }
     operand_free(&a), operand_free(&b), operand_free(&plain);
     bsm_context_destroy(context);
 }
 
-/* Empty products ---------------------------------------------------------------------------------------------------------- */
+/* Empty products --------------------------------------------------------------------------------------------------- */
 
 static void sizes_of_zero_and_one(struct test *t)
 {
@@ -393,9 +417,11 @@ static void sizes_of_zero_and_one(struct test *t)
     for (int bits = 0; bits < 64; bits++) {
         const int64_t m = bits & 1, n = bits >> 1 & 1, k = bits >> 2 & 1, batch = bits >> 3 & 1 ? 2 : 1;
         const int pair = bits >> 4;
-        struct operand a = filled(t, &(struct shape){ .format = pairs[pair].a, .rows = m, .columns = k, .batch = batch });
+        struct operand a = filled(t, &(struct shape){ .format = pairs[pair].a, .rows = m, .columns = k,
+                                                      .batch = batch });
         struct operand b = filled(t, &(struct shape){ .format = pairs[pair].b, .rows = n, .columns = k });
-        struct operand c = filled(t, &(struct shape){ .format = BSM_FORMAT_FP32, .rows = m, .columns = n, .batch = batch });
+        struct operand c = filled(t, &(struct shape){ .format = BSM_FORMAT_FP32, .rows = m, .columns = n,
+                                                      .batch = batch });
         struct operand d =
             operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = m, .columns = n, .batch = batch }, 0xff);
         bsm_matmul call = { .struct_size = sizeof call, .a = &a.m, .b = &b.m, .d = &d.m };

@@ -106,13 +106,16 @@ static void expect_plain(struct test *t, struct fixture *x, const char *what)
         }
 }
 
-static const struct { bsm_format a, b; } pairs[] = { { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3 }, { BSM_NVFP4, BSM_MXFP4 }, { BSM_FORMAT_BF16, BSM_NVFP4 } };
+static const struct {
+    bsm_format a, b;
+} pairs[] = { { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3 }, { BSM_NVFP4, BSM_MXFP4 }, { BSM_FORMAT_BF16, BSM_NVFP4 } };
 static const bsm_format c_formats[] = { BSM_FORMAT_FP32, BSM_FORMAT_BF16, BSM_FORMAT_FP16 };
 
 /* alpha, beta, C in each type; beta = 0 never reads C. */
 static void alpha_and_beta(struct test *t)
 {
-    static const float grid[][2] = { { 1, 0 }, { -2, 0 }, { 1, 1 }, { 0.5f, -1 }, { 0, 1 }, { 0, 0 }, { 0.1f, 0.3f }, { 1, -0.0f } };
+    static const float grid[][2] = { { 1, 0 }, { -2, 0 }, { 1, 1 },       { 0.5f, -1 },
+                                     { 0, 1 }, { 0, 0 },  { 0.1f, 0.3f }, { 1, -0.0f } };
     for (int p = 0; p < 3; p++)
         for (int c = 0; c < 3; c++) {
             struct fixture x;
@@ -151,7 +154,9 @@ static void alpha_per_row_and_column(struct test *t)
 /* Multipliers and divisors, also those whose product leaves fp32 while f does not. */
 static void tensor_scales(struct test *t)
 {
-    static const float values[][2] = { { 0.37f, 3.1f }, { 0x1p-140f, 0x1p127f }, { 0x1.8p120f, 0x1.4p-130f }, { 1, 0x1p-20f } };
+    static const float values[][2] = {
+        { 0.37f, 3.1f }, { 0x1p-140f, 0x1p127f }, { 0x1.8p120f, 0x1.4p-130f }, { 1, 0x1p-20f }
+    };
     const float alpha = 1.7f;
     for (int v = 0; v < 4; v++)
         for (int uses = 0; uses < 4; uses++) {
@@ -179,7 +184,8 @@ static void biases(struct test *t)
                 fixture_make(t, &x, BSM_MXFP8_E4M3, BSM_MXFP4, BSM_FORMAT_BF16);
                 for (int j = 0; j < N; j++) {
                     single[j] = (float)rnd_normal(t);
-                    half[j] = (uint16_t)bsm_element_encode(type == 1 ? BSM_FP16 : BSM_BF16, (double)single[j], BSM_ROUND_NEAREST_EVEN, true, 0);
+                    half[j] = (uint16_t)bsm_element_encode(type == 1 ? BSM_FP16 : BSM_BF16, (double)single[j],
+                                                           BSM_ROUND_NEAREST_EVEN, true, 0);
                 }
                 x.call.bias_type = type == 0 ? BSM_REAL_FP32 : type == 1 ? BSM_REAL_FP16 : BSM_REAL_BF16;
                 x.call.bias = type == 0 ? (const void *)single : (const void *)half;
@@ -196,7 +202,8 @@ static void c_in_place(struct test *t)
     const float alpha = 1.5f, beta = -0.75f;
     struct fixture x;
     fixture_make(t, &x, BSM_MXFP6_E3M2, BSM_MXINT8, BSM_FORMAT_FP32);
-    struct operand both = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = M, .columns = N, .extra_pitch = 64 }, 0xff);
+    struct operand both = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = M, .columns = N,
+                                                        .extra_pitch = 64 }, 0xff);
     memcpy(both.m.data, x.c.m.data, x.c.data_bytes);
     x.call.alpha = &alpha, x.call.beta = &beta, x.call.c = &both.m, x.call.d = &both.m;
     expect_plain(t, &x, "C is D");
@@ -204,7 +211,7 @@ static void c_in_place(struct test *t)
     fixture_free(&x);
 }
 
-/* Activations ---------------------------------------------------------------------------------------------------------- */
+/* Activations ------------------------------------------------------------------------------------------------------ */
 
 /* Long double, in the textbook form of the header. */
 static long double reference(bsm_activation activation, long double v)
@@ -212,7 +219,8 @@ static long double reference(bsm_activation activation, long double v)
     switch (activation) {
     case BSM_ACT_RELU: return v > 0 ? v : 0;
     case BSM_ACT_GELU: return v * erfcl(-v * 0.707106781186547524400844362104849039L) / 2;
-    case BSM_ACT_GELU_TANH: return v / (1 + expl(-2 * 0.797884560802865355879892119868763737L * (v + 0.044715L * v * v * v)));
+    case BSM_ACT_GELU_TANH:
+        return v / (1 + expl(-2 * 0.797884560802865355879892119868763737L * (v + 0.044715L * v * v * v)));
     case BSM_ACT_SILU: return v / (1 + expl(-v));
     default: return v;
     }
@@ -225,7 +233,8 @@ static long double reference_gated(bsm_activation activation, long double gate, 
     return g / (1 + expl(-1.702L * g)) * (u + 1);
 }
 
-/* Correct rounding of the long double, or the neighbour on the other side of it: double evaluation is no closer than that. */
+/* Correct rounding of the long double, or the neighbour on the other side of it: double evaluation is no closer than
+ * that. */
 static bool rounds_to(float found, long double want)
 {
     const float nearest = (float)want;
@@ -251,7 +260,8 @@ static void activations(struct test *t)
                 for (int j = 0; j < N; j++) {
                     const float found = ((float *)x.d.m.data)[i * N + j], in = before_activation(&x, i, j);
                     if (!rounds_to(found, reference(plain[a], (long double)in)))
-                        FAIL(t, "%s(%a) = %a, not %La", bsm_activation_name((int)plain[a]), (double)in, (double)found, reference(plain[a], (long double)in));
+                        FAIL(t, "%s(%a) = %a, not %La", bsm_activation_name((int)plain[a]), (double)in, (double)found,
+                             reference(plain[a], (long double)in));
                 }
         }
     }
@@ -266,7 +276,8 @@ static float activate_one(struct test *t, bsm_context *context, bsm_activation a
     const bsm_matrix a = { .struct_size = sizeof a, .format = BSM_FORMAT_FP32, .rows = 1 }, b = a;
     const bsm_matrix mc = { .struct_size = sizeof mc, .format = BSM_FORMAT_FP32, .rows = 1, .columns = 1, .data = &c };
     const bsm_matrix md = { .struct_size = sizeof md, .format = BSM_FORMAT_FP32, .rows = 1, .columns = 1, .data = &d };
-    const bsm_matmul call = { .struct_size = sizeof call, .a = &a, .b = &b, .beta = &one, .c = &mc, .d = &md, .activation = activation };
+    const bsm_matmul call = { .struct_size = sizeof call, .a = &a, .b = &b, .beta = &one, .c = &mc, .d = &md,
+                              .activation = activation };
     CHECK(t, bsm_multiply(context, &call) == BSM_OK);
     return d;
 }
@@ -276,30 +287,36 @@ static void activations_of_special_values(struct test *t)
     bsm_context *context;
     CHECK_OR_RETURN(t, bsm_context_create(NULL, &context) == BSM_OK);
     for (int a = 0; a < 4; a++) {
-        CHECK(t, isnan(activate_one(t, context, plain[a], nan_float())) && is_canonical(activate_one(t, context, plain[a], -nan_float())));
+        CHECK(t, isnan(activate_one(t, context, plain[a], nan_float()))
+                     && is_canonical(activate_one(t, context, plain[a], -nan_float())));
         CHECK(t, activate_one(t, context, plain[a], INFINITY) == INFINITY);
         CHECK(t, activate_one(t, context, plain[a], 0) == 0 && activate_one(t, context, plain[a], -0.0f) == 0);
-        CHECK(t, activate_one(t, context, plain[a], 100) == 100 && fabsf(activate_one(t, context, plain[a], -200)) == 0);
-        const float tiny = activate_one(t, context, plain[a], 0x1p-149f);       /* gelu, silu: half of it, a tie to even */
+        CHECK(t,
+              activate_one(t, context, plain[a], 100) == 100 && fabsf(activate_one(t, context, plain[a], -200)) == 0);
+        const float tiny = activate_one(t, context, plain[a], 0x1p-149f);       /* gelu, silu: half of it, a tie to
+                                                                                   even */
         CHECK(t, plain[a] == BSM_ACT_RELU ? tiny == 0x1p-149f : tiny == 0 || tiny == 0x1p-149f);
     }
     CHECK(t, activate_one(t, context, BSM_ACT_RELU, -INFINITY) == 0);
-    for (int a = 1; a < 4; a++) CHECK(t, isnan(activate_one(t, context, plain[a], -INFINITY)));      /* infinity times zero */
+    /* infinity times zero */
+    for (int a = 1; a < 4; a++) CHECK(t, isnan(activate_one(t, context, plain[a], -INFINITY)));
     bsm_context_destroy(context);
 }
 
-/* Gating ---------------------------------------------------------------------------------------------------------------- */
+/* Gating ----------------------------------------------------------------------------------------------------------- */
 
 static void gating(struct test *t)
 {
-    static const bsm_activation gated[] = { BSM_ACT_SILU, BSM_ACT_GELU, BSM_ACT_GELU_TANH, BSM_ACT_RELU, BSM_ACT_NONE, BSM_ACT_SWIGLU_CLAMPED };
+    static const bsm_activation gated[] = { BSM_ACT_SILU, BSM_ACT_GELU, BSM_ACT_GELU_TANH,
+                                            BSM_ACT_RELU, BSM_ACT_NONE, BSM_ACT_SWIGLU_CLAMPED };
     const float beta = 0.5f;
     for (int split = 0; split < 2; split++) {
         struct fixture x;
         float alpha[N], bias[N], d[M][N / 2];
         fixture_make(t, &x, BSM_MXFP8_E4M3, BSM_MXFP4, BSM_FORMAT_BF16);
         for (int j = 0; j < N; j++) alpha[j] = (float)rnd_normal(t) * 0x1p-6f, bias[j] = (float)rnd_normal(t);
-        const bsm_matrix md = { .struct_size = sizeof md, .format = BSM_FORMAT_FP32, .rows = M, .columns = N / 2, .data = d };
+        const bsm_matrix md = { .struct_size = sizeof md, .format = BSM_FORMAT_FP32, .rows = M, .columns = N / 2,
+                                .data = d };
         x.call.alpha = alpha, x.call.alpha_per = BSM_PER_COLUMN, x.call.beta = &beta, x.call.c = &x.c.m;
         x.call.bias = bias, x.call.bias_per = BSM_PER_COLUMN, x.call.bias_type = BSM_REAL_FP32;
         x.call.gate = split ? BSM_GATE_SPLIT : BSM_GATE_INTERLEAVED, x.call.d = &md;
@@ -308,18 +325,19 @@ static void gating(struct test *t)
             if (bsm_multiply(x.context, &x.call) != BSM_OK) FAIL(t, "%s", bsm_last_error());
             for (int i = 0; i < M; i++)
                 for (int j = 0; j < N / 2; j++) {
-                    const float gate = before_activation(&x, i, split ? j : 2 * j), up = before_activation(&x, i, split ? N / 2 + j : 2 * j + 1);
+                    const float gate = before_activation(&x, i, split ? j : 2 * j),
+                                up = before_activation(&x, i, split ? N / 2 + j : 2 * j + 1);
                     const long double want = reference_gated(gated[g], (long double)gate, (long double)up);
                     if (!rounds_to(d[i][j], want))
-                        FAIL(t, "%s, %s: gate %a up %a gave %a, not %La", bsm_activation_name((int)gated[g]), split ? "split" : "interleaved",
-                             (double)gate, (double)up, (double)d[i][j], want);
+                        FAIL(t, "%s, %s: gate %a up %a gave %a, not %La", bsm_activation_name((int)gated[g]),
+                             split ? "split" : "interleaved", (double)gate, (double)up, (double)d[i][j], want);
                 }
         }
         fixture_free(&x);
     }
 }
 
-/* amax ------------------------------------------------------------------------------------------------------------------- */
+/* amax ------------------------------------------------------------------------------------------------------------- */
 
 static void amax_is_of_t(struct test *t)
 {
@@ -357,8 +375,15 @@ static void amax_is_of_t(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        TEST(alpha_and_beta), TEST(alpha_per_row_and_column), TEST(tensor_scales), TEST(biases), TEST(c_in_place), TEST(activations),
-        TEST(activations_of_special_values), TEST(gating), TEST(amax_is_of_t),
+        TEST(alpha_and_beta),
+        TEST(alpha_per_row_and_column),
+        TEST(tensor_scales),
+        TEST(biases),
+        TEST(c_in_place),
+        TEST(activations),
+        TEST(activations_of_special_values),
+        TEST(gating),
+        TEST(amax_is_of_t),
     };
     return TEST_MAIN(argc, argv, cases);
 }

@@ -1,5 +1,5 @@
-/* The same bits whatever surrounds an element: more rows, more columns, other threads, another batch, the caller's floating-point
- * mode, a fork, other calls at the same time, pitches of gigabytes, a large D. */
+/* The same bits whatever surrounds an element: more rows, more columns, other threads, another batch, the caller's
+ * floating-point mode, a fork, other calls at the same time, pitches of gigabytes, a large D. */
 #include "naive.h"
 
 #include <fenv.h>
@@ -14,7 +14,8 @@
 #endif
 
 static const struct { bsm_format a, b; } pairs[] = {
-    { BSM_MXFP8_E4M3, BSM_MXFP8_E5M2 }, { BSM_MXFP4, BSM_MXFP4 }, { BSM_NVFP4, BSM_MXFP6_E2M3 }, { BSM_FORMAT_FP32, BSM_MXINT8 },
+    { BSM_MXFP8_E4M3, BSM_MXFP8_E5M2 }, { BSM_MXFP4, BSM_MXFP4 }, { BSM_NVFP4, BSM_MXFP6_E2M3 },
+      { BSM_FORMAT_FP32, BSM_MXINT8 },
     { BSM_MXFP6_E3M2, BSM_NVFP4 },
 };
 enum { PAIRS = 5, M = 67, N = 150, K = 333 };
@@ -43,7 +44,8 @@ static void problem_free(struct test *t, struct problem *p)
     bsm_context_destroy(p->context);
 }
 
-static void multiply(struct test *t, bsm_context *context, const bsm_matrix *a, const bsm_matrix *b, const bsm_matrix *d)
+static void multiply(struct test *t, bsm_context *context, const bsm_matrix *a, const bsm_matrix *b,
+                     const bsm_matrix *d)
 {
     const bsm_matmul call = { .struct_size = sizeof call, .a = a, .b = b, .d = d };
     if (bsm_multiply(context, &call) != BSM_OK) FAIL(t, "%s", bsm_last_error());
@@ -52,7 +54,8 @@ static void multiply(struct test *t, bsm_context *context, const bsm_matrix *a, 
 /* Rows [first, first + count) of an operand, as an operand of its own. */
 static struct operand rows_of(const struct operand *from, const int64_t *rows, int64_t count)
 {
-    struct operand o = operand_make(&(struct shape){ .format = from->m.format, .rows = count, .columns = from->m.columns }, 0xff);
+    struct operand o = operand_make(&(struct shape){ .format = from->m.format, .rows = count,
+                                                     .columns = from->m.columns }, 0xff);
     uint32_t code = 0;
     uint8_t scale = 0;
     for (int64_t r = 0; r < count; r++) {
@@ -68,14 +71,17 @@ static struct operand rows_of(const struct operand *from, const int64_t *rows, i
     return o;
 }
 
-static float at(const struct operand *d, int64_t i, int64_t j) { return ((const float *)d->m.data)[i * d->m.columns + j]; }
+static float at(const struct operand *d, int64_t i, int64_t j)
+{
+    return ((const float *)d->m.data)[i * d->m.columns + j];
+}
 
 static bool same(float x, float y) { return memcmp(&x, &y, sizeof x) == 0; }
 
 /* A chosen set of rows of A and of B: the same elements as in the whole product.  Covers fewer rows, fewer columns,
  * permutations. */
-static void check_selection(struct test *t, const struct problem *p, const int64_t *rows, int64_t m, const int64_t *columns,
-                            int64_t n)
+static void check_selection(struct test *t, const struct problem *p, const int64_t *rows, int64_t m,
+                            const int64_t *columns, int64_t n)
 {
     struct operand a = rows_of(&p->a, rows, m), b = rows_of(&p->b, columns, n);
     struct operand d = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = m, .columns = n }, 0xff);
@@ -84,7 +90,8 @@ static void check_selection(struct test *t, const struct problem *p, const int64
         for (int64_t j = 0; j < n; j++)
             if (!same(at(&d, i, j), at(&p->d, rows[i], columns[j]))) {
                 FAIL(t,
-                     "%s: %" PRId64 " x %" PRId64 " gave other bits at [%" PRId64 ", %" PRId64 "] than the whole product: %a, %a",
+                     "%s: %" PRId64 " x %" PRId64 " gave other bits at [%" PRId64 ", %" PRId64
+                     "] than the whole product: %a, %a",
                      bsm_format_get((int)p->a.m.format)->name, m, n, i, j, (double)at(&d, i, j),
                      (double)at(&p->d, rows[i], columns[j]));
                 i = m, j = n;
@@ -127,7 +134,8 @@ static void threads_and_kernels(struct test *t)
     for (int pair = 0; pair < PAIRS; pair++) {
         struct problem p;
         problem_make(t, &p, pair, 200, 260, 100);
-        struct operand first = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = 200, .columns = 260 }, 0xee);
+        struct operand first = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = 200,
+                                                             .columns = 260 }, 0xee);
         for (int kernel = 0, runs = 0; bsm_kernel_name(kernel) != NULL; kernel++) {
             if (!bsm_kernel_serves(p.context, kernel, pairs[pair].a, pairs[pair].b)) continue;
             for (int i = 0; i < 4; i++, runs++) {
@@ -144,7 +152,7 @@ static void threads_and_kernels(struct test *t)
     }
 }
 
-/* Relations that need no reference ---------------------------------------------------------------------------------------- */
+/* Relations that need no reference --------------------------------------------------------------------------------- */
 
 /* s added to the scales of row i of A, u to those of row j of B: D[i, j] times 2^(s + u). */
 static void scale_shift(struct test *t)
@@ -168,7 +176,8 @@ static void scale_shift(struct test *t)
         struct operand d = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = 40, .columns = 40 }, 0xff);
         multiply(t, p.context, &a.m, &b.m, &d.m);
         for (int64_t i = 0; i < 40; i++)
-            for (int64_t j = 0; j < 40; j++) CHECK(t, same(at(&d, i, j), ldexpf(at(&p.d, i, j), shift_a[i] + shift_b[j])));
+            for (int64_t j = 0; j < 40; j++)
+                CHECK(t, same(at(&d, i, j), ldexpf(at(&p.d, i, j), shift_a[i] + shift_b[j])));
         free(a.m.scales), free(b.m.scales);
         operand_free(&d);
         problem_free(t, &p);
@@ -212,10 +221,12 @@ static void zero_blocks(struct test *t)
                         continue;
                     }
                     memcpy(to, (uint8_t *)from->m.data + (r * BLOCKS + s) * 32, 32);
-                    ((uint8_t *)sides[side].m.scales)[r * (BLOCKS + 1) + block] = ((uint8_t *)from->m.scales)[r * BLOCKS + s++];
+                    ((uint8_t *)sides[side].m.scales)[r * (BLOCKS + 1) + block] =
+                        ((uint8_t *)from->m.scales)[r * BLOCKS + s++];
                 }
         }
-        struct operand d = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = ROWS, .columns = ROWS }, 0xff);
+        struct operand d = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = ROWS,
+                                                         .columns = ROWS }, 0xff);
         multiply(t, p.context, &sides[0].m, &sides[1].m, &d.m);
         CHECK(t, memcmp(d.m.data, p.d.m.data, d.data_bytes) == 0);
         operand_free(&sides[0]), operand_free(&sides[1]), operand_free(&d);
@@ -223,7 +234,7 @@ static void zero_blocks(struct test *t)
     }
 }
 
-/* Floating-point mode ------------------------------------------------------------------------------------------------------ */
+/* Floating-point mode ---------------------------------------------------------------------------------------------- */
 
 #ifdef __x86_64__
 static void flush_subnormals(void) { _mm_setcsr(_mm_getcsr() | 0x8040); }
@@ -233,10 +244,17 @@ static void flush_subnormals(void) { }
 static unsigned control(void) { return 0; }
 #endif
 
-/* Everything that a call reads is subnormal, or makes a subnormal: alpha, beta, tensor scales, C, bias, D's tensor scale, S. */
-struct subnormal_call { float alpha, beta, ta, tb, td, amax, bias[40]; struct operand c, d; bsm_matrix a, b; bsm_matmul call; };
+/* Everything that a call reads is subnormal, or makes a subnormal: alpha, beta, tensor scales, C, bias, D's tensor
+ * scale, S. */
+struct subnormal_call {
+    float alpha, beta, ta, tb, td, amax, bias[40];
+    struct operand c, d;
+    bsm_matrix a, b;
+    bsm_matmul call;
+};
 
-static void subnormal_make(struct test *t, struct subnormal_call *x, const struct problem *p, bsm_format format, int variant)
+static void subnormal_make(struct test *t, struct subnormal_call *x, const struct problem *p, bsm_format format,
+                           int variant)
 {
     *x = (struct subnormal_call){ .alpha = variant == 1 ? 0x1.4p-140f : 0x1p-100f,
                                   .beta = variant == 2 ? 0x1p-130f : -0.3f,
@@ -302,7 +320,7 @@ static void mode_of_the_caller(struct test *t)
     problem_free(t, &p);
 }
 
-/* Processes and threads ---------------------------------------------------------------------------------------------------- */
+/* Processes and threads -------------------------------------------------------------------------------------------- */
 
 static void in_a_forked_child(struct test *t)
 {
@@ -333,12 +351,14 @@ static void *call_again_and_again(void *argument)
     struct caller *c = argument;
     bsm_context *context = c->context;
     struct operand d = operand_make(
-        &(struct shape){ .format = BSM_FORMAT_FP32, .rows = c->problem->d.m.rows, .columns = c->problem->d.m.columns }, 0xff);
+        &(struct shape){ .format = BSM_FORMAT_FP32, .rows = c->problem->d.m.rows,
+                         .columns = c->problem->d.m.columns }, 0xff);
     if (c->own && bsm_context_create(NULL, &context) != BSM_OK) c->wrong++;
     const bsm_matmul call = { .struct_size = sizeof call, .a = &c->problem->a.m, .b = &c->problem->b.m, .d = &d.m };
     for (int i = 0; i < 15; i++) {
         memset(d.m.data, 0xff, d.data_bytes);
-        if (bsm_multiply(context, &call) != BSM_OK || memcmp(d.m.data, c->problem->d.m.data, d.data_bytes) != 0) c->wrong++;
+        if (bsm_multiply(context, &call) != BSM_OK || memcmp(d.m.data, c->problem->d.m.data, d.data_bytes) != 0)
+            c->wrong++;
     }
     if (c->own) bsm_context_destroy(context);
     operand_free(&d);
@@ -363,15 +383,17 @@ static void callers_at_once(struct test *t)
         for (int i = 0; i < CALLERS; i++) pthread_join(threads[i], NULL);
         for (int i = 0; i < CALLERS; i++)
             if (callers[i].wrong != 0)
-                FAIL(t, "caller %d, %s: %d calls of 15 wrong", i, own ? "a context each" : "one context", callers[i].wrong);
+                FAIL(t, "caller %d, %s: %d calls of 15 wrong", i, own ? "a context each" : "one context",
+                     callers[i].wrong);
     }
     for (int i = 0; i < CALLERS; i++) problem_free(t, &p[i]);
 }
 
-/* Matrices whose rows lie gigabytes apart ----------------------------------------------------------------------------------- */
+/* Matrices whose rows lie gigabytes apart -------------------------------------------------------------------------- */
 
 /* The rows of `from`, `gap` bytes apart in memory that exists only where it is touched. */
-static bsm_matrix far_apart(const struct operand *from, int64_t gap, int64_t row_bytes, int64_t element_bytes, size_t *mapped)
+static bsm_matrix far_apart(const struct operand *from, int64_t gap, int64_t row_bytes, int64_t element_bytes,
+                            size_t *mapped)
 {
     bsm_matrix m = from->m;
     *mapped = (size_t)(gap * m.rows);
@@ -386,10 +408,12 @@ static bsm_matrix far_apart(const struct operand *from, int64_t gap, int64_t row
 static void pitches_of_gigabytes(struct test *t)
 {
     enum { ROWS = 5, COLUMNS = 7, DEPTH = 64 };
-    const int64_t gap = (int64_t)3 << 30;             /* 3 * 2^30 elements of one byte, over 2^33 bytes from end to end */
+    const int64_t gap = (int64_t)3 << 30;             /* 3 * 2^30 elements of one byte, over 2^33 bytes from end to
+                                                         end */
     struct operand a = filled(t, BSM_MXFP8_E4M3, ROWS, DEPTH), b = filled(t, BSM_MXFP8_E4M3, COLUMNS, DEPTH),
                    c = filled(t, BSM_FORMAT_FP32, ROWS, COLUMNS);
-    struct operand d = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = ROWS, .columns = COLUMNS }, 0xff);
+    struct operand d = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = ROWS,
+                                                     .columns = COLUMNS }, 0xff);
     bsm_context *context = NULL;
     CHECK_OR_RETURN(t, bsm_context_create(NULL, &context) == BSM_OK);
     const float beta = 0.5f;
@@ -398,7 +422,8 @@ static void pitches_of_gigabytes(struct test *t)
 
     size_t bytes[4];
     bsm_matrix far[4] = { far_apart(&a, gap, DEPTH, 1, &bytes[0]), far_apart(&b, gap, DEPTH, 1, &bytes[1]),
-                          far_apart(&c, 4 * gap, 4 * COLUMNS, 4, &bytes[2]), far_apart(&d, 4 * gap, 4 * COLUMNS, 4, &bytes[3]) };
+                          far_apart(&c, 4 * gap, 4 * COLUMNS, 4, &bytes[2]),
+                          far_apart(&d, 4 * gap, 4 * COLUMNS, 4, &bytes[3]) };
     if (far[0].data == NULL || far[1].data == NULL || far[2].data == NULL || far[3].data == NULL) {
         test_skip(t, "this machine maps no 150 GB of address space");
     } else {
@@ -415,8 +440,8 @@ static void pitches_of_gigabytes(struct test *t)
 }
 
 /* Rows [first, first + count) of B as they lie in it, and the columns of D that they make. */
-static void multiply_columns(struct test *t, bsm_context *context, const struct operand *a, const struct operand *b, int64_t first,
-                             int64_t count, const bsm_matrix *d)
+static void multiply_columns(struct test *t, bsm_context *context, const struct operand *a, const struct operand *b,
+                             int64_t first, int64_t count, const bsm_matrix *d)
 {
     bsm_matrix part = b->m, columns = *d;
     part.data = (unsigned char *)b->m.data + first * b->m.columns;
@@ -426,20 +451,24 @@ static void multiply_columns(struct test *t, bsm_context *context, const struct 
     multiply(t, context, &a->m, &part, &columns);
 }
 
-/* A D so large that whole lines of it are written past the caches, where a row begins at one: the bits of its halves, which are not. */
+/* A D so large that whole lines of it are written past the caches, where a row begins at one: the bits of its halves,
+ * which are not. */
 static void large_d(struct test *t)
 {
     enum { ROWS = 3, COLUMNS = 700005, PITCH = 700032, HALF = 350016, DEPTH = 32, GUARD = 16 };
     const size_t floats = (size_t)ROWS * PITCH + GUARD;
     struct operand a = filled(t, BSM_MXFP8_E4M3, ROWS, DEPTH);
-    struct operand b = operand_make(&(struct shape){ .format = BSM_MXFP8_E4M3, .rows = COLUMNS, .columns = DEPTH }, 0xff);
+    struct operand b = operand_make(&(struct shape){ .format = BSM_MXFP8_E4M3, .rows = COLUMNS,
+                                                     .columns = DEPTH }, 0xff);
     operand_fill(t, &b, true);
     for (int64_t j = 0; j < COLUMNS; j += 1 + rnd_below(t, 3000))          /* a NaN with a sign */
         CHECK(t, bsm_matrix_set_code(&b.m, 0, j, rnd_below(t, DEPTH), 0xff) == BSM_OK);
-    float *const memory = aligned_alloc(64, floats * sizeof *memory), *const want = aligned_alloc(64, floats * sizeof *want);
+    float *const memory = aligned_alloc(64, floats * sizeof *memory), *const want =
+                                                                          aligned_alloc(64, floats * sizeof *want);
     bsm_context *context = NULL;
     CHECK_OR_RETURN(t, memory != NULL && want != NULL && bsm_context_create(NULL, &context) == BSM_OK);
-    bsm_matrix d = { .struct_size = sizeof d, .format = BSM_FORMAT_FP32, .rows = ROWS, .columns = COLUMNS, .pitch = PITCH };
+    bsm_matrix d = { .struct_size = sizeof d, .format = BSM_FORMAT_FP32, .rows = ROWS, .columns = COLUMNS,
+                     .pitch = PITCH };
     for (int offset = 0; offset < 2; offset++) {          /* the second begins within a line */
         memset(memory, 0xee, floats * sizeof *memory), memset(want, 0xee, floats * sizeof *want);
         d.data = want + offset;
@@ -447,7 +476,8 @@ static void large_d(struct test *t)
         multiply_columns(t, context, &a, &b, HALF, COLUMNS - HALF, &d);
         d.data = memory + offset;
         multiply(t, context, &a.m, &b.m, &d);
-        if (memcmp(memory, want, floats * sizeof *memory) != 0) FAIL(t, "D from float %d of a line on: other bits", offset);
+        if (memcmp(memory, want, floats * sizeof *memory) != 0)
+            FAIL(t, "D from float %d of a line on: other bits", offset);
     }
     free(memory), free(want);
     operand_free(&a), operand_free(&b);

@@ -1,5 +1,6 @@
-/* Every kernel's `sum` against the portable one of its family, on tiles: bit for bit at the edges of register tiles, groups, blocks
- * and chunks; operands end where a page faults, scratch and sums are exactly as large as was asked for, and guarded. */
+/* Every kernel's `sum` against the portable one of its family, on tiles: bit for bit at the edges of register tiles,
+ * groups, blocks and chunks; operands end where a page faults, scratch and sums are exactly as large as was asked for,
+ * and guarded. */
 #include "naive.h"
 
 #include "core/core.h"
@@ -21,7 +22,8 @@ struct tile_case {
     bsm_packing a_packing, b_packing;
     int layout;
     struct scale_range scales;                       /* of B, and of A half of the time */
-    bool apart;                                      /* scales are A's and those below B's: of columns of K before `late` and from there on */
+    bool apart;                                      /* scales are A's and those below B's: of columns of K before
+                                                        `late` and from there on */
     struct scale_range a_late, b_scales, b_late;
     int64_t late;
 };
@@ -34,10 +36,14 @@ static const struct bsmi_kernel *portable(bsm_format a, bsm_format b)
     return NULL;
 }
 
-static bool four_bits(bsm_format format) { return bsm_element_get((int)bsm_format_get((int)format)->element)->bits == 4; }
+static bool four_bits(bsm_format format)
+{
+    return bsm_element_get((int)bsm_format_get((int)format)->element)->bits == 4;
+}
 
 /* Every 40th is NaN, if that is wanted. */
-static void set_scales(struct test *t, struct operand *o, const struct scale_range *first, const struct scale_range *then, int64_t late, bool nans)
+static void set_scales(struct test *t, struct operand *o, const struct scale_range *first,
+                       const struct scale_range *then, int64_t late, bool nans)
 {
     const bsm_format_info *info = bsm_format_get((int)o->m.format);
     if (info->scale != BSM_E8M0 || first->high == 0) return;
@@ -53,7 +59,8 @@ static void set_scales(struct test *t, struct operand *o, const struct scale_ran
 static void set_nans(struct test *t, struct operand *o)
 {
     const bsm_element element = bsm_format_get((int)o->m.format)->element;
-    if ((element != BSM_E4M3 && element != BSM_E5M2) || o->m.rows == 0 || o->m.columns == 0 || rnd_below(t, 3) != 0) return;
+    if ((element != BSM_E4M3 && element != BSM_E5M2) || o->m.rows == 0 || o->m.columns == 0 || rnd_below(t, 3) != 0)
+        return;
     for (int i = 0; i < 3; i++)
         CHECK(t, bsm_matrix_set_code(&o->m, 0, rnd_below(t, o->m.rows), rnd_below(t, o->m.columns),
                                      rnd_below(t, 2) == 0 ? 0x7f : 0xff) == BSM_OK);
@@ -65,10 +72,12 @@ static void poison_last_nibbles(struct operand *o)
     if (!four_bits(o->m.format) || o->m.columns % 2 == 0 || o->m.packing == BSM_PACKING_BYTES) return;
     const size_t row_bytes = (size_t)(o->m.columns + 1) / 2;
     for (int64_t r = 0; r < o->m.rows; r++)
-        ((uint8_t *)o->m.data)[(size_t)r * row_bytes + row_bytes - 1] |= o->m.packing == BSM_PACKING_HIGH_FIRST ? 0x0f : 0xf0;
+        ((uint8_t *)o->m.data)[(size_t)r * row_bytes + row_bytes - 1] |=
+            o->m.packing == BSM_PACKING_HIGH_FIRST ? 0x0f : 0xf0;
 }
 
-static struct operand make_operand(struct test *t, int format, int64_t rows, int64_t k, bsm_packing packing, const struct tile_case *c)
+static struct operand make_operand(struct test *t, int format, int64_t rows, int64_t k, bsm_packing packing,
+                                   const struct tile_case *c)
 {
     struct shape shape = { .format = (bsm_format)format, .rows = rows, .columns = k };
     if (four_bits(shape.format)) shape.packing = packing;
@@ -83,20 +92,24 @@ static struct operand make_operand(struct test *t, int format, int64_t rows, int
 
 struct tables { float values[256], scales[256]; };
 
-static struct bsmi_operand resolve(struct test *t, const struct operand *o, struct bsmi_matrix *m, struct tables *tables)
+static struct bsmi_operand resolve(struct test *t, const struct operand *o, struct bsmi_matrix *m,
+                                   struct tables *tables)
 {
     CHECK(t, bsmi_matrix_resolve("operand", &o->m, m) == BSM_OK);
     if (m->bits <= 8) bsmi_element_table(m->element, tables->values);
     for (int code = 0; code < 256; code++)
-        tables->scales[code] = m->scale == BSM_E8M0 ? bsmi_e8m0_to_float((uint8_t)code) : bsmi_ue4m3_to_float((uint8_t)code);
+        tables->scales[code] =
+            m->scale == BSM_E8M0 ? bsmi_e8m0_to_float((uint8_t)code) : bsmi_ue4m3_to_float((uint8_t)code);
     return (struct bsmi_operand){ m, tables->values, tables->scales };
 }
 
 /* The tile's sums through a kernel, tight: rows x columns. */
-static void run_kernel(struct test *t, const struct bsmi_kernel *kernel, struct bsmi_tile tile, const struct tile_case *c, float *out)
+static void run_kernel(struct test *t, const struct bsmi_kernel *kernel, struct bsmi_tile tile,
+                       const struct tile_case *c, float *out)
 {
     const int64_t rows = bsmi_round_up(tile.rows, kernel->register_rows);
-    tile.sums_pitch = bsmi_round_up(tile.columns, BSMI_MAX(16, kernel->register_columns)) + 16 * rnd_below(t, MOST_PITCH_EXTRA + 1);
+    tile.sums_pitch =
+        bsmi_round_up(tile.columns, BSMI_MAX(16, kernel->register_columns)) + 16 * rnd_below(t, MOST_PITCH_EXTRA + 1);
     const int64_t whole = bsmi_round_up(tile.columns, kernel->register_columns);
     const size_t scratch_bytes = bsmi_kernel_scratch_bytes(kernel, c->scratch_rows, c->scratch_columns);
     const size_t sums_bytes = (size_t)(rows * tile.sums_pitch) * sizeof(float);
@@ -104,7 +117,8 @@ static void run_kernel(struct test *t, const struct bsmi_kernel *kernel, struct 
     void *scratch = guarded_at_end(scratch_bytes, 64, 0xff);
     tile.sums = sums;
     bsmi_kernel_sum(kernel, &tile, scratch);
-    for (int64_t i = 0; i < tile.rows; i++) memcpy(out + i * tile.columns, sums + i * tile.sums_pitch, (size_t)tile.columns * sizeof(float));
+    for (int64_t i = 0; i < tile.rows; i++)
+        memcpy(out + i * tile.columns, sums + i * tile.sums_pitch, (size_t)tile.columns * sizeof(float));
     /* Older kernels clear whole rows: what is behind whole register tiles is a kernel's only as far as the pitch. */
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = whole; j < tile.sums_pitch; j++) {
@@ -118,14 +132,15 @@ static void run_kernel(struct test *t, const struct bsmi_kernel *kernel, struct 
     guarded_free(scratch);
 }
 
-static void compare(struct test *t, const struct bsmi_kernel *kernel, const struct tile_case *c, const float *want, const float *got)
+static void compare(struct test *t, const struct bsmi_kernel *kernel, const struct tile_case *c, const float *want,
+                    const float *got)
 {
     for (int64_t i = 0; i < c->rows * c->columns; i++) {
         if ((isnan(want[i]) && isnan(got[i])) || memcmp(&want[i], &got[i], sizeof(float)) == 0) continue;
-        FAIL(t, "%s: %s x %s, tile %lld x %lld x %lld from (%lld, %lld), scales %d..%d: S[%lld, %lld] = %a, wanted %a", kernel->name,
-             bsm_format_get(c->a_format)->name, bsm_format_get(c->b_format)->name, (long long)c->rows, (long long)c->columns,
-             (long long)c->k, (long long)c->first_row, (long long)c->first_column, c->scales.low, c->scales.high,
-             (long long)(i / c->columns), (long long)(i % c->columns), (double)got[i], (double)want[i]);
+        FAIL(t, "%s: %s x %s, tile %lld x %lld x %lld from (%lld, %lld), scales %d..%d: S[%lld, %lld] = %a, wanted %a",
+             kernel->name, bsm_format_get(c->a_format)->name, bsm_format_get(c->b_format)->name, (long long)c->rows,
+             (long long)c->columns, (long long)c->k, (long long)c->first_row, (long long)c->first_column, c->scales.low,
+             c->scales.high, (long long)(i / c->columns), (long long)(i % c->columns), (double)got[i], (double)want[i]);
         return;
     }
 }
@@ -140,11 +155,13 @@ static void check_case(struct test *t, const struct tile_case *c)
     struct operand b = make_operand(t, c->b_format, b_rows, c->k, c->b_packing, &of_b);
     struct bsmi_matrix ma, mb;
     struct tables ta, tb;
-    const struct bsmi_tile tile = { .a = resolve(t, &a, &ma, &ta), .b = resolve(t, &b, &mb, &tb), .row = c->first_row, .rows = c->rows,
+    const struct bsmi_tile tile = { .a = resolve(t, &a, &ma, &ta), .b = resolve(t, &b, &mb, &tb), .row = c->first_row,
+                                    .rows = c->rows,
                                     .column = c->first_column, .columns = c->columns, .split = c->split, .k = c->k };
     const struct bsmi_kernel *judge = portable(ma.format, mb.format);
     const uint32_t here = bsmi_cpu_detect();
-    float *want = malloc((size_t)(c->rows * c->columns) * sizeof *want), *got = malloc((size_t)(c->rows * c->columns) * sizeof *got);
+    float *want = malloc((size_t)(c->rows * c->columns) * sizeof *want),
+          *got = malloc((size_t)(c->rows * c->columns) * sizeof *got);
     run_kernel(t, judge, tile, c, want);
     for (const struct bsmi_kernel *k = bsmi_kernels; k < judge; k++) {
         if ((k->needs & ~here) != 0 || !k->serves(ma.format, mb.format)) continue;
@@ -161,8 +178,9 @@ static const bsm_layout layouts[] = { BSM_LAYOUT_LINEAR, BSM_LAYOUT_128X4 };
 
 static void random_case(struct test *t, struct tile_case *c)
 {
-    static const int64_t depths[] = { 0, 1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 32, 33, 47, 48, 49, 63, 64, 65, 100, 255, 256, 257, 300, 511, 512, 513,
-                                      529, 769, 1023, 1025, 2049, 2600, 4129 };
+    static const int64_t depths[] = { 0,   1,   2,   3,   4,   5,   7,    8,    15,   16,   17,  31,
+                                      32,  33,  47,  48,  49,  63,  64,   65,   100,  255,  256, 257,
+                                      300, 511, 512, 513, 529, 769, 1023, 1025, 2049, 2600, 4129 };
     c->rows = rnd_between(t, 1, 33);
     c->columns = rnd_between(t, 1, 80);
     c->k = depths[rnd_below(t, sizeof depths / sizeof depths[0])];
@@ -189,10 +207,12 @@ static void every_pair(struct test *t)
 }
 
 /* Pairs that have kernels of their own. */
-static const struct { bsm_format a, b; } chosen[] = {
-    { BSM_MXFP4, BSM_MXFP4 }, { BSM_NVFP4, BSM_NVFP4 }, { BSM_MXFP4, BSM_NVFP4 }, { BSM_MXFP4_BLOCK16, BSM_MXFP4 },
-    { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3 }, { BSM_MXFP8_E5M2, BSM_MXFP4 }, { BSM_MXFP6_E3M2, BSM_MXFP6_E3M2 }, { BSM_FORMAT_BF16, BSM_MXFP4 },
-    { BSM_FORMAT_FP16, BSM_NVFP4 }, { BSM_MXFP6_E2M3, BSM_MXFP6_E2M3 }, { BSM_MXINT8, BSM_MXINT8 }, { BSM_MXFP6_E2M3, BSM_MXFP4 },
+static const struct { bsm_format a, b;
+} chosen[] = {
+    { BSM_MXFP4, BSM_MXFP4 },           { BSM_NVFP4, BSM_NVFP4 },           { BSM_MXFP4, BSM_NVFP4 },
+    { BSM_MXFP4_BLOCK16, BSM_MXFP4 },   { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3 }, { BSM_MXFP8_E5M2, BSM_MXFP4 },
+    { BSM_MXFP6_E3M2, BSM_MXFP6_E3M2 }, { BSM_FORMAT_BF16, BSM_MXFP4 },     { BSM_FORMAT_FP16, BSM_NVFP4 },
+    { BSM_MXFP6_E2M3, BSM_MXFP6_E2M3 }, { BSM_MXINT8, BSM_MXINT8 },         { BSM_MXFP6_E2M3, BSM_MXFP4 },
 };
 enum { CHOSEN = sizeof chosen / sizeof chosen[0] };
 
@@ -220,8 +240,11 @@ static void every_small_height(struct test *t)
 /* At both ends of fp32's range, and around what the kernels' guards let pass. */
 static void extreme_scales(struct test *t)
 {
-    static const struct { int low, high; } ranges[] = { { 0, 2 }, { 0, 254 }, { 252, 254 }, { 229, 234 }, { 226, 230 }, { 238, 246 }, { 60, 66 },
-                                                        { 0, 238 } };
+    static const struct {
+        int low, high;
+    } ranges[] = {
+        { 0, 2 }, { 0, 254 }, { 252, 254 }, { 229, 234 }, { 226, 230 }, { 238, 246 }, { 60, 66 }, { 0, 238 }
+    };
     for (int i = 0; i < CHOSEN; i++)
         for (size_t r = 0; r < 3 * (sizeof ranges / sizeof ranges[0]); r++) {
             struct tile_case c = { .a_format = (int)chosen[i].a, .b_format = (int)chosen[i].b };
@@ -232,25 +255,36 @@ static void extreme_scales(struct test *t)
         }
 }
 
-/* Few rows of fp32 chains may be summed in units of B's factors, where nothing on the way is subnormal or overflows (folding_avx2.h): each of
- * these is right for one operand, or one part of K, and wrong for the other. */
+/* Few rows of fp32 chains may be summed in units of B's factors, where nothing on the way is subnormal or overflows
+ * (folding_avx2.h): each of these is right for one operand, or one part of K, and wrong for the other. */
 static void factors_folded(struct test *t)
 {
     enum { LATE = 2048, LONG = LATE + 96, SHORT = 96 };
     static const struct scale_range usual = { 120, 132 };
-    const struct { struct scale_range a, a_late, b, b_late; int64_t k; } sizes[] = {
-        { { 0, 6 }, usual, { 136, 140 }, usual, SHORT }, { { 226, 235 }, usual, { 101, 106 }, usual, SHORT },
-        { usual, usual, { 0, 6 }, usual, SHORT }, { usual, usual, { 1, 60 }, usual, SHORT }, { usual, usual, { 225, 240 }, usual, SHORT },
-        { { 178, 186 }, usual, { 178, 186 }, { 101, 106 }, LONG }, { { 60, 66 }, usual, { 60, 66 }, { 136, 140 }, LONG },
+    const struct { struct scale_range a, a_late, b, b_late; int64_t k;
+    } sizes[] = {
+        { { 0, 6 }, usual, { 136, 140 }, usual, SHORT },
+        { { 226, 235 }, usual, { 101, 106 }, usual, SHORT },
+        { usual, usual, { 0, 6 }, usual, SHORT },
+        { usual, usual, { 1, 60 }, usual, SHORT },
+        { usual, usual, { 225, 240 }, usual, SHORT },
+        { { 178, 186 }, usual, { 178, 186 }, { 101, 106 }, LONG },
+        { { 60, 66 }, usual, { 60, 66 }, { 136, 140 }, LONG },
     };
-    static const struct { bsm_format a, b; } pairs[] = { { BSM_MXFP8_E5M2, BSM_MXFP8_E5M2 }, { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3 },
-                                                         { BSM_MXFP8_E5M2, BSM_MXFP4 }, { BSM_MXFP6_E3M2, BSM_MXFP6_E3M2 } };
+    static const struct {
+        bsm_format a, b;
+    } pairs[] = { { BSM_MXFP8_E5M2, BSM_MXFP8_E5M2 },
+                  { BSM_MXFP8_E4M3, BSM_MXFP8_E4M3 },
+                  { BSM_MXFP8_E5M2, BSM_MXFP4 },
+                  { BSM_MXFP6_E3M2, BSM_MXFP6_E3M2 } };
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
         for (size_t w = 0; w < sizeof sizes / sizeof sizes[0]; w++)
             for (int64_t rows = 1; rows <= 8; rows = rows < 4 ? rows + 1 : 2 * rows) {
-                struct tile_case c = { .a_format = (int)pairs[i].a, .b_format = (int)pairs[i].b, .rows = rows, .columns = 64, .k = sizes[w].k,
+                struct tile_case c = { .a_format = (int)pairs[i].a, .b_format = (int)pairs[i].b, .rows = rows,
+                                       .columns = 64, .k = sizes[w].k,
                                        .scratch_rows = rows, .scratch_columns = 64, .apart = true, .scales = sizes[w].a,
-                                       .a_late = sizes[w].a_late, .b_scales = sizes[w].b, .b_late = sizes[w].b_late, .late = LATE };
+                                       .a_late = sizes[w].a_late, .b_scales = sizes[w].b, .b_late = sizes[w].b_late,
+                                       .late = LATE };
                 check_case(t, &c);
             }
 }
@@ -260,7 +294,8 @@ static void large_tiles(struct test *t)
 {
     for (int i = 0; i < CHOSEN; i++)
         for (int guarded = 0; guarded < 2; guarded++) {
-            struct tile_case c = { .a_format = (int)chosen[i].a, .b_format = (int)chosen[i].b, .rows = 199, .columns = 270, .k = 40,
+            struct tile_case c = { .a_format = (int)chosen[i].a, .b_format = (int)chosen[i].b, .rows = 199,
+                                   .columns = 270, .k = 40,
                                    .scratch_rows = 199, .scratch_columns = 270 };
             if (guarded) c.scales.low = 125, c.scales.high = 254;
             check_case(t, &c);
@@ -269,6 +304,7 @@ static void large_tiles(struct test *t)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(every_pair), TEST(edges), TEST(every_small_height), TEST(extreme_scales), TEST(factors_folded), TEST(large_tiles) };
+    static const struct test_case cases[] = { TEST(every_pair),     TEST(edges),          TEST(every_small_height),
+                                              TEST(extreme_scales), TEST(factors_folded), TEST(large_tiles) };
     return TEST_MAIN(argc, argv, cases);
 }

@@ -1,5 +1,5 @@
-/* Products of one term, through every kernel, against the exact product: with K = 1 both round one exact number once to fp32,
- * so every bit agrees.  All pairs of element codes and all pairs of scales, for every pair of formats. */
+/* Products of one term, through every kernel, against the exact product: with K = 1 both round one exact number once to
+ * fp32, so every bit agrees.  All pairs of element codes and all pairs of scales, for every pair of formats. */
 #include "exact/exact_help.h"
 
 #include <stdlib.h>
@@ -8,7 +8,8 @@ static void check_kernel(struct test *t, bsm_context *context, const struct oper
                          const uint32_t *want, uint32_t *got, int kernel)
 {
     const int64_t rows = a->matrix.rows, columns = b->matrix.rows;
-    const bsm_matrix d = { .struct_size = sizeof d, .format = BSM_FORMAT_FP32, .rows = rows, .columns = columns, .data = got };
+    const bsm_matrix d = { .struct_size = sizeof d, .format = BSM_FORMAT_FP32, .rows = rows, .columns = columns,
+                           .data = got };
     const bsm_matmul product = { .struct_size = sizeof product, .a = &a->matrix, .b = &b->matrix, .d = &d };
     memset(got, 0xa5, (size_t)(rows * columns) * 4);
     CHECK(t, bsm_context_force_kernel(context, kernel) == BSM_OK);
@@ -16,8 +17,8 @@ static void check_kernel(struct test *t, bsm_context *context, const struct oper
     for (int64_t i = 0; i < rows * columns; i++)
         if (got[i] != want[i]) {
             FAIL(t, "%s: %s x %s: %a * %a is %08x, wanted %08x", bsm_kernel_name(kernel),
-                 bsm_format_get((int)a->matrix.format)->name, bsm_format_get((int)b->matrix.format)->name, a->values[i / columns],
-                 b->values[i % columns], (unsigned)got[i], (unsigned)want[i]);
+                 bsm_format_get((int)a->matrix.format)->name, bsm_format_get((int)b->matrix.format)->name,
+                 a->values[i / columns], b->values[i % columns], (unsigned)got[i], (unsigned)want[i]);
             break;
         }
 }

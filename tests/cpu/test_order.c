@@ -1,9 +1,10 @@
-/* Sums, through every kernel: bit for bit in the order that matmul.h defines, by a model of its own; and within the error bound
- * of fp32 sums, against the exact product.
+/* Sums, through every kernel: bit for bit in the order that matmul.h defines, by a model of its own; and within the
+ * error bound of fp32 sums, against the exact product.
  *
- * The model works with exact doubles: a term, and the sum of an exact block times its scales, has at most 53 bits and lies within
- * 2^+-320.  fp32 + double is rounded once to fp32: TwoSum gives the double's rounding error, with which the double is rounded to
- * odd; 53 bits to odd and then 24 to nearest is one rounding to nearest (Boldo and Melquiond, 2008). */
+ * The model works with exact doubles: a term, and the sum of an exact block times its scales, has at most 53 bits and
+ * lies within 2^+-320.  fp32 + double is rounded once to fp32: TwoSum gives the double's rounding error, with which the
+ * double is rounded to odd; 53 bits to odd and then 24 to nearest is one rounding to nearest (Boldo and Melquiond,
+ * 2008). */
 #include "exact/exact_help.h"
 
 #include <float.h>
@@ -54,7 +55,8 @@ static void read_plain_row(const struct operand *o, int64_t row, struct plain_ro
     }
 }
 
-static float sum_of_exact_blocks(const struct plain_row *a, const struct plain_row *b, int64_t depth, int64_t exact_block)
+static float sum_of_exact_blocks(const struct plain_row *a, const struct plain_row *b, int64_t depth,
+                                 int64_t exact_block)
 {
     float sum = 0;
     for (int64_t first = 0; first < depth; first += exact_block) {
@@ -76,22 +78,24 @@ static uint32_t canonical_bits(float value)
 static void model(const struct operand *a, const struct operand *b, uint32_t *want)
 {
     static struct plain_row plain_a[M], plain_b[N];
-    const int block_a = bsm_format_get((int)a->matrix.format)->block, block_b = bsm_format_get((int)b->matrix.format)->block;
+    const int block_a = bsm_format_get((int)a->matrix.format)->block,
+              block_b = bsm_format_get((int)b->matrix.format)->block;
     const bool exact = small_integers(a->matrix.format) && small_integers(b->matrix.format);
     for (int64_t i = 0; i < M && exact; i++) read_plain_row(a, i, &plain_a[i]);
     for (int64_t j = 0; j < N && exact; j++) read_plain_row(b, j, &plain_b[j]);
     for (int64_t i = 0; i < M; i++)
         for (int64_t j = 0; j < N; j++) {
-            const float sum = exact ? sum_of_exact_blocks(&plain_a[i], &plain_b[j], a->matrix.columns, block_a < block_b ? block_a : block_b)
-                                   : sum_of_chain(a, i, b, j);
+            const float sum = exact ? sum_of_exact_blocks(&plain_a[i], &plain_b[j], a->matrix.columns,
+                                                          block_a < block_b ? block_a : block_b)
+                                    : sum_of_chain(a, i, b, j);
             want[i * N + j] = canonical_bits(sum);
         }
 }
 
-/* Every kernel ----------------------------------------------------------------------------------------------------------- */
+/* Every kernel ----------------------------------------------------------------------------------------------------- */
 
-typedef void judge(struct test *t, const char *kernel, const struct operand *a, const struct operand *b, const void *want,
-                   const uint32_t *got);
+typedef void judge(struct test *t, const char *kernel, const struct operand *a, const struct operand *b,
+                   const void *want, const uint32_t *got);
 
 static void through_every_kernel(struct test *t, bsm_context *context, const struct operand *a, const struct operand *b,
                                  judge *judge, const void *want)
@@ -113,8 +117,8 @@ static void through_every_kernel(struct test *t, bsm_context *context, const str
 
 static const char *format_name(const struct operand *o) { return bsm_format_get((int)o->matrix.format)->name; }
 
-static void judge_bits(struct test *t, const char *kernel, const struct operand *a, const struct operand *b, const void *want,
-                       const uint32_t *got)
+static void judge_bits(struct test *t, const char *kernel, const struct operand *a, const struct operand *b,
+                       const void *want, const uint32_t *got)
 {
     const uint32_t *wanted = want;
     for (int i = 0; i < M * N; i++)
@@ -133,7 +137,8 @@ static void check_bits(struct test *t, bsm_context *context, struct operand *a, 
     through_every_kernel(t, context, a, b, judge_bits, want);
 }
 
-/* Codes of a choice of scales around 1, at the ends of their range, or over all of it; NaN scales only where asked for. */
+/* Codes of a choice of scales around 1, at the ends of their range, or over all of it; NaN scales only where asked
+ * for. */
 enum spread { NEAR, LOW, HIGH, ENDS, ALL, WITH_NAN, SPREADS };
 
 static void fill(struct test *t, struct operand *o, enum spread spread)
@@ -176,8 +181,8 @@ static void order_of_sums(struct test *t)
     bsm_context_destroy(context);
 }
 
-/* One scale for each side, so that the exponents of a whole tile lie together just within, or just beyond, what fp32 holds:
- * there a kernel changes paths.  e8m0 is 2^exponent; beside it ue4m3 is its largest or smallest. */
+/* One scale for each side, so that the exponents of a whole tile lie together just within, or just beyond, what fp32
+ * holds: there a kernel changes paths.  e8m0 is 2^exponent; beside it ue4m3 is its largest or smallest. */
 struct scale_pair { uint8_t a, b; };
 
 static int scales_near_the_guards(struct test *t, bsm_scale a, bsm_scale b, struct scale_pair *pairs)
@@ -186,7 +191,8 @@ static int scales_near_the_guards(struct test *t, bsm_scale a, bsm_scale b, stru
     if (a == BSM_E8M0 && b == BSM_E8M0)
         for (int exponent = -154; exponent <= 132; exponent++) {
             if (exponent > -146 && exponent < 122) continue;
-            const int high = exponent > 0, first = (int)rnd_between(t, high ? exponent - 127 : -127, high ? 127 : exponent + 127);
+            const int high = exponent > 0,
+                      first = (int)rnd_between(t, high ? exponent - 127 : -127, high ? 127 : exponent + 127);
             pairs[count++] = (struct scale_pair){ (uint8_t)(first + 127), (uint8_t)(exponent - first + 127) };
         }
     else if (a == BSM_E8M0)
@@ -215,7 +221,8 @@ static void scales_at_the_guards(struct test *t)
             struct operand a = operand_make((bsm_format)fa, M, 33), b = operand_make((bsm_format)fb, N, 33);
             operand_fill(t, &a, true, 0, 100), operand_fill(t, &b, true, 0, 100);
             for (int i = 0; i < count; i++) {
-                set_all_scales(&a, turned ? pairs[i].b : pairs[i].a), set_all_scales(&b, turned ? pairs[i].a : pairs[i].b);
+                set_all_scales(&a, turned ? pairs[i].b : pairs[i].a),
+                    set_all_scales(&b, turned ? pairs[i].a : pairs[i].b);
                 check_bits(t, context, &a, &b);
             }
             operand_free(&a), operand_free(&b);
@@ -223,14 +230,14 @@ static void scales_at_the_guards(struct test *t)
     bsm_context_destroy(context);
 }
 
-/* Error ------------------------------------------------------------------------------------------------------------------- */
+/* Error ------------------------------------------------------------------------------------------------------------ */
 
 struct reference { double sum[M * N], magnitude[M * N]; };
 
-/* K fused multiply-adds: K relative errors of 2^-24 on partial sums that stay below the magnitude times (1 + gamma), and, where a
- * partial sum is subnormal, an absolute one of 2^-150 each; the exact sum itself was rounded to fp64. */
-static void judge_error(struct test *t, const char *kernel, const struct operand *a, const struct operand *b, const void *want,
-                        const uint32_t *got)
+/* K fused multiply-adds: K relative errors of 2^-24 on partial sums that stay below the magnitude times (1 + gamma),
+ * and, where a partial sum is subnormal, an absolute one of 2^-150 each; the exact sum itself was rounded to fp64. */
+static void judge_error(struct test *t, const char *kernel, const struct operand *a, const struct operand *b,
+                        const void *want, const uint32_t *got)
 {
     const struct reference *reference = want;
     const double nu = (double)a->matrix.columns * 0x1p-24, gamma = nu / (1 - nu);

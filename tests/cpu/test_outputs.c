@@ -1,4 +1,5 @@
-/* What D may be: every format, recipe, layout and packing holds exactly what bsm_quantize makes of the same product in fp32. */
+/* What D may be: every format, recipe, layout and packing holds exactly what bsm_quantize makes of the same product in
+ * fp32. */
 #include "naive.h"
 
 #include <math.h>
@@ -55,7 +56,8 @@ static void source_make(struct test *t, struct source *s, int64_t m, int64_t n, 
 static bsm_matmul source_call(const struct source *s, const bsm_matrix *d)
 {
     return (bsm_matmul){
-        .struct_size = sizeof(bsm_matmul), .a = &s->a.m, .b = &s->b.m, .alpha = &s->alpha, .beta = &s->beta, .c = &s->c.m, .d = d
+        .struct_size = sizeof(bsm_matmul), .a = &s->a.m, .b = &s->b.m, .alpha = &s->alpha, .beta = &s->beta,
+        .c = &s->c.m, .d = d
     };
 }
 
@@ -65,7 +67,8 @@ static void source_free(struct source *s) { operand_free(&s->a), operand_free(&s
 static float *in_fp32(struct test *t, bsm_context *context, const bsm_matmul *call, int64_t m, int64_t n)
 {
     float *values = malloc((size_t)(m * n + 1) * sizeof *values);
-    const bsm_matrix d = { .struct_size = sizeof d, .format = BSM_FORMAT_FP32, .rows = m, .columns = n, .data = values };
+    const bsm_matrix d = { .struct_size = sizeof d, .format = BSM_FORMAT_FP32, .rows = m, .columns = n,
+                           .data = values };
     bsm_matmul plain = *call;
     plain.d = &d;
     plain.d_recipe = BSM_RECIPE_DEFAULT, plain.d_nonfinite = BSM_NONFINITE_PROPAGATE, plain.d_no_saturate = false;
@@ -104,10 +107,10 @@ struct output {
 static void describe(const struct output *o, char *what, size_t bytes)
 {
     snprintf(what, bytes, "%s %" PRId64 " x %" PRId64 ", %s, %s, %s, tensor scale %s%g%s",
-             bsm_format_get((int)o->shape.format)->name, o->shape.rows, o->shape.columns, bsm_recipe_name((int)o->recipe),
-             bsm_layout_name((int)o->shape.layout.kind), bsm_packing_name((int)o->shape.packing),
-             o->use == BSM_TENSOR_SCALE_DIVIDES ? "/" : "*", o->tensor_scale == NULL ? 1 : (double)*o->tensor_scale,
-             o->no_saturate ? ", not saturating" : "");
+             bsm_format_get((int)o->shape.format)->name, o->shape.rows, o->shape.columns,
+             bsm_recipe_name((int)o->recipe), bsm_layout_name((int)o->shape.layout.kind),
+             bsm_packing_name((int)o->shape.packing), o->use == BSM_TENSOR_SCALE_DIVIDES ? "/" : "*",
+             o->tensor_scale == NULL ? 1 : (double)*o->tensor_scale, o->no_saturate ? ", not saturating" : "");
 }
 
 static void use_tensor_scale(bsm_matrix *m, const struct output *o)
@@ -115,9 +118,10 @@ static void use_tensor_scale(bsm_matrix *m, const struct output *o)
     m->tensor_scale = o->tensor_scale, m->tensor_scale_use = o->use;
 }
 
-/* values: what D holds before rounding.  Every byte of D and its scales, also those that are not owed, is what bsm_quantize
- * leaves. */
-static void check_output(struct test *t, bsm_context *context, const bsm_matmul *call, const float *values, const struct output *o)
+/* values: what D holds before rounding.  Every byte of D and its scales, also those that are not owed, is what
+ * bsm_quantize leaves. */
+static void check_output(struct test *t, bsm_context *context, const bsm_matmul *call, const float *values,
+                         const struct output *o)
 {
     char what[256];
     const int poison = rnd_below(t, 2) == 0 ? 0x00 : 0xff;
@@ -140,7 +144,8 @@ static void check_output(struct test *t, bsm_context *context, const bsm_matmul 
     product.d_recipe = o->recipe, product.d_nonfinite = o->nonfinite, product.d_no_saturate = o->no_saturate;
     if (bsm_quantize(context, &source, &options, &want.m, NULL) != BSM_OK) FAIL(t, "%s: %s", what, bsm_last_error());
     if (bsm_multiply(context, &product) != BSM_OK) FAIL(t, "%s: %s", what, bsm_last_error());
-    if (d.data_bytes > 0 && memcmp(d.m.data, want.m.data, d.data_bytes) != 0) FAIL(t, "%s: codes differ from bsm_quantize's", what);
+    if (d.data_bytes > 0 && memcmp(d.m.data, want.m.data, d.data_bytes) != 0)
+        FAIL(t, "%s: codes differ from bsm_quantize's", what);
     if (d.scale_bytes > 0 && memcmp(d.m.scales, want.m.scales, d.scale_bytes) != 0)
         FAIL(t, "%s: scales differ from bsm_quantize's", what);
     check_scale_padding(t, &d, what);
@@ -149,7 +154,8 @@ static void check_output(struct test *t, bsm_context *context, const bsm_matmul 
 
 static int packings_of(bsm_format format, bsm_packing *packings)
 {
-    static const bsm_packing four[] = { BSM_PACKING_LOW_FIRST, BSM_PACKING_HIGH_FIRST, BSM_PACKING_BYTES, BSM_PACKING_GGUF };
+    static const bsm_packing four[] = { BSM_PACKING_LOW_FIRST, BSM_PACKING_HIGH_FIRST, BSM_PACKING_BYTES,
+                                        BSM_PACKING_GGUF };
     const int bits = bsm_element_get((int)bsm_format_get((int)format)->element)->bits;
     packings[0] = bits == 6 ? BSM_PACKING_BIT_STREAM : BSM_PACKING_DEFAULT, packings[1] = BSM_PACKING_BYTES;
     if (bits == 6) return 2;
@@ -180,7 +186,8 @@ static void block_formats(struct test *t)
                 const int count = packings_of((bsm_format)f, packings);
                 for (int p = 0; p < count; p++)
                     for (int l = 0; l < (packings[p] == BSM_PACKING_GGUF ? 1 : LAYOUTS); l++) {
-                        if (combination++ % 15 != size % 15) continue;       /* each combination finite and not, sizes by turns */
+                        if (combination++ % 15 != size % 15) continue;       /* each combination finite and not, sizes
+                                                                                by turns */
                         struct output o = { .shape = { .format = (bsm_format)f,
                                                        .rows = m,
                                                        .columns = n,
@@ -189,8 +196,8 @@ static void block_formats(struct test *t)
                                             .recipe = (bsm_recipe)recipe,
                                             .nonfinite = (bsm_nonfinite)(turn % 2) };
                         if (o.shape.packing == BSM_PACKING_GGUF)
-                            o.shape.layout =
-                                (bsm_scale_layout){ .kind = f == BSM_MXFP4 ? BSM_LAYOUT_GGUF_MXFP4 : BSM_LAYOUT_GGUF_NVFP4 };
+                            o.shape.layout = (bsm_scale_layout){ .kind = f == BSM_MXFP4 ? BSM_LAYOUT_GGUF_MXFP4
+                                                                                        : BSM_LAYOUT_GGUF_NVFP4 };
                         if (turn % 3 != 0)
                             o.tensor_scale = &tensor_scales[turn % 3 - 1], o.use = (bsm_tensor_scale_use)(turn / 2 % 2);
                         o.shape.extra_pitch = turn / 3 % 2 * 64;
@@ -234,7 +241,8 @@ static void gguf_and_every_remainder(struct test *t)
 
 static void unscaled_formats(struct test *t)
 {
-    static const bsm_format formats[] = { BSM_FORMAT_FP32, BSM_FORMAT_BF16, BSM_FORMAT_FP16, BSM_FORMAT_E4M3, BSM_FORMAT_E5M2 };
+    static const bsm_format formats[] = { BSM_FORMAT_FP32, BSM_FORMAT_BF16, BSM_FORMAT_FP16, BSM_FORMAT_E4M3,
+                                          BSM_FORMAT_E5M2 };
     static float tensor_scales[] = { 0.37f, 0x1p-9f, 0x1p-120f };
     bsm_context *context = make_context(t);
     for (int f = 0; f < 5; f++)
@@ -245,7 +253,8 @@ static void unscaled_formats(struct test *t)
             const bsm_matmul call = source_call(&s, NULL);
             float *values = in_fp32(t, context, &call, m, n);
             struct output o = {
-                .shape = { .format = formats[f], .rows = m, .columns = n, .extra_pitch = variant % 5 == 0 ? FP32_GAP : 0 },
+                .shape = { .format = formats[f], .rows = m, .columns = n,
+                           .extra_pitch = variant % 5 == 0 ? FP32_GAP : 0 },
                 .no_saturate = f >= 3 && variant % 2 == 1,
                 .use = (bsm_tensor_scale_use)(variant / 4 % 2)
             };
@@ -257,8 +266,9 @@ static void unscaled_formats(struct test *t)
     bsm_context_destroy(context);
 }
 
-/* Rounded once: numbers next to a tie, where a stop in a narrower type, or in fp32 on the way through the tensor scale, would
- * make the tie and then go the other way.  t / scale and t * scale below are 19/16 less about 2^-27: 9/8 in e4m3, not 5/4. */
+/* Rounded once: numbers next to a tie, where a stop in a narrower type, or in fp32 on the way through the tensor scale,
+ * would make the tie and then go the other way.  t / scale and t * scale below are 19/16 less about 2^-27: 9/8 in e4m3,
+ * not 5/4. */
 static void rounded_once(struct test *t)
 {
     static const struct { bsm_format format; float t, scale; bsm_tensor_scale_use use; uint32_t code;
@@ -299,15 +309,17 @@ static void rounded_once(struct test *t)
         float c = cases[i].t, scale = cases[i].scale;
         uint32_t found = 0xffffffff, code = 0xffffffff;
         const bsm_matrix a = { .struct_size = sizeof a, .format = BSM_MXFP4, .rows = 1 }, b = a;
-        const bsm_matrix mc = { .struct_size = sizeof mc, .format = BSM_FORMAT_FP32, .rows = 1, .columns = 1, .data = &c };
-        const bsm_matrix d = { .struct_size = sizeof d, .format = cases[i].format, .rows = 1, .columns = 1, .data = &found,
+        const bsm_matrix mc = { .struct_size = sizeof mc, .format = BSM_FORMAT_FP32, .rows = 1, .columns = 1,
+                                .data = &c };
+        const bsm_matrix d = { .struct_size = sizeof d, .format = cases[i].format, .rows = 1, .columns = 1,
+                               .data = &found,
                                .tensor_scale = scale != 0 ? &scale : NULL, .tensor_scale_use = cases[i].use };
         const bsm_matmul call = { .struct_size = sizeof call, .a = &a, .b = &b, .beta = &one, .c = &mc, .d = &d };
         if (bsm_multiply(context, &call) != BSM_OK || bsm_matrix_get_code(&d, 0, 0, 0, &code) != BSM_OK)
             FAIL(t, "%s", bsm_last_error());
         if (code != cases[i].code)
-            FAIL(t, "%a (scale %a) in %s is code %x, not %x", (double)c, (double)scale, bsm_format_get((int)d.format)->name, code,
-                 cases[i].code);
+            FAIL(t, "%a (scale %a) in %s is code %x, not %x", (double)c, (double)scale,
+                 bsm_format_get((int)d.format)->name, code, cases[i].code);
     }
     bsm_context_destroy(context);
 }
@@ -342,7 +354,8 @@ static void gated_across_tiles(struct test *t)
                         const struct output o = { .shape = { .format = formats[f],
                                                              .rows = m,
                                                              .columns = half,
-                                                             .layout = layouts[block ? (f + split + relu) % LAYOUTS : 0],
+                                                             .layout =
+                                                                 layouts[block ? (f + split + relu) % LAYOUTS : 0],
                                                              .extra_pitch = 64 * (threads & 2) } };
                         check_output(t, context, &call, values, &o);
                     }
@@ -386,8 +399,8 @@ static void recipes_that_do_not_fit(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        TEST(block_formats), TEST(gguf_and_every_remainder), TEST(unscaled_formats), TEST(rounded_once), TEST(gated_across_tiles),
-        TEST(recipes_that_do_not_fit),
+        TEST(block_formats), TEST(gguf_and_every_remainder), TEST(unscaled_formats),
+        TEST(rounded_once),  TEST(gated_across_tiles),       TEST(recipes_that_do_not_fit),
     };
     return TEST_MAIN(argc, argv, cases);
 }

@@ -1,5 +1,5 @@
-/* Weights packed once (bsm_plan_pack_b): the same bits as from B as it is stored, by every kernel that has panels; what is read is
- * the panels; what they were not made for is refused or leaves them alone. */
+/* Weights packed once (bsm_plan_pack_b): the same bits as from B as it is stored, by every kernel that has panels; what
+ * is read is the panels; what they were not made for is refused or leaves them alone. */
 #include "naive.h"
 
 #include <stdlib.h>
@@ -14,7 +14,8 @@ struct problem { struct operand a, b, d, want; bsm_matmul product; int64_t group
 
 static struct operand filled(struct test *t, bsm_format format, int64_t rows, int64_t columns, int64_t batch)
 {
-    struct operand o = operand_make(&(struct shape){ .format = format, .rows = rows, .columns = columns, .batch = batch }, 0xff);
+    struct operand o = operand_make(&(struct shape){ .format = format, .rows = rows, .columns = columns,
+                                                     .batch = batch }, 0xff);
     operand_fill(t, &o, false);
     return o;
 }
@@ -62,8 +63,9 @@ static bool check_problem(struct test *t, bsm_context *context, struct problem *
     memset(p->b.m.data, 0, p->b.data_bytes);
     CHECK(t, bsm_multiply(context, &product) == BSM_OK);
     if (memcmp(p->d.m.data, p->want.m.data, p->d.data_bytes) != 0)
-        FAIL(t, "%s: %s x %s, %lld matrices, gate %d: other bits with panels", kernel, bsm_format_get((int)p->a.m.format)->name,
-             bsm_format_get((int)p->b.m.format)->name, (long long)p->b.m.batch, (int)product.gate);
+        FAIL(t, "%s: %s x %s, %lld matrices, gate %d: other bits with panels", kernel,
+             bsm_format_get((int)p->a.m.format)->name, bsm_format_get((int)p->b.m.format)->name,
+             (long long)p->b.m.batch, (int)product.gate);
     guarded_free(panels);
     return true;
 }
@@ -76,8 +78,12 @@ static void every_kernel(struct test *t)
     int kept = 0;
     for (int i = 0; bsm_kernel_name(i) != NULL; i++)
         for (int pair = 0; pair < PAIRS; pair++) {
-            static const struct { int64_t batch; bsm_gate gate; } kinds[] = { { 1, BSM_GATE_NONE }, { BATCH, BSM_GATE_NONE },
-                                                                              { 1, BSM_GATE_SPLIT }, { 1, BSM_GATE_INTERLEAVED } };
+            static const struct {
+                int64_t batch;
+                bsm_gate gate;
+            } kinds[] = {
+                { 1, BSM_GATE_NONE }, { BATCH, BSM_GATE_NONE }, { 1, BSM_GATE_SPLIT }, { 1, BSM_GATE_INTERLEAVED }
+            };
             if (!bsm_kernel_serves(context, i, pairs[pair].a, pairs[pair].b)) continue;
             CHECK(t, bsm_context_force_kernel(context, i) == BSM_OK);
             for (size_t kind = 0; kind < sizeof kinds / sizeof kinds[0]; kind++) {
@@ -103,8 +109,10 @@ static void panels_of_others(struct test *t)
     bsm_matmul product = p.product;
     for (int other = 0; panels != NULL && other < 2; other++) {
         struct operand a = filled(t, other == 0 ? BSM_NVFP4 : BSM_MXFP4, other == 0 ? M : 1, K, 1);
-        struct operand want = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = a.m.rows, .columns = N }, 0xff);
-        struct operand got = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = a.m.rows, .columns = N }, 0xff);
+        struct operand want = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = a.m.rows,
+                                                            .columns = N }, 0xff);
+        struct operand got = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = a.m.rows,
+                                                           .columns = N }, 0xff);
         product.a = &a.m, product.d = &want.m, product.b_panels = NULL;
         CHECK(t, bsm_multiply(context, &product) == BSM_OK);
         product.d = &got.m, product.b_panels = panels;

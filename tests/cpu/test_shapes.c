@@ -1,5 +1,6 @@
 /* The edge grid of shapes: integers, so that every order of sums gives one right answer, bit for bit, on every kernel.
- * Everything that is not owed is poisoned: bytes behind rows, scale padding, D before the call, pages around each buffer. */
+ * Everything that is not owed is poisoned: bytes behind rows, scale padding, D before the call, pages around each
+ * buffer. */
 #include "naive.h"
 
 #include <math.h>
@@ -16,8 +17,10 @@ static const struct formats pairs[] = {
 enum { PAIRS = sizeof pairs / sizeof pairs[0] };
 
 static const bsm_scale_layout layouts[] = {
-    { .kind = BSM_LAYOUT_LINEAR }, { .kind = BSM_LAYOUT_LINEAR, .pitch = 211 }, { .kind = BSM_LAYOUT_128X4 }, { .kind = BSM_LAYOUT_8X4 },
-    { .kind = BSM_LAYOUT_TILES, .tile_rows = 64, .tile_columns = 2 }, { .kind = BSM_LAYOUT_LINEAR, .pitch = BSM_PITCH_PADDED_16 }, { .kind = BSM_LAYOUT_CDNA4_16 },
+    { .kind = BSM_LAYOUT_LINEAR }, { .kind = BSM_LAYOUT_LINEAR, .pitch = 211 }, { .kind = BSM_LAYOUT_128X4 },
+      { .kind = BSM_LAYOUT_8X4 },
+    { .kind = BSM_LAYOUT_TILES, .tile_rows = 64, .tile_columns = 2 },
+      { .kind = BSM_LAYOUT_LINEAR, .pitch = BSM_PITCH_PADDED_16 }, { .kind = BSM_LAYOUT_CDNA4_16 },
     { .kind = BSM_LAYOUT_CDNA4_32 }, { .kind = BSM_LAYOUT_AITER }, { .kind = BSM_LAYOUT_DEEPGEMM },
 };
 enum { LAYOUTS = sizeof layouts / sizeof layouts[0] };
@@ -48,10 +51,12 @@ static void check_d(struct test *t, const struct operand *d, int poison, const f
     for (int64_t i = 0; i < d->m.rows; i++) {
         for (int64_t j = 0; j < columns; j++)
             if (memcmp(&want[i * columns + j], &found[i * pitch + j], sizeof(float)) != 0) {
-                FAIL(t, "%s: D[%" PRId64 ", %" PRId64 "] = %a, not %a", what, i, j, (double)found[i * pitch + j], (double)want[i * columns + j]);
+                FAIL(t, "%s: D[%" PRId64 ", %" PRId64 "] = %a, not %a", what, i, j, (double)found[i * pitch + j],
+                     (double)want[i * columns + j]);
                 return;
             }
-        const unsigned char *gap = (const unsigned char *)(found + i * pitch + columns), *next = (const unsigned char *)(found + (i + 1) * pitch);
+        const unsigned char *gap = (const unsigned char *)(found + i * pitch + columns),
+                            *next = (const unsigned char *)(found + (i + 1) * pitch);
         for (; i + 1 < d->m.rows && gap < next; gap++)
             if (*gap != poison) {
                 FAIL(t, "%s: a byte behind row %" PRId64 " of D was written", what, i);
@@ -66,7 +71,8 @@ static void check_shape(struct test *t, bsm_context *context, struct formats f, 
     const int poison = poisons[rnd_below(t, 3)];
     const struct shape sa = random_shape(t, f.a, m, k), sb = random_shape(t, f.b, n, k);
     struct operand a = operand_make(&sa, poison), b = operand_make(&sb, poison);
-    struct operand d = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = m, .columns = n, .extra_pitch = rnd_below(t, 2) * 64 }, 0xff);
+    struct operand d = operand_make(&(struct shape){ .format = BSM_FORMAT_FP32, .rows = m, .columns = n,
+                                                     .extra_pitch = rnd_below(t, 2) * 64 }, 0xff);
     operand_fill(t, &a, true);
     operand_fill(t, &b, true);
     operand_freeze(&a);
@@ -86,9 +92,11 @@ static void check_shape(struct test *t, bsm_context *context, struct formats f, 
     for (int kernel = 0; bsm_kernel_name(kernel) != NULL; kernel++) {
         if (!bsm_kernel_serves(context, kernel, f.a, f.b)) continue;
         char what[256];
-        snprintf(what, sizeof what, "%s, %s x %s, M=%" PRId64 " N=%" PRId64 " K=%" PRId64 ", layouts %s %s, packings %s %s", bsm_kernel_name(kernel),
-                 bsm_format_get((int)f.a)->name, bsm_format_get((int)f.b)->name, m, n, k, bsm_layout_name((int)sa.layout.kind),
-                 bsm_layout_name((int)sb.layout.kind), bsm_packing_name((int)sa.packing), bsm_packing_name((int)sb.packing));
+        snprintf(what, sizeof what,
+                 "%s, %s x %s, M=%" PRId64 " N=%" PRId64 " K=%" PRId64 ", layouts %s %s, packings %s %s",
+                 bsm_kernel_name(kernel), bsm_format_get((int)f.a)->name, bsm_format_get((int)f.b)->name, m, n, k,
+                 bsm_layout_name((int)sa.layout.kind), bsm_layout_name((int)sb.layout.kind),
+                 bsm_packing_name((int)sa.packing), bsm_packing_name((int)sb.packing));
         if (d.data_bytes > 0) memset(d.m.data, 0xff, d.data_bytes);
         CHECK(t, bsm_context_force_kernel(context, kernel) == BSM_OK);
         if (bsm_multiply(context, &call) != BSM_OK) FAIL(t, "%s: %s", what, bsm_last_error());
@@ -123,11 +131,13 @@ static void small_grid(struct test *t)
     bsm_context_destroy(context);
 }
 
-/* Around tiles, chunks of K and the layouts' own constants; every pair sees M > 128 with scale columns not a multiple of 4. */
+/* Around tiles, chunks of K and the layouts' own constants; every pair sees M > 128 with scale columns not a multiple
+ * of 4. */
 static void large_shapes(struct test *t)
 {
     static const int64_t shapes[][3] = {
-        { 131, 130, 161 }, { 47, 257, 255 }, { 49, 127, 257 }, { 191, 65, 513 }, { 193, 129, 33 }, { 385, 258, 17 }, { 1, 320, 2880 },
+        { 131, 130, 161 }, { 47, 257, 255 }, { 49, 127, 257 }, { 191, 65, 513 }, { 193, 129, 33 }, { 385, 258, 17 },
+          { 1, 320, 2880 },
         { 2, 100, 2880 },  { 64, 258, 64 },  { 129, 31, 96 },  { 7, 600, 128 },  { 500, 16, 32 },
     };
     bsm_context *context = make_context(t);
@@ -146,7 +156,8 @@ static void random_shapes(struct test *t)
 {
     bsm_context *context = make_context(t);
     for (int i = 0; i < 150; i++) {
-        const struct formats f = { (bsm_format)rnd_between(t, 1, BSM_FORMAT_COUNT - 1), (bsm_format)rnd_between(t, 1, BSM_FORMAT_COUNT - 1) };
+        const struct formats f = { (bsm_format)rnd_between(t, 1, BSM_FORMAT_COUNT - 1),
+                                   (bsm_format)rnd_between(t, 1, BSM_FORMAT_COUNT - 1) };
         check_shape(t, context, f, rnd_between(t, 1, 60), rnd_between(t, 1, 70), rnd_between(t, 1, 200));
     }
     bsm_context_destroy(context);

@@ -9,7 +9,8 @@ static const int64_t k_grid[] = { 0, 1, 15, 16, 17, 31, 32, 33, 50, 64, 96, 255,
 
 struct product { struct operand a, b, d; bsm_matmul call; };
 
-static void product_make(struct test *t, struct product *p, bsm_format fa, bsm_format fb, int64_t m, int64_t n, int64_t k, bool small)
+static void product_make(struct test *t, struct product *p, bsm_format fa, bsm_format fb, int64_t m, int64_t n,
+                         int64_t k, bool small)
 {
     const int poison = (int)rnd(t) & 255;
     p->a = operand_make(&(struct shape){ .format = fa, .rows = m, .columns = k }, poison);
@@ -35,8 +36,9 @@ static void check(struct test *t, bsm_context *context, struct product *p, const
         for (int64_t j = 0; j < b->rows; j++) {
             const float expected = naive_sum(a, 0, i, b, 0, j), found = d[i * b->rows + j];
             if (same_float(expected, found)) continue;
-            FAIL(t, "%s x %s, %s, K=%" PRId64 ": D[%" PRId64 ", %" PRId64 "] = %a, not %a", bsm_format_get((int)a->format)->name,
-                 bsm_format_get((int)b->format)->name, kernel, a->columns, i, j, (double)found, (double)expected);
+            FAIL(t, "%s x %s, %s, K=%" PRId64 ": D[%" PRId64 ", %" PRId64 "] = %a, not %a",
+                 bsm_format_get((int)a->format)->name, bsm_format_get((int)b->format)->name, kernel, a->columns, i, j,
+                 (double)found, (double)expected);
             return;
         }
 }

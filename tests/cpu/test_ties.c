@@ -12,14 +12,15 @@ struct fused { float s, a, b; };
 static float float_of(uint32_t bits) { float f; memcpy(&f, &bits, sizeof f); return f; }
 static uint32_t bits_of(float f) { uint32_t bits; memcpy(&bits, &f, sizeof bits); return bits; }
 
-/* a b is half a unit in the last place of s, times (1 + i 2^-23) (1 + j 2^-23) for small i and j: just below the middle, just
- * above it, or on it; a double cannot hold most of these sums. */
+/* a b is half a unit in the last place of s, times (1 + i 2^-23) (1 + j 2^-23) for small i and j: just below the
+ * middle, just above it, or on it; a double cannot hold most of these sums. */
 static struct fused near_tie(struct test *t)
 {
     const int exponent = (int)rnd_between(t, -90, 90), half = exponent - 24, split = (int)rnd_between(t, -10, 10);
     const float s = ldexpf(1 + ldexpf((float)rnd_below(t, 1 << 23), -23), exponent) * (rnd_below(t, 2) ? 1 : -1);
     const float i = (float)rnd_between(t, -2, 2), j = (float)rnd_between(t, -2, 2);
-    struct fused f = { s, ldexpf(1 + ldexpf(i, -23), half / 2 + split), ldexpf(1 + ldexpf(j, -23), half - half / 2 - split) };
+    struct fused f = { s, ldexpf(1 + ldexpf(i, -23), half / 2 + split),
+                       ldexpf(1 + ldexpf(j, -23), half - half / 2 - split) };
     if (rnd_below(t, 2)) f.a = -f.a;
     return f;
 }
@@ -29,7 +30,8 @@ static struct fused near_subnormal_tie(struct test *t)
 {
     const float s = float_of((uint32_t)rnd_below(t, 3 << 23) | (uint32_t)rnd_below(t, 2) << 31);
     const float i = (float)rnd_between(t, -2, 2), j = (float)rnd_between(t, -2, 2);
-    return (struct fused){ s, ldexpf(1 + ldexpf(i, -23), -75 + (int)rnd_between(t, -1, 2)), ldexpf(1 + ldexpf(j, -23), -75) };
+    return (struct fused){ s, ldexpf(1 + ldexpf(i, -23), -75 + (int)rnd_between(t, -1, 2)),
+                           ldexpf(1 + ldexpf(j, -23), -75) };
 }
 
 static struct fused any_numbers(struct test *t)
@@ -37,8 +39,10 @@ static struct fused any_numbers(struct test *t)
     const int exponent = (int)rnd_between(t, -60, 60);
     struct fused f;
     f.s = float_of((uint32_t)(exponent + 127) << 23 | (uint32_t)rnd_below(t, 1 << 23));
-    f.a = float_of((uint32_t)(exponent / 2 + (int)rnd_between(t, -13, 1) + 127) << 23 | (uint32_t)rnd(t) >> 9 | (uint32_t)rnd_below(t, 2) << 31);
-    f.b = float_of((uint32_t)(exponent - exponent / 2 + (int)rnd_between(t, -13, 1) + 127) << 23 | (uint32_t)rnd(t) >> 9);
+    f.a = float_of((uint32_t)(exponent / 2 + (int)rnd_between(t, -13, 1) + 127) << 23 | (uint32_t)rnd(t) >> 9
+                   | (uint32_t)rnd_below(t, 2) << 31);
+    f.b =
+        float_of((uint32_t)(exponent - exponent / 2 + (int)rnd_between(t, -13, 1) + 127) << 23 | (uint32_t)rnd(t) >> 9);
     return f;
 }
 
@@ -53,17 +57,20 @@ static void multiply_and_compare(struct test *t, bsm_context *context, int kerne
             a[i][0] = cases[first + i].s, b[i][0] = 1;
             a[i][1] = cases[first + i].a, b[i][1] = cases[first + i].b;
         }
-        const bsm_matrix ma = { .struct_size = sizeof ma, .format = BSM_FORMAT_FP32, .rows = rows, .columns = 2, .data = a };
-        const bsm_matrix mb = { .struct_size = sizeof mb, .format = BSM_FORMAT_FP32, .rows = rows, .columns = 2, .data = b };
-        const bsm_matrix md = { .struct_size = sizeof md, .format = BSM_FORMAT_FP32, .rows = rows, .columns = rows, .data = d, .pitch = ROWS };
+        const bsm_matrix ma = { .struct_size = sizeof ma, .format = BSM_FORMAT_FP32, .rows = rows, .columns = 2,
+                                .data = a };
+        const bsm_matrix mb = { .struct_size = sizeof mb, .format = BSM_FORMAT_FP32, .rows = rows, .columns = 2,
+                                .data = b };
+        const bsm_matrix md = { .struct_size = sizeof md, .format = BSM_FORMAT_FP32, .rows = rows, .columns = rows,
+                                .data = d, .pitch = ROWS };
         const bsm_matmul product = { .struct_size = sizeof product, .a = &ma, .b = &mb, .d = &md };
         CHECK_OR_RETURN(t, bsm_multiply(context, &product) == BSM_OK);
         for (int i = 0; i < rows; i++)
             for (int j = 0; j < rows; j++) {
                 const float want = fmaf(a[i][1], b[j][1], a[i][0]);
                 if (bits_of(d[i][j]) != bits_of(want))
-                    FAIL(t, "%s, case %d, %d: %a + %a * %a gives %a, not %a", bsm_kernel_name(kernel), first + i, first + j, (double)a[i][0],
-                         (double)a[i][1], (double)b[j][1], (double)d[i][j], (double)want);
+                    FAIL(t, "%s, case %d, %d: %a + %a * %a gives %a, not %a", bsm_kernel_name(kernel), first + i,
+                         first + j, (double)a[i][0], (double)a[i][1], (double)b[j][1], (double)d[i][j], (double)want);
             }
     }
 }
@@ -103,6 +110,7 @@ static void random_numbers(struct test *t) { with_every_kernel(t, any_numbers); 
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(doubles_would_fail), TEST(ties), TEST(subnormal_ties), TEST(random_numbers) };
+    static const struct test_case cases[] = { TEST(doubles_would_fail), TEST(ties), TEST(subnormal_ties),
+                                              TEST(random_numbers) };
     return TEST_MAIN(argc, argv, cases);
 }

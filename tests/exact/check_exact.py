@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """The exact product against Python's integers.
 
-Usage: check_exact.py EXACT_CASES [SEED].  This file decodes codes by the formats' definitions, adds integers, rounds once,
-and compares every bit with what exact_cases prints; it shares nothing with the library but the names of the formats."""
+Usage: check_exact.py EXACT_CASES [SEED].  This file decodes codes by the formats' definitions, adds integers, rounds
+once, and compares every bit with what exact_cases prints; it shares nothing with the library but the names of the
+formats."""
 import functools
 import os
 import random
@@ -25,11 +26,14 @@ ELEMENTS = {
 FORMATS = {                                            # element, scale, block
     "mxfp8_e4m3": ("e4m3", "e8m0", 32), "mxfp8_e5m2": ("e5m2", "e8m0", 32), "mxfp6_e3m2": ("e3m2", "e8m0", 32),
     "mxfp6_e2m3": ("e2m3", "e8m0", 32), "mxfp4": ("e2m1", "e8m0", 32), "mxfp4_block16": ("e2m1", "e8m0", 16),
-    "mxint8": ("int8", "e8m0", 32), "nvfp4": ("e2m1", "ue4m3", 16), "e4m3": ("e4m3", None, 0), "e5m2": ("e5m2", None, 0),
+    "mxint8": ("int8", "e8m0", 32), "nvfp4": ("e2m1", "ue4m3", 16), "e4m3": ("e4m3", None, 0),
+    "e5m2": ("e5m2", None, 0),
     "bf16": ("bf16", None, 0), "fp16": ("fp16", None, 0), "fp32": ("fp32", None, 0),
 }
-TYPES = {"fp64": (52, 1023, 64), "fp32": (23, 127, 32), "fp16": (10, 15, 16), "bf16": (7, 127, 16)}   # fraction bits, bias, bits
-PACKINGS = {4: ["low_first", "high_first", "bytes"], 6: ["bit_stream", "bytes"], 8: ["default", "bytes"], 16: ["default"],
+# fraction bits, bias, bits
+TYPES = {"fp64": (52, 1023, 64), "fp32": (23, 127, 32), "fp16": (10, 15, 16), "bf16": (7, 127, 16)}
+PACKINGS = {4: ["low_first", "high_first", "bytes"], 6: ["bit_stream", "bytes"], 8: ["default", "bytes"],
+            16: ["default"],
             32: ["default"]}
 LAYOUTS = ["linear", "128x4", "8x4", "tiles:3x2", "sm120_padded", "cdna4_16", "cdna4_32", "aiter", "deepgemm"]
 
@@ -100,7 +104,8 @@ def round_to(kind, total, name):
     magnitude = abs(total)
     if magnitude == 0:
         return 0
-    last = max(magnitude.bit_length() - 1 - fraction_bits, 1 - bias - fraction_bits + BASE)   # position of the last place
+    # position of the last place
+    last = max(magnitude.bit_length() - 1 - fraction_bits, 1 - bias - fraction_bits + BASE)
     quotient, rest = divmod(magnitude, 1 << last) if last > 0 else (magnitude << -last, 0)
     if last > 0 and (2 * rest > 1 << last or (2 * rest == 1 << last and quotient & 1)):
         quotient += 1
@@ -109,7 +114,8 @@ def round_to(kind, total, name):
     if quotient < 1 << fraction_bits:
         return sign | quotient
     exponent = last - BASE + fraction_bits
-    return sign | infinity if exponent > bias else sign | (exponent + bias) << fraction_bits | (quotient - (1 << fraction_bits))
+    return (sign | infinity if exponent > bias
+            else sign | (exponent + bias) << fraction_bits | (quotient - (1 << fraction_bits)))
 
 
 class Operand:
@@ -154,12 +160,14 @@ def expected(a, b, name):
 def line(a, b, name):
     codes_a, scales_a = a.words()
     codes_b, scales_b = b.words()
-    return " ".join([a.name, b.name, str(len(a.codes)), str(len(b.codes)), str(len(a.codes[0])), name, *a.storage, *b.storage,
+    return " ".join([a.name, b.name, str(len(a.codes)), str(len(b.codes)), str(len(a.codes[0])), name, *a.storage,
+                     *b.storage,
                      codes_a, scales_a, codes_b, scales_b])
 
 
 def compare(lines, wanted):
-    done = subprocess.run([PROGRAM], input="\n".join(lines) + "\n", stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    done = subprocess.run([PROGRAM], input="\n".join(lines) + "\n", stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True,
                           check=False)
     check(done.returncode == 0, f"exit status {done.returncode}: {done.stderr}")
     got = done.stdout.splitlines()
@@ -168,7 +176,8 @@ def compare(lines, wanted):
     wrong = [i for i, (answer, want) in enumerate(zip(got, wanted)) if answer != want]
     if wrong:
         i = wrong[0]
-        raise AssertionError(f"{len(wrong)} of {len(lines)} lines are wrong (seed {SEED}); the first:\n{lines[i][:2000]}\n"
+        raise AssertionError(f"{len(wrong)} of {len(lines)} lines are wrong (seed {SEED}); the first:\n"
+                             f"{lines[i][:2000]}\n"
                              f"got    {got[i][:400]}\nwanted {wanted[i][:400]}")
 
 
@@ -176,7 +185,7 @@ def judge(products):
     compare([line(*product) for product in products], [expected(*product) for product in products])
 
 
-# One term -------------------------------------------------------------------------------------------------------------------
+# One term -------------------------------------------------------------------------------------------------------------
 
 def interesting_codes(element):
     bits, exponent_bits, fraction_bits, _, _ = ELEMENTS[element]
@@ -213,7 +222,8 @@ def every_pair_of_scales():
     scaled = [name for name, (_, scale, _) in FORMATS.items() if scale]
     for name_a in scaled:
         for name_b in scaled:
-            a, b = (Operand(name, [[ones[FORMATS[name][0]]]] * 256, [[s] for s in range(256)]) for name in (name_a, name_b))
+            a, b = (Operand(name, [[ones[FORMATS[name][0]]]] * 256, [[s] for s in range(256)])
+                    for name in (name_a, name_b))
             key = a.scale, b.scale
             if key not in answers:
                 answers[key] = expected(a, b, "fp32")
@@ -222,7 +232,7 @@ def every_pair_of_scales():
     compare(lines, wanted)
 
 
-# Sums -----------------------------------------------------------------------------------------------------------------------
+# Sums -----------------------------------------------------------------------------------------------------------------
 
 def random_storage(name):
     element, scale, _ = FORMATS[name]
@@ -274,7 +284,8 @@ def random_products_with_nan_and_infinity():
         for b in FORMATS:
             for _ in range(3):
                 depth = RANDOM.randint(1, 8)
-                products.append((random_operand(a, 4, depth, False, "near"), random_operand(b, 4, depth, False, "extreme"),
+                products.append((random_operand(a, 4, depth, False, "near"),
+                                 random_operand(b, 4, depth, False, "extreme"),
                                  RANDOM.choice(list(TYPES))))
     judge(products)
 
@@ -291,7 +302,7 @@ def deep_products():
     judge(products)
 
 
-# Composed sums: a wanted integer, one power of two per term -------------------------------------------------------------------
+# Composed sums: a wanted integer, one power of two per term -----------------------------------------------------------
 
 def powers(name):
     """exponent -> (code, negative code, scale code) of +-2^exponent."""
@@ -357,17 +368,20 @@ def bits_of(integer, exponent):
 
 
 def tie_case(composer, name, where):
-    """A number of the type, a midpoint, or a midpoint and one tiny term; None where the pair cannot reach it.  The wanted
-    bits follow from how the sum was made, without rounding anything."""
+    """A number of the type, a midpoint, or a midpoint and one tiny term; None where the pair cannot reach it.  The
+    wanted bits follow from how the sum was made, without rounding anything."""
     fraction_bits, bias, bits = TYPES[name]
     least, most = 1 - bias - fraction_bits, bias - fraction_bits             # exponents of the last place
     if where == "subnormal":
-        last, quotient = least, RANDOM.choice([1, 2, 3, (1 << fraction_bits) - 1, RANDOM.randrange(1, 1 << fraction_bits)])
+        last, quotient = least, RANDOM.choice([1, 2, 3, (1 << fraction_bits) - 1,
+                                               RANDOM.randrange(1, 1 << fraction_bits)])
     elif where == "overflow":
         last, quotient = most, (2 << fraction_bits) - 1
     else:
-        last = RANDOM.randint(max(least, composer.low + 2), max(least, composer.low + 2, min(most, composer.high - fraction_bits)))
-        quotient = (1 << fraction_bits) + RANDOM.choice([0, 1, (1 << fraction_bits) - 1, RANDOM.randrange(1 << fraction_bits)])
+        last = RANDOM.randint(max(least, composer.low + 2),
+                              max(least, composer.low + 2, min(most, composer.high - fraction_bits)))
+        quotient = (1 << fraction_bits) + RANDOM.choice([0, 1, (1 << fraction_bits) - 1,
+                                                         RANDOM.randrange(1 << fraction_bits)])
     if last - 2 < composer.low or last + fraction_bits > composer.high:
         return None
     terms = bits_of(quotient, last)
@@ -384,7 +398,8 @@ def tie_case(composer, name, where):
         terms += [(1, huge), (-1, huge)]
     sign = RANDOM.choice([1, -1])
     up = kind == "above" or (kind == "tie" and quotient & 1)
-    # Subnormals are their quotient; a normal number's code is one exponent step per 2^fraction_bits of quotient and place.
+    # Subnormals are their quotient; a normal number's code is one exponent step per 2^fraction_bits of quotient and
+    # place.
     code = quotient + up + ((last - least) << fraction_bits)
     return composer.operands([(sign * s, e) for s, e in terms]), code | (1 << (bits - 1) if sign < 0 else 0)
 
@@ -423,5 +438,6 @@ def cancellation():
     judge(products)
 
 
-cases("exact_integers", [every_pair_of_element_codes, every_pair_of_scales, random_products, random_products_with_nan_and_infinity,
+cases("exact_integers", [every_pair_of_element_codes, every_pair_of_scales, random_products,
+                         random_products_with_nan_and_infinity,
                          deep_products, ties_subnormals_and_overflow, cancellation])

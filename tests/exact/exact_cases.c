@@ -2,8 +2,9 @@
  *
  *     FORMAT_A FORMAT_B M N K TYPE PACKING_A LAYOUT_A PACKING_B LAYOUT_B CODES_A SCALES_A CODES_B SCALES_B
  *
- * Codes are hexadecimal, row after row: two digits for elements of at most 8 bits, else four or eight; scales two digits; "-"
- * where there are none.  The answer is one line, the bits of the sums and of the magnitudes, 4, 8 or 16 digits each. */
+ * Codes are hexadecimal, row after row: two digits for elements of at most 8 bits, else four or eight; scales two
+ * digits; "-" where there are none.  The answer is one line, the bits of the sums and of the magnitudes, 4, 8 or 16
+ * digits each. */
 #include "exact_help.h"
 
 #include <stdlib.h>
@@ -32,20 +33,24 @@ static struct operand read_operand(const char *format_name, int64_t rows, int64_
 {
     const bsm_format format = bsm_format_from_name(format_name);
     bsm_scale_layout layout = { .kind = BSM_LAYOUT_LINEAR };
-    if (format == BSM_FORMAT_NONE || bsm_packing_from_name(packing) < 0 || bsm_scale_layout_parse(layout_name, &layout) != BSM_OK)
+    if (format == BSM_FORMAT_NONE || bsm_packing_from_name(packing) < 0
+        || bsm_scale_layout_parse(layout_name, &layout) != BSM_OK)
         stop("a name is not known");
     const int bits = bsm_element_get((int)bsm_format_get((int)format)->element)->bits;
-    struct operand o = operand_make_packed(format, rows, columns, (bsm_packing)bsm_packing_from_name(packing), layout, 0, 0xff);
+    struct operand o =
+        operand_make_packed(format, rows, columns, (bsm_packing)bsm_packing_from_name(packing), layout, 0, 0xff);
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t k = 0; k < columns; k++) operand_set(&o, r, k, hex(&codes, bits <= 8 ? 2 : bits / 4));
-        for (int64_t s = 0; s < bsm_matrix_scale_columns(&o.matrix); s++) operand_set_scale(&o, r, s, (uint8_t)hex(&scales, 2));
+        for (int64_t s = 0; s < bsm_matrix_scale_columns(&o.matrix); s++)
+            operand_set_scale(&o, r, s, (uint8_t)hex(&scales, 2));
     }
     return o;
 }
 
 static void print_bits(bsm_real type, const void *data, int64_t count)
 {
-    for (int64_t i = 0; i < count; i++) printf("%0*" PRIx64, (int)bsm_real_bytes((int)type) * 2, load_bits(type, data, i));
+    for (int64_t i = 0; i < count; i++)
+        printf("%0*" PRIx64, (int)bsm_real_bytes((int)type) * 2, load_bits(type, data, i));
 }
 
 static void run_line(bsm_context *context, char *line)
@@ -63,7 +68,8 @@ static void run_line(bsm_context *context, char *line)
     struct operand b = read_operand(words[1], n, k, words[8], words[9], words[12], words[13]);
     void *sums = malloc((size_t)(m * n) * 8 + 1), *magnitudes = malloc((size_t)(m * n) * 8 + 1);
     if (sums == NULL || magnitudes == NULL) stop("no memory");
-    const bsm_real_matrix sum = result_of((bsm_real)type, m, n, sums), magnitude = result_of((bsm_real)type, m, n, magnitudes);
+    const bsm_real_matrix sum = result_of((bsm_real)type, m, n, sums),
+                          magnitude = result_of((bsm_real)type, m, n, magnitudes);
     if (bsm_matmul_exact(context, &a.matrix, &b.matrix, &sum, &magnitude) != BSM_OK) stop("the product");
     print_bits((bsm_real)type, sums, m * n);
     putchar(' ');

@@ -33,17 +33,18 @@ double scale_value(bsm_scale scale, uint8_t code)
     }
 }
 
-/* Operands ------------------------------------------------------------------------------------------------------------- */
+/* Operands --------------------------------------------------------------------------------------------------------- */
 
-struct operand operand_make_packed(bsm_format format, int64_t rows, int64_t columns, bsm_packing packing, bsm_scale_layout layout,
-                                   int64_t extra_pitch, int fill)
+struct operand operand_make_packed(bsm_format format, int64_t rows, int64_t columns, bsm_packing packing,
+                                   bsm_scale_layout layout, int64_t extra_pitch, int fill)
 {
     struct operand o = { .matrix = { .struct_size = sizeof o.matrix, .format = format, .rows = rows, .columns = columns,
                                      .packing = packing, .scale_layout = layout } };
     const bsm_format_info *info = bsm_format_get((int)format);
     if (extra_pitch > 0) o.matrix.pitch = (columns + 63) / 64 * 64 + extra_pitch;
     int64_t bytes, scale_bytes;
-    if (bsm_matrix_data_bytes(&o.matrix, &bytes) != BSM_OK || bsm_matrix_scale_bytes(&o.matrix, &scale_bytes) != BSM_OK) {
+    if (bsm_matrix_data_bytes(&o.matrix, &bytes) != BSM_OK
+        || bsm_matrix_scale_bytes(&o.matrix, &scale_bytes) != BSM_OK) {
         fprintf(stderr, "operand_make: %s\n", bsm_last_error());
         exit(1);
     }
@@ -115,12 +116,13 @@ void operand_decode(struct operand *o)
             uint32_t code;
             uint8_t scale = 0;
             stop_unless_ok(bsm_matrix_get_code(&o->matrix, 0, r, k, &code));
-            if (info->scale != BSM_UNSCALED) stop_unless_ok(bsm_matrix_get_scale(&o->matrix, 0, r, k / info->block, &scale));
+            if (info->scale != BSM_UNSCALED)
+                stop_unless_ok(bsm_matrix_get_scale(&o->matrix, 0, r, k / info->block, &scale));
             o->values[r * o->matrix.columns + k] = element_value(info->element, code) * scale_value(info->scale, scale);
         }
 }
 
-/* Operands of one column ---------------------------------------------------------------------------------------------- */
+/* Operands of one column ------------------------------------------------------------------------------------------- */
 
 enum { MOST_CODES = 512 };
 
@@ -143,7 +145,8 @@ static int choose_codes(struct test *t, bsm_element element, uint32_t *codes)
             codes[count++] = (uint32_t)exponent << fraction_bits | fraction;
             codes[count++] = 1u << (bits - 1) | (uint32_t)exponent << fraction_bits | fraction;
         }
-    codes[count++] = (uint32_t)(exponents - 1) << fraction_bits;                                       /* the infinities */
+    /* the infinities */
+    codes[count++] = (uint32_t)(exponents - 1) << fraction_bits;
     codes[count++] = 1u << (bits - 1) | (uint32_t)(exponents - 1) << fraction_bits;
     while (count < 300) codes[count++] = (uint32_t)(rnd(t) & (((uint64_t)1 << bits) - 1));
     return count;
@@ -171,7 +174,7 @@ struct operand column_of_scales(bsm_format format, bool largest)
     return o;
 }
 
-/* Counters ------------------------------------------------------------------------------------------------------------- */
+/* Counters --------------------------------------------------------------------------------------------------------- */
 
 void counters_add(struct counters *sum, double value, int64_t times)
 {
@@ -249,11 +252,13 @@ static int against_midpoint(const struct counters *sum, int sign, bsm_real type,
 
 bool rounded_rightly(const struct counters *sum, bsm_real type, uint64_t bits)
 {
-    const uint64_t sign_bit = (uint64_t)1 << (types[type].bits - 1), code = bits & ~sign_bit, infinity = types[type].infinity;
+    const uint64_t sign_bit = (uint64_t)1 << (types[type].bits - 1), code = bits & ~sign_bit,
+                   infinity = types[type].infinity;
     const int sign = counters_sign(sum);
     if (sign == 0) return bits == 0;
     if ((sign < 0) != ((bits & sign_bit) != 0) || code > infinity) return false;
-    if (type == BSM_REAL_FP64 && (code < (uint64_t)(1023 - 400) << 52 || code > (uint64_t)(1023 + 400) << 52)) return false;
+    if (type == BSM_REAL_FP64 && (code < (uint64_t)(1023 - 400) << 52 || code > (uint64_t)(1023 + 400) << 52))
+        return false;
     const bool even = code % 2 == 0;      /* infinity, as the number behind the largest, is even too */
     if (code < infinity) {
         const int above = against_midpoint(sum, sign, type, code, code + 1);
@@ -266,8 +271,8 @@ bool rounded_rightly(const struct counters *sum, bsm_real type, uint64_t bits)
     return true;
 }
 
-bool product_is_right(const struct operand *a, int64_t row, const struct operand *b, int64_t column, bool magnitude, bsm_real type,
-                      uint64_t bits)
+bool product_is_right(const struct operand *a, int64_t row, const struct operand *b, int64_t column, bool magnitude,
+                      bsm_real type, uint64_t bits)
 {
     struct counters sum = { { 0 } };
     const int64_t depth = a->matrix.columns;
@@ -293,7 +298,8 @@ bool product_is_right(const struct operand *a, int64_t row, const struct operand
 
 bsm_real_matrix result_of(bsm_real type, int64_t rows, int64_t columns, void *data)
 {
-    return (bsm_real_matrix){ .struct_size = sizeof(bsm_real_matrix), .type = type, .rows = rows, .columns = columns, .data = data,
+    return (bsm_real_matrix){ .struct_size = sizeof(bsm_real_matrix), .type = type, .rows = rows, .columns = columns,
+                              .data = data,
                               .row_stride = columns, .column_stride = 1 };
 }
 
@@ -306,7 +312,7 @@ bsm_context *context_or_stop(int threads)
     exit(1);
 }
 
-/* Every pair of formats ------------------------------------------------------------------------------------------------ */
+/* Every pair of formats -------------------------------------------------------------------------------------------- */
 
 void for_every_pair_of_codes(struct test *t, pair_check *check)
 {
@@ -326,7 +332,8 @@ void for_every_pair_of_scales(struct test *t, pair_check *check)
     for (int fa = 1; fa < BSM_FORMAT_COUNT; fa++)
         for (int fb = 1; fb < BSM_FORMAT_COUNT; fb++)
             for (int pick = 0; pick < 2; pick++) {            /* the smallest positive codes, and the largest */
-                struct operand a = column_of_scales((bsm_format)fa, pick != 0), b = column_of_scales((bsm_format)fb, pick != 0);
+                struct operand a = column_of_scales((bsm_format)fa, pick != 0),
+                               b = column_of_scales((bsm_format)fb, pick != 0);
                 check(t, context, &a, &b);
                 operand_free(&a), operand_free(&b);
             }

@@ -1,5 +1,5 @@
-/* exact_speed: products of bsm_matmul_exact per second of processor time, on one thread, for every pair of formats; the best of
- * three.  Processor time, so that other programs on the machine disturb less.
+/* exact_speed: products of bsm_matmul_exact per second of processor time, on one thread, for every pair of formats; the
+ * best of three.  Processor time, so that other programs on the machine disturb less.
  *
  *     exact_speed [M N K]     192 x 192 x 2048 without arguments; scales within 2^+-20, elements over all finite codes
  *
@@ -45,7 +45,8 @@ static bsm_matrix make(bsm_format format, int64_t rows, int64_t columns)
     const int bits = bsm_element_get((int)info->element)->bits;
     bsm_matrix m = { .struct_size = sizeof m, .format = format, .rows = rows, .columns = columns };
     int64_t bytes, scale_bytes = 0;
-    if (bsm_matrix_data_bytes(&m, &bytes) != BSM_OK || bsm_matrix_scale_bytes(&m, &scale_bytes) != BSM_OK) stop("sizes");
+    if (bsm_matrix_data_bytes(&m, &bytes) != BSM_OK || bsm_matrix_scale_bytes(&m, &scale_bytes) != BSM_OK)
+        stop("sizes");
     unsigned char *data = aligned_alloc(64, ((size_t)bytes + 63) / 64 * 64), *scales = malloc((size_t)scale_bytes + 1);
     if (data == NULL || scales == NULL) stop("memory");
     for (int64_t i = 0; i < bytes; i++) data[i] = (unsigned char)next_random();
@@ -70,7 +71,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: exact_speed [M N K]\n");
         return 2;
     }
-    const int64_t m = argc == 4 ? atoll(argv[1]) : 192, n = argc == 4 ? atoll(argv[2]) : 192, k = argc == 4 ? atoll(argv[3]) : 2048;
+    const int64_t m = argc == 4 ? atoll(argv[1]) : 192, n = argc == 4 ? atoll(argv[2]) : 192,
+                  k = argc == 4 ? atoll(argv[3]) : 2048;
     if (m < 1 || n < 1 || k < 1) {
         fprintf(stderr, "exact_speed: M, N and K are at least 1\n");
         return 2;
@@ -80,7 +82,8 @@ int main(int argc, char **argv)
     if (bsm_context_create(&options, &context) != BSM_OK) stop("context");
     double *data = malloc((size_t)(m * n) * sizeof *data);
     if (data == NULL) stop("memory");
-    const bsm_real_matrix sum = { .struct_size = sizeof sum, .type = BSM_REAL_FP64, .rows = m, .columns = n, .data = data,
+    const bsm_real_matrix sum = { .struct_size = sizeof sum, .type = BSM_REAL_FP64, .rows = m, .columns = n,
+                                  .data = data,
                                   .row_stride = n, .column_stride = 1 };
     double slowest = 0;
     const char *slowest_a = "", *slowest_b = "";
@@ -94,7 +97,8 @@ int main(int argc, char **argv)
                 const double rate = (double)m * (double)n * (double)k / (seconds() - start) / 1e6;
                 if (rate > best) best = rate;
             }
-            printf("%-14s x %-14s %8.0f million products per second\n", bsm_format_get(a)->name, bsm_format_get(b)->name, best);
+            printf("%-14s x %-14s %8.0f million products per second\n", bsm_format_get(a)->name,
+                   bsm_format_get(b)->name, best);
             fflush(stdout);
             if (slowest == 0 || best < slowest) {
                 slowest = best;
@@ -102,8 +106,8 @@ int main(int argc, char **argv)
             }
             free(ma.data), free(ma.scales), free(mb.data), free(mb.scales);
         }
-    printf("slowest: %s x %s, %.0f million products per second (M=%lld N=%lld K=%lld, one thread)\n", slowest_a, slowest_b, slowest,
-           (long long)m, (long long)n, (long long)k);
+    printf("slowest: %s x %s, %.0f million products per second (M=%lld N=%lld K=%lld, one thread)\n", slowest_a,
+           slowest_b, slowest, (long long)m, (long long)n, (long long)k);
     free(data);
     bsm_context_destroy(context);
     return 0;

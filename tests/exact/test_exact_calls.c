@@ -1,5 +1,5 @@
-/* bsm_matmul_exact as a function: strides, shapes, tiles, packings and scale layouts, padding, threads, floating-point modes,
- * failing allocations, and what it refuses. */
+/* bsm_matmul_exact as a function: strides, shapes, tiles, packings and scale layouts, padding, threads, floating-point
+ * modes, failing allocations, and what it refuses. */
 #include "counted.h"
 #include "exact_help.h"
 #include "format/fp_mode.h"
@@ -32,14 +32,15 @@ static bsm_matrix one_row(const bsm_matrix *from, int64_t row)
 }
 
 /* The products of rows one by one: the judge of everything that has to do with tiles. */
-static void one_by_one(struct test *t, bsm_context *context, const struct operand *a, const struct operand *b, bsm_real type,
-                       void *data)
+static void one_by_one(struct test *t, bsm_context *context, const struct operand *a, const struct operand *b,
+                       bsm_real type, void *data)
 {
     const size_t size = bsm_real_bytes((int)type);
     for (int64_t i = 0; i < a->matrix.rows; i++)
         for (int64_t j = 0; j < b->matrix.rows; j++) {
             const bsm_matrix row_a = one_row(&a->matrix, i), row_b = one_row(&b->matrix, j);
-            const bsm_real_matrix sum = result_of(type, 1, 1, (unsigned char *)data + (size_t)(i * b->matrix.rows + j) * size);
+            const bsm_real_matrix sum =
+                result_of(type, 1, 1, (unsigned char *)data + (size_t)(i * b->matrix.rows + j) * size);
             CHECK(t, bsm_matmul_exact(context, &row_a, &row_b, &sum, NULL) == BSM_OK);
         }
 }
@@ -64,7 +65,8 @@ static void tiles_and_threads(struct test *t)
                 memset(got, 0xff, sizeof got);
                 const bsm_real_matrix sum = result_of(BSM_REAL_FP32, m, n, got);
                 CHECK(t, bsm_matmul_exact(context, &a.matrix, &b.matrix, &sum, NULL) == BSM_OK);
-                if (memcmp(got, want, (size_t)(m * n) * 4) != 0) FAIL(t, "pair %d shape %d threads %d", p, s, threads[r]);
+                if (memcmp(got, want, (size_t)(m * n) * 4) != 0)
+                    FAIL(t, "pair %d shape %d threads %d", p, s, threads[r]);
                 CHECK(t, got[m * n] == 0xffffffff);
             }
             free_pair(&a, &b);
@@ -90,7 +92,8 @@ static void strides(struct test *t)
             static uint64_t room[2][ROOM];
             memset(room, 0xff, sizeof room);
             const size_t size = bsm_real_bytes(type);
-            bsm_real_matrix sum = result_of((bsm_real)type, M, N, (unsigned char *)room[0] + MIDDLE * size), magnitude = sum;
+            bsm_real_matrix sum = result_of((bsm_real)type, M, N, (unsigned char *)room[0] + MIDDLE * size),
+                            magnitude = sum;
             sum.row_stride = cases[c].row, sum.column_stride = cases[c].column;
             magnitude.data = (unsigned char *)room[1] + MIDDLE * size;
             magnitude.row_stride = cases[6 - c].row, magnitude.column_stride = cases[6 - c].column;
@@ -100,7 +103,8 @@ static void strides(struct test *t)
                 for (int j = 0; j < N; j++) {
                     CHECK(t, load_bits((bsm_real)type, sum.data, i * sum.row_stride + j * sum.column_stride)
                                  == load_bits((bsm_real)type, want, i * N + j));
-                    CHECK(t, load_bits((bsm_real)type, magnitude.data, i * magnitude.row_stride + j * magnitude.column_stride)
+                    CHECK(t, load_bits((bsm_real)type, magnitude.data,
+                                       i * magnitude.row_stride + j * magnitude.column_stride)
                                  == load_bits((bsm_real)type, want_magnitude, i * N + j));
                 }
             const uint64_t poison = UINT64_MAX >> (64 - 8 * size);
@@ -113,7 +117,7 @@ static void strides(struct test *t)
     bsm_context_destroy(context);
 }
 
-/* Packings and layouts ------------------------------------------------------------------------------------------------- */
+/* Packings and layouts --------------------------------------------------------------------------------------------- */
 
 struct storage { bsm_format format; bsm_packing packing; bsm_scale_layout layout; int64_t extra_pitch; };
 
@@ -136,8 +140,8 @@ static const struct storage storages[] = {
 };
 enum { STORAGES = sizeof storages / sizeof storages[0] };
 
-/* The same codes and scales in every storage, on both sides, ragged K; 0x00 and then 0xff (NaN scales, among others) wherever
- * nothing is stored.  The judge reads them through the calls for single codes. */
+/* The same codes and scales in every storage, on both sides, ragged K; 0x00 and then 0xff (NaN scales, among others)
+ * wherever nothing is stored.  The judge reads them through the calls for single codes. */
 static void packings_layouts_and_padding(struct test *t)
 {
     static const int64_t depths[] = { 1, 31, 33, 77, 129 };
@@ -152,12 +156,13 @@ static void packings_layouts_and_padding(struct test *t)
             operand_decode(&b);
             for (int fill = 0; fill < 2; fill++) {
                 struct test same = *t;                        /* the same random codes */
-                struct operand a = operand_make_packed(from->format, M, depths[d], from->packing, from->layout, from->extra_pitch,
-                                                       fill * 255);
+                struct operand a = operand_make_packed(from->format, M, depths[d], from->packing, from->layout,
+                                                       from->extra_pitch, fill * 255);
                 operand_fill(&same, &a, true, 1, 100);
                 operand_decode(&a);
                 uint32_t sums[M * N], turned[M * N];
-                const bsm_real_matrix sum = result_of(BSM_REAL_FP32, M, N, sums), other = result_of(BSM_REAL_FP32, N, M, turned);
+                const bsm_real_matrix sum = result_of(BSM_REAL_FP32, M, N, sums),
+                                      other = result_of(BSM_REAL_FP32, N, M, turned);
                 CHECK(t, bsm_matmul_exact(context, &a.matrix, &b.matrix, &sum, NULL) == BSM_OK);
                 CHECK(t, bsm_matmul_exact(context, &b.matrix, &a.matrix, &other, NULL) == BSM_OK);
                 for (int64_t i = 0; i < M; i++)
@@ -175,7 +180,7 @@ static void packings_layouts_and_padding(struct test *t)
     bsm_context_destroy(context);
 }
 
-/* Zero sizes, and scales that have no part ------------------------------------------------------------------------------ */
+/* Zero sizes, and scales that have no part ------------------------------------------------------------------------- */
 
 static void zero_sizes(struct test *t)
 {
@@ -184,7 +189,8 @@ static void zero_sizes(struct test *t)
         uint32_t sums[6] = { 1, 2, 3, 4, 5, 6 }, magnitudes[6] = { 1, 2, 3, 4, 5, 6 };
         bsm_matrix a = { .struct_size = sizeof a, .format = (bsm_format)format, .rows = 2 }, b = a;
         b.rows = 3;
-        bsm_real_matrix sum = result_of(BSM_REAL_FP32, 2, 3, sums), magnitude = result_of(BSM_REAL_FP32, 2, 3, magnitudes);
+        bsm_real_matrix sum = result_of(BSM_REAL_FP32, 2, 3, sums),
+                        magnitude = result_of(BSM_REAL_FP32, 2, 3, magnitudes);
         CHECK(t, bsm_matmul_exact(context, &a, &b, &sum, &magnitude) == BSM_OK);           /* K = 0 */
         for (int i = 0; i < 6; i++) CHECK(t, sums[i] == 0 && magnitudes[i] == 0);
 
@@ -204,7 +210,8 @@ static void tensor_scales_have_no_part(struct test *t)
         struct operand a, b;
         uint32_t plain[4], scaled[4];
         make_pair(t, (bsm_format)format, (bsm_format)format, 2, 2, 40, &a, &b);
-        const bsm_real_matrix sum = result_of(BSM_REAL_FP32, 2, 2, plain), other = result_of(BSM_REAL_FP32, 2, 2, scaled);
+        const bsm_real_matrix sum = result_of(BSM_REAL_FP32, 2, 2, plain),
+                              other = result_of(BSM_REAL_FP32, 2, 2, scaled);
         CHECK(t, bsm_matmul_exact(context, &a.matrix, &b.matrix, &sum, NULL) == BSM_OK);
         a.matrix.tensor_scale = &three, b.matrix.tensor_scale = &tenth;
         b.matrix.tensor_scale_use = BSM_TENSOR_SCALE_DIVIDES;
@@ -215,11 +222,12 @@ static void tensor_scales_have_no_part(struct test *t)
     bsm_context_destroy(context);
 }
 
-/* The caller's surroundings --------------------------------------------------------------------------------------------- */
+/* The caller's surroundings ---------------------------------------------------------------------------------------- */
 
 static void floating_point_modes(struct test *t)
 {
-    static const bsm_format formats[] = { BSM_FORMAT_FP16, BSM_FORMAT_FP32, BSM_FORMAT_BF16, BSM_MXFP8_E5M2, BSM_NVFP4 };
+    static const bsm_format formats[] = { BSM_FORMAT_FP16, BSM_FORMAT_FP32, BSM_FORMAT_BF16, BSM_MXFP8_E5M2,
+                                          BSM_NVFP4 };
     bsm_context *context = context_or_stop(2);
     for (int f = 0; f < 5; f++) {
         struct operand a, b;
@@ -276,13 +284,14 @@ static void failing_allocations(struct test *t)
     CHECK(t, counted.live == 0 && counted.errors == 0);
 }
 
-/* Refusals -------------------------------------------------------------------------------------------------------------- */
+/* Refusals --------------------------------------------------------------------------------------------------------- */
 
 struct arguments { bsm_context *context; bsm_matrix a, b; bsm_real_matrix sum, magnitude; };
 
 static void check_refused(struct test *t, struct arguments arguments, bsm_status want, const char *named)
 {
-    const bsm_status status = bsm_matmul_exact(arguments.context, &arguments.a, &arguments.b, &arguments.sum, &arguments.magnitude);
+    const bsm_status status =
+        bsm_matmul_exact(arguments.context, &arguments.a, &arguments.b, &arguments.sum, &arguments.magnitude);
     if (status != want || strstr(bsm_last_error(), named) == NULL)
         FAIL(t, "status %d wanted %d, and \"%s\" in \"%s\"", (int)status, (int)want, named, bsm_last_error());
 }

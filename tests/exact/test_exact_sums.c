@@ -1,5 +1,5 @@
-/* Sums: the accumulator alone, random operands of every pair of formats against counters, cancellation, ties, and depths
- * beyond what carries may wait for. */
+/* Sums: the accumulator alone, random operands of every pair of formats against counters, cancellation, ties, and
+ * depths beyond what carries may wait for. */
 #include "exact_help.h"
 
 #include "exact/accumulator.h"
@@ -7,18 +7,20 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The accumulator ------------------------------------------------------------------------------------------------------ */
+/* The accumulator -------------------------------------------------------------------------------------------------- */
 
 enum { LIMBS = 12 };
 
-/* As many terms as may come between two settles, at the bounds of a term: the sum is the same as that of few wide terms. */
+/* As many terms as may come between two settles, at the bounds of a term: the sum is the same as that of few wide
+ * terms. */
 static void accumulator_holds_its_terms(struct test *t)
 {
     const int64_t narrow = ((int64_t)1 << BSMI_NARROW_BITS) - 1;
     const bsmi_int128 wide = ((bsmi_int128)1 << 94) - 1 + ((bsmi_int128)1 << 94);     /* 2^95 - 1 */
     for (int position = 0; position < 70; position++)
         for (int sign = -1; sign <= 1; sign += 2) {
-            int64_t narrow_limbs[LIMBS] = { 0 }, wide_limbs[LIMBS] = { 0 }, want_narrow[LIMBS] = { 0 }, want_wide[LIMBS] = { 0 };
+            int64_t narrow_limbs[LIMBS] = { 0 }, wide_limbs[LIMBS] = { 0 }, want_narrow[LIMBS] = { 0 },
+                    want_wide[LIMBS] = { 0 };
             for (int i = 0; i < BSMI_TERMS_BETWEEN_SETTLES; i++) {
                 bsmi_limbs_add_narrow(narrow_limbs, sign * narrow, position);
                 bsmi_limbs_add_wide(wide_limbs, sign * wide, position);
@@ -47,7 +49,8 @@ static void accumulator_rounds(struct test *t)
         }
         const bsm_real type = (bsm_real)rnd_below(t, BSM_REAL_COUNT);
         const uint64_t bits = bsmi_limbs_round(limbs, LIMBS, lowest, type);
-        if (!rounded_rightly(&sum, type, bits)) FAIL(t, "round %d: %s %016" PRIx64, round, bsm_real_name((int)type), bits);
+        if (!rounded_rightly(&sum, type, bits))
+            FAIL(t, "round %d: %s %016" PRIx64, round, bsm_real_name((int)type), bits);
     }
 }
 
@@ -60,9 +63,12 @@ static void accumulator_rounds_around_every_code(struct test *t)
         const bsm_element element = type == BSM_REAL_FP16 ? BSM_FP16 : BSM_BF16;
         const int lowest = -150;
         for (uint64_t code = 0; code < infinity_bits(type, false); code++) {
-            const double here = element_value(element, (uint32_t)code), behind_last = type == BSM_REAL_FP16 ? 65536 : 0x1p128;
-            const double next = code + 1 == infinity_bits(type, false) ? behind_last : element_value(element, (uint32_t)code + 1);
-            for (int pick = 0; pick < 5; pick++) {            /* the number; the midpoint, a hair below and above; below the next */
+            const double here = element_value(element, (uint32_t)code),
+                         behind_last = type == BSM_REAL_FP16 ? 65536 : 0x1p128;
+            const double next =
+                code + 1 == infinity_bits(type, false) ? behind_last : element_value(element, (uint32_t)code + 1);
+            for (int pick = 0; pick < 5; pick++) {            /* the number; the midpoint, a hair below and above; below
+                                                                 the next */
                 const double value = pick == 0 ? here : pick == 4 ? next : here / 2 + next / 2;
                 const int hair = pick == 1 || pick == 4 ? -1 : pick == 3 ? 1 : 0;
                 const uint64_t want = pick == 0 || pick == 1 ? code : pick == 2 ? code + code % 2 : code + 1;
@@ -74,20 +80,21 @@ static void accumulator_rounds_around_every_code(struct test *t)
                 if (value == 0 && hair < 0) continue;
                 const uint64_t got = bsmi_limbs_round(limbs, LIMBS, lowest - 32, type);
                 if (got != want)
-                    FAIL(t, "%s code %04x pick %d: %04x wanted %04x", bsm_real_name((int)type), (unsigned)code, pick, (unsigned)got,
-                         (unsigned)want);
+                    FAIL(t, "%s code %04x pick %d: %04x wanted %04x", bsm_real_name((int)type), (unsigned)code, pick,
+                         (unsigned)got, (unsigned)want);
             }
         }
     }
 }
 
-/* Products ------------------------------------------------------------------------------------------------------------- */
+/* Products --------------------------------------------------------------------------------------------------------- */
 
 static void check_product(struct test *t, bsm_context *context, struct operand *a, struct operand *b, bsm_real type)
 {
     const int64_t rows = a->matrix.rows, columns = b->matrix.rows;
     uint64_t sums[64], magnitudes[64];
-    const bsm_real_matrix sum = result_of(type, rows, columns, sums), magnitude = result_of(type, rows, columns, magnitudes);
+    const bsm_real_matrix sum = result_of(type, rows, columns, sums),
+                          magnitude = result_of(type, rows, columns, magnitudes);
     CHECK_OR_RETURN(t, rows * columns <= 64);
     operand_decode(a), operand_decode(b);
     CHECK(t, bsm_matmul_exact(context, &a->matrix, &b->matrix, &sum, &magnitude) == BSM_OK);
@@ -136,14 +143,17 @@ static void random_nonfinite(struct test *t)
                 struct operand a = operand_make((bsm_format)fa, 3, depth), b = operand_make((bsm_format)fb, 3, depth);
                 struct operand *both[2] = { &a, &b };
                 for (int which = 0; which < 2; which++) {
-                    const bsm_element_info *e = bsm_element_get((int)bsm_format_get((int)both[which]->matrix.format)->element);
+                    const bsm_element_info *e =
+                        bsm_element_get((int)bsm_format_get((int)both[which]->matrix.format)->element);
                     const uint32_t infinity = e->has_infinity ? e->max_code + 1 : 0, sign = 1u << (e->bits - 1);
                     if (round > 0) fill_finite(t, both[which], true);
                     for (int64_t i = 0; i < 3 * depth; i++) {
                         const int64_t pick = rnd_below(t, 12);
-                        if (pick < 2) operand_set(both[which], i / depth, i % depth, pick == 0 ? infinity : infinity | sign);
+                        if (pick < 2)
+                            operand_set(both[which], i / depth, i % depth, pick == 0 ? infinity : infinity | sign);
                         if (pick == 2) operand_set(both[which], i / depth, i % depth, pick % 2 == 0 ? 0 : sign);
-                        if (pick == 3 && rnd_below(t, 4) == 0) operand_set(both[which], i / depth, i % depth, e->nan_code);
+                        if (pick == 3 && rnd_below(t, 4) == 0)
+                            operand_set(both[which], i / depth, i % depth, e->nan_code);
                     }
                     if (bsm_format_get((int)both[which]->matrix.format)->scale != BSM_UNSCALED && rnd_below(t, 3) == 0)
                         operand_set_scale(both[which], rnd_below(t, 3), 0, rnd_below(t, 2) != 0 ? 255 : 0);
@@ -168,11 +178,15 @@ static void cancellation(struct test *t)
                 operand_set(both[which], 0, 5, e->max_code);
                 operand_set(both[which], 0, 40, 1);
                 /* two's complement has no sign bit */
-                const uint32_t negative = info->element == BSM_INT8 ? 256 - e->max_code : e->max_code | 1u << (e->bits - 1);
+                const uint32_t negative =
+                    info->element == BSM_INT8 ? 256 - e->max_code : e->max_code | 1u << (e->bits - 1);
                 operand_set(both[which], 0, 70, which == 1 ? e->max_code : negative);
                 for (int64_t s = 0; s < bsm_matrix_scale_columns(&both[which]->matrix); s++) {
                     const bool middle = s * info->block >= 32 && s * info->block < 64;
-                    operand_set_scale(both[which], 0, s, info->scale == BSM_E8M0 ? (middle ? 0 : 254) : middle ? 1 : 126);
+                    operand_set_scale(both[which], 0, s,
+                                      info->scale == BSM_E8M0 ? (middle ? 0 : 254)
+                                      : middle                ? 1
+                                                              : 126);
                 }
             }
             for (int type = 0; type < BSM_REAL_COUNT; type++) check_product(t, context, &a, &b, (bsm_real)type);
@@ -200,12 +214,13 @@ static void check_full_rows(struct test *t, bsm_context *context, struct operand
     operand_decode(a), operand_decode(b);
     CHECK(t, bsm_matmul_exact(context, &a->matrix, &b->matrix, &sum, NULL) == BSM_OK);
     if (!product_is_right(a, 0, b, 0, false, BSM_REAL_FP64, bits))
-        FAIL(t, "%s x %s, K=%d, first codes' values %a and %a: %016" PRIx64, bsm_format_get((int)a->matrix.format)->name,
-             bsm_format_get((int)b->matrix.format)->name, (int)a->matrix.columns, a->values[0], b->values[0], bits);
+        FAIL(t, "%s x %s, K=%d, first codes' values %a and %a: %016" PRIx64,
+             bsm_format_get((int)a->matrix.format)->name, bsm_format_get((int)b->matrix.format)->name,
+             (int)a->matrix.columns, a->values[0], b->values[0], bits);
 }
 
-/* More equal terms than may come between two settles.  The exponents of fp32 and bf16 put them at each of the 32 bits of a limb,
- * one of which fills it fastest.  One tiny term is with them. */
+/* More equal terms than may come between two settles.  The exponents of fp32 and bf16 put them at each of the 32 bits
+ * of a limb, one of which fills it fastest.  One tiny term is with them. */
 static void deep_sums(struct test *t)
 {
     static const bsm_format formats[] = { BSM_FORMAT_FP32, BSM_FORMAT_BF16, BSM_FORMAT_FP16,
@@ -226,7 +241,8 @@ static void deep_sums(struct test *t)
     bsm_context_destroy(context);
 }
 
-/* The same for exact blocks whose sums have more than 48 bits: the largest codes, under scales that put them at each bit of a limb. */
+/* The same for exact blocks whose sums have more than 48 bits: the largest codes, under scales that put them at each
+ * bit of a limb. */
 static void deep_runs(struct test *t)
 {
     static const struct { bsm_format a, b; int64_t depth; } pairs[] = {
@@ -236,7 +252,8 @@ static void deep_runs(struct test *t)
     };
     bsm_context *context = context_or_stop(1);
     for (int p = 0; p < 5; p++) {
-        const bsm_element first = bsm_format_get((int)pairs[p].a)->element, second = bsm_format_get((int)pairs[p].b)->element;
+        const bsm_element first = bsm_format_get((int)pairs[p].a)->element,
+                          second = bsm_format_get((int)pairs[p].b)->element;
         struct operand a = operand_make(pairs[p].a, 1, pairs[p].depth), b = operand_make(pairs[p].b, 1, pairs[p].depth);
         fill_row(&a, first == BSM_INT8 ? 0x80 : bsm_element_get((int)first)->max_code);
         fill_row(&b, bsm_element_get((int)second)->max_code);

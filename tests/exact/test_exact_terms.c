@@ -1,5 +1,5 @@
-/* Products of one term (K = 1): every pair of element codes under every pair of formats, every pair of scales, all codes of
- * the 16-bit elements.  One product of doubles is exact here, so hardware arithmetic is the judge. */
+/* Products of one term (K = 1): every pair of element codes under every pair of formats, every pair of scales, all
+ * codes of the 16-bit elements.  One product of doubles is exact here, so hardware arithmetic is the judge. */
 #include "exact_help.h"
 
 #include <math.h>
@@ -26,8 +26,9 @@ static void check_terms(struct test *t, bsm_context *context, struct operand *a,
             if (isnan(product)) want = nan_bits(BSM_REAL_FP64), want_single = (uint32_t)nan_bits(BSM_REAL_FP32);
             if (exact[i * columns + j] != want || single[i * columns + j] != want_single)
                 FAIL(t, "%s x %s: %a * %a: fp64 %016" PRIx64 " wanted %016" PRIx64 ", fp32 %08x wanted %08x",
-                     bsm_format_get((int)a->matrix.format)->name, bsm_format_get((int)b->matrix.format)->name, a->values[i],
-                     b->values[j], exact[i * columns + j], want, (unsigned)single[i * columns + j], (unsigned)want_single);
+                     bsm_format_get((int)a->matrix.format)->name, bsm_format_get((int)b->matrix.format)->name,
+                     a->values[i], b->values[j], exact[i * columns + j], want, (unsigned)single[i * columns + j],
+                     (unsigned)want_single);
         }
     free(exact), free(single);
 }
@@ -55,6 +56,7 @@ static void every_code_of_16_bits(struct test *t)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(every_pair_of_codes), TEST(every_pair_of_scales), TEST(every_code_of_16_bits) };
+    static const struct test_case cases[] = { TEST(every_pair_of_codes), TEST(every_pair_of_scales),
+                                              TEST(every_code_of_16_bits) };
     return TEST_MAIN(argc, argv, cases);
 }

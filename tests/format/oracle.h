@@ -1,5 +1,5 @@
-/* What every code is worth and which code is nearest, stated a second time: in doubles and by search, sharing nothing with
- * src/format but the numbers of the enumerators. */
+/* What every code is worth and which code is nearest, stated a second time: in doubles and by search, sharing nothing
+ * with src/format but the numbers of the enumerators. */
 #ifndef BSM_TEST_ORACLE_H
 #define BSM_TEST_ORACLE_H
 

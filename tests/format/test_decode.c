@@ -22,7 +22,8 @@ static void check_literals(struct test *t, bsm_element element, const double *va
 {
     for (uint32_t code = 0; code < count; code++) {
         const float positive = bsm_element_decode(element, code), negative = bsm_element_decode(element, code + count);
-        if (!same_bits(positive, (float)values[code])) FAIL(t, "code 0x%x is %g, want %g", code, (double)positive, values[code]);
+        if (!same_bits(positive, (float)values[code]))
+            FAIL(t, "code 0x%x is %g, want %g", code, (double)positive, values[code]);
         if (!same_bits(negative, -(float)values[code]))
             FAIL(t, "code 0x%x is %g, want -%g", code + count, (double)negative, values[code]);
     }
@@ -42,7 +43,8 @@ static void every_code(struct test *t)
         for (uint32_t code = 0; code < (uint32_t)1 << oracle_elements[element].bits; code++) {
             const float got = bsm_element_decode((bsm_element)element, code);
             const double want = oracle_decode((bsm_element)element, code);
-            if (!same_value(got, want)) FAIL(t, "element %d code 0x%x is %a, want %a", element, code, (double)got, want);
+            if (!same_value(got, want))
+                FAIL(t, "element %d code 0x%x is %a, want %a", element, code, (double)got, want);
         }
     }
 }
@@ -52,7 +54,8 @@ static void fp32_codes_are_their_bits(struct test *t)
     for (uint64_t code = 0; code <= UINT32_MAX; code += 65521) {
         const float got = bsm_element_decode(BSM_FP32, (uint32_t)code);
         if (bsmi_float_bits(got) != code) FAIL(t, "code 0x%" PRIx64 " changed", code);
-        if (!same_value(got, oracle_decode(BSM_FP32, (uint32_t)code))) FAIL(t, "code 0x%" PRIx64 " is %a", code, (double)got);
+        if (!same_value(got, oracle_decode(BSM_FP32, (uint32_t)code)))
+            FAIL(t, "code 0x%" PRIx64 " is %a", code, (double)got);
     }
 }
 
@@ -115,7 +118,8 @@ static void facts_follow_from_the_codes(struct test *t)
     CHECK(t, bsm_element_get(BSM_FP32)->nan_codes == 2 * ((1 << 23) - 1));
 }
 
-/* grid: the fewest halvings that make every finite value an integer; integer_bits: of the largest such integer, up to 8. */
+/* grid: the fewest halvings that make every finite value an integer; integer_bits: of the largest such integer, up to
+ * 8. */
 static void integer_facts_follow_from_the_codes(struct test *t)
 {
     for (int i = 0; i < BSM_ELEMENT_COUNT; i++) {
@@ -167,7 +171,8 @@ static void helpers_are_exact(struct test *t)
         float table[257];
         table[codes] = 12345;
         bsmi_element_table((bsm_element)i, table);
-        for (uint32_t code = 0; code < codes; code++) CHECK(t, same_value(table[code], oracle_decode((bsm_element)i, code)));
+        for (uint32_t code = 0; code < codes; code++)
+            CHECK(t, same_value(table[code], oracle_decode((bsm_element)i, code)));
         CHECK(t, table[codes] == 12345);
     }
 }
@@ -219,7 +224,8 @@ static void every_format(struct test *t)
         const bsm_format_info *info = bsm_format_get((int)formats[i].format);
         CHECK_OR_RETURN(t, info != NULL);
         CHECK(t, strcmp(info->name, formats[i].name) == 0);
-        CHECK(t, info->element == formats[i].element && info->scale == formats[i].scale && info->block == formats[i].block);
+        CHECK(t, info->element == formats[i].element && info->scale == formats[i].scale
+                     && info->block == formats[i].block);
         CHECK(t, info->bits_per_element == formats[i].bits);
         CHECK(t, bsm_format_from_name(info->name) == formats[i].format);
     }
@@ -237,7 +243,8 @@ static void names_and_aliases(struct test *t)
         { "bfloat16", BSM_FORMAT_BF16 }, { "float16", BSM_FORMAT_FP16 }, { "half", BSM_FORMAT_FP16 },
         { "float32", BSM_FORMAT_FP32 }, { "float", BSM_FORMAT_FP32 }, { "fp8_e4m3", BSM_FORMAT_E4M3 },
         { "fp8_e5m2", BSM_FORMAT_E5M2 }, { "mxfp4_16", BSM_MXFP4_BLOCK16 },
-        { "", BSM_FORMAT_NONE }, { "mxfp", BSM_FORMAT_NONE }, { "mxfp4 ", BSM_FORMAT_NONE }, { "nvfp44", BSM_FORMAT_NONE },
+        { "", BSM_FORMAT_NONE }, { "mxfp", BSM_FORMAT_NONE }, { "mxfp4 ", BSM_FORMAT_NONE },
+          { "nvfp44", BSM_FORMAT_NONE },
         { NULL, BSM_FORMAT_NONE },
     };
     for (size_t i = 0; i < sizeof format_aliases / sizeof format_aliases[0]; i++)
@@ -268,9 +275,18 @@ static void names_and_aliases(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        TEST(literal_values), TEST(every_code), TEST(fp32_codes_are_their_bits), TEST(special_codes),
-        TEST(bits_above_the_width_are_ignored), TEST(facts_follow_from_the_codes), TEST(integer_facts_follow_from_the_codes),
-        TEST(scale_codes), TEST(helpers_are_exact), TEST(unknown_numbers), TEST(every_format), TEST(names_and_aliases),
+        TEST(literal_values),
+        TEST(every_code),
+        TEST(fp32_codes_are_their_bits),
+        TEST(special_codes),
+        TEST(bits_above_the_width_are_ignored),
+        TEST(facts_follow_from_the_codes),
+        TEST(integer_facts_follow_from_the_codes),
+        TEST(scale_codes),
+        TEST(helpers_are_exact),
+        TEST(unknown_numbers),
+        TEST(every_format),
+        TEST(names_and_aliases),
     };
     return TEST_MAIN(argc, argv, cases);
 }

@@ -18,10 +18,11 @@ static void check_value(struct test *t, bsm_element element, double value)
     for (int sign = 0; sign < 2; sign++)
         for (int saturate = 0; saturate < 2; saturate++) {
             const double signed_value = sign ? -value : value;
-            const uint32_t got = encode(element, signed_value, saturate), want = oracle_encode(element, signed_value, saturate);
+            const uint32_t got = encode(element, signed_value, saturate),
+                           want = oracle_encode(element, signed_value, saturate);
             if (got != want)
-                FAIL(t, "%s of %a, saturate %d: code 0x%x, want 0x%x", bsm_element_get((int)element)->name, signed_value, saturate,
-                     got, want);
+                FAIL(t, "%s of %a, saturate %d: code 0x%x, want 0x%x", bsm_element_get((int)element)->name,
+                     signed_value, saturate, got, want);
         }
 }
 
@@ -64,7 +65,8 @@ static void around_midpoints(struct test *t)
         const uint32_t largest = oracle_elements[i].largest;
         for (uint64_t code = 0; code <= largest; code += oracle_elements[i].bits == 32 ? 65521 : 1) {
             const double below = oracle_decode(element, (uint32_t)code);
-            const double step = below - (code > 0 ? oracle_decode(element, (uint32_t)code - 1) : -oracle_decode(element, 1));
+            const double step =
+                below - (code > 0 ? oracle_decode(element, (uint32_t)code - 1) : -oracle_decode(element, 1));
             const double above = code < largest ? oracle_decode(element, (uint32_t)code + 1) : below + step;
             const double middle = (below + above) / 2;
             check_value(t, element, middle);
@@ -88,7 +90,8 @@ static void random_doubles(struct test *t)
         for (int element = 0; element < BSM_ELEMENT_COUNT; element++) {
             if (isnan(value)) continue;
             check_value(t, (bsm_element)element, value);
-            check_value(t, (bsm_element)element, ldexp(1 + (double)(rnd(t) >> 12) * 0x1p-52, (int)rnd_between(t, -20, 20)));
+            check_value(t, (bsm_element)element,
+                        ldexp(1 + (double)(rnd(t) >> 12) * 0x1p-52, (int)rnd_between(t, -20, 20)));
         }
     }
 }
@@ -118,7 +121,8 @@ static void what_is_no_finite_number(struct test *t)
                 for (int payload = 0; payload < 4; payload++) {
                     const uint64_t bits =
                         (uint64_t)0x7ff << 52 | (uint64_t)(payload & 1) << 63 | (payload < 2 ? 1 : (uint64_t)1 << 51);
-                    CHECK(t, bsm_element_encode(element, bsmi_double_from_bits(bits), r, saturate, 0x80000000) == rows[i].nan);
+                    CHECK(t, bsm_element_encode(element, bsmi_double_from_bits(bits), r, saturate, 0x80000000)
+                                 == rows[i].nan);
                 }
             for (int j = 0; j < 3; j++) {
                 CHECK(t, bsm_element_encode(element, huge[j], r, true, 1) == rows[i].saturated);
@@ -161,8 +165,8 @@ static void many_at_once(struct test *t)
         values[count++] = (double)bsmi_fp16_to_float((uint16_t)bits);
     }
     for (; count < COUNT; count++)
-        values[count] =
-            count % 2 ? bsmi_double_from_bits(rnd(t)) : ldexp((double)rnd_between(t, -4095, 4095), (int)rnd_between(t, -30, 6));
+        values[count] = count % 2 ? bsmi_double_from_bits(rnd(t))
+                                  : ldexp((double)rnd_between(t, -4095, 4095), (int)rnd_between(t, -30, 6));
     for (int element = BSM_E4M3; element <= BSM_INT8; element++) {
         codes[COUNT] = 0xa5;
         bsmi_element_encode_nearest((bsm_element)element, values, COUNT, codes);
@@ -218,7 +222,8 @@ static void stochastic_extremes(struct test *t)
 {
     for (uint32_t code = 0; code < 0x7e; code++) {
         const double value = oracle_decode(BSM_E4M3, code), next = oracle_decode(BSM_E4M3, code + 1);
-        CHECK(t, bsm_element_encode(BSM_E4M3, value, BSM_ROUND_STOCHASTIC, true, 0xffffffff) == code);     /* exact: never up */
+        /* exact: never up */
+        CHECK(t, bsm_element_encode(BSM_E4M3, value, BSM_ROUND_STOCHASTIC, true, 0xffffffff) == code);
         const double almost = next - (next - value) * 0x1p-33;
         CHECK(t, bsm_element_encode(BSM_E4M3, almost, BSM_ROUND_STOCHASTIC, true, 0) == code);
         CHECK(t, bsm_element_encode(BSM_E4M3, almost, BSM_ROUND_STOCHASTIC, true, 1) == code + 1);
@@ -236,8 +241,8 @@ static void stochastic_extremes(struct test *t)
 /* splitmix64 from seed 1234567: the published sequence, its upper halves. */
 static void random_bits_are_splitmix64(struct test *t)
 {
-    const uint64_t sequence[] = { 6457827717110365317u, 3203168211198807973u, 9817491932198370423u, 4593380528125082431u,
-                                  16408922859458223821u };
+    const uint64_t sequence[] = { 6457827717110365317u, 3203168211198807973u, 9817491932198370423u,
+                                  4593380528125082431u, 16408922859458223821u };
     for (uint64_t i = 0; i < 5; i++) CHECK(t, bsm_random_bits(1234567, i) == sequence[i] >> 32);
     CHECK(t, bsm_random_bits(0, 0) == 0xe220a839);
     CHECK(t, bsm_random_bits(7, (uint64_t)1 << 40) != bsm_random_bits(7, 0));
@@ -269,22 +274,25 @@ static void sums_round_once(struct test *t)
 
 /* Codes and values, computed in every mode that a caller's thread can be in. */
 enum { MODE_VALUES = 4096 };
-struct mode_results { uint32_t codes[BSM_ELEMENT_COUNT][MODE_VALUES], stochastic[BSM_ELEMENT_COUNT][MODE_VALUES], values[65536]; };
+struct mode_results {
+    uint32_t codes[BSM_ELEMENT_COUNT][MODE_VALUES], stochastic[BSM_ELEMENT_COUNT][MODE_VALUES], values[65536];
+};
 
 static void compute_in_mode(const double *values, struct mode_results *results)
 {
     for (int element = 0; element < BSM_ELEMENT_COUNT; element++)
         for (int i = 0; i < MODE_VALUES; i++) {
             results->codes[element][i] = encode((bsm_element)element, values[i], i % 2 != 0);
-            results->stochastic[element][i] =
-                bsm_element_encode((bsm_element)element, values[i], BSM_ROUND_STOCHASTIC, i % 2 != 0, (uint32_t)i * 0x9e3779b9u);
+            results->stochastic[element][i] = bsm_element_encode((bsm_element)element, values[i], BSM_ROUND_STOCHASTIC,
+                                                                 i % 2 != 0, (uint32_t)i * 0x9e3779b9u);
         }
     for (uint32_t code = 0; code < 65536; code++) {
         const uint32_t scales = bsmi_float_bits(bsm_scale_decode(BSM_E8M0, (uint8_t)code)) ^
                                 bsmi_float_bits(bsm_scale_decode(BSM_UE4M3, (uint8_t)code));
         results->values[code] = scales;
         for (int element = 0; element < BSM_ELEMENT_COUNT; element++)
-            results->values[code] = results->values[code] * 31 + bsmi_float_bits(bsm_element_decode((bsm_element)element, code));
+            results->values[code] =
+                results->values[code] * 31 + bsmi_float_bits(bsm_element_decode((bsm_element)element, code));
     }
 }
 
@@ -309,9 +317,18 @@ static void the_callers_mode_does_not_matter(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        TEST(all_16_bit_sources), TEST(every_code_comes_back), TEST(around_midpoints), TEST(random_doubles),
-        TEST(what_is_no_finite_number), TEST(ue4m3_codes), TEST(many_at_once), TEST(stochastic_counts), TEST(stochastic_extremes),
-        TEST(random_bits_are_splitmix64), TEST(sums_round_once), TEST(the_callers_mode_does_not_matter),
+        TEST(all_16_bit_sources),
+        TEST(every_code_comes_back),
+        TEST(around_midpoints),
+        TEST(random_doubles),
+        TEST(what_is_no_finite_number),
+        TEST(ue4m3_codes),
+        TEST(many_at_once),
+        TEST(stochastic_counts),
+        TEST(stochastic_extremes),
+        TEST(random_bits_are_splitmix64),
+        TEST(sums_round_once),
+        TEST(the_callers_mode_does_not_matter),
     };
     return TEST_MAIN(argc, argv, cases);
 }

@@ -26,20 +26,24 @@ static void expect(struct reader *reader, char c) { reader->failed |= !accept(re
 static int64_t read_word(struct reader *reader)
 {
     const struct formula_values *v = reader->values;
-    const struct { const char *name; int64_t value; } variables[] = {
-        { "r", v->r }, { "s", v->s }, { "R", v->R }, { "S", v->S }, { "pitch", v->pitch }, { "TR", v->TR }, { "TC", v->TC },
+    const struct { const char *name; int64_t value;
+    } variables[] = {
+        { "r", v->r },         { "s", v->s },   { "R", v->R },   { "S", v->S },
+        { "pitch", v->pitch }, { "TR", v->TR }, { "TC", v->TC },
     };
     size_t length = 0;
     while (isalpha((unsigned char)reader->p[length])) length++;
     const char *word = reader->p;
     reader->p += length;
     for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
-        if (strlen(variables[i].name) == length && strncmp(variables[i].name, word, length) == 0) return variables[i].value;
+        if (strlen(variables[i].name) == length && strncmp(variables[i].name, word, length) == 0)
+            return variables[i].value;
     reader->failed |= length != 4 || strncmp(word, "ceil", length) != 0;
     expect(reader, '(');
     const int64_t dividend = read_word(reader);
     expect(reader, '/');
-    const int64_t divisor = isdigit((unsigned char)*reader->p) ? strtoll(reader->p, (char **)&reader->p, 10) : read_word(reader);
+    const int64_t divisor =
+        isdigit((unsigned char)*reader->p) ? strtoll(reader->p, (char **)&reader->p, 10) : read_word(reader);
     expect(reader, ')');
     reader->failed |= divisor <= 0;
     return reader->failed ? 0 : (dividend + divisor - 1) / divisor;

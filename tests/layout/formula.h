@@ -1,4 +1,5 @@
-/* Evaluates the formulas of bsm_layout_formula: + * / % ( ) ceil(a/b), numbers, r s R S TR TC pitch.  A comma ends one. */
+/* Evaluates the formulas of bsm_layout_formula: + * / % ( ) ceil(a/b), numbers, r s R S TR TC pitch.  A comma ends
+ * one. */
 #ifndef LAYOUT_FORMULA_H
 #define LAYOUT_FORMULA_H
 

@@ -41,7 +41,8 @@ static void write_codes(struct buffer *buffer)
 }
 
 /* Every byte of the buffer: codes, `padding` in the padding, and `gap` in what belongs to no scale. */
-static bool holds_codes(struct test *t, const struct buffer *buffer, unsigned char padding, unsigned char gap, const char *what)
+static bool holds_codes(struct test *t, const struct buffer *buffer, unsigned char padding, unsigned char gap,
+                        const char *what)
 {
     const char *name = bsm_layout_name((int)buffer->scales.layout.kind);
     unsigned char *wanted = malloc((size_t)buffer->bytes);
@@ -69,7 +70,9 @@ static bool same_layout(int from, int to, int64_t columns)
         const int64_t pitch = layouts[i].pitch;
         pitches[i] = pitch == BSM_PITCH_PADDED_16 ? (columns + 15) / 16 * 16 : pitch != 0 ? pitch : columns;
     }
-    return from == to || (layouts[0].kind == BSM_LAYOUT_LINEAR && layouts[1].kind == BSM_LAYOUT_LINEAR && pitches[0] == pitches[1]);
+    return from == to
+           || (layouts[0].kind == BSM_LAYOUT_LINEAR && layouts[1].kind == BSM_LAYOUT_LINEAR
+               && pitches[0] == pitches[1]);
 }
 
 /* There, with 0x00 or 0xff in the padding of both sides, and back into a third buffer. */
@@ -185,8 +188,9 @@ static void gguf_blocks_keep_their_elements(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        TEST(any_to_any_and_back), TEST(random_shapes_there_and_back), TEST(buffers_need_no_alignment),
-        TEST(clearing_padding_leaves_scales_and_gaps), TEST(empty_shapes_convert), TEST(gguf_blocks_keep_their_elements),
+        TEST(any_to_any_and_back),       TEST(random_shapes_there_and_back),
+        TEST(buffers_need_no_alignment), TEST(clearing_padding_leaves_scales_and_gaps),
+        TEST(empty_shapes_convert),      TEST(gguf_blocks_keep_their_elements),
     };
     return TEST_MAIN(argc, argv, cases);
 }

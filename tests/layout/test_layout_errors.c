@@ -7,8 +7,8 @@
 static void expect(struct test *t, int line, bsm_status got, bsm_status wanted, const char *sentence)
 {
     if (got != wanted || (wanted != BSM_OK && strcmp(bsm_last_error(), sentence) != 0))
-        test_fail(t, __FILE__, line, "status %d, wanted %d; \"%s\", wanted \"%s\"", (int)got, (int)wanted, bsm_last_error(),
-                  sentence);
+        test_fail(t, __FILE__, line, "status %d, wanted %d; \"%s\", wanted \"%s\"", (int)got, (int)wanted,
+                  bsm_last_error(), sentence);
 }
 
 #define EXPECT(call, status, sentence) expect(t, __LINE__, call, status, sentence)
@@ -31,7 +31,8 @@ static void names_are_read_back(struct test *t)
         CHECK(t, (int)layout.kind == kind && layout.pitch == 0);
         CHECK(t, layout.tile_rows == (kind == BSM_LAYOUT_TILES ? 3 : 0));
         CHECK(t, layout.tile_columns == (kind == BSM_LAYOUT_TILES ? 70 : 0));
-        for (int other = 0; other < kind; other++) CHECK(t, other == NO_LAYOUT || strcasecmp(name, bsm_layout_name(other)) != 0);
+        for (int other = 0; other < kind; other++)
+            CHECK(t, other == NO_LAYOUT || strcasecmp(name, bsm_layout_name(other)) != 0);
     }
     for (int i = 0; i < 5; i++) {
         const int none = (int[]){ -1, NO_LAYOUT, BSM_LAYOUT_COUNT, 1000000, -2147483647 }[i];
@@ -42,14 +43,16 @@ static void names_are_read_back(struct test *t)
 static void texts_are_read(struct test *t)
 {
     static const struct { const char *text; bsm_scale_layout layout; } texts[] = {
-        { "linear:9223372036854775807", KIND(LINEAR, .pitch = INT64_MAX) }, { "row_major:12", KIND(LINEAR, .pitch = 12) },
+        { "linear:9223372036854775807", KIND(LINEAR, .pitch = INT64_MAX) },
+          { "row_major:12", KIND(LINEAR, .pitch = 12) },
         { "128X4", KIND(128X4) }, { "32_4_4", KIND(128X4) }, { "SWIZZLE_32_4_4", KIND(128X4) },
         { "packed_block", KIND(128X4) }, { "cublaslt", KIND(128X4) }, { "cutlass", KIND(128X4) },
         { "tcgen05", KIND(128X4) }, { "to_blocked", KIND(128X4) },
         { "trtllm_8x4", KIND(8X4) }, { "swizzle_8x4", KIND(8X4) },
         { "tiles:1x9223372036854775807", KIND(TILES, .tile_rows = 1, .tile_columns = INT64_MAX) },
         { "TILES:32X8", KIND(TILES, .tile_rows = 32, .tile_columns = 8) },
-        { "sm120_padded", KIND(LINEAR, .pitch = BSM_PITCH_PADDED_16) }, { "SM120_pages", KIND(LINEAR, .pitch = BSM_PITCH_PADDED_16) },
+        { "sm120_padded", KIND(LINEAR, .pitch = BSM_PITCH_PADDED_16) },
+          { "SM120_pages", KIND(LINEAR, .pitch = BSM_PITCH_PADDED_16) },
         { "gfx950_16", KIND(CDNA4_16) }, { "gfx950_32", KIND(CDNA4_32) }, { "shuffle_scale", KIND(AITER) },
         { "ue8m0_words", KIND(DEEPGEMM) }, { "gguf_mxfp4:34", KIND(GGUF_MXFP4, .pitch = 34) },
         { "ggml_mxfp4", KIND(GGUF_MXFP4) }, { "ggml_nvfp4:72", KIND(GGUF_NVFP4, .pitch = 72) },
@@ -68,29 +71,46 @@ static void wrong_texts_are_refused(struct test *t)
 {
     bsm_scale_layout layout = KIND(AITER);
     char sentence[512];
-    static const char *const unknown[] = { "", "128x", "128x44", "linea", "linearr", ":5", "128x4 ", " 128x4", "tile:3x4", "pages16" };
+    static const char *const unknown[] = { "",   "128x",   "128x44", "linea",    "linearr",
+                                           ":5", "128x4 ", " 128x4", "tile:3x4", "pages16" };
     for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++) {
         snprintf(sentence, sizeof sentence, "\"%s\" is no scale layout: choose one of %s", unknown[i], all_names);
         EXPECT(bsm_scale_layout_parse(unknown[i], &layout), BSM_EINVAL, sentence);
     }
     static const char *const tiles[] = {
-        "tiles", "tiles:", "tiles:3", "tiles:3x", "tiles:x3", "tiles:0x3", "tiles:3x0", "tiles:-3x3", "tiles:3x3x", "tiles:3x 3",
-        "tiles:3,3", "tiles:9223372036854775808x1", "tiles:1x99999999999999999999",
+        "tiles",
+        "tiles:",
+        "tiles:3",
+        "tiles:3x",
+        "tiles:x3",
+        "tiles:0x3",
+        "tiles:3x0",
+        "tiles:-3x3",
+        "tiles:3x3x",
+        "tiles:3x 3",
+        "tiles:3,3",
+        "tiles:9223372036854775808x1",
+        "tiles:1x99999999999999999999",
     };
     for (size_t i = 0; i < sizeof tiles / sizeof tiles[0]; i++) {
-        snprintf(sentence, sizeof sentence, "\"%s\": write tiles:ROWSxCOLUMNS with the size of a tile, as in tiles:32x8", tiles[i]);
+        snprintf(sentence, sizeof sentence,
+                 "\"%s\": write tiles:ROWSxCOLUMNS with the size of a tile, as in tiles:32x8", tiles[i]);
         EXPECT(bsm_scale_layout_parse(tiles[i], &layout), BSM_EINVAL, sentence);
     }
     static const char *const pitches[] = {
-        "linear:", "linear:0", "linear:-1", "linear:+1", "linear:1.5", "linear:12b", "linear:1:2", "linear:9223372036854775808",
+        "linear:",     "linear:0",   "linear:-1",  "linear:+1",
+        "linear:1.5",  "linear:12b", "linear:1:2", "linear:9223372036854775808",
         "linear:0x10",
     };
     for (size_t i = 0; i < sizeof pitches / sizeof pitches[0]; i++) {
-        snprintf(sentence, sizeof sentence, "\"%s\": write linear:PITCH with the bytes between rows, as in linear:128, or linear "
-                 "alone for tight rows", pitches[i]);
+        snprintf(sentence, sizeof sentence,
+                 "\"%s\": write linear:PITCH with the bytes between rows, as in linear:128, or linear "
+                 "alone for tight rows",
+                 pitches[i]);
         EXPECT(bsm_scale_layout_parse(pitches[i], &layout), BSM_EINVAL, sentence);
     }
-    EXPECT(bsm_scale_layout_parse("8x4:3", &layout), BSM_EINVAL, "\"8x4:3\": the layout 8x4 has no parameters, write 8x4");
+    EXPECT(bsm_scale_layout_parse("8x4:3", &layout), BSM_EINVAL,
+           "\"8x4:3\": the layout 8x4 has no parameters, write 8x4");
     EXPECT(bsm_scale_layout_parse("cutlass:", &layout), BSM_EINVAL,
            "\"cutlass:\": the layout 128x4 has no parameters, write 128x4");
     EXPECT(bsm_scale_layout_parse("sm120_padded:32", &layout), BSM_EINVAL,
@@ -118,13 +138,16 @@ static void parameters_are_checked(struct test *t)
     EXPECT(bsm_scale_bytes(LAYOUT(LINEAR, .pitch = -5), 2, 5, &bytes), BSM_EINVAL,
            "layout->pitch=-5: 5 columns in layout linear take 5 bytes a row; give at least that, or 0 for tight rows");
     EXPECT(bsm_scale_bytes(LAYOUT(GGUF_MXFP4, .pitch = BSM_PITCH_PADDED_16), 2, 2, &bytes), BSM_EINVAL,
-           "layout->pitch=-16: 2 columns in layout gguf_mxfp4 take 34 bytes a row; give at least that, or 0 for tight rows");
+           "layout->pitch=-16: 2 columns in layout gguf_mxfp4 take 34 bytes a row; "
+           "give at least that, or 0 for tight rows");
     EXPECT(bsm_scale_bytes(&(const bsm_scale_layout){ .kind = (bsm_layout)NO_LAYOUT }, 1, 1, &bytes), BSM_EINVAL,
            "layout->kind=4: no layout has this number, see bsm_layout");
     EXPECT(bsm_scale_bytes(LAYOUT(GGUF_MXFP4, .pitch = 33), 2, 2, &bytes), BSM_EINVAL,
-           "layout->pitch=33: 2 columns in layout gguf_mxfp4 take 34 bytes a row; give at least that, or 0 for tight rows");
+           "layout->pitch=33: 2 columns in layout gguf_mxfp4 take 34 bytes a row; give at least that, or 0 for tight "
+           "rows");
     EXPECT(bsm_scale_bytes(LAYOUT(GGUF_NVFP4, .pitch = 71), 2, 5, &bytes), BSM_EINVAL,
-           "layout->pitch=71: 5 columns in layout gguf_nvfp4 take 72 bytes a row; give at least that, or 0 for tight rows");
+           "layout->pitch=71: 5 columns in layout gguf_nvfp4 take 72 bytes a row; give at least that, or 0 for tight "
+           "rows");
     for (int kind = 0; kind < BSM_LAYOUT_COUNT; kind++) {
         const char *name = bsm_layout_name(kind);
         if (kind == NO_LAYOUT) continue;
@@ -133,11 +156,13 @@ static void parameters_are_checked(struct test *t)
         snprintf(sentence, sizeof sentence, "layout->tile_rows=9: the layout %s has no tile_rows, set it to 0", name);
         if (kind != BSM_LAYOUT_TILES) EXPECT(bsm_scale_bytes(&layout, 1, 1, &bytes), BSM_EINVAL, sentence);
         layout.tile_rows = 0, layout.tile_columns = 9;
-        snprintf(sentence, sizeof sentence, "layout->tile_columns=9: the layout %s has no tile_columns, set it to 0", name);
+        snprintf(sentence, sizeof sentence, "layout->tile_columns=9: the layout %s has no tile_columns, set it to 0",
+                 name);
         if (kind != BSM_LAYOUT_TILES) EXPECT(bsm_scale_bytes(&layout, 1, 1, &bytes), BSM_EINVAL, sentence);
         layout.tile_columns = 0, layout.pitch = 900;
         snprintf(sentence, sizeof sentence, "layout->pitch=900: the layout %s has no pitch, set it to 0", name);
-        const bool pitched = kind == BSM_LAYOUT_LINEAR || kind == BSM_LAYOUT_GGUF_MXFP4 || kind == BSM_LAYOUT_GGUF_NVFP4;
+        const bool pitched =
+            kind == BSM_LAYOUT_LINEAR || kind == BSM_LAYOUT_GGUF_MXFP4 || kind == BSM_LAYOUT_GGUF_NVFP4;
         if (!pitched) EXPECT(bsm_scale_bytes(&layout, 1, 1, &bytes), BSM_EINVAL, sentence);
         else EXPECT(bsm_scale_bytes(&layout, 1, 1, &b), BSM_OK, "");
     }
@@ -186,7 +211,8 @@ static void sizes_that_do_not_fit_are_refused(struct test *t)
         { KIND(LINEAR, .pitch = BSM_PITCH_PADDED_16), INT64_MAX / 16, 1, true },
         { KIND(LINEAR, .pitch = BSM_PITCH_PADDED_16), INT64_MAX / 16 + 2, 1, false },
         { KIND(LINEAR, .pitch = BSM_PITCH_PADDED_16), 1, INT64_MAX - 15, true },
-        { KIND(LINEAR, .pitch = BSM_PITCH_PADDED_16), 1, INT64_MAX - 14, false }, { KIND(CDNA4_16), INT64_MAX - 31, 1, false },
+        { KIND(LINEAR, .pitch = BSM_PITCH_PADDED_16), 1, INT64_MAX - 14, false },
+          { KIND(CDNA4_16), INT64_MAX - 31, 1, false },
         { KIND(AITER), ((int64_t)1 << 60) - 256, 8, true }, { KIND(AITER), ((int64_t)1 << 60) - 255, 8, false },
         { KIND(DEEPGEMM), INT64_MAX, 1, false }, { KIND(DEEPGEMM), INT64_MAX - 3, 1, false },
         { KIND(TILES, .tile_rows = INT64_MAX, .tile_columns = 1), INT64_MAX, 1, true },
@@ -203,12 +229,14 @@ static void sizes_that_do_not_fit_are_refused(struct test *t)
         const bsm_scale_layout *layout = &sizes[i].layout;
         const bsm_status wanted = sizes[i].fits ? BSM_OK : BSM_EOVERFLOW;
         snprintf(sentence, sizeof sentence,
-                 "%" PRId64 " rows x %" PRId64 " columns of scales in layout %s: more than an int64_t counts", sizes[i].rows,
-                 sizes[i].columns, bsm_layout_name((int)layout->kind));
+                 "%" PRId64 " rows x %" PRId64 " columns of scales in layout %s: more than an int64_t counts",
+                 sizes[i].rows, sizes[i].columns, bsm_layout_name((int)layout->kind));
         EXPECT(bsm_scale_bytes(layout, sizes[i].rows, sizes[i].columns, &bytes), wanted, sentence);
-        EXPECT(bsm_scale_padded(layout, sizes[i].rows, sizes[i].columns, &padded_rows, &padded_columns), wanted, sentence);
-        EXPECT(bsm_scale_offset(layout, sizes[i].rows, sizes[i].columns, sizes[i].rows - 1, sizes[i].columns - 1, &offset), wanted,
+        EXPECT(bsm_scale_padded(layout, sizes[i].rows, sizes[i].columns, &padded_rows, &padded_columns), wanted,
                sentence);
+        EXPECT(
+            bsm_scale_offset(layout, sizes[i].rows, sizes[i].columns, sizes[i].rows - 1, sizes[i].columns - 1, &offset),
+            wanted, sentence);
         if (sizes[i].fits) CHECK(t, bytes > 0 && offset >= 0 && offset < bytes && padded_rows >= sizes[i].rows);
         else CHECK(t, bytes == -5 && offset == -5 && padded_rows == -5 && padded_columns == -5);
     }
@@ -232,7 +260,8 @@ static void conversions_are_checked(struct test *t)
     EXPECT(bsm_scales_convert(&linear, &to), BSM_EINVAL,
            "from has 3 rows x 5 columns of scales, to has 3 x 4: they must be equal");
     to = packed, to.layout.pitch = 5;
-    EXPECT(bsm_scales_convert(&linear, &to), BSM_EINVAL, "to->layout.pitch=5: the layout 8x4 has no pitch, set it to 0");
+    EXPECT(bsm_scales_convert(&linear, &to), BSM_EINVAL,
+           "to->layout.pitch=5: the layout 8x4 has no pitch, set it to 0");
     to = packed, to.layout.kind = BSM_LAYOUT_TILES;
     EXPECT(bsm_scales_convert(&to, &linear), BSM_EINVAL,
            "from->layout.tile_rows=0: tiles need tile_rows > 0 and tile_columns > 0");
@@ -252,12 +281,14 @@ static void converting_twice_is_an_error(struct test *t)
         bsm_scale_layout layout = { .kind = (bsm_layout)kind };
         if (kind == BSM_LAYOUT_TILES) layout.tile_rows = 4, layout.tile_columns = 4;
         const bsm_scales from = { x, 3, 5, layout }, to = { y, 3, 5, layout };
-        snprintf(sentence, sizeof sentence, "from and to are both in layout %s: the scales already are where they should be; copy "
-                 "the bytes with memcpy if you need them twice", bsm_layout_name(kind));
+        snprintf(sentence, sizeof sentence,
+                 "from and to are both in layout %s: the scales already are where they should be; copy "
+                 "the bytes with memcpy if you need them twice",
+                 bsm_layout_name(kind));
         EXPECT(bsm_scales_convert(&from, &to), BSM_EINVAL, sentence);
     }
-    const char *tight = "from and to are both in layout linear: the scales already are where they should be; copy the bytes with "
-                        "memcpy if you need them twice";
+    const char *tight = "from and to are both in layout linear: the scales already are where they should be; "
+                        "copy the bytes with memcpy if you need them twice";
     const bsm_scales from = { x, 3, 5, KIND(LINEAR) };
     bsm_scales to = { y, 3, 5, KIND(LINEAR, .pitch = 5) };
     EXPECT(bsm_scales_convert(&from, &to), BSM_EINVAL, tight);

@@ -8,21 +8,23 @@
 #define SWEEP_PARTS 16
 #endif
 
-/* The walk visits every scale and padding once, and every byte once, in order: agreement with it is a bijection onto the
- * promised bytes.  Also: an offset is its row's part plus its column's. */
+/* The walk visits every scale and padding once, and every byte once, in order: agreement with it is a bijection onto
+ * the promised bytes.  Also: an offset is its row's part plus its column's. */
 static bool map_agrees(struct test *t, const bsm_scale_layout *layout, int64_t rows, int64_t columns)
 {
     struct bsmi_scale_map map;
     struct view view;
     struct place place = { 0 };
-    if (bsmi_scale_map_make("layout", layout, rows, columns, &map) != BSM_OK) return FAIL(t, "%s", bsm_last_error()), false;
+    if (bsmi_scale_map_make("layout", layout, rows, columns, &map) != BSM_OK)
+        return FAIL(t, "%s", bsm_last_error()), false;
     if (!view_make(layout, rows, columns, &view))
         return FAIL(t, "state layout %s in views.c", bsm_layout_name((int)layout->kind)), false;
     int64_t positions = 0, last = 0;
     do {
         const int64_t offset = bsmi_scale_at(&map, place.row, place.column);
         if (offset != place.byte || place.row >= map.padded_rows || place.column >= map.padded_columns) {
-            FAIL(t, "%s, %" PRId64 " x %" PRId64 ": (%" PRId64 ", %" PRId64 ") is at %" PRId64 ", the view says %" PRId64,
+            FAIL(t,
+                 "%s, %" PRId64 " x %" PRId64 ": (%" PRId64 ", %" PRId64 ") is at %" PRId64 ", the view says %" PRId64,
                  bsm_layout_name((int)layout->kind), rows, columns, place.row, place.column, offset, place.byte);
             return false;
         }
@@ -33,14 +35,16 @@ static bool map_agrees(struct test *t, const bsm_scale_layout *layout, int64_t r
                        map.padded_columns >= columns &&
                        map.bytes == last + 1 + view.dimension[view.count - 1].skip;
     if (!sizes)
-        FAIL(t, "%s, %" PRId64 " x %" PRId64 ": %" PRId64 " positions, last byte %" PRId64 ", but %" PRId64 " x %" PRId64
-             " padded in %" PRId64 " bytes", bsm_layout_name((int)layout->kind), rows, columns, positions, last, map.padded_rows,
-             map.padded_columns, map.bytes);
+        FAIL(t,
+             "%s, %" PRId64 " x %" PRId64 ": %" PRId64 " positions, last byte %" PRId64 ", but %" PRId64 " x %" PRId64
+             " padded in %" PRId64 " bytes",
+             bsm_layout_name((int)layout->kind), rows, columns, positions, last, map.padded_rows, map.padded_columns,
+             map.bytes);
     return sizes;
 }
 
-/* Rows 1..512 x columns 1..64, every layout.  A run takes a part of the shapes, which one the seed says, and all shapes at the
- * edges of blocks; the command sweep_layout_map takes them all. */
+/* Rows 1..512 x columns 1..64, every layout.  A run takes a part of the shapes, which one the seed says, and all shapes
+ * at the edges of blocks; the command sweep_layout_map takes them all. */
 static void offsets_match_the_view_of_every_shape(struct test *t)
 {
     const int64_t part = (int64_t)(t->seed % SWEEP_PARTS);
@@ -75,7 +79,8 @@ static void offsets_are_sums_of_row_and_column_parts(struct test *t)
             CHECK_OR_RETURN(t, bsmi_scale_map_make("layout", &layout, rows, columns, &map) == BSM_OK);
             const int64_t row = rnd_below(t, map.padded_rows), column = rnd_below(t, map.padded_columns);
             CHECK_OR_RETURN(t, bsmi_scale_at(&map, 0, 0) == 0);
-            CHECK_OR_RETURN(t, bsmi_scale_at(&map, row, column) == bsmi_scale_at(&map, row, 0) + bsmi_scale_at(&map, 0, column));
+            CHECK_OR_RETURN(t, bsmi_scale_at(&map, row, column)
+                                   == bsmi_scale_at(&map, row, 0) + bsmi_scale_at(&map, 0, column));
         }
 }
 
@@ -99,11 +104,15 @@ static void offsets_match_the_view_of_huge_shapes(struct test *t)
                 int64_t offset = -1;
                 const int64_t byte = repeat == 0 ? bytes - 1 : (int64_t)(rnd(t) >> 1) % bytes;
                 if (!view_find(&view, byte, &place)) continue;
-                const bsm_status status = bsm_scale_offset(&layout, shapes[i][0], shapes[i][1], place.row, place.column, &offset);
+                const bsm_status status =
+                    bsm_scale_offset(&layout, shapes[i][0], shapes[i][1], place.row, place.column, &offset);
                 CHECK_OR_RETURN(t, status == BSM_OK);
                 if (offset != byte) {
-                    FAIL(t, "%s, %" PRId64 " x %" PRId64 ": (%" PRId64 ", %" PRId64 ") is at %" PRId64 ", the view says %" PRId64,
-                         bsm_layout_name((int)layout.kind), shapes[i][0], shapes[i][1], place.row, place.column, offset, byte);
+                    FAIL(t,
+                         "%s, %" PRId64 " x %" PRId64 ": (%" PRId64 ", %" PRId64 ") is at %" PRId64
+                         ", the view says %" PRId64,
+                         bsm_layout_name((int)layout.kind), shapes[i][0], shapes[i][1], place.row, place.column, offset,
+                         byte);
                     return;
                 }
                 behind_2_31 += offset > INT32_MAX;
@@ -123,7 +132,8 @@ static void formulas_say_what_the_code_does(struct test *t)
             struct bsmi_scale_map map;
             CHECK_OR_RETURN(t, bsmi_scale_map_make("layout", &layout, rows, columns, &map) == BSM_OK);
             const int64_t row = rnd_below(t, map.padded_rows), column = rnd_below(t, map.padded_columns);
-            const struct formula_values values = { .r = row, .s = column, .R = rows, .S = columns, .pitch = map.layout.pitch,
+            const struct formula_values values = { .r = row, .s = column, .R = rows, .S = columns,
+                                                   .pitch = map.layout.pitch,
                                                    .TR = layout.tile_rows, .TC = layout.tile_columns };
             const char *formula = bsm_layout_formula((int)layout.kind);
             int64_t offset;

@@ -10,13 +10,15 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import script
 
 BLOCKSCALE = os.path.abspath(sys.argv[1])
-LAYOUTS = ["linear", "linear:11", "128x4", "8x4", "tiles:3x5", "tiles:32x8", "sm120_padded", "cdna4_16", "cdna4_32", "aiter", "deepgemm",
+LAYOUTS = ["linear", "linear:11", "128x4", "8x4", "tiles:3x5", "tiles:32x8", "sm120_padded", "cdna4_16", "cdna4_32",
+           "aiter", "deepgemm",
            "gguf_mxfp4", "gguf_nvfp4", "gguf_nvfp4:120"]
 SHAPES = [(1, 1), (33, 9), (130, 6), (40, 10)]
 
 
 def layout(name, rows, columns, *options, expect=0):
-    return script.run([BLOCKSCALE, "layout", name, "--rows", str(rows), "--cols", str(columns), *options], expect=expect)
+    return script.run([BLOCKSCALE, "layout", name, "--rows", str(rows), "--cols", str(columns), *options],
+                      expect=expect)
 
 
 def read(name, rows, columns):
@@ -37,7 +39,8 @@ def evaluate(told, row, column):
         pitch = 36 * -(-told["columns"] // 4)
     text = re.sub(r"ceil\((\w+)/(\w+)\)", r"(-(-\1//\2))", told["formula"].split(",")[0])
     text = re.sub(r"(?<!/)/(?!/)", "//", text)
-    return eval(text, {"r": row, "s": column, "R": told["rows"], "S": told["columns"], "pitch": pitch, "TR": told["tile_rows"],
+    return eval(text, {"r": row, "s": column, "R": told["rows"], "S": told["columns"], "pitch": pitch,
+                       "TR": told["tile_rows"],
                        "TC": told["tile_columns"]})
 
 
@@ -52,8 +55,10 @@ def json_holds_the_byte_of_every_scale():
         for rows, columns in shapes_of(name):
             told = read(name, rows, columns)
             offsets = told["offsets"]
-            script.check(kind(name) == told["layout"] and (told["rows"], told["columns"]) == (rows, columns), f"{name}: header")
-            script.check(len(offsets) == rows and all(len(row) == columns for row in offsets), f"{name}: size of offsets")
+            script.check(kind(name) == told["layout"] and (told["rows"], told["columns"]) == (rows, columns),
+                         f"{name}: header")
+            script.check(len(offsets) == rows and all(len(row) == columns for row in offsets),
+                         f"{name}: size of offsets")
             for row in range(rows):
                 for column in range(columns):
                     where = f"{name} {rows} x {columns}: ({row}, {column})"
@@ -73,7 +78,8 @@ def table_cells(text):
         if words[0] == "row":
             columns = [word.replace("s=", "") for word in words[1:]]
             continue
-        script.check(len(words) == len(columns) + 1, f"a line of {len(words)} words under {len(columns) + 1} titles: {line}")
+        script.check(len(words) == len(columns) + 1,
+                     f"a line of {len(words)} words under {len(columns) + 1} titles: {line}")
         for column, word in zip(columns, words[1:]):
             if column != "…":
                 cells[int(words[0]), int(column)] = (int(word.strip("()")), word.startswith("("))
@@ -107,7 +113,8 @@ def the_table_and_memory_agree_with_json():
             told, text = read(name, rows, columns), layout(name, rows, columns, "--all")
             cells, memory = table_cells(text), memory_cells(text)
             positions = told["padded_rows"] * told["padded_columns"]
-            script.check(len(cells) == len(memory) == positions, f"{name} {rows} x {columns}: {len(cells)}, {len(memory)}")
+            script.check(len(cells) == len(memory) == positions,
+                         f"{name} {rows} x {columns}: {len(cells)}, {len(memory)}")
             for (row, column), (byte, padding) in cells.items():
                 script.check(padding == (row >= rows or column >= columns), f"{name}: padding at ({row}, {column})")
                 script.check(padding or byte == told["offsets"][row][column], f"{name}: byte of ({row}, {column})")
@@ -122,7 +129,8 @@ def what_is_left_out_is_counted_right():
                 continue
             told, text = read(name, rows, columns), layout(name, rows, columns)
             cells, memory = table_cells(text), memory_cells(text)
-            script.check(0 < len(cells) < 40 * 17 and len({row for row, _ in cells}) <= 40, f"{name}: {len(cells)} cells")
+            script.check(0 < len(cells) < 40 * 17 and len({row for row, _ in cells}) <= 40,
+                         f"{name}: {len(cells)} cells")
             for (row, column), (byte, padding) in cells.items():
                 script.check(padding or byte == told["offsets"][row][column], f"{name}: byte of ({row}, {column})")
             for byte, (row, column, padding) in memory.items():
@@ -157,22 +165,27 @@ def the_picture_agrees_with_json():
                     row, column, byte = map(int, re.match(r"row (\d+), column (\d+): byte (\d+)", title).groups())
                     padding = row >= rows or column >= columns
                     script.check(padding or byte == told["offsets"][row][column], f"{name}: {title}")
-                    script.check(title.endswith(", padding") == padding and len(cell.findall(space + "rect")) == 1 + padding,
+                    script.check(title.endswith(", padding") == padding
+                                 and len(cell.findall(space + "rect")) == 1 + padding,
                                  f"{name}: padding of {title}")
                     seen.setdefault(byte, set()).add(label)
                     script.check(label in (str(byte), f"{row},{column}"), f"{name}: label {label} of {title}")
-                script.check(len(seen) == told["padded_rows"] * told["padded_columns"], f"{name}: {len(seen)} bytes drawn")
-                script.check(all(len(labels) == 2 for labels in seen.values()), f"{name}: not every byte is drawn on both sides")
+                script.check(len(seen) == told["padded_rows"] * told["padded_columns"],
+                             f"{name}: {len(seen)} bytes drawn")
+                script.check(all(len(labels) == 2 for labels in seen.values()),
+                             f"{name}: not every byte is drawn on both sides")
                 width, height = float(root.get("width")), float(root.get("height"))
                 for rect in root.iter(space + "rect"):
-                    right, bottom = (float(rect.get(a, 0)) + float(rect.get(b)) for a, b in (("x", "width"), ("y", "height")))
+                    right, bottom = (float(rect.get(a, 0)) + float(rect.get(b))
+                                     for a, b in (("x", "width"), ("y", "height")))
                     script.check(right <= width and bottom <= height, f"{name}: a cell off the page")
 
 
 def rows_padded_to_16_bytes_are_those_of_quack():
     """QuACK's pages of sm_120: (M, padded columns, 1), rows of 16 ceil(S/16) bytes."""
     told = read("sm120_padded", 128, 20)
-    script.check(told["offsets"][1][16] == 48 and told["pitch"] == 32, f"(row 1, column 16) at {told['offsets'][1][16]}")
+    script.check(told["offsets"][1][16] == 48 and told["pitch"] == 32,
+                 f"(row 1, column 16) at {told['offsets'][1][16]}")
     script.check(read("SM120_PAGES", 128, 20)["offsets"] == told["offsets"], "sm120_pages is another layout")
     script.check("layout    sm120_padded" in layout("sm120_padded", 128, 20), "the name is not printed")
 
@@ -223,7 +236,8 @@ def the_page_of_layouts_is_true():
             wanted = re.sub(r"^    ", "", printed, flags=re.M)
             script.check(wanted in output, f"another output: {command}")
             if picture:
-                script.check(told_bytes(words[-1]) == told_bytes(os.path.join(docs, picture)), f"another picture: {picture}")
+                script.check(told_bytes(words[-1]) == told_bytes(os.path.join(docs, picture)),
+                             f"another picture: {picture}")
 
 
 if __name__ == "__main__":

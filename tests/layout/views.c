@@ -40,7 +40,8 @@ bool view_make(const bsm_scale_layout *layout, int64_t rows, int64_t columns, st
     view->count = 0;
     switch (layout->kind) {
     case BSM_LAYOUT_LINEAR: /* QuACK on sm_120: rows of 16 ceil(S/16) columns, view(R, 16 ceil(S/16))[:, :S] */
-        add_pitched(view, layout->pitch == BSM_PITCH_PADDED_16 ? groups(columns, 16) * 16 : layout->pitch, rows, columns, 1, 1);
+        add_pitched(view, layout->pitch == BSM_PITCH_PADDED_16 ? groups(columns, 16) * 16 : layout->pitch, rows,
+                    columns, 1, 1);
         return true;
     case BSM_LAYOUT_128X4: /* torchao to_blocked: view(R/128, 4, 32, S/4, 4).permute(0, 3, 2, 1, 4) */
         add(view, ROWS, groups(rows, 128), 128);
@@ -107,7 +108,8 @@ bool view_find(const struct view *view, int64_t byte, struct place *place)
 {
     int64_t size[VIEW_DIMENSIONS + 1];    /* bytes of one step along the dimension outside: a whole run of this one */
     size[view->count] = 1;
-    for (int d = view->count - 1; d >= 0; d--) size[d] = view->dimension[d].extent * size[d + 1] + view->dimension[d].skip;
+    for (int d = view->count - 1; d >= 0; d--)
+        size[d] = view->dimension[d].extent * size[d + 1] + view->dimension[d].skip;
     *place = (struct place){ .byte = byte };
     for (int d = 0; d < view->count; d++) {
         place->index[d] = byte / size[d + 1];

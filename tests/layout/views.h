@@ -1,5 +1,6 @@
-/* Scale layouts stated a second time, not as formulas but as the reshape-and-permute that their makers write: an array of
- * rows and columns is split into dimensions, and the dimensions are walked in the order in which they lie in memory. */
+/* Scale layouts stated a second time, not as formulas but as the reshape-and-permute that their makers write: an array
+ * of rows and columns is split into dimensions, and the dimensions are walked in the order in which they lie in
+ * memory. */
 #ifndef LAYOUT_VIEWS_H
 #define LAYOUT_VIEWS_H
 

@@ -10,7 +10,8 @@ static float one = 1;
 
 static bsm_matrix good(void)
 {
-    return (bsm_matrix){ .struct_size = sizeof(bsm_matrix), .format = BSM_MXFP4, .rows = 4, .columns = 64, .data = memory,
+    return (bsm_matrix){ .struct_size = sizeof(bsm_matrix), .format = BSM_MXFP4, .rows = 4, .columns = 64,
+                         .data = memory,
                          .scales = memory + 4096, .tensor_scale = &one };
 }
 
@@ -66,12 +67,15 @@ static void rules_are_enforced_by_name(struct test *t)
     EXPECT(m.scale_layout.kind = BSM_LAYOUT_GGUF_MXFP4, BSM_EINVAL, "packing gguf");
     EXPECT(m.packing = BSM_PACKING_GGUF, BSM_EINVAL, "goes with layout");
     EXPECT((m.packing = BSM_PACKING_GGUF, m.scale_layout.kind = BSM_LAYOUT_GGUF_NVFP4), BSM_EINVAL, "goes with layout");
-    EXPECT((m.packing = BSM_PACKING_GGUF, m.scale_layout.kind = BSM_LAYOUT_GGUF_MXFP4), BSM_EINVAL, "scales must be data");
+    EXPECT((m.packing = BSM_PACKING_GGUF, m.scale_layout.kind = BSM_LAYOUT_GGUF_MXFP4), BSM_EINVAL,
+           "scales must be data");
     EXPECT((m.packing = BSM_PACKING_GGUF, m.scale_layout.kind = BSM_LAYOUT_GGUF_MXFP4, m.scales = m.data), BSM_OK, "");
     EXPECT((m.packing = BSM_PACKING_GGUF, m.scale_layout.kind = BSM_LAYOUT_GGUF_MXFP4, m.scales = NULL), BSM_OK, "");
-    EXPECT((m.packing = BSM_PACKING_GGUF, m.scale_layout = (bsm_scale_layout){ BSM_LAYOUT_GGUF_MXFP4, 35, 0, 0 }, m.scales = NULL), BSM_EINVAL,
-           "34 bytes apart");
-    EXPECT((m.packing = BSM_PACKING_GGUF, m.scale_layout.kind = BSM_LAYOUT_GGUF_MXFP4, m.scales = NULL, m.pitch = 80), BSM_EALIGN, "multiple of 32");
+    EXPECT((m.packing = BSM_PACKING_GGUF, m.scale_layout = (bsm_scale_layout){ BSM_LAYOUT_GGUF_MXFP4, 35, 0, 0 },
+            m.scales = NULL),
+           BSM_EINVAL, "34 bytes apart");
+    EXPECT((m.packing = BSM_PACKING_GGUF, m.scale_layout.kind = BSM_LAYOUT_GGUF_MXFP4, m.scales = NULL, m.pitch = 80),
+           BSM_EALIGN, "multiple of 32");
     EXPECT((m.rows = INT64_MAX / 4, m.columns = 1 << 20), BSM_EOVERFLOW, "rows=");
     EXPECT(m.columns = INT64_MAX, BSM_EOVERFLOW, "columns=");
     EXPECT((m.pitch = INT64_MAX - 1, m.rows = 3), BSM_EOVERFLOW, "rows=");
@@ -80,7 +84,12 @@ static void rules_are_enforced_by_name(struct test *t)
 
 static void sizes_follow_the_packing(struct test *t)
 {
-    static const struct { bsm_format format; bsm_packing packing; bsm_layout layout; int64_t rows, columns, data, scales; } sizes[] = {
+    static const struct {
+        bsm_format format;
+        bsm_packing packing;
+        bsm_layout layout;
+        int64_t rows, columns, data, scales;
+    } sizes[] = {
         { BSM_MXFP4, BSM_PACKING_DEFAULT, BSM_LAYOUT_LINEAR, 3, 33, 51, 6 },
         { BSM_MXFP4, BSM_PACKING_DEFAULT, BSM_LAYOUT_128X4, 129, 2880, 129 * 1440, 2 * 23 * 512 },
         { BSM_MXFP4, BSM_PACKING_BYTES, BSM_LAYOUT_LINEAR, 3, 33, 99, 6 },
@@ -93,7 +102,8 @@ static void sizes_follow_the_packing(struct test *t)
         { BSM_MXINT8, BSM_PACKING_DEFAULT, BSM_LAYOUT_LINEAR, 5, 0, 0, 0 },
     };
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        bsm_matrix m = { .struct_size = sizeof m, .format = sizes[i].format, .packing = sizes[i].packing, .rows = sizes[i].rows,
+        bsm_matrix m = { .struct_size = sizeof m, .format = sizes[i].format, .packing = sizes[i].packing,
+                         .rows = sizes[i].rows,
                          .columns = sizes[i].columns, .scale_layout = { .kind = sizes[i].layout } };
         int64_t data = -1, scales = -1;
         CHECK(t, bsm_matrix_data_bytes(&m, &data) == BSM_OK && data == sizes[i].data);
@@ -108,7 +118,8 @@ static void sizes_follow_the_packing(struct test *t)
 /* Sizes far beyond 2^31 and 2^32, counted without memory. */
 static void large_sizes_are_counted_in_64_bits(struct test *t)
 {
-    bsm_matrix m = { .struct_size = sizeof m, .format = BSM_NVFP4, .rows = (int64_t)1 << 21, .columns = (int64_t)1 << 14,
+    bsm_matrix m = { .struct_size = sizeof m, .format = BSM_NVFP4, .rows = (int64_t)1 << 21,
+                     .columns = (int64_t)1 << 14,
                      .scale_layout = { .kind = BSM_LAYOUT_128X4 } };
     int64_t bytes;
     CHECK(t, bsm_matrix_data_bytes(&m, &bytes) == BSM_OK && bytes == (int64_t)1 << 34);
@@ -137,7 +148,8 @@ static void batches_and_scales_are_addressed(struct test *t)
         }
     uint8_t scale;
     CHECK(t, bsm_matrix_get_scale(&m, 3, 0, 0, &scale) == BSM_EINVAL && strstr(bsm_last_error(), "batch=3") != NULL);
-    CHECK(t, bsm_matrix_get_scale(&m, 0, 0, 2, &scale) == BSM_EINVAL && strstr(bsm_last_error(), "scale_column=2") != NULL);
+    CHECK(t, bsm_matrix_get_scale(&m, 0, 0, 2, &scale) == BSM_EINVAL
+                 && strstr(bsm_last_error(), "scale_column=2") != NULL);
     m.scales = NULL, m.format = BSM_FORMAT_E4M3;
     CHECK(t, bsm_matrix_get_scale(&m, 0, 0, 0, &scale) == BSM_EINVAL && strstr(bsm_last_error(), "no scales") != NULL);
     CHECK(t, bsm_matrix_scale_columns(&m) == 0);
@@ -157,7 +169,8 @@ static void tensor_scales_are_finite_and_positive(struct test *t)
     float read;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         memcpy(&value, &bad[i], 4);
-        CHECK(t, bsmi_matrix_tensor_scale("m", &r, &read) == BSM_EINVAL && strstr(bsm_last_error(), "*m->tensor_scale") != NULL);
+        CHECK(t, bsmi_matrix_tensor_scale("m", &r, &read) == BSM_EINVAL
+                     && strstr(bsm_last_error(), "*m->tensor_scale") != NULL);
     }
     for (size_t i = 0; i < sizeof fine / sizeof fine[0]; i++) {
         memcpy(&value, &fine[i], 4);

@@ -49,7 +49,8 @@ static int bit_of(const unsigned char *row, int64_t bit) { return row[bit / 8] >
 
 static bsm_matrix describe(const struct layout_case *c, int64_t rows, int64_t columns, int64_t extra_units)
 {
-    bsm_matrix m = { .struct_size = sizeof m, .format = c->format, .packing = c->packing, .rows = rows, .columns = columns };
+    bsm_matrix m = { .struct_size = sizeof m, .format = c->format, .packing = c->packing, .rows = rows,
+                     .columns = columns };
     m.pitch = ((columns + c->unit_elements - 1) / c->unit_elements + extra_units) * c->unit_elements;
     if (c->packing == BSM_PACKING_GGUF)
         m.scale_layout.kind = c->format == BSM_MXFP4 ? BSM_LAYOUT_GGUF_MXFP4 : BSM_LAYOUT_GGUF_NVFP4;
@@ -99,7 +100,8 @@ static void reads_the_documented_bits(struct test *t)
                 for (int64_t i = 0; i < count; i++) {
                     int want = 0;
                     for (int b = 0; b < bits; b++)
-                        want |= bit_of((unsigned char *)m.data + row * row_bytes, expected_bit(&cases[c], k + i) + b) << b;
+                        want |= bit_of((unsigned char *)m.data + row * row_bytes, expected_bit(&cases[c], k + i) + b)
+                                << b;
                     uint32_t single;
                     CHECK(t, codes[i] == want);
                     CHECK(t, bsm_matrix_get_code(&m, 0, row, k + i, &single) == BSM_OK && (int)single == want);
@@ -110,7 +112,8 @@ static void reads_the_documented_bits(struct test *t)
         }
 }
 
-/* Writing whole rows in pieces: codes come back, padding bits of the last byte are zero, bytes behind rows are untouched. */
+/* Writing whole rows in pieces: codes come back, padding bits of the last byte are zero, bytes behind rows are
+ * untouched. */
 static void writes_rows_and_nothing_else(struct test *t)
 {
     for (int c = 0; c < CASES; c++)
@@ -134,9 +137,10 @@ static void writes_rows_and_nothing_else(struct test *t)
             memset(expected, 0xa5, (size_t)data_bytes);
             for (int64_t row = 0; row < 3; row++) {
                 unsigned char *bytes = expected + row * row_bytes;
-                const int64_t end = m.packing == BSM_PACKING_GGUF
-                                        ? (columns + cases[c].unit_elements - 1) / cases[c].unit_elements * cases[c].unit_elements
-                                        : columns;
+                const int64_t end =
+                    m.packing == BSM_PACKING_GGUF
+                        ? (columns + cases[c].unit_elements - 1) / cases[c].unit_elements * cases[c].unit_elements
+                        : columns;
                 /* Every byte that holds a code of the row is owned by it: clear, then set the bits. */
                 for (int64_t k = 0; k < end; k++)
                     for (int b = 0; b < bits; b++) bytes[(expected_bit(&cases[c], k) + b) / 8] = 0;
@@ -190,7 +194,8 @@ static void gguf_golden_bytes(struct test *t)
     unsigned char mxfp4[17] = { 0x80 }, nvfp4[36] = { 0x38, 0x39, 0x3a, 0x3b };
     for (int j = 0; j < 16; j++) mxfp4[1 + j] = (unsigned char)((15 - j) << 4 | j);
     for (int j = 0; j < 32; j++) nvfp4[4 + j] = (unsigned char)((j & 7) << 4 | (8 + j / 8));
-    bsm_matrix m = { .struct_size = sizeof m, .format = BSM_MXFP4, .packing = BSM_PACKING_GGUF, .rows = 1, .columns = 32,
+    bsm_matrix m = { .struct_size = sizeof m, .format = BSM_MXFP4, .packing = BSM_PACKING_GGUF, .rows = 1,
+                     .columns = 32,
                      .data = mxfp4, .scale_layout = { .kind = BSM_LAYOUT_GGUF_MXFP4 } };
     for (int k = 0; k < 32; k++) {
         uint32_t code = 99;
@@ -199,7 +204,8 @@ static void gguf_golden_bytes(struct test *t)
     uint8_t scale = 0;
     CHECK(t, bsm_matrix_get_scale(&m, 0, 0, 0, &scale) == BSM_OK && scale == 0x80);
 
-    m = (bsm_matrix){ .struct_size = sizeof m, .format = BSM_NVFP4, .packing = BSM_PACKING_GGUF, .rows = 1, .columns = 64,
+    m = (bsm_matrix){ .struct_size = sizeof m, .format = BSM_NVFP4, .packing = BSM_PACKING_GGUF, .rows = 1,
+                      .columns = 64,
                       .data = nvfp4, .scale_layout = { .kind = BSM_LAYOUT_GGUF_NVFP4 } };
     for (int k = 0; k < 64; k++) {
         uint32_t code = 99;

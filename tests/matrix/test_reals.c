@@ -10,7 +10,8 @@
 static void rules_are_enforced_by_name(struct test *t)
 {
     double memory[16];
-    const bsm_real_matrix good = { .struct_size = sizeof good, .type = BSM_REAL_FP32, .rows = 2, .columns = 3, .data = memory,
+    const bsm_real_matrix good = { .struct_size = sizeof good, .type = BSM_REAL_FP32, .rows = 2, .columns = 3,
+                                   .data = memory,
                                    .row_stride = 3, .column_stride = 1 };
     struct bsmi_reals r;
     CHECK(t, bsmi_reals_resolve("x", &good, &r) == BSM_OK && r.batch == 1);
@@ -42,7 +43,8 @@ static void strides_address_every_direction(struct test *t)
     float memory[64], row[4];
     for (int i = 0; i < 64; i++) memory[i] = (float)i;
     /* Column-major, rows downwards, columns from the right, two matrices. */
-    const bsm_real_matrix m = { .struct_size = sizeof m, .type = BSM_REAL_FP32, .rows = 4, .columns = 4, .data = memory + 12,
+    const bsm_real_matrix m = { .struct_size = sizeof m, .type = BSM_REAL_FP32, .rows = 4, .columns = 4,
+                                .data = memory + 12,
                                 .row_stride = 1, .column_stride = -4, .batch = 2, .batch_stride = 32 };
     struct bsmi_reals r;
     CHECK_OR_RETURN(t, bsmi_reals_resolve("x", &m, &r) == BSM_OK);
@@ -57,8 +59,10 @@ static void all_halves_load_exactly_and_store_back(struct test *t)
         uint16_t out = 0;
         for (int which = 0; which < 2; which++) {
             const bsm_real type = which == 0 ? BSM_REAL_FP16 : BSM_REAL_BF16;
-            const int exponent_bits = which == 0 ? 5 : 8, mantissa_bits = 15 - exponent_bits, bias = which == 0 ? 15 : 127;
-            const int exponent = in >> mantissa_bits & ((1 << exponent_bits) - 1), fraction = in & ((1 << mantissa_bits) - 1);
+            const int exponent_bits = which == 0 ? 5 : 8, mantissa_bits = 15 - exponent_bits,
+                      bias = which == 0 ? 15 : 127;
+            const int exponent = in >> mantissa_bits & ((1 << exponent_bits) - 1),
+                      fraction = in & ((1 << mantissa_bits) - 1);
             const double value = bsmi_real_load(type, &in, 0);
             bsmi_real_store(type, &out, 0, value);
             if (exponent == (1 << exponent_bits) - 1 && fraction != 0) {
@@ -66,8 +70,9 @@ static void all_halves_load_exactly_and_store_back(struct test *t)
                 continue;
             }
             const double magnitude = exponent == (1 << exponent_bits) - 1 ? INFINITY
-                                     : exponent == 0 ? ldexp(fraction, 1 - bias - mantissa_bits)
-                                                     : ldexp(fraction + (1 << mantissa_bits), exponent - bias - mantissa_bits);
+                                     : exponent == 0
+                                         ? ldexp(fraction, 1 - bias - mantissa_bits)
+                                         : ldexp(fraction + (1 << mantissa_bits), exponent - bias - mantissa_bits);
             CHECK(t, fabs(value) == magnitude && signbit(value) == (in >> 15) && out == in);
         }
     }
@@ -96,7 +101,8 @@ static void stores_round_once(struct test *t)
 
 static void every_nan_is_stored_as_one(struct test *t)
 {
-    static const uint64_t nans[] = { 0x7ff8000000000000, 0xfff8000000000000, 0x7ff0000000000001, 0xffffffffffffffff, 0xfff8dead00000000 };
+    static const uint64_t nans[] = { 0x7ff8000000000000, 0xfff8000000000000, 0x7ff0000000000001, 0xffffffffffffffff,
+                                     0xfff8dead00000000 };
     for (int i = 0; i < 5; i++) {
         union { uint16_t half; uint32_t single; uint64_t both; } out = { .both = 0 };
         const double nan = bsmi_double_from_bits(nans[i]);
@@ -114,8 +120,11 @@ static void every_nan_is_stored_as_one(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case tests[] = {
-        TEST(rules_are_enforced_by_name), TEST(strides_address_every_direction), TEST(all_halves_load_exactly_and_store_back),
-        TEST(stores_round_once), TEST(every_nan_is_stored_as_one),
+        TEST(rules_are_enforced_by_name),
+        TEST(strides_address_every_direction),
+        TEST(all_halves_load_exactly_and_store_back),
+        TEST(stores_round_once),
+        TEST(every_nan_is_stored_as_one),
     };
     return TEST_MAIN(argc, argv, tests);
 }

@@ -20,7 +20,8 @@ static void set_strides(bsm_real_matrix *m, enum lie lie, int64_t *first, int64_
     m->batch_stride = (lie == LIE_TRANSPOSED ? m->columns * column : m->rows * row) + pad;
     *elements = m->batch * m->batch_stride;
     *first = 0;
-    if (lie == LIE_ROWS_UPWARD || lie == LIE_ALL_BACKWARD) *first += (m->rows - 1) * m->row_stride, m->row_stride = -m->row_stride;
+    if (lie == LIE_ROWS_UPWARD || lie == LIE_ALL_BACKWARD)
+        *first += (m->rows - 1) * m->row_stride, m->row_stride = -m->row_stride;
     if (lie == LIE_COLUMNS_BACKWARD || lie == LIE_ALL_BACKWARD) *first += m->columns - 1, m->column_stride = -1;
     if (lie == LIE_ALL_BACKWARD) *first += (m->batch - 1) * m->batch_stride, m->batch_stride = -m->batch_stride;
 }
@@ -34,7 +35,8 @@ static int64_t index_of(const bsm_real_matrix *m, int64_t batch, int64_t row, in
 struct strided strided_make(bsm_real type, enum lie lie, struct numbers *n)
 {
     struct strided s = {
-        .matrix = { .struct_size = sizeof s.matrix, .type = type, .rows = n->rows, .columns = n->columns, .batch = n->batch }
+        .matrix = { .struct_size = sizeof s.matrix, .type = type, .rows = n->rows, .columns = n->columns,
+                    .batch = n->batch }
     };
     int64_t first, elements;
     set_strides(&s.matrix, lie, &first, &elements);
@@ -67,8 +69,9 @@ bool strided_rest_is_poison(const struct strided *s)
     for (int64_t b = 0; b < m->batch; b++)
         for (int64_t r = 0; r < m->rows; r++)
             for (int64_t c = 0; c < m->columns; c++)
-                memset(theirs + ((unsigned char *)m->data - (unsigned char *)s->memory) + index_of(m, b, r, c) * (int64_t)size, 1,
-                       size);
+                memset(theirs + ((unsigned char *)m->data - (unsigned char *)s->memory)
+                           + index_of(m, b, r, c) * (int64_t)size,
+                       1, size);
     bool poison = true;
     for (size_t i = 0; i < s->bytes; i++)
         if (!theirs[i] && ((unsigned char *)s->memory)[i] != 0xff) poison = false;
@@ -82,14 +85,16 @@ bool target_make(struct test *t, struct target *target, bsm_matrix description, 
     bsm_matrix *m = &target->matrix;
     m->struct_size = sizeof *m;
     if (scale != 0) m->tensor_scale = &target->tensor_scale;
-    if (bsm_matrix_data_bytes(m, &target->data_bytes) != BSM_OK || bsm_matrix_scale_bytes(m, &target->scale_bytes) != BSM_OK) {
+    if (bsm_matrix_data_bytes(m, &target->data_bytes) != BSM_OK
+        || bsm_matrix_scale_bytes(m, &target->scale_bytes) != BSM_OK) {
         FAIL(t, "%s", bsm_last_error());
         return false;
     }
-    m->data = guarded_at_end((size_t)target->data_bytes, (size_t)(bsm_format_get((int)m->format)->bits_per_element >= 32 ? 4 : 2),
-                             POISON);
+    m->data = guarded_at_end((size_t)target->data_bytes,
+                             (size_t)(bsm_format_get((int)m->format)->bits_per_element >= 32 ? 4 : 2), POISON);
     if (m->packing == BSM_PACKING_GGUF) m->scales = m->data;
-    else if (bsm_format_get((int)m->format)->block > 0) m->scales = guarded_at_end((size_t)target->scale_bytes, 1, POISON);
+    else if (bsm_format_get((int)m->format)->block > 0)
+        m->scales = guarded_at_end((size_t)target->scale_bytes, 1, POISON);
     return true;
 }
 

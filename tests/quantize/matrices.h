@@ -18,8 +18,8 @@ static inline int64_t numbers_count(const struct numbers *n) { return n->rows * 
 /* How a source (or a real destination) lies in memory. */
 enum lie { LIE_TIGHT, LIE_PADDED, LIE_TRANSPOSED, LIE_ROWS_UPWARD, LIE_COLUMNS_BACKWARD, LIE_ALL_BACKWARD, LIE_COUNT };
 
-/* A strided matrix of `type` in memory that ends at a guard page, NaN (or poison) between its elements.  The numbers are
- * rounded to the type, and replaced by what was stored. */
+/* A strided matrix of `type` in memory that ends at a guard page, NaN (or poison) between its elements.  The numbers
+ * are rounded to the type, and replaced by what was stored. */
 struct strided { bsm_real_matrix matrix; void *memory; size_t bytes; };
 struct strided strided_make(bsm_real type, enum lie lie, struct numbers *n);
 void strided_free(struct strided *s);

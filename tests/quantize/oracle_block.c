@@ -5,8 +5,9 @@
 
 #include <string.h>
 
-static const double largest_values[] = { [BSM_E4M3] = 448, [BSM_E5M2] = 57344, [BSM_E3M2] = 28, [BSM_E2M3] = 7.5, [BSM_E2M1] = 6,
-                                         [BSM_INT8] = 1.984375 };
+static const double largest_values[] = {
+    [BSM_E4M3] = 448, [BSM_E5M2] = 57344, [BSM_E3M2] = 28, [BSM_E2M3] = 7.5, [BSM_E2M1] = 6, [BSM_INT8] = 1.984375
+};
 static const int largest_exponents[] = {
     [BSM_E4M3] = 8, [BSM_E5M2] = 15, [BSM_E3M2] = 4, [BSM_E2M3] = 2, [BSM_E2M1] = 2, [BSM_INT8] = 0
 };
@@ -80,27 +81,32 @@ uint8_t oracle_scale_code(const struct oracle_setup *setup, double amax)
     case BSM_RECIPE_FLOOR: exponent = floor_exponent(setup, amax) - largest_exponents[element]; break;
     case BSM_RECIPE_CEIL: exponent = smallest_exponent(setup, amax, 1) - largest_exponents[element]; break;
     case BSM_RECIPE_RCEIL: exponent = smallest_exponent(setup, amax, largest_values[element]); break;
-    case BSM_RECIPE_EVEN: exponent = even_exponent(setup, amax, fraction_bits[element]) - largest_exponents[element]; break;
+    case BSM_RECIPE_EVEN:
+        exponent = even_exponent(setup, amax, fraction_bits[element]) - largest_exponents[element];
+        break;
     default: return nearest_code(setup, amax, largest_values[element]);
     }
     return (uint8_t)(exponent < -127 ? 0 : exponent > 127 ? 254 : exponent + 127);
 }
 
-uint32_t oracle_round(bsm_element element, bool negative, struct exact numerator, struct exact denominator, bool saturate)
+uint32_t oracle_round(bsm_element element, bool negative, struct exact numerator, struct exact denominator,
+                      bool saturate)
 {
     const uint32_t largest = oracle_elements[element].largest;
     uint32_t low = 0, high = largest + 2;  /* value(low) <= number < value(high) */
     while (high - low > 1) {
         const uint32_t middle = low + (high - low) / 2;
-        const double value = middle <= largest ? oracle_decode(element, middle)
-                                               : 2 * oracle_decode(element, largest) - oracle_decode(element, largest - 1);
+        const double value = middle <= largest
+                                 ? oracle_decode(element, middle)
+                                 : 2 * oracle_decode(element, largest) - oracle_decode(element, largest - 1);
         if (exact_compare(exact_times(exact_of(value), denominator), numerator) <= 0) low = middle;
         else high = middle;
     }
     uint32_t code = low;
     if (low <= largest) {
         const double value = oracle_decode(element, low);
-        const double step = low < largest ? oracle_decode(element, low + 1) - value : value - oracle_decode(element, low - 1);
+        const double step =
+            low < largest ? oracle_decode(element, low + 1) - value : value - oracle_decode(element, low - 1);
         const int side = exact_compare(numerator, exact_times(exact_of(value + step / 2), denominator));
         if (side > 0 || (side == 0 && low % 2 == 1)) code++;
     }
@@ -114,7 +120,8 @@ uint32_t oracle_round(bsm_element element, bool negative, struct exact numerator
 void oracle_value(double element, double scale, float tensor_scale, bool divides, struct exact *numerator,
                   struct exact *denominator)
 {
-    const struct exact product = exact_times(exact_of(fabs(element)), exact_of(scale)), t = exact_of((double)tensor_scale);
+    const struct exact product = exact_times(exact_of(fabs(element)), exact_of(scale)),
+                       t = exact_of((double)tensor_scale);
     *numerator = divides ? product : exact_times(product, t);
     *denominator = divides ? t : exact_power_of_two(0);
 }
@@ -145,14 +152,15 @@ static void quantize_element(const struct oracle_setup *setup, double x, double 
     *saturated = exact_compare(numerator, exact_times(exact_of(largest_values[element]), denominator)) > 0;
 }
 
-/* MSE ---------------------------------------------------------------------------------------------------------------- */
+/* MSE -------------------------------------------------------------------------------------------------------------- */
 
-/* |x| - |value| in units of 2^(exponent - 41), squared.  Where some code is not zero, x is a multiple of the unit: its quotient is at
- * least half of e5m2's smallest step, 2^-17, and has 24 bits. */
+/* |x| - |value| in units of 2^(exponent - 41), squared.  Where some code is not zero, x is a multiple of the unit: its
+ * quotient is at least half of e5m2's smallest step, 2^-17, and has 24 bits. */
 static wide_integer squared_difference(double x, struct exact value, int exponent)
 {
     const struct exact magnitude = exact_of(fabs(x));
-    const wide_integer a = magnitude.n << (magnitude.e - (exponent - 41)), b = value.n << (value.n == 0 ? 0 : value.e - (exponent - 41));
+    const wide_integer a = magnitude.n << (magnitude.e - (exponent - 41)),
+                       b = value.n << (value.n == 0 ? 0 : value.e - (exponent - 41));
     return a > b ? (a - b) * (a - b) : (b - a) * (b - a);
 }
 
@@ -187,7 +195,8 @@ static uint8_t mse_code(const struct oracle_setup *setup, double amax, const dou
     return low != high && lower_scale_is_better(setup, x, count, low - 127) ? low : high;
 }
 
-void oracle_quantize_wide_block(const struct oracle_setup *setup, const double *x, int count, struct oracle_block *result)
+void oracle_quantize_wide_block(const struct oracle_setup *setup, const double *x, int count,
+                                struct oracle_block *result)
 {
     double amax = 0;
     bool nonfinite = false, nonzero = false, any_code = false;

@@ -3,11 +3,11 @@
  *     quantize_sweep [--quick] [--part I/N] [--only TEXT]
  *
  * A pass walks upward through the magnitudes (2^31 of them, each with both signs where signs matter) and keeps the code
- * that is expected: the thresholds between codes are exact doubles, and the code moves on when one is crossed.  Nothing is
- * searched and nothing computed, so one input costs a few nanoseconds.
- * --quick takes every 499th run of 65,536 magnitudes, another one in each pass.  --part takes the I-th of N shares (I from
- * 0).  --only takes the passes whose name contains TEXT.  Prints one line a pass, with seconds of processor time; exit
- * status 1 if any code was wrong. */
+ * that is expected: the thresholds between codes are exact doubles, and the code moves on when one is crossed.  Nothing
+ * is searched and nothing computed, so one input costs a few nanoseconds.
+ * --quick takes every 499th run of 65,536 magnitudes, another one in each pass.  --part takes the I-th of N shares (I
+ * from 0).  --only takes the passes whose name contains TEXT.  Prints one line a pass, with seconds of processor time;
+ * exit status 1 if any code was wrong. */
 #include "../format/oracle.h"
 #include "format/format.h"
 #include "quantize/block/block.h"
@@ -36,7 +36,7 @@ static void show(const struct pass *pass, double value, uint32_t got, uint32_t w
     if (mismatches_shown++ < 20) fprintf(stderr, "  %s: %a gave 0x%x, want 0x%x\n", pass->name, value, got, want);
 }
 
-/* Elements ------------------------------------------------------------------------------------------------------------ */
+/* Elements --------------------------------------------------------------------------------------------------------- */
 
 /* The expected code of ascending magnitudes. */
 struct ladder {
@@ -55,8 +55,9 @@ static double value_above(bsm_element element, uint32_t code)
 static void ladder_set(struct ladder *ladder, uint32_t code)
 {
     ladder->code = code;
-    ladder->threshold = code > ladder->largest ? (double)INFINITY
-                                               : (oracle_decode(ladder->element, code) + value_above(ladder->element, code)) / 2;
+    ladder->threshold = code > ladder->largest
+                            ? (double)INFINITY
+                            : (oracle_decode(ladder->element, code) + value_above(ladder->element, code)) / 2;
 }
 
 static struct ladder ladder_at(bsm_element element, bool saturate, double magnitude)
@@ -91,7 +92,9 @@ static uint64_t run_element(const struct pass *pass, uint32_t first, uint64_t *i
         for (uint32_t sign = 0; sign < 2; sign++) {
             const double value = (double)bsmi_float_from_bits(bits | sign << 31);
             const uint32_t want =
-                bits > FIRST_INFINITE ? nan : finished(&ladder, ladder_climb(&ladder, (double)bsmi_float_from_bits(bits)), sign);
+                bits > FIRST_INFINITE
+                    ? nan
+                    : finished(&ladder, ladder_climb(&ladder, (double)bsmi_float_from_bits(bits)), sign);
             const uint32_t got = bsm_element_encode(pass->element, value, BSM_ROUND_NEAREST_EVEN, pass->saturate, 0);
             if (got != want) mismatches++, show(pass, value, got, want);
         }
@@ -120,7 +123,7 @@ static uint64_t run_element_many(const struct pass *pass, uint32_t first, uint64
     return mismatches;
 }
 
-/* Scale codes --------------------------------------------------------------------------------------------------------- */
+/* Scale codes ------------------------------------------------------------------------------------------------------ */
 
 /* Where code + 1 begins: beyond the threshold, or on it too. */
 struct scale_ladder { int code; double threshold; bool threshold_included; };
@@ -133,9 +136,8 @@ static void scale_ladder_set(const struct pass *pass, struct scale_ladder *ladde
     static const double largest_values[] = {
         [BSM_E4M3] = 448, [BSM_E5M2] = 57344, [BSM_E3M2] = 28, [BSM_E2M3] = 7.5, [BSM_E2M1] = 6, [BSM_INT8] = 1.984375
     };
-    static const double carries_from[] = {
-        [BSM_E4M3] = 1.9375, [BSM_E5M2] = 1.875, [BSM_E3M2] = 1.875, [BSM_E2M3] = 1.9375, [BSM_E2M1] = 1.75, [BSM_INT8] = 1.9921875
-    };
+    static const double carries_from[] = { [BSM_E4M3] = 1.9375, [BSM_E5M2] = 1.875, [BSM_E3M2] = 1.875,
+                                           [BSM_E2M3] = 1.9375, [BSM_E2M1] = 1.75,  [BSM_INT8] = 1.9921875 };
     const bool last = code == (pass->recipe == BSM_RECIPE_NEAREST ? 0x7e : 254);
     *ladder = (struct scale_ladder){ code, (double)INFINITY, false };
     if (last) return;
@@ -151,16 +153,18 @@ static void scale_ladder_set(const struct pass *pass, struct scale_ladder *ladde
         ladder->threshold_included = true;
         break;
     default:                              /* a midpoint times 6 times the tensor scale: 5 + 2 + 24 bits, exact */
-        ladder->threshold = (oracle_decode(BSM_E4M3, (uint32_t)code) + oracle_decode(BSM_E4M3, (uint32_t)code + 1)) / 2 * 6 *
-                            (double)pass->tensor_scale;
+        ladder->threshold = (oracle_decode(BSM_E4M3, (uint32_t)code) + oracle_decode(BSM_E4M3, (uint32_t)code + 1)) / 2
+                            * 6 * (double)pass->tensor_scale;
         ladder->threshold_included = code % 2 == 1;
     }
 }
 
 static uint64_t run_scale(const struct pass *pass, uint32_t first, uint64_t *inputs)
 {
-    static const bsm_format formats[] = { [BSM_E4M3] = BSM_MXFP8_E4M3, [BSM_E5M2] = BSM_MXFP8_E5M2, [BSM_E3M2] = BSM_MXFP6_E3M2,
-                                          [BSM_E2M3] = BSM_MXFP6_E2M3, [BSM_E2M1] = BSM_MXFP4, [BSM_INT8] = BSM_MXINT8 };
+    static const bsm_format formats[] = {
+        [BSM_E4M3] = BSM_MXFP8_E4M3, [BSM_E5M2] = BSM_MXFP8_E5M2, [BSM_E3M2] = BSM_MXFP6_E3M2,
+        [BSM_E2M3] = BSM_MXFP6_E2M3, [BSM_E2M1] = BSM_MXFP4,      [BSM_INT8] = BSM_MXINT8
+    };
     const bsm_format format = pass->recipe == BSM_RECIPE_NEAREST ? BSM_NVFP4 : formats[pass->element];
     struct bsmi_block_quantizer quantizer;
     if (bsmi_block_quantizer_make("recipe", format, pass->recipe, BSM_ROUND_NEAREST_EVEN, 0, BSM_NONFINITE_PROPAGATE,
@@ -174,14 +178,15 @@ static uint64_t run_scale(const struct pass *pass, uint32_t first, uint64_t *inp
         while ((double)m > ladder.threshold || ((double)m == ladder.threshold && ladder.threshold_included))
             scale_ladder_set(pass, &ladder, ladder.code + 1);
         const double x = (double)m;
-        const uint8_t got = bits == 0 ? 0 : quantizer.recipe->scale_code(&quantizer, &(struct bsmi_block_view){ &x, 1, x });
+        const uint8_t got =
+            bits == 0 ? 0 : quantizer.recipe->scale_code(&quantizer, &(struct bsmi_block_view){ &x, 1, x });
         if (got != ladder.code) mismatches++, show(pass, (double)m, got, (uint32_t)ladder.code);
         (*inputs)++;
     }
     return mismatches;
 }
 
-/* The passes ---------------------------------------------------------------------------------------------------------- */
+/* The passes ------------------------------------------------------------------------------------------------------- */
 
 enum { MAX_PASSES = 64 };
 
@@ -194,22 +199,26 @@ static int list_passes(struct pass *passes)
         const bool overflows = oracle_elements[e].kind == IEEE || oracle_elements[e].kind == ONE_NAN;
         for (int saturate = overflows ? 0 : 1; saturate < 2; saturate++) {
             passes[count] = (struct pass){ .element = (bsm_element)e, .saturate = saturate, .run = run_element };
-            snprintf(passes[count++].name, sizeof passes[0].name, "%s %s", name, saturate ? "saturating" : "not saturating");
+            snprintf(passes[count++].name, sizeof passes[0].name, "%s %s", name,
+                     saturate ? "saturating" : "not saturating");
         }
         if (e > BSM_INT8) continue;
         passes[count] = (struct pass){ .element = (bsm_element)e, .saturate = true, .run = run_element_many };
         snprintf(passes[count++].name, sizeof passes[0].name, "%s in blocks", name);
         for (int recipe = BSM_RECIPE_FLOOR; recipe <= BSM_RECIPE_EVEN; recipe++) {
             passes[count] =
-                (struct pass){ .element = (bsm_element)e, .recipe = (bsm_recipe)recipe, .tensor_scale = 1, .run = run_scale };
+                (struct pass){ .element = (bsm_element)e, .recipe = (bsm_recipe)recipe, .tensor_scale = 1,
+                               .run = run_scale };
             snprintf(passes[count++].name, sizeof passes[0].name, "e8m0 %s for %s", bsm_recipe_name(recipe), name);
         }
     }
     static const float tensor_scales[] = { 1, 0.1f, 0x1.fffffep-9f };
     for (int i = 0; i < 3; i++) {
         passes[count] =
-            (struct pass){ .element = BSM_E2M1, .recipe = BSM_RECIPE_NEAREST, .tensor_scale = tensor_scales[i], .run = run_scale };
-        snprintf(passes[count++].name, sizeof passes[0].name, "ue4m3 nearest for e2m1, tensor scale %g", (double)tensor_scales[i]);
+            (struct pass){ .element = BSM_E2M1, .recipe = BSM_RECIPE_NEAREST, .tensor_scale = tensor_scales[i],
+                           .run = run_scale };
+        snprintf(passes[count++].name, sizeof passes[0].name, "ue4m3 nearest for e2m1, tensor scale %g",
+                 (double)tensor_scales[i]);
     }
     return count;
 }
@@ -229,8 +238,9 @@ static bool read_choice(int argc, char **argv, struct choice *choice)
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--quick") == 0) choice->quick = true;
         else if (i + 1 < argc && strcmp(argv[i], "--only") == 0) choice->only = argv[++i];
-        else if (i + 1 < argc && strcmp(argv[i], "--part") == 0 && sscanf(argv[++i], "%u/%u", &choice->part, &choice->parts) == 2
-                 && choice->part < choice->parts) continue;
+        else if (i + 1 < argc && strcmp(argv[i], "--part") == 0
+                 && sscanf(argv[++i], "%u/%u", &choice->part, &choice->parts) == 2 && choice->part < choice->parts)
+            continue;
         else return false;
     }
     return true;
@@ -240,8 +250,8 @@ static bool read_choice(int argc, char **argv, struct choice *choice)
 static bool chosen(const struct choice *choice, uint32_t run, uint32_t pass)
 {
     if (run % choice->parts != choice->part) return false;
-    return !choice->quick || run % QUICK_STEP == pass * 31 % QUICK_STEP || run == 0 || run == FIRST_INFINITE / RUN_LENGTH ||
-           run == RUNS - 1;
+    return !choice->quick || run % QUICK_STEP == pass * 31 % QUICK_STEP || run == 0
+           || run == FIRST_INFINITE / RUN_LENGTH || run == RUNS - 1;
 }
 
 int main(int argc, char **argv)

@@ -16,7 +16,8 @@ static struct bsmi_block_quantizer quantizer_of(const struct oracle_setup *setup
 {
     struct bsmi_block_quantizer quantizer;
     memset(&quantizer, 0, sizeof quantizer);
-    bsmi_block_quantizer_make("recipe", setup->format, setup->recipe, rounding, seed, setup->nonfinite, setup->tensor_scale,
+    bsmi_block_quantizer_make("recipe", setup->format, setup->recipe, rounding, seed, setup->nonfinite,
+                              setup->tensor_scale,
                               setup->divides ? BSM_TENSOR_SCALE_DIVIDES : BSM_TENSOR_SCALE_MULTIPLIES, &quantizer);
     return quantizer;
 }
@@ -34,18 +35,19 @@ static void check_block(struct test *t, const struct oracle_setup *setup, const 
     const uint8_t scale = bsmi_quantize_block(&quantizer, x, count, 0, codes, &stats);
     const uint8_t scale_again = bsmi_quantize_block(&quantizer, x, count, 0, again, NULL);
     if (scale != want.scale || scale_again != want.scale)
-        FAIL(t, "%s %s: scale %d, want %d", bsm_format_get((int)setup->format)->name, bsm_recipe_name((int)setup->recipe), scale,
-             want.scale);
+        FAIL(t, "%s %s: scale %d, want %d", bsm_format_get((int)setup->format)->name,
+             bsm_recipe_name((int)setup->recipe), scale, want.scale);
     for (int i = 0; i < count; i++)
         if (codes[i] != want.codes[i])
-            FAIL(t, "%s %s, scale %d, tensor scale %a%s: %a became 0x%02x, want 0x%02x", bsm_format_get((int)setup->format)->name,
-                 bsm_recipe_name((int)setup->recipe), scale, (double)setup->tensor_scale, setup->divides ? " divides" : "",
-                 (double)x[i], codes[i], want.codes[i]);
+            FAIL(t, "%s %s, scale %d, tensor scale %a%s: %a became 0x%02x, want 0x%02x",
+                 bsm_format_get((int)setup->format)->name, bsm_recipe_name((int)setup->recipe), scale,
+                 (double)setup->tensor_scale, setup->divides ? " divides" : "", (double)x[i], codes[i], want.codes[i]);
     CHECK(t, memcmp(codes, again, sizeof codes) == 0);
     for (int i = count; i < 33; i++) CHECK(t, codes[i] == POISON);
     if (stats.saturated_elements != want.saturated)
         FAIL(t, "saturated %" PRId64 ", want %d", stats.saturated_elements, want.saturated);
-    if (stats.flushed_blocks != want.flushed) FAIL(t, "flushed %" PRId64 ", want %d", stats.flushed_blocks, want.flushed);
+    if (stats.flushed_blocks != want.flushed)
+        FAIL(t, "flushed %" PRId64 ", want %d", stats.flushed_blocks, want.flushed);
     if (stats.nan_blocks != want.nan) FAIL(t, "NaN blocks %" PRId64 ", want %d", stats.nan_blocks, want.nan);
     CHECK(t, stats.elements == count && stats.blocks == 1 && stats.scale_histogram[scale] == 1);
 }
@@ -55,7 +57,8 @@ static float random_value(struct test *t, int kind)
     switch (kind) {
     case 0: return (float)rnd_normal(t);
     case 1: return ldexpf((float)rnd_between(t, -127, 127), (int)rnd_between(t, -9, 3));          /* many ties */
-    case 2: return bsmi_float_from_bits((uint32_t)rnd(t));                                        /* anything, NaN too */
+    /* anything, NaN too */
+    case 2: return bsmi_float_from_bits((uint32_t)rnd(t));
     case 3: return ldexpf((float)rnd_normal(t), (int)rnd_between(t, -149, 126));
     default: return rnd_below(t, 4) == 0 ? (float)rnd_normal(t) * 1000 : 0.0f;
     }
@@ -73,8 +76,8 @@ static void random_blocks(struct test *t)
     for (int i = 0; i < 9000; i++) {
         const bsm_format format = (bsm_format)rnd_between(t, BSM_MXFP8_E4M3, BSM_NVFP4);
         const float tensor_scale = tensor_scales[rnd_below(t, 9)];
-        const struct oracle_setup setup = { format, random_recipe(t, format, tensor_scale), (bsm_nonfinite)rnd_below(t, 2),
-                                            tensor_scale, rnd_below(t, 2) };
+        const struct oracle_setup setup = { format, random_recipe(t, format, tensor_scale),
+                                            (bsm_nonfinite)rnd_below(t, 2), tensor_scale, rnd_below(t, 2) };
         const int count = (int)rnd_between(t, 1, block_of(format)), kind = (int)rnd_below(t, 5);
         const int shift = (int)rnd_between(t, -8, 8);
         float x[32];
@@ -83,8 +86,8 @@ static void random_blocks(struct test *t)
     }
 }
 
-/* Every midpoint between codes under one scale and tensor scale, and the fp32 numbers beside it: the first element fixes
- * the scale. */
+/* Every midpoint between codes under one scale and tensor scale, and the fp32 numbers beside it: the first element
+ * fixes the scale. */
 static void around_every_midpoint(struct test *t)
 {
     for (int f = BSM_MXFP8_E4M3; f <= BSM_NVFP4; f++) {
@@ -100,7 +103,8 @@ static void around_every_midpoint(struct test *t)
             float x[3];
             x[0] = (float)(largest * block_scale * t_value);
             for (uint32_t code = 0; code < bsm_element_get((int)element)->max_code; code++) {
-                const double middle = (oracle_decode(element, code) + oracle_decode(element, code + 1)) / 2 * block_scale * t_value;
+                const double middle =
+                    (oracle_decode(element, code) + oracle_decode(element, code + 1)) / 2 * block_scale * t_value;
                 x[1] = (float)middle, x[2] = -(float)middle;
                 check_block(t, &setup, x, 3);
                 x[1] = nextafterf((float)middle, INFINITY), x[2] = -x[1];
@@ -116,7 +120,8 @@ static void around_every_midpoint(struct test *t)
 static void e2m1_ties_in_plain_numbers(struct test *t)
 {
     static const float ties[] = { 0.25f, 0.75f, 1.25f, 1.75f, 2.5f, 3.5f, 5.0f };
-    static const uint8_t at[] = { 0, 2, 2, 4, 4, 6, 6 }, below[] = { 0, 1, 2, 3, 4, 5, 6 }, above[] = { 1, 2, 3, 4, 5, 6, 7 };
+    static const uint8_t at[] = { 0, 2, 2, 4, 4, 6, 6 }, below[] = { 0, 1, 2, 3, 4, 5, 6 },
+                         above[] = { 1, 2, 3, 4, 5, 6, 7 };
     const bsm_format formats[] = { BSM_MXFP4, BSM_MXFP4_BLOCK16, BSM_NVFP4 };
     for (int f = 0; f < 3; f++)
         for (int i = 0; i < 7; i++) {
@@ -133,7 +138,8 @@ static void e2m1_ties_in_plain_numbers(struct test *t)
             uint8_t codes[7];
             const uint8_t scale = bsmi_quantize_block(&quantizer, x, 7, 0, codes, NULL);
             CHECK(t, scale == (formats[f] == BSM_NVFP4 ? 0x38 : 127));
-            if (memcmp(codes, want, 7) != 0) FAIL(t, "%s at %g", bsm_format_get((int)formats[f])->name, (double)ties[i]);
+            if (memcmp(codes, want, 7) != 0)
+                FAIL(t, "%s at %g", bsm_format_get((int)formats[f])->name, (double)ties[i]);
         }
 }
 
@@ -152,8 +158,8 @@ static void zero_blocks(struct test *t)
             CHECK(t, bsmi_quantize_block(&quantizer, x, block_of(setup.format), 0, codes, &stats) == 0);
             for (int i = 0; i < block_of(setup.format); i++)
                 CHECK(t, codes[i] == (i % 3 == 1 ? oracle_negative(bsm_format_get(f)->element, 0) : 0));
-            CHECK(t,
-                  stats.flushed_blocks == 0 && stats.nan_blocks == 0 && stats.signal == 0 && stats.noise == 0 && stats.amax == 0);
+            CHECK(t, stats.flushed_blocks == 0 && stats.nan_blocks == 0 && stats.signal == 0 && stats.noise == 0
+                         && stats.amax == 0);
         }
 }
 
@@ -162,8 +168,8 @@ static void one_nonzero_per_block(struct test *t)
     for (int f = BSM_MXFP8_E4M3; f <= BSM_NVFP4; f++)
         for (int place = 0; place < block_of((bsm_format)f); place++)
             for (int i = 0; i < 6; i++) {
-                const struct oracle_setup setup = { (bsm_format)f, random_recipe(t, (bsm_format)f, 1), BSM_NONFINITE_PROPAGATE, 1,
-                                                    false };
+                const struct oracle_setup setup = { (bsm_format)f, random_recipe(t, (bsm_format)f, 1),
+                                                    BSM_NONFINITE_PROPAGATE, 1, false };
                 float x[32] = { 0 };
                 x[place] = (float)rnd_normal(t) * (i < 3 ? 1 : 1e-23f);
                 check_block(t, &setup, x, block_of((bsm_format)f));
@@ -191,7 +197,8 @@ static void between_max_and_twice_max(struct test *t)
     for (int f = BSM_MXFP8_E4M3; f <= BSM_MXINT8; f++)
         for (int recipe = BSM_RECIPE_FLOOR; recipe <= BSM_RECIPE_EVEN; recipe++)
             for (int i = 0; i < 200; i++) {
-                const struct oracle_setup setup = { (bsm_format)f, (bsm_recipe)recipe, BSM_NONFINITE_PROPAGATE, 1, false };
+                const struct oracle_setup setup = { (bsm_format)f, (bsm_recipe)recipe, BSM_NONFINITE_PROPAGATE, 1,
+                                                    false };
                 const double max = bsm_element_get((int)bsm_format_get(f)->element)->max_value;
                 const float m = (float)(max * (1 + (i < 2 ? 1e-7 + i * 0.9999998 : (double)(rnd(t) >> 40) * 0x1p-24)));
                 const float x[] = { m, -m, m / 2, (float)max };
@@ -206,8 +213,8 @@ static void what_is_not_finite(struct test *t)
         for (int policy = 0; policy < 2; policy++)
             for (int kind = 0; kind < 8; kind++)
                 for (int place = 0; place < block_of((bsm_format)f); place += 5) {
-                    const struct oracle_setup setup = { (bsm_format)f, random_recipe(t, (bsm_format)f, 1), (bsm_nonfinite)policy, 1,
-                                                        false };
+                    const struct oracle_setup setup = { (bsm_format)f, random_recipe(t, (bsm_format)f, 1),
+                                                        (bsm_nonfinite)policy, 1, false };
                     float x[32];
                     for (int i = 0; i < 32; i++) x[i] = kind < 4 ? (float)rnd_normal(t) : 0;
                     x[place] = specials[kind % 4];
@@ -230,10 +237,12 @@ static void what_is_not_finite(struct test *t)
     CHECK(t, codes[0] == 7 && codes[1] == 15 && codes[2] == 7);
 }
 
-/* A block far below the tensor's largest value: its ue4m3 scale is 0, and its elements are zeros that keep their signs. */
+/* A block far below the tensor's largest value: its ue4m3 scale is 0, and its elements are zeros that keep their
+ * signs. */
 static void flushed_blocks(struct test *t)
 {
-    const struct oracle_setup setup = { BSM_NVFP4, BSM_RECIPE_NEAREST, BSM_NONFINITE_PROPAGATE, 28672.0f / 2688, false };
+    const struct oracle_setup setup = { BSM_NVFP4, BSM_RECIPE_NEAREST, BSM_NONFINITE_PROPAGATE, 28672.0f / 2688,
+                                        false };
     const struct bsmi_block_quantizer quantizer = quantizer_of(&setup, BSM_ROUND_NEAREST_EVEN, 0);
     const float x[] = { 0.06f, -0.06f, 0, -0.0f };
     uint8_t codes[4];
@@ -249,7 +258,8 @@ static void flushed_blocks(struct test *t)
     CHECK(t, bsmi_quantize_block(&small, tiny, 2, 0, codes, &stats) == 0);
     CHECK(t, codes[0] == 0 && codes[1] == 8 && stats.flushed_blocks == 2);
     const float enough[] = { 0x1.00008p-129f, 0 };
-    CHECK(t, bsmi_quantize_block(&small, enough, 2, 0, codes, &stats) == 0 && codes[0] == 1 && stats.flushed_blocks == 2);
+    CHECK(t,
+          bsmi_quantize_block(&small, enough, 2, 0, codes, &stats) == 0 && codes[0] == 1 && stats.flushed_blocks == 2);
 }
 
 /* A tensor scale that divides is used as it is: through its fp32 reciprocal some codes differ. */
@@ -259,7 +269,8 @@ static void divisors_are_not_inverted(struct test *t)
     for (int i = 0; i < 3000; i++) {
         const float divisor = (float)(1 + (double)(rnd(t) >> 40) * 0x1p-24) * 37;
         const struct oracle_setup divides = { BSM_NVFP4, BSM_RECIPE_NEAREST, BSM_NONFINITE_PROPAGATE, divisor, true };
-        const struct oracle_setup multiplies = { BSM_NVFP4, BSM_RECIPE_NEAREST, BSM_NONFINITE_PROPAGATE, 1 / divisor, false };
+        const struct oracle_setup multiplies = { BSM_NVFP4, BSM_RECIPE_NEAREST, BSM_NONFINITE_PROPAGATE, 1 / divisor,
+                                                 false };
         /* m d / 6 on a midpoint of ue4m3, or just beside it. */
         float x[2] = { 0, 0 };
         x[0] = (float)(6 * 1.0625 / (double)divisor);
@@ -317,8 +328,9 @@ static void stochastic_rounding_is_unbiased(struct test *t)
         }
         for (int j = 0; j < 4; j++) {
             const uint32_t low = oracle_floor_code(element, fabs((double)x[j]));
-            const double step =
-                low < bsm_element_get((int)element)->max_code ? oracle_decode(element, low + 1) - oracle_decode(element, low) : 0;
+            const double step = low < bsm_element_get((int)element)->max_code
+                                    ? oracle_decode(element, low + 1) - oracle_decode(element, low)
+                                    : 0;
             if (!(fabs(sums[j] / TRIES - (double)x[j]) <= 5 * 0.5 * step / sqrt(TRIES)))
                 FAIL(t, "%s: mean %g of %g", bsm_format_get(f)->name, sums[j] / TRIES, (double)x[j]);
         }
@@ -330,8 +342,8 @@ static void sums_of_squares(struct test *t)
 {
     for (int f = BSM_MXFP8_E4M3; f <= BSM_NVFP4; f++)
         for (int n = 0; n < 40; n++) {
-            const struct oracle_setup setup = { (bsm_format)f, random_recipe(t, (bsm_format)f, 0), (bsm_nonfinite)(n % 2),
-                                                n % 3 == 0 ? 1 : 0.3f, n % 3 == 2 };
+            const struct oracle_setup setup = { (bsm_format)f, random_recipe(t, (bsm_format)f, 0),
+                                                (bsm_nonfinite)(n % 2), n % 3 == 0 ? 1 : 0.3f, n % 3 == 2 };
             const struct bsmi_block_quantizer quantizer = quantizer_of(&setup, BSM_ROUND_NEAREST_EVEN, 0);
             struct bsmi_block_stats stats = { 0 };
             long double signal = 0, noise = 0;
@@ -346,8 +358,8 @@ static void sums_of_squares(struct test *t)
                     const double s = f == BSM_NVFP4 ? oracle_decode(BSM_E4M3, scale)
                                      : scale == 255 ? (double)NAN
                                                     : ldexp(1, scale - 127);
-                    const double back =
-                        setup.divides ? element * s / (double)setup.tensor_scale : element * s * (double)setup.tensor_scale;
+                    const double back = setup.divides ? element * s / (double)setup.tensor_scale
+                                                      : element * s * (double)setup.tensor_scale;
                     if (isfinite(x[i])) amax = fmax(amax, fabs((double)x[i]));
                     if (!isfinite(x[i]) || !isfinite(back)) continue;
                     signal += (long double)x[i] * x[i];

@@ -21,7 +21,9 @@ static bsm_context *context_with(int threads)
 static const bsm_element elements_of_reals[] = {
     [BSM_REAL_FP32] = BSM_FP32, [BSM_REAL_FP16] = BSM_FP16, [BSM_REAL_BF16] = BSM_BF16
 };
-static const uint32_t canonical_nan[] = { [BSM_REAL_FP32] = 0x7fc00000, [BSM_REAL_FP16] = 0x7e00, [BSM_REAL_BF16] = 0x7fc0 };
+static const uint32_t canonical_nan[] = {
+    [BSM_REAL_FP32] = 0x7fc00000, [BSM_REAL_FP16] = 0x7e00, [BSM_REAL_BF16] = 0x7fc0
+};
 
 /* Whether the double is the one nearest to numerator / denominator, a tie being even. */
 static bool is_nearest_double(double value, struct exact numerator, struct exact denominator)
@@ -80,12 +82,14 @@ static void check_all_codes(struct test *t, bsm_context *context, bsm_format for
                             bool divides, int scale_step)
 {
     const bsm_format_info *info = bsm_format_get((int)format);
-    const int codes = 1 << bsm_element_get((int)info->element)->bits, columns = codes < info->block ? info->block : codes;
+    const int codes = 1 << bsm_element_get((int)info->element)->bits,
+              columns = codes < info->block ? info->block : codes;
     static unsigned char data[256 * 256], scales[256 * 16];
     static double results[256 * 256];
     for (int s = 0; s < 256; s++) {
         memset(scales + s * (columns / info->block), s, (size_t)(columns / info->block));
-        for (int c = 0; c < columns; c++) data[s * columns + c] = (unsigned char)c;      /* bits above the width are ignored */
+        /* bits above the width are ignored */
+        for (int c = 0; c < columns; c++) data[s * columns + c] = (unsigned char)c;
     }
     const bsm_matrix m = { .struct_size = sizeof m,
                            .format = format,
@@ -109,8 +113,8 @@ static void check_all_codes(struct test *t, bsm_context *context, bsm_format for
                              : s == 255               ? (double)NAN
                                                       : ldexp(1, s - 127);
         for (int c = 0; c < columns; c++)
-            check_number(t, type, results, s * columns + c, oracle_decode(info->element, (uint32_t)c), scale, tensor_scale,
-                         divides);
+            check_number(t, type, results, s * columns + c, oracle_decode(info->element, (uint32_t)c), scale,
+                         tensor_scale, divides);
     }
 }
 
@@ -150,9 +154,11 @@ static void unscaled_sources(struct test *t)
                     if (bits == 32 && i > 0 && j % 5 == 0 && type != BSM_REAL_FP32 && type != BSM_REAL_FP64) {
                         /* The fp32 number whose value comes nearest to a midpoint of the destination. */
                         const uint32_t low = (uint32_t)rnd_between(t, 0x3000, 0x4000);
-                        const double middle =
-                            (oracle_decode(elements_of_reals[type], low) + oracle_decode(elements_of_reals[type], low + 1)) / 2;
-                        code = bsmi_float_bits((float)(i % 2 != 0 ? middle * (double)tensor_scale : middle / (double)tensor_scale));
+                        const double middle = (oracle_decode(elements_of_reals[type], low)
+                                               + oracle_decode(elements_of_reals[type], low + 1))
+                                              / 2;
+                        code = bsmi_float_bits(
+                            (float)(i % 2 != 0 ? middle * (double)tensor_scale : middle / (double)tensor_scale));
                     }
                     if (bits == 32) codes[j] = code;
                     else if (bits == 16) ((uint16_t *)codes)[j] = (uint16_t)code;
@@ -175,7 +181,9 @@ static void unscaled_sources(struct test *t)
                                              .column_stride = 1 };
                 if (bsm_dequantize(context, &m, &to) != BSM_OK) FAIL(t, "%s", bsm_last_error());
                 for (int j = 0; j < COUNT; j++) {
-                    const uint32_t code = bits == 32 ? codes[j] : bits == 16 ? ((uint16_t *)codes)[j] : ((uint8_t *)codes)[j];
+                    const uint32_t code = bits == 32   ? codes[j]
+                                          : bits == 16 ? ((uint16_t *)codes)[j]
+                                                       : ((uint8_t *)codes)[j];
                     const double value = oracle_decode(element, code);
                     check_number(t, (bsm_real)type, results, j, value, 1, tensor_scale, divides);
                     if (!isfinite(value) || type == BSM_REAL_FP64 || type == BSM_REAL_FP32) continue;
@@ -203,7 +211,8 @@ static void never_through_fp32(struct test *t)
     const double exact = (double)code * (double)tensor_scale;
     CHECK(t, exact > 0x1.01p0 && (double)(float)exact >= 0x1.01p0);
     uint16_t bf16 = 0;
-    const bsm_real_matrix to = { .struct_size = sizeof to, .type = BSM_REAL_BF16, .rows = 1, .columns = 1, .data = &bf16 };
+    const bsm_real_matrix to = { .struct_size = sizeof to, .type = BSM_REAL_BF16, .rows = 1, .columns = 1,
+                                 .data = &bf16 };
     CHECK(t, bsm_dequantize(context, &m, &to) == BSM_OK && bf16 == 0x3f81);
     tensor_scale = 0x1.fffff4p-1f;        /* and just below it */
     CHECK(t, (double)code * (double)tensor_scale < 0x1.01p0);
@@ -236,7 +245,8 @@ static void there_and_back(struct test *t)
         for (int packing = 0; packing < BSM_PACKING_COUNT; packing++)
             for (int layout = 0; layout < 12; layout++) {
                 const bsm_format_info *info = bsm_format_get(format);
-                if (!goes_together((bsm_format)format, (bsm_packing)packing, layouts[layout]) || (info->block == 0 && layout > 0))
+                if (!goes_together((bsm_format)format, (bsm_packing)packing, layouts[layout])
+                    || (info->block == 0 && layout > 0))
                     continue;
                 struct numbers n = numbers_make(rnd_between(t, 1, 40), rnd_between(t, 1, 140), rnd_between(t, 1, 2));
                 for (int64_t i = 0; i < numbers_count(&n); i++) {
@@ -269,8 +279,8 @@ static void there_and_back(struct test *t)
                             const float got = (float)strided_get(&back, b, r, c), want = kept.values[i];
                             const bool int8_zero = info->element == BSM_INT8 && want == 0 && got == 0;
                             if (bsmi_float_bits(got) != bsmi_float_bits(want) && !int8_zero)
-                                FAIL(t, "%s packing %d layout %d: %a came back as %a", info->name, packing, layout, (double)want,
-                                     (double)got);
+                                FAIL(t, "%s packing %d layout %d: %a came back as %a", info->name, packing, layout,
+                                     (double)want, (double)got);
                         }
                 CHECK(t, strided_rest_is_poison(&back));
                 strided_free(&back);
@@ -310,11 +320,14 @@ static void every_block_has_its_own_scale(struct test *t)
             struct target source;
             struct bsmi_matrix resolved;
             if (!target_make(t, &source, m, 0)) return;
-            for (int64_t i = 0; i < source.data_bytes; i++) ((unsigned char *)source.matrix.data)[i] = (unsigned char)rnd(t);
-            for (int64_t i = 0; i < source.scale_bytes; i++) ((unsigned char *)source.matrix.scales)[i] = (unsigned char)rnd(t);
+            for (int64_t i = 0; i < source.data_bytes; i++)
+                ((unsigned char *)source.matrix.data)[i] = (unsigned char)rnd(t);
+            for (int64_t i = 0; i < source.scale_bytes; i++)
+                ((unsigned char *)source.matrix.scales)[i] = (unsigned char)rnd(t);
             CHECK_OR_RETURN(t, bsmi_matrix_resolve("source", &source.matrix, &resolved) == BSM_OK);
             struct numbers n = numbers_make(m.rows, m.columns, m.batch);
-            struct strided back = strided_make(BSM_REAL_FP32, LIE_TRANSPOSED, &n), rows = strided_make(BSM_REAL_FP32, LIE_PADDED, &n);
+            struct strided back = strided_make(BSM_REAL_FP32, LIE_TRANSPOSED, &n),
+                           rows = strided_make(BSM_REAL_FP32, LIE_PADDED, &n);
             CHECK(t, bsm_dequantize(context, &source.matrix, &back.matrix) == BSM_OK);
             CHECK(t, bsm_dequantize(context, &source.matrix, &rows.matrix) == BSM_OK);
             const bsm_format_info *info = bsm_format_get(format);
@@ -328,7 +341,8 @@ static void every_block_has_its_own_scale(struct test *t)
                         const double scale = info->scale == BSM_UE4M3
                                                  ? oracle_decode(BSM_E4M3, scale_code & 0x7f)
                                                  : (scale_code == 255 ? (double)NAN : ldexp(1, scale_code - 127));
-                        const float product = (float)(element * scale), want = isnan(product) ? bsmi_float_from_bits(0x7fc00000) : product;
+                        const float product = (float)(element * scale),
+                                    want = isnan(product) ? bsmi_float_from_bits(0x7fc00000) : product;
                         if (!is_float(&back, b, r, c, want) || !is_float(&rows, b, r, c, want))
                             FAIL(t, "%s row %" PRId64 " column %" PRId64 ": %a and %a, want %a", info->name, r, c,
                                  strided_get(&back, b, r, c), strided_get(&rows, b, r, c), (double)want);
@@ -350,9 +364,11 @@ static void padding_is_not_read(struct test *t)
         struct target target;
         if (!target_make(
                 t, &target,
-                (bsm_matrix){ .format = BSM_NVFP4, .scale_layout = layouts[layout], .rows = 35, .columns = 83, .pitch = 96 }, 0))
+                (bsm_matrix){ .format = BSM_NVFP4, .scale_layout = layouts[layout], .rows = 35, .columns = 83,
+                              .pitch = 96 }, 0))
             return;
-        struct strided source = strided_make(BSM_REAL_FP32, LIE_TIGHT, &n), first = strided_make(BSM_REAL_FP32, LIE_TIGHT, &n),
+        struct strided source = strided_make(BSM_REAL_FP32, LIE_TIGHT, &n),
+                       first = strided_make(BSM_REAL_FP32, LIE_TIGHT, &n),
                        second = strided_make(BSM_REAL_FP32, LIE_TIGHT, &n);
         CHECK(t, bsm_quantize(context, &source.matrix, NULL, &target.matrix, NULL) == BSM_OK);
         CHECK(t, bsm_dequantize(context, &target.matrix, &first.matrix) == BSM_OK);
@@ -399,7 +415,8 @@ static void threads_and_modes(struct test *t)
                            .data = data,
                            .scales = scales,
                            .tensor_scale = &tensor_scale };
-    bsm_real_matrix to = { .struct_size = sizeof to, .rows = R, .columns = C, .data = plain, .row_stride = C, .column_stride = 1 };
+    bsm_real_matrix to = { .struct_size = sizeof to, .rows = R, .columns = C, .data = plain, .row_stride = C,
+                           .column_stride = 1 };
     bsm_context *context = context_with(1);
     CHECK(t, bsm_dequantize(context, &m, &to) == BSM_OK);
     to.data = other;
@@ -425,15 +442,18 @@ static void many_numbers(struct test *t)
     static const bsm_format formats[] = { BSM_MXFP4, BSM_NVFP4, BSM_MXFP8_E4M3, BSM_MXINT8 };
     const size_t floats = (size_t)R * PITCH + GUARD;
     unsigned char *const data = malloc(R * C), *const scales = malloc(R * (C / 16 + 1));
-    float *const memory = aligned_alloc(64, floats * sizeof *memory), *const want = aligned_alloc(64, floats * sizeof *want);
+    float *const memory = aligned_alloc(64, floats * sizeof *memory), *const want =
+                                                                          aligned_alloc(64, floats * sizeof *want);
     bsm_context *context = context_with(1);
     CHECK_OR_RETURN(t, data != NULL && scales != NULL && memory != NULL && want != NULL);
     for (int i = 0; i < R * C; i++) data[i] = (unsigned char)rnd(t);
     for (int i = 0; i < R * (C / 16 + 1); i++) scales[i] = (unsigned char)rnd(t);
     for (int f = 0; f < 4; f++)
         for (int offset = 0; offset < 9; offset += 4) {       /* floats, before the first of them */
-            bsm_matrix m = { .struct_size = sizeof m, .format = formats[f], .rows = R, .columns = C, .data = data, .scales = scales };
-            bsm_real_matrix to = { .struct_size = sizeof to, .rows = R, .columns = C, .row_stride = PITCH, .column_stride = 1 };
+            bsm_matrix m = { .struct_size = sizeof m, .format = formats[f], .rows = R, .columns = C, .data = data,
+                             .scales = scales };
+            bsm_real_matrix to = { .struct_size = sizeof to, .rows = R, .columns = C, .row_stride = PITCH,
+                                   .column_stride = 1 };
             int64_t bytes = 0, scale_bytes = 0;
             memset(memory, 0xee, floats * sizeof *memory), memset(want, 0xee, floats * sizeof *want);
             to.data = memory + offset;

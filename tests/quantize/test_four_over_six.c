@@ -31,7 +31,8 @@ static struct tried try_target(const float *x, int count, float tensor_scale, bo
     const long double t = divides ? 1 / (long double)tensor_scale : (long double)tensor_scale;
     long double scales[0x7f], elements[8], amax = 0;
     for (int i = 0; i < count; i++) amax = fmaxl(amax, fabsl((long double)x[i]));
-    for (int code = 0; code < 0x7f; code++) scales[code] = (long double)bsm_scale_decode(BSM_UE4M3, (uint8_t)code) * t * target;
+    for (int code = 0; code < 0x7f; code++)
+        scales[code] = (long double)bsm_scale_decode(BSM_UE4M3, (uint8_t)code) * t * target;
     tried.scale = nearest_of(scales, 0x7f, amax);
     for (int i = 0; i < count; i++) {
         const long double scale = scales[tried.scale] / target;
@@ -45,7 +46,8 @@ static struct tried try_target(const float *x, int count, float tensor_scale, bo
 }
 
 static bsm_status quantize(bsm_context *context, const float *x, int64_t count, bsm_recipe recipe, float *tensor_scale,
-                           bool divides, bool computed, unsigned char *codes, unsigned char *scales, bsm_quantize_stats *stats)
+                           bool divides, bool computed, unsigned char *codes, unsigned char *scales,
+                           bsm_quantize_stats *stats)
 {
     const bsm_real_matrix source = { .struct_size = sizeof source,
                                      .rows = 1,
@@ -61,10 +63,12 @@ static bsm_status quantize(bsm_context *context, const float *x, int64_t count, 
                                      .data = codes,
                                      .scales = scales,
                                      .tensor_scale = tensor_scale,
-                                     .tensor_scale_use = divides ? BSM_TENSOR_SCALE_DIVIDES : BSM_TENSOR_SCALE_MULTIPLIES };
+                                     .tensor_scale_use =
+                                         divides ? BSM_TENSOR_SCALE_DIVIDES : BSM_TENSOR_SCALE_MULTIPLIES };
     const bsm_quantize_options options = { .struct_size = sizeof options,
                                            .recipe = recipe,
-                                           .tensor_scale = computed ? BSM_TENSOR_SCALE_COMPUTED : BSM_TENSOR_SCALE_GIVEN };
+                                           .tensor_scale =
+                                               computed ? BSM_TENSOR_SCALE_COMPUTED : BSM_TENSOR_SCALE_GIVEN };
     return bsm_quantize(context, &source, &options, &destination, stats);
 }
 
@@ -83,17 +87,19 @@ static void every_choice_is_the_better_one(struct test *t)
         for (int i = 0; i < count; i++)
             x[i] = (float)(n % 3 == 0 ? (double)rnd_below(t, 13) - 6 : rnd_normal(t)) * (n % 7 == 6 ? 1e-3f : 40);
         CHECK(t,
-              quantize(context, x, count, BSM_RECIPE_FOUR_OVER_SIX, &tensor_scale, divides, false, codes, scales, NULL) == BSM_OK);
+              quantize(context, x, count, BSM_RECIPE_FOUR_OVER_SIX, &tensor_scale, divides, false, codes, scales, NULL)
+                  == BSM_OK);
         const struct tried six = try_target(x, count, tensor_scale, divides, 6),
                            four = try_target(x, count, tensor_scale, divides, 4);
         const long double least = fminl(six.error, four.error), most = fmaxl(six.error, four.error);
-        const bool close = most - least <= 1e-12L * most; /* a tie, or a matter of rounding: 6, but for exact ties either */
+        const bool close = most - least <= 1e-12L * most; /* a tie, or a matter of rounding: 6, but for exact ties
+                                                             either */
         const struct tried *want = four.error < six.error ? &four : &six;
         if (close && scales[0] == (unsigned char)four.scale) want = &four;
         CHECK(t, !(close && most > 0) || scales[0] == six.scale || scales[0] == four.scale);
         if (scales[0] != want->scale)
-            FAIL(t, "block %d: scale 0x%02x, not 0x%02x; errors %Lg with 6, %Lg with 4", n, scales[0], want->scale, six.error,
-                 four.error);
+            FAIL(t, "block %d: scale 0x%02x, not 0x%02x; errors %Lg with 6, %Lg with 4", n, scales[0], want->scale,
+                 six.error, four.error);
         for (int i = 0; i < count; i++) CHECK(t, codes[i] == want->codes[i]);
         if (want == &four) fours++;
         else sixes++;
@@ -119,9 +125,11 @@ static void examples(struct test *t)
     CHECK_OR_RETURN(t, bsm_context_create(NULL, &context) == BSM_OK);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         unsigned char codes[4], scales[1];
-        CHECK(t, quantize(context, rows[i].x, 4, BSM_RECIPE_FOUR_OVER_SIX, NULL, false, false, codes, scales, NULL) == BSM_OK);
+        CHECK(t, quantize(context, rows[i].x, 4, BSM_RECIPE_FOUR_OVER_SIX, NULL, false, false, codes, scales, NULL)
+                     == BSM_OK);
         if (scales[0] != rows[i].scale || memcmp(codes, rows[i].codes, 4) != 0)
-            FAIL(t, "example %zu: scale 0x%02x, codes %d %d %d %d", i, scales[0], codes[0], codes[1], codes[2], codes[3]);
+            FAIL(t, "example %zu: scale 0x%02x, codes %d %d %d %d", i, scales[0], codes[0], codes[1], codes[2],
+                 codes[3]);
     }
     bsm_context_destroy(context);
 }
@@ -139,9 +147,11 @@ static void computed_tensor_scales(struct test *t)
     for (int divides = 0; divides < 2; divides++) {
         float tensor_scale = 0;
         bsm_quantize_stats six = { .struct_size = sizeof six }, four = { .struct_size = sizeof four };
-        CHECK(t, quantize(context, x, COUNT, BSM_RECIPE_NEAREST, &tensor_scale, divides, true, codes, scales, &six) == BSM_OK);
+        CHECK(t, quantize(context, x, COUNT, BSM_RECIPE_NEAREST, &tensor_scale, divides, true, codes, scales, &six)
+                     == BSM_OK);
         CHECK(t,
-              quantize(context, x, COUNT, BSM_RECIPE_FOUR_OVER_SIX, &tensor_scale, divides, true, codes, scales, &four) == BSM_OK);
+              quantize(context, x, COUNT, BSM_RECIPE_FOUR_OVER_SIX, &tensor_scale, divides, true, codes, scales, &four)
+                  == BSM_OK);
         const float want = divides ? 1536.0f / 6 : 6 / 1536.0f;
         CHECK(t, memcmp(&tensor_scale, &want, sizeof want) == 0);
         CHECK(t, scales[0] == 0x78); /* 256: the block of the largest number */
@@ -164,8 +174,10 @@ static void refused(struct test *t)
                        .columns = 1,
                        .data = codes,
                        .scales = scales };
-    bsm_matmul product = { .struct_size = sizeof product, .a = &a, .b = &a, .d = &out, .d_recipe = BSM_RECIPE_FOUR_OVER_SIX };
-    CHECK(t, bsm_supported(context, &product) == BSM_EUNSUPPORTED && strstr(bsm_last_error(), "d_recipe=four_over_six") != NULL);
+    bsm_matmul product = { .struct_size = sizeof product, .a = &a, .b = &a, .d = &out,
+                           .d_recipe = BSM_RECIPE_FOUR_OVER_SIX };
+    CHECK(t, bsm_supported(context, &product) == BSM_EUNSUPPORTED
+                 && strstr(bsm_last_error(), "d_recipe=four_over_six") != NULL);
     product.d_recipe = BSM_RECIPE_NEAREST;
     CHECK(t, bsm_supported(context, &product) == BSM_OK);
     const bsm_real_matrix source = {
@@ -180,7 +192,7 @@ static void refused(struct test *t)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(every_choice_is_the_better_one), TEST(examples), TEST(computed_tensor_scales),
-                                              TEST(refused) };
+    static const struct test_case cases[] = { TEST(every_choice_is_the_better_one), TEST(examples),
+                                              TEST(computed_tensor_scales), TEST(refused) };
     return TEST_MAIN(argc, argv, cases);
 }

@@ -7,7 +7,8 @@
 
 static bsm_context *context;
 
-static bsm_real_matrix view(bsm_real type, void *data, int64_t rows, int64_t columns, int64_t row_stride, int64_t column_stride)
+static bsm_real_matrix view(bsm_real type, void *data, int64_t rows, int64_t columns, int64_t row_stride,
+                            int64_t column_stride)
 {
     return (bsm_real_matrix){ .struct_size = sizeof(bsm_real_matrix),
                               .type = type,
@@ -25,7 +26,8 @@ static void random_signs(struct test *t, int8_t *signs)
     for (int i = 0; i < 128; i++) signs[i] = rnd_below(t, 2) != 0 ? 1 : -1;
 }
 
-/* Whole numbers: sums are exact, so only the factor and the last rounding differ from the definition by less than an ulp. */
+/* Whole numbers: sums are exact, so only the factor and the last rounding differ from the definition by less than an
+ * ulp. */
 static void by_definition(struct test *t)
 {
     enum { ROWS = 3, COLUMNS = 384 };
@@ -102,7 +104,8 @@ static void views(struct test *t)
     for (int b = 0; b < BATCH; b++)
         for (int k = 0; k < COLUMNS; k++)
             for (int r = 0; r < 7; r++) {
-                const float got = turned[(b * COLUMNS + k) * 7 + r], expected = r < ROWS ? want[(b * ROWS + r) * COLUMNS + k] : -77;
+                const float got = turned[(b * COLUMNS + k) * 7 + r],
+                            expected = r < ROWS ? want[(b * ROWS + r) * COLUMNS + k] : -77;
                 CHECK(t, !(got < expected) && !(got > expected));
             }
     for (int i = 0; i < BATCH * ROWS * COLUMNS; i++) /* multiples of 1/4 up to 16: exact in fp16 */
@@ -125,13 +128,14 @@ static void refused(struct test *t)
     CHECK(t, bsm_hadamard(context, &from, 64, NULL, false, &to) == BSM_EINVAL &&
                  strstr(bsm_last_error(), "columns=32: blocks of size=64") != NULL);
     signs[3] = 0;
-    CHECK(t, bsm_hadamard(context, &from, 16, signs, false, &to) == BSM_EINVAL && strstr(bsm_last_error(), "signs[3]=0") != NULL);
+    CHECK(t, bsm_hadamard(context, &from, 16, signs, false, &to) == BSM_EINVAL
+                 && strstr(bsm_last_error(), "signs[3]=0") != NULL);
     CHECK(t, bsm_hadamard(NULL, &from, 16, NULL, false, &to) == BSM_EINVAL &&
                  bsm_hadamard(context, NULL, 16, NULL, false, &to) == BSM_EINVAL);
     bsm_real_matrix overlapping = view(BSM_REAL_FP32, x + 1, 1, 32, 32, 1);
     from.rows = 1;
-    CHECK(t,
-          bsm_hadamard(context, &from, 16, NULL, false, &overlapping) == BSM_EINVAL && strstr(bsm_last_error(), "overlap") != NULL);
+    CHECK(t, bsm_hadamard(context, &from, 16, NULL, false, &overlapping) == BSM_EINVAL
+                 && strstr(bsm_last_error(), "overlap") != NULL);
     CHECK(t, bsm_hadamard(context, &from, 16, NULL, false, &to) == BSM_EINVAL &&
                  strstr(bsm_last_error(), "the shapes must be equal") != NULL);
     for (int i = 0; i < 64; i++) CHECK(t, !(y[i] < 7) && !(y[i] > 7));

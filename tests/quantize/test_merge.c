@@ -13,7 +13,8 @@ struct part {
     float tensor_scale;
 };
 
-static void make_part(struct test *t, struct part *p, int64_t rows, float tensor_scale, bsm_tensor_scale_use use, bsm_layout layout)
+static void make_part(struct test *t, struct part *p, int64_t rows, float tensor_scale, bsm_tensor_scale_use use,
+                      bsm_layout layout)
 {
     *p = (struct part){ .tensor_scale = tensor_scale };
     p->matrix = (bsm_matrix){ .struct_size = sizeof p->matrix,
@@ -69,19 +70,25 @@ static void merged_scales(struct test *t)
             for (int64_t r = 0; r < 11; r++)
                 for (int64_t s = 0; s < SCALE_COLUMNS; s++) {
                     const struct part *p = r < 2 ? &a : r < 10 ? &b : &c;
-                    const uint8_t code = code_of(p, r < 2 ? r : r < 10 ? r - 2 : 0, s), got = scales[r * SCALE_COLUMNS + s];
-                    const long double value = (long double)bsm_scale_decode(BSM_UE4M3, code), t0 = (long double)p->tensor_scale,
-                                      t1 = (long double)base;
+                    const uint8_t code = code_of(p,
+                                                 r < 2    ? r
+                                                 : r < 10 ? r - 2
+                                                          : 0,
+                                                 s),
+                                  got = scales[r * SCALE_COLUMNS + s];
+                    const long double value = (long double)bsm_scale_decode(BSM_UE4M3, code),
+                                      t0 = (long double)p->tensor_scale, t1 = (long double)base;
                     const uint8_t want = code == 0x7f ? 0x7f : nearest(value * (divides ? t1 : t0), divides ? t0 : t1);
                     if (got != want)
-                        FAIL(t, "code 0x%02x under %g for %g: 0x%02x, not 0x%02x", code, (double)p->tensor_scale, (double)base, got,
-                             want);
+                        FAIL(t, "code 0x%02x under %g for %g: 0x%02x, not 0x%02x", code, (double)p->tensor_scale,
+                             (double)base, got, want);
                     const long double exact = value * (divides ? t1 : t0),
                                       is = (long double)bsm_scale_decode(BSM_UE4M3, got) * (divides ? t0 : t1);
                     if (code != 0x7f) rounded += is < exact || is > exact, flushed += got == 0 && code != 0;
                 }
             CHECK(t, stats.scales == 33 && stats.rounded_scales == rounded && stats.flushed_scales == flushed);
-            CHECK(t, (stats.worst_error > 0) == (rounded > 0) && (flushed > 0 ? stats.worst_error >= 1 : stats.worst_error <= 1));
+            CHECK(t, (stats.worst_error > 0) == (rounded > 0)
+                         && (flushed > 0 ? stats.worst_error >= 1 : stats.worst_error <= 1));
         }
 }
 
@@ -125,7 +132,8 @@ static void refused(struct test *t)
                  strstr(bsm_last_error(), "parts is NULL") != NULL);
     CHECK(t, bsm_tensor_scales_merge(parts, 2, NULL, &merged, NULL) == BSM_EINVAL &&
                  bsm_tensor_scales_merge(parts, 2, scales, NULL, NULL) == BSM_EINVAL);
-    CHECK(t, bsm_tensor_scales_merge(parts, 0, scales, &merged, NULL) == BSM_EINVAL && strstr(bsm_last_error(), "count=0") != NULL);
+    CHECK(t, bsm_tensor_scales_merge(parts, 0, scales, &merged, NULL) == BSM_EINVAL
+                 && strstr(bsm_last_error(), "count=0") != NULL);
     CHECK(t, bsm_tensor_scales_merge(parts, 2, scales, &merged, &stats) == BSM_EINVAL &&
                  strstr(bsm_last_error(), "struct_size is 3") != NULL);
     b.tensor_scale = 0;
@@ -138,7 +146,8 @@ static void refused(struct test *t)
     CHECK(t, bsm_tensor_scales_merge(parts, 2, scales, &merged, NULL) == BSM_EINVAL &&
                  strstr(bsm_last_error(), "columns=32: parts[0] has 40") != NULL);
     b.matrix.columns = COLUMNS, b.matrix.batch = 2;
-    CHECK(t, bsm_tensor_scales_merge(parts, 2, scales, &merged, NULL) == BSM_EINVAL && strstr(bsm_last_error(), "batch=2") != NULL);
+    CHECK(t, bsm_tensor_scales_merge(parts, 2, scales, &merged, NULL) == BSM_EINVAL
+                 && strstr(bsm_last_error(), "batch=2") != NULL);
     b.matrix.batch = 1, b.matrix.format = BSM_MXFP4;
     CHECK(t, bsm_tensor_scales_merge(parts, 2, scales, &merged, NULL) == BSM_EUNSUPPORTED &&
                  strstr(bsm_last_error(), "mxfp4") != NULL);

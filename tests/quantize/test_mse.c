@@ -1,4 +1,5 @@
-/* MSE, the better of two scales: examples, ties and what lies beside them, every CPU feature set, where it is refused. */
+/* MSE, the better of two scales: examples, ties and what lies beside them, every CPU feature set, where it is
+ * refused. */
 #include "blockscale.h"
 #include "core/core.h"
 #include "oracle_block.h"
@@ -15,12 +16,14 @@ static bsm_context *context_of(uint32_t features)
     return bsm_context_create(&options, &context) == BSM_OK ? context : NULL;
 }
 
-static bsm_status quantize(bsm_context *context, const float *x, int64_t count, bsm_format format, bsm_recipe recipe, uint8_t *codes,
-                           uint8_t *scales, bsm_quantize_stats *stats)
+static bsm_status quantize(bsm_context *context, const float *x, int64_t count, bsm_format format, bsm_recipe recipe,
+                           uint8_t *codes, uint8_t *scales, bsm_quantize_stats *stats)
 {
-    const bsm_real_matrix source = { .struct_size = sizeof source, .rows = 1, .columns = count, .data = (void *)(uintptr_t)x,
+    const bsm_real_matrix source = { .struct_size = sizeof source, .rows = 1, .columns = count,
+                                     .data = (void *)(uintptr_t)x,
                                      .row_stride = count, .column_stride = 1 };
-    const bsm_matrix destination = { .struct_size = sizeof destination, .format = format, .packing = BSM_PACKING_BYTES, .rows = 1,
+    const bsm_matrix destination = { .struct_size = sizeof destination, .format = format, .packing = BSM_PACKING_BYTES,
+                                     .rows = 1,
                                      .columns = count, .data = codes, .scales = scales };
     const bsm_quantize_options options = { .struct_size = sizeof options, .recipe = recipe };
     return bsm_quantize(context, &source, &options, &destination, stats);
@@ -70,7 +73,9 @@ static void fill_balanced(struct test *t, float *x, int count)
     for (int i = 0; i < used; i++) {
         const int bits = (int)rnd_between(t, 3, 23);
         const double fraction = (double)rnd_below(t, (int64_t)1 << bits) / (double)((int64_t)1 << bits);
-        x[1 + i] = (float)(rnd_below(t, 8) == 0 ? 7 + fraction : rnd_below(t, 2) == 0 ? 0.25 + fraction / 2 : 1.25 + fraction / 2);
+        x[1 + i] = (float)(rnd_below(t, 8) == 0   ? 7 + fraction
+                           : rnd_below(t, 2) == 0 ? 0.25 + fraction / 2
+                                                  : 1.25 + fraction / 2);
         if (sum + more_below(x[1 + i]) > 0) x[1 + i] = 0;
         sum += more_below(x[1 + i]);
     }
@@ -89,7 +94,8 @@ static void fill_block(struct test *t, float *x, int count)
     const float size = ldexpf(1, (int)rnd_between(t, -120, 100));
     const int64_t kind = rnd_below(t, 6);
     if (kind < 4) fill_balanced(t, x, count);
-    for (int i = 0; i < count && kind == 4; i++) x[i] = size * (8 - 0x1p-10f * (float)rnd_below(t, 1000));        /* all are cut */
+    /* all are cut */
+    for (int i = 0; i < count && kind == 4; i++) x[i] = size * (8 - 0x1p-10f * (float)rnd_below(t, 1000));
     for (int i = 0; i < count && kind == 5; i++) x[i] = size * (float)rnd_normal(t);
 }
 
@@ -139,9 +145,11 @@ static void never_more_noise(struct test *t)
         CHECK(t, quantize(context, x, MOST, (bsm_format)format, BSM_RECIPE_MSE, codes, scales, &best) == BSM_OK);
         for (int recipe = BSM_RECIPE_FLOOR; recipe <= BSM_RECIPE_EVEN; recipe++) {
             bsm_quantize_stats stats = { .struct_size = sizeof stats };
-            CHECK(t, quantize(context, x, MOST, (bsm_format)format, (bsm_recipe)recipe, codes, scales, &stats) == BSM_OK);
+            CHECK(t,
+                  quantize(context, x, MOST, (bsm_format)format, (bsm_recipe)recipe, codes, scales, &stats) == BSM_OK);
             if (!(best.noise <= stats.noise * (1 + 1e-12)))
-                FAIL(t, "%s: noise %g, with %s %g", bsm_format_get(format)->name, best.noise, bsm_recipe_name(recipe), stats.noise);
+                FAIL(t, "%s: noise %g, with %s %g", bsm_format_get(format)->name, best.noise, bsm_recipe_name(recipe),
+                     stats.noise);
         }
     }
     bsm_context_destroy(context);
@@ -154,7 +162,8 @@ static void refused(struct test *t)
     bsm_context *context = context_of(0);
     CHECK_OR_RETURN(t, context != NULL);
     const bsm_matrix a = { .struct_size = sizeof a, .format = BSM_FORMAT_FP32, .rows = 1, .columns = 32, .data = x };
-    const bsm_matrix out = { .struct_size = sizeof out, .format = BSM_MXFP4, .packing = BSM_PACKING_BYTES, .rows = 1, .columns = 1,
+    const bsm_matrix out = { .struct_size = sizeof out, .format = BSM_MXFP4, .packing = BSM_PACKING_BYTES, .rows = 1,
+                             .columns = 1,
                              .data = codes, .scales = scales };
     bsm_matmul product = { .struct_size = sizeof product, .a = &a, .b = &a, .d = &out, .d_recipe = BSM_RECIPE_MSE };
     CHECK(t, bsm_supported(context, &product) == BSM_EUNSUPPORTED);
@@ -166,6 +175,7 @@ static void refused(struct test *t)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(examples), TEST(near_ties_on_every_cpu), TEST(never_more_noise), TEST(refused) };
+    static const struct test_case cases[] = { TEST(examples), TEST(near_ties_on_every_cpu), TEST(never_more_noise),
+                                              TEST(refused) };
     return TEST_MAIN(argc, argv, cases);
 }

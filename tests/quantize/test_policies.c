@@ -1,4 +1,5 @@
-/* Clamps and the smallest scale: against a block whose largest number is the clamped one, and elements encoded one by one. */
+/* Clamps and the smallest scale: against a block whose largest number is the clamped one, and elements encoded one by
+ * one. */
 #include "blockscale.h"
 #include "test.h"
 
@@ -14,13 +15,17 @@ static const struct policy { bsm_format format; bsm_recipe recipe; float low, hi
     { BSM_NVFP4, BSM_RECIPE_FOUR_OVER_SIX, 0, 1, 1 },    { BSM_MXINT8, BSM_RECIPE_DEFAULT, 1, 1, 125 },
 };
 
-static bsm_status quantize(bsm_context *context, float *x, int64_t columns, const struct policy *p, bool with, float *tensor_scale, bool computed,
-                           uint8_t *codes, uint8_t *scales, bsm_quantize_stats *stats)
+static bsm_status quantize(bsm_context *context, float *x, int64_t columns, const struct policy *p, bool with,
+                           float *tensor_scale, bool computed, uint8_t *codes, uint8_t *scales,
+                           bsm_quantize_stats *stats)
 {
-    const bsm_real_matrix source = { .struct_size = sizeof source, .rows = 1, .columns = columns, .data = x, .row_stride = columns, .column_stride = 1 };
+    const bsm_real_matrix source = { .struct_size = sizeof source, .rows = 1, .columns = columns, .data = x,
+                                     .row_stride = columns, .column_stride = 1 };
     const bool wide = p->format == BSM_MXFP8_E4M3 || p->format == BSM_MXINT8;
-    const bsm_matrix destination = { .struct_size = sizeof destination, .format = p->format, .rows = 1, .columns = columns, .data = codes,
-                                     .packing = wide ? BSM_PACKING_DEFAULT : BSM_PACKING_BYTES, .scales = scales, .tensor_scale = tensor_scale };
+    const bsm_matrix destination = { .struct_size = sizeof destination, .format = p->format, .rows = 1,
+                                     .columns = columns, .data = codes,
+                                     .packing = wide ? BSM_PACKING_DEFAULT : BSM_PACKING_BYTES, .scales = scales,
+                                     .tensor_scale = tensor_scale };
     bsm_quantize_options options = { .struct_size = sizeof options, .recipe = p->recipe,
                                      .tensor_scale = computed ? BSM_TENSOR_SCALE_COMPUTED : BSM_TENSOR_SCALE_GIVEN };
     if (with) options.clamp_low = p->low, options.clamp_high = p->high, options.smallest_scale = p->smallest;
@@ -28,7 +33,8 @@ static bsm_status quantize(bsm_context *context, float *x, int64_t columns, cons
 }
 
 /* The scale code that a block gets whose largest number is the clamped one. */
-static uint8_t wanted_scale(struct test *t, bsm_context *context, const struct policy *p, const float *x, int count, float *tensor_scale)
+static uint8_t wanted_scale(struct test *t, bsm_context *context, const struct policy *p, const float *x, int count,
+                            float *tensor_scale)
 {
     float amax = 0, alone[LENGTH] = { 0 };
     uint8_t codes[LENGTH], code = 0;
@@ -54,7 +60,9 @@ static void every_policy(struct test *t)
         float tensor_scale = 1;
         const bool nvfp4 = p->format == BSM_NVFP4;
         bsm_quantize_stats stats = { .struct_size = sizeof stats };
-        CHECK(t, quantize(context, x, BLOCKS * LENGTH, p, true, nvfp4 ? &tensor_scale : NULL, nvfp4, codes, scales, &stats) == BSM_OK);
+        CHECK(t,
+              quantize(context, x, BLOCKS * LENGTH, p, true, nvfp4 ? &tensor_scale : NULL, nvfp4, codes, scales, &stats)
+                  == BSM_OK);
         const float largest = p->high > 0 && p->high < (float)stats.amax ? p->high : (float)stats.amax;
         if (nvfp4) CHECK(t, tensor_scale == largest / (p->recipe == BSM_RECIPE_FOUR_OVER_SIX ? 1536.0f : 2688.0f));
         for (int b = 0; b * info->block < BLOCKS * LENGTH; b++) {
@@ -66,8 +74,10 @@ static void every_policy(struct test *t)
             CHECK(t, scales[b] >= p->smallest);
             const double scale = (double)bsm_scale_decode(info->scale, scales[b]) * (double)tensor_scale;
             for (int i = 0; i < info->block && scale > 0; i++) {
-                const uint32_t want = bsm_element_encode(info->element, (double)block[i] / scale, BSM_ROUND_NEAREST_EVEN, true, 0);
-                if (codes[b * info->block + i] != want) FAIL(t, "policy %zu, block %d, element %d: %d, not %u", n, b, i, codes[b * info->block + i], want);
+                const uint32_t want =
+                    bsm_element_encode(info->element, (double)block[i] / scale, BSM_ROUND_NEAREST_EVEN, true, 0);
+                if (codes[b * info->block + i] != want)
+                    FAIL(t, "policy %zu, block %d, element %d: %d, not %u", n, b, i, codes[b * info->block + i], want);
             }
         }
     }
@@ -82,7 +92,8 @@ static void refused(struct test *t)
         { { BSM_MXFP4, BSM_RECIPE_DEFAULT, NAN, 0, 0 }, "options->clamp_low=" },
         { { BSM_MXFP4, BSM_RECIPE_DEFAULT, 0, INFINITY, 0 }, "options->clamp_high=inf" },
         { { BSM_MXFP4, BSM_RECIPE_DEFAULT, 2, 1, 0 }, "options->clamp_low=2 is above clamp_high=1" },
-        { { BSM_MXFP4, BSM_RECIPE_DEFAULT, 0, 0, 255 }, "options->smallest_scale=255: scale codes of mxfp4 that are numbers end at 254" },
+        { { BSM_MXFP4, BSM_RECIPE_DEFAULT, 0, 0, 255 },
+          "options->smallest_scale=255: scale codes of mxfp4 that are numbers end at 254" },
         { { BSM_NVFP4, BSM_RECIPE_DEFAULT, 0, 0, 0x7f }, "end at 126" },
         { { BSM_FORMAT_E4M3, BSM_RECIPE_DEFAULT, 1, 0, 0 }, "e4m3 has none" },
     };
@@ -92,7 +103,9 @@ static void refused(struct test *t)
         float x[LENGTH] = { 1 };
         uint8_t codes[LENGTH] = { 0x77 }, scales[2];
         struct policy p = cases[i].policy;
-        CHECK(t, quantize(context, x, LENGTH, &p, true, NULL, false, codes, p.format == BSM_FORMAT_E4M3 ? NULL : scales, NULL) == BSM_EINVAL);
+        CHECK(t, quantize(context, x, LENGTH, &p, true, NULL, false, codes, p.format == BSM_FORMAT_E4M3 ? NULL : scales,
+                          NULL)
+                     == BSM_EINVAL);
         if (strstr(bsm_last_error(), cases[i].words) == NULL) FAIL(t, "case %zu: %s", i, bsm_last_error());
         CHECK(t, codes[0] == 0x77);
     }

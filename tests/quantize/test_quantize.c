@@ -1,4 +1,5 @@
-/* bsm_quantize: every destination, every way a source can lie, threads, floating-point modes, tensor scales, statistics. */
+/* bsm_quantize: every destination, every way a source can lie, threads, floating-point modes, tensor scales,
+ * statistics. */
 #include "blockscale.h"
 #include "matrices.h"
 #include "oracle_block.h"
@@ -24,7 +25,8 @@ static void fill_normal(struct test *t, struct numbers *n, float factor)
 }
 
 /* What the matrix must become: blocks through the function that test_block proves, other elements by search. */
-static struct coded expected(const struct numbers *n, const bsm_matrix *m, const bsm_quantize_options *o, float tensor_scale)
+static struct coded expected(const struct numbers *n, const bsm_matrix *m, const bsm_quantize_options *o,
+                             float tensor_scale)
 {
     const bsm_format_info *info = bsm_format_get((int)m->format);
     struct coded want = coded_make(m);
@@ -39,7 +41,8 @@ static struct coded expected(const struct numbers *n, const bsm_matrix *m, const
                 const double x = (double)n->values[first];
                 const bool saturate = info->bits_per_element == 8 && !o->no_saturate;
                 struct exact above = exact_of(isfinite(x) ? fabs(x) : 0), below = exact_of((double)tensor_scale);
-                if (m->tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES) above = exact_times(above, below), below = exact_of(1);
+                if (m->tensor_scale_use == BSM_TENSOR_SCALE_DIVIDES)
+                    above = exact_times(above, below), below = exact_of(1);
                 want.codes[first] = isfinite(x) ? oracle_round(info->element, signbit(x) != 0, above, below, saturate)
                                                 : oracle_encode(info->element, x, saturate);
                 continue;
@@ -54,8 +57,8 @@ static struct coded expected(const struct numbers *n, const bsm_matrix *m, const
 }
 
 /* Quantizes into a fresh target and compares. */
-static void check_road(struct test *t, bsm_context *context, const struct numbers *n, const struct strided *source, bsm_matrix description,
-                       const bsm_quantize_options *options, float tensor_scale, bool with_stats)
+static void check_road(struct test *t, bsm_context *context, const struct numbers *n, const struct strided *source,
+                       bsm_matrix description, const bsm_quantize_options *options, float tensor_scale, bool with_stats)
 {
     struct target target;
     description.rows = n->rows, description.columns = n->columns, description.batch = n->batch;
@@ -162,8 +165,8 @@ static void large_shapes(struct test *t)
             struct numbers n = numbers_make(shapes[s].rows, shapes[s].columns, shapes[s].batch);
             fill_normal(t, &n, 1);
             const bsm_matrix m = { .format = formats[f], .scale_layout = { .kind = BSM_LAYOUT_128X4 } };
-            check_quantize(t, context, &n, BSM_REAL_FP32, s % 2 ? LIE_TRANSPOSED : LIE_TIGHT, m, (bsm_quantize_options){ 0 },
-                           0.25f);
+            check_quantize(t, context, &n, BSM_REAL_FP32, s % 2 ? LIE_TRANSPOSED : LIE_TIGHT, m,
+                           (bsm_quantize_options){ 0 }, 0.25f);
             free(n.values);
         }
     bsm_context_destroy(context);
@@ -183,7 +186,8 @@ static void broadcast_sources(struct test *t)
         for (int64_t b = 0, i = 0; b < 3; b++)
             for (int64_t r = 0; r < 5; r++)
                 for (int64_t c = 0; c < 40; c++, i++)
-                    n.values[i] = lying.values[(which == 2 ? 0 : b) * 200 + (which == 0 ? 0 : r) * 40 + (which == 1 ? 0 : c)];
+                    n.values[i] =
+                        lying.values[(which == 2 ? 0 : b) * 200 + (which == 0 ? 0 : r) * 40 + (which == 1 ? 0 : c)];
         struct target target;
         if (target_make(t, &target, (bsm_matrix){ .format = BSM_MXFP4, .rows = 5, .columns = 40, .batch = 3 }, 0)) {
             CHECK(t, bsm_quantize(context, &source.matrix, NULL, &target.matrix, NULL) == BSM_OK);
@@ -207,9 +211,9 @@ static void every_option(struct test *t)
     bsm_context *context = context_with(1);
     for (int i = 0; i < 300; i++) {
         const bsm_format format = (bsm_format)rnd_between(t, BSM_MXFP8_E4M3, BSM_NVFP4);
-        const bsm_quantize_options options = { .recipe = format == BSM_NVFP4
-                                                             ? BSM_RECIPE_NEAREST
-                                                             : (bsm_recipe)rnd_between(t, BSM_RECIPE_FLOOR, BSM_RECIPE_EVEN),
+        const bsm_quantize_options options = { .recipe = format == BSM_NVFP4 ? BSM_RECIPE_NEAREST
+                                                                             : (bsm_recipe)rnd_between(
+                                                                                 t, BSM_RECIPE_FLOOR, BSM_RECIPE_EVEN),
                                                .rounding = (bsm_rounding)rnd_below(t, 2),
                                                .seed = rnd(t),
                                                .nonfinite = (bsm_nonfinite)rnd_below(t, 2) };
@@ -241,13 +245,14 @@ static void unscaled_destinations(struct test *t)
                                    .tensor_scale_use = (bsm_tensor_scale_use)(i / 2 % 2) };
             const bsm_quantize_options options = { .no_saturate = format <= BSM_FORMAT_E5M2 && i % 3 == 0 };
             static const float scales[] = { 0, 3, 0.1f, 0x1p-140f };
-            check_quantize(t, context, &n, i % 5 == 4 ? BSM_REAL_BF16 : BSM_REAL_FP32, LIE_PADDED, m, options, scales[i / 4 % 4]);
+            check_quantize(t, context, &n, i % 5 == 4 ? BSM_REAL_BF16 : BSM_REAL_FP32, LIE_PADDED, m, options,
+                           scales[i / 4 % 4]);
             free(n.values);
         }
     bsm_context_destroy(context);
 }
 
-/* The tensor scale ------------------------------------------------------------------------------------------------------ */
+/* The tensor scale ------------------------------------------------------------------------------------------------- */
 
 static float want_tensor_scale(double amax, double largest, bool divides)
 {
@@ -257,7 +262,8 @@ static float want_tensor_scale(double amax, double largest, bool divides)
     return t < 0x1p-126f ? 0x1p-126f : t;
 }
 
-static void check_computed(struct test *t, bsm_context *context, bsm_format format, double largest, bool divides, float amax)
+static void check_computed(struct test *t, bsm_context *context, bsm_format format, double largest, bool divides,
+                           float amax)
 {
     struct numbers n = numbers_make(4, 50, 2);
     for (int64_t i = 0; i < numbers_count(&n); i++) n.values[i] = amax * (float)rnd_between(t, -1000, 1000) / 1024;
@@ -266,14 +272,16 @@ static void check_computed(struct test *t, bsm_context *context, bsm_format form
     n.values[numbers_count(&n) - 2] = NAN;
     struct strided source = strided_make(BSM_REAL_FP32, LIE_TRANSPOSED, &n);
     struct target target;
-    if (target_make(t, &target,
-                    (bsm_matrix){ .format = format,
-                                  .rows = 4,
-                                  .columns = 50,
-                                  .batch = 2,
-                                  .tensor_scale_use = divides ? BSM_TENSOR_SCALE_DIVIDES : BSM_TENSOR_SCALE_MULTIPLIES },
-                    123)) {
-        const bsm_quantize_options options = { .struct_size = sizeof options, .tensor_scale = BSM_TENSOR_SCALE_COMPUTED };
+    if (target_make(
+            t, &target,
+            (bsm_matrix){ .format = format,
+                          .rows = 4,
+                          .columns = 50,
+                          .batch = 2,
+                          .tensor_scale_use = divides ? BSM_TENSOR_SCALE_DIVIDES : BSM_TENSOR_SCALE_MULTIPLIES },
+            123)) {
+        const bsm_quantize_options options = { .struct_size = sizeof options,
+                                               .tensor_scale = BSM_TENSOR_SCALE_COMPUTED };
         CHECK(t, bsm_quantize(context, &source.matrix, &options, &target.matrix, NULL) == BSM_OK);
         const float want = want_tensor_scale((double)amax, largest, divides);
         if (bsmi_float_bits(target.tensor_scale) != bsmi_float_bits(want))
@@ -300,12 +308,14 @@ static void computed_tensor_scales(struct test *t)
             check_computed(t, context, BSM_FORMAT_E5M2, 57344, divides, amaxes[i]);
         }
         for (int i = 0; i < 200; i++)
-            check_computed(t, context, BSM_NVFP4, 448 * 6, divides, bsmi_float_from_bits((uint32_t)rnd_between(t, 1, 0x7f7fffff)));
+            check_computed(t, context, BSM_NVFP4, 448 * 6, divides,
+                           bsmi_float_from_bits((uint32_t)rnd_between(t, 1, 0x7f7fffff)));
     }
     bsm_context_destroy(context);
 }
 
-/* Zero tensors, rows and blocks with a computed scale: no NaN scale, nothing infinite, everything comes back as zero. */
+/* Zero tensors, rows and blocks with a computed scale: no NaN scale, nothing infinite, everything comes back as
+ * zero. */
 static void zeros_with_a_computed_scale(struct test *t)
 {
     bsm_context *context = context_with(1);
@@ -318,15 +328,18 @@ static void zeros_with_a_computed_scale(struct test *t)
         struct target target;
         if (!target_make(
                 t, &target,
-                (bsm_matrix){ .format = BSM_NVFP4, .rows = 6, .columns = 48, .tensor_scale_use = (bsm_tensor_scale_use)(kind % 2) },
+                (bsm_matrix){ .format = BSM_NVFP4, .rows = 6, .columns = 48,
+                              .tensor_scale_use = (bsm_tensor_scale_use)(kind % 2) },
                 1))
             continue;
-        const bsm_quantize_options options = { .struct_size = sizeof options, .tensor_scale = BSM_TENSOR_SCALE_COMPUTED };
+        const bsm_quantize_options options = { .struct_size = sizeof options,
+                                               .tensor_scale = BSM_TENSOR_SCALE_COMPUTED };
         bsm_quantize_stats stats = { .struct_size = sizeof stats };
         CHECK(t, bsm_quantize(context, &source.matrix, &options, &target.matrix, &stats) == BSM_OK);
         CHECK(t, isfinite(target.tensor_scale) && target.tensor_scale > 0);
         if (kind / 2 == 0) CHECK(t, target.tensor_scale == 1);
-        CHECK(t, stats.nan_blocks == 0 && stats.scale_histogram[0x7f] == 0 && stats.scale_histogram[0] == (kind / 2 == 0 ? 18 : 4));
+        CHECK(t, stats.nan_blocks == 0 && stats.scale_histogram[0x7f] == 0
+                     && stats.scale_histogram[0] == (kind / 2 == 0 ? 18 : 4));
         CHECK(t, kind / 2 == 0 ? isinf(stats.snr_db) != 0 : stats.snr_db > 15);
         target_free(&target);
         strided_free(&source);
@@ -335,7 +348,7 @@ static void zeros_with_a_computed_scale(struct test *t)
     bsm_context_destroy(context);
 }
 
-/* Threads, modes ------------------------------------------------------------------------------------------------------- */
+/* Threads, modes --------------------------------------------------------------------------------------------------- */
 
 struct outcome { struct target target; bsm_quantize_stats stats; };
 
@@ -350,8 +363,11 @@ static void run_outcome(struct test *t, bsm_context *context, const struct strid
                            .rows = source->matrix.rows,
                            .columns = source->matrix.columns,
                            .scale_layout = { .kind = BSM_LAYOUT_128X4 } };
-    const bsm_quantize_options options = { .struct_size = sizeof options, .rounding = BSM_ROUND_STOCHASTIC, .seed = 5,
-                                           .tensor_scale = scaled ? BSM_TENSOR_SCALE_COMPUTED : BSM_TENSOR_SCALE_GIVEN };
+    const bsm_quantize_options options = { .struct_size = sizeof options,
+                                           .rounding = BSM_ROUND_STOCHASTIC,
+                                           .seed = 5,
+                                           .tensor_scale =
+                                               scaled ? BSM_TENSOR_SCALE_COMPUTED : BSM_TENSOR_SCALE_GIVEN };
     memset(outcome, 0, sizeof *outcome);
     outcome->stats.struct_size = sizeof outcome->stats;
     if (!target_make(t, &outcome->target, m, scaled ? 1 : 0x1.8p-140f)) return;
@@ -359,7 +375,8 @@ static void run_outcome(struct test *t, bsm_context *context, const struct strid
     memset(&before, 0, sizeof before);
     if (mode != PLAIN_MODE) before = fp_mode_enter(mode);
     const int direction = fegetround();
-    const bsm_status status = bsm_quantize(context, &source->matrix, &options, &outcome->target.matrix, &outcome->stats);
+    const bsm_status status =
+        bsm_quantize(context, &source->matrix, &options, &outcome->target.matrix, &outcome->stats);
     const int direction_after = fegetround();
     if (mode != PLAIN_MODE) fp_mode_leave(before);
     if (status != BSM_OK) FAIL(t, "%s", bsm_last_error());
@@ -385,7 +402,8 @@ static struct strided many_numbers(struct test *t, struct numbers *n)
     return strided_make(BSM_REAL_FP32, LIE_PADDED, n);
 }
 
-static const bsm_format varied_formats[] = { BSM_MXFP8_E4M3, BSM_NVFP4, BSM_MXFP6_E3M2, BSM_FORMAT_E4M3, BSM_FORMAT_BF16 };
+static const bsm_format varied_formats[] = { BSM_MXFP8_E4M3, BSM_NVFP4, BSM_MXFP6_E3M2, BSM_FORMAT_E4M3,
+                                             BSM_FORMAT_BF16 };
 
 static void any_number_of_threads(struct test *t)
 {

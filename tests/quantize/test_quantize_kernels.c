@@ -1,6 +1,6 @@
-/* Every kernel that quantizes against block.c, bit for bit: all recipes, tensor scales, packings and numbers of blocks; numbers on
- * and beside every midpoint and every step of a scale, subnormal, infinite and NaN.  Inputs end, and outputs lie, where a page
- * faults. */
+/* Every kernel that quantizes against block.c, bit for bit: all recipes, tensor scales, packings and numbers of blocks;
+ * numbers on and beside every midpoint and every step of a scale, subnormal, infinite and NaN.  Inputs end, and outputs
+ * lie, where a page faults. */
 #include "core/core.h"
 #include "cpu/store.h"
 #include "quantize/kernels/dequantize_table.h"
@@ -44,7 +44,9 @@ static size_t packed_bytes(bsm_packing packing, int64_t count)
 
 static int packed_code(bsm_packing packing, const unsigned char *codes, int64_t i)
 {
-    const int nibble = (codes[packing == BSM_PACKING_BIT_STREAM ? 0 : i / 2] >> (i % 2 == (packing == BSM_PACKING_LOW_FIRST) ? 4 : 0)) & 15;
+    const int nibble =
+        (codes[packing == BSM_PACKING_BIT_STREAM ? 0 : i / 2] >> (i % 2 == (packing == BSM_PACKING_LOW_FIRST) ? 4 : 0))
+        & 15;
     if (packing == BSM_PACKING_LOW_FIRST || packing == BSM_PACKING_HIGH_FIRST) return nibble;
     if (packing != BSM_PACKING_BIT_STREAM) return codes[i];
     int code = 0;
@@ -58,7 +60,8 @@ static void check_blocks(struct test *t, const struct setting *s, const float *n
     const int block = bsm_format_get((int)s->format)->block;
     const int64_t count = blocks * block;
     float *x = guarded_at_end((size_t)count * sizeof *x, sizeof *x, 0);
-    uint8_t *scales = guarded_at_end((size_t)blocks, 1, 0xa5), *codes = guarded_at_end(packed_bytes(s->packing, count), 1, 0xa5);
+    uint8_t *scales = guarded_at_end((size_t)blocks, 1, 0xa5),
+            *codes = guarded_at_end(packed_bytes(s->packing, count), 1, 0xa5);
     memcpy(x, numbers, (size_t)count * sizeof *x);
     const struct bsmi_block_row row = { x, blocks, scales, codes, s->packing };
     const bool fast = s->kernel->quantize(&s->coding, &row);
@@ -75,20 +78,21 @@ static void check_blocks(struct test *t, const struct setting *s, const float *n
         }
         const int scale = bsmi_quantize_block(&s->quantizer, x + b * block, block, 0, want, NULL);
         if (scales[b] != scale)
-            FAIL(t, "%s %s %s, tensor scale %a, amax %a: scale %d, want %d", s->kernel->name, bsm_format_get((int)s->format)->name,
-                 s->quantizer.recipe == NULL ? "" : bsm_packing_name((int)s->packing), s->quantizer.tensor_scale, scan.amax,
-                 scales[b], scale);
+            FAIL(t, "%s %s %s, tensor scale %a, amax %a: scale %d, want %d", s->kernel->name,
+                 bsm_format_get((int)s->format)->name,
+                 s->quantizer.recipe == NULL ? "" : bsm_packing_name((int)s->packing), s->quantizer.tensor_scale,
+                 scan.amax, scales[b], scale);
         for (int i = 0; i < block && scales[b] == scale; i++)
             if (packed_code(s->packing, codes, b * block + i) != want[i])
                 FAIL(t, "%s %s %s, tensor scale %a, scale %d, x %a: code 0x%x, want 0x%x", s->kernel->name,
-                     bsm_format_get((int)s->format)->name, bsm_packing_name((int)s->packing), s->quantizer.tensor_scale, scale,
-                     (double)x[b * block + i], (unsigned)packed_code(s->packing, codes, b * block + i), want[i]);
+                     bsm_format_get((int)s->format)->name, bsm_packing_name((int)s->packing), s->quantizer.tensor_scale,
+                     scale, (double)x[b * block + i], (unsigned)packed_code(s->packing, codes, b * block + i), want[i]);
     }
     CHECK(t, fast == all_fast);
     guarded_free(x), guarded_free(scales), guarded_free(codes);
 }
 
-/* Numbers ------------------------------------------------------------------------------------------------------------------ */
+/* Numbers ---------------------------------------------------------------------------------------------------------- */
 
 static float any_float(struct test *t) { return bsmi_float_from_bits((uint32_t)rnd(t)); }
 
@@ -110,15 +114,16 @@ static double some_midpoint(struct test *t, bsm_element element)
 static float some_amax(struct test *t, const struct setting *s)
 {
     const bsm_element_info *info = bsm_element_get((int)s->quantizer.element);
-    const double t_scale = s->quantizer.tensor_scale_divides ? 1 / s->quantizer.tensor_scale : s->quantizer.tensor_scale;
+    const double t_scale =
+        s->quantizer.tensor_scale_divides ? 1 / s->quantizer.tensor_scale : s->quantizer.tensor_scale;
     if (s->quantizer.scale == BSM_UE4M3) return beside(t, (float)(some_midpoint(t, BSM_E4M3) * 6 * t_scale));
     const double significands[] = { 1, info->max_value, 2 - ldexp(1, -(info->mantissa_bits + 1)), 2 - ldexp(1, -7),
                                     1 + (double)rnd_below(t, 1 << 23) * 0x1p-23 };
     return beside(t, (float)(significands[rnd_below(t, 5)] * t_scale * ldexp(1, (int)rnd_between(t, -150, 127))));
 }
 
-/* Elements on and beside the midpoints under the scale that an amax gives: all of them, or a single one, since a kernel may do a
- * block with one of them once more. */
+/* Elements on and beside the midpoints under the scale that an amax gives: all of them, or a single one, since a kernel
+ * may do a block with one of them once more. */
 static void fill_with_ties(struct test *t, const struct setting *s, int block, float *x)
 {
     uint8_t codes[32];
@@ -127,7 +132,8 @@ static void fill_with_ties(struct test *t, const struct setting *s, int block, f
     for (int i = 1; i < block; i++) x[i] = 0;
     const uint8_t scale_code = bsmi_quantize_block(&s->quantizer, x, block, 0, codes, NULL);
     const double scale = (double)bsm_scale_decode(s->quantizer.scale, scale_code);
-    const double unit = s->quantizer.tensor_scale_divides ? scale / s->quantizer.tensor_scale : scale * s->quantizer.tensor_scale;
+    const double unit =
+        s->quantizer.tensor_scale_divides ? scale / s->quantizer.tensor_scale : scale * s->quantizer.tensor_scale;
     const int64_t single = rnd_below(t, 2) == 0 ? rnd_between(t, 1, block - 1) : 0;
     for (int i = 1; i < block; i++) {
         const float y = beside(t, (float)(some_midpoint(t, s->quantizer.element) * unit));
@@ -159,20 +165,25 @@ static void fill_block(struct test *t, const struct setting *s, int block, float
     if (kind == 11) x[rnd_below(t, block)] = rnd_below(t, 2) == 0 ? NAN : -INFINITY;
 }
 
-/* Tests -------------------------------------------------------------------------------------------------------------------- */
+/* Tests ------------------------------------------------------------------------------------------------------------ */
 
-static const float tensor_scales[] = { 1, 0.75F, 3, 0.1F, 0x1.fffffep-9F, 0x1p-96F, 0x1p96F, 0x1.234568p-60F, 0x1.fffffep50F };
+static const float tensor_scales[] = { 1,       0.75F,           3,
+                                       0.1F,    0x1.fffffep-9F,  0x1p-96F,
+                                       0x1p96F, 0x1.234568p-60F, 0x1.fffffep50F };
 
 typedef void check_setting(struct test *t, const struct setting *s);
 
-static bool make_setting(struct test *t, const struct bsmi_quantize_kernel *kernel, bsm_format format, bsm_recipe recipe,
-                         float tensor_scale, bsm_tensor_scale_use use, bsm_packing packing, struct setting *s)
+static bool make_setting(struct test *t, const struct bsmi_quantize_kernel *kernel, bsm_format format,
+                         bsm_recipe recipe, float tensor_scale, bsm_tensor_scale_use use, bsm_packing packing,
+                         struct setting *s)
 {
     const bsm_format_info *info = bsm_format_get((int)format);
-    struct bsmi_matrix m = { .format = format, .element = info->element, .scale = info->scale, .block = info->block, .packing = packing };
+    struct bsmi_matrix m = { .format = format, .element = info->element, .scale = info->scale, .block = info->block,
+                             .packing = packing };
     *s = (struct setting){ .kernel = kernel, .format = format, .packing = packing };
-    if (bsmi_block_quantizer_make("recipe", format, recipe, BSM_ROUND_NEAREST_EVEN, 0, BSM_NONFINITE_PROPAGATE, tensor_scale, use,
-                                  &s->quantizer) != BSM_OK)
+    if (bsmi_block_quantizer_make("recipe", format, recipe, BSM_ROUND_NEAREST_EVEN, 0, BSM_NONFINITE_PROPAGATE,
+                                  tensor_scale, use, &s->quantizer)
+        != BSM_OK)
         return false;
     CHECK(t, bsmi_quantize_kernel_choose(kernel->needs, &s->quantizer, &m, &s->coding) == kernel);
     return true;
@@ -193,8 +204,10 @@ static void for_every_setting(struct test *t, check_setting *check)
             for (int recipe = BSM_RECIPE_FLOOR; recipe < BSM_RECIPE_COUNT; recipe++)
                 for (size_t i = 0; i < 2 * sizeof tensor_scales / sizeof tensor_scales[0]; i++) {
                     struct setting s;
-                    const bool e2m1 = bsm_format_get(format)->element == BSM_E2M1, without = i < 2;       /* a tensor scale */
-                    if (recipe == BSM_RECIPE_FOUR_OVER_SIX || (recipe == BSM_RECIPE_MSE && !(e2m1 && without))) continue;
+                    /* a tensor scale */
+                    const bool e2m1 = bsm_format_get(format)->element == BSM_E2M1, without = i < 2;
+                    if (recipe == BSM_RECIPE_FOUR_OVER_SIX || (recipe == BSM_RECIPE_MSE && !(e2m1 && without)))
+                        continue;
                     if (make_setting(t, kernel, (bsm_format)format, (bsm_recipe)recipe, tensor_scales[i / 2],
                                      i % 2 == 0 ? BSM_TENSOR_SCALE_MULTIPLIES : BSM_TENSOR_SCALE_DIVIDES,
                                      packings[rnd_below(t, packing_count)], &s))
@@ -226,7 +239,8 @@ static void check_every_binade(struct test *t, const struct setting *s)
     for (uint32_t binade = 1; binade < 255; binade++) {
         const uint32_t fractions[] = { 0, 0x7fffff, (step - 1) & 0x7fffff, step };
         for (int f = 0; f < 4; f++) {
-            for (int i = 0; i < block; i++) x[blocks * block + i] = bsmi_float_from_bits((uint32_t)rnd(t) % (binade << 23));
+            for (int i = 0; i < block; i++)
+                x[blocks * block + i] = bsmi_float_from_bits((uint32_t)rnd(t) % (binade << 23));
             x[blocks * block + rnd_below(t, block)] = bsmi_float_from_bits(binade << 23 | fractions[f]);
             if (++blocks == MOST_BLOCKS) check_blocks(t, s, x, blocks), blocks = 0;
         }
@@ -251,8 +265,8 @@ static void every_packing_and_length(struct test *t)
                 for (int64_t blocks = 1; blocks <= MOST_BLOCKS; blocks++) {
                     struct setting s;
                     float x[MOST_NUMBERS];
-                    CHECK_OR_RETURN(t, make_setting(t, kernel, (bsm_format)format, BSM_RECIPE_DEFAULT, 1, BSM_TENSOR_SCALE_MULTIPLIES,
-                                                    packings[p], &s));
+                    CHECK_OR_RETURN(t, make_setting(t, kernel, (bsm_format)format, BSM_RECIPE_DEFAULT, 1,
+                                                    BSM_TENSOR_SCALE_MULTIPLIES, packings[p], &s));
                     for (int64_t i = 0; i < blocks * block; i++) x[i] = (float)rnd_normal(t);
                     check_blocks(t, &s, x, blocks);
                 }
@@ -269,18 +283,21 @@ static void what_is_chosen(struct test *t)
     struct bsmi_block_coding coding;
     const uint32_t every_feature = BSM_CPU_ALL;
     CHECK(t, last->quantize == NULL && last->needs == 0);
-    CHECK(t, bsmi_block_quantizer_make("r", BSM_NVFP4, BSM_RECIPE_NEAREST, BSM_ROUND_NEAREST_EVEN, 0, 0, 1, 0, &q) == BSM_OK);
+    CHECK(t, bsmi_block_quantizer_make("r", BSM_NVFP4, BSM_RECIPE_NEAREST, BSM_ROUND_NEAREST_EVEN, 0, 0, 1, 0, &q)
+                 == BSM_OK);
     CHECK(t, bsmi_quantize_kernel_choose(every_feature, &q, &m, &coding) == bsmi_quantize_kernels);
     CHECK(t, bsmi_quantize_kernel_choose(0, &q, &m, &coding) == last);
     for (int k = 0; k < bsmi_quantize_kernel_count; k++)
-        CHECK(t, bsmi_quantize_kernel_choose(bsmi_quantize_kernels[k].needs, &q, &m, &coding) == &bsmi_quantize_kernels[k]);
+        CHECK(t, bsmi_quantize_kernel_choose(bsmi_quantize_kernels[k].needs, &q, &m, &coding)
+                     == &bsmi_quantize_kernels[k]);
     q.tensor_scale = 0x1.8p96;
     CHECK(t, bsmi_quantize_kernel_choose(every_feature, &q, &m, &coding) == last);
     q.tensor_scale = 0x1.8p-97;
     CHECK(t, bsmi_quantize_kernel_choose(every_feature, &q, &m, &coding) == last);
     q.tensor_scale = 1, q.rounding = BSM_ROUND_STOCHASTIC;
     CHECK(t, bsmi_quantize_kernel_choose(every_feature, &q, &m, &coding) == last);
-    const struct bsmi_preset_rule *const some_preset = (const struct bsmi_preset_rule *)(const void *)&m;      /* only asked whether there is one */
+    /* only asked whether there is one */
+    const struct bsmi_preset_rule *const some_preset = (const struct bsmi_preset_rule *)(const void *)&m;
     q.rounding = BSM_ROUND_NEAREST_EVEN, q.preset = some_preset;
     CHECK(t, bsmi_quantize_kernel_choose(every_feature, &q, &m, &coding) == last);
     q.preset = NULL, q.clamp.low = 1;
@@ -292,14 +309,17 @@ static void what_is_chosen(struct test *t)
     q.smallest_scale = 0, m.packing = BSM_PACKING_GGUF;
     CHECK(t, bsmi_quantize_kernel_choose(every_feature, &q, &m, &coding) == bsmi_quantize_kernels);
     m.packing = BSM_PACKING_LOW_FIRST;
-    CHECK(t, bsmi_block_quantizer_make("r", BSM_NVFP4, BSM_RECIPE_FOUR_OVER_SIX, BSM_ROUND_NEAREST_EVEN, 0, 0, 1, 0, &q) == BSM_OK);
+    CHECK(t, bsmi_block_quantizer_make("r", BSM_NVFP4, BSM_RECIPE_FOUR_OVER_SIX, BSM_ROUND_NEAREST_EVEN, 0, 0, 1, 0, &q)
+                 == BSM_OK);
     CHECK(t, bsmi_quantize_kernel_choose(every_feature, &q, &m, &coding) == last);
     m.format = BSM_MXFP4, m.block = 32;
-    CHECK(t, bsmi_block_quantizer_make("r", BSM_MXFP4, BSM_RECIPE_MSE, BSM_ROUND_NEAREST_EVEN, 0, 0, 1, 0, &q) == BSM_OK);
+    CHECK(t,
+          bsmi_block_quantizer_make("r", BSM_MXFP4, BSM_RECIPE_MSE, BSM_ROUND_NEAREST_EVEN, 0, 0, 1, 0, &q) == BSM_OK);
     CHECK(t, bsmi_quantize_kernel_choose(every_feature, &q, &m, &coding) == bsmi_quantize_kernels);
     q.tensor_scale = 2;
     CHECK(t, bsmi_quantize_kernel_choose(every_feature, &q, &m, &coding) == last);
-    CHECK(t, bsmi_block_quantizer_make("r", BSM_MXFP8_E4M3, BSM_RECIPE_MSE, BSM_ROUND_NEAREST_EVEN, 0, 0, 1, 0, &q) == BSM_OK);
+    CHECK(t, bsmi_block_quantizer_make("r", BSM_MXFP8_E4M3, BSM_RECIPE_MSE, BSM_ROUND_NEAREST_EVEN, 0, 0, 1, 0, &q)
+                 == BSM_OK);
     CHECK(t, bsmi_quantize_kernel_choose(every_feature, &q, &m, &coding) == last);
 }
 
@@ -307,15 +327,18 @@ static void what_is_chosen(struct test *t)
 static void more_numbers_than_an_int64_counts(struct test *t)
 {
     static _Alignas(64) unsigned char byte;
-    const bsm_matrix given = { .struct_size = sizeof given, .format = BSM_MXFP4, .rows = (int64_t)1 << 31, .columns = (int64_t)1 << 29, .batch = 12,
+    const bsm_matrix given = { .struct_size = sizeof given, .format = BSM_MXFP4, .rows = (int64_t)1 << 31,
+                               .columns = (int64_t)1 << 29, .batch = 12,
                                .data = &byte, .scales = &byte };
     const struct bsmi_reals to = { .type = BSM_REAL_FP16, .column_stride = 1 };
     struct bsmi_matrix m;
     struct bsmi_block_decoding decoding;
     CHECK_OR_RETURN(t, bsmi_matrix_resolve("m", &given, &m) == BSM_OK);
     CHECK(t, bsmi_dequantize_kernel_choose(0, &m, 1, &to, &decoding) != NULL);
-    CHECK(t, decoding.streamed == bsmi_is_streamed(1, 1, BSMI_STREAMED_BYTES / 4));           /* on x86-64: past the caches */
-    CHECK(t, bsmi_is_stored_past_caches(&m) == decoding.streamed && !bsmi_is_streamed(1, 1, BSMI_STREAMED_BYTES / 4 - 1));
+    /* on x86-64: past the caches */
+    CHECK(t, decoding.streamed == bsmi_is_streamed(1, 1, BSMI_STREAMED_BYTES / 4));
+    CHECK(t,
+          bsmi_is_stored_past_caches(&m) == decoding.streamed && !bsmi_is_streamed(1, 1, BSMI_STREAMED_BYTES / 4 - 1));
 }
 
 /* All numbers of 16 bits, from any place and in any number. */
@@ -332,7 +355,8 @@ static void widening(struct test *t)
                 for (int64_t i = 0; i < count; i++) from[i] = (uint16_t)(first + i);
                 kernel->widen((bsm_real)type, from, count, to);
                 for (int64_t i = 0; i < count; i++) {
-                    const float want = type == BSM_REAL_FP16 ? bsmi_fp16_to_float(from[i]) : bsmi_bf16_to_float(from[i]);
+                    const float want =
+                        type == BSM_REAL_FP16 ? bsmi_fp16_to_float(from[i]) : bsmi_bf16_to_float(from[i]);
                     CHECK(t, isnan(want) ? isnan(to[i]) : bsmi_float_bits(want) == bsmi_float_bits(to[i]));
                 }
                 guarded_free(from), guarded_free(to);
@@ -342,7 +366,11 @@ static void widening(struct test *t)
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(random_blocks), TEST(every_binade), TEST(every_packing_and_length),
-                                              TEST(what_is_chosen), TEST(more_numbers_than_an_int64_counts), TEST(widening) };
+    static const struct test_case cases[] = { TEST(random_blocks),
+                                              TEST(every_binade),
+                                              TEST(every_packing_and_length),
+                                              TEST(what_is_chosen),
+                                              TEST(more_numbers_than_an_int64_counts),
+                                              TEST(widening) };
     return TEST_MAIN(argc, argv, cases);
 }

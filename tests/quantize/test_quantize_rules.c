@@ -1,4 +1,5 @@
-/* bsm_quantize and bsm_dequantize: sentences of what is refused, sizes of 0, struct versions, and statistics of a matrix. */
+/* bsm_quantize and bsm_dequantize: sentences of what is refused, sizes of 0, struct versions, and statistics of a
+ * matrix. */
 #include "blockscale.h"
 #include "format/format.h"
 #include "quantize/block/block.h"
@@ -30,7 +31,8 @@ static void call_make(struct call *c, bsm_format format)
     for (int i = 0; i < ROWS * COLUMNS; i++) c->x[i] = (float)(i % 13) - 6;
     c->tensor_scale = 2;
     c->source = (bsm_real_matrix){
-        .struct_size = sizeof c->source, .rows = ROWS, .columns = COLUMNS, .data = c->x, .row_stride = COLUMNS, .column_stride = 1
+        .struct_size = sizeof c->source, .rows = ROWS, .columns = COLUMNS, .data = c->x, .row_stride = COLUMNS,
+        .column_stride = 1
     };
     c->real_destination = c->source;
     c->real_destination.data = c->back;
@@ -49,7 +51,8 @@ static void call_free(struct call *c) { bsm_context_destroy(c->context); }
 
 static void expect_start(struct test *t, int line, bsm_status got, const char *start)
 {
-    if (got != BSM_EINVAL || strncmp(bsm_last_error(), start, strlen(start)) != 0 || strstr(bsm_last_error(), " overlaps ") == NULL)
+    if (got != BSM_EINVAL || strncmp(bsm_last_error(), start, strlen(start)) != 0
+        || strstr(bsm_last_error(), " overlaps ") == NULL)
         test_fail(t, __FILE__, line, "status %d, \"%s\"", (int)got, bsm_last_error());
 }
 
@@ -63,7 +66,8 @@ static bool bytes_are(const void *bytes, size_t count, unsigned char value)
 static void expect_sentence(struct test *t, int line, bsm_status got, bsm_status want, const char *sentence)
 {
     if (got != want) test_fail(t, __FILE__, line, "status %d, want %d", (int)got, (int)want);
-    else if (strcmp(bsm_last_error(), sentence) != 0) test_fail(t, __FILE__, line, "the sentence is \"%s\"", bsm_last_error());
+    else if (strcmp(bsm_last_error(), sentence) != 0)
+        test_fail(t, __FILE__, line, "the sentence is \"%s\"", bsm_last_error());
 }
 
 /* Breaks one thing in a call on `format`: the status, the whole sentence, and nothing written. */
@@ -73,7 +77,8 @@ static void expect_sentence(struct test *t, int line, bsm_status got, bsm_status
         call_make(&c, format); \
         change; \
         const float tensor_scale = c.tensor_scale; \
-        expect_sentence(t, __LINE__, bsm_quantize(c.context, &c.source, &c.options, &c.destination, &c.stats), status, sentence); \
+        expect_sentence(t, __LINE__, bsm_quantize(c.context, &c.source, &c.options, &c.destination, &c.stats), status, \
+                        sentence); \
         CHECK(t, bytes_are(c.data, sizeof c.data, POISON) && bytes_are(c.scales, sizeof c.scales, POISON)); \
         CHECK(t, memcmp(&c.tensor_scale, &tensor_scale, sizeof tensor_scale) == 0 && c.stats.elements == 0); \
         call_free(&c); \
@@ -83,18 +88,24 @@ static void quantize_refuses_by_name(struct test *t)
 {
     REFUSED(BSM_NVFP4, (c.source.type = BSM_REAL_FP64, c.options.preset = BSM_PRESET_MODELOPT), BSM_EUNSUPPORTED,
             "source->type=fp64: options->preset=modelopt is for fp32, fp16 and bf16; round to fp32 first");
-    REFUSED(BSM_MXFP4, c.source.type = BSM_REAL_COUNT, BSM_EINVAL, "source->type=4 is no type of reals: use one of enum bsm_real");
+    REFUSED(BSM_MXFP4, c.source.type = BSM_REAL_COUNT, BSM_EINVAL,
+            "source->type=4 is no type of reals: use one of enum bsm_real");
     REFUSED(BSM_MXFP4, c.source.rows = 2, BSM_EINVAL, "source->rows=2, destination->rows=3: the shapes must be equal");
-    REFUSED(BSM_MXFP4, c.source.columns = 39, BSM_EINVAL, "source->columns=39, destination->columns=40: the shapes must be equal");
-    REFUSED(BSM_MXFP4, c.source.batch = 2, BSM_EINVAL, "source->batch=2, destination->batch=1: the shapes must be equal");
+    REFUSED(BSM_MXFP4, c.source.columns = 39, BSM_EINVAL,
+            "source->columns=39, destination->columns=40: the shapes must be equal");
+    REFUSED(BSM_MXFP4, c.source.batch = 2, BSM_EINVAL,
+            "source->batch=2, destination->batch=1: the shapes must be equal");
     REFUSED(BSM_MXFP4, c.source.data = NULL, BSM_EINVAL, "source->data is NULL");
     REFUSED(BSM_MXFP4, c.destination.data = NULL, BSM_EINVAL, "destination->data is NULL");
     REFUSED(BSM_MXFP4, c.destination.pitch = 41, BSM_EALIGN,
-            "destination->pitch=41: with packing low_first it must be a multiple of 2 elements, so that a row starts on a byte");
-    REFUSED(BSM_MXFP4, c.options.struct_size = 4, BSM_EINVAL, "options->struct_size is 4: set it to the sizeof of the struct");
+            "destination->pitch=41: with packing low_first it must be a multiple of 2 elements, so that a row starts "
+            "on a byte");
+    REFUSED(BSM_MXFP4, c.options.struct_size = 4, BSM_EINVAL,
+            "options->struct_size is 4: set it to the sizeof of the struct");
     REFUSED(BSM_MXFP4, c.options.recipe = BSM_RECIPE_COUNT, BSM_EINVAL, "options->recipe=8: choices are 0 to 7");
     REFUSED(BSM_MXFP4, c.options.rounding = (bsm_rounding)2, BSM_EINVAL, "options->rounding=2: choices are 0 to 1");
-    REFUSED(BSM_MXFP4, c.options.nonfinite = (bsm_nonfinite)-1, BSM_EINVAL, "options->nonfinite=-1: choices are 0 to 1");
+    REFUSED(BSM_MXFP4, c.options.nonfinite = (bsm_nonfinite)-1, BSM_EINVAL,
+            "options->nonfinite=-1: choices are 0 to 1");
     REFUSED(BSM_MXFP4, c.options.tensor_scale = (bsm_tensor_scale_source)2, BSM_EINVAL,
             "options->tensor_scale=2: choices are 0 to 1");
     REFUSED(BSM_MXFP4, c.options.recipe = BSM_RECIPE_NEAREST, BSM_EINVAL,
@@ -104,15 +115,15 @@ static void quantize_refuses_by_name(struct test *t)
     REFUSED(BSM_FORMAT_E4M3, c.options.recipe = BSM_RECIPE_FLOOR, BSM_EINVAL,
             "options->recipe=floor: e4m3 has no block scales; leave the recipe at default");
     REFUSED(BSM_NVFP4, c.options.no_saturate = true, BSM_EINVAL,
-            "options->no_saturate is for e4m3 and e5m2 without scales, not for nvfp4: block formats always saturate, and 16- and "
-            "32-bit "
+            "options->no_saturate is for e4m3 and e5m2 without scales, not for nvfp4: block formats always saturate, "
+            "and 16- and 32-bit "
             "floats never do");
     REFUSED(
         BSM_FORMAT_FP16, c.options.no_saturate = true, BSM_EINVAL,
-        "options->no_saturate is for e4m3 and e5m2 without scales, not for fp16: block formats always saturate, and 16- and 32-bit "
-        "floats never do");
-    REFUSED(BSM_NVFP4, (c.options.tensor_scale = BSM_TENSOR_SCALE_COMPUTED, c.destination.tensor_scale = NULL), BSM_EINVAL,
-            "destination->tensor_scale is NULL: options->tensor_scale=COMPUTED writes the scale there");
+        "options->no_saturate is for e4m3 and e5m2 without scales, not for fp16: block formats always saturate, and "
+        "16- and 32-bit floats never do");
+    REFUSED(BSM_NVFP4, (c.options.tensor_scale = BSM_TENSOR_SCALE_COMPUTED, c.destination.tensor_scale = NULL),
+            BSM_EINVAL, "destination->tensor_scale is NULL: options->tensor_scale=COMPUTED writes the scale there");
     static const struct { bsm_format format; const char *name; } refusing[] = {
         { BSM_MXFP8_E4M3, "mxfp8_e4m3" }, { BSM_MXFP4, "mxfp4" }, { BSM_MXINT8, "mxint8" },
         { BSM_FORMAT_BF16, "bf16" }, { BSM_FORMAT_FP16, "fp16" }, { BSM_FORMAT_FP32, "fp32" } };
@@ -124,15 +135,22 @@ static void quantize_refuses_by_name(struct test *t)
                  refusing[i].name);
         REFUSED(refusing[i].format, c.options.tensor_scale = BSM_TENSOR_SCALE_COMPUTED, BSM_EINVAL, sentence);
     }
-    REFUSED(BSM_NVFP4, c.tensor_scale = 0, BSM_EINVAL, "*destination->tensor_scale=0: a tensor scale is finite and > 0");
-    REFUSED(BSM_NVFP4, c.tensor_scale = -1, BSM_EINVAL, "*destination->tensor_scale=-1: a tensor scale is finite and > 0");
-    REFUSED(BSM_NVFP4, c.tensor_scale = INFINITY, BSM_EINVAL, "*destination->tensor_scale=inf: a tensor scale is finite and > 0");
-    REFUSED(BSM_NVFP4, c.stats.struct_size = 0, BSM_EINVAL, "stats->struct_size is 0: set it to the sizeof of the struct");
+    REFUSED(BSM_NVFP4, c.tensor_scale = 0, BSM_EINVAL,
+            "*destination->tensor_scale=0: a tensor scale is finite and > 0");
+    REFUSED(BSM_NVFP4, c.tensor_scale = -1, BSM_EINVAL,
+            "*destination->tensor_scale=-1: a tensor scale is finite and > 0");
+    REFUSED(BSM_NVFP4, c.tensor_scale = INFINITY, BSM_EINVAL,
+            "*destination->tensor_scale=inf: a tensor scale is finite and > 0");
+    REFUSED(BSM_NVFP4, c.stats.struct_size = 0, BSM_EINVAL,
+            "stats->struct_size is 0: set it to the sizeof of the struct");
     struct call c;
     call_make(&c, BSM_MXFP4);
-    expect_sentence(t, __LINE__, bsm_quantize(NULL, &c.source, NULL, &c.destination, NULL), BSM_EINVAL, "context is NULL");
-    expect_sentence(t, __LINE__, bsm_quantize(c.context, NULL, NULL, &c.destination, NULL), BSM_EINVAL, "source is NULL");
-    expect_sentence(t, __LINE__, bsm_quantize(c.context, &c.source, NULL, NULL, NULL), BSM_EINVAL, "destination is NULL");
+    expect_sentence(t, __LINE__, bsm_quantize(NULL, &c.source, NULL, &c.destination, NULL), BSM_EINVAL,
+                    "context is NULL");
+    expect_sentence(t, __LINE__, bsm_quantize(c.context, NULL, NULL, &c.destination, NULL), BSM_EINVAL,
+                    "source is NULL");
+    expect_sentence(t, __LINE__, bsm_quantize(c.context, &c.source, NULL, NULL, NULL), BSM_EINVAL,
+                    "destination is NULL");
     call_free(&c);
 }
 
@@ -141,14 +159,16 @@ static void quantize_refuses_by_name(struct test *t)
         struct call c; \
         call_make(&c, BSM_NVFP4); \
         change; \
-        expect_sentence(t, __LINE__, bsm_dequantize(c.context, &c.destination, &c.real_destination), status, sentence); \
+        expect_sentence(t, __LINE__, bsm_dequantize(c.context, &c.destination, &c.real_destination), status, \
+                        sentence); \
         CHECK(t, bytes_are(c.back, sizeof c.back, POISON)); \
         call_free(&c); \
     } while (0)
 
 static void dequantize_refuses_by_name(struct test *t)
 {
-    DEQUANTIZE_REFUSED(c.real_destination.rows = 4, BSM_EINVAL, "source->rows=3, destination->rows=4: the shapes must be equal");
+    DEQUANTIZE_REFUSED(c.real_destination.rows = 4, BSM_EINVAL,
+                       "source->rows=3, destination->rows=4: the shapes must be equal");
     DEQUANTIZE_REFUSED(c.real_destination.row_stride = 0, BSM_EINVAL,
                        "destination->row_stride: elements that are written would lie on one another; "
                        "let each dimension step over those within it");
@@ -159,12 +179,14 @@ static void dequantize_refuses_by_name(struct test *t)
                        "destination->batch_stride: elements that are written would lie on one another; "
                        "let each dimension step over those within it");
     DEQUANTIZE_REFUSED(c.tensor_scale = NAN, BSM_EINVAL, "*source->tensor_scale=nan: a tensor scale is finite and > 0");
-    DEQUANTIZE_REFUSED(c.destination.scales = NULL, BSM_EINVAL, "source->scales is NULL, but nvfp4 has a scale per 16 elements");
+    DEQUANTIZE_REFUSED(c.destination.scales = NULL, BSM_EINVAL,
+                       "source->scales is NULL, but nvfp4 has a scale per 16 elements");
     DEQUANTIZE_REFUSED(c.real_destination.type = (bsm_real)9, BSM_EINVAL,
                        "destination->type=9 is no type of reals: use one of enum bsm_real");
     struct call c;
     call_make(&c, BSM_MXFP4);
-    expect_sentence(t, __LINE__, bsm_dequantize(NULL, &c.destination, &c.real_destination), BSM_EINVAL, "context is NULL");
+    expect_sentence(t, __LINE__, bsm_dequantize(NULL, &c.destination, &c.real_destination), BSM_EINVAL,
+                    "context is NULL");
     call_free(&c);
 }
 
@@ -177,8 +199,8 @@ static void sizes_of_zero(struct test *t)
             if (kind % 4 == 0) c.source.rows = c.destination.rows = c.real_destination.rows = 0;
             if (kind % 4 == 1) c.source.columns = c.destination.columns = c.real_destination.columns = 0;
             if (kind % 4 == 2)
-                c.source.columns = c.destination.columns = c.real_destination.columns = c.source.rows = c.destination.rows =
-                    c.real_destination.rows = 0;
+                c.source.columns = c.destination.columns = c.real_destination.columns = c.source.rows =
+                    c.destination.rows = c.real_destination.rows = 0;
             if (kind % 4 == 3) {         /* huge, and nothing */
                 c.source.rows = c.destination.rows = c.real_destination.rows = (int64_t)1 << 62;
                 c.source.columns = c.destination.columns = c.real_destination.columns = 0;
@@ -187,10 +209,12 @@ static void sizes_of_zero(struct test *t)
             if (kind >= 4) c.source.data = c.real_destination.data = c.destination.data = c.destination.scales = NULL;
             const bool computed = format == BSM_NVFP4 || format == BSM_FORMAT_E4M3 || format == BSM_FORMAT_E5M2;
             if (computed) c.options.tensor_scale = BSM_TENSOR_SCALE_COMPUTED;
-            if (bsm_quantize(c.context, &c.source, &c.options, &c.destination, &c.stats) != BSM_OK) FAIL(t, "%s", bsm_last_error());
+            if (bsm_quantize(c.context, &c.source, &c.options, &c.destination, &c.stats) != BSM_OK)
+                FAIL(t, "%s", bsm_last_error());
             CHECK(t, c.tensor_scale == (computed ? 1 : 2));
             CHECK(t, c.stats.elements == 0 && c.stats.blocks == 0 && isinf(c.stats.snr_db) && c.stats.amax == 0);
-            if (bsm_dequantize(c.context, &c.destination, &c.real_destination) != BSM_OK) FAIL(t, "%s", bsm_last_error());
+            if (bsm_dequantize(c.context, &c.destination, &c.real_destination) != BSM_OK)
+                FAIL(t, "%s", bsm_last_error());
             CHECK(t, bytes_are(c.data, sizeof c.data, POISON) && bytes_are(c.scales, sizeof c.scales, POISON));
             CHECK(t, bytes_are(c.back, sizeof c.back, POISON));
             call_free(&c);
@@ -285,19 +309,22 @@ static void statistics_are_those_of_the_blocks(struct test *t)
             struct bsmi_block_quantizer quantizer;
             struct bsmi_block_stats sum = { 0 };
             CHECK(t, bsmi_block_quantizer_make("r", (bsm_format)format, c.options.recipe, BSM_ROUND_NEAREST_EVEN, 0,
-                                               (bsm_nonfinite)policy, 1, BSM_TENSOR_SCALE_MULTIPLIES, &quantizer) == BSM_OK);
+                                               (bsm_nonfinite)policy, 1, BSM_TENSOR_SCALE_MULTIPLIES, &quantizer)
+                         == BSM_OK);
             const int block = bsm_format_get(format)->block;
             uint8_t codes[32];
             for (int r = 0; r < R; r++)
                 for (int k = 0; k < C; k += block)
                     bsmi_quantize_block(&quantizer, x + r * C + k, C - k < block ? C - k : block, 0, codes, &sum);
-            CHECK(t, c.stats.elements == R * C && c.stats.blocks == R * ((C + block - 1) / block) && c.stats.blocks == sum.blocks);
-            CHECK(t, c.stats.saturated_elements == sum.saturated_elements && c.stats.flushed_blocks == sum.flushed_blocks);
+            CHECK(t, c.stats.elements == R * C && c.stats.blocks == R * ((C + block - 1) / block)
+                         && c.stats.blocks == sum.blocks);
+            CHECK(t,
+                  c.stats.saturated_elements == sum.saturated_elements && c.stats.flushed_blocks == sum.flushed_blocks);
             CHECK(t, c.stats.nan_blocks == sum.nan_blocks && (policy == 0) == (c.stats.nan_blocks > 0));
             CHECK(t, memcmp(c.stats.scale_histogram, sum.scale_histogram, sizeof sum.scale_histogram) == 0);
             CHECK(t, c.stats.amax == sum.amax);
-            CHECK(t,
-                  fabs(c.stats.signal - sum.signal) <= 1e-12 * sum.signal && fabs(c.stats.noise - sum.noise) <= 1e-12 * sum.noise);
+            CHECK(t, fabs(c.stats.signal - sum.signal) <= 1e-12 * sum.signal
+                         && fabs(c.stats.noise - sum.noise) <= 1e-12 * sum.noise);
             CHECK(t, fabs(c.stats.snr_db - 10 * log10(sum.signal / sum.noise)) <= 1e-9);
             if (format == BSM_NVFP4) CHECK(t, c.stats.flushed_blocks > 30);
             if (format == BSM_MXFP4) CHECK(t, c.stats.saturated_elements > 0);
@@ -314,8 +341,8 @@ static void statistics_of_unscaled_destinations(struct test *t)
     for (int no_saturate = 0; no_saturate < 2; no_saturate++) {
         c.options.no_saturate = no_saturate;
         CHECK(t, bsm_quantize(c.context, &c.source, &c.options, &c.destination, &c.stats) == BSM_OK);
-        CHECK(t,
-              c.stats.elements == ROWS * COLUMNS && c.stats.blocks == 0 && c.stats.nan_blocks == 0 && c.stats.flushed_blocks == 0);
+        CHECK(t, c.stats.elements == ROWS * COLUMNS && c.stats.blocks == 0 && c.stats.nan_blocks == 0
+                     && c.stats.flushed_blocks == 0);
         CHECK(t, c.stats.saturated_elements == (no_saturate ? 1 : 3));
         CHECK(t, c.stats.amax == 2000);
         CHECK(t, bytes_are(c.stats.scale_histogram, sizeof c.stats.scale_histogram, 0));
@@ -326,7 +353,8 @@ static void statistics_of_unscaled_destinations(struct test *t)
             signal += (double)c.x[i] * (double)c.x[i];
             noise += ((double)c.x[i] - (double)c.back[i]) * ((double)c.x[i] - (double)c.back[i]);
         }
-        CHECK(t, fabs(c.stats.signal - signal) <= 1e-12 * signal && fabs(c.stats.noise - noise) <= 1e-12 * noise && noise > 0);
+        CHECK(t, fabs(c.stats.signal - signal) <= 1e-12 * signal && fabs(c.stats.noise - noise) <= 1e-12 * noise
+                     && noise > 0);
     }
     call_free(&c);
 }
@@ -334,8 +362,13 @@ static void statistics_of_unscaled_destinations(struct test *t)
 int main(int argc, char **argv)
 {
     static const struct test_case cases[] = {
-        TEST(quantize_refuses_by_name), TEST(dequantize_refuses_by_name), TEST(sizes_of_zero), TEST(sources_that_overlap_destinations), TEST(shorter_and_longer_structs),
-        TEST(statistics_are_those_of_the_blocks), TEST(statistics_of_unscaled_destinations),
+        TEST(quantize_refuses_by_name),
+        TEST(dequantize_refuses_by_name),
+        TEST(sizes_of_zero),
+        TEST(sources_that_overlap_destinations),
+        TEST(shorter_and_longer_structs),
+        TEST(statistics_are_those_of_the_blocks),
+        TEST(statistics_of_unscaled_destinations),
     };
     return TEST_MAIN(argc, argv, cases);
 }

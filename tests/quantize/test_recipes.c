@@ -23,8 +23,9 @@ static uint8_t scale_code_of(const struct oracle_setup *setup, float m)
     struct bsmi_block_quantizer quantizer;
     uint8_t code;
     if (bsmi_block_quantizer_make("recipe", setup->format, setup->recipe, BSM_ROUND_NEAREST_EVEN, 0, setup->nonfinite,
-                                  setup->tensor_scale, setup->divides ? BSM_TENSOR_SCALE_DIVIDES : BSM_TENSOR_SCALE_MULTIPLIES,
-                                  &quantizer) != BSM_OK)
+                                  setup->tensor_scale,
+                                  setup->divides ? BSM_TENSOR_SCALE_DIVIDES : BSM_TENSOR_SCALE_MULTIPLIES, &quantizer)
+        != BSM_OK)
         return 0xee;
     return bsmi_quantize_block(&quantizer, &m, 1, 0, &code, NULL);
 }
@@ -35,8 +36,8 @@ static void check_amax(struct test *t, const struct oracle_setup *setup, float m
     const uint8_t got = scale_code_of(setup, m), want = oracle_scale_code(setup, m);
     if (got != want)
         FAIL(t, "%s %s of %a, tensor scale %a%s: code %d, want %d", bsm_format_get((int)setup->format)->name,
-             bsm_recipe_name((int)setup->recipe), (double)m, (double)setup->tensor_scale, setup->divides ? " divides" : "", got,
-             want);
+             bsm_recipe_name((int)setup->recipe), (double)m, (double)setup->tensor_scale,
+             setup->divides ? " divides" : "", got, want);
     if (scale_code_of(setup, -m) != want) FAIL(t, "the sign of %a matters", (double)m);
 }
 
@@ -72,8 +73,8 @@ static void around_thresholds_with_tensor_scales(struct test *t)
         for (int r = 0; r < 4; r++)
             for (int s = 0; s < TENSOR_SCALES; s++)
                 for (int divides = 0; divides < 2; divides++) {
-                    const struct oracle_setup setup = { e8m0_formats[f], e8m0_recipes[r], BSM_NONFINITE_PROPAGATE, tensor_scales[s],
-                                                        divides };
+                    const struct oracle_setup setup = { e8m0_formats[f], e8m0_recipes[r], BSM_NONFINITE_PROPAGATE,
+                                                        tensor_scales[s], divides };
                     const double scale = divides ? 1 / (double)tensor_scales[s] : (double)tensor_scales[s];
                     const double places[] = { 1, largest[f], 2 - ldexp(1, -mantissa_bits[f] - 1) };
                     for (int k = -140; k <= 130; k += (int)rnd_between(t, 1, 9))
@@ -88,16 +89,18 @@ static void random_amax_and_tensor_scale(struct test *t)
     for (int i = 0; i < 60000; i++) {
         const bool nvfp4 = i % 5 == 4;
         struct oracle_setup setup = { nvfp4 ? BSM_NVFP4 : e8m0_formats[rnd_below(t, E8M0_FORMATS)],
-                                      nvfp4 ? BSM_RECIPE_NEAREST : e8m0_recipes[rnd_below(t, 4)], BSM_NONFINITE_PROPAGATE, 1,
-                                      i % 2 };
+                                      nvfp4 ? BSM_RECIPE_NEAREST : e8m0_recipes[rnd_below(t, 4)],
+                                      BSM_NONFINITE_PROPAGATE, 1, i % 2 };
         float m = random_positive(t);
         if (i % 3 != 0) setup.tensor_scale = random_positive(t);
         if (setup.tensor_scale == 0) continue;
         /* For ue4m3 most random pairs are far out of range: put three of four within it. */
         if (nvfp4 && i % 4 != 0) {
-            const double near = (double)m * (setup.divides ? 1 / (double)setup.tensor_scale : (double)setup.tensor_scale);
-            m = (float)ldexp(near, (int)rnd_between(t, -8, 12) - ilogb(near) +
-                                       ilogb(setup.divides ? 1 / (double)setup.tensor_scale : (double)setup.tensor_scale));
+            const double near =
+                (double)m * (setup.divides ? 1 / (double)setup.tensor_scale : (double)setup.tensor_scale);
+            m = (float)ldexp(near,
+                             (int)rnd_between(t, -8, 12) - ilogb(near)
+                                 + ilogb(setup.divides ? 1 / (double)setup.tensor_scale : (double)setup.tensor_scale));
         }
         check_amax(t, &setup, m);
     }
@@ -109,7 +112,8 @@ static void around_every_ue4m3_midpoint(struct test *t)
     static const float scales[] = { 1, 3, 5, 0x1.8p-20f, 131071, 0x1.fffep-30f, 0.1f, 1e-3f, 0x1p-120f, 7e30f };
     for (int s = 0; s < 10; s++)
         for (int divides = 0; divides < 2; divides++) {
-            const struct oracle_setup setup = { BSM_NVFP4, BSM_RECIPE_NEAREST, BSM_NONFINITE_PROPAGATE, scales[s], divides };
+            const struct oracle_setup setup = { BSM_NVFP4, BSM_RECIPE_NEAREST, BSM_NONFINITE_PROPAGATE, scales[s],
+                                                divides };
             const double scale = divides ? 1 / (double)scales[s] : (double)scales[s];
             for (int c = 0; c < 0x7f; c++) {
                 const double low = (double)bsm_scale_decode(BSM_UE4M3, (uint8_t)c);
@@ -142,7 +146,8 @@ static void known_codes(struct test *t)
         { BSM_MXINT8, BSM_RECIPE_EVEN, 0x1.fffffcp-127f, 1 }, { BSM_MXFP8_E5M2, BSM_RECIPE_RCEIL, FLT_TRUE_MIN, 0 },
         { BSM_NVFP4, BSM_RECIPE_NEAREST, 6, 0x38 },       { BSM_NVFP4, BSM_RECIPE_NEAREST, 2688, 0x7e },
         { BSM_NVFP4, BSM_RECIPE_NEAREST, FLT_MAX, 0x7e }, { BSM_NVFP4, BSM_RECIPE_NEAREST, 6 * 0x1p-10f, 0x00 },
-        { BSM_NVFP4, BSM_RECIPE_NEAREST, 6.000001f * 0x1p-10f, 0x01 }, { BSM_NVFP4, BSM_RECIPE_NEAREST, 6 * 0x1.8p-9f, 0x02 },
+        { BSM_NVFP4, BSM_RECIPE_NEAREST, 6.000001f * 0x1p-10f, 0x01 },
+          { BSM_NVFP4, BSM_RECIPE_NEAREST, 6 * 0x1.8p-9f, 0x02 },
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct oracle_setup setup = { rows[i].format, rows[i].recipe, BSM_NONFINITE_PROPAGATE, 1, false };
@@ -153,7 +158,8 @@ static void known_codes(struct test *t)
     }
 }
 
-/* EVEN as it is usually written: add half a unit of the mantissa to the bits of a normal number, take the exponent field. */
+/* EVEN as it is usually written: add half a unit of the mantissa to the bits of a normal number, take the exponent
+ * field. */
 static void even_is_the_sum_on_fp32_bits(struct test *t)
 {
     for (int f = 0; f < E8M0_FORMATS; f++) {
@@ -166,7 +172,8 @@ static void even_is_the_sum_on_fp32_bits(struct test *t)
             const int want = exponent < 0 ? 0 : exponent > 254 ? 254 : exponent;
             const int got = scale_code_of(&setup, bsmi_float_from_bits(bits));
             if (got != want)
-                FAIL(t, "%s of bits 0x%08x: code %d, want %d", bsm_format_get((int)setup.format)->name, bits, got, want);
+                FAIL(t, "%s of bits 0x%08x: code %d, want %d", bsm_format_get((int)setup.format)->name, bits, got,
+                     want);
         }
     }
 }
@@ -197,7 +204,8 @@ static void who_saturates(struct test *t)
         for (int i = 0; i < 2000; i++) {
             const float m = (float)(largest[f] * (1 + (double)(rnd(t) >> 40) * 0x1p-24));      /* in (max, 2 max) */
             for (int r = 0; r < 4; r++) {
-                const struct oracle_setup setup = { e8m0_formats[f], e8m0_recipes[r], BSM_NONFINITE_PROPAGATE, 1, false };
+                const struct oracle_setup setup = { e8m0_formats[f], e8m0_recipes[r], BSM_NONFINITE_PROPAGATE, 1,
+                                                    false };
                 const double top = largest[f] * ldexp(1, scale_code_of(&setup, m) - 127);
                 const double fraction = ldexp((double)m, -ilogbf(m));
                 const bool saturates = (double)m > top;
@@ -210,14 +218,17 @@ static void who_saturates(struct test *t)
 
 static void defaults_and_names(struct test *t)
 {
-    static const char *const names[] = { "default", "floor", "rceil", "ceil", "even", "nearest", "four_over_six", "mse" };
+    static const char *const names[] = {
+        "default", "floor", "rceil", "ceil", "even", "nearest", "four_over_six", "mse"
+    };
     for (int i = 0; i < BSM_RECIPE_COUNT; i++) {
         CHECK(t, bsm_recipe_name(i) != NULL && strcmp(bsm_recipe_name(i), names[i]) == 0);
         CHECK(t, bsm_recipe_from_name(names[i]) == i);
     }
     CHECK(t, bsm_recipe_name(-1) == NULL && bsm_recipe_name(BSM_RECIPE_COUNT) == NULL);
     CHECK(t, bsm_recipe_from_name("RCEIL") == BSM_RECIPE_RCEIL);
-    CHECK(t, bsm_recipe_from_name("rceil2") == -1 && bsm_recipe_from_name("") == -1 && bsm_recipe_from_name(NULL) == -1);
+    CHECK(t,
+          bsm_recipe_from_name("rceil2") == -1 && bsm_recipe_from_name("") == -1 && bsm_recipe_from_name(NULL) == -1);
 
     struct bsmi_block_quantizer q;
     for (int f = 0; f < E8M0_FORMATS; f++) {
@@ -232,8 +243,9 @@ static void defaults_and_names(struct test *t)
 static void check_refused(struct test *t, bsm_format format, bsm_recipe recipe, const char *sentence)
 {
     struct bsmi_block_quantizer q;
-    CHECK(t, bsmi_block_quantizer_make("options->recipe", format, recipe, BSM_ROUND_NEAREST_EVEN, 0, BSM_NONFINITE_PROPAGATE, 1,
-                                       BSM_TENSOR_SCALE_MULTIPLIES, &q) == BSM_EINVAL);
+    CHECK(t, bsmi_block_quantizer_make("options->recipe", format, recipe, BSM_ROUND_NEAREST_EVEN, 0,
+                                       BSM_NONFINITE_PROPAGATE, 1, BSM_TENSOR_SCALE_MULTIPLIES, &q)
+                 == BSM_EINVAL);
     if (strcmp(bsm_last_error(), sentence) != 0) FAIL(t, "sentence is \"%s\"", bsm_last_error());
 }
 
@@ -241,10 +253,12 @@ static void misfits_are_refused(struct test *t)
 {
     check_refused(t, BSM_MXFP4, BSM_RECIPE_NEAREST,
                   "options->recipe=nearest gives ue4m3 scales, and mxfp4 has e8m0: take floor, rceil, ceil, even, mse");
-    check_refused(t, BSM_NVFP4, BSM_RECIPE_FLOOR, "options->recipe=floor gives e8m0 scales, and nvfp4 has ue4m3: take nearest, four_over_six");
+    check_refused(t, BSM_NVFP4, BSM_RECIPE_FLOOR,
+                  "options->recipe=floor gives e8m0 scales, and nvfp4 has ue4m3: take nearest, four_over_six");
     check_refused(t, BSM_NVFP4, BSM_RECIPE_COUNT, "options->recipe=8: recipes are 0 to 7");
     check_refused(t, BSM_NVFP4, (bsm_recipe)-1, "options->recipe=-1: recipes are 0 to 7");
-    check_refused(t, BSM_FORMAT_BF16, BSM_RECIPE_DEFAULT, "options->recipe: bf16 has no block scales, and so no recipe");
+    check_refused(t, BSM_FORMAT_BF16, BSM_RECIPE_DEFAULT,
+                  "options->recipe: bf16 has no block scales, and so no recipe");
     check_refused(t, BSM_FORMAT_NONE, BSM_RECIPE_DEFAULT, "format=0 is no format: use one of enum bsm_format");
 }
 

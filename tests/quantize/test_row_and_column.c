@@ -9,17 +9,20 @@ enum { MOST = 1 << 18, GUARD = 0x5a };
 
 struct side { bsm_matrix matrix; float tensor_scale; uint8_t *data, *scales; int64_t data_bytes, scale_bytes; };
 
-static struct side make_side(struct test *t, bsm_format format, bsm_packing packing, bsm_layout layout, int64_t rows, int64_t columns,
-                             int64_t batch, bool scaled)
+static struct side make_side(struct test *t, bsm_format format, bsm_packing packing, bsm_layout layout, int64_t rows,
+                             int64_t columns, int64_t batch, bool scaled)
 {
     struct side s = { .tensor_scale = 1, .data = malloc(MOST), .scales = malloc(MOST) };
     if (s.data == NULL || s.scales == NULL) abort();
     memset(s.data, GUARD, MOST);
     memset(s.scales, GUARD, MOST);
-    s.matrix = (bsm_matrix){ .struct_size = sizeof s.matrix, .format = format, .packing = packing, .rows = rows, .columns = columns,
+    s.matrix = (bsm_matrix){ .struct_size = sizeof s.matrix, .format = format, .packing = packing, .rows = rows,
+                             .columns = columns,
                              .data = s.data, .batch = batch, .scale_layout = { .kind = layout } };
-    if (bsm_format_get((int)format)->scale != BSM_UNSCALED) s.matrix.scales = packing == BSM_PACKING_GGUF ? s.data : s.scales;
-    CHECK(t, bsm_matrix_data_bytes(&s.matrix, &s.data_bytes) == BSM_OK && bsm_matrix_scale_bytes(&s.matrix, &s.scale_bytes) == BSM_OK);
+    if (bsm_format_get((int)format)->scale != BSM_UNSCALED)
+        s.matrix.scales = packing == BSM_PACKING_GGUF ? s.data : s.scales;
+    CHECK(t, bsm_matrix_data_bytes(&s.matrix, &s.data_bytes) == BSM_OK
+                 && bsm_matrix_scale_bytes(&s.matrix, &s.scale_bytes) == BSM_OK);
     CHECK(t, s.data_bytes < MOST && s.scale_bytes < MOST);
     (void)scaled;
     return s;
@@ -40,17 +43,20 @@ static void compare(struct test *t, const struct side *got, const struct side *w
 
 struct form { bsm_format format; bsm_packing packing; bsm_layout layout; };
 
-static void one(struct test *t, bsm_context *context, struct form a, struct form b, int64_t rows, int64_t columns, int64_t batch,
-                bsm_quantize_options options, float *x, bool strided)
+static void one(struct test *t, bsm_context *context, struct form a, struct form b, int64_t rows, int64_t columns,
+                int64_t batch, bsm_quantize_options options, float *x, bool strided)
 {
-    const bsm_real_matrix source = { .struct_size = sizeof source, .rows = rows, .columns = columns, .data = x, .batch = batch,
-                                     .batch_stride = rows * columns, .row_stride = strided ? 1 : columns, .column_stride = strided ? rows : 1 };
+    const bsm_real_matrix source = { .struct_size = sizeof source, .rows = rows, .columns = columns, .data = x,
+                                     .batch = batch,
+                                     .batch_stride = rows * columns, .row_stride = strided ? 1 : columns,
+                                     .column_stride = strided ? rows : 1 };
     bsm_real_matrix turned = source;
     struct side sides[4];
     const bool scaled = options.tensor_scale == BSM_TENSOR_SCALE_COMPUTED;
     for (int i = 0; i < 4; i++) {
         const struct form f = i % 2 == 0 ? a : b;
-        sides[i] = make_side(t, f.format, f.packing, f.layout, i % 2 == 0 ? rows : columns, i % 2 == 0 ? columns : rows, batch, scaled);
+        sides[i] = make_side(t, f.format, f.packing, f.layout, i % 2 == 0 ? rows : columns, i % 2 == 0 ? columns : rows,
+                             batch, scaled);
         if (scaled) sides[i].matrix.tensor_scale = &sides[i].tensor_scale;
     }
     options.struct_size = sizeof options;
@@ -66,19 +72,24 @@ static void one(struct test *t, bsm_context *context, struct form a, struct form
 
 static void fill(struct test *t, float *x, int64_t count)
 {
-    for (int64_t i = 0; i < count; i++) x[i] = (float)(rnd_below(t, 2001) - 1000) * (rnd_below(t, 7) == 0 ? 0x1p-12f : 0x1p-9f);
+    for (int64_t i = 0; i < count; i++)
+        x[i] = (float)(rnd_below(t, 2001) - 1000) * (rnd_below(t, 7) == 0 ? 0x1p-12f : 0x1p-9f);
 }
 
 static void the_bits_of_two_calls(struct test *t)
 {
     static const struct form forms[] = {
         { BSM_MXFP4, BSM_PACKING_DEFAULT, BSM_LAYOUT_LINEAR },     { BSM_NVFP4, BSM_PACKING_DEFAULT, BSM_LAYOUT_128X4 },
-        { BSM_MXFP8_E4M3, BSM_PACKING_DEFAULT, BSM_LAYOUT_128X4 }, { BSM_MXFP6_E2M3, BSM_PACKING_DEFAULT, BSM_LAYOUT_LINEAR },
-        { BSM_MXFP4, BSM_PACKING_GGUF, BSM_LAYOUT_GGUF_MXFP4 },    { BSM_NVFP4, BSM_PACKING_GGUF, BSM_LAYOUT_GGUF_NVFP4 },
-        { BSM_MXINT8, BSM_PACKING_DEFAULT, BSM_LAYOUT_CDNA4_32 },  { BSM_FORMAT_E4M3, BSM_PACKING_DEFAULT, BSM_LAYOUT_LINEAR },
+        { BSM_MXFP8_E4M3, BSM_PACKING_DEFAULT, BSM_LAYOUT_128X4 },
+          { BSM_MXFP6_E2M3, BSM_PACKING_DEFAULT, BSM_LAYOUT_LINEAR },
+        { BSM_MXFP4, BSM_PACKING_GGUF, BSM_LAYOUT_GGUF_MXFP4 },
+          { BSM_NVFP4, BSM_PACKING_GGUF, BSM_LAYOUT_GGUF_NVFP4 },
+        { BSM_MXINT8, BSM_PACKING_DEFAULT, BSM_LAYOUT_CDNA4_32 },
+          { BSM_FORMAT_E4M3, BSM_PACKING_DEFAULT, BSM_LAYOUT_LINEAR },
         { BSM_FORMAT_BF16, BSM_PACKING_DEFAULT, BSM_LAYOUT_LINEAR },
     };
-    static const int64_t shapes[][3] = { { 1, 1, 1 }, { 64, 128, 1 }, { 33, 130, 2 }, { 127, 65, 1 }, { 200, 17, 3 }, { 0, 5, 1 }, { 65, 257, 1 } };
+    static const int64_t shapes[][3] = { { 1, 1, 1 },    { 64, 128, 1 }, { 33, 130, 2 }, { 127, 65, 1 },
+                                         { 200, 17, 3 }, { 0, 5, 1 },    { 65, 257, 1 } };
     enum { FORMS = sizeof forms / sizeof forms[0] };
     float *x = malloc(MOST * sizeof *x);
     CHECK_OR_RETURN(t, x != NULL);
@@ -91,12 +102,16 @@ static void the_bits_of_two_calls(struct test *t)
             for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
                 const struct form a = forms[i], b = forms[(i + (int)s) % FORMS];
                 const bsm_quantize_options stochastic = { .rounding = BSM_ROUND_STOCHASTIC, .seed = 7 };
-                one(t, context, a, b, shapes[s][0], shapes[s][1], shapes[s][2], s % 2 == 0 ? stochastic : (bsm_quantize_options){ 0 }, x, s % 3 == 1);
+                one(t, context, a, b, shapes[s][0], shapes[s][1], shapes[s][2],
+                    s % 2 == 0 ? stochastic : (bsm_quantize_options){ 0 }, x, s % 3 == 1);
             }
-        one(t, context, forms[1], forms[5], 100, 90, 1, (bsm_quantize_options){ .tensor_scale = BSM_TENSOR_SCALE_COMPUTED }, x, false);
+        one(t, context, forms[1], forms[5], 100, 90, 1,
+            (bsm_quantize_options){ .tensor_scale = BSM_TENSOR_SCALE_COMPUTED }, x, false);
         one(t, context, forms[1], forms[1], 100, 90, 1,
-            (bsm_quantize_options){ .recipe = BSM_RECIPE_FOUR_OVER_SIX, .tensor_scale = BSM_TENSOR_SCALE_COMPUTED }, x, true);
-        one(t, context, forms[0], forms[0], 100, 90, 1, (bsm_quantize_options){ .preset = BSM_PRESET_MODELOPT }, x, false);
+            (bsm_quantize_options){ .recipe = BSM_RECIPE_FOUR_OVER_SIX,
+                                    .tensor_scale = BSM_TENSOR_SCALE_COMPUTED }, x, true);
+        one(t, context, forms[0], forms[0], 100, 90, 1, (bsm_quantize_options){ .preset = BSM_PRESET_MODELOPT }, x,
+            false);
         bsm_context_destroy(context);
     }
     free(x);
@@ -106,12 +121,14 @@ static void refused(struct test *t)
 {
     bsm_context *context;
     float x[64 * 32] = { 1 };
-    const bsm_real_matrix source = { .struct_size = sizeof source, .rows = 64, .columns = 32, .data = x, .row_stride = 32, .column_stride = 1 };
+    const bsm_real_matrix source = { .struct_size = sizeof source, .rows = 64, .columns = 32, .data = x,
+                                     .row_stride = 32, .column_stride = 1 };
     CHECK_OR_RETURN(t, bsm_context_create(NULL, &context) == BSM_OK);
     struct side rows = make_side(t, BSM_MXFP4, BSM_PACKING_DEFAULT, BSM_LAYOUT_LINEAR, 64, 32, 1, false);
     struct side columns = make_side(t, BSM_MXFP4, BSM_PACKING_DEFAULT, BSM_LAYOUT_LINEAR, 32, 64, 1, false);
     bsm_quantize_options squares = { .struct_size = sizeof squares, .block_rows = 32 };
-    CHECK(t, bsm_quantize_both(context, &source, NULL, &rows.matrix, &rows.matrix) == BSM_EINVAL);            /* its shape */
+    /* its shape */
+    CHECK(t, bsm_quantize_both(context, &source, NULL, &rows.matrix, &rows.matrix) == BSM_EINVAL);
     CHECK(t, bsm_quantize_both(context, &source, &squares, &rows.matrix, &columns.matrix) == BSM_EUNSUPPORTED);
     CHECK(t, bsm_quantize_both(NULL, &source, NULL, &rows.matrix, &columns.matrix) == BSM_EINVAL);
     CHECK(t, bsm_quantize_both(context, NULL, NULL, &rows.matrix, &columns.matrix) == BSM_EINVAL);

@@ -1,4 +1,5 @@
-/* Scales of 16x16 and 32x32 squares: against the oracle under each square's largest number; a matrix and its transpose. */
+/* Scales of 16x16 and 32x32 squares: against the oracle under each square's largest number; a matrix and its
+ * transpose. */
 #include "blockscale.h"
 #include "oracle_block.h"
 #include "test.h"
@@ -19,8 +20,8 @@ struct quantized {
 };
 
 /* rows x columns of x (or, turned, of its transpose) into codes and scales. */
-static bsm_status quantize(bsm_context *context, bsm_format format, int64_t rows, int64_t columns, bool turned, int64_t block_rows,
-                           bsm_recipe recipe, struct quantized *q)
+static bsm_status quantize(bsm_context *context, bsm_format format, int64_t rows, int64_t columns, bool turned,
+                           int64_t block_rows, bsm_recipe recipe, struct quantized *q)
 {
     const bsm_real_matrix source = { .struct_size = sizeof source,
                                      .rows = turned ? columns : rows,
@@ -61,29 +62,36 @@ static void check_square(struct test *t, const struct quantized *q, const struct
     for (int64_t r = row; r < row_end; r++) {
         uint8_t got = 0;
         CHECK_OR_RETURN(t, bsm_matrix_get_scale(&q->matrix, 0, r, column / block, &got) == BSM_OK);
-        if (got != scale) FAIL(t, "%s: row %d, column %d: scale 0x%02x, not 0x%02x", info->name, (int)r, (int)column, got, scale);
+        if (got != scale)
+            FAIL(t, "%s: row %d, column %d: scale 0x%02x, not 0x%02x", info->name, (int)r, (int)column, got, scale);
         for (int64_t k = column; k < column_end; k++) {
             const float number = x[r * columns + k];
             const struct exact under = exact_times(exact_of(value), exact_of((double)q->tensor_scale));
             uint32_t code = 0;
             CHECK_OR_RETURN(t, bsm_matrix_get_code(&q->matrix, 0, r, k, &code) == BSM_OK);
             if (value > 0)
-                CHECK(t, code == oracle_round(info->element, signbit(number) != 0, exact_of(fabs((double)number)), under, true));
-            else CHECK(t, !(bsm_element_decode(info->element, code) > 0) && !(bsm_element_decode(info->element, code) < 0));
+                CHECK(t, code
+                             == oracle_round(info->element, signbit(number) != 0, exact_of(fabs((double)number)), under,
+                                             true));
+            else
+                CHECK(t,
+                      !(bsm_element_decode(info->element, code) > 0) && !(bsm_element_decode(info->element, code) < 0));
         }
     }
 }
 
 static void every_square(struct test *t)
 {
-    static const int64_t shapes[][2] = { { 1, 1 }, { 16, 16 }, { 32, 32 }, { 33, 17 }, { 37, 70 }, { 70, 300 }, { 15, 257 } };
+    static const int64_t shapes[][2] = { { 1, 1 },   { 16, 16 },  { 32, 32 }, { 33, 17 },
+                                         { 37, 70 }, { 70, 300 }, { 15, 257 } };
     bsm_context *context;
     CHECK_OR_RETURN(t, bsm_context_create(NULL, &context) == BSM_OK);
     for (int f = 0; f < FORMATS; f++)
         for (size_t s = 0; s < sizeof shapes / sizeof shapes[0]; s++) {
             const int64_t rows = shapes[s][0], columns = shapes[s][1], block = bsm_format_get((int)formats[f])->block;
-            const bsm_recipe recipe =
-                formats[f] == BSM_NVFP4 ? BSM_RECIPE_NEAREST : (bsm_recipe)rnd_between(t, BSM_RECIPE_FLOOR, BSM_RECIPE_EVEN);
+            const bsm_recipe recipe = formats[f] == BSM_NVFP4
+                                          ? BSM_RECIPE_NEAREST
+                                          : (bsm_recipe)rnd_between(t, BSM_RECIPE_FLOOR, BSM_RECIPE_EVEN);
             const struct oracle_setup setup = { formats[f], recipe, BSM_NONFINITE_PROPAGATE, 0.75f, false };
             struct quantized q;
             fill(t);
@@ -107,12 +115,15 @@ static void transposes(struct test *t)
             struct quantized q;
             int different = 0;
             fill(t);
-            CHECK(t, quantize(context, formats[f], rows, columns, false, square ? block : 0, BSM_RECIPE_DEFAULT, &q) == BSM_OK);
+            CHECK(t, quantize(context, formats[f], rows, columns, false, square ? block : 0, BSM_RECIPE_DEFAULT, &q)
+                         == BSM_OK);
             bsm_real_matrix to = {
-                .struct_size = sizeof to, .rows = rows, .columns = columns, .data = back, .row_stride = columns, .column_stride = 1
+                .struct_size = sizeof to, .rows = rows, .columns = columns, .data = back, .row_stride = columns,
+                .column_stride = 1
             };
             CHECK(t, bsm_dequantize(context, &q.matrix, &to) == BSM_OK);
-            CHECK(t, quantize(context, formats[f], rows, columns, true, square ? block : 1, BSM_RECIPE_DEFAULT, &q) == BSM_OK);
+            CHECK(t, quantize(context, formats[f], rows, columns, true, square ? block : 1, BSM_RECIPE_DEFAULT, &q)
+                         == BSM_OK);
             to = (bsm_real_matrix){ .struct_size = sizeof to,
                                     .rows = columns,
                                     .columns = rows,
@@ -122,8 +133,8 @@ static void transposes(struct test *t)
             CHECK(t, bsm_dequantize(context, &q.matrix, &to) == BSM_OK);
             for (int64_t r = 0; r < rows; r++)
                 for (int64_t k = 0; k < columns; k++)
-                    different +=
-                        back[r * columns + k] < transposed[k * rows + r] || back[r * columns + k] > transposed[k * rows + r];
+                    different += back[r * columns + k] < transposed[k * rows + r]
+                                 || back[r * columns + k] > transposed[k * rows + r];
             if (square) CHECK(t, different == 0);
             else apart += different > 0;
         }
@@ -143,7 +154,8 @@ static void threads_and_nan(struct test *t)
     for (int threads = 1; threads <= 4; threads++) {
         CHECK(t, bsm_context_set_threads(context, threads) == BSM_OK);
         CHECK(t, quantize(context, BSM_MXFP4, 70, 300, false, 32, BSM_RECIPE_DEFAULT, &q) == BSM_OK);
-        if (threads == 1) memcpy(first_codes, codes, sizeof codes), memcpy(first_scales, scales, sizeof scales), first = q;
+        if (threads == 1)
+            memcpy(first_codes, codes, sizeof codes), memcpy(first_scales, scales, sizeof scales), first = q;
         CHECK(t, memcmp(first_codes, codes, 70 * 300) == 0 && memcmp(first_scales, scales, 70 * 10) == 0);
         CHECK(t, memcmp(&first.stats, &q.stats, sizeof q.stats) == 0 && q.stats.nan_blocks == 32);
     }
@@ -170,13 +182,15 @@ static void refused(struct test *t)
            "options->block_rows=32: nvfp4 takes 0 or 1 (a scale for one row), or 16");
     refuse(t, context, BSM_NVFP4, -1, BSM_RECIPE_DEFAULT, "options->block_rows=-1");
     refuse(t, context, BSM_NVFP4, 2, BSM_RECIPE_DEFAULT, "options->block_rows=2");
-    refuse(t, context, BSM_NVFP4, 16, BSM_RECIPE_FOUR_OVER_SIX, "four_over_six chooses a scale by the error of one row");
+    refuse(t, context, BSM_NVFP4, 16, BSM_RECIPE_FOUR_OVER_SIX,
+           "four_over_six chooses a scale by the error of one row");
     refuse(t, context, BSM_MXFP4, 32, BSM_RECIPE_MSE, "mse chooses a scale by the error of one row");
     bsm_context_destroy(context);
 }
 
 int main(int argc, char **argv)
 {
-    static const struct test_case cases[] = { TEST(every_square), TEST(transposes), TEST(threads_and_nan), TEST(refused) };
+    static const struct test_case cases[] = { TEST(every_square), TEST(transposes), TEST(threads_and_nan),
+                                              TEST(refused) };
     return TEST_MAIN(argc, argv, cases);
 }

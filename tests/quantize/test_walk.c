@@ -1,5 +1,5 @@
-/* The way through a matrix: every element once, in pieces of whole blocks, dealt out by the shape alone; also where there
- * are more elements than 32 bits count. */
+/* The way through a matrix: every element once, in pieces of whole blocks, dealt out by the shape alone; also where
+ * there are more elements than 32 bits count. */
 #include "quantize/walk/walk.h"
 #include "test.h"
 
@@ -19,7 +19,8 @@ static void check_cover(struct test *t, struct bsmi_shape shape)
         int64_t found = 0;
         while (bsmi_walk_next(&walk, &place, &piece)) {
             found++;
-            CHECK_OR_RETURN(t, piece.batch >= 0 && piece.batch < shape.batch && piece.row >= 0 && piece.row < shape.rows);
+            CHECK_OR_RETURN(t,
+                            piece.batch >= 0 && piece.batch < shape.batch && piece.row >= 0 && piece.row < shape.rows);
             CHECK_OR_RETURN(t, piece.k >= 0 && piece.k < shape.columns && piece.k % BSMI_PIECE == 0);
             CHECK(t, piece.count == (shape.columns - piece.k < BSMI_PIECE ? shape.columns - piece.k : BSMI_PIECE));
             seen[(piece.batch * shape.rows + piece.row) * pieces + piece.k / BSMI_PIECE]++;
@@ -33,8 +34,9 @@ static void check_cover(struct test *t, struct bsmi_shape shape)
 
 static void every_piece_once(struct test *t)
 {
-    static const struct bsmi_shape shapes[] = { { 1, 1, 1 }, { 16, 256, 1 }, { 17, 257, 1 }, { 33, 8192, 2 }, { 32, 8193, 1 },
-                                                { 20, 16385, 3 }, { 1, 1, 5000 }, { 9000, 3, 1 }, { 0, 5, 3 }, { 5, 0, 3 } };
+    static const struct bsmi_shape shapes[] = { { 1, 1, 1 },     { 16, 256, 1 },   { 17, 257, 1 }, { 33, 8192, 2 },
+                                                { 32, 8193, 1 }, { 20, 16385, 3 }, { 1, 1, 5000 }, { 9000, 3, 1 },
+                                                { 0, 5, 3 },     { 5, 0, 3 } };
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) check_cover(t, shapes[i]);
     for (int i = 0; i < 200; i++)
         check_cover(t, (struct bsmi_shape){ rnd_between(t, 1, 200), rnd_between(t, 1, 30000), rnd_between(t, 1, 6) });
@@ -43,8 +45,11 @@ static void every_piece_once(struct test *t)
 /* The first piece of the first task and the last of the last one, where a 32-bit product would have wrapped. */
 static void shapes_beyond_2_31(struct test *t)
 {
-    static const struct bsmi_shape shapes[] = { { 70000, 70000, 1 }, { (int64_t)1 << 33, 40, 1 }, { 3, (int64_t)1 << 35, 1 },
-                                                { 5, 300, (int64_t)1 << 40 }, { (int64_t)1 << 20, (int64_t)1 << 20, (int64_t)1 << 10 } };
+    static const struct bsmi_shape shapes[] = { { 70000, 70000, 1 },
+                                                { (int64_t)1 << 33, 40, 1 },
+                                                { 3, (int64_t)1 << 35, 1 },
+                                                { 5, 300, (int64_t)1 << 40 },
+                                                { (int64_t)1 << 20, (int64_t)1 << 20, (int64_t)1 << 10 } };
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         const struct bsmi_walk walk = bsmi_walk_make(shapes[i]);
         struct bsmi_walk_place place = bsmi_walk_start(&walk, 0);

@@ -14,11 +14,9 @@ from script import check
 LIMIT = 120
 # Folders, or single files, whose lines are not held yet.  What is done leaves this list; nothing enters it.
 NOT_YET = ["CHANGELOG.md", "CMakeLists.txt", "CMakePresets.json", "Makefile", "bench/gpu/",
-           "cmake/", "cudasim/", "examples/", "fuzz/", "scripts/need", "src/cuda/", "src/plan/",
-           "tests/CMakeLists.txt", "tests/bugs.py", "tests/core/", "tests/counted.h", "tests/cpu/",
-           "tests/cuda/simulated/simulated_mutants.py",
-           "tests/exact/", "tests/examples/", "tests/format/", "tests/install/", "tests/layout/",
-           "tests/matrix/", "tests/plan/", "tests/process.py", "tests/quantize/", "tests/run",
+           "cmake/", "cudasim/", "scripts/need", "src/cuda/", "src/plan/", "tests/CMakeLists.txt",
+           "tests/bugs.py", "tests/counted.h", "tests/cuda/simulated/simulated_mutants.py",
+           "tests/examples/", "tests/install/", "tests/plan/", "tests/process.py", "tests/run",
            "tests/runner/", "tests/test.c", "tests/test.h", "tests/upstream/"]
 # Not written by a person, or by somebody else.
 GENERATED = [r"^third_party/", r"^fuzz/corpus/", r"^cudasim/fuzz/corpus/", r"\.svg$", r"\.ptx$", r"^LICENSE$",

@@ -3,8 +3,9 @@
 
     compare_presets.py PRESET_CODES [--transformer-engine FILE] [--codes MILLIONS] [--only REGEX] [--seed N]
 
-Runs in an environment with the packages of upstream_quantizers.py.  PRESET_CODES is the program of this folder.  Prints one line for each
-preset, format and type of source: tensors, tensor scales, scales and codes compared, and how many differ.  Exit status 1 if any does."""
+Runs in an environment with the packages of upstream_quantizers.py.  PRESET_CODES is the program of this folder.  Prints
+one line for each preset, format and type of source: tensors, tensor scales, scales and codes compared, and how many
+differ.  Exit status 1 if any does."""
 import argparse
 import re
 import subprocess
@@ -29,8 +30,10 @@ def signs(random): return random.choice([-1.0, 1.0], (ROWS, COLUMNS))
 
 def normal(random): return random.standard_normal((ROWS, COLUMNS)) * 0.02
 def heavy_tails(random): return random.standard_t(2, (ROWS, COLUMNS)) * 0.01
-def many_sizes(random): return random.standard_normal((ROWS, COLUMNS)) * np.exp2(random.integers(-40, 40, (ROWS, COLUMNS)))
-def few_bits(random): return signs(random) * random.integers(0, 16, (ROWS, COLUMNS)) * blocks_of(random, np.arange(-8, 4))
+def many_sizes(random):
+    return random.standard_normal((ROWS, COLUMNS)) * np.exp2(random.integers(-40, 40, (ROWS, COLUMNS)))
+def few_bits(random):
+    return signs(random) * random.integers(0, 16, (ROWS, COLUMNS)) * blocks_of(random, np.arange(-8, 4))
 def tiny(random): return random.standard_normal((ROWS, COLUMNS)) * np.exp2(random.integers(-150, -120, (ROWS, COLUMNS)))
 
 
@@ -48,7 +51,8 @@ def underflowing(random):
 
 
 def midpoints(random):
-    """Blocks whose largest number is a format's times a power of two, all others on midpoints of e2m1 or e4m3, or one bit off."""
+    """Blocks whose largest number is a format's times a power of two, all others on midpoints of e2m1 or e4m3, or one
+    bit off."""
     scale = np.repeat(np.exp2(random.integers(-20, 20, (ROWS, COLUMNS // 32))), 32, axis=1)
     x = random.choice([0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5, 4.5, 17, 19, 104, 2.125, 3.875], (ROWS, COLUMNS))
     x[:, ::32] = random.choice([6, 448, 7.5, 28, 7, 4, 256], (ROWS, COLUMNS // 32))
@@ -74,10 +78,12 @@ def has_normal_scale(weight):
 
 def ours(program, preset, form, name, weight, scale_columns):
     bits = weight.contiguous().view(torch.uint8).numpy().tobytes()
-    done = subprocess.run([program, preset, form, name, str(weight.shape[0]), str(weight.shape[1])], input=bits, capture_output=True, check=True)
+    done = subprocess.run([program, preset, form, name, str(weight.shape[0]), str(weight.shape[1])], input=bits,
+                          capture_output=True, check=True)
     out = np.frombuffer(done.stdout, np.uint8)
     scales = weight.shape[0] * scale_columns
-    return out[:4].view(np.float32)[0], out[4:4 + scales].reshape(-1, scale_columns), out[4 + scales:].reshape(weight.shape)
+    return (out[:4].view(np.float32)[0], out[4:4 + scales].reshape(-1, scale_columns),
+            out[4 + scales:].reshape(weight.shape))
 
 
 class Count:
@@ -120,15 +126,16 @@ def main():
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     print(upstream_quantizers.versions())
-    print(f"{'preset':20} {'format':11} {'type':5} {'tensors':>7} {'tensor scales':>13} {'scales':>9} {'codes':>10} {'different':>9}")
+    print(f"{'preset':20} {'format':11} {'type':5} {'tensors':>7} {'tensor scales':>13} {'scales':>9} {'codes':>10} "
+          f"{'different':>9}")
     different = 0
     for preset, form, quantize in upstream_quantizers.quantizers(arguments.transformer_engine):
         for name in TYPES:
             if not re.search(arguments.only, f"{preset} {form} {name}") or (preset == "torchao" and name == "fp16"):
                 continue
             c = compare_row(arguments, preset, form, quantize, name)
-            print(f"{preset:20} {form:11} {name:5} {c.tensors:7} {c.tensor_scales:13} {c.scales:9} {c.codes:10} {c.different:9}"
-                  f" {' '.join(sorted(c.kinds))}", flush=True)
+            print(f"{preset:20} {form:11} {name:5} {c.tensors:7} {c.tensor_scales:13} {c.scales:9} {c.codes:10} "
+                  f"{c.different:9} {' '.join(sorted(c.kinds))}", flush=True)
             different += c.different
     return 1 if different else 0
 

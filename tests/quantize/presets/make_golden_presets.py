@@ -3,8 +3,8 @@
 
     make_golden_presets.py GGML_FOLDER TRANSFORMER_ENGINE_FILE tests/quantize/presets/golden_presets.h
 
-Runs in an environment with the packages of upstream_quantizers.py, which says what is run, and gguf 0.19.  GGML_FOLDER is a checkout of
-ggml (d99724f2), whose C is compiled and run beside gguf's Python.  Nothing here goes through a GPU."""
+Runs in an environment with the packages of upstream_quantizers.py, which says what is run, and gguf 0.19.  GGML_FOLDER
+is a checkout of ggml (d99724f2), whose C is compiled and run beside gguf's Python.  Nothing here goes through a GPU."""
 import os
 import subprocess
 import sys
@@ -42,7 +42,7 @@ def input_bits(row, column):
         return sign | small % 12 << 23 | fraction
     if kind == 4:                                       # huge
         return sign | 239 + small % 15 << 23 | fraction
-    if kind == 5:                                       # the largest of each 16: beside a format's largest number times 2^k
+    if kind == 5:                                       # of each 16 the largest: beside a format's largest times 2^k
         largest = (0x40c00000, 0x43e00000, 0x40f00000, 0x41e00000)[column // 16 % 4]    # 6, 448, 7.5, 28
         if column % 16 == 3:
             return sign | largest + (row * 5 % 60 - 30 << 23) + (column // 16 + row // KINDS) % 5 - 2
@@ -56,7 +56,8 @@ def input_bits(row, column):
         return sign | 114 + trailing.bit_length() << 23 | fraction
     if kind == 9:                                       # quotients that are subnormal, or 0
         return sign | (110 + small % 40 if column % 32 == 0 else small % 28) << 23 | fraction
-    middles = (0x3e800000, 0x3f400000, 0x3fa00000, 0x3fe00000, 0x40200000, 0x40600000, 0x40a00000, 0x41880000)    # 10: midpoints
+    # 10: midpoints
+    middles = (0x3e800000, 0x3f400000, 0x3fa00000, 0x3fe00000, 0x40200000, 0x40600000, 0x40a00000, 0x41880000)
     if column % 32 == 0:
         return sign | (0x40c00000 if row % 2 == 0 else 0x43e00000)
     return sign | middles[small % 8] + fraction % 3 - 1
@@ -90,19 +91,22 @@ def ggml(root):
         file.write(GGML)
     program = os.path.join(build, "run")
     includes = [f"-I{root}/{folder}" for folder in ("include", "src", "src/ggml-cpu")]
-    subprocess.run(["cc", "-O1", "-w", "-static", "-ffp-contract=off", "-D_GNU_SOURCE", *includes, "-ffunction-sections", "-Wl,--gc-sections",
-                    "-Wl,--unresolved-symbols=ignore-all", os.path.join(build, "run.c"), "-o", program, "-lm"], check=True)
+    subprocess.run(["cc", "-O1", "-w", "-static", "-ffp-contract=off", "-D_GNU_SOURCE", *includes,
+                    "-ffunction-sections", "-Wl,--gc-sections",
+                    "-Wl,--unresolved-symbols=ignore-all", os.path.join(build, "run.c"), "-o", program, "-lm"],
+                   check=True)
     import gguf.quants
 
     def blocks(weight, *arguments):
-        return np.frombuffer(subprocess.run([program, *arguments], input=weight.numpy().tobytes(), capture_output=True, check=True).stdout, np.uint8)
+        return np.frombuffer(subprocess.run([program, *arguments], input=weight.numpy().tobytes(), capture_output=True,
+                                            check=True).stdout, np.uint8)
 
     def halves(nibbles, half): return np.concatenate([nibbles[..., :half] & 15, nibbles[..., :half] >> 4], axis=-1)
 
     def mxfp4_row(weight):
         raw = blocks(weight).reshape(2, 17)
         both = weight.numpy().reshape(2, 32)
-        if np.max(np.abs(both), axis=-1).min() > 2.0 ** -120:          # below, NumPy's exponents wrap in another way than C's
+        if np.max(np.abs(both), axis=-1).min() > 2.0 ** -120:          # below, NumPy's exponents wrap, and not as C's
             assert (gguf.quants.MXFP4.quantize_blocks(both) == raw).all(), "ggml and gguf differ"
         return None, raw[:, 0], halves(raw[:, 1:], 16)
 
@@ -112,7 +116,7 @@ def ggml(root):
     return [("ggml", "mxfp4", mxfp4_row), ("ggml", "nvfp4", nvfp4_row)]
 
 
-# Rows ------------------------------------------------------------------------------------------------------------------
+# Rows -----------------------------------------------------------------------------------------------------------------
 
 def is_compared(preset, form, type_name, row, weight):
     """Every row in fp32; other types wherever a project computes in them, and here and there elsewhere."""

@@ -1,11 +1,12 @@
-"""The quantizers of other projects as their programs run them, with PyTorch on the CPU: what make_golden_presets.py writes down
-and compare_presets.py compares with.
+"""The quantizers of other projects as their programs run them, with PyTorch on the CPU: what make_golden_presets.py
+writes down and compare_presets.py compares with.
 
-Packages: torch 2.14, torchao 0.18, nvidia-modelopt 0.47, compressed-tensors 0.20 and llmcompressor 0.14.  TransformerEngine has no
-build for CPUs: `transformer_engine` is its file pytorch/custom_recipes/reference_nvfp4.py (d0067d0d), whose quantizer is PyTorch alone.
+Packages: torch 2.14, torchao 0.18, nvidia-modelopt 0.47, compressed-tensors 0.20 and llmcompressor 0.14.
+TransformerEngine has no build for CPUs: `transformer_engine` is its file pytorch/custom_recipes/reference_nvfp4.py
+(d0067d0d), whose quantizer is PyTorch alone.
 
-Every quantizer takes a weight (a matrix of torch.float32, bfloat16 or float16) and gives its tensor scale (or None), its scale codes
-and its element codes, one code a byte."""
+Every quantizer takes a weight (a matrix of torch.float32, bfloat16 or float16) and gives its tensor scale (or None),
+its scale codes and its element codes, one code a byte."""
 import ast
 import importlib.metadata
 import types
@@ -47,12 +48,13 @@ def torchao():
         scale = per_tensor_amax_to_scale(torch.max(torch.abs(weight)))
         scales, data = nvfp4_quantize(weight, 16, scale)
         return scale.item(), raw(scales), low_first(data)
-    elements = {"mxfp8_e4m3": torch.float8_e4m3fn, "mxfp8_e5m2": torch.float8_e5m2, "mxfp6_e3m2": DTYPE_FP6_E3M2, "mxfp6_e2m3": DTYPE_FP6_E2M3}
+    elements = {"mxfp8_e4m3": torch.float8_e4m3fn, "mxfp8_e5m2": torch.float8_e5m2, "mxfp6_e3m2": DTYPE_FP6_E3M2,
+                "mxfp6_e2m3": DTYPE_FP6_E2M3}
     rows = [("torchao", name, mx(element)) for name, element in elements.items()]
     return rows + [("torchao", "mxfp4", mx(torch.float4_e2m1fn_x2, True)), ("torchao", "nvfp4", nvfp4)]
 
 
-# ModelOpt --------------------------------------------------------------------------------------------------------------
+# ModelOpt -------------------------------------------------------------------------------------------------------------
 
 def modelopt():
     from modelopt.torch.quantization.qtensor import MXFP4QTensor, NVFP4QTensor
@@ -72,7 +74,7 @@ def modelopt():
     return [("modelopt", "mxfp8_e4m3", mxfp8), ("modelopt", "mxfp4", mxfp4), ("modelopt", "nvfp4", nvfp4)]
 
 
-# compressed-tensors, with llmcompressor's observers: a linear layer goes all the way ------------------------------------
+# compressed-tensors, with llmcompressor's observers: a linear layer goes all the way ----------------------------------
 
 def sixes(packed, columns):
     """Codes of 6 bits in a stream of little-endian bits, one a byte."""
@@ -111,11 +113,12 @@ def compressed_tensors():
     def nvfp4(weight):
         done = layer("NVFP4A16", weight)
         return done["weight_global_scale"].item(), raw(done["weight_scale"]), low_first(done["weight_packed"])
-    return [("compressed_tensors", "mxfp8_e4m3", mxfp8), ("compressed_tensors", "mxfp6_e2m3", mxfp6), ("compressed_tensors", "mxfp4", mxfp4),
+    return [("compressed_tensors", "mxfp8_e4m3", mxfp8), ("compressed_tensors", "mxfp6_e2m3", mxfp6),
+            ("compressed_tensors", "mxfp4", mxfp4),
             ("compressed_tensors", "nvfp4", nvfp4)]
 
 
-# TransformerEngine -------------------------------------------------------------------------------------------------------
+# TransformerEngine ----------------------------------------------------------------------------------------------------
 
 def taken(path, names, **scope):
     """Functions and classes of a file by their names, run as they are."""
@@ -129,7 +132,8 @@ def taken(path, names, **scope):
 
 
 def transformer_engine(path):
-    reference = taken(path, ["cast_to_fp4x2", "cast_to_e8", "NVFP4QuantizerRef"], Quantizer=object, reference_utils=None,
+    reference = taken(path, ["cast_to_fp4x2", "cast_to_e8", "NVFP4QuantizerRef"], Quantizer=object,
+                      reference_utils=None,
                       gemm=types.SimpleNamespace(GEMMType=types.SimpleNamespace(FPROP=0))).NVFP4QuantizerRef
 
     def nvfp4(weight):
