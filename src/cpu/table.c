@@ -15,6 +15,7 @@ static bool sums_exact_blocks(bsm_format a, bsm_format b)
 
 static bool sums_fp32_chains(bsm_format a, bsm_format b) { return !sums_exact_blocks(a, b); }
 
+#if defined(__x86_64__)
 static bool is_fp4(bsm_format a, bsm_format b)
 {
     return sums_exact_blocks(a, b) && bsm_format_get((int)a)->element == BSM_E2M1
@@ -39,6 +40,7 @@ static bool is_by_e2m3(bsm_format a, bsm_format b)
 {
     return exact_blocks_of_32_by(BSM_E2M3, a, b) && bsm_format_get((int)a)->element != BSM_INT8;
 }
+#endif
 
 #define EXACT_BLOCKS "exact sums of min(blockA, blockB) products, ascending, one fused multiply-add each"
 #define FP32_CHAINS "k ascending, one fused multiply-add each"
