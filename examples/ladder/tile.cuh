@@ -49,7 +49,7 @@ template <class F> __device__ static inline stage<F> *stages()
 
 /* ---- barriers ---- */
 
-/* One thread; a __syncthreads must follow.  The fence shows new barriers to the copy engine, which arrives on them. */
+/* One thread; a __syncthreads must follow.  The fence shows new barriers to TMA, which arrives on them. */
 __device__ static inline void init_barriers(uint64_t *barriers, int count)
 {
     for (int i = 0; i < count; i++) mbarrier_init(shared_address(&barriers[i]), 1);

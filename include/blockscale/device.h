@@ -8,7 +8,8 @@
  *
  * bsm_multiply, bsm_plan_run, bsm_quantize, bsm_dequantize and bsm_scales_convert_on put their work into a stream and
  * return; the next work of that stream finds it done.  bsm_plan_run allocates nothing, waits for nothing, and may be
- * captured into a graph.  An error that the GPU meets later is told by a later call, as with every CUDA function. */
+ * captured into a graph.  An error that the GPU meets later is reported by a later call, as with every CUDA
+ * function. */
 #ifndef BLOCKSCALE_DEVICE_H
 #define BLOCKSCALE_DEVICE_H
 

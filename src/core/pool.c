@@ -52,8 +52,8 @@ __attribute__((constructor)) static void install_fork_handler(void) { pthread_at
 int bsmi_processors(void)
 {
     cpu_set_t set;
-    const bool told = sched_getaffinity(0, sizeof set, &set) == 0;
-    const int count = told ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);
+    const bool known = sched_getaffinity(0, sizeof set, &set) == 0;
+    const int count = known ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);
     return BSMI_MAX(1, count);
 }
 

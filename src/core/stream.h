@@ -23,7 +23,7 @@ static inline bool bsmi_is_streamed(int64_t batch, int64_t rows, int64_t columns
 #endif
 }
 
-/* After such writes, before anybody is told that they are done: they are in no order with others. */
+/* After such writes, before anybody is notified that they are done: they are in no order with others. */
 static inline void bsmi_end_stream(void)
 {
 #if defined(__x86_64__)

@@ -105,7 +105,7 @@ static void add_guarded(const struct bsmi_microkernel *micro, const struct bsmi_
         }
 }
 
-/* Sums are in no near cache when their turn comes: they are asked for one register tile ahead. */
+/* Sums are in no near cache when they are wanted: they are prefetched one register tile ahead. */
 static void prefetch_sums(const struct bsmi_microkernel *micro, const struct bsmi_tile *tile, int64_t row,
                           int64_t column)
 {

@@ -10,7 +10,7 @@
 enum { BSMI_MOST_REGIONS = 16 };
 struct bsmi_regions { struct bsmi_region all[BSMI_MOST_REGIONS]; int count; };
 
-/* Empty ones and NULL are left out. */
+/* Empty ones and NULL are not added. */
 void bsmi_regions_add(struct bsmi_regions *list, struct bsmi_region region);
 void bsmi_regions_add_bytes(struct bsmi_regions *list, const char *name, const void *start, int64_t bytes);
 /* Data and scales; the tensor scale is for the caller to add: some read it, some write it. */

@@ -161,7 +161,7 @@ AVX2_INLINE void multiply_element(bsm_element element, bool folded, int64_t rows
 }
 
 /* A single row takes 32 columns at once, since fewer sums would wait for one another.  8 of K are multiplied and 8
- * columns by 32 of the K to come are transposed in turns, short enough that a CPU does both at once. */
+ * columns by 32 of the K to come are transposed alternately, in steps short enough that a CPU does both at once. */
 typedef bsmi_words row_words[COLUMNS / 8];            /* of 32 of K */
 
 AVX2_INLINE void transpose_columns(bsm_element element, const uint8_t *const *rows, int64_t k, bsmi_words words)
@@ -208,16 +208,16 @@ AVX2_INLINE void add_row_group(bsm_element element, bool folded, int64_t k, int6
     __m256 factor[4];
     fold(folded, b, k, factor, acc);
 #pragma GCC unroll 4
-    for (int turn = 0; turn < 4; turn++) {
-        const int64_t first = 8 * turn, end = last ? BSMI_MIN(first + 8, count) : first + 8;
+    for (int step = 0; step < 4; step++) {
+        const int64_t first = 8 * step, end = last ? BSMI_MIN(first + 8, count) : first + 8;
         if (first >= end) break;
-        if (turn == 2 && b->block_bits == 4) {
+        if (step == 2 && b->block_bits == 4) {
             unfold(folded, factor, acc);
             fold(folded, b, k + 16, factor, acc);
         }
 #pragma GCC unroll 8
         for (int64_t i = first; i < end; i++) add_row_k(element, folded, words, i, factor, row, acc);
-        if (!last) transpose_columns(element, bsmi_row_pointers(&b->rows) + first, k + 32, next[turn]);
+        if (!last) transpose_columns(element, bsmi_row_pointers(&b->rows) + first, k + 32, next[step]);
     }
     unfold(folded, factor, acc);
 }

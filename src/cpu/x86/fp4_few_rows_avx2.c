@@ -19,7 +19,7 @@ enum {
     ROWS = 4, COLUMNS = 32, STEP = 8, CHUNK = BSMI_ROW_CHUNK, EXACT_BLOCKS = CHUNK / BSMI_SHORTEST_BLOCK, GROUP = 32,
     GROUPS = CHUNK / GROUP,
     PAIRS = GROUPS / 2, PAIR_BYTES = 32, OFFSET = 12, BITS_OF_BIAS = 0x4b400000, HALF_BIAS = 0x8000,
-    AHEAD = 512,                          /* bytes of a row that are asked for before their turn */
+    AHEAD = 512,                          /* bytes of a row that are prefetched */
 };
 
 struct a_panel {

@@ -14,7 +14,7 @@
 
 enum {
     ROWS = 4, COLUMNS = 32, STEP = 8, EXACT_BLOCK = 32, CHUNK = BSMI_ROW_CHUNK, EXACT_BLOCKS = CHUNK / EXACT_BLOCK,
-    AHEAD = 512,                          /* bytes of a row that are asked for before their turn */
+    AHEAD = 512,                          /* bytes of a row that are prefetched */
 };
 
 struct a_panel {

@@ -9,7 +9,7 @@
 
 #include "halves_avx2.h"
 
-enum { BSMI_WORD_GROUP = 64, BSMI_ROWS_AHEAD = 64 /* bytes of a row that are asked for before their turn */ };
+enum { BSMI_WORD_GROUP = 64, BSMI_ROWS_AHEAD = 64 /* bytes of a row that are prefetched */ };
 
 /* Rows of codes as they are stored, or copies of the same form: two in a byte, four in three bytes, or bytes. */
 struct bsmi_element_rows {
