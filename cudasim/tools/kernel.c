@@ -32,7 +32,7 @@ const struct option kernel_options[] = {
     { "--tensor-core", "NAME", "model, as published models of the tensor cores say, or fp32; model unless given", OPTION_TEXT,
       AT(tensor_core) },
     { "--threads", "N", "host threads; all processors unless given", OPTION_NUMBER, AT(threads), .low = 1, .high = 64 },
-    { "--sms", "N", "multiprocessors; 4 unless given", OPTION_NUMBER, AT(sms), .low = 1, .high = 1024 },
+    { "--sms", "N", "number of SMs; 4 unless given", OPTION_NUMBER, AT(sms), .low = 1, .high = 1024 },
     { "--steps", "N", "limit of a cluster's steps; none unless given", OPTION_NUMBER, AT(steps), .low = 1, .high = UINT64_MAX },
     { .name = NULL }
 };

@@ -1,4 +1,4 @@
-/* What the bulk copy engine does to the elements that it reduces. */
+/* What TMA does to the elements that it reduces. */
 #include "bulk_reduction.h"
 #include "instructions/memory/memory.h"
 #include "instructions/memory/reduction.h"

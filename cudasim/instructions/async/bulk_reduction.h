@@ -1,4 +1,4 @@
-/* Reductions by the bulk copy engine, of plain bytes (the type is the instruction's) and of tensors (the type is the map's). */
+/* Reductions by TMA, of plain bytes (the type is the instruction's) and of tensors (the type is the map's). */
 #ifndef CUDASIM_INSTRUCTIONS_ASYNC_BULK_REDUCTION_H
 #define CUDASIM_INSTRUCTIONS_ASYNC_BULK_REDUCTION_H
 

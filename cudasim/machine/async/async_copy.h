@@ -1,7 +1,7 @@
 /* What a warp's threads have in flight of cp.async (PTX ISA 9.7.9.25.3).
  *
  * Copies of a thread between two of its cp.async.commit_group or cp.async.mbarrier.arrive are a batch: one asynchronous operation
- * for the checks.  Its completion is known to who waits for its group, or for an mbarrier at which a later arrival has told of
+ * for the checks.  Its completion is known to who waits for its group, or for an mbarrier at which a later arrival signals
  * it. */
 #ifndef CUDASIM_MACHINE_ASYNC_ASYNC_COPY_H
 #define CUDASIM_MACHINE_ASYNC_ASYNC_COPY_H

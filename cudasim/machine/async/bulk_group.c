@@ -1,4 +1,4 @@
-/* Bulk groups per thread, and the tensor maps that a CTA has acquired: what the bulk copy engine remembers of a warp. */
+/* Bulk groups per thread, and the tensor maps that a CTA has acquired: what TMA remembers of a warp. */
 #include "bulk_group.h"
 #include "agent.h"
 #include "tensor_map.h"

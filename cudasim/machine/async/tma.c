@@ -1,4 +1,4 @@
-/* Operations of the bulk copy engine: they move rows between global and shared memory, and signal. */
+/* Operations of TMA: they move rows between global and shared memory, and signal. */
 #include "tma.h"
 #include "agent.h"
 #include "bulk_group.h"

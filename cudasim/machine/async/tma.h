@@ -1,4 +1,4 @@
-/* The engine of bulk copies: cp.async.bulk, cp.async.bulk.tensor and their reductions (PTX ISA 9.7.9.25.4, 9.7.9.27).
+/* TMA, the engine of bulk copies: cp.async.bulk, cp.async.bulk.tensor and their reductions (PTX ISA 9.7.9.25.4, 9.7.9.27).
  *
  * An instruction works out which bytes it moves, a plan of rows, and starts an operation for each CTA that receives or gives them.
  * The operation moves its rows some steps later, in several steps and in an order of its own; loads then signal an mbarrier, stores

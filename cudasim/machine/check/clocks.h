@@ -24,7 +24,7 @@ struct warp_clocks {
     uint32_t fence_seen;                  /* lanes that fenced since their last weak write */
     uint64_t relaxed[LANES];              /* the object that a relaxed read saw; a fence acquires it */
     knowledge *common, *row[LANES];
-    knowledge *carried;                   /* what relaxed barriers have brought; NULL: nothing yet */
+    knowledge *carried;                   /* what relaxed barriers have carried in; NULL: nothing yet */
 };
 
 struct sync_entry { uint64_t object; knowledge *known; };

@@ -214,7 +214,7 @@ struct cluster {
     uint32_t barrier_arrived;             /* barrier.cluster: threads */
     uint64_t barrier_turn;
     struct cluster_clocks *clocks;        /* happens-before (clocks.h); NULL: races are not watched */
-    /* Threads that look again and again for what nobody brings: rounds in which time passed and nothing else happened. */
+    /* Threads that poll for what nobody writes: rounds in which time passed and nothing else happened. */
     uint64_t idle_events, idle_rounds;
     bool idle;                            /* counted in grid.idle */
     struct insn_counts *counts;           /* by program counter (profile.c); NULL: no profile */

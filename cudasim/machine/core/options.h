@@ -12,7 +12,7 @@ enum schedule { SCHEDULE_RANDOM, SCHEDULE_EARLIEST, SCHEDULE_LATEST };
  * wrote and tcgen05 operations that read it. */
 enum tensor_fences { TENSOR_FENCES_USED, TENSOR_FENCES_ALWAYS };
 
-/* Whether fence.proxy.async is demanded between a generic read of shared memory and the copy engine's next write there, by the thread that
+/* Whether fence.proxy.async is demanded between a generic read of shared memory and TMA's next write there, by the thread that
  * has read.  The manual demands it of every access; on an H200 reads that nothing has waited for were overtaken by such writes, though an
  * mbarrier lay between.  Kernels of compilers have none, and use what they read before they release it. */
 enum read_fences { READ_FENCES_ALWAYS, READ_FENCES_NEVER };

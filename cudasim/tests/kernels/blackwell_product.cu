@@ -4,7 +4,7 @@
 //
 // Host: A and B are row-major in the containers of the kind, maps of bytes with boxes of 128 bytes (A: 128 rows, B: 64 rows),
 // swizzled by 128 bytes; the scales lie in blocks of 128 x 4, seen as rows of 256 bytes, two rows a block, in boxes of the blocks
-// of 128 bytes of K; shape: the instruction descriptor without its scale ids; bytes: what the boxes of a CTA bring, packed.
+// of 128 bytes of K; shape: the instruction descriptor without its scale ids; bytes: what the boxes of a CTA load, packed.
 #include "blackwell_ptx.cuh"
 
 constexpr int ROWS = 128, COLUMNS = 64, ROW_BYTES = 128, STEPS = 4;

@@ -1,4 +1,4 @@
-/* Copies, shifts and products in the tensor pipe: scales that tcgen05.cp brings, which the next stage overwrites.  Each wrong
+/* Copies, shifts and products in the tensor pipe: scales that tcgen05.cp loads, which the next stage overwrites.  Each wrong
  * kernel is reported under every one of the first schedules; its right twin gives the right sum and no report under 100. */
 #include "tests/support/schedules.h"
 
